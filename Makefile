@@ -1,0 +1,75 @@
+# gpusort: the extension (src), its sort service (src/service) and, where there
+# is a CUDA toolkit, the cuda engine (cuda).
+#
+#   make                    builds what can be built
+#   make install            puts it where pg_config says
+#   make installcheck       the pgTAP suite, on a running server (PGHOST, PGPORT, PGUSER)
+#   make check-service      the service, without PostgreSQL
+#   make check-engine       the engines alone; ENGINE=cuda on a GPU host
+#
+#   NVCC=                   without the cuda engine
+#   SANITIZE=address,undefined | thread    for the check targets
+
+EXTENSION = gpusort
+MODULE_big = gpusort
+EXTVERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" gpusort.control)
+
+OBJS = src/gpusort.o src/planner.o src/executor.o src/explain.o src/keys.o src/keys_numeric.o \
+	src/rows.o src/ties.o src/client.o src/supervisor.o src/shared.o src/views.o
+DATA = $(wildcard sql/gpusort--*.sql)
+DOCS = README.md
+
+REGRESS = $(shell sed 's/\#.*//' test/schedule)
+REGRESS_OPTS = --inputdir=test --outputdir=test/output
+
+PG_CPPFLAGS = -Isrc -DGPUSORT_VERSION='"$(EXTVERSION)"'
+# PostgreSQL's headers and callbacks leave parameters unused.
+PG_CFLAGS = -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
+
+NVCC ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+
+EXTRA_CLEAN = test/output gpusortd $(SERVICE_OBJS)
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+# The service is a program of its own: PostgreSQL's flags and headers are not for it.
+SERVICE_CC = gcc
+SERVICE_CFLAGS = -std=gnu11 -O2 -g -fno-omit-frame-pointer -pthread -Wall -Wextra $(COPT) $(SERVICE_COPT)
+SERVICE_OBJS = $(patsubst %.c,%.o,$(wildcard src/service/*.c))
+
+$(SERVICE_OBJS): %.o: %.c $(wildcard src/service/*.h)
+	$(SERVICE_CC) $(SERVICE_CFLAGS) -c -o $@ $<
+
+gpusortd: $(SERVICE_OBJS)
+	$(SERVICE_CC) $(SERVICE_CFLAGS) -o $@ $^ -ldl
+
+$(OBJS): $(wildcard src/*.h) src/service/protocol.h gpusort.control
+
+all: gpusortd $(if $(NVCC),cuda-engine)
+
+cuda-engine:
+	$(MAKE) -C cuda NVCC=$(NVCC)
+
+install: install-service
+install-service: gpusortd
+	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
+	$(INSTALL_PROGRAM) gpusortd '$(DESTDIR)$(pkglibdir)/gpusortd'
+	$(if $(NVCC),$(INSTALL_SHLIB) cuda/gpusort_cuda.so '$(DESTDIR)$(pkglibdir)/gpusort_cuda.so')
+
+uninstall: uninstall-service
+uninstall-service:
+	rm -f '$(DESTDIR)$(pkglibdir)/gpusortd' '$(DESTDIR)$(pkglibdir)/gpusort_cuda.so'
+
+check-service:
+	$(MAKE) -C test/service check
+
+check-engine:
+	$(MAKE) -C test/engine check
+
+clean: clean-parts
+clean-parts:
+	for d in cuda test/service test/engine; do $(MAKE) -C $$d clean; done
+
+.PHONY: cuda-engine install-service uninstall-service check-service check-engine clean-parts

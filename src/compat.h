@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  What differs between the PostgreSQL versions that gpusort supports.
+ *
+ * The only file that tests PG_VERSION_NUM.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_COMPAT_H
+#define GPUSORT_COMPAT_H
+
+#include "postgres.h"
+
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 160000
+#error "gpusort supports PostgreSQL 15"
+#endif
+
+#endif							/* GPUSORT_COMPAT_H */

@@ -1,0 +1,640 @@
+/*-------------------------------------------------------------------------
+ *
+ * executor.c
+ *	  The GpuSort node at run time.
+ *
+ * The first row asked for makes the node read its child to the end and sort:
+ *
+ *	  INPUT --- rows to the service, sorted ---> STREAM
+ *		|										   |
+ *		|  refused, full, lost: see below		   |  lost before a row was given
+ *		+-----------------> TUPLESORT <------------+
+ *
+ * Falling back to tuplesort: when the service refuses the sort, nothing has been
+ * read yet.  When its memory is full, the rows that it has are sorted and read
+ * back, and those still to come follow them into the tuplesort; the child is not
+ * read again.  When the service is lost the child is, provided that the planner
+ * found that it gives the same rows again; otherwise, and once a row has been
+ * given out, the query ends with an error.
+ *
+ * Going back: a node that may be asked to scan backward or to restore a position
+ * keeps the rows it has given out in a tuplestore, which spills beyond work_mem.
+ * A plain rescan with unchanged parameters has the service start again at the
+ * first row.
+ *
+ * Memory: sort_context holds what belongs to one sort.  Resetting it closes the
+ * connection, and with it everything in the service; so does an error, through
+ * the reset callback of the client.  Temporary files belong to the resource
+ * owner of the query.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "executor.h"
+
+#include "executor/executor.h"
+#include "gpusort.h"
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "utils/memutils.h"
+
+static void
+release_job_slot(void *arg)
+{
+	GpuSortState *state = arg;
+
+	gpusort_shared_job_end(state->job);
+	state->job = NULL;
+}
+
+static double
+ms_between(instr_time start, instr_time end)
+{
+	INSTR_TIME_SUBTRACT(end, start);
+	return INSTR_TIME_GET_MILLISEC(end);
+}
+
+/* Adds what a sort in the service did to the statistics, once. */
+static void
+count_sort(GpuSortState *state)
+{
+	if (!state->sorted)
+		return;
+	state->sorted = false;
+	gpusort_shared_count_sort(state->outcome.rows, state->outcome.bytes, state->outcome.tie_rows, &state->ms);
+}
+
+/* Brings the times up to date that reader and ties keep. */
+static void
+collect_times(GpuSortState *state)
+{
+	if (state->stage != GPUSORT_STAGE_STREAM)
+		return;
+	state->ms.gather = state->reader.gather_ms;
+	state->ms.emit = state->reader.wait_ms;
+	state->ms.ties = gpusort_ties_ms(state->ties);
+}
+
+/* Drops the sort, wherever it is; the next row asked for starts another. */
+static void
+end_sort(GpuSortState *state)
+{
+	collect_times(state);
+	count_sort(state);
+	ExecClearTuple(state->slot);
+	if (state->ties != NULL)
+		gpusort_ties_reset(state->ties);
+	if (state->fallback != NULL)
+		tuplesort_end(state->fallback);
+	if (state->store != NULL)
+		tuplestore_end(state->store);
+	gpusort_overflow_close(&state->overflow);
+	state->fallback = NULL;
+	state->store = NULL;
+	state->ties = NULL;
+	state->client = NULL;
+	state->row_given = false;
+	state->stream_ended = false;
+	state->stage = GPUSORT_STAGE_INPUT;
+	MemoryContextReset(state->sort_context);
+}
+
+static void
+begin_tuplesort(GpuSortState *state)
+{
+	const GpuSortPlanInfo *info = &state->info;
+	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
+	AttrNumber *attnos = palloc(info->ncolumns * sizeof(AttrNumber));
+	Oid		   *operators = palloc(info->ncolumns * sizeof(Oid));
+	Oid		   *collations = palloc(info->ncolumns * sizeof(Oid));
+	bool	   *nulls_first = palloc(info->ncolumns * sizeof(bool));
+	bool		random_access = (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
+
+	for (int i = 0; i < info->ncolumns; i++)
+	{
+		attnos[i] = info->columns[i].attno;
+		operators[i] = info->columns[i].sort_operator;
+		collations[i] = info->columns[i].collation;
+		nulls_first[i] = info->columns[i].nulls_first;
+	}
+	state->fallback = tuplesort_begin_heap(state->slot->tts_tupleDescriptor, info->ncolumns,
+										   attnos, operators, collations, nulls_first, work_mem, NULL,
+										   random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
+	MemoryContextSwitchTo(caller);
+}
+
+/* Notes why PostgreSQL has to sort. */
+static void
+note_fallback(GpuSortState *state, const GpuSortFailure *failure)
+{
+	state->fallback_reason = *failure;
+	gpusort_shared_count_fallback(failure->reason);
+	if (gpusort_log_decisions)
+		ereport(LOG,
+				(errmsg("gpusort: falling back to tuplesort: %s", failure->text)));
+}
+
+/* Gives what the child still has to the tuplesort, and sorts. */
+static void
+finish_tuplesort(GpuSortState *state)
+{
+	PlanState  *child = outerPlanState(&state->css);
+
+	for (;;)
+	{
+		TupleTableSlot *row = ExecProcNode(child);
+
+		if (TupIsNull(row))
+			break;
+		tuplesort_puttupleslot(state->fallback, row);
+	}
+	tuplesort_performsort(state->fallback);
+	state->stage = GPUSORT_STAGE_TUPLESORT;
+}
+
+/* The service has lost the rows, or their order: read the child again, or give up. */
+static void
+start_over(GpuSortState *state, const GpuSortFailure *failure)
+{
+	GpuSortFailure reason = *failure;
+	PlanState  *child = outerPlanState(&state->css);
+
+	if (state->row_given || !state->info.rescannable)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYSTEM_ERROR),
+				 errmsg("gpusort lost the rows of a running sort: %s", reason.text),
+				 errdetail("Reason: %s.", gpusort_reason_name(reason.reason)),
+				 state->row_given ?
+				 errhint("Rows have been returned already. Run the query again, with gpusort.enable = off if it recurs.") :
+				 errhint("The rows cannot be read a second time. Run the query again, with gpusort.enable = off if it recurs.")));
+
+	state->sorted = false;
+	end_sort(state);
+	note_fallback(state, &reason);
+	if (child->chgParam == NULL)
+		ExecReScan(child);
+	begin_tuplesort(state);
+	finish_tuplesort(state);
+}
+
+/*
+ * The service takes no more rows: those it has go through a sort of its own into
+ * the tuplesort, then row, then the rest of the child's.
+ */
+static void
+drain_into_tuplesort(GpuSortState *state, GpuSortWriter *writer, TupleTableSlot *row, const GpuSortFailure *full)
+{
+	GpuSortFailure reason = *full;
+	GpuSortFailure failure;
+	TupleTableSlot *slot = state->slot;
+
+	begin_tuplesort(state);
+	if (writer->rows > 0)
+	{
+		if (!gpusort_client_sort(state->client, &state->outcome, &failure))
+		{
+			start_over(state, &failure);
+			return;
+		}
+		gpusort_reader_init(&state->reader, state->client);
+		while (gpusort_reader_next_chunk(&state->reader, &failure))
+		{
+			CHECK_FOR_INTERRUPTS();
+			while (state->reader.left > 0)
+			{
+				char	   *tuple = gpusort_reader_row(&state->reader);
+
+				if (gpusort_row_flags(tuple) & GPUSORT_ROW_OVERFLOW)
+					ExecStoreMinimalTuple(gpusort_overflow_fetch(&state->overflow, tuple), slot, true);
+				else
+					ExecStoreMinimalTuple((MinimalTuple) tuple, slot, false);
+				tuplesort_puttupleslot(state->fallback, slot);
+			}
+			ExecClearTuple(slot);
+		}
+		if (failure.reason != GPUSORT_REASON_NONE)
+		{
+			start_over(state, &failure);
+			return;
+		}
+	}
+	gpusort_client_end(state->client);
+	state->client = NULL;
+	gpusort_overflow_close(&state->overflow);
+	release_job_slot(state);
+	note_fallback(state, &reason);
+	tuplesort_puttupleslot(state->fallback, row);
+	finish_tuplesort(state);
+}
+
+/* What the service is asked for, from the planner's estimates. */
+static void
+make_request(GpuSortState *state, GpuSortRequest *request)
+{
+	const GpuSortPlanInfo *info = &state->info;
+
+	memset(request, 0, sizeof(*request));
+	request->engine = gpusort_engine;
+	request->key_words = state->keys->words;
+	request->may_tie = state->keys->may_tie;
+	request->estimated_rows = info->estimated_rows;
+	request->estimated_bytes = info->estimated_rows *
+		(gpusort_row_bytes(info->estimated_width) + state->keys->words * sizeof(uint64) + sizeof(uint32));
+}
+
+/* Begins a sort in the service; false when it is to be PostgreSQL's. */
+static bool
+begin_sort(GpuSortState *state, GpuSortFailure *failure)
+{
+	GpuSortRequest request;
+	MemoryContext caller;
+
+	if (state->css.ss.ps.state->es_epq_active != NULL)
+	{
+		failure->reason = GPUSORT_REASON_RECHECK;
+		strlcpy(failure->text, "a row is being rechecked after a concurrent update", sizeof(failure->text));
+		return false;
+	}
+	make_request(state, &request);
+	caller = MemoryContextSwitchTo(state->sort_context);
+	state->client = gpusort_client_begin(&request, failure);
+	if (state->client != NULL)
+	{
+		state->ties = gpusort_ties_create(state->slot->tts_tupleDescriptor, state->info.columns,
+										  state->info.ncolumns, &state->overflow);
+		state->engine = gpusort_client_engine(state->client);
+		strlcpy(state->device, gpusort_client_device(state->client), sizeof(state->device));
+		state->job = gpusort_shared_job_start(state->engine, state->device);
+		state->job_callback.func = release_job_slot;
+		state->job_callback.arg = state;
+		MemoryContextRegisterResetCallback(state->sort_context, &state->job_callback);
+	}
+	MemoryContextSwitchTo(caller);
+	return state->client != NULL;
+}
+
+/* Shows others how far the sort is. */
+static inline void
+show_progress(GpuSortState *state, GpuSortPhase phase, uint64 rows_in, uint64 rows_out, uint64 bytes)
+{
+	if (state->job == NULL)
+		return;
+	state->job->phase = phase;
+	state->job->rows_in = rows_in;
+	state->job->rows_out = rows_out;
+	state->job->bytes = bytes;
+}
+
+/* Reads the child to its end and sorts: from INPUT to one of the other stages. */
+static void
+sort_input(GpuSortState *state)
+{
+	PlanState  *child = outerPlanState(&state->css);
+	GpuSortFailure failure = {0};
+	GpuSortWriter writer;
+	instr_time	start;
+	instr_time	taken;
+	instr_time	sorted;
+	double		waited;
+
+	memset(&state->ms, 0, sizeof(state->ms));
+	memset(&state->outcome, 0, sizeof(state->outcome));
+	state->fallback_reason.reason = GPUSORT_REASON_NONE;
+	if (!begin_sort(state, &failure))
+	{
+		begin_tuplesort(state);
+		note_fallback(state, &failure);
+		finish_tuplesort(state);
+		return;
+	}
+
+	INSTR_TIME_SET_CURRENT(start);
+	gpusort_writer_init(&writer, state->client, state->keys, &state->overflow);
+	for (;;)
+	{
+		TupleTableSlot *row = ExecProcNode(child);
+
+		if (TupIsNull(row))
+			break;
+		if (unlikely(!gpusort_writer_add(&writer, row, &failure)))
+		{
+			if (failure.reason == GPUSORT_REASON_LOST)
+				start_over(state, &failure);
+			else
+				drain_into_tuplesort(state, &writer, row, &failure);
+			return;
+		}
+		if (writer.chunk_rows == 1)
+			show_progress(state, GPUSORT_PHASE_INGEST, writer.rows, 0, writer.bytes);
+	}
+	INSTR_TIME_SET_CURRENT(taken);
+	show_progress(state, GPUSORT_PHASE_SORT, writer.rows, 0, writer.bytes);
+	if (!gpusort_writer_finish(&writer, &failure) ||
+		!gpusort_client_sort(state->client, &state->outcome, &failure))
+	{
+		start_over(state, &failure);
+		return;
+	}
+	INSTR_TIME_SET_CURRENT(sorted);
+	if (state->outcome.rows != writer.rows)
+	{
+		failure.reason = GPUSORT_REASON_INTERNAL;
+		snprintf(failure.text, sizeof(failure.text), "the sort service got " UINT64_FORMAT " rows of " UINT64_FORMAT,
+				 state->outcome.rows, writer.rows);
+		start_over(state, &failure);
+		return;
+	}
+
+	/* What SORT took beyond the sort itself was waiting for the last uploads. */
+	waited = Max(ms_between(taken, sorted) - state->outcome.sort_ms, 0);
+	state->ms.ingest = ms_between(start, taken) - writer.wait_ms;
+	state->ms.upload_wait = writer.wait_ms + waited;
+	state->ms.sort = state->outcome.sort_ms;
+	state->sorted = true;
+	show_progress(state, GPUSORT_PHASE_EMIT, writer.rows, 0, writer.bytes);
+
+	gpusort_reader_init(&state->reader, state->client);
+	if (state->eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK))
+	{
+		MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
+
+		state->store = tuplestore_begin_heap(true, false, work_mem);
+		tuplestore_set_eflags(state->store, state->eflags);
+		if (state->eflags & EXEC_FLAG_MARK)
+			tuplestore_alloc_read_pointer(state->store, state->eflags);
+		MemoryContextSwitchTo(caller);
+	}
+	state->stage = GPUSORT_STAGE_STREAM;
+}
+
+/* All rows have been given out: when nobody can ask for them again, the service need not keep them. */
+static void
+finish_stream(GpuSortState *state)
+{
+	if (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK))
+		return;
+	gpusort_client_end(state->client);
+	release_job_slot(state);
+}
+
+/* The next row from the service that is not simply the next one in the chunk at hand. */
+static TupleTableSlot *
+stream_next_special(GpuSortState *state, char *row)
+{
+	GpuSortFailure failure = {0};
+	TupleTableSlot *slot = state->slot;
+
+	if (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT)
+	{
+		if (!gpusort_ties_collect(state->ties, &state->reader, row, &failure))
+		{
+			start_over(state, &failure);
+			return NULL;
+		}
+		(void) gpusort_ties_next(state->ties, slot);
+	}
+	else
+		ExecStoreMinimalTuple(gpusort_overflow_fetch(&state->overflow, row), slot, true);
+	state->row_given = true;
+	return slot;
+}
+
+/*
+ * The next row of the stream, or an empty slot after the last.  NULL when the
+ * sort started over: the caller must look at the stage again.
+ */
+static inline TupleTableSlot *
+stream_next(GpuSortState *state)
+{
+	GpuSortReader *reader = &state->reader;
+	TupleTableSlot *slot = state->slot;
+	char	   *row;
+
+	if (unlikely(gpusort_ties_active(state->ties)) && gpusort_ties_next(state->ties, slot))
+		return slot;
+
+	if (unlikely(reader->left == 0))
+	{
+		GpuSortFailure failure = {0};
+
+		ExecClearTuple(slot);
+		if (!gpusort_reader_next_chunk(reader, &failure))
+		{
+			if (failure.reason == GPUSORT_REASON_NONE)
+			{
+				finish_stream(state);
+				return slot;
+			}
+			start_over(state, &failure);
+			return NULL;
+		}
+		show_progress(state, GPUSORT_PHASE_EMIT, state->outcome.rows, reader->rows, state->outcome.bytes);
+	}
+	row = gpusort_reader_row(reader);
+	if (unlikely(gpusort_row_flags(row) & (GPUSORT_ROW_TIE_NEXT | GPUSORT_ROW_OVERFLOW)))
+		return stream_next_special(state, row);
+	state->row_given = true;
+	return ExecStoreMinimalTuple((MinimalTuple) row, slot, false);
+}
+
+/* The same for a node that may go back: rows given out are kept. */
+static TupleTableSlot *
+stored_next(GpuSortState *state, bool forward)
+{
+	TupleTableSlot *slot = state->slot;
+	TupleTableSlot *row;
+
+	if (!forward && tuplestore_ateof(state->store) && !state->stream_ended)
+	{
+		/* The row before the last one given is asked for: step over that one. */
+		if (!tuplestore_advance(state->store, false))
+			return ExecClearTuple(slot);
+	}
+	if ((!forward || !tuplestore_ateof(state->store)) &&
+		tuplestore_gettupleslot(state->store, forward, false, slot))
+		return slot;
+	if (!forward || state->stream_ended)
+		return ExecClearTuple(slot);
+
+	row = stream_next(state);
+	if (row == NULL)
+		return NULL;
+	if (TupIsNull(row))
+		state->stream_ended = true;
+	else
+		tuplestore_puttupleslot(state->store, row);
+	return row;
+}
+
+static TupleTableSlot *
+exec_gpusort(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+	EState	   *estate = node->ss.ps.state;
+	bool		forward = ScanDirectionIsForward(estate->es_direction);
+	TupleTableSlot *row;
+
+	if (likely(state->stage == GPUSORT_STAGE_STREAM && state->store == NULL))
+	{
+		row = stream_next(state);
+		if (likely(row != NULL))
+			return row;
+	}
+
+	if (state->stage == GPUSORT_STAGE_INPUT)
+	{
+		/* Whatever direction was asked for, the child is read forward. */
+		estate->es_direction = ForwardScanDirection;
+		sort_input(state);
+		estate->es_direction = forward ? ForwardScanDirection : BackwardScanDirection;
+	}
+	if (state->stage == GPUSORT_STAGE_STREAM)
+	{
+		row = state->store != NULL ? stored_next(state, forward) : stream_next(state);
+		if (row != NULL)
+			return row;
+	}
+	Assert(state->stage == GPUSORT_STAGE_TUPLESORT);
+	(void) tuplesort_gettupleslot(state->fallback, forward, false, state->slot, NULL);
+	return state->slot;
+}
+
+static void
+begin_gpusort(CustomScanState *node, EState *estate, int eflags)
+{
+	GpuSortState *state = (GpuSortState *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	PlanState  *ps = &node->ss.ps;
+	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+
+	gpusort_plan_unpack(plan, &state->info);
+	state->eflags = eflags;
+
+	/* Whatever is asked of this node, the child is only read forward. */
+	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate,
+										eflags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+
+	/*
+	 * Rows come as MinimalTuples, and they are the child's rows: no projection.
+	 * The parent's expressions are compiled after this and go by resultops.
+	 */
+	state->slot = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsMinimalTuple);
+	ps->resultops = &TTSOpsMinimalTuple;
+	ps->resultopsset = true;
+	ps->resultopsfixed = true;
+	ps->ps_ProjInfo = NULL;
+
+	state->keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
+	state->sort_context = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
+	state->stage = GPUSORT_STAGE_INPUT;
+	MemoryContextSwitchTo(caller);
+}
+
+static void
+end_gpusort(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	end_sort(state);
+	MemoryContextDelete(state->sort_context);
+	ExecEndNode(outerPlanState(node));
+}
+
+static void
+rescan_gpusort(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+	PlanState  *child = outerPlanState(node);
+	GpuSortFailure failure;
+
+	ExecClearTuple(state->slot);
+	if (state->stage == GPUSORT_STAGE_INPUT)
+	{
+		if (child->chgParam == NULL)
+			ExecReScan(child);
+		return;
+	}
+
+	if (child->chgParam == NULL && (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)))
+	{
+		if (state->stage == GPUSORT_STAGE_TUPLESORT)
+		{
+			tuplesort_rescan(state->fallback);
+			return;
+		}
+		if (state->store != NULL)
+		{
+			tuplestore_rescan(state->store);
+			return;
+		}
+		gpusort_ties_reset(state->ties);
+		if (gpusort_reader_rewind(&state->reader, &failure))
+		{
+			state->row_given = false;
+			return;
+		}
+	}
+
+	/* The rows are others now, or gone: sort again. */
+	end_sort(state);
+	if (child->chgParam == NULL)
+		ExecReScan(child);
+}
+
+static void
+mark_gpusort(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	Assert(state->eflags & EXEC_FLAG_MARK);
+	if (state->stage == GPUSORT_STAGE_TUPLESORT)
+		tuplesort_markpos(state->fallback);
+	else if (state->stage == GPUSORT_STAGE_STREAM)
+	{
+		tuplestore_copy_read_pointer(state->store, 0, 1);
+		tuplestore_trim(state->store);
+	}
+}
+
+static void
+restore_gpusort(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	Assert(state->eflags & EXEC_FLAG_MARK);
+	if (state->stage == GPUSORT_STAGE_TUPLESORT)
+		tuplesort_restorepos(state->fallback);
+	else if (state->stage == GPUSORT_STAGE_STREAM)
+		tuplestore_copy_read_pointer(state->store, 1, 0);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = GPUSORT_NODE_NAME,
+	.BeginCustomScan = begin_gpusort,
+	.ExecCustomScan = exec_gpusort,
+	.EndCustomScan = end_gpusort,
+	.ReScanCustomScan = rescan_gpusort,
+	.MarkPosCustomScan = mark_gpusort,
+	.RestrPosCustomScan = restore_gpusort,
+	.ExplainCustomScan = gpusort_explain,
+};
+
+static Node *
+create_state(CustomScan *plan)
+{
+	GpuSortState *state = (GpuSortState *) newNode(sizeof(GpuSortState), T_CustomScanState);
+
+	state->css.methods = &exec_methods;
+	return (Node *) state;
+}
+
+const CustomScanMethods gpusort_scan_methods = {
+	.CustomName = GPUSORT_NODE_NAME,
+	.CreateCustomScanState = create_state,
+};
+
+/* To be called once, at load: lets plans be copied and read back. */
+void
+gpusort_executor_init(void)
+{
+	RegisterCustomScanMethods(&gpusort_scan_methods);
+}

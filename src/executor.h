@@ -1,0 +1,75 @@
+/*-------------------------------------------------------------------------
+ *
+ * executor.h
+ *	  The GpuSort node at run time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_EXECUTOR_H
+#define GPUSORT_EXECUTOR_H
+
+#include "compat.h"
+
+#include "client.h"
+#include "commands/explain.h"
+#include "keys.h"
+#include "nodes/execnodes.h"
+#include "nodes/extensible.h"
+#include "planner.h"
+#include "rows.h"
+#include "shared.h"
+#include "ties.h"
+#include "utils/tuplesort.h"
+#include "utils/tuplestore.h"
+
+/* Where the rows of the node come from. */
+typedef enum GpuSortStage
+{
+	GPUSORT_STAGE_INPUT,		/* nowhere yet: the child has not been read */
+	GPUSORT_STAGE_STREAM,		/* the service */
+	GPUSORT_STAGE_TUPLESORT,	/* PostgreSQL's own sort */
+} GpuSortStage;
+
+typedef struct GpuSortState
+{
+	CustomScanState css;		/* must be first field */
+
+	/* from the plan */
+	GpuSortPlanInfo info;
+	int			eflags;
+
+	/* made once */
+	GpuSortKeys *keys;
+	TupleTableSlot *slot;		/* what the node returns; holds MinimalTuples */
+
+	/* one sort of the child's rows; all of it goes with sort_context */
+	GpuSortStage stage;
+	MemoryContext sort_context;
+	GpuSortClient *client;
+	GpuSortReader reader;
+	GpuSortTies *ties;
+	GpuSortOverflow overflow;
+	GpuSortJobSlot *job;
+	MemoryContextCallback job_callback;
+	bool		sorted;			/* outcome is filled, statistics are due */
+	bool		row_given;		/* since the start or the last rescan: too late to fall back */
+	bool		stream_ended;
+	Tuplestorestate *store;		/* rows given out, for going back to; NULL: not asked for */
+	Tuplesortstate *fallback;
+
+	/* for EXPLAIN and statistics: the last sort's */
+	char		device[GPUSORT_NAME_BYTES];
+	GpuSortEngineKind engine;
+	GpuSortOutcome outcome;
+	GpuSortTimes ms;
+	GpuSortFailure fallback_reason; /* reason NONE: it did not fall back */
+} GpuSortState;
+
+extern const CustomScanMethods gpusort_scan_methods;
+
+extern void gpusort_executor_init(void);
+
+/* explain.c */
+extern void gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es);
+
+#endif							/* GPUSORT_EXECUTOR_H */

@@ -1,0 +1,146 @@
+/*-------------------------------------------------------------------------
+ *
+ * explain.c
+ *	  What EXPLAIN shows of a GpuSort node.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "executor.h"
+
+#include "catalog/pg_collation.h"
+#include "commands/explain.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+#include "utils/typcache.h"
+
+/* Appends what differs from the plain order of the key's type, as EXPLAIN does for Sort. */
+static void
+append_order(StringInfo text, const GpuSortColumn *column, Node *expression)
+{
+	Oid			type = exprType(expression);
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+	bool		descending = false;
+
+	if (OidIsValid(column->collation) && column->collation != get_typcollation(type))
+	{
+		char	   *name = get_collation_name(column->collation);
+
+		if (name == NULL)
+			elog(ERROR, "cache lookup failed for collation %u", column->collation);
+		appendStringInfo(text, " COLLATE %s", quote_identifier(name));
+	}
+	if (column->sort_operator == entry->gt_opr)
+	{
+		appendStringInfoString(text, " DESC");
+		descending = true;
+	}
+	else if (column->sort_operator != entry->lt_opr)
+	{
+		char	   *name = get_opname(column->sort_operator);
+
+		if (name == NULL)
+			elog(ERROR, "cache lookup failed for operator %u", column->sort_operator);
+		appendStringInfo(text, " USING %s", name);
+		(void) get_equality_op_for_ordering_op(column->sort_operator, &descending);
+	}
+	if (column->nulls_first != descending)
+		appendStringInfoString(text, column->nulls_first ? " NULLS FIRST" : " NULLS LAST");
+}
+
+static void
+show_sort_keys(GpuSortState *state, List *ancestors, ExplainState *es)
+{
+	Plan	   *plan = state->css.ss.ps.plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
+	bool		use_prefix = list_length(es->rtable) > 1 || es->verbose;
+	List	   *result = NIL;
+
+	for (int i = 0; i < state->info.ncolumns; i++)
+	{
+		const GpuSortColumn *column = &state->info.columns[i];
+		TargetEntry *entry = get_tle_by_resno(plan->targetlist, column->attno);
+		StringInfoData text;
+
+		if (entry == NULL)
+			elog(ERROR, "no targetlist entry for key column %d", column->attno);
+		initStringInfo(&text);
+		appendStringInfoString(&text, deparse_expression((Node *) entry->expr, context, use_prefix, true));
+		append_order(&text, column, (Node *) entry->expr);
+		result = lappend(result, text.data);
+	}
+	ExplainPropertyList("Sort Key", result, es);
+}
+
+static void
+show_key_bits(const GpuSortState *state, ExplainState *es)
+{
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		char	   *text = psprintf("%u, packed to %u", state->outcome.key_bits, state->outcome.packed_bits);
+
+		ExplainPropertyText("Key Bits", text, es);
+		return;
+	}
+	ExplainOpenGroup("Key Bits", "Key Bits", true, es);
+	ExplainPropertyInteger("Encoded", NULL, state->outcome.key_bits, es);
+	ExplainPropertyInteger("Packed", NULL, state->outcome.packed_bits, es);
+	ExplainCloseGroup("Key Bits", "Key Bits", true, es);
+}
+
+static void
+show_phases(const GpuSortTimes *ms, ExplainState *es)
+{
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		char	   *text = psprintf("ingest=%.3f upload wait=%.3f sort=%.3f gather=%.3f emit=%.3f ties=%.3f ms",
+									ms->ingest, ms->upload_wait, ms->sort, ms->gather, ms->emit, ms->ties);
+
+		ExplainPropertyText("Phases", text, es);
+		return;
+	}
+	ExplainOpenGroup("Phases", "Phases", true, es);
+	ExplainPropertyFloat("Ingest", "ms", ms->ingest, 3, es);
+	ExplainPropertyFloat("Upload Wait", "ms", ms->upload_wait, 3, es);
+	ExplainPropertyFloat("Sort", "ms", ms->sort, 3, es);
+	ExplainPropertyFloat("Gather", "ms", ms->gather, 3, es);
+	ExplainPropertyFloat("Emit", "ms", ms->emit, 3, es);
+	ExplainPropertyFloat("Ties", "ms", ms->ties, 3, es);
+	ExplainCloseGroup("Phases", "Phases", true, es);
+}
+
+/* The ExplainCustomScan callback: the keys always, what happened with ANALYZE. */
+void
+gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	GpuSortState *state = (GpuSortState *) node;
+	GpuSortTimes ms = state->ms;
+
+	show_sort_keys(state, ancestors, es);
+	if (!es->analyze || state->stage == GPUSORT_STAGE_INPUT)
+		return;
+
+	if (state->stage == GPUSORT_STAGE_TUPLESORT)
+	{
+		ExplainPropertyText("Sort Method", "fallback: tuplesort", es);
+		ExplainPropertyText("Fallback Reason",
+							psprintf("%s: %s", gpusort_reason_name(state->fallback_reason.reason),
+									 state->fallback_reason.text), es);
+		return;
+	}
+
+	ms.gather = state->reader.gather_ms;
+	ms.emit = state->reader.wait_ms;
+	ms.ties = gpusort_ties_ms(state->ties);
+	ExplainPropertyText("Sort Method", state->engine == GPUSORT_ENGINE_CUDA ? "gpu radix" : "cpu radix", es);
+	ExplainPropertyText("Device", state->device, es);
+	show_key_bits(state, es);
+	ExplainPropertyInteger("Rows", NULL, state->outcome.rows, es);
+	ExplainPropertyInteger("Bytes", NULL, state->outcome.bytes, es);
+	ExplainPropertyInteger("Runs", NULL, 1, es);
+	ExplainPropertyInteger("Tie Rows", NULL, state->outcome.tie_rows, es);
+	show_phases(&ms, es);
+}

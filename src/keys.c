@@ -1,0 +1,503 @@
+/*-------------------------------------------------------------------------
+ *
+ * keys.c
+ *	  Sort keys as fixed-width words that compare like the rows do.
+ *
+ * A key is a string of bits, the most significant first, laid out column by
+ * column and padded to whole 64-bit words.  A column has one bit that says
+ * whether the value is NULL, on the side that NULLS FIRST or LAST asks for, and
+ * then the bits of its encoding, inverted for DESC:
+ *
+ *	  bool 1 · int2 16 · int4, date, float4, oid 32 · int8, float8, timestamps
+ *	  64 · uuid 128	  exact: signs and exponents turned so that unsigned
+ *					  comparison orders them; -0 is 0, every NaN the same and
+ *					  above Infinity, as PostgreSQL has it
+ *	  strings		  prefix_bytes bytes, zero-padded, then the length up to
+ *					  prefix_bytes + 1: a shorter string sorts before one that
+ *					  goes on with zero bytes
+ *	  numeric		  see keys_numeric.c
+ *
+ * A value that its prefix does not hold whole makes the row inexact, and the
+ * rest of the key stays zero.  So rows with equal keys are either all exact and
+ * equal, or all inexact in the same column and need the comparator; what later
+ * columns hold cannot come between them.  Columns beyond GPUSORT_MAX_KEY_WORDS
+ * are left to the comparator in the same way.
+ *
+ * What decides on an encoding is the operator family and input type of the sort
+ * operator, never the name of a type: domains and user-defined operators come
+ * out right.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "keys.h"
+
+#include <gnu/libc-version.h>
+#include <locale.h>
+#include <math.h>
+
+#include "access/detoast.h"
+#include "access/htup_details.h"
+#include "access/stratnum.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_opfamily_d.h"
+#include "catalog/pg_type_d.h"
+#include "mb/pg_wchar.h"
+#include "port/pg_bswap.h"
+#include "service/protocol.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/pg_locale.h"
+#include "utils/syscache.h"
+#include "utils/uuid.h"
+
+/* Families of PostgreSQL's own that its headers give no name. */
+#define DATETIME_BTREE_FAM	434
+#define FLOAT_BTREE_FAM		1970
+#define NUMERIC_BTREE_FAM	1988
+#define UUID_BTREE_FAM		2968
+
+/*
+ * Is this libc locale one whose strcoll compares code points?  glibc's C.UTF-8
+ * is since 2.35; distributions' own ones before that are not to be relied on.
+ */
+static bool
+libc_locale_is_codepoint(const char *name)
+{
+	int			major = 0;
+	int			minor = 0;
+
+	if (pg_strcasecmp(name, "C.UTF-8") != 0 && pg_strcasecmp(name, "C.UTF8") != 0)
+		return false;
+	if (GetDatabaseEncoding() != PG_UTF8)
+		return false;
+	sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor);
+	return major > 2 || (major == 2 && minor >= 35);
+}
+
+/* Does this collation order strings by their bytes? */
+static bool
+collation_is_bytewise(Oid collation)
+{
+	HeapTuple	tuple;
+	Datum		locale;
+	bool		isnull;
+	bool		bytewise = false;
+
+	if (!OidIsValid(collation))
+		return false;
+	if (lc_collate_is_c(collation))
+		return true;
+	if (collation == DEFAULT_COLLATION_OID)
+		return default_locale.provider == COLLPROVIDER_LIBC &&
+			libc_locale_is_codepoint(setlocale(LC_COLLATE, NULL));
+
+	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for collation %u", collation);
+	if (((Form_pg_collation) GETSTRUCT(tuple))->collprovider == COLLPROVIDER_LIBC)
+	{
+		locale = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate, &isnull);
+		if (!isnull)
+			bytewise = libc_locale_is_codepoint(TextDatumGetCString(locale));
+	}
+	ReleaseSysCache(tuple);
+	return bytewise;
+}
+
+/*
+ * How values that opfamily compares as type under collation are encoded.
+ * GPUSORT_ENCODE_NONE when they are not: *why_not then says why, as the rest of
+ * a sentence that begins with the sort key.
+ */
+GpuSortEncoding
+gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not)
+{
+	GpuSortEncoding encoding = GPUSORT_ENCODE_NONE;
+
+	switch (opfamily)
+	{
+		case BOOL_BTREE_FAM_OID:
+			encoding = GPUSORT_ENCODE_BOOL;
+			break;
+		case INTEGER_BTREE_FAM_OID:
+			encoding = type == INT2OID ? GPUSORT_ENCODE_INT2 :
+				type == INT4OID ? GPUSORT_ENCODE_INT4 :
+				type == INT8OID ? GPUSORT_ENCODE_INT8 : GPUSORT_ENCODE_NONE;
+			break;
+		case OID_BTREE_FAM_OID:
+			encoding = type == OIDOID ? GPUSORT_ENCODE_OID : GPUSORT_ENCODE_NONE;
+			break;
+		case FLOAT_BTREE_FAM:
+			encoding = type == FLOAT4OID ? GPUSORT_ENCODE_FLOAT4 :
+				type == FLOAT8OID ? GPUSORT_ENCODE_FLOAT8 : GPUSORT_ENCODE_NONE;
+			break;
+		case DATETIME_BTREE_FAM:
+			encoding = type == DATEOID ? GPUSORT_ENCODE_INT4 :
+				type == TIMESTAMPOID || type == TIMESTAMPTZOID ? GPUSORT_ENCODE_INT8 : GPUSORT_ENCODE_NONE;
+			break;
+		case UUID_BTREE_FAM:
+			encoding = type == UUIDOID ? GPUSORT_ENCODE_UUID : GPUSORT_ENCODE_NONE;
+			break;
+		case NUMERIC_BTREE_FAM:
+			encoding = type == NUMERICOID ? GPUSORT_ENCODE_NUMERIC : GPUSORT_ENCODE_NONE;
+			break;
+		case BYTEA_BTREE_FAM_OID:
+			encoding = type == BYTEAOID ? GPUSORT_ENCODE_BYTEA : GPUSORT_ENCODE_NONE;
+			break;
+		case TEXT_BTREE_FAM_OID:
+			encoding = type == TEXTOID ? GPUSORT_ENCODE_TEXT :
+				type == NAMEOID ? GPUSORT_ENCODE_NAME : GPUSORT_ENCODE_NONE;
+			break;
+		case BPCHAR_BTREE_FAM_OID:
+			encoding = type == BPCHAROID ? GPUSORT_ENCODE_BPCHAR : GPUSORT_ENCODE_NONE;
+			break;
+		default:
+			break;
+	}
+	if (encoding == GPUSORT_ENCODE_NONE)
+		*why_not = "has a type without a key encoding";
+	else if ((opfamily == TEXT_BTREE_FAM_OID || opfamily == BPCHAR_BTREE_FAM_OID) &&
+			 !collation_is_bytewise(collation))
+	{
+		*why_not = "has a collation that does not order by bytes";
+		encoding = GPUSORT_ENCODE_NONE;
+	}
+	return encoding;
+}
+
+bool
+gpusort_key_encoding_is_string(GpuSortEncoding encoding)
+{
+	return encoding == GPUSORT_ENCODE_TEXT || encoding == GPUSORT_ENCODE_BPCHAR ||
+		encoding == GPUSORT_ENCODE_BYTEA || encoding == GPUSORT_ENCODE_NAME;
+}
+
+/* The same for a finished plan's sort operator; also tells whether it sorts down. */
+GpuSortEncoding
+gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending)
+{
+	Oid			opfamily;
+	Oid			type;
+	int16		strategy;
+	const char *ignored;
+
+	if (!get_ordering_op_properties(sort_operator, &opfamily, &type, &strategy))
+		return GPUSORT_ENCODE_NONE;
+	*descending = strategy == BTGreaterStrategyNumber;
+	return gpusort_key_encoding(opfamily, type, collation, &ignored);
+}
+
+/* Bits of the length behind a string's prefix. */
+static inline int
+length_bits(int prefix_bytes)
+{
+	return prefix_bytes == GPUSORT_PREFIX_SHORT ? 4 : 5;
+}
+
+/* Bits of a column in the key, its NULL bit included. */
+static uint32
+column_bits(const GpuSortColumn *column)
+{
+	switch (column->encoding)
+	{
+		case GPUSORT_ENCODE_BOOL:
+			return 1 + 1;
+		case GPUSORT_ENCODE_INT2:
+			return 1 + 16;
+		case GPUSORT_ENCODE_INT4:
+		case GPUSORT_ENCODE_OID:
+		case GPUSORT_ENCODE_FLOAT4:
+			return 1 + 32;
+		case GPUSORT_ENCODE_INT8:
+		case GPUSORT_ENCODE_FLOAT8:
+			return 1 + 64;
+		case GPUSORT_ENCODE_UUID:
+			return 1 + 128;
+		case GPUSORT_ENCODE_NUMERIC:
+			return 1 + GPUSORT_NUMERIC_BITS;
+		case GPUSORT_ENCODE_TEXT:
+		case GPUSORT_ENCODE_BPCHAR:
+		case GPUSORT_ENCODE_BYTEA:
+		case GPUSORT_ENCODE_NAME:
+			return 1 + 8 * column->prefix_bytes + length_bits(column->prefix_bytes);
+		case GPUSORT_ENCODE_NONE:
+			break;
+	}
+	elog(ERROR, "column has no key encoding");
+}
+
+/*
+ * Lays out the key of these columns, all of which the planner found encodable.
+ * The result and what it points to belong to the current memory context;
+ * columns belongs to the caller and must live as long.
+ */
+GpuSortKeys *
+gpusort_keys_create(GpuSortColumn *columns, int count)
+{
+	GpuSortKeys *keys = palloc0(sizeof(GpuSortKeys));
+	uint32		bits = 0;
+
+	StaticAssertStmt((1 << 4) > GPUSORT_PREFIX_SHORT + 1, "length of a short prefix needs more bits");
+	StaticAssertStmt((1 << 5) > GPUSORT_PREFIX_LONG + 1, "length of a long prefix needs more bits");
+
+	keys->count = count;
+	keys->columns = columns;
+	keys->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort keys", ALLOCSET_SMALL_SIZES);
+	for (int i = 0; i < count; i++)
+	{
+		GpuSortColumn *column = &columns[i];
+		uint32		more;
+
+		column->encoding = gpusort_operator_encoding(column->sort_operator, column->collation,
+													 &column->descending);
+		more = column_bits(column);
+		if (bits + more > GPUSORT_MAX_KEY_WORDS * 64)
+		{
+			keys->may_tie = true;
+			break;
+		}
+		column->bit = bits;
+		bits += more;
+		keys->encoded = i + 1;
+		keys->last_attno = Max(keys->last_attno, column->attno);
+		if (column->prefix_bytes > 0 || column->encoding == GPUSORT_ENCODE_NUMERIC)
+			keys->may_tie = true;
+	}
+	keys->words = (bits + 63) / 64;
+	return keys;
+}
+
+/* Adds nbits (1 to 64) bits, which value has no more of, at a bit position of a zeroed key. */
+static inline void
+put_bits(uint64 *words, uint32 bit, int nbits, uint64 value)
+{
+	uint64	   *word = words + bit / 64;
+	int			room = 64 - bit % 64;
+
+	if (nbits <= room)
+		word[0] |= value << (room - nbits);
+	else
+	{
+		word[0] |= value >> (nbits - room);
+		word[1] |= value << (64 - (nbits - room));
+	}
+}
+
+static inline uint64
+low_mask(int nbits)
+{
+	return ~UINT64CONST(0) >> (64 - nbits);
+}
+
+static inline void
+put_fixed(uint64 *words, const GpuSortColumn *column, int nbits, uint64 value)
+{
+	if (column->descending)
+		value ^= low_mask(nbits);
+	put_bits(words, column->bit + 1, nbits, value);
+}
+
+/* The bits of a float, turned so that they order as PostgreSQL orders floats. */
+static inline uint32
+float4_bits(float4 value)
+{
+	uint32		bits;
+
+	if (unlikely(isnan(value)))
+		return PG_UINT32_MAX;
+	value += 0.0f;				/* -0 becomes 0 */
+	memcpy(&bits, &value, sizeof(bits));
+	return bits & 0x80000000 ? ~bits : bits | 0x80000000;
+}
+
+static inline uint64
+float8_bits(float8 value)
+{
+	uint64		bits;
+
+	if (unlikely(isnan(value)))
+		return PG_UINT64_MAX;
+	value += 0.0;
+	memcpy(&bits, &value, sizeof(bits));
+	return bits & UINT64CONST(0x8000000000000000) ? ~bits : bits | UINT64CONST(0x8000000000000000);
+}
+
+/* Up to 8 bytes as a big-endian number of 8 * n bits, zero-padded behind the string's end. */
+static inline uint64
+load_bytes(const char *data, int left, int n)
+{
+	uint64		value = 0;
+
+	if (likely(left >= 8))
+		memcpy(&value, data, 8);
+	else if (left > 0)
+		memcpy(&value, data, left);
+	value = pg_ntoh64(value);
+	return value >> (64 - 8 * n);
+}
+
+/* Returns false when the string does not fit its prefix. */
+static inline bool
+put_string(uint64 *words, const GpuSortColumn *column, const char *data, int length)
+{
+	int			prefix = column->prefix_bytes;
+	uint32		bit = column->bit + 1;
+	uint64		flip = column->descending ? PG_UINT64_MAX : 0;
+	int			done;
+	int			tail_bits;
+	uint64		tail;
+
+	for (done = 0; done + 8 <= prefix; done += 8)
+	{
+		put_bits(words, bit, 64, load_bytes(data + done, length - done, 8) ^ flip);
+		bit += 64;
+	}
+	tail = load_bytes(data + done, length - done, prefix - done) << length_bits(prefix) |
+		(uint64) Min(length, prefix + 1);
+	tail_bits = 8 * (prefix - done) + length_bits(prefix);
+	put_bits(words, bit, tail_bits, (tail ^ flip) & low_mask(tail_bits));
+	return length <= prefix;
+}
+
+/* Is this datum neither compressed nor kept elsewhere? */
+static inline bool
+is_plain(const struct varlena *value)
+{
+	return VARATT_IS_4B_U(value) || (VARATT_IS_1B(value) && !VARATT_IS_1B_E(value));
+}
+
+/* Text and bytea: of a toasted value only the head is fetched. */
+static bool
+put_varlena(const GpuSortKeys *keys, uint64 *words, const GpuSortColumn *column, struct varlena *value)
+{
+	MemoryContext caller;
+	int			length;
+	struct varlena *head;
+	bool		exact;
+
+	if (likely(is_plain(value)))
+		return put_string(words, column, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+
+	caller = MemoryContextSwitchTo(keys->scratch);
+	length = toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
+	head = detoast_attr_slice(value, 0, Min(length, column->prefix_bytes + 8));
+	exact = put_string(words, column, VARDATA_ANY(head), Min(length, (int) VARSIZE_ANY_EXHDR(head)));
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(keys->scratch);
+	return exact;
+}
+
+/* Types that must be detoasted whole: blanks at the end of bpchar do not count. */
+static bool
+put_detoasted(const GpuSortKeys *keys, uint64 *words, const GpuSortColumn *column, struct varlena *value)
+{
+	struct varlena *plain = value;
+	bool		exact;
+
+	if (unlikely(!is_plain(value)))
+	{
+		MemoryContext caller = MemoryContextSwitchTo(keys->scratch);
+
+		plain = detoast_attr(value);
+		MemoryContextSwitchTo(caller);
+	}
+	if (column->encoding == GPUSORT_ENCODE_BPCHAR)
+		exact = put_string(words, column, VARDATA_ANY(plain),
+						   bpchartruelen(VARDATA_ANY(plain), VARSIZE_ANY_EXHDR(plain)));
+	else
+	{
+		const int	high_bits = GPUSORT_NUMERIC_BITS - 64;
+		uint64		flip = column->descending ? PG_UINT64_MAX : 0;
+		uint64		high;
+		uint64		low;
+
+		exact = gpusort_numeric_encode(PointerGetDatum(plain), &high, &low);
+		put_bits(words, column->bit + 1, high_bits, (high ^ flip) & low_mask(high_bits));
+		put_bits(words, column->bit + 1 + high_bits, 64, low ^ flip);
+	}
+	if (plain != value)
+		MemoryContextReset(keys->scratch);
+	return exact;
+}
+
+/*
+ * Writes the key of the row in slot to words (keys->words of them).  Returns
+ * false when the row is inexact: an equal key does not mean an equal row.
+ * Errors: those of detoasting.
+ */
+bool
+gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words)
+{
+	for (uint32 i = 0; i < keys->words; i++)
+		words[i] = 0;
+	slot_getsomeattrs(slot, keys->last_attno);
+
+	for (int i = 0; i < keys->encoded; i++)
+	{
+		const GpuSortColumn *column = &keys->columns[i];
+		Datum		value = slot->tts_values[column->attno - 1];
+		bool		exact = true;
+
+		if (slot->tts_isnull[column->attno - 1])
+		{
+			if (!column->nulls_first)
+				put_bits(words, column->bit, 1, 1);
+			continue;
+		}
+		if (column->nulls_first)
+			put_bits(words, column->bit, 1, 1);
+
+		switch (column->encoding)
+		{
+			case GPUSORT_ENCODE_BOOL:
+				put_fixed(words, column, 1, DatumGetBool(value));
+				break;
+			case GPUSORT_ENCODE_INT2:
+				put_fixed(words, column, 16, (uint16) DatumGetInt16(value) ^ 0x8000);
+				break;
+			case GPUSORT_ENCODE_INT4:
+				put_fixed(words, column, 32, (uint32) DatumGetInt32(value) ^ 0x80000000);
+				break;
+			case GPUSORT_ENCODE_INT8:
+				put_fixed(words, column, 64, (uint64) DatumGetInt64(value) ^ UINT64CONST(0x8000000000000000));
+				break;
+			case GPUSORT_ENCODE_OID:
+				put_fixed(words, column, 32, DatumGetObjectId(value));
+				break;
+			case GPUSORT_ENCODE_FLOAT4:
+				put_fixed(words, column, 32, float4_bits(DatumGetFloat4(value)));
+				break;
+			case GPUSORT_ENCODE_FLOAT8:
+				put_fixed(words, column, 64, float8_bits(DatumGetFloat8(value)));
+				break;
+			case GPUSORT_ENCODE_UUID:
+				{
+					const unsigned char *data = DatumGetUUIDP(value)->data;
+					uint64		flip = column->descending ? PG_UINT64_MAX : 0;
+
+					put_bits(words, column->bit + 1, 64, load_bytes((const char *) data, 8, 8) ^ flip);
+					put_bits(words, column->bit + 65, 64, load_bytes((const char *) data + 8, 8, 8) ^ flip);
+					break;
+				}
+			case GPUSORT_ENCODE_TEXT:
+			case GPUSORT_ENCODE_BYTEA:
+				exact = put_varlena(keys, words, column, (struct varlena *) DatumGetPointer(value));
+				break;
+			case GPUSORT_ENCODE_BPCHAR:
+			case GPUSORT_ENCODE_NUMERIC:
+				exact = put_detoasted(keys, words, column, (struct varlena *) DatumGetPointer(value));
+				break;
+			case GPUSORT_ENCODE_NAME:
+				exact = put_string(words, column, NameStr(*DatumGetName(value)),
+								   strnlen(NameStr(*DatumGetName(value)), NAMEDATALEN));
+				break;
+			case GPUSORT_ENCODE_NONE:
+				Assert(false);
+				break;
+		}
+		if (unlikely(!exact))
+			return false;
+	}
+	return keys->encoded == keys->count;
+}

@@ -1,0 +1,451 @@
+/*-------------------------------------------------------------------------
+ *
+ * planner.c
+ *	  Where GpuSort goes into plans.
+ *
+ * At UPPERREL_ORDERED, where PostgreSQL puts a Sort on its cheapest input, a
+ * CustomPath over the same input competes with it by cost.  The path's child is
+ * a SortPath: from that, create_plan makes the finished Sort plan, with its
+ * columns, operators and collations settled, of which the CustomScan takes the
+ * place.
+ *
+ * What is not legal, or cannot win, is left to PostgreSQL; with
+ * gpusort.log_decisions the log says why.
+ *
+ * COSTS are in PostgreSQL's unit.  setup_cost is what a sort costs before its
+ * first row: the service's answer and the first chunk.  row_cost is what a row
+ * costs on its way in, through the sort and out.  The defaults come from
+ * bench/speed crossover; see doc/measurements.md.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "planner.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_operator.h"
+#include "executor.h"
+#include "gpusort.h"
+#include "miscadmin.h"
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "parser/parsetree.h"
+#include "shared.h"
+#include "supervisor.h"
+#include "utils/lsyscache.h"
+
+/* The lists in custom_private; each but the last has an entry for every sort column. */
+typedef enum PlanPrivate
+{
+	PLAN_ATTNOS,
+	PLAN_OPERATORS,
+	PLAN_COLLATIONS,
+	PLAN_NULLS_FIRST,
+	PLAN_PREFIX_BYTES,
+	PLAN_SCALARS,
+	PLAN_PRIVATE_Count,
+} PlanPrivate;
+
+/* The entries of PLAN_SCALARS. */
+typedef enum PlanScalar
+{
+	SCALAR_RESCANNABLE,
+	SCALAR_WIDTH,
+	SCALAR_Count,
+} PlanScalar;
+
+static create_upper_paths_hook_type previous_create_upper_paths = NULL;
+
+static void
+refuse(const char *fmt,...) pg_attribute_printf(1, 2);
+
+static void
+refuse(const char *fmt,...)
+{
+	StringInfoData text;
+
+	if (!gpusort_log_decisions)
+		return;
+	initStringInfo(&text);
+	for (;;)
+	{
+		va_list		values;
+		int			needed;
+
+		va_start(values, fmt);
+		needed = appendStringInfoVA(&text, fmt, values);
+		va_end(values);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&text, needed);
+	}
+	ereport(LOG,
+			(errmsg("gpusort: not used: %s", text.data)));
+	pfree(text.data);
+}
+
+/*
+ * How many rows LIMIT and OFFSET ask for: -1 for all, 0 for "known only at run
+ * time".
+ */
+static double
+limit_rows(PlannerInfo *root)
+{
+	Query	   *parse = root->parse;
+	double		rows = 0;
+
+	if (parse->limitCount == NULL)
+		return -1;
+	for (int i = 0; i < 2; i++)
+	{
+		Node	   *bound = i == 0 ? parse->limitCount : parse->limitOffset;
+
+		if (bound == NULL)
+			continue;
+		bound = estimate_expression_value(root, bound);
+		if (!IsA(bound, Const))
+			return 0;
+		if (((Const *) bound)->constisnull)
+		{
+			if (i == 0)
+				return -1;		/* LIMIT NULL is no limit */
+			continue;
+		}
+		rows += Max(DatumGetInt64(((Const *) bound)->constvalue), 0);
+	}
+	return Max(rows, 1);
+}
+
+/*
+ * Would PostgreSQL sort into a heap of as many rows as LIMIT asks for?  The same
+ * rule as cost_sort's.
+ */
+static bool
+is_top_n(PlannerInfo *root, const Path *input)
+{
+	double		rows = limit_rows(root);
+	double		bytes_per_row = gpusort_row_bytes(input->pathtarget->width);
+	double		memory = work_mem * 1024.0;
+
+	if (rows < 0 || rows >= input->rows)
+		return false;
+	if (rows == 0)
+		return true;			/* it may be: PostgreSQL finds out at run time, we cannot */
+	return rows * bytes_per_row <= memory &&
+		(input->rows > 2 * rows || input->rows * bytes_per_row > memory);
+}
+
+/* Does every sort key have an encoding? */
+static bool
+keys_are_encodable(PlannerInfo *root)
+{
+	int			number = 0;
+	ListCell   *cell;
+
+	foreach(cell, root->sort_pathkeys)
+	{
+		PathKey    *pathkey = lfirst_node(PathKey, cell);
+		EquivalenceMember *member = linitial_node(EquivalenceMember, pathkey->pk_eclass->ec_members);
+		const char *why_not;
+
+		number++;
+		if (gpusort_key_encoding(pathkey->pk_opfamily, member->em_datatype,
+								 pathkey->pk_eclass->ec_collation, &why_not) == GPUSORT_ENCODE_NONE)
+		{
+			refuse("sort key %d %s", number, why_not);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Is there a service that would take rows x width bytes? */
+static bool
+service_would_take(double rows, double row_bytes)
+{
+	GpuSortService service = gpusort_shared_service();
+	bool		cuda;
+	uint64		limit;
+
+	switch (service.state)
+	{
+		case GPUSORT_SERVICE_NONE:
+			if (!gpusort_supervisor_wake())
+			{
+				refuse("there is no background worker slot for the supervisor");
+				return false;
+			}
+			return true;		/* the executor waits for it, and falls back */
+		case GPUSORT_SERVICE_STARTING:
+			return true;
+		case GPUSORT_SERVICE_BACKOFF:
+			refuse("the sort service is not running");
+			return false;
+		case GPUSORT_SERVICE_READY:
+		case GPUSORT_SERVICE_DRAINING:
+			break;
+	}
+	if (gpusort_engine == GPUSORT_ENGINE_CUDA && !(service.engines & (1 << GPUSORT_ENGINE_CUDA)))
+	{
+		refuse("gpusort.engine is cuda and the service has no CUDA device");
+		return false;
+	}
+	cuda = gpusort_engine != GPUSORT_ENGINE_HOST && (service.engines & (1 << GPUSORT_ENGINE_CUDA));
+	limit = cuda ? service.device_limit : service.host_limit;
+	if (rows > (double) GPUSORT_MAX_ROWS)
+	{
+		refuse("%.0f rows are more than one sort takes", rows);
+		return false;
+	}
+	if (rows * row_bytes > (double) limit)
+	{
+		refuse("about %.0f MB of rows are more than %s allows", rows * row_bytes / (1024 * 1024),
+			   cuda ? "gpusort.device_memory" : "gpusort.host_memory");
+		return false;
+	}
+	return true;
+}
+
+/* Would the child, read again, give the same rows, and do nothing a second time? */
+static bool
+is_rescannable(PlannerInfo *root)
+{
+	ListCell   *cell;
+
+	for (PlannerInfo *level = root; level != NULL; level = level->parent_root)
+	{
+		if (level->parse->hasModifyingCTE || level->parse->commandType != CMD_SELECT)
+			return false;
+	}
+	if (contain_volatile_functions((Node *) root->parse))
+		return false;
+	foreach(cell, root->glob->subroots)
+	{
+		PlannerInfo *subroot = lfirst_node(PlannerInfo, cell);
+
+		if (subroot->parse->hasModifyingCTE || contain_volatile_functions((Node *) subroot->parse))
+			return false;
+	}
+	return true;
+}
+
+static List *
+sort_column_list(const Sort *sort, PlanPrivate which)
+{
+	List	   *list = NIL;
+
+	for (int i = 0; i < sort->numCols; i++)
+	{
+		switch (which)
+		{
+			case PLAN_ATTNOS:
+				list = lappend_int(list, sort->sortColIdx[i]);
+				break;
+			case PLAN_OPERATORS:
+				list = lappend_oid(list, sort->sortOperators[i]);
+				break;
+			case PLAN_COLLATIONS:
+				list = lappend_oid(list, sort->collations[i]);
+				break;
+			case PLAN_NULLS_FIRST:
+				list = lappend_int(list, sort->nullsFirst[i]);
+				break;
+			case PLAN_PREFIX_BYTES:
+				list = lappend_int(list, 0);
+				break;
+			case PLAN_SCALARS:
+			case PLAN_PRIVATE_Count:
+				elog(ERROR, "not a list of sort columns");
+		}
+	}
+	return list;
+}
+
+/*
+ * How long the prefixes of a string key should be: what statistics say of a
+ * plain column, else the short one.
+ */
+static int
+choose_prefix_bytes(PlannerInfo *root, const Sort *sort, int i)
+{
+	TargetEntry *entry = get_tle_by_resno(sort->plan.targetlist, sort->sortColIdx[i]);
+	Node	   *expression = strip_implicit_coercions((Node *) entry->expr);
+	bool		descending;
+	int32		width = 0;
+
+	if (!gpusort_key_encoding_is_string(gpusort_operator_encoding(sort->sortOperators[i], sort->collations[i],
+																  &descending)))
+		return 0;
+	if (IsA(expression, Var) && ((Var *) expression)->varlevelsup == 0 && ((Var *) expression)->varno > 0 &&
+		((Var *) expression)->varno < root->simple_rel_array_size)
+	{
+		RangeTblEntry *rte = planner_rt_fetch(((Var *) expression)->varno, root);
+
+		if (rte->rtekind == RTE_RELATION)
+			width = get_attavgwidth(rte->relid, ((Var *) expression)->varattno);
+	}
+	/* The width that statistics keep has a byte of header. */
+	return width > GPUSORT_PREFIX_SHORT + 1 ? GPUSORT_PREFIX_LONG : GPUSORT_PREFIX_SHORT;
+}
+
+/* The PlanCustomPath callback: the CustomScan that takes the place of the finished Sort. */
+static Plan *
+plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+				  List *custom_plans)
+{
+	Plan	   *plan = linitial(custom_plans);
+	Sort	   *sort = (Sort *) plan;
+	CustomScan *scan;
+	List	   *prefix_bytes = NIL;
+
+	/* Should the finished plan be other than was asked for, it is still right. */
+	if (!IsA(plan, Sort) || list_length(plan->targetlist) != list_length(tlist))
+		return plan;
+	for (int i = 0; i < sort->numCols; i++)
+	{
+		bool		descending;
+
+		if (gpusort_operator_encoding(sort->sortOperators[i], sort->collations[i], &descending) == GPUSORT_ENCODE_NONE)
+			return plan;
+		prefix_bytes = lappend_int(prefix_bytes, choose_prefix_bytes(root, sort, i));
+	}
+
+	scan = makeNode(CustomScan);
+	scan->scan.plan.targetlist = plan->targetlist;
+	scan->scan.plan.lefttree = plan->lefttree;
+	scan->scan.scanrelid = 0;
+	scan->flags = path->flags;
+	scan->custom_scan_tlist = copyObject(plan->targetlist);
+	scan->methods = &gpusort_scan_methods;
+	scan->custom_private = list_make5(sort_column_list(sort, PLAN_ATTNOS),
+									  sort_column_list(sort, PLAN_OPERATORS),
+									  sort_column_list(sort, PLAN_COLLATIONS),
+									  sort_column_list(sort, PLAN_NULLS_FIRST),
+									  prefix_bytes);
+	scan->custom_private = lappend(scan->custom_private,
+								   list_make2_int(is_rescannable(root), plan->plan_width));
+	Assert(list_length(scan->custom_private) == PLAN_PRIVATE_Count);
+	return &scan->scan.plan;
+}
+
+/* Reads what plan_gpusort_path wrote.  columns is palloc'd. */
+void
+gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
+{
+	List	   *lists = plan->custom_private;
+	List	   *attnos = list_nth(lists, PLAN_ATTNOS);
+	List	   *scalars = list_nth(lists, PLAN_SCALARS);
+
+	Assert(list_length(lists) == PLAN_PRIVATE_Count);
+	Assert(list_length(scalars) == SCALAR_Count);
+	info->ncolumns = list_length(attnos);
+	info->columns = palloc0(info->ncolumns * sizeof(GpuSortColumn));
+	for (int i = 0; i < info->ncolumns; i++)
+	{
+		GpuSortColumn *column = &info->columns[i];
+
+		column->attno = list_nth_int(attnos, i);
+		column->sort_operator = list_nth_oid(list_nth(lists, PLAN_OPERATORS), i);
+		column->collation = list_nth_oid(list_nth(lists, PLAN_COLLATIONS), i);
+		column->nulls_first = list_nth_int(list_nth(lists, PLAN_NULLS_FIRST), i) != 0;
+		column->prefix_bytes = list_nth_int(list_nth(lists, PLAN_PREFIX_BYTES), i);
+	}
+	info->rescannable = list_nth_int(scalars, SCALAR_RESCANNABLE) != 0;
+	info->estimated_width = list_nth_int(scalars, SCALAR_WIDTH);
+	info->estimated_rows = outerPlan(plan)->plan_rows;
+}
+
+static const CustomPathMethods path_methods = {
+	.CustomName = GPUSORT_NODE_NAME,
+	.PlanCustomPath = plan_gpusort_path,
+};
+
+static CustomPath *
+make_gpusort_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *input)
+{
+	CustomPath *path = makeNode(CustomPath);
+	SortPath   *sort = create_sort_path(root, ordered_rel, input, root->sort_pathkeys, -1);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = ordered_rel;
+	path->path.pathtarget = input->pathtarget;
+	path->path.rows = input->rows;
+	path->path.startup_cost = input->total_cost + gpusort_setup_cost + gpusort_row_cost * input->rows;
+	path->path.total_cost = path->path.startup_cost + cpu_operator_cost * input->rows;
+	path->path.pathkeys = root->sort_pathkeys;
+	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	path->custom_paths = list_make1(sort);
+	path->methods = &path_methods;
+	return path;
+}
+
+/* Adds a GpuSort path to the ordered rel, if it is legal and may win. */
+static void
+consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
+{
+	Path	   *input = input_rel->cheapest_total_path;
+	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
+	Path	   *path;
+
+	if (input == NULL || root->sort_pathkeys == NIL ||
+		pathkeys_contained_in(root->sort_pathkeys, input->pathkeys))
+		return;
+	if (!gpusort_force)
+	{
+		if (input->rows < gpusort_min_rows)
+		{
+			refuse("%.0f rows are fewer than gpusort.min_rows", input->rows);
+			return;
+		}
+		if (is_top_n(root, input))
+		{
+			refuse("LIMIT asks for a small part of the rows");
+			return;
+		}
+	}
+	if (!keys_are_encodable(root) ||
+		!service_would_take(input->rows, gpusort_row_bytes(input->pathtarget->width)))
+		return;
+
+	path = (Path *) make_gpusort_path(root, ordered_rel, input);
+	if (path->pathtarget != target)
+		path = apply_projection_to_path(root, ordered_rel, path, target);
+	if (gpusort_force)
+	{
+		ordered_rel->pathlist = NIL;
+		ordered_rel->partial_pathlist = NIL;
+	}
+	else if (gpusort_log_decisions)
+	{
+		double		best = path->total_cost;
+
+		for (int i = 0; i < list_length(ordered_rel->pathlist); i++)
+			best = Min(best, ((Path *) list_nth(ordered_rel->pathlist, i))->total_cost);
+		if (best < path->total_cost)
+			refuse("its cost of %.0f is above the %.0f of another plan", path->total_cost, best);
+	}
+	add_path(ordered_rel, path);
+}
+
+static void
+create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+				   RelOptInfo *output_rel, void *extra)
+{
+	if (previous_create_upper_paths)
+		previous_create_upper_paths(root, stage, input_rel, output_rel, extra);
+	if (stage == UPPERREL_ORDERED && gpusort_enable)
+		consider_gpusort(root, input_rel, output_rel);
+}
+
+/* To be called once, at load. */
+void
+gpusort_planner_init(void)
+{
+	previous_create_upper_paths = create_upper_paths_hook;
+	create_upper_paths_hook = create_upper_paths;
+}

@@ -1,0 +1,313 @@
+/*-------------------------------------------------------------------------
+ *
+ * rows.c
+ *	  Rows on their way into and out of the staging pool's chunks.
+ *
+ * In: the key and a MinimalTuple of each row are written straight into the
+ * chunk, with no allocation and no second copy.  A row that is a tuple already
+ * is copied as it is; others are formed in place.  Out: rows are read where
+ * they arrived.
+ *
+ * A writer's legal order is init, add*, finish; a reader's is init, then
+ * next_chunk whenever left is 0, until it says that there are no more.  Neither
+ * owns anything but the chunk at hand, which goes back with the client.  The
+ * overflow file belongs to the resource owner that was current when its first
+ * row was written, and to whoever calls gpusort_overflow_close.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "rows.h"
+
+#include "access/htup_details.h"
+#include "access/tupmacs.h"
+#include "portability/instr_time.h"
+
+/* What travels in place of a row in the overflow file; laid out like one as far as others look. */
+typedef struct OverflowRow
+{
+	uint32		length;			/* of this struct */
+	uint8		flags;
+	uint8		unused[3];
+	uint32		tuple_length;
+	int32		fileno;
+	int64		offset;
+} OverflowRow;
+
+static double
+ms_since(instr_time start)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, start);
+	return INSTR_TIME_GET_MILLISEC(now);
+}
+
+/* Moves the row in slot to the overflow file and describes where it is. */
+static void
+overflow_store(GpuSortOverflow *overflow, TupleTableSlot *slot, OverflowRow *row)
+{
+	bool		should_free;
+	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &should_free);
+	int			fileno;
+	off_t		offset;
+
+	if (overflow->file == NULL)
+		overflow->file = BufFileCreateTemp(false);
+	BufFileTell(overflow->file, &fileno, &offset);
+	BufFileWrite(overflow->file, tuple, tuple->t_len);
+	overflow->rows++;
+
+	memset(row, 0, sizeof(*row));
+	row->length = sizeof(*row);
+	row->flags = GPUSORT_ROW_OVERFLOW;
+	row->tuple_length = tuple->t_len;
+	row->fileno = fileno;
+	row->offset = offset;
+	if (should_free)
+		heap_free_minimal_tuple(tuple);
+}
+
+/* The row that one with GPUSORT_ROW_OVERFLOW stands for, palloc'd. */
+MinimalTuple
+gpusort_overflow_fetch(GpuSortOverflow *overflow, const char *row)
+{
+	OverflowRow where;
+	MinimalTuple tuple;
+
+	memcpy(&where, row, sizeof(where));
+	tuple = palloc(where.tuple_length);
+	if (BufFileSeek(overflow->file, where.fileno, where.offset, SEEK_SET) != 0 ||
+		BufFileRead(overflow->file, tuple, where.tuple_length) != where.tuple_length)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read a row back from gpusort's temporary file: %m")));
+	return tuple;
+}
+
+void
+gpusort_overflow_close(GpuSortOverflow *overflow)
+{
+	if (overflow->file != NULL)
+		BufFileClose(overflow->file);
+	overflow->file = NULL;
+	overflow->rows = 0;
+}
+
+void
+gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
+					GpuSortOverflow *overflow)
+{
+	memset(writer, 0, sizeof(*writer));
+	writer->client = client;
+	writer->keys = keys;
+	writer->overflow = overflow;
+}
+
+/* Hands over the chunk at hand. */
+static bool
+flush_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
+{
+	uint32		bytes = writer->cursor - writer->chunk;
+
+	writer->chunk = NULL;
+	return gpusort_client_put_chunk(writer->client, writer->chunk_rows, bytes, failure);
+}
+
+/* Gets another chunk, after handing over the one at hand. */
+static bool
+next_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
+{
+	instr_time	start;
+
+	if (writer->chunk != NULL && !flush_chunk(writer, failure))
+		return false;
+
+	INSTR_TIME_SET_CURRENT(start);
+	writer->chunk = gpusort_client_get_chunk(writer->client, failure);
+	writer->wait_ms += ms_since(start);
+	if (writer->chunk == NULL)
+		return false;
+	writer->cursor = writer->chunk;
+	writer->offset = gpusort_chunk_offset(writer->chunk, 0);
+	writer->chunk_rows = 0;
+	return true;
+}
+
+/* The physical tuple of a slot that has one, else NULL. */
+static inline HeapTuple
+slot_heap_tuple(TupleTableSlot *slot)
+{
+	if (TTS_IS_BUFFERTUPLE(slot) || TTS_IS_HEAPTUPLE(slot))
+		return ((HeapTupleTableSlot *) slot)->tuple;
+	return NULL;
+}
+
+static inline MinimalTuple
+slot_minimal_tuple(TupleTableSlot *slot)
+{
+	return TTS_IS_MINIMALTUPLE(slot) ? ((MinimalTupleTableSlot *) slot)->mintuple : NULL;
+}
+
+/* How a row that has no physical tuple will look as a MinimalTuple. */
+typedef struct RowShape
+{
+	Size		header;			/* bytes before the data, null bitmap and padding included */
+	Size		data;
+	bool		has_nulls;
+} RowShape;
+
+static Size
+shape_of_values(TupleTableSlot *slot, RowShape *shape)
+{
+	TupleDesc	desc = slot->tts_tupleDescriptor;
+
+	shape->has_nulls = false;
+	for (int i = 0; i < desc->natts; i++)
+		shape->has_nulls |= slot->tts_isnull[i];
+	shape->header = SizeofMinimalTupleHeader;
+	if (shape->has_nulls)
+		shape->header += BITMAPLEN(desc->natts);
+	shape->header = MAXALIGN(shape->header);
+	shape->data = heap_compute_data_size(desc, slot->tts_values, slot->tts_isnull);
+	return shape->header + shape->data;
+}
+
+/* Forms the tuple in place; what was there does not matter. */
+static void
+form_row(TupleTableSlot *slot, const RowShape *shape, char *row)
+{
+	MinimalTuple tuple = (MinimalTuple) row;
+	TupleDesc	desc = slot->tts_tupleDescriptor;
+
+	memset(row, 0, shape->header + shape->data);
+	tuple->t_len = shape->header + shape->data;
+	HeapTupleHeaderSetNatts(tuple, desc->natts);
+	tuple->t_hoff = shape->header + MINIMAL_TUPLE_OFFSET;
+	heap_fill_tuple(desc, slot->tts_values, slot->tts_isnull, row + shape->header, shape->data,
+					&tuple->t_infomask, shape->has_nulls ? tuple->t_bits : NULL);
+}
+
+/*
+ * Adds a row.  false: there is no chunk for it, failure says why; the row was
+ * not taken, those before it were.  Errors: those of detoasting, and of the
+ * overflow file.
+ */
+bool
+gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, GpuSortFailure *failure)
+{
+	const Size	key_bytes = writer->keys->words * sizeof(uint64);
+	HeapTuple	heap_tuple = slot_heap_tuple(slot);
+	MinimalTuple minimal_tuple = NULL;
+	OverflowRow stub;
+	RowShape	shape = {0};
+	Size		length;
+	bool		overflows;
+	char	   *row;
+	uint8		flags = 0;
+
+	if (heap_tuple != NULL)
+		length = heap_tuple->t_len - MINIMAL_TUPLE_OFFSET;
+	else if ((minimal_tuple = slot_minimal_tuple(slot)) != NULL)
+		length = minimal_tuple->t_len;
+	else
+	{
+		slot_getallattrs(slot);
+		length = shape_of_values(slot, &shape);
+	}
+	overflows = length > GPUSORT_MAX_INLINE_ROW;
+	if (overflows)
+		length = sizeof(OverflowRow);
+
+	if (writer->chunk == NULL ||
+		writer->cursor + key_bytes + MAXALIGN(length) > (char *) writer->offset)
+	{
+		if (!next_chunk(writer, failure))
+			return false;
+	}
+	if (unlikely(overflows))
+		overflow_store(writer->overflow, slot, &stub);
+
+	row = writer->cursor + key_bytes;
+	if (!gpusort_keys_encode(writer->keys, slot, (uint64 *) writer->cursor))
+		flags |= GPUSORT_ROW_INEXACT;
+
+	if (unlikely(overflows))
+	{
+		stub.flags |= flags;
+		memcpy(row, &stub, sizeof(stub));
+	}
+	else
+	{
+		if (heap_tuple != NULL)
+		{
+			memcpy(row, (char *) heap_tuple->t_data + MINIMAL_TUPLE_OFFSET, length);
+			((MinimalTuple) row)->t_len = length;
+		}
+		else if (minimal_tuple != NULL)
+			memcpy(row, minimal_tuple, length);
+		else
+			form_row(slot, &shape, row);
+		memset(((MinimalTuple) row)->mt_padding, 0, sizeof(((MinimalTuple) row)->mt_padding));
+		row[GPUSORT_ROW_FLAGS_OFFSET] = flags;
+	}
+
+	*writer->offset-- = writer->cursor - writer->chunk;
+	writer->cursor = row + MAXALIGN(length);
+	writer->chunk_rows++;
+	writer->rows++;
+	writer->bytes += MAXALIGN(length);
+	return true;
+}
+
+/* Hands over the last chunk. */
+bool
+gpusort_writer_finish(GpuSortWriter *writer, GpuSortFailure *failure)
+{
+	return writer->chunk == NULL || writer->chunk_rows == 0 || flush_chunk(writer, failure);
+}
+
+void
+gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client)
+{
+	memset(reader, 0, sizeof(*reader));
+	reader->client = client;
+}
+
+/*
+ * Lets go of the chunk at hand, whose rows have all been read, and waits for
+ * the next one.  Returns true with left > 0, or false with failure->reason NONE
+ * when there are no more rows, or false with the reason why the sort is lost.
+ */
+bool
+gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
+{
+	instr_time	start;
+
+	failure->reason = GPUSORT_REASON_NONE;
+	Assert(reader->left == 0);
+	gpusort_client_free_data(reader->client, &reader->data);
+	if (reader->last)
+		return false;
+
+	INSTR_TIME_SET_CURRENT(start);
+	if (!gpusort_client_next_data(reader->client, &reader->data, failure))
+		return false;
+	reader->wait_ms += ms_since(start);
+	reader->gather_ms += reader->data.gather_ms;
+	reader->last = reader->data.last;
+	reader->cursor = reader->data.rows;
+	reader->left = reader->data.count;
+	reader->rows += reader->data.count;
+	return reader->left > 0;
+}
+
+/* Starts again at the first row. */
+bool
+gpusort_reader_rewind(GpuSortReader *reader, GpuSortFailure *failure)
+{
+	gpusort_client_free_data(reader->client, &reader->data);
+	reader->left = 0;
+	reader->last = false;
+	return gpusort_client_rewind(reader->client, failure);
+}

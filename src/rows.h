@@ -1,0 +1,95 @@
+/*-------------------------------------------------------------------------
+ *
+ * rows.h
+ *	  Rows on their way into and out of the staging pool's chunks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_ROWS_H
+#define GPUSORT_ROWS_H
+
+#include "compat.h"
+
+#include "client.h"
+#include "executor/tuptable.h"
+#include "keys.h"
+#include "storage/buffile.h"
+
+/*
+ * Rows longer than this stay in a temporary file of the backend; a short row
+ * that says where travels in their place.
+ */
+#define GPUSORT_MAX_INLINE_ROW	(GPUSORT_CHUNK_BYTES / 4)
+
+/* The rows that stay behind. */
+typedef struct GpuSortOverflow
+{
+	BufFile    *file;			/* NULL until there is one */
+	uint64		rows;
+} GpuSortOverflow;
+
+extern MinimalTuple gpusort_overflow_fetch(GpuSortOverflow *overflow, const char *row);
+extern void gpusort_overflow_close(GpuSortOverflow *overflow);
+
+typedef struct GpuSortWriter
+{
+	GpuSortClient *client;
+	const GpuSortKeys *keys;
+	GpuSortOverflow *overflow;
+
+	/* the chunk at hand */
+	char	   *chunk;			/* NULL: none yet */
+	char	   *cursor;			/* where the next record goes */
+	uint32	   *offset;			/* where the next record's offset goes */
+	uint32		chunk_rows;
+
+	/* totals */
+	uint64		rows;
+	uint64		bytes;			/* of rows, as far as they travel */
+	double		wait_ms;		/* for chunks */
+} GpuSortWriter;
+
+extern void gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
+								GpuSortOverflow *overflow);
+extern bool gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, GpuSortFailure *failure);
+extern bool gpusort_writer_finish(GpuSortWriter *writer, GpuSortFailure *failure);
+
+typedef struct GpuSortReader
+{
+	GpuSortClient *client;
+	GpuSortData data;			/* the chunk at hand */
+	char	   *cursor;			/* its next row */
+	uint32		left;			/* its rows not read yet */
+	bool		last;			/* no chunk comes after it */
+
+	uint64		rows;			/* in chunks that have arrived */
+	double		wait_ms;		/* for chunks */
+	double		gather_ms;		/* the service's part */
+} GpuSortReader;
+
+extern void gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client);
+extern bool gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure);
+extern bool gpusort_reader_rewind(GpuSortReader *reader, GpuSortFailure *failure);
+
+/* Flags of a row; see protocol.h. */
+static inline uint8
+gpusort_row_flags(const char *row)
+{
+	return (uint8) row[GPUSORT_ROW_FLAGS_OFFSET];
+}
+
+/*
+ * The next row of the chunk at hand; reader->left must not be 0.  It is valid
+ * until the next chunk is asked for.
+ */
+static inline char *
+gpusort_reader_row(GpuSortReader *reader)
+{
+	char	   *row = reader->cursor;
+
+	reader->cursor += MAXALIGN(((MinimalTuple) row)->t_len);
+	reader->left--;
+	return row;
+}
+
+#endif							/* GPUSORT_ROWS_H */

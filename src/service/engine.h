@@ -1,0 +1,151 @@
+/*-------------------------------------------------------------------------
+ *
+ * engine.h
+ *	  What a sort engine does for the service.  There are two: the host engine,
+ *	  built in (engine_host.c), and the cuda engine, loaded with dlopen
+ *	  (gpusort_cuda.so, cuda/).
+ *
+ * An engine is opened once, by the service's main thread, and lives as long as
+ * the service.  A sort belongs to one thread, its job's: begin to end are
+ * called from that thread alone, in this order, and each call blocks until it
+ * is done:
+ *
+ *	  begin, (reserve, put)*, sort, (emit | rewind)*, end
+ *
+ * end is legal, and due, after any of them, also after one that failed; after
+ * a failure nothing but end is.  Several sorts run side by side on threads of
+ * their own.  describe may be called from any thread.
+ *
+ * No call exits the process, throws, or leaves memory behind that end or close
+ * does not free.  A call that fails fills *error.
+ *
+ * Compiles as C11 and as C++14.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_ENGINE_H
+#define GPUSORT_ENGINE_H
+
+#include "protocol.h"
+
+#ifdef __cplusplus
+extern "C"
+{
+#endif
+
+/* Bumped with every change here: an engine of another version is not loaded. */
+#define GPUSORT_ENGINE_ABI		1
+
+typedef struct GpuSortEngine GpuSortEngine; /* opaque, the engine's own */
+typedef struct GpuSort GpuSort; /* opaque, the engine's own */
+
+typedef struct GpuSortError
+{
+	GpuSortReason reason;
+	char		text[GPUSORT_TEXT_BYTES];
+} GpuSortError;
+
+typedef struct GpuSortEngineConfig
+{
+	const char *devices;		/* cuda: "all" or ordinals "0,2" */
+	uint64_t	memory_limit;	/* bytes per device, or of the host; 0: the engine's own choice */
+	int			threads;		/* host: 0: as many as the process may use */
+	void	   *pool;			/* the staging pool, for pinning; may be NULL (tests) */
+	size_t		pool_bytes;
+} GpuSortEngineConfig;
+
+typedef struct GpuSortDevice
+{
+	uint32_t	ordinal;
+	uint32_t	jobs;
+	uint64_t	memory_total;	/* bytes */
+	uint64_t	memory_limit;
+	uint64_t	memory_used;	/* by this engine's sorts, caches not counted */
+	char		name[GPUSORT_NAME_BYTES];
+	char		detail[GPUSORT_NAME_BYTES];
+} GpuSortDevice;
+
+typedef struct GpuSortSpec
+{
+	uint32_t	key_words;		/* 64-bit words per key, 1 to GPUSORT_MAX_KEY_WORDS */
+	int			may_tie;		/* 0: no row will be INEXACT */
+	uint64_t	estimated_rows;
+	uint64_t	estimated_bytes;	/* records, as they lie in chunks */
+	const int  *cancelled;		/* read with __atomic_load_n: not 0 asks every call to return soon
+								 * with an error; never NULL */
+} GpuSortSpec;
+
+typedef struct GpuSortSorted
+{
+	uint64_t	rows;
+	uint64_t	bytes;			/* rows padded to 8, without keys */
+	uint64_t	tie_rows;		/* rows in runs of equal keys that hold an INEXACT row */
+	uint32_t	key_bits;		/* 64 * key_words */
+	uint32_t	packed_bits;	/* bits left after compaction */
+	double		sort_ms;
+} GpuSortSorted;
+
+typedef struct GpuSortEmitted
+{
+	uint32_t	rows;
+	uint32_t	bytes;
+	uint32_t	tie_rows;		/* rows with TIE_NEXT set */
+	int			last;			/* no rows are left after these */
+	double		gather_ms;
+} GpuSortEmitted;
+
+/* 0 is success; anything else means *error is filled. */
+typedef struct GpuSortEngineOps
+{
+	uint32_t	abi;			/* GPUSORT_ENGINE_ABI; must be first field */
+	GpuSortEngineKind kind;
+
+	/* Makes the engine warm: contexts, streams, buffers, pinning of the pool. */
+	int			(*open) (const GpuSortEngineConfig *config, GpuSortEngine **engine, GpuSortError *error);
+	void		(*close) (GpuSortEngine *engine);
+
+	/* Fills up to max devices, returns how many there are.  The host is one device. */
+	int			(*describe) (GpuSortEngine *engine, GpuSortDevice *devices, int max);
+
+	/*
+	 * Starts a sort.  Picks the device, tells its ordinal and name.  Fails with
+	 * MEMORY_LIMIT when the estimate does not fit what the limit leaves, saying
+	 * which setting it is.
+	 */
+	int			(*begin) (GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **sort,
+						  uint32_t *ordinal, char name[GPUSORT_NAME_BYTES], GpuSortError *error);
+
+	/*
+	 * Makes sure that one more chunk, however many rows it may hold, can be put
+	 * and later sorted.  Every put uses up one reserve.  Failing here is no
+	 * failure of the sort (the exception to the rule above): what was put can
+	 * still be sorted.
+	 */
+	int			(*reserve) (GpuSort *sort, GpuSortError *error);
+
+	/* Takes a chunk in; the chunk's memory is the caller's again on return. */
+	int			(*put) (GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error);
+
+	/* Sorts what was put, stably, and checks that the result is in order. */
+	int			(*sort) (GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error);
+
+	/* Fills chunk with the next rows.  Not called again after last = 1 but for a rewind. */
+	int			(*emit) (GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error);
+
+	/* The next emit starts at the first row again. */
+	int			(*rewind) (GpuSort *sort, GpuSortError *error);
+
+	void		(*end) (GpuSort *sort);
+} GpuSortEngineOps;
+
+/* The host engine; and what gpusort_cuda.so exports under this name's cuda twin. */
+extern const GpuSortEngineOps gpusort_host_engine;
+
+#define GPUSORT_CUDA_ENGINE_SYMBOL	"gpusort_cuda_engine"
+#define GPUSORT_CUDA_ENGINE_FILE	"gpusort_cuda.so"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif							/* GPUSORT_ENGINE_H */

@@ -1,0 +1,260 @@
+/*-------------------------------------------------------------------------
+ *
+ * protocol.h
+ *	  What gpusort's backends and the sort service gpusortd say to each other,
+ *	  and how a chunk of the staging pool is laid out.
+ *
+ * This is the only header that both sides include; it needs neither
+ * PostgreSQL nor CUDA.
+ *
+ * TRANSPORT
+ *	One SOCK_SEQPACKET UNIX connection per sort.  Every message is one
+ *	GpuSortMessage of fixed size in native byte order.  The service accepts
+ *	only peers of its own uid.  Closing the connection, in whatever way, ends
+ *	the sort and gives back every chunk it held; there is no other way to end
+ *	one.
+ *
+ * LEGAL ORDER (client ->, <- service)
+ *	-> HELLO			<- WELCOME		(carries the pool's descriptor)
+ *	-> STATUS			<- DEVICE ...	(any time before JOB_BEGIN; one per device,
+ *										 the last one has last = 1)
+ *	-> JOB_BEGIN		<- JOB | REFUSED (after REFUSED only closing is legal)
+ *						<- CHUNK		(one or more, as the pool allows)
+ *	-> CHUNK_PUT		<- CHUNK | FULL	(every put is answered by exactly one of
+ *										 them, in time, not at once; after FULL
+ *										 only the chunks already granted may be
+ *										 put)
+ *	-> SORT				<- SORTED		(chunks granted and not put return to the
+ *										 pool with SORT)
+ *						<- DATA ...		(ahead of the reader, as the pool allows;
+ *										 the one with last = 1 ends the rows.  A
+ *										 sort of no rows sends one DATA with
+ *										 rows = 0, last = 1 and no chunk)
+ *	-> CHUNK_FREE						(for every DATA that had a chunk)
+ *	-> REWIND							(rows start again at the first; DATA of an
+ *										 older epoch may still arrive and must be
+ *										 freed unread)
+ *	At any time after JOB: <- FAILED	(the sort is lost; close)
+ *
+ * CHUNKS
+ *	The pool is one memfd of pool_chunks chunks of GPUSORT_CHUNK_BYTES.  A chunk
+ *	belongs to the client from CHUNK to CHUNK_PUT and from DATA to CHUNK_FREE,
+ *	else to the service.  Whoever does not own it neither reads nor writes it.
+ *
+ *	Chunk on its way in: records from the front, offsets from the back.
+ *
+ *	  0                                                      GPUSORT_CHUNK_BYTES
+ *	  | key 0 | row 0 | key 1 | row 1 | ... free ... | off n-1 | ... | off 0 |
+ *
+ *	  key	key_words words of 64 bits, the most significant word first, compared
+ *			as unsigned numbers word by word; smaller sorts first
+ *	  row	uint32 length in bytes, these four included; one byte of flags; the
+ *			rest is the client's own.  Padded to 8 bytes
+ *	  off	uint32, bytes from the start of the chunk to the record (its key);
+ *			a multiple of 8
+ *
+ *	Chunk on its way out: rows back to back, each padded to 8 bytes, no keys.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_PROTOCOL_H
+#define GPUSORT_PROTOCOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GPUSORT_PROTOCOL_MAGIC		0x67707573u /* "gpus" */
+#define GPUSORT_PROTOCOL_VERSION	1
+
+#define GPUSORT_CHUNK_BYTES			((size_t) 4 << 20)
+#define GPUSORT_MAX_KEY_WORDS		32
+#define GPUSORT_MAX_ROWS			UINT64_C(0xFFFFFFFE)	/* 32-bit row ids */
+
+/* Every sort is sure of this many chunks; more are lent while there are some. */
+#define GPUSORT_JOB_CHUNKS_MIN		2
+/* A sort is lent at most this many chunks at once, so that one cannot starve the rest. */
+#define GPUSORT_JOB_CHUNKS_MAX		8
+
+/* Row header as both sides see it, and the flags in it. */
+#define GPUSORT_ROW_FLAGS_OFFSET	4
+#define GPUSORT_ROW_INEXACT			0x01	/* client: an equal key does not mean an equal row */
+#define GPUSORT_ROW_OVERFLOW		0x02	/* client: stands for a row kept elsewhere; the service
+											 * passes it on */
+#define GPUSORT_ROW_TIE_NEXT		0x80	/* service, on the way out: this row and the next one
+											 * have equal keys and this one is INEXACT */
+
+#define GPUSORT_ALIGN8(n)			(((n) + 7) & ~(uint64_t) 7)
+
+/* Where the offset of record i of a chunk is. */
+static inline uint32_t *
+gpusort_chunk_offset(void *chunk, uint32_t i)
+{
+	return (uint32_t *) ((char *) chunk + GPUSORT_CHUNK_BYTES) - 1 - i;
+}
+
+typedef enum GpuSortMessageType
+{
+	/* client to service */
+	GPUSORT_MSG_HELLO = 1,
+	GPUSORT_MSG_STATUS,
+	GPUSORT_MSG_JOB_BEGIN,
+	GPUSORT_MSG_CHUNK_PUT,
+	GPUSORT_MSG_SORT,
+	GPUSORT_MSG_CHUNK_FREE,
+	GPUSORT_MSG_REWIND,
+
+	/* service to client */
+	GPUSORT_MSG_WELCOME = 64,
+	GPUSORT_MSG_DEVICE,
+	GPUSORT_MSG_JOB,
+	GPUSORT_MSG_REFUSED,
+	GPUSORT_MSG_CHUNK,
+	GPUSORT_MSG_FULL,
+	GPUSORT_MSG_SORTED,
+	GPUSORT_MSG_DATA,
+	GPUSORT_MSG_FAILED,
+
+	/* service to supervisor, on the control socket */
+	GPUSORT_MSG_READY = 128,
+	GPUSORT_MSG_LOG,
+
+	/* supervisor to service, on the control socket */
+	GPUSORT_MSG_DRAIN = 192,	/* take no new sort, exit when the last has ended */
+} GpuSortMessageType;
+
+typedef enum GpuSortEngineKind
+{
+	GPUSORT_ENGINE_AUTO = 0,	/* cuda where there is a device, else host */
+	GPUSORT_ENGINE_CUDA,
+	GPUSORT_ENGINE_HOST,
+} GpuSortEngineKind;
+
+/* Why a sort was refused, is full or failed; decides what the client tells the user. */
+typedef enum GpuSortReason
+{
+	GPUSORT_REASON_NONE = 0,
+	GPUSORT_REASON_NO_ENGINE,	/* the engine asked for is not there */
+	GPUSORT_REASON_MEMORY_LIMIT,	/* more than gpusort.device_memory or gpusort.host_memory
+									 * allows, or others use it now */
+	GPUSORT_REASON_NO_MEMORY,	/* the device or the host had no more to give */
+	GPUSORT_REASON_POOL,		/* gpusort.staging_memory is lent out */
+	GPUSORT_REASON_TOO_MANY_ROWS,
+	GPUSORT_REASON_DRAINING,	/* the service is about to restart */
+	GPUSORT_REASON_DEVICE,		/* the device or its driver reported an error */
+	GPUSORT_REASON_ORDER_CHECK, /* the sorted keys were found out of order */
+	GPUSORT_REASON_BAD_CHUNK,	/* a chunk's offsets or lengths made no sense */
+	GPUSORT_REASON_INTERNAL,
+} GpuSortReason;
+
+#define GPUSORT_TEXT_BYTES		192
+#define GPUSORT_NAME_BYTES		64
+
+typedef struct GpuSortMessage
+{
+	uint32_t	magic;
+	uint16_t	version;
+	uint16_t	type;			/* GpuSortMessageType */
+	union
+	{
+		struct
+		{
+			uint64_t	pool_id;	/* pool the client has mapped already, or 0; then WELCOME
+									 * carries no descriptor if it is the same one */
+		}			hello;
+		struct
+		{
+			uint64_t	pool_id;	/* never 0; another one after each start of the service */
+			uint64_t	pool_bytes;
+			uint32_t	pool_chunks;
+			uint32_t	engines;	/* bit mask of 1 << GpuSortEngineKind */
+		}			welcome;
+		struct
+		{
+			uint32_t	engine; /* GpuSortEngineKind, never AUTO */
+			uint32_t	ordinal;
+			uint32_t	last;
+			uint32_t	jobs;	/* sorts on it now */
+			uint64_t	memory_total;	/* bytes */
+			uint64_t	memory_limit;	/* bytes that gpusort may use */
+			uint64_t	memory_used;	/* bytes that gpusort uses */
+			char		name[GPUSORT_NAME_BYTES];
+			char		detail[GPUSORT_NAME_BYTES]; /* compute capability, driver; threads */
+		}			device;
+		struct
+		{
+			uint32_t	engine; /* GpuSortEngineKind */
+			uint32_t	key_words;	/* 1 to GPUSORT_MAX_KEY_WORDS */
+			uint32_t	may_tie;	/* 0: no row will be INEXACT */
+			uint32_t	pid;	/* for the log */
+			uint64_t	estimated_rows;
+			uint64_t	estimated_bytes;	/* records, as they lie in chunks */
+		}			job_begin;
+		struct
+		{
+			uint32_t	engine; /* GpuSortEngineKind, never AUTO */
+			uint32_t	ordinal;
+			char		device[GPUSORT_NAME_BYTES];
+		}			job;
+		struct
+		{
+			uint32_t	reason; /* GpuSortReason */
+			char		text[GPUSORT_TEXT_BYTES];
+		}			failure;	/* REFUSED, FULL, FAILED */
+		struct
+		{
+			uint32_t	chunk;
+		}			chunk;		/* CHUNK, CHUNK_FREE */
+		struct
+		{
+			uint32_t	chunk;
+			uint32_t	rows;
+			uint32_t	bytes;	/* of the records, from the front of the chunk */
+		}			put;
+		struct
+		{
+			uint64_t	rows;
+			uint64_t	bytes;	/* of the rows, padded to 8, without keys */
+			uint64_t	tie_rows;	/* rows in a run of equal keys with an INEXACT row */
+			uint32_t	key_bits;	/* before compaction */
+			uint32_t	packed_bits;	/* after */
+			double		sort_ms;	/* compaction, sort and check */
+		}			sorted;
+		struct
+		{
+			uint32_t	chunk;
+			uint32_t	rows;
+			uint32_t	bytes;
+			uint32_t	tie_rows;	/* rows here with TIE_NEXT set */
+			uint32_t	epoch;	/* number of REWINDs before it */
+			uint32_t	last;	/* no more rows after these */
+			double		gather_ms;	/* what it took to put these rows into order */
+		}			data;
+		struct
+		{
+			uint32_t	epoch;	/* 1 for the first REWIND, and so on */
+		}			rewind;
+		struct
+		{
+			uint32_t	engines;	/* as in welcome */
+			uint32_t	devices;	/* of the cuda engine */
+			uint64_t	device_limit;	/* bytes gpusort may use on the largest device */
+			uint64_t	host_limit; /* bytes the host engine may use */
+			uint32_t	threads;	/* of the host engine */
+			uint32_t	pool_chunks;
+			char		device[GPUSORT_NAME_BYTES];
+		}			ready;
+		struct
+		{
+			uint32_t	warning;	/* 0: LOG, 1: WARNING */
+			char		text[GPUSORT_TEXT_BYTES];
+		}			log;
+	}			u;
+} GpuSortMessage;
+
+#ifdef __cplusplus
+static_assert(sizeof(GpuSortMessage) <= 256, "a message is meant to stay small");
+#else
+_Static_assert(sizeof(GpuSortMessage) <= 256, "a message is meant to stay small");
+#endif
+
+#endif							/* GPUSORT_PROTOCOL_H */

@@ -1,0 +1,186 @@
+/*-------------------------------------------------------------------------
+ *
+ * shared.c
+ *	  Shared memory: the state of the service, the running sorts, statistics.
+ *
+ * The segment is reserved at server start when gpusort is preloaded, and taken
+ * from the server's slack by the first session that needs it otherwise: it is
+ * a few tens of kB, once per server.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "shared.h"
+
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+
+static GpuSortShared *shared = NULL;
+static shmem_request_hook_type previous_shmem_request = NULL;
+static shmem_startup_hook_type previous_shmem_startup = NULL;
+
+/* Indexed by GpuSortReason and the client's own; also the keys of gpusort_stats.fallback_reasons. */
+static const char *const reason_names[GPUSORT_REASONS] = {
+	[GPUSORT_REASON_NONE] = "none",
+	[GPUSORT_REASON_NO_ENGINE] = "no engine",
+	[GPUSORT_REASON_MEMORY_LIMIT] = "memory limit",
+	[GPUSORT_REASON_NO_MEMORY] = "out of memory",
+	[GPUSORT_REASON_POOL] = "staging pool",
+	[GPUSORT_REASON_TOO_MANY_ROWS] = "too many rows",
+	[GPUSORT_REASON_DRAINING] = "service restarting",
+	[GPUSORT_REASON_DEVICE] = "device error",
+	[GPUSORT_REASON_ORDER_CHECK] = "order check",
+	[GPUSORT_REASON_BAD_CHUNK] = "bad chunk",
+	[GPUSORT_REASON_INTERNAL] = "internal",
+	[GPUSORT_REASON_UNAVAILABLE] = "service unavailable",
+	[GPUSORT_REASON_LOST] = "service lost",
+	[GPUSORT_REASON_RECHECK] = "row recheck",
+};
+
+const char *
+gpusort_reason_name(int reason)
+{
+	return reason >= 0 && reason < GPUSORT_REASONS ? reason_names[reason] : "unknown";
+}
+
+static void
+request_shared_memory(void)
+{
+	if (previous_shmem_request)
+		previous_shmem_request();
+	RequestAddinShmemSpace(MAXALIGN(sizeof(GpuSortShared)));
+}
+
+static void
+attach_shared_memory(void)
+{
+	bool		found;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct("gpusort", sizeof(GpuSortShared), &found);
+	if (!found)
+	{
+		memset(shared, 0, sizeof(GpuSortShared));
+		LWLockInitialize(&shared->lock, LWLockNewTrancheId());
+		ConditionVariableInit(&shared->service_changed);
+		shared->stats.reset = GetCurrentTimestamp();
+	}
+	LWLockRelease(AddinShmemInitLock);
+	LWLockRegisterTranche(shared->lock.tranche, "gpusort");
+}
+
+static void
+startup_shared_memory(void)
+{
+	if (previous_shmem_startup)
+		previous_shmem_startup();
+	attach_shared_memory();
+}
+
+/* To be called while shared_preload_libraries are loaded. */
+void
+gpusort_shared_init(void)
+{
+	previous_shmem_request = shmem_request_hook;
+	shmem_request_hook = request_shared_memory;
+	previous_shmem_startup = shmem_startup_hook;
+	shmem_startup_hook = startup_shared_memory;
+}
+
+/* The shared state; made now if the server did not preload gpusort.  Errors: out of shared memory. */
+GpuSortShared *
+gpusort_shared(void)
+{
+	if (shared == NULL)
+		attach_shared_memory();
+	return shared;
+}
+
+/* A consistent copy of the service's state. */
+GpuSortService
+gpusort_shared_service(void)
+{
+	GpuSortShared *state = gpusort_shared();
+	GpuSortService service;
+
+	LWLockAcquire(&state->lock, LW_SHARED);
+	service = state->service;
+	LWLockRelease(&state->lock);
+	return service;
+}
+
+/*
+ * Takes a slot for a sort of this backend, or returns NULL when all are taken:
+ * the sort then goes on unlisted.  The caller must end it.
+ */
+GpuSortJobSlot *
+gpusort_shared_job_start(GpuSortEngineKind engine, const char *device)
+{
+	GpuSortShared *state = gpusort_shared();
+	GpuSortJobSlot *slot = NULL;
+
+	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+	for (int i = 0; i < GPUSORT_JOB_SLOTS; i++)
+	{
+		if (state->jobs[i].pid == 0)
+		{
+			slot = &state->jobs[i];
+			memset(slot, 0, sizeof(*slot));
+			slot->pid = MyProcPid;
+			slot->database = MyDatabaseId;
+			slot->user = GetUserId();
+			slot->phase = GPUSORT_PHASE_INGEST;
+			slot->engine = engine;
+			slot->started = GetCurrentTimestamp();
+			strlcpy(slot->device, device, sizeof(slot->device));
+			break;
+		}
+	}
+	LWLockRelease(&state->lock);
+	return slot;
+}
+
+void
+gpusort_shared_job_end(GpuSortJobSlot *slot)
+{
+	if (slot == NULL)
+		return;
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	slot->pid = 0;
+	LWLockRelease(&shared->lock);
+}
+
+/* Adds a finished sort to the statistics. */
+void
+gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 tie_rows, const GpuSortTimes *ms)
+{
+	GpuSortShared *state = gpusort_shared();
+
+	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+	state->stats.sorts++;
+	state->stats.runs++;
+	state->stats.rows += rows;
+	state->stats.bytes += bytes;
+	state->stats.tie_rows += tie_rows;
+	state->stats.ms.ingest += ms->ingest;
+	state->stats.ms.upload_wait += ms->upload_wait;
+	state->stats.ms.sort += ms->sort;
+	state->stats.ms.gather += ms->gather;
+	state->stats.ms.emit += ms->emit;
+	state->stats.ms.ties += ms->ties;
+	LWLockRelease(&state->lock);
+}
+
+/* Adds a sort that PostgreSQL's tuplesort had to do. */
+void
+gpusort_shared_count_fallback(int reason)
+{
+	GpuSortShared *state = gpusort_shared();
+
+	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+	state->stats.fallbacks++;
+	if (reason >= 0 && reason < GPUSORT_REASONS)
+		state->stats.fallbacks_by_reason[reason]++;
+	LWLockRelease(&state->lock);
+}

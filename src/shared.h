@@ -1,0 +1,118 @@
+/*-------------------------------------------------------------------------
+ *
+ * shared.h
+ *	  What the backends and the supervisor share: the state of the service,
+ *	  the running sorts, the statistics.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_SHARED_H
+#define GPUSORT_SHARED_H
+
+#include "compat.h"
+
+#include "datatype/timestamp.h"
+#include "port/atomics.h"
+#include "service/protocol.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+
+typedef enum GpuSortServiceState
+{
+	GPUSORT_SERVICE_NONE = 0,	/* no supervisor has run yet */
+	GPUSORT_SERVICE_STARTING,	/* spawned, not ready yet */
+	GPUSORT_SERVICE_READY,
+	GPUSORT_SERVICE_DRAINING,	/* settings changed: restarts after its last sort */
+	GPUSORT_SERVICE_BACKOFF,	/* ended or would not start; tried again later */
+} GpuSortServiceState;
+
+/* What the service told about itself; a copy is taken under the lock. */
+typedef struct GpuSortService
+{
+	GpuSortServiceState state;
+	pid_t		supervisor_pid; /* 0: none */
+	pid_t		service_pid;	/* 0: none */
+	uint32		engines;		/* bit mask of 1 << GpuSortEngineKind */
+	uint32		devices;
+	uint64		device_limit;	/* bytes */
+	uint64		host_limit;		/* bytes */
+} GpuSortService;
+
+typedef enum GpuSortPhase
+{
+	GPUSORT_PHASE_INGEST,
+	GPUSORT_PHASE_SORT,
+	GPUSORT_PHASE_EMIT,
+} GpuSortPhase;
+
+/*
+ * A running sort.  Its backend alone writes it, and only pid is read under the
+ * lock: the others may be one chunk behind.
+ */
+typedef struct GpuSortJobSlot
+{
+	pid_t		pid;			/* 0: free */
+	Oid			database;
+	Oid			user;
+	GpuSortPhase phase;
+	GpuSortEngineKind engine;
+	uint64		rows_in;
+	uint64		rows_out;
+	uint64		bytes;			/* taken in */
+	TimestampTz started;
+	char		device[GPUSORT_NAME_BYTES];
+} GpuSortJobSlot;
+
+#define GPUSORT_JOB_SLOTS	128
+
+/* Reasons of the client's own, beside those of the protocol. */
+#define GPUSORT_REASON_UNAVAILABLE	(GPUSORT_REASON_INTERNAL + 1)	/* no service to talk to */
+#define GPUSORT_REASON_LOST			(GPUSORT_REASON_INTERNAL + 2)	/* the service went away */
+#define GPUSORT_REASON_RECHECK		(GPUSORT_REASON_INTERNAL + 3)	/* EvalPlanQual's few rows */
+#define GPUSORT_REASONS				(GPUSORT_REASON_INTERNAL + 4)
+
+/* Times of a sort in milliseconds, by phase. */
+typedef struct GpuSortTimes
+{
+	double		ingest;			/* taking rows in, their production by the child included */
+	double		upload_wait;	/* of it, waiting for a chunk */
+	double		sort;			/* in the engine: compaction, sort, check */
+	double		gather;			/* in the engine: putting rows into order */
+	double		emit;			/* waiting for rows that had not arrived */
+	double		ties;			/* ordering runs of equal keys with the comparator */
+} GpuSortTimes;
+
+typedef struct GpuSortStats
+{
+	uint64		sorts;
+	uint64		rows;
+	uint64		bytes;
+	uint64		runs;
+	uint64		tie_rows;
+	GpuSortTimes ms;
+	uint64		fallbacks;
+	uint64		fallbacks_by_reason[GPUSORT_REASONS];
+	TimestampTz reset;
+} GpuSortStats;
+
+typedef struct GpuSortShared
+{
+	LWLock		lock;			/* guards all of it but what GpuSortJobSlot says */
+	ConditionVariable service_changed;
+	GpuSortService service;
+	GpuSortStats stats;
+	GpuSortJobSlot jobs[GPUSORT_JOB_SLOTS];
+} GpuSortShared;
+
+extern void gpusort_shared_init(void);
+extern GpuSortShared *gpusort_shared(void);
+extern GpuSortService gpusort_shared_service(void);
+extern const char *gpusort_reason_name(int reason);
+
+extern GpuSortJobSlot *gpusort_shared_job_start(GpuSortEngineKind engine, const char *device);
+extern void gpusort_shared_job_end(GpuSortJobSlot *slot);
+
+extern void gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 tie_rows, const GpuSortTimes *ms);
+extern void gpusort_shared_count_fallback(int reason);
+
+#endif							/* GPUSORT_SHARED_H */

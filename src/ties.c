@@ -1,0 +1,250 @@
+/*-------------------------------------------------------------------------
+ *
+ * ties.c
+ *	  Runs of rows whose keys are equal and do not decide: text beyond its
+ *	  prefix, numerics of many digits.
+ *
+ * The service marks the rows of such a run (GPUSORT_ROW_TIE_NEXT on all but the
+ * last); here they are put into order by PostgreSQL's own comparators.  A run
+ * that lies within one chunk is sorted as an array of pointers into it.  One
+ * that goes on in the next chunk, or holds rows kept in the overflow file, is
+ * handed to a tuplesort, which keeps to work_mem whatever the length of the run.
+ *
+ * Legal order: create, (collect, next until it returns false)*.  A run in hand
+ * keeps the reader's chunk: no chunk may be asked for before it is given out.
+ * Everything belongs to the memory context that was current at create, but for
+ * the tuplesort, which ends with its run or with reset.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "ties.h"
+
+#include "access/htup_details.h"
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "utils/memutils.h"
+#include "utils/sortsupport.h"
+#include "utils/tuplesort.h"
+
+struct GpuSortTies
+{
+	TupleDesc	desc;
+	int			count;
+	GpuSortColumn *columns;
+	SortSupport supports;
+	GpuSortOverflow *overflow;
+	MemoryContext context;
+	MemoryContext scratch;		/* what comparators leave behind */
+	TupleTableSlot *slot;		/* on the way into the tuplesort */
+
+	/* the run at hand: one of the two */
+	char	  **rows;			/* in order, from next to nrows */
+	int			nrows;
+	int			next;
+	int			capacity;
+	Tuplesortstate *sort;		/* NULL: the array */
+
+	double		ms;
+};
+
+GpuSortTies *
+gpusort_ties_create(TupleDesc desc, GpuSortColumn *columns, int count, GpuSortOverflow *overflow)
+{
+	GpuSortTies *ties = palloc0(sizeof(GpuSortTies));
+
+	ties->desc = desc;
+	ties->count = count;
+	ties->columns = columns;
+	ties->overflow = overflow;
+	ties->context = CurrentMemoryContext;
+	ties->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort ties", ALLOCSET_DEFAULT_SIZES);
+	ties->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	ties->capacity = 256;
+	ties->rows = palloc(ties->capacity * sizeof(char *));
+	ties->supports = palloc0(count * sizeof(SortSupportData));
+	for (int i = 0; i < count; i++)
+	{
+		SortSupport support = &ties->supports[i];
+
+		support->ssup_cxt = CurrentMemoryContext;
+		support->ssup_collation = columns[i].collation;
+		support->ssup_nulls_first = columns[i].nulls_first;
+		support->ssup_attno = columns[i].attno;
+		PrepareSortSupportFromOrderingOp(columns[i].sort_operator, support);
+	}
+	return ties;
+}
+
+static int
+compare_rows(const void *a, const void *b, void *arg)
+{
+	GpuSortTies *ties = arg;
+	HeapTupleData left;
+	HeapTupleData right;
+
+	CHECK_FOR_INTERRUPTS();
+	left.t_len = (*(MinimalTuple const *) a)->t_len + MINIMAL_TUPLE_OFFSET;
+	left.t_data = (HeapTupleHeader) (*(char *const *) a - MINIMAL_TUPLE_OFFSET);
+	right.t_len = (*(MinimalTuple const *) b)->t_len + MINIMAL_TUPLE_OFFSET;
+	right.t_data = (HeapTupleHeader) (*(char *const *) b - MINIMAL_TUPLE_OFFSET);
+	for (int i = 0; i < ties->count; i++)
+	{
+		SortSupport support = &ties->supports[i];
+		Datum		left_value;
+		Datum		right_value;
+		bool		left_null;
+		bool		right_null;
+		int			order;
+
+		left_value = heap_getattr(&left, support->ssup_attno, ties->desc, &left_null);
+		right_value = heap_getattr(&right, support->ssup_attno, ties->desc, &right_null);
+		order = ApplySortComparator(left_value, left_null, right_value, right_null, support);
+		if (order != 0)
+			return order;
+	}
+	return 0;
+}
+
+static void
+begin_tuplesort(GpuSortTies *ties)
+{
+	AttrNumber *attnos = palloc(ties->count * sizeof(AttrNumber));
+	Oid		   *operators = palloc(ties->count * sizeof(Oid));
+	Oid		   *collations = palloc(ties->count * sizeof(Oid));
+	bool	   *nulls_first = palloc(ties->count * sizeof(bool));
+
+	for (int i = 0; i < ties->count; i++)
+	{
+		attnos[i] = ties->columns[i].attno;
+		operators[i] = ties->columns[i].sort_operator;
+		collations[i] = ties->columns[i].collation;
+		nulls_first[i] = ties->columns[i].nulls_first;
+	}
+	ties->sort = tuplesort_begin_heap(ties->desc, ties->count, attnos, operators, collations, nulls_first,
+									  work_mem, NULL, TUPLESORT_NONE);
+}
+
+static void
+put_into_tuplesort(GpuSortTies *ties, char *row)
+{
+	if (gpusort_row_flags(row) & GPUSORT_ROW_OVERFLOW)
+		ExecStoreMinimalTuple(gpusort_overflow_fetch(ties->overflow, row), ties->slot, true);
+	else
+		ExecStoreMinimalTuple((MinimalTuple) row, ties->slot, false);
+	tuplesort_puttupleslot(ties->sort, ties->slot);
+	ExecClearTuple(ties->slot);
+}
+
+/*
+ * Reads the run that begins with the row first, which the reader has just
+ * given, and orders it.  false: the sort is lost.
+ */
+bool
+gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuSortFailure *failure)
+{
+	MemoryContext caller = MemoryContextSwitchTo(ties->context);
+	instr_time	start;
+	instr_time	end;
+	char	   *row = first;
+	bool		overflows = false;
+
+	INSTR_TIME_SET_CURRENT(start);
+	ties->nrows = 0;
+	ties->next = 0;
+	for (;;)
+	{
+		if (ties->nrows == ties->capacity)
+		{
+			ties->capacity *= 2;
+			ties->rows = repalloc_huge(ties->rows, ties->capacity * sizeof(char *));
+		}
+		ties->rows[ties->nrows++] = row;
+		overflows |= (gpusort_row_flags(row) & GPUSORT_ROW_OVERFLOW) != 0;
+		if (!(gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) || reader->left == 0)
+			break;
+		row = gpusort_reader_row(reader);
+	}
+
+	if (!(gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) && !overflows)
+	{
+		MemoryContextSwitchTo(ties->scratch);
+		qsort_arg(ties->rows, ties->nrows, sizeof(char *), compare_rows, ties);
+		MemoryContextReset(ties->scratch);
+	}
+	else
+	{
+		bool		goes_on = true;
+
+		begin_tuplesort(ties);
+		for (int i = 0; i < ties->nrows; i++)
+			put_into_tuplesort(ties, ties->rows[i]);
+		goes_on = (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) != 0;
+		while (goes_on)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (reader->left == 0 && !gpusort_reader_next_chunk(reader, failure))
+			{
+				if (failure->reason == GPUSORT_REASON_NONE)
+				{
+					failure->reason = GPUSORT_REASON_INTERNAL;
+					strlcpy(failure->text, "a run of ties has no end", sizeof(failure->text));
+				}
+				MemoryContextSwitchTo(caller);
+				return false;
+			}
+			row = gpusort_reader_row(reader);
+			goes_on = (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) != 0;
+			put_into_tuplesort(ties, row);
+		}
+		tuplesort_performsort(ties->sort);
+	}
+	INSTR_TIME_SET_CURRENT(end);
+	INSTR_TIME_SUBTRACT(end, start);
+	ties->ms += INSTR_TIME_GET_MILLISEC(end);
+	MemoryContextSwitchTo(caller);
+	return true;
+}
+
+/* Is there a run at hand that has not been given out whole? */
+bool
+gpusort_ties_active(const GpuSortTies *ties)
+{
+	return ties->sort != NULL || ties->next < ties->nrows;
+}
+
+/* Stores the next row of the run in slot, valid until the next call; false after the last. */
+bool
+gpusort_ties_next(GpuSortTies *ties, TupleTableSlot *slot)
+{
+	if (ties->sort != NULL)
+	{
+		if (tuplesort_gettupleslot(ties->sort, true, false, slot, NULL))
+			return true;
+		tuplesort_end(ties->sort);
+		ties->sort = NULL;
+		ties->nrows = 0;
+		return false;
+	}
+	if (ties->next >= ties->nrows)
+		return false;
+	ExecStoreMinimalTuple((MinimalTuple) ties->rows[ties->next++], slot, false);
+	return true;
+}
+
+/* Drops the run at hand. */
+void
+gpusort_ties_reset(GpuSortTies *ties)
+{
+	if (ties->sort != NULL)
+		tuplesort_end(ties->sort);
+	ties->sort = NULL;
+	ties->nrows = 0;
+	ties->next = 0;
+}
+
+/* Milliseconds spent on runs of ties so far. */
+double
+gpusort_ties_ms(const GpuSortTies *ties)
+{
+	return ties->ms;
+}

@@ -1,0 +1,27 @@
+/*-------------------------------------------------------------------------
+ *
+ * ties.h
+ *	  Runs of rows whose keys are equal and do not decide.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_TIES_H
+#define GPUSORT_TIES_H
+
+#include "compat.h"
+
+#include "keys.h"
+#include "rows.h"
+
+typedef struct GpuSortTies GpuSortTies;
+
+extern GpuSortTies *gpusort_ties_create(TupleDesc desc, GpuSortColumn *columns, int count,
+										GpuSortOverflow *overflow);
+extern bool gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first,
+								 GpuSortFailure *failure);
+extern bool gpusort_ties_active(const GpuSortTies *ties);
+extern bool gpusort_ties_next(GpuSortTies *ties, TupleTableSlot *slot);
+extern void gpusort_ties_reset(GpuSortTies *ties);
+extern double gpusort_ties_ms(const GpuSortTies *ties);
+
+#endif							/* GPUSORT_TIES_H */

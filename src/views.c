@@ -1,0 +1,187 @@
+/*-------------------------------------------------------------------------
+ *
+ * views.c
+ *	  The functions behind gpusort_devices, gpusort_stats and gpusort_jobs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "compat.h"
+
+#include "client.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "shared.h"
+#include "storage/procarray.h"
+#include "utils/builtins.h"
+#include "utils/json.h"
+#include "utils/jsonb.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+PG_FUNCTION_INFO_V1(gpusort_version);
+PG_FUNCTION_INFO_V1(gpusort_show_devices);
+PG_FUNCTION_INFO_V1(gpusort_show_stats);
+PG_FUNCTION_INFO_V1(gpusort_stats_reset);
+PG_FUNCTION_INFO_V1(gpusort_show_jobs);
+
+/* The version of the module, whatever version of the SQL objects is installed. */
+Datum
+gpusort_version(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(GPUSORT_VERSION));
+}
+
+static const char *
+engine_name(GpuSortEngineKind engine)
+{
+	return engine == GPUSORT_ENGINE_CUDA ? "cuda" : "host";
+}
+
+static void
+put_device(const GpuSortMessage *message, void *arg)
+{
+	ReturnSetInfo *result = arg;
+	Datum		values[8];
+	bool		nulls[8] = {0};
+
+	values[0] = CStringGetTextDatum(engine_name(message->u.device.engine));
+	values[1] = Int32GetDatum(message->u.device.ordinal);
+	values[2] = CStringGetTextDatum(message->u.device.name);
+	values[3] = CStringGetTextDatum(message->u.device.detail);
+	values[4] = Int64GetDatum(message->u.device.memory_total);
+	values[5] = Int64GetDatum(message->u.device.memory_limit);
+	values[6] = Int64GetDatum(message->u.device.memory_used);
+	values[7] = Int32GetDatum(message->u.device.jobs);
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+/* The devices that the service sorts on; none, with a warning, when there is no service. */
+Datum
+gpusort_show_devices(PG_FUNCTION_ARGS)
+{
+	GpuSortFailure failure;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (!gpusort_client_devices(put_device, fcinfo->resultinfo, &failure))
+		ereport(WARNING,
+				(errmsg("gpusort has no sort service to ask: %s", failure.text)));
+	return (Datum) 0;
+}
+
+static Datum
+fallbacks_by_reason(const GpuSortStats *stats)
+{
+	StringInfoData json;
+
+	initStringInfo(&json);
+	appendStringInfoChar(&json, '{');
+	for (int reason = 0; reason < GPUSORT_REASONS; reason++)
+	{
+		if (stats->fallbacks_by_reason[reason] == 0)
+			continue;
+		if (json.len > 1)
+			appendStringInfoChar(&json, ',');
+		escape_json(&json, gpusort_reason_name(reason));
+		appendStringInfo(&json, ":" UINT64_FORMAT, stats->fallbacks_by_reason[reason]);
+	}
+	appendStringInfoChar(&json, '}');
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+}
+
+Datum
+gpusort_show_stats(PG_FUNCTION_ARGS)
+{
+	GpuSortShared *state = gpusort_shared();
+	GpuSortStats stats;
+	TupleDesc	desc;
+	Datum		values[14];
+	bool		nulls[14] = {0};
+	int			i = 0;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+
+	LWLockAcquire(&state->lock, LW_SHARED);
+	stats = state->stats;
+	LWLockRelease(&state->lock);
+
+	values[i++] = Int64GetDatum(stats.sorts);
+	values[i++] = Int64GetDatum(stats.rows);
+	values[i++] = Int64GetDatum(stats.bytes);
+	values[i++] = Int64GetDatum(stats.runs);
+	values[i++] = Int64GetDatum(stats.tie_rows);
+	values[i++] = Float8GetDatum(stats.ms.ingest);
+	values[i++] = Float8GetDatum(stats.ms.upload_wait);
+	values[i++] = Float8GetDatum(stats.ms.sort);
+	values[i++] = Float8GetDatum(stats.ms.gather);
+	values[i++] = Float8GetDatum(stats.ms.emit);
+	values[i++] = Float8GetDatum(stats.ms.ties);
+	values[i++] = Int64GetDatum(stats.fallbacks);
+	values[i++] = fallbacks_by_reason(&stats);
+	values[i++] = TimestampTzGetDatum(stats.reset);
+	Assert(i == lengthof(values));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+Datum
+gpusort_stats_reset(PG_FUNCTION_ARGS)
+{
+	GpuSortShared *state = gpusort_shared();
+
+	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+	memset(&state->stats, 0, sizeof(state->stats));
+	state->stats.reset = GetCurrentTimestamp();
+	LWLockRelease(&state->lock);
+	PG_RETURN_VOID();
+}
+
+static const char *
+phase_name(GpuSortPhase phase)
+{
+	switch (phase)
+	{
+		case GPUSORT_PHASE_INGEST:
+			return "ingest";
+		case GPUSORT_PHASE_SORT:
+			return "sort";
+		case GPUSORT_PHASE_EMIT:
+			return "emit";
+	}
+	return "unknown";
+}
+
+Datum
+gpusort_show_jobs(PG_FUNCTION_ARGS)
+{
+	GpuSortShared *state = gpusort_shared();
+	GpuSortJobSlot *jobs = palloc(sizeof(state->jobs));
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+	LWLockAcquire(&state->lock, LW_SHARED);
+	memcpy(jobs, state->jobs, sizeof(state->jobs));
+	LWLockRelease(&state->lock);
+
+	for (int i = 0; i < GPUSORT_JOB_SLOTS; i++)
+	{
+		const GpuSortJobSlot *job = &jobs[i];
+		Datum		values[10];
+		bool		nulls[10] = {0};
+
+		if (job->pid == 0)
+			continue;
+		values[0] = Int32GetDatum(job->pid);
+		values[1] = ObjectIdGetDatum(job->database);
+		values[2] = ObjectIdGetDatum(job->user);
+		values[3] = CStringGetTextDatum(phase_name(job->phase));
+		values[4] = CStringGetTextDatum(engine_name(job->engine));
+		values[5] = CStringGetTextDatum(job->device);
+		values[6] = Int64GetDatum(job->rows_in);
+		values[7] = Int64GetDatum(job->rows_out);
+		values[8] = Int64GetDatum(job->bytes);
+		values[9] = TimestampTzGetDatum(job->started);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
