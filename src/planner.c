@@ -99,8 +99,8 @@ limit_rows(PlannerInfo *root)
 	Query	   *parse = root->parse;
 	double		rows = 0;
 
-	if (parse->limitCount == NULL)
-		return -1;
+	if (parse->limitCount == NULL || parse->limitOption == LIMIT_OPTION_WITH_TIES)
+		return -1;				/* WITH TIES sorts all rows */
 	for (int i = 0; i < 2; i++)
 	{
 		Node	   *bound = i == 0 ? parse->limitCount : parse->limitOffset;

@@ -1,0 +1,473 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusortd.c
+ *	  The sort service: options, main loop, beginning and end.
+ *
+ * Reading order: protocol.h (what clients and the service say), this file,
+ * session.c (a client's connection), job.c (a sort's engine calls on their
+ * thread), pool.c (the chunks), engine.h (what an engine is), engines.c (which
+ * there are), host_engine.h and on (the host engine).
+ *
+ * Started by the supervisor, or by hand:
+ *
+ *	gpusortd --socket PATH --engine auto|cuda|host --devices all|0,1
+ *			 --device-memory BYTES --host-memory BYTES --staging-memory BYTES
+ *			 [--threads N] [--cuda-library PATH]
+ *
+ * Descriptor 0 ties the service to whoever started it.  If it is a socket it
+ * carries messages both ways (protocol.h); whatever it is, its end is the end
+ * of the service.
+ *
+ * The main thread does all that concerns clients and the pool, in one epoll
+ * loop, and never waits for an engine.
+ *
+ * Only one service serves a socket: it holds a lock on PATH.lock as long as it
+ * lives.  The lock's file stays behind; removing it would open a gap in which
+ * two services hold locks on two files of that name.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "service_log.h"
+#include "session.h"
+
+/* Exit codes that tell the supervisor what happened. */
+#define EXIT_START_FAILED		1
+#define EXIT_USAGE				2
+#define EXIT_ALREADY_RUNNING	3
+#define EXIT_DEVICE_LOST		4
+
+#define CONTROL					0
+#define BACKLOG					256
+#define EVENTS_AT_ONCE			64
+
+/* At the end sorts are given so long to return from their engine calls. */
+#define END_MS					500
+
+typedef struct Options
+{
+	const char *socket;
+	uint64_t	staging_memory;
+	GpuSortEnginesConfig engines;
+} Options;
+
+static const Options *options;
+static GpuSortSessions sessions;
+static bool supervised;
+
+/* Descriptors that the main loop watches besides sessions. */
+static int	listener = -1;
+static int	signals = -1;
+static int	done_event = -1;
+static int	spare = -1;			/* to be given up when descriptors run out */
+
+/*
+ * Options
+ */
+
+static void
+usage(const char *problem)
+{
+	fprintf(stderr, "gpusortd: %s\n"
+			"usage: gpusortd --socket PATH [--engine auto|cuda|host] [--devices all|0,1]\n"
+			"       [--device-memory BYTES] [--host-memory BYTES] [--staging-memory BYTES]\n"
+			"       [--threads N] [--cuda-library PATH]\n", problem);
+	exit(EXIT_USAGE);
+}
+
+static uint64_t
+parse_number(const char *text, uint64_t max)
+{
+	char	   *end;
+	unsigned long long number;
+
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || number > max)
+		usage("a number is out of range");
+	return number;
+}
+
+static void
+parse_options(int argc, char **argv, Options *parsed)
+{
+	enum
+	{
+		SOCKET, ENGINE, DEVICES, DEVICE_MEMORY, HOST_MEMORY, STAGING_MEMORY, THREADS, CUDA_LIBRARY
+	};
+	static const struct option names[] = {
+		{"socket", required_argument, NULL, SOCKET},
+		{"engine", required_argument, NULL, ENGINE},
+		{"devices", required_argument, NULL, DEVICES},
+		{"device-memory", required_argument, NULL, DEVICE_MEMORY},
+		{"host-memory", required_argument, NULL, HOST_MEMORY},
+		{"staging-memory", required_argument, NULL, STAGING_MEMORY},
+		{"threads", required_argument, NULL, THREADS},
+		{"cuda-library", required_argument, NULL, CUDA_LIBRARY},
+		{NULL, 0, NULL, 0}
+	};
+	int			option;
+
+	parsed->engines.devices = "all";
+	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
+	{
+		switch (option)
+		{
+			case SOCKET:
+				parsed->socket = optarg;
+				break;
+			case ENGINE:
+				if (strcmp(optarg, "auto") == 0)
+					parsed->engines.kind = GPUSORT_ENGINE_AUTO;
+				else if (strcmp(optarg, "cuda") == 0)
+					parsed->engines.kind = GPUSORT_ENGINE_CUDA;
+				else if (strcmp(optarg, "host") == 0)
+					parsed->engines.kind = GPUSORT_ENGINE_HOST;
+				else
+					usage("--engine is auto, cuda or host");
+				break;
+			case DEVICES:
+				parsed->engines.devices = optarg;
+				break;
+			case DEVICE_MEMORY:
+				parsed->engines.device_memory = parse_number(optarg, UINT64_MAX / 2);
+				break;
+			case HOST_MEMORY:
+				parsed->engines.host_memory = parse_number(optarg, UINT64_MAX / 2);
+				break;
+			case STAGING_MEMORY:
+				parsed->staging_memory = parse_number(optarg, UINT64_MAX / 2);
+				break;
+			case THREADS:
+				parsed->engines.threads = parse_number(optarg, 1024);
+				break;
+			case CUDA_LIBRARY:
+				parsed->engines.cuda_library = optarg;
+				break;
+			default:
+				usage("unknown option");
+		}
+	}
+	if (optind < argc)
+		usage("too many arguments");
+	if (parsed->socket == NULL || parsed->socket[0] == '\0')
+		usage("--socket is missing");
+	if (strlen(parsed->socket) >= sizeof(((struct sockaddr_un *) 0)->sun_path))
+		usage("the socket's path is too long");
+}
+
+/*
+ * Beginning
+ */
+
+static void
+start_failed(const char *what)
+{
+	gpusort_log(true, "%s: %s", what, strerror(errno));
+	exit(EXIT_START_FAILED);
+}
+
+/* Takes the lock that makes this the only service on the socket. */
+static void
+take_lock(void)
+{
+	char		path[sizeof(((struct sockaddr_un *) 0)->sun_path) + sizeof(".lock")];
+	int			lock;
+
+	snprintf(path, sizeof(path), "%s.lock", options->socket);
+	lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (lock < 0)
+		start_failed("could not open the lock file beside the service's socket");
+	if (flock(lock, LOCK_EX | LOCK_NB) != 0)
+	{
+		if (errno != EWOULDBLOCK)
+			start_failed("could not lock the file beside the service's socket");
+		gpusort_log(true, "another gpusortd serves \"%s\"", options->socket);
+		exit(EXIT_ALREADY_RUNNING);
+	}
+	/* The descriptor stays open, and the lock held, until the process ends. */
+}
+
+static void
+remove_socket(void)
+{
+	unlink(options->socket);
+}
+
+static void
+start_listening(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	mode_t		mask;
+
+	strcpy(address.sun_path, options->socket);
+	remove_socket();
+	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (listener < 0)
+		start_failed("could not make the service's socket");
+	mask = umask(0177);
+	if (bind(listener, (struct sockaddr *) &address, sizeof(address)) != 0)
+		start_failed("could not bind the service's socket");
+	umask(mask);
+	atexit(remove_socket);
+	if (listen(listener, BACKLOG) != 0)
+		start_failed("could not listen on the service's socket");
+}
+
+/* Signals become readable events; threads started later inherit the mask. */
+static void
+start_signals(void)
+{
+	sigset_t	set;
+
+	/* The terminal's and the server's signals to the whole group are not for us. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGUSR1, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGQUIT);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals < 0)
+		start_failed("could not set up signals");
+}
+
+static void
+watch(int descriptor, int *tag)
+{
+	struct epoll_event event = {.events = EPOLLIN,.data.ptr = tag};
+
+	if (epoll_ctl(sessions.epoll, EPOLL_CTL_ADD, descriptor, &event) != 0)
+		start_failed("could not watch a descriptor");
+}
+
+static int	control_tag;
+
+static void
+start(void)
+{
+	GpuSortMessage ready = {.type = GPUSORT_MSG_READY};
+	GpuSortEnginesConfig engines = options->engines;
+	struct rlimit files;
+	char		problem[GPUSORT_TEXT_BYTES];
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+	{
+		files.rlim_cur = files.rlim_max;
+		(void) setrlimit(RLIMIT_NOFILE, &files);
+	}
+	start_signals();
+	take_lock();
+
+	sessions.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (sessions.epoll < 0 || !gpusort_jobs_open(&done_event))
+		start_failed("could not set up the main loop");
+	sessions.pool = gpusort_pool_create(options->staging_memory, problem, sizeof(problem));
+	if (sessions.pool == NULL)
+	{
+		gpusort_log(true, "%s", problem);
+		exit(EXIT_START_FAILED);
+	}
+	engines.pool = gpusort_pool_start(sessions.pool);
+	engines.pool_bytes = gpusort_pool_chunks(sessions.pool) * GPUSORT_CHUNK_BYTES;
+	if (!gpusort_engines_open(&engines))
+		exit(EXIT_START_FAILED);
+
+	spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	start_listening();
+	watch(CONTROL, &control_tag);
+	watch(signals, &signals);
+	watch(done_event, &done_event);
+	watch(listener, &listener);
+
+	gpusort_engines_ready(&ready);
+	ready.u.ready.pool_chunks = gpusort_pool_chunks(sessions.pool);
+	gpusort_log_ready(&ready);
+}
+
+/*
+ * Main loop
+ */
+
+static void
+accept_clients(void)
+{
+	int			client;
+
+	while ((client = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+	{
+		struct ucred peer;
+		socklen_t	size = sizeof(peer);
+
+		if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != geteuid())
+		{
+			gpusort_log_peer("process %d of user %d may not use the sort service, closed",
+							 (int) peer.pid, (int) peer.uid);
+			close(client);
+		}
+		else if (!gpusort_session_start(&sessions, client, peer.pid))
+			close(client);
+	}
+	if ((errno == EMFILE || errno == ENFILE) && spare >= 0)
+	{
+		/* Turn one away, or it would be reported as waiting for ever. */
+		close(spare);
+		client = accept(listener, NULL, NULL);
+		if (client >= 0)
+			close(client);
+		spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		gpusort_log_peer("too many connections, one was turned away");
+	}
+}
+
+/* Reads from the control socket; false if its other end is gone. */
+static bool
+read_control(void)
+{
+	GpuSortMessage message;
+	ssize_t		size = supervised ? recv(CONTROL, &message, sizeof(message), MSG_DONTWAIT)
+		: read(CONTROL, &message, sizeof(message));
+
+	if (size < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (size == 0)
+		return false;
+	if (size == sizeof(message) && message.magic == GPUSORT_PROTOCOL_MAGIC &&
+		message.version == GPUSORT_PROTOCOL_VERSION && message.type == GPUSORT_MSG_DRAIN)
+		sessions.draining = true;
+	else if (supervised)
+		gpusort_log(true, "the supervisor sent what is no message for the sort service, ignored");
+	return true;
+}
+
+static void
+handle_done(void)
+{
+	GpuSortCommand *command = gpusort_jobs_done();
+
+	while (command != NULL)
+	{
+		GpuSortCommand *next = command->next;
+
+		gpusort_session_done(command);
+		command = next;
+	}
+}
+
+/*
+ * Ends the process.  Sorts are asked to stop, and if they do soon everything is
+ * taken down in order; one that does not is left to the end of the process,
+ * without running anything that its thread might trip over.
+ */
+static void __attribute__((noreturn))
+finish(int code)
+{
+	struct timespec start;
+	struct timespec now;
+	int			left;
+
+	remove_socket();
+	close(listener);
+	gpusort_sessions_close(&sessions);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	while (sessions.jobs > 0)
+	{
+		struct pollfd event = {.fd = done_event,.events = POLLIN};
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		left = END_MS - (now.tv_sec - start.tv_sec) * 1000 - (now.tv_nsec - start.tv_nsec) / 1000000;
+		if (left <= 0)
+			_exit(code);
+		(void) poll(&event, 1, left);
+		handle_done();
+	}
+	gpusort_sessions_reap(&sessions);
+	gpusort_engines_close();
+	gpusort_jobs_close();
+	gpusort_pool_destroy(sessions.pool);
+	exit(code);
+}
+
+static void __attribute__((noreturn))
+main_loop(void)
+{
+	for (;;)
+	{
+		struct epoll_event events[EVENTS_AT_ONCE];
+		int			n = epoll_wait(sessions.epoll, events, EVENTS_AT_ONCE, -1);
+
+		if (n < 0 && errno != EINTR)
+		{
+			gpusort_log(true, "the sort service cannot wait for events: %s", strerror(errno));
+			finish(EXIT_START_FAILED);
+		}
+		for (int i = 0; i < n; i++)
+		{
+			void	   *tag = events[i].data.ptr;
+
+			if (tag == &control_tag)
+			{
+				if (!read_control())
+					finish(EXIT_SUCCESS);
+			}
+			else if (tag == &signals)
+				finish(EXIT_SUCCESS);
+			else if (tag == &done_event)
+				handle_done();
+			else if (tag == &listener)
+				accept_clients();
+			else
+				gpusort_session_event(tag, events[i].events);
+		}
+		if (sessions.device_lost)
+		{
+			gpusort_sessions_fail(&sessions, GPUSORT_REASON_DEVICE,
+								  "the device has failed too often, the sort service restarts");
+			gpusort_log(true, "the device has failed too often, exiting for a fresh start");
+			finish(EXIT_DEVICE_LOST);
+		}
+		gpusort_sessions_reap(&sessions);
+		if (sessions.draining && sessions.jobs == 0)
+			finish(EXIT_SUCCESS);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	static Options parsed;
+
+	parse_options(argc, argv, &parsed);
+	options = &parsed;
+
+	/* Whatever else was inherited is not ours to hold open. */
+	(void) close_range(3, ~0U, 0);
+	(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
+	gpusort_log_open(CONTROL);
+	supervised = gpusort_log_has_supervisor();
+	start();
+	main_loop();
+}

@@ -1,0 +1,314 @@
+/*-------------------------------------------------------------------------
+ *
+ * host_order.c
+ *	  After the elements are sorted by the first word of the packed key: proof
+ *	  of the order, further words, ties.
+ *
+ * A range is finished in two steps:
+ *
+ *	1. Keys are compared with their neighbours.  One out of order is an error,
+ *	   never an answer.  Of the whole sort, the sum of the refs must be what it
+ *	   was before, so no row was lost or doubled.
+ *	2. Runs of equal keys are looked at, if there is anything to do for them.
+ *	   Where the packed key has another word, a run's elements get that word as
+ *	   their key, are sorted by it, and are finished in turn; so only tied rows
+ *	   are ever touched again.  At the last word a run is rows with equal keys,
+ *	   and its marks are set.
+ *
+ * Blocks of the range are tasks for the threads.  Blocks end where runs end, so
+ * no two tasks touch the same run.  Runs too long for one thread are left over
+ * and done by all threads, one after the other.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_engine.h"
+
+#define BLOCK_ROWS			((size_t) 1 << 16)
+
+/* Runs longer than this are sorted by all threads. */
+#define LONG_RUN			((size_t) 1 << 17)
+
+typedef struct Run
+{
+	size_t		start;
+	size_t		length;
+} Run;
+
+/* A range being finished. */
+typedef struct Finish
+{
+	GpuSort    *sort;
+	GpuSortElement *elements;
+	GpuSortElement *other;
+	size_t		n;
+	uint32_t	word;			/* of the packed key, that the keys are */
+
+	/* results, under the lock */
+	pthread_mutex_t lock;
+	bool		disorder;
+	bool		no_memory;
+	uint64_t	tie_rows;
+	Run		   *long_runs;
+	size_t		nlong_runs;
+} Finish;
+
+static int	finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n,
+						 uint32_t word, GpuSortError *error);
+
+static bool
+out_of_order(const GpuSortElement *elements, size_t n)
+{
+	bool		disorder = false;
+
+	for (size_t i = 1; i < n; i++)
+		disorder |= elements[i].key < elements[i - 1].key;
+	return disorder;
+}
+
+static void
+check_block(void *arg, uint32_t task)
+{
+	Finish	   *finish = arg;
+	size_t		start = task * BLOCK_ROWS;
+	size_t		n = finish->n - start;
+
+	/* one more than the block has, to compare across its end */
+	if (n > BLOCK_ROWS + 1)
+		n = BLOCK_ROWS + 1;
+	if (!gpusort_host_cancelled(finish->sort) && out_of_order(finish->elements + start, n))
+	{
+		pthread_mutex_lock(&finish->lock);
+		finish->disorder = true;
+		pthread_mutex_unlock(&finish->lock);
+	}
+}
+
+/* Gives n elements that tie so far the next word of their packed keys. */
+static void
+load_word(const GpuSort *sort, GpuSortElement *elements, size_t n, uint32_t word)
+{
+	for (size_t i = 0; i < n; i++)
+	{
+		if (i + 8 < n)
+			__builtin_prefetch(gpusort_host_key(sort, elements[i + 8].ref));
+		elements[i].key = gpusort_packing_word(&sort->packing,
+											   gpusort_host_key(sort, elements[i].ref), word);
+	}
+}
+
+/* Marks the rows of a run of equal keys; returns how many count as tied. */
+static uint64_t
+mark_run(GpuSortElement *elements, size_t length)
+{
+	uint64_t	marks = 0;
+
+	for (size_t i = 0; i < length; i++)
+		marks |= elements[i].ref & GPUSORT_REF_MARK;
+	elements[length - 1].ref &= ~GPUSORT_REF_MARK;
+	return length > 1 && marks ? length : 0;
+}
+
+/*
+ * Finishes n sorted elements on this thread, adding to *tie_rows; false if they
+ * are out of order.  Runs of LONG_RUN and more are only noted in finish, if it
+ * is there.
+ */
+static bool
+finish_runs(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n, uint32_t word,
+			uint64_t *tie_rows, Finish *finish, size_t offset)
+{
+	bool		last_word = word + 1 == sort->packing.words;
+	size_t		end;
+
+	for (size_t start = 0; start < n; start = end)
+	{
+		uint64_t	key = elements[start].key;
+		size_t		length;
+
+		for (end = start + 1; end < n && elements[end].key == key; end++)
+			;
+		length = end - start;
+		if (length == 1 || last_word)
+			*tie_rows += mark_run(elements + start, length);
+		else if (length > LONG_RUN && finish != NULL)
+		{
+			pthread_mutex_lock(&finish->lock);
+			finish->long_runs[finish->nlong_runs++] = (Run) {.start = offset + start,.length = length};
+			pthread_mutex_unlock(&finish->lock);
+		}
+		else
+		{
+			load_word(sort, elements + start, length, word + 1);
+			gpusort_host_sort_few(elements + start, other + start, length);
+			if (out_of_order(elements + start, length) ||
+				!finish_runs(sort, elements + start, other + start, length, word + 1, tie_rows,
+							 NULL, 0))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* The first element at or after i that does not have the key of the one before it. */
+static size_t
+run_boundary(const Finish *finish, size_t i)
+{
+	const GpuSortElement *elements = finish->elements;
+	size_t		high = finish->n;
+	uint64_t	key;
+
+	if (i == 0 || i >= finish->n)
+		return i < finish->n ? i : finish->n;
+	key = elements[i - 1].key;
+	while (i < high)
+	{
+		size_t		middle = i + (high - i) / 2;
+
+		if (elements[middle].key == key)
+			i = middle + 1;
+		else
+			high = middle;
+	}
+	return i;
+}
+
+/* Blocks of a range, by where they start; one more for the end. */
+typedef struct Blocks
+{
+	Finish	   *finish;
+	size_t	   *starts;
+} Blocks;
+
+static void
+finish_block(void *arg, uint32_t task)
+{
+	Blocks	   *blocks = arg;
+	Finish	   *finish = blocks->finish;
+	size_t		start = blocks->starts[task];
+	size_t		n = blocks->starts[task + 1] - start;
+	uint64_t	tie_rows = 0;
+	bool		good;
+
+	if (n == 0 || gpusort_host_cancelled(finish->sort))
+		return;
+	good = finish_runs(finish->sort, finish->elements + start,
+					   finish->other ? finish->other + start : NULL, n,
+					   finish->word, &tie_rows, finish, start);
+	pthread_mutex_lock(&finish->lock);
+	finish->tie_rows += tie_rows;
+	if (!good)
+		finish->disorder = true;
+	pthread_mutex_unlock(&finish->lock);
+}
+
+typedef struct Load
+{
+	const GpuSort *sort;
+	GpuSortElement *elements;
+	size_t		n;
+	uint32_t	word;
+} Load;
+
+static void
+load_block(void *arg, uint32_t task)
+{
+	Load	   *load = arg;
+	size_t		start = task * BLOCK_ROWS;
+	size_t		n = load->n - start < BLOCK_ROWS ? load->n - start : BLOCK_ROWS;
+
+	if (!gpusort_host_cancelled(load->sort))
+		load_word(load->sort, load->elements + start, n, load->word);
+}
+
+/* The next word for a run too long for one thread. */
+static int
+finish_long_run(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n,
+				uint32_t word, GpuSortError *error)
+{
+	Load		load = {.sort = sort,.elements = elements,.n = n,.word = word};
+
+	gpusort_threads_run(sort->threads, (n + BLOCK_ROWS - 1) / BLOCK_ROWS, load_block, &load);
+	if (gpusort_host_sort_many(sort, elements, other, n, false, error) != 0)
+		return -1;
+	return finish_range(sort, elements, other, n, word, error);
+}
+
+/* The second step of a range: its runs. */
+static int
+finish_all_runs(Finish *finish, GpuSortError *error)
+{
+	GpuSort    *sort = finish->sort;
+	uint32_t	nblocks = (finish->n + BLOCK_ROWS - 1) / BLOCK_ROWS;
+	Blocks		blocks = {.finish = finish};
+	int			rc = 0;
+
+	blocks.starts = malloc((nblocks + 1) * sizeof(size_t));
+	finish->long_runs = malloc((finish->n / LONG_RUN + 1) * sizeof(Run));
+	if (blocks.starts == NULL || finish->long_runs == NULL)
+		rc = gpusort_host_error_memory(error);
+	else
+	{
+		for (uint32_t b = 0; b <= nblocks; b++)
+			blocks.starts[b] = run_boundary(finish, b * BLOCK_ROWS);
+		gpusort_threads_run(sort->threads, nblocks, finish_block, &blocks);
+		sort->tie_rows += finish->tie_rows;
+	}
+	for (size_t i = 0; rc == 0 && i < finish->nlong_runs; i++)
+	{
+		Run			run = finish->long_runs[i];
+
+		rc = finish_long_run(sort, finish->elements + run.start, finish->other + run.start,
+							 run.length, finish->word + 1, error);
+	}
+	free(blocks.starts);
+	free(finish->long_runs);
+	return rc;
+}
+
+static int
+error_disorder(GpuSortError *error)
+{
+	error->reason = GPUSORT_REASON_ORDER_CHECK;
+	strcpy(error->text, "the host engine found its sorted keys out of order");
+	return -1;
+}
+
+/* Finishes a range that is sorted by a word of the packed key. */
+static int
+finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n, uint32_t word,
+			 GpuSortError *error)
+{
+	Finish		finish = {
+		.sort = sort,.elements = elements,.other = other,.n = n,.word = word,
+		.lock = PTHREAD_MUTEX_INITIALIZER
+	};
+	int			rc = 0;
+
+	gpusort_threads_run(sort->threads, (n + BLOCK_ROWS - 1) / BLOCK_ROWS, check_block, &finish);
+	if (finish.disorder)
+		rc = error_disorder(error);
+	else if (word + 1 < sort->packing.words || sort->may_tie)
+	{
+		rc = finish_all_runs(&finish, error);
+		if (rc == 0 && finish.disorder)
+			rc = error_disorder(error);
+	}
+	pthread_mutex_destroy(&finish.lock);
+	if (rc == 0 && gpusort_host_cancelled(sort))
+		rc = gpusort_host_error_cancelled(error);
+	return rc;
+}
+
+/*
+ * Finishes the sort: elements are sorted by the first word of the packed key.
+ */
+int
+gpusort_host_finish(GpuSort *sort, GpuSortError *error)
+{
+	sort->tie_rows = 0;
+	return finish_range(sort, sort->elements, sort->other, sort->rows, 0, error);
+}

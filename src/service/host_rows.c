@@ -1,0 +1,213 @@
+/*-------------------------------------------------------------------------
+ *
+ * host_rows.c
+ *	  Rows into the host engine and out of it.
+ *
+ * In: offsets and lengths are checked once, here, against the chunk's bytes;
+ * everything after this trusts the refs made here.  While a key is in the
+ * cache it is folded into the OR and AND of its words, which later tell the
+ * bits that vary, and compared with the one before, so that input that is in
+ * order already needs no sort.
+ *
+ * Out: refs are read one after another but the rows they mean lie anywhere.
+ * What a row costs is a miss or two, so rows are asked for well before they
+ * are copied.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <string.h>
+
+#include "host_engine.h"
+
+/* Rows asked for ahead of the one being copied. */
+#define PREFETCH_ROWS		16
+
+/* Of longer rows the CPU's own prefetcher gets the rest. */
+#define PREFETCH_BYTES		256
+
+/*
+ * Checks the rows of a chunk and makes their entries.  words is sort->key_words
+ * and inline_words is sort->inline_words; they are arguments so that the
+ * compiler makes a loop for each common width.
+ */
+static inline __attribute__((always_inline)) bool
+take_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint64_t *entries,
+		  const uint32_t words, const uint32_t inline_words)
+{
+	const uint32_t *offsets = (const uint32_t *) (chunk + GPUSORT_CHUNK_BYTES) - 1;
+	const uint32_t key_bytes = words * 8;
+	uint64_t	row_bytes = 0;
+	uint64_t	any[GPUSORT_MAX_KEY_WORDS];
+	uint64_t	all[GPUSORT_MAX_KEY_WORDS];
+	const uint64_t *previous = sort->last_key;
+	bool		ascending = sort->ascending;
+	bool		descending = sort->descending;
+
+	for (uint32_t w = 0; w < words; w++)
+	{
+		any[w] = sort->any[w];
+		all[w] = sort->all[w];
+	}
+
+	/* The first row of all has nothing before it, and agrees with any order. */
+	if (sort->rows == 0)
+		previous = NULL;
+
+	for (uint32_t i = 0; i < rows; i++)
+	{
+		uint32_t	offset = offsets[-(int64_t) i];
+		uint32_t	length;
+		uint32_t	padded;
+		const uint64_t *key;
+		const char *row;
+
+		if ((offset & 7) != 0 || offset > bytes || bytes - offset < key_bytes + 8)
+			return false;
+		key = (const uint64_t *) (chunk + offset);
+		row = chunk + offset + key_bytes;
+		memcpy(&length, row, sizeof(length));
+		if (length < 8 || length > bytes - offset - key_bytes)
+			return false;
+		padded = GPUSORT_ALIGN8(length);
+		row_bytes += padded;
+
+		for (uint32_t w = 0; w < words; w++)
+		{
+			any[w] |= key[w];
+			all[w] &= key[w];
+			if (w < inline_words)
+				entries[w] = key[w];
+		}
+		entries[inline_words] =
+			gpusort_ref_make(sort->nchunks, offset + key_bytes, padded,
+							 sort->may_tie && (row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_INEXACT));
+		entries += inline_words + 1;
+
+		if ((ascending || descending) && previous != NULL)
+		{
+			uint32_t	w = 0;
+
+			while (w + 1 < words && previous[w] == key[w])
+				w++;
+			if (key[w] < previous[w])
+				ascending = false;
+			else
+				descending = false;
+		}
+		previous = key;
+	}
+
+	for (uint32_t w = 0; w < words; w++)
+	{
+		sort->any[w] = any[w];
+		sort->all[w] = all[w];
+	}
+	memcpy(sort->last_key, previous, key_bytes);
+	sort->ascending = ascending;
+	sort->descending = descending;
+	sort->row_bytes += row_bytes;
+	return true;
+}
+
+/*
+ * Takes a chunk of at least one row in: fills taken->records and
+ * taken->entries, which the caller has allocated, and the sort's knowledge of
+ * its keys.
+ */
+int
+gpusort_host_take(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes,
+				  GpuSortHostChunk *taken, GpuSortError *error)
+{
+	bool		good;
+
+	switch (sort->key_words)
+	{
+		case 1:
+			good = take_rows(sort, chunk, rows, bytes, taken->entries, 1, 1);
+			break;
+		case 2:
+			good = take_rows(sort, chunk, rows, bytes, taken->entries, 2, 2);
+			break;
+		case 3:
+			good = take_rows(sort, chunk, rows, bytes, taken->entries, 3, 3);
+			break;
+		case 4:
+			good = take_rows(sort, chunk, rows, bytes, taken->entries, 4, 4);
+			break;
+		default:
+			good = take_rows(sort, chunk, rows, bytes, taken->entries, sort->key_words, 0);
+			break;
+	}
+	if (!good)
+	{
+		error->reason = GPUSORT_REASON_BAD_CHUNK;
+		strcpy(error->text, "a chunk's offsets or lengths make no sense");
+		return -1;
+	}
+	memcpy(taken->records, chunk, bytes);
+	return 0;
+}
+
+static inline void
+prefetch_row(const GpuSort *sort, uint64_t ref)
+{
+	const char *row = sort->chunks[gpusort_ref_chunk(ref)].records + gpusort_ref_offset(ref);
+	uint32_t	length = gpusort_ref_length(ref);
+
+	if (length > PREFETCH_BYTES)
+		length = PREFETCH_BYTES;
+	for (uint32_t at = 0; at < length; at += 64)
+		__builtin_prefetch(row + at, 0, 0);
+	__builtin_prefetch(row + length - 1, 0, 0);
+}
+
+/* Fills a chunk with the next rows, as many as it takes. */
+void
+gpusort_host_give(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
+{
+	uint64_t	i = sort->emitted;
+	uint32_t	at = 0;
+	uint32_t	tie_rows = 0;
+
+	for (; i < sort->rows; i++)
+	{
+		uint64_t	ref = sort->elements[i].ref;
+		uint32_t	length = gpusort_ref_length(ref);
+		const char *row = sort->chunks[gpusort_ref_chunk(ref)].records + gpusort_ref_offset(ref);
+		char	   *to = chunk + at;
+		uint8_t		flags;
+
+		if (length > GPUSORT_CHUNK_BYTES - at)
+			break;
+		if (i + PREFETCH_ROWS < sort->rows)
+			prefetch_row(sort, sort->elements[i + PREFETCH_ROWS].ref);
+
+		/*
+		 * Short rows are copied 32 bytes at a time and up to 24 bytes too far,
+		 * which the next row overwrites; records have room behind them to be
+		 * read too far.
+		 */
+		if (length <= 512 && length + 32 <= GPUSORT_CHUNK_BYTES - at)
+		{
+			for (uint32_t done = 0; done < length; done += 32)
+				memcpy(to + done, row + done, 32);
+		}
+		else
+			memcpy(to, row, length);
+
+		flags = row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_OVERFLOW;
+		if (ref & GPUSORT_REF_MARK)
+		{
+			flags |= GPUSORT_ROW_TIE_NEXT;
+			tie_rows++;
+		}
+		to[GPUSORT_ROW_FLAGS_OFFSET] = flags;
+		at += length;
+	}
+
+	emitted->rows = i - sort->emitted;
+	emitted->bytes = at;
+	emitted->tie_rows = tie_rows;
+	emitted->last = i == sort->rows;
+	sort->emitted = i;
+}

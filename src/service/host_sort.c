@@ -1,0 +1,489 @@
+/*-------------------------------------------------------------------------
+ *
+ * host_sort.c
+ *	  Radix sort of elements by their 64-bit keys.
+ *
+ * A range of elements is sorted from the most significant digit down, out of
+ * place, back and forth between two arrays.  The digit starts at the highest
+ * bit that varies within the range, so bits that a bucket has in common cost
+ * nothing, however skewed the keys are; a range that is in order already is
+ * left as it is.
+ *
+ *	many	All threads partition the range together: each takes a part of it,
+ *			counts digits, and after a prefix sum over digits and parts scatters
+ *			its part.  Elements gather in a line of cache per bucket first, and
+ *			only full lines are written, past the cache (software write
+ *			combining, as in Satish et al., SIGMOD 2010).  Buckets that are
+ *			still large are partitioned in the same way one after another, the
+ *			others are tasks for the threads.
+ *	few		One thread, within its cache: count, scatter, and insertion sort for
+ *			buckets of a few elements, or the same again for larger ones.
+ *
+ * Rejected: least significant digit first over the whole array (a pass over
+ * memory per digit, and all bits must be sorted: three times slower for random
+ * 64-bit keys), and comparison sorts.
+ *
+ * Every step is stable.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "host_engine.h"
+
+/* Up to this many elements are sorted by insertion. */
+#define INSERTION_MAX		24
+
+/* One thread sorts up to this many; more are partitioned by all threads. */
+#define FEW_MAX				((size_t) 1 << 17)
+
+/* Digits are no wider than this: counters must stay in the first-level cache. */
+#define FEW_DIGIT_BITS		11
+#define MANY_DIGIT_BITS		10
+
+/* A partition aims at buckets of this many elements. */
+#define BUCKET_BITS			12
+
+/* Elements in a cache line. */
+#define LINE				4
+
+/*
+ * Sorts n elements of "from" into "to", which may be the same array.
+ */
+static inline void
+sort_by_insertion(const GpuSortElement *from, GpuSortElement *to, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+	{
+		GpuSortElement element = from[i];
+		size_t		j = i;
+
+		while (j > 0 && to[j - 1].key > element.key)
+		{
+			to[j] = to[j - 1];
+			j--;
+		}
+		to[j] = element;
+	}
+}
+
+/*
+ * Sorts n elements, which are in "in".  The result goes to "out" if swap is
+ * set, else back to "in"; the other one has anything in it then.
+ */
+static void
+sort_few(GpuSortElement *in, GpuSortElement *out, size_t n, bool swap)
+{
+	uint32_t	starts[(1 << FEW_DIGIT_BITS) + 1];
+	uint64_t	any = 0;
+	uint64_t	all = ~UINT64_C(0);
+	uint64_t	previous = 0;
+	bool		disorder = false;
+	uint32_t	varying;
+	uint32_t	bits;
+	uint32_t	shift;
+	uint32_t	buckets;
+	uint32_t	mask;
+	uint32_t	largest = 0;
+	uint32_t	start = 0;
+
+	if (n <= INSERTION_MAX)
+	{
+		sort_by_insertion(in, swap ? out : in, n);
+		return;
+	}
+
+	for (size_t i = 0; i < n; i++)
+	{
+		uint64_t	key = in[i].key;
+
+		any |= key;
+		all &= key;
+		disorder |= key < previous;
+		previous = key;
+	}
+	if (!disorder)
+	{
+		if (swap)
+			memcpy(out, in, n * sizeof(GpuSortElement));
+		return;
+	}
+
+	/* Something varies, or there would be no disorder. */
+	varying = 64 - __builtin_clzll(any ^ all);
+	bits = 63 - __builtin_clzll(n);
+	if (bits > FEW_DIGIT_BITS)
+		bits = FEW_DIGIT_BITS;
+	if (bits > varying)
+		bits = varying;
+	shift = varying - bits;
+	buckets = 1 << bits;
+	mask = buckets - 1;
+
+	/* starts[d + 1] counts digit d, becomes where d starts, and then where it ends. */
+	memset(starts, 0, (buckets + 1) * sizeof(uint32_t));
+	for (size_t i = 0; i < n; i++)
+		starts[(in[i].key >> shift & mask) + 1]++;
+	for (uint32_t d = 1; d <= buckets; d++)
+	{
+		uint32_t	count = starts[d];
+
+		if (count > largest)
+			largest = count;
+		starts[d] = start;
+		start += count;
+	}
+	for (size_t i = 0; i < n; i++)
+		out[starts[(in[i].key >> shift & mask) + 1]++] = in[i];
+
+	if (shift == 0)
+	{
+		if (!swap)
+			memcpy(in, out, n * sizeof(GpuSortElement));
+	}
+	else if (largest <= INSERTION_MAX)
+	{
+		/* Elements are in their bucket already, so none moves far. */
+		sort_by_insertion(out, swap ? out : in, n);
+	}
+	else
+	{
+		for (uint32_t d = 0; d < buckets; d++)
+		{
+			uint32_t	from = starts[d];
+			uint32_t	count = starts[d + 1] - from;
+
+			if (count == 1)
+			{
+				if (!swap)
+					in[from] = out[from];
+			}
+			else if (count > 0)
+				sort_few(out + from, in + from, count, !swap);
+		}
+	}
+}
+
+/* Sorts n elements in place on this thread; other is scratch of the same size. */
+void
+gpusort_host_sort_few(GpuSortElement *elements, GpuSortElement *other, size_t n)
+{
+	sort_few(elements, other, n, false);
+}
+
+/* A range being partitioned by all threads. */
+typedef struct Partition
+{
+	const GpuSort *sort;
+	GpuSortElement *in;
+	GpuSortElement *out;
+	size_t		n;
+	bool		swap;			/* the result belongs into out */
+
+	/* parts, one task each */
+	uint32_t	parts;
+	uint64_t   *any;			/* per part */
+	uint64_t   *all;
+	bool	   *disorder;
+
+	/* the digit */
+	uint32_t	shift;
+	uint32_t	buckets;
+	uint32_t	skew;			/* elements from the cache line that out starts in to out */
+	uint64_t   *places;			/* per part and bucket: count, then where to write, from that
+								 * cache line on */
+	uint64_t   *starts;			/* per bucket, and the end */
+} Partition;
+
+/* Where part p starts. */
+static inline size_t
+part_start(const Partition *partition, uint32_t p)
+{
+	return (size_t) ((unsigned __int128) partition->n * p / partition->parts);
+}
+
+static void
+look_at_part(void *arg, uint32_t p)
+{
+	Partition  *partition = arg;
+	const GpuSortElement *in = partition->in;
+	size_t		end = part_start(partition, p + 1);
+	size_t		i = part_start(partition, p);
+	uint64_t	previous = i > 0 ? in[i - 1].key : 0;
+	uint64_t	any = 0;
+	uint64_t	all = ~UINT64_C(0);
+	bool		disorder = false;
+
+	for (; i < end; i++)
+	{
+		uint64_t	key = in[i].key;
+
+		any |= key;
+		all &= key;
+		disorder |= key < previous;
+		previous = key;
+	}
+	partition->any[p] = any;
+	partition->all[p] = all;
+	partition->disorder[p] = disorder;
+}
+
+static void
+count_part(void *arg, uint32_t p)
+{
+	Partition  *partition = arg;
+	const GpuSortElement *in = partition->in;
+	uint64_t   *counts = partition->places + (size_t) p * partition->buckets;
+	uint32_t	mask = partition->buckets - 1;
+	uint32_t	shift = partition->shift;
+	size_t		end = part_start(partition, p + 1);
+
+	memset(counts, 0, partition->buckets * sizeof(uint64_t));
+	if (gpusort_host_cancelled(partition->sort))
+		return;
+	for (size_t i = part_start(partition, p); i < end; i++)
+		counts[in[i].key >> shift & mask]++;
+}
+
+/* Writes a full line of elements, past the cache where the CPU can. */
+static inline void
+write_line(GpuSortElement *to, const GpuSortElement *line)
+{
+#if defined(__SSE2__)
+	for (int i = 0; i < LINE; i++)
+		_mm_stream_si128((__m128i *) (to + i), _mm_load_si128((const __m128i *) (line + i)));
+#else
+	memcpy(to, line, LINE * sizeof(GpuSortElement));
+#endif
+}
+
+static void
+scatter_part(void *arg, uint32_t p)
+{
+	Partition  *partition = arg;
+	const GpuSortElement *in = partition->in;
+	GpuSortElement *out = partition->out - partition->skew;
+	uint64_t   *places = partition->places + (size_t) p * partition->buckets;
+	uint32_t	buckets = partition->buckets;
+	uint32_t	mask = buckets - 1;
+	uint32_t	shift = partition->shift;
+	size_t		end = part_start(partition, p + 1);
+	GpuSortElement lines[1 << MANY_DIGIT_BITS][LINE] __attribute__((aligned(64)));
+	uint64_t	first[1 << MANY_DIGIT_BITS];
+
+	/* Counts are not of the whole part then, so places would be wrong. */
+	if (gpusort_host_cancelled(partition->sort))
+		return;
+
+	memcpy(first, places, buckets * sizeof(uint64_t));
+	for (size_t i = part_start(partition, p); i < end; i++)
+	{
+		GpuSortElement element = in[i];
+		uint32_t	d = element.key >> shift & mask;
+		uint64_t	place = places[d]++;
+
+		lines[d][place % LINE] = element;
+		if (place % LINE == LINE - 1)
+		{
+			uint64_t	start = place - (LINE - 1);
+
+			/* The first line of a bucket may start with another part's elements. */
+			if (start >= first[d])
+				write_line(out + start, lines[d]);
+			else
+				for (uint64_t j = first[d]; j <= place; j++)
+					out[j] = lines[d][j % LINE];
+		}
+	}
+	for (uint32_t d = 0; d < buckets; d++)
+	{
+		uint64_t	start = places[d] / LINE * LINE;
+
+		for (uint64_t j = start > first[d] ? start : first[d]; j < places[d]; j++)
+			out[j] = lines[d][j % LINE];
+	}
+#if defined(__SSE2__)
+	_mm_sfence();
+#endif
+}
+
+static void
+sort_bucket(void *arg, uint32_t d)
+{
+	Partition  *partition = arg;
+	uint64_t	start = partition->starts[d];
+	uint64_t	count = partition->starts[d + 1] - start;
+
+	if (count == 0 || count > FEW_MAX || gpusort_host_cancelled(partition->sort))
+		return;
+	sort_few(partition->out + start, partition->in + start, count, !partition->swap);
+}
+
+static void
+copy_part(void *arg, uint32_t p)
+{
+	Partition  *partition = arg;
+	size_t		start = part_start(partition, p);
+	size_t		end = part_start(partition, p + 1);
+
+	memcpy(partition->out + start, partition->in + start, (end - start) * sizeof(GpuSortElement));
+}
+
+/*
+ * Finds the digit to partition by; false if the range is in order already.
+ */
+static bool
+choose_digit(Partition *partition, GpuSortThreads *threads)
+{
+	uint64_t	any = 0;
+	uint64_t	all = ~UINT64_C(0);
+	bool		disorder = false;
+	uint32_t	varying;
+	uint32_t	bits;
+
+	gpusort_threads_run(threads, partition->parts, look_at_part, partition);
+	for (uint32_t p = 0; p < partition->parts; p++)
+	{
+		any |= partition->any[p];
+		all &= partition->all[p];
+		disorder |= partition->disorder[p];
+	}
+	if (!disorder)
+		return false;
+
+	varying = 64 - __builtin_clzll(any ^ all);
+	bits = 63 - __builtin_clzll(partition->n);
+	bits = bits > BUCKET_BITS + 1 ? bits - BUCKET_BITS : 1;
+	if (bits > MANY_DIGIT_BITS)
+		bits = MANY_DIGIT_BITS;
+	if (bits > varying)
+		bits = varying;
+	partition->buckets = 1 << bits;
+	partition->shift = varying - bits;
+	return true;
+}
+
+/* Turns counts per part and bucket into places, bucket by bucket. */
+static void
+sum_places(Partition *partition)
+{
+	uint64_t	place = partition->skew;
+
+	for (uint32_t d = 0; d < partition->buckets; d++)
+	{
+		partition->starts[d] = place - partition->skew;
+		for (uint32_t p = 0; p < partition->parts; p++)
+		{
+			uint64_t   *entry = &partition->places[(size_t) p * partition->buckets + d];
+			uint64_t	count = *entry;
+
+			*entry = place;
+			place += count;
+		}
+	}
+	partition->starts[partition->buckets] = place - partition->skew;
+}
+
+static int	sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t n, bool swap,
+					   GpuSortError *error);
+
+/* The steps of sort_range for more than FEW_MAX elements. */
+static int
+sort_partitioned(Partition *partition, GpuSortError *error)
+{
+	const GpuSort *sort = partition->sort;
+	GpuSortThreads *threads = sort->threads;
+
+	if (!choose_digit(partition, threads))
+	{
+		if (partition->swap)
+			gpusort_threads_run(threads, partition->parts, copy_part, partition);
+		return 0;
+	}
+	gpusort_threads_run(threads, partition->parts, count_part, partition);
+	if (gpusort_host_cancelled(sort))
+		return gpusort_host_error_cancelled(error);
+	sum_places(partition);
+	gpusort_threads_run(threads, partition->parts, scatter_part, partition);
+	if (gpusort_host_cancelled(sort))
+		return gpusort_host_error_cancelled(error);
+
+	for (uint32_t d = 0; d < partition->buckets; d++)
+	{
+		uint64_t	start = partition->starts[d];
+		uint64_t	count = partition->starts[d + 1] - start;
+
+		if (count > FEW_MAX &&
+			sort_range(sort, partition->out + start, partition->in + start, count, !partition->swap,
+					   error) != 0)
+			return -1;
+	}
+	gpusort_threads_run(threads, partition->buckets, sort_bucket, partition);
+	if (gpusort_host_cancelled(sort))
+		return gpusort_host_error_cancelled(error);
+	return 0;
+}
+
+/*
+ * As sort_few, for any number of elements, by all threads.
+ */
+static int
+sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t n, bool swap,
+		   GpuSortError *error)
+{
+	Partition	partition = {.sort = sort,.in = in,.out = out,.n = n,.swap = swap};
+	size_t		bytes;
+	char	   *work;
+	int			rc;
+
+	if (gpusort_host_cancelled(sort))
+		return gpusort_host_error_cancelled(error);
+	if (n <= FEW_MAX)
+	{
+		sort_few(in, out, n, swap);
+		return 0;
+	}
+
+	/*
+	 * Parts are short enough for a cancel to be seen soon, and long enough for
+	 * the lines that are not full at their ends not to count.
+	 */
+	partition.skew = (uintptr_t) out / sizeof(GpuSortElement) % LINE;
+	partition.parts = gpusort_threads_count(sort->threads);
+	while (n / partition.parts > (size_t) 4 << 20)
+		partition.parts *= 2;
+
+	bytes = partition.parts * (2 * sizeof(uint64_t) + sizeof(bool));
+	bytes = GPUSORT_ALIGN8(bytes);
+	work = malloc(bytes + sizeof(uint64_t) * ((1 << MANY_DIGIT_BITS) + 1 +
+											   (size_t) partition.parts * (1 << MANY_DIGIT_BITS)));
+	if (work == NULL)
+		return gpusort_host_error_memory(error);
+	partition.any = (uint64_t *) work;
+	partition.all = partition.any + partition.parts;
+	partition.disorder = (bool *) (partition.all + partition.parts);
+	partition.starts = (uint64_t *) (work + bytes);
+	partition.places = partition.starts + (1 << MANY_DIGIT_BITS) + 1;
+
+	rc = sort_partitioned(&partition, error);
+	free(work);
+	return rc;
+}
+
+/*
+ * Sorts n elements with all threads; they are in "other" if in_other is set,
+ * else in "elements", where the result goes in any case.
+ */
+int
+gpusort_host_sort_many(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other,
+					   size_t n, bool in_other, GpuSortError *error)
+{
+	if (in_other)
+		return sort_range(sort, other, elements, n, true, error);
+	return sort_range(sort, elements, other, n, false, error);
+}

@@ -1,0 +1,326 @@
+/*-------------------------------------------------------------------------
+ *
+ * job.c
+ *	  A sort's engine calls, on a thread of their own.
+ *
+ * Engine calls block, and the main thread must not.  So each sort has a thread
+ * that takes commands off the job's queue, makes the engine calls for them, in
+ * order, and puts the commands, with what came of them, on the queue of done
+ * ones, which all jobs share.  An eventfd wakes the main thread.
+ *
+ * Life of a job: start; commands, the first of which is BEGIN; finish, which
+ * may come at any time, makes a running engine call return soon, takes back
+ * what has not started and has END done; when END is done, free.
+ *
+ * Only the job's thread touches the engine's sort.  All functions here are for
+ * the main thread.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "job.h"
+
+/* The host engine sorts with up to about 300 kB of stack. */
+#define THREAD_STACK_BYTES	((size_t) 2 << 20)
+
+typedef struct Queue
+{
+	GpuSortCommand *first;
+	GpuSortCommand **end;
+} Queue;
+
+struct GpuSortJob
+{
+	GpuSortEngineHandle handle;
+	GpuSortSpec spec;
+	const GpuSortPool *pool;
+	void	   *owner;
+	pthread_t	thread;
+	int			cancelled;		/* atomic */
+	GpuSortCommand *end;		/* END, kept so that finish cannot fail */
+
+	/* under the lock */
+	pthread_mutex_t lock;
+	pthread_cond_t arrived;
+	Queue		queue;
+
+	/* the thread's own */
+	GpuSort    *sort;
+	bool		failed;
+	bool		no_more_rows;
+};
+
+static pthread_mutex_t done_lock = PTHREAD_MUTEX_INITIALIZER;
+static Queue done_queue;
+static int	done_event = -1;
+
+static void
+append(Queue *queue, GpuSortCommand *command)
+{
+	command->next = NULL;
+	if (queue->first == NULL)
+		queue->end = &queue->first;
+	*queue->end = command;
+	queue->end = &command->next;
+}
+
+/* Sets *descriptor to what becomes readable when there are done commands. */
+bool
+gpusort_jobs_open(int *descriptor)
+{
+	done_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	*descriptor = done_event;
+	return done_event >= 0;
+}
+
+/* No job may be left. */
+void
+gpusort_jobs_close(void)
+{
+	close(done_event);
+	done_event = -1;
+}
+
+/* The commands done since the last call, oldest first; the caller frees them. */
+GpuSortCommand *
+gpusort_jobs_done(void)
+{
+	GpuSortCommand *first;
+	uint64_t	count;
+
+	if (read(done_event, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		return NULL;
+	pthread_mutex_lock(&done_lock);
+	first = done_queue.first;
+	done_queue.first = NULL;
+	pthread_mutex_unlock(&done_lock);
+	return first;
+}
+
+static void
+report_done(GpuSortCommand *command)
+{
+	const uint64_t one = 1;
+	bool		was_empty;
+
+	pthread_mutex_lock(&done_lock);
+	was_empty = done_queue.first == NULL;
+	append(&done_queue, command);
+	pthread_mutex_unlock(&done_lock);
+
+	/* Fails only when the counter is full, and then it is readable anyway. */
+	if (was_empty && write(done_event, &one, sizeof(one)) < 0)
+		return;
+}
+
+/* Makes the engine calls for a command. */
+static void
+run_command(GpuSortJob *job, GpuSortCommand *command)
+{
+	const GpuSortEngineOps *ops = job->handle.ops;
+	GpuSortError *error = &command->error;
+	int			rc = 0;
+
+	if (job->failed || __atomic_load_n(&job->cancelled, __ATOMIC_RELAXED))
+	{
+		command->skipped = true;
+		return;
+	}
+	switch (command->type)
+	{
+		case GPUSORT_COMMAND_BEGIN:
+			rc = ops->begin(job->handle.engine, &job->spec, &job->sort,
+							&command->u.begun.ordinal, command->u.begun.device, error);
+			if (rc != 0)
+				job->sort = NULL;
+			break;
+		case GPUSORT_COMMAND_RESERVE:
+			command->reserved = ops->reserve(job->sort, error) == 0;
+			break;
+		case GPUSORT_COMMAND_PUT:
+			rc = ops->put(job->sort, gpusort_pool_chunk(job->pool, command->chunk),
+						  command->rows, command->bytes, error);
+			if (rc == 0 && !command->final)
+				command->reserved = ops->reserve(job->sort, error) == 0;
+			break;
+		case GPUSORT_COMMAND_SORT:
+			rc = ops->sort(job->sort, &command->u.sorted, error);
+			job->no_more_rows = rc == 0 && command->u.sorted.rows == 0;
+			break;
+		case GPUSORT_COMMAND_EMIT:
+			if (job->no_more_rows)
+			{
+				command->skipped = true;
+				break;
+			}
+			rc = ops->emit(job->sort, gpusort_pool_chunk(job->pool, command->chunk),
+						   &command->u.emitted, error);
+			job->no_more_rows = rc == 0 && command->u.emitted.last;
+			break;
+		case GPUSORT_COMMAND_REWIND:
+			rc = ops->rewind(job->sort, error);
+			job->no_more_rows = false;
+			break;
+		case GPUSORT_COMMAND_END:
+			break;
+	}
+	if (rc != 0)
+		job->failed = command->failed = true;
+}
+
+static void *
+job_main(void *arg)
+{
+	GpuSortJob *job = arg;
+
+	for (;;)
+	{
+		GpuSortCommand *command;
+
+		pthread_mutex_lock(&job->lock);
+		while (job->queue.first == NULL)
+			pthread_cond_wait(&job->arrived, &job->lock);
+		command = job->queue.first;
+		job->queue.first = command->next;
+		pthread_mutex_unlock(&job->lock);
+
+		if (command->type == GPUSORT_COMMAND_END)
+		{
+			if (job->sort != NULL)
+				job->handle.ops->end(job->sort);
+			report_done(command);
+			return NULL;
+		}
+		run_command(job, command);
+		report_done(command);
+	}
+}
+
+/*
+ * Starts a job's thread, which waits for commands; NULL if the system does not
+ * let us.
+ */
+GpuSortJob *
+gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortSpec *spec,
+				  const GpuSortPool *pool, void *owner)
+{
+	GpuSortJob *job = calloc(1, sizeof(GpuSortJob));
+	pthread_attr_t attributes;
+	int			rc;
+
+	if (job == NULL)
+		return NULL;
+	job->handle = *handle;
+	job->spec = *spec;
+	job->spec.cancelled = &job->cancelled;
+	job->pool = pool;
+	job->owner = owner;
+	job->end = calloc(1, sizeof(GpuSortCommand));
+	if (job->end == NULL)
+	{
+		free(job);
+		return NULL;
+	}
+	job->end->type = GPUSORT_COMMAND_END;
+	job->end->job = job;
+	pthread_mutex_init(&job->lock, NULL);
+	pthread_cond_init(&job->arrived, NULL);
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
+	rc = pthread_create(&job->thread, &attributes, job_main, job);
+	pthread_attr_destroy(&attributes);
+	if (rc != 0)
+	{
+		pthread_cond_destroy(&job->arrived);
+		pthread_mutex_destroy(&job->lock);
+		free(job->end);
+		free(job);
+		return NULL;
+	}
+	return job;
+}
+
+void *
+gpusort_job_owner(const GpuSortJob *job)
+{
+	return job->owner;
+}
+
+static void
+enqueue(GpuSortJob *job, GpuSortCommand *command)
+{
+	pthread_mutex_lock(&job->lock);
+	append(&job->queue, command);
+	pthread_cond_signal(&job->arrived);
+	pthread_mutex_unlock(&job->lock);
+}
+
+/* Has a copy of command done; false if there is no memory. */
+bool
+gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command)
+{
+	GpuSortCommand *copy = malloc(sizeof(GpuSortCommand));
+
+	if (copy == NULL)
+		return false;
+	*copy = *command;
+	copy->job = job;
+	enqueue(job, copy);
+	return true;
+}
+
+/* Takes commands of a type that have not started out of the queue; the caller frees them. */
+GpuSortCommand *
+gpusort_job_take_back(GpuSortJob *job, GpuSortCommandType type)
+{
+	Queue		kept = {NULL, NULL};
+	Queue		taken = {NULL, NULL};
+	GpuSortCommand *next;
+
+	pthread_mutex_lock(&job->lock);
+	for (GpuSortCommand *command = job->queue.first; command != NULL; command = next)
+	{
+		next = command->next;
+		append(command->type == type ? &taken : &kept, command);
+	}
+	job->queue = kept;
+	pthread_mutex_unlock(&job->lock);
+	return taken.first;
+}
+
+/*
+ * Ends a job.  Returns the commands that have not started, which the caller
+ * frees; one that is running is still reported as done, and so is END.
+ */
+GpuSortCommand *
+gpusort_job_finish(GpuSortJob *job)
+{
+	GpuSortCommand *left;
+
+	__atomic_store_n(&job->cancelled, 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&job->lock);
+	left = job->queue.first;
+	job->queue.first = NULL;
+	append(&job->queue, job->end);
+	pthread_cond_signal(&job->arrived);
+	pthread_mutex_unlock(&job->lock);
+	return left;
+}
+
+/* Frees a job whose END, which the caller frees too, was reported as done. */
+void
+gpusort_job_free(GpuSortJob *job)
+{
+	pthread_join(job->thread, NULL);
+	pthread_cond_destroy(&job->arrived);
+	pthread_mutex_destroy(&job->lock);
+	free(job);
+}

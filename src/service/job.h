@@ -1,0 +1,75 @@
+/*-------------------------------------------------------------------------
+ *
+ * job.h
+ *	  A sort's engine calls, on a thread of their own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_JOB_H
+#define GPUSORT_JOB_H
+
+#include <stdbool.h>
+
+#include "engines.h"
+#include "pool.h"
+
+typedef struct GpuSortJob GpuSortJob;
+
+typedef enum GpuSortCommandType
+{
+	GPUSORT_COMMAND_BEGIN,
+	GPUSORT_COMMAND_RESERVE,
+	GPUSORT_COMMAND_PUT,		/* and reserve the next, unless "final" is set */
+	GPUSORT_COMMAND_SORT,
+	GPUSORT_COMMAND_EMIT,
+	GPUSORT_COMMAND_REWIND,
+	GPUSORT_COMMAND_END,		/* the thread's last */
+} GpuSortCommandType;
+
+/*
+ * A command on its way to the job's thread and back.  Belongs to the main
+ * thread but while it is in the job's hands.
+ */
+typedef struct GpuSortCommand
+{
+	GpuSortCommandType type;
+	GpuSortJob *job;
+	struct GpuSortCommand *next;
+
+	/* what to do */
+	uint32_t	chunk;			/* PUT, EMIT; RESERVE: to be granted then */
+	uint32_t	rows;			/* PUT */
+	uint32_t	bytes;			/* PUT */
+	bool		final;			/* PUT */
+	uint32_t	epoch;			/* EMIT */
+
+	/* what came of it */
+	bool		skipped;		/* not done, an earlier one has made it pointless */
+	bool		failed;			/* the sort is lost, see error */
+	bool		reserved;		/* RESERVE, PUT: there is room for one more; else see error */
+	GpuSortError error;
+	union
+	{
+		struct
+		{
+			uint32_t	ordinal;
+			char		device[GPUSORT_NAME_BYTES];
+		}			begun;
+		GpuSortSorted sorted;
+		GpuSortEmitted emitted;
+	}			u;
+} GpuSortCommand;
+
+extern bool gpusort_jobs_open(int *descriptor);
+extern void gpusort_jobs_close(void);
+extern GpuSortCommand *gpusort_jobs_done(void);
+
+extern GpuSortJob *gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortSpec *spec,
+									 const GpuSortPool *pool, void *owner);
+extern void *gpusort_job_owner(const GpuSortJob *job);
+extern bool gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command);
+extern GpuSortCommand *gpusort_job_take_back(GpuSortJob *job, GpuSortCommandType type);
+extern GpuSortCommand *gpusort_job_finish(GpuSortJob *job);
+extern void gpusort_job_free(GpuSortJob *job);
+
+#endif							/* GPUSORT_JOB_H */

@@ -1,0 +1,270 @@
+/*-------------------------------------------------------------------------
+ *
+ * pool.c
+ *	  The staging pool: one memfd of chunks, and the account of who has which.
+ *
+ * The memory is touched when the pool is made, so that no sort pays for it and
+ * a pool that does not fit fails at once and not with SIGBUS later.  The memfd
+ * is sealed: no client can shrink it under the others.  Free chunks are kept on
+ * a stack; the one given back last is warm in the cache and goes out first.
+ *
+ * WHO GETS CHUNKS
+ *	A sort that was admitted is sure of GPUSORT_JOB_CHUNKS_MIN.  What the
+ *	admitted ones do not hold of that is the deficit, and as many chunks are
+ *	never lent to others.  What is free beyond the deficit is lent on top, up to
+ *	GPUSORT_JOB_CHUNKS_MAX, but to nobody more than an eighth of what is left:
+ *	a reader that pauses keeps what it was lent, and the scarcer chunks get, the
+ *	less anybody is lent, so that newcomers still find their minimum.
+ *
+ * Main thread only, but for gpusort_pool_chunk.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "pool.h"
+
+#define DEFAULT_BYTES		((uint64_t) 256 << 20)
+
+/* More of the machine's memory than this fraction is surely a mistake. */
+#define MEMORY_FRACTION		2
+
+/* A sort is lent no more than this fraction of what is free. */
+#define SHARE_FRACTION		8
+
+typedef struct Chunk
+{
+	GpuSortShare *share;		/* who holds it, NULL if it is free */
+	GpuSortChunkState state;
+} Chunk;
+
+struct GpuSortPool
+{
+	uint64_t	id;
+	int			descriptor;
+	char	   *start;
+	uint32_t	nchunks;
+	Chunk	   *chunks;
+	uint32_t   *free;			/* stack */
+	uint32_t	nfree;
+	uint32_t	deficit;		/* chunks that admitted sorts are sure of but do not hold */
+};
+
+/* Maps the memfd and touches all of it. */
+static bool
+map_pool(GpuSortPool *pool, size_t bytes)
+{
+	void	   *start;
+
+	pool->descriptor = memfd_create("gpusort-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (pool->descriptor < 0)
+		return false;
+	if (ftruncate(pool->descriptor, bytes) != 0)
+		return false;
+	start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, pool->descriptor, 0);
+	if (start == MAP_FAILED)
+		return false;
+	pool->start = start;
+
+	/* Huge pages where the system grants them to shared memory. */
+	(void) madvise(start, bytes, MADV_HUGEPAGE);
+#ifdef MADV_POPULATE_WRITE
+	if (madvise(start, bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
+		return false;
+#endif
+	if (fallocate(pool->descriptor, 0, 0, bytes) != 0)
+		return false;
+	return fcntl(pool->descriptor, F_ADD_SEALS,
+				 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+}
+
+/*
+ * A pool of about that many bytes, 0 for the default; NULL with a text in
+ * error if there is none to be had.
+ */
+GpuSortPool *
+gpusort_pool_create(uint64_t bytes, char *error, size_t error_size)
+{
+	uint64_t	memory = (uint64_t) sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	GpuSortPool *pool;
+
+	if (bytes == 0)
+		bytes = DEFAULT_BYTES;
+	if (bytes > memory / MEMORY_FRACTION)
+	{
+		snprintf(error, error_size,
+				 "gpusort.staging_memory of %llu MB is more than half of the machine's %llu MB",
+				 (unsigned long long) (bytes >> 20), (unsigned long long) (memory >> 20));
+		return NULL;
+	}
+	pool = calloc(1, sizeof(GpuSortPool));
+	if (pool == NULL)
+	{
+		snprintf(error, error_size, "no memory");
+		return NULL;
+	}
+	pool->descriptor = -1;
+	pool->nchunks = bytes / GPUSORT_CHUNK_BYTES;
+	if (pool->nchunks < GPUSORT_JOB_CHUNKS_MIN)
+		pool->nchunks = GPUSORT_JOB_CHUNKS_MIN;
+	pool->chunks = calloc(pool->nchunks, sizeof(Chunk));
+	pool->free = calloc(pool->nchunks, sizeof(uint32_t));
+	if (pool->chunks == NULL || pool->free == NULL ||
+		!map_pool(pool, pool->nchunks * GPUSORT_CHUNK_BYTES))
+	{
+		snprintf(error, error_size, "could not get %u MB of staging memory (gpusort.staging_memory): %s",
+				 pool->nchunks * (uint32_t) (GPUSORT_CHUNK_BYTES >> 20), strerror(errno));
+		gpusort_pool_destroy(pool);
+		return NULL;
+	}
+	while (pool->nfree < pool->nchunks)
+	{
+		pool->free[pool->nfree] = pool->nchunks - 1 - pool->nfree;
+		pool->nfree++;
+	}
+	while (pool->id == 0)
+	{
+		if (getrandom(&pool->id, sizeof(pool->id), 0) != sizeof(pool->id))
+			pool->id = getpid();
+	}
+	return pool;
+}
+
+void
+gpusort_pool_destroy(GpuSortPool *pool)
+{
+	if (pool->start != NULL)
+		munmap(pool->start, pool->nchunks * GPUSORT_CHUNK_BYTES);
+	if (pool->descriptor >= 0)
+		close(pool->descriptor);
+	free(pool->chunks);
+	free(pool->free);
+	free(pool);
+}
+
+uint64_t
+gpusort_pool_id(const GpuSortPool *pool)
+{
+	return pool->id;
+}
+
+uint32_t
+gpusort_pool_chunks(const GpuSortPool *pool)
+{
+	return pool->nchunks;
+}
+
+int
+gpusort_pool_descriptor(const GpuSortPool *pool)
+{
+	return pool->descriptor;
+}
+
+void *
+gpusort_pool_start(const GpuSortPool *pool)
+{
+	return pool->start;
+}
+
+void *
+gpusort_pool_chunk(const GpuSortPool *pool, uint32_t chunk)
+{
+	return pool->start + chunk * GPUSORT_CHUNK_BYTES;
+}
+
+/* What share adds to the deficit. */
+static uint32_t
+share_deficit(const GpuSortShare *share)
+{
+	if (!share->sure || share->held >= GPUSORT_JOB_CHUNKS_MIN)
+		return 0;
+	return GPUSORT_JOB_CHUNKS_MIN - share->held;
+}
+
+/* Makes a sort sure of its minimum; false if that cannot be promised now. */
+bool
+gpusort_pool_admit(GpuSortPool *pool, GpuSortShare *share)
+{
+	if (pool->nfree - pool->deficit < GPUSORT_JOB_CHUNKS_MIN)
+		return false;
+	share->sure = true;
+	pool->deficit += share_deficit(share);
+	return true;
+}
+
+/* The sort will take no more chunks.  What it holds it still has to give back. */
+void
+gpusort_pool_dismiss(GpuSortPool *pool, GpuSortShare *share)
+{
+	pool->deficit -= share_deficit(share);
+	share->sure = false;
+}
+
+/* Takes a chunk for an admitted sort, or returns GPUSORT_NO_CHUNK. */
+uint32_t
+gpusort_pool_take(GpuSortPool *pool, GpuSortShare *share, GpuSortChunkState state)
+{
+	uint32_t	chunk;
+
+	if (!share->sure)
+		return GPUSORT_NO_CHUNK;
+	if (share->held >= GPUSORT_JOB_CHUNKS_MIN &&
+		(share->held >= GPUSORT_JOB_CHUNKS_MAX ||
+		 share->held >= (pool->nfree - pool->deficit) / SHARE_FRACTION))
+		return GPUSORT_NO_CHUNK;
+
+	pool->deficit -= share_deficit(share);
+	share->held++;
+	pool->deficit += share_deficit(share);
+	chunk = pool->free[--pool->nfree];
+	pool->chunks[chunk].share = share;
+	pool->chunks[chunk].state = state;
+	return chunk;
+}
+
+void
+gpusort_pool_give_back(GpuSortPool *pool, uint32_t chunk)
+{
+	GpuSortShare *share = pool->chunks[chunk].share;
+
+	pool->deficit -= share_deficit(share);
+	share->held--;
+	pool->deficit += share_deficit(share);
+	pool->chunks[chunk].share = NULL;
+	pool->chunks[chunk].state = GPUSORT_CHUNK_FREE;
+	pool->free[pool->nfree++] = chunk;
+}
+
+/* Gives back all of a sort's chunks that are in a state. */
+void
+gpusort_pool_give_back_all(GpuSortPool *pool, GpuSortShare *share, GpuSortChunkState state)
+{
+	for (uint32_t chunk = 0; share->held > 0 && chunk < pool->nchunks; chunk++)
+	{
+		if (pool->chunks[chunk].share == share && pool->chunks[chunk].state == state)
+			gpusort_pool_give_back(pool, chunk);
+	}
+}
+
+/* Is chunk, whatever number that is, one that share holds in that state? */
+bool
+gpusort_pool_is(const GpuSortPool *pool, uint32_t chunk, const GpuSortShare *share,
+				GpuSortChunkState state)
+{
+	return chunk < pool->nchunks && pool->chunks[chunk].share == share &&
+		pool->chunks[chunk].state == state;
+}
+
+void
+gpusort_pool_set(GpuSortPool *pool, uint32_t chunk, GpuSortChunkState state)
+{
+	pool->chunks[chunk].state = state;
+}

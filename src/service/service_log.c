@@ -1,0 +1,113 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_log.c
+ *	  Lines for the server's log, and other messages to the supervisor.
+ *
+ * With a supervisor on the control socket a line goes there as a message, and
+ * the supervisor writes it to the server's log.  Without one, or when it does
+ * not take the message at once, the line goes to stderr.
+ *
+ * Main thread only.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "service_log.h"
+
+/* Of what peers do wrong, so many lines are logged in so many seconds. */
+#define PEER_LINES			10
+#define PEER_SECONDS		10
+
+static int	control_socket = -1;
+
+/* Says where lines go: to the supervisor if control is a socket, else to stderr. */
+void
+gpusort_log_open(int control)
+{
+	struct stat status;
+
+	if (fstat(control, &status) == 0 && S_ISSOCK(status.st_mode))
+		control_socket = control;
+}
+
+bool
+gpusort_log_has_supervisor(void)
+{
+	return control_socket >= 0;
+}
+
+static bool
+send_to_supervisor(GpuSortMessage *message)
+{
+	message->magic = GPUSORT_PROTOCOL_MAGIC;
+	message->version = GPUSORT_PROTOCOL_VERSION;
+	return control_socket >= 0 &&
+		send(control_socket, message, sizeof(*message), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+		sizeof(*message);
+}
+
+/* Tells the supervisor that clients may connect. */
+void
+gpusort_log_ready(const GpuSortMessage *ready)
+{
+	GpuSortMessage message = *ready;
+
+	message.type = GPUSORT_MSG_READY;
+	(void) send_to_supervisor(&message);
+}
+
+static void
+log_line(bool warning, const char *format, va_list args)
+{
+	GpuSortMessage message = {.type = GPUSORT_MSG_LOG};
+
+	message.u.log.warning = warning;
+	vsnprintf(message.u.log.text, sizeof(message.u.log.text), format, args);
+	if (!send_to_supervisor(&message))
+		fprintf(stderr, "gpusortd: %s\n", message.u.log.text);
+}
+
+void
+gpusort_log(bool warning, const char *format,...)
+{
+	va_list		args;
+
+	va_start(args, format);
+	log_line(warning, format, args);
+	va_end(args);
+}
+
+/*
+ * Logs what a peer did wrong.  A peer can do so as fast as it likes, so there
+ * is a limit to these lines.
+ */
+void
+gpusort_log_peer(const char *format,...)
+{
+	static time_t period;
+	static unsigned lines;
+	struct timespec now;
+	va_list		args;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec - period >= PEER_SECONDS)
+	{
+		if (lines > PEER_LINES)
+			gpusort_log(true, "%u more lines like the last ones were not logged", lines - PEER_LINES);
+		period = now.tv_sec;
+		lines = 0;
+	}
+	if (lines++ >= PEER_LINES)
+		return;
+	va_start(args, format);
+	log_line(true, format, args);
+	va_end(args);
+}
