@@ -1,0 +1,89 @@
+/*-------------------------------------------------------------------------
+ *
+ * device.h
+ *	  One GPU: what it is, its memory, and its lanes.
+ *
+ * A device belongs to the engine and lives as long as it.  Everything under
+ * "lock" is shared by the threads of all sorts on the device; no lock is held
+ * over a CUDA call that may wait.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_DEVICE_H
+#define GPUSORT_DEVICE_H
+
+#include <cuda_runtime.h>
+#include <pthread.h>
+
+#include "../src/service/engine.h"
+#include "device_memory.h"
+#include "sort_state.h"
+
+/*
+ * What a sort needs of a device beside memory for its rows.  Lanes are made
+ * once and lent from sort to sort.
+ */
+typedef struct GpuSortLane
+{
+	struct GpuSortLane *next;	/* while free */
+
+	cudaStream_t compute;		/* every kernel, in order */
+	cudaStream_t copies;		/* chunks up, later chunks down */
+
+	cudaEvent_t uploaded;		/* the chunk has left the caller's memory */
+	cudaEvent_t computed;		/* results are in the mirror */
+	cudaEvent_t downloaded;		/* the chunk is in the caller's memory */
+	cudaEvent_t gather_begun[2];	/* with times; one pair per staging buffer */
+	cudaEvent_t gathered[2];
+
+	GpuSortState *state;		/* device memory */
+	GpuSortState *mirror;		/* pinned host memory, a copy of *state */
+} GpuSortLane;
+
+typedef struct GpuSortCudaDevice
+{
+	int			ordinal;		/* as CUDA counts */
+	uint64_t	memory_total;
+	char		name[GPUSORT_NAME_BYTES];
+	char		detail[GPUSORT_NAME_BYTES];
+
+	pthread_mutex_t lock;
+
+	/* under lock */
+	uint32_t	jobs;
+	GpuSortMemory memory;
+	GpuSortLane *lanes;			/* free ones */
+
+	/* written once, under lock; dead is read without */
+	int			dead;
+	char		dead_text[GPUSORT_TEXT_BYTES];
+} GpuSortCudaDevice;
+
+/*
+ * Makes the device's context, learns what it is and how much memory gpusort may
+ * use there (memory_limit bytes, or 90 % of what is free if 0).  Fails with
+ * NO_ENGINE when this library has no code for it.
+ */
+extern int	gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t memory_limit,
+								GpuSortError *error);
+
+/* Frees all of it.  No sort may be left. */
+extern void gpusort_device_close(GpuSortCudaDevice *device);
+
+/* Makes the device the calling thread's.  Fails when it is dead. */
+extern int	gpusort_device_use(GpuSortCudaDevice *device, GpuSortError *error);
+
+/* From now on, every use fails with this text. */
+extern void gpusort_device_mark_dead(GpuSortCudaDevice *device, const char *text);
+
+/* Lends a lane, its state reset; gpusort_lane_give takes it back, with nothing under way on it. */
+extern int	gpusort_lane_take(GpuSortCudaDevice *device, GpuSortLane **lane, GpuSortError *error);
+extern void gpusort_lane_give(GpuSortCudaDevice *device, GpuSortLane *lane);
+
+/*
+ * Waits for an event: looks often for the first 50 us, as short waits are the
+ * common ones, then sleeps.
+ */
+extern int	gpusort_wait(GpuSortCudaDevice *device, cudaEvent_t event, GpuSortError *error);
+
+#endif							/* GPUSORT_DEVICE_H */

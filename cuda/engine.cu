@@ -1,0 +1,393 @@
+/*-------------------------------------------------------------------------
+ *
+ * engine.cu
+ *	  The cuda engine behind src/service/engine.h: devices, begin and end.
+ *
+ * Each sort runs on one device, the one with the most memory left when it begins.
+ * open makes everything warm, by running small sorts through every kernel, so that
+ * the first query costs no more than the next.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <new>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "device.h"
+#include "steps.h"
+#include "upload.h"
+
+/* Sorts that may begin at once without anything being made for them. */
+#define GPUSORT_WARM_SORTS	4
+
+struct GpuSortEngine
+{
+	GpuSortCudaDevice *devices;
+	int			device_count;
+	void	   *pool;			/* NULL unless pinned */
+	bool		pool_unpinned;	/* there is one, but it could not be pinned */
+};
+
+static void engine_close(GpuSortEngine *engine);
+static void engine_end(GpuSort *sort);
+
+/*
+ * Reads the setting's list of devices into chosen, an array of `present` flags.
+ * Returns how many are chosen, or -1.
+ */
+static int
+choose_devices(const char *list, int present, bool *chosen, GpuSortError *error)
+{
+	int			count = 0;
+
+	if (list == NULL || list[0] == '\0' || strcmp(list, "all") == 0)
+	{
+		for (int i = 0; i < present; i++)
+			chosen[i] = true;
+		return present;
+	}
+	for (;;)
+	{
+		char	   *end;
+		long		ordinal = strtol(list, &end, 10);
+
+		while (*end == ' ')
+			end++;
+		if (end == list || (*end != ',' && *end != '\0'))
+			return gpusort_fail(error, GPUSORT_REASON_NO_ENGINE,
+								"gpusort.devices is neither \"all\" nor a list of numbers");
+		if (ordinal < 0 || ordinal >= present)
+			return gpusort_fail(error, GPUSORT_REASON_NO_ENGINE,
+								"gpusort.devices names device %ld, but there are %d, from 0 on", ordinal, present);
+		if (!chosen[ordinal])
+			count++;
+		chosen[ordinal] = true;
+		if (*end == '\0')
+			return count;
+		list = end + 1;
+	}
+}
+
+/* Begins a sort on this device. */
+static int
+begin_on(GpuSortCudaDevice *device, const GpuSortSpec *spec, GpuSort **begun, GpuSortError *error)
+{
+	GpuSort    *sort;
+
+	if (spec->key_words < 1 || spec->key_words > GPUSORT_MAX_KEY_WORDS)
+		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "a key of %u words", spec->key_words);
+	if (gpusort_device_use(device, error) != 0)
+		return -1;
+
+	sort = (GpuSort *) calloc(1, sizeof(GpuSort));
+	if (sort == NULL)
+		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
+	sort->device = device;
+	sort->cancelled = spec->cancelled;
+	sort->key_words = spec->key_words;
+	sort->may_tie = spec->may_tie != 0;
+	sort->ahead = -1;
+
+	pthread_mutex_lock(&device->lock);
+	device->jobs++;
+	pthread_mutex_unlock(&device->lock);
+
+	if (gpusort_memory_promise(device, &sort->share,
+							   gpusort_first_share(spec->estimated_rows, spec->estimated_bytes), error) != 0 ||
+		gpusort_lane_take(device, &sort->lane, error) != 0 ||
+		gpusort_block_take(device, GPUSORT_STAGING_BYTES, &sort->staging, error) != 0)
+	{
+		engine_end(sort);
+		return -1;
+	}
+	*begun = sort;
+	return 0;
+}
+
+/* A sort of made-up rows; key_bits bits of their keys vary. */
+static int
+warm_sort(GpuSortCudaDevice *device, uint32_t key_bits, char *chunk, GpuSortError *error)
+{
+	static const int never = 0;
+	const uint32_t key_words = (key_bits + 63) / 64;
+	const uint32_t record = 8 * key_words + GPUSORT_ROW_BYTES_MIN;
+	const uint32_t rows = gpusort_chunk_rows_max(key_words);
+	uint64_t	mixed = 1;
+	GpuSortSpec spec = {};
+	GpuSortSorted sorted;
+	GpuSortEmitted emitted;
+	GpuSort    *sort;
+	int			result;
+
+	for (uint32_t i = 0; i < rows; i++)
+	{
+		uint64_t   *words = (uint64_t *) (chunk + (size_t) i * record);
+
+		for (uint32_t w = 0; w < key_words; w++)
+		{
+			mixed = mixed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+			words[w] = mixed >> (key_words * 64 - key_bits);
+		}
+		words[key_words] = GPUSORT_ROW_BYTES_MIN | (uint64_t) GPUSORT_ROW_INEXACT << 8 * GPUSORT_ROW_FLAGS_OFFSET;
+		*gpusort_chunk_offset(chunk, i) = i * record;
+	}
+
+	spec.key_words = key_words;
+	spec.may_tie = 1;
+	spec.cancelled = &never;
+	if (begin_on(device, &spec, &sort, error) != 0)
+		return -1;
+	result = gpusort_cuda_reserve(sort, error);
+	if (result == 0)
+		result = gpusort_cuda_put(sort, chunk, rows, rows * record, error);
+	if (result == 0)
+		result = gpusort_cuda_sort(sort, &sorted, error);
+	if (result == 0)
+		result = gpusort_cuda_emit(sort, chunk, &emitted, error);
+	engine_end(sort);
+	return result;
+}
+
+/* Every kernel, and what sorts that begin at once need. */
+static int
+warm_device(GpuSortCudaDevice *device, GpuSortError *error)
+{
+	static const int never = 0;
+	GpuSort    *sorts[GPUSORT_WARM_SORTS];
+	GpuSortSpec spec = {};
+	GpuSortError ignored;
+	int			begun = 0;
+	char	   *chunk = (char *) calloc(1, GPUSORT_CHUNK_BYTES);
+	int			result;
+
+	if (chunk == NULL)
+		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
+	result = warm_sort(device, 32, chunk, error);
+	if (result == 0)
+		result = warm_sort(device, 64, chunk, error);
+	if (result == 0)
+		result = warm_sort(device, 128, chunk, error);
+	free(chunk);
+	if (result != 0)
+		return -1;
+
+	/* With little memory fewer will do. */
+	spec.key_words = 1;
+	spec.cancelled = &never;
+	while (begun < GPUSORT_WARM_SORTS && begin_on(device, &spec, &sorts[begun], &ignored) == 0)
+		begun++;
+	while (begun > 0)
+		engine_end(sorts[--begun]);
+	return 0;
+}
+
+/* Opens the chosen devices.  With "all", those that this build has no code for are left out. */
+static int
+open_devices(GpuSortEngine *engine, const GpuSortEngineConfig *config, GpuSortError *error)
+{
+	const bool	all = config->devices == NULL || config->devices[0] == '\0' || strcmp(config->devices, "all") == 0;
+	int			present = 0;
+	bool	   *chosen;
+	int			count;
+	cudaError_t status = cudaGetDeviceCount(&present);
+
+	if (status != cudaSuccess || present == 0)
+	{
+		(void) cudaGetLastError();
+		return gpusort_fail(error, GPUSORT_REASON_NO_ENGINE, "no CUDA device: %s",
+							status != cudaSuccess ? cudaGetErrorString(status) : "none is there");
+	}
+
+	engine->devices = (GpuSortCudaDevice *) calloc(present, sizeof(GpuSortCudaDevice));
+	chosen = (bool *) calloc(present, sizeof(bool));
+	if (engine->devices == NULL || chosen == NULL)
+	{
+		free(chosen);
+		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
+	}
+
+	count = choose_devices(config->devices, present, chosen, error);
+	for (int i = 0; i < present && count > 0; i++)
+	{
+		GpuSortCudaDevice *device = &engine->devices[engine->device_count];
+
+		if (!chosen[i])
+			continue;
+		if (gpusort_device_open(device, i, config->memory_limit, error) == 0)
+			engine->device_count++;
+		else
+		{
+			gpusort_device_close(device);
+			if (!all || error->reason != GPUSORT_REASON_NO_ENGINE)
+			{
+				count = -1;
+				break;
+			}
+		}
+	}
+	free(chosen);
+
+	/* *error tells why the last one was left out */
+	return count > 0 && engine->device_count > 0 ? 0 : -1;
+}
+
+static int
+engine_open(const GpuSortEngineConfig *config, GpuSortEngine **opened, GpuSortError *error)
+{
+	GpuSortEngine *engine = (GpuSortEngine *) calloc(1, sizeof(GpuSortEngine));
+	int			result;
+
+	if (engine == NULL)
+		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
+
+	/* Load all kernels with the context, not each at its first launch.  Read by the driver at its start. */
+	(void) setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+
+	result = open_devices(engine, config, error);
+	if (result == 0 && config->pool != NULL)
+	{
+		/* Without pinning copies are slower, but right. */
+		if (cudaHostRegister(config->pool, config->pool_bytes, cudaHostRegisterPortable) == cudaSuccess)
+			engine->pool = config->pool;
+		else
+		{
+			(void) cudaGetLastError();
+			engine->pool_unpinned = true;
+		}
+	}
+	for (int i = 0; i < engine->device_count && result == 0; i++)
+		result = warm_device(&engine->devices[i], error);
+
+	if (result != 0)
+	{
+		engine_close(engine);
+		return -1;
+	}
+	*opened = engine;
+	return 0;
+}
+
+static void
+engine_close(GpuSortEngine *engine)
+{
+	if (engine->device_count > 0)
+		(void) cudaSetDevice(engine->devices[0].ordinal);
+	if (engine->pool != NULL)
+		(void) cudaHostUnregister(engine->pool);
+	(void) cudaGetLastError();
+	for (int i = 0; i < engine->device_count; i++)
+		gpusort_device_close(&engine->devices[i]);
+	free(engine->devices);
+	free(engine);
+}
+
+static int
+engine_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
+{
+	for (int i = 0; i < engine->device_count && i < max; i++)
+	{
+		GpuSortCudaDevice *device = &engine->devices[i];
+		GpuSortDevice *out = &devices[i];
+
+		memset(out, 0, sizeof(*out));
+		out->ordinal = device->ordinal;
+		out->memory_total = device->memory_total;
+		snprintf(out->name, sizeof(out->name), "%s", device->name);
+		pthread_mutex_lock(&device->lock);
+		out->jobs = device->jobs;
+		out->memory_limit = device->memory.limit;
+		out->memory_used = device->memory.needed;
+		snprintf(out->detail, sizeof(out->detail), "%.30s%s%s", device->detail,
+				 engine->pool_unpinned ? ", pool not pinned" : "", device->dead ? ", failed" : "");
+		pthread_mutex_unlock(&device->lock);
+	}
+	return engine->device_count;
+}
+
+static int
+engine_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **sort, uint32_t *ordinal,
+			 char name[GPUSORT_NAME_BYTES], GpuSortError *error)
+{
+	GpuSortCudaDevice *best = NULL;
+	uint64_t	most = 0;
+
+	for (int i = 0; i < engine->device_count; i++)
+	{
+		GpuSortCudaDevice *device = &engine->devices[i];
+		uint64_t	left;
+
+		if (__atomic_load_n(&device->dead, __ATOMIC_ACQUIRE))
+			continue;
+		pthread_mutex_lock(&device->lock);
+		left = device->memory.limit - device->memory.promised;
+		pthread_mutex_unlock(&device->lock);
+		if (best == NULL || left > most)
+		{
+			best = device;
+			most = left;
+		}
+	}
+
+	/* With all of them dead, the first one says why. */
+	if (best == NULL)
+		return gpusort_device_use(&engine->devices[0], error);
+	if (begin_on(best, spec, sort, error) != 0)
+		return -1;
+	*ordinal = best->ordinal;
+	snprintf(name, GPUSORT_NAME_BYTES, "%s", best->name);
+	return 0;
+}
+
+/* Also ends a sort that begin_on could not finish to begin. */
+static void
+engine_end(GpuSort *sort)
+{
+	GpuSortCudaDevice *device = sort->device;
+	GpuSortShare nothing = {0, 0};
+	GpuSortError ignored;
+
+	/* On a dead device both fail at once. */
+	(void) cudaSetDevice(device->ordinal);
+	if (sort->lane != NULL)
+	{
+		(void) cudaStreamSynchronize(sort->lane->copies);
+		(void) cudaStreamSynchronize(sort->lane->compute);
+		(void) cudaGetLastError();
+		gpusort_lane_give(device, sort->lane);
+	}
+
+	for (uint32_t i = 0; i < sort->slab_count; i++)
+		gpusort_block_give(device, &sort->slabs[i].block);
+	gpusort_block_give(device, &sort->work_block);
+	gpusort_block_give(device, &sort->staging);
+	(void) gpusort_memory_promise(device, &sort->share, nothing, &ignored);
+
+	pthread_mutex_lock(&device->lock);
+	device->jobs--;
+	pthread_mutex_unlock(&device->lock);
+	free(sort->slabs);
+	free(sort->chunks);
+	free(sort);
+}
+
+extern "C"
+{
+extern __attribute__((visibility("default"))) const GpuSortEngineOps gpusort_cuda_engine;
+
+const GpuSortEngineOps gpusort_cuda_engine = {
+	GPUSORT_ENGINE_ABI,
+	GPUSORT_ENGINE_CUDA,
+	engine_open,
+	engine_close,
+	engine_describe,
+	engine_begin,
+	gpusort_cuda_reserve,
+	gpusort_cuda_put,
+	gpusort_cuda_sort,
+	gpusort_cuda_emit,
+	gpusort_cuda_rewind,
+	engine_end,
+};
+}

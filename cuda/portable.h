@@ -1,0 +1,18 @@
+/*-------------------------------------------------------------------------
+ *
+ * portable.h
+ *	  Lets the arithmetic that kernels rest on (row_ref.h, compact.h, tie_rows.h)
+ *	  compile as plain C++ too, so that it is tested where there is no device.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_PORTABLE_H
+#define GPUSORT_PORTABLE_H
+
+#ifdef __CUDACC__
+#define GPUSORT_HD	__host__ __device__
+#else
+#define GPUSORT_HD
+#endif
+
+#endif							/* GPUSORT_PORTABLE_H */

@@ -1,0 +1,132 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_ref.h
+ *	  Where a row is, in 8 bytes: the chunk, the row's place in it, its padded
+ *	  length, and whether it is INEXACT.
+ *
+ *	  63             39 38            20 19             1  0
+ *	  | chunk number   | place / 8      | length / 8     | inexact |
+ *
+ * A chunk has 2^22 bytes, so a place or a length in units of 8 bytes takes 19
+ * bits: a row is shorter than its chunk because a key stands before it.
+ *
+ * The place is that of the row; its key ends there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_ROW_REF_H
+#define GPUSORT_ROW_REF_H
+
+#include <stdint.h>
+
+#include "../src/service/protocol.h"
+#include "portable.h"
+
+#define GPUSORT_REF_CHUNK_SHIFT 39
+#define GPUSORT_REF_PLACE_SHIFT 20
+#define GPUSORT_REF_WORDS_SHIFT 1
+#define GPUSORT_REF_MASK		UINT64_C(0x7FFFF)
+#define GPUSORT_REF_MAX_CHUNKS	(UINT32_C(1) << 25)
+
+/* A row's least length: what every row has to hold, its length and its flags. */
+#define GPUSORT_ROW_BYTES_MIN	8
+
+#define GPUSORT_CHUNK_WORDS		(GPUSORT_CHUNK_BYTES / 8)
+
+typedef uint64_t GpuSortRowRef;
+
+/* A chunk as it lies in device memory: records, padded to 8, then offsets. */
+typedef struct GpuSortDeviceChunk
+{
+	uint64_t	base;			/* device address of the first record */
+	uint32_t	bytes;			/* of the records */
+	uint32_t	rows;
+	uint32_t	first_row;		/* row id of its first row */
+	uint32_t	unused;
+} GpuSortDeviceChunk;
+
+GPUSORT_HD static inline GpuSortRowRef
+gpusort_ref_make(uint32_t chunk, uint32_t place, uint32_t length, uint8_t flags)
+{
+	return (uint64_t) chunk << GPUSORT_REF_CHUNK_SHIFT |
+		(uint64_t) (place / 8) << GPUSORT_REF_PLACE_SHIFT |
+		GPUSORT_ALIGN8((uint64_t) length) / 8 << GPUSORT_REF_WORDS_SHIFT |
+		(flags & GPUSORT_ROW_INEXACT ? 1 : 0);
+}
+
+GPUSORT_HD static inline uint32_t
+gpusort_ref_chunk(GpuSortRowRef ref)
+{
+	return (uint32_t) (ref >> GPUSORT_REF_CHUNK_SHIFT);
+}
+
+/* Bytes from the start of the chunk to the row. */
+GPUSORT_HD static inline uint32_t
+gpusort_ref_place(GpuSortRowRef ref)
+{
+	return (uint32_t) (ref >> GPUSORT_REF_PLACE_SHIFT & GPUSORT_REF_MASK) * 8;
+}
+
+/* The row's padded length in units of 8 bytes. */
+GPUSORT_HD static inline uint32_t
+gpusort_ref_words(GpuSortRowRef ref)
+{
+	return (uint32_t) (ref >> GPUSORT_REF_WORDS_SHIFT & GPUSORT_REF_MASK);
+}
+
+GPUSORT_HD static inline bool
+gpusort_ref_inexact(GpuSortRowRef ref)
+{
+	return (ref & 1) != 0;
+}
+
+/* The most rows that one chunk can hold. */
+GPUSORT_HD static inline uint32_t
+gpusort_chunk_rows_max(uint32_t key_words)
+{
+	return (uint32_t) (GPUSORT_CHUNK_BYTES /
+					   (8 * (uint64_t) key_words + GPUSORT_ROW_BYTES_MIN + sizeof(uint32_t)));
+}
+
+/* Can a chunk be laid out so?  Says nothing of what is in it. */
+GPUSORT_HD static inline bool
+gpusort_chunk_shape_ok(uint32_t rows, uint32_t bytes, uint32_t key_words)
+{
+	return (uint64_t) rows * (8 * (uint64_t) key_words + GPUSORT_ROW_BYTES_MIN) <= bytes &&
+		GPUSORT_ALIGN8((uint64_t) bytes) + (uint64_t) rows * sizeof(uint32_t) <= GPUSORT_CHUNK_BYTES;
+}
+
+/* May the key and the row's header be read at this offset? */
+GPUSORT_HD static inline bool
+gpusort_record_readable(uint32_t offset, uint32_t bytes, uint32_t key_words)
+{
+	return offset % 8 == 0 &&
+		(uint64_t) offset + 8 * (uint64_t) key_words + GPUSORT_ROW_BYTES_MIN <= bytes;
+}
+
+/* Does a row of this length fit?  The offset is known to be readable. */
+GPUSORT_HD static inline bool
+gpusort_row_length_ok(uint32_t offset, uint32_t length, uint32_t bytes, uint32_t key_words)
+{
+	return length >= GPUSORT_ROW_BYTES_MIN &&
+		(uint64_t) offset + 8 * (uint64_t) key_words + length <= bytes;
+}
+
+/* Where the offsets start, counted from the chunk's base; the last row's comes first. */
+GPUSORT_HD static inline uint64_t
+gpusort_chunk_offsets_at(uint32_t bytes)
+{
+	return GPUSORT_ALIGN8((uint64_t) bytes);
+}
+
+/* A row's first word, which holds its length and flags, as it is to leave. */
+GPUSORT_HD static inline uint64_t
+gpusort_row_head_out(uint64_t head, bool tie_next)
+{
+	head &= ~((uint64_t) (GPUSORT_ROW_INEXACT | GPUSORT_ROW_TIE_NEXT) << 8 * GPUSORT_ROW_FLAGS_OFFSET);
+	if (tie_next)
+		head |= (uint64_t) GPUSORT_ROW_TIE_NEXT << 8 * GPUSORT_ROW_FLAGS_OFFSET;
+	return head;
+}
+
+#endif							/* GPUSORT_ROW_REF_H */

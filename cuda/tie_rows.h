@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ *
+ * tie_rows.h
+ *	  Counting the rows that stand in a run of equal keys with an INEXACT row,
+ *	  piece by piece.
+ *
+ * A run may be as long as the sort, so no thread can walk it.  Instead each
+ * piece of the sorted rows is summed up by what its neighbours need to know: the
+ * run it starts with, the run it ends with, and how many rows of closed runs
+ * between them count.  Two adjacent summaries join into one; joining is
+ * associative, so pieces may be joined in any grouping that keeps their order.
+ *
+ * A run of one row is no tie, whatever its flags.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_TIE_ROWS_H
+#define GPUSORT_TIE_ROWS_H
+
+#include <stdint.h>
+
+#include "portable.h"
+
+typedef struct GpuSortRun
+{
+	uint64_t	rows;
+	uint64_t	inexact;		/* 0 or 1: does it hold an INEXACT row */
+} GpuSortRun;
+
+typedef struct GpuSortTieSummary
+{
+	GpuSortRun	first;
+	GpuSortRun	last;			/* unused while one is set */
+	uint64_t	counted;		/* rows of runs that lie wholly inside and count */
+	uint32_t	one;			/* all rows are one run: `first` */
+	uint32_t	open;			/* the last row's key equals that of the row after the piece */
+} GpuSortTieSummary;
+
+/* A piece without rows has first.rows = 0 and joins to nothing. */
+GPUSORT_HD static inline GpuSortTieSummary
+gpusort_ties_none(void)
+{
+	GpuSortTieSummary none = {};
+
+	none.one = 1;
+	return none;
+}
+
+GPUSORT_HD static inline uint64_t
+gpusort_run_count(GpuSortRun run)
+{
+	return run.rows > 1 && run.inexact ? run.rows : 0;
+}
+
+/* The summary of a followed by b. */
+GPUSORT_HD static inline GpuSortTieSummary
+gpusort_ties_join(GpuSortTieSummary a, GpuSortTieSummary b)
+{
+	GpuSortTieSummary joined = {};
+	GpuSortRun	left;
+	GpuSortRun	right;
+
+	if (a.first.rows == 0)
+		return b;
+	if (b.first.rows == 0)
+		return a;
+
+	left = a.one ? a.first : a.last;
+	right = b.first;
+	joined.counted = a.counted + b.counted;
+	joined.open = b.open;
+	joined.first = a.first;
+	joined.last = b.last;
+
+	if (a.open)
+	{
+		GpuSortRun	middle;
+
+		middle.rows = left.rows + right.rows;
+		middle.inexact = left.inexact | right.inexact;
+		if (a.one)
+			joined.first = middle;
+		if (b.one)
+			joined.last = middle;
+		joined.one = a.one && b.one;
+		if (!a.one && !b.one)
+			joined.counted += gpusort_run_count(middle);
+	}
+	else
+	{
+		if (!a.one)
+			joined.counted += gpusort_run_count(left);
+		if (b.one)
+			joined.last = right;
+		else
+			joined.counted += gpusort_run_count(right);
+		joined.one = 0;
+	}
+	return joined;
+}
+
+/*
+ * The summary of up to 32 rows: bit i of `equal` says that row i's key equals
+ * that of the row after it, bit i of `inexact` that row i is INEXACT.
+ */
+GPUSORT_HD static inline GpuSortTieSummary
+gpusort_ties_of_bits(uint32_t equal, uint32_t inexact, uint32_t rows)
+{
+	GpuSortTieSummary sum = gpusort_ties_none();
+
+	for (uint32_t i = 0; i < rows; i++)
+	{
+		GpuSortTieSummary row = gpusort_ties_none();
+
+		row.first.rows = 1;
+		row.first.inexact = inexact >> i & 1;
+		row.open = equal >> i & 1;
+		sum = gpusort_ties_join(sum, row);
+	}
+	return sum;
+}
+
+/* The rows that count, when nothing comes before or after the piece. */
+GPUSORT_HD static inline uint64_t
+gpusort_ties_total(GpuSortTieSummary sum)
+{
+	return sum.counted + gpusort_run_count(sum.first) + (sum.one ? 0 : gpusort_run_count(sum.last));
+}
+
+#endif							/* GPUSORT_TIE_ROWS_H */

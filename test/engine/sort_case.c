@@ -1,0 +1,377 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_case.c
+ *	  A set of rows through an engine; see sort_case.h.
+ *
+ * The right order comes from qsort over (key words, row number), which is what a
+ * stable sort by key gives.  Rows carry bytes that follow from their number, so
+ * every row that comes out is compared byte for byte.
+ *
+ * Chunks are overwritten as soon as put returns, and before each emit, so that an
+ * engine which reads them late or does not fill them is found out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include "sort_case.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* length and flags; as much of a row as the service knows */
+#define ROW_HEAD	8
+
+static const int never_cancelled = 0;
+
+bool
+case_failed(CaseFailure *failure, const char *format, ...)
+{
+	va_list		args;
+
+	va_start(args, format);
+	vsnprintf(failure->text, sizeof(failure->text), format, args);
+	va_end(args);
+	return false;
+}
+
+GpuSortSpec
+sort_case_begin_spec(const CaseSpec *spec)
+{
+	GpuSortSpec begin = {
+		.key_words = spec->key_words,
+		.may_tie = !spec->claim_no_ties,
+		.cancelled = &never_cancelled,
+	};
+
+	return begin;
+}
+
+static int
+compare_rows(const void *a, const void *b, void *context)
+{
+	const SortCase *rows = context;
+	uint32_t	left = *(const uint32_t *) a;
+	uint32_t	right = *(const uint32_t *) b;
+	const uint64_t *left_key = rows->keys + (uint64_t) left * rows->spec.key_words;
+	const uint64_t *right_key = rows->keys + (uint64_t) right * rows->spec.key_words;
+
+	for (uint32_t w = 0; w < rows->spec.key_words; w++)
+		if (left_key[w] != right_key[w])
+			return left_key[w] < right_key[w] ? -1 : 1;
+	return left < right ? -1 : left > right;
+}
+
+static bool
+keys_equal(const SortCase *rows, uint64_t place)
+{
+	return memcmp(rows->keys + (uint64_t) rows->order[place] * rows->spec.key_words,
+				  rows->keys + (uint64_t) rows->order[place + 1] * rows->spec.key_words,
+				  8 * rows->spec.key_words) == 0;
+}
+
+static void *
+allocate(uint64_t bytes)
+{
+	void	   *memory = malloc(bytes > 0 ? bytes : 1);
+
+	if (memory == NULL)
+	{
+		fprintf(stderr, "out of memory\n");
+		exit(2);
+	}
+	return memory;
+}
+
+/* The order of the first `rows` rows, and what ties in it. */
+static void
+find_order(SortCase *made, uint64_t rows)
+{
+	made->spec.rows = rows;
+	made->bytes = 0;
+	made->tie_rows = 0;
+	for (uint64_t i = 0; i < rows; i++)
+	{
+		made->order[i] = i;
+		made->bytes += GPUSORT_ALIGN8(made->lengths[i]);
+	}
+	qsort_r(made->order, rows, sizeof(uint32_t), compare_rows, made);
+
+	for (uint64_t start = 0, end; start < rows; start = end)
+	{
+		bool		inexact = false;
+
+		for (end = start; end < rows; end++)
+		{
+			bool		joined = end + 1 < rows && keys_equal(made, end);
+			bool		mine = made->flags[made->order[end]] & GPUSORT_ROW_INEXACT;
+
+			made->tie_next[end] = joined && mine;
+			inexact |= mine;
+			if (!joined)
+			{
+				end++;
+				break;
+			}
+		}
+		if (inexact && end - start > 1)
+			made->tie_rows += end - start;
+	}
+}
+
+void
+sort_case_make(SortCase *made, const CaseSpec *spec, uint64_t salt)
+{
+	uint64_t	state = salt;
+
+	made->spec = *spec;
+	made->salt = salt;
+	made->keys = allocate(spec->rows * spec->key_words * sizeof(uint64_t));
+	made->lengths = allocate(spec->rows * sizeof(uint32_t));
+	made->flags = allocate(spec->rows);
+	made->order = allocate(spec->rows * sizeof(uint32_t));
+	made->tie_next = allocate(spec->rows);
+
+	for (uint64_t i = 0; i < spec->rows; i++)
+	{
+		uint32_t	most = spec->length_max;
+
+		rig_key(made->keys + i * spec->key_words, spec->key_words, spec->keys, salt, i, spec->rows);
+		if (spec->lengths == LENGTHS_SKEWED && rig_random_below(&state, 100) > 0 && most > 150)
+			most = 150;
+		made->lengths[i] = spec->lengths == LENGTHS_FIXED ? most :
+			ROW_HEAD + rig_random_below(&state, most - ROW_HEAD + 1);
+		made->flags[i] = 0;
+		if (rig_random_below(&state, 100) < spec->inexact_percent)
+			made->flags[i] |= GPUSORT_ROW_INEXACT;
+		if (rig_random_below(&state, 100) < spec->overflow_percent)
+			made->flags[i] |= GPUSORT_ROW_OVERFLOW;
+	}
+	find_order(made, spec->rows);
+}
+
+void
+sort_case_free(SortCase *made)
+{
+	free(made->keys);
+	free(made->lengths);
+	free(made->flags);
+	free(made->order);
+	free(made->tie_next);
+}
+
+/* The bytes of a row behind its head, and bytes 5 to 7 of the head. */
+static void
+write_row(const SortCase *from, uint64_t row, char *at, uint8_t flags)
+{
+	uint32_t	length = from->lengths[row];
+	uint64_t	state = from->salt ^ row * 1000003;
+	uint64_t	word = rig_random(&state);
+
+	memcpy(at, &length, sizeof(length));
+	at[GPUSORT_ROW_FLAGS_OFFSET] = flags;
+	memcpy(at + 5, &row, 3);
+	for (uint32_t i = ROW_HEAD; i < length; i += 8)
+	{
+		word = word * UINT64_C(6364136223846793005) + 1442695040888963407;
+		memcpy(at + i, &word, length - i < 8 ? length - i : 8);
+	}
+}
+
+bool
+sort_case_write(const SortCase *from, uint64_t row, RigChunk *chunk)
+{
+	uint32_t	key_words = from->spec.key_words;
+	char	   *at = rig_chunk_add(chunk, key_words, from->lengths[row]);
+
+	if (at == NULL)
+		return false;
+	memcpy(at, from->keys + row * key_words, 8 * key_words);
+	write_row(from, row, at + 8 * key_words, from->flags[row]);
+	return true;
+}
+
+bool
+sort_case_put(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, char *in, uint64_t *put_rows,
+			  GpuSortError *full, CaseFailure *failure)
+{
+	uint64_t	row = 0;
+	uint32_t	reserves = 0;
+	GpuSortError error;
+
+	full->reason = GPUSORT_REASON_NONE;
+	while (row < from->spec.rows && full->reason == GPUSORT_REASON_NONE)
+	{
+		RigChunk	chunk;
+
+		do
+		{
+			if (ops->reserve(sort, full) != 0)
+				break;
+			reserves++;
+		} while (from->spec.reserve_ahead && reserves < 3);
+		if (reserves == 0)
+			break;
+		if (from->spec.reserve_ahead)
+			full->reason = GPUSORT_REASON_NONE;
+
+		memset(in, 0x5C, GPUSORT_CHUNK_BYTES);
+		rig_chunk_start(&chunk, in);
+		while (row < from->spec.rows && (from->spec.chunk_rows == 0 || chunk.rows < from->spec.chunk_rows) &&
+			   sort_case_write(from, row, &chunk))
+			row++;
+		if (chunk.rows == 0)
+			return case_failed(failure, "row %llu does not fit a chunk", (unsigned long long) row);
+		if (ops->put(sort, in, chunk.rows, chunk.bytes, &error) != 0)
+			return case_failed(failure, "put: %s", error.text);
+		memset(in, 0xA5, GPUSORT_CHUNK_BYTES);
+		reserves--;
+	}
+	*put_rows = row;
+	return true;
+}
+
+bool
+sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, char *out, uint64_t *place,
+			   uint64_t chunks, int *last, CaseFailure *failure)
+{
+	uint32_t	most = 0;
+	char	   *expected;
+
+	for (uint64_t i = 0; i < from->spec.rows; i++)
+		if (from->lengths[i] > most)
+			most = from->lengths[i];
+	expected = allocate(GPUSORT_ALIGN8(most));
+
+	*last = 0;
+	for (uint64_t i = 0; i < chunks && !*last; i++)
+	{
+		GpuSortEmitted emitted;
+		GpuSortError error;
+		uint32_t	at = 0;
+		uint32_t	ties = 0;
+
+		memset(out, 0xA5, GPUSORT_CHUNK_BYTES);
+		memset(&emitted, 0xA5, sizeof(emitted));
+		if (ops->emit(sort, out, &emitted, &error) != 0)
+		{
+			free(expected);
+			return case_failed(failure, "emit: %s", error.text);
+		}
+		for (uint32_t r = 0; r < emitted.rows; r++)
+		{
+			uint32_t	row;
+			uint32_t	length;
+			bool		tie;
+
+			if (*place >= from->spec.rows)
+			{
+				free(expected);
+				return case_failed(failure, "more rows came out than went in");
+			}
+			row = from->order[*place];
+			length = from->lengths[row];
+			tie = from->tie_next[*place];
+			write_row(from, row, expected,
+					  (from->flags[row] & ~GPUSORT_ROW_INEXACT) | (tie ? GPUSORT_ROW_TIE_NEXT : 0));
+			if (at + GPUSORT_ALIGN8(length) > emitted.bytes || emitted.bytes > GPUSORT_CHUNK_BYTES ||
+				memcmp(out + at, expected, length) != 0)
+			{
+				free(expected);
+				return case_failed(failure, "place %llu: row %u of %u bytes with flags 0x%02x was expected, at %u of %u bytes",
+								   (unsigned long long) *place, row, length,
+								   (from->flags[row] & ~GPUSORT_ROW_INEXACT) | (tie ? GPUSORT_ROW_TIE_NEXT : 0),
+								   at, emitted.bytes);
+			}
+			at += GPUSORT_ALIGN8(length);
+			ties += tie;
+			++*place;
+		}
+		if (at != emitted.bytes || ties != emitted.tie_rows || !emitted.last != (*place < from->spec.rows) ||
+			(emitted.rows == 0 && from->spec.rows > 0))
+		{
+			free(expected);
+			return case_failed(failure, "a chunk of %u rows, %u bytes, %u ties, last %d; counted %u bytes, %u ties",
+							   emitted.rows, emitted.bytes, emitted.tie_rows, emitted.last, at, ties);
+		}
+		*last = emitted.last;
+	}
+	free(expected);
+	return true;
+}
+
+/* From begin to end, without either. */
+static bool
+run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *chunks, CaseFailure *failure)
+{
+	char	   *in = chunks;
+	char	   *out = chunks + GPUSORT_CHUNK_BYTES;
+	uint64_t	put_rows;
+	uint64_t	place = 0;
+	int			last;
+	GpuSortError error;
+	GpuSortSorted sorted;
+
+	if (!sort_case_put(rows, ops, sort, in, &put_rows, &error, failure))
+		return false;
+	if (error.reason != GPUSORT_REASON_NONE)
+	{
+		/* What was put must still sort. */
+		if (error.reason != GPUSORT_REASON_MEMORY_LIMIT && error.reason != GPUSORT_REASON_NO_MEMORY)
+			return case_failed(failure, "reserve: %s", error.text);
+		find_order(rows, put_rows);
+	}
+
+	memset(&sorted, 0xA5, sizeof(sorted));
+	if (ops->sort(sort, &sorted, &error) != 0)
+		return case_failed(failure, "sort: %s", error.text);
+	if (sorted.rows != rows->spec.rows || sorted.bytes != rows->bytes || sorted.tie_rows != rows->tie_rows ||
+		sorted.key_bits != 64 * rows->spec.key_words || sorted.packed_bits > sorted.key_bits)
+		return case_failed(failure, "sorted %llu rows, %llu bytes, %llu tied; not %llu, %llu, %llu; bits %u, %u",
+						   (unsigned long long) sorted.rows, (unsigned long long) sorted.bytes,
+						   (unsigned long long) sorted.tie_rows, (unsigned long long) rows->spec.rows,
+						   (unsigned long long) rows->bytes, (unsigned long long) rows->tie_rows,
+						   sorted.key_bits, sorted.packed_bits);
+
+	/* One chunk and back, two and back, all and back, all. */
+	for (uint64_t chunks_wanted = 1; chunks_wanted <= 4; chunks_wanted++)
+	{
+		place = 0;
+		if (!sort_case_read(rows, ops, sort, out, &place, chunks_wanted < 3 ? chunks_wanted : UINT64_MAX, &last,
+							failure))
+			return false;
+		if (chunks_wanted >= 3 && place != rows->spec.rows)
+			return case_failed(failure, "%llu rows came out", (unsigned long long) place);
+		if (chunks_wanted < 4 && ops->rewind(sort, &error) != 0)
+			return case_failed(failure, "rewind: %s", error.text);
+	}
+	return true;
+}
+
+bool
+sort_case_run(const CaseSpec *spec, uint64_t salt, const GpuSortEngineOps *ops, GpuSortEngine *engine, char *chunks,
+			  CaseFailure *failure)
+{
+	GpuSortSpec begin = sort_case_begin_spec(spec);
+	SortCase	rows;
+	GpuSort    *sort;
+	GpuSortError error;
+	uint32_t	ordinal;
+	char		name[GPUSORT_NAME_BYTES];
+	bool		passed;
+
+	failure->text[0] = '\0';
+	sort_case_make(&rows, spec, salt);
+	begin.estimated_rows = spec->reserve_ahead ? spec->rows : 0;
+	begin.estimated_bytes = spec->reserve_ahead ? rows.bytes + spec->rows * 8 * spec->key_words : 0;
+	if (ops->begin(engine, &begin, &sort, &ordinal, name, &error) != 0)
+	{
+		sort_case_free(&rows);
+		return case_failed(failure, "begin: %s", error.text);
+	}
+	passed = run_between(&rows, ops, sort, chunks, failure);
+	ops->end(sort);
+	sort_case_free(&rows);
+	return passed;
+}

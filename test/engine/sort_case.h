@@ -1,0 +1,88 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_case.h
+ *	  One made-up set of rows, the order that is right for it, and running it
+ *	  through an engine.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_SORT_CASE_H
+#define GPUSORT_SORT_CASE_H
+
+#include "engine_rig.h"
+
+typedef enum RowLengths
+{
+	LENGTHS_FIXED,				/* all of length_max */
+	LENGTHS_SPREAD,				/* 8 to length_max */
+	LENGTHS_SKEWED,				/* mostly below 150, one in a hundred up to length_max */
+} RowLengths;
+
+typedef struct CaseSpec
+{
+	uint64_t	rows;
+	uint32_t	key_words;
+	RigKeys		keys;
+	RowLengths	lengths;
+	uint32_t	length_max;
+	uint32_t	inexact_percent;
+	uint32_t	overflow_percent;
+	uint32_t	chunk_rows;		/* at most so many rows per chunk; 0: as fit */
+	bool		claim_no_ties;	/* may_tie = 0; inexact_percent is 0 then */
+	bool		reserve_ahead;	/* reserve several chunks at once, and more than are put */
+} CaseSpec;
+
+/* The rows, as put, and in order. */
+typedef struct SortCase
+{
+	CaseSpec	spec;
+	uint64_t	salt;
+	uint64_t   *keys;			/* key_words each */
+	uint32_t   *lengths;
+	uint8_t    *flags;
+	uint32_t   *order;			/* row numbers, sorted */
+	uint8_t    *tie_next;		/* by place in the order */
+	uint64_t	bytes;			/* of rows, padded */
+	uint64_t	tie_rows;		/* in runs of equal keys with an INEXACT row */
+} SortCase;
+
+typedef struct CaseFailure
+{
+	char		text[512];		/* empty: none */
+} CaseFailure;
+
+/* Makes rows and their order; sort_case_free frees it. */
+extern void sort_case_make(SortCase *made, const CaseSpec *spec, uint64_t salt);
+extern void sort_case_free(SortCase *made);
+
+/* Writes row number `row` with its key into a chunk; false: it does not fit. */
+extern bool sort_case_write(const SortCase *from, uint64_t row, RigChunk *chunk);
+
+/*
+ * Puts all rows from `first` on, until reserve fails (*put_rows tells how far it got) or all
+ * are in.  in is a chunk to work with.  A failing reserve fills *full; false is a failure.
+ */
+extern bool sort_case_put(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, char *in,
+						  uint64_t *put_rows, GpuSortError *full, CaseFailure *failure);
+
+/*
+ * Reads rows from place *place of the order on, at most `chunks` chunks, and compares each
+ * with what is right.  Sets *last from the engine's last flag.
+ */
+extern bool sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, char *out,
+						   uint64_t *place, uint64_t chunks, int *last, CaseFailure *failure);
+
+/*
+ * The whole way: begin, put, sort, read, rewind in mid-output and at the end, end.  chunks is
+ * memory of two chunks.
+ */
+extern bool sort_case_run(const CaseSpec *spec, uint64_t salt, const GpuSortEngineOps *ops, GpuSortEngine *engine,
+						  char *chunks, CaseFailure *failure);
+
+/* Fills *failure and returns false. */
+extern bool case_failed(CaseFailure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A spec for begin with no estimates; never cancelled. */
+extern GpuSortSpec sort_case_begin_spec(const CaseSpec *spec);
+
+#endif							/* GPUSORT_SORT_CASE_H */

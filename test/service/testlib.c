@@ -1,0 +1,750 @@
+/*-------------------------------------------------------------------------
+ *
+ * testlib.c
+ *	  TAP, a service, and a client's side of protocol.h, for the tests.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "testlib.h"
+
+/* Sanitizers make everything slow; nothing correct takes this long all the same. */
+#define ANSWER_MS		30000
+
+static int	tests;
+static int	failures;
+
+bool
+ok(bool good, const char *format,...)
+{
+	va_list		args;
+
+	printf("%sok %d - ", good ? "" : "not ", ++tests);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	printf("\n");
+	fflush(stdout);
+	if (!good)
+		failures++;
+	return good;
+}
+
+void
+diag(const char *format,...)
+{
+	va_list		args;
+
+	printf("# ");
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	printf("\n");
+	fflush(stdout);
+}
+
+void
+bail(const char *format,...)
+{
+	va_list		args;
+
+	printf("Bail out! ");
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	printf("\n");
+	exit(1);
+}
+
+int
+done_testing(void)
+{
+	printf("1..%d\n", tests);
+	return failures > 0;
+}
+
+double
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
+}
+
+static uint64_t random_state = 1;
+
+void
+random_seed(uint64_t seed)
+{
+	random_state = seed;
+}
+
+/* splitmix64 */
+uint64_t
+random64(void)
+{
+	uint64_t	z = random_state += 0x9E3779B97F4A7C15u;
+
+	z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+	z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+	return z ^ z >> 31;
+}
+
+/*
+ * The service
+ */
+
+static char directory[64];
+
+static void
+remove_directory(void)
+{
+	char		line[128];
+
+	snprintf(line, sizeof(line), "rm -rf '%s'", directory);
+	if (system(line) != 0)
+		fprintf(stderr, "could not remove %s\n", directory);
+}
+
+/* A directory of this program, gone with it. */
+const char *
+test_directory(void)
+{
+	static pid_t owner;
+
+	if (directory[0] == '\0')
+	{
+		strcpy(directory, "/tmp/gpusort-test-XXXXXX");
+		if (mkdtemp(directory) == NULL)
+			bail("mkdtemp: %s", strerror(errno));
+		owner = getpid();
+		if (owner == getpid())
+			atexit(remove_directory);
+	}
+	return directory;
+}
+
+const char *
+service_program(void)
+{
+	const char *program = getenv("GPUSORTD");
+
+	return program ? program : "./gpusortd";
+}
+
+static pid_t
+spawn(const char *socket, const char *const *options, int control)
+{
+	const char *args[64] = {service_program(), "--socket", socket, "--engine", "host"};
+	int			n = 5;
+	pid_t		pid;
+
+	while (*options != NULL)
+		args[n++] = *options++;
+	pid = fork();
+	if (pid < 0)
+		bail("fork: %s", strerror(errno));
+	if (pid == 0)
+	{
+		if (dup2(control, 0) != 0)
+			_exit(126);
+		execv(args[0], (char **) args);
+		_exit(127);
+	}
+	return pid;
+}
+
+/* Reads a message from a socket; false when none comes in time or it is closed. */
+static bool
+receive(int socket, GpuSortMessage *message, int milliseconds)
+{
+	struct pollfd event = {.fd = socket,.events = POLLIN};
+
+	if (poll(&event, 1, milliseconds) <= 0)
+		return false;
+	return recv(socket, message, sizeof(*message), MSG_DONTWAIT) == sizeof(*message);
+}
+
+/* Notes a LOG message. */
+static void
+note_log(Service *service, const GpuSortMessage *message)
+{
+	memcpy(service->last_log, message->u.log.text, sizeof(service->last_log));
+	service->warnings += message->u.log.warning != 0;
+}
+
+void
+service_start(Service *service, const char *const *options)
+{
+	static int	number;
+	int			pair[2];
+
+	memset(service, 0, sizeof(*service));
+	snprintf(service->socket, sizeof(service->socket), "%s/s%d-%d", test_directory(),
+			 (int) getpid(), number++);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		bail("socketpair: %s", strerror(errno));
+	service->pid = spawn(service->socket, options, pair[1]);
+	service->control = pair[0];
+	close(pair[1]);
+	do
+	{
+		if (!receive(service->control, &service->ready, ANSWER_MS))
+			bail("%s did not become ready: %s", service_program(), service->last_log);
+		if (service->ready.type == GPUSORT_MSG_LOG)
+			note_log(service, &service->ready);
+	} while (service->ready.type != GPUSORT_MSG_READY);
+}
+
+/* Starts a service that is expected to fail; returns its exit code, -1 if it does not end. */
+int
+service_try(const char *socket, const char *const *options, int milliseconds)
+{
+	Service		service = {.control = -1};
+	int			pair[2];
+	int			code;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		bail("socketpair: %s", strerror(errno));
+	service.pid = spawn(socket, options, pair[1]);
+	close(pair[1]);
+	code = service_wait(&service, milliseconds);
+	close(pair[0]);
+	if (code < 0)
+	{
+		kill(service.pid, SIGKILL);
+		waitpid(service.pid, NULL, 0);
+	}
+	return code;
+}
+
+/* Waits for a LOG message that has part in it. */
+bool
+service_log(Service *service, const char *part, int milliseconds)
+{
+	double		end = now_ms() + milliseconds;
+	GpuSortMessage message;
+
+	while (now_ms() < end)
+	{
+		if (!receive(service->control, &message, 50))
+			continue;
+		if (message.type != GPUSORT_MSG_LOG)
+			continue;
+		note_log(service, &message);
+		if (strstr(message.u.log.text, part) != NULL)
+			return true;
+	}
+	return false;
+}
+
+void
+service_send(Service *service, GpuSortMessageType type)
+{
+	GpuSortMessage message = {
+		.magic = GPUSORT_PROTOCOL_MAGIC,.version = GPUSORT_PROTOCOL_VERSION,.type = type
+	};
+
+	if (send(service->control, &message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
+		bail("the control socket is gone");
+}
+
+/* The exit code, 1000 and the signal that ended it, or -1 if it still runs. */
+int
+service_wait(Service *service, int milliseconds)
+{
+	double		end = now_ms() + milliseconds;
+	int			status;
+
+	do
+	{
+		pid_t		pid = waitpid(service->pid, &status, WNOHANG);
+
+		if (pid == service->pid)
+		{
+			service->pid = -1;
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+		}
+		usleep(2000);
+	} while (now_ms() < end);
+	return -1;
+}
+
+/* Ends the service through its control socket; returns as service_wait. */
+int
+service_stop(Service *service)
+{
+	int			code;
+
+	close(service->control);
+	code = service_wait(service, ANSWER_MS);
+	if (code < 0)
+	{
+		kill(service->pid, SIGKILL);
+		waitpid(service->pid, NULL, 0);
+	}
+	return code;
+}
+
+/*
+ * Clients
+ */
+
+bool
+client_connect(Client *client, const Service *service)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	memset(client, 0, sizeof(*client));
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", service->socket);
+	client->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (client->socket < 0)
+		bail("socket: %s", strerror(errno));
+	if (connect(client->socket, (struct sockaddr *) &address, sizeof(address)) == 0)
+		return true;
+	close(client->socket);
+	client->socket = -1;
+	return false;
+}
+
+bool
+client_send(Client *client, GpuSortMessageType type, GpuSortMessage message)
+{
+	message.magic = GPUSORT_PROTOCOL_MAGIC;
+	message.version = GPUSORT_PROTOCOL_VERSION;
+	message.type = type;
+	return send(client->socket, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message);
+}
+
+bool
+client_receive(Client *client, GpuSortMessage *message, int milliseconds)
+{
+	return receive(client->socket, message, milliseconds) &&
+		message->magic == GPUSORT_PROTOCOL_MAGIC && message->version == GPUSORT_PROTOCOL_VERSION;
+}
+
+GpuSortMessage
+client_expect(Client *client, GpuSortMessageType type)
+{
+	GpuSortMessage message;
+
+	if (!client_receive(client, &message, ANSWER_MS))
+		bail("message %d did not come", type);
+	if (message.type != type)
+		bail("message %d came in place of %d: %s", message.type, type,
+			 message.type == GPUSORT_MSG_REFUSED || message.type == GPUSORT_MSG_FAILED ||
+			 message.type == GPUSORT_MSG_FULL ? message.u.failure.text : "");
+	return message;
+}
+
+/* Connects, says HELLO, maps the pool. */
+void
+client_open(Client *client, const Service *service)
+{
+	GpuSortMessage welcome;
+	char		space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	struct iovec part = {.iov_base = &welcome,.iov_len = sizeof(welcome)};
+	struct msghdr header = {
+		.msg_iov = &part,.msg_iovlen = 1,.msg_control = space,.msg_controllen = sizeof(space)
+	};
+	struct cmsghdr *rights;
+	int			descriptor;
+
+	if (!client_connect(client, service))
+		bail("connect: %s", strerror(errno));
+	client_send(client, GPUSORT_MSG_HELLO, (GpuSortMessage) {.magic = 0});
+	if (recvmsg(client->socket, &header, MSG_CMSG_CLOEXEC) != sizeof(welcome) ||
+		welcome.type != GPUSORT_MSG_WELCOME)
+		bail("no WELCOME");
+	rights = CMSG_FIRSTHDR(&header);
+	if (rights == NULL || rights->cmsg_type != SCM_RIGHTS)
+		bail("WELCOME came without a descriptor");
+	memcpy(&descriptor, CMSG_DATA(rights), sizeof(int));
+	client->pool_id = welcome.u.welcome.pool_id;
+	client->pool_chunks = welcome.u.welcome.pool_chunks;
+	client->engines = welcome.u.welcome.engines;
+	client->pool = mmap(NULL, welcome.u.welcome.pool_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+						descriptor, 0);
+	if (client->pool == MAP_FAILED)
+		bail("mmap of the pool: %s", strerror(errno));
+	close(descriptor);
+}
+
+void
+client_close(Client *client)
+{
+	if (client->pool != NULL)
+		munmap(client->pool, client->pool_chunks * GPUSORT_CHUNK_BYTES);
+	client->pool = NULL;
+	if (client->socket >= 0)
+		close(client->socket);
+	client->socket = -1;
+}
+
+/* Does the service close the connection in time?  What it sends before is skipped. */
+bool
+client_is_closed(Client *client, int milliseconds)
+{
+	double		end = now_ms() + milliseconds;
+	GpuSortMessage message;
+
+	while (now_ms() < end)
+	{
+		struct pollfd event = {.fd = client->socket,.events = POLLIN};
+
+		if (poll(&event, 1, 50) > 0 &&
+			recv(client->socket, &message, sizeof(message), MSG_DONTWAIT) <= 0)
+			return true;
+	}
+	return false;
+}
+
+void *
+client_chunk(Client *client, uint32_t chunk)
+{
+	if (chunk >= client->pool_chunks)
+		bail("chunk %u of %u", chunk, client->pool_chunks);
+	return client->pool + chunk * GPUSORT_CHUNK_BYTES;
+}
+
+/* Sends JOB_BEGIN; returns JOB or REFUSED. */
+GpuSortMessage
+client_begin(Client *client, uint32_t key_words, bool may_tie, uint64_t rows, uint64_t bytes)
+{
+	GpuSortMessage message = {
+		.u.job_begin = {
+			.engine = GPUSORT_ENGINE_AUTO,.key_words = key_words,.may_tie = may_tie,
+			.pid = getpid(),.estimated_rows = rows,.estimated_bytes = bytes
+		}
+	};
+
+	client_send(client, GPUSORT_MSG_JOB_BEGIN, message);
+	if (!client_receive(client, &message, ANSWER_MS) ||
+		(message.type != GPUSORT_MSG_JOB && message.type != GPUSORT_MSG_REFUSED))
+		bail("no answer to JOB_BEGIN");
+	return message;
+}
+
+/*
+ * Rows
+ */
+
+static const Rows *compared;
+
+static int
+compare_keys(const Rows *rows, uint64_t a, uint64_t b)
+{
+	const uint64_t *x = rows->keys + a * rows->key_words;
+	const uint64_t *y = rows->keys + b * rows->key_words;
+
+	for (uint32_t w = 0; w < rows->key_words; w++)
+	{
+		if (x[w] != y[w])
+			return x[w] < y[w] ? -1 : 1;
+	}
+	return 0;
+}
+
+static int
+compare_rows(const void *a, const void *b)
+{
+	uint64_t	x = *(const uint64_t *) a;
+	uint64_t	y = *(const uint64_t *) b;
+	int			order = compare_keys(compared, x, y);
+
+	return order ? order : (x > y) - (x < y);
+}
+
+static void
+make_key(uint64_t *key, uint32_t words, Keys keys, uint64_t i, uint64_t n)
+{
+	for (uint32_t w = 0; w < words; w++)
+		key[w] = 0x0123456789ABCDEFu + w;
+	switch (keys)
+	{
+		case KEYS_RANDOM:
+			for (uint32_t w = 0; w < words; w++)
+				key[w] = random64();
+			break;
+		case KEYS_FEW:
+			for (uint32_t w = 0; w < words; w++)
+				key[w] = (random64() % 17) * 0x0F0F00FF00F0F0F1u;
+			break;
+		case KEYS_EQUAL:
+			break;
+		case KEYS_ASCENDING:
+			key[words - 1] = i / 2;
+			break;
+		case KEYS_DESCENDING:
+			key[0] = n - i;
+			break;
+		case KEYS_SKEWED:
+			key[words - 1] = random64() % 1000 ? random64() % 5 : random64();
+			break;
+		case KEYS_HIGH_BIT:
+			key[0] = random64() % 3 ? 0 : UINT64_C(1) << 63;
+			break;
+		case KEYS_LAST_WORD:
+			key[0] = (random64() % 3) * 0x5555555555555555u;
+			key[words - 1] = random64();
+			break;
+	}
+}
+
+void
+rows_make(Rows *rows, uint64_t n, uint32_t key_words, Keys keys,
+		  uint32_t shortest, uint32_t longest, int inexact_of_100)
+{
+	rows->key_words = key_words;
+	rows->n = n;
+	rows->keys = calloc(n + 1, key_words * sizeof(uint64_t));
+	rows->lengths = calloc(n + 1, sizeof(uint32_t));
+	rows->flags = calloc(n + 1, 1);
+	rows->order = calloc(n + 1, sizeof(uint64_t));
+	rows->tie_next = calloc(n + 1, 1);
+	rows->tie_rows = 0;
+	for (uint64_t i = 0; i < n; i++)
+	{
+		make_key(rows->keys + i * key_words, key_words, keys, i, n);
+		rows->lengths[i] = shortest + random64() % (longest - shortest + 1);
+		if (random64() % 100 < (uint64_t) inexact_of_100)
+			rows->flags[i] |= GPUSORT_ROW_INEXACT;
+		if (random64() % 50 == 0)
+			rows->flags[i] |= GPUSORT_ROW_OVERFLOW;
+		rows->order[i] = i;
+	}
+	compared = rows;
+	qsort(rows->order, n, sizeof(uint64_t), compare_rows);
+	for (uint64_t start = 0, end; start < n; start = end)
+	{
+		bool		inexact = false;
+
+		for (end = start; end < n && compare_keys(rows, rows->order[start], rows->order[end]) == 0; end++)
+			inexact |= rows->flags[rows->order[end]] & GPUSORT_ROW_INEXACT;
+		for (uint64_t i = start; i + 1 < end; i++)
+			rows->tie_next[i] = rows->flags[rows->order[i]] & GPUSORT_ROW_INEXACT;
+		if (inexact && end - start > 1)
+			rows->tie_rows += end - start;
+	}
+}
+
+void
+rows_free(Rows *rows)
+{
+	free(rows->keys);
+	free(rows->lengths);
+	free(rows->flags);
+	free(rows->order);
+	free(rows->tie_next);
+}
+
+static uint8_t
+row_byte(uint64_t row, uint32_t at)
+{
+	return (uint8_t) (row * 31 + at * 7 + (row >> 8));
+}
+
+/*
+ * Fills a chunk with rows from a number on; returns the number of the first row
+ * that is not in it.
+ */
+uint64_t
+rows_fill(const Rows *rows, uint64_t from, void *chunk, uint32_t *count, uint32_t *bytes)
+{
+	char	   *to = chunk;
+	uint32_t	at = 0;
+	uint64_t	i;
+
+	for (i = from; i < rows->n; i++)
+	{
+		uint32_t	key_bytes = rows->key_words * 8;
+		uint32_t	length = rows->lengths[i];
+		uint32_t	size = key_bytes + GPUSORT_ALIGN8(length);
+
+		if (at + size + (i - from + 1) * sizeof(uint32_t) > GPUSORT_CHUNK_BYTES)
+			break;
+		*gpusort_chunk_offset(chunk, i - from) = at;
+		memcpy(to + at, rows->keys + i * rows->key_words, key_bytes);
+		memset(to + at + key_bytes, 0, GPUSORT_ALIGN8(length));
+		memcpy(to + at + key_bytes, &length, 4);
+		to[at + key_bytes + GPUSORT_ROW_FLAGS_OFFSET] = rows->flags[i];
+		if (length >= 16)
+		{
+			memcpy(to + at + key_bytes + 8, &i, 8);
+			for (uint32_t j = 16; j < length; j++)
+				to[at + key_bytes + j] = row_byte(i, j);
+		}
+		at += size;
+	}
+	*count = i - from;
+	*bytes = at;
+	return i;
+}
+
+/* Compares the rows of a DATA with the right ones from a place on; NULL if they are. */
+const char *
+rows_check(const Rows *rows, uint64_t place, const void *chunk, const GpuSortMessage *data)
+{
+	const char *at = chunk;
+	uint32_t	tie_rows = 0;
+
+	if (place + data->u.data.rows > rows->n)
+		return "more rows came than were put";
+	for (uint32_t i = 0; i < data->u.data.rows; i++)
+	{
+		uint64_t	row = rows->order[place + i];
+		uint32_t	length;
+		uint8_t		flags = rows->flags[row] & GPUSORT_ROW_OVERFLOW;
+		uint64_t	number;
+
+		memcpy(&length, at, 4);
+		if (length != rows->lengths[row])
+			return "a row has another length";
+		if (length >= 16)
+		{
+			memcpy(&number, at + 8, 8);
+			if (number != row)
+				return "another row is in this place";
+			for (uint32_t j = 16; j < length; j++)
+			{
+				if ((uint8_t) at[j] != row_byte(row, j))
+					return "a row's bytes differ";
+			}
+		}
+		if (rows->tie_next[place + i])
+		{
+			flags |= GPUSORT_ROW_TIE_NEXT;
+			tie_rows++;
+		}
+		if ((uint8_t) at[GPUSORT_ROW_FLAGS_OFFSET] != flags)
+			return "a row has other flags";
+		at += GPUSORT_ALIGN8(length);
+	}
+	if (at - (const char *) chunk != data->u.data.bytes)
+		return "DATA tells another number of bytes";
+	if (tie_rows != data->u.data.tie_rows)
+		return "DATA tells another number of tied rows";
+	return NULL;
+}
+
+/*
+ * Whole sorts.  Each returns NULL or what went wrong.
+ */
+
+/* Puts all rows, after JOB. */
+const char *
+sort_put(Client *client, const Rows *rows)
+{
+	uint64_t	next = 0;
+
+	while (next < rows->n)
+	{
+		GpuSortMessage message;
+		uint32_t	chunk;
+
+		if (!client_receive(client, &message, ANSWER_MS))
+			return "no chunk came";
+		if (message.type != GPUSORT_MSG_CHUNK)
+			return message.type == GPUSORT_MSG_FULL ? "FULL came" : "no CHUNK came";
+		chunk = message.u.chunk.chunk;
+		memset(&message, 0, sizeof(message));
+		message.u.put.chunk = chunk;
+		next = rows_fill(rows, next, client_chunk(client, chunk), &message.u.put.rows,
+						 &message.u.put.bytes);
+		client_send(client, GPUSORT_MSG_CHUNK_PUT, message);
+	}
+	return NULL;
+}
+
+/* Sends SORT and checks what SORTED says. */
+const char *
+sort_finish(Client *client, const Rows *rows, GpuSortMessage *sorted)
+{
+	uint64_t	bytes = 0;
+
+	client_send(client, GPUSORT_MSG_SORT, (GpuSortMessage) {.magic = 0});
+	do
+	{
+		if (!client_receive(client, sorted, ANSWER_MS))
+			return "SORTED did not come";
+	} while (sorted->type == GPUSORT_MSG_CHUNK || sorted->type == GPUSORT_MSG_FULL);
+	if (sorted->type != GPUSORT_MSG_SORTED)
+		return sorted->type == GPUSORT_MSG_FAILED ? "FAILED came" : "no SORTED came";
+	for (uint64_t i = 0; i < rows->n; i++)
+		bytes += GPUSORT_ALIGN8(rows->lengths[i]);
+	if (sorted->u.sorted.rows != rows->n)
+		return "SORTED tells another number of rows";
+	if (sorted->u.sorted.bytes != bytes)
+		return "SORTED tells another number of bytes";
+	if (sorted->u.sorted.tie_rows != rows->tie_rows)
+		return "SORTED tells another number of tied rows";
+	if (sorted->u.sorted.key_bits != rows->key_words * 64)
+		return "SORTED tells another width of keys";
+	return NULL;
+}
+
+/* Reads all rows of the client's epoch and frees every chunk. */
+const char *
+sort_read(Client *client, const Rows *rows)
+{
+	uint64_t	place = 0;
+	GpuSortMessage data;
+	const char *problem = NULL;
+
+	do
+	{
+		if (!client_receive(client, &data, ANSWER_MS))
+			return "DATA did not come";
+		if (data.type != GPUSORT_MSG_DATA)
+			return "no DATA came";
+		if (data.u.data.epoch == client->epoch && data.u.data.rows > 0)
+		{
+			problem = rows_check(rows, place, client_chunk(client, data.u.data.chunk), &data);
+			if (problem != NULL)
+				return problem;
+			place += data.u.data.rows;
+		}
+		else if (data.u.data.epoch == client->epoch && (rows->n > 0 || !data.u.data.last))
+			return "a DATA without rows came";
+		if (data.u.data.rows > 0)
+			client_send(client, GPUSORT_MSG_CHUNK_FREE,
+						(GpuSortMessage) {.u.chunk.chunk = data.u.data.chunk});
+	} while (data.u.data.epoch != client->epoch || !data.u.data.last);
+	return place == rows->n ? NULL : "fewer rows came than were put";
+}
+
+const char *
+sort_all(const Service *service, const Rows *rows, bool may_tie)
+{
+	Client		client;
+	GpuSortMessage message;
+	const char *problem = NULL;
+
+	client_open(&client, service);
+	if (client_begin(&client, rows->key_words, may_tie, rows->n, 0).type != GPUSORT_MSG_JOB)
+		problem = "REFUSED came";
+	if (problem == NULL)
+		problem = sort_put(&client, rows);
+	if (problem == NULL)
+		problem = sort_finish(&client, rows, &message);
+	if (problem == NULL)
+		problem = sort_read(&client, rows);
+	client_close(&client);
+	return problem;
+}

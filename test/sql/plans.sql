@@ -1,0 +1,105 @@
+\set ECHO none
+-- Which sorts go through GpuSort and which stay with PostgreSQL.
+SET client_min_messages = warning;
+LOAD 'gpusort';
+\pset format unaligned
+\pset tuples_only on
+
+CREATE TYPE gs.mood AS ENUM ('sad', 'ok', 'happy');
+CREATE TYPE gs.pair AS (a int, b text);
+CREATE TABLE gs.kinds AS
+SELECT i AS k, i::text COLLATE "C" AS t, ARRAY[i] AS a, to_jsonb(i) AS j, (ARRAY['sad', 'ok', 'happy'])[1 + i % 3]::gs.mood AS e,
+	   int4range(i, i + 1) AS r, ROW(i, 'x')::gs.pair AS w
+FROM generate_series(1, 1000) i;
+CREATE INDEX ON gs.kinds (k);
+ANALYZE gs.kinds;
+CREATE TABLE gs.large AS SELECT i AS id, (i::bigint * 7919) % 100003 AS k, md5(i::text) AS t FROM generate_series(1, 300000) i;
+ANALYZE gs.large;
+
+-- An order of integers of its own, by absolute value.
+CREATE FUNCTION gs.abs_lt(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1) < abs($2)';
+CREATE FUNCTION gs.abs_le(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1) <= abs($2)';
+CREATE FUNCTION gs.abs_eq(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1) = abs($2)';
+CREATE FUNCTION gs.abs_ge(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1) >= abs($2)';
+CREATE FUNCTION gs.abs_gt(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1) > abs($2)';
+CREATE FUNCTION gs.abs_cmp(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT abs($1) - abs($2)';
+CREATE OPERATOR gs.<# (FUNCTION = gs.abs_lt, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(gs.>#), NEGATOR = OPERATOR(gs.>=#));
+CREATE OPERATOR gs.<=# (FUNCTION = gs.abs_le, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR gs.=# (FUNCTION = gs.abs_eq, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR gs.>=# (FUNCTION = gs.abs_ge, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR gs.># (FUNCTION = gs.abs_gt, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR CLASS gs.abs_ops FOR TYPE int USING btree AS
+	OPERATOR 1 gs.<#, OPERATOR 2 gs.<=#, OPERATOR 3 gs.=#, OPERATOR 4 gs.>=#, OPERATOR 5 gs.>#, FUNCTION 1 gs.abs_cmp(int, int);
+
+SELECT * FROM no_plan();
+
+-- taken
+SELECT ok(gs.forced_uses('SELECT * FROM gs.kinds ORDER BY t'), 'text under C');
+SELECT ok(gs.forced_uses('SELECT * FROM gs.kinds ORDER BY -k'), 'an expression');
+SELECT ok(gs.forced_uses('SELECT t, count(*) FROM gs.kinds GROUP BY t ORDER BY count(*)'), 'above an aggregate');
+SELECT ok(gs.forced_uses('SELECT a.k FROM gs.kinds a JOIN gs.kinds b USING (k) ORDER BY a.t, b.t'), 'above a join');
+SELECT ok(gs.forced_uses('SELECT t, sum(k) OVER (PARTITION BY e) AS s FROM gs.kinds ORDER BY s, t'), 'above a window');
+SELECT ok(gs.forced_uses('SELECT k FROM gs.kinds UNION ALL SELECT k FROM gs.large ORDER BY 1'), 'above an append');
+SELECT ok(gs.forced_uses('SELECT * FROM gs.kinds ORDER BY t LIMIT 900'), 'below a LIMIT');
+SELECT ok(gs.forced_uses('SELECT * FROM gs.kinds ORDER BY t FOR UPDATE'), 'below LockRows');
+SELECT ok(gs.forced_uses('SELECT * FROM gs.kinds ORDER BY t USING >'), 'USING the greater operator');
+
+-- off, and not worth it
+SET gpusort.enable = off;
+SET gpusort.force = on;
+SELECT ok(NOT gs.uses('SELECT * FROM gs.large ORDER BY k'), 'gpusort.enable = off wins over gpusort.force = on');
+RESET gpusort.force;
+RESET gpusort.enable;
+SELECT ok(NOT gs.uses('SELECT * FROM gs.kinds ORDER BY t'), 'few rows stay with PostgreSQL');
+SELECT ok(NOT gs.uses('SELECT * FROM gs.large ORDER BY k LIMIT 10'), 'a top-N sort stays with PostgreSQL');
+SELECT ok(NOT gs.uses('SELECT k FROM gs.kinds ORDER BY k'), 'an index in order stays');
+SET gpusort.min_rows = 10000000;
+SELECT ok(NOT gs.uses('SELECT * FROM gs.large ORDER BY t COLLATE "C"'), 'fewer rows than gpusort.min_rows stay with PostgreSQL');
+RESET gpusort.min_rows;
+SET gpusort.setup_cost = 1e12;
+SELECT ok(NOT gs.uses('SELECT * FROM gs.large ORDER BY t COLLATE "C"'), 'a setup cost out of proportion keeps a sort with PostgreSQL');
+RESET gpusort.setup_cost;
+SET gpusort.row_cost = 1e6;
+SELECT ok(NOT gs.uses('SELECT * FROM gs.large ORDER BY t COLLATE "C"'), 'a row cost out of proportion keeps a sort with PostgreSQL');
+RESET gpusort.row_cost;
+SET max_parallel_workers_per_gather = 0;
+SET gpusort.min_rows = 1000;
+SET gpusort.setup_cost = 0;
+SET gpusort.row_cost = 0;
+SELECT ok(gs.uses('SELECT * FROM gs.large ORDER BY t COLLATE "C"'), 'many rows at no cost go to GpuSort without force');
+SELECT is(gs.plan('SELECT * FROM gs.large ORDER BY k LIMIT 10'), E'Limit\n  ->  Sort\n        Sort Key: k\n        ->  Seq Scan on large\n',
+		  'a top-N sort stays with PostgreSQL even then');
+RESET max_parallel_workers_per_gather;
+RESET gpusort.min_rows;
+RESET gpusort.setup_cost;
+RESET gpusort.row_cost;
+
+-- not eligible, whatever the settings
+SELECT ok(NOT gs.forced_uses('SELECT * FROM gs.kinds ORDER BY ' || expression), expression || ' is not eligible')
+FROM (VALUES ('j'), ('a'), ('e'), ('r'), ('w'), ('a, t'), ('gs.abs_cmp(k, 5) USING OPERATOR(gs.<#)')) v (expression);
+SELECT is(gs.compare_results('SELECT k - 500 FROM gs.kinds ORDER BY k - 500 USING OPERATOR(gs.<#), k'), 'same', 'an operator class of the user');
+SELECT is(gs.compare_results('SELECT k - 500 FROM gs.kinds ORDER BY k - 500 USING OPERATOR(gs.>#), k'), 'same', 'the same, descending');
+SELECT is(gs.compare_results('SELECT t FROM gs.kinds ORDER BY t USING ~<~'), 'same', 'text_pattern_ops');
+SELECT is(gs.compare_results('SELECT t FROM gs.kinds ORDER BY t USING ~>~'), 'same', 'text_pattern_ops, descending');
+SELECT is(gs.compare_results('SELECT j, a, e FROM gs.kinds ORDER BY j DESC, a, e'), 'same', 'types without an encoding');
+SELECT is(gs.compare_results('SELECT e, t, j FROM gs.kinds ORDER BY t, j'), 'same', 'a type without an encoding in second place');
+-- libc's and ICU's collations but C and its like
+SELECT is((SELECT string_agg(collname, ', ') FROM pg_collation
+		   WHERE collname NOT IN ('C', 'POSIX', 'default', 'ucs_basic', 'C.utf8', 'C.UTF-8', 'pg_c_utf8')
+				 AND (collprovider = 'c' OR collname IN ('en-x-icu', 'de-x-icu', 'und-x-icu'))
+				 AND collencoding IN (-1, (SELECT encoding FROM pg_database WHERE datname = current_database()))
+				 AND gs.forced_uses(format('SELECT * FROM gs.kinds ORDER BY t COLLATE %I.%I', collnamespace::regnamespace, collname))),
+		  NULL, 'text under linguistic collations is not eligible');
+SELECT is((SELECT string_agg(collname, ', ') FROM pg_collation
+		   WHERE collname IN ('en-x-icu', 'de-x-icu', 'und-x-icu')
+				 AND gs.compare_results(format('SELECT k FROM gs.kinds ORDER BY t COLLATE %I, k', collname)) <> 'same'),
+		  NULL, 'and in the order of PostgreSQL');
+
+-- what the plan says
+SET max_parallel_workers_per_gather = 0;
+SELECT is(gs.forced_plan('SELECT * FROM gs.large ORDER BY k DESC, t COLLATE "C" NULLS FIRST'),
+		  E'Custom Scan (GpuSort)\n  Sort Key: k DESC, t COLLATE "C" NULLS FIRST\n  ->  Seq Scan on large\n', 'EXPLAIN without ANALYZE');
+SELECT is(gs.forced_plan('SELECT k FROM gs.large ORDER BY t LIMIT 200000 OFFSET 1'),
+		  E'Limit\n  ->  Custom Scan (GpuSort)\n        Sort Key: t\n        ->  Seq Scan on large\n', 'EXPLAIN of a LIMIT above');
+
+SELECT * FROM finish();

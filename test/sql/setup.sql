@@ -1,0 +1,171 @@
+\set ECHO none
+-- Creates what the other tests use: the extensions, and the schema gs with
+-- helpers that run a query natively and through GpuSort and compare the two.
+-- PostgreSQL's own sort is the oracle of every result in this suite.
+SET client_min_messages = warning;
+CREATE EXTENSION pgtap;
+CREATE EXTENSION gpusort;
+LOAD 'gpusort';
+\pset format unaligned
+\pset tuples_only on
+
+CREATE SCHEMA gs;
+
+-- EXPLAIN (COSTS OFF) of a query under the settings of the caller.
+CREATE FUNCTION gs.plan(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	result text := '';
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		result := result || line || E'\n';
+	END LOOP;
+	RETURN result;
+END $$;
+
+-- The same with gpusort made to take every sort that it legally can.
+CREATE FUNCTION gs.forced_plan(query text) RETURNS text LANGUAGE sql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
+AS $$ SELECT gs.plan(query) $$;
+
+CREATE FUNCTION gs.uses(query text) RETURNS bool LANGUAGE sql AS
+$$ SELECT gs.plan(query) LIKE '%Custom Scan (GpuSort)%' $$;
+
+CREATE FUNCTION gs.forced_uses(query text) RETURNS bool LANGUAGE sql AS
+$$ SELECT gs.forced_plan(query) LIKE '%Custom Scan (GpuSort)%' $$;
+
+-- The first GpuSort node of EXPLAIN (ANALYZE, FORMAT JSON), or NULL.
+CREATE FUNCTION gs.node(query text) RETURNS jsonb LANGUAGE plpgsql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
+AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ' || query INTO plan;
+	RETURN jsonb_path_query_first(plan::jsonb,
+		'strict $.** ? (@."Custom Plan Provider" == "GpuSort")');
+END $$;
+
+-- All rows of a query as text, in order; the long ones by their digest.
+CREATE FUNCTION gs.rows(query text) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	line text;
+	result text[] := '{}';
+BEGIN
+	FOR r IN EXECUTE query LOOP
+		line := r::text;
+		result := result || CASE WHEN length(line) > 2000 THEN md5(line) ELSE line END;
+	END LOOP;
+	RETURN result;
+END $$;
+
+CREATE FUNCTION gs.native_rows(query text) RETURNS text[] LANGUAGE sql
+SET gpusort.enable = off
+AS $$ SELECT gs.rows(query) $$;
+
+CREATE FUNCTION gs.forced_rows(query text) RETURNS text[] LANGUAGE sql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
+AS $$ SELECT gs.rows(query) $$;
+
+-- 'same', or where two lists of rows differ first.
+CREATE FUNCTION gs.difference(native text[], forced text[]) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	IF native = forced THEN
+		RETURN 'same';
+	END IF;
+	FOR i IN 1 .. greatest(cardinality(native), cardinality(forced)) LOOP
+		IF native[i] IS DISTINCT FROM forced[i] THEN
+			RETURN format('row %s of %s and %s: native %s, gpusort %s', i,
+						  cardinality(native), cardinality(forced),
+						  left(native[i], 200), left(forced[i], 200));
+		END IF;
+	END LOOP;
+	RETURN 'different shape';
+END $$;
+
+-- 'same' when the query gives the same rows in the same order both ways; it
+-- need not be eligible for GpuSort.  reset runs before each of the two.
+CREATE FUNCTION gs.compare_results(query text, reset text DEFAULT 'SELECT 1') RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	native text[];
+	forced text[];
+BEGIN
+	EXECUTE reset;
+	native := gs.native_rows(query);
+	EXECUTE reset;
+	forced := gs.forced_rows(query);
+	RETURN gs.difference(native, forced);
+END $$;
+
+-- 'same' when the plan has a GpuSort as well, and that was not a fallback.
+CREATE FUNCTION gs.compare(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	node jsonb := gs.node(query);
+BEGIN
+	IF node IS NULL THEN
+		RETURN 'no GpuSort in the plan';
+	ELSIF node->>'Sort Method' NOT IN ('gpu radix', 'cpu radix') THEN
+		RETURN 'sort method ' || (node->>'Sort Method') || ': ' || coalesce(node->>'Fallback Reason', 'no reason');
+	END IF;
+	RETURN gs.compare_results(query);
+END $$;
+
+-- For many rows: the digest of the whole result, inside one aggregate.
+CREATE FUNCTION gs.digest(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	EXECUTE format('SELECT count(*) || md5(string_agg(md5(gs_row::text), '''')) FROM (%s) gs_row', query) INTO result;
+	RETURN result;
+END $$;
+
+CREATE FUNCTION gs.native_digest(query text) RETURNS text LANGUAGE sql
+SET gpusort.enable = off
+AS $$ SELECT gs.digest(query) $$;
+
+CREATE FUNCTION gs.forced_digest(query text) RETURNS text LANGUAGE sql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
+AS $$ SELECT gs.digest(query) $$;
+
+CREATE FUNCTION gs.compare_bulk(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	node jsonb := gs.node(query);
+BEGIN
+	IF node IS NULL THEN
+		RETURN 'no GpuSort in the plan';
+	ELSIF node->>'Sort Method' NOT IN ('gpu radix', 'cpu radix') THEN
+		RETURN 'sort method ' || (node->>'Sort Method') || ': ' || coalesce(node->>'Fallback Reason', 'no reason');
+	ELSIF gs.native_digest(query) = gs.forced_digest(query) THEN
+		RETURN 'same';
+	END IF;
+	RETURN gs.compare_results(query);
+END $$;
+
+-- The rows that a FETCH gives, as text, or its error.
+CREATE FUNCTION gs.fetch(cursor_name text, movement text) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	result text[] := '{}';
+BEGIN
+	FOR r IN EXECUTE format('FETCH %s FROM %I', movement, cursor_name) LOOP
+		result := result || r::text;
+	END LOOP;
+	RETURN result;
+END $$;
+
+-- Every direction that ORDER BY knows.
+CREATE TABLE gs.direction (ordinal int, words text);
+INSERT INTO gs.direction VALUES
+	(1, 'ASC NULLS LAST'), (2, 'ASC NULLS FIRST'), (3, 'DESC NULLS FIRST'), (4, 'DESC NULLS LAST');
+
+SELECT * FROM no_plan();
+SELECT has_extension('gpusort');
+SELECT is(gpusort_version(), (SELECT extversion FROM pg_extension WHERE extname = 'gpusort'),
+		  'gpusort_version() is the version of the extension');
+SELECT is(gs.rows('VALUES (1, ''a''), (2, NULL)'), ARRAY['(1,a)', '(2,)'], 'rows as text');
+SELECT is(gs.difference(ARRAY['a', 'b'], ARRAY['a', 'b']), 'same', 'equal lists are the same');
+SELECT is(gs.difference(ARRAY['a', 'b'], ARRAY['b', 'a']), 'row 1 of 2 and 2: native a, gpusort b', 'other order is told');
+SELECT is(gs.difference(ARRAY['a'], ARRAY['a', 'b']), 'row 2 of 1 and 2: native , gpusort b', 'another row is told');
+SELECT is(gs.compare('SELECT i FROM generate_series(1, 10) i ORDER BY i DESC'), 'same', 'a first sort');
+SELECT * FROM finish();

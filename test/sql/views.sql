@@ -1,0 +1,128 @@
+\set ECHO none
+-- What gpusort tells about itself: EXPLAIN, statistics, running sorts,
+-- devices; and who may read it.
+SET client_min_messages = warning;
+LOAD 'gpusort';
+\pset format unaligned
+\pset tuples_only on
+
+CREATE TABLE gs.v AS SELECT i AS id, (i * 7919) % 1009 AS k, ('a prefix that is longer than any of the keys that gpusort makes of strings '
+	|| i % 10) COLLATE "C" AS t FROM generate_series(1, 60000) i;
+ANALYZE gs.v;
+CREATE ROLE regress_gpusort_user;
+CREATE ROLE regress_gpusort_monitor IN ROLE pg_monitor;
+CREATE TABLE gs.plans (ordinal int, node jsonb);
+INSERT INTO gs.plans VALUES
+	(1, gs.node('SELECT * FROM gs.v ORDER BY k')),
+	(2, gs.node('SELECT * FROM gs.v ORDER BY t DESC NULLS LAST, k')),
+	(3, gs.node('SELECT * FROM gs.v WHERE id < 0 ORDER BY k'));
+CREATE FUNCTION gs.explain_text(query text) RETURNS text LANGUAGE plpgsql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
+AS $$
+DECLARE
+	line text;
+	result text := '';
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		result := result || line || E'\n';
+	END LOOP;
+	RETURN result;
+END $$;
+
+SELECT * FROM no_plan();
+
+-- EXPLAIN
+SELECT ok(node ? property, format('EXPLAIN ANALYZE %s has %s', ordinal, property))
+FROM gs.plans, unnest(ARRAY['Sort Key', 'Sort Method', 'Device', 'Key Bits', 'Tie Rows', 'Phases', 'Rows', 'Bytes', 'Runs']) property
+ORDER BY ordinal, property;
+SELECT ok(NOT node ? 'Fallback Reason', format('EXPLAIN ANALYZE %s has no Fallback Reason', ordinal)) FROM gs.plans ORDER BY ordinal;
+SELECT is(node->'Sort Key', '["k"]', 'the sort key') FROM gs.plans WHERE ordinal = 1;
+SELECT is(node->'Sort Key', '["t DESC NULLS LAST", "k"]', 'the sort keys') FROM gs.plans WHERE ordinal = 2;
+SELECT matches(node->>'Sort Method', '^(cpu|gpu) radix$', 'the sort method') FROM gs.plans ORDER BY ordinal;
+SELECT isnt(node->>'Device', '', 'the device has a name') FROM gs.plans ORDER BY ordinal;
+SELECT is((node->>'Rows')::bigint, CASE WHEN ordinal = 3 THEN 0 ELSE 60000 END::bigint, 'all the rows') FROM gs.plans ORDER BY ordinal;
+SELECT is((node->>'Runs')::int, 1, 'one run') FROM gs.plans WHERE ordinal < 3 ORDER BY ordinal;
+SELECT cmp_ok((node->>'Bytes')::bigint, '>=', 60000 * 32::bigint, 'their bytes') FROM gs.plans WHERE ordinal < 3 ORDER BY ordinal;
+SELECT is((node->>'Tie Rows')::bigint, 0::bigint, 'an exact key has no ties') FROM gs.plans WHERE ordinal = 1;
+SELECT is((node->>'Tie Rows')::bigint, 60000::bigint, 'a prefix that is the same everywhere ties every row') FROM gs.plans WHERE ordinal = 2;
+SELECT cmp_ok((node->'Key Bits'->>'Encoded')::int, '>=', 33, 'bits of the key') FROM gs.plans WHERE ordinal = 1;
+SELECT cmp_ok((node->'Key Bits'->>'Packed')::int, '<=', 32, 'fewer after compaction') FROM gs.plans WHERE ordinal = 1;
+SELECT is((SELECT array_agg(key ORDER BY key) FROM jsonb_object_keys(node->'Phases') key),
+		  ARRAY['Emit', 'Gather', 'Ingest', 'Sort', 'Ties', 'Upload Wait'], 'the phases') FROM gs.plans WHERE ordinal = 1;
+SELECT is((SELECT bool_and(value::float8 >= 0) FROM jsonb_each_text(node->'Phases')), true, 'no phase takes less than no time') FROM gs.plans ORDER BY ordinal;
+SELECT cmp_ok((node->'Phases'->>'Ingest')::float8, '>', 0::float8, 'taking rows in takes time') FROM gs.plans WHERE ordinal < 3 ORDER BY ordinal;
+SELECT matches(gs.explain_text('SELECT * FROM gs.v ORDER BY k'), line, 'EXPLAIN as text: ' || line)
+FROM (VALUES (E'^Custom Scan \\(GpuSort\\)'), (E'\n  Sort Key: k\n'), (E'\n  Sort Method: (cpu|gpu) radix\n'), (E'\n  Device: \\S'),
+	  (E'\n  Key Bits: [0-9]+'), (E'\n  Tie Rows: 0\n'), (E'\n  Phases: \\S'), (E'\n  Rows: 60000\n'), (E'\n  Bytes: [0-9]+\n'), (E'\n  Runs: 1\n')) v (line);
+SET gpusort.force = on;
+SELECT lives_ok('EXPLAIN (ANALYZE, VERBOSE, BUFFERS, SETTINGS, WAL, FORMAT ' || format || ') SELECT * FROM gs.v ORDER BY k', 'EXPLAIN in ' || format)
+FROM (VALUES ('text'), ('xml'), ('json'), ('yaml')) v (format);
+RESET gpusort.force;
+SELECT unalike(gs.forced_plan('SELECT * FROM gs.v ORDER BY k'), '%Sort Method%', 'EXPLAIN without ANALYZE says nothing of what did not happen');
+SELECT alike(gs.explain_text('SELECT CASE WHEN now() < ''2000-01-01'' THEN (SELECT id FROM gs.v ORDER BY k OFFSET 5 LIMIT 1) END'),
+			 '%GpuSort) (never executed)%', 'EXPLAIN ANALYZE of a sort that never runs');
+
+-- statistics: exactly what was sorted
+CREATE TABLE gs.before AS SELECT * FROM gpusort_stats;
+SELECT is(cardinality(gs.forced_rows('SELECT id FROM gs.v ORDER BY k')), 60000, 'a sort');
+SELECT is(cardinality(gs.forced_rows('SELECT id FROM gs.v WHERE id <= 1000 ORDER BY t')), 1000, 'and another with ties');
+SELECT is(cardinality(gs.native_rows('SELECT id FROM gs.v ORDER BY k')), 60000, 'one of PostgreSQL''s own');
+SELECT is(s.sorts - b.sorts, 2::bigint, 'two sorts more') FROM gpusort_stats s, gs.before b;
+SELECT is(s.rows - b.rows, 61000::bigint, 'their rows') FROM gpusort_stats s, gs.before b;
+SELECT is(s.tie_rows - b.tie_rows, 1000::bigint, 'their ties') FROM gpusort_stats s, gs.before b;
+SELECT is(s.runs - b.runs, 2::bigint, 'their runs') FROM gpusort_stats s, gs.before b;
+SELECT cmp_ok(s.bytes - b.bytes, '>=', 61000 * 24::bigint, 'their bytes') FROM gpusort_stats s, gs.before b;
+SELECT ok(s.ingest_ms > b.ingest_ms AND s.sort_ms >= b.sort_ms AND s.gather_ms >= b.gather_ms AND s.emit_ms >= b.emit_ms
+		  AND s.ties_ms >= b.ties_ms AND s.upload_wait_ms >= b.upload_wait_ms, 'their times') FROM gpusort_stats s, gs.before b;
+SELECT is(s.fallbacks - b.fallbacks, 0::bigint, 'no fallback') FROM gpusort_stats s, gs.before b;
+SELECT is(s.stats_reset, b.stats_reset, 'no reset') FROM gpusort_stats s, gs.before b;
+SELECT is((SELECT sum(value::bigint) FROM jsonb_each_text(fallback_reasons)), NULLIF(fallbacks, 0)::numeric, 'every fallback has a reason') FROM gpusort_stats;
+SELECT gpusort_stats_reset() \g /dev/null
+SELECT is(ROW(sorts, rows, bytes, runs, tie_rows, fallbacks, fallback_reasons)::text, '(0,0,0,0,0,0,{})', 'zero after a reset') FROM gpusort_stats;
+SELECT is(ingest_ms + upload_wait_ms + sort_ms + gather_ms + emit_ms + ties_ms, 0::float8, 'in time too') FROM gpusort_stats;
+SELECT cmp_ok(s.stats_reset, '>', b.stats_reset, 'and its time is known') FROM gpusort_stats s, gs.before b;
+
+-- running sorts
+SELECT is((SELECT count(*) FROM gpusort_jobs), 0::bigint, 'no sort runs');
+BEGIN;
+SET LOCAL gpusort.force = on;
+SET LOCAL gpusort.min_rows = 0;
+DECLARE c CURSOR FOR SELECT id FROM gs.v ORDER BY k;
+SELECT is((SELECT count(*) FROM gpusort_jobs), 0::bigint, 'nor does one that was not asked for a row');
+MOVE 1 IN c;
+SET LOCAL gpusort.force = off;
+SELECT is((SELECT count(*) FROM gpusort_jobs), 1::bigint, 'a cursor is a running sort');
+SELECT is(pid, pg_backend_pid(), 'of this backend') FROM gpusort_jobs;
+SELECT is(datid, (SELECT oid FROM pg_database WHERE datname = current_database()), 'in this database') FROM gpusort_jobs;
+SELECT is(usesysid, (SELECT oid FROM pg_roles WHERE rolname = current_user), 'of this user') FROM gpusort_jobs;
+SELECT is(phase, 'emit', 'it gives rows out') FROM gpusort_jobs;
+SELECT is(rows_in, 60000::bigint, 'after it took all of them in') FROM gpusort_jobs;
+SELECT cmp_ok(bytes, '>=', 60000 * 24::bigint, 'with their bytes') FROM gpusort_jobs;
+SELECT ok(rows_out BETWEEN 0 AND 60000, 'some are out') FROM gpusort_jobs;
+SELECT ok(engine IN ('cuda', 'host') AND device <> '', 'the device is named') FROM gpusort_jobs;
+SELECT ok(started BETWEEN now() AND clock_timestamp(), 'it started a moment ago') FROM gpusort_jobs;
+SELECT cmp_ok((SELECT sum(jobs) FROM gpusort_devices), '>=', 1::bigint, 'the devices know of it');
+CLOSE c;
+SELECT is((SELECT count(*) FROM gpusort_jobs), 0::bigint, 'none when it is closed');
+COMMIT;
+
+-- devices
+SELECT cmp_ok((SELECT count(*) FROM gpusort_devices), '>=', 1::bigint, 'there is a device');
+SELECT is((SELECT count(*) FROM gpusort_devices WHERE engine = 'host'), 1::bigint, 'the host is one');
+SELECT ok(bool_and(name <> '' AND memory_total > 0 AND memory_limit > 0 AND memory_limit <= memory_total AND memory_used >= 0),
+		  'each with a name and memory') FROM gpusort_devices;
+
+-- who may
+SET ROLE regress_gpusort_user;
+SELECT lives_ok('SELECT gpusort_version()', 'everybody may know the version');
+SELECT throws_ok('SELECT * FROM ' || name, '42501', NULL, name || ' is not for everybody')
+FROM (VALUES ('gpusort_devices'), ('gpusort_stats'), ('gpusort_jobs'), ('gpusort_devices()'), ('gpusort_stats()'), ('gpusort_jobs()'), ('gpusort_stats_reset()')) v (name);
+SET ROLE regress_gpusort_monitor;
+SELECT lives_ok('SELECT * FROM ' || name, 'pg_monitor may read ' || name)
+FROM (VALUES ('gpusort_devices'), ('gpusort_stats'), ('gpusort_jobs'), ('gpusort_devices()'), ('gpusort_stats()'), ('gpusort_jobs()')) v (name);
+SELECT throws_ok('SELECT gpusort_stats_reset()', '42501', NULL, 'but not reset');
+RESET ROLE;
+DROP ROLE regress_gpusort_monitor;
+DROP ROLE regress_gpusort_user;
+
+SELECT * FROM finish();

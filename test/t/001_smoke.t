@@ -1,0 +1,53 @@
+# A server with gpusort preloaded: the service comes up with it, sorts, and goes with it.
+use strict;
+use warnings;
+
+use GpuSortCluster;
+use Test::More;
+
+my $node = GpuSortCluster->new;
+ok($node->wait_service, 'the service comes up with the server');
+is($node->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'gpusort supervisor'}), 1, 'there is one supervisor');
+is(scalar $node->services, 1, 'and one service');
+ok(-S "$node->{data}/pg_stat_tmp/gpusort.sock", 'the socket is in the data directory');
+is((stat "$node->{data}/pg_stat_tmp/gpusort.sock")[2] & 0777, 0600, 'and nobody else may connect to it');
+
+# the extension's objects are not needed to sort
+is($node->method, 'radix', 'a sort without CREATE EXTENSION');
+$node->sql('CREATE EXTENSION gpusort');
+is($node->method, 'radix', 'with it');
+is($node->sql('SELECT count(*) > 0 FROM gpusort_devices'), 't', 'gpusort_devices has a row');
+$node->sql('DROP EXTENSION gpusort');
+is($node->method, 'radix', 'after DROP EXTENSION');
+
+# one LOG line where there is no GPU, none of an error
+SKIP:
+{
+	skip 'there is a GPU', 1 if -e '/dev/nvidiactl';
+	my @lines = grep { !/settings|terminated|exited/ } $node->log_lines(qr/(?:LOG|WARNING|ERROR|FATAL|PANIC):.*(?:sort service|gpusort|cuda|device|driver|GPU)/i);
+	is(scalar @lines, 1, 'one LOG line about the missing GPU') or diag join "\n", @lines;
+}
+unlike($node->log_text, qr/ (?:ERROR|FATAL|PANIC):/, 'no error in the log');
+
+ok($node->stop, 'the server stops');
+ok(wait_until(sub { !$node->processes }, 5), 'no process is left');
+ok(!-e "$node->{data}/pg_stat_tmp/gpusort.sock", 'nor a socket');
+
+# a second server beside the first, and the first again
+$node->start;
+my $other = GpuSortCluster->new;
+ok($node->wait_service && $other->wait_service, 'two servers, each with a service');
+is(join(' ', map { scalar $_->services } $node, $other), '1 1', 'of its own');
+ok($node->stop(mode => 'immediate'), 'one stops at once');
+ok(wait_until(sub { !$node->processes }, 5), 'with all of its processes');
+is($other->method, 'radix', 'the other is not concerned');
+$node->start;
+ok($node->wait_service, 'the service comes up again after an immediate stop');
+
+# the postmaster killed
+ok($node->kill_postmaster, 'nothing outlives a postmaster that is killed');
+$node->start;
+ok($node->wait_service, 'and the service comes up with the next');
+is(scalar $node->services, 1, 'one of it');
+
+done_testing;

@@ -1,0 +1,127 @@
+# The service killed before, during and after a sort: the answer is right, or a clean error once
+# rows were given out; the service comes back; the server does not restart.
+use strict;
+use warnings;
+
+use GpuSortCluster;
+use Test::More;
+
+my $node = GpuSortCluster->new;
+my $service = $node->wait_service;
+$node->sql(q{
+	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 300007 AS k, 'row number ' || i || ' ' || repeat('x', i % 100) AS pad FROM generate_series(1, 250000) i;
+	ANALYZE t;
+	-- waits at one row until nobody holds lock 1
+	CREATE FUNCTION gate(i int, at int) RETURNS int LANGUAGE plpgsql STABLE AS $$
+	BEGIN
+		IF i = at THEN
+			PERFORM pg_advisory_lock_shared(1);
+			PERFORM pg_advisory_unlock_shared(1);
+		END IF;
+		RETURN i;
+	END $$;
+	CREATE FUNCTION gate_once(i int, at int) RETURNS int LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN gate(i, at); END';
+});
+my $started = $node->sql('SELECT pg_postmaster_start_time()');
+my $rows = $node->sql(q{SET gpusort.enable = off; SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s});
+my $bystander = $node->session;
+$bystander->run('SET gpusort.force = on');
+my $holder = $node->session;
+
+# before: the next query does not find it
+kill 'KILL', $service;
+is($node->sql(q{SET gpusort.force = on; SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s}), $rows,
+   'killed before a sort: the right answer');
+$service = $node->wait_service($service);
+
+# stopped, not killed: while it hangs, queries can be cancelled
+kill 'STOP', $service;
+my ($out, $err, $status) = $node->try(q{SET gpusort.force = on; SET statement_timeout = 500; SELECT count(*) FROM (SELECT * FROM t ORDER BY k OFFSET 0) s});
+ok($status == 0 || $err =~ /57014/, 'a service that hangs can be waited for or cancelled') or diag $err;
+kill 'CONT', $service;
+is($node->method, 'radix', 'and goes on');
+
+# during the taking in: few rows in, none sent yet; and many sent
+for my $at (100, 200000)
+{
+	for my $function ('gate', 'gate_once')
+	{
+		my $session = $node->session;
+		$session->run('SET gpusort.force = on');
+		$holder->run('SELECT pg_advisory_lock(1)');
+		# the filter keeps every row; it is there to stop in the middle of the table
+		$session->send("SELECT count(*), md5(string_agg(id || pad, ',')) FROM (SELECT id, pad FROM t WHERE $function(id, $at) > 0 ORDER BY k, id) s");
+		ok(wait_until(sub { $node->sql(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }),
+		   "$function: the sort waits at row $at");
+		kill 'KILL', $service;
+		ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
+		$holder->run('SELECT pg_advisory_unlock(1)');
+		my ($out, $err) = $session->result;
+		if ($function eq 'gate')
+		{
+			is($out, "250000|$rows", 'a sort that can be repeated gives the right answer') or diag $err;
+		}
+		else
+		{
+			# rows of a volatile child cannot be produced again: an error, or the right answer
+			ok($err =~ /ERROR:.*HINT:/s || $out eq "250000|$rows", 'a volatile one an error with a hint, or the right answer') or diag "$out $err";
+		}
+		is($session->run('SELECT 1'), '1', 'and the session lives');
+		$service = $node->wait_service($service);
+		is($session->run("SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s"), $rows, 'and sorts again');
+		$session->close;
+	}
+}
+
+# during the giving out
+my $session = $node->session;
+$session->run('SET gpusort.force = on');
+$session->run('BEGIN');
+$session->run('DECLARE c NO SCROLL CURSOR FOR SELECT id, pad FROM t ORDER BY k, id');
+isnt($session->run('FETCH c'), '', 'a row of a cursor');
+kill 'KILL', $service;
+ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
+$session->send('FETCH ALL FROM c');
+($out, $err) = $session->result;
+like($err, qr/ERROR:/, 'the rest of the rows is an error');
+like($err, qr/HINT:/, 'with a hint');
+unlike($err, qr/XX000|PANIC|FATAL/, 'not one that should not happen');
+is($session->run('ROLLBACK; SELECT 1'), '1', 'the session lives');
+$service = $node->wait_service($service);
+is($session->run("SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s"), $rows, 'and sorts');
+
+# after: a cursor at its end does not need it any more
+$session->run('BEGIN');
+$session->run('DECLARE c NO SCROLL CURSOR FOR SELECT id FROM t WHERE id <= 100 ORDER BY k');
+is(scalar(split /\n/, $session->run('FETCH 1000 FROM c')), 100, 'all rows of a small sort');
+kill 'KILL', $service;
+ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
+($out, $err) = do { $session->send('FETCH c; COMMIT; SELECT 2'); $session->result };
+is($out, '2', 'its end is no error') or diag $err;
+$service = $node->wait_service($service);
+
+# again and again while sorts run: each is right or fails cleanly
+my @sessions = map { my $s = $node->session; $s->run('SET gpusort.force = on'); $s } 1 .. 4;
+my ($right, $failed, $wrong) = (0, 0, 0);
+for my $round (1 .. 4)
+{
+	$_->send("SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s") for @sessions;
+	Time::HiRes::sleep(0.1 * $round);
+	kill 'KILL', $node->services;
+	for (@sessions)
+	{
+		my ($out, $err) = $_->result;
+		$out eq $rows ? $right++ : $out eq '' && $err =~ /ERROR:.*HINT:/s ? $failed++ : do { $wrong++; diag "$out $err" };
+	}
+}
+is($wrong, 0, "killed again and again: $right right, $failed failed, none wrong");
+ok($node->wait_service, 'the service comes back');
+is(scalar $node->services, 1, 'and is one');
+is($node->sql('SELECT count(*) FROM pg_locks WHERE locktype = \'advisory\''), 0, 'nobody is left waiting');
+
+is($bystander->run("SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s"), $rows, 'another session lived through it all');
+is($node->sql('SELECT pg_postmaster_start_time()'), $started, 'and so did the server');
+unlike($node->log_text, qr/PANIC|terminating any other active server processes/, 'without a restart of its processes');
+
+$_->close for @sessions, $session, $bystander, $holder;
+done_testing;

@@ -1,0 +1,59 @@
+# A service that cannot start: the server runs, queries get their answers from PostgreSQL's own
+# sort, the log says it without filling up; and the service comes when it can.
+use strict;
+use warnings;
+
+use GpuSortCluster;
+use Test::More;
+
+my $node = GpuSortCluster->new(start => 0);
+# a directory that is not empty where the socket is to be
+my $obstacle = "$node->{data}/pg_stat_tmp/gpusort.sock";
+mkdir $obstacle or die "mkdir: $!";
+open my $file, '>', "$obstacle/file" or die "$obstacle/file: $!";
+close $file;
+
+$node->start;
+$node->sql('CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k FROM generate_series(1, 20000) i');
+my $rows = $node->sql('SET gpusort.enable = off; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s');
+my $start = time;
+for my $i (1 .. 5)
+{
+	is($node->sql('SET gpusort.force = on; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s'), $rows, "answer $i without a service");
+}
+cmp_ok(time - $start, '<', 15, 'and without much waiting');
+like($node->method, qr/^(?:fallback|native)$/, 'by PostgreSQL itself');
+ok(wait_until(sub { $node->log_lines(qr/LOG:.*(?:sort service|gpusort)/) }, 10), 'the log tells');
+sleep 4;
+cmp_ok(scalar $node->log_lines(qr/(?:LOG|WARNING):/), '<', 40, 'but not at every moment');
+is(scalar $node->services, 0, 'there is no service');
+unlike($node->log_text, qr/PANIC|terminating any other active server processes/, 'the server did not restart');
+
+# the obstacle gone
+unlink "$obstacle/file";
+rmdir $obstacle or die "rmdir: $!";
+ok($node->wait_service, 'the service comes once it can');
+is($node->sql('SET gpusort.force = on; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s'), $rows, 'and sorts');
+
+# an engine that is not there is no reason for an error
+SKIP:
+{
+	skip 'there is a GPU', 2 if -e '/dev/nvidiactl';
+	my $text = $node->sql('SET gpusort.force = on; SET gpusort.engine = cuda; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k');
+	unlike($text, qr/gpu radix/, 'the cuda engine without a GPU does not sort');
+	is($node->sql('SET gpusort.force = on; SET gpusort.engine = cuda; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s'), $rows, 'PostgreSQL does');
+}
+
+# a job larger than the memory allowed
+$node->sql('ALTER SYSTEM SET gpusort.host_memory = \'1MB\'');
+$node->sql('ALTER SYSTEM SET gpusort.device_memory = \'1MB\'');
+$node->reload;
+ok(wait_until(sub { $node->sql('SHOW gpusort.host_memory') eq '1MB' }, 10), 'a limit of 1 MB');
+my $text;
+ok(wait_until(sub {
+	$text = $node->sql('SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM generate_series(1, 500000) i ORDER BY i DESC');
+	return $text =~ /Sort Method: fallback: tuplesort/;
+}, 10), 'a sort of more falls back') or diag $text;
+like($text, qr/Fallback Reason: .*gpusort\.(?:host|device)_memory/, 'and names the setting');
+
+done_testing;

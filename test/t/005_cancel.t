@@ -1,0 +1,100 @@
+# Cancel and statement_timeout at every stage of a sort: the query ends within 100 ms of it, and
+# everything goes on.
+use strict;
+use warnings;
+
+use GpuSortCluster;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $limit = 0.1;	# seconds
+my $node = GpuSortCluster->new(conf => ['gpusort.staging_memory = 256MB']);
+my $service = $node->wait_service;
+$node->sql(q{
+	CREATE EXTENSION gpusort;
+	CREATE TABLE t AS SELECT i AS id, (i::bigint * 7919 * 104729) % 2000003 AS k,
+		'a prefix that is long enough to tie as a key does not hold all of it, so the comparator has work ' || i % 1000 AS s FROM generate_series(1, 1500000) i;
+	ANALYZE t;
+});
+my %query = (
+	'an exact key' => 'SELECT count(*) FROM (SELECT * FROM t ORDER BY k, id OFFSET 0) s',
+	'ties' => 'SELECT count(*) FROM (SELECT * FROM t ORDER BY s COLLATE "C", id OFFSET 0) s',
+);
+
+my $session = $node->session;
+$session->run('SET gpusort.force = on');
+
+# How long after the timeout the query ended, in seconds; undef when it was done before.
+sub overrun
+{
+	my ($query, $timeout) = @_;
+	$session->run(sprintf 'SET statement_timeout = %d', 1000 * $timeout);
+	my $start = time;
+	$session->send($query);
+	my ($out, $err) = $session->result;
+	my $elapsed = time - $start;
+	$session->run('SET statement_timeout = 0');
+	return if $err eq '' && $out ne '';
+	like($err, qr/57014/, 'it ends with query_canceled') unless $err =~ /57014/;
+	return $elapsed - $timeout;
+}
+
+for my $name (sort keys %query)
+{
+	like($node->sql("SET gpusort.force = on; EXPLAIN (COSTS OFF) $query{$name}"), qr/GpuSort/, "$name: goes through GpuSort");
+	my $start = time;
+	is($session->run($query{$name}), '1500000', "$name: the whole sort");
+	my $whole = time - $start;
+
+	# points of time all over the sort; each is tried again when the machine had other things to do
+	my ($points, @late) = (0);
+	for my $tenth (1 .. 19)
+	{
+		my $at = $whole * $tenth / 20;
+		my $best;
+		for my $try (1 .. 3)
+		{
+			my $over = overrun($query{$name}, $at);
+			last unless defined $over;
+			$best = $over if !defined $best || $over < $best;
+			last if $best <= $limit;
+		}
+		next unless defined $best;
+		$points++;
+		push @late, sprintf '%.0f ms late at %d%% of %.1f s', 1000 * $best, 5 * $tenth, $whole if $best > $limit;
+	}
+	cmp_ok($points, '>=', 8, "$name: $points points of time cancelled");
+	is(scalar @late, 0, "$name: each within 100 ms") or diag join "\n", @late;
+	is($session->run('SELECT count(*) FROM gpusort_jobs'), '0', "$name: no sort is left");
+	is($session->run($query{$name}), '1500000', "$name: the whole sort again");
+}
+
+# pg_cancel_backend, while rows are taken in slowly and while a client does not fetch
+$session->send('SELECT count(*) FROM (SELECT i, pg_sleep(0.01) FROM generate_series(1, 5000) i ORDER BY i DESC OFFSET 0) s');
+ok(wait_until(sub { $node->sql('SELECT count(*) FROM gpusort_jobs') == 1 }), 'a slow sort is running');
+sleep 0.3;
+my $start = time;
+$node->sql('SELECT pg_cancel_backend(' . $session->backend . ')');
+my ($out, $err) = $session->result;
+like($err, qr/57014/, 'it is cancelled');
+cmp_ok(time - $start, '<', 1, 'at once');
+$session->run('BEGIN; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY k');
+$session->run('FETCH 10 FROM c');
+$node->sql('SELECT pg_cancel_backend(' . $session->backend . ')');
+is(scalar(split /\n/, $session->run('FETCH 10 FROM c')), 10, 'a cancel between queries is no matter to a cursor');
+$session->run('COMMIT');
+
+# a service that does not answer: the wait ends all the same
+kill 'STOP', $service;
+for my $timeout (0.3, 1)
+{
+	my $over = overrun($query{'an exact key'}, $timeout);
+	ok(!defined $over || $over < $limit + 0.1, 'a wait for a service that hangs ends with the timeout') or diag $over;
+}
+kill 'CONT', $service;
+is($session->run($query{'an exact key'}), '1500000', 'the sort afterwards');
+is($session->run('SELECT count(*) FROM gpusort_jobs'), '0', 'no sort is left');
+is(join(' ', $node->services), $service, 'the service is the same');
+
+$session->close;
+done_testing;

@@ -1,0 +1,65 @@
+# Loading without shared_preload_libraries: by LOAD, by session_preload_libraries, by CREATE
+# EXTENSION; one supervisor and one service however many sessions start them.
+use strict;
+use warnings;
+
+use GpuSortCluster;
+use Test::More;
+
+my $node = GpuSortCluster->new(preload => 0);
+is(scalar $node->services, 0, 'no service without gpusort');
+$node->sql('CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k FROM generate_series(1, 30000) i; ANALYZE t');
+my $sort = q{SELECT md5(string_agg(id::text, ',')) FROM (SELECT * FROM t ORDER BY k, id) s};
+my $rows = $node->sql($sort);
+unlike($node->sql('SET gpusort.force = on; EXPLAIN (COSTS OFF) SELECT * FROM t ORDER BY k'), qr/GpuSort/, 'plans are as they were');
+
+# sessions that load it all at once
+my @sessions = map { $node->session } 1 .. 8;
+$_->send("LOAD 'gpusort'; SET gpusort.force = on; $sort") for @sessions;
+is(join(' ', map { ($_->result)[0] } @sessions), join(' ', ($rows) x 8), 'eight sessions LOAD it at once: right answers');
+is($node->method, 'native', 'a session that did not is not concerned');
+ok(wait_until(sub { scalar $node->services == 1 }, 10), 'one service was started') or diag $node->log_text;
+is($node->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'gpusort supervisor'}), 1, 'by one supervisor');
+for my $session (@sessions[ 0, 7 ])
+{
+	like($session->run('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k'), qr/Sort Method: (?:cpu|gpu) radix/, 'which sorts');
+}
+$_->close for @sessions;
+is($node->sql("LOAD 'gpusort'; LOAD 'gpusort'; SET gpusort.force = on; $sort"), $rows, 'LOAD twice');
+
+# it outlives the sessions, and starts again when it was ended
+my ($service) = $node->services;
+kill 'KILL', $service;
+ok(wait_until(sub { my ($pid) = $node->services; $pid && $pid != $service }, 20), 'a killed service is started again');
+ok(wait_until(sub { $node->sql("LOAD 'gpusort'; SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k") =~ /radix/ }, 20), 'and sorts');
+
+# per role and per database, as an administrator sets it; and for everybody
+$node->sql(q{CREATE ROLE sorter LOGIN; GRANT SELECT ON t TO sorter; ALTER ROLE sorter SET session_preload_libraries = 'gpusort'});
+is($node->method(user => 'sorter'), 'radix', 'session_preload_libraries of a role');
+is($node->method, 'native', 'and of nobody else');
+$node->sql(q{ALTER SYSTEM SET session_preload_libraries = 'gpusort'});
+$node->reload;
+ok(wait_until(sub { $node->method eq 'radix' }, 10), 'session_preload_libraries of the server');
+is($node->sql("SET gpusort.force = on; $sort", user => 'sorter'), $rows, 'an ordinary user sorts');
+
+# settings before the module is there
+is($node->sql('SHOW gpusort.enable'), 'on', 'a setting of the module');
+$node->sql('CREATE EXTENSION gpusort');
+is($node->sql('SELECT gpusort_version() = extversion FROM pg_extension WHERE extname = \'gpusort\''), 't', 'the extension');
+is($node->sql('SELECT count(*) > 0 FROM gpusort_devices'), 't', 'its views');
+
+# ends with the server
+ok($node->stop, 'the server stops');
+ok(wait_until(sub { !$node->processes }, 5), 'no process is left');
+$node->start;
+is($node->sql("SET gpusort.force = on; $sort"), $rows, 'after a restart');
+ok($node->wait_service, 'the service comes on demand');
+ok($node->kill_postmaster, 'nothing outlives a postmaster that is killed');
+
+# no slot for the supervisor: PostgreSQL sorts
+my $full = GpuSortCluster->new(preload => 0, conf => ['max_worker_processes = 0']);
+is($full->sql(q{LOAD 'gpusort'; SET gpusort.force = on; SELECT string_agg(i::text, ',') FROM (SELECT i FROM generate_series(1, 5) i ORDER BY i DESC) s}), '5,4,3,2,1',
+   'without a worker slot: the right answer');
+is(scalar $full->services, 0, 'and no service');
+
+done_testing;

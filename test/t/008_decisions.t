@@ -1,0 +1,71 @@
+# gpusort.log_decisions: for each sort that stays with PostgreSQL the log says why; and a sort
+# whose rows are changed by others meanwhile.
+use strict;
+use warnings;
+
+use GpuSortCluster;
+use Test::More;
+
+my $node = GpuSortCluster->new(conf => ['gpusort.min_rows = 1000']);
+$node->wait_service;
+$node->sql(q{
+	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 100003 AS k, 't' || i AS s, to_jsonb(i) AS j, ARRAY[i] AS a FROM generate_series(1, 100000) i;
+	CREATE TABLE small AS SELECT * FROM t WHERE id <= 500;
+	ANALYZE;
+});
+
+# What the log says when the query is planned with these settings.
+sub decision
+{
+	my ($query, @settings) = @_;
+	my $before = length $node->log_text;
+	$node->sql(join '; ', 'SET gpusort.log_decisions = on', @settings, "EXPLAIN $query");
+	return join "\n", grep { /gpusort: / } split /\n/, substr($node->log_text, $before);
+}
+
+like(decision('SELECT * FROM small ORDER BY k'), qr/gpusort: not used: .*min_rows/, 'too few rows');
+like(decision('SELECT * FROM t ORDER BY j', 'SET gpusort.force = on'), qr/gpusort: not used: sort key 1 .*type/, 'a type');
+like(decision('SELECT * FROM t ORDER BY k, a', 'SET gpusort.force = on'), qr/gpusort: not used: sort key 2 .*type/, 'the type of a second column');
+like(decision('SELECT * FROM t ORDER BY k LIMIT 10'), qr/gpusort: not used: LIMIT/, 'a small LIMIT');
+like(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.setup_cost = 1e9'), qr/gpusort: not used: .*cost/, 'the cost');
+SKIP:
+{
+	skip 'no ICU', 1 if $node->sql(q{SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'}) == 0;
+	like(decision('SELECT * FROM t ORDER BY s COLLATE "en-x-icu"', 'SET gpusort.force = on'), qr/gpusort: not used: sort key 1 .*collation/, 'a collation');
+}
+SKIP:
+{
+	skip 'there is a GPU', 1 if -e '/dev/nvidiactl';
+	like(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.force = on', 'SET gpusort.engine = cuda'), qr/gpusort: not used: .*cuda/, 'an engine that is not there');
+}
+is(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.setup_cost = 0', 'SET gpusort.row_cost = 0'), '', 'nothing when it is used');
+is(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.enable = off'), '', 'nor when it is off');
+is(decision('SELECT * FROM t'), '', 'nor without a sort');
+my $before = length $node->log_text;
+$node->sql('EXPLAIN SELECT * FROM small ORDER BY k; EXPLAIN SELECT * FROM t ORDER BY j');
+unlike(substr($node->log_text, $before), qr/gpusort: /, 'nor when nobody asked for it');
+
+# rows that change while they are locked in order: PostgreSQL rechecks the query for one row
+my $locker = $node->session;
+$locker->run('BEGIN; UPDATE t SET k = -k WHERE id IN (10, 20)');
+my $session = $node->session;
+$session->run('SET gpusort.force = on; SET gpusort.min_rows = 0');
+$session->send('SELECT id, k FROM t WHERE id <= 30 ORDER BY k, id FOR UPDATE');
+ok(wait_until(sub { $node->sql(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'}) == 1 }), 'a sort FOR UPDATE waits for a row');
+$locker->run('COMMIT');
+my ($out, $err) = $session->result;
+is($err, '', 'it goes on');
+is(join("\n", sort split /\n/, $out), join("\n", sort split /\n/, $node->sql('SELECT id, k FROM t WHERE id <= 30')), 'with the rows as they are now');
+
+# the same where a subquery with a sort is part of what is rechecked
+$locker->run('BEGIN; UPDATE t SET k = -k WHERE id IN (10, 20)');
+$session->send('SELECT a.id, a.k, s.n FROM t a JOIN (SELECT k % 10 AS g, count(*) AS n FROM small GROUP BY 1 ORDER BY 2 DESC, 1 OFFSET 0) s ON s.g = a.id % 10 WHERE a.id <= 30 ORDER BY a.id FOR UPDATE OF a');
+ok(wait_until(sub { $node->sql(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'}) == 1 }), 'a join with a sorted subquery waits for a row');
+$locker->run('COMMIT');
+($out, $err) = $session->result;
+is($err, '', 'it goes on');
+is($out, $node->sql('SET gpusort.enable = off; SELECT a.id, a.k, s.n FROM t a JOIN (SELECT k % 10 AS g, count(*) AS n FROM small GROUP BY 1 ORDER BY 2 DESC, 1 OFFSET 0) s ON s.g = a.id % 10 WHERE a.id <= 30 ORDER BY a.id'),
+   'with the rows as they are now');
+$_->close for $locker, $session;
+
+done_testing;
