@@ -21,10 +21,12 @@ DOCS = README.md
 
 REGRESS = $(shell sed 's/\#.*//' test/schedule)
 REGRESS_OPTS = --inputdir=test --outputdir=test/output
+ENCODING = UTF8
+NO_LOCALE = 1
 
 PG_CPPFLAGS = -Isrc -DGPUSORT_VERSION='"$(EXTVERSION)"'
 # PostgreSQL's headers and callbacks leave parameters unused.
-PG_CFLAGS = -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
+PG_CFLAGS = -fvisibility=hidden -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
 
 NVCC ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 

@@ -16,4 +16,8 @@
 #error "gpusort supports PostgreSQL 15"
 #endif
 
+/* The module is built with hidden symbols, as PostgreSQL 16 does by itself. */
+#undef PGDLLEXPORT
+#define PGDLLEXPORT		__attribute__((visibility("default")))
+
 #endif							/* GPUSORT_COMPAT_H */

@@ -140,7 +140,7 @@ define_settings(void)
 	MarkGUCPrefixReserved("gpusort");
 }
 
-void		_PG_init(void);
+PGDLLEXPORT void _PG_init(void);
 
 void
 _PG_init(void)

@@ -32,22 +32,22 @@
 #include "keys.h"
 
 #include <gnu/libc-version.h>
-#include <locale.h>
 #include <math.h>
 
 #include "access/detoast.h"
 #include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "service/protocol.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/pg_locale.h"
 #include "utils/syscache.h"
 #include "utils/uuid.h"
 
@@ -58,21 +58,43 @@
 #define UUID_BTREE_FAM		2968
 
 /*
- * Is this libc locale one whose strcoll compares code points?  glibc's C.UTF-8
- * is since 2.35; distributions' own ones before that are not to be relied on.
+ * Does this libc locale compare strings by their bytes?  glibc's C.UTF-8 does so
+ * since 2.35; distributions' own ones before that are not to be relied on.
  */
 static bool
-libc_locale_is_codepoint(const char *name)
+libc_locale_is_bytewise(const char *name)
 {
 	int			major = 0;
 	int			minor = 0;
 
+	if (strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0)
+		return true;
 	if (pg_strcasecmp(name, "C.UTF-8") != 0 && pg_strcasecmp(name, "C.UTF8") != 0)
 		return false;
 	if (GetDatabaseEncoding() != PG_UTF8)
 		return false;
 	sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor);
 	return major > 2 || (major == 2 && minor >= 35);
+}
+
+/* The default collation's answer is the database's. */
+static bool
+default_collation_is_bytewise(void)
+{
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	bool		bytewise = false;
+	bool		isnull;
+	Datum		locale;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+	if (((Form_pg_database) GETSTRUCT(tuple))->datlocprovider == COLLPROVIDER_LIBC)
+	{
+		locale = SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_datcollate, &isnull);
+		bytewise = !isnull && libc_locale_is_bytewise(TextDatumGetCString(locale));
+	}
+	ReleaseSysCache(tuple);
+	return bytewise;
 }
 
 /* Does this collation order strings by their bytes? */
@@ -86,11 +108,10 @@ collation_is_bytewise(Oid collation)
 
 	if (!OidIsValid(collation))
 		return false;
-	if (lc_collate_is_c(collation))
+	if (collation == C_COLLATION_OID || collation == POSIX_COLLATION_OID)
 		return true;
 	if (collation == DEFAULT_COLLATION_OID)
-		return default_locale.provider == COLLPROVIDER_LIBC &&
-			libc_locale_is_codepoint(setlocale(LC_COLLATE, NULL));
+		return default_collation_is_bytewise();
 
 	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
 	if (!HeapTupleIsValid(tuple))
@@ -98,8 +119,7 @@ collation_is_bytewise(Oid collation)
 	if (((Form_pg_collation) GETSTRUCT(tuple))->collprovider == COLLPROVIDER_LIBC)
 	{
 		locale = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate, &isnull);
-		if (!isnull)
-			bytewise = libc_locale_is_codepoint(TextDatumGetCString(locale));
+		bytewise = !isnull && libc_locale_is_bytewise(TextDatumGetCString(locale));
 	}
 	ReleaseSysCache(tuple);
 	return bytewise;

@@ -140,25 +140,33 @@ is_top_n(PlannerInfo *root, const Path *input)
 		(input->rows > 2 * rows || input->rows * bytes_per_row > memory);
 }
 
-/* Does every sort key have an encoding? */
+/*
+ * Does every sort key have an encoding?  The finished plan sorts by any one of
+ * an equivalence class's members, so all of them must.
+ */
 static bool
 keys_are_encodable(PlannerInfo *root)
 {
 	int			number = 0;
+	ListCell   *key;
 	ListCell   *cell;
 
-	foreach(cell, root->sort_pathkeys)
+	foreach(key, root->sort_pathkeys)
 	{
-		PathKey    *pathkey = lfirst_node(PathKey, cell);
-		EquivalenceMember *member = linitial_node(EquivalenceMember, pathkey->pk_eclass->ec_members);
-		const char *why_not;
+		PathKey    *pathkey = lfirst_node(PathKey, key);
 
 		number++;
-		if (gpusort_key_encoding(pathkey->pk_opfamily, member->em_datatype,
-								 pathkey->pk_eclass->ec_collation, &why_not) == GPUSORT_ENCODE_NONE)
+		foreach(cell, pathkey->pk_eclass->ec_members)
 		{
-			refuse("sort key %d %s", number, why_not);
-			return false;
+			const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
+			const char *why_not;
+
+			if (gpusort_key_encoding(pathkey->pk_opfamily, member->em_datatype,
+									 pathkey->pk_eclass->ec_collation, &why_not) == GPUSORT_ENCODE_NONE)
+			{
+				refuse("sort key %d %s", number, why_not);
+				return false;
+			}
 		}
 	}
 	return true;
@@ -293,34 +301,68 @@ choose_prefix_bytes(PlannerInfo *root, const Sort *sort, int i)
 	return width > GPUSORT_PREFIX_SHORT + 1 ? GPUSORT_PREFIX_LONG : GPUSORT_PREFIX_SHORT;
 }
 
+/* The plan that gives a set operation's columns their names: its first input, at any depth. */
+static Plan *
+first_input(Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+			return linitial(((Append *) plan)->appendplans);
+		case T_MergeAppend:
+			return linitial(((MergeAppend *) plan)->mergeplans);
+		default:
+			return outerPlan(plan);
+	}
+}
+
+/*
+ * The columns of set operations are Vars of no relation, which nothing but a
+ * reference to the plan below can show in EXPLAIN; a custom scan's target list
+ * must stand for itself.  Replaces them by what the first input calls them.
+ */
+static Node *
+name_setop_columns(Node *node, Plan *child)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && ((Var *) node)->varno == 0)
+	{
+		AttrNumber	attno = ((Var *) node)->varattno;
+
+		for (Plan *plan = child; plan != NULL; plan = first_input(plan))
+		{
+			TargetEntry *entry = get_tle_by_resno(plan->targetlist, attno);
+
+			if (entry == NULL)
+				break;
+			if (!IsA(entry->expr, Var) || ((Var *) entry->expr)->varno != 0)
+				return (Node *) copyObject(entry->expr);
+			attno = ((Var *) entry->expr)->varattno;
+		}
+		elog(ERROR, "no input of a set operation has column %d", attno);
+	}
+	return expression_tree_mutator(node, name_setop_columns, (void *) child);
+}
+
 /* The PlanCustomPath callback: the CustomScan that takes the place of the finished Sort. */
 static Plan *
 plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 				  List *custom_plans)
 {
-	Plan	   *plan = linitial(custom_plans);
-	Sort	   *sort = (Sort *) plan;
-	CustomScan *scan;
+	Sort	   *sort = linitial_node(Sort, custom_plans);
+	CustomScan *scan = makeNode(CustomScan);
 	List	   *prefix_bytes = NIL;
 
-	/* Should the finished plan be other than was asked for, it is still right. */
-	if (!IsA(plan, Sort) || list_length(plan->targetlist) != list_length(tlist))
-		return plan;
 	for (int i = 0; i < sort->numCols; i++)
-	{
-		bool		descending;
-
-		if (gpusort_operator_encoding(sort->sortOperators[i], sort->collations[i], &descending) == GPUSORT_ENCODE_NONE)
-			return plan;
 		prefix_bytes = lappend_int(prefix_bytes, choose_prefix_bytes(root, sort, i));
-	}
 
-	scan = makeNode(CustomScan);
-	scan->scan.plan.targetlist = plan->targetlist;
-	scan->scan.plan.lefttree = plan->lefttree;
+	/* Like a Sort, the node passes its child's rows on as they are. */
+	scan->scan.plan.targetlist = (List *) name_setop_columns((Node *) sort->plan.targetlist, outerPlan(sort));
+	scan->scan.plan.lefttree = sort->plan.lefttree;
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
-	scan->custom_scan_tlist = copyObject(plan->targetlist);
+	scan->custom_scan_tlist = copyObject(scan->scan.plan.targetlist);
 	scan->methods = &gpusort_scan_methods;
 	scan->custom_private = list_make5(sort_column_list(sort, PLAN_ATTNOS),
 									  sort_column_list(sort, PLAN_OPERATORS),
@@ -328,7 +370,7 @@ plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tl
 									  sort_column_list(sort, PLAN_NULLS_FIRST),
 									  prefix_bytes);
 	scan->custom_private = lappend(scan->custom_private,
-								   list_make2_int(is_rescannable(root), plan->plan_width));
+								   list_make2_int(is_rescannable(root), sort->plan.plan_width));
 	Assert(list_length(scan->custom_private) == PLAN_PRIVATE_Count);
 	return &scan->scan.plan;
 }
@@ -413,7 +455,7 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 		return;
 
 	path = (Path *) make_gpusort_path(root, ordered_rel, input);
-	if (path->pathtarget != target)
+	if (target != NULL && path->pathtarget != target)	/* set operations have none */
 		path = apply_projection_to_path(root, ordered_rel, path, target);
 	if (gpusort_force)
 	{

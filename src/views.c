@@ -19,6 +19,13 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+/* PostgreSQL 15's PG_FUNCTION_INFO_V1 does not export the function itself. */
+extern PGDLLEXPORT Datum gpusort_version(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum gpusort_show_devices(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum gpusort_show_stats(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum gpusort_stats_reset(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum gpusort_show_jobs(PG_FUNCTION_ARGS);
+
 PG_FUNCTION_INFO_V1(gpusort_version);
 PG_FUNCTION_INFO_V1(gpusort_show_devices);
 PG_FUNCTION_INFO_V1(gpusort_show_stats);

@@ -128,6 +128,7 @@ struct GpuSort
 	uint32_t	chunks_room;
 	uint64_t	rows;
 	uint64_t	row_bytes;		/* padded, without keys */
+	uint64_t	ref_sum;		/* of the refs without their marks */
 	uint64_t	any[GPUSORT_MAX_KEY_WORDS]; /* OR of each word of all keys */
 	uint64_t	all[GPUSORT_MAX_KEY_WORDS]; /* AND */
 	uint64_t	last_key[GPUSORT_MAX_KEY_WORDS];

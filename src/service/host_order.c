@@ -50,7 +50,7 @@ typedef struct Finish
 	/* results, under the lock */
 	pthread_mutex_t lock;
 	bool		disorder;
-	bool		no_memory;
+	uint64_t	ref_sum;
 	uint64_t	tie_rows;
 	Run		   *long_runs;
 	size_t		nlong_runs;
@@ -75,16 +75,20 @@ check_block(void *arg, uint32_t task)
 	Finish	   *finish = arg;
 	size_t		start = task * BLOCK_ROWS;
 	size_t		n = finish->n - start;
+	uint64_t	ref_sum = 0;
+	bool		disorder;
+
+	if (gpusort_host_cancelled(finish->sort))
+		return;
 
 	/* one more than the block has, to compare across its end */
-	if (n > BLOCK_ROWS + 1)
-		n = BLOCK_ROWS + 1;
-	if (!gpusort_host_cancelled(finish->sort) && out_of_order(finish->elements + start, n))
-	{
-		pthread_mutex_lock(&finish->lock);
-		finish->disorder = true;
-		pthread_mutex_unlock(&finish->lock);
-	}
+	disorder = out_of_order(finish->elements + start, n > BLOCK_ROWS ? BLOCK_ROWS + 1 : n);
+	for (size_t i = start; i < start + (n > BLOCK_ROWS ? BLOCK_ROWS : n); i++)
+		ref_sum += finish->elements[i].ref >> 1;
+	pthread_mutex_lock(&finish->lock);
+	finish->disorder |= disorder;
+	finish->ref_sum += ref_sum;
+	pthread_mutex_unlock(&finish->lock);
 }
 
 /* Gives n elements that tie so far the next word of their packed keys. */
@@ -273,7 +277,7 @@ static int
 error_disorder(GpuSortError *error)
 {
 	error->reason = GPUSORT_REASON_ORDER_CHECK;
-	strcpy(error->text, "the host engine found its sorted keys out of order");
+	strcpy(error->text, "the host engine found its sorted rows out of order or not all there");
 	return -1;
 }
 
@@ -289,7 +293,9 @@ finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, siz
 	int			rc = 0;
 
 	gpusort_threads_run(sort->threads, (n + BLOCK_ROWS - 1) / BLOCK_ROWS, check_block, &finish);
-	if (finish.disorder)
+	if (gpusort_host_cancelled(sort))
+		rc = gpusort_host_error_cancelled(error);
+	else if (finish.disorder || (word == 0 && finish.ref_sum != sort->ref_sum))
 		rc = error_disorder(error);
 	else if (word + 1 < sort->packing.words || sort->may_tie)
 	{

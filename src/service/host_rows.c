@@ -25,6 +25,9 @@
 /* Of longer rows the CPU's own prefetcher gets the rest. */
 #define PREFETCH_BYTES		256
 
+/* A chunk is filled by this many threads at most. */
+#define GIVE_PARTS_MAX		4
+
 /*
  * Checks the rows of a chunk and makes their entries.  words is sort->key_words
  * and inline_words is sort->inline_words; they are arguments so that the
@@ -37,6 +40,7 @@ take_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint6
 	const uint32_t *offsets = (const uint32_t *) (chunk + GPUSORT_CHUNK_BYTES) - 1;
 	const uint32_t key_bytes = words * 8;
 	uint64_t	row_bytes = 0;
+	uint64_t	ref_sum = 0;
 	uint64_t	any[GPUSORT_MAX_KEY_WORDS];
 	uint64_t	all[GPUSORT_MAX_KEY_WORDS];
 	const uint64_t *previous = sort->last_key;
@@ -60,6 +64,7 @@ take_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint6
 		uint32_t	padded;
 		const uint64_t *key;
 		const char *row;
+		uint64_t	ref;
 
 		if ((offset & 7) != 0 || offset > bytes || bytes - offset < key_bytes + 8)
 			return false;
@@ -78,9 +83,10 @@ take_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint6
 			if (w < inline_words)
 				entries[w] = key[w];
 		}
-		entries[inline_words] =
-			gpusort_ref_make(sort->nchunks, offset + key_bytes, padded,
-							 sort->may_tie && (row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_INEXACT));
+		ref = gpusort_ref_make(sort->nchunks, offset + key_bytes, padded,
+							   sort->may_tie && (row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_INEXACT));
+		ref_sum += ref >> 1;
+		entries[inline_words] = ref;
 		entries += inline_words + 1;
 
 		if ((ascending || descending) && previous != NULL)
@@ -106,6 +112,7 @@ take_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint6
 	sort->ascending = ascending;
 	sort->descending = descending;
 	sort->row_bytes += row_bytes;
+	sort->ref_sum += ref_sum;
 	return true;
 }
 
@@ -161,25 +168,20 @@ prefetch_row(const GpuSort *sort, uint64_t ref)
 	__builtin_prefetch(row + length - 1, 0, 0);
 }
 
-/* Fills a chunk with the next rows, as many as it takes. */
-void
-gpusort_host_give(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
+/* Copies rows, in the order of the elements from first up to end, to "to". */
+static uint32_t
+give_rows(const GpuSort *sort, uint64_t first, uint64_t end, char *to, const char *to_end)
 {
-	uint64_t	i = sort->emitted;
-	uint32_t	at = 0;
 	uint32_t	tie_rows = 0;
 
-	for (; i < sort->rows; i++)
+	for (uint64_t i = first; i < end; i++)
 	{
 		uint64_t	ref = sort->elements[i].ref;
 		uint32_t	length = gpusort_ref_length(ref);
 		const char *row = sort->chunks[gpusort_ref_chunk(ref)].records + gpusort_ref_offset(ref);
-		char	   *to = chunk + at;
 		uint8_t		flags;
 
-		if (length > GPUSORT_CHUNK_BYTES - at)
-			break;
-		if (i + PREFETCH_ROWS < sort->rows)
+		if (i + PREFETCH_ROWS < end)
 			prefetch_row(sort, sort->elements[i + PREFETCH_ROWS].ref);
 
 		/*
@@ -187,7 +189,7 @@ gpusort_host_give(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
 		 * which the next row overwrites; records have room behind them to be
 		 * read too far.
 		 */
-		if (length <= 512 && length + 32 <= GPUSORT_CHUNK_BYTES - at)
+		if (length <= 512 && length + 32 <= to_end - to)
 		{
 			for (uint32_t done = 0; done < length; done += 32)
 				memcpy(to + done, row + done, 32);
@@ -202,12 +204,73 @@ gpusort_host_give(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
 			tie_rows++;
 		}
 		to[GPUSORT_ROW_FLAGS_OFFSET] = flags;
+		to += length;
+	}
+	return tie_rows;
+}
+
+/* A chunk being filled by several threads. */
+typedef struct Filling
+{
+	const GpuSort *sort;
+	char	   *chunk;
+	uint64_t	rows[GIVE_PARTS_MAX + 1];	/* where parts start, and the end */
+	uint32_t	bytes[GIVE_PARTS_MAX + 1];
+	uint32_t	tie_rows[GIVE_PARTS_MAX];
+} Filling;
+
+static void
+fill_part(void *arg, uint32_t p)
+{
+	Filling    *filling = arg;
+
+	filling->tie_rows[p] = give_rows(filling->sort, filling->rows[p], filling->rows[p + 1],
+									 filling->chunk + filling->bytes[p],
+									 filling->chunk + filling->bytes[p + 1]);
+}
+
+/*
+ * Fills a chunk with the next rows, as many as it takes.  Refs tell the lengths,
+ * so where each row goes is known before one is copied, and threads can share
+ * the copying.
+ */
+void
+gpusort_host_give(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
+{
+	Filling		filling = {.sort = sort,.chunk = chunk};
+	uint32_t	parts = gpusort_threads_count(sort->threads);
+	uint32_t	part = 0;
+	uint32_t	part_bytes;
+	uint32_t	at = 0;
+	uint64_t	i = sort->emitted;
+
+	if (parts > GIVE_PARTS_MAX)
+		parts = GIVE_PARTS_MAX;
+	part_bytes = GPUSORT_CHUNK_BYTES / parts;
+	filling.rows[0] = i;
+	for (; i < sort->rows; i++)
+	{
+		uint32_t	length = gpusort_ref_length(sort->elements[i].ref);
+
+		if (length > GPUSORT_CHUNK_BYTES - at)
+			break;
+		if (at - filling.bytes[part] >= part_bytes)
+		{
+			part++;
+			filling.rows[part] = i;
+			filling.bytes[part] = at;
+		}
 		at += length;
 	}
+	filling.rows[part + 1] = i;
+	filling.bytes[part + 1] = at;
+	gpusort_threads_run(sort->threads, part + 1, fill_part, &filling);
 
 	emitted->rows = i - sort->emitted;
 	emitted->bytes = at;
-	emitted->tie_rows = tie_rows;
+	emitted->tie_rows = 0;
+	for (uint32_t p = 0; p <= part; p++)
+		emitted->tie_rows += filling.tie_rows[p];
 	emitted->last = i == sort->rows;
 	sort->emitted = i;
 }
