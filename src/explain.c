@@ -64,12 +64,16 @@ show_sort_keys(GpuSortState *state, List *ancestors, ExplainState *es)
 		const GpuSortColumn *column = &state->info.columns[i];
 		TargetEntry *entry = get_tle_by_resno(plan->targetlist, column->attno);
 		StringInfoData text;
+		Var		   *key;
 
 		if (entry == NULL)
 			elog(ERROR, "no targetlist entry for key column %d", column->attno);
+
+		/* Shown as Sort shows it: by what the plan below calls it. */
+		key = makeVarFromTargetEntry(OUTER_VAR, entry);
 		initStringInfo(&text);
-		appendStringInfoString(&text, deparse_expression((Node *) entry->expr, context, use_prefix, true));
-		append_order(&text, column, (Node *) entry->expr);
+		appendStringInfoString(&text, deparse_expression((Node *) key, context, use_prefix, true));
+		append_order(&text, column, (Node *) key);
 		result = lappend(result, text.data);
 	}
 	ExplainPropertyList("Sort Key", result, es);

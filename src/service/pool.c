@@ -12,7 +12,7 @@
  *	A sort that was admitted is sure of GPUSORT_JOB_CHUNKS_MIN.  What the
  *	admitted ones do not hold of that is the deficit, and as many chunks are
  *	never lent to others.  What is free beyond the deficit is lent on top, up to
- *	GPUSORT_JOB_CHUNKS_MAX, but to nobody more than an eighth of what is left:
+ *	GPUSORT_JOB_CHUNKS_MAX, but to nobody more than a sixteenth of what is left:
  *	a reader that pauses keeps what it was lent, and the scarcer chunks get, the
  *	less anybody is lent, so that newcomers still find their minimum.
  *
@@ -38,7 +38,7 @@
 #define MEMORY_FRACTION		2
 
 /* A sort is lent no more than this fraction of what is free. */
-#define SHARE_FRACTION		8
+#define SHARE_FRACTION		16
 
 typedef struct Chunk
 {
