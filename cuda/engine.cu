@@ -22,6 +22,9 @@
 /* Sorts that may begin at once without anything being made for them. */
 #define GPUSORT_WARM_SORTS	4
 
+/* Rows that CUB does not sort in a single block. */
+#define GPUSORT_WARM_ROWS	32768
+
 struct GpuSortEngine
 {
 	GpuSortCudaDevice *devices;
@@ -113,7 +116,7 @@ warm_sort(GpuSortCudaDevice *device, uint32_t key_bits, char *chunk, GpuSortErro
 	static const int never = 0;
 	const uint32_t key_words = (key_bits + 63) / 64;
 	const uint32_t record = 8 * key_words + GPUSORT_ROW_BYTES_MIN;
-	const uint32_t rows = gpusort_chunk_rows_max(key_words);
+	const uint32_t rows = GPUSORT_WARM_ROWS;
 	uint64_t	mixed = 1;
 	GpuSortSpec spec = {};
 	GpuSortSorted sorted;

@@ -44,13 +44,19 @@ milliseconds_now(void)
 	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
 }
 
+static uint64_t
+region_align(uint64_t bytes)
+{
+	return (bytes + GPUSORT_REGION_ALIGN - 1) / GPUSORT_REGION_ALIGN * GPUSORT_REGION_ALIGN;
+}
+
 /* The offset of a region of so many bytes, after those laid out before. */
 static uint64_t
 lay_region(uint64_t *end, uint64_t bytes)
 {
 	uint64_t	start = *end;
 
-	*end += (bytes + GPUSORT_REGION_ALIGN - 1) / GPUSORT_REGION_ALIGN * GPUSORT_REGION_ALIGN;
+	*end += region_align(bytes);
 	return start;
 }
 
@@ -60,7 +66,8 @@ take_work(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 {
 	const uint64_t rows = sort->rows;
 	const bool	wide = plan->packed_bits > 32;
-	const uint64_t key_bytes = wide ? sizeof(uint64_t) : sizeof(uint32_t);
+	const uint64_t keys_bytes = region_align(rows * (wide ? sizeof(uint64_t) : sizeof(uint32_t)));
+	const uint64_t ids_bytes = region_align(rows * sizeof(uint32_t));
 	GpuSortWork *work = &sort->work;
 	uint64_t	end = 0;
 	uint64_t	refs;
@@ -75,8 +82,8 @@ take_work(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 	GPUSORT_CUDA(sort->device, error, gpusort_radix_temp_bytes((uint32_t) rows, wide, &work->temp_bytes));
 
 	refs = lay_region(&end, rows * sizeof(GpuSortRowRef));
-	keys = lay_region(&end, 2 * rows * key_bytes);
-	ids = lay_region(&end, 2 * rows * sizeof(uint32_t));
+	keys = lay_region(&end, 2 * keys_bytes);
+	ids = lay_region(&end, 2 * ids_bytes);
 	equal = lay_region(&end, sort->may_tie ? rows / 8 + sizeof(uint32_t) : 0);
 	chunks = lay_region(&end, sort->chunk_count * sizeof(GpuSortDeviceChunk));
 	temp = lay_region(&end, work->temp_bytes);
@@ -89,9 +96,9 @@ take_work(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 	base = (char *) sort->work_block.base;
 	work->refs = (GpuSortRowRef *) (base + refs);
 	work->keys[0] = base + keys;
-	work->keys[1] = base + keys + rows * key_bytes;
+	work->keys[1] = base + keys + keys_bytes;
 	work->ids[0] = (uint32_t *) (base + ids);
-	work->ids[1] = work->ids[0] + rows;
+	work->ids[1] = (uint32_t *) (base + ids + ids_bytes);
 	work->sorted_refs = (GpuSortRowRef *) (base + keys);
 	work->ends = (uint64_t *) (base + ids);
 	work->equal = sort->may_tie ? (uint32_t *) (base + equal) : NULL;

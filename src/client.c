@@ -38,6 +38,10 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE	23	/* Linux 5.14 */
+#endif
+
 /* A mapped staging pool, shared by this backend's clients. */
 typedef struct GpuSortPool
 {
@@ -46,6 +50,7 @@ typedef struct GpuSortPool
 	size_t		bytes;
 	uint32		chunks;
 	int			clients;		/* unmapped with the last one once it is not the newest */
+	bool		populated[FLEXIBLE_ARRAY_MEMBER];	/* by chunk: its pages are in our page tables */
 } GpuSortPool;
 
 struct GpuSortClient
@@ -247,7 +252,10 @@ map_pool(GpuSortClient *client, const GpuSortMessage *welcome, int fd, GpuSortFa
 			snprintf(failure->text, sizeof(failure->text), "could not map the staging pool: %s", strerror(errno));
 			return false;
 		}
-		pool = MemoryContextAllocExtended(TopMemoryContext, sizeof(GpuSortPool), MCXT_ALLOC_NO_OOM);
+		pool = MemoryContextAllocExtended(TopMemoryContext,
+										  offsetof(GpuSortPool, populated) +
+										  welcome->u.welcome.pool_chunks * sizeof(bool),
+										  MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
 		if (pool == NULL)
 		{
 			munmap(base, welcome->u.welcome.pool_bytes);
@@ -389,6 +397,26 @@ gpusort_client_device(const GpuSortClient *client)
 	return client->device;
 }
 
+/*
+ * Where a chunk is mapped.  Its pages are entered into the page tables in one
+ * go when the backend first meets it: a fault for each would take ten times as
+ * long.
+ */
+static char *
+chunk_address(GpuSortClient *client, uint32 chunk)
+{
+	GpuSortPool *pool = client->pool;
+	char	   *address = pool->base + (size_t) chunk * GPUSORT_CHUNK_BYTES;
+
+	if (!pool->populated[chunk])
+	{
+		/* A kernel before 5.14 does not know how; then the pages fault in one by one. */
+		(void) madvise(address, GPUSORT_CHUNK_BYTES, MADV_POPULATE_WRITE);
+		pool->populated[chunk] = true;
+	}
+	return address;
+}
+
 /* Takes note of a message that may come while chunks are put. */
 static bool
 note_ingest_message(GpuSortClient *client, const GpuSortMessage *message, GpuSortFailure *failure)
@@ -433,7 +461,7 @@ gpusort_client_get_chunk(GpuSortClient *client, GpuSortFailure *failure)
 	client->current = client->granted[0];
 	client->ngranted--;
 	memmove(client->granted, client->granted + 1, client->ngranted * sizeof(client->granted[0]));
-	return client->pool->base + (size_t) client->current * GPUSORT_CHUNK_BYTES;
+	return chunk_address(client, client->current);
 }
 
 /* Hands over the chunk that get_chunk gave. */
@@ -505,8 +533,7 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 	if (message.u.data.rows > 0 && message.u.data.chunk >= client->pool->chunks)
 		return fail(failure, GPUSORT_REASON_INTERNAL, "the sort service sent a chunk that cannot be");
 	data->chunk = message.u.data.chunk;
-	data->rows = message.u.data.rows > 0 ?
-		client->pool->base + (size_t) data->chunk * GPUSORT_CHUNK_BYTES : NULL;
+	data->rows = message.u.data.rows > 0 ? chunk_address(client, data->chunk) : NULL;
 	data->count = message.u.data.rows;
 	data->bytes = message.u.data.bytes;
 	data->tie_rows = message.u.data.tie_rows;

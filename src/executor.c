@@ -308,7 +308,7 @@ sort_input(GpuSortState *state)
 	}
 
 	INSTR_TIME_SET_CURRENT(start);
-	gpusort_writer_init(&writer, state->client, state->keys, &state->overflow);
+	gpusort_writer_init(&writer, state->client, state->keys, state->form, &state->overflow);
 	for (;;)
 	{
 		TupleTableSlot *row = ExecProcNode(child);
@@ -524,6 +524,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	ps->ps_ProjInfo = NULL;
 
 	state->keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
+	state->form = gpusort_rowform_create(ps->ps_ResultTupleDesc);
 	state->sort_context = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
 	state->stage = GPUSORT_STAGE_INPUT;
 	MemoryContextSwitchTo(caller);

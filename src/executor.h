@@ -40,6 +40,7 @@ typedef struct GpuSortState
 
 	/* made once */
 	GpuSortKeys *keys;
+	GpuSortRowForm *form;
 	TupleTableSlot *slot;		/* what the node returns; holds MinimalTuples */
 
 	/* one sort of the child's rows; all of it goes with sort_context */

@@ -5,7 +5,7 @@
  *
  * In: the key and a MinimalTuple of each row are written straight into the
  * chunk, with no allocation and no second copy.  A row that is a tuple already
- * is copied as it is; others are formed in place.  Out: rows are read where
+ * is copied as it is; others are formed in place (rowform.c).  Out: rows are read where
  * they arrived.
  *
  * A writer's legal order is init, add*, finish; a reader's is init, then
@@ -19,7 +19,6 @@
 #include "rows.h"
 
 #include "access/htup_details.h"
-#include "access/tupmacs.h"
 #include "portability/instr_time.h"
 
 /* What travels in place of a row in the overflow file; laid out like one as far as others look. */
@@ -43,10 +42,11 @@ ms_since(instr_time start)
 	return INSTR_TIME_GET_MILLISEC(now);
 }
 
-/* Moves the row in slot to the overflow file and describes where it is. */
-static void
-overflow_store(GpuSortOverflow *overflow, TupleTableSlot *slot, OverflowRow *row)
+/* Moves the row in slot to the overflow file; writes at row where it is, returns that one's length. */
+static Size
+overflow_store(GpuSortOverflow *overflow, TupleTableSlot *slot, char *row)
 {
+	OverflowRow where = {.length = sizeof(OverflowRow), .flags = GPUSORT_ROW_OVERFLOW};
 	bool		should_free;
 	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &should_free);
 	int			fileno;
@@ -58,14 +58,13 @@ overflow_store(GpuSortOverflow *overflow, TupleTableSlot *slot, OverflowRow *row
 	BufFileWrite(overflow->file, tuple, tuple->t_len);
 	overflow->rows++;
 
-	memset(row, 0, sizeof(*row));
-	row->length = sizeof(*row);
-	row->flags = GPUSORT_ROW_OVERFLOW;
-	row->tuple_length = tuple->t_len;
-	row->fileno = fileno;
-	row->offset = offset;
+	where.tuple_length = tuple->t_len;
+	where.fileno = fileno;
+	where.offset = offset;
+	memcpy(row, &where, sizeof(where));
 	if (should_free)
 		heap_free_minimal_tuple(tuple);
+	return sizeof(where);
 }
 
 /* The row that one with GPUSORT_ROW_OVERFLOW stands for, palloc'd. */
@@ -96,11 +95,12 @@ gpusort_overflow_close(GpuSortOverflow *overflow)
 
 void
 gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
-					GpuSortOverflow *overflow)
+					const GpuSortRowForm *form, GpuSortOverflow *overflow)
 {
 	memset(writer, 0, sizeof(*writer));
 	writer->client = client;
 	writer->keys = keys;
+	writer->form = form;
 	writer->overflow = overflow;
 }
 
@@ -134,6 +134,13 @@ next_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 	return true;
 }
 
+/* Where the rows of the chunk at hand must end: at its offsets. */
+static inline char *
+chunk_end(const GpuSortWriter *writer)
+{
+	return (char *) ((uintptr_t) writer->offset & ~(uintptr_t) (MAXIMUM_ALIGNOF - 1));
+}
+
 /* The physical tuple of a slot that has one, else NULL. */
 static inline HeapTuple
 slot_heap_tuple(TupleTableSlot *slot)
@@ -149,43 +156,39 @@ slot_minimal_tuple(TupleTableSlot *slot)
 	return TTS_IS_MINIMALTUPLE(slot) ? ((MinimalTupleTableSlot *) slot)->mintuple : NULL;
 }
 
-/* How a row that has no physical tuple will look as a MinimalTuple. */
-typedef struct RowShape
+/*
+ * Writes the row in slot at row, below limit; returns its length, or 0 when it
+ * does not fit.
+ */
+static inline Size
+write_row(GpuSortWriter *writer, TupleTableSlot *slot, char *row, char *limit)
 {
-	Size		header;			/* bytes before the data, null bitmap and padding included */
-	Size		data;
-	bool		has_nulls;
-} RowShape;
+	HeapTuple	heap_tuple = slot_heap_tuple(slot);
+	MinimalTuple minimal_tuple = slot_minimal_tuple(slot);
+	Size		length;
 
-static Size
-shape_of_values(TupleTableSlot *slot, RowShape *shape)
-{
-	TupleDesc	desc = slot->tts_tupleDescriptor;
-
-	shape->has_nulls = false;
-	for (int i = 0; i < desc->natts; i++)
-		shape->has_nulls |= slot->tts_isnull[i];
-	shape->header = SizeofMinimalTupleHeader;
-	if (shape->has_nulls)
-		shape->header += BITMAPLEN(desc->natts);
-	shape->header = MAXALIGN(shape->header);
-	shape->data = heap_compute_data_size(desc, slot->tts_values, slot->tts_isnull);
-	return shape->header + shape->data;
-}
-
-/* Forms the tuple in place; what was there does not matter. */
-static void
-form_row(TupleTableSlot *slot, const RowShape *shape, char *row)
-{
-	MinimalTuple tuple = (MinimalTuple) row;
-	TupleDesc	desc = slot->tts_tupleDescriptor;
-
-	memset(row, 0, shape->header + shape->data);
-	tuple->t_len = shape->header + shape->data;
-	HeapTupleHeaderSetNatts(tuple, desc->natts);
-	tuple->t_hoff = shape->header + MINIMAL_TUPLE_OFFSET;
-	heap_fill_tuple(desc, slot->tts_values, slot->tts_isnull, row + shape->header, shape->data,
-					&tuple->t_infomask, shape->has_nulls ? tuple->t_bits : NULL);
+	if (heap_tuple != NULL)
+	{
+		length = heap_tuple->t_len - MINIMAL_TUPLE_OFFSET;
+		if (unlikely(row + length > limit))
+			return 0;
+		gpusort_copy(row, (char *) heap_tuple->t_data + MINIMAL_TUPLE_OFFSET, length);
+		((MinimalTuple) row)->t_len = length;
+	}
+	else if (minimal_tuple != NULL)
+	{
+		length = minimal_tuple->t_len;
+		if (unlikely(row + length > limit))
+			return 0;
+		gpusort_copy(row, (char *) minimal_tuple, length);
+	}
+	else
+	{
+		slot_getallattrs(slot);
+		return gpusort_rowform_fill(writer->form, slot, row, limit);
+	}
+	memset(((MinimalTuple) row)->mt_padding, 0, sizeof(((MinimalTuple) row)->mt_padding));
+	return length;
 }
 
 /*
@@ -197,60 +200,31 @@ bool
 gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, GpuSortFailure *failure)
 {
 	const Size	key_bytes = writer->keys->words * sizeof(uint64);
-	HeapTuple	heap_tuple = slot_heap_tuple(slot);
-	MinimalTuple minimal_tuple = NULL;
-	OverflowRow stub;
-	RowShape	shape = {0};
-	Size		length;
-	bool		overflows;
-	char	   *row;
-	uint8		flags = 0;
+	Size		length = 0;
+	char	   *row = NULL;
+	char	   *end = NULL;
 
-	if (heap_tuple != NULL)
-		length = heap_tuple->t_len - MINIMAL_TUPLE_OFFSET;
-	else if ((minimal_tuple = slot_minimal_tuple(slot)) != NULL)
-		length = minimal_tuple->t_len;
-	else
+	if (likely(writer->chunk != NULL))
 	{
-		slot_getallattrs(slot);
-		length = shape_of_values(slot, &shape);
+		row = writer->cursor + key_bytes;
+		end = chunk_end(writer);
+		length = write_row(writer, slot, row, Min(end, row + GPUSORT_MAX_INLINE_ROW));
 	}
-	overflows = length > GPUSORT_MAX_INLINE_ROW;
-	if (overflows)
-		length = sizeof(OverflowRow);
-
-	if (writer->chunk == NULL ||
-		writer->cursor + key_bytes + MAXALIGN(length) > (char *) writer->offset)
+	if (unlikely(length == 0))
 	{
-		if (!next_chunk(writer, failure))
-			return false;
-	}
-	if (unlikely(overflows))
-		overflow_store(writer->overflow, slot, &stub);
-
-	row = writer->cursor + key_bytes;
-	if (!gpusort_keys_encode(writer->keys, slot, (uint64 *) writer->cursor))
-		flags |= GPUSORT_ROW_INEXACT;
-
-	if (unlikely(overflows))
-	{
-		stub.flags |= flags;
-		memcpy(row, &stub, sizeof(stub));
-	}
-	else
-	{
-		if (heap_tuple != NULL)
+		/* The chunk is full, unless it is the row that is long. */
+		if (row == NULL || row + GPUSORT_MAX_INLINE_ROW > end)
 		{
-			memcpy(row, (char *) heap_tuple->t_data + MINIMAL_TUPLE_OFFSET, length);
-			((MinimalTuple) row)->t_len = length;
+			if (!next_chunk(writer, failure))
+				return false;
+			row = writer->cursor + key_bytes;
+			length = write_row(writer, slot, row, row + GPUSORT_MAX_INLINE_ROW);
 		}
-		else if (minimal_tuple != NULL)
-			memcpy(row, minimal_tuple, length);
-		else
-			form_row(slot, &shape, row);
-		memset(((MinimalTuple) row)->mt_padding, 0, sizeof(((MinimalTuple) row)->mt_padding));
-		row[GPUSORT_ROW_FLAGS_OFFSET] = flags;
+		if (length == 0)
+			length = overflow_store(writer->overflow, slot, row);
 	}
+	if (!gpusort_keys_encode(writer->keys, slot, (uint64 *) writer->cursor))
+		row[GPUSORT_ROW_FLAGS_OFFSET] |= GPUSORT_ROW_INEXACT;
 
 	*writer->offset-- = writer->cursor - writer->chunk;
 	writer->cursor = row + MAXALIGN(length);

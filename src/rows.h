@@ -13,6 +13,7 @@
 #include "client.h"
 #include "executor/tuptable.h"
 #include "keys.h"
+#include "rowform.h"
 #include "storage/buffile.h"
 
 /*
@@ -35,6 +36,7 @@ typedef struct GpuSortWriter
 {
 	GpuSortClient *client;
 	const GpuSortKeys *keys;
+	const GpuSortRowForm *form;
 	GpuSortOverflow *overflow;
 
 	/* the chunk at hand */
@@ -50,7 +52,7 @@ typedef struct GpuSortWriter
 } GpuSortWriter;
 
 extern void gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
-								GpuSortOverflow *overflow);
+								const GpuSortRowForm *form, GpuSortOverflow *overflow);
 extern bool gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, GpuSortFailure *failure);
 extern bool gpusort_writer_finish(GpuSortWriter *writer, GpuSortFailure *failure);
 

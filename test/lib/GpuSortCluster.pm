@@ -38,6 +38,11 @@ croak 'no pg_config' if $bindir eq '';
 my $test_user = $> == 0 ? ($ENV{GPUSORT_TEST_USER} || 'postgres') : undef;
 my @clusters;
 
+# A session whose server is gone shows that in what it answers.
+$SIG{PIPE} = 'IGNORE';
+# A test that is stopped cleans up: END below does it.
+$SIG{$_} = sub { exit 1 } for qw(HUP INT TERM);
+
 # Every test of a condition that comes true in time: polls it, returns its last value.
 sub wait_until
 {
@@ -230,6 +235,16 @@ sub services
 {
 	my ($self) = @_;
 	return $self->processes('gpusortd');
+}
+
+# The supervisor's process ids, by its title: it has no database, so pg_stat_activity does not show it.
+sub supervisors
+{
+	my ($self) = @_;
+	return grep {
+		open my $file, '<', "/proc/$_/cmdline";
+		defined $file && (<$file> // '') =~ /gpusort supervisor/;
+	} $self->processes('postgres');
 }
 
 # Waits until there is a service, other than the one given, that does sort.  Returns its process id.

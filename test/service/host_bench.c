@@ -5,8 +5,8 @@
  *
  *	host_bench [ROWS [ROW_BYTES [KEY_WORDS [random|few|ascending|skewed|hex [THREADS [TIES]]]]]]
  *
- * Prints nanoseconds per row of the best of three sorts, the first of which
- * also pays for fresh memory and is shown apart.
+ * Prints nanoseconds per row by the clock.  The first sort also pays for fresh memory and is shown apart; of three
+ * more the best is shown.
  *
  *-------------------------------------------------------------------------
  */

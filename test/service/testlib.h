@@ -36,6 +36,7 @@ typedef struct Service
 
 /* options end with NULL and follow --socket and --engine host */
 extern void service_start(Service *service, const char *const *options);
+extern void service_start_at(Service *service, const char *path, const char *const *options);
 extern int	service_try(const char *socket, const char *const *options, int milliseconds);
 extern bool service_log(Service *service, const char *part, int milliseconds);
 extern void service_send(Service *service, GpuSortMessageType type);

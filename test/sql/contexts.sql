@@ -29,6 +29,34 @@ SELECT is(gs.compare('SELECT id FROM gs.c ORDER BY k, id LIMIT 1999'), 'same', '
 SELECT is(gs.compare('SELECT id FROM gs.c ORDER BY k, id LIMIT 10 OFFSET 1995'), 'same', 'LIMIT past the last row');
 SELECT is(gs.compare('SELECT k FROM gs.c ORDER BY k FETCH FIRST 1500 ROWS WITH TIES'), 'same', 'WITH TIES');
 
+-- set operations of all shapes, and what EXPLAIN says of them
+CREATE TABLE gs.set_query (ordinal serial, query text);
+INSERT INTO gs.set_query (query) VALUES
+	('SELECT id, k FROM gs.c UNION SELECT k, id FROM gs.c ORDER BY k, id'),
+	('SELECT id AS a, k AS b FROM gs.c WHERE id < 500 UNION ALL SELECT k, id FROM gs.c ORDER BY b DESC, a'),
+	('SELECT id FROM gs.c UNION ALL SELECT k::numeric FROM gs.c ORDER BY 1'),
+	('SELECT id, t FROM gs.c UNION ALL SELECT k::bigint, ''x'' FROM gs.c ORDER BY 2, 1'),
+	('SELECT ''one'' COLLATE "C" AS a, id FROM gs.c UNION SELECT ''two'', id FROM gs.c ORDER BY a DESC, id'),
+	('SELECT NULL::int AS a, id FROM gs.c UNION ALL SELECT k, id FROM gs.c ORDER BY a NULLS FIRST, id'),
+	('SELECT (SELECT max(k) FROM gs.c), id FROM gs.c UNION SELECT k, id FROM gs.c ORDER BY 1, 2'),
+	('SELECT k % 7, count(*) FROM gs.c GROUP BY 1 UNION SELECT k % 11, count(*) FROM gs.c GROUP BY 1 ORDER BY 2 DESC, 1'),
+	('SELECT k FROM gs.c INTERSECT SELECT id FROM gs.c ORDER BY 1 DESC'),
+	('SELECT k FROM gs.c INTERSECT ALL SELECT id FROM gs.c ORDER BY 1 DESC'),
+	('SELECT id FROM gs.c EXCEPT SELECT k FROM gs.c ORDER BY 1 DESC'),
+	('(SELECT id FROM gs.c UNION SELECT k FROM gs.c) EXCEPT (SELECT 5 UNION ALL SELECT 7) ORDER BY 1 DESC'),
+	('SELECT id FROM gs.c UNION (SELECT k FROM gs.c INTERSECT SELECT 2 * k FROM gs.c) ORDER BY 1'),
+	('VALUES (3, ''c''), (1, ''a'') UNION ALL VALUES (2, ''b'') ORDER BY 1'),
+	('SELECT FROM gs.c UNION ALL SELECT FROM gs.c'),
+	('SELECT count(*) FROM (SELECT id, k FROM gs.c UNION SELECT k, id FROM gs.c ORDER BY k, id OFFSET 0) s'),
+	('SELECT * FROM (SELECT id, k FROM gs.c UNION SELECT k, id FROM gs.c ORDER BY k, id LIMIT 1500) s ORDER BY id, k'),
+	('WITH RECURSIVE r (n, m) AS (SELECT 1, 1 UNION ALL SELECT n + 1, n * 7919 % 1009 FROM r WHERE n < 500) SELECT * FROM r ORDER BY m, n'),
+	('WITH w AS MATERIALIZED (SELECT id FROM gs.c UNION SELECT -k FROM gs.c ORDER BY 1) SELECT * FROM w ORDER BY id DESC');
+SELECT is(gs.compare_results(query), 'same', query) FROM gs.set_query ORDER BY ordinal;
+SET gpusort.force = on;
+SELECT lives_ok('EXPLAIN (VERBOSE) ' || query, 'EXPLAIN VERBOSE of set query ' || ordinal) FROM gs.set_query ORDER BY ordinal;
+RESET gpusort.force;
+SELECT is(gs.forced_uses(query), ordinal <> 15, 'the plan of set query ' || ordinal) FROM gs.set_query ORDER BY ordinal;
+
 -- statements that write
 CREATE TABLE gs.copy (n serial, id int, k int);
 SET gpusort.force = on;

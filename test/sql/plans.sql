@@ -56,7 +56,7 @@ SELECT ok(NOT gs.uses('SELECT k FROM gs.kinds ORDER BY k'), 'an index in order s
 SET gpusort.min_rows = 10000000;
 SELECT ok(NOT gs.uses('SELECT * FROM gs.large ORDER BY t COLLATE "C"'), 'fewer rows than gpusort.min_rows stay with PostgreSQL');
 RESET gpusort.min_rows;
-SET gpusort.setup_cost = 1e12;
+SET gpusort.setup_cost = 1e9;
 SELECT ok(NOT gs.uses('SELECT * FROM gs.large ORDER BY t COLLATE "C"'), 'a setup cost out of proportion keeps a sort with PostgreSQL');
 RESET gpusort.setup_cost;
 SET gpusort.row_cost = 1e6;

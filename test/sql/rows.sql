@@ -41,7 +41,7 @@ SELECT is(gs.compare('SELECT id, (SELECT max(k) FROM gs.r s WHERE s.k < r.k AND 
 SELECT is(gs.compare_results('SELECT id, generate_series(1, 3) AS g FROM gs.r ORDER BY k, id'), 'same', 'a set-returning function');
 SELECT is(gs.compare_results('SELECT id, generate_series(1, k % 4) AS g FROM gs.r ORDER BY g DESC, id'), 'same', 'by a set-returning function');
 SELECT is(gs.compare_results('SELECT id, unnest(ARRAY[t, ''x'']) COLLATE "C" AS g FROM gs.r ORDER BY g, id'), 'same', 'by a set of strings');
-SELECT is(gs.compare('SELECT n, count(*), array_agg(k ORDER BY k) FROM gs.r GROUP BY n ORDER BY n DESC NULLS LAST'), 'same', 'aggregates');
+SELECT is(gs.compare_results('SELECT n, count(*), array_agg(k ORDER BY k) FROM gs.r GROUP BY n ORDER BY n DESC NULLS LAST'), 'same', 'aggregates');
 
 -- volatile functions: as often as PostgreSQL calls them, and in its order
 SELECT is(gs.compare_results('SELECT id, nextval(''gs.seq'') FROM gs.r ORDER BY k, id', 'SELECT setval(''gs.seq'', 1, false)'), 'same',

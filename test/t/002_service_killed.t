@@ -6,9 +6,7 @@ use warnings;
 use GpuSortCluster;
 use Test::More;
 
-my $node = GpuSortCluster->new;
-my $service = $node->wait_service;
-$node->sql(q{
+my $tables = q{
 	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 300007 AS k, 'row number ' || i || ' ' || repeat('x', i % 100) AS pad FROM generate_series(1, 250000) i;
 	ANALYZE t;
 	-- waits at one row until nobody holds lock 1
@@ -21,9 +19,34 @@ $node->sql(q{
 		RETURN i;
 	END $$;
 	CREATE FUNCTION gate_once(i int, at int) RETURNS int LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN gate(i, at); END';
-});
+};
+my $rows;
+
+# Delays grow with each end of a service, so each part has a server of its own.
+sub new_node
+{
+	my $node = GpuSortCluster->new;
+	$node->wait_service;
+	$node->sql($tables);
+	$rows = $node->sql(q{SET gpusort.enable = off; SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s});
+	return $node;
+}
+
+# Ends a part: the server and its sessions lived through it.
+sub lived
+{
+	my ($node, $bystander, $started) = @_;
+	is($bystander->run("SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s"), $rows, 'another session lived through it all');
+	is($node->sql('SELECT pg_postmaster_start_time()'), $started, 'and so did the server');
+	unlike($node->log_text, qr/PANIC|terminating any other active server processes/, 'without a restart of its processes');
+	$bystander->close;
+	$node->remove;
+	return;
+}
+
+my $node = new_node;
+my ($service) = $node->services;
 my $started = $node->sql('SELECT pg_postmaster_start_time()');
-my $rows = $node->sql(q{SET gpusort.enable = off; SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s});
 my $bystander = $node->session;
 $bystander->run('SET gpusort.force = on');
 my $holder = $node->session;
@@ -73,7 +96,15 @@ for my $at (100, 200000)
 	}
 }
 
+lived($node, $bystander, $started);
+$holder->close;
+
 # during the giving out
+$node = new_node;
+($service) = $node->services;
+$started = $node->sql('SELECT pg_postmaster_start_time()');
+$bystander = $node->session;
+$bystander->run('SET gpusort.force = on');
 my $session = $node->session;
 $session->run('SET gpusort.force = on');
 $session->run('BEGIN');
@@ -100,28 +131,33 @@ ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is
 is($out, '2', 'its end is no error') or diag $err;
 $service = $node->wait_service($service);
 
+lived($node, $bystander, $started);
+$session->close;
+
 # again and again while sorts run: each is right or fails cleanly
+$node = new_node;
+$started = $node->sql('SELECT pg_postmaster_start_time()');
+$bystander = $node->session;
+$bystander->run('SET gpusort.force = on');
 my @sessions = map { my $s = $node->session; $s->run('SET gpusort.force = on'); $s } 1 .. 4;
 my ($right, $failed, $wrong) = (0, 0, 0);
-for my $round (1 .. 4)
+for my $round (1 .. 3)
 {
 	$_->send("SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s") for @sessions;
-	Time::HiRes::sleep(0.1 * $round);
+	Time::HiRes::sleep(0.15 * $round);
 	kill 'KILL', $node->services;
 	for (@sessions)
 	{
 		my ($out, $err) = $_->result;
 		$out eq $rows ? $right++ : $out eq '' && $err =~ /ERROR:.*HINT:/s ? $failed++ : do { $wrong++; diag "$out $err" };
 	}
+	ok($node->wait_service, "round $round: the service comes back");
 }
 is($wrong, 0, "killed again and again: $right right, $failed failed, none wrong");
-ok($node->wait_service, 'the service comes back');
 is(scalar $node->services, 1, 'and is one');
 is($node->sql('SELECT count(*) FROM pg_locks WHERE locktype = \'advisory\''), 0, 'nobody is left waiting');
 
-is($bystander->run("SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s"), $rows, 'another session lived through it all');
-is($node->sql('SELECT pg_postmaster_start_time()'), $started, 'and so did the server');
-unlike($node->log_text, qr/PANIC|terminating any other active server processes/, 'without a restart of its processes');
+lived($node, $bystander, $started);
+$_->close for @sessions;
 
-$_->close for @sessions, $session, $bystander, $holder;
 done_testing;

@@ -82,9 +82,9 @@ is(scalar $node->services, 1, 'there is one service');
 sorted_rightly('after a killed backend');
 
 # the supervisor terminated
-my $supervisor = $node->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'gpusort supervisor'});
-is($node->sql("SELECT pg_terminate_backend($supervisor)"), 't', 'the supervisor is terminated');
-ok(wait_until(sub { $node->sql(qq{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'gpusort supervisor' AND pid <> $supervisor}) == 1 }), 'another follows');
+my ($supervisor) = $node->supervisors;
+kill 'TERM', $supervisor;
+ok(wait_until(sub { my ($pid) = $node->supervisors; defined $pid && $pid != $supervisor }), 'a supervisor that is terminated is followed by another');
 $node->wait_service;
 is(scalar $node->services, 1, 'there is one service');
 sorted_rightly('after a terminated supervisor');

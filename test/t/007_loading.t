@@ -19,7 +19,7 @@ $_->send("LOAD 'gpusort'; SET gpusort.force = on; $sort") for @sessions;
 is(join(' ', map { ($_->result)[0] } @sessions), join(' ', ($rows) x 8), 'eight sessions LOAD it at once: right answers');
 is($node->method, 'native', 'a session that did not is not concerned');
 ok(wait_until(sub { scalar $node->services == 1 }, 10), 'one service was started') or diag $node->log_text;
-is($node->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'gpusort supervisor'}), 1, 'by one supervisor');
+ok(wait_until(sub { scalar $node->supervisors == 1 }, 10), 'by one supervisor');
 for my $session (@sessions[ 0, 7 ])
 {
 	like($session->run('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k'), qr/Sort Method: (?:cpu|gpu) radix/, 'which sorts');

@@ -1,0 +1,560 @@
+/*-------------------------------------------------------------------------
+ *
+ * emulate.cc
+ *	  CUDA on the CPU, as far as the cuda engine needs it (see cuda_runtime.h),
+ *	  and std::stable_sort in the place of CUB (cuda/radix_sort.cu).
+ *
+ *	GPUSORT_EMULATE_FAIL=N in the environment makes the Nth call that can fail do
+ *	so: allocations with "out of memory", others with a launch failure that every
+ *	later call repeats, as CUDA does when a context is spoilt.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "cuda_runtime.h"
+
+#include "../../../cuda/steps.h"
+
+#define DEVICE_BYTES	((size_t) 3 << 30)
+#define STACK_BYTES		((size_t) 64 << 10)
+#define BLOCK_MAX		256			/* threads */
+
+thread_local dim3 threadIdx;
+thread_local dim3 blockIdx;
+thread_local dim3 blockDim;
+thread_local dim3 gridDim;
+
+/* ---- calls that fail on request ---- */
+
+static std::atomic<long> calls_left{getenv("GPUSORT_EMULATE_FAIL") ? atol(getenv("GPUSORT_EMULATE_FAIL")) : 0};
+static std::atomic<bool> spoilt{false};
+
+/* Counts a call; true: it is the one to fail. */
+static bool
+call_fails()
+{
+	return calls_left > 0 && --calls_left == 0;
+}
+
+static cudaError_t
+plain_call()
+{
+	if (call_fails())
+		spoilt = true;
+	return spoilt ? cudaErrorLaunchFailure : cudaSuccess;
+}
+
+cudaError_t
+cudaGetLastError()
+{
+	return spoilt ? cudaErrorLaunchFailure : cudaSuccess;
+}
+
+const char *
+cudaGetErrorString(cudaError_t status)
+{
+	return status == cudaErrorMemoryAllocation ? "out of memory" : "unspecified launch failure";
+}
+
+/* ---- the threads of a block ---- */
+
+struct Warp
+{
+	uint32_t	values[2][32];
+	uint32_t	arrived;
+	uint32_t	turn;
+};
+
+/* Started once, then runs one kernel thread after the other. */
+struct Coroutine
+{
+	ucontext_t	start;
+	jmp_buf		place;
+	bool		started;
+	bool		done;			/* with this block's thread */
+};
+
+struct Block
+{
+	Coroutine	threads[BLOCK_MAX];
+	std::unique_ptr<char[]> stacks;
+	Warp		warps[BLOCK_MAX / 32];
+	jmp_buf		scheduler;
+	unsigned int current;
+	unsigned int live;
+	unsigned int at_barrier;
+	unsigned int barrier_turn;
+	bool		progress;		/* since the last look */
+	const std::function<void()> *kernel;
+};
+
+static thread_local Block block;
+
+/* Lets the other threads of the block run; returns in this one's next turn. */
+static void
+pause_thread()
+{
+	dim3		index = threadIdx;
+
+	if (_setjmp(block.threads[block.current].place) == 0)
+		_longjmp(block.scheduler, 1);
+	threadIdx = index;
+}
+
+void
+__syncthreads()
+{
+	unsigned int turn = block.barrier_turn;
+
+	block.at_barrier++;
+	block.progress = true;
+	while (block.barrier_turn == turn)
+	{
+		if (block.at_barrier == block.live)
+		{
+			block.at_barrier = 0;
+			block.barrier_turn++;
+			block.progress = true;
+			break;
+		}
+		pause_thread();
+	}
+}
+
+const uint32_t *
+emulate_warp_exchange(uint32_t mask, uint32_t value)
+{
+	Warp	   *warp = &block.warps[threadIdx.x / 32];
+	uint32_t	turn = warp->turn;
+
+	if (mask != 0xFFFFFFFF)
+	{
+		fprintf(stderr, "only whole warps are emulated\n");
+		abort();
+	}
+	warp->values[turn % 2][threadIdx.x % 32] = value;
+	block.progress = true;
+	if (++warp->arrived == 32)
+	{
+		warp->arrived = 0;
+		warp->turn++;
+	}
+	while (warp->turn == turn)
+		pause_thread();
+	return warp->values[turn % 2];
+}
+
+static void
+run_thread()
+{
+	for (;;)
+	{
+		(*block.kernel) ();
+		block.threads[block.current].done = true;
+		block.live--;
+		block.progress = true;
+		if (_setjmp(block.threads[block.current].place) == 0)
+			_longjmp(block.scheduler, 1);
+	}
+}
+
+/* Runs the current thread until it pauses or ends. */
+static __attribute__((noinline)) void
+resume_thread(Coroutine *thread)
+{
+	if (_setjmp(block.scheduler) != 0)
+		return;
+	threadIdx = dim3(block.current);
+	if (thread->started)
+		_longjmp(thread->place, 1);
+	thread->started = true;
+	getcontext(&thread->start);
+	thread->start.uc_stack.ss_sp = &block.stacks[block.current * STACK_BYTES];
+	thread->start.uc_stack.ss_size = STACK_BYTES;
+	thread->start.uc_link = NULL;
+	makecontext(&thread->start, run_thread, 0);
+	setcontext(&thread->start);
+}
+
+static void
+run_block()
+{
+	block.live = blockDim.x;
+	block.at_barrier = 0;
+	memset(block.warps, 0, sizeof(block.warps));
+	for (unsigned int i = 0; i < blockDim.x; i++)
+		block.threads[i].done = false;
+	while (block.live > 0)
+	{
+		block.progress = false;
+		for (block.current = 0; block.current < blockDim.x; block.current++)
+		{
+			if (!block.threads[block.current].done)
+				resume_thread(&block.threads[block.current]);
+		}
+		if (!block.progress)
+		{
+			fprintf(stderr, "a barrier that not all threads of the block reach\n");
+			abort();
+		}
+	}
+}
+
+void
+emulate_blocks(dim3 grid, dim3 block_size, const std::function<void()> &kernel)
+{
+	if (block_size.x > BLOCK_MAX)
+	{
+		fprintf(stderr, "blocks of up to %d threads are emulated\n", BLOCK_MAX);
+		abort();
+	}
+	if (block.stacks == NULL)
+		block.stacks.reset(new char[BLOCK_MAX * STACK_BYTES]);
+	block.kernel = &kernel;
+	gridDim = grid;
+	blockDim = block_size;
+	for (unsigned int y = 0; y < grid.y; y++)
+	{
+		for (unsigned int x = 0; x < grid.x; x++)
+		{
+			blockIdx = dim3(x, y);
+			run_block();
+		}
+	}
+}
+
+/* ---- streams ---- */
+
+struct EmulatedStream
+{
+	std::vector<std::function<void()>> work;	/* not run yet */
+	uint64_t	first;			/* number of work[0] since the stream's start */
+};
+
+struct EmulatedEvent
+{
+	cudaStream_t stream;
+	uint64_t	end;			/* all work below this number has run when the event has happened */
+};
+
+static void
+run_until(cudaStream_t stream, uint64_t end)
+{
+	while (stream != NULL && stream->first < end)
+	{
+		std::function<void()> next = stream->work.front();
+
+		stream->work.erase(stream->work.begin());
+		stream->first++;
+		next();
+	}
+}
+
+void
+emulate_append(cudaStream_t stream, std::function<void()> work)
+{
+	if (call_fails())
+		spoilt = true;
+	if (!spoilt)
+		stream->work.push_back(work);
+}
+
+cudaError_t
+cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int)
+{
+	if (plain_call() != cudaSuccess)
+		return cudaErrorLaunchFailure;
+	*stream = new EmulatedStream();
+	return cudaSuccess;
+}
+
+cudaError_t
+cudaStreamDestroy(cudaStream_t stream)
+{
+	delete stream;
+	return cudaSuccess;
+}
+
+cudaError_t
+cudaStreamQuery(cudaStream_t)
+{
+	return spoilt ? cudaErrorLaunchFailure : cudaSuccess;
+}
+
+cudaError_t
+cudaStreamSynchronize(cudaStream_t stream)
+{
+	if (spoilt)
+		stream->work.clear();
+	run_until(stream, stream->first + stream->work.size());
+	return plain_call();
+}
+
+cudaError_t
+cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int)
+{
+	EmulatedEvent now = *event;
+
+	emulate_append(stream, [now]() { run_until(now.stream, now.end); });
+	return plain_call();
+}
+
+cudaError_t
+cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int)
+{
+	if (plain_call() != cudaSuccess)
+		return cudaErrorLaunchFailure;
+	*event = new EmulatedEvent();
+	return cudaSuccess;
+}
+
+cudaError_t
+cudaEventDestroy(cudaEvent_t event)
+{
+	delete event;
+	return cudaSuccess;
+}
+
+cudaError_t
+cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+	event->stream = stream;
+	event->end = stream->first + stream->work.size();
+	return plain_call();
+}
+
+/*
+ * An event nobody sleeps for never happens by itself.  Not counted as a call: how often it is
+ * made depends on the clock.
+ */
+cudaError_t
+cudaEventQuery(cudaEvent_t event)
+{
+	if (spoilt)
+		return cudaErrorLaunchFailure;
+	return event->stream == NULL || event->stream->first >= event->end ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t
+cudaEventSynchronize(cudaEvent_t event)
+{
+	if (plain_call() != cudaSuccess)
+		return cudaErrorLaunchFailure;
+	run_until(event->stream, event->end);
+	return cudaSuccess;
+}
+
+cudaError_t
+cudaEventElapsedTime(float *ms, cudaEvent_t begun, cudaEvent_t ended)
+{
+	if (begun->stream != ended->stream || begun->stream->first < ended->end)
+	{
+		fprintf(stderr, "times of events that have not happened\n");
+		abort();
+	}
+	*ms = 0;
+	return plain_call();
+}
+
+cudaError_t
+cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t stream)
+{
+	emulate_append(stream, [=]() { memcpy(to, from, bytes); });
+	return plain_call();
+}
+
+cudaError_t
+cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
+{
+	emulate_append(stream, [=]() { memset(to, value, bytes); });
+	return plain_call();
+}
+
+/* ---- devices and memory ---- */
+
+static std::mutex memory_lock;
+static std::map<void *, size_t> allocated;
+static size_t allocated_bytes;
+
+cudaError_t
+cudaGetDeviceCount(int *count)
+{
+	*count = 2;
+	return plain_call();
+}
+
+cudaError_t
+cudaGetDeviceProperties(cudaDeviceProp *properties, int)
+{
+	strcpy(properties->name, "emulated device");
+	properties->major = 0;
+	properties->minor = 0;
+	return plain_call();
+}
+
+cudaError_t
+cudaDriverGetVersion(int *version)
+{
+	*version = 13000;
+	return plain_call();
+}
+
+cudaError_t
+cudaInitDevice(int, unsigned int, unsigned int)
+{
+	return plain_call();
+}
+
+cudaError_t
+cudaSetDevice(int)
+{
+	return plain_call();
+}
+
+cudaError_t
+cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
+{
+	std::lock_guard<std::mutex> guard(memory_lock);
+
+	*free_bytes = DEVICE_BYTES - allocated_bytes;
+	*total_bytes = DEVICE_BYTES;
+	return plain_call();
+}
+
+cudaError_t
+cudaMalloc(void **memory, size_t bytes)
+{
+	std::lock_guard<std::mutex> guard(memory_lock);
+
+	if (spoilt)
+		return cudaErrorLaunchFailure;
+	if (call_fails() || allocated_bytes + bytes > DEVICE_BYTES ||
+		(*memory = aligned_alloc(256, (bytes + 255) / 256 * 256)) == NULL)
+		return cudaErrorMemoryAllocation;
+	memset(*memory, 0xCD, bytes);
+	allocated[*memory] = bytes;
+	allocated_bytes += bytes;
+	return cudaSuccess;
+}
+
+cudaError_t
+cudaFree(void *memory)
+{
+	std::lock_guard<std::mutex> guard(memory_lock);
+
+	if (allocated.count(memory) == 0)
+	{
+		fprintf(stderr, "freed what was not allocated\n");
+		abort();
+	}
+	allocated_bytes -= allocated[memory];
+	allocated.erase(memory);
+	free(memory);
+	return plain_call();
+}
+
+cudaError_t
+cudaMallocHost(void **memory, size_t bytes)
+{
+	if (spoilt)
+		return cudaErrorLaunchFailure;
+	if (call_fails())
+		return cudaErrorMemoryAllocation;
+	*memory = malloc(bytes);
+	memset(*memory, 0xCD, bytes);
+	return cudaSuccess;
+}
+
+cudaError_t
+cudaFreeHost(void *memory)
+{
+	free(memory);
+	return plain_call();
+}
+
+cudaError_t
+cudaHostRegister(void *, size_t, unsigned int)
+{
+	return plain_call();
+}
+
+cudaError_t
+cudaHostUnregister(void *)
+{
+	return plain_call();
+}
+
+/* ---- CUB ---- */
+
+cudaError_t
+gpusort_radix_temp_bytes(uint32_t rows, bool, size_t *bytes)
+{
+	*bytes = 1000 + rows / 4;
+	return plain_call();
+}
+
+template <typename Key>
+static void
+sort_pairs(Key *keys, Key *other_keys, uint32_t *ids, uint32_t *other_ids, uint32_t rows, int bits)
+{
+	const Key	mask = bits == 8 * sizeof(Key) ? ~(Key) 0 : ((Key) 1 << bits) - 1;
+	std::vector<std::pair<Key, uint32_t>> pairs;
+
+	for (uint32_t i = 0; i < rows; i++)
+		pairs.push_back({keys[i], ids[i]});
+	std::stable_sort(pairs.begin(), pairs.end(), [mask](const std::pair<Key, uint32_t> &a, const std::pair<Key, uint32_t> &b) {
+		return (a.first & mask) < (b.first & mask);
+	});
+	memset(keys, 0xEE, rows * sizeof(Key));
+	memset(ids, 0xEE, rows * sizeof(uint32_t));
+	for (uint32_t i = 0; i < rows; i++)
+	{
+		other_keys[i] = pairs[i].first;
+		other_ids[i] = pairs[i].second;
+	}
+}
+
+/* Always ends in the other buffers, and leaves nothing of use in these or in temp. */
+cudaError_t
+gpusort_radix_sort(GpuSortWork *work, uint32_t rows, bool wide, int bits, cudaStream_t stream)
+{
+	GpuSortWork now = *work;
+
+	emulate_append(stream, [=]() {
+		if (wide)
+			sort_pairs((uint64_t *) now.keys[0], (uint64_t *) now.keys[1], now.ids[0], now.ids[1], rows, bits);
+		else
+			sort_pairs((uint32_t *) now.keys[0], (uint32_t *) now.keys[1], now.ids[0], now.ids[1], rows, bits);
+		memset(now.temp, 0xEE, now.temp_bytes);
+	});
+	std::swap(work->keys[0], work->keys[1]);
+	std::swap(work->ids[0], work->ids[1]);
+	return plain_call();
+}
+
+cudaError_t
+gpusort_running_words(GpuSortWork *work, uint32_t rows, cudaStream_t stream)
+{
+	GpuSortWork now = *work;
+
+	emulate_append(stream, [=]() {
+		uint64_t	sum = 0;
+
+		for (uint32_t i = 0; i < rows; i++)
+			now.ends[i] = sum += gpusort_ref_words(now.sorted_refs[i]);
+		memset(now.temp, 0xEE, now.temp_bytes);
+	});
+	return plain_call();
+}

@@ -1,0 +1,110 @@
+/*-------------------------------------------------------------------------
+ *
+ * fake_engine.c
+ *	  A "cuda engine" for the tests of the service: the host engine, but for
+ *	  what the environment variable GPUSORT_FAKE says:
+ *
+ *	abi				is of another version
+ *	open			has no device
+ *	begin put sort emit		that call fails with reason DEVICE
+ *	slow			sort does not return until it is cancelled
+ *	stuck			sort does not return for ten seconds, cancelled or not
+ *	good			nothing is wrong
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine.h"
+
+extern GpuSortEngineOps gpusort_cuda_engine;
+
+/* Host sorts do not know the cancelled flag by themselves. */
+static __thread const int *cancelled;
+
+static int
+fails(const char *what, GpuSortError *error)
+{
+	const char *fake = getenv("GPUSORT_FAKE");
+
+	if (fake == NULL || strcmp(fake, what) != 0)
+		return 0;
+	error->reason = strcmp(what, "open") == 0 ? GPUSORT_REASON_NO_ENGINE : GPUSORT_REASON_DEVICE;
+	snprintf(error->text, sizeof(error->text), "fake failure of %s", what);
+	return -1;
+}
+
+static int
+fake_open(const GpuSortEngineConfig *config, GpuSortEngine **engine, GpuSortError *error)
+{
+	return fails("open", error) ? -1 : gpusort_host_engine.open(config, engine, error);
+}
+
+static int
+fake_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
+{
+	gpusort_host_engine.describe(engine, devices, max);
+	snprintf(devices->name, sizeof(devices->name), "fake device");
+	return 1;
+}
+
+static int
+fake_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **sort,
+		   uint32_t *ordinal, char name[GPUSORT_NAME_BYTES], GpuSortError *error)
+{
+	cancelled = spec->cancelled;
+	if (fails("begin", error))
+		return -1;
+	if (gpusort_host_engine.begin(engine, spec, sort, ordinal, name, error))
+		return -1;
+	snprintf(name, GPUSORT_NAME_BYTES, "fake device");
+	return 0;
+}
+
+static int
+fake_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error)
+{
+	return fails("put", error) ? -1 : gpusort_host_engine.put(sort, chunk, rows, bytes, error);
+}
+
+static int
+fake_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
+{
+	GpuSortError ignored;
+
+	if (fails("sort", error))
+		return -1;
+	while (fails("slow", &ignored) && !__atomic_load_n(cancelled, __ATOMIC_RELAXED))
+		usleep(1000);
+	if (fails("stuck", &ignored))
+		sleep(10);
+	return gpusort_host_engine.sort(sort, sorted, error);
+}
+
+static int
+fake_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error)
+{
+	return fails("emit", error) ? -1 : gpusort_host_engine.emit(sort, chunk, emitted, error);
+}
+
+GpuSortEngineOps gpusort_cuda_engine;
+
+static void __attribute__((constructor))
+fill_in(void)
+{
+	GpuSortError ignored;
+
+	gpusort_cuda_engine = gpusort_host_engine;
+	gpusort_cuda_engine.kind = GPUSORT_ENGINE_CUDA;
+	if (fails("abi", &ignored))
+		gpusort_cuda_engine.abi = GPUSORT_ENGINE_ABI + 1;
+	gpusort_cuda_engine.open = fake_open;
+	gpusort_cuda_engine.describe = fake_describe;
+	gpusort_cuda_engine.begin = fake_begin;
+	gpusort_cuda_engine.put = fake_put;
+	gpusort_cuda_engine.sort = fake_sort;
+	gpusort_cuda_engine.emit = fake_emit;
+}

@@ -1,0 +1,406 @@
+/*-------------------------------------------------------------------------
+ *
+ * limits.c
+ *	  Tests of the sort service: memory, chunks and engines that are not there,
+ *	  devices that fail, draining.
+ *
+ * The cuda engine here is fake_engine.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "testlib.h"
+
+static GpuSortMessage
+status_of_host(const Service *service)
+{
+	Client		client;
+	GpuSortMessage message = {.magic = 0};
+
+	client_open(&client, service);
+	client_send(&client, GPUSORT_MSG_STATUS, message);
+	do
+		message = client_expect(&client, GPUSORT_MSG_DEVICE);
+	while (!message.u.device.last);
+	client_close(&client);
+	return message;
+}
+
+/* Ended sorts give their memory back, soon. */
+static bool
+nothing_used(const Service *service)
+{
+	for (int i = 0; i < 200; i++)
+	{
+		GpuSortMessage message = status_of_host(service);
+
+		if (message.u.device.memory_used == 0 && message.u.device.jobs == 0)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* Puts rows until FULL; the rows put so far are then the first of rows. */
+static GpuSortMessage
+put_until_full(Client *client, Rows *rows)
+{
+	uint64_t	next = 0;
+	uint32_t	granted = 0;
+	GpuSortMessage message;
+
+	for (;;)
+	{
+		uint32_t	chunk;
+
+		if (!client_receive(client, &message, 30000))
+			bail("no chunk came");
+		if (message.type == GPUSORT_MSG_FULL)
+			break;
+		if (message.type != GPUSORT_MSG_CHUNK || next == rows->n)
+			bail("no FULL came");
+		granted++;
+		chunk = message.u.chunk.chunk;
+		message.u.put.chunk = chunk;
+		next = rows_fill(rows, next, client_chunk(client, chunk), &message.u.put.rows,
+						 &message.u.put.bytes);
+		client_send(client, GPUSORT_MSG_CHUNK_PUT, message);
+	}
+	rows->n = next;
+	diag("full after %u chunks", granted);
+	return message;
+}
+
+/* Leaves only the first n rows in the right answer. */
+static void
+shorten(Rows *rows, uint64_t all)
+{
+	uint64_t	place = 0;
+
+	for (uint64_t i = 0; i < all; i++)
+	{
+		if (rows->order[i] < rows->n)
+			rows->order[place++] = rows->order[i];
+	}
+}
+
+static void
+test_host_memory(void)
+{
+	const char *const options[] = {"--host-memory", "134217728", "--threads", "2", NULL};
+	Service		service;
+	Client		first;
+	Client		second;
+	Rows		rows;
+	GpuSortMessage message;
+	uint64_t	all = 2000000;
+
+	service_start(&service, options);
+	ok(service.ready.u.ready.host_limit == 134217728, "READY tells gpusort.host_memory");
+
+	client_open(&first, &service);
+	message = client_begin(&first, 1, false, 100, 200000000);
+	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_MEMORY_LIMIT,
+	   "an estimate of too many bytes is refused");
+	ok(strstr(message.u.failure.text, "gpusort.host_memory") != NULL, "with the name of the setting");
+	client_close(&first);
+	client_open(&first, &service);
+	message = client_begin(&first, 1, false, 10000000, 0);
+	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_MEMORY_LIMIT,
+	   "an estimate of too many rows is refused");
+	client_close(&first);
+	client_open(&first, &service);
+	message = client_begin(&first, 1, false, UINT64_MAX, UINT64_MAX);
+	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_TOO_MANY_ROWS,
+	   "an estimate of more rows than ids is refused");
+	client_close(&first);
+
+	/* estimates may be wrong */
+	rows_make(&rows, all, 1, KEYS_RANDOM, 100, 100, 0);
+	client_open(&first, &service);
+	client_begin(&first, 1, false, 0, 0);
+	message = put_until_full(&first, &rows);
+	ok(message.u.failure.reason == GPUSORT_REASON_MEMORY_LIMIT, "a sort that grows too large is told FULL");
+	ok(rows.n > 300000 && rows.n < all, "but not before it has what it may have");
+
+	client_open(&second, &service);
+	message = client_begin(&second, 1, false, 0, 100000000);
+	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_MEMORY_LIMIT,
+	   "another sort is refused what would fit without the first");
+	client_close(&second);
+
+	shorten(&rows, all);
+	ok(sort_finish(&first, &rows, &message) == NULL, "what was put is sorted all the same");
+	ok(sort_read(&first, &rows) == NULL, "and read");
+	client_close(&first);
+	rows_free(&rows);
+	ok(nothing_used(&service), "all memory is given back");
+	service_stop(&service);
+}
+
+/* Every put after FULL has its answer too. */
+static void
+test_full_again(void)
+{
+	const char *const options[] = {"--host-memory", "33554432", "--threads", "1", NULL};
+	Service		service;
+	Client		client;
+	Rows		rows;
+	GpuSortMessage message;
+	uint32_t	chunks[4];
+	uint32_t	n = 0;
+	int			fulls = 0;
+
+	service_start(&service, options);
+	client_open(&client, &service);
+	client_begin(&client, 1, false, 0, 0);
+	while (client_receive(&client, &message, 300))
+	{
+		if (message.type != GPUSORT_MSG_CHUNK || n == 4)
+			bail("message %u, chunk %u", message.type, n);
+		chunks[n++] = message.u.chunk.chunk;
+	}
+	ok(n == 2, "the sort is granted the chunks that there is memory for");
+
+	/* rows that fill their chunks, so that there is no memory for more of them */
+	rows_make(&rows, 400000, 1, KEYS_RANDOM, 8, 8, 0);
+	for (uint64_t i = 0, next = 0; i < n; i++)
+	{
+		message.u.put.chunk = chunks[i];
+		next = rows_fill(&rows, next, client_chunk(&client, chunks[i]), &message.u.put.rows,
+						 &message.u.put.bytes);
+		client_send(&client, GPUSORT_MSG_CHUNK_PUT, message);
+	}
+	while (client_receive(&client, &message, 300))
+		fulls += message.type == GPUSORT_MSG_FULL;
+	ok(fulls == 2, "each of two puts is answered by FULL");
+	rows_free(&rows);
+	client_close(&client);
+	service_stop(&service);
+}
+
+static void
+test_hardly_any_memory(void)
+{
+	const char *const options[] = {"--host-memory", "1048576", "--threads", "1", NULL};
+	Service		service;
+	Client		client;
+	GpuSortMessage message;
+
+	service_start(&service, options);
+	client_open(&client, &service);
+	message = client_begin(&client, 1, false, 0, 0);
+	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_MEMORY_LIMIT,
+	   "a sort is refused where not even one chunk would fit");
+	client_close(&client);
+	service_stop(&service);
+}
+
+/* Readers that pause must not take the pool from others. */
+static void
+test_paused_readers(void)
+{
+	const char *const options[] = {"--threads", "1", NULL};
+	Service		service;
+	Client		clients[28];
+	Rows		rows;
+	GpuSortMessage message;
+	const char *problem = NULL;
+	int			good = 0;
+
+	service_start(&service, options);
+	rows_make(&rows, 30000, 1, KEYS_RANDOM, 1000, 1000, 0);
+	for (int i = 0; i < 28; i++)
+	{
+		client_open(&clients[i], &service);
+		if (client_begin(&clients[i], 1, false, 0, 0).type != GPUSORT_MSG_JOB)
+			break;
+		problem = sort_put(&clients[i], &rows);
+		if (problem == NULL)
+			problem = sort_finish(&clients[i], &rows, &message);
+		if (problem != NULL)
+		{
+			diag("sort %d: %s", i, problem);
+			break;
+		}
+		good++;
+	}
+	ok(good == 28, "28 sorts of 30 MB wait to be read, of a pool of 64 chunks");
+	for (int i = 0; i < good; i++)
+	{
+		if (sort_read(&clients[i], &rows) != NULL)
+			good = -1;
+		client_close(&clients[i]);
+	}
+	ok(good == 28, "and all are read in the end");
+	rows_free(&rows);
+	service_stop(&service);
+}
+
+static void
+test_engines(void)
+{
+	const char *const options[] = {"--engine", "cuda", "--cuda-library", "/nowhere/gpusort_cuda.so", NULL};
+	const char *const host_only[] = {NULL};
+	const char *const fake[] = {"--engine", "auto", "--cuda-library", getenv("FAKE_ENGINE"), NULL};
+	Service		service;
+	Client		client;
+	GpuSortMessage message;
+
+	service_start(&service, options);
+	ok(strstr(service.last_log, "/nowhere/gpusort_cuda.so") != NULL, "a missing library is logged");
+	ok(service.ready.u.ready.engines == 1u << GPUSORT_ENGINE_HOST, "the host engine serves");
+	client_open(&client, &service);
+	message.u.job_begin.engine = GPUSORT_ENGINE_CUDA;
+	message.u.job_begin.key_words = 1;
+	client_send(&client, GPUSORT_MSG_JOB_BEGIN, message);
+	message = client_expect(&client, GPUSORT_MSG_REFUSED);
+	ok(message.u.failure.reason == GPUSORT_REASON_NO_ENGINE, "a sort for the cuda engine is refused");
+	client_close(&client);
+	service_stop(&service);
+
+	service_start(&service, host_only);
+	ok(service.last_log[0] == '\0', "with --engine host no other is looked for");
+	service_stop(&service);
+
+	setenv("GPUSORT_FAKE", "abi", 1);
+	service_start(&service, fake);
+	ok(strstr(service.last_log, "another version") != NULL &&
+	   service.ready.u.ready.engines == 1u << GPUSORT_ENGINE_HOST, "a library of another version is not used");
+	service_stop(&service);
+
+	setenv("GPUSORT_FAKE", "open", 1);
+	service_start(&service, fake);
+	ok(strstr(service.last_log, "fake failure of open") != NULL &&
+	   service.ready.u.ready.engines == 1u << GPUSORT_ENGINE_HOST, "without a device the host engine serves");
+	service_stop(&service);
+
+	setenv("GPUSORT_FAKE", "good", 1);
+	service_start(&service, fake);
+	ok(service.ready.u.ready.engines == (1u << GPUSORT_ENGINE_HOST | 1u << GPUSORT_ENGINE_CUDA) &&
+	   service.ready.u.ready.devices == 1 && strcmp(service.ready.u.ready.device, "fake device") == 0,
+	   "READY tells both engines");
+	client_open(&client, &service);
+	message = client_begin(&client, 1, false, 0, 0);
+	ok(message.type == GPUSORT_MSG_JOB && message.u.job.engine == GPUSORT_ENGINE_CUDA &&
+	   strcmp(message.u.job.device, "fake device") == 0, "auto is the cuda engine where there is one");
+	client_close(&client);
+	service_stop(&service);
+}
+
+/* A device that fails: the sort is lost, after the third the service ends. */
+static void
+test_failing_device(const char *call)
+{
+	const char *const options[] = {"--engine", "auto", "--cuda-library", getenv("FAKE_ENGINE"), NULL};
+	Service		service;
+	Rows		rows;
+	Client		bystander;
+	int			told = 0;
+
+	setenv("GPUSORT_FAKE", call, 1);
+	service_start(&service, options);
+	rows_make(&rows, 10, 1, KEYS_RANDOM, 16, 16, 0);
+	client_open(&bystander, &service);
+	if (strcmp(call, "begin") != 0)
+		client_begin(&bystander, 1, false, 0, 0);
+	for (int i = 0; i < 3; i++)
+	{
+		Client		client;
+		GpuSortMessage message;
+
+		client_open(&client, &service);
+		message = client_begin(&client, 1, false, 0, 0);
+		if (message.type == GPUSORT_MSG_JOB)
+		{
+			sort_put(&client, &rows);
+			client_send(&client, GPUSORT_MSG_SORT, message);
+			do
+				client_receive(&client, &message, 5000);
+			while (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SORTED);
+			told += message.type == GPUSORT_MSG_FAILED && message.u.failure.reason == GPUSORT_REASON_DEVICE;
+		}
+		else
+			told += message.u.failure.reason == GPUSORT_REASON_DEVICE;
+		client_close(&client);
+	}
+	ok(told == 3, "%s: the clients are told", call);
+	if (strcmp(call, "begin") != 0)
+	{
+		GpuSortMessage message;
+
+		do
+			client_receive(&bystander, &message, 5000);
+		while (message.type == GPUSORT_MSG_CHUNK);
+		ok(message.type == GPUSORT_MSG_FAILED, "%s: so is one that had no part in it", call);
+	}
+	client_close(&bystander);
+	ok(service_wait(&service, 5000) == 4, "%s: after three failures the service exits for a fresh start", call);
+	ok(service_log(&service, "failed too often", 100), "%s: which is logged", call);
+	service_stop(&service);
+	rows_free(&rows);
+	unsetenv("GPUSORT_FAKE");
+}
+
+static void
+test_drain(void)
+{
+	const char *const options[] = {"--threads", "1", NULL};
+	Service		service;
+	Client		running;
+	Client		idle;
+	Client		late;
+	Rows		rows;
+	GpuSortMessage message;
+
+	service_start(&service, options);
+	rows_make(&rows, 1000, 1, KEYS_RANDOM, 16, 16, 0);
+	client_open(&running, &service);
+	client_open(&idle, &service);
+	client_begin(&running, 1, false, 0, 0);
+	service_send(&service, GPUSORT_MSG_DRAIN);
+	usleep(50000);
+	client_open(&late, &service);
+	message = client_begin(&late, 1, false, 0, 0);
+	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_DRAINING,
+	   "a service that drains takes no new sort");
+	client_close(&late);
+	ok(sort_put(&running, &rows) == NULL && sort_finish(&running, &rows, &message) == NULL &&
+	   sort_read(&running, &rows) == NULL, "but finishes the one that runs");
+	ok(service_wait(&service, 50) == -1, "and lives until that one is closed");
+	client_close(&running);
+	ok(service_wait(&service, 5000) == 0, "then it exits");
+	client_close(&idle);
+	service_stop(&service);
+
+	service_start(&service, options);
+	service_send(&service, GPUSORT_MSG_DRAIN);
+	ok(service_wait(&service, 5000) == 0, "without a sort it exits at once");
+	service_stop(&service);
+	rows_free(&rows);
+}
+
+int
+main(void)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	random_seed(time(NULL));
+	if (getenv("FAKE_ENGINE") == NULL)
+		bail("FAKE_ENGINE must name the fake engine's library");
+	test_host_memory();
+	test_full_again();
+	test_hardly_any_memory();
+	test_paused_readers();
+	test_engines();
+	test_failing_device("begin");
+	test_failing_device("put");
+	test_failing_device("sort");
+	test_failing_device("emit");
+	test_drain();
+	return done_testing();
+}
