@@ -215,36 +215,47 @@ length_bits(int prefix_bytes)
 	return prefix_bytes == GPUSORT_PREFIX_SHORT ? 4 : 5;
 }
 
+/* Bits of an encoding that takes no more than 64, else 0. */
+static int
+fixed_bits(GpuSortEncoding encoding)
+{
+	switch (encoding)
+	{
+		case GPUSORT_ENCODE_BOOL:
+			return 1;
+		case GPUSORT_ENCODE_INT2:
+			return 16;
+		case GPUSORT_ENCODE_INT4:
+		case GPUSORT_ENCODE_OID:
+		case GPUSORT_ENCODE_FLOAT4:
+			return 32;
+		case GPUSORT_ENCODE_INT8:
+		case GPUSORT_ENCODE_FLOAT8:
+			return 64;
+		default:
+			return 0;
+	}
+}
+
 /* Bits of a column in the key, its NULL bit included. */
 static uint32
 column_bits(const GpuSortColumn *column)
 {
-	switch (column->encoding)
-	{
-		case GPUSORT_ENCODE_BOOL:
-			return 1 + 1;
-		case GPUSORT_ENCODE_INT2:
-			return 1 + 16;
-		case GPUSORT_ENCODE_INT4:
-		case GPUSORT_ENCODE_OID:
-		case GPUSORT_ENCODE_FLOAT4:
-			return 1 + 32;
-		case GPUSORT_ENCODE_INT8:
-		case GPUSORT_ENCODE_FLOAT8:
-			return 1 + 64;
-		case GPUSORT_ENCODE_UUID:
-			return 1 + 128;
-		case GPUSORT_ENCODE_NUMERIC:
-			return 1 + GPUSORT_NUMERIC_BITS;
-		case GPUSORT_ENCODE_TEXT:
-		case GPUSORT_ENCODE_BPCHAR:
-		case GPUSORT_ENCODE_BYTEA:
-		case GPUSORT_ENCODE_NAME:
-			return 1 + 8 * column->prefix_bytes + length_bits(column->prefix_bytes);
-		case GPUSORT_ENCODE_NONE:
-			break;
-	}
+	if (column->fixed_bits > 0)
+		return 1 + column->fixed_bits;
+	if (column->encoding == GPUSORT_ENCODE_UUID)
+		return 1 + 128;
+	if (column->encoding == GPUSORT_ENCODE_NUMERIC)
+		return 1 + GPUSORT_NUMERIC_BITS;
+	if (gpusort_key_encoding_is_string(column->encoding))
+		return 1 + 8 * column->prefix_bytes + length_bits(column->prefix_bytes);
 	elog(ERROR, "column has no key encoding");
+}
+
+static inline uint64
+low_mask(int nbits)
+{
+	return ~UINT64CONST(0) >> (64 - nbits);
 }
 
 /*
@@ -271,6 +282,8 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 
 		column->encoding = gpusort_operator_encoding(column->sort_operator, column->collation,
 													 &column->descending);
+		column->fixed_bits = fixed_bits(column->encoding);
+		column->flip = column->descending && column->fixed_bits > 0 ? low_mask(column->fixed_bits) : 0;
 		more = column_bits(column);
 		if (bits + more > GPUSORT_MAX_KEY_WORDS * 64)
 		{
@@ -285,6 +298,7 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 			keys->may_tie = true;
 	}
 	keys->words = (bits + 63) / 64;
+	keys->one_fixed = count == 1 && columns[0].fixed_bits > 0;
 	return keys;
 }
 
@@ -302,20 +316,6 @@ put_bits(uint64 *words, uint32 bit, int nbits, uint64 value)
 		word[0] |= value >> (nbits - room);
 		word[1] |= value << (64 - (nbits - room));
 	}
-}
-
-static inline uint64
-low_mask(int nbits)
-{
-	return ~UINT64CONST(0) >> (64 - nbits);
-}
-
-static inline void
-put_fixed(uint64 *words, const GpuSortColumn *column, int nbits, uint64 value)
-{
-	if (column->descending)
-		value ^= low_mask(nbits);
-	put_bits(words, column->bit + 1, nbits, value);
 }
 
 /* The bits of a float, turned so that they order as PostgreSQL orders floats. */
@@ -341,6 +341,31 @@ float8_bits(float8 value)
 	value += 0.0;
 	memcpy(&bits, &value, sizeof(bits));
 	return bits & UINT64CONST(0x8000000000000000) ? ~bits : bits | UINT64CONST(0x8000000000000000);
+}
+
+/* The fixed_bits bits of a value, as they are for ASC. */
+static inline uint64
+fixed_value(GpuSortEncoding encoding, Datum value)
+{
+	switch (encoding)
+	{
+		case GPUSORT_ENCODE_BOOL:
+			return DatumGetBool(value);
+		case GPUSORT_ENCODE_INT2:
+			return (uint16) DatumGetInt16(value) ^ 0x8000;
+		case GPUSORT_ENCODE_INT4:
+			return (uint32) DatumGetInt32(value) ^ 0x80000000;
+		case GPUSORT_ENCODE_INT8:
+			return (uint64) DatumGetInt64(value) ^ UINT64CONST(0x8000000000000000);
+		case GPUSORT_ENCODE_OID:
+			return DatumGetObjectId(value);
+		case GPUSORT_ENCODE_FLOAT4:
+			return float4_bits(DatumGetFloat4(value));
+		case GPUSORT_ENCODE_FLOAT8:
+			return float8_bits(DatumGetFloat8(value));
+		default:
+			pg_unreachable();
+	}
 }
 
 /* Up to 8 bytes as a big-endian number of 8 * n bits, zero-padded behind the string's end. */
@@ -441,6 +466,31 @@ put_detoasted(const GpuSortKeys *keys, uint64 *words, const GpuSortColumn *colum
 	return exact;
 }
 
+/* The key of a single column of fixed width. */
+static inline void
+encode_one_fixed(const GpuSortKeys *keys, Datum value, bool isnull, uint64 *words)
+{
+	const GpuSortColumn *column = &keys->columns[0];
+	uint64		not_null = column->nulls_first ? 1 : 0;
+	uint64		bits;
+
+	if (unlikely(isnull))
+	{
+		words[0] = (not_null ^ 1) << 63;
+		if (column->fixed_bits == 64)
+			words[1] = 0;
+		return;
+	}
+	bits = fixed_value(column->encoding, value) ^ column->flip;
+	if (column->fixed_bits == 64)
+	{
+		words[0] = not_null << 63 | bits >> 1;
+		words[1] = bits << 63;
+	}
+	else
+		words[0] = not_null << 63 | bits << (63 - column->fixed_bits);
+}
+
 /*
  * Writes the key of the row in slot to words (keys->words of them).  Returns
  * false when the row is inexact: an equal key does not mean an equal row.
@@ -449,10 +499,17 @@ put_detoasted(const GpuSortKeys *keys, uint64 *words, const GpuSortColumn *colum
 bool
 gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words)
 {
+	slot_getsomeattrs(slot, keys->last_attno);
+	if (keys->one_fixed)
+	{
+		int			i = keys->last_attno - 1;
+
+		encode_one_fixed(keys, slot->tts_values[i], slot->tts_isnull[i], words);
+		return true;
+	}
+
 	for (uint32 i = 0; i < keys->words; i++)
 		words[i] = 0;
-	slot_getsomeattrs(slot, keys->last_attno);
-
 	for (int i = 0; i < keys->encoded; i++)
 	{
 		const GpuSortColumn *column = &keys->columns[i];
@@ -470,34 +527,13 @@ gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words
 
 		switch (column->encoding)
 		{
-			case GPUSORT_ENCODE_BOOL:
-				put_fixed(words, column, 1, DatumGetBool(value));
-				break;
-			case GPUSORT_ENCODE_INT2:
-				put_fixed(words, column, 16, (uint16) DatumGetInt16(value) ^ 0x8000);
-				break;
-			case GPUSORT_ENCODE_INT4:
-				put_fixed(words, column, 32, (uint32) DatumGetInt32(value) ^ 0x80000000);
-				break;
-			case GPUSORT_ENCODE_INT8:
-				put_fixed(words, column, 64, (uint64) DatumGetInt64(value) ^ UINT64CONST(0x8000000000000000));
-				break;
-			case GPUSORT_ENCODE_OID:
-				put_fixed(words, column, 32, DatumGetObjectId(value));
-				break;
-			case GPUSORT_ENCODE_FLOAT4:
-				put_fixed(words, column, 32, float4_bits(DatumGetFloat4(value)));
-				break;
-			case GPUSORT_ENCODE_FLOAT8:
-				put_fixed(words, column, 64, float8_bits(DatumGetFloat8(value)));
-				break;
 			case GPUSORT_ENCODE_UUID:
 				{
-					const unsigned char *data = DatumGetUUIDP(value)->data;
+					const char *data = (const char *) DatumGetUUIDP(value)->data;
 					uint64		flip = column->descending ? PG_UINT64_MAX : 0;
 
-					put_bits(words, column->bit + 1, 64, load_bytes((const char *) data, 8, 8) ^ flip);
-					put_bits(words, column->bit + 65, 64, load_bytes((const char *) data + 8, 8, 8) ^ flip);
+					put_bits(words, column->bit + 1, 64, load_bytes(data, 8, 8) ^ flip);
+					put_bits(words, column->bit + 65, 64, load_bytes(data + 8, 8, 8) ^ flip);
 					break;
 				}
 			case GPUSORT_ENCODE_TEXT:
@@ -512,8 +548,9 @@ gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words
 				exact = put_string(words, column, NameStr(*DatumGetName(value)),
 								   strnlen(NameStr(*DatumGetName(value)), NAMEDATALEN));
 				break;
-			case GPUSORT_ENCODE_NONE:
-				Assert(false);
+			default:
+				put_bits(words, column->bit + 1, column->fixed_bits,
+						 fixed_value(column->encoding, value) ^ column->flip);
 				break;
 		}
 		if (unlikely(!exact))

@@ -53,6 +53,8 @@ typedef struct GpuSortColumn
 	bool		descending;
 	GpuSortEncoding encoding;
 	uint32		bit;			/* where its bits start in the key; the first is its NULL bit */
+	int			fixed_bits;		/* bits after it of encodings of up to 64 bits; 0 for others */
+	uint64		flip;			/* what a value of fixed_bits is XORed with: all of them for DESC */
 } GpuSortColumn;
 
 typedef struct GpuSortKeys
@@ -63,6 +65,7 @@ typedef struct GpuSortKeys
 	AttrNumber	last_attno;		/* the highest attribute that encoding needs */
 	uint32		words;			/* 64-bit words of a key */
 	bool		may_tie;		/* rows can be inexact */
+	bool		one_fixed;		/* there is just one column, of fixed_bits */
 	MemoryContext scratch;		/* for detoasted values; reset after each row that used it */
 } GpuSortKeys;
 

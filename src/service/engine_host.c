@@ -161,7 +161,8 @@ host_open(const GpuSortEngineConfig *config, GpuSortEngine **result, GpuSortErro
 	{
 		cpu_set_t	cpus;
 
-		threads = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+		threads = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ?
+			CPU_COUNT(&cpus) : sysconf(_SC_NPROCESSORS_ONLN);
 	}
 	read_cpu_name(engine->name, sizeof(engine->name));
 

@@ -114,8 +114,8 @@ gpusort_engines_open(const GpuSortEnginesConfig *config)
 	{
 		cpu_set_t	cpus;
 
-		host_config.threads =
-			sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+		host_config.threads = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ?
+			CPU_COUNT(&cpus) : sysconf(_SC_NPROCESSORS_ONLN);
 	}
 	host_threads = host_config.threads;
 	if (gpusort_host_engine.open(&host_config, &host.engine, &error) != 0)

@@ -20,7 +20,7 @@ typedef struct GpuSortEngineHandle
 	GpuSortEngine *engine;
 } GpuSortEngineHandle;
 
-/* The first field of config applies to both; the limits are per engine. */
+/* The service's options about engines, and its pool. */
 typedef struct GpuSortEnginesConfig
 {
 	GpuSortEngineKind kind;		/* HOST: the cuda engine is not looked for */

@@ -19,7 +19,7 @@
 
 #include "host_engine.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(GPUSORT_PORTABLE)
 #include <immintrin.h>
 #define HAVE_PEXT 1
 #endif

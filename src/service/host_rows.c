@@ -29,7 +29,8 @@
 #define GIVE_PARTS_MAX		4
 
 /*
- * Checks the rows of a chunk and makes their entries.  words is sort->key_words
+ * Checks the rows of a chunk and makes their entries.  The client could still
+ * write to the chunk, so what is checked is read once.  words is sort->key_words
  * and inline_words is sort->inline_words; they are arguments so that the
  * compiler makes a loop for each common width.
  */
@@ -59,7 +60,7 @@ take_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint6
 
 	for (uint32_t i = 0; i < rows; i++)
 	{
-		uint32_t	offset = offsets[-(int64_t) i];
+		uint32_t	offset = __atomic_load_n(&offsets[-(int64_t) i], __ATOMIC_RELAXED);
 		uint32_t	length;
 		uint32_t	padded;
 		const uint64_t *key;
@@ -70,7 +71,7 @@ take_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint6
 			return false;
 		key = (const uint64_t *) (chunk + offset);
 		row = chunk + offset + key_bytes;
-		memcpy(&length, row, sizeof(length));
+		length = __atomic_load_n((const uint32_t *) row, __ATOMIC_RELAXED);
 		if (length < 8 || length > bytes - offset - key_bytes)
 			return false;
 		padded = GPUSORT_ALIGN8(length);

@@ -30,7 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__SSE2__)
+#if defined(__SSE2__) && !defined(GPUSORT_PORTABLE)
+#define HAVE_STREAM 1
 #include <emmintrin.h>
 #endif
 
@@ -254,7 +255,7 @@ count_part(void *arg, uint32_t p)
 static inline void
 write_line(GpuSortElement *to, const GpuSortElement *line)
 {
-#if defined(__SSE2__)
+#ifdef HAVE_STREAM
 	for (int i = 0; i < LINE; i++)
 		_mm_stream_si128((__m128i *) (to + i), _mm_load_si128((const __m128i *) (line + i)));
 #else
@@ -307,7 +308,7 @@ scatter_part(void *arg, uint32_t p)
 		for (uint64_t j = start > first[d] ? start : first[d]; j < places[d]; j++)
 			out[j] = lines[d][j % LINE];
 	}
-#if defined(__SSE2__)
+#ifdef HAVE_STREAM
 	_mm_sfence();
 #endif
 }

@@ -142,6 +142,7 @@ gpusort_threads_run(GpuSortThreads *threads, uint32_t ntasks, GpuSortTask run, v
 {
 	Region		region = {.run = run, .arg = arg, .ntasks = ntasks};
 	Region	  **link;
+	uint32_t	helpers = ntasks - 1;
 
 	if (ntasks <= 1 || threads->nworkers == 0)
 	{
@@ -153,7 +154,11 @@ gpusort_threads_run(GpuSortThreads *threads, uint32_t ntasks, GpuSortTask run, v
 	for (link = &threads->regions; *link != NULL; link = &(*link)->following)
 		;
 	*link = &region;
-	pthread_cond_broadcast(&threads->work);
+	if (helpers >= (uint32_t) threads->nworkers)
+		pthread_cond_broadcast(&threads->work);
+	else
+		while (helpers-- > 0)
+			pthread_cond_signal(&threads->work);
 	pthread_mutex_unlock(&threads->lock);
 
 	run_tasks(&region);

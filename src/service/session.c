@@ -67,6 +67,10 @@ typedef enum State
 	STATE_CLOSED,
 } State;
 
+static const char *const state_names[] = {
+	"new", "greeted", "beginning", "ingest", "sorting", "output", "refused", "failed", "closed"
+};
+
 struct GpuSortSession
 {
 	GpuSortSessions *sessions;
@@ -527,8 +531,8 @@ receive(GpuSortSession *session)
 		}
 		else if (session->state != STATE_FAILED && !on_message(session, &message))
 		{
-			gpusort_log_peer("process %d sent message %u that is not legal in state %d, closed",
-							 session->pid, message.type, session->state);
+			gpusort_log_peer("process %d sent message %u that is not legal in state \"%s\", closed",
+							 session->pid, message.type, state_names[session->state]);
 			session->broken = true;
 		}
 	}

@@ -143,6 +143,52 @@ test_host_memory(void)
 	service_stop(&service);
 }
 
+/* Bytes of memory that a process has touched. */
+static uint64_t
+size_of(pid_t pid)
+{
+	char		path[64];
+	unsigned long long pages = 0;
+	FILE	   *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int) pid);
+	file = fopen(path, "r");
+	if (file == NULL || fscanf(file, "%*u %llu", &pages) != 1)
+		bail("%s cannot be read", path);
+	fclose(file);
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* Sort after sort of all kinds must not need more and more. */
+static void
+test_no_leak(void)
+{
+	const char *const options[] = {"--threads", "2", NULL};
+	Service		service;
+	Rows		random;
+	Rows		sorted;
+	uint64_t	before = 0;
+	uint64_t	after;
+
+	service_start(&service, options);
+	rows_make(&random, 100000, 1, KEYS_RANDOM, 16, 16, 0);
+	rows_make(&sorted, 100000, 2, KEYS_ASCENDING, 16, 16, 0);
+	for (int i = 0; i < 80; i++)
+	{
+		if (i == 20)
+			before = size_of(service.pid);
+		if (sort_all(&service, i % 3 ? &random : &sorted, true) != NULL)
+			bail("a sort failed");
+	}
+	after = size_of(service.pid);
+	/* a lost array of elements would be 1.6 MB each time */
+	ok(after < before + (UINT64_C(40) << 20), "the service does not grow (%lld MB in 60 sorts)",
+	   (long long) (after - before) >> 20);
+	rows_free(&random);
+	rows_free(&sorted);
+	service_stop(&service);
+}
+
 /* Every put after FULL has its answer too. */
 static void
 test_full_again(void)
@@ -320,9 +366,9 @@ test_failing_device(const char *call)
 		{
 			sort_put(&client, &rows);
 			client_send(&client, GPUSORT_MSG_SORT, message);
-			do
-				client_receive(&client, &message, 5000);
-			while (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SORTED);
+			while (client_receive(&client, &message, 5000) &&
+				   (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SORTED))
+				;
 			told += message.type == GPUSORT_MSG_FAILED && message.u.failure.reason == GPUSORT_REASON_DEVICE;
 		}
 		else
@@ -332,11 +378,10 @@ test_failing_device(const char *call)
 	ok(told == 3, "%s: the clients are told", call);
 	if (strcmp(call, "begin") != 0)
 	{
-		GpuSortMessage message;
+		GpuSortMessage message = {.type = 0};
 
-		do
-			client_receive(&bystander, &message, 5000);
-		while (message.type == GPUSORT_MSG_CHUNK);
+		while (client_receive(&bystander, &message, 5000) && message.type == GPUSORT_MSG_CHUNK)
+			;
 		ok(message.type == GPUSORT_MSG_FAILED, "%s: so is one that had no part in it", call);
 	}
 	client_close(&bystander);
@@ -393,6 +438,7 @@ main(void)
 	if (getenv("FAKE_ENGINE") == NULL)
 		bail("FAKE_ENGINE must name the fake engine's library");
 	test_host_memory();
+	test_no_leak();
 	test_full_again();
 	test_hardly_any_memory();
 	test_paused_readers();

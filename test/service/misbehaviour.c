@@ -276,9 +276,9 @@ test_bad_chunks(void)
 		message.u.put.rows = 1;
 		message.u.put.bytes = cases[i].bytes;
 		client_send(&client, GPUSORT_MSG_CHUNK_PUT, message);
-		do
-			client_receive(&client, &message, 5000);
-		while (message.type == GPUSORT_MSG_CHUNK);
+		message.type = 0;
+		while (client_receive(&client, &message, 5000) && message.type == GPUSORT_MSG_CHUNK)
+			;
 		ok(message.type == GPUSORT_MSG_FAILED && message.u.failure.reason == GPUSORT_REASON_BAD_CHUNK,
 		   "%s fails the sort", cases[i].name);
 

@@ -47,30 +47,30 @@ SKIP:
 # a job larger than the memory allowed: where the planner knows it is not begun, where it does not
 # the rows that were taken in go on into PostgreSQL's sort
 $node->sql(q{
-	ALTER SYSTEM SET gpusort.host_memory = '16MB';
-	ALTER SYSTEM SET gpusort.device_memory = '16MB';
+	ALTER SYSTEM SET gpusort.host_memory = '64MB';
+	ALTER SYSTEM SET gpusort.device_memory = '64MB';
 	-- more rows than the planner expects of it; every 1000th is larger than a chunk's share
 	CREATE FUNCTION surprise(n int) RETURNS TABLE (id int, k int, s text) LANGUAGE plpgsql IMMUTABLE ROWS 10 AS $$
 	BEGIN
-		RETURN QUERY SELECT i, (i::bigint * 7919 % 100003)::int, repeat(md5(i::text), CASE WHEN i % 40000 = 7 THEN 50000 ELSE 3 END) FROM generate_series(1, n) i;
+		RETURN QUERY SELECT i, (i::bigint * 7919 % 100003)::int, repeat(md5(i::text), CASE WHEN i % 100000 = 7 THEN 50000 ELSE 3 END) FROM generate_series(1, n) i;
 	END $$;
 });
 $node->reload;
-ok(wait_until(sub { $node->sql('SHOW gpusort.host_memory') eq '16MB' }, 10), 'a limit of 16 MB');
+ok(wait_until(sub { $node->sql('SHOW gpusort.host_memory') eq '64MB' }, 10), 'a limit of 64 MB');
 $node->wait_service;
 my $text;
 ok(wait_until(sub {
-	$text = $node->sql('SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM surprise(400000) ORDER BY k, id');
+	$text = $node->sql('SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM surprise(1000000) ORDER BY k, id');
 	return $text =~ /Sort Method: fallback: tuplesort/;
 }, 20), 'a sort of more falls back') or diag $text;
 like($text, qr/Fallback Reason: .*gpusort\.(?:host|device)_memory/, 'and names the setting');
 for my $order ('k, id', 's COLLATE "C" DESC', 'id DESC')
 {
-	my $digest = "SELECT count(*), md5(string_agg(id || left(s, 40), ',')) FROM (SELECT * FROM surprise(400000) ORDER BY $order) s";
+	my $digest = "SELECT count(*), md5(string_agg(id || left(s, 40), ',')) FROM (SELECT * FROM surprise(1000000) ORDER BY $order) s";
 	is($node->sql("SET gpusort.force = on; $digest"), $node->sql("SET gpusort.enable = off; $digest"), "full in the middle of the rows, by $order: the right answer");
 }
 is($node->method, 'radix', 'a small sort fits');
-like($node->sql('SET gpusort.force = on; SET gpusort.log_decisions = on; EXPLAIN SELECT * FROM generate_series(1, 10000000) i ORDER BY i DESC'),
+like($node->sql('SET gpusort.force = on; SET gpusort.log_decisions = on; EXPLAIN SELECT * FROM generate_series(1, 100000000) i ORDER BY i DESC'),
 	 qr/^ *(?:Sort|->  Sort)/m, 'one that the planner knows to be too large is not tried');
 ok(wait_until(sub { $node->log_lines(qr/gpusort: not used: .*gpusort\.(?:host|device)_memory/) }, 5), 'and the log names the setting');
 
