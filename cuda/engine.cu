@@ -186,7 +186,7 @@ warm_device(GpuSortCudaDevice *device, GpuSortError *error)
 	return 0;
 }
 
-/* Opens the chosen devices.  With "all", those that this build has no code for are left out. */
+/* Opens the chosen devices and makes them warm.  With "all", those that cannot be are left out. */
 static int
 open_devices(GpuSortEngine *engine, const GpuSortEngineConfig *config, GpuSortError *error)
 {
@@ -218,16 +218,13 @@ open_devices(GpuSortEngine *engine, const GpuSortEngineConfig *config, GpuSortEr
 
 		if (!chosen[i])
 			continue;
-		if (gpusort_device_open(device, i, config->memory_limit, error) == 0)
+		if (gpusort_device_open(device, i, config->memory_limit, error) == 0 && warm_device(device, error) == 0)
 			engine->device_count++;
 		else
 		{
 			gpusort_device_close(device);
-			if (!all || error->reason != GPUSORT_REASON_NO_ENGINE)
-			{
+			if (!all)
 				count = -1;
-				break;
-			}
 		}
 	}
 	free(chosen);
@@ -260,9 +257,6 @@ engine_open(const GpuSortEngineConfig *config, GpuSortEngine **opened, GpuSortEr
 			engine->pool_unpinned = true;
 		}
 	}
-	for (int i = 0; i < engine->device_count && result == 0; i++)
-		result = warm_device(&engine->devices[i], error);
-
 	if (result != 0)
 	{
 		engine_close(engine);

@@ -4,9 +4,11 @@
  *	  The sort service: options, main loop, beginning and end.
  *
  * Reading order: protocol.h (what clients and the service say), this file,
- * session.c (a client's connection; outbox.c sends), job.c (a sort's engine calls
- * on their thread), pool.c (the chunks), engine.h (what an engine is), engines.c
- * (which there are), host_engine.h and on (the host engine).
+ * session_state.h (a client's connection and its states), session.c, outbox.c
+ * (what waits to be sent), session_sort.c (a connection's sort), job.c (a sort's
+ * engine calls on their thread), pool.c (the chunks), engine.h (what an engine
+ * is), engines.c (which there are), host_engine.h and on (the host engine),
+ * service_log.c.
  *
  * Started by the supervisor, or by hand:
  *

@@ -456,7 +456,7 @@ sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t 
 	 */
 	partition.skew = (uintptr_t) out / sizeof(GpuSortElement) % LINE;
 	partition.parts = gpusort_threads_count(sort->threads);
-	while (n / partition.parts > (size_t) 4 << 20)
+	while (n / partition.parts > (size_t) 1 << 20)
 		partition.parts *= 2;
 
 	bytes = partition.parts * (2 * sizeof(uint64_t) + sizeof(bool));

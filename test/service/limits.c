@@ -16,36 +16,6 @@
 
 #include "testlib.h"
 
-static GpuSortMessage
-status_of_host(const Service *service)
-{
-	Client		client;
-	GpuSortMessage message = {.magic = 0};
-
-	client_open(&client, service);
-	client_send(&client, GPUSORT_MSG_STATUS, message);
-	do
-		message = client_expect(&client, GPUSORT_MSG_DEVICE);
-	while (!message.u.device.last);
-	client_close(&client);
-	return message;
-}
-
-/* Ended sorts give their memory back, soon. */
-static bool
-nothing_used(const Service *service)
-{
-	for (int i = 0; i < 200; i++)
-	{
-		GpuSortMessage message = status_of_host(service);
-
-		if (message.u.device.memory_used == 0 && message.u.device.jobs == 0)
-			return true;
-		usleep(10000);
-	}
-	return false;
-}
-
 /* Puts rows until FULL; the rows put so far are then the first of rows. */
 static GpuSortMessage
 put_until_full(Client *client, Rows *rows)
@@ -92,16 +62,16 @@ shorten(Rows *rows, uint64_t all)
 static void
 test_host_memory(void)
 {
-	const char *const options[] = {"--host-memory", "134217728", "--threads", "2", NULL};
+	const char *const options[] = {"--host-memory", "67108864", "--threads", "2", NULL};
 	Service		service;
 	Client		first;
 	Client		second;
 	Rows		rows;
 	GpuSortMessage message;
-	uint64_t	all = 2000000;
+	uint64_t	all = 900000;
 
 	service_start(&service, options);
-	ok(service.ready.u.ready.host_limit == 134217728, "READY tells gpusort.host_memory");
+	ok(service.ready.u.ready.host_limit == 67108864, "READY tells gpusort.host_memory");
 
 	client_open(&first, &service);
 	message = client_begin(&first, 1, false, 100, 200000000);
@@ -126,10 +96,10 @@ test_host_memory(void)
 	client_begin(&first, 1, false, 0, 0);
 	message = put_until_full(&first, &rows);
 	ok(message.u.failure.reason == GPUSORT_REASON_MEMORY_LIMIT, "a sort that grows too large is told FULL");
-	ok(rows.n > 300000 && rows.n < all, "but not before it has what it may have");
+	ok(rows.n > 150000 && rows.n < all, "but not before it has what it may have");
 
 	client_open(&second, &service);
-	message = client_begin(&second, 1, false, 0, 100000000);
+	message = client_begin(&second, 1, false, 0, 40000000);
 	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_MEMORY_LIMIT,
 	   "another sort is refused what would fit without the first");
 	client_close(&second);
@@ -139,7 +109,7 @@ test_host_memory(void)
 	ok(sort_read(&first, &rows) == NULL, "and read");
 	client_close(&first);
 	rows_free(&rows);
-	ok(nothing_used(&service), "all memory is given back");
+	ok(client_sees_idle(&service), "all memory is given back");
 	service_stop(&service);
 }
 
@@ -205,7 +175,7 @@ test_full_again(void)
 	service_start(&service, options);
 	client_open(&client, &service);
 	client_begin(&client, 1, false, 0, 0);
-	while (client_receive(&client, &message, 300))
+	while (client_receive(&client, &message, 600))
 	{
 		if (message.type != GPUSORT_MSG_CHUNK || n == 4)
 			bail("message %u, chunk %u", message.type, n);
@@ -222,7 +192,7 @@ test_full_again(void)
 						 &message.u.put.bytes);
 		client_send(&client, GPUSORT_MSG_CHUNK_PUT, message);
 	}
-	while (client_receive(&client, &message, 300))
+	while (client_receive(&client, &message, 600))
 		fulls += message.type == GPUSORT_MSG_FULL;
 	ok(fulls == 2, "each of two puts is answered by FULL");
 	rows_free(&rows);
@@ -260,7 +230,7 @@ test_paused_readers(void)
 	int			good = 0;
 
 	service_start(&service, options);
-	rows_make(&rows, 30000, 1, KEYS_RANDOM, 1000, 1000, 0);
+	rows_make(&rows, 16000, 1, KEYS_RANDOM, 1000, 1000, 0);
 	for (int i = 0; i < 28; i++)
 	{
 		client_open(&clients[i], &service);
@@ -276,7 +246,7 @@ test_paused_readers(void)
 		}
 		good++;
 	}
-	ok(good == 28, "28 sorts of 30 MB wait to be read, of a pool of 64 chunks");
+	ok(good == 28, "28 sorts of 16 MB wait to be read, of a pool of 64 chunks");
 	for (int i = 0; i < good; i++)
 	{
 		if (sort_read(&clients[i], &rows) != NULL)

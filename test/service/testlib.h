@@ -17,6 +17,9 @@
 
 #include "protocol.h"
 
+/* Sanitizers make everything slow; nothing correct takes this long all the same. */
+#define ANSWER_MS		30000
+
 /* TAP */
 extern bool ok(bool good, const char *format,...) __attribute__((format(printf, 2, 3)));
 extern void diag(const char *format,...) __attribute__((format(printf, 1, 2)));
@@ -62,6 +65,7 @@ extern void client_close(Client *client);
 extern bool client_send(Client *client, GpuSortMessageType type, GpuSortMessage message);
 extern bool client_receive(Client *client, GpuSortMessage *message, int milliseconds);
 extern GpuSortMessage client_expect(Client *client, GpuSortMessageType type);
+extern bool client_sees_idle(const Service *service);
 extern bool client_is_closed(Client *client, int milliseconds);
 extern void *client_chunk(Client *client, uint32_t chunk);
 extern GpuSortMessage client_begin(Client *client, uint32_t key_words, bool may_tie,

@@ -28,13 +28,6 @@ RESET gpusort.min_rows;
 RESET gpusort.setup_cost;
 RESET gpusort.row_cost;
 \set VERBOSITY sqlstate
-ALTER SYSTEM SET gpusort.devices = 'first, second';
-ALTER SYSTEM SET gpusort.devices = '0,0x';
-ALTER SYSTEM SET gpusort.devices = '-1';
-ALTER SYSTEM SET gpusort.device_memory = -1;
-ALTER SYSTEM SET gpusort.host_memory = 'much';
-ALTER SYSTEM SET gpusort.staging_memory = '1kB';
-ALTER SYSTEM SET gpusort.staging_memory = '100000TB';
 SET ROLE regress_gpusort_user;
 SET gpusort.enable = off;
 SET gpusort.force = on;

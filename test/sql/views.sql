@@ -87,27 +87,27 @@ SELECT is(ingest_ms + upload_wait_ms + sort_ms + gather_ms + emit_ms + ties_ms, 
 SELECT cmp_ok(s.stats_reset, '>', b.stats_reset, 'and its time is known') FROM gpusort_stats s, gs.before b;
 
 -- running sorts
-SELECT is((SELECT count(*) FROM gpusort_jobs), 0::bigint, 'no sort runs');
+SELECT is((SELECT count(*) FROM gpusort_jobs WHERE pid = pg_backend_pid()), 0::bigint, 'no sort runs');
 BEGIN;
 SET LOCAL gpusort.force = on;
 SET LOCAL gpusort.min_rows = 0;
 DECLARE c CURSOR FOR SELECT id FROM gs.v ORDER BY k;
-SELECT is((SELECT count(*) FROM gpusort_jobs), 0::bigint, 'nor does one that was not asked for a row');
+SELECT is((SELECT count(*) FROM gpusort_jobs WHERE pid = pg_backend_pid()), 0::bigint, 'nor does one that was not asked for a row');
 MOVE 1 IN c;
 SET LOCAL gpusort.force = off;
-SELECT is((SELECT count(*) FROM gpusort_jobs), 1::bigint, 'a cursor is a running sort');
-SELECT is(pid, pg_backend_pid(), 'of this backend') FROM gpusort_jobs;
-SELECT is(datid, (SELECT oid FROM pg_database WHERE datname = current_database()), 'in this database') FROM gpusort_jobs;
-SELECT is(usesysid, (SELECT oid FROM pg_roles WHERE rolname = current_user), 'of this user') FROM gpusort_jobs;
-SELECT is(phase, 'emit', 'it gives rows out') FROM gpusort_jobs;
-SELECT is(rows_in, 60000::bigint, 'after it took all of them in') FROM gpusort_jobs;
-SELECT cmp_ok(bytes, '>=', 60000 * 24::bigint, 'with their bytes') FROM gpusort_jobs;
-SELECT ok(rows_out BETWEEN 0 AND 60000, 'some are out') FROM gpusort_jobs;
-SELECT ok(engine IN ('cuda', 'host') AND device <> '', 'the device is named') FROM gpusort_jobs;
-SELECT ok(started BETWEEN now() AND clock_timestamp(), 'it started a moment ago') FROM gpusort_jobs;
+SELECT is((SELECT count(*) FROM gpusort_jobs WHERE pid = pg_backend_pid()), 1::bigint, 'a cursor is a running sort');
+SELECT is((SELECT count(*) FROM gpusort_jobs WHERE pid <> pg_backend_pid() AND rows_in = 60000), 0::bigint, 'of this backend alone');
+SELECT is(datid, (SELECT oid FROM pg_database WHERE datname = current_database()), 'in this database') FROM gpusort_jobs WHERE pid = pg_backend_pid();
+SELECT is(usesysid, (SELECT oid FROM pg_roles WHERE rolname = current_user), 'of this user') FROM gpusort_jobs WHERE pid = pg_backend_pid();
+SELECT is(phase, 'emit', 'it gives rows out') FROM gpusort_jobs WHERE pid = pg_backend_pid();
+SELECT is(rows_in, 60000::bigint, 'after it took all of them in') FROM gpusort_jobs WHERE pid = pg_backend_pid();
+SELECT cmp_ok(bytes, '>=', 60000 * 24::bigint, 'with their bytes') FROM gpusort_jobs WHERE pid = pg_backend_pid();
+SELECT ok(rows_out BETWEEN 0 AND 60000, 'some are out') FROM gpusort_jobs WHERE pid = pg_backend_pid();
+SELECT ok(engine IN ('cuda', 'host') AND device <> '', 'the device is named') FROM gpusort_jobs WHERE pid = pg_backend_pid();
+SELECT ok(started BETWEEN now() AND clock_timestamp(), 'it started a moment ago') FROM gpusort_jobs WHERE pid = pg_backend_pid();
 SELECT cmp_ok((SELECT sum(jobs) FROM gpusort_devices), '>=', 1::bigint, 'the devices know of it');
 CLOSE c;
-SELECT is((SELECT count(*) FROM gpusort_jobs), 0::bigint, 'none when it is closed');
+SELECT is((SELECT count(*) FROM gpusort_jobs WHERE pid = pg_backend_pid()), 0::bigint, 'none when it is closed');
 COMMIT;
 
 -- devices

@@ -63,9 +63,13 @@ $node->reload;
 ok(wait_until(sub { $node->sql('SHOW gpusort.setup_cost') eq '5' }, 10), 'a cost changes');
 is(join(' ', $node->services), $next, 'the service is the same');
 
-# an unknown device list is refused where it is set, and at the start
-my ($out, $err) = $node->try(q{ALTER SYSTEM SET gpusort.devices = 'nonsense'});
-like($err, qr/22023/, 'a bad device list is refused');
+# values out of range are refused where they are set
+for my $setting (q{devices = 'first, second'}, q{devices = '0,0x'}, q{devices = '-1'}, q{devices = ''}, q{devices = '0,0'}, 'device_memory = -1',
+	q{host_memory = 'much'}, q{staging_memory = '1kB'}, q{staging_memory = '100000TB'})
+{
+	my ($out, $err) = $node->try("ALTER SYSTEM SET gpusort.$setting");
+	like($err, qr/ERROR:  22023:/, "gpusort.$setting is refused");
+}
 
 # a restart of the server keeps the settings
 ok($node->stop, 'stop');

@@ -9,9 +9,9 @@
  * Kernels run block by block; the threads of a block are coroutines on the
  * calling thread, and a barrier that not all of them reach ends the program.
  *
- * Streams are as lazy as CUDA allows: nothing runs until someone waits for it,
- * and then only what must have run.  So a missing wait, or one for the wrong
- * stream, shows as wrong results each time.
+ * Streams run as late or as early as CUDA allows, at random: when work is given to
+ * them, or not until someone waits for it, and then only what must have run.  So
+ * a missing wait, or one for the wrong stream, shows as wrong results soon.
  *
  * Device memory is filled with garbage when it is allocated.
  *

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -262,13 +263,24 @@ run_until(cudaStream_t stream, uint64_t end)
 	}
 }
 
+static bool
+random_bit()
+{
+	static thread_local unsigned int state = (unsigned int) time(NULL);
+
+	return rand_r(&state) >> 8 & 1;
+}
+
 void
 emulate_append(cudaStream_t stream, std::function<void()> work)
 {
 	if (call_fails())
 		spoilt = true;
-	if (!spoilt)
-		stream->work.push_back(work);
+	if (spoilt)
+		return;
+	stream->work.push_back(work);
+	if (random_bit())
+		run_until(stream, stream->first + stream->work.size());
 }
 
 cudaError_t
