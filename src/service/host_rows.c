@@ -25,8 +25,11 @@
 /* Of longer rows the CPU's own prefetcher gets the rest. */
 #define PREFETCH_BYTES		256
 
-/* A chunk is filled by this many threads at most. */
-#define GIVE_PARTS_MAX		4
+/*
+ * A chunk is filled in this many parts at most, two for each thread: one that
+ * is late then does not hold up the others for long.
+ */
+#define GIVE_PARTS_MAX		8
 
 /*
  * Checks the rows of a chunk and makes their entries.  The client could still
@@ -239,7 +242,7 @@ void
 gpusort_host_give(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
 {
 	Filling		filling = {.sort = sort,.chunk = chunk};
-	uint32_t	parts = gpusort_threads_count(sort->threads);
+	uint32_t	parts = 2 * gpusort_threads_count(sort->threads);
 	uint32_t	part = 0;
 	uint32_t	part_bytes;
 	uint32_t	at = 0;

@@ -173,6 +173,12 @@ SELECT is(gs.compare('SELECT o, s.id FROM generate_series(1, 7) o, LATERAL (SELE
 		  'same', 'LATERAL with every other sort empty');
 SELECT is(gs.compare('SELECT o, s.id FROM generate_series(1, 30) o, LATERAL (SELECT id FROM gs.c WHERE k >= o ORDER BY k, id LIMIT o) s'),
 		  'same', 'LATERAL that ends early');
+SELECT is(gs.compare('SELECT o, s.* FROM generate_series(1, 5) o, LATERAL (SELECT id, o AS p FROM (SELECT id FROM gs.c ORDER BY k, id OFFSET 0) q WHERE q.id % 5 < o OFFSET 0) s'),
+		  'same', 'LATERAL with a parameter above the sort of a table');
+SELECT is(gs.compare('SELECT o, s.* FROM generate_series(1, 5) o, LATERAL (SELECT id, o AS p FROM (SELECT id FROM generate_series(1, 100) id ORDER BY id % 7, id OFFSET 0) q WHERE q.id % 5 < o OFFSET 0) s'),
+		  'same', 'LATERAL with a parameter above the sort of a function');
+SELECT is(gs.compare('SELECT o, s.* FROM generate_series(0, 49) o LEFT JOIN (SELECT id % 50 AS g, count(*), max(''a prefix longer than any key is ...........'' || id % 50) COLLATE "C" AS p FROM gs.c GROUP BY 1 ORDER BY 3 OFFSET 0) s ON s.g = o'),
+		  'same', 'a nested loop that stops at its match among ties');
 SELECT is(gs.compare('SELECT o, ARRAY(SELECT id FROM gs.c WHERE k < o ORDER BY k DESC, id) FROM generate_series(0, 30) o'), 'same', 'an ARRAY subquery');
 SELECT is(gs.compare('SELECT o, (SELECT id FROM gs.c WHERE k >= o ORDER BY t DESC, id LIMIT 1) FROM generate_series(0, 30) o'), 'same', 'a scalar subquery');
 RESET enable_hashjoin;

@@ -86,6 +86,11 @@ SELECT is(gs.compare('SELECT id, gs.fill(id, CASE WHEN id % 300 = 0 THEN 5000000
 		  'a few rows larger than a chunk');
 SELECT is(gs.compare('SELECT id, gs.fill(id, 4194304 - 64 + id) AS v FROM gs.r WHERE id < 48 AND id % 3 = 0 ORDER BY k'), 'same', 'rows of just about a chunk');
 
+SELECT is(gs.compare('SELECT id, (''a prefix that is longer than any key is ...................'' || gs.fill(id % 7, CASE WHEN id % 400 = 0 THEN 3000000 ELSE id END)) COLLATE "C" AS v FROM gs.r ORDER BY v DESC, id'),
+		  'same', 'rows larger than a chunk among ties');
+SELECT is(gs.compare('SELECT id, k % 3 AS m, gs.fill(id, 1200000) AS v FROM gs.r WHERE id <= 30 ORDER BY (''the same for all of these rows, and long'' || k % 3) COLLATE "C", id DESC'),
+		  'same', 'nothing but rows larger than a chunk''s share, all of them ties');
+
 -- many columns, most of them NULL
 SELECT is(gs.compare('SELECT id, ' || (SELECT string_agg(format('CASE WHEN id %% %s = 0 THEN id END AS c%s', j, j), ', ') FROM generate_series(1, 400) j)
 					 || ' FROM gs.r ORDER BY c2 NULLS FIRST, c3 DESC NULLS LAST, id'), 'same', 'four hundred columns');

@@ -81,6 +81,14 @@ SELECT ok(s.ingest_ms > b.ingest_ms AND s.sort_ms >= b.sort_ms AND s.gather_ms >
 SELECT is(s.fallbacks - b.fallbacks, 0::bigint, 'no fallback') FROM gpusort_stats s, gs.before b;
 SELECT is(s.stats_reset, b.stats_reset, 'no reset') FROM gpusort_stats s, gs.before b;
 SELECT is((SELECT sum(value::bigint) FROM jsonb_each_text(fallback_reasons)), NULLIF(fallbacks, 0)::numeric, 'every fallback has a reason') FROM gpusort_stats;
+DROP TABLE gs.before;
+CREATE TABLE gs.before AS SELECT * FROM gpusort_stats;
+SELECT is(cardinality(gs.forced_rows('SELECT o, s.id FROM generate_series(1, 3) o, LATERAL (SELECT id FROM gs.v WHERE id <= 100 * o ORDER BY k OFFSET 0) s')), 600, 'three sorts of one node');
+SELECT is(s.sorts - b.sorts, 3::bigint, 'are three sorts more') FROM gpusort_stats s, gs.before b;
+SELECT is(s.rows - b.rows, 600::bigint, 'with their rows') FROM gpusort_stats s, gs.before b;
+SELECT is(cardinality(gs.forced_rows('SELECT id FROM gs.v ORDER BY k LIMIT 50000')), 50000, 'one of which not all rows are asked for');
+SELECT is(s.sorts - b.sorts, 4::bigint, 'is one sort more') FROM gpusort_stats s, gs.before b;
+SELECT is(s.rows - b.rows, 60600::bigint, 'with all of its rows') FROM gpusort_stats s, gs.before b;
 SELECT gpusort_stats_reset() \g /dev/null
 SELECT is(ROW(sorts, rows, bytes, runs, tie_rows, fallbacks, fallback_reasons)::text, '(0,0,0,0,0,0,{})', 'zero after a reset') FROM gpusort_stats;
 SELECT is(ingest_ms + upload_wait_ms + sort_ms + gather_ms + emit_ms + ties_ms, 0::float8, 'in time too') FROM gpusort_stats;
