@@ -151,6 +151,19 @@ finish_tuplesort(GpuSortState *state)
 	state->stage = GPUSORT_STAGE_TUPLESORT;
 }
 
+/* The rows of a sort are lost, and there is no way to have them again. */
+static void
+report_lost(GpuSortState *state, const GpuSortFailure *failure)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SYSTEM_ERROR),
+			 errmsg("gpusort lost the rows of a running sort: %s", failure->text),
+			 errdetail("Reason: %s.", gpusort_reason_name(failure->reason)),
+			 state->row_given ?
+			 errhint("Rows have been returned already. Run the query again, with gpusort.enable = off if it recurs.") :
+			 errhint("The rows cannot be read a second time. Run the query again, with gpusort.enable = off if it recurs.")));
+}
+
 /* The service has lost the rows, or their order: read the child again, or give up. */
 static void
 start_over(GpuSortState *state, const GpuSortFailure *failure)
@@ -159,13 +172,7 @@ start_over(GpuSortState *state, const GpuSortFailure *failure)
 	PlanState  *child = outerPlanState(&state->css);
 
 	if (state->row_given || !state->info.rescannable)
-		ereport(ERROR,
-				(errcode(ERRCODE_SYSTEM_ERROR),
-				 errmsg("gpusort lost the rows of a running sort: %s", reason.text),
-				 errdetail("Reason: %s.", gpusort_reason_name(reason.reason)),
-				 state->row_given ?
-				 errhint("Rows have been returned already. Run the query again, with gpusort.enable = off if it recurs.") :
-				 errhint("The rows cannot be read a second time. Run the query again, with gpusort.enable = off if it recurs.")));
+		report_lost(state, &reason);
 
 	state->sorted = false;
 	end_sort(state);
@@ -568,11 +575,11 @@ rescan_gpusort(CustomScanState *node)
 			return;
 		}
 		gpusort_ties_reset(state->ties);
+		state->row_given = false;
 		if (gpusort_reader_rewind(&state->reader, &failure))
-		{
-			state->row_given = false;
 			return;
-		}
+		if (!state->info.rescannable)
+			report_lost(state, &failure);
 	}
 
 	/* The rows are others now, or gone: sort again. */

@@ -286,6 +286,24 @@ service_ready(const GpuSortMessage *message)
 				(errmsg_internal("sort service ready: host engine, %u threads", message->u.ready.threads)));
 }
 
+/*
+ * Logs what the service reports.  What each new service reports anew, that there
+ * is no GPU say, is for the log once.
+ */
+static void
+log_for_service(GpuSortMessage *message)
+{
+	static char last[GPUSORT_TEXT_BYTES];
+	char	   *text = message->u.log.text;
+	bool		again;
+
+	text[GPUSORT_TEXT_BYTES - 1] = '\0';
+	again = strcmp(text, last) == 0;
+	strlcpy(last, text, sizeof(last));
+	ereport(message->u.log.warning ? WARNING : again ? DEBUG1 : LOG,
+			(errmsg("sort service: %s", text)));
+}
+
 /* Reads what the service says until there is no more. */
 static void
 read_control(void)
@@ -314,8 +332,7 @@ read_control(void)
 		else if (message.type == GPUSORT_MSG_READY)
 			service_ready(&message);
 		else if (message.type == GPUSORT_MSG_LOG)
-			ereport(message.u.log.warning ? WARNING : LOG,
-					(errmsg("sort service: %.*s", GPUSORT_TEXT_BYTES, message.u.log.text)));
+			log_for_service(&message);
 	}
 }
 
@@ -328,7 +345,8 @@ apply_settings(void)
 	.type = GPUSORT_MSG_DRAIN};
 
 	build_arguments(&wanted);
-	if (control < 0 || memcmp(&wanted, &arguments, sizeof(wanted)) == 0)
+	if (control < 0 || memcmp(&wanted, &arguments, sizeof(wanted)) == 0 ||
+		gpusort_shared_service().state == GPUSORT_SERVICE_DRAINING)
 		return;
 	ereport(LOG,
 			(errmsg("gpusort's settings changed: the sort service restarts when its sorts have ended")));
