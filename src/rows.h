@@ -37,7 +37,7 @@ typedef struct GpuSortWriter
 	GpuSortClient *client;
 	const GpuSortKeys *keys;
 	const GpuSortRowForm *form;
-	GpuSortOverflow *overflow;
+	GpuSortOverflow *overflow;	/* NULL: long rows are not taken */
 
 	/* the chunk at hand */
 	char	   *chunk;			/* NULL: none yet */
@@ -49,6 +49,7 @@ typedef struct GpuSortWriter
 	uint64		rows;
 	uint64		bytes;			/* of rows, as far as they travel */
 	double		wait_ms;		/* for chunks */
+	GpuSortFailure failure;		/* reason NONE, or why there are no more chunks */
 } GpuSortWriter;
 
 extern void gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
