@@ -56,16 +56,14 @@ ms_between(instr_time start, instr_time end)
 	return INSTR_TIME_GET_MILLISEC(end);
 }
 
-/* Shows others how far the sort is. */
+/* Shows others how far the sort is; rows taken in are shown where they are. */
 static inline void
-show_progress(GpuSortState *state, GpuSortPhase phase, uint64 rows_in, uint64 rows_out, uint64 bytes)
+show_progress(GpuSortState *state, GpuSortPhase phase, uint64 rows_out)
 {
 	if (state->job == NULL)
 		return;
 	state->job->phase = phase;
-	state->job->rows_in = rows_in;
 	state->job->rows_out = rows_out;
-	state->job->bytes = bytes;
 }
 
 /* Adds what a sort in the service did to the statistics, once. */
@@ -208,26 +206,25 @@ start_over(GpuSortState *state, const GpuSortFailure *failure)
 
 /*
  * Ends the input and waits for the order; false, with a reason, if the rows are
- * lost.  *rows and *bytes become those of all processes.
+ * lost.
  */
 static bool
-sort_in_service(GpuSortState *state, uint64 *rows, uint64 *bytes, GpuSortFailure *failure)
+sort_in_service(GpuSortState *state, GpuSortFailure *failure)
 {
-	*rows = *bytes = 0;
-	if (state->ingest != NULL)
-		gpusort_ingest_collect(state->ingest, rows, bytes);
-	*rows += state->writer.rows;
-	*bytes += state->writer.bytes;
-	show_progress(state, GPUSORT_PHASE_SORT, *rows, 0, *bytes);
+	uint64		rows = state->writer.rows;
 
-	if (!gpusort_writer_finish(&state->writer, failure) ||
-		!gpusort_client_sort(state->client, &state->outcome, failure))
+	if (state->ingest != NULL)
+		rows += gpusort_ingest_collect(state->ingest);
+	if (!gpusort_writer_finish(&state->writer, failure))
 		return false;
-	if (state->outcome.rows != *rows)
+	show_progress(state, GPUSORT_PHASE_SORT, 0);
+	if (!gpusort_client_sort(state->client, &state->outcome, failure))
+		return false;
+	if (state->outcome.rows != rows)
 	{
 		failure->reason = GPUSORT_REASON_INTERNAL;
 		snprintf(failure->text, sizeof(failure->text), "the sort service got " UINT64_FORMAT " rows of " UINT64_FORMAT,
-				 state->outcome.rows, *rows);
+				 state->outcome.rows, rows);
 		return false;
 	}
 	return true;
@@ -238,10 +235,8 @@ static bool
 read_back(GpuSortState *state, GpuSortFailure *failure)
 {
 	TupleTableSlot *slot = state->slot;
-	uint64		rows;
-	uint64		bytes;
 
-	if (!sort_in_service(state, &rows, &bytes, failure))
+	if (!sort_in_service(state, failure))
 		return false;
 	gpusort_reader_init(&state->reader, state->client);
 	while (gpusort_reader_next_chunk(&state->reader, failure))
@@ -350,8 +345,6 @@ sort_input(GpuSortState *state)
 	PlanState  *child = outerPlanState(&state->css);
 	GpuSortWriter *writer = &state->writer;
 	GpuSortFailure failure = {0};
-	uint64		rows;
-	uint64		bytes;
 	instr_time	start;
 	instr_time	taken;
 	instr_time	sorted;
@@ -370,7 +363,7 @@ sort_input(GpuSortState *state)
 	}
 
 	INSTR_TIME_SET_CURRENT(start);
-	gpusort_writer_init(writer, state->client, state->keys, state->form, &state->overflow);
+	gpusort_writer_init(writer, state->client, state->keys, state->form, &state->overflow, state->job);
 	if (state->ingest != NULL)
 		gpusort_ingest_start(state->ingest, writer, gpusort_client_token(state->client));
 	for (;;)
@@ -387,11 +380,9 @@ sort_input(GpuSortState *state)
 				start_over(state, &failure);
 			return;
 		}
-		if (writer->chunk_rows == 1)
-			show_progress(state, GPUSORT_PHASE_INGEST, writer->rows, 0, writer->bytes);
 	}
 	INSTR_TIME_SET_CURRENT(taken);
-	if (!sort_in_service(state, &rows, &bytes, &failure))
+	if (!sort_in_service(state, &failure))
 	{
 		start_over(state, &failure);
 		return;
@@ -404,7 +395,7 @@ sort_input(GpuSortState *state)
 	state->ms.upload_wait = writer->wait_ms + waited;
 	state->ms.sort = state->outcome.sort_ms;
 	state->sorted = true;
-	show_progress(state, GPUSORT_PHASE_EMIT, rows, 0, bytes);
+	show_progress(state, GPUSORT_PHASE_EMIT, 0);
 
 	gpusort_reader_init(&state->reader, state->client);
 	if (state->eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK))
@@ -481,7 +472,7 @@ stream_next(GpuSortState *state)
 			start_over(state, &failure);
 			return NULL;
 		}
-		show_progress(state, GPUSORT_PHASE_EMIT, state->outcome.rows, reader->rows, state->outcome.bytes);
+		show_progress(state, GPUSORT_PHASE_EMIT, reader->rows);
 	}
 	row = gpusort_reader_row(reader);
 	if (unlikely(gpusort_row_flags(row) & (GPUSORT_ROW_TIE_NEXT | GPUSORT_ROW_OVERFLOW)))

@@ -36,12 +36,6 @@
 #include "shared.h"
 #include "utils/memutils.h"
 
-typedef struct WorkerCount
-{
-	uint64		rows;
-	uint64		bytes;			/* as in GpuSortWriter */
-} WorkerCount;
-
 /*
  * In dynamic shared memory.  The leader writes it before workers start; then each
  * worker writes its own entry, which the leader reads when the worker has ended.
@@ -49,8 +43,9 @@ typedef struct WorkerCount
 typedef struct IngestShared
 {
 	uint64		token;			/* of the sort to join; 0: none */
+	GpuSortJobSlot *job;		/* as in GpuSortWriter; at the same address in every process */
 	int			nworkers;
-	WorkerCount workers[FLEXIBLE_ARRAY_MEMBER]; /* by ParallelWorkerNumber */
+	uint64		rows[FLEXIBLE_ARRAY_MEMBER];	/* by ParallelWorkerNumber */
 } IngestShared;
 
 struct GpuSortIngestState
@@ -67,6 +62,7 @@ struct GpuSortIngestState
 
 	/* the leader's */
 	uint64		token;			/* of the sort, for workers */
+	GpuSortJobSlot *job;
 	uint64		leader_rows;	/* taken in by this node here */
 	int			nworkers;		/* entries in worker_rows; 0 before collect */
 	uint64	   *worker_rows;
@@ -89,7 +85,7 @@ join_sort(GpuSortIngestState *state)
 	{
 		gpusort_writer_init(&state->own_writer, state->client,
 							gpusort_keys_create(state->info.columns, state->info.ncolumns),
-							gpusort_rowform_create(state->css.ss.ps.ps_ResultTupleDesc), NULL);
+							gpusort_rowform_create(state->css.ss.ps.ps_ResultTupleDesc), NULL, state->shared->job);
 		state->writer = &state->own_writer;
 	}
 	else if (gpusort_log_decisions)
@@ -112,10 +108,7 @@ stop_writing(GpuSortIngestState *state)
 	/* After a loss there is nobody to answer; the leader hears of it too. */
 	if ((writer->failure.reason == GPUSORT_REASON_NONE || gpusort_client_is_full(state->client)) &&
 		gpusort_writer_finish(writer, &failure) && gpusort_client_leave(state->client, &failure))
-	{
-		state->shared->workers[ParallelWorkerNumber].rows = writer->rows;
-		state->shared->workers[ParallelWorkerNumber].bytes = writer->bytes;
-	}
+		state->shared->rows[ParallelWorkerNumber] = writer->rows;
 	gpusort_client_end(state->client);
 	state->client = NULL;
 }
@@ -196,7 +189,7 @@ rescan_ingest(CustomScanState *node)
 static Size
 estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 {
-	return add_size(offsetof(IngestShared, workers), mul_size(pcxt->nworkers, sizeof(WorkerCount)));
+	return add_size(offsetof(IngestShared, rows), mul_size(pcxt->nworkers, sizeof(uint64)));
 }
 
 static void
@@ -205,7 +198,8 @@ reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 
 	state->shared->token = state->token;
-	memset(state->shared->workers, 0, state->shared->nworkers * sizeof(WorkerCount));
+	state->shared->job = state->job;
+	memset(state->shared->rows, 0, state->shared->nworkers * sizeof(uint64));
 }
 
 static void
@@ -334,26 +328,28 @@ gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, uint64 to
 	gpusort_ingest_reset(state);
 	state->writer = writer;
 	state->token = token;
+	state->job = writer->job;
 }
 
-/* Gather has ended: adds up what workers have put. */
-void
-gpusort_ingest_collect(GpuSortIngestState *state, uint64 *rows, uint64 *bytes)
+/* Gather has ended: returns the number of rows that workers have put. */
+uint64
+gpusort_ingest_collect(GpuSortIngestState *state)
 {
-	*rows = *bytes = 0;
+	uint64		rows = 0;
+
 	state->writer = NULL;
 	if (state->shared == NULL)
-		return;
+		return 0;
 	if (state->worker_rows == NULL)
 		state->worker_rows = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt,
 												state->shared->nworkers * sizeof(uint64));
 	state->nworkers = state->shared->nworkers;
 	for (int i = 0; i < state->nworkers; i++)
 	{
-		state->worker_rows[i] = state->shared->workers[i].rows;
-		*rows += state->shared->workers[i].rows;
-		*bytes += state->shared->workers[i].bytes;
+		state->worker_rows[i] = state->shared->rows[i];
+		rows += state->worker_rows[i];
 	}
+	return rows;
 }
 
 /* There is no sort any more: rows go up, in workers that start after this too. */
@@ -362,6 +358,7 @@ gpusort_ingest_reset(GpuSortIngestState *state)
 {
 	state->writer = NULL;
 	state->token = 0;
+	state->job = NULL;
 	state->leader_rows = 0;
 	state->nworkers = 0;
 }

@@ -24,7 +24,7 @@ extern void gpusort_ingest_init(void);
 /* What the GpuSort node above Gather calls, in the leader */
 extern GpuSortIngestState *gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info);
 extern void gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, uint64 token);
-extern void gpusort_ingest_collect(GpuSortIngestState *state, uint64 *rows, uint64 *bytes);
+extern uint64 gpusort_ingest_collect(GpuSortIngestState *state);
 extern void gpusort_ingest_reset(GpuSortIngestState *state);
 
 #endif							/* GPUSORT_INGEST_H */

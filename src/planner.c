@@ -48,7 +48,7 @@
 #include "utils/lsyscache.h"
 
 /* The part of a row's cost that falls on its way in. */
-#define INGEST_PART		0.6
+#define INGEST_PART		0.4
 
 /* The lists in custom_private; each but the last has an entry for every sort column. */
 typedef enum PlanPrivate

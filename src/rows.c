@@ -95,13 +95,14 @@ gpusort_overflow_close(GpuSortOverflow *overflow)
 
 void
 gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
-					const GpuSortRowForm *form, GpuSortOverflow *overflow)
+					const GpuSortRowForm *form, GpuSortOverflow *overflow, GpuSortJobSlot *job)
 {
 	memset(writer, 0, sizeof(*writer));
 	writer->client = client;
 	writer->keys = keys;
 	writer->form = form;
 	writer->overflow = overflow;
+	writer->job = job;
 }
 
 /* Hands over the chunk at hand. */
@@ -111,6 +112,8 @@ flush_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 	uint32		bytes = writer->cursor - writer->chunk;
 
 	writer->chunk = NULL;
+	gpusort_shared_job_add(writer->job, writer->chunk_rows, writer->bytes - writer->bytes_shown);
+	writer->bytes_shown = writer->bytes;
 	return gpusort_client_put_chunk(writer->client, writer->chunk_rows, bytes, failure);
 }
 

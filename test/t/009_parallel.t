@@ -70,6 +70,7 @@ for my $leader ('on', 'off')
 	$holder->run('SELECT pg_advisory_lock(1)');
 	$session->send($gated);
 	ok(waits_at_gate($node), "leader $leader: the sort waits in the middle");
+	ok(wait_until(sub { $node->sql('SELECT sum(rows_in) FROM gpusort_jobs') > 50000 }), 'gpusort_jobs counts what all processes take in');
 	kill 'KILL', $service;
 	ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
 	$holder->run('SELECT pg_advisory_unlock(1)');
@@ -121,7 +122,7 @@ my ($points, @late) = (0);
 for my $tenth (1 .. 9)
 {
 	my $best;
-	for my $try (1 .. 3)
+	for my $try (1 .. 5)
 	{
 		my $timeout = $whole * $tenth / 10;
 		$session->run(sprintf 'SET statement_timeout = %d', 1000 * $timeout);
