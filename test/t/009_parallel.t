@@ -115,19 +115,20 @@ is(join(' ', $node->services), $service, 'the service is the same');
 
 # cancelled at all times: within 100 ms, like a serial sort
 $session->run("INSERT INTO t SELECT id + 250000 * i, k, pad FROM t, generate_series(1, 3) i; ANALYZE t");
+my $count = 'SELECT count(*) FROM (SELECT * FROM t ORDER BY k, id OFFSET 0) s';
 my $start = time;
-$session->run($all);
+$session->run($count);
 my $whole = time - $start;
 my ($points, @late) = (0);
 for my $tenth (1 .. 9)
 {
 	my $best;
-	for my $try (1 .. 5)
+	for my $try (1 .. 3)
 	{
 		my $timeout = $whole * $tenth / 10;
 		$session->run(sprintf 'SET statement_timeout = %d', 1000 * $timeout);
 		my $start = time;
-		$session->send($all);
+		$session->send($count);
 		my ($out, $err) = $session->result;
 		my $over = time - $start - $timeout;
 		$session->run('SET statement_timeout = 0');
