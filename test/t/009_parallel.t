@@ -203,5 +203,12 @@ my ($out, $err) = $node->try("SET statement_timeout = 1000; $all");
 like($err, qr/57014/, 'a service that hangs: the query is cancelled');
 kill 'CONT', $stopped;
 is($node->sql($all), $right, 'and right when it goes on');
+$node->remove;
+
+# workers load the module when the session has
+$node = GpuSortCluster->new(preload => 0, conf => \@parallel);
+$node->sql("LOAD 'gpusort'; $tables");
+like($node->sql("LOAD 'gpusort'; EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM t ORDER BY k, id"),
+	 qr/Workers Launched: 3.*Rows Ingested: 250000\n.*worker 2 [1-9]/s, 'loaded by LOAD: workers take rows in');
 
 done_testing;
