@@ -47,8 +47,8 @@
 #include "supervisor.h"
 #include "utils/lsyscache.h"
 
-/* The part of a row's cost that falls on its way in. */
-#define INGEST_PART		0.4
+/* The part of a row's cost that falls on its way in: two fifths measured with the host engine, two thirds with a GPU. */
+#define INGEST_PART		0.5
 
 /* The lists in custom_private; each but the last has an entry for every sort column. */
 typedef enum PlanPrivate
