@@ -4,9 +4,10 @@
  *	  A backend's side of one sort in the service.
  *
  * Legal order of calls: begin, (get_chunk, put_chunk)*, sort, (next_data,
- * free_data | rewind)*, end.  A call that fails says why in *failure; after
- * that only end is legal, but for get_chunk with failure->reason set to what
- * FULL said, after which sort is.
+ * free_data | rewind)*, end; in a process that only adds rows to another's sort:
+ * join, (get_chunk, put_chunk)*, leave, end.  A call that fails says why in
+ * *failure; after that only end is legal, but for get_chunk when is_full, after
+ * which sort and leave are.
  *
  * A client belongs to the memory context that was current at begin: when that
  * is reset, on error say, the connection closes, and the service takes back all
@@ -59,6 +60,7 @@ struct GpuSortClient
 	GpuSortPool *pool;
 	GpuSortEngineKind engine;
 	char		device[GPUSORT_NAME_BYTES];
+	uint64		token;
 	MemoryContextCallback on_reset;
 
 	/* Chunks granted and not put yet, oldest first. */
@@ -337,22 +339,45 @@ new_client(void)
 	return client;
 }
 
-/* Connects, after waiting for a service that is just starting. */
 static GpuSortClient *
 open_client(GpuSortFailure *failure)
 {
-	GpuSortClient *client;
+	GpuSortClient *client = new_client();
 
-	if (!gpusort_supervisor_wait_ready(failure->text, sizeof(failure->text)))
-	{
-		failure->reason = GPUSORT_REASON_UNAVAILABLE;
-		return NULL;
-	}
-	client = new_client();
 	if (connect_client(client, failure))
 		return client;
 	gpusort_client_end(client);
 	return NULL;
+}
+
+/* Connects, after waiting for a service that is just starting. */
+static GpuSortClient *
+wait_and_open_client(GpuSortFailure *failure)
+{
+	if (gpusort_supervisor_wait_ready(failure->text, sizeof(failure->text)))
+		return open_client(failure);
+	failure->reason = GPUSORT_REASON_UNAVAILABLE;
+	return NULL;
+}
+
+/* Asks for a part in a sort; ends the client if there is none to be had. */
+static GpuSortClient *
+enter_job(GpuSortClient *client, GpuSortMessage *request, GpuSortMessageType type, GpuSortFailure *failure)
+{
+	GpuSortMessage answer;
+
+	if (!send_message(client, request, type, failure) ||
+		!receive_message(client, &answer, NULL, true, failure) ||
+		(answer.type != GPUSORT_MSG_JOB && !fail_unexpected(failure, &answer)))
+	{
+		gpusort_client_end(client);
+		return NULL;
+	}
+	client->engine = answer.u.job.engine;
+	client->token = answer.u.job.token;
+	memcpy(client->device, answer.u.job.device, sizeof(client->device));
+	client->device[sizeof(client->device) - 1] = '\0';
+	return client;
 }
 
 /*
@@ -362,7 +387,7 @@ open_client(GpuSortFailure *failure)
 GpuSortClient *
 gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
 {
-	GpuSortClient *client = open_client(failure);
+	GpuSortClient *client = wait_and_open_client(failure);
 	GpuSortMessage message = {0};
 
 	if (client == NULL)
@@ -373,16 +398,30 @@ gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
 	message.u.job_begin.pid = MyProcPid;
 	message.u.job_begin.estimated_rows = request->estimated_rows;
 	message.u.job_begin.estimated_bytes = request->estimated_bytes;
-	if (!send_message(client, &message, GPUSORT_MSG_JOB_BEGIN, failure) ||
-		!receive_message(client, &message, NULL, true, failure) ||
-		(message.type != GPUSORT_MSG_JOB && !fail_unexpected(failure, &message)))
-	{
-		gpusort_client_end(client);
+	return enter_job(client, &message, GPUSORT_MSG_JOB_BEGIN, failure);
+}
+
+/*
+ * Joins the sort that another process has begun; NULL when the service is not
+ * there or refuses.  The client is allocated in the current memory context.
+ */
+GpuSortClient *
+gpusort_client_join(uint64 token, GpuSortFailure *failure)
+{
+	GpuSortClient *client = open_client(failure);
+	GpuSortMessage message = {0};
+
+	if (client == NULL)
 		return NULL;
-	}
-	client->engine = message.u.job.engine;
-	strlcpy(client->device, message.u.job.device, sizeof(client->device));
-	return client;
+	message.u.job_join.token = token;
+	return enter_job(client, &message, GPUSORT_MSG_JOB_JOIN, failure);
+}
+
+/* What other processes join the sort by. */
+uint64
+gpusort_client_token(const GpuSortClient *client)
+{
+	return client->token;
 }
 
 GpuSortEngineKind
@@ -464,6 +503,13 @@ gpusort_client_get_chunk(GpuSortClient *client, GpuSortFailure *failure)
 	return chunk_address(client, client->current);
 }
 
+/* Has get_chunk failed because the service takes no more rows, and for no worse reason? */
+bool
+gpusort_client_is_full(const GpuSortClient *client)
+{
+	return client->full;
+}
+
 /* Hands over the chunk that get_chunk gave. */
 bool
 gpusort_client_put_chunk(GpuSortClient *client, uint32 rows, uint32 bytes, GpuSortFailure *failure)
@@ -476,25 +522,45 @@ gpusort_client_put_chunk(GpuSortClient *client, uint32 rows, uint32 bytes, GpuSo
 	return send_message(client, &message, GPUSORT_MSG_CHUNK_PUT, failure);
 }
 
-/* Ends the input and waits for the order. */
-bool
-gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailure *failure)
+/* Says that no more rows come, by a message of that type, and waits for the answer to it. */
+static bool
+end_input(GpuSortClient *client, GpuSortMessageType type, GpuSortMessageType answer_type,
+		  GpuSortMessage *answer, GpuSortFailure *failure)
 {
 	GpuSortMessage message = {0};
 
-	if (!send_message(client, &message, GPUSORT_MSG_SORT, failure))
+	if (!send_message(client, &message, type, failure))
 		return false;
 	client->ngranted = 0;
 	for (;;)
 	{
-		if (!receive_message(client, &message, NULL, true, failure))
+		if (!receive_message(client, answer, NULL, true, failure))
 			return false;
-		if (message.type == GPUSORT_MSG_SORTED)
-			break;
-		/* Grants may cross SORT on the wire: they are void. */
-		if (message.type != GPUSORT_MSG_CHUNK && message.type != GPUSORT_MSG_FULL)
-			return fail_unexpected(failure, &message);
+		if (answer->type == answer_type)
+			return true;
+		/* Grants may cross ours on the wire: they are void. */
+		if (answer->type != GPUSORT_MSG_CHUNK && answer->type != GPUSORT_MSG_FULL)
+			return fail_unexpected(failure, answer);
 	}
+}
+
+/* After join: what was put is sure to be in the sort when this returns true. */
+bool
+gpusort_client_leave(GpuSortClient *client, GpuSortFailure *failure)
+{
+	GpuSortMessage message;
+
+	return end_input(client, GPUSORT_MSG_LEAVE, GPUSORT_MSG_LEFT, &message, failure);
+}
+
+/* After begin: ends the input and waits for the order. */
+bool
+gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailure *failure)
+{
+	GpuSortMessage message;
+
+	if (!end_input(client, GPUSORT_MSG_SORT, GPUSORT_MSG_SORTED, &message, failure))
+		return false;
 	outcome->rows = message.u.sorted.rows;
 	outcome->bytes = message.u.sorted.bytes;
 	outcome->tie_rows = message.u.sorted.tie_rows;
@@ -579,7 +645,7 @@ gpusort_client_end(GpuSortClient *client)
 bool
 gpusort_client_devices(GpuSortDeviceCallback callback, void *arg, GpuSortFailure *failure)
 {
-	GpuSortClient *client = open_client(failure);
+	GpuSortClient *client = wait_and_open_client(failure);
 	GpuSortMessage message = {0};
 	bool		ok;
 

@@ -10,10 +10,13 @@
  *		|  refused, full, lost: see below		   |  lost before a row was given
  *		+-----------------> TUPLESORT <------------+
  *
+ * Over a Gather with GpuSortIngest below it (ingest.c), other processes put rows
+ * into the same sort, and only what they could not put comes up to be added here.
+ *
  * Falling back to tuplesort: when the service refuses the sort, nothing has been
  * read yet.  When its memory is full, the rows that it has are sorted and read
- * back, and those still to come follow them into the tuplesort; the child is not
- * read again.  When the service is lost the child is, provided that the planner
+ * back into the tuplesort, to those still to come; the child is not read again.
+ * When the service is lost the child is, provided that the planner
  * found that it gives the same rows again; otherwise, and once a row has been
  * given out, the query ends with an error.
  *
@@ -53,6 +56,16 @@ ms_between(instr_time start, instr_time end)
 	return INSTR_TIME_GET_MILLISEC(end);
 }
 
+/* Shows others how far the sort is; rows taken in are shown where they are. */
+static inline void
+show_progress(GpuSortState *state, GpuSortPhase phase, uint64 rows_out)
+{
+	if (state->job == NULL)
+		return;
+	state->job->phase = phase;
+	state->job->rows_out = rows_out;
+}
+
 /* Adds what a sort in the service did to the statistics, once. */
 static void
 count_sort(GpuSortState *state)
@@ -88,6 +101,8 @@ end_sort(GpuSortState *state)
 	if (state->store != NULL)
 		tuplestore_end(state->store);
 	gpusort_overflow_close(&state->overflow);
+	if (state->ingest != NULL)
+		gpusort_ingest_reset(state->ingest);
 	state->fallback = NULL;
 	state->store = NULL;
 	state->ties = NULL;
@@ -133,9 +148,9 @@ note_fallback(GpuSortState *state, const GpuSortFailure *failure)
 				(errmsg("gpusort: falling back to tuplesort: %s", failure->text)));
 }
 
-/* Gives what the child still has to the tuplesort, and sorts. */
+/* Gives what the child still has to the tuplesort. */
 static void
-finish_tuplesort(GpuSortState *state)
+feed_tuplesort(GpuSortState *state)
 {
 	PlanState  *child = outerPlanState(&state->css);
 
@@ -147,6 +162,11 @@ finish_tuplesort(GpuSortState *state)
 			break;
 		tuplesort_puttupleslot(state->fallback, row);
 	}
+}
+
+static void
+finish_tuplesort(GpuSortState *state)
+{
 	tuplesort_performsort(state->fallback);
 	state->stage = GPUSORT_STAGE_TUPLESORT;
 }
@@ -180,56 +200,95 @@ start_over(GpuSortState *state, const GpuSortFailure *failure)
 	if (child->chgParam == NULL)
 		ExecReScan(child);
 	begin_tuplesort(state);
+	feed_tuplesort(state);
 	finish_tuplesort(state);
 }
 
 /*
- * The service takes no more rows: those it has go through a sort of its own into
- * the tuplesort, then row, then the rest of the child's.
+ * Ends the input and waits for the order; false, with a reason, if the rows are
+ * lost.
  */
-static void
-drain_into_tuplesort(GpuSortState *state, GpuSortWriter *writer, TupleTableSlot *row, const GpuSortFailure *full)
+static bool
+sort_in_service(GpuSortState *state, GpuSortFailure *failure)
 {
-	GpuSortFailure reason = *full;
-	GpuSortFailure failure;
+	uint64		rows = state->writer.rows;
+
+	if (state->ingest != NULL)
+		rows += gpusort_ingest_collect(state->ingest);
+	if (!gpusort_writer_finish(&state->writer, failure))
+		return false;
+	show_progress(state, GPUSORT_PHASE_SORT, 0);
+	if (!gpusort_client_sort(state->client, &state->outcome, failure))
+		return false;
+	if (state->outcome.rows != rows)
+	{
+		failure->reason = GPUSORT_REASON_INTERNAL;
+		snprintf(failure->text, sizeof(failure->text), "the sort service got " UINT64_FORMAT " rows of " UINT64_FORMAT,
+				 state->outcome.rows, rows);
+		return false;
+	}
+	return true;
+}
+
+/* Has the service sort what it has, and reads that back into the tuplesort; false if it is lost. */
+static bool
+read_back(GpuSortState *state, GpuSortFailure *failure)
+{
 	TupleTableSlot *slot = state->slot;
 
-	begin_tuplesort(state);
-	if (writer->rows > 0)
+	if (!sort_in_service(state, failure))
+		return false;
+	gpusort_reader_init(&state->reader, state->client);
+	while (gpusort_reader_next_chunk(&state->reader, failure))
 	{
-		if (!gpusort_client_sort(state->client, &state->outcome, &failure))
+		CHECK_FOR_INTERRUPTS();
+		while (state->reader.left > 0)
 		{
-			start_over(state, &failure);
-			return;
-		}
-		gpusort_reader_init(&state->reader, state->client);
-		while (gpusort_reader_next_chunk(&state->reader, &failure))
-		{
-			CHECK_FOR_INTERRUPTS();
-			while (state->reader.left > 0)
-			{
-				char	   *tuple = gpusort_reader_row(&state->reader);
+			char	   *tuple = gpusort_reader_row(&state->reader);
 
-				if (gpusort_row_flags(tuple) & GPUSORT_ROW_OVERFLOW)
-					ExecStoreMinimalTuple(gpusort_overflow_fetch(&state->overflow, tuple), slot, true);
-				else
-					ExecStoreMinimalTuple((MinimalTuple) tuple, slot, false);
-				tuplesort_puttupleslot(state->fallback, slot);
-			}
-			ExecClearTuple(slot);
+			if (gpusort_row_flags(tuple) & GPUSORT_ROW_OVERFLOW)
+				ExecStoreMinimalTuple(gpusort_overflow_fetch(&state->overflow, tuple), slot, true);
+			else
+				ExecStoreMinimalTuple((MinimalTuple) tuple, slot, false);
+			tuplesort_puttupleslot(state->fallback, slot);
 		}
-		if (failure.reason != GPUSORT_REASON_NONE)
-		{
-			start_over(state, &failure);
-			return;
-		}
+		ExecClearTuple(slot);
 	}
+	if (failure->reason != GPUSORT_REASON_NONE)
+		return false;
 	gpusort_client_end(state->client);
 	state->client = NULL;
 	gpusort_overflow_close(&state->overflow);
 	release_job_slot(state);
-	note_fallback(state, &reason);
+	return true;
+}
+
+/*
+ * The service takes no more rows: those it has, row, and the rest of the child's
+ * go into the tuplesort.  The service's come first, so that it is free for
+ * others; but other processes that put rows must have ended before they can be
+ * had.
+ */
+static void
+drain_into_tuplesort(GpuSortState *state, TupleTableSlot *row, const GpuSortFailure *full)
+{
+	GpuSortFailure reason = *full;
+	GpuSortFailure failure;
+
+	begin_tuplesort(state);
+	if (state->ingest == NULL && !read_back(state, &failure))
+	{
+		start_over(state, &failure);
+		return;
+	}
 	tuplesort_puttupleslot(state->fallback, row);
+	feed_tuplesort(state);
+	if (state->ingest != NULL && !read_back(state, &failure))
+	{
+		start_over(state, &failure);
+		return;
+	}
+	note_fallback(state, &reason);
 	finish_tuplesort(state);
 }
 
@@ -279,25 +338,13 @@ begin_sort(GpuSortState *state, GpuSortFailure *failure)
 	return state->client != NULL;
 }
 
-/* Shows others how far the sort is. */
-static inline void
-show_progress(GpuSortState *state, GpuSortPhase phase, uint64 rows_in, uint64 rows_out, uint64 bytes)
-{
-	if (state->job == NULL)
-		return;
-	state->job->phase = phase;
-	state->job->rows_in = rows_in;
-	state->job->rows_out = rows_out;
-	state->job->bytes = bytes;
-}
-
 /* Reads the child to its end and sorts: from INPUT to one of the other stages. */
 static void
 sort_input(GpuSortState *state)
 {
 	PlanState  *child = outerPlanState(&state->css);
+	GpuSortWriter *writer = &state->writer;
 	GpuSortFailure failure = {0};
-	GpuSortWriter writer;
 	instr_time	start;
 	instr_time	taken;
 	instr_time	sorted;
@@ -310,54 +357,45 @@ sort_input(GpuSortState *state)
 	{
 		begin_tuplesort(state);
 		note_fallback(state, &failure);
+		feed_tuplesort(state);
 		finish_tuplesort(state);
 		return;
 	}
 
 	INSTR_TIME_SET_CURRENT(start);
-	gpusort_writer_init(&writer, state->client, state->keys, state->form, &state->overflow);
+	gpusort_writer_init(writer, state->client, state->keys, state->form, &state->overflow, state->job);
+	if (state->ingest != NULL)
+		gpusort_ingest_start(state->ingest, writer, gpusort_client_token(state->client));
 	for (;;)
 	{
 		TupleTableSlot *row = ExecProcNode(child);
 
 		if (TupIsNull(row))
 			break;
-		if (unlikely(!gpusort_writer_add(&writer, row, &failure)))
+		if (unlikely(!gpusort_writer_add(writer, row, &failure)))
 		{
-			if (failure.reason == GPUSORT_REASON_LOST)
-				start_over(state, &failure);
+			if (gpusort_client_is_full(state->client))
+				drain_into_tuplesort(state, row, &failure);
 			else
-				drain_into_tuplesort(state, &writer, row, &failure);
+				start_over(state, &failure);
 			return;
 		}
-		if (writer.chunk_rows == 1)
-			show_progress(state, GPUSORT_PHASE_INGEST, writer.rows, 0, writer.bytes);
 	}
 	INSTR_TIME_SET_CURRENT(taken);
-	show_progress(state, GPUSORT_PHASE_SORT, writer.rows, 0, writer.bytes);
-	if (!gpusort_writer_finish(&writer, &failure) ||
-		!gpusort_client_sort(state->client, &state->outcome, &failure))
+	if (!sort_in_service(state, &failure))
 	{
 		start_over(state, &failure);
 		return;
 	}
 	INSTR_TIME_SET_CURRENT(sorted);
-	if (state->outcome.rows != writer.rows)
-	{
-		failure.reason = GPUSORT_REASON_INTERNAL;
-		snprintf(failure.text, sizeof(failure.text), "the sort service got " UINT64_FORMAT " rows of " UINT64_FORMAT,
-				 state->outcome.rows, writer.rows);
-		start_over(state, &failure);
-		return;
-	}
 
 	/* What SORT took beyond the sort itself was waiting for the last uploads. */
 	waited = Max(ms_between(taken, sorted) - state->outcome.sort_ms, 0);
-	state->ms.ingest = ms_between(start, taken) - writer.wait_ms;
-	state->ms.upload_wait = writer.wait_ms + waited;
+	state->ms.ingest = ms_between(start, taken) - writer->wait_ms;
+	state->ms.upload_wait = writer->wait_ms + waited;
 	state->ms.sort = state->outcome.sort_ms;
 	state->sorted = true;
-	show_progress(state, GPUSORT_PHASE_EMIT, writer.rows, 0, writer.bytes);
+	show_progress(state, GPUSORT_PHASE_EMIT, 0);
 
 	gpusort_reader_init(&state->reader, state->client);
 	if (state->eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK))
@@ -434,7 +472,7 @@ stream_next(GpuSortState *state)
 			start_over(state, &failure);
 			return NULL;
 		}
-		show_progress(state, GPUSORT_PHASE_EMIT, state->outcome.rows, reader->rows, state->outcome.bytes);
+		show_progress(state, GPUSORT_PHASE_EMIT, reader->rows);
 	}
 	row = gpusort_reader_row(reader);
 	if (unlikely(gpusort_row_flags(row) & (GPUSORT_ROW_TIE_NEXT | GPUSORT_ROW_OVERFLOW)))
@@ -530,6 +568,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	ps->resultopsfixed = true;
 	ps->ps_ProjInfo = NULL;
 
+	state->ingest = gpusort_ingest_find(outerPlanState(node), &state->info);
 	state->keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
 	state->form = gpusort_rowform_create(ps->ps_ResultTupleDesc);
 	state->sort_context = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);

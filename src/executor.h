@@ -12,6 +12,7 @@
 
 #include "client.h"
 #include "commands/explain.h"
+#include "ingest.h"
 #include "keys.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
@@ -42,11 +43,13 @@ typedef struct GpuSortState
 	GpuSortKeys *keys;
 	GpuSortRowForm *form;
 	TupleTableSlot *slot;		/* what the node returns; holds MinimalTuples */
+	GpuSortIngestState *ingest; /* below Gather; NULL: the child is read by this process alone */
 
 	/* one sort of the child's rows; all of it goes with sort_context */
 	GpuSortStage stage;
 	MemoryContext sort_context;
 	GpuSortClient *client;
+	GpuSortWriter writer;
 	GpuSortReader reader;
 	GpuSortTies *ties;
 	GpuSortOverflow overflow;

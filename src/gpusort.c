@@ -5,7 +5,7 @@
  *	  its settings.
  *
  * Files in the order of a row's path: planner.c puts a GpuSort node where a Sort
- * would be; executor.c runs it; keys.c and keys_numeric.c turn sort keys into
+ * would be; executor.c runs it, with ingest.c in parallel workers; keys.c and keys_numeric.c turn sort keys into
  * words; rows.c writes rows into chunks (rowform.c those that are no tuples yet)
  * and reads them back; client.c talks to
  * the service (service/); ties.c orders what the keys left open; explain.c and
@@ -23,6 +23,7 @@
 
 #include "executor.h"
 #include "fmgr.h"
+#include "ingest.h"
 #include "miscadmin.h"
 #include "planner.h"
 #include "service/protocol.h"
@@ -153,5 +154,6 @@ _PG_init(void)
 		gpusort_supervisor_register();
 	}
 	gpusort_executor_init();
+	gpusort_ingest_init();
 	gpusort_planner_init();
 }

@@ -9,13 +9,20 @@
  * columns, operators and collations settled, of which the CustomScan takes the
  * place.
  *
+ * Where the input has a partial path a second one competes: GpuSort over Gather
+ * over GpuSortIngest over that.  Both custom nodes get their sort columns from a
+ * SortPath of their own; the target list is the same from the partial path up, so
+ * the columns are, too.  No row goes through Gather but in exceptions (ingest.c),
+ * so it is planned for none.
+ *
  * What is not legal, or cannot win, is left to PostgreSQL; with
  * gpusort.log_decisions the log says why.
  *
  * COSTS are in PostgreSQL's unit.  setup_cost is what a sort costs before its
  * first row: the service's answer and the first chunk.  row_cost is what a row
  * costs on its way in, through the sort and out.  The defaults come from
- * bench/speed crossover; see doc/measurements.md.
+ * bench/speed crossover; see doc/measurements.md.  Parallel processes share the
+ * way in.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,6 +32,7 @@
 #include "catalog/pg_operator.h"
 #include "executor.h"
 #include "gpusort.h"
+#include "ingest.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -38,6 +46,9 @@
 #include "shared.h"
 #include "supervisor.h"
 #include "utils/lsyscache.h"
+
+/* The part of a row's cost that falls on its way in: two fifths measured with the host engine, two thirds with a GPU. */
+#define INGEST_PART		0.5
 
 /* The lists in custom_private; each but the last has an entry for every sort column. */
 typedef enum PlanPrivate
@@ -345,10 +356,9 @@ name_setop_columns(Node *node, Plan *child)
 	return expression_tree_mutator(node, name_setop_columns, (void *) child);
 }
 
-/* The PlanCustomPath callback: the CustomScan that takes the place of the finished Sort. */
+/* The CustomScan that takes the place of the finished Sort. */
 static Plan *
-plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
-				  List *custom_plans)
+replace_sort(PlannerInfo *root, CustomPath *path, List *custom_plans, const CustomScanMethods *methods)
 {
 	Sort	   *sort = linitial_node(Sort, custom_plans);
 	CustomScan *scan = makeNode(CustomScan);
@@ -363,7 +373,7 @@ plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tl
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
 	scan->custom_scan_tlist = copyObject(scan->scan.plan.targetlist);
-	scan->methods = &gpusort_scan_methods;
+	scan->methods = methods;
 	scan->custom_private = list_make5(sort_column_list(sort, PLAN_ATTNOS),
 									  sort_column_list(sort, PLAN_OPERATORS),
 									  sort_column_list(sort, PLAN_COLLATIONS),
@@ -375,7 +385,22 @@ plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tl
 	return &scan->scan.plan;
 }
 
-/* Reads what plan_gpusort_path wrote.  columns is palloc'd. */
+/* The PlanCustomPath callbacks */
+static Plan *
+plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+				  List *custom_plans)
+{
+	return replace_sort(root, path, custom_plans, &gpusort_scan_methods);
+}
+
+static Plan *
+plan_ingest_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+				 List *custom_plans)
+{
+	return replace_sort(root, path, custom_plans, &gpusort_ingest_scan_methods);
+}
+
+/* Reads what replace_sort wrote.  columns is palloc'd. */
 void
 gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 {
@@ -399,7 +424,7 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 	}
 	info->rescannable = list_nth_int(scalars, SCALAR_RESCANNABLE) != 0;
 	info->estimated_width = list_nth_int(scalars, SCALAR_WIDTH);
-	info->estimated_rows = outerPlan(plan)->plan_rows;
+	info->estimated_rows = plan->scan.plan.plan_rows;
 }
 
 static const CustomPathMethods path_methods = {
@@ -407,32 +432,65 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_gpusort_path,
 };
 
+static const CustomPathMethods ingest_path_methods = {
+	.CustomName = GPUSORT_INGEST_NODE_NAME,
+	.PlanCustomPath = plan_ingest_path,
+};
+
+/* A path of one of the two nodes over input, without its costs. */
 static CustomPath *
-make_gpusort_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *input)
+make_custom_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *input, const CustomPathMethods *methods)
 {
 	CustomPath *path = makeNode(CustomPath);
-	SortPath   *sort = create_sort_path(root, ordered_rel, input, root->sort_pathkeys, -1);
 
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = ordered_rel;
 	path->path.pathtarget = input->pathtarget;
-	path->path.rows = input->rows;
-	path->path.startup_cost = input->total_cost + gpusort_setup_cost + gpusort_row_cost * input->rows;
-	path->path.total_cost = path->path.startup_cost + cpu_operator_cost * input->rows;
-	path->path.pathkeys = root->sort_pathkeys;
-	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
-	path->custom_paths = list_make1(sort);
-	path->methods = &path_methods;
+	path->custom_paths = list_make1(create_sort_path(root, ordered_rel, input, root->sort_pathkeys, -1));
+	path->methods = methods;
 	return path;
 }
 
-/* Adds a GpuSort path to the ordered rel, if it is legal and may win. */
+/* GpuSort of rows from input; row_cost is what a row costs in this node and the service. */
+static Path *
+make_gpusort_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *input, double rows, double row_cost)
+{
+	CustomPath *path = make_custom_path(root, ordered_rel, input, &path_methods);
+
+	path->path.rows = rows;
+	path->path.startup_cost = input->total_cost + gpusort_setup_cost + row_cost * rows;
+	path->path.total_cost = path->path.startup_cost + cpu_operator_cost * rows;
+	path->path.pathkeys = root->sort_pathkeys;
+	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	return &path->path;
+}
+
+/* GpuSort over Gather over GpuSortIngest over a partial path; rows is what all processes have. */
+static Path *
+make_parallel_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *partial, double rows)
+{
+	CustomPath *ingest = make_custom_path(root, ordered_rel, partial, &ingest_path_methods);
+	double		rows_gathered = 0;
+	GatherPath *gather;
+
+	ingest->path.parallel_aware = true;
+	ingest->path.parallel_safe = true;
+	ingest->path.parallel_workers = partial->parallel_workers;
+	ingest->path.rows = rows_gathered;
+	ingest->path.startup_cost = partial->total_cost + INGEST_PART * gpusort_row_cost * partial->rows;
+	ingest->path.total_cost = ingest->path.startup_cost;
+	gather = create_gather_path(root, ordered_rel, &ingest->path, ingest->path.pathtarget, NULL, &rows_gathered);
+	return make_gpusort_path(root, ordered_rel, &gather->path, rows, (1 - INGEST_PART) * gpusort_row_cost);
+}
+
+/* Adds GpuSort paths to the ordered rel, if they are legal and may win. */
 static void
 consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
 	Path	   *input = input_rel->cheapest_total_path;
 	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
-	Path	   *path;
+	Path	   *paths[2];
+	int			npaths = 0;
 
 	if (input == NULL || root->sort_pathkeys == NIL ||
 		pathkeys_contained_in(root->sort_pathkeys, input->pathkeys))
@@ -454,9 +512,17 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 		!service_would_take(input->rows, gpusort_row_bytes(input->pathtarget->width)))
 		return;
 
-	path = (Path *) make_gpusort_path(root, ordered_rel, input);
-	if (target != NULL && path->pathtarget != target)	/* set operations have none */
-		path = apply_projection_to_path(root, ordered_rel, path, target);
+	paths[npaths++] = make_gpusort_path(root, ordered_rel, input, input->rows, gpusort_row_cost);
+	if (input_rel->consider_parallel && input_rel->partial_pathlist != NIL)
+		paths[npaths++] = make_parallel_path(root, ordered_rel, linitial(input_rel->partial_pathlist), input->rows);
+	if (target != NULL)			/* set operations have none */
+	{
+		for (int i = 0; i < npaths; i++)
+		{
+			if (paths[i]->pathtarget != target)
+				paths[i] = apply_projection_to_path(root, ordered_rel, paths[i], target);
+		}
+	}
 	if (gpusort_force)
 	{
 		ordered_rel->pathlist = NIL;
@@ -464,14 +530,16 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	}
 	else if (gpusort_log_decisions)
 	{
-		double		best = path->total_cost;
+		double		ours = Min(paths[0]->total_cost, paths[npaths - 1]->total_cost);
+		double		best = ours;
 
 		for (int i = 0; i < list_length(ordered_rel->pathlist); i++)
 			best = Min(best, ((Path *) list_nth(ordered_rel->pathlist, i))->total_cost);
-		if (best < path->total_cost)
-			refuse("its cost of %.0f is above the %.0f of another plan", path->total_cost, best);
+		if (best < ours)
+			refuse("its cost of %.0f is above the %.0f of another plan", ours, best);
 	}
-	add_path(ordered_rel, path);
+	for (int i = 0; i < npaths; i++)
+		add_path(ordered_rel, paths[i]);
 }
 
 static void

@@ -14,9 +14,10 @@
 #include "keys.h"
 #include "nodes/plannodes.h"
 
-#define GPUSORT_NODE_NAME	"GpuSort"
+#define GPUSORT_NODE_NAME			"GpuSort"
+#define GPUSORT_INGEST_NODE_NAME	"GpuSortIngest"
 
-/* What a finished plan carries in custom_private. */
+/* What a finished plan of either node carries in custom_private. */
 typedef struct GpuSortPlanInfo
 {
 	GpuSortColumn *columns;

@@ -95,13 +95,14 @@ gpusort_overflow_close(GpuSortOverflow *overflow)
 
 void
 gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
-					const GpuSortRowForm *form, GpuSortOverflow *overflow)
+					const GpuSortRowForm *form, GpuSortOverflow *overflow, GpuSortJobSlot *job)
 {
 	memset(writer, 0, sizeof(*writer));
 	writer->client = client;
 	writer->keys = keys;
 	writer->form = form;
 	writer->overflow = overflow;
+	writer->job = job;
 }
 
 /* Hands over the chunk at hand. */
@@ -111,6 +112,8 @@ flush_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 	uint32		bytes = writer->cursor - writer->chunk;
 
 	writer->chunk = NULL;
+	gpusort_shared_job_add(writer->job, writer->chunk_rows, writer->bytes - writer->bytes_shown);
+	writer->bytes_shown = writer->bytes;
 	return gpusort_client_put_chunk(writer->client, writer->chunk_rows, bytes, failure);
 }
 
@@ -120,14 +123,19 @@ next_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 {
 	instr_time	start;
 
-	if (writer->chunk != NULL && !flush_chunk(writer, failure))
-		return false;
-
-	INSTR_TIME_SET_CURRENT(start);
-	writer->chunk = gpusort_client_get_chunk(writer->client, failure);
-	writer->wait_ms += ms_since(start);
+	/* The client must not be asked again after a failure, but we may be. */
+	if (writer->failure.reason == GPUSORT_REASON_NONE &&
+		(writer->chunk == NULL || flush_chunk(writer, &writer->failure)))
+	{
+		INSTR_TIME_SET_CURRENT(start);
+		writer->chunk = gpusort_client_get_chunk(writer->client, &writer->failure);
+		writer->wait_ms += ms_since(start);
+	}
 	if (writer->chunk == NULL)
+	{
+		*failure = writer->failure;
 		return false;
+	}
 	writer->cursor = writer->chunk;
 	writer->offset = gpusort_chunk_offset(writer->chunk, 0);
 	writer->chunk_rows = 0;
@@ -192,9 +200,10 @@ write_row(GpuSortWriter *writer, TupleTableSlot *slot, char *row, char *limit)
 }
 
 /*
- * Adds a row.  false: there is no chunk for it, failure says why; the row was
- * not taken, those before it were.  Errors: those of detoasting, and of the
- * overflow file.
+ * Adds a row.  false: the row was not taken, those before it were.  Either there
+ * is no chunk for it nor for any row after it, failure says why; or it is a long
+ * row and there is no overflow file, then failure->reason is NONE.  Errors: those
+ * of detoasting, and of the overflow file.
  */
 bool
 gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, GpuSortFailure *failure)
@@ -221,7 +230,14 @@ gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, GpuSortFailure *
 			length = write_row(writer, slot, row, row + GPUSORT_MAX_INLINE_ROW);
 		}
 		if (length == 0)
+		{
+			if (writer->overflow == NULL)
+			{
+				failure->reason = GPUSORT_REASON_NONE;
+				return false;
+			}
 			length = overflow_store(writer->overflow, slot, row);
+		}
 	}
 	if (!gpusort_keys_encode(writer->keys, slot, (uint64 *) writer->cursor))
 		row[GPUSORT_ROW_FLAGS_OFFSET] |= GPUSORT_ROW_INEXACT;

@@ -14,6 +14,7 @@
 #include "executor/tuptable.h"
 #include "keys.h"
 #include "rowform.h"
+#include "shared.h"
 #include "storage/buffile.h"
 
 /*
@@ -37,7 +38,8 @@ typedef struct GpuSortWriter
 	GpuSortClient *client;
 	const GpuSortKeys *keys;
 	const GpuSortRowForm *form;
-	GpuSortOverflow *overflow;
+	GpuSortOverflow *overflow;	/* NULL: long rows are not taken */
+	GpuSortJobSlot *job;		/* where progress is shown; NULL: nowhere */
 
 	/* the chunk at hand */
 	char	   *chunk;			/* NULL: none yet */
@@ -48,11 +50,13 @@ typedef struct GpuSortWriter
 	/* totals */
 	uint64		rows;
 	uint64		bytes;			/* of rows, as far as they travel */
+	uint64		bytes_shown;	/* of them, in job */
 	double		wait_ms;		/* for chunks */
+	GpuSortFailure failure;		/* reason NONE, or why there are no more chunks */
 } GpuSortWriter;
 
 extern void gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
-								const GpuSortRowForm *form, GpuSortOverflow *overflow);
+								const GpuSortRowForm *form, GpuSortOverflow *overflow, GpuSortJobSlot *job);
 extern bool gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, GpuSortFailure *failure);
 extern bool gpusort_writer_finish(GpuSortWriter *writer, GpuSortFailure *failure);
 

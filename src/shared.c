@@ -127,6 +127,8 @@ gpusort_shared_job_start(GpuSortEngineKind engine, const char *device)
 		{
 			slot = &state->jobs[i];
 			memset(slot, 0, sizeof(*slot));
+			pg_atomic_init_u64(&slot->rows_in, 0);
+			pg_atomic_init_u64(&slot->bytes, 0);
 			slot->pid = MyProcPid;
 			slot->database = MyDatabaseId;
 			slot->user = GetUserId();
@@ -139,6 +141,16 @@ gpusort_shared_job_start(GpuSortEngineKind engine, const char *device)
 	}
 	LWLockRelease(&state->lock);
 	return slot;
+}
+
+/* Shows that more rows were taken in; slot may be NULL. */
+void
+gpusort_shared_job_add(GpuSortJobSlot *slot, uint64 rows, uint64 bytes)
+{
+	if (slot == NULL)
+		return;
+	(void) pg_atomic_fetch_add_u64(&slot->rows_in, rows);
+	(void) pg_atomic_fetch_add_u64(&slot->bytes, bytes);
 }
 
 void

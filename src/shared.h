@@ -46,8 +46,9 @@ typedef enum GpuSortPhase
 } GpuSortPhase;
 
 /*
- * A running sort.  Its backend alone writes it, and only pid is read under the
- * lock: the others may be one chunk behind.
+ * A running sort.  Its backend alone writes it, but for rows_in and bytes, to
+ * which its parallel workers add.  Only pid is read under the lock: the others
+ * may be some chunks behind.
  */
 typedef struct GpuSortJobSlot
 {
@@ -56,9 +57,9 @@ typedef struct GpuSortJobSlot
 	Oid			user;
 	GpuSortPhase phase;
 	GpuSortEngineKind engine;
-	uint64		rows_in;
+	pg_atomic_uint64 rows_in;
+	pg_atomic_uint64 bytes;		/* taken in */
 	uint64		rows_out;
-	uint64		bytes;			/* taken in */
 	TimestampTz started;
 	char		device[GPUSORT_NAME_BYTES];
 } GpuSortJobSlot;
@@ -110,6 +111,7 @@ extern GpuSortService gpusort_shared_service(void);
 extern const char *gpusort_reason_name(int reason);
 
 extern GpuSortJobSlot *gpusort_shared_job_start(GpuSortEngineKind engine, const char *device);
+extern void gpusort_shared_job_add(GpuSortJobSlot *slot, uint64 rows, uint64 bytes);
 extern void gpusort_shared_job_end(GpuSortJobSlot *slot);
 
 extern void gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 tie_rows, const GpuSortTimes *ms);

@@ -172,7 +172,7 @@ gpusort_show_jobs(PG_FUNCTION_ARGS)
 
 	for (int i = 0; i < GPUSORT_JOB_SLOTS; i++)
 	{
-		const GpuSortJobSlot *job = &jobs[i];
+		GpuSortJobSlot *job = &jobs[i];
 		Datum		values[10];
 		bool		nulls[10] = {0};
 
@@ -184,9 +184,9 @@ gpusort_show_jobs(PG_FUNCTION_ARGS)
 		values[3] = CStringGetTextDatum(phase_name(job->phase));
 		values[4] = CStringGetTextDatum(engine_name(job->engine));
 		values[5] = CStringGetTextDatum(job->device);
-		values[6] = Int64GetDatum(job->rows_in);
+		values[6] = Int64GetDatum(pg_atomic_read_u64(&job->rows_in));
 		values[7] = Int64GetDatum(job->rows_out);
-		values[8] = Int64GetDatum(job->bytes);
+		values[8] = Int64GetDatum(pg_atomic_read_u64(&job->bytes));
 		values[9] = TimestampTzGetDatum(job->started);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}

@@ -230,6 +230,7 @@ gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortSpec *spec,
 	}
 	job->end->type = GPUSORT_COMMAND_END;
 	job->end->job = job;
+	job->end->asker = owner;
 	pthread_mutex_init(&job->lock, NULL);
 	pthread_cond_init(&job->arrived, NULL);
 

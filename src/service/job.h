@@ -34,6 +34,7 @@ typedef struct GpuSortCommand
 {
 	GpuSortCommandType type;
 	GpuSortJob *job;
+	void	   *asker;			/* the caller's; END's is the job's owner */
 	struct GpuSortCommand *next;
 
 	/* what to do */

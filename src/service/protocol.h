@@ -8,11 +8,12 @@
  * PostgreSQL nor CUDA.
  *
  * TRANSPORT
- *	One SOCK_SEQPACKET UNIX connection per sort.  Every message is one
+ *	One SOCK_SEQPACKET UNIX connection per sort, and one more for every further
+ *	process that puts rows into it (a member).  Every message is one
  *	GpuSortMessage of fixed size in native byte order.  The service accepts
- *	only peers of its own uid.  Closing the connection, in whatever way, ends
- *	the sort and gives back every chunk it held; there is no other way to end
- *	one.
+ *	only peers of its own uid.  Closing the connection that began it, in whatever
+ *	way, ends the sort and gives back every chunk it held; there is no other way
+ *	to end one.
  *
  * LEGAL ORDER (client ->, <- service)
  *	-> HELLO			<- WELCOME		(carries the pool's descriptor)
@@ -35,6 +36,19 @@
  *										 older epoch may still arrive and must be
  *										 freed unread)
  *	At any time after JOB: <- FAILED	(the sort is lost; close)
+ *
+ * LEGAL ORDER FOR A MEMBER
+ *	-> HELLO			<- WELCOME
+ *	-> JOB_JOIN			<- JOB | REFUSED (the token is the one in the beginner's JOB)
+ *						<- CHUNK		(as above)
+ *	-> CHUNK_PUT		<- CHUNK | FULL	(as above, but FULL is each process's own)
+ *	-> LEAVE			<- LEFT			(what was put is part of the sort; chunks
+ *										 granted and not put return to the pool.
+ *										 Only closing is legal after it)
+ *	At any time after JOB: <- FAILED	(the sort is lost, or has ended; close)
+ *
+ *	Every member must have got LEFT before the beginner sends SORT, and none may
+ *	close before it: the sort would lack rows, so it fails.
  *
  * CHUNKS
  *	The pool is one memfd of pool_chunks chunks of GPUSORT_CHUNK_BYTES.  A chunk
@@ -64,15 +78,15 @@
 #include <stdint.h>
 
 #define GPUSORT_PROTOCOL_MAGIC		0x67707573u /* "gpus" */
-#define GPUSORT_PROTOCOL_VERSION	1
+#define GPUSORT_PROTOCOL_VERSION	2
 
 #define GPUSORT_CHUNK_BYTES			((size_t) 4 << 20)
 #define GPUSORT_MAX_KEY_WORDS		32
 #define GPUSORT_MAX_ROWS			UINT64_C(0xFFFFFFFE)	/* 32-bit row ids */
 
-/* Every sort is sure of this many chunks; more are lent while there are some. */
+/* Every sort, and every member, is sure of this many chunks; more are lent while there are some. */
 #define GPUSORT_JOB_CHUNKS_MIN		2
-/* A sort is lent at most this many chunks at once, so that one cannot starve the rest. */
+/* It is lent at most this many chunks at once, so that one cannot starve the rest. */
 #define GPUSORT_JOB_CHUNKS_MAX		8
 
 /* Row header as both sides see it, and the flags in it. */
@@ -102,6 +116,8 @@ typedef enum GpuSortMessageType
 	GPUSORT_MSG_SORT,
 	GPUSORT_MSG_CHUNK_FREE,
 	GPUSORT_MSG_REWIND,
+	GPUSORT_MSG_JOB_JOIN,
+	GPUSORT_MSG_LEAVE,
 
 	/* service to client */
 	GPUSORT_MSG_WELCOME = 64,
@@ -113,6 +129,7 @@ typedef enum GpuSortMessageType
 	GPUSORT_MSG_SORTED,
 	GPUSORT_MSG_DATA,
 	GPUSORT_MSG_FAILED,
+	GPUSORT_MSG_LEFT,
 
 	/* service to supervisor, on the control socket */
 	GPUSORT_MSG_READY = 128,
@@ -191,6 +208,11 @@ typedef struct GpuSortMessage
 		}			job_begin;
 		struct
 		{
+			uint64_t	token;	/* from the beginner's JOB */
+		}			job_join;
+		struct
+		{
+			uint64_t	token;	/* names the sort to its members; never 0 */
 			uint32_t	engine; /* GpuSortEngineKind, never AUTO */
 			uint32_t	ordinal;
 			char		device[GPUSORT_NAME_BYTES];

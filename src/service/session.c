@@ -3,7 +3,8 @@
  * session.c
  *	  A client's connection: its side of protocol.h.
  *
- * A session lives until its socket is closed and its job has ended.  Closing
+ * A session lives until its socket is closed and all that it asked of its job
+ * is done, the job's end included if it owns it.  Closing
  * gives back the client's chunks and those of commands that have not started at
  * once, and a chunk in use by an engine call when that call is done.
  *
@@ -30,7 +31,7 @@
 #define MESSAGES_AT_ONCE		64
 
 static const char *const state_names[] = {
-	"new", "greeted", "beginning", "ingest", "sorting", "output", "refused", "failed", "closed"
+	"new", "greeted", "beginning", "ingest", "sorting", "output", "left", "refused", "failed", "closed"
 };
 
 static void
@@ -130,10 +131,17 @@ on_message(GpuSortSession *session, const GpuSortMessage *message)
 			return true;
 		case GPUSORT_MSG_JOB_BEGIN:
 			return state == STATE_GREETED && gpusort_session_begin(session, message);
+		case GPUSORT_MSG_JOB_JOIN:
+			return state == STATE_GREETED && gpusort_session_join(session, message);
 		case GPUSORT_MSG_CHUNK_PUT:
 			return state == STATE_INGEST && gpusort_session_put(session, message);
+		case GPUSORT_MSG_LEAVE:
+			if (state != STATE_INGEST || session->owner == NULL)
+				return false;
+			gpusort_session_leave(session);
+			return true;
 		case GPUSORT_MSG_SORT:
-			if (state != STATE_INGEST)
+			if (state != STATE_INGEST || session->owner != NULL)
 				return false;
 			gpusort_session_sort(session);
 			return true;
@@ -192,6 +200,9 @@ close_session(GpuSortSession *session)
 
 	if (session->socket < 0)
 		return;
+	if (session->owner != NULL && session->state == STATE_INGEST)
+		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL,
+							 "a process closed its connection while it put rows into the sort");
 	close(session->socket);
 	session->socket = -1;
 	session->state = STATE_CLOSED;
@@ -256,7 +267,7 @@ gpusort_sessions_reap(GpuSortSessions *sessions)
 
 		if (session->broken)
 			close_session(session);
-		if (session->socket < 0 && session->job == NULL)
+		if (session->socket < 0 && session->commands == 0)
 		{
 			*link = session->next;
 			gpusort_outbox_free(&session->outbox);

@@ -6,7 +6,7 @@
  *
  * CHUNKS
  *	Ingest: GPUSORT_JOB_CHUNKS_MIN are granted first, one more if the pool has
- *	plenty; each needs a reserve of the engine.  A chunk that was put is granted
+ *	plenty, to each member as to the owner; each needs a reserve of the engine.  A chunk that was put is granted
  *	again as the answer to its put, so they go round between the two sides.
  *	After FULL every further put is answered by FULL.  After SORT no put is
  *	answered any more.
@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "service_log.h"
@@ -74,12 +75,18 @@ drop_commands(GpuSortSession *session, GpuSortCommand *command)
 
 		if (has_chunk(command))
 			gpusort_pool_give_back(session->sessions->pool, command->chunk);
+		((GpuSortSession *) command->asker)->commands--;
 		free(command);
 		command = next;
 	}
 }
 
-/* Tells the job to end; it takes no chunk from now on. */
+static void lose(GpuSortSession *session, GpuSortReason reason, const char *text);
+
+/*
+ * Ends the session's part in its job: it takes no chunk from now on.  The owner's
+ * is the job itself, which is told to end, and its members' parts with it.
+ */
 void
 gpusort_session_finish(GpuSortSession *session)
 {
@@ -87,12 +94,23 @@ gpusort_session_finish(GpuSortSession *session)
 		return;
 	session->finished = true;
 	gpusort_pool_dismiss(session->sessions->pool, &session->share);
+	if (session->owner != NULL)
+	{
+		session->owner = NULL;
+		session->job = NULL;
+		return;
+	}
+	for (GpuSortSession *member = session->sessions->first; member != NULL; member = member->next)
+	{
+		if (member->owner == session)
+			lose(member, GPUSORT_REASON_INTERNAL, "the sort has ended");
+	}
 	drop_commands(session, gpusort_job_finish(session->job));
 }
 
-/* The sort is lost: tells the client, keeps the connection until it closes. */
-void
-gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *text)
+/* The sort is lost to this session: tells the client, keeps the connection until it closes. */
+static void
+lose(GpuSortSession *session, GpuSortReason reason, const char *text)
 {
 	if (session->state == STATE_REFUSED || session->state == STATE_FAILED ||
 		session->state == STATE_CLOSED)
@@ -110,16 +128,31 @@ gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *
 	gpusort_session_finish(session);
 }
 
+/*
+ * The sort is lost.  A member that is refused is no loss: others put what it
+ * would have.
+ */
+void
+gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *text)
+{
+	if (session->owner != NULL && session->state == STATE_INGEST)
+		session = session->owner;
+	lose(session, reason, text);
+}
+
 /* Has the job do what is asked for; the chunk is the job's until it comes back. */
 static void
 give_command(GpuSortSession *session, GpuSortCommand what)
 {
+	what.asker = session;
 	if (!gpusort_job_command(session->job, &what))
 	{
 		if (has_chunk(&what))
 			gpusort_pool_give_back(session->sessions->pool, what.chunk);
 		gpusort_session_fail(session, GPUSORT_REASON_NO_MEMORY, "the sort service has no memory left");
+		return;
 	}
+	session->commands++;
 }
 
 /* Counts failures of the device; too many in a short time and it is given up. */
@@ -185,6 +218,45 @@ start_output(GpuSortSession *session)
  * What the client sends
  */
 
+/* Asks the engine for room for the first chunks; they are granted when it has it. */
+static void
+reserve_chunks(GpuSortSession *session)
+{
+	for (int i = 0; i < INGEST_CHUNKS && session->state == STATE_BEGINNING; i++)
+	{
+		uint32_t	chunk = gpusort_pool_take(session->sessions->pool, &session->share,
+											  GPUSORT_CHUNK_ENGINE);
+
+		if (chunk == GPUSORT_NO_CHUNK)
+			break;
+		give_command(session, (GpuSortCommand) {.type = GPUSORT_COMMAND_RESERVE,.chunk = chunk});
+	}
+}
+
+/* Makes the session sure of chunks, or refuses it. */
+static bool
+admit(GpuSortSession *session)
+{
+	if (gpusort_pool_admit(session->sessions->pool, &session->share))
+		return true;
+	gpusort_session_fail(session, GPUSORT_REASON_POOL,
+						 "all of gpusort.staging_memory is lent to other sorts");
+	return false;
+}
+
+static uint64_t
+new_token(void)
+{
+	uint64_t	token = 0;
+
+	while (token == 0)
+	{
+		if (getrandom(&token, sizeof(token), 0) != sizeof(token))
+			token = 0;
+	}
+	return token;
+}
+
 /* JOB_BEGIN: admits the sort and starts its job. */
 bool
 gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
@@ -213,12 +285,8 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 		gpusort_session_fail(session, GPUSORT_REASON_NO_ENGINE, "the sort service has no cuda engine");
 		return true;
 	}
-	if (!gpusort_pool_admit(sessions->pool, &session->share))
-	{
-		gpusort_session_fail(session, GPUSORT_REASON_POOL,
-							 "all of gpusort.staging_memory is lent to other sorts");
+	if (!admit(session))
 		return true;
-	}
 	session->job = gpusort_job_start(session->handle, &spec, sessions->pool, session);
 	if (session->job == NULL)
 	{
@@ -227,17 +295,51 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 		return true;
 	}
 	sessions->jobs++;
+	session->commands++;		/* END, which is sure to be done */
+	session->token = new_token();
 	give_command(session, (GpuSortCommand) {.type = GPUSORT_COMMAND_BEGIN});
-	for (int i = 0; i < INGEST_CHUNKS && session->state == STATE_BEGINNING; i++)
-	{
-		uint32_t	chunk = gpusort_pool_take(sessions->pool, &session->share,
-											  GPUSORT_CHUNK_ENGINE);
-
-		if (chunk == GPUSORT_NO_CHUNK)
-			break;
-		give_command(session, (GpuSortCommand) {.type = GPUSORT_COMMAND_RESERVE,.chunk = chunk});
-	}
+	reserve_chunks(session);
 	return true;
+}
+
+/* JOB_JOIN: makes the session a member of the job that the token names. */
+bool
+gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
+{
+	GpuSortSession *owner = session->sessions->first;
+
+	session->state = STATE_BEGINNING;
+	while (owner != NULL && !(owner->state == STATE_INGEST && owner->owner == NULL &&
+							  owner->token == message->u.job_join.token))
+		owner = owner->next;
+	if (owner == NULL)
+	{
+		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL, "there is no such sort to join");
+		return true;
+	}
+	if (!admit(session))
+		return true;
+	session->owner = owner;
+	session->job = owner->job;
+	session->handle = owner->handle;
+	session->job_message = owner->job_message;
+	reserve_chunks(session);
+	return true;
+}
+
+/*
+ * LEAVE.  The puts are in the job's queue, so they come before a SORT that the
+ * owner sends when it hears of LEFT.
+ */
+void
+gpusort_session_leave(GpuSortSession *session)
+{
+	GpuSortMessage message = {.type = GPUSORT_MSG_LEFT};
+
+	session->state = STATE_LEFT;
+	gpusort_pool_give_back_all(session->sessions->pool, &session->share, GPUSORT_CHUNK_GRANTED);
+	gpusort_session_finish(session);
+	gpusort_session_send(session, &message, GPUSORT_MSG_LEFT);
 }
 
 /* CHUNK_PUT */
@@ -265,6 +367,15 @@ gpusort_session_sort(GpuSortSession *session)
 {
 	uint32_t	chunk;
 
+	for (GpuSortSession *member = session->sessions->first; member != NULL; member = member->next)
+	{
+		if (member->owner == session)
+		{
+			gpusort_session_fail(session, GPUSORT_REASON_INTERNAL,
+								 "a process has not handed over its rows yet");
+			return;
+		}
+	}
 	session->state = STATE_SORTING;
 	gpusort_pool_give_back_all(session->sessions->pool, &session->share, GPUSORT_CHUNK_GRANTED);
 	give_command(session, (GpuSortCommand) {.type = GPUSORT_COMMAND_SORT});
@@ -416,15 +527,18 @@ done_emit(GpuSortSession *session, const GpuSortCommand *command)
 void
 gpusort_session_done(GpuSortCommand *command)
 {
-	GpuSortSession *session = gpusort_job_owner(command->job);
+	GpuSortSession *session = command->asker;
+	GpuSortSession *owner = gpusort_job_owner(command->job);
 
+	session->commands--;
 	if (command->failed)
-		note_failure(session, &command->error);
+		note_failure(owner, &command->error);
 	switch (command->type)
 	{
 		case GPUSORT_COMMAND_BEGIN:
 			session->job_message.u.job.engine = session->handle->ops->kind;
 			session->job_message.u.job.ordinal = command->u.begun.ordinal;
+			session->job_message.u.job.token = session->token;
 			memcpy(session->job_message.u.job.device, command->u.begun.device, GPUSORT_NAME_BYTES);
 			break;
 		case GPUSORT_COMMAND_RESERVE:
@@ -448,6 +562,6 @@ gpusort_session_done(GpuSortCommand *command)
 			break;
 	}
 	if (command->failed)
-		gpusort_session_fail(session, command->error.reason, command->error.text);
+		gpusort_session_fail(owner, command->error.reason, command->error.text);
 	free(command);
 }

@@ -9,9 +9,16 @@
  *	NEW --HELLO--> GREETED --JOB_BEGIN--> BEGINNING --JOB--> INGEST --SORT-->
  *	SORTING --SORTED--> OUTPUT
  *
+ *	GREETED --JOB_JOIN--> BEGINNING --JOB--> INGEST --LEAVE--> LEFT
+ *
  *	BEGINNING --REFUSED--> REFUSED		only closing is legal
  *	any with a job --FAILED--> FAILED	messages on their way are ignored
  *	any --> CLOSED						the socket is gone; the job may still end
+ *
+ * OWNERS AND MEMBERS
+ *	The session that began a job owns it.  Members, which have joined, put rows
+ *	into it with chunks of their own.  The loss of a member in INGEST is the loss
+ *	of the sort; the end of the job is the end of its members' part in it.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,6 +36,7 @@ typedef enum GpuSortSessionState
 	STATE_INGEST,
 	STATE_SORTING,
 	STATE_OUTPUT,
+	STATE_LEFT,
 	STATE_REFUSED,
 	STATE_FAILED,
 	STATE_CLOSED,
@@ -48,7 +56,10 @@ struct GpuSortSession
 	/* the sort */
 	const GpuSortEngineHandle *handle;
 	GpuSortJob *job;			/* NULL before and after */
-	bool		finished;		/* the job was told to end */
+	GpuSortSession *owner;		/* of the job, if this is a member; else NULL */
+	uint64_t	token;			/* what members join by */
+	bool		finished;		/* the job was told to end; a member: it has no part in it any more */
+	uint32_t	commands;		/* given to the job and not done or dropped; the owner's END counts */
 	GpuSortShare share;
 
 	/* ingest */
@@ -70,7 +81,9 @@ extern void gpusort_session_send(GpuSortSession *session, GpuSortMessage *messag
 
 /* session_sort.c: messages; false if they are not legal */
 extern bool gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message);
+extern bool gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message);
 extern bool gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message);
+extern void gpusort_session_leave(GpuSortSession *session);
 extern void gpusort_session_sort(GpuSortSession *session);
 extern bool gpusort_session_chunk_free(GpuSortSession *session, const GpuSortMessage *message);
 extern bool gpusort_session_rewind(GpuSortSession *session, const GpuSortMessage *message);

@@ -1,0 +1,364 @@
+/*-------------------------------------------------------------------------
+ *
+ * ingest.c
+ *	  The GpuSortIngest node: takes rows in below Gather.
+ *
+ *	  GpuSort				begins the sort; reads Gather to its end; sorts; gives out
+ *	    Gather
+ *	      GpuSortIngest		in the leader and in each worker: rows to the service
+ *	        partial plan
+ *
+ * The node reads its child to the end and returns nothing, so that no row goes
+ * through Gather: a worker joins the sort with a connection of its own, the
+ * leader writes with the GpuSort node's own writer.  What cannot be handed to
+ * the service is returned like any row, and GpuSort takes it from there: all
+ * rows when there is no sort, when it is full or lost; long rows, which stay in
+ * a temporary file of the leader's.
+ *
+ * Legal order of calls of the GpuSort node: find once; then for each sort start,
+ * before Gather runs, and collect, after it has ended; reset at any time.  With
+ * no sort started, or none to join, the node passes its child's rows on.
+ *
+ * A worker counts its rows when the service has confirmed them, once, in its
+ * entry of shared memory.  If any are missing the sum shows it, and GpuSort
+ * starts over.
+ *
+ * Memory: a worker's connection belongs to the context of the query.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "ingest.h"
+
+#include "access/parallel.h"
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "gpusort.h"
+#include "shared.h"
+#include "utils/memutils.h"
+
+/*
+ * In dynamic shared memory.  The leader writes it before workers start; then each
+ * worker writes its own entry, which the leader reads when the worker has ended.
+ */
+typedef struct IngestShared
+{
+	uint64		token;			/* of the sort to join; 0: none */
+	GpuSortJobSlot *job;		/* as in GpuSortWriter; at the same address in every process */
+	int			nworkers;
+	uint64		rows[FLEXIBLE_ARRAY_MEMBER];	/* by ParallelWorkerNumber */
+} IngestShared;
+
+struct GpuSortIngestState
+{
+	CustomScanState css;		/* must be first field */
+	GpuSortPlanInfo info;
+	IngestShared *shared;		/* NULL: no workers */
+	GpuSortWriter *writer;		/* where rows go; NULL: up */
+
+	/* a worker's own */
+	bool		is_member;		/* it is to join, or has */
+	GpuSortClient *client;
+	GpuSortWriter own_writer;
+
+	/* the leader's */
+	uint64		token;			/* of the sort, for workers */
+	GpuSortJobSlot *job;
+	uint64		leader_rows;	/* taken in by this node here */
+	int			nworkers;		/* entries in worker_rows; 0 before collect */
+	uint64	   *worker_rows;
+};
+
+/* Joins the sort that the leader has begun; if that is not to be, rows go up. */
+static void
+join_sort(GpuSortIngestState *state)
+{
+	EState	   *estate = state->css.ss.ps.state;
+	GpuSortFailure failure;
+	MemoryContext caller;
+
+	state->is_member = false;
+	if (state->shared->token == 0)
+		return;
+	caller = MemoryContextSwitchTo(estate->es_query_cxt);
+	state->client = gpusort_client_join(state->shared->token, &failure);
+	if (state->client != NULL)
+	{
+		gpusort_writer_init(&state->own_writer, state->client,
+							gpusort_keys_create(state->info.columns, state->info.ncolumns),
+							gpusort_rowform_create(state->css.ss.ps.ps_ResultTupleDesc), NULL, state->shared->job);
+		state->writer = &state->own_writer;
+	}
+	else if (gpusort_log_decisions)
+		ereport(LOG,
+				(errmsg("gpusort: a parallel worker passes its rows on: %s", failure.text)));
+	MemoryContextSwitchTo(caller);
+}
+
+/* Hands over what this process has taken in; further rows go up. */
+static void
+stop_writing(GpuSortIngestState *state)
+{
+	GpuSortWriter *writer = state->writer;
+	GpuSortFailure failure;
+
+	state->writer = NULL;
+	if (state->client == NULL)
+		return;					/* the leader's writer is GpuSort's to finish */
+
+	/* After a loss there is nobody to answer; the leader hears of it too. */
+	if ((writer->failure.reason == GPUSORT_REASON_NONE || gpusort_client_is_full(state->client)) &&
+		gpusort_writer_finish(writer, &failure) && gpusort_client_leave(state->client, &failure))
+		state->shared->rows[ParallelWorkerNumber] = writer->rows;
+	gpusort_client_end(state->client);
+	state->client = NULL;
+}
+
+static TupleTableSlot *
+exec_ingest(CustomScanState *node)
+{
+	GpuSortIngestState *state = (GpuSortIngestState *) node;
+	PlanState  *child = outerPlanState(node);
+	TupleTableSlot *row;
+	GpuSortWriter *writer;
+	uint64		rows_before;
+
+	if (unlikely(state->is_member))
+		join_sort(state);
+	if (state->writer == NULL)
+		return ExecProcNode(child);
+
+	writer = state->writer;
+	rows_before = writer->rows;
+	for (;;)
+	{
+		GpuSortFailure failure;
+
+		row = ExecProcNode(child);
+		if (TupIsNull(row))
+		{
+			stop_writing(state);
+			break;
+		}
+		if (unlikely(!gpusort_writer_add(writer, row, &failure)))
+		{
+			if (failure.reason != GPUSORT_REASON_NONE)
+				stop_writing(state);
+			break;
+		}
+	}
+	state->leader_rows += writer->rows - rows_before;
+	return row;
+}
+
+static void
+begin_ingest(CustomScanState *node, EState *estate, int eflags)
+{
+	GpuSortIngestState *state = (GpuSortIngestState *) node;
+	PlanState  *ps = &node->ss.ps;
+	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+
+	gpusort_plan_unpack((CustomScan *) ps->plan, &state->info);
+	outerPlanState(node) = ExecInitNode(outerPlan(ps->plan), estate, eflags);
+
+	/* Rows that are passed on are the child's, in its slots. */
+	ps->resultops = ExecGetResultSlotOps(outerPlanState(node), &ps->resultopsfixed);
+	ps->resultopsset = true;
+	ps->ps_ProjInfo = NULL;
+	MemoryContextSwitchTo(caller);
+}
+
+static void
+end_ingest(CustomScanState *node)
+{
+	GpuSortIngestState *state = (GpuSortIngestState *) node;
+
+	if (state->client != NULL)
+		gpusort_client_end(state->client);
+	ExecEndNode(outerPlanState(node));
+}
+
+static void
+rescan_ingest(CustomScanState *node)
+{
+	PlanState  *child = outerPlanState(node);
+
+	if (child->chgParam == NULL)
+		ExecReScan(child);
+}
+
+static Size
+estimate_shared(CustomScanState *node, ParallelContext *pcxt)
+{
+	return add_size(offsetof(IngestShared, rows), mul_size(pcxt->nworkers, sizeof(uint64)));
+}
+
+static void
+reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuSortIngestState *state = (GpuSortIngestState *) node;
+
+	state->shared->token = state->token;
+	state->shared->job = state->job;
+	memset(state->shared->rows, 0, state->shared->nworkers * sizeof(uint64));
+}
+
+static void
+initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuSortIngestState *state = (GpuSortIngestState *) node;
+
+	state->shared = coordinate;
+	state->shared->nworkers = pcxt->nworkers;
+	reinitialize_shared(node, pcxt, coordinate);
+}
+
+static void
+initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
+{
+	GpuSortIngestState *state = (GpuSortIngestState *) node;
+
+	state->shared = coordinate;
+	state->is_member = true;
+}
+
+/* The shared memory goes after this. */
+static void
+shutdown_ingest(CustomScanState *node)
+{
+	((GpuSortIngestState *) node)->shared = NULL;
+}
+
+static void
+explain_ingest(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	GpuSortIngestState *state = (GpuSortIngestState *) node;
+	uint64		rows = state->leader_rows;
+	List	   *by_process;
+
+	if (!es->analyze)
+		return;
+	by_process = list_make1(psprintf("leader " UINT64_FORMAT, state->leader_rows));
+	for (int i = 0; i < state->nworkers; i++)
+	{
+		rows += state->worker_rows[i];
+		by_process = lappend(by_process, psprintf("worker %d " UINT64_FORMAT, i, state->worker_rows[i]));
+	}
+	ExplainPropertyUInteger("Rows Ingested", NULL, rows, es);
+	if (es->verbose)
+		ExplainPropertyList("Rows by Process", by_process, es);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = GPUSORT_INGEST_NODE_NAME,
+	.BeginCustomScan = begin_ingest,
+	.ExecCustomScan = exec_ingest,
+	.EndCustomScan = end_ingest,
+	.ReScanCustomScan = rescan_ingest,
+	.EstimateDSMCustomScan = estimate_shared,
+	.InitializeDSMCustomScan = initialize_shared,
+	.ReInitializeDSMCustomScan = reinitialize_shared,
+	.InitializeWorkerCustomScan = initialize_worker,
+	.ShutdownCustomScan = shutdown_ingest,
+	.ExplainCustomScan = explain_ingest,
+};
+
+static Node *
+create_state(CustomScan *plan)
+{
+	GpuSortIngestState *state = (GpuSortIngestState *) newNode(sizeof(GpuSortIngestState), T_CustomScanState);
+
+	state->css.methods = &exec_methods;
+	return (Node *) state;
+}
+
+const CustomScanMethods gpusort_ingest_scan_methods = {
+	.CustomName = GPUSORT_INGEST_NODE_NAME,
+	.CreateCustomScanState = create_state,
+};
+
+/* To be called once, at load: lets plans be copied, and read back by workers. */
+void
+gpusort_ingest_init(void)
+{
+	RegisterCustomScanMethods(&gpusort_ingest_scan_methods);
+}
+
+/*
+ * The GpuSortIngest node of a GpuSort over child; NULL if there is none.  Both
+ * must make the same of a row.
+ */
+GpuSortIngestState *
+gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)
+{
+	GpuSortIngestState *state;
+	TupleDesc	above;
+	TupleDesc	below;
+	bool		same;
+
+	if (!IsA(child, GatherState) || !IsA(outerPlanState(child), CustomScanState) ||
+		((CustomScanState *) outerPlanState(child))->methods != &exec_methods)
+		return NULL;
+	state = (GpuSortIngestState *) outerPlanState(child);
+
+	above = child->ps_ResultTupleDesc;
+	below = state->css.ss.ps.ps_ResultTupleDesc;
+	same = above->natts == below->natts && info->ncolumns == state->info.ncolumns;
+	for (int i = 0; same && i < above->natts; i++)
+		same = TupleDescAttr(above, i)->atttypid == TupleDescAttr(below, i)->atttypid;
+	for (int i = 0; same && i < info->ncolumns; i++)
+	{
+		const GpuSortColumn *a = &info->columns[i];
+		const GpuSortColumn *b = &state->info.columns[i];
+
+		same = a->attno == b->attno && a->sort_operator == b->sort_operator && a->collation == b->collation &&
+			a->nulls_first == b->nulls_first && a->prefix_bytes == b->prefix_bytes;
+	}
+	if (!same)
+		elog(ERROR, "GpuSort and GpuSortIngest differ in their rows");
+	return state;
+}
+
+/*
+ * Rows go to a sort from now on: in this process by writer, which is the
+ * caller's until reset or collect; in workers that start after this by joining.
+ */
+void
+gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, uint64 token)
+{
+	gpusort_ingest_reset(state);
+	state->writer = writer;
+	state->token = token;
+	state->job = writer->job;
+}
+
+/* Gather has ended: returns the number of rows that workers have put. */
+uint64
+gpusort_ingest_collect(GpuSortIngestState *state)
+{
+	uint64		rows = 0;
+
+	state->writer = NULL;
+	if (state->shared == NULL)
+		return 0;
+	if (state->worker_rows == NULL)
+		state->worker_rows = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt,
+												state->shared->nworkers * sizeof(uint64));
+	state->nworkers = state->shared->nworkers;
+	for (int i = 0; i < state->nworkers; i++)
+	{
+		state->worker_rows[i] = state->shared->rows[i];
+		rows += state->worker_rows[i];
+	}
+	return rows;
+}
+
+/* There is no sort any more: rows go up, in workers that start after this too. */
+void
+gpusort_ingest_reset(GpuSortIngestState *state)
+{
+	state->writer = NULL;
+	state->token = 0;
+	state->job = NULL;
+	state->leader_rows = 0;
+	state->nworkers = 0;
+}

@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * ingest.h
+ *	  The GpuSortIngest node: takes rows in below Gather.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_INGEST_H
+#define GPUSORT_INGEST_H
+
+#include "compat.h"
+
+#include "nodes/execnodes.h"
+#include "nodes/extensible.h"
+#include "planner.h"
+#include "rows.h"
+
+typedef struct GpuSortIngestState GpuSortIngestState;
+
+extern const CustomScanMethods gpusort_ingest_scan_methods;
+
+extern void gpusort_ingest_init(void);
+
+/* What the GpuSort node above Gather calls, in the leader */
+extern GpuSortIngestState *gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info);
+extern void gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, uint64 token);
+extern uint64 gpusort_ingest_collect(GpuSortIngestState *state);
+extern void gpusort_ingest_reset(GpuSortIngestState *state);
+
+#endif							/* GPUSORT_INGEST_H */

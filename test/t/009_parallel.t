@@ -1,0 +1,214 @@
+# Sorts whose rows parallel workers take in, under stress: the service killed, its memory full,
+# its pool too small, queries cancelled, workers terminated.  Answers are right or errors clean.
+use strict;
+use warnings;
+
+use GpuSortCluster;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my @parallel = ('max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12', 'max_worker_processes = 16',
+				'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'gpusort.force = on');
+my $tables = q{
+	CREATE EXTENSION gpusort;
+	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 300007 AS k, 'row number ' || i || ' ' || repeat('x', i % 100) AS pad FROM generate_series(1, 250000) i;
+	ANALYZE t;
+	-- waits at one row until nobody holds lock 1
+	CREATE FUNCTION gate(i int, at int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+	BEGIN
+		IF i = at THEN
+			PERFORM pg_advisory_lock_shared(1);
+			PERFORM pg_advisory_unlock_shared(1);
+		END IF;
+		RETURN i;
+	END $$;
+};
+my $digest = q{SELECT count(*) || md5(string_agg(id || pad, ',')) FROM (SELECT id, pad FROM t WHERE %s ORDER BY k, id) s};
+my $all = sprintf $digest, 'true';
+my $gated = sprintf $digest, 'gate(id, 200000) > 0';
+my $right;
+
+sub new_node
+{
+	my (@conf) = @_;
+	my $node = GpuSortCluster->new(conf => [ @parallel, @conf ]);
+	$node->wait_service;
+	$node->sql($tables);
+	$right = $node->sql("SET gpusort.enable = off; $all");
+	return $node;
+}
+
+# The parallel workers that are there now.
+sub workers
+{
+	my ($node) = @_;
+	return split /\n/, $node->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
+}
+
+sub waits_at_gate
+{
+	my ($node) = @_;
+	return wait_until(sub { $node->sql(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 });
+}
+
+my $node = new_node;
+my ($service) = $node->services;
+like($node->sql("EXPLAIN $all"), qr/GpuSortIngest/, 'the plan takes rows in with workers');
+is($node->sql($all), $right, 'the right answer');
+my $text = $node->sql('EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM t ORDER BY k, id');
+like($text, qr/Workers Launched: 3/, 'three workers');
+like($text, qr/Rows Ingested: 250000/, 'which take all rows in');
+
+my $session = $node->session;
+my $holder = $node->session;
+
+# the service killed while all processes take rows in: once with the leader at the gate or a
+# worker, whoever comes there, once with workers only
+for my $leader ('on', 'off')
+{
+	$session->run("SET parallel_leader_participation = $leader");
+	$holder->run('SELECT pg_advisory_lock(1)');
+	$session->send($gated);
+	ok(waits_at_gate($node), "leader $leader: the sort waits in the middle");
+	ok(wait_until(sub { $node->sql('SELECT sum(rows_in) FROM gpusort_jobs') > 50000 }), 'gpusort_jobs counts what all processes take in');
+	kill 'KILL', $service;
+	ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
+	$holder->run('SELECT pg_advisory_unlock(1)');
+	my ($out, $err) = $session->result;
+	is($out, $right, 'the right answer without it') or diag $err;
+	$service = $node->wait_service($service);
+	is($session->run($all), $right, 'and with the next one');
+}
+$session->run('RESET parallel_leader_participation');
+
+# a process that waits, ended: the query fails, the session and the service live
+for my $round (1 .. 3)
+{
+	$holder->run('SELECT pg_advisory_lock(1)');
+	$session->run('SET parallel_leader_participation = off');
+	$session->send($gated);
+	ok(waits_at_gate($node), "round $round: a worker waits in the middle");
+	my ($pid) = split /\n/, $node->sql(q{SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted});
+	my $start = time;
+	if ($round == 1)
+	{
+		$node->sql("SELECT pg_terminate_backend($pid)");
+	}
+	elsif ($round == 2)
+	{
+		$node->sql('SELECT pg_cancel_backend(' . $session->backend . ')');
+	}
+	else
+	{
+		$node->sql("SELECT pg_cancel_backend($pid)");
+	}
+	my ($out, $err) = $session->result;
+	like($err, qr/57P01|57014/, 'ended: an error of PostgreSQL\'s');
+	cmp_ok(time - $start, '<', 1, 'at once');
+	$holder->run('SELECT pg_advisory_unlock(1)');
+	ok(wait_until(sub { !workers($node) }), 'no worker is left');
+	is($session->run('SELECT count(*) FROM gpusort_jobs'), '0', 'no sort is left');
+	$session->run('RESET parallel_leader_participation');
+	is($session->run($all), $right, 'the session sorts again');
+}
+is(join(' ', $node->services), $service, 'the service is the same');
+
+# cancelled at all times: within 100 ms, like a serial sort
+$session->run("INSERT INTO t SELECT id + 250000 * i, k, pad FROM t, generate_series(1, 3) i; ANALYZE t");
+my $count = 'SELECT count(*) FROM (SELECT * FROM t ORDER BY k, id OFFSET 0) s';
+my $start = time;
+$session->run($count);
+my $whole = time - $start;
+my ($points, @late) = (0);
+for my $tenth (1 .. 9)
+{
+	my $best;
+	for my $try (1 .. 3)
+	{
+		my $timeout = $whole * $tenth / 10;
+		$session->run(sprintf 'SET statement_timeout = %d', 1000 * $timeout);
+		my $start = time;
+		$session->send($count);
+		my ($out, $err) = $session->result;
+		my $over = time - $start - $timeout;
+		$session->run('SET statement_timeout = 0');
+		last if $err eq '';
+		$best = $over if !defined $best || $over < $best;
+		last if $best <= 0.1;
+	}
+	next unless defined $best;
+	$points++;
+	push @late, sprintf '%.0f ms late at %d%% of %.1f s', 1000 * $best, 10 * $tenth, $whole if $best > 0.1;
+}
+cmp_ok($points, '>=', 4, "$points points of time cancelled");
+is(scalar @late, 0, 'each within 100 ms') or diag join "\n", @late;
+is($session->run('SELECT count(*) FROM gpusort_jobs'), '0', 'no sort is left');
+ok(wait_until(sub { !workers($node) }), 'no worker is left');
+
+# killed again and again while sorts run
+my @sessions = map { $node->session } 1 .. 2;
+$right = $node->sql("SET gpusort.enable = off; $all");
+my $wrong = 0;
+for my $round (1 .. 3)
+{
+	$_->send($all) for @sessions;
+	sleep 0.15 * $round;
+	kill 'KILL', $node->services;
+	for (@sessions)
+	{
+		my ($out, $err) = $_->result;
+		next if $out eq $right || $out eq '' && $err =~ /ERROR:.*HINT:/s;
+		$wrong++;
+		diag "$out $err";
+	}
+	ok($node->wait_service, "round $round: the service comes back");
+}
+is($wrong, 0, 'killed again and again: no wrong answer');
+$_->close for @sessions, $session, $holder;
+unlike($node->log_text, qr/PANIC|terminating any other active server processes/, 'the server lived through it all');
+$node->remove;
+
+# memory for a part of the rows only: what the service has comes back, the rest goes to tuplesort
+SKIP:
+{
+	skip 'the memory of the host engine', 5 if $engine ne 'host';
+	$node = new_node('gpusort.host_memory = 48MB');
+	# the estimate must not tell that it will not fit
+	$node->sql(q{CREATE TABLE grown (LIKE t); INSERT INTO grown SELECT * FROM t WHERE id <= 40000; ANALYZE grown; ALTER TABLE grown SET (autovacuum_enabled = off); INSERT INTO grown SELECT * FROM t WHERE id > 40000});
+	for my $leader ('on', 'off')
+	{
+		my $query = "SET parallel_leader_participation = $leader; ";
+		(my $grown = $all) =~ s/FROM t /FROM grown /;
+		like($node->sql("$query EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM grown ORDER BY k, id"),
+			 qr/fallback: tuplesort.*memory limit.*GpuSortIngest/s, "leader $leader: the memory fills up while workers take rows in");
+		is($node->sql("$query $grown"), $right, 'the right answer');
+	}
+	is($node->method, 'radix', 'and small sorts go on');
+	$node->remove;
+}
+
+# a pool that has no chunks for all: the others put their rows, the rest goes through Gather
+$node = new_node('gpusort.staging_memory = 16MB');
+my @many = map { $node->session } 1 .. 4;
+for my $round (1 .. 2)
+{
+	$_->send($all) for @many;
+	is(join(' ', map { ($_->result)[0] } @many), join(' ', ($right) x 4), "round $round: four parallel sorts with chunks for two processes");
+}
+$_->close for @many;
+
+# no service to begin with
+kill 'STOP', my ($stopped) = $node->services;
+my ($out, $err) = $node->try("SET statement_timeout = 1000; $all");
+like($err, qr/57014/, 'a service that hangs: the query is cancelled');
+kill 'CONT', $stopped;
+is($node->sql($all), $right, 'and right when it goes on');
+$node->remove;
+
+# workers load the module when the session has
+$node = GpuSortCluster->new(preload => 0, conf => \@parallel);
+$node->sql("LOAD 'gpusort'; $tables");
+like($node->sql("LOAD 'gpusort'; EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM t ORDER BY k, id"),
+	 qr/Workers Launched: 3.*Rows Ingested: 250000\n.*worker 2 [1-9]/s, 'loaded by LOAD: workers take rows in');
+
+done_testing;
