@@ -295,8 +295,11 @@ map_more(GpuSortMemory *memory, size_t bytes)
 	if (aligned < start + HUGE_BYTES)
 		munmap(aligned + size, start + HUGE_BYTES - aligned);
 
-	/* Rows are read at random: without huge pages each would miss the TLB. */
-	(void) madvise(aligned, size, MADV_HUGEPAGE);
+	/*
+	 * Huge pages are up to the system.  Asked for, they come from memory that
+	 * nobody has used lately, and a virtual machine may have to be given that
+	 * first: seconds, for a gain in reading rows that was not to be measured.
+	 */
 	memory->mapped += size;
 	insert_extent(memory, aligned, size);
 	return true;

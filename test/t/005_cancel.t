@@ -42,9 +42,17 @@ sub overrun
 for my $name (sort keys %query)
 {
 	like($node->sql("SET gpusort.force = on; EXPLAIN (COSTS OFF) $query{$name}"), qr/GpuSort/, "$name: goes through GpuSort");
-	my $start = time;
 	is($session->run($query{$name}), '1500000', "$name: the whole sort");
-	my $whole = time - $start;
+
+	# how long it takes: the shortest of a few, for others may be at work on the machine
+	my $whole;
+	for my $try (1 .. 3)
+	{
+		my $start = time;
+		$session->run($query{$name});
+		my $took = time - $start;
+		$whole = $took if !defined $whole || $took < $whole;
+	}
 
 	# points of time all over the sort; each is tried again when the machine had other things to do
 	my ($points, @late) = (0);
