@@ -492,7 +492,13 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	Path	   *paths[2];
 	int			npaths = 0;
 
-	if (input == NULL || root->sort_pathkeys == NIL ||
+	/*
+	 * Paths of the input that are in order already have been added to
+	 * ordered_rel as they are, where add_path frees those that others dominate;
+	 * nobody clears the pointer here.  What is not a path of input_rel any more
+	 * was one of them.
+	 */
+	if (input == NULL || root->sort_pathkeys == NIL || input->parent != input_rel ||
 		pathkeys_contained_in(root->sort_pathkeys, input->pathkeys))
 		return;
 	if (!gpusort_force)

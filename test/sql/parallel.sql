@@ -188,4 +188,14 @@ ANALYZE gs.p_parts;
 SELECT is(gs.compare_parallel('SELECT id, t FROM gs.p_parts ORDER BY k, id'), 'same', 'above a parallel append');
 SELECT is(gs.compare_parallel('SELECT id, t FROM gs.p_parts ORDER BY t DESC, id'), 'same', 'by text');
 
+-- an input that is in order already and loses to another: the planner frees it
+CREATE TABLE gs.p_ordered AS SELECT i % 1000 AS thousand, i % 10000 AS tenthous, i % 4 AS four, repeat('x', 180) AS pad
+FROM generate_series(0, 9999) i ORDER BY md5(i::text);
+CREATE INDEX ON gs.p_ordered (thousand, tenthous);
+VACUUM ANALYZE gs.p_ordered;
+SELECT alike(gs.forced_plan('SELECT thousand, tenthous, four FROM gs.p_ordered WHERE (thousand, tenthous, four) > (998, 5000, 3) ORDER BY thousand, tenthous'),
+			 '%p_ordered%', 'the plan of an input in order');
+SELECT is(gs.compare_results('SELECT thousand, tenthous, four FROM gs.p_ordered WHERE (thousand, tenthous, four) > (998, 5000, 3) ORDER BY thousand, tenthous'),
+		  'same', 'and its rows');
+
 SELECT * FROM finish();
