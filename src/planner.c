@@ -483,6 +483,19 @@ make_parallel_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *partial, do
 	return make_gpusort_path(root, ordered_rel, &gather->path, rows, (1 - INGEST_PART) * gpusort_row_cost);
 }
 
+/*
+ * Is path still one of rel's?  Paths of the input that are in order already have
+ * been added to the ordered rel as they are, where add_path frees those that
+ * others dominate, and nobody clears rel's pointer to them.  What was freed and
+ * used again for something else has another parent.  The last step of a set
+ * operation belongs to a rel of its own.
+ */
+static bool
+is_path_of(PlannerInfo *root, const Path *path, const RelOptInfo *rel)
+{
+	return path->parent == rel || list_member_ptr(root->upper_rels[UPPERREL_SETOP], path->parent);
+}
+
 /* Adds GpuSort paths to the ordered rel, if they are legal and may win. */
 static void
 consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
@@ -492,13 +505,7 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	Path	   *paths[2];
 	int			npaths = 0;
 
-	/*
-	 * Paths of the input that are in order already have been added to
-	 * ordered_rel as they are, where add_path frees those that others dominate;
-	 * nobody clears the pointer here.  What is not a path of input_rel any more
-	 * was one of them.
-	 */
-	if (input == NULL || root->sort_pathkeys == NIL || input->parent != input_rel ||
+	if (input == NULL || root->sort_pathkeys == NIL || !is_path_of(root, input, input_rel) ||
 		pathkeys_contained_in(root->sort_pathkeys, input->pathkeys))
 		return;
 	if (!gpusort_force)
