@@ -116,24 +116,12 @@ end_sort(GpuSortState *state)
 static void
 begin_tuplesort(GpuSortState *state)
 {
-	const GpuSortPlanInfo *info = &state->info;
 	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
-	AttrNumber *attnos = palloc(info->ncolumns * sizeof(AttrNumber));
-	Oid		   *operators = palloc(info->ncolumns * sizeof(Oid));
-	Oid		   *collations = palloc(info->ncolumns * sizeof(Oid));
-	bool	   *nulls_first = palloc(info->ncolumns * sizeof(bool));
 	bool		random_access = (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
 
-	for (int i = 0; i < info->ncolumns; i++)
-	{
-		attnos[i] = info->columns[i].attno;
-		operators[i] = info->columns[i].sort_operator;
-		collations[i] = info->columns[i].collation;
-		nulls_first[i] = info->columns[i].nulls_first;
-	}
-	state->fallback = tuplesort_begin_heap(state->slot->tts_tupleDescriptor, info->ncolumns,
-										   attnos, operators, collations, nulls_first, work_mem, NULL,
-										   random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
+	state->fallback = gpusort_tuplesort_begin(state->slot->tts_tupleDescriptor, state->info.columns,
+											  state->info.ncolumns,
+											  random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
 	MemoryContextSwitchTo(caller);
 }
 
@@ -244,12 +232,7 @@ read_back(GpuSortState *state, GpuSortFailure *failure)
 		CHECK_FOR_INTERRUPTS();
 		while (state->reader.left > 0)
 		{
-			char	   *tuple = gpusort_reader_row(&state->reader);
-
-			if (gpusort_row_flags(tuple) & GPUSORT_ROW_OVERFLOW)
-				ExecStoreMinimalTuple(gpusort_overflow_fetch(&state->overflow, tuple), slot, true);
-			else
-				ExecStoreMinimalTuple((MinimalTuple) tuple, slot, false);
+			gpusort_row_store(gpusort_reader_row(&state->reader), &state->overflow, slot);
 			tuplesort_puttupleslot(state->fallback, slot);
 		}
 		ExecClearTuple(slot);
@@ -438,7 +421,7 @@ stream_next_special(GpuSortState *state, char *row)
 		(void) gpusort_ties_next(state->ties, slot);
 	}
 	else
-		ExecStoreMinimalTuple(gpusort_overflow_fetch(&state->overflow, row), slot, true);
+		gpusort_row_store(row, &state->overflow, slot);
 	state->row_given = true;
 	return slot;
 }

@@ -68,8 +68,8 @@ overflow_store(GpuSortOverflow *overflow, TupleTableSlot *slot, char *row)
 }
 
 /* The row that one with GPUSORT_ROW_OVERFLOW stands for, palloc'd. */
-MinimalTuple
-gpusort_overflow_fetch(GpuSortOverflow *overflow, const char *row)
+static MinimalTuple
+overflow_fetch(GpuSortOverflow *overflow, const char *row)
 {
 	OverflowRow where;
 	MinimalTuple tuple;
@@ -82,6 +82,19 @@ gpusort_overflow_fetch(GpuSortOverflow *overflow, const char *row)
 				(errcode_for_file_access(),
 				 errmsg("could not read a row back from gpusort's temporary file: %m")));
 	return tuple;
+}
+
+/*
+ * Stores a row that has arrived in a slot for MinimalTuples: in place, valid as
+ * long as its chunk, or a copy from the overflow file.
+ */
+void
+gpusort_row_store(char *row, GpuSortOverflow *overflow, TupleTableSlot *slot)
+{
+	if (gpusort_row_flags(row) & GPUSORT_ROW_OVERFLOW)
+		ExecStoreMinimalTuple(overflow_fetch(overflow, row), slot, true);
+	else
+		ExecStoreMinimalTuple((MinimalTuple) row, slot, false);
 }
 
 void

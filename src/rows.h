@@ -30,7 +30,7 @@ typedef struct GpuSortOverflow
 	uint64		rows;
 } GpuSortOverflow;
 
-extern MinimalTuple gpusort_overflow_fetch(GpuSortOverflow *overflow, const char *row);
+extern void gpusort_row_store(char *row, GpuSortOverflow *overflow, TupleTableSlot *slot);
 extern void gpusort_overflow_close(GpuSortOverflow *overflow);
 
 typedef struct GpuSortWriter

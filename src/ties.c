@@ -24,7 +24,6 @@
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
-#include "utils/tuplesort.h"
 
 struct GpuSortTies
 {
@@ -105,32 +104,38 @@ compare_rows(const void *a, const void *b, void *arg)
 	return 0;
 }
 
-static void
-begin_tuplesort(GpuSortTies *ties)
+/*
+ * PostgreSQL's own sort of rows by these columns, within work_mem.  options as
+ * for tuplesort_begin_heap.  Belongs to the current memory context.
+ */
+Tuplesortstate *
+gpusort_tuplesort_begin(TupleDesc desc, const GpuSortColumn *columns, int count, int options)
 {
-	AttrNumber *attnos = palloc(ties->count * sizeof(AttrNumber));
-	Oid		   *operators = palloc(ties->count * sizeof(Oid));
-	Oid		   *collations = palloc(ties->count * sizeof(Oid));
-	bool	   *nulls_first = palloc(ties->count * sizeof(bool));
+	AttrNumber *attnos = palloc(count * sizeof(AttrNumber));
+	Oid		   *operators = palloc(count * sizeof(Oid));
+	Oid		   *collations = palloc(count * sizeof(Oid));
+	bool	   *nulls_first = palloc(count * sizeof(bool));
+	Tuplesortstate *sort;
 
-	for (int i = 0; i < ties->count; i++)
+	for (int i = 0; i < count; i++)
 	{
-		attnos[i] = ties->columns[i].attno;
-		operators[i] = ties->columns[i].sort_operator;
-		collations[i] = ties->columns[i].collation;
-		nulls_first[i] = ties->columns[i].nulls_first;
+		attnos[i] = columns[i].attno;
+		operators[i] = columns[i].sort_operator;
+		collations[i] = columns[i].collation;
+		nulls_first[i] = columns[i].nulls_first;
 	}
-	ties->sort = tuplesort_begin_heap(ties->desc, ties->count, attnos, operators, collations, nulls_first,
-									  work_mem, NULL, TUPLESORT_NONE);
+	sort = tuplesort_begin_heap(desc, count, attnos, operators, collations, nulls_first, work_mem, NULL, options);
+	pfree(attnos);
+	pfree(operators);
+	pfree(collations);
+	pfree(nulls_first);
+	return sort;
 }
 
 static void
 put_into_tuplesort(GpuSortTies *ties, char *row)
 {
-	if (gpusort_row_flags(row) & GPUSORT_ROW_OVERFLOW)
-		ExecStoreMinimalTuple(gpusort_overflow_fetch(ties->overflow, row), ties->slot, true);
-	else
-		ExecStoreMinimalTuple((MinimalTuple) row, ties->slot, false);
+	gpusort_row_store(row, ties->overflow, ties->slot);
 	tuplesort_puttupleslot(ties->sort, ties->slot);
 	ExecClearTuple(ties->slot);
 }
@@ -173,9 +178,9 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 	}
 	else
 	{
-		bool		goes_on = true;
+		bool		goes_on;
 
-		begin_tuplesort(ties);
+		ties->sort = gpusort_tuplesort_begin(ties->desc, ties->columns, ties->count, TUPLESORT_NONE);
 		for (int i = 0; i < ties->nrows; i++)
 			put_into_tuplesort(ties, ties->rows[i]);
 		goes_on = (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) != 0;

@@ -12,6 +12,7 @@
 
 #include "keys.h"
 #include "rows.h"
+#include "utils/tuplesort.h"
 
 typedef struct GpuSortTies GpuSortTies;
 
@@ -23,5 +24,8 @@ extern bool gpusort_ties_active(const GpuSortTies *ties);
 extern bool gpusort_ties_next(GpuSortTies *ties, TupleTableSlot *slot);
 extern void gpusort_ties_reset(GpuSortTies *ties);
 extern double gpusort_ties_ms(const GpuSortTies *ties);
+
+extern Tuplesortstate *gpusort_tuplesort_begin(TupleDesc desc, const GpuSortColumn *columns, int count,
+											   int options);
 
 #endif							/* GPUSORT_TIES_H */
