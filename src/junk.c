@@ -6,8 +6,8 @@
  * A key that is not in the SELECT list is a junk column at the end of the rows:
  * the Sort needs it, and above the plan the executor's junk filter takes every
  * row apart to leave it out.  That costs more than all the rest of giving a row
- * out.  A finished plan with GpuSort on top (or below a Limit) is therefore
- * changed here in two ways:
+ * out.  A finished plan with GpuSort on top (or below a Limit), be it of the whole
+ * query or of a subquery, is therefore changed here in two ways:
  *
  *	- A junk column that is another column under a compatible type, which is
  *	  what ORDER BY t COLLATE "C" makes, is dropped: the keys are read from the
@@ -23,7 +23,9 @@
  */
 #include "junk.h"
 
+#include "access/sysattr.h"
 #include "executor.h"
+#include "gpusort.h"
 #include "ingest.h"
 #include "nodes/bitmapset.h"
 #include "nodes/nodeFuncs.h"
@@ -263,7 +265,7 @@ drop_duplicates(CustomScan *scan, CustomScan *ingest, int given)
 	drop_columns(scan, drop);
 }
 
-/* Changes the plan of a SELECT as the head of this file says. */
+/* Changes the plan of a SELECT, if GpuSort is on top of it, as the head of this file says. */
 static void
 remove_junk(Plan *top)
 {
@@ -297,16 +299,89 @@ remove_junk(Plan *top)
 		gpusort_plan_set_given(ingest, given);
 }
 
+/*
+ * Does a subquery's scan read nothing of it but what is no junk?  PostgreSQL may
+ * have it pass all of the columns on.
+ */
+static bool
+reads_no_junk(const SubqueryScan *scan)
+{
+	Bitmapset  *attnos = NULL;
+	int			given = leading_columns(scan->subplan->targetlist);
+	int			member = -1;
+
+	pull_varattnos((Node *) scan->scan.plan.targetlist, scan->scan.scanrelid, &attnos);
+	pull_varattnos((Node *) scan->scan.plan.qual, scan->scan.scanrelid, &attnos);
+	while ((member = bms_next_member(attnos, member)) >= 0)
+	{
+		if (member + FirstLowInvalidHeapAttributeNumber > given)
+			return false;
+	}
+	return true;
+}
+
+static void visit_subqueries(Plan *plan);
+
+static void
+visit_list(List *plans)
+{
+	ListCell   *cell;
+
+	foreach(cell, plans)
+		visit_subqueries(lfirst(cell));
+}
+
+/* Likewise of every subquery in FROM, whose junk nobody reads either. */
+static void
+visit_subqueries(Plan *plan)
+{
+	if (plan == NULL)
+		return;
+	switch (nodeTag(plan))
+	{
+		case T_SubqueryScan:
+			if (reads_no_junk((SubqueryScan *) plan))
+				remove_junk(((SubqueryScan *) plan)->subplan);
+			visit_subqueries(((SubqueryScan *) plan)->subplan);
+			break;
+		case T_Append:
+			visit_list(((Append *) plan)->appendplans);
+			break;
+		case T_MergeAppend:
+			visit_list(((MergeAppend *) plan)->mergeplans);
+			break;
+		case T_CustomScan:
+			visit_list(((CustomScan *) plan)->custom_plans);
+			break;
+		default:
+			break;
+	}
+	visit_subqueries(outerPlan(plan));
+	visit_subqueries(innerPlan(plan));
+}
+
 static PlannedStmt *
 plan_without_junk(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	PlannedStmt *stmt;
+	ListCell   *cell;
 
 	stmt = previous_planner != NULL ?
 		previous_planner(parse, query_string, cursor_options, params) :
 		standard_planner(parse, query_string, cursor_options, params);
+	if (!gpusort_enable)
+		return stmt;
 	if (stmt->commandType == CMD_SELECT && stmt->rowMarks == NIL)
 		remove_junk(stmt->planTree);
+	visit_subqueries(stmt->planTree);
+	foreach(cell, stmt->subplans)
+	{
+		Plan	   *subplan = lfirst(cell);	/* of a CTE or an expression; NULL where it was found needless */
+
+		if (subplan != NULL)
+			remove_junk(subplan);
+		visit_subqueries(subplan);
+	}
 	return stmt;
 }
 
