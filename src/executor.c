@@ -445,6 +445,7 @@ stream_next(GpuSortState *state)
 	{
 		GpuSortFailure failure = {0};
 
+		CHECK_FOR_INTERRUPTS();
 		gpusort_slots_clear(&state->slots);
 		if (!gpusort_reader_next_chunk(reader, &failure))
 		{
@@ -494,21 +495,15 @@ stored_next(GpuSortState *state, bool forward)
 	return row;
 }
 
-static TupleTableSlot *
-exec_gpusort(CustomScanState *node)
+/* The next row, in whatever stage and direction. */
+static pg_noinline TupleTableSlot *
+next_row(GpuSortState *state)
 {
-	GpuSortState *state = (GpuSortState *) node;
-	EState	   *estate = node->ss.ps.state;
+	EState	   *estate = state->css.ss.ps.state;
 	bool		forward = ScanDirectionIsForward(estate->es_direction);
 	TupleTableSlot *row;
 
-	if (likely(state->stage == GPUSORT_STAGE_STREAM && state->store == NULL))
-	{
-		row = stream_next(state);
-		if (likely(row != NULL))
-			return row;
-	}
-
+	CHECK_FOR_INTERRUPTS();
 	if (state->stage == GPUSORT_STAGE_INPUT)
 	{
 		/* Whatever direction was asked for, the child is read forward. */
@@ -525,6 +520,29 @@ exec_gpusort(CustomScanState *node)
 	Assert(state->stage == GPUSORT_STAGE_TUPLESORT);
 	(void) tuplesort_gettupleslot(state->fallback, forward, false, state->slots.all, NULL);
 	return gpusort_slots_cut(&state->slots);
+}
+
+static TupleTableSlot *
+exec_gpusort(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+	TupleTableSlot *row;
+
+	/* Nothing here waits within a chunk, so interrupts are looked at between chunks. */
+	if (likely(state->stage == GPUSORT_STAGE_STREAM && state->store == NULL))
+	{
+		row = stream_next(state);
+		if (likely(row != NULL))
+			return row;
+	}
+	return next_row(state);
+}
+
+/* The same as the node's ExecProcNode: without a custom scan's own function before it. */
+static TupleTableSlot *
+exec_gpusort_node(PlanState *ps)
+{
+	return exec_gpusort((CustomScanState *) ps);
 }
 
 static void
@@ -555,6 +573,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	ps->resultopsset = true;
 	ps->resultopsfixed = state->slots.cut == NULL;
 	ps->ps_ProjInfo = NULL;
+	ps->ExecProcNode = exec_gpusort_node;
 
 	state->ingest = gpusort_ingest_find(outerPlanState(node), &state->info);
 	state->keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
