@@ -324,6 +324,7 @@ static void
 sort_input(GpuSortState *state)
 {
 	PlanState  *child = outerPlanState(&state->css);
+	TupleTableSlot *stored = gpusort_stored_slot(child, state->form);
 	GpuSortWriter *writer = &state->writer;
 	GpuSortFailure failure = {0};
 	instr_time	start;
@@ -353,7 +354,7 @@ sort_input(GpuSortState *state)
 
 		if (TupIsNull(row))
 			break;
-		if (unlikely(!gpusort_writer_add(writer, row, &failure)))
+		if (unlikely(!gpusort_writer_add(writer, row, stored, &failure)))
 		{
 			if (gpusort_client_is_full(state->client))
 				drain_into_tuplesort(state, row, &failure);

@@ -82,7 +82,9 @@ typedef struct GpuSortWriter
 
 extern void gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
 								const GpuSortRowForm *form, GpuSortOverflow *overflow, GpuSortJobSlot *job);
-extern bool gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, GpuSortFailure *failure);
+extern TupleTableSlot *gpusort_stored_slot(PlanState *child, const GpuSortRowForm *form);
+extern bool gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored,
+							   GpuSortFailure *failure);
 extern bool gpusort_writer_finish(GpuSortWriter *writer, GpuSortFailure *failure);
 
 typedef struct GpuSortReader
