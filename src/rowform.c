@@ -166,6 +166,19 @@ fill_any(const RowPart *part, Datum *values, bool *isnull, bool has_nulls, char 
 	return header + data;
 }
 
+/* Is one of the first natts true?  A call of memchr costs more than a short loop. */
+static inline bool
+any_null(const bool *isnull, int natts)
+{
+	bool		any = false;
+
+	if (natts > 16)
+		return memchr(isnull, true, natts) != NULL;
+	for (int i = 0; i < natts; i++)
+		any |= isnull[i];
+	return any;
+}
+
 /* Advances to a multiple of align, zeroing what is stepped over; 8 bytes must be there. */
 static inline char *
 align_data(char *data, uintptr_t align)
@@ -184,7 +197,7 @@ fill_part(const RowPart *part, Datum *values, bool *isnull, char *row, char *lim
 	/* Aligning writes up to 8 bytes, and a value by value is as long. */
 	const Size	slack = 2 * sizeof(uint64);
 	MinimalTuple tuple = (MinimalTuple) row;
-	bool		has_nulls = memchr(isnull, true, part->natts) != NULL;
+	bool		has_nulls = any_null(isnull, part->natts);
 	Size		header = has_nulls ? part->header_with_nulls : part->header;
 	uint16		infomask = has_nulls ? HEAP_HASNULL : 0;
 	char	   *data = row + header;
@@ -193,9 +206,10 @@ fill_part(const RowPart *part, Datum *values, bool *isnull, char *row, char *lim
 		return fill_any(part, values, isnull, has_nulls, row, limit);
 	if (unlikely(data + slack > limit))
 		return 0;
-	memset(row, 0, header);
-	if (has_nulls)
+	memset(row, 0, MAXALIGN(SizeofMinimalTupleHeader));
+	if (unlikely(has_nulls))
 	{
+		memset(tuple->t_bits, 0, row + header - (char *) tuple->t_bits);
 		for (int i = 0; i < part->natts; i++)
 		{
 			if (!isnull[i])
