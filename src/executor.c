@@ -427,7 +427,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	 */
 	rows = ExecGetResultType(outerPlanState(node));
 	state->form = gpusort_rowform_create(rows, state->info.given);
-	gpusort_slots_init(&state->slots, estate, state->form, rows);
+	gpusort_slots_init(&state->slots, estate, state->form, rows, ps->ps_ResultTupleDesc);
 	ps->resultops = &TTSOpsMinimalTuple;
 	ps->resultopsset = true;
 	ps->resultopsfixed = state->slots.cut == NULL;

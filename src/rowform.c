@@ -140,13 +140,6 @@ gpusort_rowform_has_hidden(const GpuSortRowForm *form)
 	return form->has_hidden;
 }
 
-/* The columns that are given out. */
-TupleDesc
-gpusort_rowform_given(const GpuSortRowForm *form)
-{
-	return form->given.desc;
-}
-
 /* By PostgreSQL's own functions, in two passes. */
 static Size
 fill_any(const RowPart *part, Datum *values, bool *isnull, bool has_nulls, char *row, char *limit)

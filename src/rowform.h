@@ -88,7 +88,6 @@ gpusort_row_hide(char *row)
 
 extern GpuSortRowForm *gpusort_rowform_create(TupleDesc desc, int given);
 extern bool gpusort_rowform_has_hidden(const GpuSortRowForm *form);
-extern TupleDesc gpusort_rowform_given(const GpuSortRowForm *form);
 extern bool gpusort_rowform_is_given(const GpuSortRowForm *form, TupleDesc desc);
 extern Size gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple given, char *row, char *limit);
 extern Datum gpusort_rowform_value(const GpuSortRowForm *form, const char *row, AttrNumber attno, bool *isnull);

@@ -85,22 +85,23 @@ overflow_fetch(GpuSortOverflow *overflow, const char *row)
 	return tuple;
 }
 
-/* Makes the slots for rows of this form, whose columns desc has; they end with the query. */
+/*
+ * Makes the slots for rows of this form, with the columns that all and, of them,
+ * given describes; they end with the query.
+ */
 void
-gpusort_slots_init(GpuSortSlots *slots, EState *estate, const GpuSortRowForm *form, TupleDesc desc)
+gpusort_slots_init(GpuSortSlots *slots, EState *estate, const GpuSortRowForm *form, TupleDesc all, TupleDesc given)
 {
 	slots->form = form;
 	slots->overflow = (GpuSortOverflow) {0};
-	slots->all = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
-	slots->given = slots->all;
+	slots->given = ExecInitExtraTupleSlot(estate, given, &TTSOpsMinimalTuple);
+	slots->all = slots->given;
 	slots->joined = NULL;
 	slots->cut = NULL;
 	if (gpusort_rowform_has_hidden(form))
 	{
-		TupleDesc	given = gpusort_rowform_given(form);
-
-		slots->given = ExecInitExtraTupleSlot(estate, given, &TTSOpsMinimalTuple);
-		slots->joined = ExecInitExtraTupleSlot(estate, desc, &TTSOpsVirtual);
+		slots->all = ExecInitExtraTupleSlot(estate, all, &TTSOpsMinimalTuple);
+		slots->joined = ExecInitExtraTupleSlot(estate, all, &TTSOpsVirtual);
 		slots->cut = ExecInitExtraTupleSlot(estate, given, &TTSOpsVirtual);
 	}
 }

@@ -51,7 +51,8 @@ typedef struct GpuSortSlots
 	TupleTableSlot *cut;		/* virtual, those given out of what all holds */
 } GpuSortSlots;
 
-extern void gpusort_slots_init(GpuSortSlots *slots, EState *estate, const GpuSortRowForm *form, TupleDesc desc);
+extern void gpusort_slots_init(GpuSortSlots *slots, EState *estate, const GpuSortRowForm *form, TupleDesc all,
+							   TupleDesc given);
 extern void gpusort_slots_clear(GpuSortSlots *slots);
 extern TupleTableSlot *gpusort_slots_load(GpuSortSlots *slots, char *row);
 extern TupleTableSlot *gpusort_slots_cut(GpuSortSlots *slots);
