@@ -56,7 +56,7 @@
 #define BYTES_LIKE_A_ROW		1000.0
 
 /* A connection's first sort maps the staging pool: the setup of so many others. */
-#define FIRST_USE_SETUPS		6.0
+#define FIRST_USE_SETUPS		4.0
 
 /*
  * Strings cost PostgreSQL's sort two to three times as much as its estimate,
