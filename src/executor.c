@@ -93,14 +93,14 @@ end_sort(GpuSortState *state)
 {
 	collect_times(state);
 	count_sort(state);
-	ExecClearTuple(state->slot);
+	gpusort_slots_clear(&state->slots);
 	if (state->ties != NULL)
 		gpusort_ties_reset(state->ties);
 	if (state->fallback != NULL)
 		tuplesort_end(state->fallback);
 	if (state->store != NULL)
 		tuplestore_end(state->store);
-	gpusort_overflow_close(&state->overflow);
+	gpusort_overflow_close(&state->slots.overflow);
 	if (state->ingest != NULL)
 		gpusort_ingest_reset(state->ingest);
 	state->fallback = NULL;
@@ -119,7 +119,7 @@ begin_tuplesort(GpuSortState *state)
 	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
 	bool		random_access = (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
 
-	state->fallback = gpusort_tuplesort_begin(state->slot->tts_tupleDescriptor, state->info.columns,
+	state->fallback = gpusort_tuplesort_begin(state->slots.all->tts_tupleDescriptor, state->info.columns,
 											  state->info.ncolumns,
 											  random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
 	MemoryContextSwitchTo(caller);
@@ -222,8 +222,6 @@ sort_in_service(GpuSortState *state, GpuSortFailure *failure)
 static bool
 read_back(GpuSortState *state, GpuSortFailure *failure)
 {
-	TupleTableSlot *slot = state->slot;
-
 	if (!sort_in_service(state, failure))
 		return false;
 	gpusort_reader_init(&state->reader, state->client);
@@ -232,16 +230,17 @@ read_back(GpuSortState *state, GpuSortFailure *failure)
 		CHECK_FOR_INTERRUPTS();
 		while (state->reader.left > 0)
 		{
-			gpusort_row_store(gpusort_reader_row(&state->reader), &state->overflow, slot);
+			TupleTableSlot *slot = gpusort_slots_load(&state->slots, gpusort_reader_row(&state->reader));
+
 			tuplesort_puttupleslot(state->fallback, slot);
 		}
-		ExecClearTuple(slot);
+		gpusort_slots_clear(&state->slots);
 	}
 	if (failure->reason != GPUSORT_REASON_NONE)
 		return false;
 	gpusort_client_end(state->client);
 	state->client = NULL;
-	gpusort_overflow_close(&state->overflow);
+	gpusort_overflow_close(&state->slots.overflow);
 	release_job_slot(state);
 	return true;
 }
@@ -308,8 +307,7 @@ begin_sort(GpuSortState *state, GpuSortFailure *failure)
 	state->client = gpusort_client_begin(&request, failure);
 	if (state->client != NULL)
 	{
-		state->ties = gpusort_ties_create(state->slot->tts_tupleDescriptor, state->info.columns,
-										  state->info.ncolumns, &state->overflow);
+		state->ties = gpusort_ties_create(state->info.columns, state->info.ncolumns, &state->slots);
 		state->engine = gpusort_client_engine(state->client);
 		strlcpy(state->device, gpusort_client_device(state->client), sizeof(state->device));
 		state->job = gpusort_shared_job_start(state->engine, state->device);
@@ -346,7 +344,7 @@ sort_input(GpuSortState *state)
 	}
 
 	INSTR_TIME_SET_CURRENT(start);
-	gpusort_writer_init(writer, state->client, state->keys, state->form, &state->overflow, state->job);
+	gpusort_writer_init(writer, state->client, state->keys, state->form, &state->slots.overflow, state->job);
 	if (state->ingest != NULL)
 		gpusort_ingest_start(state->ingest, writer, gpusort_client_token(state->client));
 	for (;;)
@@ -409,21 +407,20 @@ static TupleTableSlot *
 stream_next_special(GpuSortState *state, char *row)
 {
 	GpuSortFailure failure = {0};
-	TupleTableSlot *slot = state->slot;
 
-	if (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT)
+	if (!(gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT))
 	{
-		if (!gpusort_ties_collect(state->ties, &state->reader, row, &failure))
-		{
-			start_over(state, &failure);
-			return NULL;
-		}
-		(void) gpusort_ties_next(state->ties, slot);
+		(void) gpusort_slots_load(&state->slots, row);
+		state->row_given = true;
+		return gpusort_slots_cut(&state->slots);
 	}
-	else
-		gpusort_row_store(row, &state->overflow, slot);
+	if (!gpusort_ties_collect(state->ties, &state->reader, row, &failure))
+	{
+		start_over(state, &failure);
+		return NULL;
+	}
 	state->row_given = true;
-	return slot;
+	return gpusort_ties_next(state->ties);
 }
 
 /*
@@ -434,23 +431,27 @@ static inline TupleTableSlot *
 stream_next(GpuSortState *state)
 {
 	GpuSortReader *reader = &state->reader;
-	TupleTableSlot *slot = state->slot;
 	char	   *row;
 
-	if (unlikely(gpusort_ties_active(state->ties)) && gpusort_ties_next(state->ties, slot))
-		return slot;
+	if (unlikely(gpusort_ties_active(state->ties)))
+	{
+		TupleTableSlot *slot = gpusort_ties_next(state->ties);
+
+		if (slot != NULL)
+			return slot;
+	}
 
 	if (unlikely(reader->left == 0))
 	{
 		GpuSortFailure failure = {0};
 
-		ExecClearTuple(slot);
+		gpusort_slots_clear(&state->slots);
 		if (!gpusort_reader_next_chunk(reader, &failure))
 		{
 			if (failure.reason == GPUSORT_REASON_NONE)
 			{
 				finish_stream(state);
-				return slot;
+				return state->slots.given;
 			}
 			start_over(state, &failure);
 			return NULL;
@@ -461,14 +462,14 @@ stream_next(GpuSortState *state)
 	if (unlikely(gpusort_row_flags(row) & (GPUSORT_ROW_TIE_NEXT | GPUSORT_ROW_OVERFLOW)))
 		return stream_next_special(state, row);
 	state->row_given = true;
-	return ExecStoreMinimalTuple((MinimalTuple) row, slot, false);
+	return gpusort_slots_give(&state->slots, row);
 }
 
 /* The same for a node that may go back: rows given out are kept. */
 static TupleTableSlot *
 stored_next(GpuSortState *state, bool forward)
 {
-	TupleTableSlot *slot = state->slot;
+	TupleTableSlot *slot = state->slots.given;
 	TupleTableSlot *row;
 
 	if (!forward && tuplestore_ateof(state->store) && !state->stream_ended)
@@ -522,8 +523,8 @@ exec_gpusort(CustomScanState *node)
 			return row;
 	}
 	Assert(state->stage == GPUSORT_STAGE_TUPLESORT);
-	(void) tuplesort_gettupleslot(state->fallback, forward, false, state->slot, NULL);
-	return state->slot;
+	(void) tuplesort_gettupleslot(state->fallback, forward, false, state->slots.all, NULL);
+	return gpusort_slots_cut(&state->slots);
 }
 
 static void
@@ -533,6 +534,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	PlanState  *ps = &node->ss.ps;
 	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+	TupleDesc	rows;
 
 	gpusort_plan_unpack(plan, &state->info);
 	state->eflags = eflags;
@@ -542,18 +544,20 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 										eflags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 
 	/*
-	 * Rows come as MinimalTuples, and they are the child's rows: no projection.
-	 * The parent's expressions are compiled after this and go by resultops.
+	 * Rows are the child's rows, or the first columns of them: no projection.
+	 * They come as MinimalTuples, but for some where columns are hidden.  The
+	 * parent's expressions are compiled after this and go by resultops.
 	 */
-	state->slot = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsMinimalTuple);
+	rows = ExecGetResultType(outerPlanState(node));
+	state->form = gpusort_rowform_create(rows, state->info.given);
+	gpusort_slots_init(&state->slots, estate, state->form, rows);
 	ps->resultops = &TTSOpsMinimalTuple;
 	ps->resultopsset = true;
-	ps->resultopsfixed = true;
+	ps->resultopsfixed = state->slots.cut == NULL;
 	ps->ps_ProjInfo = NULL;
 
 	state->ingest = gpusort_ingest_find(outerPlanState(node), &state->info);
 	state->keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
-	state->form = gpusort_rowform_create(ps->ps_ResultTupleDesc);
 	state->sort_context = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
 	state->stage = GPUSORT_STAGE_INPUT;
 	MemoryContextSwitchTo(caller);
@@ -576,7 +580,7 @@ rescan_gpusort(CustomScanState *node)
 	PlanState  *child = outerPlanState(node);
 	GpuSortFailure failure;
 
-	ExecClearTuple(state->slot);
+	gpusort_slots_clear(&state->slots);
 	if (state->stage == GPUSORT_STAGE_INPUT)
 	{
 		if (child->chgParam == NULL)

@@ -16,7 +16,7 @@
 #include "keys.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
-#include "planner.h"
+#include "plan_info.h"
 #include "rows.h"
 #include "shared.h"
 #include "ties.h"
@@ -42,7 +42,7 @@ typedef struct GpuSortState
 	/* made once */
 	GpuSortKeys *keys;
 	GpuSortRowForm *form;
-	TupleTableSlot *slot;		/* what the node returns; holds MinimalTuples */
+	GpuSortSlots slots;
 	GpuSortIngestState *ingest; /* below Gather; NULL: the child is read by this process alone */
 
 	/* one sort of the child's rows; all of it goes with sort_context */
@@ -52,7 +52,6 @@ typedef struct GpuSortState
 	GpuSortWriter writer;
 	GpuSortReader reader;
 	GpuSortTies *ties;
-	GpuSortOverflow overflow;
 	GpuSortJobSlot *job;
 	MemoryContextCallback job_callback;
 	bool		sorted;			/* outcome is filled, statistics are due */

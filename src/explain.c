@@ -62,7 +62,7 @@ show_sort_keys(GpuSortState *state, List *ancestors, ExplainState *es)
 	for (int i = 0; i < state->info.ncolumns; i++)
 	{
 		const GpuSortColumn *column = &state->info.columns[i];
-		TargetEntry *entry = get_tle_by_resno(plan->targetlist, column->attno);
+		TargetEntry *entry = get_tle_by_resno(((CustomScan *) plan)->custom_scan_tlist, column->attno);
 		StringInfoData text;
 		Var		   *key;
 

@@ -5,7 +5,8 @@
  *	  its settings.
  *
  * Files in the order of a row's path: planner.c puts a GpuSort node where a Sort
- * would be; executor.c runs it, with ingest.c in parallel workers; keys.c and keys_numeric.c turn sort keys into
+ * would be, junk.c frees its rows of columns nobody asked for, plan_info.c says
+ * what the executor has to know; executor.c runs it, with ingest.c in parallel workers; keys.c and keys_numeric.c turn sort keys into
  * words; rows.c writes rows into chunks (rowform.c those that are no tuples yet)
  * and reads them back; client.c talks to
  * the service (service/); ties.c orders what the keys left open; explain.c and
@@ -24,6 +25,7 @@
 #include "executor.h"
 #include "fmgr.h"
 #include "ingest.h"
+#include "junk.h"
 #include "miscadmin.h"
 #include "planner.h"
 #include "service/protocol.h"
@@ -156,4 +158,5 @@ _PG_init(void)
 	gpusort_executor_init();
 	gpusort_ingest_init();
 	gpusort_planner_init();
+	gpusort_junk_init();
 }

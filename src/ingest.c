@@ -85,7 +85,7 @@ join_sort(GpuSortIngestState *state)
 	{
 		gpusort_writer_init(&state->own_writer, state->client,
 							gpusort_keys_create(state->info.columns, state->info.ncolumns),
-							gpusort_rowform_create(state->css.ss.ps.ps_ResultTupleDesc), NULL, state->shared->job);
+							gpusort_rowform_create(ExecGetResultType(outerPlanState(state)), state->info.given), NULL, state->shared->job);
 		state->writer = &state->own_writer;
 	}
 	else if (gpusort_log_decisions)
@@ -301,8 +301,9 @@ gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)
 	state = (GpuSortIngestState *) outerPlanState(child);
 
 	above = child->ps_ResultTupleDesc;
-	below = state->css.ss.ps.ps_ResultTupleDesc;
-	same = above->natts == below->natts && info->ncolumns == state->info.ncolumns;
+	below = ExecGetResultType(outerPlanState(state));
+	same = above->natts == below->natts && info->ncolumns == state->info.ncolumns &&
+		info->given == state->info.given;
 	for (int i = 0; same && i < above->natts; i++)
 		same = TupleDescAttr(above, i)->atttypid == TupleDescAttr(below, i)->atttypid;
 	for (int i = 0; same && i < info->ncolumns; i++)

@@ -12,7 +12,7 @@
 
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
-#include "planner.h"
+#include "plan_info.h"
 #include "rows.h"
 
 typedef struct GpuSortIngestState GpuSortIngestState;

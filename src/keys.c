@@ -290,7 +290,7 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 			keys->may_tie = true;
 			break;
 		}
-		column->bit = bits;
+		column->bits = more;
 		bits += more;
 		keys->encoded = i + 1;
 		keys->last_attno = Max(keys->last_attno, column->attno);
@@ -302,19 +302,52 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 	return keys;
 }
 
-/* Adds nbits (1 to 64) bits, which value has no more of, at a bit position of a zeroed key. */
-static inline void
-put_bits(uint64 *words, uint32 bit, int nbits, uint64 value)
+/*
+ * A key being written, bit by bit, the most significant first.  It stays in
+ * registers as long as every function that takes one is inlined.
+ */
+typedef struct BitWriter
 {
-	uint64	   *word = words + bit / 64;
-	int			room = 64 - bit % 64;
+	uint64	   *next;			/* where the word goes */
+	uint64		word;			/* its bits so far, at the top; zeros below */
+	int			room;			/* bits left in it, 1 to 64 */
+} BitWriter;
 
-	if (nbits <= room)
-		word[0] |= value << (room - nbits);
+/* Adds nbits (1 to 64) bits; value has no others. */
+static pg_attribute_always_inline void
+put_bits(BitWriter *key, int nbits, uint64 value)
+{
+	if (nbits < key->room)
+	{
+		key->room -= nbits;
+		key->word |= value << key->room;
+	}
 	else
 	{
-		word[0] |= value >> (nbits - room);
-		word[1] |= value << (64 - (nbits - room));
+		int			rest = nbits - key->room;	/* 0 to 63 */
+
+		*key->next++ = key->word | value >> rest;
+		key->word = value << 1 << (63 - rest);
+		key->room = 64 - rest;
+	}
+}
+
+static pg_attribute_always_inline void
+put_zeros(BitWriter *key, uint32 nbits)
+{
+	for (; nbits > 64; nbits -= 64)
+		put_bits(key, 64, 0);
+	put_bits(key, nbits, 0);
+}
+
+/* Fills the rest of a key with zeros, up to end. */
+static pg_attribute_always_inline void
+finish_key(BitWriter *key, uint64 *end)
+{
+	while (key->next < end)
+	{
+		*key->next++ = key->word;
+		key->word = 0;
 	}
 }
 
@@ -368,40 +401,53 @@ fixed_value(GpuSortEncoding encoding, Datum value)
 	}
 }
 
-/* Up to 8 bytes as a big-endian number of 8 * n bits, zero-padded behind the string's end. */
+/* The first 8 of left bytes as a big-endian number, zero-padded behind the string's end. */
 static inline uint64
-load_bytes(const char *data, int left, int n)
+load_bytes(const char *data, int left)
 {
 	uint64		value = 0;
 
 	if (likely(left >= 8))
+	{
 		memcpy(&value, data, 8);
-	else if (left > 0)
-		memcpy(&value, data, left);
-	value = pg_ntoh64(value);
-	return value >> (64 - 8 * n);
+		return pg_ntoh64(value);
+	}
+	if (left >= 4)
+	{
+		uint32		head;
+		uint32		tail;
+
+		memcpy(&head, data, 4);
+		memcpy(&tail, data + left - 4, 4);
+		return (uint64) pg_ntoh32(head) << 32 | (uint64) pg_ntoh32(tail) << (64 - 8 * left);
+	}
+	for (int i = 0; i < left; i++)
+		value |= (uint64) (unsigned char) data[i] << (56 - 8 * i);
+	return value;
 }
 
 /* Returns false when the string does not fit its prefix. */
-static inline bool
-put_string(uint64 *words, const GpuSortColumn *column, const char *data, int length)
+static pg_attribute_always_inline bool
+put_string(BitWriter *key, const GpuSortColumn *column, const char *data, int length)
 {
+	const int	tail_bytes = GPUSORT_PREFIX_SHORT % 8;
 	int			prefix = column->prefix_bytes;
-	uint32		bit = column->bit + 1;
 	uint64		flip = column->descending ? PG_UINT64_MAX : 0;
-	int			done;
+	int			done = 8;
 	int			tail_bits;
 	uint64		tail;
 
-	for (done = 0; done + 8 <= prefix; done += 8)
+	StaticAssertStmt(GPUSORT_PREFIX_SHORT % 8 == GPUSORT_PREFIX_LONG % 8, "prefixes have the same tail");
+	put_bits(key, 64, load_bytes(data, length) ^ flip);
+	if (prefix == GPUSORT_PREFIX_LONG)
 	{
-		put_bits(words, bit, 64, load_bytes(data + done, length - done, 8) ^ flip);
-		bit += 64;
+		put_bits(key, 64, load_bytes(data + 8, length - 8) ^ flip);
+		done = 16;
 	}
-	tail = load_bytes(data + done, length - done, prefix - done) << length_bits(prefix) |
+	tail = load_bytes(data + done, length - done) >> (64 - 8 * tail_bytes) << length_bits(prefix) |
 		(uint64) Min(length, prefix + 1);
-	tail_bits = 8 * (prefix - done) + length_bits(prefix);
-	put_bits(words, bit, tail_bits, (tail ^ flip) & low_mask(tail_bits));
+	tail_bits = 8 * tail_bytes + length_bits(prefix);
+	put_bits(key, tail_bits, (tail ^ flip) & low_mask(tail_bits));
 	return length <= prefix;
 }
 
@@ -412,43 +458,58 @@ is_plain(const struct varlena *value)
 	return VARATT_IS_4B_U(value) || (VARATT_IS_1B(value) && !VARATT_IS_1B_E(value));
 }
 
-/* Text and bytea: of a toasted value only the head is fetched. */
-static bool
-put_varlena(const GpuSortKeys *keys, uint64 *words, const GpuSortColumn *column, struct varlena *value)
+/* The head of a toasted value, as far as its prefix goes, in keys->scratch; *length is what the whole has. */
+static pg_noinline struct varlena *
+fetch_head(const GpuSortKeys *keys, const GpuSortColumn *column, struct varlena *value, int *length)
 {
-	MemoryContext caller;
-	int			length;
+	MemoryContext caller = MemoryContextSwitchTo(keys->scratch);
 	struct varlena *head;
+
+	*length = toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
+	head = detoast_attr_slice(value, 0, Min(*length, column->prefix_bytes + 8));
+	*length = Min(*length, (int) VARSIZE_ANY_EXHDR(head));
+	MemoryContextSwitchTo(caller);
+	return head;
+}
+
+/* A toasted value, whole, in keys->scratch. */
+static pg_noinline struct varlena *
+fetch_whole(const GpuSortKeys *keys, struct varlena *value)
+{
+	MemoryContext caller = MemoryContextSwitchTo(keys->scratch);
+	struct varlena *plain = detoast_attr(value);
+
+	MemoryContextSwitchTo(caller);
+	return plain;
+}
+
+/* Text and bytea: of a toasted value only the head is fetched. */
+static pg_attribute_always_inline bool
+put_varlena(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, struct varlena *value)
+{
+	struct varlena *head = value;
+	int			length;
 	bool		exact;
 
 	if (likely(is_plain(value)))
-		return put_string(words, column, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
-
-	caller = MemoryContextSwitchTo(keys->scratch);
-	length = toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
-	head = detoast_attr_slice(value, 0, Min(length, column->prefix_bytes + 8));
-	exact = put_string(words, column, VARDATA_ANY(head), Min(length, (int) VARSIZE_ANY_EXHDR(head)));
-	MemoryContextSwitchTo(caller);
-	MemoryContextReset(keys->scratch);
+		length = VARSIZE_ANY_EXHDR(value);
+	else
+		head = fetch_head(keys, column, value, &length);
+	exact = put_string(key, column, VARDATA_ANY(head), length);
+	if (unlikely(head != value))
+		MemoryContextReset(keys->scratch);
 	return exact;
 }
 
 /* Types that must be detoasted whole: blanks at the end of bpchar do not count. */
-static bool
-put_detoasted(const GpuSortKeys *keys, uint64 *words, const GpuSortColumn *column, struct varlena *value)
+static pg_attribute_always_inline bool
+put_detoasted(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, struct varlena *value)
 {
-	struct varlena *plain = value;
+	struct varlena *plain = is_plain(value) ? value : fetch_whole(keys, value);
 	bool		exact;
 
-	if (unlikely(!is_plain(value)))
-	{
-		MemoryContext caller = MemoryContextSwitchTo(keys->scratch);
-
-		plain = detoast_attr(value);
-		MemoryContextSwitchTo(caller);
-	}
 	if (column->encoding == GPUSORT_ENCODE_BPCHAR)
-		exact = put_string(words, column, VARDATA_ANY(plain),
+		exact = put_string(key, column, VARDATA_ANY(plain),
 						   bpchartruelen(VARDATA_ANY(plain), VARSIZE_ANY_EXHDR(plain)));
 	else
 	{
@@ -458,8 +519,8 @@ put_detoasted(const GpuSortKeys *keys, uint64 *words, const GpuSortColumn *colum
 		uint64		low;
 
 		exact = gpusort_numeric_encode(PointerGetDatum(plain), &high, &low);
-		put_bits(words, column->bit + 1, high_bits, (high ^ flip) & low_mask(high_bits));
-		put_bits(words, column->bit + 1 + high_bits, 64, low ^ flip);
+		put_bits(key, high_bits, (high ^ flip) & low_mask(high_bits));
+		put_bits(key, 64, low ^ flip);
 	}
 	if (plain != value)
 		MemoryContextReset(keys->scratch);
@@ -499,6 +560,8 @@ encode_one_fixed(const GpuSortKeys *keys, Datum value, bool isnull, uint64 *word
 bool
 gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words)
 {
+	BitWriter	key = {.next = words, .room = 64};
+
 	slot_getsomeattrs(slot, keys->last_attno);
 	if (keys->one_fixed)
 	{
@@ -508,23 +571,19 @@ gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words
 		return true;
 	}
 
-	for (uint32 i = 0; i < keys->words; i++)
-		words[i] = 0;
 	for (int i = 0; i < keys->encoded; i++)
 	{
 		const GpuSortColumn *column = &keys->columns[i];
 		Datum		value = slot->tts_values[column->attno - 1];
+		bool		isnull = slot->tts_isnull[column->attno - 1];
 		bool		exact = true;
 
-		if (slot->tts_isnull[column->attno - 1])
+		put_bits(&key, 1, isnull != column->nulls_first);
+		if (unlikely(isnull))
 		{
-			if (!column->nulls_first)
-				put_bits(words, column->bit, 1, 1);
+			put_zeros(&key, column->bits - 1);
 			continue;
 		}
-		if (column->nulls_first)
-			put_bits(words, column->bit, 1, 1);
-
 		switch (column->encoding)
 		{
 			case GPUSORT_ENCODE_UUID:
@@ -532,29 +591,32 @@ gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words
 					const char *data = (const char *) DatumGetUUIDP(value)->data;
 					uint64		flip = column->descending ? PG_UINT64_MAX : 0;
 
-					put_bits(words, column->bit + 1, 64, load_bytes(data, 8, 8) ^ flip);
-					put_bits(words, column->bit + 65, 64, load_bytes(data + 8, 8, 8) ^ flip);
+					put_bits(&key, 64, load_bytes(data, 8) ^ flip);
+					put_bits(&key, 64, load_bytes(data + 8, 8) ^ flip);
 					break;
 				}
 			case GPUSORT_ENCODE_TEXT:
 			case GPUSORT_ENCODE_BYTEA:
-				exact = put_varlena(keys, words, column, (struct varlena *) DatumGetPointer(value));
+				exact = put_varlena(keys, &key, column, (struct varlena *) DatumGetPointer(value));
 				break;
 			case GPUSORT_ENCODE_BPCHAR:
 			case GPUSORT_ENCODE_NUMERIC:
-				exact = put_detoasted(keys, words, column, (struct varlena *) DatumGetPointer(value));
+				exact = put_detoasted(keys, &key, column, (struct varlena *) DatumGetPointer(value));
 				break;
 			case GPUSORT_ENCODE_NAME:
-				exact = put_string(words, column, NameStr(*DatumGetName(value)),
+				exact = put_string(&key, column, NameStr(*DatumGetName(value)),
 								   strnlen(NameStr(*DatumGetName(value)), NAMEDATALEN));
 				break;
 			default:
-				put_bits(words, column->bit + 1, column->fixed_bits,
-						 fixed_value(column->encoding, value) ^ column->flip);
+				put_bits(&key, column->fixed_bits, fixed_value(column->encoding, value) ^ column->flip);
 				break;
 		}
-		if (unlikely(!exact))
+		if (!exact)
+		{
+			finish_key(&key, words + keys->words);
 			return false;
+		}
 	}
+	finish_key(&key, words + keys->words);
 	return keys->encoded == keys->count;
 }

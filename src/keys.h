@@ -52,8 +52,8 @@ typedef struct GpuSortColumn
 	/* what follows is derived by gpusort_keys_create */
 	bool		descending;
 	GpuSortEncoding encoding;
-	uint32		bit;			/* where its bits start in the key; the first is its NULL bit */
-	int			fixed_bits;		/* bits after it of encodings of up to 64 bits; 0 for others */
+	uint32		bits;			/* in the key; the first is its NULL bit */
+	int			fixed_bits;		/* bits after that of encodings of up to 64 bits; 0 for others */
 	uint64		flip;			/* what a value of fixed_bits is XORed with: all of them for DESC */
 } GpuSortColumn;
 

@@ -27,6 +27,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "plan_info.h"
 #include "planner.h"
 
 #include "access/stratnum.h"
@@ -63,26 +64,6 @@
  * which takes all keys for alike.  GpuSort's has to be too low by as much.
  */
 #define STRING_KEY_FACTOR		0.5
-
-/* The lists in custom_private; each but the last has an entry for every sort column. */
-typedef enum PlanPrivate
-{
-	PLAN_ATTNOS,
-	PLAN_OPERATORS,
-	PLAN_COLLATIONS,
-	PLAN_NULLS_FIRST,
-	PLAN_PREFIX_BYTES,
-	PLAN_SCALARS,
-	PLAN_PRIVATE_Count,
-} PlanPrivate;
-
-/* The entries of PLAN_SCALARS. */
-typedef enum PlanScalar
-{
-	SCALAR_RESCANNABLE,
-	SCALAR_WIDTH,
-	SCALAR_Count,
-} PlanScalar;
 
 static create_upper_paths_hook_type previous_create_upper_paths = NULL;
 
@@ -267,38 +248,6 @@ is_rescannable(PlannerInfo *root)
 	return true;
 }
 
-static List *
-sort_column_list(const Sort *sort, PlanPrivate which)
-{
-	List	   *list = NIL;
-
-	for (int i = 0; i < sort->numCols; i++)
-	{
-		switch (which)
-		{
-			case PLAN_ATTNOS:
-				list = lappend_int(list, sort->sortColIdx[i]);
-				break;
-			case PLAN_OPERATORS:
-				list = lappend_oid(list, sort->sortOperators[i]);
-				break;
-			case PLAN_COLLATIONS:
-				list = lappend_oid(list, sort->collations[i]);
-				break;
-			case PLAN_NULLS_FIRST:
-				list = lappend_int(list, sort->nullsFirst[i]);
-				break;
-			case PLAN_PREFIX_BYTES:
-				list = lappend_int(list, 0);
-				break;
-			case PLAN_SCALARS:
-			case PLAN_PRIVATE_Count:
-				elog(ERROR, "not a list of sort columns");
-		}
-	}
-	return list;
-}
-
 /*
  * How long the prefixes of a string key should be: what statistics say of a
  * plain column, else the short one.
@@ -388,14 +337,7 @@ replace_sort(PlannerInfo *root, CustomPath *path, List *custom_plans, const Cust
 	scan->flags = path->flags;
 	scan->custom_scan_tlist = copyObject(scan->scan.plan.targetlist);
 	scan->methods = methods;
-	scan->custom_private = list_make5(sort_column_list(sort, PLAN_ATTNOS),
-									  sort_column_list(sort, PLAN_OPERATORS),
-									  sort_column_list(sort, PLAN_COLLATIONS),
-									  sort_column_list(sort, PLAN_NULLS_FIRST),
-									  prefix_bytes);
-	scan->custom_private = lappend(scan->custom_private,
-								   list_make2_int(is_rescannable(root), sort->plan.plan_width));
-	Assert(list_length(scan->custom_private) == PLAN_PRIVATE_Count);
+	scan->custom_private = gpusort_plan_pack(sort, prefix_bytes, is_rescannable(root));
 	return &scan->scan.plan;
 }
 
@@ -412,33 +354,6 @@ plan_ingest_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 				 List *custom_plans)
 {
 	return replace_sort(root, path, custom_plans, &gpusort_ingest_scan_methods);
-}
-
-/* Reads what replace_sort wrote.  columns is palloc'd. */
-void
-gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
-{
-	List	   *lists = plan->custom_private;
-	List	   *attnos = list_nth(lists, PLAN_ATTNOS);
-	List	   *scalars = list_nth(lists, PLAN_SCALARS);
-
-	Assert(list_length(lists) == PLAN_PRIVATE_Count);
-	Assert(list_length(scalars) == SCALAR_Count);
-	info->ncolumns = list_length(attnos);
-	info->columns = palloc0(info->ncolumns * sizeof(GpuSortColumn));
-	for (int i = 0; i < info->ncolumns; i++)
-	{
-		GpuSortColumn *column = &info->columns[i];
-
-		column->attno = list_nth_int(attnos, i);
-		column->sort_operator = list_nth_oid(list_nth(lists, PLAN_OPERATORS), i);
-		column->collation = list_nth_oid(list_nth(lists, PLAN_COLLATIONS), i);
-		column->nulls_first = list_nth_int(list_nth(lists, PLAN_NULLS_FIRST), i) != 0;
-		column->prefix_bytes = list_nth_int(list_nth(lists, PLAN_PREFIX_BYTES), i);
-	}
-	info->rescannable = list_nth_int(scalars, SCALAR_RESCANNABLE) != 0;
-	info->estimated_width = list_nth_int(scalars, SCALAR_WIDTH);
-	info->estimated_rows = plan->scan.plan.plan_rows;
 }
 
 static const CustomPathMethods path_methods = {

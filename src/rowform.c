@@ -1,7 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * rowform.c
- *	  Forms rows from values, in place.
+ *	  Forms rows from values, in place, and takes them apart again.
+ *
+ * A row is a MinimalTuple of the columns that are given out.  If there are more,
+ * for sorting only, they are a second MinimalTuple behind it:
+ *
+ *	  | t_len | flags | given_length | rest of the given columns' tuple | hidden columns' tuple |
+ *
+ * where t_len, which the service reads as the row's length, counts both, and
+ * given_length, in padding of the first, is what t_len is set to when the row is
+ * given out.
  *
  * What heap_form_minimal_tuple does in two passes over the values, into memory
  * that it allocates, this does in one pass into memory that is there, with what
@@ -35,14 +44,22 @@ typedef struct Attribute
 	int16		length;			/* of ATTRIBUTE_FIXED */
 } Attribute;
 
-struct GpuSortRowForm
+/* One tuple of a row. */
+typedef struct RowPart
 {
 	TupleDesc	desc;
 	int			natts;
 	uint16		header;			/* bytes before the data, without and with a NULL bitmap */
 	uint16		header_with_nulls;
 	bool		simple;			/* no ATTRIBUTE_OTHER */
-	Attribute	attributes[FLEXIBLE_ARRAY_MEMBER];
+	Attribute  *attributes;
+} RowPart;
+
+struct GpuSortRowForm
+{
+	RowPart		given;
+	RowPart		hidden;
+	bool		has_hidden;
 };
 
 static uint8
@@ -79,44 +96,72 @@ attribute_kind(const Form_pg_attribute attribute)
 		attribute->attlen == 4 ? ATTRIBUTE_4 : ATTRIBUTE_8;
 }
 
-/* The form of rows of this descriptor, which must live as long. */
-GpuSortRowForm *
-gpusort_rowform_create(TupleDesc desc)
+/* Lays out a tuple of natts columns of desc from first (0-based) on. */
+static void
+init_part(RowPart *part, TupleDesc desc, int first, int natts)
 {
-	GpuSortRowForm *form = palloc(offsetof(GpuSortRowForm, attributes) + desc->natts * sizeof(Attribute));
-
-	form->desc = desc;
-	form->natts = desc->natts;
-	form->header = MAXALIGN(SizeofMinimalTupleHeader);
-	form->header_with_nulls = MAXALIGN(SizeofMinimalTupleHeader + BITMAPLEN(desc->natts));
-	form->simple = true;
-	for (int i = 0; i < desc->natts; i++)
+	part->desc = CreateTemplateTupleDesc(natts);
+	part->natts = natts;
+	part->header = MAXALIGN(SizeofMinimalTupleHeader);
+	part->header_with_nulls = MAXALIGN(SizeofMinimalTupleHeader + BITMAPLEN(natts));
+	part->simple = true;
+	part->attributes = palloc(natts * sizeof(Attribute));
+	for (int i = 0; i < natts; i++)
 	{
-		const Form_pg_attribute attribute = TupleDescAttr(desc, i);
+		const Form_pg_attribute attribute = TupleDescAttr(desc, first + i);
 
-		form->attributes[i].kind = attribute_kind(attribute);
-		form->attributes[i].align = alignment_bytes(attribute->attalign);
-		form->attributes[i].length = attribute->attlen;
-		form->simple &= form->attributes[i].kind != ATTRIBUTE_OTHER;
+		TupleDescCopyEntry(part->desc, i + 1, desc, first + i + 1);
+		part->attributes[i].kind = attribute_kind(attribute);
+		part->attributes[i].align = alignment_bytes(attribute->attalign);
+		part->attributes[i].length = attribute->attlen;
+		part->simple &= part->attributes[i].kind != ATTRIBUTE_OTHER;
 	}
+}
+
+/*
+ * The form of rows with these columns, of which the first given ones are given
+ * out.  Belongs to the current memory context.
+ */
+GpuSortRowForm *
+gpusort_rowform_create(TupleDesc desc, int given)
+{
+	GpuSortRowForm *form = palloc0(sizeof(GpuSortRowForm));
+
+	init_part(&form->given, desc, 0, given);
+	form->has_hidden = given < desc->natts;
+	if (form->has_hidden)
+		init_part(&form->hidden, desc, given, desc->natts - given);
 	return form;
+}
+
+bool
+gpusort_rowform_has_hidden(const GpuSortRowForm *form)
+{
+	return form->has_hidden;
+}
+
+/* The columns that are given out. */
+TupleDesc
+gpusort_rowform_given(const GpuSortRowForm *form)
+{
+	return form->given.desc;
 }
 
 /* By PostgreSQL's own functions, in two passes. */
 static Size
-fill_any(const GpuSortRowForm *form, TupleTableSlot *slot, bool has_nulls, char *row, char *limit)
+fill_any(const RowPart *part, Datum *values, bool *isnull, bool has_nulls, char *row, char *limit)
 {
 	MinimalTuple tuple = (MinimalTuple) row;
-	Size		header = has_nulls ? form->header_with_nulls : form->header;
-	Size		data = heap_compute_data_size(form->desc, slot->tts_values, slot->tts_isnull);
+	Size		header = has_nulls ? part->header_with_nulls : part->header;
+	Size		data = heap_compute_data_size(part->desc, values, isnull);
 
 	if (row + header + data > limit)
 		return 0;
 	memset(row, 0, header + data);
 	tuple->t_len = header + data;
-	HeapTupleHeaderSetNatts(tuple, form->natts);
+	HeapTupleHeaderSetNatts(tuple, part->natts);
 	tuple->t_hoff = header + MINIMAL_TUPLE_OFFSET;
-	heap_fill_tuple(form->desc, slot->tts_values, slot->tts_isnull, row + header, data,
+	heap_fill_tuple(part->desc, values, isnull, row + header, data,
 					&tuple->t_infomask, has_nulls ? tuple->t_bits : NULL);
 	return header + data;
 }
@@ -130,40 +175,37 @@ align_data(char *data, uintptr_t align)
 }
 
 /*
- * Forms the row of the values in slot, all of which must be there, at row, which
- * is 8-aligned.  Returns its length in bytes, or 0 when it does not fit below
- * limit with some bytes to spare.
+ * Forms one tuple at row, which is 8-aligned.  Returns its length in bytes, or 0
+ * when it does not fit below limit with some bytes to spare.
  */
-Size
-gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, char *row, char *limit)
+static inline Size
+fill_part(const RowPart *part, Datum *values, bool *isnull, char *row, char *limit)
 {
 	/* Aligning writes up to 8 bytes, and a value by value is as long. */
 	const Size	slack = 2 * sizeof(uint64);
-	const Datum *values = slot->tts_values;
-	const bool *isnull = slot->tts_isnull;
 	MinimalTuple tuple = (MinimalTuple) row;
-	bool		has_nulls = memchr(isnull, true, form->natts) != NULL;
-	Size		header = has_nulls ? form->header_with_nulls : form->header;
+	bool		has_nulls = memchr(isnull, true, part->natts) != NULL;
+	Size		header = has_nulls ? part->header_with_nulls : part->header;
 	uint16		infomask = has_nulls ? HEAP_HASNULL : 0;
 	char	   *data = row + header;
 
-	if (unlikely(!form->simple))
-		return fill_any(form, slot, has_nulls, row, limit);
+	if (unlikely(!part->simple))
+		return fill_any(part, values, isnull, has_nulls, row, limit);
 	if (unlikely(data + slack > limit))
 		return 0;
 	memset(row, 0, header);
 	if (has_nulls)
 	{
-		for (int i = 0; i < form->natts; i++)
+		for (int i = 0; i < part->natts; i++)
 		{
 			if (!isnull[i])
 				tuple->t_bits[i / 8] |= 1 << (i % 8);
 		}
 	}
 
-	for (int i = 0; i < form->natts; i++)
+	for (int i = 0; i < part->natts; i++)
 	{
-		const Attribute *attribute = &form->attributes[i];
+		const Attribute *attribute = &part->attributes[i];
 		const struct varlena *value;
 		Size		length;
 
@@ -210,7 +252,7 @@ gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, char *row
 					gpusort_copy(data, (const char *) value, length);
 				}
 				else if (VARATT_IS_1B_E(value))
-					return fill_any(form, slot, has_nulls, row, limit);
+					return fill_any(part, values, isnull, has_nulls, row, limit);
 				else if (attribute->kind == ATTRIBUTE_VARLENA && VARATT_CAN_MAKE_SHORT(value))
 				{
 					length = VARATT_CONVERTED_SHORT_SIZE(value);
@@ -234,8 +276,83 @@ gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, char *row
 		}
 	}
 	tuple->t_len = data - row;
-	HeapTupleHeaderSetNatts(tuple, form->natts);
+	HeapTupleHeaderSetNatts(tuple, part->natts);
 	tuple->t_infomask = infomask;
 	tuple->t_hoff = header + MINIMAL_TUPLE_OFFSET;
 	return data - row;
+}
+
+/*
+ * Forms the row of the values in slot, all of which must be there, at row, which
+ * is 8-aligned.  Returns its length in bytes, or 0 when it does not fit below
+ * limit with some bytes to spare.
+ */
+Size
+gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, char *row, char *limit)
+{
+	Size		length = fill_part(&form->given, slot->tts_values, slot->tts_isnull, row, limit);
+
+	if (form->has_hidden && likely(length > 0))
+	{
+		const int	given = form->given.natts;
+		char	   *hidden = row + MAXALIGN(length);
+		uint32		given_length = length;
+		Size		hidden_length;
+
+		hidden_length = fill_part(&form->hidden, slot->tts_values + given, slot->tts_isnull + given, hidden, limit);
+		if (unlikely(hidden_length == 0))
+			return 0;
+		length = MAXALIGN(length) + hidden_length;
+		((MinimalTuple) row)->t_len = length;
+		memcpy(row + GPUSORT_GIVEN_LENGTH_OFFSET, &given_length, sizeof(given_length));
+	}
+	return length;
+}
+
+static HeapTupleData
+as_heap_tuple(MinimalTuple tuple)
+{
+	return (HeapTupleData)
+	{
+		.t_len = tuple->t_len + MINIMAL_TUPLE_OFFSET,
+			.t_data = (HeapTupleHeader) ((char *) tuple - MINIMAL_TUPLE_OFFSET)
+	};
+}
+
+/* The tuple of the hidden columns of a row that was formed with some. */
+static MinimalTuple
+hidden_tuple(const char *row)
+{
+	return (MinimalTuple) (row + MAXALIGN(gpusort_row_given_length(row)));
+}
+
+/* The value of a column (1-based) of a row formed like this; points into the row. */
+Datum
+gpusort_rowform_value(const GpuSortRowForm *form, const char *row, AttrNumber attno, bool *isnull)
+{
+	const int	given = form->given.natts;
+	HeapTupleData tuple;
+
+	if (attno <= given)
+	{
+		tuple = as_heap_tuple((MinimalTuple) row);
+		return heap_getattr(&tuple, attno, form->given.desc, isnull);
+	}
+	tuple = as_heap_tuple(hidden_tuple(row));
+	return heap_getattr(&tuple, attno - given, form->hidden.desc, isnull);
+}
+
+/* Stores all columns of a row that was formed with hidden ones in a virtual slot; they point into the row. */
+void
+gpusort_rowform_join(const GpuSortRowForm *form, const char *row, TupleTableSlot *slot)
+{
+	const int	given = form->given.natts;
+	HeapTupleData tuple;
+
+	ExecClearTuple(slot);
+	tuple = as_heap_tuple((MinimalTuple) row);
+	heap_deform_tuple(&tuple, form->given.desc, slot->tts_values, slot->tts_isnull);
+	tuple = as_heap_tuple(hidden_tuple(row));
+	heap_deform_tuple(&tuple, form->hidden.desc, slot->tts_values + given, slot->tts_isnull + given);
+	ExecStoreVirtualTuple(slot);
 }

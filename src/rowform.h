@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * rowform.h
- *	  Forms rows from values, in place.
+ *	  Forms rows from values, in place, and takes them apart again.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,6 +10,7 @@
 
 #include "compat.h"
 
+#include "access/htup_details.h"
 #include "executor/tuptable.h"
 
 typedef struct GpuSortRowForm GpuSortRowForm;
@@ -52,7 +53,30 @@ gpusort_copy(char *to, const char *from, Size bytes)
 	}
 }
 
-extern GpuSortRowForm *gpusort_rowform_create(TupleDesc desc);
+/* Where a row with hidden columns, which has unused bytes in its header, says how long its first tuple is. */
+#define GPUSORT_GIVEN_LENGTH_OFFSET	6
+
+static inline uint32
+gpusort_row_given_length(const char *row)
+{
+	uint32		length;
+
+	memcpy(&length, row + GPUSORT_GIVEN_LENGTH_OFFSET, sizeof(length));
+	return length;
+}
+
+/* Makes a row that was formed with hidden columns the MinimalTuple of those given out; the others are lost. */
+static inline void
+gpusort_row_hide(char *row)
+{
+	((MinimalTuple) row)->t_len = gpusort_row_given_length(row);
+}
+
+extern GpuSortRowForm *gpusort_rowform_create(TupleDesc desc, int given);
+extern bool gpusort_rowform_has_hidden(const GpuSortRowForm *form);
+extern TupleDesc gpusort_rowform_given(const GpuSortRowForm *form);
 extern Size gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, char *row, char *limit);
+extern Datum gpusort_rowform_value(const GpuSortRowForm *form, const char *row, AttrNumber attno, bool *isnull);
+extern void gpusort_rowform_join(const GpuSortRowForm *form, const char *row, TupleTableSlot *slot);
 
 #endif							/* GPUSORT_ROWFORM_H */

@@ -19,6 +19,7 @@
 #include "rows.h"
 
 #include "access/htup_details.h"
+#include "executor/executor.h"
 #include "portability/instr_time.h"
 
 /* What travels in place of a row in the overflow file; laid out like one as far as others look. */
@@ -84,17 +85,71 @@ overflow_fetch(GpuSortOverflow *overflow, const char *row)
 	return tuple;
 }
 
-/*
- * Stores a row that has arrived in a slot for MinimalTuples: in place, valid as
- * long as its chunk, or a copy from the overflow file.
- */
+/* Makes the slots for rows of this form, whose columns desc has; they end with the query. */
 void
-gpusort_row_store(char *row, GpuSortOverflow *overflow, TupleTableSlot *slot)
+gpusort_slots_init(GpuSortSlots *slots, EState *estate, const GpuSortRowForm *form, TupleDesc desc)
+{
+	slots->form = form;
+	slots->overflow = (GpuSortOverflow) {0};
+	slots->all = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
+	slots->given = slots->all;
+	slots->joined = NULL;
+	slots->cut = NULL;
+	if (gpusort_rowform_has_hidden(form))
+	{
+		TupleDesc	given = gpusort_rowform_given(form);
+
+		slots->given = ExecInitExtraTupleSlot(estate, given, &TTSOpsMinimalTuple);
+		slots->joined = ExecInitExtraTupleSlot(estate, desc, &TTSOpsVirtual);
+		slots->cut = ExecInitExtraTupleSlot(estate, given, &TTSOpsVirtual);
+	}
+}
+
+/* Lets go of what the slots hold. */
+void
+gpusort_slots_clear(GpuSortSlots *slots)
+{
+	ExecClearTuple(slots->all);
+	ExecClearTuple(slots->given);
+	if (slots->joined != NULL)
+	{
+		ExecClearTuple(slots->joined);
+		ExecClearTuple(slots->cut);
+	}
+}
+
+/*
+ * A slot with all columns of a row that has arrived, valid as long as its chunk
+ * and until the next call.
+ */
+TupleTableSlot *
+gpusort_slots_load(GpuSortSlots *slots, char *row)
 {
 	if (gpusort_row_flags(row) & GPUSORT_ROW_OVERFLOW)
-		ExecStoreMinimalTuple(overflow_fetch(overflow, row), slot, true);
-	else
-		ExecStoreMinimalTuple((MinimalTuple) row, slot, false);
+		return ExecStoreMinimalTuple(overflow_fetch(&slots->overflow, row), slots->all, true);
+	if (slots->joined == NULL)
+		return ExecStoreMinimalTuple((MinimalTuple) row, slots->all, false);
+	gpusort_rowform_join(slots->form, row, slots->joined);
+	return slots->joined;
+}
+
+/* What is given out of the row whose columns are all in slots->all; likewise if that is empty. */
+TupleTableSlot *
+gpusort_slots_cut(GpuSortSlots *slots)
+{
+	TupleTableSlot *cut = slots->cut;
+	int			given;
+
+	if (cut == NULL)
+		return slots->all;
+	ExecClearTuple(cut);
+	if (TupIsNull(slots->all))
+		return cut;
+	given = cut->tts_tupleDescriptor->natts;
+	slot_getsomeattrs(slots->all, given);
+	memcpy(cut->tts_values, slots->all->tts_values, given * sizeof(Datum));
+	memcpy(cut->tts_isnull, slots->all->tts_isnull, given * sizeof(bool));
+	return ExecStoreVirtualTuple(cut);
 }
 
 void
@@ -114,6 +169,7 @@ gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortK
 	writer->client = client;
 	writer->keys = keys;
 	writer->form = form;
+	writer->has_hidden = gpusort_rowform_has_hidden(form);
 	writer->overflow = overflow;
 	writer->job = job;
 }
@@ -188,6 +244,11 @@ write_row(GpuSortWriter *writer, TupleTableSlot *slot, char *row, char *limit)
 	MinimalTuple minimal_tuple = slot_minimal_tuple(slot);
 	Size		length;
 
+	if (writer->has_hidden || (heap_tuple == NULL && minimal_tuple == NULL))
+	{
+		slot_getallattrs(slot);
+		return gpusort_rowform_fill(writer->form, slot, row, limit);
+	}
 	if (heap_tuple != NULL)
 	{
 		length = heap_tuple->t_len - MINIMAL_TUPLE_OFFSET;
@@ -196,17 +257,12 @@ write_row(GpuSortWriter *writer, TupleTableSlot *slot, char *row, char *limit)
 		gpusort_copy(row, (char *) heap_tuple->t_data + MINIMAL_TUPLE_OFFSET, length);
 		((MinimalTuple) row)->t_len = length;
 	}
-	else if (minimal_tuple != NULL)
+	else
 	{
 		length = minimal_tuple->t_len;
 		if (unlikely(row + length > limit))
 			return 0;
 		gpusort_copy(row, (char *) minimal_tuple, length);
-	}
-	else
-	{
-		slot_getallattrs(slot);
-		return gpusort_rowform_fill(writer->form, slot, row, limit);
 	}
 	memset(((MinimalTuple) row)->mt_padding, 0, sizeof(((MinimalTuple) row)->mt_padding));
 	return length;

@@ -13,6 +13,7 @@
 #include "client.h"
 #include "executor/tuptable.h"
 #include "keys.h"
+#include "nodes/execnodes.h"
 #include "rowform.h"
 #include "shared.h"
 #include "storage/buffile.h"
@@ -23,6 +24,13 @@
  */
 #define GPUSORT_MAX_INLINE_ROW	(GPUSORT_CHUNK_BYTES / 4)
 
+/* Flags of a row; see protocol.h. */
+static inline uint8
+gpusort_row_flags(const char *row)
+{
+	return (uint8) row[GPUSORT_ROW_FLAGS_OFFSET];
+}
+
 /* The rows that stay behind. */
 typedef struct GpuSortOverflow
 {
@@ -30,7 +38,23 @@ typedef struct GpuSortOverflow
 	uint64		rows;
 } GpuSortOverflow;
 
-extern void gpusort_row_store(char *row, GpuSortOverflow *overflow, TupleTableSlot *slot);
+/* Where rows that have arrived are shown to the executor. */
+typedef struct GpuSortSlots
+{
+	const GpuSortRowForm *form;
+	GpuSortOverflow overflow;	/* of the sort at hand */
+	TupleTableSlot *given;		/* MinimalTuples of the columns given out */
+	TupleTableSlot *all;		/* MinimalTuples of all columns; the same slot where those are given out */
+
+	/* for rows with hidden columns, else NULL: */
+	TupleTableSlot *joined;		/* virtual, all columns */
+	TupleTableSlot *cut;		/* virtual, those given out of what all holds */
+} GpuSortSlots;
+
+extern void gpusort_slots_init(GpuSortSlots *slots, EState *estate, const GpuSortRowForm *form, TupleDesc desc);
+extern void gpusort_slots_clear(GpuSortSlots *slots);
+extern TupleTableSlot *gpusort_slots_load(GpuSortSlots *slots, char *row);
+extern TupleTableSlot *gpusort_slots_cut(GpuSortSlots *slots);
 extern void gpusort_overflow_close(GpuSortOverflow *overflow);
 
 typedef struct GpuSortWriter
@@ -38,6 +62,7 @@ typedef struct GpuSortWriter
 	GpuSortClient *client;
 	const GpuSortKeys *keys;
 	const GpuSortRowForm *form;
+	bool		has_hidden;		/* rows have to be formed: a tuple of the child's will not do */
 	GpuSortOverflow *overflow;	/* NULL: long rows are not taken */
 	GpuSortJobSlot *job;		/* where progress is shown; NULL: nowhere */
 
@@ -77,13 +102,6 @@ extern void gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client);
 extern bool gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure);
 extern bool gpusort_reader_rewind(GpuSortReader *reader, GpuSortFailure *failure);
 
-/* Flags of a row; see protocol.h. */
-static inline uint8
-gpusort_row_flags(const char *row)
-{
-	return (uint8) row[GPUSORT_ROW_FLAGS_OFFSET];
-}
-
 /*
  * The next row of the chunk at hand; reader->left must not be 0.  It is valid
  * until the next chunk is asked for.
@@ -97,6 +115,15 @@ gpusort_reader_row(GpuSortReader *reader)
 	__builtin_prefetch(row + 1024);	/* written by a device or another core: none of it is in our cache */
 	reader->left--;
 	return row;
+}
+
+/* The slot with what is given out of a row that has arrived, and is not in the overflow file; once for each row. */
+static inline TupleTableSlot *
+gpusort_slots_give(GpuSortSlots *slots, char *row)
+{
+	if (slots->joined != NULL)
+		gpusort_row_hide(row);
+	return ExecStoreMinimalTuple((MinimalTuple) row, slots->given, false);
 }
 
 #endif							/* GPUSORT_ROWS_H */

@@ -27,14 +27,12 @@
 
 struct GpuSortTies
 {
-	TupleDesc	desc;
 	int			count;
 	GpuSortColumn *columns;
 	SortSupport supports;
-	GpuSortOverflow *overflow;
+	GpuSortSlots *slots;
 	MemoryContext context;
 	MemoryContext scratch;		/* what comparators leave behind */
-	TupleTableSlot *slot;		/* on the way into the tuplesort */
 
 	/* the run at hand: one of the two */
 	char	  **rows;			/* in order, from next to nrows */
@@ -47,17 +45,15 @@ struct GpuSortTies
 };
 
 GpuSortTies *
-gpusort_ties_create(TupleDesc desc, GpuSortColumn *columns, int count, GpuSortOverflow *overflow)
+gpusort_ties_create(GpuSortColumn *columns, int count, GpuSortSlots *slots)
 {
 	GpuSortTies *ties = palloc0(sizeof(GpuSortTies));
 
-	ties->desc = desc;
 	ties->count = count;
 	ties->columns = columns;
-	ties->overflow = overflow;
+	ties->slots = slots;
 	ties->context = CurrentMemoryContext;
 	ties->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort ties", ALLOCSET_DEFAULT_SIZES);
-	ties->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	ties->capacity = 256;
 	ties->rows = palloc(ties->capacity * sizeof(char *));
 	ties->supports = palloc0(count * sizeof(SortSupportData));
@@ -78,14 +74,9 @@ static int
 compare_rows(const void *a, const void *b, void *arg)
 {
 	GpuSortTies *ties = arg;
-	HeapTupleData left;
-	HeapTupleData right;
+	const GpuSortRowForm *form = ties->slots->form;
 
 	CHECK_FOR_INTERRUPTS();
-	left.t_len = (*(MinimalTuple const *) a)->t_len + MINIMAL_TUPLE_OFFSET;
-	left.t_data = (HeapTupleHeader) (*(char *const *) a - MINIMAL_TUPLE_OFFSET);
-	right.t_len = (*(MinimalTuple const *) b)->t_len + MINIMAL_TUPLE_OFFSET;
-	right.t_data = (HeapTupleHeader) (*(char *const *) b - MINIMAL_TUPLE_OFFSET);
 	for (int i = 0; i < ties->count; i++)
 	{
 		SortSupport support = &ties->supports[i];
@@ -95,8 +86,8 @@ compare_rows(const void *a, const void *b, void *arg)
 		bool		right_null;
 		int			order;
 
-		left_value = heap_getattr(&left, support->ssup_attno, ties->desc, &left_null);
-		right_value = heap_getattr(&right, support->ssup_attno, ties->desc, &right_null);
+		left_value = gpusort_rowform_value(form, *(char *const *) a, support->ssup_attno, &left_null);
+		right_value = gpusort_rowform_value(form, *(char *const *) b, support->ssup_attno, &right_null);
 		order = ApplySortComparator(left_value, left_null, right_value, right_null, support);
 		if (order != 0)
 			return order;
@@ -135,9 +126,10 @@ gpusort_tuplesort_begin(TupleDesc desc, const GpuSortColumn *columns, int count,
 static void
 put_into_tuplesort(GpuSortTies *ties, char *row)
 {
-	gpusort_row_store(row, ties->overflow, ties->slot);
-	tuplesort_puttupleslot(ties->sort, ties->slot);
-	ExecClearTuple(ties->slot);
+	TupleTableSlot *slot = gpusort_slots_load(ties->slots, row);
+
+	tuplesort_puttupleslot(ties->sort, slot);
+	ExecClearTuple(slot);
 }
 
 /*
@@ -180,7 +172,7 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 	{
 		bool		goes_on;
 
-		ties->sort = gpusort_tuplesort_begin(ties->desc, ties->columns, ties->count, TUPLESORT_NONE);
+		ties->sort = gpusort_tuplesort_begin(ties->slots->all->tts_tupleDescriptor, ties->columns, ties->count, TUPLESORT_NONE);
 		for (int i = 0; i < ties->nrows; i++)
 			put_into_tuplesort(ties, ties->rows[i]);
 		goes_on = (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) != 0;
@@ -217,23 +209,22 @@ gpusort_ties_active(const GpuSortTies *ties)
 	return ties->sort != NULL || ties->next < ties->nrows;
 }
 
-/* Stores the next row of the run in slot, valid until the next call; false after the last. */
-bool
-gpusort_ties_next(GpuSortTies *ties, TupleTableSlot *slot)
+/* The slot with what is given out of the next row of the run, valid until the next call; NULL after the last. */
+TupleTableSlot *
+gpusort_ties_next(GpuSortTies *ties)
 {
 	if (ties->sort != NULL)
 	{
-		if (tuplesort_gettupleslot(ties->sort, true, false, slot, NULL))
-			return true;
+		if (tuplesort_gettupleslot(ties->sort, true, false, ties->slots->all, NULL))
+			return gpusort_slots_cut(ties->slots);
 		tuplesort_end(ties->sort);
 		ties->sort = NULL;
 		ties->nrows = 0;
-		return false;
+		return NULL;
 	}
 	if (ties->next >= ties->nrows)
-		return false;
-	ExecStoreMinimalTuple((MinimalTuple) ties->rows[ties->next++], slot, false);
-	return true;
+		return NULL;
+	return gpusort_slots_give(ties->slots, ties->rows[ties->next++]);
 }
 
 /* Drops the run at hand. */

@@ -69,6 +69,14 @@ for my $order ('k, id', 's COLLATE "C" DESC')
 	my $digest = "SELECT count(*), md5(string_agg(id || left(s, 40), ',')) FROM (SELECT * FROM surprise(1000000) ORDER BY $order) s";
 	is($node->sql("SET gpusort.force = on; $digest"), $node->sql("SET gpusort.enable = off; $digest"), "full in the middle of the rows, by $order: the right answer");
 }
+# likewise rows with a column that only the sort sees: the executor's junk filter is not there to leave it out
+my $insert = 'INSERT INTO %s SELECT id, left(s, 40) FROM surprise(1000000) ORDER BY k, id';
+$node->sql("CREATE TABLE $_ (id int, s text)") for 'native', 'forced';
+$node->sql('SET gpusort.enable = off; ' . sprintf $insert, 'native');
+like($node->sql('SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ' . sprintf $insert, 'forced'),
+	 qr/fallback: tuplesort/, 'full in the middle of rows with a hidden key');
+is($node->sql(q{SELECT md5(string_agg(id || s, ',' ORDER BY ctid)) FROM forced}),
+   $node->sql(q{SELECT md5(string_agg(id || s, ',' ORDER BY ctid)) FROM native}), 'the right rows');
 is($node->method, 'radix', 'a small sort fits');
 like($node->sql('SET gpusort.force = on; SET gpusort.log_decisions = on; EXPLAIN SELECT * FROM generate_series(1, 100000000) i ORDER BY i DESC'),
 	 qr/^ *(?:Sort|->  Sort)/m, 'one that the planner knows to be too large is not tried');

@@ -1,0 +1,394 @@
+/*-------------------------------------------------------------------------
+ *
+ * junk.c
+ *	  Takes sort keys that nobody asked for out of the rows given out.
+ *
+ * A key that is not in the SELECT list is a junk column at the end of the rows:
+ * the Sort needs it, and above the plan the executor's junk filter takes every
+ * row apart to leave it out.  That costs more than all the rest of giving a row
+ * out.  A finished plan with GpuSort on top (or below a Limit), be it of the whole
+ * query or of a subquery, is therefore changed here in two ways:
+ *
+ *	- A junk column that is another column under a compatible type, which is
+ *	  what ORDER BY t COLLATE "C" makes, is dropped: the keys are read from the
+ *	  other column.  Often the plan below then needs no projection at all.
+ *	- Of the columns, only those that are not junk are given out.  The others
+ *	  travel behind the row (rowform.c), for ties and for a fallback to
+ *	  tuplesort, and the plan's target list ends before them, so that the
+ *	  executor makes no junk filter.
+ *
+ * Both nodes of a parallel sort are changed alike.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "junk.h"
+
+#include "access/sysattr.h"
+#include "executor.h"
+#include "gpusort.h"
+#include "ingest.h"
+#include "nodes/bitmapset.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planmain.h"
+#include "optimizer/planner.h"
+#include "plan_info.h"
+#include "utils/lsyscache.h"
+
+static planner_hook_type previous_planner = NULL;
+
+static bool
+is_gpusort_scan(const Plan *plan, const CustomScanMethods *methods)
+{
+	return plan != NULL && IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == methods;
+}
+
+/* The expression that computes the bits of a column, whatever type they are called. */
+static Expr *
+strip_relabels(Expr *expr)
+{
+	while (IsA(expr, RelabelType))
+		expr = ((RelabelType *) expr)->arg;
+	return expr;
+}
+
+static bool
+same_storage(const Expr *a, const Expr *b)
+{
+	int16		a_length;
+	int16		b_length;
+	bool		a_by_value;
+	bool		b_by_value;
+	char		a_align;
+	char		b_align;
+
+	get_typlenbyvalalign(exprType((const Node *) a), &a_length, &a_by_value, &a_align);
+	get_typlenbyvalalign(exprType((const Node *) b), &b_length, &b_by_value, &b_align);
+	return a_length == b_length && a_by_value == b_by_value && a_align == b_align;
+}
+
+/* Which of the first columns of tlist holds the same value as junk does; 0: none. */
+static AttrNumber
+find_same_column(List *tlist, int columns, const TargetEntry *junk)
+{
+	Expr	   *expr = strip_relabels(junk->expr);
+
+	if (contain_volatile_functions((Node *) expr))
+		return 0;
+	for (int i = 0; i < columns; i++)
+	{
+		TargetEntry *entry = list_nth_node(TargetEntry, tlist, i);
+
+		if (equal(strip_relabels(entry->expr), expr) && same_storage(entry->expr, junk->expr))
+			return entry->resno;
+	}
+	return 0;
+}
+
+/* How many columns of tlist come before its junk; 0 if there are others behind it. */
+static int
+leading_columns(List *tlist)
+{
+	int			columns = 0;
+	ListCell   *cell;
+
+	foreach(cell, tlist)
+	{
+		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
+
+		if (entry->resjunk)
+			continue;
+		if (entry->resno != columns + 1)
+			return 0;
+		columns++;
+	}
+	return columns;
+}
+
+/* Where column attno is when those in drop are gone. */
+static AttrNumber
+shifted(AttrNumber attno, const Bitmapset *drop)
+{
+	AttrNumber	result = attno;
+	int			member = -1;
+
+	while ((member = bms_next_member(drop, member)) >= 0 && member < attno)
+		result--;
+	return result;
+}
+
+static List *
+without_columns(List *tlist, const Bitmapset *drop)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, tlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+
+		if (bms_is_member(entry->resno, drop))
+			continue;
+		result = lappend(result, entry);
+		entry->resno = list_length(result);
+	}
+	return result;
+}
+
+/* Does the rest of this target list, of Vars that refer to the list below it, do without the columns in drop? */
+static bool
+can_shift_vars(List *tlist, int varno, const Bitmapset *drop)
+{
+	ListCell   *cell;
+
+	foreach(cell, tlist)
+	{
+		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		const Var  *var = (const Var *) entry->expr;
+
+		if (IsA(entry->expr, Const))
+			continue;			/* constants stand for themselves */
+		if (!IsA(var, Var) || var->varno != varno ||
+			(!bms_is_member(entry->resno, drop) && bms_is_member(var->varattno, drop)))
+			return false;
+	}
+	return true;
+}
+
+static List *
+shift_vars(List *tlist, const Bitmapset *drop)
+{
+	ListCell   *cell;
+
+	tlist = without_columns(tlist, drop);
+	foreach(cell, tlist)
+	{
+		Var		   *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
+
+		if (IsA(var, Var))
+			var->varattno = shifted(var->varattno, drop);
+	}
+	return tlist;
+}
+
+/* May columns be dropped from the target list of this plan, below GpuSort? */
+static bool
+can_drop_below(Plan *plan, const Bitmapset *drop)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Gather:
+			{
+				Plan	   *ingest = outerPlan(plan);
+
+				if (!is_gpusort_scan(ingest, &gpusort_ingest_scan_methods))
+					return is_projection_capable_plan(plan);
+				return can_shift_vars(plan->targetlist, OUTER_VAR, drop) &&
+					can_shift_vars(ingest->targetlist, INDEX_VAR, drop) && can_drop_below(outerPlan(ingest), drop);
+			}
+
+			/* These read nothing by the position of a column of their own. */
+		case T_SeqScan:
+		case T_SampleScan:
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+		case T_BitmapHeapScan:
+		case T_TidScan:
+		case T_TidRangeScan:
+		case T_SubqueryScan:
+		case T_FunctionScan:
+		case T_CteScan:
+		case T_NestLoop:
+		case T_MergeJoin:
+		case T_HashJoin:
+		case T_Result:
+		case T_Agg:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static void drop_below(Plan *plan, const Bitmapset *drop);
+
+/* Drops columns from the rows of either node; those that it sorts by are others by now. */
+static void
+drop_columns(CustomScan *scan, const Bitmapset *drop)
+{
+	scan->custom_scan_tlist = without_columns(scan->custom_scan_tlist, drop);
+	scan->scan.plan.targetlist = shift_vars(scan->scan.plan.targetlist, drop);
+	drop_below(outerPlan(scan), drop);
+}
+
+static void
+drop_below(Plan *plan, const Bitmapset *drop)
+{
+	if (IsA(plan, Gather) && is_gpusort_scan(outerPlan(plan), &gpusort_ingest_scan_methods))
+	{
+		plan->targetlist = shift_vars(plan->targetlist, drop);
+		drop_columns((CustomScan *) outerPlan(plan), drop);
+	}
+	else
+		plan->targetlist = without_columns(plan->targetlist, drop);
+}
+
+/*
+ * Has the sort read its keys from columns that are given out, where they are the
+ * same, and drops the junk that has become needless.
+ */
+static void
+drop_duplicates(CustomScan *scan, CustomScan *ingest, int given)
+{
+	List	   *tlist = scan->custom_scan_tlist;
+	int			columns = list_length(tlist);
+	AttrNumber *new_attnos = palloc0((columns + 1) * sizeof(AttrNumber));
+	Bitmapset  *drop = NULL;
+
+	for (int attno = given + 1; attno <= columns; attno++)
+	{
+		new_attnos[attno] = find_same_column(tlist, given, list_nth_node(TargetEntry, tlist, attno - 1));
+		if (new_attnos[attno] != 0)
+			drop = bms_add_member(drop, attno);
+	}
+	if (drop == NULL || !can_shift_vars(scan->scan.plan.targetlist, INDEX_VAR, drop) ||
+		!can_drop_below(outerPlan(scan), drop))
+		return;
+
+	for (int attno = 1; attno <= columns; attno++)
+	{
+		if (new_attnos[attno] == 0)
+			new_attnos[attno] = shifted(attno, drop);
+	}
+	gpusort_plan_move_keys(scan, new_attnos);
+	if (ingest != NULL)
+		gpusort_plan_move_keys(ingest, new_attnos);
+	drop_columns(scan, drop);
+}
+
+/* Changes the plan of a SELECT, if GpuSort is on top of it, as the head of this file says. */
+static void
+remove_junk(Plan *top)
+{
+	Plan	   *limit = IsA(top, Limit) ? top : NULL;
+	Plan	   *plan = limit != NULL ? outerPlan(limit) : top;
+	Plan	   *gather;
+	CustomScan *scan;
+	CustomScan *ingest = NULL;
+	int			given;
+
+	if (!is_gpusort_scan(plan, &gpusort_scan_methods))
+		return;
+	scan = (CustomScan *) plan;
+	gather = outerPlan(plan);
+	if (IsA(gather, Gather) && is_gpusort_scan(outerPlan(gather), &gpusort_ingest_scan_methods))
+		ingest = (CustomScan *) outerPlan(gather);
+
+	given = leading_columns(top->targetlist);
+	if (given == 0 || given == list_length(top->targetlist) ||
+		list_length(plan->targetlist) != list_length(top->targetlist))
+		return;
+	if (limit != NULL)
+	{
+		/* A Limit passes its child's rows on as they are. */
+		limit->targetlist = list_truncate(limit->targetlist, given);
+	}
+	drop_duplicates(scan, ingest, given);
+	plan->targetlist = list_truncate(plan->targetlist, given);
+	gpusort_plan_set_given(scan, given);
+	if (ingest != NULL)
+		gpusort_plan_set_given(ingest, given);
+}
+
+/*
+ * Does a subquery's scan read nothing of it but what is no junk?  PostgreSQL may
+ * have it pass all of the columns on.
+ */
+static bool
+reads_no_junk(const SubqueryScan *scan)
+{
+	Bitmapset  *attnos = NULL;
+	int			given = leading_columns(scan->subplan->targetlist);
+	int			member = -1;
+
+	pull_varattnos((Node *) scan->scan.plan.targetlist, scan->scan.scanrelid, &attnos);
+	pull_varattnos((Node *) scan->scan.plan.qual, scan->scan.scanrelid, &attnos);
+	while ((member = bms_next_member(attnos, member)) >= 0)
+	{
+		if (member + FirstLowInvalidHeapAttributeNumber > given)
+			return false;
+	}
+	return true;
+}
+
+static void visit_subqueries(Plan *plan);
+
+static void
+visit_list(List *plans)
+{
+	ListCell   *cell;
+
+	foreach(cell, plans)
+		visit_subqueries(lfirst(cell));
+}
+
+/* Likewise of every subquery in FROM, whose junk nobody reads either. */
+static void
+visit_subqueries(Plan *plan)
+{
+	if (plan == NULL)
+		return;
+	switch (nodeTag(plan))
+	{
+		case T_SubqueryScan:
+			if (reads_no_junk((SubqueryScan *) plan))
+				remove_junk(((SubqueryScan *) plan)->subplan);
+			visit_subqueries(((SubqueryScan *) plan)->subplan);
+			break;
+		case T_Append:
+			visit_list(((Append *) plan)->appendplans);
+			break;
+		case T_MergeAppend:
+			visit_list(((MergeAppend *) plan)->mergeplans);
+			break;
+		case T_CustomScan:
+			visit_list(((CustomScan *) plan)->custom_plans);
+			break;
+		default:
+			break;
+	}
+	visit_subqueries(outerPlan(plan));
+	visit_subqueries(innerPlan(plan));
+}
+
+static PlannedStmt *
+plan_without_junk(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	PlannedStmt *stmt;
+	ListCell   *cell;
+
+	stmt = previous_planner != NULL ?
+		previous_planner(parse, query_string, cursor_options, params) :
+		standard_planner(parse, query_string, cursor_options, params);
+	if (!gpusort_enable)
+		return stmt;
+	if (stmt->commandType == CMD_SELECT && stmt->rowMarks == NIL)
+		remove_junk(stmt->planTree);
+	visit_subqueries(stmt->planTree);
+	foreach(cell, stmt->subplans)
+	{
+		Plan	   *subplan = lfirst(cell);	/* of a CTE or an expression; NULL where it was found needless */
+
+		if (subplan != NULL)
+			remove_junk(subplan);
+		visit_subqueries(subplan);
+	}
+	return stmt;
+}
+
+/* To be called once, at load. */
+void
+gpusort_junk_init(void)
+{
+	previous_planner = planner_hook;
+	planner_hook = plan_without_junk;
+}

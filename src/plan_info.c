@@ -1,0 +1,125 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_info.c
+ *	  What a finished plan tells the executor: the layout of custom_private.
+ *
+ * Lists of integers and Oids only, so that plans can be copied, and read back by
+ * parallel workers.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan_info.h"
+
+/* The lists in custom_private; each but the last has an entry for every sort column. */
+typedef enum PlanPrivate
+{
+	PLAN_ATTNOS,
+	PLAN_OPERATORS,
+	PLAN_COLLATIONS,
+	PLAN_NULLS_FIRST,
+	PLAN_PREFIX_BYTES,
+	PLAN_SCALARS,
+	PLAN_PRIVATE_Count,
+} PlanPrivate;
+
+/* The entries of PLAN_SCALARS. */
+typedef enum PlanScalar
+{
+	SCALAR_RESCANNABLE,
+	SCALAR_WIDTH,
+	SCALAR_GIVEN,
+	SCALAR_Count,
+} PlanScalar;
+
+static List *
+sort_column_list(const Sort *sort, PlanPrivate which)
+{
+	List	   *list = NIL;
+
+	for (int i = 0; i < sort->numCols; i++)
+	{
+		switch (which)
+		{
+			case PLAN_ATTNOS:
+				list = lappend_int(list, sort->sortColIdx[i]);
+				break;
+			case PLAN_OPERATORS:
+				list = lappend_oid(list, sort->sortOperators[i]);
+				break;
+			case PLAN_COLLATIONS:
+				list = lappend_oid(list, sort->collations[i]);
+				break;
+			case PLAN_NULLS_FIRST:
+				list = lappend_int(list, sort->nullsFirst[i]);
+				break;
+			case PLAN_PREFIX_BYTES:
+			case PLAN_SCALARS:
+			case PLAN_PRIVATE_Count:
+				elog(ERROR, "not a list of sort columns");
+		}
+	}
+	return list;
+}
+
+/*
+ * What takes the place of sort, with the prefix lengths of its columns: as
+ * GpuSortPlanInfo has it.  All columns are given out.
+ */
+List *
+gpusort_plan_pack(const Sort *sort, List *prefix_bytes, bool rescannable)
+{
+	List	   *lists = list_make5(sort_column_list(sort, PLAN_ATTNOS),
+								   sort_column_list(sort, PLAN_OPERATORS),
+								   sort_column_list(sort, PLAN_COLLATIONS),
+								   sort_column_list(sort, PLAN_NULLS_FIRST),
+								   prefix_bytes);
+
+	lists = lappend(lists, list_make3_int(rescannable, sort->plan.plan_width, list_length(sort->plan.targetlist)));
+	Assert(list_length(lists) == PLAN_PRIVATE_Count);
+	return lists;
+}
+
+/* Has the plan sort by column new_attnos[n] where it sorted by column n. */
+void
+gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos)
+{
+	ListCell   *cell;
+
+	foreach(cell, list_nth(plan->custom_private, PLAN_ATTNOS))
+		lfirst_int(cell) = new_attnos[lfirst_int(cell)];
+}
+
+/* Has the plan give out only the first columns of its rows. */
+void
+gpusort_plan_set_given(CustomScan *plan, int given)
+{
+	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_GIVEN)) = given;
+}
+
+/* Reads what gpusort_plan_pack wrote.  columns is palloc'd. */
+void
+gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
+{
+	List	   *lists = plan->custom_private;
+	List	   *attnos = list_nth(lists, PLAN_ATTNOS);
+	List	   *scalars = list_nth(lists, PLAN_SCALARS);
+
+	Assert(list_length(lists) == PLAN_PRIVATE_Count);
+	Assert(list_length(scalars) == SCALAR_Count);
+	info->ncolumns = list_length(attnos);
+	info->columns = palloc0(info->ncolumns * sizeof(GpuSortColumn));
+	for (int i = 0; i < info->ncolumns; i++)
+	{
+		GpuSortColumn *column = &info->columns[i];
+
+		column->attno = list_nth_int(attnos, i);
+		column->sort_operator = list_nth_oid(list_nth(lists, PLAN_OPERATORS), i);
+		column->collation = list_nth_oid(list_nth(lists, PLAN_COLLATIONS), i);
+		column->nulls_first = list_nth_int(list_nth(lists, PLAN_NULLS_FIRST), i) != 0;
+		column->prefix_bytes = list_nth_int(list_nth(lists, PLAN_PREFIX_BYTES), i);
+	}
+	info->rescannable = list_nth_int(scalars, SCALAR_RESCANNABLE) != 0;
+	info->estimated_width = list_nth_int(scalars, SCALAR_WIDTH);
+	info->given = list_nth_int(scalars, SCALAR_GIVEN);
+	info->estimated_rows = plan->scan.plan.plan_rows;
+}

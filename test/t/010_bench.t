@@ -1,0 +1,99 @@
+# bench/run, table and plot at a size that says nothing of speed: every section runs, finds the plans
+# it is about, and would tell of a wrong order or of a plan that is not gpusort's.
+use strict;
+use warnings;
+
+use File::Temp qw(tempdir);
+use GpuSortCluster;
+use Test::More;
+
+my $node = GpuSortCluster->new(conf => ['max_worker_processes = 8']);
+$node->wait_service;
+my $scratch = tempdir(CLEANUP => 1);
+my $psql = `@{[ $ENV{PG_CONFIG} || 'pg_config' ]} --bindir`;
+chomp $psql;
+local @ENV{qw(PGHOST PGUSER PGDATABASE PATH)} = ($node->{directory}, 'postgres', 'postgres', "$psql:$ENV{PATH}");
+$psql .= '/psql';
+
+# Runs bench/run with 20,000 rows; returns its exit status and output.
+sub bench
+{
+	my ($csv, @arguments) = @_;
+	my $output = '';
+	IPC::Run::run([ 'bench/run', qw(-n 20k -k 20k -N 10k -r 1 -W 1 -p 2 -w 64MB -e), $engine, '-o', "$scratch/$csv", @arguments ],
+				  '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($patience * 5));
+	return ($? >> 8, $output);
+}
+
+sub lines
+{
+	my ($csv) = @_;
+	open my $file, '<', "$scratch/$csv" or return;
+	return grep { !/^(?:#|mode,)/ } <$file>;
+}
+
+my ($status, $output) = bench('all.csv', '-f', qw(check yardstick shapes scaling));
+is($status, 0, 'bench/run') or diag $output;
+my @notes = grep { !/shapes window/ } $output =~ /^NOTE: .*/mg;
+is("@notes", '', 'every plan is as it should be, but for the window, which gpusort does not take');
+my %times;
+for (lines('all.csv'))
+{
+	my ($mode, $case, $rows, $variant, undef, $value) = split /,/;
+	$times{$mode}{$case}++ if $value > 0;
+}
+is_deeply([ sort keys %{ $times{$_->[0]} } ], [ sort split / /, $_->[1] ], "section $_->[0] has all cases")
+	for [ check => 'k4 k8 text expression' ], [ yardstick => 'k4 k8 text expression' ], [ out => 'k4 k8 text expression' ],
+	[ shapes => 'wide keys8 few nulls sorted reverse ctas window copy' ], [ scaling => 'k8' ];
+my @other;
+for my $mode (qw(check yardstick shapes scaling))
+{
+	push @other, map { "$mode $_" } grep { $times{$mode}{$_} != 4 } sort keys %{ $times{$mode} };
+}
+is("@other", '', 'each in four variants');
+like($output, qr/Same order and same rows as native: 16 of 16/, 'in the same order');
+like($output, qr/^\| copy +\| 20000 \|(?: +[0-9.]+ \|){4} +[0-9.]+x \|$/m, 'the table at the end has times and a ratio');
+
+SKIP:
+{
+	skip 'there is no python3', 2 if system('command -v python3 >/dev/null') != 0;
+	$output = `bench/plot -d $scratch -p host $scratch/all.csv 2>&1`;
+	is($?, 0, 'bench/plot') or diag $output;
+	$output = `python3 -c 'import sys, xml.dom.minidom as m
+for name in sys.argv[1:]: print(len(m.parse(name).getElementsByTagName("text")) > 10)' $scratch/host-yardstick.svg $scratch/host-shapes.svg $scratch/host-scaling.svg 2>&1`;
+	is($output, "True\n" x 3, 'writes three pictures');
+}
+
+# a psql that has gpusort sort by another column
+mkdir "$scratch/bin";
+open my $file, '>', "$scratch/bin/psql" or die $!;
+print $file <<"SCRIPT";
+#!/bin/bash
+case " \$* " in *' -c '*) exec $psql "\$@" ;; esac
+input=\$(cat)
+if [[ \$input == *'enable = on'*key_hash* ]]; then
+	input=\${input//ORDER BY k8/ORDER BY k4}
+fi
+exec $psql "\$@" <<<"\$input"
+SCRIPT
+close $file;
+chmod 0755, "$scratch/bin/psql";
+{
+	local $ENV{PATH} = "$scratch/bin:$ENV{PATH}";
+	($status, $output) = bench('wrong.csv', qw(-q k8 check));
+	is($status, 1, 'a wrong order ends in an error');
+	like($output, qr/WRONG: k8, $engine-serial/, 'which says whose');
+}
+
+$node->sql('ALTER DATABASE postgres SET gpusort.min_rows = 1000000');
+($status, $output) = bench('native.csv', qw(-q k8 -v), "native-serial,$engine-serial", 'yardstick');
+like($output, qr/^NOTE: yardstick k8, $engine-serial: native plan$/m, 'a plan that is not gpusort\'s is told of');
+like($output, qr/^\| k8 .*[0-9]\* \|/m, 'and marked in the table');
+
+SKIP:
+{
+	skip 'there is no cc', 1 if system('command -v cc >/dev/null') != 0;
+	is(system(qw(cc -std=c11 -Wall -Wextra -Werror -fsyntax-only bench/duckdb.c)), 0, 'the program for DuckDB compiles');
+}
+
+done_testing;
