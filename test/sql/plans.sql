@@ -99,6 +99,12 @@ SET max_parallel_workers_per_gather = 0;
 SET work_mem = '64MB';
 SELECT is(first.cost - gs.cost_over_input('SELECT id, k FROM gs.wide', 'k'), 3 * current_setting('gpusort.setup_cost')::numeric,
 		  'the first sort of a connection costs the setup of four') FROM first;
+SELECT is(gs.cost_over_input('SELECT id, k FROM gs.wide', 'id') - gs.cost_over_input('SELECT id, k FROM gs.wide', 'k'),
+		  3 * current_setting('gpusort.setup_cost')::numeric, 'so does a sort of rows that lie in order');
+SELECT is(gs.cost_over_input('SELECT id, k FROM gs.wide', 'id DESC'), gs.cost_over_input('SELECT id, k FROM gs.wide', 'k'), 'not in reverse');
+SELECT is(gs.cost_over_input('SELECT a.id FROM gs.wide a CROSS JOIN gs.kinds b', 'a.id'), gs.cost_over_input('SELECT a.id FROM gs.wide a CROSS JOIN gs.kinds b', 'a.k'),
+		  'nor above a join');
+SELECT ok(NOT gs.uses('SELECT id, k FROM gs.wide ORDER BY id'), '5000 rows in order stay with PostgreSQL');
 SELECT ok(gs.uses('SELECT id, k FROM gs.wide ORDER BY k'), '5000 narrow rows go to GpuSort');
 SELECT ok(NOT gs.uses('SELECT * FROM gs.wide ORDER BY k'), '5000 wide rows do not: they fit work_mem');
 SELECT ok(gs.uses('SELECT * FROM gs.wide ORDER BY t'), 'unless they are sorted by a string');
