@@ -7,18 +7,13 @@
  *
  *	  INPUT --- rows to the service, sorted ---> STREAM
  *		|										   |
- *		|  refused, full, lost: see below		   |  lost before a row was given
+ *		|  refused, full, lost		   		   |  lost before a row was given
  *		+-----------------> TUPLESORT <------------+
  *
  * Over a Gather with GpuSortIngest below it (ingest.c), other processes put rows
  * into the same sort, and only what they could not put comes up to be added here.
  *
- * Falling back to tuplesort: when the service refuses the sort, nothing has been
- * read yet.  When its memory is full, the rows that it has are sorted and read
- * back into the tuplesort, to those still to come; the child is not read again.
- * When the service is lost the child is, provided that the planner
- * found that it gives the same rows again; otherwise, and once a row has been
- * given out, the query ends with an error.
+ * fallback.c has the ways to TUPLESORT.
  *
  * Going back: a node that may be asked to scan backward or to restore a position
  * keeps the rows it has given out in a tuplestore, which spills beyond work_mem.
@@ -40,8 +35,9 @@
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
-static void
-release_job_slot(void *arg)
+/* The sort is done with, for those who look at gpusort_jobs.  Also a callback of sort_context. */
+void
+gpusort_release_job_slot(void *arg)
 {
 	GpuSortState *state = arg;
 
@@ -88,8 +84,8 @@ collect_times(GpuSortState *state)
 }
 
 /* Drops the sort, wherever it is; the next row asked for starts another. */
-static void
-end_sort(GpuSortState *state)
+void
+gpusort_end_sort(GpuSortState *state)
 {
 	collect_times(state);
 	count_sort(state);
@@ -113,91 +109,12 @@ end_sort(GpuSortState *state)
 	MemoryContextReset(state->sort_context);
 }
 
-static void
-begin_tuplesort(GpuSortState *state)
-{
-	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
-	bool		random_access = (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
-
-	state->fallback = gpusort_tuplesort_begin(state->slots.all->tts_tupleDescriptor, state->info.columns,
-											  state->info.ncolumns,
-											  random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
-	MemoryContextSwitchTo(caller);
-}
-
-/* Notes why PostgreSQL has to sort. */
-static void
-note_fallback(GpuSortState *state, const GpuSortFailure *failure)
-{
-	state->fallback_reason = *failure;
-	gpusort_shared_count_fallback(failure->reason);
-	if (gpusort_log_decisions)
-		ereport(LOG,
-				(errmsg("gpusort: falling back to tuplesort: %s", failure->text)));
-}
-
-/* Gives what the child still has to the tuplesort. */
-static void
-feed_tuplesort(GpuSortState *state)
-{
-	PlanState  *child = outerPlanState(&state->css);
-
-	for (;;)
-	{
-		TupleTableSlot *row = ExecProcNode(child);
-
-		if (TupIsNull(row))
-			break;
-		tuplesort_puttupleslot(state->fallback, row);
-	}
-}
-
-static void
-finish_tuplesort(GpuSortState *state)
-{
-	tuplesort_performsort(state->fallback);
-	state->stage = GPUSORT_STAGE_TUPLESORT;
-}
-
-/* The rows of a sort are lost, and there is no way to have them again. */
-static void
-report_lost(GpuSortState *state, const GpuSortFailure *failure)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_SYSTEM_ERROR),
-			 errmsg("gpusort lost the rows of a running sort: %s", failure->text),
-			 errdetail("Reason: %s.", gpusort_reason_name(failure->reason)),
-			 state->row_given ?
-			 errhint("Rows have been returned already. Run the query again, with gpusort.enable = off if it recurs.") :
-			 errhint("The rows cannot be read a second time. Run the query again, with gpusort.enable = off if it recurs.")));
-}
-
-/* The service has lost the rows, or their order: read the child again, or give up. */
-static void
-start_over(GpuSortState *state, const GpuSortFailure *failure)
-{
-	GpuSortFailure reason = *failure;
-	PlanState  *child = outerPlanState(&state->css);
-
-	if (state->row_given || !state->info.rescannable)
-		report_lost(state, &reason);
-
-	state->sorted = false;
-	end_sort(state);
-	note_fallback(state, &reason);
-	if (child->chgParam == NULL)
-		ExecReScan(child);
-	begin_tuplesort(state);
-	feed_tuplesort(state);
-	finish_tuplesort(state);
-}
-
 /*
  * Ends the input and waits for the order; false, with a reason, if the rows are
  * lost.
  */
-static bool
-sort_in_service(GpuSortState *state, GpuSortFailure *failure)
+bool
+gpusort_sort_in_service(GpuSortState *state, GpuSortFailure *failure)
 {
 	uint64		rows = state->writer.rows;
 
@@ -216,62 +133,6 @@ sort_in_service(GpuSortState *state, GpuSortFailure *failure)
 		return false;
 	}
 	return true;
-}
-
-/* Has the service sort what it has, and reads that back into the tuplesort; false if it is lost. */
-static bool
-read_back(GpuSortState *state, GpuSortFailure *failure)
-{
-	if (!sort_in_service(state, failure))
-		return false;
-	gpusort_reader_init(&state->reader, state->client);
-	while (gpusort_reader_next_chunk(&state->reader, failure))
-	{
-		CHECK_FOR_INTERRUPTS();
-		while (state->reader.left > 0)
-		{
-			TupleTableSlot *slot = gpusort_slots_load(&state->slots, gpusort_reader_row(&state->reader));
-
-			tuplesort_puttupleslot(state->fallback, slot);
-		}
-		gpusort_slots_clear(&state->slots);
-	}
-	if (failure->reason != GPUSORT_REASON_NONE)
-		return false;
-	gpusort_client_end(state->client);
-	state->client = NULL;
-	gpusort_overflow_close(&state->slots.overflow);
-	release_job_slot(state);
-	return true;
-}
-
-/*
- * The service takes no more rows: those it has, row, and the rest of the child's
- * go into the tuplesort.  The service's come first, so that it is free for
- * others; but other processes that put rows must have ended before they can be
- * had.
- */
-static void
-drain_into_tuplesort(GpuSortState *state, TupleTableSlot *row, const GpuSortFailure *full)
-{
-	GpuSortFailure reason = *full;
-	GpuSortFailure failure;
-
-	begin_tuplesort(state);
-	if (state->ingest == NULL && !read_back(state, &failure))
-	{
-		start_over(state, &failure);
-		return;
-	}
-	tuplesort_puttupleslot(state->fallback, row);
-	feed_tuplesort(state);
-	if (state->ingest != NULL && !read_back(state, &failure))
-	{
-		start_over(state, &failure);
-		return;
-	}
-	note_fallback(state, &reason);
-	finish_tuplesort(state);
 }
 
 /* What the service is asked for, from the planner's estimates. */
@@ -311,7 +172,7 @@ begin_sort(GpuSortState *state, GpuSortFailure *failure)
 		state->engine = gpusort_client_engine(state->client);
 		strlcpy(state->device, gpusort_client_device(state->client), sizeof(state->device));
 		state->job = gpusort_shared_job_start(state->engine, state->device);
-		state->job_callback.func = release_job_slot;
+		state->job_callback.func = gpusort_release_job_slot;
 		state->job_callback.arg = state;
 		MemoryContextRegisterResetCallback(state->sort_context, &state->job_callback);
 	}
@@ -324,6 +185,7 @@ static void
 sort_input(GpuSortState *state)
 {
 	PlanState  *child = outerPlanState(&state->css);
+	TupleTableSlot *stored = gpusort_stored_slot(child, state->form);
 	GpuSortWriter *writer = &state->writer;
 	GpuSortFailure failure = {0};
 	instr_time	start;
@@ -336,10 +198,7 @@ sort_input(GpuSortState *state)
 	state->fallback_reason.reason = GPUSORT_REASON_NONE;
 	if (!begin_sort(state, &failure))
 	{
-		begin_tuplesort(state);
-		note_fallback(state, &failure);
-		feed_tuplesort(state);
-		finish_tuplesort(state);
+		gpusort_fallback_refused(state, &failure);
 		return;
 	}
 
@@ -353,19 +212,19 @@ sort_input(GpuSortState *state)
 
 		if (TupIsNull(row))
 			break;
-		if (unlikely(!gpusort_writer_add(writer, row, &failure)))
+		if (unlikely(!gpusort_writer_add(writer, row, stored, &failure)))
 		{
 			if (gpusort_client_is_full(state->client))
-				drain_into_tuplesort(state, row, &failure);
+				gpusort_fallback_full(state, row, &failure);
 			else
-				start_over(state, &failure);
+				gpusort_fallback_lost(state, &failure);
 			return;
 		}
 	}
 	INSTR_TIME_SET_CURRENT(taken);
-	if (!sort_in_service(state, &failure))
+	if (!gpusort_sort_in_service(state, &failure))
 	{
-		start_over(state, &failure);
+		gpusort_fallback_lost(state, &failure);
 		return;
 	}
 	INSTR_TIME_SET_CURRENT(sorted);
@@ -399,7 +258,7 @@ finish_stream(GpuSortState *state)
 	if (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK))
 		return;
 	gpusort_client_end(state->client);
-	release_job_slot(state);
+	gpusort_release_job_slot(state);
 }
 
 /* The next row from the service that is not simply the next one in the chunk at hand. */
@@ -416,7 +275,7 @@ stream_next_special(GpuSortState *state, char *row)
 	}
 	if (!gpusort_ties_collect(state->ties, &state->reader, row, &failure))
 	{
-		start_over(state, &failure);
+		gpusort_fallback_lost(state, &failure);
 		return NULL;
 	}
 	state->row_given = true;
@@ -445,6 +304,7 @@ stream_next(GpuSortState *state)
 	{
 		GpuSortFailure failure = {0};
 
+		CHECK_FOR_INTERRUPTS();
 		gpusort_slots_clear(&state->slots);
 		if (!gpusort_reader_next_chunk(reader, &failure))
 		{
@@ -453,7 +313,7 @@ stream_next(GpuSortState *state)
 				finish_stream(state);
 				return state->slots.given;
 			}
-			start_over(state, &failure);
+			gpusort_fallback_lost(state, &failure);
 			return NULL;
 		}
 		show_progress(state, GPUSORT_PHASE_EMIT, reader->rows);
@@ -494,21 +354,15 @@ stored_next(GpuSortState *state, bool forward)
 	return row;
 }
 
-static TupleTableSlot *
-exec_gpusort(CustomScanState *node)
+/* The next row, in whatever stage and direction. */
+static pg_noinline TupleTableSlot *
+next_row(GpuSortState *state)
 {
-	GpuSortState *state = (GpuSortState *) node;
-	EState	   *estate = node->ss.ps.state;
+	EState	   *estate = state->css.ss.ps.state;
 	bool		forward = ScanDirectionIsForward(estate->es_direction);
 	TupleTableSlot *row;
 
-	if (likely(state->stage == GPUSORT_STAGE_STREAM && state->store == NULL))
-	{
-		row = stream_next(state);
-		if (likely(row != NULL))
-			return row;
-	}
-
+	CHECK_FOR_INTERRUPTS();
 	if (state->stage == GPUSORT_STAGE_INPUT)
 	{
 		/* Whatever direction was asked for, the child is read forward. */
@@ -525,6 +379,29 @@ exec_gpusort(CustomScanState *node)
 	Assert(state->stage == GPUSORT_STAGE_TUPLESORT);
 	(void) tuplesort_gettupleslot(state->fallback, forward, false, state->slots.all, NULL);
 	return gpusort_slots_cut(&state->slots);
+}
+
+static TupleTableSlot *
+exec_gpusort(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+	TupleTableSlot *row;
+
+	/* Nothing here waits within a chunk, so interrupts are looked at between chunks. */
+	if (likely(state->stage == GPUSORT_STAGE_STREAM && state->store == NULL))
+	{
+		row = stream_next(state);
+		if (likely(row != NULL))
+			return row;
+	}
+	return next_row(state);
+}
+
+/* The same as the node's ExecProcNode: without a custom scan's own function before it. */
+static TupleTableSlot *
+exec_gpusort_node(PlanState *ps)
+{
+	return exec_gpusort((CustomScanState *) ps);
 }
 
 static void
@@ -555,6 +432,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	ps->resultopsset = true;
 	ps->resultopsfixed = state->slots.cut == NULL;
 	ps->ps_ProjInfo = NULL;
+	ps->ExecProcNode = exec_gpusort_node;
 
 	state->ingest = gpusort_ingest_find(outerPlanState(node), &state->info);
 	state->keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
@@ -568,7 +446,7 @@ end_gpusort(CustomScanState *node)
 {
 	GpuSortState *state = (GpuSortState *) node;
 
-	end_sort(state);
+	gpusort_end_sort(state);
 	MemoryContextDelete(state->sort_context);
 	ExecEndNode(outerPlanState(node));
 }
@@ -605,11 +483,11 @@ rescan_gpusort(CustomScanState *node)
 		if (gpusort_reader_rewind(&state->reader, &failure))
 			return;
 		if (!state->info.rescannable)
-			report_lost(state, &failure);
+			gpusort_report_lost(state, &failure);
 	}
 
 	/* The rows are others now, or gone: sort again. */
-	end_sort(state);
+	gpusort_end_sort(state);
 	if (child->chgParam == NULL)
 		ExecReScan(child);
 }

@@ -72,6 +72,17 @@ extern const CustomScanMethods gpusort_scan_methods;
 
 extern void gpusort_executor_init(void);
 
+/* For fallback.c */
+extern void gpusort_end_sort(GpuSortState *state);
+extern bool gpusort_sort_in_service(GpuSortState *state, GpuSortFailure *failure);
+extern void gpusort_release_job_slot(void *state);
+
+/* fallback.c */
+extern void gpusort_fallback_refused(GpuSortState *state, const GpuSortFailure *failure);
+extern void gpusort_fallback_full(GpuSortState *state, TupleTableSlot *row, const GpuSortFailure *full);
+extern void gpusort_fallback_lost(GpuSortState *state, const GpuSortFailure *failure);
+extern void gpusort_report_lost(GpuSortState *state, const GpuSortFailure *failure) pg_attribute_noreturn();
+
 /* explain.c */
 extern void gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es);
 

@@ -119,6 +119,7 @@ exec_ingest(CustomScanState *node)
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 	PlanState  *child = outerPlanState(node);
 	TupleTableSlot *row;
+	TupleTableSlot *stored;
 	GpuSortWriter *writer;
 	uint64		rows_before;
 
@@ -128,6 +129,7 @@ exec_ingest(CustomScanState *node)
 		return ExecProcNode(child);
 
 	writer = state->writer;
+	stored = gpusort_stored_slot(child, writer->form);
 	rows_before = writer->rows;
 	for (;;)
 	{
@@ -139,7 +141,7 @@ exec_ingest(CustomScanState *node)
 			stop_writing(state);
 			break;
 		}
-		if (unlikely(!gpusort_writer_add(writer, row, &failure)))
+		if (unlikely(!gpusort_writer_add(writer, row, stored, &failure)))
 		{
 			if (failure.reason != GPUSORT_REASON_NONE)
 				stop_writing(state);

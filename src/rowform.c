@@ -166,6 +166,19 @@ fill_any(const RowPart *part, Datum *values, bool *isnull, bool has_nulls, char 
 	return header + data;
 }
 
+/* Is one of the first natts true?  A call of memchr costs more than a short loop. */
+static inline bool
+any_null(const bool *isnull, int natts)
+{
+	bool		any = false;
+
+	if (natts > 16)
+		return memchr(isnull, true, natts) != NULL;
+	for (int i = 0; i < natts; i++)
+		any |= isnull[i];
+	return any;
+}
+
 /* Advances to a multiple of align, zeroing what is stepped over; 8 bytes must be there. */
 static inline char *
 align_data(char *data, uintptr_t align)
@@ -184,7 +197,7 @@ fill_part(const RowPart *part, Datum *values, bool *isnull, char *row, char *lim
 	/* Aligning writes up to 8 bytes, and a value by value is as long. */
 	const Size	slack = 2 * sizeof(uint64);
 	MinimalTuple tuple = (MinimalTuple) row;
-	bool		has_nulls = memchr(isnull, true, part->natts) != NULL;
+	bool		has_nulls = any_null(isnull, part->natts);
 	Size		header = has_nulls ? part->header_with_nulls : part->header;
 	uint16		infomask = has_nulls ? HEAP_HASNULL : 0;
 	char	   *data = row + header;
@@ -193,9 +206,10 @@ fill_part(const RowPart *part, Datum *values, bool *isnull, char *row, char *lim
 		return fill_any(part, values, isnull, has_nulls, row, limit);
 	if (unlikely(data + slack > limit))
 		return 0;
-	memset(row, 0, header);
-	if (has_nulls)
+	memset(row, 0, MAXALIGN(SizeofMinimalTupleHeader));
+	if (unlikely(has_nulls))
 	{
+		memset(tuple->t_bits, 0, row + header - (char *) tuple->t_bits);
 		for (int i = 0; i < part->natts; i++)
 		{
 			if (!isnull[i])
@@ -282,24 +296,44 @@ fill_part(const RowPart *part, Datum *values, bool *isnull, char *row, char *lim
 	return data - row;
 }
 
+/* Is a stored tuple of desc, as it is, one of the columns that are given out? */
+bool
+gpusort_rowform_is_given(const GpuSortRowForm *form, TupleDesc desc)
+{
+	if (desc->natts != form->given.natts)
+		return false;
+	for (int i = 0; i < desc->natts; i++)
+	{
+		const Form_pg_attribute stored = TupleDescAttr(desc, i);
+
+		/* A tuple older than the column lacks it. */
+		if (stored->attisdropped || stored->atthasmissing ||
+			stored->atttypid != TupleDescAttr(form->given.desc, i)->atttypid)
+			return false;
+	}
+	return true;
+}
+
 /*
  * Forms the row of the values in slot, all of which must be there, at row, which
- * is 8-aligned.  Returns its length in bytes, or 0 when it does not fit below
- * limit with some bytes to spare.
+ * is 8-aligned; of the columns that are given out it copies given, which must be
+ * of the same values, if that is not NULL.  Returns its length in bytes, or 0
+ * when it does not fit below limit with some bytes to spare.
  */
 Size
-gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, char *row, char *limit)
+gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple given, char *row, char *limit)
 {
-	Size		length = fill_part(&form->given, slot->tts_values, slot->tts_isnull, row, limit);
+	Size		length = given != NULL ? gpusort_copy_tuple(given, row, limit) :
+		fill_part(&form->given, slot->tts_values, slot->tts_isnull, row, limit);
 
 	if (form->has_hidden && likely(length > 0))
 	{
-		const int	given = form->given.natts;
+		const int	first = form->given.natts;
 		char	   *hidden = row + MAXALIGN(length);
 		uint32		given_length = length;
 		Size		hidden_length;
 
-		hidden_length = fill_part(&form->hidden, slot->tts_values + given, slot->tts_isnull + given, hidden, limit);
+		hidden_length = fill_part(&form->hidden, slot->tts_values + first, slot->tts_isnull + first, hidden, limit);
 		if (unlikely(hidden_length == 0))
 			return 0;
 		length = MAXALIGN(length) + hidden_length;

@@ -53,6 +53,20 @@ gpusort_copy(char *to, const char *from, Size bytes)
 	}
 }
 
+/* A tuple as it is stored becomes the MinimalTuple at row, if that fits below limit: returns its length, or 0. */
+static inline Size
+gpusort_copy_tuple(HeapTuple tuple, char *row, char *limit)
+{
+	Size		length = tuple->t_len - MINIMAL_TUPLE_OFFSET;
+
+	if (unlikely(row + length > limit))
+		return 0;
+	gpusort_copy(row, (char *) tuple->t_data + MINIMAL_TUPLE_OFFSET, length);
+	((MinimalTuple) row)->t_len = length;
+	memset(((MinimalTuple) row)->mt_padding, 0, sizeof(((MinimalTuple) row)->mt_padding));
+	return length;
+}
+
 /* Where a row with hidden columns, which has unused bytes in its header, says how long its first tuple is. */
 #define GPUSORT_GIVEN_LENGTH_OFFSET	6
 
@@ -75,7 +89,8 @@ gpusort_row_hide(char *row)
 extern GpuSortRowForm *gpusort_rowform_create(TupleDesc desc, int given);
 extern bool gpusort_rowform_has_hidden(const GpuSortRowForm *form);
 extern TupleDesc gpusort_rowform_given(const GpuSortRowForm *form);
-extern Size gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, char *row, char *limit);
+extern bool gpusort_rowform_is_given(const GpuSortRowForm *form, TupleDesc desc);
+extern Size gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple given, char *row, char *limit);
 extern Datum gpusort_rowform_value(const GpuSortRowForm *form, const char *row, AttrNumber attno, bool *isnull);
 extern void gpusort_rowform_join(const GpuSortRowForm *form, const char *row, TupleTableSlot *slot);
 

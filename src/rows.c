@@ -238,7 +238,7 @@ slot_minimal_tuple(TupleTableSlot *slot)
  * does not fit.
  */
 static inline Size
-write_row(GpuSortWriter *writer, TupleTableSlot *slot, char *row, char *limit)
+write_row(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, char *row, char *limit)
 {
 	HeapTuple	heap_tuple = slot_heap_tuple(slot);
 	MinimalTuple minimal_tuple = slot_minimal_tuple(slot);
@@ -247,35 +247,68 @@ write_row(GpuSortWriter *writer, TupleTableSlot *slot, char *row, char *limit)
 	if (writer->has_hidden || (heap_tuple == NULL && minimal_tuple == NULL))
 	{
 		slot_getallattrs(slot);
-		return gpusort_rowform_fill(writer->form, slot, row, limit);
+		return gpusort_rowform_fill(writer->form, slot, stored != NULL ? slot_heap_tuple(stored) : NULL, row, limit);
 	}
 	if (heap_tuple != NULL)
-	{
-		length = heap_tuple->t_len - MINIMAL_TUPLE_OFFSET;
-		if (unlikely(row + length > limit))
-			return 0;
-		gpusort_copy(row, (char *) heap_tuple->t_data + MINIMAL_TUPLE_OFFSET, length);
-		((MinimalTuple) row)->t_len = length;
-	}
-	else
-	{
-		length = minimal_tuple->t_len;
-		if (unlikely(row + length > limit))
-			return 0;
-		gpusort_copy(row, (char *) minimal_tuple, length);
-	}
+		return gpusort_copy_tuple(heap_tuple, row, limit);
+
+	length = minimal_tuple->t_len;
+	if (unlikely(row + length > limit))
+		return 0;
+	gpusort_copy(row, (char *) minimal_tuple, length);
 	memset(((MinimalTuple) row)->mt_padding, 0, sizeof(((MinimalTuple) row)->mt_padding));
 	return length;
 }
 
 /*
- * Adds a row.  false: the row was not taken, those before it were.  Either there
+ * Where the tuple lies of which child makes its rows, if it is, as it is stored,
+ * the columns of them that are given out; else NULL.  A child that computes a
+ * key beside all columns of its table takes the tuple apart, but nobody has to
+ * put it together again.
+ */
+TupleTableSlot *
+gpusort_stored_slot(PlanState *child, const GpuSortRowForm *form)
+{
+	Index		relid;
+	TupleTableSlot *stored;
+	int			natts;
+
+	switch (nodeTag(child))
+	{
+		case T_SeqScanState:
+		case T_SampleScanState:
+		case T_IndexScanState:
+		case T_BitmapHeapScanState:
+		case T_TidScanState:
+		case T_TidRangeScanState:
+			break;
+		default:
+			return NULL;
+	}
+	relid = ((Scan *) child->plan)->scanrelid;
+	stored = ((ScanState *) child)->ss_ScanTupleSlot;
+	natts = stored->tts_tupleDescriptor->natts;
+	if (!gpusort_rowform_has_hidden(form) || !gpusort_rowform_is_given(form, stored->tts_tupleDescriptor))
+		return NULL;
+	for (int i = 0; i < natts; i++)
+	{
+		const Var  *var = (const Var *) list_nth_node(TargetEntry, child->plan->targetlist, i)->expr;
+
+		if (!IsA(var, Var) || var->varno != relid || var->varattno != i + 1)
+			return NULL;
+	}
+	return stored;
+}
+
+/*
+ * Adds the row in slot; stored is what gpusort_stored_slot says of the plan that
+ * has just made it.  false: the row was not taken, those before it were.  Either there
  * is no chunk for it nor for any row after it, failure says why; or it is a long
  * row and there is no overflow file, then failure->reason is NONE.  Errors: those
  * of detoasting, and of the overflow file.
  */
 bool
-gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, GpuSortFailure *failure)
+gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, GpuSortFailure *failure)
 {
 	const Size	key_bytes = writer->keys->words * sizeof(uint64);
 	Size		length = 0;
@@ -286,7 +319,7 @@ gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, GpuSortFailure *
 	{
 		row = writer->cursor + key_bytes;
 		end = chunk_end(writer);
-		length = write_row(writer, slot, row, Min(end, row + GPUSORT_MAX_INLINE_ROW));
+		length = write_row(writer, slot, stored, row, Min(end, row + GPUSORT_MAX_INLINE_ROW));
 	}
 	if (unlikely(length == 0))
 	{
@@ -296,7 +329,7 @@ gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, GpuSortFailure *
 			if (!next_chunk(writer, failure))
 				return false;
 			row = writer->cursor + key_bytes;
-			length = write_row(writer, slot, row, row + GPUSORT_MAX_INLINE_ROW);
+			length = write_row(writer, slot, stored, row, row + GPUSORT_MAX_INLINE_ROW);
 		}
 		if (length == 0)
 		{

@@ -82,7 +82,9 @@ typedef struct GpuSortWriter
 
 extern void gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
 								const GpuSortRowForm *form, GpuSortOverflow *overflow, GpuSortJobSlot *job);
-extern bool gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, GpuSortFailure *failure);
+extern TupleTableSlot *gpusort_stored_slot(PlanState *child, const GpuSortRowForm *form);
+extern bool gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored,
+							   GpuSortFailure *failure);
 extern bool gpusort_writer_finish(GpuSortWriter *writer, GpuSortFailure *failure);
 
 typedef struct GpuSortReader
@@ -117,13 +119,29 @@ gpusort_reader_row(GpuSortReader *reader)
 	return row;
 }
 
-/* The slot with what is given out of a row that has arrived, and is not in the overflow file; once for each row. */
+/*
+ * The slot with what is given out of a row that has arrived, and is not in the
+ * overflow file; once for each row.  This is ExecStoreMinimalTuple without a
+ * call: of all that is done for a row on its way out it would take most.
+ */
 static inline TupleTableSlot *
 gpusort_slots_give(GpuSortSlots *slots, char *row)
 {
+	TupleTableSlot *given = slots->given;
+	MinimalTupleTableSlot *slot = (MinimalTupleTableSlot *) given;
+	MinimalTuple tuple = (MinimalTuple) row;
+
 	if (slots->joined != NULL)
 		gpusort_row_hide(row);
-	return ExecStoreMinimalTuple((MinimalTuple) row, slots->given, false);
+	if (unlikely(TTS_SHOULDFREE(given)))
+		return ExecStoreMinimalTuple(tuple, given, false);
+	given->tts_flags &= ~TTS_FLAG_EMPTY;
+	given->tts_nvalid = 0;
+	slot->off = 0;
+	slot->mintuple = tuple;
+	slot->minhdr.t_len = tuple->t_len + MINIMAL_TUPLE_OFFSET;
+	slot->minhdr.t_data = (HeapTupleHeader) (row - MINIMAL_TUPLE_OFFSET);
+	return given;
 }
 
 #endif							/* GPUSORT_ROWS_H */

@@ -85,6 +85,28 @@ SELECT is(gs.compare('SELECT id, ARRAY(SELECT a.id FROM gs.j a WHERE a.id < j.id
 SELECT is(gs.compare('SELECT id FROM gs.j WHERE id IN (SELECT id FROM gs.j ORDER BY k, id LIMIT 100) ORDER BY f, id'), 'same', 'IN');
 SELECT is(gs.compare('(SELECT id FROM gs.j ORDER BY k, id LIMIT 9) UNION ALL (SELECT k FROM gs.j ORDER BY t COLLATE "C", id LIMIT 9)'), 'same', 'UNION ALL');
 
+-- all columns of a table beside a computed key: rows are the table's own tuples
+CREATE TABLE gs.jlate (id int, k int);
+INSERT INTO gs.jlate SELECT i, i % 10 FROM generate_series(1, 100) i;
+ALTER TABLE gs.jlate ADD COLUMN late text DEFAULT 'default', ADD COLUMN empty int;
+INSERT INTO gs.jlate SELECT i, i % 10, 'set', i FROM generate_series(101, 200) i;
+SELECT is(gs.compare('SELECT * FROM gs.j ORDER BY k % 10, (t || ''x'') COLLATE "C", id'), 'same', 'all columns');
+SELECT is(gs.compare('SELECT * FROM gs.j WHERE ctid > ''(3,0)'' ORDER BY k + f DESC, id'), 'same', 'of a range of tuples');
+SELECT is(gs.compare('SELECT * FROM gs.j TABLESAMPLE SYSTEM (50) REPEATABLE (1) ORDER BY k % 10, id'), 'same', 'of a sample');
+SELECT is(gs.compare('SELECT f, k, id, t, v, b, even FROM gs.j ORDER BY k % 10, id'), 'same', 'in another order');
+SELECT is(gs.compare('SELECT id, k, f, t, v, b, even, id + 1 FROM gs.j ORDER BY k % 10, id'), 'same', 'with one more');
+SELECT is(gs.compare('SELECT * FROM gs.jlate ORDER BY k + 1, id'), 'same', 'added since some tuples were stored');
+SELECT is(gs.compare('SELECT * FROM gs.altered ORDER BY k + 1, t COLLATE "C"'), 'same', 'dropped and added');
+SELECT is(gs.compare('SELECT * FROM gs.jwide ORDER BY k + 1, id'), 'same', 'toasted');
+SELECT is(gs.compare('SELECT * FROM gs.jpart ORDER BY k + 1, id'), 'same', 'of partitions');
+SET enable_seqscan = off;
+CREATE INDEX ON gs.jlate (id);
+SELECT is(gs.compare('SELECT * FROM gs.jlate WHERE id BETWEEN 50 AND 150 ORDER BY k + 1, id'), 'same', 'by an index with columns added');
+CREATE INDEX ON gs.j (id);
+SELECT is(gs.compare('SELECT * FROM gs.j WHERE id BETWEEN 50 AND 850 ORDER BY k + 1, id'), 'same', 'by an index');
+SELECT is(gs.compare('SELECT * FROM gs.j WHERE id IN (5, 50, 500, 7, 70, 700) ORDER BY k + 1, id'), 'same', 'by a bitmap');
+RESET enable_seqscan;
+
 -- ties among rows with hidden columns, in one chunk and over several
 SELECT is(gs.compare('SELECT id FROM gs.j ORDER BY (repeat(''the same for all of them '', 2) || t) COLLATE "C", f, id'), 'same', 'ties by a hidden key');
 SELECT ok((gs.node('SELECT id FROM gs.j ORDER BY (repeat(''the same for all of them '', 2) || t) COLLATE "C", f, id')->>'Tie Rows')::int > 1000, 'there were ties');

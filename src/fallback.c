@@ -1,0 +1,165 @@
+/*-------------------------------------------------------------------------
+ *
+ * fallback.c
+ *	  GpuSort's way out: PostgreSQL's own sort.
+ *
+ * When the service refuses the sort, nothing has been read yet.  When its memory
+ * is full, the rows that it has are sorted and read back into the tuplesort, to
+ * those still to come; the child is not read again.  When the service is lost the
+ * child is, provided that the planner found that it gives the same rows again;
+ * otherwise, and once a row has been given out, the query ends with an error.
+ *
+ * Each of the three leaves the node in GPUSORT_STAGE_TUPLESORT.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "executor.h"
+
+#include "executor/executor.h"
+#include "gpusort.h"
+#include "miscadmin.h"
+
+static void
+begin_tuplesort(GpuSortState *state)
+{
+	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
+	bool		random_access = (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
+
+	state->fallback = gpusort_tuplesort_begin(state->slots.all->tts_tupleDescriptor, state->info.columns,
+											  state->info.ncolumns,
+											  random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
+	MemoryContextSwitchTo(caller);
+}
+
+/* Notes why PostgreSQL has to sort. */
+static void
+note_fallback(GpuSortState *state, const GpuSortFailure *failure)
+{
+	state->fallback_reason = *failure;
+	gpusort_shared_count_fallback(failure->reason);
+	if (gpusort_log_decisions)
+		ereport(LOG,
+				(errmsg("gpusort: falling back to tuplesort: %s", failure->text)));
+}
+
+/* Gives what the child still has to the tuplesort. */
+static void
+feed_tuplesort(GpuSortState *state)
+{
+	PlanState  *child = outerPlanState(&state->css);
+
+	for (;;)
+	{
+		TupleTableSlot *row = ExecProcNode(child);
+
+		if (TupIsNull(row))
+			break;
+		tuplesort_puttupleslot(state->fallback, row);
+	}
+}
+
+static void
+finish_tuplesort(GpuSortState *state)
+{
+	tuplesort_performsort(state->fallback);
+	state->stage = GPUSORT_STAGE_TUPLESORT;
+}
+
+/* The service takes no part in the sort; nothing has been read yet. */
+void
+gpusort_fallback_refused(GpuSortState *state, const GpuSortFailure *failure)
+{
+	begin_tuplesort(state);
+	note_fallback(state, failure);
+	feed_tuplesort(state);
+	finish_tuplesort(state);
+}
+
+/* The rows of a sort are lost, and there is no way to have them again. */
+void
+gpusort_report_lost(GpuSortState *state, const GpuSortFailure *failure)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SYSTEM_ERROR),
+			 errmsg("gpusort lost the rows of a running sort: %s", failure->text),
+			 errdetail("Reason: %s.", gpusort_reason_name(failure->reason)),
+			 state->row_given ?
+			 errhint("Rows have been returned already. Run the query again, with gpusort.enable = off if it recurs.") :
+			 errhint("The rows cannot be read a second time. Run the query again, with gpusort.enable = off if it recurs.")));
+}
+
+/* The service has lost the rows, or their order: read the child again, or give up. */
+void
+gpusort_fallback_lost(GpuSortState *state, const GpuSortFailure *failure)
+{
+	GpuSortFailure reason = *failure;
+	PlanState  *child = outerPlanState(&state->css);
+
+	if (state->row_given || !state->info.rescannable)
+		gpusort_report_lost(state, &reason);
+
+	state->sorted = false;
+	gpusort_end_sort(state);
+	note_fallback(state, &reason);
+	if (child->chgParam == NULL)
+		ExecReScan(child);
+	begin_tuplesort(state);
+	feed_tuplesort(state);
+	finish_tuplesort(state);
+}
+
+/* Has the service sort what it has, and reads that back into the tuplesort; false if it is lost. */
+static bool
+read_back(GpuSortState *state, GpuSortFailure *failure)
+{
+	if (!gpusort_sort_in_service(state, failure))
+		return false;
+	gpusort_reader_init(&state->reader, state->client);
+	while (gpusort_reader_next_chunk(&state->reader, failure))
+	{
+		CHECK_FOR_INTERRUPTS();
+		while (state->reader.left > 0)
+		{
+			TupleTableSlot *slot = gpusort_slots_load(&state->slots, gpusort_reader_row(&state->reader));
+
+			tuplesort_puttupleslot(state->fallback, slot);
+		}
+		gpusort_slots_clear(&state->slots);
+	}
+	if (failure->reason != GPUSORT_REASON_NONE)
+		return false;
+	gpusort_client_end(state->client);
+	state->client = NULL;
+	gpusort_overflow_close(&state->slots.overflow);
+	gpusort_release_job_slot(state);
+	return true;
+}
+
+/*
+ * The service takes no more rows: those it has, row, and the rest of the child's
+ * go into the tuplesort.  The service's come first, so that it is free for
+ * others; but other processes that put rows must have ended before they can be
+ * had.
+ */
+void
+gpusort_fallback_full(GpuSortState *state, TupleTableSlot *row, const GpuSortFailure *full)
+{
+	GpuSortFailure reason = *full;
+	GpuSortFailure failure;
+
+	begin_tuplesort(state);
+	if (state->ingest == NULL && !read_back(state, &failure))
+	{
+		gpusort_fallback_lost(state, &failure);
+		return;
+	}
+	tuplesort_puttupleslot(state->fallback, row);
+	feed_tuplesort(state);
+	if (state->ingest != NULL && !read_back(state, &failure))
+	{
+		gpusort_fallback_lost(state, &failure);
+		return;
+	}
+	note_fallback(state, &reason);
+	finish_tuplesort(state);
+}
