@@ -7,7 +7,7 @@
  *
  *	  INPUT --- rows to the service, sorted ---> STREAM
  *		|										   |
- *		|  refused, full, lost		   		   |  lost before a row was given
+ *		|  refused, full, lost				   |  lost before a row was given
  *		+-----------------> TUPLESORT <------------+
  *
  * Over a Gather with GpuSortIngest below it (ingest.c), other processes put rows
