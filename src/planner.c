@@ -29,6 +29,8 @@
 #include "plan_info.h"
 #include "planner.h"
 
+#include <math.h>
+
 #include "access/stratnum.h"
 #include "catalog/pg_operator.h"
 #include "executor.h"
@@ -47,6 +49,7 @@
 #include "shared.h"
 #include "supervisor.h"
 #include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
 
 /* The part of a row's cost that falls on its way in: two fifths measured with the host engine, two thirds with a GPU. */
 #define INGEST_PART		0.5
@@ -133,11 +136,12 @@ is_top_n(PlannerInfo *root, const Path *input)
 }
 
 /*
- * Does every sort key have an encoding?  The finished plan sorts by any one of
- * an equivalence class's members, so all of them must.
+ * How many leading sort keys have an encoding; the comparators order rows by the
+ * others.  The finished plan sorts by any one of an equivalence class's members,
+ * so all of them must have one.
  */
-static bool
-keys_are_encodable(PlannerInfo *root)
+static int
+encodable_keys(PlannerInfo *root)
 {
 	int			number = 0;
 	ListCell   *key;
@@ -147,7 +151,6 @@ keys_are_encodable(PlannerInfo *root)
 	{
 		PathKey    *pathkey = lfirst_node(PathKey, key);
 
-		number++;
 		foreach(cell, pathkey->pk_eclass->ec_members)
 		{
 			const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
@@ -156,12 +159,41 @@ keys_are_encodable(PlannerInfo *root)
 			if (gpusort_key_encoding(pathkey->pk_opfamily, member->em_datatype,
 									 pathkey->pk_eclass->ec_collation, &why_not) == GPUSORT_ENCODE_NONE)
 			{
-				refuse("sort key %d %s", number, why_not);
-				return false;
+				if (number == 0)
+					refuse("sort key 1 %s", why_not);
+				return number;
 			}
 		}
+		number++;
 	}
-	return true;
+	return number;
+}
+
+/*
+ * What comparing costs per row, where only the first encodable sort keys are
+ * encoded: as cost_sort has it, for the rows that are equal in these.
+ */
+static double
+suffix_row_cost(PlannerInfo *root, double rows, int encodable)
+{
+	List	   *exprs = NIL;
+	double		groups = 0;
+
+	if (encodable == list_length(root->sort_pathkeys))
+		return 0;
+	for (int i = 0; i < encodable; i++)
+	{
+		const EquivalenceClass *eclass = list_nth_node(PathKey, root->sort_pathkeys, i)->pk_eclass;
+		Expr	   *expr = linitial_node(EquivalenceMember, eclass->ec_members)->em_expr;
+
+		/* Columns of set operations have no statistics: the guess that cost_incremental_sort makes. */
+		if (bms_is_member(0, pull_varnos(root, (Node *) expr)))
+			groups = DEFAULT_NUM_DISTINCT;
+		exprs = lappend(exprs, expr);
+	}
+	if (groups == 0)
+		groups = estimate_num_groups(root, exprs, rows, NULL, NULL);
+	return 2.0 * cpu_operator_cost * log2(Max(rows / groups, 1));
 }
 
 /* Is there a service that would take rows x width bytes? */
@@ -380,9 +412,12 @@ make_gpusort_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *input, doubl
 	return &path->path;
 }
 
-/* GpuSort over Gather over GpuSortIngest over a partial path; rows is what all processes have. */
+/*
+ * GpuSort over Gather over GpuSortIngest over a partial path; rows is what all
+ * processes have, compare_cost what the leader's comparing costs for each.
+ */
 static Path *
-make_parallel_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *partial, double rows)
+make_parallel_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *partial, double rows, double compare_cost)
 {
 	CustomPath *ingest = make_custom_path(root, ordered_rel, partial, &ingest_path_methods);
 	double		rows_gathered = 0;
@@ -395,7 +430,8 @@ make_parallel_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *partial, do
 	ingest->path.startup_cost = partial->total_cost + INGEST_PART * gpusort_row_cost * partial->rows;
 	ingest->path.total_cost = ingest->path.startup_cost;
 	gather = create_gather_path(root, ordered_rel, &ingest->path, ingest->path.pathtarget, NULL, &rows_gathered);
-	return make_gpusort_path(root, ordered_rel, &gather->path, rows, (1 - INGEST_PART) * gpusort_row_cost);
+	return make_gpusort_path(root, ordered_rel, &gather->path, rows,
+							 (1 - INGEST_PART) * gpusort_row_cost + compare_cost);
 }
 
 /*
@@ -417,6 +453,8 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 {
 	Path	   *input = input_rel->cheapest_total_path;
 	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
+	double		compare_cost;
+	int			encodable;
 	Path	   *paths[2];
 	int			npaths = 0;
 
@@ -436,13 +474,16 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 			return;
 		}
 	}
-	if (!keys_are_encodable(root) ||
+	encodable = encodable_keys(root);
+	if (encodable == 0 ||
 		!service_would_take(input->rows, gpusort_row_bytes(input->pathtarget->width)))
 		return;
 
-	paths[npaths++] = make_gpusort_path(root, ordered_rel, input, input->rows, gpusort_row_cost);
+	compare_cost = suffix_row_cost(root, input->rows, encodable);
+	paths[npaths++] = make_gpusort_path(root, ordered_rel, input, input->rows, gpusort_row_cost + compare_cost);
 	if (input_rel->consider_parallel && input_rel->partial_pathlist != NIL)
-		paths[npaths++] = make_parallel_path(root, ordered_rel, linitial(input_rel->partial_pathlist), input->rows);
+		paths[npaths++] = make_parallel_path(root, ordered_rel, linitial(input_rel->partial_pathlist), input->rows,
+											 compare_cost);
 	if (target != NULL)			/* set operations have none */
 	{
 		for (int i = 0; i < npaths; i++)
