@@ -11,7 +11,7 @@ LOAD 'gpusort';
 CREATE FUNCTION gs.noise(i int, salt text DEFAULT '') RETURNS float8 LANGUAGE sql IMMUTABLE AS
 $$ SELECT ('x' || left(md5(i || salt), 8))::bit(32)::bigint / 4294967296.0::float8 $$;
 
-CREATE TYPE gs.mood AS ENUM ('sad', 'ok', 'happy');
+CREATE TYPE gs.feeling AS ENUM ('sad', 'ok', 'happy');
 CREATE TYPE gs.grade AS ENUM ('c', 'f');
 ALTER TYPE gs.grade ADD VALUE 'a' BEFORE 'c';
 ALTER TYPE gs.grade ADD VALUE 'b' BEFORE 'c';
@@ -55,8 +55,8 @@ INSERT INTO gs.tested_type VALUES
 	(9, 'xid8', 'xid8', $$
 		SELECT unnest('{0,1,4294967295,4294967296,9223372036854775807,9223372036854775808,18446744073709551615}'::xid8[]) AS v
 		UNION ALL SELECT trunc(gs.noise(i)::numeric * 18446744073709551615)::text::xid8 FROM generate_series(1, 200) i $$),
-	(10, 'enum', 'gs.mood', $$
-		SELECT unnest(enum_range(NULL::gs.mood)) AS v $$),
+	(10, 'enum', 'gs.feeling', $$
+		SELECT unnest(enum_range(NULL::gs.feeling)) AS v $$),
 	(11, 'enum_changed', 'gs.grade', $$
 		SELECT unnest(enum_range(NULL::gs.grade)) AS v FROM generate_series(1, 10) $$),
 	(12, 'bit', 'bit(12)', $$
@@ -258,15 +258,15 @@ DROP OPERATOR FAMILY gs.backward_ops USING btree CASCADE;
 DO $$
 BEGIN
 	FOR i IN 1 .. 60 LOOP
-		EXECUTE format('ALTER TYPE gs.mood ADD VALUE %L BEFORE ''ok''', 'm' || i);
+		EXECUTE format('ALTER TYPE gs.feeling ADD VALUE %L BEFORE ''ok''', 'm' || i);
 	END LOOP;
 END $$;
-INSERT INTO gs.type_enum SELECT 100 + i, ('m' || i)::gs.mood, i FROM generate_series(1, 60) i;
-SELECT ok((SELECT count(*) > 20 FROM pg_enum WHERE enumtypid = 'gs.mood'::regtype AND oid::bigint % 2 = 1), 'values whose Oids are out of order');
+INSERT INTO gs.type_enum SELECT 100 + i, ('m' || i)::gs.feeling, i FROM generate_series(1, 60) i;
+SELECT ok((SELECT count(*) > 20 FROM pg_enum WHERE enumtypid = 'gs.feeling'::regtype AND oid::bigint % 2 = 1), 'values whose Oids are out of order');
 SELECT is(gs.compare(format('SELECT id, k FROM gs.type_enum ORDER BY k %s, id', words)), 'same', 'after ADD VALUE BEFORE: ' || words)
 FROM gs.direction d ORDER BY d.ordinal;
 SELECT is((gs.node('SELECT id FROM gs.type_enum ORDER BY k')->>'Tie Rows')::int, 0, 'and exact');
-ALTER TYPE gs.mood RENAME VALUE 'm7' TO 'renamed';
+ALTER TYPE gs.feeling RENAME VALUE 'm7' TO 'renamed';
 SELECT is(gs.compare('SELECT id, k FROM gs.type_enum ORDER BY k, id'), 'same', 'a renamed value');
 
 -- a prepared plan, before and after
