@@ -233,6 +233,13 @@ fail_unexpected(GpuSortFailure *failure, const GpuSortMessage *message)
 	return false;
 }
 
+/* Has this backend mapped a staging pool, so that a sort need not? */
+bool
+gpusort_client_has_pool(void)
+{
+	return newest_pool != NULL;
+}
+
 /* Makes the pool that WELCOME describes the newest one, mapping it from fd if it is not yet. */
 static bool
 map_pool(GpuSortClient *client, const GpuSortMessage *welcome, int fd, GpuSortFailure *failure)

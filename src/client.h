@@ -53,6 +53,7 @@ typedef struct GpuSortData
 	double		gather_ms;
 } GpuSortData;
 
+extern bool gpusort_client_has_pool(void);
 extern GpuSortClient *gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure);
 extern GpuSortEngineKind gpusort_client_engine(const GpuSortClient *client);
 extern const char *gpusort_client_device(const GpuSortClient *client);

@@ -39,9 +39,9 @@ bool		gpusort_enable = true;
 bool		gpusort_force = false;
 bool		gpusort_log_decisions = false;
 int			gpusort_engine = GPUSORT_ENGINE_AUTO;
-int			gpusort_min_rows = 8000;
-double		gpusort_setup_cost = 130.0;
-double		gpusort_row_cost = 0.026;
+int			gpusort_min_rows = 2000;
+double		gpusort_setup_cost = 100.0;
+double		gpusort_row_cost = 0.03;
 
 char	   *gpusort_devices = NULL;
 int			gpusort_device_memory = 0;
@@ -108,15 +108,15 @@ define_settings(void)
 	DefineCustomIntVariable("gpusort.min_rows",
 							"Sorts of fewer estimated rows stay with PostgreSQL.",
 							NULL,
-							&gpusort_min_rows, 8000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+							&gpusort_min_rows, 2000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpusort.setup_cost",
 							 "The planner's estimate of what a GpuSort costs before its first row.",
 							 NULL,
-							 &gpusort_setup_cost, 130.0, 0, 1e10, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_setup_cost, 100.0, 0, 1e10, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpusort.row_cost",
 							 "The planner's estimate of what a GpuSort costs per row.",
 							 NULL,
-							 &gpusort_row_cost, 0.026, 0, 1e10, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_row_cost, 0.03, 0, 1e10, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.log_decisions",
 							 "Logs why a sort stays with PostgreSQL.",
 							 NULL,

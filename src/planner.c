@@ -18,11 +18,12 @@
  * What is not legal, or cannot win, is left to PostgreSQL; with
  * gpusort.log_decisions the log says why.
  *
- * COSTS are in PostgreSQL's unit.  setup_cost is what a sort costs before its
- * first row: the service's answer and the first chunk.  row_cost is what a row
- * costs on its way in, through the sort and out.  The defaults come from
- * bench/speed crossover; see doc/measurements.md.  Parallel processes share the
- * way in.
+ * COSTS are in PostgreSQL's unit, and fitted so that GpuSort's are to those of
+ * PostgreSQL's sort as their times are; doc/design.md says how.  setup_cost is
+ * what a sort costs before its first row: the service's answer and the first
+ * chunk.  row_cost is what a row without a byte costs on its way in, through the
+ * sort and out.  Parallel processes share the way in.  Settings and constants
+ * come from bench/costs; see doc/measurements.md.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,6 +34,8 @@
 
 #include "access/stratnum.h"
 #include "catalog/pg_operator.h"
+#include "catalog/pg_statistic.h"
+#include "client.h"
 #include "executor.h"
 #include "gpusort.h"
 #include "ingest.h"
@@ -50,9 +53,29 @@
 #include "supervisor.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
+#include "utils/syscache.h"
 
 /* The part of a row's cost that falls on its way in: two fifths measured with the host engine, two thirds with a GPU. */
-#define INGEST_PART		0.5
+#define INGEST_PART				0.5
+
+/* So many bytes of a row cost once more what the row does, over what PostgreSQL's sort takes for them. */
+#define BYTES_LIKE_A_ROW		1000.0
+
+/* What comes to the setup of a connection's first sort, which maps the staging pool: so much setup again. */
+#define FIRST_USE_SETUPS		3.0
+
+/*
+ * Rows that are in order already: PostgreSQL's sort notices, is done in a third
+ * of the time that it is thought to take, and wins up to 10,000 rows.
+ */
+#define IN_ORDER_CORRELATION	0.999
+#define IN_ORDER_SETUPS			3.0
+
+/*
+ * Strings cost PostgreSQL's sort two to three times as much as its estimate,
+ * which takes all keys for alike.  GpuSort's has to be too low by as much.
+ */
+#define STRING_KEY_FACTOR		0.5
 
 static create_upper_paths_hook_type previous_create_upper_paths = NULL;
 
@@ -167,33 +190,6 @@ encodable_keys(PlannerInfo *root)
 		number++;
 	}
 	return number;
-}
-
-/*
- * What comparing costs per row, where only the first encodable sort keys are
- * encoded: as cost_sort has it, for the rows that are equal in these.
- */
-static double
-suffix_row_cost(PlannerInfo *root, double rows, int encodable)
-{
-	List	   *exprs = NIL;
-	double		groups = 0;
-
-	if (encodable == list_length(root->sort_pathkeys))
-		return 0;
-	for (int i = 0; i < encodable; i++)
-	{
-		const EquivalenceClass *eclass = list_nth_node(PathKey, root->sort_pathkeys, i)->pk_eclass;
-		Expr	   *expr = linitial_node(EquivalenceMember, eclass->ec_members)->em_expr;
-
-		/* Columns of set operations have no statistics: the guess that cost_incremental_sort makes. */
-		if (bms_is_member(0, pull_varnos(root, (Node *) expr)))
-			groups = DEFAULT_NUM_DISTINCT;
-		exprs = lappend(exprs, expr);
-	}
-	if (groups == 0)
-		groups = estimate_num_groups(root, exprs, rows, NULL, NULL);
-	return 2.0 * cpu_operator_cost * log2(Max(rows / groups, 1));
 }
 
 /* Is there a service that would take rows x width bytes? */
@@ -398,26 +394,122 @@ make_custom_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *input, const 
 	return path;
 }
 
-/* GpuSort of rows from input; row_cost is what a row costs in this node and the service. */
+/* What a sort costs over its input, in PostgreSQL's unit. */
+typedef struct SortCost
+{
+	double		setup;
+	double		row;
+	double		compare;		/* of columns that are not encoded, per row; the leader's */
+} SortCost;
+
+/*
+ * Is the input a table whose rows lie in the order of the first sort key?  Says
+ * what statistics say of a plain column.
+ */
+static bool
+is_in_order(PlannerInfo *root, const Path *input)
+{
+	const PathKey *key = linitial_node(PathKey, root->sort_pathkeys);
+	RangeTblEntry *rte;
+	ListCell   *cell;
+
+	if (input->pathtype != T_SeqScan)
+		return false;
+	rte = planner_rt_fetch(input->parent->relid, root);
+	foreach(cell, key->pk_eclass->ec_members)
+	{
+		const Var  *var = (Var *) lfirst_node(EquivalenceMember, cell)->em_expr;
+		float		correlation = 0;
+		HeapTuple	tuple;
+		AttStatsSlot slot;
+
+		if (!IsA(var, Var) || var->varno != input->parent->relid || var->varlevelsup != 0)
+			continue;
+		tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid), Int16GetDatum(var->varattno),
+								BoolGetDatum(false));
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid, ATTSTATSSLOT_NUMBERS))
+		{
+			correlation = slot.numbers[0];
+			free_attstatsslot(&slot);
+		}
+		ReleaseSysCache(tuple);
+		if (key->pk_strategy == BTGreaterStrategyNumber ? correlation <= -IN_ORDER_CORRELATION
+			: correlation >= IN_ORDER_CORRELATION)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What comparing costs per row, where only the first encodable sort keys are
+ * encoded: as cost_sort has it, for the rows that are equal in these.
+ */
+static double
+compare_cost(PlannerInfo *root, double rows, int encodable)
+{
+	List	   *exprs = NIL;
+	double		groups = 0;
+
+	if (encodable == list_length(root->sort_pathkeys))
+		return 0;
+	for (int i = 0; i < encodable; i++)
+	{
+		const EquivalenceClass *eclass = list_nth_node(PathKey, root->sort_pathkeys, i)->pk_eclass;
+		Expr	   *expr = linitial_node(EquivalenceMember, eclass->ec_members)->em_expr;
+
+		/* Columns of set operations have no statistics: the guess that cost_incremental_sort makes. */
+		if (bms_is_member(0, pull_varnos(root, (Node *) expr)))
+			groups = DEFAULT_NUM_DISTINCT;
+		exprs = lappend(exprs, expr);
+	}
+	if (groups == 0)
+		groups = estimate_num_groups(root, exprs, rows, NULL, NULL);
+	return 2.0 * cpu_operator_cost * log2(Max(rows / groups, 1));
+}
+
+static SortCost
+estimate_cost(PlannerInfo *root, const Path *input, int encodable)
+{
+	const EquivalenceClass *first = linitial_node(PathKey, root->sort_pathkeys)->pk_eclass;
+	const EquivalenceMember *member = linitial_node(EquivalenceMember, first->ec_members);
+	const char *why_not;
+	SortCost	cost;
+
+	cost.setup = gpusort_setup_cost;
+	if (!gpusort_client_has_pool())
+		cost.setup += gpusort_setup_cost * FIRST_USE_SETUPS;
+	if (is_in_order(root, input))
+		cost.setup += gpusort_setup_cost * IN_ORDER_SETUPS;
+	cost.row = gpusort_row_cost * (1 + gpusort_row_bytes(input->pathtarget->width) / BYTES_LIKE_A_ROW);
+	if (gpusort_key_encoding_is_string(gpusort_key_encoding(linitial_oid(first->ec_opfamilies), member->em_datatype,
+															first->ec_collation, &why_not)))
+	{
+		cost.setup *= STRING_KEY_FACTOR;
+		cost.row *= STRING_KEY_FACTOR;
+	}
+	cost.compare = compare_cost(root, input->rows, encodable);
+	return cost;
+}
+
+/* GpuSort of rows from input */
 static Path *
-make_gpusort_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *input, double rows, double row_cost)
+make_gpusort_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *input, double rows, SortCost cost)
 {
 	CustomPath *path = make_custom_path(root, ordered_rel, input, &path_methods);
 
 	path->path.rows = rows;
-	path->path.startup_cost = input->total_cost + gpusort_setup_cost + row_cost * rows;
+	path->path.startup_cost = input->total_cost + cost.setup + (cost.row + cost.compare) * rows;
 	path->path.total_cost = path->path.startup_cost + cpu_operator_cost * rows;
 	path->path.pathkeys = root->sort_pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	return &path->path;
 }
 
-/*
- * GpuSort over Gather over GpuSortIngest over a partial path; rows is what all
- * processes have, compare_cost what the leader's comparing costs for each.
- */
+/* GpuSort over Gather over GpuSortIngest over a partial path; rows is what all processes have. */
 static Path *
-make_parallel_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *partial, double rows, double compare_cost)
+make_parallel_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *partial, double rows, SortCost cost)
 {
 	CustomPath *ingest = make_custom_path(root, ordered_rel, partial, &ingest_path_methods);
 	double		rows_gathered = 0;
@@ -427,11 +519,11 @@ make_parallel_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *partial, do
 	ingest->path.parallel_safe = true;
 	ingest->path.parallel_workers = partial->parallel_workers;
 	ingest->path.rows = rows_gathered;
-	ingest->path.startup_cost = partial->total_cost + INGEST_PART * gpusort_row_cost * partial->rows;
+	ingest->path.startup_cost = partial->total_cost + INGEST_PART * cost.row * partial->rows;
 	ingest->path.total_cost = ingest->path.startup_cost;
 	gather = create_gather_path(root, ordered_rel, &ingest->path, ingest->path.pathtarget, NULL, &rows_gathered);
-	return make_gpusort_path(root, ordered_rel, &gather->path, rows,
-							 (1 - INGEST_PART) * gpusort_row_cost + compare_cost);
+	cost.row *= 1 - INGEST_PART;
+	return make_gpusort_path(root, ordered_rel, &gather->path, rows, cost);
 }
 
 /*
@@ -453,8 +545,8 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 {
 	Path	   *input = input_rel->cheapest_total_path;
 	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
-	double		compare_cost;
 	int			encodable;
+	SortCost	cost;
 	Path	   *paths[2];
 	int			npaths = 0;
 
@@ -479,11 +571,10 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 		!service_would_take(input->rows, gpusort_row_bytes(input->pathtarget->width)))
 		return;
 
-	compare_cost = suffix_row_cost(root, input->rows, encodable);
-	paths[npaths++] = make_gpusort_path(root, ordered_rel, input, input->rows, gpusort_row_cost + compare_cost);
+	cost = estimate_cost(root, input, encodable);
+	paths[npaths++] = make_gpusort_path(root, ordered_rel, input, input->rows, cost);
 	if (input_rel->consider_parallel && input_rel->partial_pathlist != NIL)
-		paths[npaths++] = make_parallel_path(root, ordered_rel, linitial(input_rel->partial_pathlist), input->rows,
-											 compare_cost);
+		paths[npaths++] = make_parallel_path(root, ordered_rel, linitial(input_rel->partial_pathlist), input->rows, cost);
 	if (target != NULL)			/* set operations have none */
 	{
 		for (int i = 0; i < npaths; i++)

@@ -31,6 +31,24 @@ CREATE OPERATOR gs.># (FUNCTION = gs.abs_gt, LEFTARG = int, RIGHTARG = int);
 CREATE OPERATOR CLASS gs.abs_ops FOR TYPE int USING btree AS
 	OPERATOR 1 gs.<#, OPERATOR 2 gs.<=#, OPERATOR 3 gs.=#, OPERATOR 4 gs.>=#, OPERATOR 5 gs.>#, FUNCTION 1 gs.abs_cmp(int, int);
 
+-- Few rows, wide ones and narrow ones.
+CREATE TABLE gs.kb AS SELECT i AS id, hashint4(i) AS k, md5(i::text) COLLATE "C" AS t, repeat('x', 1000) AS pad FROM generate_series(1, 5000) i;
+ANALYZE gs.kb;
+
+-- The planner's total cost.
+CREATE FUNCTION gs.cost(query text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	RETURN plan #> '{0,Plan,Total Cost}';
+END $$;
+
+-- What it thinks that GpuSort costs over its input.
+CREATE FUNCTION gs.cost_over_input(query text, sort_key text) RETURNS numeric LANGUAGE sql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0 SET max_parallel_workers_per_gather = 0
+AS $$ SELECT gs.cost(query || ' ORDER BY ' || sort_key) - gs.cost(query) $$;
+
 SELECT * FROM no_plan();
 
 -- taken
@@ -74,9 +92,32 @@ RESET gpusort.min_rows;
 RESET gpusort.setup_cost;
 RESET gpusort.row_cost;
 
+-- by cost, with the settings as they are; a connection's first sort costs more
+CREATE TEMP TABLE first AS SELECT gs.cost_over_input('SELECT id, k FROM gs.kb', 'k') AS cost;
+SELECT isnt(gs.node('SELECT k FROM gs.kinds ORDER BY t'), NULL, 'a sort, for which the staging pool is mapped');
+SET max_parallel_workers_per_gather = 0;
+SET work_mem = '64MB';
+SELECT is(first.cost - gs.cost_over_input('SELECT id, k FROM gs.kb', 'k'), 3 * current_setting('gpusort.setup_cost')::numeric,
+		  'the first sort of a connection costs the setup of four') FROM first;
+SELECT is(gs.cost_over_input('SELECT id, k FROM gs.kb', 'id') - gs.cost_over_input('SELECT id, k FROM gs.kb', 'k'),
+		  3 * current_setting('gpusort.setup_cost')::numeric, 'so does a sort of rows that lie in order');
+SELECT is(gs.cost_over_input('SELECT id, k FROM gs.kb', 'id DESC'), gs.cost_over_input('SELECT id, k FROM gs.kb', 'k'), 'not in reverse');
+SELECT is(gs.cost_over_input('SELECT a.id FROM gs.kb a CROSS JOIN gs.kinds b', 'a.id'), gs.cost_over_input('SELECT a.id FROM gs.kb a CROSS JOIN gs.kinds b', 'a.k'),
+		  'nor above a join');
+SELECT ok(NOT gs.uses('SELECT id, k FROM gs.kb ORDER BY id'), '5000 rows in order stay with PostgreSQL');
+SELECT ok(gs.uses('SELECT id, k FROM gs.kb ORDER BY k'), '5000 narrow rows go to GpuSort');
+SELECT ok(NOT gs.uses('SELECT * FROM gs.kb ORDER BY k'), '5000 wide rows do not: they fit work_mem');
+SELECT ok(gs.uses('SELECT * FROM gs.kb ORDER BY t'), 'unless they are sorted by a string');
+SET work_mem = '1MB';
+SELECT ok(gs.uses('SELECT * FROM gs.kb ORDER BY k'), 'or PostgreSQL would sort them on disk');
+RESET work_mem;
+SELECT ok(NOT gs.uses('SELECT k, e FROM gs.kinds ORDER BY k + 1'), '1000 rows do not, whatever gpusort.min_rows') FROM (SELECT set_config('gpusort.min_rows', '0', false)) s;
+RESET gpusort.min_rows;
+RESET max_parallel_workers_per_gather;
+
 -- not eligible, whatever the settings
 SELECT ok(NOT gs.forced_uses('SELECT * FROM gs.kinds ORDER BY ' || expression), expression || ' is not eligible')
-FROM (VALUES ('j'), ('a'), ('e'), ('r'), ('w'), ('a, t'), ('gs.abs_cmp(k, 5) USING OPERATOR(gs.<#)')) v (expression);
+FROM (VALUES ('j'), ('a'), ('r'), ('w'), ('a, t'), ('gs.abs_cmp(k, 5) USING OPERATOR(gs.<#)')) v (expression);
 SELECT is(gs.compare_results('SELECT k - 500 FROM gs.kinds ORDER BY k - 500 USING OPERATOR(gs.<#), k'), 'same', 'an operator class of the user');
 SELECT is(gs.compare_results('SELECT k - 500 FROM gs.kinds ORDER BY k - 500 USING OPERATOR(gs.>#), k'), 'same', 'the same, descending');
 SELECT is(gs.compare_results('SELECT t FROM gs.kinds ORDER BY t USING ~<~'), 'same', 'text_pattern_ops');

@@ -1,0 +1,48 @@
+# bench/costs at a size that says nothing of speed: every variant is measured as the plan that it
+# names, settings are suggested, and what the planner would choose is told as it is.
+use strict;
+use warnings;
+
+use File::Temp qw(tempdir);
+use GpuSortCluster;
+use Test::More;
+
+my $node = GpuSortCluster->new(conf => ['max_worker_processes = 8']);
+$node->wait_service;
+my $scratch = tempdir(CLEANUP => 1);
+chomp(my $bindir = `@{[ $ENV{PG_CONFIG} || 'pg_config' ]} --bindir`);
+local @ENV{qw(PGHOST PGUSER PGDATABASE PATH)} = ($node->{directory}, 'postgres', 'postgres', "$bindir:$ENV{PATH}");
+
+sub costs
+{
+	my ($csv, @arguments) = @_;
+	my $output = '';
+	IPC::Run::run([ 'bench/costs', split(/ /, "-c int16,int88 -w 64MB -k -e"), $engine, '-o', "$scratch/$csv", @arguments ],
+				  '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($patience * 5));
+	return ($? >> 8, $output);
+}
+
+my ($status, $output) = costs('first.csv', split(/ /, "-n 1000,10000 -r 2 -W 1"));
+is($status, 0, 'bench/costs') or diag $output;
+unlike($output, qr/no plan of/, 'every plan is the one that is meant') or diag $output;
+like($output, qr/^suggested: gpusort\.setup_cost = [\d.]+, gpusort\.row_cost = [\d.]+;/m, 'suggests settings');
+my %times;
+open my $file, '<', "$scratch/first.csv" or die "$scratch/first.csv: $!";
+while (<$file>)
+{
+	my ($mode, $case, $rows, $variant, undef, $value) = split /,/;
+	$times{"$mode $case $rows"}{$variant}++ if /^(?:costs|first)/ && $value > 0;
+}
+my %each = map { $_ => 2 } qw(scan native-0 native4MB-0 gpusort-0 native-1 native4MB-1 gpusort-1);
+is_deeply($times{"costs $_"}, \%each, "$_ rows in every variant, twice") for 'int16 1000', 'int16 10000', 'int88 1000', 'int88 10000';
+is($times{'first int88 10000'}{"$_-first"}, 10, "the first sort of ten connections, $_") for qw(native gpusort);
+
+# 2 cases, 2 sizes, 2 numbers of workers, 2 sizes of work_mem; the first sort, 2 sizes
+($status, $output) = costs('never.csv', '-f', "$scratch/first.csv", '-s', 'gpusort.setup_cost=1e9');
+like($output, qr/^given settings: gpusort is chosen at 0 of 18 points/m, 'an earlier run can be looked at again; never chosen');
+($status, $output) = costs('always.csv', '-f', "$scratch/first.csv", '-s', 'gpusort.setup_cost=0,gpusort.row_cost=0');
+like($output, qr/^given settings: gpusort is chosen at 18 of 18 points/m, 'always chosen');
+($status, $output) = costs('some.csv', '-f', "$scratch/first.csv", '-s', 'gpusort.setup_cost=0,gpusort.row_cost=0,gpusort.min_rows=5000');
+like($output, qr/^given settings: gpusort is chosen at 9 of 18 points/m, 'chosen for many rows');
+
+done_testing;
