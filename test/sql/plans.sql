@@ -117,7 +117,7 @@ RESET max_parallel_workers_per_gather;
 
 -- not eligible, whatever the settings
 SELECT ok(NOT gs.forced_uses('SELECT * FROM gs.kinds ORDER BY ' || expression), expression || ' is not eligible')
-FROM (VALUES ('j'), ('a'), ('e'), ('r'), ('w'), ('a, t'), ('gs.abs_cmp(k, 5) USING OPERATOR(gs.<#)')) v (expression);
+FROM (VALUES ('j'), ('a'), ('r'), ('w'), ('a, t'), ('gs.abs_cmp(k, 5) USING OPERATOR(gs.<#)')) v (expression);
 SELECT is(gs.compare_results('SELECT k - 500 FROM gs.kinds ORDER BY k - 500 USING OPERATOR(gs.<#), k'), 'same', 'an operator class of the user');
 SELECT is(gs.compare_results('SELECT k - 500 FROM gs.kinds ORDER BY k - 500 USING OPERATOR(gs.>#), k'), 'same', 'the same, descending');
 SELECT is(gs.compare_results('SELECT t FROM gs.kinds ORDER BY t USING ~<~'), 'same', 'text_pattern_ops');
