@@ -62,14 +62,14 @@
 #define BYTES_LIKE_A_ROW		1000.0
 
 /* What comes to the setup of a connection's first sort, which maps the staging pool: so much setup again. */
-#define FIRST_USE_SETUPS		3.0
+#define FIRST_USE_SETUPS		4.0
 
 /*
  * Rows that are in order already: PostgreSQL's sort notices, is done in a third
  * of the time that it is thought to take, and wins up to 10,000 rows.
  */
 #define IN_ORDER_CORRELATION	0.999
-#define IN_ORDER_SETUPS			3.0
+#define IN_ORDER_SETUPS			4.0
 
 /*
  * Strings cost PostgreSQL's sort two to three times as much as its estimate,
