@@ -278,6 +278,8 @@ remove_junk(Plan *top)
 
 	if (!is_gpusort_scan(plan, &gpusort_scan_methods))
 		return;
+	if (limit != NULL && ((Limit *) limit)->limitOption == LIMIT_OPTION_WITH_TIES)
+		return;					/* reads the keys of the rows given out */
 	scan = (CustomScan *) plan;
 	gather = outerPlan(plan);
 	if (IsA(gather, Gather) && is_gpusort_scan(outerPlan(gather), &gpusort_ingest_scan_methods))

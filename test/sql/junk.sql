@@ -45,6 +45,8 @@ SELECT is(gs.outputs('SELECT id FROM gs.j ORDER BY k'), ARRAY['1', '2'], 'a key 
 SELECT is(gs.outputs('SELECT id FROM gs.j ORDER BY k + 1, f DESC'), ARRAY['1', '3'], 'nor are two');
 SELECT is(gs.outputs('SELECT id, t FROM gs.j ORDER BY k, t COLLATE "C"'), ARRAY['2', '3'], 'one of each');
 SELECT is(gs.outputs('SELECT id, t FROM gs.j ORDER BY t COLLATE "C" LIMIT 5'), ARRAY['2', '2'], 'below LIMIT');
+SELECT is(gs.outputs('SELECT id FROM gs.j ORDER BY k FETCH FIRST 5 ROWS WITH TIES'), ARRAY['2', '2'], 'WITH TIES reads the keys');
+SELECT is(gs.compare('SELECT id FROM gs.j ORDER BY k, f, id % 2 FETCH FIRST 5 ROWS WITH TIES'), 'same', 'and counts its ties by them');
 SELECT is(gs.outputs('SELECT id FROM gs.j ORDER BY k FOR UPDATE'), ARRAY['3', '3'], 'row locks need columns of their own');
 SELECT is(gs.outputs('SELECT FROM gs.j ORDER BY k'), ARRAY['1', '1'], 'a SELECT of nothing keeps its key');
 SELECT is(gs.outputs('SELECT id, k FROM gs.j ORDER BY k'), ARRAY['2', '2'], 'no junk');

@@ -1,0 +1,478 @@
+# FuzzRun - rounds of the fuzzer: a schema, queries on it, each with and without gpusort.
+#
+#   my $run = FuzzRun->new(seed => 1, seconds => 30, report => sub { print @_ });
+#   $run->run;		# true if nothing was found
+#   $run->{queries}, $run->{runs}, $run->{sorts}, $run->{failures}
+#
+# Round n of seed s is round 0 of seed s + n: that seed alone reproduces it.  What
+# is done does not depend on time, but for where it ends.
+#
+# The oracle is PostgreSQL without gpusort in the same session.  A failure is: other
+# rows, another order of the keys, another error, a warning, no answer, a session or
+# server that dies, what is left over in the session after a round (memory contexts,
+# connections, temporary files), and a line of the server's log that tells of either.
+package FuzzRun;
+
+use strict;
+use warnings;
+
+use Carp;
+use File::Temp qw(tempdir);
+use FuzzQuery;
+use FuzzRandom;
+use FuzzSchema;
+use FuzzSession;
+use FuzzTypes;
+use GpuSortCluster;
+use Time::HiRes qw(sleep time);
+
+my $bad_log = qr/PANIC|TRAP:|terminating any other active|was terminated by signal|leak|was not closed|still referenced|still open|XX000|XX001|XX002|unexpected|could not find/;
+
+# Options: seed; seconds or rounds; queries per round; failures: how many to stop after; report:
+# called with text; save: a directory for reproductions; minimise: seconds for each failure.
+sub new
+{
+	my ($class, %option) = @_;
+	my $self = bless { seed => 1, per_round => 40, max_failures => 1, max_rows => 30000, minimise => 20, report => sub { print @_ }, %option,
+		queries => 0, runs => 0, sorts => 0, fallbacks => {}, failures => 0, rounds_done => 0, skipped => 0, kinds => {}, errors => {} }, $class;
+
+	$self->{scratch} = tempdir('gpusort-fuzz-XXXXXXXX', TMPDIR => 1, CLEANUP => 1);
+	$self->{node} = GpuSortCluster->new(conf => [ 'max_worker_processes = 16', 'max_parallel_workers = 8', 'log_min_messages = warning', 'log_error_verbosity = verbose', 'autovacuum = off' ]);
+	$self->{node}->wait_service;
+	$self->_create_databases;
+	return $self;
+}
+
+# One for each kind of default collation.
+sub _create_databases
+{
+	my ($self) = @_;
+	my $node = $self->{node};
+	my %options = (
+		fuzz_c => q{LOCALE 'C'},
+		fuzz_utf8 => q{LOCALE 'C.UTF-8'},
+		fuzz_icu => q{LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C'});
+
+	for my $name (sort keys %options)
+	{
+		$node->sql("CREATE DATABASE $name TEMPLATE template0 ENCODING 'UTF8' $options{$name}");
+		$node->sql('CREATE EXTENSION gpusort; ' . fixtures(), database => $name);
+		push @{ $self->{databases} }, $name;
+	}
+	# C.UTF-8 under one of its names, and a language of the C library's, where there is one
+	my @more = map { $node->sql("SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'c' AND collencoding IN (-1, 6) AND collcollate $_ ORDER BY 1 LIMIT 1") }
+		q{~* '^C\.utf-?8$'}, q{!~* '^(C|POSIX)(\.|$)'};
+	$self->{collations} = [ '"C"', '"C"', '"POSIX"', '"en-x-icu"', '"default"', 'fz.ci', 'fz.digits', grep { $_ ne '' } @more ];
+	return;
+}
+
+# --- settings -------------------------------------------------------------------------------------
+
+sub _random_settings
+{
+	my $workers = one_of(0, 0, 1, 2, 3);
+	my @settings = (
+		'gpusort.force = ' . (chance(70) ? 'on' : 'off'),
+		'gpusort.min_rows = 0',
+		'work_mem = ' . one_of("'64kB'", "'256kB'", "'4MB'", "'64MB'"),
+		"max_parallel_workers_per_gather = $workers");
+
+	push @settings, 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0' if chance(70);
+	push @settings, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'min_parallel_index_scan_size = 0' if $workers && chance(85);
+	push @settings, 'parallel_leader_participation = off' if $workers && chance(25);
+	push @settings, 'max_parallel_workers = 0' if $workers && chance(5);
+	push @settings, 'force_parallel_mode = ' . one_of('on', 'regress') if chance(20);
+	push @settings, map { "enable_$_ = off" } some_of(between(0, 4), qw(hashagg hashjoin nestloop mergejoin indexscan bitmapscan incremental_sort material memoize seqscan gathermerge partitionwise_join));
+	push @settings, map { "enable_$_ = on" } some_of(2, qw(partitionwise_join partitionwise_aggregate)) if chance(25);
+	push @settings, 'plan_cache_mode = ' . one_of('force_generic_plan', 'force_custom_plan') if chance(30);
+	push @settings, 'jit = on', 'jit_above_cost = 0' if chance(2);
+	push @settings, 'cursor_tuple_fraction = 1' if chance(20);
+	push @settings, 'join_collapse_limit = 1' if chance(5);
+	return @settings;
+}
+
+# The service's memory: small in some rounds, so that sorts are refused or fall back.
+sub _set_memory
+{
+	my ($self) = @_;
+	my $want = weighted(80 => '0 64', 8 => '1 64', 6 => '16 16', 6 => '0 16');
+	return if $want eq ($self->{memory} // '0 64');
+
+	my ($host, $staging) = split / /, $want;
+	$self->{node}->sql("ALTER SYSTEM SET gpusort.host_memory = '${host}MB'");
+	$self->{node}->sql("ALTER SYSTEM SET gpusort.device_memory = '${host}MB'");
+	$self->{node}->sql("ALTER SYSTEM SET gpusort.staging_memory = '${staging}MB'");
+	my ($old) = $self->{node}->services;
+	$self->{node}->reload;
+	# the service that is to be is another process
+	wait_until(sub { my ($new) = $self->{node}->services; defined $new && (!defined $old || $new != $old) }, 10);
+	wait_until(sub { $self->{node}->method ne 'native' }, 10);
+	$self->{memory} = $want;
+	return;
+}
+
+# --- comparing ------------------------------------------------------------------------------------
+
+sub _prologue
+{
+	my ($enable, @settings) = @_;
+	return join ";\n", 'RESET ALL', 'SET search_path = r, fz, public', 'SET client_min_messages = warning', "SET statement_timeout = '${FuzzSession::statement_seconds}s'", (map { "SET $_" } @settings), "SET gpusort.enable = $enable;\n";
+}
+
+sub _sqlstates
+{
+	my (@messages) = @_;
+	return join ' ', map { /\b(?:ERROR|FATAL|PANIC|WARNING):  (\w{5}|no answer)/ ? $1 : () } @messages;
+}
+
+sub _shortened
+{
+	my ($text) = @_;
+	return 'no row' unless defined $text;
+	$text =~ s/\0/|/g;
+	return length $text > 200 ? substr($text, 0, 200) . '...' : $text;
+}
+
+# Rows that the two do not have as often as each other.
+sub _difference_of_rows
+{
+	my ($native, $ours) = @_;
+	my %count;
+
+	$count{$_}++ for @$native;
+	$count{$_}-- for @$ours;
+	my ($missing) = grep { $count{$_} > 0 } @$native;
+	my ($more) = grep { $count{$_} < 0 } @$ours;
+	return unless defined $missing || defined $more;
+	return sprintf '%d rows natively and %d with gpusort; only natively: %s; only with gpusort: %s',
+		scalar @$native, scalar @$ours, _shortened($missing), _shortened($more);
+}
+
+# The rows of an output: fields are separated by NULs, like rows, so a row is so many fields.
+sub _rows
+{
+	my ($output, $fields) = @_;
+	my @fields = split /\0/, $output, -1;
+	my @rows;
+
+	pop @fields;
+	push @rows, join "\0", splice @fields, 0, $fields while @fields;
+	return @rows;
+}
+
+sub _compare_ranked
+{
+	my ($self, $session, $query, $native, $ours) = @_;
+	my ($fields) = $session->run("$query->{rank} LIMIT 1");
+	$fields = ($fields // '') =~ tr/\0//;
+	return if $fields == 0;
+	my ($all, @messages) = $session->run($query->{rank});
+	return if _sqlstates(@messages) ne '';
+	my %ranks;
+	for my $row (_rows($all, $fields))
+	{
+		my ($rank, $rest) = split /\0/, $row, 2;
+		push @{ $ranks{$rest} }, $rank;
+	}
+	my @native = _rows($native, $fields - 1);
+	my @ours = _rows($ours, $fields - 1);
+	if ($query->{whole})
+	{
+		my $difference = _difference_of_rows(\@native, \@ours);
+		return "rows: $difference" if $difference;
+	}
+	return sprintf 'rows: %d natively, %d with gpusort', scalar @native, scalar @ours if @native != @ours;
+	my %used;
+	for my $i (0 .. $#ours)
+	{
+		my $ranks = $ranks{ $ours[$i] };
+		return "rows: row $i is none of the query's: " . _shortened($ours[$i]) unless $ranks && $used{ $ours[$i] }++ < @$ranks;
+		return "order: row $i has rank $ranks->[0] and natively $ranks{ $native[$i] }[0]: " . _shortened($ours[$i]) . ' instead of ' . _shortened($native[$i])
+			if $ranks->[0] != $ranks{ $native[$i] }[0];
+	}
+	return;
+}
+
+sub _compare_text
+{
+	my ($native, $ours) = @_;
+	my @native = split /\0/, $native, -1;
+	my @ours = split /\0/, $ours, -1;
+	my $i = 0;
+
+	my $difference = _difference_of_rows(\@native, \@ours);
+	return "rows: $difference" if $difference;
+	$i++ while $native[$i] eq $ours[$i];
+	return "order: field $i is " . _shortened($ours[$i]) . ' instead of ' . _shortened($native[$i]);
+}
+
+# Runs a query without gpusort, and then with it under each set of settings.  Returns nothing, or
+# what is wrong ("kind: ...") and the settings.
+sub _try
+{
+	my ($self, $session, $query, @variants) = @_;
+	my ($native, @native_messages, $native_states);
+
+	for my $settings (@variants)
+	{
+		if (!defined $native)
+		{
+			($native, @native_messages) = $session->run(_prologue('off', @$settings) . $query->{sql});
+			$native_states = _sqlstates(@native_messages);
+			return ('native: ' . join("\n", @native_messages), $settings) unless defined $native;
+			$self->{errors}{$_}++ for split / /, $native_states;
+			if ($native_states =~ /57014/)
+			{
+				$self->{skipped}++;
+				return;
+			}
+		}
+		my ($ours, @messages) = $session->run(_prologue('on', @$settings) . $query->{sql});
+		my $states = _sqlstates(@messages);
+
+		$self->{runs}++;
+		return ('session: ' . join("\n", @messages), $settings) unless defined $ours;
+		return ("error: $native_states natively, $states with gpusort\n" . join("\n", '-- native', @native_messages, '-- gpusort', @messages), $settings) if $states ne $native_states;
+		next if $ours eq $native || $query->{mode} eq 'errors';
+
+		my $wrong;
+		if ($query->{mode} eq 'exact')
+		{
+			$wrong = _compare_text($native, $ours);
+		}
+		elsif ($query->{mode} eq 'ranked')
+		{
+			$session->run(_prologue('off'));
+			$wrong = $self->_compare_ranked($session, $query, $native, $ours);
+		}
+		else
+		{
+			my ($fields) = $session->run(_prologue('off') . "SELECT * FROM ($query->{sql}) q LIMIT 1");
+			$fields = ($fields // '') =~ tr/\0//;
+			$wrong = _difference_of_rows([ _rows($native, $fields || 1) ], [ _rows($ours, $fields || 1) ]);
+			$wrong = "rows: $wrong" if $wrong;
+		}
+		return ($wrong, $settings) if $wrong;
+	}
+	return;
+}
+
+# --- what is left over ----------------------------------------------------------------------------
+
+sub _leftovers
+{
+	my ($self, $session, $descriptors) = @_;
+	my @found;
+	my ($contexts) = $session->run(_prologue('off') . q{SELECT string_agg(DISTINCT name, ', ') FROM pg_backend_memory_contexts WHERE name LIKE 'gpusort%'});
+	push @found, "memory contexts: $contexts" if ($contexts // '\N') !~ /^\\N/;
+	push @found, "connections: $descriptors at first, " . $session->descriptors . ' in the end' if $session->descriptors > $descriptors + 1;
+	my $files;
+	# parallel workers end a little later
+	for (1 .. 20)
+	{
+		($files) = $session->run(q{SELECT (SELECT string_agg(name, ', ') FROM pg_ls_tmpdir()), (SELECT string_agg(pid::text, ', ') FROM gpusort_jobs)});
+		last if ($files // '') =~ /^\\N\0\\N/;
+		sleep 0.2;
+	}
+	push @found, "temporary files and running sorts: $files" if ($files // '') !~ /^\\N\0\\N/;
+	return @found;
+}
+
+# Bad lines that have come into the server's log.
+sub _new_log
+{
+	my ($self) = @_;
+	open my $file, '<', $self->{node}{log} or croak "log: $!";
+	seek $file, $self->{log_read} // 0, 0;
+	# statements are the fuzzer's own
+	my @lines = grep { /$bad_log/ && !/ (?:STATEMENT|CONTEXT|DETAIL|QUERY):/ && /(?:ERROR|WARNING|FATAL|PANIC|LOG|TRAP)/ } <$file>;
+	$self->{log_read} = tell $file;
+	return @lines;
+}
+
+# --- telling --------------------------------------------------------------------------------------
+
+sub _setup
+{
+	my ($session, $schema) = @_;
+	return $session->run(join ";\n", _prologue('off') . 'DROP SCHEMA IF EXISTS r CASCADE', 'CREATE SCHEMA r', @$schema);
+}
+
+# Takes rows and columns away as long as the failure stays.  Returns the statements that do it.
+sub _minimised
+{
+	my ($self, $database, $schema, $tables, $query, $settings, $kind) = @_;
+	my $end = time + $self->{minimise};
+	my $session = FuzzSession->new($self->{node}, $database, $self->{scratch});
+	my @kept;
+	my $fails = sub {
+		return 0 if time > $end;
+		my (undef, @messages) = _setup($session, [ @$schema, @_ ]);
+		return 0 if _sqlstates(@messages) ne '';
+		my ($wrong) = $self->_try($session, $query, $settings);
+		return defined $wrong && $wrong =~ /^\Q$kind\E/;
+	};
+
+	return unless $fails->();
+	my $again = 1;
+	while ($again)
+	{
+		$again = 0;
+		for my $table (@$tables)
+		{
+			my ($low, $high) = (0, 0);
+			my ($range) = $session->run("SELECT min(id)::int8, max(id)::int8 FROM r.$table->{name}");
+			($low, $high) = ($range // '') =~ /^(\d+)\0(\d+)/ or next;
+			my $middle = int(($low + $high) / 2);
+			for my $less ("id > $middle", "id <= $middle", 'id % 2 = 0', 'id % 2 = 1')
+			{
+				my $delete = "DELETE FROM $table->{name} WHERE $less";
+				next if $high == $low && $less !~ /<=/ || !$fails->(@kept, $delete);
+				my ($left) = $session->run("SELECT count(*) FROM r.$table->{name}");
+				push @kept, $delete;
+				$again = 1;
+				last;
+			}
+		}
+	}
+	for my $table (@$tables)
+	{
+		for my $column (@{ $table->{columns} })
+		{
+			my $drop = "ALTER TABLE $table->{name} DROP COLUMN $column->{name} CASCADE";
+			push @kept, $drop if $column->{name} ne 'id' && $fails->(@kept, $drop);
+		}
+	}
+	my @data;
+	$fails->(@kept);
+	for my $table (@$tables)
+	{
+		my ($rows) = $session->run("SELECT q::text FROM r.$table->{name} q LIMIT 20");
+		push @data, map { "--   $table->{name} " . _shortened($_) } split /\0/, $rows // '';
+	}
+	return (@kept, @data);
+}
+
+sub _report
+{
+	my ($self, $what, $database, $schema, $tables, $query, $settings) = @_;
+	my ($kind) = $what =~ /^(\w+):/;
+	my @smaller;
+
+	$self->{failures}++;
+	@smaller = eval { $self->_minimised($database, $schema, $tables, $query, $settings, $kind) } if $query && $kind =~ /^(?:rows|order|error)$/ && $self->{minimise};
+	my @lines = ("seed $self->{round_seed}, $database, memory " . ($self->{memory} // 'as it is') . ($query ? ", $query->{name} ($query->{mode})" : ''), split /\n/, $what);
+	push @lines, "reproduce with: test/fuzz/fuzz --seed $self->{round_seed} --rounds 1 --queries $self->{per_round} --rows $self->{max_rows}";
+	my $text = join '', map { "-- $_\n" } @lines;
+	$text .= "-- database $database, after FuzzTypes::fixtures\nCREATE SCHEMA r;\nSET search_path = r, fz, public;\n" . join('', map { "$_;\n" } @$schema);
+	$text .= "-- the failure stays when these are done:\n" . join('', map { /^--/ ? "$_\n" : "$_;\n" } @smaller) if @smaller;
+	$text .= join('', map { "SET $_;\n" } @$settings) . "$query->{sql};\n" if $query;
+	if ($self->{save})
+	{
+		my $name = "$self->{save}/failure-$self->{round_seed}-$self->{failures}.sql";
+		open my $file, '>:encoding(UTF-8)', $name or croak "$name: $!";
+		print $file $text;
+		close $file;
+	}
+	utf8::encode($text);
+	$self->{report}->($text);
+	return;
+}
+
+# --- rounds ---------------------------------------------------------------------------------------
+
+sub _round
+{
+	my ($self, $deadline) = @_;
+	seed_random($self->{round_seed});
+	my $database = one_of(@{ $self->{databases} });
+	$self->_set_memory;
+	my ($tables, @schema) = random_schema($self->{collations}, $self->{max_rows});
+	push @schema, helpers($tables);
+	$self->_new_log;
+	my $session = FuzzSession->new($self->{node}, $database, $self->{scratch});
+	$session->run(q{SET gpusort.force = on; SELECT g FROM generate_series(1, 10) g ORDER BY g DESC});
+	my $descriptors = $session->descriptors;
+	my (undef, @messages) = _setup($session, \@schema);
+	my $context = { tables => $tables, collations => $self->{collations} };
+
+	croak "seed $self->{round_seed}: the schema cannot be made:\n@messages\n" . join ";\n", @schema if grep { /ERROR:/ } @messages;
+	for (1 .. $self->{per_round})
+	{
+		my $query = random_query($context);
+		my @variants = map { [ _random_settings() ] } 1 .. 2;
+
+		last if time > $deadline;
+		$self->{queries}++;
+		my $start = time;
+		my ($wrong, $settings) = $self->_try($session, $query, @variants);
+		if ($self->{verbose})
+		{
+			$self->{report}->(sprintf "%.2f s: %s\n%s\n", time - $start, join(', ', $query->{name}, map { "[@$_]" } @variants), $query->{sql} =~ s/[^\x00-\x7f]/?/gr);
+		}
+		$self->{kinds}{ $query->{name} }++;
+		next unless defined $wrong;
+		$self->_report($wrong, $database, \@schema, $tables, $query, $settings);
+		last if $self->{failures} >= $self->{max_failures};
+		if ($wrong =~ /^(?:session|native):/)
+		{
+			undef $session;
+			wait_until(sub { ($self->{node}->try('SELECT 1'))[2] == 0 }, 30);
+			last;
+		}
+	}
+	if ($session)
+	{
+		my @left = $self->_leftovers($session, $descriptors);
+		$self->_report('leftover: ' . join("\n", @left), $database, \@schema, $tables) if @left;
+		$self->_count($session);
+		$session->run(_prologue('off') . 'DROP SCHEMA IF EXISTS r CASCADE');
+	}
+	my @log = $self->_new_log;
+	$self->_report('log: ' . join('', @log), $database, \@schema, $tables) if @log;
+	return;
+}
+
+# The server's statistics: how many sorts were gpusort's, and why others were not.
+sub _count
+{
+	my ($self, $session) = @_;
+	my ($stats) = $session->run(q{SELECT sorts, fallback_reasons FROM gpusort_stats; SELECT gpusort_stats_reset()});
+	my ($sorts, $reasons) = split /\0/, $stats // '';
+
+	$self->{sorts} += $sorts || 0;
+	while (($reasons // '') =~ /"([^"]+)": (\d+)/g)
+	{
+		$self->{fallbacks}{$1} += $2;
+	}
+	return;
+}
+
+# Runs until the time is over, so many rounds are done, or enough failures are found.  True if none is.
+sub run
+{
+	my ($self) = @_;
+	my $start = time;
+	my $deadline = $self->{rounds} ? $start + 1e9 : $start + $self->{seconds};
+
+	for (my $round = 0; $self->{rounds} ? $round < $self->{rounds} : time < $deadline; $round++)
+	{
+		$self->{round_seed} = $self->{seed} + $round;
+		$self->_round($deadline);
+		$self->{rounds_done}++;
+		last if $self->{failures} >= $self->{max_failures};
+	}
+	$self->{took} = time - $start;
+	return $self->{failures} == 0;
+}
+
+sub summary
+{
+	my ($self) = @_;
+	my $fallbacks = join ', ', map { "$_ $self->{fallbacks}{$_}" } sort keys %{ $self->{fallbacks} };
+	my $errors = join ', ', map { "$_ $self->{errors}{$_}" } sort keys %{ $self->{errors} };
+	return sprintf "seeds %d to %d, %.0f s: %d rounds, %d queries (%d native timeouts), %d runs with gpusort, %d sorts in the service, fallbacks: %s; errors that both have: %s; %d failures",
+		$self->{seed}, $self->{seed} + $self->{rounds_done} - 1, $self->{took}, @$self{qw(rounds_done queries skipped runs sorts)}, $fallbacks || 'none', $errors || 'none', $self->{failures};
+}
+
+1;

@@ -1,0 +1,78 @@
+# FuzzSession - a psql that stays, whose output goes to files.
+package FuzzSession;
+
+use strict;
+use warnings;
+
+use Carp;
+use IO::Select;
+use IPC::Open3;
+use Time::HiRes qw(time);
+
+# How long a statement may take, and how long an answer may stay away, in seconds.
+our $statement_seconds = 20;
+our $answer_seconds = 90;
+
+sub new
+{
+	my ($class, $node, $database, $scratch) = @_;
+	my $self = bless { out => "$scratch/out", err => "$scratch/err", count => 0, read => 0 }, $class;
+
+	open my $err, '>', $self->{err} or croak "$self->{err}: $!";
+	$self->{pid} = open3($self->{in}, $self->{answer}, '>&' . fileno $err, $node->_psql(database => $database),
+						 qw(-v ON_ERROR_STOP=0 -v VERBOSITY=verbose -P recordsep_zero -P fieldsep_zero), '-P', 'null=\N');
+	$self->{in}->autoflush(1);
+	binmode $self->{in}, ':encoding(UTF-8)';
+	my ($out, @error) = $self->run('SELECT pg_backend_pid()');
+	($self->{backend}) = ($out // '') =~ /^(\d+)/ or croak "no session: @error";
+	return $self;
+}
+
+# Runs SQL.  Returns its output, or undef if the session is gone or does not answer, and the lines
+# of its messages.
+sub run
+{
+	my ($self, $sql) = @_;
+	my $marker = 'end-' . ++$self->{count};
+	my $answered = 0;
+	my $end = time + $answer_seconds;
+
+	print { $self->{in} } "\\o $self->{out}\n$sql;\n\\o\n\\echo $marker\n";
+	while (!$answered)
+	{
+		my $line;
+		last unless IO::Select->new($self->{answer})->can_read($end - time);
+		last unless sysread $self->{answer}, $line, 4096;
+		$self->{pending} .= $line;
+		$answered = $self->{pending} =~ s/^.*\Q$marker\E\n//s;
+	}
+	open my $err, '<', $self->{err} or croak "$self->{err}: $!";
+	seek $err, $self->{read}, 0;
+	my @messages = <$err>;
+	$self->{read} = tell $err;
+	chomp @messages;
+	return (undef, @messages, time > $end ? 'ERROR:  no answer' : ()) unless $answered;
+
+	open my $file, '<', $self->{out} or croak "$self->{out}: $!";
+	local $/;
+	return (scalar <$file> // '', @messages);
+}
+
+# File descriptors of the backend that stand for a connection or memory shared with another process.
+sub descriptors
+{
+	my ($self) = @_;
+	return scalar grep { (readlink($_) // '') =~ /socket:|memfd|pipe:/ } glob "/proc/$self->{backend}/fd/*";
+}
+
+sub DESTROY
+{
+	my ($self) = @_;
+	local ($?, $!);
+	close $self->{in} if $self->{in};
+	close $self->{answer} if $self->{answer};
+	waitpid $self->{pid}, 0 if $self->{pid};
+	return;
+}
+
+1;

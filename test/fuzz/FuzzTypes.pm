@@ -1,0 +1,210 @@
+# FuzzTypes - the types and collations that the fuzzer makes columns of.
+#
+# A type is a hash:
+#   sql     the type as a column is declared
+#   base    the type of its literals, where sql is a domain or has a modifier
+#   value   an expression of a value, with N for a number from 0 to 2^31 - 1:
+#           the same N gives the same value
+#   edges   literals that are worth having among the values
+#   text    it takes a COLLATE clause
+#   number  an integer that fits int8: expressions are made of it
+#   canon   an expression, with X for the value, that is the same text for all
+#           values that are equal.  Types that have it have values that are equal
+#           and look different, and which of them GROUP BY shows is PostgreSQL's
+#           choice.
+package FuzzTypes;
+
+use strict;
+use warnings;
+
+use Exporter qw(import);
+use FuzzRandom;
+
+our @EXPORT = qw(random_type value_expression fixtures is_inexact canonical @DIRECTIONS);
+
+our @DIRECTIONS = ('', ' ASC', ' DESC', ' ASC NULLS FIRST', ' DESC NULLS LAST', ' NULLS FIRST', ' DESC NULLS FIRST', ' ASC NULLS LAST');
+
+# Strings near each other: case, blanks, bytes above 127, NULs of C strings' ends, shared heads.
+my @strings = ('', ' ', 'a', 'A', 'b', 'B', 'ab', 'aB', 'Ab', 'a b', 'a-b', 'a ', ' a', 'a  ', 'z', 'Z', 'Zz', 'e', "\x{e9}", "\x{c9}", 'E',
+	"\x{ff}", "\x{65e5}\x{672c}", "\x{1f600}", '10', '9', '009', '1.5', '-1', '_', '~', '0123456789abcd', '0123456789abcde', '0123456789abcdef',
+	'0123456789abcdefghijklmn', '0123456789abcdefghijklmno', '0123456789abcdefghijklmnop', '0123456789abcdefghijklmnoP', 'x' x 100,
+	('x' x 99) . 'y', ('long ' x 60) . 'a', ('long ' x 60) . 'b');
+
+my @texts = (
+	[ 25 => q{substr(md5(N::text), 1, 8)} ],
+	[ 15 => q{'https://example.org/a/common/path/' || N} ],
+	[ 15 => q{(N % 100000)::text} ],
+	[ 10 => q{chr(65 + (N % 58)::int) || chr(97 + (N / 58 % 26)::int)} ],
+	[ 10 => q{(ARRAY['apple','Apple','APPLE','banana','Banana','cherry pie','cherry-pie','cherrypie','zebra'])[1 + N % 9] || N % 7} ],
+	[ 10 => q{repeat(md5(N::text), (N % 5)::int)} ],
+	[ 5  => q{repeat('x', (N % 40)::int)} ],
+	[ 5  => q{chr(192 + (N % 300)::int) || (N / 300)} ],
+	# beyond 2 kB and not compressible: out of line
+	[ 3 => q{(SELECT string_agg(md5((N + g)::text), '') FROM generate_series(1, 100) g)}, 'wide' ],
+	# compressible, inline and out of line
+	[ 2 => q{repeat('0123456789abcdefghijklmnopqrstuvwxyz', CASE WHEN N % 400 = 7 THEN 20000 ELSE 100 + (N % 300)::int END) || N}, 'wide' ],
+);
+
+my %types = (
+	bool => { weight => 3, value => '(N % 2 = 1)', edges => [qw(t f)] },
+	int2 => { weight => 5, number => 1, value => '((N * 7919) % 65536 - 32768)::int2', edges => [qw(-32768 32767 0 -1 1)] },
+	int4 => { weight => 14, number => 1, value => '((N * 2654435761) % 4294967296 - 2147483648)::int4', edges => [qw(-2147483648 2147483647 0 -1 1)] },
+	int8 => { weight => 8, number => 1, value => '(fz.h(N, 5) - 4611686018427387904)', edges => [qw(-9223372036854775807 9223372036854775807 0 -1 1 4294967296 -4294967296)] },
+	oid => { weight => 2, value => '((N * 2654435761) % 4294967296)::oid', edges => [qw(0 1 2147483647 2147483648 4294967295)] },
+	float4 => { weight => 3, value => '(((N % 100003) - 50000)::float4 / 7)', edges => [qw(NaN Infinity -Infinity -0 0 1e-40 -1e-40 3.4e38 -3.4e38 1)], canon => '(X + 0::float4)' },
+	float8 => { weight => 6, value => '(((N % 1000003) - 500000)::float8 / 7)', edges => [qw(NaN Infinity -Infinity -0 0 5e-324 -5e-324 1.7e308 -1.7e308 1)], canon => '(X + 0::float8)' },
+	numeric => { weight => 6, value => '((N - 1000000)::numeric / (1 + N % 3))',
+		edges => [ qw(NaN Infinity -Infinity 0 0.00 1 1.0 1.00 -1 -1e-20 1e-20 1e100 -1e100 9999 10000 10001 0.0001 0.00001 99999999999999999 99999999999999999.1 99999999999999999.2
+			123456789012345678901234567890 123456789012345678901234567891), '1' x 1000, '-' . '1' x 1000, '1' x 1000 . '.5' ], canon => 'trim_scale(X)' },
+	numeric_mod => { weight => 3, sql => 'numeric(12,3)', value => '((N % 100000000)::numeric / 1000)', edges => [qw(0 -0.001 0.001 999999999.999 -999999999.999 NaN)] },
+	date => { weight => 4, value => q{('2000-01-01'::date + (N % 100000)::int - 50000)}, edges => [ qw(infinity -infinity 2000-01-01 5874897-12-31), '4713-01-01 BC' ] },
+	time => { weight => 2, value => q{('00:00'::time + (N % 86400000) * interval '1 ms')}, edges => [qw(00:00 24:00:00 23:59:59.999999 12:00)] },
+	timetz => { weight => 2, value => q{((time '00:00' + (N % 86400) * interval '1 s')::text || (ARRAY['+00', '+01', '-11', '+05:30'])[1 + N % 4])::timetz},
+		edges => [qw(12:00+00 13:00+01 11:00-01 17:30+05:30 00:00+15 24:00-15 24:00+00)] },
+	timestamp => { weight => 3, value => q{('2000-01-01'::timestamp + (N % 100000000) * interval '37 minutes' - interval '20 years')}, edges => [ qw(infinity -infinity 2000-01-01), '4713-01-01 BC', '294276-12-31 23:59:59.999999' ] },
+	timestamptz => { weight => 3, value => q{('2000-01-01 00:00+00'::timestamptz + (N % 100000000) * interval '1 minute' - interval '20 days')}, edges => [ qw(infinity -infinity), '2000-01-01 00:00+00', '294276-12-31 12:00+00' ] },
+	interval => { weight => 3, value => q{((N % 100000 - 5000) * interval '1 hour')},
+		edges => [ '1 month', '30 days', '720 hours', '-1 month', '-30 days', '1 month -1 day', '29 days', '29 days 24 hours', '0', '178000000 years', '-178000000 years', '1 day', '24 hours', '1 microsecond', '-1 microsecond' ],
+		canon => q{justify_interval(X)} },
+	money => { weight => 1, value => '((N % 10000000) - 5000000)::int4::money', edges => [qw(0 1 -1 92233720368547758.07 -92233720368547758.08)] },
+	uuid => { weight => 3, value => 'md5(N::text)::uuid', edges => [ '00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff', '80000000-0000-0000-0000-000000000000', '00000000-0000-0000-8000-000000000000' ] },
+	bytea => { weight => 3, value => q{decode(substr(md5(N::text), 1, (N % 16)::int * 2), 'hex')}, edges => [ map { "\\x$_" } '', '00', '0000', 'ff', 'ff00', '30' x 14, '30' x 14 . '00', '30' x 15, '30' x 22, '30' x 22 . '00', '30' x 40 ] },
+	bit => { weight => 1, sql => 'bit(9)', value => '(N % 512)::int4::bit(9)', edges => [qw(000000000 111111111 100000000)] },
+	varbit => { weight => 2, value => q{substring((N % 65536)::int4::bit(16)::varbit, 1, (N % 17)::int)}, edges => [ '', qw(0 1 00 01 10 000 00000000 000000000 100000000 1000000000), '1' x 130, '1' x 130 . '0', '0' x 64, '0' x 63 ] },
+	inet => { weight => 2, value => q{('10.' || N % 256 || '.' || (N / 256) % 256 || '.1/' || 8 + N % 25)::inet},
+		edges => [qw(::1 ::/0 0.0.0.0/0 0.0.0.0 10.0.0.0/8 10.0.0.0/16 10.0.0.1/8 10.0.0.1 255.255.255.255 fe80::/64 fe80::1/64 fe80::1 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff)] },
+	cidr => { weight => 2, value => q{('10.' || N % 256 || '.' || (N / 256) % 256 || '.0/24')::cidr}, edges => [qw(::/0 0.0.0.0/0 10.0.0.0/8 10.0.0.0/16 10.0.0.0/32 fe80::/64 fe80::/128 255.255.255.255/32)] },
+	macaddr => { weight => 1, value => q{lpad(to_hex(N * 70001), 12, '0')::macaddr}, edges => [qw(00:00:00:00:00:00 ff:ff:ff:ff:ff:ff 80:00:00:00:00:00 00:00:00:80:00:00)] },
+	macaddr8 => { weight => 1, value => q{lpad(to_hex(N * 2654435761), 16, '0')::macaddr8}, edges => [qw(00:00:00:00:00:00:00:00 ff:ff:ff:ff:ff:ff:ff:ff 80:00:00:00:00:00:00:00 00:00:00:00:80:00:00:00)] },
+	char_one => { weight => 2, sql => '"char"', value => '(N % 256 - 128)::int4::"char"', edges => [qw(a z 0)] },
+	pg_lsn => { weight => 1, value => q{('0/0'::pg_lsn + N * 4000000000::numeric)}, edges => [qw(0/0 0/1 FFFFFFFF/FFFFFFFF 80000000/0 7FFFFFFF/FFFFFFFF)] },
+	xid8 => { weight => 1, value => q{(N * 4294967296)::text::xid8}, edges => [qw(0 1 18446744073709551615 9223372036854775808 9223372036854775807)] },
+	tid => { weight => 1, value => q{('(' || N % 10000 || ',' || N % 100 || ')')::tid}, edges => [ '(0,0)', '(0,1)', '(4294967295,65535)' ] },
+	mood => { weight => 3, sql => 'fz.mood', value => q{(ARRAY['sad','so-so','ok','happy','ecstatic']::fz.mood[])[1 + N % 5]}, edges => [qw(sad happy)] },
+	jsonb => { weight => 1, value => q{jsonb_build_object('a', N % 10, 'b', N)}, edges => [ 'null', '[]', '{}', '"a"', 'true', '12', '[1]', '{"a": 1}' ] },
+	int4_array => { weight => 2, sql => 'int4[]', value => 'ARRAY[N % 10, N]::int4[]', edges => [ '{}', '{NULL}', '{1,NULL}', '{1}', '{{1,2},{3,4}}' ] },
+	text_array => { weight => 1, sql => 'text[]', value => q{ARRAY['a' || N % 10, N::text]}, edges => [ '{}', '{NULL}', '{a,B}' ] },
+	int4range => { weight => 1, value => 'int4range((N % 1000)::int, (N % 1000 + N % 7)::int)', edges => [ 'empty', '(,)', '(,5)', '[5,)' ] },
+	pair => { weight => 1, sql => 'fz.pair', value => q{ROW((N % 10)::int, N::text)::fz.pair}, edges => [ '(,)', '(1,)', '(,a)' ] },
+	tsvector => { weight => 1, value => q{('w' || N % 50)::tsvector}, edges => [ '', 'a b', 'a:1 b:2' ] },
+	whole => { weight => 2, sql => 'fz.whole', base => 'int4', number => 1, value => '(N % 1000000)::int4', edges => [qw(0 2147483647)] },
+	amount => { weight => 1, sql => 'fz.amount', base => 'numeric', value => '(N::numeric / 4)', edges => [qw(0 0.0 NaN 1e50)], canon => 'trim_scale(X)' },
+	day => { weight => 1, sql => 'fz.day', base => 'date', value => q{('2000-01-01'::date + (N % 1000)::int)}, edges => ['infinity'] },
+	text => { weight => 22, text => 1 },
+	varchar => { weight => 5, text => 1 },
+	varchar_mod => { weight => 3, sql => 'varchar(20)', text => 1, cut => 20 },
+	bpchar => { weight => 4, sql => 'char(20)', text => 1, cut => 20 },
+	name => { weight => 2, text => 1, cut => 40 },
+	word => { weight => 2, sql => 'fz.word', base => 'text', text => 1 },
+	word_c => { weight => 2, sql => 'fz.word_c', base => 'text', text => 1 },
+	word_icu => { weight => 1, sql => 'fz.word_icu', base => 'text', text => 1 },
+);
+my @type_weights = map { ($types{$_}{weight} => $_) } sort keys %types;
+
+# What every database of the fuzzer has; run once.
+sub fixtures
+{
+	return <<'SQL';
+CREATE SCHEMA fz;
+CREATE FUNCTION fz.h(bigint, bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT hashint8extended($1, $2) & 9223372036854775807';
+CREATE TYPE fz.mood AS ENUM ('sad', 'ok', 'ecstatic');
+ALTER TYPE fz.mood ADD VALUE 'happy' BEFORE 'ecstatic';
+ALTER TYPE fz.mood ADD VALUE 'so-so' BEFORE 'ok';
+CREATE TYPE fz.pair AS (a int, b text COLLATE "C");
+CREATE DOMAIN fz.whole AS int4 CHECK (VALUE >= 0);
+CREATE DOMAIN fz.amount AS numeric;
+CREATE DOMAIN fz.day0 AS date;
+CREATE DOMAIN fz.day AS fz.day0;
+CREATE DOMAIN fz.word AS text;
+CREATE DOMAIN fz.word_c AS text COLLATE "C";
+CREATE DOMAIN fz.word_icu AS text COLLATE "en-x-icu";
+CREATE COLLATION fz.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE COLLATION fz.digits (provider = icu, locale = 'en-u-kn-true');
+CREATE FUNCTION fz.abs_lt(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1::int8) < abs($2::int8)';
+CREATE FUNCTION fz.abs_le(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1::int8) <= abs($2::int8)';
+CREATE FUNCTION fz.abs_eq(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1::int8) = abs($2::int8)';
+CREATE FUNCTION fz.abs_ge(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1::int8) >= abs($2::int8)';
+CREATE FUNCTION fz.abs_gt(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1::int8) > abs($2::int8)';
+CREATE FUNCTION fz.abs_cmp(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT sign(abs($1::int8) - abs($2::int8))::int';
+CREATE OPERATOR fz.<# (FUNCTION = fz.abs_lt, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.>#), NEGATOR = OPERATOR(fz.>=#));
+CREATE OPERATOR fz.<=# (FUNCTION = fz.abs_le, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR fz.=# (FUNCTION = fz.abs_eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.=#));
+CREATE OPERATOR fz.>=# (FUNCTION = fz.abs_ge, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR fz.># (FUNCTION = fz.abs_gt, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR CLASS fz.abs_ops FOR TYPE int USING btree AS
+	OPERATOR 1 fz.<#, OPERATOR 2 fz.<=#, OPERATOR 3 fz.=#, OPERATOR 4 fz.>=#, OPERATOR 5 fz.>#, FUNCTION 1 fz.abs_cmp(int, int);
+SQL
+}
+
+sub _quoted
+{
+	my ($string) = @_;
+	$string =~ s/'/''/g;
+	return "'$string'";
+}
+
+# A type for a column: the hash above with everything filled in, and for strings a collation.  The
+# collations are those of the database.  wide says whether long values may be had.
+sub random_type
+{
+	my ($collations, $wide) = @_;
+	my $name = weighted(@type_weights);
+	my %type = (base => undef, edges => [], %{ $types{$name} }, name => $name);
+
+	$type{sql} //= $name;
+	$type{base} //= $type{sql};
+	$type{base} =~ s/^(?:varchar|numeric)\(.*/$name eq 'varchar_mod' ? 'text' : 'numeric'/e;
+	if ($type{text})
+	{
+		my $source = weighted(map { ($_->[0] => $_) } grep { $wide && !$type{cut} || !$_->[2] } @texts);
+
+		$type{value} = $source->[1];
+		$type{value} = "left($type{value}, $type{cut})" if $type{cut};
+		$type{wide} = $source->[2] ? 1 : 0;
+		$type{edges} = [ grep { !$type{cut} || length $_ <= $type{cut} } @strings ];
+		$type{collation} = one_of(@$collations) if $name !~ /^word_/ && chance(75);
+		$type{canon} = 'lower(X::text COLLATE "und-x-icu")' if ($type{collation} // '') eq 'fz.ci';
+		$type{value} = "($type{value})::$type{base}";
+	}
+	return \%type;
+}
+
+# The expression of a column's value in row i: NULLs and edges in a share of the rows, else the
+# type's value of the number.
+sub value_expression
+{
+	my ($type, $number, $nulls, $edges, $salt) = @_;
+	my $value = $type->{value};
+	my @edges = @{ $type->{edges} };
+	my $expression = 'CASE';
+
+	$value =~ s/\bN\b/$number/g;
+	$expression .= " WHEN fz.h(i, @{[ $salt + 1 ]}) % 100 < $nulls THEN NULL" if $nulls;
+	if ($edges && @edges)
+	{
+		@edges = some_of(between(1, 12), @edges);
+		my $array = 'ARRAY[' . join(', ', map { _quoted($_) } @edges) . ']';
+		# arrays of arrays are not what they look like
+		my $pick = "($array)[1 + fz.h(i, @{[ $salt + 3 ]}) % @{[ scalar @edges ]}]::$type->{base}";
+		$expression .= " WHEN fz.h(i, @{[ $salt + 2 ]}) % 100 < $edges THEN $pick";
+	}
+	return $expression eq 'CASE' ? $value : "$expression ELSE $value END";
+}
+
+# Has the type values that are equal and look different?
+sub is_inexact
+{
+	my ($type) = @_;
+	return defined $type->{canon};
+}
+
+# The expression of a value, the same for all that are equal to it.
+sub canonical
+{
+	my ($type, $expression) = @_;
+	my $canonical = $type->{canon} // return $expression;
+	$canonical =~ s/\bX\b/$expression/g;
+	return $canonical;
+}
+
+1;

@@ -1,0 +1,23 @@
+# The fuzzer (test/fuzz) for a short time, with another seed each time.  GPUSORT_FUZZ_SECONDS and
+# GPUSORT_FUZZ_SEED say otherwise.  What it finds is printed with the statements to reproduce it.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../fuzz";
+use FuzzRun;
+use Test::More;
+
+my $run = FuzzRun->new(
+	seed => $ENV{GPUSORT_FUZZ_SEED} // time,
+	seconds => $ENV{GPUSORT_FUZZ_SECONDS} // 30,
+	per_round => 25,
+	max_rows => 3000,
+	report => sub { diag(@_) });
+diag("seed $run->{seed}");
+ok($run->run, 'gpusort answers as PostgreSQL does');
+diag($run->summary);
+cmp_ok($run->{queries}, '>', 0, 'queries were run');
+cmp_ok($run->{sorts}, '>', 0, 'and sorted by the service');
+
+done_testing;
