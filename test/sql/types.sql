@@ -178,7 +178,7 @@ SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
 SELECT is(CASE WHEN gs.forced_plan('SELECT id FROM gs.many_types ORDER BY ' || o) LIKE '%GpuSortIngest%'
 			   THEN gs.compare_bulk('SELECT id, few FROM gs.many_types ORDER BY ' || o) ELSE 'not parallel' END, 'same', 'in parallel by ' || o)
-FROM (VALUES ('v, id'), ('n DESC, id'), ('g, id'), ('g DESC NULLS LAST, z, id'), ('z DESC, id'), ('b, id'), ('few, j, id'), ('g, a DESC, id'), ('n, j, v, id')) v (o);
+FROM (VALUES ('v, id'), ('n DESC, id'), ('g, id'), ('g DESC NULLS LAST, z, id'), ('z DESC, id'), ('b, id'), ('few, j, id'), ('g, a DESC, id'), ('few, row(a, few), id'), ('n, j, v, id')) v (o);
 SET max_parallel_workers_per_gather = 0;
 
 -- Types without an encoding: the columns before them are the key.
