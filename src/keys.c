@@ -182,9 +182,12 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 		if (column->prefix_bytes > 0 || column->encoding == GPUSORT_ENCODE_NUMERIC ||
 			column->encoding == GPUSORT_ENCODE_ENUM)
 			keys->may_tie = true;
+		else if (keys->decided == i)
+			keys->decided = i + 1;
 	}
 	if (keys->encoded < count)
 		keys->may_tie = true;
+	keys->decided = Min(keys->decided, count - 1);
 	keys->words = Max((bits + 63) / 64, 1);
 	keys->one_fixed = count == 1 && columns[0].fixed_bits > 0;
 	return keys;

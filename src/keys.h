@@ -78,6 +78,7 @@ typedef struct GpuSortKeys
 	int			count;
 	GpuSortColumn *columns;
 	int			encoded;		/* how many leading columns are in the key */
+	int			decided;		/* leading columns, not all, in which rows of equal keys are equal */
 	AttrNumber	last_attno;		/* the highest attribute that encoding needs */
 	uint32		words;			/* 64-bit words of a key */
 	bool		may_tie;		/* rows can be inexact */

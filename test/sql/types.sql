@@ -78,7 +78,10 @@ INSERT INTO gs.tested_type VALUES
 		UNION ALL SELECT set_masklen('0.0.0.0'::inet + trunc(gs.noise(i) * 4294967295)::bigint, i % 33) FROM generate_series(1, 300) i
 		UNION ALL SELECT set_masklen('192.168.0.0'::inet + trunc(gs.noise(i) * 5)::bigint * 64, 16 + i % 17) FROM generate_series(1, 200) i
 		UNION ALL SELECT set_masklen('2001:db8::'::inet + trunc(gs.noise(i) * 5)::bigint * 9007199254740992, i % 129) FROM generate_series(1, 300) i
-		UNION ALL SELECT set_masklen((left(md5(i::text), 4) || '::' || right(md5(i::text), 4))::inet, i % 129) FROM generate_series(1, 200) i $$),
+		UNION ALL SELECT set_masklen((left(md5(i::text), 4) || '::' || right(md5(i::text), 4))::inet, i % 129) FROM generate_series(1, 200) i
+		-- for each bit the first network with it, and the last address without it
+		UNION ALL SELECT set_masklen(netmask(set_masklen(a, n)) & ~netmask(set_masklen(a, n - 1)), n) FROM (VALUES ('0.0.0.0'::inet, 32), ('::', 128)) f (a, m), generate_series(1, m) n
+		UNION ALL SELECT set_masklen(hostmask(set_masklen(a, n)), m) FROM (VALUES ('0.0.0.0'::inet, 32), ('::', 128)) f (a, m), generate_series(1, m) n $$),
 	(16, 'cidr', 'cidr', $$
 		SELECT network(set_masklen('0.0.0.0'::inet + trunc(gs.noise(i) * 4294967295)::bigint, i % 33)) AS v FROM generate_series(1, 300) i
 		UNION ALL SELECT network(set_masklen((substr(md5(i::text), 1, 4) || ':' || substr(md5(i::text), 5, 4) || '::')::inet, i % 129)) FROM generate_series(1, 300) i $$),
@@ -175,7 +178,7 @@ SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
 SELECT is(CASE WHEN gs.forced_plan('SELECT id FROM gs.many_types ORDER BY ' || o) LIKE '%GpuSortIngest%'
 			   THEN gs.compare_bulk('SELECT id, few FROM gs.many_types ORDER BY ' || o) ELSE 'not parallel' END, 'same', 'in parallel by ' || o)
-FROM (VALUES ('v, id'), ('n DESC, id'), ('g, id'), ('g DESC NULLS LAST, z, id'), ('z DESC, id'), ('b, id'), ('few, j, id'), ('g, a DESC, id'), ('n, j, v, id')) v (o);
+FROM (VALUES ('v, id'), ('n DESC, id'), ('g, id'), ('g DESC NULLS LAST, z, id'), ('z DESC, id'), ('b, id'), ('few, j, id'), ('g, a DESC, id'), ('few, row(a, few), id'), ('n, j, v, id')) v (o);
 SET max_parallel_workers_per_gather = 0;
 
 -- Types without an encoding: the columns before them are the key.
