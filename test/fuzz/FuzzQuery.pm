@@ -83,12 +83,21 @@ sub _key
 	return $x;
 }
 
+# The columns with values that repeat, which are more of interest.
+sub _without_ids
+{
+	my (@scope) = @_;
+	my @others = grep { $_->{sql} !~ /\bid$/ } @scope;
+	return @others ? @others : @scope;
+}
+
 # So many keys with directions, of the columns.
 sub _keys
 {
 	my ($context, $n, $id, @scope) = @_;
 	my @keys;
 
+	@scope = _without_ids(@scope) if chance(90);
 	for (1 .. $n)
 	{
 		my $key = _key($context, one_of(@scope), $id);
@@ -209,7 +218,7 @@ sub _from_join
 	my @conditions;
 	if ($kind eq 'column')
 	{
-		for my $x (@{ $left->{scope} })
+		for my $x (_without_ids(@{ $left->{scope} }))
 		{
 			push @conditions, map { "$x->{sql} = $_->{sql}" }
 				grep { $_->{type}{sql} eq $x->{type}{sql} && ($_->{type}{collation} // '') eq ($x->{type}{collation} // '') } @{ $right->{scope} };
@@ -362,7 +371,7 @@ sub _distinct
 {
 	my ($context) = @_;
 	my $from = _from($context);
-	my @columns = some_of(between(1, 3), @{ $from->{scope} });
+	my @columns = some_of(between(1, 3), chance(70) ? _without_ids(@{ $from->{scope} }) : @{ $from->{scope} });
 	my $core = 'SELECT DISTINCT ' . _aliased(map { $_->{sql} } @columns) . " FROM $from->{sql}" . _where($from);
 
 	return { name => 'distinct', %{ _distinct_like($core, [ map { $_->{type} } @columns ], 1) } };
@@ -405,7 +414,7 @@ sub _group
 {
 	my ($context) = @_;
 	my $from = _from($context);
-	my @groups = some_of(between(1, 3), @{ $from->{scope} });
+	my @groups = some_of(between(1, 3), chance(70) ? _without_ids(@{ $from->{scope} }) : @{ $from->{scope} });
 	my @expressions = map { $_->{sql} } @groups;
 	my @aggregates = map { _aggregate($context, $from) } 1 .. between(0, 3);
 	my @outputs = ((map { canonical($_->{type}, $_->{sql}) } @groups), 'grouping(' . join(', ', @expressions) . ')', @aggregates);
@@ -431,7 +440,7 @@ sub _window
 	@outputs = @{ $from->{ids} };
 	for my $n (1 .. between(1, 3))
 	{
-		my @partition = map { $_->{sql} } some_of(weighted(30 => 0, 50 => 1, 20 => 2), @{ $from->{scope} });
+		my @partition = map { $_->{sql} } some_of(weighted(30 => 0, 50 => 1, 20 => 2), _without_ids(@{ $from->{scope} }));
 		my $total = chance(50);
 		my @keys = $total ? _total_keys($context, $from, between(0, 2)) : _keys($context, between(1, 2), $from->{ids}[0], @{ $from->{scope} });
 		my $x = one_of(@{ $from->{scope} })->{sql};

@@ -37,7 +37,7 @@ sub new
 		queries => 0, runs => 0, sorts => 0, fallbacks => {}, failures => 0, rounds_done => 0, skipped => 0, kinds => {}, errors => {} }, $class;
 
 	$self->{scratch} = tempdir('gpusort-fuzz-XXXXXXXX', TMPDIR => 1, CLEANUP => 1);
-	$self->{node} = GpuSortCluster->new(conf => [ 'max_worker_processes = 16', 'max_parallel_workers = 8', 'log_min_messages = warning', 'log_error_verbosity = verbose', 'autovacuum = off' ]);
+	$self->{node} = GpuSortCluster->new(conf => [ 'max_worker_processes = 16', 'max_parallel_workers = 8', 'log_min_messages = warning', 'log_error_verbosity = verbose', 'autovacuum = off', 'jit = off' ]);
 	$self->{node}->wait_service;
 	$self->_create_databases;
 	return $self;

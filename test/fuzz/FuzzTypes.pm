@@ -51,7 +51,7 @@ my %types = (
 	int4 => { weight => 14, number => 1, value => '((N * 2654435761) % 4294967296 - 2147483648)::int4', edges => [qw(-2147483648 2147483647 0 -1 1)] },
 	int8 => { weight => 8, number => 1, value => '(fz.h(N, 5) - 4611686018427387904)', edges => [qw(-9223372036854775807 9223372036854775807 0 -1 1 4294967296 -4294967296)] },
 	oid => { weight => 2, value => '((N * 2654435761) % 4294967296)::oid', edges => [qw(0 1 2147483647 2147483648 4294967295)] },
-	float4 => { weight => 3, value => '(((N % 100003) - 50000)::float4 / 7)', edges => [qw(NaN Infinity -Infinity -0 0 1e-40 -1e-40 3.4e38 -3.4e38 1)], canon => '(X + 0::float4)' },
+	float4 => { weight => 5, value => '(((N % 100003) - 50000)::float4 / 7)', edges => [qw(NaN Infinity -Infinity -0 0 1e-40 -1e-40 3.4e38 -3.4e38 1)], canon => '(X + 0::float4)' },
 	float8 => { weight => 6, value => '(((N % 1000003) - 500000)::float8 / 7)', edges => [qw(NaN Infinity -Infinity -0 0 5e-324 -5e-324 1.7e308 -1.7e308 1)], canon => '(X + 0::float8)' },
 	numeric => { weight => 6, value => '((N - 1000000)::numeric / (1 + N % 3))',
 		edges => [ qw(NaN Infinity -Infinity 0 0.00 1 1.0 1.00 -1 -1e-20 1e-20 1e100 -1e100 9999 10000 10001 0.0001 0.00001 99999999999999999 99999999999999999.1 99999999999999999.2
