@@ -33,7 +33,7 @@ my $bad_log = qr/PANIC|TRAP:|terminating any other active|was terminated by sign
 sub new
 {
 	my ($class, %option) = @_;
-	my $self = bless { seed => 1, per_round => 40, max_failures => 1, max_rows => 30000, minimise => 20, report => sub { print @_ }, %option,
+	my $self = bless { seed => 1, per_round => 40, max_failures => 1, max_rows => 120000, minimise => 20, report => sub { print @_ }, %option,
 		queries => 0, runs => 0, sorts => 0, fallbacks => {}, failures => 0, rounds_done => 0, skipped => 0, kinds => {}, errors => {} }, $class;
 
 	$self->{scratch} = tempdir('gpusort-fuzz-XXXXXXXX', TMPDIR => 1, CLEANUP => 1);
