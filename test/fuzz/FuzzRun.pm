@@ -95,7 +95,7 @@ sub _random_settings
 sub _set_memory
 {
 	my ($self) = @_;
-	my $want = weighted(80 => '0 64', 8 => '1 64', 6 => '16 16', 6 => '0 16');
+	my $want = weighted(80 => '0 64', 8 => '1 64', 12 => '0 16');
 	return if $want eq ($self->{memory} // '0 64');
 
 	my ($host, $staging) = split / /, $want;
@@ -109,6 +109,17 @@ sub _set_memory
 	wait_until(sub { $self->{node}->method ne 'native' }, 10);
 	$self->{memory} = $want;
 	return;
+}
+
+# A session in the midst of sorts, which hold chunks of the staging pool.
+sub _hog
+{
+	my ($self, $database, $sorts) = @_;
+	my $hog = FuzzSession->new($self->{node}, $database, $self->{scratch}, '-hog');
+
+	$hog->run(join ";\n", 'SET gpusort.force = on', 'BEGIN',
+		map { ("DECLARE c$_ CURSOR FOR SELECT g FROM generate_series(1, 1000000) g ORDER BY g DESC", "FETCH 1 FROM c$_") } 1 .. $sorts);
+	return $hog;
 }
 
 # --- comparing ------------------------------------------------------------------------------------
@@ -407,6 +418,8 @@ sub _round
 	$session->run(q{SET gpusort.force = on; SELECT g FROM generate_series(1, 10) g ORDER BY g DESC});
 	my $descriptors = $session->descriptors;
 	my (undef, @messages) = _setup($session, \@schema);
+	# with the smallest pool, the chunks left are few or none
+	my $hog = ($self->{memory} // '') eq '0 16' ? $self->_hog($database, between(0, 2)) : undef;
 	my $context = { tables => $tables, collations => $self->{collations} };
 
 	croak "seed $self->{round_seed}: the schema cannot be made:\n@messages\n" . join ";\n", @schema if grep { /ERROR:/ } @messages;
@@ -434,6 +447,7 @@ sub _round
 			last;
 		}
 	}
+	undef $hog;
 	if ($session)
 	{
 		my @left = $self->_leftovers($session, $descriptors);
