@@ -168,7 +168,8 @@ begin_sort(GpuSortState *state, GpuSortFailure *failure)
 	state->client = gpusort_client_begin(&request, failure);
 	if (state->client != NULL)
 	{
-		state->ties = gpusort_ties_create(state->info.columns, state->info.ncolumns, &state->slots);
+		state->ties = gpusort_ties_create(state->info.columns + state->keys->decided,
+										  state->info.ncolumns - state->keys->decided, &state->slots);
 		state->engine = gpusort_client_engine(state->client);
 		strlcpy(state->device, gpusort_client_device(state->client), sizeof(state->device));
 		state->job = gpusort_shared_job_start(state->engine, state->device);

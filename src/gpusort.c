@@ -40,7 +40,7 @@ bool		gpusort_force = false;
 bool		gpusort_log_decisions = false;
 int			gpusort_engine = GPUSORT_ENGINE_AUTO;
 int			gpusort_min_rows = 2000;
-double		gpusort_setup_cost = 100.0;
+double		gpusort_setup_cost = 80.0;
 double		gpusort_row_cost = 0.03;
 
 char	   *gpusort_devices = NULL;
@@ -112,7 +112,7 @@ define_settings(void)
 	DefineCustomRealVariable("gpusort.setup_cost",
 							 "The planner's estimate of what a GpuSort costs before its first row.",
 							 NULL,
-							 &gpusort_setup_cost, 100.0, 0, 1e10, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_setup_cost, 80.0, 0, 1e10, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpusort.row_cost",
 							 "The planner's estimate of what a GpuSort costs per row.",
 							 NULL,

@@ -8,211 +8,74 @@
  * whether the value is NULL, on the side that NULLS FIRST or LAST asks for, and
  * then the bits of its encoding, inverted for DESC:
  *
- *	  bool 1 · int2 16 · int4, date, float4, oid 32 · int8, float8, timestamps
- *	  64 · uuid 128	  exact: signs and exponents turned so that unsigned
+ *	  bool 1 · "char" 8 · int2 16 · int4, date, float4, oid 32 · macaddr, tid 48
+ *	  int8, float8, time, timestamps, money, macaddr8, pg_lsn, xid8 64 · uuid 128
+ *					  exact: signs and exponents turned so that unsigned
  *					  comparison orders them; -0 is 0, every NaN the same and
  *					  above Infinity, as PostgreSQL has it
+ *	  interval 74	  exact: the microseconds that its comparator counts, with
+ *					  days of 24 hours and months of 30 days
+ *	  timetz 96		  exact: the time in UTC, then the zone
+ *	  inet, cidr 137  exact: see keys_network.c
  *	  strings		  prefix_bytes bytes, zero-padded, then the length up to
  *					  prefix_bytes + 1: a shorter string sorts before one that
- *					  goes on with zero bytes
- *	  numeric		  see keys_numeric.c
+ *					  goes on with zero bytes.  Bit strings, whose last byte is
+ *					  padded with zeros, have their length in bits there
+ *	  numeric 90	  see keys_numeric.c
+ *	  enum 32		  see keys_enum.c
  *
  * A value that its prefix does not hold whole makes the row inexact, and the
  * rest of the key stays zero.  So rows with equal keys are either all exact and
  * equal, or all inexact in the same column and need the comparator; what later
- * columns hold cannot come between them.  Columns beyond GPUSORT_MAX_KEY_WORDS
- * are left to the comparator in the same way.
- *
- * What decides on an encoding is the operator family and input type of the sort
- * operator, never the name of a type: domains and user-defined operators come
- * out right.
+ * columns hold cannot come between them.  Columns beyond GPUSORT_MAX_KEY_WORDS,
+ * and those from the first that has no encoding (keys_choice.c), are left to the
+ * comparator in the same way.
  *
  *-------------------------------------------------------------------------
  */
 #include "keys.h"
 
-#include <gnu/libc-version.h>
 #include <math.h>
 
 #include "access/detoast.h"
 #include "access/htup_details.h"
-#include "access/stratnum.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_database.h"
-#include "catalog/pg_opfamily_d.h"
-#include "catalog/pg_type_d.h"
-#include "mb/pg_wchar.h"
-#include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "service/protocol.h"
+#include "storage/itemptr.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
+#include "utils/date.h"
+#include "utils/inet.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
+#include "utils/timestamp.h"
 #include "utils/uuid.h"
+#include "utils/varbit.h"
 
-/* Families of PostgreSQL's own that its headers give no name. */
-#define DATETIME_BTREE_FAM	434
-#define FLOAT_BTREE_FAM		1970
-#define NUMERIC_BTREE_FAM	1988
-#define UUID_BTREE_FAM		2968
+#ifndef HAVE_INT128
+#error "gpusort needs a compiler with 128-bit integers"
+#endif
 
-/*
- * Does this libc locale compare strings by their bytes?  glibc's C.UTF-8 does so
- * since 2.35; distributions' own ones before that are not to be relied on.
- */
-static bool
-libc_locale_is_bytewise(const char *name)
-{
-	int			major = 0;
-	int			minor = 0;
-
-	if (strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0)
-		return true;
-	if (pg_strcasecmp(name, "C.UTF-8") != 0 && pg_strcasecmp(name, "C.UTF8") != 0)
-		return false;
-	if (GetDatabaseEncoding() != PG_UTF8)
-		return false;
-	sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor);
-	return major > 2 || (major == 2 && minor >= 35);
-}
-
-/* The default collation's answer is the database's. */
-static bool
-default_collation_is_bytewise(void)
-{
-	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-	bool		bytewise = false;
-	bool		isnull;
-	Datum		locale;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	if (((Form_pg_database) GETSTRUCT(tuple))->datlocprovider == COLLPROVIDER_LIBC)
-	{
-		locale = SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_datcollate, &isnull);
-		bytewise = !isnull && libc_locale_is_bytewise(TextDatumGetCString(locale));
-	}
-	ReleaseSysCache(tuple);
-	return bytewise;
-}
-
-/* Does this collation order strings by their bytes? */
-static bool
-collation_is_bytewise(Oid collation)
-{
-	HeapTuple	tuple;
-	Datum		locale;
-	bool		isnull;
-	bool		bytewise = false;
-
-	if (!OidIsValid(collation))
-		return false;
-	if (collation == C_COLLATION_OID || collation == POSIX_COLLATION_OID)
-		return true;
-	if (collation == DEFAULT_COLLATION_OID)
-		return default_collation_is_bytewise();
-
-	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for collation %u", collation);
-	if (((Form_pg_collation) GETSTRUCT(tuple))->collprovider == COLLPROVIDER_LIBC)
-	{
-		locale = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate, &isnull);
-		bytewise = !isnull && libc_locale_is_bytewise(TextDatumGetCString(locale));
-	}
-	ReleaseSysCache(tuple);
-	return bytewise;
-}
+#define TIMETZ_BITS			96
+#define ENUM_BITS			32
+#define BIT_HEADER_BYTES	((int) VARBITHDRSZ)	/* the length of a bit string, before its bytes */
 
 /*
- * How values that opfamily compares as type under collation are encoded.
- * GPUSORT_ENCODE_NONE when they are not: *why_not then says why, as the rest of
- * a sentence that begins with the sort key.
+ * The widest intervals, of INT32_MAX months and days and INT64_MAX microseconds,
+ * count less than 2^73 microseconds, with either sign.
  */
-GpuSortEncoding
-gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not)
-{
-	GpuSortEncoding encoding = GPUSORT_ENCODE_NONE;
+#define INTERVAL_BITS		74
 
-	switch (opfamily)
-	{
-		case BOOL_BTREE_FAM_OID:
-			encoding = GPUSORT_ENCODE_BOOL;
-			break;
-		case INTEGER_BTREE_FAM_OID:
-			encoding = type == INT2OID ? GPUSORT_ENCODE_INT2 :
-				type == INT4OID ? GPUSORT_ENCODE_INT4 :
-				type == INT8OID ? GPUSORT_ENCODE_INT8 : GPUSORT_ENCODE_NONE;
-			break;
-		case OID_BTREE_FAM_OID:
-			encoding = type == OIDOID ? GPUSORT_ENCODE_OID : GPUSORT_ENCODE_NONE;
-			break;
-		case FLOAT_BTREE_FAM:
-			encoding = type == FLOAT4OID ? GPUSORT_ENCODE_FLOAT4 :
-				type == FLOAT8OID ? GPUSORT_ENCODE_FLOAT8 : GPUSORT_ENCODE_NONE;
-			break;
-		case DATETIME_BTREE_FAM:
-			encoding = type == DATEOID ? GPUSORT_ENCODE_INT4 :
-				type == TIMESTAMPOID || type == TIMESTAMPTZOID ? GPUSORT_ENCODE_INT8 : GPUSORT_ENCODE_NONE;
-			break;
-		case UUID_BTREE_FAM:
-			encoding = type == UUIDOID ? GPUSORT_ENCODE_UUID : GPUSORT_ENCODE_NONE;
-			break;
-		case NUMERIC_BTREE_FAM:
-			encoding = type == NUMERICOID ? GPUSORT_ENCODE_NUMERIC : GPUSORT_ENCODE_NONE;
-			break;
-		case BYTEA_BTREE_FAM_OID:
-			encoding = type == BYTEAOID ? GPUSORT_ENCODE_BYTEA : GPUSORT_ENCODE_NONE;
-			break;
-		case TEXT_BTREE_FAM_OID:
-			encoding = type == TEXTOID ? GPUSORT_ENCODE_TEXT :
-				type == NAMEOID ? GPUSORT_ENCODE_NAME : GPUSORT_ENCODE_NONE;
-			break;
-		case BPCHAR_BTREE_FAM_OID:
-			encoding = type == BPCHAROID ? GPUSORT_ENCODE_BPCHAR : GPUSORT_ENCODE_NONE;
-			break;
-		default:
-			break;
-	}
-	if (encoding == GPUSORT_ENCODE_NONE)
-		*why_not = "has a type without a key encoding";
-	else if ((opfamily == TEXT_BTREE_FAM_OID || opfamily == BPCHAR_BTREE_FAM_OID) &&
-			 !collation_is_bytewise(collation))
-	{
-		*why_not = "has a collation that does not order by bytes";
-		encoding = GPUSORT_ENCODE_NONE;
-	}
-	return encoding;
-}
-
-bool
-gpusort_key_encoding_is_string(GpuSortEncoding encoding)
-{
-	return encoding == GPUSORT_ENCODE_TEXT || encoding == GPUSORT_ENCODE_BPCHAR ||
-		encoding == GPUSORT_ENCODE_BYTEA || encoding == GPUSORT_ENCODE_NAME;
-}
-
-/* The same for a finished plan's sort operator; also tells whether it sorts down. */
-GpuSortEncoding
-gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending)
-{
-	Oid			opfamily;
-	Oid			type;
-	int16		strategy;
-	const char *ignored;
-
-	if (!get_ordering_op_properties(sort_operator, &opfamily, &type, &strategy))
-		return GPUSORT_ENCODE_NONE;
-	*descending = strategy == BTGreaterStrategyNumber;
-	return gpusort_key_encoding(opfamily, type, collation, &ignored);
-}
-
-/* Bits of the length behind a string's prefix. */
+/* Bits of the length behind a string's prefix, counted in bytes. */
 static inline int
 length_bits(int prefix_bytes)
 {
 	return prefix_bytes == GPUSORT_PREFIX_SHORT ? 4 : 5;
+}
+
+/* The same of a bit string, counted in bits. */
+static inline int
+bit_length_bits(int prefix_bytes)
+{
+	return length_bits(prefix_bytes) + 3;
 }
 
 /* Bits of an encoding that takes no more than 64, else 0. */
@@ -223,14 +86,21 @@ fixed_bits(GpuSortEncoding encoding)
 	{
 		case GPUSORT_ENCODE_BOOL:
 			return 1;
+		case GPUSORT_ENCODE_CHAR:
+			return 8;
 		case GPUSORT_ENCODE_INT2:
 			return 16;
 		case GPUSORT_ENCODE_INT4:
 		case GPUSORT_ENCODE_OID:
 		case GPUSORT_ENCODE_FLOAT4:
 			return 32;
+		case GPUSORT_ENCODE_MACADDR:
+		case GPUSORT_ENCODE_TID:
+			return 48;
 		case GPUSORT_ENCODE_INT8:
+		case GPUSORT_ENCODE_UINT8:
 		case GPUSORT_ENCODE_FLOAT8:
+		case GPUSORT_ENCODE_MACADDR8:
 			return 64;
 		default:
 			return 0;
@@ -243,13 +113,26 @@ column_bits(const GpuSortColumn *column)
 {
 	if (column->fixed_bits > 0)
 		return 1 + column->fixed_bits;
-	if (column->encoding == GPUSORT_ENCODE_UUID)
-		return 1 + 128;
-	if (column->encoding == GPUSORT_ENCODE_NUMERIC)
-		return 1 + GPUSORT_NUMERIC_BITS;
-	if (gpusort_key_encoding_is_string(column->encoding))
-		return 1 + 8 * column->prefix_bytes + length_bits(column->prefix_bytes);
-	elog(ERROR, "column has no key encoding");
+	switch (column->encoding)
+	{
+		case GPUSORT_ENCODE_UUID:
+			return 1 + 128;
+		case GPUSORT_ENCODE_INTERVAL:
+			return 1 + INTERVAL_BITS;
+		case GPUSORT_ENCODE_TIMETZ:
+			return 1 + TIMETZ_BITS;
+		case GPUSORT_ENCODE_INET:
+			return 1 + GPUSORT_INET_BITS;
+		case GPUSORT_ENCODE_ENUM:
+			return 1 + ENUM_BITS;
+		case GPUSORT_ENCODE_NUMERIC:
+			return 1 + GPUSORT_NUMERIC_BITS;
+		case GPUSORT_ENCODE_BIT:
+			return 1 + 8 * column->prefix_bytes + bit_length_bits(column->prefix_bytes);
+		default:
+			Assert(gpusort_key_encoding_is_string(column->encoding));
+			return 1 + 8 * column->prefix_bytes + length_bits(column->prefix_bytes);
+	}
 }
 
 static inline uint64
@@ -259,9 +142,10 @@ low_mask(int nbits)
 }
 
 /*
- * Lays out the key of these columns, all of which the planner found encodable.
- * The result and what it points to belong to the current memory context;
- * columns belongs to the caller and must live as long.
+ * Lays out the key of these columns, up to the first that has no encoding: the
+ * planner sees to it that there is one before that.  The result and what it
+ * points to belong to the current memory context; columns belongs to the caller
+ * and must live as long.
  */
 GpuSortKeys *
 gpusort_keys_create(GpuSortColumn *columns, int count)
@@ -271,6 +155,8 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 
 	StaticAssertStmt((1 << 4) > GPUSORT_PREFIX_SHORT + 1, "length of a short prefix needs more bits");
 	StaticAssertStmt((1 << 5) > GPUSORT_PREFIX_LONG + 1, "length of a long prefix needs more bits");
+	StaticAssertStmt((1 << 7) > 8 * GPUSORT_PREFIX_SHORT + 1, "length of a short bit prefix needs more bits");
+	StaticAssertStmt((1 << 8) > 8 * GPUSORT_PREFIX_LONG + 1, "length of a long bit prefix needs more bits");
 
 	keys->count = count;
 	keys->columns = columns;
@@ -278,26 +164,31 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 	for (int i = 0; i < count; i++)
 	{
 		GpuSortColumn *column = &columns[i];
-		uint32		more;
 
 		column->encoding = gpusort_operator_encoding(column->sort_operator, column->collation,
 													 &column->descending);
+		if (column->encoding == GPUSORT_ENCODE_NONE)
+			break;
 		column->fixed_bits = fixed_bits(column->encoding);
 		column->flip = column->descending && column->fixed_bits > 0 ? low_mask(column->fixed_bits) : 0;
-		more = column_bits(column);
-		if (bits + more > GPUSORT_MAX_KEY_WORDS * 64)
-		{
-			keys->may_tie = true;
+		column->bits = column_bits(column);
+		if (bits + column->bits > GPUSORT_MAX_KEY_WORDS * 64)
 			break;
-		}
-		column->bits = more;
-		bits += more;
+		bits += column->bits;
 		keys->encoded = i + 1;
 		keys->last_attno = Max(keys->last_attno, column->attno);
-		if (column->prefix_bytes > 0 || column->encoding == GPUSORT_ENCODE_NUMERIC)
+		if (column->encoding == GPUSORT_ENCODE_ENUM)
+			column->enum_values = gpusort_enum_create();
+		if (column->prefix_bytes > 0 || column->encoding == GPUSORT_ENCODE_NUMERIC ||
+			column->encoding == GPUSORT_ENCODE_ENUM)
 			keys->may_tie = true;
+		else if (keys->decided == i)
+			keys->decided = i + 1;
 	}
-	keys->words = (bits + 63) / 64;
+	if (keys->encoded < count)
+		keys->may_tie = true;
+	keys->decided = Min(keys->decided, count - 1);
+	keys->words = Max((bits + 63) / 64, 1);
 	keys->one_fixed = count == 1 && columns[0].fixed_bits > 0;
 	return keys;
 }
@@ -376,31 +267,6 @@ float8_bits(float8 value)
 	return bits & UINT64CONST(0x8000000000000000) ? ~bits : bits | UINT64CONST(0x8000000000000000);
 }
 
-/* The fixed_bits bits of a value, as they are for ASC. */
-static inline uint64
-fixed_value(GpuSortEncoding encoding, Datum value)
-{
-	switch (encoding)
-	{
-		case GPUSORT_ENCODE_BOOL:
-			return DatumGetBool(value);
-		case GPUSORT_ENCODE_INT2:
-			return (uint16) DatumGetInt16(value) ^ 0x8000;
-		case GPUSORT_ENCODE_INT4:
-			return (uint32) DatumGetInt32(value) ^ 0x80000000;
-		case GPUSORT_ENCODE_INT8:
-			return (uint64) DatumGetInt64(value) ^ UINT64CONST(0x8000000000000000);
-		case GPUSORT_ENCODE_OID:
-			return DatumGetObjectId(value);
-		case GPUSORT_ENCODE_FLOAT4:
-			return float4_bits(DatumGetFloat4(value));
-		case GPUSORT_ENCODE_FLOAT8:
-			return float8_bits(DatumGetFloat8(value));
-		default:
-			pg_unreachable();
-	}
-}
-
 /* The first 8 of left bytes as a big-endian number, zero-padded behind the string's end. */
 static inline uint64
 load_bytes(const char *data, int left)
@@ -426,9 +292,61 @@ load_bytes(const char *data, int left)
 	return value;
 }
 
-/* Returns false when the string does not fit its prefix. */
-static pg_attribute_always_inline bool
-put_string(BitWriter *key, const GpuSortColumn *column, const char *data, int length)
+/* The fixed_bits bits of a value, as they are for ASC. */
+static inline uint64
+fixed_value(GpuSortEncoding encoding, Datum value)
+{
+	switch (encoding)
+	{
+		case GPUSORT_ENCODE_BOOL:
+			return DatumGetBool(value);
+		case GPUSORT_ENCODE_CHAR:
+			return (uint8) DatumGetChar(value);
+		case GPUSORT_ENCODE_INT2:
+			return (uint16) DatumGetInt16(value) ^ 0x8000;
+		case GPUSORT_ENCODE_INT4:
+			return (uint32) DatumGetInt32(value) ^ 0x80000000;
+		case GPUSORT_ENCODE_INT8:
+			return (uint64) DatumGetInt64(value) ^ UINT64CONST(0x8000000000000000);
+		case GPUSORT_ENCODE_UINT8:
+			return (uint64) DatumGetInt64(value);
+		case GPUSORT_ENCODE_OID:
+			return DatumGetObjectId(value);
+		case GPUSORT_ENCODE_FLOAT4:
+			return float4_bits(DatumGetFloat4(value));
+		case GPUSORT_ENCODE_FLOAT8:
+			return float8_bits(DatumGetFloat8(value));
+		case GPUSORT_ENCODE_MACADDR:
+			return load_bytes((const char *) DatumGetMacaddrP(value), sizeof(macaddr)) >> 16;
+		case GPUSORT_ENCODE_MACADDR8:
+			return load_bytes((const char *) DatumGetMacaddr8P(value), sizeof(macaddr8));
+		case GPUSORT_ENCODE_TID:
+			{
+				const ItemPointerData *tid = (const ItemPointerData *) DatumGetPointer(value);
+
+				return (uint64) ItemPointerGetBlockNumberNoCheck(tid) << 16 | ItemPointerGetOffsetNumberNoCheck(tid);
+			}
+		default:
+			pg_unreachable();
+	}
+}
+
+/* Adds the low nbits (65 to 128) bits of two words, inverted for DESC; there are no others. */
+static pg_attribute_always_inline void
+put_wide(BitWriter *key, const GpuSortColumn *column, int nbits, uint64 high, uint64 low)
+{
+	uint64		flip = column->descending ? PG_UINT64_MAX : 0;
+
+	put_bits(key, nbits - 64, (high ^ flip) & low_mask(nbits - 64));
+	put_bits(key, 64, low ^ flip);
+}
+
+/*
+ * Adds the prefix of a string of bytes, and then size, of size_bits: what decides
+ * between strings of which one is the other's beginning.
+ */
+static pg_attribute_always_inline void
+put_prefix(BitWriter *key, const GpuSortColumn *column, const char *data, int length, uint64 size, int size_bits)
 {
 	const int	tail_bytes = GPUSORT_PREFIX_SHORT % 8;
 	int			prefix = column->prefix_bytes;
@@ -444,10 +362,18 @@ put_string(BitWriter *key, const GpuSortColumn *column, const char *data, int le
 		put_bits(key, 64, load_bytes(data + 8, length - 8) ^ flip);
 		done = 16;
 	}
-	tail = load_bytes(data + done, length - done) >> (64 - 8 * tail_bytes) << length_bits(prefix) |
-		(uint64) Min(length, prefix + 1);
-	tail_bits = 8 * tail_bytes + length_bits(prefix);
+	tail = load_bytes(data + done, length - done) >> (64 - 8 * tail_bytes) << size_bits | size;
+	tail_bits = 8 * tail_bytes + size_bits;
 	put_bits(key, tail_bits, (tail ^ flip) & low_mask(tail_bits));
+}
+
+/* Returns false when the string does not fit its prefix. */
+static pg_attribute_always_inline bool
+put_string(BitWriter *key, const GpuSortColumn *column, const char *data, int length)
+{
+	int			prefix = column->prefix_bytes;
+
+	put_prefix(key, column, data, length, Min(length, prefix + 1), length_bits(prefix));
 	return length <= prefix;
 }
 
@@ -501,30 +427,77 @@ put_varlena(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column
 	return exact;
 }
 
+/* Bit strings: likewise.  Their length stands before the bytes. */
+static pg_attribute_always_inline bool
+put_bit_string(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, struct varlena *value)
+{
+	struct varlena *head = value;
+	int			bytes;
+	int32		bit_length;
+	int			limit = 8 * column->prefix_bytes;
+
+	StaticAssertStmt(BIT_HEADER_BYTES == sizeof(bit_length), "a bit string begins with its length");
+	if (likely(is_plain(value)))
+		bytes = VARSIZE_ANY_EXHDR(value);
+	else
+		head = fetch_head(keys, column, value, &bytes);
+	memcpy(&bit_length, VARDATA_ANY(head), sizeof(bit_length));
+	put_prefix(key, column, VARDATA_ANY(head) + BIT_HEADER_BYTES, bytes - BIT_HEADER_BYTES,
+			   Min(bit_length, limit + 1), bit_length_bits(column->prefix_bytes));
+	if (unlikely(head != value))
+		MemoryContextReset(keys->scratch);
+	return bit_length <= limit;
+}
+
 /* Types that must be detoasted whole: blanks at the end of bpchar do not count. */
 static pg_attribute_always_inline bool
 put_detoasted(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, struct varlena *value)
 {
 	struct varlena *plain = is_plain(value) ? value : fetch_whole(keys, value);
-	bool		exact;
+	bool		exact = true;
+	uint64		first;
+	uint64		high;
+	uint64		low;
 
 	if (column->encoding == GPUSORT_ENCODE_BPCHAR)
 		exact = put_string(key, column, VARDATA_ANY(plain),
 						   bpchartruelen(VARDATA_ANY(plain), VARSIZE_ANY_EXHDR(plain)));
+	else if (column->encoding == GPUSORT_ENCODE_INET)
+	{
+		const int	first_bits = GPUSORT_INET_BITS - 128;
+
+		first = gpusort_inet_encode(PointerGetDatum(plain), &high, &low);
+		put_bits(key, first_bits, column->descending ? first ^ low_mask(first_bits) : first);
+		put_wide(key, column, 128, high, low);
+	}
 	else
 	{
-		const int	high_bits = GPUSORT_NUMERIC_BITS - 64;
-		uint64		flip = column->descending ? PG_UINT64_MAX : 0;
-		uint64		high;
-		uint64		low;
-
 		exact = gpusort_numeric_encode(PointerGetDatum(plain), &high, &low);
-		put_bits(key, high_bits, (high ^ flip) & low_mask(high_bits));
-		put_bits(key, 64, low ^ flip);
+		put_wide(key, column, GPUSORT_NUMERIC_BITS, high, low);
 	}
 	if (plain != value)
 		MemoryContextReset(keys->scratch);
 	return exact;
+}
+
+/* As interval_cmp_value has it, made unsigned. */
+static pg_attribute_always_inline void
+put_interval(BitWriter *key, const GpuSortColumn *column, const Interval *value)
+{
+	int64		days = value->month * INT64CONST(30) + value->day;
+	uint128		bits = (uint128) ((int128) days * USECS_PER_DAY + value->time) + ((uint128) 1 << (INTERVAL_BITS - 1));
+
+	put_wide(key, column, INTERVAL_BITS, (uint64) (bits >> 64), (uint64) bits);
+}
+
+/* As timetz_cmp_internal has it; a zone can be of any size. */
+static pg_attribute_always_inline void
+put_timetz(BitWriter *key, const GpuSortColumn *column, const TimeTzADT *value)
+{
+	uint64		utc = (uint64) (value->time + value->zone * USECS_PER_SEC) ^ UINT64CONST(0x8000000000000000);
+	uint32		zone = (uint32) value->zone ^ 0x80000000;
+
+	put_wide(key, column, TIMETZ_BITS, utc >> 32, utc << 32 | zone);
 }
 
 /* The key of a single column of fixed width. */
@@ -589,18 +562,34 @@ gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words
 			case GPUSORT_ENCODE_UUID:
 				{
 					const char *data = (const char *) DatumGetUUIDP(value)->data;
-					uint64		flip = column->descending ? PG_UINT64_MAX : 0;
 
-					put_bits(&key, 64, load_bytes(data, 8) ^ flip);
-					put_bits(&key, 64, load_bytes(data + 8, 8) ^ flip);
+					put_wide(&key, column, 128, load_bytes(data, 8), load_bytes(data + 8, 8));
 					break;
 				}
 			case GPUSORT_ENCODE_TEXT:
 			case GPUSORT_ENCODE_BYTEA:
 				exact = put_varlena(keys, &key, column, (struct varlena *) DatumGetPointer(value));
 				break;
+			case GPUSORT_ENCODE_BIT:
+				exact = put_bit_string(keys, &key, column, (struct varlena *) DatumGetPointer(value));
+				break;
+			case GPUSORT_ENCODE_INTERVAL:
+				put_interval(&key, column, DatumGetIntervalP(value));
+				break;
+			case GPUSORT_ENCODE_TIMETZ:
+				put_timetz(&key, column, DatumGetTimeTzADTP(value));
+				break;
+			case GPUSORT_ENCODE_ENUM:
+				{
+					uint32		position;
+
+					exact = gpusort_enum_encode(column->enum_values, DatumGetObjectId(value), &position);
+					put_bits(&key, ENUM_BITS, column->descending ? ~position : position);
+					break;
+				}
 			case GPUSORT_ENCODE_BPCHAR:
 			case GPUSORT_ENCODE_NUMERIC:
+			case GPUSORT_ENCODE_INET:
 				exact = put_detoasted(keys, &key, column, (struct varlena *) DatumGetPointer(value));
 				break;
 			case GPUSORT_ENCODE_NAME:

@@ -20,25 +20,40 @@ typedef enum GpuSortEncoding
 
 	/* exact: equal bits mean equal values */
 	GPUSORT_ENCODE_BOOL,
+	GPUSORT_ENCODE_CHAR,
 	GPUSORT_ENCODE_INT2,
 	GPUSORT_ENCODE_INT4,
 	GPUSORT_ENCODE_INT8,
+	GPUSORT_ENCODE_UINT8,		/* 8 bytes without a sign */
 	GPUSORT_ENCODE_OID,
 	GPUSORT_ENCODE_FLOAT4,
 	GPUSORT_ENCODE_FLOAT8,
+	GPUSORT_ENCODE_MACADDR,
+	GPUSORT_ENCODE_MACADDR8,
+	GPUSORT_ENCODE_TID,
 	GPUSORT_ENCODE_UUID,
+	GPUSORT_ENCODE_INTERVAL,
+	GPUSORT_ENCODE_TIMETZ,
+	GPUSORT_ENCODE_INET,
 
 	/* prefix: a value that does not fit is inexact */
 	GPUSORT_ENCODE_TEXT,
 	GPUSORT_ENCODE_BPCHAR,
 	GPUSORT_ENCODE_BYTEA,
 	GPUSORT_ENCODE_NAME,
+	GPUSORT_ENCODE_BIT,			/* and varbit */
 	GPUSORT_ENCODE_NUMERIC,
+
+	/* exact, but for values that are newer than the query's snapshot */
+	GPUSORT_ENCODE_ENUM,
 } GpuSortEncoding;
 
 /* The prefixes of strings, in bytes; with its length a prefix fills whole words, nearly. */
 #define GPUSORT_PREFIX_SHORT	14
 #define GPUSORT_PREFIX_LONG		22
+
+/* The values of an enum type, in keys_enum.c. */
+typedef struct GpuSortEnum GpuSortEnum;
 
 /* One ORDER BY column, as the planner found it. */
 typedef struct GpuSortColumn
@@ -55,6 +70,7 @@ typedef struct GpuSortColumn
 	uint32		bits;			/* in the key; the first is its NULL bit */
 	int			fixed_bits;		/* bits after that of encodings of up to 64 bits; 0 for others */
 	uint64		flip;			/* what a value of fixed_bits is XORed with: all of them for DESC */
+	GpuSortEnum *enum_values;	/* of enums; NULL for others */
 } GpuSortColumn;
 
 typedef struct GpuSortKeys
@@ -62,6 +78,7 @@ typedef struct GpuSortKeys
 	int			count;
 	GpuSortColumn *columns;
 	int			encoded;		/* how many leading columns are in the key */
+	int			decided;		/* leading columns, not all, in which rows of equal keys are equal */
 	AttrNumber	last_attno;		/* the highest attribute that encoding needs */
 	uint32		words;			/* 64-bit words of a key */
 	bool		may_tie;		/* rows can be inexact */
@@ -69,14 +86,25 @@ typedef struct GpuSortKeys
 	MemoryContext scratch;		/* for detoasted values; reset after each row that used it */
 } GpuSortKeys;
 
+/* keys_choice.c */
 extern GpuSortEncoding gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not);
 extern bool gpusort_key_encoding_is_string(GpuSortEncoding encoding);
 extern GpuSortEncoding gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending);
+
+/* keys.c */
 extern GpuSortKeys *gpusort_keys_create(GpuSortColumn *columns, int count);
 extern bool gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words);
 
 /* keys_numeric.c */
 #define GPUSORT_NUMERIC_BITS	90
 extern bool gpusort_numeric_encode(Datum value, uint64 *high, uint64 *low);
+
+/* keys_network.c */
+#define GPUSORT_INET_BITS		137
+extern uint64 gpusort_inet_encode(Datum value, uint64 *high, uint64 *low);
+
+/* keys_enum.c */
+extern GpuSortEnum *gpusort_enum_create(void);
+extern bool gpusort_enum_encode(GpuSortEnum *values, Oid value, uint32 *position);
 
 #endif							/* GPUSORT_KEYS_H */

@@ -30,6 +30,8 @@
 #include "plan_info.h"
 #include "planner.h"
 
+#include <math.h>
+
 #include "access/stratnum.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_statistic.h"
@@ -50,6 +52,7 @@
 #include "shared.h"
 #include "supervisor.h"
 #include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
 #include "utils/syscache.h"
 
 /* The part of a row's cost that falls on its way in: two fifths measured with the host engine, two thirds with a GPU. */
@@ -59,14 +62,14 @@
 #define BYTES_LIKE_A_ROW		1000.0
 
 /* What comes to the setup of a connection's first sort, which maps the staging pool: so much setup again. */
-#define FIRST_USE_SETUPS		3.0
+#define FIRST_USE_SETUPS		4.0
 
 /*
  * Rows that are in order already: PostgreSQL's sort notices, is done in a third
  * of the time that it is thought to take, and wins up to 10,000 rows.
  */
 #define IN_ORDER_CORRELATION	0.999
-#define IN_ORDER_SETUPS			3.0
+#define IN_ORDER_SETUPS			4.0
 
 /*
  * Strings cost PostgreSQL's sort two to three times as much as its estimate,
@@ -156,11 +159,12 @@ is_top_n(PlannerInfo *root, const Path *input)
 }
 
 /*
- * Does every sort key have an encoding?  The finished plan sorts by any one of
- * an equivalence class's members, so all of them must.
+ * How many leading sort keys have an encoding; the comparators order rows by the
+ * others.  The finished plan sorts by any one of an equivalence class's members,
+ * so all of them must have one.
  */
-static bool
-keys_are_encodable(PlannerInfo *root)
+static int
+encodable_keys(PlannerInfo *root)
 {
 	int			number = 0;
 	ListCell   *key;
@@ -170,7 +174,6 @@ keys_are_encodable(PlannerInfo *root)
 	{
 		PathKey    *pathkey = lfirst_node(PathKey, key);
 
-		number++;
 		foreach(cell, pathkey->pk_eclass->ec_members)
 		{
 			const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
@@ -179,12 +182,14 @@ keys_are_encodable(PlannerInfo *root)
 			if (gpusort_key_encoding(pathkey->pk_opfamily, member->em_datatype,
 									 pathkey->pk_eclass->ec_collation, &why_not) == GPUSORT_ENCODE_NONE)
 			{
-				refuse("sort key %d %s", number, why_not);
-				return false;
+				if (number == 0)
+					refuse("sort key 1 %s", why_not);
+				return number;
 			}
 		}
+		number++;
 	}
-	return true;
+	return number;
 }
 
 /* Is there a service that would take rows x width bytes? */
@@ -394,6 +399,7 @@ typedef struct SortCost
 {
 	double		setup;
 	double		row;
+	double		compare;		/* of columns that are not encoded, per row; the leader's */
 } SortCost;
 
 /*
@@ -436,8 +442,35 @@ is_in_order(PlannerInfo *root, const Path *input)
 	return false;
 }
 
+/*
+ * What comparing costs per row, where only the first encodable sort keys are
+ * encoded: as cost_sort has it, for the rows that are equal in these.
+ */
+static double
+compare_cost(PlannerInfo *root, double rows, int encodable)
+{
+	List	   *exprs = NIL;
+	double		groups = 0;
+
+	if (encodable == list_length(root->sort_pathkeys))
+		return 0;
+	for (int i = 0; i < encodable; i++)
+	{
+		const EquivalenceClass *eclass = list_nth_node(PathKey, root->sort_pathkeys, i)->pk_eclass;
+		Expr	   *expr = linitial_node(EquivalenceMember, eclass->ec_members)->em_expr;
+
+		/* Columns of set operations have no statistics: the guess that cost_incremental_sort makes. */
+		if (bms_is_member(0, pull_varnos(root, (Node *) expr)))
+			groups = DEFAULT_NUM_DISTINCT;
+		exprs = lappend(exprs, expr);
+	}
+	if (groups == 0)
+		groups = estimate_num_groups(root, exprs, rows, NULL, NULL);
+	return 2.0 * cpu_operator_cost * log2(Max(rows / groups, 1));
+}
+
 static SortCost
-estimate_cost(PlannerInfo *root, const Path *input)
+estimate_cost(PlannerInfo *root, const Path *input, int encodable)
 {
 	const EquivalenceClass *first = linitial_node(PathKey, root->sort_pathkeys)->pk_eclass;
 	const EquivalenceMember *member = linitial_node(EquivalenceMember, first->ec_members);
@@ -456,6 +489,7 @@ estimate_cost(PlannerInfo *root, const Path *input)
 		cost.setup *= STRING_KEY_FACTOR;
 		cost.row *= STRING_KEY_FACTOR;
 	}
+	cost.compare = compare_cost(root, input->rows, encodable);
 	return cost;
 }
 
@@ -466,7 +500,7 @@ make_gpusort_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *input, doubl
 	CustomPath *path = make_custom_path(root, ordered_rel, input, &path_methods);
 
 	path->path.rows = rows;
-	path->path.startup_cost = input->total_cost + cost.setup + cost.row * rows;
+	path->path.startup_cost = input->total_cost + cost.setup + (cost.row + cost.compare) * rows;
 	path->path.total_cost = path->path.startup_cost + cpu_operator_cost * rows;
 	path->path.pathkeys = root->sort_pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
@@ -511,6 +545,7 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 {
 	Path	   *input = input_rel->cheapest_total_path;
 	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
+	int			encodable;
 	SortCost	cost;
 	Path	   *paths[2];
 	int			npaths = 0;
@@ -531,11 +566,12 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 			return;
 		}
 	}
-	if (!keys_are_encodable(root) ||
+	encodable = encodable_keys(root);
+	if (encodable == 0 ||
 		!service_would_take(input->rows, gpusort_row_bytes(input->pathtarget->width)))
 		return;
 
-	cost = estimate_cost(root, input);
+	cost = estimate_cost(root, input, encodable);
 	paths[npaths++] = make_gpusort_path(root, ordered_rel, input, input->rows, cost);
 	if (input_rel->consider_parallel && input_rel->partial_pathlist != NIL)
 		paths[npaths++] = make_parallel_path(root, ordered_rel, linitial(input_rel->partial_pathlist), input->rows, cost);

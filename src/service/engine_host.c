@@ -14,8 +14,8 @@
  *	allowed.  (Work space of fixed size is not counted.)
  *
  *	end gives everything back, whatever happened before.  What is free stays
- *	mapped for the next sort; when no sort has run for a while, a thread of the
- *	engine gives it back to the system.
+ *	mapped for the next sort; a thread of the engine gives back to the system
+ *	what sorts have not needed for a while.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,8 +31,8 @@
 
 #include "host_engine.h"
 
-/* Free memory goes back to the system after so many seconds without a sort. */
-#define IDLE_SECONDS		30
+/* Memory goes back to the system when it was free for so many seconds, and twice that at most. */
+#define AGE_SECONDS			30
 
 /* Rows may be read this far past their end (host_rows.c). */
 #define RECORDS_SLACK		64
@@ -47,10 +47,10 @@ struct GpuSortEngine
 	/* the thread that gives back idle memory */
 	pthread_t	keeper;
 	pthread_mutex_t lock;
-	pthread_cond_t change;		/* closing, or jobs became 0 */
+	pthread_cond_t change;		/* closing, or a sort began while it was asleep */
+	bool		asleep;
 	bool		closing;
 	uint32_t	jobs;
-	uint64_t	ended;			/* sorts so far */
 };
 
 int
@@ -110,7 +110,7 @@ read_cpu_name(char *name, size_t size)
 	fclose(file);
 }
 
-/* Gives free memory back when no sort has begun or ended for IDLE_SECONDS. */
+/* Has memory age while there is any; sleeps while there is none. */
 static void *
 keeper_main(void *arg)
 {
@@ -119,24 +119,24 @@ keeper_main(void *arg)
 	pthread_mutex_lock(&engine->lock);
 	while (!engine->closing)
 	{
-		uint64_t	ended = engine->ended;
 		struct timespec until;
 		int			rc = 0;
 
-		if (engine->jobs > 0 || ended == 0)
+		if (engine->jobs == 0 && gpusort_memory_cached(engine->memory) == 0)
 		{
+			engine->asleep = true;
 			pthread_cond_wait(&engine->change, &engine->lock);
+			engine->asleep = false;
 			continue;
 		}
 		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += IDLE_SECONDS;
-		while (rc == 0 && !engine->closing && engine->jobs == 0 && engine->ended == ended)
+		until.tv_sec += AGE_SECONDS;
+		while (rc == 0 && !engine->closing)
 			rc = pthread_cond_timedwait(&engine->change, &engine->lock, &until);
-		if (rc == ETIMEDOUT && engine->jobs == 0 && engine->ended == ended)
+		if (rc == ETIMEDOUT)
 		{
-			engine->ended = 0;
 			pthread_mutex_unlock(&engine->lock);
-			gpusort_memory_trim(engine->memory, 0);
+			gpusort_memory_age(engine->memory);
 			pthread_mutex_lock(&engine->lock);
 		}
 	}
@@ -237,9 +237,7 @@ count_job(GpuSortEngine *engine, int change)
 {
 	pthread_mutex_lock(&engine->lock);
 	__atomic_store_n(&engine->jobs, engine->jobs + change, __ATOMIC_RELAXED);
-	if (change < 0)
-		engine->ended++;
-	if (engine->jobs == 0)
+	if (change > 0 && engine->asleep)
 		pthread_cond_signal(&engine->change);
 	pthread_mutex_unlock(&engine->lock);
 }

@@ -12,8 +12,8 @@
  *	Extents (get, put) are the memory itself: pieces of large mappings, given
  *	out in pages.  A page touched for the first time costs many times what
  *	copying into it costs, most of all on a virtual machine, so extents come
- *	back to a list of free ones and stay mapped, up to GPUSORT_MEMORY_KEEP bytes.
- *	The list is in order of address and neighbours are joined.  The kernel maps
+ *	back to a list of free ones and stay mapped, until gpusort_memory_age finds
+ *	that they were not needed for a while.  The list is in order of address and neighbours are joined.  The kernel maps
  *	from high addresses to low ones; taking from the high end of the list
  *	therefore prefers what was in use before over what is fresh.
  *
@@ -33,7 +33,7 @@
 #include "host_memory.h"
 
 /* Free extents beyond this go back to the system at once. */
-#define GPUSORT_MEMORY_KEEP		((uint64_t) 1 << 30)
+#define GPUSORT_MEMORY_KEEP		((uint64_t) 4 << 30)
 
 #define PAGE_BYTES			((size_t) 4096)
 #define HUGE_BYTES			((size_t) 2 << 20)
@@ -60,6 +60,7 @@ struct GpuSortMemory
 	size_t		room;
 	uint64_t	cached;			/* bytes in them */
 	uint64_t	mapped;			/* bytes in all mappings, free or not */
+	uint64_t	peak;			/* the most bytes given out since the last age */
 };
 
 GpuSortMemory *
@@ -265,12 +266,33 @@ trim(GpuSortMemory *memory, uint64_t keep)
 	}
 }
 
+/*
+ * Gives back to the system what is free and would have been free even at the
+ * busiest moment since the last call.  Called at intervals, it leaves what sorts
+ * keep taking, and after an interval without any it leaves nothing.
+ */
 void
-gpusort_memory_trim(GpuSortMemory *memory, uint64_t keep)
+gpusort_memory_age(GpuSortMemory *memory)
 {
+	uint64_t	out;
+
 	pthread_mutex_lock(&memory->lock);
-	trim(memory, keep);
+	out = memory->mapped - memory->cached;
+	trim(memory, memory->peak - out);
+	memory->peak = out;
 	pthread_mutex_unlock(&memory->lock);
+}
+
+/* Bytes that are mapped and free. */
+uint64_t
+gpusort_memory_cached(GpuSortMemory *memory)
+{
+	uint64_t	cached;
+
+	pthread_mutex_lock(&memory->lock);
+	cached = memory->cached;
+	pthread_mutex_unlock(&memory->lock);
+	return cached;
 }
 
 /* Maps at least that many bytes and puts them into the list.  With the lock held. */
@@ -341,6 +363,8 @@ gpusort_memory_get(GpuSortMemory *memory, size_t bytes, GpuSortError *error)
 	start = take_extent(memory, bytes);
 	if (start == NULL && map_more(memory, bytes))
 		start = take_extent(memory, bytes);
+	if (memory->mapped - memory->cached > memory->peak)
+		memory->peak = memory->mapped - memory->cached;
 	pthread_mutex_unlock(&memory->lock);
 	if (start == NULL)
 	{
@@ -358,7 +382,5 @@ gpusort_memory_put(GpuSortMemory *memory, void *start, size_t bytes)
 {
 	pthread_mutex_lock(&memory->lock);
 	insert_extent(memory, start, ROUND_UP(bytes, PAGE_BYTES));
-	if (memory->cached > GPUSORT_MEMORY_KEEP)
-		trim(memory, GPUSORT_MEMORY_KEEP);
 	pthread_mutex_unlock(&memory->lock);
 }

@@ -24,6 +24,7 @@ extern uint64_t gpusort_memory_used(GpuSortMemory *memory);
 
 extern void *gpusort_memory_get(GpuSortMemory *memory, size_t bytes, GpuSortError *error);
 extern void gpusort_memory_put(GpuSortMemory *memory, void *start, size_t bytes);
-extern void gpusort_memory_trim(GpuSortMemory *memory, uint64_t keep);
+extern void gpusort_memory_age(GpuSortMemory *memory);
+extern uint64_t gpusort_memory_cached(GpuSortMemory *memory);
 
 #endif							/* GPUSORT_HOST_MEMORY_H */

@@ -17,6 +17,11 @@
  */
 #include <string.h>
 
+#if defined(__SSE2__) && !defined(GPUSORT_PORTABLE)
+#define HAVE_STREAM 1
+#include <emmintrin.h>
+#endif
+
 #include "host_engine.h"
 
 /* Rows asked for ahead of the one being copied. */
@@ -30,6 +35,28 @@
  * is late then does not hold up the others for long.
  */
 #define GIVE_PARTS_MAX		8
+
+/*
+ * Copies records to a page.  They are next read when they are given out, long
+ * after any cache has lost them, so they are stored past it: memory is not read
+ * before it is written, which is a third of the traffic.
+ */
+static void
+store_records(char *to, const char *from, size_t bytes)
+{
+	size_t		done = 0;
+
+#ifdef HAVE_STREAM
+	for (; done + 64 <= bytes; done += 64)
+	{
+		for (int i = 0; i < 64; i += 16)
+			_mm_stream_si128((__m128i *) (to + done + i),
+							 _mm_loadu_si128((const __m128i *) (from + done + i)));
+	}
+	_mm_sfence();
+#endif
+	memcpy(to + done, from + done, bytes - done);
+}
 
 /*
  * Checks the rows of a chunk and makes their entries.  The client could still
@@ -155,7 +182,7 @@ gpusort_host_take(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t byte
 		strcpy(error->text, "a chunk's offsets or lengths make no sense");
 		return -1;
 	}
-	memcpy(taken->records, chunk, bytes);
+	store_records(taken->records, chunk, bytes);
 	return 0;
 }
 

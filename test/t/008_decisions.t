@@ -25,7 +25,7 @@ sub decision
 
 like(decision('SELECT * FROM small ORDER BY k'), qr/gpusort: not used: .*min_rows/, 'too few rows');
 like(decision('SELECT * FROM t ORDER BY j', 'SET gpusort.force = on'), qr/gpusort: not used: sort key 1 .*type/, 'a type');
-like(decision('SELECT * FROM t ORDER BY k, a', 'SET gpusort.force = on'), qr/gpusort: not used: sort key 2 .*type/, 'the type of a second column');
+is(decision('SELECT * FROM t ORDER BY k, a', 'SET gpusort.force = on'), '', 'not the type of a second column');
 like(decision('SELECT * FROM t ORDER BY k LIMIT 10'), qr/gpusort: not used: LIMIT/, 'a small LIMIT');
 like(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.setup_cost = 1e9'), qr/gpusort: not used: .*cost/, 'the cost');
 SKIP:

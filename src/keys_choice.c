@@ -1,0 +1,200 @@
+/*-------------------------------------------------------------------------
+ *
+ * keys_choice.c
+ *	  Which encoding the values of a sort key have.
+ *
+ * What decides is the operator family and input type of the sort operator, never
+ * the name of a type: domains and user-defined operators come out right, and the
+ * types of others, and orders of their own for known types, have no encoding.
+ * doc/types.md says it type by type.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "keys.h"
+
+#include <gnu/libc-version.h>
+
+#include "access/htup_details.h"
+#include "access/stratnum.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_opfamily_d.h"
+#include "catalog/pg_type_d.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/* Families of PostgreSQL's own that its headers give no name. */
+#define BIT_BTREE_FAM		423
+#define CHAR_BTREE_FAM		429
+#define DATETIME_BTREE_FAM	434
+#define FLOAT_BTREE_FAM		1970
+#define MACADDR_BTREE_FAM	1984
+#define NUMERIC_BTREE_FAM	1988
+#define TIME_BTREE_FAM		1996
+#define TIMETZ_BTREE_FAM	2000
+#define VARBIT_BTREE_FAM	2002
+#define MONEY_BTREE_FAM		2099
+#define TID_BTREE_FAM		2789
+#define UUID_BTREE_FAM		2968
+#define PG_LSN_BTREE_FAM	3253
+#define MACADDR8_BTREE_FAM	3371
+#define ENUM_BTREE_FAM		3522
+#define XID8_BTREE_FAM		5067
+
+static const struct
+{
+	Oid			opfamily;
+	Oid			type;			/* input type of the sort operator */
+	GpuSortEncoding encoding;
+}			encodings[] =
+{
+	{INTEGER_BTREE_FAM_OID, INT4OID, GPUSORT_ENCODE_INT4},
+	{INTEGER_BTREE_FAM_OID, INT8OID, GPUSORT_ENCODE_INT8},
+	{INTEGER_BTREE_FAM_OID, INT2OID, GPUSORT_ENCODE_INT2},
+	{TEXT_BTREE_FAM_OID, TEXTOID, GPUSORT_ENCODE_TEXT},
+	{TEXT_BTREE_FAM_OID, NAMEOID, GPUSORT_ENCODE_NAME},
+	{BPCHAR_BTREE_FAM_OID, BPCHAROID, GPUSORT_ENCODE_BPCHAR},
+	{BYTEA_BTREE_FAM_OID, BYTEAOID, GPUSORT_ENCODE_BYTEA},
+	{BIT_BTREE_FAM, BITOID, GPUSORT_ENCODE_BIT},
+	{VARBIT_BTREE_FAM, VARBITOID, GPUSORT_ENCODE_BIT},
+	{NUMERIC_BTREE_FAM, NUMERICOID, GPUSORT_ENCODE_NUMERIC},
+	{FLOAT_BTREE_FAM, FLOAT4OID, GPUSORT_ENCODE_FLOAT4},
+	{FLOAT_BTREE_FAM, FLOAT8OID, GPUSORT_ENCODE_FLOAT8},
+	{MONEY_BTREE_FAM, MONEYOID, GPUSORT_ENCODE_INT8},
+	{BOOL_BTREE_FAM_OID, BOOLOID, GPUSORT_ENCODE_BOOL},
+	{CHAR_BTREE_FAM, CHAROID, GPUSORT_ENCODE_CHAR},
+	{OID_BTREE_FAM_OID, OIDOID, GPUSORT_ENCODE_OID},
+	{DATETIME_BTREE_FAM, DATEOID, GPUSORT_ENCODE_INT4},
+	{DATETIME_BTREE_FAM, TIMESTAMPOID, GPUSORT_ENCODE_INT8},
+	{DATETIME_BTREE_FAM, TIMESTAMPTZOID, GPUSORT_ENCODE_INT8},
+	{TIME_BTREE_FAM, TIMEOID, GPUSORT_ENCODE_INT8},
+	{TIMETZ_BTREE_FAM, TIMETZOID, GPUSORT_ENCODE_TIMETZ},
+	{INTERVAL_BTREE_FAM_OID, INTERVALOID, GPUSORT_ENCODE_INTERVAL},
+	{UUID_BTREE_FAM, UUIDOID, GPUSORT_ENCODE_UUID},
+	{ENUM_BTREE_FAM, ANYENUMOID, GPUSORT_ENCODE_ENUM},
+	{NETWORK_BTREE_FAM_OID, INETOID, GPUSORT_ENCODE_INET},
+	{MACADDR_BTREE_FAM, MACADDROID, GPUSORT_ENCODE_MACADDR},
+	{MACADDR8_BTREE_FAM, MACADDR8OID, GPUSORT_ENCODE_MACADDR8},
+	{PG_LSN_BTREE_FAM, PG_LSNOID, GPUSORT_ENCODE_UINT8},
+	{XID8_BTREE_FAM, XID8OID, GPUSORT_ENCODE_UINT8},
+	{TID_BTREE_FAM, TIDOID, GPUSORT_ENCODE_TID},
+};
+
+/*
+ * Does this libc locale compare strings by their bytes?  glibc's C.UTF-8 does so
+ * since 2.35; distributions' own ones before that are not to be relied on.
+ */
+static bool
+libc_locale_is_bytewise(const char *name)
+{
+	int			major = 0;
+	int			minor = 0;
+
+	if (strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0)
+		return true;
+	if (pg_strcasecmp(name, "C.UTF-8") != 0 && pg_strcasecmp(name, "C.UTF8") != 0)
+		return false;
+	if (GetDatabaseEncoding() != PG_UTF8)
+		return false;
+	sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor);
+	return major > 2 || (major == 2 && minor >= 35);
+}
+
+/* The default collation's answer is the database's. */
+static bool
+default_collation_is_bytewise(void)
+{
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	bool		bytewise = false;
+	bool		isnull;
+	Datum		locale;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+	if (((Form_pg_database) GETSTRUCT(tuple))->datlocprovider == COLLPROVIDER_LIBC)
+	{
+		locale = SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_datcollate, &isnull);
+		bytewise = !isnull && libc_locale_is_bytewise(TextDatumGetCString(locale));
+	}
+	ReleaseSysCache(tuple);
+	return bytewise;
+}
+
+/* Does this collation order strings by their bytes? */
+static bool
+collation_is_bytewise(Oid collation)
+{
+	HeapTuple	tuple;
+	Datum		locale;
+	bool		isnull;
+	bool		bytewise = false;
+
+	if (!OidIsValid(collation))
+		return false;
+	if (collation == C_COLLATION_OID || collation == POSIX_COLLATION_OID)
+		return true;
+	if (collation == DEFAULT_COLLATION_OID)
+		return default_collation_is_bytewise();
+
+	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for collation %u", collation);
+	if (((Form_pg_collation) GETSTRUCT(tuple))->collprovider == COLLPROVIDER_LIBC)
+	{
+		locale = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate, &isnull);
+		bytewise = !isnull && libc_locale_is_bytewise(TextDatumGetCString(locale));
+	}
+	ReleaseSysCache(tuple);
+	return bytewise;
+}
+
+/*
+ * How values that opfamily compares as type under collation are encoded.
+ * GPUSORT_ENCODE_NONE when they are not: *why_not then says why, as the rest of
+ * a sentence that begins with the sort key.
+ */
+GpuSortEncoding
+gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not)
+{
+	for (int i = 0; i < lengthof(encodings); i++)
+	{
+		if (encodings[i].opfamily != opfamily || encodings[i].type != type)
+			continue;
+		if ((opfamily == TEXT_BTREE_FAM_OID || opfamily == BPCHAR_BTREE_FAM_OID) &&
+			!collation_is_bytewise(collation))
+		{
+			*why_not = "has a collation that does not order by bytes";
+			return GPUSORT_ENCODE_NONE;
+		}
+		return encodings[i].encoding;
+	}
+	*why_not = "has a type or an order without a key encoding";
+	return GPUSORT_ENCODE_NONE;
+}
+
+/* Strings of bytes or bits: those that have prefix_bytes. */
+bool
+gpusort_key_encoding_is_string(GpuSortEncoding encoding)
+{
+	return encoding == GPUSORT_ENCODE_TEXT || encoding == GPUSORT_ENCODE_BPCHAR ||
+		encoding == GPUSORT_ENCODE_BYTEA || encoding == GPUSORT_ENCODE_NAME ||
+		encoding == GPUSORT_ENCODE_BIT;
+}
+
+/* The same for a finished plan's sort operator; also tells whether it sorts down. */
+GpuSortEncoding
+gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending)
+{
+	Oid			opfamily;
+	Oid			type;
+	int16		strategy;
+	const char *ignored;
+
+	if (!get_ordering_op_properties(sort_operator, &opfamily, &type, &strategy))
+		return GPUSORT_ENCODE_NONE;
+	*descending = strategy == BTGreaterStrategyNumber;
+	return gpusort_key_encoding(opfamily, type, collation, &ignored);
+}

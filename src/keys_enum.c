@@ -1,0 +1,175 @@
+/*-------------------------------------------------------------------------
+ *
+ * keys_enum.c
+ *	  The places of enum values among those of their type.
+ *
+ * The Oids of enum values order like the values only until ALTER TYPE ... ADD
+ * VALUE BEFORE; the numbers in pg_enum that do order them are assigned anew when
+ * there is no room left for one.  What never changes is which of two values
+ * comes first.  So the places are taken from the list of values once for a sort,
+ * in each process that takes rows in, and always as the query's snapshot shows
+ * it: parallel workers have the leader's snapshot, and with it the same list.
+ *
+ * The value number i of that list, from 0, has place 2i + 2.  A value that is not
+ * in it has been added since, by a transaction that the snapshot does not see;
+ * a volatile function or a cast can return it nonetheless.  It gets the place
+ * after the last of the list that comes before it, 2i + 3, or 1 before all; it
+ * shares that place with others, and is inexact: the comparator, which knows of
+ * the newest values, decides among them.  An odd place is never of a value in the
+ * list, so exact and inexact rows do not mix.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "keys.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_enum.h"
+#include "utils/fmgroids.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+typedef struct EnumValue
+{
+	Oid			oid;
+	uint32		place;
+} EnumValue;
+
+struct GpuSortEnum
+{
+	MemoryContext context;		/* of values */
+	EnumValue  *values;			/* by Oid; NULL until the first is asked for */
+	int			count;
+	int			capacity;
+};
+
+/* Belongs to the current memory context. */
+GpuSortEnum *
+gpusort_enum_create(void)
+{
+	GpuSortEnum *list = palloc0(sizeof(GpuSortEnum));
+
+	list->context = CurrentMemoryContext;
+	return list;
+}
+
+static inline const EnumValue *
+find_value(const GpuSortEnum *list, int count, Oid oid)
+{
+	const EnumValue *first = list->values;
+
+	/* the last value whose Oid is not above oid, without a branch on data */
+	while (count > 1)
+	{
+		int			half = count / 2;
+
+		first = first[half].oid <= oid ? first + half : first;
+		count -= half;
+	}
+	return count > 0 && first->oid == oid ? first : NULL;
+}
+
+static int
+compare_oids(const void *a, const void *b)
+{
+	Oid			left = ((const EnumValue *) a)->oid;
+	Oid			right = ((const EnumValue *) b)->oid;
+
+	return left < right ? -1 : left > right;
+}
+
+/*
+ * Reads the values of type that snapshot shows, the newest for NULL.  The first
+ * time they make up the list; later, those that are not there are added with the
+ * places between.
+ */
+static void
+read_values(GpuSortEnum *list, Oid type, Snapshot snapshot)
+{
+	bool		first_time = list->values == NULL;
+	int			known = list->count;
+	uint32		place = 0;
+	Relation	catalog;
+	Relation	index;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	if (first_time)
+	{
+		list->capacity = 64;
+		list->values = MemoryContextAlloc(list->context, list->capacity * sizeof(EnumValue));
+	}
+	ScanKeyInit(&key, Anum_pg_enum_enumtypid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(type));
+	catalog = table_open(EnumRelationId, AccessShareLock);
+	index = index_open(EnumTypIdSortOrderIndexId, AccessShareLock);
+	scan = systable_beginscan_ordered(catalog, index, snapshot, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext_ordered(scan, ForwardScanDirection)))
+	{
+		Oid			oid = ((Form_pg_enum) GETSTRUCT(tuple))->oid;
+		const EnumValue *value = find_value(list, known, oid);
+
+		if (first_time)
+			place += 2;
+		else if (value != NULL)
+		{
+			if (value->place % 2 == 0)
+				place = value->place;
+			continue;
+		}
+		if (list->count == list->capacity)
+		{
+			list->capacity *= 2;
+			list->values = repalloc_huge(list->values, list->capacity * sizeof(EnumValue));
+		}
+		list->values[list->count].oid = oid;
+		list->values[list->count].place = first_time ? place : place + 1;
+		list->count++;
+	}
+	systable_endscan_ordered(scan);
+	index_close(index, AccessShareLock);
+	table_close(catalog, AccessShareLock);
+	qsort(list->values, list->count, sizeof(EnumValue), compare_oids);
+}
+
+/* A value that is not in the list yet; an error where PostgreSQL's comparator has one. */
+static pg_noinline const EnumValue *
+read_value(GpuSortEnum *list, Oid oid)
+{
+	HeapTuple	tuple = SearchSysCache1(ENUMOID, ObjectIdGetDatum(oid));
+	const EnumValue *value;
+	Oid			type;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("invalid internal value for enum: %u", oid)));
+	type = ((Form_pg_enum) GETSTRUCT(tuple))->enumtypid;
+	ReleaseSysCache(tuple);
+
+	if (list->values == NULL)
+		read_values(list, type, ActiveSnapshotSet() ? GetActiveSnapshot() : NULL);
+	value = find_value(list, list->count, oid);
+	if (value == NULL)
+	{
+		read_values(list, type, NULL);
+		value = find_value(list, list->count, oid);
+	}
+	if (value == NULL)
+		elog(ERROR, "enum value %u is not in the list of its type", oid);
+	return value;
+}
+
+/* The place of a value; false if it shares it with others, and the row is inexact. */
+bool
+gpusort_enum_encode(GpuSortEnum *list, Oid oid, uint32 *place)
+{
+	const EnumValue *value = find_value(list, list->count, oid);
+
+	if (unlikely(value == NULL))
+		value = read_value(list, oid);
+	*place = value->place;
+	return *place % 2 == 0;
+}
