@@ -26,7 +26,7 @@ use FuzzTypes;
 use GpuSortCluster;
 use Time::HiRes qw(sleep time);
 
-my $bad_log = qr/PANIC|TRAP:|terminating any other active|was terminated by signal|leak|was not closed|still referenced|still open|XX000|XX001|XX002|unexpected|could not find/;
+my $bad_log = qr/PANIC|TRAP:|terminating any other active|was terminated by signal|leak|was not closed|still referenced|still open|XX000|XX001|XX002|unexpected|could not find|problem in alloc set|detected write past/;
 
 # Options: seed; seconds or rounds; queries per round; failures: how many to stop after; report:
 # called with text; save: a directory for reproductions; minimise: seconds for each failure.
