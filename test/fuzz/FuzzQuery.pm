@@ -604,6 +604,21 @@ sub _nested
 		30 => { name => 'with', mode => 'exact', sql => "WITH w AS MATERIALIZED ($query->{sql}) SELECT * FROM w UNION ALL SELECT * FROM w" });
 }
 
+# A few rows that are long, up to longer than a chunk of the staging pool.
+sub _long
+{
+	my ($context) = @_;
+	my $from = _from_one($context, 'a', 1000);
+	my $keys = join ', ', _total_keys($context, $from);
+	my $n = 1 + int($from->{table}{rows} / between(1, 8));
+	my $length = one_of(70000, 800000, 4100000, 9000000);
+	my $where = _where($from);
+	my $list = "a.id AS o1, CASE WHEN a.id % $n = 0 THEN repeat('q', $length) END AS o2, @{[ one_of(@{ $from->{scope} })->{sql} ]} AS o3";
+
+	return { name => 'long rows', mode => 'exact',
+		sql => "SELECT o1, length(o2), o3 FROM (SELECT $list FROM $from->{sql}$where ORDER BY $keys@{[ one_of(' OFFSET 0', ' LIMIT 500') ]}) s" };
+}
+
 sub _copy
 {
 	my ($context) = @_;
@@ -639,6 +654,7 @@ sub random_query
 		3 => \&_function,
 		4 => \&_nested,
 		2 => \&_copy,
+		1 => \&_long,
 		3 => \&_explain);
 	return $make->($context);
 }

@@ -138,7 +138,7 @@ sub random_schema
 
 	for my $types (\@types, \@other)
 	{
-		my $rows = weighted(3 => 0, 3 => 1, 20 => between(2, 30), 40 => between(31, 1000), 24 => between(1000, 5000), 10 => between(5000, 30000));
+		my $rows = weighted(3 => 0, 3 => 1, 20 => between(2, 30), 40 => between(31, 1000), 24 => between(1000, 5000), 8 => between(5000, 30000), 2 => between(30000, 120000));
 		my $number = 0;
 		my ($table, @more);
 

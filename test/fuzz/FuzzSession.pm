@@ -15,8 +15,9 @@ our $answer_seconds = 90;
 
 sub new
 {
-	my ($class, $node, $database, $scratch) = @_;
-	my $self = bless { out => "$scratch/out", err => "$scratch/err", count => 0, read => 0 }, $class;
+	my ($class, $node, $database, $scratch, $name) = @_;
+	$name //= '';
+	my $self = bless { out => "$scratch/out$name", err => "$scratch/err$name", count => 0, read => 0 }, $class;
 
 	open my $err, '>', $self->{err} or croak "$self->{err}: $!";
 	$self->{pid} = open3($self->{in}, $self->{answer}, '>&' . fileno $err, $node->_psql(database => $database),

@@ -45,6 +45,10 @@ my @texts = (
 	[ 2 => q{repeat('0123456789abcdefghijklmnopqrstuvwxyz', CASE WHEN N % 400 = 7 THEN 20000 ELSE 100 + (N % 300)::int END) || N}, 'wide' ],
 );
 
+# Addresses of both families with many zero bits, so that networks hold others, of any length.
+my $inet = q{CASE WHEN N % 2 = 0 THEN set_masklen('0.0.0.0'::inet + (fz.h(N, 1) & fz.h(N, 2) & 4294967295), (fz.h(N, 3) % 33)::int)}
+	. q{ ELSE set_masklen(regexp_replace(translate(md5(N::text), '23456789abcde', '0000000000000'), '(....)(?!$)', '\1:', 'g')::inet, (fz.h(N, 3) % 129)::int) END};
+
 my %types = (
 	bool => { weight => 3, value => '(N % 2 = 1)', edges => [qw(t f)] },
 	int2 => { weight => 5, number => 1, value => '((N * 7919) % 65536 - 32768)::int2', edges => [qw(-32768 32767 0 -1 1)] },
@@ -71,9 +75,9 @@ my %types = (
 	bytea => { weight => 3, value => q{decode(substr(md5(N::text), 1, (N % 16)::int * 2), 'hex')}, edges => [ map { "\\x$_" } '', '00', '0000', 'ff', 'ff00', '30' x 14, '30' x 14 . '00', '30' x 15, '30' x 22, '30' x 22 . '00', '30' x 40 ] },
 	bit => { weight => 1, sql => 'bit(9)', value => '(N % 512)::int4::bit(9)', edges => [qw(000000000 111111111 100000000)] },
 	varbit => { weight => 2, value => q{substring((N % 65536)::int4::bit(16)::varbit, 1, (N % 17)::int)}, edges => [ '', qw(0 1 00 01 10 000 00000000 000000000 100000000 1000000000), '1' x 130, '1' x 130 . '0', '0' x 64, '0' x 63 ] },
-	inet => { weight => 2, value => q{('10.' || N % 256 || '.' || (N / 256) % 256 || '.1/' || 8 + N % 25)::inet},
+	inet => { weight => 3, value => $inet,
 		edges => [qw(::1 ::/0 0.0.0.0/0 0.0.0.0 10.0.0.0/8 10.0.0.0/16 10.0.0.1/8 10.0.0.1 255.255.255.255 fe80::/64 fe80::1/64 fe80::1 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff)] },
-	cidr => { weight => 2, value => q{('10.' || N % 256 || '.' || (N / 256) % 256 || '.0/24')::cidr}, edges => [qw(::/0 0.0.0.0/0 10.0.0.0/8 10.0.0.0/16 10.0.0.0/32 fe80::/64 fe80::/128 255.255.255.255/32)] },
+	cidr => { weight => 2, value => "network($inet)", edges => [qw(::/0 0.0.0.0/0 10.0.0.0/8 10.0.0.0/16 10.0.0.0/32 fe80::/64 fe80::/128 255.255.255.255/32)] },
 	macaddr => { weight => 1, value => q{lpad(to_hex(N * 70001), 12, '0')::macaddr}, edges => [qw(00:00:00:00:00:00 ff:ff:ff:ff:ff:ff 80:00:00:00:00:00 00:00:00:80:00:00)] },
 	macaddr8 => { weight => 1, value => q{lpad(to_hex(N * 2654435761), 16, '0')::macaddr8}, edges => [qw(00:00:00:00:00:00:00:00 ff:ff:ff:ff:ff:ff:ff:ff 80:00:00:00:00:00:00:00 00:00:00:00:80:00:00:00)] },
 	char_one => { weight => 2, sql => '"char"', value => '(N % 256 - 128)::int4::"char"', edges => [qw(a z 0)] },
