@@ -61,6 +61,9 @@
 /* So many bytes of a row cost once more what the row does, over what PostgreSQL's sort takes for them. */
 #define BYTES_LIKE_A_ROW		1000.0
 
+/* What comes to the setup where a GPU sorts, for launches and copies that wait for each other: so much setup again, of any key. */
+#define CUDA_SETUPS				2.0
+
 /* What comes to the setup of a connection's first sort, which maps the staging pool: so much setup again. */
 #define FIRST_USE_SETUPS		4.0
 
@@ -192,6 +195,13 @@ encodable_keys(PlannerInfo *root)
 	return number;
 }
 
+/* Would a service with these engines sort on a GPU? */
+static bool
+would_use_cuda(uint32 engines)
+{
+	return gpusort_engine != GPUSORT_ENGINE_HOST && (engines & (1 << GPUSORT_ENGINE_CUDA)) != 0;
+}
+
 /* Is there a service that would take rows x width bytes? */
 static bool
 service_would_take(double rows, double row_bytes)
@@ -223,7 +233,7 @@ service_would_take(double rows, double row_bytes)
 		refuse("gpusort.engine is cuda and the service has no CUDA device");
 		return false;
 	}
-	cuda = gpusort_engine != GPUSORT_ENGINE_HOST && (service.engines & (1 << GPUSORT_ENGINE_CUDA));
+	cuda = would_use_cuda(service.engines);
 	limit = cuda ? service.device_limit : service.host_limit;
 	if (rows > (double) GPUSORT_MAX_ROWS)
 	{
@@ -478,6 +488,8 @@ estimate_cost(PlannerInfo *root, const Path *input, int encodable)
 	SortCost	cost;
 
 	cost.setup = gpusort_setup_cost;
+	if (would_use_cuda(gpusort_shared_service().engines))
+		cost.setup += gpusort_setup_cost * CUDA_SETUPS;
 	if (!gpusort_client_has_pool())
 		cost.setup += gpusort_setup_cost * FIRST_USE_SETUPS;
 	if (is_in_order(root, input))
@@ -489,6 +501,8 @@ estimate_cost(PlannerInfo *root, const Path *input, int encodable)
 		cost.setup *= STRING_KEY_FACTOR;
 		cost.row *= STRING_KEY_FACTOR;
 	}
+	if (would_use_cuda(gpusort_shared_service().engines))
+		cost.setup += gpusort_setup_cost * CUDA_SETUPS;
 	cost.compare = compare_cost(root, input->rows, encodable);
 	return cost;
 }

@@ -92,7 +92,8 @@ RESET gpusort.min_rows;
 RESET gpusort.setup_cost;
 RESET gpusort.row_cost;
 
--- by cost, with the settings as they are; a connection's first sort costs more
+-- by cost, with the settings as they are; a connection's first sort costs more, a GPU's more than the host's
+SET gpusort.engine = host;
 CREATE TEMP TABLE first AS SELECT gs.cost_over_input('SELECT id, k FROM gs.kb', 'k') AS cost;
 SELECT isnt(gs.node('SELECT k FROM gs.kinds ORDER BY t'), NULL, 'a sort, for which the staging pool is mapped');
 SET max_parallel_workers_per_gather = 0;
@@ -114,6 +115,7 @@ RESET work_mem;
 SELECT ok(NOT gs.uses('SELECT k, e FROM gs.kinds ORDER BY k + 1'), '1000 rows do not, whatever gpusort.min_rows') FROM (SELECT set_config('gpusort.min_rows', '0', false)) s;
 RESET gpusort.min_rows;
 RESET max_parallel_workers_per_gather;
+RESET gpusort.engine;
 
 -- not eligible, whatever the settings
 SELECT ok(NOT gs.forced_uses('SELECT * FROM gs.kinds ORDER BY ' || expression), expression || ' is not eligible')
