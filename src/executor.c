@@ -103,6 +103,7 @@ gpusort_end_sort(GpuSortState *state)
 	state->store = NULL;
 	state->ties = NULL;
 	state->client = NULL;
+	state->in_ties = false;
 	state->row_given = false;
 	state->stream_ended = false;
 	state->stage = GPUSORT_STAGE_INPUT;
@@ -263,7 +264,7 @@ finish_stream(GpuSortState *state)
 }
 
 /* The next row from the service that is not simply the next one in the chunk at hand. */
-static TupleTableSlot *
+static pg_noinline TupleTableSlot *
 stream_next_special(GpuSortState *state, char *row)
 {
 	GpuSortFailure failure = {0};
@@ -280,45 +281,51 @@ stream_next_special(GpuSortState *state, char *row)
 		return NULL;
 	}
 	state->row_given = true;
+	state->in_ties = true;
 	return gpusort_ties_next(state->ties);
+}
+
+/* Goes to the next chunk; false after the last, with the slots empty, and when the sort started over. */
+static pg_noinline bool
+stream_next_chunk(GpuSortState *state)
+{
+	GpuSortFailure failure = {0};
+
+	CHECK_FOR_INTERRUPTS();
+	gpusort_slots_clear(&state->slots);
+	if (gpusort_reader_next_chunk(&state->reader, &failure))
+	{
+		show_progress(state, GPUSORT_PHASE_EMIT, state->reader.rows);
+		return true;
+	}
+	if (failure.reason == GPUSORT_REASON_NONE)
+		finish_stream(state);
+	else
+		gpusort_fallback_lost(state, &failure);
+	return false;
 }
 
 /*
  * The next row of the stream, or an empty slot after the last.  NULL when the
  * sort started over: the caller must look at the stage again.
  */
-static inline TupleTableSlot *
+static pg_attribute_always_inline TupleTableSlot *
 stream_next(GpuSortState *state)
 {
 	GpuSortReader *reader = &state->reader;
 	char	   *row;
 
-	if (unlikely(gpusort_ties_active(state->ties)))
+	if (unlikely(state->in_ties))
 	{
 		TupleTableSlot *slot = gpusort_ties_next(state->ties);
 
 		if (slot != NULL)
 			return slot;
+		state->in_ties = false;
 	}
 
-	if (unlikely(reader->left == 0))
-	{
-		GpuSortFailure failure = {0};
-
-		CHECK_FOR_INTERRUPTS();
-		gpusort_slots_clear(&state->slots);
-		if (!gpusort_reader_next_chunk(reader, &failure))
-		{
-			if (failure.reason == GPUSORT_REASON_NONE)
-			{
-				finish_stream(state);
-				return state->slots.given;
-			}
-			gpusort_fallback_lost(state, &failure);
-			return NULL;
-		}
-		show_progress(state, GPUSORT_PHASE_EMIT, reader->rows);
-	}
+	if (unlikely(reader->left == 0) && !stream_next_chunk(state))
+		return state->stage == GPUSORT_STAGE_STREAM ? state->slots.given : NULL;
 	row = gpusort_reader_row(reader);
 	if (unlikely(gpusort_row_flags(row) & (GPUSORT_ROW_TIE_NEXT | GPUSORT_ROW_OVERFLOW)))
 		return stream_next_special(state, row);
@@ -480,6 +487,7 @@ rescan_gpusort(CustomScanState *node)
 			return;
 		}
 		gpusort_ties_reset(state->ties);
+		state->in_ties = false;
 		state->row_given = false;
 		if (gpusort_reader_rewind(&state->reader, &failure))
 			return;

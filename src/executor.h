@@ -56,6 +56,7 @@ typedef struct GpuSortState
 	MemoryContextCallback job_callback;
 	bool		sorted;			/* outcome is filled, statistics are due */
 	bool		row_given;		/* since the start or the last rescan: too late to fall back */
+	bool		in_ties;		/* ties has a run that was not given out whole */
 	bool		stream_ended;
 	Tuplestorestate *store;		/* rows given out, for going back to; NULL: not asked for */
 	Tuplesortstate *fallback;

@@ -115,7 +115,7 @@ gpusort_reader_row(GpuSortReader *reader)
 	char	   *row = reader->cursor;
 
 	reader->cursor += MAXALIGN(((MinimalTuple) row)->t_len);
-	__builtin_prefetch(row + 1024);	/* written by a device or another core: none of it is in our cache */
+	__builtin_prefetch(row + 2048);	/* written by a device or another core: none of it is in our cache */
 	reader->left--;
 	return row;
 }

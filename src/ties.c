@@ -202,13 +202,6 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 	return true;
 }
 
-/* Is there a run at hand that has not been given out whole? */
-bool
-gpusort_ties_active(const GpuSortTies *ties)
-{
-	return ties->sort != NULL || ties->next < ties->nrows;
-}
-
 /* The slot with what is given out of the next row of the run, valid until the next call; NULL after the last. */
 TupleTableSlot *
 gpusort_ties_next(GpuSortTies *ties)

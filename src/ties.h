@@ -19,7 +19,6 @@ typedef struct GpuSortTies GpuSortTies;
 extern GpuSortTies *gpusort_ties_create(GpuSortColumn *columns, int count, GpuSortSlots *slots);
 extern bool gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first,
 								 GpuSortFailure *failure);
-extern bool gpusort_ties_active(const GpuSortTies *ties);
 extern TupleTableSlot *gpusort_ties_next(GpuSortTies *ties);
 extern void gpusort_ties_reset(GpuSortTies *ties);
 extern double gpusort_ties_ms(const GpuSortTies *ties);
