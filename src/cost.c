@@ -135,8 +135,6 @@ gpusort_estimate_cost(PlannerInfo *root, const Path *input, int encodable)
 	GpuSortCost cost;
 
 	cost.setup = gpusort_setup_cost;
-	if (gpusort_would_use_cuda(gpusort_shared_service().engines))
-		cost.setup += gpusort_setup_cost * CUDA_SETUPS;
 	if (!gpusort_client_has_pool())
 		cost.setup += gpusort_setup_cost * FIRST_USE_SETUPS;
 	if (is_in_order(root, input))
