@@ -32,7 +32,10 @@
 /* So many bytes of a row cost once more what the row does, over what PostgreSQL's sort takes for them. */
 #define BYTES_LIKE_A_ROW		1000.0
 
-/* What comes to the setup where a GPU sorts, for launches and copies that wait for each other: so much setup again, of any key. */
+/*
+ * What comes to the setup where a GPU sorts, for launches and copies that wait
+ * for each other: so much setup again, of any key.
+ */
 #define CUDA_SETUPS				2.0
 
 /* What comes to the setup of a connection's first sort, which maps the staging pool: so much setup again. */

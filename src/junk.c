@@ -30,7 +30,6 @@
 #include "nodes/bitmapset.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/planmain.h"
 #include "optimizer/planner.h"
 #include "plan_info.h"
 #include "utils/lsyscache.h"
@@ -105,18 +104,6 @@ leading_columns(List *tlist)
 	return columns;
 }
 
-/* Where column attno is when those in drop are gone. */
-static AttrNumber
-shifted(AttrNumber attno, const Bitmapset *drop)
-{
-	AttrNumber	result = attno;
-	int			member = -1;
-
-	while ((member = bms_next_member(drop, member)) >= 0 && member < attno)
-		result--;
-	return result;
-}
-
 static List *
 without_columns(List *tlist, const Bitmapset *drop)
 {
@@ -155,8 +142,9 @@ can_shift_vars(List *tlist, int varno, const Bitmapset *drop)
 	return true;
 }
 
+/* That list without the columns in drop; new_attnos[n] is where column n of the list below is then. */
 static List *
-shift_vars(List *tlist, const Bitmapset *drop)
+shift_vars(List *tlist, const Bitmapset *drop, const AttrNumber *new_attnos)
 {
 	ListCell   *cell;
 
@@ -166,7 +154,7 @@ shift_vars(List *tlist, const Bitmapset *drop)
 		Var		   *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
 
 		if (IsA(var, Var))
-			var->varattno = shifted(var->varattno, drop);
+			var->varattno = new_attnos[var->varattno];
 	}
 	return tlist;
 }
@@ -182,7 +170,7 @@ can_drop_below(Plan *plan, const Bitmapset *drop)
 				Plan	   *ingest = outerPlan(plan);
 
 				if (!is_gpusort_scan(ingest, &gpusort_ingest_scan_methods))
-					return is_projection_capable_plan(plan);
+					return true;
 				return can_shift_vars(plan->targetlist, OUTER_VAR, drop) &&
 					can_shift_vars(ingest->targetlist, INDEX_VAR, drop) && can_drop_below(outerPlan(ingest), drop);
 			}
@@ -209,24 +197,25 @@ can_drop_below(Plan *plan, const Bitmapset *drop)
 	}
 }
 
-static void drop_below(Plan *plan, const Bitmapset *drop);
+static void drop_below(Plan *plan, const Bitmapset *drop, const AttrNumber *new_attnos);
 
-/* Drops columns from the rows of either node; those that it sorts by are others by now. */
+/* Drops columns from the rows of either node, which sorts by others from now on. */
 static void
-drop_columns(CustomScan *scan, const Bitmapset *drop)
+drop_columns(CustomScan *scan, const Bitmapset *drop, const AttrNumber *new_attnos)
 {
+	gpusort_plan_move_keys(scan, new_attnos);
 	scan->custom_scan_tlist = without_columns(scan->custom_scan_tlist, drop);
-	scan->scan.plan.targetlist = shift_vars(scan->scan.plan.targetlist, drop);
-	drop_below(outerPlan(scan), drop);
+	scan->scan.plan.targetlist = shift_vars(scan->scan.plan.targetlist, drop, new_attnos);
+	drop_below(outerPlan(scan), drop, new_attnos);
 }
 
 static void
-drop_below(Plan *plan, const Bitmapset *drop)
+drop_below(Plan *plan, const Bitmapset *drop, const AttrNumber *new_attnos)
 {
 	if (IsA(plan, Gather) && is_gpusort_scan(outerPlan(plan), &gpusort_ingest_scan_methods))
 	{
-		plan->targetlist = shift_vars(plan->targetlist, drop);
-		drop_columns((CustomScan *) outerPlan(plan), drop);
+		plan->targetlist = shift_vars(plan->targetlist, drop, new_attnos);
+		drop_columns((CustomScan *) outerPlan(plan), drop, new_attnos);
 	}
 	else
 		plan->targetlist = without_columns(plan->targetlist, drop);
@@ -237,32 +226,25 @@ drop_below(Plan *plan, const Bitmapset *drop)
  * same, and drops the junk that has become needless.
  */
 static void
-drop_duplicates(CustomScan *scan, CustomScan *ingest, int given)
+drop_duplicates(CustomScan *scan, int given)
 {
 	List	   *tlist = scan->custom_scan_tlist;
 	int			columns = list_length(tlist);
-	AttrNumber *new_attnos = palloc0((columns + 1) * sizeof(AttrNumber));
+	AttrNumber *new_attnos = palloc((columns + 1) * sizeof(AttrNumber));
 	Bitmapset  *drop = NULL;
-
-	for (int attno = given + 1; attno <= columns; attno++)
-	{
-		new_attnos[attno] = find_same_column(tlist, given, list_nth_node(TargetEntry, tlist, attno - 1));
-		if (new_attnos[attno] != 0)
-			drop = bms_add_member(drop, attno);
-	}
-	if (drop == NULL || !can_shift_vars(scan->scan.plan.targetlist, INDEX_VAR, drop) ||
-		!can_drop_below(outerPlan(scan), drop))
-		return;
 
 	for (int attno = 1; attno <= columns; attno++)
 	{
-		if (new_attnos[attno] == 0)
-			new_attnos[attno] = shifted(attno, drop);
+		AttrNumber	same = attno <= given ? 0 :
+			find_same_column(tlist, given, list_nth_node(TargetEntry, tlist, attno - 1));
+
+		if (same != 0)
+			drop = bms_add_member(drop, attno);
+		new_attnos[attno] = same != 0 ? same : attno - bms_num_members(drop);
 	}
-	gpusort_plan_move_keys(scan, new_attnos);
-	if (ingest != NULL)
-		gpusort_plan_move_keys(ingest, new_attnos);
-	drop_columns(scan, drop);
+	if (drop != NULL && can_shift_vars(scan->scan.plan.targetlist, INDEX_VAR, drop) &&
+		can_drop_below(outerPlan(scan), drop))
+		drop_columns(scan, drop, new_attnos);
 }
 
 /* Changes the plan of a SELECT, if GpuSort is on top of it, as the head of this file says. */
@@ -294,7 +276,7 @@ remove_junk(Plan *top)
 		/* A Limit passes its child's rows on as they are. */
 		limit->targetlist = list_truncate(limit->targetlist, given);
 	}
-	drop_duplicates(scan, ingest, given);
+	drop_duplicates(scan, given);
 	plan->targetlist = list_truncate(plan->targetlist, given);
 	gpusort_plan_set_given(scan, given);
 	if (ingest != NULL)

@@ -103,22 +103,30 @@ libc_locale_is_bytewise(const char *name)
 	return major > 2 || (major == 2 && minor >= 35);
 }
 
+/* The same for what a catalogue's tuple says: the provider, and in attribute attno its locale. */
+static bool
+locale_is_bytewise(char provider, int cache, HeapTuple tuple, AttrNumber attno)
+{
+	Datum		locale;
+	bool		isnull;
+
+	if (provider != COLLPROVIDER_LIBC)
+		return false;
+	locale = SysCacheGetAttr(cache, tuple, attno, &isnull);
+	return !isnull && libc_locale_is_bytewise(TextDatumGetCString(locale));
+}
+
 /* The default collation's answer is the database's. */
 static bool
 default_collation_is_bytewise(void)
 {
 	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-	bool		bytewise = false;
-	bool		isnull;
-	Datum		locale;
+	bool		bytewise;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	if (((Form_pg_database) GETSTRUCT(tuple))->datlocprovider == COLLPROVIDER_LIBC)
-	{
-		locale = SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_datcollate, &isnull);
-		bytewise = !isnull && libc_locale_is_bytewise(TextDatumGetCString(locale));
-	}
+	bytewise = locale_is_bytewise(((Form_pg_database) GETSTRUCT(tuple))->datlocprovider, DATABASEOID, tuple,
+								  Anum_pg_database_datcollate);
 	ReleaseSysCache(tuple);
 	return bytewise;
 }
@@ -128,9 +136,7 @@ static bool
 collation_is_bytewise(Oid collation)
 {
 	HeapTuple	tuple;
-	Datum		locale;
-	bool		isnull;
-	bool		bytewise = false;
+	bool		bytewise;
 
 	if (!OidIsValid(collation))
 		return false;
@@ -142,11 +148,8 @@ collation_is_bytewise(Oid collation)
 	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for collation %u", collation);
-	if (((Form_pg_collation) GETSTRUCT(tuple))->collprovider == COLLPROVIDER_LIBC)
-	{
-		locale = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate, &isnull);
-		bytewise = !isnull && libc_locale_is_bytewise(TextDatumGetCString(locale));
-	}
+	bytewise = locale_is_bytewise(((Form_pg_collation) GETSTRUCT(tuple))->collprovider, COLLOID, tuple,
+								  Anum_pg_collation_collcollate);
 	ReleaseSysCache(tuple);
 	return bytewise;
 }

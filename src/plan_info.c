@@ -31,36 +31,6 @@ typedef enum PlanScalar
 	SCALAR_Count,
 } PlanScalar;
 
-static List *
-sort_column_list(const Sort *sort, PlanPrivate which)
-{
-	List	   *list = NIL;
-
-	for (int i = 0; i < sort->numCols; i++)
-	{
-		switch (which)
-		{
-			case PLAN_ATTNOS:
-				list = lappend_int(list, sort->sortColIdx[i]);
-				break;
-			case PLAN_OPERATORS:
-				list = lappend_oid(list, sort->sortOperators[i]);
-				break;
-			case PLAN_COLLATIONS:
-				list = lappend_oid(list, sort->collations[i]);
-				break;
-			case PLAN_NULLS_FIRST:
-				list = lappend_int(list, sort->nullsFirst[i]);
-				break;
-			case PLAN_PREFIX_BYTES:
-			case PLAN_SCALARS:
-			case PLAN_PRIVATE_Count:
-				elog(ERROR, "not a list of sort columns");
-		}
-	}
-	return list;
-}
-
 /*
  * What takes the place of sort, with the prefix lengths of its columns: as
  * GpuSortPlanInfo has it.  All columns are given out.
@@ -68,12 +38,20 @@ sort_column_list(const Sort *sort, PlanPrivate which)
 List *
 gpusort_plan_pack(const Sort *sort, List *prefix_bytes, bool rescannable)
 {
-	List	   *lists = list_make5(sort_column_list(sort, PLAN_ATTNOS),
-								   sort_column_list(sort, PLAN_OPERATORS),
-								   sort_column_list(sort, PLAN_COLLATIONS),
-								   sort_column_list(sort, PLAN_NULLS_FIRST),
-								   prefix_bytes);
+	List	   *attnos = NIL;
+	List	   *operators = NIL;
+	List	   *collations = NIL;
+	List	   *nulls_first = NIL;
+	List	   *lists;
 
+	for (int i = 0; i < sort->numCols; i++)
+	{
+		attnos = lappend_int(attnos, sort->sortColIdx[i]);
+		operators = lappend_oid(operators, sort->sortOperators[i]);
+		collations = lappend_oid(collations, sort->collations[i]);
+		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
+	}
+	lists = list_make5(attnos, operators, collations, nulls_first, prefix_bytes);
 	lists = lappend(lists, list_make3_int(rescannable, sort->plan.plan_width, list_length(sort->plan.targetlist)));
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
