@@ -23,9 +23,11 @@
 #include "planner.h"
 
 #include "cost.h"
+#include "decision.h"
 #include "executor.h"
 #include "gpusort.h"
 #include "ingest.h"
+#include "junk.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
@@ -35,42 +37,11 @@
 #include "optimizer/planner.h"
 #include "parser/parsetree.h"
 #include "plan_info.h"
-#include "shared.h"
-#include "supervisor.h"
+#include "sort_nodes.h"
 #include "utils/lsyscache.h"
 
-/* The part of a row's cost that falls on its way in: two fifths measured with the host engine, two thirds with a GPU. */
-#define INGEST_PART				0.5
-
+static planner_hook_type previous_planner = NULL;
 static create_upper_paths_hook_type previous_create_upper_paths = NULL;
-
-static void
-refuse(const char *fmt,...) pg_attribute_printf(1, 2);
-
-static void
-refuse(const char *fmt,...)
-{
-	StringInfoData text;
-
-	if (!gpusort_log_decisions)
-		return;
-	initStringInfo(&text);
-	for (;;)
-	{
-		va_list		values;
-		int			needed;
-
-		va_start(values, fmt);
-		needed = appendStringInfoVA(&text, fmt, values);
-		va_end(values);
-		if (needed == 0)
-			break;
-		enlargeStringInfo(&text, needed);
-	}
-	ereport(LOG,
-			(errmsg("gpusort: not used: %s", text.data)));
-	pfree(text.data);
-}
 
 /*
  * How many rows LIMIT and OFFSET ask for: -1 for all, 0 for "known only at run
@@ -148,83 +119,13 @@ encodable_keys(PlannerInfo *root)
 									 pathkey->pk_eclass->ec_collation, &why_not) == GPUSORT_ENCODE_NONE)
 			{
 				if (number == 0)
-					refuse("sort key 1 %s", why_not);
+					gpusort_refuse("sort key 1 %s", why_not);
 				return number;
 			}
 		}
 		number++;
 	}
 	return number;
-}
-
-/* Is there a service that would take rows x width bytes? */
-static bool
-service_would_take(double rows, double row_bytes)
-{
-	GpuSortService service = gpusort_shared_service();
-	bool		cuda;
-	uint64		limit;
-
-	switch (service.state)
-	{
-		case GPUSORT_SERVICE_NONE:
-			if (!gpusort_supervisor_wake())
-			{
-				refuse("there is no background worker slot for the supervisor");
-				return false;
-			}
-			return true;		/* the executor waits for it, and falls back */
-		case GPUSORT_SERVICE_STARTING:
-			return true;
-		case GPUSORT_SERVICE_BACKOFF:
-			refuse("the sort service is not running");
-			return false;
-		case GPUSORT_SERVICE_READY:
-		case GPUSORT_SERVICE_DRAINING:
-			break;
-	}
-	if (gpusort_engine == GPUSORT_ENGINE_CUDA && !(service.engines & (1 << GPUSORT_ENGINE_CUDA)))
-	{
-		refuse("gpusort.engine is cuda and the service has no CUDA device");
-		return false;
-	}
-	cuda = gpusort_would_use_cuda(service.engines);
-	limit = cuda ? service.device_limit : service.host_limit;
-	if (rows > (double) GPUSORT_MAX_ROWS)
-	{
-		refuse("%.0f rows are more than one sort takes", rows);
-		return false;
-	}
-	if (rows * row_bytes > (double) limit)
-	{
-		refuse("about %.0f MB of rows are more than %s allows", rows * row_bytes / (1024 * 1024),
-			   cuda ? "gpusort.device_memory" : "gpusort.host_memory");
-		return false;
-	}
-	return true;
-}
-
-/* Would the child, read again, give the same rows, and do nothing a second time? */
-static bool
-is_rescannable(PlannerInfo *root)
-{
-	ListCell   *cell;
-
-	for (PlannerInfo *level = root; level != NULL; level = level->parent_root)
-	{
-		if (level->parse->hasModifyingCTE || level->parse->commandType != CMD_SELECT)
-			return false;
-	}
-	if (contain_volatile_functions((Node *) root->parse))
-		return false;
-	foreach(cell, root->glob->subroots)
-	{
-		PlannerInfo *subroot = lfirst_node(PlannerInfo, cell);
-
-		if (subroot->parse->hasModifyingCTE || contain_volatile_functions((Node *) subroot->parse))
-			return false;
-	}
-	return true;
 }
 
 /*
@@ -316,7 +217,7 @@ replace_sort(PlannerInfo *root, CustomPath *path, List *custom_plans, const Cust
 	scan->flags = path->flags;
 	scan->custom_scan_tlist = copyObject(scan->scan.plan.targetlist);
 	scan->methods = methods;
-	scan->custom_private = gpusort_plan_pack(sort, prefix_bytes, is_rescannable(root));
+	scan->custom_private = gpusort_plan_pack(sort, prefix_bytes);
 	return &scan->scan.plan;
 }
 
@@ -385,10 +286,10 @@ make_parallel_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *partial, do
 	ingest->path.parallel_safe = true;
 	ingest->path.parallel_workers = partial->parallel_workers;
 	ingest->path.rows = rows_gathered;
-	ingest->path.startup_cost = partial->total_cost + INGEST_PART * cost.row * partial->rows;
+	ingest->path.startup_cost = partial->total_cost + GPUSORT_INGEST_PART * cost.row * partial->rows;
 	ingest->path.total_cost = ingest->path.startup_cost;
 	gather = create_gather_path(root, ordered_rel, &ingest->path, ingest->path.pathtarget, NULL, &rows_gathered);
-	cost.row *= 1 - INGEST_PART;
+	cost.row *= 1 - GPUSORT_INGEST_PART;
 	return make_gpusort_path(root, ordered_rel, &gather->path, rows, cost);
 }
 
@@ -423,21 +324,21 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	{
 		if (input->rows < gpusort_min_rows)
 		{
-			refuse("%.0f rows are fewer than gpusort.min_rows", input->rows);
+			gpusort_refuse("%.0f rows are fewer than gpusort.min_rows", input->rows);
 			return;
 		}
 		if (is_top_n(root, input))
 		{
-			refuse("LIMIT asks for a small part of the rows");
+			gpusort_refuse("LIMIT asks for a small part of the rows");
 			return;
 		}
 	}
 	encodable = encodable_keys(root);
 	if (encodable == 0 ||
-		!service_would_take(input->rows, gpusort_row_bytes(input->pathtarget->width)))
+		!gpusort_service_would_take(input->rows, gpusort_row_bytes(input->pathtarget->width)))
 		return;
 
-	cost = gpusort_estimate_cost(root, input, encodable);
+	cost = gpusort_path_cost(root, input, root->sort_pathkeys, encodable);
 	paths[npaths++] = make_gpusort_path(root, ordered_rel, input, input->rows, cost);
 	if (input_rel->consider_parallel && input_rel->partial_pathlist != NIL)
 		paths[npaths++] = make_parallel_path(root, ordered_rel, linitial(input_rel->partial_pathlist), input->rows, cost);
@@ -462,7 +363,7 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 		for (int i = 0; i < list_length(ordered_rel->pathlist); i++)
 			best = Min(best, ((Path *) list_nth(ordered_rel->pathlist, i))->total_cost);
 		if (best < ours)
-			refuse("its cost of %.0f is above the %.0f of another plan", ours, best);
+			gpusort_refuse("its cost of %.0f is above the %.0f of another plan", ours, best);
 	}
 	for (int i = 0; i < npaths; i++)
 		add_path(ordered_rel, paths[i]);
@@ -478,10 +379,41 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 		consider_gpusort(root, input_rel, output_rel);
 }
 
+/* Can the plan of parse have a Sort?  Says quickly that short statements cannot. */
+static bool
+may_sort(const Query *parse)
+{
+	return parse->sortClause != NIL || parse->groupClause != NIL || parse->groupingSets != NIL ||
+		parse->distinctClause != NIL || parse->windowClause != NIL || parse->setOperations != NULL ||
+		parse->cteList != NIL || parse->hasSubLinks || list_length(parse->rtable) > 1 ||
+		(parse->rtable != NIL && linitial_node(RangeTblEntry, parse->rtable)->rtekind != RTE_RELATION);
+}
+
+/* Plans a statement, and puts GpuSort in the place of the Sorts that are left. */
+static PlannedStmt *
+plan_statement(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	bool		sorts = gpusort_enable && may_sort(parse);
+	bool		rescannable = sorts && !parse->hasModifyingCTE && !contain_volatile_functions((Node *) parse);
+	PlannedStmt *stmt;
+
+	stmt = previous_planner != NULL ?
+		previous_planner(parse, query_string, cursor_options, params) :
+		standard_planner(parse, query_string, cursor_options, params);
+	if (sorts)
+	{
+		gpusort_sort_nodes_replace(stmt, rescannable);
+		gpusort_junk_remove(stmt);
+	}
+	return stmt;
+}
+
 /* To be called once, at load. */
 void
 gpusort_planner_init(void)
 {
+	previous_planner = planner_hook;
+	planner_hook = plan_statement;
 	previous_create_upper_paths = create_upper_paths_hook;
 	create_upper_paths_hook = create_upper_paths;
 }
