@@ -257,6 +257,20 @@ replace_sort(Place *place, Sort *sort)
 	return &make_scan(&sort->plan, sort, child, &gpusort_scan_methods)->scan.plan;
 }
 
+/*
+ * A merge join can have a Material over the Sort of its inner side, because rows
+ * that were sorted on disk are slow to go back to.  GpuSort's are not.
+ */
+static void
+drop_material(Plan **inner)
+{
+	Plan	   *plan = *inner;
+
+	if (IsA(plan, Material) && gpusort_plan_is(outerPlan(plan), &gpusort_scan_methods) && plan->initPlan == NIL &&
+		passes_rows_on(plan))
+		*inner = outerPlan(plan);
+}
+
 /* What a plan costs over the plan below it. */
 static double
 cost_over(const Plan *plan, const Plan *below)
@@ -319,6 +333,8 @@ visit(Plan **link, void *arg)
 	place.foreign = IsA(plan, CustomScan) && !gpusort_plan_is(plan, &gpusort_scan_methods) &&
 		!gpusort_plan_is(plan, &gpusort_ingest_scan_methods);
 	gpusort_plan_each_child(plan, visit, &place);
+	if (IsA(plan, MergeJoin))
+		drop_material(&plan->righttree);
 	((Place *) arg)->last_node_id = place.last_node_id;
 }
 
