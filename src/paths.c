@@ -72,10 +72,12 @@ choose_prefix_bytes(PlannerInfo *root, const Sort *sort, int i)
 	Node	   *expression = strip_implicit_coercions((Node *) entry->expr);
 	bool		descending;
 	int32		width = 0;
+	GpuSortEncoding encoding = gpusort_operator_encoding(sort->sortOperators[i], sort->collations[i], &descending);
 
-	if (!gpusort_key_encoding_is_string(gpusort_operator_encoding(sort->sortOperators[i], sort->collations[i],
-																  &descending)))
+	if (!gpusort_key_encoding_is_string(encoding))
 		return 0;
+	if (gpusort_key_encoding_is_icu(encoding))
+		return GPUSORT_PREFIX_LONG;	/* sort keys are longer than their strings */
 	if (IsA(expression, Var) && ((Var *) expression)->varlevelsup == 0 && ((Var *) expression)->varno > 0 &&
 		((Var *) expression)->varno < root->simple_rel_array_size)
 	{

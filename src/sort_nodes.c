@@ -170,12 +170,10 @@ make_scan(const Plan *model, const Sort *sort, Plan *child, const CustomScanMeth
 	for (int i = 0; i < sort->numCols; i++)
 	{
 		bool		descending;
+		GpuSortEncoding encoding = gpusort_operator_encoding(sort->sortOperators[i], sort->collations[i], &descending);
 
-		prefix_bytes = lappend_int(prefix_bytes,
-								   gpusort_key_encoding_is_string(gpusort_operator_encoding(sort->sortOperators[i],
-																							sort->collations[i],
-																							&descending)) ?
-								   GPUSORT_PREFIX_SHORT : 0);
+		prefix_bytes = lappend_int(prefix_bytes, !gpusort_key_encoding_is_string(encoding) ? 0 :
+								   gpusort_key_encoding_is_icu(encoding) ? GPUSORT_PREFIX_LONG : GPUSORT_PREFIX_SHORT);
 	}
 	plan->startup_cost = model->startup_cost;
 	plan->total_cost = model->total_cost;
