@@ -116,9 +116,9 @@ typedef enum CollationOrder
 	ORDER_BY_ICU,
 } CollationOrder;
 
-/* What a catalogue's tuple says: the provider, and in attribute attno its libc locale. */
+/* What a catalogue's tuple says of a collation: the provider, and in attribute attno its libc locale. */
 static CollationOrder
-tuple_order(char provider, int cache, HeapTuple tuple, AttrNumber attno)
+tuple_order(Oid collation, char provider, int cache, HeapTuple tuple, AttrNumber attno)
 {
 	Datum		locale;
 	bool		isnull;
@@ -128,7 +128,7 @@ tuple_order(char provider, int cache, HeapTuple tuple, AttrNumber attno)
 		case COLLPROVIDER_BUILTIN:
 			return ORDER_BY_BYTES;
 		case COLLPROVIDER_ICU:
-			return gpusort_icu_available() ? ORDER_BY_ICU : ORDER_UNKNOWN;
+			return gpusort_icu_has_keys(collation) ? ORDER_BY_ICU : ORDER_UNKNOWN;
 		case COLLPROVIDER_LIBC:
 			locale = SysCacheGetAttr(cache, tuple, attno, &isnull);
 			return !isnull && libc_locale_is_bytewise(TextDatumGetCString(locale)) ? ORDER_BY_BYTES : ORDER_UNKNOWN;
@@ -146,7 +146,7 @@ default_collation_order(void)
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	order = tuple_order(((Form_pg_database) GETSTRUCT(tuple))->datlocprovider, DATABASEOID, tuple,
+	order = tuple_order(DEFAULT_COLLATION_OID, ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider, DATABASEOID, tuple,
 						Anum_pg_database_datcollate);
 	ReleaseSysCache(tuple);
 	return order;
@@ -168,7 +168,7 @@ collation_order(Oid collation)
 	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for collation %u", collation);
-	order = tuple_order(((Form_pg_collation) GETSTRUCT(tuple))->collprovider, COLLOID, tuple,
+	order = tuple_order(collation, ((Form_pg_collation) GETSTRUCT(tuple))->collprovider, COLLOID, tuple,
 						Anum_pg_collation_collcollate);
 	ReleaseSysCache(tuple);
 	return order;

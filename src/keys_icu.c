@@ -10,13 +10,16 @@
  * Strings with equal bytes, if these are all of them, are then equal to
  * PostgreSQL, and different ones are different to it.
  *
- * Not all collations compare as their sort keys do.  With the variable characters
- * shifted, with the accents compared backwards, and with the identical level,
- * ucol_strcoll, which is what PostgreSQL calls, gives other answers for some
- * strings with ignorable characters and unusual accents: it looks at less of what
- * the two have in common.  In the first level there is no such difference.  So of
- * these collations the first level alone is encoded, from a collator with nothing
- * else, and no string is ever encoded whole: the comparator decides the rest.
+ * Not all collations compare as their sort keys do.  With variable characters
+ * shifted, accents compared backwards, normalization, a case level or the
+ * identical level, ucol_strcoll, which is what PostgreSQL calls, gives other
+ * answers for some strings with ignorable characters and unusual accents: it looks
+ * at less of what the two have in common.  In the first level there is no such
+ * difference.  So of these collations the first level alone is encoded, from a
+ * collator with nothing else, and no string is ever encoded whole: the comparator
+ * decides the rest.  Where digits, signs or "all others" are put into another
+ * place among the scripts, even the first levels differ, as to digits; there is no
+ * encoding then.  doc/types.md lists them all.
  *
  * ICU takes 25 ns a character.  Strings of ASCII need it less: most characters
  * have weights of their own whatever stands beside them, so that the first level
@@ -93,6 +96,7 @@ static struct
 	UCollator  *(*ucol_safeClone) (const UCollator *, void *, int32_t *, UErrorCode *);
 	int			(*ucol_getAttribute) (const UCollator *, int, UErrorCode *);
 	void		(*ucol_setAttribute) (UCollator *, int, int, UErrorCode *);
+	int32_t		(*ucol_getReorderCodes) (const UCollator *, int32_t *, int32_t, UErrorCode *);
 	USet	   *(*ucol_getTailoredSet) (const UCollator *, UErrorCode *);
 	void		(*uiter_setUTF8) (UCharIterator *, const char *, int32_t);
 	void		(*uiter_setString) (UCharIterator *, const UChar *, int32_t);
@@ -113,6 +117,7 @@ static const struct
 	{"ucol_safeClone", &icu.ucol_safeClone},
 	{"ucol_getAttribute", &icu.ucol_getAttribute},
 	{"ucol_setAttribute", &icu.ucol_setAttribute},
+	{"ucol_getReorderCodes", &icu.ucol_getReorderCodes},
 	{"ucol_getTailoredSet", &icu.ucol_getTailoredSet},
 	{"uiter_setUTF8", &icu.uiter_setUTF8},
 	{"uiter_setString", &icu.uiter_setString},
@@ -174,15 +179,36 @@ load_icu(void)
 	return true;
 }
 
-/* Can strings of this database have keys under ICU collations? */
-bool
-gpusort_icu_available(void)
+/* Is ICU there for the strings of this database? */
+static bool
+is_available(void)
 {
 	static int	loaded = -1;
 
 	if (loaded < 0)
 		loaded = load_icu();
 	return loaded && is_encoding_supported_by_icu(GetDatabaseEncoding());
+}
+
+/* Can strings under this ICU collation have keys? */
+bool
+gpusort_icu_has_keys(Oid collation)
+{
+	int32_t		codes[256];
+	UErrorCode	error = 0;
+	int			count;
+
+	if (!is_available())
+		return false;
+	count = icu.ucol_getReorderCodes(pg_newlocale_from_collation(collation)->info.icu.ucol, codes, lengthof(codes), &error);
+	if (U_FAILURE(error))
+		return false;
+	for (int i = 0; i < count; i++)
+	{
+		if (codes[i] >= UCOL_REORDER_CODE_FIRST || codes[i] == USCRIPT_UNKNOWN)
+			return false;
+	}
+	return true;
 }
 
 static void
@@ -507,6 +533,7 @@ gpusort_icu_create(Oid collation)
 	strength = attribute(collator, UCOL_STRENGTH);
 	state->decides = strength <= UCOL_QUATERNARY && attribute(collator, UCOL_CASE_LEVEL) == UCOL_OFF &&
 		attribute(collator, UCOL_FRENCH_COLLATION) == UCOL_OFF &&
+		attribute(collator, UCOL_NORMALIZATION_MODE) == UCOL_OFF &&
 		attribute(collator, UCOL_ALTERNATE_HANDLING) == UCOL_NON_IGNORABLE;
 	if (!state->decides)
 	{
@@ -557,7 +584,7 @@ gpusort_icu_bytes(GpuSortIcu *state, const char *data, int length, char *bytes, 
 #else							/* no USE_ICU: the server has no such collations */
 
 bool
-gpusort_icu_available(void)
+gpusort_icu_has_keys(Oid collation)
 {
 	return false;
 }
