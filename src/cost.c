@@ -16,7 +16,6 @@
 
 #include <math.h>
 
-#include "access/stratnum.h"
 #include "catalog/pg_statistic.h"
 #include "client.h"
 #include "gpusort.h"
@@ -94,7 +93,7 @@ is_in_order(PlannerInfo *root, const Path *input)
 			free_attstatsslot(&slot);
 		}
 		ReleaseSysCache(tuple);
-		if (key->pk_strategy == BTGreaterStrategyNumber ? correlation <= -IN_ORDER_CORRELATION
+		if (key->pk_cmptype == COMPARE_GT ? correlation <= -IN_ORDER_CORRELATION
 			: correlation >= IN_ORDER_CORRELATION)
 			return true;
 	}

@@ -354,6 +354,7 @@ make_custom_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *input, const 
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = ordered_rel;
 	path->path.pathtarget = input->pathtarget;
+	INHERIT_DISABLED_NODES(&path->path, input);
 	path->custom_paths = list_make1(create_sort_path(root, ordered_rel, input, root->sort_pathkeys, -1));
 	path->methods = methods;
 	return path;
