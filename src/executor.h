@@ -96,7 +96,7 @@ extern void gpusort_fallback_few(GpuSortState *state);
 extern void gpusort_fallback_refused(GpuSortState *state, const GpuSortFailure *failure);
 extern void gpusort_fallback_full(GpuSortState *state, TupleTableSlot *row, const GpuSortFailure *full);
 extern void gpusort_fallback_lost(GpuSortState *state, const GpuSortFailure *failure);
-extern void gpusort_report_lost(GpuSortState *state, const GpuSortFailure *failure) pg_attribute_noreturn();
+pg_noreturn extern void gpusort_report_lost(GpuSortState *state, const GpuSortFailure *failure);
 
 /* explain.c */
 extern void gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es);

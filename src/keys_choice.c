@@ -15,7 +15,6 @@
 #include <gnu/libc-version.h>
 
 #include "access/htup_details.h"
-#include "access/stratnum.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_opfamily_d.h"
@@ -160,7 +159,7 @@ collation_order(Oid collation)
 
 	if (!OidIsValid(collation))
 		return ORDER_UNKNOWN;
-	if (collation == C_COLLATION_OID || collation == POSIX_COLLATION_OID)
+	if (collation == C_COLLATION_OID)
 		return ORDER_BY_BYTES;
 	if (collation == DEFAULT_COLLATION_OID)
 		return default_collation_order();
@@ -242,11 +241,11 @@ gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending)
 {
 	Oid			opfamily;
 	Oid			type;
-	int16		strategy;
+	CompareType order;
 	const char *ignored;
 
-	if (!get_ordering_op_properties(sort_operator, &opfamily, &type, &strategy))
+	if (!get_ordering_op_properties(sort_operator, &opfamily, &type, &order))
 		return GPUSORT_ENCODE_NONE;
-	*descending = strategy == BTGreaterStrategyNumber;
+	*descending = order == COMPARE_GT;
 	return gpusort_key_encoding(opfamily, type, collation, &ignored);
 }

@@ -150,6 +150,7 @@ make_custom_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = input->pathtarget;
+	INHERIT_DISABLED_NODES(&path->path, input);
 	path->custom_paths = list_make1(create_sort_path(root, rel, input, pathkeys, -1));
 	path->methods = methods;
 	return path;
