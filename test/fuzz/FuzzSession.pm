@@ -10,7 +10,7 @@ use IPC::Open3;
 use Time::HiRes qw(time);
 
 # How long a statement may take, and how long an answer may stay away, in seconds.
-our $statement_seconds = 20;
+our $statement_seconds = 10;
 our $answer_seconds = 90;
 
 sub new

@@ -132,11 +132,25 @@ CREATE FUNCTION fz.abs_gt(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELE
 CREATE FUNCTION fz.abs_cmp(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT sign(abs($1::int8) - abs($2::int8))::int';
 CREATE OPERATOR fz.<# (FUNCTION = fz.abs_lt, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.>#), NEGATOR = OPERATOR(fz.>=#));
 CREATE OPERATOR fz.<=# (FUNCTION = fz.abs_le, LEFTARG = int, RIGHTARG = int);
-CREATE OPERATOR fz.=# (FUNCTION = fz.abs_eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.=#));
+CREATE OPERATOR fz.=# (FUNCTION = fz.abs_eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.=#), MERGES);
 CREATE OPERATOR fz.>=# (FUNCTION = fz.abs_ge, LEFTARG = int, RIGHTARG = int);
 CREATE OPERATOR fz.># (FUNCTION = fz.abs_gt, LEFTARG = int, RIGHTARG = int);
 CREATE OPERATOR CLASS fz.abs_ops FOR TYPE int USING btree AS
 	OPERATOR 1 fz.<#, OPERATOR 2 fz.<=#, OPERATOR 3 fz.=#, OPERATOR 4 fz.>=#, OPERATOR 5 fz.>#, FUNCTION 1 fz.abs_cmp(int, int);
+-- as if it had no sign: fast, being PostgreSQL's own functions
+CREATE FUNCTION fz.u_lt(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidlt';
+CREATE FUNCTION fz.u_le(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidle';
+CREATE FUNCTION fz.u_eq(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oideq';
+CREATE FUNCTION fz.u_ge(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidge';
+CREATE FUNCTION fz.u_gt(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidgt';
+CREATE FUNCTION fz.u_cmp(int, int) RETURNS int LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'btoidcmp';
+CREATE OPERATOR fz.<@ (FUNCTION = fz.u_lt, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.>@), NEGATOR = OPERATOR(fz.>=@));
+CREATE OPERATOR fz.<=@ (FUNCTION = fz.u_le, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR fz.=@ (FUNCTION = fz.u_eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.=@), MERGES);
+CREATE OPERATOR fz.>=@ (FUNCTION = fz.u_ge, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR fz.>@ (FUNCTION = fz.u_gt, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR CLASS fz.u_ops FOR TYPE int USING btree AS
+	OPERATOR 1 fz.<@, OPERATOR 2 fz.<=@, OPERATOR 3 fz.=@, OPERATOR 4 fz.>=@, OPERATOR 5 fz.>@, FUNCTION 1 fz.u_cmp(int, int);
 SQL
 }
 
