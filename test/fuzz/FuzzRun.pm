@@ -18,6 +18,7 @@ use strict;
 use warnings;
 
 use Carp;
+use Exporter qw(import);
 use File::Temp qw(tempdir);
 use FuzzNodes;
 use FuzzParts;
@@ -29,6 +30,8 @@ use FuzzSession;
 use FuzzTypes;
 use GpuSortCluster;
 use Time::HiRes qw(sleep time);
+
+our @EXPORT = qw(bad_lines);
 
 my $bad_log = qr/PANIC|TRAP:|terminating any other active|was terminated by signal|leak|was not closed|still referenced|still open|XX000|XX001|XX002|unexpected|could not find|problem in alloc set|detected write past/;
 
@@ -366,17 +369,24 @@ sub _leftovers
 	return @found;
 }
 
-# Bad lines that have come into the server's log.
+# Where a server's log ends, and the lines of it, from there on where one looked last, that tell of a
+# crash, a leak or an internal error.
+sub bad_lines
+{
+	my ($log, $from) = @_;
+	open my $file, '<', $log or croak "$log: $!";
+	seek $file, $from, 0;
+	# statements are the fuzzer's own
+	my @lines = <$file>;
+	return (tell $file, grep { /$bad_log/ && !/ (?:STATEMENT|CONTEXT|DETAIL|QUERY):/ && /(?:ERROR|WARNING|FATAL|PANIC|LOG|TRAP)/ } @lines);
+}
+
+# Those that have come into the log of the fuzzer's own server; others' lines are in one that is shared.
 sub _new_log
 {
 	my ($self) = @_;
-	# others' lines are in the log of a shared server
 	return if $self->{server};
-	open my $file, '<', $self->{node}{log} or croak "log: $!";
-	seek $file, $self->{log_read} // 0, 0;
-	# statements are the fuzzer's own
-	my @lines = grep { /$bad_log/ && !/ (?:STATEMENT|CONTEXT|DETAIL|QUERY):/ && /(?:ERROR|WARNING|FATAL|PANIC|LOG|TRAP)/ } <$file>;
-	$self->{log_read} = tell $file;
+	($self->{log_read}, my @lines) = bad_lines($self->{node}{log}, $self->{log_read} // 0);
 	return @lines;
 }
 
@@ -500,6 +510,18 @@ sub _report
 
 # --- rounds ---------------------------------------------------------------------------------------
 
+# What a session is told when another's crash ends it.
+my $gone = qr/because of crash of another server process|the database system is (?:in recovery|not yet accepting)/;
+
+# Waits for a server that another session made start again.
+sub _revive
+{
+	my ($self) = @_;
+	$self->{bystander}++;
+	wait_until(sub { ($self->{node}->try('SELECT 1'))[2] == 0 }, 60);
+	return;
+}
+
 sub _round
 {
 	my ($self, $deadline) = @_;
@@ -518,6 +540,7 @@ sub _round
 	# with the smallest pool, the chunks left are few or none
 	my $hog = ($self->{memory} // '') eq '0 16' ? $self->_hog($database, between(0, 2)) : undef;
 
+	return $self->_revive if grep { /$gone/ } @messages;
 	croak "seed $self->{round_seed}: the schema cannot be made:\n@messages\n" . join ";\n", @schema if grep { /ERROR:/ } @messages;
 	my $large = grep { $_->{rows} > 10000 } @$tables;
 	for (1 .. ($large ? 1 + int($self->{per_round} / 4) : $self->{per_round}))
@@ -535,6 +558,7 @@ sub _round
 		}
 		$self->{kinds}{ $query->{name} }++;
 		next unless defined $wrong;
+		return $self->_revive if $wrong =~ $gone;
 		$self->_report($wrong, $database, \@schema, $tables, $query, $settings);
 		last if $self->{failures} >= $self->{max_failures};
 		if ($wrong =~ /^(?:session|native):/)
