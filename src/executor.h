@@ -31,6 +31,14 @@ typedef enum GpuSortStage
 	GPUSORT_STAGE_TUPLESORT,	/* PostgreSQL's own sort */
 } GpuSortStage;
 
+/* A position in the chunk at hand, to go back to. */
+typedef struct GpuSortMark
+{
+	bool		set;
+	char	   *cursor;			/* of the reader, as it was then */
+	uint32		left;
+} GpuSortMark;
+
 typedef struct GpuSortState
 {
 	CustomScanState css;		/* must be first field */
@@ -58,7 +66,9 @@ typedef struct GpuSortState
 	bool		row_given;		/* since the start or the last rescan: too late to fall back */
 	bool		in_ties;		/* ties has a run that was not given out whole */
 	bool		stream_ended;
-	Tuplestorestate *store;		/* rows given out, for going back to; NULL: not asked for */
+	Tuplestorestate *store;		/* rows given out, for going back to; NULL: none yet */
+	bool		keeping;		/* every row given out goes into store; rows come from there first */
+	GpuSortMark mark;
 	Tuplesortstate *fallback;
 
 	/* for EXPLAIN and statistics: the last sort's */

@@ -25,7 +25,6 @@
 #include "executor.h"
 #include "fmgr.h"
 #include "ingest.h"
-#include "junk.h"
 #include "miscadmin.h"
 #include "planner.h"
 #include "service/protocol.h"
@@ -158,5 +157,4 @@ _PG_init(void)
 	gpusort_executor_init();
 	gpusort_ingest_init();
 	gpusort_planner_init();
-	gpusort_junk_init();
 }

@@ -25,22 +25,12 @@
 
 #include "access/sysattr.h"
 #include "executor.h"
-#include "gpusort.h"
 #include "ingest.h"
 #include "nodes/bitmapset.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/planner.h"
 #include "plan_info.h"
 #include "utils/lsyscache.h"
-
-static planner_hook_type previous_planner = NULL;
-
-static bool
-is_gpusort_scan(const Plan *plan, const CustomScanMethods *methods)
-{
-	return plan != NULL && IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == methods;
-}
 
 /* The expression that computes the bits of a column, whatever type they are called. */
 static Expr *
@@ -169,7 +159,7 @@ can_drop_below(Plan *plan, const Bitmapset *drop)
 			{
 				Plan	   *ingest = outerPlan(plan);
 
-				if (!is_gpusort_scan(ingest, &gpusort_ingest_scan_methods))
+				if (!gpusort_plan_is(ingest, &gpusort_ingest_scan_methods))
 					return true;
 				return can_shift_vars(plan->targetlist, OUTER_VAR, drop) &&
 					can_shift_vars(ingest->targetlist, INDEX_VAR, drop) && can_drop_below(outerPlan(ingest), drop);
@@ -212,7 +202,7 @@ drop_columns(CustomScan *scan, const Bitmapset *drop, const AttrNumber *new_attn
 static void
 drop_below(Plan *plan, const Bitmapset *drop, const AttrNumber *new_attnos)
 {
-	if (IsA(plan, Gather) && is_gpusort_scan(outerPlan(plan), &gpusort_ingest_scan_methods))
+	if (IsA(plan, Gather) && gpusort_plan_is(outerPlan(plan), &gpusort_ingest_scan_methods))
 	{
 		plan->targetlist = shift_vars(plan->targetlist, drop, new_attnos);
 		drop_columns((CustomScan *) outerPlan(plan), drop, new_attnos);
@@ -258,13 +248,13 @@ remove_junk(Plan *top)
 	CustomScan *ingest = NULL;
 	int			given;
 
-	if (!is_gpusort_scan(plan, &gpusort_scan_methods))
+	if (!gpusort_plan_is(plan, &gpusort_scan_methods))
 		return;
 	if (limit != NULL && ((Limit *) limit)->limitOption == LIMIT_OPTION_WITH_TIES)
 		return;					/* reads the keys of the rows given out */
 	scan = (CustomScan *) plan;
 	gather = outerPlan(plan);
-	if (IsA(gather, Gather) && is_gpusort_scan(outerPlan(gather), &gpusort_ingest_scan_methods))
+	if (IsA(gather, Gather) && gpusort_plan_is(outerPlan(gather), &gpusort_ingest_scan_methods))
 		ingest = (CustomScan *) outerPlan(gather);
 
 	given = leading_columns(top->targetlist);
@@ -304,16 +294,7 @@ reads_no_junk(const SubqueryScan *scan)
 	return true;
 }
 
-static void visit_subqueries(Plan *plan);
-
-static void
-visit_list(List *plans)
-{
-	ListCell   *cell;
-
-	foreach(cell, plans)
-		visit_subqueries(lfirst(cell));
-}
+static void visit_child(Plan **child, void *arg);
 
 /* Likewise of every subquery in FROM, whose junk nobody reads either. */
 static void
@@ -321,40 +302,23 @@ visit_subqueries(Plan *plan)
 {
 	if (plan == NULL)
 		return;
-	switch (nodeTag(plan))
-	{
-		case T_SubqueryScan:
-			if (reads_no_junk((SubqueryScan *) plan))
-				remove_junk(((SubqueryScan *) plan)->subplan);
-			visit_subqueries(((SubqueryScan *) plan)->subplan);
-			break;
-		case T_Append:
-			visit_list(((Append *) plan)->appendplans);
-			break;
-		case T_MergeAppend:
-			visit_list(((MergeAppend *) plan)->mergeplans);
-			break;
-		case T_CustomScan:
-			visit_list(((CustomScan *) plan)->custom_plans);
-			break;
-		default:
-			break;
-	}
-	visit_subqueries(outerPlan(plan));
-	visit_subqueries(innerPlan(plan));
+	if (IsA(plan, SubqueryScan) && reads_no_junk((SubqueryScan *) plan))
+		remove_junk(((SubqueryScan *) plan)->subplan);
+	gpusort_plan_each_child(plan, visit_child, NULL);
 }
 
-static PlannedStmt *
-plan_without_junk(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+static void
+visit_child(Plan **child, void *arg)
 {
-	PlannedStmt *stmt;
+	visit_subqueries(*child);
+}
+
+/* Changes a finished plan as the head of this file says. */
+void
+gpusort_junk_remove(PlannedStmt *stmt)
+{
 	ListCell   *cell;
 
-	stmt = previous_planner != NULL ?
-		previous_planner(parse, query_string, cursor_options, params) :
-		standard_planner(parse, query_string, cursor_options, params);
-	if (!gpusort_enable)
-		return stmt;
 	if (stmt->commandType == CMD_SELECT && stmt->rowMarks == NIL)
 		remove_junk(stmt->planTree);
 	visit_subqueries(stmt->planTree);
@@ -366,13 +330,4 @@ plan_without_junk(Query *parse, const char *query_string, int cursor_options, Pa
 			remove_junk(subplan);
 		visit_subqueries(subplan);
 	}
-	return stmt;
-}
-
-/* To be called once, at load. */
-void
-gpusort_junk_init(void)
-{
-	previous_planner = planner_hook;
-	planner_hook = plan_without_junk;
 }
