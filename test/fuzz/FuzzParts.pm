@@ -210,7 +210,6 @@ sub from_one
 		# not of values that are equal and look different: which one is shown is PostgreSQL's choice
 		my @groups = some_of(between(1, 2), grep { !is_inexact($_->{type}) } @{ $table->{columns} }[ 1 .. $#{ $table->{columns} } ]);
 		my $groups = join ', ', map { $_->{name} } @groups;
-		@groups = () if grep { $_->{type}{text} && ($_->{type}{collation} // '') eq 'fz.ci' } @groups;
 		$from{sql} = "(SELECT min(id) AS id" . (@groups ? ", $groups" : '') . " FROM $name WHERE $where" . (@groups ? " GROUP BY $groups" : ' HAVING count(*) > 0') . ") $alias";
 		$from{scope} = [ $scope[0], map { { sql => "$alias.$_->{name}", type => $_->{type} } } @groups ];
 	}

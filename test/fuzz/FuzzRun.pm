@@ -16,6 +16,7 @@ package FuzzRun;
 
 use strict;
 use warnings;
+no warnings 'nonchar';
 
 use Carp;
 use Exporter qw(import);
@@ -75,7 +76,7 @@ sub _look_round
 	# C.UTF-8 under one of its names, and a language of the C library's, where there is one
 	my @more = map { $node->sql("SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'c' AND collencoding IN (-1, 6) AND collcollate $_ ORDER BY 1 LIMIT 1", database => 'template1') }
 		q{~* '^C\.utf-?8$'}, q{!~* '^(C|POSIX)(\.|$)'};
-	$self->{collations} = [ '"C"', '"C"', '"POSIX"', '"en-x-icu"', '"default"', 'fz.ci', 'fz.digits', grep { $_ ne '' } @more ];
+	$self->{collations} = [ ('"C"') x 3, '"POSIX"', ('"default"') x 2, ('"en-x-icu"') x 2, '"sv-x-icu"', map({ "fz.$_" } qw(ci base digits upper shifted backwards phonebook)), grep { $_ ne '' } @more ];
 	$self->{foreign} = $node->sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'file_fdw'});
 	# that of a server's own configuration need not be in the backend's path
 	$self->{explains} = ($node->try(q{LOAD 'auto_explain'}))[2] == 0;
@@ -499,7 +500,7 @@ sub _report
 	if ($self->{save})
 	{
 		my $name = "$self->{save}/failure-$self->{round_seed}-$self->{failures}.sql";
-		open my $file, '>:encoding(UTF-8)', $name or croak "$name: $!";
+		open my $file, '>:utf8', $name or croak "$name: $!";
 		print $file $text;
 		close $file;
 	}

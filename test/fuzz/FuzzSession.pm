@@ -3,6 +3,7 @@ package FuzzSession;
 
 use strict;
 use warnings;
+no warnings 'nonchar';
 
 use Carp;
 use IO::Select;
@@ -23,7 +24,7 @@ sub new
 	$self->{pid} = open3($self->{in}, $self->{answer}, '>&' . fileno $err, $node->_psql(database => $database),
 						 qw(-v ON_ERROR_STOP=0 -v VERBOSITY=verbose -P recordsep_zero -P fieldsep_zero), '-P', 'null=\N');
 	$self->{in}->autoflush(1);
-	binmode $self->{in}, ':encoding(UTF-8)';
+	binmode $self->{in}, ':utf8';
 	my ($out, @error) = $self->run('SELECT pg_backend_pid()');
 	($self->{backend}) = ($out // '') =~ /^(\d+)/ or croak "no session: @error";
 	return $self;
