@@ -7,6 +7,7 @@
 #   ids    columns of it that together tell any two rows apart
 #   table  { name, rows }, of which rows is a rough number
 #   no_row it has no row type of a table
+#   also   outputs without which it is not what it is meant to be
 #
 # A context is what a round has: tables and collations.
 package FuzzParts;
@@ -288,6 +289,18 @@ sub _enclosed
 	return { %$from, sql => "(SELECT $alias.* FROM $from->{sql} WHERE $from->{where}@{[ one_of('', ' OFFSET 0') ]}) $alias", where => undef, no_row => 1 };
 }
 
+# Rows made so long that together they fill several chunks (4 MB) of the service's.
+sub _padded
+{
+	my ($from, $rows) = @_;
+	my $alias = $from->{alias};
+	my $length = int(between(5000000, 15000000) / ($rows + 1));
+
+	$rows = $from->{table}{rows} if $rows > $from->{table}{rows};
+	return $from if $rows < 2;
+	return { %$from, sql => "(SELECT $alias.*, repeat('q', $length) AS pad FROM $from->{sql}@{[ where_of($from) ]} OFFSET 0) $alias", where => undef, no_row => 1, also => [ "length($alias.pad)" ] };
+}
+
 # A subquery that is run for each row of another: the rows of inner that belong to outer's, sorted
 # in one way or the other.  Returns it, its order, and what more it gives out than b's columns.
 sub _dependent
@@ -356,6 +369,8 @@ sub from_join
 	# both have many rows of the same key, and yet there are not too many pairs
 	my @most = $kind eq 'id' ? () : @{ one_of([ 150, 150 ], [ 150, 150 ], [ 20, 1500 ], [ 1500, 20 ]) };
 	($outer, $inner) = (_enclosed(from_one($context, 'a', $most[0])), _enclosed(from_one($context, 'b', $most[1])));
+	$outer = _padded($outer, $most[0]) if @most && chance(4);
+	$inner = _padded($inner, $most[1]) if @most && chance(8);
 	my @pairs = $kind eq 'column' ? equal_pairs($context, $outer->{scope}, $inner->{scope}) : ();
 	my $condition = join ' AND ', @pairs ? some_of(weighted(60 => 1, 30 => 2, 10 => 3), @pairs) : 'a.id = b.id';
 	my $join = one_of('', '', 'LEFT ', 'RIGHT ', 'FULL ');
@@ -365,6 +380,7 @@ sub from_join
 		where => join(' AND ', grep { defined } $outer->{where}, $inner->{where}) || undef,
 		scope => [ @{ $outer->{scope} }, @{ $inner->{scope} } ],
 		ids => [ 'a.id', 'b.id' ],
+		also => [ map { @{ $_->{also} || [] } } $outer, $inner ],
 		table => { name => '', rows => 1000 });
 	if ($kind eq 'column' && chance(15))
 	{
@@ -384,7 +400,9 @@ sub from_join
 sub random_from
 {
 	my ($context) = @_;
-	return chance(30) ? from_join($context) : from_one($context, 'a');
+	return from_join($context) if chance(30);
+	my $from = from_one($context, 'a');
+	return $from->{table}{rows} <= 1000 && chance(4) ? _padded($from, $from->{table}{rows}) : $from;
 }
 
 sub where_of

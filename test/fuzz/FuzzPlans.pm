@@ -59,7 +59,7 @@ sub distinct_on_query
 	my $from = $option{from} // random_from($context);
 	my @keys = random_keys($context, between(1, 2), $from->{ids}[0], @{ $from->{scope} });
 	my $on = join ', ', map { without_direction($_) } @keys;
-	my @outputs = (@{ $from->{ids} }, map { $_->{sql} } some_of(between(0, 3), @{ $from->{scope} }));
+	my @outputs = (@{ $from->{ids} }, @{ $from->{also} || [] }, map { $_->{sql} } some_of(between(0, 3), @{ $from->{scope} }));
 
 	# an operator class of its own has its own equality, which DISTINCT ON then goes by
 	my $order = join ', ', @keys, total_keys($context, $from, between(0, 2));
@@ -181,7 +181,7 @@ sub window_query
 	};
 	my $shared = $partition->();
 	my $one = chance(40);
-	my @outputs = @{ $from->{ids} };
+	my @outputs = (@{ $from->{ids} }, @{ $from->{also} || [] });
 	my @windows = chance(30) ? ("w AS ($shared)") : ();
 
 	for my $n (1 .. weighted(30 => 1, 35 => 2, 25 => 3, 10 => 4))
@@ -206,10 +206,11 @@ sub join_query
 	my @ids = @{ $from->{ids} };
 	my $core = "FROM $from->{sql}" . where_of($from);
 	my $order = $option{total} ? ' ORDER BY ' . join(', ', total_keys($context, $from)) : '';
+	my @also = @{ $from->{also} || [] };
 	my @failing = !$option{total} && chance(5) ? _failing($from) : ();
-	my $list = aliased(@ids, @failing, map { $_->{type}{wide} ? "md5($_->{sql})" : $_->{sql} } some_of(between(0, 2), @{ $from->{scope} }));
+	my $list = aliased(@ids, @also, @failing, map { $_->{type}{wide} ? "md5($_->{sql})" : $_->{sql} } some_of(between(0, 2), @{ $from->{scope} }));
 	my $pair = join ' + ', map { my $n = $_; "coalesce($ids[$n]\::int8 + 1, 0) * " . (1, 1000003, 7919)[$n] } 0 .. $#ids;
-	my $sums = aliased('count(*)', (map { "count($_)" } @ids), "sum(fz.h($pair, 1)::numeric)");
+	my $sums = aliased('count(*)', (map { "count($_)" } @ids), (map { "sum($_)" } @also), "sum(fz.h($pair, 1)::numeric)");
 
 	return { name => 'join', mode => 'exact', sql => "SELECT $list $core$order" } if $order ne '';
 	return { name => 'join', mode => 'exact', sql => "SELECT $sums $core" } if chance(50);

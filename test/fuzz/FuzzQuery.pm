@@ -54,6 +54,7 @@ sub _select
 	my @columns = some_of(weighted(20 => 0, 50 => between(1, 3), 30 => 20), @{ $from->{scope} });
 	# long values are not multiplied by a join
 	my @outputs = map { $_->{type}{wide} && @{ $from->{ids} } > 1 ? "md5($_->{sql})" : $_->{sql} } @columns;
+	push @outputs, @{ $from->{also} || [] };
 	my $error = !$option{plain} && !$option{partial} && $limit eq '' && chance(4);
 	my $suffix = '';
 	my @keys;
