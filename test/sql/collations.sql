@@ -104,6 +104,9 @@ CREATE TABLE gs.string AS
 		UNION ALL SELECT gs.word(i % 40, i, 110) FROM generate_series(1, 40) i
 		UNION ALL SELECT gs.word(10 + i % 40, i, 48) FROM generate_series(1, 40) i
 		UNION ALL SELECT CASE WHEN i % 2 = 0 THEN left(U&'\0412 \043d\0430\0447\0430\043b\0435 \00df', i % 9) ELSE '' END || gs.letters(15 + i % 30, i) FROM generate_series(1, 200) i
+		-- what changes the weight of the character before it, at every place behind a head
+		UNION ALL SELECT left(CASE WHEN i % 2 = 0 THEN U&'Die Stra\00dfe nach \00dcberlingen f\00fchrt \00fcber \00c4cker' ELSE 'The quick brown fox jumps over the lazy dog ' END, 5 + i % 40) || gs.word(1 + i % 3, i, 110)
+			FROM generate_series(1, 400) i
 		-- words that are nearly the same
 		UNION ALL SELECT overlay(w PLACING gs.word(gs.dice(3, i, 7), i, 110) FROM 1 + gs.dice(length(w), i) FOR gs.dice(2, i, 5))
 			FROM generate_series(1, 150) i, gs.word(12, i % 5 + 1000, CASE WHEN i % 2 = 0 THEN 48 ELSE 110 END) w
