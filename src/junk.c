@@ -194,7 +194,7 @@ static void
 drop_columns(CustomScan *scan, const Bitmapset *drop, const AttrNumber *new_attnos)
 {
 	gpusort_plan_move_keys(scan, new_attnos);
-	scan->custom_scan_tlist = without_columns(scan->custom_scan_tlist, drop);
+	scan->custom_scan_tlist = shift_vars(scan->custom_scan_tlist, drop, new_attnos);
 	scan->scan.plan.targetlist = shift_vars(scan->scan.plan.targetlist, drop, new_attnos);
 	drop_below(outerPlan(scan), drop, new_attnos);
 }
@@ -211,6 +211,17 @@ drop_below(Plan *plan, const Bitmapset *drop, const AttrNumber *new_attnos)
 		plan->targetlist = without_columns(plan->targetlist, drop);
 }
 
+/* What the node's columns are in the plan that computes them. */
+static List *
+source_columns(const CustomScan *scan)
+{
+	const Plan *below = outerPlan(scan);
+
+	if (IsA(below, Gather) && gpusort_plan_is(outerPlan(below), &gpusort_ingest_scan_methods))
+		below = outerPlan(outerPlan(below));
+	return below->targetlist;
+}
+
 /*
  * Has the sort read its keys from columns that are given out, where they are the
  * same, and drops the junk that has become needless.
@@ -218,7 +229,7 @@ drop_below(Plan *plan, const Bitmapset *drop, const AttrNumber *new_attnos)
 static void
 drop_duplicates(CustomScan *scan, int given)
 {
-	List	   *tlist = scan->custom_scan_tlist;
+	List	   *tlist = source_columns(scan);
 	int			columns = list_length(tlist);
 	AttrNumber *new_attnos = palloc((columns + 1) * sizeof(AttrNumber));
 	Bitmapset  *drop = NULL;
