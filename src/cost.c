@@ -60,96 +60,186 @@ gpusort_would_use_cuda(uint32 engines)
 	return gpusort_engine != GPUSORT_ENGINE_HOST && (engines & (1 << GPUSORT_ENGINE_CUDA)) != 0;
 }
 
-/*
- * Is the input a table whose rows lie in the order of the first sort key?  Says
- * what statistics say of a plain column.
- */
+/* Do the rows of a table lie in the order of a column, as far as statistics say? */
 static bool
-is_in_order(PlannerInfo *root, const Path *input)
+column_is_in_order(Oid table, AttrNumber attno, bool descending)
 {
-	const PathKey *key = linitial_node(PathKey, root->sort_pathkeys);
-	RangeTblEntry *rte;
-	ListCell   *cell;
+	float		correlation = 0;
+	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(table), Int16GetDatum(attno),
+										BoolGetDatum(false));
+	AttStatsSlot slot;
 
-	if (input->pathtype != T_SeqScan)
+	if (!HeapTupleIsValid(tuple))
 		return false;
-	rte = planner_rt_fetch(input->parent->relid, root);
-	foreach(cell, key->pk_eclass->ec_members)
+	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid, ATTSTATSSLOT_NUMBERS))
 	{
-		const Var  *var = (Var *) lfirst_node(EquivalenceMember, cell)->em_expr;
-		float		correlation = 0;
-		HeapTuple	tuple;
-		AttStatsSlot slot;
-
-		if (!IsA(var, Var) || var->varno != input->parent->relid || var->varlevelsup != 0)
-			continue;
-		tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid), Int16GetDatum(var->varattno),
-								BoolGetDatum(false));
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid, ATTSTATSSLOT_NUMBERS))
-		{
-			correlation = slot.numbers[0];
-			free_attstatsslot(&slot);
-		}
-		ReleaseSysCache(tuple);
-		if (key->pk_cmptype == COMPARE_GT ? correlation <= -IN_ORDER_CORRELATION
-			: correlation >= IN_ORDER_CORRELATION)
-			return true;
+		correlation = slot.numbers[0];
+		free_attstatsslot(&slot);
 	}
-	return false;
+	ReleaseSysCache(tuple);
+	return descending ? correlation <= -IN_ORDER_CORRELATION : correlation >= IN_ORDER_CORRELATION;
 }
 
 /*
- * What comparing costs per row, where only the first encodable sort keys are
- * encoded: as cost_sort has it, for the rows that are equal in these.
+ * What comparing costs per row, where the encoded columns have so many different
+ * values: as cost_sort has it, for the rows that are equal in these.
  */
 static double
-compare_cost(PlannerInfo *root, double rows, int encodable)
+compare_cost(double rows, double groups)
 {
-	List	   *exprs = NIL;
-	double		groups = 0;
-
-	if (encodable == list_length(root->sort_pathkeys))
-		return 0;
-	for (int i = 0; i < encodable; i++)
-	{
-		const EquivalenceClass *eclass = list_nth_node(PathKey, root->sort_pathkeys, i)->pk_eclass;
-		Expr	   *expr = linitial_node(EquivalenceMember, eclass->ec_members)->em_expr;
-
-		/* Columns of set operations have no statistics: the guess that cost_incremental_sort makes. */
-		if (bms_is_member(0, pull_varnos(root, (Node *) expr)))
-			groups = DEFAULT_NUM_DISTINCT;
-		exprs = lappend(exprs, expr);
-	}
-	if (groups == 0)
-		groups = estimate_num_groups(root, exprs, rows, NULL, NULL);
 	return 2.0 * cpu_operator_cost * log2(Max(rows / groups, 1));
 }
 
-/* What GpuSort of rows from input costs, encodable leading keys of which go into the sort key. */
-GpuSortCost
-gpusort_estimate_cost(PlannerInfo *root, const Path *input, int encodable)
+/* What all sorts have in common. */
+static GpuSortCost
+base_cost(int width, bool string_key, bool in_order)
 {
-	const EquivalenceClass *first = linitial_node(PathKey, root->sort_pathkeys)->pk_eclass;
-	const EquivalenceMember *member = linitial_node(EquivalenceMember, first->ec_members);
-	const char *why_not;
 	GpuSortCost cost;
 
 	cost.setup = gpusort_setup_cost;
 	if (!gpusort_client_has_pool())
 		cost.setup += gpusort_setup_cost * FIRST_USE_SETUPS;
-	if (is_in_order(root, input))
+	if (in_order)
 		cost.setup += gpusort_setup_cost * IN_ORDER_SETUPS;
-	cost.row = gpusort_row_cost * (1 + gpusort_row_bytes(input->pathtarget->width) / BYTES_LIKE_A_ROW);
-	if (gpusort_key_encoding_is_string(gpusort_key_encoding(linitial_oid(first->ec_opfamilies), member->em_datatype,
-															first->ec_collation, &why_not)))
+	cost.row = gpusort_row_cost * (1 + gpusort_row_bytes(width) / BYTES_LIKE_A_ROW);
+	if (string_key)
 	{
 		cost.setup *= STRING_KEY_FACTOR;
 		cost.row *= STRING_KEY_FACTOR;
 	}
 	if (gpusort_would_use_cuda(gpusort_shared_service().engines))
 		cost.setup += gpusort_setup_cost * CUDA_SETUPS;
-	cost.compare = compare_cost(root, input->rows, encodable);
+	cost.compare = 0;
+	return cost;
+}
+
+/* Is the input a table whose rows lie in the order of the first key? */
+static bool
+path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key)
+{
+	ListCell   *cell;
+
+	if (input->pathtype != T_SeqScan)
+		return false;
+	foreach(cell, key->pk_eclass->ec_members)
+	{
+		const Var  *var = (Var *) lfirst_node(EquivalenceMember, cell)->em_expr;
+
+		if (IsA(var, Var) && var->varno == input->parent->relid && var->varlevelsup == 0 &&
+			column_is_in_order(planner_rt_fetch(var->varno, root)->relid, var->varattno,
+							   key->pk_cmptype == COMPARE_GT))
+			return true;
+	}
+	return false;
+}
+
+/* How many different values the first columns of pathkeys have. */
+static double
+estimate_groups(PlannerInfo *root, List *pathkeys, int columns, double rows)
+{
+	List	   *exprs = NIL;
+
+	for (int i = 0; i < columns; i++)
+	{
+		const EquivalenceClass *eclass = list_nth_node(PathKey, pathkeys, i)->pk_eclass;
+		Expr	   *expr = linitial_node(EquivalenceMember, eclass->ec_members)->em_expr;
+
+		/* Columns of set operations have no statistics: the guess that cost_incremental_sort makes. */
+		if (bms_is_member(0, pull_varnos(root, (Node *) expr)))
+			return DEFAULT_NUM_DISTINCT;
+		exprs = lappend(exprs, expr);
+	}
+	return estimate_num_groups(root, exprs, rows, NULL, NULL);
+}
+
+/* What GpuSort of rows from input costs, encodable leading keys of which go into the sort key. */
+GpuSortCost
+gpusort_path_cost(PlannerInfo *root, const Path *input, List *pathkeys, int encodable)
+{
+	const PathKey *first = linitial_node(PathKey, pathkeys);
+	const EquivalenceMember *member = linitial_node(EquivalenceMember, first->pk_eclass->ec_members);
+	const char *why_not;
+	GpuSortEncoding encoding = gpusort_key_encoding(first->pk_opfamily, member->em_datatype,
+													first->pk_eclass->ec_collation, &why_not);
+	GpuSortCost cost = base_cost(input->pathtarget->width, gpusort_key_encoding_is_string(encoding),
+								 path_is_in_order(root, input, first));
+
+	if (encodable < list_length(pathkeys))
+		cost.compare = compare_cost(input->rows, estimate_groups(root, pathkeys, encodable, input->rows));
+	return cost;
+}
+
+/* The column of a table that a finished plan's column is; false if it is none, or one of several tables'. */
+static bool
+find_table_column(List *rtable, const Plan *plan, AttrNumber attno, Oid *table, AttrNumber *column)
+{
+	while (plan != NULL && attno > 0 && attno <= list_length(plan->targetlist))
+	{
+		const Var  *var = (const Var *) list_nth_node(TargetEntry, plan->targetlist, attno - 1)->expr;
+		const RangeTblEntry *rte;
+
+		if (!IsA(var, Var))
+			return false;
+		attno = var->varattno;
+		if (var->varno == OUTER_VAR)
+			plan = outerPlan(plan);
+		else if (var->varno == INNER_VAR)
+			plan = innerPlan(plan);
+		else if (IS_SPECIAL_VARNO(var->varno))
+			return false;
+		else if (IsA(plan, SubqueryScan))
+			plan = ((const SubqueryScan *) plan)->subplan;
+		else
+		{
+			rte = rt_fetch(var->varno, rtable);
+			*table = rte->relid;
+			*column = attno;
+			return rte->rtekind == RTE_RELATION;
+		}
+	}
+	return false;
+}
+
+/* How many different values a column has among so many rows; 1 if statistics do not say. */
+static double
+column_groups(Oid table, AttrNumber column, double rows)
+{
+	double		groups = 1;
+	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(table), Int16GetDatum(column),
+										BoolGetDatum(false));
+
+	if (!HeapTupleIsValid(tuple))
+		return 1;
+	groups = ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct;
+	ReleaseSysCache(tuple);
+	return Max(groups < 0 ? -groups * rows : groups, 1);
+}
+
+/* The same as gpusort_path_cost for what takes the place of a finished Sort of so many rows. */
+GpuSortCost
+gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows, int encodable)
+{
+	const Plan *child = outerPlan(sort);
+	bool		in_order = false;
+	bool		descending;
+	GpuSortEncoding encoding = gpusort_operator_encoding(sort->sortOperators[0], sort->collations[0], &descending);
+	GpuSortCost cost;
+	Oid			table;
+	AttrNumber	column;
+
+	if (IsA(child, SeqScan) && find_table_column(rtable, child, sort->sortColIdx[0], &table, &column))
+		in_order = column_is_in_order(table, column, descending);
+	cost = base_cost(child->plan_width, gpusort_key_encoding_is_string(encoding), in_order);
+	if (encodable < sort->numCols)
+	{
+		double		groups = 1;
+
+		for (int i = 0; i < encodable; i++)
+		{
+			if (find_table_column(rtable, child, sort->sortColIdx[i], &table, &column))
+				groups *= column_groups(table, column, rows);
+		}
+		cost.compare = compare_cost(rows, Min(groups, rows));
+	}
 	return cost;
 }

@@ -7,18 +7,25 @@
  *
  *	  INPUT --- rows to the service, sorted ---> STREAM
  *		|										   |
- *		|  refused, full, lost				   |  lost before a row was given
+ *		|  few rows, refused, full, lost		   |  lost before a row was given
  *		+-----------------> TUPLESORT <------------+
+ *
+ * The first rows are kept back (first_rows.c).  If there are no others PostgreSQL
+ * sorts them and the service never hears of it, so that a sort whose size was
+ * badly overestimated, or one that is run again for each row of an outer plan,
+ * costs what PostgreSQL's own costs.
  *
  * Over a Gather with GpuSortIngest below it (ingest.c), other processes put rows
  * into the same sort, and only what they could not put comes up to be added here.
  *
  * fallback.c has the ways to TUPLESORT.
  *
- * Going back: a node that may be asked to scan backward or to restore a position
- * keeps the rows it has given out in a tuplestore, which spills beyond work_mem.
- * A plain rescan with unchanged parameters has the service start again at the
- * first row.
+ * Going back: a node that may be asked to scan backward keeps the rows it has given
+ * out in a tuplestore, which spills beyond work_mem.  A marked position, below a
+ * merge join, is one in the chunk at hand; rows are kept only when the reader
+ * leaves that chunk, or rows come from elsewhere, before another is marked.  A
+ * plain rescan with unchanged parameters has the service start again at the first
+ * row.
  *
  * Memory: sort_context holds what belongs to one sort.  Resetting it closes the
  * connection, and with it everything in the service; so does an error, through
@@ -34,6 +41,8 @@
 #include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
+
+uint64		gpusort_nodes_begun = 0;
 
 /* The sort is done with, for those who look at gpusort_jobs.  Also a callback of sort_context. */
 void
@@ -97,10 +106,13 @@ gpusort_end_sort(GpuSortState *state)
 	if (state->store != NULL)
 		tuplestore_end(state->store);
 	gpusort_overflow_close(&state->slots.overflow);
+	gpusort_first_rows_clear(&state->first);
 	if (state->ingest != NULL)
 		gpusort_ingest_reset(state->ingest);
 	state->fallback = NULL;
 	state->store = NULL;
+	state->keeping = false;
+	state->mark.set = false;
 	state->ties = NULL;
 	state->client = NULL;
 	state->in_ties = false;
@@ -158,12 +170,6 @@ begin_sort(GpuSortState *state, GpuSortFailure *failure)
 	GpuSortRequest request;
 	MemoryContext caller;
 
-	if (state->css.ss.ps.state->es_epq_active != NULL)
-	{
-		failure->reason = GPUSORT_REASON_RECHECK;
-		strlcpy(failure->text, "a row is being rechecked after a concurrent update", sizeof(failure->text));
-		return false;
-	}
 	make_request(state, &request);
 	caller = MemoryContextSwitchTo(state->sort_context);
 	state->client = gpusort_client_begin(&request, failure);
@@ -182,6 +188,47 @@ begin_sort(GpuSortState *state, GpuSortFailure *failure)
 	return state->client != NULL;
 }
 
+/* From the next row on, rows given out are kept. */
+static void
+begin_keeping(GpuSortState *state)
+{
+	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
+
+	if (state->store == NULL)
+	{
+		state->store = tuplestore_begin_heap((state->eflags & EXEC_FLAG_BACKWARD) != 0, false, work_mem);
+		tuplestore_set_eflags(state->store, state->eflags & EXEC_FLAG_BACKWARD ? state->eflags : 0);
+		if (state->eflags & EXEC_FLAG_MARK)
+			tuplestore_alloc_read_pointer(state->store, state->eflags & EXEC_FLAG_BACKWARD ? state->eflags : 0);
+	}
+	MemoryContextSwitchTo(caller);
+	state->keeping = true;
+}
+
+/*
+ * Rows from the marked one on are kept, because the reader cannot go back any
+ * more: those that were given out since go into the store, before the row that is
+ * the next one.
+ */
+static pg_noinline void
+keep_from_mark(GpuSortState *state)
+{
+	GpuSortReader *reader = &state->reader;
+	GpuSortReader here = *reader;
+	uint32		given = state->mark.left - here.left;
+
+	begin_keeping(state);
+	reader->cursor = state->mark.cursor;
+	reader->left = state->mark.left;
+	for (uint32 i = 0; i < given; i++)
+		tuplestore_puttupleslot(state->store, gpusort_slots_give(&state->slots, gpusort_reader_row(reader)));
+	Assert(reader->cursor == here.cursor && reader->left == here.left);
+	state->mark.set = false;
+	/* The marked position is the store's beginning; ours is its end. */
+	tuplestore_copy_read_pointer(state->store, 0, 1);
+	(void) tuplestore_skiptuples(state->store, (int64) given + 1, true);
+}
+
 /* Reads the child to its end and sorts: from INPUT to one of the other stages. */
 static void
 sort_input(GpuSortState *state)
@@ -198,23 +245,36 @@ sort_input(GpuSortState *state)
 	memset(&state->ms, 0, sizeof(state->ms));
 	memset(&state->outcome, 0, sizeof(state->outcome));
 	state->fallback_reason.reason = GPUSORT_REASON_NONE;
+	if (state->css.ss.ps.state->es_epq_active != NULL)
+	{
+		failure.reason = GPUSORT_REASON_RECHECK;
+		strlcpy(failure.text, "a row is being rechecked after a concurrent update", sizeof(failure.text));
+		gpusort_fallback_refused(state, &failure);
+		return;
+	}
+	INSTR_TIME_SET_CURRENT(start);
+	if (!gpusort_force && state->ingest == NULL &&
+		!gpusort_first_rows_read(&state->first, child, gpusort_min_rows))
+	{
+		gpusort_fallback_few(state);
+		return;
+	}
 	if (!begin_sort(state, &failure))
 	{
 		gpusort_fallback_refused(state, &failure);
 		return;
 	}
 
-	INSTR_TIME_SET_CURRENT(start);
 	gpusort_writer_init(writer, state->client, state->keys, state->form, &state->slots.overflow, state->job);
 	if (state->ingest != NULL)
 		gpusort_ingest_start(state->ingest, writer, gpusort_client_token(state->client));
 	for (;;)
 	{
-		TupleTableSlot *row = ExecProcNode(child);
+		TupleTableSlot *row = gpusort_first_rows_next(&state->first, child);
 
 		if (TupIsNull(row))
 			break;
-		if (unlikely(!gpusort_writer_add(writer, row, stored, &failure)))
+		if (unlikely(!gpusort_writer_add(writer, row, row == state->first.slot ? NULL : stored, &failure)))
 		{
 			if (gpusort_client_is_full(state->client))
 				gpusort_fallback_full(state, row, &failure);
@@ -223,6 +283,7 @@ sort_input(GpuSortState *state)
 			return;
 		}
 	}
+	gpusort_first_rows_clear(&state->first);
 	INSTR_TIME_SET_CURRENT(taken);
 	if (!gpusort_sort_in_service(state, &failure))
 	{
@@ -240,16 +301,8 @@ sort_input(GpuSortState *state)
 	show_progress(state, GPUSORT_PHASE_EMIT, 0);
 
 	gpusort_reader_init(&state->reader, state->client);
-	if (state->eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK))
-	{
-		MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
-
-		state->store = tuplestore_begin_heap(true, false, work_mem);
-		tuplestore_set_eflags(state->store, state->eflags);
-		if (state->eflags & EXEC_FLAG_MARK)
-			tuplestore_alloc_read_pointer(state->store, state->eflags);
-		MemoryContextSwitchTo(caller);
-	}
+	if (state->eflags & EXEC_FLAG_BACKWARD)
+		begin_keeping(state);
 	state->stage = GPUSORT_STAGE_STREAM;
 }
 
@@ -307,7 +360,8 @@ stream_next_chunk(GpuSortState *state)
 
 /*
  * The next row of the stream, or an empty slot after the last.  NULL when the
- * sort started over: the caller must look at the stage again.
+ * sort started over, or when rows are kept from now on: the caller must look
+ * again.
  */
 static pg_attribute_always_inline TupleTableSlot *
 stream_next(GpuSortState *state)
@@ -324,11 +378,26 @@ stream_next(GpuSortState *state)
 		state->in_ties = false;
 	}
 
-	if (unlikely(reader->left == 0) && !stream_next_chunk(state))
-		return state->stage == GPUSORT_STAGE_STREAM ? state->slots.given : NULL;
+	if (unlikely(reader->left == 0))
+	{
+		if (state->mark.set)
+		{
+			keep_from_mark(state);
+			return NULL;
+		}
+		if (!stream_next_chunk(state))
+			return state->stage == GPUSORT_STAGE_STREAM ? state->slots.given : NULL;
+	}
+	if (unlikely(gpusort_row_flags(reader->cursor) & (GPUSORT_ROW_TIE_NEXT | GPUSORT_ROW_OVERFLOW)))
+	{
+		if (state->mark.set)
+		{
+			keep_from_mark(state);
+			return NULL;
+		}
+		return stream_next_special(state, gpusort_reader_row(reader));
+	}
 	row = gpusort_reader_row(reader);
-	if (unlikely(gpusort_row_flags(row) & (GPUSORT_ROW_TIE_NEXT | GPUSORT_ROW_OVERFLOW)))
-		return stream_next_special(state, row);
 	state->row_given = true;
 	return gpusort_slots_give(&state->slots, row);
 }
@@ -378,9 +447,9 @@ next_row(GpuSortState *state)
 		sort_input(state);
 		estate->es_direction = forward ? ForwardScanDirection : BackwardScanDirection;
 	}
-	if (state->stage == GPUSORT_STAGE_STREAM)
+	while (state->stage == GPUSORT_STAGE_STREAM)
 	{
-		row = state->store != NULL ? stored_next(state, forward) : stream_next(state);
+		row = state->keeping ? stored_next(state, forward) : stream_next(state);
 		if (row != NULL)
 			return row;
 	}
@@ -396,7 +465,7 @@ exec_gpusort(CustomScanState *node)
 	TupleTableSlot *row;
 
 	/* Nothing here waits within a chunk, so interrupts are looked at between chunks. */
-	if (likely(state->stage == GPUSORT_STAGE_STREAM && state->store == NULL))
+	if (likely(state->stage == GPUSORT_STAGE_STREAM && !state->keeping))
 	{
 		row = stream_next(state);
 		if (likely(row != NULL))
@@ -421,6 +490,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
 	TupleDesc	rows;
 
+	gpusort_nodes_begun++;
 	gpusort_plan_unpack(plan, &state->info);
 	state->eflags = eflags;
 
@@ -445,6 +515,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	state->ingest = gpusort_ingest_find(outerPlanState(node), &state->info);
 	state->keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
 	state->sort_context = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
+	gpusort_first_rows_init(&state->first, outerPlanState(node));
 	state->stage = GPUSORT_STAGE_INPUT;
 	MemoryContextSwitchTo(caller);
 }
@@ -455,6 +526,7 @@ end_gpusort(CustomScanState *node)
 	GpuSortState *state = (GpuSortState *) node;
 
 	gpusort_end_sort(state);
+	MemoryContextDelete(state->first.context);
 	MemoryContextDelete(state->sort_context);
 	ExecEndNode(outerPlanState(node));
 }
@@ -481,11 +553,16 @@ rescan_gpusort(CustomScanState *node)
 			tuplesort_rescan(state->fallback);
 			return;
 		}
-		if (state->store != NULL)
+		if (state->eflags & EXEC_FLAG_BACKWARD)
 		{
 			tuplestore_rescan(state->store);
 			return;
 		}
+		if (state->keeping)
+			tuplestore_clear(state->store);
+		state->keeping = false;
+		state->mark.set = false;
+		state->stream_ended = false;
 		gpusort_ties_reset(state->ties);
 		state->in_ties = false;
 		state->row_given = false;
@@ -501,6 +578,34 @@ rescan_gpusort(CustomScanState *node)
 		ExecReScan(child);
 }
 
+/*
+ * Marks the position behind the row given out last.  Where that came from the
+ * chunk at hand it is enough to note where it ended.
+ */
+static void
+mark_stream(GpuSortState *state)
+{
+	bool		in_chunk = !state->in_ties && state->slots.joined == NULL && !(state->eflags & EXEC_FLAG_BACKWARD);
+
+	if (in_chunk && (!state->keeping || (tuplestore_ateof(state->store) && !state->stream_ended)))
+	{
+		if (state->keeping)
+			tuplestore_clear(state->store);
+		state->keeping = false;
+		state->mark.set = true;
+		state->mark.cursor = state->reader.cursor;
+		state->mark.left = state->reader.left;
+		return;
+	}
+	if (!state->keeping)
+	{
+		begin_keeping(state);
+		(void) tuplestore_advance(state->store, true);	/* to its end */
+	}
+	tuplestore_copy_read_pointer(state->store, 0, 1);
+	tuplestore_trim(state->store);
+}
+
 static void
 mark_gpusort(CustomScanState *node)
 {
@@ -510,10 +615,7 @@ mark_gpusort(CustomScanState *node)
 	if (state->stage == GPUSORT_STAGE_TUPLESORT)
 		tuplesort_markpos(state->fallback);
 	else if (state->stage == GPUSORT_STAGE_STREAM)
-	{
-		tuplestore_copy_read_pointer(state->store, 0, 1);
-		tuplestore_trim(state->store);
-	}
+		mark_stream(state);
 }
 
 static void
@@ -524,8 +626,16 @@ restore_gpusort(CustomScanState *node)
 	Assert(state->eflags & EXEC_FLAG_MARK);
 	if (state->stage == GPUSORT_STAGE_TUPLESORT)
 		tuplesort_restorepos(state->fallback);
-	else if (state->stage == GPUSORT_STAGE_STREAM)
+	else if (state->stage != GPUSORT_STAGE_STREAM)
+		return;
+	else if (state->keeping)
 		tuplestore_copy_read_pointer(state->store, 1, 0);
+	else
+	{
+		Assert(state->mark.set);
+		state->reader.cursor = state->mark.cursor;
+		state->reader.left = state->mark.left;
+	}
 }
 
 static const CustomExecMethods exec_methods = {
@@ -538,6 +648,15 @@ static const CustomExecMethods exec_methods = {
 	.RestrPosCustomScan = restore_gpusort,
 	.ExplainCustomScan = gpusort_explain,
 };
+
+/* What a WindowAgg above this node counts; NULL if it is no GpuSort. */
+GpuSortRanks *
+gpusort_ranks_of(PlanState *ps)
+{
+	if (!IsA(ps, CustomScanState) || ((CustomScanState *) ps)->methods != &exec_methods)
+		return NULL;
+	return &((GpuSortState *) ps)->ranks;
+}
 
 static Node *
 create_state(CustomScan *plan)

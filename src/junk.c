@@ -17,7 +17,8 @@
  *	  tuplesort, and the plan's target list ends before them, so that the
  *	  executor makes no junk filter.
  *
- * Both nodes of a parallel sort are changed alike.
+ * Both nodes of a parallel sort are changed alike.  Of a WindowAgg on top, with
+ * GpuSort below it, the junk at the end of its target list is cut off.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,22 +26,12 @@
 
 #include "access/sysattr.h"
 #include "executor.h"
-#include "gpusort.h"
 #include "ingest.h"
 #include "nodes/bitmapset.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/planner.h"
 #include "plan_info.h"
 #include "utils/lsyscache.h"
-
-static planner_hook_type previous_planner = NULL;
-
-static bool
-is_gpusort_scan(const Plan *plan, const CustomScanMethods *methods)
-{
-	return plan != NULL && IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == methods;
-}
 
 /* The expression that computes the bits of a column, whatever type they are called. */
 static Expr *
@@ -169,7 +160,7 @@ can_drop_below(Plan *plan, const Bitmapset *drop)
 			{
 				Plan	   *ingest = outerPlan(plan);
 
-				if (!is_gpusort_scan(ingest, &gpusort_ingest_scan_methods))
+				if (!gpusort_plan_is(ingest, &gpusort_ingest_scan_methods))
 					return true;
 				return can_shift_vars(plan->targetlist, OUTER_VAR, drop) &&
 					can_shift_vars(ingest->targetlist, INDEX_VAR, drop) && can_drop_below(outerPlan(ingest), drop);
@@ -204,7 +195,7 @@ static void
 drop_columns(CustomScan *scan, const Bitmapset *drop, const AttrNumber *new_attnos)
 {
 	gpusort_plan_move_keys(scan, new_attnos);
-	scan->custom_scan_tlist = without_columns(scan->custom_scan_tlist, drop);
+	scan->custom_scan_tlist = shift_vars(scan->custom_scan_tlist, drop, new_attnos);
 	scan->scan.plan.targetlist = shift_vars(scan->scan.plan.targetlist, drop, new_attnos);
 	drop_below(outerPlan(scan), drop, new_attnos);
 }
@@ -212,13 +203,24 @@ drop_columns(CustomScan *scan, const Bitmapset *drop, const AttrNumber *new_attn
 static void
 drop_below(Plan *plan, const Bitmapset *drop, const AttrNumber *new_attnos)
 {
-	if (IsA(plan, Gather) && is_gpusort_scan(outerPlan(plan), &gpusort_ingest_scan_methods))
+	if (IsA(plan, Gather) && gpusort_plan_is(outerPlan(plan), &gpusort_ingest_scan_methods))
 	{
 		plan->targetlist = shift_vars(plan->targetlist, drop, new_attnos);
 		drop_columns((CustomScan *) outerPlan(plan), drop, new_attnos);
 	}
 	else
 		plan->targetlist = without_columns(plan->targetlist, drop);
+}
+
+/* What the node's columns are in the plan that computes them. */
+static List *
+source_columns(const CustomScan *scan)
+{
+	const Plan *below = outerPlan(scan);
+
+	if (IsA(below, Gather) && gpusort_plan_is(outerPlan(below), &gpusort_ingest_scan_methods))
+		below = outerPlan(outerPlan(below));
+	return below->targetlist;
 }
 
 /*
@@ -228,7 +230,7 @@ drop_below(Plan *plan, const Bitmapset *drop, const AttrNumber *new_attnos)
 static void
 drop_duplicates(CustomScan *scan, int given)
 {
-	List	   *tlist = scan->custom_scan_tlist;
+	List	   *tlist = source_columns(scan);
 	int			columns = list_length(tlist);
 	AttrNumber *new_attnos = palloc((columns + 1) * sizeof(AttrNumber));
 	Bitmapset  *drop = NULL;
@@ -247,6 +249,22 @@ drop_duplicates(CustomScan *scan, int given)
 		drop_columns(scan, drop, new_attnos);
 }
 
+/*
+ * A WindowAgg computes its columns, and takes those of its PARTITION BY and ORDER BY
+ * from the plan below: it need not give them out.
+ */
+static void
+end_targetlist(Plan *limit, Plan *window)
+{
+	int			given = leading_columns(window->targetlist);
+
+	if (given == 0 || window->qual != NIL || ((WindowAgg *) window)->runCondition != NIL)
+		return;
+	window->targetlist = list_truncate(window->targetlist, given);
+	if (limit != NULL)
+		limit->targetlist = list_truncate(limit->targetlist, given);
+}
+
 /* Changes the plan of a SELECT, if GpuSort is on top of it, as the head of this file says. */
 static void
 remove_junk(Plan *top)
@@ -258,13 +276,18 @@ remove_junk(Plan *top)
 	CustomScan *ingest = NULL;
 	int			given;
 
-	if (!is_gpusort_scan(plan, &gpusort_scan_methods))
-		return;
 	if (limit != NULL && ((Limit *) limit)->limitOption == LIMIT_OPTION_WITH_TIES)
 		return;					/* reads the keys of the rows given out */
+	if (IsA(plan, WindowAgg) && gpusort_plan_is(outerPlan(plan), &gpusort_scan_methods))
+	{
+		end_targetlist(limit, plan);
+		return;
+	}
+	if (!gpusort_plan_is(plan, &gpusort_scan_methods))
+		return;
 	scan = (CustomScan *) plan;
 	gather = outerPlan(plan);
-	if (IsA(gather, Gather) && is_gpusort_scan(outerPlan(gather), &gpusort_ingest_scan_methods))
+	if (IsA(gather, Gather) && gpusort_plan_is(outerPlan(gather), &gpusort_ingest_scan_methods))
 		ingest = (CustomScan *) outerPlan(gather);
 
 	given = leading_columns(top->targetlist);
@@ -304,16 +327,7 @@ reads_no_junk(const SubqueryScan *scan)
 	return true;
 }
 
-static void visit_subqueries(Plan *plan);
-
-static void
-visit_list(List *plans)
-{
-	ListCell   *cell;
-
-	foreach(cell, plans)
-		visit_subqueries(lfirst(cell));
-}
+static void visit_child(Plan **child, void *arg);
 
 /* Likewise of every subquery in FROM, whose junk nobody reads either. */
 static void
@@ -321,40 +335,23 @@ visit_subqueries(Plan *plan)
 {
 	if (plan == NULL)
 		return;
-	switch (nodeTag(plan))
-	{
-		case T_SubqueryScan:
-			if (reads_no_junk((SubqueryScan *) plan))
-				remove_junk(((SubqueryScan *) plan)->subplan);
-			visit_subqueries(((SubqueryScan *) plan)->subplan);
-			break;
-		case T_Append:
-			visit_list(((Append *) plan)->appendplans);
-			break;
-		case T_MergeAppend:
-			visit_list(((MergeAppend *) plan)->mergeplans);
-			break;
-		case T_CustomScan:
-			visit_list(((CustomScan *) plan)->custom_plans);
-			break;
-		default:
-			break;
-	}
-	visit_subqueries(outerPlan(plan));
-	visit_subqueries(innerPlan(plan));
+	if (IsA(plan, SubqueryScan) && reads_no_junk((SubqueryScan *) plan))
+		remove_junk(((SubqueryScan *) plan)->subplan);
+	gpusort_plan_each_child(plan, visit_child, NULL);
 }
 
-static PlannedStmt *
-plan_without_junk(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+static void
+visit_child(Plan **child, void *arg)
 {
-	PlannedStmt *stmt;
+	visit_subqueries(*child);
+}
+
+/* Changes a finished plan as the head of this file says. */
+void
+gpusort_junk_remove(PlannedStmt *stmt)
+{
 	ListCell   *cell;
 
-	stmt = previous_planner != NULL ?
-		previous_planner(parse, query_string, cursor_options, params) :
-		standard_planner(parse, query_string, cursor_options, params);
-	if (!gpusort_enable)
-		return stmt;
 	if (stmt->commandType == CMD_SELECT && stmt->rowMarks == NIL)
 		remove_junk(stmt->planTree);
 	visit_subqueries(stmt->planTree);
@@ -366,13 +363,4 @@ plan_without_junk(Query *parse, const char *query_string, int cursor_options, Pa
 			remove_junk(subplan);
 		visit_subqueries(subplan);
 	}
-	return stmt;
-}
-
-/* To be called once, at load. */
-void
-gpusort_junk_init(void)
-{
-	previous_planner = planner_hook;
-	planner_hook = plan_without_junk;
 }

@@ -10,6 +10,8 @@
 
 #include "compat.h"
 
-extern void gpusort_junk_init(void);
+#include "nodes/plannodes.h"
+
+extern void gpusort_junk_remove(PlannedStmt *stmt);
 
 #endif							/* GPUSORT_JUNK_H */

@@ -33,10 +33,11 @@ typedef enum PlanScalar
 
 /*
  * What takes the place of sort, with the prefix lengths of its columns: as
- * GpuSortPlanInfo has it.  All columns are given out.
+ * GpuSortPlanInfo has it.  All columns are given out, and the child is thought to
+ * give other rows when it is read again.
  */
 List *
-gpusort_plan_pack(const Sort *sort, List *prefix_bytes, bool rescannable)
+gpusort_plan_pack(const Sort *sort, List *prefix_bytes)
 {
 	List	   *attnos = NIL;
 	List	   *operators = NIL;
@@ -52,7 +53,7 @@ gpusort_plan_pack(const Sort *sort, List *prefix_bytes, bool rescannable)
 		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
 	}
 	lists = list_make5(attnos, operators, collations, nulls_first, prefix_bytes);
-	lists = lappend(lists, list_make3_int(rescannable, sort->plan.plan_width, list_length(sort->plan.targetlist)));
+	lists = lappend(lists, list_make3_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist)));
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
 }
@@ -65,6 +66,13 @@ gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos)
 
 	foreach(cell, list_nth(plan->custom_private, PLAN_ATTNOS))
 		lfirst_int(cell) = new_attnos[lfirst_int(cell)];
+}
+
+/* Says whether the child gives the same rows when it is read again. */
+void
+gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable)
+{
+	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_RESCANNABLE)) = rescannable;
 }
 
 /* Has the plan give out only the first columns of its rows. */
@@ -100,4 +108,50 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 	info->estimated_width = list_nth_int(scalars, SCALAR_WIDTH);
 	info->given = list_nth_int(scalars, SCALAR_GIVEN);
 	info->estimated_rows = plan->scan.plan.plan_rows;
+}
+
+/* Is plan one of our nodes, with these methods? */
+bool
+gpusort_plan_is(const Plan *plan, const CustomScanMethods *methods)
+{
+	return plan != NULL && IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == methods;
+}
+
+static void
+each_of_list(List *plans, GpuSortPlanCallback callback, void *arg)
+{
+	ListCell   *cell;
+
+	foreach(cell, plans)
+		callback((Plan **) &lfirst(cell), arg);
+}
+
+/*
+ * Calls callback with the place of every plan that plan reads from.  Plans of
+ * expressions and CTEs are in a list of the statement.
+ */
+void
+gpusort_plan_each_child(Plan *plan, GpuSortPlanCallback callback, void *arg)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+			each_of_list(((Append *) plan)->appendplans, callback, arg);
+			break;
+		case T_MergeAppend:
+			each_of_list(((MergeAppend *) plan)->mergeplans, callback, arg);
+			break;
+		case T_SubqueryScan:
+			callback(&((SubqueryScan *) plan)->subplan, arg);
+			break;
+		case T_CustomScan:
+			each_of_list(((CustomScan *) plan)->custom_plans, callback, arg);
+			break;
+		default:
+			break;
+	}
+	if (plan->lefttree != NULL)
+		callback(&plan->lefttree, arg);
+	if (plan->righttree != NULL)
+		callback(&plan->righttree, arg);
 }

@@ -12,6 +12,7 @@
 
 #include "access/htup_details.h"
 #include "keys.h"
+#include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
 #define GPUSORT_NODE_NAME			"GpuSort"
@@ -28,10 +29,15 @@ typedef struct GpuSortPlanInfo
 	uint32		estimated_width;	/* bytes of a row's data */
 } GpuSortPlanInfo;
 
-extern List *gpusort_plan_pack(const Sort *sort, List *prefix_bytes, bool rescannable);
+extern List *gpusort_plan_pack(const Sort *sort, List *prefix_bytes);
 extern void gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info);
 extern void gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos);
+extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_given(CustomScan *plan, int given);
+
+extern bool gpusort_plan_is(const Plan *plan, const CustomScanMethods *methods);
+typedef void (*GpuSortPlanCallback) (Plan **child, void *arg);
+extern void gpusort_plan_each_child(Plan *plan, GpuSortPlanCallback callback, void *arg);
 
 /* Bytes of a row in a chunk, for a width as the planner estimates it. */
 static inline uint64

@@ -26,13 +26,21 @@ our @DIRECTIONS = ('', ' ASC', ' DESC', ' ASC NULLS FIRST', ' DESC NULLS LAST', 
 
 # Strings near each other: case, blanks, bytes above 127, NULs of C strings' ends, shared heads.
 my @strings = ('', ' ', 'a', 'A', 'b', 'B', 'ab', 'aB', 'Ab', 'a b', 'a-b', 'a ', ' a', 'a  ', 'z', 'Z', 'Zz', 'e', "\x{e9}", "\x{c9}", 'E',
+	"e\x{301}", "a\x{302}\x{323}", "a\x{323}\x{302}", "\x{f6}", "\x{e4}", "\x{e5}", "\x{c5}", 'cote', "cot\x{e9}", "c\x{f4}te", "c\x{f4}t\x{e9}", 'co-op', 'coop', 'CO-OP', 'black bird', 'blackbird', 'black-bird',
+	"\x{e01}\x{e40}", "\x{3042}", "\x{30a2}", "a\x{1}b", "a\x{200b}b", "\x{ffff}", "\x{fffd}", "\x{10ffff}", 'a10', 'a9', 'a09', 'a0000000000000000000009', 'a99999999999999999999999',
 	"\x{ff}", "\x{65e5}\x{672c}", "\x{1f600}", '10', '9', '009', '1.5', '-1', '_', '~', '0123456789abcd', '0123456789abcde', '0123456789abcdef',
 	'0123456789abcdefghijklmn', '0123456789abcdefghijklmno', '0123456789abcdefghijklmnop', '0123456789abcdefghijklmnoP', 'x' x 100,
-	('x' x 99) . 'y', ('long ' x 60) . 'a', ('long ' x 60) . 'b');
+	('x' x 99) . 'y', 'https://www.example.org/warehouse/region-4/customers/orders/', 'https://www.example.org/warehouse/region-4/customers/ordera', 'https://www.example.org/warehouse/region-4/customers/orders/zz', ('long ' x 60) . 'a', ('long ' x 60) . 'b');
 
 my @texts = (
 	[ 25 => q{substr(md5(N::text), 1, 8)} ],
 	[ 15 => q{'https://example.org/a/common/path/' || N} ],
+	# heads that all share, that most share, that many share up to some place
+	[ 6 => q{'https://www.example.org/warehouse/region-4/customers/orders/' || lpad((N % 1000000)::text, 12, '0')} ],
+	[ 6 => q{CASE WHEN N % 100 = 7 THEN substr(md5(N::text), 1, 5) ELSE '/var/lib/a/directory/with/a/long/name/' || N END} ],
+	[ 4 => q{repeat('prefix-', (N % 4 * 5)::int) || (N % 1000)} ],
+	[ 4 => q{CASE WHEN N < 300 THEN 'the first rows have this common head ' || N % 50 ELSE 'the others do not ' || N END} ],
+	[ 3 => q{repeat(chr(233), 30) || (N % 5000)} ],
 	[ 15 => q{(N % 100000)::text} ],
 	[ 10 => q{chr(65 + (N % 58)::int) || chr(97 + (N / 58 % 26)::int)} ],
 	[ 10 => q{(ARRAY['apple','Apple','APPLE','banana','Banana','cherry pie','cherry-pie','cherrypie','zebra'])[1 + N % 9] || N % 7} ],
@@ -123,7 +131,12 @@ CREATE DOMAIN fz.word AS text;
 CREATE DOMAIN fz.word_c AS text COLLATE "C";
 CREATE DOMAIN fz.word_icu AS text COLLATE "en-x-icu";
 CREATE COLLATION fz.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE COLLATION fz.base (provider = icu, locale = 'und-u-ks-level1', deterministic = false);
 CREATE COLLATION fz.digits (provider = icu, locale = 'en-u-kn-true');
+CREATE COLLATION fz.upper (provider = icu, locale = 'en-u-kf-upper');
+CREATE COLLATION fz.shifted (provider = icu, locale = 'en-u-ka-shifted');
+CREATE COLLATION fz.backwards (provider = icu, locale = 'fr-CA-u-kb-true');
+CREATE COLLATION fz.phonebook (provider = icu, locale = 'de-u-co-phonebk');
 CREATE FUNCTION fz.abs_lt(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1::int8) < abs($2::int8)';
 CREATE FUNCTION fz.abs_le(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1::int8) <= abs($2::int8)';
 CREATE FUNCTION fz.abs_eq(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1::int8) = abs($2::int8)';
@@ -132,11 +145,25 @@ CREATE FUNCTION fz.abs_gt(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELE
 CREATE FUNCTION fz.abs_cmp(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT sign(abs($1::int8) - abs($2::int8))::int';
 CREATE OPERATOR fz.<# (FUNCTION = fz.abs_lt, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.>#), NEGATOR = OPERATOR(fz.>=#));
 CREATE OPERATOR fz.<=# (FUNCTION = fz.abs_le, LEFTARG = int, RIGHTARG = int);
-CREATE OPERATOR fz.=# (FUNCTION = fz.abs_eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.=#));
+CREATE OPERATOR fz.=# (FUNCTION = fz.abs_eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.=#), MERGES);
 CREATE OPERATOR fz.>=# (FUNCTION = fz.abs_ge, LEFTARG = int, RIGHTARG = int);
 CREATE OPERATOR fz.># (FUNCTION = fz.abs_gt, LEFTARG = int, RIGHTARG = int);
 CREATE OPERATOR CLASS fz.abs_ops FOR TYPE int USING btree AS
 	OPERATOR 1 fz.<#, OPERATOR 2 fz.<=#, OPERATOR 3 fz.=#, OPERATOR 4 fz.>=#, OPERATOR 5 fz.>#, FUNCTION 1 fz.abs_cmp(int, int);
+-- as if it had no sign: fast, being PostgreSQL's own functions
+CREATE FUNCTION fz.u_lt(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidlt';
+CREATE FUNCTION fz.u_le(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidle';
+CREATE FUNCTION fz.u_eq(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oideq';
+CREATE FUNCTION fz.u_ge(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidge';
+CREATE FUNCTION fz.u_gt(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidgt';
+CREATE FUNCTION fz.u_cmp(int, int) RETURNS int LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'btoidcmp';
+CREATE OPERATOR fz.<@ (FUNCTION = fz.u_lt, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.>@), NEGATOR = OPERATOR(fz.>=@));
+CREATE OPERATOR fz.<=@ (FUNCTION = fz.u_le, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR fz.=@ (FUNCTION = fz.u_eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.=@), MERGES);
+CREATE OPERATOR fz.>=@ (FUNCTION = fz.u_ge, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR fz.>@ (FUNCTION = fz.u_gt, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR CLASS fz.u_ops FOR TYPE int USING btree AS
+	OPERATOR 1 fz.<@, OPERATOR 2 fz.<=@, OPERATOR 3 fz.=@, OPERATOR 4 fz.>=@, OPERATOR 5 fz.>@, FUNCTION 1 fz.u_cmp(int, int);
 SQL
 }
 
@@ -167,7 +194,9 @@ sub random_type
 		$type{wide} = $source->[2] ? 1 : 0;
 		$type{edges} = [ grep { !$type{cut} || length $_ <= $type{cut} } @strings ];
 		$type{collation} = one_of(@$collations) if $name !~ /^word_/ && chance(75);
-		$type{canon} = 'lower(X::text COLLATE "und-x-icu")' if ($type{collation} // '') eq 'fz.ci';
+		$type{canon} = 'lower(normalize(X::text COLLATE "und-x-icu"))' if ($type{collation} // '') eq 'fz.ci';
+		# which letters have the same base is ICU's to know
+		$type{canon} = '(X IS NULL)' if ($type{collation} // '') eq 'fz.base';
 		$type{value} = "($type{value})::$type{base}";
 	}
 	return \%type;

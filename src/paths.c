@@ -1,0 +1,191 @@
+/*-------------------------------------------------------------------------
+ *
+ * paths.c
+ *	  The paths of GpuSort and GpuSortIngest, and the plans made of them.
+ *
+ * A CustomPath's child is a SortPath: from that, create_plan makes the finished
+ * Sort plan, with its columns, operators and collations settled, of which the
+ * CustomScan takes the place.
+ *
+ * A parallel sort is GpuSort over Gather over GpuSortIngest over a partial path.
+ * Both custom nodes get their sort columns from a SortPath of their own; the target
+ * list is the same from the partial path up, so the columns are, too.  No row goes
+ * through Gather but in exceptions (ingest.c), so it is planned for none.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "paths.h"
+
+#include "decision.h"
+#include "executor.h"
+#include "ingest.h"
+#include "nodes/extensible.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "parser/parsetree.h"
+#include "plan_info.h"
+#include "utils/lsyscache.h"
+
+/*
+ * How many leading sort keys have an encoding; the comparators order rows by the
+ * others.  The finished plan sorts by any one of an equivalence class's members,
+ * so all of them must have one.
+ */
+int
+gpusort_encodable_keys(List *pathkeys)
+{
+	int			number = 0;
+	ListCell   *key;
+	ListCell   *cell;
+
+	foreach(key, pathkeys)
+	{
+		PathKey    *pathkey = lfirst_node(PathKey, key);
+
+		foreach(cell, pathkey->pk_eclass->ec_members)
+		{
+			const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
+			const char *why_not;
+
+			if (gpusort_key_encoding(pathkey->pk_opfamily, member->em_datatype,
+									 pathkey->pk_eclass->ec_collation, &why_not) == GPUSORT_ENCODE_NONE)
+			{
+				if (number == 0)
+					gpusort_refuse("sort key 1 %s", why_not);
+				return number;
+			}
+		}
+		number++;
+	}
+	return number;
+}
+
+/*
+ * How long the prefixes of a string key should be: what statistics say of a
+ * plain column, else the short one.
+ */
+static int
+choose_prefix_bytes(PlannerInfo *root, const Sort *sort, int i)
+{
+	TargetEntry *entry = get_tle_by_resno(sort->plan.targetlist, sort->sortColIdx[i]);
+	Node	   *expression = strip_implicit_coercions((Node *) entry->expr);
+	bool		descending;
+	int32		width = 0;
+	GpuSortEncoding encoding = gpusort_operator_encoding(sort->sortOperators[i], sort->collations[i], &descending);
+
+	if (!gpusort_key_encoding_is_string(encoding))
+		return 0;
+	if (gpusort_key_encoding_is_icu(encoding))
+		return GPUSORT_PREFIX_LONG;	/* sort keys are longer than their strings */
+	if (IsA(expression, Var) && ((Var *) expression)->varlevelsup == 0 && ((Var *) expression)->varno > 0 &&
+		((Var *) expression)->varno < root->simple_rel_array_size)
+	{
+		RangeTblEntry *rte = planner_rt_fetch(((Var *) expression)->varno, root);
+
+		if (rte->rtekind == RTE_RELATION)
+			width = get_attavgwidth(rte->relid, ((Var *) expression)->varattno);
+	}
+	/* The width that statistics keep has a byte of header. */
+	return width > GPUSORT_PREFIX_SHORT + 1 ? GPUSORT_PREFIX_LONG : GPUSORT_PREFIX_SHORT;
+}
+
+/*
+ * The CustomScan that takes the place of the finished Sort.  Like a Sort, it passes
+ * its child's rows on as they are.  What its columns refer to is settled when the
+ * plan is finished (sort_nodes.c).
+ */
+static Plan *
+replace_sort(PlannerInfo *root, CustomPath *path, List *custom_plans, const CustomScanMethods *methods)
+{
+	Sort	   *sort = linitial_node(Sort, custom_plans);
+	CustomScan *scan = makeNode(CustomScan);
+	List	   *prefix_bytes = NIL;
+
+	for (int i = 0; i < sort->numCols; i++)
+		prefix_bytes = lappend_int(prefix_bytes, choose_prefix_bytes(root, sort, i));
+
+	scan->scan.plan.targetlist = sort->plan.targetlist;
+	scan->scan.plan.lefttree = sort->plan.lefttree;
+	scan->scan.scanrelid = 0;
+	scan->flags = path->flags;
+	scan->custom_scan_tlist = copyObject(scan->scan.plan.targetlist);
+	scan->methods = methods;
+	scan->custom_private = gpusort_plan_pack(sort, prefix_bytes);
+	return &scan->scan.plan;
+}
+
+/* The PlanCustomPath callbacks */
+static Plan *
+plan_gpusort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+				  List *custom_plans)
+{
+	return replace_sort(root, path, custom_plans, &gpusort_scan_methods);
+}
+
+static Plan *
+plan_ingest_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+				 List *custom_plans)
+{
+	return replace_sort(root, path, custom_plans, &gpusort_ingest_scan_methods);
+}
+
+static const CustomPathMethods path_methods = {
+	.CustomName = GPUSORT_NODE_NAME,
+	.PlanCustomPath = plan_gpusort_path,
+};
+
+static const CustomPathMethods ingest_path_methods = {
+	.CustomName = GPUSORT_INGEST_NODE_NAME,
+	.PlanCustomPath = plan_ingest_path,
+};
+
+/* A path of one of the two nodes over input, without its costs. */
+static CustomPath *
+make_custom_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys,
+				 const CustomPathMethods *methods)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = input->pathtarget;
+	INHERIT_DISABLED_NODES(&path->path, input);
+	path->custom_paths = list_make1(create_sort_path(root, rel, input, pathkeys, -1));
+	path->methods = methods;
+	return path;
+}
+
+/* GpuSort of rows from input, as a path of rel. */
+Path *
+gpusort_make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, double rows, GpuSortCost cost)
+{
+	CustomPath *path = make_custom_path(root, rel, input, pathkeys, &path_methods);
+
+	path->path.rows = rows;
+	path->path.startup_cost = input->total_cost + cost.setup + (cost.row + cost.compare) * rows;
+	path->path.total_cost = path->path.startup_cost + cpu_operator_cost * rows;
+	path->path.pathkeys = pathkeys;
+	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	return &path->path;
+}
+
+/* GpuSort over Gather over GpuSortIngest over a partial path; rows is what all processes have. */
+Path *
+gpusort_make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathkeys, double rows,
+						   GpuSortCost cost)
+{
+	CustomPath *ingest = make_custom_path(root, rel, partial, pathkeys, &ingest_path_methods);
+	double		rows_gathered = 0;
+	GatherPath *gather;
+
+	ingest->path.parallel_aware = true;
+	ingest->path.parallel_safe = true;
+	ingest->path.parallel_workers = partial->parallel_workers;
+	ingest->path.rows = rows_gathered;
+	ingest->path.startup_cost = partial->total_cost + GPUSORT_INGEST_PART * cost.row * partial->rows;
+	ingest->path.total_cost = ingest->path.startup_cost;
+	gather = create_gather_path(root, rel, &ingest->path, ingest->path.pathtarget, NULL, &rows_gathered);
+	cost.row *= 1 - GPUSORT_INGEST_PART;
+	return gpusort_make_path(root, rel, &gather->path, pathkeys, rows, cost);
+}

@@ -1,0 +1,381 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_nodes.c
+ *	  Puts GpuSort in the place of the Sort nodes of a finished plan.
+ *
+ * The planner sorts in many places, and only some let an extension add a path.
+ * A finished plan tells all of them: below a merge join, a window, DISTINCT,
+ * GROUP BY, a set operation, in a subquery or a CTE, every sort of all its input
+ * is a Sort node, which GpuSort can do in its place, by cost:
+ *
+ *	  Sort						GpuSort
+ *	    plan			->		  plan
+ *
+ *	  Gather Merge				GpuSort
+ *	    Sort			->		  Gather
+ *	      partial plan			    GpuSortIngest
+ *							          partial plan
+ *
+ *	  Sort						GpuSort
+ *	    Gather			->		  Gather
+ *	      partial plan			    GpuSortIngest
+ *							          partial plan
+ *
+ * Columns refer to the plan below, as set_plan_references leaves them in a Sort:
+ * the custom scan's own list of columns (custom_scan_tlist) is one of references to
+ * the plan below, and its target list refers to that.  So it is made here for the
+ * nodes that come from paths, too: as PostgreSQL leaves theirs, it would have to
+ * stand for itself in EXPLAIN, which columns of set operations and fields of
+ * records cannot.
+ *
+ * Not touched: Incremental Sort, which is cheap by what is in order already; a
+ * Sort below LIMIT, for which planner.c has made an offer where it would pay; the
+ * Sorts in an Agg's chain, which are no nodes but say how the Agg sorts; and
+ * what is directly below another extension's node, which may look at it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "sort_nodes.h"
+
+#include "cost.h"
+#include "decision.h"
+#include "executor.h"
+#include "gpusort.h"
+#include "ingest.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "plan_info.h"
+#include "utils/lsyscache.h"
+
+/* Where in a statement's plans we are. */
+typedef struct Place
+{
+	PlannedStmt *stmt;
+	int			last_node_id;	/* of the statement; 0: not known yet */
+	bool		rescannable;	/* plans give the same rows when they are read again */
+	int			processes;		/* that run the plan here */
+	bool		bounded;		/* only the first rows are asked for */
+	bool		foreign;		/* below another extension's node */
+} Place;
+
+static void visit(Plan **link, void *arg);
+
+static void
+find_last_node_id(Plan **link, void *arg)
+{
+	int		   *last = arg;
+
+	*last = Max(*last, (*link)->plan_node_id);
+	gpusort_plan_each_child(*link, find_last_node_id, arg);
+}
+
+/* A number for a node that the plan did not have. */
+static int
+new_node_id(Place *place)
+{
+	ListCell   *cell;
+
+	if (place->last_node_id == 0)
+	{
+		find_last_node_id(&place->stmt->planTree, &place->last_node_id);
+		foreach(cell, place->stmt->subplans)
+		{
+			if (lfirst(cell) != NULL)
+				find_last_node_id((Plan **) &lfirst(cell), &place->last_node_id);
+		}
+	}
+	return ++place->last_node_id;
+}
+
+/* Is each column of the plan's the same of the plan below? */
+static bool
+passes_rows_on(const Plan *plan)
+{
+	ListCell   *cell;
+
+	if (list_length(plan->targetlist) != list_length(outerPlan(plan)->targetlist))
+		return false;
+	foreach(cell, plan->targetlist)
+	{
+		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		const Var  *var = (const Var *) entry->expr;
+
+		if (IsA(var, Const))
+			continue;
+		if (!IsA(var, Var) || var->varno != OUTER_VAR || var->varattno != entry->resno)
+			return false;
+	}
+	return true;
+}
+
+/* How many leading columns have an encoding. */
+static int
+encodable_columns(const Sort *sort)
+{
+	bool		descending;
+	int			number = 0;
+
+	while (number < sort->numCols &&
+		   gpusort_operator_encoding(sort->sortOperators[number], sort->collations[number],
+									 &descending) != GPUSORT_ENCODE_NONE)
+		number++;
+	return number;
+}
+
+/* Would GpuSort do the work of sort, of so many rows, which PostgreSQL does at native_cost? */
+static bool
+is_worth_it(const Place *place, const Sort *sort, double rows, double native_cost, int ingest_processes)
+{
+	int			encodable = encodable_columns(sort);
+	GpuSortCost cost;
+	double		ours;
+
+	if (encodable == 0)
+	{
+		gpusort_refuse("sort key 1 has a type or an order without a key encoding");
+		return false;
+	}
+	if (gpusort_force)
+		return gpusort_service_would_take(rows, gpusort_row_bytes(sort->plan.plan_width));
+
+	if (place->bounded)
+		return false;
+	if (rows < gpusort_min_rows)
+	{
+		gpusort_refuse("%.0f rows are fewer than gpusort.min_rows", rows);
+		return false;
+	}
+	if (!gpusort_service_would_take(rows * place->processes, gpusort_row_bytes(sort->plan.plan_width)))
+		return false;
+
+	cost = gpusort_sort_node_cost(place->stmt->rtable, sort, rows, encodable);
+	ours = cost.setup * place->processes + (cost.compare + cpu_operator_cost) * rows +
+		cost.row * rows * (1 - GPUSORT_INGEST_PART + GPUSORT_INGEST_PART / ingest_processes);
+	if (ours < native_cost)
+		return true;
+	gpusort_refuse("its cost of %.0f is above the %.0f of PostgreSQL's sort", ours, native_cost);
+	return false;
+}
+
+/* Has the columns of the node's rows refer to the child's, and its target list to these. */
+static void
+refer_to_child(CustomScan *scan)
+{
+	Plan	   *plan = &scan->scan.plan;
+	List	   *given = NIL;
+	List	   *columns = NIL;
+	ListCell   *cell;
+
+	Assert(list_length(plan->targetlist) == list_length(outerPlan(plan)->targetlist));
+	foreach(cell, plan->targetlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		TargetEntry *column = flatCopyTargetEntry(entry);
+
+		entry = flatCopyTargetEntry(entry);
+		column->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, list_nth_node(TargetEntry, outerPlan(plan)->targetlist,
+																				entry->resno - 1));
+		entry->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, column);
+		columns = lappend(columns, column);
+		given = lappend(given, entry);
+	}
+	plan->targetlist = given;
+	scan->custom_scan_tlist = columns;
+}
+
+/*
+ * One of our nodes over child: for the rest like model, whose columns it has, with
+ * the sort columns of sort.
+ */
+static CustomScan *
+make_scan(const Plan *model, const Sort *sort, Plan *child, const CustomScanMethods *methods)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	Plan	   *plan = &scan->scan.plan;
+	List	   *prefix_bytes = NIL;
+
+	for (int i = 0; i < sort->numCols; i++)
+	{
+		bool		descending;
+		GpuSortEncoding encoding = gpusort_operator_encoding(sort->sortOperators[i], sort->collations[i], &descending);
+
+		prefix_bytes = lappend_int(prefix_bytes, !gpusort_key_encoding_is_string(encoding) ? 0 :
+								   gpusort_key_encoding_is_icu(encoding) ? GPUSORT_PREFIX_LONG : GPUSORT_PREFIX_SHORT);
+	}
+	plan->startup_cost = model->startup_cost;
+	plan->total_cost = model->total_cost;
+	plan->plan_rows = model->plan_rows;
+	plan->plan_width = model->plan_width;
+	plan->parallel_safe = model->parallel_safe;
+	plan->plan_node_id = model->plan_node_id;
+	plan->initPlan = model->initPlan;
+	plan->extParam = model->extParam;
+	plan->allParam = model->allParam;
+	plan->lefttree = child;
+	plan->targetlist = model->targetlist;
+	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	scan->methods = methods;
+	scan->custom_private = gpusort_plan_pack(sort, prefix_bytes);
+	return scan;
+}
+
+/* GpuSortIngest over a partial plan, with the columns of model. */
+static Plan *
+make_ingest(const Plan *model, const Sort *sort, Plan *partial)
+{
+	Plan	   *ingest = &make_scan(model, sort, partial, &gpusort_ingest_scan_methods)->scan.plan;
+
+	ingest->plan_rows = 0;
+	ingest->parallel_aware = true;
+	ingest->parallel_safe = true;
+	return ingest;
+}
+
+/* GpuSort in the place of a Gather Merge and the Sort below it. */
+static Plan *
+replace_gather_merge(Place *place, GatherMerge *merge)
+{
+	Plan	   *plan = &merge->plan;
+	Sort	   *sort = (Sort *) outerPlan(merge);
+	Plan	   *partial = outerPlan(sort);
+	Gather	   *gather = makeNode(Gather);
+	CustomScan *scan;
+
+	gather->plan = *plan;
+	gather->plan.type = T_Gather;
+	gather->plan.plan_rows = 0;
+	gather->plan.initPlan = NIL;
+	gather->plan.plan_node_id = new_node_id(place);
+	gather->plan.lefttree = make_ingest(&sort->plan, sort, partial);
+	gather->num_workers = merge->num_workers;
+	gather->rescan_param = merge->rescan_param;
+	gather->initParam = merge->initParam;
+	scan = make_scan(plan, sort, &gather->plan, &gpusort_scan_methods);
+	return &scan->scan.plan;
+}
+
+/* GpuSort in the place of a Sort; GpuSortIngest below a Gather that is there. */
+static Plan *
+replace_sort(Place *place, Sort *sort)
+{
+	Plan	   *child = outerPlan(sort);
+
+	if (IsA(child, Gather) && !((Gather *) child)->single_copy && passes_rows_on(child))
+	{
+		Plan	   *partial = outerPlan(child);
+		Plan	   *ingest = make_ingest(child, sort, partial);
+
+		ingest->plan_node_id = new_node_id(place);
+		ingest->initPlan = NIL;
+		ingest->extParam = partial->extParam;
+		ingest->allParam = partial->allParam;
+		child->lefttree = ingest;
+		child->plan_rows = 0;
+	}
+	return &make_scan(&sort->plan, sort, child, &gpusort_scan_methods)->scan.plan;
+}
+
+/*
+ * A merge join can have a Material over the Sort of its inner side, because rows
+ * that were sorted on disk are slow to go back to.  GpuSort's are not.
+ */
+static void
+drop_material(Plan **inner)
+{
+	Plan	   *plan = *inner;
+
+	if (IsA(plan, Material) && gpusort_plan_is(outerPlan(plan), &gpusort_scan_methods) && plan->initPlan == NIL &&
+		passes_rows_on(plan))
+		*inner = outerPlan(plan);
+}
+
+/* What a plan costs over the plan below it. */
+static double
+cost_over(const Plan *plan, const Plan *below)
+{
+	return plan->total_cost - below->total_cost;
+}
+
+/* Looks at a plan, and puts another in its place. */
+static void
+visit(Plan **link, void *arg)
+{
+	Place		place = *(Place *) arg;
+	Plan	   *plan = *link;
+
+	if (IsA(plan, GatherMerge) && IsA(outerPlan(plan), Sort) && !place.foreign && passes_rows_on(plan) &&
+		passes_rows_on(outerPlan(plan)))
+	{
+		GatherMerge *merge = (GatherMerge *) plan;
+		Sort	   *sort = (Sort *) outerPlan(plan);
+
+		if (is_worth_it(&place, sort, plan->plan_rows, cost_over(plan, outerPlan(sort)), merge->num_workers + 1))
+			*link = replace_gather_merge(&place, merge);
+	}
+	else if (IsA(plan, Sort) && !place.foreign && passes_rows_on(plan))
+	{
+		if (is_worth_it(&place, (Sort *) plan, plan->plan_rows, cost_over(plan, outerPlan(plan)), 1))
+			*link = replace_sort(&place, (Sort *) plan);
+	}
+
+	plan = *link;
+	if (gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods))
+	{
+		refer_to_child((CustomScan *) plan);
+		gpusort_plan_set_rescannable((CustomScan *) plan, place.rescannable);
+	}
+
+	/* What holds for the plans below */
+	switch (nodeTag(plan))
+	{
+		case T_Limit:
+			place.bounded = ((Limit *) plan)->limitCount != NULL &&
+				((Limit *) plan)->limitOption == LIMIT_OPTION_COUNT;
+			break;
+		case T_Append:
+		case T_MergeAppend:
+		case T_Result:
+			break;				/* these pass a bound on */
+		case T_SubqueryScan:
+			if (plan->qual != NIL)
+				place.bounded = false;
+			break;
+		case T_Gather:
+			place.processes = ((Gather *) plan)->num_workers + 1;
+			break;
+		case T_GatherMerge:
+			place.processes = ((GatherMerge *) plan)->num_workers + 1;
+			break;
+		case T_ForeignScan:
+			return;				/* what is below is for rechecks of single rows */
+		default:
+			place.bounded = false;
+	}
+	place.foreign = IsA(plan, CustomScan) && !gpusort_plan_is(plan, &gpusort_scan_methods) &&
+		!gpusort_plan_is(plan, &gpusort_ingest_scan_methods);
+	gpusort_plan_each_child(plan, visit, &place);
+	if (IsA(plan, MergeJoin))
+		drop_material(&plan->righttree);
+	((Place *) arg)->last_node_id = place.last_node_id;
+}
+
+/*
+ * Changes the plans of a statement as the head of this file says; rescannable is
+ * whether they give the same rows, and do nothing more, when they are read again.
+ */
+void
+gpusort_sort_nodes_replace(PlannedStmt *stmt, bool rescannable)
+{
+	Place		place = {.stmt = stmt,.rescannable = rescannable,.processes = 1};
+	ListCell   *cell;
+
+	if (stmt->planTree == NULL)
+		return;
+	visit(&stmt->planTree, &place);
+	foreach(cell, stmt->subplans)
+	{
+		if (lfirst(cell) != NULL)
+			visit((Plan **) &lfirst(cell), &place);
+	}
+}
