@@ -53,7 +53,7 @@ sub random_key
 {
 	my ($context, $column, $id) = @_;
 	my ($x, $type) = @$column{qw(sql type)};
-	my $collation = one_of(@{ $context->{collations} });
+	my $collation = one_of(collations_for($type, @{ $context->{collations} }));
 
 	return $x if chance(50);
 	if (chance(12))
@@ -258,7 +258,7 @@ sub equal_pairs
 			if ($one->{text} && $two->{text})
 			{
 				my $same = ($one->{collation} // $one->{sql}) eq ($two->{collation} // $two->{sql});
-				push @pairs, $same && chance(70) ? "$x->{sql} = $y->{sql}" : "$x->{sql} = $y->{sql} COLLATE " . one_of(@{ $context->{collations} });
+				push @pairs, $same && chance(70) ? "$x->{sql} = $y->{sql}" : "$x->{sql} = $y->{sql} COLLATE " . one_of(collations_for($two, collations_for($one, @{ $context->{collations} })));
 			}
 			elsif ($one->{number} && $two->{number})
 			{

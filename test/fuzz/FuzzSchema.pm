@@ -150,7 +150,8 @@ sub random_schema
 	my $n = weighted(15 => between(1, 2), 60 => between(3, 6), 25 => between(7, 12));
 	my @types = map { random_type($collations, $wide) } 1 .. $n;
 	my @other = (some_of(between(1, 3), @types), map { random_type($collations, 0) } 1 .. between(0, 3));
-	my (@tables, @sql);
+	my @sql = random_collations();
+	my @tables;
 
 	for my $types (\@types, \@other)
 	{

@@ -20,9 +20,12 @@ use warnings;
 use Exporter qw(import);
 use FuzzRandom;
 
-our @EXPORT = qw(random_type value_expression fixtures is_inexact canonical @DIRECTIONS);
+our @EXPORT = qw(random_type random_collations value_expression fixtures is_inexact canonical collations_for @DIRECTIONS);
 
 our @DIRECTIONS = ('', ' ASC', ' DESC', ' ASC NULLS FIRST', ' DESC NULLS LAST', ' NULLS FIRST', ' DESC NULLS FIRST', ' ASC NULLS LAST');
+
+# Collations that are not deterministic.
+my $loose = qr/^(?:fz\.(?:ci|base)|r\.loose)$/;
 
 # Strings near each other: case, blanks, bytes above 127, NULs of C strings' ends, shared heads.
 my @strings = ('', ' ', 'a', 'A', 'b', 'B', 'ab', 'aB', 'Ab', 'a b', 'a-b', 'a ', ' a', 'a  ', 'z', 'Z', 'Zz', 'e', "\x{e9}", "\x{c9}", 'E',
@@ -32,7 +35,19 @@ my @strings = ('', ' ', 'a', 'A', 'b', 'B', 'ab', 'aB', 'Ab', 'a b', 'a-b', 'a '
 	'0123456789abcdefghijklmn', '0123456789abcdefghijklmno', '0123456789abcdefghijklmnop', '0123456789abcdefghijklmnoP', 'x' x 100,
 	('x' x 99) . 'y', 'https://www.example.org/warehouse/region-4/customers/orders/', 'https://www.example.org/warehouse/region-4/customers/ordera', 'https://www.example.org/warehouse/region-4/customers/orders/zz', ('long ' x 60) . 'a', ('long ' x 60) . 'b');
 
+# Characters that collations make something of: blanks and signs, case, accents of letters and after
+# them, contractions, digits, scripts, and what is left out of account.
+my @alphabets = map { s/\\x\{(\w+)\}/chr hex $1/ger } (
+	q{aAbBeE -_.,/()zZ0},
+	q{aAeE\x{e9}\x{e8}\x{c9}\x{ea}\x{301}\x{302}\x{323}oOuz-},
+	q{chCHhldzsylLjnga},
+	q{0129aA.\x{665}\x{ff11}\x{30a2}\x{3042}\x{ff71}\x{3099}\x{30fc}\x{6f22}\x{5b57}},
+	q{aAb\x{1}\x{7f}\x{ad}\x{200b}\x{200d}\x{34f}\x{640}\x{e40}\x{e01}\x{e02}\x{627}\x{644}\x{df}},
+	q{\x{e4}\x{f6}\x{fc}\x{c4}\x{e5}\x{f8}\x{e6}\x{142}aouswxyz});
+
 my @texts = (
+	(map { [ 5 => "substr(translate(md5(N::text), '0123456789abcdef', '$_'), 1, (N % 23)::int)" ] } @alphabets),
+	(map { [ 1 => "'one head ' || translate(md5(N::text), '0123456789abcdef', '$_')" ] } @alphabets),
 	[ 25 => q{substr(md5(N::text), 1, 8)} ],
 	[ 15 => q{'https://example.org/a/common/path/' || N} ],
 	# heads that all share, that most share, that many share up to some place
@@ -193,13 +208,38 @@ sub random_type
 		$type{value} = "left($type{value}, $type{cut})" if $type{cut};
 		$type{wide} = $source->[2] ? 1 : 0;
 		$type{edges} = [ grep { !$type{cut} || length $_ <= $type{cut} } @strings ];
-		$type{collation} = one_of(@$collations) if $name !~ /^word_/ && chance(75);
-		$type{canon} = 'lower(normalize(X::text COLLATE "und-x-icu"))' if ($type{collation} // '') eq 'fz.ci';
-		# which letters have the same base is ICU's to know
-		$type{canon} = '(X IS NULL)' if ($type{collation} // '') eq 'fz.base';
+		$type{collation} = one_of(collations_for(\%type, @$collations)) if $name !~ /^word_/ && chance(75);
+		# which strings are equal is ICU's to know
+		$type{canon} = '(X IS NULL)' if ($type{collation} // '') =~ $loose;
 		$type{value} = "($type{value})::$type{base}";
 	}
 	return \%type;
+}
+
+# Two collations of ICU with a language and attributes of their own.  Where a collation is not
+# deterministic, PostgreSQL's hashes go by sort keys and its comparisons do not: attributes by which
+# these differ are left out.
+sub random_collations
+{
+	my @languages = qw(und en de fr sv da nb cs sk hu es lt vi pl tr ja zh ko th ar ru el fa hr et);
+	my @harmless = qw(kn-true kf-upper kf-lower ks-level1 ks-level2 ks-level3);
+	my @any = (@harmless, qw(ka-shifted kb-true kc-true kk-true ks-level4 ks-identic kr-digit-latn kr-grek kv-currency co-standard co-search co-trad co-phonebk co-pinyin co-stroke co-eor));
+	my $locale = sub {
+		my ($n, @attributes) = @_;
+		my %seen;
+		my @some = grep { /^(\w\w)/ && !$seen{$1}++ } some_of($n, @attributes);
+		return one_of(@languages) . (@some ? '-u-' . join('-', sort @some) : '');
+	};
+	return ("CREATE COLLATION r.any (provider = icu, locale = '" . $locale->(below(4), @any) . "')",
+		"CREATE COLLATION r.loose (provider = icu, locale = '" . $locale->(between(1, 2), @harmless) . "', deterministic = false)");
+}
+
+# Those of the collations that a type can be compared under.  Two names are equal if their bytes are,
+# whatever a collation that is not deterministic says of their order.
+sub collations_for
+{
+	my ($type, @collations) = @_;
+	return $type->{sql} eq 'name' ? grep { !/$loose/ } @collations : @collations;
 }
 
 # The expression of a column's value in row i: NULLs and edges in a share of the rows, else the
