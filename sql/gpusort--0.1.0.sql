@@ -33,6 +33,7 @@ CREATE FUNCTION gpusort_stats(
     OUT gather_ms double precision,
     OUT emit_ms double precision,
     OUT ties_ms double precision,
+    OUT small_sorts bigint,
     OUT fallbacks bigint,
     OUT fallback_reasons jsonb,
     OUT stats_reset timestamptz)

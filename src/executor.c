@@ -7,8 +7,13 @@
  *
  *	  INPUT --- rows to the service, sorted ---> STREAM
  *		|										   |
- *		|  refused, full, lost				   |  lost before a row was given
+ *		|  few rows, refused, full, lost		   |  lost before a row was given
  *		+-----------------> TUPLESORT <------------+
+ *
+ * The first rows are kept back (first_rows.c).  If there are no others PostgreSQL
+ * sorts them and the service never hears of it, so that a sort whose size was
+ * badly overestimated, or one that is run again for each row of an outer plan,
+ * costs what PostgreSQL's own costs.
  *
  * Over a Gather with GpuSortIngest below it (ingest.c), other processes put rows
  * into the same sort, and only what they could not put comes up to be added here.
@@ -36,6 +41,8 @@
 #include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
+
+uint64		gpusort_nodes_begun = 0;
 
 /* The sort is done with, for those who look at gpusort_jobs.  Also a callback of sort_context. */
 void
@@ -99,6 +106,7 @@ gpusort_end_sort(GpuSortState *state)
 	if (state->store != NULL)
 		tuplestore_end(state->store);
 	gpusort_overflow_close(&state->slots.overflow);
+	gpusort_first_rows_clear(&state->first);
 	if (state->ingest != NULL)
 		gpusort_ingest_reset(state->ingest);
 	state->fallback = NULL;
@@ -162,12 +170,6 @@ begin_sort(GpuSortState *state, GpuSortFailure *failure)
 	GpuSortRequest request;
 	MemoryContext caller;
 
-	if (state->css.ss.ps.state->es_epq_active != NULL)
-	{
-		failure->reason = GPUSORT_REASON_RECHECK;
-		strlcpy(failure->text, "a row is being rechecked after a concurrent update", sizeof(failure->text));
-		return false;
-	}
 	make_request(state, &request);
 	caller = MemoryContextSwitchTo(state->sort_context);
 	state->client = gpusort_client_begin(&request, failure);
@@ -243,23 +245,36 @@ sort_input(GpuSortState *state)
 	memset(&state->ms, 0, sizeof(state->ms));
 	memset(&state->outcome, 0, sizeof(state->outcome));
 	state->fallback_reason.reason = GPUSORT_REASON_NONE;
+	if (state->css.ss.ps.state->es_epq_active != NULL)
+	{
+		failure.reason = GPUSORT_REASON_RECHECK;
+		strlcpy(failure.text, "a row is being rechecked after a concurrent update", sizeof(failure.text));
+		gpusort_fallback_refused(state, &failure);
+		return;
+	}
+	INSTR_TIME_SET_CURRENT(start);
+	if (!gpusort_force && state->ingest == NULL &&
+		!gpusort_first_rows_read(&state->first, child, gpusort_min_rows))
+	{
+		gpusort_fallback_few(state);
+		return;
+	}
 	if (!begin_sort(state, &failure))
 	{
 		gpusort_fallback_refused(state, &failure);
 		return;
 	}
 
-	INSTR_TIME_SET_CURRENT(start);
 	gpusort_writer_init(writer, state->client, state->keys, state->form, &state->slots.overflow, state->job);
 	if (state->ingest != NULL)
 		gpusort_ingest_start(state->ingest, writer, gpusort_client_token(state->client));
 	for (;;)
 	{
-		TupleTableSlot *row = ExecProcNode(child);
+		TupleTableSlot *row = gpusort_first_rows_next(&state->first, child);
 
 		if (TupIsNull(row))
 			break;
-		if (unlikely(!gpusort_writer_add(writer, row, stored, &failure)))
+		if (unlikely(!gpusort_writer_add(writer, row, row == state->first.slot ? NULL : stored, &failure)))
 		{
 			if (gpusort_client_is_full(state->client))
 				gpusort_fallback_full(state, row, &failure);
@@ -268,6 +283,7 @@ sort_input(GpuSortState *state)
 			return;
 		}
 	}
+	gpusort_first_rows_clear(&state->first);
 	INSTR_TIME_SET_CURRENT(taken);
 	if (!gpusort_sort_in_service(state, &failure))
 	{
@@ -474,6 +490,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
 	TupleDesc	rows;
 
+	gpusort_nodes_begun++;
 	gpusort_plan_unpack(plan, &state->info);
 	state->eflags = eflags;
 
@@ -498,6 +515,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	state->ingest = gpusort_ingest_find(outerPlanState(node), &state->info);
 	state->keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
 	state->sort_context = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
+	gpusort_first_rows_init(&state->first, outerPlanState(node));
 	state->stage = GPUSORT_STAGE_INPUT;
 	MemoryContextSwitchTo(caller);
 }
@@ -508,6 +526,7 @@ end_gpusort(CustomScanState *node)
 	GpuSortState *state = (GpuSortState *) node;
 
 	gpusort_end_sort(state);
+	MemoryContextDelete(state->first.context);
 	MemoryContextDelete(state->sort_context);
 	ExecEndNode(outerPlanState(node));
 }
@@ -629,6 +648,15 @@ static const CustomExecMethods exec_methods = {
 	.RestrPosCustomScan = restore_gpusort,
 	.ExplainCustomScan = gpusort_explain,
 };
+
+/* What a WindowAgg above this node counts; NULL if it is no GpuSort. */
+GpuSortRanks *
+gpusort_ranks_of(PlanState *ps)
+{
+	if (!IsA(ps, CustomScanState) || ((CustomScanState *) ps)->methods != &exec_methods)
+		return NULL;
+	return &((GpuSortState *) ps)->ranks;
+}
 
 static Node *
 create_state(CustomScan *plan)

@@ -12,11 +12,13 @@
 
 #include "client.h"
 #include "commands/explain.h"
+#include "first_rows.h"
 #include "ingest.h"
 #include "keys.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "plan_info.h"
+#include "ranks.h"
 #include "rows.h"
 #include "shared.h"
 #include "ties.h"
@@ -62,6 +64,7 @@ typedef struct GpuSortState
 	GpuSortTies *ties;
 	GpuSortJobSlot *job;
 	MemoryContextCallback job_callback;
+	GpuSortFirstRows first;
 	bool		sorted;			/* outcome is filled, statistics are due */
 	bool		row_given;		/* since the start or the last rescan: too late to fall back */
 	bool		in_ties;		/* ties has a run that was not given out whole */
@@ -71,17 +74,24 @@ typedef struct GpuSortState
 	GpuSortMark mark;
 	Tuplesortstate *fallback;
 
+	GpuSortRanks ranks;			/* of a WindowAgg above */
+
 	/* for EXPLAIN and statistics: the last sort's */
 	char		device[GPUSORT_NAME_BYTES];
 	GpuSortEngineKind engine;
 	GpuSortOutcome outcome;
 	GpuSortTimes ms;
 	GpuSortFailure fallback_reason; /* reason NONE: it did not fall back */
+	bool		few_logged;		/* that there were few rows has been said once */
 } GpuSortState;
 
 extern const CustomScanMethods gpusort_scan_methods;
 
+/* How many GpuSort nodes this process has begun. */
+extern uint64 gpusort_nodes_begun;
+
 extern void gpusort_executor_init(void);
+extern GpuSortRanks *gpusort_ranks_of(PlanState *ps);
 
 /* For fallback.c */
 extern void gpusort_end_sort(GpuSortState *state);
@@ -89,10 +99,11 @@ extern bool gpusort_sort_in_service(GpuSortState *state, GpuSortFailure *failure
 extern void gpusort_release_job_slot(void *state);
 
 /* fallback.c */
+extern void gpusort_fallback_few(GpuSortState *state);
 extern void gpusort_fallback_refused(GpuSortState *state, const GpuSortFailure *failure);
 extern void gpusort_fallback_full(GpuSortState *state, TupleTableSlot *row, const GpuSortFailure *full);
 extern void gpusort_fallback_lost(GpuSortState *state, const GpuSortFailure *failure);
-extern void gpusort_report_lost(GpuSortState *state, const GpuSortFailure *failure) pg_attribute_noreturn();
+pg_noreturn extern void gpusort_report_lost(GpuSortState *state, const GpuSortFailure *failure);
 
 /* explain.c */
 extern void gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es);

@@ -3,13 +3,14 @@
  * fallback.c
  *	  GpuSort's way out: PostgreSQL's own sort.
  *
- * When the service refuses the sort, nothing has been read yet.  When its memory
+ * When there are few rows, or the service refuses the sort, no more than the
+ * first rows have been read, and they are still here.  When its memory
  * is full, the rows that it has are sorted and read back into the tuplesort, to
  * those still to come; the child is not read again.  When the service is lost the
  * child is, provided that the planner found that it gives the same rows again;
  * otherwise, and once a row has been given out, the query ends with an error.
  *
- * Each of the three leaves the node in GPUSORT_STAGE_TUPLESORT.
+ * Each of the four leaves the node in GPUSORT_STAGE_TUPLESORT.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,7 +43,7 @@ note_fallback(GpuSortState *state, const GpuSortFailure *failure)
 				(errmsg("gpusort: falling back to tuplesort: %s", failure->text)));
 }
 
-/* Gives what the child still has to the tuplesort. */
+/* Gives the rows kept back, and what the child still has, to the tuplesort. */
 static void
 feed_tuplesort(GpuSortState *state)
 {
@@ -50,7 +51,7 @@ feed_tuplesort(GpuSortState *state)
 
 	for (;;)
 	{
-		TupleTableSlot *row = ExecProcNode(child);
+		TupleTableSlot *row = gpusort_first_rows_next(&state->first, child);
 
 		if (TupIsNull(row))
 			break;
@@ -61,11 +62,28 @@ feed_tuplesort(GpuSortState *state)
 static void
 finish_tuplesort(GpuSortState *state)
 {
+	gpusort_first_rows_clear(&state->first);
 	tuplesort_performsort(state->fallback);
 	state->stage = GPUSORT_STAGE_TUPLESORT;
 }
 
-/* The service takes no part in the sort; nothing has been read yet. */
+/* The rows kept back are all there are, and too few for the service: no failure, and not counted as one. */
+void
+gpusort_fallback_few(GpuSortState *state)
+{
+	state->fallback_reason.reason = GPUSORT_REASON_FEW_ROWS;
+	strlcpy(state->fallback_reason.text, "there are fewer than gpusort.min_rows", sizeof(state->fallback_reason.text));
+	gpusort_shared_count_small_sort();
+	if (gpusort_log_decisions && !state->few_logged)
+		ereport(LOG,
+				(errmsg("gpusort: sorting with tuplesort: %d rows are fewer than gpusort.min_rows", state->first.count)));
+	state->few_logged = true;
+	begin_tuplesort(state);
+	feed_tuplesort(state);
+	finish_tuplesort(state);
+}
+
+/* The service takes no part in the sort; the first rows may have been read. */
 void
 gpusort_fallback_refused(GpuSortState *state, const GpuSortFailure *failure)
 {

@@ -6,7 +6,7 @@
  *
  * Files in the order of a row's path: planner.c puts a GpuSort node where a Sort
  * would be, by what cost.c thinks of it; junk.c frees its rows of columns nobody asked for, plan_info.c says
- * what the executor has to know; executor.c runs it, with ingest.c in parallel workers; keys.c and keys_numeric.c turn sort keys into
+ * what the executor has to know; executor.c runs it (first_rows.c keeps its first rows back), with ingest.c in parallel workers; keys.c and keys_numeric.c turn sort keys into
  * words; rows.c writes rows into chunks (rowform.c those that are no tuples yet)
  * and reads them back; client.c talks to
  * the service (service/); ties.c orders what the keys left open; explain.c and
@@ -27,6 +27,7 @@
 #include "ingest.h"
 #include "miscadmin.h"
 #include "planner.h"
+#include "ranks.h"
 #include "service/protocol.h"
 #include "shared.h"
 #include "supervisor.h"
@@ -157,4 +158,5 @@ _PG_init(void)
 	gpusort_executor_init();
 	gpusort_ingest_init();
 	gpusort_planner_init();
+	gpusort_ranks_init();
 }

@@ -20,7 +20,9 @@
  *	  strings		  prefix_bytes bytes, zero-padded, then the length up to
  *					  prefix_bytes + 1: a shorter string sorts before one that
  *					  goes on with zero bytes.  Bit strings, whose last byte is
- *					  padded with zeros, have their length in bits there
+ *					  padded with zeros, have their length in bits there.  Of
+ *					  strings under ICU collations these are the bytes that
+ *					  keys_icu.c makes of them
  *	  numeric 90	  see keys_numeric.c
  *	  enum 32		  see keys_enum.c
  *
@@ -179,6 +181,8 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 		keys->last_attno = Max(keys->last_attno, column->attno);
 		if (column->encoding == GPUSORT_ENCODE_ENUM)
 			column->enum_values = gpusort_enum_create();
+		if (gpusort_key_encoding_is_icu(column->encoding))
+			column->icu = gpusort_icu_create(column->collation);
 		if (column->prefix_bytes > 0 || column->encoding == GPUSORT_ENCODE_NUMERIC ||
 			column->encoding == GPUSORT_ENCODE_ENUM)
 			keys->may_tie = true;
@@ -449,6 +453,43 @@ put_bit_string(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *col
 	return bit_length <= limit;
 }
 
+/* Strings under ICU collations: how much of one its sort key needs is not known, so it is fetched whole. */
+static pg_noinline bool
+put_icu(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, Datum value)
+{
+	int			prefix = column->prefix_bytes;
+	char		bytes[GPUSORT_PREFIX_LONG + GPUSORT_ICU_SLACK + 1];
+	struct varlena *stored = NULL;
+	struct varlena *plain = NULL;
+	const char *data;
+	int			length;
+	bool		whole;
+
+	if (column->encoding == GPUSORT_ENCODE_ICU_NAME)
+	{
+		data = NameStr(*DatumGetName(value));
+		length = strnlen(data, NAMEDATALEN);
+	}
+	else
+	{
+		stored = (struct varlena *) DatumGetPointer(value);
+		plain = is_plain(stored) ? stored : fetch_whole(keys, stored);
+		data = VARDATA_ANY(plain);
+		length = VARSIZE_ANY_EXHDR(plain);
+		if (column->encoding == GPUSORT_ENCODE_ICU_BPCHAR)
+			length = bpchartruelen(unconstify(char *, data), length);
+	}
+	length = gpusort_icu_bytes(column->icu, data, length, bytes, prefix, &whole);
+	if (!whole)
+	{
+		memset(bytes + length, 0, prefix + 1 - length);
+		length = prefix + 1;
+	}
+	if (plain != stored)
+		MemoryContextReset(keys->scratch);
+	return put_string(key, column, bytes, length);
+}
+
 /* Types that must be detoasted whole: blanks at the end of bpchar do not count. */
 static pg_attribute_always_inline bool
 put_detoasted(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, struct varlena *value)
@@ -591,6 +632,11 @@ gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words
 			case GPUSORT_ENCODE_NUMERIC:
 			case GPUSORT_ENCODE_INET:
 				exact = put_detoasted(keys, &key, column, (struct varlena *) DatumGetPointer(value));
+				break;
+			case GPUSORT_ENCODE_ICU_TEXT:
+			case GPUSORT_ENCODE_ICU_BPCHAR:
+			case GPUSORT_ENCODE_ICU_NAME:
+				exact = put_icu(keys, &key, column, value);
 				break;
 			case GPUSORT_ENCODE_NAME:
 				exact = put_string(&key, column, NameStr(*DatumGetName(value)),

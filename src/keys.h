@@ -43,6 +43,9 @@ typedef enum GpuSortEncoding
 	GPUSORT_ENCODE_NAME,
 	GPUSORT_ENCODE_BIT,			/* and varbit */
 	GPUSORT_ENCODE_NUMERIC,
+	GPUSORT_ENCODE_ICU_TEXT,	/* under ICU collations */
+	GPUSORT_ENCODE_ICU_BPCHAR,
+	GPUSORT_ENCODE_ICU_NAME,
 
 	/* exact, but for values that are newer than the query's snapshot */
 	GPUSORT_ENCODE_ENUM,
@@ -54,6 +57,9 @@ typedef enum GpuSortEncoding
 
 /* The values of an enum type, in keys_enum.c. */
 typedef struct GpuSortEnum GpuSortEnum;
+
+/* An ICU collation, in keys_icu.c. */
+typedef struct GpuSortIcu GpuSortIcu;
 
 /* One ORDER BY column, as the planner found it. */
 typedef struct GpuSortColumn
@@ -71,6 +77,7 @@ typedef struct GpuSortColumn
 	int			fixed_bits;		/* bits after that of encodings of up to 64 bits; 0 for others */
 	uint64		flip;			/* what a value of fixed_bits is XORed with: all of them for DESC */
 	GpuSortEnum *enum_values;	/* of enums; NULL for others */
+	GpuSortIcu *icu;			/* of strings under ICU collations; NULL for others */
 } GpuSortColumn;
 
 typedef struct GpuSortKeys
@@ -89,6 +96,7 @@ typedef struct GpuSortKeys
 /* keys_choice.c */
 extern GpuSortEncoding gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not);
 extern bool gpusort_key_encoding_is_string(GpuSortEncoding encoding);
+extern bool gpusort_key_encoding_is_icu(GpuSortEncoding encoding);
 extern GpuSortEncoding gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending);
 
 /* keys.c */
@@ -106,5 +114,11 @@ extern uint64 gpusort_inet_encode(Datum value, uint64 *high, uint64 *low);
 /* keys_enum.c */
 extern GpuSortEnum *gpusort_enum_create(void);
 extern bool gpusort_enum_encode(GpuSortEnum *values, Oid value, uint32 *position);
+
+/* keys_icu.c */
+#define GPUSORT_ICU_SLACK		8
+extern bool gpusort_icu_has_keys(Oid collation);
+extern GpuSortIcu *gpusort_icu_create(Oid collation);
+extern int	gpusort_icu_bytes(GpuSortIcu *state, const char *data, int length, char *bytes, int room, bool *whole);
 
 #endif							/* GPUSORT_KEYS_H */

@@ -15,7 +15,6 @@
 #include <gnu/libc-version.h>
 
 #include "access/htup_details.h"
-#include "access/stratnum.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_opfamily_d.h"
@@ -43,6 +42,11 @@
 #define MACADDR8_BTREE_FAM	3371
 #define ENUM_BTREE_FAM		3522
 #define XID8_BTREE_FAM		5067
+
+/* PostgreSQL's own collations, since 17: all of them compare bytes. */
+#ifndef COLLPROVIDER_BUILTIN
+#define COLLPROVIDER_BUILTIN	'b'
+#endif
 
 static const struct
 {
@@ -103,55 +107,86 @@ libc_locale_is_bytewise(const char *name)
 	return major > 2 || (major == 2 && minor >= 35);
 }
 
-/* The same for what a catalogue's tuple says: the provider, and in attribute attno its locale. */
-static bool
-locale_is_bytewise(char provider, int cache, HeapTuple tuple, AttrNumber attno)
+/* How a collation orders strings. */
+typedef enum CollationOrder
+{
+	ORDER_UNKNOWN,
+	ORDER_BY_BYTES,
+	ORDER_BY_ICU,
+} CollationOrder;
+
+/* What a catalogue's tuple says of a collation: the provider, and in attribute attno its libc locale. */
+static CollationOrder
+tuple_order(Oid collation, char provider, int cache, HeapTuple tuple, AttrNumber attno)
 {
 	Datum		locale;
 	bool		isnull;
 
-	if (provider != COLLPROVIDER_LIBC)
-		return false;
-	locale = SysCacheGetAttr(cache, tuple, attno, &isnull);
-	return !isnull && libc_locale_is_bytewise(TextDatumGetCString(locale));
+	switch (provider)
+	{
+		case COLLPROVIDER_BUILTIN:
+			return ORDER_BY_BYTES;
+		case COLLPROVIDER_ICU:
+			return gpusort_icu_has_keys(collation) ? ORDER_BY_ICU : ORDER_UNKNOWN;
+		case COLLPROVIDER_LIBC:
+			locale = SysCacheGetAttr(cache, tuple, attno, &isnull);
+			return !isnull && libc_locale_is_bytewise(TextDatumGetCString(locale)) ? ORDER_BY_BYTES : ORDER_UNKNOWN;
+		default:
+			return ORDER_UNKNOWN;
+	}
 }
 
 /* The default collation's answer is the database's. */
-static bool
-default_collation_is_bytewise(void)
+static CollationOrder
+default_collation_order(void)
 {
 	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-	bool		bytewise;
+	CollationOrder order;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	bytewise = locale_is_bytewise(((Form_pg_database) GETSTRUCT(tuple))->datlocprovider, DATABASEOID, tuple,
-								  Anum_pg_database_datcollate);
+	order = tuple_order(DEFAULT_COLLATION_OID, ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider, DATABASEOID, tuple,
+						Anum_pg_database_datcollate);
 	ReleaseSysCache(tuple);
-	return bytewise;
+	return order;
 }
 
-/* Does this collation order strings by their bytes? */
-static bool
-collation_is_bytewise(Oid collation)
+static CollationOrder
+collation_order(Oid collation)
 {
 	HeapTuple	tuple;
-	bool		bytewise;
+	CollationOrder order;
 
 	if (!OidIsValid(collation))
-		return false;
-	if (collation == C_COLLATION_OID || collation == POSIX_COLLATION_OID)
-		return true;
+		return ORDER_UNKNOWN;
+	if (collation == C_COLLATION_OID)
+		return ORDER_BY_BYTES;
 	if (collation == DEFAULT_COLLATION_OID)
-		return default_collation_is_bytewise();
+		return default_collation_order();
 
 	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for collation %u", collation);
-	bytewise = locale_is_bytewise(((Form_pg_collation) GETSTRUCT(tuple))->collprovider, COLLOID, tuple,
-								  Anum_pg_collation_collcollate);
+	order = tuple_order(collation, ((Form_pg_collation) GETSTRUCT(tuple))->collprovider, COLLOID, tuple,
+						Anum_pg_collation_collcollate);
 	ReleaseSysCache(tuple);
-	return bytewise;
+	return order;
+}
+
+/* The encoding under an ICU collation of what has this one under a collation of bytes. */
+static GpuSortEncoding
+icu_encoding(GpuSortEncoding encoding)
+{
+	switch (encoding)
+	{
+		case GPUSORT_ENCODE_TEXT:
+			return GPUSORT_ENCODE_ICU_TEXT;
+		case GPUSORT_ENCODE_BPCHAR:
+			return GPUSORT_ENCODE_ICU_BPCHAR;
+		default:
+			Assert(encoding == GPUSORT_ENCODE_NAME);
+			return GPUSORT_ENCODE_ICU_NAME;
+	}
 }
 
 /*
@@ -166,13 +201,18 @@ gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not
 	{
 		if (encodings[i].opfamily != opfamily || encodings[i].type != type)
 			continue;
-		if ((opfamily == TEXT_BTREE_FAM_OID || opfamily == BPCHAR_BTREE_FAM_OID) &&
-			!collation_is_bytewise(collation))
+		if (opfamily != TEXT_BTREE_FAM_OID && opfamily != BPCHAR_BTREE_FAM_OID)
+			return encodings[i].encoding;
+		switch (collation_order(collation))
 		{
-			*why_not = "has a collation that does not order by bytes";
-			return GPUSORT_ENCODE_NONE;
+			case ORDER_BY_BYTES:
+				return encodings[i].encoding;
+			case ORDER_BY_ICU:
+				return icu_encoding(encodings[i].encoding);
+			case ORDER_UNKNOWN:
+				*why_not = "has a collation without a key encoding";
+				return GPUSORT_ENCODE_NONE;
 		}
-		return encodings[i].encoding;
 	}
 	*why_not = "has a type or an order without a key encoding";
 	return GPUSORT_ENCODE_NONE;
@@ -184,7 +224,15 @@ gpusort_key_encoding_is_string(GpuSortEncoding encoding)
 {
 	return encoding == GPUSORT_ENCODE_TEXT || encoding == GPUSORT_ENCODE_BPCHAR ||
 		encoding == GPUSORT_ENCODE_BYTEA || encoding == GPUSORT_ENCODE_NAME ||
-		encoding == GPUSORT_ENCODE_BIT;
+		encoding == GPUSORT_ENCODE_BIT || gpusort_key_encoding_is_icu(encoding);
+}
+
+/* Strings under ICU collations */
+bool
+gpusort_key_encoding_is_icu(GpuSortEncoding encoding)
+{
+	return encoding == GPUSORT_ENCODE_ICU_TEXT || encoding == GPUSORT_ENCODE_ICU_BPCHAR ||
+		encoding == GPUSORT_ENCODE_ICU_NAME;
 }
 
 /* The same for a finished plan's sort operator; also tells whether it sorts down. */
@@ -193,11 +241,11 @@ gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending)
 {
 	Oid			opfamily;
 	Oid			type;
-	int16		strategy;
+	CompareType order;
 	const char *ignored;
 
-	if (!get_ordering_op_properties(sort_operator, &opfamily, &type, &strategy))
+	if (!get_ordering_op_properties(sort_operator, &opfamily, &type, &order))
 		return GPUSORT_ENCODE_NONE;
-	*descending = strategy == BTGreaterStrategyNumber;
+	*descending = order == COMPARE_GT;
 	return gpusort_key_encoding(opfamily, type, collation, &ignored);
 }

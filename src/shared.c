@@ -36,6 +36,7 @@ static const char *const reason_names[GPUSORT_REASONS] = {
 	[GPUSORT_REASON_UNAVAILABLE] = "service unavailable",
 	[GPUSORT_REASON_LOST] = "service lost",
 	[GPUSORT_REASON_RECHECK] = "row recheck",
+	[GPUSORT_REASON_FEW_ROWS] = "few rows",
 };
 
 const char *
@@ -181,6 +182,17 @@ gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 tie_rows, const GpuS
 	state->stats.ms.gather += ms->gather;
 	state->stats.ms.emit += ms->emit;
 	state->stats.ms.ties += ms->ties;
+	LWLockRelease(&state->lock);
+}
+
+/* Adds a sort whose rows were too few for the service. */
+void
+gpusort_shared_count_small_sort(void)
+{
+	GpuSortShared *state = gpusort_shared();
+
+	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+	state->stats.small_sorts++;
 	LWLockRelease(&state->lock);
 }
 

@@ -70,7 +70,8 @@ typedef struct GpuSortJobSlot
 #define GPUSORT_REASON_UNAVAILABLE	(GPUSORT_REASON_INTERNAL + 1)	/* no service to talk to */
 #define GPUSORT_REASON_LOST			(GPUSORT_REASON_INTERNAL + 2)	/* the service went away */
 #define GPUSORT_REASON_RECHECK		(GPUSORT_REASON_INTERNAL + 3)	/* EvalPlanQual's few rows */
-#define GPUSORT_REASONS				(GPUSORT_REASON_INTERNAL + 4)
+#define GPUSORT_REASON_FEW_ROWS		(GPUSORT_REASON_INTERNAL + 4)	/* not worth asking the service */
+#define GPUSORT_REASONS				(GPUSORT_REASON_INTERNAL + 5)
 
 /* Times of a sort in milliseconds, by phase. */
 typedef struct GpuSortTimes
@@ -91,6 +92,7 @@ typedef struct GpuSortStats
 	uint64		runs;
 	uint64		tie_rows;
 	GpuSortTimes ms;
+	uint64		small_sorts;	/* of few rows, done by PostgreSQL: no fallbacks */
 	uint64		fallbacks;
 	uint64		fallbacks_by_reason[GPUSORT_REASONS];
 	TimestampTz reset;
@@ -115,6 +117,7 @@ extern void gpusort_shared_job_add(GpuSortJobSlot *slot, uint64 rows, uint64 byt
 extern void gpusort_shared_job_end(GpuSortJobSlot *slot);
 
 extern void gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 tie_rows, const GpuSortTimes *ms);
+extern void gpusort_shared_count_small_sort(void);
 extern void gpusort_shared_count_fallback(int reason);
 
 #endif							/* GPUSORT_SHARED_H */

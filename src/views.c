@@ -102,8 +102,8 @@ gpusort_show_stats(PG_FUNCTION_ARGS)
 	GpuSortShared *state = gpusort_shared();
 	GpuSortStats stats;
 	TupleDesc	desc;
-	Datum		values[14];
-	bool		nulls[14] = {0};
+	Datum		values[15];
+	bool		nulls[15] = {0};
 	int			i = 0;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
@@ -124,6 +124,7 @@ gpusort_show_stats(PG_FUNCTION_ARGS)
 	values[i++] = Float8GetDatum(stats.ms.gather);
 	values[i++] = Float8GetDatum(stats.ms.emit);
 	values[i++] = Float8GetDatum(stats.ms.ties);
+	values[i++] = Int64GetDatum(stats.small_sorts);
 	values[i++] = Int64GetDatum(stats.fallbacks);
 	values[i++] = fallbacks_by_reason(&stats);
 	values[i++] = TimestampTzGetDatum(stats.reset);
