@@ -549,7 +549,7 @@ sub _round
 	for (1 .. ($large ? 1 + int($self->{per_round} / 4) : $self->{per_round}))
 	{
 		my $query = random_query($context);
-		my @variants = map { [ _random_settings() ] } 1 .. 2;
+		my @variants = map { [ _random_settings(), @{ $query->{settings} || [] } ] } 1 .. 2;
 
 		last if time > $deadline;
 		$self->{queries}++;
