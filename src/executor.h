@@ -18,6 +18,7 @@
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "plan_info.h"
+#include "ranks.h"
 #include "rows.h"
 #include "shared.h"
 #include "ties.h"
@@ -73,6 +74,8 @@ typedef struct GpuSortState
 	GpuSortMark mark;
 	Tuplesortstate *fallback;
 
+	GpuSortRanks ranks;			/* of a WindowAgg above */
+
 	/* for EXPLAIN and statistics: the last sort's */
 	char		device[GPUSORT_NAME_BYTES];
 	GpuSortEngineKind engine;
@@ -84,7 +87,11 @@ typedef struct GpuSortState
 
 extern const CustomScanMethods gpusort_scan_methods;
 
+/* How many GpuSort nodes this process has begun. */
+extern uint64 gpusort_nodes_begun;
+
 extern void gpusort_executor_init(void);
+extern GpuSortRanks *gpusort_ranks_of(PlanState *ps);
 
 /* For fallback.c */
 extern void gpusort_end_sort(GpuSortState *state);
