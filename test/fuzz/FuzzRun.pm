@@ -398,7 +398,7 @@ sub _new_log
 sub _setup
 {
 	my ($self, $session, $schema) = @_;
-	return $session->run(join ";\n", $self->_prologue('off') . 'DROP SCHEMA IF EXISTS r CASCADE', 'CREATE SCHEMA r', @$schema);
+	return $session->run(join ";\n", $self->_prologue('off') . 'DISCARD TEMP', 'DROP SCHEMA IF EXISTS r CASCADE', 'CREATE SCHEMA r', @$schema);
 }
 
 # Takes rows and columns away as long as the failure stays.  Returns the statements that do it.
