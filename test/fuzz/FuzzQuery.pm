@@ -11,6 +11,7 @@
 #   rank   ranked: a query of all rows that may be in the output, before each its
 #          place in the order
 #   whole  ranked: all rows of rank must come
+#   settings  that make what it is about likely, if any
 #
 # Queries have no volatile functions, and no LIMIT below anything unless the order
 # is total: PostgreSQL must owe the answer, not just give it.

@@ -298,7 +298,7 @@ sub _try
 		{
 			($native, @native_messages) = $session->run($self->_prologue('off', @$settings) . $query->{sql});
 			$native_states = _sqlstates(@native_messages);
-			return ('native: ' . join("\n", @native_messages), $settings) unless defined $native;
+			return ("native: backend $session->{backend}\n" . join("\n", @native_messages), $settings) unless defined $native;
 			$self->{errors}{$_}++ for split / /, $native_states;
 			if ($native_states =~ /57014/)
 			{
@@ -324,7 +324,7 @@ sub _try
 			($ours, @messages) = $session->run($self->_prologue('on', @$settings) . $query->{sql});
 			$states = _sqlstates(@messages);
 		}
-		return ('session: ' . join("\n", _without_plans(@messages)), $settings) unless defined $ours;
+		return ("session: backend $session->{backend}\n" . join("\n", _without_plans(@messages)), $settings) unless defined $ours;
 		return ("error: $native_states natively, $states with gpusort\n" . join("\n", '-- native', @native_messages, '-- gpusort', _without_plans(@messages)), $settings) if $states ne $native_states;
 		next if $ours eq $native || $query->{mode} eq 'errors';
 
@@ -398,7 +398,7 @@ sub _new_log
 sub _setup
 {
 	my ($self, $session, $schema) = @_;
-	return $session->run(join ";\n", $self->_prologue('off') . 'DROP SCHEMA IF EXISTS r CASCADE', 'CREATE SCHEMA r', @$schema);
+	return $session->run(join ";\n", $self->_prologue('off') . 'DISCARD TEMP', 'DROP SCHEMA IF EXISTS r CASCADE', 'CREATE SCHEMA r', @$schema);
 }
 
 # Takes rows and columns away as long as the failure stays.  Returns the statements that do it.
@@ -549,7 +549,7 @@ sub _round
 	for (1 .. ($large ? 1 + int($self->{per_round} / 4) : $self->{per_round}))
 	{
 		my $query = random_query($context);
-		my @variants = map { [ _random_settings() ] } 1 .. 2;
+		my @variants = map { [ _random_settings(), @{ $query->{settings} || [] } ] } 1 .. 2;
 
 		last if time > $deadline;
 		$self->{queries}++;
