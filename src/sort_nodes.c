@@ -203,6 +203,7 @@ make_scan(const Plan *model, const Sort *sort, Plan *child, const CustomScanMeth
 		prefix_bytes = lappend_int(prefix_bytes, !gpusort_key_encoding_is_string(encoding) ? 0 :
 								   gpusort_key_encoding_is_icu(encoding) ? GPUSORT_PREFIX_LONG : GPUSORT_PREFIX_SHORT);
 	}
+	INHERIT_DISABLED_NODES(plan, model);
 	plan->startup_cost = model->startup_cost;
 	plan->total_cost = model->total_cost;
 	plan->plan_rows = model->plan_rows;
