@@ -202,7 +202,7 @@ sub _modify
 		25 => "DELETE FROM $name WHERE NOT EXISTS (SELECT 1 FROM $other->{sql}$where)",
 		20 => "UPDATE $name SET $column = $name.$column FROM $other->{sql}$where",
 		20 => "MERGE INTO $name USING (SELECT DISTINCT b.id AS bid FROM $other->{sql}@{[ where_of($other) ]}) s ON $name.id = s.bid WHEN MATCHED AND s.bid % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET $column = $name.$column WHEN NOT MATCHED THEN DO NOTHING");
-	return { name => 'modify', mode => 'exact', sql => "BEGIN;\n$change;\nSELECT count(*), sum(id), sum(fz.h(id::int8, 7)::numeric) FROM $name;\nROLLBACK" };
+	return { name => 'modify', settings => [ chance(60) ? ('enable_hashjoin = off', 'enable_nestloop = off') : () ], mode => 'exact', sql => "BEGIN;\n$change;\nSELECT count(*), sum(id), sum(fz.h(id::int8, 7)::numeric) FROM $name;\nROLLBACK" };
 }
 
 sub _plpgsql
@@ -268,7 +268,7 @@ sub _copy
 sub _explain
 {
 	my ($context) = @_;
-	my $query = one_of(\&_select, \&_ordered)->($context);
+	my $query = one_of(\&_select, \&_ordered, \&_ordered, \&recursive_query)->($context);
 	my @options = some_of(between(1, 4), 'ANALYZE', 'ANALYZE', 'VERBOSE', 'ANALYZE, BUFFERS', 'FORMAT ' . one_of(qw(json xml yaml)), 'ANALYZE, TIMING off');
 	my %seen;
 	@options = grep { !$seen{$_}++ } map { split /, / } @options;
@@ -291,7 +291,7 @@ sub random_query
 		9 => \&_cursor,
 		5 => \&_create,
 		5 => \&_prepared,
-		3 => \&_modify,
+		4 => \&_modify,
 		5 => \&_plpgsql,
 		3 => \&_function,
 		4 => \&_nested,
