@@ -150,6 +150,9 @@ sub _cursor
 		splice @moves, below(scalar @moves), 0, 'SAVEPOINT s', 'SELECT 1/0', 'ROLLBACK TO s';
 	}
 	push @moves, 'CLOSE c' if chance(70) || $hold;
+	# another one that is open at the same time
+	my $other = chance(20) ? _ordered($context, plain => 1) : undef;
+	@moves = ("DECLARE d CURSOR FOR $other->{sql}", map { ($_, chance(50) ? 'FETCH ' . one_of(1, 3, 50, 1000) . ' FROM d' : ()) } @moves) if $other;
 	return { name => 'cursor', mode => 'exact',
 		sql => join(";\n", 'BEGIN', "DECLARE c $scroll CURSOR @{[ $hold ? 'WITH HOLD ' : '' ]}FOR $query->{sql}", @moves, one_of('COMMIT', 'ROLLBACK'), $hold ? ('CLOSE ALL') : ()) };
 }
@@ -209,13 +212,16 @@ sub _plpgsql
 {
 	my ($context) = @_;
 	my $query = _ordered($context, partial => 1);
+	my $inner = from_one($context, 'i', 2000);
+	my $keys = join ', ', total_keys($context, $inner);
 	my $stop = chance(30) ? 'EXIT WHEN n >= ' . one_of(1, 5, 100) . '; ' : '';
 	my $body = weighted(
 		50 => "FOR x IN $query->{sql} LOOP n := n + 1; RETURN NEXT x::text; ${stop}END LOOP;",
 		15 => "FOR x IN EXECUTE q LOOP n := n + 1; RETURN NEXT x::text; ${stop}END LOOP;",
 		20 => "FOR y IN 1 .. @{[ between(2, 4) ]} LOOP n := 0; BEGIN FOR x IN $query->{sql} LOOP n := n + 1; RETURN NEXT x::text; IF n = @{[ between(1, 50) ]} THEN PERFORM 1 / (y - 2); END IF; ${stop}END LOOP; EXCEPTION WHEN division_by_zero THEN RETURN NEXT 'caught'; END; END LOOP;",
+		15 => "FOR x IN $query->{sql} LOOP n := n + 1; RETURN NEXT x::text; FOR z IN SELECT i.* FROM $inner->{sql}@{[ where_of($inner, 'i.id % 5 = n % 5') ]} ORDER BY $keys LIMIT 10 LOOP RETURN NEXT z::text; END LOOP; EXIT WHEN n >= 20; END LOOP;",
 		15 => "OPEN c FOR $query->{sql}; LOOP FETCH c INTO x; EXIT WHEN NOT FOUND; n := n + 1; RETURN NEXT x::text; ${stop}END LOOP; CLOSE c;");
-	my $function = "CREATE FUNCTION g() RETURNS SETOF text LANGUAGE plpgsql AS \$body\$ DECLARE x record; n int := 0; c refcursor; q text := \$q\$$query->{sql}\$q\$; BEGIN $body END \$body\$";
+	my $function = "CREATE FUNCTION g() RETURNS SETOF text LANGUAGE plpgsql AS \$body\$ DECLARE x record; z record; n int := 0; c refcursor; q text := \$q\$$query->{sql}\$q\$; BEGIN $body END \$body\$";
 
 	return { name => 'plpgsql', mode => 'exact', sql => "$function;\nSELECT * FROM g();\n" . (chance(30) ? "SELECT * FROM g();\n" : '') . 'DROP FUNCTION g()' };
 }
