@@ -143,6 +143,8 @@ sub _random_settings
 	push @settings, 'plan_cache_mode = ' . one_of('force_generic_plan', 'force_custom_plan') if chance(30);
 	push @settings, 'jit = on', 'jit_above_cost = 0' if chance(2);
 	push @settings, 'cursor_tuple_fraction = 1' if chance(20);
+	push @settings, 'auto_explain.log_verbose = on' if chance(40);
+	push @settings, 'auto_explain.log_analyze = on', 'auto_explain.log_timing = off' if chance(15);
 	push @settings, 'join_collapse_limit = 1' if chance(5);
 	return @settings;
 }
@@ -185,7 +187,7 @@ sub _hog
 sub _prologue
 {
 	my ($self, $enable, @settings) = @_;
-	return join ";\n", 'RESET ALL', 'SET search_path = r, fz, public', 'SET client_min_messages = warning', "SET statement_timeout = '${FuzzSession::statement_seconds}s'", (map { "SET $_" } @settings), $self->{explains} && $enable eq 'on' ? FuzzNodes::settings() : (), "SET gpusort.enable = $enable;\n";
+	return join ";\n", 'RESET ALL', 'SET search_path = r, fz, public', 'SET client_min_messages = warning', sprintf("SET statement_timeout = '%ds'", $enable eq 'on' ? $FuzzSession::statement_seconds : $FuzzSession::native_seconds), (map { "SET $_" } @settings), $self->{explains} && $enable eq 'on' ? FuzzNodes::settings() : (), "SET gpusort.enable = $enable;\n";
 }
 
 sub _sqlstates
