@@ -16,7 +16,6 @@
 
 #include <math.h>
 
-#include "access/stratnum.h"
 #include "catalog/pg_statistic.h"
 #include "client.h"
 #include "gpusort.h"
@@ -128,7 +127,7 @@ path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key)
 
 		if (IsA(var, Var) && var->varno == input->parent->relid && var->varlevelsup == 0 &&
 			column_is_in_order(planner_rt_fetch(var->varno, root)->relid, var->varattno,
-							   key->pk_strategy == BTGreaterStrategyNumber))
+							   key->pk_cmptype == COMPARE_GT))
 			return true;
 	}
 	return false;

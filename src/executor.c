@@ -42,6 +42,8 @@
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
+uint64		gpusort_nodes_begun = 0;
+
 /* The sort is done with, for those who look at gpusort_jobs.  Also a callback of sort_context. */
 void
 gpusort_release_job_slot(void *arg)
@@ -501,6 +503,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
 	TupleDesc	rows;
 
+	gpusort_nodes_begun++;
 	gpusort_plan_unpack(plan, &state->info);
 	state->eflags = eflags;
 
@@ -658,6 +661,15 @@ static const CustomExecMethods exec_methods = {
 	.RestrPosCustomScan = restore_gpusort,
 	.ExplainCustomScan = gpusort_explain,
 };
+
+/* What a WindowAgg above this node counts; NULL if it is no GpuSort. */
+GpuSortRanks *
+gpusort_ranks_of(PlanState *ps)
+{
+	if (!IsA(ps, CustomScanState) || ((CustomScanState *) ps)->methods != &exec_methods)
+		return NULL;
+	return &((GpuSortState *) ps)->ranks;
+}
 
 static Node *
 create_state(CustomScan *plan)

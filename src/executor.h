@@ -19,6 +19,7 @@
 #include "nodes/extensible.h"
 #include "plan_info.h"
 #include "prefixes.h"
+#include "ranks.h"
 #include "rows.h"
 #include "shared.h"
 #include "ties.h"
@@ -74,6 +75,8 @@ typedef struct GpuSortState
 	GpuSortMark mark;
 	Tuplesortstate *fallback;
 
+	GpuSortRanks ranks;			/* of a WindowAgg above */
+
 	/* for EXPLAIN and statistics: the last sort's */
 	char		device[GPUSORT_NAME_BYTES];
 	GpuSortEngineKind engine;
@@ -85,7 +88,11 @@ typedef struct GpuSortState
 
 extern const CustomScanMethods gpusort_scan_methods;
 
+/* How many GpuSort nodes this process has begun. */
+extern uint64 gpusort_nodes_begun;
+
 extern void gpusort_executor_init(void);
+extern GpuSortRanks *gpusort_ranks_of(PlanState *ps);
 
 /* For fallback.c */
 extern void gpusort_end_sort(GpuSortState *state);
@@ -97,7 +104,7 @@ extern void gpusort_fallback_few(GpuSortState *state);
 extern void gpusort_fallback_refused(GpuSortState *state, const GpuSortFailure *failure);
 extern void gpusort_fallback_full(GpuSortState *state, TupleTableSlot *row, const GpuSortFailure *full);
 extern void gpusort_fallback_lost(GpuSortState *state, const GpuSortFailure *failure);
-extern void gpusort_report_lost(GpuSortState *state, const GpuSortFailure *failure) pg_attribute_noreturn();
+pg_noreturn extern void gpusort_report_lost(GpuSortState *state, const GpuSortFailure *failure);
 
 /* explain.c */
 extern void gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es);

@@ -17,7 +17,8 @@
  *	  tuplesort, and the plan's target list ends before them, so that the
  *	  executor makes no junk filter.
  *
- * Both nodes of a parallel sort are changed alike.
+ * Both nodes of a parallel sort are changed alike.  Of a WindowAgg on top, with
+ * GpuSort below it, the junk at the end of its target list is cut off.
  *
  *-------------------------------------------------------------------------
  */
@@ -194,7 +195,7 @@ static void
 drop_columns(CustomScan *scan, const Bitmapset *drop, const AttrNumber *new_attnos)
 {
 	gpusort_plan_move_keys(scan, new_attnos);
-	scan->custom_scan_tlist = without_columns(scan->custom_scan_tlist, drop);
+	scan->custom_scan_tlist = shift_vars(scan->custom_scan_tlist, drop, new_attnos);
 	scan->scan.plan.targetlist = shift_vars(scan->scan.plan.targetlist, drop, new_attnos);
 	drop_below(outerPlan(scan), drop, new_attnos);
 }
@@ -211,6 +212,17 @@ drop_below(Plan *plan, const Bitmapset *drop, const AttrNumber *new_attnos)
 		plan->targetlist = without_columns(plan->targetlist, drop);
 }
 
+/* What the node's columns are in the plan that computes them. */
+static List *
+source_columns(const CustomScan *scan)
+{
+	const Plan *below = outerPlan(scan);
+
+	if (IsA(below, Gather) && gpusort_plan_is(outerPlan(below), &gpusort_ingest_scan_methods))
+		below = outerPlan(outerPlan(below));
+	return below->targetlist;
+}
+
 /*
  * Has the sort read its keys from columns that are given out, where they are the
  * same, and drops the junk that has become needless.
@@ -218,7 +230,7 @@ drop_below(Plan *plan, const Bitmapset *drop, const AttrNumber *new_attnos)
 static void
 drop_duplicates(CustomScan *scan, int given)
 {
-	List	   *tlist = scan->custom_scan_tlist;
+	List	   *tlist = source_columns(scan);
 	int			columns = list_length(tlist);
 	AttrNumber *new_attnos = palloc((columns + 1) * sizeof(AttrNumber));
 	Bitmapset  *drop = NULL;
@@ -237,6 +249,22 @@ drop_duplicates(CustomScan *scan, int given)
 		drop_columns(scan, drop, new_attnos);
 }
 
+/*
+ * A WindowAgg computes its columns, and takes those of its PARTITION BY and ORDER BY
+ * from the plan below: it need not give them out.
+ */
+static void
+end_targetlist(Plan *limit, Plan *window)
+{
+	int			given = leading_columns(window->targetlist);
+
+	if (given == 0 || window->qual != NIL || ((WindowAgg *) window)->runCondition != NIL)
+		return;
+	window->targetlist = list_truncate(window->targetlist, given);
+	if (limit != NULL)
+		limit->targetlist = list_truncate(limit->targetlist, given);
+}
+
 /* Changes the plan of a SELECT, if GpuSort is on top of it, as the head of this file says. */
 static void
 remove_junk(Plan *top)
@@ -248,10 +276,15 @@ remove_junk(Plan *top)
 	CustomScan *ingest = NULL;
 	int			given;
 
-	if (!gpusort_plan_is(plan, &gpusort_scan_methods))
-		return;
 	if (limit != NULL && ((Limit *) limit)->limitOption == LIMIT_OPTION_WITH_TIES)
 		return;					/* reads the keys of the rows given out */
+	if (IsA(plan, WindowAgg) && gpusort_plan_is(outerPlan(plan), &gpusort_scan_methods))
+	{
+		end_targetlist(limit, plan);
+		return;
+	}
+	if (!gpusort_plan_is(plan, &gpusort_scan_methods))
+		return;
 	scan = (CustomScan *) plan;
 	gather = outerPlan(plan);
 	if (IsA(gather, Gather) && gpusort_plan_is(outerPlan(gather), &gpusort_ingest_scan_methods))

@@ -15,7 +15,6 @@
 #include <gnu/libc-version.h>
 
 #include "access/htup_details.h"
-#include "access/stratnum.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_opfamily_d.h"
@@ -118,9 +117,9 @@ typedef enum CollationOrder
 	ORDER_BY_ICU,
 } CollationOrder;
 
-/* What a catalogue's tuple says: the provider, and in attribute attno its libc locale. */
+/* What a catalogue's tuple says of a collation: the provider, and in attribute attno its libc locale. */
 static CollationOrder
-tuple_order(char provider, int cache, HeapTuple tuple, AttrNumber attno)
+tuple_order(Oid collation, char provider, int cache, HeapTuple tuple, AttrNumber attno)
 {
 	Datum		locale;
 	bool		isnull;
@@ -130,7 +129,7 @@ tuple_order(char provider, int cache, HeapTuple tuple, AttrNumber attno)
 		case COLLPROVIDER_BUILTIN:
 			return ORDER_BY_BYTES;
 		case COLLPROVIDER_ICU:
-			return gpusort_icu_available() ? ORDER_BY_ICU : ORDER_UNKNOWN;
+			return gpusort_icu_has_keys(collation) ? ORDER_BY_ICU : ORDER_UNKNOWN;
 		case COLLPROVIDER_LIBC:
 			locale = SysCacheGetAttr(cache, tuple, attno, &isnull);
 			return !isnull && libc_locale_is_bytewise(TextDatumGetCString(locale)) ? ORDER_BY_BYTES : ORDER_UNKNOWN;
@@ -148,7 +147,7 @@ default_collation_order(void)
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	order = tuple_order(((Form_pg_database) GETSTRUCT(tuple))->datlocprovider, DATABASEOID, tuple,
+	order = tuple_order(DEFAULT_COLLATION_OID, ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider, DATABASEOID, tuple,
 						Anum_pg_database_datcollate);
 	ReleaseSysCache(tuple);
 	return order;
@@ -162,7 +161,7 @@ collation_order(Oid collation)
 
 	if (!OidIsValid(collation))
 		return ORDER_UNKNOWN;
-	if (collation == C_COLLATION_OID || collation == POSIX_COLLATION_OID)
+	if (collation == C_COLLATION_OID)
 		return ORDER_BY_BYTES;
 	if (collation == DEFAULT_COLLATION_OID)
 		return default_collation_order();
@@ -170,7 +169,7 @@ collation_order(Oid collation)
 	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for collation %u", collation);
-	order = tuple_order(((Form_pg_collation) GETSTRUCT(tuple))->collprovider, COLLOID, tuple,
+	order = tuple_order(collation, ((Form_pg_collation) GETSTRUCT(tuple))->collprovider, COLLOID, tuple,
 						Anum_pg_collation_collcollate);
 	ReleaseSysCache(tuple);
 	return order;
@@ -244,11 +243,11 @@ gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending)
 {
 	Oid			opfamily;
 	Oid			type;
-	int16		strategy;
+	CompareType order;
 	const char *ignored;
 
-	if (!get_ordering_op_properties(sort_operator, &opfamily, &type, &strategy))
+	if (!get_ordering_op_properties(sort_operator, &opfamily, &type, &order))
 		return GPUSORT_ENCODE_NONE;
-	*descending = strategy == BTGreaterStrategyNumber;
+	*descending = order == COMPARE_GT;
 	return gpusort_key_encoding(opfamily, type, collation, &ignored);
 }

@@ -10,13 +10,16 @@
  * Strings with equal bytes, if these are all of them, are then equal to
  * PostgreSQL, and different ones are different to it.
  *
- * Not all collations compare as their sort keys do.  With the variable characters
- * shifted, with the accents compared backwards, and with the identical level,
- * ucol_strcoll, which is what PostgreSQL calls, gives other answers for some
- * strings with ignorable characters and unusual accents: it looks at less of what
- * the two have in common.  In the first level there is no such difference.  So of
- * these collations the first level alone is encoded, from a collator with nothing
- * else, and no string is ever encoded whole: the comparator decides the rest.
+ * Not all collations compare as their sort keys do.  With variable characters
+ * shifted, accents compared backwards, normalization, a case level or the
+ * identical level, ucol_strcoll, which is what PostgreSQL calls, gives other
+ * answers for some strings with ignorable characters and unusual accents: it looks
+ * at less of what the two have in common.  In the first level there is no such
+ * difference.  So of these collations the first level alone is encoded, from a
+ * collator with nothing else, and no string is ever encoded whole: the comparator
+ * decides the rest.  Where digits, signs or "all others" are put into another
+ * place among the scripts, even the first levels differ, as to digits; there is no
+ * encoding then.  doc/types.md lists them all.
  *
  * ICU takes 25 ns a character.  Strings of ASCII need it less: most characters
  * have weights of their own whatever stands beside them, so that the first level
@@ -27,6 +30,11 @@
  * without weights or with several (digits in numeric order, tailored ones),
  * beginnings of contractions ("ch" in Czech), and strings in which a character
  * without a known weight stands anywhere in or next to the part that is needed.
+ *
+ * Letters of other alphabets below U+0800 are asked for when they occur: what
+ * bytes a character adds to the first level behind the one before it, which is all
+ * that they can depend on but for contractions.  That is enough for strings whose
+ * first level fills what is asked for.
  *
  * ICU's functions are taken from the library that the server itself uses: its
  * collators are that library's.
@@ -68,6 +76,22 @@
 #define CHECK_CHARS			256
 #define CHECK_BYTES			((WEIGHT_BYTES + 2) * CHECK_CHARS)
 
+/*
+ * What characters below PAIR_CHARS add behind others: a cache, found by the pair,
+ * of entries of the bytes, their number (0: not to be known) and the pair.
+ */
+#define PAIR_CHARS			0x800
+#define PAIR_ENTRIES		4096
+#define PAIR_ASKS_MAX		50000	/* then there are too many different ones */
+#define PAIR_KEY(a, b)		((uint64) (a) << 11 | (b))
+#define PAIR_ENTRY(key, length, bytes)	((key) << 40 | (uint64) (length) << 32 | (bytes))
+#define PAIR_ENTRY_KEY(entry)	((entry) >> 40)
+#define PAIR_ENTRY_LENGTH(entry)	((entry) >> 32 & 0xFF)
+
+/* The characters below PAIR_CHARS that end contractions of the root collation: "l" with a dot behind it. */
+#define MIDDLE_DOT			0xB7
+#define GREEK_ANO_TELEIA	0x387
+
 struct GpuSortIcu
 {
 	GpuSortIcu *next;
@@ -84,6 +108,12 @@ struct GpuSortIcu
 	bool		pairs[ASCII_CHARS][ASCII_CHARS];	/* where WEIGHT_CONTRACTS: which are not simple */
 	uint32		weights[256];	/* by byte */
 	unsigned char tertiary[ASCII_CHARS];	/* 0: the common weight */
+
+	/* and of pairs */
+	uint64	   *entries;		/* NULL: strings are not UTF-8, or pairs were given up */
+	int			asks;			/* how often ICU was asked */
+	uint32	   *contractions;	/* PAIR_KEYs of tailored ones, or parts of them */
+	int			ncontractions;
 };
 
 /* ICU's functions, as its headers have them. */
@@ -93,6 +123,7 @@ static struct
 	UCollator  *(*ucol_safeClone) (const UCollator *, void *, int32_t *, UErrorCode *);
 	int			(*ucol_getAttribute) (const UCollator *, int, UErrorCode *);
 	void		(*ucol_setAttribute) (UCollator *, int, int, UErrorCode *);
+	int32_t		(*ucol_getReorderCodes) (const UCollator *, int32_t *, int32_t, UErrorCode *);
 	USet	   *(*ucol_getTailoredSet) (const UCollator *, UErrorCode *);
 	void		(*uiter_setUTF8) (UCharIterator *, const char *, int32_t);
 	void		(*uiter_setString) (UCharIterator *, const UChar *, int32_t);
@@ -113,6 +144,7 @@ static const struct
 	{"ucol_safeClone", &icu.ucol_safeClone},
 	{"ucol_getAttribute", &icu.ucol_getAttribute},
 	{"ucol_setAttribute", &icu.ucol_setAttribute},
+	{"ucol_getReorderCodes", &icu.ucol_getReorderCodes},
 	{"ucol_getTailoredSet", &icu.ucol_getTailoredSet},
 	{"uiter_setUTF8", &icu.uiter_setUTF8},
 	{"uiter_setString", &icu.uiter_setString},
@@ -174,15 +206,36 @@ load_icu(void)
 	return true;
 }
 
-/* Can strings of this database have keys under ICU collations? */
-bool
-gpusort_icu_available(void)
+/* Is ICU there for the strings of this database? */
+static bool
+is_available(void)
 {
 	static int	loaded = -1;
 
 	if (loaded < 0)
 		loaded = load_icu();
 	return loaded && is_encoding_supported_by_icu(GetDatabaseEncoding());
+}
+
+/* Can strings under this ICU collation have keys? */
+bool
+gpusort_icu_has_keys(Oid collation)
+{
+	int32_t		codes[256];
+	UErrorCode	error = 0;
+	int			count;
+
+	if (!is_available())
+		return false;
+	count = icu.ucol_getReorderCodes(pg_newlocale_from_collation(collation)->info.icu.ucol, codes, lengthof(codes), &error);
+	if (U_FAILURE(error))
+		return false;
+	for (int i = 0; i < count; i++)
+	{
+		if (codes[i] >= UCOL_REORDER_CODE_FIRST || codes[i] == USCRIPT_UNKNOWN)
+			return false;
+	}
+	return true;
 }
 
 static void
@@ -306,6 +359,109 @@ put_simple(const GpuSortIcu *state, const unsigned char *data, int length, char 
 	return Min(next - bytes, room);
 }
 
+/* The first level of a string of one or two characters below PAIR_CHARS; -1 if it is too long. */
+static int
+ask_level(GpuSortIcu *state, const uint32 *chars, int count, char *bytes, int room)
+{
+	char		text[4];
+	int			length = 0;
+	char	   *separator;
+
+	for (int i = 0; i < count; i++)
+	{
+		if (chars[i] >= 0x80)
+		{
+			text[length++] = 0xC0 | chars[i] >> 6;
+			text[length++] = 0x80 | (chars[i] & 0x3F);
+		}
+		else
+			text[length++] = chars[i];
+	}
+	length = ask_icu(state, text, length, bytes, room);
+	separator = memchr(bytes, LEVEL_SEPARATOR, length);
+	if (separator != NULL)
+		return separator - bytes;
+	return length < room ? length : -1;
+}
+
+/* Makes the entry of the pair of before, 0 at a string's beginning, and c. */
+static pg_noinline uint64
+ask_pair(GpuSortIcu *state, uint32 before, uint32 c)
+{
+	uint64		key = PAIR_KEY(before, c);
+	uint64		unknown = PAIR_ENTRY(key, 0, 0);
+	uint32		chars[2] = {before, c};
+	char		first[32];
+	char		both[32];
+	int			first_length = 0;
+	int			length;
+	uint32		bytes = 0;
+
+	if (c == MIDDLE_DOT || c == GREEK_ANO_TELEIA)
+		return unknown;
+	for (int i = 0; i < state->ncontractions; i++)
+	{
+		if (state->contractions[i] == key)
+			return unknown;
+	}
+	if (before != 0)
+		first_length = ask_level(state, chars, 1, first, sizeof(first));
+	length = ask_level(state, chars + (before == 0), before == 0 ? 1 : 2, both, sizeof(both)) - first_length;
+	if (first_length < 0 || length <= 0 || length > sizeof(bytes) || memcmp(both, first, first_length) != 0)
+		return unknown;
+	memcpy(&bytes, both + first_length, length);
+	return PAIR_ENTRY(key, length, bytes);
+}
+
+/*
+ * The same as ask_icu for strings of characters below PAIR_CHARS whose first level
+ * has room bytes; else -1.  It may write GPUSORT_ICU_SLACK bytes more.
+ */
+static int
+put_pairs(GpuSortIcu *state, const unsigned char *data, int length, char *bytes, int room)
+{
+	const unsigned char *data_end = data + length;
+	char	   *next = bytes;
+	char	   *end = bytes + room;
+	uint32		before = 0;
+
+	while (data < data_end)
+	{
+		uint32		c = *data++;
+		uint64		key;
+		uint64	   *entry;
+
+		if (c >= 0x80)
+		{
+			if (c >= 0xE0)
+				return -1;
+			c = (c & 0x1F) << 6 | (*data++ & 0x3F);
+		}
+		key = PAIR_KEY(before, c);
+		entry = &state->entries[(before * 61 + c) % PAIR_ENTRIES];
+		if (unlikely(PAIR_ENTRY_KEY(*entry) != key))
+		{
+			if (++state->asks > PAIR_ASKS_MAX)
+			{
+				pfree(state->entries);
+				state->entries = NULL;
+				return -1;
+			}
+			*entry = ask_pair(state, before, c);
+		}
+		if (PAIR_ENTRY_LENGTH(*entry) == 0)
+			return -1;
+		/* A character next to the last that is needed must be known, too. */
+		if (next >= end)
+			return room;
+		StaticAssertStmt(GPUSORT_ICU_SLACK >= sizeof(uint32), "an entry's bytes are written as a whole");
+		memcpy(next, &(uint32) {*entry}, sizeof(uint32));
+		next += PAIR_ENTRY_LENGTH(*entry);
+		before = c;
+	}
+	return next >= end ? room : -1;
+}
+
 /* Does put_simple make what ICU does? */
 static bool
 is_right(GpuSortIcu *state, const char *data, int length)
@@ -366,13 +522,17 @@ learn_char(GpuSortIcu *state, unsigned char c)
 	state->weights[c] = weight | (uint32) primary << 24;
 }
 
-/* Finds the contractions: all that begin in ASCII are tailored.  false: what they are is not known. */
+/*
+ * Finds the contractions that are tailored, with what stands before and after;
+ * the root collation has none in ASCII.  false: what they are is not known.
+ */
 static bool
 learn_contractions(GpuSortIcu *state)
 {
 	UErrorCode	error = 0;
 	USet	   *tailored = icu.ucol_getTailoredSet(state->keys, &error);
 	int			count;
+	int			capacity = 0;
 
 	if (U_FAILURE(error))
 		return false;
@@ -386,10 +546,24 @@ learn_contractions(GpuSortIcu *state)
 
 		for (int j = 0; j + 1 < length && !U_FAILURE(error); j++)
 		{
-			if (text[j] >= ASCII_CHARS || text[j + 1] >= ASCII_CHARS || state->weights[text[j]] == 0)
+			uint32		a = text[j];
+			uint32		b = text[j + 1];
+
+			if (a < ASCII_CHARS && b < ASCII_CHARS && state->weights[a] != 0)
+			{
+				state->weights[a] |= WEIGHT_CONTRACTS;
+				state->pairs[a][b] = true;
+			}
+			if (a >= PAIR_CHARS || b >= PAIR_CHARS)
 				continue;
-			state->weights[text[j]] |= WEIGHT_CONTRACTS;
-			state->pairs[text[j]][text[j + 1]] = true;
+			if (state->ncontractions == capacity)
+			{
+				capacity = Max(2 * capacity, 64);
+				state->contractions = state->contractions == NULL ?
+					MemoryContextAlloc(TopMemoryContext, capacity * sizeof(uint32)) :
+					repalloc(state->contractions, capacity * sizeof(uint32));
+			}
+			state->contractions[state->ncontractions++] = PAIR_KEY(a, b);
 		}
 	}
 	icu.uset_close(tailored);
@@ -459,6 +633,8 @@ learn(GpuSortIcu *state)
 		learn_char(state, c);
 	if (!learn_contractions(state) || !check_texts(state))
 		memset(state->weights, 0, sizeof(state->weights));
+	else if (state->converter == NULL)
+		state->entries = MemoryContextAllocZero(TopMemoryContext, PAIR_ENTRIES * sizeof(uint64));
 }
 
 static int
@@ -507,6 +683,7 @@ gpusort_icu_create(Oid collation)
 	strength = attribute(collator, UCOL_STRENGTH);
 	state->decides = strength <= UCOL_QUATERNARY && attribute(collator, UCOL_CASE_LEVEL) == UCOL_OFF &&
 		attribute(collator, UCOL_FRENCH_COLLATION) == UCOL_OFF &&
+		attribute(collator, UCOL_NORMALIZATION_MODE) == UCOL_OFF &&
 		attribute(collator, UCOL_ALTERNATE_HANDLING) == UCOL_NON_IGNORABLE;
 	if (!state->decides)
 	{
@@ -539,6 +716,8 @@ gpusort_icu_bytes(GpuSortIcu *state, const char *data, int length, char *bytes, 
 {
 	int			count = put_simple(state, (const unsigned char *) data, length, bytes, room + 1);
 
+	if (count < 0 && state->entries != NULL)
+		count = put_pairs(state, (const unsigned char *) data, length, bytes, room + 1);
 	if (count < 0)
 		count = ask_icu(state, data, length, bytes, room + 1);
 	*whole = count <= room && state->decides;
@@ -557,7 +736,7 @@ gpusort_icu_bytes(GpuSortIcu *state, const char *data, int length, char *bytes, 
 #else							/* no USE_ICU: the server has no such collations */
 
 bool
-gpusort_icu_available(void)
+gpusort_icu_has_keys(Oid collation)
 {
 	return false;
 }

@@ -61,59 +61,18 @@ gpusort_encodable_keys(List *pathkeys)
 	return number;
 }
 
-/* The plan that gives a set operation's columns their names: its first input, at any depth. */
-static Plan *
-first_input(Plan *plan)
-{
-	switch (nodeTag(plan))
-	{
-		case T_Append:
-			return linitial(((Append *) plan)->appendplans);
-		case T_MergeAppend:
-			return linitial(((MergeAppend *) plan)->mergeplans);
-		default:
-			return outerPlan(plan);
-	}
-}
-
 /*
- * The columns of set operations are Vars of no relation, which nothing but a
- * reference to the plan below can show in EXPLAIN; a custom scan's target list
- * must stand for itself.  Replaces them by what the first input calls them.
+ * The CustomScan that takes the place of the finished Sort.  Like a Sort, it passes
+ * its child's rows on as they are.  What its columns refer to is settled when the
+ * plan is finished (sort_nodes.c).
  */
-static Node *
-name_setop_columns(Node *node, Plan *child)
-{
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, Var) && ((Var *) node)->varno == 0)
-	{
-		AttrNumber	attno = ((Var *) node)->varattno;
-
-		for (Plan *plan = child; plan != NULL; plan = first_input(plan))
-		{
-			TargetEntry *entry = get_tle_by_resno(plan->targetlist, attno);
-
-			if (entry == NULL)
-				break;
-			if (!IsA(entry->expr, Var) || ((Var *) entry->expr)->varno != 0)
-				return (Node *) copyObject(entry->expr);
-			attno = ((Var *) entry->expr)->varattno;
-		}
-		elog(ERROR, "no input of a set operation has column %d", attno);
-	}
-	return expression_tree_mutator(node, name_setop_columns, (void *) child);
-}
-
-/* The CustomScan that takes the place of the finished Sort. */
 static Plan *
 replace_sort(PlannerInfo *root, CustomPath *path, List *custom_plans, const CustomScanMethods *methods)
 {
 	Sort	   *sort = linitial_node(Sort, custom_plans);
 	CustomScan *scan = makeNode(CustomScan);
 
-	/* Like a Sort, the node passes its child's rows on as they are. */
-	scan->scan.plan.targetlist = (List *) name_setop_columns((Node *) sort->plan.targetlist, outerPlan(sort));
+	scan->scan.plan.targetlist = sort->plan.targetlist;
 	scan->scan.plan.lefttree = sort->plan.lefttree;
 	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
@@ -158,6 +117,7 @@ make_custom_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = input->pathtarget;
+	INHERIT_DISABLED_NODES(&path->path, input);
 	path->custom_paths = list_make1(create_sort_path(root, rel, input, pathkeys, -1));
 	path->methods = methods;
 	return path;

@@ -369,7 +369,8 @@ consider_join(PlannerInfo *root, RelOptInfo *join_rel, RelOptInfo *outer_rel, Re
 
 	if (previous_set_join_pathlist)
 		previous_set_join_pathlist(root, join_rel, outer_rel, inner_rel, type, extra);
-	if (!gpusort_enable || join_rel->pathlist == NIL || !IsA(linitial(join_rel->pathlist), MergePath))
+	/* Paths of an UPDATE's or DELETE's columns are not for custom scans: ROWID_VAR. */
+	if (!gpusort_enable || root->parse->commandType != CMD_SELECT || join_rel->pathlist == NIL || !IsA(linitial(join_rel->pathlist), MergePath))
 		return;
 	join = makeNode(MergePath);
 	*join = *linitial_node(MergePath, join_rel->pathlist);

@@ -21,9 +21,12 @@
  *	      partial plan			    GpuSortIngest
  *							          partial plan
  *
- * Columns refer to the plan below, as set_plan_references has left them in the
- * Sort: the custom scan's own list of columns (custom_scan_tlist) is the Sort's
- * target list, and its target list refers to that.
+ * Columns refer to the plan below, as set_plan_references leaves them in a Sort:
+ * the custom scan's own list of columns (custom_scan_tlist) is one of references to
+ * the plan below, and its target list refers to that.  So it is made here for the
+ * nodes that come from paths, too: as PostgreSQL leaves theirs, it would have to
+ * stand for itself in EXPLAIN, which columns of set operations and fields of
+ * records cannot.
  *
  * Not touched: Incremental Sort, which is cheap by what is in order already; a
  * Sort below LIMIT, for which planner.c has made an offer where it would pay; the
@@ -155,6 +158,32 @@ is_worth_it(const Place *place, const Sort *sort, double rows, double native_cos
 	return false;
 }
 
+/* Has the columns of the node's rows refer to the child's, and its target list to these. */
+static void
+refer_to_child(CustomScan *scan)
+{
+	Plan	   *plan = &scan->scan.plan;
+	List	   *given = NIL;
+	List	   *columns = NIL;
+	ListCell   *cell;
+
+	Assert(list_length(plan->targetlist) == list_length(outerPlan(plan)->targetlist));
+	foreach(cell, plan->targetlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		TargetEntry *column = flatCopyTargetEntry(entry);
+
+		entry = flatCopyTargetEntry(entry);
+		column->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, list_nth_node(TargetEntry, outerPlan(plan)->targetlist,
+																				entry->resno - 1));
+		entry->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, column);
+		columns = lappend(columns, column);
+		given = lappend(given, entry);
+	}
+	plan->targetlist = given;
+	scan->custom_scan_tlist = columns;
+}
+
 /*
  * One of our nodes over child: for the rest like model, whose columns it has, with
  * the sort columns of sort.
@@ -164,7 +193,6 @@ make_scan(const Plan *model, const Sort *sort, Plan *child, const CustomScanMeth
 {
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *plan = &scan->scan.plan;
-	ListCell   *cell;
 
 	plan->startup_cost = model->startup_cost;
 	plan->total_cost = model->total_cost;
@@ -176,14 +204,7 @@ make_scan(const Plan *model, const Sort *sort, Plan *child, const CustomScanMeth
 	plan->extParam = model->extParam;
 	plan->allParam = model->allParam;
 	plan->lefttree = child;
-	foreach(cell, model->targetlist)
-	{
-		TargetEntry *entry = flatCopyTargetEntry(lfirst_node(TargetEntry, cell));
-
-		entry->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, entry);
-		plan->targetlist = lappend(plan->targetlist, entry);
-	}
-	scan->custom_scan_tlist = copyObject(model->targetlist);
+	plan->targetlist = model->targetlist;
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	scan->methods = methods;
 	scan->custom_private = gpusort_plan_pack(sort);
@@ -290,8 +311,11 @@ visit(Plan **link, void *arg)
 	}
 
 	plan = *link;
-	if (gpusort_plan_is(plan, &gpusort_scan_methods))
+	if (gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods))
+	{
+		refer_to_child((CustomScan *) plan);
 		gpusort_plan_set_rescannable((CustomScan *) plan, place.rescannable);
+	}
 
 	/* What holds for the plans below */
 	switch (nodeTag(plan))

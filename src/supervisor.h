@@ -21,6 +21,6 @@ extern void gpusort_supervisor_register(void);
 extern bool gpusort_supervisor_wake(void);
 extern bool gpusort_supervisor_wait_ready(char *why_not, size_t why_not_size);
 
-extern PGDLLEXPORT void gpusort_supervisor_main(Datum arg) pg_attribute_noreturn();
+pg_noreturn extern PGDLLEXPORT void gpusort_supervisor_main(Datum arg);
 
 #endif							/* GPUSORT_SUPERVISOR_H */

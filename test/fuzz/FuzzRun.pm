@@ -3,6 +3,7 @@
 #   my $run = FuzzRun->new(seed => 1, seconds => 30, report => sub { print @_ });
 #   $run->run;		# true if nothing was found
 #   $run->{queries}, $run->{runs}, $run->{sorts}, $run->{failures}
+#   $run->{nodes}	# where sorts stood in plans, a FuzzNodes
 #
 # Round n of seed s is round 0 of seed s + n: that seed alone reproduces it.  What
 # is done does not depend on time, but for where it ends.
@@ -15,54 +16,98 @@ package FuzzRun;
 
 use strict;
 use warnings;
+no warnings 'nonchar';
 
 use Carp;
+use Exporter qw(import);
 use File::Temp qw(tempdir);
+use FuzzNodes;
+use FuzzParts;
 use FuzzQuery;
 use FuzzRandom;
 use FuzzSchema;
+use FuzzServer;
 use FuzzSession;
 use FuzzTypes;
 use GpuSortCluster;
 use Time::HiRes qw(sleep time);
 
+our @EXPORT = qw(bad_lines);
+
 my $bad_log = qr/PANIC|TRAP:|terminating any other active|was terminated by signal|leak|was not closed|still referenced|still open|XX000|XX001|XX002|unexpected|could not find|problem in alloc set|detected write past/;
 
 # Options: seed; seconds or rounds; queries per round; failures: how many to stop after; report:
-# called with text; save: a directory for reproductions; minimise: seconds for each failure.
+# called with text; save: a directory for reproductions; minimise: seconds for each failure; server:
+# true to use the running server that the environment names, and not make one; name: what the names
+# of databases made there begin with.
 sub new
 {
 	my ($class, %option) = @_;
 	my $self = bless { seed => 1, per_round => 40, max_failures => 1, max_rows => 120000, minimise => 20, report => sub { print @_ }, %option,
 		queries => 0, runs => 0, sorts => 0, fallbacks => {}, failures => 0, rounds_done => 0, skipped => 0, kinds => {}, errors => {} }, $class;
 
+	$self->{nodes} = FuzzNodes->new;
 	$self->{scratch} = tempdir('gpusort-fuzz-XXXXXXXX', TMPDIR => 1, CLEANUP => 1);
-	$self->{node} = GpuSortCluster->new(conf => [ 'max_worker_processes = 16', 'max_parallel_workers = 8', 'log_min_messages = warning', 'log_error_verbosity = verbose', 'autovacuum = off', 'jit = off' ]);
-	$self->{node}->wait_service;
-	$self->_create_databases;
+	if ($self->{server})
+	{
+		$self->{node} = FuzzServer->new;
+	}
+	else
+	{
+		$self->{node} = GpuSortCluster->new(conf => [ 'max_worker_processes = 16', 'max_parallel_workers = 8', 'log_min_messages = warning', 'log_error_verbosity = verbose', 'autovacuum = off', 'jit = off' ]);
+		$self->{node}->wait_service;
+	}
+	$self->_look_round;
 	return $self;
 }
 
 # One for each kind of default collation.
-sub _create_databases
+my %database_options = (
+	c => q{LOCALE 'C'},
+	utf8 => q{LOCALE 'C.UTF-8'},
+	icu => q{LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C'});
+
+# What this PostgreSQL has.
+sub _look_round
 {
 	my ($self) = @_;
 	my $node = $self->{node};
-	my %options = (
-		fuzz_c => q{LOCALE 'C'},
-		fuzz_utf8 => q{LOCALE 'C.UTF-8'},
-		fuzz_icu => q{LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C'});
 
-	for my $name (sort keys %options)
-	{
-		$node->sql("CREATE DATABASE $name TEMPLATE template0 ENCODING 'UTF8' $options{$name}");
-		$node->sql('CREATE EXTENSION gpusort; ' . fixtures(), database => $name);
-		push @{ $self->{databases} }, $name;
-	}
 	# C.UTF-8 under one of its names, and a language of the C library's, where there is one
-	my @more = map { $node->sql("SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'c' AND collencoding IN (-1, 6) AND collcollate $_ ORDER BY 1 LIMIT 1") }
+	my @more = map { $node->sql("SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'c' AND collencoding IN (-1, 6) AND collcollate $_ ORDER BY 1 LIMIT 1", database => 'template1') }
 		q{~* '^C\.utf-?8$'}, q{!~* '^(C|POSIX)(\.|$)'};
-	$self->{collations} = [ '"C"', '"C"', '"POSIX"', '"en-x-icu"', '"default"', 'fz.ci', 'fz.digits', grep { $_ ne '' } @more ];
+	$self->{collations} = [ ('"C"') x 3, '"POSIX"', ('"default"') x 2, ('"en-x-icu"') x 2, '"sv-x-icu"', map({ "fz.$_" } qw(ci base digits upper shifted backwards phonebook)), ('r.any') x 4, ('r.loose') x 2, grep { $_ ne '' } @more ];
+	$self->{foreign} = $node->sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'file_fdw'});
+	# that of a server's own configuration need not be in the backend's path
+	$self->{explains} = ($node->try(q{LOAD 'auto_explain'}))[2] == 0;
+	return;
+}
+
+# A database of a kind of default collation, made when it is first asked for.
+sub _database
+{
+	my ($self, $kind) = @_;
+	my $node = $self->{node};
+	my $name = ($self->{name} // 'fuzz') . "_$kind";
+
+	return $name if $self->{databases}{$name}++;
+	$node->sql("DROP DATABASE IF EXISTS $name") if $self->{server};
+	$node->sql("CREATE DATABASE $name TEMPLATE template0 ENCODING 'UTF8' $database_options{$kind}");
+	$node->sql('CREATE EXTENSION gpusort; ' . fixtures(), database => $name);
+	$node->sql('CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw', database => $name) if $self->{foreign};
+	return $name;
+}
+
+# Leaves a server that is not the fuzzer's own as it was.
+sub clean
+{
+	my ($self) = @_;
+	return unless $self->{server};
+	for my $name (sort keys %{ $self->{databases} })
+	{
+		$self->{node}->try("DROP DATABASE IF EXISTS $name");
+		$self->{node}->try(qq{COPY (SELECT current_setting('data_directory')) TO PROGRAM 'read -r d && rm -f "\$d/$name.f1"'}) if $self->{foreign};
+	}
 	return;
 }
 
@@ -82,7 +127,13 @@ sub _random_settings
 	push @settings, 'parallel_leader_participation = off' if $workers && chance(25);
 	push @settings, 'max_parallel_workers = 0' if $workers && chance(5);
 	push @settings, 'force_parallel_mode = ' . one_of('on', 'regress') if chance(20);
-	push @settings, map { "enable_$_ = off" } some_of(between(0, 4), qw(hashagg hashjoin nestloop mergejoin indexscan bitmapscan incremental_sort material memoize seqscan gathermerge partitionwise_join));
+	# so that there are sorts: most of them stand below joins and groups
+	push @settings, 'enable_hashjoin = off' if chance(50);
+	push @settings, 'enable_nestloop = off' if chance(40);
+	push @settings, 'enable_hashagg = off' if chance(50);
+	push @settings, 'enable_incremental_sort = off' if chance(40);
+	push @settings, 'enable_indexscan = off', 'enable_indexonlyscan = off' if chance(30);
+	push @settings, map { "enable_$_ = off" } some_of(between(0, 3), qw(mergejoin bitmapscan material memoize seqscan sort gathermerge partition_pruning parallel_append parallel_hash));
 	push @settings, map { "enable_$_ = on" } some_of(2, qw(partitionwise_join partitionwise_aggregate)) if chance(25);
 	push @settings, 'plan_cache_mode = ' . one_of('force_generic_plan', 'force_custom_plan') if chance(30);
 	push @settings, 'jit = on', 'jit_above_cost = 0' if chance(2);
@@ -95,6 +146,7 @@ sub _random_settings
 sub _set_memory
 {
 	my ($self) = @_;
+	return if $self->{server};
 	my $want = weighted(80 => '0 64', 8 => '1 64', 12 => '0 16');
 	return if $want eq ($self->{memory} // '0 64');
 
@@ -127,14 +179,27 @@ sub _hog
 
 sub _prologue
 {
-	my ($enable, @settings) = @_;
-	return join ";\n", 'RESET ALL', 'SET search_path = r, fz, public', 'SET client_min_messages = warning', "SET statement_timeout = '${FuzzSession::statement_seconds}s'", (map { "SET $_" } @settings), "SET gpusort.enable = $enable;\n";
+	my ($self, $enable, @settings) = @_;
+	return join ";\n", 'RESET ALL', 'SET search_path = r, fz, public', 'SET client_min_messages = warning', "SET statement_timeout = '${FuzzSession::statement_seconds}s'", (map { "SET $_" } @settings), $self->{explains} && $enable eq 'on' ? FuzzNodes::settings() : (), "SET gpusort.enable = $enable;\n";
 }
 
 sub _sqlstates
 {
 	my (@messages) = @_;
 	return join ' ', map { /\b(?:ERROR|FATAL|PANIC|WARNING):  (\w{5}|no answer)/ ? $1 : () } @messages;
+}
+
+# Messages but for the plans among them.
+sub _without_plans
+{
+	my (@messages) = @_;
+	my $in = 0;
+	return grep {
+		$in = 1 if /INFO:  00000: duration: /;
+		my $keep = !$in;
+		$in = 0 if /^LOCATION:/;
+		$keep
+	} @messages;
 }
 
 sub _shortened
@@ -199,8 +264,10 @@ sub _compare_ranked
 	{
 		my $ranks = $ranks{ $ours[$i] };
 		return "rows: row $i is none of the query's: " . _shortened($ours[$i]) unless $ranks && $used{ $ours[$i] }++ < @$ranks;
+		# rows that look the same may have several places
+		my %places = map { $_ => 1 } @{ $ranks{ $native[$i] } };
 		return "order: row $i has rank $ranks->[0] and natively $ranks{ $native[$i] }[0]: " . _shortened($ours[$i]) . ' instead of ' . _shortened($native[$i])
-			if $ranks->[0] != $ranks{ $native[$i] }[0];
+			unless grep { $places{$_} } @$ranks;
 	}
 	return;
 }
@@ -229,7 +296,7 @@ sub _try
 	{
 		if (!defined $native)
 		{
-			($native, @native_messages) = $session->run(_prologue('off', @$settings) . $query->{sql});
+			($native, @native_messages) = $session->run($self->_prologue('off', @$settings) . $query->{sql});
 			$native_states = _sqlstates(@native_messages);
 			return ('native: ' . join("\n", @native_messages), $settings) unless defined $native;
 			$self->{errors}{$_}++ for split / /, $native_states;
@@ -239,25 +306,26 @@ sub _try
 				return;
 			}
 		}
-		my ($ours, @messages) = $session->run(_prologue('on', @$settings) . $query->{sql});
+		my ($ours, @messages) = $session->run($self->_prologue('on', @$settings) . $query->{sql});
 		my $states = _sqlstates(@messages);
 
 		$self->{runs}++;
+		$self->{nodes}->add(@messages) if $self->{explains};
 		if ($states =~ /57014/)
 		{
 			# slow is a failure where PostgreSQL is not, under these very settings
 			my $start = time;
-			$session->run(_prologue('off', @$settings) . $query->{sql});
+			$session->run($self->_prologue('off', @$settings) . $query->{sql});
 			if (time - $start > $FuzzSession::statement_seconds / 4)
 			{
 				$self->{skipped}++;
 				next;
 			}
-			($ours, @messages) = $session->run(_prologue('on', @$settings) . $query->{sql});
+			($ours, @messages) = $session->run($self->_prologue('on', @$settings) . $query->{sql});
 			$states = _sqlstates(@messages);
 		}
-		return ('session: ' . join("\n", @messages), $settings) unless defined $ours;
-		return ("error: $native_states natively, $states with gpusort\n" . join("\n", '-- native', @native_messages, '-- gpusort', @messages), $settings) if $states ne $native_states;
+		return ('session: ' . join("\n", _without_plans(@messages)), $settings) unless defined $ours;
+		return ("error: $native_states natively, $states with gpusort\n" . join("\n", '-- native', @native_messages, '-- gpusort', _without_plans(@messages)), $settings) if $states ne $native_states;
 		next if $ours eq $native || $query->{mode} eq 'errors';
 
 		my $wrong;
@@ -267,12 +335,12 @@ sub _try
 		}
 		elsif ($query->{mode} eq 'ranked')
 		{
-			$session->run(_prologue('off'));
+			$session->run($self->_prologue('off'));
 			$wrong = $self->_compare_ranked($session, $query, $native, $ours);
 		}
 		else
 		{
-			my ($fields) = $session->run(_prologue('off') . "SELECT * FROM ($query->{sql}) q LIMIT 1");
+			my ($fields) = $session->run($self->_prologue('off') . "SELECT * FROM ($query->{sql}) q LIMIT 1");
 			$fields = ($fields // '') =~ tr/\0//;
 			$wrong = _difference_of_rows([ _rows($native, $fields || 1) ], [ _rows($ours, $fields || 1) ]);
 			$wrong = "rows: $wrong" if $wrong;
@@ -288,14 +356,15 @@ sub _leftovers
 {
 	my ($self, $session, $descriptors) = @_;
 	my @found;
-	my ($contexts) = $session->run(_prologue('off') . q{SELECT string_agg(DISTINCT name, ', ') FROM pg_backend_memory_contexts WHERE name LIKE 'gpusort%'});
+	my ($contexts) = $session->run($self->_prologue('off') . q{SELECT string_agg(DISTINCT name, ', ') FROM pg_backend_memory_contexts WHERE name LIKE 'gpusort%'});
 	push @found, "memory contexts: $contexts" if ($contexts // '\N') !~ /^\\N/;
 	push @found, "connections: $descriptors at first, " . $session->descriptors . ' in the end' if $session->descriptors > $descriptors + 1;
 	my $files;
+	my ($of_files, $of_jobs) = $self->{server} ? (q{WHERE name LIKE 'pgsql\_tmp' || pg_backend_pid() || '.%'}, 'WHERE pid = pg_backend_pid()') : ('', '');
 	# parallel workers end a little later
 	for (1 .. 20)
 	{
-		($files) = $session->run(q{SELECT (SELECT string_agg(name, ', ') FROM pg_ls_tmpdir()), (SELECT string_agg(pid::text, ', ') FROM gpusort_jobs)});
+		($files) = $session->run("SELECT (SELECT string_agg(name, ', ') FROM pg_ls_tmpdir() $of_files), (SELECT string_agg(pid::text, ', ') FROM gpusort_jobs $of_jobs)");
 		last if ($files // '') =~ /^\\N\0\\N/;
 		sleep 0.2;
 	}
@@ -303,15 +372,24 @@ sub _leftovers
 	return @found;
 }
 
-# Bad lines that have come into the server's log.
+# Where a server's log ends, and the lines of it, from there on where one looked last, that tell of a
+# crash, a leak or an internal error.
+sub bad_lines
+{
+	my ($log, $from) = @_;
+	open my $file, '<', $log or croak "$log: $!";
+	seek $file, $from, 0;
+	# statements are the fuzzer's own
+	my @lines = <$file>;
+	return (tell $file, grep { /$bad_log/ && !/ (?:STATEMENT|CONTEXT|DETAIL|QUERY):/ && /(?:ERROR|WARNING|FATAL|PANIC|LOG|TRAP)/ } @lines);
+}
+
+# Those that have come into the log of the fuzzer's own server; others' lines are in one that is shared.
 sub _new_log
 {
 	my ($self) = @_;
-	open my $file, '<', $self->{node}{log} or croak "log: $!";
-	seek $file, $self->{log_read} // 0, 0;
-	# statements are the fuzzer's own
-	my @lines = grep { /$bad_log/ && !/ (?:STATEMENT|CONTEXT|DETAIL|QUERY):/ && /(?:ERROR|WARNING|FATAL|PANIC|LOG|TRAP)/ } <$file>;
-	$self->{log_read} = tell $file;
+	return if $self->{server};
+	($self->{log_read}, my @lines) = bad_lines($self->{node}{log}, $self->{log_read} // 0);
 	return @lines;
 }
 
@@ -319,8 +397,8 @@ sub _new_log
 
 sub _setup
 {
-	my ($session, $schema) = @_;
-	return $session->run(join ";\n", _prologue('off') . 'DROP SCHEMA IF EXISTS r CASCADE', 'CREATE SCHEMA r', @$schema);
+	my ($self, $session, $schema) = @_;
+	return $session->run(join ";\n", $self->_prologue('off') . 'DROP SCHEMA IF EXISTS r CASCADE', 'CREATE SCHEMA r', @$schema);
 }
 
 # Takes rows and columns away as long as the failure stays.  Returns the statements that do it.
@@ -329,10 +407,11 @@ sub _minimised
 	my ($self, $database, $schema, $tables, $query, $settings, $kind) = @_;
 	my $end = time + $self->{minimise};
 	my $session = FuzzSession->new($self->{node}, $database, $self->{scratch});
+	$session->run(q{LOAD 'auto_explain'}) if $self->{explains};
 	my @kept;
 	my $fails = sub {
 		return 0 if time > $end;
-		my (undef, @messages) = _setup($session, [ @$schema, @_ ]);
+		my (undef, @messages) = $self->_setup($session, [ @$schema, @_ ]);
 		return 0 if _sqlstates(@messages) ne '';
 		my ($wrong) = $self->_try($session, $query, $settings);
 		return defined $wrong && $wrong =~ /^\Q$kind\E/;
@@ -369,6 +448,31 @@ sub _minimised
 			push @kept, $drop if $column->{name} ne 'id' && $fails->(@kept, $drop);
 		}
 	}
+	# settings, columns given out and predicates; what orders rows stays
+	for (my $i = 0; $i < @$settings; $i++)
+	{
+		my ($gone) = splice @$settings, $i, 1;
+		if ($fails->(@kept))
+		{
+			$i--;
+		}
+		else
+		{
+			splice @$settings, $i, 0, $gone;
+		}
+	}
+	for my $part ($query->{sql} =~ /(, [^,()]+ AS o\d+(?=,| FROM)| AND [\w.%<> ]+?(?: IS NOT NULL| IS NULL|\d)(?= AND| ORDER|\)|$)|(?<=WHERE )[\w.%<> ]+? AND )/g)
+	{
+		my %less = %$query;
+		for (grep { defined $less{$_} } qw(sql rank))
+		{
+			$less{$_} =~ s/\Q$part\E//;
+		}
+		my $whole = $query;
+		$query = \%less;
+		$fails->(@kept) ? %$whole = %less : ($query = $whole);
+		$query = $whole;
+	}
 	my @data;
 	$fails->(@kept);
 	for my $table (@$tables)
@@ -383,12 +487,14 @@ sub _report
 {
 	my ($self, $what, $database, $schema, $tables, $query, $settings) = @_;
 	my ($kind) = $what =~ /^(\w+):/;
+	my @plan = $self->{nodes}->plan;
 	my @smaller;
 
 	$self->{failures}++;
 	@smaller = eval { $self->_minimised($database, $schema, $tables, $query, $settings, $kind) } if $query && $kind =~ /^(?:rows|order|error)$/ && $self->{minimise};
 	my @lines = ("seed $self->{round_seed}, $database, memory " . ($self->{memory} // 'as it is') . ($query ? ", $query->{name} ($query->{mode})" : ''), split /\n/, $what);
 	push @lines, "reproduce with: test/fuzz/fuzz --seed $self->{round_seed} --rounds 1 --queries $self->{per_round} --rows $self->{max_rows}";
+	push @lines, 'the plan, if it was the last query:', @plan if $query && @plan;
 	my $text = join '', map { "-- $_\n" } @lines;
 	$text .= "-- database $database, after FuzzTypes::fixtures\nCREATE SCHEMA r;\nSET search_path = r, fz, public;\n" . join('', map { "$_;\n" } @$schema);
 	$text .= "-- the failure stays when these are done:\n" . join('', map { /^--/ ? "$_\n" : "$_;\n" } @smaller) if @smaller;
@@ -396,7 +502,7 @@ sub _report
 	if ($self->{save})
 	{
 		my $name = "$self->{save}/failure-$self->{round_seed}-$self->{failures}.sql";
-		open my $file, '>:encoding(UTF-8)', $name or croak "$name: $!";
+		open my $file, '>:utf8', $name or croak "$name: $!";
 		print $file $text;
 		close $file;
 	}
@@ -407,25 +513,40 @@ sub _report
 
 # --- rounds ---------------------------------------------------------------------------------------
 
+# What a session is told when another's crash ends it.
+my $gone = qr/because of crash of another server process|the database system is (?:in recovery|not yet accepting)/;
+
+# Waits for a server that another session made start again.
+sub _revive
+{
+	my ($self) = @_;
+	$self->{bystander}++;
+	wait_until(sub { ($self->{node}->try('SELECT 1'))[2] == 0 }, 60);
+	return;
+}
+
 sub _round
 {
 	my ($self, $deadline) = @_;
 	seed_random($self->{round_seed});
-	my $database = one_of(@{ $self->{databases} });
+	my $database = $self->_database(one_of(sort keys %database_options));
 	$self->_set_memory;
-	my ($tables, @schema) = random_schema($self->{collations}, $self->{max_rows});
-	push @schema, helpers($tables);
+	my ($tables, @schema) = random_schema($self->{collations}, $self->{max_rows}, $self->{foreign} ? $database : undef);
+	my $context = { tables => $tables, collations => $self->{collations} };
+	push @schema, helpers($context);
 	$self->_new_log;
 	my $session = FuzzSession->new($self->{node}, $database, $self->{scratch});
+	$session->run(q{LOAD 'auto_explain'}) if $self->{explains};
 	$session->run(q{SET gpusort.force = on; SELECT g FROM generate_series(1, 10) g ORDER BY g DESC});
 	my $descriptors = $session->descriptors;
-	my (undef, @messages) = _setup($session, \@schema);
+	my (undef, @messages) = $self->_setup($session, \@schema);
 	# with the smallest pool, the chunks left are few or none
 	my $hog = ($self->{memory} // '') eq '0 16' ? $self->_hog($database, between(0, 2)) : undef;
-	my $context = { tables => $tables, collations => $self->{collations} };
 
+	return $self->_revive if grep { /$gone/ } @messages;
 	croak "seed $self->{round_seed}: the schema cannot be made:\n@messages\n" . join ";\n", @schema if grep { /ERROR:/ } @messages;
-	for (1 .. $self->{per_round})
+	my $large = grep { $_->{rows} > 10000 } @$tables;
+	for (1 .. ($large ? 1 + int($self->{per_round} / 4) : $self->{per_round}))
 	{
 		my $query = random_query($context);
 		my @variants = map { [ _random_settings() ] } 1 .. 2;
@@ -440,6 +561,7 @@ sub _round
 		}
 		$self->{kinds}{ $query->{name} }++;
 		next unless defined $wrong;
+		return $self->_revive if $wrong =~ $gone;
 		$self->_report($wrong, $database, \@schema, $tables, $query, $settings);
 		last if $self->{failures} >= $self->{max_failures};
 		if ($wrong =~ /^(?:session|native):/)
@@ -455,7 +577,7 @@ sub _round
 		my @left = $self->_leftovers($session, $descriptors);
 		$self->_report('leftover: ' . join("\n", @left), $database, \@schema, $tables) if @left;
 		$self->_count($session);
-		$session->run(_prologue('off') . 'DROP SCHEMA IF EXISTS r CASCADE');
+		$session->run($self->_prologue('off') . 'DROP SCHEMA IF EXISTS r CASCADE');
 	}
 	my @log = $self->_new_log;
 	$self->_report('log: ' . join('', @log), $database, \@schema, $tables) if @log;
@@ -466,6 +588,7 @@ sub _round
 sub _count
 {
 	my ($self, $session) = @_;
+	return if $self->{server};
 	my ($stats) = $session->run(q{SELECT sorts, fallback_reasons FROM gpusort_stats; SELECT gpusort_stats_reset()});
 	my ($sorts, $reasons) = split /\0/, $stats // '';
 

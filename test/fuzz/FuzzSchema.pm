@@ -1,7 +1,8 @@
 # FuzzSchema - random tables.
 #
 # A table is a hash: name, rows, and columns: [ { name, type } ], of which the
-# first is id, which is unique and not NULL.  Types are those of FuzzTypes.
+# first is id, which is unique and not NULL.  Types are those of FuzzTypes.  foreign is
+# true where it is read from a file.
 package FuzzSchema;
 
 use strict;
@@ -126,25 +127,47 @@ sub _table
 	return ({ name => $name, rows => $rows, columns => [ $id, @$columns, @late ] }, @sql);
 }
 
-# Two tables that share some of their columns' types.  Returns them, and the statements that make them.
+# A table whose rows are another's, in a file beside the server's data.
+sub _foreign_table
+{
+	my ($source, $file) = @_;
+	my $columns = join ', ', map { _declaration($_) } @{ $source->{columns} };
+	my $names = join ', ', map { $_->{name} } @{ $source->{columns} };
+
+	return ({ %$source, name => 'f1', foreign => 1 },
+		"DO \$do\$ DECLARE file text := current_setting('data_directory') || '/$file.f1'; BEGIN "
+		. "EXECUTE format('COPY (SELECT $names FROM $source->{name}) TO %L', file); "
+		. "EXECUTE format('CREATE FOREIGN TABLE f1 ($columns) SERVER files OPTIONS (filename %L)', file); END \$do\$",
+		chance(50) ? 'ANALYZE f1' : ());
+}
+
+# Two tables that share some of their columns' types, at times with one of them as a file, too, whose
+# name begins as given.  Returns them, and the statements that make them.
 sub random_schema
 {
-	my ($collations, $max_rows) = @_;
+	my ($collations, $max_rows, $file) = @_;
 	my $wide = chance(30);
 	my $n = weighted(15 => between(1, 2), 60 => between(3, 6), 25 => between(7, 12));
 	my @types = map { random_type($collations, $wide) } 1 .. $n;
 	my @other = (some_of(between(1, 3), @types), map { random_type($collations, 0) } 1 .. between(0, 3));
-	my (@tables, @sql);
+	my @sql = random_collations();
+	my @tables;
 
 	for my $types (\@types, \@other)
 	{
-		my $rows = weighted(3 => 0, 3 => 1, 20 => between(2, 30), 40 => between(31, 1000), 24 => between(1000, 5000), 8 => between(5000, 30000), 2 => between(30000, 120000));
+		my $rows = weighted(3 => 0, 3 => 1, 24 => between(2, 30), 50 => between(31, 700), 16 => between(700, 4000), 3 => between(4000, 30000), 1 => between(30000, 120000));
 		my $number = 0;
 		my ($table, @more);
 
 		$rows = $max_rows if $rows > $max_rows;
 		$rows = 600 if $rows > 600 && grep { $_->{wide} } @$types;
 		($table, @more) = _table('t' . (@tables + 1), $rows, [ map { { name => 'c' . ++$number, type => $_ } } @$types ]);
+		push @tables, $table;
+		push @sql, @more;
+	}
+	if (defined $file && chance(12))
+	{
+		my ($table, @more) = _foreign_table(one_of(@tables), $file);
 		push @tables, $table;
 		push @sql, @more;
 	}

@@ -3,6 +3,7 @@ package FuzzSession;
 
 use strict;
 use warnings;
+no warnings 'nonchar';
 
 use Carp;
 use IO::Select;
@@ -10,7 +11,7 @@ use IPC::Open3;
 use Time::HiRes qw(time);
 
 # How long a statement may take, and how long an answer may stay away, in seconds.
-our $statement_seconds = 20;
+our $statement_seconds = 10;
 our $answer_seconds = 90;
 
 sub new
@@ -23,7 +24,7 @@ sub new
 	$self->{pid} = open3($self->{in}, $self->{answer}, '>&' . fileno $err, $node->_psql(database => $database),
 						 qw(-v ON_ERROR_STOP=0 -v VERBOSITY=verbose -P recordsep_zero -P fieldsep_zero), '-P', 'null=\N');
 	$self->{in}->autoflush(1);
-	binmode $self->{in}, ':encoding(UTF-8)';
+	binmode $self->{in}, ':utf8';
 	my ($out, @error) = $self->run('SELECT pg_backend_pid()');
 	($self->{backend}) = ($out // '') =~ /^(\d+)/ or croak "no session: @error";
 	return $self;

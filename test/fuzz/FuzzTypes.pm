@@ -20,19 +20,42 @@ use warnings;
 use Exporter qw(import);
 use FuzzRandom;
 
-our @EXPORT = qw(random_type value_expression fixtures is_inexact canonical @DIRECTIONS);
+our @EXPORT = qw(random_type random_collations value_expression fixtures is_inexact canonical collations_for @DIRECTIONS);
 
 our @DIRECTIONS = ('', ' ASC', ' DESC', ' ASC NULLS FIRST', ' DESC NULLS LAST', ' NULLS FIRST', ' DESC NULLS FIRST', ' ASC NULLS LAST');
 
+# Collations that are not deterministic.
+my $loose = qr/^(?:fz\.(?:ci|base)|r\.loose)$/;
+
 # Strings near each other: case, blanks, bytes above 127, NULs of C strings' ends, shared heads.
 my @strings = ('', ' ', 'a', 'A', 'b', 'B', 'ab', 'aB', 'Ab', 'a b', 'a-b', 'a ', ' a', 'a  ', 'z', 'Z', 'Zz', 'e', "\x{e9}", "\x{c9}", 'E',
+	"e\x{301}", "a\x{302}\x{323}", "a\x{323}\x{302}", "\x{f6}", "\x{e4}", "\x{e5}", "\x{c5}", 'cote', "cot\x{e9}", "c\x{f4}te", "c\x{f4}t\x{e9}", 'co-op', 'coop', 'CO-OP', 'black bird', 'blackbird', 'black-bird',
+	"\x{e01}\x{e40}", "\x{3042}", "\x{30a2}", "a\x{1}b", "a\x{200b}b", "\x{ffff}", "\x{fffd}", "\x{10ffff}", 'a10', 'a9', 'a09', 'a0000000000000000000009', 'a99999999999999999999999',
 	"\x{ff}", "\x{65e5}\x{672c}", "\x{1f600}", '10', '9', '009', '1.5', '-1', '_', '~', '0123456789abcd', '0123456789abcde', '0123456789abcdef',
 	'0123456789abcdefghijklmn', '0123456789abcdefghijklmno', '0123456789abcdefghijklmnop', '0123456789abcdefghijklmnoP', 'x' x 100,
-	('x' x 99) . 'y', ('long ' x 60) . 'a', ('long ' x 60) . 'b');
+	('x' x 99) . 'y', 'https://www.example.org/warehouse/region-4/customers/orders/', 'https://www.example.org/warehouse/region-4/customers/ordera', 'https://www.example.org/warehouse/region-4/customers/orders/zz', ('long ' x 60) . 'a', ('long ' x 60) . 'b');
+
+# Characters that collations make something of: blanks and signs, case, accents of letters and after
+# them, contractions, digits, scripts, and what is left out of account.
+my @alphabets = map { s/\\x\{(\w+)\}/chr hex $1/ger } (
+	q{aAbBeE -_.,/()zZ0},
+	q{aAeE\x{e9}\x{e8}\x{c9}\x{ea}\x{301}\x{302}\x{323}oOuz-},
+	q{chCHhldzsylLjnga},
+	q{0129aA.\x{665}\x{ff11}\x{30a2}\x{3042}\x{ff71}\x{3099}\x{30fc}\x{6f22}\x{5b57}},
+	q{aAb\x{1}\x{7f}\x{ad}\x{200b}\x{200d}\x{34f}\x{640}\x{e40}\x{e01}\x{e02}\x{627}\x{644}\x{df}},
+	q{\x{e4}\x{f6}\x{fc}\x{c4}\x{e5}\x{f8}\x{e6}\x{142}aouswxyz});
 
 my @texts = (
+	(map { [ 5 => "substr(translate(md5(N::text), '0123456789abcdef', '$_'), 1, (N % 23)::int)" ] } @alphabets),
+	(map { [ 1 => "'one head ' || translate(md5(N::text), '0123456789abcdef', '$_')" ] } @alphabets),
 	[ 25 => q{substr(md5(N::text), 1, 8)} ],
 	[ 15 => q{'https://example.org/a/common/path/' || N} ],
+	# heads that all share, that most share, that many share up to some place
+	[ 6 => q{'https://www.example.org/warehouse/region-4/customers/orders/' || lpad((N % 1000000)::text, 12, '0')} ],
+	[ 6 => q{CASE WHEN N % 100 = 7 THEN substr(md5(N::text), 1, 5) ELSE '/var/lib/a/directory/with/a/long/name/' || N END} ],
+	[ 4 => q{repeat('prefix-', (N % 4 * 5)::int) || (N % 1000)} ],
+	[ 4 => q{CASE WHEN N < 300 THEN 'the first rows have this common head ' || N % 50 ELSE 'the others do not ' || N END} ],
+	[ 3 => q{repeat(chr(233), 30) || (N % 5000)} ],
 	[ 15 => q{(N % 100000)::text} ],
 	[ 10 => q{chr(65 + (N % 58)::int) || chr(97 + (N / 58 % 26)::int)} ],
 	[ 10 => q{(ARRAY['apple','Apple','APPLE','banana','Banana','cherry pie','cherry-pie','cherrypie','zebra'])[1 + N % 9] || N % 7} ],
@@ -127,7 +150,12 @@ CREATE DOMAIN fz.word AS text;
 CREATE DOMAIN fz.word_c AS text COLLATE "C";
 CREATE DOMAIN fz.word_icu AS text COLLATE "en-x-icu";
 CREATE COLLATION fz.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE COLLATION fz.base (provider = icu, locale = 'und-u-ks-level1', deterministic = false);
 CREATE COLLATION fz.digits (provider = icu, locale = 'en-u-kn-true');
+CREATE COLLATION fz.upper (provider = icu, locale = 'en-u-kf-upper');
+CREATE COLLATION fz.shifted (provider = icu, locale = 'en-u-ka-shifted');
+CREATE COLLATION fz.backwards (provider = icu, locale = 'fr-CA-u-kb-true');
+CREATE COLLATION fz.phonebook (provider = icu, locale = 'de-u-co-phonebk');
 CREATE FUNCTION fz.abs_lt(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1::int8) < abs($2::int8)';
 CREATE FUNCTION fz.abs_le(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1::int8) <= abs($2::int8)';
 CREATE FUNCTION fz.abs_eq(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1::int8) = abs($2::int8)';
@@ -136,11 +164,25 @@ CREATE FUNCTION fz.abs_gt(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELE
 CREATE FUNCTION fz.abs_cmp(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT sign(abs($1::int8) - abs($2::int8))::int';
 CREATE OPERATOR fz.<# (FUNCTION = fz.abs_lt, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.>#), NEGATOR = OPERATOR(fz.>=#));
 CREATE OPERATOR fz.<=# (FUNCTION = fz.abs_le, LEFTARG = int, RIGHTARG = int);
-CREATE OPERATOR fz.=# (FUNCTION = fz.abs_eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.=#));
+CREATE OPERATOR fz.=# (FUNCTION = fz.abs_eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.=#), MERGES);
 CREATE OPERATOR fz.>=# (FUNCTION = fz.abs_ge, LEFTARG = int, RIGHTARG = int);
 CREATE OPERATOR fz.># (FUNCTION = fz.abs_gt, LEFTARG = int, RIGHTARG = int);
 CREATE OPERATOR CLASS fz.abs_ops FOR TYPE int USING btree AS
 	OPERATOR 1 fz.<#, OPERATOR 2 fz.<=#, OPERATOR 3 fz.=#, OPERATOR 4 fz.>=#, OPERATOR 5 fz.>#, FUNCTION 1 fz.abs_cmp(int, int);
+-- as if it had no sign: fast, being PostgreSQL's own functions
+CREATE FUNCTION fz.u_lt(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidlt';
+CREATE FUNCTION fz.u_le(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidle';
+CREATE FUNCTION fz.u_eq(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oideq';
+CREATE FUNCTION fz.u_ge(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidge';
+CREATE FUNCTION fz.u_gt(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidgt';
+CREATE FUNCTION fz.u_cmp(int, int) RETURNS int LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'btoidcmp';
+CREATE OPERATOR fz.<@ (FUNCTION = fz.u_lt, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.>@), NEGATOR = OPERATOR(fz.>=@));
+CREATE OPERATOR fz.<=@ (FUNCTION = fz.u_le, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR fz.=@ (FUNCTION = fz.u_eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.=@), MERGES);
+CREATE OPERATOR fz.>=@ (FUNCTION = fz.u_ge, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR fz.>@ (FUNCTION = fz.u_gt, LEFTARG = int, RIGHTARG = int);
+CREATE OPERATOR CLASS fz.u_ops FOR TYPE int USING btree AS
+	OPERATOR 1 fz.<@, OPERATOR 2 fz.<=@, OPERATOR 3 fz.=@, OPERATOR 4 fz.>=@, OPERATOR 5 fz.>@, FUNCTION 1 fz.u_cmp(int, int);
 SQL
 }
 
@@ -170,11 +212,38 @@ sub random_type
 		$type{value} = "left($type{value}, $type{cut})" if $type{cut};
 		$type{wide} = $source->[2] ? 1 : 0;
 		$type{edges} = [ grep { !$type{cut} || length $_ <= $type{cut} } @strings ];
-		$type{collation} = one_of(@$collations) if $name !~ /^word_/ && chance(75);
-		$type{canon} = 'lower(X::text COLLATE "und-x-icu")' if ($type{collation} // '') eq 'fz.ci';
+		$type{collation} = one_of(collations_for(\%type, @$collations)) if $name !~ /^word_/ && chance(75);
+		# which strings are equal is ICU's to know
+		$type{canon} = '(X IS NULL)' if ($type{collation} // '') =~ $loose;
 		$type{value} = "($type{value})::$type{base}";
 	}
 	return \%type;
+}
+
+# Two collations of ICU with a language and attributes of their own.  Where a collation is not
+# deterministic, PostgreSQL's hashes go by sort keys and its comparisons do not: attributes by which
+# these differ are left out.
+sub random_collations
+{
+	my @languages = qw(und en de fr sv da nb cs sk hu es lt vi pl tr ja zh ko th ar ru el fa hr et);
+	my @harmless = qw(kn-true kf-upper kf-lower ks-level1 ks-level2 ks-level3);
+	my @any = (@harmless, qw(ka-shifted kb-true kc-true kk-true ks-level4 ks-identic kr-digit-latn kr-grek kv-currency co-standard co-search co-trad co-phonebk co-pinyin co-stroke co-eor));
+	my $locale = sub {
+		my ($n, @attributes) = @_;
+		my %seen;
+		my @some = grep { /^(\w\w)/ && !$seen{$1}++ } some_of($n, @attributes);
+		return one_of(@languages) . (@some ? '-u-' . join('-', sort @some) : '');
+	};
+	return ("CREATE COLLATION r.any (provider = icu, locale = '" . $locale->(below(4), @any) . "')",
+		"CREATE COLLATION r.loose (provider = icu, locale = '" . $locale->(between(1, 2), @harmless) . "', deterministic = false)");
+}
+
+# Those of the collations that a type can be compared under.  Two names are equal if their bytes are,
+# whatever a collation that is not deterministic says of their order.
+sub collations_for
+{
+	my ($type, @collations) = @_;
+	return $type->{sql} eq 'name' ? grep { !/$loose/ } @collations : @collations;
 }
 
 # The expression of a column's value in row i: NULLs and edges in a share of the rows, else the

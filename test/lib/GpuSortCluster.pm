@@ -78,7 +78,7 @@ sub _run
 }
 
 # Options: conf => [lines], preload => 0 to leave gpusort out of shared_preload_libraries,
-# start => 0 not to start it.
+# start => 0 not to start it, locale => [options of initdb] in place of the C locale and UTF8.
 sub new
 {
 	my ($class, %option) = @_;
@@ -95,7 +95,7 @@ sub new
 	push @clusters, $self;
 
 	my ($ok, $out) = _run("$bindir/initdb", '-D', $self->{data}, '-U', 'postgres', '-A', 'trust',
-						  '-N', '--no-locale', '-E', 'UTF8');
+						  '-N', @{ $option{locale} || [ '--no-locale', '-E', 'UTF8' ] });
 	croak "initdb: $out" unless $ok;
 	my $preload = exists $option{preload} && !$option{preload} ? '' : 'gpusort';
 	open my $conf, '>>', "$self->{data}/postgresql.conf" or croak "postgresql.conf: $!";

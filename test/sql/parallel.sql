@@ -38,7 +38,7 @@ DECLARE
 BEGIN
 	IF node IS NULL THEN
 		RETURN 'no GpuSortIngest in the plan: ' || gs.forced_plan(query);
-	ELSIF (node->>'Actual Rows')::bigint <> 0 THEN
+	ELSIF (node->>'Actual Rows')::numeric <> 0 THEN
 		RETURN 'rows went through Gather: ' || (node->>'Actual Rows');
 	END IF;
 	RETURN replace(gs.compare(query) || ' and ' || gs.compare_bulk(query), 'same and same', 'same');

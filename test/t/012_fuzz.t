@@ -19,5 +19,13 @@ ok($run->run, 'gpusort answers as PostgreSQL does');
 diag($run->summary);
 cmp_ok($run->{queries}, '>', 0, 'queries were run');
 cmp_ok($run->{sorts}, '>', 0, 'and sorted by the service');
+SKIP:
+{
+	skip 'auto_explain is not there', 2 unless $run->{explains};
+	my $nodes = $run->{nodes};
+	diag($nodes->text);
+	cmp_ok(scalar keys %{ $nodes->{gpusort} }, '>=', 6, 'sorts stood below nodes of many kinds');
+	cmp_ok($nodes->{rescanned}, '>', 0, 'and were scanned again');
+}
 
 done_testing;

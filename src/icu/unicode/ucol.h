@@ -38,6 +38,7 @@ typedef int UErrorCode;			/* below 0: warnings */
 #define UCOL_ALTERNATE_HANDLING		1
 #define UCOL_CASE_FIRST				2
 #define UCOL_CASE_LEVEL				3
+#define UCOL_NORMALIZATION_MODE		4
 #define UCOL_STRENGTH				5
 
 #define UCOL_PRIMARY				0
@@ -46,5 +47,9 @@ typedef int UErrorCode;			/* below 0: warnings */
 #define UCOL_QUATERNARY				3
 #define UCOL_OFF					16
 #define UCOL_NON_IGNORABLE			21
+
+/* What is put into another place by reordering: scripts are below the first of these, but for one. */
+#define UCOL_REORDER_CODE_FIRST		0x1000
+#define USCRIPT_UNKNOWN				103	/* all others */
 
 #endif							/* UCOL_H */

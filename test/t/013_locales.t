@@ -1,0 +1,104 @@
+# Databases whose own collation is of each provider, and of other encodings than UTF-8: strings are
+# sorted as PostgreSQL sorts them, by gpusort where there is an encoding.
+use strict;
+use warnings;
+
+use File::Temp qw(tempdir);
+use GpuSortCluster;
+use IPC::Run ();
+use Test::More;
+
+# A locale of the C library's, which the machine need not have; PostgreSQL looks for it where we say.
+my $locales = tempdir(CLEANUP => 1);
+chmod 0755, $locales;
+my $has_libc = eval { IPC::Run::run([ 'localedef', '-i', 'en_US', '-f', 'UTF-8', "$locales/en_US.utf8" ], '>', '/dev/null', '2>&1') };
+IPC::Run::run([ 'sh', '-c', 'cp -r /usr/lib/locale/C.utf8 "$1" 2>/dev/null', 'sh', $locales ]);
+$ENV{LOCPATH} = $locales if $has_libc;
+
+my $node = GpuSortCluster->new;
+$node->wait_service;
+my $version = $node->sql('SHOW server_version_num');
+my $has_icu = $node->sql(q{SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'}) > 0;
+
+# Words that each of the locales orders differently: case, accents, signs, digits, blanks; LATIN1 has
+# all of their characters.  Some are equal but for case, some share a head of 40 bytes.
+my $words = q{
+	CREATE TABLE words AS SELECT i AS id, i * 7919 % 13 AS k, CASE i % 7 WHEN 0 THEN NULL WHEN 1 THEN repeat('gleicher Anfang ', 3) ELSE '' END
+		|| (ARRAY['a', 'B', 'b', 'A', 'ä', 'Ä', 'ae', 'z', 'Z', 'Straße', 'Strasse', 'co-op', 'coop', 'co op', 'ch', 'cz', 'x1', 'x10', 'x9', '', 'Ö', 'o', 'ø', '_', ' y'])[1 + i % 25]
+		|| CASE WHEN i % 3 = 0 THEN (i % 50)::text ELSE '' END AS t FROM generate_series(1, 2000) i;
+	ANALYZE words;
+};
+
+# Compares, in a database, some orders with PostgreSQL's, and whether gpusort makes them with what is expected.
+sub compare
+{
+	my ($server, $name, $database, $uses) = @_;
+	my %used;
+
+	$server->sql("SET client_encoding = 'UTF8'; $words", database => $database);
+	for my $order ('t, id', 't DESC, id', 't NULLS FIRST, k DESC, id', 't::char(20), id', 't::varchar, k, id', '(t || k) DESC, id')
+	{
+		my $query = "SELECT id, t FROM words ORDER BY $order";
+		my ($native, $forced, $plan) = map { $server->sql("SET client_encoding = 'UTF8'; $_", database => $database) }
+			"SET gpusort.enable = off; $query", "SET gpusort.force = on; $query", "SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $query";
+
+		ok($native eq $forced, "$name: $order");
+		$used{ $plan =~ /Sort Method: .* radix/ ? 1 : 0 }++;
+	}
+	is(join(' ', keys %used), $uses, "$name: sorted by " . ($uses ? 'gpusort' : 'PostgreSQL'));
+	return;
+}
+
+sub create_database
+{
+	my ($name, $options) = @_;
+	$node->sql("CREATE DATABASE $name TEMPLATE template0 $options");
+	return $name;
+}
+
+compare($node, 'libc, C', create_database('libc_c', q{ENCODING 'UTF8' LOCALE 'C'}), 1);
+compare($node, 'libc, C, LATIN1', create_database('libc_latin1', q{ENCODING 'LATIN1' LOCALE 'C'}), 1);
+SKIP:
+{
+	skip 'no localedef, or no source of en_US', 8 unless $has_libc;
+	my $database = create_database('libc_en', q{ENCODING 'UTF8' LOCALE 'en_US.utf8'});
+
+	compare($node, 'libc, en_US', $database, 0);
+	my $plan = $node->sql('SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM words ORDER BY k, t, id', database => $database);
+	like($plan, qr/Sort Method: .* radix/, 'libc, en_US: behind another column');
+}
+SKIP:
+{
+	skip 'no ICU', 1 unless $has_icu;
+	compare($node, 'ICU, en', create_database('icu_en', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'}), 1);
+	compare($node, 'ICU, Czech', create_database('icu_cs', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'cs'}), 1);
+	compare($node, 'ICU, numeric and shifted', create_database('icu_kn', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'de-u-kn-true-ka-shifted'}), 1);
+	compare($node, 'ICU, LATIN1', create_database('icu_latin1', q{ENCODING 'LATIN1' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'de-u-co-phonebk'}), 1);
+	compare($node, 'ICU, WIN1252', create_database('icu_win', q{ENCODING 'WIN1252' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'sv'}), 1);
+
+	# characters that another encoding stores in two or three bytes
+	my $database = create_database('icu_euc', q{ENCODING 'EUC_JP' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'ja'});
+	my $query = q{SELECT i, convert_from(decode(to_hex((ARRAY[164, 165, 176])[1 + i % 3] * 256 + 161 + i % 80), 'hex'), 'EUC_JP') || i % 9 || chr(97 + i % 26) AS t FROM generate_series(1, 1500) i ORDER BY t, i};
+	is($node->sql("SET client_encoding = 'UTF8'; SET gpusort.force = on; $query", database => $database),
+	   $node->sql("SET client_encoding = 'UTF8'; SET gpusort.enable = off; $query", database => $database), 'ICU, EUC_JP');
+
+	if ($version >= 160000)
+	{
+		compare($node, 'ICU with rules', create_database('icu_rules', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'und' ICU_RULES '&z < a &c < ch &B = ö'}), 1);
+	}
+
+	my $icu = GpuSortCluster->new(locale => [ '--locale-provider=icu', '--icu-locale=en', '--locale=C', '-E', 'UTF8' ]);
+	$icu->wait_service;
+	compare($icu, 'a cluster made with ICU', 'postgres', 1);
+}
+if ($version >= 170000)
+{
+	compare($node, 'builtin, C', create_database('builtin_c', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C'}), 1);
+	compare($node, 'builtin, C.UTF-8', create_database('builtin_utf8', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8'}), 1);
+}
+if ($version >= 180000)
+{
+	compare($node, 'builtin, PG_UNICODE_FAST', create_database('builtin_fast', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER builtin BUILTIN_LOCALE 'PG_UNICODE_FAST'}), 1);
+}
+
+done_testing;
