@@ -212,9 +212,12 @@ sub join_query
 	my $pair = join ' + ', map { my $n = $_; "coalesce($ids[$n]\::int8 + 1, 0) * " . (1, 1000003, 7919)[$n] } 0 .. $#ids;
 	my $sums = aliased('count(*)', (map { "count($_)" } @ids), (map { "sum($_)" } @also), "sum(fz.h($pair, 1)::numeric)");
 
-	return { name => 'join', mode => 'exact', sql => "SELECT $list $core$order" } if $order ne '';
-	return { name => 'join', mode => 'exact', sql => "SELECT $sums $core" } if chance(50);
-	return { name => 'join', mode => 'multiset', sql => "SELECT $list $core" };
+	# most of them by merging
+	my @settings = chance(60) ? ('enable_hashjoin = off', 'enable_nestloop = off', some_of(below(2), 'enable_material = off')) : ();
+	my %query = (name => 'join', settings => \@settings);
+	return { %query, mode => 'exact', sql => "SELECT $list $core$order" } if $order ne '';
+	return { %query, mode => 'exact', sql => "SELECT $sums $core" } if chance(50);
+	return { %query, mode => 'multiset', sql => "SELECT $list $core" };
 }
 
 # Steps of a recursion sort anew, the rows of the step before or those of a table.
@@ -231,7 +234,8 @@ sub recursive_query
 		25 => "SELECT b.id::int8, w.n + 1 FROM w CROSS JOIN LATERAL (SELECT b.id FROM $other->{sql}$where AND b.id % $n = w.id % $n ORDER BY $keys LIMIT 2) b WHERE w.n < 4",
 		20 => "SELECT b.id::int8, b.n + 1 FROM (SELECT id, n, rank() OVER (PARTITION BY n ORDER BY id % $n DESC, id) AS r FROM w) b WHERE n < 5 AND r % 3 <> 0",
 		20 => "SELECT q.id, q.n + 1 FROM (SELECT DISTINCT ON (id % $n) (id * 7) % 61 AS id, n FROM w ORDER BY id % $n, id DESC, n) q WHERE n < 6");
-	return { name => 'recursive', mode => 'multiset', sql => "WITH RECURSIVE w(id, n) AS (SELECT id::int8, 0 FROM $table->{name} WHERE id <= 20 UNION $step) SELECT * FROM w" };
+	my $search = $step =~ /^SELECT b.id::int8, w.n \+ 1 FROM w JOIN/ && chance(50) ? ' SEARCH BREADTH FIRST BY id SET seq SELECT id, n, seq FROM w ORDER BY seq' : '';
+	return { name => 'recursive', mode => 'multiset', sql => "WITH RECURSIVE w(id, n) AS (SELECT id::int8, 0 FROM $table->{name} WHERE id <= 20 UNION $step)" . ($search || ' SELECT * FROM w') };
 }
 
 sub set_query
