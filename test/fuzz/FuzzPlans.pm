@@ -212,9 +212,12 @@ sub join_query
 	my $pair = join ' + ', map { my $n = $_; "coalesce($ids[$n]\::int8 + 1, 0) * " . (1, 1000003, 7919)[$n] } 0 .. $#ids;
 	my $sums = aliased('count(*)', (map { "count($_)" } @ids), (map { "sum($_)" } @also), "sum(fz.h($pair, 1)::numeric)");
 
-	return { name => 'join', mode => 'exact', sql => "SELECT $list $core$order" } if $order ne '';
-	return { name => 'join', mode => 'exact', sql => "SELECT $sums $core" } if chance(50);
-	return { name => 'join', mode => 'multiset', sql => "SELECT $list $core" };
+	# most of them by merging
+	my @settings = chance(60) ? ('enable_hashjoin = off', 'enable_nestloop = off', some_of(below(2), 'enable_material = off')) : ();
+	my %query = (name => 'join', settings => \@settings);
+	return { %query, mode => 'exact', sql => "SELECT $list $core$order" } if $order ne '';
+	return { %query, mode => 'exact', sql => "SELECT $sums $core" } if chance(50);
+	return { %query, mode => 'multiset', sql => "SELECT $list $core" };
 }
 
 # Steps of a recursion sort anew, the rows of the step before or those of a table.

@@ -11,6 +11,7 @@
 #   rank   ranked: a query of all rows that may be in the output, before each its
 #          place in the order
 #   whole  ranked: all rows of rank must come
+#   settings  that make what it is about likely, if any
 #
 # Queries have no volatile functions, and no LIMIT below anything unless the order
 # is total: PostgreSQL must owe the answer, not just give it.
@@ -157,7 +158,7 @@ sub _create
 {
 	my ($context) = @_;
 	my $query = _ordered($context);
-	my $read = "SET LOCAL max_parallel_workers_per_gather = 0;\nSET LOCAL force_parallel_mode = off;\nTABLE made";
+	my $read = "SET LOCAL max_parallel_workers_per_gather = 0;\nTABLE made";
 
 	return { name => 'create table as', mode => 'exact', sql => "BEGIN;\nCREATE TABLE made AS $query->{sql};\n$read;\nROLLBACK" } if $query->{sql} =~ / FOR / || chance(40);
 	return { name => 'insert', mode => 'exact',
