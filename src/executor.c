@@ -241,6 +241,8 @@ sort_input(GpuSortState *state)
 	instr_time	taken;
 	instr_time	sorted;
 	double		waited;
+	GpuSortPrefix *prefixes;
+	bool		heads_known;
 
 	memset(&state->ms, 0, sizeof(state->ms));
 	memset(&state->outcome, 0, sizeof(state->outcome));
@@ -253,12 +255,21 @@ sort_input(GpuSortState *state)
 		return;
 	}
 	INSTR_TIME_SET_CURRENT(start);
-	if (!gpusort_force && state->ingest == NULL &&
-		!gpusort_first_rows_read(&state->first, child, gpusort_min_rows))
+	if (state->ingest == NULL)
 	{
-		gpusort_fallback_few(state);
-		return;
+		int			few = gpusort_force ? 0 : gpusort_min_rows;
+
+		if (!gpusort_first_rows_read(&state->first, child, Max(few, state->keys->strings > 0 ? GPUSORT_SAMPLE_ROWS : 0)) &&
+			state->first.count < few)
+		{
+			gpusort_fallback_few(state);
+			return;
+		}
 	}
+	prefixes = MemoryContextAlloc(state->sort_context, state->keys->strings * sizeof(GpuSortPrefix));
+	heads_known = gpusort_prefixes_choose(state->keys, child, state->ingest == NULL ? &state->first : NULL,
+										  state->info.estimated_rows, prefixes);
+	gpusort_keys_lay_out(state->keys, prefixes, !heads_known);
 	if (!begin_sort(state, &failure))
 	{
 		gpusort_fallback_refused(state, &failure);
@@ -267,13 +278,15 @@ sort_input(GpuSortState *state)
 
 	gpusort_writer_init(writer, state->client, state->keys, state->form, &state->slots.overflow, state->job);
 	if (state->ingest != NULL)
-		gpusort_ingest_start(state->ingest, writer, gpusort_client_token(state->client));
+		gpusort_ingest_start(state->ingest, writer, gpusort_client_token(state->client), state->keys, !heads_known);
 	for (;;)
 	{
 		TupleTableSlot *row = gpusort_first_rows_next(&state->first, child);
 
 		if (TupIsNull(row))
 			break;
+		if (state->ingest != NULL)
+			gpusort_ingest_settle_heads(state->ingest);
 		if (unlikely(!gpusort_writer_add(writer, row, row == state->first.slot ? NULL : stored, &failure)))
 		{
 			if (gpusort_client_is_full(state->client))

@@ -18,6 +18,7 @@
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "plan_info.h"
+#include "prefixes.h"
 #include "ranks.h"
 #include "rows.h"
 #include "shared.h"

@@ -19,6 +19,11 @@
  * before Gather runs, and collect, after it has ended; reset at any time.  With
  * no sort started, or none to join, the node passes its child's rows on.
  *
+ * All must make the same keys.  How much of its strings is in the key is settled by
+ * the leader before workers start, but the heads that they lose (keys.c) may be left
+ * to whoever comes first: every process keeps its first rows back, chooses heads by
+ * them, and takes those of the first one to say.
+ *
  * A worker counts its rows when the service has confirmed them, once, in its
  * entry of shared memory.  If any are missing the sum shows it, and GpuSort
  * starts over.
@@ -32,7 +37,9 @@
 #include "access/parallel.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
+#include "first_rows.h"
 #include "gpusort.h"
+#include "prefixes.h"
 #include "shared.h"
 #include "utils/memutils.h"
 
@@ -45,7 +52,10 @@ typedef struct IngestShared
 	uint64		token;			/* of the sort to join; 0: none */
 	GpuSortJobSlot *job;		/* as in GpuSortWriter; at the same address in every process */
 	int			nworkers;
-	uint64		rows[FLEXIBLE_ARRAY_MEMBER];	/* by ParallelWorkerNumber */
+	bool		heads_later;	/* the heads are anybody's to choose */
+	LWLock		lock;			/* guards the heads, and this: */
+	bool		heads_chosen;
+	uint64		rows[FLEXIBLE_ARRAY_MEMBER];	/* by ParallelWorkerNumber; then a GpuSortPrefix for each string column */
 } IngestShared;
 
 struct GpuSortIngestState
@@ -54,6 +64,9 @@ struct GpuSortIngestState
 	GpuSortPlanInfo info;
 	IngestShared *shared;		/* NULL: no workers */
 	GpuSortWriter *writer;		/* where rows go; NULL: up */
+	GpuSortKeys *keys;			/* the writer's */
+	GpuSortFirstRows first;
+	bool		settled;		/* the heads of our keys are everybody's */
 
 	/* a worker's own */
 	bool		is_member;		/* it is to join, or has */
@@ -62,11 +75,60 @@ struct GpuSortIngestState
 
 	/* the leader's */
 	uint64		token;			/* of the sort, for workers */
+	bool		heads_later;
 	GpuSortJobSlot *job;
 	uint64		leader_rows;	/* taken in by this node here */
 	int			nworkers;		/* entries in worker_rows; 0 before collect */
 	uint64	   *worker_rows;
 };
+
+static Size
+prefixes_offset(int nworkers)
+{
+	return MAXALIGN(offsetof(IngestShared, rows) + nworkers * sizeof(uint64));
+}
+
+static GpuSortPrefix *
+shared_prefixes(IngestShared *shared)
+{
+	return (GpuSortPrefix *) ((char *) shared + prefixes_offset(shared->nworkers));
+}
+
+/* Makes the heads of our keys those of the process that chose first: others, or ours. */
+static void
+settle_heads(GpuSortIngestState *state, const GpuSortPrefix *ours)
+{
+	IngestShared *shared = state->shared;
+	GpuSortPrefix *chosen;
+
+	state->settled = true;
+	if (shared == NULL)
+	{
+		gpusort_keys_set_heads(state->keys, ours);
+		return;
+	}
+	chosen = shared_prefixes(shared);
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	if (!shared->heads_chosen)
+		memcpy(chosen, ours, state->keys->strings * sizeof(GpuSortPrefix));
+	shared->heads_chosen = true;
+	gpusort_keys_set_heads(state->keys, chosen);
+	LWLockRelease(&shared->lock);
+}
+
+/* Looks at our first rows, to settle the heads. */
+static void
+choose_heads(GpuSortIngestState *state)
+{
+	PlanState  *child = outerPlanState(state);
+	GpuSortPrefix *ours = palloc(state->keys->strings * sizeof(GpuSortPrefix));
+
+	(void) gpusort_first_rows_read(&state->first, child, GPUSORT_SAMPLE_ROWS);
+	/* The leader has looked at statistics, which say too little: so they are not worth another look. */
+	(void) gpusort_prefixes_choose(state->keys, child, &state->first, 0, ours);
+	settle_heads(state, ours);
+	pfree(ours);
+}
 
 /* Joins the sort that the leader has begun; if that is not to be, rows go up. */
 static void
@@ -83,8 +145,11 @@ join_sort(GpuSortIngestState *state)
 	state->client = gpusort_client_join(state->shared->token, &failure);
 	if (state->client != NULL)
 	{
-		gpusort_writer_init(&state->own_writer, state->client,
-							gpusort_keys_create(state->info.columns, state->info.ncolumns),
+		LWLockAcquire(&state->shared->lock, LW_SHARED);
+		gpusort_keys_lay_out(state->keys, shared_prefixes(state->shared), state->shared->heads_later);
+		state->settled = state->shared->heads_chosen;
+		LWLockRelease(&state->shared->lock);
+		gpusort_writer_init(&state->own_writer, state->client, state->keys,
 							gpusort_rowform_create(ExecGetResultType(outerPlanState(state)), state->info.given), NULL, state->shared->job);
 		state->writer = &state->own_writer;
 	}
@@ -126,7 +191,9 @@ exec_ingest(CustomScanState *node)
 	if (unlikely(state->is_member))
 		join_sort(state);
 	if (state->writer == NULL)
-		return ExecProcNode(child);
+		return gpusort_first_rows_next(&state->first, child);
+	if (unlikely(!state->settled))
+		choose_heads(state);
 
 	writer = state->writer;
 	stored = gpusort_stored_slot(child, writer->form);
@@ -135,13 +202,13 @@ exec_ingest(CustomScanState *node)
 	{
 		GpuSortFailure failure;
 
-		row = ExecProcNode(child);
+		row = gpusort_first_rows_next(&state->first, child);
 		if (TupIsNull(row))
 		{
 			stop_writing(state);
 			break;
 		}
-		if (unlikely(!gpusort_writer_add(writer, row, stored, &failure)))
+		if (unlikely(!gpusort_writer_add(writer, row, row == state->first.slot ? NULL : stored, &failure)))
 		{
 			if (failure.reason != GPUSORT_REASON_NONE)
 				stop_writing(state);
@@ -162,10 +229,13 @@ begin_ingest(CustomScanState *node, EState *estate, int eflags)
 	gpusort_plan_unpack((CustomScan *) ps->plan, &state->info);
 	outerPlanState(node) = ExecInitNode(outerPlan(ps->plan), estate, eflags);
 
-	/* Rows that are passed on are the child's, in its slots. */
-	ps->resultops = ExecGetResultSlotOps(outerPlanState(node), &ps->resultopsfixed);
+	/* Rows that are passed on are in the child's slots, or in that of the first rows. */
+	ps->resultops = ExecGetResultSlotOps(outerPlanState(node), NULL);
 	ps->resultopsset = true;
+	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
+	state->keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
+	gpusort_first_rows_init(&state->first, outerPlanState(node));
 	MemoryContextSwitchTo(caller);
 }
 
@@ -184,6 +254,7 @@ rescan_ingest(CustomScanState *node)
 {
 	PlanState  *child = outerPlanState(node);
 
+	gpusort_first_rows_clear(&((GpuSortIngestState *) node)->first);
 	if (child->chgParam == NULL)
 		ExecReScan(child);
 }
@@ -191,7 +262,8 @@ rescan_ingest(CustomScanState *node)
 static Size
 estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 {
-	return add_size(offsetof(IngestShared, rows), mul_size(pcxt->nworkers, sizeof(uint64)));
+	return add_size(prefixes_offset(pcxt->nworkers),
+					mul_size(((GpuSortIngestState *) node)->keys->strings, sizeof(GpuSortPrefix)));
 }
 
 static void
@@ -201,6 +273,9 @@ reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordina
 
 	state->shared->token = state->token;
 	state->shared->job = state->job;
+	state->shared->heads_later = state->heads_later;
+	state->shared->heads_chosen = !state->heads_later;
+	memcpy(shared_prefixes(state->shared), state->keys->prefixes, state->keys->strings * sizeof(GpuSortPrefix));
 	memset(state->shared->rows, 0, state->shared->nworkers * sizeof(uint64));
 }
 
@@ -211,6 +286,7 @@ initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate
 
 	state->shared = coordinate;
 	state->shared->nworkers = pcxt->nworkers;
+	LWLockInitialize(&state->shared->lock, gpusort_shared()->lock.tranche);
 	reinitialize_shared(node, pcxt, coordinate);
 }
 
@@ -314,7 +390,7 @@ gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)
 		const GpuSortColumn *b = &state->info.columns[i];
 
 		same = a->attno == b->attno && a->sort_operator == b->sort_operator && a->collation == b->collation &&
-			a->nulls_first == b->nulls_first && a->prefix_bytes == b->prefix_bytes;
+			a->nulls_first == b->nulls_first;
 	}
 	if (!same)
 		elog(ERROR, "GpuSort and GpuSortIngest differ in their rows");
@@ -323,15 +399,30 @@ gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)
 
 /*
  * Rows go to a sort from now on: in this process by writer, which is the
- * caller's until reset or collect; in workers that start after this by joining.
+ * caller's until reset or collect, as are its keys; in workers that start after
+ * this by joining.  heads_later: the keys have no heads yet, but are laid out for
+ * some.
  */
 void
-gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, uint64 token)
+gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, uint64 token, GpuSortKeys *keys,
+					 bool heads_later)
 {
 	gpusort_ingest_reset(state);
 	state->writer = writer;
+	state->keys = keys;
+	state->heads_later = heads_later;
+	state->settled = !heads_later;
 	state->token = token;
 	state->job = writer->job;
+}
+
+/* The caller is about to write a row that came up: if nobody has chosen heads there are to be none. */
+void
+gpusort_ingest_settle_heads(GpuSortIngestState *state)
+{
+	if (likely(state->settled))
+		return;
+	settle_heads(state, state->keys->prefixes);
 }
 
 /* Gather has ended: returns the number of rows that workers have put. */
@@ -362,6 +453,7 @@ gpusort_ingest_reset(GpuSortIngestState *state)
 	state->writer = NULL;
 	state->token = 0;
 	state->job = NULL;
+	state->heads_later = false;
 	state->leader_rows = 0;
 	state->nworkers = 0;
 }

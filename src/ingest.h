@@ -23,7 +23,9 @@ extern void gpusort_ingest_init(void);
 
 /* What the GpuSort node above Gather calls, in the leader */
 extern GpuSortIngestState *gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info);
-extern void gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, uint64 token);
+extern void gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, uint64 token, GpuSortKeys *keys,
+								 bool heads_later);
+extern void gpusort_ingest_settle_heads(GpuSortIngestState *state);
 extern uint64 gpusort_ingest_collect(GpuSortIngestState *state);
 extern void gpusort_ingest_reset(GpuSortIngestState *state);
 

@@ -17,14 +17,34 @@
  *					  days of 24 hours and months of 30 days
  *	  timetz 96		  exact: the time in UTC, then the zone
  *	  inet, cidr 137  exact: see keys_network.c
- *	  strings		  prefix_bytes bytes, zero-padded, then the length up to
- *					  prefix_bytes + 1: a shorter string sorts before one that
- *					  goes on with zero bytes.  Bit strings, whose last byte is
- *					  padded with zeros, have their length in bits there.  Of
- *					  strings under ICU collations these are the bytes that
+ *	  strings		  their place beside the head of the column, if it has one:
+ *					  see below; then depth bytes, zero-padded, from where they
+ *					  part from the head; then the length from there up to
+ *					  depth + 1: a shorter string sorts before one that goes on
+ *					  with zero bytes.  Bit strings, whose last byte is padded
+ *					  with zeros, have no head, and their length in bits.  Of
+ *					  strings under ICU collations the bytes are those that
  *					  keys_icu.c makes of them
  *	  numeric 90	  see keys_numeric.c
  *	  enum 32		  see keys_enum.c
+ *
+ * Strings often begin alike, as URLs do.  What most of them begin with is the
+ * column's head, of h bytes, which is not in the key.  A string parts from the
+ * head at p, the first byte that differs or that either of them does not have.
+ * Its place is p if it sorts before the head, h if it begins with it (p = h), and
+ * 2h - p if it sorts behind.  That is exact for any strings and any head:
+ *
+ *	  - those of place h sort between the others, by definition;
+ *	  - of two that sort before the head, with p < q: both have the head's first p
+ *		bytes, and then the first has a smaller byte than the head's, or none, and
+ *		the second has the head's; so the first is smaller.  Behind the head it is
+ *		the other way round, and so are the places;
+ *	  - those of one place have their first p bytes in common and are told apart
+ *		by what follows, which is in the key from there.
+ *
+ * So a head that is too long, because the rows that it was taken from have more in
+ * common than the others, costs some bits for the place and nothing else: strings
+ * that part from it early are in the key from where they do.
  *
  * A value that its prefix does not hold whole makes the row inexact, and the
  * rest of the key stays zero.  So rows with equal keys are either all exact and
@@ -41,6 +61,7 @@
 
 #include "access/detoast.h"
 #include "access/htup_details.h"
+#include "port/pg_bitutils.h"
 #include "port/pg_bswap.h"
 #include "service/protocol.h"
 #include "storage/itemptr.h"
@@ -66,18 +87,11 @@
  */
 #define INTERVAL_BITS		74
 
-/* Bits of the length behind a string's prefix, counted in bytes. */
+/* Bits of a number up to max. */
 static inline int
-length_bits(int prefix_bytes)
+bits_for(uint32 max)
 {
-	return prefix_bytes == GPUSORT_PREFIX_SHORT ? 4 : 5;
-}
-
-/* The same of a bit string, counted in bits. */
-static inline int
-bit_length_bits(int prefix_bytes)
-{
-	return length_bits(prefix_bytes) + 3;
+	return pg_leftmost_one_pos32(max) + 1;
 }
 
 /* Bits of an encoding that takes no more than 64, else 0. */
@@ -129,11 +143,9 @@ column_bits(const GpuSortColumn *column)
 			return 1 + ENUM_BITS;
 		case GPUSORT_ENCODE_NUMERIC:
 			return 1 + GPUSORT_NUMERIC_BITS;
-		case GPUSORT_ENCODE_BIT:
-			return 1 + 8 * column->prefix_bytes + bit_length_bits(column->prefix_bytes);
 		default:
-			Assert(gpusort_key_encoding_is_string(column->encoding));
-			return 1 + 8 * column->prefix_bytes + length_bits(column->prefix_bytes);
+			Assert(column->is_string);
+			return 1 + column->place_bits + 8 * column->depth + column->size_bits;
 	}
 }
 
@@ -144,21 +156,15 @@ low_mask(int nbits)
 }
 
 /*
- * Lays out the key of these columns, up to the first that has no encoding: the
- * planner sees to it that there is one before that.  The result and what it
- * points to belong to the current memory context; columns belongs to the caller
+ * Keys of these columns, up to the first that has no encoding: the planner sees to
+ * it that there is one before that.  They have no layout yet.  The result and what
+ * it points to belong to the current memory context; columns belongs to the caller
  * and must live as long.
  */
 GpuSortKeys *
 gpusort_keys_create(GpuSortColumn *columns, int count)
 {
 	GpuSortKeys *keys = palloc0(sizeof(GpuSortKeys));
-	uint32		bits = 0;
-
-	StaticAssertStmt((1 << 4) > GPUSORT_PREFIX_SHORT + 1, "length of a short prefix needs more bits");
-	StaticAssertStmt((1 << 5) > GPUSORT_PREFIX_LONG + 1, "length of a long prefix needs more bits");
-	StaticAssertStmt((1 << 7) > 8 * GPUSORT_PREFIX_SHORT + 1, "length of a short bit prefix needs more bits");
-	StaticAssertStmt((1 << 8) > 8 * GPUSORT_PREFIX_LONG + 1, "length of a long bit prefix needs more bits");
 
 	keys->count = count;
 	keys->columns = columns;
@@ -171,30 +177,152 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 													 &column->descending);
 		if (column->encoding == GPUSORT_ENCODE_NONE)
 			break;
+		column->is_string = gpusort_key_encoding_is_string(column->encoding);
 		column->fixed_bits = fixed_bits(column->encoding);
 		column->flip = column->descending && column->fixed_bits > 0 ? low_mask(column->fixed_bits) : 0;
-		column->bits = column_bits(column);
-		if (bits + column->bits > GPUSORT_MAX_KEY_WORDS * 64)
+		if (column->encoding == GPUSORT_ENCODE_ENUM)
+			column->enum_values = gpusort_enum_create();
+		else if (gpusort_key_encoding_is_icu(column->encoding))
+			column->icu = gpusort_icu_create(column->collation);
+		keys->strings += column->is_string;
+		keys->encodable = i + 1;
+	}
+	keys->prefixes = palloc0(keys->strings * sizeof(GpuSortPrefix));
+	return keys;
+}
+
+/* Decides how many bytes of a column's strings are in the key. */
+static void
+set_depth(GpuSortColumn *column, int depth)
+{
+	column->depth = depth;
+	column->size_bits = bits_for((column->encoding == GPUSORT_ENCODE_BIT ? 8 * depth : depth) + 1);
+	column->bits = column_bits(column);
+}
+
+/* The last string's depth takes what is left of the last word: it travels in any case. */
+static uint32
+fill_last_word(GpuSortColumn *column, uint32 bits)
+{
+	uint32		rest = column->bits;
+	uint32		words = (bits + 63) / 64;
+
+	for (int depth = column->depth + 1; depth <= GPUSORT_DEPTH_MAX; depth++)
+	{
+		int			before = column->depth;
+
+		if (depth % 8 == 7)
+			continue;			/* with its length, the end of the string would exceed a word */
+		set_depth(column, depth);
+		if (bits - rest + column->bits > words * 64)
+		{
+			set_depth(column, before);
+			break;
+		}
+	}
+	return bits - rest + column->bits;
+}
+
+/*
+ * Lays out keys whose strings have these prefixes: an entry for each column of
+ * strings.  A depth may come out greater, or smaller if the key would be too long.
+ * heads_later leaves room for other heads than these, by gpusort_keys_set_heads.
+ * What is laid out follows from the arguments alone.
+ */
+void
+gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool heads_later)
+{
+	const uint32 max_bits = GPUSORT_MAX_KEY_WORDS * 64;
+	GpuSortColumn *last_string = NULL;
+	const GpuSortPrefix *prefix = prefixes;
+	uint32		bits = 0;
+
+	StaticAssertStmt((1 << GPUSORT_PLACE_BITS_MAX) > 2 * GPUSORT_HEAD_MAX, "places of a long head need more bits");
+	StaticAssertStmt(GPUSORT_DEPTH_MAX % 8 != 7 && (1 << 16) > 8 * GPUSORT_DEPTH_MAX + 1,
+					 "the end of a string fits a word, with its length");
+	for (int i = 0; i < keys->encodable; i++)
+	{
+		GpuSortColumn *column = &keys->columns[i];
+
+		if (column->is_string)
+		{
+			column->place_bits = column->encoding == GPUSORT_ENCODE_BIT ? 0 :
+				heads_later ? GPUSORT_PLACE_BITS_MAX :
+				prefix->head_length > 0 ? bits_for(2 * prefix->head_length) : 0;
+			set_depth(column, prefix->depth);
+			prefix++;
+		}
+		else
+			column->bits = column_bits(column);
+		bits += column->bits;
+	}
+	while (bits > max_bits)
+	{
+		GpuSortColumn *deepest = NULL;
+
+		for (int i = 0; i < keys->encodable; i++)
+		{
+			if (keys->columns[i].is_string && (deepest == NULL || keys->columns[i].depth > deepest->depth))
+				deepest = &keys->columns[i];
+		}
+		if (deepest == NULL || deepest->depth <= 8)
+			break;
+		bits -= deepest->bits;
+		set_depth(deepest, deepest->depth - 8);
+		bits += deepest->bits;
+	}
+
+	bits = 0;
+	keys->encoded = 0;
+	keys->decided = 0;
+	keys->last_attno = 0;
+	keys->may_tie = false;
+	for (int i = 0; i < keys->encodable; i++)
+	{
+		GpuSortColumn *column = &keys->columns[i];
+
+		if (bits + column->bits > max_bits)
 			break;
 		bits += column->bits;
 		keys->encoded = i + 1;
 		keys->last_attno = Max(keys->last_attno, column->attno);
-		if (column->encoding == GPUSORT_ENCODE_ENUM)
-			column->enum_values = gpusort_enum_create();
-		if (gpusort_key_encoding_is_icu(column->encoding))
-			column->icu = gpusort_icu_create(column->collation);
-		if (column->prefix_bytes > 0 || column->encoding == GPUSORT_ENCODE_NUMERIC ||
+		if (column->is_string)
+			last_string = column;
+		if (column->is_string || column->encoding == GPUSORT_ENCODE_NUMERIC ||
 			column->encoding == GPUSORT_ENCODE_ENUM)
 			keys->may_tie = true;
 		else if (keys->decided == i)
 			keys->decided = i + 1;
 	}
-	if (keys->encoded < count)
+	if (last_string != NULL)
+		bits = fill_last_word(last_string, bits);
+	if (keys->encoded < keys->count)
 		keys->may_tie = true;
-	keys->decided = Min(keys->decided, count - 1);
+	keys->decided = Min(keys->decided, keys->count - 1);
 	keys->words = Max((bits + 63) / 64, 1);
-	keys->one_fixed = count == 1 && columns[0].fixed_bits > 0;
-	return keys;
+	keys->one_fixed = keys->count == 1 && keys->columns[0].fixed_bits > 0;
+	gpusort_keys_set_heads(keys, prefixes);
+}
+
+/* Has strings lose these heads; the layout has room for them. */
+void
+gpusort_keys_set_heads(GpuSortKeys *keys, const GpuSortPrefix *prefixes)
+{
+	GpuSortPrefix *prefix = keys->prefixes;
+
+	if (keys->strings > 0 && prefixes != prefix)
+		memcpy(prefix, prefixes, keys->strings * sizeof(GpuSortPrefix));
+	for (int i = 0; i < keys->encodable; i++)
+	{
+		GpuSortColumn *column = &keys->columns[i];
+
+		if (!column->is_string)
+			continue;
+		Assert(column->encoding != GPUSORT_ENCODE_BIT || prefix->head_length == 0);
+		column->head_length = prefix->head_length;
+		column->head = prefix->head;
+		prefix++;
+	}
 }
 
 /*
@@ -345,40 +473,87 @@ put_wide(BitWriter *key, const GpuSortColumn *column, int nbits, uint64 high, ui
 	put_bits(key, 64, low ^ flip);
 }
 
-/*
- * Adds the prefix of a string of bytes, and then size, of size_bits: what decides
- * between strings of which one is the other's beginning.
- */
-static pg_attribute_always_inline void
-put_prefix(BitWriter *key, const GpuSortColumn *column, const char *data, int length, uint64 size, int size_bits)
+/* Do the first count bytes agree? */
+static inline bool
+same_bytes(const char *a, const char *b, int count)
 {
-	const int	tail_bytes = GPUSORT_PREFIX_SHORT % 8;
-	int			prefix = column->prefix_bytes;
-	uint64		flip = column->descending ? PG_UINT64_MAX : 0;
-	int			done = 8;
-	int			tail_bits;
-	uint64		tail;
+	uint64		left;
+	uint64		right;
+	int			i = 0;
 
-	StaticAssertStmt(GPUSORT_PREFIX_SHORT % 8 == GPUSORT_PREFIX_LONG % 8, "prefixes have the same tail");
-	put_bits(key, 64, load_bytes(data, length) ^ flip);
-	if (prefix == GPUSORT_PREFIX_LONG)
+	if (count < 8)
+		return memcmp(a, b, count) == 0;
+	for (; i < count - 8; i += 8)
 	{
-		put_bits(key, 64, load_bytes(data + 8, length - 8) ^ flip);
-		done = 16;
+		memcpy(&left, a + i, 8);
+		memcpy(&right, b + i, 8);
+		if (left != right)
+			return false;
 	}
-	tail = load_bytes(data + done, length - done) >> (64 - 8 * tail_bytes) << size_bits | size;
-	tail_bits = 8 * tail_bytes + size_bits;
+	memcpy(&left, a + count - 8, 8);
+	memcpy(&right, b + count - 8, 8);
+	return left == right;
+}
+
+/* The place of a string that does not begin with the column's head, and where it parts from it. */
+static pg_noinline int
+find_place(const GpuSortColumn *column, const char *data, int length, int *parts_at)
+{
+	int			common = Min(length, column->head_length);
+	int			at = 0;
+
+	while (at < common && data[at] == column->head[at])
+		at++;
+	*parts_at = at;
+	if (at < length && (unsigned char) data[at] > (unsigned char) column->head[at])
+		return 2 * column->head_length - at;
+	return at;
+}
+
+/* Adds the first bytes of a string, as many as the column's depth, and then size: see the file's header. */
+static pg_attribute_always_inline void
+put_prefix(BitWriter *key, const GpuSortColumn *column, const char *data, int length, uint64 size)
+{
+	uint64		flip = column->descending ? PG_UINT64_MAX : 0;
+	int			tail_bytes = column->depth % 8;
+	int			tail_bits = 8 * tail_bytes + column->size_bits;
+	uint64		tail = 0;
+
+	for (int i = column->depth / 8; i > 0; i--)
+	{
+		put_bits(key, 64, load_bytes(data, length) ^ flip);
+		data += 8;
+		length -= 8;
+	}
+	if (tail_bytes > 0)
+		tail = load_bytes(data, length) >> (64 - 8 * tail_bytes);
+	tail = tail << column->size_bits | size;
 	put_bits(key, tail_bits, (tail ^ flip) & low_mask(tail_bits));
 }
 
-/* Returns false when the string does not fit its prefix. */
+/*
+ * Adds a string, of which data has length bytes: all if it is whole, else as many
+ * as head and depth need and one more, or those that come before zeros only.
+ * Returns false when the key does not hold it whole.
+ */
 static pg_attribute_always_inline bool
-put_string(BitWriter *key, const GpuSortColumn *column, const char *data, int length)
+put_string(BitWriter *key, const GpuSortColumn *column, const char *data, int length, bool whole)
 {
-	int			prefix = column->prefix_bytes;
+	int			depth = column->depth;
 
-	put_prefix(key, column, data, length, Min(length, prefix + 1), length_bits(prefix));
-	return length <= prefix;
+	if (column->place_bits > 0)
+	{
+		int			place = column->head_length;
+		int			parts_at = place;
+
+		if (unlikely(length < place || !same_bytes(data, column->head, place)))
+			place = find_place(column, data, length, &parts_at);
+		put_bits(key, column->place_bits, column->descending ? place ^ low_mask(column->place_bits) : place);
+		data += parts_at;
+		length -= parts_at;
+	}
+	put_prefix(key, column, data, length, whole ? Min(length, depth + 1) : depth + 1);
+	return whole && length <= depth;
 }
 
 /* Is this datum neither compressed nor kept elsewhere? */
@@ -388,18 +563,16 @@ is_plain(const struct varlena *value)
 	return VARATT_IS_4B_U(value) || (VARATT_IS_1B(value) && !VARATT_IS_1B_E(value));
 }
 
-/* The head of a toasted value, as far as its prefix goes, in keys->scratch; *length is what the whole has. */
+/* The first bytes of a toasted value, wanted of them if it has so many, in keys->scratch. */
 static pg_noinline struct varlena *
-fetch_head(const GpuSortKeys *keys, const GpuSortColumn *column, struct varlena *value, int *length)
+fetch_first(const GpuSortKeys *keys, struct varlena *value, int wanted)
 {
 	MemoryContext caller = MemoryContextSwitchTo(keys->scratch);
-	struct varlena *head;
+	int			length = toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
+	struct varlena *first = detoast_attr_slice(value, 0, Min(length, wanted));
 
-	*length = toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
-	head = detoast_attr_slice(value, 0, Min(*length, column->prefix_bytes + 8));
-	*length = Min(*length, (int) VARSIZE_ANY_EXHDR(head));
 	MemoryContextSwitchTo(caller);
-	return head;
+	return first;
 }
 
 /* A toasted value, whole, in keys->scratch. */
@@ -413,21 +586,24 @@ fetch_whole(const GpuSortKeys *keys, struct varlena *value)
 	return plain;
 }
 
-/* Text and bytea: of a toasted value only the head is fetched. */
+/* What of a string is enough for its key: when there are as many bytes, others do not matter. */
+static inline int
+wanted_bytes(const GpuSortColumn *column)
+{
+	return column->head_length + column->depth + 1;
+}
+
+/* Text and bytea: of a toasted value only the first bytes are fetched. */
 static pg_attribute_always_inline bool
 put_varlena(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, struct varlena *value)
 {
-	struct varlena *head = value;
-	int			length;
 	bool		exact;
 
 	if (likely(is_plain(value)))
-		length = VARSIZE_ANY_EXHDR(value);
-	else
-		head = fetch_head(keys, column, value, &length);
-	exact = put_string(key, column, VARDATA_ANY(head), length);
-	if (unlikely(head != value))
-		MemoryContextReset(keys->scratch);
+		return put_string(key, column, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), true);
+	value = fetch_first(keys, value, wanted_bytes(column));
+	exact = put_string(key, column, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), true);
+	MemoryContextReset(keys->scratch);
 	return exact;
 }
 
@@ -435,35 +611,30 @@ put_varlena(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column
 static pg_attribute_always_inline bool
 put_bit_string(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, struct varlena *value)
 {
-	struct varlena *head = value;
-	int			bytes;
+	struct varlena *first = is_plain(value) ? value : fetch_first(keys, value, wanted_bytes(column) + BIT_HEADER_BYTES);
+	int			limit = 8 * column->depth;
 	int32		bit_length;
-	int			limit = 8 * column->prefix_bytes;
 
 	StaticAssertStmt(BIT_HEADER_BYTES == sizeof(bit_length), "a bit string begins with its length");
-	if (likely(is_plain(value)))
-		bytes = VARSIZE_ANY_EXHDR(value);
-	else
-		head = fetch_head(keys, column, value, &bytes);
-	memcpy(&bit_length, VARDATA_ANY(head), sizeof(bit_length));
-	put_prefix(key, column, VARDATA_ANY(head) + BIT_HEADER_BYTES, bytes - BIT_HEADER_BYTES,
-			   Min(bit_length, limit + 1), bit_length_bits(column->prefix_bytes));
-	if (unlikely(head != value))
+	memcpy(&bit_length, VARDATA_ANY(first), sizeof(bit_length));
+	put_prefix(key, column, VARDATA_ANY(first) + BIT_HEADER_BYTES, VARSIZE_ANY_EXHDR(first) - BIT_HEADER_BYTES,
+			   Min(bit_length, limit + 1));
+	if (unlikely(first != value))
 		MemoryContextReset(keys->scratch);
 	return bit_length <= limit;
 }
 
-/* Strings under ICU collations: how much of one its sort key needs is not known, so it is fetched whole. */
-static pg_noinline bool
-put_icu(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, Datum value)
+/*
+ * The first bytes of a string under an ICU collation, as gpusort_icu_bytes has
+ * them.  How much of it its sort key needs is not known, so it is fetched whole.
+ */
+static pg_noinline int
+icu_bytes(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room, bool *whole)
 {
-	int			prefix = column->prefix_bytes;
-	char		bytes[GPUSORT_PREFIX_LONG + GPUSORT_ICU_SLACK + 1];
 	struct varlena *stored = NULL;
 	struct varlena *plain = NULL;
 	const char *data;
 	int			length;
-	bool		whole;
 
 	if (column->encoding == GPUSORT_ENCODE_ICU_NAME)
 	{
@@ -479,15 +650,67 @@ put_icu(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, Da
 		if (column->encoding == GPUSORT_ENCODE_ICU_BPCHAR)
 			length = bpchartruelen(unconstify(char *, data), length);
 	}
-	length = gpusort_icu_bytes(column->icu, data, length, bytes, prefix, &whole);
-	if (!whole)
-	{
-		memset(bytes + length, 0, prefix + 1 - length);
-		length = prefix + 1;
-	}
+	length = gpusort_icu_bytes(column->icu, data, length, bytes, room, whole);
 	if (plain != stored)
 		MemoryContextReset(keys->scratch);
-	return put_string(key, column, bytes, length);
+	return length;
+}
+
+static pg_noinline bool
+put_icu(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, Datum value)
+{
+	char		bytes[GPUSORT_HEAD_MAX + GPUSORT_DEPTH_MAX + 1 + GPUSORT_ICU_SLACK];
+	bool		whole;
+	int			length = icu_bytes(keys, column, value, bytes, wanted_bytes(column), &whole);
+
+	return put_string(key, column, bytes, length, whole);
+}
+
+/*
+ * The first room bytes of a string of this column, of what its key is made of, at
+ * bytes, which has room for GPUSORT_STRING_SLACK more.  Returns how many there are.
+ */
+int
+gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room)
+{
+	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
+	struct varlena *plain;
+	const char *data;
+	int			length;
+	bool		whole;
+
+	switch (column->encoding)
+	{
+		case GPUSORT_ENCODE_NAME:
+			data = NameStr(*DatumGetName(value));
+			length = strnlen(data, NAMEDATALEN);
+			memcpy(bytes, data, Min(length, room));
+			return Min(length, room);
+		case GPUSORT_ENCODE_ICU_TEXT:
+		case GPUSORT_ENCODE_ICU_BPCHAR:
+		case GPUSORT_ENCODE_ICU_NAME:
+			return icu_bytes(keys, column, value, bytes, room, &whole);
+		case GPUSORT_ENCODE_BPCHAR:
+			plain = is_plain(stored) ? stored : fetch_whole(keys, stored);
+			data = VARDATA_ANY(plain);
+			length = bpchartruelen(unconstify(char *, data), VARSIZE_ANY_EXHDR(plain));
+			break;
+		default:
+			plain = is_plain(stored) ? stored : fetch_first(keys, stored, room + BIT_HEADER_BYTES);
+			data = VARDATA_ANY(plain);
+			length = VARSIZE_ANY_EXHDR(plain);
+			if (column->encoding == GPUSORT_ENCODE_BIT)
+			{
+				data += BIT_HEADER_BYTES;
+				length -= BIT_HEADER_BYTES;
+			}
+			break;
+	}
+	length = Min(length, room);
+	memcpy(bytes, data, length);
+	if (plain != stored)
+		MemoryContextReset(keys->scratch);
+	return length;
 }
 
 /* Types that must be detoasted whole: blanks at the end of bpchar do not count. */
@@ -502,7 +725,7 @@ put_detoasted(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *colu
 
 	if (column->encoding == GPUSORT_ENCODE_BPCHAR)
 		exact = put_string(key, column, VARDATA_ANY(plain),
-						   bpchartruelen(VARDATA_ANY(plain), VARSIZE_ANY_EXHDR(plain)));
+						   bpchartruelen(VARDATA_ANY(plain), VARSIZE_ANY_EXHDR(plain)), true);
 	else if (column->encoding == GPUSORT_ENCODE_INET)
 	{
 		const int	first_bits = GPUSORT_INET_BITS - 128;
@@ -640,7 +863,7 @@ gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words
 				break;
 			case GPUSORT_ENCODE_NAME:
 				exact = put_string(&key, column, NameStr(*DatumGetName(value)),
-								   strnlen(NameStr(*DatumGetName(value)), NAMEDATALEN));
+								   strnlen(NameStr(*DatumGetName(value)), NAMEDATALEN), true);
 				break;
 			default:
 				put_bits(&key, column->fixed_bits, fixed_value(column->encoding, value) ^ column->flip);

@@ -51,14 +51,27 @@ typedef enum GpuSortEncoding
 	GPUSORT_ENCODE_ENUM,
 } GpuSortEncoding;
 
-/* The prefixes of strings, in bytes; with its length a prefix fills whole words, nearly. */
-#define GPUSORT_PREFIX_SHORT	14
-#define GPUSORT_PREFIX_LONG		22
+/*
+ * What goes into the key of a column's strings: see keys.c.  Heads and depths are
+ * chosen before the first row is encoded (prefixes.c); processes that add to the
+ * same sort share them.
+ */
+#define GPUSORT_HEAD_MAX		1000	/* bytes */
+#define GPUSORT_PLACE_BITS_MAX	11	/* for heads of that length */
+#define GPUSORT_DEPTH_MAX		246 /* bytes */
+
+typedef struct GpuSortPrefix
+{
+	int			depth;			/* bytes of a string that are in the key */
+	int			head_length;	/* bytes that most strings begin with, which are not */
+	char		head[GPUSORT_HEAD_MAX];
+} GpuSortPrefix;
 
 /* The values of an enum type, in keys_enum.c. */
 typedef struct GpuSortEnum GpuSortEnum;
 
 /* An ICU collation, in keys_icu.c. */
+#define GPUSORT_ICU_SLACK		8
 typedef struct GpuSortIcu GpuSortIcu;
 
 /* One ORDER BY column, as the planner found it. */
@@ -68,28 +81,38 @@ typedef struct GpuSortColumn
 	Oid			sort_operator;	/* < or > */
 	Oid			collation;
 	bool		nulls_first;
-	int			prefix_bytes;	/* of string encodings; 0 for others */
 
 	/* what follows is derived by gpusort_keys_create */
 	bool		descending;
 	GpuSortEncoding encoding;
-	uint32		bits;			/* in the key; the first is its NULL bit */
 	int			fixed_bits;		/* bits after that of encodings of up to 64 bits; 0 for others */
 	uint64		flip;			/* what a value of fixed_bits is XORed with: all of them for DESC */
 	GpuSortEnum *enum_values;	/* of enums; NULL for others */
 	GpuSortIcu *icu;			/* of strings under ICU collations; NULL for others */
+	bool		is_string;		/* it has a GpuSortPrefix, and what follows */
+
+	/* what follows is derived by gpusort_keys_lay_out */
+	uint32		bits;			/* in the key; the first is its NULL bit */
+	int			place_bits;		/* after that: 0 if no string can have a head */
+	int			depth;			/* bytes after that */
+	int			size_bits;		/* after these, for the length */
+	int			head_length;
+	const char *head;			/* belongs to the keys */
 } GpuSortColumn;
 
 typedef struct GpuSortKeys
 {
 	int			count;
 	GpuSortColumn *columns;
+	int			encodable;		/* how many leading columns have an encoding */
+	int			strings;		/* how many of them are strings */
 	int			encoded;		/* how many leading columns are in the key */
 	int			decided;		/* leading columns, not all, in which rows of equal keys are equal */
 	AttrNumber	last_attno;		/* the highest attribute that encoding needs */
 	uint32		words;			/* 64-bit words of a key */
 	bool		may_tie;		/* rows can be inexact */
 	bool		one_fixed;		/* there is just one column, of fixed_bits */
+	GpuSortPrefix *prefixes;	/* of the strings, in order */
 	MemoryContext scratch;		/* for detoasted values; reset after each row that used it */
 } GpuSortKeys;
 
@@ -101,7 +124,12 @@ extern GpuSortEncoding gpusort_operator_encoding(Oid sort_operator, Oid collatio
 
 /* keys.c */
 extern GpuSortKeys *gpusort_keys_create(GpuSortColumn *columns, int count);
+extern void gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool heads_later);
+extern void gpusort_keys_set_heads(GpuSortKeys *keys, const GpuSortPrefix *prefixes);
 extern bool gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words);
+extern int	gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes,
+								int room);
+#define GPUSORT_STRING_SLACK	GPUSORT_ICU_SLACK
 
 /* keys_numeric.c */
 #define GPUSORT_NUMERIC_BITS	90

@@ -61,6 +61,8 @@ static const struct
 	{TEXT_BTREE_FAM_OID, TEXTOID, GPUSORT_ENCODE_TEXT},
 	{TEXT_BTREE_FAM_OID, NAMEOID, GPUSORT_ENCODE_NAME},
 	{BPCHAR_BTREE_FAM_OID, BPCHAROID, GPUSORT_ENCODE_BPCHAR},
+	{TEXT_PATTERN_BTREE_FAM_OID, TEXTOID, GPUSORT_ENCODE_TEXT}, /* by bytes, under any collation */
+	{BPCHAR_PATTERN_BTREE_FAM_OID, BPCHAROID, GPUSORT_ENCODE_BPCHAR},
 	{BYTEA_BTREE_FAM_OID, BYTEAOID, GPUSORT_ENCODE_BYTEA},
 	{BIT_BTREE_FAM, BITOID, GPUSORT_ENCODE_BIT},
 	{VARBIT_BTREE_FAM, VARBITOID, GPUSORT_ENCODE_BIT},
@@ -218,7 +220,7 @@ gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not
 	return GPUSORT_ENCODE_NONE;
 }
 
-/* Strings of bytes or bits: those that have prefix_bytes. */
+/* Strings of bytes or bits: those that have a prefix. */
 bool
 gpusort_key_encoding_is_string(GpuSortEncoding encoding)
 {

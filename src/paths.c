@@ -62,35 +62,6 @@ gpusort_encodable_keys(List *pathkeys)
 }
 
 /*
- * How long the prefixes of a string key should be: what statistics say of a
- * plain column, else the short one.
- */
-static int
-choose_prefix_bytes(PlannerInfo *root, const Sort *sort, int i)
-{
-	TargetEntry *entry = get_tle_by_resno(sort->plan.targetlist, sort->sortColIdx[i]);
-	Node	   *expression = strip_implicit_coercions((Node *) entry->expr);
-	bool		descending;
-	int32		width = 0;
-	GpuSortEncoding encoding = gpusort_operator_encoding(sort->sortOperators[i], sort->collations[i], &descending);
-
-	if (!gpusort_key_encoding_is_string(encoding))
-		return 0;
-	if (gpusort_key_encoding_is_icu(encoding))
-		return GPUSORT_PREFIX_LONG;	/* sort keys are longer than their strings */
-	if (IsA(expression, Var) && ((Var *) expression)->varlevelsup == 0 && ((Var *) expression)->varno > 0 &&
-		((Var *) expression)->varno < root->simple_rel_array_size)
-	{
-		RangeTblEntry *rte = planner_rt_fetch(((Var *) expression)->varno, root);
-
-		if (rte->rtekind == RTE_RELATION)
-			width = get_attavgwidth(rte->relid, ((Var *) expression)->varattno);
-	}
-	/* The width that statistics keep has a byte of header. */
-	return width > GPUSORT_PREFIX_SHORT + 1 ? GPUSORT_PREFIX_LONG : GPUSORT_PREFIX_SHORT;
-}
-
-/*
  * The CustomScan that takes the place of the finished Sort.  Like a Sort, it passes
  * its child's rows on as they are.  What its columns refer to is settled when the
  * plan is finished (sort_nodes.c).
@@ -100,10 +71,6 @@ replace_sort(PlannerInfo *root, CustomPath *path, List *custom_plans, const Cust
 {
 	Sort	   *sort = linitial_node(Sort, custom_plans);
 	CustomScan *scan = makeNode(CustomScan);
-	List	   *prefix_bytes = NIL;
-
-	for (int i = 0; i < sort->numCols; i++)
-		prefix_bytes = lappend_int(prefix_bytes, choose_prefix_bytes(root, sort, i));
 
 	scan->scan.plan.targetlist = sort->plan.targetlist;
 	scan->scan.plan.lefttree = sort->plan.lefttree;
@@ -111,7 +78,7 @@ replace_sort(PlannerInfo *root, CustomPath *path, List *custom_plans, const Cust
 	scan->flags = path->flags;
 	scan->custom_scan_tlist = copyObject(scan->scan.plan.targetlist);
 	scan->methods = methods;
-	scan->custom_private = gpusort_plan_pack(sort, prefix_bytes);
+	scan->custom_private = gpusort_plan_pack(sort);
 	return &scan->scan.plan;
 }
 

@@ -17,7 +17,6 @@ typedef enum PlanPrivate
 	PLAN_OPERATORS,
 	PLAN_COLLATIONS,
 	PLAN_NULLS_FIRST,
-	PLAN_PREFIX_BYTES,
 	PLAN_SCALARS,
 	PLAN_PRIVATE_Count,
 } PlanPrivate;
@@ -32,12 +31,11 @@ typedef enum PlanScalar
 } PlanScalar;
 
 /*
- * What takes the place of sort, with the prefix lengths of its columns: as
- * GpuSortPlanInfo has it.  All columns are given out, and the child is thought to
+ * What takes the place of sort: as GpuSortPlanInfo has it.  All columns are given out, and the child is thought to
  * give other rows when it is read again.
  */
 List *
-gpusort_plan_pack(const Sort *sort, List *prefix_bytes)
+gpusort_plan_pack(const Sort *sort)
 {
 	List	   *attnos = NIL;
 	List	   *operators = NIL;
@@ -52,8 +50,8 @@ gpusort_plan_pack(const Sort *sort, List *prefix_bytes)
 		collations = lappend_oid(collations, sort->collations[i]);
 		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
 	}
-	lists = list_make5(attnos, operators, collations, nulls_first, prefix_bytes);
-	lists = lappend(lists, list_make3_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist)));
+	lists = list_make5(attnos, operators, collations, nulls_first,
+					   list_make3_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist)));
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
 }
@@ -102,7 +100,6 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 		column->sort_operator = list_nth_oid(list_nth(lists, PLAN_OPERATORS), i);
 		column->collation = list_nth_oid(list_nth(lists, PLAN_COLLATIONS), i);
 		column->nulls_first = list_nth_int(list_nth(lists, PLAN_NULLS_FIRST), i) != 0;
-		column->prefix_bytes = list_nth_int(list_nth(lists, PLAN_PREFIX_BYTES), i);
 	}
 	info->rescannable = list_nth_int(scalars, SCALAR_RESCANNABLE) != 0;
 	info->estimated_width = list_nth_int(scalars, SCALAR_WIDTH);

@@ -29,7 +29,7 @@ typedef struct GpuSortPlanInfo
 	uint32		estimated_width;	/* bytes of a row's data */
 } GpuSortPlanInfo;
 
-extern List *gpusort_plan_pack(const Sort *sort, List *prefix_bytes);
+extern List *gpusort_plan_pack(const Sort *sort);
 extern void gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info);
 extern void gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos);
 extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);

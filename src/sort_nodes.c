@@ -193,16 +193,8 @@ make_scan(const Plan *model, const Sort *sort, Plan *child, const CustomScanMeth
 {
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *plan = &scan->scan.plan;
-	List	   *prefix_bytes = NIL;
 
-	for (int i = 0; i < sort->numCols; i++)
-	{
-		bool		descending;
-		GpuSortEncoding encoding = gpusort_operator_encoding(sort->sortOperators[i], sort->collations[i], &descending);
-
-		prefix_bytes = lappend_int(prefix_bytes, !gpusort_key_encoding_is_string(encoding) ? 0 :
-								   gpusort_key_encoding_is_icu(encoding) ? GPUSORT_PREFIX_LONG : GPUSORT_PREFIX_SHORT);
-	}
+	INHERIT_DISABLED_NODES(plan, model);
 	plan->startup_cost = model->startup_cost;
 	plan->total_cost = model->total_cost;
 	plan->plan_rows = model->plan_rows;
@@ -216,7 +208,7 @@ make_scan(const Plan *model, const Sort *sort, Plan *child, const CustomScanMeth
 	plan->targetlist = model->targetlist;
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	scan->methods = methods;
-	scan->custom_private = gpusort_plan_pack(sort, prefix_bytes);
+	scan->custom_private = gpusort_plan_pack(sort);
 	return scan;
 }
 

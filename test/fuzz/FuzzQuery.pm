@@ -161,7 +161,7 @@ sub _create
 {
 	my ($context) = @_;
 	my $query = _ordered($context);
-	my $read = "SET LOCAL max_parallel_workers_per_gather = 0;\nSET LOCAL force_parallel_mode = off;\nTABLE made";
+	my $read = "SET LOCAL max_parallel_workers_per_gather = 0;\nTABLE made";
 
 	return { name => 'create table as', mode => 'exact', sql => "BEGIN;\nCREATE TABLE made AS $query->{sql};\n$read;\nROLLBACK" } if $query->{sql} =~ / FOR / || chance(40);
 	return { name => 'insert', mode => 'exact',

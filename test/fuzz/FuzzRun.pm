@@ -78,8 +78,12 @@ sub _look_round
 	# C.UTF-8 under one of its names, and a language of the C library's, where there is one
 	my @more = map { $node->sql("SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'c' AND collencoding IN (-1, 6) AND collcollate $_ ORDER BY 1 LIMIT 1", database => 'template1') }
 		q{~* '^C\.utf-?8$'}, q{!~* '^(C|POSIX)(\.|$)'};
+	# those of PostgreSQL's own provider, from 17 on
+	push @more, split /\n/, $node->sql(q{SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'b' AND collencoding IN (-1, 6) ORDER BY 1}, database => 'template1');
 	$self->{collations} = [ ('"C"') x 3, '"POSIX"', ('"default"') x 2, ('"en-x-icu"') x 2, '"sv-x-icu"', map({ "fz.$_" } qw(ci base digits upper shifted backwards phonebook)), ('r.any') x 4, ('r.loose') x 2, grep { $_ ne '' } @more ];
 	$self->{foreign} = $node->sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'file_fdw'});
+	# the name that this had up to 15, or the later one
+	$self->{force_parallel} = $node->sql(q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
 	# that of a server's own configuration need not be in the backend's path
 	$self->{explains} = ($node->try(q{LOAD 'auto_explain'}))[2] == 0;
 	return;
@@ -117,6 +121,7 @@ sub clean
 
 sub _random_settings
 {
+	my ($self) = @_;
 	my $workers = one_of(0, 0, 1, 2, 3);
 	my @settings = (
 		'gpusort.force = ' . (chance(70) ? 'on' : 'off'),
@@ -128,7 +133,7 @@ sub _random_settings
 	push @settings, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'min_parallel_index_scan_size = 0' if $workers && chance(85);
 	push @settings, 'parallel_leader_participation = off' if $workers && chance(25);
 	push @settings, 'max_parallel_workers = 0' if $workers && chance(5);
-	push @settings, 'force_parallel_mode = ' . one_of('on', 'regress') if chance(20);
+	push @settings, "$self->{force_parallel} = " . one_of('on', 'regress') if chance(20);
 	# so that there are sorts: most of them stand below joins and groups
 	push @settings, 'enable_hashjoin = off' if chance(50);
 	push @settings, 'enable_nestloop = off' if chance(40);
@@ -558,7 +563,7 @@ sub _round
 	for (1 .. ($large ? 1 + int($self->{per_round} / 4) : $self->{per_round}))
 	{
 		my $query = random_query($context);
-		my @variants = map { [ _random_settings(), @{ $query->{settings} || [] } ] } 1 .. 2;
+		my @variants = map { [ $self->_random_settings, @{ $query->{settings} || [] } ] } 1 .. 2;
 
 		last if time > $deadline;
 		$self->{queries}++;

@@ -1,0 +1,344 @@
+/*-------------------------------------------------------------------------
+ *
+ * prefixes.c
+ *	  What of its strings goes into a sort's keys: chosen from a sample.
+ *
+ * The sample of a column is what statistics keep of its values, which is random,
+ * and the first rows, which need not be, but are of the rows that are sorted.  It
+ * is put into order.  Then
+ *
+ *	  - the head is what the most alike HEAD_SHARE of the strings begin with;
+ *	  - a string needs, behind where it parts from the head, the bytes that tell it
+ *		from its neighbours in the sample.  Among all rows it has closer neighbours:
+ *		if every byte at which strings part tells equally much, log(rows) / log(sample)
+ *		times as many such bytes are needed.  Behind those that the sample needs, a
+ *		byte in which a string differs from its neighbour is taken for such a one;
+ *	  - a string that the sample has twice is thought to be frequent.  It needs to
+ *		be in the key to its end, so that its rows are equal and not undecided;
+ *	  - the depth is chosen by cost: a word of the key is paid for by all rows, a
+ *		comparison by those that stay undecided.
+ *
+ * A sample that misleads costs time, never order: see keys.c.  Where there are only
+ * first rows, and strings go on, the depth is a word more than they say.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "prefixes.h"
+
+#include <math.h>
+
+#include "common/hashfn.h"
+#include "utils/memutils.h"
+
+/* Of the strings, so many eighths have the head in common. */
+#define HEAD_SHARE			7
+
+/* A shorter head is not worth comparing with. */
+#define HEAD_MIN			4
+
+/* What the choice is by where nothing is known; and with statistics to be relied on. */
+#define DEFAULT_DEPTH		14
+#define DEFAULT_DEPTH_LONG	29	/* fills four words */
+#define STATISTICS_MIN		50
+
+/* Rows that a look at the statistics is worth, and values that are enough. */
+#define STATISTICS_ROWS		20000
+#define STRINGS_MAX			512
+
+/* So many strings show how many bytes tell strings apart; and so many bytes more are safe. */
+#define LOOKS				64
+#define MARGIN_BYTES		1.5
+
+/* A string is looked at as far as a key could hold it. */
+#define LOOK_BYTES			(GPUSORT_HEAD_MAX + GPUSORT_DEPTH_MAX + 1)
+
+/* What a row costs, in ns: for each word of its key; if that does not decide, for each word and for comparing. */
+#define WORD_COST			4.0
+#define UNDECIDED_WORD_COST	20.0
+#define COMPARE_COST		500.0
+
+typedef struct SampleString
+{
+	const char *data;
+	int			length;			/* LOOK_BYTES: it may go on */
+	int			needs;			/* bytes behind where it parts from the head; as many as it has: to be held whole */
+	int			common;			/* bytes in common with the one before, in order */
+	bool		twice;			/* another one in the sample is equal */
+} SampleString;
+
+typedef struct Sample
+{
+	const GpuSortKeys *keys;
+	const GpuSortColumn *column;
+	SampleString strings[STRINGS_MAX];
+	int			count;
+	int			limit;			/* so many are enough */
+	char		bytes[LOOK_BYTES + GPUSORT_STRING_SLACK];
+} Sample;
+
+static void
+add_string(Sample *sample, Datum value)
+{
+	int			length = gpusort_keys_string(sample->keys, sample->column, value, sample->bytes, LOOK_BYTES);
+	char	   *data = palloc(Max(length, 1));
+
+	memcpy(data, sample->bytes, length);
+	sample->strings[sample->count++] = (SampleString) {.data = data, .length = length};
+}
+
+/* A GpuSortValueCallback: a value, and how many times it is to be in the sample. */
+static void
+add_value(Datum value, int count, void *arg)
+{
+	Sample	   *sample = arg;
+
+	for (int i = 0; i < count && sample->count < sample->limit; i++)
+		add_string(sample, value);
+}
+
+/* Adds values of the first rows, spread over them, but not evenly: their values may come round and round. */
+static void
+add_first_rows(Sample *sample, GpuSortFirstRows *first, int count)
+{
+	int			stride = Max(first->count / Max(count, 1), 1);
+
+	for (int i = 0; i * stride < first->count; i++)
+	{
+		int			row = Min(i * stride + hash_bytes_uint32(i) % stride, first->count - 1);
+		bool		isnull;
+		Datum		value;
+
+		if (i >= count)
+			break;
+		ExecStoreMinimalTuple(first->rows[row], first->slot, false);
+		value = slot_getattr(first->slot, sample->column->attno, &isnull);
+		if (!isnull)
+			add_string(sample, value);
+	}
+	ExecClearTuple(first->slot);
+}
+
+static int
+compare_strings(const void *a, const void *b)
+{
+	const SampleString *left = a;
+	const SampleString *right = b;
+	int			order = memcmp(left->data, right->data, Min(left->length, right->length));
+
+	return order != 0 ? order : left->length - right->length;
+}
+
+/* How many bytes two strings begin with in common. */
+static int
+common_bytes(const SampleString *a, const char *data, int length)
+{
+	int			most = Min(a->length, length);
+	int			i = 0;
+
+	while (i < most && a->data[i] == data[i])
+		i++;
+	return i;
+}
+
+/* Chooses the head, of a sample in order. */
+static void
+choose_head(const Sample *sample, GpuSortPrefix *prefix)
+{
+	int			window = sample->count - sample->count * (8 - HEAD_SHARE) / 8;
+
+	prefix->head_length = 0;
+	for (int i = 0; i + window <= sample->count; i++)
+	{
+		const SampleString *last = &sample->strings[i + window - 1];
+		int			common = Min(common_bytes(&sample->strings[i], last->data, last->length), GPUSORT_HEAD_MAX);
+
+		if (common > prefix->head_length)
+		{
+			prefix->head_length = common;
+			memcpy(prefix->head, last->data, common);
+		}
+	}
+	if (prefix->head_length < HEAD_MIN || sample->column->encoding == GPUSORT_ENCODE_BIT)
+		prefix->head_length = 0;
+}
+
+/* How many bytes string i has in common with the one before; 0 for the first. */
+static int
+common_before(const Sample *sample, int i)
+{
+	return i <= 0 || i >= sample->count ? 0 : sample->strings[i].common;
+}
+
+/*
+ * How many bytes of string i, behind the head, tell it from others in the sample:
+ * those at which the sample's strings part that begin like it up to there.  Bytes
+ * that follow from those before them are not among them.
+ */
+static int
+telling_bytes(const Sample *sample, int i)
+{
+	int			before = common_before(sample, i);
+	int			after = common_before(sample, i + 1);
+	int			count = 0;
+
+	/* Outwards, always to the side that has more in common. */
+	for (int left = i, right = i + 1; left > 0 || right < sample->count;)
+	{
+		int			common = Max(left > 0 ? before : -1, right < sample->count ? after : -1);
+
+		count++;
+		while (left > 0 && before >= common)
+			before = Min(common_before(sample, --left), before);
+		while (right < sample->count && after >= common)
+			after = Min(common_before(sample, ++right), after);
+	}
+	return count;
+}
+
+/*
+ * Where string has so many more bytes, from byte at on, that differ from those of
+ * other, which it resembles; its end at most.
+ */
+static int
+go_on(const SampleString *string, const SampleString *other, int at, int telling)
+{
+	for (; at < string->length && telling > 0; at++)
+		telling -= at >= other->length || string->data[at] != other->data[at];
+	return at;
+}
+
+/* Finds out what each string needs, of a sample in order that stands for so many rows. */
+static void
+find_needs(Sample *sample, const GpuSortPrefix *prefix, double rows)
+{
+	SampleString *strings = sample->strings;
+	int			count = sample->count;
+	int			different = 0;
+	double		telling = 0;
+	int			looked_at = 0;
+	int			more;
+
+	for (int i = 0; i < count; i++)
+	{
+		strings[i].common = i == 0 ? 0 : common_bytes(&strings[i], strings[i - 1].data, strings[i - 1].length);
+		strings[i].twice = i > 0 && strings[i].common == strings[i].length && strings[i].length == strings[i - 1].length;
+		if (strings[i].twice)
+			strings[i - 1].twice = true;
+		else
+			different++;
+	}
+	for (int i = 0; i < count; i += 1 + count / LOOKS)
+	{
+		telling += telling_bytes(sample, i);
+		looked_at++;
+	}
+	more = ceil(telling / looked_at * log(Max(rows / count, 1)) / log(Max(different, 4)) + MARGIN_BYTES);
+
+	for (int i = 0; i < count; i++)
+	{
+		SampleString *string = &strings[i];
+		int			parts_at = common_bytes(string, prefix->head, prefix->head_length);
+		int			at = Max(common_before(sample, i), common_before(sample, i + 1)) + 1;
+		int			end = at;
+
+		if (string->twice)
+		{
+			string->needs = string->length == LOOK_BYTES ? INT_MAX : string->length - parts_at;
+			continue;
+		}
+		if (i > 0)
+			end = go_on(string, string - 1, at, more);
+		if (i + 1 < count)
+			end = Max(end, go_on(string, string + 1, at, more));
+		string->needs = Max(Min(end, string->length) - parts_at, 0);
+	}
+}
+
+/* Chooses the depth: words of eight bytes, and what the word of the length has room for. */
+static void
+choose_depth(const Sample *sample, GpuSortPrefix *prefix, bool statistics)
+{
+	double		best = INFINITY;
+	double		undecided_words = 0;
+	int			longest = 0;
+	int			best_depth = DEFAULT_DEPTH;
+
+	for (int i = 0; i < sample->count; i++)
+		longest = Max(longest, sample->strings[i].length);
+	for (int depth = 6; depth <= GPUSORT_DEPTH_MAX; depth += 8)
+	{
+		int			undecided = 0;
+		double		cost;
+
+		for (int i = 0; i < sample->count; i++)
+			undecided += sample->strings[i].needs > depth;
+		undecided_words += (double) undecided / sample->count;
+		cost = WORD_COST * depth / 8 + UNDECIDED_WORD_COST * undecided_words + COMPARE_COST * undecided / sample->count;
+		if (cost < best)
+		{
+			best = cost;
+			best_depth = depth;
+		}
+		if (undecided == 0)
+			break;
+	}
+	if (!statistics && longest - prefix->head_length > best_depth && best_depth + 8 <= GPUSORT_DEPTH_MAX)
+		best_depth += 8;
+	prefix->depth = best_depth;
+}
+
+/*
+ * Chooses the prefixes of keys' strings, for about so many rows of child, the first
+ * of which have been read, or, if first is NULL, will be.  false: so little is known
+ * that the heads should be chosen again when some have been.
+ */
+bool
+gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstRows *first, double rows,
+						GpuSortPrefix *prefixes)
+{
+	MemoryContext context;
+	MemoryContext caller;
+	Sample	   *sample;
+	bool		enough = true;
+
+	if (keys->strings == 0)
+		return true;
+	context = AllocSetContextCreate(CurrentMemoryContext, "gpusort sample", ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(context);
+	sample = palloc(sizeof(Sample));
+	sample->keys = keys;
+	for (int i = 0; i < keys->encodable; i++)
+	{
+		int			statistics;
+
+		sample->column = &keys->columns[i];
+		if (!sample->column->is_string)
+			continue;
+		sample->count = 0;
+		sample->limit = STRINGS_MAX - GPUSORT_SAMPLE_ROWS;
+		if (rows >= STATISTICS_ROWS)
+			gpusort_column_values(child, sample->column->attno,
+								  TupleDescAttr(ExecGetResultType(child), sample->column->attno - 1)->atttypid,
+								  add_value, sample);
+		statistics = sample->count;
+		if (first != NULL)
+			add_first_rows(sample, first, statistics >= STATISTICS_MIN ? statistics / 2 :
+						   Min(Max(first->count / 16, 64), GPUSORT_SAMPLE_ROWS));
+		else if (statistics < STATISTICS_MIN)
+			enough = false;
+
+		prefixes->depth = first != NULL ? DEFAULT_DEPTH : DEFAULT_DEPTH_LONG;
+		prefixes->head_length = 0;
+		if (sample->count >= (first != NULL ? 2 : STATISTICS_MIN))
+		{
+			qsort(sample->strings, sample->count, sizeof(SampleString), compare_strings);
+			choose_head(sample, prefixes);
+			find_needs(sample, prefixes, rows);
+			choose_depth(sample, prefixes, statistics >= STATISTICS_MIN);
+		}
+		prefixes++;
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return enough;
+}

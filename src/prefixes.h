@@ -1,0 +1,27 @@
+/*-------------------------------------------------------------------------
+ *
+ * prefixes.h
+ *	  What of its strings goes into a sort's keys.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_PREFIXES_H
+#define GPUSORT_PREFIXES_H
+
+#include "compat.h"
+
+#include "first_rows.h"
+#include "keys.h"
+#include "nodes/execnodes.h"
+
+/* So many rows are enough to choose by. */
+#define GPUSORT_SAMPLE_ROWS		256
+
+extern bool gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstRows *first, double rows,
+									GpuSortPrefix *prefixes);
+
+/* column_stats.c */
+typedef void (*GpuSortValueCallback) (Datum value, int count, void *arg);
+extern void gpusort_column_values(PlanState *child, AttrNumber attno, Oid type, GpuSortValueCallback callback, void *arg);
+
+#endif							/* GPUSORT_PREFIXES_H */
