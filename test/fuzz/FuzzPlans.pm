@@ -112,7 +112,10 @@ sub group_query
 	push @aggregates, 'rank() OVER (' . one_of('', 'PARTITION BY count(*) ') . "ORDER BY min($from->{ids}[0]))" if chance(15);
 	my @outputs = (@shown, 'grouping(' . join(', ', @expressions) . ')', @aggregates);
 	my $groups = join ', ', @expressions;
-	my $sets = weighted(
+	# Columns that a join made equal are the same to the planner above grouping sets, too, where one of
+	# them is NULL: it drops keys that it needs.
+	my $joined = @{ $from->{ids} } > 1;
+	my $sets = $joined && $option{total} ? $groups : weighted(
 		65 => $groups,
 		10 => "ROLLUP ($groups)",
 		10 => "CUBE ($groups)",
@@ -127,7 +130,7 @@ sub group_query
 		my $keys = join ', ', map { $_ . one_of(@DIRECTIONS) } shuffled(@expressions), 'grouping(' . join(', ', @expressions) . ')';
 		return { name => 'group', sql => "SELECT $list $core ORDER BY $keys$limit", mode => 'exact' };
 	}
-	return { name => 'group', sql => "SELECT $list $core", mode => 'multiset' } if chance(25);
+	return { name => 'group', sql => "SELECT $list $core", mode => 'multiset' } if $joined && $sets ne $groups || chance(25);
 	my $keys = join ', ', map { $_ . one_of(@DIRECTIONS) } some_of(between(1, 3), @expressions, 'count(*)', "min($from->{ids}[0])");
 	return { name => 'group', sql => "SELECT $list $core ORDER BY $keys$limit", mode => 'ranked', whole => $limit eq '',
 		rank => "SELECT rank() OVER (ORDER BY $keys), $list $core" };
