@@ -202,13 +202,13 @@ sub _sqlstates
 	return join ' ', map { /\b(?:ERROR|FATAL|PANIC|WARNING):  (\w{5}|no answer)/ ? $1 : () } @messages;
 }
 
-# Messages but for the plans among them.
+# Messages but for plans and decisions among them.
 sub _without_plans
 {
 	my (@messages) = @_;
 	my $in = 0;
 	return grep {
-		$in = 1 if /INFO:  00000: duration: /;
+		$in = 1 if /(?:INFO|LOG):  00000: (?:duration|gpusort): /;
 		my $keep = !$in;
 		$in = 0 if /^LOCATION:/;
 		$keep
