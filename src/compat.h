@@ -37,10 +37,27 @@ typedef int16 CompareType;
 #define COMPARE_GT		BTGreaterStrategyNumber
 #define pk_cmptype		pk_strategy
 
-/* What is disabled by settings like enable_seqscan is counted here from 18 on, and is in the costs before. */
-#define INHERIT_DISABLED_NODES(path, input)		((void) 0)
+/*
+ * What settings like enable_seqscan disable is in the costs; from 18 on it is
+ * counted, for paths and for plans, and the counts are compared before the costs.
+ */
+#define INHERIT_DISABLED_NODES(node, from)				((void) 0)
+#define EXCHANGE_DISABLED_NODES(path, before, after)	((void) 0)
+
+/* cost_sort for all rows of a path, in work_mem */
+#define COST_SORT(cost, root, pathkeys, input) \
+	cost_sort(cost, root, pathkeys, (input)->total_cost, (input)->rows, (input)->pathtarget->width, 0, work_mem, -1)
+
+/* Does the join sort its outer side incrementally? */
+#define MERGE_PATH_IS_INCREMENTAL(join)					(false)
 #else
-#define INHERIT_DISABLED_NODES(path, input)		((path)->disabled_nodes = (input)->disabled_nodes)
+#define INHERIT_DISABLED_NODES(node, from)				((node)->disabled_nodes = (from)->disabled_nodes)
+#define EXCHANGE_DISABLED_NODES(path, before, after) \
+	((path)->disabled_nodes += (after)->disabled_nodes - (before)->disabled_nodes)
+#define COST_SORT(cost, root, pathkeys, input) \
+	cost_sort(cost, root, pathkeys, (input)->disabled_nodes, (input)->total_cost, (input)->rows, \
+			  (input)->pathtarget->width, 0, work_mem, -1)
+#define MERGE_PATH_IS_INCREMENTAL(join)					((join)->outer_presorted_keys > 0)
 #endif
 
 #endif							/* GPUSORT_COMPAT_H */

@@ -77,12 +77,13 @@
 #define CHECK_BYTES			((WEIGHT_BYTES + 2) * CHECK_CHARS)
 
 /*
- * What characters below PAIR_CHARS add behind others: a cache, found by the pair,
- * of entries of the bytes, their number (0: not to be known) and the pair.
+ * What characters below PAIR_CHARS add behind others: a hash table of entries of
+ * the bytes, their number (0: not to be known) and the pair.
  */
 #define PAIR_CHARS			0x800
-#define PAIR_ENTRIES		4096
-#define PAIR_ASKS_MAX		50000	/* then there are too many different ones */
+#define PAIR_SLOTS			8192	/* 2^13 */
+#define PAIR_HASH(key)		((uint32) (key) * 0x9E3779B1 >> (32 - 13))
+#define PAIRS_MAX			4096	/* later ones are not known */
 #define PAIR_KEY(a, b)		((uint64) (a) << 11 | (b))
 #define PAIR_ENTRY(key, length, bytes)	((key) << 40 | (uint64) (length) << 32 | (bytes))
 #define PAIR_ENTRY_KEY(entry)	((entry) >> 40)
@@ -110,8 +111,8 @@ struct GpuSortIcu
 	unsigned char tertiary[ASCII_CHARS];	/* 0: the common weight */
 
 	/* and of pairs */
-	uint64	   *entries;		/* NULL: strings are not UTF-8, or pairs were given up */
-	int			asks;			/* how often ICU was asked */
+	uint64	   *entries;		/* 0: a free slot.  NULL: strings are not UTF-8, or ICU is strange */
+	int			nentries;
 	uint32	   *contractions;	/* PAIR_KEYs of tailored ones, or parts of them */
 	int			ncontractions;
 };
@@ -429,7 +430,8 @@ put_pairs(GpuSortIcu *state, const unsigned char *data, int length, char *bytes,
 	{
 		uint32		c = *data++;
 		uint64		key;
-		uint64	   *entry;
+		uint64		entry;
+		uint32		slot;
 
 		if (c >= 0x80)
 		{
@@ -438,25 +440,25 @@ put_pairs(GpuSortIcu *state, const unsigned char *data, int length, char *bytes,
 			c = (c & 0x1F) << 6 | (*data++ & 0x3F);
 		}
 		key = PAIR_KEY(before, c);
-		entry = &state->entries[(before * 61 + c) % PAIR_ENTRIES];
-		if (unlikely(PAIR_ENTRY_KEY(*entry) != key))
+		slot = PAIR_HASH(key);
+		while (PAIR_ENTRY_KEY(state->entries[slot]) != key && state->entries[slot] != 0)
+			slot = (slot + 1) % PAIR_SLOTS;
+		if (unlikely(state->entries[slot] == 0))
 		{
-			if (++state->asks > PAIR_ASKS_MAX)
-			{
-				pfree(state->entries);
-				state->entries = NULL;
+			if (state->nentries == PAIRS_MAX)
 				return -1;
-			}
-			*entry = ask_pair(state, before, c);
+			state->entries[slot] = ask_pair(state, before, c);
+			state->nentries++;
 		}
-		if (PAIR_ENTRY_LENGTH(*entry) == 0)
+		entry = state->entries[slot];
+		if (PAIR_ENTRY_LENGTH(entry) == 0)
 			return -1;
 		/* A character next to the last that is needed must be known, too. */
 		if (next >= end)
 			return room;
 		StaticAssertStmt(GPUSORT_ICU_SLACK >= sizeof(uint32), "an entry's bytes are written as a whole");
-		memcpy(next, &(uint32) {*entry}, sizeof(uint32));
-		next += PAIR_ENTRY_LENGTH(*entry);
+		memcpy(next, &(uint32) {entry}, sizeof(uint32));
+		next += PAIR_ENTRY_LENGTH(entry);
 		before = c;
 	}
 	return next >= end ? room : -1;
@@ -634,7 +636,7 @@ learn(GpuSortIcu *state)
 	if (!learn_contractions(state) || !check_texts(state))
 		memset(state->weights, 0, sizeof(state->weights));
 	else if (state->converter == NULL)
-		state->entries = MemoryContextAllocZero(TopMemoryContext, PAIR_ENTRIES * sizeof(uint64));
+		state->entries = MemoryContextAllocZero(TopMemoryContext, PAIR_SLOTS * sizeof(uint64));
 }
 
 static int
@@ -706,6 +708,28 @@ gpusort_icu_create(Oid collation)
 	return state;
 }
 
+/* The first room bytes of a string's sort key, at bytes, by the shortest way; returns how many there are. */
+static inline int
+sort_key(GpuSortIcu *state, const char *data, int length, char *bytes, int room)
+{
+	int			count = put_simple(state, (const unsigned char *) data, length, bytes, room);
+
+	if (count < 0 && state->entries != NULL)
+		count = put_pairs(state, (const unsigned char *) data, length, bytes, room);
+	if (count < 0)
+		return ask_icu(state, data, length, bytes, room);
+#ifdef USE_ASSERT_CHECKING
+	{
+		char	   *theirs = palloc(room);
+
+		Assert(ask_icu(state, data, length, theirs, room) == count);
+		Assert(memcmp(bytes, theirs, count) == 0);
+		pfree(theirs);
+	}
+#endif
+	return count;
+}
+
 /*
  * The first room bytes of what a string's order is, at bytes, which has room for
  * GPUSORT_ICU_SLACK more.  Returns how many there are; *whole says whether that is
@@ -714,12 +738,8 @@ gpusort_icu_create(Oid collation)
 int
 gpusort_icu_bytes(GpuSortIcu *state, const char *data, int length, char *bytes, int room, bool *whole)
 {
-	int			count = put_simple(state, (const unsigned char *) data, length, bytes, room + 1);
+	int			count = sort_key(state, data, length, bytes, room + 1);
 
-	if (count < 0 && state->entries != NULL)
-		count = put_pairs(state, (const unsigned char *) data, length, bytes, room + 1);
-	if (count < 0)
-		count = ask_icu(state, data, length, bytes, room + 1);
 	*whole = count <= room && state->decides;
 	if (*whole && state->deterministic)
 	{

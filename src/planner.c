@@ -295,6 +295,7 @@ with_gpusort(PlannerInfo *root, Path *path)
 	memcpy(copy, path, size);
 	((ProjectionPath *) copy)->subpath = below_with;
 	copy->parallel_safe = false;
+	EXCHANGE_DISABLED_NODES(copy, below, below_with);
 	copy->startup_cost += below_with->startup_cost - below->startup_cost;
 	copy->total_cost += below_with->total_cost - below->total_cost;
 	return copy;
@@ -351,8 +352,8 @@ sort_join_input(PlannerInfo *root, MergePath *join, Path **input, List **sort_ke
 	path = sorted_path(root, (*input)->parent, *input, partial_of(*input), *sort_keys);
 	if (path == NULL)
 		return false;
-	cost_sort(&native, root, *sort_keys, (*input)->total_cost, (*input)->rows, (*input)->pathtarget->width, 0,
-			  work_mem, -1);
+	COST_SORT(&native, root, *sort_keys, *input);
+	EXCHANGE_DISABLED_NODES(&join->jpath.path, &native, path);
 	join->jpath.path.startup_cost += path->startup_cost - native.startup_cost;
 	join->jpath.path.total_cost += path->startup_cost - native.startup_cost;
 	*input = path;
@@ -370,7 +371,8 @@ consider_join(PlannerInfo *root, RelOptInfo *join_rel, RelOptInfo *outer_rel, Re
 	if (previous_set_join_pathlist)
 		previous_set_join_pathlist(root, join_rel, outer_rel, inner_rel, type, extra);
 	/* Paths of an UPDATE's or DELETE's columns are not for custom scans: ROWID_VAR. */
-	if (!gpusort_enable || root->parse->commandType != CMD_SELECT || join_rel->pathlist == NIL || !IsA(linitial(join_rel->pathlist), MergePath))
+	if (!gpusort_enable || root->parse->commandType != CMD_SELECT || join_rel->pathlist == NIL || !IsA(linitial(join_rel->pathlist), MergePath) ||
+		MERGE_PATH_IS_INCREMENTAL(linitial_node(MergePath, join_rel->pathlist)))
 		return;
 	join = makeNode(MergePath);
 	*join = *linitial_node(MergePath, join_rel->pathlist);

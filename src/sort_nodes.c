@@ -194,6 +194,7 @@ make_scan(const Plan *model, const Sort *sort, Plan *child, const CustomScanMeth
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *plan = &scan->scan.plan;
 
+	INHERIT_DISABLED_NODES(plan, model);
 	plan->startup_cost = model->startup_cost;
 	plan->total_cost = model->total_cost;
 	plan->plan_rows = model->plan_rows;

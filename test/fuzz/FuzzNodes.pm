@@ -15,7 +15,7 @@ use warnings;
 sub new
 {
 	my ($class) = @_;
-	return bless { gpusort => {}, native => {}, rescanned => 0, in_worker => 0, plan => [] }, $class;
+	return bless { gpusort => {}, native => {}, rescanned => 0, in_worker => 0, ingest => 0, plan => [] }, $class;
 }
 
 # What makes a session's server send the plans, whatever client_min_messages is.
@@ -67,6 +67,7 @@ sub _add_plan
 			$self->{rescanned}++ if $rescanned;
 			$self->{in_worker}++ if $in_worker;
 		}
+		$self->{ingest}++ if $kind eq 'GpuSortIngest';
 		$self->{native}{ $parent->[1] }++ if $kind eq 'Sort';
 		push @path, [ $indent, $kind, 0, $rescanned, $in_worker ];
 	}
@@ -113,7 +114,7 @@ sub merge
 	{
 		$self->{$what}{$_} += $other->{$what}{$_} for keys %{ $other->{$what} };
 	}
-	$self->{$_} += $other->{$_} for qw(rescanned in_worker);
+	$self->{$_} += $other->{$_} for qw(rescanned in_worker ingest);
 	return;
 }
 
@@ -126,7 +127,7 @@ sub _list
 sub text
 {
 	my ($self) = @_;
-	return 'GpuSort under: ' . _list($self->{gpusort}) . "; rescanned $self->{rescanned}, in workers $self->{in_worker}\n"
+	return 'GpuSort under: ' . _list($self->{gpusort}) . "; rescanned $self->{rescanned}, in workers $self->{in_worker}; with GpuSortIngest $self->{ingest}\n"
 		. 'PostgreSQL\'s Sort under: ' . _list($self->{native});
 }
 

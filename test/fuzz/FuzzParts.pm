@@ -48,6 +48,14 @@ sub scope_of
 
 # --- keys -----------------------------------------------------------------------------------------
 
+# A string of which a key's prefix does not tell more than its beginning, of which there are a few.
+sub _deep
+{
+	my ($x, $type) = @_;
+	my $few = $type->{number} ? "($x % 3)::text" : "left($x\::text, 1)";
+	return "(md5($few) || repeat('-', 60) || $x)";
+}
+
 # An expression of a column to sort by.
 sub random_key
 {
@@ -56,6 +64,7 @@ sub random_key
 	my $collation = one_of(collations_for($type, @{ $context->{collations} }));
 
 	return $x if chance(50);
+	return _deep($x, $type) if ($type->{text} || $type->{number}) && chance(6);
 	if (chance(12))
 	{
 		return one_of("($x IS NULL)", "CASE WHEN $id % 3 = 0 THEN $x END", "coalesce($x, $x)", "fz.h($id\::int8, 3)", "$x\::text COLLATE \"C\"");
@@ -157,7 +166,7 @@ sub from_one
 	my $where = $few ? "id <= $max_rows" : chance(30) ? random_predicate('id', $table, scope_of($table, $name)) : 'true';
 	my %from = (scope => \@scope, ids => ["$alias.id"], table => $table);
 	my %inner = (scope => [ scope_of($table, $name) ], ids => ["$name.id"], table => $table);
-	my $kind = weighted(55 => 'table', 8 => 'subquery', 6 => 'cte', 8 => 'ordered', 4 => 'function', 4 => 'values', 3 => 'sample', 4 => 'view', 6 => 'window', 5 => 'distinct on', 4 => 'set', 4 => 'group', 3 => 'first');
+	my $kind = weighted(55 => 'table', 8 => 'subquery', 6 => 'cte', 8 => 'ordered', 4 => 'function', 4 => 'values', 3 => 'sample', 4 => 'view', 6 => 'window', 5 => 'distinct on', 4 => 'set', 4 => 'group', 3 => 'first', 3 => 'record');
 	my @order = total_keys($context, \%inner);
 	my $order = ' ORDER BY ' . join(', ', @order);
 
@@ -213,6 +222,12 @@ sub from_one
 		my $groups = join ', ', map { $_->{name} } @groups;
 		$from{sql} = "(SELECT min(id) AS id" . (@groups ? ", $groups" : '') . " FROM $name WHERE $where" . (@groups ? " GROUP BY $groups" : ' HAVING count(*) > 0') . ") $alias";
 		$from{scope} = [ $scope[0], map { { sql => "$alias.$_->{name}", type => $_->{type} } } @groups ];
+	}
+	elsif ($kind eq 'record')
+	{
+		my ($one, $two) = map { one_of(@{ $table->{columns} }) } 1 .. 2;
+		$from{sql} = "(SELECT *, ROW($one->{name}, $two->{name}) AS both FROM $name WHERE $where@{[ one_of('', ' OFFSET 0') ]}) $alias";
+		push @{ $from{scope} }, { sql => "($alias.both).f1", type => $one->{type} }, { sql => "($alias.both).f2", type => $two->{type} };
 	}
 	elsif ($kind eq 'first')
 	{
@@ -274,6 +289,11 @@ sub equal_pairs
 				push @pairs, "$x->{sql} = $y->{sql}";
 			}
 		}
+	}
+	my @deep = map { my $side = $_; [ grep { $_->{type}{text} || $_->{type}{number} } @$side ] } $left, $right;
+	if ($deep[0][0] && $deep[1][0] && chance(40))
+	{
+		push @pairs, join(' = ', map { my $column = one_of(@$_); _deep($column->{sql}, $column->{type}) } @deep) . ' COLLATE ' . one_of('"C"', '"C"', '"en-x-icu"');
 	}
 	my ($x, $y) = (one_of(@$left), one_of(@$right));
 	push @pairs, "($x->{sql} IS NULL) = ($y->{sql} IS NULL)" if chance(10);
@@ -369,10 +389,18 @@ sub from_join
 	# both have many rows of the same key, and yet there are not too many pairs
 	my @most = $kind eq 'id' ? () : @{ one_of([ 150, 150 ], [ 150, 150 ], [ 20, 1500 ], [ 1500, 20 ]) };
 	($outer, $inner) = (_enclosed(from_one($context, 'a', $most[0])), _enclosed(from_one($context, 'b', $most[1])));
-	$outer = _padded($outer, $most[0]) if @most && chance(4);
-	$inner = _padded($inner, $most[1]) if @most && chance(8);
-	my @pairs = $kind eq 'column' ? equal_pairs($context, $outer->{scope}, $inner->{scope}) : ();
-	my $condition = join ' AND ', @pairs ? some_of(weighted(60 => 1, 30 => 2, 10 => 3), @pairs) : 'a.id = b.id';
+	$outer = _padded($outer, $most[0]) if @most && chance(5);
+	$inner = _padded($inner, $most[1]) if @most && chance(20);
+	my @pairs = $kind eq 'column' ? some_of(weighted(50 => 1, 35 => 2, 15 => 3), equal_pairs($context, $outer->{scope}, $inner->{scope})) : ();
+	if ($kind eq 'column' && chance($inner->{also} ? 60 : 25))
+	{
+		# many pairs, and in half of the cases keys that tie
+		my $few = one_of(3, 7, 30);
+		my @sides = map { "($_.id % $few)" } qw(a b);
+		@sides = map { _deep($_, { number => 1 }) } @sides if chance(50);
+		@pairs = (join(' = ', @sides), some_of(below(2), @pairs));
+	}
+	my $condition = join(' AND ', @pairs) || 'a.id = b.id';
 	my $join = one_of('', '', 'LEFT ', 'RIGHT ', 'FULL ');
 	$condition .= ' AND ' . one_of('a.id <= b.id', 'a.id + b.id > 50', 'b.id % 3 = 1') if $join ne 'FULL ' && chance(15);
 	my %from = (

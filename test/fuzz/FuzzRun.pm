@@ -50,6 +50,8 @@ sub new
 	$self->{scratch} = tempdir('gpusort-fuzz-XXXXXXXX', TMPDIR => 1, CLEANUP => 1);
 	if ($self->{server})
 	{
+		# the others' work takes its time
+		$FuzzSession::statement_seconds = 50;
 		$self->{node} = FuzzServer->new;
 	}
 	else
@@ -76,8 +78,12 @@ sub _look_round
 	# C.UTF-8 under one of its names, and a language of the C library's, where there is one
 	my @more = map { $node->sql("SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'c' AND collencoding IN (-1, 6) AND collcollate $_ ORDER BY 1 LIMIT 1", database => 'template1') }
 		q{~* '^C\.utf-?8$'}, q{!~* '^(C|POSIX)(\.|$)'};
+	# those of PostgreSQL's own provider, from 17 on
+	push @more, split /\n/, $node->sql(q{SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'b' AND collencoding IN (-1, 6) ORDER BY 1}, database => 'template1');
 	$self->{collations} = [ ('"C"') x 3, '"POSIX"', ('"default"') x 2, ('"en-x-icu"') x 2, '"sv-x-icu"', map({ "fz.$_" } qw(ci base digits upper shifted backwards phonebook)), ('r.any') x 4, ('r.loose') x 2, grep { $_ ne '' } @more ];
 	$self->{foreign} = $node->sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'file_fdw'});
+	# the name that this had up to 15, or the later one
+	$self->{force_parallel} = $node->sql(q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
 	# that of a server's own configuration need not be in the backend's path
 	$self->{explains} = ($node->try(q{LOAD 'auto_explain'}))[2] == 0;
 	return;
@@ -115,6 +121,7 @@ sub clean
 
 sub _random_settings
 {
+	my ($self) = @_;
 	my $workers = one_of(0, 0, 1, 2, 3);
 	my @settings = (
 		'gpusort.force = ' . (chance(70) ? 'on' : 'off'),
@@ -126,7 +133,7 @@ sub _random_settings
 	push @settings, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'min_parallel_index_scan_size = 0' if $workers && chance(85);
 	push @settings, 'parallel_leader_participation = off' if $workers && chance(25);
 	push @settings, 'max_parallel_workers = 0' if $workers && chance(5);
-	push @settings, 'force_parallel_mode = ' . one_of('on', 'regress') if chance(20);
+	push @settings, "$self->{force_parallel} = " . one_of('on', 'regress') if chance(20);
 	# so that there are sorts: most of them stand below joins and groups
 	push @settings, 'enable_hashjoin = off' if chance(50);
 	push @settings, 'enable_nestloop = off' if chance(40);
@@ -138,6 +145,8 @@ sub _random_settings
 	push @settings, 'plan_cache_mode = ' . one_of('force_generic_plan', 'force_custom_plan') if chance(30);
 	push @settings, 'jit = on', 'jit_above_cost = 0' if chance(2);
 	push @settings, 'cursor_tuple_fraction = 1' if chance(20);
+	push @settings, 'auto_explain.log_verbose = on' if chance(40);
+	push @settings, 'auto_explain.log_analyze = on', 'auto_explain.log_timing = off' if chance(15);
 	push @settings, 'join_collapse_limit = 1' if chance(5);
 	return @settings;
 }
@@ -180,7 +189,7 @@ sub _hog
 sub _prologue
 {
 	my ($self, $enable, @settings) = @_;
-	return join ";\n", 'RESET ALL', 'SET search_path = r, fz, public', 'SET client_min_messages = warning', "SET statement_timeout = '${FuzzSession::statement_seconds}s'", (map { "SET $_" } @settings), $self->{explains} && $enable eq 'on' ? FuzzNodes::settings() : (), "SET gpusort.enable = $enable;\n";
+	return join ";\n", 'RESET ALL', 'SET search_path = r, fz, public', 'SET client_min_messages = warning', sprintf("SET statement_timeout = '%ds'", $enable eq 'on' ? $FuzzSession::statement_seconds : $FuzzSession::native_seconds), (map { "SET $_" } @settings), $self->{explains} && $enable eq 'on' ? FuzzNodes::settings() : (), "SET gpusort.enable = $enable;\n";
 }
 
 sub _sqlstates
@@ -298,7 +307,7 @@ sub _try
 		{
 			($native, @native_messages) = $session->run($self->_prologue('off', @$settings) . $query->{sql});
 			$native_states = _sqlstates(@native_messages);
-			return ('native: ' . join("\n", @native_messages), $settings) unless defined $native;
+			return ("native: backend $session->{backend}\n" . join("\n", @native_messages), $settings) unless defined $native;
 			$self->{errors}{$_}++ for split / /, $native_states;
 			if ($native_states =~ /57014/)
 			{
@@ -316,15 +325,19 @@ sub _try
 			# slow is a failure where PostgreSQL is not, under these very settings
 			my $start = time;
 			$session->run($self->_prologue('off', @$settings) . $query->{sql});
-			if (time - $start > $FuzzSession::statement_seconds / 4)
+			if (time - $start > $FuzzSession::native_seconds / 2)
 			{
 				$self->{skipped}++;
 				next;
 			}
-			($ours, @messages) = $session->run($self->_prologue('on', @$settings) . $query->{sql});
-			$states = _sqlstates(@messages);
+			# that may have been others' work
+			if (!$self->{server})
+			{
+				($ours, @messages) = $session->run($self->_prologue('on', @$settings) . $query->{sql});
+				$states = _sqlstates(@messages);
+			}
 		}
-		return ('session: ' . join("\n", _without_plans(@messages)), $settings) unless defined $ours;
+		return ("session: backend $session->{backend}\n" . join("\n", _without_plans(@messages)), $settings) unless defined $ours;
 		return ("error: $native_states natively, $states with gpusort\n" . join("\n", '-- native', @native_messages, '-- gpusort', _without_plans(@messages)), $settings) if $states ne $native_states;
 		next if $ours eq $native || $query->{mode} eq 'errors';
 
@@ -398,7 +411,7 @@ sub _new_log
 sub _setup
 {
 	my ($self, $session, $schema) = @_;
-	return $session->run(join ";\n", $self->_prologue('off') . 'DROP SCHEMA IF EXISTS r CASCADE', 'CREATE SCHEMA r', @$schema);
+	return $session->run(join ";\n", $self->_prologue('off') . 'DISCARD TEMP', 'DROP SCHEMA IF EXISTS r CASCADE', 'CREATE SCHEMA r', @$schema);
 }
 
 # Takes rows and columns away as long as the failure stays.  Returns the statements that do it.
@@ -495,6 +508,7 @@ sub _report
 	my @lines = ("seed $self->{round_seed}, $database, memory " . ($self->{memory} // 'as it is') . ($query ? ", $query->{name} ($query->{mode})" : ''), split /\n/, $what);
 	push @lines, "reproduce with: test/fuzz/fuzz --seed $self->{round_seed} --rounds 1 --queries $self->{per_round} --rows $self->{max_rows}";
 	push @lines, 'the plan, if it was the last query:', @plan if $query && @plan;
+	unshift @lines, (map { s/[^\x00-\x7f]/?/gr } split /\n/, $query->{sql}), '' if $query;
 	my $text = join '', map { "-- $_\n" } @lines;
 	$text .= "-- database $database, after FuzzTypes::fixtures\nCREATE SCHEMA r;\nSET search_path = r, fz, public;\n" . join('', map { "$_;\n" } @$schema);
 	$text .= "-- the failure stays when these are done:\n" . join('', map { /^--/ ? "$_\n" : "$_;\n" } @smaller) if @smaller;
@@ -549,7 +563,7 @@ sub _round
 	for (1 .. ($large ? 1 + int($self->{per_round} / 4) : $self->{per_round}))
 	{
 		my $query = random_query($context);
-		my @variants = map { [ _random_settings() ] } 1 .. 2;
+		my @variants = map { [ $self->_random_settings, @{ $query->{settings} || [] } ] } 1 .. 2;
 
 		last if time > $deadline;
 		$self->{queries}++;
@@ -605,12 +619,18 @@ sub run
 {
 	my ($self) = @_;
 	my $start = time;
+	my $ended = 0;
 	my $deadline = $self->{rounds} ? $start + 1e9 : $start + $self->{seconds};
 
 	for (my $round = 0; $self->{rounds} ? $round < $self->{rounds} : time < $deadline; $round++)
 	{
 		$self->{round_seed} = $self->{seed} + $round;
-		$self->_round($deadline);
+		if (!eval { $self->_round($deadline); 1 })
+		{
+			# such a round is no reason to end, but several are
+			$self->_report("fuzzer: $@", 'any', [], []);
+			last if ++$ended > 3;
+		}
 		$self->{rounds_done}++;
 		last if $self->{failures} >= $self->{max_failures};
 	}

@@ -84,6 +84,15 @@ CREATE TABLE gs.piece AS SELECT row_number() OVER () AS id, p FROM unnest(ARRAY[
 CREATE FUNCTION gs.word(pieces int, seed int, kinds int) RETURNS text LANGUAGE sql AS
 $$ SELECT coalesce(string_agg(p, '' ORDER BY j), '') FROM generate_series(1, pieces) j JOIN gs.piece ON id = 1 + gs.dice(kinds, seed, j) $$;
 
+-- Letters of alphabets that UTF-8 stores in two bytes, and ASCII, several alphabets in a word in some.
+CREATE FUNCTION gs.letters(letters int, seed int) RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg(chr(CASE gs.dice(CASE WHEN seed % 3 = 0 THEN 9 ELSE 4 END, seed, j)
+		WHEN 0 THEN 97 + gs.dice(26, seed, j, 1) WHEN 1 THEN 65 + gs.dice(26, seed, j, 1) WHEN 2 THEN 192 + gs.dice(384, seed, j, 1) WHEN 3 THEN 32 + gs.dice(32, seed, j, 1)
+		WHEN 4 THEN 913 + gs.dice(70, seed, j, 1) WHEN 5 THEN 1024 + gs.dice(300, seed, j, 1) WHEN 6 THEN 1488 + gs.dice(27, seed, j, 1)
+		WHEN 7 THEN 1569 + gs.dice(26, seed, j, 1) ELSE 160 + gs.dice(1800, seed, j, 1) END), '' ORDER BY j)
+	FROM generate_series(1, letters) j
+$$;
+
 -- t is what is sorted; plain has no characters without weight and no accents on their own.
 CREATE TABLE gs.string AS
 	SELECT row_number() OVER () AS id, t, bool_and(t !~ U&'[\0300-\034f\00ad\0001\0009\007f\200b-\200d\feff\0e40-\0e48\0f71-\0f72\3099\fffe\+01d165]') OVER (PARTITION BY t) AS plain
@@ -94,6 +103,10 @@ CREATE TABLE gs.string AS
 		UNION ALL SELECT gs.word(i % 5, i, 110) FROM generate_series(1, 250) i
 		UNION ALL SELECT gs.word(i % 40, i, 110) FROM generate_series(1, 40) i
 		UNION ALL SELECT gs.word(10 + i % 40, i, 48) FROM generate_series(1, 40) i
+		UNION ALL SELECT CASE WHEN i % 2 = 0 THEN left(U&'\0412 \043d\0430\0447\0430\043b\0435 \00df', i % 9) ELSE '' END || gs.letters(15 + i % 30, i) FROM generate_series(1, 200) i
+		-- what changes the weight of the character before it, at every place behind a head
+		UNION ALL SELECT left(CASE WHEN i % 2 = 0 THEN U&'Die Stra\00dfe nach \00dcberlingen f\00fchrt \00fcber \00c4cker' ELSE 'The quick brown fox jumps over the lazy dog ' END, 5 + i % 40) || gs.word(1 + i % 3, i, 110)
+			FROM generate_series(1, 400) i
 		-- words that are nearly the same
 		UNION ALL SELECT overlay(w PLACING gs.word(gs.dice(3, i, 7), i, 110) FROM 1 + gs.dice(length(w), i) FOR gs.dice(2, i, 5))
 			FROM generate_series(1, 150) i, gs.word(12, i % 5 + 1000, CASE WHEN i % 2 = 0 THEN 48 ELSE 110 END) w

@@ -99,6 +99,42 @@ for my $at (100, 200000)
 lived($node, $bystander, $started);
 $holder->close;
 
+# sorts below other nodes, and of statements that write
+$node = new_node;
+($service) = $node->services;
+$started = $node->sql('SELECT pg_postmaster_start_time()');
+$bystander = $node->session;
+$bystander->run('SET gpusort.force = on');
+$holder = $node->session;
+$node->sql('CREATE TABLE w (id int, pad text)');
+for ([ 'a window', 'md5(string_agg(id || \':\' || r, \',\'))', '(SELECT id, row_number() OVER (ORDER BY k, id) AS r FROM t WHERE gate(id, 200000) > 0) s' ],
+	 [ 'DISTINCT', 'md5(string_agg(k::text, \',\'))', '(SELECT DISTINCT ON (k % 1000) k FROM t WHERE gate(id, 200000) > 0 ORDER BY k % 1000, k) s' ],
+	 [ 'INSERT', undef, 'INSERT INTO w SELECT id, pad FROM t WHERE gate(id, 200000) > 0 ORDER BY k, id' ],
+	 [ 'a merge join', 'sum(a.id::numeric * b.k)', 't a JOIN (SELECT k FROM t WHERE gate(id, 200000) > 0 OFFSET 0) b USING (k)' ])
+{
+	my ($name, $result, $query) = @$_;
+	my $statement = defined $result ? "SELECT $result FROM $query" : "TRUNCATE w; $query; SELECT md5(string_agg(id || pad, ',' ORDER BY ctid)) FROM w";
+	my $session = $node->session;
+
+	$session->run('SET enable_hashjoin = off; SET enable_nestloop = off; SET gpusort.enable = off');
+	my $expected = $session->run($statement);
+	$session->run('SET gpusort.enable = on; SET gpusort.force = on');
+	$holder->run('SELECT pg_advisory_lock(1)');
+	$session->send($statement);
+	ok(wait_until(sub { $node->sql(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }), "$name: the sort waits");
+	kill 'KILL', $service;
+	ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
+	$holder->run('SELECT pg_advisory_unlock(1)');
+	my ($out, $err) = $session->result;
+	# the other side of a join has given rows out already
+	ok($out eq $expected || ($name eq 'a merge join' && $err =~ /ERROR:.*HINT:/s), 'the right answer, or an error where rows were given out') or diag "$out $err";
+	$service = $node->wait_service($service);
+	is($session->run($statement), $expected, 'and again the right one');
+	$session->close;
+}
+lived($node, $bystander, $started);
+$holder->close;
+
 # during the giving out
 $node = new_node;
 ($service) = $node->services;
