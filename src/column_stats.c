@@ -20,6 +20,10 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+/* What stands for a whole column: so many bounds of equal parts, or values that have this share of the rows. */
+#define BOUNDS_MIN		50
+#define SHARE_MIN		0.95
+
 /* So many values are enough; of the frequent ones, fewer. */
 #define VALUES_MAX		128
 #define FREQUENT_MAX	32
@@ -83,9 +87,10 @@ find_column(EState *estate, Plan *plan, AttrNumber attno, Oid *relid, AttrNumber
 /*
  * Calls back for values of column attno, of this type, of child's rows: those that
  * divide them into parts of equal size, once; and frequent ones twice, about as many
- * as there are rows of them beside the others.  NULLs are not among them.
+ * as there are rows of them beside the others.  NULLs are not among them.  true: these
+ * values stand for all of the column's.
  */
-void
+bool
 gpusort_column_values(PlanState *child, AttrNumber attno, Oid type, GpuSortValueCallback callback, void *arg)
 {
 	Oid			relid;
@@ -93,33 +98,38 @@ gpusort_column_values(PlanState *child, AttrNumber attno, Oid type, GpuSortValue
 	HeapTuple	tuple;
 	AttStatsSlot slot;
 	int			bounds = 0;
+	double		share;			/* of all rows, as far as known which values they have */
 
 	if (!find_column(child->state, child->plan, attno, &relid, &column))
-		return;
+		return false;
 	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(column), BoolGetDatum(false));
 	if (!HeapTupleIsValid(tuple))
 		tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(column), BoolGetDatum(true));
 	if (!HeapTupleIsValid(tuple))
-		return;
+		return false;
+	share = ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;
 	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES))
 	{
-		bounds = Min(slot.nvalues, VALUES_MAX);
-		for (int i = 0; i < bounds && IsBinaryCoercible(slot.valuetype, type); i++)
+		if (IsBinaryCoercible(slot.valuetype, type))
+			bounds = Min(slot.nvalues, VALUES_MAX);
+		for (int i = 0; i < bounds; i++)
 			callback(slot.values[(int64) i * slot.nvalues / bounds], 1, arg);
 		free_attstatsslot(&slot);
 	}
 	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_MCV, InvalidOid, ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
 	{
-		double		share = 0;
 		int			pairs = Min(slot.nvalues, FREQUENT_MAX);
 
 		for (int i = 0; i < slot.nnumbers; i++)
 			share += slot.numbers[i];
 		if (bounds > 0)
 			pairs = Min(pairs, (int) (bounds * share / Max(1 - share, 0.01) / 2));
-		for (int i = 0; i < pairs && IsBinaryCoercible(slot.valuetype, type); i++)
+		if (!IsBinaryCoercible(slot.valuetype, type))
+			pairs = 0;
+		for (int i = 0; i < pairs; i++)
 			callback(slot.values[i], 2, arg);
 		free_attstatsslot(&slot);
 	}
 	ReleaseSysCache(tuple);
+	return bounds >= BOUNDS_MIN || share >= SHARE_MIN;
 }

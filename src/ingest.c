@@ -126,6 +126,8 @@ choose_heads(GpuSortIngestState *state)
 	(void) gpusort_first_rows_read(&state->first, child, GPUSORT_SAMPLE_ROWS);
 	/* The leader has looked at statistics, which say too little: so they are not worth another look. */
 	(void) gpusort_prefixes_choose(state->keys, child, &state->first, 0, ours);
+	for (int i = 0; i < state->keys->strings; i++)
+		ours[i].depth = state->keys->prefixes[i].depth;
 	settle_heads(state, ours);
 	pfree(ours);
 }

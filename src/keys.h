@@ -144,7 +144,6 @@ extern GpuSortEnum *gpusort_enum_create(void);
 extern bool gpusort_enum_encode(GpuSortEnum *values, Oid value, uint32 *position);
 
 /* keys_icu.c */
-#define GPUSORT_ICU_SLACK		8
 extern bool gpusort_icu_has_keys(Oid collation);
 extern GpuSortIcu *gpusort_icu_create(Oid collation);
 extern int	gpusort_icu_bytes(GpuSortIcu *state, const char *data, int length, char *bytes, int room, bool *whole);

@@ -18,8 +18,9 @@
  *	  - the depth is chosen by cost: a word of the key is paid for by all rows, a
  *		comparison by those that stay undecided.
  *
- * A sample that misleads costs time, never order: see keys.c.  Where there are only
- * first rows, and strings go on, the depth is a word more than they say.
+ * A sample that misleads costs time, never order: see keys.c.  First rows alone often
+ * do, where rows lie in order; then the depth is up to three words more than they say,
+ * which cost little.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,10 +37,10 @@
 /* A shorter head is not worth comparing with. */
 #define HEAD_MIN			4
 
-/* What the choice is by where nothing is known; and with statistics to be relied on. */
+/* Where nothing is known. */
 #define DEFAULT_DEPTH		14
 #define DEFAULT_DEPTH_LONG	29	/* fills four words */
-#define STATISTICS_MIN		50
+#define UNKNOWN_WORDS		3	/* more than first rows alone say, up to that */
 
 /* Rows that a look at the statistics is worth, and values that are enough. */
 #define STATISTICS_ROWS		20000
@@ -282,8 +283,12 @@ choose_depth(const Sample *sample, GpuSortPrefix *prefix, bool statistics)
 		if (undecided == 0)
 			break;
 	}
-	if (!statistics && longest - prefix->head_length > best_depth && best_depth + 8 <= GPUSORT_DEPTH_MAX)
-		best_depth += 8;
+	if (!statistics)
+	{
+		/* Rows to come may part from the head anywhere. */
+		for (int words = 0; words < UNKNOWN_WORDS && best_depth < Min(longest, DEFAULT_DEPTH_LONG); words++)
+			best_depth += 8;
+	}
 	prefix->depth = best_depth;
 }
 
@@ -309,7 +314,8 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 	sample->keys = keys;
 	for (int i = 0; i < keys->encodable; i++)
 	{
-		int			statistics;
+		bool		statistics = false;
+		int			known;
 
 		sample->column = &keys->columns[i];
 		if (!sample->column->is_string)
@@ -317,24 +323,24 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 		sample->count = 0;
 		sample->limit = STRINGS_MAX - GPUSORT_SAMPLE_ROWS;
 		if (rows >= STATISTICS_ROWS)
-			gpusort_column_values(child, sample->column->attno,
-								  TupleDescAttr(ExecGetResultType(child), sample->column->attno - 1)->atttypid,
-								  add_value, sample);
-		statistics = sample->count;
+			statistics = gpusort_column_values(child, sample->column->attno,
+											   TupleDescAttr(ExecGetResultType(child), sample->column->attno - 1)->atttypid,
+											   add_value, sample);
+		known = sample->count;
 		if (first != NULL)
-			add_first_rows(sample, first, statistics >= STATISTICS_MIN ? statistics / 2 :
+			add_first_rows(sample, first, statistics ? Max(known / 2, 1) :
 						   Min(Max(first->count / 16, 64), GPUSORT_SAMPLE_ROWS));
-		else if (statistics < STATISTICS_MIN)
-			enough = false;
+		else
+			enough &= statistics;
 
 		prefixes->depth = first != NULL ? DEFAULT_DEPTH : DEFAULT_DEPTH_LONG;
 		prefixes->head_length = 0;
-		if (sample->count >= (first != NULL ? 2 : STATISTICS_MIN))
+		if (sample->count >= 2 && (first != NULL || statistics))
 		{
 			qsort(sample->strings, sample->count, sizeof(SampleString), compare_strings);
 			choose_head(sample, prefixes);
 			find_needs(sample, prefixes, rows);
-			choose_depth(sample, prefixes, statistics >= STATISTICS_MIN);
+			choose_depth(sample, prefixes, statistics);
 		}
 		prefixes++;
 	}

@@ -22,6 +22,6 @@ extern bool gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, G
 
 /* column_stats.c */
 typedef void (*GpuSortValueCallback) (Datum value, int count, void *arg);
-extern void gpusort_column_values(PlanState *child, AttrNumber attno, Oid type, GpuSortValueCallback callback, void *arg);
+extern bool gpusort_column_values(PlanState *child, AttrNumber attno, Oid type, GpuSortValueCallback callback, void *arg);
 
 #endif							/* GPUSORT_PREFIXES_H */

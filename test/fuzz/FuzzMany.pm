@@ -28,7 +28,7 @@ sub _process
 	my ($k, $directory, %option) = @_;
 	my $log = "$directory/process-$k.log";
 
-	open STDOUT, '>', $log or croak "$log: $!";
+	open STDOUT, '>>', $log or croak "$log: $!";
 	open STDERR, '>&', \*STDOUT or croak "$log: $!";
 	STDOUT->autoflush(1);
 	$option{seed} += 1000000 * $k;
@@ -61,6 +61,14 @@ sub _sorts
 	return $server->sql('SELECT sorts FROM gpusort_stats', database => 'fuzz_0');
 }
 
+sub _text
+{
+	my ($name) = @_;
+	open my $file, '<', $name or return '';
+	local $/;
+	return scalar <$file> // '';
+}
+
 sub _list
 {
 	my (%counts) = @_;
@@ -76,7 +84,7 @@ sub run_many
 	my $start = time;
 	my $server = $option{server} ? FuzzServer->new : undef;
 	my $nodes = FuzzNodes->new;
-	my (%process, %sum, %by_name, $sorts, @bad, $early);
+	my (%process, %sum, %by_name, $sorts, @bad, $early, $stopped);
 	my ($cores) = `nproc` =~ /(\d+)/;
 
 	make_path($directory);
@@ -89,15 +97,16 @@ sub run_many
 	}
 	my $from = defined $log ? -s $log // croak "$log: $!" : undef;
 	$process{ _start($_, $directory, %option) } = $_ for 1 .. $processes;
-	local $SIG{$_} = sub { kill 'TERM', keys %process } for qw(HUP INT TERM);
+	local $SIG{$_} = sub { $stopped = 1; kill 'TERM', keys %process } for qw(HUP INT TERM);
 	while (%process)
 	{
 		my $pid = waitpid -1, 0;
 		last if $pid == -1 && !$!{EINTR};
 		my $k = delete $process{$pid} or next;
-		if (open my $file, '<', "$directory/process-$k.json")
+		my $text = _text("$directory/process-$k.json");
+		if ($text ne '')
 		{
-			my $result = JSON::PP->new->decode(join '', <$file>);
+			my $result = JSON::PP->new->decode($text);
 			$sum{$_} += $result->{$_} for @numbers;
 			for my $what (@counts)
 			{
@@ -107,8 +116,12 @@ sub run_many
 		}
 		else
 		{
-			print "process $k ended early, see $directory/process-$k.log\n";
+			my @lines = split /\n/, _text("$directory/process-$k.log");
+			splice @lines, 0, -15 if @lines > 15;
+			print "process $k ended early:\n", map { "  $_\n" } @lines;
 			$early++;
+			my $left = int($option{seconds} - (time - $start));
+			$process{ _start($k, $directory, %option, seconds => $left, seed => $option{seed} + 1000 * $early) } = $k if $left > 20 && !$stopped && $early < 3 * $processes;
 		}
 	}
 	(undef, @bad) = bad_lines($log, $from) if defined $log;

@@ -166,7 +166,7 @@ sub from_one
 	my $where = $few ? "id <= $max_rows" : chance(30) ? random_predicate('id', $table, scope_of($table, $name)) : 'true';
 	my %from = (scope => \@scope, ids => ["$alias.id"], table => $table);
 	my %inner = (scope => [ scope_of($table, $name) ], ids => ["$name.id"], table => $table);
-	my $kind = weighted(55 => 'table', 8 => 'subquery', 6 => 'cte', 8 => 'ordered', 4 => 'function', 4 => 'values', 3 => 'sample', 4 => 'view', 6 => 'window', 5 => 'distinct on', 4 => 'set', 4 => 'group', 3 => 'first');
+	my $kind = weighted(55 => 'table', 8 => 'subquery', 6 => 'cte', 8 => 'ordered', 4 => 'function', 4 => 'values', 3 => 'sample', 4 => 'view', 6 => 'window', 5 => 'distinct on', 4 => 'set', 4 => 'group', 3 => 'first', 3 => 'record');
 	my @order = total_keys($context, \%inner);
 	my $order = ' ORDER BY ' . join(', ', @order);
 
@@ -222,6 +222,12 @@ sub from_one
 		my $groups = join ', ', map { $_->{name} } @groups;
 		$from{sql} = "(SELECT min(id) AS id" . (@groups ? ", $groups" : '') . " FROM $name WHERE $where" . (@groups ? " GROUP BY $groups" : ' HAVING count(*) > 0') . ") $alias";
 		$from{scope} = [ $scope[0], map { { sql => "$alias.$_->{name}", type => $_->{type} } } @groups ];
+	}
+	elsif ($kind eq 'record')
+	{
+		my ($one, $two) = map { one_of(@{ $table->{columns} }) } 1 .. 2;
+		$from{sql} = "(SELECT *, ROW($one->{name}, $two->{name}) AS both FROM $name WHERE $where@{[ one_of('', ' OFFSET 0') ]}) $alias";
+		push @{ $from{scope} }, { sql => "($alias.both).f1", type => $one->{type} }, { sql => "($alias.both).f2", type => $two->{type} };
 	}
 	elsif ($kind eq 'first')
 	{

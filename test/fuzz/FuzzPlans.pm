@@ -112,7 +112,10 @@ sub group_query
 	push @aggregates, 'rank() OVER (' . one_of('', 'PARTITION BY count(*) ') . "ORDER BY min($from->{ids}[0]))" if chance(15);
 	my @outputs = (@shown, 'grouping(' . join(', ', @expressions) . ')', @aggregates);
 	my $groups = join ', ', @expressions;
-	my $sets = weighted(
+	# Columns that a join made equal are the same to the planner above grouping sets, too, where one of
+	# them is NULL: it drops keys that it needs.
+	my $joined = @{ $from->{ids} } > 1;
+	my $sets = $joined && $option{total} ? $groups : weighted(
 		65 => $groups,
 		10 => "ROLLUP ($groups)",
 		10 => "CUBE ($groups)",
@@ -127,7 +130,7 @@ sub group_query
 		my $keys = join ', ', map { $_ . one_of(@DIRECTIONS) } shuffled(@expressions), 'grouping(' . join(', ', @expressions) . ')';
 		return { name => 'group', sql => "SELECT $list $core ORDER BY $keys$limit", mode => 'exact' };
 	}
-	return { name => 'group', sql => "SELECT $list $core", mode => 'multiset' } if chance(25);
+	return { name => 'group', sql => "SELECT $list $core", mode => 'multiset' } if $joined && $sets ne $groups || chance(25);
 	my $keys = join ', ', map { $_ . one_of(@DIRECTIONS) } some_of(between(1, 3), @expressions, 'count(*)', "min($from->{ids}[0])");
 	return { name => 'group', sql => "SELECT $list $core ORDER BY $keys$limit", mode => 'ranked', whole => $limit eq '',
 		rank => "SELECT rank() OVER (ORDER BY $keys), $list $core" };
@@ -234,7 +237,8 @@ sub recursive_query
 		25 => "SELECT b.id::int8, w.n + 1 FROM w CROSS JOIN LATERAL (SELECT b.id FROM $other->{sql}$where AND b.id % $n = w.id % $n ORDER BY $keys LIMIT 2) b WHERE w.n < 4",
 		20 => "SELECT b.id::int8, b.n + 1 FROM (SELECT id, n, rank() OVER (PARTITION BY n ORDER BY id % $n DESC, id) AS r FROM w) b WHERE n < 5 AND r % 3 <> 0",
 		20 => "SELECT q.id, q.n + 1 FROM (SELECT DISTINCT ON (id % $n) (id * 7) % 61 AS id, n FROM w ORDER BY id % $n, id DESC, n) q WHERE n < 6");
-	return { name => 'recursive', mode => 'multiset', sql => "WITH RECURSIVE w(id, n) AS (SELECT id::int8, 0 FROM $table->{name} WHERE id <= 20 UNION $step) SELECT * FROM w" };
+	my $search = $step =~ /^SELECT b.id::int8, w.n \+ 1 FROM w JOIN/ && chance(50) ? ' SEARCH BREADTH FIRST BY id SET seq SELECT id, n, seq FROM w ORDER BY seq' : '';
+	return { name => 'recursive', mode => 'multiset', sql => "WITH RECURSIVE w(id, n) AS (SELECT id::int8, 0 FROM $table->{name} WHERE id <= 20 UNION $step)" . ($search || ' SELECT * FROM w') };
 }
 
 sub set_query

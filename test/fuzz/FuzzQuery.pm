@@ -150,6 +150,9 @@ sub _cursor
 		splice @moves, below(scalar @moves), 0, 'SAVEPOINT s', 'SELECT 1/0', 'ROLLBACK TO s';
 	}
 	push @moves, 'CLOSE c' if chance(70) || $hold;
+	# another one that is open at the same time
+	my $other = chance(20) ? _ordered($context, plain => 1) : undef;
+	@moves = ("DECLARE d CURSOR FOR $other->{sql}", map { ($_, chance(50) ? 'FETCH ' . one_of(1, 3, 50, 1000) . ' FROM d' : ()) } @moves) if $other;
 	return { name => 'cursor', mode => 'exact',
 		sql => join(";\n", 'BEGIN', "DECLARE c $scroll CURSOR @{[ $hold ? 'WITH HOLD ' : '' ]}FOR $query->{sql}", @moves, one_of('COMMIT', 'ROLLBACK'), $hold ? ('CLOSE ALL') : ()) };
 }
@@ -202,20 +205,23 @@ sub _modify
 		25 => "DELETE FROM $name WHERE NOT EXISTS (SELECT 1 FROM $other->{sql}$where)",
 		20 => "UPDATE $name SET $column = $name.$column FROM $other->{sql}$where",
 		20 => "MERGE INTO $name USING (SELECT DISTINCT b.id AS bid FROM $other->{sql}@{[ where_of($other) ]}) s ON $name.id = s.bid WHEN MATCHED AND s.bid % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET $column = $name.$column WHEN NOT MATCHED THEN DO NOTHING");
-	return { name => 'modify', mode => 'exact', sql => "BEGIN;\n$change;\nSELECT count(*), sum(id), sum(fz.h(id::int8, 7)::numeric) FROM $name;\nROLLBACK" };
+	return { name => 'modify', settings => [ chance(60) ? ('enable_hashjoin = off', 'enable_nestloop = off') : () ], mode => 'exact', sql => "BEGIN;\n$change;\nSELECT count(*), sum(id), sum(fz.h(id::int8, 7)::numeric) FROM $name;\nROLLBACK" };
 }
 
 sub _plpgsql
 {
 	my ($context) = @_;
 	my $query = _ordered($context, partial => 1);
+	my $inner = from_one($context, 'i', 2000);
+	my $keys = join ', ', total_keys($context, $inner);
 	my $stop = chance(30) ? 'EXIT WHEN n >= ' . one_of(1, 5, 100) . '; ' : '';
 	my $body = weighted(
 		50 => "FOR x IN $query->{sql} LOOP n := n + 1; RETURN NEXT x::text; ${stop}END LOOP;",
 		15 => "FOR x IN EXECUTE q LOOP n := n + 1; RETURN NEXT x::text; ${stop}END LOOP;",
 		20 => "FOR y IN 1 .. @{[ between(2, 4) ]} LOOP n := 0; BEGIN FOR x IN $query->{sql} LOOP n := n + 1; RETURN NEXT x::text; IF n = @{[ between(1, 50) ]} THEN PERFORM 1 / (y - 2); END IF; ${stop}END LOOP; EXCEPTION WHEN division_by_zero THEN RETURN NEXT 'caught'; END; END LOOP;",
+		15 => "FOR x IN $query->{sql} LOOP n := n + 1; RETURN NEXT x::text; FOR z IN SELECT i.* FROM $inner->{sql}@{[ where_of($inner, 'i.id % 5 = n % 5') ]} ORDER BY $keys LIMIT 10 LOOP RETURN NEXT z::text; END LOOP; EXIT WHEN n >= 20; END LOOP;",
 		15 => "OPEN c FOR $query->{sql}; LOOP FETCH c INTO x; EXIT WHEN NOT FOUND; n := n + 1; RETURN NEXT x::text; ${stop}END LOOP; CLOSE c;");
-	my $function = "CREATE FUNCTION g() RETURNS SETOF text LANGUAGE plpgsql AS \$body\$ DECLARE x record; n int := 0; c refcursor; q text := \$q\$$query->{sql}\$q\$; BEGIN $body END \$body\$";
+	my $function = "CREATE FUNCTION g() RETURNS SETOF text LANGUAGE plpgsql AS \$body\$ DECLARE x record; z record; n int := 0; c refcursor; q text := \$q\$$query->{sql}\$q\$; BEGIN $body END \$body\$";
 
 	return { name => 'plpgsql', mode => 'exact', sql => "$function;\nSELECT * FROM g();\n" . (chance(30) ? "SELECT * FROM g();\n" : '') . 'DROP FUNCTION g()' };
 }
@@ -268,7 +274,7 @@ sub _copy
 sub _explain
 {
 	my ($context) = @_;
-	my $query = one_of(\&_select, \&_ordered)->($context);
+	my $query = one_of(\&_select, \&_ordered, \&_ordered, \&recursive_query)->($context);
 	my @options = some_of(between(1, 4), 'ANALYZE', 'ANALYZE', 'VERBOSE', 'ANALYZE, BUFFERS', 'FORMAT ' . one_of(qw(json xml yaml)), 'ANALYZE, TIMING off');
 	my %seen;
 	@options = grep { !$seen{$_}++ } map { split /, / } @options;
@@ -291,7 +297,7 @@ sub random_query
 		9 => \&_cursor,
 		5 => \&_create,
 		5 => \&_prepared,
-		3 => \&_modify,
+		4 => \&_modify,
 		5 => \&_plpgsql,
 		3 => \&_function,
 		4 => \&_nested,

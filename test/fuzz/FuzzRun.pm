@@ -50,6 +50,8 @@ sub new
 	$self->{scratch} = tempdir('gpusort-fuzz-XXXXXXXX', TMPDIR => 1, CLEANUP => 1);
 	if ($self->{server})
 	{
+		# the others' work takes its time
+		$FuzzSession::statement_seconds = 50;
 		$self->{node} = FuzzServer->new;
 	}
 	else
@@ -143,6 +145,8 @@ sub _random_settings
 	push @settings, 'plan_cache_mode = ' . one_of('force_generic_plan', 'force_custom_plan') if chance(30);
 	push @settings, 'jit = on', 'jit_above_cost = 0' if chance(2);
 	push @settings, 'cursor_tuple_fraction = 1' if chance(20);
+	push @settings, 'auto_explain.log_verbose = on' if chance(40);
+	push @settings, 'auto_explain.log_analyze = on', 'auto_explain.log_timing = off' if chance(15);
 	push @settings, 'join_collapse_limit = 1' if chance(5);
 	return @settings;
 }
@@ -185,7 +189,7 @@ sub _hog
 sub _prologue
 {
 	my ($self, $enable, @settings) = @_;
-	return join ";\n", 'RESET ALL', 'SET search_path = r, fz, public', 'SET client_min_messages = warning', "SET statement_timeout = '${FuzzSession::statement_seconds}s'", (map { "SET $_" } @settings), $self->{explains} && $enable eq 'on' ? FuzzNodes::settings() : (), "SET gpusort.enable = $enable;\n";
+	return join ";\n", 'RESET ALL', 'SET search_path = r, fz, public', 'SET client_min_messages = warning', sprintf("SET statement_timeout = '%ds'", $enable eq 'on' ? $FuzzSession::statement_seconds : $FuzzSession::native_seconds), (map { "SET $_" } @settings), $self->{explains} && $enable eq 'on' ? FuzzNodes::settings() : (), "SET gpusort.enable = $enable;\n";
 }
 
 sub _sqlstates
@@ -321,13 +325,17 @@ sub _try
 			# slow is a failure where PostgreSQL is not, under these very settings
 			my $start = time;
 			$session->run($self->_prologue('off', @$settings) . $query->{sql});
-			if (time - $start > $FuzzSession::statement_seconds / 4)
+			if (time - $start > $FuzzSession::native_seconds / 2)
 			{
 				$self->{skipped}++;
 				next;
 			}
-			($ours, @messages) = $session->run($self->_prologue('on', @$settings) . $query->{sql});
-			$states = _sqlstates(@messages);
+			# that may have been others' work
+			if (!$self->{server})
+			{
+				($ours, @messages) = $session->run($self->_prologue('on', @$settings) . $query->{sql});
+				$states = _sqlstates(@messages);
+			}
 		}
 		return ("session: backend $session->{backend}\n" . join("\n", _without_plans(@messages)), $settings) unless defined $ours;
 		return ("error: $native_states natively, $states with gpusort\n" . join("\n", '-- native', @native_messages, '-- gpusort', _without_plans(@messages)), $settings) if $states ne $native_states;
@@ -500,6 +508,7 @@ sub _report
 	my @lines = ("seed $self->{round_seed}, $database, memory " . ($self->{memory} // 'as it is') . ($query ? ", $query->{name} ($query->{mode})" : ''), split /\n/, $what);
 	push @lines, "reproduce with: test/fuzz/fuzz --seed $self->{round_seed} --rounds 1 --queries $self->{per_round} --rows $self->{max_rows}";
 	push @lines, 'the plan, if it was the last query:', @plan if $query && @plan;
+	unshift @lines, (map { s/[^\x00-\x7f]/?/gr } split /\n/, $query->{sql}), '' if $query;
 	my $text = join '', map { "-- $_\n" } @lines;
 	$text .= "-- database $database, after FuzzTypes::fixtures\nCREATE SCHEMA r;\nSET search_path = r, fz, public;\n" . join('', map { "$_;\n" } @$schema);
 	$text .= "-- the failure stays when these are done:\n" . join('', map { /^--/ ? "$_\n" : "$_;\n" } @smaller) if @smaller;
@@ -610,12 +619,18 @@ sub run
 {
 	my ($self) = @_;
 	my $start = time;
+	my $ended = 0;
 	my $deadline = $self->{rounds} ? $start + 1e9 : $start + $self->{seconds};
 
 	for (my $round = 0; $self->{rounds} ? $round < $self->{rounds} : time < $deadline; $round++)
 	{
 		$self->{round_seed} = $self->{seed} + $round;
-		$self->_round($deadline);
+		if (!eval { $self->_round($deadline); 1 })
+		{
+			# such a round is no reason to end, but several are
+			$self->_report("fuzzer: $@", 'any', [], []);
+			last if ++$ended > 3;
+		}
 		$self->{rounds_done}++;
 		last if $self->{failures} >= $self->{max_failures};
 	}

@@ -10,8 +10,10 @@ use IO::Select;
 use IPC::Open3;
 use Time::HiRes qw(time);
 
-# How long a statement may take, and how long an answer may stay away, in seconds.
+# How long a statement may take, with gpusort and without it, and how long an answer may stay away, in
+# seconds.  What PostgreSQL needs longer for is not looked at.
 our $statement_seconds = 10;
+our $native_seconds = 4;
 our $answer_seconds = 90;
 
 sub new

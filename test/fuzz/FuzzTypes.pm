@@ -62,6 +62,10 @@ my @texts = (
 	[ 10 => q{repeat(md5(N::text), (N % 5)::int)} ],
 	[ 5  => q{repeat('x', (N % 40)::int)} ],
 	[ 5  => q{chr(192 + (N % 300)::int) || (N / 300)} ],
+	# beginnings that most have in common, and what parts from them at every place
+	[ 8 => q{CASE N % 9 WHEN 0 THEN left('/usr/share/doc/packages/lib', (N / 9 % 28)::int) || chr(33 + (N % 90)::int) ELSE '/usr/share/doc/packages/lib' || N % 5000 END} ],
+	[ 5 => q{(ARRAY['https://www.example.com/a/b/', 'https://cdn.example.net/assets/images/of/things/', 'http://localhost/'])[1 + N % 3] || md5(N::text)} ],
+	[ 4 => q{'customer-' || lpad((N % 1000000)::text, 12, '0')} ],
 	# beyond 2 kB and not compressible: out of line
 	[ 3 => q{(SELECT string_agg(md5((N + g)::text), '') FROM generate_series(1, 100) g)}, 'wide' ],
 	# compressible, inline and out of line
