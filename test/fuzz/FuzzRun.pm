@@ -86,6 +86,7 @@ sub _look_round
 	push @more, split /\n/, $node->sql(q{SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'b' AND collencoding IN (-1, 6) ORDER BY 1}, database => 'template1');
 	$self->{collations} = [ ('"C"') x 3, '"POSIX"', ('"default"') x 2, ('"en-x-icu"') x 2, '"sv-x-icu"', map({ "fz.$_" } qw(ci base digits upper shifted backwards phonebook)), ('r.any') x 4, ('r.loose') x 2, grep { $_ ne '' } @more ];
 	$self->{foreign} = $node->sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'file_fdw'});
+	$database_options{builtin} = q{LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' LOCALE 'C'} if $node->sql('SHOW server_version_num') >= 170000;
 	# the name that this had up to 15, or the later one
 	$self->{force_parallel} = $node->sql(q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
 	# that of a server's own configuration need not be in the backend's path
@@ -561,11 +562,12 @@ sub _round
 	$session->run(q{SET gpusort.force = on; SELECT g FROM generate_series(1, 10) g ORDER BY g DESC});
 	my $descriptors = $session->descriptors;
 	my (undef, @messages) = $self->_setup($session, \@schema);
+	# A view's key may mix collations (42P21, 42P22): then there is no such view, for both.
 	# with the smallest pool, the chunks left are few or none
 	my $hog = ($self->{memory} // '') eq '0 16' ? $self->_hog($database, between(0, 2)) : undef;
 
 	return $self->_revive if grep { /$gone/ } @messages;
-	croak "seed $self->{round_seed}: the schema cannot be made:\n@messages\n" . join ";\n", @schema if grep { /ERROR:/ } @messages;
+	croak "seed $self->{round_seed}: the schema cannot be made:\n@messages\n" . join ";\n", @schema if grep { /ERROR:/ && !/ERROR:  42P2[12]:/ } @messages;
 	my $large = grep { $_->{rows} > 10000 } @$tables;
 	for (1 .. ($large ? 1 + int($self->{per_round} / 4) : $self->{per_round}))
 	{
