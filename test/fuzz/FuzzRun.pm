@@ -562,11 +562,11 @@ sub _round
 	$session->run(q{SET gpusort.force = on; SELECT g FROM generate_series(1, 10) g ORDER BY g DESC});
 	my $descriptors = $session->descriptors;
 	my (undef, @messages) = $self->_setup($session, \@schema);
-	# A view's key may mix collations (42P21, 42P22): then there is no such view, for both.
 	# with the smallest pool, the chunks left are few or none
 	my $hog = ($self->{memory} // '') eq '0 16' ? $self->_hog($database, between(0, 2)) : undef;
 
 	return $self->_revive if grep { /$gone/ } @messages;
+	# A view's key may mix collations (42P21, 42P22): then there is no such view, for both.
 	croak "seed $self->{round_seed}: the schema cannot be made:\n@messages\n" . join ";\n", @schema if grep { /ERROR:/ && !/ERROR:  42P2[12]:/ } @messages;
 	my $large = grep { $_->{rows} > 10000 } @$tables;
 	for (1 .. ($large ? 1 + int($self->{per_round} / 4) : $self->{per_round}))
