@@ -38,6 +38,7 @@ SELECT i AS id, i % 7 AS g, CASE WHEN i % 11 > 0 THEN i * 7919 % 997 END AS k, C
 	   (i * 31 % 40)::float8 / 8 AS f
 FROM generate_series(1, 3000) i;
 CREATE TABLE gs.m AS SELECT i AS id, i * 31 % 700 AS k, (i % 60)::int8 AS b, repeat('common ', i % 4) || i % 50 AS t FROM generate_series(1, 2000) i;
+CREATE TYPE gs.xy AS (x int, y int);
 ANALYZE gs.n, gs.m;
 
 SELECT * FROM no_plan();
@@ -159,6 +160,31 @@ SELECT is(gs.difference(gs.written(s, false), gs.written(s, true)), 'same', s) F
 	('INSERT INTO gs.w (id, t) SELECT id, t FROM gs.n; SET LOCAL enable_hashjoin = off; SET LOCAL enable_nestloop = off; DELETE FROM gs.w USING gs.m WHERE m.id = w.id')) v (s);
 SELECT is((SELECT count(*)::int FROM (VALUES ('INSERT INTO gs.w (id, t) SELECT id, t FROM gs.n ORDER BY t, id'), ('CREATE TABLE gs.v AS SELECT id, t FROM gs.n ORDER BY t, id')) v (s) WHERE gs.forced_uses(s)),
 		  2, 'they go through GpuSort');
+
+-- Plans whose columns only a reference to the plan below can name: row identities of inherited tables, fields of records
+CREATE TABLE gs.heir () INHERITS (gs.m);
+INSERT INTO gs.heir SELECT * FROM gs.m;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SELECT ok(gs.forced_uses('UPDATE gs.m SET b = n.f FROM gs.n WHERE n.id = m.id'), 'UPDATE of an inherited table by way of a merge join');
+SELECT is(gs.compare_results('UPDATE gs.m SET b = n.g FROM gs.n WHERE n.id = m.id AND m.id < 3 RETURNING m.tableoid::regclass, m.id, m.b'), 'same', 'and right');
+RESET enable_hashjoin;
+RESET enable_nestloop;
+CREATE FUNCTION gs.verbose_plan(query text) RETURNS text LANGUAGE plpgsql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
+AS $$
+DECLARE
+	line text;
+	result text := '';
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (VERBOSE, COSTS OFF) ' || query LOOP
+		result := result || line || E'\n';
+	END LOOP;
+	RETURN result;
+END $$;
+SELECT ok(gs.verbose_plan('WITH RECURSIVE r (i, j) AS (SELECT 1, 2 UNION ALL SELECT i + 1, m.b::int FROM r JOIN gs.m ON m.id = r.i WHERE i < 5) SEARCH BREADTH FIRST BY i SET seq SELECT * FROM r ORDER BY seq') LIKE '%Sort Key: r.seq%',
+		  'EXPLAIN of a record''s fields');
+SELECT ok(gs.verbose_plan('SELECT (s.r).x FROM (SELECT ROW(id, k)::gs.xy AS r FROM gs.n OFFSET 0) s ORDER BY (s.r).x') LIKE '%Custom Scan (GpuSort)%Output: ((s.r).x)%', 'EXPLAIN of a composite type''s fields');
 
 -- PL/pgSQL, prepared statements
 CREATE FUNCTION gs.loop() RETURNS int[] LANGUAGE plpgsql AS $$
