@@ -4,8 +4,8 @@
  *	  What of its strings goes into a sort's keys: chosen from a sample.
  *
  * The sample of a column is what statistics keep of its values, which is random,
- * and the first rows, which need not be, but are of the rows that are sorted.  It
- * is put into order.  Then
+ * and the first rows, which need not be, but are of the rows that are sorted: an
+ * eighth of the others, unless they are all there is.  It is put into order.  Then
  *
  *	  - the head is what the most alike HEAD_SHARE of the strings begin with;
  *	  - a string needs, behind where it parts from the head, the bytes that tell it
@@ -328,7 +328,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 											   add_value, sample);
 		known = sample->count;
 		if (first != NULL)
-			add_first_rows(sample, first, statistics ? Max(known / 2, 1) :
+			add_first_rows(sample, first, statistics ? Max(known / 8, 1) :
 						   Min(Max(first->count / 16, 64), GPUSORT_SAMPLE_ROWS));
 		else
 			enough &= statistics;
