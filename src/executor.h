@@ -94,10 +94,27 @@ extern uint64 gpusort_nodes_begun;
 extern void gpusort_executor_init(void);
 extern GpuSortRanks *gpusort_ranks_of(PlanState *ps);
 
-/* For fallback.c */
+/* executor.c, for the two below */
 extern void gpusort_end_sort(GpuSortState *state);
+extern void gpusort_sort_input(GpuSortState *state);
 extern bool gpusort_sort_in_service(GpuSortState *state, GpuSortFailure *failure);
 extern void gpusort_release_job_slot(void *state);
+
+/* Shows others how far the sort is; rows taken in are shown where they are. */
+static inline void
+gpusort_show_progress(GpuSortState *state, GpuSortPhase phase, uint64 rows_out)
+{
+	if (state->job == NULL)
+		return;
+	state->job->phase = phase;
+	state->job->rows_out = rows_out;
+}
+
+/* stream.c */
+extern TupleTableSlot *gpusort_stream_row(CustomScanState *node);
+extern TupleTableSlot *gpusort_stream_exec(PlanState *ps);
+extern void gpusort_stream_keep(GpuSortState *state);
+extern void gpusort_stream_mark(GpuSortState *state);
 
 /* fallback.c */
 extern void gpusort_fallback_few(GpuSortState *state);

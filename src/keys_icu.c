@@ -36,19 +36,14 @@
  * that they can depend on but for contractions.  That is enough for strings whose
  * first level fills what is asked for.
  *
- * ICU's functions are taken from the library that the server itself uses: its
- * collators are that library's.
- *
  *-------------------------------------------------------------------------
  */
 #include "keys.h"
 
 #ifdef USE_ICU
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include "catalog/pg_collation.h"
+#include "icu_library.h"
 #include "mb/pg_wchar.h"
 #include "utils/memutils.h"
 #include "utils/pg_locale.h"
@@ -117,95 +112,8 @@ struct GpuSortIcu
 	int			ncontractions;
 };
 
-/* ICU's functions, as its headers have them. */
-static struct
-{
-	int32_t		(*ucol_nextSortKeyPart) (const UCollator *, UCharIterator *, uint32_t *, uint8_t *, int32_t, UErrorCode *);
-	UCollator  *(*ucol_safeClone) (const UCollator *, void *, int32_t *, UErrorCode *);
-	int			(*ucol_getAttribute) (const UCollator *, int, UErrorCode *);
-	void		(*ucol_setAttribute) (UCollator *, int, int, UErrorCode *);
-	int32_t		(*ucol_getReorderCodes) (const UCollator *, int32_t *, int32_t, UErrorCode *);
-	USet	   *(*ucol_getTailoredSet) (const UCollator *, UErrorCode *);
-	void		(*uiter_setUTF8) (UCharIterator *, const char *, int32_t);
-	void		(*uiter_setString) (UCharIterator *, const UChar *, int32_t);
-	int32_t		(*uset_getItemCount) (const USet *);
-	int32_t		(*uset_getItem) (const USet *, int32_t, UChar32 *, UChar32 *, UChar *, int32_t, UErrorCode *);
-	void		(*uset_close) (USet *);
-	UConverter *(*ucnv_open) (const char *, UErrorCode *);
-	int32_t		(*ucnv_toUChars) (UConverter *, UChar *, int32_t, const char *, int32_t, UErrorCode *);
-}			icu;
-
-static const struct
-{
-	const char *name;
-	void	   *function;
-}			icu_functions[] =
-{
-	{"ucol_nextSortKeyPart", &icu.ucol_nextSortKeyPart},
-	{"ucol_safeClone", &icu.ucol_safeClone},
-	{"ucol_getAttribute", &icu.ucol_getAttribute},
-	{"ucol_setAttribute", &icu.ucol_setAttribute},
-	{"ucol_getReorderCodes", &icu.ucol_getReorderCodes},
-	{"ucol_getTailoredSet", &icu.ucol_getTailoredSet},
-	{"uiter_setUTF8", &icu.uiter_setUTF8},
-	{"uiter_setString", &icu.uiter_setString},
-	{"uset_getItemCount", &icu.uset_getItemCount},
-	{"uset_getItem", &icu.uset_getItem},
-	{"uset_close", &icu.uset_close},
-	{"ucnv_open", &icu.ucnv_open},
-	{"ucnv_toUChars", &icu.ucnv_toUChars},
-};
-
 /* The collators known to this backend. */
 static GpuSortIcu *known = NULL;
-
-/* A callback of dl_iterate_phdr, which has the server's own libraries first: the first of ICU's. */
-static int
-is_icu_library(struct dl_phdr_info *info, size_t size, void *path)
-{
-	static const char name[] = "/libicui18n.so";
-
-	if (strstr(info->dlpi_name, name) == NULL)
-		return 0;
-	strlcpy(path, info->dlpi_name, MAXPGPATH);
-	return 1;
-}
-
-/* Finds ICU's functions, whose names end in the library's version, or do not. */
-static bool
-load_icu(void)
-{
-	char		path[MAXPGPATH];
-	const char *version;
-	void	   *library;
-
-	if (dl_iterate_phdr(is_icu_library, path) == 0)
-		return false;
-	library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-	if (library == NULL)
-		return false;
-	version = strstr(path, ".so.");
-	for (int i = 0; i < lengthof(icu_functions); i++)
-	{
-		char		name[NAMEDATALEN];
-		void	   *function = NULL;
-
-		if (version != NULL)
-		{
-			snprintf(name, sizeof(name), "%s_%d", icu_functions[i].name, atoi(version + strlen(".so.")));
-			function = dlsym(library, name);
-		}
-		if (function == NULL)
-			function = dlsym(library, icu_functions[i].name);
-		if (function == NULL)
-		{
-			dlclose(library);
-			return false;
-		}
-		memcpy(icu_functions[i].function, &function, sizeof(function));
-	}
-	return true;
-}
 
 /* Is ICU there for the strings of this database? */
 static bool
@@ -214,7 +122,7 @@ is_available(void)
 	static int	loaded = -1;
 
 	if (loaded < 0)
-		loaded = load_icu();
+		loaded = gpusort_icu_load();
 	return loaded && is_encoding_supported_by_icu(GetDatabaseEncoding());
 }
 
@@ -228,7 +136,7 @@ gpusort_icu_has_keys(Oid collation)
 
 	if (!is_available())
 		return false;
-	count = icu.ucol_getReorderCodes(pg_newlocale_from_collation(collation)->info.icu.ucol, codes, lengthof(codes), &error);
+	count = gpusort_icu.ucol_getReorderCodes(pg_newlocale_from_collation(collation)->info.icu.ucol, codes, lengthof(codes), &error);
 	if (U_FAILURE(error))
 		return false;
 	for (int i = 0; i < count; i++)
@@ -258,7 +166,7 @@ ask_icu(GpuSortIcu *state, const char *data, int length, char *bytes, int room)
 	int			count;
 
 	if (state->converter == NULL)
-		icu.uiter_setUTF8(&text, data, length);
+		gpusort_icu.uiter_setUTF8(&text, data, length);
 	else
 	{
 		int			units;
@@ -271,11 +179,11 @@ ask_icu(GpuSortIcu *state, const char *data, int length, char *bytes, int room)
 			state->capacity = Max(2 * length, 256);
 			state->units = MemoryContextAllocHuge(TopMemoryContext, (Size) state->capacity * sizeof(UChar));
 		}
-		units = icu.ucnv_toUChars(state->converter, state->units, state->capacity, data, length, &error);
+		units = gpusort_icu.ucnv_toUChars(state->converter, state->units, state->capacity, data, length, &error);
 		check(error);
-		icu.uiter_setString(&text, state->units, units);
+		gpusort_icu.uiter_setString(&text, state->units, units);
 	}
-	count = icu.ucol_nextSortKeyPart(state->keys, &text, part, (uint8_t *) bytes, room, &error);
+	count = gpusort_icu.ucol_nextSortKeyPart(state->keys, &text, part, (uint8_t *) bytes, room, &error);
 	check(error);
 	return count;
 }
@@ -532,19 +440,19 @@ static bool
 learn_contractions(GpuSortIcu *state)
 {
 	UErrorCode	error = 0;
-	USet	   *tailored = icu.ucol_getTailoredSet(state->keys, &error);
+	USet	   *tailored = gpusort_icu.ucol_getTailoredSet(state->keys, &error);
 	int			count;
 	int			capacity = 0;
 
 	if (U_FAILURE(error))
 		return false;
-	count = icu.uset_getItemCount(tailored);
+	count = gpusort_icu.uset_getItemCount(tailored);
 	for (int i = 0; i < count && !U_FAILURE(error); i++)
 	{
 		UChar		text[256];
 		UChar32		first;
 		UChar32		last;
-		int			length = icu.uset_getItem(tailored, i, &first, &last, text, lengthof(text), &error);
+		int			length = gpusort_icu.uset_getItem(tailored, i, &first, &last, text, lengthof(text), &error);
 
 		for (int j = 0; j + 1 < length && !U_FAILURE(error); j++)
 		{
@@ -568,7 +476,7 @@ learn_contractions(GpuSortIcu *state)
 			state->contractions[state->ncontractions++] = PAIR_KEY(a, b);
 		}
 	}
-	icu.uset_close(tailored);
+	gpusort_icu.uset_close(tailored);
 	return !U_FAILURE(error);
 }
 
@@ -643,7 +551,7 @@ static int
 attribute(const UCollator *collator, int which)
 {
 	UErrorCode	error = 0;
-	int			value = icu.ucol_getAttribute(collator, which, &error);
+	int			value = gpusort_icu.ucol_getAttribute(collator, which, &error);
 
 	check(error);
 	return value;
@@ -654,7 +562,7 @@ set_attribute(UCollator *collator, int which, int value)
 {
 	UErrorCode	error = 0;
 
-	icu.ucol_setAttribute(collator, which, value, &error);
+	gpusort_icu.ucol_setAttribute(collator, which, value, &error);
 	check(error);
 }
 
@@ -690,7 +598,7 @@ gpusort_icu_create(Oid collation)
 	if (!state->decides)
 	{
 		strength = UCOL_PRIMARY;
-		state->keys = icu.ucol_safeClone(collator, NULL, NULL, &error);
+		state->keys = gpusort_icu.ucol_safeClone(collator, NULL, NULL, &error);
 		check(error);
 		set_attribute(state->keys, UCOL_STRENGTH, strength);
 		set_attribute(state->keys, UCOL_CASE_LEVEL, UCOL_OFF);
@@ -699,7 +607,7 @@ gpusort_icu_create(Oid collation)
 		state->levels = strength - UCOL_PRIMARY + 1;
 	if (GetDatabaseEncoding() != PG_UTF8)
 	{
-		state->converter = icu.ucnv_open(get_encoding_name_for_icu(GetDatabaseEncoding()), &error);
+		state->converter = gpusort_icu.ucnv_open(get_encoding_name_for_icu(GetDatabaseEncoding()), &error);
 		check(error);
 	}
 	learn(state);

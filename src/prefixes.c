@@ -4,8 +4,8 @@
  *	  What of its strings goes into a sort's keys: chosen from a sample.
  *
  * The sample of a column is what statistics keep of its values, which is random,
- * and the first rows, which need not be, but are of the rows that are sorted.  It
- * is put into order.  Then
+ * and the first rows, which need not be, but are of the rows that are sorted: an
+ * eighth of the others, unless they are all there is.  It is put into order.  Then
  *
  *	  - the head is what the most alike HEAD_SHARE of the strings begin with;
  *	  - a string needs, behind where it parts from the head, the bytes that tell it
@@ -55,6 +55,7 @@
 
 /* What a row costs, in ns: for each word of its key; if that does not decide, for each word and for comparing. */
 #define WORD_COST			4.0
+#define ICU_WORD_COST		30.0	/* most strings; those not of ASCII more */
 #define UNDECIDED_WORD_COST	20.0
 #define COMPARE_COST		500.0
 
@@ -134,8 +135,11 @@ static int
 common_bytes(const SampleString *a, const char *data, int length)
 {
 	int			most = Min(a->length, length);
+	const int	block = 32;
 	int			i = 0;
 
+	while (i + block <= most && memcmp(a->data + i, data + i, block) == 0)
+		i += block;
 	while (i < most && a->data[i] == data[i])
 		i++;
 	return i;
@@ -259,6 +263,7 @@ find_needs(Sample *sample, const GpuSortPrefix *prefix, double rows)
 static void
 choose_depth(const Sample *sample, GpuSortPrefix *prefix, bool statistics)
 {
+	double		word_cost = gpusort_key_encoding_is_icu(sample->column->encoding) ? ICU_WORD_COST : WORD_COST;
 	double		best = INFINITY;
 	double		undecided_words = 0;
 	int			longest = 0;
@@ -274,7 +279,7 @@ choose_depth(const Sample *sample, GpuSortPrefix *prefix, bool statistics)
 		for (int i = 0; i < sample->count; i++)
 			undecided += sample->strings[i].needs > depth;
 		undecided_words += (double) undecided / sample->count;
-		cost = WORD_COST * depth / 8 + UNDECIDED_WORD_COST * undecided_words + COMPARE_COST * undecided / sample->count;
+		cost = word_cost * depth / 8 + UNDECIDED_WORD_COST * undecided_words + COMPARE_COST * undecided / sample->count;
 		if (cost < best)
 		{
 			best = cost;
@@ -328,7 +333,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 											   add_value, sample);
 		known = sample->count;
 		if (first != NULL)
-			add_first_rows(sample, first, statistics ? Max(known / 2, 1) :
+			add_first_rows(sample, first, statistics ? Max(known / 8, 1) :
 						   Min(Max(first->count / 16, 64), GPUSORT_SAMPLE_ROWS));
 		else
 			enough &= statistics;

@@ -25,6 +25,14 @@
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
 
+/* A row of a run, with its value of the first column to compare: most comparisons end there. */
+typedef struct TieRow
+{
+	char	   *row;
+	Datum		value;
+	bool		isnull;
+} TieRow;
+
 struct GpuSortTies
 {
 	int			count;
@@ -35,7 +43,7 @@ struct GpuSortTies
 	MemoryContext scratch;		/* what comparators leave behind */
 
 	/* the run at hand: one of the two */
-	char	  **rows;			/* in order, from next to nrows */
+	TieRow	   *rows;			/* in order, from next to nrows */
 	int			nrows;
 	int			next;
 	int			capacity;
@@ -55,7 +63,7 @@ gpusort_ties_create(GpuSortColumn *columns, int count, GpuSortSlots *slots)
 	ties->context = CurrentMemoryContext;
 	ties->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort ties", ALLOCSET_DEFAULT_SIZES);
 	ties->capacity = 256;
-	ties->rows = palloc(ties->capacity * sizeof(char *));
+	ties->rows = palloc(ties->capacity * sizeof(TieRow));
 	ties->supports = palloc0(count * sizeof(SortSupportData));
 	for (int i = 0; i < count; i++)
 	{
@@ -73,11 +81,16 @@ gpusort_ties_create(GpuSortColumn *columns, int count, GpuSortSlots *slots)
 static int
 compare_rows(const void *a, const void *b, void *arg)
 {
+	const TieRow *left = a;
+	const TieRow *right = b;
 	GpuSortTies *ties = arg;
 	const GpuSortRowForm *form = ties->slots->form;
+	int			first = ApplySortComparator(left->value, left->isnull, right->value, right->isnull, &ties->supports[0]);
 
 	CHECK_FOR_INTERRUPTS();
-	for (int i = 0; i < ties->count; i++)
+	if (first != 0)
+		return first;
+	for (int i = 1; i < ties->count; i++)
 	{
 		SortSupport support = &ties->supports[i];
 		Datum		left_value;
@@ -86,8 +99,8 @@ compare_rows(const void *a, const void *b, void *arg)
 		bool		right_null;
 		int			order;
 
-		left_value = gpusort_rowform_value(form, *(char *const *) a, support->ssup_attno, &left_null);
-		right_value = gpusort_rowform_value(form, *(char *const *) b, support->ssup_attno, &right_null);
+		left_value = gpusort_rowform_value(form, left->row, support->ssup_attno, &left_null);
+		right_value = gpusort_rowform_value(form, right->row, support->ssup_attno, &right_null);
 		order = ApplySortComparator(left_value, left_null, right_value, right_null, support);
 		if (order != 0)
 			return order;
@@ -153,9 +166,9 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 		if (ties->nrows == ties->capacity)
 		{
 			ties->capacity *= 2;
-			ties->rows = repalloc_huge(ties->rows, ties->capacity * sizeof(char *));
+			ties->rows = repalloc_huge(ties->rows, ties->capacity * sizeof(TieRow));
 		}
-		ties->rows[ties->nrows++] = row;
+		ties->rows[ties->nrows++].row = row;
 		overflows |= (gpusort_row_flags(row) & GPUSORT_ROW_OVERFLOW) != 0;
 		if (!(gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) || reader->left == 0)
 			break;
@@ -165,7 +178,13 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 	if (!(gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) && !overflows)
 	{
 		MemoryContextSwitchTo(ties->scratch);
-		qsort_arg(ties->rows, ties->nrows, sizeof(char *), compare_rows, ties);
+		for (int i = 0; i < ties->nrows; i++)
+		{
+			TieRow	   *tied = &ties->rows[i];
+
+			tied->value = gpusort_rowform_value(ties->slots->form, tied->row, ties->supports[0].ssup_attno, &tied->isnull);
+		}
+		qsort_arg(ties->rows, ties->nrows, sizeof(TieRow), compare_rows, ties);
 		MemoryContextReset(ties->scratch);
 	}
 	else
@@ -174,7 +193,7 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 
 		ties->sort = gpusort_tuplesort_begin(ties->slots->all->tts_tupleDescriptor, ties->columns, ties->count, TUPLESORT_NONE);
 		for (int i = 0; i < ties->nrows; i++)
-			put_into_tuplesort(ties, ties->rows[i]);
+			put_into_tuplesort(ties, ties->rows[i].row);
 		goes_on = (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) != 0;
 		while (goes_on)
 		{
@@ -217,7 +236,7 @@ gpusort_ties_next(GpuSortTies *ties)
 	}
 	if (ties->next >= ties->nrows)
 		return NULL;
-	return gpusort_slots_give(ties->slots, ties->rows[ties->next++]);
+	return gpusort_slots_give(ties->slots, ties->rows[ties->next++].row);
 }
 
 /* Drops the run at hand. */

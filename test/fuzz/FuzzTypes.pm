@@ -126,6 +126,7 @@ my %types = (
 	varchar_mod => { weight => 3, sql => 'varchar(20)', text => 1, cut => 20 },
 	bpchar => { weight => 4, sql => 'char(20)', text => 1, cut => 20 },
 	name => { weight => 2, text => 1, cut => 40 },
+	citext => { weight => 2, sql => 'fz.citext', text => 1, canon => '(X IS NULL)' },
 	word => { weight => 2, sql => 'fz.word', base => 'text', text => 1 },
 	word_c => { weight => 2, sql => 'fz.word_c', base => 'text', text => 1 },
 	word_icu => { weight => 1, sql => 'fz.word_icu', base => 'text', text => 1 },
@@ -138,6 +139,14 @@ sub fixtures
 	return <<'SQL';
 CREATE SCHEMA fz;
 CREATE FUNCTION fz.h(bigint, bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT hashint8extended($1, $2) & 9223372036854775807';
+-- another extension's type, if it is there
+DO $$ BEGIN
+	IF EXISTS (SELECT FROM pg_available_extensions WHERE name = 'citext') THEN
+		CREATE EXTENSION citext SCHEMA fz;
+	ELSE
+		CREATE DOMAIN fz.citext AS text;
+	END IF;
+END $$;
 CREATE TYPE fz.mood AS ENUM ('sad', 'ok', 'ecstatic');
 ALTER TYPE fz.mood ADD VALUE 'happy' BEFORE 'ecstatic';
 ALTER TYPE fz.mood ADD VALUE 'so-so' BEFORE 'ok';
@@ -239,11 +248,12 @@ sub random_collations
 }
 
 # Those of the collations that a type can be compared under.  Two names are equal if their bytes are,
-# whatever a collation that is not deterministic says of their order.
+# and two citexts if those are in lower case, whatever a collation that is not deterministic says of
+# their order.
 sub collations_for
 {
 	my ($type, @collations) = @_;
-	return $type->{sql} eq 'name' ? grep { !/$loose/ } @collations : @collations;
+	return $type->{sql} =~ /^(?:name|fz\.citext)$/ ? grep { !/$loose/ } @collations : @collations;
 }
 
 # The expression of a column's value in row i: NULLs and edges in a share of the rows, else the

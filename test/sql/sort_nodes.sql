@@ -132,8 +132,8 @@ RESET enable_nestloop;
 RESET enable_hashagg;
 
 -- other places
-CREATE VIEW gs.ordered AS SELECT id, t FROM gs.n ORDER BY t, id LIMIT 2000;
-SELECT is(gs.compare_results('SELECT count(*), min(id) FROM gs.ordered'), 'same', 'a view with an order');
+CREATE VIEW gs.n_ordered AS SELECT id, t FROM gs.n ORDER BY t, id LIMIT 2000;
+SELECT is(gs.compare_results('SELECT count(*), min(id) FROM gs.n_ordered'), 'same', 'a view with an order');
 SELECT ok('CTE Scan' = ANY (gs.parents('WITH c AS MATERIALIZED (SELECT id, t FROM gs.n ORDER BY t, id) SELECT * FROM c WHERE id > 5')) OR gs.forced_uses('WITH c AS MATERIALIZED (SELECT id, t FROM gs.n ORDER BY t, id) SELECT * FROM c WHERE id > 5'),
 		  'a CTE''s order is taken');
 SELECT is(gs.compare_results('WITH c AS MATERIALIZED (SELECT id, t FROM gs.n ORDER BY t, id) SELECT * FROM c WHERE id > 5'), 'same', 'and right');

@@ -22,7 +22,7 @@ typedef struct UCollator UCollator;
 typedef struct UConverter UConverter;
 typedef struct USet USet;
 
-/* What ICU makes of a string to read; only ICU looks inside.  It has 16 members. */
+/* What ICU makes of a string to read; only ICU looks inside.  Its own has 17 members. */
 typedef struct UCharIterator
 {
 	void	   *members[32];
