@@ -122,10 +122,27 @@ extern bool gpusort_key_encoding_is_string(GpuSortEncoding encoding);
 extern bool gpusort_key_encoding_is_icu(GpuSortEncoding encoding);
 extern GpuSortEncoding gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending);
 
-/* keys.c */
+/* keys_layout.c */
 extern GpuSortKeys *gpusort_keys_create(GpuSortColumn *columns, int count);
 extern void gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool heads_later);
 extern void gpusort_keys_set_heads(GpuSortKeys *keys, const GpuSortPrefix *prefixes);
+
+/* keys.c */
+#define GPUSORT_TIMETZ_BITS		96
+#define GPUSORT_ENUM_BITS		32
+
+/*
+ * The widest intervals, of INT32_MAX months and days and INT64_MAX microseconds,
+ * count less than 2^73 microseconds, with either sign.
+ */
+#define GPUSORT_INTERVAL_BITS	74
+
+static inline uint64
+gpusort_low_mask(int nbits)
+{
+	return ~UINT64CONST(0) >> (64 - nbits);
+}
+
 extern bool gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words);
 extern int	gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes,
 								int room);
