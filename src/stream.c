@@ -58,6 +58,7 @@ keep_from_mark(GpuSortState *state)
 	tuplestore_copy_read_pointer(state->store, 0, 1);
 	(void) tuplestore_skiptuples(state->store, (int64) given + 1, true);
 }
+
 /* All rows have been given out: when nobody can ask for them again, the service need not keep them. */
 static void
 finish_stream(GpuSortState *state)
@@ -232,6 +233,7 @@ gpusort_stream_exec(PlanState *ps)
 {
 	return gpusort_stream_row((CustomScanState *) ps);
 }
+
 /*
  * Marks the position behind the row given out last.  Where that came from the
  * chunk at hand it is enough to note where it ended.
