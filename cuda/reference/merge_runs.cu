@@ -90,11 +90,10 @@ merge_tiles(const Key *keys, uint64_t first_count, uint64_t count, const uint64_
 		uint32_t	from_a = (uint32_t) keys_from_first(tile, a_count, tile + a_count, b_count, mine);
 		uint32_t	from_b = mine - from_a;
 
-#pragma unroll
 		for (uint32_t i = 0; i < items; i++)
 		{
 			if (mine + i >= size)
-				break;
+				continue;		/* no break: the loop has to unroll, or sorted is no register */
 			if (from_b >= b_count || (from_a < a_count && tile[from_a] <= tile[a_count + from_b]))
 				sorted[i] = tile[from_a++];
 			else
@@ -102,7 +101,6 @@ merge_tiles(const Key *keys, uint64_t first_count, uint64_t count, const uint64_
 		}
 	}
 	__syncthreads();
-#pragma unroll
 	for (uint32_t i = 0; i < items; i++)
 	{
 		if (mine + i < size)
