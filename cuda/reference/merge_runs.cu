@@ -24,11 +24,7 @@
 #define TILE_BYTES	(16 << 10)
 
 template <typename Key>
-static constexpr uint32_t
-tile_keys(void)
-{
-	return TILE_BYTES / sizeof(Key);
-}
+constexpr uint32_t TILE_KEYS = TILE_BYTES / sizeof(Key);
 
 /* How many of the first `cut` keys of the merged runs come from `a`; equal keys come from it first. */
 template <typename Key>
@@ -56,9 +52,9 @@ __global__ static void
 find_cuts(const Key *keys, uint64_t first_count, uint64_t count, uint64_t *cuts)
 {
 	const uint64_t tile = (uint64_t) blockIdx.x * THREADS + threadIdx.x;
-	uint64_t	cut = tile * tile_keys<Key>();
+	uint64_t	cut = tile * TILE_KEYS<Key>;
 
-	if (cut >= count + tile_keys<Key>())
+	if (cut >= count + TILE_KEYS<Key>)
 		return;
 	if (cut > count)
 		cut = count;
@@ -70,10 +66,10 @@ template <typename Key>
 __global__ static void
 merge_tiles(const Key *keys, uint64_t first_count, uint64_t count, const uint64_t *cuts, Key *merged)
 {
-	constexpr uint32_t items = tile_keys<Key>() / THREADS;
-	__shared__ Key tile[tile_keys<Key>()];
-	const uint64_t begin = (uint64_t) blockIdx.x * tile_keys<Key>();
-	const uint64_t end = begin + tile_keys<Key>() < count ? begin + tile_keys<Key>() : count;
+	constexpr uint32_t items = TILE_KEYS<Key> / THREADS;
+	__shared__ Key tile[TILE_KEYS<Key>];
+	const uint64_t begin = (uint64_t) blockIdx.x * TILE_KEYS<Key>;
+	const uint64_t end = begin + TILE_KEYS<Key> < count ? begin + TILE_KEYS<Key> : count;
 	const uint64_t a_begin = cuts[blockIdx.x];
 	const uint32_t size = (uint32_t) (end - begin);
 	const uint32_t a_count = (uint32_t) (cuts[blockIdx.x + 1] - a_begin);
@@ -115,7 +111,7 @@ template <typename Key>
 static cudaError_t
 merge_keys(const Key *keys, uint64_t first_count, uint64_t count, Key *merged, uint64_t *cuts, cudaStream_t stream)
 {
-	const uint64_t tiles = (count + tile_keys<Key>() - 1) / tile_keys<Key>();
+	const uint64_t tiles = (count + TILE_KEYS<Key> - 1) / TILE_KEYS<Key>;
 
 	if (count == 0)
 		return cudaSuccess;

@@ -43,11 +43,7 @@ typedef unsigned long long Counter;
 static_assert(sizeof(Counter) == sizeof(uint64_t), "counters have 64 bits");
 
 template <typename Key>
-static constexpr uint32_t
-tile_keys(void)
-{
-	return TILE_BYTES / sizeof(Key);
-}
+constexpr uint32_t TILE_KEYS = TILE_BYTES / sizeof(Key);
 
 template <typename Key>
 __device__ static inline uint32_t
@@ -56,27 +52,36 @@ digit_of(Key key, int shift)
 	return (uint32_t) (key >> shift) & (DIGITS - 1);
 }
 
+/* A thread's keys of a tile, all under way at once; 0 behind the last. */
+template <typename Key>
+__device__ static inline void
+load_keys(const Key *keys, uint64_t first, uint64_t count, Key *mine)
+{
+	for (uint32_t i = 0; i < TILE_KEYS<Key> / THREADS; i++)
+		mine[i] = first + i * THREADS < count ? keys[first + i * THREADS] : 0;
+}
+
 /* One block of THREADS per tile. */
 template <typename Key>
-__global__ static void
+__global__ static void __launch_bounds__(THREADS, 2)
 count_tiles(const Key *keys, uint64_t count, int shift, uint16_t *tiles)
 {
 	__shared__ uint32_t counts[DIGITS];
-	const uint64_t first = (uint64_t) blockIdx.x * tile_keys<Key>() + threadIdx.x;
+	const uint64_t first = (uint64_t) blockIdx.x * TILE_KEYS<Key> + threadIdx.x;
+	Key			mine[TILE_KEYS<Key> / THREADS];
 	uint32_t	held_digit = 0;
 	uint32_t	held = 0;
 
 	if (threadIdx.x < DIGITS)
 		counts[threadIdx.x] = 0;
 	__syncthreads();
-	for (uint32_t i = 0; i < tile_keys<Key>() / THREADS; i++)
+	load_keys(keys, first, count, mine);
+	for (uint32_t i = 0; i < TILE_KEYS<Key> / THREADS; i++)
 	{
-		uint64_t	at = first + i * THREADS;
-		uint32_t	digit;
+		uint32_t	digit = digit_of(mine[i], shift);
 
-		if (at >= count)
-			break;
-		digit = digit_of(keys[at], shift);
+		if (first + i * THREADS >= count)
+			continue;
 		if (i == 0)
 			held_digit = digit;
 		if (digit == held_digit)
@@ -145,7 +150,7 @@ place_digits(const uint64_t *histogram, uint64_t *cursors)
 
 /* One block of THREADS per tile, with TILE_BYTES of dynamic shared memory. */
 template <typename Key>
-__global__ static void
+__global__ static void __launch_bounds__(THREADS, 2)
 scatter_tiles(const Key *keys, uint64_t count, int shift, const uint16_t *tiles, Counter *cursors, Key *split)
 {
 	GPUSORT_DYNAMIC_SHARED(Key, tile);
@@ -153,32 +158,28 @@ scatter_tiles(const Key *keys, uint64_t count, int shift, const uint16_t *tiles,
 	__shared__ uint32_t starts[DIGITS];	/* of the digits in the tile */
 	__shared__ uint32_t places[DIGITS]; /* of their next keys, and at last their ends */
 	__shared__ Counter targets[DIGITS]; /* of their starts in split */
-	const uint64_t first = (uint64_t) blockIdx.x * tile_keys<Key>() + threadIdx.x;
+	const uint64_t first = (uint64_t) blockIdx.x * TILE_KEYS<Key> + threadIdx.x;
 	const uint32_t lane = threadIdx.x % 32;
 	const uint32_t warp = threadIdx.x / 32;
-	uint32_t	mine = 0;
+	Key			mine[TILE_KEYS<Key> / THREADS];
+	uint32_t	counted = 0;
 	uint32_t	start;
 
+	load_keys(keys, first, count, mine);
 	if (threadIdx.x < DIGITS)
-		mine = tiles[(uint64_t) blockIdx.x * DIGITS + threadIdx.x];
-	start = sum_before(mine, warp_sums);
+		counted = tiles[(uint64_t) blockIdx.x * DIGITS + threadIdx.x];
+	start = sum_before(counted, warp_sums);
 	if (threadIdx.x < DIGITS)
 	{
 		starts[threadIdx.x] = start;
 		places[threadIdx.x] = start;
-		targets[threadIdx.x] = mine > 0 ? atomicAdd(&cursors[threadIdx.x], (Counter) mine) : 0;
+		targets[threadIdx.x] = counted > 0 ? atomicAdd(&cursors[threadIdx.x], (Counter) counted) : 0;
 	}
 	__syncthreads();
-	for (uint32_t i = 0; i < tile_keys<Key>() / THREADS; i++)
+	for (uint32_t i = 0; i < TILE_KEYS<Key> / THREADS; i++)
 	{
-		uint64_t	at = first + i * THREADS;
-
-		if (at >= count)
-			break;
-
-		Key			key = keys[at];
-
-		tile[atomicAdd(&places[digit_of(key, shift)], 1)] = key;
+		if (first + i * THREADS < count)
+			tile[atomicAdd(&places[digit_of(mine[i], shift)], 1)] = mine[i];
 	}
 	__syncthreads();
 	for (uint32_t digit = warp * WARP_DIGITS; digit < (warp + 1) * WARP_DIGITS; digit++)
