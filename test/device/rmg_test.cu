@@ -297,7 +297,7 @@ test_partition(void)
 		check_partition<uint64_t>(gpusort_rmg_tile_keys(8) - 1 + extra, GPUSORT_UNIFORM, 56);
 	}
 	/* more tiles than a block sums */
-	check_partition<uint32_t>(gpusort_rmg_tile_keys(4) * 4 + 5, GPUSORT_ZERO, 0);
+	check_partition<uint64_t>(gpusort_rmg_tile_keys(8) * 257 + 5, GPUSORT_UNIFORM, 0);
 	test_point("partitioning by a digit");
 }
 
