@@ -252,23 +252,49 @@ start_bins(uint32_t *counts)
 	*mine = sum_up_to(count, warp_sums) - count;
 }
 
-/* The lanes of this warp whose digit is the same as this one's. */
+/*
+ * The lanes of this warp whose digit is the same as this one's: a ballot per bit.  In
+ * PTX because the compiler makes twice as many instructions of the same in C++.
+ */
 static __device__ __forceinline__ uint32_t
 lanes_with(uint32_t digit)
 {
+#ifdef __CUDACC__
+#define GPUSORT_MATCH_BIT(bit, into) \
+		"and.b32 t, %1, " #bit ";\n" \
+		"setp.ne.u32 p, t, 0;\n" \
+		"vote.sync.ballot.b32 " into ", p, 0xffffffff;\n" \
+		"@!p not.b32 " into ", " into ";\n"
+	uint32_t	same;
+
+	asm volatile("{\n.reg .pred p;\n.reg .b32 t, u, v;\n"
+				 GPUSORT_MATCH_BIT(1, "u")
+				 GPUSORT_MATCH_BIT(2, "v")
+				 "and.b32 %0, u, v;\n"
+				 GPUSORT_MATCH_BIT(4, "u")
+				 GPUSORT_MATCH_BIT(8, "v")
+				 "lop3.b32 %0, %0, u, v, 0x80;\n"
+				 GPUSORT_MATCH_BIT(16, "u")
+				 GPUSORT_MATCH_BIT(32, "v")
+				 "lop3.b32 %0, %0, u, v, 0x80;\n"
+				 GPUSORT_MATCH_BIT(64, "u")
+				 GPUSORT_MATCH_BIT(128, "v")
+				 "lop3.b32 %0, %0, u, v, 0x80;\n}"
+				 : "=r"(same) : "r"(digit));
+	return same;
+#undef GPUSORT_MATCH_BIT
+#else
 	uint32_t	same = GPUSORT_ALL_LANES;
 
-GPUSORT_UNROLL
 	for (int bit = 0; bit < GPUSORT_DIGIT_BITS; bit++)
 	{
-		const bool	set = (digit & 1u << bit) != 0;
-		uint32_t	votes = __ballot_sync(GPUSORT_ALL_LANES, set);
+		const bool	set = (digit >> bit & 1) != 0;
+		const uint32_t votes = __ballot_sync(GPUSORT_ALL_LANES, set);
 
-		if (!set)
-			votes = ~votes;
-		same &= votes;
+		same &= set ? votes : ~votes;
 	}
 	return same;
+#endif
 }
 
 /* Ranks within a warp, of 16 bits, two to a register. */
@@ -303,13 +329,18 @@ digit_of(uint32_t key, uint32_t byte, uint32_t digit_mask)
  * Ranks ITEMS rows of each lane among the rows of their warp with the same digit;
  * row k of lane l comes before row k + 1 of any lane.  Adds to counters, one
  * per digit, which the warp has for itself.
+ *
+ * Rows are matched GROUP by GROUP, the first of each group through shared memory where
+ * MIXED says so, in matches, a word per digit that is 0 before and after, the others by
+ * ballots: the one loads the memory pipe, the other the arithmetic.
  */
-template <int ITEMS, int GROUP, bool LAST>
+template <int ITEMS, int GROUP, bool MIXED, bool LAST>
 static __device__ __forceinline__ void
 rank_in_warp(const uint32_t (&keys)[ITEMS], uint32_t byte, uint32_t digit_mask, uint32_t *counters,
-			 GpuSortRanks<ITEMS> &ranks)
+			 uint32_t *matches, GpuSortRanks<ITEMS> &ranks)
 {
 	const uint32_t below = lanes_below();
+	const uint32_t self = below + 1;
 
 	static_assert(ITEMS % GROUP == 0, "groups are full");
 
@@ -317,57 +348,74 @@ GPUSORT_UNROLL
 	for (int first = 0; first < ITEMS; first += GROUP)
 	{
 		uint32_t	same[GROUP];
-		uint32_t   *counter[GROUP];
+		uint32_t	digit[GROUP];
 
 GPUSORT_UNROLL
 		for (int k = 0; k < GROUP; k++)
 		{
-			const uint32_t digit = digit_of<LAST>(keys[first + k], byte, digit_mask);
-
-			same[k] = lanes_with(digit);
-			counter[k] = &counters[digit];
+			digit[k] = digit_of<LAST>(keys[first + k], byte, digit_mask);
+			if (MIXED && k == 0)
+				atomicOr(&matches[digit[k]], self);
+			else
+				same[k] = lanes_with(digit[k]);
+		}
+		if (MIXED)
+		{
+			__syncwarp();
+			same[0] = matches[digit[0]];
 		}
 GPUSORT_UNROLL
 		for (int k = 0; k < GROUP; k++)
 		{
 			const uint32_t lower = same[k] & below;
-			const uint32_t before = *counter[k];
+			const uint32_t before = counters[digit[k]];
 
 			__syncwarp();
 			if (lower == 0)
-				*counter[k] = before + __popc(same[k]);
+			{
+				counters[digit[k]] = before + __popc(same[k]);
+				if (MIXED && k == 0)
+					matches[digit[k]] = 0;
+			}
 			__syncwarp();
 			ranks.set(first + k, before + __popc(lower));
 		}
 	}
 }
 
-/* Bytes of dynamic shared memory of a pass: the tile's rows, and a counter per warp and digit. */
-#define GPUSORT_PASS_SHARED(threads, items) \
-	((size_t) (threads) * (items) * sizeof(uint64_t) + (threads) / 32 * GPUSORT_BINS * sizeof(uint32_t))
+/* Bytes of dynamic shared memory of a pass: the tile's rows, a counter and a match per warp and digit. */
+#define GPUSORT_PASS_SHARED(threads, items, mixed) \
+	((size_t) (threads) * (items) * sizeof(uint64_t) + \
+	 (threads) / 32 * GPUSORT_BINS * sizeof(uint32_t) * ((mixed) ? 2 : 1))
 
 /*
  * The rows of a tile, keys[k] and id(k), ranked and put in order into tile_rows.  Before
  * rows are moved, `counted` gets the tile's count of digit threadIdx.x and the first
  * place of that digit in the tile, in the first GPUSORT_BINS threads.
  */
-template <int THREADS, int ITEMS, int GROUP, bool LAST, typename Id, typename Counted>
+template <int THREADS, int ITEMS, int GROUP, bool MIXED, bool LAST, typename Id, typename Counted>
 static __device__ __forceinline__ void
 order_tile(const uint32_t (&keys)[ITEMS], Id id, uint32_t byte, uint32_t digit_mask, uint64_t *tile_rows,
 		   uint32_t *counters, uint32_t *warp_sums, Counted counted)
 {
 	constexpr int WARPS = THREADS / 32;
 	uint32_t   *mine = counters + threadIdx.x / 32 * GPUSORT_BINS;
+	uint32_t   *matches = mine + WARPS * GPUSORT_BINS;
 	GpuSortRanks<ITEMS> ranks;
 	uint32_t	total = 0;
 	uint32_t	start;
 
 	static_assert(THREADS >= GPUSORT_BINS && THREADS * ITEMS <= 0xFFFF, "a thread per digit, ranks of 16 bits");
 
-	for (uint32_t i = threadIdx.x % 32; i < GPUSORT_BINS; i += 32)
-		mine[i] = 0;
+GPUSORT_UNROLL
+	for (uint32_t i = 0; i < GPUSORT_BINS; i += 32)
+	{
+		mine[i + threadIdx.x % 32] = 0;
+		if (MIXED)
+			matches[i + threadIdx.x % 32] = 0;
+	}
 	__syncwarp();
-	rank_in_warp<ITEMS, GROUP, LAST>(keys, byte, digit_mask, mine, ranks);
+	rank_in_warp<ITEMS, GROUP, MIXED, LAST>(keys, byte, digit_mask, mine, matches, ranks);
 	__syncthreads();
 
 	/* where each warp's rows of a digit begin in the tile */
@@ -448,7 +496,7 @@ GPUSORT_UNROLL
  * Rows behind the last of a tile that is not have the highest digit and come last in
  * it, so they are counted where nobody looks and never written.
  */
-template <int THREADS, int ITEMS, int GROUP, int WINDOW, bool EARLY, GpuSortPassInput INPUT, bool LAST, bool FULL>
+template <int THREADS, int ITEMS, int GROUP, bool MIXED, int WINDOW, GpuSortPassInput INPUT, bool LAST, bool FULL>
 static __device__ __forceinline__ void
 pass_tile(const GpuSortPass &pass, uint64_t *tile_rows, uint32_t *offsets, uint32_t *warp_sums)
 {
@@ -495,16 +543,13 @@ GPUSORT_UNROLL
 		start = digit_start;
 		store_tally(&pass.tallies[(size_t) blockIdx.x * GPUSORT_BINS + threadIdx.x],
 					total << GPUSORT_TALLY_BITS | GPUSORT_TALLY_TILE(pass.number));
-		if (EARLY)
-			offsets[threadIdx.x] = look_back<WINDOW>(pass.tallies, blockIdx.x, pass.number, total);
 	};
 
-	order_tile<THREADS, ITEMS, GROUP, LAST>(keys, id, pass.byte, pass.digit_mask, tile_rows, counters, warp_sums,
+	order_tile<THREADS, ITEMS, GROUP, MIXED, LAST>(keys, id, pass.byte, pass.digit_mask, tile_rows, counters, warp_sums,
 											counted);
 	if (threadIdx.x < GPUSORT_BINS)
 	{
-		const uint32_t before = EARLY ? offsets[threadIdx.x] :
-			look_back<WINDOW>(pass.tallies, blockIdx.x, pass.number, total);
+		const uint32_t before = look_back<WINDOW>(pass.tallies, blockIdx.x, pass.number, total);
 		const uint32_t place = pass.starts[threadIdx.x] + before;
 
 		offsets[threadIdx.x] = place - start;
@@ -543,10 +588,10 @@ GPUSORT_UNROLL
  *	INPUT	what it reads: rows_in, keys_in, or keys_in and ids_in
  *	LAST	writes ids_out (and keys_out), else rows_out
  *	GROUP	rows of a thread that are matched before any of them is counted
+ *	MIXED	one of them through shared memory
  *	WINDOW	tiles looked back at in one go
- *	EARLY	looks back before rows are moved in shared memory, not after
  */
-template <int THREADS, int ITEMS, int BLOCKS, int GROUP, int WINDOW, bool EARLY, GpuSortPassInput INPUT, bool LAST>
+template <int THREADS, int ITEMS, int BLOCKS, int GROUP, bool MIXED, int WINDOW, GpuSortPassInput INPUT, bool LAST>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
 sort_pass(const __grid_constant__ GpuSortPass pass)
 {
@@ -555,16 +600,16 @@ sort_pass(const __grid_constant__ GpuSortPass pass)
 	__shared__ uint32_t warp_sums[GPUSORT_BINS / 32];
 
 	if (pass.rows - blockIdx.x * (THREADS * ITEMS) >= THREADS * ITEMS)
-		pass_tile<THREADS, ITEMS, GROUP, WINDOW, EARLY, INPUT, LAST, true>(pass, tile_rows, offsets, warp_sums);
+		pass_tile<THREADS, ITEMS, GROUP, MIXED, WINDOW, INPUT, LAST, true>(pass, tile_rows, offsets, warp_sums);
 	else
-		pass_tile<THREADS, ITEMS, GROUP, WINDOW, EARLY, INPUT, LAST, false>(pass, tile_rows, offsets, warp_sums);
+		pass_tile<THREADS, ITEMS, GROUP, MIXED, WINDOW, INPUT, LAST, false>(pass, tile_rows, offsets, warp_sums);
 }
 
 /*
  * All passes over up to THREADS * ITEMS rows in one block, by the lowest `digits` bytes;
  * reads keys_in (and ids_in), writes ids_out (and keys_out).
  */
-template <int THREADS, int ITEMS, int GROUP>
+template <int THREADS, int ITEMS, int GROUP, bool MIXED>
 __global__ void __launch_bounds__(THREADS)
 sort_block(const __grid_constant__ GpuSortPass pass, int digits)
 {
@@ -592,7 +637,7 @@ GPUSORT_UNROLL
 
 	for (int i = 0; i < digits; i++)
 	{
-		order_tile<THREADS, ITEMS, GROUP, true>(keys, [&](int k) { return ids[k]; }, i,
+		order_tile<THREADS, ITEMS, GROUP, MIXED, true>(keys, [&](int k) { return ids[k]; }, i,
 												i == digits - 1 ? pass.digit_mask : GPUSORT_BINS - 1,
 												tile_rows, counters, warp_sums, [](uint32_t, uint32_t) {});
 		__syncthreads();
@@ -622,7 +667,7 @@ GPUSORT_UNROLL
 }
 
 /* The kernels with one set of parameters; see sort_pass. */
-template <int THREADS, int ITEMS, int BLOCKS, int GROUP, int WINDOW, bool EARLY>
+template <int THREADS, int ITEMS, int BLOCKS, int GROUP, bool MIXED, int WINDOW>
 struct GpuSortOnesweep
 {
 	static constexpr uint32_t TILE = THREADS * ITEMS;
@@ -697,10 +742,10 @@ struct GpuSortOnesweep
 	static void
 	start_pass_of(const GpuSortPass *pass, cudaStream_t stream)
 	{
-		auto		kernel = sort_pass<THREADS, ITEMS, BLOCKS, GROUP, WINDOW, EARLY, INPUT, LAST>;
+		auto		kernel = sort_pass<THREADS, ITEMS, BLOCKS, GROUP, MIXED, WINDOW, INPUT, LAST>;
 
 		GPUSORT_START_KERNEL_SHARED(kernel, (pass->rows + TILE - 1) / TILE, THREADS,
-									GPUSORT_PASS_SHARED(THREADS, ITEMS), stream, *pass);
+									GPUSORT_PASS_SHARED(THREADS, ITEMS, MIXED), stream, *pass);
 	}
 
 	static cudaError_t
@@ -757,10 +802,10 @@ struct GpuSortOnesweep
 		pass.digit_mask = last_mask(bits);
 		if (rows <= TILE)
 		{
-			auto		kernel = sort_block<THREADS, ITEMS, GROUP>;
+			auto		kernel = sort_block<THREADS, ITEMS, GROUP, MIXED>;
 
 			pass.rows = rows;
-			GPUSORT_START_KERNEL_SHARED(kernel, 1, THREADS, GPUSORT_PASS_SHARED(THREADS, ITEMS), stream, pass, count_digits_of(bits));
+			GPUSORT_START_KERNEL_SHARED(kernel, 1, THREADS, GPUSORT_PASS_SHARED(THREADS, ITEMS, MIXED), stream, pass, count_digits_of(bits));
 			return cudaGetLastError();
 		}
 
