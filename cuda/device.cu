@@ -172,8 +172,8 @@ gpusort_lane_take(GpuSortCudaDevice *device, GpuSortLane **taken, GpuSortError *
 	lane->next = NULL;
 	*taken = lane;
 	GPUSORT_CUDA(device, error, cudaMemsetAsync(lane->state, 0, sizeof(GpuSortState), lane->compute));
-	GPUSORT_CUDA(device, error, cudaMemsetAsync(lane->state->keys.key_and, 0xFF, sizeof(lane->state->keys.key_and),
-												lane->compute));
+	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_reset(&lane->state->keys,
+																	  (struct CUstream_st *) lane->compute));
 	return 0;
 }
 

@@ -57,7 +57,6 @@ make_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_cons
 {
 	const uint64_t start = (uint64_t) blockIdx.x * (PREFIX_THREADS * PREFIX_ITEMS) + threadIdx.x;
 
-#pragma unroll
 	for (int k = 0; k < PREFIX_ITEMS; k++)
 	{
 		const uint64_t i = start + k * PREFIX_THREADS;

@@ -92,6 +92,7 @@ begin_on(GpuSortCudaDevice *device, const GpuSortSpec *spec, GpuSort **begun, Gp
 	sort->key_words = spec->key_words;
 	sort->may_tie = spec->may_tie != 0;
 	sort->ahead = -1;
+	gpusort_key_stats_none(&sort->borders);
 
 	pthread_mutex_lock(&device->lock);
 	device->jobs++;

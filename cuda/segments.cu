@@ -95,8 +95,7 @@ typedef struct TieTemp
 {
 	RunLists	lists;
 	LongRun    *level_runs;		/* the runs that the level is made of; changes places with lists.long_runs */
-	uint32_t   *ids_in;
-	uint32_t   *ids_out;
+	uint32_t   *ids;			/* of the level's rows */
 	void	   *core;
 	size_t		core_bytes;
 } TieTemp;
@@ -554,8 +553,7 @@ lay_out(char *base, uint32_t rows, TieTemp *work, size_t *temp_bytes)
 	size_t		block_runs = gpusort_lay_temp(&end, (rows / (WARP_RUN + 1)) * sizeof(TiedRun));
 	size_t		long_runs = gpusort_lay_temp(&end, (rows / (BLOCK_RUN + 1)) * sizeof(LongRun));
 	size_t		level_runs = gpusort_lay_temp(&end, (rows / (BLOCK_RUN + 1)) * sizeof(LongRun));
-	size_t		ids_in = 0;
-	size_t		ids_out = 0;
+	size_t		ids = 0;
 	size_t		core = 0;
 	cudaError_t status = cudaSuccess;
 
@@ -564,8 +562,7 @@ lay_out(char *base, uint32_t rows, TieTemp *work, size_t *temp_bytes)
 	/* without long runs there is no level to sort */
 	if (rows > BLOCK_RUN)
 	{
-		ids_in = gpusort_lay_temp(&end, rows * sizeof(uint32_t));
-		ids_out = gpusort_lay_temp(&end, rows * sizeof(uint32_t));
+		ids = gpusort_lay_temp(&end, rows * sizeof(uint32_t));
 		status = gpusort_radix_temp_bytes(rows, 32, &work->core_bytes);
 		core = gpusort_lay_temp(&end, work->core_bytes);
 	}
@@ -574,8 +571,7 @@ lay_out(char *base, uint32_t rows, TieTemp *work, size_t *temp_bytes)
 	work->lists.block_runs = (TiedRun *) (base + block_runs);
 	work->lists.long_runs = (LongRun *) (base + long_runs);
 	work->level_runs = (LongRun *) (base + level_runs);
-	work->ids_in = (uint32_t *) (base + ids_in);
-	work->ids_out = (uint32_t *) (base + ids_out);
+	work->ids = (uint32_t *) (base + ids);
 	work->core = base + core;
 	*temp_bytes = end;
 	return status;
@@ -655,17 +651,17 @@ sort_level(const GpuSortDeviceSort *sort, uint32_t *from, uint32_t count, uint32
 
 #define GATHER_LEVEL(FORM)	gather_level<FORM>
 	GPUSORT_START_BY_FORM(&sort->source, GATHER_LEVEL, tiles, LEVEL_THREADS, stream, sort->source, *sort->plan, *from,
-						  bits, work->level_runs, count, rows, ids, keys, work->ids_in);
+						  bits, work->level_runs, count, rows, ids, keys, work->ids);
 #undef GATHER_LEVEL
 	if ((status = cudaGetLastError()) != cudaSuccess)
 		return status;
 
 	*from += bits;
-	status = gpusort_radix_sort(work->core, work->core_bytes, keys, work->ids_in, rows, (int) (run_bits + bits),
-								*from < sort->plan->packed_bits ? keys : NULL, work->ids_out, stream);
+	status = gpusort_radix_sort(work->core, work->core_bytes, keys, work->ids, rows, (int) (run_bits + bits),
+								*from < sort->plan->packed_bits ? keys : NULL, work->ids, stream);
 	if (status == cudaSuccess && *from < sort->plan->packed_bits)
 	{
-		status = order_runs(sort, *from, keys, work->ids_out, rows, &work->lists, stream);
+		status = order_runs(sort, *from, keys, work->ids, rows, &work->lists, stream);
 		if (status == cudaSuccess)
 		{
 			GPUSORT_START_KERNEL(place_runs, 64, 256, stream, work->lists.long_runs, work->lists.counts,
@@ -675,7 +671,7 @@ sort_level(const GpuSortDeviceSort *sort, uint32_t *from, uint32_t count, uint32
 	}
 	if (status != cudaSuccess)
 		return status;
-	GPUSORT_START_KERNEL(scatter_level, tiles, LEVEL_THREADS, stream, work->level_runs, count, rows, work->ids_out, ids);
+	GPUSORT_START_KERNEL(scatter_level, tiles, LEVEL_THREADS, stream, work->level_runs, count, rows, work->ids, ids);
 	return cudaGetLastError();
 }
 

@@ -3,7 +3,7 @@
  * sort.cu
  *	  From the last chunk to rows in order.
  *
- *	1. Read the OR and the AND of the keys back, plan the packed key (compact.h).
+ *	1. Read the statistics of the keys back, plan the packed key (compact.h).
  *	2. Refs, ids and packed keys (compact.cu).
  *	3. Radix sort of (packed key, id) (radix_sort.cu); packed keys of more than 64
  *	   bits one word after the other, the least significant first, which a stable
@@ -17,7 +17,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#include <string.h>
 #include <time.h>
 
 #include "check.h"
@@ -209,10 +208,8 @@ gpusort_cuda_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
 	if (sort->lane->mirror->bad_rows > 0)
 		return gpusort_fail(error, GPUSORT_REASON_BAD_CHUNK, "%u rows have an offset or a length out of bounds",
 							sort->lane->mirror->bad_rows);
-	/* no minimum is below the AND, and no maximum above the OR */
 	stats = sort->lane->mirror->keys;
-	memcpy(stats.key_min, stats.key_and, sizeof(stats.key_min));
-	memcpy(stats.key_max, stats.key_or, sizeof(stats.key_max));
+	gpusort_key_stats_join(&stats, &sort->borders);
 	gpusort_pack_plan(&plan, sort->key_words, &stats);
 
 	if (take_work(sort, &plan, error) != 0 ||

@@ -4,7 +4,7 @@
  *	  What one sort knows, and the steps it goes through, each in its own file
  *	  in the order of the data's path:
  *
- *		upload.cu		reserve and put: chunks to the device, OR and AND of the keys
+ *		upload.cu		reserve and put: chunks to the device, statistics of the keys
  *		sort.cu			the steps from the last chunk to rows in order
  *		compact.cu		packed keys and row refs
  *		radix_sort.cu	(packed key, row id) by CUB; running sums
@@ -111,6 +111,9 @@ struct GpuSort
 	GpuSortDeviceChunk *chunks; /* host memory, by chunk number */
 	uint32_t	chunk_count;
 	uint32_t	chunks_size;
+	GpuSortKeyStats borders;	/* the pairs that chunks meet at, and nothing else */
+	uint64_t	last_key[GPUSORT_MAX_KEY_WORDS];	/* of the last row put, if known */
+	bool		last_key_known;
 
 	/* sorting */
 	GpuSortBlock work_block;

@@ -117,7 +117,8 @@ count_digit(const uint32_t *windows, uint32_t rows, SelectState *state)
 		const uint32_t window = row < rows ? windows[row] : 0;
 		const bool	counted = row < rows && bits_above(window, fixed) == digits;
 		const uint32_t digit = window >> shift & mask;
-		const uint32_t votes = __ballot_sync(0xFFFFFFFF, counted && digit == __shfl_sync(0xFFFFFFFF, digit, 0));
+		const uint32_t first_digit = __shfl_sync(0xFFFFFFFF, digit, 0);
+		const uint32_t votes = __ballot_sync(0xFFFFFFFF, counted && digit == first_digit);
 
 		if (votes == 0xFFFFFFFF)
 		{

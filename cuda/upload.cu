@@ -8,8 +8,8 @@
  * unused middle of a chunk is not copied.
  *
  * As soon as a chunk has arrived, a kernel checks every offset and length in it
- * and adds its keys to the OR and the AND of each key word.  The chunk's memory is
- * the caller's again once the copy is through; nobody waits for the kernel.
+ * and gathers statistics of its keys (key_stats.h).  The chunk's memory is the
+ * caller's again once the copy is through; nobody waits for the kernel.
  *
  * RESERVES
  *	reserve is the only place that asks for memory while rows come in, so put
@@ -45,93 +45,17 @@
 #define GPUSORT_WORK_PER_ROW	34
 #define GPUSORT_WORK_FIXED		((uint64_t) 1 << 20)
 
-#define GPUSORT_INSPECT_BLOCKS	64
-
-/*
- * Checks a chunk's rows and adds its keys to state.  Shapes: `rows` records of
- * key_words words and a row each, anywhere in the first `bytes` bytes at base;
- * their offsets, the last one first, behind them.  Reads nothing outside, whatever
- * the offsets and lengths are.
- */
+/* Stands for all kernels of this library. */
 static __global__ void
-inspect_chunk(const char *base, uint32_t rows, uint32_t bytes, uint32_t key_words, GpuSortState *state)
+present()
 {
-	__shared__ unsigned long long block_or[GPUSORT_MAX_KEY_WORDS];
-	__shared__ unsigned long long block_and[GPUSORT_MAX_KEY_WORDS];
-	const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(bytes));
-	const uint32_t first = blockIdx.x * blockDim.x + threadIdx.x;
-	const uint32_t stride = gridDim.x * blockDim.x;
-	uint32_t	bad = 0;
-
-	if (threadIdx.x < GPUSORT_MAX_KEY_WORDS)
-	{
-		block_or[threadIdx.x] = 0;
-		block_and[threadIdx.x] = ~0ull;
-	}
-	__syncthreads();
-
-	for (uint32_t row = first; row < rows; row += stride)
-	{
-		uint32_t	offset = offsets[rows - 1 - row];
-
-		if (!gpusort_record_readable(offset, bytes, key_words) ||
-			!gpusort_row_length_ok(offset, *(const uint32_t *) (base + offset + 8 * key_words), bytes, key_words))
-			bad++;
-	}
-	if (bad > 0)
-		atomicAdd(&state->bad_rows, bad);
-
-	for (uint32_t w = 0; w < key_words; w++)
-	{
-		uint64_t	key_or = 0;
-		uint64_t	key_and = ~UINT64_C(0);
-		uint32_t	or_low;
-		uint32_t	or_high;
-		uint32_t	and_low;
-		uint32_t	and_high;
-
-		for (uint32_t row = first; row < rows; row += stride)
-		{
-			uint32_t	offset = offsets[rows - 1 - row];
-			uint64_t	key;
-
-			if (!gpusort_record_readable(offset, bytes, key_words))
-				continue;
-			key = ((const uint64_t *) (base + offset))[w];
-			key_or |= key;
-			key_and &= key;
-		}
-
-		or_low = __reduce_or_sync(0xFFFFFFFF, (uint32_t) key_or);
-		or_high = __reduce_or_sync(0xFFFFFFFF, (uint32_t) (key_or >> 32));
-		and_low = __reduce_and_sync(0xFFFFFFFF, (uint32_t) key_and);
-		and_high = __reduce_and_sync(0xFFFFFFFF, (uint32_t) (key_and >> 32));
-		if (threadIdx.x % 32 == 0)
-		{
-			atomicOr(&block_or[w], (unsigned long long) or_high << 32 | or_low);
-			atomicAnd(&block_and[w], (unsigned long long) and_high << 32 | and_low);
-		}
-	}
-	__syncthreads();
-
-	/* After the first chunks there is rarely a bit left to set or clear: look before writing. */
-	if (threadIdx.x < key_words)
-	{
-		unsigned long long *key_or = (unsigned long long *) &state->keys.key_or[threadIdx.x];
-		unsigned long long *key_and = (unsigned long long *) &state->keys.key_and[threadIdx.x];
-
-		if (block_or[threadIdx.x] & ~*(volatile unsigned long long *) key_or)
-			atomicOr(key_or, block_or[threadIdx.x]);
-		if (~block_and[threadIdx.x] & *(volatile unsigned long long *) key_and)
-			atomicAnd(key_and, block_and[threadIdx.x]);
-	}
 }
 
 bool
 gpusort_kernels_present(void)
 {
 	cudaFuncAttributes attributes;
-	cudaError_t status = cudaFuncGetAttributes(&attributes, inspect_chunk);
+	cudaError_t status = cudaFuncGetAttributes(&attributes, present);
 
 	(void) cudaGetLastError();
 	return status == cudaSuccess;
@@ -285,6 +209,31 @@ gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error)
 	return 0;
 }
 
+/* The key of a chunk's row, or NULL if its offset is out of bounds. */
+static const uint64_t *
+key_in_chunk(const void *chunk, uint32_t row, uint32_t bytes, uint32_t key_words)
+{
+	uint32_t	offset = __atomic_load_n(gpusort_chunk_offset((void *) chunk, row), __ATOMIC_RELAXED);
+
+	if (!gpusort_record_readable(offset, bytes, key_words))
+		return NULL;
+	return (const uint64_t *) ((const char *) chunk + offset);
+}
+
+/* Compares a chunk's first key with the last one of the chunk before it: no kernel sees both. */
+static void
+note_border(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes)
+{
+	const uint64_t *first = key_in_chunk(chunk, 0, bytes, sort->key_words);
+	const uint64_t *last = key_in_chunk(chunk, rows - 1, bytes, sort->key_words);
+
+	if (sort->last_key_known && first != NULL)
+		gpusort_key_stats_pair(&sort->borders, sort->last_key, first, sort->key_words);
+	sort->last_key_known = last != NULL;
+	if (last != NULL)
+		memcpy(sort->last_key, last, sort->key_words * sizeof(uint64_t));
+}
+
 int
 gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error)
 {
@@ -295,7 +244,6 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 	GpuSortSlab *slab = sort->slabs;
 	GpuSortDeviceChunk *placed;
 	char	   *base;
-	uint32_t	blocks;
 
 	if (gpusort_check_cancel(sort, error) != 0 || gpusort_device_use(device, error) != 0)
 		return -1;
@@ -331,11 +279,10 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 	GPUSORT_CUDA(device, error, cudaEventRecord(lane->uploaded, lane->copies));
 	GPUSORT_CUDA(device, error, cudaStreamWaitEvent(lane->compute, lane->uploaded, 0));
 
-	blocks = (rows + GPUSORT_THREADS - 1) / GPUSORT_THREADS;
-	if (blocks > GPUSORT_INSPECT_BLOCKS)
-		blocks = GPUSORT_INSPECT_BLOCKS;
-	GPUSORT_LAUNCH(device, error, inspect_chunk, blocks, GPUSORT_THREADS, lane->compute,
-				   base, rows, bytes, sort->key_words, lane->state);
+	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_chunk(placed, sort->key_words, &lane->state->keys,
+																	  &lane->state->bad_rows,
+																	  (struct CUstream_st *) lane->compute));
+	note_border(sort, chunk, rows, bytes);
 
 	slab->used += (length + GPUSORT_CHUNK_ALIGN - 1) / GPUSORT_CHUNK_ALIGN * GPUSORT_CHUNK_ALIGN;
 	sort->chunk_count++;
