@@ -2,9 +2,8 @@
  *
  * cuda_runtime.h
  *	  As much of CUDA as the cuda engine uses, on the CPU: its sources compile
- *	  against this as plain C++, so that all of the engine but CUB and the
- *	  device's own behaviour is tested where there is no GPU, also under the
- *	  address sanitizer.
+ *	  against this as plain C++, so that all of the engine but the device's own
+ *	  behaviour is tested where there is no GPU, also under the address sanitizer.
  *
  * Kernels run block by block; the threads of a block are coroutines on the
  * calling thread, and a barrier that not all of them reach ends the program.
