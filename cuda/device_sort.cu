@@ -357,10 +357,10 @@ gpusort_device_sort_array_bytes(const GpuSortKeySource *source, uint32_t rows, u
 	GpuSortDeviceSort sort;
 	int			status;
 
-	/* No plan takes more than one that subtracts something and keeps more than 32 bits. */
+	/* No plan takes more than one that keeps all bits and subtracts something. */
 	plan = {};
 	plan.key_words = source->key_words;
-	plan.packed_bits = 64 * source->key_words;
+	plan.packed_bits = gpusort_plain_bytes(source->kind) == 4 ? 32 : 64 * source->key_words;
 	plan.words[0].base = 1;
 	describe_array(source, &plan, rows, limit, NULL, &sort);
 	status = gpusort_device_sort_bytes(&sort, temp_bytes);
