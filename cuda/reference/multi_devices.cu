@@ -142,21 +142,26 @@ gpusort_reference_sort_chunks(GpuSortReferenceDevices *devices, uint64_t rows)
 static cudaError_t
 reach_peers(GpuSortReferenceDevices *devices, const GpuSortReferenceDevice *device)
 {
+	/* for good, and asked for once: the compute sanitizer reports a second call as an error */
+	static bool reached[GPUSORT_MULTI_REFERENCE_DEVICES][GPUSORT_MULTI_REFERENCE_DEVICES];
+
 	for (int peer = 0; peer < devices->count; peer++)
 	{
+		const int	ordinal = devices->device[peer].ordinal;
 		int			can = 0;
 		cudaError_t status;
 
-		if (devices->device[peer].ordinal == device->ordinal)
+		if (ordinal == device->ordinal || reached[device->ordinal][ordinal])
 			continue;
-		GPUSORT_TRY(cudaDeviceCanAccessPeer(&can, device->ordinal, devices->device[peer].ordinal));
+		GPUSORT_TRY(cudaDeviceCanAccessPeer(&can, device->ordinal, ordinal));
 		if (!can)
 			continue;
-		status = cudaDeviceEnablePeerAccess(devices->device[peer].ordinal, 0);
+		status = cudaDeviceEnablePeerAccess(ordinal, 0);
 		if (status == cudaErrorPeerAccessAlreadyEnabled)
 			(void) cudaGetLastError();	/* not an error for the next to find */
 		else
 			GPUSORT_TRY(status);
+		reached[device->ordinal][ordinal] = true;
 	}
 	return cudaSuccess;
 }
@@ -175,7 +180,11 @@ gpusort_reference_open_devices(GpuSortReferenceDevices *devices, const int *ordi
 	GPUSORT_TRY(sort_temp_bytes(devices->capacity, key_bytes, &devices->temp_bytes));
 	devices->temp_bytes += devices->temp_bytes == 0;
 	for (int d = 0; d < count; d++)
+	{
+		if (ordinals[d] < 0 || ordinals[d] >= GPUSORT_MULTI_REFERENCE_DEVICES)
+			return cudaErrorInvalidValue;
 		devices->device[d].ordinal = ordinals[d];
+	}
 	devices->count = count;
 	for (int d = 0; d < count; d++)
 	{
