@@ -37,6 +37,7 @@
 
 #include "check.h"
 #include "portable.h"
+#include "radix_sort.h"
 
 #define GPUSORT_DIGIT_BITS		8
 #define GPUSORT_BINS			256
@@ -736,6 +737,43 @@ struct GpuSortOnesweep
 	temp_bytes(uint32_t rows, int bits)
 	{
 		return lay_out(rows, count_digits_of(bits) + count_idle(bits, true)).end;
+	}
+
+	/* The most that find_room hands out, whatever the bits; rows of one tile are sorted without temp. */
+	static size_t
+	room_bytes(uint32_t rows)
+	{
+		return rows > TILE ? lay_out(rows, GPUSORT_MAX_PASSES).end : rows * sizeof(uint64_t);
+	}
+
+	/*
+	 * See gpusort_radix_room.  Pass i writes rows[i % 2] and reads the other, but for what
+	 * the first one reads and the last one writes.  So of 3 and 4 passes the first may read
+	 * from rows[1], and the last may write to the rows it does not read.  Fewer leave
+	 * temp behind what they use.
+	 */
+	static GpuSortRadixRoom
+	find_room(char *temp, uint32_t rows, int bits)
+	{
+		const int	passes = count_digits_of(bits);
+		const Layout layout = lay_out(rows, passes);
+		const size_t keys_bytes = (size_t) rows * sizeof(uint32_t);
+		char	   *in = temp + layout.end;
+		char	   *out = in;
+		GpuSortRadixRoom room;
+
+		if (rows > TILE && passes == 1)
+			out = in + 2 * keys_bytes;
+		else if (rows > TILE && passes > 2)
+		{
+			in = temp + layout.rows[1];
+			out = temp + layout.rows[passes % 2 == 0 ? 1 : 0];
+		}
+		room.keys_in = (uint32_t *) in;
+		room.ids_in = (uint32_t *) (in + keys_bytes);
+		room.keys_out = (uint32_t *) out;
+		room.ids_out = (uint32_t *) (out + keys_bytes);
+		return room;
 	}
 
 	template <GpuSortPassInput INPUT, bool LAST>
