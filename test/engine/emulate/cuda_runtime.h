@@ -200,6 +200,7 @@ typedef enum cudaError_t
 	cudaErrorNotReady,
 	cudaErrorInvalidValue,
 	cudaErrorPeerAccessAlreadyEnabled,
+	cudaErrorUnknown,
 } cudaError_t;
 
 typedef enum cudaMemcpyKind

@@ -439,7 +439,8 @@ cudaEventSynchronize(cudaEvent_t event)
 cudaError_t
 cudaEventElapsedTime(float *ms, cudaEvent_t begun, cudaEvent_t ended)
 {
-	if (begun->stream != ended->stream || (begun->stream != NULL && begun->stream->first < ended->end))
+	if ((begun->stream != NULL && begun->stream->first < begun->end) ||
+		(ended->stream != NULL && ended->stream->first < ended->end))
 	{
 		fprintf(stderr, "times of events that have not happened\n");
 		abort();
