@@ -16,7 +16,6 @@
 
 #include "check.h"
 #include "exchange.h"
-#include "portable.h"
 
 #define GPUSORT_EXCHANGE_THREADS	256
 #define GPUSORT_EXCHANGE_WARPS		(GPUSORT_EXCHANGE_THREADS / 32)
@@ -155,7 +154,7 @@ count_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSpli
 
 	load_splitters(&table, splitters, bins, first_row);
 	bin_rows[threadIdx.x] = 0;
-	GPUSORT_UNROLL
+#pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
 	{
 		uint32_t	row = first + i * GPUSORT_EXCHANGE_THREADS + threadIdx.x;
@@ -163,7 +162,7 @@ count_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSpli
 		mine[i] = row < rows ? keys[row] : 0;
 	}
 	__syncthreads();
-	GPUSORT_UNROLL
+#pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
 	{
 		uint32_t	row = first + i * GPUSORT_EXCHANGE_THREADS + threadIdx.x;
@@ -224,13 +223,13 @@ scatter_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSp
 	load_splitters(&table, splitters, bins, first_row);
 	for (int w = 0; w < GPUSORT_EXCHANGE_WARPS; w++)
 		warp_counts[w][threadIdx.x] = 0;
-	GPUSORT_UNROLL
+#pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
 		mine[i] = first + 32 * i < tile_rows ? keys[tile_first + first + 32 * i] : 0;
 	__syncthreads();
 
 	/* Past the chunk's end: last in the last bin, where they disturb nobody and are not written. */
-	GPUSORT_UNROLL
+#pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
 	{
 		uint32_t	bin = bins - 1;
@@ -277,7 +276,7 @@ scatter_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSp
 	}
 	__syncthreads();
 
-	GPUSORT_UNROLL
+#pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
 	{
 		uint32_t	bin = slots[i] >> 16;
@@ -287,7 +286,7 @@ scatter_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSp
 		slot_bins[slots[i]] = (uint8_t) bin;
 	}
 	__syncthreads();
-	GPUSORT_UNROLL
+#pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
 	{
 		uint32_t	slot = i * GPUSORT_EXCHANGE_THREADS + threadIdx.x;
@@ -299,11 +298,11 @@ scatter_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSp
 		return;
 
 	__syncthreads();
-	GPUSORT_UNROLL
+#pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
 		slot_keys[slots[i]] = (Key) (first + 32 * i);
 	__syncthreads();
-	GPUSORT_UNROLL
+#pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
 	{
 		uint32_t	slot = i * GPUSORT_EXCHANGE_THREADS + threadIdx.x;
@@ -380,13 +379,13 @@ copy_units(const Unit *from, uint64_t count, Unit *to)
 	{
 		Unit		ahead[GPUSORT_READS_AHEAD];
 
-		GPUSORT_UNROLL
+#pragma unroll
 		for (int i = 0; i < GPUSORT_READS_AHEAD; i++)
 		{
 			if (first + i * GPUSORT_EXCHANGE_THREADS < count)
 				ahead[i] = from[first + i * GPUSORT_EXCHANGE_THREADS];
 		}
-		GPUSORT_UNROLL
+#pragma unroll
 		for (int i = 0; i < GPUSORT_READS_AHEAD; i++)
 		{
 			if (first + i * GPUSORT_EXCHANGE_THREADS < count)
