@@ -61,6 +61,13 @@ plain_call()
 	return spoilt ? cudaErrorLaunchFailure : cudaSuccess;
 }
 
+void
+emulate_fail(long call)
+{
+	spoilt = false;
+	calls_left = call;
+}
+
 cudaError_t
 cudaGetLastError()
 {
