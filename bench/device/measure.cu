@@ -223,7 +223,7 @@ bench_timer_close(BenchTimer *timer)
 static int
 measure_copy(double *bytes_per_second)
 {
-	size_t		bytes = std::min(COPY_BYTES, bench_free_bytes() / 4 / 4096 * 4096);
+	size_t		bytes = std::min(COPY_BYTES, bench_free_bytes() / 16 / 4096 * 4096);
 	void	   *from;
 	void	   *to = NULL;
 	BenchTimer	timer = {};
