@@ -58,7 +58,7 @@ rows_open(HostRows *rows, BenchKey key, int distribution, uint64_t count, uint64
 	BENCH_CUDA(cudaSetDevice(0));
 	if (bench_host_alloc(&rows->keys, rows_bytes(rows)) != 0 ||
 		(with_ids && bench_host_alloc((void **) &rows->ids, count * 4) != 0) ||
-		bench_device_alloc(&rows->part, FILL_ROWS * bench_key_bytes(key)) != 0)
+		bench_device_alloc(&rows->part, std::min(FILL_ROWS, count) * bench_key_bytes(key)) != 0)
 		return -1;
 	return 0;
 }
