@@ -80,9 +80,9 @@ library_plan(BenchRun *run)
 
 	if (bench_device_alloc((void **) &on_device, sizeof(stats)) != 0)
 		return -1;
-	status = gpusort_key_stats_reset(on_device, run->stream);
+	status = (cudaError_t) gpusort_key_stats_reset(on_device, (GpuSortStream) run->stream);
 	if (status == cudaSuccess)
-		status = gpusort_key_stats_array(&source, rows, on_device, run->stream);
+		status = (cudaError_t) gpusort_key_stats_array(&source, rows, on_device, (GpuSortStream) run->stream);
 	if (status == cudaSuccess)
 		status = cudaMemcpyAsync(&stats, on_device, sizeof(stats), cudaMemcpyDeviceToHost, run->stream);
 	if (status == cudaSuccess)
@@ -106,7 +106,7 @@ library_open(BenchRun *run)
 	if (run->algorithm->variant == LIBRARY_CORE)
 		BENCH_CUDA(gpusort_radix_temp_bytes(rows, 32, &run->temp_bytes));
 	else if (run->algorithm->variant == LIBRARY_ARRAY)
-		BENCH_CUDA((cudaError_t) gpusort_device_sort_array_bytes(&source, rows, &run->temp_bytes));
+		BENCH_CUDA((cudaError_t) gpusort_device_sort_array_bytes(&source, rows, 0, &run->temp_bytes));
 	else
 	{
 		if (library_plan(run) != 0)
@@ -139,12 +139,13 @@ library_sort(BenchRun *run)
 
 		wait.mirror = run->pinned;
 		BENCH_CUDA((cudaError_t) gpusort_device_sort_array(&source, rows, 0, &wait, run->memory[0], run->temp_bytes,
-														   ids, run->stream));
+														   ids, (GpuSortStream) run->stream));
 	}
 	else
 	{
 		sort = device_sort(run);
-		BENCH_CUDA((cudaError_t) gpusort_device_sort(&sort, run->memory[0], run->temp_bytes, ids, NULL, run->stream));
+		BENCH_CUDA((cudaError_t) gpusort_device_sort(&sort, run->memory[0], run->temp_bytes, ids, NULL,
+													 (GpuSortStream) run->stream));
 	}
 	return 0;
 }

@@ -143,7 +143,7 @@ extern double bench_gpusort_bytes(BenchKey key, uint64_t rows, bool with_statist
 typedef struct BenchTimes
 {
 	int			count;
-	double		ms[32];
+	double		ms[32];			/* in ascending order */
 	double		median;
 	double		least;
 	double		most;

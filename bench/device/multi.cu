@@ -58,7 +58,7 @@ rows_open(HostRows *rows, BenchKey key, int distribution, uint64_t count, uint64
 	BENCH_CUDA(cudaSetDevice(0));
 	if (bench_host_alloc(&rows->keys, rows_bytes(rows)) != 0 ||
 		(with_ids && bench_host_alloc((void **) &rows->ids, count * 4) != 0) ||
-		bench_device_alloc(&rows->part, FILL_ROWS * bench_key_bytes(key)) != 0)
+		bench_device_alloc(&rows->part, std::min(FILL_ROWS, count) * bench_key_bytes(key)) != 0)
 		return -1;
 	return 0;
 }
@@ -184,44 +184,57 @@ measure_gpusort(const char *section, HostRows *rows, int devices, int repeat, Be
 
 /* ---- the references ---- */
 
+static std::string
+reference_phases(const GpuSortMultiTimes *times)
+{
+	char		text[BENCH_TEXT];
+
+	snprintf(text, sizeof(text), "up %.1f partition %.1f exchange %.1f sort %.1f down %.1f merge %.1f ms; %d passes",
+			 times->upload, times->partition, times->exchange, times->sort, times->download, times->merge,
+			 times->passes);
+	return text;
+}
+
+static int
+sort_reference(const GpuSortMultiReference *reference, GpuSortMultiContext *context, HostRows *rows, int repeat,
+			   BenchTimes *times, std::string *detail)
+{
+	GpuSortMultiTimes report;
+
+	for (int i = 0; i <= repeat; i++)
+	{
+		if (rows_fill(rows) != 0)
+			return -1;
+		BENCH_CUDA(reference->sort(context, rows->keys, rows->input.rows, &report));
+		if (i == 0)
+		{
+			if (rows_check(rows, reference->name) != 0)
+				return -1;
+			continue;
+		}
+		bench_times_add(times, report.total);
+		if (report.total <= times->least)
+			*detail = reference_phases(&report);
+	}
+	return 0;
+}
+
 static int
 measure_reference(const char *section, const GpuSortMultiReference *reference, HostRows *rows, int devices, int repeat,
 				  BenchTimes *times)
 {
 	int			ordinals[GPUSORT_MULTI_MAX_DEVICES];
-	int			key_bytes = (int) bench_key_bytes(rows->input.key);
-	GpuSortMultiTimes report;
-	void	   *context = NULL;
+	GpuSortMultiContext *context = NULL;
 	std::string detail;
-	int			status = 0;
+	cudaError_t opened;
+	int			status;
 
 	memset(times, 0, sizeof(*times));
 	for (int i = 0; i < devices; i++)
 		ordinals[i] = i;
-	BENCH_CUDA(reference->open(ordinals, devices, rows->input.rows, key_bytes, &context));
-	for (int i = 0; i <= repeat && status == 0; i++)
-	{
-		status = rows_fill(rows);
-		if (status == 0 && reference->sort(context, rows->keys, rows->input.rows, &report) != cudaSuccess)
-			status = bench_failed("%s on %d devices", reference->name, devices);
-		if (status == 0 && i == 0)
-			status = rows_check(rows, reference->name);
-		else if (status == 0)
-			bench_times_add(times, report.total_ms);
-		if (status == 0 && i > 0 && report.total_ms <= times->least)
-		{
-			detail.clear();
-			for (int phase = 0; phase < report.phases; phase++)
-			{
-				char		text[BENCH_TEXT];
-
-				snprintf(text, sizeof(text), "%s%s %.1f", phase > 0 ? " " : "", report.phase[phase],
-						 report.phase_ms[phase]);
-				detail += text;
-			}
-			detail += " ms";
-		}
-	}
+	opened = reference->open(ordinals, devices, rows->input.rows, (int) bench_key_bytes(rows->input.key), &context);
+	status = opened == cudaSuccess ? sort_reference(reference, context, rows, repeat, times, &detail) :
+		bench_cuda_failed(opened, reference->name);
 	reference->close(context);
 	if (status == 0)
 		record(rows, section, reference->name, devices, times, detail.c_str());
@@ -364,9 +377,9 @@ sweep_one(const BenchOptions *options, BenchKey key, int distribution, uint64_t 
 	{
 		if (bench_listed(options->algorithms, "gpusort-multi") && bench_clock() < end)
 			(void) measure_gpusort("multi", &rows, devices, std::min(options->repeat, 3), &times);
-		for (int i = 0; i < gpusort_multi_reference_count; i++)
+		for (int i = 0; gpusort_multi_references[i] != NULL; i++)
 		{
-			const GpuSortMultiReference *reference = &gpusort_multi_references[i];
+			const GpuSortMultiReference *reference = gpusort_multi_references[i];
 
 			if (bench_listed(options->algorithms, reference->name) && bench_clock() < end &&
 				!(reference->power_of_two && (devices & (devices - 1)) != 0))

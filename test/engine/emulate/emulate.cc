@@ -623,6 +623,8 @@ cudaFree(void *memory)
 {
 	std::lock_guard<std::mutex> guard(memory_lock);
 
+	if (memory == NULL)
+		return plain_call();
 	if (allocated.count(memory) == 0)
 	{
 		fprintf(stderr, "freed what was not allocated\n");
