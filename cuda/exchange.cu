@@ -401,14 +401,12 @@ copy_units(const Unit *from, uint64_t count, Unit *to)
 template <typename Unit>
 static __global__ void __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
 read_pieces(const __grid_constant__ GpuSortSources sources, uint32_t row_units, const GpuSortPiece *pieces,
-			uint32_t piece_count, uint32_t rows, uint32_t segment_rows, uint32_t first_segment, Unit *to)
+			uint32_t piece_count, uint32_t rows, uint32_t segment_rows, Unit *to)
 {
 	const uint32_t segments = (rows - 1) / segment_rows + 1;
 
-	for (uint32_t number = blockIdx.x; number < segments; number += gridDim.x)
+	for (uint32_t segment = blockIdx.x; segment < segments; segment += gridDim.x)
 	{
-		uint32_t	segment = number + first_segment < segments ? number + first_segment :
-			number + first_segment - segments;
 		uint32_t	row = segment * segment_rows;
 		uint32_t	end = rows - row < segment_rows ? rows : row + segment_rows;
 		uint32_t	low = 0;
@@ -469,30 +467,30 @@ grid_of(uint64_t threads)
 template <typename Unit>
 static cudaError_t
 start_read(const GpuSortSources *sources, uint32_t row_bytes, const GpuSortPiece *pieces, uint32_t piece_count,
-		   uint32_t rows, uint32_t turn, void *to, cudaStream_t stream)
+		   uint32_t rows, void *to, cudaStream_t stream)
 {
 	const uint32_t segment_rows = std::max(GPUSORT_SEGMENT_BYTES / row_bytes, 1u);
 	const uint32_t segments = (rows - 1) / segment_rows + 1;
 
 	GPUSORT_START_KERNEL(read_pieces<Unit>, std::min(segments, (uint32_t) GPUSORT_EXCHANGE_GRID),
 						 GPUSORT_EXCHANGE_THREADS, stream, *sources, row_bytes / (uint32_t) sizeof(Unit), pieces,
-						 piece_count, rows, segment_rows, turn % segments, (Unit *) to);
+						 piece_count, rows, segment_rows, (Unit *) to);
 	return cudaGetLastError();
 }
 
 cudaError_t
 gpusort_read_pieces(const GpuSortSources *sources, uint32_t row_bytes, const GpuSortPiece *pieces,
-					uint32_t piece_count, uint32_t rows, uint32_t turn, void *to, cudaStream_t stream)
+					uint32_t piece_count, uint32_t rows, void *to, cudaStream_t stream)
 {
 	if (row_bytes == 0 || row_bytes % 4 != 0)
 		return cudaErrorInvalidValue;
 	if (rows == 0)
 		return cudaSuccess;
 	if (row_bytes % 16 == 0)
-		return start_read<Unit16>(sources, row_bytes, pieces, piece_count, rows, turn, to, stream);
+		return start_read<Unit16>(sources, row_bytes, pieces, piece_count, rows, to, stream);
 	if (row_bytes % 8 == 0)
-		return start_read<uint64_t>(sources, row_bytes, pieces, piece_count, rows, turn, to, stream);
-	return start_read<uint32_t>(sources, row_bytes, pieces, piece_count, rows, turn, to, stream);
+		return start_read<uint64_t>(sources, row_bytes, pieces, piece_count, rows, to, stream);
+	return start_read<uint32_t>(sources, row_bytes, pieces, piece_count, rows, to, stream);
 }
 
 template <typename Unit>

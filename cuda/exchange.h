@@ -89,12 +89,11 @@ typedef struct GpuSortSources
 /*
  * Reads the pieces' rows of row_bytes, a multiple of 4, to `to`.  pieces is in device
  * memory; the sources' memory must be accessible to the current device.  `rows` is
- * the pieces' sum, `turn` any number: devices that read at the same time give different
- * ones, and begin at different pieces.
+ * the pieces' sum.  All pieces are read at a time, so devices that read do not queue
+ * for one source after the other.
  */
 extern cudaError_t gpusort_read_pieces(const GpuSortSources *sources, uint32_t row_bytes, const GpuSortPiece *pieces,
-									   uint32_t piece_count, uint32_t rows, uint32_t turn, void *to,
-									   cudaStream_t stream);
+									   uint32_t piece_count, uint32_t rows, void *to, cudaStream_t stream);
 
 /* to[i] = from[numbers[i] - first], rows of row_bytes, a multiple of 4. */
 extern cudaError_t gpusort_move_rows(const void *from, uint32_t row_bytes, const uint32_t *numbers, uint32_t first,

@@ -176,18 +176,22 @@ read_array(GpuSortMultiDevice *device, const GpuSortMultiSlot *slot, uint32_t pi
 	{
 		for (uint32_t i = 0; i < multi->device_count; i++)
 			sources.base[i] = store_array(&multi->devices[i], array);
-		return gpusort_read_pieces(&sources, row_bytes, slot->pieces, piece_count, rows,
-								   device->number * (rows / multi->device_count), to, device->exchange);
+		return gpusort_read_pieces(&sources, row_bytes, slot->pieces, piece_count, rows, to, device->exchange);
 	}
 	for (uint32_t i = 0; i < piece_count; i++)
 	{
 		/* begin with another source than the other devices do */
 		const GpuSortPiece *piece = &slot->host_pieces[(i + device->number) % piece_count];
 		const GpuSortMultiDevice *source = &multi->devices[piece->source];
+		const char *from = store_array(source, array) + piece->from_row * row_bytes;
+		const size_t bytes = (size_t) piece->rows * row_bytes;
+		char	   *piece_to = (char *) to + (size_t) piece->to_row * row_bytes;
 
-		GPUSORT_MULTI_TRY(cudaMemcpyPeerAsync((char *) to + (size_t) piece->to_row * row_bytes, device->ordinal,
-											  store_array(source, array) + piece->from_row * row_bytes,
-											  source->ordinal, (size_t) piece->rows * row_bytes, device->exchange));
+		if (source->ordinal == device->ordinal)
+			GPUSORT_MULTI_TRY(cudaMemcpyAsync(piece_to, from, bytes, cudaMemcpyDeviceToDevice, device->exchange));
+		else
+			GPUSORT_MULTI_TRY(cudaMemcpyPeerAsync(piece_to, device->ordinal, from, source->ordinal, bytes,
+												  device->exchange));
 	}
 	return cudaSuccess;
 }

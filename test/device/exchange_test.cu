@@ -215,8 +215,7 @@ check_pieces(uint32_t row_bytes, uint32_t piece_count, uint32_t most_rows, uint3
 
 	char	   *to = (char *) test_device((size_t) rows * row_bytes);
 
-	TEST_CUDA(gpusort_read_pieces(&sources, row_bytes, test_device_copy(pieces), piece_count, rows,
-								  (uint32_t) test_random(), to, test_stream));
+	TEST_CUDA(gpusort_read_pieces(&sources, row_bytes, test_device_copy(pieces), piece_count, rows, to, test_stream));
 	TEST_CHECK(test_host_copy(to, (size_t) rows * row_bytes) == right, "%u pieces of rows of %u bytes", piece_count,
 			   row_bytes);
 	test_free_all();
@@ -304,7 +303,7 @@ test_refusals(void)
 	partition.bins = 1;
 	partition.key_bytes = 5;
 	TEST_CHECK(gpusort_partition(&partition, NULL, test_stream) == cudaErrorInvalidValue, "keys of 5 bytes");
-	TEST_CHECK(gpusort_read_pieces(&sources, 6, NULL, 1, 1, 0, NULL, test_stream) == cudaErrorInvalidValue,
+	TEST_CHECK(gpusort_read_pieces(&sources, 6, NULL, 1, 1, NULL, test_stream) == cudaErrorInvalidValue,
 			   "rows of 6 bytes");
 	TEST_CHECK(gpusort_move_rows(NULL, 0, NULL, 0, 1, NULL, test_stream) == cudaErrorInvalidValue, "rows of no bytes");
 	test_point("arguments out of range are refused");
