@@ -45,6 +45,22 @@ extern int	gpusort_cuda_failed(struct GpuSortCudaDevice *device, cudaError_t sta
 	kernel<<<grid, block, 0, stream>>>(__VA_ARGS__)
 #endif
 
+/*
+ * The same with so many bytes of dynamic shared memory, also more than the 48 KiB that
+ * need no asking for.  The kernel has them as GPUSORT_DYNAMIC_SHARED(type, name).
+ */
+#ifndef GPUSORT_START_KERNEL_SHARED
+#define GPUSORT_START_KERNEL_SHARED(kernel, grid, block, shared_bytes, stream, ...) \
+	do { \
+		if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, \
+								 (int) (shared_bytes)) == cudaSuccess) \
+			kernel<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__); \
+	} while (0)
+#define GPUSORT_DYNAMIC_SHARED(type, name) \
+	extern __shared__ __align__(16) unsigned char gpusort_dynamic_shared[]; \
+	type	   *name = reinterpret_cast<type *>(gpusort_dynamic_shared)
+#endif
+
 #define GPUSORT_LAUNCH(device, error, kernel, grid, block, stream, ...) \
 	do { \
 		cudaError_t status_; \

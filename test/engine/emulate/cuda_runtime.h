@@ -22,7 +22,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include <algorithm>
 #include <functional>
 #include <tuple>
 
@@ -31,6 +33,10 @@
 #define __host__
 #define __grid_constant__
 #define __shared__	static thread_local
+#define __align__(bytes)	__attribute__((aligned(bytes)))
+#define __forceinline__	inline
+#define __launch_bounds__(...)
+#define __restrict__
 
 struct dim3
 {
@@ -57,10 +63,13 @@ static inline uint32_t
 emulate_warp_reduce(uint32_t mask, uint32_t value, Combine combine)
 {
 	const uint32_t *values = emulate_warp_exchange(mask, value);
-	uint32_t	result = values[0];
+	uint32_t	result = values[__builtin_ctz(mask)];
 
 	for (int i = 1; i < 32; i++)
-		result = combine(result, values[i]);
+	{
+		if (mask >> i & 1)
+			result = combine(result, values[i]);
+	}
 	return result;
 }
 
@@ -76,16 +85,104 @@ __ballot_sync(uint32_t mask, bool vote)
 	uint32_t	result = 0;
 
 	for (int i = 0; i < 32; i++)
-		result |= votes[i] << i;
+		result |= (mask >> i & 1) != 0 ? votes[i] << i : 0;
 	return result;
 }
 
+#define __any_sync(mask, vote)		(__ballot_sync(mask, vote) != 0)
+#define __all_sync(mask, vote)		(__ballot_sync(mask, vote) == (mask))
+#define __syncwarp(...)				((void) emulate_warp_exchange(0xFFFFFFFF, 0))
+#define __activemask()				0xFFFFFFFFu
+
+/* A value of 4 or 8 bytes of the lane that `source` says for this one; width 32 only. */
+template <typename Value, typename Source>
+static inline Value
+emulate_shuffle(uint32_t mask, Value value, Source source)
+{
+	const int	lane = threadIdx.x % 32;
+	uint32_t	words[2] = {0, 0};
+	int			from = source(lane);
+
+	static_assert(sizeof(Value) <= sizeof(words), "shuffles move 4 or 8 bytes");
+	if (from < 0 || from > 31)
+		from = lane;
+	memcpy(words, &value, sizeof(Value));
+	for (size_t i = 0; i < (sizeof(Value) + 3) / 4; i++)
+		words[i] = emulate_warp_exchange(mask, words[i])[from];
+	memcpy(&value, words, sizeof(Value));
+	return value;
+}
+
+template <typename Value>
+static inline Value
+__shfl_sync(uint32_t mask, Value value, int from)
+{
+	return emulate_shuffle(mask, value, [=](int) { return from % 32; });
+}
+
+template <typename Value>
+static inline Value
+__shfl_up_sync(uint32_t mask, Value value, unsigned int places)
+{
+	return emulate_shuffle(mask, value, [=](int lane) { return lane - (int) places; });
+}
+
+template <typename Value>
+static inline Value
+__shfl_down_sync(uint32_t mask, Value value, unsigned int places)
+{
+	return emulate_shuffle(mask, value, [=](int lane) { return lane + (int) places; });
+}
+
+template <typename Value>
+static inline Value
+__shfl_xor_sync(uint32_t mask, Value value, int bits)
+{
+	return emulate_shuffle(mask, value, [=](int lane) { return lane ^ bits; });
+}
+
 #define __popc(bits)				__builtin_popcount(bits)
+#define __popcll(bits)				__builtin_popcountll(bits)
 #define __ffs(bits)					__builtin_ffs((int) (bits))
+#define __ffsll(bits)				__builtin_ffsll((long long) (bits))
+#define __clz(bits)					((bits) != 0 ? __builtin_clz(bits) : 32)
+#define __clzll(bits)				((bits) != 0 ? __builtin_clzll(bits) : 64)
+#define __ldg(place)				(*(place))
+#define __threadfence()				__atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define __threadfence_block()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define __threadfence_system()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define atomicAdd(place, value)		__atomic_fetch_add(place, value, __ATOMIC_RELAXED)
 #define atomicOr(place, value)		__atomic_fetch_or(place, value, __ATOMIC_RELAXED)
 #define atomicAnd(place, value)		__atomic_fetch_and(place, value, __ATOMIC_RELAXED)
 #define atomicXor(place, value)		__atomic_fetch_xor(place, value, __ATOMIC_RELAXED)
+#define atomicSub(place, value)		__atomic_fetch_sub(place, value, __ATOMIC_RELAXED)
+#define atomicExch(place, value)	__atomic_exchange_n(place, value, __ATOMIC_RELAXED)
+
+template <typename Place, typename Value>
+static inline Place
+emulate_atomic_best(Place *place, Value value, bool larger)
+{
+	Place		old = __atomic_load_n(place, __ATOMIC_RELAXED);
+	Place		wanted = (Place) value;
+
+	while (larger ? old < wanted : wanted < old)
+	{
+		if (__atomic_compare_exchange_n(place, &old, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			break;
+	}
+	return old;
+}
+
+#define atomicMin(place, value)		emulate_atomic_best(place, value, false)
+#define atomicMax(place, value)		emulate_atomic_best(place, value, true)
+
+template <typename Place>
+static inline Place
+atomicCAS(Place *place, Place expected, Place wanted)
+{
+	(void) __atomic_compare_exchange_n(place, &expected, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return expected;
+}
 
 typedef enum cudaError_t
 {
@@ -93,13 +190,30 @@ typedef enum cudaError_t
 	cudaErrorMemoryAllocation,
 	cudaErrorLaunchFailure,
 	cudaErrorNotReady,
+	cudaErrorInvalidValue,
+	cudaErrorPeerAccessAlreadyEnabled,
 } cudaError_t;
 
 typedef enum cudaMemcpyKind
 {
 	cudaMemcpyHostToDevice,
 	cudaMemcpyDeviceToHost,
+	cudaMemcpyDeviceToDevice,
+	cudaMemcpyHostToHost,
+	cudaMemcpyDefault,
 } cudaMemcpyKind;
+
+typedef enum cudaFuncAttribute
+{
+	cudaFuncAttributeMaxDynamicSharedMemorySize,
+} cudaFuncAttribute;
+
+typedef enum cudaDeviceAttr
+{
+	cudaDevAttrMultiProcessorCount,
+	cudaDevAttrComputeCapabilityMajor,
+	cudaDevAttrMaxSharedMemoryPerBlockOptin,
+} cudaDeviceAttr;
 
 enum
 {
@@ -107,6 +221,8 @@ enum
 	cudaInitDeviceFlagsAreValid,
 	cudaStreamNonBlocking,
 	cudaHostRegisterPortable,
+	cudaHostAllocDefault = 0,
+	cudaHostAllocPortable = 1,
 	cudaEventBlockingSync = 1,
 	cudaEventDisableTiming = 2,
 };
@@ -133,18 +249,26 @@ extern cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int devic
 extern cudaError_t cudaDriverGetVersion(int *version);
 extern cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags);
 extern cudaError_t cudaSetDevice(int device);
+extern cudaError_t cudaGetDevice(int *device);
+extern cudaError_t cudaDeviceSynchronize();
+extern cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device);
+extern cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
+extern cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
 extern cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
 extern cudaError_t cudaMalloc(void **memory, size_t bytes);
 extern cudaError_t cudaFree(void *memory);
 extern cudaError_t cudaMallocHost(void **memory, size_t bytes);
+extern cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned int flags);
 extern cudaError_t cudaFreeHost(void *memory);
 extern cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned int flags);
 extern cudaError_t cudaHostUnregister(void *memory);
+extern cudaError_t cudaStreamCreate(cudaStream_t *stream);
 extern cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags);
 extern cudaError_t cudaStreamDestroy(cudaStream_t stream);
 extern cudaError_t cudaStreamQuery(cudaStream_t stream);
 extern cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 extern cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags);
+extern cudaError_t cudaEventCreate(cudaEvent_t *event);
 extern cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
 extern cudaError_t cudaEventDestroy(cudaEvent_t event);
 extern cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
@@ -152,6 +276,12 @@ extern cudaError_t cudaEventQuery(cudaEvent_t event);
 extern cudaError_t cudaEventSynchronize(cudaEvent_t event);
 extern cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begun, cudaEvent_t ended);
 extern cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+extern cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
+extern cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+									   cudaStream_t stream);
+extern cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+									 size_t height, cudaMemcpyKind kind, cudaStream_t stream);
+extern cudaError_t cudaMemset(void *to, int value, size_t bytes);
 extern cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream);
 
 template <typename Kernel>
@@ -162,22 +292,36 @@ cudaFuncGetAttributes(cudaFuncAttributes *attributes, Kernel)
 	return cudaSuccess;
 }
 
-/* Appends work to a stream. */
+template <typename Kernel>
+static inline cudaError_t
+cudaFuncSetAttribute(Kernel, cudaFuncAttribute, int)
+{
+	return cudaSuccess;
+}
+
+/* Appends work to a stream; NULL is the stream that everything on it is done at once. */
 extern void emulate_append(cudaStream_t stream, std::function<void()> work);
 
-/* Runs a kernel's blocks, one after the other. */
-extern void emulate_blocks(dim3 grid, dim3 block, const std::function<void()> &kernel);
+/* Runs a kernel's blocks, one after the other, each with so many bytes of dynamic shared memory. */
+extern void emulate_blocks(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &kernel);
+
+extern void *emulate_dynamic_shared();
+
+#define GPUSORT_DYNAMIC_SHARED(type, name)	type *name = (type *) emulate_dynamic_shared()
 
 template <typename Kernel, typename... Arguments>
 static inline void
-emulate_launch(Kernel kernel, dim3 grid, dim3 block, cudaStream_t stream, Arguments... arguments)
+emulate_launch(Kernel kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+			   Arguments... arguments)
 {
 	emulate_append(stream, [=]() {
-		emulate_blocks(grid, block, [=]() { kernel(arguments...); });
+		emulate_blocks(grid, block, shared_bytes, [=]() { kernel(arguments...); });
 	});
 }
 
 #define GPUSORT_START_KERNEL(kernel, grid, block, stream, ...) \
-	emulate_launch(kernel, grid, block, stream, __VA_ARGS__)
+	emulate_launch(kernel, grid, block, 0, stream, __VA_ARGS__)
+#define GPUSORT_START_KERNEL_SHARED(kernel, grid, block, shared_bytes, stream, ...) \
+	emulate_launch(kernel, grid, block, shared_bytes, stream, __VA_ARGS__)
 
 #endif							/* GPUSORT_EMULATED_CUDA_RUNTIME_H */

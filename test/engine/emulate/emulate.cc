@@ -7,6 +7,7 @@
  *	GPUSORT_EMULATE_FAIL=N in the environment makes the Nth call that can fail do
  *	so: allocations with "out of memory", others with a launch failure that every
  *	later call repeats, as CUDA does when a context is spoilt.
+ *	GPUSORT_EMULATE_DEVICES=N: how many devices there are, 2 otherwise.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,15 +23,19 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "cuda_runtime.h"
 
+#include "../../../cuda/radix_sort.h"
 #include "../../../cuda/steps.h"
 
 #define DEVICE_BYTES	((size_t) 3 << 30)
 #define STACK_BYTES		((size_t) 64 << 10)
-#define BLOCK_MAX		256			/* threads */
+#define BLOCK_MAX		1024		/* threads */
+#define SHARED_MAX		(227 << 10)	/* bytes of dynamic shared memory, as on compute capability 9.0 */
+#define MASKS_MAX		8			/* different masks that a warp's threads wait with at a time */
 
 thread_local dim3 threadIdx;
 thread_local dim3 blockIdx;
@@ -71,11 +76,18 @@ cudaGetErrorString(cudaError_t status)
 
 /* ---- the threads of a block ---- */
 
-struct Warp
+/* The threads of a warp that meet under one mask. */
+struct Meeting
 {
+	uint32_t	mask;
 	uint32_t	values[2][32];
 	uint32_t	arrived;
 	uint32_t	turn;
+};
+
+struct Warp
+{
+	Meeting		meetings[MASKS_MAX];
 };
 
 /* Started once, then runs one kernel thread after the other. */
@@ -91,6 +103,7 @@ struct Block
 {
 	Coroutine	threads[BLOCK_MAX];
 	std::unique_ptr<char[]> stacks;
+	std::unique_ptr<uint64_t[]> shared; /* dynamic */
 	Warp		warps[BLOCK_MAX / 32];
 	jmp_buf		scheduler;
 	unsigned int current;
@@ -134,27 +147,55 @@ __syncthreads()
 	}
 }
 
+/* A free meeting or the one under this mask. */
+static Meeting *
+find_meeting(Warp *warp, uint32_t mask)
+{
+	for (Meeting &meeting : warp->meetings)
+	{
+		if (meeting.mask == mask)
+			return &meeting;
+	}
+	for (Meeting &meeting : warp->meetings)
+	{
+		if (meeting.mask == 0)
+		{
+			meeting.mask = mask;
+			return &meeting;
+		}
+	}
+	fprintf(stderr, "a warp meets under more than %d masks\n", MASKS_MAX);
+	abort();
+}
+
 const uint32_t *
 emulate_warp_exchange(uint32_t mask, uint32_t value)
 {
-	Warp	   *warp = &block.warps[threadIdx.x / 32];
-	uint32_t	turn = warp->turn;
+	const uint32_t lane = threadIdx.x % 32;
+	Meeting    *meeting = find_meeting(&block.warps[threadIdx.x / 32], mask);
+	uint32_t	turn = meeting->turn;
 
-	if (mask != 0xFFFFFFFF)
+	if ((mask >> lane & 1) == 0)
 	{
-		fprintf(stderr, "only whole warps are emulated\n");
+		fprintf(stderr, "lane %u is not in its own mask %08x\n", lane, mask);
 		abort();
 	}
-	warp->values[turn % 2][threadIdx.x % 32] = value;
+	meeting->values[turn % 2][lane] = value;
 	block.progress = true;
-	if (++warp->arrived == 32)
+	if (++meeting->arrived == (uint32_t) __builtin_popcount(mask))
 	{
-		warp->arrived = 0;
-		warp->turn++;
+		meeting->arrived = 0;
+		meeting->turn++;
 	}
-	while (warp->turn == turn)
+	while (meeting->turn == turn)
 		pause_thread();
-	return warp->values[turn % 2];
+	return meeting->values[turn % 2];
+}
+
+void *
+emulate_dynamic_shared()
+{
+	return block.shared.get();
 }
 
 static void
@@ -214,15 +255,18 @@ run_block()
 }
 
 void
-emulate_blocks(dim3 grid, dim3 block_size, const std::function<void()> &kernel)
+emulate_blocks(dim3 grid, dim3 block_size, size_t shared_bytes, const std::function<void()> &kernel)
 {
-	if (block_size.x > BLOCK_MAX)
+	if (block_size.x > BLOCK_MAX || shared_bytes > SHARED_MAX)
 	{
-		fprintf(stderr, "blocks of up to %d threads are emulated\n", BLOCK_MAX);
+		fprintf(stderr, "blocks of up to %d threads and %d bytes are emulated\n", BLOCK_MAX, SHARED_MAX);
 		abort();
 	}
 	if (block.stacks == NULL)
 		block.stacks.reset(new char[BLOCK_MAX * STACK_BYTES]);
+
+	/* as large as asked for, so that the address sanitizer sees what goes beyond */
+	block.shared.reset(new uint64_t[shared_bytes / 8 + 1]);
 	block.kernel = &kernel;
 	gridDim = grid;
 	blockDim = block_size;
@@ -231,6 +275,7 @@ emulate_blocks(dim3 grid, dim3 block_size, const std::function<void()> &kernel)
 		for (unsigned int x = 0; x < grid.x; x++)
 		{
 			blockIdx = dim3(x, y);
+			memset(block.shared.get(), 0xCD, shared_bytes);
 			run_block();
 		}
 	}
@@ -249,6 +294,9 @@ struct EmulatedEvent
 	cudaStream_t stream;
 	uint64_t	end;			/* all work below this number has run when the event has happened */
 };
+
+/* All streams that this thread made. */
+static thread_local std::set<EmulatedStream *> streams;
 
 static void
 run_until(cudaStream_t stream, uint64_t end)
@@ -278,9 +326,20 @@ emulate_append(cudaStream_t stream, std::function<void()> work)
 		spoilt = true;
 	if (spoilt)
 		return;
+	if (stream == NULL)
+	{
+		work();
+		return;
+	}
 	stream->work.push_back(work);
 	if (random_bit())
 		run_until(stream, stream->first + stream->work.size());
+}
+
+cudaError_t
+cudaStreamCreate(cudaStream_t *stream)
+{
+	return cudaStreamCreateWithFlags(stream, 0);
 }
 
 cudaError_t
@@ -289,12 +348,14 @@ cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int)
 	if (plain_call() != cudaSuccess)
 		return cudaErrorLaunchFailure;
 	*stream = new EmulatedStream();
+	streams.insert(*stream);
 	return cudaSuccess;
 }
 
 cudaError_t
 cudaStreamDestroy(cudaStream_t stream)
 {
+	streams.erase(stream);
 	delete stream;
 	return cudaSuccess;
 }
@@ -308,6 +369,8 @@ cudaStreamQuery(cudaStream_t)
 cudaError_t
 cudaStreamSynchronize(cudaStream_t stream)
 {
+	if (stream == NULL)
+		return plain_call();
 	if (spoilt)
 		stream->work.clear();
 	run_until(stream, stream->first + stream->work.size());
@@ -321,6 +384,12 @@ cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int)
 
 	emulate_append(stream, [now]() { run_until(now.stream, now.end); });
 	return plain_call();
+}
+
+cudaError_t
+cudaEventCreate(cudaEvent_t *event)
+{
+	return cudaEventCreateWithFlags(event, 0);
 }
 
 cudaError_t
@@ -343,7 +412,7 @@ cudaError_t
 cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
 	event->stream = stream;
-	event->end = stream->first + stream->work.size();
+	event->end = stream != NULL ? stream->first + stream->work.size() : 0;
 	return plain_call();
 }
 
@@ -371,7 +440,7 @@ cudaEventSynchronize(cudaEvent_t event)
 cudaError_t
 cudaEventElapsedTime(float *ms, cudaEvent_t begun, cudaEvent_t ended)
 {
-	if (begun->stream != ended->stream || begun->stream->first < ended->end)
+	if (begun->stream != ended->stream || (begun->stream != NULL && begun->stream->first < ended->end))
 	{
 		fprintf(stderr, "times of events that have not happened\n");
 		abort();
@@ -394,16 +463,59 @@ cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 	return plain_call();
 }
 
+cudaError_t
+cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
+{
+	if (!spoilt)
+		memcpy(to, from, bytes);
+	return plain_call();
+}
+
+cudaError_t
+cudaMemcpyPeerAsync(void *to, int, const void *from, int, size_t bytes, cudaStream_t stream)
+{
+	return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+}
+
+cudaError_t
+cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+				  cudaMemcpyKind, cudaStream_t stream)
+{
+	emulate_append(stream, [=]() {
+		for (size_t i = 0; i < height; i++)
+			memcpy((char *) to + i * to_pitch, (const char *) from + i * from_pitch, width);
+	});
+	return plain_call();
+}
+
+cudaError_t
+cudaMemset(void *to, int value, size_t bytes)
+{
+	if (!spoilt)
+		memset(to, value, bytes);
+	return plain_call();
+}
+
 /* ---- devices and memory ---- */
 
 static std::mutex memory_lock;
 static std::map<void *, size_t> allocated;
 static size_t allocated_bytes;
 
+static thread_local int current_device;
+
+static int
+device_count()
+{
+	const char *count = getenv("GPUSORT_EMULATE_DEVICES");
+
+	return count != NULL ? atoi(count) : 2;
+}
+
 cudaError_t
 cudaGetDeviceCount(int *count)
 {
-	*count = 2;
+	*count = device_count();
 	return plain_call();
 }
 
@@ -430,7 +542,48 @@ cudaInitDevice(int, unsigned int, unsigned int)
 }
 
 cudaError_t
-cudaSetDevice(int)
+cudaSetDevice(int device)
+{
+	if (device < 0 || device >= device_count())
+		return cudaErrorInvalidValue;
+	current_device = device;
+	return plain_call();
+}
+
+cudaError_t
+cudaGetDevice(int *device)
+{
+	*device = current_device;
+	return plain_call();
+}
+
+/* Runs what every stream of this thread has. */
+cudaError_t
+cudaDeviceSynchronize()
+{
+	for (EmulatedStream *stream : streams)
+		run_until(stream, stream->first + stream->work.size());
+	return plain_call();
+}
+
+cudaError_t
+cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
+{
+	*value = attribute == cudaDevAttrMultiProcessorCount ? 2 :
+		attribute == cudaDevAttrComputeCapabilityMajor ? 9 : SHARED_MAX;
+	return plain_call();
+}
+
+/* GPUSORT_EMULATE_NO_PEERS in the environment: no device reaches another's memory. */
+cudaError_t
+cudaDeviceCanAccessPeer(int *can, int device, int peer)
+{
+	*can = device != peer && getenv("GPUSORT_EMULATE_NO_PEERS") == NULL;
+	return plain_call();
+}
+
+cudaError_t
+cudaDeviceEnablePeerAccess(int, unsigned int)
 {
 	return plain_call();
 }
@@ -487,6 +640,12 @@ cudaMallocHost(void **memory, size_t bytes)
 	*memory = malloc(bytes);
 	memset(*memory, 0xCD, bytes);
 	return cudaSuccess;
+}
+
+cudaError_t
+cudaHostAlloc(void **memory, size_t bytes, unsigned int)
+{
+	return cudaMallocHost(memory, bytes);
 }
 
 cudaError_t
@@ -567,6 +726,38 @@ gpusort_running_words(GpuSortWork *work, uint32_t rows, cudaStream_t stream)
 		for (uint32_t i = 0; i < rows; i++)
 			now.ends[i] = sum += gpusort_ref_words(now.sorted_refs[i]);
 		memset(now.temp, 0xEE, now.temp_bytes);
+	});
+	return plain_call();
+}
+
+cudaError_t
+gpusort_radix_temp_bytes(uint32_t rows, int, size_t *temp_bytes)
+{
+	*temp_bytes = 1000 + (size_t) rows * 16;
+	return plain_call();
+}
+
+cudaError_t
+gpusort_radix_sort(void *temp, size_t temp_bytes, const uint32_t *keys_in, const uint32_t *ids_in, uint32_t rows,
+				   int bits, uint32_t *keys_out, uint32_t *ids_out, cudaStream_t stream)
+{
+	emulate_append(stream, [=]() {
+		const uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1;
+		std::vector<std::pair<uint32_t, uint32_t>> pairs;
+
+		memset(temp, 0xEE, temp_bytes);
+		for (uint32_t i = 0; i < rows; i++)
+			pairs.push_back({keys_in[i], ids_in != NULL ? ids_in[i] : i});
+		std::stable_sort(pairs.begin(), pairs.end(),
+						 [mask](const std::pair<uint32_t, uint32_t> &a, const std::pair<uint32_t, uint32_t> &b) {
+			return (a.first & mask) < (b.first & mask);
+		});
+		for (uint32_t i = 0; i < rows; i++)
+		{
+			if (keys_out != NULL)
+				keys_out[i] = pairs[i].first;
+			ids_out[i] = pairs[i].second;
+		}
 	});
 	return plain_call();
 }

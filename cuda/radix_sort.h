@@ -1,0 +1,46 @@
+/*-------------------------------------------------------------------------
+ *
+ * radix_sort.h
+ *	  The radix core: rows of (32-bit key, 32-bit id) sorted stably by the keys'
+ *	  low bits, least significant digit first.
+ *
+ * Nothing here waits for the device; work is given to the stream, whose device
+ * must be current.  Memory belongs to the caller and is the stream's until the
+ * work is done.  Sorts on different streams with memory of their own are
+ * independent.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_RADIX_SORT_H
+#define GPUSORT_RADIX_SORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime.h>
+
+/* The most rows of a sort: ids are of 32 bits. */
+#define GPUSORT_RADIX_MAX_ROWS	0xFFFFFFFEu
+
+/*
+ * Bytes of temp that gpusort_radix_sort needs for so many rows and bits; temp must be
+ * aligned to 256 bytes.
+ */
+extern cudaError_t gpusort_radix_temp_bytes(uint32_t rows, int bits, size_t *temp_bytes);
+
+/*
+ * Sorts `rows` rows (keys_in[i], ids_in[i]) stably by the low `bits` bits, 0 to 32, of
+ * the keys into keys_out and ids_out.
+ *
+ *	ids_in NULL		the ids are the row numbers 0 to rows - 1, made on the way
+ *	keys_out NULL	keys are not wanted: saves 4 bytes a row
+ *
+ * Bits above `bits` are carried along.  Outputs overlap neither inputs nor temp, but
+ * keys_out may be keys_in.  Inputs are left as they are otherwise.  Fails with
+ * cudaErrorInvalidValue on bad arguments, or with what a launch returned.
+ */
+extern cudaError_t gpusort_radix_sort(void *temp, size_t temp_bytes, const uint32_t *keys_in, const uint32_t *ids_in,
+									  uint32_t rows, int bits, uint32_t *keys_out, uint32_t *ids_out,
+									  cudaStream_t stream);
+
+#endif							/* GPUSORT_RADIX_SORT_H */
