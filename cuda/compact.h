@@ -1,19 +1,48 @@
 /*-------------------------------------------------------------------------
  *
  * compact.h
- *	  Key compaction: bits that are the same in every row cannot matter to the
- *	  order, so they are dropped and the rest is closed up, most significant
- *	  first, into a packed key of as few bits as possible.
+ *	  Key compaction: what is the same in every row cannot matter to the order, so
+ *	  it is taken away and the rest is closed up, most significant first, into a
+ *	  packed key of as few bits as possible.
  *
- * A bit varies when the OR of it over all rows is not its AND.  Dropping
- * constant bits keeps both order and equality.
+ * WHAT IS TAKEN AWAY
+ *	A word is cut in two at a place k from 0 to 64, counted from its least bit:
  *
- * Extraction is the compress function of Warren, Hacker's Delight (2nd ed.,
- * section 7-4): six conditional moves by 1, 2, 4, ... 32 places, whose masks
- * depend on the bits kept alone and are computed once, on the host.
+ *	  high part, word >> k		its minimum is subtracted, and as many bits are kept
+ *								as its maximum then needs
+ *	  low part, word mod 2^k	bits that never vary are dropped; a bit varies when
+ *								the OR of it over all rows is not its AND
  *
- * A packed key of more than 64 bits is several packed words; word 0 is the least
- * significant, and all but the most significant one are full.
+ *	k = 64 only drops bits, k = 0 only subtracts.  The k that leaves the fewest bits
+ *	is taken; the largest of several.  The high part's minimum and maximum follow
+ *	from the word's, as x >> k never decreases while x grows.  Those of the low part
+ *	do not, so it cannot lose its own minimum.
+ *
+ *	So a word that holds one column costs the bits of its range, and a word that
+ *	starts with a column of small range loses that column's minimum and the constant
+ *	bits of those after it: NULL bits, leading zeros, padding.
+ *
+ * WHY IT IS EXACT, for the rows that minimum, maximum, OR and AND were taken over
+ *	1. Subtracting the minimum from the high part keeps order and equality, and the
+ *	   result fits the bits kept: high(x) - high(min) <= high(max) - high(min).
+ *	2. Two low parts that differ do so first, from the top, at a bit that varies, and
+ *	   that bit is kept; bits that never vary differ nowhere.  So dropping them
+ *	   keeps order and equality.
+ *	3. Parts are compared like letters of a word, the most significant first: keys
+ *	   compare as the first part does in which they differ.  By 1 and 2 the packed
+ *	   parts differ first in the same part and compare alike there.  All rows have
+ *	   the same number of bits in each packed part, so the parts side by side, read
+ *	   as one number, compare as the parts do one by one.
+ *
+ * HOW
+ *	With base = min >> k << k, word - base borrows nothing across k: its high part is
+ *	high(word) - high(min), its low part that of the word.  So a word is packed by
+ *	one subtraction and by closing up the bits of a mask, whatever k was.
+ *
+ *	Closing up is the compress function of Warren, Hacker's Delight (2nd ed.,
+ *	section 7-4): six conditional moves by 1, 2, 4, ... 32 places, whose masks
+ *	depend on the bits kept alone and are computed once, on the host.  A move that
+ *	no bit takes part in is left out: one run of bits at the low end takes none.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,10 +56,20 @@
 
 #define GPUSORT_COMPRESS_STEPS	6
 
+/* What is known of the keys of some rows, word by word; key_stats.h gathers it. */
+typedef struct GpuSortKeyStats
+{
+	uint64_t	key_or[GPUSORT_MAX_KEY_WORDS];
+	uint64_t	key_and[GPUSORT_MAX_KEY_WORDS];
+	uint64_t	key_min[GPUSORT_MAX_KEY_WORDS];
+	uint64_t	key_max[GPUSORT_MAX_KEY_WORDS];
+} GpuSortKeyStats;
+
 /* What to do with one key word. */
 typedef struct GpuSortPackWord
 {
-	uint64_t	kept;			/* the bits that vary */
+	uint64_t	base;			/* to subtract */
+	uint64_t	kept;			/* the bits of the difference that are kept */
 	uint64_t	moves[GPUSORT_COMPRESS_STEPS];	/* bits that move right by 2^step */
 	uint32_t	position;		/* of its least bit in the packed key */
 	uint32_t	bits;			/* how many are kept */
@@ -43,9 +82,85 @@ typedef struct GpuSortPackPlan
 	GpuSortPackWord words[GPUSORT_MAX_KEY_WORDS];
 } GpuSortPackPlan;
 
-/* The plan for keys of key_words words with these ORs and ANDs over all rows. */
+/* What is known of no rows at all; every word of it may be joined with. */
 static inline void
-gpusort_pack_plan(GpuSortPackPlan *plan, uint32_t key_words, const uint64_t *key_or, const uint64_t *key_and)
+gpusort_key_stats_none(GpuSortKeyStats *stats)
+{
+	for (int w = 0; w < GPUSORT_MAX_KEY_WORDS; w++)
+	{
+		stats->key_or[w] = stats->key_max[w] = 0;
+		stats->key_and[w] = stats->key_min[w] = ~UINT64_C(0);
+	}
+}
+
+/* Makes *stats those of its rows and of more's. */
+static inline void
+gpusort_key_stats_join(GpuSortKeyStats *stats, const GpuSortKeyStats *more)
+{
+	for (int w = 0; w < GPUSORT_MAX_KEY_WORDS; w++)
+	{
+		stats->key_or[w] |= more->key_or[w];
+		stats->key_and[w] &= more->key_and[w];
+		if (stats->key_min[w] > more->key_min[w])
+			stats->key_min[w] = more->key_min[w];
+		if (stats->key_max[w] < more->key_max[w])
+			stats->key_max[w] = more->key_max[w];
+	}
+}
+
+/* 2^bits - 1, for up to 64 bits. */
+GPUSORT_HD static inline uint64_t
+gpusort_ones(uint32_t bits)
+{
+	return bits < 64 ? (UINT64_C(1) << bits) - 1 : ~UINT64_C(0);
+}
+
+/* Chooses what is subtracted from a word and which bits are kept. */
+static inline void
+gpusort_pack_choose(GpuSortPackWord *word, uint64_t varying, uint64_t min, uint64_t max)
+{
+	word->base = 0;
+	word->kept = varying;
+	word->bits = (uint32_t) __builtin_popcountll(varying);
+	for (uint32_t k = 64; k-- > 0;)
+	{
+		uint64_t	range = (max >> k) - (min >> k);
+		uint32_t	range_bits = range > 0 ? 64 - (uint32_t) __builtin_clzll(range) : 0;
+		uint64_t	low = varying & gpusort_ones(k);
+		uint32_t	bits = range_bits + (uint32_t) __builtin_popcountll(low);
+
+		if (bits < word->bits)
+		{
+			word->base = min >> k << k;
+			word->kept = gpusort_ones(range_bits) << k | low;
+			word->bits = bits;
+		}
+	}
+}
+
+/* The moves that close up the bits kept of a word. */
+static inline void
+gpusort_pack_moves(GpuSortPackWord *word)
+{
+	uint64_t	left = word->kept;
+	uint64_t	dropped_below = ~word->kept << 1;
+
+	for (int step = 0; step < GPUSORT_COMPRESS_STEPS; step++)
+	{
+		/* parity of the dropped bits below each bit, by a running exclusive or */
+		uint64_t	parity = dropped_below;
+
+		for (int shift = 1; shift < 64; shift *= 2)
+			parity ^= parity << shift;
+		word->moves[step] = parity & left;
+		left = (left ^ word->moves[step]) | (word->moves[step] >> (1 << step));
+		dropped_below &= ~parity;
+	}
+}
+
+/* The plan for keys of key_words words; of no rows, a plan of no bits. */
+static inline void
+gpusort_pack_plan(GpuSortPackPlan *plan, uint32_t key_words, const GpuSortKeyStats *stats)
 {
 	uint32_t	position = 0;
 
@@ -53,63 +168,97 @@ gpusort_pack_plan(GpuSortPackPlan *plan, uint32_t key_words, const uint64_t *key
 	for (uint32_t w = key_words; w-- > 0;)
 	{
 		GpuSortPackWord *word = &plan->words[w];
-		uint64_t	kept = key_or[w] ^ key_and[w];
-		uint64_t	left = kept;
-		uint64_t	dropped_below = ~kept << 1;
 
-		word->kept = kept;
-		for (int step = 0; step < GPUSORT_COMPRESS_STEPS; step++)
-		{
-			/* parity of the dropped bits below each bit, by a running exclusive or */
-			uint64_t	parity = dropped_below;
-
-			for (int shift = 1; shift < 64; shift *= 2)
-				parity ^= parity << shift;
-			word->moves[step] = parity & left;
-			left = (left ^ word->moves[step]) | (word->moves[step] >> (1 << step));
-			dropped_below &= ~parity;
-		}
+		if (stats->key_min[w] > stats->key_max[w])
+			gpusort_pack_choose(word, 0, 0, 0);
+		else
+			gpusort_pack_choose(word, stats->key_or[w] ^ stats->key_and[w], stats->key_min[w], stats->key_max[w]);
+		gpusort_pack_moves(word);
 		word->position = position;
-		word->bits = (uint32_t) __builtin_popcountll(kept);
 		position += word->bits;
 	}
 	plan->packed_bits = position;
 }
 
-/* The kept bits of a key word, closed up to the right. */
+/* What a key word leaves in the packed key, as a number of word->bits bits. */
 GPUSORT_HD static inline uint64_t
-gpusort_compress(const GpuSortPackWord *word, uint64_t key)
+gpusort_pack_one(const GpuSortPackWord *word, uint64_t key)
 {
-	key &= word->kept;
+	key = (key - word->base) & word->kept;
 	for (int step = 0; step < GPUSORT_COMPRESS_STEPS; step++)
 	{
-		uint64_t	moved = key & word->moves[step];
+		if (word->moves[step] != 0)
+		{
+			uint64_t	moved = key & word->moves[step];
 
-		key = (key ^ moved) | (moved >> (1 << step));
+			key = (key ^ moved) | (moved >> (1 << step));
+		}
 	}
 	return key;
 }
 
-/* Packed word number `index` of a key. */
+/*
+ * `bits` bits of a key's packed key, 1 to 64 of them, the least of which is bit
+ * number `low` of it.  There are zeros above its most significant bit.  Never
+ * touches key words that have no bit among them.
+ */
 GPUSORT_HD static inline uint64_t
-gpusort_pack_key(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t index)
+gpusort_pack_bits(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t low, uint32_t bits)
 {
 	uint64_t	packed = 0;
-	uint32_t	low = 64 * index;
 
 	for (uint32_t w = 0; w < plan->key_words; w++)
 	{
 		const GpuSortPackWord *word = &plan->words[w];
 
-		/* skip words that have no bit in this packed word, and never touch their key */
-		if (word->bits == 0 || word->position >= low + 64 || word->position + word->bits <= low)
+		if (word->position >= low + bits || word->bits == 0)
 			continue;
+		if (word->position + word->bits <= low)
+			break;
 		if (word->position >= low)
-			packed |= gpusort_compress(word, key[w]) << (word->position - low);
+			packed |= gpusort_pack_one(word, key[w]) << (word->position - low);
 		else
-			packed |= gpusort_compress(word, key[w]) >> (low - word->position);
+			packed |= gpusort_pack_one(word, key[w]) >> (low - word->position);
 	}
-	return packed;
+	return packed & gpusort_ones(bits);
+}
+
+/* How many of `bits` bits that begin from_top bits below the packed key's top there are. */
+GPUSORT_HD static inline uint32_t
+gpusort_pack_window_bits(const GpuSortPackPlan *plan, uint32_t from_top, uint32_t bits)
+{
+	uint32_t	left = from_top < plan->packed_bits ? plan->packed_bits - from_top : 0;
+
+	return left < bits ? left : bits;
+}
+
+/*
+ * `bits` bits, up to 64, of a key's packed key, that begin from_top bits below its
+ * top; right-aligned.  A window that reaches past the end is that much shorter: it
+ * has the gpusort_pack_window_bits that are left, right-aligned too, with nothing
+ * in the place of those missing, and is 0 if there are none.  Never touches key
+ * words that have no bit in the window.
+ */
+GPUSORT_HD static inline uint64_t
+gpusort_pack_window64(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t from_top, uint32_t bits)
+{
+	uint32_t	there = gpusort_pack_window_bits(plan, from_top, bits);
+
+	return there > 0 ? gpusort_pack_bits(plan, key, plan->packed_bits - from_top - there, there) : 0;
+}
+
+/* The same for up to 32 bits. */
+GPUSORT_HD static inline uint32_t
+gpusort_pack_window(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t from_top, uint32_t bits)
+{
+	return (uint32_t) gpusort_pack_window64(plan, key, from_top, bits);
+}
+
+/* Packed word number `index` of a key; word 0 is the least significant, and all but the last are full. */
+GPUSORT_HD static inline uint64_t
+gpusort_pack_key(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t index)
+{
+	return gpusort_pack_bits(plan, key, 64 * index, 64);
 }
 
 /* How many packed words there are, and how many bits the most significant has. */

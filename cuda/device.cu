@@ -172,7 +172,7 @@ gpusort_lane_take(GpuSortCudaDevice *device, GpuSortLane **taken, GpuSortError *
 	lane->next = NULL;
 	*taken = lane;
 	GPUSORT_CUDA(device, error, cudaMemsetAsync(lane->state, 0, sizeof(GpuSortState), lane->compute));
-	GPUSORT_CUDA(device, error, cudaMemsetAsync(lane->state->key_and, 0xFF, sizeof(lane->state->key_and),
+	GPUSORT_CUDA(device, error, cudaMemsetAsync(lane->state->keys.key_and, 0xFF, sizeof(lane->state->keys.key_and),
 												lane->compute));
 	return 0;
 }

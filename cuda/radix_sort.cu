@@ -17,7 +17,6 @@
 #include <cub/device/device_scan.cuh>
 #include <thrust/iterator/transform_iterator.h>
 
-#include "radix_sort.h"
 #include "steps.h"
 
 /* A ref's length in words. */
@@ -92,56 +91,4 @@ gpusort_running_words(GpuSortWork *work, uint32_t rows, cudaStream_t stream)
 	size_t		temp_bytes = work->temp_bytes;
 
 	return sum_words(work->temp, &temp_bytes, work->sorted_refs, work->ends, rows, stream);
-}
-
-/* ids[i] = i. */
-static __global__ void
-number_rows(uint32_t *ids, uint32_t rows)
-{
-	uint64_t	i = (uint64_t) blockIdx.x * blockDim.x + threadIdx.x;
-
-	if (i < rows)
-		ids[i] = (uint32_t) i;
-}
-
-cudaError_t
-gpusort_radix_temp_bytes(uint32_t rows, int bits, size_t *temp_bytes)
-{
-	size_t		own = ((size_t) rows * 4 + 255) / 256 * 256;
-	size_t		cub_bytes = 0;
-	cudaError_t status = cub::DeviceRadixSort::SortPairs(NULL, cub_bytes, (const uint32_t *) NULL, (uint32_t *) NULL,
-														 (const uint32_t *) NULL, (uint32_t *) NULL, rows, 0,
-														 bits > 0 ? bits : 1);
-
-	*temp_bytes = 2 * own + cub_bytes;
-	return status;
-}
-
-cudaError_t
-gpusort_radix_sort(void *temp, size_t temp_bytes, const uint32_t *keys_in, const uint32_t *ids_in, uint32_t rows,
-				   int bits, uint32_t *keys_out, uint32_t *ids_out, cudaStream_t stream)
-{
-	size_t		own = ((size_t) rows * 4 + 255) / 256 * 256;
-	uint32_t   *ids = (uint32_t *) temp;
-	uint32_t   *keys = (uint32_t *) ((char *) temp + own);
-	size_t		cub_bytes = temp_bytes - 2 * own;
-	cudaError_t status = cudaSuccess;
-
-	if (rows == 0)
-		return cudaSuccess;
-	if (ids_in == NULL)
-	{
-		number_rows<<<(rows + 255) / 256, 256, 0, stream>>>(ids, rows);
-		ids_in = ids;
-	}
-	if (keys_out == NULL || keys_out == keys_in)
-	{
-		status = cub::DeviceRadixSort::SortPairs((char *) temp + 2 * own, cub_bytes, keys_in, keys, ids_in, ids_out,
-												 rows, 0, bits, stream);
-		if (status == cudaSuccess && keys_out != NULL)
-			status = cudaMemcpyAsync(keys_out, keys, (size_t) rows * 4, cudaMemcpyDeviceToDevice, stream);
-		return status;
-	}
-	return cub::DeviceRadixSort::SortPairs((char *) temp + 2 * own, cub_bytes, keys_in, keys_out, ids_in, ids_out, rows,
-										   0, bits, stream);
 }

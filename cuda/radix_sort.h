@@ -35,8 +35,9 @@ extern cudaError_t gpusort_radix_temp_bytes(uint32_t rows, int bits, size_t *tem
  *	ids_in NULL		the ids are the row numbers 0 to rows - 1, made on the way
  *	keys_out NULL	keys are not wanted: saves 4 bytes a row
  *
- * Bits above `bits` are carried along.  Outputs overlap neither inputs nor temp, but
- * keys_out may be keys_in.  Inputs are left as they are otherwise.  Fails with
+ * Bits above `bits` are carried along.  keys_out may be keys_in, and ids_out may be
+ * ids_in; otherwise outputs overlap neither inputs nor temp, and inputs are left as
+ * they are.  In place, a sort by 8 bits or fewer takes two passes instead of one.  Fails with
  * cudaErrorInvalidValue on bad arguments, or with what a launch returned.
  */
 extern cudaError_t gpusort_radix_sort(void *temp, size_t temp_bytes, const uint32_t *keys_in, const uint32_t *ids_in,

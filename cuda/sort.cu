@@ -17,6 +17,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <string.h>
 #include <time.h>
 
 #include "check.h"
@@ -188,6 +189,7 @@ gpusort_cuda_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
 	const uint32_t rows = (uint32_t) sort->rows;
 	const uint32_t tie_blocks = sort->may_tie && rows > 0 ? gpusort_tie_blocks(rows) : 0;
 	GpuSortTieSummary ties = gpusort_ties_none();
+	GpuSortKeyStats stats;
 	GpuSortPackPlan plan;
 
 	*sorted = {};
@@ -207,7 +209,11 @@ gpusort_cuda_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
 	if (sort->lane->mirror->bad_rows > 0)
 		return gpusort_fail(error, GPUSORT_REASON_BAD_CHUNK, "%u rows have an offset or a length out of bounds",
 							sort->lane->mirror->bad_rows);
-	gpusort_pack_plan(&plan, sort->key_words, sort->lane->mirror->key_or, sort->lane->mirror->key_and);
+	/* no minimum is below the AND, and no maximum above the OR */
+	stats = sort->lane->mirror->keys;
+	memcpy(stats.key_min, stats.key_and, sizeof(stats.key_min));
+	memcpy(stats.key_max, stats.key_or, sizeof(stats.key_max));
+	gpusort_pack_plan(&plan, sort->key_words, &stats);
 
 	if (take_work(sort, &plan, error) != 0 ||
 		sort_keys(sort, &plan, error) != 0 ||

@@ -56,8 +56,7 @@ typedef struct GpuSortCut
 typedef struct GpuSortState
 {
 	/* over all rows put */
-	uint64_t	key_or[GPUSORT_MAX_KEY_WORDS];
-	uint64_t	key_and[GPUSORT_MAX_KEY_WORDS];
+	GpuSortKeyStats keys;
 	uint32_t	bad_rows;		/* rows whose offset or length is out of bounds */
 
 	/* checks of the result */

@@ -117,8 +117,8 @@ inspect_chunk(const char *base, uint32_t rows, uint32_t bytes, uint32_t key_word
 	/* After the first chunks there is rarely a bit left to set or clear: look before writing. */
 	if (threadIdx.x < key_words)
 	{
-		unsigned long long *key_or = (unsigned long long *) &state->key_or[threadIdx.x];
-		unsigned long long *key_and = (unsigned long long *) &state->key_and[threadIdx.x];
+		unsigned long long *key_or = (unsigned long long *) &state->keys.key_or[threadIdx.x];
+		unsigned long long *key_and = (unsigned long long *) &state->keys.key_and[threadIdx.x];
 
 		if (block_or[threadIdx.x] & ~*(volatile unsigned long long *) key_or)
 			atomicOr(key_or, block_or[threadIdx.x]);

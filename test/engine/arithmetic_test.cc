@@ -56,64 +56,313 @@ random_mask()
 	}
 }
 
-/* Bit number `bit` of a packed key, counted from the least significant. */
-static bool
-packed_bit(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t bit)
+/* ---- packed keys ---- */
+
+#define KEYS_MAX	40
+
+/* Some keys, what is known of them, and their plan. */
+typedef struct Keys
 {
-	return gpusort_pack_key(plan, key, bit / 64) >> bit % 64 & 1;
+	uint32_t	words;
+	uint32_t	rows;
+	uint64_t	key[KEYS_MAX][GPUSORT_MAX_KEY_WORDS];
+	GpuSortKeyStats stats;
+	GpuSortPackPlan plan;
+} Keys;
+
+static Keys keys;
+
+static void
+plan_keys()
+{
+	GpuSortKeyStats parts[2];
+
+	/* in two parts, which are joined */
+	for (int part = 0; part < 2; part++)
+		gpusort_key_stats_none(&parts[part]);
+	for (uint32_t i = 0; i < keys.rows; i++)
+	{
+		GpuSortKeyStats *part = &parts[next_random() % 2];
+
+		for (uint32_t w = 0; w < keys.words; w++)
+		{
+			uint64_t	key = keys.key[i][w];
+
+			part->key_or[w] |= key;
+			part->key_and[w] &= key;
+			part->key_min[w] = key < part->key_min[w] ? key : part->key_min[w];
+			part->key_max[w] = key > part->key_max[w] ? key : part->key_max[w];
+		}
+	}
+	gpusort_key_stats_join(&parts[0], &parts[1]);
+	keys.stats = parts[0];
+	gpusort_pack_plan(&keys.plan, keys.words, &keys.stats);
 }
 
-/* Every bit of the packed key against a walk over the bits kept, one by one. */
+/* Gives word w of all keys one of the patterns that packing might trip over. */
 static void
-test_pack()
+random_word(uint32_t w)
+{
+	uint64_t	a = next_random();
+	uint64_t	b = next_random();
+	uint64_t	mask = random_mask();
+	int			bit = (int) (next_random() % 64);
+	int			low = (int) (next_random() % 64);
+	int			pattern = (int) (next_random() % 12);
+
+	for (uint32_t i = 0; i < keys.rows; i++)
+	{
+		uint64_t	random = next_random();
+		uint64_t	key;
+
+		switch (pattern)
+		{
+			case 0:				/* all equal */
+				key = a;
+				break;
+			case 1:				/* a single bit */
+				key = (a & ~(UINT64_C(1) << bit)) | (random & 1) << bit;
+				break;
+			case 2:				/* any bits */
+				key = (a & ~mask) | (random & mask);
+				break;
+			case 3:				/* on both sides of a power of two */
+				key = (UINT64_C(1) << bit) - (random & 1);
+				break;
+			case 4:				/* the same with any distance and any bits below */
+				key = (UINT64_C(1) << bit) + random % 1000 - 500;
+				break;
+			case 5:				/* both ends */
+				key = random & 1 ? 0 : ~UINT64_C(0);
+				break;
+			case 6:				/* close to an end */
+				key = (a & 1 ? 0 : ~UINT64_C(0) - 1000) + random % 1001;
+				break;
+			case 7:				/* small range anywhere, wrapping round now and then */
+				key = a + random % (1 + b % 100000);
+				break;
+			case 8:				/* alternating bits */
+				key = random & 1 ? UINT64_C(0x5555555555555555) : UINT64_C(0xAAAAAAAAAAAAAAAA);
+				break;
+			case 9:				/* a column of small range, constant bits, any bits */
+				key = (a + random % (1 + b % 7)) << low | (random >> 8 & mask & gpusort_ones(low));
+				break;
+			case 10:			/* range over constant low bits */
+				key = (a + random % 9) << low;
+				break;
+			default:
+				key = random;
+				break;
+		}
+		keys.key[i][w] = key;
+	}
+}
+
+/* The fewest bits a word can be packed into, by trying every cut on the keys themselves. */
+static uint32_t
+fewest_bits(uint32_t w)
+{
+	uint32_t	fewest = 64;
+
+	for (int k = 0; k <= 64; k++)
+	{
+		uint64_t	min = ~UINT64_C(0);
+		uint64_t	max = 0;
+		uint32_t	bits = 0;
+
+		for (uint32_t i = 0; i < keys.rows; i++)
+		{
+			uint64_t	high = k < 64 ? keys.key[i][w] >> k : 0;
+
+			min = high < min ? high : min;
+			max = high > max ? high : max;
+		}
+		for (uint64_t range = max - min; range > 0; range /= 2)
+			bits++;
+		for (int bit = 0; bit < k; bit++)
+		{
+			bool		varies = false;
+
+			for (uint32_t i = 1; i < keys.rows; i++)
+				varies |= ((keys.key[i][w] ^ keys.key[0][w]) >> bit & 1) != 0;
+			bits += varies;
+		}
+		fewest = bits < fewest ? bits : fewest;
+	}
+	return fewest;
+}
+
+static int
+compare_words(const uint64_t *a, const uint64_t *b, uint32_t words)
+{
+	for (uint32_t w = 0; w < words; w++)
+	{
+		if (a[w] != b[w])
+			return a[w] < b[w] ? -1 : 1;
+	}
+	return 0;
+}
+
+/* The whole packed key as a number of GPUSORT_MAX_KEY_WORDS words, the most significant first. */
+static void
+pack_whole(const uint64_t *key, uint64_t *packed)
+{
+	memset(packed, 0, GPUSORT_MAX_KEY_WORDS * sizeof(uint64_t));
+	for (uint32_t i = 0; i < gpusort_packed_words(&keys.plan); i++)
+		packed[GPUSORT_MAX_KEY_WORDS - 1 - i] = gpusort_pack_key(&keys.plan, key, i);
+}
+
+/*
+ * A window of a key, read where only the words that have a bit in it are there and
+ * bit by bit from the whole packed key.
+ */
+static bool
+window_right(const uint64_t *key, const uint64_t *packed, uint32_t from_top, uint32_t bits)
+{
+	const GpuSortPackPlan *plan = &keys.plan;
+	const uint32_t end = from_top + bits < plan->packed_bits ? from_top + bits : plan->packed_bits;
+	uint32_t	first = plan->key_words;
+	uint32_t	last = 0;
+	uint64_t	expected = 0;
+	uint64_t	found;
+	uint64_t   *part;
+
+	for (uint32_t place = from_top; place < end; place++)
+	{
+		uint32_t	bit = plan->packed_bits - 1 - place;
+
+		expected = expected << 1 | (packed[GPUSORT_MAX_KEY_WORDS - 1 - bit / 64] >> bit % 64 & 1);
+	}
+	for (uint32_t w = 0, top = 0; w < plan->key_words; w++)
+	{
+		uint32_t	word_end = top + plan->words[w].bits;
+
+		if (top < end && word_end > from_top && word_end > top)
+		{
+			first = w < first ? w : first;
+			last = w;
+		}
+		top = word_end;
+	}
+	if (first > last)
+		return gpusort_pack_window64(plan, NULL, from_top, bits) == 0 && expected == 0;
+	part = (uint64_t *) malloc((last - first + 1) * sizeof(uint64_t));
+	memcpy(part, key + first, (last - first + 1) * sizeof(uint64_t));
+	key = (const uint64_t *) ((uintptr_t) part - first * sizeof(uint64_t));
+	found = gpusort_pack_window64(plan, key, from_top, bits);
+	if (bits <= 32 && gpusort_pack_window(plan, key, from_top, bits) != found)
+		found = ~expected;
+	free(part);
+	return found == expected &&
+		gpusort_pack_window_bits(plan, from_top, bits) == (from_top < end ? end - from_top : 0);
+}
+
+/* All that packing promises of the keys there are. */
+static bool
+packing_right()
+{
+	uint64_t	packed[KEYS_MAX][GPUSORT_MAX_KEY_WORDS];
+	uint32_t	bits = 0;
+	bool		right = true;
+
+	for (uint32_t w = 0; w < keys.words; w++)
+	{
+		right &= keys.plan.words[w].bits == fewest_bits(w);
+		bits += keys.plan.words[w].bits;
+	}
+	right &= keys.plan.packed_bits == bits;
+
+	for (uint32_t i = 0; i < keys.rows; i++)
+	{
+		pack_whole(keys.key[i], packed[i]);
+
+		/* nothing above the last bit */
+		for (uint32_t bit = bits; bit < 64 * gpusort_packed_words(&keys.plan); bit++)
+			right &= (packed[i][GPUSORT_MAX_KEY_WORDS - 1 - bit / 64] >> bit % 64 & 1) == 0;
+		for (int n = 0; n < 3; n++)
+			right &= window_right(keys.key[i], packed[i], (uint32_t) (next_random() % (bits + 2)),
+								  (uint32_t) (1 + next_random() % 64));
+		right &= window_right(keys.key[i], packed[i], 0, 32) && window_right(keys.key[i], packed[i], 32, 64);
+	}
+	for (uint32_t i = 0; i < keys.rows; i++)
+		for (uint32_t j = 0; j < keys.rows; j++)
+			right &= compare_words(keys.key[i], keys.key[j], keys.words) ==
+				compare_words(packed[i], packed[j], GPUSORT_MAX_KEY_WORDS);
+	return right;
+}
+
+static void
+test_pack_random()
 {
 	bool		passed = true;
 
-	for (int round = 0; round < 3000; round++)
+	for (int round = 0; round < 2000; round++)
 	{
-		uint32_t	key_words = 1 + next_random() % (round % 10 ? 4 : 32);
-		uint64_t	key_or[GPUSORT_MAX_KEY_WORDS];
-		uint64_t	key_and[GPUSORT_MAX_KEY_WORDS];
-		uint64_t	key[GPUSORT_MAX_KEY_WORDS];
-		GpuSortPackPlan plan;
-		uint32_t	packed = 0;
+		keys.words = (uint32_t) (1 + next_random() % (round % 10 ? 4 : GPUSORT_MAX_KEY_WORDS));
+		keys.rows = (uint32_t) (1 + next_random() % (round % 20 ? 12 : KEYS_MAX));
+		for (uint32_t w = 0; w < keys.words; w++)
+			random_word(w);
 
-		for (uint32_t w = 0; w < key_words; w++)
+		/* rows that agree in their first words, and equal ones */
+		for (uint32_t i = 1; i < keys.rows; i++)
 		{
-			uint64_t	kept = random_mask();
-
-			key_and[w] = next_random() & ~kept;
-			key_or[w] = key_and[w] | kept;
-			key[w] = key_and[w] | (next_random() & kept);
+			if (next_random() % 2)
+				memcpy(keys.key[i], keys.key[next_random() % i],
+					   next_random() % (keys.words + 1) * sizeof(uint64_t));
 		}
-		gpusort_pack_plan(&plan, key_words, key_or, key_and);
-		for (uint32_t w = key_words; w-- > 0;)
-		{
-			for (int bit = 0; bit < 64; bit++)
-			{
-				if (((key_or[w] ^ key_and[w]) >> bit & 1) == 0)
-					continue;
-				if (packed_bit(&plan, key, packed) != (key[w] >> bit & 1))
-					passed = false;
-				packed++;
-			}
-		}
-		if (plan.packed_bits != packed)
-			passed = false;
-
-		/* nothing above the last bit, and the words' bits add up */
-		for (uint32_t i = 0, left = packed; i < gpusort_packed_words(&plan); i++)
-		{
-			int			bits = gpusort_packed_word_bits(&plan, i);
-
-			if (bits < 64 && gpusort_pack_key(&plan, key, i) >> bits != 0)
-				passed = false;
-			left -= bits;
-			if (i + 1 == gpusort_packed_words(&plan) && left != 0)
-				passed = false;
-		}
+		plan_keys();
+		passed &= packing_right();
 	}
-	report(passed, "packed keys hold the bits that vary, in order");
+	report(passed, "packed keys have the fewest bits, the keys' order, and the keys' equality");
+}
+
+/* One word of these values, and how many bits it must come to. */
+static bool
+word_packs_to(uint32_t bits, uint64_t a, uint64_t b, uint64_t c)
+{
+	keys.words = 1;
+	keys.rows = 3;
+	keys.key[0][0] = a;
+	keys.key[1][0] = b;
+	keys.key[2][0] = c;
+	plan_keys();
+	if (keys.plan.packed_bits == bits && packing_right())
+		return true;
+	printf("# %llx %llx %llx: %u bits, not %u\n", (unsigned long long) a, (unsigned long long) b,
+		   (unsigned long long) c, keys.plan.packed_bits, bits);
+	return false;
+}
+
+static void
+test_pack_known()
+{
+	const uint64_t top = UINT64_C(1) << 63;
+	const uint64_t all = ~UINT64_C(0);
+	bool		passed = true;
+
+	for (int bit = 0; bit < 64; bit++)
+	{
+		uint64_t	one = UINT64_C(1) << bit;
+
+		passed &= word_packs_to(1, 0, one, one) && word_packs_to(1, all, all ^ one, all);
+		passed &= word_packs_to(1, one, one - 1, one);
+		if (bit >= 2)
+			passed &= word_packs_to(2, one - 1, one + 1, one);
+	}
+	passed &= word_packs_to(0, all, all, all) && word_packs_to(0, 0, 0, 0);
+	passed &= word_packs_to(64, 0, all, 0) && word_packs_to(64, 0, all, top) && word_packs_to(63, 0, top - 1, 1);
+	passed &= word_packs_to(63, all, top + 1, top) && word_packs_to(63, 1, top, top - 1);
+	passed &= word_packs_to(64, UINT64_C(0x5555555555555555), UINT64_C(0xAAAAAAAAAAAAAAAA), 0);
+
+	/* a column across a power of two, a constant bit, and one bit far down */
+	passed &= word_packs_to(2, UINT64_C(0x7FFF) << 40, UINT64_C(0x8000) << 40 | 8, UINT64_C(0x7FFF) << 40);
+	passed &= word_packs_to(2, UINT64_C(0x7FFF) << 40 | 8, UINT64_C(0x8000) << 40, UINT64_C(0x7FFF) << 40);
+	report(passed, "known words pack to the bits they should");
+
+	gpusort_key_stats_none(&keys.stats);
+	gpusort_pack_plan(&keys.plan, GPUSORT_MAX_KEY_WORDS, &keys.stats);
+	report(keys.plan.packed_bits == 0 && gpusort_pack_window(&keys.plan, NULL, 0, 32) == 0,
+		   "keys of no rows pack to no bits");
 }
 
 static void
@@ -248,7 +497,8 @@ main(int argc, char **argv)
 {
 	seed = argc > 1 ? strtoull(argv[1], NULL, 0) : (uint64_t) time(NULL);
 	printf("# seed %llu\n", (unsigned long long) seed);
-	test_pack();
+	test_pack_random();
+	test_pack_known();
 	test_refs();
 	test_bounds();
 	test_head();

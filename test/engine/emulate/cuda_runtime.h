@@ -49,6 +49,14 @@ struct dim3
 	}
 };
 
+struct uint4
+{
+	uint32_t	x;
+	uint32_t	y;
+	uint32_t	z;
+	uint32_t	w;
+};
+
 extern thread_local dim3 threadIdx;
 extern thread_local dim3 blockIdx;
 extern thread_local dim3 blockDim;

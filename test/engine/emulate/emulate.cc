@@ -28,7 +28,6 @@
 
 #include "cuda_runtime.h"
 
-#include "../../../cuda/radix_sort.h"
 #include "../../../cuda/steps.h"
 
 #define DEVICE_BYTES	((size_t) 3 << 30)
@@ -726,38 +725,6 @@ gpusort_running_words(GpuSortWork *work, uint32_t rows, cudaStream_t stream)
 		for (uint32_t i = 0; i < rows; i++)
 			now.ends[i] = sum += gpusort_ref_words(now.sorted_refs[i]);
 		memset(now.temp, 0xEE, now.temp_bytes);
-	});
-	return plain_call();
-}
-
-cudaError_t
-gpusort_radix_temp_bytes(uint32_t rows, int, size_t *temp_bytes)
-{
-	*temp_bytes = 1000 + (size_t) rows * 16;
-	return plain_call();
-}
-
-cudaError_t
-gpusort_radix_sort(void *temp, size_t temp_bytes, const uint32_t *keys_in, const uint32_t *ids_in, uint32_t rows,
-				   int bits, uint32_t *keys_out, uint32_t *ids_out, cudaStream_t stream)
-{
-	emulate_append(stream, [=]() {
-		const uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1;
-		std::vector<std::pair<uint32_t, uint32_t>> pairs;
-
-		memset(temp, 0xEE, temp_bytes);
-		for (uint32_t i = 0; i < rows; i++)
-			pairs.push_back({keys_in[i], ids_in != NULL ? ids_in[i] : i});
-		std::stable_sort(pairs.begin(), pairs.end(),
-						 [mask](const std::pair<uint32_t, uint32_t> &a, const std::pair<uint32_t, uint32_t> &b) {
-			return (a.first & mask) < (b.first & mask);
-		});
-		for (uint32_t i = 0; i < rows; i++)
-		{
-			if (keys_out != NULL)
-				keys_out[i] = pairs[i].first;
-			ids_out[i] = pairs[i].second;
-		}
 	});
 	return plain_call();
 }

@@ -1,0 +1,166 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_sort.h
+ *	  The device library's C edge: the order of rows that lie in device memory,
+ *	  by keys of 1 to GPUSORT_MAX_KEY_WORDS words of 64 bits, the most
+ *	  significant first, compared as unsigned numbers.
+ *
+ * The result is the rows' numbers, 0 to rows - 1, in the order of their keys;
+ * rows with equal keys stay in the order they have.  Keys and rows are not moved.
+ *
+ * How: the pack plan (compact.h) drops the bits that cannot matter.  The prefix,
+ * which is the packed key's top min(32, packed_bits) bits, right-aligned in a
+ * uint32_t, is made for all rows and sorted with the row numbers (radix_sort.h).
+ * Only rows that tie on it are looked at again (segments.h), by the bits that
+ * follow.  With a limit, a radix select finds the rows that can be among the
+ * first, and only they are sorted (top_k.cu).
+ *
+ * Rules of every function:
+ *	 - The caller owns all memory.  temp is device memory of the size that the
+ *	   function's ..._bytes tells for the same arguments, aligned to 256 bytes.
+ *	   Nothing is allocated or kept.  Inputs are not changed but where said.
+ *	 - The status returned is a cudaError_t, or what the caller's wait returned.
+ *	   After an error the outputs hold nothing of use, and work may still be
+ *	   under way on the stream.
+ *	 - Work goes to one stream of the current device.  Where the host has to
+ *	   know something the function waits for the stream, and says so.
+ *	 - 0 to GPUSORT_DEVICE_SORT_MAX_ROWS rows.
+ *
+ * This header is C11 and C++17.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_DEVICE_SORT_H
+#define GPUSORT_DEVICE_SORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compact.h"
+#include "row_ref.h"
+
+#ifdef __cplusplus
+extern "C"
+{
+#endif
+
+#define GPUSORT_DEVICE_SORT_MAX_ROWS	(UINT32_MAX - 1)
+
+/* Bytes of memory that the host and the device share; see GpuSortDeviceWait. */
+#define GPUSORT_DEVICE_SORT_MIRROR_BYTES	4096
+
+/* cudaStream_t */
+typedef struct CUstream_st *GpuSortStream;
+
+/* Where the keys lie, and in what form. */
+typedef enum GpuSortKeyKind
+{
+	GPUSORT_KEYS_WORDS,			/* key_words words each, stride_words apart, from base on */
+	GPUSORT_KEYS_REFS,			/* key_words words before each row, found through refs and chunks */
+
+	/* arrays of plain values at base, each a key of one word, made when it is read: */
+	GPUSORT_KEYS_UINT32,
+	GPUSORT_KEYS_INT32,
+	GPUSORT_KEYS_INT64,
+	GPUSORT_KEYS_FLOAT,			/* PostgreSQL's order: -0 = 0, all NaN equal and largest */
+	GPUSORT_KEYS_DOUBLE,
+} GpuSortKeyKind;
+
+typedef struct GpuSortKeySource
+{
+	GpuSortKeyKind kind;
+	uint32_t	key_words;
+	uint64_t	stride_words;	/* WORDS: from one row's key to the next one's */
+	const void *base;			/* all but REFS: row 0's key */
+	const GpuSortRowRef *refs;	/* REFS: of each row */
+	const GpuSortDeviceChunk *chunks;	/* REFS */
+} GpuSortKeySource;
+
+/* What is known of the order that the rows have. */
+typedef enum GpuSortInputOrder
+{
+	GPUSORT_INPUT_UNKNOWN,
+	GPUSORT_INPUT_SORTED,		/* no key is larger than the next */
+	GPUSORT_INPUT_REVERSED,		/* each key is larger than the next */
+} GpuSortInputOrder;
+
+/*
+ * How the host waits, and what it reads then.
+ *
+ * mirror is GPUSORT_DEVICE_SORT_MIRROR_BYTES of host memory, pinned if copies are
+ * not to block; one sort at a time may use it.  wait returns 0 once all work given
+ * to the stream before is done; anything else ends the sort, which returns it: a
+ * CUDA error, or the caller's own code, say because the sort was cancelled.  It is
+ * called at least once per round over tied rows.  NULL: cudaStreamSynchronize.
+ */
+typedef struct GpuSortDeviceWait
+{
+	void	   *mirror;
+	int			(*wait) (void *context, GpuSortStream stream);
+	void	   *context;
+} GpuSortDeviceWait;
+
+typedef struct GpuSortDeviceSort
+{
+	GpuSortKeySource source;
+	const GpuSortPackPlan *plan;	/* of the same key_words; right for all rows */
+	uint32_t	rows;
+	GpuSortInputOrder order;
+
+	/*
+	 * The prefixes of all rows, in row order, in device memory, if the caller has
+	 * made them; they are gone afterwards.  NULL: they are made from the source.
+	 */
+	uint32_t   *prefixes;
+
+	/* Device memory for the prefixes in order, or NULL.  With a limit not written. */
+	uint32_t   *sorted_prefixes;
+
+	/* Only the first so many rows are wanted; 0: all. */
+	uint32_t	limit;
+
+	/* With a limit: all rows whose key equals the last wanted row's are wanted as well. */
+	bool		limit_ties;
+
+	/* Used if packed_bits > 32, or with a limit. */
+	GpuSortDeviceWait wait;
+} GpuSortDeviceSort;
+
+/*
+ * Bytes of temp for a sort.  Of *sort only the pointers' being NULL or not, plan,
+ * rows, order and limit matter; the memory need not be there yet.  About 12 bytes
+ * per row up to 32 packed bits, 20 beyond; 4 less with prefixes given.
+ */
+extern int	gpusort_device_sort_bytes(const GpuSortDeviceSort *sort, size_t *temp_bytes);
+
+/*
+ * Sorts.  ids is device memory for `rows` uint32_t whatever the limit is; the first
+ * *wanted of them are the result, the others undefined.  wanted may be NULL; it
+ * is rows without a limit.
+ *
+ * Does not wait up to 32 packed bits and for input in order, unless there is a
+ * limit.  Otherwise waits at least once, and once more per round over long runs of
+ * tied rows; the last kernels may still be under way when it returns.
+ */
+extern int	gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t *ids,
+								uint32_t *wanted, GpuSortStream stream);
+
+/* prefixes[i] = prefix of row i, for all rows.  Does not wait. */
+extern int	gpusort_device_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+									uint32_t *prefixes, GpuSortStream stream);
+
+/*
+ * Plain arrays: statistics of the keys, plan, sort.  source.kind is not REFS.  ids
+ * is device memory for `rows` uint32_t.  Waits.
+ */
+extern int	gpusort_device_sort_array_bytes(const GpuSortKeySource *source, uint32_t rows, size_t *temp_bytes);
+extern int	gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_t limit,
+									  const GpuSortDeviceWait *wait, void *temp, size_t temp_bytes, uint32_t *ids,
+									  GpuSortStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif							/* GPUSORT_DEVICE_SORT_H */
