@@ -24,8 +24,8 @@
  * by events or by the clock after a synchronisation, never by the launch).  A
  * sort of the CPU is done when it returns, and ignores the stream.
  *
- * gpusort_multi_references[] holds the sorts of several GPUs, from host memory to
- * host memory.
+ * The sorts of several GPUs, from host memory to host memory, are in
+ * multi_reference.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -94,36 +94,5 @@ gpusort_reference_can(const GpuSortReference *reference, uint32_t rows, int key_
 		return false;
 	return (reference->sorts & (with_ids ? what << 2 : what)) != 0 && rows <= reference->most_rows;
 }
-
-/* ---- sorts of several GPUs ---- */
-
-#define GPUSORT_MULTI_PHASES	8
-
-/* How long the parts of a sort took, on the host's clock. */
-typedef struct GpuSortMultiTimes
-{
-	double		total_ms;		/* from the first copy up to the last byte down; no allocation */
-	int			phases;
-	const char *phase[GPUSORT_MULTI_PHASES];	/* "up", "partition", "swap", ... */
-	double		phase_ms[GPUSORT_MULTI_PHASES];
-} GpuSortMultiTimes;
-
-typedef struct GpuSortMultiReference
-{
-	const char *name;
-	const char *paper;
-	bool		power_of_two;	/* the number of devices has to be one */
-
-	/*
-	 * Sorts `rows` keys of key_bytes (4 or 8), which lie in page-locked host memory, in place, over
-	 * `count` devices with these ordinals; an ordinal may occur only once.  Allocates what it needs
-	 * on the devices, and frees it.  *times may be NULL.
-	 */
-	cudaError_t (*sort) (void *keys, uint64_t rows, int key_bytes, const int *devices, int count,
-						 GpuSortMultiTimes *times);
-} GpuSortMultiReference;
-
-extern const GpuSortMultiReference gpusort_multi_references[];
-extern const int gpusort_multi_reference_count;
 
 #endif							/* GPUSORT_REFERENCE_H */
