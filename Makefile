@@ -6,6 +6,7 @@
 #   make installcheck       the pgTAP suite, on a running server (PGHOST, PGPORT, PGUSER)
 #   make check-service      the service, without PostgreSQL
 #   make check-engine       the engines alone; ENGINE=cuda on a GPU host
+#   make check-device       the device library and the reference sorts, emulated; ENGINE=cuda on a GPU host
 #
 #   NVCC=                   without the cuda engine
 #   SANITIZE=address,undefined | thread    for the check targets
@@ -71,8 +72,11 @@ check-service:
 check-engine:
 	$(MAKE) -C test/engine check
 
+check-device:
+	$(MAKE) -C test/device check
+
 clean: clean-parts
 clean-parts:
-	for d in cuda test/service test/engine; do $(MAKE) -C $$d clean; done
+	for d in cuda test/service test/engine test/device; do $(MAKE) -C $$d clean; done
 
-.PHONY: cuda-engine install-service uninstall-service check-service check-engine clean-parts
+.PHONY: cuda-engine install-service uninstall-service check-service check-engine check-device clean-parts

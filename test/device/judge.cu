@@ -1,0 +1,116 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge.cu
+ *	  The order that is right, by CUB or std::stable_sort; see judge.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "judge.h"
+
+#ifdef __CUDACC__
+
+#include <cub/device/device_radix_sort.cuh>
+
+__global__ static void
+number_rows(uint32_t *ids, uint32_t rows)
+{
+	uint32_t	row = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (row < rows)
+		ids[row] = row;
+}
+
+__global__ static void
+count_differences(const uint32_t *a, const uint32_t *b, uint64_t words, unsigned long long *differences)
+{
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < words; i += (uint64_t) gridDim.x * blockDim.x)
+	{
+		if (a[i] != b[i])
+			atomicAdd(differences, 1ULL);
+	}
+}
+
+template <typename Key>
+static cudaError_t
+order(const Key *keys, uint32_t rows, int bits, uint32_t *ids)
+{
+	size_t		temp_bytes = 0;
+	char	   *memory = NULL;
+	size_t		at_ids;
+	size_t		at_temp;
+	cudaError_t status;
+
+	if (rows == 0)
+		return cudaSuccess;
+	status = cub::DeviceRadixSort::SortPairs(NULL, temp_bytes, keys, (Key *) NULL, ids, ids, rows, 0, bits);
+	at_ids = ((size_t) rows * sizeof(Key) + 255) / 256 * 256;
+	at_temp = at_ids + ((size_t) rows * 4 + 255) / 256 * 256;
+	if (status == cudaSuccess)
+		status = cudaMalloc((void **) &memory, at_temp + temp_bytes);
+	if (status != cudaSuccess)
+		return status;
+	number_rows<<<(rows + 255) / 256, 256>>>((uint32_t *) (memory + at_ids), rows);
+	status = cub::DeviceRadixSort::SortPairs(memory + at_temp, temp_bytes, keys, (Key *) memory,
+											 (uint32_t *) (memory + at_ids), ids, rows, 0, bits);
+	if (status == cudaSuccess)
+		status = cudaDeviceSynchronize();
+	(void) cudaFree(memory);
+	return status;
+}
+
+cudaError_t
+judge_compare(const uint32_t *a, const uint32_t *b, uint64_t words, uint64_t *differences)
+{
+	unsigned long long *count = NULL;
+	cudaError_t status = cudaMalloc((void **) &count, sizeof(*count));
+
+	if (status != cudaSuccess)
+		return status;
+	status = cudaMemset(count, 0, sizeof(*count));
+	if (status == cudaSuccess)
+	{
+		count_differences<<<1024, 256>>>(a, b, words, count);
+		status = cudaMemcpy(differences, count, sizeof(*count), cudaMemcpyDeviceToHost);
+	}
+	(void) cudaFree(count);
+	return status;
+}
+
+#else
+
+#include <algorithm>
+#include <numeric>
+
+template <typename Key>
+static cudaError_t
+order(const Key *keys, uint32_t rows, int bits, uint32_t *ids)
+{
+	Key			mask = bits == 8 * (int) sizeof(Key) ? ~(Key) 0 : ((Key) 1 << bits) - 1;
+
+	std::iota(ids, ids + rows, 0);
+	std::stable_sort(ids, ids + rows, [=](uint32_t a, uint32_t b) { return (keys[a] & mask) < (keys[b] & mask); });
+	return cudaSuccess;
+}
+
+cudaError_t
+judge_compare(const uint32_t *a, const uint32_t *b, uint64_t words, uint64_t *differences)
+{
+	*differences = 0;
+	for (uint64_t i = 0; i < words; i++)
+		*differences += a[i] != b[i];
+	return cudaSuccess;
+}
+
+#endif
+
+cudaError_t
+judge_order_32(const uint32_t *keys, uint32_t rows, int bits, uint32_t *ids)
+{
+	return order(keys, rows, bits, ids);
+}
+
+cudaError_t
+judge_order_64(const uint64_t *keys, uint32_t rows, uint32_t *ids)
+{
+	return order(keys, rows, 64, ids);
+}
