@@ -91,8 +91,13 @@ gpusort_prefix_sum(uint32_t *counts, uint64_t count, uint32_t *scratch, cudaStre
 
 	if (count == 0)
 		return cudaSuccess;
-	GPUSORT_TRY_KERNEL(sum_tiles, tiles, THREADS, stream, counts, count, scratch);
-	GPUSORT_TRY_KERNEL(sum_sums, 1, TOP_THREADS, stream, scratch, tiles);
+	if (tiles == 1)
+		GPUSORT_TRY(cudaMemsetAsync(scratch, 0, sizeof(*scratch), stream));
+	else
+	{
+		GPUSORT_TRY_KERNEL(sum_tiles, tiles, THREADS, stream, counts, count, scratch);
+		GPUSORT_TRY_KERNEL(sum_sums, 1, TOP_THREADS, stream, scratch, tiles);
+	}
 	GPUSORT_TRY_KERNEL(sum_within_tiles, tiles, THREADS, stream, counts, count, scratch);
 	return cudaSuccess;
 }
