@@ -51,19 +51,10 @@
 
 #include <stdint.h>
 
-#include "../src/service/protocol.h"
+#include "key_stats.h"
 #include "portable.h"
 
 #define GPUSORT_COMPRESS_STEPS	6
-
-/* What is known of the keys of some rows, word by word; key_stats.h gathers it. */
-typedef struct GpuSortKeyStats
-{
-	uint64_t	key_or[GPUSORT_MAX_KEY_WORDS];
-	uint64_t	key_and[GPUSORT_MAX_KEY_WORDS];
-	uint64_t	key_min[GPUSORT_MAX_KEY_WORDS];
-	uint64_t	key_max[GPUSORT_MAX_KEY_WORDS];
-} GpuSortKeyStats;
 
 /* What to do with one key word. */
 typedef struct GpuSortPackWord
@@ -81,32 +72,6 @@ typedef struct GpuSortPackPlan
 	uint32_t	packed_bits;
 	GpuSortPackWord words[GPUSORT_MAX_KEY_WORDS];
 } GpuSortPackPlan;
-
-/* What is known of no rows at all; every word of it may be joined with. */
-static inline void
-gpusort_key_stats_none(GpuSortKeyStats *stats)
-{
-	for (int w = 0; w < GPUSORT_MAX_KEY_WORDS; w++)
-	{
-		stats->key_or[w] = stats->key_max[w] = 0;
-		stats->key_and[w] = stats->key_min[w] = ~UINT64_C(0);
-	}
-}
-
-/* Makes *stats those of its rows and of more's. */
-static inline void
-gpusort_key_stats_join(GpuSortKeyStats *stats, const GpuSortKeyStats *more)
-{
-	for (int w = 0; w < GPUSORT_MAX_KEY_WORDS; w++)
-	{
-		stats->key_or[w] |= more->key_or[w];
-		stats->key_and[w] &= more->key_and[w];
-		if (stats->key_min[w] > more->key_min[w])
-			stats->key_min[w] = more->key_min[w];
-		if (stats->key_max[w] < more->key_max[w])
-			stats->key_max[w] = more->key_max[w];
-	}
-}
 
 /* 2^bits - 1, for up to 64 bits. */
 GPUSORT_HD static inline uint64_t

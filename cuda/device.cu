@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "check.h"
+#include "device_sort.h"
 #include "upload.h"
 
 #define GPUSORT_SPIN_NS		50000
@@ -113,6 +114,7 @@ lane_fill(GpuSortCudaDevice *device, GpuSortLane *lane, GpuSortError *error)
 	}
 	GPUSORT_CUDA(device, error, cudaMalloc((void **) &lane->state, sizeof(GpuSortState)));
 	GPUSORT_CUDA(device, error, cudaMallocHost((void **) &lane->mirror, sizeof(GpuSortState)));
+	GPUSORT_CUDA(device, error, cudaMallocHost(&lane->sort_mirror, GPUSORT_DEVICE_SORT_MIRROR_BYTES));
 	return 0;
 }
 
@@ -141,6 +143,8 @@ lane_free(GpuSortLane *lane)
 		(void) cudaFree(lane->state);
 	if (lane->mirror != NULL)
 		(void) cudaFreeHost(lane->mirror);
+	if (lane->sort_mirror != NULL)
+		(void) cudaFreeHost(lane->sort_mirror);
 	(void) cudaGetLastError();
 	free(lane);
 }
@@ -172,8 +176,8 @@ gpusort_lane_take(GpuSortCudaDevice *device, GpuSortLane **taken, GpuSortError *
 	lane->next = NULL;
 	*taken = lane;
 	GPUSORT_CUDA(device, error, cudaMemsetAsync(lane->state, 0, sizeof(GpuSortState), lane->compute));
-	GPUSORT_CUDA(device, error, cudaMemsetAsync(lane->state->keys.key_and, 0xFF, sizeof(lane->state->keys.key_and),
-												lane->compute));
+	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_reset(&lane->state->keys,
+																	  (struct CUstream_st *) lane->compute));
 	return 0;
 }
 

@@ -38,6 +38,7 @@ typedef struct GpuSortLane
 
 	GpuSortState *state;		/* device memory */
 	GpuSortState *mirror;		/* pinned host memory, a copy of *state */
+	void	   *sort_mirror;	/* pinned host memory, the device sort's */
 } GpuSortLane;
 
 typedef struct GpuSortCudaDevice
@@ -58,6 +59,18 @@ typedef struct GpuSortCudaDevice
 	int			dead;
 	char		dead_text[GPUSORT_TEXT_BYTES];
 } GpuSortCudaDevice;
+
+/* The engine's devices. */
+typedef struct GpuSortDeviceSet
+{
+	GpuSortCudaDevice *devices;
+	int			count;
+	bool		joined;			/* each can read and write the memory of each other */
+
+	/* Sorts of so many estimated rows or bytes use all devices from the start, if joined. */
+	uint64_t	large_rows;
+	uint64_t	large_bytes;
+} GpuSortDeviceSet;
 
 /*
  * Makes the device's context, learns what it is and how much memory gpusort may

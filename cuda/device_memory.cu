@@ -68,6 +68,12 @@ gpusort_memory_promise(GpuSortCudaDevice *device, GpuSortShare *share, GpuSortSh
 	return 0;
 }
 
+bool
+gpusort_lacks_memory(const GpuSortError *error)
+{
+	return error->reason == GPUSORT_REASON_MEMORY_LIMIT || error->reason == GPUSORT_REASON_NO_MEMORY;
+}
+
 size_t
 gpusort_block_size(uint64_t bytes)
 {

@@ -65,6 +65,9 @@ extern void gpusort_memory_free(GpuSortMemory *memory);
 extern int	gpusort_memory_promise(struct GpuSortCudaDevice *device, GpuSortShare *share, GpuSortShare wanted,
 								   GpuSortError *error);
 
+/* Did it fail because a device, or what gpusort may use of it, is full? */
+extern bool gpusort_lacks_memory(const GpuSortError *error);
+
 /* The bytes that a block for so many bytes has: at most an eighth more. */
 extern size_t gpusort_block_size(uint64_t bytes);
 

@@ -114,7 +114,7 @@ typedef struct GpuSortDeviceSort
 	 */
 	uint32_t   *prefixes;
 
-	/* Device memory for the prefixes in order, or NULL.  With a limit not written. */
+	/* Device memory for the prefixes in order, or NULL; may be prefixes.  With a limit of no use. */
 	uint32_t   *sorted_prefixes;
 
 	/* Only the first so many rows are wanted; 0: all. */
@@ -128,9 +128,10 @@ typedef struct GpuSortDeviceSort
 } GpuSortDeviceSort;
 
 /*
- * Bytes of temp for a sort.  Of *sort only the pointers' being NULL or not, plan,
- * rows, order and limit matter; the memory need not be there yet.  About 12 bytes
- * per row up to 32 packed bits, 20 beyond; 4 less with prefixes given.
+ * Bytes of temp for a sort.  The memory that *sort points to need not be there yet:
+ * all that matters of prefixes and sorted_prefixes is whether they are NULL, and
+ * whether they are the same.  About 12 bytes per row up to 32 packed bits, 16.3
+ * beyond; 4 less with prefixes given, unless they are sorted_prefixes, too.
  */
 extern int	gpusort_device_sort_bytes(const GpuSortDeviceSort *sort, size_t *temp_bytes);
 
@@ -151,10 +152,12 @@ extern int	gpusort_device_prefixes(const GpuSortKeySource *source, const GpuSort
 									uint32_t *prefixes, GpuSortStream stream);
 
 /*
- * Plain arrays: statistics of the keys, plan, sort.  source.kind is not REFS.  ids
- * is device memory for `rows` uint32_t.  Waits.
+ * The same for an array of which nothing is known: statistics of the keys in one
+ * pass, plan, sort.  source.kind is not REFS.  ids is device memory for `rows`
+ * uint32_t; with a limit the first so many are the result.  Waits.
  */
-extern int	gpusort_device_sort_array_bytes(const GpuSortKeySource *source, uint32_t rows, size_t *temp_bytes);
+extern int	gpusort_device_sort_array_bytes(const GpuSortKeySource *source, uint32_t rows, uint32_t limit,
+											size_t *temp_bytes);
 extern int	gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_t limit,
 									  const GpuSortDeviceWait *wait, void *temp, size_t temp_bytes, uint32_t *ids,
 									  GpuSortStream stream);

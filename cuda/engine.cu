@@ -3,7 +3,6 @@
  * engine.cu
  *	  The cuda engine behind src/service/engine.h: devices, begin and end.
  *
- * Each sort runs on one device, the one with the most memory left when it begins.
  * open makes everything warm, by running small sorts through every kernel, so that
  * the first query costs no more than the next.
  *
@@ -16,19 +15,19 @@
 
 #include "check.h"
 #include "device.h"
+#include "part.h"
 #include "steps.h"
 #include "upload.h"
 
 /* Sorts that may begin at once without anything being made for them. */
 #define GPUSORT_WARM_SORTS	4
 
-/* Rows that CUB does not sort in a single block. */
-#define GPUSORT_WARM_ROWS	32768
+/* More rows than one block sorts. */
+#define GPUSORT_WARM_ROWS	10000
 
 struct GpuSortEngine
 {
-	GpuSortCudaDevice *devices;
-	int			device_count;
+	GpuSortDeviceSet set;
 	void	   *pool;			/* NULL unless pinned */
 	bool		pool_unpinned;	/* there is one, but it could not be pinned */
 };
@@ -73,34 +72,25 @@ choose_devices(const char *list, int present, bool *chosen, GpuSortError *error)
 	}
 }
 
-/* Begins a sort on this device. */
+/* Begins a sort on the set's devices. */
 static int
-begin_on(GpuSortCudaDevice *device, const GpuSortSpec *spec, GpuSort **begun, GpuSortError *error)
+begin_on(const GpuSortDeviceSet *set, const GpuSortSpec *spec, GpuSort **begun, GpuSortError *error)
 {
 	GpuSort    *sort;
 
 	if (spec->key_words < 1 || spec->key_words > GPUSORT_MAX_KEY_WORDS)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "a key of %u words", spec->key_words);
-	if (gpusort_device_use(device, error) != 0)
-		return -1;
 
 	sort = (GpuSort *) calloc(1, sizeof(GpuSort));
 	if (sort == NULL)
 		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
-	sort->device = device;
+	sort->set = set;
 	sort->cancelled = spec->cancelled;
 	sort->key_words = spec->key_words;
 	sort->may_tie = spec->may_tie != 0;
-	sort->ahead = -1;
-
-	pthread_mutex_lock(&device->lock);
-	device->jobs++;
-	pthread_mutex_unlock(&device->lock);
-
-	if (gpusort_memory_promise(device, &sort->share,
-							   gpusort_first_share(spec->estimated_rows, spec->estimated_bytes), error) != 0 ||
-		gpusort_lane_take(device, &sort->lane, error) != 0 ||
-		gpusort_block_take(device, GPUSORT_STAGING_BYTES, &sort->staging, error) != 0)
+	sort->limit = spec->limit;
+	gpusort_key_stats_none(&sort->borders);
+	if (gpusort_parts_begin(sort, spec->estimated_rows, spec->estimated_bytes, error) != 0)
 	{
 		engine_end(sort);
 		return -1;
@@ -111,7 +101,7 @@ begin_on(GpuSortCudaDevice *device, const GpuSortSpec *spec, GpuSort **begun, Gp
 
 /* A sort of made-up rows; key_bits bits of their keys vary. */
 static int
-warm_sort(GpuSortCudaDevice *device, uint32_t key_bits, char *chunk, GpuSortError *error)
+warm_sort(const GpuSortDeviceSet *set, uint32_t key_bits, char *chunk, GpuSortError *error)
 {
 	static const int never = 0;
 	const uint32_t key_words = (key_bits + 63) / 64;
@@ -140,7 +130,7 @@ warm_sort(GpuSortCudaDevice *device, uint32_t key_bits, char *chunk, GpuSortErro
 	spec.key_words = key_words;
 	spec.may_tie = 1;
 	spec.cancelled = &never;
-	if (begin_on(device, &spec, &sort, error) != 0)
+	if (begin_on(set, &spec, &sort, error) != 0)
 		return -1;
 	result = gpusort_cuda_reserve(sort, error);
 	if (result == 0)
@@ -158,6 +148,7 @@ static int
 warm_device(GpuSortCudaDevice *device, GpuSortError *error)
 {
 	static const int never = 0;
+	const GpuSortDeviceSet alone = {device, 1, false, UINT64_MAX, UINT64_MAX};
 	GpuSort    *sorts[GPUSORT_WARM_SORTS];
 	GpuSortSpec spec = {};
 	GpuSortError ignored;
@@ -167,11 +158,11 @@ warm_device(GpuSortCudaDevice *device, GpuSortError *error)
 
 	if (chunk == NULL)
 		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
-	result = warm_sort(device, 32, chunk, error);
+	result = warm_sort(&alone, 32, chunk, error);
 	if (result == 0)
-		result = warm_sort(device, 64, chunk, error);
+		result = warm_sort(&alone, 64, chunk, error);
 	if (result == 0)
-		result = warm_sort(device, 128, chunk, error);
+		result = warm_sort(&alone, 128, chunk, error);
 	free(chunk);
 	if (result != 0)
 		return -1;
@@ -179,7 +170,7 @@ warm_device(GpuSortCudaDevice *device, GpuSortError *error)
 	/* With little memory fewer will do. */
 	spec.key_words = 1;
 	spec.cancelled = &never;
-	while (begun < GPUSORT_WARM_SORTS && begin_on(device, &spec, &sorts[begun], &ignored) == 0)
+	while (begun < GPUSORT_WARM_SORTS && begin_on(&alone, &spec, &sorts[begun], &ignored) == 0)
 		begun++;
 	while (begun > 0)
 		engine_end(sorts[--begun]);
@@ -203,9 +194,9 @@ open_devices(GpuSortEngine *engine, const GpuSortEngineConfig *config, GpuSortEr
 							status != cudaSuccess ? cudaGetErrorString(status) : "none is there");
 	}
 
-	engine->devices = (GpuSortCudaDevice *) calloc(present, sizeof(GpuSortCudaDevice));
+	engine->set.devices = (GpuSortCudaDevice *) calloc(present, sizeof(GpuSortCudaDevice));
 	chosen = (bool *) calloc(present, sizeof(bool));
-	if (engine->devices == NULL || chosen == NULL)
+	if (engine->set.devices == NULL || chosen == NULL)
 	{
 		free(chosen);
 		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
@@ -214,12 +205,12 @@ open_devices(GpuSortEngine *engine, const GpuSortEngineConfig *config, GpuSortEr
 	count = choose_devices(config->devices, present, chosen, error);
 	for (int i = 0; i < present && count > 0; i++)
 	{
-		GpuSortCudaDevice *device = &engine->devices[engine->device_count];
+		GpuSortCudaDevice *device = &engine->set.devices[engine->set.count];
 
 		if (!chosen[i])
 			continue;
 		if (gpusort_device_open(device, i, config->memory_limit, error) == 0 && warm_device(device, error) == 0)
-			engine->device_count++;
+			engine->set.count++;
 		else
 		{
 			gpusort_device_close(device);
@@ -230,7 +221,7 @@ open_devices(GpuSortEngine *engine, const GpuSortEngineConfig *config, GpuSortEr
 	free(chosen);
 
 	/* *error tells why the last one was left out */
-	return count > 0 && engine->device_count > 0 ? 0 : -1;
+	return count > 0 && engine->set.count > 0 ? 0 : -1;
 }
 
 static int
@@ -269,23 +260,23 @@ engine_open(const GpuSortEngineConfig *config, GpuSortEngine **opened, GpuSortEr
 static void
 engine_close(GpuSortEngine *engine)
 {
-	if (engine->device_count > 0)
-		(void) cudaSetDevice(engine->devices[0].ordinal);
+	if (engine->set.count > 0)
+		(void) cudaSetDevice(engine->set.devices[0].ordinal);
 	if (engine->pool != NULL)
 		(void) cudaHostUnregister(engine->pool);
 	(void) cudaGetLastError();
-	for (int i = 0; i < engine->device_count; i++)
-		gpusort_device_close(&engine->devices[i]);
-	free(engine->devices);
+	for (int i = 0; i < engine->set.count; i++)
+		gpusort_device_close(&engine->set.devices[i]);
+	free(engine->set.devices);
 	free(engine);
 }
 
 static int
 engine_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 {
-	for (int i = 0; i < engine->device_count && i < max; i++)
+	for (int i = 0; i < engine->set.count && i < max; i++)
 	{
-		GpuSortCudaDevice *device = &engine->devices[i];
+		GpuSortCudaDevice *device = &engine->set.devices[i];
 		GpuSortDevice *out = &devices[i];
 
 		memset(out, 0, sizeof(*out));
@@ -300,40 +291,17 @@ engine_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 				 engine->pool_unpinned ? ", pool not pinned" : "", device->dead ? ", failed" : "");
 		pthread_mutex_unlock(&device->lock);
 	}
-	return engine->device_count;
+	return engine->set.count;
 }
 
 static int
 engine_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **sort, uint32_t *ordinal,
 			 char name[GPUSORT_NAME_BYTES], GpuSortError *error)
 {
-	GpuSortCudaDevice *best = NULL;
-	uint64_t	most = 0;
-
-	for (int i = 0; i < engine->device_count; i++)
-	{
-		GpuSortCudaDevice *device = &engine->devices[i];
-		uint64_t	left;
-
-		if (__atomic_load_n(&device->dead, __ATOMIC_ACQUIRE))
-			continue;
-		pthread_mutex_lock(&device->lock);
-		left = device->memory.limit - device->memory.promised;
-		pthread_mutex_unlock(&device->lock);
-		if (best == NULL || left > most)
-		{
-			best = device;
-			most = left;
-		}
-	}
-
-	/* With all of them dead, the first one says why. */
-	if (best == NULL)
-		return gpusort_device_use(&engine->devices[0], error);
-	if (begin_on(best, spec, sort, error) != 0)
+	if (begin_on(&engine->set, spec, sort, error) != 0)
 		return -1;
-	*ordinal = best->ordinal;
-	snprintf(name, GPUSORT_NAME_BYTES, "%s", best->name);
+	*ordinal = (*sort)->parts[0].device->ordinal;
+	snprintf(name, GPUSORT_NAME_BYTES, "%s", (*sort)->parts[0].device->name);
 	return 0;
 }
 
@@ -341,30 +309,7 @@ engine_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **sort, uin
 static void
 engine_end(GpuSort *sort)
 {
-	GpuSortCudaDevice *device = sort->device;
-	GpuSortShare nothing = {0, 0};
-	GpuSortError ignored;
-
-	/* On a dead device both fail at once. */
-	(void) cudaSetDevice(device->ordinal);
-	if (sort->lane != NULL)
-	{
-		(void) cudaStreamSynchronize(sort->lane->copies);
-		(void) cudaStreamSynchronize(sort->lane->compute);
-		(void) cudaGetLastError();
-		gpusort_lane_give(device, sort->lane);
-	}
-
-	for (uint32_t i = 0; i < sort->slab_count; i++)
-		gpusort_block_give(device, &sort->slabs[i].block);
-	gpusort_block_give(device, &sort->work_block);
-	gpusort_block_give(device, &sort->staging);
-	(void) gpusort_memory_promise(device, &sort->share, nothing, &ignored);
-
-	pthread_mutex_lock(&device->lock);
-	device->jobs--;
-	pthread_mutex_unlock(&device->lock);
-	free(sort->slabs);
+	gpusort_parts_end(sort);
 	free(sort->chunks);
 	free(sort);
 }

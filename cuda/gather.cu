@@ -161,75 +161,89 @@ gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const u
 }
 
 int
-gpusort_gather_ahead(GpuSort *sort, int buffer, GpuSortError *error)
+gpusort_gather_ahead(GpuSortPart *part, int buffer, GpuSortError *error)
 {
-	GpuSortWork *work = &sort->work;
-	GpuSortLane *lane = sort->lane;
+	GpuSortWork *work = &part->work;
+	GpuSortLane *lane = part->lane;
 	GpuSortCut *cut = &lane->state->cuts[buffer];
-	uint64_t   *out = (uint64_t *) ((char *) sort->staging.base + buffer * GPUSORT_CHUNK_BYTES);
+	uint64_t   *out = (uint64_t *) ((char *) part->staging.base + buffer * GPUSORT_CHUNK_BYTES);
 
-	sort->ahead = -1;
-	if (sort->next_row >= sort->rows)
+	part->ahead = -1;
+	if (part->next_row >= part->rows_out)
 		return 0;
 
-	GPUSORT_CUDA(sort->device, error, cudaEventRecord(lane->gather_begun[buffer], lane->compute));
-	GPUSORT_LAUNCH(sort->device, error, find_cut, 1, 32, lane->compute,
-				   work->ends, (uint32_t) sort->rows, (uint32_t) sort->next_row, sort->next_word, cut);
-	GPUSORT_LAUNCH(sort->device, error, gather_rows, (unsigned int) (GPUSORT_CHUNK_WORDS / GPUSORT_TILE_WORDS),
+	GPUSORT_CUDA(part->device, error, cudaEventRecord(lane->gather_begun[buffer], lane->compute));
+	GPUSORT_LAUNCH(part->device, error, find_cut, 1, 32, lane->compute,
+				   work->ends, part->rows_out, (uint32_t) part->next_row, part->next_word, cut);
+	GPUSORT_LAUNCH(part->device, error, gather_rows, (unsigned int) (GPUSORT_CHUNK_WORDS / GPUSORT_TILE_WORDS),
 				   GPUSORT_THREADS, lane->compute,
 				   work->chunks, work->sorted_refs, work->ends, work->equal, cut, out);
-	GPUSORT_CUDA(sort->device, error, cudaMemcpyAsync(&lane->mirror->cuts[buffer], cut, sizeof(GpuSortCut),
+	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(&lane->mirror->cuts[buffer], cut, sizeof(GpuSortCut),
 													  cudaMemcpyDeviceToHost, lane->compute));
-	GPUSORT_CUDA(sort->device, error, cudaEventRecord(lane->gathered[buffer], lane->compute));
-	sort->ahead = buffer;
+	GPUSORT_CUDA(part->device, error, cudaEventRecord(lane->gathered[buffer], lane->compute));
+	part->ahead = buffer;
 	return 0;
+}
+
+/* Makes the first part from `from` on that has rows the one whose rows are due; false: there is none. */
+static bool
+emit_next_part(GpuSort *sort, uint32_t from)
+{
+	sort->emitting = from;
+	while (sort->emitting < sort->part_count && sort->parts[sort->emitting].rows_out == 0)
+		sort->emitting++;
+	sort->at_end = sort->emitting == sort->part_count;
+	return !sort->at_end;
 }
 
 int
 gpusort_cuda_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error)
 {
-	GpuSortCudaDevice *device = sort->device;
-	GpuSortLane *lane = sort->lane;
-	const int	buffer = sort->ahead;
+	GpuSortPart *part;
+	GpuSortCudaDevice *device;
+	GpuSortLane *lane;
 	GpuSortCut	cut;
 	float		gather_ms = 0;
+	int			buffer;
 
 	*emitted = {};
-	if (gpusort_check_cancel(sort, error) != 0 || gpusort_device_use(device, error) != 0)
+	if (gpusort_check_cancel(sort, error) != 0)
 		return -1;
 	if (!sort->sorted || sort->at_end)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "emit was called before sort or after the last row");
-	if (sort->rows == 0)
+	if (sort->emitting == 0 && !emit_next_part(sort, 0))
 	{
 		emitted->last = 1;
-		sort->at_end = true;
 		return 0;
 	}
 
-	if (gpusort_wait(device, lane->gathered[buffer], error) != 0)
+	part = &sort->parts[sort->emitting];
+	device = part->device;
+	lane = part->lane;
+	buffer = part->ahead;
+	if (gpusort_device_use(device, error) != 0 || gpusort_wait(device, lane->gathered[buffer], error) != 0)
 		return -1;
 	cut = lane->mirror->cuts[buffer];
-	if (cut.first_row != sort->next_row || cut.rows == 0 || cut.words > GPUSORT_CHUNK_WORDS)
+	if (cut.first_row != part->next_row || cut.rows == 0 || cut.words > GPUSORT_CHUNK_WORDS)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "%u rows of %u words were cut for a chunk",
 							cut.rows, cut.words);
 
-	GPUSORT_CUDA(device, error, cudaMemcpyAsync(chunk, (char *) sort->staging.base + buffer * GPUSORT_CHUNK_BYTES,
+	GPUSORT_CUDA(device, error, cudaMemcpyAsync(chunk, (char *) part->staging.base + buffer * GPUSORT_CHUNK_BYTES,
 												(size_t) cut.words * 8, cudaMemcpyDeviceToHost, lane->copies));
 	GPUSORT_CUDA(device, error, cudaEventRecord(lane->downloaded, lane->copies));
 
 	/* The other buffer is free: the emit that filled it from there waited for its copy. */
-	sort->next_row += cut.rows;
-	sort->next_word += cut.words;
-	if (gpusort_gather_ahead(sort, 1 - buffer, error) != 0 ||
+	part->next_row += cut.rows;
+	part->next_word += cut.words;
+	if (gpusort_gather_ahead(part, 1 - buffer, error) != 0 ||
 		gpusort_wait(device, lane->downloaded, error) != 0)
 		return -1;
 
 	GPUSORT_CUDA(device, error, cudaEventElapsedTime(&gather_ms, lane->gather_begun[buffer], lane->gathered[buffer]));
-	sort->at_end = sort->next_row == sort->rows;
 	emitted->rows = cut.rows;
 	emitted->bytes = cut.words * 8;
 	emitted->tie_rows = cut.tie_rows;
-	emitted->last = sort->at_end;
+	emitted->last = part->next_row == part->rows_out && !emit_next_part(sort, sort->emitting + 1);
 	emitted->gather_ms = gather_ms;
 	return 0;
 }
@@ -237,14 +251,22 @@ gpusort_cuda_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortEr
 int
 gpusort_cuda_rewind(GpuSort *sort, GpuSortError *error)
 {
-	if (gpusort_check_cancel(sort, error) != 0 || gpusort_device_use(sort->device, error) != 0)
+	if (gpusort_check_cancel(sort, error) != 0)
 		return -1;
 	if (!sort->sorted)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "rewind was called before sort");
 
 	/* What was gathered ahead is overwritten, in the order of the stream. */
-	sort->next_row = 0;
-	sort->next_word = 0;
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		GpuSortPart *part = &sort->parts[p];
+
+		part->next_row = 0;
+		part->next_word = 0;
+		if (gpusort_device_use(part->device, error) != 0 || gpusort_gather_ahead(part, 0, error) != 0)
+			return -1;
+	}
+	sort->emitting = 0;
 	sort->at_end = false;
-	return gpusort_gather_ahead(sort, 0, error);
+	return 0;
 }

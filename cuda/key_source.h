@@ -55,6 +55,24 @@ gpusort_double_key(uint64_t bits)
 	return bits ^ (bits >> 63 ? UINT64_MAX : sign);
 }
 
+/* Bytes of a plain value; 0: not of that kind. */
+static inline int
+gpusort_plain_bytes(GpuSortKeyKind kind)
+{
+	switch (kind)
+	{
+		case GPUSORT_KEYS_UINT32:
+		case GPUSORT_KEYS_INT32:
+		case GPUSORT_KEYS_FLOAT:
+			return 4;
+		case GPUSORT_KEYS_INT64:
+		case GPUSORT_KEYS_DOUBLE:
+			return 8;
+		default:
+			return 0;
+	}
+}
+
 /* The key of a plain value. */
 GPUSORT_HD static inline uint64_t
 gpusort_plain_key(GpuSortKeyKind kind, const void *base, uint32_t row)

@@ -1,12 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * order.cu
- *	  After the sort: is it in order, which neighbours are equal, and the rows'
- *	  refs in that order.
+ *	  After the sort: is it in order, which neighbours are equal, the rows' refs in
+ *	  that order, and where each row ends in the output.
  *
- * Packed keys that are still there (up to 64 bits) are compared as they lie.  For
- * wider ones the rows' own keys are, which also checks that packing kept the
- * order.  Row ids are checked to be a permutation by range, sum and exclusive or.
+ * Neighbours whose prefixes differ are compared by them.  Where the prefix is not
+ * the whole packed key and is equal, or where there are no prefixes, the rows' own
+ * keys decide, which also checks that packing kept the order.  Row ids are checked
+ * to be a permutation by range, sum and exclusive or.  Of the first rows alone
+ * that is no check; there every row of the sort is compared with the last of them.
+ *
+ * The running sum of rows' words takes three kernels: each block of order_refs sums
+ * up its tile, one block sums up the tiles, and then every tile its rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,114 +19,163 @@
 #include "device.h"
 #include "steps.h"
 
-/* Counts a pair out of order; called by whole warps. */
+#define GPUSORT_FULL_WARP		0xFFFFFFFF
+#define GPUSORT_WARPS			(GPUSORT_THREADS / 32)
+
+/* Rows that a thread, a warp and a block of the running sum take; a tile is a block's. */
+#define GPUSORT_THREAD_ROWS		16
+#define GPUSORT_WARP_ROWS		(32 * GPUSORT_THREAD_ROWS)
+#define GPUSORT_TILE_ROWS		(GPUSORT_WARPS * GPUSORT_WARP_ROWS)
+
+/* Counts threads for which it is so; called by whole warps. */
 static __device__ void
-note_unordered(bool unordered, GpuSortState *state)
+count_votes(bool vote, uint32_t *counter)
 {
-	uint32_t	votes = __ballot_sync(0xFFFFFFFF, unordered);
+	uint32_t	votes = __ballot_sync(GPUSORT_FULL_WARP, vote);
 
 	if (threadIdx.x % 32 == 0 && votes != 0)
-		atomicAdd(&state->unordered, (uint32_t) __popc(votes));
+		atomicAdd(counter, (uint32_t) __popc(votes));
 }
 
 /* Writes the bits of 32 rows; called by whole warps, whose first thread has row i. */
 static __device__ void
 note_equal(bool is_equal, uint32_t i, uint32_t rows, uint32_t *equal)
 {
-	uint32_t	votes = __ballot_sync(0xFFFFFFFF, is_equal);
+	uint32_t	votes = __ballot_sync(GPUSORT_FULL_WARP, is_equal);
 
 	if (equal != NULL && threadIdx.x % 32 == 0 && i < rows)
 		equal[i / 32] = votes;
 }
 
-/* Key i against key i + 1, for all i; equal may be NULL. */
-template <typename Key>
+/* Below 0, 0 or above 0, as the key before row a is to that before row b. */
+static __device__ int
+compare_keys(const uint64_t *a, const uint64_t *b, uint32_t key_words)
+{
+	for (uint32_t w = 0; w < key_words; w++)
+	{
+		uint64_t	left = a[(int64_t) w - key_words];
+		uint64_t	right = b[(int64_t) w - key_words];
+
+		if (left != right)
+			return left < right ? -1 : 1;
+	}
+	return 0;
+}
+
+/*
+ * Row i against row i + 1, for all i.  prefixes are in order, or NULL; whole says that
+ * nothing is in the key beside them.  ids out of range are order_refs' business.
+ * equal may be NULL.
+ */
 static __global__ void
-check_packed(const Key *keys, uint32_t rows, uint32_t *equal, GpuSortState *state)
+check_order(const uint32_t *prefixes, bool whole, const GpuSortDeviceChunk *chunks, uint32_t key_words,
+			const GpuSortRowRef *refs, const uint32_t *ids, uint32_t ref_rows, uint32_t rows, uint32_t *equal,
+			GpuSortState *state)
 {
 	uint32_t	i = blockIdx.x * blockDim.x + threadIdx.x;
-	bool		unordered = false;
-	bool		is_equal = false;
+	int			order = -1;
 
 	if (i < rows && i + 1 < rows)
 	{
-		Key			here = keys[i];
-		Key			next = keys[i + 1];
+		if (prefixes != NULL)
+		{
+			uint32_t	here = prefixes[i];
+			uint32_t	next = prefixes[i + 1];
 
-		unordered = here > next;
-		is_equal = here == next;
+			order = here < next ? -1 : here > next;
+		}
+		if (prefixes == NULL || (order == 0 && !whole))
+		{
+			uint32_t	id = ids[i];
+			uint32_t	next_id = ids[i + 1];
+
+			if (id < ref_rows && next_id < ref_rows)
+				order = compare_keys(gpusort_ref_row(chunks, refs[id]), gpusort_ref_row(chunks, refs[next_id]),
+									 key_words);
+		}
 	}
-	note_unordered(unordered, state);
-	note_equal(is_equal, i, rows, equal);
+	count_votes(order > 0, &state->unordered);
+	note_equal(order == 0, i, rows, equal);
 }
 
-/* The same by the rows' own keys.  ids out of range are order_refs' business. */
+/*
+ * Counts in state->up_to the rows that come no later than the row `bound` in the order of
+ * keys, and of ids where keys are equal.  refs are by id.
+ */
 static __global__ void
-check_keys(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowRef *refs, const uint32_t *ids,
-		   uint32_t rows, uint32_t *equal, GpuSortState *state)
+count_up_to(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowRef *refs, uint32_t rows,
+			const uint32_t *bound, GpuSortState *state)
 {
+	const uint32_t bound_id = *bound;
 	uint32_t	i = blockIdx.x * blockDim.x + threadIdx.x;
-	bool		unordered = false;
-	bool		is_equal = false;
+	bool		up_to = false;
 
-	if (i < rows && i + 1 < rows && ids[i] < rows && ids[i + 1] < rows)
+	if (i < rows && bound_id < rows)
 	{
-		GpuSortRowRef ref = refs[ids[i]];
-		GpuSortRowRef next_ref = refs[ids[i + 1]];
-		const uint64_t *key = (const uint64_t *)
-			((const char *) chunks[gpusort_ref_chunk(ref)].base + gpusort_ref_place(ref)) - key_words;
-		const uint64_t *next = (const uint64_t *)
-			((const char *) chunks[gpusort_ref_chunk(next_ref)].base + gpusort_ref_place(next_ref)) - key_words;
-		uint32_t	w = 0;
+		int			order = compare_keys(gpusort_ref_row(chunks, refs[i]), gpusort_ref_row(chunks, refs[bound_id]),
+										 key_words);
 
-		while (w < key_words && key[w] == next[w])
-			w++;
-		is_equal = w == key_words;
-		unordered = !is_equal && key[w] > next[w];
+		up_to = order < 0 || (order == 0 && i <= bound_id);
 	}
-	note_unordered(unordered, state);
-	note_equal(is_equal, i, rows, equal);
+	count_votes(up_to, &state->up_to);
 }
 
-/* sorted_refs[i] = refs[ids[i]], and the checks of ids. */
+/*
+ * sorted_refs[i] = refs[ids[i]], the checks of ids, and the words of each tile.
+ */
 static __global__ void
-order_refs(const GpuSortRowRef *refs, const uint32_t *ids, uint32_t rows, GpuSortRowRef *sorted_refs,
-		   GpuSortState *state)
+order_refs(const GpuSortRowRef *refs, uint32_t ref_rows, const uint32_t *ids, uint32_t rows,
+		   GpuSortRowRef *sorted_refs, uint64_t *tile_words, GpuSortState *state)
 {
 	__shared__ unsigned long long block_sum;
+	__shared__ unsigned long long block_words;
 	__shared__ uint32_t block_xor;
-	uint32_t	i = blockIdx.x * blockDim.x + threadIdx.x;
-	uint32_t	id = 0;
-	uint32_t	warp_sum_low;
-	uint32_t	warp_sum_high;
-	uint32_t	warp_xor;
+	const uint32_t first = blockIdx.x * GPUSORT_TILE_ROWS + threadIdx.x;
 
 	if (threadIdx.x == 0)
 	{
 		block_sum = 0;
+		block_words = 0;
 		block_xor = 0;
 	}
 	__syncthreads();
 
-	if (i < rows)
+	for (uint32_t k = 0; k < GPUSORT_TILE_ROWS / GPUSORT_THREADS; k++)
 	{
-		id = ids[i];
-		if (id >= rows)
-		{
-			atomicAdd(&state->bad_ids, 1u);
-			id = 0;
-		}
-		sorted_refs[i] = refs[id];
-	}
+		uint32_t	i = first + k * GPUSORT_THREADS;
+		uint32_t	id = 0;
+		uint32_t	words = 0;
+		uint32_t	warp_sum_low;
+		uint32_t	warp_sum_high;
+		uint32_t	warp_words;
+		uint32_t	warp_xor;
 
-	/* 32 halves of 16 bits each do not overflow 32 bits */
-	warp_sum_low = __reduce_add_sync(0xFFFFFFFF, id & 0xFFFF);
-	warp_sum_high = __reduce_add_sync(0xFFFFFFFF, id >> 16);
-	warp_xor = __reduce_xor_sync(0xFFFFFFFF, id);
-	if (threadIdx.x % 32 == 0)
-	{
-		atomicAdd(&block_sum, ((unsigned long long) warp_sum_high << 16) + warp_sum_low);
-		atomicXor(&block_xor, warp_xor);
+		if (i < rows)
+		{
+			GpuSortRowRef ref;
+
+			id = ids[i];
+			if (id >= ref_rows)
+			{
+				atomicAdd(&state->bad_ids, 1u);
+				id = 0;
+			}
+			ref = refs[id];
+			words = gpusort_ref_words(ref);
+			sorted_refs[i] = ref;
+		}
+
+		/* 32 halves of 16 bits each, and 32 times 19 bits, do not overflow 32 bits */
+		warp_sum_low = __reduce_add_sync(GPUSORT_FULL_WARP, id & 0xFFFF);
+		warp_sum_high = __reduce_add_sync(GPUSORT_FULL_WARP, id >> 16);
+		warp_words = __reduce_add_sync(GPUSORT_FULL_WARP, words);
+		warp_xor = __reduce_xor_sync(GPUSORT_FULL_WARP, id);
+		if (threadIdx.x % 32 == 0)
+		{
+			atomicAdd(&block_sum, ((unsigned long long) warp_sum_high << 16) + warp_sum_low);
+			atomicAdd(&block_words, (unsigned long long) warp_words);
+			atomicXor(&block_xor, warp_xor);
+		}
 	}
 	__syncthreads();
 
@@ -129,36 +183,142 @@ order_refs(const GpuSortRowRef *refs, const uint32_t *ids, uint32_t rows, GpuSor
 	{
 		atomicAdd((unsigned long long *) &state->id_sum, block_sum);
 		atomicXor(&state->id_xor, block_xor);
+		tile_words[blockIdx.x] = block_words;
 	}
 }
 
-int
-gpusort_check_order(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
+/* The sum of the values of a warp's threads up to this one. */
+template <typename Value>
+static __device__ Value
+warp_running_sum(Value value)
 {
-	GpuSortWork *work = &sort->work;
-	uint32_t	rows = (uint32_t) sort->rows;
-	uint32_t	blocks = (rows + GPUSORT_THREADS - 1) / GPUSORT_THREADS;
+	for (uint32_t step = 1; step < 32; step *= 2)
+	{
+		Value		other = __shfl_up_sync(GPUSORT_FULL_WARP, value, step);
 
-	if (plan->packed_bits <= 32)
-		GPUSORT_LAUNCH(sort->device, error, check_packed<uint32_t>, blocks, GPUSORT_THREADS, sort->lane->compute,
-					   (const uint32_t *) work->keys[0], rows, work->equal, sort->lane->state);
-	else if (plan->packed_bits <= 64)
-		GPUSORT_LAUNCH(sort->device, error, check_packed<uint64_t>, blocks, GPUSORT_THREADS, sort->lane->compute,
-					   (const uint64_t *) work->keys[0], rows, work->equal, sort->lane->state);
-	else
-		GPUSORT_LAUNCH(sort->device, error, check_keys, blocks, GPUSORT_THREADS, sort->lane->compute,
-					   work->chunks, sort->key_words, work->refs, work->ids[0], rows, work->equal,
-					   sort->lane->state);
+		if (threadIdx.x % 32 >= step)
+			value += other;
+	}
+	return value;
+}
+
+/* tile_words[i] becomes the words of all tiles before tile i.  One block. */
+static __global__ void
+sum_tiles(uint64_t *tile_words, uint32_t tiles)
+{
+	__shared__ uint64_t warp_words[GPUSORT_WARPS];
+	const uint32_t warp = threadIdx.x / 32;
+	uint64_t	before = 0;
+
+	for (uint32_t start = 0; start < tiles; start += GPUSORT_THREADS)
+	{
+		uint32_t	i = start + threadIdx.x;
+		uint64_t	words = i < tiles ? tile_words[i] : 0;
+		uint64_t	sum = warp_running_sum(words);
+		uint64_t	here = before;
+
+		if (threadIdx.x % 32 == 31)
+			warp_words[warp] = sum;
+		__syncthreads();
+		for (uint32_t w = 0; w < GPUSORT_WARPS; w++)
+		{
+			if (w == warp && i < tiles)
+				tile_words[i] = here + sum - words;
+			here += warp_words[w];
+		}
+		before = here;
+
+		/* warp_words is written again in the next turn */
+		__syncthreads();
+	}
+}
+
+/* ends[i] = words of the rows 0 to i. */
+static __global__ void
+sum_rows(const GpuSortRowRef *sorted_refs, uint32_t rows, const uint64_t *tile_words, uint64_t *ends)
+{
+	__shared__ uint32_t warp_words[GPUSORT_WARPS];
+	const uint32_t warp = threadIdx.x / 32;
+	const uint32_t lane = threadIdx.x % 32;
+	const uint32_t first = blockIdx.x * GPUSORT_TILE_ROWS + warp * GPUSORT_WARP_ROWS + lane;
+	uint32_t	words[GPUSORT_THREAD_ROWS];
+	uint32_t	sum = 0;
+	uint64_t	before = tile_words[blockIdx.x];
+
+	/* a thread's rows are 32 apart, so a warp reads them one after the other; a tile has less than 2^31 words */
+	for (uint32_t k = 0; k < GPUSORT_THREAD_ROWS; k++)
+	{
+		uint32_t	i = first + 32 * k;
+
+		words[k] = i < rows ? gpusort_ref_words(sorted_refs[i]) : 0;
+		sum += words[k];
+	}
+	sum = __reduce_add_sync(GPUSORT_FULL_WARP, sum);
+	if (lane == 0)
+		warp_words[warp] = sum;
+	__syncthreads();
+	for (uint32_t w = 0; w < warp; w++)
+		before += warp_words[w];
+
+	for (uint32_t k = 0; k < GPUSORT_THREAD_ROWS; k++)
+	{
+		uint32_t	i = first + 32 * k;
+		uint32_t	running = warp_running_sum(words[k]);
+
+		if (i < rows)
+			ends[i] = before + running;
+		before += __shfl_sync(GPUSORT_FULL_WARP, running, 31);
+	}
+}
+
+static uint32_t
+blocks_for(uint32_t rows)
+{
+	return rows / GPUSORT_THREADS + (rows % GPUSORT_THREADS > 0);
+}
+
+uint32_t
+gpusort_order_tiles(uint32_t rows)
+{
+	return rows / GPUSORT_TILE_ROWS + (rows % GPUSORT_TILE_ROWS > 0);
+}
+
+int
+gpusort_check_order(GpuSortPart *part, const GpuSortPackPlan *plan, bool has_prefixes, GpuSortError *error)
+{
+	GpuSortWork *work = &part->work;
+
+	GPUSORT_LAUNCH(part->device, error, check_order, blocks_for(part->rows_out), GPUSORT_THREADS,
+				   part->lane->compute, has_prefixes ? work->prefixes : (uint32_t *) NULL, plan->packed_bits <= 32,
+				   work->chunks, part->sort->key_words, work->refs, work->ids, part->rows, part->rows_out,
+				   work->equal, part->lane->state);
+	if (part->rows_out < part->rows)
+		GPUSORT_LAUNCH(part->device, error, count_up_to, blocks_for(part->rows), GPUSORT_THREADS,
+					   part->lane->compute, work->chunks, part->sort->key_words, work->refs, part->rows,
+					   work->ids + part->rows_out - 1, part->lane->state);
 	return 0;
 }
 
 int
-gpusort_order_refs(GpuSort *sort, GpuSortError *error)
+gpusort_order_refs(GpuSortPart *part, GpuSortError *error)
 {
-	GpuSortWork *work = &sort->work;
-	uint32_t	rows = (uint32_t) sort->rows;
+	GpuSortWork *work = &part->work;
 
-	GPUSORT_LAUNCH(sort->device, error, order_refs, (rows + GPUSORT_THREADS - 1) / GPUSORT_THREADS, GPUSORT_THREADS,
-				   sort->lane->compute, work->refs, work->ids[0], rows, work->sorted_refs, sort->lane->state);
+	GPUSORT_LAUNCH(part->device, error, order_refs, gpusort_order_tiles(part->rows_out), GPUSORT_THREADS,
+				   part->lane->compute, work->refs, part->rows, work->ids, part->rows_out, work->sorted_refs,
+				   work->tile_words, part->lane->state);
+	return 0;
+}
+
+int
+gpusort_running_words(GpuSortPart *part, GpuSortError *error)
+{
+	GpuSortWork *work = &part->work;
+	uint32_t	tiles = gpusort_order_tiles(part->rows_out);
+
+	GPUSORT_LAUNCH(part->device, error, sum_tiles, 1, GPUSORT_THREADS, part->lane->compute,
+				   work->tile_words, tiles);
+	GPUSORT_LAUNCH(part->device, error, sum_rows, tiles, GPUSORT_THREADS, part->lane->compute,
+				   work->sorted_refs, part->rows_out, work->tile_words, work->ends);
 	return 0;
 }

@@ -18,4 +18,11 @@
 #define GPUSORT_UNROLL
 #endif
 
+/* Before a loop; g++ has no such pragma. */
+#ifdef __CUDACC__
+#define GPUSORT_UNROLL	_Pragma("unroll")
+#else
+#define GPUSORT_UNROLL
+#endif
+
 #endif							/* GPUSORT_PORTABLE_H */

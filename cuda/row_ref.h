@@ -42,7 +42,7 @@ typedef struct GpuSortDeviceChunk
 	uint32_t	bytes;			/* of the records */
 	uint32_t	rows;
 	uint32_t	first_row;		/* row id of its first row */
-	uint32_t	unused;
+	uint32_t	part;			/* of its sort's parts, the one on whose device it lies */
 } GpuSortDeviceChunk;
 
 GPUSORT_HD static inline GpuSortRowRef
@@ -78,6 +78,23 @@ GPUSORT_HD static inline bool
 gpusort_ref_inexact(GpuSortRowRef ref)
 {
 	return (ref & 1) != 0;
+}
+
+/* The row that a ref stands for; its key ends there. */
+GPUSORT_HD static inline const uint64_t *
+gpusort_ref_row(const GpuSortDeviceChunk *chunks, GpuSortRowRef ref)
+{
+	return (const uint64_t *) (uintptr_t) (chunks[gpusort_ref_chunk(ref)].base + gpusort_ref_place(ref));
+}
+
+/* The ref of the record at an offset of chunk number `chunk`, which lies at base. */
+GPUSORT_HD static inline GpuSortRowRef
+gpusort_ref_of(const char *base, uint32_t chunk, uint32_t offset, uint32_t key_words)
+{
+	uint32_t	place = offset + 8 * key_words;
+	uint64_t	head = *(const uint64_t *) (base + place);
+
+	return gpusort_ref_make(chunk, place, (uint32_t) head, (uint8_t) (head >> 8 * GPUSORT_ROW_FLAGS_OFFSET));
 }
 
 /* The most rows that one chunk can hold. */

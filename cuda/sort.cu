@@ -3,21 +3,20 @@
  * sort.cu
  *	  From the last chunk to rows in order.
  *
- *	1. Read the OR and the AND of the keys back, plan the packed key (compact.h).
- *	2. Refs, ids and packed keys (compact.cu).
- *	3. Radix sort of (packed key, id) (radix_sort.cu); packed keys of more than 64
- *	   bits one word after the other, the least significant first, which a stable
- *	   sort makes right.
+ *	1. Read the statistics of the keys back, plan the packed key (compact.h).
+ *	2. Refs and prefixes of packed keys (pack.cu).
+ *	3. Row ids in order (device_sort.h).
  *	4. Check the order, note equal neighbours, put the refs in order (order.cu).
- *	5. Tie bits (tie_rows.cu), and where each row ends in the output (radix_sort.cu).
+ *	5. Tie bits (tie_rows.cu), and where each row ends in the output (order.cu).
  *	6. Read checks and totals back; start gathering the first chunk (gather.cu).
  *
- * The host waits twice, in 1 and 6.  Everything lives in one work block, taken in
- * 1 and given back by end.
+ * Rows that were put in order have no prefixes and are not sorted, but checked.
+ *
+ * The host waits in 1 and 6, and in 3 if the prefix is not the whole packed key.
+ * Everything lives in one work block, taken in 1 and given back by end.
  *
  *-------------------------------------------------------------------------
  */
-#include <string.h>
 #include <time.h>
 
 #include "check.h"
@@ -27,6 +26,9 @@
 
 /* Regions of the work block start at multiples of this. */
 #define GPUSORT_REGION_ALIGN	256
+
+/* What a wait returns that has filled the error itself; no CUDA status. */
+#define GPUSORT_WAIT_FAILED		(-1)
 
 int
 gpusort_check_cancel(const GpuSort *sort, GpuSortError *error)
@@ -51,7 +53,7 @@ region_align(uint64_t bytes)
 	return (bytes + GPUSORT_REGION_ALIGN - 1) / GPUSORT_REGION_ALIGN * GPUSORT_REGION_ALIGN;
 }
 
-/* The offset of a region of so many bytes, after those laid out before. */
+/* Lays a region behind those before it; returns where it starts. */
 static uint64_t
 lay_region(uint64_t *end, uint64_t bytes)
 {
@@ -61,98 +63,165 @@ lay_region(uint64_t *end, uint64_t bytes)
 	return start;
 }
 
-/* Takes the work block and says what is where. */
-static int
-take_work(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
+/* ---- what each device does by itself ---- */
+
+typedef struct SortWait
 {
-	const uint64_t rows = sort->rows;
-	const bool	wide = plan->packed_bits > 32;
-	const uint64_t keys_bytes = region_align(rows * (wide ? sizeof(uint64_t) : sizeof(uint32_t)));
-	const uint64_t ids_bytes = region_align(rows * sizeof(uint32_t));
-	GpuSortWork *work = &sort->work;
+	GpuSortPart *part;
+	GpuSortError *error;
+} SortWait;
+
+/* GpuSortDeviceWait.wait of a part. */
+static int
+wait_for_sort(void *context, GpuSortStream)
+{
+	SortWait   *wait = (SortWait *) context;
+	GpuSortPart *part = wait->part;
+	cudaError_t status = cudaEventRecord(part->lane->computed, part->lane->compute);
+
+	if (status != cudaSuccess)
+		return status;
+	if (gpusort_wait(part->device, part->lane->computed, wait->error) != 0 ||
+		gpusort_check_cancel(part->sort, wait->error) != 0)
+		return GPUSORT_WAIT_FAILED;
+	return 0;
+}
+
+/* The order of a part's rows, to be sorted. */
+static GpuSortDeviceSort
+describe_sort(const GpuSortPart *part, const GpuSortPackPlan *plan, SortWait *wait)
+{
+	GpuSortDeviceSort described = {};
+
+	described.source.kind = GPUSORT_KEYS_REFS;
+	described.source.key_words = part->sort->key_words;
+	described.source.refs = part->work.refs;
+	described.source.chunks = part->work.chunks;
+	described.plan = plan;
+	described.rows = part->rows;
+	described.order = part->sort->order;
+	described.prefixes = part->work.prefixes;
+	described.sorted_prefixes = part->work.prefixes;
+	if (part->sort->limit < part->rows)
+		described.limit = (uint32_t) part->sort->limit;
+	described.limit_ties = part->sort->may_tie;
+	described.wait.mirror = part->lane->sort_mirror;
+	described.wait.wait = wait_for_sort;
+	described.wait.context = wait;
+	return described;
+}
+
+/* Takes the work block for part->rows rows, says what is where, and copies the chunk table there. */
+static int
+take_work(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *error)
+{
+	const GpuSort *sort = part->sort;
+	const uint64_t rows = part->rows;
+	const bool	has_prefixes = sort->order == GPUSORT_INPUT_UNKNOWN;
+	const uint64_t refs_bytes = rows * sizeof(GpuSortRowRef);
+	GpuSortWork *work = &part->work;
+	GpuSortDeviceSort described;
 	uint64_t	end = 0;
 	uint64_t	refs;
-	uint64_t	keys;
 	uint64_t	ids;
+	uint64_t	prefixes;
+	uint64_t	temp;
+	uint64_t	tiles;
 	uint64_t	equal;
 	uint64_t	chunks;
-	uint64_t	temp;
+	uint64_t	prefixes_bytes = has_prefixes ? region_align(rows * sizeof(uint32_t)) : 0;
+	uint64_t	temp_bytes;
 	size_t		block_bytes;
 	char	   *base;
+	int			status;
 
-	GPUSORT_CUDA(sort->device, error, gpusort_radix_temp_bytes((uint32_t) rows, wide, &work->temp_bytes));
+	/* the size depends on whether there are prefixes, not on where */
+	work->prefixes = has_prefixes ? (uint32_t *) part->staging.base : NULL;
+	described = describe_sort(part, plan, NULL);
+	status = gpusort_device_sort_bytes(&described, &work->temp_bytes);
+	if (status != 0)
+		return gpusort_cuda_failed(part->device, (cudaError_t) status, "gpusort_device_sort_bytes", error);
 
-	refs = lay_region(&end, rows * sizeof(GpuSortRowRef));
-	keys = lay_region(&end, 2 * keys_bytes);
-	ids = lay_region(&end, 2 * ids_bytes);
+	/* refs in order take the place of prefixes and temp */
+	temp_bytes = work->temp_bytes;
+	if (prefixes_bytes + temp_bytes < refs_bytes)
+		temp_bytes = refs_bytes - prefixes_bytes;
+
+	refs = lay_region(&end, refs_bytes);
+	ids = lay_region(&end, rows * sizeof(uint32_t));
+	prefixes = lay_region(&end, prefixes_bytes);
+	temp = lay_region(&end, temp_bytes);
+	tiles = lay_region(&end, gpusort_order_tiles(part->rows) * sizeof(uint64_t));
 	equal = lay_region(&end, sort->may_tie ? rows / 8 + sizeof(uint32_t) : 0);
 	chunks = lay_region(&end, sort->chunk_count * sizeof(GpuSortDeviceChunk));
-	temp = lay_region(&end, work->temp_bytes);
 	block_bytes = gpusort_block_size(end);
 
-	if (gpusort_promise_work(sort, block_bytes, error) != 0 ||
-		gpusort_block_take(sort->device, block_bytes, &sort->work_block, error) != 0)
+	if (gpusort_promise_work(part, block_bytes, error) != 0 ||
+		gpusort_block_take(part->device, block_bytes, &part->work_block, error) != 0)
 		return -1;
 
-	base = (char *) sort->work_block.base;
+	base = (char *) part->work_block.base;
 	work->refs = (GpuSortRowRef *) (base + refs);
-	work->keys[0] = base + keys;
-	work->keys[1] = base + keys + keys_bytes;
-	work->ids[0] = (uint32_t *) (base + ids);
-	work->ids[1] = (uint32_t *) (base + ids + ids_bytes);
-	work->sorted_refs = (GpuSortRowRef *) (base + keys);
-	work->ends = (uint64_t *) (base + ids);
+	work->ids = (uint32_t *) (base + ids);
+	work->prefixes = has_prefixes ? (uint32_t *) (base + prefixes) : NULL;
+	work->temp = base + temp;
+	work->sorted_refs = (GpuSortRowRef *) (base + prefixes);
+	work->ends = (uint64_t *) (base + refs);
+	work->tile_words = (uint64_t *) (base + tiles);
 	work->equal = sort->may_tie ? (uint32_t *) (base + equal) : NULL;
 	work->chunks = (GpuSortDeviceChunk *) (base + chunks);
-	work->temp = base + temp;
 
-	GPUSORT_CUDA(sort->device, error, cudaMemcpyAsync(work->chunks, sort->chunks,
+	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(work->chunks, sort->chunks,
 													  sort->chunk_count * sizeof(GpuSortDeviceChunk),
-													  cudaMemcpyHostToDevice, sort->lane->compute));
+													  cudaMemcpyHostToDevice, part->lane->compute));
 	return 0;
 }
 
-/* Steps 2 and 3. */
+/* Steps 3 and 4. */
 static int
-sort_keys(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
+order_part(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *error)
 {
-	const uint32_t rows = (uint32_t) sort->rows;
-	cudaStream_t stream = sort->lane->compute;
+	GpuSortWork *work = &part->work;
+	SortWait	wait = {part, error};
+	GpuSortDeviceSort described = describe_sort(part, plan, &wait);
+	int			status;
 
-	if (gpusort_pack_rows(sort, plan, error) != 0)
+	status = gpusort_device_sort(&described, work->temp, work->temp_bytes, work->ids, &part->rows_out,
+								 (GpuSortStream) part->lane->compute);
+	if (status == GPUSORT_WAIT_FAILED)
 		return -1;
-	if (plan->packed_bits == 0)
-		return 0;
-	if (plan->packed_bits <= 64)
-	{
-		GPUSORT_CUDA(sort->device, error, gpusort_radix_sort(&sort->work, rows, plan->packed_bits > 32,
-															 (int) plan->packed_bits, stream));
-		return 0;
-	}
-	for (uint32_t i = 0; i < gpusort_packed_words(plan); i++)
-	{
-		if (gpusort_check_cancel(sort, error) != 0 || gpusort_pack_word(sort, plan, i, error) != 0)
-			return -1;
-		GPUSORT_CUDA(sort->device, error, gpusort_radix_sort(&sort->work, rows, true,
-															 gpusort_packed_word_bits(plan, i), stream));
-	}
-	return 0;
+	if (status != 0)
+		return gpusort_cuda_failed(part->device, (cudaError_t) status, "gpusort_device_sort", error);
+	if (gpusort_check_cancel(part->sort, error) != 0 ||
+		gpusort_check_order(part, plan, work->prefixes != NULL && described.limit == 0, error) != 0)
+		return -1;
+	return gpusort_order_refs(part, error);
 }
 
-/* Reads *state back; with so many tie summaries.  Waits. */
+/* Step 5, and the start of 6. */
 static int
-read_state(GpuSort *sort, uint32_t ties, GpuSortError *error)
+finish_part(GpuSortPart *part, GpuSortError *error)
 {
-	GpuSortLane *lane = sort->lane;
+	if (part->sort->may_tie && gpusort_mark_ties(part, error) != 0)
+		return -1;
+	return gpusort_running_words(part, error);
+}
 
-	GPUSORT_CUDA(sort->device, error, cudaMemcpyAsync(lane->mirror, lane->state,
+/* Has *state copied to the mirror, with so many tie summaries. */
+static int
+start_reading(GpuSortPart *part, uint32_t ties, GpuSortError *error)
+{
+	GpuSortLane *lane = part->lane;
+
+	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(lane->mirror, lane->state,
 													  offsetof(GpuSortState, ties) + ties * sizeof(GpuSortTieSummary),
 													  cudaMemcpyDeviceToHost, lane->compute));
-	if (sort->work.ends != NULL)
-		GPUSORT_CUDA(sort->device, error, cudaMemcpyAsync(&lane->mirror->total_words, sort->work.ends + sort->rows - 1,
-														  sizeof(uint64_t), cudaMemcpyDeviceToHost, lane->compute));
-	GPUSORT_CUDA(sort->device, error, cudaEventRecord(lane->computed, lane->compute));
-	return gpusort_wait(sort->device, lane->computed, error);
+	if (part->work.ends != NULL)
+		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(&lane->mirror->total_words,
+														  part->work.ends + part->rows_out - 1, sizeof(uint64_t),
+														  cudaMemcpyDeviceToHost, lane->compute));
+	GPUSORT_CUDA(part->device, error, cudaEventRecord(lane->computed, lane->compute));
+	return 0;
 }
 
 /* The exclusive or of 0 to rows - 1: four numbers from a multiple of 4 on cancel out. */
@@ -168,17 +237,54 @@ xor_below(uint32_t rows)
 
 /* What the kernels found on their way. */
 static int
-check_result(const GpuSort *sort, GpuSortError *error)
+check_result(const GpuSortPart *part, GpuSortError *error)
 {
-	const GpuSortState *found = sort->lane->mirror;
+	const GpuSortState *found = part->lane->mirror;
+	const uint64_t rows = part->rows;
 
 	if (found->unordered > 0)
-		return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%u of %llu sorted keys are out of order",
-							found->unordered, (unsigned long long) sort->rows);
-	if (found->bad_ids > 0 || found->id_sum != sort->rows * (sort->rows - 1) / 2 ||
-		found->id_xor != xor_below((uint32_t) sort->rows))
-		return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "the sorted row ids are no permutation of %llu rows",
-							(unsigned long long) sort->rows);
+		return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%u of %u sorted keys are out of order",
+							found->unordered, part->rows_out);
+	if (found->bad_ids > 0 ||
+		(part->rows_out == rows && (found->id_sum != rows * (rows - 1) / 2 || found->id_xor != xor_below(part->rows))))
+		return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "the sorted row ids are no permutation of %u rows",
+							part->rows);
+	if (part->rows_out < rows && found->up_to != part->rows_out)
+		return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%u rows come before the last of the first %u",
+							found->up_to, part->rows_out);
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+/* Step 1. */
+static int
+plan_sort(GpuSort *sort, GpuSortPackPlan *plan, GpuSortError *error)
+{
+	uint64_t	bad_rows = 0;
+	GpuSortKeyStats stats = sort->borders;
+
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		if (gpusort_device_use(sort->parts[p].device, error) != 0 || start_reading(&sort->parts[p], 0, error) != 0)
+			return -1;
+	}
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		GpuSortPart *part = &sort->parts[p];
+
+		if (gpusort_device_use(part->device, error) != 0 ||
+			gpusort_wait(part->device, part->lane->computed, error) != 0)
+			return -1;
+		bad_rows += part->lane->mirror->bad_rows;
+		gpusort_key_stats_join(&stats, &part->lane->mirror->keys);
+	}
+	if (bad_rows > 0)
+		return gpusort_fail(error, GPUSORT_REASON_BAD_CHUNK, "%llu rows have an offset or a length out of bounds",
+							(unsigned long long) bad_rows);
+	gpusort_pack_plan(plan, sort->key_words, &stats);
+	sort->order = gpusort_key_stats_sorted(&stats, sort->rows) ? GPUSORT_INPUT_SORTED :
+		gpusort_key_stats_reversed(&stats, sort->rows) ? GPUSORT_INPUT_REVERSED : GPUSORT_INPUT_UNKNOWN;
 	return 0;
 }
 
@@ -186,55 +292,42 @@ int
 gpusort_cuda_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
 {
 	const double begun = milliseconds_now();
-	const uint32_t rows = (uint32_t) sort->rows;
-	const uint32_t tie_blocks = sort->may_tie && rows > 0 ? gpusort_tie_blocks(rows) : 0;
+	GpuSortPart *part = &sort->parts[0];
 	GpuSortTieSummary ties = gpusort_ties_none();
-	GpuSortKeyStats stats;
 	GpuSortPackPlan plan;
+	uint32_t	tie_blocks;
 
 	*sorted = {};
 	sorted->key_bits = 64 * sort->key_words;
-	if (gpusort_check_cancel(sort, error) != 0 || gpusort_device_use(sort->device, error) != 0)
+	if (gpusort_check_cancel(sort, error) != 0 || gpusort_device_use(part->device, error) != 0)
 		return -1;
 	if (sort->sorted)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "sort was called twice");
-	if (rows == 0)
+	if (sort->rows == 0)
 	{
 		sort->sorted = true;
-		return gpusort_promise_work(sort, 0, error);
+		return gpusort_promise_work(part, 0, error);
 	}
 
-	if (read_state(sort, 0, error) != 0)
+	if (plan_sort(sort, &plan, error) != 0)
 		return -1;
-	if (sort->lane->mirror->bad_rows > 0)
-		return gpusort_fail(error, GPUSORT_REASON_BAD_CHUNK, "%u rows have an offset or a length out of bounds",
-							sort->lane->mirror->bad_rows);
-	/* no minimum is below the AND, and no maximum above the OR */
-	stats = sort->lane->mirror->keys;
-	memcpy(stats.key_min, stats.key_and, sizeof(stats.key_min));
-	memcpy(stats.key_max, stats.key_or, sizeof(stats.key_max));
-	gpusort_pack_plan(&plan, sort->key_words, &stats);
-
-	if (take_work(sort, &plan, error) != 0 ||
-		sort_keys(sort, &plan, error) != 0 ||
-		gpusort_check_cancel(sort, error) != 0 ||
-		gpusort_check_order(sort, &plan, error) != 0 ||
-		gpusort_order_refs(sort, error) != 0)
+	part->rows = (uint32_t) sort->rows;
+	if (take_work(part, &plan, error) != 0 || gpusort_pack_rows(part, &plan, error) != 0 ||
+		order_part(part, &plan, error) != 0 || finish_part(part, error) != 0)
 		return -1;
-	if (sort->may_tie && gpusort_mark_ties(sort, error) != 0)
-		return -1;
-	GPUSORT_CUDA(sort->device, error, gpusort_running_words(&sort->work, rows, sort->lane->compute));
-	if (read_state(sort, tie_blocks, error) != 0 || check_result(sort, error) != 0)
+	tie_blocks = sort->may_tie ? gpusort_tie_blocks(part->rows_out) : 0;
+	if (start_reading(part, tie_blocks, error) != 0 ||
+		gpusort_wait(part->device, part->lane->computed, error) != 0 || check_result(part, error) != 0)
 		return -1;
 
 	for (uint32_t i = 0; i < tie_blocks; i++)
-		ties = gpusort_ties_join(ties, sort->lane->mirror->ties[i]);
-	sorted->rows = sort->rows;
-	sorted->bytes = 8 * sort->lane->mirror->total_words;
+		ties = gpusort_ties_join(ties, part->lane->mirror->ties[i]);
+	sorted->rows = part->rows_out;
+	sorted->bytes = 8 * part->lane->mirror->total_words;
 	sorted->tie_rows = gpusort_ties_total(ties);
 	sorted->packed_bits = plan.packed_bits;
 	sorted->sort_ms = milliseconds_now() - begun;
 
 	sort->sorted = true;
-	return gpusort_gather_ahead(sort, 0, error);
+	return gpusort_gather_ahead(part, 0, error);
 }

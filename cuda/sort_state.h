@@ -4,15 +4,20 @@
  *	  What one sort knows, and the steps it goes through, each in its own file
  *	  in the order of the data's path:
  *
- *		upload.cu		reserve and put: chunks to the device, OR and AND of the keys
+ *		part.cu			a sort's beginning and end on each of its devices
+ *		upload.cu		reserve and put: chunks to a device, statistics of the keys
  *		sort.cu			the steps from the last chunk to rows in order
- *		compact.cu		packed keys and row refs
- *		radix_sort.cu	(packed key, row id) by CUB; running sums
- *		order.cu		check, equal neighbours, refs in order
- *		tie_rows.cu			rows that tie
+ *		pack.cu			row refs and the prefixes of packed keys
+ *		device_sort.cu	row ids in order
+ *		order.cu		check, equal neighbours, refs in order, running sum
+ *		tie_rows.cu		rows that tie
  *		gather.cu		emit and rewind: rows in order, chunk by chunk
  *
- * A sort belongs to one thread.  All of its kernels run on its lane's compute
+ * A sort has a part on each device that it uses, mostly one.  Its chunks are
+ * numbered in the order they were put, whatever device they lie on, and a row is
+ * told by its chunk and its place there (row_ref.h) on every device.
+ *
+ * A sort belongs to one thread.  All kernels of a part run on its lane's compute
  * stream, so each sees what those before it wrote; the copies stream only moves
  * chunks.
  *
@@ -27,13 +32,19 @@
 #include "../src/service/engine.h"
 #include "compact.h"
 #include "device_memory.h"
+#include "device_sort.h"
+#include "key_stats.h"
 #include "row_ref.h"
 #include "tie_rows.h"
 
 struct GpuSortCudaDevice;
+struct GpuSortDeviceSet;
 struct GpuSortLane;
 
-/* CUB has been seen to hang with unsigned counts next to 2^32. */
+/* The most devices that one sort uses. */
+#define GPUSORT_PARTS_MAX		16
+
+/* Leaves room for kernels that count beyond the last row. */
 #define GPUSORT_CUDA_MAX_ROWS	(UINT32_MAX - (UINT32_C(1) << 20))
 
 /* Threads of every block of every kernel. */
@@ -62,6 +73,7 @@ typedef struct GpuSortState
 	/* checks of the result */
 	uint32_t	unordered;		/* pairs of neighbours that are out of order */
 	uint32_t	bad_ids;		/* row ids that no row has */
+	uint32_t	up_to;			/* rows that come no later than the last one given out */
 	uint32_t	id_xor;
 	uint64_t	id_sum;
 
@@ -70,20 +82,22 @@ typedef struct GpuSortState
 	GpuSortTieSummary ties[GPUSORT_TIE_BLOCKS];
 } GpuSortState;
 
-/* Where things are in the sort's work block; regions are reused as they fall free. */
+/* Where things are in a part's work block; regions are reused as they fall free. */
 typedef struct GpuSortWork
 {
-	uint64_t   *refs;			/* by row id */
-	void	   *keys[2];		/* packed keys, two buffers; [0] is current */
-	uint32_t   *ids[2];			/* row ids, likewise */
-	GpuSortRowRef *sorted_refs; /* in the room of keys, once the order is checked */
-	uint64_t   *ends;			/* in the room of ids, after sorted_refs: words of all rows up to
+	GpuSortRowRef *refs;		/* by row id */
+	uint32_t   *ids;			/* in order, once they are sorted */
+	uint32_t   *prefixes;		/* of packed keys: by row id, then in order; NULL if the input is in
+								 * order already */
+	void	   *temp;			/* the device sort's */
+	size_t		temp_bytes;
+	GpuSortRowRef *sorted_refs; /* in the room of prefixes and temp, once the order is checked */
+	uint64_t   *ends;			/* in the room of refs, after sorted_refs: words of all rows up to
 								 * and with this one */
+	uint64_t   *tile_words;		/* words of all rows before a tile (order.cu) */
 	uint32_t   *equal;			/* a bit per sorted row: its key equals the next one's, and from
 								 * tie_rows.cu on: and the row is INEXACT.  NULL unless may_tie */
-	GpuSortDeviceChunk *chunks; /* by chunk number */
-	void	   *temp;			/* CUB's */
-	size_t		temp_bytes;
+	GpuSortDeviceChunk *chunks; /* by chunk number; a copy on each device */
 } GpuSortWork;
 
 /* A piece of device memory that takes chunks in, one after the other. */
@@ -93,35 +107,60 @@ typedef struct GpuSortSlab
 	size_t		used;
 } GpuSortSlab;
 
-struct GpuSort
+/* What a sort has on one device. */
+typedef struct GpuSortPart
 {
+	struct GpuSort *sort;
 	struct GpuSortCudaDevice *device;
 	struct GpuSortLane *lane;
-	const int  *cancelled;		/* belongs to the caller */
-	uint32_t	key_words;
-	bool		may_tie;
 
 	/* taking in */
-	uint64_t	rows;
-	uint32_t	reserved;		/* chunks that may be put */
+	uint64_t	rows_put;		/* on this device */
+	uint32_t	reserved;		/* chunks that may be put here */
 	GpuSortShare share;
 	GpuSortSlab *slabs;
 	uint32_t	slab_count;
 	uint32_t	slabs_size;
-	GpuSortDeviceChunk *chunks; /* host memory, by chunk number */
-	uint32_t	chunk_count;
-	uint32_t	chunks_size;
 
 	/* sorting */
+	uint32_t	rows;			/* that this device sorts */
 	GpuSortBlock work_block;
 	GpuSortWork work;
-	bool		sorted;
 
 	/* giving out */
+	uint32_t	rows_out;		/* that this device gives out: all it sorts, or the first of them */
 	GpuSortBlock staging;		/* two buffers of GPUSORT_CHUNK_BYTES */
 	int			ahead;			/* the buffer that the next rows are gathered into, or -1 */
 	uint64_t	next_row;		/* the first row not gathered yet */
 	uint64_t	next_word;
+} GpuSortPart;
+
+struct GpuSort
+{
+	const struct GpuSortDeviceSet *set; /* the engine's */
+	const int  *cancelled;		/* belongs to the caller */
+	uint32_t	key_words;
+	bool		may_tie;
+	uint64_t	limit;			/* rows wanted; 0: all */
+
+	GpuSortPart parts[GPUSORT_PARTS_MAX];
+	uint32_t	part_count;		/* at least 1 */
+
+	/* taking in */
+	uint64_t	rows;
+	uint32_t	reserve_turn;	/* the parts to try first */
+	uint32_t	put_turn;
+	GpuSortDeviceChunk *chunks; /* host memory, by chunk number */
+	uint32_t	chunk_count;
+	uint32_t	chunks_size;
+	GpuSortKeyStats borders;	/* the pairs that chunks meet at, and nothing else */
+	uint64_t	last_key[GPUSORT_MAX_KEY_WORDS];	/* of the last row put, if known */
+	bool		last_key_known;
+
+	/* sorting and giving out */
+	GpuSortInputOrder order;	/* of the rows as they were put */
+	bool		sorted;
+	uint32_t	emitting;		/* the part whose rows are due */
 	bool		at_end;			/* the last chunk was emitted */
 };
 

@@ -99,12 +99,12 @@ mark_ties(const GpuSortRowRef *sorted_refs, uint32_t rows, uint32_t tiles, uint3
 }
 
 int
-gpusort_mark_ties(GpuSort *sort, GpuSortError *error)
+gpusort_mark_ties(GpuSortPart *part, GpuSortError *error)
 {
-	GpuSortWork *work = &sort->work;
-	uint32_t	rows = (uint32_t) sort->rows;
+	GpuSortWork *work = &part->work;
+	uint32_t	rows = part->rows_out;
 
-	GPUSORT_LAUNCH(sort->device, error, mark_ties, gpusort_tie_blocks(rows), GPUSORT_THREADS, sort->lane->compute,
-				   work->sorted_refs, rows, tiles_per_block(rows), work->equal, sort->lane->state->ties);
+	GPUSORT_LAUNCH(part->device, error, mark_ties, gpusort_tie_blocks(rows), GPUSORT_THREADS, part->lane->compute,
+				   work->sorted_refs, rows, tiles_per_block(rows), work->equal, part->lane->state->ties);
 	return 0;
 }

@@ -8,18 +8,21 @@
  * unused middle of a chunk is not copied.
  *
  * As soon as a chunk has arrived, a kernel checks every offset and length in it
- * and adds its keys to the OR and the AND of each key word.  The chunk's memory is
- * the caller's again once the copy is through; nobody waits for the kernel.
+ * and gathers statistics of its keys (key_stats.h).  The chunk's memory is the
+ * caller's again once the copy is through; nobody waits for the kernel.
  *
  * RESERVES
  *	reserve is the only place that asks for memory while rows come in, so put
  *	never fails for want of it.  A reserve holds a whole chunk's room in a slab
- *	and work memory for as many rows as a chunk can hold; put then gives back
- *	what its chunk did not take.
+ *	and work memory for as many rows as a chunk can hold, both on one device; put
+ *	then gives back what its chunk did not take.
  *
  *	Slabs with f bytes free have room for f / GPUSORT_CHUNK_BYTES reserves.  A put
  *	goes into the first slab where it fits, and takes the room of one reserve at
  *	most, its own.
+ *
+ *	The parts of a sort take turns.  One that is full is passed over; when all are,
+ *	the sort gets another one, if it may.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +33,7 @@
 
 #include "check.h"
 #include "device.h"
+#include "part.h"
 
 /* Slabs of the smallest size take two chunks; then they double. */
 #define GPUSORT_SLAB_MIN		(2 * GPUSORT_CHUNK_BYTES)
@@ -39,99 +43,24 @@
 #define GPUSORT_CHUNK_ALIGN		256
 
 /*
- * Work memory per row: ref 8, packed key 2 x 8, row id 2 x 4; tie bits and CUB's own
- * (mostly 256 counts of 4 bytes per tile of thousands of rows) surely below 2.
+ * Work memory per row: ref 8, id 4, prefix 4, the device sort's temporary storage 24.5
+ * at most; tie bits and sums of tiles are below 1.  The rest is for a sort of several
+ * parts, whose devices do not sort exactly as many rows as were put on them.
  */
-#define GPUSORT_WORK_PER_ROW	34
+#define GPUSORT_WORK_PER_ROW	44
 #define GPUSORT_WORK_FIXED		((uint64_t) 1 << 20)
 
-#define GPUSORT_INSPECT_BLOCKS	64
-
-/*
- * Checks a chunk's rows and adds its keys to state.  Shapes: `rows` records of
- * key_words words and a row each, anywhere in the first `bytes` bytes at base;
- * their offsets, the last one first, behind them.  Reads nothing outside, whatever
- * the offsets and lengths are.
- */
+/* Stands for all kernels of this library. */
 static __global__ void
-inspect_chunk(const char *base, uint32_t rows, uint32_t bytes, uint32_t key_words, GpuSortState *state)
+present()
 {
-	__shared__ unsigned long long block_or[GPUSORT_MAX_KEY_WORDS];
-	__shared__ unsigned long long block_and[GPUSORT_MAX_KEY_WORDS];
-	const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(bytes));
-	const uint32_t first = blockIdx.x * blockDim.x + threadIdx.x;
-	const uint32_t stride = gridDim.x * blockDim.x;
-	uint32_t	bad = 0;
-
-	if (threadIdx.x < GPUSORT_MAX_KEY_WORDS)
-	{
-		block_or[threadIdx.x] = 0;
-		block_and[threadIdx.x] = ~0ull;
-	}
-	__syncthreads();
-
-	for (uint32_t row = first; row < rows; row += stride)
-	{
-		uint32_t	offset = offsets[rows - 1 - row];
-
-		if (!gpusort_record_readable(offset, bytes, key_words) ||
-			!gpusort_row_length_ok(offset, *(const uint32_t *) (base + offset + 8 * key_words), bytes, key_words))
-			bad++;
-	}
-	if (bad > 0)
-		atomicAdd(&state->bad_rows, bad);
-
-	for (uint32_t w = 0; w < key_words; w++)
-	{
-		uint64_t	key_or = 0;
-		uint64_t	key_and = ~UINT64_C(0);
-		uint32_t	or_low;
-		uint32_t	or_high;
-		uint32_t	and_low;
-		uint32_t	and_high;
-
-		for (uint32_t row = first; row < rows; row += stride)
-		{
-			uint32_t	offset = offsets[rows - 1 - row];
-			uint64_t	key;
-
-			if (!gpusort_record_readable(offset, bytes, key_words))
-				continue;
-			key = ((const uint64_t *) (base + offset))[w];
-			key_or |= key;
-			key_and &= key;
-		}
-
-		or_low = __reduce_or_sync(0xFFFFFFFF, (uint32_t) key_or);
-		or_high = __reduce_or_sync(0xFFFFFFFF, (uint32_t) (key_or >> 32));
-		and_low = __reduce_and_sync(0xFFFFFFFF, (uint32_t) key_and);
-		and_high = __reduce_and_sync(0xFFFFFFFF, (uint32_t) (key_and >> 32));
-		if (threadIdx.x % 32 == 0)
-		{
-			atomicOr(&block_or[w], (unsigned long long) or_high << 32 | or_low);
-			atomicAnd(&block_and[w], (unsigned long long) and_high << 32 | and_low);
-		}
-	}
-	__syncthreads();
-
-	/* After the first chunks there is rarely a bit left to set or clear: look before writing. */
-	if (threadIdx.x < key_words)
-	{
-		unsigned long long *key_or = (unsigned long long *) &state->keys.key_or[threadIdx.x];
-		unsigned long long *key_and = (unsigned long long *) &state->keys.key_and[threadIdx.x];
-
-		if (block_or[threadIdx.x] & ~*(volatile unsigned long long *) key_or)
-			atomicOr(key_or, block_or[threadIdx.x]);
-		if (~block_and[threadIdx.x] & *(volatile unsigned long long *) key_and)
-			atomicAnd(key_and, block_and[threadIdx.x]);
-	}
 }
 
 bool
 gpusort_kernels_present(void)
 {
 	cudaFuncAttributes attributes;
-	cudaError_t status = cudaFuncGetAttributes(&attributes, inspect_chunk);
+	cudaError_t status = cudaFuncGetAttributes(&attributes, present);
 
 	(void) cudaGetLastError();
 	return status == cudaSuccess;
@@ -173,49 +102,49 @@ slab_left(const GpuSortSlab *slab)
 }
 
 static uint32_t
-reserves_held(const GpuSort *sort)
+reserves_held(const GpuSortPart *part)
 {
 	uint64_t	held = 0;
 
-	for (uint32_t i = 0; i < sort->slab_count; i++)
-		held += slab_left(&sort->slabs[i]) / GPUSORT_CHUNK_BYTES;
+	for (uint32_t i = 0; i < part->slab_count; i++)
+		held += slab_left(&part->slabs[i]) / GPUSORT_CHUNK_BYTES;
 	return (uint32_t) held;
 }
 
-/* The share of a sort with so much work memory, and new_slab bytes more of slabs. */
+/* The share of a part with so much work memory, and new_slab bytes more of slabs. */
 static GpuSortShare
-share_with(const GpuSort *sort, uint64_t work_bytes, uint64_t new_slab)
+share_with(const GpuSortPart *part, uint64_t work_bytes, uint64_t new_slab)
 {
-	GpuSortShare share = sort->share;
+	GpuSortShare share = part->share;
 
 	share.need = GPUSORT_STAGING_BYTES + work_bytes + new_slab;
-	for (uint32_t i = 0; i < sort->slab_count; i++)
-		share.need += sort->slabs[i].block.bytes;
+	for (uint32_t i = 0; i < part->slab_count; i++)
+		share.need += part->slabs[i].block.bytes;
 	return share;
 }
 
 /* Work memory for the rows put and for as many as `reserves` more chunks can hold. */
 static uint64_t
-worst_work_bytes(const GpuSort *sort, uint32_t reserves)
+worst_work_bytes(const GpuSortPart *part, uint32_t reserves)
 {
-	return gpusort_work_bytes(sort->rows + (uint64_t) reserves * gpusort_chunk_rows_max(sort->key_words),
-							  (uint64_t) sort->chunk_count + reserves);
+	return gpusort_work_bytes(part->rows_put + (uint64_t) reserves * gpusort_chunk_rows_max(part->sort->key_words),
+							  (uint64_t) part->sort->chunk_count + reserves);
 }
 
 /* A slab as large as all before it, within bounds, and large enough for what is expected at once. */
 static size_t
-next_slab_size(const GpuSort *sort)
+next_slab_size(const GpuSortPart *part)
 {
 	uint64_t	wanted = GPUSORT_SLAB_MIN;
 	uint64_t	before = 0;
 	size_t		size = GPUSORT_SLAB_MIN;
 
-	for (uint32_t i = 0; i < sort->slab_count; i++)
-		before += sort->slabs[i].block.bytes;
-	if (sort->slab_count > 0)
+	for (uint32_t i = 0; i < part->slab_count; i++)
+		before += part->slabs[i].block.bytes;
+	if (part->slab_count > 0)
 		wanted = before;
-	else if (sort->share.estimate > sort->share.need)
-		wanted = sort->share.estimate - sort->share.need;
+	else if (part->share.estimate > part->share.need)
+		wanted = part->share.estimate - part->share.need;
 	while (size < wanted && size < GPUSORT_SLAB_MAX)
 		size *= 2;
 	return size;
@@ -238,27 +167,21 @@ grow(void **array, uint32_t count, uint32_t *size, size_t item_bytes, GpuSortErr
 	return 0;
 }
 
-int
-gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error)
+static int
+reserve_on(GpuSortPart *part, GpuSortError *error)
 {
-	const uint64_t worst_rows = sort->rows +
-		(uint64_t) (sort->reserved + 1) * gpusort_chunk_rows_max(sort->key_words);
 	size_t		slab_bytes = 0;
-	GpuSortShare before = sort->share;
+	GpuSortShare before = part->share;
 	GpuSortBlock block;
 
-	if (gpusort_check_cancel(sort, error) != 0 || gpusort_device_use(sort->device, error) != 0)
+	if (gpusort_device_use(part->device, error) != 0)
 		return -1;
-	if (worst_rows > GPUSORT_CUDA_MAX_ROWS ||
-		(uint64_t) sort->chunk_count + sort->reserved + 1 > GPUSORT_REF_MAX_CHUNKS)
-		return gpusort_fail(error, GPUSORT_REASON_TOO_MANY_ROWS, "a sort takes at most %u rows in %u chunks",
-							GPUSORT_CUDA_MAX_ROWS, GPUSORT_REF_MAX_CHUNKS);
 
 	/* Take a smaller slab than is due rather than none. */
-	if (reserves_held(sort) < sort->reserved + 1)
-		slab_bytes = next_slab_size(sort);
-	while (gpusort_memory_promise(sort->device, &sort->share,
-								  share_with(sort, worst_work_bytes(sort, sort->reserved + 1), slab_bytes),
+	if (reserves_held(part) < part->reserved + 1)
+		slab_bytes = next_slab_size(part);
+	while (gpusort_memory_promise(part->device, &part->share,
+								  share_with(part, worst_work_bytes(part, part->reserved + 1), slab_bytes),
 								  error) != 0)
 	{
 		if (slab_bytes <= GPUSORT_CHUNK_BYTES)
@@ -268,46 +191,126 @@ gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error)
 
 	if (slab_bytes > 0)
 	{
-		if (grow((void **) &sort->slabs, sort->slab_count, &sort->slabs_size, sizeof(GpuSortSlab), error) != 0 ||
-			gpusort_block_take(sort->device, slab_bytes, &block, error) != 0)
+		if (grow((void **) &part->slabs, part->slab_count, &part->slabs_size, sizeof(GpuSortSlab), error) != 0 ||
+			gpusort_block_take(part->device, slab_bytes, &block, error) != 0)
 		{
 			GpuSortError ignored;
 
 			/* Giving back what was just promised cannot fail. */
-			(void) gpusort_memory_promise(sort->device, &sort->share, before, &ignored);
+			(void) gpusort_memory_promise(part->device, &part->share, before, &ignored);
 			return -1;
 		}
-		sort->slabs[sort->slab_count].block = block;
-		sort->slabs[sort->slab_count].used = 0;
-		sort->slab_count++;
+		part->slabs[part->slab_count].block = block;
+		part->slabs[part->slab_count].used = 0;
+		part->slab_count++;
 	}
-	sort->reserved++;
+	part->reserved++;
 	return 0;
+}
+
+/* The key of a chunk's row, or NULL if its offset is out of bounds. */
+static const uint64_t *
+key_in_chunk(const void *chunk, uint32_t row, uint32_t bytes, uint32_t key_words)
+{
+	uint32_t	offset = __atomic_load_n(gpusort_chunk_offset((void *) chunk, row), __ATOMIC_RELAXED);
+
+	if (!gpusort_record_readable(offset, bytes, key_words))
+		return NULL;
+	return (const uint64_t *) ((const char *) chunk + offset);
+}
+
+/* Compares a chunk's first key with the last one of the chunk before it: no kernel sees both. */
+static void
+note_border(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes)
+{
+	const uint64_t *first = key_in_chunk(chunk, 0, bytes, sort->key_words);
+	const uint64_t *last = key_in_chunk(chunk, rows - 1, bytes, sort->key_words);
+
+	if (sort->last_key_known && first != NULL)
+		gpusort_key_stats_pair(&sort->borders, sort->last_key, first, sort->key_words);
+	sort->last_key_known = last != NULL;
+	if (last != NULL)
+		memcpy(sort->last_key, last, sort->key_words * sizeof(uint64_t));
+}
+
+int
+gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error)
+{
+	uint64_t	reserved = 0;
+	GpuSortError other;
+
+	for (uint32_t p = 0; p < sort->part_count; p++)
+		reserved += sort->parts[p].reserved;
+	if (gpusort_check_cancel(sort, error) != 0)
+		return -1;
+	if (sort->rows + (reserved + 1) * gpusort_chunk_rows_max(sort->key_words) > GPUSORT_CUDA_MAX_ROWS ||
+		sort->chunk_count + reserved + 1 > GPUSORT_REF_MAX_CHUNKS)
+		return gpusort_fail(error, GPUSORT_REASON_TOO_MANY_ROWS, "a sort takes at most %u rows in %u chunks",
+							GPUSORT_CUDA_MAX_ROWS, GPUSORT_REF_MAX_CHUNKS);
+
+	for (uint32_t i = 0; i < sort->part_count; i++)
+	{
+		uint32_t	p = (sort->reserve_turn + i) % sort->part_count;
+
+		if (reserve_on(&sort->parts[p], error) == 0)
+		{
+			sort->reserve_turn = p + 1;
+			return 0;
+		}
+		if (!gpusort_lacks_memory(error))
+			return -1;
+	}
+
+	/* All are full, and the last one's error says so, whatever becomes of others. */
+	while (gpusort_part_add(sort, &other) == 0)
+	{
+		if (reserve_on(&sort->parts[sort->part_count - 1], &other) == 0)
+		{
+			sort->reserve_turn = 0;
+			return 0;
+		}
+	}
+	return -1;
 }
 
 int
 gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error)
 {
-	GpuSortCudaDevice *device = sort->device;
-	GpuSortLane *lane = sort->lane;
 	const size_t offsets_at = gpusort_chunk_offsets_at(bytes);
 	const size_t length = offsets_at + (size_t) rows * sizeof(uint32_t);
-	GpuSortSlab *slab = sort->slabs;
+	GpuSortPart *part = NULL;
+	GpuSortCudaDevice *device;
+	GpuSortLane *lane;
+	GpuSortSlab *slab;
 	GpuSortDeviceChunk *placed;
 	char	   *base;
-	uint32_t	blocks;
 
-	if (gpusort_check_cancel(sort, error) != 0 || gpusort_device_use(device, error) != 0)
+	if (gpusort_check_cancel(sort, error) != 0)
 		return -1;
-	if (sort->reserved == 0)
+	for (uint32_t i = 0; i < sort->part_count && part == NULL; i++)
+	{
+		uint32_t	p = (sort->put_turn + i) % sort->part_count;
+
+		if (sort->parts[p].reserved > 0)
+		{
+			part = &sort->parts[p];
+			sort->put_turn = p + 1;
+		}
+	}
+	if (part == NULL)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "a chunk was put without a reserve");
+	device = part->device;
+	lane = part->lane;
+	slab = part->slabs;
+	if (gpusort_device_use(device, error) != 0)
+		return -1;
 	if (!gpusort_chunk_shape_ok(rows, bytes, sort->key_words))
 		return gpusort_fail(error, GPUSORT_REASON_BAD_CHUNK,
 							"a chunk cannot hold %u rows with keys of %u words in %u bytes",
 							rows, sort->key_words, bytes);
 	if (rows == 0)
 	{
-		sort->reserved--;
+		part->reserved--;
 		return 0;
 	}
 	if (grow((void **) &sort->chunks, sort->chunk_count, &sort->chunks_size, sizeof(GpuSortDeviceChunk), error) != 0)
@@ -323,7 +326,7 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 	placed->bytes = bytes;
 	placed->rows = rows;
 	placed->first_row = (uint32_t) sort->rows;
-	placed->unused = 0;
+	placed->part = (uint32_t) (part - sort->parts);
 
 	GPUSORT_CUDA(device, error, cudaMemcpyAsync(base, chunk, offsets_at, cudaMemcpyHostToDevice, lane->copies));
 	GPUSORT_CUDA(device, error, cudaMemcpyAsync(base + offsets_at, gpusort_chunk_offset((void *) chunk, rows - 1),
@@ -331,31 +334,31 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 	GPUSORT_CUDA(device, error, cudaEventRecord(lane->uploaded, lane->copies));
 	GPUSORT_CUDA(device, error, cudaStreamWaitEvent(lane->compute, lane->uploaded, 0));
 
-	blocks = (rows + GPUSORT_THREADS - 1) / GPUSORT_THREADS;
-	if (blocks > GPUSORT_INSPECT_BLOCKS)
-		blocks = GPUSORT_INSPECT_BLOCKS;
-	GPUSORT_LAUNCH(device, error, inspect_chunk, blocks, GPUSORT_THREADS, lane->compute,
-				   base, rows, bytes, sort->key_words, lane->state);
+	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_chunk(placed, sort->key_words, &lane->state->keys,
+																	  &lane->state->bad_rows,
+																	  (struct CUstream_st *) lane->compute));
+	note_border(sort, chunk, rows, bytes);
 
 	slab->used += (length + GPUSORT_CHUNK_ALIGN - 1) / GPUSORT_CHUNK_ALIGN * GPUSORT_CHUNK_ALIGN;
 	sort->chunk_count++;
 	sort->rows += rows;
-	sort->reserved--;
+	part->rows_put += rows;
+	part->reserved--;
 
 	/* In place of the worst case, what it was.  Less is needed, so it cannot fail. */
-	if (gpusort_memory_promise(device, &sort->share,
-							   share_with(sort, worst_work_bytes(sort, sort->reserved), 0), error) != 0)
+	if (gpusort_memory_promise(device, &part->share,
+							   share_with(part, worst_work_bytes(part, part->reserved), 0), error) != 0)
 		return -1;
 
 	return gpusort_wait(device, lane->uploaded, error);
 }
 
 int
-gpusort_promise_work(GpuSort *sort, uint64_t work_bytes, GpuSortError *error)
+gpusort_promise_work(GpuSortPart *part, uint64_t work_bytes, GpuSortError *error)
 {
-	GpuSortShare share = share_with(sort, work_bytes, 0);
+	GpuSortShare share = share_with(part, work_bytes, 0);
 
-	sort->reserved = 0;
+	part->reserved = 0;
 	share.estimate = 0;
-	return gpusort_memory_promise(sort->device, &sort->share, share, error);
+	return gpusort_memory_promise(part->device, &part->share, share, error);
 }

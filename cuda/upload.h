@@ -25,10 +25,10 @@ extern int	gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uin
 							 GpuSortError *error);
 
 /*
- * No chunk will be put any more, and sorting takes so much work memory: gives back
- * what was promised beyond that.
+ * No chunk will be put any more, and sorting takes so much work memory on the part's
+ * device: gives back what was promised beyond that.
  */
-extern int	gpusort_promise_work(GpuSort *sort, uint64_t work_bytes, GpuSortError *error);
+extern int	gpusort_promise_work(GpuSortPart *part, uint64_t work_bytes, GpuSortError *error);
 
 /* Has this library code for the calling thread's device? */
 extern bool gpusort_kernels_present(void);

@@ -34,7 +34,7 @@ extern "C"
 #endif
 
 /* Bumped with every change here: an engine of another version is not loaded. */
-#define GPUSORT_ENGINE_ABI		1
+#define GPUSORT_ENGINE_ABI		2
 
 typedef struct GpuSortEngine GpuSortEngine; /* opaque, the engine's own */
 typedef struct GpuSort GpuSort; /* opaque, the engine's own */
@@ -71,14 +71,17 @@ typedef struct GpuSortSpec
 	int			may_tie;		/* 0: no row will be INEXACT */
 	uint64_t	estimated_rows;
 	uint64_t	estimated_bytes;	/* records, as they lie in chunks */
+	uint64_t	limit;			/* only the first so many rows are wanted, 0: all.  An engine may give
+								 * out more; with may_tie it does so at least as far as keys equal
+								 * the last wanted row's */
 	const int  *cancelled;		/* read with __atomic_load_n: not 0 asks every call to return soon
 								 * with an error; never NULL */
 } GpuSortSpec;
 
 typedef struct GpuSortSorted
 {
-	uint64_t	rows;
-	uint64_t	bytes;			/* rows padded to 8, without keys */
+	uint64_t	rows;			/* to be given out */
+	uint64_t	bytes;			/* of them, padded to 8, without keys */
 	uint64_t	tie_rows;		/* rows in runs of equal keys that hold an INEXACT row */
 	uint32_t	key_bits;		/* 64 * key_words */
 	uint32_t	packed_bits;	/* bits left after compaction */

@@ -32,9 +32,6 @@
 
 #include "host_memory.h"
 
-/* Free extents beyond this go back to the system at once. */
-#define GPUSORT_MEMORY_KEEP		((uint64_t) 4 << 30)
-
 #define PAGE_BYTES			((size_t) 4096)
 #define HUGE_BYTES			((size_t) 2 << 20)
 #define MAPPING_BYTES		((size_t) 32 << 20)

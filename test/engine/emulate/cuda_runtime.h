@@ -2,9 +2,8 @@
  *
  * cuda_runtime.h
  *	  As much of CUDA as the cuda engine uses, on the CPU: its sources compile
- *	  against this as plain C++, so that all of the engine but CUB and the
- *	  device's own behaviour is tested where there is no GPU, also under the
- *	  address sanitizer.
+ *	  against this as plain C++, so that all of the engine but the device's own
+ *	  behaviour is tested where there is no GPU, also under the address sanitizer.
  *
  * Kernels run block by block; the threads of a block are coroutines on the
  * calling thread, and a barrier that not all of them reach ends the program.
@@ -84,6 +83,8 @@ emulate_warp_reduce(uint32_t mask, uint32_t value, Combine combine)
 #define __reduce_or_sync(mask, value)	emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a | b; })
 #define __reduce_and_sync(mask, value)	emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a & b; })
 #define __reduce_xor_sync(mask, value)	emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a ^ b; })
+#define __reduce_min_sync(mask, value)	emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a < b ? a : b; })
+#define __reduce_max_sync(mask, value)	emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a > b ? a : b; })
 #define __reduce_add_sync(mask, value)	emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a + b; })
 
 static inline uint32_t

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * emulate.cc
- *	  CUDA on the CPU, as far as the cuda engine needs it (see cuda_runtime.h),
- *	  and std::stable_sort in the place of CUB (cuda/radix_sort.cu).
+ *	  CUDA on the CPU, as far as cuda/ needs it; see cuda_runtime.h.
  *
  *	GPUSORT_EMULATE_FAIL=N in the environment makes the Nth call that can fail do
  *	so: allocations with "out of memory", others with a launch failure that every
@@ -27,8 +26,6 @@
 #include <vector>
 
 #include "cuda_runtime.h"
-
-#include "../../../cuda/steps.h"
 
 #define DEVICE_BYTES	((size_t) 3 << 30)
 #define STACK_BYTES		((size_t) 64 << 10)
@@ -663,68 +660,5 @@ cudaHostRegister(void *, size_t, unsigned int)
 cudaError_t
 cudaHostUnregister(void *)
 {
-	return plain_call();
-}
-
-/* ---- CUB ---- */
-
-cudaError_t
-gpusort_radix_temp_bytes(uint32_t rows, bool, size_t *bytes)
-{
-	*bytes = 1000 + rows / 4;
-	return plain_call();
-}
-
-template <typename Key>
-static void
-sort_pairs(Key *keys, Key *other_keys, uint32_t *ids, uint32_t *other_ids, uint32_t rows, int bits)
-{
-	const Key	mask = bits == 8 * sizeof(Key) ? ~(Key) 0 : ((Key) 1 << bits) - 1;
-	std::vector<std::pair<Key, uint32_t>> pairs;
-
-	for (uint32_t i = 0; i < rows; i++)
-		pairs.push_back({keys[i], ids[i]});
-	std::stable_sort(pairs.begin(), pairs.end(), [mask](const std::pair<Key, uint32_t> &a, const std::pair<Key, uint32_t> &b) {
-		return (a.first & mask) < (b.first & mask);
-	});
-	memset(keys, 0xEE, rows * sizeof(Key));
-	memset(ids, 0xEE, rows * sizeof(uint32_t));
-	for (uint32_t i = 0; i < rows; i++)
-	{
-		other_keys[i] = pairs[i].first;
-		other_ids[i] = pairs[i].second;
-	}
-}
-
-/* Always ends in the other buffers, and leaves nothing of use in these or in temp. */
-cudaError_t
-gpusort_radix_sort(GpuSortWork *work, uint32_t rows, bool wide, int bits, cudaStream_t stream)
-{
-	GpuSortWork now = *work;
-
-	emulate_append(stream, [=]() {
-		if (wide)
-			sort_pairs((uint64_t *) now.keys[0], (uint64_t *) now.keys[1], now.ids[0], now.ids[1], rows, bits);
-		else
-			sort_pairs((uint32_t *) now.keys[0], (uint32_t *) now.keys[1], now.ids[0], now.ids[1], rows, bits);
-		memset(now.temp, 0xEE, now.temp_bytes);
-	});
-	std::swap(work->keys[0], work->keys[1]);
-	std::swap(work->ids[0], work->ids[1]);
-	return plain_call();
-}
-
-cudaError_t
-gpusort_running_words(GpuSortWork *work, uint32_t rows, cudaStream_t stream)
-{
-	GpuSortWork now = *work;
-
-	emulate_append(stream, [=]() {
-		uint64_t	sum = 0;
-
-		for (uint32_t i = 0; i < rows; i++)
-			now.ends[i] = sum += gpusort_ref_words(now.sorted_refs[i]);
-		memset(now.temp, 0xEE, now.temp_bytes);
-	});
 	return plain_call();
 }

@@ -1,0 +1,398 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_sort.cu
+ *	  The device sort from end to end; device_sort.h is its contract.
+ *
+ *	1. Prefixes of all rows, if the caller has not made them: the key is read, 4
+ *	   bytes are written.  An array of uint32_t that loses no bits is its own.
+ *	2. Radix sort of (prefix, row number) (radix_sort.cu).  Up to 32 packed bits
+ *	   that is all, and prefixes need not leave it.
+ *	3. Rows that tie on the prefix (segments.cu).
+ *
+ * With a small limit, rows are selected by their prefixes first (top_k.cu).  What the
+ * select keeps is in no order, so it is sorted by row number, its prefixes are made
+ * again, and 2 and 3 follow for these rows alone.
+ *
+ * Input in order, or strictly in the opposite order, is only numbered.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "device_sort.h"
+
+#include <cuda_runtime.h>
+
+#include "check.h"
+#include "key_source.h"
+#include "key_stats.h"
+#include "radix_sort.h"
+#include "segments.h"
+#include "top_k.h"
+
+#define PREFIX_THREADS	256
+#define PREFIX_ITEMS	4
+
+#define NUMBER_THREADS	256
+
+/* Everything in temp. */
+typedef struct SortTemp
+{
+	uint32_t   *prefixes;		/* the caller's, if it made them */
+	uint32_t   *spare;			/* for the rounds' levels */
+	void	   *sorting;
+	size_t		sorting_bytes;
+	void	   *tie_end;
+
+	/* with a select, in the place of sorting */
+	uint32_t   *kept_ids;
+	uint32_t   *kept_in_row_order;
+	void	   *select;
+	size_t		select_bytes;
+} SortTemp;
+
+/* prefixes[i] = prefix of row i, or of row ids[i]. */
+template <int FORM>
+static __global__ void __launch_bounds__(PREFIX_THREADS)
+make_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+			  const uint32_t *ids, uint32_t rows, uint32_t *prefixes)
+{
+	const uint64_t start = (uint64_t) blockIdx.x * (PREFIX_THREADS * PREFIX_ITEMS) + threadIdx.x;
+
+	for (int k = 0; k < PREFIX_ITEMS; k++)
+	{
+		const uint64_t i = start + k * PREFIX_THREADS;
+		uint64_t	made;
+
+		if (i < rows)
+		{
+			const uint32_t row = ids != NULL ? ids[i] : (uint32_t) i;
+
+			prefixes[i] = gpusort_pack_window(&plan, gpusort_source_key<FORM>(&source, row, &made), 0, 32);
+		}
+	}
+}
+
+/* ids[i] = i, or counted from the last row back. */
+static __global__ void
+number_rows(uint32_t rows, uint32_t written, bool backwards, uint32_t *ids)
+{
+	const uint64_t i = (uint64_t) blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < written)
+		ids[i] = backwards ? rows - 1 - (uint32_t) i : (uint32_t) i;
+}
+
+static uint32_t
+blocks_of(uint64_t items, uint32_t per_block)
+{
+	return (uint32_t) ((items + per_block - 1) / per_block);
+}
+
+static cudaError_t
+start_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, const uint32_t *ids, uint32_t rows,
+			   uint32_t *prefixes, cudaStream_t stream)
+{
+	if (rows == 0)
+		return cudaSuccess;
+#define MAKE_PREFIXES(FORM) make_prefixes<FORM>
+	GPUSORT_START_BY_FORM(source, MAKE_PREFIXES, blocks_of(rows, PREFIX_THREADS * PREFIX_ITEMS), PREFIX_THREADS, stream,
+						  *source, *plan, ids, rows, prefixes);
+#undef MAKE_PREFIXES
+	return cudaGetLastError();
+}
+
+int
+gpusort_device_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, uint32_t *prefixes,
+						GpuSortStream stream)
+{
+	return start_prefixes(source, plan, NULL, rows, prefixes, (cudaStream_t) stream);
+}
+
+/*
+ * The array that is its own prefixes, or NULL.  The radix core goes by the low bits, so
+ * constant bits above them are in nobody's way unless it is prefixes that are wanted.
+ */
+static const uint32_t *
+own_prefixes(const GpuSortDeviceSort *sort)
+{
+	const GpuSortPackWord *word = &sort->plan->words[0];
+
+	if (sort->prefixes != NULL || sort->source.kind != GPUSORT_KEYS_UINT32 || word->base != 0 ||
+		word->kept != gpusort_ones(word->bits))
+		return NULL;
+	if (word->bits < 32 && (sort->sorted_prefixes != NULL || gpusort_select_pays(sort)))
+		return NULL;
+	return (const uint32_t *) sort->source.base;
+}
+
+/* Is there anything to do but numbering rows? */
+static bool
+needs_sorting(const GpuSortDeviceSort *sort)
+{
+	return sort->order == GPUSORT_INPUT_UNKNOWN && sort->plan->packed_bits > 0 && sort->rows > 1;
+}
+
+static int
+prefix_bits(const GpuSortPackPlan *plan)
+{
+	return plan->packed_bits < 32 ? (int) plan->packed_bits : 32;
+}
+
+/* Bytes that the core and the rounds, which take turns, need for so many rows. */
+static cudaError_t
+sorting_bytes(const GpuSortPackPlan *plan, uint32_t rows, size_t *temp_bytes)
+{
+	size_t		ties = 0;
+	cudaError_t status = gpusort_radix_temp_bytes(rows, 32, temp_bytes);
+
+	if (status == cudaSuccess)
+		status = gpusort_order_ties_bytes(rows, plan->packed_bits, &ties);
+	if (*temp_bytes < ties)
+		*temp_bytes = ties;
+	return status;
+}
+
+/* Lays temp out; base may be NULL when only the size is wanted. */
+static cudaError_t
+lay_out(const GpuSortDeviceSort *sort, char *base, SortTemp *work, size_t *temp_bytes)
+{
+	const bool	selects = gpusort_select_pays(sort);
+	size_t		end = 0;
+	size_t		start = 0;
+	cudaError_t status = cudaSuccess;
+
+	*work = {};
+	if (needs_sorting(sort))
+	{
+		work->prefixes = sort->prefixes;
+		if (sort->prefixes == NULL && (own_prefixes(sort) == NULL || selects))
+			work->prefixes = (uint32_t *) (base + gpusort_lay_temp(&end, sort->rows * sizeof(uint32_t)));
+		work->spare = work->prefixes;
+		if (sort->prefixes != NULL && sort->prefixes == sort->sorted_prefixes && sort->plan->packed_bits > 32)
+			work->spare = (uint32_t *) (base + gpusort_lay_temp(&end, sort->rows * sizeof(uint32_t)));
+
+		start = end;
+		status = sorting_bytes(sort->plan, sort->rows, &work->sorting_bytes);
+		work->sorting = base + gpusort_lay_temp(&end, work->sorting_bytes);
+	}
+	if (status == cudaSuccess && needs_sorting(sort) && selects)
+	{
+		/* A select that does not keep few rows leaves its memory to the sort of all. */
+		const uint32_t capacity = gpusort_select_capacity(sort);
+		size_t		select_end = start;
+
+		work->kept_ids = (uint32_t *) (base + gpusort_lay_temp(&select_end, capacity * sizeof(uint32_t)));
+		work->kept_in_row_order = (uint32_t *) (base + gpusort_lay_temp(&select_end, capacity * sizeof(uint32_t)));
+		status = sorting_bytes(sort->plan, capacity, &work->select_bytes);
+		if (work->select_bytes < gpusort_select_bytes(sort))
+			work->select_bytes = gpusort_select_bytes(sort);
+		work->select = base + gpusort_lay_temp(&select_end, work->select_bytes);
+		if (end < select_end)
+			end = select_end;
+	}
+
+	/* For gpusort_tie_end, when sorting is done. */
+	work->tie_end = base + gpusort_lay_temp(&end, sizeof(uint32_t));
+	*temp_bytes = end;
+	return status;
+}
+
+int
+gpusort_device_sort_bytes(const GpuSortDeviceSort *sort, size_t *temp_bytes)
+{
+	SortTemp	work;
+
+	return lay_out(sort, NULL, &work, temp_bytes);
+}
+
+/* The order that the input has; all of it where the end of a tie is looked for. */
+static cudaError_t
+number_all(const GpuSortDeviceSort *sort, uint32_t *ids, cudaStream_t stream)
+{
+	const bool	backwards = sort->order == GPUSORT_INPUT_REVERSED;
+	const bool	first = sort->limit > 0 && sort->limit < sort->rows && !sort->limit_ties;
+	const uint32_t written = first ? sort->limit : sort->rows;
+	cudaError_t status;
+
+	GPUSORT_START_KERNEL(number_rows, blocks_of(written, NUMBER_THREADS), NUMBER_THREADS, stream, sort->rows, written,
+						 backwards, ids);
+	if ((status = cudaGetLastError()) != cudaSuccess || sort->sorted_prefixes == NULL || sort->limit > 0)
+		return status;
+	return start_prefixes(&sort->source, sort->plan, backwards ? ids : NULL, sort->rows, sort->sorted_prefixes, stream);
+}
+
+/* Sorts all rows; prefixes are made already or NULL. */
+static int
+sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *prefixes, uint32_t *ids,
+		 cudaStream_t stream)
+{
+	const bool	rounds = sort->plan->packed_bits > 32;
+	uint32_t   *sorted = sort->sorted_prefixes;
+	cudaError_t status;
+
+	if (prefixes == NULL)
+	{
+		status = start_prefixes(&sort->source, sort->plan, NULL, sort->rows, work->prefixes, stream);
+		if (status != cudaSuccess)
+			return status;
+		prefixes = work->prefixes;
+	}
+	if (sorted == NULL && rounds)
+		sorted = work->prefixes;
+	status = gpusort_radix_sort(work->sorting, work->sorting_bytes, prefixes, NULL, sort->rows, prefix_bits(sort->plan),
+								sorted, ids, stream);
+	if (status != cudaSuccess || !rounds)
+		return status;
+	return gpusort_order_ties(sort, sort->rows, sorted, work->spare, ids, work->sorting, work->sorting_bytes, stream);
+}
+
+/* Selects rows by their prefixes and sorts those; *kept is 0 if all are to be sorted. */
+static int
+sort_selected(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *prefixes, uint32_t *ids,
+			  uint32_t *kept, cudaStream_t stream)
+{
+	cudaError_t status;
+	int			ended = gpusort_select(sort, prefixes, work->prefixes, work->kept_ids, ids, kept, work->select,
+									   work->select_bytes, stream);
+
+	if (ended != 0 || *kept == 0)
+		return ended;
+
+	/* By row number first: keys are the numbers, and ids, which nobody wants, take place in ids. */
+	status = gpusort_radix_sort(work->select, work->select_bytes, work->kept_ids, NULL, *kept, 32,
+								work->kept_in_row_order, ids, stream);
+	if (status == cudaSuccess)
+		status = start_prefixes(&sort->source, sort->plan, work->kept_in_row_order, *kept, work->prefixes, stream);
+	if (status == cudaSuccess)
+		status = gpusort_radix_sort(work->select, work->select_bytes, work->prefixes, work->kept_in_row_order, *kept,
+									prefix_bits(sort->plan), work->prefixes, ids, stream);
+	if (status != cudaSuccess)
+		return status;
+	return gpusort_order_ties(sort, *kept, work->prefixes, work->prefixes, ids, work->select, work->select_bytes,
+							  stream);
+}
+
+int
+gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t *ids, uint32_t *wanted,
+					GpuSortStream gpusort_stream)
+{
+	const cudaStream_t stream = (cudaStream_t) gpusort_stream;
+	const bool	limited = sort->limit > 0 && sort->limit < sort->rows;
+	const uint32_t *prefixes;
+	uint32_t	sorted_rows = sort->rows;
+	uint32_t	end = limited ? sort->limit : sort->rows;
+	SortTemp	work;
+	size_t		needed;
+	cudaError_t status;
+	int			ended;
+
+	if (sort->rows > GPUSORT_DEVICE_SORT_MAX_ROWS || sort->plan->key_words > GPUSORT_MAX_KEY_WORDS)
+		return cudaErrorInvalidValue;
+	if ((status = lay_out(sort, (char *) temp, &work, &needed)) != cudaSuccess)
+		return status;
+	if (needed > temp_bytes)
+		return cudaErrorInvalidValue;
+
+	if (sort->rows == 0)
+		ended = 0;
+	else if (!needs_sorting(sort))
+		ended = number_all(sort, ids, stream);
+	else
+	{
+		uint32_t	kept = 0;
+
+		prefixes = sort->prefixes != NULL ? sort->prefixes : own_prefixes(sort);
+		ended = 0;
+		if (work.kept_ids != NULL)
+		{
+			if (prefixes == NULL)
+			{
+				ended = start_prefixes(&sort->source, sort->plan, NULL, sort->rows, work.prefixes, stream);
+				prefixes = work.prefixes;
+			}
+			if (ended == 0)
+				ended = sort_selected(sort, &work, prefixes, ids, &kept, stream);
+			if (prefixes == work.prefixes)
+				prefixes = NULL;	/* gone */
+		}
+		if (ended == 0 && kept == 0)
+			ended = sort_all(sort, &work, prefixes, ids, stream);
+		if (kept > 0)
+			sorted_rows = kept;
+	}
+	if (ended == 0 && limited && sort->limit_ties)
+		ended = gpusort_tie_end(sort, ids, sorted_rows, sort->limit, &end, work.tie_end, stream);
+	if (wanted != NULL)
+		*wanted = end;
+	return ended;
+}
+
+/* The part of temp that statistics take, before that of the sort. */
+static size_t
+stats_bytes(void)
+{
+	size_t		end = 0;
+
+	(void) gpusort_lay_temp(&end, sizeof(GpuSortKeyStats));
+	return end;
+}
+
+/* The sort of an array of whose keys nothing is known. */
+static void
+describe_array(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, uint32_t limit,
+			   const GpuSortDeviceWait *wait, GpuSortDeviceSort *sort)
+{
+	*sort = {};
+	sort->source = *source;
+	sort->plan = plan;
+	sort->rows = rows;
+	sort->limit = limit;
+	if (wait != NULL)
+		sort->wait = *wait;
+}
+
+int
+gpusort_device_sort_array_bytes(const GpuSortKeySource *source, uint32_t rows, uint32_t limit, size_t *temp_bytes)
+{
+	GpuSortPackPlan plan;
+	GpuSortDeviceSort sort;
+	int			status;
+
+	/* No plan takes more than one that keeps all bits and subtracts something. */
+	plan = {};
+	plan.key_words = source->key_words;
+	plan.packed_bits = gpusort_plain_bytes(source->kind) == 4 ? 32 : 64 * source->key_words;
+	plan.words[0].base = 1;
+	describe_array(source, &plan, rows, limit, NULL, &sort);
+	status = gpusort_device_sort_bytes(&sort, temp_bytes);
+	*temp_bytes += stats_bytes();
+	return status;
+}
+
+int
+gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_t limit, const GpuSortDeviceWait *wait,
+						  void *temp, size_t temp_bytes, uint32_t *ids, GpuSortStream stream)
+{
+	GpuSortKeyStats *stats = (GpuSortKeyStats *) temp;
+	const GpuSortKeyStats *found = (const GpuSortKeyStats *) wait->mirror;
+	GpuSortPackPlan plan;
+	GpuSortDeviceSort sort;
+	int			ended;
+
+	static_assert(sizeof(GpuSortKeyStats) <= GPUSORT_DEVICE_SORT_MIRROR_BYTES, "statistics fit the mirror");
+	if (wait->mirror == NULL || source->kind == GPUSORT_KEYS_REFS || temp_bytes < stats_bytes())
+		return cudaErrorInvalidValue;
+	if ((ended = gpusort_key_stats_reset(stats, stream)) != 0 ||
+		(ended = gpusort_key_stats_array(source, rows, stats, stream)) != 0 ||
+		(ended = cudaMemcpyAsync(wait->mirror, stats, sizeof(*stats), cudaMemcpyDeviceToHost,
+								 (cudaStream_t) stream)) != 0 ||
+		(ended = gpusort_device_wait(wait, (cudaStream_t) stream)) != 0)
+		return ended;
+
+	gpusort_pack_plan(&plan, source->key_words, found);
+	describe_array(source, &plan, rows, limit, wait, &sort);
+	if (gpusort_key_stats_sorted(found, rows))
+		sort.order = GPUSORT_INPUT_SORTED;
+	else if (gpusort_key_stats_reversed(found, rows))
+		sort.order = GPUSORT_INPUT_REVERSED;
+	return gpusort_device_sort(&sort, (char *) temp + stats_bytes(), temp_bytes - stats_bytes(), ids, NULL, stream);
+}

@@ -1,0 +1,57 @@
+/*-------------------------------------------------------------------------
+ *
+ * pack.cu
+ *	  Row refs and the prefixes of packed keys, from the chunks in device memory;
+ *	  compact.h says what a packed key is, device_sort.h what its prefix.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "check.h"
+#include "device.h"
+#include "steps.h"
+
+/* Blocks that share a chunk; a chunk of 100-byte rows then takes ten turns of each. */
+#define GPUSORT_BLOCKS_PER_CHUNK	16
+
+/* The largest second dimension of a grid. */
+#define GPUSORT_GRID_Y_MAX			65535
+
+/*
+ * Refs of all rows, in the order they were put, and their prefixes of `bits` bits;
+ * prefixes may be NULL.  The rows were found good by inspect_chunk.
+ */
+static __global__ void
+pack_rows(const GpuSortDeviceChunk *chunks, uint32_t chunk_count, const __grid_constant__ GpuSortPackPlan plan,
+		  uint32_t bits, GpuSortRowRef *refs, uint32_t *prefixes)
+{
+	for (uint32_t number = blockIdx.y; number < chunk_count; number += gridDim.y)
+	{
+		const GpuSortDeviceChunk chunk = chunks[number];
+		const char *base = (const char *) chunk.base;
+		const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(chunk.bytes));
+
+		for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < chunk.rows; i += gridDim.x * blockDim.x)
+		{
+			uint32_t	row = chunk.first_row + i;
+			uint32_t	offset = offsets[chunk.rows - 1 - i];
+
+			refs[row] = gpusort_ref_of(base, number, offset, plan.key_words);
+			if (prefixes != NULL)
+				prefixes[row] = gpusort_pack_window(&plan, (const uint64_t *) (base + offset), 0, bits);
+		}
+	}
+}
+
+int
+gpusort_pack_rows(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *error)
+{
+	const GpuSort *sort = part->sort;
+	GpuSortWork *work = &part->work;
+	dim3		grid(GPUSORT_BLOCKS_PER_CHUNK,
+					 sort->chunk_count < GPUSORT_GRID_Y_MAX ? sort->chunk_count : GPUSORT_GRID_Y_MAX);
+
+	GPUSORT_LAUNCH(part->device, error, pack_rows, grid, GPUSORT_THREADS, part->lane->compute,
+				   work->chunks, sort->chunk_count, *plan, plan->packed_bits < 32 ? plan->packed_bits : 32,
+				   work->refs, work->prefixes);
+	return 0;
+}

@@ -1,0 +1,661 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_sort_test.cu
+ *	  The device sort (cuda/device_sort.h): prefixes, rounds over tied rows, select
+ *	  of the first k, plain arrays; against std::stable_sort.
+ *
+ * Runs of tied rows are made at and around the lengths where the way to order
+ * them changes: 32, 256 and 2048 rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "device_test.h"
+
+#include <math.h>
+
+#include "../../cuda/device_sort.h"
+
+/* Rows with keys of several words, one after the other. */
+typedef struct Keys
+{
+	uint32_t	words;
+	std::vector<uint64_t> all;
+} Keys;
+
+static uint32_t
+rows_of(const Keys &keys)
+{
+	return (uint32_t) (keys.all.size() / keys.words);
+}
+
+/* How a case is sorted. */
+typedef struct Way
+{
+	GpuSortKeyKind kind;		/* WORDS or REFS */
+	uint32_t	gap_words;		/* WORDS: between keys */
+	bool		given_prefixes;
+	bool		want_prefixes;
+	bool		same_prefixes;	/* given and wanted in one array */
+	uint32_t	limit;
+	bool		limit_ties;
+	GpuSortInputOrder order;
+	int			fail_wait;		/* the wait that fails; 0: none */
+} Way;
+
+static int	waits;				/* calls of the running case */
+static int	waits_most;			/* of any case */
+
+static int
+count_wait(void *context, GpuSortStream stream)
+{
+	if (++waits == *(const int *) context)
+		return 4242;
+	waits_most = std::max(waits_most, waits);
+	return (int) cudaStreamSynchronize((cudaStream_t) stream);
+}
+
+static void *
+mirror_memory(void)
+{
+	static void *mirror;
+
+	if (mirror == NULL)
+		TEST_CUDA(cudaMallocHost(&mirror, GPUSORT_DEVICE_SORT_MIRROR_BYTES));
+	return mirror;
+}
+
+static GpuSortPackPlan
+plan_of(const Keys &keys)
+{
+	GpuSortKeyStats stats;
+	GpuSortPackPlan plan;
+
+	gpusort_key_stats_none(&stats);
+	for (size_t i = 0; i < keys.all.size(); i++)
+	{
+		const uint32_t w = (uint32_t) (i % keys.words);
+
+		stats.key_or[w] |= keys.all[i];
+		stats.key_and[w] &= keys.all[i];
+		stats.key_min[w] = std::min(stats.key_min[w], keys.all[i]);
+		stats.key_max[w] = std::max(stats.key_max[w], keys.all[i]);
+	}
+	memset((void *) &plan, 0x5A, sizeof(plan));
+	gpusort_pack_plan(&plan, keys.words, &stats);
+	return plan;
+}
+
+static int
+compare_keys(const Keys &keys, uint32_t a, uint32_t b)
+{
+	for (uint32_t w = 0; w < keys.words; w++)
+	{
+		const uint64_t x = keys.all[(size_t) a * keys.words + w];
+		const uint64_t y = keys.all[(size_t) b * keys.words + w];
+
+		if (x != y)
+			return x < y ? -1 : 1;
+	}
+	return 0;
+}
+
+static std::vector<uint32_t>
+right_order(const Keys &keys)
+{
+	return test_stable_order(rows_of(keys), [&](uint32_t a, uint32_t b) { return compare_keys(keys, a, b) < 0; });
+}
+
+/* Keys in device memory, gap words of garbage between them. */
+static GpuSortKeySource
+upload_words(const Keys &keys, uint32_t gap)
+{
+	const uint32_t stride = keys.words + gap;
+	std::vector<uint64_t> memory((size_t) rows_of(keys) * stride);
+	GpuSortKeySource source = {};
+
+	for (uint32_t i = 0; i < rows_of(keys); i++)
+	{
+		for (uint32_t w = 0; w < stride; w++)
+			memory[(size_t) i * stride + w] = w < keys.words ? keys.all[(size_t) i * keys.words + w] : test_random();
+	}
+	source.kind = GPUSORT_KEYS_WORDS;
+	source.key_words = keys.words;
+	source.stride_words = stride;
+	source.base = test_device_copy(memory);
+	return source;
+}
+
+/* Keys before rows of several lengths in several chunks. */
+static GpuSortKeySource
+upload_refs(const Keys &keys)
+{
+	const uint32_t rows = rows_of(keys);
+	std::vector<GpuSortRowRef> refs;
+	std::vector<GpuSortDeviceChunk> chunks;
+	GpuSortKeySource source = {};
+	uint32_t	row = 0;
+
+	while (row < rows)
+	{
+		const uint32_t here = std::min<uint32_t>(rows - row, 1 + (uint32_t) test_below(5000));
+		std::vector<uint64_t> memory;
+		GpuSortDeviceChunk chunk = {};
+
+		chunk.rows = here;
+		chunk.first_row = row;
+		for (uint32_t i = 0; i < here; i++, row++)
+		{
+			const uint32_t row_words = 1 + (uint32_t) test_below(3);
+
+			memory.insert(memory.end(), keys.all.begin() + (size_t) row * keys.words,
+						  keys.all.begin() + (size_t) (row + 1) * keys.words);
+			refs.push_back(gpusort_ref_make((uint32_t) chunks.size(), (uint32_t) (8 * memory.size()), 8 * row_words, 0));
+			for (uint32_t w = 0; w < row_words; w++)
+				memory.push_back(test_random());
+		}
+		chunk.bytes = (uint32_t) (8 * memory.size());
+		chunk.base = (uint64_t) (uintptr_t) test_device_copy(memory);
+		chunks.push_back(chunk);
+	}
+	source.kind = GPUSORT_KEYS_REFS;
+	source.key_words = keys.words;
+	source.refs = test_device_copy(refs);
+	source.chunks = test_device_copy(chunks);
+	return source;
+}
+
+static void
+check_ids(const char *what, const std::vector<uint32_t> &ids, const std::vector<uint32_t> &right, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+	{
+		if (ids[i] != right[i])
+		{
+			test_fail("%s: of %zu rows, place %u has row %u instead of %u", what, right.size(), i, ids[i], right[i]);
+			return;
+		}
+	}
+}
+
+/* Sorts keys that way and compares with the order that is right. */
+static void
+check_sort(const char *what, const Keys &keys, const Way &way, const std::vector<uint32_t> &right)
+{
+	const uint32_t rows = rows_of(keys);
+	const GpuSortPackPlan plan = plan_of(keys);
+	GpuSortDeviceSort sort = {};
+	std::vector<uint32_t> prefixes(rows);
+	std::vector<uint32_t> sorted_prefixes;
+	uint32_t	wanted = rows;
+	uint32_t	got = 0xBAD;
+	size_t		temp_bytes;
+	void	   *temp;
+	uint32_t   *ids;
+	int			status;
+
+	for (uint32_t i = 0; i < rows; i++)
+		prefixes[i] = gpusort_pack_window(&plan, &keys.all[(size_t) i * keys.words], 0, 32);
+
+	sort.source = way.kind == GPUSORT_KEYS_REFS ? upload_refs(keys) : upload_words(keys, way.gap_words);
+	sort.plan = &plan;
+	sort.rows = rows;
+	sort.order = way.order;
+	if (way.given_prefixes || way.same_prefixes)
+		sort.prefixes = test_device_copy(prefixes);
+	if (way.want_prefixes)
+		sort.sorted_prefixes = (uint32_t *) test_device((size_t) rows * 4);
+	if (way.same_prefixes)
+		sort.sorted_prefixes = sort.prefixes;
+	sort.limit = way.limit;
+	sort.limit_ties = way.limit_ties;
+	sort.wait.mirror = mirror_memory();
+	sort.wait.wait = count_wait;
+	sort.wait.context = (void *) &way.fail_wait;
+	waits = 0;
+
+	TEST_CHECK(gpusort_device_sort_bytes(&sort, &temp_bytes) == 0, "%s: no size", what);
+	temp = test_device(temp_bytes);
+	ids = (uint32_t *) test_device((size_t) rows * 4);
+	if (temp_bytes > 0)
+		TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes - 1, ids, &got, (GpuSortStream) test_stream) != 0,
+				   "%s: sorted with too little memory", what);
+	status = gpusort_device_sort(&sort, temp, temp_bytes, ids, &got, (GpuSortStream) test_stream);
+	TEST_CUDA(cudaStreamSynchronize(test_stream));
+
+	if (way.fail_wait > 0 && waits >= way.fail_wait)
+		TEST_CHECK(status == 4242, "%s: status %d after a wait that failed", what, status);
+	else
+	{
+		TEST_CHECK(status == 0, "%s: status %d", what, status);
+		if (way.limit > 0 && way.limit < rows)
+		{
+			wanted = way.limit;
+			while (way.limit_ties && wanted < rows && compare_keys(keys, right[wanted - 1], right[wanted]) == 0)
+				wanted++;
+		}
+		TEST_CHECK(got == wanted, "%s: %u of %u rows instead of %u for limit %u", what, got, rows, wanted, way.limit);
+		check_ids(what, test_host_copy(ids, rows), right, wanted);
+		if (sort.sorted_prefixes != NULL && way.limit == 0)
+		{
+			sorted_prefixes = test_host_copy(sort.sorted_prefixes, rows);
+			for (uint32_t i = 0; i < rows; i++)
+			{
+				if (sorted_prefixes[i] != prefixes[right[i]])
+				{
+					test_fail("%s: prefix %u is %08x instead of %08x", what, i, sorted_prefixes[i], prefixes[right[i]]);
+					break;
+				}
+			}
+		}
+	}
+	test_free_all();
+}
+
+static Way
+random_way(uint32_t rows)
+{
+	Way			way = {};
+
+	way.kind = test_below(2) ? GPUSORT_KEYS_REFS : GPUSORT_KEYS_WORDS;
+	way.gap_words = (uint32_t) test_below(3);
+	way.given_prefixes = test_below(2);
+	way.want_prefixes = test_below(2);
+	way.same_prefixes = test_below(4) == 0;
+	if (test_below(4) == 0 && rows > 0)
+	{
+		way.limit = 1 + (uint32_t) test_below(rows);
+		way.limit_ties = test_below(2);
+	}
+	return way;
+}
+
+static void
+check_random_way(const char *what, const Keys &keys)
+{
+	check_sort(what, keys, random_way(rows_of(keys)), right_order(keys));
+}
+
+/* ---- keys ---- */
+
+static void
+shuffle(Keys *keys)
+{
+	for (uint32_t i = rows_of(*keys); i > 1; i--)
+	{
+		const size_t a = (size_t) (i - 1) * keys->words;
+		const size_t b = (size_t) test_below(i) * keys->words;
+
+		std::swap_ranges(keys->all.begin() + a, keys->all.begin() + a + keys->words, keys->all.begin() + b);
+		if (a == b)
+			continue;
+	}
+}
+
+/* A mask of so many bits at random places of one word. */
+static uint64_t
+random_mask(uint32_t bits)
+{
+	uint64_t	mask = 0;
+
+	while ((uint32_t) __builtin_popcountll(mask) < bits)
+		mask |= UINT64_C(1) << test_below(64);
+	return mask;
+}
+
+/* In each word so many bits vary; the others have a value of their own. */
+static Keys
+masked_keys(uint32_t rows, uint32_t words, uint32_t bits)
+{
+	std::vector<uint64_t> masks(words);
+	std::vector<uint64_t> constants(words);
+	Keys		keys = {words, {}};
+
+	for (uint32_t w = 0; w < words; w++)
+	{
+		masks[w] = random_mask(bits);
+		constants[w] = test_random();
+	}
+	for (uint32_t i = 0; i < rows; i++)
+	{
+		for (uint32_t w = 0; w < words; w++)
+			keys.all.push_back((test_random() & masks[w]) | (constants[w] & ~masks[w]));
+	}
+	return keys;
+}
+
+/*
+ * Runs of these lengths that tie on the first word, 32 bits of which vary; each later word
+ * has `values` values, spread over all its bits.
+ */
+static Keys
+keys_of_runs(const std::vector<uint32_t> &lengths, uint32_t words, uint64_t values)
+{
+	Keys		keys = {words, {}};
+
+	for (uint32_t length : lengths)
+	{
+		const uint64_t first = test_random() >> 32;
+
+		for (uint32_t i = 0; i < length; i++)
+		{
+			keys.all.push_back(first);
+			for (uint32_t w = 1; w < words; w++)
+				keys.all.push_back(test_below(values) * (UINT64_MAX / (values > 1 ? values - 1 : 1)));
+		}
+	}
+	shuffle(&keys);
+	return keys;
+}
+
+/* ---- tests ---- */
+
+static void
+test_sizes(void)
+{
+	const uint32_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 34, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 2079,
+		2080, 2081, 4095, 4096, 4097};
+
+	for (uint32_t rows : sizes)
+	{
+		check_random_way("64 bits", masked_keys(rows, 1, test_below(2) ? 64 : 7));
+		check_random_way("two words of few bits", masked_keys(rows, 2, 5));
+		check_random_way("equal", masked_keys(rows, 3, 0));
+	}
+	test_point("sizes around those of tiles");
+}
+
+static void
+test_widths(void)
+{
+	const uint32_t rows = (uint32_t) std::min<uint64_t>(test_rows, 600);
+
+	for (uint32_t words = 1; words <= GPUSORT_MAX_KEY_WORDS; words++)
+	{
+		check_random_way("some bits a word", masked_keys(rows, words, words % 2 ? 1 : 1 + (uint32_t) test_below(64)));
+	}
+	for (uint32_t bits = 0; bits <= 64; bits++)
+		check_random_way("bits of one word", masked_keys(rows, 1, bits));
+	test_point("keys of 1 to %d words, any bits of them constant", GPUSORT_MAX_KEY_WORDS);
+}
+
+static void
+test_runs(void)
+{
+	const std::vector<uint32_t> borders = {1, 2, 3, 31, 32, 33, 34, 63, 64, 65, 255, 256, 257, 258, 511, 1000, 2047,
+		2048, 2049, 2050, 4096, 5000};
+
+	/* values: how soon ties end; 1 never, 2 after some words, many at once */
+	for (uint64_t values : {1, 2, 3, 40, 1000000})
+		check_random_way("runs of all kinds", keys_of_runs(borders, 2 + (uint32_t) test_below(5), values));
+	test_point("runs at the borders between short, middle and long ones");
+
+	for (uint32_t length : borders)
+		check_random_way("one run", keys_of_runs({length, 1, 1}, 3, 3));
+	test_point("single runs");
+
+	for (uint32_t length : {2, 32, 33, 300, 2500})
+		check_random_way("runs of one length", keys_of_runs(std::vector<uint32_t>(1 + 9999 / length, length),
+															2 + (uint32_t) test_below(3), 3));
+	test_point("many runs of one length, over tile borders");
+}
+
+static void
+test_rounds_over_ties(void)
+{
+	const uint32_t rows = (uint32_t) std::min<uint64_t>(test_rows, 200000);
+	Keys		keys = {5, {}};
+
+	/* One value is far more frequent than the others in each word: long runs all the way. */
+	for (uint32_t i = 0; i < rows; i++)
+	{
+		for (uint32_t w = 0; w < keys.words; w++)
+			keys.all.push_back(test_below(12) > 0 ? UINT64_C(0x0123456789ABCDEF) : test_random());
+	}
+	waits_most = 0;
+	check_random_way("a long run in every word", keys);
+	check_random_way("a long run in every word", keys);
+	if (rows >= 10000)
+		TEST_CHECK(waits_most > 3, "only %d waits: the rounds were not reached", waits_most);
+
+	/* Rows that differ in the last bit only, and not even there. */
+	for (uint32_t i = 0; i < rows; i++)
+	{
+		for (uint32_t w = 0; w + 1 < keys.words; w++)
+			keys.all[(size_t) i * keys.words + w] = i % 2 == 0 ? 0 : UINT64_MAX;
+		keys.all[(size_t) i * keys.words + keys.words - 1] = test_random() % 2;
+	}
+	check_random_way("the last bit", keys);
+	test_point("rounds over long runs");
+}
+
+static void
+test_given_order(void)
+{
+	for (uint32_t rows : {0, 1, 2, 1000, 3000})
+	{
+		for (int reversed = 0; reversed < 2; reversed++)
+		{
+			for (int limited = 0; limited < 3 && (rows > 0 || limited == 0); limited++)
+			{
+				Keys		keys = {2, {}};
+				Way			way = random_way(rows);
+
+				for (uint32_t i = 0; i < rows; i++)
+				{
+					/* sorted input may tie, reversed may not */
+					keys.all.push_back(reversed ? UINT64_C(1) << 40 : i / 700);
+					keys.all.push_back(reversed ? (uint64_t) (rows - i) << 31 : i / 3);
+				}
+				way.order = reversed ? GPUSORT_INPUT_REVERSED : GPUSORT_INPUT_SORTED;
+				way.limit = limited > 0 ? 1 + (uint32_t) test_below(rows) : 0;
+				way.limit_ties = limited == 2;
+				check_sort(reversed ? "reversed" : "sorted", keys, way, right_order(keys));
+			}
+		}
+	}
+	test_point("sorted and reversed input");
+}
+
+static void
+test_limits(void)
+{
+	const uint32_t rows = (uint32_t) std::min<uint64_t>(test_rows, 100000) / 2;
+	std::vector<Keys> cases;
+	uint32_t	number = 0;
+
+	cases.push_back(masked_keys(rows, 1, 64));
+	cases.push_back(masked_keys(rows, 1, 30));
+	cases.push_back(masked_keys(rows, 1, 3));
+	cases.push_back(masked_keys(rows, 2, 2));
+	cases.push_back(masked_keys(rows, 4, 40));
+	cases.push_back(masked_keys(rows, 1, 0));
+	cases.push_back(keys_of_runs({rows / 3, rows / 3, rows / 3, 5, 1}, 4, 2));
+	cases.push_back(keys_of_runs({rows - 10, 10}, 3, 500));
+	cases.push_back(keys_of_runs({rows}, 3, 1));
+	for (Keys &keys : cases)
+	{
+		const std::vector<uint32_t> right = right_order(keys);
+		const uint32_t count = rows_of(keys);
+		const uint32_t limits[] = {1, 100, count / 64, count / 4, count / 4 + 1, count - 1 + (uint32_t) test_below(3),
+			1 + (uint32_t) test_below(count)};
+
+		for (uint32_t limit : limits)
+		{
+			char		what[64];
+			Way			way = random_way(count);
+
+			snprintf(what, sizeof(what), "limit %u of case %u", limit, number);
+			way.limit = limit;
+			way.limit_ties = test_below(2);
+			if (limit > 0)
+				check_sort(what, keys, way, right);
+		}
+		number++;
+	}
+	test_point("limits");
+}
+
+static void
+test_failed_waits(void)
+{
+	const Keys	keys = keys_of_runs({3000, 5000, 1, 1}, 5, 2);
+	const std::vector<uint32_t> right = right_order(keys);
+
+	for (int wait = 1; wait <= 4; wait++)
+	{
+		for (uint32_t limit : {0, 20})
+		{
+			Way			way = {};
+
+			way.limit = limit;
+			way.limit_ties = true;
+			way.fail_wait = wait;
+			check_sort("failed wait", keys, way, right);
+		}
+	}
+	test_point("a wait that fails ends the sort with its status");
+}
+
+/* ---- plain arrays ---- */
+
+/* PostgreSQL's comparison of floating point numbers (utils/float.h). */
+template <typename Float>
+static bool
+float_less(Float a, Float b)
+{
+	if (isnan(a))
+		return false;
+	return isnan(b) || a < b;
+}
+
+template <typename Value, typename Less>
+static void
+check_array(const char *what, GpuSortKeyKind kind, const std::vector<Value> &values, uint32_t limit, Less less)
+{
+	const uint32_t rows = (uint32_t) values.size();
+	const std::vector<uint32_t> right = test_stable_order(rows, [&](uint32_t a, uint32_t b) { return less(values[a], values[b]); });
+	const int	never = 0;
+	GpuSortDeviceWait wait = {mirror_memory(), count_wait, (void *) &never};
+	GpuSortKeySource source = {};
+	size_t		temp_bytes;
+	void	   *temp;
+	uint32_t   *ids = (uint32_t *) test_device((size_t) rows * 4);
+	int			status;
+
+	source.kind = kind;
+	source.key_words = 1;
+	source.stride_words = 1;
+	source.base = test_device_copy(values);
+	TEST_CHECK(gpusort_device_sort_array_bytes(&source, rows, limit, &temp_bytes) == 0, "%s: no size", what);
+	temp = test_device(temp_bytes);
+	status = gpusort_device_sort_array(&source, rows, limit, &wait, temp, temp_bytes, ids, (GpuSortStream) test_stream);
+	TEST_CUDA(cudaStreamSynchronize(test_stream));
+	TEST_CHECK(status == 0, "%s: status %d", what, status);
+	check_ids(what, test_host_copy(ids, rows), right, limit > 0 ? std::min(limit, rows) : rows);
+	test_check_guards();
+	TEST_CHECK(memcmp(test_host_copy((const Value *) source.base, rows).data(), values.data(), rows * sizeof(Value)) == 0,
+			   "%s: the array has changed", what);
+	test_free_all();
+}
+
+template <typename Value, typename Less>
+static void
+check_arrays(const char *what, GpuSortKeyKind kind, Less less)
+{
+	for (uint32_t rows : {0, 1, 2, 100, 3000})
+	{
+		for (int variant = 0; variant < 4; variant++)
+		{
+			std::vector<Value> values(rows);
+			uint32_t	limit = rows > 10 && test_below(3) == 0 ? 1 + (uint32_t) test_below(rows) : 0;
+
+			for (uint32_t i = 0; i < rows; i++)
+			{
+				const uint64_t bits = test_random();
+
+				/* any bits: NaN, infinities and subnormal numbers are among them */
+				memcpy(&values[i], &bits, sizeof(Value));
+				if (variant == 1)
+					values[i] = (Value) ((double) (bits % 2001) - 1000.0);
+				if (variant > 1)
+					values[i] = (Value) i;
+			}
+			if (variant == 3)
+				std::reverse(values.begin(), values.end());
+			check_array(what, kind, values, limit, less);
+		}
+	}
+}
+
+template <typename Float>
+static void
+check_odd_floats(const char *what, GpuSortKeyKind kind)
+{
+	const Float odd[] = {(Float) 0.0, (Float) -0.0, (Float) NAN, (Float) -NAN, (Float) INFINITY, (Float) -INFINITY,
+		(Float) 1.0, (Float) -1.0, (Float) 1e-45, (Float) -1e-45, (Float) 3e38, (Float) -3e38};
+	std::vector<Float> values;
+
+	for (int i = 0; i < 5000; i++)
+		values.push_back(odd[test_below(sizeof(odd) / sizeof(odd[0]))]);
+	check_array(what, kind, values, 0, float_less<Float>);
+}
+
+static void
+test_arrays(void)
+{
+	check_arrays<uint64_t>("uint64_t", GPUSORT_KEYS_WORDS, [](uint64_t a, uint64_t b) { return a < b; });
+	check_arrays<uint32_t>("uint32_t", GPUSORT_KEYS_UINT32, [](uint32_t a, uint32_t b) { return a < b; });
+	check_arrays<int32_t>("int32_t", GPUSORT_KEYS_INT32, [](int32_t a, int32_t b) { return a < b; });
+	check_arrays<int64_t>("int64_t", GPUSORT_KEYS_INT64, [](int64_t a, int64_t b) { return a < b; });
+	check_arrays<float>("float", GPUSORT_KEYS_FLOAT, float_less<float>);
+	check_arrays<double>("double", GPUSORT_KEYS_DOUBLE, float_less<double>);
+	check_odd_floats<float>("odd float", GPUSORT_KEYS_FLOAT);
+	check_odd_floats<double>("odd double", GPUSORT_KEYS_DOUBLE);
+	test_point("plain arrays");
+}
+
+static void
+test_at_random(void)
+{
+	for (uint64_t round = 0; round < test_rounds; round++)
+	{
+		const uint32_t rows = (uint32_t) test_below(test_rows + 1);
+		const uint32_t words = 1 + (uint32_t) test_below(test_below(4) == 0 ? GPUSORT_MAX_KEY_WORDS : 4);
+
+		check_random_way("random", masked_keys(rows, words, (uint32_t) test_below(65)));
+		if (rows > 0)
+		{
+			std::vector<uint32_t> lengths;
+			const uint32_t longest = 1 + (uint32_t) test_below(4000);
+			uint32_t	left = rows;
+
+			while (left > 0)
+			{
+				lengths.push_back(std::min(left, 1 + (uint32_t) test_below(longest)));
+				left -= lengths.back();
+			}
+			check_random_way("random runs", keys_of_runs(lengths, words, 1 + test_below(100)));
+		}
+	}
+	test_point("%llu random cases", (unsigned long long) test_rounds);
+}
+
+int
+main(int argc, char **argv)
+{
+#ifdef __CUDACC__
+	test_begin(argc, argv, 300000, 100);
+#else
+	test_begin(argc, argv, 10000, 5);
+#endif
+	test_sizes();
+	test_widths();
+	test_runs();
+	test_rounds_over_ties();
+	test_given_order();
+	test_limits();
+	test_failed_waits();
+	test_arrays();
+	test_at_random();
+	return test_end();
+}
