@@ -7,12 +7,12 @@
  *	  Efficient implementation of sorting on multi-core SIMD CPU architectures
  *	  (VLDB 2008).
  *
- *	1. Eight vectors of eight words are sorted by a network of minima and maxima, lane by lane;
- *	   transposed, they are eight runs of eight words.
- *	2. Runs are merged in pairs, eight words at a time: a bitonic network merges the
- *	   vector at hand with the next eight words of the run whose next word is
- *	   smaller; its lower half goes out, its upper half stays at hand.  Within a
- *	   block that fits into the cache, each thread does that on its own.
+ *	1. As many vectors as they have lanes are sorted by a network of minima and maxima,
+ *	   lane by lane; transposed, they are runs of a vector's length.
+ *	2. Runs are merged in pairs, a vector at a time: a bitonic network merges the
+ *	   vector at hand with the next of the run whose next word is smaller; its
+ *	   lower half goes out, its upper half stays at hand.  Within a block that fits
+ *	   into the cache, each thread does that on its own.
  *	3. Blocks are merged in pairs, too, with all threads on every pair: each makes an equal
  *	   share of the output, and finds by binary search where that share
  *	   begins in either run.
@@ -20,10 +20,10 @@
  * A pair is one 64-bit word, (key, row id), as in the sorts of pack_words.cu; so there
  * are no pairs with 64-bit keys.
  *
- * What differs from the papers, and why: vectors are the compiler's, of eight words,
- * where theirs are SSE's of four, as AVX2 has them (chosen when the program runs);
- * and blocks are merged in pairs and not many at a time, which costs a pass over
- * memory per doubling but keeps it short.
+ * What differs from the papers, and why: vectors are the compiler's, of 32 bytes, where
+ * theirs are SSE's of 16, as AVX2 has them (chosen when the program runs); and
+ * blocks are merged in pairs and not many at a time, which costs a pass over memory per
+ * doubling but keeps it short.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,8 +33,8 @@
 #include "cpu_team.h"
 #include "references.h"
 
-#define LANES		8
-#define BLOCK		(1 << 15)	/* words that one thread sorts on its own: 256 KB at most, twice */
+#define VECTOR		32			/* bytes */
+#define BLOCK		(1 << 17)	/* bytes that one thread sorts on its own, in two arrays of that size */
 #define MOST_ROWS	(UINT32_MAX - 1)
 
 #define INLINE		static inline __attribute__((always_inline))
@@ -42,8 +42,14 @@
 template <typename Word>
 struct Vectors
 {
-	typedef Word Vector __attribute__((vector_size(LANES * sizeof(Word))));
+	static const int LANES = VECTOR / sizeof(Word);
+	static const int BLOCK_WORDS = BLOCK / sizeof(Word);
+
+	typedef Word Vector __attribute__((vector_size(VECTOR)));
 };
+
+typedef Vectors<uint32_t>::Vector Vector8;
+typedef Vectors<uint64_t>::Vector Vector4;
 
 template <typename Vector>
 INLINE void
@@ -57,31 +63,79 @@ order(Vector *a, Vector *b)
 }
 
 /* Sorts a vector whose words go up, then down, or the other way round (a bitonic one). */
-template <typename Vector>
 INLINE void
-sort_bitonic(Vector *v)
+sort_bitonic(Vector8 *v)
 {
-	Vector		low = __builtin_shuffle(*v, (Vector){4, 5, 6, 7, 0, 1, 2, 3});
-	Vector		high = *v;
+	Vector8		low = __builtin_shuffle(*v, (Vector8){4, 5, 6, 7, 0, 1, 2, 3});
+	Vector8		high = *v;
 
 	order(&low, &high);
-	*v = __builtin_shuffle(low, high, (Vector){0, 1, 2, 3, 12, 13, 14, 15});
-	low = __builtin_shuffle(*v, (Vector){2, 3, 0, 1, 6, 7, 4, 5});
+	*v = __builtin_shuffle(low, high, (Vector8){0, 1, 2, 3, 12, 13, 14, 15});
+	low = __builtin_shuffle(*v, (Vector8){2, 3, 0, 1, 6, 7, 4, 5});
 	high = *v;
 	order(&low, &high);
-	*v = __builtin_shuffle(low, high, (Vector){0, 1, 10, 11, 4, 5, 14, 15});
-	low = __builtin_shuffle(*v, (Vector){1, 0, 3, 2, 5, 4, 7, 6});
+	*v = __builtin_shuffle(low, high, (Vector8){0, 1, 10, 11, 4, 5, 14, 15});
+	low = __builtin_shuffle(*v, (Vector8){1, 0, 3, 2, 5, 4, 7, 6});
 	high = *v;
 	order(&low, &high);
-	*v = __builtin_shuffle(low, high, (Vector){0, 9, 2, 11, 4, 13, 6, 15});
+	*v = __builtin_shuffle(low, high, (Vector8){0, 9, 2, 11, 4, 13, 6, 15});
 }
 
-/* Merges two vectors in order: the lower eight words to *low, the others to *high. */
+INLINE void
+sort_bitonic(Vector4 *v)
+{
+	Vector4		low = __builtin_shuffle(*v, (Vector4){2, 3, 0, 1});
+	Vector4		high = *v;
+
+	order(&low, &high);
+	*v = __builtin_shuffle(low, high, (Vector4){0, 1, 6, 7});
+	low = __builtin_shuffle(*v, (Vector4){1, 0, 3, 2});
+	high = *v;
+	order(&low, &high);
+	*v = __builtin_shuffle(low, high, (Vector4){0, 5, 2, 7});
+}
+
+INLINE void
+reverse(Vector8 *v)
+{
+	*v = __builtin_shuffle(*v, (Vector8){7, 6, 5, 4, 3, 2, 1, 0});
+}
+
+INLINE void
+reverse(Vector4 *v)
+{
+	*v = __builtin_shuffle(*v, (Vector4){3, 2, 1, 0});
+}
+
+/* Batcher's odd-even merge sort, lane by lane. */
+INLINE void
+sort_lanes(Vector8 *v)
+{
+	static const unsigned char pairs[19][2] = {
+		{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3}, {4, 6}, {5, 7}, {1, 2}, {5, 6},
+		{0, 4}, {1, 5}, {2, 6}, {3, 7}, {2, 4}, {3, 5}, {1, 2}, {3, 4}, {5, 6}
+	};
+
+	for (int i = 0; i < 19; i++)
+		order(&v[pairs[i][0]], &v[pairs[i][1]]);
+}
+
+INLINE void
+sort_lanes(Vector4 *v)
+{
+	order(&v[0], &v[1]);
+	order(&v[2], &v[3]);
+	order(&v[0], &v[2]);
+	order(&v[1], &v[3]);
+	order(&v[1], &v[2]);
+}
+
+/* Merges two vectors in order: the lower half of the words to *low, the others to *high. */
 template <typename Vector>
 INLINE void
 merge_vectors(Vector *low, Vector *high)
 {
-	*high = __builtin_shuffle(*high, (Vector){7, 6, 5, 4, 3, 2, 1, 0});
+	reverse(high);
 	order(low, high);
 	sort_bitonic(low);
 	sort_bitonic(high);
@@ -109,8 +163,9 @@ INLINE void
 merge_runs(const Word *a, const Word *a_end, const Word *b, const Word *b_end, Word *out)
 {
 	typedef typename Vectors<Word>::Vector Vector;
-	Word		kept[LANES];
-	Word		left[2 * LANES];
+	const int	LANES = Vectors<Word>::LANES;
+	Word		kept[VECTOR / sizeof(Word)];
+	Word		left[2 * VECTOR / sizeof(Word)];
 	Vector		low;
 	Vector		high;
 	bool		from_b;
@@ -151,25 +206,20 @@ merge_runs(const Word *a, const Word *a_end, const Word *b, const Word *b_end, W
 	}
 }
 
-/* Makes runs of eight words; the last may be shorter. */
+/* Makes runs of a vector's length; the last may be shorter. */
 template <typename Word>
 INLINE void
 make_runs(Word *words, uint64_t count)
 {
 	typedef typename Vectors<Word>::Vector Vector;
-	/* Batcher's odd-even merge sort of eight */
-	static const unsigned char pairs[19][2] = {
-		{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3}, {4, 6}, {5, 7}, {1, 2}, {5, 6},
-		{0, 4}, {1, 5}, {2, 6}, {3, 7}, {2, 4}, {3, 5}, {1, 2}, {3, 4}, {5, 6}
-	};
+	const int	LANES = Vectors<Word>::LANES;
 
 	for (; count >= LANES * LANES; words += LANES * LANES, count -= LANES * LANES)
 	{
-		Vector		v[LANES];
+		Vector		v[VECTOR / sizeof(Word)];
 
 		memcpy(v, words, sizeof(v));
-		for (int i = 0; i < 19; i++)
-			order(&v[pairs[i][0]], &v[pairs[i][1]]);
+		sort_lanes(v);
 		for (int lane = 0; lane < LANES; lane++)
 		{
 			for (int i = 0; i < LANES; i++)
@@ -239,17 +289,18 @@ template <typename Word>
 INLINE void
 sort_share(GpuSortTeam *team, int thread, const Job *job)
 {
+	const uint64_t BLOCK_WORDS = Vectors<Word>::BLOCK_WORDS;
 	const GpuSortReferenceArgs *args = job->args;
 	const uint64_t count = args->rows;
 	const uint64_t begin = gpusort_team_share(team, thread, count);
 	const uint64_t end = gpusort_team_share(team, thread + 1, count);
-	const uint64_t blocks = (count + BLOCK - 1) / BLOCK;
+	const uint64_t blocks = (count + BLOCK_WORDS - 1) / BLOCK_WORDS;
 	Word	   *from = (Word *) job->words[1];
 	Word	   *to = (Word *) job->words[0];
 	Word	   *other;
 
 	/* Such that the last merge ends in the second array. */
-	for (uint64_t run_words = BLOCK; run_words < count; run_words *= 2)
+	for (uint64_t run_words = BLOCK_WORDS; run_words < count; run_words *= 2)
 	{
 		other = from;
 		from = to;
@@ -258,10 +309,10 @@ sort_share(GpuSortTeam *team, int thread, const Job *job)
 
 	for (uint64_t i = gpusort_team_share(team, thread, blocks); i < gpusort_team_share(team, thread + 1, blocks); i++)
 	{
-		const uint64_t start = i * BLOCK;
-		const uint64_t words = count - start < BLOCK ? count - start : BLOCK;
+		const uint64_t start = i * BLOCK_WORDS;
+		const uint64_t words = count - start < BLOCK_WORDS ? count - start : BLOCK_WORDS;
 
-		/* The runs grow from 8 to 2^15 in an even number of merges. */
+		/* The runs grow from a vector to a block in twelve merges, an even number. */
 		if (args->ids_out != NULL)
 		{
 			for (uint64_t row = start; row < start + words; row++)
@@ -270,13 +321,13 @@ sort_share(GpuSortTeam *team, int thread, const Job *job)
 		else
 			memcpy(from + start, (const Word *) args->keys_in + start, words * sizeof(Word));
 		make_runs(from + start, words);
-		for (uint64_t run_words = LANES; run_words < BLOCK; run_words *= 4)
+		for (uint64_t run_words = Vectors<Word>::LANES; run_words < BLOCK_WORDS; run_words *= 4)
 		{
 			merge_share((const Word *) from + start, to + start, words, run_words, 0, words);
 			merge_share((const Word *) to + start, from + start, words, 2 * run_words, 0, words);
 		}
 	}
-	for (uint64_t run_words = BLOCK; run_words < count; run_words *= 2)
+	for (uint64_t run_words = BLOCK_WORDS; run_words < count; run_words *= 2)
 	{
 		gpusort_team_wait(team);
 		merge_share((const Word *) from, to, count, run_words, begin, end);
@@ -371,7 +422,7 @@ bytes_per_row(uint32_t rows, int key_bytes, bool with_ids)
 	const int	word = gpusort_word_bytes(key_bytes, with_ids);
 	double		bytes = key_bytes + word;
 
-	for (uint64_t run_words = BLOCK; run_words < rows; run_words *= 2)
+	for (uint64_t run_words = BLOCK / word; run_words < rows; run_words *= 2)
 		bytes += 2.0 * word;
 	return bytes + (with_ids ? 2.0 * word : 0);
 }
