@@ -404,7 +404,7 @@ bench_multi_sweep(const BenchOptions *options)
 				for (int count = 1; count <= devices; count *= 2)
 				{
 					if ((options->distributions >> distribution & 1) && (options->keys >> key & 1) && bench_clock() < end)
-						sweep_one(options, (BenchKey) key, distribution, (uint64_t) 1 << options->sizes[size], count, end);
+						sweep_one(options, (BenchKey) key, distribution, options->sizes[size], count, end);
 				}
 			}
 		}

@@ -48,9 +48,10 @@ bench_sweep(const BenchOptions *options)
 			for (int distribution = 0; distribution < GPUSORT_DISTRIBUTIONS; distribution++)
 			{
 				BenchInput	input = {};
-				uint64_t	rows = (uint64_t) 1 << options->sizes[size];
+				uint64_t	rows = options->sizes[size];
 
-				if ((options->distributions >> distribution & 1) == 0 || (options->keys >> key & 1) == 0)
+				if ((options->distributions >> distribution & 1) == 0 || (options->keys >> key & 1) == 0 ||
+					rows > GPUSORT_DEVICE_SORT_MAX_ROWS)
 					continue;
 				if (bench_clock() >= end)
 				{
