@@ -256,6 +256,7 @@ typedef struct BenchOptions
 extern void bench_marks(const BenchOptions *options);
 extern void bench_multi_marks(const BenchOptions *options);
 extern void bench_sweep(const BenchOptions *options);
+extern void bench_survey(const BenchOptions *options);
 extern void bench_multi_sweep(const BenchOptions *options);
 
 /* Is name in a comma-separated list?  A list that is NULL has all. */
