@@ -150,7 +150,10 @@ library_sort(BenchRun *run)
 	return 0;
 }
 
-/* The core: a histogram of all digits, then passes of 8 bits; ids are made in the first, keys dropped in the last. */
+/*
+ * The core: keys are read for the histograms; passes of 8 bits read and write 8 bytes a row, but
+ * the first, which makes the ids, reads 4, and the last writes 4 if keys are not wanted.
+ */
 static double
 core_bytes(int bits, bool keys_kept)
 {
@@ -160,15 +163,15 @@ core_bytes(int bits, bool keys_kept)
 }
 
 /*
- * Uniform keys: statistics read the keys; the prefixes of 32 bits are made and sorted; where there
- * are more bits the sorted prefixes are read again, and of rows that tie the id is read and
- * written and a sector of the key read.
+ * Uniform keys: statistics read the keys.  An array of u32 is its own prefixes; of other keys they
+ * are made.  Where there are more than 32 bits the sorted prefixes are read again, and of rows that
+ * tie the id is read and written and a sector of the key read.
  */
 double
 bench_gpusort_bytes(BenchKey key, uint64_t rows, bool with_statistics)
 {
 	double		key_bytes = (double) bench_key_bytes(key);
-	double		bytes = (with_statistics ? key_bytes : 0) + key_bytes + 4;
+	double		bytes = (with_statistics ? key_bytes : 0) + (key == BENCH_U32 ? 0 : key_bytes + 4);
 	double		tied = 1 - exp(-(double) rows / 4294967296.0);
 
 	if (key == BENCH_U32 || key == BENCH_FLOAT)

@@ -245,7 +245,7 @@ typedef struct BenchOptions
 	double		most_ms;		/* sweep: sizes above one that took longer are left out */
 	uint64_t	seed;
 	const char *rmg;			/* RMG sort's own program, or NULL */
-	int			sizes[32];		/* sweep: logarithms */
+	uint64_t	sizes[32];		/* sweep, multi: numbers of rows */
 	int			size_count;
 	uint32_t	distributions;	/* sweep: bits */
 	uint32_t	keys;			/* sweep: bits */
@@ -256,6 +256,7 @@ typedef struct BenchOptions
 extern void bench_marks(const BenchOptions *options);
 extern void bench_multi_marks(const BenchOptions *options);
 extern void bench_sweep(const BenchOptions *options);
+extern void bench_survey(const BenchOptions *options);
 extern void bench_multi_sweep(const BenchOptions *options);
 
 /* Is name in a comma-separated list?  A list that is NULL has all. */

@@ -100,7 +100,7 @@ mark_u32(const BenchOptions *options)
 		measure_cub(options, &input, &cub) == 0 && measure(options, "gpusort-core", &input, &core) == 0 &&
 		measure(options, "gpusort", &input, &all) == 0)
 	{
-		snprintf(note, sizeof(note), "%s with statistics and prefixes", bench_duration(all, text));
+		snprintf(note, sizeof(note), "%s with statistics", bench_duration(all, text));
 		against(work, mark, 1.4, core, cub, note);
 	}
 	else

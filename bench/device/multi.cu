@@ -20,6 +20,7 @@
 #include "../../cuda/reference/multi_reference.h"
 
 #define FILL_ROWS		((uint64_t) 1 << 25)	/* made at a time */
+#define U32_ROWS		UINT64_C(2000000000)	/* of the mark for u32 keys */
 
 /* Rows in host memory. */
 typedef struct HostRows
@@ -243,19 +244,34 @@ measure_reference(const char *section, const GpuSortMultiReference *reference, H
 
 /* ---- RMG sort's own program ---- */
 
-/* Its times; each line that it prints ends with one, in milliseconds. */
-static int
-measure_rmg(const BenchOptions *options, uint64_t rows, int devices, BenchTimes *times)
+/* Its times on 1, 2, 4 and 8 GPUs, by the logarithm; empty where it was not measured. */
+typedef struct RmgTimes
 {
-	std::string command = "RMG_CHECK=order RMG_REPEAT=" + std::to_string(std::max(options->repeat, 3)) + " '" +
-		options->rmg + "' " + std::to_string(rows) + " 0";
+	BenchTimes	times[4];
+} RmgTimes;
+
+/*
+ * One run of the program measures all numbers of GPUs if it knows RMG_COUNTS, otherwise all GPUs.
+ * Each line that it prints has the GPUs between the third and fourth quote and ends with a time
+ * in milliseconds; see RMG.md.
+ */
+static int
+measure_rmg(const BenchOptions *options, uint64_t rows, int devices, RmgTimes *rmg)
+{
+	std::string counts;
+	std::string gpus = "0";
+	std::string command;
 	char		line[4096];
+	int			found = 0;
 	FILE	   *output;
 
-	memset(times, 0, sizeof(*times));
-	for (int i = 1; i < devices; i++)
-		command += "," + std::to_string(i);
-	command += " uint32 uniform 0 csv";
+	for (int count = 2; count <= devices && count <= 8; count *= 2)
+		counts += (counts.empty() ? "" : ",") + std::to_string(count);
+	for (int i = 1; i < devices && i < 8; i++)
+		gpus += "," + std::to_string(i);
+	command = "RMG_CHECK=order RMG_COUNTS=" + counts + " RMG_REPEAT=" + std::to_string(std::min(options->repeat, 5)) +
+		" '" + options->rmg + "' " + std::to_string(rows) + " " + gpus + " uint32 uniform 0 csv";
+	printf("%s\n", command.c_str());
 	fflush(stdout);
 	output = popen(command.c_str(), "r");
 	if (output == NULL)
@@ -264,11 +280,26 @@ measure_rmg(const BenchOptions *options, uint64_t rows, int devices, BenchTimes 
 	{
 		const char *last = strrchr(line, ',');
 		double		ms = last != NULL ? atof(last + 1) : 0;
+		const char *at = line;
+		int			used = 1;
 
-		if (ms > 0)
-			bench_times_add(times, ms);
+		for (int quote = 0; quote < 3 && at != NULL; quote++)
+		{
+			at = strchr(at, '"');
+			at = at != NULL ? at + 1 : NULL;
+		}
+		for (; at != NULL && *at != '"' && *at != '\0'; at++)
+			used += *at == ',';
+		for (int log = 0; log < 4; log++)
+		{
+			if (at != NULL && ms > 0 && used == 1 << log)
+			{
+				bench_times_add(&rmg->times[log], ms);
+				found++;
+			}
+		}
 	}
-	if (pclose(output) != 0 || times->count == 0)
+	if (pclose(output) != 0 || found == 0)
 		return bench_failed("%s", command.c_str());
 	return 0;
 }
@@ -276,33 +307,29 @@ measure_rmg(const BenchOptions *options, uint64_t rows, int devices, BenchTimes 
 /* ---- the marks ---- */
 
 static void
-mark_u32(const BenchOptions *options, int devices, double ratio)
+mark_u32(const BenchOptions *options, int devices, double ratio, const BenchTimes *rmg)
 {
-	uint64_t	count = UINT64_C(2000000000) >> options->shrink;
 	HostRows	rows = {};
 	BenchTimes	own = {};
-	BenchTimes	rmg = {};
 	char		work[BENCH_TEXT];
 	char		mark[BENCH_TEXT];
 	char		got[BENCH_TEXT];
 	char		text[2][32];
-	bool		have_rmg = false;
 
 	snprintf(work, sizeof(work), "2e9 u32 keys, transfers included, %d GPUs", devices);
 	snprintf(mark, sizeof(mark), "%gx RMG's program", ratio);
-	if (options->rmg != NULL)
-		have_rmg = measure_rmg(options, count, devices, &rmg) == 0;
-	if (rows_open(&rows, BENCH_U32, GPUSORT_UNIFORM, count, options->seed, false) != 0 ||
+	if (rows_open(&rows, BENCH_U32, GPUSORT_UNIFORM, U32_ROWS >> options->shrink, options->seed, false) != 0 ||
 		measure_gpusort("marks", &rows, devices, options->repeat, &own) != 0)
 		bench_mark(work, mark, "", 0, ratio, "failed");
-	else if (have_rmg)
+	else if (rmg->count > 0)
 	{
-		record(&rows, "marks", "rmg-program", devices, &rmg, NULL);
-		snprintf(got, sizeof(got), "%s, RMG %s", bench_duration(own.median, text[0]), bench_duration(rmg.median, text[1]));
-		bench_mark(work, mark, got, rmg.median / own.median, ratio, NULL);
+		record(&rows, "marks", "rmg-program", devices, rmg, NULL);
+		snprintf(got, sizeof(got), "%s, RMG %s", bench_duration(own.median, text[0]), bench_duration(rmg->median, text[1]));
+		bench_mark(work, mark, got, rmg->median / own.median, ratio, NULL);
 	}
 	else
-		bench_mark(work, mark, bench_duration(own.median, text[0]), 0, ratio, "RMG's program was not given (--rmg)");
+		bench_mark(work, mark, bench_duration(own.median, text[0]), 0, ratio,
+				   options->rmg == NULL ? "RMG's program was not given (--rmg)" : "RMG's program gave no time");
 	rows_close(&rows);
 }
 
@@ -347,6 +374,7 @@ bench_multi_marks(const BenchOptions *options)
 	int			devices = count_devices();
 	bool		sevenths = bench_listed(options->rows, "7");
 	bool		eighths = bench_listed(options->rows, "8");
+	RmgTimes	rmg = {};
 
 	if (devices < 2)
 	{
@@ -358,8 +386,10 @@ bench_multi_marks(const BenchOptions *options)
 					   "there is one GPU");
 		return;
 	}
-	for (int count = 2; count <= devices && count <= 8 && sevenths; count *= 2)
-		mark_u32(options, count, count == 8 ? 1.4 : 1.2);
+	if (sevenths && options->rmg != NULL)
+		(void) measure_rmg(options, U32_ROWS >> options->shrink, devices, &rmg);
+	for (int log = 1; 1 << log <= devices && log < 4 && sevenths; log++)
+		mark_u32(options, 1 << log, log == 3 ? 1.4 : 1.2, &rmg.times[log]);
 	if (eighths)
 		mark_u64(options, std::min(devices, 4));
 	(void) cudaSetDevice(0);
@@ -404,7 +434,7 @@ bench_multi_sweep(const BenchOptions *options)
 				for (int count = 1; count <= devices; count *= 2)
 				{
 					if ((options->distributions >> distribution & 1) && (options->keys >> key & 1) && bench_clock() < end)
-						sweep_one(options, (BenchKey) key, distribution, (uint64_t) 1 << options->sizes[size], count, end);
+						sweep_one(options, (BenchKey) key, distribution, options->sizes[size], count, end);
 				}
 			}
 		}
