@@ -80,9 +80,9 @@ library_plan(BenchRun *run)
 
 	if (bench_device_alloc((void **) &on_device, sizeof(stats)) != 0)
 		return -1;
-	status = gpusort_key_stats_reset(on_device, run->stream);
+	status = (cudaError_t) gpusort_key_stats_reset(on_device, (GpuSortStream) run->stream);
 	if (status == cudaSuccess)
-		status = gpusort_key_stats_array(&source, rows, on_device, run->stream);
+		status = (cudaError_t) gpusort_key_stats_array(&source, rows, on_device, (GpuSortStream) run->stream);
 	if (status == cudaSuccess)
 		status = cudaMemcpyAsync(&stats, on_device, sizeof(stats), cudaMemcpyDeviceToHost, run->stream);
 	if (status == cudaSuccess)
@@ -106,7 +106,7 @@ library_open(BenchRun *run)
 	if (run->algorithm->variant == LIBRARY_CORE)
 		BENCH_CUDA(gpusort_radix_temp_bytes(rows, 32, &run->temp_bytes));
 	else if (run->algorithm->variant == LIBRARY_ARRAY)
-		BENCH_CUDA((cudaError_t) gpusort_device_sort_array_bytes(&source, rows, &run->temp_bytes));
+		BENCH_CUDA((cudaError_t) gpusort_device_sort_array_bytes(&source, rows, 0, &run->temp_bytes));
 	else
 	{
 		if (library_plan(run) != 0)
@@ -139,17 +139,21 @@ library_sort(BenchRun *run)
 
 		wait.mirror = run->pinned;
 		BENCH_CUDA((cudaError_t) gpusort_device_sort_array(&source, rows, 0, &wait, run->memory[0], run->temp_bytes,
-														   ids, run->stream));
+														   ids, (GpuSortStream) run->stream));
 	}
 	else
 	{
 		sort = device_sort(run);
-		BENCH_CUDA((cudaError_t) gpusort_device_sort(&sort, run->memory[0], run->temp_bytes, ids, NULL, run->stream));
+		BENCH_CUDA((cudaError_t) gpusort_device_sort(&sort, run->memory[0], run->temp_bytes, ids, NULL,
+													 (GpuSortStream) run->stream));
 	}
 	return 0;
 }
 
-/* The core: a histogram of all digits, then passes of 8 bits; ids are made in the first, keys dropped in the last. */
+/*
+ * The core: keys are read for the histograms; passes of 8 bits read and write 8 bytes a row, but
+ * the first, which makes the ids, reads 4, and the last writes 4 if keys are not wanted.
+ */
 static double
 core_bytes(int bits, bool keys_kept)
 {
@@ -159,15 +163,15 @@ core_bytes(int bits, bool keys_kept)
 }
 
 /*
- * Uniform keys: statistics read the keys; the prefixes of 32 bits are made and sorted; where there
- * are more bits the sorted prefixes are read again, and of rows that tie the id is read and
- * written and a sector of the key read.
+ * Uniform keys: statistics read the keys.  An array of u32 is its own prefixes; of other keys they
+ * are made.  Where there are more than 32 bits the sorted prefixes are read again, and of rows that
+ * tie the id is read and written and a sector of the key read.
  */
 double
 bench_gpusort_bytes(BenchKey key, uint64_t rows, bool with_statistics)
 {
 	double		key_bytes = (double) bench_key_bytes(key);
-	double		bytes = (with_statistics ? key_bytes : 0) + key_bytes + 4;
+	double		bytes = (with_statistics ? key_bytes : 0) + (key == BENCH_U32 ? 0 : key_bytes + 4);
 	double		tied = 1 - exp(-(double) rows / 4294967296.0);
 
 	if (key == BENCH_U32 || key == BENCH_FLOAT)

@@ -143,7 +143,7 @@ extern double bench_gpusort_bytes(BenchKey key, uint64_t rows, bool with_statist
 typedef struct BenchTimes
 {
 	int			count;
-	double		ms[32];
+	double		ms[32];			/* in ascending order */
 	double		median;
 	double		least;
 	double		most;
@@ -245,7 +245,7 @@ typedef struct BenchOptions
 	double		most_ms;		/* sweep: sizes above one that took longer are left out */
 	uint64_t	seed;
 	const char *rmg;			/* RMG sort's own program, or NULL */
-	int			sizes[32];		/* sweep: logarithms */
+	uint64_t	sizes[32];		/* sweep, multi: numbers of rows */
 	int			size_count;
 	uint32_t	distributions;	/* sweep: bits */
 	uint32_t	keys;			/* sweep: bits */
@@ -256,6 +256,7 @@ typedef struct BenchOptions
 extern void bench_marks(const BenchOptions *options);
 extern void bench_multi_marks(const BenchOptions *options);
 extern void bench_sweep(const BenchOptions *options);
+extern void bench_survey(const BenchOptions *options);
 extern void bench_multi_sweep(const BenchOptions *options);
 
 /* Is name in a comma-separated list?  A list that is NULL has all. */

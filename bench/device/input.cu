@@ -387,7 +387,7 @@ check_host(Check *check, const BenchInput *input, const void *keys, const uint32
 	size_t		key_bytes = bench_key_bytes(input->key);
 	unsigned long long sum = 0;
 
-	if (check_open(check, input, ids != NULL, PART_ROWS + 1) != 0)
+	if (check_open(check, input, ids != NULL, (input->rows < PART_ROWS ? input->rows : PART_ROWS) + 1) != 0)
 		return -1;
 	GPUSORT_START_KERNEL(sum_input, grid_of(input->rows), BLOCK_THREADS, 0, input->key, input->distribution, input->rows,
 						 input->seed, check->faults);

@@ -8,6 +8,7 @@
 #include "bench.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,6 +18,7 @@ static const char usage_text[] =
 "\n"
 "  marks          the speeds that were to be reached\n"
 "  sweep          every algorithm by distribution, key and size, on one GPU\n"
+"  survey         a part of it: what pictures and tables need\n"
 "  multi          host memory to host memory, on one and more GPUs\n"
 "  list           the algorithms\n"
 "\n"
@@ -25,9 +27,9 @@ static const char usage_text[] =
 "  --rows N,...           marks: these rows of the table (1 to 8)\n"
 "  --shrink N             marks: all counts of rows divided by 2^N\n"
 "  --rmg PROGRAM          marks: RMG sort's own program\n"
-"  --seconds N            sweep, multi: no new case after so long (60)\n"
+"  --seconds N            sweep, survey, multi: no new case after so long (60)\n"
 "  --most-ms N            sweep: no larger sizes once one took longer (1000)\n"
-"  --sizes N,...          sweep, multi: logarithms of the numbers of rows (16,18,...,30)\n"
+"  --sizes N,...          sweep, multi: numbers of rows, or up to 31 their logarithms (16,18,...,30)\n"
 "  --keys NAME,...        u32, u64, float, composite\n"
 "  --distributions NAME,...\n"
 "  --algorithms NAME,...\n"
@@ -114,7 +116,11 @@ sizes(BenchOptions *options, char *list)
 {
 	options->size_count = 0;
 	for (char *at = strtok(list, ","); at != NULL && options->size_count < 32; at = strtok(NULL, ","))
-		options->sizes[options->size_count++] = number(at, 0, 31);
+	{
+		uint64_t	rows = (uint64_t) number(at, 0, INT_MAX);
+
+		options->sizes[options->size_count++] = rows < 32 ? (uint64_t) 1 << rows : rows;
+	}
 }
 
 static void
@@ -156,7 +162,7 @@ main(int argc, char **argv)
 	options.distributions = (1u << GPUSORT_DISTRIBUTIONS) - 1;
 	options.keys = (1u << BENCH_KEYS) - 1;
 	for (int size = 16; size <= 30; size += 2)
-		options.sizes[options.size_count++] = size;
+		options.sizes[options.size_count++] = (uint64_t) 1 << size;
 
 	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
 	{
@@ -204,7 +210,7 @@ main(int argc, char **argv)
 	}
 	for (int i = optind; i < argc; i++)
 	{
-		if (!bench_listed("marks,sweep,multi,list", argv[i]))
+		if (!bench_listed("marks,sweep,survey,multi,list", argv[i]))
 			usage();
 	}
 	if (optind < argc && strcmp(argv[optind], "list") == 0)
@@ -228,6 +234,8 @@ main(int argc, char **argv)
 			bench_marks(&options);
 		else if (strcmp(section, "sweep") == 0)
 			bench_sweep(&options);
+		else if (strcmp(section, "survey") == 0)
+			bench_survey(&options);
 		else if (strcmp(section, "multi") == 0)
 			bench_multi_sweep(&options);
 	}

@@ -169,16 +169,18 @@ bench_clock(void)
 void
 bench_times_add(BenchTimes *times, double ms)
 {
-	double		sorted[32];
+	int			at = times->count;
 
 	if (times->count == 32)
 		return;
-	times->ms[times->count++] = ms;
-	std::copy(times->ms, times->ms + times->count, sorted);
-	std::sort(sorted, sorted + times->count);
-	times->median = (sorted[(times->count - 1) / 2] + sorted[times->count / 2]) / 2;
-	times->least = sorted[0];
-	times->most = sorted[times->count - 1];
+	/* the list is kept in order */
+	for (; at > 0 && times->ms[at - 1] > ms; at--)
+		times->ms[at] = times->ms[at - 1];
+	times->ms[at] = ms;
+	times->count++;
+	times->median = (times->ms[(times->count - 1) / 2] + times->ms[times->count / 2]) / 2;
+	times->least = times->ms[0];
+	times->most = times->ms[times->count - 1];
 }
 
 int
@@ -223,7 +225,7 @@ bench_timer_close(BenchTimer *timer)
 static int
 measure_copy(double *bytes_per_second)
 {
-	size_t		bytes = std::min(COPY_BYTES, bench_free_bytes() / 4 / 4096 * 4096);
+	size_t		bytes = std::min(COPY_BYTES, bench_free_bytes() / 16 / 4096 * 4096);
 	void	   *from;
 	void	   *to = NULL;
 	BenchTimer	timer = {};

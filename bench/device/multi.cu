@@ -20,6 +20,7 @@
 #include "../../cuda/reference/multi_reference.h"
 
 #define FILL_ROWS		((uint64_t) 1 << 25)	/* made at a time */
+#define U32_ROWS		UINT64_C(2000000000)	/* of the mark for u32 keys */
 
 /* Rows in host memory. */
 typedef struct HostRows
@@ -58,7 +59,7 @@ rows_open(HostRows *rows, BenchKey key, int distribution, uint64_t count, uint64
 	BENCH_CUDA(cudaSetDevice(0));
 	if (bench_host_alloc(&rows->keys, rows_bytes(rows)) != 0 ||
 		(with_ids && bench_host_alloc((void **) &rows->ids, count * 4) != 0) ||
-		bench_device_alloc(&rows->part, FILL_ROWS * bench_key_bytes(key)) != 0)
+		bench_device_alloc(&rows->part, std::min(FILL_ROWS, count) * bench_key_bytes(key)) != 0)
 		return -1;
 	return 0;
 }
@@ -184,44 +185,57 @@ measure_gpusort(const char *section, HostRows *rows, int devices, int repeat, Be
 
 /* ---- the references ---- */
 
+static std::string
+reference_phases(const GpuSortMultiTimes *times)
+{
+	char		text[BENCH_TEXT];
+
+	snprintf(text, sizeof(text), "up %.1f partition %.1f exchange %.1f sort %.1f down %.1f merge %.1f ms; %d passes",
+			 times->upload, times->partition, times->exchange, times->sort, times->download, times->merge,
+			 times->passes);
+	return text;
+}
+
+static int
+sort_reference(const GpuSortMultiReference *reference, GpuSortMultiContext *context, HostRows *rows, int repeat,
+			   BenchTimes *times, std::string *detail)
+{
+	GpuSortMultiTimes report;
+
+	for (int i = 0; i <= repeat; i++)
+	{
+		if (rows_fill(rows) != 0)
+			return -1;
+		BENCH_CUDA(reference->sort(context, rows->keys, rows->input.rows, &report));
+		if (i == 0)
+		{
+			if (rows_check(rows, reference->name) != 0)
+				return -1;
+			continue;
+		}
+		bench_times_add(times, report.total);
+		if (report.total <= times->least)
+			*detail = reference_phases(&report);
+	}
+	return 0;
+}
+
 static int
 measure_reference(const char *section, const GpuSortMultiReference *reference, HostRows *rows, int devices, int repeat,
 				  BenchTimes *times)
 {
 	int			ordinals[GPUSORT_MULTI_MAX_DEVICES];
-	int			key_bytes = (int) bench_key_bytes(rows->input.key);
-	GpuSortMultiTimes report;
-	void	   *context = NULL;
+	GpuSortMultiContext *context = NULL;
 	std::string detail;
-	int			status = 0;
+	cudaError_t opened;
+	int			status;
 
 	memset(times, 0, sizeof(*times));
 	for (int i = 0; i < devices; i++)
 		ordinals[i] = i;
-	BENCH_CUDA(reference->open(ordinals, devices, rows->input.rows, key_bytes, &context));
-	for (int i = 0; i <= repeat && status == 0; i++)
-	{
-		status = rows_fill(rows);
-		if (status == 0 && reference->sort(context, rows->keys, rows->input.rows, &report) != cudaSuccess)
-			status = bench_failed("%s on %d devices", reference->name, devices);
-		if (status == 0 && i == 0)
-			status = rows_check(rows, reference->name);
-		else if (status == 0)
-			bench_times_add(times, report.total_ms);
-		if (status == 0 && i > 0 && report.total_ms <= times->least)
-		{
-			detail.clear();
-			for (int phase = 0; phase < report.phases; phase++)
-			{
-				char		text[BENCH_TEXT];
-
-				snprintf(text, sizeof(text), "%s%s %.1f", phase > 0 ? " " : "", report.phase[phase],
-						 report.phase_ms[phase]);
-				detail += text;
-			}
-			detail += " ms";
-		}
-	}
+	opened = reference->open(ordinals, devices, rows->input.rows, (int) bench_key_bytes(rows->input.key), &context);
+	status = opened == cudaSuccess ? sort_reference(reference, context, rows, repeat, times, &detail) :
+		bench_cuda_failed(opened, reference->name);
 	reference->close(context);
 	if (status == 0)
 		record(rows, section, reference->name, devices, times, detail.c_str());
@@ -230,19 +244,34 @@ measure_reference(const char *section, const GpuSortMultiReference *reference, H
 
 /* ---- RMG sort's own program ---- */
 
-/* Its times; each line that it prints ends with one, in milliseconds. */
-static int
-measure_rmg(const BenchOptions *options, uint64_t rows, int devices, BenchTimes *times)
+/* Its times on 1, 2, 4 and 8 GPUs, by the logarithm; empty where it was not measured. */
+typedef struct RmgTimes
 {
-	std::string command = "RMG_CHECK=order RMG_REPEAT=" + std::to_string(std::max(options->repeat, 3)) + " '" +
-		options->rmg + "' " + std::to_string(rows) + " 0";
+	BenchTimes	times[4];
+} RmgTimes;
+
+/*
+ * One run of the program measures all numbers of GPUs if it knows RMG_COUNTS, otherwise all GPUs.
+ * Each line that it prints has the GPUs between the third and fourth quote and ends with a time
+ * in milliseconds; see RMG.md.
+ */
+static int
+measure_rmg(const BenchOptions *options, uint64_t rows, int devices, RmgTimes *rmg)
+{
+	std::string counts;
+	std::string gpus = "0";
+	std::string command;
 	char		line[4096];
+	int			found = 0;
 	FILE	   *output;
 
-	memset(times, 0, sizeof(*times));
-	for (int i = 1; i < devices; i++)
-		command += "," + std::to_string(i);
-	command += " uint32 uniform 0 csv";
+	for (int count = 2; count <= devices && count <= 8; count *= 2)
+		counts += (counts.empty() ? "" : ",") + std::to_string(count);
+	for (int i = 1; i < devices && i < 8; i++)
+		gpus += "," + std::to_string(i);
+	command = "RMG_CHECK=order RMG_COUNTS=" + counts + " RMG_REPEAT=" + std::to_string(std::min(options->repeat, 5)) +
+		" '" + options->rmg + "' " + std::to_string(rows) + " " + gpus + " uint32 uniform 0 csv";
+	printf("%s\n", command.c_str());
 	fflush(stdout);
 	output = popen(command.c_str(), "r");
 	if (output == NULL)
@@ -251,11 +280,26 @@ measure_rmg(const BenchOptions *options, uint64_t rows, int devices, BenchTimes 
 	{
 		const char *last = strrchr(line, ',');
 		double		ms = last != NULL ? atof(last + 1) : 0;
+		const char *at = line;
+		int			used = 1;
 
-		if (ms > 0)
-			bench_times_add(times, ms);
+		for (int quote = 0; quote < 3 && at != NULL; quote++)
+		{
+			at = strchr(at, '"');
+			at = at != NULL ? at + 1 : NULL;
+		}
+		for (; at != NULL && *at != '"' && *at != '\0'; at++)
+			used += *at == ',';
+		for (int log = 0; log < 4; log++)
+		{
+			if (at != NULL && ms > 0 && used == 1 << log)
+			{
+				bench_times_add(&rmg->times[log], ms);
+				found++;
+			}
+		}
 	}
-	if (pclose(output) != 0 || times->count == 0)
+	if (pclose(output) != 0 || found == 0)
 		return bench_failed("%s", command.c_str());
 	return 0;
 }
@@ -263,33 +307,29 @@ measure_rmg(const BenchOptions *options, uint64_t rows, int devices, BenchTimes 
 /* ---- the marks ---- */
 
 static void
-mark_u32(const BenchOptions *options, int devices, double ratio)
+mark_u32(const BenchOptions *options, int devices, double ratio, const BenchTimes *rmg)
 {
-	uint64_t	count = UINT64_C(2000000000) >> options->shrink;
 	HostRows	rows = {};
 	BenchTimes	own = {};
-	BenchTimes	rmg = {};
 	char		work[BENCH_TEXT];
 	char		mark[BENCH_TEXT];
 	char		got[BENCH_TEXT];
 	char		text[2][32];
-	bool		have_rmg = false;
 
 	snprintf(work, sizeof(work), "2e9 u32 keys, transfers included, %d GPUs", devices);
 	snprintf(mark, sizeof(mark), "%gx RMG's program", ratio);
-	if (options->rmg != NULL)
-		have_rmg = measure_rmg(options, count, devices, &rmg) == 0;
-	if (rows_open(&rows, BENCH_U32, GPUSORT_UNIFORM, count, options->seed, false) != 0 ||
+	if (rows_open(&rows, BENCH_U32, GPUSORT_UNIFORM, U32_ROWS >> options->shrink, options->seed, false) != 0 ||
 		measure_gpusort("marks", &rows, devices, options->repeat, &own) != 0)
 		bench_mark(work, mark, "", 0, ratio, "failed");
-	else if (have_rmg)
+	else if (rmg->count > 0)
 	{
-		record(&rows, "marks", "rmg-program", devices, &rmg, NULL);
-		snprintf(got, sizeof(got), "%s, RMG %s", bench_duration(own.median, text[0]), bench_duration(rmg.median, text[1]));
-		bench_mark(work, mark, got, rmg.median / own.median, ratio, NULL);
+		record(&rows, "marks", "rmg-program", devices, rmg, NULL);
+		snprintf(got, sizeof(got), "%s, RMG %s", bench_duration(own.median, text[0]), bench_duration(rmg->median, text[1]));
+		bench_mark(work, mark, got, rmg->median / own.median, ratio, NULL);
 	}
 	else
-		bench_mark(work, mark, bench_duration(own.median, text[0]), 0, ratio, "RMG's program was not given (--rmg)");
+		bench_mark(work, mark, bench_duration(own.median, text[0]), 0, ratio,
+				   options->rmg == NULL ? "RMG's program was not given (--rmg)" : "RMG's program gave no time");
 	rows_close(&rows);
 }
 
@@ -334,6 +374,7 @@ bench_multi_marks(const BenchOptions *options)
 	int			devices = count_devices();
 	bool		sevenths = bench_listed(options->rows, "7");
 	bool		eighths = bench_listed(options->rows, "8");
+	RmgTimes	rmg = {};
 
 	if (devices < 2)
 	{
@@ -345,8 +386,10 @@ bench_multi_marks(const BenchOptions *options)
 					   "there is one GPU");
 		return;
 	}
-	for (int count = 2; count <= devices && count <= 8 && sevenths; count *= 2)
-		mark_u32(options, count, count == 8 ? 1.4 : 1.2);
+	if (sevenths && options->rmg != NULL)
+		(void) measure_rmg(options, U32_ROWS >> options->shrink, devices, &rmg);
+	for (int log = 1; 1 << log <= devices && log < 4 && sevenths; log++)
+		mark_u32(options, 1 << log, log == 3 ? 1.4 : 1.2, &rmg.times[log]);
 	if (eighths)
 		mark_u64(options, std::min(devices, 4));
 	(void) cudaSetDevice(0);
@@ -364,9 +407,9 @@ sweep_one(const BenchOptions *options, BenchKey key, int distribution, uint64_t 
 	{
 		if (bench_listed(options->algorithms, "gpusort-multi") && bench_clock() < end)
 			(void) measure_gpusort("multi", &rows, devices, std::min(options->repeat, 3), &times);
-		for (int i = 0; i < gpusort_multi_reference_count; i++)
+		for (int i = 0; gpusort_multi_references[i] != NULL; i++)
 		{
-			const GpuSortMultiReference *reference = &gpusort_multi_references[i];
+			const GpuSortMultiReference *reference = gpusort_multi_references[i];
 
 			if (bench_listed(options->algorithms, reference->name) && bench_clock() < end &&
 				!(reference->power_of_two && (devices & (devices - 1)) != 0))
@@ -391,7 +434,7 @@ bench_multi_sweep(const BenchOptions *options)
 				for (int count = 1; count <= devices; count *= 2)
 				{
 					if ((options->distributions >> distribution & 1) && (options->keys >> key & 1) && bench_clock() < end)
-						sweep_one(options, (BenchKey) key, distribution, (uint64_t) 1 << options->sizes[size], count, end);
+						sweep_one(options, (BenchKey) key, distribution, options->sizes[size], count, end);
 				}
 			}
 		}

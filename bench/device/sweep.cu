@@ -48,9 +48,10 @@ bench_sweep(const BenchOptions *options)
 			for (int distribution = 0; distribution < GPUSORT_DISTRIBUTIONS; distribution++)
 			{
 				BenchInput	input = {};
-				uint64_t	rows = (uint64_t) 1 << options->sizes[size];
+				uint64_t	rows = options->sizes[size];
 
-				if ((options->distributions >> distribution & 1) == 0 || (options->keys >> key & 1) == 0)
+				if ((options->distributions >> distribution & 1) == 0 || (options->keys >> key & 1) == 0 ||
+					rows > GPUSORT_DEVICE_SORT_MAX_ROWS)
 					continue;
 				if (bench_clock() >= end)
 				{
@@ -93,4 +94,31 @@ bench_sweep(const BenchOptions *options)
 	}
 	if (left_out > 0)
 		printf("%u inputs were left out: --seconds %g\n", left_out, options->seconds);
+}
+
+/*
+ * What the pictures and the papers' tables need, in the time that there is: half of it
+ * for all algorithms on uniform keys, by size; a quarter for gpusort and CUB on all distributions,
+ * many rows; a quarter for all algorithms on all distributions, fewer rows.
+ */
+void
+bench_survey(const BenchOptions *options)
+{
+	BenchOptions part = *options;
+
+	part.distributions = 1u << GPUSORT_UNIFORM;
+	part.seconds = options->seconds / 2;
+	bench_sweep(&part);
+
+	part = *options;
+	part.seconds = options->seconds / 4;
+	part.size_count = 1;
+	part.sizes[0] = (uint64_t) 1 << 28;
+	part.algorithms = "gpusort,cub,cub-int64";
+	bench_sweep(&part);
+
+	part.algorithms = options->algorithms;
+	part.sizes[0] = (uint64_t) 1 << 24;
+	part.keys = options->keys & (1u << BENCH_U32 | 1u << BENCH_U64);
+	bench_sweep(&part);
 }
