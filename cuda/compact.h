@@ -40,9 +40,10 @@
  *	one subtraction and by closing up the bits of a mask, whatever k was.
  *
  *	Closing up is the compress function of Warren, Hacker's Delight (2nd ed.,
- *	section 7-4): six conditional moves by 1, 2, 4, ... 32 places, whose masks
- *	depend on the bits kept alone and are computed once, on the host.  A move that
- *	no bit takes part in is left out: one run of bits at the low end takes none.
+ *	section 7-4) on halves of 32 bits, the width of the device's arithmetic: five
+ *	conditional moves by 1, 2, 4, 8, 16 places, whose masks depend on the bits kept
+ *	alone and are computed once, on the host.  A half that keeps one run of bits is
+ *	shifted instead, one that keeps none costs nothing.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,14 +55,26 @@
 #include "key_stats.h"
 #include "portable.h"
 
-#define GPUSORT_COMPRESS_STEPS	6
+#define GPUSORT_COMPRESS_STEPS	5
+
+/* What to do with half a key word. */
+typedef struct GpuSortPackHalf
+{
+	uint32_t	kept;			/* the bits that are kept */
+	uint32_t	moves[GPUSORT_COMPRESS_STEPS];	/* bits that move right by 2^step */
+	uint32_t	position;		/* of its least bit in the packed key */
+	uint16_t	bits;			/* how many are kept */
+	uint16_t	shift;			/* of the only run of kept bits, or GPUSORT_PACK_RUNS */
+} GpuSortPackHalf;
+
+#define GPUSORT_PACK_RUNS		0xFFFF
 
 /* What to do with one key word. */
 typedef struct GpuSortPackWord
 {
 	uint64_t	base;			/* to subtract */
 	uint64_t	kept;			/* the bits of the difference that are kept */
-	uint64_t	moves[GPUSORT_COMPRESS_STEPS];	/* bits that move right by 2^step */
+	GpuSortPackHalf halves[2];	/* of the difference, the low one first */
 	uint32_t	position;		/* of its least bit in the packed key */
 	uint32_t	bits;			/* how many are kept */
 } GpuSortPackWord;
@@ -103,22 +116,28 @@ gpusort_pack_choose(GpuSortPackWord *word, uint64_t varying, uint64_t min, uint6
 	}
 }
 
-/* The moves that close up the bits kept of a word. */
+/* How the bits kept of half a word close up to `position` in the packed key. */
 static inline void
-gpusort_pack_moves(GpuSortPackWord *word)
+gpusort_pack_half(GpuSortPackHalf *half, uint32_t kept, uint32_t position)
 {
-	uint64_t	left = word->kept;
-	uint64_t	dropped_below = ~word->kept << 1;
+	uint32_t	left = kept;
+	uint32_t	dropped_below = ~kept << 1;
 
+	half->kept = kept;
+	half->position = position;
+	half->bits = (uint16_t) __builtin_popcount(kept);
+	half->shift = kept != 0 ? (uint16_t) __builtin_ctz(kept) : 0;
+	if (kept >> half->shift != gpusort_ones(half->bits))
+		half->shift = GPUSORT_PACK_RUNS;
 	for (int step = 0; step < GPUSORT_COMPRESS_STEPS; step++)
 	{
 		/* parity of the dropped bits below each bit, by a running exclusive or */
-		uint64_t	parity = dropped_below;
+		uint32_t	parity = dropped_below;
 
-		for (int shift = 1; shift < 64; shift *= 2)
+		for (int shift = 1; shift < 32; shift *= 2)
 			parity ^= parity << shift;
-		word->moves[step] = parity & left;
-		left = (left ^ word->moves[step]) | (word->moves[step] >> (1 << step));
+		half->moves[step] = parity & left;
+		left = (left ^ half->moves[step]) | (half->moves[step] >> (1 << step));
 		dropped_below &= ~parity;
 	}
 }
@@ -138,7 +157,8 @@ gpusort_pack_plan(GpuSortPackPlan *plan, uint32_t key_words, const GpuSortKeySta
 			gpusort_pack_choose(word, 0, 0, 0);
 		else
 			gpusort_pack_choose(word, stats->key_or[w] ^ stats->key_and[w], stats->key_min[w], stats->key_max[w]);
-		gpusort_pack_moves(word);
+		gpusort_pack_half(&word->halves[0], (uint32_t) word->kept, position);
+		gpusort_pack_half(&word->halves[1], (uint32_t) (word->kept >> 32), position + word->halves[0].bits);
 		word->position = position;
 		position += word->bits;
 	}
@@ -163,21 +183,21 @@ gpusort_pack_covers(const GpuSortPackPlan *plan, const GpuSortKeyStats *stats)
 	return true;
 }
 
-/* What a key word leaves in the packed key, as a number of word->bits bits. */
-GPUSORT_HD static inline uint64_t
-gpusort_pack_one(const GpuSortPackWord *word, uint64_t key)
+/* What half a word (less its base) leaves in the packed key, as a number of half->bits bits. */
+GPUSORT_HD static inline uint32_t
+gpusort_compress(const GpuSortPackHalf *half, uint32_t value)
 {
-	key = (key - word->base) & word->kept;
+	value &= half->kept;
+	if (half->shift != GPUSORT_PACK_RUNS)
+		return value >> half->shift;
+GPUSORT_UNROLL
 	for (int step = 0; step < GPUSORT_COMPRESS_STEPS; step++)
 	{
-		if (word->moves[step] != 0)
-		{
-			uint64_t	moved = key & word->moves[step];
+		uint32_t	moved = value & half->moves[step];
 
-			key = (key ^ moved) | (moved >> (1 << step));
-		}
+		value = (value ^ moved) | (moved >> (1 << step));
 	}
-	return key;
+	return value;
 }
 
 /*
@@ -193,17 +213,59 @@ gpusort_pack_bits(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t low
 	for (uint32_t w = 0; w < plan->key_words; w++)
 	{
 		const GpuSortPackWord *word = &plan->words[w];
+		uint64_t	value;
 
 		if (word->position >= low + bits || word->bits == 0)
 			continue;
 		if (word->position + word->bits <= low)
 			break;
-		if (word->position >= low)
-			packed |= gpusort_pack_one(word, key[w]) << (word->position - low);
-		else
-			packed |= gpusort_pack_one(word, key[w]) >> (low - word->position);
+		value = key[w] - word->base;
+GPUSORT_UNROLL
+		for (int i = 0; i < 2; i++)
+		{
+			const GpuSortPackHalf *half = &word->halves[i];
+
+			if (half->bits == 0 || half->position >= low + bits || half->position + half->bits <= low)
+				continue;
+			if (half->position >= low)
+				packed |= (uint64_t) gpusort_compress(half, (uint32_t) (value >> 32 * i)) << (half->position - low);
+			else
+				packed |= gpusort_compress(half, (uint32_t) (value >> 32 * i)) >> (low - half->position);
+		}
 	}
 	return packed & gpusort_ones(bits);
+}
+
+/* The same for up to 32 bits, in 32-bit arithmetic. */
+GPUSORT_HD static inline uint32_t
+gpusort_pack_bits32(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t low, uint32_t bits)
+{
+	uint32_t	packed = 0;
+
+	for (uint32_t w = 0; w < plan->key_words; w++)
+	{
+		const GpuSortPackWord *word = &plan->words[w];
+		uint64_t	value;
+
+		if (word->position >= low + bits || word->bits == 0)
+			continue;
+		if (word->position + word->bits <= low)
+			break;
+		value = key[w] - word->base;
+GPUSORT_UNROLL
+		for (int i = 0; i < 2; i++)
+		{
+			const GpuSortPackHalf *half = &word->halves[i];
+
+			if (half->bits == 0 || half->position >= low + bits || half->position + half->bits <= low)
+				continue;
+			if (half->position >= low)
+				packed |= gpusort_compress(half, (uint32_t) (value >> 32 * i)) << (half->position - low);
+			else
+				packed |= gpusort_compress(half, (uint32_t) (value >> 32 * i)) >> (low - half->position);
+		}
+	}
+	return packed & (uint32_t) gpusort_ones(bits);
 }
 
 /* How many of `bits` bits that begin from_top bits below the packed key's top there are. */
@@ -234,7 +296,9 @@ gpusort_pack_window64(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t
 GPUSORT_HD static inline uint32_t
 gpusort_pack_window(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t from_top, uint32_t bits)
 {
-	return (uint32_t) gpusort_pack_window64(plan, key, from_top, bits);
+	uint32_t	there = gpusort_pack_window_bits(plan, from_top, bits);
+
+	return there > 0 ? gpusort_pack_bits32(plan, key, plan->packed_bits - from_top - there, there) : 0;
 }
 
 /* Packed word number `index` of a key; word 0 is the least significant, and all but the last are full. */

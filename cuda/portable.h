@@ -12,14 +12,12 @@
 
 #ifdef __CUDACC__
 #define GPUSORT_HD	__host__ __device__
-#define GPUSORT_UNROLL	_Pragma("unroll")	/* the loop that follows, so that arrays stay in registers */
 #else
 #define GPUSORT_HD
-#define GPUSORT_UNROLL
 #endif
 
-/* Before a loop; g++ has no such pragma. */
-#ifdef __CUDACC__
+/* Before a loop whose arrays are to stay in registers; a host compiler has no such pragma. */
+#ifdef __CUDA_ARCH__
 #define GPUSORT_UNROLL	_Pragma("unroll")
 #else
 #define GPUSORT_UNROLL
