@@ -826,10 +826,11 @@ struct GpuSortOnesweep
 		auto		kernel = count_digits<COUNT_THREADS, COUNT_UNROLL>;
 		const int	passes = count_digits_of(bits) + idle;
 		const uint32_t wanted = (uint32_t) (((uint64_t) rows + COUNT_KEYS - 1) / COUNT_KEYS);
-		const size_t shared = (size_t) passes * GPUSORT_BINS * 32 * sizeof(uint32_t);
+		const size_t pass_shared = GPUSORT_BINS * 32 * sizeof(uint32_t);
 
-		GPUSORT_START_KERNEL_SHARED(kernel, wanted < COUNT_BLOCKS ? wanted : COUNT_BLOCKS, COUNT_THREADS, shared,
-									stream, keys, rows, passes, idle, last_mask(bits), counts);
+		GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < COUNT_BLOCKS ? wanted : COUNT_BLOCKS, COUNT_THREADS,
+									   passes * pass_shared, 4 * pass_shared, stream, keys, rows, passes, idle,
+									   last_mask(bits), counts);
 		GPUSORT_START_KERNEL(start_bins, passes, GPUSORT_BINS, stream, counts);
 		return cudaGetLastError();
 	}

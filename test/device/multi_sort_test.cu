@@ -306,7 +306,7 @@ test_distributions(void)
 static void
 test_payload(void)
 {
-	for (uint32_t bytes : {4, 8, 12, 16, 40, 64, 100})
+	for (uint32_t bytes : {4, 8, 12, 16, 100})
 	{
 		for (uint32_t flags : {0, GPUSORT_MULTI_IDS, GPUSORT_MULTI_COPY})
 		{
@@ -482,7 +482,7 @@ test_faults(void)
 
 	config.chunk_rows = 100;
 	config.bins_per_device = 2;
-	for (call = 1; failed && call < 2000; call += 1 + (long) test_below(5))
+	for (call = 1; failed && call < 2000; call += 1 + (long) test_below(7))
 	{
 		GpuSortMulti *multi = NULL;
 		GpuSortMultiReport report;
@@ -517,7 +517,7 @@ main(int argc, char **argv)
 	test_begin(argc, argv, 1000000, 50);
 #else
 	setenv("GPUSORT_EMULATE_DEVICES", "16", 1);
-	test_begin(argc, argv, 4000, 6);
+	test_begin(argc, argv, 3000, 4);
 	test_faults();
 #endif
 	test_refusals();

@@ -334,7 +334,7 @@ emulate_launch(Kernel kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaSt
 
 #define GPUSORT_START_KERNEL(kernel, grid, block, stream, ...) \
 	emulate_launch(kernel, grid, block, 0, stream, __VA_ARGS__)
-#define GPUSORT_START_KERNEL_SHARED(kernel, grid, block, shared_bytes, stream, ...) \
+#define GPUSORT_START_KERNEL_SHARED_OF(kernel, grid, block, shared_bytes, most_bytes, stream, ...) \
 	emulate_launch(kernel, grid, block, shared_bytes, stream, __VA_ARGS__)
 
 #endif							/* GPUSORT_EMULATED_CUDA_RUNTIME_H */
