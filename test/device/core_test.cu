@@ -177,7 +177,7 @@ check_large(uint64_t rows, int bits, int distribution)
 
 	TEST_CUDA(gpusort_radix_temp_bytes((uint32_t) rows, bits, &temp_bytes));
 	TEST_CUDA(cudaMemGetInfo(&free_bytes, &all_bytes));
-	if (free_bytes < rows * 24 + (1 << 30) || free_bytes < rows * 12 + temp_bytes + (1 << 30))
+	if (free_bytes < rows * 28 + (1 << 30) || free_bytes < rows * 12 + temp_bytes + (1 << 30))
 	{
 		printf("ok %d - %llu rows # SKIP the device has not the memory\n", ++test_points, (unsigned long long) rows);
 		return;

@@ -10,14 +10,24 @@
 #ifdef __CUDACC__
 
 #include <cub/device/device_radix_sort.cuh>
+#include <stdio.h>
+
+/* Says which of the judge's own steps failed. */
+static cudaError_t
+judge_step(const char *step, cudaError_t status)
+{
+	if (status != cudaSuccess)
+		printf("# the judge: %s: %s\n", step, cudaGetErrorString(status));
+	return status;
+}
 
 __global__ static void
 number_rows(uint32_t *ids, uint32_t rows)
 {
-	uint32_t	row = blockIdx.x * blockDim.x + threadIdx.x;
+	uint64_t	row = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x;
 
 	if (row < rows)
-		ids[row] = row;
+		ids[row] = (uint32_t) row;
 }
 
 __global__ static void
@@ -42,18 +52,26 @@ order(const Key *keys, uint32_t rows, int bits, uint32_t *ids)
 
 	if (rows == 0)
 		return cudaSuccess;
-	status = cub::DeviceRadixSort::SortPairs(NULL, temp_bytes, keys, (Key *) NULL, ids, ids, rows, 0, bits);
+	/* CUB takes an error that someone left behind for its own, and may hang close to 2^32 rows of uint32_t */
+	status = judge_step("an error before", cudaGetLastError());
+	if (status != cudaSuccess)
+		return status;
+	status = judge_step("CUB's memory", cub::DeviceRadixSort::SortPairs(NULL, temp_bytes, keys, (Key *) NULL, ids, ids,
+																		(int64_t) rows, 0, bits));
 	at_ids = ((size_t) rows * sizeof(Key) + 255) / 256 * 256;
 	at_temp = at_ids + ((size_t) rows * 4 + 255) / 256 * 256;
 	if (status == cudaSuccess)
-		status = cudaMalloc((void **) &memory, at_temp + temp_bytes);
+		status = judge_step("memory", cudaMalloc((void **) &memory, at_temp + temp_bytes));
 	if (status != cudaSuccess)
 		return status;
-	number_rows<<<(rows + 255) / 256, 256>>>((uint32_t *) (memory + at_ids), rows);
-	status = cub::DeviceRadixSort::SortPairs(memory + at_temp, temp_bytes, keys, (Key *) memory,
-											 (uint32_t *) (memory + at_ids), ids, rows, 0, bits);
+	number_rows<<<(uint32_t) (((uint64_t) rows + 255) / 256), 256>>>((uint32_t *) (memory + at_ids), rows);
+	status = judge_step("row numbers", cudaDeviceSynchronize());
 	if (status == cudaSuccess)
-		status = cudaDeviceSynchronize();
+		status = judge_step("CUB's sort", cub::DeviceRadixSort::SortPairs(memory + at_temp, temp_bytes, keys,
+																		  (Key *) memory, (uint32_t *) (memory + at_ids),
+																		  ids, (int64_t) rows, 0, bits));
+	if (status == cudaSuccess)
+		status = judge_step("CUB's kernels", cudaDeviceSynchronize());
 	(void) cudaFree(memory);
 	return status;
 }
