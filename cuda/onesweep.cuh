@@ -59,8 +59,8 @@
  */
 #define GPUSORT_TILES_AHEAD		66
 
-/* Rows of a launch, so that counts fit. */
-#define GPUSORT_PORTION_ROWS	((uint32_t) 1 << 28)
+/* Rows of a launch are fewer, so that counts fit. */
+#define GPUSORT_TALLY_MAX		((uint32_t) 1 << 28)
 
 #ifdef __CUDACC__
 static __device__ __forceinline__ uint32_t
@@ -678,11 +678,16 @@ GPUSORT_UNROLL
 	}
 }
 
-/* The kernels with one set of parameters; see sort_pass. */
-template <int THREADS, int ITEMS, int BLOCKS, int GROUP, int WINDOW>
+/*
+ * The kernels with one set of parameters; see sort_pass.  A launch is of PORTION rows at
+ * most, whole tiles: what stands in for missing rows would count where the next begins.
+ */
+template <int THREADS, int ITEMS, int BLOCKS, int GROUP, int WINDOW,
+		  uint32_t PORTION_TILES = GPUSORT_TALLY_MAX / (THREADS * ITEMS)>
 struct GpuSortOnesweep
 {
 	static constexpr uint32_t TILE = THREADS * ITEMS;
+	static constexpr uint32_t PORTION = PORTION_TILES * TILE;
 	static constexpr int COUNT_THREADS = 1024;
 	static constexpr int COUNT_UNROLL = 4;
 	static constexpr uint32_t COUNT_KEYS = 4 * COUNT_UNROLL * COUNT_THREADS;	/* of a block, at least */
@@ -708,7 +713,7 @@ struct GpuSortOnesweep
 	static Layout
 	lay_out(uint32_t rows, int passes)
 	{
-		const uint32_t portion = rows < GPUSORT_PORTION_ROWS ? rows : GPUSORT_PORTION_ROWS;
+		const uint32_t portion = rows < PORTION ? rows : PORTION;
 		const size_t rows_bytes = align((size_t) rows * sizeof(uint64_t));
 		Layout		layout = {};
 
@@ -873,13 +878,13 @@ struct GpuSortOnesweep
 			pass.byte = i < idle ? 4 : i - idle;
 
 			/* a portion ends where the next one starts, bin by bin */
-			for (uint64_t first = 0; first < rows && status == cudaSuccess; first += GPUSORT_PORTION_ROWS)
+			for (uint64_t first = 0; first < rows && status == cudaSuccess; first += PORTION)
 			{
 				const uint64_t left = rows - first;
 
 				pass.first_row = (uint32_t) first;
-				pass.rows = left < GPUSORT_PORTION_ROWS ? (uint32_t) left : GPUSORT_PORTION_ROWS;
-				pass.next_starts = left > GPUSORT_PORTION_ROWS ? next : NULL;
+				pass.rows = left < PORTION ? (uint32_t) left : PORTION;
+				pass.next_starts = left > PORTION ? next : NULL;
 				status = start_pass(&pass, i == 0, i == passes - 1, stream);
 				pass.number++;
 				pass.starts = next;

@@ -322,6 +322,7 @@ gpusort_cuda_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
 
 	for (uint32_t i = 0; i < tie_blocks; i++)
 		ties = gpusort_ties_join(ties, part->lane->mirror->ties[i]);
+	sorted->rows_in = sort->rows;
 	sorted->rows = part->rows_out;
 	sorted->bytes = 8 * part->lane->mirror->total_words;
 	sorted->tie_rows = gpusort_ties_total(ties);
