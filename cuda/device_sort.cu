@@ -33,9 +33,10 @@
 #include "top_k.h"
 
 #define PREFIX_THREADS	256
-#define PREFIX_ITEMS	4
+#define PREFIX_ITEMS	8
 
 #define NUMBER_THREADS	256
+#define NUMBER_ITEMS	32
 
 /*
  * Rows of a sample that a plan is guessed from.  It pays where the sample is a small part
@@ -73,6 +74,7 @@ make_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_cons
 {
 	const uint64_t start = (uint64_t) blockIdx.x * (PREFIX_THREADS * PREFIX_ITEMS) + threadIdx.x;
 
+GPUSORT_UNROLL
 	for (int k = 0; k < PREFIX_ITEMS; k++)
 	{
 		const uint64_t i = start + k * PREFIX_THREADS;
@@ -88,13 +90,19 @@ make_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_cons
 }
 
 /* ids[i] = i, or counted from the last row back. */
-static __global__ void
+static __global__ void __launch_bounds__(NUMBER_THREADS)
 number_rows(uint32_t rows, uint32_t written, bool backwards, uint32_t *ids)
 {
-	const uint64_t i = (uint64_t) blockIdx.x * blockDim.x + threadIdx.x;
+	const uint64_t start = (uint64_t) blockIdx.x * (NUMBER_THREADS * NUMBER_ITEMS) + threadIdx.x;
 
-	if (i < written)
-		ids[i] = backwards ? rows - 1 - (uint32_t) i : (uint32_t) i;
+GPUSORT_UNROLL
+	for (int k = 0; k < NUMBER_ITEMS; k++)
+	{
+		const uint64_t i = start + k * NUMBER_THREADS;
+
+		if (i < written)
+			ids[i] = backwards ? rows - 1 - (uint32_t) i : (uint32_t) i;
+	}
 }
 
 static uint32_t
@@ -226,7 +234,7 @@ number_all(const GpuSortDeviceSort *sort, uint32_t *ids, cudaStream_t stream)
 	const uint32_t written = first ? sort->limit : sort->rows;
 	cudaError_t status;
 
-	GPUSORT_START_KERNEL(number_rows, blocks_of(written, NUMBER_THREADS), NUMBER_THREADS, stream, sort->rows, written,
+	GPUSORT_START_KERNEL(number_rows, blocks_of(written, NUMBER_THREADS * NUMBER_ITEMS), NUMBER_THREADS, stream, sort->rows, written,
 						 backwards, ids);
 	if ((status = cudaGetLastError()) != cudaSuccess || sort->sorted_prefixes == NULL || sort->limit > 0)
 		return status;

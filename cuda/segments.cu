@@ -7,7 +7,10 @@
  * level is the sorted prefixes of all rows.  A run is a maximal stretch of equal
  * keys; what happens to it depends on how many rows it has:
  *
- *	2 to 32			order_short_runs, in the pass that finds the runs: a tile of
+ *	2 to 4			listed, then order_few: a thread each.  That is nearly all runs of
+ *					random keys, and every thread has fetches of its own under way; where
+ *					the list is full, the tile that found the run does it.
+ *	5 to 32			order_short_runs, in the pass that finds the runs: a tile of
  *					keys is read, rows of runs that begin in it are listed in shared
  *					memory, their next 64 bits fetched, and each row counts how many
  *					of its run go before it.  Rows in no run cost the 4 bytes of
@@ -45,6 +48,12 @@
 #define SHORT_TILE		1536
 #define SHORT_RUN		32
 
+/* Runs that one thread orders, and the rows that there is a place for one of them in the list for. */
+#define FEW_RUN			4
+#define FEW_SHARE		8
+#define FEW_THREADS		256
+#define FEW_BLOCKS		2048
+
 #define WARP_RUN		256
 #define BLOCK_RUN		2048
 #define BLOCK_THREADS	256
@@ -57,6 +66,7 @@
 #define LEVEL_THREADS	256
 #define LEVEL_TILE		1024
 
+static_assert(SHORT_TILE << 3 <= UINT16_MAX + 1 && FEW_RUN < 8, "a run of few rows fits 16 bits");
 static_assert(LEVEL_TILE <= BLOCK_RUN, "a tile of a level holds at most two runs");
 
 /* Bits that one look at a row's key yields. */
@@ -78,6 +88,7 @@ typedef struct LongRun
 typedef struct RunCounts
 {
 	unsigned long long long_runs;	/* count << 32 | rows, so that one addition yields number and offset */
+	uint32_t	few_runs;		/* wanted places, also those that the list has not */
 	uint32_t	warp_runs;
 	uint32_t	block_runs;
 } RunCounts;
@@ -86,6 +97,8 @@ typedef struct RunCounts
 typedef struct RunLists
 {
 	RunCounts  *counts;
+	uint32_t	few_capacity;
+	TiedRun    *few_runs;		/* of 0 rows: a place left empty */
 	TiedRun    *warp_runs;
 	TiedRun    *block_runs;
 	LongRun    *long_runs;
@@ -186,9 +199,86 @@ compare_after(const GpuSortKeySource &source, const GpuSortPackPlan &plan, uint3
 	return 0;
 }
 
+/* Puts a run of up to FEW_RUN rows in order by the bits from `from` on; one thread. */
+template <int FORM>
+static __device__ void
+order_one(const GpuSortKeySource &source, const GpuSortPackPlan &plan, uint32_t from, uint32_t *ids, uint32_t rows)
+{
+	uint32_t	own[FEW_RUN];
+	uint64_t	windows[FEW_RUN];
+	uint32_t	ranks[FEW_RUN];
+
+	/* all ids, then all keys: each fetch waits for nothing but what it needs */
+GPUSORT_UNROLL
+	for (uint32_t i = 0; i < FEW_RUN; i++)
+		own[i] = i < rows ? ids[i] : 0;
+GPUSORT_UNROLL
+	for (uint32_t i = 0; i < FEW_RUN; i++)
+	{
+		uint64_t	made;
+
+		windows[i] = 0;
+		if (i < rows)
+			windows[i] = gpusort_pack_window64(&plan, gpusort_source_key<FORM>(&source, own[i], &made), from,
+											   WINDOW_BITS);
+		ranks[i] = 0;
+	}
+GPUSORT_UNROLL
+	for (uint32_t i = 0; i < FEW_RUN; i++)
+	{
+GPUSORT_UNROLL
+		for (uint32_t j = i + 1; j < FEW_RUN; j++)
+		{
+			bool		later = windows[j] < windows[i];
+
+			if (j < rows)
+			{
+				if (windows[j] == windows[i] && from + WINDOW_BITS < plan.packed_bits)
+					later = compare_after<FORM>(source, plan, from + WINDOW_BITS, own[j], own[i]) < 0;
+				ranks[later ? i : j]++;
+			}
+		}
+	}
+GPUSORT_UNROLL
+	for (uint32_t i = 0; i < FEW_RUN; i++)
+	{
+		if (i < rows && ranks[i] != i)
+			ids[ranks[i]] = own[i];
+	}
+}
+
+/* Orders the listed runs of up to FEW_RUN rows. */
+template <int FORM>
+static __global__ void __launch_bounds__(FEW_THREADS)
+order_few(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t from,
+		  uint32_t *ids, const RunLists lists)
+{
+	const uint32_t wanted = lists.counts->few_runs;
+	const uint32_t count = wanted < lists.few_capacity ? wanted : lists.few_capacity;
+
+	for (uint64_t i = (uint64_t) blockIdx.x * FEW_THREADS + threadIdx.x; i < count; i += gridDim.x * FEW_THREADS)
+	{
+		const TiedRun run = lists.few_runs[i];
+
+		if (run.rows > 0)
+			order_one<FORM>(source, plan, from, ids + run.start, run.rows);
+	}
+}
+
+/* Lists the rows of a run of this tile to be ordered here. */
+static __device__ inline void
+take_places(uint32_t *places, uint32_t *count, uint32_t first, uint32_t length)
+{
+	const uint32_t slot = atomicAdd(count, length);
+
+	for (uint32_t k = 0; k < length; k++)
+		places[slot + k] = first << 16 | k << 8 | length;
+}
+
 /*
  * Finds the runs of a level, a tile per block.  Those of up to SHORT_RUN rows that begin in
- * the tile are put in order by the bits from `from` on, the others listed.
+ * the tile are put in order by the bits from `from` on, those of very few rows and of more are
+ * listed.
  */
 template <int FORM>
 static __global__ void __launch_bounds__(SHORT_THREADS, SHORT_BLOCKS)
@@ -199,6 +289,9 @@ order_short_runs(const __grid_constant__ GpuSortKeySource source, const __grid_c
 	__shared__ uint32_t tile_ids[SHORT_TILE + SHORT_RUN + 1];
 	__shared__ uint32_t tile_places[SHORT_TILE + SHORT_RUN];
 	__shared__ uint64_t tile_windows[SHORT_TILE + SHORT_RUN];
+	__shared__ uint16_t few_runs[SHORT_TILE / 2];	/* place and rows */
+	__shared__ uint32_t few_count;
+	__shared__ uint32_t few_start;
 	__shared__ uint32_t tile_count;
 	uint32_t   *tile_keys = tile_ids + 1;	/* [-1] is the row's before the tile */
 	const uint32_t start = blockIdx.x * SHORT_TILE;
@@ -209,6 +302,7 @@ order_short_runs(const __grid_constant__ GpuSortKeySource source, const __grid_c
 	if (threadIdx.x == 0)
 	{
 		tile_count = 0;
+		few_count = 0;
 		if (start > 0)
 			tile_keys[-1] = keys[start - 1];
 	}
@@ -242,15 +336,29 @@ GPUSORT_UNROLL
 			continue;
 		while (length <= SHORT_RUN && i + length < seen && tile_keys[i + length] == key)
 			length++;
-		if (length > SHORT_RUN)
+		if (length <= FEW_RUN)
+			few_runs[atomicAdd(&few_count, 1u)] = (uint16_t) (i << 3 | length);
+		else if (length > SHORT_RUN)
 			list_run(lists, start + i, run_end(keys, start + i, rows) - (start + i));
 		else
-		{
-			uint32_t	slot = atomicAdd(&tile_count, (uint32_t) length);
+			take_places(tile_places, &tile_count, (uint32_t) i, (uint32_t) length);
+	}
+	__syncthreads();
+	if (threadIdx.x == 0 && few_count > 0)
+		few_start = atomicAdd(&lists.counts->few_runs, few_count);
+	__syncthreads();
 
-			for (int k = 0; k < length; k++)
-				tile_places[slot + k] = (uint32_t) i << 16 | (uint32_t) k << 8 | (uint32_t) length;
-		}
+	/* The list has room for all of them; or what it has is left empty, and they are done here. */
+	for (uint32_t k = threadIdx.x; k < few_count; k += SHORT_THREADS)
+	{
+		const uint32_t first = few_runs[k] >> 3;
+		const uint32_t length = few_runs[k] & 7;
+		const bool	listed = few_start + few_count <= lists.few_capacity;
+
+		if (few_start + k < lists.few_capacity)
+			lists.few_runs[few_start + k] = TiedRun{start + first, listed ? length : 0};
+		if (!listed)
+			take_places(tile_places, &tile_count, first, length);
 	}
 	__syncthreads();
 
@@ -566,6 +674,7 @@ lay_out(char *base, uint32_t rows, TieTemp *work, size_t *temp_bytes)
 {
 	size_t		end = 0;
 	size_t		counts = gpusort_lay_temp(&end, sizeof(RunCounts));
+	size_t		few_runs = gpusort_lay_temp(&end, (rows / FEW_SHARE) * sizeof(TiedRun));
 	size_t		warp_runs = gpusort_lay_temp(&end, (rows / (SHORT_RUN + 1)) * sizeof(TiedRun));
 	size_t		block_runs = gpusort_lay_temp(&end, (rows / (WARP_RUN + 1)) * sizeof(TiedRun));
 	size_t		long_runs = gpusort_lay_temp(&end, (rows / (BLOCK_RUN + 1)) * sizeof(LongRun));
@@ -582,6 +691,8 @@ lay_out(char *base, uint32_t rows, TieTemp *work, size_t *temp_bytes)
 		core = gpusort_lay_temp(&end, work->core_bytes);
 	}
 	work->lists.counts = (RunCounts *) (base + counts);
+	work->lists.few_capacity = rows / FEW_SHARE;
+	work->lists.few_runs = (TiedRun *) (base + few_runs);
 	work->lists.warp_runs = (TiedRun *) (base + warp_runs);
 	work->lists.block_runs = (TiedRun *) (base + block_runs);
 	work->lists.long_runs = (LongRun *) (base + long_runs);
@@ -614,6 +725,7 @@ order_runs(const GpuSortDeviceSort *sort, uint32_t from, const uint32_t *keys, u
 		   const RunLists *lists, cudaStream_t stream)
 {
 	const uint32_t tiles = (uint32_t) (((uint64_t) rows + SHORT_TILE - 1) / SHORT_TILE);
+	const uint32_t few_blocks = rows / FEW_THREADS < FEW_BLOCKS ? rows / FEW_THREADS + 1 : FEW_BLOCKS;
 	const uint32_t warp_blocks = rows / (SHORT_RUN + 1) < WARP_RUN_BLOCKS ? rows / (SHORT_RUN + 1) : WARP_RUN_BLOCKS;
 	const uint32_t blocks = rows / (WARP_RUN + 1) < BLOCK_RUN_BLOCKS ? rows / (WARP_RUN + 1) : BLOCK_RUN_BLOCKS;
 	cudaError_t status = cudaMemsetAsync(lists->counts, 0, sizeof(RunCounts), stream);
@@ -622,10 +734,13 @@ order_runs(const GpuSortDeviceSort *sort, uint32_t from, const uint32_t *keys, u
 		return status;
 
 #define SHORT_RUNS(FORM)	order_short_runs<FORM>
+#define FEW_RUNS(FORM)		order_few<FORM>
 #define WARP_RUNS(FORM)		order_middle_runs<FORM, 32, WARP_RUN>
 #define BLOCK_RUNS(FORM)	order_middle_runs<FORM, BLOCK_THREADS, BLOCK_RUN>
 	GPUSORT_START_BY_FORM(&sort->source, SHORT_RUNS, tiles, SHORT_THREADS, stream, sort->source, *sort->plan, from, keys,
 						  ids, rows, *lists);
+	GPUSORT_START_BY_FORM(&sort->source, FEW_RUNS, few_blocks, FEW_THREADS, stream, sort->source, *sort->plan, from, ids,
+						  *lists);
 	if (warp_blocks > 0)
 		GPUSORT_START_BY_FORM(&sort->source, WARP_RUNS, warp_blocks, 32, stream, sort->source, *sort->plan, from, ids,
 							  lists->warp_runs, &lists->counts->warp_runs);
@@ -633,6 +748,7 @@ order_runs(const GpuSortDeviceSort *sort, uint32_t from, const uint32_t *keys, u
 		GPUSORT_START_BY_FORM(&sort->source, BLOCK_RUNS, blocks, BLOCK_THREADS, stream, sort->source, *sort->plan, from,
 							  ids, lists->block_runs, &lists->counts->block_runs);
 #undef SHORT_RUNS
+#undef FEW_RUNS
 #undef WARP_RUNS
 #undef BLOCK_RUNS
 	return cudaGetLastError();
