@@ -10,6 +10,7 @@
  *		--rounds N			cases with everything random (100)
  *		--rows N			rows of the largest cases (1000000)
  *		--most N			no case has more rows than that; for slow engines
+ *		--chunk N			no chunk of a case has more rows than that
  *		--patience N		how soon a cancelled call has to return (500 ms)
  *
  * Prints TAP.
@@ -39,6 +40,7 @@ static char *pool;
 static uint64_t seed;
 static int	patience_ms = 500;
 static uint64_t most_rows = UINT64_MAX;
+static uint32_t most_chunk_rows = 0;
 static int	tests_run;
 static int	tests_failed;
 
@@ -63,6 +65,8 @@ run_case(const char *name, CaseSpec spec)
 
 	if (spec.rows > most_rows)
 		spec.rows = most_rows;
+	if (spec.chunk_rows == 0)
+		spec.chunk_rows = most_chunk_rows;
 	passed = sort_case_run(&spec, rig_random(&seed), ops, engine, pool, &failure);
 	report(passed, name, &failure);
 }
@@ -84,6 +88,9 @@ random_spec(uint64_t *state)
 		.reserve_ahead = rig_random_below(state, 2),
 	};
 
+	if (rig_random_below(state, 3) == 0)
+		spec.limit = 1 + rig_random_below(state, rig_random_below(state, 2) ? 20 : spec.rows + 2);
+
 	if (spec.length_max == 70000 && spec.rows > 500)
 		spec.rows = 500;
 	if (spec.inexact_percent == 0)
@@ -94,8 +101,8 @@ random_spec(uint64_t *state)
 static void
 describe_spec(const CaseSpec *spec, char *text, size_t size)
 {
-	snprintf(text, size, "%llu rows, %u words %s, lengths %d to %u, %u%% inexact, %u per chunk%s",
-			 (unsigned long long) spec->rows, spec->key_words, rig_keys_names[spec->keys], spec->lengths,
+	snprintf(text, size, "%llu rows, limit %llu, %u words %s, lengths %d to %u, %u%% inexact, %u per chunk%s",
+			 (unsigned long long) spec->rows, (unsigned long long) spec->limit, spec->key_words, rig_keys_names[spec->keys], spec->lengths,
 			 spec->length_max, spec->inexact_percent, spec->chunk_rows, spec->claim_no_ties ? ", no ties" : "");
 }
 
@@ -149,6 +156,25 @@ test_shapes(uint64_t large)
 	run_case("ties in few rows of long runs",
 			 (CaseSpec) {.rows = 300000, .key_words = 1, .keys = RIG_KEYS_HIGH_BIT, .length_max = 60,
 			 .inexact_percent = 1});
+	for (int t = 0; t < 2; t++)
+	{
+		run_case("the first row of many", (CaseSpec) {.rows = 70000, .key_words = 2, .length_max = 60, .limit = 1,
+				 .claim_no_ties = t});
+		run_case("the first 1000 rows of many",
+				 (CaseSpec) {.rows = 70000, .key_words = 1, .length_max = 60, .limit = 1000, .inexact_percent = t ? 0 : 50,
+				 .keys = RIG_KEYS_SUFFIX, .claim_no_ties = t});
+		run_case("a limit within a long run",
+				 (CaseSpec) {.rows = 70000, .key_words = 2, .length_max = 60, .limit = 12345, .keys = RIG_KEYS_FEW,
+				 .inexact_percent = t ? 0 : 50, .claim_no_ties = t});
+		run_case("a limit within equal rows",
+				 (CaseSpec) {.rows = 70000, .key_words = 1, .length_max = 60, .limit = 5, .keys = RIG_KEYS_EQUAL,
+				 .inexact_percent = t ? 0 : 5, .claim_no_ties = t});
+		run_case("a limit next to all rows",
+				 (CaseSpec) {.rows = 2000, .key_words = 5, .length_max = 60, .limit = 1999, .claim_no_ties = t});
+		run_case("the first of rows in reverse order",
+				 (CaseSpec) {.rows = 2000, .key_words = 1, .length_max = 60, .limit = 100, .keys = RIG_KEYS_REVERSED,
+				 .claim_no_ties = t});
+	}
 	run_case("many rows, random keys",
 			 (CaseSpec) {.rows = large, .key_words = 1, .length_max = 88, .overflow_percent = 1});
 	run_case("many rows, runs of four",
@@ -539,6 +565,7 @@ main(int argc, char **argv)
 		{"rows", required_argument, NULL, 'n'},
 		{"patience", required_argument, NULL, 'p'},
 		{"most", required_argument, NULL, 'm'},
+		{"chunk", required_argument, NULL, 'c'},
 		{NULL, 0, NULL, 0}
 	};
 	GpuSortEngineConfig config = {.devices = "all"};
@@ -572,6 +599,8 @@ main(int argc, char **argv)
 			patience_ms = atoi(optarg);
 		else if (option == 'm')
 			most_rows = strtoull(optarg, NULL, 0);
+		else if (option == 'c')
+			most_chunk_rows = strtoul(optarg, NULL, 0);
 		else
 			return 2;
 	}
