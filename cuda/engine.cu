@@ -289,6 +289,10 @@ engine_close(GpuSortEngine *engine)
 static int
 engine_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 {
+	uint64_t	all = 0;
+
+	for (int i = 0; i < engine->set.count; i++)
+		all += engine->set.devices[i].memory.limit;
 	for (int i = 0; i < engine->set.count && i < max; i++)
 	{
 		GpuSortCudaDevice *device = &engine->set.devices[i];
@@ -301,6 +305,7 @@ engine_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 		pthread_mutex_lock(&device->lock);
 		out->jobs = device->jobs;
 		out->memory_limit = device->memory.limit;
+		out->sort_limit = engine->set.joined ? all : device->memory.limit;
 		out->memory_used = device->memory.needed;
 		snprintf(out->detail, sizeof(out->detail), "%.30s%s%s", device->detail,
 				 engine->pool_unpinned ? ", pool not pinned" : "", device->dead ? ", failed" : "");

@@ -225,8 +225,12 @@ sort_case_put(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, 
 
 		do
 		{
-			if (ops->reserve(sort, full) != 0)
+			/* one that succeeds may leave anything in the error */
+			if (ops->reserve(sort, &error) != 0)
+			{
+				*full = error;
 				break;
+			}
 			reserves++;
 		} while (from->spec.reserve_ahead && reserves < 3);
 		if (reserves == 0)
@@ -333,6 +337,10 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 
 	if (!sort_case_put(rows, ops, sort, in, &put_rows, &error, failure))
 		return false;
+	if ((rows->spec.fits > 0 && error.reason != GPUSORT_REASON_NONE) ||
+		(rows->spec.fits < 0 && error.reason == GPUSORT_REASON_NONE))
+		return case_failed(failure, "%llu rows were taken in: %s", (unsigned long long) put_rows,
+						   error.reason != GPUSORT_REASON_NONE ? error.text : "all");
 	if (error.reason != GPUSORT_REASON_NONE)
 	{
 		/* What was put must still sort. */
