@@ -74,9 +74,10 @@ check-engine:
 
 check-device:
 	$(MAKE) -C test/device check
+	$(if $(filter cuda,$(ENGINE)),,$(MAKE) -C bench/device check)
 
 clean: clean-parts
 clean-parts:
-	for d in cuda test/service test/engine test/device; do $(MAKE) -C $$d clean; done
+	for d in cuda test/service test/engine test/device bench/device; do $(MAKE) -C $$d clean; done
 
 .PHONY: cuda-engine install-service uninstall-service check-service check-engine check-device clean-parts

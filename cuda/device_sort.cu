@@ -37,7 +37,6 @@
 typedef struct SortTemp
 {
 	uint32_t   *prefixes;		/* the caller's, if it made them */
-	uint32_t   *spare;			/* for the rounds' levels */
 	void	   *sorting;
 	size_t		sorting_bytes;
 	void	   *tie_end;
@@ -166,9 +165,6 @@ lay_out(const GpuSortDeviceSort *sort, char *base, SortTemp *work, size_t *temp_
 		work->prefixes = sort->prefixes;
 		if (sort->prefixes == NULL && (own_prefixes(sort) == NULL || selects))
 			work->prefixes = (uint32_t *) (base + gpusort_lay_temp(&end, sort->rows * sizeof(uint32_t)));
-		work->spare = work->prefixes;
-		if (sort->prefixes != NULL && sort->prefixes == sort->sorted_prefixes && sort->plan->packed_bits > 32)
-			work->spare = (uint32_t *) (base + gpusort_lay_temp(&end, sort->rows * sizeof(uint32_t)));
 
 		start = end;
 		status = sorting_bytes(sort->plan, sort->rows, &work->sorting_bytes);
@@ -242,7 +238,7 @@ sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *pr
 								sorted, ids, stream);
 	if (status != cudaSuccess || !rounds)
 		return status;
-	return gpusort_order_ties(sort, sort->rows, sorted, work->spare, ids, work->sorting, work->sorting_bytes, stream);
+	return gpusort_order_ties(sort, sort->rows, sorted, ids, work->sorting, work->sorting_bytes, stream);
 }
 
 /* Selects rows by their prefixes and sorts those; *kept is 0 if all are to be sorted. */
@@ -267,8 +263,7 @@ sort_selected(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_
 									prefix_bits(sort->plan), work->prefixes, ids, stream);
 	if (status != cudaSuccess)
 		return status;
-	return gpusort_order_ties(sort, *kept, work->prefixes, work->prefixes, ids, work->select, work->select_bytes,
-							  stream);
+	return gpusort_order_ties(sort, *kept, work->prefixes, ids, work->select, work->select_bytes, stream);
 }
 
 int

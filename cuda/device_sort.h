@@ -129,9 +129,8 @@ typedef struct GpuSortDeviceSort
 
 /*
  * Bytes of temp for a sort.  The memory that *sort points to need not be there yet:
- * all that matters of prefixes and sorted_prefixes is whether they are NULL, and
- * whether they are the same.  About 12 bytes per row up to 32 packed bits, 16.3
- * beyond; 4 less with prefixes given, unless they are sorted_prefixes, too.
+ * all that matters of prefixes and sorted_prefixes is whether they are NULL.  About
+ * 20.2 bytes per row, 20.5 beyond 32 packed bits, 4 less with prefixes given.
  */
 extern int	gpusort_device_sort_bytes(const GpuSortDeviceSort *sort, size_t *temp_bytes);
 

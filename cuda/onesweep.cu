@@ -10,7 +10,7 @@
 
 #include "onesweep.cuh"
 
-typedef GpuSortOnesweep<512, 16, 2, 4, 8, false> GpuSortCore;
+typedef GpuSortOnesweep<512, 18, 2, 2, false, 4> GpuSortCore;
 
 cudaError_t
 gpusort_radix_temp_bytes(uint32_t rows, int bits, size_t *temp_bytes)
@@ -30,4 +30,22 @@ gpusort_radix_sort(void *temp, size_t temp_bytes, const uint32_t *keys_in, const
 	if (rows == 0)
 		return cudaSuccess;
 	return GpuSortCore::sort(temp, temp_bytes, keys_in, ids_in, rows, bits, keys_out, ids_out, stream);
+}
+
+cudaError_t
+gpusort_radix_room_bytes(uint32_t rows, size_t *temp_bytes)
+{
+	if (rows > GPUSORT_RADIX_MAX_ROWS)
+		return cudaErrorInvalidValue;
+	*temp_bytes = GpuSortCore::room_bytes(rows);
+	return cudaSuccess;
+}
+
+cudaError_t
+gpusort_radix_room(void *temp, uint32_t rows, int bits, GpuSortRadixRoom *room)
+{
+	if (rows > GPUSORT_RADIX_MAX_ROWS || bits < 0 || bits > 32)
+		return cudaErrorInvalidValue;
+	*room = GpuSortCore::find_room((char *) temp, rows, bits);
+	return cudaSuccess;
 }

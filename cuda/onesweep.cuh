@@ -36,6 +36,8 @@
 #include <cuda_runtime.h>
 
 #include "check.h"
+#include "portable.h"
+#include "radix_sort.h"
 
 #define GPUSORT_DIGIT_BITS		8
 #define GPUSORT_BINS			256
@@ -79,20 +81,42 @@ lanes_below()
 	return mask;
 }
 
+/*
+ * Byte `place` of a key, 0 the least significant; 4 is 0 for every key.  One instruction,
+ * cheaper than a register to keep its result in, hence volatile.
+ */
+static __device__ __forceinline__ uint32_t
+byte_of(uint32_t key, uint32_t place)
+{
+	uint32_t	byte;
+
+	asm volatile("prmt.b32 %0, %1, 0, %2;" : "=r"(byte) : "r"(key), "r"(0x4440 + place));
+	return byte;
+}
+
 /* Read once: need not stay in the caches. */
 #define GPUSORT_LOAD_ONCE(place)	__ldcs(place)
 #else
+#define byte_of(key, place)			((place) < 4 ? (key) >> 8 * (place) & 0xFF : 0)
 #define load_tally(place)			__atomic_load_n(place, __ATOMIC_RELAXED)
 #define store_tally(place, value)	__atomic_store_n(place, value, __ATOMIC_RELAXED)
 #define lanes_below()				((1u << threadIdx.x % 32) - 1)
 #define GPUSORT_LOAD_ONCE(place)	(*(place))
 #endif
 
+/* What a pass reads: rows between passes, keys alone (ids are row numbers), or keys and ids. */
+enum GpuSortPassInput
+{
+	GPUSORT_INPUT_ROWS,
+	GPUSORT_INPUT_KEYS,
+	GPUSORT_INPUT_PAIRS,
+};
+
 /* What a pass reads and writes; see its template's parameters. */
 typedef struct GpuSortPass
 {
 	const uint32_t *keys_in;	/* first pass */
-	const uint32_t *ids_in;		/* first pass; NULL: row numbers */
+	const uint32_t *ids_in;		/* first pass; NULL: row numbers are the ids */
 	const uint64_t *rows_in;	/* others: key above id */
 	uint64_t   *rows_out;		/* all but the last */
 	uint32_t   *keys_out;		/* last pass; NULL: not wanted */
@@ -103,82 +127,84 @@ typedef struct GpuSortPass
 	uint32_t	first_row;		/* of this launch */
 	uint32_t	rows;			/* of this launch */
 	int			number;			/* of this launch since tallies were cleared */
-	int			shift;			/* of the digit in the key */
-	uint32_t	digit_mask;
+	uint32_t	byte;			/* of the key, that is the digit; 4: there is none, all are equal */
+	uint32_t	digit_mask;		/* last pass: the bits of it that count */
 } GpuSortPass;
 
-/* How a sort's bits are shared out among its passes, from the least significant on. */
-typedef struct GpuSortDigits
-{
-	int			bits;
-	int			passes;
-	int			width;			/* of each but the last, which may be narrower */
-} GpuSortDigits;
-
-static __host__ __device__ __forceinline__ uint32_t
-gpusort_digit_mask(GpuSortDigits digits, int pass)
-{
-	const int	left = digits.bits - pass * digits.width;
-
-	return (1u << (left < digits.width ? left : digits.width)) - 1;
-}
-
 /*
- * Counts the digits of all passes: counts[pass][digit].  A warp's lanes add to COPIES
- * counters of a digit in turn, so that equal digits do not queue for one.
+ * Counts the digits of all passes: counts[pass][digit]; last_mask are the bits that
+ * count of the last pass's.  The first `idle` passes, 0 or 1, have no digit.  Each lane of a warp has a counter of its own for each
+ * digit, in its own bank of shared memory, so that none waits for another, whatever the
+ * keys are.
  */
-template <int THREADS, int COPIES>
+template <int THREADS, int UNROLL>
 __global__ void __launch_bounds__(THREADS)
-count_digits(const uint32_t *keys, uint32_t rows, const GpuSortDigits digits, uint32_t *counts)
+count_digits(const uint32_t *keys, uint32_t rows, int passes, int idle, uint32_t last_mask, uint32_t *counts)
 {
-	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);	/* [pass][digit][copy] */
-	const uint32_t copy = threadIdx.x % COPIES;
+	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);	/* [pass][digit][lane] */
+	const uint32_t lane = threadIdx.x % 32;
 	const uint64_t step = (uint64_t) gridDim.x * THREADS;
+
+	/* bits that do not count are cleared, so that a digit is a byte */
+	const int	last_shift = GPUSORT_DIGIT_BITS * (passes - idle - 1);
+	const uint32_t mask = last_mask << last_shift | ((1u << last_shift) - 1);
 
 	/* four keys at a time, from the first place where that is aligned */
 	const uint32_t unaligned = (uint32_t) ((16 - (uintptr_t) keys % 16) % 16 / 4);
 	const uint32_t head = unaligned < rows ? unaligned : rows;
 	const uint32_t quads = (rows - head) / 4;
 	const uint32_t tail = rows - head - quads * 4;
+	const uint4 *aligned = (const uint4 *) (keys + head);
 
-	for (int i = threadIdx.x; i < digits.passes * GPUSORT_BINS * COPIES; i += THREADS)
+	for (int i = threadIdx.x; i < passes * GPUSORT_BINS * 32; i += THREADS)
 		bins[i] = 0;
 	__syncthreads();
 
-	for (uint64_t i = (uint64_t) blockIdx.x * THREADS + threadIdx.x; i < quads; i += step)
+	for (uint64_t i = (uint64_t) blockIdx.x * THREADS + threadIdx.x; i < quads; i += UNROLL * step)
 	{
-		const uint4 four = GPUSORT_LOAD_ONCE((const uint4 *) (keys + head) + i);
-		const uint32_t key[4] = {four.x, four.y, four.z, four.w};
+		uint4		four[UNROLL];
 
-#pragma unroll
-		for (int pass = 0; pass < GPUSORT_MAX_PASSES; pass++)
+GPUSORT_UNROLL
+		for (int j = 0; j < UNROLL; j++)
 		{
-			if (pass < digits.passes)
-			{
-				const uint32_t mask = gpusort_digit_mask(digits, pass);
+			if (i + j * step < quads)
+				four[j] = GPUSORT_LOAD_ONCE(aligned + i + j * step);
+		}
+GPUSORT_UNROLL
+		for (int j = 0; j < UNROLL; j++)
+		{
+			const uint32_t key[4] = {four[j].x & mask, four[j].y & mask, four[j].z & mask, four[j].w & mask};
 
-#pragma unroll
-				for (int k = 0; k < 4; k++)
-					atomicAdd(&bins[(pass * GPUSORT_BINS + (key[k] >> pass * digits.width & mask)) * COPIES + copy], 1u);
+			if (i + j * step >= quads)
+				break;
+GPUSORT_UNROLL
+			for (int pass = 0; pass < GPUSORT_MAX_PASSES; pass++)
+			{
+				if (pass < passes)
+				{
+GPUSORT_UNROLL
+					for (int k = 0; k < 4; k++)
+						atomicAdd(&bins[(pass * GPUSORT_BINS + byte_of(key[k], pass < idle ? 4 : pass - idle)) * 32 + lane], 1u);
+				}
 			}
 		}
 	}
 	if (blockIdx.x == 0 && threadIdx.x < head + tail)
 	{
-		const uint32_t key = keys[threadIdx.x < head ? threadIdx.x : quads * 4 + threadIdx.x];
+		const uint32_t key = keys[threadIdx.x < head ? threadIdx.x : quads * 4 + threadIdx.x] & mask;
 
-		for (int pass = 0; pass < digits.passes; pass++)
-			atomicAdd(&bins[(pass * GPUSORT_BINS + (key >> pass * digits.width & gpusort_digit_mask(digits, pass))) *
-							COPIES + copy], 1u);
+		for (int pass = 0; pass < passes; pass++)
+			atomicAdd(&bins[(pass * GPUSORT_BINS + byte_of(key, pass < idle ? 4 : pass - idle)) * 32 + lane], 1u);
 	}
 	__syncthreads();
 
-	for (int i = threadIdx.x; i < digits.passes * GPUSORT_BINS; i += THREADS)
+	/* in turned order, so that the threads of a warp read different banks */
+	for (int i = threadIdx.x; i < passes * GPUSORT_BINS; i += THREADS)
 	{
 		uint32_t	sum = 0;
 
-		for (int k = 0; k < COPIES; k++)
-			sum += bins[i * COPIES + (k + threadIdx.x) % COPIES];
+		for (int k = 0; k < 32; k++)
+			sum += bins[i * 32 + (k + lane) % 32];
 		if (sum > 0)
 			atomicAdd(&counts[i], sum);
 	}
@@ -227,13 +253,40 @@ start_bins(uint32_t *counts)
 	*mine = sum_up_to(count, warp_sums) - count;
 }
 
-/* The lanes of this warp whose digit is the same as this one's. */
+/*
+ * The lanes of this warp whose digit is the same as this one's: a ballot per bit.  In
+ * PTX because the compiler makes twice as many instructions of the same in C++.
+ */
 static __device__ __forceinline__ uint32_t
 lanes_with(uint32_t digit)
 {
+#ifdef __CUDACC__
+#define GPUSORT_MATCH_BIT(bit, into) \
+		"and.b32 t, %1, " #bit ";\n" \
+		"setp.ne.u32 p, t, 0;\n" \
+		"vote.sync.ballot.b32 " into ", p, 0xffffffff;\n" \
+		"@!p not.b32 " into ", " into ";\n"
+	uint32_t	same;
+
+	asm volatile("{\n.reg .pred p;\n.reg .b32 t, u, v;\n"
+				 GPUSORT_MATCH_BIT(1, "u")
+				 GPUSORT_MATCH_BIT(2, "v")
+				 "and.b32 %0, u, v;\n"
+				 GPUSORT_MATCH_BIT(4, "u")
+				 GPUSORT_MATCH_BIT(8, "v")
+				 "lop3.b32 %0, %0, u, v, 0x80;\n"
+				 GPUSORT_MATCH_BIT(16, "u")
+				 GPUSORT_MATCH_BIT(32, "v")
+				 "lop3.b32 %0, %0, u, v, 0x80;\n"
+				 GPUSORT_MATCH_BIT(64, "u")
+				 GPUSORT_MATCH_BIT(128, "v")
+				 "lop3.b32 %0, %0, u, v, 0x80;\n}"
+				 : "=r"(same) : "r"(digit));
+	return same;
+#undef GPUSORT_MATCH_BIT
+#else
 	uint32_t	same = GPUSORT_ALL_LANES;
 
-#pragma unroll
 	for (int bit = 0; bit < GPUSORT_DIGIT_BITS; bit++)
 	{
 		const bool	set = (digit >> bit & 1) != 0;
@@ -242,9 +295,10 @@ lanes_with(uint32_t digit)
 		same &= set ? votes : ~votes;
 	}
 	return same;
+#endif
 }
 
-/* Ranks within a tile, of 16 bits, two to a register. */
+/* Ranks within a warp, of 16 bits, two to a register. */
 template <int ITEMS>
 struct GpuSortRanks
 {
@@ -260,252 +314,261 @@ struct GpuSortRanks
 	__device__ __forceinline__ void
 	set(int k, uint32_t rank)
 	{
-		pairs[k / 2] = k % 2 == 0 ? rank : pairs[k / 2] | rank << 16;
+		pairs[k / 2] = k % 2 == 0 ? rank : pairs[k / 2] + (rank << 16);
 	}
 };
 
-/* The digit of a key. */
+/* The digit of a key; only the last pass's may be less than a byte. */
+template <bool LAST>
 static __device__ __forceinline__ uint32_t
-digit_of(uint32_t key, int shift, uint32_t digit_mask)
+digit_of(uint32_t key, uint32_t byte, uint32_t digit_mask)
 {
-	return key >> shift & digit_mask;
+	return LAST ? byte_of(key, byte) & digit_mask : byte_of(key, byte);
 }
 
 /*
  * Ranks ITEMS rows of each lane among the rows of their warp with the same digit;
  * row k of lane l comes before row k + 1 of any lane.  Adds to counters, one
  * per digit, which the warp has for itself.
+ *
+ * Rows are matched GROUP by GROUP, the first of each group through shared memory where
+ * MIXED says so, in matches, a word per digit that is 0 before and after, the others by
+ * ballots: the one loads the memory pipe, the other the arithmetic.
  */
-template <int ITEMS, int GROUP>
+template <int ITEMS, int GROUP, bool MIXED, bool LAST>
 static __device__ __forceinline__ void
-rank_in_warp(const uint32_t (&keys)[ITEMS], int shift, uint32_t digit_mask, uint32_t *counters,
-			 GpuSortRanks<ITEMS> &ranks)
+rank_in_warp(const uint32_t (&keys)[ITEMS], uint32_t byte, uint32_t digit_mask, uint32_t *counters,
+			 uint32_t *matches, GpuSortRanks<ITEMS> &ranks)
 {
 	const uint32_t below = lanes_below();
+	const uint32_t self = below + 1;
 
 	static_assert(ITEMS % GROUP == 0, "groups are full");
 
-#pragma unroll
+GPUSORT_UNROLL
 	for (int first = 0; first < ITEMS; first += GROUP)
 	{
 		uint32_t	same[GROUP];
+		uint32_t	digit[GROUP];
 
-#pragma unroll
+GPUSORT_UNROLL
 		for (int k = 0; k < GROUP; k++)
-			same[k] = lanes_with(digit_of(keys[first + k], shift, digit_mask));
-#pragma unroll
+		{
+			digit[k] = digit_of<LAST>(keys[first + k], byte, digit_mask);
+			if (MIXED && k == 0)
+				atomicOr(&matches[digit[k]], self);
+			else
+				same[k] = lanes_with(digit[k]);
+		}
+		if (MIXED)
+		{
+			__syncwarp();
+			same[0] = matches[digit[0]];
+		}
+GPUSORT_UNROLL
 		for (int k = 0; k < GROUP; k++)
 		{
 			const uint32_t lower = same[k] & below;
-			uint32_t   *counter = &counters[digit_of(keys[first + k], shift, digit_mask)];
-			const uint32_t before = *counter;
+			const uint32_t before = counters[digit[k]];
 
 			__syncwarp();
 			if (lower == 0)
-				*counter = before + __popc(same[k]);
+			{
+				counters[digit[k]] = before + __popc(same[k]);
+				if (MIXED && k == 0)
+					matches[digit[k]] = 0;
+			}
 			__syncwarp();
 			ranks.set(first + k, before + __popc(lower));
 		}
 	}
 }
 
+/* Bytes of dynamic shared memory of a pass: the tile's rows, a counter and a match per warp and digit. */
+#define GPUSORT_PASS_SHARED(threads, items, mixed) \
+	((size_t) (threads) * (items) * sizeof(uint64_t) + \
+	 (threads) / 32 * GPUSORT_BINS * sizeof(uint32_t) * ((mixed) ? 2 : 1))
+
 /*
- * From ranks in a warp to ranks in the tile: adds where the warp's rows of a digit
- * begin, which counters hold now.
+ * The rows of a tile, keys[k] and id(k), ranked and put in order into tile_rows.  Before
+ * rows are moved, `counted` gets the tile's count of digit threadIdx.x and the first
+ * place of that digit in the tile, in the first GPUSORT_BINS threads.
  */
-template <int ITEMS>
+template <int THREADS, int ITEMS, int GROUP, bool MIXED, bool LAST, typename Id, typename Counted>
 static __device__ __forceinline__ void
-rank_in_tile(const uint32_t (&keys)[ITEMS], int shift, uint32_t digit_mask, const uint32_t *counters,
-			 GpuSortRanks<ITEMS> &ranks)
+order_tile(const uint32_t (&keys)[ITEMS], Id id, uint32_t byte, uint32_t digit_mask, uint64_t *tile_rows,
+		   uint32_t *counters, uint32_t *warp_sums, Counted counted)
 {
-#pragma unroll
-	for (int k = 0; k < ITEMS; k += 2)
+	constexpr int WARPS = THREADS / 32;
+	uint32_t   *mine = counters + threadIdx.x / 32 * GPUSORT_BINS;
+	uint32_t   *matches = mine + WARPS * GPUSORT_BINS;
+	GpuSortRanks<ITEMS> ranks;
+	uint32_t	total = 0;
+	uint32_t	start;
+
+	static_assert(THREADS >= GPUSORT_BINS && THREADS * ITEMS <= 0xFFFF, "a thread per digit, ranks of 16 bits");
+
+GPUSORT_UNROLL
+	for (uint32_t i = 0; i < GPUSORT_BINS; i += 32)
 	{
-		const uint32_t low = ranks.get(k) + counters[digit_of(keys[k], shift, digit_mask)];
-
-		if (k + 1 < ITEMS)
-		{
-			const uint32_t high = ranks.get(k + 1) + counters[digit_of(keys[k + 1], shift, digit_mask)];
-
-			ranks.set(k, low);
-			ranks.set(k + 1, high);
-		}
-		else
-			ranks.set(k, low);
+		mine[i + threadIdx.x % 32] = 0;
+		if (MIXED)
+			matches[i + threadIdx.x % 32] = 0;
 	}
+	__syncwarp();
+	rank_in_warp<ITEMS, GROUP, MIXED, LAST>(keys, byte, digit_mask, mine, matches, ranks);
+	__syncthreads();
+
+	/* where each warp's rows of a digit begin in the tile */
+	if (threadIdx.x < GPUSORT_BINS)
+	{
+#pragma unroll 4
+		for (int i = 0; i < WARPS; i++)
+		{
+			const uint32_t here = counters[i * GPUSORT_BINS + threadIdx.x];
+
+			counters[i * GPUSORT_BINS + threadIdx.x] = total;
+			total += here;
+		}
+	}
+	start = sum_up_to(total, warp_sums) - total;
+	if (threadIdx.x < GPUSORT_BINS)
+	{
+#pragma unroll 4
+		for (int i = 0; i < WARPS; i++)
+			counters[i * GPUSORT_BINS + threadIdx.x] += start;
+		counted(total, start);
+	}
+	__syncthreads();
+
+GPUSORT_UNROLL
+	for (int k = 0; k < ITEMS; k++)
+		tile_rows[ranks.get(k) + mine[digit_of<LAST>(keys[k], byte, digit_mask)]] = (uint64_t) keys[k] << 32 | id(k);
 }
 
-/* Bytes of dynamic shared memory of a pass with these parameters. */
-#define GPUSORT_PASS_SHARED(threads, items) ((size_t) (threads) * (items) * 8)
+/*
+ * Rows of digit threadIdx.x in the tiles before this one, of which there are `total`
+ * here; and tells the tiles behind.
+ */
+template <int WINDOW>
+static __device__ __forceinline__ uint32_t
+look_back(uint32_t *tallies, uint32_t tile, int number, uint32_t total)
+{
+	const uint32_t tile_code = GPUSORT_TALLY_TILE(number);
+	const uint32_t sum_code = GPUSORT_TALLY_SUM(number);
+	uint32_t   *mine = tallies + (size_t) tile * GPUSORT_BINS + threadIdx.x;
+	uint32_t	before = 0;
+	uint32_t	next = tile;	/* tiles that were not counted yet */
+
+	while (next > 0)
+	{
+		const uint32_t *last = tallies + (size_t) (next - 1) * GPUSORT_BINS + threadIdx.x;
+		uint32_t	seen[WINDOW];
+		uint32_t	taken = 0;
+		bool		summed = false;
+
+GPUSORT_UNROLL
+		for (int i = 0; i < WINDOW; i++)
+			seen[i] = (uint32_t) i < next ? load_tally(last - i * GPUSORT_BINS) : 0;
+GPUSORT_UNROLL
+		for (int i = 0; i < WINDOW; i++)
+		{
+			const uint32_t code = seen[i] & GPUSORT_TALLY_MASK;
+
+			/* in order, up to the first sum, or the first that is not there yet */
+			if (!summed && taken == (uint32_t) i && (uint32_t) i < next && (code == tile_code || code == sum_code))
+			{
+				before += seen[i] >> GPUSORT_TALLY_BITS;
+				summed = code == sum_code;
+				taken++;
+			}
+		}
+		if (summed)
+			break;
+		next -= taken;
+	}
+	store_tally(mine, (before + total) << GPUSORT_TALLY_BITS | sum_code);
+	return before;
+}
 
 /*
- * A pass: rows of this launch to their places by one digit.  A block per tile of
- * THREADS * ITEMS rows.
+ * A pass over a tile that is FULL or not.
  *
- *	FIRST	reads keys_in (and ids_in), else rows_in
- *	LAST	writes ids_out (and keys_out), else rows_out
- *	WINDOW	tiles looked back at in one go
- *	EARLY	looks back before rows are exchanged in shared memory, not after
+ * Rows behind the last of a tile that is not have the highest digit and come last in
+ * it, so they are counted where nobody looks and never written.
  */
-template <int THREADS, int ITEMS, int BLOCKS, int GROUP, int WINDOW, bool EARLY, bool FIRST, bool LAST>
-__global__ void __launch_bounds__(THREADS, BLOCKS)
-sort_pass(const __grid_constant__ GpuSortPass pass)
+template <int THREADS, int ITEMS, int GROUP, bool MIXED, int WINDOW, GpuSortPassInput INPUT, bool LAST, bool FULL>
+static __device__ __forceinline__ void
+pass_tile(const GpuSortPass &pass, uint64_t *tile_rows, uint32_t *offsets, uint32_t *warp_sums)
 {
-	constexpr int TILE = THREADS * ITEMS;
-	constexpr int WARPS = THREADS / 32;
-
-	GPUSORT_DYNAMIC_SHARED(uint64_t, tile_rows);	/* [TILE] */
-	__shared__ uint32_t offsets[GPUSORT_BINS];	/* place of a bin less its first row in the tile */
-	__shared__ uint32_t warp_sums[GPUSORT_BINS / 32];
-	uint32_t   *counters = (uint32_t *) tile_rows;	/* [WARPS][GPUSORT_BINS], before rows are there */
-	const uint32_t warp = threadIdx.x / 32;
-	const uint32_t lane = threadIdx.x % 32;
-	const uint32_t tile = blockIdx.x;
-	const uint32_t tile_first = tile * TILE;	/* in this launch */
-	const uint32_t count = pass.rows - tile_first < TILE ? pass.rows - tile_first : TILE;
-	const uint32_t digit_mask = pass.digit_mask;
-	const int	shift = pass.shift;
+	constexpr uint32_t TILE = THREADS * ITEMS;
+	uint32_t   *counters = (uint32_t *) (tile_rows + TILE);
+	const uint32_t tile_first = blockIdx.x * TILE;	/* in this launch */
+	const uint32_t count = FULL ? TILE : pass.rows - tile_first;
+	const uint32_t mine = threadIdx.x / 32 * 32 * ITEMS + threadIdx.x % 32;
+	const uint64_t from = (uint64_t) pass.first_row + tile_first + mine;
 	uint32_t	keys[ITEMS];
 	uint32_t	ids[ITEMS];
-	GpuSortRanks<ITEMS> ranks;
-	uint32_t	total = 0;		/* rows of digit threadIdx.x in this tile */
-	uint32_t	tile_start = 0; /* and those of lower digits */
+	uint32_t	total = 0;
+	uint32_t	start = 0;
 
-	static_assert(WARPS * GPUSORT_BINS * 4 <= TILE * 8, "counters lie where rows do later");
-	static_assert(THREADS >= GPUSORT_BINS && TILE <= 0xFFFF, "a thread per digit, ranks of 16 bits");
-
-	/* rows behind the last have the highest digit and come last in it: they are never written */
+GPUSORT_UNROLL
+	for (int k = 0; k < ITEMS; k++)
 	{
-		const uint32_t mine = warp * 32 * ITEMS + lane;
-		const uint64_t from = (uint64_t) pass.first_row + tile_first + mine;
-
-#pragma unroll
-		for (int k = 0; k < ITEMS; k++)
+		keys[k] = ~0u;
+		if (FULL || mine + k * 32 < count)
 		{
-			keys[k] = ~0u;
-			ids[k] = (uint32_t) (from + k * 32);
-			if (count == TILE || mine + k * 32 < count)
+			if (INPUT != GPUSORT_INPUT_ROWS)
+				keys[k] = GPUSORT_LOAD_ONCE(pass.keys_in + from + k * 32);
+			else
 			{
-				if (FIRST)
-				{
-					keys[k] = GPUSORT_LOAD_ONCE(pass.keys_in + from + k * 32);
-					if (pass.ids_in != NULL)
-						ids[k] = GPUSORT_LOAD_ONCE(pass.ids_in + from + k * 32);
-				}
-				else
-				{
-					const uint64_t row = GPUSORT_LOAD_ONCE(pass.rows_in + from + k * 32);
+				const uint64_t row = GPUSORT_LOAD_ONCE(pass.rows_in + from + k * 32);
 
-					keys[k] = (uint32_t) (row >> 32);
-					ids[k] = (uint32_t) row;
-				}
+				keys[k] = (uint32_t) (row >> 32);
+				ids[k] = (uint32_t) row;
 			}
 		}
 	}
 
-	for (uint32_t i = threadIdx.x; i < WARPS * GPUSORT_BINS; i += THREADS)
-		counters[i] = 0;
-	__syncthreads();
-
-	rank_in_warp<ITEMS, GROUP>(keys, shift, digit_mask, counters + warp * GPUSORT_BINS, ranks);
-	__syncthreads();
-
-	/* the tile's counts, and where each warp's rows of a digit begin in it */
-	if (threadIdx.x < GPUSORT_BINS)
+	const auto	id = [&](int k) -> uint32_t
 	{
-#pragma unroll 4
-		for (int i = 0; i < WARPS; i++)
-			total += counters[i * GPUSORT_BINS + threadIdx.x];
-		store_tally(&pass.tallies[(size_t) tile * GPUSORT_BINS + threadIdx.x],
+		if (INPUT == GPUSORT_INPUT_ROWS)
+			return ids[k];
+		if (INPUT == GPUSORT_INPUT_PAIRS && (FULL || mine + k * 32 < count))
+			return GPUSORT_LOAD_ONCE(pass.ids_in + from + k * 32);
+		return (uint32_t) (from + k * 32);
+	};
+	const auto	counted = [&](uint32_t digit_total, uint32_t digit_start)
+	{
+		total = digit_total;
+		start = digit_start;
+		store_tally(&pass.tallies[(size_t) blockIdx.x * GPUSORT_BINS + threadIdx.x],
 					total << GPUSORT_TALLY_BITS | GPUSORT_TALLY_TILE(pass.number));
-	}
-	tile_start = sum_up_to(total, warp_sums) - total;
+	};
+
+	order_tile<THREADS, ITEMS, GROUP, MIXED, LAST>(keys, id, pass.byte, pass.digit_mask, tile_rows, counters, warp_sums,
+											counted);
 	if (threadIdx.x < GPUSORT_BINS)
 	{
-		uint32_t	start = tile_start;
+		const uint32_t before = look_back<WINDOW>(pass.tallies, blockIdx.x, pass.number, total);
+		const uint32_t place = pass.starts[threadIdx.x] + before;
 
-#pragma unroll 4
-		for (int i = 0; i < WARPS; i++)
-		{
-			uint32_t	here = counters[i * GPUSORT_BINS + threadIdx.x];
-
-			counters[i * GPUSORT_BINS + threadIdx.x] = start;
-			start += here;
-		}
-	}
-	__syncthreads();
-
-	rank_in_tile(keys, shift, digit_mask, counters + warp * GPUSORT_BINS, ranks);
-	__syncthreads();
-
-	if (!EARLY)
-	{
-#pragma unroll
-		for (int k = 0; k < ITEMS; k++)
-			tile_rows[ranks.get(k)] = (uint64_t) keys[k] << 32 | ids[k];
-	}
-
-	/* rows of this digit in the tiles before */
-	if (threadIdx.x < GPUSORT_BINS)
-	{
-		const uint32_t *tallies = pass.tallies + threadIdx.x;
-		const uint32_t tile_code = GPUSORT_TALLY_TILE(pass.number);
-		const uint32_t sum_code = GPUSORT_TALLY_SUM(pass.number);
-		uint32_t	before = 0;
-		uint32_t	place;
-		int64_t		next = (int64_t) tile - 1;
-
-		while (next >= 0)
-		{
-			uint32_t	seen[WINDOW];
-			int			taken = 0;
-			bool		summed = false;
-
-#pragma unroll
-			for (int i = 0; i < WINDOW; i++)
-				seen[i] = load_tally(tallies + (size_t) (next >= i ? next - i : 0) * GPUSORT_BINS);
-#pragma unroll
-			for (int i = 0; i < WINDOW; i++)
-			{
-				const uint32_t code = seen[i] & GPUSORT_TALLY_MASK;
-
-				/* in order, up to the first sum, or count that is not there yet */
-				if (!summed && taken == i && next >= i && (code == tile_code || code == sum_code))
-				{
-					before += seen[i] >> GPUSORT_TALLY_BITS;
-					summed = code == sum_code;
-					taken = i + 1;
-				}
-			}
-			if (summed)
-				break;
-			next -= taken;
-		}
-		store_tally(&pass.tallies[(size_t) tile * GPUSORT_BINS + threadIdx.x],
-					(before + total) << GPUSORT_TALLY_BITS | GPUSORT_TALLY_SUM(pass.number));
-		place = pass.starts[threadIdx.x] + before;
-		offsets[threadIdx.x] = place - tile_start;
-		if (pass.next_starts != NULL && tile == gridDim.x - 1)
+		offsets[threadIdx.x] = place - start;
+		if (pass.next_starts != NULL && blockIdx.x == gridDim.x - 1)
 			pass.next_starts[threadIdx.x] = place + total;
 	}
-
-	if (EARLY)
-	{
-#pragma unroll
-		for (int k = 0; k < ITEMS; k++)
-			tile_rows[ranks.get(k)] = (uint64_t) keys[k] << 32 | ids[k];
-	}
 	__syncthreads();
 
-#pragma unroll
+GPUSORT_UNROLL
 	for (int k = 0; k < ITEMS; k++)
 	{
 		const uint32_t i = k * THREADS + threadIdx.x;
 
-		if (count == TILE || i < count)
+		if (FULL || i < count)
 		{
 			const uint64_t row = tile_rows[i];
-			const uint32_t place = offsets[digit_of((uint32_t) (row >> 32), shift, digit_mask)] + i;
+			const uint32_t key = (uint32_t) (row >> 32);
+			const uint32_t place = offsets[digit_of<LAST>(key, pass.byte, pass.digit_mask)] + i;
 
 			if (!LAST)
 				pass.rows_out[place] = row;
@@ -513,32 +576,52 @@ sort_pass(const __grid_constant__ GpuSortPass pass)
 			{
 				pass.ids_out[place] = (uint32_t) row;
 				if (pass.keys_out != NULL)
-					pass.keys_out[place] = (uint32_t) (row >> 32);
+					pass.keys_out[place] = key;
 			}
 		}
 	}
 }
 
 /*
- * All passes over up to THREADS * ITEMS rows in one block.  Reads and writes as a pass
- * that is FIRST and LAST; pass.shift is unused.
+ * A pass: rows of this launch to their places by one digit.  A block per tile of
+ * THREADS * ITEMS rows; BLOCKS are meant to share a multiprocessor.
+ *
+ *	INPUT	what it reads: rows_in, keys_in, or keys_in and ids_in
+ *	LAST	writes ids_out (and keys_out), else rows_out
+ *	GROUP	rows of a thread that are matched before any of them is counted
+ *	MIXED	one of them through shared memory
+ *	WINDOW	tiles looked back at in one go
  */
-template <int THREADS, int ITEMS, int GROUP>
-__global__ void __launch_bounds__(THREADS)
-sort_block(const __grid_constant__ GpuSortPass pass, int bits)
+template <int THREADS, int ITEMS, int BLOCKS, int GROUP, bool MIXED, int WINDOW, GpuSortPassInput INPUT, bool LAST>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+sort_pass(const __grid_constant__ GpuSortPass pass)
 {
-	constexpr int WARPS = THREADS / 32;
-
-	GPUSORT_DYNAMIC_SHARED(uint64_t, tile_rows);	/* [THREADS * ITEMS] */
+	GPUSORT_DYNAMIC_SHARED(uint64_t, tile_rows);	/* [THREADS * ITEMS], then counters */
+	__shared__ uint32_t offsets[GPUSORT_BINS];	/* place of a digit less its first row in the tile */
 	__shared__ uint32_t warp_sums[GPUSORT_BINS / 32];
-	uint32_t   *counters = (uint32_t *) tile_rows;
-	const uint32_t warp = threadIdx.x / 32;
-	const uint32_t mine = warp * 32 * ITEMS + threadIdx.x % 32;
+
+	if (pass.rows - blockIdx.x * (THREADS * ITEMS) >= THREADS * ITEMS)
+		pass_tile<THREADS, ITEMS, GROUP, MIXED, WINDOW, INPUT, LAST, true>(pass, tile_rows, offsets, warp_sums);
+	else
+		pass_tile<THREADS, ITEMS, GROUP, MIXED, WINDOW, INPUT, LAST, false>(pass, tile_rows, offsets, warp_sums);
+}
+
+/*
+ * All passes over up to THREADS * ITEMS rows in one block, by the lowest `digits` bytes;
+ * reads keys_in (and ids_in), writes ids_out (and keys_out).
+ */
+template <int THREADS, int ITEMS, int GROUP, bool MIXED>
+__global__ void __launch_bounds__(THREADS)
+sort_block(const __grid_constant__ GpuSortPass pass, int digits)
+{
+	GPUSORT_DYNAMIC_SHARED(uint64_t, tile_rows);	/* [THREADS * ITEMS], then counters */
+	__shared__ uint32_t warp_sums[GPUSORT_BINS / 32];
+	uint32_t   *counters = (uint32_t *) (tile_rows + THREADS * ITEMS);
+	const uint32_t mine = threadIdx.x / 32 * 32 * ITEMS + threadIdx.x % 32;
 	uint32_t	keys[ITEMS];
 	uint32_t	ids[ITEMS];
-	GpuSortRanks<ITEMS> ranks;
 
-#pragma unroll
+GPUSORT_UNROLL
 	for (int k = 0; k < ITEMS; k++)
 	{
 		const uint32_t i = mine + k * 32;
@@ -553,51 +636,24 @@ sort_block(const __grid_constant__ GpuSortPass pass, int bits)
 		}
 	}
 
-	for (int shift = 0; shift < bits; shift += GPUSORT_DIGIT_BITS)
+	for (int i = 0; i < digits; i++)
 	{
-		const int	width = bits - shift < GPUSORT_DIGIT_BITS ? bits - shift : GPUSORT_DIGIT_BITS;
-		const uint32_t digit_mask = (1u << width) - 1;
-		uint32_t	total = 0;
-		uint32_t	start;
-
-		for (uint32_t i = threadIdx.x; i < WARPS * GPUSORT_BINS; i += THREADS)
-			counters[i] = 0;
+		order_tile<THREADS, ITEMS, GROUP, MIXED, true>(keys, [&](int k) { return ids[k]; }, i,
+												i == digits - 1 ? pass.digit_mask : GPUSORT_BINS - 1,
+												tile_rows, counters, warp_sums, [](uint32_t, uint32_t) {});
 		__syncthreads();
-		rank_in_warp<ITEMS, GROUP>(keys, shift, digit_mask, counters + warp * GPUSORT_BINS, ranks);
-		__syncthreads();
-		if (threadIdx.x < GPUSORT_BINS)
-		{
-			for (int i = 0; i < WARPS; i++)
-				total += counters[i * GPUSORT_BINS + threadIdx.x];
-		}
-		start = sum_up_to(total, warp_sums) - total;
-		if (threadIdx.x < GPUSORT_BINS)
-		{
-			for (int i = 0; i < WARPS; i++)
-			{
-				uint32_t	here = counters[i * GPUSORT_BINS + threadIdx.x];
-
-				counters[i * GPUSORT_BINS + threadIdx.x] = start;
-				start += here;
-			}
-		}
-		__syncthreads();
-		rank_in_tile(keys, shift, digit_mask, counters + warp * GPUSORT_BINS, ranks);
-		__syncthreads();
-#pragma unroll
-		for (int k = 0; k < ITEMS; k++)
-			tile_rows[ranks.get(k)] = (uint64_t) keys[k] << 32 | ids[k];
-		__syncthreads();
-#pragma unroll
+GPUSORT_UNROLL
 		for (int k = 0; k < ITEMS; k++)
 		{
-			keys[k] = (uint32_t) (tile_rows[mine + k * 32] >> 32);
-			ids[k] = (uint32_t) tile_rows[mine + k * 32];
+			const uint64_t row = tile_rows[mine + k * 32];
+
+			keys[k] = (uint32_t) (row >> 32);
+			ids[k] = (uint32_t) row;
 		}
 		__syncthreads();
 	}
 
-#pragma unroll
+GPUSORT_UNROLL
 	for (int k = 0; k < ITEMS; k++)
 	{
 		const uint32_t i = mine + k * 32;
@@ -612,14 +668,14 @@ sort_block(const __grid_constant__ GpuSortPass pass, int bits)
 }
 
 /* The kernels with one set of parameters; see sort_pass. */
-template <int THREADS, int ITEMS, int BLOCKS, int GROUP, int WINDOW, bool EARLY>
+template <int THREADS, int ITEMS, int BLOCKS, int GROUP, bool MIXED, int WINDOW>
 struct GpuSortOnesweep
 {
 	static constexpr uint32_t TILE = THREADS * ITEMS;
-	static constexpr int COUNT_THREADS = 512;
-	static constexpr int COUNT_COPIES = 8;
-	static constexpr uint32_t COUNT_KEYS = 8 * 4 * COUNT_THREADS;	/* of a block, at least */
-	static constexpr uint32_t COUNT_BLOCKS = 1024;
+	static constexpr int COUNT_THREADS = 1024;
+	static constexpr int COUNT_UNROLL = 4;
+	static constexpr uint32_t COUNT_KEYS = 4 * COUNT_UNROLL * COUNT_THREADS;	/* of a block, at least */
+	static constexpr uint32_t COUNT_BLOCKS = 512;
 
 	/* Where things are in temp. */
 	struct Layout
@@ -656,52 +712,109 @@ struct GpuSortOnesweep
 		return layout;
 	}
 
-	/* The last pass may write where the first one reads, so then there are two. */
-	static GpuSortDigits
-	share_bits(int bits, bool in_place)
+	/* How many bytes hold so many bits; the last counts as one also when there are none. */
+	static int
+	count_digits_of(int bits)
 	{
-		GpuSortDigits digits;
+		return bits > GPUSORT_DIGIT_BITS ? (bits + GPUSORT_DIGIT_BITS - 1) / GPUSORT_DIGIT_BITS : 1;
+	}
 
-		digits.bits = bits;
-		digits.passes = (bits + GPUSORT_DIGIT_BITS - 1) / GPUSORT_DIGIT_BITS;
-		if (digits.passes < (in_place ? 2 : 1))
-			digits.passes = in_place ? 2 : 1;
-		digits.width = (bits + digits.passes - 1) / digits.passes;
-		return digits;
+	/* The bits of the last byte that count. */
+	static uint32_t
+	last_mask(int bits)
+	{
+		return (1u << (bits - GPUSORT_DIGIT_BITS * (count_digits_of(bits) - 1))) - 1;
+	}
+
+	/* The last pass may write where the first one reads, so then it is not the same one. */
+	static int
+	count_idle(int bits, bool in_place)
+	{
+		return in_place && count_digits_of(bits) == 1 ? 1 : 0;
 	}
 
 	static size_t
 	temp_bytes(uint32_t rows, int bits)
 	{
-		return lay_out(rows, share_bits(bits, true).passes).end;
+		return lay_out(rows, count_digits_of(bits) + count_idle(bits, true)).end;
+	}
+
+	/* The most that find_room hands out, whatever the bits; rows of one tile are sorted without temp. */
+	static size_t
+	room_bytes(uint32_t rows)
+	{
+		return rows > TILE ? lay_out(rows, GPUSORT_MAX_PASSES).end : rows * sizeof(uint64_t);
+	}
+
+	/*
+	 * See gpusort_radix_room.  Pass i writes rows[i % 2] and reads the other, but for what
+	 * the first one reads and the last one writes.  So of 3 and 4 passes the first may read
+	 * from rows[1], and the last may write to the rows it does not read.  Fewer leave
+	 * temp behind what they use.
+	 */
+	static GpuSortRadixRoom
+	find_room(char *temp, uint32_t rows, int bits)
+	{
+		const int	passes = count_digits_of(bits);
+		const Layout layout = lay_out(rows, passes);
+		const size_t keys_bytes = (size_t) rows * sizeof(uint32_t);
+		char	   *in = temp + layout.end;
+		char	   *out = in;
+		GpuSortRadixRoom room;
+
+		if (rows > TILE && passes == 1)
+			out = in + 2 * keys_bytes;
+		else if (rows > TILE && passes > 2)
+		{
+			in = temp + layout.rows[1];
+			out = temp + layout.rows[passes % 2 == 0 ? 1 : 0];
+		}
+		room.keys_in = (uint32_t *) in;
+		room.ids_in = (uint32_t *) (in + keys_bytes);
+		room.keys_out = (uint32_t *) out;
+		room.ids_out = (uint32_t *) (out + keys_bytes);
+		return room;
+	}
+
+	template <GpuSortPassInput INPUT, bool LAST>
+	static void
+	start_pass_of(const GpuSortPass *pass, cudaStream_t stream)
+	{
+		auto		kernel = sort_pass<THREADS, ITEMS, BLOCKS, GROUP, MIXED, WINDOW, INPUT, LAST>;
+
+		GPUSORT_START_KERNEL_SHARED(kernel, (pass->rows + TILE - 1) / TILE, THREADS,
+									GPUSORT_PASS_SHARED(THREADS, ITEMS, MIXED), stream, *pass);
 	}
 
 	static cudaError_t
 	start_pass(const GpuSortPass *pass, bool first, bool last, cudaStream_t stream)
 	{
-		auto		kernel = sort_pass<THREADS, ITEMS, BLOCKS, GROUP, WINDOW, EARLY, false, false>;
-		const uint32_t tiles = (pass->rows + TILE - 1) / TILE;
-
-		if (first && last)
-			kernel = sort_pass<THREADS, ITEMS, BLOCKS, GROUP, WINDOW, EARLY, true, true>;
-		else if (first)
-			kernel = sort_pass<THREADS, ITEMS, BLOCKS, GROUP, WINDOW, EARLY, true, false>;
-		else if (last)
-			kernel = sort_pass<THREADS, ITEMS, BLOCKS, GROUP, WINDOW, EARLY, false, true>;
-		GPUSORT_START_KERNEL_SHARED(kernel, tiles, THREADS, GPUSORT_PASS_SHARED(THREADS, ITEMS), stream, *pass);
+		if (!first && !last)
+			start_pass_of<GPUSORT_INPUT_ROWS, false>(pass, stream);
+		else if (!first)
+			start_pass_of<GPUSORT_INPUT_ROWS, true>(pass, stream);
+		else if (pass->ids_in == NULL && !last)
+			start_pass_of<GPUSORT_INPUT_KEYS, false>(pass, stream);
+		else if (pass->ids_in == NULL)
+			start_pass_of<GPUSORT_INPUT_KEYS, true>(pass, stream);
+		else if (!last)
+			start_pass_of<GPUSORT_INPUT_PAIRS, false>(pass, stream);
+		else
+			start_pass_of<GPUSORT_INPUT_PAIRS, true>(pass, stream);
 		return cudaGetLastError();
 	}
 
 	static cudaError_t
-	count(const uint32_t *keys, uint32_t rows, GpuSortDigits digits, uint32_t *counts, cudaStream_t stream)
+	count(const uint32_t *keys, uint32_t rows, int bits, int idle, uint32_t *counts, cudaStream_t stream)
 	{
-		auto		kernel = count_digits<COUNT_THREADS, COUNT_COPIES>;
+		auto		kernel = count_digits<COUNT_THREADS, COUNT_UNROLL>;
+		const int	passes = count_digits_of(bits) + idle;
 		const uint32_t wanted = (uint32_t) (((uint64_t) rows + COUNT_KEYS - 1) / COUNT_KEYS);
-		const size_t shared = (size_t) digits.passes * GPUSORT_BINS * COUNT_COPIES * sizeof(uint32_t);
+		const size_t shared = (size_t) passes * GPUSORT_BINS * 32 * sizeof(uint32_t);
 
 		GPUSORT_START_KERNEL_SHARED(kernel, wanted < COUNT_BLOCKS ? wanted : COUNT_BLOCKS, COUNT_THREADS, shared,
-									stream, keys, rows, digits, counts);
-		GPUSORT_START_KERNEL(start_bins, digits.passes, GPUSORT_BINS, stream, counts);
+									stream, keys, rows, passes, idle, last_mask(bits), counts);
+		GPUSORT_START_KERNEL(start_bins, passes, GPUSORT_BINS, stream, counts);
 		return cudaGetLastError();
 	}
 
@@ -710,8 +823,9 @@ struct GpuSortOnesweep
 	sort(void *temp, size_t temp_size, const uint32_t *keys_in, const uint32_t *ids_in, uint32_t rows, int bits,
 		 uint32_t *keys_out, uint32_t *ids_out, cudaStream_t stream)
 	{
-		const GpuSortDigits digits = share_bits(bits, keys_out == keys_in || ids_out == ids_in);
-		const Layout layout = lay_out(rows, digits.passes);
+		const int	idle = count_idle(bits, keys_out == keys_in || ids_out == ids_in);
+		const int	passes = count_digits_of(bits) + idle;
+		const Layout layout = lay_out(rows, passes);
 		char	   *base = (char *) temp;
 		uint32_t   *counts = (uint32_t *) (base + layout.counts);
 		GpuSortPass pass = {};
@@ -723,20 +837,21 @@ struct GpuSortOnesweep
 		pass.ids_in = ids_in;
 		pass.keys_out = keys_out;
 		pass.ids_out = ids_out;
+		pass.digit_mask = last_mask(bits);
 		if (rows <= TILE)
 		{
-			auto		kernel = sort_block<THREADS, ITEMS, GROUP>;
+			auto		kernel = sort_block<THREADS, ITEMS, GROUP, MIXED>;
 
 			pass.rows = rows;
-			GPUSORT_START_KERNEL_SHARED(kernel, 1, THREADS, GPUSORT_PASS_SHARED(THREADS, ITEMS), stream, pass, bits);
+			GPUSORT_START_KERNEL_SHARED(kernel, 1, THREADS, GPUSORT_PASS_SHARED(THREADS, ITEMS, MIXED), stream, pass, count_digits_of(bits));
 			return cudaGetLastError();
 		}
 
 		/* tallies and counts lie beside each other */
 		status = cudaMemsetAsync(base + layout.tallies, 0, layout.end - layout.tallies, stream);
 		if (status == cudaSuccess)
-			status = count(keys_in, rows, digits, counts, stream);
-		for (int i = 0; i < digits.passes && status == cudaSuccess; i++)
+			status = count(keys_in, rows, bits, idle, counts, stream);
+		for (int i = 0; i < passes && status == cudaSuccess; i++)
 		{
 			uint32_t   *next = counts + GPUSORT_MAX_PASSES * GPUSORT_BINS;
 
@@ -744,8 +859,7 @@ struct GpuSortOnesweep
 			pass.rows_out = (uint64_t *) (base + layout.rows[i % 2]);
 			pass.tallies = (uint32_t *) (base + layout.tallies);
 			pass.starts = counts + i * GPUSORT_BINS;
-			pass.shift = i * digits.width;
-			pass.digit_mask = gpusort_digit_mask(digits, i);
+			pass.byte = i < idle ? 4 : i - idle;
 
 			/* a portion ends where the next one starts, bin by bin */
 			for (uint64_t first = 0; first < rows && status == cudaSuccess; first += GPUSORT_PORTION_ROWS)
@@ -755,7 +869,7 @@ struct GpuSortOnesweep
 				pass.first_row = (uint32_t) first;
 				pass.rows = left < GPUSORT_PORTION_ROWS ? (uint32_t) left : GPUSORT_PORTION_ROWS;
 				pass.next_starts = left > GPUSORT_PORTION_ROWS ? next : NULL;
-				status = start_pass(&pass, i == 0, i == digits.passes - 1, stream);
+				status = start_pass(&pass, i == 0, i == passes - 1, stream);
 				pass.number++;
 				pass.starts = next;
 				next = counts + (GPUSORT_MAX_PASSES + (next == counts + GPUSORT_MAX_PASSES * GPUSORT_BINS)) * GPUSORT_BINS;

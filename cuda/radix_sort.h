@@ -44,4 +44,21 @@ extern cudaError_t gpusort_radix_sort(void *temp, size_t temp_bytes, const uint3
 									  uint32_t rows, int bits, uint32_t *keys_out, uint32_t *ids_out,
 									  cudaStream_t stream);
 
+/*
+ * Places for rows inside temp, for who has no memory but temp: a sort of so many rows
+ * and bits whose inputs and outputs lie there leaves the outputs whole.  Inputs and
+ * outputs may overlap.  temp of gpusort_radix_room_bytes has room for any number of rows
+ * up to `rows`, by any number of bits.
+ */
+typedef struct GpuSortRadixRoom
+{
+	uint32_t   *keys_in;
+	uint32_t   *ids_in;
+	uint32_t   *keys_out;
+	uint32_t   *ids_out;
+} GpuSortRadixRoom;
+
+extern cudaError_t gpusort_radix_room_bytes(uint32_t rows, size_t *temp_bytes);
+extern cudaError_t gpusort_radix_room(void *temp, uint32_t rows, int bits, GpuSortRadixRoom *room);
+
 #endif							/* GPUSORT_RADIX_SORT_H */

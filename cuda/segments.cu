@@ -95,8 +95,7 @@ typedef struct TieTemp
 {
 	RunLists	lists;
 	LongRun    *level_runs;		/* the runs that the level is made of; changes places with lists.long_runs */
-	uint32_t   *ids;			/* of the level's rows */
-	void	   *core;
+	void	   *core;			/* where levels lie, too */
 	size_t		core_bytes;
 } TieTemp;
 
@@ -553,7 +552,6 @@ lay_out(char *base, uint32_t rows, TieTemp *work, size_t *temp_bytes)
 	size_t		block_runs = gpusort_lay_temp(&end, (rows / (WARP_RUN + 1)) * sizeof(TiedRun));
 	size_t		long_runs = gpusort_lay_temp(&end, (rows / (BLOCK_RUN + 1)) * sizeof(LongRun));
 	size_t		level_runs = gpusort_lay_temp(&end, (rows / (BLOCK_RUN + 1)) * sizeof(LongRun));
-	size_t		ids = 0;
 	size_t		core = 0;
 	cudaError_t status = cudaSuccess;
 
@@ -562,8 +560,7 @@ lay_out(char *base, uint32_t rows, TieTemp *work, size_t *temp_bytes)
 	/* without long runs there is no level to sort */
 	if (rows > BLOCK_RUN)
 	{
-		ids = gpusort_lay_temp(&end, rows * sizeof(uint32_t));
-		status = gpusort_radix_temp_bytes(rows, 32, &work->core_bytes);
+		status = gpusort_radix_room_bytes(rows, &work->core_bytes);
 		core = gpusort_lay_temp(&end, work->core_bytes);
 	}
 	work->lists.counts = (RunCounts *) (base + counts);
@@ -571,7 +568,6 @@ lay_out(char *base, uint32_t rows, TieTemp *work, size_t *temp_bytes)
 	work->lists.block_runs = (TiedRun *) (base + block_runs);
 	work->lists.long_runs = (LongRun *) (base + long_runs);
 	work->level_runs = (LongRun *) (base + level_runs);
-	work->ids = (uint32_t *) (base + ids);
 	work->core = base + core;
 	*temp_bytes = end;
 	return status;
@@ -636,32 +632,36 @@ number_bits(uint32_t count)
 }
 
 /*
- * Makes a level of the runs in work->level_runs, sorts it by as many of the bits from
- * *from on as fit, orders its runs but the long ones, which are left in
+ * Makes a level of the runs in work->level_runs, all of it in the core's own memory,
+ * sorts it by as many of the bits from *from on as fit, orders its runs but the long ones, which are left in
  * work->lists.long_runs, and puts all ids back.
  */
 static cudaError_t
-sort_level(const GpuSortDeviceSort *sort, uint32_t *from, uint32_t count, uint32_t rows, uint32_t *keys, uint32_t *ids,
+sort_level(const GpuSortDeviceSort *sort, uint32_t *from, uint32_t count, uint32_t rows, uint32_t *ids,
 		   const TieTemp *work, cudaStream_t stream)
 {
 	const uint32_t tiles = (uint32_t) (((uint64_t) rows + LEVEL_TILE - 1) / LEVEL_TILE);
 	const uint32_t run_bits = number_bits(count);
 	const uint32_t bits = gpusort_pack_window_bits(sort->plan, *from, 32 - run_bits);
-	cudaError_t status;
+	const bool	more = *from + bits < sort->plan->packed_bits;
+	GpuSortRadixRoom level;
+	cudaError_t status = gpusort_radix_room(work->core, rows, (int) (run_bits + bits), &level);
 
+	if (status != cudaSuccess)
+		return status;
 #define GATHER_LEVEL(FORM)	gather_level<FORM>
 	GPUSORT_START_BY_FORM(&sort->source, GATHER_LEVEL, tiles, LEVEL_THREADS, stream, sort->source, *sort->plan, *from,
-						  bits, work->level_runs, count, rows, ids, keys, work->ids);
+						  bits, work->level_runs, count, rows, ids, level.keys_in, level.ids_in);
 #undef GATHER_LEVEL
 	if ((status = cudaGetLastError()) != cudaSuccess)
 		return status;
 
 	*from += bits;
-	status = gpusort_radix_sort(work->core, work->core_bytes, keys, work->ids, rows, (int) (run_bits + bits),
-								*from < sort->plan->packed_bits ? keys : NULL, work->ids, stream);
-	if (status == cudaSuccess && *from < sort->plan->packed_bits)
+	status = gpusort_radix_sort(work->core, work->core_bytes, level.keys_in, level.ids_in, rows,
+								(int) (run_bits + bits), more ? level.keys_out : NULL, level.ids_out, stream);
+	if (status == cudaSuccess && more)
 	{
-		status = order_runs(sort, *from, keys, work->ids, rows, &work->lists, stream);
+		status = order_runs(sort, *from, level.keys_out, level.ids_out, rows, &work->lists, stream);
 		if (status == cudaSuccess)
 		{
 			GPUSORT_START_KERNEL(place_runs, 64, 256, stream, work->lists.long_runs, work->lists.counts,
@@ -671,13 +671,13 @@ sort_level(const GpuSortDeviceSort *sort, uint32_t *from, uint32_t count, uint32
 	}
 	if (status != cudaSuccess)
 		return status;
-	GPUSORT_START_KERNEL(scatter_level, tiles, LEVEL_THREADS, stream, work->level_runs, count, rows, work->ids, ids);
+	GPUSORT_START_KERNEL(scatter_level, tiles, LEVEL_THREADS, stream, work->level_runs, count, rows, level.ids_out, ids);
 	return cudaGetLastError();
 }
 
 int
-gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t rows, uint32_t *keys, uint32_t *spare, uint32_t *ids,
-				   void *temp, size_t temp_bytes, cudaStream_t stream)
+gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t rows, const uint32_t *keys, uint32_t *ids, void *temp,
+				   size_t temp_bytes, cudaStream_t stream)
 {
 	const RunCounts *found = (const RunCounts *) sort->wait.mirror;
 	uint32_t	from = 32;
@@ -709,8 +709,8 @@ gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t rows, uint32_t *keys,
 
 		work.lists.long_runs = work.level_runs;
 		work.level_runs = runs;
-		status = sort_level(sort, &from, (uint32_t) (found->long_runs >> 32), (uint32_t) found->long_runs, spare, ids,
-							&work, stream);
+		status = sort_level(sort, &from, (uint32_t) (found->long_runs >> 32), (uint32_t) found->long_runs, ids, &work,
+							stream);
 	}
 	return status;
 }

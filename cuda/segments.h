@@ -35,10 +35,9 @@ extern cudaError_t gpusort_order_ties_bytes(uint32_t rows, uint32_t packed_bits,
 /*
  * ids[0] to ids[rows - 1] are row numbers in the order of their prefixes, which are in
  * keys; puts those of each run of equal prefixes in the order of their whole keys, and of
- * ids as it is among rows with equal keys.  spare is for `rows` uint32_t, and may be
- * keys, which then are gone.
+ * ids as it is among rows with equal keys.
  */
-extern int	gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t rows, uint32_t *keys, uint32_t *spare,
-							   uint32_t *ids, void *temp, size_t temp_bytes, cudaStream_t stream);
+extern int	gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t rows, const uint32_t *keys, uint32_t *ids,
+							   void *temp, size_t temp_bytes, cudaStream_t stream);
 
 #endif							/* GPUSORT_SEGMENTS_H */

@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "../../cuda/device_sort.h"
+#include "../../cuda/radix_sort.h"
 
 /* Rows with keys of several words, one after the other. */
 typedef struct Keys
@@ -402,7 +403,7 @@ test_runs(void)
 static void
 test_rounds_over_ties(void)
 {
-	const uint32_t rows = (uint32_t) std::min<uint64_t>(test_rows, 200000);
+	const uint32_t rows = (uint32_t) std::min<uint64_t>(test_rows + test_rows / 2, 200000);
 	Keys		keys = {5, {}};
 
 	/* One value is far more frequent than the others in each word: long runs all the way. */
@@ -426,6 +427,48 @@ test_rounds_over_ties(void)
 	}
 	check_random_way("the last bit", keys);
 	test_point("rounds over long runs");
+}
+
+/* Sorts of the core whose rows lie in temp, which is what levels do. */
+static void
+test_room(void)
+{
+	const uint32_t most = 20000;
+	size_t		temp_bytes;
+	char	   *temp;
+
+	TEST_CUDA(gpusort_radix_room_bytes(most, &temp_bytes));
+	temp = (char *) test_device(temp_bytes);
+	for (uint32_t rows : {3000u, most - (uint32_t) test_below(3000)})
+	{
+		for (int bits : {1, 8, 9, 16, 17, 24, 25, 32})
+		{
+			GpuSortRadixRoom room;
+			std::vector<uint32_t> keys(rows);
+			std::vector<uint32_t> ids(rows);
+			std::vector<uint32_t> right(rows);
+			const uint32_t mask = (uint32_t) ((UINT64_C(1) << bits) - 1);
+
+			for (uint32_t i = 0; i < rows; i++)
+			{
+				keys[i] = (uint32_t) test_random() & mask;
+				ids[i] = (uint32_t) test_random();
+			}
+			TEST_CUDA(gpusort_radix_room(temp, rows, bits, &room));
+			test_upload(room.keys_in, keys.data(), rows * sizeof(uint32_t));
+			test_upload(room.ids_in, ids.data(), rows * sizeof(uint32_t));
+			TEST_CUDA(gpusort_radix_sort(temp, temp_bytes, room.keys_in, room.ids_in, rows, bits, room.keys_out,
+										 room.ids_out, test_stream));
+			right = test_stable_order(rows, [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
+			for (uint32_t &place : right)
+				place = ids[place];
+			check_ids("ids in temp", test_host_copy(room.ids_out, rows), right, rows);
+			std::sort(keys.begin(), keys.end());
+			check_ids("keys in temp", test_host_copy(room.keys_out, rows), keys, rows);
+		}
+	}
+	test_point("sorts of rows that lie in temp");
+	test_free_all();
 }
 
 static void
@@ -652,6 +695,7 @@ main(int argc, char **argv)
 	test_widths();
 	test_runs();
 	test_rounds_over_ties();
+	test_room();
 	test_given_order();
 	test_limits();
 	test_failed_waits();

@@ -18,7 +18,9 @@
  * Device memory that a test takes by test_device() lies between guard bands; it
  * and the bands are filled with garbage that depends on the place.  test_point()
  * checks the bands of all memory that is there, and test_free_all() does before
- * it frees.
+ * it frees.  With GPUSORT_TEST_RAW in the environment there is neither band nor
+ * garbage: compute-sanitizer then sees what goes beyond, and what is read before
+ * it was written.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,7 +41,7 @@
 #include <numeric>
 #include <vector>
 
-#define TEST_GUARD_BYTES	((size_t) 512)
+#define TEST_GUARD_BYTES	(test_raw() ? 0 : (size_t) 512)
 
 typedef struct TestMemory
 {
@@ -56,6 +58,14 @@ static int	test_failures;
 static int	test_bad;			/* failed checks since the last point */
 static cudaStream_t test_stream;
 static std::vector<TestMemory> test_memory;
+
+static inline bool
+test_raw(void)
+{
+	static const bool raw = getenv("GPUSORT_TEST_RAW") != NULL;
+
+	return raw;
+}
 
 /* SplitMix64 (Steele, Lea, Flood, 2014). */
 static inline uint64_t
@@ -129,18 +139,19 @@ test_download(void *to, const void *from, size_t bytes)
 	TEST_CUDA(cudaStreamSynchronize(test_stream));
 }
 
-/* bytes of device memory, aligned to 256, filled with garbage, between guard bands. */
+/* bytes of device memory, aligned to 256, filled with garbage, between guard bands; but see above. */
 static inline void *
 test_device(size_t bytes)
 {
 	TestMemory	memory = {NULL, bytes};
 	size_t		all = bytes + 2 * TEST_GUARD_BYTES;
-	std::vector<unsigned char> garbage(all);
+	std::vector<unsigned char> garbage(test_raw() ? 0 : all);
 
-	TEST_CUDA(cudaMalloc((void **) &memory.base, all));
-	for (size_t i = 0; i < all; i++)
+	TEST_CUDA(cudaMalloc((void **) &memory.base, all > 0 ? all : 1));
+	for (size_t i = 0; i < garbage.size(); i++)
 		garbage[i] = test_garbage(i);
-	test_upload(memory.base, garbage.data(), all);
+	if (!garbage.empty())
+		test_upload(memory.base, garbage.data(), all);
 	test_memory.push_back(memory);
 	return memory.base + TEST_GUARD_BYTES;
 }

@@ -201,6 +201,7 @@ typedef enum cudaError_t
 	cudaErrorNotReady,
 	cudaErrorInvalidValue,
 	cudaErrorPeerAccessAlreadyEnabled,
+	cudaErrorUnknown,
 } cudaError_t;
 
 typedef enum cudaMemcpyKind
@@ -307,6 +308,9 @@ cudaFuncSetAttribute(Kernel, cudaFuncAttribute, int)
 {
 	return cudaSuccess;
 }
+
+/* Forgets a fault, and makes the call-th call from now fail as GPUSORT_EMULATE_FAIL does; 0: none. */
+extern void emulate_fail(long call);
 
 /* Appends work to a stream; NULL is the stream that everything on it is done at once. */
 extern void emulate_append(cudaStream_t stream, std::function<void()> work);

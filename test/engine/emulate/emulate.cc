@@ -58,6 +58,13 @@ plain_call()
 	return spoilt ? cudaErrorLaunchFailure : cudaSuccess;
 }
 
+void
+emulate_fail(long call)
+{
+	spoilt = false;
+	calls_left = call;
+}
+
 cudaError_t
 cudaGetLastError()
 {
@@ -436,7 +443,8 @@ cudaEventSynchronize(cudaEvent_t event)
 cudaError_t
 cudaEventElapsedTime(float *ms, cudaEvent_t begun, cudaEvent_t ended)
 {
-	if (begun->stream != ended->stream || (begun->stream != NULL && begun->stream->first < ended->end))
+	if ((begun->stream != NULL && begun->stream->first < begun->end) ||
+		(ended->stream != NULL && ended->stream->first < ended->end))
 	{
 		fprintf(stderr, "times of events that have not happened\n");
 		abort();
@@ -615,6 +623,8 @@ cudaFree(void *memory)
 {
 	std::lock_guard<std::mutex> guard(memory_lock);
 
+	if (memory == NULL)
+		return plain_call();
 	if (allocated.count(memory) == 0)
 	{
 		fprintf(stderr, "freed what was not allocated\n");
