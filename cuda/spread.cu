@@ -19,8 +19,8 @@
  * Rows of the sample per part, and bytes of all of it at most.  The share of a part is
  * then off by 1/64, its standard deviation; work memory has room for five times that.
  */
-#define GPUSORT_SAMPLE_ROWS		4096
-#define GPUSORT_SAMPLE_BYTES	((uint64_t) 4 << 20)
+#define GPUSORT_SPREAD_SAMPLE		4096
+#define GPUSORT_SPREAD_BYTES	((uint64_t) 4 << 20)
 
 /* Rows that a block of spread_rows takes at a time, and how many groups of a warp's that is. */
 #define GPUSORT_SPREAD_TURNS	4
@@ -591,8 +591,8 @@ place_rows(GpuSort *sort, GpuSortError *error)
 int
 gpusort_spread_count(GpuSort *sort, GpuSortError *error)
 {
-	const uint64_t fit = GPUSORT_SAMPLE_BYTES / (sizeof(GpuSortRowPlace) + sort->key_words * sizeof(uint64_t));
-	const uint64_t good = (uint64_t) GPUSORT_SAMPLE_ROWS * sort->part_count;
+	const uint64_t fit = GPUSORT_SPREAD_BYTES / (sizeof(GpuSortRowPlace) + sort->key_words * sizeof(uint64_t));
+	const uint64_t good = (uint64_t) GPUSORT_SPREAD_SAMPLE * sort->part_count;
 	const uint32_t sample = (uint32_t) std::min(sort->rows, std::min(fit, good));
 	GpuSortSpread *spread;
 	uint32_t	own = 0;

@@ -11,7 +11,7 @@
  *		--rows N			rows of the largest cases (1000000)
  *		--most N			no case has more rows than that; for slow engines
  *		--chunk N			no chunk of a case has more rows than that
- *		--only NAMES		of: shapes random threads damage cancel limit several
+ *		--only NAMES		of: shapes random threads damage cancel limit faults several
  *		--patience N		how soon a cancelled call has to return (500 ms)
  *
  * Prints TAP.
@@ -31,6 +31,7 @@
 
 #define THREADS				8
 #define CASES_PER_THREAD	6
+#define FAULTS				12
 
 /* Two for each thread. */
 #define POOL_CHUNKS			(2 * THREADS)
@@ -554,6 +555,47 @@ test_limit(GpuSortEngineConfig config, uint32_t device)
 	ops->close(engine);
 }
 
+/* Whichever call of CUDA fails, the sort fails with its error, and all is given back. */
+static void
+test_faults(GpuSortEngineConfig config, void (*emulate_fail) (long call))
+{
+	CaseSpec	spec = {.rows = 1200, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .length_max = 60, .chunk_rows = 200,
+		.inexact_percent = 20};
+
+	for (int i = 0; i < FAULTS; i++)
+	{
+		uint64_t	call = 1 + rig_random_below(&seed, 50u << rig_random_below(&seed, 5));
+		GpuSortDevice devices[64];
+		CaseFailure failure = {.text = ""};
+		GpuSortError error;
+		char		title[64];
+		bool		passed;
+		int			count;
+
+		if (ops->open(&config, &engine, &error) != 0)
+		{
+			case_failed(&failure, "open: %s", error.text);
+			report(false, "opened for a fault", &failure);
+			return;
+		}
+		spec.limit = rig_random_below(&seed, 2) ? 0 : 500;
+		emulate_fail((long) call);
+		passed = sort_case_run(&spec, rig_random(&seed), ops, engine, pool, &failure);
+		if (!passed && (strstr(failure.text, "launch failure") != NULL || strstr(failure.text, "out of memory") != NULL))
+			passed = true;
+		emulate_fail(0);
+
+		count = ops->describe(engine, devices, 64);
+		for (int d = 0; d < count; d++)
+			if (devices[d].jobs != 0 || devices[d].memory_used != 0)
+				passed = case_failed(&failure, "device %d: %u jobs, %llu bytes", d, devices[d].jobs,
+									 (unsigned long long) devices[d].memory_used);
+		ops->close(engine);
+		snprintf(title, sizeof(title), "call %llu fails", (unsigned long long) call);
+		report(passed, title, &failure);
+	}
+}
+
 /*
  * With an engine of its own, on all devices, that may use so little on each that a sort takes
  * several; only where the engine has one sort use several.
@@ -614,7 +656,8 @@ main(int argc, char **argv)
 	};
 	GpuSortEngineConfig config = {.devices = "all"};
 	const char *name = "host";
-	const char *only = "shapes random threads damage cancel limit several";
+	const char *only = "shapes random threads damage cancel limit faults several";
+	void		(*emulate_fail) (long call);
 	const char *library = NULL;
 	int			rounds = 100;
 	uint64_t	rows = 1000000;
@@ -681,6 +724,9 @@ main(int argc, char **argv)
 	report(true, "closed", &failure);
 	if (strstr(only, "limit"))
 		test_limit(config, device.ordinal);
+	emulate_fail = rig_emulate_fail(library);
+	if (strstr(only, "faults") && emulate_fail != NULL)
+		test_faults(config, emulate_fail);
 	if (strstr(only, "several"))
 		test_several(config);
 	printf("1..%d\n", tests_run);
