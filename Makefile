@@ -15,7 +15,7 @@ EXTENSION = gpusort
 MODULE_big = gpusort
 EXTVERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" gpusort.control)
 
-OBJS = src/gpusort.o src/planner.o src/paths.o src/sort_nodes.o src/decision.o src/cost.o src/junk.o src/plan_info.o src/executor.o src/stream.o src/first_rows.o src/prefixes.o src/column_stats.o src/fallback.o src/ranks.o src/ingest.o src/explain.o src/keys.o src/keys_layout.o src/keys_choice.o src/keys_numeric.o src/keys_network.o src/keys_enum.o src/keys_icu.o src/icu_library.o \
+OBJS = src/gpusort.o src/planner.o src/paths.o src/sort_nodes.o src/decision.o src/cost.o src/junk.o src/plan_info.o src/executor.o src/stream.o src/first_rows.o src/prefixes.o src/column_stats.o src/fallback.o src/ranks.o src/bound.o src/ingest.o src/explain.o src/keys.o src/keys_layout.o src/keys_choice.o src/keys_numeric.o src/keys_network.o src/keys_enum.o src/keys_icu.o src/icu_library.o \
 	src/rows.o src/rowform.o src/ties.o src/client.o src/supervisor.o src/shared.o src/views.o
 DATA = $(wildcard sql/gpusort--*.sql)
 DOCS = README.md

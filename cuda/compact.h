@@ -145,6 +145,24 @@ gpusort_pack_plan(GpuSortPackPlan *plan, uint32_t key_words, const GpuSortKeySta
 	plan->packed_bits = position;
 }
 
+/*
+ * Does a plan made of some rows serve others as well, which have these statistics?  It
+ * does if it subtracts nothing and keeps all bits that vary; that it also may
+ * otherwise is not looked into.
+ */
+static inline bool
+gpusort_pack_covers(const GpuSortPackPlan *plan, const GpuSortKeyStats *stats)
+{
+	for (uint32_t w = 0; w < plan->key_words; w++)
+	{
+		const GpuSortPackWord *word = &plan->words[w];
+
+		if (word->base != 0 || ((stats->key_or[w] ^ stats->key_and[w]) & ~word->kept) != 0)
+			return false;
+	}
+	return true;
+}
+
 /* What a key word leaves in the packed key, as a number of word->bits bits. */
 GPUSORT_HD static inline uint64_t
 gpusort_pack_one(const GpuSortPackWord *word, uint64_t key)

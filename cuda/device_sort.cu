@@ -15,6 +15,10 @@
  *
  * Input in order, or strictly in the opposite order, is only numbered.
  *
+ * Of a plain array, statistics and prefixes take one read of the keys: the plan is
+ * guessed from a sample, and made again in the rare case that the statistics say it
+ * does not serve.
+ *
  *-------------------------------------------------------------------------
  */
 #include "device_sort.h"
@@ -32,6 +36,19 @@
 #define PREFIX_ITEMS	4
 
 #define NUMBER_THREADS	256
+
+/*
+ * Rows of a sample that a plan is guessed from.  It pays where the sample is a small part
+ * of the rows; tests make it a small one.
+ */
+#ifndef GPUSORT_SAMPLE_ROWS
+#ifdef __CUDACC__
+#define GPUSORT_SAMPLE_ROWS	65536
+#else
+#define GPUSORT_SAMPLE_ROWS	16
+#endif
+#endif
+#define SAMPLE_STEP_MIN	64
 
 /* Everything in temp. */
 typedef struct SortTemp
@@ -363,31 +380,90 @@ gpusort_device_sort_array_bytes(const GpuSortKeySource *source, uint32_t rows, u
 	return status;
 }
 
+/* Reads statistics back into the mirror.  Waits. */
+static int
+read_stats(const GpuSortKeyStats *stats, const GpuSortDeviceWait *wait, cudaStream_t stream)
+{
+	cudaError_t status = cudaMemcpyAsync(wait->mirror, stats, sizeof(*stats), cudaMemcpyDeviceToHost, stream);
+
+	return status == cudaSuccess ? gpusort_device_wait(wait, stream) : status;
+}
+
+/*
+ * Guesses a plan from a sample of the rows, so that prefixes can be made in the pass that
+ * gathers the statistics; *guessed tells if that is worth trying.  A plan that subtracts
+ * minimums would hardly serve all rows, and rows that seem to be in order need no
+ * prefixes.
+ */
+static int
+guess_plan(const GpuSortKeySource *source, uint32_t rows, const GpuSortDeviceWait *wait, GpuSortKeyStats *stats,
+		   GpuSortPackPlan *plan, bool *guessed, cudaStream_t stream)
+{
+	const GpuSortKeyStats *found = (const GpuSortKeyStats *) wait->mirror;
+	const uint32_t step = rows / GPUSORT_SAMPLE_ROWS;
+	uint32_t	sampled;
+	int			ended;
+
+	*guessed = false;
+	if (step < SAMPLE_STEP_MIN || source->key_words > GPUSORT_STATS_PREFIX_WORDS ||
+		source->kind == GPUSORT_KEYS_UINT32)
+		return cudaSuccess;
+	sampled = rows / step + (rows % step > 0);
+	if ((ended = gpusort_key_stats_reset(stats, (GpuSortStream) stream)) != 0 ||
+		(ended = gpusort_key_stats_sample(source, rows, step, stats, (GpuSortStream) stream)) != 0 ||
+		(ended = read_stats(stats, wait, stream)) != 0)
+		return ended;
+	gpusort_pack_plan(plan, source->key_words, found);
+	*guessed = gpusort_pack_covers(plan, found) && !gpusort_key_stats_sorted(found, sampled) &&
+		!gpusort_key_stats_reversed(found, sampled);
+	return cudaSuccess;
+}
+
 int
 gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_t limit, const GpuSortDeviceWait *wait,
 						  void *temp, size_t temp_bytes, uint32_t *ids, GpuSortStream stream)
 {
 	GpuSortKeyStats *stats = (GpuSortKeyStats *) temp;
 	const GpuSortKeyStats *found = (const GpuSortKeyStats *) wait->mirror;
+	size_t		start = stats_bytes();
+	uint32_t   *prefixes = (uint32_t *) ((char *) temp + start);
 	GpuSortPackPlan plan;
 	GpuSortDeviceSort sort;
+	bool		guessed;
 	int			ended;
 
 	static_assert(sizeof(GpuSortKeyStats) <= GPUSORT_DEVICE_SORT_MIRROR_BYTES, "statistics fit the mirror");
-	if (wait->mirror == NULL || source->kind == GPUSORT_KEYS_REFS || temp_bytes < stats_bytes())
+	if (wait->mirror == NULL || source->kind == GPUSORT_KEYS_REFS || rows > GPUSORT_DEVICE_SORT_MAX_ROWS)
 		return cudaErrorInvalidValue;
-	if ((ended = gpusort_key_stats_reset(stats, stream)) != 0 ||
-		(ended = gpusort_key_stats_array(source, rows, stats, stream)) != 0 ||
-		(ended = cudaMemcpyAsync(wait->mirror, stats, sizeof(*stats), cudaMemcpyDeviceToHost,
-								 (cudaStream_t) stream)) != 0 ||
-		(ended = gpusort_device_wait(wait, (cudaStream_t) stream)) != 0)
+	if ((ended = gpusort_device_sort_array_bytes(source, rows, limit, &start)) != 0)
+		return ended;
+	if (temp_bytes < start)
+		return cudaErrorInvalidValue;
+	start = stats_bytes();
+
+	if ((ended = guess_plan(source, rows, wait, stats, &plan, &guessed, (cudaStream_t) stream)) != 0 ||
+		(ended = gpusort_key_stats_reset(stats, stream)) != 0)
+		return ended;
+	if (guessed)
+		ended = gpusort_key_stats_prefixes(source, &plan, rows, stats, prefixes, stream);
+	else
+		ended = gpusort_key_stats_array(source, rows, stats, stream);
+	if (ended != 0 || (ended = read_stats(stats, wait, (cudaStream_t) stream)) != 0)
 		return ended;
 
-	gpusort_pack_plan(&plan, source->key_words, found);
+	guessed = guessed && gpusort_pack_covers(&plan, found);
+	if (!guessed)
+		gpusort_pack_plan(&plan, source->key_words, found);
 	describe_array(source, &plan, rows, limit, wait, &sort);
 	if (gpusort_key_stats_sorted(found, rows))
 		sort.order = GPUSORT_INPUT_SORTED;
 	else if (gpusort_key_stats_reversed(found, rows))
 		sort.order = GPUSORT_INPUT_REVERSED;
-	return gpusort_device_sort(&sort, (char *) temp + stats_bytes(), temp_bytes - stats_bytes(), ids, NULL, stream);
+	if (guessed)
+	{
+		/* they lie where the sort would have made them */
+		sort.prefixes = prefixes;
+		(void) gpusort_lay_temp(&start, rows * sizeof(uint32_t));
+	}
+	return gpusort_device_sort(&sort, (char *) temp + start, temp_bytes - start, ids, NULL, stream);
 }

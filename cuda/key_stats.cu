@@ -25,7 +25,7 @@
 #define GPUSORT_STATS_ARRAY_BLOCKS	8192
 
 /* Words of a key that a thread gathers at a time, in registers. */
-#define GPUSORT_STATS_GROUP			4
+#define GPUSORT_STATS_GROUP			GPUSORT_STATS_PREFIX_WORDS
 
 /* Rows of an array that a thread reads at a time: enough bytes on their way, few enough registers. */
 #define GPUSORT_STATS_ITEMS(key_bytes)	((key_bytes) > 8 ? 2 : 32 / (key_bytes))
@@ -245,11 +245,14 @@ chunk_stats(const char *base, uint32_t rows, uint32_t bytes, uint32_t key_words,
  * has a key of 32 bits.  With first_word = 0 also the pairs.  At least one row.
  *
  * Rows past the last one are taken to be it, which changes nothing.
+ *
+ * With PACK also the rows' prefixes by plan, of keys that have no more than WORDS words:
+ * they have just been read.
  */
-template <typename Word, int KIND, int WORDS>
+template <typename Word, int KIND, int WORDS, bool PACK>
 static __global__ void
 array_stats(const char *base, uint32_t stride, uint32_t key_words, uint32_t first_word, uint32_t rows,
-			GpuSortKeyStats *stats)
+			GpuSortKeyStats *stats, const __grid_constant__ GpuSortPackPlan plan, uint32_t *prefixes)
 {
 	constexpr uint32_t items = GPUSORT_STATS_ITEMS(WORDS * sizeof(Word));
 	constexpr uint32_t tile_rows = items * GPUSORT_STATS_THREADS;
@@ -287,6 +290,13 @@ array_stats(const char *base, uint32_t stride, uint32_t key_words, uint32_t firs
 		{
 			for (int w = 0; w < WORDS; w++)
 				word_stats_add(&own[w], key[i][w]);
+			if (PACK && i * GPUSORT_STATS_THREADS + threadIdx.x <= last)
+			{
+				const uint64_t made = key[i][0];
+
+				prefixes[tile + i * GPUSORT_STATS_THREADS + threadIdx.x] =
+					gpusort_pack_window(&plan, KIND == GPUSORT_KEYS_WORDS ? (const uint64_t *) place[i] : &made, 0, 32);
+			}
 			if (first_word > 0)
 				continue;
 			if (key[i][0] > next[i])
@@ -331,26 +341,41 @@ gpusort_key_stats_chunk(const GpuSortDeviceChunk *chunk, uint32_t key_words, Gpu
 	return cudaGetLastError();
 }
 
+/* What start_array has to know beside the array: every how many rows are looked at, and the prefixes if wanted. */
+typedef struct ArrayPass
+{
+	uint32_t	step;
+	uint32_t   *prefixes;
+	const GpuSortPackPlan *plan;
+} ArrayPass;
+
 template <typename Word, int KIND, int WORDS>
 static int
 start_array(const GpuSortKeySource *source, uint32_t first_word, uint32_t rows, GpuSortKeyStats *stats,
-			cudaStream_t stream)
+			const ArrayPass *pass, cudaStream_t stream)
 {
-	const uint64_t stride = KIND == GPUSORT_KEYS_WORDS ? source->stride_words * sizeof(uint64_t) : sizeof(Word);
+	const uint64_t stride = (KIND == GPUSORT_KEYS_WORDS ? source->stride_words * sizeof(uint64_t) : sizeof(Word)) *
+		pass->step;
 	uint32_t	blocks = (rows - 1) / (GPUSORT_STATS_ITEMS(WORDS * sizeof(Word)) * GPUSORT_STATS_THREADS) + 1;
 
 	if (stride > UINT32_MAX)
 		return cudaErrorInvalidValue;
 	if (blocks > GPUSORT_STATS_ARRAY_BLOCKS)
 		blocks = GPUSORT_STATS_ARRAY_BLOCKS;
-	GPUSORT_START_KERNEL((array_stats<Word, KIND, WORDS>), blocks, GPUSORT_STATS_THREADS, stream,
-						 (const char *) source->base, (uint32_t) stride, source->key_words, first_word, rows, stats);
+	if (pass->prefixes != NULL)
+		GPUSORT_START_KERNEL((array_stats<Word, KIND, WORDS, true>), blocks, GPUSORT_STATS_THREADS, stream,
+							 (const char *) source->base, (uint32_t) stride, source->key_words, first_word, rows, stats,
+							 *pass->plan, pass->prefixes);
+	else
+		GPUSORT_START_KERNEL((array_stats<Word, KIND, WORDS, false>), blocks, GPUSORT_STATS_THREADS, stream,
+							 (const char *) source->base, (uint32_t) stride, source->key_words, first_word, rows, stats,
+							 GpuSortPackPlan(), (uint32_t *) NULL);
 	return cudaGetLastError();
 }
 
-int
-gpusort_key_stats_array(const GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *stats,
-						struct CUstream_st *stream)
+static int
+pass_over_array(const GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *stats, const ArrayPass *pass,
+				struct CUstream_st *stream)
 {
 	cudaStream_t on = (cudaStream_t) stream;
 	int			status = cudaSuccess;
@@ -360,32 +385,32 @@ gpusort_key_stats_array(const GpuSortKeySource *source, uint32_t rows, GpuSortKe
 	switch (source->kind)
 	{
 		case GPUSORT_KEYS_UINT32:
-			return start_array<uint32_t, GPUSORT_KEYS_UINT32, 1>(source, 0, rows, stats, on);
+			return start_array<uint32_t, GPUSORT_KEYS_UINT32, 1>(source, 0, rows, stats, pass, on);
 		case GPUSORT_KEYS_INT32:
-			return start_array<uint32_t, GPUSORT_KEYS_INT32, 1>(source, 0, rows, stats, on);
+			return start_array<uint32_t, GPUSORT_KEYS_INT32, 1>(source, 0, rows, stats, pass, on);
 		case GPUSORT_KEYS_FLOAT:
-			return start_array<uint32_t, GPUSORT_KEYS_FLOAT, 1>(source, 0, rows, stats, on);
+			return start_array<uint32_t, GPUSORT_KEYS_FLOAT, 1>(source, 0, rows, stats, pass, on);
 		case GPUSORT_KEYS_INT64:
-			return start_array<uint64_t, GPUSORT_KEYS_INT64, 1>(source, 0, rows, stats, on);
+			return start_array<uint64_t, GPUSORT_KEYS_INT64, 1>(source, 0, rows, stats, pass, on);
 		case GPUSORT_KEYS_DOUBLE:
-			return start_array<uint64_t, GPUSORT_KEYS_DOUBLE, 1>(source, 0, rows, stats, on);
+			return start_array<uint64_t, GPUSORT_KEYS_DOUBLE, 1>(source, 0, rows, stats, pass, on);
 		case GPUSORT_KEYS_WORDS:
 			for (uint32_t w = 0; w < source->key_words && status == cudaSuccess; w += GPUSORT_STATS_GROUP)
 			{
 				switch (source->key_words - w)
 				{
 					case 1:
-						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, 1>(source, w, rows, stats, on);
+						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, 1>(source, w, rows, stats, pass, on);
 						break;
 					case 2:
-						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, 2>(source, w, rows, stats, on);
+						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, 2>(source, w, rows, stats, pass, on);
 						break;
 					case 3:
-						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, 3>(source, w, rows, stats, on);
+						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, 3>(source, w, rows, stats, pass, on);
 						break;
 					default:
 						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, GPUSORT_STATS_GROUP>(source, w, rows,
-																								 stats, on);
+																								 stats, pass, on);
 						break;
 				}
 			}
@@ -393,4 +418,33 @@ gpusort_key_stats_array(const GpuSortKeySource *source, uint32_t rows, GpuSortKe
 		default:
 			return cudaErrorInvalidValue;
 	}
+}
+
+int
+gpusort_key_stats_array(const GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *stats,
+						struct CUstream_st *stream)
+{
+	const ArrayPass pass = {1, NULL, NULL};
+
+	return pass_over_array(source, rows, stats, &pass, stream);
+}
+
+int
+gpusort_key_stats_sample(const GpuSortKeySource *source, uint32_t rows, uint32_t step, GpuSortKeyStats *stats,
+						 struct CUstream_st *stream)
+{
+	const ArrayPass pass = {step, NULL, NULL};
+
+	return pass_over_array(source, rows / step + (rows % step > 0), stats, &pass, stream);
+}
+
+int
+gpusort_key_stats_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+						   GpuSortKeyStats *stats, uint32_t *prefixes, struct CUstream_st *stream)
+{
+	const ArrayPass pass = {1, prefixes, plan};
+
+	if (source->key_words > GPUSORT_STATS_PREFIX_WORDS)
+		return cudaErrorInvalidValue;
+	return pass_over_array(source, rows, stats, &pass, stream);
 }

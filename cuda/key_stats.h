@@ -108,6 +108,7 @@ gpusort_key_stats_reversed(const GpuSortKeyStats *stats, uint64_t rows)
  */
 struct CUstream_st;
 struct GpuSortKeySource;
+struct GpuSortPackPlan;
 
 /* Makes *stats those of no rows. */
 extern int	gpusort_key_stats_reset(GpuSortKeyStats *stats, struct CUstream_st *stream);
@@ -126,6 +127,21 @@ extern int	gpusort_key_stats_chunk(const GpuSortDeviceChunk *chunk, uint32_t key
  */
 extern int	gpusort_key_stats_array(const struct GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *stats,
 									struct CUstream_st *stream);
+
+/* The same of every step-th row, from row 0 on; pairs are of rows that follow each other in the sample. */
+extern int	gpusort_key_stats_sample(const struct GpuSortKeySource *source, uint32_t rows, uint32_t step,
+									 GpuSortKeyStats *stats, struct CUstream_st *stream);
+
+/*
+ * As gpusort_key_stats_array, and the rows' prefixes by a plan on the way: for who has
+ * guessed the plan, and learns from the statistics if it serves (gpusort_pack_covers).
+ * Keys have GPUSORT_STATS_PREFIX_WORDS words at most.
+ */
+#define GPUSORT_STATS_PREFIX_WORDS	4
+
+extern int	gpusort_key_stats_prefixes(const struct GpuSortKeySource *source, const struct GpuSortPackPlan *plan,
+									   uint32_t rows, GpuSortKeyStats *stats, uint32_t *prefixes,
+									   struct CUstream_st *stream);
 
 #endif							/* __cplusplus */
 

@@ -10,7 +10,7 @@
 
 #include "onesweep.cuh"
 
-typedef GpuSortOnesweep<512, 18, 2, 2, false, 4> GpuSortCore;
+typedef GpuSortOnesweep<256, 40, 2, 4, 2> GpuSortCore;
 
 cudaError_t
 gpusort_radix_temp_bytes(uint32_t rows, int bits, size_t *temp_bytes)

@@ -41,7 +41,8 @@
 
 /* A block of order_short_runs: rows of a tile, and how far it looks beyond. */
 #define SHORT_THREADS	256
-#define SHORT_TILE		2048
+#define SHORT_BLOCKS	8			/* of a multiprocessor, so that loads are enough on their way */
+#define SHORT_TILE		1536
 #define SHORT_RUN		32
 
 #define WARP_RUN		256
@@ -190,7 +191,7 @@ compare_after(const GpuSortKeySource &source, const GpuSortPackPlan &plan, uint3
  * the tile are put in order by the bits from `from` on, the others listed.
  */
 template <int FORM>
-static __global__ void __launch_bounds__(SHORT_THREADS)
+static __global__ void __launch_bounds__(SHORT_THREADS, SHORT_BLOCKS)
 order_short_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
 				 uint32_t from, const uint32_t *keys, uint32_t *ids, uint32_t rows, const RunLists lists)
 {
@@ -211,8 +212,25 @@ order_short_runs(const __grid_constant__ GpuSortKeySource source, const __grid_c
 		if (start > 0)
 			tile_keys[-1] = keys[start - 1];
 	}
-	for (int i = threadIdx.x; i < seen; i += SHORT_THREADS)
-		tile_keys[i] = keys[start + i];
+	if (seen == SHORT_TILE + SHORT_RUN)
+	{
+		/* all loads are on their way before the first is waited for */
+		uint32_t	loaded[SHORT_TILE / SHORT_THREADS];
+
+GPUSORT_UNROLL
+		for (int k = 0; k < SHORT_TILE / SHORT_THREADS; k++)
+			loaded[k] = keys[start + k * SHORT_THREADS + threadIdx.x];
+		if (threadIdx.x < SHORT_RUN)
+			tile_keys[SHORT_TILE + threadIdx.x] = keys[start + SHORT_TILE + threadIdx.x];
+GPUSORT_UNROLL
+		for (int k = 0; k < SHORT_TILE / SHORT_THREADS; k++)
+			tile_keys[k * SHORT_THREADS + threadIdx.x] = loaded[k];
+	}
+	else
+	{
+		for (int i = threadIdx.x; i < seen; i += SHORT_THREADS)
+			tile_keys[i] = keys[start + i];
+	}
 	__syncthreads();
 
 	for (int i = threadIdx.x; i < heads; i += SHORT_THREADS)

@@ -521,6 +521,7 @@ gpusort_cuda_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
 		if (gpusort_gather_ahead(part, 0, error) != 0)
 			return -1;
 	}
+	sorted->rows_in = sort->rows;
 	sorted->tie_rows = gpusort_ties_total(ties);
 	sorted->packed_bits = plan.packed_bits;
 	sorted->sort_ms = milliseconds_now() - begun;

@@ -405,6 +405,7 @@ gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
 	message.u.job_begin.pid = MyProcPid;
 	message.u.job_begin.estimated_rows = request->estimated_rows;
 	message.u.job_begin.estimated_bytes = request->estimated_bytes;
+	message.u.job_begin.limit = request->limit;
 	return enter_job(client, &message, GPUSORT_MSG_JOB_BEGIN, failure);
 }
 
@@ -568,6 +569,7 @@ gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailu
 
 	if (!end_input(client, GPUSORT_MSG_SORT, GPUSORT_MSG_SORTED, &message, failure))
 		return false;
+	outcome->rows_in = message.u.sorted.rows_in;
 	outcome->rows = message.u.sorted.rows;
 	outcome->bytes = message.u.sorted.bytes;
 	outcome->tie_rows = message.u.sorted.tie_rows;

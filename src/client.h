@@ -28,12 +28,14 @@ typedef struct GpuSortRequest
 	bool		may_tie;
 	uint64		estimated_rows;
 	uint64		estimated_bytes;
+	uint64		limit;			/* only the first so many rows are wanted; 0: all */
 } GpuSortRequest;
 
 /* What the service said of a sort that is done. */
 typedef struct GpuSortOutcome
 {
-	uint64		rows;
+	uint64		rows_in;		/* that were put */
+	uint64		rows;			/* that will come; with a limit, at least as many as are wanted */
 	uint64		bytes;
 	uint64		tie_rows;
 	uint32		key_bits;

@@ -23,6 +23,9 @@
  * stream.c has the way from STREAM to the node above.  A plain rescan with
  * unchanged parameters has the service start again at the first row.
  *
+ * Below a Limit only as many rows are asked for as that needs (bound.c); a rescan
+ * that needs more sorts again.
+ *
  * Memory: sort_context holds what belongs to one sort.  Resetting it closes the
  * connection, and with it everything in the service; so does an error, through
  * the reset callback of the client.  Temporary files belong to the resource
@@ -35,10 +38,14 @@
 #include "executor/executor.h"
 #include "gpusort.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
-uint64		gpusort_nodes_begun = 0;
+static ExecutorStart_hook_type previous_executor_start = NULL;
+
+/* How many GpuSort nodes this process has begun. */
+static uint64 nodes_begun = 0;
 
 /* The sort is done with, for those who look at gpusort_jobs.  Also a callback of sort_context. */
 void
@@ -64,7 +71,7 @@ count_sort(GpuSortState *state)
 	if (!state->sorted)
 		return;
 	state->sorted = false;
-	gpusort_shared_count_sort(state->outcome.rows, state->outcome.bytes, state->outcome.tie_rows, &state->ms);
+	gpusort_shared_count_sort(state->outcome.rows_in, state->outcome.bytes, state->outcome.tie_rows, &state->ms);
 }
 
 /* Brings the times up to date that reader and ties keep. */
@@ -116,6 +123,7 @@ bool
 gpusort_sort_in_service(GpuSortState *state, GpuSortFailure *failure)
 {
 	uint64		rows = state->writer.rows;
+	uint64		wanted;
 
 	if (state->ingest != NULL)
 		rows += gpusort_ingest_collect(state->ingest);
@@ -124,11 +132,13 @@ gpusort_sort_in_service(GpuSortState *state, GpuSortFailure *failure)
 	gpusort_show_progress(state, GPUSORT_PHASE_SORT, 0);
 	if (!gpusort_client_sort(state->client, &state->outcome, failure))
 		return false;
-	if (state->outcome.rows != rows)
+	wanted = state->bound > 0 ? Min(state->bound, rows) : rows;
+	if (state->outcome.rows_in != rows || state->outcome.rows < wanted)
 	{
 		failure->reason = GPUSORT_REASON_INTERNAL;
-		snprintf(failure->text, sizeof(failure->text), "the sort service got " UINT64_FORMAT " rows of " UINT64_FORMAT,
-				 state->outcome.rows, rows);
+		snprintf(failure->text, sizeof(failure->text),
+				 "the sort service got " UINT64_FORMAT " rows of " UINT64_FORMAT " and has " UINT64_FORMAT " of " UINT64_FORMAT,
+				 state->outcome.rows_in, rows, state->outcome.rows, wanted);
 		return false;
 	}
 	return true;
@@ -147,6 +157,7 @@ make_request(GpuSortState *state, GpuSortRequest *request)
 	request->estimated_rows = info->estimated_rows;
 	request->estimated_bytes = info->estimated_rows *
 		(gpusort_row_bytes(info->estimated_width) + state->keys->words * sizeof(uint64) + sizeof(uint32));
+	request->limit = state->bound;
 }
 
 /* Begins a sort in the service; false when it is to be PostgreSQL's. */
@@ -192,6 +203,7 @@ gpusort_sort_input(GpuSortState *state)
 	memset(&state->ms, 0, sizeof(state->ms));
 	memset(&state->outcome, 0, sizeof(state->outcome));
 	state->fallback_reason.reason = GPUSORT_REASON_NONE;
+	state->bound = gpusort_bound_rows(state->limit);
 	if (state->css.ss.ps.state->es_epq_active != NULL)
 	{
 		failure.reason = GPUSORT_REASON_RECHECK;
@@ -273,7 +285,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
 	TupleDesc	rows;
 
-	gpusort_nodes_begun++;
+	nodes_begun++;
 	gpusort_plan_unpack(plan, &state->info);
 	state->eflags = eflags;
 
@@ -314,6 +326,15 @@ end_gpusort(CustomScanState *node)
 	ExecEndNode(outerPlanState(node));
 }
 
+/* Are the rows sorted for as many as are wanted now? */
+static bool
+bound_suffices(const GpuSortState *state)
+{
+	uint64		wanted = gpusort_bound_rows(state->limit);
+
+	return state->bound == 0 || (wanted > 0 && wanted <= state->bound);
+}
+
 static void
 rescan_gpusort(CustomScanState *node)
 {
@@ -329,7 +350,8 @@ rescan_gpusort(CustomScanState *node)
 		return;
 	}
 
-	if (child->chgParam == NULL && (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)))
+	if (child->chgParam == NULL && bound_suffices(state) &&
+		(state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)))
 	{
 		if (state->stage == GPUSORT_STAGE_TUPLESORT)
 		{
@@ -404,13 +426,46 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = gpusort_explain,
 };
 
+/* The state of a GpuSort; NULL of any other node. */
+GpuSortState *
+gpusort_state_of(PlanState *ps)
+{
+	if (!IsA(ps, CustomScanState) || ((CustomScanState *) ps)->methods != &exec_methods)
+		return NULL;
+	return (GpuSortState *) ps;
+}
+
 /* What a WindowAgg above this node counts; NULL if it is no GpuSort. */
 GpuSortRanks *
 gpusort_ranks_of(PlanState *ps)
 {
-	if (!IsA(ps, CustomScanState) || ((CustomScanState *) ps)->methods != &exec_methods)
-		return NULL;
-	return &((GpuSortState *) ps)->ranks;
+	GpuSortState *state = gpusort_state_of(ps);
+
+	return state != NULL ? &state->ranks : NULL;
+}
+
+/* Has nodes that may be above a GpuSort look for one. */
+static bool
+visit(PlanState *ps, void *arg)
+{
+	if (IsA(ps, WindowAggState))
+		gpusort_ranks_consider((WindowAggState *) ps);
+	else if (IsA(ps, LimitState))
+		gpusort_bound_consider((LimitState *) ps);
+	return planstate_tree_walker(ps, visit, arg);
+}
+
+static void
+executor_start(QueryDesc *query, int eflags)
+{
+	uint64		nodes = nodes_begun;
+
+	if (previous_executor_start)
+		previous_executor_start(query, eflags);
+	else
+		standard_ExecutorStart(query, eflags);
+	if (nodes_begun != nodes && query->planstate != NULL)
+		(void) visit(query->planstate, NULL);
 }
 
 static Node *
@@ -427,9 +482,11 @@ const CustomScanMethods gpusort_scan_methods = {
 	.CreateCustomScanState = create_state,
 };
 
-/* To be called once, at load: lets plans be copied and read back. */
+/* To be called once, at load: lets plans be copied and read back, and nodes find each other. */
 void
 gpusort_executor_init(void)
 {
 	RegisterCustomScanMethods(&gpusort_scan_methods);
+	previous_executor_start = ExecutorStart_hook;
+	ExecutorStart_hook = executor_start;
 }

@@ -10,6 +10,7 @@
 
 #include "compat.h"
 
+#include "bound.h"
 #include "client.h"
 #include "commands/explain.h"
 #include "first_rows.h"
@@ -58,6 +59,7 @@ typedef struct GpuSortState
 
 	/* one sort of the child's rows; all of it goes with sort_context */
 	GpuSortStage stage;
+	uint64		bound;			/* so many rows were wanted when it began; 0: all */
 	MemoryContext sort_context;
 	GpuSortClient *client;
 	GpuSortWriter writer;
@@ -75,7 +77,9 @@ typedef struct GpuSortState
 	GpuSortMark mark;
 	Tuplesortstate *fallback;
 
-	GpuSortRanks ranks;			/* of a WindowAgg above */
+	/* of nodes above */
+	GpuSortRanks ranks;			/* of a WindowAgg */
+	const LimitState *limit;	/* only its rows are wanted; NULL: all */
 
 	/* for EXPLAIN and statistics: the last sort's */
 	char		device[GPUSORT_NAME_BYTES];
@@ -88,10 +92,8 @@ typedef struct GpuSortState
 
 extern const CustomScanMethods gpusort_scan_methods;
 
-/* How many GpuSort nodes this process has begun. */
-extern uint64 gpusort_nodes_begun;
-
 extern void gpusort_executor_init(void);
+extern GpuSortState *gpusort_state_of(PlanState *ps);
 extern GpuSortRanks *gpusort_ranks_of(PlanState *ps);
 
 /* executor.c, for the two below */

@@ -24,11 +24,16 @@ static void
 begin_tuplesort(GpuSortState *state)
 {
 	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
-	bool		random_access = (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
+	int			options = TUPLESORT_NONE;
 
+	if (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK))
+		options |= TUPLESORT_RANDOMACCESS;
+	if (state->bound > 0)
+		options |= TUPLESORT_ALLOWBOUNDED;
 	state->fallback = gpusort_tuplesort_begin(state->slots.all->tts_tupleDescriptor, state->info.columns,
-											  state->info.ncolumns,
-											  random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
+											  state->info.ncolumns, options);
+	if (state->bound > 0)
+		tuplesort_set_bound(state->fallback, state->bound);
 	MemoryContextSwitchTo(caller);
 }
 

@@ -27,7 +27,6 @@
 #include "ingest.h"
 #include "miscadmin.h"
 #include "planner.h"
-#include "ranks.h"
 #include "service/protocol.h"
 #include "shared.h"
 #include "supervisor.h"
@@ -158,5 +157,4 @@ _PG_init(void)
 	gpusort_executor_init();
 	gpusort_ingest_init();
 	gpusort_planner_init();
-	gpusort_ranks_init();
 }

@@ -20,12 +20,9 @@
 
 #include "executor.h"
 #include "executor/executor.h"
-#include "gpusort.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
-
-static ExecutorStart_hook_type previous_executor_start = NULL;
 
 /* Is row equal to first in the columns that equal compares?  NULL compares none. */
 static inline bool
@@ -125,9 +122,9 @@ counter_of(GpuSortRanks *ranks, const WindowFunc *function)
 	}
 }
 
-/* Changes the node if all of its functions are such, and nothing else is asked of it. */
-static void
-consider_ranks(WindowAggState *window)
+/* Changes a node over GpuSort if all of its functions are such, and nothing else is asked of it. */
+void
+gpusort_ranks_consider(WindowAggState *window)
 {
 	const WindowAgg *plan = (const WindowAgg *) window->ss.ps.plan;
 	PlanState  *child = outerPlanState(window);
@@ -149,33 +146,4 @@ consider_ranks(WindowAggState *window)
 		ranks->values[function->wfuncno] = counter;
 	}
 	ExecSetExecProcNode(&window->ss.ps, exec_ranks);
-}
-
-static bool
-visit(PlanState *ps, void *arg)
-{
-	if (IsA(ps, WindowAggState))
-		consider_ranks((WindowAggState *) ps);
-	return planstate_tree_walker(ps, visit, arg);
-}
-
-static void
-executor_start(QueryDesc *query, int eflags)
-{
-	uint64		nodes = gpusort_nodes_begun;
-
-	if (previous_executor_start)
-		previous_executor_start(query, eflags);
-	else
-		standard_ExecutorStart(query, eflags);
-	if (gpusort_nodes_begun != nodes && query->planstate != NULL)
-		(void) visit(query->planstate, NULL);
-}
-
-/* To be called once, at load. */
-void
-gpusort_ranks_init(void)
-{
-	previous_executor_start = ExecutorStart_hook;
-	ExecutorStart_hook = executor_start;
 }

@@ -10,6 +10,8 @@
 
 #include "compat.h"
 
+#include "nodes/execnodes.h"
+
 /* What a WindowAgg above a GpuSort counts; in the state of the GpuSort. */
 typedef struct GpuSortRanks
 {
@@ -21,6 +23,6 @@ typedef struct GpuSortRanks
 	const int64 **values;		/* by number of the function: which of the three it is */
 } GpuSortRanks;
 
-extern void gpusort_ranks_init(void);
+extern void gpusort_ranks_consider(WindowAggState *window);
 
 #endif							/* GPUSORT_RANKS_H */

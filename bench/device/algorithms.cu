@@ -27,12 +27,14 @@
 #include "cub_sort.h"
 
 #define SECTOR_BYTES	32
+#define FIRST_ROWS		1000
 
 /* ---- gpusort ---- */
 
 enum
 {
 	LIBRARY_ARRAY,				/* statistics, plan, sort */
+	LIBRARY_FIRST,				/* the same for the first rows alone */
 	LIBRARY_PLANNED,			/* statistics and plan are there before */
 	LIBRARY_CORE,				/* the radix sort of 32-bit keys, as it is */
 };
@@ -54,6 +56,13 @@ static bool
 can_any(const BenchAlgorithm *algorithm, BenchKey key, uint64_t rows)
 {
 	return rows <= GPUSORT_DEVICE_SORT_MAX_ROWS && (algorithm->variant != LIBRARY_CORE || key == BENCH_U32);
+}
+
+/* The limit of rows wanted, 0 for all. */
+static uint32_t
+library_limit(const BenchRun *run)
+{
+	return run->algorithm->variant == LIBRARY_FIRST ? FIRST_ROWS : 0;
 }
 
 static GpuSortDeviceSort
@@ -105,8 +114,8 @@ library_open(BenchRun *run)
 	BENCH_CUDA(cudaHostAlloc(&run->pinned, GPUSORT_DEVICE_SORT_MIRROR_BYTES, 0));
 	if (run->algorithm->variant == LIBRARY_CORE)
 		BENCH_CUDA(gpusort_radix_temp_bytes(rows, 32, &run->temp_bytes));
-	else if (run->algorithm->variant == LIBRARY_ARRAY)
-		BENCH_CUDA((cudaError_t) gpusort_device_sort_array_bytes(&source, rows, 0, &run->temp_bytes));
+	else if (run->algorithm->variant != LIBRARY_PLANNED)
+		BENCH_CUDA((cudaError_t) gpusort_device_sort_array_bytes(&source, rows, library_limit(run), &run->temp_bytes));
 	else
 	{
 		if (library_plan(run) != 0)
@@ -119,6 +128,7 @@ library_open(BenchRun *run)
 		return -1;
 	run->output.ids = (uint32_t *) run->memory[1];
 	run->output.stable = true;
+	run->output.count = library_limit(run);
 	return 0;
 }
 
@@ -133,13 +143,13 @@ library_sort(BenchRun *run)
 	if (run->algorithm->variant == LIBRARY_CORE)
 		BENCH_CUDA(gpusort_radix_sort(run->memory[0], run->temp_bytes, (const uint32_t *) run->input->keys, NULL, rows,
 									  32, NULL, ids, run->stream));
-	else if (run->algorithm->variant == LIBRARY_ARRAY)
+	else if (run->algorithm->variant != LIBRARY_PLANNED)
 	{
 		GpuSortDeviceWait wait = {};
 
 		wait.mirror = run->pinned;
-		BENCH_CUDA((cudaError_t) gpusort_device_sort_array(&source, rows, 0, &wait, run->memory[0], run->temp_bytes,
-														   ids, (GpuSortStream) run->stream));
+		BENCH_CUDA((cudaError_t) gpusort_device_sort_array(&source, rows, library_limit(run), &wait,
+														   run->memory[0], run->temp_bytes, ids, (GpuSortStream) run->stream));
 	}
 	else
 	{
@@ -184,6 +194,9 @@ library_bytes(const BenchAlgorithm *algorithm, BenchKey key, uint64_t rows)
 {
 	if (algorithm->variant == LIBRARY_CORE)
 		return core_bytes(32, false);
+	if (algorithm->variant == LIBRARY_FIRST)
+		/* statistics, prefixes, two looks at them */
+		return (double) bench_key_bytes(key) + (key == BENCH_U32 ? 0 : (double) bench_key_bytes(key) + 4) + 8;
 	return bench_gpusort_bytes(key, rows, algorithm->variant == LIBRARY_ARRAY);
 }
 
@@ -423,6 +436,7 @@ make_list(void)
 
 	add_library(&list, "gpusort", "statistics, plan and sort", LIBRARY_ARRAY);
 	add_library(&list, "gpusort-planned", "the sort, statistics being there", LIBRARY_PLANNED);
+	add_library(&list, "gpusort-first", "the first 1000 rows", LIBRARY_FIRST);
 	add_library(&list, "gpusort-core", "the radix sort of 32-bit keys alone", LIBRARY_CORE);
 	add_cub(&list, "cub", "CUB, uint32_t num_items", CUB_COUNT_32, true);
 	add_cub(&list, "cub-int64", "CUB, int64_t num_items", CUB_COUNT_64, true);

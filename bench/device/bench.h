@@ -81,13 +81,14 @@ typedef struct BenchOutput
 	const void *keys;			/* in order, or NULL */
 	const uint32_t *ids;		/* in order, or NULL */
 	bool		stable;			/* is to be checked */
+	uint64_t	count;			/* of ids, if they are only the first rows; else 0 */
 } BenchOutput;
 
 /*
  * Checks a result in device memory: ids are a permutation and put the keys into
  * order, equal ones by row number if it is to be stable; keys are in order and
  * are those of the ids, or, without ids, are the input's (by count and a sum of
- * hashes).
+ * hashes).  Of the first rows alone: that no other row goes before the last of them.
  */
 extern int	bench_check(const BenchInput *input, const BenchOutput *output, const char *what);
 

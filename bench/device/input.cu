@@ -37,7 +37,7 @@ typedef struct Faults
 	unsigned long long disorder;	/* neighbours */
 	unsigned long long unstable;	/* equal neighbours, the later row first */
 	unsigned long long strange;	/* keys that are not their row's */
-	unsigned long long sum;		/* of the keys' hashes */
+	unsigned long long sum;		/* of the keys' hashes, or rows up to the last of the first ones */
 } Faults;
 
 static unsigned int
@@ -182,15 +182,15 @@ hash_key(const KeyWords &key)
 	return gpusort_row_random(key.words[0], key.words[1], 1) ^ key.words[2];
 }
 
-/* The permutation that ids are, the order that they put keys into, and keys_out if there are. */
+/* That `count` ids are different rows, the order that they put keys into, and keys_out if there are. */
 static __global__ void
-check_ids(BenchKey key, const void *keys, const uint32_t *ids, const void *keys_out, uint64_t rows, bool stable,
-		  uint32_t *seen, Faults *faults)
+check_ids(BenchKey key, const void *keys, const uint32_t *ids, uint64_t count, const void *keys_out, uint64_t rows,
+		  bool stable, uint32_t *seen, Faults *faults)
 {
-	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows; i += (uint64_t) gridDim.x * blockDim.x)
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < count; i += (uint64_t) gridDim.x * blockDim.x)
 	{
 		uint32_t	id = ids[i];
-		uint32_t	next = i + 1 < rows ? ids[i + 1] : id;
+		uint32_t	next = i + 1 < count ? ids[i + 1] : id;
 		uint32_t	bit = 1u << id % 32;
 		KeyWords	own;
 		int			order;
@@ -211,6 +211,23 @@ check_ids(BenchKey key, const void *keys, const uint32_t *ids, const void *keys_
 		if (keys_out != NULL && compare_keys(own, load_key(key, keys_out, i)) != 0)
 			atomicAdd(&faults->strange, 1ULL);
 	}
+}
+
+/* How many rows a stable sort puts up to row ids[count - 1], itself included. */
+static __global__ void
+count_first(BenchKey key, const void *keys, const uint32_t *ids, uint64_t count, uint64_t rows, Faults *faults)
+{
+	const uint32_t last = ids[count - 1] < rows ? ids[count - 1] : 0;
+	const KeyWords last_key = load_key(key, keys, last);
+	unsigned long long sum = 0;
+
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows; i += (uint64_t) gridDim.x * blockDim.x)
+	{
+		int			order = compare_keys(load_key(key, keys, i), last_key);
+
+		sum += order < 0 || (order == 0 && i <= last);
+	}
+	atomicAdd(&faults->sum, sum);
 }
 
 /* The sum of hashes of keys, and their order if that is asked for. */
@@ -340,20 +357,30 @@ check_end(Check *check, unsigned long long sum, const char *what)
 		return bench_failed("%s: WRONG RESULT: %llu ids out of range, %llu twice, %llu neighbours out of order, "
 							"%llu equal ones swapped, %llu keys of other rows%s", what, faults.out_of_range,
 							faults.twice, faults.disorder, faults.unstable, faults.strange,
-							faults.sum != sum ? ", other keys than before" : "");
+							faults.sum != sum ? ", other keys or rows than there should be" : "");
 	return 0;
 }
 
 static int
 check_device(Check *check, const BenchInput *input, const BenchOutput *output, const char *what)
 {
+	uint64_t	count = output->count > 0 && output->count < input->rows ? output->count : input->rows;
 	unsigned long long sum = 0;
 
 	if (check_open(check, input, output->ids != NULL, 0) != 0)
 		return -1;
 	if (output->ids != NULL)
-		GPUSORT_START_KERNEL(check_ids, grid_of(input->rows), BLOCK_THREADS, 0, input->key, input->keys, output->ids,
+	{
+		GPUSORT_START_KERNEL(check_ids, grid_of(count), BLOCK_THREADS, 0, input->key, input->keys, output->ids, count,
 							 output->keys, input->rows, output->stable, check->seen, check->faults);
+		if (count < input->rows)
+		{
+			BENCH_CUDA(cudaGetLastError());
+			GPUSORT_START_KERNEL(count_first, grid_of(input->rows), BLOCK_THREADS, 0, input->key, input->keys, output->ids,
+								 count, input->rows, check->faults);
+			sum = count;
+		}
+	}
 	else
 	{
 		GPUSORT_START_KERNEL(check_keys, grid_of(input->rows), BLOCK_THREADS, 0, input->key, input->keys, input->rows,

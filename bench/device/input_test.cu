@@ -171,6 +171,33 @@ test_unstable(void)
 	test_point("equal rows keep their order");
 }
 
+static void
+test_first(void)
+{
+	Sorted		right;
+	BenchOutput output = {};
+
+	for (int distribution = GPUSORT_UNIFORM; distribution <= GPUSORT_ZERO; distribution += GPUSORT_ZERO)
+	{
+		std::vector<uint32_t> wrong;
+
+		make_sorted(&right, BENCH_U64, distribution);
+		output.stable = true;
+		output.count = 100;
+		output.ids = test_device_copy(right.ids);
+		TEST_CHECK(bench_check(&right.input, &output, "(test)") == 0, "the first 100 rows");
+
+		/* in order, but another row is among them */
+		wrong = right.ids;
+		wrong[99] = wrong[100];
+		output.ids = test_device_copy(wrong);
+		TEST_CHECK(bench_check(&right.input, &output, "(test)") != 0, "row 101 among the first 100");
+		test_free_all();
+		bench_input_free(&right.input);
+	}
+	test_point("the first rows are those");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -179,5 +206,6 @@ main(int argc, char **argv)
 	for (int key = 0; key < BENCH_KEYS; key++)
 		test_wrong((BenchKey) key);
 	test_unstable();
+	test_first();
 	return test_end();
 }

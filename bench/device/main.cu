@@ -24,7 +24,7 @@ static const char usage_text[] =
 "\n"
 "  --csv FILE             adds each result to it\n"
 "  --repeat N             times each is measured (5)\n"
-"  --rows N,...           marks: these rows of the table (1 to 8)\n"
+"  --rows N,...           marks: these rows of the table (1 to 9)\n"
 "  --shrink N             marks: all counts of rows divided by 2^N\n"
 "  --rmg PROGRAM          marks: RMG sort's own program\n"
 "  --seconds N            sweep, survey, multi: no new case after so long (60)\n"

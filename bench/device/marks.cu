@@ -11,6 +11,7 @@
  *		bytes moved take at the speed of a copy from device to device
  *	7	u32 keys, host to host, several GPUs, against RMG sort's program
  *	8	(u64 key, row id), host to host, several GPUs against one
+ *	9	the first 1000 of (u64 key, row id), against CUB's sort of all; no speed was set
  *
  * CUB's time is the better of a uint32_t and an int64_t number of items.
  *
@@ -140,6 +141,21 @@ mark_wide(const BenchOptions *options, const char *work, const char *mark, doubl
 	}
 	else
 		bench_mark(work, mark, "", 0, ratio, "failed");
+	bench_input_free(&input);
+}
+
+static void
+mark_first(const BenchOptions *options, double *cub)
+{
+	const char *work = "the first 1000 of (u64 key, row id) 2^28, random";
+	BenchInput	input = {};
+	double		first;
+
+	if (bench_input_make(&input, BENCH_U64, GPUSORT_UNIFORM, ((uint64_t) 1 << 28) >> options->shrink, options->seed) == 0 &&
+		(*cub > 0 || measure_cub(options, &input, cub) == 0) && measure(options, "gpusort-first", &input, &first) == 0)
+		against(work, "", 0, first, *cub, "CUB sorts all");
+	else
+		bench_mark(work, "", "", 0, 0, "failed");
 	bench_input_free(&input);
 }
 
@@ -380,4 +396,6 @@ bench_marks(const BenchOptions *options)
 	if (wanted(options, "6"))
 		mark_rows(options);
 	bench_multi_marks(options);
+	if (wanted(options, "9"))
+		mark_first(options, &cub);
 }

@@ -81,6 +81,7 @@ typedef struct GpuSortSpec
 
 typedef struct GpuSortSorted
 {
+	uint64_t	rows_in;		/* that were put */
 	uint64_t	rows;			/* to be given out */
 	uint64_t	bytes;			/* of them, padded to 8, without keys */
 	uint64_t	tie_rows;		/* rows in runs of equal keys that hold an INEXACT row */

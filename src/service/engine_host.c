@@ -263,6 +263,7 @@ host_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **result,
 	sort->inline_words = spec->key_words <= GPUSORT_HOST_INLINE_WORDS ? spec->key_words : 0;
 	sort->entry_words = sort->inline_words + 1;
 	sort->may_tie = spec->may_tie != 0;
+	sort->limit = spec->limit;
 	sort->ascending = true;
 	sort->descending = true;
 	memset(sort->all, 0xFF, sizeof(sort->all));
@@ -412,6 +413,57 @@ sort_elements(GpuSort *sort, GpuSortError *error)
 	return gpusort_host_finish(sort, error);
 }
 
+/* Has the row at place i of the order the same key as the one after it? */
+static bool
+key_goes_on(const GpuSort *sort, uint64_t i)
+{
+	return memcmp(gpusort_host_key(sort, sort->elements[i].ref), gpusort_host_key(sort, sort->elements[i + 1].ref),
+				  sort->key_words * sizeof(uint64_t)) == 0;
+}
+
+/* The rows in runs of equal keys that hold an INEXACT row, among those given out. */
+static uint64_t
+count_ties(const GpuSort *sort)
+{
+	uint64_t	tie_rows = 0;
+	uint64_t	start = 0;
+	bool		inexact = false;
+
+	for (uint64_t i = 0; i < sort->rows_out; i++)
+	{
+		const char *row = (const char *) (gpusort_host_key(sort, sort->elements[i].ref) + sort->key_words);
+
+		inexact |= (row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_INEXACT) != 0;
+		if (i + 1 < sort->rows_out && key_goes_on(sort, i))
+			continue;
+		if (inexact && i > start)
+			tie_rows += i + 1 - start;
+		start = i + 1;
+		inexact = false;
+	}
+	return tie_rows;
+}
+
+/*
+ * With a limit: so many rows are given out, and with may_tie those after them whose
+ * keys equal the last one's.
+ */
+static void
+cut_output(GpuSort *sort)
+{
+	sort->rows_out = sort->rows;
+	if (sort->limit == 0 || sort->limit >= sort->rows)
+		return;
+	sort->rows_out = sort->limit;
+	while (sort->may_tie && sort->rows_out < sort->rows && key_goes_on(sort, sort->rows_out - 1))
+		sort->rows_out++;
+	sort->row_bytes = 0;
+	for (uint64_t i = 0; i < sort->rows_out; i++)
+		sort->row_bytes += gpusort_ref_length(sort->elements[i].ref);
+	if (sort->tie_rows > 0)
+		sort->tie_rows = count_ties(sort);
+}
+
 static int
 host_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
 {
@@ -429,7 +481,9 @@ host_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
 		free_other(sort);
 		discharge(sort, sort->rows * sizeof(GpuSortElement));
 	}
-	sorted->rows = sort->rows;
+	cut_output(sort);
+	sorted->rows_in = sort->rows;
+	sorted->rows = sort->rows_out;
 	sorted->bytes = sort->row_bytes;
 	sorted->tie_rows = sort->tie_rows;
 	sorted->key_bits = sort->key_words * 64;

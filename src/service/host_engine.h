@@ -121,6 +121,7 @@ struct GpuSort
 	uint32_t	inline_words;	/* key_words or 0 */
 	uint32_t	entry_words;	/* inline_words + 1 */
 	bool		may_tie;
+	uint64_t	limit;			/* rows wanted; 0: all */
 
 	/* what was put */
 	GpuSortHostChunk *chunks;
@@ -147,6 +148,7 @@ struct GpuSort
 	uint64_t	tie_rows;
 
 	/* output */
+	uint64_t	rows_out;		/* that are given out: all, or the first of them */
 	uint64_t	emitted;		/* rows */
 };
 

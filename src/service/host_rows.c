@@ -279,7 +279,7 @@ gpusort_host_give(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
 		parts = GIVE_PARTS_MAX;
 	part_bytes = GPUSORT_CHUNK_BYTES / parts;
 	filling.rows[0] = i;
-	for (; i < sort->rows; i++)
+	for (; i < sort->rows_out; i++)
 	{
 		uint32_t	length = gpusort_ref_length(sort->elements[i].ref);
 
@@ -302,6 +302,6 @@ gpusort_host_give(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
 	emitted->tie_rows = 0;
 	for (uint32_t p = 0; p <= part; p++)
 		emitted->tie_rows += filling.tie_rows[p];
-	emitted->last = i == sort->rows;
+	emitted->last = i == sort->rows_out;
 	sort->emitted = i;
 }

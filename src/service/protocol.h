@@ -78,7 +78,7 @@
 #include <stdint.h>
 
 #define GPUSORT_PROTOCOL_MAGIC		0x67707573u /* "gpus" */
-#define GPUSORT_PROTOCOL_VERSION	2
+#define GPUSORT_PROTOCOL_VERSION	3
 
 #define GPUSORT_CHUNK_BYTES			((size_t) 4 << 20)
 #define GPUSORT_MAX_KEY_WORDS		32
@@ -205,6 +205,9 @@ typedef struct GpuSortMessage
 			uint32_t	pid;	/* for the log */
 			uint64_t	estimated_rows;
 			uint64_t	estimated_bytes;	/* records, as they lie in chunks */
+			uint64_t	limit;	/* only the first so many rows are wanted, 0: all.  More may
+								 * come; with may_tie at least all whose keys equal the last
+								 * wanted row's do */
 		}			job_begin;
 		struct
 		{
@@ -234,8 +237,9 @@ typedef struct GpuSortMessage
 		}			put;
 		struct
 		{
-			uint64_t	rows;
-			uint64_t	bytes;	/* of the rows, padded to 8, without keys */
+			uint64_t	rows_in;	/* that were put */
+			uint64_t	rows;	/* that will come */
+			uint64_t	bytes;	/* of them, padded to 8, without keys */
 			uint64_t	tie_rows;	/* rows in a run of equal keys with an INEXACT row */
 			uint32_t	key_bits;	/* before compaction */
 			uint32_t	packed_bits;	/* after */

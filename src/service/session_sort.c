@@ -267,6 +267,7 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 		.may_tie = message->u.job_begin.may_tie != 0,
 		.estimated_rows = message->u.job_begin.estimated_rows,
 		.estimated_bytes = message->u.job_begin.estimated_bytes,
+		.limit = message->u.job_begin.limit,
 	};
 
 	if (spec.key_words < 1 || spec.key_words > GPUSORT_MAX_KEY_WORDS ||
@@ -482,6 +483,7 @@ done_sort(GpuSortSession *session, const GpuSortCommand *command)
 		return;
 	session->state = STATE_OUTPUT;
 	session->sorted = command->u.sorted;
+	message.u.sorted.rows_in = command->u.sorted.rows_in;
 	message.u.sorted.rows = command->u.sorted.rows;
 	message.u.sorted.bytes = command->u.sorted.bytes;
 	message.u.sorted.tie_rows = command->u.sorted.tie_rows;

@@ -43,7 +43,7 @@ struct dim3
 	unsigned int y;
 	unsigned int z;
 
-	dim3(unsigned int x_ = 1, unsigned int y_ = 1, unsigned int z_ = 1) : x(x_), y(y_), z(z_)
+	constexpr dim3(unsigned int x_ = 1, unsigned int y_ = 1, unsigned int z_ = 1) : x(x_), y(y_), z(z_)
 	{
 	}
 };
@@ -56,10 +56,10 @@ struct uint4
 	uint32_t	w;
 };
 
-extern thread_local dim3 threadIdx;
-extern thread_local dim3 blockIdx;
-extern thread_local dim3 blockDim;
-extern thread_local dim3 gridDim;
+extern __thread dim3 threadIdx;
+extern __thread dim3 blockIdx;
+extern __thread dim3 blockDim;
+extern __thread dim3 gridDim;
 
 /* What threads of a block do together. */
 extern void __syncthreads();

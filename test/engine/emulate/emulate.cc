@@ -33,10 +33,10 @@
 #define SHARED_MAX		(227 << 10)	/* bytes of dynamic shared memory, as on compute capability 9.0 */
 #define MASKS_MAX		8			/* different masks that a warp's threads wait with at a time */
 
-thread_local dim3 threadIdx;
-thread_local dim3 blockIdx;
-thread_local dim3 blockDim;
-thread_local dim3 gridDim;
+__thread dim3 threadIdx;
+__thread dim3 blockIdx;
+__thread dim3 blockDim;
+__thread dim3 gridDim;
 
 /* ---- calls that fail on request ---- */
 

@@ -1,0 +1,43 @@
+/*-------------------------------------------------------------------------
+ *
+ * bound.c
+ *	  How many of its rows a GpuSort is asked for.
+ *
+ * PostgreSQL tells its own sorts by ExecSetTupleBound, which does not know of
+ * custom nodes.  So once the executor has started, each Limit is followed down,
+ * through nodes that give out as many rows as they take in, and a GpuSort found
+ * there is shown the Limit.  It looks at it when it sorts: a Limit knows its counts
+ * before it asks for a row, and before it has the nodes below it start again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bound.h"
+
+#include "common/int.h"
+#include "executor.h"
+
+/* Shows a Limit to the GpuSort below it, if that is what it limits. */
+void
+gpusort_bound_consider(LimitState *limit)
+{
+	PlanState  *ps = outerPlanState(limit);
+	GpuSortState *state;
+
+	while (ps != NULL && ps->qual == NULL && (IsA(ps, ResultState) || IsA(ps, SubqueryScanState)))
+		ps = IsA(ps, ResultState) ? outerPlanState(ps) : ((SubqueryScanState *) ps)->subplan;
+	state = ps != NULL ? gpusort_state_of(ps) : NULL;
+	if (state != NULL)
+		state->limit = limit;
+}
+
+/* How many rows a Limit will ask for at most, from the first one on; 0: there is no Limit, or no telling. */
+uint64
+gpusort_bound_rows(const LimitState *limit)
+{
+	int64		rows;
+
+	if (limit == NULL || limit->noCount || limit->limitOption != LIMIT_OPTION_COUNT ||
+		pg_add_s64_overflow(limit->count, limit->offset, &rows))
+		return 0;
+	return Max(rows, 1);
+}

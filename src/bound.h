@@ -1,0 +1,18 @@
+/*-------------------------------------------------------------------------
+ *
+ * bound.h
+ *	  How many of its rows a GpuSort is asked for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_BOUND_H
+#define GPUSORT_BOUND_H
+
+#include "compat.h"
+
+#include "nodes/execnodes.h"
+
+extern void gpusort_bound_consider(LimitState *limit);
+extern uint64 gpusort_bound_rows(const LimitState *limit);
+
+#endif							/* GPUSORT_BOUND_H */
