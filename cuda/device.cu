@@ -61,6 +61,33 @@ gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t memory_limi
 }
 
 void
+gpusort_devices_join(GpuSortDeviceSet *set)
+{
+	bool		joined = set->count > 1;
+
+	for (int i = 0; i < set->count && joined; i++)
+	{
+		joined = cudaSetDevice(set->devices[i].ordinal) == cudaSuccess;
+		for (int k = 0; k < set->count && joined; k++)
+		{
+			int			can = 0;
+			cudaError_t status = cudaSuccess;
+
+			if (k == i)
+				continue;
+			joined = cudaDeviceCanAccessPeer(&can, set->devices[i].ordinal, set->devices[k].ordinal) == cudaSuccess &&
+				can != 0;
+			if (joined)
+				status = cudaDeviceEnablePeerAccess(set->devices[k].ordinal, 0);
+			if (status != cudaSuccess && status != cudaErrorPeerAccessAlreadyEnabled)
+				joined = false;
+		}
+	}
+	(void) cudaGetLastError();
+	set->joined = joined;
+}
+
+void
 gpusort_device_close(GpuSortCudaDevice *device)
 {
 	(void) cudaSetDevice(device->ordinal);

@@ -80,6 +80,12 @@ typedef struct GpuSortDeviceSet
 extern int	gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t memory_limit,
 								GpuSortError *error);
 
+/*
+ * Lets each device read and write the memory of each other, if they are several and all
+ * can: set->joined.
+ */
+extern void gpusort_devices_join(GpuSortDeviceSet *set);
+
 /* Frees all of it.  No sort may be left. */
 extern void gpusort_device_close(GpuSortCudaDevice *device);
 

@@ -32,6 +32,16 @@ struct GpuSortEngine
 	bool		pool_unpinned;	/* there is one, but it could not be pinned */
 };
 
+/*
+ * Sorts of so many estimated rows or bytes use all devices from the start.  Smaller ones are
+ * done sooner on one device, and leave the others to other sorts.
+ */
+#define GPUSORT_LARGE_ROWS	((uint64_t) 64 << 20)
+#define GPUSORT_LARGE_BYTES	((uint64_t) 8 << 30)
+
+/* In the environment: the rows, in place of both. */
+#define GPUSORT_LARGE_NAME	"GPUSORT_SPREAD_ROWS"
+
 static void engine_close(GpuSortEngine *engine);
 static void engine_end(GpuSort *sort);
 
@@ -219,6 +229,8 @@ open_devices(GpuSortEngine *engine, const GpuSortEngineConfig *config, GpuSortEr
 		}
 	}
 	free(chosen);
+	if (count > 0 && engine->set.count > 0)
+		gpusort_devices_join(&engine->set);
 
 	/* *error tells why the last one was left out */
 	return count > 0 && engine->set.count > 0 ? 0 : -1;
@@ -228,6 +240,7 @@ static int
 engine_open(const GpuSortEngineConfig *config, GpuSortEngine **opened, GpuSortError *error)
 {
 	GpuSortEngine *engine = (GpuSortEngine *) calloc(1, sizeof(GpuSortEngine));
+	const char *large_rows = getenv(GPUSORT_LARGE_NAME);
 	int			result;
 
 	if (engine == NULL)
@@ -236,6 +249,8 @@ engine_open(const GpuSortEngineConfig *config, GpuSortEngine **opened, GpuSortEr
 	/* Load all kernels with the context, not each at its first launch.  Read by the driver at its start. */
 	(void) setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 
+	engine->set.large_rows = large_rows != NULL ? strtoull(large_rows, NULL, 10) : GPUSORT_LARGE_ROWS;
+	engine->set.large_bytes = large_rows != NULL ? UINT64_MAX : GPUSORT_LARGE_BYTES;
 	result = open_devices(engine, config, error);
 	if (result == 0 && config->pool != NULL)
 	{
@@ -274,6 +289,10 @@ engine_close(GpuSortEngine *engine)
 static int
 engine_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 {
+	uint64_t	all = 0;
+
+	for (int i = 0; i < engine->set.count; i++)
+		all += engine->set.devices[i].memory.limit;
 	for (int i = 0; i < engine->set.count && i < max; i++)
 	{
 		GpuSortCudaDevice *device = &engine->set.devices[i];
@@ -286,6 +305,7 @@ engine_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 		pthread_mutex_lock(&device->lock);
 		out->jobs = device->jobs;
 		out->memory_limit = device->memory.limit;
+		out->sort_limit = engine->set.joined ? all : device->memory.limit;
 		out->memory_used = device->memory.needed;
 		snprintf(out->detail, sizeof(out->detail), "%.30s%s%s", device->detail,
 				 engine->pool_unpinned ? ", pool not pinned" : "", device->dead ? ", failed" : "");
@@ -298,10 +318,16 @@ static int
 engine_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **sort, uint32_t *ordinal,
 			 char name[GPUSORT_NAME_BYTES], GpuSortError *error)
 {
+	const GpuSortCudaDevice *first;
+
 	if (begin_on(&engine->set, spec, sort, error) != 0)
 		return -1;
-	*ordinal = (*sort)->parts[0].device->ordinal;
-	snprintf(name, GPUSORT_NAME_BYTES, "%s", (*sort)->parts[0].device->name);
+	first = (*sort)->parts[0].device;
+	*ordinal = first->ordinal;
+	if ((*sort)->part_count == 1)
+		snprintf(name, GPUSORT_NAME_BYTES, "%s", first->name);
+	else
+		snprintf(name, GPUSORT_NAME_BYTES, "%u x %.50s", (*sort)->part_count, first->name);
 	return 0;
 }
 

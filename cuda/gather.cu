@@ -72,8 +72,8 @@ find_cut(const uint64_t *ends, uint32_t rows, uint32_t first_row, uint64_t first
 }
 
 /*
- * Fills out with the rows of cut.  One block per tile of a full chunk; those beyond
- * the cut's words have nothing to do.  ties is a bit per row, or NULL.
+ * Fills out with the rows of cut.  One block per tile of what the chunk may hold; those
+ * beyond the cut's words have nothing to do.  ties is a bit per row, or NULL.
  */
 static __global__ void
 gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const uint64_t *ends, const uint32_t *ties,
@@ -167,17 +167,20 @@ gpusort_gather_ahead(GpuSortPart *part, int buffer, GpuSortError *error)
 	GpuSortLane *lane = part->lane;
 	GpuSortCut *cut = &lane->state->cuts[buffer];
 	uint64_t   *out = (uint64_t *) ((char *) part->staging.base + buffer * GPUSORT_CHUNK_BYTES);
+	uint64_t	words_left = lane->mirror->total_words - part->next_word;
 
 	part->ahead = -1;
 	if (part->next_row >= part->rows_out)
 		return 0;
+	if (words_left > GPUSORT_CHUNK_WORDS)
+		words_left = GPUSORT_CHUNK_WORDS;
 
 	GPUSORT_CUDA(part->device, error, cudaEventRecord(lane->gather_begun[buffer], lane->compute));
 	GPUSORT_LAUNCH(part->device, error, find_cut, 1, 32, lane->compute,
 				   work->ends, part->rows_out, (uint32_t) part->next_row, part->next_word, cut);
-	GPUSORT_LAUNCH(part->device, error, gather_rows, (unsigned int) (GPUSORT_CHUNK_WORDS / GPUSORT_TILE_WORDS),
-				   GPUSORT_THREADS, lane->compute,
-				   work->chunks, work->sorted_refs, work->ends, work->equal, cut, out);
+	GPUSORT_LAUNCH(part->device, error, gather_rows,
+				   (unsigned int) ((words_left + GPUSORT_TILE_WORDS - 1) / GPUSORT_TILE_WORDS), GPUSORT_THREADS,
+				   lane->compute, work->chunks, work->sorted_refs, work->ends, work->equal, cut, out);
 	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(&lane->mirror->cuts[buffer], cut, sizeof(GpuSortCut),
 													  cudaMemcpyDeviceToHost, lane->compute));
 	GPUSORT_CUDA(part->device, error, cudaEventRecord(lane->gathered[buffer], lane->compute));

@@ -120,9 +120,33 @@ count_up_to(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortR
 	count_votes(up_to, &state->up_to);
 }
 
-/*
- * sorted_refs[i] = refs[ids[i]], the checks of ids, and the words of each tile.
- */
+/* Counts in state->equal_rows the rows whose key is that of the row `bound`, whichever part has it. */
+static __global__ void
+count_equal(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowRef *refs, uint32_t rows,
+			const GpuSortRowRef *bound, GpuSortState *state)
+{
+	uint32_t	i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	count_votes(i < rows && compare_keys(gpusort_ref_row(chunks, refs[i]), gpusort_ref_row(chunks, *bound),
+										 key_words) == 0, &state->equal_rows);
+}
+
+/* The last row of a part against the first one of the next part.  One thread. */
+static __global__ void
+check_border(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowRef *sorted_refs, uint32_t rows,
+			 const GpuSortRowRef *next_refs, uint32_t *equal, GpuSortState *state)
+{
+	const uint32_t last = rows - 1;
+	const int	order = compare_keys(gpusort_ref_row(chunks, sorted_refs[last]), gpusort_ref_row(chunks, next_refs[0]),
+									 key_words);
+
+	if (order > 0)
+		state->unordered++;
+	if (order == 0 && equal != NULL)
+		equal[last / 32] |= 1u << last % 32;
+}
+
+/* sorted_refs[i] = refs[ids[i]], the checks of ids, and the words of each tile. */
 static __global__ void
 order_refs(const GpuSortRowRef *refs, uint32_t ref_rows, const uint32_t *ids, uint32_t rows,
 		   GpuSortRowRef *sorted_refs, uint64_t *tile_words, GpuSortState *state)
@@ -320,5 +344,27 @@ gpusort_running_words(GpuSortPart *part, GpuSortError *error)
 				   work->tile_words, tiles);
 	GPUSORT_LAUNCH(part->device, error, sum_rows, tiles, GPUSORT_THREADS, part->lane->compute,
 				   work->sorted_refs, part->rows_out, work->tile_words, work->ends);
+	return 0;
+}
+
+int
+gpusort_count_equal(GpuSortPart *part, const GpuSortPart *bound, GpuSortError *error)
+{
+	GpuSortWork *work = &part->work;
+
+	GPUSORT_LAUNCH(part->device, error, count_equal, blocks_for(part->rows), GPUSORT_THREADS, part->lane->compute,
+				   work->chunks, part->sort->key_words, work->refs, part->rows,
+				   bound->work.sorted_refs + bound->rows_out - 1, part->lane->state);
+	return 0;
+}
+
+int
+gpusort_check_border(GpuSortPart *part, const GpuSortPart *next, GpuSortError *error)
+{
+	GpuSortWork *work = &part->work;
+
+	GPUSORT_LAUNCH(part->device, error, check_border, 1, 1, part->lane->compute,
+				   work->chunks, part->sort->key_words, work->sorted_refs, part->rows_out, next->work.sorted_refs,
+				   work->equal, part->lane->state);
 	return 0;
 }

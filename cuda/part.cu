@@ -12,6 +12,7 @@
 
 #include "check.h"
 #include "device.h"
+#include "spread.h"
 #include "upload.h"
 
 /* Gives back what part has.  Nothing may be under way that uses it. */
@@ -28,6 +29,7 @@ part_give_back(GpuSortPart *part)
 		gpusort_lane_give(device, part->lane);
 	for (uint32_t i = 0; i < part->slab_count; i++)
 		gpusort_block_give(device, &part->slabs[i].block);
+	gpusort_block_give(device, &part->spread_block);
 	gpusort_block_give(device, &part->work_block);
 	gpusort_block_give(device, &part->staging);
 	(void) gpusort_memory_promise(device, &part->share, nothing, &ignored);
@@ -103,7 +105,7 @@ best_device(const GpuSort *sort)
 static int
 begin_on(GpuSort *sort, uint32_t count, uint64_t estimated_rows, uint64_t estimated_bytes, GpuSortError *error)
 {
-	const GpuSortShare share = gpusort_first_share(estimated_rows / count, estimated_bytes / count);
+	const GpuSortShare share = gpusort_first_share(sort->set, estimated_rows / count, estimated_bytes / count);
 
 	while (sort->part_count < count)
 	{
@@ -164,7 +166,7 @@ gpusort_part_add(GpuSort *sort, GpuSortError *error)
 
 	if (!sort->set->joined || device == NULL || sort->part_count == GPUSORT_PARTS_MAX)
 		return gpusort_fail(error, GPUSORT_REASON_MEMORY_LIMIT, "no other device takes a part of the sort");
-	return add_on(sort, device, gpusort_first_share(0, 0), error);
+	return add_on(sort, device, gpusort_first_share(sort->set, 0, 0), error);
 }
 
 void
@@ -178,6 +180,7 @@ gpusort_parts_end(GpuSort *sort)
 		(void) cudaStreamSynchronize(sort->parts[p].lane->compute);
 	}
 	(void) cudaGetLastError();
+	gpusort_spread_free(sort);
 	while (sort->part_count > 0)
 		part_give_back(&sort->parts[--sort->part_count]);
 }

@@ -4,23 +4,28 @@
  *	  From the last chunk to rows in order.
  *
  *	1. Read the statistics of the keys back, plan the packed key (compact.h).
- *	2. Refs and prefixes of packed keys (pack.cu).
+ *	2. Refs and prefixes of packed keys (pack.cu); of a sort of several parts, each on
+ *	   the device that is to sort the row (spread.h).
  *	3. Row ids in order (device_sort.h).
- *	4. Check the order, note equal neighbours, put the refs in order (order.cu).
+ *	4. Check the order, note equal neighbours, put the refs in order (order.cu); then
+ *	   the same where one part ends and the next begins.
  *	5. Tie bits (tie_rows.cu), and where each row ends in the output (order.cu).
  *	6. Read checks and totals back; start gathering the first chunk (gather.cu).
  *
  * Rows that were put in order have no prefixes and are not sorted, but checked.
  *
  * The host waits in 1 and 6, and in 3 if the prefix is not the whole packed key.
- * Everything lives in one work block, taken in 1 and given back by end.
+ * As it may wait in the midst of 3, each part has a thread of its own for 3 and 4.
+ * Everything lives in one work block per part, taken in 2 and given back by end.
  *
  *-------------------------------------------------------------------------
  */
+#include <pthread.h>
 #include <time.h>
 
 #include "check.h"
 #include "device.h"
+#include "spread.h"
 #include "steps.h"
 #include "upload.h"
 
@@ -102,8 +107,8 @@ describe_sort(const GpuSortPart *part, const GpuSortPackPlan *plan, SortWait *wa
 	described.order = part->sort->order;
 	described.prefixes = part->work.prefixes;
 	described.sorted_prefixes = part->work.prefixes;
-	if (part->sort->limit < part->rows)
-		described.limit = (uint32_t) part->sort->limit;
+	if (part->wanted < part->rows)
+		described.limit = part->wanted;
 	described.limit_ties = part->sort->may_tie;
 	described.wait.mirror = part->lane->sort_mirror;
 	described.wait.wait = wait_for_sort;
@@ -198,16 +203,15 @@ order_part(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *error)
 	return gpusort_order_refs(part, error);
 }
 
-/* Step 5, and the start of 6. */
+/* What was started up to here is what wait_for_part waits for. */
 static int
-finish_part(GpuSortPart *part, GpuSortError *error)
+note_computed(GpuSortPart *part, GpuSortError *error)
 {
-	if (part->sort->may_tie && gpusort_mark_ties(part, error) != 0)
-		return -1;
-	return gpusort_running_words(part, error);
+	GPUSORT_CUDA(part->device, error, cudaEventRecord(part->lane->computed, part->lane->compute));
+	return 0;
 }
 
-/* Has *state copied to the mirror, with so many tie summaries. */
+/* Has *state copied to the mirror, with so many tie summaries, and what finish_part found. */
 static int
 start_reading(GpuSortPart *part, uint32_t ties, GpuSortError *error)
 {
@@ -216,12 +220,36 @@ start_reading(GpuSortPart *part, uint32_t ties, GpuSortError *error)
 	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(lane->mirror, lane->state,
 													  offsetof(GpuSortState, ties) + ties * sizeof(GpuSortTieSummary),
 													  cudaMemcpyDeviceToHost, lane->compute));
-	if (part->work.ends != NULL)
+	if (part->rows_out > 0)
 		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(&lane->mirror->total_words,
 														  part->work.ends + part->rows_out - 1, sizeof(uint64_t),
 														  cudaMemcpyDeviceToHost, lane->compute));
-	GPUSORT_CUDA(part->device, error, cudaEventRecord(lane->computed, lane->compute));
-	return 0;
+	return note_computed(part, error);
+}
+
+static uint32_t
+tie_blocks(const GpuSortPart *part)
+{
+	return part->sort->may_tie ? gpusort_tie_blocks(part->rows_out) : 0;
+}
+
+/* Step 5, and the start of 6. */
+static int
+finish_part(GpuSortPart *part, GpuSortError *error)
+{
+	if (gpusort_device_use(part->device, error) != 0 ||
+		(part->sort->may_tie && gpusort_mark_ties(part, error) != 0) ||
+		gpusort_running_words(part, error) != 0)
+		return -1;
+	return start_reading(part, tie_blocks(part), error);
+}
+
+static int
+wait_for_part(GpuSortPart *part, GpuSortError *error)
+{
+	if (gpusort_device_use(part->device, error) != 0)
+		return -1;
+	return gpusort_wait(part->device, part->lane->computed, error);
 }
 
 /* The exclusive or of 0 to rows - 1: four numbers from a multiple of 4 on cancel out. */
@@ -255,7 +283,166 @@ check_result(const GpuSortPart *part, GpuSortError *error)
 	return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- what they do together ---- */
+
+/* A thread that orders a part. */
+typedef struct OrderThread
+{
+	pthread_t	thread;
+	bool		started;
+	GpuSortPart *part;
+	const GpuSortPackPlan *plan;
+	int			result;
+	GpuSortError error;
+} OrderThread;
+
+static void *
+order_main(void *argument)
+{
+	OrderThread *order = (OrderThread *) argument;
+	GpuSortPart *part = order->part;
+
+	order->result = gpusort_device_use(part->device, &order->error);
+	if (order->result == 0)
+		order->result = order_part(part, order->plan, &order->error);
+
+	/* other devices read the refs in order next */
+	if (order->result == 0)
+		order->result = note_computed(part, &order->error);
+	if (order->result == 0)
+		order->result = wait_for_part(part, &order->error);
+	return NULL;
+}
+
+/* Steps 3 and 4 of all parts that rows are wanted of, at once. */
+static int
+order_parts(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
+{
+	OrderThread orders[GPUSORT_PARTS_MAX];
+	int			result = 0;
+
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		OrderThread *order = &orders[p];
+
+		order->part = &sort->parts[p];
+		order->plan = plan;
+		order->result = 0;
+		order->started = order->part->wanted > 0 &&
+			pthread_create(&order->thread, NULL, order_main, order) == 0;
+	}
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		OrderThread *order = &orders[p];
+
+		if (order->started)
+			pthread_join(order->thread, NULL);
+		else if (order->part->wanted > 0)
+			(void) order_main(order);
+		if (order->result != 0 && result == 0)
+		{
+			*error = order->error;
+			result = -1;
+		}
+	}
+	return result;
+}
+
+/*
+ * If rows are wanted up to the end of a part, and may tie: wants and orders those of the
+ * parts after it that have the key of the last one.
+ */
+static int
+order_ties(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
+{
+	GpuSortPart *bound = NULL;
+
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		GpuSortPart *part = &sort->parts[p];
+		OrderThread order = {};
+
+		if (part->rows == 0)
+			continue;
+		if (part->wanted == 0 && bound != NULL)
+		{
+			if (gpusort_device_use(part->device, error) != 0 || gpusort_count_equal(part, bound, error) != 0 ||
+				start_reading(part, 0, error) != 0 || wait_for_part(part, error) != 0)
+				return -1;
+			part->wanted = part->lane->mirror->equal_rows;
+			order.part = part;
+			order.plan = plan;
+			if (part->wanted > 0)
+				(void) order_main(&order);
+			if (order.result != 0)
+			{
+				*error = order.error;
+				return -1;
+			}
+		}
+		if (part->rows_out < part->rows)
+			break;
+		bound = part;
+	}
+	return 0;
+}
+
+/* Where one part's rows end and the next one's begin. */
+static int
+check_borders(GpuSort *sort, GpuSortError *error)
+{
+	GpuSortPart *before = NULL;
+
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		GpuSortPart *part = &sort->parts[p];
+
+		if (part->rows_out == 0)
+			continue;
+		if (before != NULL &&
+			(gpusort_device_use(before->device, error) != 0 || gpusort_check_border(before, part, error) != 0))
+			return -1;
+		before = part;
+	}
+	return 0;
+}
+
+/* Steps 2 to 4 of a sort of several parts. */
+static int
+order_spread(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
+{
+	uint64_t	wanted = sort->limit > 0 ? sort->limit : sort->rows;
+
+	if (gpusort_spread_count(sort, error) != 0)
+		return -1;
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		GpuSortPart *part = &sort->parts[p];
+
+		part->wanted = part->rows < wanted ? part->rows : (uint32_t) wanted;
+		wanted -= part->wanted;
+		if (gpusort_device_use(part->device, error) != 0 || take_work(part, plan, error) != 0)
+			return -1;
+	}
+	if (gpusort_spread_rows(sort, plan, error) != 0 || order_parts(sort, plan, error) != 0 ||
+		(sort->may_tie && sort->limit > 0 && order_ties(sort, plan, error) != 0))
+		return -1;
+	return check_borders(sort, error);
+}
+
+/* The same of a sort of one part. */
+static int
+order_alone(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
+{
+	GpuSortPart *part = &sort->parts[0];
+
+	part->rows = (uint32_t) sort->rows;
+	part->wanted = sort->limit > 0 && sort->limit < sort->rows ? (uint32_t) sort->limit : part->rows;
+	if (gpusort_device_use(part->device, error) != 0 || take_work(part, plan, error) != 0 ||
+		gpusort_pack_rows(part, plan, error) != 0)
+		return -1;
+	return order_part(part, plan, error);
+}
 
 /* Step 1. */
 static int
@@ -273,8 +460,7 @@ plan_sort(GpuSort *sort, GpuSortPackPlan *plan, GpuSortError *error)
 	{
 		GpuSortPart *part = &sort->parts[p];
 
-		if (gpusort_device_use(part->device, error) != 0 ||
-			gpusort_wait(part->device, part->lane->computed, error) != 0)
+		if (wait_for_part(part, error) != 0)
 			return -1;
 		bad_rows += part->lane->mirror->bad_rows;
 		gpusort_key_stats_join(&stats, &part->lane->mirror->keys);
@@ -292,43 +478,53 @@ int
 gpusort_cuda_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
 {
 	const double begun = milliseconds_now();
-	GpuSortPart *part = &sort->parts[0];
 	GpuSortTieSummary ties = gpusort_ties_none();
 	GpuSortPackPlan plan;
-	uint32_t	tie_blocks;
 
 	*sorted = {};
 	sorted->key_bits = 64 * sort->key_words;
-	if (gpusort_check_cancel(sort, error) != 0 || gpusort_device_use(part->device, error) != 0)
+	if (gpusort_check_cancel(sort, error) != 0)
 		return -1;
 	if (sort->sorted)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "sort was called twice");
 	if (sort->rows == 0)
 	{
 		sort->sorted = true;
-		return gpusort_promise_work(part, 0, error);
+		for (uint32_t p = 0; p < sort->part_count; p++)
+		{
+			if (gpusort_promise_work(&sort->parts[p], 0, error) != 0)
+				return -1;
+		}
+		return 0;
 	}
 
-	if (plan_sort(sort, &plan, error) != 0)
+	if (plan_sort(sort, &plan, error) != 0 ||
+		(sort->part_count == 1 ? order_alone(sort, &plan, error) : order_spread(sort, &plan, error)) != 0)
 		return -1;
-	part->rows = (uint32_t) sort->rows;
-	if (take_work(part, &plan, error) != 0 || gpusort_pack_rows(part, &plan, error) != 0 ||
-		order_part(part, &plan, error) != 0 || finish_part(part, error) != 0)
-		return -1;
-	tie_blocks = sort->may_tie ? gpusort_tie_blocks(part->rows_out) : 0;
-	if (start_reading(part, tie_blocks, error) != 0 ||
-		gpusort_wait(part->device, part->lane->computed, error) != 0 || check_result(part, error) != 0)
-		return -1;
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		if (sort->parts[p].rows_out > 0 && finish_part(&sort->parts[p], error) != 0)
+			return -1;
+	}
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		GpuSortPart *part = &sort->parts[p];
 
-	for (uint32_t i = 0; i < tie_blocks; i++)
-		ties = gpusort_ties_join(ties, part->lane->mirror->ties[i]);
+		if (part->rows_out == 0)
+			continue;
+		if (wait_for_part(part, error) != 0 || check_result(part, error) != 0)
+			return -1;
+		for (uint32_t i = 0; i < tie_blocks(part); i++)
+			ties = gpusort_ties_join(ties, part->lane->mirror->ties[i]);
+		sorted->rows += part->rows_out;
+		sorted->bytes += 8 * part->lane->mirror->total_words;
+		if (gpusort_gather_ahead(part, 0, error) != 0)
+			return -1;
+	}
 	sorted->rows_in = sort->rows;
-	sorted->rows = part->rows_out;
-	sorted->bytes = 8 * part->lane->mirror->total_words;
 	sorted->tie_rows = gpusort_ties_total(ties);
 	sorted->packed_bits = plan.packed_bits;
 	sorted->sort_ms = milliseconds_now() - begun;
-
 	sort->sorted = true;
-	return gpusort_gather_ahead(part, 0, error);
+	return 0;
 }

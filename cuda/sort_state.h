@@ -8,6 +8,7 @@
  *		upload.cu		reserve and put: chunks to a device, statistics of the keys
  *		sort.cu			the steps from the last chunk to rows in order
  *		pack.cu			row refs and the prefixes of packed keys
+ *		spread.cu		the same, each on the device that sorts the row
  *		device_sort.cu	row ids in order
  *		order.cu		check, equal neighbours, refs in order, running sum
  *		tie_rows.cu		rows that tie
@@ -40,6 +41,7 @@
 struct GpuSortCudaDevice;
 struct GpuSortDeviceSet;
 struct GpuSortLane;
+struct GpuSortSpread;
 
 /* The most devices that one sort uses. */
 #define GPUSORT_PARTS_MAX		16
@@ -75,6 +77,7 @@ typedef struct GpuSortState
 	uint32_t	bad_ids;		/* row ids that no row has */
 	uint32_t	up_to;			/* rows that come no later than the last one given out */
 	uint32_t	id_xor;
+	uint32_t	equal_rows;		/* rows with the key of the last row that another part gives out */
 	uint64_t	id_sum;
 
 	uint64_t	total_words;	/* of all rows; in the mirror only */
@@ -124,6 +127,9 @@ typedef struct GpuSortPart
 
 	/* sorting */
 	uint32_t	rows;			/* that this device sorts */
+	uint32_t	wanted;			/* of them, the first so many are to be given out, and rows that tie
+								 * with the last of them */
+	GpuSortBlock spread_block;	/* spread.cu's */
 	GpuSortBlock work_block;
 	GpuSortWork work;
 
@@ -158,6 +164,7 @@ struct GpuSort
 	bool		last_key_known;
 
 	/* sorting and giving out */
+	struct GpuSortSpread *spread;	/* spread.cu's */
 	GpuSortInputOrder order;	/* of the rows as they were put */
 	bool		sorted;
 	uint32_t	emitting;		/* the part whose rows are due */

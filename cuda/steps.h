@@ -27,6 +27,18 @@ extern int	gpusort_check_order(GpuSortPart *part, const GpuSortPackPlan *plan, b
 /* order.cu: sorted_refs; state->bad_ids, id_sum and id_xor; tile_words.  prefixes and temp are gone after it. */
 extern int	gpusort_order_refs(GpuSortPart *part, GpuSortError *error);
 
+/*
+ * order.cu: state->equal_rows, how many of the part's rows have the key of the last row that
+ * another part gives out.
+ */
+extern int	gpusort_count_equal(GpuSortPart *part, const GpuSortPart *bound, GpuSortError *error);
+
+/*
+ * order.cu: state->unordered and equal of a part's last row, for the next part that gives
+ * out rows.  Both have sorted_refs, and the next part's device is not working on them.
+ */
+extern int	gpusort_check_border(GpuSortPart *part, const GpuSortPart *next, GpuSortError *error);
+
 /* order.cu: ends; refs are gone after it. */
 extern int	gpusort_running_words(GpuSortPart *part, GpuSortError *error);
 

@@ -34,6 +34,7 @@
 #include "check.h"
 #include "device.h"
 #include "part.h"
+#include "spread.h"
 
 /* Slabs of the smallest size take two chunks; then they double. */
 #define GPUSORT_SLAB_MIN		(2 * GPUSORT_CHUNK_BYTES)
@@ -67,14 +68,19 @@ gpusort_kernels_present(void)
 }
 
 uint64_t
-gpusort_work_bytes(uint64_t rows, uint64_t chunks)
+gpusort_work_bytes(const GpuSortDeviceSet *set, uint64_t rows, uint64_t chunks)
 {
-	return gpusort_block_size(GPUSORT_WORK_FIXED + rows * GPUSORT_WORK_PER_ROW +
-							  chunks * sizeof(GpuSortDeviceChunk));
+	uint64_t	bytes = gpusort_block_size(GPUSORT_WORK_FIXED + rows * GPUSORT_WORK_PER_ROW +
+										   chunks * sizeof(GpuSortDeviceChunk));
+
+	/* any sort may become one of several parts */
+	if (set->joined)
+		bytes += gpusort_block_size(GPUSORT_SPREAD_FIXED + chunks * GPUSORT_SPREAD_PER_CHUNK);
+	return bytes;
 }
 
 GpuSortShare
-gpusort_first_share(uint64_t estimated_rows, uint64_t estimated_bytes)
+gpusort_first_share(const GpuSortDeviceSet *set, uint64_t estimated_rows, uint64_t estimated_bytes)
 {
 	GpuSortShare share;
 	uint64_t	chunks;
@@ -88,8 +94,8 @@ gpusort_first_share(uint64_t estimated_rows, uint64_t estimated_bytes)
 	/* records and their offsets, and one chunk for what the last ones leave unused */
 	estimated_bytes += estimated_rows * sizeof(uint32_t);
 	chunks = estimated_bytes / GPUSORT_CHUNK_BYTES + 1;
-	share.need = GPUSORT_STAGING_BYTES + gpusort_work_bytes(0, 0);
-	share.estimate = GPUSORT_STAGING_BYTES + gpusort_work_bytes(estimated_rows, chunks) +
+	share.need = GPUSORT_STAGING_BYTES + gpusort_work_bytes(set, 0, 0);
+	share.estimate = GPUSORT_STAGING_BYTES + gpusort_work_bytes(set, estimated_rows, chunks) +
 		chunks * GPUSORT_CHUNK_BYTES;
 	return share;
 }
@@ -117,7 +123,7 @@ share_with(const GpuSortPart *part, uint64_t work_bytes, uint64_t new_slab)
 {
 	GpuSortShare share = part->share;
 
-	share.need = GPUSORT_STAGING_BYTES + work_bytes + new_slab;
+	share.need = GPUSORT_STAGING_BYTES + part->spread_block.bytes + work_bytes + new_slab;
 	for (uint32_t i = 0; i < part->slab_count; i++)
 		share.need += part->slabs[i].block.bytes;
 	return share;
@@ -127,7 +133,8 @@ share_with(const GpuSortPart *part, uint64_t work_bytes, uint64_t new_slab)
 static uint64_t
 worst_work_bytes(const GpuSortPart *part, uint32_t reserves)
 {
-	return gpusort_work_bytes(part->rows_put + (uint64_t) reserves * gpusort_chunk_rows_max(part->sort->key_words),
+	return gpusort_work_bytes(part->sort->set,
+							  part->rows_put + (uint64_t) reserves * gpusort_chunk_rows_max(part->sort->key_words),
 							  (uint64_t) part->sort->chunk_count + reserves);
 }
 

@@ -14,10 +14,11 @@
 /* Bytes of device memory for staging, and those for sorting so many rows in so many chunks. */
 #define GPUSORT_STAGING_BYTES	(2 * GPUSORT_CHUNK_BYTES)
 
-extern uint64_t gpusort_work_bytes(uint64_t rows, uint64_t chunks);
+extern uint64_t gpusort_work_bytes(const struct GpuSortDeviceSet *set, uint64_t rows, uint64_t chunks);
 
 /* The share of a sort that has put nothing yet, for its estimates. */
-extern GpuSortShare gpusort_first_share(uint64_t estimated_rows, uint64_t estimated_bytes);
+extern GpuSortShare gpusort_first_share(const struct GpuSortDeviceSet *set, uint64_t estimated_rows,
+										uint64_t estimated_bytes);
 
 /* As GpuSortEngineOps says. */
 extern int	gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error);

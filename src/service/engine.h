@@ -60,6 +60,7 @@ typedef struct GpuSortDevice
 	uint32_t	jobs;
 	uint64_t	memory_total;	/* bytes */
 	uint64_t	memory_limit;
+	uint64_t	sort_limit;		/* for one sort: of all devices that share sorts with this one */
 	uint64_t	memory_used;	/* by this engine's sorts, caches not counted */
 	char		name[GPUSORT_NAME_BYTES];
 	char		detail[GPUSORT_NAME_BYTES];

@@ -210,6 +210,7 @@ host_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 	memset(devices, 0, sizeof(*devices));
 	devices->memory_total = engine->memory_total;
 	devices->memory_limit = gpusort_memory_limit(engine->memory);
+	devices->sort_limit = devices->memory_limit;
 	devices->memory_used = gpusort_memory_used(engine->memory);
 	devices->jobs = __atomic_load_n(&engine->jobs, __ATOMIC_RELAXED);
 	memcpy(devices->name, engine->name, sizeof(devices->name));

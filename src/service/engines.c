@@ -181,9 +181,9 @@ gpusort_engines_ready(GpuSortMessage *message)
 	message->u.ready.devices = n;
 	for (int i = 0; i < n; i++)
 	{
-		if (devices[i].memory_limit > message->u.ready.device_limit)
+		if (devices[i].sort_limit > message->u.ready.device_limit)
 		{
-			message->u.ready.device_limit = devices[i].memory_limit;
+			message->u.ready.device_limit = devices[i].sort_limit;
 			memcpy(message->u.ready.device, devices[i].name, GPUSORT_NAME_BYTES);
 		}
 	}

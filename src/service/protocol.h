@@ -263,7 +263,7 @@ typedef struct GpuSortMessage
 		{
 			uint32_t	engines;	/* as in welcome */
 			uint32_t	devices;	/* of the cuda engine */
-			uint64_t	device_limit;	/* bytes gpusort may use on the largest device */
+			uint64_t	device_limit;	/* bytes that one sort may use on them, at most */
 			uint64_t	host_limit; /* bytes the host engine may use */
 			uint32_t	threads;	/* of the host engine */
 			uint32_t	pool_chunks;

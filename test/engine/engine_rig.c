@@ -47,6 +47,17 @@ rig_engine(const char *name, const char *library)
 	return ops;
 }
 
+void		(*
+			 rig_emulate_fail(const char *library)) (long call)
+{
+	void	   *handle = library != NULL ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : NULL;
+	void		(*found) (long call) = NULL;
+
+	if (handle != NULL)
+		*(void **) &found = dlsym(handle, "emulate_fail");
+	return found;
+}
+
 char *
 rig_pool(uint32_t chunks)
 {

@@ -18,6 +18,9 @@
 /* The engine named "host", or "cuda" from this library.  Exits the program with a message if it is not there. */
 extern const GpuSortEngineOps *rig_engine(const char *name, const char *library);
 
+/* The library's emulate_fail (emulate/cuda_runtime.h), or NULL: it is none of emulated CUDA. */
+extern void (*rig_emulate_fail(const char *library)) (long call);
+
 /* A staging pool of so many chunks; never freed. */
 extern char *rig_pool(uint32_t chunks);
 

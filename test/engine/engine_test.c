@@ -10,6 +10,8 @@
  *		--rounds N			cases with everything random (100)
  *		--rows N			rows of the largest cases (1000000)
  *		--most N			no case has more rows than that; for slow engines
+ *		--chunk N			no chunk of a case has more rows than that
+ *		--only NAMES		of: shapes random threads damage cancel limit faults several
  *		--patience N		how soon a cancelled call has to return (500 ms)
  *
  * Prints TAP.
@@ -29,6 +31,7 @@
 
 #define THREADS				8
 #define CASES_PER_THREAD	6
+#define FAULTS				12
 
 /* Two for each thread. */
 #define POOL_CHUNKS			(2 * THREADS)
@@ -39,6 +42,7 @@ static char *pool;
 static uint64_t seed;
 static int	patience_ms = 500;
 static uint64_t most_rows = UINT64_MAX;
+static uint32_t most_chunk_rows = 0;
 static int	tests_run;
 static int	tests_failed;
 
@@ -63,6 +67,8 @@ run_case(const char *name, CaseSpec spec)
 
 	if (spec.rows > most_rows)
 		spec.rows = most_rows;
+	if (spec.chunk_rows == 0)
+		spec.chunk_rows = most_chunk_rows;
 	passed = sort_case_run(&spec, rig_random(&seed), ops, engine, pool, &failure);
 	report(passed, name, &failure);
 }
@@ -84,6 +90,9 @@ random_spec(uint64_t *state)
 		.reserve_ahead = rig_random_below(state, 2),
 	};
 
+	if (rig_random_below(state, 3) == 0)
+		spec.limit = 1 + rig_random_below(state, rig_random_below(state, 2) ? 20 : spec.rows + 2);
+
 	if (spec.length_max == 70000 && spec.rows > 500)
 		spec.rows = 500;
 	if (spec.inexact_percent == 0)
@@ -94,8 +103,8 @@ random_spec(uint64_t *state)
 static void
 describe_spec(const CaseSpec *spec, char *text, size_t size)
 {
-	snprintf(text, size, "%llu rows, %u words %s, lengths %d to %u, %u%% inexact, %u per chunk%s",
-			 (unsigned long long) spec->rows, spec->key_words, rig_keys_names[spec->keys], spec->lengths,
+	snprintf(text, size, "%llu rows, limit %llu, %u words %s, lengths %d to %u, %u%% inexact, %u per chunk%s",
+			 (unsigned long long) spec->rows, (unsigned long long) spec->limit, spec->key_words, rig_keys_names[spec->keys], spec->lengths,
 			 spec->length_max, spec->inexact_percent, spec->chunk_rows, spec->claim_no_ties ? ", no ties" : "");
 }
 
@@ -149,6 +158,25 @@ test_shapes(uint64_t large)
 	run_case("ties in few rows of long runs",
 			 (CaseSpec) {.rows = 300000, .key_words = 1, .keys = RIG_KEYS_HIGH_BIT, .length_max = 60,
 			 .inexact_percent = 1});
+	for (int t = 0; t < 2; t++)
+	{
+		run_case("the first row of many", (CaseSpec) {.rows = 70000, .key_words = 2, .length_max = 60, .limit = 1,
+				 .claim_no_ties = t});
+		run_case("the first 1000 rows of many",
+				 (CaseSpec) {.rows = 70000, .key_words = 1, .length_max = 60, .limit = 1000, .inexact_percent = t ? 0 : 50,
+				 .keys = RIG_KEYS_SUFFIX, .claim_no_ties = t});
+		run_case("a limit within a long run",
+				 (CaseSpec) {.rows = 70000, .key_words = 2, .length_max = 60, .limit = 12345, .keys = RIG_KEYS_FEW,
+				 .inexact_percent = t ? 0 : 50, .claim_no_ties = t});
+		run_case("a limit within equal rows",
+				 (CaseSpec) {.rows = 70000, .key_words = 1, .length_max = 60, .limit = 5, .keys = RIG_KEYS_EQUAL,
+				 .inexact_percent = t ? 0 : 5, .claim_no_ties = t});
+		run_case("a limit next to all rows",
+				 (CaseSpec) {.rows = 2000, .key_words = 5, .length_max = 60, .limit = 1999, .claim_no_ties = t});
+		run_case("the first of rows in reverse order",
+				 (CaseSpec) {.rows = 2000, .key_words = 1, .length_max = 60, .limit = 100, .keys = RIG_KEYS_REVERSED,
+				 .claim_no_ties = t});
+	}
 	run_case("many rows, random keys",
 			 (CaseSpec) {.rows = large, .key_words = 1, .length_max = 88, .overflow_percent = 1});
 	run_case("many rows, runs of four",
@@ -527,6 +555,89 @@ test_limit(GpuSortEngineConfig config, uint32_t device)
 	ops->close(engine);
 }
 
+/* Whichever call of CUDA fails, the sort fails with its error, and all is given back. */
+static void
+test_faults(GpuSortEngineConfig config, void (*emulate_fail) (long call))
+{
+	CaseSpec	spec = {.rows = 1200, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .length_max = 60, .chunk_rows = 200,
+		.inexact_percent = 20};
+
+	for (int i = 0; i < FAULTS; i++)
+	{
+		uint64_t	call = 1 + rig_random_below(&seed, 50u << rig_random_below(&seed, 5));
+		GpuSortDevice devices[64];
+		CaseFailure failure = {.text = ""};
+		GpuSortError error;
+		char		title[64];
+		bool		passed;
+		int			count;
+
+		if (ops->open(&config, &engine, &error) != 0)
+		{
+			case_failed(&failure, "open: %s", error.text);
+			report(false, "opened for a fault", &failure);
+			return;
+		}
+		spec.limit = rig_random_below(&seed, 2) ? 0 : 500;
+		emulate_fail((long) call);
+		passed = sort_case_run(&spec, rig_random(&seed), ops, engine, pool, &failure);
+		if (!passed && (strstr(failure.text, "launch failure") != NULL || strstr(failure.text, "out of memory") != NULL))
+			passed = true;
+		emulate_fail(0);
+
+		count = ops->describe(engine, devices, 64);
+		for (int d = 0; d < count; d++)
+			if (devices[d].jobs != 0 || devices[d].memory_used != 0)
+				passed = case_failed(&failure, "device %d: %u jobs, %llu bytes", d, devices[d].jobs,
+									 (unsigned long long) devices[d].memory_used);
+		ops->close(engine);
+		snprintf(title, sizeof(title), "call %llu fails", (unsigned long long) call);
+		report(passed, title, &failure);
+	}
+}
+
+/*
+ * With an engine of its own, on all devices, that may use so little on each that a sort takes
+ * several; only where the engine has one sort use several.
+ */
+static void
+test_several(GpuSortEngineConfig config)
+{
+	static const char *const names[] = {
+		"a sort that outgrows its device goes on to others",
+		"a sort that is expected to outgrow a device begins on several",
+		"a sort that outgrows all devices gives out what was put",
+	};
+	CaseSpec	spec = {.key_words = 2, .keys = RIG_KEYS_SUFFIX, .length_max = 12000, .inexact_percent = 20};
+	CaseFailure failure = {.text = ""};
+	GpuSortDevice devices[64];
+	GpuSortError error;
+	int			count;
+
+	config.memory_limit = UINT64_C(96) << 20;
+	if (ops->open(&config, &engine, &error) != 0)
+	{
+		case_failed(&failure, "open: %s", error.text);
+		report(false, "opened with a limit on each device", &failure);
+		return;
+	}
+	count = ops->describe(engine, devices, 64);
+	if (devices[0].sort_limit > devices[0].memory_limit)
+	{
+		for (int i = 0; i < 3; i++)
+		{
+			/* rows for more than half of what all devices hold, or for more than that */
+			spec.rows = (i < 2 ? 4500 : 8000) * (uint64_t) count;
+			spec.reserve_ahead = i == 1;
+			spec.fits = i < 2 ? 1 : -1;
+			spec.keys = i == 2 ? RIG_KEYS_EQUAL : RIG_KEYS_SUFFIX;
+			run_case(names[i], spec);
+		}
+		test_idle("all memory of all devices is given back");
+	}
+	ops->close(engine);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -539,10 +650,14 @@ main(int argc, char **argv)
 		{"rows", required_argument, NULL, 'n'},
 		{"patience", required_argument, NULL, 'p'},
 		{"most", required_argument, NULL, 'm'},
+		{"chunk", required_argument, NULL, 'c'},
+		{"only", required_argument, NULL, 'o'},
 		{NULL, 0, NULL, 0}
 	};
 	GpuSortEngineConfig config = {.devices = "all"};
 	const char *name = "host";
+	const char *only = "shapes random threads damage cancel limit faults several";
+	void		(*emulate_fail) (long call);
 	const char *library = NULL;
 	int			rounds = 100;
 	uint64_t	rows = 1000000;
@@ -572,6 +687,10 @@ main(int argc, char **argv)
 			patience_ms = atoi(optarg);
 		else if (option == 'm')
 			most_rows = strtoull(optarg, NULL, 0);
+		else if (option == 'c')
+			most_chunk_rows = strtoul(optarg, NULL, 0);
+		else if (option == 'o')
+			only = optarg;
 		else
 			return 2;
 	}
@@ -589,18 +708,27 @@ main(int argc, char **argv)
 	}
 	printf("# opened in %.0f ms\n", rig_milliseconds() - begun);
 	test_idle("a fresh engine is idle");
-	test_shapes(rows);
-	test_random(rounds);
-	test_threads();
-	for (int i = 0; i < DAMAGE_COUNT; i++)
+	if (strstr(only, "shapes"))
+		test_shapes(rows);
+	if (strstr(only, "random"))
+		test_random(rounds);
+	if (strstr(only, "threads"))
+		test_threads();
+	for (int i = 0; i < DAMAGE_COUNT && strstr(only, "damage"); i++)
 		test_damage(i);
-	for (useconds_t after = 0; after < 60000; after = 3 * after + 100)
+	for (useconds_t after = 0; after < 60000 && strstr(only, "cancel"); after = 3 * after + 100)
 		test_cancel(after);
 	test_idle("idle again");
 	(void) ops->describe(engine, &device, 1);
 	ops->close(engine);
 	report(true, "closed", &failure);
-	test_limit(config, device.ordinal);
+	if (strstr(only, "limit"))
+		test_limit(config, device.ordinal);
+	emulate_fail = rig_emulate_fail(library);
+	if (strstr(only, "faults") && emulate_fail != NULL)
+		test_faults(config, emulate_fail);
+	if (strstr(only, "several"))
+		test_several(config);
 	printf("1..%d\n", tests_run);
 	return tests_failed > 0;
 }

@@ -3,6 +3,8 @@
  * sort_case.c
  *	  A set of rows through an engine; see sort_case.h.
  *
+ * With a limit an engine gives out the rows wanted, or all.
+ *
  * The right order comes from qsort over (key words, row number), which is what a
  * stable sort by key gives.  Rows carry bytes that follow from their number, so
  * every row that comes out is compared byte for byte.
@@ -42,6 +44,7 @@ sort_case_begin_spec(const CaseSpec *spec)
 	GpuSortSpec begin = {
 		.key_words = spec->key_words,
 		.may_tie = !spec->claim_no_ties,
+		.limit = spec->limit,
 		.cancelled = &never_cancelled,
 	};
 
@@ -84,27 +87,23 @@ allocate(uint64_t bytes)
 	return memory;
 }
 
-/* The order of the first `rows` rows, and what ties in it. */
+/* What is to come out when the first `rows_out` rows of the order do. */
 static void
-find_order(SortCase *made, uint64_t rows)
+find_output(SortCase *made, uint64_t rows_out)
 {
-	made->spec.rows = rows;
+	made->rows_out = rows_out;
 	made->bytes = 0;
 	made->tie_rows = 0;
-	for (uint64_t i = 0; i < rows; i++)
-	{
-		made->order[i] = i;
-		made->bytes += GPUSORT_ALIGN8(made->lengths[i]);
-	}
-	qsort_r(made->order, rows, sizeof(uint32_t), compare_rows, made);
+	for (uint64_t i = 0; i < rows_out; i++)
+		made->bytes += GPUSORT_ALIGN8(made->lengths[made->order[i]]);
 
-	for (uint64_t start = 0, end; start < rows; start = end)
+	for (uint64_t start = 0, end; start < rows_out; start = end)
 	{
 		bool		inexact = false;
 
-		for (end = start; end < rows; end++)
+		for (end = start; end < rows_out; end++)
 		{
-			bool		joined = end + 1 < rows && keys_equal(made, end);
+			bool		joined = end + 1 < rows_out && keys_equal(made, end);
 			bool		mine = made->flags[made->order[end]] & GPUSORT_ROW_INEXACT;
 
 			made->tie_next[end] = joined && mine;
@@ -118,6 +117,25 @@ find_order(SortCase *made, uint64_t rows)
 		if (inexact && end - start > 1)
 			made->tie_rows += end - start;
 	}
+}
+
+/* The order of the first `rows` rows, and what ties in it. */
+static void
+find_order(SortCase *made, uint64_t rows)
+{
+	made->spec.rows = rows;
+	for (uint64_t i = 0; i < rows; i++)
+		made->order[i] = i;
+	qsort_r(made->order, rows, sizeof(uint32_t), compare_rows, made);
+
+	made->wanted = rows;
+	if (made->spec.limit > 0 && made->spec.limit < rows)
+	{
+		made->wanted = made->spec.limit;
+		while (!made->spec.claim_no_ties && made->wanted < rows && keys_equal(made, made->wanted - 1))
+			made->wanted++;
+	}
+	find_output(made, rows);
 }
 
 void
@@ -207,8 +225,12 @@ sort_case_put(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, 
 
 		do
 		{
-			if (ops->reserve(sort, full) != 0)
+			/* one that succeeds may leave anything in the error */
+			if (ops->reserve(sort, &error) != 0)
+			{
+				*full = error;
 				break;
+			}
 			reserves++;
 		} while (from->spec.reserve_ahead && reserves < 3);
 		if (reserves == 0)
@@ -265,10 +287,10 @@ sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort,
 			uint32_t	length;
 			bool		tie;
 
-			if (*place >= from->spec.rows)
+			if (*place >= from->rows_out)
 			{
 				free(expected);
-				return case_failed(failure, "more rows came out than went in");
+				return case_failed(failure, "more rows came out than were sorted");
 			}
 			row = from->order[*place];
 			length = from->lengths[row];
@@ -288,8 +310,8 @@ sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort,
 			ties += tie;
 			++*place;
 		}
-		if (at != emitted.bytes || ties != emitted.tie_rows || !emitted.last != (*place < from->spec.rows) ||
-			(emitted.rows == 0 && from->spec.rows > 0))
+		if (at != emitted.bytes || ties != emitted.tie_rows || !emitted.last != (*place < from->rows_out) ||
+			(emitted.rows == 0 && from->rows_out > 0))
 		{
 			free(expected);
 			return case_failed(failure, "a chunk of %u rows, %u bytes, %u ties, last %d; counted %u bytes, %u ties",
@@ -315,6 +337,10 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 
 	if (!sort_case_put(rows, ops, sort, in, &put_rows, &error, failure))
 		return false;
+	if ((rows->spec.fits > 0 && error.reason != GPUSORT_REASON_NONE) ||
+		(rows->spec.fits < 0 && error.reason == GPUSORT_REASON_NONE))
+		return case_failed(failure, "%llu rows were taken in: %s", (unsigned long long) put_rows,
+						   error.reason != GPUSORT_REASON_NONE ? error.text : "all");
 	if (error.reason != GPUSORT_REASON_NONE)
 	{
 		/* What was put must still sort. */
@@ -326,11 +352,13 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 	memset(&sorted, 0xA5, sizeof(sorted));
 	if (ops->sort(sort, &sorted, &error) != 0)
 		return case_failed(failure, "sort: %s", error.text);
-	if (sorted.rows != rows->spec.rows || sorted.bytes != rows->bytes || sorted.tie_rows != rows->tie_rows ||
+	if (sorted.rows == rows->wanted && rows->wanted < rows->rows_out)
+		find_output(rows, rows->wanted);
+	if (sorted.rows != rows->rows_out || sorted.bytes != rows->bytes || sorted.tie_rows != rows->tie_rows ||
 		sorted.key_bits != 64 * rows->spec.key_words || sorted.packed_bits > sorted.key_bits)
 		return case_failed(failure, "sorted %llu rows, %llu bytes, %llu tied; not %llu, %llu, %llu; bits %u, %u",
 						   (unsigned long long) sorted.rows, (unsigned long long) sorted.bytes,
-						   (unsigned long long) sorted.tie_rows, (unsigned long long) rows->spec.rows,
+						   (unsigned long long) sorted.tie_rows, (unsigned long long) rows->rows_out,
 						   (unsigned long long) rows->bytes, (unsigned long long) rows->tie_rows,
 						   sorted.key_bits, sorted.packed_bits);
 
@@ -341,7 +369,7 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 		if (!sort_case_read(rows, ops, sort, out, &place, chunks_wanted < 3 ? chunks_wanted : UINT64_MAX, &last,
 							failure))
 			return false;
-		if (chunks_wanted >= 3 && place != rows->spec.rows)
+		if (chunks_wanted >= 3 && place != rows->rows_out)
 			return case_failed(failure, "%llu rows came out", (unsigned long long) place);
 		if (chunks_wanted < 4 && ops->rewind(sort, &error) != 0)
 			return case_failed(failure, "rewind: %s", error.text);

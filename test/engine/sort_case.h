@@ -30,6 +30,8 @@ typedef struct CaseSpec
 	uint32_t	chunk_rows;		/* at most so many rows per chunk; 0: as fit */
 	bool		claim_no_ties;	/* may_tie = 0; inexact_percent is 0 then */
 	bool		reserve_ahead;	/* reserve several chunks at once, and more than are put */
+	uint64_t	limit;			/* rows wanted; 0: all */
+	int			fits;			/* 1: all rows have to be taken in; -1: some must be refused; 0: either */
 } CaseSpec;
 
 /* The rows, as put, and in order. */
@@ -42,8 +44,10 @@ typedef struct SortCase
 	uint8_t    *flags;
 	uint32_t   *order;			/* row numbers, sorted */
 	uint8_t    *tie_next;		/* by place in the order */
-	uint64_t	bytes;			/* of rows, padded */
-	uint64_t	tie_rows;		/* in runs of equal keys with an INEXACT row */
+	uint64_t	wanted;			/* rows that have to come out: up to the limit, and what may tie there */
+	uint64_t	rows_out;		/* rows that are to come out: wanted, or all */
+	uint64_t	bytes;			/* of them, padded */
+	uint64_t	tie_rows;		/* of them, in runs of equal keys with an INEXACT row */
 } SortCase;
 
 typedef struct CaseFailure
@@ -51,7 +55,7 @@ typedef struct CaseFailure
 	char		text[512];		/* empty: none */
 } CaseFailure;
 
-/* Makes rows and their order; sort_case_free frees it. */
+/* Makes rows and their order, all of them to come out; sort_case_free frees it. */
 extern void sort_case_make(SortCase *made, const CaseSpec *spec, uint64_t salt);
 extern void sort_case_free(SortCase *made);
 

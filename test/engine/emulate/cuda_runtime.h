@@ -310,7 +310,7 @@ cudaFuncSetAttribute(Kernel, cudaFuncAttribute, int)
 }
 
 /* Forgets a fault, and makes the call-th call from now fail as GPUSORT_EMULATE_FAIL does; 0: none. */
-extern void emulate_fail(long call);
+extern "C" void emulate_fail(long call);
 
 /* Appends work to a stream; NULL is the stream that everything on it is done at once. */
 extern void emulate_append(cudaStream_t stream, std::function<void()> work);

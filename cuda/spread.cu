@@ -1,0 +1,668 @@
+/*-------------------------------------------------------------------------
+ *
+ * spread.cu
+ *	  The rows of a sort over several devices; see spread.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "spread.h"
+
+#include <algorithm>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "device.h"
+#include "upload.h"
+
+/*
+ * Rows of the sample per part, and bytes of all of it at most.  The share of a part is
+ * then off by 1/64, its standard deviation; work memory has room for five times that.
+ */
+#define GPUSORT_SPREAD_SAMPLE		4096
+#define GPUSORT_SPREAD_BYTES	((uint64_t) 4 << 20)
+
+/* Rows that a block of spread_rows takes at a time, and how many groups of a warp's that is. */
+#define GPUSORT_SPREAD_TURNS	4
+#define GPUSORT_SPREAD_TILE		(GPUSORT_SPREAD_TURNS * GPUSORT_THREADS)
+#define GPUSORT_SPREAD_GROUPS	(GPUSORT_SPREAD_TILE / 32)
+
+#define GPUSORT_FULL_WARP		0xFFFFFFFF
+#define GPUSORT_REGION_ALIGN	256
+
+/* A row, by where it was put. */
+typedef struct GpuSortRowPlace
+{
+	uint32_t	chunk;
+	uint32_t	row;			/* of the chunk's */
+} GpuSortRowPlace;
+
+/* The parts' arrays, by part. */
+typedef struct GpuSortTargets
+{
+	GpuSortRowRef *refs[GPUSORT_PARTS_MAX];
+	uint32_t   *prefixes[GPUSORT_PARTS_MAX];
+} GpuSortTargets;
+
+/* What a part has on its device in its spread_block. */
+typedef struct SpreadPart
+{
+	GpuSortDeviceChunk *chunks; /* all */
+	uint32_t   *numbers;		/* of the part's own chunks */
+	uint32_t   *counts;			/* by own chunk and part: rows, then the place of the first */
+	GpuSortRowPlace *picked;	/* rows of the sample that lie here, or the splitters */
+	uint64_t   *keys;			/* of them */
+} SpreadPart;
+
+/* The sort's, in host memory. */
+struct GpuSortSpread
+{
+	SpreadPart	parts[GPUSORT_PARTS_MAX];
+	uint32_t	own[GPUSORT_PARTS_MAX]; /* chunks that a part has */
+	uint32_t	picked[GPUSORT_PARTS_MAX];	/* rows of the sample that it has */
+	uint32_t   *numbers;		/* of chunks: part 0's, part 1's ... */
+	uint32_t   *counts;			/* by chunk in that order, and part */
+	GpuSortRowPlace *places;	/* of the sample's rows: part 0's, part 1's ... */
+	uint64_t   *keys;			/* of them */
+	uint32_t   *order;			/* of the sample */
+	GpuSortRowPlace splitters[GPUSORT_PARTS_MAX];
+	uint64_t	splitter_keys[GPUSORT_PARTS_MAX * GPUSORT_MAX_KEY_WORDS];
+};
+
+/* Is the row of this key and place before that one in the total order? */
+GPUSORT_HD static inline bool
+row_before(const uint64_t *key, GpuSortRowPlace place, const uint64_t *other_key, GpuSortRowPlace other,
+		   uint32_t key_words)
+{
+	for (uint32_t w = 0; w < key_words; w++)
+	{
+		if (key[w] != other_key[w])
+			return key[w] < other_key[w];
+	}
+	return place.chunk != other.chunk ? place.chunk < other.chunk : place.row < other.row;
+}
+
+/* keys[i] = the key of the row at picked[i]. */
+static __global__ void
+pick_keys(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowPlace *picked, uint32_t count,
+		  uint64_t *keys)
+{
+	uint32_t	i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < count)
+	{
+		const GpuSortDeviceChunk chunk = chunks[picked[i].chunk];
+		const char *base = (const char *) chunk.base;
+		const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(chunk.bytes));
+		const uint64_t *key = (const uint64_t *) (base + offsets[chunk.rows - 1 - picked[i].row]);
+
+		for (uint32_t w = 0; w < key_words; w++)
+			keys[(uint64_t) i * key_words + w] = key[w];
+	}
+}
+
+/* Splitters as kernels use them: in shared memory, filled by the whole block. */
+struct SharedSplitters
+{
+	uint64_t	keys[(GPUSORT_PARTS_MAX - 1) * GPUSORT_MAX_KEY_WORDS];
+	GpuSortRowPlace places[GPUSORT_PARTS_MAX - 1];
+};
+
+static __device__ void
+load_splitters(SharedSplitters *shared, const GpuSortRowPlace *places, const uint64_t *keys, uint32_t splitters,
+			   uint32_t key_words)
+{
+	for (uint32_t i = threadIdx.x; i < splitters * key_words; i += blockDim.x)
+		shared->keys[i] = keys[i];
+	for (uint32_t i = threadIdx.x; i < splitters; i += blockDim.x)
+		shared->places[i] = places[i];
+	__syncthreads();
+}
+
+/* The part that a row goes to: how many splitters are not after it. */
+static __device__ uint32_t
+part_of(const SharedSplitters *shared, uint32_t splitters, const uint64_t *key, GpuSortRowPlace place,
+		uint32_t key_words)
+{
+	uint32_t	low = 0;
+	uint32_t	high = splitters;
+
+	while (low < high)
+	{
+		uint32_t	middle = (low + high) / 2;
+
+		if (row_before(key, place, shared->keys + middle * key_words, shared->places[middle], key_words))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* counts[c * parts + p] = rows of own chunk c that go to part p.  One block per own chunk. */
+static __global__ void
+count_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t own, uint32_t key_words,
+		   const GpuSortRowPlace *places, const uint64_t *keys, uint32_t parts, uint32_t *counts)
+{
+	__shared__ SharedSplitters splitters;
+	__shared__ uint32_t block_counts[GPUSORT_PARTS_MAX];
+	const uint32_t lane = threadIdx.x % 32;
+
+	load_splitters(&splitters, places, keys, parts - 1, key_words);
+	for (uint32_t c = blockIdx.x; c < own; c += gridDim.x)
+	{
+		const GpuSortDeviceChunk chunk = chunks[numbers[c]];
+		const char *base = (const char *) chunk.base;
+		const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(chunk.bytes));
+		uint32_t	mine = 0;	/* rows that go to part `lane` */
+
+		if (threadIdx.x < GPUSORT_PARTS_MAX)
+			block_counts[threadIdx.x] = 0;
+		__syncthreads();
+
+		/* the same turns for all threads of a warp */
+		for (uint32_t start = 0; start < chunk.rows; start += blockDim.x)
+		{
+			uint32_t	i = start + threadIdx.x;
+			uint32_t	part = parts;
+
+			if (i < chunk.rows)
+				part = part_of(&splitters, parts - 1, (const uint64_t *) (base + offsets[chunk.rows - 1 - i]),
+							   {numbers[c], i}, key_words);
+			for (uint32_t p = 0; p < parts; p++)
+			{
+				uint32_t	votes = __ballot_sync(GPUSORT_FULL_WARP, part == p);
+
+				if (lane == p)
+					mine += __popc(votes);
+			}
+		}
+		if (lane < parts)
+			atomicAdd(&block_counts[lane], mine);
+		__syncthreads();
+		if (threadIdx.x < parts)
+			counts[(uint64_t) c * parts + threadIdx.x] = block_counts[threadIdx.x];
+
+		/* block_counts is cleared in the next turn */
+		__syncthreads();
+	}
+}
+
+/*
+ * Writes refs and prefixes of `bits` bits of the own chunks' rows to their parts; with
+ * bits = 0 no prefixes.  counts[c * parts + p] says where those of chunk c start in part p.  One block
+ * per own chunk.
+ *
+ * A tile of rows is laid out by part in shared memory first, each part's in the
+ * order of the chunk, so that writes to another device are as long as can be.  Where
+ * a row goes in the tile: rows of the parts before, those of its part in the groups
+ * of 32 rows before, and in its own group before it.
+ */
+static __global__ void
+spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t own,
+			const __grid_constant__ GpuSortPackPlan plan, uint32_t bits, const GpuSortRowPlace *places,
+			const uint64_t *keys, uint32_t parts, const uint32_t *counts,
+			const __grid_constant__ GpuSortTargets targets)
+{
+	__shared__ SharedSplitters splitters;
+	__shared__ GpuSortRowRef tile_refs[GPUSORT_SPREAD_TILE];
+	__shared__ uint32_t tile_prefixes[GPUSORT_SPREAD_TILE];
+	__shared__ uint32_t before[GPUSORT_SPREAD_GROUPS][GPUSORT_PARTS_MAX];	/* rows of the part in groups before */
+	__shared__ uint32_t starts[GPUSORT_PARTS_MAX + 1];	/* of each part in the tile */
+	__shared__ uint32_t next[GPUSORT_PARTS_MAX];	/* place of the tile's first row in each part */
+	const uint32_t lane = threadIdx.x % 32;
+
+	load_splitters(&splitters, places, keys, parts - 1, plan.key_words);
+	for (uint32_t c = blockIdx.x; c < own; c += gridDim.x)
+	{
+		const uint32_t number = numbers[c];
+		const GpuSortDeviceChunk chunk = chunks[number];
+		const char *base = (const char *) chunk.base;
+		const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(chunk.bytes));
+
+		if (threadIdx.x < parts)
+			next[threadIdx.x] = counts[(uint64_t) c * parts + threadIdx.x];
+
+		for (uint32_t start = 0; start < chunk.rows; start += GPUSORT_SPREAD_TILE)
+		{
+			GpuSortRowRef refs[GPUSORT_SPREAD_TURNS];
+			uint32_t	prefixes[GPUSORT_SPREAD_TURNS];
+			uint32_t	part[GPUSORT_SPREAD_TURNS];
+			uint32_t	rank[GPUSORT_SPREAD_TURNS];
+
+			for (uint32_t k = 0; k < GPUSORT_SPREAD_TURNS; k++)
+			{
+				uint32_t	i = start + k * GPUSORT_THREADS + threadIdx.x;
+				uint32_t	group = (k * GPUSORT_THREADS + threadIdx.x) / 32;
+
+				part[k] = parts;
+				rank[k] = 0;
+				refs[k] = 0;
+				prefixes[k] = 0;
+				if (i < chunk.rows)
+				{
+					uint32_t	offset = offsets[chunk.rows - 1 - i];
+					const uint64_t *key = (const uint64_t *) (base + offset);
+
+					part[k] = part_of(&splitters, parts - 1, key, {number, i}, plan.key_words);
+					refs[k] = gpusort_ref_of(base, number, offset, plan.key_words);
+					if (bits > 0)
+						prefixes[k] = gpusort_pack_window(&plan, key, 0, bits);
+				}
+				for (uint32_t p = 0; p < parts; p++)
+				{
+					uint32_t	votes = __ballot_sync(GPUSORT_FULL_WARP, part[k] == p);
+
+					if (part[k] == p)
+						rank[k] = __popc(votes & ((1u << lane) - 1));
+					if (lane == p)
+						before[group][p] = __popc(votes);
+				}
+			}
+			__syncthreads();
+
+			/* counts of groups become sums of those before; all of a part for its start */
+			if (threadIdx.x < parts)
+			{
+				uint32_t	sum = 0;
+
+				for (uint32_t g = 0; g < GPUSORT_SPREAD_GROUPS; g++)
+				{
+					uint32_t	here = before[g][threadIdx.x];
+
+					before[g][threadIdx.x] = sum;
+					sum += here;
+				}
+				starts[threadIdx.x + 1] = sum;
+			}
+			__syncthreads();
+			if (threadIdx.x == 0)
+			{
+				starts[0] = 0;
+				for (uint32_t p = 0; p < parts; p++)
+					starts[p + 1] += starts[p];
+			}
+			__syncthreads();
+
+			for (uint32_t k = 0; k < GPUSORT_SPREAD_TURNS; k++)
+			{
+				if (part[k] < parts)
+				{
+					uint32_t	group = (k * GPUSORT_THREADS + threadIdx.x) / 32;
+					uint32_t	slot = starts[part[k]] + before[group][part[k]] + rank[k];
+
+					tile_refs[slot] = refs[k];
+					tile_prefixes[slot] = prefixes[k];
+				}
+			}
+			__syncthreads();
+
+			for (uint32_t slot = threadIdx.x; slot < starts[parts]; slot += blockDim.x)
+			{
+				uint32_t	p = 0;
+				uint32_t	place;
+
+				while (slot >= starts[p + 1])
+					p++;
+				place = next[p] + slot - starts[p];
+				targets.refs[p][place] = tile_refs[slot];
+				if (bits > 0)
+					targets.prefixes[p][place] = tile_prefixes[slot];
+			}
+			__syncthreads();
+			if (threadIdx.x < parts)
+				next[threadIdx.x] += starts[threadIdx.x + 1] - starts[threadIdx.x];
+			__syncthreads();
+		}
+
+		/* next is written again in the next turn, by the threads that wrote it last */
+	}
+}
+
+static uint64_t
+align_region(uint64_t bytes)
+{
+	return (bytes + GPUSORT_REGION_ALIGN - 1) / GPUSORT_REGION_ALIGN * GPUSORT_REGION_ALIGN;
+}
+
+void
+gpusort_spread_free(GpuSort *sort)
+{
+	GpuSortSpread *spread = sort->spread;
+
+	if (spread == NULL)
+		return;
+	free(spread->numbers);
+	free(spread->counts);
+	free(spread->places);
+	free(spread->keys);
+	free(spread->order);
+	free(spread);
+	sort->spread = NULL;
+}
+
+/* The host's memory, and which chunks each part has. */
+static int
+make_spread(GpuSort *sort, uint32_t sample, GpuSortError *error)
+{
+	GpuSortSpread *spread = (GpuSortSpread *) calloc(1, sizeof(GpuSortSpread));
+	uint32_t	first[GPUSORT_PARTS_MAX];
+	uint32_t	next = 0;
+
+	sort->spread = spread;
+	if (spread == NULL)
+		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
+	spread->numbers = (uint32_t *) malloc(sort->chunk_count * sizeof(uint32_t));
+	spread->counts = (uint32_t *) malloc((size_t) sort->chunk_count * sort->part_count * sizeof(uint32_t));
+	spread->places = (GpuSortRowPlace *) malloc(sample * sizeof(GpuSortRowPlace));
+	spread->keys = (uint64_t *) malloc((size_t) sample * sort->key_words * sizeof(uint64_t));
+	spread->order = (uint32_t *) malloc(sample * sizeof(uint32_t));
+	if (spread->numbers == NULL || spread->counts == NULL || spread->places == NULL || spread->keys == NULL ||
+		spread->order == NULL)
+		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
+
+	for (uint32_t c = 0; c < sort->chunk_count; c++)
+		spread->own[sort->chunks[c].part]++;
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		first[p] = next;
+		next += spread->own[p];
+	}
+	for (uint32_t c = 0; c < sort->chunk_count; c++)
+		spread->numbers[first[sort->chunks[c].part]++] = c;
+	return 0;
+}
+
+/* splitmix64's mixing: a random number for each number */
+static uint64_t
+mix(uint64_t z)
+{
+	z += UINT64_C(0x9E3779B97F4A7C15);
+	z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+	z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+	return z ^ z >> 31;
+}
+
+/* The row of the sample's j-th stretch of rows that is in it: any, so that no pattern of the input is. */
+static uint64_t
+sample_row(const GpuSort *sort, uint32_t sample, uint32_t j)
+{
+	uint64_t	from = sort->rows * j / sample;
+	uint64_t	to = sort->rows * (j + 1) / sample;
+
+	return from + mix(from) % (to - from);
+}
+
+/* Which rows are in the sample, part by part. */
+static void
+pick_rows(GpuSort *sort, uint32_t sample)
+{
+	GpuSortSpread *spread = sort->spread;
+	uint32_t	next = 0;
+
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		uint32_t	chunk = 0;
+
+		for (uint32_t j = 0; j < sample; j++)
+		{
+			uint64_t	row = sample_row(sort, sample, j);
+
+			while (row >= (uint64_t) sort->chunks[chunk].first_row + sort->chunks[chunk].rows)
+				chunk++;
+			if (sort->chunks[chunk].part == p)
+			{
+				spread->places[next + spread->picked[p]].chunk = chunk;
+				spread->places[next + spread->picked[p]].row = (uint32_t) (row - sort->chunks[chunk].first_row);
+				spread->picked[p]++;
+			}
+		}
+		next += spread->picked[p];
+	}
+}
+
+/* Takes a part's spread_block, fills it, and has the sample's keys copied to the host. */
+static int
+start_sample(GpuSortPart *part, uint32_t first_own, uint32_t first_picked, GpuSortError *error)
+{
+	GpuSort    *sort = part->sort;
+	GpuSortSpread *spread = sort->spread;
+	const uint32_t p = (uint32_t) (part - sort->parts);
+	const uint32_t picked = std::max(spread->picked[p], (uint32_t) GPUSORT_PARTS_MAX);
+	SpreadPart *mine = &spread->parts[p];
+	cudaStream_t stream = part->lane->compute;
+	const uint64_t sizes[] = {
+		sort->chunk_count * sizeof(GpuSortDeviceChunk),
+		spread->own[p] * sizeof(uint32_t),
+		(uint64_t) spread->own[p] * sort->part_count * sizeof(uint32_t),
+		picked * sizeof(GpuSortRowPlace),
+		(uint64_t) picked * sort->key_words * sizeof(uint64_t),
+	};
+	uint64_t	bytes = 0;
+	char	   *at;
+
+	for (uint64_t size : sizes)
+		bytes += align_region(size);
+	if (gpusort_device_use(part->device, error) != 0 ||
+		gpusort_block_take(part->device, gpusort_block_size(bytes), &part->spread_block, error) != 0)
+		return -1;
+	at = (char *) part->spread_block.base;
+	mine->chunks = (GpuSortDeviceChunk *) at;
+	mine->numbers = (uint32_t *) (at += align_region(sizes[0]));
+	mine->counts = (uint32_t *) (at += align_region(sizes[1]));
+	mine->picked = (GpuSortRowPlace *) (at += align_region(sizes[2]));
+	mine->keys = (uint64_t *) (at += align_region(sizes[3]));
+
+	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->chunks, sort->chunks, sizes[0], cudaMemcpyHostToDevice,
+													  stream));
+	if (spread->own[p] > 0)
+		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->numbers, spread->numbers + first_own, sizes[1],
+														  cudaMemcpyHostToDevice, stream));
+	if (spread->picked[p] > 0)
+	{
+		const uint64_t key_bytes = sort->key_words * sizeof(uint64_t);
+
+		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->picked, spread->places + first_picked,
+														  spread->picked[p] * sizeof(GpuSortRowPlace),
+														  cudaMemcpyHostToDevice, stream));
+		GPUSORT_LAUNCH(part->device, error, pick_keys, (spread->picked[p] + GPUSORT_THREADS - 1) / GPUSORT_THREADS,
+					   GPUSORT_THREADS, stream, mine->chunks, sort->key_words, mine->picked, spread->picked[p],
+					   mine->keys);
+		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync((char *) spread->keys + first_picked * key_bytes, mine->keys,
+														  spread->picked[p] * key_bytes, cudaMemcpyDeviceToHost,
+														  stream));
+	}
+	GPUSORT_CUDA(part->device, error, cudaEventRecord(part->lane->computed, stream));
+	return 0;
+}
+
+/* Puts the sample in order and takes the splitters from it. */
+static void
+choose_splitters(GpuSort *sort, uint32_t sample)
+{
+	GpuSortSpread *spread = sort->spread;
+	const uint32_t key_words = sort->key_words;
+	uint64_t	rows_before = 0;
+
+	for (uint32_t i = 0; i < sample; i++)
+		spread->order[i] = i;
+	std::sort(spread->order, spread->order + sample, [spread, key_words](uint32_t a, uint32_t b) {
+		return row_before(spread->keys + (size_t) a * key_words, spread->places[a],
+						  spread->keys + (size_t) b * key_words, spread->places[b], key_words);
+	});
+	for (uint32_t p = 0; p + 1 < sort->part_count; p++)
+	{
+		uint32_t	at;
+
+		/* all rows of the sample are before a splitter at its end, but that row */
+		rows_before += sort->parts[p].rows_put;
+		at = (uint32_t) std::min((uint64_t) ((double) rows_before / sort->rows * sample), (uint64_t) sample - 1);
+		spread->splitters[p] = spread->places[spread->order[at]];
+		memcpy(spread->splitter_keys + (size_t) p * key_words, spread->keys + (size_t) spread->order[at] * key_words,
+			   key_words * sizeof(uint64_t));
+	}
+}
+
+/* Has a part's rows counted, by chunk and the part they go to. */
+static int
+start_counting(GpuSortPart *part, uint32_t first_own, GpuSortError *error)
+{
+	GpuSort    *sort = part->sort;
+	GpuSortSpread *spread = sort->spread;
+	const uint32_t p = (uint32_t) (part - sort->parts);
+	const uint32_t splitters = sort->part_count - 1;
+	SpreadPart *mine = &spread->parts[p];
+	cudaStream_t stream = part->lane->compute;
+
+	if (gpusort_device_use(part->device, error) != 0)
+		return -1;
+	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->picked, spread->splitters,
+													  splitters * sizeof(GpuSortRowPlace), cudaMemcpyHostToDevice,
+													  stream));
+	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->keys, spread->splitter_keys,
+													  (size_t) splitters * sort->key_words * sizeof(uint64_t),
+													  cudaMemcpyHostToDevice, stream));
+	if (spread->own[p] > 0)
+	{
+		GPUSORT_LAUNCH(part->device, error, count_rows, spread->own[p], GPUSORT_THREADS, stream,
+					   mine->chunks, mine->numbers, spread->own[p], sort->key_words, mine->picked, mine->keys,
+					   sort->part_count, mine->counts);
+		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(spread->counts + (size_t) first_own * sort->part_count,
+														  mine->counts,
+														  (size_t) spread->own[p] * sort->part_count * sizeof(uint32_t),
+														  cudaMemcpyDeviceToHost, stream));
+	}
+	GPUSORT_CUDA(part->device, error, cudaEventRecord(part->lane->computed, stream));
+	return 0;
+}
+
+/* Waits for what was started on all parts. */
+static int
+wait_for_parts(GpuSort *sort, GpuSortError *error)
+{
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		if (gpusort_device_use(sort->parts[p].device, error) != 0 ||
+			gpusort_wait(sort->parts[p].device, sort->parts[p].lane->computed, error) != 0)
+			return -1;
+	}
+	return gpusort_check_cancel(sort, error);
+}
+
+/* Turns counts into places, chunks in the order they were put, and into the parts' rows. */
+static int
+place_rows(GpuSort *sort, GpuSortError *error)
+{
+	GpuSortSpread *spread = sort->spread;
+	const uint32_t parts = sort->part_count;
+	uint64_t	rows[GPUSORT_PARTS_MAX] = {0};
+	uint64_t	all = 0;
+	uint32_t	next[GPUSORT_PARTS_MAX];
+
+	next[0] = 0;
+	for (uint32_t p = 1; p < parts; p++)
+		next[p] = next[p - 1] + spread->own[p - 1];
+	for (uint32_t c = 0; c < sort->chunk_count; c++)
+	{
+		uint32_t   *counts = spread->counts + (size_t) next[sort->chunks[c].part]++ * parts;
+		uint64_t	here = 0;
+
+		for (uint32_t p = 0; p < parts; p++)
+		{
+			uint32_t	count = counts[p];
+
+			counts[p] = (uint32_t) rows[p];
+			rows[p] += count;
+			here += count;
+		}
+		if (here != sort->chunks[c].rows)
+			return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%llu of a chunk's %u rows were counted",
+								(unsigned long long) here, sort->chunks[c].rows);
+	}
+	for (uint32_t p = 0; p < parts; p++)
+	{
+		sort->parts[p].rows = (uint32_t) rows[p];
+		all += rows[p];
+	}
+	return all == sort->rows ? 0 : gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%llu of %llu rows were counted",
+												 (unsigned long long) all, (unsigned long long) sort->rows);
+}
+
+int
+gpusort_spread_count(GpuSort *sort, GpuSortError *error)
+{
+	const uint64_t fit = GPUSORT_SPREAD_BYTES / (sizeof(GpuSortRowPlace) + sort->key_words * sizeof(uint64_t));
+	const uint64_t good = (uint64_t) GPUSORT_SPREAD_SAMPLE * sort->part_count;
+	const uint32_t sample = (uint32_t) std::min(sort->rows, std::min(fit, good));
+	GpuSortSpread *spread;
+	uint32_t	own = 0;
+	uint32_t	picked = 0;
+
+	if (make_spread(sort, sample, error) != 0)
+		return -1;
+	spread = sort->spread;
+	pick_rows(sort, sample);
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		if (start_sample(&sort->parts[p], own, picked, error) != 0)
+			return -1;
+		own += spread->own[p];
+		picked += spread->picked[p];
+	}
+	if (wait_for_parts(sort, error) != 0)
+		return -1;
+
+	choose_splitters(sort, sample);
+	own = 0;
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		if (start_counting(&sort->parts[p], own, error) != 0)
+			return -1;
+		own += spread->own[p];
+	}
+	if (wait_for_parts(sort, error) != 0)
+		return -1;
+	return place_rows(sort, error);
+}
+
+int
+gpusort_spread_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
+{
+	GpuSortSpread *spread = sort->spread;
+	const uint32_t bits = sort->order != GPUSORT_INPUT_UNKNOWN ? 0 : plan->packed_bits < 32 ? plan->packed_bits : 32;
+	GpuSortTargets targets = {};
+	uint32_t	own = 0;
+
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		targets.refs[p] = sort->parts[p].work.refs;
+		targets.prefixes[p] = sort->parts[p].work.prefixes;
+	}
+	for (uint32_t p = 0; p < sort->part_count; p++)
+	{
+		GpuSortPart *part = &sort->parts[p];
+		SpreadPart *mine = &spread->parts[p];
+
+		if (gpusort_device_use(part->device, error) != 0)
+			return -1;
+		if (spread->own[p] > 0)
+		{
+			GPUSORT_CUDA(part->device, error,
+						 cudaMemcpyAsync(mine->counts, spread->counts + (size_t) own * sort->part_count,
+										 (size_t) spread->own[p] * sort->part_count * sizeof(uint32_t),
+										 cudaMemcpyHostToDevice, part->lane->compute));
+			GPUSORT_LAUNCH(part->device, error, spread_rows, spread->own[p], GPUSORT_THREADS, part->lane->compute,
+						   mine->chunks, mine->numbers, spread->own[p], *plan, bits, mine->picked, mine->keys,
+						   sort->part_count, mine->counts, targets);
+		}
+		GPUSORT_CUDA(part->device, error, cudaEventRecord(part->lane->computed, part->lane->compute));
+		own += spread->own[p];
+	}
+	if (wait_for_parts(sort, error) != 0)
+		return -1;
+
+	for (uint32_t p = 0; p < sort->part_count; p++)
+		gpusort_block_give(sort->parts[p].device, &sort->parts[p].spread_block);
+	gpusort_spread_free(sort);
+	return 0;
+}
