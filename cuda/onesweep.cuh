@@ -151,16 +151,16 @@ typedef struct GpuSortPass
 
 /*
  * Counts the digits of all passes: counts[pass][digit]; last_mask are the bits that
- * count of the last pass's.  The first `idle` passes, 0 or 1, have no digit.  Each lane of a warp has a counter of its own for each
- * digit, in its own bank of shared memory, so that none waits for another, whatever the
- * keys are.
+ * count of the last pass's.  The first `idle` passes, 0 or 1, have no digit.  A warp's
+ * lanes add to COPIES counters of a digit in turn.  With 32 each lane has its own bank of
+ * shared memory, so that none waits for another, whatever the keys are.
  */
-template <int THREADS, int UNROLL>
+template <int THREADS, int UNROLL, int COPIES>
 __global__ void __launch_bounds__(THREADS)
 count_digits(const uint32_t *keys, uint32_t rows, int passes, int idle, uint32_t last_mask, uint32_t *counts)
 {
-	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);	/* [pass][digit][lane] */
-	const uint32_t lane = threadIdx.x % 32;
+	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);	/* [pass][digit][copy] */
+	const uint32_t copy = threadIdx.x % COPIES;
 	const uint64_t step = (uint64_t) gridDim.x * THREADS;
 
 	/* bits that do not count are cleared, so that a digit is a byte */
@@ -174,7 +174,7 @@ count_digits(const uint32_t *keys, uint32_t rows, int passes, int idle, uint32_t
 	const uint32_t tail = rows - head - quads * 4;
 	const uint4 *aligned = (const uint4 *) (keys + head);
 
-	for (int i = threadIdx.x; i < passes * GPUSORT_BINS * 32; i += THREADS)
+	for (int i = threadIdx.x; i < passes * GPUSORT_BINS * COPIES; i += THREADS)
 		bins[i] = 0;
 	__syncthreads();
 
@@ -202,7 +202,7 @@ GPUSORT_UNROLL
 				{
 GPUSORT_UNROLL
 					for (int k = 0; k < 4; k++)
-						atomicAdd(&bins[(pass * GPUSORT_BINS + byte_of(key[k], pass < idle ? 4 : pass - idle)) * 32 + lane], 1u);
+						atomicAdd(&bins[(pass * GPUSORT_BINS + byte_of(key[k], pass < idle ? 4 : pass - idle)) * COPIES + copy], 1u);
 				}
 			}
 		}
@@ -212,7 +212,7 @@ GPUSORT_UNROLL
 		const uint32_t key = keys[threadIdx.x < head ? threadIdx.x : quads * 4 + threadIdx.x] & mask;
 
 		for (int pass = 0; pass < passes; pass++)
-			atomicAdd(&bins[(pass * GPUSORT_BINS + byte_of(key, pass < idle ? 4 : pass - idle)) * 32 + lane], 1u);
+			atomicAdd(&bins[(pass * GPUSORT_BINS + byte_of(key, pass < idle ? 4 : pass - idle)) * COPIES + copy], 1u);
 	}
 	__syncthreads();
 
@@ -221,8 +221,8 @@ GPUSORT_UNROLL
 	{
 		uint32_t	sum = 0;
 
-		for (int k = 0; k < 32; k++)
-			sum += bins[i * 32 + (k + lane) % 32];
+		for (int k = 0; k < COPIES; k++)
+			sum += bins[i * COPIES + (k + copy) % COPIES];
 		if (sum > 0)
 			atomicAdd(&counts[i], sum);
 	}
@@ -683,11 +683,16 @@ GPUSORT_UNROLL
  * most, whole tiles: what stands in for missing rows would count where the next begins.
  */
 template <int THREADS, int ITEMS, int BLOCKS, int GROUP, int WINDOW,
-		  uint32_t PORTION_TILES = GPUSORT_TALLY_MAX / (THREADS * ITEMS)>
+		  uint32_t PORTION_TILES = GPUSORT_TALLY_MAX / (THREADS * ITEMS), int COUNT_COPIES = 32>
 struct GpuSortOnesweep
 {
 	static constexpr uint32_t TILE = THREADS * ITEMS;
 	static constexpr uint32_t PORTION = PORTION_TILES * TILE;
+	/* The most shared memory that a block takes: of the count of all digits, or of a pass. */
+	static constexpr size_t COUNT_SHARED = GPUSORT_MAX_PASSES * GPUSORT_BINS * COUNT_COPIES * sizeof(uint32_t);
+	static constexpr size_t SHARED = COUNT_SHARED > GPUSORT_PASS_SHARED(THREADS, ITEMS) ? COUNT_SHARED :
+		GPUSORT_PASS_SHARED(THREADS, ITEMS);
+
 	static constexpr int COUNT_THREADS = 1024;
 	static constexpr int COUNT_UNROLL = 4;
 	static constexpr uint32_t COUNT_KEYS = 4 * COUNT_UNROLL * COUNT_THREADS;	/* of a block, at least */
@@ -823,13 +828,13 @@ struct GpuSortOnesweep
 	static cudaError_t
 	count(const uint32_t *keys, uint32_t rows, int bits, int idle, uint32_t *counts, cudaStream_t stream)
 	{
-		auto		kernel = count_digits<COUNT_THREADS, COUNT_UNROLL>;
+		auto		kernel = count_digits<COUNT_THREADS, COUNT_UNROLL, COUNT_COPIES>;
 		const int	passes = count_digits_of(bits) + idle;
 		const uint32_t wanted = (uint32_t) (((uint64_t) rows + COUNT_KEYS - 1) / COUNT_KEYS);
-		const size_t pass_shared = GPUSORT_BINS * 32 * sizeof(uint32_t);
+		const size_t pass_shared = GPUSORT_BINS * COUNT_COPIES * sizeof(uint32_t);
 
 		GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < COUNT_BLOCKS ? wanted : COUNT_BLOCKS, COUNT_THREADS,
-									   passes * pass_shared, 4 * pass_shared, stream, keys, rows, passes, idle,
+									   passes * pass_shared, COUNT_SHARED, stream, keys, rows, passes, idle,
 									   last_mask(bits), counts);
 		GPUSORT_START_KERNEL(start_bins, passes, GPUSORT_BINS, stream, counts);
 		return cudaGetLastError();
