@@ -11,7 +11,7 @@
  *		--rows N			rows of the largest cases (1000000)
  *		--most N			no case has more rows than that; for slow engines
  *		--chunk N			no chunk of a case has more rows than that
- *		--only NAMES		of: shapes random threads damage cancel limit faults several
+ *		--only NAMES		of: shapes limits random threads damage cancel memory faults several
  *		--patience N		how soon a cancelled call has to return (500 ms)
  *
  * Prints TAP.
@@ -158,6 +158,24 @@ test_shapes(uint64_t large)
 	run_case("ties in few rows of long runs",
 			 (CaseSpec) {.rows = 300000, .key_words = 1, .keys = RIG_KEYS_HIGH_BIT, .length_max = 60,
 			 .inexact_percent = 1});
+	run_case("many rows, random keys",
+			 (CaseSpec) {.rows = large, .key_words = 1, .length_max = 88, .overflow_percent = 1});
+	run_case("many rows, runs of four",
+			 (CaseSpec) {.rows = large, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .lengths = LENGTHS_SPREAD,
+			 .length_max = 100, .inexact_percent = 10});
+	run_case("many rows, wide keys",
+			 (CaseSpec) {.rows = large / 4, .key_words = 5, .length_max = 40});
+	run_case("many rows that are in order",
+			 (CaseSpec) {.rows = large, .key_words = 1, .keys = RIG_KEYS_SORTED, .length_max = 60,
+			 .claim_no_ties = true});
+	run_case("many rows in reverse order",
+			 (CaseSpec) {.rows = large, .key_words = 1, .keys = RIG_KEYS_REVERSED, .length_max = 60});
+}
+
+/* The first rows only; where rows may tie, up to the end of a run. */
+static void
+test_limits(void)
+{
 	for (int t = 0; t < 2; t++)
 	{
 		run_case("the first row of many", (CaseSpec) {.rows = 70000, .key_words = 2, .length_max = 60, .limit = 1,
@@ -177,18 +195,6 @@ test_shapes(uint64_t large)
 				 (CaseSpec) {.rows = 2000, .key_words = 1, .length_max = 60, .limit = 100, .keys = RIG_KEYS_REVERSED,
 				 .claim_no_ties = t});
 	}
-	run_case("many rows, random keys",
-			 (CaseSpec) {.rows = large, .key_words = 1, .length_max = 88, .overflow_percent = 1});
-	run_case("many rows, runs of four",
-			 (CaseSpec) {.rows = large, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .lengths = LENGTHS_SPREAD,
-			 .length_max = 100, .inexact_percent = 10});
-	run_case("many rows, wide keys",
-			 (CaseSpec) {.rows = large / 4, .key_words = 5, .length_max = 40});
-	run_case("many rows that are in order",
-			 (CaseSpec) {.rows = large, .key_words = 1, .keys = RIG_KEYS_SORTED, .length_max = 60,
-			 .claim_no_ties = true});
-	run_case("many rows in reverse order",
-			 (CaseSpec) {.rows = large, .key_words = 1, .keys = RIG_KEYS_REVERSED, .length_max = 60});
 }
 
 static void
@@ -656,7 +662,7 @@ main(int argc, char **argv)
 	};
 	GpuSortEngineConfig config = {.devices = "all"};
 	const char *name = "host";
-	const char *only = "shapes random threads damage cancel limit faults several";
+	const char *only = "shapes limits random threads damage cancel memory faults several";
 	void		(*emulate_fail) (long call);
 	const char *library = NULL;
 	int			rounds = 100;
@@ -710,6 +716,8 @@ main(int argc, char **argv)
 	test_idle("a fresh engine is idle");
 	if (strstr(only, "shapes"))
 		test_shapes(rows);
+	if (strstr(only, "limits"))
+		test_limits();
 	if (strstr(only, "random"))
 		test_random(rounds);
 	if (strstr(only, "threads"))
@@ -722,7 +730,7 @@ main(int argc, char **argv)
 	(void) ops->describe(engine, &device, 1);
 	ops->close(engine);
 	report(true, "closed", &failure);
-	if (strstr(only, "limit"))
+	if (strstr(only, "memory"))
 		test_limit(config, device.ordinal);
 	emulate_fail = rig_emulate_fail(library);
 	if (strstr(only, "faults") && emulate_fail != NULL)
