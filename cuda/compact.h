@@ -301,6 +301,62 @@ gpusort_pack_window(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t f
 	return there > 0 ? gpusort_pack_bits32(plan, key, plan->packed_bits - from_top - there, there) : 0;
 }
 
+#ifdef __cplusplus
+
+/*
+ * gpusort_pack_window of ROWS keys at a time, up to 32 bits.  What the plan says is then
+ * fetched and looked at once for all of them, which costs more than the packing.
+ */
+template <int ROWS>
+GPUSORT_HD static inline void
+gpusort_pack_windows(const GpuSortPackPlan *plan, const uint64_t *const (&keys)[ROWS], uint32_t from_top, uint32_t bits,
+					 uint32_t (&windows)[ROWS])
+{
+	const uint32_t there = gpusort_pack_window_bits(plan, from_top, bits);
+	const uint32_t low = plan->packed_bits - from_top - there;
+	const uint32_t mask = (uint32_t) gpusort_ones(there);
+
+GPUSORT_UNROLL
+	for (int r = 0; r < ROWS; r++)
+		windows[r] = 0;
+	if (there == 0)
+		return;
+	for (uint32_t w = 0; w < plan->key_words; w++)
+	{
+		const GpuSortPackWord *word = &plan->words[w];
+		const uint64_t base = word->base;
+		uint64_t	values[ROWS];
+
+		if (word->position >= low + there || word->bits == 0)
+			continue;
+		if (word->position + word->bits <= low)
+			break;
+GPUSORT_UNROLL
+		for (int r = 0; r < ROWS; r++)
+			values[r] = keys[r][w] - base;
+GPUSORT_UNROLL
+		for (int i = 0; i < 2; i++)
+		{
+			const GpuSortPackHalf half = word->halves[i];
+
+			if (half.bits == 0 || half.position >= low + there || half.position + half.bits <= low)
+				continue;
+GPUSORT_UNROLL
+			for (int r = 0; r < ROWS; r++)
+			{
+				const uint32_t value = gpusort_compress(&half, (uint32_t) (values[r] >> 32 * i));
+
+				windows[r] |= half.position >= low ? value << (half.position - low) : value >> (low - half.position);
+			}
+		}
+	}
+GPUSORT_UNROLL
+	for (int r = 0; r < ROWS; r++)
+		windows[r] &= mask;
+}
+
+#endif							/* __cplusplus */
+
 /* Packed word number `index` of a key; word 0 is the least significant, and all but the last are full. */
 GPUSORT_HD static inline uint64_t
 gpusort_pack_key(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t index)
