@@ -236,7 +236,29 @@ GPUSORT_UNROLL
 	return packed & gpusort_ones(bits);
 }
 
-/* The same for up to 32 bits, in 32-bit arithmetic. */
+/* What one key word has of `bits` bits, 1 to 32, of the packed key from bit `low` on, among zeros. */
+GPUSORT_HD static inline uint32_t
+gpusort_pack_share(const GpuSortPackWord *word, uint64_t key, uint32_t low, uint32_t bits)
+{
+	const uint64_t value = key - word->base;
+	uint32_t	packed = 0;
+
+GPUSORT_UNROLL
+	for (int i = 0; i < 2; i++)
+	{
+		const GpuSortPackHalf *half = &word->halves[i];
+
+		if (half->bits == 0 || half->position >= low + bits || half->position + half->bits <= low)
+			continue;
+		if (half->position >= low)
+			packed |= gpusort_compress(half, (uint32_t) (value >> 32 * i)) << (half->position - low);
+		else
+			packed |= gpusort_compress(half, (uint32_t) (value >> 32 * i)) >> (low - half->position);
+	}
+	return packed & (uint32_t) gpusort_ones(bits);
+}
+
+/* The same of whole keys, in 32-bit arithmetic. */
 GPUSORT_HD static inline uint32_t
 gpusort_pack_bits32(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t low, uint32_t bits)
 {
@@ -245,27 +267,14 @@ gpusort_pack_bits32(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t l
 	for (uint32_t w = 0; w < plan->key_words; w++)
 	{
 		const GpuSortPackWord *word = &plan->words[w];
-		uint64_t	value;
 
 		if (word->position >= low + bits || word->bits == 0)
 			continue;
 		if (word->position + word->bits <= low)
 			break;
-		value = key[w] - word->base;
-GPUSORT_UNROLL
-		for (int i = 0; i < 2; i++)
-		{
-			const GpuSortPackHalf *half = &word->halves[i];
-
-			if (half->bits == 0 || half->position >= low + bits || half->position + half->bits <= low)
-				continue;
-			if (half->position >= low)
-				packed |= gpusort_compress(half, (uint32_t) (value >> 32 * i)) << (half->position - low);
-			else
-				packed |= gpusort_compress(half, (uint32_t) (value >> 32 * i)) >> (low - half->position);
-		}
+		packed |= gpusort_pack_share(word, key[w], low, bits);
 	}
-	return packed & (uint32_t) gpusort_ones(bits);
+	return packed;
 }
 
 /* How many of `bits` bits that begin from_top bits below the packed key's top there are. */
