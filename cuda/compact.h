@@ -236,29 +236,7 @@ GPUSORT_UNROLL
 	return packed & gpusort_ones(bits);
 }
 
-/* What one key word has of `bits` bits, 1 to 32, of the packed key from bit `low` on, among zeros. */
-GPUSORT_HD static inline uint32_t
-gpusort_pack_share(const GpuSortPackWord *word, uint64_t key, uint32_t low, uint32_t bits)
-{
-	const uint64_t value = key - word->base;
-	uint32_t	packed = 0;
-
-GPUSORT_UNROLL
-	for (int i = 0; i < 2; i++)
-	{
-		const GpuSortPackHalf *half = &word->halves[i];
-
-		if (half->bits == 0 || half->position >= low + bits || half->position + half->bits <= low)
-			continue;
-		if (half->position >= low)
-			packed |= gpusort_compress(half, (uint32_t) (value >> 32 * i)) << (half->position - low);
-		else
-			packed |= gpusort_compress(half, (uint32_t) (value >> 32 * i)) >> (low - half->position);
-	}
-	return packed & (uint32_t) gpusort_ones(bits);
-}
-
-/* The same of whole keys, in 32-bit arithmetic. */
+/* The same for up to 32 bits, in 32-bit arithmetic. */
 GPUSORT_HD static inline uint32_t
 gpusort_pack_bits32(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t low, uint32_t bits)
 {
@@ -267,14 +245,27 @@ gpusort_pack_bits32(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t l
 	for (uint32_t w = 0; w < plan->key_words; w++)
 	{
 		const GpuSortPackWord *word = &plan->words[w];
+		uint64_t	value;
 
 		if (word->position >= low + bits || word->bits == 0)
 			continue;
 		if (word->position + word->bits <= low)
 			break;
-		packed |= gpusort_pack_share(word, key[w], low, bits);
+		value = key[w] - word->base;
+GPUSORT_UNROLL
+		for (int i = 0; i < 2; i++)
+		{
+			const GpuSortPackHalf *half = &word->halves[i];
+
+			if (half->bits == 0 || half->position >= low + bits || half->position + half->bits <= low)
+				continue;
+			if (half->position >= low)
+				packed |= gpusort_compress(half, (uint32_t) (value >> 32 * i)) << (half->position - low);
+			else
+				packed |= gpusort_compress(half, (uint32_t) (value >> 32 * i)) >> (low - half->position);
+		}
 	}
-	return packed;
+	return packed & (uint32_t) gpusort_ones(bits);
 }
 
 /* How many of `bits` bits that begin from_top bits below the packed key's top there are. */
@@ -309,6 +300,75 @@ gpusort_pack_window(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t f
 
 	return there > 0 ? gpusort_pack_bits32(plan, key, plan->packed_bits - from_top - there, there) : 0;
 }
+
+#ifdef __cplusplus
+
+/*
+ * Adds to windows, which begin at bit `low` of the packed keys and have `bits` bits, up to
+ * 32, what one word of ROWS keys has in them, and maybe bits above them.
+ */
+template <int ROWS>
+GPUSORT_HD static inline void
+gpusort_pack_word(const GpuSortPackWord *word, const uint64_t (&keys)[ROWS], uint32_t low, uint32_t bits,
+				  uint32_t (&windows)[ROWS])
+{
+	const uint64_t base = word->base;
+
+GPUSORT_UNROLL
+	for (int i = 0; i < 2; i++)
+	{
+		const GpuSortPackHalf half = word->halves[i];
+
+		if (half.bits == 0 || half.position >= low + bits || half.position + half.bits <= low)
+			continue;
+GPUSORT_UNROLL
+		for (int r = 0; r < ROWS; r++)
+		{
+			const uint32_t value = gpusort_compress(&half, (uint32_t) ((keys[r] - base) >> 32 * i));
+
+			windows[r] |= half.position >= low ? value << (half.position - low) : value >> (low - half.position);
+		}
+	}
+}
+
+/*
+ * gpusort_pack_window of ROWS keys at a time, up to 32 bits.  What the plan says is then
+ * fetched and looked at once for all of them, which costs more than the packing.
+ */
+template <int ROWS>
+GPUSORT_HD static inline void
+gpusort_pack_windows(const GpuSortPackPlan *plan, const uint64_t *const (&keys)[ROWS], uint32_t from_top, uint32_t bits,
+					 uint32_t (&windows)[ROWS])
+{
+	const uint32_t there = gpusort_pack_window_bits(plan, from_top, bits);
+	const uint32_t low = plan->packed_bits - from_top - there;
+	const uint32_t mask = (uint32_t) gpusort_ones(there);
+
+GPUSORT_UNROLL
+	for (int r = 0; r < ROWS; r++)
+		windows[r] = 0;
+	if (there == 0)
+		return;
+	for (uint32_t w = 0; w < plan->key_words; w++)
+	{
+		const GpuSortPackWord *word = &plan->words[w];
+		uint64_t	values[ROWS];
+
+		if (word->position >= low + there || word->bits == 0)
+			continue;
+		if (word->position + word->bits <= low)
+			break;
+GPUSORT_UNROLL
+		for (int r = 0; r < ROWS; r++)
+			values[r] = keys[r][w];
+		gpusort_pack_word(word, values, low, there, windows);
+	}
+GPUSORT_UNROLL
+	for (int r = 0; r < ROWS; r++)
+		windows[r] &= mask;
+}
+
+#endif							/* __cplusplus */
 
 /* Packed word number `index` of a key; word 0 is the least significant, and all but the last are full. */
 GPUSORT_HD static inline uint64_t

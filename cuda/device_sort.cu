@@ -34,11 +34,12 @@
 #include "top_k.h"
 
 #define PREFIX_THREADS	256
-#define PREFIX_ITEMS	8
+#define PREFIX_ITEMS	4
 
 /* A block that counts digits has a multiprocessor to itself. */
 #define COUNT_THREADS	1024
 #define COUNT_BLOCKS	512
+#define COUNT_COPIES	32
 
 #define NUMBER_THREADS	256
 #define NUMBER_ITEMS	32
@@ -78,19 +79,26 @@ make_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_cons
 			  const uint32_t *ids, uint32_t rows, uint32_t *prefixes)
 {
 	const uint64_t start = (uint64_t) blockIdx.x * (PREFIX_THREADS * PREFIX_ITEMS) + threadIdx.x;
+	const uint64_t *places[PREFIX_ITEMS];
+	uint64_t	made[PREFIX_ITEMS];
+	uint32_t	windows[PREFIX_ITEMS];
 
 GPUSORT_UNROLL
 	for (int k = 0; k < PREFIX_ITEMS; k++)
 	{
 		const uint64_t i = start + k * PREFIX_THREADS;
-		uint64_t	made;
+		const uint32_t there = i < rows ? (uint32_t) i : rows - 1;
+
+		places[k] = gpusort_source_key<FORM>(&source, ids != NULL ? ids[there] : there, &made[k]);
+	}
+	gpusort_pack_windows(&plan, places, 0, 32, windows);
+GPUSORT_UNROLL
+	for (int k = 0; k < PREFIX_ITEMS; k++)
+	{
+		const uint64_t i = start + k * PREFIX_THREADS;
 
 		if (i < rows)
-		{
-			const uint32_t row = ids != NULL ? ids[i] : (uint32_t) i;
-
-			prefixes[i] = gpusort_pack_window(&plan, gpusort_source_key<FORM>(&source, row, &made), 0, 32);
-		}
+			prefixes[i] = windows[k];
 	}
 }
 
@@ -109,49 +117,45 @@ count_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_con
 	const uint32_t bits = gpusort_pack_window_bits(&plan, 0, 32);
 	const uint32_t low = plan.packed_bits - bits;
 
-	clear_digit_counts<COUNT_THREADS>(bins, digits);
+	clear_digit_counts<COUNT_THREADS, COUNT_COPIES>(bins, digits);
 	for (uint64_t start = (uint64_t) blockIdx.x * (COUNT_THREADS * items) + threadIdx.x; start < rows;
 		 start += (uint64_t) gridDim.x * (COUNT_THREADS * items))
 	{
-		uint64_t	keys[items][words];
+		uint64_t	keys[words][items];
+		const uint64_t *places[items];
+		uint64_t	made[items];
+		uint32_t	prefix[items];
 
 GPUSORT_UNROLL
 		for (int k = 0; k < items; k++)
 		{
 			const uint64_t row = start + k * COUNT_THREADS;
-			const uint64_t last = rows - 1;
-			uint64_t	made;
-			const uint64_t *key;
+			const uint64_t *key = gpusort_source_key<FORM>(&source, (uint32_t) (row < rows ? row : rows - 1), &made[k]);
 
-			if (WORDS == 0)
-				break;
-			key = gpusort_source_key<FORM>(&source, (uint32_t) (row < rows ? row : last), &made);
+			places[k] = key;
 GPUSORT_UNROLL
-			for (int w = 0; w < words; w++)
-				keys[k][w] = key[w];
+			for (int w = 0; w < WORDS; w++)
+				keys[w][k] = key[w];
+			prefix[k] = 0;
 		}
+		if (WORDS == 0)
+			gpusort_pack_windows(&plan, places, 0, 32, prefix);
+GPUSORT_UNROLL
+		for (int w = 0; w < WORDS; w++)
+			gpusort_pack_word(&plan.words[w], keys[w], low, bits, prefix);
 GPUSORT_UNROLL
 		for (int k = 0; k < items; k++)
 		{
 			const uint64_t row = start + k * COUNT_THREADS;
-			uint32_t	prefix[1] = {0};
-			uint64_t	made;
+			const uint32_t own[1] = {prefix[k] & (uint32_t) gpusort_ones(bits)};
 
 			if (row >= rows)
 				break;
-			if (WORDS == 0)
-				prefix[0] = gpusort_pack_window(&plan, gpusort_source_key<FORM>(&source, (uint32_t) row, &made), 0, 32);
-			else
-			{
-GPUSORT_UNROLL
-				for (int w = 0; w < words; w++)
-					prefix[0] |= gpusort_pack_share(&plan.words[w], keys[k][w], low, bits);
-			}
-			prefixes[row] = prefix[0];
-			count_key_digits(bins, digits, 0, prefix);
+			prefixes[row] = own[0];
+			count_key_digits<COUNT_COPIES>(bins, digits, 0, own);
 		}
 	}
-	add_digit_counts<COUNT_THREADS>(bins, digits, counts);
+	add_digit_counts<COUNT_THREADS, COUNT_COPIES>(bins, digits, counts);
 }
 
 /* ids[i] = i, or counted from the last row back. */
@@ -200,8 +204,8 @@ start_counted_of(const GpuSortKeySource *source, const GpuSortPackPlan *plan, ui
 	auto		kernel = count_prefixes<FORM, WORDS>;
 
 	GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < COUNT_BLOCKS ? wanted : COUNT_BLOCKS, COUNT_THREADS,
-								   GPUSORT_DIGIT_COUNTS_SHARED(digits),
-								   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES), stream, *source, *plan, rows,
+								   GPUSORT_DIGIT_COUNTS_SHARED(digits, COUNT_COPIES),
+								   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, COUNT_COPIES), stream, *source, *plan, rows,
 								   prefixes, digits, counts);
 }
 

@@ -4,8 +4,8 @@
  *	  How often each digit of 8 bits occurs in keys of up to 32 bits, counted in
  *	  shared memory by kernels that read keys, or make them.
  *
- * Each lane of a warp has a counter of its own for each digit, in its own bank of
- * shared memory, so that none waits for another, whatever the keys are.
+ * A warp's lanes add to COPIES counters of a digit in turn.  With 32 each lane has its own
+ * bank of shared memory, so that none waits for another, whatever the keys are.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,8 +22,8 @@
 #define GPUSORT_BINS			256
 #define GPUSORT_MAX_PASSES		4
 
-/* Bytes of shared memory: [pass][digit][lane] */
-#define GPUSORT_DIGIT_COUNTS_SHARED(passes)	((size_t) (passes) * GPUSORT_BINS * 32 * sizeof(uint32_t))
+/* Bytes of shared memory: [pass][digit][copy] */
+#define GPUSORT_DIGIT_COUNTS_SHARED(passes, copies)	((size_t) (passes) * GPUSORT_BINS * (copies) * sizeof(uint32_t))
 
 #ifdef __CUDACC__
 /*
@@ -43,21 +43,21 @@ byte_of(uint32_t key, uint32_t place)
 #endif
 
 /* All threads of the block, before they count; ends with a barrier. */
-template <int THREADS>
+template <int THREADS, int COPIES>
 static __device__ __forceinline__ void
 clear_digit_counts(uint32_t *bins, int passes)
 {
-	for (int i = threadIdx.x; i < passes * GPUSORT_BINS * 32; i += THREADS)
+	for (int i = threadIdx.x; i < passes * GPUSORT_BINS * COPIES; i += THREADS)
 		bins[i] = 0;
 	__syncthreads();
 }
 
 /* Counts the digits of some keys, the least significant first, after `idle` passes whose digit is 0. */
-template <int KEYS>
+template <int COPIES, int KEYS>
 static __device__ __forceinline__ void
 count_key_digits(uint32_t *bins, int passes, int idle, const uint32_t (&keys)[KEYS])
 {
-	const uint32_t lane = threadIdx.x % 32;
+	const uint32_t copy = threadIdx.x % COPIES;
 
 GPUSORT_UNROLL
 	for (int pass = 0; pass < GPUSORT_MAX_PASSES; pass++)
@@ -66,17 +66,17 @@ GPUSORT_UNROLL
 		{
 GPUSORT_UNROLL
 			for (int k = 0; k < KEYS; k++)
-				atomicAdd(&bins[(pass * GPUSORT_BINS + byte_of(keys[k], pass < idle ? 4 : pass - idle)) * 32 + lane], 1u);
+				atomicAdd(&bins[(pass * GPUSORT_BINS + byte_of(keys[k], pass < idle ? 4 : pass - idle)) * COPIES + copy], 1u);
 		}
 	}
 }
 
 /* Adds what the block has counted to counts[pass][digit] in device memory; all threads. */
-template <int THREADS>
+template <int THREADS, int COPIES>
 static __device__ __forceinline__ void
 add_digit_counts(const uint32_t *bins, int passes, uint32_t *counts)
 {
-	const uint32_t lane = threadIdx.x % 32;
+	const uint32_t copy = threadIdx.x % COPIES;
 
 	__syncthreads();
 
@@ -85,8 +85,8 @@ add_digit_counts(const uint32_t *bins, int passes, uint32_t *counts)
 	{
 		uint32_t	sum = 0;
 
-		for (int k = 0; k < 32; k++)
-			sum += bins[i * 32 + (k + lane) % 32];
+		for (int k = 0; k < COPIES; k++)
+			sum += bins[i * COPIES + (k + copy) % COPIES];
 		if (sum > 0)
 			atomicAdd(&counts[i], sum);
 	}

@@ -25,6 +25,9 @@
 /* More rows than one block sorts. */
 #define GPUSORT_WARM_ROWS	10000
 
+/* Enough for runs of all lengths that tied rows are treated by. */
+#define GPUSORT_WARM_TIES	2000
+
 struct GpuSortEngine
 {
 	GpuSortDeviceSet set;
@@ -109,14 +112,16 @@ begin_on(const GpuSortDeviceSet *set, const GpuSortSpec *spec, GpuSort **begun, 
 	return 0;
 }
 
-/* A sort of made-up rows; key_bits bits of their keys vary. */
+/*
+ * A sort of so many made-up rows, with keys of 32 bits that differ, or keys whose
+ * first 32 bits are few: half of all rows have the first value, half of the rest the
+ * second, and so on.
+ */
 static int
-warm_sort(const GpuSortDeviceSet *set, uint32_t key_bits, char *chunk, GpuSortError *error)
+warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, char *chunk, GpuSortError *error)
 {
 	static const int never = 0;
-	const uint32_t key_words = (key_bits + 63) / 64;
-	const uint32_t record = 8 * key_words + GPUSORT_ROW_BYTES_MIN;
-	const uint32_t rows = GPUSORT_WARM_ROWS;
+	const uint32_t record = 8 + GPUSORT_ROW_BYTES_MIN;
 	uint64_t	mixed = 1;
 	GpuSortSpec spec = {};
 	GpuSortSorted sorted;
@@ -128,16 +133,15 @@ warm_sort(const GpuSortDeviceSet *set, uint32_t key_bits, char *chunk, GpuSortEr
 	{
 		uint64_t   *words = (uint64_t *) (chunk + (size_t) i * record);
 
-		for (uint32_t w = 0; w < key_words; w++)
-		{
-			mixed = mixed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-			words[w] = mixed >> (key_words * 64 - key_bits);
-		}
-		words[key_words] = GPUSORT_ROW_BYTES_MIN | (uint64_t) GPUSORT_ROW_INEXACT << 8 * GPUSORT_ROW_FLAGS_OFFSET;
+		mixed = mixed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		words[0] = mixed >> 32;
+		if (tied)
+			words[0] |= (uint64_t) (UINT32_C(0x9E3779B9) * (1 + __builtin_clzll(mixed | 1))) << 32;
+		words[1] = GPUSORT_ROW_BYTES_MIN | (uint64_t) GPUSORT_ROW_INEXACT << 8 * GPUSORT_ROW_FLAGS_OFFSET;
 		*gpusort_chunk_offset(chunk, i) = i * record;
 	}
 
-	spec.key_words = key_words;
+	spec.key_words = 1;
 	spec.may_tie = 1;
 	spec.cancelled = &never;
 	if (begin_on(set, &spec, &sort, error) != 0)
@@ -168,11 +172,9 @@ warm_device(GpuSortCudaDevice *device, GpuSortError *error)
 
 	if (chunk == NULL)
 		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
-	result = warm_sort(&alone, 32, chunk, error);
+	result = warm_sort(&alone, GPUSORT_WARM_ROWS, false, chunk, error);
 	if (result == 0)
-		result = warm_sort(&alone, 64, chunk, error);
-	if (result == 0)
-		result = warm_sort(&alone, 128, chunk, error);
+		result = warm_sort(&alone, GPUSORT_WARM_TIES, true, chunk, error);
 	free(chunk);
 	if (result != 0)
 		return -1;

@@ -38,6 +38,7 @@
  */
 #define GPUSORT_PREFIX_THREADS		1024
 #define GPUSORT_PREFIX_BLOCKS		512
+#define GPUSORT_PREFIX_COPIES		32
 
 /* What array_stats with PACK makes beside the statistics. */
 typedef struct ArrayPrefixes
@@ -277,12 +278,13 @@ array_stats(const char *base, uint32_t stride, uint32_t key_words, uint32_t firs
 	__shared__ BlockStats block;
 	GPUSORT_DYNAMIC_SHARED(uint32_t, digit_bins);
 	const uint32_t prefix_bits = PACK ? gpusort_pack_window_bits(&wanted.plan, 0, 32) : 0;
+	const uint32_t prefix_low = PACK ? wanted.plan.packed_bits - prefix_bits : 0;
 	WordStats<Word> own[WORDS];
 	uint32_t	descents = 0;
 
 	block_start(&block);
 	if (PACK && wanted.digits > 0)
-		clear_digit_counts<THREADS>(digit_bins, wanted.digits);
+		clear_digit_counts<THREADS, GPUSORT_PREFIX_COPIES>(digit_bins, wanted.digits);
 	for (int w = 0; w < WORDS; w++)
 		word_stats_none(&own[w]);
 	for (uint64_t tile = (uint64_t) blockIdx.x * tile_rows; tile < rows; tile += (uint64_t) gridDim.x * tile_rows)
@@ -308,24 +310,38 @@ array_stats(const char *base, uint32_t stride, uint32_t key_words, uint32_t firs
 				next[i] = KIND == GPUSORT_KEYS_WORDS ? (Word) *(const uint64_t *) next_place[i] :
 					(Word) gpusort_plain_key((GpuSortKeyKind) KIND, next_place[i], 0);
 		}
+		if (PACK)
+		{
+			uint32_t	prefix[items] = {};
+
+GPUSORT_UNROLL
+			for (int w = 0; w < WORDS; w++)
+			{
+				uint64_t	column[items];
+
+GPUSORT_UNROLL
+				for (uint32_t i = 0; i < items; i++)
+					column[i] = key[i][w];
+				gpusort_pack_word(&wanted.plan.words[w], column, prefix_low, prefix_bits, prefix);
+			}
+GPUSORT_UNROLL
+			for (uint32_t i = 0; i < items; i++)
+			{
+				const uint32_t own_prefix[1] = {prefix[i] & (uint32_t) gpusort_ones(prefix_bits)};
+
+				if (i * THREADS + threadIdx.x > last)
+					break;
+				wanted.prefixes[tile + i * THREADS + threadIdx.x] = own_prefix[0];
+				if (wanted.digits > 0)
+					count_key_digits<GPUSORT_PREFIX_COPIES>(digit_bins, wanted.digits, 0, own_prefix);
+			}
+		}
 GPUSORT_UNROLL
 		for (uint32_t i = 0; i < items; i++)
 		{
 GPUSORT_UNROLL
 			for (int w = 0; w < WORDS; w++)
 				word_stats_add(&own[w], key[i][w]);
-			if (PACK && i * THREADS + threadIdx.x <= last)
-			{
-				uint32_t	prefix[1] = {0};
-
-GPUSORT_UNROLL
-				for (int w = 0; w < WORDS; w++)
-					prefix[0] |= gpusort_pack_share(&wanted.plan.words[w], key[i][w],
-															   wanted.plan.packed_bits - prefix_bits, prefix_bits);
-				wanted.prefixes[tile + i * THREADS + threadIdx.x] = prefix[0];
-				if (wanted.digits > 0)
-					count_key_digits(digit_bins, wanted.digits, 0, prefix);
-			}
 			if (first_word > 0)
 				continue;
 			if (key[i][0] > next[i])
@@ -342,7 +358,7 @@ GPUSORT_UNROLL
 		block.pairs = rows - 1;
 	block_publish(&block, first_word, WORDS, stats);
 	if (PACK && wanted.digits > 0)
-		add_digit_counts<THREADS>(digit_bins, wanted.digits, wanted.digit_counts);
+		add_digit_counts<THREADS, GPUSORT_PREFIX_COPIES>(digit_bins, wanted.digits, wanted.digit_counts);
 }
 
 int
@@ -388,8 +404,8 @@ start_array(const GpuSortKeySource *source, uint32_t first_word, uint32_t rows, 
 		blocks = most;
 	if (wanted->prefixes != NULL)
 		GPUSORT_START_KERNEL_SHARED_OF((array_stats<Word, KIND, WORDS, true, GPUSORT_PREFIX_THREADS>), blocks, threads,
-									   GPUSORT_DIGIT_COUNTS_SHARED(wanted->digits),
-									   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES), stream,
+									   GPUSORT_DIGIT_COUNTS_SHARED(wanted->digits, GPUSORT_PREFIX_COPIES),
+									   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, GPUSORT_PREFIX_COPIES), stream,
 									   (const char *) source->base, (uint32_t) stride, source->key_words, first_word,
 									   rows, stats, *wanted);
 	else

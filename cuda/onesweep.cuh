@@ -135,9 +135,10 @@ typedef struct GpuSortPass
 
 /*
  * Counts the digits of all passes: counts[pass][digit]; last_mask are the bits that
- * count of the last pass's.  The first `idle` passes, 0 or 1, have no digit.
+ * count of the last pass's.  The first `idle` passes, 0 or 1, have no digit.  There are
+ * COPIES counters of a digit; see digit_counts.cuh.
  */
-template <int THREADS, int UNROLL>
+template <int THREADS, int UNROLL, int COPIES>
 __global__ void __launch_bounds__(THREADS)
 count_digits(const uint32_t *keys, uint32_t rows, int passes, int idle, uint32_t last_mask, uint32_t *counts)
 {
@@ -155,7 +156,7 @@ count_digits(const uint32_t *keys, uint32_t rows, int passes, int idle, uint32_t
 	const uint32_t tail = rows - head - quads * 4;
 	const uint4 *aligned = (const uint4 *) (keys + head);
 
-	clear_digit_counts<THREADS>(bins, passes);
+	clear_digit_counts<THREADS, COPIES>(bins, passes);
 	for (uint64_t i = (uint64_t) blockIdx.x * THREADS + threadIdx.x; i < quads; i += UNROLL * step)
 	{
 		uint4		four[UNROLL];
@@ -173,16 +174,16 @@ GPUSORT_UNROLL
 
 			if (i + j * step >= quads)
 				break;
-			count_key_digits(bins, passes, idle, key);
+			count_key_digits<COPIES>(bins, passes, idle, key);
 		}
 	}
 	if (blockIdx.x == 0 && threadIdx.x < head + tail)
 	{
 		const uint32_t key[1] = {keys[threadIdx.x < head ? threadIdx.x : quads * 4 + threadIdx.x] & mask};
 
-		count_key_digits(bins, passes, idle, key);
+		count_key_digits<COPIES>(bins, passes, idle, key);
 	}
-	add_digit_counts<THREADS>(bins, passes, counts);
+	add_digit_counts<THREADS, COPIES>(bins, passes, counts);
 }
 
 /*
@@ -640,11 +641,16 @@ GPUSORT_UNROLL
  * most, whole tiles: what stands in for missing rows would count where the next begins.
  */
 template <int THREADS, int ITEMS, int BLOCKS, int GROUP, int WINDOW,
-		  uint32_t PORTION_TILES = GPUSORT_TALLY_MAX / (THREADS * ITEMS)>
+		  uint32_t PORTION_TILES = GPUSORT_TALLY_MAX / (THREADS * ITEMS), int COUNT_COPIES = 32>
 struct GpuSortOnesweep
 {
 	static constexpr uint32_t TILE = THREADS * ITEMS;
 	static constexpr uint32_t PORTION = PORTION_TILES * TILE;
+	/* The most shared memory that a block takes: of the count of all digits, or of a pass. */
+	static constexpr size_t COUNT_SHARED = GPUSORT_MAX_PASSES * GPUSORT_BINS * COUNT_COPIES * sizeof(uint32_t);
+	static constexpr size_t SHARED = COUNT_SHARED > GPUSORT_PASS_SHARED(THREADS, ITEMS) ? COUNT_SHARED :
+		GPUSORT_PASS_SHARED(THREADS, ITEMS);
+
 	static constexpr int COUNT_THREADS = 1024;
 	static constexpr int COUNT_UNROLL = 4;
 	static constexpr uint32_t COUNT_KEYS = 4 * COUNT_UNROLL * COUNT_THREADS;	/* of a block, at least */
@@ -780,13 +786,13 @@ struct GpuSortOnesweep
 	static cudaError_t
 	count(const uint32_t *keys, uint32_t rows, int bits, int idle, uint32_t *counts, cudaStream_t stream)
 	{
-		auto		kernel = count_digits<COUNT_THREADS, COUNT_UNROLL>;
+		auto		kernel = count_digits<COUNT_THREADS, COUNT_UNROLL, COUNT_COPIES>;
 		const int	passes = count_digits_of(bits) + idle;
 		const uint32_t wanted = (uint32_t) (((uint64_t) rows + COUNT_KEYS - 1) / COUNT_KEYS);
-		const size_t pass_shared = GPUSORT_BINS * 32 * sizeof(uint32_t);
+		const size_t pass_shared = GPUSORT_BINS * COUNT_COPIES * sizeof(uint32_t);
 
 		GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < COUNT_BLOCKS ? wanted : COUNT_BLOCKS, COUNT_THREADS,
-									   passes * pass_shared, 4 * pass_shared, stream, keys, rows, passes, idle,
+									   passes * pass_shared, COUNT_SHARED, stream, keys, rows, passes, idle,
 									   last_mask(bits), counts);
 		return cudaGetLastError();
 	}

@@ -44,11 +44,11 @@
 #define GPUSORT_CHUNK_ALIGN		256
 
 /*
- * Work memory per row: ref 8, id 4, prefix 4, the device sort's temporary storage 24.5
+ * Work memory per row: ref 8, id 4, prefix 4, the device sort's temporary storage 16.4
  * at most; tie bits and sums of tiles are below 1.  The rest is for a sort of several
  * parts, whose devices do not sort exactly as many rows as were put on them.
  */
-#define GPUSORT_WORK_PER_ROW	44
+#define GPUSORT_WORK_PER_ROW	36
 #define GPUSORT_WORK_FIXED		((uint64_t) 1 << 20)
 
 /* Stands for all kernels of this library. */

@@ -173,20 +173,22 @@ core_bytes(int bits, bool keys_kept)
 }
 
 /*
- * Uniform keys: statistics read the keys.  An array of u32 is its own prefixes; of other keys they
- * are made.  Where there are more than 32 bits the sorted prefixes are read again, and of rows that
- * tie the id is read and written and a sector of the key read.
+ * Uniform keys: an array of u32 is its own prefixes, which the statistics read again.  Other keys
+ * are read once for statistics and prefixes, if those of a sample serve.  Where there are more than
+ * 32 bits the sorted prefixes are read again, and of rows that tie the id is read and written and a
+ * sector of the key read.
  */
 double
 bench_gpusort_bytes(BenchKey key, uint64_t rows, bool with_statistics)
 {
 	double		key_bytes = (double) bench_key_bytes(key);
-	double		bytes = (with_statistics ? key_bytes : 0) + (key == BENCH_U32 ? 0 : key_bytes + 4);
 	double		tied = 1 - exp(-(double) rows / 4294967296.0);
 
-	if (key == BENCH_U32 || key == BENCH_FLOAT)
-		return bytes + core_bytes(32, false);
-	return bytes + core_bytes(32, true) + 4 + tied * (4 + 4 + SECTOR_BYTES);
+	if (key == BENCH_U32)
+		return (with_statistics ? key_bytes : 0) + core_bytes(32, false);
+	if (key == BENCH_FLOAT)
+		return key_bytes + 4 + core_bytes(32, false);
+	return key_bytes + 4 + core_bytes(32, true) + 4 + tied * (4 + 4 + SECTOR_BYTES);
 }
 
 static double
@@ -195,9 +197,9 @@ library_bytes(const BenchAlgorithm *algorithm, BenchKey key, uint64_t rows)
 	if (algorithm->variant == LIBRARY_CORE)
 		return core_bytes(32, false);
 	if (algorithm->variant == LIBRARY_FIRST)
-		/* statistics, prefixes, two looks at them */
-		return (double) bench_key_bytes(key) + (key == BENCH_U32 ? 0 : (double) bench_key_bytes(key) + 4) + 8;
-	return bench_gpusort_bytes(key, rows, algorithm->variant == LIBRARY_ARRAY);
+		/* prefixes, and two looks at them */
+		return (double) bench_key_bytes(key) + (key == BENCH_U32 ? 0 : 4) + 8;
+	return bench_gpusort_bytes(key, rows, algorithm->variant != LIBRARY_PLANNED);
 }
 
 /* ---- CUB ---- */

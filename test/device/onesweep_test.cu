@@ -16,6 +16,9 @@ typedef GpuSortOnesweep<256, 4, 2, 2, 4, 3> SmallTiles;
 /* Looks back at one tile at a time. */
 typedef GpuSortOnesweep<256, 4, 2, 4, 1, 1000> LongWalks;
 
+/* As a device with little shared memory sorts. */
+typedef GpuSortOnesweep<256, 16, 2, 4, 2, 4, 8> LittleMemory;
+
 template <typename Core>
 static void
 check_sort(uint32_t rows, int bits, uint32_t most)
@@ -65,5 +68,9 @@ main(int argc, char **argv)
 	for (uint64_t i = 0; i < test_rounds; i++)
 		check_sort<LongWalks>(1 + (uint32_t) test_below(test_rows), 1 + (int) test_below(32), ~0U);
 	test_point("one launch of many tiles");
+	static_assert(LittleMemory::SHARED <= 48 << 10, "no device has less");
+	for (uint64_t i = 0; i < test_rounds; i++)
+		check_sort<LittleMemory>(1 + (uint32_t) test_below(test_rows), 1 + (int) test_below(32), ~0U);
+	test_point("with 48 KiB of shared memory");
 	return test_end();
 }

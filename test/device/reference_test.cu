@@ -141,7 +141,8 @@ check_sort(const GpuSortReference *reference, const Input *input, bool with_ids,
 		TEST_CUDA(reference->sort(&args, NULL));
 		test_upload(input->keys, keys_in, key_bytes);
 		test_upload(keys_out, args.keys_out, key_bytes);
-		test_upload(ids_out, args.ids_out, id_bytes);
+		if (with_ids)
+			test_upload(ids_out, args.ids_out, id_bytes);
 	}
 	else
 	{

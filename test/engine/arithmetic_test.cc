@@ -250,8 +250,15 @@ window_right(const uint64_t *key, const uint64_t *packed, uint32_t from_top, uin
 	memcpy(part, key + first, (last - first + 1) * sizeof(uint64_t));
 	key = (const uint64_t *) ((uintptr_t) part - first * sizeof(uint64_t));
 	found = gpusort_pack_window64(plan, key, from_top, bits);
-	if (bits <= 32 && gpusort_pack_window(plan, key, from_top, bits) != found)
-		found = ~expected;
+	if (bits <= 32)
+	{
+		const uint64_t *const twice[2] = {key, key};
+		uint32_t	windows[2];
+
+		gpusort_pack_windows(plan, twice, from_top, bits, windows);
+		if (gpusort_pack_window(plan, key, from_top, bits) != found || windows[0] != found || windows[1] != found)
+			found = ~expected;
+	}
 	free(part);
 	return found == expected &&
 		gpusort_pack_window_bits(plan, from_top, bits) == (from_top < end ? end - from_top : 0);

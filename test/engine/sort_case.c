@@ -354,6 +354,9 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 		return case_failed(failure, "sort: %s", error.text);
 	if (sorted.rows == rows->wanted && rows->wanted < rows->rows_out)
 		find_output(rows, rows->wanted);
+	if (sorted.rows_in != rows->spec.rows)
+		return case_failed(failure, "%llu rows sorted of %llu put", (unsigned long long) sorted.rows_in,
+						   (unsigned long long) rows->spec.rows);
 	if (sorted.rows != rows->rows_out || sorted.bytes != rows->bytes || sorted.tie_rows != rows->tie_rows ||
 		sorted.key_bits != 64 * rows->spec.key_words || sorted.packed_bits > sorted.key_bits)
 		return case_failed(failure, "sorted %llu rows, %llu bytes, %llu tied; not %llu, %llu, %llu; bits %u, %u",

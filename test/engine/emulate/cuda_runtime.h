@@ -320,6 +320,9 @@ extern void emulate_blocks(dim3 grid, dim3 block, size_t shared_bytes, const std
 
 extern void *emulate_dynamic_shared();
 
+/* Ends the program if a kernel's limit is below what it is started with, or not the same each time. */
+extern void emulate_shared_limit(const void *kernel, size_t shared_bytes, size_t most_bytes);
+
 #define GPUSORT_DYNAMIC_SHARED(type, name)	type *name = (type *) emulate_dynamic_shared()
 
 template <typename Kernel, typename... Arguments>
@@ -335,6 +338,9 @@ emulate_launch(Kernel kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaSt
 #define GPUSORT_START_KERNEL(kernel, grid, block, stream, ...) \
 	emulate_launch(kernel, grid, block, 0, stream, __VA_ARGS__)
 #define GPUSORT_START_KERNEL_SHARED_OF(kernel, grid, block, shared_bytes, most_bytes, stream, ...) \
-	emulate_launch(kernel, grid, block, shared_bytes, stream, __VA_ARGS__)
+	do { \
+		emulate_shared_limit((const void *) (kernel), shared_bytes, most_bytes); \
+		emulate_launch(kernel, grid, block, shared_bytes, stream, __VA_ARGS__); \
+	} while (0)
 
 #endif							/* GPUSORT_EMULATED_CUDA_RUNTIME_H */

@@ -284,6 +284,20 @@ emulate_blocks(dim3 grid, dim3 block_size, size_t shared_bytes, const std::funct
 	}
 }
 
+void
+emulate_shared_limit(const void *kernel, size_t shared_bytes, size_t most_bytes)
+{
+	static std::mutex lock;
+	static std::map<const void *, size_t> limits;
+	std::lock_guard<std::mutex> guard(lock);
+
+	if (shared_bytes > most_bytes || limits.insert({kernel, most_bytes}).first->second != most_bytes)
+	{
+		fprintf(stderr, "a kernel's limit of dynamic shared memory is not the same at each start\n");
+		abort();
+	}
+}
+
 /* ---- streams ---- */
 
 struct EmulatedStream

@@ -1,0 +1,287 @@
+/*-------------------------------------------------------------------------
+ *
+ * spread_rows.cuh
+ *	  The kernels that bring rows to the devices that sort them; see spread.h.
+ *
+ * A device sees the rows of its own chunks only, and writes to the memory of all
+ * devices.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_SPREAD_ROWS_CUH
+#define GPUSORT_SPREAD_ROWS_CUH
+
+#include "sort_state.h"
+
+/* Rows that a block of spread_rows takes at a time, and how many groups of a warp's that is. */
+#define GPUSORT_SPREAD_TURNS	4
+#define GPUSORT_SPREAD_TILE		(GPUSORT_SPREAD_TURNS * GPUSORT_THREADS)
+#define GPUSORT_SPREAD_GROUPS	(GPUSORT_SPREAD_TILE / 32)
+
+#define GPUSORT_FULL_WARP		0xFFFFFFFF
+
+/* A row, by where it was put. */
+typedef struct GpuSortRowPlace
+{
+	uint32_t	chunk;
+	uint32_t	row;			/* of the chunk's */
+} GpuSortRowPlace;
+
+/* The parts' arrays, by part. */
+typedef struct GpuSortTargets
+{
+	GpuSortRowRef *refs[GPUSORT_PARTS_MAX];
+	uint32_t   *prefixes[GPUSORT_PARTS_MAX];
+} GpuSortTargets;
+
+/* Is the row of this key and place before that one in the total order? */
+GPUSORT_HD static inline bool
+row_before(const uint64_t *key, GpuSortRowPlace place, const uint64_t *other_key, GpuSortRowPlace other,
+		   uint32_t key_words)
+{
+	for (uint32_t w = 0; w < key_words; w++)
+	{
+		if (key[w] != other_key[w])
+			return key[w] < other_key[w];
+	}
+	return place.chunk != other.chunk ? place.chunk < other.chunk : place.row < other.row;
+}
+
+/* keys[i] = the key of the row at picked[i]. */
+static __global__ void
+pick_keys(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowPlace *picked, uint32_t count,
+		  uint64_t *keys)
+{
+	uint32_t	i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < count)
+	{
+		const GpuSortDeviceChunk chunk = chunks[picked[i].chunk];
+		const char *base = (const char *) chunk.base;
+		const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(chunk.bytes));
+		const uint64_t *key = (const uint64_t *) (base + offsets[chunk.rows - 1 - picked[i].row]);
+
+		for (uint32_t w = 0; w < key_words; w++)
+			keys[(uint64_t) i * key_words + w] = key[w];
+	}
+}
+
+/* Splitters as kernels use them: in shared memory, filled by the whole block. */
+struct SharedSplitters
+{
+	uint64_t	keys[(GPUSORT_PARTS_MAX - 1) * GPUSORT_MAX_KEY_WORDS];
+	GpuSortRowPlace places[GPUSORT_PARTS_MAX - 1];
+};
+
+static __device__ void
+load_splitters(SharedSplitters *shared, const GpuSortRowPlace *places, const uint64_t *keys, uint32_t splitters,
+			   uint32_t key_words)
+{
+	for (uint32_t i = threadIdx.x; i < splitters * key_words; i += blockDim.x)
+		shared->keys[i] = keys[i];
+	for (uint32_t i = threadIdx.x; i < splitters; i += blockDim.x)
+		shared->places[i] = places[i];
+	__syncthreads();
+}
+
+/* The part that a row goes to: how many splitters are not after it. */
+static __device__ uint32_t
+part_of(const SharedSplitters *shared, uint32_t splitters, const uint64_t *key, GpuSortRowPlace place,
+		uint32_t key_words)
+{
+	uint32_t	low = 0;
+	uint32_t	high = splitters;
+
+	while (low < high)
+	{
+		uint32_t	middle = (low + high) / 2;
+
+		if (row_before(key, place, shared->keys + middle * key_words, shared->places[middle], key_words))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* counts[c * parts + p] = rows of own chunk c that go to part p.  One block per own chunk. */
+static __global__ void
+count_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t own, uint32_t key_words,
+		   const GpuSortRowPlace *places, const uint64_t *keys, uint32_t parts, uint32_t *counts)
+{
+	__shared__ SharedSplitters splitters;
+	__shared__ uint32_t block_counts[GPUSORT_PARTS_MAX];
+	const uint32_t lane = threadIdx.x % 32;
+
+	load_splitters(&splitters, places, keys, parts - 1, key_words);
+	for (uint32_t c = blockIdx.x; c < own; c += gridDim.x)
+	{
+		const GpuSortDeviceChunk chunk = chunks[numbers[c]];
+		const char *base = (const char *) chunk.base;
+		const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(chunk.bytes));
+		uint32_t	mine = 0;	/* rows that go to part `lane` */
+
+		if (threadIdx.x < GPUSORT_PARTS_MAX)
+			block_counts[threadIdx.x] = 0;
+		__syncthreads();
+
+		/* the same turns for all threads of a warp */
+		for (uint32_t start = 0; start < chunk.rows; start += blockDim.x)
+		{
+			uint32_t	i = start + threadIdx.x;
+			uint32_t	part = parts;
+
+			if (i < chunk.rows)
+				part = part_of(&splitters, parts - 1, (const uint64_t *) (base + offsets[chunk.rows - 1 - i]),
+							   {numbers[c], i}, key_words);
+			for (uint32_t p = 0; p < parts; p++)
+			{
+				uint32_t	votes = __ballot_sync(GPUSORT_FULL_WARP, part == p);
+
+				if (lane == p)
+					mine += __popc(votes);
+			}
+		}
+		if (lane < parts)
+			atomicAdd(&block_counts[lane], mine);
+		__syncthreads();
+		if (threadIdx.x < parts)
+			counts[(uint64_t) c * parts + threadIdx.x] = block_counts[threadIdx.x];
+
+		/* block_counts is cleared in the next turn */
+		__syncthreads();
+	}
+}
+
+/*
+ * Writes refs and prefixes of `bits` bits of the own chunks' rows to their parts; with
+ * bits = 0 no prefixes.  counts[c * parts + p] says where those of chunk c start in part p.  One block
+ * per own chunk.
+ *
+ * A tile of rows is laid out by part in shared memory first, each part's in the
+ * order of the chunk, so that writes to another device are as long as can be.  Where
+ * a row goes in the tile: rows of the parts before, those of its part in the groups
+ * of 32 rows before, and in its own group before it.
+ */
+static __global__ void
+spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t own,
+			const __grid_constant__ GpuSortPackPlan plan, uint32_t bits, const GpuSortRowPlace *places,
+			const uint64_t *keys, uint32_t parts, const uint32_t *counts,
+			const __grid_constant__ GpuSortTargets targets)
+{
+	__shared__ SharedSplitters splitters;
+	__shared__ GpuSortRowRef tile_refs[GPUSORT_SPREAD_TILE];
+	__shared__ uint32_t tile_prefixes[GPUSORT_SPREAD_TILE];
+	__shared__ uint32_t before[GPUSORT_SPREAD_GROUPS][GPUSORT_PARTS_MAX];	/* rows of the part in groups before */
+	__shared__ uint32_t starts[GPUSORT_PARTS_MAX + 1];	/* of each part in the tile */
+	__shared__ uint32_t next[GPUSORT_PARTS_MAX];	/* place of the tile's first row in each part */
+	const uint32_t lane = threadIdx.x % 32;
+
+	load_splitters(&splitters, places, keys, parts - 1, plan.key_words);
+	for (uint32_t c = blockIdx.x; c < own; c += gridDim.x)
+	{
+		const uint32_t number = numbers[c];
+		const GpuSortDeviceChunk chunk = chunks[number];
+		const char *base = (const char *) chunk.base;
+		const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(chunk.bytes));
+
+		if (threadIdx.x < parts)
+			next[threadIdx.x] = counts[(uint64_t) c * parts + threadIdx.x];
+
+		for (uint32_t start = 0; start < chunk.rows; start += GPUSORT_SPREAD_TILE)
+		{
+			GpuSortRowRef refs[GPUSORT_SPREAD_TURNS];
+			uint32_t	prefixes[GPUSORT_SPREAD_TURNS];
+			uint32_t	part[GPUSORT_SPREAD_TURNS];
+			uint32_t	rank[GPUSORT_SPREAD_TURNS];
+
+			for (uint32_t k = 0; k < GPUSORT_SPREAD_TURNS; k++)
+			{
+				uint32_t	i = start + k * GPUSORT_THREADS + threadIdx.x;
+				uint32_t	group = (k * GPUSORT_THREADS + threadIdx.x) / 32;
+
+				part[k] = parts;
+				rank[k] = 0;
+				refs[k] = 0;
+				prefixes[k] = 0;
+				if (i < chunk.rows)
+				{
+					uint32_t	offset = offsets[chunk.rows - 1 - i];
+					const uint64_t *key = (const uint64_t *) (base + offset);
+
+					part[k] = part_of(&splitters, parts - 1, key, {number, i}, plan.key_words);
+					refs[k] = gpusort_ref_of(base, number, offset, plan.key_words);
+					if (bits > 0)
+						prefixes[k] = gpusort_pack_window(&plan, key, 0, bits);
+				}
+				for (uint32_t p = 0; p < parts; p++)
+				{
+					uint32_t	votes = __ballot_sync(GPUSORT_FULL_WARP, part[k] == p);
+
+					if (part[k] == p)
+						rank[k] = __popc(votes & ((1u << lane) - 1));
+					if (lane == p)
+						before[group][p] = __popc(votes);
+				}
+			}
+			__syncthreads();
+
+			/* counts of groups become sums of those before; all of a part for its start */
+			if (threadIdx.x < parts)
+			{
+				uint32_t	sum = 0;
+
+				for (uint32_t g = 0; g < GPUSORT_SPREAD_GROUPS; g++)
+				{
+					uint32_t	here = before[g][threadIdx.x];
+
+					before[g][threadIdx.x] = sum;
+					sum += here;
+				}
+				starts[threadIdx.x + 1] = sum;
+			}
+			__syncthreads();
+			if (threadIdx.x == 0)
+			{
+				starts[0] = 0;
+				for (uint32_t p = 0; p < parts; p++)
+					starts[p + 1] += starts[p];
+			}
+			__syncthreads();
+
+			for (uint32_t k = 0; k < GPUSORT_SPREAD_TURNS; k++)
+			{
+				if (part[k] < parts)
+				{
+					uint32_t	group = (k * GPUSORT_THREADS + threadIdx.x) / 32;
+					uint32_t	slot = starts[part[k]] + before[group][part[k]] + rank[k];
+
+					tile_refs[slot] = refs[k];
+					tile_prefixes[slot] = prefixes[k];
+				}
+			}
+			__syncthreads();
+
+			for (uint32_t slot = threadIdx.x; slot < starts[parts]; slot += blockDim.x)
+			{
+				uint32_t	p = 0;
+				uint32_t	place;
+
+				while (slot >= starts[p + 1])
+					p++;
+				place = next[p] + slot - starts[p];
+				targets.refs[p][place] = tile_refs[slot];
+				if (bits > 0)
+					targets.prefixes[p][place] = tile_prefixes[slot];
+			}
+			__syncthreads();
+			if (threadIdx.x < parts)
+				next[threadIdx.x] += starts[threadIdx.x + 1] - starts[threadIdx.x];
+			__syncthreads();
+		}
+
+		/* next is written again in the next turn, by the threads that wrote it last */
+	}
+}
+
+#endif							/* GPUSORT_SPREAD_ROWS_CUH */
