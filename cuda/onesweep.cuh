@@ -365,6 +365,7 @@ order_tile(const uint32_t (&keys)[ITEMS], Id id, uint32_t byte, uint32_t digit_m
 	constexpr int WARPS = THREADS / 32;
 	uint32_t   *mine = counters + threadIdx.x / 32 * GPUSORT_BINS;
 	GpuSortRanks<ITEMS> ranks;
+	uint32_t	counts[WARPS];
 	uint32_t	total = 0;
 	uint32_t	start;
 
@@ -380,9 +381,12 @@ GPUSORT_UNROLL
 	/* where each warp's rows of a digit begin in the tile */
 	if (threadIdx.x < GPUSORT_BINS)
 	{
-#pragma unroll 4
+GPUSORT_UNROLL
 		for (int i = 0; i < WARPS; i++)
-			total += counters[i * GPUSORT_BINS + threadIdx.x];
+		{
+			counts[i] = counters[i * GPUSORT_BINS + threadIdx.x];
+			total += counts[i];
+		}
 	}
 	start = sum_up_to(total, warp_sums) - total;
 	if (threadIdx.x < GPUSORT_BINS)
@@ -390,13 +394,11 @@ GPUSORT_UNROLL
 		uint32_t	place = start;
 
 		counted(total, start);
-#pragma unroll 4
+GPUSORT_UNROLL
 		for (int i = 0; i < WARPS; i++)
 		{
-			const uint32_t here = counters[i * GPUSORT_BINS + threadIdx.x];
-
 			counters[i * GPUSORT_BINS + threadIdx.x] = place;
-			place += here;
+			place += counts[i];
 		}
 	}
 	__syncthreads();
