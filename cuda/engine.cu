@@ -23,7 +23,7 @@
 #define GPUSORT_WARM_SORTS	4
 
 /* More rows than one block sorts. */
-#define GPUSORT_WARM_ROWS	10000
+#define GPUSORT_WARM_ROWS	12000
 
 /* Enough for runs of all lengths that tied rows are treated by. */
 #define GPUSORT_WARM_TIES	2000
