@@ -304,6 +304,34 @@ gpusort_pack_window(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t f
 #ifdef __cplusplus
 
 /*
+ * Adds to windows, which begin at bit `low` of the packed keys and have `bits` bits, up to
+ * 32, what one word of ROWS keys has in them, and maybe bits above them.
+ */
+template <int ROWS>
+GPUSORT_HD static inline void
+gpusort_pack_word(const GpuSortPackWord *word, const uint64_t (&keys)[ROWS], uint32_t low, uint32_t bits,
+				  uint32_t (&windows)[ROWS])
+{
+	const uint64_t base = word->base;
+
+GPUSORT_UNROLL
+	for (int i = 0; i < 2; i++)
+	{
+		const GpuSortPackHalf half = word->halves[i];
+
+		if (half.bits == 0 || half.position >= low + bits || half.position + half.bits <= low)
+			continue;
+GPUSORT_UNROLL
+		for (int r = 0; r < ROWS; r++)
+		{
+			const uint32_t value = gpusort_compress(&half, (uint32_t) ((keys[r] - base) >> 32 * i));
+
+			windows[r] |= half.position >= low ? value << (half.position - low) : value >> (low - half.position);
+		}
+	}
+}
+
+/*
  * gpusort_pack_window of ROWS keys at a time, up to 32 bits.  What the plan says is then
  * fetched and looked at once for all of them, which costs more than the packing.
  */
@@ -324,7 +352,6 @@ GPUSORT_UNROLL
 	for (uint32_t w = 0; w < plan->key_words; w++)
 	{
 		const GpuSortPackWord *word = &plan->words[w];
-		const uint64_t base = word->base;
 		uint64_t	values[ROWS];
 
 		if (word->position >= low + there || word->bits == 0)
@@ -333,22 +360,8 @@ GPUSORT_UNROLL
 			break;
 GPUSORT_UNROLL
 		for (int r = 0; r < ROWS; r++)
-			values[r] = keys[r][w] - base;
-GPUSORT_UNROLL
-		for (int i = 0; i < 2; i++)
-		{
-			const GpuSortPackHalf half = word->halves[i];
-
-			if (half.bits == 0 || half.position >= low + there || half.position + half.bits <= low)
-				continue;
-GPUSORT_UNROLL
-			for (int r = 0; r < ROWS; r++)
-			{
-				const uint32_t value = gpusort_compress(&half, (uint32_t) (values[r] >> 32 * i));
-
-				windows[r] |= half.position >= low ? value << (half.position - low) : value >> (low - half.position);
-			}
-		}
+			values[r] = keys[r][w];
+		gpusort_pack_word(word, values, low, there, windows);
 	}
 GPUSORT_UNROLL
 	for (int r = 0; r < ROWS; r++)

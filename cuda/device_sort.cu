@@ -26,6 +26,7 @@
 #include <cuda_runtime.h>
 
 #include "check.h"
+#include "digit_counts.cuh"
 #include "key_source.h"
 #include "key_stats.h"
 #include "radix_sort.h"
@@ -33,7 +34,12 @@
 #include "top_k.h"
 
 #define PREFIX_THREADS	256
-#define PREFIX_ITEMS	8
+#define PREFIX_ITEMS	4
+
+/* A block that counts digits has a multiprocessor to itself. */
+#define COUNT_THREADS	1024
+#define COUNT_BLOCKS	512
+#define COUNT_COPIES	32
 
 #define NUMBER_THREADS	256
 #define NUMBER_ITEMS	32
@@ -73,20 +79,83 @@ make_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_cons
 			  const uint32_t *ids, uint32_t rows, uint32_t *prefixes)
 {
 	const uint64_t start = (uint64_t) blockIdx.x * (PREFIX_THREADS * PREFIX_ITEMS) + threadIdx.x;
+	const uint64_t *places[PREFIX_ITEMS];
+	uint64_t	made[PREFIX_ITEMS];
+	uint32_t	windows[PREFIX_ITEMS];
 
 GPUSORT_UNROLL
 	for (int k = 0; k < PREFIX_ITEMS; k++)
 	{
 		const uint64_t i = start + k * PREFIX_THREADS;
-		uint64_t	made;
+		const uint32_t there = i < rows ? (uint32_t) i : rows - 1;
+
+		places[k] = gpusort_source_key<FORM>(&source, ids != NULL ? ids[there] : there, &made[k]);
+	}
+	gpusort_pack_windows(&plan, places, 0, 32, windows);
+GPUSORT_UNROLL
+	for (int k = 0; k < PREFIX_ITEMS; k++)
+	{
+		const uint64_t i = start + k * PREFIX_THREADS;
 
 		if (i < rows)
-		{
-			const uint32_t row = ids != NULL ? ids[i] : (uint32_t) i;
+			prefixes[i] = windows[k];
+	}
+}
 
-			prefixes[i] = gpusort_pack_window(&plan, gpusort_source_key<FORM>(&source, row, &made), 0, 32);
+/*
+ * prefixes[i] = prefix of row i, and adds their digits to counts.  Keys have WORDS words, up
+ * to 4, which are all on their way before the first is waited for; or any number, for 0.
+ */
+template <int FORM, int WORDS>
+static __global__ void __launch_bounds__(COUNT_THREADS)
+count_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+			   uint32_t rows, uint32_t *prefixes, int digits, uint32_t *counts)
+{
+	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);
+	constexpr int words = WORDS > 0 ? WORDS : 1;
+	constexpr int items = WORDS > 0 ? 8 / words : 4;
+	const uint32_t bits = gpusort_pack_window_bits(&plan, 0, 32);
+	const uint32_t low = plan.packed_bits - bits;
+
+	clear_digit_counts<COUNT_THREADS, COUNT_COPIES>(bins, digits);
+	for (uint64_t start = (uint64_t) blockIdx.x * (COUNT_THREADS * items) + threadIdx.x; start < rows;
+		 start += (uint64_t) gridDim.x * (COUNT_THREADS * items))
+	{
+		uint64_t	keys[words][items];
+		const uint64_t *places[items];
+		uint64_t	made[items];
+		uint32_t	prefix[items];
+
+GPUSORT_UNROLL
+		for (int k = 0; k < items; k++)
+		{
+			const uint64_t row = start + k * COUNT_THREADS;
+			const uint64_t *key = gpusort_source_key<FORM>(&source, (uint32_t) (row < rows ? row : rows - 1), &made[k]);
+
+			places[k] = key;
+GPUSORT_UNROLL
+			for (int w = 0; w < WORDS; w++)
+				keys[w][k] = key[w];
+			prefix[k] = 0;
+		}
+		if (WORDS == 0)
+			gpusort_pack_windows(&plan, places, 0, 32, prefix);
+GPUSORT_UNROLL
+		for (int w = 0; w < WORDS; w++)
+			gpusort_pack_word(&plan.words[w], keys[w], low, bits, prefix);
+GPUSORT_UNROLL
+		for (int k = 0; k < items; k++)
+		{
+			const uint64_t row = start + k * COUNT_THREADS;
+			const uint32_t own[1] = {prefix[k] & (uint32_t) gpusort_ones(bits)};
+
+			if (row >= rows)
+				break;
+			prefixes[row] = own[0];
+			count_key_digits<COUNT_COPIES>(bins, digits, 0, own);
 		}
 	}
+	add_digit_counts<COUNT_THREADS, COUNT_COPIES>(bins, digits, counts);
 }
 
 /* ids[i] = i, or counted from the last row back. */
@@ -121,6 +190,45 @@ start_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, cons
 	GPUSORT_START_BY_FORM(source, MAKE_PREFIXES, blocks_of(rows, PREFIX_THREADS * PREFIX_ITEMS), PREFIX_THREADS, stream,
 						  *source, *plan, ids, rows, prefixes);
 #undef MAKE_PREFIXES
+	return cudaGetLastError();
+}
+
+/* The same for all rows, and their digits. */
+template <int FORM, int WORDS>
+static void
+start_counted_of(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, uint32_t *prefixes,
+				 uint32_t *counts, cudaStream_t stream)
+{
+	const uint32_t wanted = blocks_of(rows, COUNT_THREADS);
+	const int	digits = gpusort_radix_digits((int) gpusort_pack_window_bits(plan, 0, 32));
+	auto		kernel = count_prefixes<FORM, WORDS>;
+
+	GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < COUNT_BLOCKS ? wanted : COUNT_BLOCKS, COUNT_THREADS,
+								   GPUSORT_DIGIT_COUNTS_SHARED(digits, COUNT_COPIES),
+								   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, COUNT_COPIES), stream, *source, *plan, rows,
+								   prefixes, digits, counts);
+}
+
+static cudaError_t
+start_counted_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, uint32_t *prefixes,
+					   uint32_t *counts, cudaStream_t stream)
+{
+	const GpuSortKeyForm form = gpusort_source_form(source);
+
+	if (form == GPUSORT_FORM_REFS)
+		start_counted_of<GPUSORT_FORM_REFS, 0>(source, plan, rows, prefixes, counts, stream);
+	else if (form == GPUSORT_FORM_PLAIN)
+		start_counted_of<GPUSORT_FORM_PLAIN, 1>(source, plan, rows, prefixes, counts, stream);
+	else if (source->key_words == 1)
+		start_counted_of<GPUSORT_FORM_WORDS, 1>(source, plan, rows, prefixes, counts, stream);
+	else if (source->key_words == 2)
+		start_counted_of<GPUSORT_FORM_WORDS, 2>(source, plan, rows, prefixes, counts, stream);
+	else if (source->key_words == 3)
+		start_counted_of<GPUSORT_FORM_WORDS, 3>(source, plan, rows, prefixes, counts, stream);
+	else if (source->key_words == 4)
+		start_counted_of<GPUSORT_FORM_WORDS, 4>(source, plan, rows, prefixes, counts, stream);
+	else
+		start_counted_of<GPUSORT_FORM_WORDS, 0>(source, plan, rows, prefixes, counts, stream);
 	return cudaGetLastError();
 }
 
@@ -225,6 +333,25 @@ gpusort_device_sort_bytes(const GpuSortDeviceSort *sort, size_t *temp_bytes)
 	return lay_out(sort, NULL, &work, temp_bytes);
 }
 
+int
+gpusort_device_sort_begin(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t **counts,
+						  GpuSortStream stream)
+{
+	SortTemp	work;
+	size_t		needed;
+	cudaError_t status;
+
+	*counts = NULL;
+	if ((status = lay_out(sort, (char *) temp, &work, &needed)) != cudaSuccess)
+		return status;
+	if (needed > temp_bytes)
+		return cudaErrorInvalidValue;
+	if (!needs_sorting(sort) || work.kept_ids != NULL)
+		return cudaSuccess;
+	return gpusort_radix_begin(work.sorting, work.sorting_bytes, sort->rows, prefix_bits(sort->plan), counts,
+							   (cudaStream_t) stream);
+}
+
 /* The order that the input has; all of it where the end of a tie is looked for. */
 static cudaError_t
 number_all(const GpuSortDeviceSort *sort, uint32_t *ids, cudaStream_t stream)
@@ -247,20 +374,33 @@ sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *pr
 		 cudaStream_t stream)
 {
 	const bool	rounds = sort->plan->packed_bits > 32;
+	const int	bits = prefix_bits(sort->plan);
+	bool		counted = sort->counted && prefixes != NULL;
 	uint32_t   *sorted = sort->sorted_prefixes;
-	cudaError_t status;
+	cudaError_t status = cudaSuccess;
 
 	if (prefixes == NULL)
 	{
-		status = start_prefixes(&sort->source, sort->plan, NULL, sort->rows, work->prefixes, stream);
-		if (status != cudaSuccess)
-			return status;
+		uint32_t   *counts;
+
 		prefixes = work->prefixes;
+		status = gpusort_radix_begin(work->sorting, work->sorting_bytes, sort->rows, bits, &counts, stream);
+		counted = status == cudaSuccess && counts != NULL;
+		if (counted)
+			status = start_counted_prefixes(&sort->source, sort->plan, sort->rows, work->prefixes, counts, stream);
+		else if (status == cudaSuccess)
+			status = start_prefixes(&sort->source, sort->plan, NULL, sort->rows, work->prefixes, stream);
 	}
+	if (status != cudaSuccess)
+		return status;
 	if (sorted == NULL && rounds)
 		sorted = work->prefixes;
-	status = gpusort_radix_sort(work->sorting, work->sorting_bytes, prefixes, NULL, sort->rows, prefix_bits(sort->plan),
-								sorted, ids, stream);
+	if (counted)
+		status = gpusort_radix_sort_counted(work->sorting, work->sorting_bytes, prefixes, NULL, sort->rows, bits,
+											sorted, ids, stream);
+	else
+		status = gpusort_radix_sort(work->sorting, work->sorting_bytes, prefixes, NULL, sort->rows, bits, sorted, ids,
+									stream);
 	if (status != cudaSuccess || !rounds)
 		return status;
 	return gpusort_order_ties(sort, sort->rows, sorted, ids, work->sorting, work->sorting_bytes, stream);
@@ -433,8 +573,7 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 {
 	GpuSortKeyStats *stats = (GpuSortKeyStats *) temp;
 	const GpuSortKeyStats *found = (const GpuSortKeyStats *) wait->mirror;
-	size_t		start = stats_bytes();
-	uint32_t   *prefixes = (uint32_t *) ((char *) temp + start);
+	size_t		start;
 	GpuSortPackPlan plan;
 	GpuSortDeviceSort sort;
 	bool		guessed;
@@ -453,25 +592,32 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 		(ended = gpusort_key_stats_reset(stats, stream)) != 0)
 		return ended;
 	if (guessed)
-		ended = gpusort_key_stats_prefixes(source, &plan, rows, stats, prefixes, stream);
+	{
+		uint32_t   *counts;
+
+		/* prefixes lie where the sort would make them, the rest of temp is that of a sort to which they are given */
+		describe_array(source, &plan, rows, limit, wait, &sort);
+		sort.prefixes = (uint32_t *) ((char *) temp + start);
+		(void) gpusort_lay_temp(&start, rows * sizeof(uint32_t));
+		ended = gpusort_device_sort_begin(&sort, (char *) temp + start, temp_bytes - start, &counts, stream);
+		sort.counted = counts != NULL;
+		if (ended == 0)
+			ended = gpusort_key_stats_prefixes(source, &plan, rows, stats, sort.prefixes, counts, stream);
+	}
 	else
 		ended = gpusort_key_stats_array(source, rows, stats, stream);
 	if (ended != 0 || (ended = read_stats(stats, wait, (cudaStream_t) stream)) != 0)
 		return ended;
 
-	guessed = guessed && gpusort_pack_covers(&plan, found);
-	if (!guessed)
+	if (!guessed || !gpusort_pack_covers(&plan, found))
+	{
 		gpusort_pack_plan(&plan, source->key_words, found);
-	describe_array(source, &plan, rows, limit, wait, &sort);
+		describe_array(source, &plan, rows, limit, wait, &sort);
+		start = stats_bytes();
+	}
 	if (gpusort_key_stats_sorted(found, rows))
 		sort.order = GPUSORT_INPUT_SORTED;
 	else if (gpusort_key_stats_reversed(found, rows))
 		sort.order = GPUSORT_INPUT_REVERSED;
-	if (guessed)
-	{
-		/* they lie where the sort would have made them */
-		sort.prefixes = prefixes;
-		(void) gpusort_lay_temp(&start, rows * sizeof(uint32_t));
-	}
 	return gpusort_device_sort(&sort, (char *) temp + start, temp_bytes - start, ids, NULL, stream);
 }

@@ -114,6 +114,9 @@ typedef struct GpuSortDeviceSort
 	 */
 	uint32_t   *prefixes;
 
+	/* The caller has counted the digits of these prefixes; see gpusort_device_sort_begin. */
+	bool		counted;
+
 	/* Device memory for the prefixes in order, or NULL; may be prefixes.  With a limit of no use. */
 	uint32_t   *sorted_prefixes;
 
@@ -133,6 +136,16 @@ typedef struct GpuSortDeviceSort
  * 20.2 bytes per row, 21.5 beyond 32 packed bits, 4 less with prefixes given.
  */
 extern int	gpusort_device_sort_bytes(const GpuSortDeviceSort *sort, size_t *temp_bytes);
+
+/*
+ * For who makes prefixes and can count their digits on the way, which saves a read of
+ * them.  *counts is memory in temp, zero when the stream gets there, for how often each
+ * digit occurs, as gpusort_radix_begin in radix_sort.h says; NULL if that is of no use.
+ * Once they are made gpusort_device_sort takes the same sort with `counted`, and the
+ * same temp.  sort->prefixes is set.
+ */
+extern int	gpusort_device_sort_begin(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t **counts,
+									  GpuSortStream stream);
 
 /*
  * Sorts.  ids is device memory for `rows` uint32_t whatever the limit is; the first

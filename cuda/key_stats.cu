@@ -14,7 +14,9 @@
 #include <cuda_runtime.h>
 
 #include "check.h"
+#include "digit_counts.cuh"
 #include "key_source.h"
+#include "radix_sort.h"
 
 #define GPUSORT_STATS_THREADS		256
 
@@ -29,6 +31,23 @@
 
 /* Rows of an array that a thread reads at a time: enough bytes on their way, few enough registers. */
 #define GPUSORT_STATS_ITEMS(key_bytes)	((key_bytes) > 8 ? 2 : 32 / (key_bytes))
+
+/*
+ * A block that makes prefixes has a multiprocessor to itself, for the sake of the digits'
+ * counters.
+ */
+#define GPUSORT_PREFIX_THREADS		1024
+#define GPUSORT_PREFIX_BLOCKS		512
+#define GPUSORT_PREFIX_COPIES		32
+
+/* What array_stats with PACK makes beside the statistics. */
+typedef struct ArrayPrefixes
+{
+	GpuSortPackPlan plan;
+	uint32_t   *prefixes;
+	uint32_t   *digit_counts;
+	int			digits;			/* 0: not counted */
+} ArrayPrefixes;
 
 /* What a thread knows of one word. */
 template <typename Word>
@@ -246,21 +265,26 @@ chunk_stats(const char *base, uint32_t rows, uint32_t bytes, uint32_t key_words,
  *
  * Rows past the last one are taken to be it, which changes nothing.
  *
- * With PACK also the rows' prefixes by plan, of keys that have no more than WORDS words:
- * they have just been read.
+ * With PACK also the rows' prefixes by a plan, of keys that have no more than WORDS words,
+ * and how often the prefixes' digits occur.
  */
-template <typename Word, int KIND, int WORDS, bool PACK>
-static __global__ void
+template <typename Word, int KIND, int WORDS, bool PACK, int THREADS>
+static __global__ void __launch_bounds__(THREADS)
 array_stats(const char *base, uint32_t stride, uint32_t key_words, uint32_t first_word, uint32_t rows,
-			GpuSortKeyStats *stats, const __grid_constant__ GpuSortPackPlan plan, uint32_t *prefixes)
+			GpuSortKeyStats *stats, const __grid_constant__ ArrayPrefixes wanted)
 {
 	constexpr uint32_t items = GPUSORT_STATS_ITEMS(WORDS * sizeof(Word));
-	constexpr uint32_t tile_rows = items * GPUSORT_STATS_THREADS;
+	constexpr uint32_t tile_rows = items * THREADS;
 	__shared__ BlockStats block;
+	GPUSORT_DYNAMIC_SHARED(uint32_t, digit_bins);
+	const uint32_t prefix_bits = PACK ? gpusort_pack_window_bits(&wanted.plan, 0, 32) : 0;
+	const uint32_t prefix_low = PACK ? wanted.plan.packed_bits - prefix_bits : 0;
 	WordStats<Word> own[WORDS];
 	uint32_t	descents = 0;
 
 	block_start(&block);
+	if (PACK && wanted.digits > 0)
+		clear_digit_counts<THREADS, GPUSORT_PREFIX_COPIES>(digit_bins, wanted.digits);
 	for (int w = 0; w < WORDS; w++)
 		word_stats_none(&own[w]);
 	for (uint64_t tile = (uint64_t) blockIdx.x * tile_rows; tile < rows; tile += (uint64_t) gridDim.x * tile_rows)
@@ -274,7 +298,7 @@ array_stats(const char *base, uint32_t stride, uint32_t key_words, uint32_t firs
 
 		for (uint32_t i = 0; i < items; i++)
 		{
-			uint32_t	row = i * GPUSORT_STATS_THREADS + threadIdx.x;
+			uint32_t	row = i * THREADS + threadIdx.x;
 			uint32_t	next_row = row < last ? row + 1 : last;
 
 			place[i] = tile_base + (uint64_t) (row < last ? row : last) * stride;
@@ -286,17 +310,38 @@ array_stats(const char *base, uint32_t stride, uint32_t key_words, uint32_t firs
 				next[i] = KIND == GPUSORT_KEYS_WORDS ? (Word) *(const uint64_t *) next_place[i] :
 					(Word) gpusort_plain_key((GpuSortKeyKind) KIND, next_place[i], 0);
 		}
+		if (PACK)
+		{
+			uint32_t	prefix[items] = {};
+
+GPUSORT_UNROLL
+			for (int w = 0; w < WORDS; w++)
+			{
+				uint64_t	column[items];
+
+GPUSORT_UNROLL
+				for (uint32_t i = 0; i < items; i++)
+					column[i] = key[i][w];
+				gpusort_pack_word(&wanted.plan.words[w], column, prefix_low, prefix_bits, prefix);
+			}
+GPUSORT_UNROLL
+			for (uint32_t i = 0; i < items; i++)
+			{
+				const uint32_t own_prefix[1] = {prefix[i] & (uint32_t) gpusort_ones(prefix_bits)};
+
+				if (i * THREADS + threadIdx.x > last)
+					break;
+				wanted.prefixes[tile + i * THREADS + threadIdx.x] = own_prefix[0];
+				if (wanted.digits > 0)
+					count_key_digits<GPUSORT_PREFIX_COPIES>(digit_bins, wanted.digits, 0, own_prefix);
+			}
+		}
+GPUSORT_UNROLL
 		for (uint32_t i = 0; i < items; i++)
 		{
+GPUSORT_UNROLL
 			for (int w = 0; w < WORDS; w++)
 				word_stats_add(&own[w], key[i][w]);
-			if (PACK && i * GPUSORT_STATS_THREADS + threadIdx.x <= last)
-			{
-				const uint64_t made = key[i][0];
-
-				prefixes[tile + i * GPUSORT_STATS_THREADS + threadIdx.x] =
-					gpusort_pack_window(&plan, KIND == GPUSORT_KEYS_WORDS ? (const uint64_t *) place[i] : &made, 0, 32);
-			}
 			if (first_word > 0)
 				continue;
 			if (key[i][0] > next[i])
@@ -312,6 +357,8 @@ array_stats(const char *base, uint32_t stride, uint32_t key_words, uint32_t firs
 	if (first_word == 0 && blockIdx.x == 0 && threadIdx.x == 0)
 		block.pairs = rows - 1;
 	block_publish(&block, first_word, WORDS, stats);
+	if (PACK && wanted.digits > 0)
+		add_digit_counts<THREADS, GPUSORT_PREFIX_COPIES>(digit_bins, wanted.digits, wanted.digit_counts);
 }
 
 int
@@ -341,41 +388,36 @@ gpusort_key_stats_chunk(const GpuSortDeviceChunk *chunk, uint32_t key_words, Gpu
 	return cudaGetLastError();
 }
 
-/* What start_array has to know beside the array: every how many rows are looked at, and the prefixes if wanted. */
-typedef struct ArrayPass
-{
-	uint32_t	step;
-	uint32_t   *prefixes;
-	const GpuSortPackPlan *plan;
-} ArrayPass;
-
 template <typename Word, int KIND, int WORDS>
 static int
 start_array(const GpuSortKeySource *source, uint32_t first_word, uint32_t rows, GpuSortKeyStats *stats,
-			const ArrayPass *pass, cudaStream_t stream)
+			uint32_t step, const ArrayPrefixes *wanted, cudaStream_t stream)
 {
-	const uint64_t stride = (KIND == GPUSORT_KEYS_WORDS ? source->stride_words * sizeof(uint64_t) : sizeof(Word)) *
-		pass->step;
-	uint32_t	blocks = (rows - 1) / (GPUSORT_STATS_ITEMS(WORDS * sizeof(Word)) * GPUSORT_STATS_THREADS) + 1;
+	const uint64_t stride = (KIND == GPUSORT_KEYS_WORDS ? source->stride_words * sizeof(uint64_t) : sizeof(Word)) * step;
+	const uint32_t threads = wanted->prefixes != NULL ? GPUSORT_PREFIX_THREADS : GPUSORT_STATS_THREADS;
+	const uint32_t most = wanted->prefixes != NULL ? GPUSORT_PREFIX_BLOCKS : GPUSORT_STATS_ARRAY_BLOCKS;
+	uint32_t	blocks = (rows - 1) / (GPUSORT_STATS_ITEMS(WORDS * sizeof(Word)) * threads) + 1;
 
 	if (stride > UINT32_MAX)
 		return cudaErrorInvalidValue;
-	if (blocks > GPUSORT_STATS_ARRAY_BLOCKS)
-		blocks = GPUSORT_STATS_ARRAY_BLOCKS;
-	if (pass->prefixes != NULL)
-		GPUSORT_START_KERNEL((array_stats<Word, KIND, WORDS, true>), blocks, GPUSORT_STATS_THREADS, stream,
-							 (const char *) source->base, (uint32_t) stride, source->key_words, first_word, rows, stats,
-							 *pass->plan, pass->prefixes);
+	if (blocks > most)
+		blocks = most;
+	if (wanted->prefixes != NULL)
+		GPUSORT_START_KERNEL_SHARED_OF((array_stats<Word, KIND, WORDS, true, GPUSORT_PREFIX_THREADS>), blocks, threads,
+									   GPUSORT_DIGIT_COUNTS_SHARED(wanted->digits, GPUSORT_PREFIX_COPIES),
+									   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, GPUSORT_PREFIX_COPIES), stream,
+									   (const char *) source->base, (uint32_t) stride, source->key_words, first_word,
+									   rows, stats, *wanted);
 	else
-		GPUSORT_START_KERNEL((array_stats<Word, KIND, WORDS, false>), blocks, GPUSORT_STATS_THREADS, stream,
+		GPUSORT_START_KERNEL((array_stats<Word, KIND, WORDS, false, GPUSORT_STATS_THREADS>), blocks, threads, stream,
 							 (const char *) source->base, (uint32_t) stride, source->key_words, first_word, rows, stats,
-							 GpuSortPackPlan(), (uint32_t *) NULL);
+							 *wanted);
 	return cudaGetLastError();
 }
 
 static int
-pass_over_array(const GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *stats, const ArrayPass *pass,
-				struct CUstream_st *stream)
+pass_over_array(const GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *stats, uint32_t step,
+				const ArrayPrefixes *wanted, struct CUstream_st *stream)
 {
 	cudaStream_t on = (cudaStream_t) stream;
 	int			status = cudaSuccess;
@@ -385,32 +427,32 @@ pass_over_array(const GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *
 	switch (source->kind)
 	{
 		case GPUSORT_KEYS_UINT32:
-			return start_array<uint32_t, GPUSORT_KEYS_UINT32, 1>(source, 0, rows, stats, pass, on);
+			return start_array<uint32_t, GPUSORT_KEYS_UINT32, 1>(source, 0, rows, stats, step, wanted, on);
 		case GPUSORT_KEYS_INT32:
-			return start_array<uint32_t, GPUSORT_KEYS_INT32, 1>(source, 0, rows, stats, pass, on);
+			return start_array<uint32_t, GPUSORT_KEYS_INT32, 1>(source, 0, rows, stats, step, wanted, on);
 		case GPUSORT_KEYS_FLOAT:
-			return start_array<uint32_t, GPUSORT_KEYS_FLOAT, 1>(source, 0, rows, stats, pass, on);
+			return start_array<uint32_t, GPUSORT_KEYS_FLOAT, 1>(source, 0, rows, stats, step, wanted, on);
 		case GPUSORT_KEYS_INT64:
-			return start_array<uint64_t, GPUSORT_KEYS_INT64, 1>(source, 0, rows, stats, pass, on);
+			return start_array<uint64_t, GPUSORT_KEYS_INT64, 1>(source, 0, rows, stats, step, wanted, on);
 		case GPUSORT_KEYS_DOUBLE:
-			return start_array<uint64_t, GPUSORT_KEYS_DOUBLE, 1>(source, 0, rows, stats, pass, on);
+			return start_array<uint64_t, GPUSORT_KEYS_DOUBLE, 1>(source, 0, rows, stats, step, wanted, on);
 		case GPUSORT_KEYS_WORDS:
 			for (uint32_t w = 0; w < source->key_words && status == cudaSuccess; w += GPUSORT_STATS_GROUP)
 			{
 				switch (source->key_words - w)
 				{
 					case 1:
-						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, 1>(source, w, rows, stats, pass, on);
+						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, 1>(source, w, rows, stats, step, wanted, on);
 						break;
 					case 2:
-						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, 2>(source, w, rows, stats, pass, on);
+						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, 2>(source, w, rows, stats, step, wanted, on);
 						break;
 					case 3:
-						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, 3>(source, w, rows, stats, pass, on);
+						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, 3>(source, w, rows, stats, step, wanted, on);
 						break;
 					default:
 						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, GPUSORT_STATS_GROUP>(source, w, rows,
-																								 stats, pass, on);
+																								 stats, step, wanted, on);
 						break;
 				}
 			}
@@ -424,27 +466,32 @@ int
 gpusort_key_stats_array(const GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *stats,
 						struct CUstream_st *stream)
 {
-	const ArrayPass pass = {1, NULL, NULL};
+	const ArrayPrefixes none = {};
 
-	return pass_over_array(source, rows, stats, &pass, stream);
+	return pass_over_array(source, rows, stats, 1, &none, stream);
 }
 
 int
 gpusort_key_stats_sample(const GpuSortKeySource *source, uint32_t rows, uint32_t step, GpuSortKeyStats *stats,
 						 struct CUstream_st *stream)
 {
-	const ArrayPass pass = {step, NULL, NULL};
+	const ArrayPrefixes none = {};
 
-	return pass_over_array(source, rows / step + (rows % step > 0), stats, &pass, stream);
+	return pass_over_array(source, rows / step + (rows % step > 0), stats, step, &none, stream);
 }
 
 int
 gpusort_key_stats_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-						   GpuSortKeyStats *stats, uint32_t *prefixes, struct CUstream_st *stream)
+						   GpuSortKeyStats *stats, uint32_t *prefixes, uint32_t *digit_counts,
+						   struct CUstream_st *stream)
 {
-	const ArrayPass pass = {1, prefixes, plan};
+	ArrayPrefixes wanted = {};
 
 	if (source->key_words > GPUSORT_STATS_PREFIX_WORDS)
 		return cudaErrorInvalidValue;
-	return pass_over_array(source, rows, stats, &pass, stream);
+	wanted.plan = *plan;
+	wanted.prefixes = prefixes;
+	wanted.digit_counts = digit_counts;
+	wanted.digits = digit_counts != NULL ? gpusort_radix_digits((int) gpusort_pack_window_bits(plan, 0, 32)) : 0;
+	return pass_over_array(source, rows, stats, 1, &wanted, stream);
 }

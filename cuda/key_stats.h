@@ -135,13 +135,14 @@ extern int	gpusort_key_stats_sample(const struct GpuSortKeySource *source, uint3
 /*
  * As gpusort_key_stats_array, and the rows' prefixes by a plan on the way: for who has
  * guessed the plan, and learns from the statistics if it serves (gpusort_pack_covers).
- * Keys have GPUSORT_STATS_PREFIX_WORDS words at most.
+ * Adds the prefixes' digits to digit_counts as radix_sort.h wants them, if that is not
+ * NULL.  Keys have GPUSORT_STATS_PREFIX_WORDS words at most.
  */
 #define GPUSORT_STATS_PREFIX_WORDS	4
 
 extern int	gpusort_key_stats_prefixes(const struct GpuSortKeySource *source, const struct GpuSortPackPlan *plan,
 									   uint32_t rows, GpuSortKeyStats *stats, uint32_t *prefixes,
-									   struct CUstream_st *stream);
+									   uint32_t *digit_counts, struct CUstream_st *stream);
 
 #endif							/* __cplusplus */
 

@@ -36,12 +36,10 @@
 #include <cuda_runtime.h>
 
 #include "check.h"
+#include "digit_counts.cuh"
 #include "portable.h"
 #include "radix_sort.h"
 
-#define GPUSORT_DIGIT_BITS		8
-#define GPUSORT_BINS			256
-#define GPUSORT_MAX_PASSES		4
 #define GPUSORT_ALL_LANES		0xFFFFFFFFu
 
 /*
@@ -87,19 +85,6 @@ lanes_below()
 	return mask;
 }
 
-/*
- * Byte `place` of a key, 0 the least significant; 4 is 0 for every key.  One instruction,
- * cheaper than a register to keep its result in, hence volatile.
- */
-static __device__ __forceinline__ uint32_t
-byte_of(uint32_t key, uint32_t place)
-{
-	uint32_t	byte;
-
-	asm volatile("prmt.b32 %0, %1, 0, %2;" : "=r"(byte) : "r"(key), "r"(0x4440 + place));
-	return byte;
-}
-
 /* Asks for `bytes` bytes, a multiple of 16, to be in the cache soon, where the device can. */
 static __device__ __forceinline__ void
 prefetch(const void *place, uint32_t bytes)
@@ -114,7 +99,6 @@ prefetch(const void *place, uint32_t bytes)
 #define GPUSORT_STORE_ONCE(place, value)	__stcs(place, value)
 #else
 #define prefetch(place, bytes)		((void) (place))
-#define byte_of(key, place)			((place) < 4 ? (key) >> 8 * (place) & 0xFF : 0)
 #define load_tally(place)			__atomic_load_n(place, __ATOMIC_RELAXED)
 #define store_tally(place, value)	__atomic_store_n(place, value, __ATOMIC_RELAXED)
 #define lanes_below()				((1u << threadIdx.x % 32) - 1)
@@ -151,16 +135,14 @@ typedef struct GpuSortPass
 
 /*
  * Counts the digits of all passes: counts[pass][digit]; last_mask are the bits that
- * count of the last pass's.  The first `idle` passes, 0 or 1, have no digit.  A warp's
- * lanes add to COPIES counters of a digit in turn.  With 32 each lane has its own bank of
- * shared memory, so that none waits for another, whatever the keys are.
+ * count of the last pass's.  The first `idle` passes, 0 or 1, have no digit.  There are
+ * COPIES counters of a digit; see digit_counts.cuh.
  */
 template <int THREADS, int UNROLL, int COPIES>
 __global__ void __launch_bounds__(THREADS)
 count_digits(const uint32_t *keys, uint32_t rows, int passes, int idle, uint32_t last_mask, uint32_t *counts)
 {
-	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);	/* [pass][digit][copy] */
-	const uint32_t copy = threadIdx.x % COPIES;
+	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);
 	const uint64_t step = (uint64_t) gridDim.x * THREADS;
 
 	/* bits that do not count are cleared, so that a digit is a byte */
@@ -174,10 +156,7 @@ count_digits(const uint32_t *keys, uint32_t rows, int passes, int idle, uint32_t
 	const uint32_t tail = rows - head - quads * 4;
 	const uint4 *aligned = (const uint4 *) (keys + head);
 
-	for (int i = threadIdx.x; i < passes * GPUSORT_BINS * COPIES; i += THREADS)
-		bins[i] = 0;
-	__syncthreads();
-
+	clear_digit_counts<THREADS, COPIES>(bins, passes);
 	for (uint64_t i = (uint64_t) blockIdx.x * THREADS + threadIdx.x; i < quads; i += UNROLL * step)
 	{
 		uint4		four[UNROLL];
@@ -195,37 +174,16 @@ GPUSORT_UNROLL
 
 			if (i + j * step >= quads)
 				break;
-GPUSORT_UNROLL
-			for (int pass = 0; pass < GPUSORT_MAX_PASSES; pass++)
-			{
-				if (pass < passes)
-				{
-GPUSORT_UNROLL
-					for (int k = 0; k < 4; k++)
-						atomicAdd(&bins[(pass * GPUSORT_BINS + byte_of(key[k], pass < idle ? 4 : pass - idle)) * COPIES + copy], 1u);
-				}
-			}
+			count_key_digits<COPIES>(bins, passes, idle, key);
 		}
 	}
 	if (blockIdx.x == 0 && threadIdx.x < head + tail)
 	{
-		const uint32_t key = keys[threadIdx.x < head ? threadIdx.x : quads * 4 + threadIdx.x] & mask;
+		const uint32_t key[1] = {keys[threadIdx.x < head ? threadIdx.x : quads * 4 + threadIdx.x] & mask};
 
-		for (int pass = 0; pass < passes; pass++)
-			atomicAdd(&bins[(pass * GPUSORT_BINS + byte_of(key, pass < idle ? 4 : pass - idle)) * COPIES + copy], 1u);
+		count_key_digits<COPIES>(bins, passes, idle, key);
 	}
-	__syncthreads();
-
-	/* in turned order, so that the threads of a warp read different banks */
-	for (int i = threadIdx.x; i < passes * GPUSORT_BINS; i += THREADS)
-	{
-		uint32_t	sum = 0;
-
-		for (int k = 0; k < COPIES; k++)
-			sum += bins[i * COPIES + (k + copy) % COPIES];
-		if (sum > 0)
-			atomicAdd(&counts[i], sum);
-	}
+	add_digit_counts<THREADS, COPIES>(bins, passes, counts);
 }
 
 /*
@@ -407,6 +365,7 @@ order_tile(const uint32_t (&keys)[ITEMS], Id id, uint32_t byte, uint32_t digit_m
 	constexpr int WARPS = THREADS / 32;
 	uint32_t   *mine = counters + threadIdx.x / 32 * GPUSORT_BINS;
 	GpuSortRanks<ITEMS> ranks;
+	uint32_t	counts[WARPS];
 	uint32_t	total = 0;
 	uint32_t	start;
 
@@ -422,9 +381,12 @@ GPUSORT_UNROLL
 	/* where each warp's rows of a digit begin in the tile */
 	if (threadIdx.x < GPUSORT_BINS)
 	{
-#pragma unroll 4
+GPUSORT_UNROLL
 		for (int i = 0; i < WARPS; i++)
-			total += counters[i * GPUSORT_BINS + threadIdx.x];
+		{
+			counts[i] = counters[i * GPUSORT_BINS + threadIdx.x];
+			total += counts[i];
+		}
 	}
 	start = sum_up_to(total, warp_sums) - total;
 	if (threadIdx.x < GPUSORT_BINS)
@@ -432,13 +394,11 @@ GPUSORT_UNROLL
 		uint32_t	place = start;
 
 		counted(total, start);
-#pragma unroll 4
+GPUSORT_UNROLL
 		for (int i = 0; i < WARPS; i++)
 		{
-			const uint32_t here = counters[i * GPUSORT_BINS + threadIdx.x];
-
 			counters[i * GPUSORT_BINS + threadIdx.x] = place;
-			place += here;
+			place += counts[i];
 		}
 	}
 	__syncthreads();
@@ -836,14 +796,28 @@ struct GpuSortOnesweep
 		GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < COUNT_BLOCKS ? wanted : COUNT_BLOCKS, COUNT_THREADS,
 									   passes * pass_shared, COUNT_SHARED, stream, keys, rows, passes, idle,
 									   last_mask(bits), counts);
-		GPUSORT_START_KERNEL(start_bins, passes, GPUSORT_BINS, stream, counts);
 		return cudaGetLastError();
 	}
 
-	/* As gpusort_radix_sort. */
+	/* As gpusort_radix_begin.  One digit is not worth it, and in place there would be an idle pass. */
+	static cudaError_t
+	begin(void *temp, size_t temp_size, uint32_t rows, int bits, uint32_t **counts, cudaStream_t stream)
+	{
+		const Layout layout = lay_out(rows, count_digits_of(bits));
+
+		*counts = NULL;
+		if (rows <= TILE || count_digits_of(bits) == 1)
+			return cudaSuccess;
+		if (layout.end > temp_size)
+			return cudaErrorInvalidValue;
+		*counts = (uint32_t *) ((char *) temp + layout.counts);
+		return cudaMemsetAsync((char *) temp + layout.tallies, 0, layout.end - layout.tallies, stream);
+	}
+
+	/* As gpusort_radix_sort; with `counted` after begin, and counts have been made. */
 	static cudaError_t
 	sort(void *temp, size_t temp_size, const uint32_t *keys_in, const uint32_t *ids_in, uint32_t rows, int bits,
-		 uint32_t *keys_out, uint32_t *ids_out, cudaStream_t stream)
+		 uint32_t *keys_out, uint32_t *ids_out, cudaStream_t stream, bool counted = false)
 	{
 		const int	idle = count_idle(bits, keys_out == keys_in || ids_out == ids_in);
 		const int	passes = count_digits_of(bits) + idle;
@@ -870,9 +844,18 @@ struct GpuSortOnesweep
 		}
 
 		/* tallies and counts lie beside each other */
-		status = cudaMemsetAsync(base + layout.tallies, 0, layout.end - layout.tallies, stream);
+		status = cudaSuccess;
+		if (!counted || count_digits_of(bits) == 1)
+		{
+			status = cudaMemsetAsync(base + layout.tallies, 0, layout.end - layout.tallies, stream);
+			if (status == cudaSuccess)
+				status = count(keys_in, rows, bits, idle, counts, stream);
+		}
 		if (status == cudaSuccess)
-			status = count(keys_in, rows, bits, idle, counts, stream);
+		{
+			GPUSORT_START_KERNEL(start_bins, passes, GPUSORT_BINS, stream, counts);
+			status = cudaGetLastError();
+		}
 		for (int i = 0; i < passes && status == cudaSuccess; i++)
 		{
 			uint32_t   *next = counts + GPUSORT_MAX_PASSES * GPUSORT_BINS;

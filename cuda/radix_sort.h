@@ -45,6 +45,27 @@ extern cudaError_t gpusort_radix_sort(void *temp, size_t temp_bytes, const uint3
 									  cudaStream_t stream);
 
 /*
+ * For who makes the keys, and can count their digits on the way (digit_counts.cuh), which
+ * saves a read of the keys.  gpusort_radix_begin begins a sort in temp: *counts is device
+ * memory of counts[digit of 8 bits, the least significant first][256], which is zero when
+ * the stream gets there; how often each occurs in the keys' low `bits` bits is to be added.
+ * *counts is NULL if that is of no use.  gpusort_radix_sort_counted, with the same temp,
+ * rows and bits, then is gpusort_radix_sort; bits above `bits` are zero in all keys.
+ */
+extern cudaError_t gpusort_radix_begin(void *temp, size_t temp_bytes, uint32_t rows, int bits, uint32_t **counts,
+									   cudaStream_t stream);
+extern cudaError_t gpusort_radix_sort_counted(void *temp, size_t temp_bytes, const uint32_t *keys_in,
+											  const uint32_t *ids_in, uint32_t rows, int bits, uint32_t *keys_out,
+											  uint32_t *ids_out, cudaStream_t stream);
+
+/* Digits of so many bits. */
+static inline int
+gpusort_radix_digits(int bits)
+{
+	return (bits + 7) / 8;
+}
+
+/*
  * Places for rows inside temp, for who has no memory but temp: a sort of so many rows
  * and bits whose inputs and outputs lie there leaves the outputs whole.  Inputs and
  * outputs may overlap.  temp of gpusort_radix_room_bytes has room for any number of rows

@@ -678,27 +678,45 @@ check_word_arrays(void)
 	{
 		for (int rare = 0; rare < 2; rare++)
 		{
-			if (!test_taken())
+			if ((words > 1 || rare) && !test_taken())
 				continue;
 
-			Keys		keys = masked_keys(3000, words, 1 + (uint32_t) test_below(40 / words));
+			/* more rows than the core sorts in one block, whose digits are counted on the way */
+			const uint32_t rows = rare || words > 4 ? 3000 : 12000;
+			Keys		keys = masked_keys(rows, words, 1 + (uint32_t) test_below(60 / words));
 			GpuSortKeySource source;
 			size_t		temp_bytes;
 			void	   *temp;
-			uint32_t   *ids = (uint32_t *) test_device(3000 * 4);
+			uint32_t   *ids = (uint32_t *) test_device(rows * 4);
 
 			if (rare)
 				keys.all[words + test_below(words)] ^= test_random();
 			source = upload_words(keys, (uint32_t) test_below(2));
-			TEST_CHECK(gpusort_device_sort_array_bytes(&source, 3000, 0, &temp_bytes) == 0, "no size");
+			TEST_CHECK(gpusort_device_sort_array_bytes(&source, rows, 0, &temp_bytes) == 0, "no size");
 			temp = test_device(temp_bytes);
-			TEST_CHECK(gpusort_device_sort_array(&source, 3000, 0, &wait, temp, temp_bytes, ids,
+			TEST_CHECK(gpusort_device_sort_array(&source, rows, 0, &wait, temp, temp_bytes, ids,
 												 (GpuSortStream) test_stream) == 0, "array of %u words", words);
 			TEST_CUDA(cudaStreamSynchronize(test_stream));
-			check_ids("array of words", test_host_copy(ids, 3000), right_order(keys), 3000);
+			check_ids("array of words", test_host_copy(ids, rows), right_order(keys), rows);
 			test_free_all();
 		}
 	}
+}
+
+/* Prefixes that the sort makes of more rows than one block of the core sorts, in each form. */
+static void
+test_made_prefixes(void)
+{
+	for (uint32_t words = 1; words <= 5; words++)
+	{
+		Keys		keys = masked_keys(11000, words, 1 + (uint32_t) test_below(60 / words));
+		Way			way = {};
+
+		way.kind = words == 5 ? GPUSORT_KEYS_REFS : GPUSORT_KEYS_WORDS;
+		way.want_prefixes = words % 2 == 0;
+		check_sort("made prefixes", keys, way, right_order(keys));
+	}
+	test_point("digits counted while prefixes are made");
 }
 
 static void
@@ -758,6 +776,7 @@ main(int argc, char **argv)
 	test_given_order();
 	test_limits();
 	test_failed_waits();
+	test_made_prefixes();
 	test_arrays();
 	test_at_random();
 	return test_end();

@@ -11,7 +11,7 @@
  *		--rows N			rows of the largest cases (1000000)
  *		--most N			no case has more rows than that; for slow engines
  *		--chunk N			no chunk of a case has more rows than that
- *		--only NAMES		of: shapes random threads damage cancel limit faults several
+ *		--only NAMES		of: shapes limits random threads damage cancel memory faults several
  *		--patience N		how soon a cancelled call has to return (500 ms)
  *
  * Prints TAP.
@@ -60,17 +60,23 @@ report(bool passed, const char *name, const CaseFailure *failure)
 }
 
 static void
-run_case(const char *name, CaseSpec spec)
+run_whole_case(const char *name, CaseSpec spec)
 {
 	CaseFailure failure;
-	bool		passed;
+	bool		passed = sort_case_run(&spec, rig_random(&seed), ops, engine, pool, &failure);
 
+	report(passed, name, &failure);
+}
+
+/* Within what --most and --chunk say. */
+static void
+run_case(const char *name, CaseSpec spec)
+{
 	if (spec.rows > most_rows)
 		spec.rows = most_rows;
 	if (spec.chunk_rows == 0)
 		spec.chunk_rows = most_chunk_rows;
-	passed = sort_case_run(&spec, rig_random(&seed), ops, engine, pool, &failure);
-	report(passed, name, &failure);
+	run_whole_case(name, spec);
 }
 
 /* Everything random, within what stays quick. */
@@ -158,6 +164,24 @@ test_shapes(uint64_t large)
 	run_case("ties in few rows of long runs",
 			 (CaseSpec) {.rows = 300000, .key_words = 1, .keys = RIG_KEYS_HIGH_BIT, .length_max = 60,
 			 .inexact_percent = 1});
+	run_case("many rows, random keys",
+			 (CaseSpec) {.rows = large, .key_words = 1, .length_max = 88, .overflow_percent = 1});
+	run_case("many rows, runs of four",
+			 (CaseSpec) {.rows = large, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .lengths = LENGTHS_SPREAD,
+			 .length_max = 100, .inexact_percent = 10});
+	run_case("many rows, wide keys",
+			 (CaseSpec) {.rows = large / 4, .key_words = 5, .length_max = 40});
+	run_case("many rows that are in order",
+			 (CaseSpec) {.rows = large, .key_words = 1, .keys = RIG_KEYS_SORTED, .length_max = 60,
+			 .claim_no_ties = true});
+	run_case("many rows in reverse order",
+			 (CaseSpec) {.rows = large, .key_words = 1, .keys = RIG_KEYS_REVERSED, .length_max = 60});
+}
+
+/* The first rows only; where rows may tie, up to the end of a run. */
+static void
+test_limits(void)
+{
 	for (int t = 0; t < 2; t++)
 	{
 		run_case("the first row of many", (CaseSpec) {.rows = 70000, .key_words = 2, .length_max = 60, .limit = 1,
@@ -177,18 +201,6 @@ test_shapes(uint64_t large)
 				 (CaseSpec) {.rows = 2000, .key_words = 1, .length_max = 60, .limit = 100, .keys = RIG_KEYS_REVERSED,
 				 .claim_no_ties = t});
 	}
-	run_case("many rows, random keys",
-			 (CaseSpec) {.rows = large, .key_words = 1, .length_max = 88, .overflow_percent = 1});
-	run_case("many rows, runs of four",
-			 (CaseSpec) {.rows = large, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .lengths = LENGTHS_SPREAD,
-			 .length_max = 100, .inexact_percent = 10});
-	run_case("many rows, wide keys",
-			 (CaseSpec) {.rows = large / 4, .key_words = 5, .length_max = 40});
-	run_case("many rows that are in order",
-			 (CaseSpec) {.rows = large, .key_words = 1, .keys = RIG_KEYS_SORTED, .length_max = 60,
-			 .claim_no_ties = true});
-	run_case("many rows in reverse order",
-			 (CaseSpec) {.rows = large, .key_words = 1, .keys = RIG_KEYS_REVERSED, .length_max = 60});
 }
 
 static void
@@ -631,7 +643,7 @@ test_several(GpuSortEngineConfig config)
 			spec.reserve_ahead = i == 1;
 			spec.fits = i < 2 ? 1 : -1;
 			spec.keys = i == 2 ? RIG_KEYS_EQUAL : RIG_KEYS_SUFFIX;
-			run_case(names[i], spec);
+			run_whole_case(names[i], spec);
 		}
 		test_idle("all memory of all devices is given back");
 	}
@@ -656,7 +668,7 @@ main(int argc, char **argv)
 	};
 	GpuSortEngineConfig config = {.devices = "all"};
 	const char *name = "host";
-	const char *only = "shapes random threads damage cancel limit faults several";
+	const char *only = "shapes limits random threads damage cancel memory faults several";
 	void		(*emulate_fail) (long call);
 	const char *library = NULL;
 	int			rounds = 100;
@@ -710,6 +722,8 @@ main(int argc, char **argv)
 	test_idle("a fresh engine is idle");
 	if (strstr(only, "shapes"))
 		test_shapes(rows);
+	if (strstr(only, "limits"))
+		test_limits();
 	if (strstr(only, "random"))
 		test_random(rounds);
 	if (strstr(only, "threads"))
@@ -722,7 +736,7 @@ main(int argc, char **argv)
 	(void) ops->describe(engine, &device, 1);
 	ops->close(engine);
 	report(true, "closed", &failure);
-	if (strstr(only, "limit"))
+	if (strstr(only, "memory"))
 		test_limit(config, device.ordinal);
 	emulate_fail = rig_emulate_fail(library);
 	if (strstr(only, "faults") && emulate_fail != NULL)
