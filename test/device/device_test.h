@@ -22,6 +22,10 @@
  * garbage: compute-sanitizer then sees what goes beyond, and what is read before
  * it was written.
  *
+ * With GPUSORT_TEST_ONE_IN=N in the environment a test takes about one case in N of
+ * those that ask test_taken(): for tools under which a kernel takes a thousand times
+ * as long.  Which ones depends on the seed.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPUSORT_DEVICE_TEST_H
@@ -53,6 +57,9 @@ static uint64_t test_rows;		/* --rows: the largest count that random cases take 
 static uint64_t test_rounds;	/* --rounds: random cases of each kind */
 static uint64_t test_seed;
 static uint64_t test_state;		/* of test_random() */
+static uint64_t test_one_in = 1;	/* GPUSORT_TEST_ONE_IN */
+static uint64_t test_cases;		/* that have asked test_taken() */
+static uint64_t test_pick;		/* of each test_one_in of them, the one that is taken */
 static int	test_points;
 static int	test_failures;
 static int	test_bad;			/* failed checks since the last point */
@@ -83,6 +90,17 @@ static inline uint64_t
 test_below(uint64_t limit)
 {
 	return test_random() % limit;
+}
+
+/* Is this case one of those to be taken?  One at random of each test_one_in that ask. */
+static inline bool
+test_taken(void)
+{
+	if (test_one_in <= 1)
+		return true;
+	if (test_cases % test_one_in == 0)
+		test_pick = test_below(test_one_in);
+	return test_cases++ % test_one_in == test_pick;
 }
 
 /* A check that failed says what; the point that it belongs to fails. */
@@ -249,6 +267,8 @@ test_begin(int argc, char **argv, uint64_t rows, uint64_t rounds)
 		}
 		*option = strtoull(argv[i + 1], NULL, 10);
 	}
+	if (getenv("GPUSORT_TEST_ONE_IN") != NULL)
+		test_one_in = strtoull(getenv("GPUSORT_TEST_ONE_IN"), NULL, 10);
 	test_state = test_seed;
 	printf("# seed %llu\n", (unsigned long long) test_seed);
 	fflush(stdout);

@@ -40,9 +40,8 @@ count_differences(const uint32_t *a, const uint32_t *b, uint64_t words, unsigned
 	}
 }
 
-template <typename Key>
-static cudaError_t
-order(const Key *keys, uint32_t rows, int bits, uint32_t *ids)
+cudaError_t
+judge_order_32(const uint32_t *keys, uint32_t rows, int bits, uint32_t *ids)
 {
 	size_t		temp_bytes = 0;
 	char	   *memory = NULL;
@@ -56,9 +55,9 @@ order(const Key *keys, uint32_t rows, int bits, uint32_t *ids)
 	status = judge_step("an error before", cudaGetLastError());
 	if (status != cudaSuccess)
 		return status;
-	status = judge_step("CUB's memory", cub::DeviceRadixSort::SortPairs(NULL, temp_bytes, keys, (Key *) NULL, ids, ids,
+	status = judge_step("CUB's memory", cub::DeviceRadixSort::SortPairs(NULL, temp_bytes, keys, (uint32_t *) NULL, ids, ids,
 																		(int64_t) rows, 0, bits));
-	at_ids = ((size_t) rows * sizeof(Key) + 255) / 256 * 256;
+	at_ids = ((size_t) rows * sizeof(uint32_t) + 255) / 256 * 256;
 	at_temp = at_ids + ((size_t) rows * 4 + 255) / 256 * 256;
 	if (status == cudaSuccess)
 		status = judge_step("memory", cudaMalloc((void **) &memory, at_temp + temp_bytes));
@@ -68,7 +67,7 @@ order(const Key *keys, uint32_t rows, int bits, uint32_t *ids)
 	status = judge_step("row numbers", cudaDeviceSynchronize());
 	if (status == cudaSuccess)
 		status = judge_step("CUB's sort", cub::DeviceRadixSort::SortPairs(memory + at_temp, temp_bytes, keys,
-																		  (Key *) memory, (uint32_t *) (memory + at_ids),
+																		  (uint32_t *) memory, (uint32_t *) (memory + at_ids),
 																		  ids, (int64_t) rows, 0, bits));
 	if (status == cudaSuccess)
 		status = judge_step("CUB's kernels", cudaDeviceSynchronize());
@@ -99,11 +98,10 @@ judge_compare(const uint32_t *a, const uint32_t *b, uint64_t words, uint64_t *di
 #include <algorithm>
 #include <numeric>
 
-template <typename Key>
-static cudaError_t
-order(const Key *keys, uint32_t rows, int bits, uint32_t *ids)
+cudaError_t
+judge_order_32(const uint32_t *keys, uint32_t rows, int bits, uint32_t *ids)
 {
-	Key			mask = bits == 8 * (int) sizeof(Key) ? ~(Key) 0 : ((Key) 1 << bits) - 1;
+	const uint32_t mask = bits == 32 ? ~0U : (1U << bits) - 1;
 
 	std::iota(ids, ids + rows, 0);
 	std::stable_sort(ids, ids + rows, [=](uint32_t a, uint32_t b) { return (keys[a] & mask) < (keys[b] & mask); });
@@ -120,15 +118,3 @@ judge_compare(const uint32_t *a, const uint32_t *b, uint64_t words, uint64_t *di
 }
 
 #endif
-
-cudaError_t
-judge_order_32(const uint32_t *keys, uint32_t rows, int bits, uint32_t *ids)
-{
-	return order(keys, rows, bits, ids);
-}
-
-cudaError_t
-judge_order_64(const uint64_t *keys, uint32_t rows, uint32_t *ids)
-{
-	return order(keys, rows, 64, ids);
-}

@@ -16,7 +16,6 @@
 
 /* ids[i] = the row that is i-th by the low `bits` bits of the keys; rows that tie by number. */
 extern cudaError_t judge_order_32(const uint32_t *keys, uint32_t rows, int bits, uint32_t *ids);
-extern cudaError_t judge_order_64(const uint64_t *keys, uint32_t rows, uint32_t *ids);
 
 /* *differences = how many of the words differ. */
 extern cudaError_t judge_compare(const uint32_t *a, const uint32_t *b, uint64_t words, uint64_t *differences);

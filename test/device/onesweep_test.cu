@@ -23,6 +23,9 @@ template <typename Core>
 static void
 check_sort(uint32_t rows, int bits, uint32_t most)
 {
+	if (!test_taken())
+		return;
+
 	const uint32_t mask = bits == 32 ? ~0U : (1U << bits) - 1;
 	std::vector<uint32_t> keys(rows);
 	uint32_t	bad = 0;
