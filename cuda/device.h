@@ -67,9 +67,8 @@ typedef struct GpuSortDeviceSet
 	int			count;
 	bool		joined;			/* each can read and write the memory of each other */
 
-	/* Sorts of so many estimated rows or bytes use all devices from the start, if joined. */
+	/* Sorts of so many estimated rows use all devices from the start, if joined. */
 	uint64_t	large_rows;
-	uint64_t	large_bytes;
 } GpuSortDeviceSet;
 
 /*

@@ -137,7 +137,7 @@ int
 gpusort_parts_begin(GpuSort *sort, uint64_t estimated_rows, uint64_t estimated_bytes, GpuSortError *error)
 {
 	const uint32_t most = most_parts(sort);
-	bool		large = estimated_rows >= sort->set->large_rows || estimated_bytes >= sort->set->large_bytes;
+	bool		large = estimated_rows >= sort->set->large_rows;
 
 	if (!large)
 	{

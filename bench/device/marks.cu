@@ -184,15 +184,9 @@ make_rows(uint4 *table, uint64_t rows)
 		table[i] = row_word(i / 4, (uint32_t) (i % 4));
 }
 
-#ifndef __CUDACC__
-#define __ldcs(place)			(*(place))
-#define __stcs(place, value)	(*(place) = (value))
-#endif
-
 /*
  * Rows ids[0 .. rows) into `out`, 16 bytes at a time: the four threads of a row read 64 bytes side
- * by side, a warp writes 512.  Each thread has four reads under way.  Nothing is used twice, so
- * it is the first that caches give up.
+ * by side, a warp writes 512.  Each thread has four reads under way.
  */
 static __global__ void
 gather_rows(const uint4 *table, const uint32_t *ids, uint64_t rows, uint4 *out)
@@ -206,14 +200,14 @@ gather_rows(const uint4 *table, const uint32_t *ids, uint64_t rows, uint4 *out)
 		const uint64_t word = first + i * GATHER_THREADS;
 
 		if (word < words)
-			bits[i] = __ldcs(&table[(uint64_t) ids[word / 4] * 4 + word % 4]);
+			bits[i] = table[(uint64_t) ids[word / 4] * 4 + word % 4];
 	}
 	for (uint32_t i = 0; i < 4; i++)
 	{
 		const uint64_t word = first + i * GATHER_THREADS;
 
 		if (word < words)
-			__stcs(&out[word], bits[i]);
+			out[word] = bits[i];
 	}
 }
 
