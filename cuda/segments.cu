@@ -810,11 +810,10 @@ sort_level(const GpuSortDeviceSort *sort, uint32_t *from, uint32_t count, uint32
 }
 
 int
-gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t rows, const uint32_t *keys, uint32_t *ids, void *temp,
-				   size_t temp_bytes, cudaStream_t stream)
+gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t from, uint32_t rows, const uint32_t *keys, uint32_t *ids,
+				   void *temp, size_t temp_bytes, cudaStream_t stream)
 {
 	const RunCounts *found = (const RunCounts *) sort->wait.mirror;
-	uint32_t	from = 32;
 	size_t		needed;
 	TieTemp		work;
 	cudaError_t status;
