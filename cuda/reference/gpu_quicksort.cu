@@ -219,9 +219,14 @@ sort_short(const ShortSequence<Word> *sequences, const Word *input, Word *temp, 
 {
 	__shared__ Word words[SMALL];
 	__shared__ ShortSequence<Word> stack[STACK];
-	__shared__ ShortSequence<Word> top;
 	__shared__ int depth;
 	__shared__ uint32_t warp_sums[THREADS / GPUSORT_WARP];
+
+	/*
+	 * Aligned for the compiler's sake: it reads 16 bytes at a time, and read a word of warp_sums,
+	 * which it did not use, with those of `top` beside it, while that was written.
+	 */
+	__shared__ __align__(16) ShortSequence<Word> top;
 
 	if (threadIdx.x == 0)
 	{
