@@ -407,7 +407,7 @@ sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *pr
 									stream);
 	if (status != cudaSuccess || !rounds)
 		return status;
-	return gpusort_order_ties(sort, sort->rows, sorted, ids, work->sorting, work->sorting_bytes, stream);
+	return gpusort_order_ties(sort, 32, sort->rows, sorted, ids, work->sorting, work->sorting_bytes, stream);
 }
 
 /* Selects rows by their prefixes and sorts those; *kept is 0 if all are to be sorted. */
@@ -432,7 +432,7 @@ sort_selected(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_
 									prefix_bits(sort->plan), work->prefixes, ids, stream);
 	if (status != cudaSuccess)
 		return status;
-	return gpusort_order_ties(sort, *kept, work->prefixes, ids, work->select, work->select_bytes, stream);
+	return gpusort_order_ties(sort, 32, *kept, work->prefixes, ids, work->select, work->select_bytes, stream);
 }
 
 int
