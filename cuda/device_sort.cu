@@ -4,7 +4,8 @@
  *	  The device sort from end to end; device_sort.h is its contract.
  *
  *	1. Prefixes of all rows, if the caller has not made them: the key is read, 4
- *	   bytes are written.  An array of uint32_t that loses no bits is its own.
+ *	   bytes are written.  An array of uint32_t that loses no bits is its own.  Where many
+ *	   rows would tie on them prefixes are made by a map that fits the keys (prefix_map.cu).
  *	2. Radix sort of (prefix, row number) (radix_sort.cu).  Up to 32 packed bits
  *	   that is all, and prefixes need not leave it.
  *	3. Rows that tie on the prefix (segments.cu).
@@ -17,7 +18,7 @@
  *
  * Of a plain array, statistics and prefixes take one read of the keys: the plan is
  * guessed from a sample, and made again in the rare case that the statistics say it
- * does not serve.
+ * does not serve.  Keys that want a map are read once for each.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,6 +30,7 @@
 #include "digit_counts.cuh"
 #include "key_source.h"
 #include "key_stats.h"
+#include "prefix_map.h"
 #include "radix_sort.h"
 #include "segments.h"
 #include "top_k.h"
@@ -60,6 +62,7 @@
 /* Everything in temp. */
 typedef struct SortTemp
 {
+	GpuSortPrefixMap *map;		/* NULL: prefixes are the packed keys' top bits */
 	uint32_t   *prefixes;		/* the caller's, if it made them */
 	void	   *sorting;
 	size_t		sorting_bytes;
@@ -267,6 +270,14 @@ needs_sorting(const GpuSortDeviceSort *sort)
 	return sort->order == GPUSORT_INPUT_UNKNOWN && sort->plan->packed_bits > 0 && sort->rows > 1;
 }
 
+/* May the sort go by prefixes of its own choice, and is it worth looking whether to? */
+static bool
+may_map(const GpuSortDeviceSort *sort)
+{
+	return needs_sorting(sort) && !gpusort_select_pays(sort) && gpusort_map_considered(sort->plan, sort->rows) &&
+		(sort->any_prefixes || (sort->prefixes == NULL && sort->sorted_prefixes == NULL));
+}
+
 static int
 prefix_bits(const GpuSortPackPlan *plan)
 {
@@ -297,6 +308,8 @@ lay_out(const GpuSortDeviceSort *sort, char *base, SortTemp *work, size_t *temp_
 	cudaError_t status = cudaSuccess;
 
 	*work = {};
+	if (may_map(sort))
+		work->map = (GpuSortPrefixMap *) (base + gpusort_lay_temp(&end, sizeof(GpuSortPrefixMap)));
 	if (needs_sorting(sort))
 	{
 		work->prefixes = sort->prefixes;
@@ -372,28 +385,57 @@ number_all(const GpuSortDeviceSort *sort, uint32_t *ids, cudaStream_t stream)
 	return start_prefixes(&sort->source, sort->plan, backwards ? ids : NULL, sort->rows, sort->sorted_prefixes, stream);
 }
 
+/*
+ * Makes the prefixes of all rows, of `bits` bits, and begins their sort: the top bits of the
+ * packed keys, or the codes of a map.  *counted: their digits have been counted for it.
+ */
+static cudaError_t
+begin_with_prefixes(const GpuSortDeviceSort *sort, const SortTemp *work, const GpuSortPrefixMap *map, int bits,
+					bool *counted, cudaStream_t stream)
+{
+	uint32_t   *counts;
+	cudaError_t status = gpusort_radix_begin(work->sorting, work->sorting_bytes, sort->rows, bits, &counts, stream);
+
+	*counted = counts != NULL;
+	if (status != cudaSuccess)
+		return status;
+	if (map != NULL)
+		return gpusort_map_prefixes(&sort->source, sort->plan, sort->rows, map, (uint32_t) bits, work->prefixes, counts,
+									stream);
+	if (counts != NULL)
+		return start_counted_prefixes(&sort->source, sort->plan, sort->rows, work->prefixes, counts, stream);
+	return start_prefixes(&sort->source, sort->plan, NULL, sort->rows, work->prefixes, stream);
+}
+
 /* Sorts all rows; prefixes are made already or NULL. */
 static int
 sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *prefixes, uint32_t *ids,
 		 cudaStream_t stream)
 {
 	const bool	rounds = sort->plan->packed_bits > 32;
-	const int	bits = prefix_bits(sort->plan);
+	int			bits = prefix_bits(sort->plan);
 	bool		counted = sort->counted && prefixes != NULL;
 	uint32_t   *sorted = sort->sorted_prefixes;
+	uint32_t	code_bits = 0;
 	cudaError_t status = cudaSuccess;
 
+	if (work->map != NULL)
+	{
+		int			ended = gpusort_map_find(&sort->source, sort->plan, sort->rows, &sort->wait, work->map, &code_bits,
+											 stream);
+
+		if (ended != 0)
+			return ended;
+		if (code_bits > 0)
+		{
+			prefixes = NULL;
+			bits = (int) code_bits;
+		}
+	}
 	if (prefixes == NULL)
 	{
-		uint32_t   *counts;
-
 		prefixes = work->prefixes;
-		status = gpusort_radix_begin(work->sorting, work->sorting_bytes, sort->rows, bits, &counts, stream);
-		counted = status == cudaSuccess && counts != NULL;
-		if (counted)
-			status = start_counted_prefixes(&sort->source, sort->plan, sort->rows, work->prefixes, counts, stream);
-		else if (status == cudaSuccess)
-			status = start_prefixes(&sort->source, sort->plan, NULL, sort->rows, work->prefixes, stream);
+		status = begin_with_prefixes(sort, work, code_bits > 0 ? work->map : NULL, bits, &counted, stream);
 	}
 	if (status != cudaSuccess)
 		return status;
@@ -407,7 +449,8 @@ sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *pr
 									stream);
 	if (status != cudaSuccess || !rounds)
 		return status;
-	return gpusort_order_ties(sort, 32, sort->rows, sorted, ids, work->sorting, work->sorting_bytes, stream);
+	return gpusort_order_ties(sort, code_bits > 0 ? 0 : 32, sort->rows, sorted, ids, work->sorting, work->sorting_bytes,
+							  stream);
 }
 
 /* Selects rows by their prefixes and sorts those; *kept is 0 if all are to be sorted. */
@@ -595,12 +638,24 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 	if ((ended = guess_plan(source, rows, wait, stats, &plan, &guessed, (cudaStream_t) stream)) != 0 ||
 		(ended = gpusort_key_stats_reset(stats, stream)) != 0)
 		return ended;
+
+	/* If the guess wants a map the sort will, and makes the prefixes itself: those of the guess would be for nothing. */
+	describe_array(source, &plan, rows, limit, wait, &sort);
+	if (guessed && may_map(&sort))
+	{
+		uint32_t	code_bits;
+
+		ended = gpusort_map_find(source, &plan, rows, wait, (GpuSortPrefixMap *) ((char *) temp + start), &code_bits,
+								 (cudaStream_t) stream);
+		if (ended != 0)
+			return ended;
+		guessed = code_bits == 0;
+	}
 	if (guessed)
 	{
 		uint32_t   *counts;
 
 		/* prefixes lie where the sort would make them, the rest of temp is that of a sort to which they are given */
-		describe_array(source, &plan, rows, limit, wait, &sort);
 		sort.prefixes = (uint32_t *) ((char *) temp + start);
 		(void) gpusort_lay_temp(&start, rows * sizeof(uint32_t));
 		ended = gpusort_device_sort_begin(&sort, (char *) temp + start, temp_bytes - start, &counts, stream);

@@ -12,7 +12,8 @@
  * which is the packed key's top min(32, packed_bits) bits, right-aligned in a
  * uint32_t, is made for all rows and sorted with the row numbers (radix_sort.h).
  * Only rows that tie on it are looked at again (segments.h), by the bits that
- * follow.  With a limit, a radix select finds the rows that can be among the
+ * follow.  Where the top bits would leave many rows tied a map that fits the keys makes
+ * the prefix (prefix_map.h).  With a limit, a radix select finds the rows that can be among the
  * first, and only they are sorted (top_k.cu).
  *
  * Rules of every function:
@@ -119,6 +120,14 @@ typedef struct GpuSortDeviceSort
 
 	/* Device memory for the prefixes in order, or NULL; may be prefixes.  With a limit of no use. */
 	uint32_t   *sorted_prefixes;
+
+	/*
+	 * The sort may go by other numbers than the top bits of packed keys and put those where
+	 * prefixes are wanted: of two rows the one with the smaller number has the smaller key, of
+	 * two with equal ones nothing is known.  Up to 32 packed bits they are the prefixes.
+	 * Without prefixes that are given or wanted it may in any case.
+	 */
+	bool		any_prefixes;
 
 	/* Only the first so many rows are wanted; 0: all. */
 	uint32_t	limit;
