@@ -303,10 +303,13 @@ gpusort_pack_window(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t f
 
 #ifdef __cplusplus
 
-/* Adds to packed keys of up to 32 bits what one word of ROWS keys has in them. */
-template <int ROWS>
+/*
+ * Adds to packed keys what one word of ROWS keys has in them.  Packed is uint32_t or uint64_t,
+ * and the plan keeps no more bits than that has.
+ */
+template <int ROWS, typename Packed>
 GPUSORT_HD static inline void
-gpusort_pack_word(const GpuSortPackWord *word, const uint64_t (&keys)[ROWS], uint32_t (&packed)[ROWS])
+gpusort_pack_word(const GpuSortPackWord *word, const uint64_t (&keys)[ROWS], Packed (&packed)[ROWS])
 {
 	uint64_t	values[ROWS];
 
@@ -324,24 +327,24 @@ GPUSORT_UNROLL
 	for (int i = 0; i < 2; i++)
 	{
 		const GpuSortPackHalf half = word->halves[i];
-		const uint32_t down = 32 - half.bits - half.position;
+		const uint32_t down = 8 * sizeof(Packed) - half.bits - half.position;
 
 		if (half.bits == 0)
 			continue;
 GPUSORT_UNROLL
 		for (int r = 0; r < ROWS; r++)
-			packed[r] |= gpusort_compress(&half, (uint32_t) (values[r] >> 32 * i)) >> down;
+			packed[r] |= (Packed) gpusort_compress(&half, (uint32_t) (values[r] >> 32 * i)) << (8 * sizeof(Packed) - 32) >> down;
 	}
 }
 
 /*
- * The packed keys of ROWS keys at a time, up to 32 bits.  What the plan says is fetched
+ * The packed keys of ROWS keys at a time, of as many bits as Packed has at most.  What the plan says is fetched
  * and looked at once for all of them, which costs more than the packing.  Never touches
  * key words of which nothing is kept.
  */
-template <int ROWS>
+template <int ROWS, typename Packed>
 GPUSORT_HD static inline void
-gpusort_pack_keys(const GpuSortPackPlan *plan, const uint64_t *const (&keys)[ROWS], uint32_t (&packed)[ROWS])
+gpusort_pack_keys(const GpuSortPackPlan *plan, const uint64_t *const (&keys)[ROWS], Packed (&packed)[ROWS])
 {
 GPUSORT_UNROLL
 	for (int r = 0; r < ROWS; r++)
