@@ -22,8 +22,8 @@
 #define GPUSORT_BINS			256
 #define GPUSORT_MAX_PASSES		4
 
-/* Bytes of shared memory: [pass][digit][copy] */
-#define GPUSORT_DIGIT_COUNTS_SHARED(passes, copies)	((size_t) (passes) * GPUSORT_BINS * (copies) * sizeof(uint32_t))
+/* Bytes of shared memory: [digit][value][copy] */
+#define GPUSORT_DIGIT_COUNTS_SHARED(digits, copies)	((size_t) (digits) * GPUSORT_BINS * (copies) * sizeof(uint32_t))
 
 #ifdef __CUDACC__
 /*
@@ -45,43 +45,43 @@ byte_of(uint32_t key, uint32_t place)
 /* All threads of the block, before they count; ends with a barrier. */
 template <int THREADS, int COPIES>
 static __device__ __forceinline__ void
-clear_digit_counts(uint32_t *bins, int passes)
+clear_digit_counts(uint32_t *bins, int digits)
 {
-	for (int i = threadIdx.x; i < passes * GPUSORT_BINS * COPIES; i += THREADS)
+	for (int i = threadIdx.x; i < digits * GPUSORT_BINS * COPIES; i += THREADS)
 		bins[i] = 0;
 	__syncthreads();
 }
 
-/* Counts the digits of some keys, the least significant first, after `idle` passes whose digit is 0. */
+/* Counts the low `digits` digits of some keys. */
 template <int COPIES, int KEYS>
 static __device__ __forceinline__ void
-count_key_digits(uint32_t *bins, int passes, int idle, const uint32_t (&keys)[KEYS])
+count_key_digits(uint32_t *bins, int digits, const uint32_t (&keys)[KEYS])
 {
-	const uint32_t copy = threadIdx.x % COPIES;
+	uint32_t   *mine = bins + threadIdx.x % COPIES;
 
 GPUSORT_UNROLL
-	for (int pass = 0; pass < GPUSORT_MAX_PASSES; pass++)
+	for (int digit = 0; digit < GPUSORT_MAX_PASSES; digit++)
 	{
-		if (pass < passes)
+		if (digit < digits)
 		{
 GPUSORT_UNROLL
 			for (int k = 0; k < KEYS; k++)
-				atomicAdd(&bins[(pass * GPUSORT_BINS + byte_of(keys[k], pass < idle ? 4 : pass - idle)) * COPIES + copy], 1u);
+				atomicAdd(mine + byte_of(keys[k], digit) * COPIES + digit * GPUSORT_BINS * COPIES, 1u);
 		}
 	}
 }
 
-/* Adds what the block has counted to counts[pass][digit] in device memory; all threads. */
+/* Adds what the block has counted to counts[digit][value] in device memory; all threads. */
 template <int THREADS, int COPIES>
 static __device__ __forceinline__ void
-add_digit_counts(const uint32_t *bins, int passes, uint32_t *counts)
+add_digit_counts(const uint32_t *bins, int digits, uint32_t *counts)
 {
 	const uint32_t copy = threadIdx.x % COPIES;
 
 	__syncthreads();
 
 	/* in turned order, so that the threads of a warp read different banks */
-	for (int i = threadIdx.x; i < passes * GPUSORT_BINS; i += THREADS)
+	for (int i = threadIdx.x; i < digits * GPUSORT_BINS; i += THREADS)
 	{
 		uint32_t	sum = 0;
 
