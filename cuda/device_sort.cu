@@ -75,16 +75,16 @@ typedef struct SortTemp
 	size_t		select_bytes;
 } SortTemp;
 
-/* prefixes[i] = prefix of row i, or of row ids[i]. */
+/* prefixes[i] = prefix of row i, or of row ids[i]; the plan keeps nothing else. */
 template <int FORM>
 static __global__ void __launch_bounds__(PREFIX_THREADS)
-make_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+make_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window,
 			  const uint32_t *ids, uint32_t rows, uint32_t *prefixes)
 {
 	const uint64_t start = (uint64_t) blockIdx.x * (PREFIX_THREADS * PREFIX_ITEMS) + threadIdx.x;
 	const uint64_t *places[PREFIX_ITEMS];
 	uint64_t	made[PREFIX_ITEMS];
-	uint32_t	windows[PREFIX_ITEMS];
+	uint32_t	packed[PREFIX_ITEMS];
 
 GPUSORT_UNROLL
 	for (int k = 0; k < PREFIX_ITEMS; k++)
@@ -94,31 +94,29 @@ GPUSORT_UNROLL
 
 		places[k] = gpusort_source_key<FORM>(&source, ids != NULL ? ids[there] : there, &made[k]);
 	}
-	gpusort_pack_windows(&plan, places, 0, 32, windows);
+	gpusort_pack_keys(&window, places, packed);
 GPUSORT_UNROLL
 	for (int k = 0; k < PREFIX_ITEMS; k++)
 	{
 		const uint64_t i = start + k * PREFIX_THREADS;
 
 		if (i < rows)
-			prefixes[i] = windows[k];
+			prefixes[i] = packed[k];
 	}
 }
 
 /*
- * prefixes[i] = prefix of row i, and adds their digits to counts.  Keys have WORDS words, up
+ * prefixes[i] = prefix of row i, and adds their digits to counts; the plan keeps nothing else.  Keys have WORDS words, up
  * to 4, which are all on their way before the first is waited for; or any number, for 0.
  */
 template <int FORM, int WORDS>
 static __global__ void __launch_bounds__(COUNT_THREADS)
-count_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+count_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window,
 			   uint32_t rows, uint32_t *prefixes, int digits, uint32_t *counts)
 {
 	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);
 	constexpr int words = WORDS > 0 ? WORDS : 1;
-	constexpr int items = WORDS > 0 ? 8 / words : 4;
-	const uint32_t bits = gpusort_pack_window_bits(&plan, 0, 32);
-	const uint32_t low = plan.packed_bits - bits;
+	constexpr int items = WORDS == 1 ? 8 : WORDS == 4 ? 2 : 4;
 
 	clear_digit_counts<COUNT_THREADS, COUNT_COPIES>(bins, digits);
 	for (uint64_t start = (uint64_t) blockIdx.x * (COUNT_THREADS * items) + threadIdx.x; start < rows;
@@ -142,15 +140,15 @@ GPUSORT_UNROLL
 			prefix[k] = 0;
 		}
 		if (WORDS == 0)
-			gpusort_pack_windows(&plan, places, 0, 32, prefix);
+			gpusort_pack_keys(&window, places, prefix);
 GPUSORT_UNROLL
 		for (int w = 0; w < WORDS; w++)
-			gpusort_pack_word(&plan.words[w], keys[w], low, bits, prefix);
+			gpusort_pack_word(&window.words[w], keys[w], prefix);
 GPUSORT_UNROLL
 		for (int k = 0; k < items; k++)
 		{
 			const uint64_t row = start + k * COUNT_THREADS;
-			const uint32_t own[1] = {prefix[k] & (uint32_t) gpusort_ones(bits)};
+			const uint32_t own[1] = {prefix[k]};
 
 			if (row >= rows)
 				break;
@@ -187,11 +185,14 @@ static cudaError_t
 start_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, const uint32_t *ids, uint32_t rows,
 			   uint32_t *prefixes, cudaStream_t stream)
 {
+	GpuSortPackPlan window;
+
 	if (rows == 0)
 		return cudaSuccess;
+	gpusort_pack_window_plan(&window, plan, 0, 32);
 #define MAKE_PREFIXES(FORM) make_prefixes<FORM>
 	GPUSORT_START_BY_FORM(source, MAKE_PREFIXES, blocks_of(rows, PREFIX_THREADS * PREFIX_ITEMS), PREFIX_THREADS, stream,
-						  *source, *plan, ids, rows, prefixes);
+						  *source, window, ids, rows, prefixes);
 #undef MAKE_PREFIXES
 	return cudaGetLastError();
 }
@@ -203,12 +204,15 @@ start_counted_of(const GpuSortKeySource *source, const GpuSortPackPlan *plan, ui
 				 uint32_t *counts, cudaStream_t stream)
 {
 	const uint32_t wanted = blocks_of(rows, COUNT_THREADS);
-	const int	digits = gpusort_radix_digits((int) gpusort_pack_window_bits(plan, 0, 32));
 	auto		kernel = count_prefixes<FORM, WORDS>;
+	GpuSortPackPlan window;
+	int			digits;
 
+	gpusort_pack_window_plan(&window, plan, 0, 32);
+	digits = gpusort_radix_digits((int) window.packed_bits);
 	GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < COUNT_BLOCKS ? wanted : COUNT_BLOCKS, COUNT_THREADS,
 								   GPUSORT_DIGIT_COUNTS_SHARED(digits, COUNT_COPIES),
-								   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, COUNT_COPIES), stream, *source, *plan, rows,
+								   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, COUNT_COPIES), stream, *source, window, rows,
 								   prefixes, digits, counts);
 }
 
@@ -666,6 +670,12 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 
 	if (!guessed || !gpusort_pack_covers(&plan, found))
 	{
+		/* a plan needs all statistics */
+		if (guessed &&
+			((ended = gpusort_key_stats_reset(stats, stream)) != 0 ||
+			 (ended = gpusort_key_stats_array(source, rows, stats, stream)) != 0 ||
+			 (ended = read_stats(stats, wait, (cudaStream_t) stream)) != 0))
+			return ended;
 		gpusort_pack_plan(&plan, source->key_words, found);
 		describe_array(source, &plan, rows, limit, wait, &sort);
 		start = stats_bytes();

@@ -306,17 +306,14 @@ load_map(SharedMap *shared, const GpuSortPrefixMap *map)
 	__syncthreads();
 }
 
-/* The windows of MAP_ITEMS rows from row `start` on, MAP_THREADS apart; past the last row, its. */
+/* The windows of MAP_ITEMS rows from row `start` on, MAP_THREADS apart; past the last row, its.  The plan keeps nothing else. */
 template <int FORM, bool ONE_WORD>
 static __device__ __forceinline__ void
-read_windows(const GpuSortKeySource &source, const GpuSortPackPlan &plan, uint64_t start, uint32_t rows,
+read_windows(const GpuSortKeySource &source, const GpuSortPackPlan &window, uint64_t start, uint32_t rows,
 			 uint64_t (&windows)[MAP_ITEMS])
 {
-	const uint32_t low_bits = gpusort_pack_window_bits(&plan, 32, 32);
 	const uint64_t *places[MAP_ITEMS];
 	uint64_t	made[MAP_ITEMS];
-	uint32_t	high[MAP_ITEMS] = {};
-	uint32_t	low[MAP_ITEMS] = {};
 
 GPUSORT_UNROLL
 	for (int k = 0; k < MAP_ITEMS; k++)
@@ -331,24 +328,20 @@ GPUSORT_UNROLL
 
 GPUSORT_UNROLL
 		for (int k = 0; k < MAP_ITEMS; k++)
+		{
 			keys[k] = *places[k];
-		gpusort_pack_word(&plan.words[0], keys, low_bits, 32, high);
-		gpusort_pack_word(&plan.words[0], keys, 0, low_bits, low);
+			windows[k] = 0;
+		}
+		gpusort_pack_word(&window.words[0], keys, windows);
 	}
 	else
-	{
-		gpusort_pack_windows(&plan, places, 0, 32, high);
-		gpusort_pack_windows(&plan, places, 32, 32, low);
-	}
-GPUSORT_UNROLL
-	for (int k = 0; k < MAP_ITEMS; k++)
-		windows[k] = (uint64_t) high[k] << low_bits | (low[k] & (uint32_t) gpusort_ones(low_bits));
+		gpusort_pack_keys(&window, places, windows);
 }
 
 /* prefixes[i] = code of row i; with COUNTED adds their digits to counts.  ONE_WORD: keys have one. */
 template <int FORM, bool ONE_WORD, bool COUNTED>
 static __global__ void __launch_bounds__(MAP_THREADS)
-map_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t rows,
+map_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window, uint32_t rows,
 			 const GpuSortPrefixMap *map, uint32_t *prefixes, int digits, uint32_t *counts)
 {
 	__shared__ SharedMap shared;
@@ -363,7 +356,7 @@ map_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_const
 		uint64_t	windows[MAP_ITEMS];
 		uint32_t	pieces[MAP_ITEMS];
 
-		read_windows<FORM, ONE_WORD>(source, plan, start, rows, windows);
+		read_windows<FORM, ONE_WORD>(source, window, start, rows, windows);
 GPUSORT_UNROLL
 		for (int k = 0; k < MAP_ITEMS; k++)
 			pieces[k] = 1;
@@ -457,13 +450,16 @@ start_mapped(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32
 	const int	digits = gpusort_radix_digits((int) code_bits);
 	auto		counted = map_prefixes<FORM, ONE_WORD, true>;
 	auto		uncounted = map_prefixes<FORM, ONE_WORD, false>;
+	GpuSortPackPlan window;
+
+	gpusort_pack_window_plan(&window, plan, 0, 64);
 
 	if (counts != NULL)
 		GPUSORT_START_KERNEL_SHARED_OF(counted, blocks, MAP_THREADS, GPUSORT_DIGIT_COUNTS_SHARED(digits, MAP_COPIES),
-									   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, MAP_COPIES), stream, *source, *plan,
+									   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, MAP_COPIES), stream, *source, window,
 									   rows, map, prefixes, digits, counts);
 	else
-		GPUSORT_START_KERNEL(uncounted, blocks, MAP_THREADS, stream, *source, *plan, rows, map, prefixes, digits, counts);
+		GPUSORT_START_KERNEL(uncounted, blocks, MAP_THREADS, stream, *source, window, rows, map, prefixes, digits, counts);
 }
 
 cudaError_t

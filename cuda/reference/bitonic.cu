@@ -30,7 +30,6 @@
  *-------------------------------------------------------------------------
  */
 #include "common.h"
-#include "references.h"
 
 #define THREADS		256
 #define TILE		2048		/* words of a block with local memory */
@@ -218,23 +217,30 @@ sort_b(Word *words, uint64_t count, int most_steps, bool local, cudaStream_t str
 	return cudaSuccess;
 }
 
-/* MOST_STEPS 0: kernel A. */
-template <int MOST_STEPS>
-static cudaError_t
-temp_bytes(uint32_t rows, int key_bytes, bool with_ids, size_t *bytes)
+typedef struct Buffers
 {
-	if (!gpusort_reference_can(&gpusort_bitonic_a, rows, key_bytes, with_ids))
-		return cudaErrorInvalidValue;
-	*bytes = padded(rows) * gpusort_word_bytes(key_bytes, with_ids) * (MOST_STEPS == 0 ? 2 : 1);
-	return cudaSuccess;
+	void	   *words;
+} Buffers;
+
+/* MOST_STEPS 0: kernel A, which does not sort in place. */
+template <int MOST_STEPS>
+static Buffers
+cut_temp(GpuSortTemp *temp, uint32_t rows, int key_bytes, bool with_ids)
+{
+	Buffers		buffers;
+
+	buffers.words = gpusort_take<char>(temp, padded(rows) * gpusort_word_bytes(key_bytes, with_ids) *
+									   (MOST_STEPS == 0 ? 2 : 1));
+	return buffers;
 }
 
 template <typename Word>
 static cudaError_t
-sort_words(const GpuSortReferenceArgs *args, int most_steps, bool local, cudaStream_t stream)
+sort_words(const GpuSortReferenceArgs *args, const Buffers *buffers, int most_steps, bool local,
+		   cudaStream_t stream)
 {
 	const uint64_t count = padded(args->rows);
-	Word	   *words = (Word *) args->temp;
+	Word	   *words = (Word *) buffers->words;
 
 	GPUSORT_TRY(gpusort_pack_words(args, words, count, stream));
 	if (most_steps == 0)
@@ -246,14 +252,11 @@ sort_words(const GpuSortReferenceArgs *args, int most_steps, bool local, cudaStr
 
 template <int MOST_STEPS, bool LOCAL>
 static cudaError_t
-sort(const GpuSortReferenceArgs *args, cudaStream_t stream)
+sort_typed(const GpuSortReferenceArgs *args, const Buffers *buffers, cudaStream_t stream)
 {
-	GPUSORT_TRY(gpusort_reference_check(MOST_STEPS == 0 ? &gpusort_bitonic_a : &gpusort_bitonic_b2, args));
-	if (args->rows == 0)
-		return cudaSuccess;
 	if (gpusort_word_bytes(args->key_bytes, args->ids_out != NULL) == 4)
-		return sort_words<uint32_t>(args, MOST_STEPS, LOCAL, stream);
-	return sort_words<uint64_t>(args, MOST_STEPS, LOCAL, stream);
+		return sort_words<uint32_t>(args, buffers, MOST_STEPS, LOCAL, stream);
+	return sort_words<uint64_t>(args, buffers, MOST_STEPS, LOCAL, stream);
 }
 
 /* Each kernel reads and writes all words; A reads them twice. */
@@ -286,8 +289,8 @@ bytes_per_row(uint32_t rows, int key_bytes, bool with_ids)
 		true, \
 		false, \
 		MOST_ROWS, \
-		temp_bytes<most_steps>, \
-		sort<most_steps, local>, \
+		gpusort_cut_bytes<&variable, cut_temp<most_steps>>, \
+		gpusort_cut_and_sort<&variable, cut_temp<most_steps>, sort_typed<most_steps, local>>, \
 		bytes_per_row<most_steps, local>, \
 	}
 

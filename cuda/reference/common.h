@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * common.h
- *	  Steps that several reference sorts share: prefix sums of counts, the range of
- *	  keys, (key, row id) packed into one word, and memory cut from temp.
+ *	  What several reference sorts share: the checks that they begin with and memory cut
+ *	  from temp; prefix sums of counts, the range of keys, and (key, row id) packed into
+ *	  one word.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +13,7 @@
 #include "../check.h"
 #include "../portable.h"
 #include "block.h"
-#include "reference.h"
+#include "references.h"
 
 /* Returns the status of a call that fails. */
 #define GPUSORT_TRY(call) \
@@ -52,6 +53,47 @@ gpusort_take(GpuSortTemp *temp, uint64_t count)
 	temp->used += (count * sizeof(Type) + 255) / 256 * 256;
 	return piece;
 }
+
+/* ---- the beginning of a sort ---- */
+
+/*
+ * temp_bytes() of a reference.  cut(temp, rows, key_bytes, with_ids) takes all that it needs of
+ * temp, and returns the pieces in a struct of its own.
+ */
+template <const GpuSortReference *reference, auto cut>
+static inline cudaError_t
+gpusort_cut_bytes(uint32_t rows, int key_bytes, bool with_ids, size_t *bytes)
+{
+	GpuSortTemp temp = {NULL, 0};
+
+	if (!gpusort_reference_can(reference, rows, key_bytes, with_ids))
+		return cudaErrorInvalidValue;
+	(void) cut(&temp, rows, key_bytes, with_ids);
+	*bytes = temp.used;
+	return cudaSuccess;
+}
+
+/* sort() of a reference: checks args, cuts temp, and if there are rows calls steps(args, pieces, stream). */
+template <const GpuSortReference *reference, auto cut, auto steps>
+static inline cudaError_t
+gpusort_cut_and_sort(const GpuSortReferenceArgs *args, cudaStream_t stream)
+{
+	GpuSortTemp temp = {(char *) args->temp, 0};
+
+	GPUSORT_TRY(gpusort_reference_check(reference, args));
+	if (args->rows == 0)
+		return cudaSuccess;
+
+	auto		pieces = cut(&temp, args->rows, args->key_bytes, args->ids_out != NULL);
+
+	return steps(args, &pieces, stream);
+}
+
+/* Calls function<Key, WITH_IDS>(...) as args want it. */
+#define GPUSORT_BY_TYPE(args, function, ...) \
+	((args)->key_bytes == 4 ? \
+	 ((args)->ids_out != NULL ? function<uint32_t, true>(__VA_ARGS__) : function<uint32_t, false>(__VA_ARGS__)) : \
+	 ((args)->ids_out != NULL ? function<uint64_t, true>(__VA_ARGS__) : function<uint64_t, false>(__VA_ARGS__)))
 
 /* ---- prefix sums (prefix_sum.cu) ---- */
 

@@ -31,7 +31,6 @@
 
 #include "common.h"
 #include "cpu_team.h"
-#include "references.h"
 
 #define VECTOR		32			/* bytes */
 #define BLOCK		(1 << 17)	/* bytes that one thread sorts on its own, in two arrays of that size */
@@ -382,36 +381,18 @@ cut_temp(GpuSortTemp *temp, uint32_t rows, int key_bytes, bool with_ids)
 }
 
 static cudaError_t
-temp_bytes(uint32_t rows, int key_bytes, bool with_ids, size_t *bytes)
+sort_by_team(const GpuSortReferenceArgs *args, Job *job, cudaStream_t)
 {
-	GpuSortTemp temp = {NULL, 0};
-
-	if (!gpusort_reference_can(&gpusort_cpu_merge, rows, key_bytes, with_ids))
-		return cudaErrorInvalidValue;
-	(void) cut_temp(&temp, rows, key_bytes, with_ids);
-	*bytes = temp.used;
-	return cudaSuccess;
-}
-
-static cudaError_t
-sort(const GpuSortReferenceArgs *args, cudaStream_t)
-{
-	GpuSortTemp temp = {(char *) args->temp, 0};
 	GpuSortTeamWork work;
-	Job			job;
 
-	GPUSORT_TRY(gpusort_reference_check(&gpusort_cpu_merge, args));
-	if (args->rows == 0)
-		return cudaSuccess;
-	job = cut_temp(&temp, args->rows, args->key_bytes, args->ids_out != NULL);
-	job.args = args;
+	job->args = args;
 	if (args->ids_out == NULL)
-		job.words[1] = args->keys_out;
+		job->words[1] = args->keys_out;
 	if (gpusort_word_bytes(args->key_bytes, args->ids_out != NULL) == 4)
 		work = HAS_AVX2 ? sort_share_avx2<uint32_t> : sort_share_plain<uint32_t>;
 	else
 		work = HAS_AVX2 ? sort_share_avx2<uint64_t> : sort_share_plain<uint64_t>;
-	gpusort_team_run(args->threads, args->rows, work, &job);
+	gpusort_team_run(args->threads, args->rows, work, job);
 	return cudaSuccess;
 }
 
@@ -435,7 +416,7 @@ const GpuSortReference gpusort_cpu_merge = {
 	true,
 	false,
 	MOST_ROWS,
-	temp_bytes,
-	sort,
+	gpusort_cut_bytes<&gpusort_cpu_merge, cut_temp>,
+	gpusort_cut_and_sort<&gpusort_cpu_merge, cut_temp, sort_by_team>,
 	bytes_per_row,
 };

@@ -32,7 +32,6 @@
 
 #include "common.h"
 #include "cpu_team.h"
-#include "references.h"
 
 #define DIGIT_BITS	8
 #define DIGITS		(1 << DIGIT_BITS)
@@ -187,34 +186,16 @@ cut_temp(GpuSortTemp *temp, uint32_t rows, int key_bytes, bool with_ids)
 }
 
 static cudaError_t
-temp_bytes(uint32_t rows, int key_bytes, bool with_ids, size_t *bytes)
+sort_by_team(const GpuSortReferenceArgs *args, Job *job, cudaStream_t)
 {
-	GpuSortTemp temp = {NULL, 0};
-
-	if (!gpusort_reference_can(&gpusort_cpu_radix, rows, key_bytes, with_ids))
-		return cudaErrorInvalidValue;
-	(void) cut_temp(&temp, rows, key_bytes, with_ids);
-	*bytes = temp.used;
-	return cudaSuccess;
-}
-
-static cudaError_t
-sort(const GpuSortReferenceArgs *args, cudaStream_t)
-{
-	GpuSortTemp temp = {(char *) args->temp, 0};
 	GpuSortTeamWork work;
-	Job			job;
 
-	GPUSORT_TRY(gpusort_reference_check(&gpusort_cpu_radix, args));
-	if (args->rows == 0)
-		return cudaSuccess;
-	job = cut_temp(&temp, args->rows, args->key_bytes, args->ids_out != NULL);
-	job.args = args;
+	job->args = args;
 	if (args->key_bytes == 4)
 		work = args->ids_out != NULL ? sort_share<uint32_t, true> : sort_share<uint32_t, false>;
 	else
 		work = args->ids_out != NULL ? sort_share<uint64_t, true> : sort_share<uint64_t, false>;
-	gpusort_team_run(args->threads, args->rows, work, &job);
+	gpusort_team_run(args->threads, args->rows, work, job);
 	return cudaSuccess;
 }
 
@@ -235,7 +216,7 @@ const GpuSortReference gpusort_cpu_radix = {
 	true,
 	false,
 	MOST_ROWS,
-	temp_bytes,
-	sort,
+	gpusort_cut_bytes<&gpusort_cpu_radix, cut_temp>,
+	gpusort_cut_and_sort<&gpusort_cpu_radix, cut_temp, sort_by_team>,
 	bytes_per_row,
 };

@@ -42,7 +42,6 @@
 #include <stdlib.h>
 
 #include "common.h"
-#include "references.h"
 
 #define THREADS			256
 #define SMALL			2048		/* words sorted in shared memory; a power of two */
@@ -219,9 +218,14 @@ sort_short(const ShortSequence<Word> *sequences, const Word *input, Word *temp, 
 {
 	__shared__ Word words[SMALL];
 	__shared__ ShortSequence<Word> stack[STACK];
-	__shared__ ShortSequence<Word> top;
 	__shared__ int depth;
 	__shared__ uint32_t warp_sums[THREADS / GPUSORT_WARP];
+
+	/*
+	 * Aligned for the compiler's sake: it reads 16 bytes at a time, and read a word of warp_sums,
+	 * which it did not use, with those of `top` beside it, while that was written.
+	 */
+	__shared__ __align__(16) ShortSequence<Word> top;
 
 	if (threadIdx.x == 0)
 	{
@@ -540,37 +544,18 @@ sort_words(uint32_t rows, const Word *in, Word *out, const Buffers *buffers, cud
 }
 
 static cudaError_t
-temp_bytes(uint32_t rows, int key_bytes, bool with_ids, size_t *bytes)
+sort_typed(const GpuSortReferenceArgs *args, const Buffers *buffers, cudaStream_t stream)
 {
-	GpuSortTemp temp = {NULL, 0};
-
-	if (!gpusort_reference_can(&gpusort_quicksort, rows, key_bytes, with_ids))
-		return cudaErrorInvalidValue;
-	(void) cut_temp(&temp, rows, key_bytes, with_ids);
-	*bytes = temp.used;
-	return cudaSuccess;
-}
-
-static cudaError_t
-sort(const GpuSortReferenceArgs *args, cudaStream_t stream)
-{
-	GpuSortTemp temp = {(char *) args->temp, 0};
-	Buffers		buffers;
-
-	GPUSORT_TRY(gpusort_reference_check(&gpusort_quicksort, args));
-	if (args->rows == 0)
-		return cudaSuccess;
-	buffers = cut_temp(&temp, args->rows, args->key_bytes, args->ids_out != NULL);
 	if (args->ids_out != NULL)
 	{
-		GPUSORT_TRY(gpusort_pack_words(args, buffers.words, args->rows, stream));
-		GPUSORT_TRY(sort_words(args->rows, (const uint64_t *) buffers.words, (uint64_t *) buffers.sorted, &buffers,
+		GPUSORT_TRY(gpusort_pack_words(args, buffers->words, args->rows, stream));
+		GPUSORT_TRY(sort_words(args->rows, (const uint64_t *) buffers->words, (uint64_t *) buffers->sorted, buffers,
 							   stream));
-		return gpusort_unpack_words(args, buffers.sorted, stream);
+		return gpusort_unpack_words(args, buffers->sorted, stream);
 	}
 	if (args->key_bytes == 4)
-		return sort_words(args->rows, (const uint32_t *) args->keys_in, (uint32_t *) args->keys_out, &buffers, stream);
-	return sort_words(args->rows, (const uint64_t *) args->keys_in, (uint64_t *) args->keys_out, &buffers, stream);
+		return sort_words(args->rows, (const uint32_t *) args->keys_in, (uint32_t *) args->keys_out, buffers, stream);
+	return sort_words(args->rows, (const uint64_t *) args->keys_in, (uint64_t *) args->keys_out, buffers, stream);
 }
 
 /*
@@ -596,7 +581,7 @@ const GpuSortReference gpusort_quicksort = {
 	true,
 	true,
 	MOST_ROWS,
-	temp_bytes,
-	sort,
+	gpusort_cut_bytes<&gpusort_quicksort, cut_temp>,
+	gpusort_cut_and_sort<&gpusort_quicksort, cut_temp, sort_typed>,
 	bytes_per_row,
 };

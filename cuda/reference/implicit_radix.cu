@@ -43,7 +43,6 @@
 #include <string.h>
 
 #include "common.h"
-#include "references.h"
 
 #define THREADS		256
 #define ITEMS		4			/* rows per thread: the paper's int2 x 4 */
@@ -396,11 +395,12 @@ cut_temp(GpuSortTemp *temp, uint32_t rows, int key_bytes, bool with_ids)
 	return buffers;
 }
 
-/* Sorts by the lowest `bits` bits of (key - bias), above which there are none. */
+/* Sorts by the lowest `bits` bits of (key - start), above which there are none. */
 template <typename Key, bool WITH_IDS>
 static cudaError_t
-sort_rows(const GpuSortReferenceArgs *args, const Buffers *buffers, Key bias, int bits, cudaStream_t stream)
+sort_rows(const GpuSortReferenceArgs *args, const Buffers *buffers, uint64_t start, int bits, cudaStream_t stream)
 {
+	const Key	bias = (Key) start;
 	const uint32_t tiles = gpusort_blocks(args->rows, TILE);
 	auto		sort_step = sort_tiles<Key, WITH_IDS>;
 	auto		scatter_step = scatter_tiles<Key, WITH_IDS>;
@@ -428,59 +428,24 @@ sort_rows(const GpuSortReferenceArgs *args, const Buffers *buffers, Key bias, in
 }
 
 static cudaError_t
-temp_bytes(uint32_t rows, int key_bytes, bool with_ids, size_t *bytes)
+sort_all_bits(const GpuSortReferenceArgs *args, const Buffers *buffers, cudaStream_t stream)
 {
-	GpuSortTemp temp = {NULL, 0};
-
-	if (!gpusort_reference_can(&gpusort_implicit_radix, rows, key_bytes, with_ids))
-		return cudaErrorInvalidValue;
-	(void) cut_temp(&temp, rows, key_bytes, with_ids);
-	*bytes = temp.used;
-	return cudaSuccess;
-}
-
-static cudaError_t
-sort_range(const GpuSortReferenceArgs *args, const Buffers *buffers, uint64_t bias, int bits, cudaStream_t stream)
-{
-	if (args->key_bytes == 4)
-		return args->ids_out != NULL ? sort_rows<uint32_t, true>(args, buffers, (uint32_t) bias, bits, stream)
-			: sort_rows<uint32_t, false>(args, buffers, (uint32_t) bias, bits, stream);
-	return args->ids_out != NULL ? sort_rows<uint64_t, true>(args, buffers, bias, bits, stream)
-		: sort_rows<uint64_t, false>(args, buffers, bias, bits, stream);
-}
-
-static cudaError_t
-sort(const GpuSortReferenceArgs *args, cudaStream_t stream)
-{
-	GpuSortTemp temp = {(char *) args->temp, 0};
-	Buffers		buffers;
-
-	GPUSORT_TRY(gpusort_reference_check(&gpusort_implicit_radix, args));
-	if (args->rows == 0)
-		return cudaSuccess;
-	buffers = cut_temp(&temp, args->rows, args->key_bytes, args->ids_out != NULL);
-	return sort_range(args, &buffers, 0, 8 * args->key_bytes, stream);
+	return GPUSORT_BY_TYPE(args, sort_rows, args, buffers, 0, 8 * args->key_bytes, stream);
 }
 
 /* Waits for the range, on which the number of passes depends. */
 static cudaError_t
-sort_limited(const GpuSortReferenceArgs *args, cudaStream_t stream)
+sort_limited(const GpuSortReferenceArgs *args, const Buffers *buffers, cudaStream_t stream)
 {
-	GpuSortTemp temp = {(char *) args->temp, 0};
-	Buffers		buffers;
 	uint64_t	range[2];
 	int			bits = 0;
 
-	GPUSORT_TRY(gpusort_reference_check(&gpusort_implicit_radix_limited, args));
-	if (args->rows == 0)
-		return cudaSuccess;
-	buffers = cut_temp(&temp, args->rows, args->key_bytes, args->ids_out != NULL);
-	GPUSORT_TRY(gpusort_key_range(args->keys_in, args->rows, args->key_bytes, buffers.range, stream));
-	GPUSORT_TRY(cudaMemcpyAsync(range, buffers.range, sizeof(range), cudaMemcpyDeviceToHost, stream));
+	GPUSORT_TRY(gpusort_key_range(args->keys_in, args->rows, args->key_bytes, buffers->range, stream));
+	GPUSORT_TRY(cudaMemcpyAsync(range, buffers->range, sizeof(range), cudaMemcpyDeviceToHost, stream));
 	GPUSORT_TRY(cudaStreamSynchronize(stream));
 	for (uint64_t width = range[1] - range[0]; width != 0; width >>= 1)
 		bits++;
-	return sort_range(args, &buffers, range[0], bits, stream);
+	return GPUSORT_BY_TYPE(args, sort_rows, args, buffers, range[0], bits, stream);
 }
 
 /* Each of a pass's two kernels reads and writes all rows; the first and the last know no records. */
@@ -509,8 +474,8 @@ const GpuSortReference gpusort_implicit_radix = {
 	true,
 	false,
 	MOST_ROWS,
-	temp_bytes,
-	sort,
+	gpusort_cut_bytes<&gpusort_implicit_radix, cut_temp>,
+	gpusort_cut_and_sort<&gpusort_implicit_radix, cut_temp, sort_all_bits>,
 	bytes_per_row,
 };
 
@@ -522,7 +487,7 @@ const GpuSortReference gpusort_implicit_radix_limited = {
 	true,
 	true,
 	MOST_ROWS,
-	temp_bytes,
-	sort_limited,
+	gpusort_cut_bytes<&gpusort_implicit_radix_limited, cut_temp>,
+	gpusort_cut_and_sort<&gpusort_implicit_radix_limited, cut_temp, sort_limited>,
 	bytes_per_row_limited,
 };

@@ -31,7 +31,6 @@
  *-------------------------------------------------------------------------
  */
 #include "common.h"
-#include "references.h"
 
 #define THREADS		256
 #define ITEMS		15			/* rows per thread, odd */
@@ -206,32 +205,9 @@ sort_rows(const GpuSortReferenceArgs *args, const Buffers *buffers, cudaStream_t
 }
 
 static cudaError_t
-temp_bytes(uint32_t rows, int key_bytes, bool with_ids, size_t *bytes)
+sort_typed(const GpuSortReferenceArgs *args, const Buffers *buffers, cudaStream_t stream)
 {
-	GpuSortTemp temp = {NULL, 0};
-
-	if (!gpusort_reference_can(&gpusort_satish_radix, rows, key_bytes, with_ids))
-		return cudaErrorInvalidValue;
-	(void) cut_temp(&temp, rows, key_bytes, with_ids);
-	*bytes = temp.used;
-	return cudaSuccess;
-}
-
-static cudaError_t
-sort(const GpuSortReferenceArgs *args, cudaStream_t stream)
-{
-	GpuSortTemp temp = {(char *) args->temp, 0};
-	Buffers		buffers;
-
-	GPUSORT_TRY(gpusort_reference_check(&gpusort_satish_radix, args));
-	if (args->rows == 0)
-		return cudaSuccess;
-	buffers = cut_temp(&temp, args->rows, args->key_bytes, args->ids_out != NULL);
-	if (args->key_bytes == 4)
-		return args->ids_out != NULL ? sort_rows<uint32_t, true>(args, &buffers, stream)
-			: sort_rows<uint32_t, false>(args, &buffers, stream);
-	return args->ids_out != NULL ? sort_rows<uint64_t, true>(args, &buffers, stream)
-		: sort_rows<uint64_t, false>(args, &buffers, stream);
+	return GPUSORT_BY_TYPE(args, sort_rows, args, buffers, stream);
 }
 
 /* A pass reads the keys for the counts, then reads and writes the rows; the first reads no ids. */
@@ -252,7 +228,7 @@ const GpuSortReference gpusort_satish_radix = {
 	true,
 	false,
 	MOST_ROWS,
-	temp_bytes,
-	sort,
+	gpusort_cut_bytes<&gpusort_satish_radix, cut_temp>,
+	gpusort_cut_and_sort<&gpusort_satish_radix, cut_temp, sort_typed>,
 	bytes_per_row,
 };
