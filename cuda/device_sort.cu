@@ -59,6 +59,14 @@
 #endif
 #define SAMPLE_STEP_MIN	64
 
+/*
+ * Fewer rows of keys of 32 bits are sorted as they are: statistics take 28 us on an H200, their
+ * wait and all, when a sort of 2^20 rows takes 73.
+ */
+#ifndef GPUSORT_STATS_ROWS_MIN
+#define GPUSORT_STATS_ROWS_MIN	(UINT32_C(1) << 21)
+#endif
+
 /* Everything in temp. */
 typedef struct SortTemp
 {
@@ -614,6 +622,16 @@ guess_plan(const GpuSortKeySource *source, uint32_t rows, const GpuSortDeviceWai
 	return cudaSuccess;
 }
 
+/* The plan that keeps all 32 bits of a plain value. */
+static void
+plan_whole(GpuSortPackPlan *plan)
+{
+	GpuSortKeyStats any = {};
+
+	any.key_or[0] = any.key_max[0] = UINT32_MAX;
+	gpusort_pack_plan(plan, 1, &any);
+}
+
 int
 gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_t limit, const GpuSortDeviceWait *wait,
 						  void *temp, size_t temp_bytes, uint32_t *ids, GpuSortStream stream)
@@ -635,6 +653,12 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 		return cudaErrorInvalidValue;
 	start = stats_bytes();
 
+	if (rows < GPUSORT_STATS_ROWS_MIN && gpusort_plain_bytes(source->kind) == 4)
+	{
+		plan_whole(&plan);
+		describe_array(source, &plan, rows, limit, wait, &sort);
+		return gpusort_device_sort(&sort, (char *) temp + start, temp_bytes - start, ids, NULL, stream);
+	}
 	if ((ended = guess_plan(source, rows, wait, stats, &plan, &guessed, (cudaStream_t) stream)) != 0 ||
 		(ended = gpusort_key_stats_reset(stats, stream)) != 0)
 		return ended;

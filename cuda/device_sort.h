@@ -173,8 +173,9 @@ extern int	gpusort_device_prefixes(const GpuSortKeySource *source, const GpuSort
 									uint32_t *prefixes, GpuSortStream stream);
 
 /*
- * The same for an array of which nothing is known: statistics of the keys in one
- * pass, plan, sort.  source.kind is not REFS.  ids is device memory for `rows`
+ * gpusort_device_sort for an array of which nothing is known: statistics of the keys
+ * in one pass, plan, sort; without statistics where there are few rows of 4 bytes, to
+ * which they cost more than they save.  source.kind is not REFS.  ids is device memory for `rows`
  * uint32_t; with a limit the first so many are the result.  Waits.
  */
 extern int	gpusort_device_sort_array_bytes(const GpuSortKeySource *source, uint32_t rows, uint32_t limit,

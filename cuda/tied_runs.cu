@@ -478,6 +478,7 @@ order_middle_runs(const __grid_constant__ GpuSortKeySource source, const __grid_
 		uint32_t	next_tags[CAPACITY / THREADS];
 		uint32_t	tied;
 		uint64_t	made;
+		bool		moved = false;
 
 		for (uint32_t i = threadIdx.x; i < run.rows; i += THREADS)
 		{
@@ -489,7 +490,10 @@ order_middle_runs(const __grid_constant__ GpuSortKeySource source, const __grid_
 		}
 		__syncthreads();
 		if (!in_order<THREADS>(windows, tags, run.rows))
+		{
+			moved = true;
 			bitonic_sort<THREADS>(windows, tags, run.rows);
+		}
 
 		for (uint32_t next = from + GPUSORT_TIE_WINDOW; next < plan.packed_bits; next += GPUSORT_TIE_WINDOW)
 		{
@@ -522,10 +526,13 @@ order_middle_runs(const __grid_constant__ GpuSortKeySource source, const __grid_
 			}
 			__syncthreads();
 			if (!in_order<THREADS>(windows, tags, run.rows))
+			{
+				moved = true;
 				bitonic_sort<THREADS>(windows, tags, run.rows);
+			}
 		}
 
-		for (uint32_t i = threadIdx.x; i < run.rows; i += THREADS)
+		for (uint32_t i = threadIdx.x; moved && i < run.rows; i += THREADS)
 			ids[run.start + i] = run_ids[tags[i] & 0xFFFF];
 
 		/* the next run takes the place of this one */

@@ -55,28 +55,6 @@ open_het(const int *ordinals, int count, uint64_t rows, int key_bytes, GpuSortMu
 	return cudaMallocHost((void **) &(*context)->runs, (rows + (rows == 0)) * (size_t) key_bytes);
 }
 
-/* The sorted chunks to `to`, one behind the other. */
-static cudaError_t
-download(GpuSortMultiContext *context, char *to, uint64_t rows)
-{
-	const uint64_t chunk = gpusort_reference_chunk(rows, context->devices.count);
-	const size_t key_bytes = (size_t) context->devices.key_bytes;
-
-	for (int d = 0; d < context->devices.count; d++)
-	{
-		GpuSortReferenceDevice *device = &context->devices.device[d];
-		uint64_t	first = gpusort_reference_min(chunk * (uint64_t) d, rows);
-		uint64_t	count = gpusort_reference_min(chunk, rows - first);
-
-		if (count == 0)
-			break;
-		GPUSORT_TRY(cudaSetDevice(device->ordinal));
-		GPUSORT_TRY(cudaMemcpyAsync(to + first * key_bytes, device->keys[0], count * key_bytes,
-									cudaMemcpyDeviceToHost, device->streams[0]));
-	}
-	return gpusort_reference_wait(&context->devices);
-}
-
 template <typename Key>
 static void
 merge_on_host(Key *runs, uint64_t rows, int run_count, Key *sorted)
@@ -97,7 +75,6 @@ sort_het(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMu
 	const int	count = context->devices.count;
 	double		begun = gpusort_reference_clock();
 	double		last = begun;
-	double		now;
 
 	memset(times, 0, sizeof(*times));
 	if (rows > context->devices.rows)
@@ -106,24 +83,17 @@ sort_het(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMu
 		return cudaSuccess;
 
 	GPUSORT_TRY(gpusort_reference_upload(&context->devices, host_keys, rows));
-	now = gpusort_reference_clock();
-	times->upload = now - last;
-	last = now;
+	times->upload = gpusort_reference_lap(&last);
 	GPUSORT_TRY(gpusort_reference_sort_chunks(&context->devices, rows));
-	now = gpusort_reference_clock();
-	times->sort = now - last;
-	last = now;
-	GPUSORT_TRY(download(context, count == 1 ? (char *) host_keys : context->runs, rows));
-	now = gpusort_reference_clock();
-	times->download = now - last;
-	last = now;
+	times->sort = gpusort_reference_lap(&last);
+	GPUSORT_TRY(gpusort_reference_download(&context->devices, count == 1 ? host_keys : context->runs, rows));
+	times->download = gpusort_reference_lap(&last);
 	if (count > 1 && context->devices.key_bytes == 4)
 		merge_on_host((uint32_t *) context->runs, rows, count, (uint32_t *) host_keys);
 	else if (count > 1)
 		merge_on_host((uint64_t *) context->runs, rows, count, (uint64_t *) host_keys);
-	now = gpusort_reference_clock();
-	times->merge = now - last;
-	times->total = now - begun;
+	times->merge = gpusort_reference_lap(&last);
+	times->total = last - begun;
 	times->fullest = gpusort_reference_chunk(rows, count);
 	return cudaSuccess;
 }

@@ -243,8 +243,9 @@ gpusort_reference_wait(GpuSortReferenceDevices *devices)
 	return cudaSuccess;
 }
 
-cudaError_t
-gpusort_reference_upload(GpuSortReferenceDevices *devices, const void *host_keys, uint64_t rows)
+/* Each device's chunk between keys[0] and its place on the host. */
+static cudaError_t
+copy_chunks(GpuSortReferenceDevices *devices, char *host_keys, uint64_t rows, cudaMemcpyKind kind)
 {
 	uint64_t	chunk = gpusort_reference_chunk(rows, devices->count);
 	size_t		key_bytes = (size_t) devices->key_bytes;
@@ -254,12 +255,26 @@ gpusort_reference_upload(GpuSortReferenceDevices *devices, const void *host_keys
 		GpuSortReferenceDevice *device = &devices->device[d];
 		uint64_t	first = gpusort_reference_min(chunk * (uint64_t) d, rows);
 		uint64_t	count = gpusort_reference_min(chunk, rows - first);
+		char	   *on_host = host_keys + first * key_bytes;
+		bool		up = kind == cudaMemcpyHostToDevice;
 
 		if (count == 0)
 			break;
 		GPUSORT_TRY(cudaSetDevice(device->ordinal));
-		GPUSORT_TRY(cudaMemcpyAsync(device->keys[0], (const char *) host_keys + first * key_bytes, count * key_bytes,
-									cudaMemcpyHostToDevice, device->streams[0]));
+		GPUSORT_TRY(cudaMemcpyAsync(up ? device->keys[0] : on_host, up ? on_host : device->keys[0],
+									count * key_bytes, kind, device->streams[0]));
 	}
 	return gpusort_reference_wait(devices);
+}
+
+cudaError_t
+gpusort_reference_upload(GpuSortReferenceDevices *devices, const void *host_keys, uint64_t rows)
+{
+	return copy_chunks(devices, (char *) host_keys, rows, cudaMemcpyHostToDevice);
+}
+
+cudaError_t
+gpusort_reference_download(GpuSortReferenceDevices *devices, void *host_keys, uint64_t rows)
+{
+	return copy_chunks(devices, (char *) host_keys, rows, cudaMemcpyDeviceToHost);
 }

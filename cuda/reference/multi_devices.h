@@ -2,7 +2,7 @@
  *
  * multi_devices.h
  *	  What the references over several GPUs share: the devices with two buffers
- *	  of keys each, the way of a chunk up, and the local sort.
+ *	  of keys each, the way of chunks up and down, the local sort, and the clock.
  *
  * One host thread gives work to all devices.  A device's keys lie in keys[0];
  * keys[1] is where they go next, and the two are swapped by their pointers.
@@ -70,6 +70,16 @@ gpusort_reference_swap_buffers(GpuSortReferenceDevice *device)
 /* Milliseconds of a clock that only runs forward. */
 extern double gpusort_reference_clock(void);
 
+/* Milliseconds since *last, which becomes now. */
+static inline double
+gpusort_reference_lap(double *last)
+{
+	double		begun = *last;
+
+	*last = gpusort_reference_clock();
+	return *last - begun;
+}
+
 /*
  * Takes streams and memory, and lets the devices reach each other's memory where
  * they can.  `devices` is zeroed first; after an error it is for
@@ -82,8 +92,9 @@ extern void gpusort_reference_close_devices(GpuSortReferenceDevices *devices);
 /* Waits for everything on all devices. */
 extern cudaError_t gpusort_reference_wait(GpuSortReferenceDevices *devices);
 
-/* Chunk d to device d's keys[0], and waits. */
+/* Chunk d to device d's keys[0], or from there to its place on the host; and waits. */
 extern cudaError_t gpusort_reference_upload(GpuSortReferenceDevices *devices, const void *host_keys, uint64_t rows);
+extern cudaError_t gpusort_reference_download(GpuSortReferenceDevices *devices, void *host_keys, uint64_t rows);
 
 /*
  * Sorts keys first to first + count - 1 of keys[0], which agree in all but their low

@@ -263,31 +263,10 @@ merge_groups(GpuSortMultiContext *context, int width)
 }
 
 static cudaError_t
-download(GpuSortMultiContext *context, char *host_keys)
-{
-	const size_t key_bytes = (size_t) context->devices.key_bytes;
-
-	for (int d = 0; d < context->devices.count; d++)
-	{
-		GpuSortReferenceDevice *device = &context->devices.device[d];
-		uint64_t	begin = gpusort_reference_min(context->chunk * (uint64_t) d, context->rows);
-		uint64_t	count = gpusort_reference_min(context->chunk, context->rows - begin);
-
-		if (count == 0)
-			break;
-		GPUSORT_TRY(cudaSetDevice(device->ordinal));
-		GPUSORT_TRY(cudaMemcpyAsync(host_keys + begin * key_bytes, device->keys[0], count * key_bytes,
-									cudaMemcpyDeviceToHost, device->streams[0]));
-	}
-	return gpusort_reference_wait(&context->devices);
-}
-
-static cudaError_t
 sort_p2p(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMultiTimes *times)
 {
 	double		begun = gpusort_reference_clock();
 	double		last = begun;
-	double		now;
 
 	memset(times, 0, sizeof(*times));
 	if (rows > context->devices.rows)
@@ -299,21 +278,14 @@ sort_p2p(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMu
 	context->sent = 0;
 
 	GPUSORT_TRY(gpusort_reference_upload(&context->devices, host_keys, rows));
-	now = gpusort_reference_clock();
-	times->upload = now - last;
-	last = now;
+	times->upload = gpusort_reference_lap(&last);
 	GPUSORT_TRY(gpusort_reference_sort_chunks(&context->devices, rows));
-	now = gpusort_reference_clock();
-	times->sort = now - last;
-	last = now;
+	times->sort = gpusort_reference_lap(&last);
 	GPUSORT_TRY(merge_groups(context, context->devices.count));
-	now = gpusort_reference_clock();
-	times->exchange = now - last;
-	last = now;
-	GPUSORT_TRY(download(context, (char *) host_keys));
-	now = gpusort_reference_clock();
-	times->download = now - last;
-	times->total = now - begun;
+	times->exchange = gpusort_reference_lap(&last);
+	GPUSORT_TRY(gpusort_reference_download(&context->devices, host_keys, rows));
+	times->download = gpusort_reference_lap(&last);
+	times->total = last - begun;
 	times->sent = context->sent;
 	times->fullest = context->chunk;
 	return cudaSuccess;

@@ -589,7 +589,6 @@ static cudaError_t
 sort_rmg(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMultiTimes *times)
 {
 	double		begun = gpusort_reference_clock();
-	double		now;
 	double		last = begun;
 
 	memset(times, 0, sizeof(*times));
@@ -602,21 +601,14 @@ sort_rmg(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMu
 	context->slack = context->chunk / SLACK_PARTS;
 
 	GPUSORT_TRY(gpusort_reference_upload(&context->devices, host_keys, rows));
-	now = gpusort_reference_clock();
-	times->upload = now - last;
-	last = now;
+	times->upload = gpusort_reference_lap(&last);
 	GPUSORT_TRY(partition(context, &times->passes));
-	now = gpusort_reference_clock();
-	times->partition = now - last;
-	last = now;
+	times->partition = gpusort_reference_lap(&last);
 	GPUSORT_TRY(exchange(context, &times->sent));
-	now = gpusort_reference_clock();
-	times->exchange = now - last;
-	last = now;
+	times->exchange = gpusort_reference_lap(&last);
 	GPUSORT_TRY(sort_and_download(context, (char *) host_keys));
-	now = gpusort_reference_clock();
-	times->sort = now - last;
-	times->total = now - begun;
+	times->sort = gpusort_reference_lap(&last);
+	times->total = last - begun;
 	for (int d = 0; d < context->devices.count; d++)
 	{
 		if (context->borders[d + 1] - context->borders[d] > times->fullest)
