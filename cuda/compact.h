@@ -42,8 +42,15 @@
  *	Closing up is the compress function of Warren, Hacker's Delight (2nd ed.,
  *	section 7-4) on halves of 32 bits, the width of the device's arithmetic: five
  *	conditional moves by 1, 2, 4, 8, 16 places, whose masks depend on the bits kept
- *	alone and are computed once, on the host.  A half that keeps one run of bits is
- *	shifted instead, one that keeps none costs nothing.
+ *	alone and are computed once, on the host.  Bits move up, since the bits m of x
+ *	that move up by s places then make it x + m (2^s - 1): one multiplication and
+ *	addition, which the device does beside its logical operations, where moving down
+ *	takes a shift and two more of these.  A half that keeps one run of bits is shifted
+ *	instead, one that keeps none costs nothing.
+ *
+ *	Kernels that want the same window of all keys take a plan that keeps nothing else
+ *	(gpusort_pack_window_plan), so what the window cuts off is dropped by the same
+ *	masks and nothing about it is left to decide for each key.
  *
  *-------------------------------------------------------------------------
  */
@@ -61,10 +68,10 @@
 typedef struct GpuSortPackHalf
 {
 	uint32_t	kept;			/* the bits that are kept */
-	uint32_t	moves[GPUSORT_COMPRESS_STEPS];	/* bits that move right by 2^step */
+	uint32_t	moves[GPUSORT_COMPRESS_STEPS];	/* bits that move up by 2^step */
 	uint32_t	position;		/* of its least bit in the packed key */
 	uint16_t	bits;			/* how many are kept */
-	uint16_t	shift;			/* of the only run of kept bits, or GPUSORT_PACK_RUNS */
+	uint16_t	up;				/* from the only run of kept bits to the top, or GPUSORT_PACK_RUNS */
 } GpuSortPackHalf;
 
 #define GPUSORT_PACK_RUNS		0xFFFF
@@ -121,24 +128,24 @@ static inline void
 gpusort_pack_half(GpuSortPackHalf *half, uint32_t kept, uint32_t position)
 {
 	uint32_t	left = kept;
-	uint32_t	dropped_below = ~kept << 1;
+	uint32_t	dropped_above = ~kept >> 1;
 
 	half->kept = kept;
 	half->position = position;
 	half->bits = (uint16_t) __builtin_popcount(kept);
-	half->shift = kept != 0 ? (uint16_t) __builtin_ctz(kept) : 0;
-	if (kept >> half->shift != gpusort_ones(half->bits))
-		half->shift = GPUSORT_PACK_RUNS;
+	half->up = kept != 0 ? (uint16_t) __builtin_clz(kept) : 0;
+	if (half->bits > 0 && (kept << half->up) >> (32 - half->bits) != gpusort_ones(half->bits))
+		half->up = GPUSORT_PACK_RUNS;
 	for (int step = 0; step < GPUSORT_COMPRESS_STEPS; step++)
 	{
-		/* parity of the dropped bits below each bit, by a running exclusive or */
-		uint32_t	parity = dropped_below;
+		/* parity of the dropped bits above each bit, by a running exclusive or */
+		uint32_t	parity = dropped_above;
 
 		for (int shift = 1; shift < 32; shift *= 2)
-			parity ^= parity << shift;
+			parity ^= parity >> shift;
 		half->moves[step] = parity & left;
-		left = (left ^ half->moves[step]) | (half->moves[step] >> (1 << step));
-		dropped_below &= ~parity;
+		left = (left ^ half->moves[step]) | (half->moves[step] << (1 << step));
+		dropped_above &= ~parity;
 	}
 }
 
@@ -183,91 +190,6 @@ gpusort_pack_covers(const GpuSortPackPlan *plan, const GpuSortKeyStats *stats)
 	return true;
 }
 
-/* What half a word (less its base) leaves in the packed key, as a number of half->bits bits. */
-GPUSORT_HD static inline uint32_t
-gpusort_compress(const GpuSortPackHalf *half, uint32_t value)
-{
-	value &= half->kept;
-	if (half->shift != GPUSORT_PACK_RUNS)
-		return value >> half->shift;
-GPUSORT_UNROLL
-	for (int step = 0; step < GPUSORT_COMPRESS_STEPS; step++)
-	{
-		uint32_t	moved = value & half->moves[step];
-
-		value = (value ^ moved) | (moved >> (1 << step));
-	}
-	return value;
-}
-
-/*
- * `bits` bits of a key's packed key, 1 to 64 of them, the least of which is bit
- * number `low` of it.  There are zeros above its most significant bit.  Never
- * touches key words that have no bit among them.
- */
-GPUSORT_HD static inline uint64_t
-gpusort_pack_bits(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t low, uint32_t bits)
-{
-	uint64_t	packed = 0;
-
-	for (uint32_t w = 0; w < plan->key_words; w++)
-	{
-		const GpuSortPackWord *word = &plan->words[w];
-		uint64_t	value;
-
-		if (word->position >= low + bits || word->bits == 0)
-			continue;
-		if (word->position + word->bits <= low)
-			break;
-		value = key[w] - word->base;
-GPUSORT_UNROLL
-		for (int i = 0; i < 2; i++)
-		{
-			const GpuSortPackHalf *half = &word->halves[i];
-
-			if (half->bits == 0 || half->position >= low + bits || half->position + half->bits <= low)
-				continue;
-			if (half->position >= low)
-				packed |= (uint64_t) gpusort_compress(half, (uint32_t) (value >> 32 * i)) << (half->position - low);
-			else
-				packed |= gpusort_compress(half, (uint32_t) (value >> 32 * i)) >> (low - half->position);
-		}
-	}
-	return packed & gpusort_ones(bits);
-}
-
-/* The same for up to 32 bits, in 32-bit arithmetic. */
-GPUSORT_HD static inline uint32_t
-gpusort_pack_bits32(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t low, uint32_t bits)
-{
-	uint32_t	packed = 0;
-
-	for (uint32_t w = 0; w < plan->key_words; w++)
-	{
-		const GpuSortPackWord *word = &plan->words[w];
-		uint64_t	value;
-
-		if (word->position >= low + bits || word->bits == 0)
-			continue;
-		if (word->position + word->bits <= low)
-			break;
-		value = key[w] - word->base;
-GPUSORT_UNROLL
-		for (int i = 0; i < 2; i++)
-		{
-			const GpuSortPackHalf *half = &word->halves[i];
-
-			if (half->bits == 0 || half->position >= low + bits || half->position + half->bits <= low)
-				continue;
-			if (half->position >= low)
-				packed |= gpusort_compress(half, (uint32_t) (value >> 32 * i)) << (half->position - low);
-			else
-				packed |= gpusort_compress(half, (uint32_t) (value >> 32 * i)) >> (low - half->position);
-		}
-	}
-	return packed & (uint32_t) gpusort_ones(bits);
-}
-
 /* How many of `bits` bits that begin from_top bits below the packed key's top there are. */
 GPUSORT_HD static inline uint32_t
 gpusort_pack_window_bits(const GpuSortPackPlan *plan, uint32_t from_top, uint32_t bits)
@@ -275,6 +197,62 @@ gpusort_pack_window_bits(const GpuSortPackPlan *plan, uint32_t from_top, uint32_
 	uint32_t	left = from_top < plan->packed_bits ? plan->packed_bits - from_top : 0;
 
 	return left < bits ? left : bits;
+}
+
+/* The kept bits of half a word that are bits low to low + bits - 1 of the packed key. */
+static inline uint32_t
+gpusort_pack_kept_between(const GpuSortPackHalf *half, uint32_t low, uint32_t bits)
+{
+	uint32_t	between = 0;
+	uint32_t	position = half->position;
+
+	for (uint32_t left = half->kept; left != 0; left &= left - 1, position++)
+	{
+		if (position >= low && position - low < bits)
+			between |= left & (~left + 1);
+	}
+	return between;
+}
+
+/*
+ * The plan whose packed keys are a window of another plan's: `bits` bits that begin
+ * from_top bits below the top, or as many as there are.
+ */
+static inline void
+gpusort_pack_window_plan(GpuSortPackPlan *window, const GpuSortPackPlan *plan, uint32_t from_top, uint32_t bits)
+{
+	const uint32_t there = gpusort_pack_window_bits(plan, from_top, bits);
+	const uint32_t low = plan->packed_bits - from_top - there;
+	uint32_t	position = 0;
+
+	*window = *plan;
+	for (uint32_t w = plan->key_words; w-- > 0;)
+	{
+		GpuSortPackWord *word = &window->words[w];
+		const uint32_t kept_low = gpusort_pack_kept_between(&plan->words[w].halves[0], low, there);
+		const uint32_t kept_high = gpusort_pack_kept_between(&plan->words[w].halves[1], low, there);
+
+		word->kept = (uint64_t) kept_high << 32 | kept_low;
+		word->position = position;
+		word->bits = (uint32_t) __builtin_popcountll(word->kept);
+		gpusort_pack_half(&word->halves[0], kept_low, position);
+		gpusort_pack_half(&word->halves[1], kept_high, position + word->halves[0].bits);
+		position += word->bits;
+	}
+	window->packed_bits = position;
+}
+
+/* The bits kept of half a word (less its base), closed up at the top of 32. */
+GPUSORT_HD static inline uint32_t
+gpusort_compress(const GpuSortPackHalf *half, uint32_t value)
+{
+	value &= half->kept;
+	if (half->up != GPUSORT_PACK_RUNS)
+		return value << half->up;
+GPUSORT_UNROLL
+	for (int step = 0; step < GPUSORT_COMPRESS_STEPS; step++)
+		value += (value & half->moves[step]) * ((1u << (1 << step)) - 1);
+	return value;
 }
 
 /*
@@ -287,109 +265,115 @@ gpusort_pack_window_bits(const GpuSortPackPlan *plan, uint32_t from_top, uint32_
 GPUSORT_HD static inline uint64_t
 gpusort_pack_window64(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t from_top, uint32_t bits)
 {
-	uint32_t	there = gpusort_pack_window_bits(plan, from_top, bits);
+	const uint32_t there = gpusort_pack_window_bits(plan, from_top, bits);
+	const uint32_t low = plan->packed_bits - from_top - there;
+	uint64_t	packed = 0;
 
-	return there > 0 ? gpusort_pack_bits(plan, key, plan->packed_bits - from_top - there, there) : 0;
+	for (uint32_t w = 0; w < plan->key_words; w++)
+	{
+		const GpuSortPackWord *word = &plan->words[w];
+		uint64_t	value;
+
+		if (word->position >= low + there || word->bits == 0)
+			continue;
+		if (word->position + word->bits <= low)
+			break;
+		value = key[w] - word->base;
+GPUSORT_UNROLL
+		for (int i = 0; i < 2; i++)
+		{
+			const GpuSortPackHalf *half = &word->halves[i];
+			uint64_t	closed;
+
+			if (half->bits == 0 || half->position >= low + there || half->position + half->bits <= low)
+				continue;
+			closed = gpusort_compress(half, (uint32_t) (value >> 32 * i)) >> (32 - half->bits);
+			packed |= half->position >= low ? closed << (half->position - low) : closed >> (low - half->position);
+		}
+	}
+	return packed & gpusort_ones(there);
 }
 
 /* The same for up to 32 bits. */
 GPUSORT_HD static inline uint32_t
 gpusort_pack_window(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t from_top, uint32_t bits)
 {
-	uint32_t	there = gpusort_pack_window_bits(plan, from_top, bits);
-
-	return there > 0 ? gpusort_pack_bits32(plan, key, plan->packed_bits - from_top - there, there) : 0;
+	return (uint32_t) gpusort_pack_window64(plan, key, from_top, bits);
 }
 
 #ifdef __cplusplus
 
 /*
- * Adds to windows, which begin at bit `low` of the packed keys and have `bits` bits, up to
- * 32, what one word of ROWS keys has in them, and maybe bits above them.
+ * Adds to packed keys what one word of ROWS keys has in them.  Packed is uint32_t or uint64_t,
+ * and the plan keeps no more bits than that has.
  */
-template <int ROWS>
+template <int ROWS, typename Packed>
 GPUSORT_HD static inline void
-gpusort_pack_word(const GpuSortPackWord *word, const uint64_t (&keys)[ROWS], uint32_t low, uint32_t bits,
-				  uint32_t (&windows)[ROWS])
+gpusort_pack_word(const GpuSortPackWord *word, const uint64_t (&keys)[ROWS], Packed (&packed)[ROWS])
 {
-	const uint64_t base = word->base;
+	uint64_t	values[ROWS];
 
+	/* a test of the plan costs less than subtracting 0 from every key */
+GPUSORT_UNROLL
+	for (int r = 0; r < ROWS; r++)
+		values[r] = keys[r];
+	if (word->base != 0)
+	{
+GPUSORT_UNROLL
+		for (int r = 0; r < ROWS; r++)
+			values[r] -= word->base;
+	}
 GPUSORT_UNROLL
 	for (int i = 0; i < 2; i++)
 	{
 		const GpuSortPackHalf half = word->halves[i];
+		const uint32_t down = 8 * sizeof(Packed) - half.bits - half.position;
 
-		if (half.bits == 0 || half.position >= low + bits || half.position + half.bits <= low)
+		if (half.bits == 0)
 			continue;
 GPUSORT_UNROLL
 		for (int r = 0; r < ROWS; r++)
-		{
-			const uint32_t value = gpusort_compress(&half, (uint32_t) ((keys[r] - base) >> 32 * i));
-
-			windows[r] |= half.position >= low ? value << (half.position - low) : value >> (low - half.position);
-		}
+			packed[r] |= (Packed) gpusort_compress(&half, (uint32_t) (values[r] >> 32 * i)) << (8 * sizeof(Packed) - 32) >> down;
 	}
 }
 
 /*
- * gpusort_pack_window of ROWS keys at a time, up to 32 bits.  What the plan says is then
- * fetched and looked at once for all of them, which costs more than the packing.
+ * The packed keys of ROWS keys at a time, of as many bits as Packed has at most.  What the plan says is fetched
+ * and looked at once for all of them, which costs more than the packing.  Never touches
+ * key words of which nothing is kept.
  */
-template <int ROWS>
+template <int ROWS, typename Packed>
 GPUSORT_HD static inline void
-gpusort_pack_windows(const GpuSortPackPlan *plan, const uint64_t *const (&keys)[ROWS], uint32_t from_top, uint32_t bits,
-					 uint32_t (&windows)[ROWS])
+gpusort_pack_keys(const GpuSortPackPlan *plan, const uint64_t *const (&keys)[ROWS], Packed (&packed)[ROWS])
 {
-	const uint32_t there = gpusort_pack_window_bits(plan, from_top, bits);
-	const uint32_t low = plan->packed_bits - from_top - there;
-	const uint32_t mask = (uint32_t) gpusort_ones(there);
-
 GPUSORT_UNROLL
 	for (int r = 0; r < ROWS; r++)
-		windows[r] = 0;
-	if (there == 0)
-		return;
+		packed[r] = 0;
 	for (uint32_t w = 0; w < plan->key_words; w++)
 	{
 		const GpuSortPackWord *word = &plan->words[w];
 		uint64_t	values[ROWS];
 
-		if (word->position >= low + there || word->bits == 0)
+		if (word->bits == 0)
 			continue;
-		if (word->position + word->bits <= low)
-			break;
 GPUSORT_UNROLL
 		for (int r = 0; r < ROWS; r++)
 			values[r] = keys[r][w];
-		gpusort_pack_word(word, values, low, there, windows);
+		gpusort_pack_word(word, values, packed);
 	}
-GPUSORT_UNROLL
-	for (int r = 0; r < ROWS; r++)
-		windows[r] &= mask;
+}
+
+/* The packed key of one key, up to 32 bits. */
+GPUSORT_HD static inline uint32_t
+gpusort_pack_key(const GpuSortPackPlan *plan, const uint64_t *key)
+{
+	const uint64_t *const keys[1] = {key};
+	uint32_t	packed[1];
+
+	gpusort_pack_keys(plan, keys, packed);
+	return packed[0];
 }
 
 #endif							/* __cplusplus */
-
-/* Packed word number `index` of a key; word 0 is the least significant, and all but the last are full. */
-GPUSORT_HD static inline uint64_t
-gpusort_pack_key(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t index)
-{
-	return gpusort_pack_bits(plan, key, 64 * index, 64);
-}
-
-/* How many packed words there are, and how many bits the most significant has. */
-GPUSORT_HD static inline uint32_t
-gpusort_packed_words(const GpuSortPackPlan *plan)
-{
-	return (plan->packed_bits + 63) / 64;
-}
-
-GPUSORT_HD static inline int
-gpusort_packed_word_bits(const GpuSortPackPlan *plan, uint32_t index)
-{
-	uint32_t	left = plan->packed_bits - 64 * index;
-
-	return left < 64 ? (int) left : 64;
-}
 
 #endif							/* GPUSORT_COMPACT_H */

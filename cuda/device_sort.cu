@@ -4,7 +4,8 @@
  *	  The device sort from end to end; device_sort.h is its contract.
  *
  *	1. Prefixes of all rows, if the caller has not made them: the key is read, 4
- *	   bytes are written.  An array of uint32_t that loses no bits is its own.
+ *	   bytes are written.  An array of uint32_t that loses no bits is its own.  Where many
+ *	   rows would tie on them prefixes are made by a map that fits the keys (prefix_map.cu).
  *	2. Radix sort of (prefix, row number) (radix_sort.cu).  Up to 32 packed bits
  *	   that is all, and prefixes need not leave it.
  *	3. Rows that tie on the prefix (segments.cu).
@@ -17,7 +18,7 @@
  *
  * Of a plain array, statistics and prefixes take one read of the keys: the plan is
  * guessed from a sample, and made again in the rare case that the statistics say it
- * does not serve.
+ * does not serve.  Keys that want a map are read once for each.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,6 +30,7 @@
 #include "digit_counts.cuh"
 #include "key_source.h"
 #include "key_stats.h"
+#include "prefix_map.h"
 #include "radix_sort.h"
 #include "segments.h"
 #include "top_k.h"
@@ -57,9 +59,18 @@
 #endif
 #define SAMPLE_STEP_MIN	64
 
+/*
+ * Fewer rows of keys of 32 bits are sorted as they are: statistics take 28 us on an H200, their
+ * wait and all, when a sort of 2^20 rows takes 73.
+ */
+#ifndef GPUSORT_STATS_ROWS_MIN
+#define GPUSORT_STATS_ROWS_MIN	(UINT32_C(1) << 21)
+#endif
+
 /* Everything in temp. */
 typedef struct SortTemp
 {
+	GpuSortPrefixMap *map;		/* NULL: prefixes are the packed keys' top bits */
 	uint32_t   *prefixes;		/* the caller's, if it made them */
 	void	   *sorting;
 	size_t		sorting_bytes;
@@ -72,16 +83,16 @@ typedef struct SortTemp
 	size_t		select_bytes;
 } SortTemp;
 
-/* prefixes[i] = prefix of row i, or of row ids[i]. */
+/* prefixes[i] = prefix of row i, or of row ids[i]; the plan keeps nothing else. */
 template <int FORM>
 static __global__ void __launch_bounds__(PREFIX_THREADS)
-make_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+make_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window,
 			  const uint32_t *ids, uint32_t rows, uint32_t *prefixes)
 {
 	const uint64_t start = (uint64_t) blockIdx.x * (PREFIX_THREADS * PREFIX_ITEMS) + threadIdx.x;
 	const uint64_t *places[PREFIX_ITEMS];
 	uint64_t	made[PREFIX_ITEMS];
-	uint32_t	windows[PREFIX_ITEMS];
+	uint32_t	packed[PREFIX_ITEMS];
 
 GPUSORT_UNROLL
 	for (int k = 0; k < PREFIX_ITEMS; k++)
@@ -91,31 +102,29 @@ GPUSORT_UNROLL
 
 		places[k] = gpusort_source_key<FORM>(&source, ids != NULL ? ids[there] : there, &made[k]);
 	}
-	gpusort_pack_windows(&plan, places, 0, 32, windows);
+	gpusort_pack_keys(&window, places, packed);
 GPUSORT_UNROLL
 	for (int k = 0; k < PREFIX_ITEMS; k++)
 	{
 		const uint64_t i = start + k * PREFIX_THREADS;
 
 		if (i < rows)
-			prefixes[i] = windows[k];
+			prefixes[i] = packed[k];
 	}
 }
 
 /*
- * prefixes[i] = prefix of row i, and adds their digits to counts.  Keys have WORDS words, up
+ * prefixes[i] = prefix of row i, and adds their digits to counts; the plan keeps nothing else.  Keys have WORDS words, up
  * to 4, which are all on their way before the first is waited for; or any number, for 0.
  */
 template <int FORM, int WORDS>
 static __global__ void __launch_bounds__(COUNT_THREADS)
-count_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+count_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window,
 			   uint32_t rows, uint32_t *prefixes, int digits, uint32_t *counts)
 {
 	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);
 	constexpr int words = WORDS > 0 ? WORDS : 1;
-	constexpr int items = WORDS > 0 ? 8 / words : 4;
-	const uint32_t bits = gpusort_pack_window_bits(&plan, 0, 32);
-	const uint32_t low = plan.packed_bits - bits;
+	constexpr int items = WORDS == 1 ? 8 : WORDS == 4 ? 2 : 4;
 
 	clear_digit_counts<COUNT_THREADS, COUNT_COPIES>(bins, digits);
 	for (uint64_t start = (uint64_t) blockIdx.x * (COUNT_THREADS * items) + threadIdx.x; start < rows;
@@ -139,15 +148,15 @@ GPUSORT_UNROLL
 			prefix[k] = 0;
 		}
 		if (WORDS == 0)
-			gpusort_pack_windows(&plan, places, 0, 32, prefix);
+			gpusort_pack_keys(&window, places, prefix);
 GPUSORT_UNROLL
 		for (int w = 0; w < WORDS; w++)
-			gpusort_pack_word(&plan.words[w], keys[w], low, bits, prefix);
+			gpusort_pack_word(&window.words[w], keys[w], prefix);
 GPUSORT_UNROLL
 		for (int k = 0; k < items; k++)
 		{
 			const uint64_t row = start + k * COUNT_THREADS;
-			const uint32_t own[1] = {prefix[k] & (uint32_t) gpusort_ones(bits)};
+			const uint32_t own[1] = {prefix[k]};
 
 			if (row >= rows)
 				break;
@@ -184,11 +193,14 @@ static cudaError_t
 start_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, const uint32_t *ids, uint32_t rows,
 			   uint32_t *prefixes, cudaStream_t stream)
 {
+	GpuSortPackPlan window;
+
 	if (rows == 0)
 		return cudaSuccess;
+	gpusort_pack_window_plan(&window, plan, 0, 32);
 #define MAKE_PREFIXES(FORM) make_prefixes<FORM>
 	GPUSORT_START_BY_FORM(source, MAKE_PREFIXES, blocks_of(rows, PREFIX_THREADS * PREFIX_ITEMS), PREFIX_THREADS, stream,
-						  *source, *plan, ids, rows, prefixes);
+						  *source, window, ids, rows, prefixes);
 #undef MAKE_PREFIXES
 	return cudaGetLastError();
 }
@@ -200,12 +212,15 @@ start_counted_of(const GpuSortKeySource *source, const GpuSortPackPlan *plan, ui
 				 uint32_t *counts, cudaStream_t stream)
 {
 	const uint32_t wanted = blocks_of(rows, COUNT_THREADS);
-	const int	digits = gpusort_radix_digits((int) gpusort_pack_window_bits(plan, 0, 32));
 	auto		kernel = count_prefixes<FORM, WORDS>;
+	GpuSortPackPlan window;
+	int			digits;
 
+	gpusort_pack_window_plan(&window, plan, 0, 32);
+	digits = gpusort_radix_digits((int) window.packed_bits);
 	GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < COUNT_BLOCKS ? wanted : COUNT_BLOCKS, COUNT_THREADS,
 								   GPUSORT_DIGIT_COUNTS_SHARED(digits, COUNT_COPIES),
-								   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, COUNT_COPIES), stream, *source, *plan, rows,
+								   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, COUNT_COPIES), stream, *source, window, rows,
 								   prefixes, digits, counts);
 }
 
@@ -263,6 +278,14 @@ needs_sorting(const GpuSortDeviceSort *sort)
 	return sort->order == GPUSORT_INPUT_UNKNOWN && sort->plan->packed_bits > 0 && sort->rows > 1;
 }
 
+/* May the sort go by prefixes of its own choice, and is it worth looking whether to? */
+static bool
+may_map(const GpuSortDeviceSort *sort)
+{
+	return needs_sorting(sort) && !gpusort_select_pays(sort) && gpusort_map_considered(sort->plan, sort->rows) &&
+		(sort->any_prefixes || (sort->prefixes == NULL && sort->sorted_prefixes == NULL));
+}
+
 static int
 prefix_bits(const GpuSortPackPlan *plan)
 {
@@ -293,6 +316,8 @@ lay_out(const GpuSortDeviceSort *sort, char *base, SortTemp *work, size_t *temp_
 	cudaError_t status = cudaSuccess;
 
 	*work = {};
+	if (may_map(sort))
+		work->map = (GpuSortPrefixMap *) (base + gpusort_lay_temp(&end, sizeof(GpuSortPrefixMap)));
 	if (needs_sorting(sort))
 	{
 		work->prefixes = sort->prefixes;
@@ -368,28 +393,57 @@ number_all(const GpuSortDeviceSort *sort, uint32_t *ids, cudaStream_t stream)
 	return start_prefixes(&sort->source, sort->plan, backwards ? ids : NULL, sort->rows, sort->sorted_prefixes, stream);
 }
 
+/*
+ * Makes the prefixes of all rows, of `bits` bits, and begins their sort: the top bits of the
+ * packed keys, or the codes of a map.  *counted: their digits have been counted for it.
+ */
+static cudaError_t
+begin_with_prefixes(const GpuSortDeviceSort *sort, const SortTemp *work, const GpuSortPrefixMap *map, int bits,
+					bool *counted, cudaStream_t stream)
+{
+	uint32_t   *counts;
+	cudaError_t status = gpusort_radix_begin(work->sorting, work->sorting_bytes, sort->rows, bits, &counts, stream);
+
+	*counted = counts != NULL;
+	if (status != cudaSuccess)
+		return status;
+	if (map != NULL)
+		return gpusort_map_prefixes(&sort->source, sort->plan, sort->rows, map, (uint32_t) bits, work->prefixes, counts,
+									stream);
+	if (counts != NULL)
+		return start_counted_prefixes(&sort->source, sort->plan, sort->rows, work->prefixes, counts, stream);
+	return start_prefixes(&sort->source, sort->plan, NULL, sort->rows, work->prefixes, stream);
+}
+
 /* Sorts all rows; prefixes are made already or NULL. */
 static int
 sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *prefixes, uint32_t *ids,
 		 cudaStream_t stream)
 {
 	const bool	rounds = sort->plan->packed_bits > 32;
-	const int	bits = prefix_bits(sort->plan);
+	int			bits = prefix_bits(sort->plan);
 	bool		counted = sort->counted && prefixes != NULL;
 	uint32_t   *sorted = sort->sorted_prefixes;
+	uint32_t	code_bits = 0;
 	cudaError_t status = cudaSuccess;
 
+	if (work->map != NULL)
+	{
+		int			ended = gpusort_map_find(&sort->source, sort->plan, sort->rows, &sort->wait, work->map, &code_bits,
+											 stream);
+
+		if (ended != 0)
+			return ended;
+		if (code_bits > 0)
+		{
+			prefixes = NULL;
+			bits = (int) code_bits;
+		}
+	}
 	if (prefixes == NULL)
 	{
-		uint32_t   *counts;
-
 		prefixes = work->prefixes;
-		status = gpusort_radix_begin(work->sorting, work->sorting_bytes, sort->rows, bits, &counts, stream);
-		counted = status == cudaSuccess && counts != NULL;
-		if (counted)
-			status = start_counted_prefixes(&sort->source, sort->plan, sort->rows, work->prefixes, counts, stream);
-		else if (status == cudaSuccess)
-			status = start_prefixes(&sort->source, sort->plan, NULL, sort->rows, work->prefixes, stream);
+		status = begin_with_prefixes(sort, work, code_bits > 0 ? work->map : NULL, bits, &counted, stream);
 	}
 	if (status != cudaSuccess)
 		return status;
@@ -403,7 +457,8 @@ sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *pr
 									stream);
 	if (status != cudaSuccess || !rounds)
 		return status;
-	return gpusort_order_ties(sort, sort->rows, sorted, ids, work->sorting, work->sorting_bytes, stream);
+	return gpusort_order_ties(sort, code_bits > 0 ? 0 : 32, sort->rows, sorted, ids, work->sorting, work->sorting_bytes,
+							  stream);
 }
 
 /* Selects rows by their prefixes and sorts those; *kept is 0 if all are to be sorted. */
@@ -428,7 +483,7 @@ sort_selected(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_
 									prefix_bits(sort->plan), work->prefixes, ids, stream);
 	if (status != cudaSuccess)
 		return status;
-	return gpusort_order_ties(sort, *kept, work->prefixes, ids, work->select, work->select_bytes, stream);
+	return gpusort_order_ties(sort, 32, *kept, work->prefixes, ids, work->select, work->select_bytes, stream);
 }
 
 int
@@ -567,6 +622,16 @@ guess_plan(const GpuSortKeySource *source, uint32_t rows, const GpuSortDeviceWai
 	return cudaSuccess;
 }
 
+/* The plan that keeps all 32 bits of a plain value. */
+static void
+plan_whole(GpuSortPackPlan *plan)
+{
+	GpuSortKeyStats any = {};
+
+	any.key_or[0] = any.key_max[0] = UINT32_MAX;
+	gpusort_pack_plan(plan, 1, &any);
+}
+
 int
 gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_t limit, const GpuSortDeviceWait *wait,
 						  void *temp, size_t temp_bytes, uint32_t *ids, GpuSortStream stream)
@@ -588,15 +653,33 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 		return cudaErrorInvalidValue;
 	start = stats_bytes();
 
+	if (rows < GPUSORT_STATS_ROWS_MIN && gpusort_plain_bytes(source->kind) == 4)
+	{
+		plan_whole(&plan);
+		describe_array(source, &plan, rows, limit, wait, &sort);
+		return gpusort_device_sort(&sort, (char *) temp + start, temp_bytes - start, ids, NULL, stream);
+	}
 	if ((ended = guess_plan(source, rows, wait, stats, &plan, &guessed, (cudaStream_t) stream)) != 0 ||
 		(ended = gpusort_key_stats_reset(stats, stream)) != 0)
 		return ended;
+
+	/* If the guess wants a map the sort will, and makes the prefixes itself: those of the guess would be for nothing. */
+	describe_array(source, &plan, rows, limit, wait, &sort);
+	if (guessed && may_map(&sort))
+	{
+		uint32_t	code_bits;
+
+		ended = gpusort_map_find(source, &plan, rows, wait, (GpuSortPrefixMap *) ((char *) temp + start), &code_bits,
+								 (cudaStream_t) stream);
+		if (ended != 0)
+			return ended;
+		guessed = code_bits == 0;
+	}
 	if (guessed)
 	{
 		uint32_t   *counts;
 
 		/* prefixes lie where the sort would make them, the rest of temp is that of a sort to which they are given */
-		describe_array(source, &plan, rows, limit, wait, &sort);
 		sort.prefixes = (uint32_t *) ((char *) temp + start);
 		(void) gpusort_lay_temp(&start, rows * sizeof(uint32_t));
 		ended = gpusort_device_sort_begin(&sort, (char *) temp + start, temp_bytes - start, &counts, stream);
@@ -611,6 +694,12 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 
 	if (!guessed || !gpusort_pack_covers(&plan, found))
 	{
+		/* a plan needs all statistics */
+		if (guessed &&
+			((ended = gpusort_key_stats_reset(stats, stream)) != 0 ||
+			 (ended = gpusort_key_stats_array(source, rows, stats, stream)) != 0 ||
+			 (ended = read_stats(stats, wait, (cudaStream_t) stream)) != 0))
+			return ended;
 		gpusort_pack_plan(&plan, source->key_words, found);
 		describe_array(source, &plan, rows, limit, wait, &sort);
 		start = stats_bytes();

@@ -12,7 +12,8 @@
  * which is the packed key's top min(32, packed_bits) bits, right-aligned in a
  * uint32_t, is made for all rows and sorted with the row numbers (radix_sort.h).
  * Only rows that tie on it are looked at again (segments.h), by the bits that
- * follow.  With a limit, a radix select finds the rows that can be among the
+ * follow.  Where the top bits would leave many rows tied a map that fits the keys makes
+ * the prefix (prefix_map.h).  With a limit, a radix select finds the rows that can be among the
  * first, and only they are sorted (top_k.cu).
  *
  * Rules of every function:
@@ -120,6 +121,14 @@ typedef struct GpuSortDeviceSort
 	/* Device memory for the prefixes in order, or NULL; may be prefixes.  With a limit of no use. */
 	uint32_t   *sorted_prefixes;
 
+	/*
+	 * The sort may go by other numbers than the top bits of packed keys and put those where
+	 * prefixes are wanted: of two rows the one with the smaller number has the smaller key, of
+	 * two with equal ones nothing is known.  Up to 32 packed bits they are the prefixes.
+	 * Without prefixes that are given or wanted it may in any case.
+	 */
+	bool		any_prefixes;
+
 	/* Only the first so many rows are wanted; 0: all. */
 	uint32_t	limit;
 
@@ -164,8 +173,9 @@ extern int	gpusort_device_prefixes(const GpuSortKeySource *source, const GpuSort
 									uint32_t *prefixes, GpuSortStream stream);
 
 /*
- * The same for an array of which nothing is known: statistics of the keys in one
- * pass, plan, sort.  source.kind is not REFS.  ids is device memory for `rows`
+ * gpusort_device_sort for an array of which nothing is known: statistics of the keys
+ * in one pass, plan, sort; without statistics where there are few rows of 4 bytes, to
+ * which they cost more than they save.  source.kind is not REFS.  ids is device memory for `rows`
  * uint32_t; with a limit the first so many are the result.  Waits.
  */
 extern int	gpusort_device_sort_array_bytes(const GpuSortKeySource *source, uint32_t rows, uint32_t limit,

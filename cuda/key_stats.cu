@@ -30,7 +30,8 @@
 #define GPUSORT_STATS_GROUP			GPUSORT_STATS_PREFIX_WORDS
 
 /* Rows of an array that a thread reads at a time: enough bytes on their way, few enough registers. */
-#define GPUSORT_STATS_ITEMS(key_bytes)	((key_bytes) > 8 ? 2 : 32 / (key_bytes))
+#define GPUSORT_STATS_ITEMS(key_bytes, pack) \
+	((key_bytes) > 24 ? 2 : (key_bytes) > 8 ? (pack) ? 3 : 2 : 32 / (key_bytes))
 
 /*
  * A block that makes prefixes has a multiprocessor to itself, for the sake of the digits'
@@ -43,7 +44,7 @@
 /* What array_stats with PACK makes beside the statistics. */
 typedef struct ArrayPrefixes
 {
-	GpuSortPackPlan plan;
+	GpuSortPackPlan window;		/* keeps the prefix, and nothing else */
 	uint32_t   *prefixes;
 	uint32_t   *digit_counts;
 	int			digits;			/* 0: not counted */
@@ -79,12 +80,15 @@ word_stats_none(WordStats<Word> *stats)
 	stats->key_and = stats->key_min = (Word) ~(Word) 0;
 }
 
-template <typename Word>
+/* Without RANGE the minimum and the maximum are left as they are; so in block_join. */
+template <bool RANGE, typename Word>
 static __device__ inline void
 word_stats_add(WordStats<Word> *stats, Word key)
 {
 	stats->key_or |= key;
 	stats->key_and &= key;
+	if (!RANGE)
+		return;
 	if (key < stats->key_min)
 		stats->key_min = key;
 	if (key > stats->key_max)
@@ -136,19 +140,22 @@ block_start(BlockStats *block)
 }
 
 /* Adds what the threads of a warp know of word w.  Whole warps. */
-template <typename Word>
+template <bool RANGE, typename Word>
 static __device__ inline void
 block_join(BlockStats *block, uint32_t w, const WordStats<Word> *stats)
 {
 	Word		key_or = warp_or(stats->key_or);
 	Word		key_and = (Word) ~warp_or((Word) ~stats->key_and);
-	Word		key_min = warp_min(stats->key_min);
-	Word		key_max = (Word) ~warp_min((Word) ~stats->key_max);
+	Word		key_min = RANGE ? warp_min(stats->key_min) : 0;
+	Word		key_max = RANGE ? (Word) ~warp_min((Word) ~stats->key_max) : 0;
 
 	if (threadIdx.x % 32 == 0)
 	{
 		atomicOr(&block->key_or[w], (unsigned long long) key_or);
 		atomicAnd(&block->key_and[w], (unsigned long long) key_and);
+	}
+	if (RANGE && threadIdx.x % 32 == 0)
+	{
 		atomicMin(&block->key_min[w], (unsigned long long) key_min);
 		atomicMax(&block->key_max[w], (unsigned long long) key_max);
 	}
@@ -227,7 +234,7 @@ chunk_stats(const char *base, uint32_t rows, uint32_t bytes, uint32_t key_words,
 			for (uint32_t i = 0; i < GPUSORT_STATS_GROUP; i++)
 			{
 				if (first_word + i < key_words)
-					word_stats_add(&own[i], key[first_word + i]);
+					word_stats_add<true>(&own[i], key[first_word + i]);
 			}
 			if (first_word > 0)
 				continue;
@@ -247,7 +254,7 @@ chunk_stats(const char *base, uint32_t rows, uint32_t bytes, uint32_t key_words,
 		for (uint32_t i = 0; i < GPUSORT_STATS_GROUP; i++)
 		{
 			if (first_word + i < key_words)
-				block_join(&block, first_word + i, &own[i]);
+				block_join<true>(&block, first_word + i, &own[i]);
 		}
 	}
 	block_count(&block.pairs, pairs);
@@ -266,19 +273,17 @@ chunk_stats(const char *base, uint32_t rows, uint32_t bytes, uint32_t key_words,
  * Rows past the last one are taken to be it, which changes nothing.
  *
  * With PACK also the rows' prefixes by a plan, of keys that have no more than WORDS words,
- * and how often the prefixes' digits occur.
+ * and how often the prefixes' digits occur; but no minimum and maximum.
  */
 template <typename Word, int KIND, int WORDS, bool PACK, int THREADS>
 static __global__ void __launch_bounds__(THREADS)
 array_stats(const char *base, uint32_t stride, uint32_t key_words, uint32_t first_word, uint32_t rows,
 			GpuSortKeyStats *stats, const __grid_constant__ ArrayPrefixes wanted)
 {
-	constexpr uint32_t items = GPUSORT_STATS_ITEMS(WORDS * sizeof(Word));
+	constexpr uint32_t items = GPUSORT_STATS_ITEMS(WORDS * sizeof(Word), PACK);
 	constexpr uint32_t tile_rows = items * THREADS;
 	__shared__ BlockStats block;
 	GPUSORT_DYNAMIC_SHARED(uint32_t, digit_bins);
-	const uint32_t prefix_bits = PACK ? gpusort_pack_window_bits(&wanted.plan, 0, 32) : 0;
-	const uint32_t prefix_low = PACK ? wanted.plan.packed_bits - prefix_bits : 0;
 	WordStats<Word> own[WORDS];
 	uint32_t	descents = 0;
 
@@ -322,12 +327,12 @@ GPUSORT_UNROLL
 GPUSORT_UNROLL
 				for (uint32_t i = 0; i < items; i++)
 					column[i] = key[i][w];
-				gpusort_pack_word(&wanted.plan.words[w], column, prefix_low, prefix_bits, prefix);
+				gpusort_pack_word(&wanted.window.words[w], column, prefix);
 			}
 GPUSORT_UNROLL
 			for (uint32_t i = 0; i < items; i++)
 			{
-				const uint32_t own_prefix[1] = {prefix[i] & (uint32_t) gpusort_ones(prefix_bits)};
+				const uint32_t own_prefix[1] = {prefix[i]};
 
 				if (i * THREADS + threadIdx.x > last)
 					break;
@@ -341,7 +346,7 @@ GPUSORT_UNROLL
 		{
 GPUSORT_UNROLL
 			for (int w = 0; w < WORDS; w++)
-				word_stats_add(&own[w], key[i][w]);
+				word_stats_add<!PACK>(&own[w], key[i][w]);
 			if (first_word > 0)
 				continue;
 			if (key[i][0] > next[i])
@@ -352,7 +357,7 @@ GPUSORT_UNROLL
 		}
 	}
 	for (int w = 0; w < WORDS; w++)
-		block_join(&block, first_word + w, &own[w]);
+		block_join<!PACK>(&block, first_word + w, &own[w]);
 	block_count(&block.descents, descents);
 	if (first_word == 0 && blockIdx.x == 0 && threadIdx.x == 0)
 		block.pairs = rows - 1;
@@ -396,7 +401,8 @@ start_array(const GpuSortKeySource *source, uint32_t first_word, uint32_t rows, 
 	const uint64_t stride = (KIND == GPUSORT_KEYS_WORDS ? source->stride_words * sizeof(uint64_t) : sizeof(Word)) * step;
 	const uint32_t threads = wanted->prefixes != NULL ? GPUSORT_PREFIX_THREADS : GPUSORT_STATS_THREADS;
 	const uint32_t most = wanted->prefixes != NULL ? GPUSORT_PREFIX_BLOCKS : GPUSORT_STATS_ARRAY_BLOCKS;
-	uint32_t	blocks = (rows - 1) / (GPUSORT_STATS_ITEMS(WORDS * sizeof(Word)) * threads) + 1;
+	const uint32_t items = GPUSORT_STATS_ITEMS(WORDS * sizeof(Word), wanted->prefixes != NULL);
+	uint32_t	blocks = (rows - 1) / (items * threads) + 1;
 
 	if (stride > UINT32_MAX)
 		return cudaErrorInvalidValue;
@@ -489,9 +495,9 @@ gpusort_key_stats_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan
 
 	if (source->key_words > GPUSORT_STATS_PREFIX_WORDS)
 		return cudaErrorInvalidValue;
-	wanted.plan = *plan;
+	gpusort_pack_window_plan(&wanted.window, plan, 0, 32);
 	wanted.prefixes = prefixes;
 	wanted.digit_counts = digit_counts;
-	wanted.digits = digit_counts != NULL ? gpusort_radix_digits((int) gpusort_pack_window_bits(plan, 0, 32)) : 0;
+	wanted.digits = digit_counts != NULL ? gpusort_radix_digits((int) wanted.window.packed_bits) : 0;
 	return pass_over_array(source, rows, stats, 1, &wanted, stream);
 }

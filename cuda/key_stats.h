@@ -135,6 +135,7 @@ extern int	gpusort_key_stats_sample(const struct GpuSortKeySource *source, uint3
 /*
  * As gpusort_key_stats_array, and the rows' prefixes by a plan on the way: for who has
  * guessed the plan, and learns from the statistics if it serves (gpusort_pack_covers).
+ * That needs no minimum and no maximum, so these are left as they are.
  * Adds the prefixes' digits to digit_counts as radix_sort.h wants them, if that is not
  * NULL.  Keys have GPUSORT_STATS_PREFIX_WORDS words at most.
  */

@@ -640,7 +640,7 @@ struct GpuSortOnesweep
 	static constexpr uint32_t TILE = THREADS * ITEMS;
 	static constexpr uint32_t PORTION = PORTION_TILES * TILE;
 	/* The most shared memory that a block takes: of the count of all digits, or of a pass. */
-	static constexpr size_t COUNT_SHARED = GPUSORT_MAX_PASSES * GPUSORT_BINS * COUNT_COPIES * sizeof(uint32_t);
+	static constexpr size_t COUNT_SHARED = GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, COUNT_COPIES);
 	static constexpr size_t SHARED = COUNT_SHARED > GPUSORT_PASS_SHARED(THREADS, ITEMS) ? COUNT_SHARED :
 		GPUSORT_PASS_SHARED(THREADS, ITEMS);
 
@@ -782,10 +782,9 @@ struct GpuSortOnesweep
 		auto		kernel = count_digits<COUNT_THREADS, COUNT_UNROLL, COUNT_COPIES>;
 		const int	passes = count_digits_of(bits) + idle;
 		const uint32_t wanted = (uint32_t) (((uint64_t) rows + COUNT_KEYS - 1) / COUNT_KEYS);
-		const size_t pass_shared = GPUSORT_BINS * COUNT_COPIES * sizeof(uint32_t);
 
 		GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < COUNT_BLOCKS ? wanted : COUNT_BLOCKS, COUNT_THREADS,
-									   passes * pass_shared, COUNT_SHARED, stream, keys, rows, passes, idle,
+									   GPUSORT_DIGIT_COUNTS_SHARED(passes, COUNT_COPIES), COUNT_SHARED, stream, keys, rows, passes, idle,
 									   last_mask(bits), counts);
 		return cudaGetLastError();
 	}

@@ -17,12 +17,12 @@
 #define GPUSORT_GRID_Y_MAX			65535
 
 /*
- * Refs of all rows, in the order they were put, and their prefixes of `bits` bits;
- * prefixes may be NULL.  The rows were found good by inspect_chunk.
+ * Refs of all rows, in the order they were put, and their prefixes, which are all that
+ * the plan keeps; prefixes may be NULL.  The rows were found good by inspect_chunk.
  */
 static __global__ void
-pack_rows(const GpuSortDeviceChunk *chunks, uint32_t chunk_count, const __grid_constant__ GpuSortPackPlan plan,
-		  uint32_t bits, GpuSortRowRef *refs, uint32_t *prefixes)
+pack_rows(const GpuSortDeviceChunk *chunks, uint32_t chunk_count, const __grid_constant__ GpuSortPackPlan window,
+		  GpuSortRowRef *refs, uint32_t *prefixes)
 {
 	for (uint32_t number = blockIdx.y; number < chunk_count; number += gridDim.y)
 	{
@@ -35,9 +35,9 @@ pack_rows(const GpuSortDeviceChunk *chunks, uint32_t chunk_count, const __grid_c
 			uint32_t	row = chunk.first_row + i;
 			uint32_t	offset = offsets[chunk.rows - 1 - i];
 
-			refs[row] = gpusort_ref_of(base, number, offset, plan.key_words);
+			refs[row] = gpusort_ref_of(base, number, offset, window.key_words);
 			if (prefixes != NULL)
-				prefixes[row] = gpusort_pack_window(&plan, (const uint64_t *) (base + offset), 0, bits);
+				prefixes[row] = gpusort_pack_key(&window, (const uint64_t *) (base + offset));
 		}
 	}
 }
@@ -49,9 +49,10 @@ gpusort_pack_rows(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *
 	GpuSortWork *work = &part->work;
 	dim3		grid(GPUSORT_BLOCKS_PER_CHUNK,
 					 sort->chunk_count < GPUSORT_GRID_Y_MAX ? sort->chunk_count : GPUSORT_GRID_Y_MAX);
+	GpuSortPackPlan window;
 
+	gpusort_pack_window_plan(&window, plan, 0, 32);
 	GPUSORT_LAUNCH(part->device, error, pack_rows, grid, GPUSORT_THREADS, part->lane->compute,
-				   work->chunks, sort->chunk_count, *plan, plan->packed_bits < 32 ? plan->packed_bits : 32,
-				   work->refs, work->prefixes);
+				   work->chunks, sort->chunk_count, window, work->refs, work->prefixes);
 	return 0;
 }

@@ -29,15 +29,16 @@ gpusort_lay_temp(size_t *end, size_t bytes)
 /* Waits for the stream as the caller wants it; 0, or the sort's status. */
 extern int	gpusort_device_wait(const GpuSortDeviceWait *wait, cudaStream_t stream);
 
-/* Bytes of temp for gpusort_order_ties; 0 if there are no bits after the prefix. */
+/* Bytes of temp for gpusort_order_ties; 0 if keys of so many bits are decided by their prefixes. */
 extern cudaError_t gpusort_order_ties_bytes(uint32_t rows, uint32_t packed_bits, size_t *temp_bytes);
 
 /*
  * ids[0] to ids[rows - 1] are row numbers in the order of their prefixes, which are in
  * keys; puts those of each run of equal prefixes in the order of their whole keys, and of
- * ids as it is among rows with equal keys.
+ * ids as it is among rows with equal keys.  Rows with equal prefixes are known to have the
+ * first `from` bits of the packed key in common.
  */
-extern int	gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t rows, const uint32_t *keys, uint32_t *ids,
-							   void *temp, size_t temp_bytes, cudaStream_t stream);
+extern int	gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t from, uint32_t rows, const uint32_t *keys,
+							   uint32_t *ids, void *temp, size_t temp_bytes, cudaStream_t stream);
 
 #endif							/* GPUSORT_SEGMENTS_H */

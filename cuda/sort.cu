@@ -107,6 +107,7 @@ describe_sort(const GpuSortPart *part, const GpuSortPackPlan *plan, SortWait *wa
 	described.order = part->sort->order;
 	described.prefixes = part->work.prefixes;
 	described.sorted_prefixes = part->work.prefixes;
+	described.any_prefixes = true;
 	if (part->wanted < part->rows)
 		described.limit = part->wanted;
 	described.limit_ties = part->sort->may_tie;

@@ -360,9 +360,12 @@ int
 gpusort_spread_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 {
 	GpuSortSpread *spread = sort->spread;
-	const uint32_t bits = sort->order != GPUSORT_INPUT_UNKNOWN ? 0 : plan->packed_bits < 32 ? plan->packed_bits : 32;
 	GpuSortTargets targets = {};
+	GpuSortPackPlan window;
 	uint32_t	own = 0;
+
+	/* rows that are in order need no prefixes */
+	gpusort_pack_window_plan(&window, plan, 0, sort->order != GPUSORT_INPUT_UNKNOWN ? 0 : 32);
 
 	for (uint32_t p = 0; p < sort->part_count; p++)
 	{
@@ -383,7 +386,7 @@ gpusort_spread_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *er
 										 (size_t) spread->own[p] * sort->part_count * sizeof(uint32_t),
 										 cudaMemcpyHostToDevice, part->lane->compute));
 			GPUSORT_LAUNCH(part->device, error, spread_rows, spread->own[p], GPUSORT_THREADS, part->lane->compute,
-						   mine->chunks, mine->numbers, spread->own[p], *plan, bits, mine->picked, mine->keys,
+						   mine->chunks, mine->numbers, spread->own[p], window, mine->picked, mine->keys,
 						   sort->part_count, mine->counts, targets);
 		}
 		GPUSORT_CUDA(part->device, error, cudaEventRecord(part->lane->computed, part->lane->compute));

@@ -154,8 +154,8 @@ count_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t o
 }
 
 /*
- * Writes refs and prefixes of `bits` bits of the own chunks' rows to their parts; with
- * bits = 0 no prefixes.  counts[c * parts + p] says where those of chunk c start in part p.  One block
+ * Writes refs and prefixes of the own chunks' rows to their parts; the plan keeps the prefix
+ * alone, or nothing, and then there are no prefixes.  counts[c * parts + p] says where those of chunk c start in part p.  One block
  * per own chunk.
  *
  * A tile of rows is laid out by part in shared memory first, each part's in the
@@ -165,9 +165,8 @@ count_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t o
  */
 static __global__ void
 spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t own,
-			const __grid_constant__ GpuSortPackPlan plan, uint32_t bits, const GpuSortRowPlace *places,
-			const uint64_t *keys, uint32_t parts, const uint32_t *counts,
-			const __grid_constant__ GpuSortTargets targets)
+			const __grid_constant__ GpuSortPackPlan window, const GpuSortRowPlace *places, const uint64_t *keys,
+			uint32_t parts, const uint32_t *counts, const __grid_constant__ GpuSortTargets targets)
 {
 	__shared__ SharedSplitters splitters;
 	__shared__ GpuSortRowRef tile_refs[GPUSORT_SPREAD_TILE];
@@ -177,7 +176,7 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 	__shared__ uint32_t next[GPUSORT_PARTS_MAX];	/* place of the tile's first row in each part */
 	const uint32_t lane = threadIdx.x % 32;
 
-	load_splitters(&splitters, places, keys, parts - 1, plan.key_words);
+	load_splitters(&splitters, places, keys, parts - 1, window.key_words);
 	for (uint32_t c = blockIdx.x; c < own; c += gridDim.x)
 	{
 		const uint32_t number = numbers[c];
@@ -209,10 +208,10 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 					uint32_t	offset = offsets[chunk.rows - 1 - i];
 					const uint64_t *key = (const uint64_t *) (base + offset);
 
-					part[k] = part_of(&splitters, parts - 1, key, {number, i}, plan.key_words);
-					refs[k] = gpusort_ref_of(base, number, offset, plan.key_words);
-					if (bits > 0)
-						prefixes[k] = gpusort_pack_window(&plan, key, 0, bits);
+					part[k] = part_of(&splitters, parts - 1, key, {number, i}, window.key_words);
+					refs[k] = gpusort_ref_of(base, number, offset, window.key_words);
+					if (window.packed_bits > 0)
+						prefixes[k] = gpusort_pack_key(&window, key);
 				}
 				for (uint32_t p = 0; p < parts; p++)
 				{
@@ -271,7 +270,7 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 					p++;
 				place = next[p] + slot - starts[p];
 				targets.refs[p][place] = tile_refs[slot];
-				if (bits > 0)
+				if (window.packed_bits > 0)
 					targets.prefixes[p][place] = tile_prefixes[slot];
 			}
 			__syncthreads();

@@ -20,6 +20,8 @@
  *	reverse			sorted, backward
  *	zero			all keys 0
  *	zipf			key k from 1 to R - 1 with a probability proportional to k^-z (RMG sort)
+ *	few				1000 keys between 0 and R - 1, every one equally likely; not part of a
+ *					sweep unless it is asked for
  *
  * with p = 128.  Where n < p^2, bucket's parts are a row or none; that is still a
  * distribution, but not one of note.
@@ -51,17 +53,22 @@ typedef enum GpuSortDistribution
 	GPUSORT_ZIPF_HALF,			/* z = 0.5 */
 	GPUSORT_ZIPF_ONE,
 	GPUSORT_ZIPF_TWO,
+	GPUSORT_FEW,
 	GPUSORT_DISTRIBUTIONS
 } GpuSortDistribution;
 
+/* Those that are swept unless others are asked for; bits. */
+#define GPUSORT_SWEPT_DISTRIBUTIONS	((1u << GPUSORT_FEW) - 1)
+
 #define GPUSORT_DISTRIBUTION_BLOCKS	128 /* p */
+#define GPUSORT_FEW_KEYS			1000
 
 static inline const char *
 gpusort_distribution_name(int distribution)
 {
 	static const char *const names[GPUSORT_DISTRIBUTIONS] = {
 		"uniform", "gaussian", "bucket", "staggered", "sorted", "nearly", "reverse", "zero",
-		"zipf0.5", "zipf1", "zipf2"
+		"zipf0.5", "zipf1", "zipf2", "few"
 	};
 
 	return names[distribution];
@@ -172,6 +179,8 @@ gpusort_distribution_scaled(int distribution, int bits, uint64_t row, uint64_t r
 		case GPUSORT_ZIPF_TWO:
 			noise = distribution == GPUSORT_ZIPF_HALF ? 0.5 : distribution == GPUSORT_ZIPF_ONE ? 1 : 2;
 			return gpusort_row_zipf(seed, row, noise, bits == 32 ? 4294967295.0 : 18446744073709551615.0) << (64 - bits);
+		case GPUSORT_FEW:
+			return gpusort_row_random(seed, gpusort_row_random(seed, row, 0) % GPUSORT_FEW_KEYS, 1);
 		default:
 			return 0;
 	}

@@ -159,7 +159,7 @@ main(int argc, char **argv)
 	options.seconds = 60;
 	options.most_ms = 1000;
 	options.seed = (uint64_t) time(NULL);
-	options.distributions = (1u << GPUSORT_DISTRIBUTIONS) - 1;
+	options.distributions = GPUSORT_SWEPT_DISTRIBUTIONS;
 	options.keys = (1u << BENCH_KEYS) - 1;
 	for (int size = 16; size <= 30; size += 2)
 		options.sizes[options.size_count++] = (uint64_t) 1 << size;

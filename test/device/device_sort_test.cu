@@ -435,6 +435,135 @@ test_rounds_over_ties(void)
 	test_point("rounds over long runs");
 }
 
+/* The order that a run has before it is sorted. */
+typedef enum RunOrder
+{
+	RUN_EQUAL,
+	RUN_RISING,
+	RUN_FALLING,
+	RUN_MIXED,
+	RUN_ONE_DESCENT,			/* equal, but for one row that goes before all others */
+} RunOrder;
+
+/*
+ * Runs that tie on the first word, and tell their rows apart by the last one alone.  The words
+ * between are the same in all of a run, and have all bits different from run to run.
+ */
+static void
+add_run(Keys *keys, uint32_t rows, RunOrder order, uint32_t descent)
+{
+	const uint64_t first = test_random() >> 32;
+	const uint64_t between = keys->all.empty() ? UINT64_MAX : ~keys->all[keys->all.size() - keys->words + 1];
+
+	for (uint32_t i = 0; i < rows; i++)
+	{
+		uint64_t	last = 7;
+
+		if (order == RUN_RISING)
+			last = i / 3;
+		if (order == RUN_FALLING)
+			last = rows - i;
+		if (order == RUN_MIXED)
+			last = test_below(rows);
+		if (order == RUN_ONE_DESCENT && i == descent)
+			last = 6;
+		keys->all.push_back(first);
+		for (uint32_t w = 1; w + 1 < keys->words; w++)
+			keys->all.push_back(between);
+		keys->all.push_back(last);
+	}
+}
+
+static void
+test_runs_in_order(void)
+{
+	/* the first and the last pair, tiles' borders, and where no sample is taken */
+	const uint32_t descents[] = {1, 2, 999, 1023, 1024, 1025, 2048, 3071, 3072, 4998, 4999};
+	uint32_t	number = 0;
+
+	for (uint32_t words : {3, 5})
+	{
+		for (RunOrder order : {RUN_EQUAL, RUN_RISING, RUN_FALLING, RUN_MIXED})
+		{
+			Keys		keys = {words, {}};
+			Way			way = {};
+
+			if (!test_taken())
+				continue;
+			for (uint32_t rows : {1u, 2100u, 3u, 5000u, 2049u, 40u, 300u, 2048u})
+				add_run(&keys, rows, order, 0);
+			way.kind = words == 3 ? GPUSORT_KEYS_REFS : GPUSORT_KEYS_WORDS;
+			check_sort("runs of one order", keys, way, right_order(keys));
+
+			/* once to learn of the runs, once to learn that they are in order; or of levels */
+			if (order == RUN_EQUAL || order == RUN_RISING)
+				TEST_CHECK(waits == 2, "%d waits: runs in order were sorted", waits);
+			else
+				TEST_CHECK(waits > 2, "%d waits: runs in no order were not sorted", waits);
+		}
+	}
+	test_point("runs that are in order are seen to be");
+
+	for (uint32_t words : {3, 4})
+	{
+		for (uint32_t descent : descents)
+		{
+			Keys		keys = {words, {}};
+			Way			way = {};
+
+			if (!test_taken())
+				continue;
+
+			/* runs that are dropped before, between and after those that stay; tiles begin anywhere */
+			add_run(&keys, 2100 + number++ % 7, RUN_EQUAL, 0);
+			add_run(&keys, 5000, RUN_ONE_DESCENT, descent);
+			add_run(&keys, 3000, RUN_RISING, 0);
+			add_run(&keys, 2500, RUN_ONE_DESCENT, 1 + (uint32_t) test_below(2499));
+			add_run(&keys, 2050, RUN_EQUAL, 0);
+			check_sort("one descent", keys, way, right_order(keys));
+			TEST_CHECK(waits > 2, "one descent: %d waits", waits);
+		}
+		for (uint32_t rows : {2, 3, 4, 5, 31, 32, 33, 100, 256, 257, 1000, 2048})
+		{
+			Keys		keys = {words, {}};
+			Way			way = {};
+
+			if (!test_taken())
+				continue;
+			for (int run = 0; run < 5; run++)
+				add_run(&keys, rows, run % 2 ? RUN_EQUAL : RUN_ONE_DESCENT, 1 + (uint32_t) test_below(rows - 1));
+			check_sort("one descent in a short run", keys, way, right_order(keys));
+		}
+	}
+	test_point("one row out of order is seen");
+}
+
+/* Few different keys: all rows in runs, each of equal keys. */
+static void
+test_few_values(void)
+{
+	const uint32_t rows = (uint32_t) std::min<uint64_t>(test_rows, 100000);
+
+	for (uint32_t words = 1; words <= 3; words++)
+	{
+		for (uint32_t distinct : {1, 2, 4, 30, 1000})
+		{
+			const uint64_t seed = test_random();
+			Keys		keys = {words, {}};
+
+			for (uint32_t i = 0; i < rows; i++)
+			{
+				const uint64_t value = test_below(distinct);
+
+				for (uint32_t w = 0; w < words; w++)
+					keys.all.push_back((seed + value) * UINT64_C(0x9E3779B97F4A7C15) * (2 * w + 1));
+			}
+			check_random_way("few values", keys);
+		}
+	}
+	test_point("few different keys");
+}
+
 /* Sorts of the core whose rows lie in temp, which is what levels do. */
 static void
 test_room(void)
@@ -772,6 +901,8 @@ main(int argc, char **argv)
 	test_widths();
 	test_runs();
 	test_rounds_over_ties();
+	test_runs_in_order();
+	test_few_values();
 	test_room();
 	test_given_order();
 	test_limits();

@@ -114,6 +114,19 @@ test_zipf(int bits)
 	test_point("%d bits: zipf", bits);
 }
 
+static void
+test_few(int bits)
+{
+	std::vector<uint64_t> keys = make_keys(GPUSORT_FEW, bits, test_rows);
+	std::vector<uint64_t> sorted = keys;
+
+	std::sort(sorted.begin(), sorted.end());
+	TEST_CHECK(std::unique(sorted.begin(), sorted.end()) - sorted.begin() <= GPUSORT_FEW_KEYS, "few: too many keys");
+	check_share("few, one key", (double) std::count(keys.begin(), keys.end(), keys[0]) / (double) keys.size(),
+				1.0 / GPUSORT_FEW_KEYS, keys.size());
+	test_point("%d bits: few", bits);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -123,6 +136,7 @@ main(int argc, char **argv)
 		test_orders(bits);
 		test_spread(bits);
 		test_zipf(bits);
+		test_few(bits);
 	}
 	return test_end();
 }

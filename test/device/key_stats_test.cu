@@ -288,6 +288,25 @@ pack_windows(const uint64_t *keys, const __grid_constant__ GpuSortPackPlan plan,
 		windows[i] = gpusort_pack_window64(&plan, keys + (uint64_t) i * plan.key_words, from_top, bits);
 }
 
+/* The same by a plan of the window alone, two rows at a time. */
+static __global__ void
+pack_pairs(const uint64_t *keys, const __grid_constant__ GpuSortPackPlan window, uint32_t rows, uint32_t *packed)
+{
+	uint32_t	i = 2 * (blockIdx.x * blockDim.x + threadIdx.x);
+	uint32_t	other = i + 1 < rows ? i + 1 : i;
+
+	if (i < rows)
+	{
+		const uint64_t *const places[2] = {keys + (uint64_t) i * window.key_words,
+			keys + (uint64_t) other * window.key_words};
+		uint32_t	pair[2];
+
+		gpusort_pack_keys(&window, places, pair);
+		packed[i] = pair[0];
+		packed[other] = pair[1];
+	}
+}
+
 /* Plans from the device's own statistics. */
 static void
 test_windows(void)
@@ -300,10 +319,13 @@ test_windows(void)
 		GpuSortKeySource source = {};
 		GpuSortKeyStats stats;
 		GpuSortPackPlan plan;
+		GpuSortPackPlan window;
 		uint32_t	from_top;
 		uint32_t	bits = (uint32_t) (1 + test_below(64));
 		uint64_t   *windows = (uint64_t *) test_device(rows * sizeof(uint64_t));
+		uint32_t   *packed = (uint32_t *) test_device(rows * sizeof(uint32_t));
 		std::vector<uint64_t> found;
+		std::vector<uint32_t> pairs;
 
 		for (const Key &key : make_keys(rows, words))
 			memory.insert(memory.end(), key.begin(), key.end());
@@ -323,6 +345,19 @@ test_windows(void)
 		found = test_host_copy(windows, rows);
 		for (uint32_t i = 0; i < rows; i++)
 			TEST_CHECK(found[i] == gpusort_pack_window64(&plan, &memory[(size_t) i * words], from_top, bits),
+					   "row %u of %u words, %u bits from %u of %u", i, words, bits, from_top, plan.packed_bits);
+
+		/* a plan of the window alone */
+		bits = (bits + 1) / 2;
+		gpusort_pack_window_plan(&window, &plan, from_top, bits);
+		TEST_CHECK(window.packed_bits == gpusort_pack_window_bits(&plan, from_top, bits), "%u bits from %u of %u",
+				   bits, from_top, plan.packed_bits);
+		GPUSORT_START_KERNEL(pack_pairs, (rows + 255) / 256, 256, test_stream, (const uint64_t *) source.base, window,
+							 rows, packed);
+		TEST_CUDA(cudaGetLastError());
+		pairs = test_host_copy(packed, rows);
+		for (uint32_t i = 0; i < rows; i++)
+			TEST_CHECK(pairs[i] == gpusort_pack_window64(&plan, &memory[(size_t) i * words], from_top, bits),
 					   "row %u of %u words, %u bits from %u of %u", i, words, bits, from_top, plan.packed_bits);
 		test_free_all();
 	}

@@ -1,0 +1,483 @@
+/*-------------------------------------------------------------------------
+ *
+ * prefix_map.cu
+ *	  Prefixes by a map that a sample of the keys makes; see prefix_map.h.
+ *
+ * One block samples, sorts, makes the map and counts what ties: some 20 microseconds, most
+ * of them the bitonic network (Batcher).
+ *
+ * A row's piece is found by a binary search in shared memory, eight steps without a branch.
+ * The borders lie there level by level, as in a heap: the few that the first steps look
+ * at are neighbours, in different banks of shared memory, where the middles of a sorted array
+ * would all be in the same.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "prefix_map.h"
+
+#include "check.h"
+#include "digit_counts.cuh"
+#include "key_source.h"
+#include "radix_sort.h"
+#include "segments.h"
+
+#define PIECES			GPUSORT_MAP_PIECES
+#define SAMPLE			GPUSORT_MAP_SAMPLE
+#define MAKE_THREADS	1024
+
+/* As the kernel that makes plain prefixes: a block has a multiprocessor to itself. */
+#define MAP_THREADS		1024
+#define MAP_BLOCKS		512
+#define MAP_COPIES		32
+#define MAP_ITEMS		4
+
+/* Fewer rows are sorted before it is known whether a map pays; tests look at fewer, too. */
+#ifndef GPUSORT_MAP_ROWS_MIN
+#ifdef __CUDACC__
+#define GPUSORT_MAP_ROWS_MIN	(UINT32_C(1) << 23)
+#else
+#define GPUSORT_MAP_ROWS_MIN	(UINT32_C(1) << 11)
+#endif
+#endif
+
+/* A map is tried from one row in so many of the sample on that ties with other keys on the top 32 bits. */
+#define TIED_SHARE		16
+
+static_assert(PIECES >= 32 && (PIECES & (PIECES - 1)) == 0 && PIECES <= MAKE_THREADS, "a thread for each piece");
+static_assert((SAMPLE & (SAMPLE - 1)) == 0 && SAMPLE % MAKE_THREADS == 0, "what the network sorts");
+
+/* What make_map has in shared memory. */
+typedef struct MapWork
+{
+	uint64_t	sample[SAMPLE];
+	uint32_t	codes[SAMPLE];
+	uint64_t	lows[PIECES];
+	uint64_t	scales[PIECES];
+	uint32_t	sums[PIECES];
+	uint32_t	pieces;
+	uint32_t	last_code;
+	uint32_t	plain_ties;
+	uint32_t	mapped_ties;
+} MapWork;
+
+/* The map as map_prefixes has it in shared memory. */
+typedef struct SharedMap
+{
+	uint64_t	borders[PIECES];	/* [1] halves the pieces; [2 i], [2 i + 1] those below and above [i] */
+	uint64_t	lows[PIECES];
+	uint64_t	scales[PIECES];
+} SharedMap;
+
+/* A row of the i-th of SAMPLE even parts of the rows, at random so that no period in them matters. */
+static __device__ inline uint32_t
+sampled_row(uint32_t i, uint32_t rows)
+{
+	const uint64_t start = (uint64_t) i * rows / SAMPLE;
+	const uint64_t end = (uint64_t) (i + 1) * rows / SAMPLE;
+	uint64_t	mixed = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
+
+	if (end <= start)
+		return (uint32_t) start;
+	mixed = (mixed ^ mixed >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+	return (uint32_t) (start + (mixed >> 32) % (end - start));
+}
+
+/* Sorts the sample; all threads, which have put it there and are past a barrier.  Ends with one. */
+static __device__ void
+sort_sample(uint64_t *sample)
+{
+	for (uint32_t size = 2; size <= SAMPLE; size *= 2)
+	{
+		for (uint32_t step = size / 2; step > 0; step /= 2)
+		{
+			for (uint32_t pair = threadIdx.x; pair < SAMPLE / 2; pair += MAKE_THREADS)
+			{
+				const uint32_t i = 2 * pair - (pair & (step - 1));
+				const uint64_t a = sample[i];
+				const uint64_t b = sample[i + step];
+
+				if ((a > b) == ((i & size) == 0))
+				{
+					sample[i] = b;
+					sample[i + step] = a;
+				}
+			}
+			__syncthreads();
+		}
+	}
+}
+
+/* The sum of the values of threads 0 to this one, of the first PIECES threads; modulo 2^32.  All threads. */
+static __device__ uint32_t
+running_sum(uint32_t *sums, uint32_t value)
+{
+	if (threadIdx.x < PIECES)
+		sums[threadIdx.x] = value;
+	__syncthreads();
+	for (uint32_t step = 1; step < PIECES; step *= 2)
+	{
+		const uint32_t before = threadIdx.x < PIECES && threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
+
+		__syncthreads();
+		if (threadIdx.x < PIECES)
+			sums[threadIdx.x] += before;
+		__syncthreads();
+	}
+	return threadIdx.x < PIECES ? sums[threadIdx.x] : 0;
+}
+
+/* Place number `number`, 1 to PIECES - 2, of even distances in the sample. */
+static __device__ inline uint64_t
+quantile(const uint64_t *sample, uint32_t number)
+{
+	return sample[(number - 1) * SAMPLE / (PIECES - 2)];
+}
+
+/* Border number `number` of the map; they do not fall, and may be equal. */
+static __device__ uint64_t
+border(const uint64_t *sample, uint64_t largest, uint32_t number)
+{
+	uint64_t	low;
+
+	if (number == 0)
+		return 0;
+	low = number < PIECES - 1 ? quantile(sample, number) : sample[SAMPLE - 1];
+	if (low < largest && (number == PIECES - 1 || (number > 1 && quantile(sample, number - 1) == low)))
+		low++;
+	return low;
+}
+
+/* What row i of the sample would be sorted by. */
+template <bool MAPPED>
+static __device__ inline uint32_t
+prefix_at(const MapWork *work, uint32_t bits, uint32_t i)
+{
+	return MAPPED ? work->codes[i] : (uint32_t) (work->sample[i] >> (bits - 32));
+}
+
+/* Does row i of the sorted sample share its prefix with a row that has another window? */
+template <bool MAPPED>
+static __device__ bool
+ties_with_others(const MapWork *work, uint32_t bits, uint32_t i)
+{
+	const uint32_t prefix = prefix_at<MAPPED>(work, bits, i);
+	uint32_t	first = 0;
+	uint32_t	last = SAMPLE - 1;
+	uint32_t	known = i;
+
+	while (first < known)
+	{
+		const uint32_t middle = (first + known) / 2;
+
+		if (prefix_at<MAPPED>(work, bits, middle) == prefix)
+			known = middle;
+		else
+			first = middle + 1;
+	}
+	known = i;
+	while (known < last)
+	{
+		const uint32_t middle = (known + last + 1) / 2;
+
+		if (prefix_at<MAPPED>(work, bits, middle) == prefix)
+			known = middle;
+		else
+			last = middle - 1;
+	}
+	return work->sample[first] != work->sample[last];
+}
+
+/* One block. */
+template <int FORM>
+static __global__ void __launch_bounds__(MAKE_THREADS)
+make_map(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t rows,
+		 GpuSortPrefixMap *map)
+{
+	GPUSORT_DYNAMIC_SHARED(MapWork, work);
+	const uint32_t bits = gpusort_pack_window_bits(&plan, 0, 64);
+	const uint64_t largest = gpusort_ones(bits);
+	const uint32_t t = threadIdx.x;
+	uint64_t	low = 0;
+	uint64_t	span = 0;
+	uint32_t	shift = 0;
+	uint32_t	codes = 0;
+	uint32_t	before;
+	uint32_t	plain = 0;
+	uint32_t	mapped = 0;
+	bool		is_piece = false;
+
+GPUSORT_UNROLL
+	for (uint32_t k = 0; k < SAMPLE / MAKE_THREADS; k++)
+	{
+		const uint32_t i = k * MAKE_THREADS + t;
+		uint64_t	made;
+
+		work->sample[i] = gpusort_pack_window64(&plan, gpusort_source_key<FORM>(&source, sampled_row(i, rows), &made), 0,
+												64);
+	}
+	if (t == 0)
+		work->plain_ties = work->mapped_ties = 0;
+	__syncthreads();
+	sort_sample(work->sample);
+
+	/* Borders, each once; what is over is as the header says. */
+	if (t < PIECES)
+	{
+		low = border(work->sample, largest, t);
+		is_piece = t == 0 || border(work->sample, largest, t - 1) != low;
+		work->lows[t] = largest;
+	}
+	before = running_sum(work->sums, is_piece);
+	if (is_piece)
+		work->lows[before - 1] = low;
+	if (t == PIECES - 1)
+		work->pieces = before;
+	__syncthreads();
+
+	/* How many codes each piece takes, and where they begin. */
+	is_piece = t < work->pieces;
+	if (is_piece)
+	{
+		const uint64_t most = (UINT64_C(1) << 32) / work->pieces - 1;
+
+		low = work->lows[t];
+		span = (t + 1 < work->pieces ? work->lows[t + 1] - 1 : largest) - low;
+		while (span >> shift > most)
+			shift++;
+		codes = (uint32_t) (span >> shift) + 1;
+	}
+	before = running_sum(work->sums, codes) - codes;
+	if (is_piece)
+		work->scales[t] = (uint64_t) shift << 32 | before;
+	if (is_piece && t + 1 == work->pieces)
+		work->last_code = before + (codes - 1);
+	__syncthreads();
+	if (t < PIECES && !is_piece)
+		work->scales[t] = work->last_code;
+	__syncthreads();
+
+	/* What ties. */
+	for (uint32_t i = t; i < SAMPLE; i += MAKE_THREADS)
+		work->codes[i] = gpusort_map_window(work->lows, work->scales, work->sample[i]);
+	__syncthreads();
+	for (uint32_t i = t; i < SAMPLE; i += MAKE_THREADS)
+	{
+		plain += ties_with_others<false>(work, bits, i);
+		mapped += ties_with_others<true>(work, bits, i);
+	}
+	if (plain > 0)
+		atomicAdd(&work->plain_ties, plain);
+	if (mapped > 0)
+		atomicAdd(&work->mapped_ties, mapped);
+	__syncthreads();
+
+	if (t < PIECES)
+	{
+		map->lows[t] = work->lows[t];
+		map->scales[t] = work->scales[t];
+	}
+	if (t == 0)
+	{
+		map->pays = work->plain_ties * TIED_SHARE >= SAMPLE && work->mapped_ties * 2 < work->plain_ties;
+		map->code_bits = work->last_code > 1 ? 32 - (uint32_t) __clz((int) work->last_code) : 1;
+		map->pieces = work->pieces;
+		map->plain_ties = work->plain_ties;
+		map->mapped_ties = work->mapped_ties;
+		map->unused = 0;
+	}
+}
+
+/* All threads; ends with a barrier. */
+static __device__ void
+load_map(SharedMap *shared, const GpuSortPrefixMap *map)
+{
+	for (uint32_t i = threadIdx.x; i < PIECES; i += MAP_THREADS)
+	{
+		shared->lows[i] = map->lows[i];
+		shared->scales[i] = map->scales[i];
+		shared->borders[i] = 0;
+		if (i > 0)
+		{
+			const uint32_t level = 31 - (uint32_t) __clz((int) i);
+
+			shared->borders[i] = map->lows[(2 * (i - (1u << level)) + 1) * (PIECES / 2 >> level)];
+		}
+	}
+	__syncthreads();
+}
+
+/* The windows of MAP_ITEMS rows from row `start` on, MAP_THREADS apart; past the last row, its.  The plan keeps nothing else. */
+template <int FORM, bool ONE_WORD>
+static __device__ __forceinline__ void
+read_windows(const GpuSortKeySource &source, const GpuSortPackPlan &window, uint64_t start, uint32_t rows,
+			 uint64_t (&windows)[MAP_ITEMS])
+{
+	const uint64_t *places[MAP_ITEMS];
+	uint64_t	made[MAP_ITEMS];
+
+GPUSORT_UNROLL
+	for (int k = 0; k < MAP_ITEMS; k++)
+	{
+		const uint64_t row = start + k * MAP_THREADS;
+
+		places[k] = gpusort_source_key<FORM>(&source, (uint32_t) (row < rows ? row : rows - 1), &made[k]);
+	}
+	if (ONE_WORD)
+	{
+		uint64_t	keys[MAP_ITEMS];
+
+GPUSORT_UNROLL
+		for (int k = 0; k < MAP_ITEMS; k++)
+		{
+			keys[k] = *places[k];
+			windows[k] = 0;
+		}
+		gpusort_pack_word(&window.words[0], keys, windows);
+	}
+	else
+		gpusort_pack_keys(&window, places, windows);
+}
+
+/* prefixes[i] = code of row i; with COUNTED adds their digits to counts.  ONE_WORD: keys have one. */
+template <int FORM, bool ONE_WORD, bool COUNTED>
+static __global__ void __launch_bounds__(MAP_THREADS)
+map_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window, uint32_t rows,
+			 const GpuSortPrefixMap *map, uint32_t *prefixes, int digits, uint32_t *counts)
+{
+	__shared__ SharedMap shared;
+	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);
+
+	if (COUNTED)
+		clear_digit_counts<MAP_THREADS, MAP_COPIES>(bins, digits);
+	load_map(&shared, map);
+	for (uint64_t start = (uint64_t) blockIdx.x * (MAP_THREADS * MAP_ITEMS) + threadIdx.x; start < rows;
+		 start += (uint64_t) gridDim.x * (MAP_THREADS * MAP_ITEMS))
+	{
+		uint64_t	windows[MAP_ITEMS];
+		uint32_t	pieces[MAP_ITEMS];
+
+		read_windows<FORM, ONE_WORD>(source, window, start, rows, windows);
+GPUSORT_UNROLL
+		for (int k = 0; k < MAP_ITEMS; k++)
+			pieces[k] = 1;
+
+		/* all rows take a step before any takes the next: none waits for its own alone */
+GPUSORT_UNROLL
+		for (int step = 1; step < PIECES; step *= 2)
+		{
+GPUSORT_UNROLL
+			for (int k = 0; k < MAP_ITEMS; k++)
+				pieces[k] = 2 * pieces[k] + (shared.borders[pieces[k]] <= windows[k]);
+		}
+GPUSORT_UNROLL
+		for (int k = 0; k < MAP_ITEMS; k++)
+		{
+			const uint64_t row = start + k * MAP_THREADS;
+			const uint32_t piece = pieces[k] - PIECES;
+			const uint32_t code[1] = {gpusort_map_scale(windows[k], shared.lows[piece], shared.scales[piece])};
+
+			if (row >= rows)
+				break;
+			prefixes[row] = code[0];
+			if (COUNTED)
+				count_key_digits<MAP_COPIES>(bins, digits, 0, code);
+		}
+	}
+	if (COUNTED)
+		add_digit_counts<MAP_THREADS, MAP_COPIES>(bins, digits, counts);
+}
+
+bool
+gpusort_map_considered(const GpuSortPackPlan *plan, uint32_t rows)
+{
+	return plan->packed_bits > 32 && rows >= GPUSORT_MAP_ROWS_MIN;
+}
+
+cudaError_t
+gpusort_map_make(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, GpuSortPrefixMap *map,
+				 cudaStream_t stream)
+{
+	if (rows == 0 || plan->packed_bits <= 32)
+		return cudaErrorInvalidValue;
+#define MAKE_MAP(FORM) \
+	GPUSORT_START_KERNEL_SHARED(make_map<FORM>, 1, MAKE_THREADS, sizeof(MapWork), stream, *source, *plan, rows, map)
+	switch (gpusort_source_form(source))
+	{
+		case GPUSORT_FORM_WORDS:
+			MAKE_MAP(GPUSORT_FORM_WORDS);
+			break;
+		case GPUSORT_FORM_REFS:
+			MAKE_MAP(GPUSORT_FORM_REFS);
+			break;
+		case GPUSORT_FORM_PLAIN:
+			MAKE_MAP(GPUSORT_FORM_PLAIN);
+			break;
+	}
+#undef MAKE_MAP
+	return cudaGetLastError();
+}
+
+int
+gpusort_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+				 const GpuSortDeviceWait *wait, GpuSortPrefixMap *map, uint32_t *code_bits, cudaStream_t stream)
+{
+	const GpuSortPrefixMap *found = (const GpuSortPrefixMap *) wait->mirror;
+	cudaError_t status;
+	int			waited;
+
+	static_assert(offsetof(GpuSortPrefixMap, lows) <= GPUSORT_DEVICE_SORT_MIRROR_BYTES, "what is read back fits the mirror");
+	*code_bits = 0;
+	if (wait->mirror == NULL)
+		return cudaErrorInvalidValue;
+	if ((status = gpusort_map_make(source, plan, rows, map, stream)) != cudaSuccess ||
+		(status = cudaMemcpyAsync(wait->mirror, map, offsetof(GpuSortPrefixMap, lows), cudaMemcpyDeviceToHost,
+								  stream)) != cudaSuccess)
+		return status;
+	if ((waited = gpusort_device_wait(wait, stream)) != 0)
+		return waited;
+	if (found->pays)
+		*code_bits = found->code_bits;
+	return cudaSuccess;
+}
+
+template <int FORM, bool ONE_WORD>
+static void
+start_mapped(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, const GpuSortPrefixMap *map,
+			 uint32_t code_bits, uint32_t *prefixes, uint32_t *counts, cudaStream_t stream)
+{
+	const uint32_t wanted = (uint32_t) (((uint64_t) rows + MAP_THREADS - 1) / MAP_THREADS);
+	const uint32_t blocks = wanted < MAP_BLOCKS ? wanted : MAP_BLOCKS;
+	const int	digits = gpusort_radix_digits((int) code_bits);
+	auto		counted = map_prefixes<FORM, ONE_WORD, true>;
+	auto		uncounted = map_prefixes<FORM, ONE_WORD, false>;
+	GpuSortPackPlan window;
+
+	gpusort_pack_window_plan(&window, plan, 0, 64);
+
+	if (counts != NULL)
+		GPUSORT_START_KERNEL_SHARED_OF(counted, blocks, MAP_THREADS, GPUSORT_DIGIT_COUNTS_SHARED(digits, MAP_COPIES),
+									   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, MAP_COPIES), stream, *source, window,
+									   rows, map, prefixes, digits, counts);
+	else
+		GPUSORT_START_KERNEL(uncounted, blocks, MAP_THREADS, stream, *source, window, rows, map, prefixes, digits, counts);
+}
+
+cudaError_t
+gpusort_map_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+					 const GpuSortPrefixMap *map, uint32_t code_bits, uint32_t *prefixes, uint32_t *counts,
+					 cudaStream_t stream)
+{
+	const GpuSortKeyForm form = gpusort_source_form(source);
+
+	if (rows == 0)
+		return cudaSuccess;
+	if (form == GPUSORT_FORM_REFS)
+		start_mapped<GPUSORT_FORM_REFS, false>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+	else if (form == GPUSORT_FORM_PLAIN)
+		start_mapped<GPUSORT_FORM_PLAIN, true>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+	else if (source->key_words == 1)
+		start_mapped<GPUSORT_FORM_WORDS, true>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+	else
+		start_mapped<GPUSORT_FORM_WORDS, false>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+	return cudaGetLastError();
+}

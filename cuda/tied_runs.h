@@ -1,0 +1,93 @@
+/*-------------------------------------------------------------------------
+ *
+ * tied_runs.h
+ *	  Runs of rows that tie: what tied_runs.cu, which finds them and orders those
+ *	  of few rows, and segments.cu, which makes levels of the long ones, share.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_TIED_RUNS_H
+#define GPUSORT_TIED_RUNS_H
+
+#include <cuda_runtime.h>
+
+#include "device_sort.h"
+#include "key_source.h"
+
+/* The most rows of a run that a part of a warp, a warp and a block put in order. */
+#define GPUSORT_SHORT_RUN	32
+#define GPUSORT_WARP_RUN	256
+#define GPUSORT_BLOCK_RUN	2048
+
+/* Bits that one look at a row's key yields. */
+#define GPUSORT_TIE_WINDOW	64
+
+#define GPUSORT_ALL_LANES	0xFFFFFFFFu
+
+typedef struct GpuSortTiedRun
+{
+	uint32_t	start;
+	uint32_t	rows;
+} GpuSortTiedRun;
+
+/* A run of more than GPUSORT_BLOCK_RUN rows. */
+typedef struct GpuSortLongRun
+{
+	uint32_t	start;			/* of its rows */
+	uint32_t	offset;			/* of its rows in the next level */
+} GpuSortLongRun;
+
+typedef struct GpuSortRunCounts
+{
+	unsigned long long long_runs;	/* count << 32 | rows, so that one addition yields number and offset */
+	uint32_t	warp_runs;
+	uint32_t	block_runs;
+} GpuSortRunCounts;
+
+/* Runs as they are found, in any order; those of up to GPUSORT_SHORT_RUN rows are not listed. */
+typedef struct GpuSortRunLists
+{
+	GpuSortRunCounts *counts;
+	GpuSortTiedRun *warp_runs;
+	GpuSortTiedRun *block_runs;
+	GpuSortLongRun *long_runs;
+} GpuSortRunLists;
+
+/*
+ * Finds the runs of equal keys among `rows` keys in order, and puts ids[] of each in the
+ * order of the bits from `from` on, but those of the long runs, which it lists.
+ */
+extern cudaError_t gpusort_order_runs(const GpuSortDeviceSort *sort, uint32_t from, const uint32_t *keys,
+									  uint32_t *ids, uint32_t rows, const GpuSortRunLists *lists,
+									  cudaStream_t stream);
+
+/* Adds a long run to a list; offsets rise with the places in it. */
+static __device__ inline void
+list_long_run(GpuSortRunCounts *counts, GpuSortLongRun *runs, uint32_t start, uint32_t rows)
+{
+	const unsigned long long before = atomicAdd(&counts->long_runs, 1ull << 32 | rows);
+
+	runs[before >> 32] = GpuSortLongRun{start, (uint32_t) before};
+}
+
+/* Bits `from` and after of two rows' packed keys; both tie on those before. */
+template <int FORM>
+static __device__ int
+compare_after(const GpuSortKeySource &source, const GpuSortPackPlan &plan, uint32_t from, uint32_t a, uint32_t b)
+{
+	uint64_t	made[2];
+	const uint64_t *key_a = gpusort_source_key<FORM>(&source, a, &made[0]);
+	const uint64_t *key_b = gpusort_source_key<FORM>(&source, b, &made[1]);
+
+	for (; from < plan.packed_bits; from += GPUSORT_TIE_WINDOW)
+	{
+		uint64_t	window_a = gpusort_pack_window64(&plan, key_a, from, GPUSORT_TIE_WINDOW);
+		uint64_t	window_b = gpusort_pack_window64(&plan, key_b, from, GPUSORT_TIE_WINDOW);
+
+		if (window_a != window_b)
+			return window_a < window_b ? -1 : 1;
+	}
+	return 0;
+}
+
+#endif							/* GPUSORT_TIED_RUNS_H */
