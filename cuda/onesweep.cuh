@@ -274,16 +274,7 @@ lanes_with(uint32_t digit)
 	return same;
 #undef GPUSORT_MATCH_BIT
 #else
-	uint32_t	same = GPUSORT_ALL_LANES;
-
-	for (int bit = 0; bit < GPUSORT_DIGIT_BITS; bit++)
-	{
-		const bool	set = (digit >> bit & 1) != 0;
-		const uint32_t votes = __ballot_sync(GPUSORT_ALL_LANES, set);
-
-		same &= set ? votes : ~votes;
-	}
-	return same;
+	return __match_any_sync(GPUSORT_ALL_LANES, digit);
 #endif
 }
 
