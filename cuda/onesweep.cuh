@@ -598,12 +598,9 @@ GPUSORT_UNROLL
 	__syncthreads();
 
 	if (IDS)
-	{
 		write_ids<ITEMS, FULL>((const uint32_t *) tile, count, shared.offsets, shared.begins, pass.ids_out);
-		return;
-	}
 GPUSORT_UNROLL
-	for (int k = 0; k < ITEMS; k++)
+	for (int k = 0; k < ITEMS && !IDS; k++)
 	{
 		const uint32_t i = k * THREADS + threadIdx.x;
 
