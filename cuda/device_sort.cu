@@ -161,7 +161,7 @@ GPUSORT_UNROLL
 			if (row >= rows)
 				break;
 			prefixes[row] = own[0];
-			count_key_digits<COUNT_COPIES>(bins, digits, 0, own);
+			count_key_digits<COUNT_COPIES>(bins, digits, own);
 		}
 	}
 	add_digit_counts<COUNT_THREADS, COUNT_COPIES>(bins, digits, counts);

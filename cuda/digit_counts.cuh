@@ -7,8 +7,8 @@
  * A warp's lanes add to COPIES counters of a digit in turn.  With 32 each lane has its own
  * bank of shared memory, so that none waits for another, whatever the keys are.
  *
- * With 32, two passes share the 256 bytes of a digit, so that a counter's place is the
- * lane's share, a byte, and above it the digit, a byte of the key: one instruction
+ * With 32, two digits share the 256 bytes of a value, so that a counter's place is the
+ * lane's share, a byte, and above it the value, a byte of the key: one instruction
  * puts it together.  Counting is arithmetic for the most part, and that was half of it.
  *
  *-------------------------------------------------------------------------
@@ -26,9 +26,9 @@
 #define GPUSORT_BINS			256
 #define GPUSORT_MAX_PASSES		4
 
-/* Bytes of shared memory: [pass][digit][copy]; with 32 copies [pass / 2][digit][pass % 2][copy] */
-#define GPUSORT_DIGIT_COUNTS_SHARED(passes, copies) \
-	((size_t) ((copies) == 32 ? ((passes) + 1) / 2 * 2 : (passes)) * GPUSORT_BINS * (copies) * sizeof(uint32_t))
+/* Bytes of shared memory: [digit][value][copy]; with 32 copies [digit / 2][value][digit % 2][copy] */
+#define GPUSORT_DIGIT_COUNTS_SHARED(digits, copies) \
+	((size_t) ((copies) == 32 ? ((digits) + 1) / 2 * 2 : (digits)) * GPUSORT_BINS * (copies) * sizeof(uint32_t))
 
 #ifdef __CUDACC__
 /*
@@ -44,13 +44,13 @@ byte_of(uint32_t key, uint32_t place)
 	return byte;
 }
 
-/* The lane's byte, and above it byte `place` of a key; 4 is 0 for every key. */
+/* The lane's byte, and above it byte `place` of a key. */
 static __device__ __forceinline__ uint32_t
 byte_above(uint32_t key, uint32_t place, uint32_t lane_byte)
 {
 	uint32_t	both;
 
-	asm("prmt.b32 %0, %1, %2, %3;" : "=r"(both) : "r"(key), "r"(lane_byte), "r"(0x7604 + ((place < 4 ? place : 5) << 4)));
+	asm("prmt.b32 %0, %1, %2, %3;" : "=r"(both) : "r"(key), "r"(lane_byte), "r"(0x7604 + (place << 4)));
 	return both;
 }
 #else
@@ -61,62 +61,60 @@ byte_above(uint32_t key, uint32_t place, uint32_t lane_byte)
 /* Where a counter is. */
 template <int COPIES>
 static __device__ __forceinline__ uint32_t
-digit_count_place(uint32_t pass, uint32_t digit, uint32_t copy)
+digit_count_place(uint32_t digit, uint32_t value, uint32_t copy)
 {
 	if (COPIES == 32)
-		return ((pass / 2 * GPUSORT_BINS + digit) * 2 + pass % 2) * COPIES + copy;
-	return (pass * GPUSORT_BINS + digit) * COPIES + copy;
+		return ((digit / 2 * GPUSORT_BINS + value) * 2 + digit % 2) * COPIES + copy;
+	return (digit * GPUSORT_BINS + value) * COPIES + copy;
 }
 
 /* All threads of the block, before they count; ends with a barrier. */
 template <int THREADS, int COPIES>
 static __device__ __forceinline__ void
-clear_digit_counts(uint32_t *bins, int passes)
+clear_digit_counts(uint32_t *bins, int digits)
 {
-	const int	counters = (int) (GPUSORT_DIGIT_COUNTS_SHARED(passes, COPIES) / sizeof(uint32_t));
+	const int	counters = (int) (GPUSORT_DIGIT_COUNTS_SHARED(digits, COPIES) / sizeof(uint32_t));
 
 	for (int i = threadIdx.x; i < counters; i += THREADS)
 		bins[i] = 0;
 	__syncthreads();
 }
 
-/* Counts the digits of some keys, the least significant first, after `idle` passes whose digit is 0. */
+/* Counts the low `digits` digits of some keys. */
 template <int COPIES, int KEYS>
 static __device__ __forceinline__ void
-count_key_digits(uint32_t *bins, int passes, int idle, const uint32_t (&keys)[KEYS])
+count_key_digits(uint32_t *bins, int digits, const uint32_t (&keys)[KEYS])
 {
 	const uint32_t copy = threadIdx.x % COPIES;
 
 GPUSORT_UNROLL
-	for (int pass = 0; pass < GPUSORT_MAX_PASSES; pass++)
+	for (int digit = 0; digit < GPUSORT_MAX_PASSES; digit++)
 	{
-		const uint32_t place = pass < idle ? 4 : pass - idle;
-
-		if (pass >= passes)
+		if (digit >= digits)
 			break;
 GPUSORT_UNROLL
 		for (int k = 0; k < KEYS; k++)
 		{
 			if (COPIES == 32)
-				atomicAdd((uint32_t *) ((char *) (bins + digit_count_place<COPIES>(pass, 0, 0)) +
-										byte_above(keys[k], place, copy * sizeof(uint32_t))), 1u);
+				atomicAdd((uint32_t *) ((char *) (bins + digit_count_place<COPIES>(digit, 0, 0)) +
+										byte_above(keys[k], digit, copy * sizeof(uint32_t))), 1u);
 			else
-				atomicAdd(&bins[digit_count_place<COPIES>(pass, byte_of(keys[k], place), copy)], 1u);
+				atomicAdd(&bins[digit_count_place<COPIES>(digit, byte_of(keys[k], digit), copy)], 1u);
 		}
 	}
 }
 
-/* Adds what the block has counted to counts[pass][digit] in device memory; all threads. */
+/* Adds what the block has counted to counts[digit][value] in device memory; all threads. */
 template <int THREADS, int COPIES>
 static __device__ __forceinline__ void
-add_digit_counts(const uint32_t *bins, int passes, uint32_t *counts)
+add_digit_counts(const uint32_t *bins, int digits, uint32_t *counts)
 {
 	const uint32_t copy = threadIdx.x % COPIES;
 
 	__syncthreads();
 
 	/* in turned order, so that the threads of a warp read different banks */
-	for (int i = threadIdx.x; i < passes * GPUSORT_BINS; i += THREADS)
+	for (int i = threadIdx.x; i < digits * GPUSORT_BINS; i += THREADS)
 	{
 		uint32_t	sum = 0;
 

@@ -338,7 +338,7 @@ GPUSORT_UNROLL
 					break;
 				wanted.prefixes[tile + i * THREADS + threadIdx.x] = own_prefix[0];
 				if (wanted.digits > 0)
-					count_key_digits<GPUSORT_PREFIX_COPIES>(digit_bins, wanted.digits, 0, own_prefix);
+					count_key_digits<GPUSORT_PREFIX_COPIES>(digit_bins, wanted.digits, own_prefix);
 			}
 		}
 GPUSORT_UNROLL

@@ -67,8 +67,13 @@ gpusort_radix_sort(void *temp, size_t temp_bytes, const uint32_t *keys_in, const
 cudaError_t
 gpusort_radix_begin(void *temp, size_t temp_bytes, uint32_t rows, int bits, uint32_t **counts, cudaStream_t stream)
 {
-	if (rows > GPUSORT_RADIX_MAX_ROWS || bits < 0 || bits > 32)
-		return cudaErrorInvalidValue;
+	bool		small;
+	cudaError_t status = find_core_for(rows, bits, &small);
+
+	/* counting takes the shared memory that the small core is for want of */
+	*counts = NULL;
+	if (status != cudaSuccess || small)
+		return status;
 	return GpuSortCore::begin(temp, temp_bytes, rows, bits, counts, stream);
 }
 

@@ -33,6 +33,8 @@
 
 #include <stdint.h>
 
+#include <type_traits>
+
 #include <cuda_runtime.h>
 
 #include "check.h"
@@ -57,8 +59,8 @@
  */
 #define GPUSORT_TILES_AHEAD		66
 
-/* Rows of a launch are fewer, so that counts fit. */
-#define GPUSORT_TALLY_MAX		((uint32_t) 1 << 28)
+/* The most rows of a launch, so that counts fit. */
+#define GPUSORT_TALLY_MAX		(UINT32_MAX >> GPUSORT_TALLY_BITS)
 
 #ifdef __CUDACC__
 static __device__ __forceinline__ uint32_t
@@ -114,6 +116,14 @@ enum GpuSortPassInput
 	GPUSORT_INPUT_PAIRS,
 };
 
+/* What a pass writes: rows, or in the last pass ids alone, or keys and ids. */
+enum GpuSortPassOutput
+{
+	GPUSORT_OUTPUT_ROWS,
+	GPUSORT_OUTPUT_IDS,
+	GPUSORT_OUTPUT_PAIRS,
+};
+
 /* What a pass reads and writes; see its template's parameters. */
 typedef struct GpuSortPass
 {
@@ -134,19 +144,19 @@ typedef struct GpuSortPass
 } GpuSortPass;
 
 /*
- * Counts the digits of all passes: counts[pass][digit]; last_mask are the bits that
- * count of the last pass's.  The first `idle` passes, 0 or 1, have no digit.  There are
- * COPIES counters of a digit; see digit_counts.cuh.
+ * Counts the low `digits` digits of the keys: adds to counts[digit][value]; last_mask are
+ * the bits that count of the highest.  There are COPIES counters of a value; see
+ * digit_counts.cuh.
  */
 template <int THREADS, int UNROLL, int COPIES>
 __global__ void __launch_bounds__(THREADS)
-count_digits(const uint32_t *keys, uint32_t rows, int passes, int idle, uint32_t last_mask, uint32_t *counts)
+count_digits(const uint32_t *keys, uint32_t rows, int digits, uint32_t last_mask, uint32_t *counts)
 {
 	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);
-	const uint64_t step = (uint64_t) gridDim.x * THREADS;
+	const uint32_t step = gridDim.x * THREADS;
 
 	/* bits that do not count are cleared, so that a digit is a byte */
-	const int	last_shift = GPUSORT_DIGIT_BITS * (passes - idle - 1);
+	const int	last_shift = GPUSORT_DIGIT_BITS * (digits - 1);
 	const uint32_t mask = last_mask << last_shift | ((1u << last_shift) - 1);
 
 	/* four keys at a time, from the first place where that is aligned */
@@ -155,35 +165,38 @@ count_digits(const uint32_t *keys, uint32_t rows, int passes, int idle, uint32_t
 	const uint32_t quads = (rows - head) / 4;
 	const uint32_t tail = rows - head - quads * 4;
 	const uint4 *aligned = (const uint4 *) (keys + head);
+	uint32_t	i = blockIdx.x * THREADS + threadIdx.x;
 
-	clear_digit_counts<THREADS, COPIES>(bins, passes);
-	for (uint64_t i = (uint64_t) blockIdx.x * THREADS + threadIdx.x; i < quads; i += UNROLL * step)
+	clear_digit_counts<THREADS, COPIES>(bins, digits);
+	for (; i + (UNROLL - 1) * step < quads; i += UNROLL * step)
 	{
 		uint4		four[UNROLL];
 
 GPUSORT_UNROLL
 		for (int j = 0; j < UNROLL; j++)
-		{
-			if (i + j * step < quads)
-				four[j] = GPUSORT_LOAD_ONCE(aligned + i + j * step);
-		}
+			four[j] = GPUSORT_LOAD_ONCE(aligned + i + j * step);
 GPUSORT_UNROLL
 		for (int j = 0; j < UNROLL; j++)
 		{
 			const uint32_t key[4] = {four[j].x & mask, four[j].y & mask, four[j].z & mask, four[j].w & mask};
 
-			if (i + j * step >= quads)
-				break;
-			count_key_digits<COPIES>(bins, passes, idle, key);
+			count_key_digits<COPIES>(bins, digits, key);
 		}
+	}
+	for (; i < quads; i += step)
+	{
+		const uint4 four = GPUSORT_LOAD_ONCE(aligned + i);
+		const uint32_t key[4] = {four.x & mask, four.y & mask, four.z & mask, four.w & mask};
+
+		count_key_digits<COPIES>(bins, digits, key);
 	}
 	if (blockIdx.x == 0 && threadIdx.x < head + tail)
 	{
 		const uint32_t key[1] = {keys[threadIdx.x < head ? threadIdx.x : quads * 4 + threadIdx.x] & mask};
 
-		count_key_digits<COPIES>(bins, passes, idle, key);
+		count_key_digits<COPIES>(bins, digits, key);
 	}
-	add_digit_counts<THREADS, COPIES>(bins, passes, counts);
+	add_digit_counts<THREADS, COPIES>(bins, digits, counts);
 }
 
 /*
@@ -261,16 +274,7 @@ lanes_with(uint32_t digit)
 	return same;
 #undef GPUSORT_MATCH_BIT
 #else
-	uint32_t	same = GPUSORT_ALL_LANES;
-
-	for (int bit = 0; bit < GPUSORT_DIGIT_BITS; bit++)
-	{
-		const bool	set = (digit >> bit & 1) != 0;
-		const uint32_t votes = __ballot_sync(GPUSORT_ALL_LANES, set);
-
-		same &= set ? votes : ~votes;
-	}
-	return same;
+	return __match_any_sync(GPUSORT_ALL_LANES, digit);
 #endif
 }
 
@@ -294,6 +298,19 @@ struct GpuSortRanks
 	}
 };
 
+/* What a pass holds of a row while it ranks it: the row, or its key. */
+static __device__ __forceinline__ uint32_t
+key_of(uint64_t row)
+{
+	return (uint32_t) (row >> 32);
+}
+
+static __device__ __forceinline__ uint32_t
+key_of(uint32_t key)
+{
+	return key;
+}
+
 /* The digit of a key; only the last pass's may be less than a byte. */
 template <bool LAST>
 static __device__ __forceinline__ uint32_t
@@ -310,9 +327,9 @@ digit_of(uint32_t key, uint32_t byte, uint32_t digit_mask)
  * Of the lanes with the same digit the highest, which knows how many there are from its
  * own rank, adds them to the counter.
  */
-template <int ITEMS, int GROUP, bool LAST>
+template <int ITEMS, int GROUP, bool LAST, typename Item>
 static __device__ __forceinline__ void
-rank_in_warp(const uint32_t (&keys)[ITEMS], uint32_t byte, uint32_t digit_mask, uint32_t *counters,
+rank_in_warp(const Item (&items)[ITEMS], uint32_t byte, uint32_t digit_mask, uint32_t *counters,
 			 GpuSortRanks<ITEMS> &ranks)
 {
 	const uint32_t below = lanes_below();
@@ -329,7 +346,7 @@ GPUSORT_UNROLL
 GPUSORT_UNROLL
 		for (int k = 0; k < GROUP; k++)
 		{
-			const uint32_t digit = digit_of<LAST>(keys[first + k], byte, digit_mask);
+			const uint32_t digit = digit_of<LAST>(key_of(items[first + k]), byte, digit_mask);
 
 			same[k] = lanes_with(digit);
 			counter[k] = &counters[digit];
@@ -353,13 +370,14 @@ GPUSORT_UNROLL
 	((size_t) (threads) * (items) * sizeof(uint64_t) + (threads) / 32 * GPUSORT_BINS * sizeof(uint32_t))
 
 /*
- * The rows of a tile, keys[k] and id(k), ranked and put in order into tile_rows.  Before
- * rows are moved, `counted` gets the tile's count of digit threadIdx.x and the first
- * place of that digit in the tile, in the first GPUSORT_BINS threads.
+ * The items of a tile ranked and what moved(k) is of each, a row or an id, put in order
+ * into `tile`.  Before they are moved, `counted` gets the tile's count of digit
+ * threadIdx.x, the first place of that digit in the tile, and how many lower digits
+ * occur in it, in the first GPUSORT_BINS threads.
  */
-template <int THREADS, int ITEMS, int GROUP, bool LAST, typename Id, typename Counted>
+template <int THREADS, int ITEMS, int GROUP, bool LAST, typename Item, typename Moved, typename Move, typename Counted>
 static __device__ __forceinline__ void
-order_tile(const uint32_t (&keys)[ITEMS], Id id, uint32_t byte, uint32_t digit_mask, uint64_t *tile_rows,
+order_tile(const Item (&items)[ITEMS], Move moved, uint32_t byte, uint32_t digit_mask, Moved *tile,
 		   uint32_t *counters, uint32_t *warp_sums, Counted counted)
 {
 	constexpr int WARPS = THREADS / 32;
@@ -367,7 +385,6 @@ order_tile(const uint32_t (&keys)[ITEMS], Id id, uint32_t byte, uint32_t digit_m
 	GpuSortRanks<ITEMS> ranks;
 	uint32_t	counts[WARPS];
 	uint32_t	total = 0;
-	uint32_t	start;
 
 	static_assert(THREADS >= GPUSORT_BINS && THREADS * ITEMS <= 0xFFFF, "a thread per digit, ranks of 16 bits");
 
@@ -375,7 +392,7 @@ GPUSORT_UNROLL
 	for (uint32_t i = 0; i < GPUSORT_BINS; i += 32)
 		mine[i + threadIdx.x % 32] = 0;
 	__syncwarp();
-	rank_in_warp<ITEMS, GROUP, LAST>(keys, byte, digit_mask, mine, ranks);
+	rank_in_warp<ITEMS, GROUP, LAST>(items, byte, digit_mask, mine, ranks);
 	__syncthreads();
 
 	/* where each warp's rows of a digit begin in the tile */
@@ -388,12 +405,16 @@ GPUSORT_UNROLL
 			total += counts[i];
 		}
 	}
-	start = sum_up_to(total, warp_sums) - total;
+
+	/* rows in the lower half, digits that occur in the upper */
+	const uint32_t both = total + (total > 0 ? 1 << 16 : 0);
+	const uint32_t below = sum_up_to(both, warp_sums) - both;
+
 	if (threadIdx.x < GPUSORT_BINS)
 	{
-		uint32_t	place = start;
+		uint32_t	place = below & 0xFFFF;
 
-		counted(total, start);
+		counted(total, place, below >> 16);
 GPUSORT_UNROLL
 		for (int i = 0; i < WARPS; i++)
 		{
@@ -405,7 +426,7 @@ GPUSORT_UNROLL
 
 GPUSORT_UNROLL
 	for (int k = 0; k < ITEMS; k++)
-		tile_rows[ranks.get(k) + mine[digit_of<LAST>(keys[k], byte, digit_mask)]] = (uint64_t) keys[k] << 32 | id(k);
+		tile[ranks.get(k) + mine[digit_of<LAST>(key_of(items[k]), byte, digit_mask)]] = moved(k);
 }
 
 /*
@@ -453,102 +474,148 @@ GPUSORT_UNROLL
 	return before;
 }
 
+/* What the threads of a block share in a pass, beside the tile's rows and the counters. */
+template <int TILE>
+struct GpuSortPassShared
+{
+	uint32_t	offsets[GPUSORT_BINS];	/* place of a digit less its first row in the tile */
+	uint32_t	warp_sums[GPUSORT_BINS / 32];
+	uint32_t	begins[TILE / 32];	/* last pass, ids alone: a bit for each place in the tile where a digit begins */
+};
+
+/*
+ * Writes a tile's ids, which are in order, to their places.  Without keys the digit at a
+ * place is not known, but how many digits of the tile begin up to it, and offsets are of
+ * the digits that occur in the tile.  Each warp takes consecutive places.
+ */
+template <int ITEMS, bool FULL>
+static __device__ __forceinline__ void
+write_ids(const uint32_t *tile_ids, uint32_t count, const uint32_t *offsets, const uint32_t *begins, uint32_t *ids_out)
+{
+	const uint32_t lane = threadIdx.x % 32;
+	const uint32_t first_word = threadIdx.x / 32 * ITEMS;
+	const uint32_t up_to_mine = lanes_below() << 1 | 1;
+	uint32_t	begun = 0;
+
+	for (uint32_t i = lane; i < first_word; i += 32)
+		begun += __popc(begins[i]);
+	begun = __reduce_add_sync(GPUSORT_ALL_LANES, begun);
+
+GPUSORT_UNROLL
+	for (int k = 0; k < ITEMS; k++)
+	{
+		const uint32_t word = begins[first_word + k];
+		const uint32_t i = (first_word + k) * 32 + lane;
+
+		if (FULL || i < count)
+			GPUSORT_STORE_ONCE(ids_out + offsets[begun + __popc(word & up_to_mine) - 1] + i, tile_ids[i]);
+		begun += __popc(word);
+	}
+}
+
 /*
  * A pass over a tile that is FULL or not.
  *
  * Rows behind the last of a tile that is not have the highest digit and come last in
  * it, so they are counted where nobody looks and never written.
  */
-template <int THREADS, int ITEMS, int GROUP, int WINDOW, GpuSortPassInput INPUT, bool LAST, bool FULL>
+template <int THREADS, int ITEMS, int GROUP, int WINDOW, GpuSortPassInput INPUT, GpuSortPassOutput OUTPUT, bool FULL>
 static __device__ __forceinline__ void
-pass_tile(const GpuSortPass &pass, uint64_t *tile_rows, uint32_t *offsets, uint32_t *warp_sums)
+pass_tile(const GpuSortPass &pass, void *tile, GpuSortPassShared<THREADS * ITEMS> &shared)
 {
 	constexpr uint32_t TILE = THREADS * ITEMS;
+	constexpr bool LAST = OUTPUT != GPUSORT_OUTPUT_ROWS;
+	constexpr bool IDS = OUTPUT == GPUSORT_OUTPUT_IDS;
+	typedef typename std::conditional<INPUT == GPUSORT_INPUT_ROWS, uint64_t, uint32_t>::type Item;
+	typedef typename std::conditional<IDS, uint32_t, uint64_t>::type Moved;
+	const Item *input = (const Item *) (INPUT == GPUSORT_INPUT_ROWS ? (const void *) pass.rows_in : pass.keys_in);
+	Moved	   *tile_rows = (Moved *) tile;
 	uint32_t   *counters = (uint32_t *) (tile_rows + TILE);
 	const uint32_t tile_first = blockIdx.x * TILE;	/* in this launch */
-	/* a full tile that a later block will want */
-	if (FULL && threadIdx.x == 0 && blockIdx.x + GPUSORT_TILES_AHEAD + 1 < gridDim.x)
-	{
-		const uint64_t ahead = (uint64_t) pass.first_row + tile_first + (uint64_t) GPUSORT_TILES_AHEAD * TILE;
-
-		if (INPUT == GPUSORT_INPUT_ROWS)
-			prefetch(pass.rows_in + ahead, TILE * sizeof(uint64_t));
-		else if ((uintptr_t) pass.keys_in % 16 == 0)
-			prefetch(pass.keys_in + ahead, TILE * sizeof(uint32_t));
-	}
 	const uint32_t count = FULL ? TILE : pass.rows - tile_first;
 	const uint32_t mine = threadIdx.x / 32 * 32 * ITEMS + threadIdx.x % 32;
 	const uint64_t from = (uint64_t) pass.first_row + tile_first + mine;
-	uint32_t	keys[ITEMS];
-	uint32_t	ids[ITEMS];
+	Item		items[ITEMS];
 	uint32_t	total = 0;
 	uint32_t	start = 0;
+	uint32_t	offset = threadIdx.x;	/* in shared.offsets */
+
+	/* a full tile that a later block will want */
+	if (FULL && threadIdx.x == 0 && blockIdx.x + GPUSORT_TILES_AHEAD + 1 < gridDim.x && (uintptr_t) input % 16 == 0)
+		prefetch(input + pass.first_row + tile_first + (uint64_t) GPUSORT_TILES_AHEAD * TILE, TILE * sizeof(Item));
 
 GPUSORT_UNROLL
 	for (int k = 0; k < ITEMS; k++)
 	{
-		keys[k] = ~0u;
+		if (!FULL)
+			items[k] = ~(Item) 0;
 		if (FULL || mine + k * 32 < count)
-		{
-			if (INPUT != GPUSORT_INPUT_ROWS)
-				keys[k] = GPUSORT_LOAD_ONCE(pass.keys_in + from + k * 32);
-			else
-			{
-				const uint64_t row = GPUSORT_LOAD_ONCE(pass.rows_in + from + k * 32);
-
-				keys[k] = (uint32_t) (row >> 32);
-				ids[k] = (uint32_t) row;
-			}
-		}
+			items[k] = GPUSORT_LOAD_ONCE(input + from + k * 32);
+	}
+	if (IDS)
+	{
+		for (uint32_t i = threadIdx.x; i < TILE / 32; i += THREADS)
+			shared.begins[i] = 0;
 	}
 
-	const auto	id = [&](int k) -> uint32_t
+	const auto	moved = [&](int k) -> Moved
 	{
+		uint32_t	id;
+
 		if (INPUT == GPUSORT_INPUT_ROWS)
-			return ids[k];
+			return (Moved) items[k];
 		if (INPUT == GPUSORT_INPUT_PAIRS && (FULL || mine + k * 32 < count))
-			return GPUSORT_LOAD_ONCE(pass.ids_in + from + k * 32);
-		return (uint32_t) (from + k * 32);
+			id = GPUSORT_LOAD_ONCE(pass.ids_in + from + k * 32);
+		else
+			id = (uint32_t) (from + k * 32);
+		return IDS ? id : (Moved) ((uint64_t) items[k] << 32 | id);
 	};
-	const auto	counted = [&](uint32_t digit_total, uint32_t digit_start)
+	const auto	counted = [&](uint32_t digit_total, uint32_t digit_start, uint32_t digits_below)
 	{
 		total = digit_total;
 		start = digit_start;
 		store_tally(&pass.tallies[(size_t) blockIdx.x * GPUSORT_BINS + threadIdx.x],
 					total << GPUSORT_TALLY_BITS | GPUSORT_TALLY_TILE(pass.number));
+		if (IDS && total > 0)
+		{
+			offset = digits_below;
+			atomicOr(&shared.begins[start / 32], 1u << start % 32);
+		}
 	};
 
-	order_tile<THREADS, ITEMS, GROUP, LAST>(keys, id, pass.byte, pass.digit_mask, tile_rows, counters, warp_sums,
-											counted);
+	order_tile<THREADS, ITEMS, GROUP, LAST>(items, moved, pass.byte, pass.digit_mask, tile_rows, counters,
+											shared.warp_sums, counted);
 	if (threadIdx.x < GPUSORT_BINS)
 	{
 		const uint32_t before = look_back<WINDOW>(pass.tallies, blockIdx.x, pass.number, total);
 		const uint32_t place = pass.starts[threadIdx.x] + before;
 
-		offsets[threadIdx.x] = place - start;
+		if (!IDS || total > 0)
+			shared.offsets[offset] = place - start;
 		if (pass.next_starts != NULL && blockIdx.x == gridDim.x - 1)
 			pass.next_starts[threadIdx.x] = place + total;
 	}
 	__syncthreads();
 
+	if (IDS)
+		write_ids<ITEMS, FULL>((const uint32_t *) tile, count, shared.offsets, shared.begins, pass.ids_out);
 GPUSORT_UNROLL
-	for (int k = 0; k < ITEMS; k++)
+	for (int k = 0; k < ITEMS && !IDS; k++)
 	{
 		const uint32_t i = k * THREADS + threadIdx.x;
 
 		if (FULL || i < count)
 		{
 			const uint64_t row = tile_rows[i];
-			const uint32_t key = (uint32_t) (row >> 32);
-			const uint32_t place = offsets[digit_of<LAST>(key, pass.byte, pass.digit_mask)] + i;
+			const uint32_t key = key_of(row);
+			const uint32_t place = shared.offsets[digit_of<LAST>(key, pass.byte, pass.digit_mask)] + i;
 
 			if (!LAST)
 				GPUSORT_STORE_ONCE(pass.rows_out + place, row);
 			else
 			{
 				GPUSORT_STORE_ONCE(pass.ids_out + place, (uint32_t) row);
-				if (pass.keys_out != NULL)
-					GPUSORT_STORE_ONCE(pass.keys_out + place, key);
+				GPUSORT_STORE_ONCE(pass.keys_out + place, key);
 			}
 		}
 	}
@@ -559,22 +626,21 @@ GPUSORT_UNROLL
  * THREADS * ITEMS rows; BLOCKS are meant to share a multiprocessor.
  *
  *	INPUT	what it reads: rows_in, keys_in, or keys_in and ids_in
- *	LAST	writes ids_out (and keys_out), else rows_out
+ *	OUTPUT	what it writes: rows_out, ids_out, or keys_out and ids_out
  *	GROUP	rows of a thread that are matched before any of them is counted
  *	WINDOW	tiles looked back at in one go
  */
-template <int THREADS, int ITEMS, int BLOCKS, int GROUP, int WINDOW, GpuSortPassInput INPUT, bool LAST>
+template <int THREADS, int ITEMS, int BLOCKS, int GROUP, int WINDOW, GpuSortPassInput INPUT, GpuSortPassOutput OUTPUT>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
 sort_pass(const __grid_constant__ GpuSortPass pass)
 {
-	GPUSORT_DYNAMIC_SHARED(uint64_t, tile_rows);	/* [THREADS * ITEMS], then counters */
-	__shared__ uint32_t offsets[GPUSORT_BINS];	/* place of a digit less its first row in the tile */
-	__shared__ uint32_t warp_sums[GPUSORT_BINS / 32];
+	GPUSORT_DYNAMIC_SHARED(uint64_t, tile);	/* [THREADS * ITEMS] rows or ids, then counters */
+	__shared__ GpuSortPassShared<THREADS * ITEMS> shared;
 
 	if (pass.rows - blockIdx.x * (THREADS * ITEMS) >= THREADS * ITEMS)
-		pass_tile<THREADS, ITEMS, GROUP, WINDOW, INPUT, LAST, true>(pass, tile_rows, offsets, warp_sums);
+		pass_tile<THREADS, ITEMS, GROUP, WINDOW, INPUT, OUTPUT, true>(pass, tile, shared);
 	else
-		pass_tile<THREADS, ITEMS, GROUP, WINDOW, INPUT, LAST, false>(pass, tile_rows, offsets, warp_sums);
+		pass_tile<THREADS, ITEMS, GROUP, WINDOW, INPUT, OUTPUT, false>(pass, tile, shared);
 }
 
 /*
@@ -589,38 +655,27 @@ sort_block(const __grid_constant__ GpuSortPass pass, int digits)
 	__shared__ uint32_t warp_sums[GPUSORT_BINS / 32];
 	uint32_t   *counters = (uint32_t *) (tile_rows + THREADS * ITEMS);
 	const uint32_t mine = threadIdx.x / 32 * 32 * ITEMS + threadIdx.x % 32;
-	uint32_t	keys[ITEMS];
-	uint32_t	ids[ITEMS];
+	uint64_t	rows[ITEMS];
 
 GPUSORT_UNROLL
 	for (int k = 0; k < ITEMS; k++)
 	{
 		const uint32_t i = mine + k * 32;
 
-		keys[k] = ~0u;
-		ids[k] = i;
+		rows[k] = ~(uint64_t) 0;
 		if (i < pass.rows)
-		{
-			keys[k] = pass.keys_in[i];
-			if (pass.ids_in != NULL)
-				ids[k] = pass.ids_in[i];
-		}
+			rows[k] = (uint64_t) pass.keys_in[i] << 32 | (pass.ids_in != NULL ? pass.ids_in[i] : i);
 	}
 
 	for (int i = 0; i < digits; i++)
 	{
-		order_tile<THREADS, ITEMS, GROUP, true>(keys, [&](int k) { return ids[k]; }, i,
+		order_tile<THREADS, ITEMS, GROUP, true>(rows, [&](int k) { return rows[k]; }, i,
 												i == digits - 1 ? pass.digit_mask : GPUSORT_BINS - 1,
-												tile_rows, counters, warp_sums, [](uint32_t, uint32_t) {});
+												tile_rows, counters, warp_sums, [](uint32_t, uint32_t, uint32_t) {});
 		__syncthreads();
 GPUSORT_UNROLL
 		for (int k = 0; k < ITEMS; k++)
-		{
-			const uint64_t row = tile_rows[mine + k * 32];
-
-			keys[k] = (uint32_t) (row >> 32);
-			ids[k] = (uint32_t) row;
-		}
+			rows[k] = tile_rows[mine + k * 32];
 		__syncthreads();
 	}
 
@@ -631,9 +686,9 @@ GPUSORT_UNROLL
 
 		if (i < pass.rows)
 		{
-			pass.ids_out[i] = ids[k];
+			pass.ids_out[i] = (uint32_t) rows[k];
 			if (pass.keys_out != NULL)
-				pass.keys_out[i] = keys[k];
+				pass.keys_out[i] = key_of(rows[k]);
 		}
 	}
 }
@@ -654,9 +709,8 @@ struct GpuSortOnesweep
 		GPUSORT_PASS_SHARED(THREADS, ITEMS);
 
 	static constexpr int COUNT_THREADS = 1024;
-	static constexpr int COUNT_UNROLL = 4;
-	static constexpr uint32_t COUNT_KEYS = 4 * COUNT_UNROLL * COUNT_THREADS;	/* of a block, at least */
-	static constexpr uint32_t COUNT_BLOCKS = 512;
+	static constexpr int COUNT_UNROLL = 8;
+	static constexpr uint32_t COUNT_KEYS = 16 * COUNT_THREADS;	/* of a block, at least */
 
 	/* Where things are in temp. */
 	struct Layout
@@ -707,7 +761,10 @@ struct GpuSortOnesweep
 		return (1u << (bits - GPUSORT_DIGIT_BITS * (count_digits_of(bits) - 1))) - 1;
 	}
 
-	/* The last pass may write where the first one reads, so then it is not the same one. */
+	/*
+	 * The last pass may write where the first one reads, so then it is not the same one, but comes after one whose digit
+	 * is 0 in all rows.  Its counts may be anything from 1 up; none are made.
+	 */
 	static int
 	count_idle(int bits, bool in_place)
 	{
@@ -757,44 +814,61 @@ struct GpuSortOnesweep
 		return room;
 	}
 
-	template <GpuSortPassInput INPUT, bool LAST>
+	template <GpuSortPassInput INPUT, GpuSortPassOutput OUTPUT>
 	static void
 	start_pass_of(const GpuSortPass *pass, cudaStream_t stream)
 	{
-		auto		kernel = sort_pass<THREADS, ITEMS, BLOCKS, GROUP, WINDOW, INPUT, LAST>;
+		auto		kernel = sort_pass<THREADS, ITEMS, BLOCKS, GROUP, WINDOW, INPUT, OUTPUT>;
 
 		GPUSORT_START_KERNEL_SHARED(kernel, (pass->rows + TILE - 1) / TILE, THREADS,
 									GPUSORT_PASS_SHARED(THREADS, ITEMS), stream, *pass);
 	}
 
-	static cudaError_t
-	start_pass(const GpuSortPass *pass, bool first, bool last, cudaStream_t stream)
+	template <GpuSortPassInput INPUT>
+	static void
+	start_pass_from(const GpuSortPass *pass, bool last, cudaStream_t stream)
 	{
-		if (!first && !last)
-			start_pass_of<GPUSORT_INPUT_ROWS, false>(pass, stream);
-		else if (!first)
-			start_pass_of<GPUSORT_INPUT_ROWS, true>(pass, stream);
-		else if (pass->ids_in == NULL && !last)
-			start_pass_of<GPUSORT_INPUT_KEYS, false>(pass, stream);
-		else if (pass->ids_in == NULL)
-			start_pass_of<GPUSORT_INPUT_KEYS, true>(pass, stream);
-		else if (!last)
-			start_pass_of<GPUSORT_INPUT_PAIRS, false>(pass, stream);
+		if (!last)
+			start_pass_of<INPUT, GPUSORT_OUTPUT_ROWS>(pass, stream);
+		else if (pass->keys_out == NULL)
+			start_pass_of<INPUT, GPUSORT_OUTPUT_IDS>(pass, stream);
 		else
-			start_pass_of<GPUSORT_INPUT_PAIRS, true>(pass, stream);
-		return cudaGetLastError();
+			start_pass_of<INPUT, GPUSORT_OUTPUT_PAIRS>(pass, stream);
 	}
 
 	static cudaError_t
-	count(const uint32_t *keys, uint32_t rows, int bits, int idle, uint32_t *counts, cudaStream_t stream)
+	start_pass(const GpuSortPass *pass, bool first, bool last, cudaStream_t stream)
+	{
+		if (!first)
+			start_pass_from<GPUSORT_INPUT_ROWS>(pass, last, stream);
+		else if (pass->ids_in == NULL)
+			start_pass_from<GPUSORT_INPUT_KEYS>(pass, last, stream);
+		else
+			start_pass_from<GPUSORT_INPUT_PAIRS>(pass, last, stream);
+		return cudaGetLastError();
+	}
+
+	/*
+	 * Adds to the counts of the passes' digits.  Blocks are as many as run at a time, so that each clears and adds
+	 * its counters once.
+	 */
+	static cudaError_t
+	count(const uint32_t *keys, uint32_t rows, int bits, uint32_t *counts, cudaStream_t stream)
 	{
 		auto		kernel = count_digits<COUNT_THREADS, COUNT_UNROLL, COUNT_COPIES>;
-		const int	passes = count_digits_of(bits) + idle;
+		const int	digits = count_digits_of(bits);
 		const uint32_t wanted = (uint32_t) (((uint64_t) rows + COUNT_KEYS - 1) / COUNT_KEYS);
+		int			device;
+		int			processors;
+		cudaError_t status = cudaGetDevice(&device);
 
-		GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < COUNT_BLOCKS ? wanted : COUNT_BLOCKS, COUNT_THREADS,
-									   GPUSORT_DIGIT_COUNTS_SHARED(passes, COUNT_COPIES), COUNT_SHARED, stream, keys, rows, passes, idle,
-									   last_mask(bits), counts);
+		if (status == cudaSuccess)
+			status = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+		if (status != cudaSuccess)
+			return status;
+		GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < (uint32_t) processors ? wanted : processors, COUNT_THREADS,
+									   GPUSORT_DIGIT_COUNTS_SHARED(digits, COUNT_COPIES), COUNT_SHARED, stream, keys,
+									   rows, digits, last_mask(bits), counts);
 		return cudaGetLastError();
 	}
 
@@ -848,7 +922,7 @@ struct GpuSortOnesweep
 		{
 			status = cudaMemsetAsync(base + layout.tallies, 0, layout.end - layout.tallies, stream);
 			if (status == cudaSuccess)
-				status = count(keys_in, rows, bits, idle, counts, stream);
+				status = count(keys_in, rows, bits, counts + idle * GPUSORT_BINS, stream);
 		}
 		if (status == cudaSuccess)
 		{

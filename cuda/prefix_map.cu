@@ -477,7 +477,7 @@ GPUSORT_UNROLL
 				break;
 			prefixes[row] = code[0];
 			if (COUNTED)
-				count_key_digits<MAP_COPIES>(bins, digits, 0, code);
+				count_key_digits<MAP_COPIES>(bins, digits, code);
 		}
 	}
 	if (COUNTED)

@@ -49,8 +49,9 @@ extern cudaError_t gpusort_radix_sort(void *temp, size_t temp_bytes, const uint3
  * saves a read of the keys.  gpusort_radix_begin begins a sort in temp: *counts is device
  * memory of counts[digit of 8 bits, the least significant first][256], which is zero when
  * the stream gets there; how often each occurs in the keys' low `bits` bits is to be added.
- * *counts is NULL if that is of no use.  gpusort_radix_sort_counted, with the same temp,
- * rows and bits, then is gpusort_radix_sort; bits above `bits` are zero in all keys.
+ * *counts is NULL if that is of no use, or the device has too little shared memory for
+ * it; gpusort_radix_sort then sorts.  Else gpusort_radix_sort_counted, with the same temp,
+ * rows and bits, is gpusort_radix_sort; bits above `bits` are zero in all keys.
  */
 extern cudaError_t gpusort_radix_begin(void *temp, size_t temp_bytes, uint32_t rows, int bits, uint32_t **counts,
 									   cudaStream_t stream);
