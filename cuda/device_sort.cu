@@ -424,26 +424,25 @@ sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *pr
 	int			bits = prefix_bits(sort->plan);
 	bool		counted = sort->counted && prefixes != NULL;
 	uint32_t   *sorted = sort->sorted_prefixes;
-	uint32_t	code_bits = 0;
+	GpuSortMapUse use = {};
 	cudaError_t status = cudaSuccess;
 
 	if (work->map != NULL)
 	{
-		int			ended = gpusort_map_find(&sort->source, sort->plan, sort->rows, &sort->wait, work->map, &code_bits,
-											 stream);
+		int			ended = gpusort_map_find(&sort->source, sort->plan, sort->rows, &sort->wait, work->map, &use, stream);
 
 		if (ended != 0)
 			return ended;
-		if (code_bits > 0)
+		if (use.code_bits > 0)
 		{
 			prefixes = NULL;
-			bits = (int) code_bits;
+			bits = (int) use.code_bits;
 		}
 	}
 	if (prefixes == NULL)
 	{
 		prefixes = work->prefixes;
-		status = begin_with_prefixes(sort, work, code_bits > 0 ? work->map : NULL, bits, &counted, stream);
+		status = begin_with_prefixes(sort, work, use.code_bits > 0 ? work->map : NULL, bits, &counted, stream);
 	}
 	if (status != cudaSuccess)
 		return status;
@@ -457,8 +456,8 @@ sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *pr
 									stream);
 	if (status != cudaSuccess || !rounds)
 		return status;
-	return gpusort_order_ties(sort, code_bits > 0 ? 0 : 32, sort->rows, sorted, ids, work->sorting, work->sorting_bytes,
-							  stream);
+	return gpusort_order_ties(sort, use.code_bits > 0 ? 0 : 32, use.decided, sort->rows, sorted, ids, work->sorting,
+							  work->sorting_bytes, stream);
 }
 
 /* Selects rows by their prefixes and sorts those; *kept is 0 if all are to be sorted. */
@@ -483,7 +482,7 @@ sort_selected(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_
 									prefix_bits(sort->plan), work->prefixes, ids, stream);
 	if (status != cudaSuccess)
 		return status;
-	return gpusort_order_ties(sort, 32, *kept, work->prefixes, ids, work->select, work->select_bytes, stream);
+	return gpusort_order_ties(sort, 32, GpuSortDecided{0, 0}, *kept, work->prefixes, ids, work->select, work->select_bytes, stream);
 }
 
 int

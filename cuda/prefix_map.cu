@@ -64,6 +64,7 @@ typedef struct MapWork
 	uint32_t	last_code;
 	uint32_t	plain_ties;
 	uint32_t	mapped_ties;
+	GpuSortDecided decided;
 } MapWork;
 
 /* The map as map_prefixes has it in shared memory. */
@@ -227,6 +228,53 @@ ties_with_others(const MapWork *work, uint32_t bits, uint32_t i)
 	return work->sample[first] != work->sample[last];
 }
 
+/* Rows of the sample below a window. */
+static __device__ uint32_t
+rows_below(const uint64_t *sample, uint64_t window)
+{
+	uint32_t	below = 0;
+
+	for (uint32_t step = SAMPLE / 2; step > 0; step /= 2)
+	{
+		if (sample[below + step - 1] < window)
+			below += step;
+	}
+	return below + (sample[below] < window);
+}
+
+/*
+ * The codes of the stretch of pieces with shift 0 that has most rows of the sample.  One
+ * thread; work->sums are the rows of each piece.
+ */
+static __device__ GpuSortDecided
+find_decided(const MapWork *work)
+{
+	GpuSortDecided best = {0, 0};
+	uint32_t	best_rows = 0;
+	uint32_t	first = 0;
+	uint32_t	rows = 0;
+
+	for (uint32_t k = 0; k < work->pieces; k++)
+	{
+		const uint32_t end = k + 1 < work->pieces ? (uint32_t) work->scales[k + 1] : work->last_code + 1;
+
+		if (work->scales[k] >> 32 != 0)
+		{
+			rows = 0;
+			continue;
+		}
+		if (rows == 0)
+			first = (uint32_t) work->scales[k];
+		rows += work->sums[k];
+		if (rows > best_rows)
+		{
+			best_rows = rows;
+			best = GpuSortDecided{first, end - first};
+		}
+	}
+	return best;
+}
+
 /* One block. */
 template <int FORM>
 static __global__ void __launch_bounds__(MAKE_THREADS)
@@ -296,6 +344,14 @@ GPUSORT_UNROLL
 		work->scales[t] = work->last_code;
 	__syncthreads();
 
+	/* What equals if it ties. */
+	if (is_piece)
+		work->sums[t] = (t + 1 < work->pieces ? rows_below(work->sample, work->lows[t + 1]) : SAMPLE) -
+			rows_below(work->sample, low);
+	__syncthreads();
+	if (t == 0)
+		work->decided = plan.packed_bits <= 64 ? find_decided(work) : GpuSortDecided{0, 0};
+
 	/* What ties. */
 	for (uint32_t i = t; i < SAMPLE; i += MAKE_THREADS)
 		work->codes[i] = gpusort_map_window(work->lows, work->scales, work->sample[i]);
@@ -324,6 +380,7 @@ GPUSORT_UNROLL
 		map->plain_ties = work->plain_ties;
 		map->mapped_ties = work->mapped_ties;
 		map->unused = 0;
+		map->decided = work->decided;
 	}
 }
 
@@ -481,14 +538,14 @@ gpusort_map_make(const GpuSortKeySource *source, const GpuSortPackPlan *plan, ui
 
 int
 gpusort_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-				 const GpuSortDeviceWait *wait, GpuSortPrefixMap *map, uint32_t *code_bits, cudaStream_t stream)
+				 const GpuSortDeviceWait *wait, GpuSortPrefixMap *map, GpuSortMapUse *use, cudaStream_t stream)
 {
 	const GpuSortPrefixMap *found = (const GpuSortPrefixMap *) wait->mirror;
 	cudaError_t status;
 	int			waited;
 
 	static_assert(offsetof(GpuSortPrefixMap, lows) <= GPUSORT_DEVICE_SORT_MIRROR_BYTES, "what is read back fits the mirror");
-	*code_bits = 0;
+	*use = {};
 	if (wait->mirror == NULL)
 		return cudaErrorInvalidValue;
 	if ((status = gpusort_map_check(source, plan, rows, &map->check, stream)) != cudaSuccess ||
@@ -507,7 +564,7 @@ gpusort_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, ui
 	if ((waited = gpusort_device_wait(wait, stream)) != 0)
 		return waited;
 	if (found->pays)
-		*code_bits = found->code_bits;
+		*use = GpuSortMapUse{found->code_bits, found->decided};
 	return cudaSuccess;
 }
 

@@ -26,7 +26,10 @@
  *	 - x in piece i, y in piece k > i: map(x) <= code[i] + last[i] < code[i + 1] <= code[k] <= map(y).
  * last[k] < 2^32 / N, so all N (last[k] + 1) together are no more than 2^32: codes do not
  * overflow.  Rows with different codes are in order; of those that share one nothing is known,
- * and all bits of their keys have to be looked at.
+ * and all bits of their keys have to be looked at.  But in a piece whose shift is 0 each window
+ * has a code of its own, and where the window is the whole key rows that share one have equal
+ * keys.  Such pieces often follow each other, as small numbers do that are frequent and have
+ * duplicates; the longest stretch of them, by rows of the sample, is told to what looks at ties.
  *
  * Whether it pays is told by the sample: how many of its rows share their top 32 bits, or
  * their code, with a row that has another window.  As each stands for thousands of rows,
@@ -41,6 +44,7 @@
 #include <cuda_runtime.h>
 
 #include "device_sort.h"
+#include "segments.h"
 
 /* A power of two.  More pieces fit more clusters of keys, and cost a look into shared memory each time they double. */
 #define GPUSORT_MAP_PIECES	256
@@ -69,11 +73,19 @@ typedef struct GpuSortPrefixMap
 	uint32_t	plain_ties;		/* rows of the sample that tie with other windows on the top 32 bits */
 	uint32_t	mapped_ties;	/* on the map */
 	uint32_t	unused;
+	GpuSortDecided decided;		/* codes of one stretch of pieces with shift 0, if windows are whole keys */
 
 	/* Beyond the last piece there are pieces of the largest window alone, which map it as the last one does. */
 	uint64_t	lows[GPUSORT_MAP_PIECES];
 	uint64_t	scales[GPUSORT_MAP_PIECES]; /* shift << 32 | code */
 } GpuSortPrefixMap;
+
+/* What a sort has to know of the map. */
+typedef struct GpuSortMapUse
+{
+	uint32_t	code_bits;		/* 0: it is not to be used */
+	GpuSortDecided decided;
+} GpuSortMapUse;
 
 /* The code of a window in its piece. */
 GPUSORT_HD static inline uint32_t
@@ -115,11 +127,11 @@ extern cudaError_t gpusort_map_make(const GpuSortKeySource *source, const GpuSor
 									GpuSortPrefixMap *map, cudaStream_t stream);
 
 /*
- * Both.  *code_bits = 0 if a map is not wanted or does not pay, else the bits that codes have.
- * Waits, once more if it is wanted; wait->mirror is used.
+ * Both.  use->code_bits = 0 if a map is not wanted or does not pay, else the bits that codes
+ * have.  Waits, once more if it is wanted; wait->mirror is used.
  */
 extern int	gpusort_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-							 const GpuSortDeviceWait *wait, GpuSortPrefixMap *map, uint32_t *code_bits,
+							 const GpuSortDeviceWait *wait, GpuSortPrefixMap *map, GpuSortMapUse *use,
 							 cudaStream_t stream);
 
 /*

@@ -213,7 +213,7 @@ sort_level(const GpuSortDeviceSort *sort, uint32_t *from, uint32_t count, uint32
 								(int) (run_bits + bits), more ? level.keys_out : NULL, level.ids_out, stream);
 	if (status == cudaSuccess && more)
 	{
-		status = gpusort_order_runs(sort, *from, level.keys_out, level.ids_out, rows, &work->lists, stream);
+		status = gpusort_order_runs(sort, *from, GpuSortDecided{0, 0}, level.keys_out, level.ids_out, rows, &work->lists, stream);
 		if (status == cudaSuccess)
 		{
 			GPUSORT_START_KERNEL(place_runs, 64, 256, stream, work->lists.long_runs, work->lists.counts,
@@ -249,8 +249,8 @@ take_long_runs(const GpuSortDeviceSort *sort, TieTemp *work, uint32_t *count, ui
 }
 
 int
-gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t from, uint32_t rows, const uint32_t *keys, uint32_t *ids,
-				   void *temp, size_t temp_bytes, cudaStream_t stream)
+gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t from, GpuSortDecided decided, uint32_t rows,
+				   const uint32_t *keys, uint32_t *ids, void *temp, size_t temp_bytes, cudaStream_t stream)
 {
 	uint32_t	long_runs;
 	uint32_t	long_rows;
@@ -265,7 +265,7 @@ gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t from, uint32_t rows, 
 	if (needed > temp_bytes || sort->wait.mirror == NULL)
 		return cudaErrorInvalidValue;
 
-	status = gpusort_order_runs(sort, from, keys, ids, rows, &work.lists, stream);
+	status = gpusort_order_runs(sort, from, decided, keys, ids, rows, &work.lists, stream);
 	while (status == cudaSuccess && from < sort->plan->packed_bits && rows > GPUSORT_BLOCK_RUN)
 	{
 		if ((status = take_long_runs(sort, &work, &long_runs, &long_rows, stream)) != 0 || long_runs == 0)

@@ -32,13 +32,21 @@ extern int	gpusort_device_wait(const GpuSortDeviceWait *wait, cudaStream_t strea
 /* Bytes of temp for gpusort_order_ties; 0 if keys of so many bits are decided by their prefixes. */
 extern cudaError_t gpusort_order_ties_bytes(uint32_t rows, uint32_t packed_bits, size_t *temp_bytes);
 
+/* Prefixes from first on, so many, that rows share only if their whole keys are equal. */
+typedef struct GpuSortDecided
+{
+	uint32_t	first;
+	uint32_t	count;
+} GpuSortDecided;
+
 /*
  * ids[0] to ids[rows - 1] are row numbers in the order of their prefixes, which are in
  * keys; puts those of each run of equal prefixes in the order of their whole keys, and of
  * ids as it is among rows with equal keys.  Rows with equal prefixes are known to have the
- * first `from` bits of the packed key in common.
+ * first `from` bits of the packed key in common.  Rows with decided prefixes are not looked at.
  */
-extern int	gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t from, uint32_t rows, const uint32_t *keys,
-							   uint32_t *ids, void *temp, size_t temp_bytes, cudaStream_t stream);
+extern int	gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t from, GpuSortDecided decided, uint32_t rows,
+							   const uint32_t *keys, uint32_t *ids, void *temp, size_t temp_bytes,
+							   cudaStream_t stream);
 
 #endif							/* GPUSORT_SEGMENTS_H */

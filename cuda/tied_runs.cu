@@ -183,10 +183,11 @@ GPUSORT_UNROLL
 
 /*
  * Lists the short runs that begin in the tile in found[], and the others where they
- * belong.  Returns how many are short.  All lanes of a warp.
+ * belong, but none of decided keys.  Returns how many are short.  All lanes of a warp.
  */
 static __device__ inline uint32_t
-find_runs(const uint32_t *keys, int64_t start, uint32_t rows, const GpuSortRunLists &lists, uint16_t *found)
+find_runs(const uint32_t *keys, int64_t start, uint32_t rows, const GpuSortDecided &decided, const GpuSortRunLists &lists,
+		  uint16_t *found)
 {
 	const uint32_t lane = threadIdx.x % 32;
 	uint32_t	after;
@@ -220,7 +221,8 @@ find_runs(const uint32_t *keys, int64_t start, uint32_t rows, const GpuSortRunLi
 
 			heads &= heads - 1;
 			place = 32 * group + 4 * lane + first;
-			length = (uint32_t) __ffs(~look);
+			if (decided.count == 0 || keys[start + place] - decided.first >= decided.count)
+				length = (uint32_t) __ffs(~look);
 			if (length > 8 - first)
 			{
 				const uint32_t row = (uint32_t) (start + place);
@@ -337,7 +339,8 @@ GPUSORT_UNROLL
 template <int FORM>
 static __global__ void __launch_bounds__(SHORT_WARPS * 32, SHORT_BLOCKS)
 order_short_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
-				 uint32_t from, const uint32_t *keys, uint32_t *ids, uint32_t rows, const GpuSortRunLists lists)
+				 uint32_t from, const GpuSortDecided decided, const uint32_t *keys, uint32_t *ids, uint32_t rows,
+				 const GpuSortRunLists lists)
 {
 	__shared__ uint16_t found[SHORT_WARPS][TILE_ROWS / 2];
 	const uint32_t warp = threadIdx.x / 32;
@@ -348,7 +351,7 @@ order_short_runs(const __grid_constant__ GpuSortKeySource source, const __grid_c
 
 	if (start < rows)
 	{
-		const uint32_t count = find_runs(keys, start, rows, lists, found[warp]);
+		const uint32_t count = find_runs(keys, start, rows, decided, lists, found[warp]);
 
 		order_found<FORM>(source, plan, from, ids, start, found[warp], count);
 	}
@@ -541,8 +544,8 @@ order_middle_runs(const __grid_constant__ GpuSortKeySource source, const __grid_
 }
 
 cudaError_t
-gpusort_order_runs(const GpuSortDeviceSort *sort, uint32_t from, const uint32_t *keys, uint32_t *ids, uint32_t rows,
-				   const GpuSortRunLists *lists, cudaStream_t stream)
+gpusort_order_runs(const GpuSortDeviceSort *sort, uint32_t from, GpuSortDecided decided, const uint32_t *keys,
+				   uint32_t *ids, uint32_t rows, const GpuSortRunLists *lists, cudaStream_t stream)
 {
 	const uint64_t block_rows = SHORT_WARPS * TILE_ROWS;
 	const uint32_t before = (uint32_t) ((uintptr_t) keys / sizeof(uint32_t) % 4);
@@ -560,7 +563,7 @@ gpusort_order_runs(const GpuSortDeviceSort *sort, uint32_t from, const uint32_t 
 #define WARP_RUNS(FORM)		order_middle_runs<FORM, 32, GPUSORT_WARP_RUN>
 #define BLOCK_RUNS(FORM)	order_middle_runs<FORM, BLOCK_THREADS, GPUSORT_BLOCK_RUN>
 	GPUSORT_START_BY_FORM(&sort->source, SHORT_RUNS, tiles, SHORT_WARPS * 32, stream, sort->source, *sort->plan, from,
-						  keys, ids, rows, *lists);
+						  decided, keys, ids, rows, *lists);
 	if (warp_blocks > 0)
 		GPUSORT_START_BY_FORM(&sort->source, WARP_RUNS, warp_blocks, 32, stream, sort->source, *sort->plan, from, ids,
 							  lists->warp_runs, &lists->counts->warp_runs);

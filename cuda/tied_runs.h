@@ -14,6 +14,7 @@
 
 #include "device_sort.h"
 #include "key_source.h"
+#include "segments.h"
 
 /* The most rows of a run that a part of a warp, a warp and a block put in order. */
 #define GPUSORT_SHORT_RUN	32
@@ -57,11 +58,12 @@ typedef struct GpuSortRunLists
 
 /*
  * Finds the runs of equal keys among `rows` keys in order, and puts ids[] of each in the
- * order of the bits from `from` on, but those of the long runs, which it lists.
+ * order of the bits from `from` on, but those of the long runs, which it lists, and those of
+ * decided keys.
  */
-extern cudaError_t gpusort_order_runs(const GpuSortDeviceSort *sort, uint32_t from, const uint32_t *keys,
-									  uint32_t *ids, uint32_t rows, const GpuSortRunLists *lists,
-									  cudaStream_t stream);
+extern cudaError_t gpusort_order_runs(const GpuSortDeviceSort *sort, uint32_t from, GpuSortDecided decided,
+									  const uint32_t *keys, uint32_t *ids, uint32_t rows,
+									  const GpuSortRunLists *lists, cudaStream_t stream);
 
 /*
  * Finds out which long runs are in order already, and lists the others in kept[]; runs[] are

@@ -242,9 +242,11 @@ code_of(const GpuSortPrefixMap &map, uint64_t window)
 
 /* Keeps it the order of windows of so many bits?  Around its borders, at the ends, and of the keys. */
 static void
-check_monotone(const char *what, const GpuSortPrefixMap &map, uint32_t bits, const Keys &keys, const GpuSortPackPlan &plan)
+check_monotone(const char *what, Shape shape, const GpuSortPrefixMap &map, uint32_t bits, const Keys &keys, const GpuSortPackPlan &plan)
 {
 	const uint64_t largest = gpusort_ones(bits);
+	uint32_t	decided = 0;
+	uint32_t	looked = 0;
 	std::vector<uint64_t> windows = {0, 1, 2, largest, largest - 1, largest - 2, largest / 2, largest / 2 + 1};
 
 	for (uint32_t k = 0; k < GPUSORT_MAP_PIECES; k++)
@@ -259,7 +261,18 @@ check_monotone(const char *what, const GpuSortPrefixMap &map, uint32_t bits, con
 			windows.push_back(x & largest);
 	}
 	for (uint32_t i = 0; i < rows_of(keys); i += 1 + rows_of(keys) / 3000)
+	{
+		const uint32_t code = code_of(map, window_of(keys, plan, i));
+
 		windows.push_back(window_of(keys, plan, i));
+		decided += code - map.decided.first < map.decided.count;
+		looked++;
+	}
+	if (plan.packed_bits > 64)
+		TEST_CHECK(map.decided.count == 0, "%s: decided by the first 64 bits", what);
+	else if (shape >= ZIPF_TWO && shape <= OUTLIER_BELOW && rows_of(keys) >= 4096)
+		TEST_CHECK(decided > looked / 2, "%s: codes %x to %x decide %u of %u rows", what, map.decided.first,
+				   map.decided.first + map.decided.count - 1, decided, looked);
 	for (int i = 0; i < 2000; i++)
 		windows.push_back((test_random() & largest) >> test_below(bits));
 	std::sort(windows.begin(), windows.end());
@@ -269,6 +282,9 @@ check_monotone(const char *what, const GpuSortPrefixMap &map, uint32_t bits, con
 
 		TEST_CHECK(i == 0 || code_of(map, windows[i - 1]) <= code, "%s: %llx has code %x, %llx has %x", what,
 				   (unsigned long long) windows[i - 1], code_of(map, windows[i - 1]), (unsigned long long) windows[i], code);
+		TEST_CHECK(i == 0 || code - map.decided.first >= map.decided.count || code_of(map, windows[i - 1]) != code ||
+				   windows[i - 1] == windows[i], "%s: %llx and %llx have code %x, which is decided", what,
+				   (unsigned long long) windows[i - 1], (unsigned long long) windows[i], code);
 		TEST_CHECK(map.code_bits == 32 || code >> map.code_bits == 0, "%s: code %x has more than %u bits", what, code,
 				   map.code_bits);
 	}
@@ -295,7 +311,7 @@ check_map(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool refs)
 	TEST_CUDA(gpusort_map_check(&source, &plan, rows, &there->check, test_stream));
 	TEST_CUDA(gpusort_map_make(&source, &plan, rows, there, test_stream));
 	test_download(&map, there, sizeof(map));
-	check_monotone(what, map, window_bits, keys, plan);
+	check_monotone(what, shape, map, window_bits, keys, plan);
 	if (bits == 64 && rows >= 4096 && shape_pays[shape] >= 0)
 	{
 		TEST_CHECK((int) map.pays == shape_pays[shape], "%s: %u rows of the sample tie, %u by the map", what, map.plain_ties,
@@ -398,7 +414,7 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	uint32_t   *ids = (uint32_t *) test_device((size_t) rows * 4);
 	size_t		temp_bytes;
 	void	   *temp;
-	uint32_t	code_bits;
+	GpuSortMapUse use;
 	int			waits = 0;
 	bool		used;
 	char		what[80];
@@ -415,8 +431,8 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	sort.wait.mirror = mirror_memory();
 	sort.wait.wait = count_wait;
 	sort.wait.context = &waits;
-	TEST_CHECK(gpusort_map_find(&sort.source, &plan, rows, &sort.wait, there, &code_bits, test_stream) == 0, "%s: no map", what);
-	used = code_bits > 0 && rows >= CONSIDERED_ROWS;
+	TEST_CHECK(gpusort_map_find(&sort.source, &plan, rows, &sort.wait, there, &use, test_stream) == 0, "%s: no map", what);
+	used = use.code_bits > 0 && rows >= CONSIDERED_ROWS;
 	if (used)
 		test_download(&map, there, sizeof(map));
 	if (bits == 64 && rows >= 4096 && shape_pays[shape] >= 0)
@@ -501,7 +517,7 @@ check_array(const char *what, GpuSortKeyKind kind, const std::vector<Value> &val
 	GpuSortPackPlan plan;
 	int			waits = 0;
 	GpuSortDeviceWait wait = {mirror_memory(), count_wait, &waits};
-	uint32_t	code_bits;
+	GpuSortMapUse use;
 	size_t		temp_bytes;
 	void	   *temp;
 	Keys		keys = {1, {}};
@@ -513,8 +529,8 @@ check_array(const char *what, GpuSortKeyKind kind, const std::vector<Value> &val
 	for (uint32_t i = 0; i < rows; i++)
 		keys.all.push_back(kind == GPUSORT_KEYS_WORDS ? (uint64_t) values[i] : gpusort_plain_key(kind, values.data(), i));
 	plan = plan_of(keys);
-	TEST_CHECK(gpusort_map_find(&source, &plan, rows, &wait, map, &code_bits, test_stream) == 0, "%s: no map", what);
-	TEST_CHECK((code_bits > 0) == mapped, "%s: codes of %u bits", what, code_bits);
+	TEST_CHECK(gpusort_map_find(&source, &plan, rows, &wait, map, &use, test_stream) == 0, "%s: no map", what);
+	TEST_CHECK((use.code_bits > 0) == mapped, "%s: codes of %u bits", what, use.code_bits);
 	TEST_CHECK(gpusort_device_sort_array_bytes(&source, rows, 0, &temp_bytes) == 0, "%s: no size", what);
 	temp = test_device(temp_bytes);
 	waits = 0;
