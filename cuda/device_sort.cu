@@ -541,14 +541,34 @@ gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes
 	return ended;
 }
 
-/* The part of temp that statistics take, before that of the sort. */
+/* The part of temp that statistics and what follows them take, before that of the sort. */
 static size_t
 stats_bytes(void)
 {
 	size_t		end = 0;
 
-	(void) gpusort_lay_temp(&end, sizeof(GpuSortKeyStats));
+	(void) gpusort_lay_temp(&end, sizeof(GpuSortKeyStats) + sizeof(GpuSortMapCheck));
 	return end;
+}
+
+/* Where the check that goes with the statistics is once they have been read back. */
+static GpuSortMapCheck *
+mirrored_check(const GpuSortDeviceWait *wait)
+{
+	return (GpuSortMapCheck *) ((GpuSortKeyStats *) wait->mirror + 1);
+}
+
+/* Has keys checked whether they want a map, and the answer put into the mirror.  Does not wait. */
+static int
+check_map(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, GpuSortKeyStats *stats,
+		  const GpuSortDeviceWait *wait, cudaStream_t stream)
+{
+	GpuSortMapCheck *check = (GpuSortMapCheck *) (stats + 1);
+	cudaError_t status = gpusort_map_check(source, plan, rows, check, stream);
+
+	if (status != cudaSuccess)
+		return status;
+	return cudaMemcpyAsync(mirrored_check(wait), check, sizeof(*check), cudaMemcpyDeviceToHost, stream);
 }
 
 /* The sort of an array of whose keys nothing is known. */
@@ -642,9 +662,10 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 	GpuSortPackPlan plan;
 	GpuSortDeviceSort sort;
 	bool		guessed;
+	bool		checked;
 	int			ended;
 
-	static_assert(sizeof(GpuSortKeyStats) <= GPUSORT_DEVICE_SORT_MIRROR_BYTES, "statistics fit the mirror");
+	static_assert(sizeof(GpuSortKeyStats) + sizeof(GpuSortMapCheck) <= GPUSORT_DEVICE_SORT_MIRROR_BYTES, "statistics fit the mirror");
 	if (wait->mirror == NULL || source->kind == GPUSORT_KEYS_REFS || rows > GPUSORT_DEVICE_SORT_MAX_ROWS)
 		return cudaErrorInvalidValue;
 	if ((ended = gpusort_device_sort_array_bytes(source, rows, limit, &start)) != 0)
@@ -663,18 +684,11 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 		(ended = gpusort_key_stats_reset(stats, stream)) != 0)
 		return ended;
 
-	/* If the guess wants a map the sort will, and makes the prefixes itself: those of the guess would be for nothing. */
+	/* Whether the keys want a map is read together with the statistics: a wait for it alone costs more than it may save. */
 	describe_array(source, &plan, rows, limit, wait, &sort);
-	if (guessed && may_map(&sort))
-	{
-		uint32_t	code_bits;
-
-		ended = gpusort_map_find(source, &plan, rows, wait, (GpuSortPrefixMap *) ((char *) temp + start), &code_bits,
-								 (cudaStream_t) stream);
-		if (ended != 0)
-			return ended;
-		guessed = code_bits == 0;
-	}
+	checked = guessed && may_map(&sort);
+	if (checked && (ended = check_map(source, &plan, rows, stats, wait, (cudaStream_t) stream)) != 0)
+		return ended;
 	if (guessed)
 	{
 		uint32_t   *counts;
@@ -692,7 +706,13 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 	if (ended != 0 || (ended = read_stats(stats, wait, (cudaStream_t) stream)) != 0)
 		return ended;
 
-	if (!guessed || !gpusort_pack_covers(&plan, found))
+	if (checked && gpusort_map_wanted(mirrored_check(wait)) && gpusort_pack_covers(&plan, found))
+	{
+		/* the sort makes the prefixes itself */
+		describe_array(source, &plan, rows, limit, wait, &sort);
+		start = stats_bytes();
+	}
+	else if (!guessed || !gpusort_pack_covers(&plan, found))
 	{
 		/* a plan needs all statistics */
 		if (guessed &&

@@ -7,6 +7,10 @@
  * A warp's lanes add to COPIES counters of a digit in turn.  With 32 each lane has its own
  * bank of shared memory, so that none waits for another, whatever the keys are.
  *
+ * With 32, two digits share the 256 bytes of a value, so that a counter's place is the
+ * lane's share, a byte, and above it the value, a byte of the key: one instruction
+ * puts it together.  Counting is arithmetic for the most part, and that was half of it.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPUSORT_DIGIT_COUNTS_CUH
@@ -22,8 +26,9 @@
 #define GPUSORT_BINS			256
 #define GPUSORT_MAX_PASSES		4
 
-/* Bytes of shared memory: [digit][value][copy] */
-#define GPUSORT_DIGIT_COUNTS_SHARED(digits, copies)	((size_t) (digits) * GPUSORT_BINS * (copies) * sizeof(uint32_t))
+/* Bytes of shared memory: [digit][value][copy]; with 32 copies [digit / 2][value][digit % 2][copy] */
+#define GPUSORT_DIGIT_COUNTS_SHARED(digits, copies) \
+	((size_t) ((copies) == 32 ? ((digits) + 1) / 2 * 2 : (digits)) * GPUSORT_BINS * (copies) * sizeof(uint32_t))
 
 #ifdef __CUDACC__
 /*
@@ -38,16 +43,39 @@ byte_of(uint32_t key, uint32_t place)
 	asm volatile("prmt.b32 %0, %1, 0, %2;" : "=r"(byte) : "r"(key), "r"(0x4440 + place));
 	return byte;
 }
+
+/* The lane's byte, and above it byte `place` of a key. */
+static __device__ __forceinline__ uint32_t
+byte_above(uint32_t key, uint32_t place, uint32_t lane_byte)
+{
+	uint32_t	both;
+
+	asm("prmt.b32 %0, %1, %2, %3;" : "=r"(both) : "r"(key), "r"(lane_byte), "r"(0x7604 + (place << 4)));
+	return both;
+}
 #else
 #define byte_of(key, place)			((place) < 4 ? (key) >> 8 * (place) & 0xFF : 0)
+#define byte_above(key, place, lane_byte)	(byte_of(key, place) << 8 | (lane_byte))
 #endif
+
+/* Where a counter is. */
+template <int COPIES>
+static __device__ __forceinline__ uint32_t
+digit_count_place(uint32_t digit, uint32_t value, uint32_t copy)
+{
+	if (COPIES == 32)
+		return ((digit / 2 * GPUSORT_BINS + value) * 2 + digit % 2) * COPIES + copy;
+	return (digit * GPUSORT_BINS + value) * COPIES + copy;
+}
 
 /* All threads of the block, before they count; ends with a barrier. */
 template <int THREADS, int COPIES>
 static __device__ __forceinline__ void
 clear_digit_counts(uint32_t *bins, int digits)
 {
-	for (int i = threadIdx.x; i < digits * GPUSORT_BINS * COPIES; i += THREADS)
+	const int	counters = (int) (GPUSORT_DIGIT_COUNTS_SHARED(digits, COPIES) / sizeof(uint32_t));
+
+	for (int i = threadIdx.x; i < counters; i += THREADS)
 		bins[i] = 0;
 	__syncthreads();
 }
@@ -57,16 +85,21 @@ template <int COPIES, int KEYS>
 static __device__ __forceinline__ void
 count_key_digits(uint32_t *bins, int digits, const uint32_t (&keys)[KEYS])
 {
-	uint32_t   *mine = bins + threadIdx.x % COPIES;
+	const uint32_t copy = threadIdx.x % COPIES;
 
 GPUSORT_UNROLL
 	for (int digit = 0; digit < GPUSORT_MAX_PASSES; digit++)
 	{
-		if (digit < digits)
-		{
+		if (digit >= digits)
+			break;
 GPUSORT_UNROLL
-			for (int k = 0; k < KEYS; k++)
-				atomicAdd(mine + byte_of(keys[k], digit) * COPIES + digit * GPUSORT_BINS * COPIES, 1u);
+		for (int k = 0; k < KEYS; k++)
+		{
+			if (COPIES == 32)
+				atomicAdd((uint32_t *) ((char *) (bins + digit_count_place<COPIES>(digit, 0, 0)) +
+										byte_above(keys[k], digit, copy * sizeof(uint32_t))), 1u);
+			else
+				atomicAdd(&bins[digit_count_place<COPIES>(digit, byte_of(keys[k], digit), copy)], 1u);
 		}
 	}
 }
@@ -86,7 +119,7 @@ add_digit_counts(const uint32_t *bins, int digits, uint32_t *counts)
 		uint32_t	sum = 0;
 
 		for (int k = 0; k < COPIES; k++)
-			sum += bins[i * COPIES + (k + copy) % COPIES];
+			sum += bins[digit_count_place<COPIES>(i / GPUSORT_BINS, i % GPUSORT_BINS, (k + copy) % COPIES)];
 		if (sum > 0)
 			atomicAdd(&counts[i], sum);
 	}

@@ -274,16 +274,7 @@ lanes_with(uint32_t digit)
 	return same;
 #undef GPUSORT_MATCH_BIT
 #else
-	uint32_t	same = GPUSORT_ALL_LANES;
-
-	for (int bit = 0; bit < GPUSORT_DIGIT_BITS; bit++)
-	{
-		const bool	set = (digit >> bit & 1) != 0;
-		const uint32_t votes = __ballot_sync(GPUSORT_ALL_LANES, set);
-
-		same &= set ? votes : ~votes;
-	}
-	return same;
+	return __match_any_sync(GPUSORT_ALL_LANES, digit);
 #endif
 }
 
@@ -607,12 +598,9 @@ GPUSORT_UNROLL
 	__syncthreads();
 
 	if (IDS)
-	{
 		write_ids<ITEMS, FULL>((const uint32_t *) tile, count, shared.offsets, shared.begins, pass.ids_out);
-		return;
-	}
 GPUSORT_UNROLL
-	for (int k = 0; k < ITEMS; k++)
+	for (int k = 0; k < ITEMS && !IDS; k++)
 	{
 		const uint32_t i = k * THREADS + threadIdx.x;
 

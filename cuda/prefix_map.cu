@@ -3,8 +3,9 @@
  * prefix_map.cu
  *	  Prefixes by a map that a sample of the keys makes; see prefix_map.h.
  *
- * One block samples, sorts, makes the map and counts what ties: some 20 microseconds, most
- * of them the bitonic network (Batcher).
+ * Whether a map is wanted at all is found by comparing all rows of a small sample with each
+ * other, in a few microseconds.  Then one block takes the sample, sorts it by a bitonic
+ * network (Batcher), makes the map and counts what ties, in some 75.
  *
  * A row's piece is found by a binary search in shared memory, eight steps without a branch.
  * The borders lie there level by level, as in a heap: the few that the first steps look
@@ -25,6 +26,10 @@
 #define SAMPLE			GPUSORT_MAP_SAMPLE
 #define MAKE_THREADS	1024
 
+#define CHECKED			GPUSORT_MAP_CHECKED
+#define CHECK_BLOCKS	GPUSORT_MAP_CHECK_BLOCKS
+#define CHECK_LANES		8
+
 /* As the kernel that makes plain prefixes: a block has a multiprocessor to itself. */
 #define MAP_THREADS		1024
 #define MAP_BLOCKS		512
@@ -40,10 +45,11 @@
 #endif
 #endif
 
-/* A map is tried from one row in so many of the sample on that ties with other keys on the top 32 bits. */
+/* A map is tried from one row in so many of a sample on that ties with other keys on the top 32 bits. */
 #define TIED_SHARE		16
 
 static_assert(PIECES >= 32 && (PIECES & (PIECES - 1)) == 0 && PIECES <= MAKE_THREADS, "a thread for each piece");
+static_assert(CHECKED / CHECK_BLOCKS * CHECK_LANES == CHECKED, "a thread for each row, and for its lanes");
 static_assert((SAMPLE & (SAMPLE - 1)) == 0 && SAMPLE % MAKE_THREADS == 0, "what the network sorts");
 
 /* What make_map has in shared memory. */
@@ -68,18 +74,52 @@ typedef struct SharedMap
 	uint64_t	scales[PIECES];
 } SharedMap;
 
-/* A row of the i-th of SAMPLE even parts of the rows, at random so that no period in them matters. */
+/* A row of the i-th of `parts` even parts of the rows, at random so that no period in them matters. */
 static __device__ inline uint32_t
-sampled_row(uint32_t i, uint32_t rows)
+sampled_row(uint32_t i, uint32_t parts, uint32_t rows)
 {
-	const uint64_t start = (uint64_t) i * rows / SAMPLE;
-	const uint64_t end = (uint64_t) (i + 1) * rows / SAMPLE;
+	const uint64_t start = (uint64_t) i * rows / parts;
+	const uint64_t end = (uint64_t) (i + 1) * rows / parts;
 	uint64_t	mixed = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
 
 	if (end <= start)
 		return (uint32_t) start;
 	mixed = (mixed ^ mixed >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
 	return (uint32_t) (start + (mixed >> 32) % (end - start));
+}
+
+/* A block compares CHECKED / CHECK_BLOCKS rows with all, CHECK_LANES lanes each. */
+template <int FORM>
+static __global__ void __launch_bounds__(CHECKED)
+check_ties(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t rows,
+		   GpuSortMapCheck *check)
+{
+	__shared__ uint32_t tops[CHECKED];
+	__shared__ uint32_t rests[CHECKED];
+	__shared__ uint32_t ties;
+	const uint32_t rest_bits = gpusort_pack_window_bits(&plan, 32, 32);
+	const uint32_t t = threadIdx.x;
+	const uint32_t own = blockIdx.x * (CHECKED / CHECK_BLOCKS) + t / CHECK_LANES;
+	const uint32_t lanes = ((1u << CHECK_LANES) - 1) << (t % 32 / CHECK_LANES * CHECK_LANES);
+	uint64_t	made;
+	const uint64_t *key = gpusort_source_key<FORM>(&source, sampled_row(t, CHECKED, rows), &made);
+	const uint64_t window = gpusort_pack_window64(&plan, key, 0, 64);
+	bool		tied = false;
+	uint32_t	votes;
+
+	tops[t] = (uint32_t) (window >> rest_bits);
+	rests[t] = (uint32_t) (window & gpusort_ones(rest_bits));
+	if (t == 0)
+		ties = 0;
+	__syncthreads();
+	for (uint32_t i = t % CHECK_LANES; i < CHECKED; i += CHECK_LANES)
+		tied = tied || (tops[i] == tops[own] && rests[i] != rests[own]);
+	votes = __ballot_sync(0xFFFFFFFF, tied);
+	if (t % CHECK_LANES == 0 && (votes & lanes) != 0)
+		atomicAdd(&ties, 1u);
+	__syncthreads();
+	if (t == 0)
+		check->ties[blockIdx.x] = ties;
 }
 
 /* Sorts the sample; all threads, which have put it there and are past a barrier.  Ends with one. */
@@ -212,8 +252,8 @@ GPUSORT_UNROLL
 		const uint32_t i = k * MAKE_THREADS + t;
 		uint64_t	made;
 
-		work->sample[i] = gpusort_pack_window64(&plan, gpusort_source_key<FORM>(&source, sampled_row(i, rows), &made), 0,
-												64);
+		work->sample[i] = gpusort_pack_window64(&plan, gpusort_source_key<FORM>(&source, sampled_row(i, SAMPLE, rows), &made),
+												0, 64);
 	}
 	if (t == 0)
 		work->plain_ties = work->mapped_ties = 0;
@@ -394,6 +434,28 @@ gpusort_map_considered(const GpuSortPackPlan *plan, uint32_t rows)
 }
 
 cudaError_t
+gpusort_map_check(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, GpuSortMapCheck *check,
+				  cudaStream_t stream)
+{
+	if (rows == 0 || plan->packed_bits <= 32)
+		return cudaErrorInvalidValue;
+#define CHECK_TIES(FORM)	check_ties<FORM>
+	GPUSORT_START_BY_FORM(source, CHECK_TIES, CHECK_BLOCKS, CHECKED, stream, *source, *plan, rows, check);
+#undef CHECK_TIES
+	return cudaGetLastError();
+}
+
+bool
+gpusort_map_wanted(const GpuSortMapCheck *check)
+{
+	uint32_t	ties = 0;
+
+	for (int i = 0; i < CHECK_BLOCKS; i++)
+		ties += check->ties[i];
+	return ties * TIED_SHARE >= CHECKED;
+}
+
+cudaError_t
 gpusort_map_make(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, GpuSortPrefixMap *map,
 				 cudaStream_t stream)
 {
@@ -429,6 +491,15 @@ gpusort_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, ui
 	*code_bits = 0;
 	if (wait->mirror == NULL)
 		return cudaErrorInvalidValue;
+	if ((status = gpusort_map_check(source, plan, rows, &map->check, stream)) != cudaSuccess ||
+		(status = cudaMemcpyAsync(wait->mirror, &map->check, sizeof(map->check), cudaMemcpyDeviceToHost,
+								  stream)) != cudaSuccess)
+		return status;
+	if ((waited = gpusort_device_wait(wait, stream)) != 0)
+		return waited;
+	if (!gpusort_map_wanted(&found->check))
+		return cudaSuccess;
+
 	if ((status = gpusort_map_make(source, plan, rows, map, stream)) != cudaSuccess ||
 		(status = cudaMemcpyAsync(wait->mirror, map, offsetof(GpuSortPrefixMap, lows), cudaMemcpyDeviceToHost,
 								  stream)) != cudaSuccess)

@@ -28,9 +28,10 @@
  * overflow.  Rows with different codes are in order; of those that share one nothing is known,
  * and all bits of their keys have to be looked at.
  *
- * Whether it pays is told by the same sample: how many of its rows share their top 32 bits,
- * or their code, with a row that has another window.  As each stands for thousands of rows,
- * these are in long runs that another sort would have to take apart.
+ * Whether it pays is told by the sample: how many of its rows share their top 32 bits, or
+ * their code, with a row that has another window.  As each stands for thousands of rows,
+ * these are in long runs that another sort would have to take apart.  Most keys need no map,
+ * so a smaller sample is asked first, which costs next to nothing.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,9 +48,21 @@
 /* Rows of the sample. */
 #define GPUSORT_MAP_SAMPLE	4096
 
+/* Rows of the one that is asked first; and blocks that do so, each for its part of them. */
+#define GPUSORT_MAP_CHECKED			512
+#define GPUSORT_MAP_CHECK_BLOCKS	8
+
+/* By block: rows of the small sample that tie with other windows on the top 32 bits. */
+typedef struct GpuSortMapCheck
+{
+	uint32_t	ties[GPUSORT_MAP_CHECK_BLOCKS];
+} GpuSortMapCheck;
+
 typedef struct GpuSortPrefixMap
 {
-	/* what the host is told */
+	GpuSortMapCheck check;
+
+	/* what the host is told of the map */
 	uint32_t	pays;
 	uint32_t	code_bits;		/* of the largest code, at least 1 */
 	uint32_t	pieces;			/* N */
@@ -87,6 +100,14 @@ gpusort_map_window(const uint64_t *lows, const uint64_t *scales, uint64_t window
 extern bool gpusort_map_considered(const GpuSortPackPlan *plan, uint32_t rows);
 
 /*
+ * Asks the small sample; *check is device memory.  Does not wait.  gpusort_map_wanted tells
+ * from what is found there if a map is worth making.
+ */
+extern cudaError_t gpusort_map_check(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+									 GpuSortMapCheck *check, cudaStream_t stream);
+extern bool gpusort_map_wanted(const GpuSortMapCheck *check);
+
+/*
  * Makes the map of `rows` rows, at least one, whose packed keys have more than 32 bits.  map
  * is device memory, aligned to 8 bytes.  Does not wait.
  */
@@ -94,8 +115,8 @@ extern cudaError_t gpusort_map_make(const GpuSortKeySource *source, const GpuSor
 									GpuSortPrefixMap *map, cudaStream_t stream);
 
 /*
- * The same, and *code_bits = 0 if the map does not pay, else the bits that codes have.
- * Waits; wait->mirror is used.
+ * Both.  *code_bits = 0 if a map is not wanted or does not pay, else the bits that codes have.
+ * Waits, once more if it is wanted; wait->mirror is used.
  */
 extern int	gpusort_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
 							 const GpuSortDeviceWait *wait, GpuSortPrefixMap *map, uint32_t *code_bits,

@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * tied_runs.h
- *	  Runs of rows that tie: what tied_runs.cu, which finds them and orders those
- *	  of few rows, and segments.cu, which makes levels of the long ones, share.
+ *	  Runs of rows that tie: what tied_runs.cu, which finds them and orders those of
+ *	  few rows, runs_in_order.cu, which drops long ones that are in order, and
+ *	  segments.cu, which makes levels of the others, share.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,6 +41,7 @@ typedef struct GpuSortLongRun
 typedef struct GpuSortRunCounts
 {
 	unsigned long long long_runs;	/* count << 32 | rows, so that one addition yields number and offset */
+	unsigned long long open_runs;	/* long ones that may be in order; count << 32 | rows, too */
 	uint32_t	warp_runs;
 	uint32_t	block_runs;
 } GpuSortRunCounts;
@@ -60,6 +62,18 @@ typedef struct GpuSortRunLists
 extern cudaError_t gpusort_order_runs(const GpuSortDeviceSort *sort, uint32_t from, const uint32_t *keys,
 									  uint32_t *ids, uint32_t rows, const GpuSortRunLists *lists,
 									  cudaStream_t stream);
+
+/*
+ * Finds out which long runs are in order already, and lists the others in kept[]; runs[] are
+ * `count` runs of `rows` rows altogether, which tie on the bits before `from`.  ids are those
+ * of all rows of the sort that are sorted, all_rows; temp is of gpusort_drop_runs_bytes(all_rows)
+ * bytes.  Of *counts only long_runs has a meaning afterwards.
+ */
+extern size_t gpusort_drop_runs_bytes(uint32_t all_rows);
+extern cudaError_t gpusort_drop_runs_in_order(const GpuSortDeviceSort *sort, uint32_t from, uint32_t all_rows,
+											  const uint32_t *ids, const GpuSortLongRun *runs, uint32_t count,
+											  uint32_t rows, GpuSortRunCounts *counts, GpuSortLongRun *kept,
+											  void *temp, cudaStream_t stream);
 
 /* Adds a long run to a list; offsets rise with the places in it. */
 static __device__ inline void
@@ -88,6 +102,62 @@ compare_after(const GpuSortKeySource &source, const GpuSortPackPlan &plan, uint3
 			return window_a < window_b ? -1 : 1;
 	}
 	return 0;
+}
+
+/* The last of the runs that begins at or before offset. */
+static __device__ inline uint32_t
+run_at(const GpuSortLongRun *runs, uint32_t count, uint32_t offset)
+{
+	uint32_t	first = 0;
+	uint32_t	end = count;
+
+	while (end - first > 1)
+	{
+		uint32_t	middle = first + (end - first) / 2;
+
+		if (runs[middle].offset <= offset)
+			first = middle;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+/*
+ * A block goes over the rows of long runs a tile at a time.  At most two runs meet in one: that
+ * of its first row, and the next.
+ */
+#define GPUSORT_RUNS_THREADS	256
+#define GPUSORT_RUNS_TILE		1024
+
+static_assert(GPUSORT_RUNS_TILE <= GPUSORT_BLOCK_RUN, "a tile of a level holds at most two runs");
+
+typedef struct TileRuns
+{
+	uint32_t	first;
+	uint32_t	next_offset;
+	GpuSortLongRun runs[2];
+} TileRuns;
+
+/* All of the block's threads; ends with a barrier. */
+static __device__ inline void
+find_tile_runs(TileRuns *tile, const GpuSortLongRun *runs, uint32_t count, uint32_t start)
+{
+	if (threadIdx.x == 0)
+	{
+		tile->first = run_at(runs, count, start);
+		tile->runs[0] = runs[tile->first];
+		tile->runs[1] = tile->first + 1 < count ? runs[tile->first + 1] : GpuSortLongRun{0, UINT32_MAX};
+		tile->next_offset = tile->runs[1].offset;
+	}
+	__syncthreads();
+}
+
+/* One past the last row of run `number` among the rows of all long runs. */
+static __device__ inline uint32_t
+run_offset_end(const GpuSortLongRun *runs, uint32_t count, uint32_t rows, uint32_t number)
+{
+	return number + 1 < count ? runs[number + 1].offset : rows;
 }
 
 #endif							/* GPUSORT_TIED_RUNS_H */

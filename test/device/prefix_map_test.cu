@@ -292,12 +292,17 @@ check_map(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool refs)
 	char		what[80];
 
 	snprintf(what, sizeof(what), "%s, %u words, %u bits, %u rows", shape_names[shape], words, plan.packed_bits, rows);
+	TEST_CUDA(gpusort_map_check(&source, &plan, rows, &there->check, test_stream));
 	TEST_CUDA(gpusort_map_make(&source, &plan, rows, there, test_stream));
 	test_download(&map, there, sizeof(map));
 	check_monotone(what, map, window_bits, keys, plan);
 	if (bits == 64 && rows >= 4096 && shape_pays[shape] >= 0)
+	{
 		TEST_CHECK((int) map.pays == shape_pays[shape], "%s: %u rows of the sample tie, %u by the map", what, map.plain_ties,
 				   map.mapped_ties);
+		TEST_CHECK((int) gpusort_map_wanted(&map.check) == shape_pays[shape], "%s: %s a map", what,
+				   gpusort_map_wanted(&map.check) ? "wants" : "does not want");
+	}
 
 	for (int counted = 0; counted < 2; counted++)
 	{
@@ -393,6 +398,7 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	uint32_t   *ids = (uint32_t *) test_device((size_t) rows * 4);
 	size_t		temp_bytes;
 	void	   *temp;
+	uint32_t	code_bits;
 	int			waits = 0;
 	bool		used;
 	char		what[80];
@@ -409,9 +415,13 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	sort.wait.mirror = mirror_memory();
 	sort.wait.wait = count_wait;
 	sort.wait.context = &waits;
-	TEST_CUDA(gpusort_map_make(&sort.source, &plan, rows, there, test_stream));
-	test_download(&map, there, sizeof(map));
-	used = map.pays && rows >= CONSIDERED_ROWS;
+	TEST_CHECK(gpusort_map_find(&sort.source, &plan, rows, &sort.wait, there, &code_bits, test_stream) == 0, "%s: no map", what);
+	used = code_bits > 0 && rows >= CONSIDERED_ROWS;
+	if (used)
+		test_download(&map, there, sizeof(map));
+	if (bits == 64 && rows >= 4096 && shape_pays[shape] >= 0)
+		TEST_CHECK((int) used == shape_pays[shape], "%s: map %s", what, used ? "used" : "not used");
+	waits = 0;
 
 	TEST_CHECK(gpusort_device_sort_bytes(&sort, &temp_bytes) == 0, "%s: no size", what);
 	temp = test_device(temp_bytes);

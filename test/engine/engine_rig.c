@@ -17,6 +17,7 @@
 
 const char *const rig_keys_names[RIG_KEYS_COUNT] = {
 	"random", "equal", "sorted", "reversed", "few", "high-bit", "low-bit", "sparse", "suffix", "extreme",
+	"skewed",
 };
 
 const GpuSortEngineOps *
@@ -134,6 +135,10 @@ rig_key(uint64_t *key, uint32_t key_words, RigKeys spread, uint64_t salt, uint64
 		case RIG_KEYS_EXTREME:
 			for (uint32_t w = 0; w < key_words; w++)
 				key[w] = rig_random(&seed) & 1 ? ~UINT64_C(0) : 0;
+			break;
+		case RIG_KEYS_SKEWED:
+			key[0] = rig_random(&seed) >> rig_random_below(&seed, 64);
+			key[last] ^= rig_random(&seed) % 8;
 			break;
 		case RIG_KEYS_COUNT:
 			break;

@@ -43,6 +43,7 @@ typedef enum RigKeys
 	RIG_KEYS_SPARSE,			/* random bits here and there vary */
 	RIG_KEYS_SUFFIX,			/* only the last word varies, in a few values */
 	RIG_KEYS_EXTREME,			/* words of all zeros and all ones */
+	RIG_KEYS_SKEWED,			/* numbers of any size, small ones as often as large */
 	RIG_KEYS_COUNT
 } RigKeys;
 

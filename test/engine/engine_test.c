@@ -169,6 +169,8 @@ test_shapes(uint64_t large)
 	run_case("many rows, runs of four",
 			 (CaseSpec) {.rows = large, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .lengths = LENGTHS_SPREAD,
 			 .length_max = 100, .inexact_percent = 10});
+	run_case("many rows, skewed keys",
+			 (CaseSpec) {.rows = large, .key_words = 1, .keys = RIG_KEYS_SKEWED, .length_max = 60, .inexact_percent = 10});
 	run_case("many rows, wide keys",
 			 (CaseSpec) {.rows = large / 4, .key_words = 5, .length_max = 40});
 	run_case("many rows that are in order",

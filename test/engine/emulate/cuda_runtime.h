@@ -63,13 +63,21 @@ extern __thread dim3 gridDim;
 
 /* What threads of a block do together. */
 extern void __syncthreads();
-extern const uint32_t *emulate_warp_exchange(uint32_t mask, uint32_t value);
+
+/* What the lanes of a warp have told each other. */
+struct EmulatedExchange
+{
+	uint32_t	values[32];
+	uint32_t	votes;			/* lowest bits of the values */
+};
+
+extern const EmulatedExchange *emulate_warp_exchange(uint32_t mask, uint32_t value);
 
 template <typename Combine>
 static inline uint32_t
 emulate_warp_reduce(uint32_t mask, uint32_t value, Combine combine)
 {
-	const uint32_t *values = emulate_warp_exchange(mask, value);
+	const uint32_t *values = emulate_warp_exchange(mask, value)->values;
 	uint32_t	result = values[__builtin_ctz(mask)];
 
 	for (int i = 1; i < 32; i++)
@@ -90,12 +98,19 @@ emulate_warp_reduce(uint32_t mask, uint32_t value, Combine combine)
 static inline uint32_t
 __ballot_sync(uint32_t mask, bool vote)
 {
-	const uint32_t *votes = emulate_warp_exchange(mask, vote);
+	return emulate_warp_exchange(mask, vote)->votes;
+}
+
+/* The lanes whose value is this one's. */
+static inline uint32_t
+__match_any_sync(uint32_t mask, uint32_t value)
+{
+	const uint32_t *values = emulate_warp_exchange(mask, value)->values;
 	uint32_t	result = 0;
 
 	for (int i = 0; i < 32; i++)
-		result |= (mask >> i & 1) != 0 ? votes[i] << i : 0;
-	return result;
+		result |= (uint32_t) (values[i] == value) << i;
+	return result & mask;
 }
 
 #define __any_sync(mask, vote)		(__ballot_sync(mask, vote) != 0)
@@ -117,7 +132,7 @@ emulate_shuffle(uint32_t mask, Value value, Source source)
 		from = lane;
 	memcpy(words, &value, sizeof(Value));
 	for (size_t i = 0; i < (sizeof(Value) + 3) / 4; i++)
-		words[i] = emulate_warp_exchange(mask, words[i])[from];
+		words[i] = emulate_warp_exchange(mask, words[i])->values[from];
 	memcpy(&value, words, sizeof(Value));
 	return value;
 }

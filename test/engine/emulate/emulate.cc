@@ -83,7 +83,7 @@ cudaGetErrorString(cudaError_t status)
 struct Meeting
 {
 	uint32_t	mask;
-	uint32_t	values[2][32];
+	EmulatedExchange exchanges[2];
 	uint32_t	arrived;
 	uint32_t	turn;
 };
@@ -100,6 +100,8 @@ struct Coroutine
 	jmp_buf		place;
 	bool		started;
 	bool		done;			/* with this block's thread */
+	const uint32_t *turn;		/* what it waits for: that this is no longer last_turn; NULL: nothing */
+	uint32_t	last_turn;
 };
 
 struct Block
@@ -112,42 +114,47 @@ struct Block
 	unsigned int current;
 	unsigned int live;
 	unsigned int at_barrier;
-	unsigned int barrier_turn;
-	bool		progress;		/* since the last look */
+	uint32_t	barrier_turn;
 	const std::function<void()> *kernel;
 };
 
 static thread_local Block block;
 
-/* Lets the other threads of the block run; returns in this one's next turn. */
+/* Lets the other threads of the block run, until *turn has changed. */
 static void
-pause_thread()
+await_turn(const uint32_t *turn, uint32_t last_turn)
 {
+	Coroutine  *thread = &block.threads[block.current];
 	dim3		index = threadIdx;
 
-	if (_setjmp(block.threads[block.current].place) == 0)
+	if (*turn != last_turn)
+		return;
+	thread->turn = turn;
+	thread->last_turn = last_turn;
+	if (_setjmp(thread->place) == 0)
 		_longjmp(block.scheduler, 1);
 	threadIdx = index;
+}
+
+/* Lets all go on if all that are left wait at the barrier. */
+static void
+look_at_barrier()
+{
+	if (block.at_barrier == block.live)
+	{
+		block.at_barrier = 0;
+		block.barrier_turn++;
+	}
 }
 
 void
 __syncthreads()
 {
-	unsigned int turn = block.barrier_turn;
+	const uint32_t turn = block.barrier_turn;
 
 	block.at_barrier++;
-	block.progress = true;
-	while (block.barrier_turn == turn)
-	{
-		if (block.at_barrier == block.live)
-		{
-			block.at_barrier = 0;
-			block.barrier_turn++;
-			block.progress = true;
-			break;
-		}
-		pause_thread();
-	}
+	look_at_barrier();
+	await_turn(&block.barrier_turn, turn);
 }
 
 /* A free meeting or the one under this mask. */
@@ -171,28 +178,30 @@ find_meeting(Warp *warp, uint32_t mask)
 	abort();
 }
 
-const uint32_t *
+const EmulatedExchange *
 emulate_warp_exchange(uint32_t mask, uint32_t value)
 {
 	const uint32_t lane = threadIdx.x % 32;
 	Meeting    *meeting = find_meeting(&block.warps[threadIdx.x / 32], mask);
-	uint32_t	turn = meeting->turn;
+	const uint32_t turn = meeting->turn;
+	EmulatedExchange *exchange = &meeting->exchanges[turn % 2];
 
 	if ((mask >> lane & 1) == 0)
 	{
 		fprintf(stderr, "lane %u is not in its own mask %08x\n", lane, mask);
 		abort();
 	}
-	meeting->values[turn % 2][lane] = value;
-	block.progress = true;
+	if (meeting->arrived == 0)
+		exchange->votes = 0;
+	exchange->values[lane] = value;
+	exchange->votes |= (value & 1) << lane;
 	if (++meeting->arrived == (uint32_t) __builtin_popcount(mask))
 	{
 		meeting->arrived = 0;
 		meeting->turn++;
 	}
-	while (meeting->turn == turn)
-		pause_thread();
-	return meeting->values[turn % 2];
+	await_turn(&meeting->turn, turn);
+	return exchange;
 }
 
 void *
@@ -209,7 +218,7 @@ run_thread()
 		(*block.kernel) ();
 		block.threads[block.current].done = true;
 		block.live--;
-		block.progress = true;
+		look_at_barrier();
 		if (_setjmp(block.threads[block.current].place) == 0)
 			_longjmp(block.scheduler, 1);
 	}
@@ -240,16 +249,24 @@ run_block()
 	block.at_barrier = 0;
 	memset(block.warps, 0, sizeof(block.warps));
 	for (unsigned int i = 0; i < blockDim.x; i++)
+	{
 		block.threads[i].done = false;
+		block.threads[i].turn = NULL;
+	}
 	while (block.live > 0)
 	{
-		block.progress = false;
+		bool		resumed = false;
+
 		for (block.current = 0; block.current < blockDim.x; block.current++)
 		{
-			if (!block.threads[block.current].done)
-				resume_thread(&block.threads[block.current]);
+			Coroutine  *thread = &block.threads[block.current];
+
+			if (thread->done || (thread->turn != NULL && *thread->turn == thread->last_turn))
+				continue;
+			resume_thread(thread);
+			resumed = true;
 		}
-		if (!block.progress)
+		if (!resumed)
 		{
 			fprintf(stderr, "a barrier that not all threads of the block reach\n");
 			abort();
