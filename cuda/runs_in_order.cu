@@ -51,8 +51,7 @@
 #endif
 
 #define EQUAL_THREADS	512
-#define EQUAL_ITEMS		4
-#define EQUAL_BLOCKS	528			/* four on each multiprocessor of an H200 */
+#define EQUAL_BLOCKS	792			/* on an H200 three fit a multiprocessor if keys have one word, else two: 2 and 3 rounds */
 
 static_assert(SAMPLE_PAIRS < GPUSORT_BLOCK_RUN, "a sample is of different pairs");
 static_assert(EQUAL_RUNS < UINT16_MAX && 2 * EQUAL_RUNS <= EQUAL_PLACES, "every search ends at an empty place");
@@ -116,28 +115,32 @@ sample_runs(const __grid_constant__ GpuSortKeySource source, const __grid_consta
 	}
 }
 
-/* Where the search for a key begins; from Knuth's multiplicative hashing. */
+/* Where the search for a key of `words` words begins; from Knuth's multiplicative hashing. */
+template <int WORDS>
 static __device__ inline uint32_t
-first_place(const uint64_t (&key)[EQUAL_WORDS])
+first_place(const uint64_t (&key)[WORDS], uint32_t words)
 {
 	uint64_t	hash = 0;
 
 GPUSORT_UNROLL
-	for (int w = 0; w < EQUAL_WORDS; w++)
-		hash = (hash ^ key[w]) * UINT64_C(0x9E3779B97F4A7C15);
+	for (uint32_t w = 0; w < WORDS; w++)
+	{
+		if (w == 0 || w < words)
+			hash = (hash ^ key[w]) * UINT64_C(0x9E3779B97F4A7C15);
+	}
 	return (uint32_t) (hash >> 40) % EQUAL_PLACES;
 }
 
 /* The words of a row's key, zeros after them. */
-template <int FORM>
+template <int FORM, int WORDS>
 static __device__ inline void
-load_key(const GpuSortKeySource &source, uint32_t row, uint64_t (&key)[EQUAL_WORDS])
+load_key(const GpuSortKeySource &source, uint32_t row, uint64_t (&key)[WORDS])
 {
 	uint64_t	made;
 	const uint64_t *words = gpusort_source_key<FORM>(&source, row, &made);
 
 GPUSORT_UNROLL
-	for (uint32_t w = 0; w < EQUAL_WORDS; w++)
+	for (uint32_t w = 0; w < WORDS; w++)
 		key[w] = w == 0 || w < source.key_words ? words[w] : 0;
 }
 
@@ -161,12 +164,12 @@ make_table(const __grid_constant__ GpuSortKeySource source, uint32_t all_rows, c
 	{
 		const uint32_t index = atomicAdd(&listed, 1u);
 
-		load_key<FORM>(source, ids[runs[threadIdx.x].start], key);
+		load_key<FORM, EQUAL_WORDS>(source, ids[runs[threadIdx.x].start], key);
 		table->numbers[index] = threadIdx.x;
 		table->counts[index] = 0;
 		for (int w = 0; w < EQUAL_WORDS; w++)
 			table->keys[w][index] = key[w];
-		for (uint32_t place = first_place(key); atomicCAS(&places[place], 0u, index + 1) != 0;)
+		for (uint32_t place = first_place(key, source.key_words); atomicCAS(&places[place], 0u, index + 1) != 0;)
 			place = (place + 1) % EQUAL_PLACES;
 	}
 	__syncthreads();
@@ -176,12 +179,13 @@ make_table(const __grid_constant__ GpuSortKeySource source, uint32_t all_rows, c
 		table->count = listed;
 }
 
-/* Counts the rows whose keys are in the table. */
-template <int FORM>
+/* Counts the rows whose keys, of up to WORDS words, are in the table. */
+template <int FORM, int WORDS>
 static __global__ void __launch_bounds__(EQUAL_THREADS)
 count_equal(const __grid_constant__ GpuSortKeySource source, uint32_t rows, EqualTable *table)
 {
-	__shared__ uint64_t keys[EQUAL_WORDS][EQUAL_RUNS];
+	constexpr int items = WORDS == 1 ? 8 : 4;	/* all on their way before the first is waited for */
+	__shared__ uint64_t keys[WORDS][EQUAL_RUNS];
 	__shared__ uint32_t counts[EQUAL_RUNS];
 	__shared__ uint16_t places[EQUAL_PLACES];
 	const uint32_t count = table->count;
@@ -191,29 +195,29 @@ count_equal(const __grid_constant__ GpuSortKeySource source, uint32_t rows, Equa
 	for (uint32_t i = threadIdx.x; i < count; i += EQUAL_THREADS)
 	{
 		counts[i] = 0;
-		for (int w = 0; w < EQUAL_WORDS; w++)
+		for (int w = 0; w < WORDS; w++)
 			keys[w][i] = table->keys[w][i];
 	}
 	for (uint32_t i = threadIdx.x; i < EQUAL_PLACES; i += EQUAL_THREADS)
 		places[i] = (uint16_t) table->places[i];
 	__syncthreads();
 
-	for (uint64_t start = (uint64_t) blockIdx.x * (EQUAL_THREADS * EQUAL_ITEMS) + threadIdx.x; start < rows;
-		 start += (uint64_t) gridDim.x * (EQUAL_THREADS * EQUAL_ITEMS))
+	for (uint64_t start = (uint64_t) blockIdx.x * (EQUAL_THREADS * items) + threadIdx.x; start < rows;
+		 start += (uint64_t) gridDim.x * (EQUAL_THREADS * items))
 	{
-		uint64_t	own[EQUAL_ITEMS][EQUAL_WORDS];
+		uint64_t	own[items][WORDS];
 
 GPUSORT_UNROLL
-		for (int k = 0; k < EQUAL_ITEMS; k++)
+		for (int k = 0; k < items; k++)
 		{
 			const uint64_t row = start + k * EQUAL_THREADS;
 
-			load_key<FORM>(source, (uint32_t) (row < rows ? row : rows - 1), own[k]);
+			load_key<FORM, WORDS>(source, (uint32_t) (row < rows ? row : rows - 1), own[k]);
 		}
 GPUSORT_UNROLL
-		for (int k = 0; k < EQUAL_ITEMS; k++)
+		for (int k = 0; k < items; k++)
 		{
-			uint32_t	place = first_place(own[k]);
+			uint32_t	place = first_place(own[k], source.key_words);
 			uint32_t	found;
 
 			if (start + k * EQUAL_THREADS >= rows)
@@ -223,7 +227,7 @@ GPUSORT_UNROLL
 				bool		equal = keys[0][found - 1] == own[k][0];
 
 GPUSORT_UNROLL
-				for (uint32_t w = 1; w < EQUAL_WORDS; w++)
+				for (uint32_t w = 1; w < WORDS; w++)
 				{
 					if (w < source.key_words)
 						equal = equal && keys[w][found - 1] == own[k][w];
@@ -390,7 +394,8 @@ gpusort_drop_runs_in_order(const GpuSortDeviceSort *sort, uint32_t from, uint32_
 
 #define SAMPLE_RUNS(FORM)	sample_runs<FORM>
 #define MAKE_TABLE(FORM)	make_table<FORM>
-#define COUNT_EQUAL(FORM)	count_equal<FORM>
+#define COUNT_EQUAL(FORM)	count_equal<FORM, 1>
+#define COUNT_WORDS(FORM)	count_equal<FORM, EQUAL_WORDS>
 #define CHECK_RUNS(FORM)	check_runs<FORM>
 	GPUSORT_START_BY_FORM(&sort->source, SAMPLE_RUNS, (count + SAMPLE_WARPS - 1) / SAMPLE_WARPS, SAMPLE_WARPS * 32, stream,
 						  sort->source, *sort->plan, from, runs, count, rows, ids, states, counts);
@@ -405,8 +410,12 @@ gpusort_drop_runs_in_order(const GpuSortDeviceSort *sort, uint32_t from, uint32_
 							  states, counts, table);
 		if ((status = cudaGetLastError()) != cudaSuccess)
 			return status;
-		GPUSORT_START_BY_FORM(&sort->source, COUNT_EQUAL, EQUAL_BLOCKS, EQUAL_THREADS, stream, sort->source, all_rows,
-							  table);
+		if (sort->plan->key_words == 1)
+			GPUSORT_START_BY_FORM(&sort->source, COUNT_EQUAL, EQUAL_BLOCKS, EQUAL_THREADS, stream, sort->source, all_rows,
+								  table);
+		else
+			GPUSORT_START_BY_FORM(&sort->source, COUNT_WORDS, EQUAL_BLOCKS, EQUAL_THREADS, stream, sort->source, all_rows,
+								  table);
 		if ((status = cudaGetLastError()) != cudaSuccess)
 			return status;
 		GPUSORT_START_KERNEL(close_equal_runs, EQUAL_RUNS / 256, 256, stream, runs, count, rows, table, states, counts);
@@ -422,6 +431,7 @@ gpusort_drop_runs_in_order(const GpuSortDeviceSort *sort, uint32_t from, uint32_
 #undef SAMPLE_RUNS
 #undef MAKE_TABLE
 #undef COUNT_EQUAL
+#undef COUNT_WORDS
 #undef CHECK_RUNS
 	return cudaGetLastError();
 }
