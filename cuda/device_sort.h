@@ -142,7 +142,7 @@ typedef struct GpuSortDeviceSort
 /*
  * Bytes of temp for a sort.  The memory that *sort points to need not be there yet:
  * all that matters of prefixes and sorted_prefixes is whether they are NULL.  About
- * 20.2 bytes per row, 21.5 beyond 32 packed bits, 4 less with prefixes given.
+ * 20.1 bytes per row, 20.4 beyond 32 packed bits, 4 less with prefixes given.
  */
 extern int	gpusort_device_sort_bytes(const GpuSortDeviceSort *sort, size_t *temp_bytes);
 

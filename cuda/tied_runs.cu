@@ -549,7 +549,7 @@ gpusort_order_runs(const GpuSortDeviceSort *sort, uint32_t from, GpuSortDecided 
 {
 	const uint64_t block_rows = SHORT_WARPS * TILE_ROWS;
 	const uint32_t before = (uint32_t) ((uintptr_t) keys / sizeof(uint32_t) % 4);
-	const uint32_t tiles = (uint32_t) ((rows + before + block_rows - 1) / block_rows);
+	const uint32_t tiles = (uint32_t) (((uint64_t) rows + before + block_rows - 1) / block_rows);
 	const uint32_t warp_runs = rows / (GPUSORT_SHORT_RUN + 1);
 	const uint32_t block_runs = rows / (GPUSORT_WARP_RUN + 1);
 	const uint32_t warp_blocks = warp_runs < WARP_RUN_BLOCKS ? warp_runs : WARP_RUN_BLOCKS;

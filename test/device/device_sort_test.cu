@@ -505,37 +505,34 @@ test_runs_in_order(void)
 	}
 	test_point("runs that are in order are seen to be");
 
-	for (uint32_t words : {3, 4})
+	for (uint32_t descent : descents)
 	{
-		for (uint32_t descent : descents)
-		{
-			Keys		keys = {words, {}};
-			Way			way = {};
+		Keys		keys = {3 + number % 2, {}};
+		Way			way = {};
 
-			if (!test_taken())
-				continue;
+		if (!test_taken())
+			continue;
 
-			/* runs that are dropped before, between and after those that stay; tiles begin anywhere */
-			add_run(&keys, 2100 + number++ % 7, RUN_EQUAL, 0);
-			add_run(&keys, 5000, RUN_ONE_DESCENT, descent);
-			add_run(&keys, 3000, RUN_RISING, 0);
-			add_run(&keys, 2500, RUN_ONE_DESCENT, 1 + (uint32_t) test_below(2499));
-			add_run(&keys, 2050, RUN_EQUAL, 0);
-			way.given_prefixes = true;
-			check_sort("one descent", keys, way, right_order(keys));
-			TEST_CHECK(waits > 2, "one descent: %d waits", waits);
-		}
-		for (uint32_t rows : {2, 3, 4, 5, 31, 32, 33, 100, 256, 257, 1000, 2048})
-		{
-			Keys		keys = {words, {}};
-			Way			way = {};
+		/* runs that are dropped before, between and after those that stay; tiles begin anywhere */
+		add_run(&keys, 2100 + number++ % 7, RUN_EQUAL, 0);
+		add_run(&keys, 5000, RUN_ONE_DESCENT, descent);
+		add_run(&keys, 3000, RUN_RISING, 0);
+		add_run(&keys, 2500, RUN_ONE_DESCENT, 1 + (uint32_t) test_below(2499));
+		add_run(&keys, 2050, RUN_EQUAL, 0);
+		way.given_prefixes = true;
+		check_sort("one descent", keys, way, right_order(keys));
+		TEST_CHECK(waits > 2, "one descent: %d waits", waits);
+	}
+	for (uint32_t rows : {2, 3, 4, 5, 31, 32, 33, 100, 256, 257, 1000, 2048})
+	{
+		Keys		keys = {3 + number++ % 2, {}};
+		Way			way = {};
 
-			if (!test_taken())
-				continue;
-			for (int run = 0; run < 5; run++)
-				add_run(&keys, rows, run % 2 ? RUN_EQUAL : RUN_ONE_DESCENT, 1 + (uint32_t) test_below(rows - 1));
-			check_sort("one descent in a short run", keys, way, right_order(keys));
-		}
+		if (!test_taken())
+			continue;
+		for (int run = 0; run < 5; run++)
+			add_run(&keys, rows, run % 2 ? RUN_EQUAL : RUN_ONE_DESCENT, 1 + (uint32_t) test_below(rows - 1));
+		check_sort("one descent in a short run", keys, way, right_order(keys));
 	}
 	test_point("one row out of order is seen");
 }
@@ -548,7 +545,7 @@ test_few_values(void)
 
 	for (uint32_t words = 1; words <= 3; words++)
 	{
-		for (uint32_t distinct : {1, 2, 4, 30, 1000})
+		for (uint32_t distinct : {1, 3, 30, 1000})
 		{
 			const uint64_t seed = test_random();
 			Keys		keys = {words, {}};
