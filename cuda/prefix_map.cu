@@ -403,14 +403,19 @@ load_map(SharedMap *shared, const GpuSortPrefixMap *map)
 	__syncthreads();
 }
 
-/* The windows of MAP_ITEMS rows from row `start` on, MAP_THREADS apart; past the last row, its.  The plan keeps nothing else. */
-template <int FORM, bool ONE_WORD>
+/*
+ * The windows of MAP_ITEMS rows from row `start` on, MAP_THREADS apart; past the last row, its.
+ * The plan keeps nothing else.
+ */
+template <int FORM, int WORDS>
 static __device__ __forceinline__ void
 read_windows(const GpuSortKeySource &source, const GpuSortPackPlan &window, uint64_t start, uint32_t rows,
 			 uint64_t (&windows)[MAP_ITEMS])
 {
+	constexpr int words = WORDS > 0 ? WORDS : 1;
 	const uint64_t *places[MAP_ITEMS];
 	uint64_t	made[MAP_ITEMS];
+	uint64_t	keys[words][MAP_ITEMS];
 
 GPUSORT_UNROLL
 	for (int k = 0; k < MAP_ITEMS; k++)
@@ -419,24 +424,26 @@ GPUSORT_UNROLL
 
 		places[k] = gpusort_source_key<FORM>(&source, (uint32_t) (row < rows ? row : rows - 1), &made[k]);
 	}
-	if (ONE_WORD)
-	{
-		uint64_t	keys[MAP_ITEMS];
-
 GPUSORT_UNROLL
-		for (int k = 0; k < MAP_ITEMS; k++)
-		{
-			keys[k] = *places[k];
-			windows[k] = 0;
-		}
-		gpusort_pack_word(&window.words[0], keys, windows);
+	for (int k = 0; k < MAP_ITEMS; k++)
+	{
+		windows[k] = 0;
+GPUSORT_UNROLL
+		for (int w = 0; w < WORDS; w++)
+			keys[w][k] = places[k][w];
 	}
-	else
+	if (WORDS == 0)
 		gpusort_pack_keys(&window, places, windows);
+GPUSORT_UNROLL
+	for (int w = 0; w < WORDS; w++)
+		gpusort_pack_word(&window.words[w], keys[w], windows);
 }
 
-/* prefixes[i] = code of row i; with COUNTED adds their digits to counts.  ONE_WORD: keys have one. */
-template <int FORM, bool ONE_WORD, bool COUNTED>
+/*
+ * prefixes[i] = code of row i; with COUNTED adds their digits to counts.  Keys have WORDS words,
+ * up to 4, which are all on their way before the first is waited for; or any number, for 0.
+ */
+template <int FORM, int WORDS, bool COUNTED>
 static __global__ void __launch_bounds__(MAP_THREADS)
 map_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window, uint32_t rows,
 			 const GpuSortPrefixMap *map, uint32_t *prefixes, int digits, uint32_t *counts)
@@ -453,7 +460,7 @@ map_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_const
 		uint64_t	windows[MAP_ITEMS];
 		uint32_t	pieces[MAP_ITEMS];
 
-		read_windows<FORM, ONE_WORD>(source, window, start, rows, windows);
+		read_windows<FORM, WORDS>(source, window, start, rows, windows);
 GPUSORT_UNROLL
 		for (int k = 0; k < MAP_ITEMS; k++)
 			pieces[k] = 1;
@@ -568,7 +575,7 @@ gpusort_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, ui
 	return cudaSuccess;
 }
 
-template <int FORM, bool ONE_WORD>
+template <int FORM, int WORDS>
 static void
 start_mapped(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, const GpuSortPrefixMap *map,
 			 uint32_t code_bits, uint32_t *prefixes, uint32_t *counts, cudaStream_t stream)
@@ -576,8 +583,8 @@ start_mapped(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32
 	const uint32_t wanted = (uint32_t) (((uint64_t) rows + MAP_THREADS - 1) / MAP_THREADS);
 	const uint32_t blocks = wanted < MAP_BLOCKS ? wanted : MAP_BLOCKS;
 	const int	digits = gpusort_radix_digits((int) code_bits);
-	auto		counted = map_prefixes<FORM, ONE_WORD, true>;
-	auto		uncounted = map_prefixes<FORM, ONE_WORD, false>;
+	auto		counted = map_prefixes<FORM, WORDS, true>;
+	auto		uncounted = map_prefixes<FORM, WORDS, false>;
 	GpuSortPackPlan window;
 
 	gpusort_pack_window_plan(&window, plan, 0, 64);
@@ -600,12 +607,18 @@ gpusort_map_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan
 	if (rows == 0)
 		return cudaSuccess;
 	if (form == GPUSORT_FORM_REFS)
-		start_mapped<GPUSORT_FORM_REFS, false>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+		start_mapped<GPUSORT_FORM_REFS, 0>(source, plan, rows, map, code_bits, prefixes, counts, stream);
 	else if (form == GPUSORT_FORM_PLAIN)
-		start_mapped<GPUSORT_FORM_PLAIN, true>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+		start_mapped<GPUSORT_FORM_PLAIN, 1>(source, plan, rows, map, code_bits, prefixes, counts, stream);
 	else if (source->key_words == 1)
-		start_mapped<GPUSORT_FORM_WORDS, true>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+		start_mapped<GPUSORT_FORM_WORDS, 1>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+	else if (source->key_words == 2)
+		start_mapped<GPUSORT_FORM_WORDS, 2>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+	else if (source->key_words == 3)
+		start_mapped<GPUSORT_FORM_WORDS, 3>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+	else if (source->key_words == 4)
+		start_mapped<GPUSORT_FORM_WORDS, 4>(source, plan, rows, map, code_bits, prefixes, counts, stream);
 	else
-		start_mapped<GPUSORT_FORM_WORDS, false>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+		start_mapped<GPUSORT_FORM_WORDS, 0>(source, plan, rows, map, code_bits, prefixes, counts, stream);
 	return cudaGetLastError();
 }
