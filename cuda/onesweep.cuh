@@ -540,6 +540,12 @@ pass_tile(const GpuSortPass &pass, void *tile, GpuSortPassShared<THREADS * ITEMS
 	uint32_t	start = 0;
 	uint32_t	offset = threadIdx.x;	/* in shared.offsets */
 
+	if (IDS)
+	{
+		for (uint32_t i = threadIdx.x; i < TILE / 32; i += THREADS)
+			shared.begins[i] = 0;
+	}
+
 	/* a full tile that a later block will want */
 	if (FULL && threadIdx.x == 0 && blockIdx.x + GPUSORT_TILES_AHEAD + 1 < gridDim.x && (uintptr_t) input % 16 == 0)
 		prefetch(input + pass.first_row + tile_first + (uint64_t) GPUSORT_TILES_AHEAD * TILE, TILE * sizeof(Item));
@@ -552,12 +558,6 @@ GPUSORT_UNROLL
 		if (FULL || mine + k * 32 < count)
 			items[k] = GPUSORT_LOAD_ONCE(input + from + k * 32);
 	}
-	if (IDS)
-	{
-		for (uint32_t i = threadIdx.x; i < TILE / 32; i += THREADS)
-			shared.begins[i] = 0;
-	}
-
 	const auto	moved = [&](int k) -> Moved
 	{
 		uint32_t	id;
@@ -866,7 +866,7 @@ struct GpuSortOnesweep
 			status = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
 		if (status != cudaSuccess)
 			return status;
-		GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < (uint32_t) processors ? wanted : processors, COUNT_THREADS,
+		GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < (uint32_t) processors ? wanted : (uint32_t) processors, COUNT_THREADS,
 									   GPUSORT_DIGIT_COUNTS_SHARED(digits, COUNT_COPIES), COUNT_SHARED, stream, keys,
 									   rows, digits, last_mask(bits), counts);
 		return cudaGetLastError();

@@ -218,6 +218,36 @@ test_large(void)
 
 #endif
 
+#ifndef __CUDACC__
+/* A device whose blocks have 48 KiB: nothing is counted before the sort, which takes smaller tiles. */
+static void
+test_little_memory()
+{
+	const uint32_t rows = 17000;
+	size_t		temp_bytes = 0;
+	uint32_t   *counts;
+
+	TEST_CUDA(gpusort_radix_temp_bytes(rows, 32, &temp_bytes));
+
+	void	   *temp = test_device(temp_bytes);
+
+	TEST_CUDA(gpusort_radix_begin(temp, temp_bytes, rows, 32, &counts, test_stream));
+	TEST_CHECK(counts != NULL, "digits are not to be counted where there is room for counters");
+	setenv("GPUSORT_EMULATE_SHARED", "49152", 1);
+	TEST_CUDA(gpusort_radix_temp_bytes(rows, 32, &temp_bytes));
+	temp = test_device(temp_bytes);
+	counts = (uint32_t *) temp;
+	TEST_CUDA(gpusort_radix_begin(temp, temp_bytes, rows, 32, &counts, test_stream));
+	TEST_CHECK(counts == NULL, "digits are to be counted where there is no room for counters");
+	TEST_CUDA(cudaStreamSynchronize(test_stream));
+	test_free_all();
+	for (int bits : {8, 20, 32})
+		check_sort(make_keys(rows, GPUSORT_UNIFORM, bits), bits, true, KEYS_KEPT);
+	unsetenv("GPUSORT_EMULATE_SHARED");
+	test_point("48 KiB of shared memory a block");
+}
+#endif
+
 int
 main(int argc, char **argv)
 {
@@ -232,6 +262,8 @@ main(int argc, char **argv)
 	test_at_random();
 #ifdef __CUDACC__
 	test_large();
+#else
+	test_little_memory();
 #endif
 	return test_end();
 }

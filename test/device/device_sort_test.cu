@@ -496,11 +496,11 @@ test_runs_in_order(void)
 			way.given_prefixes = true;	/* no wait to learn if a map should make others */
 			check_sort("runs of one order", keys, way, right_order(keys));
 
-			/* for a prefix map, to learn of the runs, to learn that they are in order; else of levels */
+			/* once to learn of the runs, once to learn that they are in order; or of levels */
 			if (order == RUN_EQUAL || order == RUN_RISING)
-				TEST_CHECK(waits <= 3, "%d waits: runs in order were sorted", waits);
+				TEST_CHECK(waits == 2, "%d waits: runs in order were sorted", waits);
 			else
-				TEST_CHECK(waits > 3, "%d waits: runs in no order were not sorted", waits);
+				TEST_CHECK(waits > 2, "%d waits: runs in no order were not sorted", waits);
 		}
 	}
 	test_point("runs that are in order are seen to be");

@@ -30,7 +30,17 @@
 #define DEVICE_BYTES	((size_t) 3 << 30)
 #define STACK_BYTES		((size_t) 64 << 10)
 #define BLOCK_MAX		1024		/* threads */
-#define SHARED_MAX		(227 << 10)	/* bytes of dynamic shared memory, as on compute capability 9.0 */
+/*
+ * Bytes of dynamic shared memory that a block may have: as on compute capability 9.0, or
+ * GPUSORT_EMULATE_SHARED in the environment.
+ */
+static size_t
+shared_most()
+{
+	const char *bytes = getenv("GPUSORT_EMULATE_SHARED");
+
+	return bytes != NULL ? (size_t) atol(bytes) : 227 << 10;
+}
 #define MASKS_MAX		8			/* different masks that a warp's threads wait with at a time */
 
 __thread dim3 threadIdx;
@@ -277,9 +287,9 @@ run_block()
 void
 emulate_blocks(dim3 grid, dim3 block_size, size_t shared_bytes, const std::function<void()> &kernel)
 {
-	if (block_size.x > BLOCK_MAX || shared_bytes > SHARED_MAX)
+	if (block_size.x > BLOCK_MAX || shared_bytes > shared_most())
 	{
-		fprintf(stderr, "blocks of up to %d threads and %d bytes are emulated\n", BLOCK_MAX, SHARED_MAX);
+		fprintf(stderr, "blocks of up to %d threads and %zu bytes are emulated\n", BLOCK_MAX, shared_most());
 		abort();
 	}
 	if (block.stacks == NULL)
@@ -605,7 +615,7 @@ cudaError_t
 cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
 {
 	*value = attribute == cudaDevAttrMultiProcessorCount ? 2 :
-		attribute == cudaDevAttrComputeCapabilityMajor ? 9 : SHARED_MAX;
+		attribute == cudaDevAttrComputeCapabilityMajor ? 9 : (int) shared_most();
 	return plain_call();
 }
 
