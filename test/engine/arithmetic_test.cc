@@ -203,13 +203,25 @@ compare_words(const uint64_t *a, const uint64_t *b, uint32_t words)
 	return 0;
 }
 
-/* The whole packed key as a number of GPUSORT_MAX_KEY_WORDS words, the most significant first. */
+/* The whole packed key, bit by bit, as a number of GPUSORT_MAX_KEY_WORDS words, the most significant first. */
 static void
 pack_whole(const uint64_t *key, uint64_t *packed)
 {
+	uint32_t	place = 0;		/* bits packed so far, from the least on */
+
 	memset(packed, 0, GPUSORT_MAX_KEY_WORDS * sizeof(uint64_t));
-	for (uint32_t i = 0; i < gpusort_packed_words(&keys.plan); i++)
-		packed[GPUSORT_MAX_KEY_WORDS - 1 - i] = gpusort_pack_key(&keys.plan, key, i);
+	for (uint32_t w = keys.plan.key_words; w-- > 0;)
+	{
+		const GpuSortPackWord *word = &keys.plan.words[w];
+
+		for (uint32_t bit = 0; bit < 64; bit++)
+		{
+			if ((word->kept >> bit & 1) == 0)
+				continue;
+			packed[GPUSORT_MAX_KEY_WORDS - 1 - place / 64] |= ((key[w] - word->base) >> bit & 1) << place % 64;
+			place++;
+		}
+	}
 }
 
 /*
@@ -225,7 +237,10 @@ window_right(const uint64_t *key, const uint64_t *packed, uint32_t from_top, uin
 	uint32_t	last = 0;
 	uint64_t	expected = 0;
 	uint64_t	found;
+	uint64_t	windows64[2];
+	uint32_t	windows[2];
 	uint64_t   *part;
+	GpuSortPackPlan window;
 
 	for (uint32_t place = from_top; place < end; place++)
 	{
@@ -250,13 +265,18 @@ window_right(const uint64_t *key, const uint64_t *packed, uint32_t from_top, uin
 	memcpy(part, key + first, (last - first + 1) * sizeof(uint64_t));
 	key = (const uint64_t *) ((uintptr_t) part - first * sizeof(uint64_t));
 	found = gpusort_pack_window64(plan, key, from_top, bits);
+
+	const uint64_t *const twice[2] = {key, key};
+
+	gpusort_pack_window_plan(&window, plan, from_top, bits);
+	gpusort_pack_keys(&window, twice, windows64);
+	if (windows64[0] != found || windows64[1] != found)
+		found = ~expected;
 	if (bits <= 32)
 	{
-		const uint64_t *const twice[2] = {key, key};
-		uint32_t	windows[2];
-
-		gpusort_pack_windows(plan, twice, from_top, bits, windows);
-		if (gpusort_pack_window(plan, key, from_top, bits) != found || windows[0] != found || windows[1] != found)
+		gpusort_pack_keys(&window, twice, windows);
+		if (gpusort_pack_window(plan, key, from_top, bits) != found || windows[0] != found || windows[1] != found ||
+			gpusort_pack_key(&window, key) != found)
 			found = ~expected;
 	}
 	free(part);
@@ -283,9 +303,6 @@ packing_right()
 	{
 		pack_whole(keys.key[i], packed[i]);
 
-		/* nothing above the last bit */
-		for (uint32_t bit = bits; bit < 64 * gpusort_packed_words(&keys.plan); bit++)
-			right &= (packed[i][GPUSORT_MAX_KEY_WORDS - 1 - bit / 64] >> bit % 64 & 1) == 0;
 		for (int n = 0; n < 3; n++)
 			right &= window_right(keys.key[i], packed[i], (uint32_t) (next_random() % (bits + 2)),
 								  (uint32_t) (1 + next_random() % 64));
