@@ -19,8 +19,11 @@
 /* Before a loop whose arrays are to stay in registers; a host compiler has no such pragma. */
 #ifdef __CUDA_ARCH__
 #define GPUSORT_UNROLL	_Pragma("unroll")
+#define GPUSORT_PRAGMA(text)	_Pragma(#text)
+#define GPUSORT_UNROLL_BY(times)	GPUSORT_PRAGMA(unroll times)	/* and no more */
 #else
 #define GPUSORT_UNROLL
+#define GPUSORT_UNROLL_BY(times)
 #endif
 
 #endif							/* GPUSORT_PORTABLE_H */
