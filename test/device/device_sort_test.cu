@@ -13,21 +13,8 @@
 
 #include <math.h>
 
-#include "../../cuda/device_sort.h"
 #include "../../cuda/radix_sort.h"
-
-/* Rows with keys of several words, one after the other. */
-typedef struct Keys
-{
-	uint32_t	words;
-	std::vector<uint64_t> all;
-} Keys;
-
-static uint32_t
-rows_of(const Keys &keys)
-{
-	return (uint32_t) (keys.all.size() / keys.words);
-}
+#include "test_keys.h"
 
 /* How a case is sorted. */
 typedef struct Way
@@ -53,129 +40,6 @@ count_wait(void *context, GpuSortStream stream)
 		return 4242;
 	waits_most = std::max(waits_most, waits);
 	return (int) cudaStreamSynchronize((cudaStream_t) stream);
-}
-
-static void *
-mirror_memory(void)
-{
-	static void *mirror;
-
-	if (mirror == NULL)
-		TEST_CUDA(cudaMallocHost(&mirror, GPUSORT_DEVICE_SORT_MIRROR_BYTES));
-	return mirror;
-}
-
-static GpuSortPackPlan
-plan_of(const Keys &keys)
-{
-	GpuSortKeyStats stats;
-	GpuSortPackPlan plan;
-
-	gpusort_key_stats_none(&stats);
-	for (size_t i = 0; i < keys.all.size(); i++)
-	{
-		const uint32_t w = (uint32_t) (i % keys.words);
-
-		stats.key_or[w] |= keys.all[i];
-		stats.key_and[w] &= keys.all[i];
-		stats.key_min[w] = std::min(stats.key_min[w], keys.all[i]);
-		stats.key_max[w] = std::max(stats.key_max[w], keys.all[i]);
-	}
-	memset((void *) &plan, 0x5A, sizeof(plan));
-	gpusort_pack_plan(&plan, keys.words, &stats);
-	return plan;
-}
-
-static int
-compare_keys(const Keys &keys, uint32_t a, uint32_t b)
-{
-	for (uint32_t w = 0; w < keys.words; w++)
-	{
-		const uint64_t x = keys.all[(size_t) a * keys.words + w];
-		const uint64_t y = keys.all[(size_t) b * keys.words + w];
-
-		if (x != y)
-			return x < y ? -1 : 1;
-	}
-	return 0;
-}
-
-static std::vector<uint32_t>
-right_order(const Keys &keys)
-{
-	return test_stable_order(rows_of(keys), [&](uint32_t a, uint32_t b) { return compare_keys(keys, a, b) < 0; });
-}
-
-/* Keys in device memory, gap words of garbage between them. */
-static GpuSortKeySource
-upload_words(const Keys &keys, uint32_t gap)
-{
-	const uint32_t stride = keys.words + gap;
-	std::vector<uint64_t> memory((size_t) rows_of(keys) * stride);
-	GpuSortKeySource source = {};
-
-	for (uint32_t i = 0; i < rows_of(keys); i++)
-	{
-		for (uint32_t w = 0; w < stride; w++)
-			memory[(size_t) i * stride + w] = w < keys.words ? keys.all[(size_t) i * keys.words + w] : test_random();
-	}
-	source.kind = GPUSORT_KEYS_WORDS;
-	source.key_words = keys.words;
-	source.stride_words = stride;
-	source.base = test_device_copy(memory);
-	return source;
-}
-
-/* Keys before rows of several lengths in several chunks. */
-static GpuSortKeySource
-upload_refs(const Keys &keys)
-{
-	const uint32_t rows = rows_of(keys);
-	std::vector<GpuSortRowRef> refs;
-	std::vector<GpuSortDeviceChunk> chunks;
-	GpuSortKeySource source = {};
-	uint32_t	row = 0;
-
-	while (row < rows)
-	{
-		const uint32_t here = std::min<uint32_t>(rows - row, 1 + (uint32_t) test_below(5000));
-		std::vector<uint64_t> memory;
-		GpuSortDeviceChunk chunk = {};
-
-		chunk.rows = here;
-		chunk.first_row = row;
-		for (uint32_t i = 0; i < here; i++, row++)
-		{
-			const uint32_t row_words = 1 + (uint32_t) test_below(3);
-
-			memory.insert(memory.end(), keys.all.begin() + (size_t) row * keys.words,
-						  keys.all.begin() + (size_t) (row + 1) * keys.words);
-			refs.push_back(gpusort_ref_make((uint32_t) chunks.size(), (uint32_t) (8 * memory.size()), 8 * row_words, 0));
-			for (uint32_t w = 0; w < row_words; w++)
-				memory.push_back(test_random());
-		}
-		chunk.bytes = (uint32_t) (8 * memory.size());
-		chunk.base = (uint64_t) (uintptr_t) test_device_copy(memory);
-		chunks.push_back(chunk);
-	}
-	source.kind = GPUSORT_KEYS_REFS;
-	source.key_words = keys.words;
-	source.refs = test_device_copy(refs);
-	source.chunks = test_device_copy(chunks);
-	return source;
-}
-
-static void
-check_ids(const char *what, const std::vector<uint32_t> &ids, const std::vector<uint32_t> &right, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-	{
-		if (ids[i] != right[i])
-		{
-			test_fail("%s: of %zu rows, place %u has row %u instead of %u", what, right.size(), i, ids[i], right[i]);
-			return;
-		}
-	}
 }
 
 /* Sorts keys that way and compares with the order that is right. */

@@ -13,6 +13,7 @@
 #include "../../cuda/digit_counts.cuh"
 #include "../../cuda/key_source.h"
 #include "../../cuda/prefix_map.h"
+#include "test_keys.h"
 
 /* From as many rows on the library of the tests looks whether a map pays. */
 #define CONSIDERED_ROWS	2048
@@ -46,19 +47,6 @@ static const char *const shape_names[SHAPES] = {
 static const int shape_pays[SHAPES] = {
 	0, 0, 1, 1, 1, 1, 1, 1, -1, 0, 1, 1, 1, 0
 };
-
-/* Rows with keys of several words, one after the other. */
-typedef struct Keys
-{
-	uint32_t	words;
-	std::vector<uint64_t> all;
-} Keys;
-
-static uint32_t
-rows_of(const Keys &keys)
-{
-	return (uint32_t) (keys.all.size() / keys.words);
-}
 
 /* Numbers of `bits` bits, 33 to 64, of two rows or more. */
 static std::vector<uint64_t>
@@ -157,79 +145,10 @@ make_keys(Shape shape, uint32_t words, uint32_t bits, uint32_t rows)
 	return keys;
 }
 
-static GpuSortPackPlan
-plan_of(const Keys &keys)
-{
-	GpuSortKeyStats stats;
-	GpuSortPackPlan plan;
-
-	gpusort_key_stats_none(&stats);
-	for (size_t i = 0; i < keys.all.size(); i++)
-	{
-		const uint32_t w = (uint32_t) (i % keys.words);
-
-		stats.key_or[w] |= keys.all[i];
-		stats.key_and[w] &= keys.all[i];
-		stats.key_min[w] = std::min(stats.key_min[w], keys.all[i]);
-		stats.key_max[w] = std::max(stats.key_max[w], keys.all[i]);
-	}
-	memset((void *) &plan, 0x5A, sizeof(plan));
-	gpusort_pack_plan(&plan, keys.words, &stats);
-	return plan;
-}
-
 static uint64_t
 window_of(const Keys &keys, const GpuSortPackPlan &plan, uint32_t row)
 {
 	return gpusort_pack_window64(&plan, &keys.all[(size_t) row * keys.words], 0, 64);
-}
-
-static std::vector<uint32_t>
-right_order(const Keys &keys)
-{
-	return test_stable_order(rows_of(keys), [&](uint32_t a, uint32_t b) {
-		return std::lexicographical_compare(&keys.all[(size_t) a * keys.words], &keys.all[(size_t) (a + 1) * keys.words],
-											&keys.all[(size_t) b * keys.words], &keys.all[(size_t) (b + 1) * keys.words]);
-	});
-}
-
-static GpuSortKeySource
-upload_words(const Keys &keys)
-{
-	GpuSortKeySource source = {};
-
-	source.kind = GPUSORT_KEYS_WORDS;
-	source.key_words = keys.words;
-	source.stride_words = keys.words;
-	source.base = test_device_copy(keys.all);
-	return source;
-}
-
-/* Keys before rows of a word, in one chunk. */
-static GpuSortKeySource
-upload_refs(const Keys &keys)
-{
-	std::vector<uint64_t> memory;
-	std::vector<GpuSortRowRef> refs;
-	std::vector<GpuSortDeviceChunk> chunks(1);
-	GpuSortKeySource source = {};
-
-	for (uint32_t i = 0; i < rows_of(keys); i++)
-	{
-		memory.insert(memory.end(), keys.all.begin() + (size_t) i * keys.words,
-					  keys.all.begin() + (size_t) (i + 1) * keys.words);
-		refs.push_back(gpusort_ref_make(0, (uint32_t) (8 * memory.size()), 8, 0));
-		memory.push_back(test_random());
-	}
-	chunks[0] = {};
-	chunks[0].rows = rows_of(keys);
-	chunks[0].bytes = (uint32_t) (8 * memory.size());
-	chunks[0].base = (uint64_t) (uintptr_t) test_device_copy(memory);
-	source.kind = GPUSORT_KEYS_REFS;
-	source.key_words = keys.words;
-	source.refs = test_device_copy(refs);
-	source.chunks = test_device_copy(chunks);
-	return source;
 }
 
 /* ---- the map ---- */
@@ -299,7 +218,7 @@ check_map(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool refs)
 	const Keys	keys = make_keys(shape, words, bits, rows);
 	const GpuSortPackPlan plan = plan_of(keys);
 	const uint32_t window_bits = plan.packed_bits < 64 ? plan.packed_bits : 64;
-	const GpuSortKeySource source = refs ? upload_refs(keys) : upload_words(keys);
+	const GpuSortKeySource source = refs ? upload_refs(keys) : upload_words(keys, 0);
 	GpuSortPrefixMap *there = (GpuSortPrefixMap *) test_device(sizeof(GpuSortPrefixMap));
 	uint32_t   *prefixes = (uint32_t *) test_device(rows * sizeof(uint32_t));
 	uint32_t   *counts = (uint32_t *) test_device(GPUSORT_MAX_PASSES * GPUSORT_BINS * sizeof(uint32_t));
@@ -373,29 +292,6 @@ count_wait(void *context, GpuSortStream stream)
 	return (int) cudaStreamSynchronize((cudaStream_t) stream);
 }
 
-static void *
-mirror_memory(void)
-{
-	static void *mirror;
-
-	if (mirror == NULL)
-		TEST_CUDA(cudaMallocHost(&mirror, GPUSORT_DEVICE_SORT_MIRROR_BYTES));
-	return mirror;
-}
-
-static void
-check_ids(const char *what, const std::vector<uint32_t> &ids, const std::vector<uint32_t> &right)
-{
-	for (uint32_t i = 0; i < right.size(); i++)
-	{
-		if (ids[i] != right[i])
-		{
-			test_fail("%s: place %u has row %u instead of %u", what, i, ids[i], right[i]);
-			return;
-		}
-	}
-}
-
 /*
  * Sorts keys by prefixes of the sort's choice, which it hands back: they tell if a map was
  * used.  `given`: prefixes are, and it may do without them.
@@ -422,7 +318,7 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	snprintf(what, sizeof(what), "%s, %u words, %u bits, %u rows, sorted", shape_names[shape], words, plan.packed_bits, rows);
 	for (uint32_t i = 0; i < rows; i++)
 		plain[i] = gpusort_pack_window(&plan, &keys.all[(size_t) i * words], 0, 32);
-	sort.source = test_below(2) ? upload_refs(keys) : upload_words(keys);
+	sort.source = test_below(2) ? upload_refs(keys) : upload_words(keys, 0);
 	sort.plan = &plan;
 	sort.rows = rows;
 	sort.prefixes = given ? test_device_copy(plain) : NULL;
@@ -444,7 +340,7 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes - 1, ids, NULL, (GpuSortStream) test_stream) != 0,
 			   "%s: sorted with too little memory", what);
 	TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed", what);
-	check_ids(what, test_host_copy(ids, rows), right);
+	check_ids(what, test_host_copy(ids, rows), right, rows);
 	sorted = test_host_copy(sort.sorted_prefixes, rows);
 	for (uint32_t i = 0; i < rows; i++)
 	{
@@ -465,7 +361,7 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 		sort.any_prefixes = false;
 		TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed",
 				   what);
-		check_ids(what, test_host_copy(ids, rows), right);
+		check_ids(what, test_host_copy(ids, rows), right, rows);
 		sorted = test_host_copy(sort.sorted_prefixes, rows);
 		for (uint32_t i = 0; i < rows; i++)
 			TEST_CHECK(sorted[i] == plain[right[i]], "%s: not the prefix that was asked for", what);
@@ -474,7 +370,7 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 		sort.sorted_prefixes = NULL;
 		TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed",
 				   what);
-		check_ids(what, test_host_copy(ids, rows), right);
+		check_ids(what, test_host_copy(ids, rows), right, rows);
 		TEST_CHECK(waits == with_map, "%s: %d waits, not %d", what, waits, with_map);
 	}
 	test_free_all();
@@ -537,7 +433,7 @@ check_array(const char *what, GpuSortKeyKind kind, const std::vector<Value> &val
 	TEST_CHECK(gpusort_device_sort_array(&source, rows, 0, &wait, temp, temp_bytes, ids, (GpuSortStream) test_stream) == 0,
 			   "%s: failed", what);
 	TEST_CHECK(waits >= 2, "%s: %d waits", what, waits);
-	check_ids(what, test_host_copy(ids, rows), right);
+	check_ids(what, test_host_copy(ids, rows), right, rows);
 	test_free_all();
 }
 
