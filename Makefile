@@ -15,24 +15,28 @@ EXTENSION = gpusort
 MODULE_big = gpusort
 EXTVERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" gpusort.control)
 
-OBJS = src/gpusort.o src/planner.o src/paths.o src/sort_nodes.o src/decision.o src/cost.o src/junk.o src/plan_info.o src/executor.o src/stream.o src/first_rows.o src/prefixes.o src/column_stats.o src/fallback.o src/ranks.o src/bound.o src/ingest.o src/explain.o src/keys.o src/keys_layout.o src/keys_choice.o src/keys_numeric.o src/keys_network.o src/keys_enum.o src/keys_icu.o src/icu_library.o \
-	src/rows.o src/rowform.o src/ties.o src/client.o src/supervisor.o src/shared.o src/views.o
+GPUSORT_TOP =
+include units.mk
+
+OBJS = $(EXTENSION_UNITS:.c=.o)
 DATA = $(wildcard sql/gpusort--*.sql)
 DOCS = README.md
 
 REGRESS = $(shell sed 's/\#.*//' test/schedule)
+# --inputdir=test has pg_regress look for sql there; it then finds expected/ at the top level.
 REGRESS_OPTS = --inputdir=test --outputdir=test/output
 ENCODING = UTF8
 NO_LOCALE = 1
 
-# src/icu stands in for ICU's own headers, which need not be there.
-PG_CPPFLAGS = -Isrc -Isrc/icu -DGPUSORT_VERSION='"$(EXTVERSION)"'
+# src/keys/unicode stands in for ICU's own headers, which need not be there.
+PG_CPPFLAGS = -Isrc -Isrc/keys -DGPUSORT_VERSION='"$(EXTVERSION)"'
 # PostgreSQL's headers and callbacks leave parameters unused.
-PG_CFLAGS = -fvisibility=hidden -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
+PG_CFLAGS = -fvisibility=hidden -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -MMD -MP
 
 NVCC ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 
-EXTRA_CLEAN = test/output gpusortd $(SERVICE_OBJS)
+SERVICE_OBJS = $(SERVICE_UNITS:.c=.o)
+EXTRA_CLEAN = test/output gpusortd $(SERVICE_OBJS) $(OBJS:.o=.d) $(SERVICE_OBJS:.o=.d)
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
@@ -40,16 +44,18 @@ include $(PGXS)
 
 # The service is a program of its own: PostgreSQL's flags and headers are not for it.
 SERVICE_CC = gcc
-SERVICE_CFLAGS = -std=gnu11 -O2 -g -fno-omit-frame-pointer -pthread -Wall -Wextra $(COPT) $(SERVICE_COPT)
-SERVICE_OBJS = $(patsubst %.c,%.o,$(wildcard src/service/*.c))
+SERVICE_CFLAGS = -std=gnu11 -O2 -g -fno-omit-frame-pointer -pthread -Wall -Wextra -Isrc -MMD -MP $(COPT) $(SERVICE_COPT)
 
-$(SERVICE_OBJS): %.o: %.c $(wildcard src/service/*.h)
+$(SERVICE_OBJS): %.o: %.c
 	$(SERVICE_CC) $(SERVICE_CFLAGS) -c -o $@ $<
 
 gpusortd: $(SERVICE_OBJS)
 	$(SERVICE_CC) $(SERVICE_CFLAGS) -o $@ $^ -ldl
 
-$(OBJS): $(wildcard src/*.h) src/service/protocol.h gpusort.control
+# the version is compiled in
+src/gpusort.o src/gpusort.bc: gpusort.control
+
+-include $(OBJS:.o=.d) $(SERVICE_OBJS:.o=.d)
 
 all: gpusortd $(if $(NVCC),cuda-engine)
 

@@ -22,14 +22,14 @@
 
 #include <limits.h>
 
-#include "executor.h"
+#include "exec/executor.h"
+#include "exec/ingest.h"
 #include "fmgr.h"
-#include "ingest.h"
 #include "miscadmin.h"
-#include "planner.h"
+#include "plan/planner.h"
+#include "server/shared.h"
+#include "server/supervisor.h"
 #include "service/protocol.h"
-#include "shared.h"
-#include "supervisor.h"
 #include "utils/guc.h"
 
 PG_MODULE_MAGIC;

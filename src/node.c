@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan_info.h"
+#include "node.h"
 
 /* The lists in custom_private; each but the last has an entry for every sort column. */
 typedef enum PlanPrivate

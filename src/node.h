@@ -11,7 +11,7 @@
 #include "compat.h"
 
 #include "access/htup_details.h"
-#include "keys.h"
+#include "keys/keys.h"
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 

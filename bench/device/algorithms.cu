@@ -20,11 +20,11 @@
 #include <string>
 #include <vector>
 
-#include "../../cuda/check.h"
-#include "../../cuda/key_stats.h"
-#include "../../cuda/radix_sort.h"
-#include "../../cuda/reference/reference.h"
 #include "cub_sort.h"
+#include "engine/check.h"
+#include "reference/reference.h"
+#include "sort/key_stats.h"
+#include "sort/radix/radix_sort.h"
 
 #define SECTOR_BYTES	32
 #define FIRST_ROWS		1000

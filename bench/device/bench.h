@@ -30,8 +30,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "../../cuda/device_sort.h"
 #include "distributions.h"
+#include "sort/device_sort.h"
 
 /* ---- keys ---- */
 

@@ -38,7 +38,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "../../cuda/portable.h"
+#include "sort/portable.h"
 
 typedef enum GpuSortDistribution
 {

@@ -23,7 +23,7 @@
 
 #include <algorithm>
 
-#include "../../cuda/check.h"
+#include "engine/check.h"
 
 #define MOST_MS			5000.0
 #define ROW_BYTES		64

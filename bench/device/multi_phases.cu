@@ -39,7 +39,7 @@
 
 #include <algorithm>
 
-#include "../../cuda/multi_sort.h"
+#include "multi/multi_sort.h"
 
 #define FILL_ROWS		((uint64_t) 1 << 25)	/* made at a time */
 

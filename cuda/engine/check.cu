@@ -5,13 +5,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "check.h"
+#include "engine/check.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "device.h"
+#include "engine/device.h"
 
 int
 gpusort_fail(GpuSortError *error, GpuSortReason reason, const char *format, ...)

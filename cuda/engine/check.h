@@ -16,7 +16,7 @@
 
 #include <cuda_runtime.h>
 
-#include "../src/service/engine.h"
+#include "service/engine.h"
 
 struct GpuSortCudaDevice;
 

@@ -5,16 +5,16 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "device.h"
+#include "engine/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "check.h"
-#include "device_sort.h"
-#include "upload.h"
+#include "engine/check.h"
+#include "engine/upload.h"
+#include "sort/device_sort.h"
 
 #define GPUSORT_SPIN_NS		50000
 

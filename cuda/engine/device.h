@@ -15,9 +15,9 @@
 #include <cuda_runtime.h>
 #include <pthread.h>
 
-#include "../src/service/engine.h"
-#include "device_memory.h"
-#include "sort_state.h"
+#include "engine/device_memory.h"
+#include "engine/sort_state.h"
+#include "service/engine.h"
 
 /*
  * What a sort needs of a device beside memory for its rows.  Lanes are made

@@ -5,13 +5,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "device_memory.h"
+#include "engine/device_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "device.h"
+#include "engine/check.h"
+#include "engine/device.h"
 
 #define GPUSORT_BLOCK_MIN	((uint64_t) 2 << 20)
 #define MEGABYTES(n)		((double) (n) / (1 << 20))

@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../src/service/engine.h"
+#include "service/engine.h"
 
 struct GpuSortCudaDevice;
 

@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "device.h"
-#include "part.h"
-#include "steps.h"
-#include "upload.h"
+#include "engine/check.h"
+#include "engine/device.h"
+#include "engine/part.h"
+#include "engine/steps.h"
+#include "engine/upload.h"
 
 /* Sorts that may begin at once without anything being made for them. */
 #define GPUSORT_WARM_SORTS	4

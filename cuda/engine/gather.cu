@@ -16,9 +16,9 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "check.h"
-#include "device.h"
-#include "steps.h"
+#include "engine/check.h"
+#include "engine/device.h"
+#include "engine/steps.h"
 
 /* Words that a block fills. */
 #define GPUSORT_TILE_WORDS	1024

@@ -15,9 +15,9 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "check.h"
-#include "device.h"
-#include "steps.h"
+#include "engine/check.h"
+#include "engine/device.h"
+#include "engine/steps.h"
 
 #define GPUSORT_FULL_WARP		0xFFFFFFFF
 #define GPUSORT_WARPS			(GPUSORT_THREADS / 32)

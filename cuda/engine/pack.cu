@@ -6,9 +6,9 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "check.h"
-#include "device.h"
-#include "steps.h"
+#include "engine/check.h"
+#include "engine/device.h"
+#include "engine/steps.h"
 
 /* Blocks that share a chunk; a chunk of 100-byte rows then takes ten turns of each. */
 #define GPUSORT_BLOCKS_PER_CHUNK	16

@@ -5,15 +5,15 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "part.h"
+#include "engine/part.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "device.h"
-#include "spread.h"
-#include "upload.h"
+#include "engine/check.h"
+#include "engine/device.h"
+#include "engine/spread.h"
+#include "engine/upload.h"
 
 /* Gives back what part has.  Nothing may be under way that uses it. */
 static void

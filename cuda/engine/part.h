@@ -13,7 +13,7 @@
 #ifndef GPUSORT_PART_H
 #define GPUSORT_PART_H
 
-#include "sort_state.h"
+#include "engine/sort_state.h"
 
 /*
  * Gives a new sort the parts it begins with.  MEMORY_LIMIT when the estimate does

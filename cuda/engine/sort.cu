@@ -23,11 +23,11 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "check.h"
-#include "device.h"
-#include "spread.h"
-#include "steps.h"
-#include "upload.h"
+#include "engine/check.h"
+#include "engine/device.h"
+#include "engine/spread.h"
+#include "engine/steps.h"
+#include "engine/upload.h"
 
 /* Regions of the work block start at multiples of this. */
 #define GPUSORT_REGION_ALIGN	256

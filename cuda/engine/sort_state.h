@@ -30,13 +30,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../src/service/engine.h"
-#include "compact.h"
-#include "device_memory.h"
-#include "device_sort.h"
-#include "key_stats.h"
-#include "row_ref.h"
-#include "tie_rows.h"
+#include "engine/device_memory.h"
+#include "engine/tie_rows.h"
+#include "service/engine.h"
+#include "sort/compact.h"
+#include "sort/device_sort.h"
+#include "sort/key_stats.h"
+#include "sort/row_ref.h"
 
 struct GpuSortCudaDevice;
 struct GpuSortDeviceSet;

@@ -5,16 +5,16 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "spread.h"
+#include "engine/spread.h"
 
 #include <algorithm>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "device.h"
-#include "spread_rows.cuh"
-#include "upload.h"
+#include "engine/check.h"
+#include "engine/device.h"
+#include "engine/spread_rows.cuh"
+#include "engine/upload.h"
 
 /*
  * Rows of the sample per part, and bytes of all of it at most.  The share of a part is

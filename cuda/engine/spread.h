@@ -28,7 +28,7 @@
 #ifndef GPUSORT_SPREAD_H
 #define GPUSORT_SPREAD_H
 
-#include "sort_state.h"
+#include "engine/sort_state.h"
 
 /* Device memory that it takes beside the parts' work memory: per chunk, and all the rest. */
 #define GPUSORT_SPREAD_PER_CHUNK	(sizeof(GpuSortDeviceChunk) + (1 + GPUSORT_PARTS_MAX) * sizeof(uint32_t))

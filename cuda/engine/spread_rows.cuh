@@ -11,7 +11,7 @@
 #ifndef GPUSORT_SPREAD_ROWS_CUH
 #define GPUSORT_SPREAD_ROWS_CUH
 
-#include "sort_state.h"
+#include "engine/sort_state.h"
 
 /* Rows that a block of spread_rows takes at a time, and how many groups of a warp's that is. */
 #define GPUSORT_SPREAD_TURNS	4

@@ -12,7 +12,7 @@
 
 #include <cuda_runtime.h>
 
-#include "sort_state.h"
+#include "engine/sort_state.h"
 
 /* pack.cu: refs of all rows in row order, and prefixes unless work->prefixes is NULL. */
 extern int	gpusort_pack_rows(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *error);

@@ -9,9 +9,9 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "check.h"
-#include "device.h"
-#include "steps.h"
+#include "engine/check.h"
+#include "engine/device.h"
+#include "engine/steps.h"
 
 /* Words of 32 rows that a block takes at a time: one per thread. */
 #define GPUSORT_TIE_TILE	GPUSORT_THREADS

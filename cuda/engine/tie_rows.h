@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#include "portable.h"
+#include "sort/portable.h"
 
 typedef struct GpuSortRun
 {

@@ -26,15 +26,15 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "upload.h"
+#include "engine/upload.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "device.h"
-#include "part.h"
-#include "spread.h"
+#include "engine/check.h"
+#include "engine/device.h"
+#include "engine/part.h"
+#include "engine/spread.h"
 
 /* Slabs of the smallest size take two chunks; then they double. */
 #define GPUSORT_SLAB_MIN		(2 * GPUSORT_CHUNK_BYTES)

@@ -9,7 +9,7 @@
 #ifndef GPUSORT_UPLOAD_H
 #define GPUSORT_UPLOAD_H
 
-#include "sort_state.h"
+#include "engine/sort_state.h"
 
 /* Bytes of device memory for staging, and those for sorting so many rows in so many chunks. */
 #define GPUSORT_STAGING_BYTES	(2 * GPUSORT_CHUNK_BYTES)

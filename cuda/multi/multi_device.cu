@@ -12,8 +12,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "multi_state.h"
-#include "radix_sort.h"
+#include "multi/multi_state.h"
+#include "sort/radix/radix_sort.h"
 
 /* ---- up ---- */
 

@@ -19,8 +19,8 @@
 
 #include <algorithm>
 
-#include "multi_state.h"
-#include "radix_sort.h"
+#include "multi/multi_state.h"
+#include "sort/radix/radix_sort.h"
 
 #define GPUSORT_MULTI_CHUNK_BYTES	(32u << 20)	/* of one upload: enough for the bus's full speed */
 #define GPUSORT_MULTI_BIN_ROWS		(1u << 20)	/* of small sorts: fewer are not worth a bin */

@@ -59,8 +59,8 @@
 
 #include <stdint.h>
 
-#include "key_stats.h"
-#include "portable.h"
+#include "sort/key_stats.h"
+#include "sort/portable.h"
 
 #define GPUSORT_COMPRESS_STEPS	5
 

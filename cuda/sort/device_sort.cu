@@ -22,18 +22,18 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "device_sort.h"
+#include "sort/device_sort.h"
 
 #include <cuda_runtime.h>
 
-#include "check.h"
-#include "digit_counts.cuh"
-#include "key_source.h"
-#include "key_stats.h"
-#include "prefix_map.h"
-#include "radix_sort.h"
-#include "segments.h"
-#include "top_k.h"
+#include "engine/check.h"
+#include "sort/digit_counts.cuh"
+#include "sort/key_source.h"
+#include "sort/key_stats.h"
+#include "sort/prefix_map.h"
+#include "sort/radix/radix_sort.h"
+#include "sort/segments.h"
+#include "sort/top_k.h"
 
 #define PREFIX_THREADS	256
 #define PREFIX_ITEMS	4

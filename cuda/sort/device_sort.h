@@ -38,8 +38,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "compact.h"
-#include "row_ref.h"
+#include "sort/compact.h"
+#include "sort/row_ref.h"
 
 #ifdef __cplusplus
 extern "C"

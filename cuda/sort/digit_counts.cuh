@@ -20,7 +20,7 @@
 
 #include <cuda_runtime.h>
 
-#include "portable.h"
+#include "sort/portable.h"
 
 #define GPUSORT_DIGIT_BITS		8
 #define GPUSORT_BINS			256

@@ -17,7 +17,7 @@
 #ifndef GPUSORT_KEY_SOURCE_H
 #define GPUSORT_KEY_SOURCE_H
 
-#include "device_sort.h"
+#include "sort/device_sort.h"
 
 typedef enum GpuSortKeyForm
 {

@@ -9,14 +9,14 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "key_stats.h"
+#include "sort/key_stats.h"
 
 #include <cuda_runtime.h>
 
-#include "check.h"
-#include "digit_counts.cuh"
-#include "key_source.h"
-#include "radix_sort.h"
+#include "engine/check.h"
+#include "sort/digit_counts.cuh"
+#include "sort/key_source.h"
+#include "sort/radix/radix_sort.h"
 
 #define GPUSORT_STATS_THREADS		256
 

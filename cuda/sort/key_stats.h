@@ -21,9 +21,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../src/service/protocol.h"
-#include "portable.h"
-#include "row_ref.h"
+#include "service/protocol.h"
+#include "sort/portable.h"
+#include "sort/row_ref.h"
 
 typedef struct GpuSortKeyStats
 {

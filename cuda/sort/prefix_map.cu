@@ -14,13 +14,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "prefix_map.h"
+#include "sort/prefix_map.h"
 
-#include "check.h"
-#include "digit_counts.cuh"
-#include "key_source.h"
-#include "radix_sort.h"
-#include "segments.h"
+#include "engine/check.h"
+#include "sort/digit_counts.cuh"
+#include "sort/key_source.h"
+#include "sort/radix/radix_sort.h"
+#include "sort/segments.h"
 
 #define PIECES			GPUSORT_MAP_PIECES
 #define SAMPLE			GPUSORT_MAP_SAMPLE

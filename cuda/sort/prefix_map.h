@@ -43,8 +43,8 @@
 
 #include <cuda_runtime.h>
 
-#include "device_sort.h"
-#include "segments.h"
+#include "sort/device_sort.h"
+#include "sort/segments.h"
 
 /* A power of two.  More pieces fit more clusters of keys, and cost a look into shared memory each time they double. */
 #define GPUSORT_MAP_PIECES	256

@@ -19,8 +19,8 @@
 
 #include <stdint.h>
 
-#include "../src/service/protocol.h"
-#include "portable.h"
+#include "service/protocol.h"
+#include "sort/portable.h"
 
 #define GPUSORT_REF_CHUNK_SHIFT 39
 #define GPUSORT_REF_PLACE_SHIFT 20

@@ -25,10 +25,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "segments.h"
+#include "sort/segments.h"
 
-#include "check.h"
-#include "tied_runs.h"
+#include "engine/check.h"
+#include "sort/tied_runs.h"
 
 /* Pairs of neighbours of a run that a warp looks at first. */
 #define SAMPLE_PAIRS	64

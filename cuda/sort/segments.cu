@@ -35,11 +35,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "segments.h"
+#include "sort/segments.h"
 
-#include "check.h"
-#include "radix_sort.h"
-#include "tied_runs.h"
+#include "engine/check.h"
+#include "sort/radix/radix_sort.h"
+#include "sort/tied_runs.h"
 
 /* Everything in temp. */
 typedef struct TieTemp

@@ -11,7 +11,7 @@
 
 #include <cuda_runtime.h>
 
-#include "device_sort.h"
+#include "sort/device_sort.h"
 
 /* Regions of temp begin at multiples of this. */
 #define GPUSORT_TEMP_ALIGN	256

@@ -17,9 +17,9 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "tied_runs.h"
+#include "sort/tied_runs.h"
 
-#include "check.h"
+#include "engine/check.h"
 
 /* A warp's tile: GROUPS groups of 128 keys, 4 in a row to a lane. */
 #define GROUPS			8

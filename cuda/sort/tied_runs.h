@@ -12,9 +12,9 @@
 
 #include <cuda_runtime.h>
 
-#include "device_sort.h"
-#include "key_source.h"
-#include "segments.h"
+#include "sort/device_sort.h"
+#include "sort/key_source.h"
+#include "sort/segments.h"
 
 /* The most rows of a run that a part of a warp, a warp and a block put in order. */
 #define GPUSORT_SHORT_RUN	32

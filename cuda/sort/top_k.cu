@@ -20,11 +20,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "top_k.h"
+#include "sort/top_k.h"
 
-#include "check.h"
-#include "key_source.h"
-#include "segments.h"
+#include "engine/check.h"
+#include "sort/key_source.h"
+#include "sort/segments.h"
 
 #define SELECT_THREADS	256
 #define SELECT_TILE		4096

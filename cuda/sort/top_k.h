@@ -11,7 +11,7 @@
 
 #include <cuda_runtime.h>
 
-#include "device_sort.h"
+#include "sort/device_sort.h"
 
 /* Is a radix select worth it, or is everything to be sorted? */
 extern bool gpusort_select_pays(const GpuSortDeviceSort *sort);

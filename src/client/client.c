@@ -22,7 +22,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "client.h"
+#include "client/client.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -32,10 +32,10 @@
 
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "shared.h"
+#include "server/shared.h"
+#include "server/supervisor.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
-#include "supervisor.h"
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 

@@ -19,7 +19,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "rowform.h"
+#include "client/rowform.h"
 
 #include "access/htup_details.h"
 #include "access/tupmacs.h"

@@ -16,7 +16,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "rows.h"
+#include "client/rows.h"
 
 #include "access/htup_details.h"
 #include "executor/executor.h"

@@ -10,12 +10,12 @@
 
 #include "compat.h"
 
-#include "client.h"
+#include "client/client.h"
+#include "client/rowform.h"
 #include "executor/tuptable.h"
-#include "keys.h"
+#include "keys/keys.h"
 #include "nodes/execnodes.h"
-#include "rowform.h"
-#include "shared.h"
+#include "server/shared.h"
 #include "storage/buffile.h"
 
 /*

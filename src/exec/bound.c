@@ -11,10 +11,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bound.h"
+#include "exec/bound.h"
 
 #include "common/int.h"
-#include "executor.h"
+#include "exec/executor.h"
 
 /* Shows a Limit to the GpuSort below it, if that is what it limits. */
 void

@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "prefixes.h"
+#include "exec/prefixes.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"

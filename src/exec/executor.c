@@ -33,7 +33,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "executor.h"
+#include "exec/executor.h"
 
 #include "executor/executor.h"
 #include "gpusort.h"

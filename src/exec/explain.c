@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "executor.h"
+#include "exec/executor.h"
 
 #include "catalog/pg_collation.h"
 #include "commands/explain.h"

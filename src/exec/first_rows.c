@@ -13,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "first_rows.h"
+#include "exec/first_rows.h"
 
 #include "utils/memutils.h"
 

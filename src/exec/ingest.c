@@ -32,15 +32,15 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "ingest.h"
+#include "exec/ingest.h"
 
 #include "access/parallel.h"
 #include "commands/explain.h"
+#include "exec/first_rows.h"
+#include "exec/prefixes.h"
 #include "executor/executor.h"
-#include "first_rows.h"
 #include "gpusort.h"
-#include "prefixes.h"
-#include "shared.h"
+#include "server/shared.h"
 #include "utils/memutils.h"
 
 /*

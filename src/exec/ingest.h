@@ -10,10 +10,10 @@
 
 #include "compat.h"
 
+#include "client/rows.h"
+#include "node.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
-#include "plan_info.h"
-#include "rows.h"
 
 typedef struct GpuSortIngestState GpuSortIngestState;
 

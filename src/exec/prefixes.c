@@ -24,7 +24,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "prefixes.h"
+#include "exec/prefixes.h"
 
 #include <math.h>
 

@@ -10,8 +10,8 @@
 
 #include "compat.h"
 
-#include "first_rows.h"
-#include "keys.h"
+#include "exec/first_rows.h"
+#include "keys/keys.h"
 #include "nodes/execnodes.h"
 
 /* So many rows are enough to choose by. */

@@ -16,9 +16,9 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "ranks.h"
+#include "exec/ranks.h"
 
-#include "executor.h"
+#include "exec/executor.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"

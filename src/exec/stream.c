@@ -13,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "executor.h"
+#include "exec/executor.h"
 
 #include "executor/executor.h"
 #include "miscadmin.h"

@@ -17,7 +17,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "ties.h"
+#include "exec/ties.h"
 
 #include "access/htup_details.h"
 #include "miscadmin.h"

@@ -10,8 +10,8 @@
 
 #include "compat.h"
 
-#include "keys.h"
-#include "rows.h"
+#include "client/rows.h"
+#include "keys/keys.h"
 #include "utils/tuplesort.h"
 
 typedef struct GpuSortTies GpuSortTies;

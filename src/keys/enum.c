@@ -20,7 +20,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "keys.h"
+#include "keys/keys.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"

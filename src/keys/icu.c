@@ -38,12 +38,12 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "keys.h"
+#include "keys/keys.h"
 
 #ifdef USE_ICU
 
 #include "catalog/pg_collation.h"
-#include "icu_library.h"
+#include "keys/icu_library.h"
 #include "mb/pg_wchar.h"
 #include "utils/memutils.h"
 #include "utils/pg_locale.h"

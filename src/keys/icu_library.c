@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "icu_library.h"
+#include "keys/icu_library.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "keys.h"
+#include "keys/keys.h"
 
 #include "port/pg_bitutils.h"
 #include "service/protocol.h"

@@ -24,7 +24,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "keys.h"
+#include "keys/keys.h"
 
 #include "utils/numeric.h"
 

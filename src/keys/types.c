@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "keys.h"
+#include "keys/keys.h"
 
 #include <gnu/libc-version.h>
 

@@ -12,18 +12,18 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "cost.h"
+#include "plan/cost.h"
 
 #include <math.h>
 
 #include "catalog/pg_statistic.h"
-#include "client.h"
+#include "client/client.h"
 #include "gpusort.h"
-#include "keys.h"
+#include "keys/keys.h"
+#include "node.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
-#include "plan_info.h"
-#include "shared.h"
+#include "server/shared.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"

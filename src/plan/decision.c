@@ -5,12 +5,12 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "decision.h"
+#include "plan/decision.h"
 
-#include "cost.h"
 #include "gpusort.h"
-#include "shared.h"
-#include "supervisor.h"
+#include "plan/cost.h"
+#include "server/shared.h"
+#include "server/supervisor.h"
 
 /* Logs why a sort is left to PostgreSQL, with gpusort.log_decisions. */
 void

@@ -22,15 +22,15 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "junk.h"
+#include "plan/junk.h"
 
 #include "access/sysattr.h"
-#include "executor.h"
-#include "ingest.h"
+#include "exec/executor.h"
+#include "exec/ingest.h"
+#include "node.h"
 #include "nodes/bitmapset.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "plan_info.h"
 #include "utils/lsyscache.h"
 
 /* The expression that computes the bits of a column, whatever type they are called. */

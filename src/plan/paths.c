@@ -14,17 +14,17 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "paths.h"
+#include "plan/paths.h"
 
-#include "decision.h"
-#include "executor.h"
-#include "ingest.h"
+#include "exec/executor.h"
+#include "exec/ingest.h"
+#include "node.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "parser/parsetree.h"
-#include "plan_info.h"
+#include "plan/decision.h"
 #include "utils/lsyscache.h"
 
 /*

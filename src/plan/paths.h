@@ -10,8 +10,8 @@
 
 #include "compat.h"
 
-#include "cost.h"
 #include "nodes/pathnodes.h"
+#include "plan/cost.h"
 
 extern int	gpusort_encodable_keys(List *pathkeys);
 extern Path *gpusort_make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, double rows,

@@ -19,21 +19,21 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "planner.h"
+#include "plan/planner.h"
 
-#include "cost.h"
-#include "decision.h"
 #include "gpusort.h"
-#include "junk.h"
 #include "miscadmin.h"
+#include "node.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
-#include "paths.h"
-#include "plan_info.h"
-#include "sort_nodes.h"
+#include "plan/cost.h"
+#include "plan/decision.h"
+#include "plan/junk.h"
+#include "plan/paths.h"
+#include "plan/sort_nodes.h"
 
 static planner_hook_type previous_planner = NULL;
 static create_upper_paths_hook_type previous_create_upper_paths = NULL;

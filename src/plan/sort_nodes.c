@@ -35,17 +35,17 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "sort_nodes.h"
+#include "plan/sort_nodes.h"
 
-#include "cost.h"
-#include "decision.h"
-#include "executor.h"
+#include "exec/executor.h"
+#include "exec/ingest.h"
 #include "gpusort.h"
-#include "ingest.h"
+#include "node.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
-#include "plan_info.h"
+#include "plan/cost.h"
+#include "plan/decision.h"
 #include "utils/lsyscache.h"
 
 /* Where in a statement's plans we are. */

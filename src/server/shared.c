@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "shared.h"
+#include "server/shared.h"
 
 #include "miscadmin.h"
 #include "storage/ipc.h"

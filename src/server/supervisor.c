@@ -23,7 +23,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "supervisor.h"
+#include "server/supervisor.h"
 
 #include <errno.h>
 #include <spawn.h>
@@ -36,8 +36,8 @@
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
+#include "server/shared.h"
 #include "service/protocol.h"
-#include "shared.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/procarray.h"

@@ -7,11 +7,11 @@
  */
 #include "compat.h"
 
-#include "client.h"
+#include "client/client.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "shared.h"
+#include "server/shared.h"
 #include "storage/procarray.h"
 #include "utils/builtins.h"
 #include "utils/json.h"

@@ -26,7 +26,7 @@
 #ifndef GPUSORT_ENGINE_H
 #define GPUSORT_ENGINE_H
 
-#include "protocol.h"
+#include "service/protocol.h"
 
 #ifdef __cplusplus
 extern "C"

@@ -49,8 +49,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "service_log.h"
-#include "session.h"
+#include "service/service_log.h"
+#include "service/session.h"
 
 /* Exit codes that tell the supervisor what happened. */
 #define EXIT_START_FAILED		1

@@ -25,7 +25,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "job.h"
+#include "service/job.h"
 
 /* The host engine sorts with up to about 300 kB of stack. */
 #define THREAD_STACK_BYTES	((size_t) 2 << 20)

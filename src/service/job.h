@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-#include "engines.h"
-#include "pool.h"
+#include "service/pool.h"
+#include "service/registry.h"
 
 typedef struct GpuSortJob GpuSortJob;
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "outbox.h"
+#include "service/outbox.h"
 
 #define WAITING_MAX		1024
 

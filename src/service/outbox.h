@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "protocol.h"
+#include "service/protocol.h"
 
 /* Belongs to its session; zeroed at first. */
 typedef struct GpuSortOutbox

@@ -30,7 +30,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "pool.h"
+#include "service/pool.h"
 
 #define DEFAULT_BYTES		((uint64_t) 256 << 20)
 

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "protocol.h"
+#include "service/protocol.h"
 
 typedef struct GpuSortPool GpuSortPool;
 

@@ -20,8 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engines.h"
-#include "service_log.h"
+#include "service/registry.h"
+#include "service/service_log.h"
 
 static GpuSortEngineHandle host;
 static GpuSortEngineHandle cuda;

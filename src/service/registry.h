@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "engine.h"
+#include "service/engine.h"
 
 #define GPUSORT_DEVICES_MAX		32
 

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "service_log.h"
+#include "service/service_log.h"
 
 /* Of what peers do wrong, so many lines are logged in so many seconds. */
 #define PEER_LINES			10

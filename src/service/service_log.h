@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "protocol.h"
+#include "service/protocol.h"
 
 extern void gpusort_log_open(int control);
 extern bool gpusort_log_has_supervisor(void);

@@ -24,8 +24,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "service_log.h"
-#include "session_state.h"
+#include "service/service_log.h"
+#include "service/session_state.h"
 
 /* Messages of one client before others have their turn. */
 #define MESSAGES_AT_ONCE		64

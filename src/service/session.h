@@ -8,7 +8,7 @@
 #ifndef GPUSORT_SESSION_H
 #define GPUSORT_SESSION_H
 
-#include "job.h"
+#include "service/job.h"
 
 typedef struct GpuSortSession GpuSortSession;
 

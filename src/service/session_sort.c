@@ -25,8 +25,8 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "service_log.h"
-#include "session_state.h"
+#include "service/service_log.h"
+#include "service/session_state.h"
 
 /* Chunks granted for ingest when the pool has plenty. */
 #define INGEST_CHUNKS			3

@@ -25,8 +25,8 @@
 #ifndef GPUSORT_SESSION_STATE_H
 #define GPUSORT_SESSION_STATE_H
 
-#include "outbox.h"
-#include "session.h"
+#include "service/outbox.h"
+#include "service/session.h"
 
 typedef enum GpuSortSessionState
 {

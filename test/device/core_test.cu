@@ -8,9 +8,9 @@
  */
 #include "device_test.h"
 
-#include "../../bench/device/distributions.h"
-#include "../../cuda/radix_sort.h"
+#include "distributions.h"
 #include "judge.h"
+#include "sort/radix/radix_sort.h"
 
 typedef enum KeysOut
 {

@@ -13,7 +13,7 @@
 
 #include <math.h>
 
-#include "../../cuda/radix_sort.h"
+#include "sort/radix/radix_sort.h"
 #include "test_keys.h"
 
 /* How a case is sorted. */

@@ -8,7 +8,7 @@
  */
 #include "device_test.h"
 
-#include "../../bench/device/distributions.h"
+#include "distributions.h"
 
 static std::vector<uint64_t>
 make_keys(int distribution, int bits, uint64_t rows)

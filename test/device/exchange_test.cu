@@ -8,8 +8,8 @@
  */
 #include "device_test.h"
 
-#include "../../bench/device/distributions.h"
-#include "../../cuda/exchange.h"
+#include "distributions.h"
+#include "multi/exchange.h"
 
 /* Keys of 32 or 64 bits, as numbers. */
 static std::vector<uint64_t>

@@ -9,10 +9,10 @@
  */
 #include "device_test.h"
 
-#include "../../cuda/check.h"
-#include "../../cuda/compact.h"
-#include "../../cuda/key_source.h"
-#include "../../cuda/key_stats.h"
+#include "engine/check.h"
+#include "sort/compact.h"
+#include "sort/key_source.h"
+#include "sort/key_stats.h"
 
 typedef std::vector<uint64_t> Key;
 

@@ -12,9 +12,9 @@
  */
 #include "device_test.h"
 
-#include "../../bench/device/distributions.h"
-#include "../../cuda/multi_sort.h"
-#include "../../cuda/radix_sort.h"
+#include "distributions.h"
+#include "multi/multi_sort.h"
+#include "sort/radix/radix_sort.h"
 
 #define POISON	((char) 0xA7)
 

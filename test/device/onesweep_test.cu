@@ -8,7 +8,7 @@
  */
 #include "device_test.h"
 
-#include "../../cuda/onesweep.cuh"
+#include "sort/radix/onesweep.cuh"
 
 /* Tiles of 1,024 rows, three of them a launch. */
 typedef GpuSortOnesweep<256, 4, 2, 2, 4, 3> SmallTiles;

@@ -9,10 +9,10 @@
  */
 #include "device_test.h"
 
-#include "../../bench/device/distributions.h"
-#include "../../cuda/digit_counts.cuh"
-#include "../../cuda/key_source.h"
-#include "../../cuda/prefix_map.h"
+#include "distributions.h"
+#include "sort/digit_counts.cuh"
+#include "sort/key_source.h"
+#include "sort/prefix_map.h"
 #include "test_keys.h"
 
 /* From as many rows on the library of the tests looks whether a map pays. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * reference_test.cu
- *	  The sorts of one GPU and of the CPU in cuda/reference/, each against
+ *	  The sorts of one GPU and of the CPU in bench/device/reference/, each against
  *	  std::stable_sort: all key widths, with row ids and without, all
  *	  distributions, sizes around their tiles, and input made against each of
  *	  them.  Prints TAP.
@@ -10,9 +10,9 @@
  */
 #include "device_test.h"
 
-#include "../../bench/device/distributions.h"
-#include "../../cuda/check.h"
-#include "../../cuda/reference/reference.h"
+#include "distributions.h"
+#include "engine/check.h"
+#include "reference/reference.h"
 
 #define THREADS		256
 #define HOST_ROWS	30000		/* of inputs made by the host, at most */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * rmg_test.cu
- *	  The references over several GPUs (cuda/reference/multi_reference.h) against
+ *	  The references over several GPUs (bench/device/reference/multi_reference.h) against
  *	  std::sort, and their partitioning and merging alone.  Prints TAP.
  *
  * --rows is the number of rows of the larger cases.  Where there are fewer devices
@@ -13,10 +13,10 @@
 
 #include <math.h>
 
-#include "../../bench/device/distributions.h"
-#include "../../cuda/reference/merge_runs.h"
-#include "../../cuda/reference/multi_reference.h"
-#include "../../cuda/reference/rmg_partition.h"
+#include "distributions.h"
+#include "reference/merge_runs.h"
+#include "reference/multi_reference.h"
+#include "reference/rmg_partition.h"
 
 /* Keys that the papers do not have, behind bench/device's. */
 typedef enum Shape

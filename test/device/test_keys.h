@@ -11,7 +11,7 @@
 
 #include "device_test.h"
 
-#include "../../cuda/device_sort.h"
+#include "sort/device_sort.h"
 
 /* Rows with keys of several words, one after the other. */
 typedef struct Keys

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../cuda/compact.h"
-#include "../../cuda/row_ref.h"
-#include "../../cuda/tie_rows.h"
+#include "engine/tie_rows.h"
+#include "sort/compact.h"
+#include "sort/row_ref.h"
 
 static uint64_t seed;
 static int	tests;

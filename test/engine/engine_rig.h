@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../src/service/engine.h"
+#include "service/engine.h"
 
 /* The engine named "host", or "cuda" from this library.  Exits the program with a message if it is not there. */
 extern const GpuSortEngineOps *rig_engine(const char *name, const char *library);

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine.h"
+#include "service/engine.h"
 
 extern GpuSortEngineOps gpusort_cuda_engine;
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine.h"
+#include "service/engine.h"
 
 static double
 now_ms(void)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "host_memory.h"
+#include "service/host/memory.h"
 #include "testlib.h"
 
 #define MIB			((size_t) 1 << 20)

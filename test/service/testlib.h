@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "protocol.h"
+#include "service/protocol.h"
 
 /* Sanitizers make everything slow; nothing correct takes this long all the same. */
 #define ANSWER_MS		30000

@@ -10,10 +10,10 @@
 #ifndef GPUSORT_REFERENCE_COMMON_H
 #define GPUSORT_REFERENCE_COMMON_H
 
-#include "../check.h"
-#include "../portable.h"
-#include "block.h"
-#include "references.h"
+#include "engine/check.h"
+#include "reference/block.h"
+#include "reference/references.h"
+#include "sort/portable.h"
 
 /* Returns the status of a call that fails. */
 #define GPUSORT_TRY(call) \

@@ -30,8 +30,8 @@
 #include <emmintrin.h>
 #endif
 
-#include "common.h"
-#include "cpu_team.h"
+#include "reference/common.h"
+#include "reference/cpu_team.h"
 
 #define DIGIT_BITS	8
 #define DIGITS		(1 << DIGIT_BITS)

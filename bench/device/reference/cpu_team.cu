@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "cpu_team.h"
+#include "reference/cpu_team.h"
 
 #include <unistd.h>
 

@@ -24,7 +24,7 @@
 #include <parallel/algorithm>
 #include <utility>
 
-#include "multi_devices.h"
+#include "reference/multi_devices.h"
 
 struct GpuSortMultiContext
 {

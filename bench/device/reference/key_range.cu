@@ -6,7 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "common.h"
+#include "reference/common.h"
 
 #define THREADS		256
 #define MOST_BLOCKS	1024

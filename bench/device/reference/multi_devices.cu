@@ -21,8 +21,8 @@
 #include <algorithm>
 #endif
 
-#include "../check.h"
-#include "multi_devices.h"
+#include "engine/check.h"
+#include "reference/multi_devices.h"
 
 const GpuSortMultiReference *const gpusort_multi_references[] = {
 	&gpusort_rmg_sort,

@@ -13,7 +13,7 @@
 #ifndef GPUSORT_MULTI_DEVICES_H
 #define GPUSORT_MULTI_DEVICES_H
 
-#include "multi_reference.h"
+#include "reference/multi_reference.h"
 
 #define GPUSORT_TRY(call) \
 	do { \

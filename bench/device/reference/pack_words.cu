@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "common.h"
+#include "reference/common.h"
 
 #define THREADS		256
 #define MOST_BLOCKS	4096

@@ -11,7 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "common.h"
+#include "reference/common.h"
 
 #define THREADS		256
 #define ITEMS		16

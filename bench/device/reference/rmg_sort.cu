@@ -45,8 +45,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "multi_devices.h"
-#include "rmg_partition.h"
+#include "reference/multi_devices.h"
+#include "reference/rmg_partition.h"
 
 #define DIGITS			GPUSORT_RMG_RADIX
 #define SEGMENTS_MAX	128		/* sorted one by one */

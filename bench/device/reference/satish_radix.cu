@@ -30,7 +30,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "common.h"
+#include "reference/common.h"
 
 #define THREADS		256
 #define ITEMS		15			/* rows per thread, odd */

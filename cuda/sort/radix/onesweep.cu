@@ -6,9 +6,9 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "radix_sort.h"
+#include "sort/radix/radix_sort.h"
 
-#include "onesweep.cuh"
+#include "sort/radix/onesweep.cuh"
 
 /* Measured best on an H200, whose blocks may have 227 KiB of shared memory. */
 typedef GpuSortOnesweep<256, 40, 2, 4, 2> GpuSortCore;

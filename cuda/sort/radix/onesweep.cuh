@@ -32,10 +32,10 @@
 
 #include <cuda_runtime.h>
 
-#include "check.h"
-#include "digit_counts.cuh"
-#include "onesweep_pass.cuh"
-#include "radix_sort.h"
+#include "engine/check.h"
+#include "sort/digit_counts.cuh"
+#include "sort/radix/onesweep_pass.cuh"
+#include "sort/radix/radix_sort.h"
 
 /*
  * The kernels with one set of parameters; see sort_pass.  A launch is of PORTION rows at

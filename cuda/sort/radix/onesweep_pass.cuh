@@ -18,10 +18,10 @@
 
 #include <cuda_runtime.h>
 
-#include "check.h"
-#include "digit_counts.cuh"
-#include "portable.h"
-#include "tile_order.cuh"
+#include "engine/check.h"
+#include "sort/digit_counts.cuh"
+#include "sort/portable.h"
+#include "sort/radix/tile_order.cuh"
 
 /*
  * A tile's count of a digit: the count above three bits that say which pass it is of

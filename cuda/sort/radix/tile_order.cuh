@@ -17,8 +17,8 @@
 
 #include <cuda_runtime.h>
 
-#include "digit_counts.cuh"
-#include "portable.h"
+#include "sort/digit_counts.cuh"
+#include "sort/portable.h"
 
 #define GPUSORT_ALL_LANES		0xFFFFFFFFu
 

@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host_engine.h"
+#include "service/host/sort_state.h"
 
 /* Memory goes back to the system when it was free for so many seconds, and twice that at most. */
 #define AGE_SECONDS			30

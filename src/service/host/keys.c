@@ -17,7 +17,7 @@
  */
 #include <string.h>
 
-#include "host_engine.h"
+#include "service/host/sort_state.h"
 
 #if defined(__x86_64__) && !defined(GPUSORT_PORTABLE)
 #include <immintrin.h>

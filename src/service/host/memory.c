@@ -30,7 +30,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "host_memory.h"
+#include "service/host/memory.h"
 
 #define PAGE_BYTES			((size_t) 4096)
 #define HUGE_BYTES			((size_t) 2 << 20)

@@ -9,7 +9,7 @@
 #ifndef GPUSORT_HOST_MEMORY_H
 #define GPUSORT_HOST_MEMORY_H
 
-#include "engine.h"
+#include "service/engine.h"
 
 typedef struct GpuSortMemory GpuSortMemory;
 

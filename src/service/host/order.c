@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host_engine.h"
+#include "service/host/sort_state.h"
 
 #define BLOCK_ROWS			((size_t) 1 << 16)
 

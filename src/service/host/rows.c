@@ -22,7 +22,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "host_engine.h"
+#include "service/host/sort_state.h"
 
 /* Rows asked for ahead of the one being copied. */
 #define PREFETCH_ROWS		16

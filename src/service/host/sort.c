@@ -35,7 +35,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "host_engine.h"
+#include "service/host/sort_state.h"
 
 /* Up to this many elements are sorted by insertion. */
 #define INSERTION_MAX		24

@@ -19,9 +19,9 @@
 
 #include <stdbool.h>
 
-#include "engine.h"
-#include "host_memory.h"
-#include "host_threads.h"
+#include "service/engine.h"
+#include "service/host/memory.h"
+#include "service/host/threads.h"
 
 /*
  * A ref says where a row is:

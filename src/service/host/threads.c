@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "host_threads.h"
+#include "service/host/threads.h"
 
 typedef struct Region
 {

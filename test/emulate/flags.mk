@@ -1,0 +1,10 @@
+# flags.mk - how sources are compiled against the emulation; GPUSORT_TOP as in units.mk.
+
+CXX = g++
+WERROR = -Werror
+comma = ,
+BUILD = build$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+EMULATED_FLAGS = -std=c++17 -O2 -g -fno-omit-frame-pointer -pthread -fPIC -U_FORTIFY_SOURCE \
+	-Wall -Wextra $(WERROR) -Wno-unknown-pragmas -MMD -MP \
+	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all) \
+	-I$(GPUSORT_TOP)test/emulate -I$(GPUSORT_TOP)cuda -I$(GPUSORT_TOP)src -I$(GPUSORT_TOP)bench/device
