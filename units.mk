@@ -18,3 +18,6 @@ MULTI_SORT_UNITS = $(call gpusort_units,cuda/multi,cu)
 
 # The published sorts, for tests and the device benchmark.
 REFERENCE_UNITS = $(call gpusort_units,bench/device/reference,cu)
+
+# Dependencies come with the objects; there is no other way to make them.
+%.d: ;

@@ -26,12 +26,12 @@ typedef enum duckdb_state
 } duckdb_state;
 typedef struct duckdb_result
 {
-	idx_t		deprecated_column_count;
-	idx_t		deprecated_row_count;
-	idx_t		deprecated_rows_changed;
-	void	   *deprecated_columns;
-	char	   *deprecated_error_message;
-	void	   *internal_data;
+	idx_t deprecated_column_count;
+	idx_t deprecated_row_count;
+	idx_t deprecated_rows_changed;
+	void *deprecated_columns;
+	char *deprecated_error_message;
+	void *internal_data;
 } duckdb_result;
 
 extern duckdb_state duckdb_open(const char *path, duckdb_database *database);
@@ -60,7 +60,7 @@ static int64_t
 run(const char *statement)
 {
 	duckdb_result result;
-	int64_t		value;
+	int64_t value;
 
 	if (duckdb_query(connection, statement, &result) != DuckDBSuccess)
 		fail(statement, duckdb_result_error(&result));
@@ -82,20 +82,20 @@ int
 main(int argc, char **argv)
 {
 	duckdb_database database;
-	char		statement[4096];
-	char	   *queries[MAX_QUERIES];
-	char	   *name[MAX_QUERIES];
-	char		line[1024];
-	int			nqueries = 0;
-	int64_t		rows;
-	double		load_seconds;
+	char statement[4096];
+	char *queries[MAX_QUERIES];
+	char *name[MAX_QUERIES];
+	char line[1024];
+	int nqueries = 0;
+	int64_t rows;
+	double load_seconds;
 
 	if (argc != 5)
 		fail("usage", "duckdb THREADS REPEATS ROWS FILES < QUERIES");
 	rows = strtoll(argv[3], NULL, 10);
 	while (fgets(line, sizeof(line), stdin) != NULL)
 	{
-		char	   *space = strchr(line, ' ');
+		char *space = strchr(line, ' ');
 
 		if (space == NULL || nqueries == MAX_QUERIES)
 			fail(line, "not \"name query\", or too many");
@@ -112,7 +112,8 @@ main(int argc, char **argv)
 	load_seconds = seconds();
 	snprintf(statement, sizeof(statement),
 			 "CREATE TABLE t AS SELECT * FROM read_csv('%s', header = false, columns = {'id': 'BIGINT', "
-			 "'k8': 'BIGINT', 'f8': 'DOUBLE', 'k4': 'INTEGER', 't': 'VARCHAR'})", argv[4]);
+			 "'k8': 'BIGINT', 'f8': 'DOUBLE', 'k4': 'INTEGER', 't': 'VARCHAR'})",
+			 argv[4]);
 	run(statement);
 	load_seconds = seconds() - load_seconds;
 	if (run("SELECT count(*) FROM t") != rows)
@@ -122,7 +123,7 @@ main(int argc, char **argv)
 	{
 		for (int i = 0; i < nqueries; i++)
 		{
-			double		start;
+			double start;
 
 			snprintf(statement, sizeof(statement), "CREATE TABLE sorted AS %s", queries[i]);
 			start = seconds();

@@ -26,38 +26,38 @@
 #if PG_VERSION_NUM < 160000
 /* The module is built with hidden symbols, as PostgreSQL 16 does by itself. */
 #undef PGDLLEXPORT
-#define PGDLLEXPORT		__attribute__((visibility("default")))
+#define PGDLLEXPORT __attribute__((visibility("default")))
 #endif
 
 #if PG_VERSION_NUM < 180000
-#define pg_noreturn		pg_attribute_noreturn()
+#define pg_noreturn pg_attribute_noreturn()
 
 /* Which way an order goes was told by btree's strategy numbers; those of CompareType are the same. */
 typedef int16 CompareType;
-#define COMPARE_GT		BTGreaterStrategyNumber
-#define pk_cmptype		pk_strategy
+#define COMPARE_GT BTGreaterStrategyNumber
+#define pk_cmptype pk_strategy
 
 /*
  * What settings like enable_seqscan disable is in the costs; from 18 on it is
  * counted, for paths and for plans, and the counts are compared before the costs.
  */
-#define INHERIT_DISABLED_NODES(node, from)				((void) 0)
-#define EXCHANGE_DISABLED_NODES(path, before, after)	((void) 0)
+#define INHERIT_DISABLED_NODES(node, from)           ((void) 0)
+#define EXCHANGE_DISABLED_NODES(path, before, after) ((void) 0)
 
 /* cost_sort for all rows of a path, in work_mem */
 #define COST_SORT(cost, root, pathkeys, input) \
 	cost_sort(cost, root, pathkeys, (input)->total_cost, (input)->rows, (input)->pathtarget->width, 0, work_mem, -1)
 
 /* Does the join sort its outer side incrementally? */
-#define MERGE_PATH_IS_INCREMENTAL(join)					(false)
+#define MERGE_PATH_IS_INCREMENTAL(join) (false)
 #else
-#define INHERIT_DISABLED_NODES(node, from)				((node)->disabled_nodes = (from)->disabled_nodes)
+#define INHERIT_DISABLED_NODES(node, from) ((node)->disabled_nodes = (from)->disabled_nodes)
 #define EXCHANGE_DISABLED_NODES(path, before, after) \
 	((path)->disabled_nodes += (after)->disabled_nodes - (before)->disabled_nodes)
-#define COST_SORT(cost, root, pathkeys, input) \
+#define COST_SORT(cost, root, pathkeys, input)                                                   \
 	cost_sort(cost, root, pathkeys, (input)->disabled_nodes, (input)->total_cost, (input)->rows, \
 			  (input)->pathtarget->width, 0, work_mem, -1)
-#define MERGE_PATH_IS_INCREMENTAL(join)					((join)->outer_presorted_keys > 0)
+#define MERGE_PATH_IS_INCREMENTAL(join) ((join)->outer_presorted_keys > 0)
 #endif
 
-#endif							/* GPUSORT_COMPAT_H */
+#endif /* GPUSORT_COMPAT_H */

@@ -34,18 +34,18 @@
 
 PG_MODULE_MAGIC;
 
-bool		gpusort_enable = true;
-bool		gpusort_force = false;
-bool		gpusort_log_decisions = false;
-int			gpusort_engine = GPUSORT_ENGINE_AUTO;
-int			gpusort_min_rows = 2000;
-double		gpusort_setup_cost = 80.0;
-double		gpusort_row_cost = 0.03;
+bool gpusort_enable = true;
+bool gpusort_force = false;
+bool gpusort_log_decisions = false;
+int gpusort_engine = GPUSORT_ENGINE_AUTO;
+int gpusort_min_rows = 2000;
+double gpusort_setup_cost = 80.0;
+double gpusort_row_cost = 0.03;
 
-char	   *gpusort_devices = NULL;
-int			gpusort_device_memory = 0;
-int			gpusort_host_memory = 0;
-int			gpusort_staging_memory = 256;
+char *gpusort_devices = NULL;
+int gpusort_device_memory = 0;
+int gpusort_host_memory = 0;
+int gpusort_staging_memory = 256;
 
 static const struct config_enum_entry engine_options[] = {
 	{"auto", GPUSORT_ENGINE_AUTO, false},
@@ -54,22 +54,22 @@ static const struct config_enum_entry engine_options[] = {
 	{NULL, 0, false},
 };
 
-#define MAX_DEVICES		64
-#define MAX_MEMORY_MB	(INT_MAX / 2)
+#define MAX_DEVICES   64
+#define MAX_MEMORY_MB (INT_MAX / 2)
 
 /* "all", or distinct ordinals separated by commas. */
 static bool
 check_devices(char **value, void **extra, GucSource source)
 {
 	const char *rest = *value;
-	uint64		seen = 0;
+	uint64 seen = 0;
 
 	if (strcmp(rest, "all") == 0)
 		return true;
 	for (;;)
 	{
-		char	   *end;
-		long		ordinal;
+		char *end;
+		long ordinal;
 
 		if (*rest < '0' || *rest > '9')
 			break;

@@ -14,15 +14,15 @@
 extern bool gpusort_enable;
 extern bool gpusort_force;
 extern bool gpusort_log_decisions;
-extern int	gpusort_engine;		/* GpuSortEngineKind */
-extern int	gpusort_min_rows;
+extern int gpusort_engine; /* GpuSortEngineKind */
+extern int gpusort_min_rows;
 extern double gpusort_setup_cost;
 extern double gpusort_row_cost;
 
 /* The administrator's: a change restarts the service once its sorts have ended. */
 extern char *gpusort_devices;
-extern int	gpusort_device_memory;	/* MB; 0: 90 % of what is free */
-extern int	gpusort_host_memory;	/* MB; 0: a quarter of the machine's */
-extern int	gpusort_staging_memory; /* MB */
+extern int gpusort_device_memory;  /* MB; 0: 90 % of what is free */
+extern int gpusort_host_memory;    /* MB; 0: a quarter of the machine's */
+extern int gpusort_staging_memory; /* MB */
 
-#endif							/* GPUSORT_H */
+#endif /* GPUSORT_H */

@@ -37,11 +37,11 @@ typedef enum PlanScalar
 List *
 gpusort_plan_pack(const Sort *sort)
 {
-	List	   *attnos = NIL;
-	List	   *operators = NIL;
-	List	   *collations = NIL;
-	List	   *nulls_first = NIL;
-	List	   *lists;
+	List *attnos = NIL;
+	List *operators = NIL;
+	List *collations = NIL;
+	List *nulls_first = NIL;
+	List *lists;
 
 	for (int i = 0; i < sort->numCols; i++)
 	{
@@ -60,7 +60,7 @@ gpusort_plan_pack(const Sort *sort)
 void
 gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos)
 {
-	ListCell   *cell;
+	ListCell *cell;
 
 	foreach(cell, list_nth(plan->custom_private, PLAN_ATTNOS))
 		lfirst_int(cell) = new_attnos[lfirst_int(cell)];
@@ -84,9 +84,9 @@ gpusort_plan_set_given(CustomScan *plan, int given)
 void
 gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 {
-	List	   *lists = plan->custom_private;
-	List	   *attnos = list_nth(lists, PLAN_ATTNOS);
-	List	   *scalars = list_nth(lists, PLAN_SCALARS);
+	List *lists = plan->custom_private;
+	List *attnos = list_nth(lists, PLAN_ATTNOS);
+	List *scalars = list_nth(lists, PLAN_SCALARS);
 
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	Assert(list_length(scalars) == SCALAR_Count);
@@ -117,7 +117,7 @@ gpusort_plan_is(const Plan *plan, const CustomScanMethods *methods)
 static void
 each_of_list(List *plans, GpuSortPlanCallback callback, void *arg)
 {
-	ListCell   *cell;
+	ListCell *cell;
 
 	foreach(cell, plans)
 		callback((Plan **) &lfirst(cell), arg);

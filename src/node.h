@@ -15,18 +15,18 @@
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
-#define GPUSORT_NODE_NAME			"GpuSort"
-#define GPUSORT_INGEST_NODE_NAME	"GpuSortIngest"
+#define GPUSORT_NODE_NAME        "GpuSort"
+#define GPUSORT_INGEST_NODE_NAME "GpuSortIngest"
 
 /* What a finished plan of either node carries in custom_private. */
 typedef struct GpuSortPlanInfo
 {
 	GpuSortColumn *columns;
-	int			ncolumns;
-	bool		rescannable;	/* the child gives the same rows when read again */
-	int			given;			/* so many of the first columns are given out; the others are for sorting */
-	uint64		estimated_rows;
-	uint32		estimated_width;	/* bytes of a row's data */
+	int ncolumns;
+	bool rescannable; /* the child gives the same rows when read again */
+	int given;        /* so many of the first columns are given out; the others are for sorting */
+	uint64 estimated_rows;
+	uint32 estimated_width; /* bytes of a row's data */
 } GpuSortPlanInfo;
 
 extern List *gpusort_plan_pack(const Sort *sort);
@@ -36,7 +36,7 @@ extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_given(CustomScan *plan, int given);
 
 extern bool gpusort_plan_is(const Plan *plan, const CustomScanMethods *methods);
-typedef void (*GpuSortPlanCallback) (Plan **child, void *arg);
+typedef void (*GpuSortPlanCallback)(Plan **child, void *arg);
 extern void gpusort_plan_each_child(Plan *plan, GpuSortPlanCallback callback, void *arg);
 
 /* Bytes of a row in a chunk, for a width as the planner estimates it. */
@@ -46,4 +46,4 @@ gpusort_row_bytes(uint32 width)
 	return MAXALIGN(SizeofMinimalTupleHeader) + MAXALIGN(width);
 }
 
-#endif							/* GPUSORT_PLAN_INFO_H */
+#endif /* GPUSORT_PLAN_INFO_H */

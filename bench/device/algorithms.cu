@@ -26,17 +26,17 @@
 #include "sort/key_stats.h"
 #include "sort/radix/radix_sort.h"
 
-#define SECTOR_BYTES	32
-#define FIRST_ROWS		1000
+#define SECTOR_BYTES 32
+#define FIRST_ROWS   1000
 
 /* ---- gpusort ---- */
 
 enum
 {
-	LIBRARY_ARRAY,				/* statistics, plan, sort */
-	LIBRARY_FIRST,				/* the same for the first rows alone */
-	LIBRARY_PLANNED,			/* statistics and plan are there before */
-	LIBRARY_CORE,				/* the radix sort of 32-bit keys, as it is */
+	LIBRARY_ARRAY,   /* statistics, plan, sort */
+	LIBRARY_FIRST,   /* the same for the first rows alone */
+	LIBRARY_PLANNED, /* statistics and plan are there before */
+	LIBRARY_CORE,    /* the radix sort of 32-bit keys, as it is */
 };
 
 static GpuSortKeySource
@@ -44,8 +44,8 @@ key_source(const BenchInput *input)
 {
 	GpuSortKeySource source = {};
 
-	source.kind = input->key == BENCH_U32 ? GPUSORT_KEYS_UINT32 :
-		input->key == BENCH_FLOAT ? GPUSORT_KEYS_FLOAT : GPUSORT_KEYS_WORDS;
+	source.kind = input->key == BENCH_U32 ? GPUSORT_KEYS_UINT32 : input->key == BENCH_FLOAT ? GPUSORT_KEYS_FLOAT
+																							: GPUSORT_KEYS_WORDS;
 	source.key_words = input->key == BENCH_COMPOSITE ? 3 : 1;
 	source.stride_words = source.key_words;
 	source.base = input->keys;
@@ -82,7 +82,7 @@ static int
 library_plan(BenchRun *run)
 {
 	GpuSortKeySource source = key_source(run->input);
-	uint32_t	rows = (uint32_t) run->input->rows;
+	uint32_t rows = (uint32_t) run->input->rows;
 	GpuSortKeyStats *on_device;
 	GpuSortKeyStats stats;
 	cudaError_t status;
@@ -99,8 +99,8 @@ library_plan(BenchRun *run)
 	(void) cudaFree(on_device);
 	BENCH_CUDA(status);
 	gpusort_pack_plan(&run->plan, source.key_words, &stats);
-	run->order = gpusort_key_stats_sorted(&stats, rows) ? GPUSORT_INPUT_SORTED :
-		gpusort_key_stats_reversed(&stats, rows) ? GPUSORT_INPUT_REVERSED : GPUSORT_INPUT_UNKNOWN;
+	run->order = gpusort_key_stats_sorted(&stats, rows) ? GPUSORT_INPUT_SORTED : gpusort_key_stats_reversed(&stats, rows) ? GPUSORT_INPUT_REVERSED
+																														  : GPUSORT_INPUT_UNKNOWN;
 	return 0;
 }
 
@@ -108,7 +108,7 @@ static int
 library_open(BenchRun *run)
 {
 	GpuSortKeySource source = key_source(run->input);
-	uint32_t	rows = (uint32_t) run->input->rows;
+	uint32_t rows = (uint32_t) run->input->rows;
 	GpuSortDeviceSort sort;
 
 	BENCH_CUDA(cudaHostAlloc(&run->pinned, GPUSORT_DEVICE_SORT_MIRROR_BYTES, 0));
@@ -136,8 +136,8 @@ static int
 library_sort(BenchRun *run)
 {
 	GpuSortKeySource source = key_source(run->input);
-	uint32_t	rows = (uint32_t) run->input->rows;
-	uint32_t   *ids = (uint32_t *) run->memory[1];
+	uint32_t rows = (uint32_t) run->input->rows;
+	uint32_t *ids = (uint32_t *) run->memory[1];
 	GpuSortDeviceSort sort;
 
 	if (run->algorithm->variant == LIBRARY_CORE)
@@ -167,7 +167,7 @@ library_sort(BenchRun *run)
 static double
 core_bytes(int bits, bool keys_kept)
 {
-	int			passes = (bits + 7) / 8;
+	int passes = (bits + 7) / 8;
 
 	return 4 + 16.0 * passes - 4 - (keys_kept ? 0 : 4);
 }
@@ -181,8 +181,8 @@ core_bytes(int bits, bool keys_kept)
 double
 bench_gpusort_bytes(BenchKey key, uint64_t rows, bool with_statistics)
 {
-	double		key_bytes = (double) bench_key_bytes(key);
-	double		tied = 1 - exp(-(double) rows / 4294967296.0);
+	double key_bytes = (double) bench_key_bytes(key);
+	double tied = 1 - exp(-(double) rows / 4294967296.0);
 
 	if (key == BENCH_U32)
 		return (with_statistics ? key_bytes : 0) + core_bytes(32, false);
@@ -239,8 +239,8 @@ cub_call(BenchRun *run, void *temp)
 		args.keys[i] = run->memory[i];
 		args.ids[i] = (uint32_t *) run->memory[2 + i];
 	}
-	status = run->input->key == BENCH_U32 ? bench_cub_sort_u32(&args, run->stream) :
-		run->input->key == BENCH_U64 ? bench_cub_sort_u64(&args, run->stream) : bench_cub_sort_float(&args, run->stream);
+	status = run->input->key == BENCH_U32 ? bench_cub_sort_u32(&args, run->stream) : run->input->key == BENCH_U64 ? bench_cub_sort_u64(&args, run->stream)
+																												  : bench_cub_sort_float(&args, run->stream);
 	run->output.keys = args.keys[0];
 	run->output.ids = args.ids[0];
 	return status;
@@ -249,7 +249,7 @@ cub_call(BenchRun *run, void *temp)
 static int
 cub_open(BenchRun *run)
 {
-	size_t		key_bytes = bench_key_bytes(run->input->key) * run->input->rows;
+	size_t key_bytes = bench_key_bytes(run->input->key) * run->input->rows;
 
 	for (int i = 0; i < 2; i++)
 	{
@@ -266,7 +266,7 @@ cub_open(BenchRun *run)
 static int
 cub_restore(BenchRun *run)
 {
-	size_t		key_bytes = bench_key_bytes(run->input->key) * run->input->rows;
+	size_t key_bytes = bench_key_bytes(run->input->key) * run->input->rows;
 
 	if (run->input->rows == 0)
 		return 0;
@@ -291,7 +291,7 @@ cub_sort(BenchRun *run)
 static double
 cub_bytes(const BenchAlgorithm *algorithm, BenchKey key, uint64_t)
 {
-	double		key_bytes = (double) bench_key_bytes(key);
+	double key_bytes = (double) bench_key_bytes(key);
 
 	return key_bytes + key_bytes * 2 * (key_bytes + (algorithm->with_ids ? 4 : 0));
 }
@@ -319,9 +319,9 @@ reference_open(BenchRun *run)
 {
 	const BenchAlgorithm *algorithm = run->algorithm;
 	const GpuSortReference *reference = (const GpuSortReference *) algorithm->reference;
-	uint32_t	rows = (uint32_t) run->input->rows;
-	int			key_bytes = (int) bench_key_bytes(run->input->key);
-	size_t		all_bytes = (size_t) rows * (size_t) key_bytes;
+	uint32_t rows = (uint32_t) run->input->rows;
+	int key_bytes = (int) bench_key_bytes(run->input->key);
+	size_t all_bytes = (size_t) rows * (size_t) key_bytes;
 
 	BENCH_CUDA(reference->temp_bytes(rows, key_bytes, algorithm->with_ids, &run->temp_bytes));
 	if (bench_device_alloc(&run->memory[0], reference->on_cpu ? 0 : all_bytes) != 0 ||
@@ -415,7 +415,7 @@ add_cub(std::vector<BenchAlgorithm> *list, const char *name, const char *what, i
 static void
 add_reference(std::vector<BenchAlgorithm> *list, const GpuSortReference *reference, bool with_ids)
 {
-	static std::deque<std::string> names;	/* stay where they are */
+	static std::deque<std::string> names; /* stay where they are */
 	BenchAlgorithm algorithm;
 
 	names.push_back(std::string(reference->name) + (with_ids ? "" : "-keys"));
@@ -466,7 +466,7 @@ bench_algorithms(int *count)
 const BenchAlgorithm *
 bench_algorithm(const char *name)
 {
-	int			count;
+	int count;
 	const BenchAlgorithm *list = bench_algorithms(&count);
 
 	for (int i = 0; i < count; i++)

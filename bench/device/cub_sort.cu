@@ -11,10 +11,10 @@
  */
 #include "cub_sort.h"
 
-#define NAME_OF(key)	bench_cub_sort_ ## key
-#define NAME(key)		NAME_OF(key)
-#define TYPE_OF(key)	key_type_ ## key
-#define TYPE(key)		TYPE_OF(key)
+#define NAME_OF(key) bench_cub_sort_##key
+#define NAME(key)    NAME_OF(key)
+#define TYPE_OF(key) key_type_##key
+#define TYPE(key)    TYPE_OF(key)
 
 typedef uint32_t key_type_u32;
 typedef uint64_t key_type_u64;
@@ -61,7 +61,7 @@ template <typename Count>
 static cudaError_t
 sort_rows(BenchCubArgs *args, Count rows, cudaStream_t stream)
 {
-	Key		   *keys = (Key *) args->keys[0];
+	Key *keys = (Key *) args->keys[0];
 	std::vector<uint32_t> order((size_t) rows);
 
 	*args->temp_bytes = 1;
@@ -69,7 +69,8 @@ sort_rows(BenchCubArgs *args, Count rows, cudaStream_t stream)
 		return cudaSuccess;
 	(void) cudaStreamSynchronize(stream);
 	std::iota(order.begin(), order.end(), 0);
-	std::stable_sort(order.begin(), order.end(), [=](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
+	std::stable_sort(order.begin(), order.end(), [=](uint32_t a, uint32_t b)
+					 { return keys[a] < keys[b]; });
 	for (size_t i = 0; i < order.size(); i++)
 	{
 		((Key *) args->keys[1])[i] = keys[order[i]];

@@ -22,16 +22,16 @@
  */
 typedef struct BenchCubArgs
 {
-	void	   *temp;
-	size_t	   *temp_bytes;
-	void	   *keys[2];
-	uint32_t   *ids[2];
-	uint64_t	rows;
-	bool		wide_count;
+	void *temp;
+	size_t *temp_bytes;
+	void *keys[2];
+	uint32_t *ids[2];
+	uint64_t rows;
+	bool wide_count;
 } BenchCubArgs;
 
 extern cudaError_t bench_cub_sort_u32(BenchCubArgs *args, cudaStream_t stream);
 extern cudaError_t bench_cub_sort_u64(BenchCubArgs *args, cudaStream_t stream);
 extern cudaError_t bench_cub_sort_float(BenchCubArgs *args, cudaStream_t stream);
 
-#endif							/* GPUSORT_BENCH_CUB_SORT_H */
+#endif /* GPUSORT_BENCH_CUB_SORT_H */

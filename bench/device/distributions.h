@@ -50,7 +50,7 @@ typedef enum GpuSortDistribution
 	GPUSORT_NEARLY,
 	GPUSORT_REVERSE,
 	GPUSORT_ZERO,
-	GPUSORT_ZIPF_HALF,			/* z = 0.5 */
+	GPUSORT_ZIPF_HALF, /* z = 0.5 */
 	GPUSORT_ZIPF_ONE,
 	GPUSORT_ZIPF_TWO,
 	GPUSORT_FEW,
@@ -58,18 +58,17 @@ typedef enum GpuSortDistribution
 } GpuSortDistribution;
 
 /* Those that are swept unless others are asked for; bits. */
-#define GPUSORT_SWEPT_DISTRIBUTIONS	((1u << GPUSORT_FEW) - 1)
+#define GPUSORT_SWEPT_DISTRIBUTIONS ((1u << GPUSORT_FEW) - 1)
 
-#define GPUSORT_DISTRIBUTION_BLOCKS	128 /* p */
-#define GPUSORT_FEW_KEYS			1000
+#define GPUSORT_DISTRIBUTION_BLOCKS 128 /* p */
+#define GPUSORT_FEW_KEYS            1000
 
 static inline const char *
 gpusort_distribution_name(int distribution)
 {
 	static const char *const names[GPUSORT_DISTRIBUTIONS] = {
 		"uniform", "gaussian", "bucket", "staggered", "sorted", "nearly", "reverse", "zero",
-		"zipf0.5", "zipf1", "zipf2", "few"
-	};
+		"zipf0.5", "zipf1", "zipf2", "few"};
 
 	return names[distribution];
 }
@@ -78,7 +77,7 @@ gpusort_distribution_name(int distribution)
 GPUSORT_HD static inline uint64_t
 gpusort_row_random(uint64_t seed, uint64_t row, uint32_t draw)
 {
-	uint64_t	z = seed + UINT64_C(0x9E3779B97F4A7C15) * (row + 1) + UINT64_C(0xD1B54A32D192ED03) * draw;
+	uint64_t z = seed + UINT64_C(0x9E3779B97F4A7C15) * (row + 1) + UINT64_C(0xD1B54A32D192ED03) * draw;
 
 	z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
 	z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
@@ -96,8 +95,8 @@ gpusort_row_real(uint64_t seed, uint64_t row, uint32_t draw)
 GPUSORT_HD static inline uint64_t
 gpusort_share(uint64_t part, uint64_t parts)
 {
-	uint64_t	step = ~UINT64_C(0) / parts;
-	uint64_t	rest = ~UINT64_C(0) % parts + 1;	/* step * parts + rest == R */
+	uint64_t step = ~UINT64_C(0) / parts;
+	uint64_t rest = ~UINT64_C(0) % parts + 1; /* step * parts + rest == R */
 
 	/* rows number at most 2^32: this does not overflow */
 	return step * part + rest * part / parts;
@@ -120,15 +119,16 @@ gpusort_zipf_inverse(double y, double z)
 GPUSORT_HD static inline uint64_t
 gpusort_row_zipf(uint64_t seed, uint64_t row, double z, double most)
 {
-	double		first = gpusort_zipf_integral(1.5, z) - 1;
-	double		last = gpusort_zipf_integral(most + 0.5, z);
+	double first = gpusort_zipf_integral(1.5, z) - 1;
+	double last = gpusort_zipf_integral(most + 0.5, z);
 
 	for (uint32_t draw = 0;; draw++)
 	{
-		double		y = last + gpusort_row_real(seed, row, draw) * (first - last);
-		double		k = floor(gpusort_zipf_inverse(y, z) + 0.5);
+		double y = last + gpusort_row_real(seed, row, draw) * (first - last);
+		double k = floor(gpusort_zipf_inverse(y, z) + 0.5);
 
-		k = k < 1 ? 1 : k > most ? most : k;
+		k = k < 1 ? 1 : k > most ? most
+								 : k;
 		if (y >= gpusort_zipf_integral(k + 0.5, z) - pow(k, -z))
 			return k >= 0x1p64 ? ~UINT64_C(0) : (uint64_t) k;
 	}
@@ -140,10 +140,10 @@ gpusort_distribution_scaled(int distribution, int bits, uint64_t row, uint64_t r
 {
 	const uint64_t blocks = GPUSORT_DISTRIBUTION_BLOCKS;
 	const uint64_t bucket = ~UINT64_C(0) / blocks + 1;
-	uint64_t	block_rows = (rows + blocks - 1) / blocks;
-	uint64_t	low;
-	uint64_t	gap;
-	double		noise;
+	uint64_t block_rows = (rows + blocks - 1) / blocks;
+	uint64_t low;
+	uint64_t gap;
+	double noise;
 
 	switch (distribution)
 	{
@@ -170,14 +170,16 @@ gpusort_distribution_scaled(int distribution, int bits, uint64_t row, uint64_t r
 				return low;
 			/* Box and Muller */
 			noise = fabs(sqrt(-2 * log(gpusort_row_real(seed, row, 1))) *
-						 cos(6.283185307179586 * gpusort_row_real(seed, row, 2))) * 2 * (double) gap;
+						 cos(6.283185307179586 * gpusort_row_real(seed, row, 2))) *
+				2 * (double) gap;
 			if (noise >= (double) (~UINT64_C(0) - low))
 				return ~UINT64_C(0);
 			return low + (uint64_t) noise;
 		case GPUSORT_ZIPF_HALF:
 		case GPUSORT_ZIPF_ONE:
 		case GPUSORT_ZIPF_TWO:
-			noise = distribution == GPUSORT_ZIPF_HALF ? 0.5 : distribution == GPUSORT_ZIPF_ONE ? 1 : 2;
+			noise = distribution == GPUSORT_ZIPF_HALF ? 0.5 : distribution == GPUSORT_ZIPF_ONE ? 1
+																							   : 2;
 			return gpusort_row_zipf(seed, row, noise, bits == 32 ? 4294967295.0 : 18446744073709551615.0) << (64 - bits);
 		case GPUSORT_FEW:
 			return gpusort_row_random(seed, gpusort_row_random(seed, row, 0) % GPUSORT_FEW_KEYS, 1);
@@ -198,4 +200,4 @@ gpusort_distribution_key32(int distribution, uint64_t row, uint64_t rows, uint64
 	return (uint32_t) (gpusort_distribution_scaled(distribution, 32, row, rows, seed) >> 32);
 }
 
-#endif							/* GPUSORT_DISTRIBUTIONS_H */
+#endif /* GPUSORT_DISTRIBUTIONS_H */

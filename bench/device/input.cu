@@ -14,38 +14,39 @@
 
 #include "engine/check.h"
 
-#define BLOCK_THREADS	256
-#define PART_ROWS		((uint64_t) 1 << 25)	/* of host memory, checked at a time */
+#define BLOCK_THREADS 256
+#define PART_ROWS     ((uint64_t) 1 << 25) /* of host memory, checked at a time */
 
 /* The bits of a composite key that vary: 14, 13 and 13; the others are those of CONSTANT. */
-#define VARYING_0	UINT64_C(0x4210842108421085)
-#define VARYING_1	UINT64_C(0x0108421084210843)
-#define VARYING_2	UINT64_C(0x2108421084210841)
-#define CONSTANT	UINT64_C(0x9E3779B97F4A7C15)
+#define VARYING_0 UINT64_C(0x4210842108421085)
+#define VARYING_1 UINT64_C(0x0108421084210843)
+#define VARYING_2 UINT64_C(0x2108421084210841)
+#define CONSTANT  UINT64_C(0x9E3779B97F4A7C15)
 
 /* A key as it is compared: words, the most significant first. */
 typedef struct KeyWords
 {
-	uint64_t	words[3];
+	uint64_t words[3];
 } KeyWords;
 
 /* What is wrong with a result. */
 typedef struct Faults
 {
-	unsigned long long out_of_range;	/* ids */
-	unsigned long long twice;	/* ids */
-	unsigned long long disorder;	/* neighbours */
-	unsigned long long unstable;	/* equal neighbours, the later row first */
-	unsigned long long strange;	/* keys that are not their row's */
-	unsigned long long sum;		/* of the keys' hashes, or rows up to the last of the first ones */
+	unsigned long long out_of_range; /* ids */
+	unsigned long long twice;        /* ids */
+	unsigned long long disorder;     /* neighbours */
+	unsigned long long unstable;     /* equal neighbours, the later row first */
+	unsigned long long strange;      /* keys that are not their row's */
+	unsigned long long sum;          /* of the keys' hashes, or rows up to the last of the first ones */
 } Faults;
 
 static unsigned int
 grid_of(uint64_t rows)
 {
-	uint64_t	blocks = (rows + BLOCK_THREADS - 1) / BLOCK_THREADS;
+	uint64_t blocks = (rows + BLOCK_THREADS - 1) / BLOCK_THREADS;
 
-	return (unsigned int) (blocks < 1 ? 1 : blocks > 2112 ? 2112 : blocks);
+	return (unsigned int) (blocks < 1 ? 1 : blocks > 2112 ? 2112
+														  : blocks);
 }
 
 /* ---- keys ---- */
@@ -54,7 +55,7 @@ grid_of(uint64_t rows)
 __device__ static inline uint64_t
 spread_bits(uint64_t bits, uint64_t mask)
 {
-	uint64_t	spread = 0;
+	uint64_t spread = 0;
 
 	for (; mask != 0; mask &= mask - 1, bits >>= 1)
 	{
@@ -67,8 +68,8 @@ spread_bits(uint64_t bits, uint64_t mask)
 __device__ static inline void
 store_key(BenchKey key, void *keys, uint64_t at, int distribution, uint64_t row, uint64_t rows, uint64_t seed)
 {
-	uint64_t	value;
-	uint64_t   *words;
+	uint64_t value;
+	uint64_t *words;
 
 	switch (key)
 	{
@@ -79,8 +80,7 @@ store_key(BenchKey key, void *keys, uint64_t at, int distribution, uint64_t row,
 			((uint64_t *) keys)[at] = gpusort_distribution_key64(distribution, row, rows, seed);
 			break;
 		case BENCH_FLOAT:
-			((float *) keys)[at] = (float) (int32_t)
-				(gpusort_distribution_key32(distribution, row, rows, seed) ^ 0x80000000u);
+			((float *) keys)[at] = (float) (int32_t) (gpusort_distribution_key32(distribution, row, rows, seed) ^ 0x80000000u);
 			break;
 		default:
 			/* zipf's keys are small numbers */
@@ -141,8 +141,8 @@ bench_input_free(BenchInput *input)
 __device__ static inline KeyWords
 load_key(BenchKey key, const void *keys, uint64_t at)
 {
-	KeyWords	words = {};
-	uint32_t	bits;
+	KeyWords words = {};
+	uint32_t bits;
 
 	switch (key)
 	{
@@ -189,11 +189,11 @@ check_ids(BenchKey key, const void *keys, const uint32_t *ids, uint64_t count, c
 {
 	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < count; i += (uint64_t) gridDim.x * blockDim.x)
 	{
-		uint32_t	id = ids[i];
-		uint32_t	next = i + 1 < count ? ids[i + 1] : id;
-		uint32_t	bit = 1u << id % 32;
-		KeyWords	own;
-		int			order;
+		uint32_t id = ids[i];
+		uint32_t next = i + 1 < count ? ids[i + 1] : id;
+		uint32_t bit = 1u << id % 32;
+		KeyWords own;
+		int order;
 
 		if (id >= rows || next >= rows)
 		{
@@ -223,7 +223,7 @@ count_first(BenchKey key, const void *keys, const uint32_t *ids, uint64_t count,
 
 	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows; i += (uint64_t) gridDim.x * blockDim.x)
 	{
-		int			order = compare_keys(load_key(key, keys, i), last_key);
+		int order = compare_keys(load_key(key, keys, i), last_key);
 
 		sum += order < 0 || (order == 0 && i <= last);
 	}
@@ -238,7 +238,7 @@ check_keys(BenchKey key, const void *keys, uint64_t rows, bool in_order, Faults 
 
 	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows; i += (uint64_t) gridDim.x * blockDim.x)
 	{
-		KeyWords	own = load_key(key, keys, i);
+		KeyWords own = load_key(key, keys, i);
 
 		sum += hash_key(own);
 		if (in_order && i + 1 < rows && compare_keys(own, load_key(key, keys, i + 1)) > 0)
@@ -259,18 +259,18 @@ check_part(BenchKey key, const void *keys, const uint32_t *ids, uint64_t count, 
 
 	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < count; i += (uint64_t) gridDim.x * blockDim.x)
 	{
-		KeyWords	own = load_key(key, keys, i);
-		bool		followed = i + 1 < count || has_next;
-		int			order = followed ? compare_keys(own, load_key(key, keys, i + 1)) : -1;
+		KeyWords own = load_key(key, keys, i);
+		bool followed = i + 1 < count || has_next;
+		int order = followed ? compare_keys(own, load_key(key, keys, i + 1)) : -1;
 
 		sum += hash_key(own);
 		if (order > 0)
 			atomicAdd(&faults->disorder, 1ULL);
 		if (ids != NULL)
 		{
-			uint32_t	id = ids[i];
-			uint32_t	bit = 1u << id % 32;
-			uint64_t	again[3];
+			uint32_t id = ids[i];
+			uint32_t bit = 1u << id % 32;
+			uint64_t again[3];
 
 			if (id >= rows)
 			{
@@ -297,7 +297,7 @@ sum_input(BenchKey key, int distribution, uint64_t rows, uint64_t seed, Faults *
 
 	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows; i += (uint64_t) gridDim.x * blockDim.x)
 	{
-		uint64_t	made[3];
+		uint64_t made[3];
 
 		store_key(key, made, 0, distribution, i, rows, seed);
 		sum += hash_key(load_key(key, made, 0));
@@ -308,10 +308,10 @@ sum_input(BenchKey key, int distribution, uint64_t rows, uint64_t seed, Faults *
 /* Memory of a check. */
 typedef struct Check
 {
-	Faults	   *faults;
-	uint32_t   *seen;			/* a bit per row */
-	void	   *keys;			/* parts */
-	uint32_t   *ids;
+	Faults *faults;
+	uint32_t *seen; /* a bit per row */
+	void *keys;     /* parts */
+	uint32_t *ids;
 } Check;
 
 static void
@@ -326,7 +326,7 @@ check_close(Check *check)
 static int
 check_open(Check *check, const BenchInput *input, bool with_ids, uint64_t part_rows)
 {
-	size_t		seen_bytes = (input->rows + 31) / 32 * 4;
+	size_t seen_bytes = (input->rows + 31) / 32 * 4;
 
 	if (bench_device_alloc((void **) &check->faults, sizeof(Faults)) != 0)
 		return -1;
@@ -348,14 +348,15 @@ check_open(Check *check, const BenchInput *input, bool with_ids, uint64_t part_r
 static int
 check_end(Check *check, unsigned long long sum, const char *what)
 {
-	Faults		faults;
+	Faults faults;
 
 	BENCH_CUDA(cudaGetLastError());
 	BENCH_CUDA(cudaDeviceSynchronize());
 	BENCH_CUDA(cudaMemcpy(&faults, check->faults, sizeof(faults), cudaMemcpyDeviceToHost));
 	if (faults.out_of_range + faults.twice + faults.disorder + faults.unstable + faults.strange > 0 || faults.sum != sum)
 		return bench_failed("%s: WRONG RESULT: %llu ids out of range, %llu twice, %llu neighbours out of order, "
-							"%llu equal ones swapped, %llu keys of other rows%s", what, faults.out_of_range,
+							"%llu equal ones swapped, %llu keys of other rows%s",
+							what, faults.out_of_range,
 							faults.twice, faults.disorder, faults.unstable, faults.strange,
 							faults.sum != sum ? ", other keys or rows than there should be" : "");
 	return 0;
@@ -364,7 +365,7 @@ check_end(Check *check, unsigned long long sum, const char *what)
 static int
 check_device(Check *check, const BenchInput *input, const BenchOutput *output, const char *what)
 {
-	uint64_t	count = output->count > 0 && output->count < input->rows ? output->count : input->rows;
+	uint64_t count = output->count > 0 && output->count < input->rows ? output->count : input->rows;
 	unsigned long long sum = 0;
 
 	if (check_open(check, input, output->ids != NULL, 0) != 0)
@@ -398,8 +399,8 @@ check_device(Check *check, const BenchInput *input, const BenchOutput *output, c
 int
 bench_check(const BenchInput *input, const BenchOutput *output, const char *what)
 {
-	Check		check = {};
-	int			status;
+	Check check = {};
+	int status;
 
 	if (input->rows == 0)
 		return 0;
@@ -411,7 +412,7 @@ bench_check(const BenchInput *input, const BenchOutput *output, const char *what
 static int
 check_host(Check *check, const BenchInput *input, const void *keys, const uint32_t *ids, const char *what)
 {
-	size_t		key_bytes = bench_key_bytes(input->key);
+	size_t key_bytes = bench_key_bytes(input->key);
 	unsigned long long sum = 0;
 
 	if (check_open(check, input, ids != NULL, (input->rows < PART_ROWS ? input->rows : PART_ROWS) + 1) != 0)
@@ -424,8 +425,8 @@ check_host(Check *check, const BenchInput *input, const void *keys, const uint32
 	BENCH_CUDA(cudaMemset(check->faults, 0, sizeof(Faults)));
 	for (uint64_t first = 0; first < input->rows; first += PART_ROWS)
 	{
-		uint64_t	count = input->rows - first < PART_ROWS ? input->rows - first : PART_ROWS;
-		bool		has_next = first + count < input->rows;
+		uint64_t count = input->rows - first < PART_ROWS ? input->rows - first : PART_ROWS;
+		bool has_next = first + count < input->rows;
 
 		BENCH_CUDA(cudaMemcpy(check->keys, (const char *) keys + first * key_bytes, (count + has_next) * key_bytes,
 							  cudaMemcpyHostToDevice));
@@ -442,8 +443,8 @@ check_host(Check *check, const BenchInput *input, const void *keys, const uint32
 int
 bench_check_host(const BenchInput *input, const void *keys, const uint32_t *ids, const char *what)
 {
-	Check		check = {};
-	int			status;
+	Check check = {};
+	int status;
 
 	if (input->rows == 0)
 		return 0;

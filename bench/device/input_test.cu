@@ -10,21 +10,21 @@
 
 #include "bench.h"
 
-#define ROWS	5000
+#define ROWS 5000
 
 /* A sorted input in host memory. */
 typedef struct Sorted
 {
-	BenchInput	input;
-	size_t		key_bytes;
-	std::vector<char> keys;		/* in order */
+	BenchInput input;
+	size_t key_bytes;
+	std::vector<char> keys; /* in order */
 	std::vector<uint32_t> ids;
 } Sorted;
 
 static uint64_t
 word(const char *keys, size_t key_bytes, uint32_t row, size_t w)
 {
-	uint64_t	bits = 0;
+	uint64_t bits = 0;
 
 	memcpy(&bits, keys + row * key_bytes + 8 * w, key_bytes < 8 ? key_bytes : 8);
 	return bits;
@@ -33,12 +33,12 @@ word(const char *keys, size_t key_bytes, uint32_t row, size_t w)
 static bool
 less(BenchKey key, const char *keys, uint32_t a, uint32_t b)
 {
-	size_t		key_bytes = bench_key_bytes(key);
+	size_t key_bytes = bench_key_bytes(key);
 
 	if (key == BENCH_FLOAT)
 	{
-		float		x;
-		float		y;
+		float x;
+		float y;
 
 		memcpy(&x, keys + 4 * a, 4);
 		memcpy(&y, keys + 4 * b, 4);
@@ -61,7 +61,8 @@ make_sorted(Sorted *sorted, BenchKey key, int distribution)
 
 	std::vector<char> unsorted = test_host_copy((const char *) sorted->input.keys, ROWS * sorted->key_bytes);
 
-	sorted->ids = test_stable_order(ROWS, [&](uint32_t a, uint32_t b) { return less(key, unsorted.data(), a, b); });
+	sorted->ids = test_stable_order(ROWS, [&](uint32_t a, uint32_t b)
+									{ return less(key, unsorted.data(), a, b); });
 	sorted->keys.resize(unsorted.size());
 	for (uint32_t i = 0; i < ROWS; i++)
 		memcpy(&sorted->keys[i * sorted->key_bytes], &unsorted[sorted->ids[i] * sorted->key_bytes], sorted->key_bytes);
@@ -72,7 +73,7 @@ static bool
 passes(const Sorted *sorted, bool with_ids, bool with_keys, bool stable)
 {
 	BenchOutput output = {};
-	int			status;
+	int status;
 
 	if (with_keys)
 		output.keys = test_device_copy(sorted->keys);
@@ -97,7 +98,7 @@ test_right(void)
 	{
 		for (int distribution = 0; distribution < GPUSORT_DISTRIBUTIONS; distribution++)
 		{
-			Sorted		sorted;
+			Sorted sorted;
 			const char *name = gpusort_distribution_name(distribution);
 
 			make_sorted(&sorted, (BenchKey) key, distribution);
@@ -116,9 +117,9 @@ test_right(void)
 static void
 test_wrong(BenchKey key)
 {
-	Sorted		right;
-	Sorted		wrong;
-	uint32_t	at;
+	Sorted right;
+	Sorted wrong;
+	uint32_t at;
 
 	make_sorted(&right, key, GPUSORT_UNIFORM);
 	at = 1 + (uint32_t) test_below(ROWS - 2);
@@ -158,8 +159,8 @@ test_wrong(BenchKey key)
 static void
 test_unstable(void)
 {
-	Sorted		right;
-	Sorted		wrong;
+	Sorted right;
+	Sorted wrong;
 
 	make_sorted(&right, BENCH_U64, GPUSORT_ZERO);
 	wrong = right;
@@ -174,7 +175,7 @@ test_unstable(void)
 static void
 test_first(void)
 {
-	Sorted		right;
+	Sorted right;
 	BenchOutput output = {};
 
 	for (int distribution = GPUSORT_UNIFORM; distribution <= GPUSORT_ZERO; distribution += GPUSORT_ZERO)

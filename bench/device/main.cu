@@ -14,26 +14,26 @@
 #include <time.h>
 
 static const char usage_text[] =
-"usage: device_bench [OPTION ...] [SECTION ...]\n"
-"\n"
-"  marks          the speeds that were to be reached\n"
-"  sweep          every algorithm by distribution, key and size, on one GPU\n"
-"  survey         a part of it: what pictures and tables need\n"
-"  multi          host memory to host memory, on one and more GPUs\n"
-"  list           the algorithms\n"
-"\n"
-"  --csv FILE             adds each result to it\n"
-"  --repeat N             times each is measured (5)\n"
-"  --rows N,...           marks: these rows of the table (1 to 9)\n"
-"  --shrink N             marks: all counts of rows divided by 2^N\n"
-"  --rmg PROGRAM          marks: RMG sort's own program\n"
-"  --seconds N            sweep, survey, multi: no new case after so long (60)\n"
-"  --most-ms N            sweep: no larger sizes once one took longer (1000)\n"
-"  --sizes N,...          sweep, multi: numbers of rows, or up to 31 their logarithms (16,18,...,30)\n"
-"  --keys NAME,...        u32, u64, float, composite\n"
-"  --distributions NAME,...\n"
-"  --algorithms NAME,...\n"
-"  --seed N\n";
+	"usage: device_bench [OPTION ...] [SECTION ...]\n"
+	"\n"
+	"  marks          the speeds that were to be reached\n"
+	"  sweep          every algorithm by distribution, key and size, on one GPU\n"
+	"  survey         a part of it: what pictures and tables need\n"
+	"  multi          host memory to host memory, on one and more GPUs\n"
+	"  list           the algorithms\n"
+	"\n"
+	"  --csv FILE             adds each result to it\n"
+	"  --repeat N             times each is measured (5)\n"
+	"  --rows N,...           marks: these rows of the table (1 to 9)\n"
+	"  --shrink N             marks: all counts of rows divided by 2^N\n"
+	"  --rmg PROGRAM          marks: RMG sort's own program\n"
+	"  --seconds N            sweep, survey, multi: no new case after so long (60)\n"
+	"  --most-ms N            sweep: no larger sizes once one took longer (1000)\n"
+	"  --sizes N,...          sweep, multi: numbers of rows, or up to 31 their logarithms (16,18,...,30)\n"
+	"  --keys NAME,...        u32, u64, float, composite\n"
+	"  --distributions NAME,...\n"
+	"  --algorithms NAME,...\n"
+	"  --seed N\n";
 
 enum
 {
@@ -78,8 +78,8 @@ usage(void)
 static int
 number(const char *text, int least, int most)
 {
-	char	   *end;
-	long		value = strtol(text, &end, 10);
+	char *end;
+	long value = strtol(text, &end, 10);
 
 	if (*text == '\0' || *end != '\0' || value < least || value > most)
 	{
@@ -91,10 +91,10 @@ number(const char *text, int least, int most)
 
 /* A bit for each of `count` names that is in the list; all of the list must be names. */
 static uint32_t
-names(const char *list, const char *(*name_of) (int), int count)
+names(const char *list, const char *(*name_of)(int), int count)
 {
-	uint32_t	bits = 0;
-	int			commas = 0;
+	uint32_t bits = 0;
+	int commas = 0;
 
 	for (int i = 0; i < count; i++)
 	{
@@ -117,7 +117,7 @@ sizes(BenchOptions *options, char *list)
 	options->size_count = 0;
 	for (char *at = strtok(list, ","); at != NULL && options->size_count < 32; at = strtok(NULL, ","))
 	{
-		uint64_t	rows = (uint64_t) number(at, 0, INT_MAX);
+		uint64_t rows = (uint64_t) number(at, 0, INT_MAX);
 
 		options->sizes[options->size_count++] = rows < 32 ? (uint64_t) 1 << rows : rows;
 	}
@@ -126,7 +126,7 @@ sizes(BenchOptions *options, char *list)
 static void
 list_algorithms(void)
 {
-	int			count;
+	int count;
 	const BenchAlgorithm *algorithms = bench_algorithms(&count);
 
 	for (int i = 0; i < count; i++)
@@ -139,7 +139,7 @@ static int
 print_head(const BenchOptions *options)
 {
 	cudaDeviceProp properties;
-	int			devices;
+	int devices;
 
 	BENCH_CUDA(cudaGetDeviceCount(&devices));
 	BENCH_CUDA(cudaGetDeviceProperties(&properties, 0));
@@ -153,7 +153,7 @@ main(int argc, char **argv)
 {
 	BenchOptions options = {};
 	const char *csv = NULL;
-	int			option;
+	int option;
 
 	options.repeat = 5;
 	options.seconds = 60;

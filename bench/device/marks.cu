@@ -25,10 +25,10 @@
 
 #include "engine/check.h"
 
-#define MOST_MS			5000.0
-#define ROW_BYTES		64
-#define GATHER_THREADS	256
-#define RING_ROWS		((uint64_t) 1 << 27)	/* 8 GiB: many times the cache */
+#define MOST_MS        5000.0
+#define ROW_BYTES      64
+#define GATHER_THREADS 256
+#define RING_ROWS      ((uint64_t) 1 << 27) /* 8 GiB: many times the cache */
 
 static bool
 wanted(const BenchOptions *options, const char *number)
@@ -41,7 +41,7 @@ static int
 measure(const BenchOptions *options, const char *name, const BenchInput *input, double *ms)
 {
 	const BenchAlgorithm *algorithm = bench_algorithm(name);
-	BenchTimes	times;
+	BenchTimes times;
 	BenchResult result = {};
 
 	if (bench_measure(algorithm, input, options->repeat, MOST_MS, &times) != 0)
@@ -64,8 +64,8 @@ measure(const BenchOptions *options, const char *name, const BenchInput *input, 
 static int
 measure_cub(const BenchOptions *options, const BenchInput *input, double *ms)
 {
-	double		narrow;
-	double		wide;
+	double narrow;
+	double wide;
 
 	if (measure(options, "cub", input, &narrow) != 0 || measure(options, "cub-int64", input, &wide) != 0)
 		return -1;
@@ -77,9 +77,9 @@ measure_cub(const BenchOptions *options, const BenchInput *input, double *ms)
 static void
 against(const char *work, const char *mark, double wanted_ratio, double own_ms, double cub_ms, const char *note)
 {
-	char		got[BENCH_TEXT];
-	char		own[32];
-	char		cub[32];
+	char got[BENCH_TEXT];
+	char own[32];
+	char cub[32];
 
 	snprintf(got, sizeof(got), "%s, CUB %s", bench_duration(own_ms, own), bench_duration(cub_ms, cub));
 	bench_mark(work, mark, got, own_ms > 0 ? cub_ms / own_ms : 0, wanted_ratio, note);
@@ -90,12 +90,12 @@ mark_u32(const BenchOptions *options)
 {
 	const char *work = "(u32 key, row id) 2^28, random";
 	const char *mark = "1.4x CUB SortPairs";
-	BenchInput	input = {};
-	double		core;
-	double		all;
-	double		cub;
-	char		text[32];
-	char		note[BENCH_TEXT];
+	BenchInput input = {};
+	double core;
+	double all;
+	double cub;
+	char text[32];
+	char note[BENCH_TEXT];
 
 	if (bench_input_make(&input, BENCH_U32, GPUSORT_UNIFORM, ((uint64_t) 1 << 28) >> options->shrink, options->seed) == 0 &&
 		measure_cub(options, &input, &cub) == 0 && measure(options, "gpusort-core", &input, &core) == 0 &&
@@ -114,13 +114,13 @@ static void
 mark_wide(const BenchOptions *options, const char *work, const char *mark, double ratio, BenchKey key, int distribution,
 		  double *cub)
 {
-	BenchInput	input = {};
-	uint64_t	rows = ((uint64_t) 1 << 28) >> options->shrink;
-	double		planned;
-	double		all;
-	char		text[32];
-	char		note[BENCH_TEXT];
-	int			status = 0;
+	BenchInput input = {};
+	uint64_t rows = ((uint64_t) 1 << 28) >> options->shrink;
+	double planned;
+	double all;
+	char text[32];
+	char note[BENCH_TEXT];
+	int status = 0;
 
 	if (*cub == 0)
 	{
@@ -148,8 +148,8 @@ static void
 mark_first(const BenchOptions *options, double *cub)
 {
 	const char *work = "the first 1000 of (u64 key, row id) 2^28, random";
-	BenchInput	input = {};
-	double		first;
+	BenchInput input = {};
+	double first;
 
 	if (bench_input_make(&input, BENCH_U64, GPUSORT_UNIFORM, ((uint64_t) 1 << 28) >> options->shrink, options->seed) == 0 &&
 		(*cub > 0 || measure_cub(options, &input, cub) == 0) && measure(options, "gpusort-first", &input, &first) == 0)
@@ -165,8 +165,8 @@ mark_first(const BenchOptions *options, double *cub)
 __host__ __device__ static inline uint4
 row_word(uint64_t row, uint32_t word)
 {
-	uint64_t	a = gpusort_row_random(4711, row, word);
-	uint4		bits;
+	uint64_t a = gpusort_row_random(4711, row, word);
+	uint4 bits;
 
 	bits.x = (uint32_t) a;
 	bits.y = (uint32_t) (a >> 32);
@@ -193,7 +193,7 @@ gather_rows(const uint4 *table, const uint32_t *ids, uint64_t rows, uint4 *out)
 {
 	const uint64_t words = rows * (ROW_BYTES / 16);
 	const uint64_t first = blockIdx.x * (uint64_t) (4 * GATHER_THREADS) + threadIdx.x;
-	uint4		bits[4];
+	uint4 bits[4];
 
 	for (uint32_t i = 0; i < 4; i++)
 	{
@@ -218,8 +218,8 @@ check_rows(const uint4 *out, const uint32_t *ids, uint64_t rows, unsigned long l
 
 	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < words; i += (uint64_t) gridDim.x * blockDim.x)
 	{
-		uint4		found = out[i];
-		uint4		right = row_word(ids[i / 4], (uint32_t) (i % 4));
+		uint4 found = out[i];
+		uint4 right = row_word(ids[i / 4], (uint32_t) (i % 4));
 
 		if (found.x != right.x || found.y != right.y || found.z != right.z || found.w != right.w)
 			atomicAdd(wrong, 1ULL);
@@ -229,13 +229,13 @@ check_rows(const uint4 *out, const uint32_t *ids, uint64_t rows, unsigned long l
 /* All memory of row 6. */
 typedef struct Table
 {
-	BenchInput	input;
-	uint4	   *rows;
-	uint4	   *ring;			/* ring_rows rows */
-	uint64_t	ring_rows;
+	BenchInput input;
+	uint4 *rows;
+	uint4 *ring; /* ring_rows rows */
+	uint64_t ring_rows;
 	unsigned long long *wrong;
-	BenchRun	run;
-	BenchTimer	timer;
+	BenchRun run;
+	BenchTimer timer;
 } Table;
 
 static int
@@ -245,7 +245,7 @@ gather_all(Table *table, bool check)
 
 	for (uint64_t first = 0; first < table->input.rows; first += table->ring_rows)
 	{
-		uint64_t	count = std::min(table->ring_rows, table->input.rows - first);
+		uint64_t count = std::min(table->ring_rows, table->input.rows - first);
 
 		GPUSORT_START_KERNEL(gather_rows, (unsigned int) ((count + GATHER_THREADS - 1) / GATHER_THREADS), GATHER_THREADS,
 							 table->run.stream, table->rows, ids + first, count, table->ring);
@@ -263,7 +263,7 @@ gather_all(Table *table, bool check)
 static int
 table_open(Table *table, const BenchOptions *options)
 {
-	uint64_t	rows = UINT64_C(1000000000) >> options->shrink;
+	uint64_t rows = UINT64_C(1000000000) >> options->shrink;
 
 	table->ring_rows = std::max(RING_ROWS >> options->shrink, (uint64_t) 1);
 	BENCH_CUDA(cudaStreamCreateWithFlags(&table->run.stream, cudaStreamNonBlocking));
@@ -307,7 +307,7 @@ static int
 table_measure(Table *table, int repeat, BenchTimes *times, BenchTimes *gather)
 {
 	unsigned long long wrong = 0;
-	double		ms;
+	double ms;
 
 	if (table->run.algorithm->sort(&table->run) != 0 || gather_all(table, true) != 0)
 		return -1;
@@ -338,15 +338,15 @@ mark_rows(const BenchOptions *options)
 	const char *mark = "within 1.5x of the DRAM floor";
 	/* an id read, a row read and written */
 	const double gather_bytes = 4 + 2 * ROW_BYTES;
-	double		bandwidth = bench_copy_bandwidth();
-	Table		table = {};
-	BenchTimes	times = {};
-	BenchTimes	gather = {};
+	double bandwidth = bench_copy_bandwidth();
+	Table table = {};
+	BenchTimes times = {};
+	BenchTimes gather = {};
 	BenchResult result = {};
-	double		floor_ms;
-	char		got[BENCH_TEXT];
-	char		note[BENCH_TEXT];
-	char		text[3][32];
+	double floor_ms;
+	char got[BENCH_TEXT];
+	char note[BENCH_TEXT];
+	char text[3][32];
 
 	if (table_open(&table, options) == 0 &&
 		table_measure(&table, std::min(options->repeat, 5), &times, &gather) == 0)
@@ -379,8 +379,8 @@ mark_rows(const BenchOptions *options)
 void
 bench_marks(const BenchOptions *options)
 {
-	double		cub = 0;
-	double		none = 0;
+	double cub = 0;
+	double none = 0;
 
 	if (wanted(options, "1"))
 		mark_u32(options);

@@ -17,16 +17,16 @@
 
 #include <algorithm>
 
-#define COPY_BYTES		((size_t) 2 << 30)
-#define COPY_REPEATS	5
-#define TOUCH_THREADS	32			/* at most */
+#define COPY_BYTES    ((size_t) 2 << 30)
+#define COPY_REPEATS  5
+#define TOUCH_THREADS 32 /* at most */
 
-int			bench_failures;
+int bench_failures;
 
 int
 bench_failed(const char *format, ...)
 {
-	va_list		args;
+	va_list args;
 
 	printf("FAILED: ");
 	va_start(args, format);
@@ -75,8 +75,8 @@ bench_device_alloc(void **memory, size_t bytes)
 size_t
 bench_free_bytes(void)
 {
-	size_t		free_bytes = 0;
-	size_t		all_bytes;
+	size_t free_bytes = 0;
+	size_t all_bytes;
 
 	if (cudaMemGetInfo(&free_bytes, &all_bytes) != cudaSuccess)
 		return 0;
@@ -87,15 +87,15 @@ bench_free_bytes(void)
 
 typedef struct Touch
 {
-	pthread_t	thread;
-	char	   *memory;
-	size_t		bytes;
+	pthread_t thread;
+	char *memory;
+	size_t bytes;
 } Touch;
 
 static void *
 touch_pages(void *argument)
 {
-	Touch	   *touch = (Touch *) argument;
+	Touch *touch = (Touch *) argument;
 
 	for (size_t i = 0; i < touch->bytes; i += 4096)
 		*(volatile char *) (touch->memory + i) = 0;
@@ -109,10 +109,10 @@ touch_pages(void *argument)
 int
 bench_host_alloc(void **memory, size_t bytes)
 {
-	Touch		touches[TOUCH_THREADS];
-	int			threads = (int) std::min((long) TOUCH_THREADS, std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-	size_t		share = (bytes / (size_t) threads + 4095) / 4096 * 4096;
-	void	   *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	Touch touches[TOUCH_THREADS];
+	int threads = (int) std::min((long) TOUCH_THREADS, std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+	size_t share = (bytes / (size_t) threads + 4095) / 4096 * 4096;
+	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	cudaError_t status;
 
 	*memory = NULL;
@@ -121,7 +121,7 @@ bench_host_alloc(void **memory, size_t bytes)
 	(void) madvise(pages, bytes, MADV_HUGEPAGE);
 	for (int i = 0; i < threads; i++)
 	{
-		size_t		from = std::min(bytes, (size_t) i * share);
+		size_t from = std::min(bytes, (size_t) i * share);
 
 		touches[i].memory = (char *) pages + from;
 		touches[i].bytes = std::min(bytes - from, share);
@@ -169,7 +169,7 @@ bench_clock(void)
 void
 bench_times_add(BenchTimes *times, double ms)
 {
-	int			at = times->count;
+	int at = times->count;
 
 	if (times->count == 32)
 		return;
@@ -204,7 +204,7 @@ bench_timer_begin(BenchTimer *timer, cudaStream_t stream)
 int
 bench_timer_end(BenchTimer *timer, cudaStream_t stream, double *ms)
 {
-	float		elapsed = 0;
+	float elapsed = 0;
 
 	BENCH_CUDA(cudaEventRecord(timer->ended, stream));
 	BENCH_CUDA(cudaEventSynchronize(timer->ended));
@@ -225,13 +225,13 @@ bench_timer_close(BenchTimer *timer)
 static int
 measure_copy(double *bytes_per_second)
 {
-	size_t		bytes = std::min(COPY_BYTES, bench_free_bytes() / 16 / 4096 * 4096);
-	void	   *from;
-	void	   *to = NULL;
-	BenchTimer	timer = {};
-	double		best = 0;
-	double		ms = 0;
-	int			status = bench_device_alloc(&from, bytes);
+	size_t bytes = std::min(COPY_BYTES, bench_free_bytes() / 16 / 4096 * 4096);
+	void *from;
+	void *to = NULL;
+	BenchTimer timer = {};
+	double best = 0;
+	double ms = 0;
+	int status = bench_device_alloc(&from, bytes);
 
 	if (status == 0)
 		status = bench_device_alloc(&to, bytes);
@@ -270,7 +270,7 @@ bench_copy_bandwidth(void)
 static int
 sort_once(BenchRun *run, BenchTimer *timer, double *ms)
 {
-	double		begun;
+	double begun;
 
 	if (run->algorithm->restore != NULL && run->algorithm->restore(run) != 0)
 		return -1;
@@ -291,19 +291,18 @@ static int
 check_run(const BenchRun *run, const char *what)
 {
 	BenchOutput output = run->output;
-	size_t		key_bytes = run->input->rows * bench_key_bytes(run->input->key);
-	size_t		id_bytes = run->input->rows * 4;
-	void	   *keys = NULL;
-	void	   *ids = NULL;
-	int			status = 0;
+	size_t key_bytes = run->input->rows * bench_key_bytes(run->input->key);
+	size_t id_bytes = run->input->rows * 4;
+	void *keys = NULL;
+	void *ids = NULL;
+	int status = 0;
 
 	if (run->algorithm->on_cpu)
 	{
 		status = bench_device_alloc(&keys, key_bytes);
 		if (status == 0 && output.ids != NULL)
 			status = bench_device_alloc(&ids, id_bytes);
-		if (status == 0 && (cudaMemcpy(keys, output.keys, key_bytes, cudaMemcpyHostToDevice) != cudaSuccess ||
-							(ids != NULL && cudaMemcpy(ids, output.ids, id_bytes, cudaMemcpyHostToDevice) != cudaSuccess)))
+		if (status == 0 && (cudaMemcpy(keys, output.keys, key_bytes, cudaMemcpyHostToDevice) != cudaSuccess || (ids != NULL && cudaMemcpy(ids, output.ids, id_bytes, cudaMemcpyHostToDevice) != cudaSuccess)))
 			status = bench_failed("cudaMemcpy");
 		output.keys = keys;
 		output.ids = (const uint32_t *) ids;
@@ -318,11 +317,11 @@ check_run(const BenchRun *run, const char *what)
 static int
 measure_run(BenchRun *run, int repeat, double most_ms, BenchTimes *times)
 {
-	BenchTimer	timer = {};
-	char		what[200];
-	double		ms;
-	double		all_ms = 0;
-	int			status;
+	BenchTimer timer = {};
+	char what[200];
+	double ms;
+	double all_ms = 0;
+	int status;
 
 	snprintf(what, sizeof(what), "%s, %s keys, %s, %llu rows", run->algorithm->name, bench_key_name(run->input->key),
 			 gpusort_distribution_name(run->input->distribution), (unsigned long long) run->input->rows);
@@ -352,8 +351,8 @@ measure_run(BenchRun *run, int repeat, double most_ms, BenchTimes *times)
 int
 bench_measure(const BenchAlgorithm *algorithm, const BenchInput *input, int repeat, double most_ms, BenchTimes *times)
 {
-	BenchRun	run;
-	int			status;
+	BenchRun run;
+	int status;
 
 	memset(&run, 0, sizeof(run));
 	memset(times, 0, sizeof(*times));

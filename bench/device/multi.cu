@@ -19,17 +19,17 @@
 #include "multi/multi_sort.h"
 #include "reference/multi_reference.h"
 
-#define FILL_ROWS		((uint64_t) 1 << 25)	/* made at a time */
-#define U32_ROWS		UINT64_C(2000000000)	/* of the mark for u32 keys */
+#define FILL_ROWS ((uint64_t) 1 << 25) /* made at a time */
+#define U32_ROWS  UINT64_C(2000000000) /* of the mark for u32 keys */
 
 /* Rows in host memory. */
 typedef struct HostRows
 {
-	BenchInput	input;			/* its keys are in host memory */
-	bool		with_ids;
-	void	   *keys;
-	uint32_t   *ids;
-	void	   *part;			/* device memory for FILL_ROWS keys */
+	BenchInput input; /* its keys are in host memory */
+	bool with_ids;
+	void *keys;
+	uint32_t *ids;
+	void *part; /* device memory for FILL_ROWS keys */
 } HostRows;
 
 static size_t
@@ -68,12 +68,12 @@ rows_open(HostRows *rows, BenchKey key, int distribution, uint64_t count, uint64
 static int
 rows_fill(HostRows *rows)
 {
-	size_t		key_bytes = bench_key_bytes(rows->input.key);
+	size_t key_bytes = bench_key_bytes(rows->input.key);
 
 	BENCH_CUDA(cudaSetDevice(0));
 	for (uint64_t first = 0; first < rows->input.rows; first += FILL_ROWS)
 	{
-		uint64_t	count = std::min(FILL_ROWS, rows->input.rows - first);
+		uint64_t count = std::min(FILL_ROWS, rows->input.rows - first);
 
 		if (bench_input_fill(&rows->input, first, count, rows->part, 0) != 0)
 			return -1;
@@ -115,7 +115,7 @@ static std::string
 phases(const GpuSortMultiReport *report, int devices)
 {
 	const GpuSortMultiPhases *last = &report->devices[0];
-	char		text[BENCH_TEXT];
+	char text[BENCH_TEXT];
 
 	for (int i = 1; i < devices; i++)
 	{
@@ -133,7 +133,7 @@ sort_gpusort(GpuSortMulti *multi, HostRows *rows, int devices, int repeat, Bench
 {
 	GpuSortMultiJob job = {};
 	GpuSortMultiReport report;
-	char		what[BENCH_TEXT];
+	char what[BENCH_TEXT];
 
 	job.rows = rows->input.rows;
 	job.keys = rows->keys;
@@ -166,7 +166,7 @@ measure_gpusort(const char *section, HostRows *rows, int devices, int repeat, Be
 	GpuSortMultiConfig config = {};
 	GpuSortMulti *multi = NULL;
 	std::string detail;
-	int			status;
+	int status;
 
 	memset(times, 0, sizeof(*times));
 	config.device_count = devices;
@@ -188,7 +188,7 @@ measure_gpusort(const char *section, HostRows *rows, int devices, int repeat, Be
 static std::string
 reference_phases(const GpuSortMultiTimes *times)
 {
-	char		text[BENCH_TEXT];
+	char text[BENCH_TEXT];
 
 	snprintf(text, sizeof(text), "up %.1f partition %.1f exchange %.1f sort %.1f down %.1f merge %.1f ms; %d passes",
 			 times->upload, times->partition, times->exchange, times->sort, times->download, times->merge,
@@ -224,18 +224,17 @@ static int
 measure_reference(const char *section, const GpuSortMultiReference *reference, HostRows *rows, int devices, int repeat,
 				  BenchTimes *times)
 {
-	int			ordinals[GPUSORT_MULTI_MAX_DEVICES];
+	int ordinals[GPUSORT_MULTI_MAX_DEVICES];
 	GpuSortMultiContext *context = NULL;
 	std::string detail;
 	cudaError_t opened;
-	int			status;
+	int status;
 
 	memset(times, 0, sizeof(*times));
 	for (int i = 0; i < devices; i++)
 		ordinals[i] = i;
 	opened = reference->open(ordinals, devices, rows->input.rows, (int) bench_key_bytes(rows->input.key), &context);
-	status = opened == cudaSuccess ? sort_reference(reference, context, rows, repeat, times, &detail) :
-		bench_cuda_failed(opened, reference->name);
+	status = opened == cudaSuccess ? sort_reference(reference, context, rows, repeat, times, &detail) : bench_cuda_failed(opened, reference->name);
 	reference->close(context);
 	if (status == 0)
 		record(rows, section, reference->name, devices, times, detail.c_str());
@@ -247,7 +246,7 @@ measure_reference(const char *section, const GpuSortMultiReference *reference, H
 /* Its times on 1, 2, 4 and 8 GPUs, by the logarithm; empty where it was not measured. */
 typedef struct RmgTimes
 {
-	BenchTimes	times[4];
+	BenchTimes times[4];
 } RmgTimes;
 
 /*
@@ -261,9 +260,9 @@ measure_rmg(const BenchOptions *options, uint64_t rows, int devices, RmgTimes *r
 	std::string counts;
 	std::string gpus = "0";
 	std::string command;
-	char		line[4096];
-	int			found = 0;
-	FILE	   *output;
+	char line[4096];
+	int found = 0;
+	FILE *output;
 
 	for (int count = 2; count <= devices && count <= 8; count *= 2)
 		counts += (counts.empty() ? "" : ",") + std::to_string(count);
@@ -279,9 +278,9 @@ measure_rmg(const BenchOptions *options, uint64_t rows, int devices, RmgTimes *r
 	while (fgets(line, sizeof(line), output) != NULL)
 	{
 		const char *last = strrchr(line, ',');
-		double		ms = last != NULL ? atof(last + 1) : 0;
+		double ms = last != NULL ? atof(last + 1) : 0;
 		const char *at = line;
-		int			used = 1;
+		int used = 1;
 
 		for (int quote = 0; quote < 3 && at != NULL; quote++)
 		{
@@ -309,12 +308,12 @@ measure_rmg(const BenchOptions *options, uint64_t rows, int devices, RmgTimes *r
 static void
 mark_u32(const BenchOptions *options, int devices, double ratio, const BenchTimes *rmg)
 {
-	HostRows	rows = {};
-	BenchTimes	own = {};
-	char		work[BENCH_TEXT];
-	char		mark[BENCH_TEXT];
-	char		got[BENCH_TEXT];
-	char		text[2][32];
+	HostRows rows = {};
+	BenchTimes own = {};
+	char work[BENCH_TEXT];
+	char mark[BENCH_TEXT];
+	char got[BENCH_TEXT];
+	char text[2][32];
 
 	snprintf(work, sizeof(work), "2e9 u32 keys, transfers included, %d GPUs", devices);
 	snprintf(mark, sizeof(mark), "%gx RMG's program", ratio);
@@ -336,14 +335,14 @@ mark_u32(const BenchOptions *options, int devices, double ratio, const BenchTime
 static void
 mark_u64(const BenchOptions *options, int devices)
 {
-	uint64_t	count = UINT64_C(2000000000) >> options->shrink;
+	uint64_t count = UINT64_C(2000000000) >> options->shrink;
 	const double wanted = devices == 4 ? 3.2 : 0;
-	HostRows	rows = {};
-	BenchTimes	one = {};
-	BenchTimes	all = {};
-	char		work[BENCH_TEXT];
-	char		got[BENCH_TEXT];
-	char		text[2][32];
+	HostRows rows = {};
+	BenchTimes one = {};
+	BenchTimes all = {};
+	char work[BENCH_TEXT];
+	char got[BENCH_TEXT];
+	char text[2][32];
 
 	snprintf(work, sizeof(work), "2e9 (u64 key, row id), transfers included, %d GPUs against 1", devices);
 	if (rows_open(&rows, BENCH_U64, GPUSORT_UNIFORM, count, options->seed, true) == 0 &&
@@ -361,7 +360,7 @@ mark_u64(const BenchOptions *options, int devices)
 static int
 count_devices(void)
 {
-	int			devices = 0;
+	int devices = 0;
 
 	if (cudaGetDeviceCount(&devices) != cudaSuccess)
 		return 0;
@@ -371,10 +370,10 @@ count_devices(void)
 void
 bench_multi_marks(const BenchOptions *options)
 {
-	int			devices = count_devices();
-	bool		sevenths = bench_listed(options->rows, "7");
-	bool		eighths = bench_listed(options->rows, "8");
-	RmgTimes	rmg = {};
+	int devices = count_devices();
+	bool sevenths = bench_listed(options->rows, "7");
+	bool eighths = bench_listed(options->rows, "8");
+	RmgTimes rmg = {};
 
 	if (devices < 2)
 	{
@@ -400,8 +399,8 @@ bench_multi_marks(const BenchOptions *options)
 static void
 sweep_one(const BenchOptions *options, BenchKey key, int distribution, uint64_t count, int devices, double end)
 {
-	HostRows	rows = {};
-	BenchTimes	times;
+	HostRows rows = {};
+	BenchTimes times;
 
 	if (rows_open(&rows, key, distribution, count, options->seed, false) == 0)
 	{
@@ -422,8 +421,8 @@ sweep_one(const BenchOptions *options, BenchKey key, int distribution, uint64_t 
 void
 bench_multi_sweep(const BenchOptions *options)
 {
-	int			devices = count_devices();
-	double		end = bench_clock() + options->seconds * 1e3;
+	int devices = count_devices();
+	double end = bench_clock() + options->seconds * 1e3;
 
 	for (int size = 0; size < options->size_count; size++)
 	{

@@ -41,17 +41,17 @@
 
 #include "multi/multi_sort.h"
 
-#define FILL_ROWS		((uint64_t) 1 << 25)	/* made at a time */
+#define FILL_ROWS ((uint64_t) 1 << 25) /* made at a time */
 
 typedef struct Phases
 {
-	BenchInput	input;
-	uint32_t	flags;
-	bool		keys_out;
-	int			repeat;
-	void	   *keys;			/* in host memory: input and output */
-	uint32_t   *ids;
-	void	   *part;			/* device memory for FILL_ROWS keys */
+	BenchInput input;
+	uint32_t flags;
+	bool keys_out;
+	int repeat;
+	void *keys; /* in host memory: input and output */
+	uint32_t *ids;
+	void *part; /* device memory for FILL_ROWS keys */
 } Phases;
 
 static size_t
@@ -68,7 +68,7 @@ fill_keys(const Phases *phases)
 	BENCH_CUDA(cudaSetDevice(0));
 	for (uint64_t first = 0; first < phases->input.rows; first += FILL_ROWS)
 	{
-		uint64_t	count = std::min(FILL_ROWS, phases->input.rows - first);
+		uint64_t count = std::min(FILL_ROWS, phases->input.rows - first);
 
 		if (bench_input_fill(&phases->input, first, count, phases->part, 0) != 0)
 			return -1;
@@ -83,9 +83,9 @@ fill_keys(const Phases *phases)
 static int
 parse_try(const char *text, GpuSortMultiConfig *config)
 {
-	char	   *copy = strdup(text);
-	char	   *rest = NULL;
-	int			status = 0;
+	char *copy = strdup(text);
+	char *rest = NULL;
+	int status = 0;
 
 	for (char *word = strtok_r(copy, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest))
 	{
@@ -127,7 +127,7 @@ print_devices(const GpuSortMultiReport *report, int devices)
 static int
 sort_try(const Phases *phases, GpuSortMulti *multi, const char *text, int devices)
 {
-	const bool	with_ids = (phases->flags & GPUSORT_MULTI_IDS) != 0;
+	const bool with_ids = (phases->flags & GPUSORT_MULTI_IDS) != 0;
 	GpuSortMultiReport best = {};
 	GpuSortMultiJob job = {};
 
@@ -167,8 +167,8 @@ run_try(const Phases *phases, const char *text)
 {
 	GpuSortMultiConfig config = {};
 	GpuSortMulti *multi;
-	int			gpus;
-	int			status;
+	int gpus;
+	int status;
 
 	BENCH_CUDA(cudaGetDeviceCount(&gpus));
 	config.device_count = std::min(gpus, GPUSORT_MULTI_MAX_DEVICES);
@@ -189,16 +189,17 @@ static int
 usage(const char *program)
 {
 	fprintf(stderr, "usage: %s [--rows N] [--key 4|8] [--ids | --ids-only] [--distribution NAME] [--repeat N] "
-			"[--seed N] [g=N,bins=N,chunk=N,sample=N,copy ...]\n", program);
+					"[--seed N] [g=N,bins=N,chunk=N,sample=N,copy ...]\n",
+			program);
 	return 2;
 }
 
 int
 main(int argc, char **argv)
 {
-	Phases		phases = {};
-	int			status = 0;
-	int			i;
+	Phases phases = {};
+	int status = 0;
+	int i;
 
 	phases.input.rows = 2000000000;
 	phases.input.seed = 1;

@@ -12,15 +12,15 @@
 #include <string>
 #include <vector>
 
-FILE	   *bench_csv;
+FILE *bench_csv;
 
 typedef struct Mark
 {
 	std::string work;
 	std::string mark;
 	std::string got;
-	double		ratio;
-	double		wanted;
+	double ratio;
+	double wanted;
 	std::string note;
 } Mark;
 
@@ -29,7 +29,9 @@ static std::vector<Mark> marks;
 const char *
 bench_duration(double ms, char *text)
 {
-	snprintf(text, 32, ms < 10 ? "%.2f ms" : ms < 100 ? "%.1f ms" : "%.0f ms", ms);
+	snprintf(text, 32, ms < 10 ? "%.2f ms" : ms < 100 ? "%.1f ms"
+													  : "%.0f ms",
+			 ms);
 	return text;
 }
 
@@ -40,16 +42,16 @@ bench_record_head(void)
 		return;
 	fprintf(bench_csv, "# copy from device to device: %.0f GB/s read and written\n", bench_copy_bandwidth() / 1e9);
 	fprintf(bench_csv, "section,algorithm,ids,key,distribution,rows,devices,ms,min_ms,max_ms,repeats,rows_per_second,"
-			"bytes_per_row,dram_share,detail\n");
+					   "bytes_per_row,dram_share,detail\n");
 	fflush(bench_csv);
 }
 
 void
 bench_record(const BenchResult *result, const BenchTimes *times)
 {
-	double		rate = times->median > 0 ? (double) result->rows / times->median * 1e3 : 0;
-	double		bandwidth = bench_copy_bandwidth();
-	double		share = bandwidth > 0 ? result->bytes_per_row * rate / bandwidth : 0;
+	double rate = times->median > 0 ? (double) result->rows / times->median * 1e3 : 0;
+	double bandwidth = bench_copy_bandwidth();
+	double share = bandwidth > 0 ? result->bytes_per_row * rate / bandwidth : 0;
 
 	printf("%-18s %-9s %-9s %11llu rows %2d GPUs %10.3f ms  %7.2f G/s", result->algorithm, result->key,
 		   result->distribution, (unsigned long long) result->rows, result->devices, times->median, rate / 1e9);

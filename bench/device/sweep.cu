@@ -18,7 +18,7 @@
 bool
 bench_listed(const char *list, const char *name)
 {
-	size_t		length = strlen(name);
+	size_t length = strlen(name);
 
 	if (list == NULL)
 		return true;
@@ -35,11 +35,11 @@ bench_listed(const char *list, const char *name)
 void
 bench_sweep(const BenchOptions *options)
 {
-	int			count;
+	int count;
 	const BenchAlgorithm *algorithms = bench_algorithms(&count);
 	std::vector<bool> slow((size_t) (count * BENCH_KEYS));
-	double		end = bench_clock() + options->seconds * 1e3;
-	uint32_t	left_out = 0;
+	double end = bench_clock() + options->seconds * 1e3;
+	uint32_t left_out = 0;
 
 	for (int size = 0; size < options->size_count; size++)
 	{
@@ -47,8 +47,8 @@ bench_sweep(const BenchOptions *options)
 		{
 			for (int distribution = 0; distribution < GPUSORT_DISTRIBUTIONS; distribution++)
 			{
-				BenchInput	input = {};
-				uint64_t	rows = options->sizes[size];
+				BenchInput input = {};
+				uint64_t rows = options->sizes[size];
 
 				if ((options->distributions >> distribution & 1) == 0 || (options->keys >> key & 1) == 0 ||
 					rows > GPUSORT_DEVICE_SORT_MAX_ROWS)
@@ -66,7 +66,7 @@ bench_sweep(const BenchOptions *options)
 				for (int i = 0; i < count; i++)
 				{
 					const BenchAlgorithm *algorithm = &algorithms[i];
-					BenchTimes	times;
+					BenchTimes times;
 					BenchResult result = {};
 
 					if (!bench_listed(options->algorithms, algorithm->name) ||

@@ -16,7 +16,7 @@
 int
 gpusort_fail(GpuSortError *error, GpuSortReason reason, const char *format, ...)
 {
-	va_list		args;
+	va_list args;
 
 	error->reason = reason;
 	va_start(args, format);
@@ -28,7 +28,7 @@ gpusort_fail(GpuSortError *error, GpuSortReason reason, const char *format, ...)
 int
 gpusort_cuda_failed(GpuSortCudaDevice *device, cudaError_t status, const char *call, GpuSortError *error)
 {
-	int			name_length = (int) strcspn(call, "(");
+	int name_length = (int) strcspn(call, "(");
 	cudaError_t probe;
 
 	/* Forget the error if it can be forgotten. */

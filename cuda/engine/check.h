@@ -21,7 +21,7 @@
 struct GpuSortCudaDevice;
 
 /* Fills *error and returns -1. */
-extern int	gpusort_fail(GpuSortError *error, GpuSortReason reason, const char *format, ...)
+extern int gpusort_fail(GpuSortError *error, GpuSortReason reason, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
@@ -29,13 +29,14 @@ extern int	gpusort_fail(GpuSortError *error, GpuSortReason reason, const char *f
  * is, and returns -1.  `call` is the call's source text; the device may be NULL
  * while there is none yet.
  */
-extern int	gpusort_cuda_failed(struct GpuSortCudaDevice *device, cudaError_t status, const char *call,
-								GpuSortError *error);
+extern int gpusort_cuda_failed(struct GpuSortCudaDevice *device, cudaError_t status, const char *call,
+							   GpuSortError *error);
 
-#define GPUSORT_CUDA(device, error, call) \
-	do { \
-		cudaError_t status_ = (call); \
-		if (status_ != cudaSuccess) \
+#define GPUSORT_CUDA(device, error, call)                              \
+	do                                                                 \
+	{                                                                  \
+		cudaError_t status_ = (call);                                  \
+		if (status_ != cudaSuccess)                                    \
 			return gpusort_cuda_failed(device, status_, #call, error); \
 	} while (0)
 
@@ -54,27 +55,29 @@ extern int	gpusort_cuda_failed(struct GpuSortCudaDevice *device, cudaError_t sta
  */
 #ifndef GPUSORT_START_KERNEL_SHARED_OF
 #define GPUSORT_START_KERNEL_SHARED_OF(kernel, grid, block, shared_bytes, most_bytes, stream, ...) \
-	do { \
-		if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, \
-								 (int) (most_bytes)) == cudaSuccess) \
-			kernel<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__); \
+	do                                                                                             \
+	{                                                                                              \
+		if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,              \
+								 (int) (most_bytes)) == cudaSuccess)                               \
+			kernel<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__);                            \
 	} while (0)
-#define GPUSORT_DYNAMIC_SHARED(type, name) \
+#define GPUSORT_DYNAMIC_SHARED(type, name)                                  \
 	extern __shared__ __align__(16) unsigned char gpusort_dynamic_shared[]; \
-	type	   *name = reinterpret_cast<type *>(gpusort_dynamic_shared)
+	type *name = reinterpret_cast<type *>(gpusort_dynamic_shared)
 #endif
 
 /* For a kernel that always has the same number of bytes. */
 #define GPUSORT_START_KERNEL_SHARED(kernel, grid, block, shared_bytes, stream, ...) \
 	GPUSORT_START_KERNEL_SHARED_OF(kernel, grid, block, shared_bytes, shared_bytes, stream, __VA_ARGS__)
 
-#define GPUSORT_LAUNCH(device, error, kernel, grid, block, stream, ...) \
-	do { \
-		cudaError_t status_; \
-		GPUSORT_START_KERNEL(kernel, grid, block, stream, __VA_ARGS__); \
-		status_ = cudaGetLastError(); \
-		if (status_ != cudaSuccess) \
+#define GPUSORT_LAUNCH(device, error, kernel, grid, block, stream, ...)  \
+	do                                                                   \
+	{                                                                    \
+		cudaError_t status_;                                             \
+		GPUSORT_START_KERNEL(kernel, grid, block, stream, __VA_ARGS__);  \
+		status_ = cudaGetLastError();                                    \
+		if (status_ != cudaSuccess)                                      \
 			return gpusort_cuda_failed(device, status_, #kernel, error); \
 	} while (0)
 
-#endif							/* GPUSORT_CHECK_H */
+#endif /* GPUSORT_CHECK_H */

@@ -16,7 +16,7 @@
 #include "engine/upload.h"
 #include "sort/device_sort.h"
 
-#define GPUSORT_SPIN_NS		50000
+#define GPUSORT_SPIN_NS 50000
 
 static void lane_free(GpuSortLane *lane);
 
@@ -24,9 +24,9 @@ int
 gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t memory_limit, GpuSortError *error)
 {
 	cudaDeviceProp properties;
-	int			driver = 0;
-	size_t		free_bytes = 0;
-	size_t		total_bytes = 0;
+	int driver = 0;
+	size_t free_bytes = 0;
+	size_t total_bytes = 0;
 
 	memset(device, 0, sizeof(*device));
 	device->ordinal = ordinal;
@@ -63,14 +63,14 @@ gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t memory_limi
 void
 gpusort_devices_join(GpuSortDeviceSet *set)
 {
-	bool		joined = set->count > 1;
+	bool joined = set->count > 1;
 
 	for (int i = 0; i < set->count && joined; i++)
 	{
 		joined = cudaSetDevice(set->devices[i].ordinal) == cudaSuccess;
 		for (int k = 0; k < set->count && joined; k++)
 		{
-			int			can = 0;
+			int can = 0;
 			cudaError_t status = cudaSuccess;
 
 			if (k == i)
@@ -203,8 +203,7 @@ gpusort_lane_take(GpuSortCudaDevice *device, GpuSortLane **taken, GpuSortError *
 	lane->next = NULL;
 	*taken = lane;
 	GPUSORT_CUDA(device, error, cudaMemsetAsync(lane->state, 0, sizeof(GpuSortState), lane->compute));
-	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_reset(&lane->state->keys,
-																	  (struct CUstream_st *) lane->compute));
+	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_reset(&lane->state->keys, (struct CUstream_st *) lane->compute));
 	return 0;
 }
 

@@ -25,50 +25,50 @@
  */
 typedef struct GpuSortLane
 {
-	struct GpuSortLane *next;	/* while free */
+	struct GpuSortLane *next; /* while free */
 
-	cudaStream_t compute;		/* every kernel, in order */
-	cudaStream_t copies;		/* chunks up, later chunks down */
+	cudaStream_t compute; /* every kernel, in order */
+	cudaStream_t copies;  /* chunks up, later chunks down */
 
-	cudaEvent_t uploaded;		/* the chunk has left the caller's memory */
-	cudaEvent_t computed;		/* results are in the mirror */
-	cudaEvent_t downloaded;		/* the chunk is in the caller's memory */
-	cudaEvent_t gather_begun[2];	/* with times; one pair per staging buffer */
+	cudaEvent_t uploaded;        /* the chunk has left the caller's memory */
+	cudaEvent_t computed;        /* results are in the mirror */
+	cudaEvent_t downloaded;      /* the chunk is in the caller's memory */
+	cudaEvent_t gather_begun[2]; /* with times; one pair per staging buffer */
 	cudaEvent_t gathered[2];
 
-	GpuSortState *state;		/* device memory */
-	GpuSortState *mirror;		/* pinned host memory, a copy of *state */
-	void	   *sort_mirror;	/* pinned host memory, the device sort's */
+	GpuSortState *state;  /* device memory */
+	GpuSortState *mirror; /* pinned host memory, a copy of *state */
+	void *sort_mirror;    /* pinned host memory, the device sort's */
 } GpuSortLane;
 
 typedef struct GpuSortCudaDevice
 {
-	int			ordinal;		/* as CUDA counts */
-	uint64_t	memory_total;
-	char		name[GPUSORT_NAME_BYTES];
-	char		detail[GPUSORT_NAME_BYTES];
+	int ordinal; /* as CUDA counts */
+	uint64_t memory_total;
+	char name[GPUSORT_NAME_BYTES];
+	char detail[GPUSORT_NAME_BYTES];
 
 	pthread_mutex_t lock;
 
 	/* under lock */
-	uint32_t	jobs;
+	uint32_t jobs;
 	GpuSortMemory memory;
-	GpuSortLane *lanes;			/* free ones */
+	GpuSortLane *lanes; /* free ones */
 
 	/* written once, under lock; dead is read without */
-	int			dead;
-	char		dead_text[GPUSORT_TEXT_BYTES];
+	int dead;
+	char dead_text[GPUSORT_TEXT_BYTES];
 } GpuSortCudaDevice;
 
 /* The engine's devices. */
 typedef struct GpuSortDeviceSet
 {
 	GpuSortCudaDevice *devices;
-	int			count;
-	bool		joined;			/* each can read and write the memory of each other */
+	int count;
+	bool joined; /* each can read and write the memory of each other */
 
 	/* Sorts of so many estimated rows use all devices from the start, if joined. */
-	uint64_t	large_rows;
+	uint64_t large_rows;
 } GpuSortDeviceSet;
 
 /*
@@ -76,8 +76,8 @@ typedef struct GpuSortDeviceSet
  * use there (memory_limit bytes, or 90 % of what is free if 0).  Fails with
  * NO_ENGINE when this library has no code for it.
  */
-extern int	gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t memory_limit,
-								GpuSortError *error);
+extern int gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t memory_limit,
+							   GpuSortError *error);
 
 /*
  * Lets each device read and write the memory of each other, if they are several and all
@@ -89,19 +89,19 @@ extern void gpusort_devices_join(GpuSortDeviceSet *set);
 extern void gpusort_device_close(GpuSortCudaDevice *device);
 
 /* Makes the device the calling thread's.  Fails when it is dead. */
-extern int	gpusort_device_use(GpuSortCudaDevice *device, GpuSortError *error);
+extern int gpusort_device_use(GpuSortCudaDevice *device, GpuSortError *error);
 
 /* From now on, every use fails with this text. */
 extern void gpusort_device_mark_dead(GpuSortCudaDevice *device, const char *text);
 
 /* Lends a lane, its state reset; gpusort_lane_give takes it back, with nothing under way on it. */
-extern int	gpusort_lane_take(GpuSortCudaDevice *device, GpuSortLane **lane, GpuSortError *error);
+extern int gpusort_lane_take(GpuSortCudaDevice *device, GpuSortLane **lane, GpuSortError *error);
 extern void gpusort_lane_give(GpuSortCudaDevice *device, GpuSortLane *lane);
 
 /*
  * Waits for an event: looks often for the first 50 us, as short waits are the
  * common ones, then sleeps.
  */
-extern int	gpusort_wait(GpuSortCudaDevice *device, cudaEvent_t event, GpuSortError *error);
+extern int gpusort_wait(GpuSortCudaDevice *device, cudaEvent_t event, GpuSortError *error);
 
-#endif							/* GPUSORT_DEVICE_H */
+#endif /* GPUSORT_DEVICE_H */

@@ -13,8 +13,8 @@
 #include "engine/check.h"
 #include "engine/device.h"
 
-#define GPUSORT_BLOCK_MIN	((uint64_t) 2 << 20)
-#define MEGABYTES(n)		((double) (n) / (1 << 20))
+#define GPUSORT_BLOCK_MIN ((uint64_t) 2 << 20)
+#define MEGABYTES(n)      ((double) (n) / (1 << 20))
 
 void
 gpusort_memory_init(GpuSortMemory *memory, uint64_t limit)
@@ -43,9 +43,9 @@ int
 gpusort_memory_promise(GpuSortCudaDevice *device, GpuSortShare *share, GpuSortShare wanted, GpuSortError *error)
 {
 	GpuSortMemory *memory = &device->memory;
-	uint64_t	others;
-	uint64_t	left;
-	bool		fits;
+	uint64_t others;
+	uint64_t left;
+	bool fits;
 
 	pthread_mutex_lock(&device->lock);
 	others = memory->promised - share_promise(*share);
@@ -77,7 +77,7 @@ gpusort_lacks_memory(const GpuSortError *error)
 size_t
 gpusort_block_size(uint64_t bytes)
 {
-	uint64_t	step;
+	uint64_t step;
 
 	if (bytes <= GPUSORT_BLOCK_MIN)
 		return GPUSORT_BLOCK_MIN;
@@ -125,7 +125,7 @@ gpusort_block_take(GpuSortCudaDevice *device, size_t bytes, GpuSortBlock *block,
 	for (;;)
 	{
 		GpuSortBlock old = {NULL, 0};
-		bool		full;
+		bool full;
 
 		pthread_mutex_lock(&device->lock);
 		full = memory->held > memory->limit;
@@ -170,7 +170,7 @@ void
 gpusort_block_give(GpuSortCudaDevice *device, GpuSortBlock *block)
 {
 	GpuSortMemory *memory = &device->memory;
-	bool		kept = true;
+	bool kept = true;
 
 	if (block->base == NULL)
 		return;
@@ -178,7 +178,7 @@ gpusort_block_give(GpuSortCudaDevice *device, GpuSortBlock *block)
 	pthread_mutex_lock(&device->lock);
 	if (memory->cached == memory->cache_size)
 	{
-		int			size = memory->cache_size > 0 ? 2 * memory->cache_size : 64;
+		int size = memory->cache_size > 0 ? 2 * memory->cache_size : 64;
 		GpuSortBlock *larger = (GpuSortBlock *) realloc(memory->cache, sizeof(GpuSortBlock) * size);
 
 		if (larger != NULL)

@@ -33,27 +33,27 @@ struct GpuSortCudaDevice;
 
 typedef struct GpuSortBlock
 {
-	void	   *base;			/* device address; NULL: no block */
-	size_t		bytes;
+	void *base; /* device address; NULL: no block */
+	size_t bytes;
 } GpuSortBlock;
 
 /* All of it under the device's lock. */
 typedef struct GpuSortMemory
 {
-	uint64_t	limit;
-	uint64_t	promised;		/* to all sorts */
-	uint64_t	needed;			/* by all sorts; not more than promised */
-	uint64_t	held;			/* in blocks, lent or cached */
-	GpuSortBlock *cache;		/* the oldest first */
-	int			cached;
-	int			cache_size;
+	uint64_t limit;
+	uint64_t promised;   /* to all sorts */
+	uint64_t needed;     /* by all sorts; not more than promised */
+	uint64_t held;       /* in blocks, lent or cached */
+	GpuSortBlock *cache; /* the oldest first */
+	int cached;
+	int cache_size;
 } GpuSortMemory;
 
 /* One sort's share; belongs to the sort's thread. */
 typedef struct GpuSortShare
 {
-	uint64_t	estimate;		/* promised at least */
-	uint64_t	need;
+	uint64_t estimate; /* promised at least */
+	uint64_t need;
 } GpuSortShare;
 
 extern void gpusort_memory_init(GpuSortMemory *memory, uint64_t limit);
@@ -62,8 +62,8 @@ extern void gpusort_memory_init(GpuSortMemory *memory, uint64_t limit);
 extern void gpusort_memory_free(GpuSortMemory *memory);
 
 /* Changes what is promised to a sort; MEMORY_LIMIT, and nothing changed, when it does not fit. */
-extern int	gpusort_memory_promise(struct GpuSortCudaDevice *device, GpuSortShare *share, GpuSortShare wanted,
-								   GpuSortError *error);
+extern int gpusort_memory_promise(struct GpuSortCudaDevice *device, GpuSortShare *share, GpuSortShare wanted,
+								  GpuSortError *error);
 
 /* Did it fail because a device, or what gpusort may use of it, is full? */
 extern bool gpusort_lacks_memory(const GpuSortError *error);
@@ -72,10 +72,10 @@ extern bool gpusort_lacks_memory(const GpuSortError *error);
 extern size_t gpusort_block_size(uint64_t bytes);
 
 /* bytes is a gpusort_block_size.  The block is the caller's until it gives it back. */
-extern int	gpusort_block_take(struct GpuSortCudaDevice *device, size_t bytes, GpuSortBlock *block,
-							   GpuSortError *error);
+extern int gpusort_block_take(struct GpuSortCudaDevice *device, size_t bytes, GpuSortBlock *block,
+							  GpuSortError *error);
 
 /* Nothing may be under way on it.  *block is cleared; giving no block is legal. */
 extern void gpusort_block_give(struct GpuSortCudaDevice *device, GpuSortBlock *block);
 
-#endif							/* GPUSORT_DEVICE_MEMORY_H */
+#endif /* GPUSORT_DEVICE_MEMORY_H */

@@ -20,19 +20,19 @@
 #include "engine/upload.h"
 
 /* Sorts that may begin at once without anything being made for them. */
-#define GPUSORT_WARM_SORTS	4
+#define GPUSORT_WARM_SORTS 4
 
 /* More rows than one block sorts. */
-#define GPUSORT_WARM_ROWS	12000
+#define GPUSORT_WARM_ROWS 12000
 
 /* Enough for runs of all lengths that tied rows are treated by. */
-#define GPUSORT_WARM_TIES	2000
+#define GPUSORT_WARM_TIES 2000
 
 struct GpuSortEngine
 {
 	GpuSortDeviceSet set;
-	void	   *pool;			/* NULL unless pinned */
-	bool		pool_unpinned;	/* there is one, but it could not be pinned */
+	void *pool;         /* NULL unless pinned */
+	bool pool_unpinned; /* there is one, but it could not be pinned */
 };
 
 /*
@@ -40,7 +40,7 @@ struct GpuSortEngine
  * only those do that fit no single one: 50M rows took 4.9 ms on one H200 and 5.9 on two, and
  * the devices left alone serve other sorts.
  */
-#define GPUSORT_LARGE_NAME	"GPUSORT_SPREAD_ROWS"
+#define GPUSORT_LARGE_NAME "GPUSORT_SPREAD_ROWS"
 
 static void engine_close(GpuSortEngine *engine);
 static void engine_end(GpuSort *sort);
@@ -52,7 +52,7 @@ static void engine_end(GpuSort *sort);
 static int
 choose_devices(const char *list, int present, bool *chosen, GpuSortError *error)
 {
-	int			count = 0;
+	int count = 0;
 
 	if (list == NULL || list[0] == '\0' || strcmp(list, "all") == 0)
 	{
@@ -62,8 +62,8 @@ choose_devices(const char *list, int present, bool *chosen, GpuSortError *error)
 	}
 	for (;;)
 	{
-		char	   *end;
-		long		ordinal = strtol(list, &end, 10);
+		char *end;
+		long ordinal = strtol(list, &end, 10);
 
 		while (*end == ' ')
 			end++;
@@ -86,7 +86,7 @@ choose_devices(const char *list, int present, bool *chosen, GpuSortError *error)
 static int
 begin_on(const GpuSortDeviceSet *set, const GpuSortSpec *spec, GpuSort **begun, GpuSortError *error)
 {
-	GpuSort    *sort;
+	GpuSort *sort;
 
 	if (spec->key_words < 1 || spec->key_words > GPUSORT_MAX_KEY_WORDS)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "a key of %u words", spec->key_words);
@@ -119,16 +119,16 @@ warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, char *chunk, Gp
 {
 	static const int never = 0;
 	const uint32_t record = 8 + GPUSORT_ROW_BYTES_MIN;
-	uint64_t	mixed = 1;
+	uint64_t mixed = 1;
 	GpuSortSpec spec = {};
 	GpuSortSorted sorted;
 	GpuSortEmitted emitted;
-	GpuSort    *sort;
-	int			result;
+	GpuSort *sort;
+	int result;
 
 	for (uint32_t i = 0; i < rows; i++)
 	{
-		uint64_t   *words = (uint64_t *) (chunk + (size_t) i * record);
+		uint64_t *words = (uint64_t *) (chunk + (size_t) i * record);
 
 		mixed = mixed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 		words[0] = mixed >> 32;
@@ -160,12 +160,12 @@ warm_device(GpuSortCudaDevice *device, GpuSortError *error)
 {
 	static const int never = 0;
 	const GpuSortDeviceSet alone = {device, 1, false, UINT64_MAX};
-	GpuSort    *sorts[GPUSORT_WARM_SORTS];
+	GpuSort *sorts[GPUSORT_WARM_SORTS];
 	GpuSortSpec spec = {};
 	GpuSortError ignored;
-	int			begun = 0;
-	char	   *chunk = (char *) calloc(1, GPUSORT_CHUNK_BYTES);
-	int			result;
+	int begun = 0;
+	char *chunk = (char *) calloc(1, GPUSORT_CHUNK_BYTES);
+	int result;
 
 	if (chunk == NULL)
 		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
@@ -190,10 +190,10 @@ warm_device(GpuSortCudaDevice *device, GpuSortError *error)
 static int
 open_devices(GpuSortEngine *engine, const GpuSortEngineConfig *config, GpuSortError *error)
 {
-	const bool	all = config->devices == NULL || config->devices[0] == '\0' || strcmp(config->devices, "all") == 0;
-	int			present = 0;
-	bool	   *chosen;
-	int			count;
+	const bool all = config->devices == NULL || config->devices[0] == '\0' || strcmp(config->devices, "all") == 0;
+	int present = 0;
+	bool *chosen;
+	int count;
 	cudaError_t status = cudaGetDeviceCount(&present);
 
 	if (status != cudaSuccess || present == 0)
@@ -240,7 +240,7 @@ engine_open(const GpuSortEngineConfig *config, GpuSortEngine **opened, GpuSortEr
 {
 	GpuSortEngine *engine = (GpuSortEngine *) calloc(1, sizeof(GpuSortEngine));
 	const char *large_rows = getenv(GPUSORT_LARGE_NAME);
-	int			result;
+	int result;
 
 	if (engine == NULL)
 		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
@@ -287,7 +287,7 @@ engine_close(GpuSortEngine *engine)
 static int
 engine_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 {
-	uint64_t	all = 0;
+	uint64_t all = 0;
 
 	for (int i = 0; i < engine->set.count; i++)
 		all += engine->set.devices[i].memory.limit;
@@ -340,20 +340,20 @@ engine_end(GpuSort *sort)
 
 extern "C"
 {
-extern __attribute__((visibility("default"))) const GpuSortEngineOps gpusort_cuda_engine;
+	extern __attribute__((visibility("default"))) const GpuSortEngineOps gpusort_cuda_engine;
 
-const GpuSortEngineOps gpusort_cuda_engine = {
-	GPUSORT_ENGINE_ABI,
-	GPUSORT_ENGINE_CUDA,
-	engine_open,
-	engine_close,
-	engine_describe,
-	engine_begin,
-	gpusort_cuda_reserve,
-	gpusort_cuda_put,
-	gpusort_cuda_sort,
-	gpusort_cuda_emit,
-	gpusort_cuda_rewind,
-	engine_end,
-};
+	const GpuSortEngineOps gpusort_cuda_engine = {
+		GPUSORT_ENGINE_ABI,
+		GPUSORT_ENGINE_CUDA,
+		engine_open,
+		engine_close,
+		engine_describe,
+		engine_begin,
+		gpusort_cuda_reserve,
+		gpusort_cuda_put,
+		gpusort_cuda_sort,
+		gpusort_cuda_emit,
+		gpusort_cuda_rewind,
+		engine_end,
+	};
 }

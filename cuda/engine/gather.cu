@@ -21,9 +21,9 @@
 #include "engine/steps.h"
 
 /* Words that a block fills. */
-#define GPUSORT_TILE_WORDS	1024
+#define GPUSORT_TILE_WORDS 1024
 
-#define GPUSORT_FULL_WARP	0xFFFFFFFF
+#define GPUSORT_FULL_WARP 0xFFFFFFFF
 
 /*
  * The first row in [low, high) whose end lies beyond `limit` words, or high.  Called
@@ -37,12 +37,12 @@ first_row_beyond(const uint64_t *ends, uint32_t low, uint32_t high, uint64_t lim
 
 	while (low < high)
 	{
-		uint32_t	step = (high - low + 31) / 32;
-		uint64_t	place = (uint64_t) low + lane * step;
-		bool		beyond = place >= high || ends[place] > limit;
-		uint32_t	votes = __ballot_sync(GPUSORT_FULL_WARP, beyond);
-		uint32_t	first = votes != 0 ? __ffs(votes) - 1 : 32;
-		uint64_t	upper = (uint64_t) low + first * step;
+		uint32_t step = (high - low + 31) / 32;
+		uint64_t place = (uint64_t) low + lane * step;
+		bool beyond = place >= high || ends[place] > limit;
+		uint32_t votes = __ballot_sync(GPUSORT_FULL_WARP, beyond);
+		uint32_t first = votes != 0 ? __ffs(votes) - 1 : 32;
+		uint64_t upper = (uint64_t) low + first * step;
 
 		if (first == 0)
 			break;
@@ -58,8 +58,8 @@ first_row_beyond(const uint64_t *ends, uint32_t low, uint32_t high, uint64_t lim
 static __global__ void
 find_cut(const uint64_t *ends, uint32_t rows, uint32_t first_row, uint64_t first_word, GpuSortCut *cut)
 {
-	uint32_t	most = rows - first_row < GPUSORT_CHUNK_WORDS ? rows : first_row + (uint32_t) GPUSORT_CHUNK_WORDS;
-	uint32_t	end = first_row_beyond(ends, first_row, most, first_word + GPUSORT_CHUNK_WORDS);
+	uint32_t most = rows - first_row < GPUSORT_CHUNK_WORDS ? rows : first_row + (uint32_t) GPUSORT_CHUNK_WORDS;
+	uint32_t end = first_row_beyond(ends, first_row, most, first_word + GPUSORT_CHUNK_WORDS);
 
 	if (threadIdx.x == 0)
 	{
@@ -79,8 +79,8 @@ static __global__ void
 gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const uint64_t *ends, const uint32_t *ties,
 			GpuSortCut *cut, uint64_t *out)
 {
-	__shared__ int32_t starts[GPUSORT_TILE_WORDS];	/* in words of the tile; the first may be below 0 */
-	__shared__ uint64_t sources[GPUSORT_TILE_WORDS];	/* addresses; bit 0 set: TIE_NEXT */
+	__shared__ int32_t starts[GPUSORT_TILE_WORDS];   /* in words of the tile; the first may be below 0 */
+	__shared__ uint64_t sources[GPUSORT_TILE_WORDS]; /* addresses; bit 0 set: TIE_NEXT */
 	__shared__ uint32_t first_row;
 	__shared__ uint32_t last_row;
 	__shared__ uint32_t tie_rows;
@@ -89,8 +89,8 @@ gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const u
 	const uint32_t cut_row = cut->first_row;
 	const uint32_t cut_end = cut_row + cut->rows;
 	const uint64_t tile_word = cut->first_word + tile_start;
-	uint32_t	tile_words;
-	uint32_t	tile_rows;
+	uint32_t tile_words;
+	uint32_t tile_rows;
 
 	/* the same for all threads of the block */
 	if (tile_start >= cut_words)
@@ -100,8 +100,8 @@ gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const u
 	/* the rows that the tile's first and last words belong to, each found by a warp */
 	if (threadIdx.x < 64)
 	{
-		bool		second = threadIdx.x >= 32;
-		uint32_t	row = first_row_beyond(ends, cut_row, cut_end, tile_word + (second ? tile_words - 1 : 0));
+		bool second = threadIdx.x >= 32;
+		uint32_t row = first_row_beyond(ends, cut_row, cut_end, tile_word + (second ? tile_words - 1 : 0));
 
 		if (threadIdx.x == 0)
 		{
@@ -116,10 +116,10 @@ gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const u
 
 	for (uint32_t i = threadIdx.x; i < tile_rows; i += blockDim.x)
 	{
-		uint32_t	row = first_row + i;
-		uint64_t	start = row > 0 ? ends[row - 1] : 0;
+		uint32_t row = first_row + i;
+		uint64_t start = row > 0 ? ends[row - 1] : 0;
 		GpuSortRowRef ref = refs[row];
-		bool		tie = ties != NULL && (ties[row / 32] >> row % 32 & 1);
+		bool tie = ties != NULL && (ties[row / 32] >> row % 32 & 1);
 
 		starts[i] = (int32_t) ((int64_t) start - (int64_t) tile_word);
 		sources[i] = (chunks[gpusort_ref_chunk(ref)].base + gpusort_ref_place(ref)) | (tie ? 1 : 0);
@@ -132,16 +132,16 @@ gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const u
 
 	for (uint32_t word = threadIdx.x; word < tile_words; word += blockDim.x)
 	{
-		uint32_t	row = 0;
-		uint32_t	beyond = tile_rows;
-		uint64_t	source;
-		uint32_t	inside;
-		uint64_t	value;
+		uint32_t row = 0;
+		uint32_t beyond = tile_rows;
+		uint64_t source;
+		uint32_t inside;
+		uint64_t value;
 
 		/* the last row that starts here or before; row 0 does */
 		while (beyond - row > 1)
 		{
-			uint32_t	middle = (row + beyond) / 2;
+			uint32_t middle = (row + beyond) / 2;
 
 			if (starts[middle] <= (int32_t) word)
 				row = middle;
@@ -166,8 +166,8 @@ gpusort_gather_ahead(GpuSortPart *part, int buffer, GpuSortError *error)
 	GpuSortWork *work = &part->work;
 	GpuSortLane *lane = part->lane;
 	GpuSortCut *cut = &lane->state->cuts[buffer];
-	uint64_t   *out = (uint64_t *) ((char *) part->staging.base + buffer * GPUSORT_CHUNK_BYTES);
-	uint64_t	words_left = lane->mirror->total_words - part->next_word;
+	uint64_t *out = (uint64_t *) ((char *) part->staging.base + buffer * GPUSORT_CHUNK_BYTES);
+	uint64_t words_left = lane->mirror->total_words - part->next_word;
 
 	part->ahead = -1;
 	if (part->next_row >= part->rows_out)
@@ -181,8 +181,7 @@ gpusort_gather_ahead(GpuSortPart *part, int buffer, GpuSortError *error)
 	GPUSORT_LAUNCH(part->device, error, gather_rows,
 				   (unsigned int) ((words_left + GPUSORT_TILE_WORDS - 1) / GPUSORT_TILE_WORDS), GPUSORT_THREADS,
 				   lane->compute, work->chunks, work->sorted_refs, work->ends, work->equal, cut, out);
-	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(&lane->mirror->cuts[buffer], cut, sizeof(GpuSortCut),
-													  cudaMemcpyDeviceToHost, lane->compute));
+	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(&lane->mirror->cuts[buffer], cut, sizeof(GpuSortCut), cudaMemcpyDeviceToHost, lane->compute));
 	GPUSORT_CUDA(part->device, error, cudaEventRecord(lane->gathered[buffer], lane->compute));
 	part->ahead = buffer;
 	return 0;
@@ -205,9 +204,9 @@ gpusort_cuda_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortEr
 	GpuSortPart *part;
 	GpuSortCudaDevice *device;
 	GpuSortLane *lane;
-	GpuSortCut	cut;
-	float		gather_ms = 0;
-	int			buffer;
+	GpuSortCut cut;
+	float gather_ms = 0;
+	int buffer;
 
 	*emitted = {};
 	if (gpusort_check_cancel(sort, error) != 0)
@@ -231,8 +230,7 @@ gpusort_cuda_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortEr
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "%u rows of %u words were cut for a chunk",
 							cut.rows, cut.words);
 
-	GPUSORT_CUDA(device, error, cudaMemcpyAsync(chunk, (char *) part->staging.base + buffer * GPUSORT_CHUNK_BYTES,
-												(size_t) cut.words * 8, cudaMemcpyDeviceToHost, lane->copies));
+	GPUSORT_CUDA(device, error, cudaMemcpyAsync(chunk, (char *) part->staging.base + buffer * GPUSORT_CHUNK_BYTES, (size_t) cut.words * 8, cudaMemcpyDeviceToHost, lane->copies));
 	GPUSORT_CUDA(device, error, cudaEventRecord(lane->downloaded, lane->copies));
 
 	/* The other buffer is free: the emit that filled it from there waited for its copy. */

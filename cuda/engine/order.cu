@@ -19,19 +19,19 @@
 #include "engine/device.h"
 #include "engine/steps.h"
 
-#define GPUSORT_FULL_WARP		0xFFFFFFFF
-#define GPUSORT_WARPS			(GPUSORT_THREADS / 32)
+#define GPUSORT_FULL_WARP 0xFFFFFFFF
+#define GPUSORT_WARPS     (GPUSORT_THREADS / 32)
 
 /* Rows that a thread, a warp and a block of the running sum take; a tile is a block's. */
-#define GPUSORT_THREAD_ROWS		16
-#define GPUSORT_WARP_ROWS		(32 * GPUSORT_THREAD_ROWS)
-#define GPUSORT_TILE_ROWS		(GPUSORT_WARPS * GPUSORT_WARP_ROWS)
+#define GPUSORT_THREAD_ROWS 16
+#define GPUSORT_WARP_ROWS   (32 * GPUSORT_THREAD_ROWS)
+#define GPUSORT_TILE_ROWS   (GPUSORT_WARPS * GPUSORT_WARP_ROWS)
 
 /* Counts threads for which it is so; called by whole warps. */
 static __device__ void
 count_votes(bool vote, uint32_t *counter)
 {
-	uint32_t	votes = __ballot_sync(GPUSORT_FULL_WARP, vote);
+	uint32_t votes = __ballot_sync(GPUSORT_FULL_WARP, vote);
 
 	if (threadIdx.x % 32 == 0 && votes != 0)
 		atomicAdd(counter, (uint32_t) __popc(votes));
@@ -41,7 +41,7 @@ count_votes(bool vote, uint32_t *counter)
 static __device__ void
 note_equal(bool is_equal, uint32_t i, uint32_t rows, uint32_t *equal)
 {
-	uint32_t	votes = __ballot_sync(GPUSORT_FULL_WARP, is_equal);
+	uint32_t votes = __ballot_sync(GPUSORT_FULL_WARP, is_equal);
 
 	if (equal != NULL && threadIdx.x % 32 == 0 && i < rows)
 		equal[i / 32] = votes;
@@ -53,8 +53,8 @@ compare_keys(const uint64_t *a, const uint64_t *b, uint32_t key_words)
 {
 	for (uint32_t w = 0; w < key_words; w++)
 	{
-		uint64_t	left = a[(int64_t) w - key_words];
-		uint64_t	right = b[(int64_t) w - key_words];
+		uint64_t left = a[(int64_t) w - key_words];
+		uint64_t right = b[(int64_t) w - key_words];
 
 		if (left != right)
 			return left < right ? -1 : 1;
@@ -72,22 +72,22 @@ check_order(const uint32_t *prefixes, bool whole, const GpuSortDeviceChunk *chun
 			const GpuSortRowRef *refs, const uint32_t *ids, uint32_t ref_rows, uint32_t rows, uint32_t *equal,
 			GpuSortState *state)
 {
-	uint32_t	i = blockIdx.x * blockDim.x + threadIdx.x;
-	int			order = -1;
+	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+	int order = -1;
 
 	if (i < rows && i + 1 < rows)
 	{
 		if (prefixes != NULL)
 		{
-			uint32_t	here = prefixes[i];
-			uint32_t	next = prefixes[i + 1];
+			uint32_t here = prefixes[i];
+			uint32_t next = prefixes[i + 1];
 
 			order = here < next ? -1 : here > next;
 		}
 		if (prefixes == NULL || (order == 0 && !whole))
 		{
-			uint32_t	id = ids[i];
-			uint32_t	next_id = ids[i + 1];
+			uint32_t id = ids[i];
+			uint32_t next_id = ids[i + 1];
 
 			if (id < ref_rows && next_id < ref_rows)
 				order = compare_keys(gpusort_ref_row(chunks, refs[id]), gpusort_ref_row(chunks, refs[next_id]),
@@ -107,13 +107,13 @@ count_up_to(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortR
 			const uint32_t *bound, GpuSortState *state)
 {
 	const uint32_t bound_id = *bound;
-	uint32_t	i = blockIdx.x * blockDim.x + threadIdx.x;
-	bool		up_to = false;
+	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+	bool up_to = false;
 
 	if (i < rows && bound_id < rows)
 	{
-		int			order = compare_keys(gpusort_ref_row(chunks, refs[i]), gpusort_ref_row(chunks, refs[bound_id]),
-										 key_words);
+		int order = compare_keys(gpusort_ref_row(chunks, refs[i]), gpusort_ref_row(chunks, refs[bound_id]),
+								 key_words);
 
 		up_to = order < 0 || (order == 0 && i <= bound_id);
 	}
@@ -125,10 +125,9 @@ static __global__ void
 count_equal(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowRef *refs, uint32_t rows,
 			const GpuSortRowRef *bound, GpuSortState *state)
 {
-	uint32_t	i = blockIdx.x * blockDim.x + threadIdx.x;
+	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 
-	count_votes(i < rows && compare_keys(gpusort_ref_row(chunks, refs[i]), gpusort_ref_row(chunks, *bound),
-										 key_words) == 0, &state->equal_rows);
+	count_votes(i < rows && compare_keys(gpusort_ref_row(chunks, refs[i]), gpusort_ref_row(chunks, *bound), key_words) == 0, &state->equal_rows);
 }
 
 /* The last row of a part against the first one of the next part.  One thread. */
@@ -137,8 +136,8 @@ check_border(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSort
 			 const GpuSortRowRef *next_refs, uint32_t *equal, GpuSortState *state)
 {
 	const uint32_t last = rows - 1;
-	const int	order = compare_keys(gpusort_ref_row(chunks, sorted_refs[last]), gpusort_ref_row(chunks, next_refs[0]),
-									 key_words);
+	const int order = compare_keys(gpusort_ref_row(chunks, sorted_refs[last]), gpusort_ref_row(chunks, next_refs[0]),
+								   key_words);
 
 	if (order > 0)
 		state->unordered++;
@@ -166,13 +165,13 @@ order_refs(const GpuSortRowRef *refs, uint32_t ref_rows, const uint32_t *ids, ui
 
 	for (uint32_t k = 0; k < GPUSORT_TILE_ROWS / GPUSORT_THREADS; k++)
 	{
-		uint32_t	i = first + k * GPUSORT_THREADS;
-		uint32_t	id = 0;
-		uint32_t	words = 0;
-		uint32_t	warp_sum_low;
-		uint32_t	warp_sum_high;
-		uint32_t	warp_words;
-		uint32_t	warp_xor;
+		uint32_t i = first + k * GPUSORT_THREADS;
+		uint32_t id = 0;
+		uint32_t words = 0;
+		uint32_t warp_sum_low;
+		uint32_t warp_sum_high;
+		uint32_t warp_words;
+		uint32_t warp_xor;
 
 		if (i < rows)
 		{
@@ -218,7 +217,7 @@ warp_running_sum(Value value)
 {
 	for (uint32_t step = 1; step < 32; step *= 2)
 	{
-		Value		other = __shfl_up_sync(GPUSORT_FULL_WARP, value, step);
+		Value other = __shfl_up_sync(GPUSORT_FULL_WARP, value, step);
 
 		if (threadIdx.x % 32 >= step)
 			value += other;
@@ -232,14 +231,14 @@ sum_tiles(uint64_t *tile_words, uint32_t tiles)
 {
 	__shared__ uint64_t warp_words[GPUSORT_WARPS];
 	const uint32_t warp = threadIdx.x / 32;
-	uint64_t	before = 0;
+	uint64_t before = 0;
 
 	for (uint32_t start = 0; start < tiles; start += GPUSORT_THREADS)
 	{
-		uint32_t	i = start + threadIdx.x;
-		uint64_t	words = i < tiles ? tile_words[i] : 0;
-		uint64_t	sum = warp_running_sum(words);
-		uint64_t	here = before;
+		uint32_t i = start + threadIdx.x;
+		uint64_t words = i < tiles ? tile_words[i] : 0;
+		uint64_t sum = warp_running_sum(words);
+		uint64_t here = before;
 
 		if (threadIdx.x % 32 == 31)
 			warp_words[warp] = sum;
@@ -265,14 +264,14 @@ sum_rows(const GpuSortRowRef *sorted_refs, uint32_t rows, const uint64_t *tile_w
 	const uint32_t warp = threadIdx.x / 32;
 	const uint32_t lane = threadIdx.x % 32;
 	const uint32_t first = blockIdx.x * GPUSORT_TILE_ROWS + warp * GPUSORT_WARP_ROWS + lane;
-	uint32_t	words[GPUSORT_THREAD_ROWS];
-	uint32_t	sum = 0;
-	uint64_t	before = tile_words[blockIdx.x];
+	uint32_t words[GPUSORT_THREAD_ROWS];
+	uint32_t sum = 0;
+	uint64_t before = tile_words[blockIdx.x];
 
 	/* a thread's rows are 32 apart, so a warp reads them one after the other; a tile has less than 2^31 words */
 	for (uint32_t k = 0; k < GPUSORT_THREAD_ROWS; k++)
 	{
-		uint32_t	i = first + 32 * k;
+		uint32_t i = first + 32 * k;
 
 		words[k] = i < rows ? gpusort_ref_words(sorted_refs[i]) : 0;
 		sum += words[k];
@@ -286,8 +285,8 @@ sum_rows(const GpuSortRowRef *sorted_refs, uint32_t rows, const uint64_t *tile_w
 
 	for (uint32_t k = 0; k < GPUSORT_THREAD_ROWS; k++)
 	{
-		uint32_t	i = first + 32 * k;
-		uint32_t	running = warp_running_sum(words[k]);
+		uint32_t i = first + 32 * k;
+		uint32_t running = warp_running_sum(words[k]);
 
 		if (i < rows)
 			ends[i] = before + running;
@@ -338,7 +337,7 @@ int
 gpusort_running_words(GpuSortPart *part, GpuSortError *error)
 {
 	GpuSortWork *work = &part->work;
-	uint32_t	tiles = gpusort_order_tiles(part->rows_out);
+	uint32_t tiles = gpusort_order_tiles(part->rows_out);
 
 	GPUSORT_LAUNCH(part->device, error, sum_tiles, 1, GPUSORT_THREADS, part->lane->compute,
 				   work->tile_words, tiles);

@@ -11,10 +11,10 @@
 #include "engine/steps.h"
 
 /* Blocks that share a chunk; a chunk of 100-byte rows then takes ten turns of each. */
-#define GPUSORT_BLOCKS_PER_CHUNK	16
+#define GPUSORT_BLOCKS_PER_CHUNK 16
 
 /* The largest second dimension of a grid. */
-#define GPUSORT_GRID_Y_MAX			65535
+#define GPUSORT_GRID_Y_MAX 65535
 
 /*
  * Refs of all rows, in the order they were put, and their prefixes, which are all that
@@ -32,8 +32,8 @@ pack_rows(const GpuSortDeviceChunk *chunks, uint32_t chunk_count, const __grid_c
 
 		for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < chunk.rows; i += gridDim.x * blockDim.x)
 		{
-			uint32_t	row = chunk.first_row + i;
-			uint32_t	offset = offsets[chunk.rows - 1 - i];
+			uint32_t row = chunk.first_row + i;
+			uint32_t offset = offsets[chunk.rows - 1 - i];
 
 			refs[row] = gpusort_ref_of(base, number, offset, window.key_words);
 			if (prefixes != NULL)
@@ -47,8 +47,8 @@ gpusort_pack_rows(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *
 {
 	const GpuSort *sort = part->sort;
 	GpuSortWork *work = &part->work;
-	dim3		grid(GPUSORT_BLOCKS_PER_CHUNK,
-					 sort->chunk_count < GPUSORT_GRID_Y_MAX ? sort->chunk_count : GPUSORT_GRID_Y_MAX);
+	dim3 grid(GPUSORT_BLOCKS_PER_CHUNK,
+			  sort->chunk_count < GPUSORT_GRID_Y_MAX ? sort->chunk_count : GPUSORT_GRID_Y_MAX);
 	GpuSortPackPlan window;
 
 	gpusort_pack_window_plan(&window, plan, 0, 32);

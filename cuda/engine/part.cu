@@ -77,13 +77,13 @@ static GpuSortCudaDevice *
 best_device(const GpuSort *sort)
 {
 	GpuSortCudaDevice *best = NULL;
-	uint64_t	most = 0;
+	uint64_t most = 0;
 
 	for (int i = 0; i < sort->set->count; i++)
 	{
 		GpuSortCudaDevice *device = &sort->set->devices[i];
-		uint64_t	left;
-		bool		used = false;
+		uint64_t left;
+		bool used = false;
 
 		for (uint32_t p = 0; p < sort->part_count; p++)
 			used |= sort->parts[p].device == device;
@@ -124,7 +124,7 @@ begin_on(GpuSort *sort, uint32_t count, uint64_t estimated_rows, uint64_t estima
 static uint32_t
 most_parts(const GpuSort *sort)
 {
-	uint32_t	living = 0;
+	uint32_t living = 0;
 
 	if (!sort->set->joined)
 		return 1;
@@ -137,7 +137,7 @@ int
 gpusort_parts_begin(GpuSort *sort, uint64_t estimated_rows, uint64_t estimated_bytes, GpuSortError *error)
 {
 	const uint32_t most = most_parts(sort);
-	bool		large = estimated_rows >= sort->set->large_rows;
+	bool large = estimated_rows >= sort->set->large_rows;
 
 	if (!large)
 	{

@@ -19,13 +19,13 @@
  * Gives a new sort the parts it begins with.  MEMORY_LIMIT when the estimate does
  * not fit.  Whatever it returns, gpusort_parts_end is due.
  */
-extern int	gpusort_parts_begin(GpuSort *sort, uint64_t estimated_rows, uint64_t estimated_bytes,
-								GpuSortError *error);
+extern int gpusort_parts_begin(GpuSort *sort, uint64_t estimated_rows, uint64_t estimated_bytes,
+							   GpuSortError *error);
 
 /* One more part, on a device that has none; fails, and nothing changed, when there is no such device. */
-extern int	gpusort_part_add(GpuSort *sort, GpuSortError *error);
+extern int gpusort_part_add(GpuSort *sort, GpuSortError *error);
 
 /* Waits for what is under way on all devices, then gives back what the sort has there. */
 extern void gpusort_parts_end(GpuSort *sort);
 
-#endif							/* GPUSORT_PART_H */
+#endif /* GPUSORT_PART_H */

@@ -30,10 +30,10 @@
 #include "engine/upload.h"
 
 /* Regions of the work block start at multiples of this. */
-#define GPUSORT_REGION_ALIGN	256
+#define GPUSORT_REGION_ALIGN 256
 
 /* What a wait returns that has filled the error itself; no CUDA status. */
-#define GPUSORT_WAIT_FAILED		(-1)
+#define GPUSORT_WAIT_FAILED (-1)
 
 int
 gpusort_check_cancel(const GpuSort *sort, GpuSortError *error)
@@ -62,7 +62,7 @@ region_align(uint64_t bytes)
 static uint64_t
 lay_region(uint64_t *end, uint64_t bytes)
 {
-	uint64_t	start = *end;
+	uint64_t start = *end;
 
 	*end += region_align(bytes);
 	return start;
@@ -80,7 +80,7 @@ typedef struct SortWait
 static int
 wait_for_sort(void *context, GpuSortStream)
 {
-	SortWait   *wait = (SortWait *) context;
+	SortWait *wait = (SortWait *) context;
 	GpuSortPart *part = wait->part;
 	cudaError_t status = cudaEventRecord(part->lane->computed, part->lane->compute);
 
@@ -123,23 +123,23 @@ take_work(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *error)
 {
 	const GpuSort *sort = part->sort;
 	const uint64_t rows = part->rows;
-	const bool	has_prefixes = sort->order == GPUSORT_INPUT_UNKNOWN;
+	const bool has_prefixes = sort->order == GPUSORT_INPUT_UNKNOWN;
 	const uint64_t refs_bytes = rows * sizeof(GpuSortRowRef);
 	GpuSortWork *work = &part->work;
 	GpuSortDeviceSort described;
-	uint64_t	end = 0;
-	uint64_t	refs;
-	uint64_t	ids;
-	uint64_t	prefixes;
-	uint64_t	temp;
-	uint64_t	tiles;
-	uint64_t	equal;
-	uint64_t	chunks;
-	uint64_t	prefixes_bytes = has_prefixes ? region_align(rows * sizeof(uint32_t)) : 0;
-	uint64_t	temp_bytes;
-	size_t		block_bytes;
-	char	   *base;
-	int			status;
+	uint64_t end = 0;
+	uint64_t refs;
+	uint64_t ids;
+	uint64_t prefixes;
+	uint64_t temp;
+	uint64_t tiles;
+	uint64_t equal;
+	uint64_t chunks;
+	uint64_t prefixes_bytes = has_prefixes ? region_align(rows * sizeof(uint32_t)) : 0;
+	uint64_t temp_bytes;
+	size_t block_bytes;
+	char *base;
+	int status;
 
 	/* the size depends on whether there are prefixes, not on where */
 	work->prefixes = has_prefixes ? (uint32_t *) part->staging.base : NULL;
@@ -177,9 +177,7 @@ take_work(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *error)
 	work->equal = sort->may_tie ? (uint32_t *) (base + equal) : NULL;
 	work->chunks = (GpuSortDeviceChunk *) (base + chunks);
 
-	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(work->chunks, sort->chunks,
-													  sort->chunk_count * sizeof(GpuSortDeviceChunk),
-													  cudaMemcpyHostToDevice, part->lane->compute));
+	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(work->chunks, sort->chunks, sort->chunk_count * sizeof(GpuSortDeviceChunk), cudaMemcpyHostToDevice, part->lane->compute));
 	return 0;
 }
 
@@ -188,9 +186,9 @@ static int
 order_part(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *error)
 {
 	GpuSortWork *work = &part->work;
-	SortWait	wait = {part, error};
+	SortWait wait = {part, error};
 	GpuSortDeviceSort described = describe_sort(part, plan, &wait);
-	int			status;
+	int status;
 
 	status = gpusort_device_sort(&described, work->temp, work->temp_bytes, work->ids, &part->rows_out,
 								 (GpuSortStream) part->lane->compute);
@@ -218,13 +216,9 @@ start_reading(GpuSortPart *part, uint32_t ties, GpuSortError *error)
 {
 	GpuSortLane *lane = part->lane;
 
-	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(lane->mirror, lane->state,
-													  offsetof(GpuSortState, ties) + ties * sizeof(GpuSortTieSummary),
-													  cudaMemcpyDeviceToHost, lane->compute));
+	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(lane->mirror, lane->state, offsetof(GpuSortState, ties) + ties * sizeof(GpuSortTieSummary), cudaMemcpyDeviceToHost, lane->compute));
 	if (part->rows_out > 0)
-		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(&lane->mirror->total_words,
-														  part->work.ends + part->rows_out - 1, sizeof(uint64_t),
-														  cudaMemcpyDeviceToHost, lane->compute));
+		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(&lane->mirror->total_words, part->work.ends + part->rows_out - 1, sizeof(uint64_t), cudaMemcpyDeviceToHost, lane->compute));
 	return note_computed(part, error);
 }
 
@@ -257,7 +251,7 @@ wait_for_part(GpuSortPart *part, GpuSortError *error)
 static uint32_t
 xor_below(uint32_t rows)
 {
-	uint32_t	result = 0;
+	uint32_t result = 0;
 
 	for (uint32_t i = rows / 4 * 4; i < rows; i++)
 		result ^= i;
@@ -289,11 +283,11 @@ check_result(const GpuSortPart *part, GpuSortError *error)
 /* A thread that orders a part. */
 typedef struct OrderThread
 {
-	pthread_t	thread;
-	bool		started;
+	pthread_t thread;
+	bool started;
 	GpuSortPart *part;
 	const GpuSortPackPlan *plan;
-	int			result;
+	int result;
 	GpuSortError error;
 } OrderThread;
 
@@ -320,7 +314,7 @@ static int
 order_parts(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 {
 	OrderThread orders[GPUSORT_PARTS_MAX];
-	int			result = 0;
+	int result = 0;
 
 	for (uint32_t p = 0; p < sort->part_count; p++)
 	{
@@ -412,7 +406,7 @@ check_borders(GpuSort *sort, GpuSortError *error)
 static int
 order_spread(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 {
-	uint64_t	wanted = sort->limit > 0 ? sort->limit : sort->rows;
+	uint64_t wanted = sort->limit > 0 ? sort->limit : sort->rows;
 
 	if (gpusort_spread_count(sort, error) != 0)
 		return -1;
@@ -449,7 +443,7 @@ order_alone(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 static int
 plan_sort(GpuSort *sort, GpuSortPackPlan *plan, GpuSortError *error)
 {
-	uint64_t	bad_rows = 0;
+	uint64_t bad_rows = 0;
 	GpuSortKeyStats stats = sort->borders;
 
 	for (uint32_t p = 0; p < sort->part_count; p++)
@@ -470,8 +464,8 @@ plan_sort(GpuSort *sort, GpuSortPackPlan *plan, GpuSortError *error)
 		return gpusort_fail(error, GPUSORT_REASON_BAD_CHUNK, "%llu rows have an offset or a length out of bounds",
 							(unsigned long long) bad_rows);
 	gpusort_pack_plan(plan, sort->key_words, &stats);
-	sort->order = gpusort_key_stats_sorted(&stats, sort->rows) ? GPUSORT_INPUT_SORTED :
-		gpusort_key_stats_reversed(&stats, sort->rows) ? GPUSORT_INPUT_REVERSED : GPUSORT_INPUT_UNKNOWN;
+	sort->order = gpusort_key_stats_sorted(&stats, sort->rows) ? GPUSORT_INPUT_SORTED : gpusort_key_stats_reversed(&stats, sort->rows) ? GPUSORT_INPUT_REVERSED
+																																	   : GPUSORT_INPUT_UNKNOWN;
 	return 0;
 }
 

@@ -44,25 +44,25 @@ struct GpuSortLane;
 struct GpuSortSpread;
 
 /* The most devices that one sort uses. */
-#define GPUSORT_PARTS_MAX		16
+#define GPUSORT_PARTS_MAX 16
 
 /* Leaves room for kernels that count beyond the last row. */
-#define GPUSORT_CUDA_MAX_ROWS	(UINT32_MAX - (UINT32_C(1) << 20))
+#define GPUSORT_CUDA_MAX_ROWS (UINT32_MAX - (UINT32_C(1) << 20))
 
 /* Threads of every block of every kernel. */
-#define GPUSORT_THREADS			256
+#define GPUSORT_THREADS 256
 
 /* At most so many blocks count ties, each writing one summary. */
-#define GPUSORT_TIE_BLOCKS		1024
+#define GPUSORT_TIE_BLOCKS 1024
 
 /* Rows of one output chunk. */
 typedef struct GpuSortCut
 {
-	uint64_t	first_word;		/* words of all rows before them */
-	uint32_t	first_row;
-	uint32_t	rows;
-	uint32_t	words;
-	uint32_t	tie_rows;		/* of them, with TIE_NEXT */
+	uint64_t first_word; /* words of all rows before them */
+	uint32_t first_row;
+	uint32_t rows;
+	uint32_t words;
+	uint32_t tie_rows; /* of them, with TIE_NEXT */
 } GpuSortCut;
 
 /* What kernels tell the host; one in device memory, one mirror in pinned memory. */
@@ -70,36 +70,39 @@ typedef struct GpuSortState
 {
 	/* over all rows put */
 	GpuSortKeyStats keys;
-	uint32_t	bad_rows;		/* rows whose offset or length is out of bounds */
+	uint32_t bad_rows; /* rows whose offset or length is out of bounds */
 
 	/* checks of the result */
-	uint32_t	unordered;		/* pairs of neighbours that are out of order */
-	uint32_t	bad_ids;		/* row ids that no row has */
-	uint32_t	up_to;			/* rows that come no later than the last one given out */
-	uint32_t	id_xor;
-	uint32_t	equal_rows;		/* rows with the key of the last row that another part gives out */
-	uint64_t	id_sum;
+	uint32_t unordered; /* pairs of neighbours that are out of order */
+	uint32_t bad_ids;   /* row ids that no row has */
+	uint32_t up_to;     /* rows that come no later than the last one given out */
+	uint32_t id_xor;
+	uint32_t equal_rows; /* rows with the key of the last row that another part gives out */
+	uint64_t id_sum;
 
-	uint64_t	total_words;	/* of all rows; in the mirror only */
-	GpuSortCut	cuts[2];		/* one per staging buffer */
+	uint64_t total_words; /* of all rows; in the mirror only */
+	GpuSortCut cuts[2];   /* one per staging buffer */
 	GpuSortTieSummary ties[GPUSORT_TIE_BLOCKS];
 } GpuSortState;
 
 /* Where things are in a part's work block; regions are reused as they fall free. */
 typedef struct GpuSortWork
 {
-	GpuSortRowRef *refs;		/* by row id */
-	uint32_t   *ids;			/* in order, once they are sorted */
-	uint32_t   *prefixes;		/* of packed keys: by row id, then in order; NULL if the input is in
-								 * order already */
-	void	   *temp;			/* the device sort's */
-	size_t		temp_bytes;
+	GpuSortRowRef *refs; /* by row id */
+	uint32_t *ids;       /* in order, once they are sorted */
+	/* of packed keys: by row id, then in order; NULL if the input is in order already */
+	uint32_t *prefixes;
+	void *temp; /* the device sort's */
+	size_t temp_bytes;
 	GpuSortRowRef *sorted_refs; /* in the room of prefixes and temp, once the order is checked */
-	uint64_t   *ends;			/* in the room of refs, after sorted_refs: words of all rows up to
-								 * and with this one */
-	uint64_t   *tile_words;		/* words of all rows before a tile (order.cu) */
-	uint32_t   *equal;			/* a bit per sorted row: its key equals the next one's, and from
-								 * tie_rows.cu on: and the row is INEXACT.  NULL unless may_tie */
+	/* in the room of refs, after sorted_refs: words of all rows up to and with this one */
+	uint64_t *ends;
+	uint64_t *tile_words; /* words of all rows before a tile (order.cu) */
+	/*
+	 * a bit per sorted row: its key equals the next one's, and from tie_rows.cu on: and the
+	 * row is INEXACT. NULL unless may_tie
+	 */
+	uint32_t *equal;
 	GpuSortDeviceChunk *chunks; /* by chunk number; a copy on each device */
 } GpuSortWork;
 
@@ -107,7 +110,7 @@ typedef struct GpuSortWork
 typedef struct GpuSortSlab
 {
 	GpuSortBlock block;
-	size_t		used;
+	size_t used;
 } GpuSortSlab;
 
 /* What a sort has on one device. */
@@ -118,60 +121,60 @@ typedef struct GpuSortPart
 	struct GpuSortLane *lane;
 
 	/* taking in */
-	uint64_t	rows_put;		/* on this device */
-	uint32_t	reserved;		/* chunks that may be put here */
+	uint64_t rows_put; /* on this device */
+	uint32_t reserved; /* chunks that may be put here */
 	GpuSortShare share;
 	GpuSortSlab *slabs;
-	uint32_t	slab_count;
-	uint32_t	slabs_size;
+	uint32_t slab_count;
+	uint32_t slabs_size;
 
 	/* sorting */
-	uint32_t	rows;			/* that this device sorts */
-	uint32_t	wanted;			/* of them, the first so many are to be given out, and rows that tie
-								 * with the last of them */
-	GpuSortBlock spread_block;	/* spread.cu's */
+	uint32_t rows; /* that this device sorts */
+	/* of them, the first so many are to be given out, and rows that tie with the last of them */
+	uint32_t wanted;
+	GpuSortBlock spread_block; /* spread.cu's */
 	GpuSortBlock work_block;
 	GpuSortWork work;
 
 	/* giving out */
-	uint32_t	rows_out;		/* that this device gives out: all it sorts, or the first of them */
-	GpuSortBlock staging;		/* two buffers of GPUSORT_CHUNK_BYTES */
-	int			ahead;			/* the buffer that the next rows are gathered into, or -1 */
-	uint64_t	next_row;		/* the first row not gathered yet */
-	uint64_t	next_word;
+	uint32_t rows_out;    /* that this device gives out: all it sorts, or the first of them */
+	GpuSortBlock staging; /* two buffers of GPUSORT_CHUNK_BYTES */
+	int ahead;            /* the buffer that the next rows are gathered into, or -1 */
+	uint64_t next_row;    /* the first row not gathered yet */
+	uint64_t next_word;
 } GpuSortPart;
 
 struct GpuSort
 {
 	const struct GpuSortDeviceSet *set; /* the engine's */
-	const int  *cancelled;		/* belongs to the caller */
-	uint32_t	key_words;
-	bool		may_tie;
-	uint64_t	limit;			/* rows wanted; 0: all */
+	const int *cancelled;               /* belongs to the caller */
+	uint32_t key_words;
+	bool may_tie;
+	uint64_t limit; /* rows wanted; 0: all */
 
 	GpuSortPart parts[GPUSORT_PARTS_MAX];
-	uint32_t	part_count;		/* at least 1 */
+	uint32_t part_count; /* at least 1 */
 
 	/* taking in */
-	uint64_t	rows;
-	uint32_t	reserve_turn;	/* the parts to try first */
-	uint32_t	put_turn;
+	uint64_t rows;
+	uint32_t reserve_turn; /* the parts to try first */
+	uint32_t put_turn;
 	GpuSortDeviceChunk *chunks; /* host memory, by chunk number */
-	uint32_t	chunk_count;
-	uint32_t	chunks_size;
-	GpuSortKeyStats borders;	/* the pairs that chunks meet at, and nothing else */
-	uint64_t	last_key[GPUSORT_MAX_KEY_WORDS];	/* of the last row put, if known */
-	bool		last_key_known;
+	uint32_t chunk_count;
+	uint32_t chunks_size;
+	GpuSortKeyStats borders;                  /* the pairs that chunks meet at, and nothing else */
+	uint64_t last_key[GPUSORT_MAX_KEY_WORDS]; /* of the last row put, if known */
+	bool last_key_known;
 
 	/* sorting and giving out */
-	struct GpuSortSpread *spread;	/* spread.cu's */
-	GpuSortInputOrder order;	/* of the rows as they were put */
-	bool		sorted;
-	uint32_t	emitting;		/* the part whose rows are due */
-	bool		at_end;			/* the last chunk was emitted */
+	struct GpuSortSpread *spread; /* spread.cu's */
+	GpuSortInputOrder order;      /* of the rows as they were put */
+	bool sorted;
+	uint32_t emitting; /* the part whose rows are due */
+	bool at_end;       /* the last chunk was emitted */
 };
 
 /* Fails when the sort was cancelled. */
-extern int	gpusort_check_cancel(const GpuSort *sort, GpuSortError *error);
+extern int gpusort_check_cancel(const GpuSort *sort, GpuSortError *error);
 
-#endif							/* GPUSORT_SORT_STATE_H */
+#endif /* GPUSORT_SORT_STATE_H */

@@ -20,34 +20,34 @@
  * Rows of the sample per part, and bytes of all of it at most.  The share of a part is
  * then off by 1/64, its standard deviation; work memory has room for five times that.
  */
-#define GPUSORT_SPREAD_SAMPLE		4096
-#define GPUSORT_SPREAD_BYTES	((uint64_t) 4 << 20)
+#define GPUSORT_SPREAD_SAMPLE 4096
+#define GPUSORT_SPREAD_BYTES  ((uint64_t) 4 << 20)
 
-#define GPUSORT_REGION_ALIGN	256
+#define GPUSORT_REGION_ALIGN 256
 
 /* What a part has on its device in its spread_block. */
 typedef struct SpreadPart
 {
 	GpuSortDeviceChunk *chunks; /* all */
-	uint32_t   *numbers;		/* of the part's own chunks */
-	uint32_t   *counts;			/* by own chunk and part: rows, then the place of the first */
-	GpuSortRowPlace *picked;	/* rows of the sample that lie here, or the splitters */
-	uint64_t   *keys;			/* of them */
+	uint32_t *numbers;          /* of the part's own chunks */
+	uint32_t *counts;           /* by own chunk and part: rows, then the place of the first */
+	GpuSortRowPlace *picked;    /* rows of the sample that lie here, or the splitters */
+	uint64_t *keys;             /* of them */
 } SpreadPart;
 
 /* The sort's, in host memory. */
 struct GpuSortSpread
 {
-	SpreadPart	parts[GPUSORT_PARTS_MAX];
-	uint32_t	own[GPUSORT_PARTS_MAX]; /* chunks that a part has */
-	uint32_t	picked[GPUSORT_PARTS_MAX];	/* rows of the sample that it has */
-	uint32_t   *numbers;		/* of chunks: part 0's, part 1's ... */
-	uint32_t   *counts;			/* by chunk in that order, and part */
-	GpuSortRowPlace *places;	/* of the sample's rows: part 0's, part 1's ... */
-	uint64_t   *keys;			/* of them */
-	uint32_t   *order;			/* of the sample */
+	SpreadPart parts[GPUSORT_PARTS_MAX];
+	uint32_t own[GPUSORT_PARTS_MAX];    /* chunks that a part has */
+	uint32_t picked[GPUSORT_PARTS_MAX]; /* rows of the sample that it has */
+	uint32_t *numbers;                  /* of chunks: part 0's, part 1's ... */
+	uint32_t *counts;                   /* by chunk in that order, and part */
+	GpuSortRowPlace *places;            /* of the sample's rows: part 0's, part 1's ... */
+	uint64_t *keys;                     /* of them */
+	uint32_t *order;                    /* of the sample */
 	GpuSortRowPlace splitters[GPUSORT_PARTS_MAX];
-	uint64_t	splitter_keys[GPUSORT_PARTS_MAX * GPUSORT_MAX_KEY_WORDS];
+	uint64_t splitter_keys[GPUSORT_PARTS_MAX * GPUSORT_MAX_KEY_WORDS];
 };
 
 static uint64_t
@@ -77,8 +77,8 @@ static int
 make_spread(GpuSort *sort, uint32_t sample, GpuSortError *error)
 {
 	GpuSortSpread *spread = (GpuSortSpread *) calloc(1, sizeof(GpuSortSpread));
-	uint32_t	first[GPUSORT_PARTS_MAX];
-	uint32_t	next = 0;
+	uint32_t first[GPUSORT_PARTS_MAX];
+	uint32_t next = 0;
 
 	sort->spread = spread;
 	if (spread == NULL)
@@ -118,8 +118,8 @@ mix(uint64_t z)
 static uint64_t
 sample_row(const GpuSort *sort, uint32_t sample, uint32_t j)
 {
-	uint64_t	from = sort->rows * j / sample;
-	uint64_t	to = sort->rows * (j + 1) / sample;
+	uint64_t from = sort->rows * j / sample;
+	uint64_t to = sort->rows * (j + 1) / sample;
 
 	return from + mix(from) % (to - from);
 }
@@ -129,15 +129,15 @@ static void
 pick_rows(GpuSort *sort, uint32_t sample)
 {
 	GpuSortSpread *spread = sort->spread;
-	uint32_t	next = 0;
+	uint32_t next = 0;
 
 	for (uint32_t p = 0; p < sort->part_count; p++)
 	{
-		uint32_t	chunk = 0;
+		uint32_t chunk = 0;
 
 		for (uint32_t j = 0; j < sample; j++)
 		{
-			uint64_t	row = sample_row(sort, sample, j);
+			uint64_t row = sample_row(sort, sample, j);
 
 			while (row >= (uint64_t) sort->chunks[chunk].first_row + sort->chunks[chunk].rows)
 				chunk++;
@@ -156,7 +156,7 @@ pick_rows(GpuSort *sort, uint32_t sample)
 static int
 start_sample(GpuSortPart *part, uint32_t first_own, uint32_t first_picked, GpuSortError *error)
 {
-	GpuSort    *sort = part->sort;
+	GpuSort *sort = part->sort;
 	GpuSortSpread *spread = sort->spread;
 	const uint32_t p = (uint32_t) (part - sort->parts);
 	const uint32_t picked = std::max(spread->picked[p], (uint32_t) GPUSORT_PARTS_MAX);
@@ -169,8 +169,8 @@ start_sample(GpuSortPart *part, uint32_t first_own, uint32_t first_picked, GpuSo
 		picked * sizeof(GpuSortRowPlace),
 		(uint64_t) picked * sort->key_words * sizeof(uint64_t),
 	};
-	uint64_t	bytes = 0;
-	char	   *at;
+	uint64_t bytes = 0;
+	char *at;
 
 	for (uint64_t size : sizes)
 		bytes += align_region(size);
@@ -184,24 +184,18 @@ start_sample(GpuSortPart *part, uint32_t first_own, uint32_t first_picked, GpuSo
 	mine->picked = (GpuSortRowPlace *) (at += align_region(sizes[2]));
 	mine->keys = (uint64_t *) (at += align_region(sizes[3]));
 
-	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->chunks, sort->chunks, sizes[0], cudaMemcpyHostToDevice,
-													  stream));
+	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->chunks, sort->chunks, sizes[0], cudaMemcpyHostToDevice, stream));
 	if (spread->own[p] > 0)
-		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->numbers, spread->numbers + first_own, sizes[1],
-														  cudaMemcpyHostToDevice, stream));
+		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->numbers, spread->numbers + first_own, sizes[1], cudaMemcpyHostToDevice, stream));
 	if (spread->picked[p] > 0)
 	{
 		const uint64_t key_bytes = sort->key_words * sizeof(uint64_t);
 
-		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->picked, spread->places + first_picked,
-														  spread->picked[p] * sizeof(GpuSortRowPlace),
-														  cudaMemcpyHostToDevice, stream));
+		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->picked, spread->places + first_picked, spread->picked[p] * sizeof(GpuSortRowPlace), cudaMemcpyHostToDevice, stream));
 		GPUSORT_LAUNCH(part->device, error, pick_keys, (spread->picked[p] + GPUSORT_THREADS - 1) / GPUSORT_THREADS,
 					   GPUSORT_THREADS, stream, mine->chunks, sort->key_words, mine->picked, spread->picked[p],
 					   mine->keys);
-		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync((char *) spread->keys + first_picked * key_bytes, mine->keys,
-														  spread->picked[p] * key_bytes, cudaMemcpyDeviceToHost,
-														  stream));
+		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync((char *) spread->keys + first_picked * key_bytes, mine->keys, spread->picked[p] * key_bytes, cudaMemcpyDeviceToHost, stream));
 	}
 	GPUSORT_CUDA(part->device, error, cudaEventRecord(part->lane->computed, stream));
 	return 0;
@@ -213,17 +207,16 @@ choose_splitters(GpuSort *sort, uint32_t sample)
 {
 	GpuSortSpread *spread = sort->spread;
 	const uint32_t key_words = sort->key_words;
-	uint64_t	rows_before = 0;
+	uint64_t rows_before = 0;
 
 	for (uint32_t i = 0; i < sample; i++)
 		spread->order[i] = i;
-	std::sort(spread->order, spread->order + sample, [spread, key_words](uint32_t a, uint32_t b) {
-		return row_before(spread->keys + (size_t) a * key_words, spread->places[a],
-						  spread->keys + (size_t) b * key_words, spread->places[b], key_words);
-	});
+	std::sort(spread->order, spread->order + sample, [spread, key_words](uint32_t a, uint32_t b)
+			  { return row_before(spread->keys + (size_t) a * key_words, spread->places[a],
+								  spread->keys + (size_t) b * key_words, spread->places[b], key_words); });
 	for (uint32_t p = 0; p + 1 < sort->part_count; p++)
 	{
-		uint32_t	at;
+		uint32_t at;
 
 		/* all rows of the sample are before a splitter at its end, but that row */
 		rows_before += sort->parts[p].rows_put;
@@ -238,7 +231,7 @@ choose_splitters(GpuSort *sort, uint32_t sample)
 static int
 start_counting(GpuSortPart *part, uint32_t first_own, GpuSortError *error)
 {
-	GpuSort    *sort = part->sort;
+	GpuSort *sort = part->sort;
 	GpuSortSpread *spread = sort->spread;
 	const uint32_t p = (uint32_t) (part - sort->parts);
 	const uint32_t splitters = sort->part_count - 1;
@@ -247,21 +240,14 @@ start_counting(GpuSortPart *part, uint32_t first_own, GpuSortError *error)
 
 	if (gpusort_device_use(part->device, error) != 0)
 		return -1;
-	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->picked, spread->splitters,
-													  splitters * sizeof(GpuSortRowPlace), cudaMemcpyHostToDevice,
-													  stream));
-	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->keys, spread->splitter_keys,
-													  (size_t) splitters * sort->key_words * sizeof(uint64_t),
-													  cudaMemcpyHostToDevice, stream));
+	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->picked, spread->splitters, splitters * sizeof(GpuSortRowPlace), cudaMemcpyHostToDevice, stream));
+	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->keys, spread->splitter_keys, (size_t) splitters * sort->key_words * sizeof(uint64_t), cudaMemcpyHostToDevice, stream));
 	if (spread->own[p] > 0)
 	{
 		GPUSORT_LAUNCH(part->device, error, count_rows, spread->own[p], GPUSORT_THREADS, stream,
 					   mine->chunks, mine->numbers, spread->own[p], sort->key_words, mine->picked, mine->keys,
 					   sort->part_count, mine->counts);
-		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(spread->counts + (size_t) first_own * sort->part_count,
-														  mine->counts,
-														  (size_t) spread->own[p] * sort->part_count * sizeof(uint32_t),
-														  cudaMemcpyDeviceToHost, stream));
+		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(spread->counts + (size_t) first_own * sort->part_count, mine->counts, (size_t) spread->own[p] * sort->part_count * sizeof(uint32_t), cudaMemcpyDeviceToHost, stream));
 	}
 	GPUSORT_CUDA(part->device, error, cudaEventRecord(part->lane->computed, stream));
 	return 0;
@@ -286,21 +272,21 @@ place_rows(GpuSort *sort, GpuSortError *error)
 {
 	GpuSortSpread *spread = sort->spread;
 	const uint32_t parts = sort->part_count;
-	uint64_t	rows[GPUSORT_PARTS_MAX] = {0};
-	uint64_t	all = 0;
-	uint32_t	next[GPUSORT_PARTS_MAX];
+	uint64_t rows[GPUSORT_PARTS_MAX] = {0};
+	uint64_t all = 0;
+	uint32_t next[GPUSORT_PARTS_MAX];
 
 	next[0] = 0;
 	for (uint32_t p = 1; p < parts; p++)
 		next[p] = next[p - 1] + spread->own[p - 1];
 	for (uint32_t c = 0; c < sort->chunk_count; c++)
 	{
-		uint32_t   *counts = spread->counts + (size_t) next[sort->chunks[c].part]++ * parts;
-		uint64_t	here = 0;
+		uint32_t *counts = spread->counts + (size_t) next[sort->chunks[c].part]++ * parts;
+		uint64_t here = 0;
 
 		for (uint32_t p = 0; p < parts; p++)
 		{
-			uint32_t	count = counts[p];
+			uint32_t count = counts[p];
 
 			counts[p] = (uint32_t) rows[p];
 			rows[p] += count;
@@ -315,8 +301,7 @@ place_rows(GpuSort *sort, GpuSortError *error)
 		sort->parts[p].rows = (uint32_t) rows[p];
 		all += rows[p];
 	}
-	return all == sort->rows ? 0 : gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%llu of %llu rows were counted",
-												 (unsigned long long) all, (unsigned long long) sort->rows);
+	return all == sort->rows ? 0 : gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%llu of %llu rows were counted", (unsigned long long) all, (unsigned long long) sort->rows);
 }
 
 int
@@ -326,8 +311,8 @@ gpusort_spread_count(GpuSort *sort, GpuSortError *error)
 	const uint64_t good = (uint64_t) GPUSORT_SPREAD_SAMPLE * sort->part_count;
 	const uint32_t sample = (uint32_t) std::min(sort->rows, std::min(fit, good));
 	GpuSortSpread *spread;
-	uint32_t	own = 0;
-	uint32_t	picked = 0;
+	uint32_t own = 0;
+	uint32_t picked = 0;
 
 	if (make_spread(sort, sample, error) != 0)
 		return -1;
@@ -362,7 +347,7 @@ gpusort_spread_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *er
 	GpuSortSpread *spread = sort->spread;
 	GpuSortTargets targets = {};
 	GpuSortPackPlan window;
-	uint32_t	own = 0;
+	uint32_t own = 0;
 
 	/* rows that are in order need no prefixes */
 	gpusort_pack_window_plan(&window, plan, 0, sort->order != GPUSORT_INPUT_UNKNOWN ? 0 : 32);

@@ -31,19 +31,19 @@
 #include "engine/sort_state.h"
 
 /* Device memory that it takes beside the parts' work memory: per chunk, and all the rest. */
-#define GPUSORT_SPREAD_PER_CHUNK	(sizeof(GpuSortDeviceChunk) + (1 + GPUSORT_PARTS_MAX) * sizeof(uint32_t))
-#define GPUSORT_SPREAD_FIXED		((uint64_t) 6 << 20)
+#define GPUSORT_SPREAD_PER_CHUNK (sizeof(GpuSortDeviceChunk) + (1 + GPUSORT_PARTS_MAX) * sizeof(uint32_t))
+#define GPUSORT_SPREAD_FIXED     ((uint64_t) 6 << 20)
 
 /* Steps 1 and 2: sets rows of all parts.  Waits. */
-extern int	gpusort_spread_count(GpuSort *sort, GpuSortError *error);
+extern int gpusort_spread_count(GpuSort *sort, GpuSortError *error);
 
 /*
  * Step 3: refs and prefixes (if they have room) of all parts, whose work memory is
  * there.  Waits, and gives back what the steps have taken.
  */
-extern int	gpusort_spread_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error);
+extern int gpusort_spread_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error);
 
 /* Frees what is left; nothing may be under way. */
 extern void gpusort_spread_free(GpuSort *sort);
 
-#endif							/* GPUSORT_SPREAD_H */
+#endif /* GPUSORT_SPREAD_H */

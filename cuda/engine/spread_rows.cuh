@@ -14,24 +14,24 @@
 #include "engine/sort_state.h"
 
 /* Rows that a block of spread_rows takes at a time, and how many groups of a warp's that is. */
-#define GPUSORT_SPREAD_TURNS	4
-#define GPUSORT_SPREAD_TILE		(GPUSORT_SPREAD_TURNS * GPUSORT_THREADS)
-#define GPUSORT_SPREAD_GROUPS	(GPUSORT_SPREAD_TILE / 32)
+#define GPUSORT_SPREAD_TURNS  4
+#define GPUSORT_SPREAD_TILE   (GPUSORT_SPREAD_TURNS * GPUSORT_THREADS)
+#define GPUSORT_SPREAD_GROUPS (GPUSORT_SPREAD_TILE / 32)
 
-#define GPUSORT_FULL_WARP		0xFFFFFFFF
+#define GPUSORT_FULL_WARP 0xFFFFFFFF
 
 /* A row, by where it was put. */
 typedef struct GpuSortRowPlace
 {
-	uint32_t	chunk;
-	uint32_t	row;			/* of the chunk's */
+	uint32_t chunk;
+	uint32_t row; /* of the chunk's */
 } GpuSortRowPlace;
 
 /* The parts' arrays, by part. */
 typedef struct GpuSortTargets
 {
 	GpuSortRowRef *refs[GPUSORT_PARTS_MAX];
-	uint32_t   *prefixes[GPUSORT_PARTS_MAX];
+	uint32_t *prefixes[GPUSORT_PARTS_MAX];
 } GpuSortTargets;
 
 /* Is the row of this key and place before that one in the total order? */
@@ -52,7 +52,7 @@ static __global__ void
 pick_keys(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowPlace *picked, uint32_t count,
 		  uint64_t *keys)
 {
-	uint32_t	i = blockIdx.x * blockDim.x + threadIdx.x;
+	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 
 	if (i < count)
 	{
@@ -69,7 +69,7 @@ pick_keys(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRow
 /* Splitters as kernels use them: in shared memory, filled by the whole block. */
 struct SharedSplitters
 {
-	uint64_t	keys[(GPUSORT_PARTS_MAX - 1) * GPUSORT_MAX_KEY_WORDS];
+	uint64_t keys[(GPUSORT_PARTS_MAX - 1) * GPUSORT_MAX_KEY_WORDS];
 	GpuSortRowPlace places[GPUSORT_PARTS_MAX - 1];
 };
 
@@ -89,12 +89,12 @@ static __device__ uint32_t
 part_of(const SharedSplitters *shared, uint32_t splitters, const uint64_t *key, GpuSortRowPlace place,
 		uint32_t key_words)
 {
-	uint32_t	low = 0;
-	uint32_t	high = splitters;
+	uint32_t low = 0;
+	uint32_t high = splitters;
 
 	while (low < high)
 	{
-		uint32_t	middle = (low + high) / 2;
+		uint32_t middle = (low + high) / 2;
 
 		if (row_before(key, place, shared->keys + middle * key_words, shared->places[middle], key_words))
 			high = middle;
@@ -119,7 +119,7 @@ count_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t o
 		const GpuSortDeviceChunk chunk = chunks[numbers[c]];
 		const char *base = (const char *) chunk.base;
 		const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(chunk.bytes));
-		uint32_t	mine = 0;	/* rows that go to part `lane` */
+		uint32_t mine = 0; /* rows that go to part `lane` */
 
 		if (threadIdx.x < GPUSORT_PARTS_MAX)
 			block_counts[threadIdx.x] = 0;
@@ -128,15 +128,15 @@ count_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t o
 		/* the same turns for all threads of a warp */
 		for (uint32_t start = 0; start < chunk.rows; start += blockDim.x)
 		{
-			uint32_t	i = start + threadIdx.x;
-			uint32_t	part = parts;
+			uint32_t i = start + threadIdx.x;
+			uint32_t part = parts;
 
 			if (i < chunk.rows)
 				part = part_of(&splitters, parts - 1, (const uint64_t *) (base + offsets[chunk.rows - 1 - i]),
 							   {numbers[c], i}, key_words);
 			for (uint32_t p = 0; p < parts; p++)
 			{
-				uint32_t	votes = __ballot_sync(GPUSORT_FULL_WARP, part == p);
+				uint32_t votes = __ballot_sync(GPUSORT_FULL_WARP, part == p);
 
 				if (lane == p)
 					mine += __popc(votes);
@@ -171,9 +171,9 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 	__shared__ SharedSplitters splitters;
 	__shared__ GpuSortRowRef tile_refs[GPUSORT_SPREAD_TILE];
 	__shared__ uint32_t tile_prefixes[GPUSORT_SPREAD_TILE];
-	__shared__ uint32_t before[GPUSORT_SPREAD_GROUPS][GPUSORT_PARTS_MAX];	/* rows of the part in groups before */
-	__shared__ uint32_t starts[GPUSORT_PARTS_MAX + 1];	/* of each part in the tile */
-	__shared__ uint32_t next[GPUSORT_PARTS_MAX];	/* place of the tile's first row in each part */
+	__shared__ uint32_t before[GPUSORT_SPREAD_GROUPS][GPUSORT_PARTS_MAX]; /* rows of the part in groups before */
+	__shared__ uint32_t starts[GPUSORT_PARTS_MAX + 1];                    /* of each part in the tile */
+	__shared__ uint32_t next[GPUSORT_PARTS_MAX];                          /* place of the tile's first row in each part */
 	const uint32_t lane = threadIdx.x % 32;
 
 	load_splitters(&splitters, places, keys, parts - 1, window.key_words);
@@ -190,14 +190,14 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 		for (uint32_t start = 0; start < chunk.rows; start += GPUSORT_SPREAD_TILE)
 		{
 			GpuSortRowRef refs[GPUSORT_SPREAD_TURNS];
-			uint32_t	prefixes[GPUSORT_SPREAD_TURNS];
-			uint32_t	part[GPUSORT_SPREAD_TURNS];
-			uint32_t	rank[GPUSORT_SPREAD_TURNS];
+			uint32_t prefixes[GPUSORT_SPREAD_TURNS];
+			uint32_t part[GPUSORT_SPREAD_TURNS];
+			uint32_t rank[GPUSORT_SPREAD_TURNS];
 
 			for (uint32_t k = 0; k < GPUSORT_SPREAD_TURNS; k++)
 			{
-				uint32_t	i = start + k * GPUSORT_THREADS + threadIdx.x;
-				uint32_t	group = (k * GPUSORT_THREADS + threadIdx.x) / 32;
+				uint32_t i = start + k * GPUSORT_THREADS + threadIdx.x;
+				uint32_t group = (k * GPUSORT_THREADS + threadIdx.x) / 32;
 
 				part[k] = parts;
 				rank[k] = 0;
@@ -205,7 +205,7 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 				prefixes[k] = 0;
 				if (i < chunk.rows)
 				{
-					uint32_t	offset = offsets[chunk.rows - 1 - i];
+					uint32_t offset = offsets[chunk.rows - 1 - i];
 					const uint64_t *key = (const uint64_t *) (base + offset);
 
 					part[k] = part_of(&splitters, parts - 1, key, {number, i}, window.key_words);
@@ -215,7 +215,7 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 				}
 				for (uint32_t p = 0; p < parts; p++)
 				{
-					uint32_t	votes = __ballot_sync(GPUSORT_FULL_WARP, part[k] == p);
+					uint32_t votes = __ballot_sync(GPUSORT_FULL_WARP, part[k] == p);
 
 					if (part[k] == p)
 						rank[k] = __popc(votes & ((1u << lane) - 1));
@@ -228,11 +228,11 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 			/* counts of groups become sums of those before; all of a part for its start */
 			if (threadIdx.x < parts)
 			{
-				uint32_t	sum = 0;
+				uint32_t sum = 0;
 
 				for (uint32_t g = 0; g < GPUSORT_SPREAD_GROUPS; g++)
 				{
-					uint32_t	here = before[g][threadIdx.x];
+					uint32_t here = before[g][threadIdx.x];
 
 					before[g][threadIdx.x] = sum;
 					sum += here;
@@ -252,8 +252,8 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 			{
 				if (part[k] < parts)
 				{
-					uint32_t	group = (k * GPUSORT_THREADS + threadIdx.x) / 32;
-					uint32_t	slot = starts[part[k]] + before[group][part[k]] + rank[k];
+					uint32_t group = (k * GPUSORT_THREADS + threadIdx.x) / 32;
+					uint32_t slot = starts[part[k]] + before[group][part[k]] + rank[k];
 
 					tile_refs[slot] = refs[k];
 					tile_prefixes[slot] = prefixes[k];
@@ -263,8 +263,8 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 
 			for (uint32_t slot = threadIdx.x; slot < starts[parts]; slot += blockDim.x)
 			{
-				uint32_t	p = 0;
-				uint32_t	place;
+				uint32_t p = 0;
+				uint32_t place;
 
 				while (slot >= starts[p + 1])
 					p++;
@@ -283,4 +283,4 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 	}
 }
 
-#endif							/* GPUSORT_SPREAD_ROWS_CUH */
+#endif /* GPUSORT_SPREAD_ROWS_CUH */

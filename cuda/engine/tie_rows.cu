@@ -14,14 +14,14 @@
 #include "engine/steps.h"
 
 /* Words of 32 rows that a block takes at a time: one per thread. */
-#define GPUSORT_TIE_TILE	GPUSORT_THREADS
+#define GPUSORT_TIE_TILE GPUSORT_THREADS
 
 /* Tiles per block, so that GPUSORT_TIE_BLOCKS blocks take all rows. */
 static uint32_t
 tiles_per_block(uint32_t rows)
 {
-	uint32_t	words = rows / 32 + (rows % 32 > 0);
-	uint32_t	tiles = (words + GPUSORT_TIE_TILE - 1) / GPUSORT_TIE_TILE;
+	uint32_t words = rows / 32 + (rows % 32 > 0);
+	uint32_t tiles = (words + GPUSORT_TIE_TILE - 1) / GPUSORT_TIE_TILE;
 
 	return (tiles + GPUSORT_TIE_BLOCKS - 1) / GPUSORT_TIE_BLOCKS;
 }
@@ -29,9 +29,9 @@ tiles_per_block(uint32_t rows)
 uint32_t
 gpusort_tie_blocks(uint32_t rows)
 {
-	uint32_t	words = rows / 32 + (rows % 32 > 0);
-	uint32_t	tiles = (words + GPUSORT_TIE_TILE - 1) / GPUSORT_TIE_TILE;
-	uint32_t	per_block = tiles_per_block(rows);
+	uint32_t words = rows / 32 + (rows % 32 > 0);
+	uint32_t tiles = (words + GPUSORT_TIE_TILE - 1) / GPUSORT_TIE_TILE;
+	uint32_t per_block = tiles_per_block(rows);
 
 	return (tiles + per_block - 1) / per_block;
 }
@@ -50,9 +50,9 @@ mark_ties(const GpuSortRowRef *sorted_refs, uint32_t rows, uint32_t tiles, uint3
 
 	for (uint32_t tile = 0; tile < tiles; tile++)
 	{
-		uint64_t	first_word = ((uint64_t) blockIdx.x * tiles + tile) * GPUSORT_TIE_TILE;
-		uint64_t	word = first_word + threadIdx.x;
-		uint64_t	row = word * 32;
+		uint64_t first_word = ((uint64_t) blockIdx.x * tiles + tile) * GPUSORT_TIE_TILE;
+		uint64_t word = first_word + threadIdx.x;
+		uint64_t row = word * 32;
 
 		/* The same for all threads of the block. */
 		if (first_word * 32 >= rows)
@@ -61,9 +61,9 @@ mark_ties(const GpuSortRowRef *sorted_refs, uint32_t rows, uint32_t tiles, uint3
 		/* A warp reads 32 refs at once, for one word after the other. */
 		for (uint32_t k = 0; k < 32; k++)
 		{
-			uint32_t	slot = threadIdx.x / 32 * 32 + k;
-			uint64_t	mine = (first_word + slot) * 32 + threadIdx.x % 32;
-			uint32_t	votes = __ballot_sync(0xFFFFFFFF, mine < rows && gpusort_ref_inexact(sorted_refs[mine]));
+			uint32_t slot = threadIdx.x / 32 * 32 + k;
+			uint64_t mine = (first_word + slot) * 32 + threadIdx.x % 32;
+			uint32_t votes = __ballot_sync(0xFFFFFFFF, mine < rows && gpusort_ref_inexact(sorted_refs[mine]));
 
 			if (threadIdx.x % 32 == 0)
 				inexact_bits[slot] = votes;
@@ -73,8 +73,8 @@ mark_ties(const GpuSortRowRef *sorted_refs, uint32_t rows, uint32_t tiles, uint3
 		parts[threadIdx.x] = gpusort_ties_none();
 		if (row < rows)
 		{
-			uint32_t	here = rows - row < 32 ? (uint32_t) (rows - row) : 32;
-			uint32_t	bits = equal[word];
+			uint32_t here = rows - row < 32 ? (uint32_t) (rows - row) : 32;
+			uint32_t bits = equal[word];
 
 			parts[threadIdx.x] = gpusort_ties_of_bits(bits, inexact_bits[threadIdx.x], here);
 			equal[word] = bits & inexact_bits[threadIdx.x];
@@ -102,7 +102,7 @@ int
 gpusort_mark_ties(GpuSortPart *part, GpuSortError *error)
 {
 	GpuSortWork *work = &part->work;
-	uint32_t	rows = part->rows_out;
+	uint32_t rows = part->rows_out;
 
 	GPUSORT_LAUNCH(part->device, error, mark_ties, gpusort_tie_blocks(rows), GPUSORT_THREADS, part->lane->compute,
 				   work->sorted_refs, rows, tiles_per_block(rows), work->equal, part->lane->state->ties);

@@ -23,17 +23,17 @@
 
 typedef struct GpuSortRun
 {
-	uint64_t	rows;
-	uint64_t	inexact;		/* 0 or 1: does it hold an INEXACT row */
+	uint64_t rows;
+	uint64_t inexact; /* 0 or 1: does it hold an INEXACT row */
 } GpuSortRun;
 
 typedef struct GpuSortTieSummary
 {
-	GpuSortRun	first;
-	GpuSortRun	last;			/* unused while one is set */
-	uint64_t	counted;		/* rows of runs that lie wholly inside and count */
-	uint32_t	one;			/* all rows are one run: `first` */
-	uint32_t	open;			/* the last row's key equals that of the row after the piece */
+	GpuSortRun first;
+	GpuSortRun last;  /* unused while one is set */
+	uint64_t counted; /* rows of runs that lie wholly inside and count */
+	uint32_t one;     /* all rows are one run: `first` */
+	uint32_t open;    /* the last row's key equals that of the row after the piece */
 } GpuSortTieSummary;
 
 /* A piece without rows has first.rows = 0 and joins to nothing. */
@@ -57,8 +57,8 @@ GPUSORT_HD static inline GpuSortTieSummary
 gpusort_ties_join(GpuSortTieSummary a, GpuSortTieSummary b)
 {
 	GpuSortTieSummary joined = {};
-	GpuSortRun	left;
-	GpuSortRun	right;
+	GpuSortRun left;
+	GpuSortRun right;
 
 	if (a.first.rows == 0)
 		return b;
@@ -74,7 +74,7 @@ gpusort_ties_join(GpuSortTieSummary a, GpuSortTieSummary b)
 
 	if (a.open)
 	{
-		GpuSortRun	middle;
+		GpuSortRun middle;
 
 		middle.rows = left.rows + right.rows;
 		middle.inexact = left.inexact | right.inexact;
@@ -127,4 +127,4 @@ gpusort_ties_total(GpuSortTieSummary sum)
 	return sum.counted + gpusort_run_count(sum.first) + (sum.one ? 0 : gpusort_run_count(sum.last));
 }
 
-#endif							/* GPUSORT_TIE_ROWS_H */
+#endif /* GPUSORT_TIE_ROWS_H */

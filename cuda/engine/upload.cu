@@ -37,19 +37,19 @@
 #include "engine/spread.h"
 
 /* Slabs of the smallest size take two chunks; then they double. */
-#define GPUSORT_SLAB_MIN		(2 * GPUSORT_CHUNK_BYTES)
-#define GPUSORT_SLAB_MAX		(64 * GPUSORT_CHUNK_BYTES)
+#define GPUSORT_SLAB_MIN (2 * GPUSORT_CHUNK_BYTES)
+#define GPUSORT_SLAB_MAX (64 * GPUSORT_CHUNK_BYTES)
 
 /* Chunks start at multiples of this, which divides GPUSORT_CHUNK_BYTES. */
-#define GPUSORT_CHUNK_ALIGN		256
+#define GPUSORT_CHUNK_ALIGN 256
 
 /*
  * Work memory per row: ref 8, id 4, prefix 4, the device sort's temporary storage 16.4
  * at most; tie bits and sums of tiles are below 1.  The rest is for a sort of several
  * parts, whose devices do not sort exactly as many rows as were put on them.
  */
-#define GPUSORT_WORK_PER_ROW	36
-#define GPUSORT_WORK_FIXED		((uint64_t) 1 << 20)
+#define GPUSORT_WORK_PER_ROW 36
+#define GPUSORT_WORK_FIXED   ((uint64_t) 1 << 20)
 
 /* Stands for all kernels of this library. */
 static __global__ void
@@ -70,8 +70,8 @@ gpusort_kernels_present(void)
 uint64_t
 gpusort_work_bytes(const GpuSortDeviceSet *set, uint64_t rows, uint64_t chunks)
 {
-	uint64_t	bytes = gpusort_block_size(GPUSORT_WORK_FIXED + rows * GPUSORT_WORK_PER_ROW +
-										   chunks * sizeof(GpuSortDeviceChunk));
+	uint64_t bytes = gpusort_block_size(GPUSORT_WORK_FIXED + rows * GPUSORT_WORK_PER_ROW +
+										chunks * sizeof(GpuSortDeviceChunk));
 
 	/* any sort may become one of several parts */
 	if (set->joined)
@@ -83,7 +83,7 @@ GpuSortShare
 gpusort_first_share(const GpuSortDeviceSet *set, uint64_t estimated_rows, uint64_t estimated_bytes)
 {
 	GpuSortShare share;
-	uint64_t	chunks;
+	uint64_t chunks;
 
 	/* An estimate that overflows is too large for any device. */
 	if (estimated_rows > UINT64_MAX / 256)
@@ -110,7 +110,7 @@ slab_left(const GpuSortSlab *slab)
 static uint32_t
 reserves_held(const GpuSortPart *part)
 {
-	uint64_t	held = 0;
+	uint64_t held = 0;
 
 	for (uint32_t i = 0; i < part->slab_count; i++)
 		held += slab_left(&part->slabs[i]) / GPUSORT_CHUNK_BYTES;
@@ -142,9 +142,9 @@ worst_work_bytes(const GpuSortPart *part, uint32_t reserves)
 static size_t
 next_slab_size(const GpuSortPart *part)
 {
-	uint64_t	wanted = GPUSORT_SLAB_MIN;
-	uint64_t	before = 0;
-	size_t		size = GPUSORT_SLAB_MIN;
+	uint64_t wanted = GPUSORT_SLAB_MIN;
+	uint64_t before = 0;
+	size_t size = GPUSORT_SLAB_MIN;
 
 	for (uint32_t i = 0; i < part->slab_count; i++)
 		before += part->slabs[i].block.bytes;
@@ -161,8 +161,8 @@ next_slab_size(const GpuSortPart *part)
 static int
 grow(void **array, uint32_t count, uint32_t *size, size_t item_bytes, GpuSortError *error)
 {
-	uint32_t	larger = *size > 0 ? 2 * *size : 64;
-	void	   *moved;
+	uint32_t larger = *size > 0 ? 2 * *size : 64;
+	void *moved;
 
 	if (count < *size)
 		return 0;
@@ -177,7 +177,7 @@ grow(void **array, uint32_t count, uint32_t *size, size_t item_bytes, GpuSortErr
 static int
 reserve_on(GpuSortPart *part, GpuSortError *error)
 {
-	size_t		slab_bytes = 0;
+	size_t slab_bytes = 0;
 	GpuSortShare before = part->share;
 	GpuSortBlock block;
 
@@ -219,7 +219,7 @@ reserve_on(GpuSortPart *part, GpuSortError *error)
 static const uint64_t *
 key_in_chunk(const void *chunk, uint32_t row, uint32_t bytes, uint32_t key_words)
 {
-	uint32_t	offset = __atomic_load_n(gpusort_chunk_offset((void *) chunk, row), __ATOMIC_RELAXED);
+	uint32_t offset = __atomic_load_n(gpusort_chunk_offset((void *) chunk, row), __ATOMIC_RELAXED);
 
 	if (!gpusort_record_readable(offset, bytes, key_words))
 		return NULL;
@@ -243,7 +243,7 @@ note_border(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes)
 int
 gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error)
 {
-	uint64_t	reserved = 0;
+	uint64_t reserved = 0;
 	GpuSortError other;
 
 	for (uint32_t p = 0; p < sort->part_count; p++)
@@ -257,7 +257,7 @@ gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error)
 
 	for (uint32_t i = 0; i < sort->part_count; i++)
 	{
-		uint32_t	p = (sort->reserve_turn + i) % sort->part_count;
+		uint32_t p = (sort->reserve_turn + i) % sort->part_count;
 
 		if (reserve_on(&sort->parts[p], error) == 0)
 		{
@@ -290,13 +290,13 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 	GpuSortLane *lane;
 	GpuSortSlab *slab;
 	GpuSortDeviceChunk *placed;
-	char	   *base;
+	char *base;
 
 	if (gpusort_check_cancel(sort, error) != 0)
 		return -1;
 	for (uint32_t i = 0; i < sort->part_count && part == NULL; i++)
 	{
-		uint32_t	p = (sort->put_turn + i) % sort->part_count;
+		uint32_t p = (sort->put_turn + i) % sort->part_count;
 
 		if (sort->parts[p].reserved > 0)
 		{
@@ -336,14 +336,11 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 	placed->part = (uint32_t) (part - sort->parts);
 
 	GPUSORT_CUDA(device, error, cudaMemcpyAsync(base, chunk, offsets_at, cudaMemcpyHostToDevice, lane->copies));
-	GPUSORT_CUDA(device, error, cudaMemcpyAsync(base + offsets_at, gpusort_chunk_offset((void *) chunk, rows - 1),
-												rows * sizeof(uint32_t), cudaMemcpyHostToDevice, lane->copies));
+	GPUSORT_CUDA(device, error, cudaMemcpyAsync(base + offsets_at, gpusort_chunk_offset((void *) chunk, rows - 1), rows * sizeof(uint32_t), cudaMemcpyHostToDevice, lane->copies));
 	GPUSORT_CUDA(device, error, cudaEventRecord(lane->uploaded, lane->copies));
 	GPUSORT_CUDA(device, error, cudaStreamWaitEvent(lane->compute, lane->uploaded, 0));
 
-	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_chunk(placed, sort->key_words, &lane->state->keys,
-																	  &lane->state->bad_rows,
-																	  (struct CUstream_st *) lane->compute));
+	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_chunk(placed, sort->key_words, &lane->state->keys, &lane->state->bad_rows, (struct CUstream_st *) lane->compute));
 	note_border(sort, chunk, rows, bytes);
 
 	slab->used += (length + GPUSORT_CHUNK_ALIGN - 1) / GPUSORT_CHUNK_ALIGN * GPUSORT_CHUNK_ALIGN;

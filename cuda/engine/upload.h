@@ -12,7 +12,7 @@
 #include "engine/sort_state.h"
 
 /* Bytes of device memory for staging, and those for sorting so many rows in so many chunks. */
-#define GPUSORT_STAGING_BYTES	(2 * GPUSORT_CHUNK_BYTES)
+#define GPUSORT_STAGING_BYTES (2 * GPUSORT_CHUNK_BYTES)
 
 extern uint64_t gpusort_work_bytes(const struct GpuSortDeviceSet *set, uint64_t rows, uint64_t chunks);
 
@@ -21,17 +21,17 @@ extern GpuSortShare gpusort_first_share(const struct GpuSortDeviceSet *set, uint
 										uint64_t estimated_bytes);
 
 /* As GpuSortEngineOps says. */
-extern int	gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error);
-extern int	gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes,
-							 GpuSortError *error);
+extern int gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error);
+extern int gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes,
+							GpuSortError *error);
 
 /*
  * No chunk will be put any more, and sorting takes so much work memory on the part's
  * device: gives back what was promised beyond that.
  */
-extern int	gpusort_promise_work(GpuSortPart *part, uint64_t work_bytes, GpuSortError *error);
+extern int gpusort_promise_work(GpuSortPart *part, uint64_t work_bytes, GpuSortError *error);
 
 /* Has this library code for the calling thread's device? */
 extern bool gpusort_kernels_present(void);
 
-#endif							/* GPUSORT_UPLOAD_H */
+#endif /* GPUSORT_UPLOAD_H */

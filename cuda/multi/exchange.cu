@@ -17,14 +17,14 @@
 #include "engine/check.h"
 #include "multi/exchange.h"
 
-#define GPUSORT_EXCHANGE_THREADS	256
-#define GPUSORT_EXCHANGE_WARPS		(GPUSORT_EXCHANGE_THREADS / 32)
-#define GPUSORT_EXCHANGE_ITEMS		16		/* rows of a thread */
-#define GPUSORT_EXCHANGE_TILE		(GPUSORT_EXCHANGE_THREADS * GPUSORT_EXCHANGE_ITEMS)
+#define GPUSORT_EXCHANGE_THREADS 256
+#define GPUSORT_EXCHANGE_WARPS   (GPUSORT_EXCHANGE_THREADS / 32)
+#define GPUSORT_EXCHANGE_ITEMS   16 /* rows of a thread */
+#define GPUSORT_EXCHANGE_TILE    (GPUSORT_EXCHANGE_THREADS * GPUSORT_EXCHANGE_ITEMS)
 
-#define GPUSORT_EXCHANGE_GRID		2048	/* blocks of kernels that loop */
-#define GPUSORT_SEGMENT_BYTES		32768	/* of pieces that a block reads at a time */
-#define GPUSORT_READS_AHEAD			8		/* loads of a thread under way before it stores */
+#define GPUSORT_EXCHANGE_GRID 2048  /* blocks of kernels that loop */
+#define GPUSORT_SEGMENT_BYTES 32768 /* of pieces that a block reads at a time */
+#define GPUSORT_READS_AHEAD   8     /* loads of a thread under way before it stores */
 
 static_assert(GPUSORT_EXCHANGE_THREADS == GPUSORT_EXCHANGE_MAX_BINS, "a thread for each bin");
 
@@ -55,8 +55,8 @@ gpusort_choose_splitters(const void *keys, uint32_t key_bytes, uint64_t rows, ui
 
 	for (uint64_t i = 0; i < samples; i++)
 	{
-		uint64_t	length = step + (i < longer);
-		uint64_t	row = i * step + std::min(i, longer) + mix_bits(seed + i) % length;
+		uint64_t length = step + (i < longer);
+		uint64_t row = i * step + std::min(i, longer) + mix_bits(seed + i) % length;
 
 		scratch[i].row = row;
 		scratch[i].key = key_bytes == 4 ? ((const uint32_t *) keys)[row] : ((const uint64_t *) keys)[row];
@@ -72,8 +72,8 @@ gpusort_choose_splitters(const void *keys, uint32_t key_bytes, uint64_t rows, ui
 template <typename Key>
 struct SplitterTable
 {
-	Key			keys[GPUSORT_EXCHANGE_MAX_BINS];
-	uint32_t	ties[GPUSORT_EXCHANGE_MAX_BINS];	/* rows of the chunk below are below the splitter of equal key */
+	Key keys[GPUSORT_EXCHANGE_MAX_BINS];
+	uint32_t ties[GPUSORT_EXCHANGE_MAX_BINS]; /* rows of the chunk below are below the splitter of equal key */
 };
 
 /* By all threads of a block; a barrier must follow. */
@@ -82,7 +82,7 @@ static __device__ inline void
 load_splitters(SplitterTable<Key> *table, const GpuSortSplitter *splitters, uint32_t bins, uint64_t first_row)
 {
 	GpuSortSplitter splitter = {~(uint64_t) 0, ~(uint64_t) 0};
-	uint64_t	tie = UINT32_MAX;
+	uint64_t tie = UINT32_MAX;
 
 	if (threadIdx.x + 1 < bins)
 	{
@@ -98,11 +98,11 @@ template <typename Key>
 static __device__ inline uint32_t
 find_bin(const SplitterTable<Key> *table, int levels, Key key, uint32_t row)
 {
-	uint32_t	bin = 0;
+	uint32_t bin = 0;
 
 	for (uint32_t step = (1u << levels) >> 1; step > 0; step >>= 1)
 	{
-		Key			splitter = table->keys[bin + step - 1];
+		Key splitter = table->keys[bin + step - 1];
 
 		if (splitter < key || (splitter == key && table->ties[bin + step - 1] <= row))
 			bin += step;
@@ -117,12 +117,12 @@ sum_before(uint64_t value, uint64_t *total)
 	__shared__ uint64_t warp_sums[GPUSORT_EXCHANGE_WARPS];
 	const uint32_t lane = threadIdx.x % 32;
 	const uint32_t warp = threadIdx.x / 32;
-	uint64_t	sum = value;
-	uint64_t	before = 0;
+	uint64_t sum = value;
+	uint64_t before = 0;
 
 	for (uint32_t places = 1; places < 32; places *= 2)
 	{
-		uint64_t	left = __shfl_up_sync(0xFFFFFFFF, sum, places);
+		uint64_t left = __shfl_up_sync(0xFFFFFFFF, sum, places);
 
 		if (lane >= places)
 			sum += left;
@@ -143,21 +143,22 @@ sum_before(uint64_t value, uint64_t *total)
 
 /* counts[bin * tiles + tile] = rows of the tile in the bin. */
 template <typename Key>
-static __global__ void __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
-count_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSplitter *splitters, uint32_t bins,
-		   int levels, uint32_t *counts)
+static __global__ void
+__launch_bounds__(GPUSORT_EXCHANGE_THREADS)
+	count_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSplitter *splitters, uint32_t bins,
+			   int levels, uint32_t *counts)
 {
 	__shared__ SplitterTable<Key> table;
 	__shared__ uint32_t bin_rows[GPUSORT_EXCHANGE_MAX_BINS];
 	const uint32_t first = blockIdx.x * GPUSORT_EXCHANGE_TILE;
-	Key			mine[GPUSORT_EXCHANGE_ITEMS];
+	Key mine[GPUSORT_EXCHANGE_ITEMS];
 
 	load_splitters(&table, splitters, bins, first_row);
 	bin_rows[threadIdx.x] = 0;
 #pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
 	{
-		uint32_t	row = first + i * GPUSORT_EXCHANGE_THREADS + threadIdx.x;
+		uint32_t row = first + i * GPUSORT_EXCHANGE_THREADS + threadIdx.x;
 
 		mine[i] = row < rows ? keys[row] : 0;
 	}
@@ -165,7 +166,7 @@ count_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSpli
 #pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
 	{
-		uint32_t	row = first + i * GPUSORT_EXCHANGE_THREADS + threadIdx.x;
+		uint32_t row = first + i * GPUSORT_EXCHANGE_THREADS + threadIdx.x;
 
 		if (row < rows)
 			atomicAdd(&bin_rows[find_bin(&table, levels, mine[i], row)], 1u);
@@ -176,17 +177,18 @@ count_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSpli
 }
 
 /* One block per bin: counts become the rows of the bin in the tiles before. */
-static __global__ void __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
-sum_tiles(uint32_t *counts, uint32_t tiles, uint32_t *bin_rows)
+static __global__ void
+__launch_bounds__(GPUSORT_EXCHANGE_THREADS)
+	sum_tiles(uint32_t *counts, uint32_t tiles, uint32_t *bin_rows)
 {
-	uint32_t   *bin_counts = counts + (size_t) blockIdx.x * tiles;
-	uint64_t	sum = 0;
+	uint32_t *bin_counts = counts + (size_t) blockIdx.x * tiles;
+	uint64_t sum = 0;
 
 	for (uint32_t first = 0; first < tiles; first += GPUSORT_EXCHANGE_THREADS)
 	{
-		uint32_t	tile = first + threadIdx.x;
-		uint64_t	total;
-		uint64_t	before = sum_before(tile < tiles ? bin_counts[tile] : 0, &total);
+		uint32_t tile = first + threadIdx.x;
+		uint64_t total;
+		uint64_t before = sum_before(tile < tiles ? bin_counts[tile] : 0, &total);
 
 		if (tile < tiles)
 			bin_counts[tile] = (uint32_t) (sum + before);
@@ -203,22 +205,23 @@ sum_tiles(uint32_t *counts, uint32_t tiles, uint32_t *bin_rows)
  * the order of their bins, for each bin to be written in one run.
  */
 template <typename Key>
-static __global__ void __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
-scatter_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSplitter *splitters, uint32_t bins,
-			 int levels, const uint32_t *counts, const uint32_t *bin_rows, Key *keys_out, uint32_t *rows_out)
+static __global__ void
+__launch_bounds__(GPUSORT_EXCHANGE_THREADS)
+	scatter_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSplitter *splitters, uint32_t bins,
+				 int levels, const uint32_t *counts, const uint32_t *bin_rows, Key *keys_out, uint32_t *rows_out)
 {
 	__shared__ SplitterTable<Key> table;
-	__shared__ Key slot_keys[GPUSORT_EXCHANGE_TILE];	/* then the rows' numbers in the chunk */
+	__shared__ Key slot_keys[GPUSORT_EXCHANGE_TILE]; /* then the rows' numbers in the chunk */
 	__shared__ uint8_t slot_bins[GPUSORT_EXCHANGE_TILE];
 	__shared__ uint16_t warp_counts[GPUSORT_EXCHANGE_WARPS][GPUSORT_EXCHANGE_MAX_BINS];
-	__shared__ uint32_t places[GPUSORT_EXCHANGE_MAX_BINS];	/* of each bin's slot 0 in the output */
+	__shared__ uint32_t places[GPUSORT_EXCHANGE_MAX_BINS]; /* of each bin's slot 0 in the output */
 	const uint32_t lane = threadIdx.x % 32;
 	const uint32_t warp = threadIdx.x / 32;
 	const uint32_t tile_first = blockIdx.x * GPUSORT_EXCHANGE_TILE;
 	const uint32_t tile_rows = rows - tile_first < GPUSORT_EXCHANGE_TILE ? rows - tile_first : GPUSORT_EXCHANGE_TILE;
-	const uint32_t first = warp * 32 * GPUSORT_EXCHANGE_ITEMS + lane;	/* in the tile */
-	Key			mine[GPUSORT_EXCHANGE_ITEMS];
-	uint32_t	slots[GPUSORT_EXCHANGE_ITEMS];	/* bin << 16 | rank in the warp, then the slot */
+	const uint32_t first = warp * 32 * GPUSORT_EXCHANGE_ITEMS + lane; /* in the tile */
+	Key mine[GPUSORT_EXCHANGE_ITEMS];
+	uint32_t slots[GPUSORT_EXCHANGE_ITEMS]; /* bin << 16 | rank in the warp, then the slot */
 
 	load_splitters(&table, splitters, bins, first_row);
 	for (int w = 0; w < GPUSORT_EXCHANGE_WARPS; w++)
@@ -232,15 +235,15 @@ scatter_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSp
 #pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
 	{
-		uint32_t	bin = bins - 1;
-		uint32_t	peers = 0xFFFFFFFF;
-		uint32_t	before;
+		uint32_t bin = bins - 1;
+		uint32_t peers = 0xFFFFFFFF;
+		uint32_t before;
 
 		if (first + 32 * i < tile_rows)
 			bin = find_bin(&table, levels, mine[i], tile_first + first + 32 * i);
 		for (int level = 0; level < levels; level++)
 		{
-			uint32_t	ones = __ballot_sync(0xFFFFFFFF, bin >> level & 1);
+			uint32_t ones = __ballot_sync(0xFFFFFFFF, bin >> level & 1);
 
 			peers &= (bin >> level & 1) != 0 ? ones : ~ones;
 		}
@@ -256,9 +259,9 @@ scatter_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSp
 	/* A thread for each bin: where its rows of each warp start in the tile, and in the output. */
 	{
 		const uint32_t bin = threadIdx.x;
-		uint32_t	tile_count = 0;
-		uint64_t	total;
-		uint64_t	starts;
+		uint32_t tile_count = 0;
+		uint64_t total;
+		uint64_t starts;
 
 		for (int w = 0; w < GPUSORT_EXCHANGE_WARPS; w++)
 			tile_count += warp_counts[w][bin];
@@ -268,7 +271,7 @@ scatter_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSp
 				(uint32_t) starts;
 		for (int w = 0; w < GPUSORT_EXCHANGE_WARPS; w++)
 		{
-			uint16_t	count = warp_counts[w][bin];
+			uint16_t count = warp_counts[w][bin];
 
 			warp_counts[w][bin] = (uint16_t) starts;
 			starts += count;
@@ -279,7 +282,7 @@ scatter_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSp
 #pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
 	{
-		uint32_t	bin = slots[i] >> 16;
+		uint32_t bin = slots[i] >> 16;
 
 		slots[i] = warp_counts[warp][bin] + (slots[i] & 0xFFFF);
 		slot_keys[slots[i]] = mine[i];
@@ -289,7 +292,7 @@ scatter_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSp
 #pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
 	{
-		uint32_t	slot = i * GPUSORT_EXCHANGE_THREADS + threadIdx.x;
+		uint32_t slot = i * GPUSORT_EXCHANGE_THREADS + threadIdx.x;
 
 		if (slot < tile_rows)
 			keys_out[places[slot_bins[slot]] + slot] = slot_keys[slot];
@@ -305,7 +308,7 @@ scatter_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSp
 #pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
 	{
-		uint32_t	slot = i * GPUSORT_EXCHANGE_THREADS + threadIdx.x;
+		uint32_t slot = i * GPUSORT_EXCHANGE_THREADS + threadIdx.x;
 
 		if (slot < tile_rows)
 			rows_out[places[slot_bins[slot]] + slot] =
@@ -330,8 +333,8 @@ static cudaError_t
 partition_keys(const GpuSortPartition *p, uint32_t *counts, cudaStream_t stream)
 {
 	const uint32_t tiles = count_tiles(p->rows);
-	const Key  *keys = (const Key *) p->keys;
-	int			levels = 0;
+	const Key *keys = (const Key *) p->keys;
+	int levels = 0;
 	cudaError_t status;
 
 	while (1u << levels < p->bins)
@@ -368,7 +371,7 @@ gpusort_partition(const GpuSortPartition *partition, void *temp, cudaStream_t st
 /* What rows are moved by: the widest that divides them. */
 struct alignas(16) Unit16
 {
-	uint64_t	words[2];
+	uint64_t words[2];
 };
 
 template <typename Unit>
@@ -377,7 +380,7 @@ copy_units(const Unit *from, uint64_t count, Unit *to)
 {
 	for (uint64_t first = threadIdx.x; first < count; first += GPUSORT_READS_AHEAD * GPUSORT_EXCHANGE_THREADS)
 	{
-		Unit		ahead[GPUSORT_READS_AHEAD];
+		Unit ahead[GPUSORT_READS_AHEAD];
 
 #pragma unroll
 		for (int i = 0; i < GPUSORT_READS_AHEAD; i++)
@@ -399,23 +402,24 @@ copy_units(const Unit *from, uint64_t count, Unit *to)
  * piece keeps all blocks busy too.
  */
 template <typename Unit>
-static __global__ void __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
-read_pieces(const __grid_constant__ GpuSortSources sources, uint32_t row_units, const GpuSortPiece *pieces,
-			uint32_t piece_count, uint32_t rows, uint32_t segment_rows, Unit *to)
+static __global__ void
+__launch_bounds__(GPUSORT_EXCHANGE_THREADS)
+	read_pieces(const __grid_constant__ GpuSortSources sources, uint32_t row_units, const GpuSortPiece *pieces,
+				uint32_t piece_count, uint32_t rows, uint32_t segment_rows, Unit *to)
 {
 	const uint32_t segments = (rows - 1) / segment_rows + 1;
 
 	for (uint32_t segment = blockIdx.x; segment < segments; segment += gridDim.x)
 	{
-		uint32_t	row = segment * segment_rows;
-		uint32_t	end = rows - row < segment_rows ? rows : row + segment_rows;
-		uint32_t	low = 0;
-		uint32_t	high = piece_count;
+		uint32_t row = segment * segment_rows;
+		uint32_t end = rows - row < segment_rows ? rows : row + segment_rows;
+		uint32_t low = 0;
+		uint32_t high = piece_count;
 
 		/* the last piece that begins at this row or before it */
 		while (high - low > 1)
 		{
-			uint32_t	middle = low + (high - low) / 2;
+			uint32_t middle = low + (high - low) / 2;
 
 			if (pieces[middle].to_row <= row)
 				low = middle;
@@ -425,9 +429,9 @@ read_pieces(const __grid_constant__ GpuSortSources sources, uint32_t row_units, 
 		for (; row < end; low++)
 		{
 			const GpuSortPiece piece = pieces[low];
-			uint32_t	skipped = row - piece.to_row;
-			uint32_t	left = piece.rows - skipped;
-			uint32_t	count = end - row < left ? end - row : left;
+			uint32_t skipped = row - piece.to_row;
+			uint32_t left = piece.rows - skipped;
+			uint32_t count = end - row < left ? end - row : left;
 
 			copy_units((const Unit *) sources.base[piece.source] + (piece.from_row + skipped) * row_units,
 					   (uint64_t) count * row_units, to + (uint64_t) row * row_units);
@@ -437,20 +441,22 @@ read_pieces(const __grid_constant__ GpuSortSources sources, uint32_t row_units, 
 }
 
 template <typename Unit>
-static __global__ void __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
-move_rows(const Unit *from, uint32_t row_units, const uint32_t *numbers, uint32_t first, uint64_t units, Unit *to)
+static __global__ void
+__launch_bounds__(GPUSORT_EXCHANGE_THREADS)
+	move_rows(const Unit *from, uint32_t row_units, const uint32_t *numbers, uint32_t first, uint64_t units, Unit *to)
 {
 	for (uint64_t i = (uint64_t) blockIdx.x * blockDim.x + threadIdx.x; i < units;
 		 i += (uint64_t) gridDim.x * blockDim.x)
 	{
-		uint32_t	row = row_units == 1 ? (uint32_t) i : (uint32_t) (i / row_units);
+		uint32_t row = row_units == 1 ? (uint32_t) i : (uint32_t) (i / row_units);
 
 		to[i] = from[(uint64_t) (numbers[row] - first) * row_units + (i - (uint64_t) row * row_units)];
 	}
 }
 
-static __global__ void __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
-key_words(const uint64_t *keys, const uint32_t *numbers, uint32_t rows, int shift, uint32_t *words)
+static __global__ void
+__launch_bounds__(GPUSORT_EXCHANGE_THREADS)
+	key_words(const uint64_t *keys, const uint32_t *numbers, uint32_t rows, int shift, uint32_t *words)
 {
 	for (uint64_t i = (uint64_t) blockIdx.x * blockDim.x + threadIdx.x; i < rows;
 		 i += (uint64_t) gridDim.x * blockDim.x)

@@ -32,14 +32,14 @@
 
 #include <cuda_runtime.h>
 
-#define GPUSORT_EXCHANGE_MAX_BINS		256
-#define GPUSORT_EXCHANGE_MAX_SOURCES	16
-#define GPUSORT_PARTITION_MAX_ROWS		0x80000000u
+#define GPUSORT_EXCHANGE_MAX_BINS    256
+#define GPUSORT_EXCHANGE_MAX_SOURCES 16
+#define GPUSORT_PARTITION_MAX_ROWS   0x80000000u
 
 typedef struct GpuSortSplitter
 {
-	uint64_t	key;
-	uint64_t	row;
+	uint64_t key;
+	uint64_t row;
 } GpuSortSplitter;
 
 /*
@@ -54,17 +54,17 @@ extern void gpusort_choose_splitters(const void *keys, uint32_t key_bytes, uint6
 
 typedef struct GpuSortPartition
 {
-	const void *keys;			/* unsigned, of key_bytes */
-	uint32_t	key_bytes;		/* 4 or 8 */
-	uint32_t	rows;			/* at most GPUSORT_PARTITION_MAX_ROWS */
-	uint64_t	first_row;		/* number of the first of them */
-	const GpuSortSplitter *splitters;	/* bins - 1, in device memory */
-	uint32_t	bins;			/* 1 to GPUSORT_EXCHANGE_MAX_BINS */
+	const void *keys;                 /* unsigned, of key_bytes */
+	uint32_t key_bytes;               /* 4 or 8 */
+	uint32_t rows;                    /* at most GPUSORT_PARTITION_MAX_ROWS */
+	uint64_t first_row;               /* number of the first of them */
+	const GpuSortSplitter *splitters; /* bins - 1, in device memory */
+	uint32_t bins;                    /* 1 to GPUSORT_EXCHANGE_MAX_BINS */
 
 	/* Out: bin after bin, within a bin in the order of the rows. */
-	void	   *keys_out;
-	uint32_t   *rows_out;		/* the rows' numbers, low 32 bits, or NULL */
-	uint32_t   *bin_rows;		/* rows of each bin */
+	void *keys_out;
+	uint32_t *rows_out; /* the rows' numbers, low 32 bits, or NULL */
+	uint32_t *bin_rows; /* rows of each bin */
 } GpuSortPartition;
 
 extern size_t gpusort_partition_temp_bytes(uint32_t rows, uint32_t bins);
@@ -73,11 +73,11 @@ extern cudaError_t gpusort_partition(const GpuSortPartition *partition, void *te
 /* Rows of a bin that lie side by side: what one chunk has of it. */
 typedef struct GpuSortPiece
 {
-	uint64_t	from_row;		/* in its source's array */
-	uint32_t	source;
-	uint32_t	rows;			/* not 0 */
-	uint32_t	to_row;			/* in the bin: the sum of rows of the pieces before */
-	uint32_t	unused;
+	uint64_t from_row; /* in its source's array */
+	uint32_t source;
+	uint32_t rows;   /* not 0 */
+	uint32_t to_row; /* in the bin: the sum of rows of the pieces before */
+	uint32_t unused;
 } GpuSortPiece;
 
 /* The same array on each source. */
@@ -103,4 +103,4 @@ extern cudaError_t gpusort_move_rows(const void *from, uint32_t row_bytes, const
 extern cudaError_t gpusort_key_words(const uint64_t *keys, const uint32_t *numbers, uint32_t rows, int shift,
 									 uint32_t *words, cudaStream_t stream);
 
-#endif							/* GPUSORT_EXCHANGE_H */
+#endif /* GPUSORT_EXCHANGE_H */

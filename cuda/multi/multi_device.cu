@@ -38,7 +38,7 @@ static uint32_t
 chunk_length(const GpuSortMultiDevice *device, uint32_t index)
 {
 	const GpuSortMulti *multi = device->multi;
-	uint64_t	left = multi->job.rows - chunk_first(device, index);
+	uint64_t left = multi->job.rows - chunk_first(device, index);
 
 	return left < multi->chunk_rows ? (uint32_t) left : multi->chunk_rows;
 }
@@ -125,8 +125,8 @@ take_chunks(GpuSortMultiDevice *device)
 static uint32_t
 list_pieces(const GpuSortMulti *multi, uint32_t bin, GpuSortMultiSlot *slot)
 {
-	uint32_t	count = 0;
-	uint32_t	to_row = 0;
+	uint32_t count = 0;
+	uint32_t to_row = 0;
 
 	for (uint32_t chunk = 0; chunk < multi->chunks; chunk++)
 	{
@@ -185,7 +185,7 @@ read_array(GpuSortMultiDevice *device, const GpuSortMultiSlot *slot, uint32_t pi
 		const GpuSortMultiDevice *source = &multi->devices[piece->source];
 		const char *from = store_array(source, array) + piece->from_row * row_bytes;
 		const size_t bytes = (size_t) piece->rows * row_bytes;
-		char	   *piece_to = (char *) to + (size_t) piece->to_row * row_bytes;
+		char *piece_to = (char *) to + (size_t) piece->to_row * row_bytes;
 
 		if (source->ordinal == device->ordinal)
 			GPUSORT_MULTI_TRY(cudaMemcpyAsync(piece_to, from, bytes, cudaMemcpyDeviceToDevice, device->exchange));
@@ -221,8 +221,8 @@ static int
 bin_key_bits(const GpuSortMulti *multi, uint32_t bin)
 {
 	const uint64_t largest = multi->config.key_bytes == 4 ? UINT32_MAX : UINT64_MAX;
-	uint64_t	low = bin == 0 ? 0 : multi->splitters[bin - 1].key;
-	uint64_t	high = bin == multi->bins - 1 ? largest : multi->splitters[bin].key;
+	uint64_t low = bin == 0 ? 0 : multi->splitters[bin - 1].key;
+	uint64_t high = bin == multi->bins - 1 ? largest : multi->splitters[bin].key;
 
 	return low == high ? 0 : 64 - __builtin_clzll(low ^ high);
 }
@@ -234,11 +234,11 @@ sort_rows(GpuSortMultiDevice *device, GpuSortMultiSlot *slot, uint32_t rows, int
 	const GpuSortMulti *multi = device->multi;
 	const GpuSortMultiJob *job = &multi->job;
 	const size_t temp_bytes = multi->radix_temp_bytes;
-	uint32_t   *order = device->orders[0];
+	uint32_t *order = device->orders[0];
 
 	if (multi->config.key_bytes == 4)
 	{
-		uint32_t   *sorted_keys = job->keys_out != NULL ? (uint32_t *) slot->sorted_keys : NULL;
+		uint32_t *sorted_keys = job->keys_out != NULL ? (uint32_t *) slot->sorted_keys : NULL;
 
 		/* Without a payload, ids themselves are what is sorted along. */
 		if (job->payload_out == NULL)
@@ -314,7 +314,7 @@ download_bin(GpuSortMultiDevice *device, GpuSortMultiSlot *slot, uint32_t bin, u
 static cudaError_t
 add_time(double *sum, cudaEvent_t begun, cudaEvent_t ended)
 {
-	float		ms;
+	float ms;
 
 	GPUSORT_MULTI_TRY(cudaEventElapsedTime(&ms, begun, ended));
 	*sum += ms;
@@ -347,13 +347,13 @@ static cudaError_t
 take_bins(GpuSortMultiDevice *device)
 {
 	GpuSortMulti *multi = device->multi;
-	uint32_t	taken = 0;
+	uint32_t taken = 0;
 
 	for (;;)
 	{
 		GpuSortMultiSlot *slot = &device->slots[taken % GPUSORT_MULTI_SLOTS];
-		uint32_t	bin;
-		uint32_t	rows;
+		uint32_t bin;
+		uint32_t rows;
 
 		GPUSORT_MULTI_TRY(finish_slot(device, slot));
 		bin = __atomic_fetch_add(&multi->next_bin, 1, __ATOMIC_RELAXED);
@@ -396,8 +396,8 @@ run_device(GpuSortMultiDevice *device)
 		GPUSORT_MULTI_TRY(add_time(&device->phases.uploaded, device->begun, last->uploaded));
 		GPUSORT_MULTI_TRY(add_time(&device->phases.partitioned, device->begun, last->partitioned));
 	}
-	GPUSORT_MULTI_TRY(gpusort_multi_meet(multi));	/* counted */
-	GPUSORT_MULTI_TRY(gpusort_multi_meet(multi));	/* planned */
+	GPUSORT_MULTI_TRY(gpusort_multi_meet(multi)); /* counted */
+	GPUSORT_MULTI_TRY(gpusort_multi_meet(multi)); /* planned */
 	return multi->again ? cudaSuccess : take_bins(device);
 }
 

@@ -22,14 +22,14 @@
 #include "multi/multi_state.h"
 #include "sort/radix/radix_sort.h"
 
-#define GPUSORT_MULTI_CHUNK_BYTES	(32u << 20)	/* of one upload: enough for the bus's full speed */
-#define GPUSORT_MULTI_BIN_ROWS		(1u << 20)	/* of small sorts: fewer are not worth a bin */
-#define GPUSORT_MULTI_SAMPLE		64			/* rows per bin */
-#define GPUSORT_MULTI_MAX_ROWS		((uint64_t) 1 << 40)
+#define GPUSORT_MULTI_CHUNK_BYTES (32u << 20) /* of one upload: enough for the bus's full speed */
+#define GPUSORT_MULTI_BIN_ROWS    (1u << 20)  /* of small sorts: fewer are not worth a bin */
+#define GPUSORT_MULTI_SAMPLE      64          /* rows per bin */
+#define GPUSORT_MULTI_MAX_ROWS    ((uint64_t) 1 << 40)
 
 /* Chunks that are at least so long are a multiple of GPUSORT_MULTI_CHUNK_UNIT rows, for aligned copies. */
-#define GPUSORT_MULTI_CHUNK_ALIGNED	65536
-#define GPUSORT_MULTI_CHUNK_UNIT	256
+#define GPUSORT_MULTI_CHUNK_ALIGNED 65536
+#define GPUSORT_MULTI_CHUNK_UNIT    256
 
 static double
 milliseconds_now(void)
@@ -95,8 +95,8 @@ gpusort_multi_fail(GpuSortMulti *multi, cudaError_t status)
 static uint32_t
 chunk_rows_of(const GpuSortMulti *multi, uint64_t rows)
 {
-	uint64_t	rounds = divide_up(rows, (uint64_t) multi->device_count * multi->chunk_room);
-	uint64_t	chunk_rows = divide_up(rows, multi->device_count * rounds);
+	uint64_t rounds = divide_up(rows, (uint64_t) multi->device_count * multi->chunk_room);
+	uint64_t chunk_rows = divide_up(rows, multi->device_count * rounds);
 
 	if (chunk_rows >= GPUSORT_MULTI_CHUNK_ALIGNED)
 		chunk_rows = divide_up(chunk_rows, GPUSORT_MULTI_CHUNK_UNIT) * GPUSORT_MULTI_CHUNK_UNIT;
@@ -112,7 +112,7 @@ static uint32_t
 bins_of(const GpuSortMulti *multi, uint64_t rows)
 {
 	const uint32_t devices = multi->device_count;
-	uint64_t	bins = devices <= 4 ? 128 : GPUSORT_EXCHANGE_MAX_BINS;
+	uint64_t bins = devices <= 4 ? 128 : GPUSORT_EXCHANGE_MAX_BINS;
 
 	if (multi->config.bins_per_device > 0)
 		bins = std::min((uint64_t) multi->config.bins_per_device * devices, (uint64_t) GPUSORT_EXCHANGE_MAX_BINS);
@@ -126,9 +126,9 @@ static cudaError_t
 set_room(GpuSortMulti *multi, const GpuSortMultiConfig *config)
 {
 	const uint32_t row_bytes = config->key_bytes + config->payload_bytes;
-	uint64_t	rows = config->max_rows;
-	uint64_t	rounds;
-	uint64_t	bin_room;
+	uint64_t rows = config->max_rows;
+	uint64_t rounds;
+	uint64_t bin_room;
 
 	if (config->device_count < 1 || config->device_count > GPUSORT_MULTI_MAX_DEVICES ||
 		(config->key_bytes != 4 && config->key_bytes != 8) ||
@@ -159,7 +159,7 @@ set_room(GpuSortMulti *multi, const GpuSortMultiConfig *config)
 	multi->bins_room = bins_of(multi, rows);
 	bin_room = 2 * divide_up(rows, multi->bins_room);
 	if (config->bins_per_device == 0)
-		bin_room = std::max(bin_room, (uint64_t) 2 * GPUSORT_MULTI_BIN_ROWS);	/* smaller sorts have fewer bins */
+		bin_room = std::max(bin_room, (uint64_t) 2 * GPUSORT_MULTI_BIN_ROWS); /* smaller sorts have fewer bins */
 	bin_room = std::min(bin_room, rows);
 	if (bin_room > GPUSORT_RADIX_MAX_ROWS)
 		return cudaErrorMemoryAllocation;
@@ -173,7 +173,7 @@ set_room(GpuSortMulti *multi, const GpuSortMultiConfig *config)
 static char *
 lay(char *base, size_t *end, uint64_t bytes)
 {
-	char	   *place = base != NULL ? base + *end : NULL;
+	char *place = base != NULL ? base + *end : NULL;
 
 	*end += (bytes + 255) / 256 * 256;
 	return place;
@@ -189,7 +189,7 @@ lay_device(const GpuSortMulti *multi, GpuSortMultiDevice *device, char *base)
 	const uint64_t chunk_rows = multi->chunk_room;
 	const uint64_t bin_rows = multi->bin_room;
 	const uint64_t max_pieces = (uint64_t) multi->chunks_room * multi->device_count;
-	size_t		end = 0;
+	size_t end = 0;
 
 	for (int i = 0; i < GPUSORT_MULTI_LANDINGS; i++)
 	{
@@ -199,8 +199,7 @@ lay_device(const GpuSortMulti *multi, GpuSortMultiDevice *device, char *base)
 	device->store_keys = lay(base, &end, multi->store_rows * key_bytes);
 	device->store_ids = (uint32_t *) lay(base, &end, multi->store_rows * id_bytes);
 	device->store_payload = lay(base, &end, multi->store_rows * payload_bytes);
-	device->numbers = payload_bytes > 0 && id_bytes == 0 ?
-		(uint32_t *) lay(base, &end, chunk_rows * sizeof(uint32_t)) : NULL;
+	device->numbers = payload_bytes > 0 && id_bytes == 0 ? (uint32_t *) lay(base, &end, chunk_rows * sizeof(uint32_t)) : NULL;
 	device->splitters = (GpuSortSplitter *) lay(base, &end, multi->bins_room * sizeof(GpuSortSplitter));
 	device->counts = (uint32_t *) lay(base, &end, (uint64_t) multi->chunks_room * multi->bins_room * sizeof(uint32_t));
 	device->partition_temp = (uint32_t *) lay(base, &end,
@@ -333,9 +332,9 @@ open_peers(GpuSortMulti *multi)
 	{
 		for (uint32_t j = 0; j < multi->device_count; j++)
 		{
-			const int	device = multi->devices[i].ordinal;
-			const int	peer = multi->devices[j].ordinal;
-			int			can = 1;
+			const int device = multi->devices[i].ordinal;
+			const int peer = multi->devices[j].ordinal;
+			int can = 1;
 
 			if (device != peer)
 				GPUSORT_MULTI_TRY(cudaDeviceCanAccessPeer(&can, device, peer));
@@ -353,7 +352,7 @@ open_peers(GpuSortMulti *multi)
 			if (multi->devices[i].ordinal != multi->devices[j].ordinal)
 				status = cudaDeviceEnablePeerAccess(multi->devices[j].ordinal, 0);
 			if (status == cudaErrorPeerAccessAlreadyEnabled)
-				status = cudaGetLastError() == status ? cudaSuccess : status;	/* takes it off the record */
+				status = cudaGetLastError() == status ? cudaSuccess : status; /* takes it off the record */
 			GPUSORT_MULTI_TRY(status);
 		}
 	}
@@ -383,7 +382,7 @@ gpusort_multi_open(const GpuSortMultiConfig *config, GpuSortMulti **result)
 {
 	GpuSortMulti *multi = (GpuSortMulti *) calloc(1, sizeof(GpuSortMulti));
 	cudaError_t status;
-	int			device_before;
+	int device_before;
 
 	*result = NULL;
 	if (multi == NULL)
@@ -407,7 +406,7 @@ gpusort_multi_open(const GpuSortMultiConfig *config, GpuSortMulti **result)
 	status = open_context(multi);
 	if (status != cudaSuccess)
 	{
-		(void) cudaGetLastError();	/* memory that is not there is no error of the next call */
+		(void) cudaGetLastError(); /* memory that is not there is no error of the next call */
 		gpusort_multi_close(multi);
 	}
 	else
@@ -419,7 +418,7 @@ gpusort_multi_open(const GpuSortMultiConfig *config, GpuSortMulti **result)
 void
 gpusort_multi_close(GpuSortMulti *multi)
 {
-	int			device_before = 0;
+	int device_before = 0;
 
 	if (multi == NULL)
 		return;
@@ -461,15 +460,15 @@ choose_splitters(GpuSortMulti *multi, uint64_t samples, uint32_t attempt)
 static void
 plan_bins(GpuSortMulti *multi, uint64_t *largest)
 {
-	uint64_t	end = 0;
+	uint64_t end = 0;
 
 	memset(multi->bin_starts, 0, (multi->bins + 1) * sizeof(uint64_t));
 	for (uint32_t chunk = 0; chunk < multi->chunks; chunk++)
 	{
 		const GpuSortMultiDevice *device = &multi->devices[chunk % multi->device_count];
 		const uint32_t *counts = device->host_counts + (size_t) (chunk / multi->device_count) * multi->bins;
-		uint32_t   *starts = multi->piece_starts + (size_t) chunk * multi->bins;
-		uint32_t	start = 0;
+		uint32_t *starts = multi->piece_starts + (size_t) chunk * multi->bins;
+		uint32_t start = 0;
 
 		for (uint32_t bin = 0; bin < multi->bins; bin++)
 		{
@@ -481,7 +480,7 @@ plan_bins(GpuSortMulti *multi, uint64_t *largest)
 	*largest = 0;
 	for (uint32_t bin = 0; bin <= multi->bins; bin++)
 	{
-		uint64_t	rows = multi->bin_starts[bin];
+		uint64_t rows = multi->bin_starts[bin];
 
 		*largest = std::max(*largest, rows);
 		multi->bin_starts[bin] = end;
@@ -497,19 +496,19 @@ lead_devices(GpuSortMulti *multi, uint64_t samples, uint32_t attempt, GpuSortMul
 
 	GPUSORT_MULTI_TRY(choose_splitters(multi, samples, attempt));
 	report->sample_ms = milliseconds_now() - begun;
-	GPUSORT_MULTI_TRY(gpusort_multi_meet(multi));	/* splitters */
-	GPUSORT_MULTI_TRY(gpusort_multi_meet(multi));	/* counted */
+	GPUSORT_MULTI_TRY(gpusort_multi_meet(multi)); /* splitters */
+	GPUSORT_MULTI_TRY(gpusort_multi_meet(multi)); /* counted */
 	plan_bins(multi, &report->largest_bin);
 	if (multi->bin_starts[multi->bins] != multi->job.rows)
-		return cudaErrorUnknown;	/* the device is not to be trusted */
+		return cudaErrorUnknown; /* the device is not to be trusted */
 	multi->again = report->largest_bin > multi->bin_room;
-	return gpusort_multi_meet(multi);	/* planned */
+	return gpusort_multi_meet(multi); /* planned */
 }
 
 static cudaError_t
 run_devices(GpuSortMulti *multi, uint64_t samples, uint32_t attempt, GpuSortMultiReport *report)
 {
-	uint32_t	started = 0;
+	uint32_t started = 0;
 	cudaError_t status = cudaSuccess;
 
 	multi->next_bin = 0;
@@ -550,7 +549,7 @@ gpusort_multi_sort(GpuSortMulti *multi, const GpuSortMultiJob *job, GpuSortMulti
 {
 	const double begun = milliseconds_now();
 	GpuSortMultiReport unwanted;
-	uint64_t	samples;
+	uint64_t samples;
 	cudaError_t status = cudaSuccess;
 
 	if (report == NULL)

@@ -59,88 +59,88 @@ extern "C"
 {
 #endif
 
-#define GPUSORT_MULTI_MAX_DEVICES	16
-#define GPUSORT_MULTI_MAX_PAYLOAD	4096	/* bytes */
+#define GPUSORT_MULTI_MAX_DEVICES 16
+#define GPUSORT_MULTI_MAX_PAYLOAD 4096 /* bytes */
 
 /* Flags of a context. */
-#define GPUSORT_MULTI_IDS		1	/* rows have row ids */
-#define GPUSORT_MULTI_COPY		2	/* exchange by copies, not by kernels that read peers' memory */
+#define GPUSORT_MULTI_IDS  1 /* rows have row ids */
+#define GPUSORT_MULTI_COPY 2 /* exchange by copies, not by kernels that read peers' memory */
 
-typedef struct GpuSortMultiConfig
-{
-	int			device_count;	/* 1 to GPUSORT_MULTI_MAX_DEVICES */
-	int			devices[GPUSORT_MULTI_MAX_DEVICES]; /* ordinals */
-	uint64_t	max_rows;		/* of one sort; below 2^32 - 1 with ids or payload, else to 2^40 */
-	uint32_t	key_bytes;		/* 4 or 8 */
-	uint32_t	payload_bytes;	/* a multiple of 4, or 0 */
-	uint32_t	flags;
+	typedef struct GpuSortMultiConfig
+	{
+		int device_count;                       /* 1 to GPUSORT_MULTI_MAX_DEVICES */
+		int devices[GPUSORT_MULTI_MAX_DEVICES]; /* ordinals */
+		uint64_t max_rows;                      /* of one sort; below 2^32 - 1 with ids or payload, else to 2^40 */
+		uint32_t key_bytes;                     /* 4 or 8 */
+		uint32_t payload_bytes;                 /* a multiple of 4, or 0 */
+		uint32_t flags;
 
-	/* 0 is a good choice made from the above. */
-	uint32_t	chunk_rows;		/* at most, of one upload */
-	uint32_t	bins_per_device;	/* bins in all: 256 at most */
-	uint32_t	sample_per_bin;
-} GpuSortMultiConfig;
+		/* 0 is a good choice made from the above. */
+		uint32_t chunk_rows;      /* at most, of one upload */
+		uint32_t bins_per_device; /* bins in all: 256 at most */
+		uint32_t sample_per_bin;
+	} GpuSortMultiConfig;
 
-/*
+	/*
  * Host arrays, pinned for speed.  Outputs may be NULL when not wanted.  All input
  * has been read before the first output is written, so keys_out may be keys and
  * payload_out may be payload.
  */
-typedef struct GpuSortMultiJob
-{
-	uint64_t	rows;
-	const void *keys;			/* rows * key_bytes */
-	const void *payload;		/* rows * payload_bytes */
-	void	   *keys_out;
-	uint32_t   *ids_out;		/* with GPUSORT_MULTI_IDS */
-	void	   *payload_out;
-} GpuSortMultiJob;
+	typedef struct GpuSortMultiJob
+	{
+		uint64_t rows;
+		const void *keys;    /* rows * key_bytes */
+		const void *payload; /* rows * payload_bytes */
+		void *keys_out;
+		uint32_t *ids_out; /* with GPUSORT_MULTI_IDS */
+		void *payload_out;
+	} GpuSortMultiJob;
 
-/*
+	/*
  * What a device did, in milliseconds since the sort's start as the device's clock
  * has it, but for the sums.
  */
-typedef struct GpuSortMultiPhases
-{
-	double		uploaded;		/* its last chunk had arrived */
-	double		partitioned;	/* and was partitioned */
-	double		exchanged;		/* its first bin was there */
-	double		sorted;			/* and in order: its download began */
-	double		downloaded;		/* its last bin was in the host's memory */
-	double		exchange_sum;	/* of all its bins */
-	double		sort_sum;
-	double		download_sum;
-	uint64_t	rows;			/* of its bins */
-	uint32_t	bins;
-} GpuSortMultiPhases;
+	typedef struct GpuSortMultiPhases
+	{
+		double uploaded;     /* its last chunk had arrived */
+		double partitioned;  /* and was partitioned */
+		double exchanged;    /* its first bin was there */
+		double sorted;       /* and in order: its download began */
+		double downloaded;   /* its last bin was in the host's memory */
+		double exchange_sum; /* of all its bins */
+		double sort_sum;
+		double download_sum;
+		uint64_t rows; /* of its bins */
+		uint32_t bins;
+	} GpuSortMultiPhases;
 
-typedef struct GpuSortMultiReport
-{
-	double		total_ms;		/* by the host's clock, from call to return */
-	double		sample_ms;		/* the sample and the splitters */
-	uint32_t	bins;
-	uint32_t	chunks;
-	uint64_t	largest_bin;	/* rows */
-	uint32_t	attempts;		/* 1, or more if a sample was poor */
-	int			peer_access;	/* exchanged by kernels */
-	GpuSortMultiPhases devices[GPUSORT_MULTI_MAX_DEVICES];
-} GpuSortMultiReport;
+	typedef struct GpuSortMultiReport
+	{
+		double total_ms;  /* by the host's clock, from call to return */
+		double sample_ms; /* the sample and the splitters */
+		uint32_t bins;
+		uint32_t chunks;
+		uint64_t largest_bin; /* rows */
+		uint32_t attempts;    /* 1, or more if a sample was poor */
+		int peer_access;      /* exchanged by kernels */
+		GpuSortMultiPhases devices[GPUSORT_MULTI_MAX_DEVICES];
+	} GpuSortMultiReport;
 
-typedef struct GpuSortMulti GpuSortMulti;
+	typedef struct GpuSortMulti GpuSortMulti;
 
-/* Bytes of device memory for each entry of devices.  Needs no device. */
-extern int	gpusort_multi_device_bytes(const GpuSortMultiConfig *config, size_t *bytes);
+	/* Bytes of device memory for each entry of devices.  Needs no device. */
+	extern int gpusort_multi_device_bytes(const GpuSortMultiConfig *config, size_t *bytes);
 
-/* On error *multi is NULL and nothing is left behind. */
-extern int	gpusort_multi_open(const GpuSortMultiConfig *config, GpuSortMulti **multi);
+	/* On error *multi is NULL and nothing is left behind. */
+	extern int gpusort_multi_open(const GpuSortMultiConfig *config, GpuSortMulti **multi);
 
-/* report may be NULL. */
-extern int	gpusort_multi_sort(GpuSortMulti *multi, const GpuSortMultiJob *job, GpuSortMultiReport *report);
+	/* report may be NULL. */
+	extern int gpusort_multi_sort(GpuSortMulti *multi, const GpuSortMultiJob *job, GpuSortMultiReport *report);
 
-extern void gpusort_multi_close(GpuSortMulti *multi);
+	extern void gpusort_multi_close(GpuSortMulti *multi);
 
 #ifdef __cplusplus
 }
 #endif
 
-#endif							/* GPUSORT_MULTI_SORT_H */
+#endif /* GPUSORT_MULTI_SORT_H */

@@ -26,21 +26,22 @@
 #include "multi/multi_sort.h"
 
 /* Chunks on their way to a device at a time, and bins on their way from it. */
-#define GPUSORT_MULTI_LANDINGS	4
-#define GPUSORT_MULTI_SLOTS		3
+#define GPUSORT_MULTI_LANDINGS 4
+#define GPUSORT_MULTI_SLOTS    3
 
-#define GPUSORT_MULTI_TRY(call) \
-	do { \
+#define GPUSORT_MULTI_TRY(call)       \
+	do                                \
+	{                                 \
 		cudaError_t status_ = (call); \
-		if (status_ != cudaSuccess) \
-			return status_; \
+		if (status_ != cudaSuccess)   \
+			return status_;           \
 	} while (0)
 
 /* Where a chunk arrives; its rows go on into the store, partitioned. */
 typedef struct GpuSortMultiLanding
 {
-	char	   *keys;
-	char	   *payload;
+	char *keys;
+	char *payload;
 	cudaEvent_t uploaded;
 	cudaEvent_t partitioned;
 } GpuSortMultiLanding;
@@ -48,29 +49,29 @@ typedef struct GpuSortMultiLanding
 /* A bin on its way: rows as they were read, and in order. */
 typedef struct GpuSortMultiSlot
 {
-	char	   *keys;
-	uint32_t   *ids;
-	char	   *payload;
-	char	   *sorted_keys;
-	uint32_t   *sorted_ids;
-	char	   *sorted_payload;
-	GpuSortPiece *pieces;		/* on the device */
-	GpuSortPiece *host_pieces;	/* pinned */
+	char *keys;
+	uint32_t *ids;
+	char *payload;
+	char *sorted_keys;
+	uint32_t *sorted_ids;
+	char *sorted_payload;
+	GpuSortPiece *pieces;      /* on the device */
+	GpuSortPiece *host_pieces; /* pinned */
 	cudaEvent_t read_begun;
 	cudaEvent_t read;
 	cudaEvent_t sort_begun;
 	cudaEvent_t sorted;
 	cudaEvent_t download_begun;
 	cudaEvent_t downloaded;
-	bool		busy;			/* a bin is on its way */
+	bool busy; /* a bin is on its way */
 } GpuSortMultiSlot;
 
 typedef struct GpuSortMultiDevice
 {
 	struct GpuSortMulti *multi;
-	uint32_t	number;			/* among the context's devices */
-	int			ordinal;
-	pthread_t	thread;
+	uint32_t number; /* among the context's devices */
+	int ordinal;
+	pthread_t thread;
 	GpuSortMultiPhases phases;
 
 	/* the work of each kind, in order */
@@ -80,21 +81,21 @@ typedef struct GpuSortMultiDevice
 	cudaStream_t download;
 	cudaEvent_t begun;
 
-	void	   *memory;			/* all that follows lies in it */
+	void *memory; /* all that follows lies in it */
 	GpuSortMultiLanding landings[GPUSORT_MULTI_LANDINGS];
-	char	   *store_keys;		/* chunk after chunk, each partitioned */
-	uint32_t   *store_ids;		/* NULL without ids */
-	char	   *store_payload;
-	uint32_t   *numbers;		/* of a chunk's rows, for its payload; NULL with ids */
+	char *store_keys;    /* chunk after chunk, each partitioned */
+	uint32_t *store_ids; /* NULL without ids */
+	char *store_payload;
+	uint32_t *numbers; /* of a chunk's rows, for its payload; NULL with ids */
 	GpuSortSplitter *splitters;
-	uint32_t   *counts;			/* rows of each bin, for each chunk */
-	uint32_t   *partition_temp;
+	uint32_t *counts; /* rows of each bin, for each chunk */
+	uint32_t *partition_temp;
 	GpuSortMultiSlot slots[GPUSORT_MULTI_SLOTS];
-	uint32_t   *words;			/* 32 bits of each key of a bin */
-	uint32_t   *orders[2];		/* row numbers within a bin */
-	void	   *radix_temp;
+	uint32_t *words;     /* 32 bits of each key of a bin */
+	uint32_t *orders[2]; /* row numbers within a bin */
+	void *radix_temp;
 
-	uint32_t   *host_counts;	/* pinned */
+	uint32_t *host_counts; /* pinned */
 } GpuSortMultiDevice;
 
 /* Threads meet, or learn that one of them has failed. */
@@ -102,43 +103,43 @@ typedef struct GpuSortMultiMeeting
 {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	uint32_t	expected;
-	uint32_t	arrived;
-	uint32_t	turn;
-	cudaError_t status;			/* the first error */
+	uint32_t expected;
+	uint32_t arrived;
+	uint32_t turn;
+	cudaError_t status; /* the first error */
 } GpuSortMultiMeeting;
 
 typedef struct GpuSortMulti
 {
-	GpuSortMultiConfig config;	/* nothing left 0 that has a default */
-	bool		has_ids;
-	bool		by_copies;		/* exchange by copies */
-	cudaError_t broken;			/* an error of an earlier sort */
+	GpuSortMultiConfig config; /* nothing left 0 that has a default */
+	bool has_ids;
+	bool by_copies;     /* exchange by copies */
+	cudaError_t broken; /* an error of an earlier sort */
 
 	/* room, for max_rows */
-	uint64_t	store_rows;		/* of a device */
-	uint32_t	chunk_room;		/* rows */
-	uint32_t	chunks_room;	/* of a device */
-	uint32_t	bins_room;
-	uint32_t	bin_room;		/* rows */
-	size_t		radix_temp_bytes;
+	uint64_t store_rows;  /* of a device */
+	uint32_t chunk_room;  /* rows */
+	uint32_t chunks_room; /* of a device */
+	uint32_t bins_room;
+	uint32_t bin_room; /* rows */
+	size_t radix_temp_bytes;
 
 	GpuSortSplitter *sample;
-	uint64_t	sample_room;
-	uint32_t   *piece_starts;	/* [chunk][bin]: first row of the piece in its chunk */
-	uint64_t   *bin_starts;		/* first row of each bin in the output; [bins] is the end */
+	uint64_t sample_room;
+	uint32_t *piece_starts;     /* [chunk][bin]: first row of the piece in its chunk */
+	uint64_t *bin_starts;       /* first row of each bin in the output; [bins] is the end */
 	GpuSortSplitter *splitters; /* pinned */
 
 	/* of the sort that is under way */
 	GpuSortMultiJob job;
-	uint32_t	chunk_rows;
-	uint32_t	chunks;
-	uint32_t	bins;
-	uint32_t	next_bin;		/* atomic */
-	bool		again;			/* a bin does not fit */
+	uint32_t chunk_rows;
+	uint32_t chunks;
+	uint32_t bins;
+	uint32_t next_bin; /* atomic */
+	bool again;        /* a bin does not fit */
 	GpuSortMultiMeeting meeting;
 
-	uint32_t	device_count;
+	uint32_t device_count;
 	GpuSortMultiDevice devices[GPUSORT_MULTI_MAX_DEVICES];
 } GpuSortMulti;
 
@@ -151,4 +152,4 @@ extern cudaError_t gpusort_multi_fail(GpuSortMulti *multi, cudaError_t status);
 /* A device's thread: its GpuSortMultiDevice, returns NULL. */
 extern void *gpusort_multi_device_main(void *device);
 
-#endif							/* GPUSORT_MULTI_STATE_H */
+#endif /* GPUSORT_MULTI_STATE_H */

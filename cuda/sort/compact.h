@@ -62,34 +62,34 @@
 #include "sort/key_stats.h"
 #include "sort/portable.h"
 
-#define GPUSORT_COMPRESS_STEPS	5
+#define GPUSORT_COMPRESS_STEPS 5
 
 /* What to do with half a key word. */
 typedef struct GpuSortPackHalf
 {
-	uint32_t	kept;			/* the bits that are kept */
-	uint32_t	moves[GPUSORT_COMPRESS_STEPS];	/* bits that move up by 2^step */
-	uint32_t	position;		/* of its least bit in the packed key */
-	uint16_t	bits;			/* how many are kept */
-	uint16_t	up;				/* from the only run of kept bits to the top, or GPUSORT_PACK_RUNS */
+	uint32_t kept;                          /* the bits that are kept */
+	uint32_t moves[GPUSORT_COMPRESS_STEPS]; /* bits that move up by 2^step */
+	uint32_t position;                      /* of its least bit in the packed key */
+	uint16_t bits;                          /* how many are kept */
+	uint16_t up;                            /* from the only run of kept bits to the top, or GPUSORT_PACK_RUNS */
 } GpuSortPackHalf;
 
-#define GPUSORT_PACK_RUNS		0xFFFF
+#define GPUSORT_PACK_RUNS 0xFFFF
 
 /* What to do with one key word. */
 typedef struct GpuSortPackWord
 {
-	uint64_t	base;			/* to subtract */
-	uint64_t	kept;			/* the bits of the difference that are kept */
-	GpuSortPackHalf halves[2];	/* of the difference, the low one first */
-	uint32_t	position;		/* of its least bit in the packed key */
-	uint32_t	bits;			/* how many are kept */
+	uint64_t base;             /* to subtract */
+	uint64_t kept;             /* the bits of the difference that are kept */
+	GpuSortPackHalf halves[2]; /* of the difference, the low one first */
+	uint32_t position;         /* of its least bit in the packed key */
+	uint32_t bits;             /* how many are kept */
 } GpuSortPackWord;
 
 typedef struct GpuSortPackPlan
 {
-	uint32_t	key_words;
-	uint32_t	packed_bits;
+	uint32_t key_words;
+	uint32_t packed_bits;
 	GpuSortPackWord words[GPUSORT_MAX_KEY_WORDS];
 } GpuSortPackPlan;
 
@@ -109,10 +109,10 @@ gpusort_pack_choose(GpuSortPackWord *word, uint64_t varying, uint64_t min, uint6
 	word->bits = (uint32_t) __builtin_popcountll(varying);
 	for (uint32_t k = 64; k-- > 0;)
 	{
-		uint64_t	range = (max >> k) - (min >> k);
-		uint32_t	range_bits = range > 0 ? 64 - (uint32_t) __builtin_clzll(range) : 0;
-		uint64_t	low = varying & gpusort_ones(k);
-		uint32_t	bits = range_bits + (uint32_t) __builtin_popcountll(low);
+		uint64_t range = (max >> k) - (min >> k);
+		uint32_t range_bits = range > 0 ? 64 - (uint32_t) __builtin_clzll(range) : 0;
+		uint64_t low = varying & gpusort_ones(k);
+		uint32_t bits = range_bits + (uint32_t) __builtin_popcountll(low);
 
 		if (bits < word->bits)
 		{
@@ -127,8 +127,8 @@ gpusort_pack_choose(GpuSortPackWord *word, uint64_t varying, uint64_t min, uint6
 static inline void
 gpusort_pack_half(GpuSortPackHalf *half, uint32_t kept, uint32_t position)
 {
-	uint32_t	left = kept;
-	uint32_t	dropped_above = ~kept >> 1;
+	uint32_t left = kept;
+	uint32_t dropped_above = ~kept >> 1;
 
 	half->kept = kept;
 	half->position = position;
@@ -139,7 +139,7 @@ gpusort_pack_half(GpuSortPackHalf *half, uint32_t kept, uint32_t position)
 	for (int step = 0; step < GPUSORT_COMPRESS_STEPS; step++)
 	{
 		/* parity of the dropped bits above each bit, by a running exclusive or */
-		uint32_t	parity = dropped_above;
+		uint32_t parity = dropped_above;
 
 		for (int shift = 1; shift < 32; shift *= 2)
 			parity ^= parity >> shift;
@@ -153,7 +153,7 @@ gpusort_pack_half(GpuSortPackHalf *half, uint32_t kept, uint32_t position)
 static inline void
 gpusort_pack_plan(GpuSortPackPlan *plan, uint32_t key_words, const GpuSortKeyStats *stats)
 {
-	uint32_t	position = 0;
+	uint32_t position = 0;
 
 	plan->key_words = key_words;
 	for (uint32_t w = key_words; w-- > 0;)
@@ -194,7 +194,7 @@ gpusort_pack_covers(const GpuSortPackPlan *plan, const GpuSortKeyStats *stats)
 GPUSORT_HD static inline uint32_t
 gpusort_pack_window_bits(const GpuSortPackPlan *plan, uint32_t from_top, uint32_t bits)
 {
-	uint32_t	left = from_top < plan->packed_bits ? plan->packed_bits - from_top : 0;
+	uint32_t left = from_top < plan->packed_bits ? plan->packed_bits - from_top : 0;
 
 	return left < bits ? left : bits;
 }
@@ -203,8 +203,8 @@ gpusort_pack_window_bits(const GpuSortPackPlan *plan, uint32_t from_top, uint32_
 static inline uint32_t
 gpusort_pack_kept_between(const GpuSortPackHalf *half, uint32_t low, uint32_t bits)
 {
-	uint32_t	between = 0;
-	uint32_t	position = half->position;
+	uint32_t between = 0;
+	uint32_t position = half->position;
 
 	for (uint32_t left = half->kept; left != 0; left &= left - 1, position++)
 	{
@@ -223,7 +223,7 @@ gpusort_pack_window_plan(GpuSortPackPlan *window, const GpuSortPackPlan *plan, u
 {
 	const uint32_t there = gpusort_pack_window_bits(plan, from_top, bits);
 	const uint32_t low = plan->packed_bits - from_top - there;
-	uint32_t	position = 0;
+	uint32_t position = 0;
 
 	*window = *plan;
 	for (uint32_t w = plan->key_words; w-- > 0;)
@@ -249,7 +249,7 @@ gpusort_compress(const GpuSortPackHalf *half, uint32_t value)
 	value &= half->kept;
 	if (half->up != GPUSORT_PACK_RUNS)
 		return value << half->up;
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int step = 0; step < GPUSORT_COMPRESS_STEPS; step++)
 		value += (value & half->moves[step]) * ((1u << (1 << step)) - 1);
 	return value;
@@ -267,23 +267,23 @@ gpusort_pack_window64(const GpuSortPackPlan *plan, const uint64_t *key, uint32_t
 {
 	const uint32_t there = gpusort_pack_window_bits(plan, from_top, bits);
 	const uint32_t low = plan->packed_bits - from_top - there;
-	uint64_t	packed = 0;
+	uint64_t packed = 0;
 
 	for (uint32_t w = 0; w < plan->key_words; w++)
 	{
 		const GpuSortPackWord *word = &plan->words[w];
-		uint64_t	value;
+		uint64_t value;
 
 		if (word->position >= low + there || word->bits == 0)
 			continue;
 		if (word->position + word->bits <= low)
 			break;
 		value = key[w] - word->base;
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int i = 0; i < 2; i++)
 		{
 			const GpuSortPackHalf *half = &word->halves[i];
-			uint64_t	closed;
+			uint64_t closed;
 
 			if (half->bits == 0 || half->position >= low + there || half->position + half->bits <= low)
 				continue;
@@ -311,19 +311,19 @@ template <int ROWS, typename Packed>
 GPUSORT_HD static inline void
 gpusort_pack_word(const GpuSortPackWord *word, const uint64_t (&keys)[ROWS], Packed (&packed)[ROWS])
 {
-	uint64_t	values[ROWS];
+	uint64_t values[ROWS];
 
 	/* a test of the plan costs less than subtracting 0 from every key */
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int r = 0; r < ROWS; r++)
 		values[r] = keys[r];
 	if (word->base != 0)
 	{
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int r = 0; r < ROWS; r++)
 			values[r] -= word->base;
 	}
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int i = 0; i < 2; i++)
 	{
 		const GpuSortPackHalf half = word->halves[i];
@@ -331,7 +331,7 @@ GPUSORT_UNROLL
 
 		if (half.bits == 0)
 			continue;
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int r = 0; r < ROWS; r++)
 			packed[r] |= (Packed) gpusort_compress(&half, (uint32_t) (values[r] >> 32 * i)) << (8 * sizeof(Packed) - 32) >> down;
 	}
@@ -346,17 +346,17 @@ template <int ROWS, typename Packed>
 GPUSORT_HD static inline void
 gpusort_pack_keys(const GpuSortPackPlan *plan, const uint64_t *const (&keys)[ROWS], Packed (&packed)[ROWS])
 {
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int r = 0; r < ROWS; r++)
 		packed[r] = 0;
 	for (uint32_t w = 0; w < plan->key_words; w++)
 	{
 		const GpuSortPackWord *word = &plan->words[w];
-		uint64_t	values[ROWS];
+		uint64_t values[ROWS];
 
 		if (word->bits == 0)
 			continue;
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int r = 0; r < ROWS; r++)
 			values[r] = keys[r][w];
 		gpusort_pack_word(word, values, packed);
@@ -368,12 +368,12 @@ GPUSORT_HD static inline uint32_t
 gpusort_pack_key(const GpuSortPackPlan *plan, const uint64_t *key)
 {
 	const uint64_t *const keys[1] = {key};
-	uint32_t	packed[1];
+	uint32_t packed[1];
 
 	gpusort_pack_keys(plan, keys, packed);
 	return packed[0];
 }
 
-#endif							/* __cplusplus */
+#endif /* __cplusplus */
 
-#endif							/* GPUSORT_COMPACT_H */
+#endif /* GPUSORT_COMPACT_H */

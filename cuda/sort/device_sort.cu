@@ -35,16 +35,16 @@
 #include "sort/segments.h"
 #include "sort/top_k.h"
 
-#define PREFIX_THREADS	256
-#define PREFIX_ITEMS	4
+#define PREFIX_THREADS 256
+#define PREFIX_ITEMS   4
 
 /* A block that counts digits has a multiprocessor to itself. */
-#define COUNT_THREADS	1024
-#define COUNT_BLOCKS	512
-#define COUNT_COPIES	32
+#define COUNT_THREADS 1024
+#define COUNT_BLOCKS  512
+#define COUNT_COPIES  32
 
-#define NUMBER_THREADS	256
-#define NUMBER_ITEMS	32
+#define NUMBER_THREADS 256
+#define NUMBER_ITEMS   32
 
 /*
  * Rows of a sample that a plan is guessed from.  It pays where the sample is a small part
@@ -52,49 +52,50 @@
  */
 #ifndef GPUSORT_SAMPLE_ROWS
 #ifdef __CUDACC__
-#define GPUSORT_SAMPLE_ROWS	65536
+#define GPUSORT_SAMPLE_ROWS 65536
 #else
-#define GPUSORT_SAMPLE_ROWS	16
+#define GPUSORT_SAMPLE_ROWS 16
 #endif
 #endif
-#define SAMPLE_STEP_MIN	64
+#define SAMPLE_STEP_MIN 64
 
 /*
  * Fewer rows of keys of 32 bits are sorted as they are: statistics take 28 us on an H200, their
  * wait and all, when a sort of 2^20 rows takes 73.
  */
 #ifndef GPUSORT_STATS_ROWS_MIN
-#define GPUSORT_STATS_ROWS_MIN	(UINT32_C(1) << 21)
+#define GPUSORT_STATS_ROWS_MIN (UINT32_C(1) << 21)
 #endif
 
 /* Everything in temp. */
 typedef struct SortTemp
 {
-	GpuSortPrefixMap *map;		/* NULL: prefixes are the packed keys' top bits */
-	uint32_t   *prefixes;		/* the caller's, if it made them */
-	void	   *sorting;
-	size_t		sorting_bytes;
-	void	   *tie_end;
+	GpuSortPrefixMap *map; /* NULL: prefixes are the packed keys' top bits */
+	uint32_t *prefixes;    /* the caller's, if it made them */
+	void *sorting;
+	size_t sorting_bytes;
+	void *tie_end;
 
 	/* with a select, in the place of sorting */
-	uint32_t   *kept_ids;
-	uint32_t   *kept_in_row_order;
-	void	   *select;
-	size_t		select_bytes;
+	uint32_t *kept_ids;
+	uint32_t *kept_in_row_order;
+	void *select;
+	size_t select_bytes;
 } SortTemp;
 
 /* prefixes[i] = prefix of row i, or of row ids[i]; the plan keeps nothing else. */
 template <int FORM>
-static __global__ void __launch_bounds__(PREFIX_THREADS)
-make_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window,
-			  const uint32_t *ids, uint32_t rows, uint32_t *prefixes)
+static __global__ void
+__launch_bounds__(PREFIX_THREADS)
+	make_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window,
+				  const uint32_t *ids, uint32_t rows, uint32_t *prefixes)
 {
 	const uint64_t start = (uint64_t) blockIdx.x * (PREFIX_THREADS * PREFIX_ITEMS) + threadIdx.x;
 	const uint64_t *places[PREFIX_ITEMS];
-	uint64_t	made[PREFIX_ITEMS];
-	uint32_t	packed[PREFIX_ITEMS];
+	uint64_t made[PREFIX_ITEMS];
+	uint32_t packed[PREFIX_ITEMS];
 
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int k = 0; k < PREFIX_ITEMS; k++)
 	{
 		const uint64_t i = start + k * PREFIX_THREADS;
@@ -103,7 +104,7 @@ GPUSORT_UNROLL
 		places[k] = gpusort_source_key<FORM>(&source, ids != NULL ? ids[there] : there, &made[k]);
 	}
 	gpusort_pack_keys(&window, places, packed);
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int k = 0; k < PREFIX_ITEMS; k++)
 	{
 		const uint64_t i = start + k * PREFIX_THREADS;
@@ -118,41 +119,43 @@ GPUSORT_UNROLL
  * to 4, which are all on their way before the first is waited for; or any number, for 0.
  */
 template <int FORM, int WORDS>
-static __global__ void __launch_bounds__(COUNT_THREADS)
-count_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window,
-			   uint32_t rows, uint32_t *prefixes, int digits, uint32_t *counts)
+static __global__ void
+__launch_bounds__(COUNT_THREADS)
+	count_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window,
+				   uint32_t rows, uint32_t *prefixes, int digits, uint32_t *counts)
 {
 	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);
 	constexpr int words = WORDS > 0 ? WORDS : 1;
-	constexpr int items = WORDS == 1 ? 8 : WORDS == 4 ? 2 : 4;
+	constexpr int items = WORDS == 1 ? 8 : WORDS == 4 ? 2
+													  : 4;
 
 	clear_digit_counts<COUNT_THREADS, COUNT_COPIES>(bins, digits);
 	for (uint64_t start = (uint64_t) blockIdx.x * (COUNT_THREADS * items) + threadIdx.x; start < rows;
 		 start += (uint64_t) gridDim.x * (COUNT_THREADS * items))
 	{
-		uint64_t	keys[words][items];
+		uint64_t keys[words][items];
 		const uint64_t *places[items];
-		uint64_t	made[items];
-		uint32_t	prefix[items];
+		uint64_t made[items];
+		uint32_t prefix[items];
 
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int k = 0; k < items; k++)
 		{
 			const uint64_t row = start + k * COUNT_THREADS;
 			const uint64_t *key = gpusort_source_key<FORM>(&source, (uint32_t) (row < rows ? row : rows - 1), &made[k]);
 
 			places[k] = key;
-GPUSORT_UNROLL
+			GPUSORT_UNROLL
 			for (int w = 0; w < WORDS; w++)
 				keys[w][k] = key[w];
 			prefix[k] = 0;
 		}
 		if (WORDS == 0)
 			gpusort_pack_keys(&window, places, prefix);
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int w = 0; w < WORDS; w++)
 			gpusort_pack_word(&window.words[w], keys[w], prefix);
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int k = 0; k < items; k++)
 		{
 			const uint64_t row = start + k * COUNT_THREADS;
@@ -168,12 +171,13 @@ GPUSORT_UNROLL
 }
 
 /* ids[i] = i, or counted from the last row back. */
-static __global__ void __launch_bounds__(NUMBER_THREADS)
-number_rows(uint32_t rows, uint32_t written, bool backwards, uint32_t *ids)
+static __global__ void
+__launch_bounds__(NUMBER_THREADS)
+	number_rows(uint32_t rows, uint32_t written, bool backwards, uint32_t *ids)
 {
 	const uint64_t start = (uint64_t) blockIdx.x * (NUMBER_THREADS * NUMBER_ITEMS) + threadIdx.x;
 
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int k = 0; k < NUMBER_ITEMS; k++)
 	{
 		const uint64_t i = start + k * NUMBER_THREADS;
@@ -212,9 +216,9 @@ start_counted_of(const GpuSortKeySource *source, const GpuSortPackPlan *plan, ui
 				 uint32_t *counts, cudaStream_t stream)
 {
 	const uint32_t wanted = blocks_of(rows, COUNT_THREADS);
-	auto		kernel = count_prefixes<FORM, WORDS>;
+	auto kernel = count_prefixes<FORM, WORDS>;
 	GpuSortPackPlan window;
-	int			digits;
+	int digits;
 
 	gpusort_pack_window_plan(&window, plan, 0, 32);
 	digits = gpusort_radix_digits((int) window.packed_bits);
@@ -296,7 +300,7 @@ prefix_bits(const GpuSortPackPlan *plan)
 static cudaError_t
 sorting_bytes(const GpuSortPackPlan *plan, uint32_t rows, size_t *temp_bytes)
 {
-	size_t		ties = 0;
+	size_t ties = 0;
 	cudaError_t status = gpusort_radix_temp_bytes(rows, 32, temp_bytes);
 
 	if (status == cudaSuccess)
@@ -310,9 +314,9 @@ sorting_bytes(const GpuSortPackPlan *plan, uint32_t rows, size_t *temp_bytes)
 static cudaError_t
 lay_out(const GpuSortDeviceSort *sort, char *base, SortTemp *work, size_t *temp_bytes)
 {
-	const bool	selects = gpusort_select_pays(sort);
-	size_t		end = 0;
-	size_t		start = 0;
+	const bool selects = gpusort_select_pays(sort);
+	size_t end = 0;
+	size_t start = 0;
 	cudaError_t status = cudaSuccess;
 
 	*work = {};
@@ -332,7 +336,7 @@ lay_out(const GpuSortDeviceSort *sort, char *base, SortTemp *work, size_t *temp_
 	{
 		/* A select that does not keep few rows leaves its memory to the sort of all. */
 		const uint32_t capacity = gpusort_select_capacity(sort);
-		size_t		select_end = start;
+		size_t select_end = start;
 
 		work->kept_ids = (uint32_t *) (base + gpusort_lay_temp(&select_end, capacity * sizeof(uint32_t)));
 		work->kept_in_row_order = (uint32_t *) (base + gpusort_lay_temp(&select_end, capacity * sizeof(uint32_t)));
@@ -353,7 +357,7 @@ lay_out(const GpuSortDeviceSort *sort, char *base, SortTemp *work, size_t *temp_
 int
 gpusort_device_sort_bytes(const GpuSortDeviceSort *sort, size_t *temp_bytes)
 {
-	SortTemp	work;
+	SortTemp work;
 
 	return lay_out(sort, NULL, &work, temp_bytes);
 }
@@ -362,8 +366,8 @@ int
 gpusort_device_sort_begin(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t **counts,
 						  GpuSortStream stream)
 {
-	SortTemp	work;
-	size_t		needed;
+	SortTemp work;
+	size_t needed;
 	cudaError_t status;
 
 	*counts = NULL;
@@ -381,8 +385,8 @@ gpusort_device_sort_begin(const GpuSortDeviceSort *sort, void *temp, size_t temp
 static cudaError_t
 number_all(const GpuSortDeviceSort *sort, uint32_t *ids, cudaStream_t stream)
 {
-	const bool	backwards = sort->order == GPUSORT_INPUT_REVERSED;
-	const bool	first = sort->limit > 0 && sort->limit < sort->rows && !sort->limit_ties;
+	const bool backwards = sort->order == GPUSORT_INPUT_REVERSED;
+	const bool first = sort->limit > 0 && sort->limit < sort->rows && !sort->limit_ties;
 	const uint32_t written = first ? sort->limit : sort->rows;
 	cudaError_t status;
 
@@ -401,7 +405,7 @@ static cudaError_t
 begin_with_prefixes(const GpuSortDeviceSort *sort, const SortTemp *work, const GpuSortPrefixMap *map, int bits,
 					bool *counted, cudaStream_t stream)
 {
-	uint32_t   *counts;
+	uint32_t *counts;
 	cudaError_t status = gpusort_radix_begin(work->sorting, work->sorting_bytes, sort->rows, bits, &counts, stream);
 
 	*counted = counts != NULL;
@@ -420,16 +424,16 @@ static int
 sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *prefixes, uint32_t *ids,
 		 cudaStream_t stream)
 {
-	const bool	rounds = sort->plan->packed_bits > 32;
-	int			bits = prefix_bits(sort->plan);
-	bool		counted = sort->counted && prefixes != NULL;
-	uint32_t   *sorted = sort->sorted_prefixes;
+	const bool rounds = sort->plan->packed_bits > 32;
+	int bits = prefix_bits(sort->plan);
+	bool counted = sort->counted && prefixes != NULL;
+	uint32_t *sorted = sort->sorted_prefixes;
 	GpuSortMapUse use = {};
 	cudaError_t status = cudaSuccess;
 
 	if (work->map != NULL)
 	{
-		int			ended = gpusort_map_find(&sort->source, sort->plan, sort->rows, &sort->wait, work->map, &use, stream);
+		int ended = gpusort_map_find(&sort->source, sort->plan, sort->rows, &sort->wait, work->map, &use, stream);
 
 		if (ended != 0)
 			return ended;
@@ -466,8 +470,8 @@ sort_selected(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_
 			  uint32_t *kept, cudaStream_t stream)
 {
 	cudaError_t status;
-	int			ended = gpusort_select(sort, prefixes, work->prefixes, work->kept_ids, ids, kept, work->select,
-									   work->select_bytes, stream);
+	int ended = gpusort_select(sort, prefixes, work->prefixes, work->kept_ids, ids, kept, work->select,
+							   work->select_bytes, stream);
 
 	if (ended != 0 || *kept == 0)
 		return ended;
@@ -490,14 +494,14 @@ gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes
 					GpuSortStream gpusort_stream)
 {
 	const cudaStream_t stream = (cudaStream_t) gpusort_stream;
-	const bool	limited = sort->limit > 0 && sort->limit < sort->rows;
+	const bool limited = sort->limit > 0 && sort->limit < sort->rows;
 	const uint32_t *prefixes;
-	uint32_t	sorted_rows = sort->rows;
-	uint32_t	end = limited ? sort->limit : sort->rows;
-	SortTemp	work;
-	size_t		needed;
+	uint32_t sorted_rows = sort->rows;
+	uint32_t end = limited ? sort->limit : sort->rows;
+	SortTemp work;
+	size_t needed;
 	cudaError_t status;
-	int			ended;
+	int ended;
 
 	if (sort->rows > GPUSORT_DEVICE_SORT_MAX_ROWS || sort->plan->key_words > GPUSORT_MAX_KEY_WORDS)
 		return cudaErrorInvalidValue;
@@ -512,7 +516,7 @@ gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes
 		ended = number_all(sort, ids, stream);
 	else
 	{
-		uint32_t	kept = 0;
+		uint32_t kept = 0;
 
 		prefixes = sort->prefixes != NULL ? sort->prefixes : own_prefixes(sort);
 		ended = 0;
@@ -526,7 +530,7 @@ gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes
 			if (ended == 0)
 				ended = sort_selected(sort, &work, prefixes, ids, &kept, stream);
 			if (prefixes == work.prefixes)
-				prefixes = NULL;	/* gone */
+				prefixes = NULL; /* gone */
 		}
 		if (ended == 0 && kept == 0)
 			ended = sort_all(sort, &work, prefixes, ids, stream);
@@ -544,7 +548,7 @@ gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes
 static size_t
 stats_bytes(void)
 {
-	size_t		end = 0;
+	size_t end = 0;
 
 	(void) gpusort_lay_temp(&end, sizeof(GpuSortKeyStats) + sizeof(GpuSortMapCheck));
 	return end;
@@ -589,7 +593,7 @@ gpusort_device_sort_array_bytes(const GpuSortKeySource *source, uint32_t rows, u
 {
 	GpuSortPackPlan plan;
 	GpuSortDeviceSort sort;
-	int			status;
+	int status;
 
 	/* No plan takes more than one that keeps all bits and subtracts something. */
 	plan = {};
@@ -623,8 +627,8 @@ guess_plan(const GpuSortKeySource *source, uint32_t rows, const GpuSortDeviceWai
 {
 	const GpuSortKeyStats *found = (const GpuSortKeyStats *) wait->mirror;
 	const uint32_t step = rows / GPUSORT_SAMPLE_ROWS;
-	uint32_t	sampled;
-	int			ended;
+	uint32_t sampled;
+	int ended;
 
 	*guessed = false;
 	if (step < SAMPLE_STEP_MIN || source->key_words > GPUSORT_STATS_PREFIX_WORDS ||
@@ -657,12 +661,12 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 {
 	GpuSortKeyStats *stats = (GpuSortKeyStats *) temp;
 	const GpuSortKeyStats *found = (const GpuSortKeyStats *) wait->mirror;
-	size_t		start;
+	size_t start;
 	GpuSortPackPlan plan;
 	GpuSortDeviceSort sort;
-	bool		guessed;
-	bool		checked;
-	int			ended;
+	bool guessed;
+	bool checked;
+	int ended;
 
 	static_assert(sizeof(GpuSortKeyStats) + sizeof(GpuSortMapCheck) <= GPUSORT_DEVICE_SORT_MIRROR_BYTES, "statistics fit the mirror");
 	if (wait->mirror == NULL || source->kind == GPUSORT_KEYS_REFS || rows > GPUSORT_DEVICE_SORT_MAX_ROWS)
@@ -690,7 +694,7 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 		return ended;
 	if (guessed)
 	{
-		uint32_t   *counts;
+		uint32_t *counts;
 
 		/* prefixes lie where the sort would make them, the rest of temp is that of a sort to which they are given */
 		sort.prefixes = (uint32_t *) ((char *) temp + start);

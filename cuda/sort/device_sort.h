@@ -46,47 +46,47 @@ extern "C"
 {
 #endif
 
-#define GPUSORT_DEVICE_SORT_MAX_ROWS	(UINT32_MAX - 1)
+#define GPUSORT_DEVICE_SORT_MAX_ROWS (UINT32_MAX - 1)
 
 /* Bytes of memory that the host and the device share; see GpuSortDeviceWait. */
-#define GPUSORT_DEVICE_SORT_MIRROR_BYTES	4096
+#define GPUSORT_DEVICE_SORT_MIRROR_BYTES 4096
 
-/* cudaStream_t */
-typedef struct CUstream_st *GpuSortStream;
+	/* cudaStream_t */
+	typedef struct CUstream_st *GpuSortStream;
 
-/* Where the keys lie, and in what form. */
-typedef enum GpuSortKeyKind
-{
-	GPUSORT_KEYS_WORDS,			/* key_words words each, stride_words apart, from base on */
-	GPUSORT_KEYS_REFS,			/* key_words words before each row, found through refs and chunks */
+	/* Where the keys lie, and in what form. */
+	typedef enum GpuSortKeyKind
+	{
+		GPUSORT_KEYS_WORDS, /* key_words words each, stride_words apart, from base on */
+		GPUSORT_KEYS_REFS,  /* key_words words before each row, found through refs and chunks */
 
-	/* arrays of plain values at base, each a key of one word, made when it is read: */
-	GPUSORT_KEYS_UINT32,
-	GPUSORT_KEYS_INT32,
-	GPUSORT_KEYS_INT64,
-	GPUSORT_KEYS_FLOAT,			/* PostgreSQL's order: -0 = 0, all NaN equal and largest */
-	GPUSORT_KEYS_DOUBLE,
-} GpuSortKeyKind;
+		/* arrays of plain values at base, each a key of one word, made when it is read: */
+		GPUSORT_KEYS_UINT32,
+		GPUSORT_KEYS_INT32,
+		GPUSORT_KEYS_INT64,
+		GPUSORT_KEYS_FLOAT, /* PostgreSQL's order: -0 = 0, all NaN equal and largest */
+		GPUSORT_KEYS_DOUBLE,
+	} GpuSortKeyKind;
 
-typedef struct GpuSortKeySource
-{
-	GpuSortKeyKind kind;
-	uint32_t	key_words;
-	uint64_t	stride_words;	/* WORDS: from one row's key to the next one's */
-	const void *base;			/* all but REFS: row 0's key */
-	const GpuSortRowRef *refs;	/* REFS: of each row */
-	const GpuSortDeviceChunk *chunks;	/* REFS */
-} GpuSortKeySource;
+	typedef struct GpuSortKeySource
+	{
+		GpuSortKeyKind kind;
+		uint32_t key_words;
+		uint64_t stride_words;            /* WORDS: from one row's key to the next one's */
+		const void *base;                 /* all but REFS: row 0's key */
+		const GpuSortRowRef *refs;        /* REFS: of each row */
+		const GpuSortDeviceChunk *chunks; /* REFS */
+	} GpuSortKeySource;
 
-/* What is known of the order that the rows have. */
-typedef enum GpuSortInputOrder
-{
-	GPUSORT_INPUT_UNKNOWN,
-	GPUSORT_INPUT_SORTED,		/* no key is larger than the next */
-	GPUSORT_INPUT_REVERSED,		/* each key is larger than the next */
-} GpuSortInputOrder;
+	/* What is known of the order that the rows have. */
+	typedef enum GpuSortInputOrder
+	{
+		GPUSORT_INPUT_UNKNOWN,
+		GPUSORT_INPUT_SORTED,   /* no key is larger than the next */
+		GPUSORT_INPUT_REVERSED, /* each key is larger than the next */
+	} GpuSortInputOrder;
 
-/*
+	/*
  * How the host waits, and what it reads then.
  *
  * mirror is GPUSORT_DEVICE_SORT_MIRROR_BYTES of host memory, pinned if copies are
@@ -95,68 +95,68 @@ typedef enum GpuSortInputOrder
  * CUDA error, or the caller's own code, say because the sort was cancelled.  It is
  * called at least once per round over tied rows.  NULL: cudaStreamSynchronize.
  */
-typedef struct GpuSortDeviceWait
-{
-	void	   *mirror;
-	int			(*wait) (void *context, GpuSortStream stream);
-	void	   *context;
-} GpuSortDeviceWait;
+	typedef struct GpuSortDeviceWait
+	{
+		void *mirror;
+		int (*wait)(void *context, GpuSortStream stream);
+		void *context;
+	} GpuSortDeviceWait;
 
-typedef struct GpuSortDeviceSort
-{
-	GpuSortKeySource source;
-	const GpuSortPackPlan *plan;	/* of the same key_words; right for all rows */
-	uint32_t	rows;
-	GpuSortInputOrder order;
+	typedef struct GpuSortDeviceSort
+	{
+		GpuSortKeySource source;
+		const GpuSortPackPlan *plan; /* of the same key_words; right for all rows */
+		uint32_t rows;
+		GpuSortInputOrder order;
 
-	/*
+		/*
 	 * The prefixes of all rows, in row order, in device memory, if the caller has
 	 * made them; they are gone afterwards.  NULL: they are made from the source.
 	 */
-	uint32_t   *prefixes;
+		uint32_t *prefixes;
 
-	/* The caller has counted the digits of these prefixes; see gpusort_device_sort_begin. */
-	bool		counted;
+		/* The caller has counted the digits of these prefixes; see gpusort_device_sort_begin. */
+		bool counted;
 
-	/* Device memory for the prefixes in order, or NULL; may be prefixes.  With a limit of no use. */
-	uint32_t   *sorted_prefixes;
+		/* Device memory for the prefixes in order, or NULL; may be prefixes.  With a limit of no use. */
+		uint32_t *sorted_prefixes;
 
-	/*
+		/*
 	 * The sort may go by other numbers than the top bits of packed keys and put those where
 	 * prefixes are wanted: of two rows the one with the smaller number has the smaller key, of
 	 * two with equal ones nothing is known.  Up to 32 packed bits they are the prefixes.
 	 * Without prefixes that are given or wanted it may in any case.
 	 */
-	bool		any_prefixes;
+		bool any_prefixes;
 
-	/* Only the first so many rows are wanted; 0: all. */
-	uint32_t	limit;
+		/* Only the first so many rows are wanted; 0: all. */
+		uint32_t limit;
 
-	/* With a limit: all rows whose key equals the last wanted row's are wanted as well. */
-	bool		limit_ties;
+		/* With a limit: all rows whose key equals the last wanted row's are wanted as well. */
+		bool limit_ties;
 
-	/* Used if packed_bits > 32, or with a limit. */
-	GpuSortDeviceWait wait;
-} GpuSortDeviceSort;
+		/* Used if packed_bits > 32, or with a limit. */
+		GpuSortDeviceWait wait;
+	} GpuSortDeviceSort;
 
-/*
+	/*
  * Bytes of temp for a sort.  The memory that *sort points to need not be there yet:
  * all that matters of prefixes and sorted_prefixes is whether they are NULL.  About
  * 20.1 bytes per row, 20.4 beyond 32 packed bits, 4 less with prefixes given.
  */
-extern int	gpusort_device_sort_bytes(const GpuSortDeviceSort *sort, size_t *temp_bytes);
+	extern int gpusort_device_sort_bytes(const GpuSortDeviceSort *sort, size_t *temp_bytes);
 
-/*
+	/*
  * For who makes prefixes and can count their digits on the way, which saves a read of
  * them.  *counts is memory in temp, zero when the stream gets there, for how often each
  * digit occurs, as gpusort_radix_begin in radix_sort.h says; NULL if that is of no use.
  * Once they are made gpusort_device_sort takes the same sort with `counted`, and the
  * same temp.  sort->prefixes is set.
  */
-extern int	gpusort_device_sort_begin(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t **counts,
-									  GpuSortStream stream);
+	extern int gpusort_device_sort_begin(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t **counts,
+										 GpuSortStream stream);
 
-/*
+	/*
  * Sorts.  ids is device memory for `rows` uint32_t whatever the limit is; the first
  * *wanted of them are the result, the others undefined.  wanted may be NULL; it
  * is rows without a limit.
@@ -165,27 +165,27 @@ extern int	gpusort_device_sort_begin(const GpuSortDeviceSort *sort, void *temp, 
  * limit.  Otherwise waits at least once, twice per round over long runs of tied rows,
  * and with many rows once or twice for a sample; the last kernels may still be under way when it returns.
  */
-extern int	gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t *ids,
-								uint32_t *wanted, GpuSortStream stream);
+	extern int gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t *ids,
+								   uint32_t *wanted, GpuSortStream stream);
 
-/* prefixes[i] = prefix of row i, for all rows.  Does not wait. */
-extern int	gpusort_device_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-									uint32_t *prefixes, GpuSortStream stream);
+	/* prefixes[i] = prefix of row i, for all rows.  Does not wait. */
+	extern int gpusort_device_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+									   uint32_t *prefixes, GpuSortStream stream);
 
-/*
+	/*
  * gpusort_device_sort for an array of which nothing is known: statistics of the keys
  * in one pass, plan, sort; without statistics where there are few rows of 4 bytes, to
  * which they cost more than they save.  source.kind is not REFS.  ids is device memory for `rows`
  * uint32_t; with a limit the first so many are the result.  Waits.
  */
-extern int	gpusort_device_sort_array_bytes(const GpuSortKeySource *source, uint32_t rows, uint32_t limit,
-											size_t *temp_bytes);
-extern int	gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_t limit,
-									  const GpuSortDeviceWait *wait, void *temp, size_t temp_bytes, uint32_t *ids,
-									  GpuSortStream stream);
+	extern int gpusort_device_sort_array_bytes(const GpuSortKeySource *source, uint32_t rows, uint32_t limit,
+											   size_t *temp_bytes);
+	extern int gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_t limit,
+										 const GpuSortDeviceWait *wait, void *temp, size_t temp_bytes, uint32_t *ids,
+										 GpuSortStream stream);
 
 #ifdef __cplusplus
 }
 #endif
 
-#endif							/* GPUSORT_DEVICE_SORT_H */
+#endif /* GPUSORT_DEVICE_SORT_H */

@@ -22,9 +22,9 @@
 
 #include "sort/portable.h"
 
-#define GPUSORT_DIGIT_BITS		8
-#define GPUSORT_BINS			256
-#define GPUSORT_MAX_PASSES		4
+#define GPUSORT_DIGIT_BITS 8
+#define GPUSORT_BINS       256
+#define GPUSORT_MAX_PASSES 4
 
 /* Bytes of shared memory: [digit][value][copy]; with 32 copies [digit / 2][value][digit % 2][copy] */
 #define GPUSORT_DIGIT_COUNTS_SHARED(digits, copies) \
@@ -38,9 +38,11 @@
 static __device__ __forceinline__ uint32_t
 byte_of(uint32_t key, uint32_t place)
 {
-	uint32_t	byte;
+	uint32_t byte;
 
-	asm volatile("prmt.b32 %0, %1, 0, %2;" : "=r"(byte) : "r"(key), "r"(0x4440 + place));
+	asm volatile("prmt.b32 %0, %1, 0, %2;"
+				 : "=r"(byte)
+				 : "r"(key), "r"(0x4440 + place));
 	return byte;
 }
 
@@ -48,14 +50,16 @@ byte_of(uint32_t key, uint32_t place)
 static __device__ __forceinline__ uint32_t
 byte_above(uint32_t key, uint32_t place, uint32_t lane_byte)
 {
-	uint32_t	both;
+	uint32_t both;
 
-	asm("prmt.b32 %0, %1, %2, %3;" : "=r"(both) : "r"(key), "r"(lane_byte), "r"(0x7604 + (place << 4)));
+	asm("prmt.b32 %0, %1, %2, %3;"
+		: "=r"(both)
+		: "r"(key), "r"(lane_byte), "r"(0x7604 + (place << 4)));
 	return both;
 }
 #else
-#define byte_of(key, place)			((place) < 4 ? (key) >> 8 * (place) & 0xFF : 0)
-#define byte_above(key, place, lane_byte)	(byte_of(key, place) << 8 | (lane_byte))
+#define byte_of(key, place)               ((place) < 4 ? (key) >> 8 * (place) &0xFF : 0)
+#define byte_above(key, place, lane_byte) (byte_of(key, place) << 8 | (lane_byte))
 #endif
 
 /* Where a counter is. */
@@ -73,7 +77,7 @@ template <int THREADS, int COPIES>
 static __device__ __forceinline__ void
 clear_digit_counts(uint32_t *bins, int digits)
 {
-	const int	counters = (int) (GPUSORT_DIGIT_COUNTS_SHARED(digits, COPIES) / sizeof(uint32_t));
+	const int counters = (int) (GPUSORT_DIGIT_COUNTS_SHARED(digits, COPIES) / sizeof(uint32_t));
 
 	for (int i = threadIdx.x; i < counters; i += THREADS)
 		bins[i] = 0;
@@ -87,17 +91,18 @@ count_key_digits(uint32_t *bins, int digits, const uint32_t (&keys)[KEYS])
 {
 	const uint32_t copy = threadIdx.x % COPIES;
 
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int digit = 0; digit < GPUSORT_MAX_PASSES; digit++)
 	{
 		if (digit >= digits)
 			break;
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int k = 0; k < KEYS; k++)
 		{
 			if (COPIES == 32)
 				atomicAdd((uint32_t *) ((char *) (bins + digit_count_place<COPIES>(digit, 0, 0)) +
-										byte_above(keys[k], digit, copy * sizeof(uint32_t))), 1u);
+										byte_above(keys[k], digit, copy * sizeof(uint32_t))),
+						  1u);
 			else
 				atomicAdd(&bins[digit_count_place<COPIES>(digit, byte_of(keys[k], digit), copy)], 1u);
 		}
@@ -116,7 +121,7 @@ add_digit_counts(const uint32_t *bins, int digits, uint32_t *counts)
 	/* in turned order, so that the threads of a warp read different banks */
 	for (int i = threadIdx.x; i < digits * GPUSORT_BINS; i += THREADS)
 	{
-		uint32_t	sum = 0;
+		uint32_t sum = 0;
 
 		for (int k = 0; k < COPIES; k++)
 			sum += bins[digit_count_place<COPIES>(i / GPUSORT_BINS, i % GPUSORT_BINS, (k + copy) % COPIES)];
@@ -125,4 +130,4 @@ add_digit_counts(const uint32_t *bins, int digits, uint32_t *counts)
 	}
 }
 
-#endif							/* GPUSORT_DIGIT_COUNTS_CUH */
+#endif /* GPUSORT_DIGIT_COUNTS_CUH */

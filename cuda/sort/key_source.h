@@ -29,8 +29,8 @@ typedef enum GpuSortKeyForm
 static inline GpuSortKeyForm
 gpusort_source_form(const GpuSortKeySource *source)
 {
-	return source->kind == GPUSORT_KEYS_WORDS ? GPUSORT_FORM_WORDS :
-		source->kind == GPUSORT_KEYS_REFS ? GPUSORT_FORM_REFS : GPUSORT_FORM_PLAIN;
+	return source->kind == GPUSORT_KEYS_WORDS ? GPUSORT_FORM_WORDS : source->kind == GPUSORT_KEYS_REFS ? GPUSORT_FORM_REFS
+																									   : GPUSORT_FORM_PLAIN;
 }
 
 GPUSORT_HD static inline uint32_t
@@ -118,22 +118,23 @@ gpusort_source_key(const GpuSortKeySource *source, uint32_t row, uint64_t *made)
  * Starts kernel<FORM, ...> of the source's form.  KERNEL(FORM) is the kernel's name with
  * its template arguments.
  */
-#define GPUSORT_START_BY_FORM(source, KERNEL, grid, block, stream, ...) \
-	do { \
-		switch (gpusort_source_form(source)) \
-		{ \
-			case GPUSORT_FORM_WORDS: \
+#define GPUSORT_START_BY_FORM(source, KERNEL, grid, block, stream, ...)                               \
+	do                                                                                                \
+	{                                                                                                 \
+		switch (gpusort_source_form(source))                                                          \
+		{                                                                                             \
+			case GPUSORT_FORM_WORDS:                                                                  \
 				GPUSORT_START_KERNEL((KERNEL(GPUSORT_FORM_WORDS)), grid, block, stream, __VA_ARGS__); \
-				break; \
-			case GPUSORT_FORM_REFS: \
-				GPUSORT_START_KERNEL((KERNEL(GPUSORT_FORM_REFS)), grid, block, stream, __VA_ARGS__); \
-				break; \
-			case GPUSORT_FORM_PLAIN: \
+				break;                                                                                \
+			case GPUSORT_FORM_REFS:                                                                   \
+				GPUSORT_START_KERNEL((KERNEL(GPUSORT_FORM_REFS)), grid, block, stream, __VA_ARGS__);  \
+				break;                                                                                \
+			case GPUSORT_FORM_PLAIN:                                                                  \
 				GPUSORT_START_KERNEL((KERNEL(GPUSORT_FORM_PLAIN)), grid, block, stream, __VA_ARGS__); \
-				break; \
-		} \
+				break;                                                                                \
+		}                                                                                             \
 	} while (0)
 
-#endif							/* __cplusplus */
+#endif /* __cplusplus */
 
-#endif							/* GPUSORT_KEY_SOURCE_H */
+#endif /* GPUSORT_KEY_SOURCE_H */

@@ -18,46 +18,47 @@
 #include "sort/key_source.h"
 #include "sort/radix/radix_sort.h"
 
-#define GPUSORT_STATS_THREADS		256
+#define GPUSORT_STATS_THREADS 256
 
 /* Blocks of a chunk: up to 16384 rows each thread has one, and the bus is slower in any case. */
-#define GPUSORT_STATS_CHUNK_BLOCKS	64
+#define GPUSORT_STATS_CHUNK_BLOCKS 64
 
 /* Blocks of an array: several turns for each place on the device, so that all end at much the same time. */
-#define GPUSORT_STATS_ARRAY_BLOCKS	8192
+#define GPUSORT_STATS_ARRAY_BLOCKS 8192
 
 /* Words of a key that a thread gathers at a time, in registers. */
-#define GPUSORT_STATS_GROUP			GPUSORT_STATS_PREFIX_WORDS
+#define GPUSORT_STATS_GROUP GPUSORT_STATS_PREFIX_WORDS
 
 /* Rows of an array that a thread reads at a time: enough bytes on their way, few enough registers. */
-#define GPUSORT_STATS_ITEMS(key_bytes, pack) \
-	((key_bytes) > 24 ? 2 : (key_bytes) > 8 ? (pack) ? 3 : 2 : 32 / (key_bytes))
+#define GPUSORT_STATS_ITEMS(key_bytes, pack)                 \
+	((key_bytes) > 24 ? 2 : (key_bytes) > 8 ? (pack) ? 3 : 2 \
+											: 32 / (key_bytes))
 
 /*
  * A block that makes prefixes has a multiprocessor to itself, for the sake of the digits'
  * counters.
  */
-#define GPUSORT_PREFIX_THREADS		1024
-#define GPUSORT_PREFIX_BLOCKS		512
-#define GPUSORT_PREFIX_COPIES		32
+#define GPUSORT_PREFIX_THREADS 1024
+#define GPUSORT_PREFIX_BLOCKS  512
+#define GPUSORT_PREFIX_COPIES  32
 
 /* What array_stats with PACK makes beside the statistics. */
 typedef struct ArrayPrefixes
 {
-	GpuSortPackPlan window;		/* keeps the prefix, and nothing else */
-	uint32_t   *prefixes;
-	uint32_t   *digit_counts;
-	int			digits;			/* 0: not counted */
+	GpuSortPackPlan window; /* keeps the prefix, and nothing else */
+	uint32_t *prefixes;
+	uint32_t *digit_counts;
+	int digits; /* 0: not counted */
 } ArrayPrefixes;
 
 /* What a thread knows of one word. */
 template <typename Word>
 struct WordStats
 {
-	Word		key_or;
-	Word		key_and;
-	Word		key_min;
-	Word		key_max;
+	Word key_or;
+	Word key_and;
+	Word key_min;
+	Word key_max;
 };
 
 /* What a block knows. */
@@ -104,7 +105,7 @@ warp_or(uint32_t value)
 static __device__ inline uint64_t
 warp_or(uint64_t value)
 {
-	uint32_t	high = warp_or((uint32_t) (value >> 32));
+	uint32_t high = warp_or((uint32_t) (value >> 32));
 
 	return (uint64_t) high << 32 | warp_or((uint32_t) value);
 }
@@ -119,8 +120,8 @@ warp_min(uint32_t value)
 static __device__ inline uint64_t
 warp_min(uint64_t value)
 {
-	uint32_t	high = warp_min((uint32_t) (value >> 32));
-	uint32_t	low = high == (uint32_t) (value >> 32) ? (uint32_t) value : UINT32_MAX;
+	uint32_t high = warp_min((uint32_t) (value >> 32));
+	uint32_t low = high == (uint32_t) (value >> 32) ? (uint32_t) value : UINT32_MAX;
 
 	return (uint64_t) high << 32 | warp_min(low);
 }
@@ -144,10 +145,10 @@ template <bool RANGE, typename Word>
 static __device__ inline void
 block_join(BlockStats *block, uint32_t w, const WordStats<Word> *stats)
 {
-	Word		key_or = warp_or(stats->key_or);
-	Word		key_and = (Word) ~warp_or((Word) ~stats->key_and);
-	Word		key_min = RANGE ? warp_min(stats->key_min) : 0;
-	Word		key_max = RANGE ? (Word) ~warp_min((Word) ~stats->key_max) : 0;
+	Word key_or = warp_or(stats->key_or);
+	Word key_and = (Word) ~warp_or((Word) ~stats->key_and);
+	Word key_min = RANGE ? warp_min(stats->key_min) : 0;
+	Word key_max = RANGE ? (Word) ~warp_min((Word) ~stats->key_max) : 0;
 
 	if (threadIdx.x % 32 == 0)
 	{
@@ -165,7 +166,7 @@ block_join(BlockStats *block, uint32_t w, const WordStats<Word> *stats)
 static __device__ inline void
 block_count(unsigned int *count, uint32_t more)
 {
-	uint32_t	sum = __reduce_add_sync(0xFFFFFFFF, more);
+	uint32_t sum = __reduce_add_sync(0xFFFFFFFF, more);
 
 	if (threadIdx.x % 32 == 0 && sum > 0)
 		atomicAdd(count, sum);
@@ -210,9 +211,9 @@ chunk_stats(const char *base, uint32_t rows, uint32_t bytes, uint32_t key_words,
 {
 	__shared__ BlockStats block;
 	const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(bytes));
-	uint32_t	pairs = 0;
-	uint32_t	descents = 0;
-	uint32_t	bad = 0;
+	uint32_t pairs = 0;
+	uint32_t descents = 0;
+	uint32_t bad = 0;
 
 	block_start(&block);
 	for (uint32_t first_word = 0; first_word < key_words; first_word += GPUSORT_STATS_GROUP)
@@ -223,7 +224,7 @@ chunk_stats(const char *base, uint32_t rows, uint32_t bytes, uint32_t key_words,
 			word_stats_none(&own[i]);
 		for (uint32_t row = blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += gridDim.x * blockDim.x)
 		{
-			uint32_t	offset = offsets[rows - 1 - row];
+			uint32_t offset = offsets[rows - 1 - row];
 			const uint64_t *key = (const uint64_t *) (base + offset);
 
 			if (!gpusort_record_readable(offset, bytes, key_words))
@@ -242,7 +243,7 @@ chunk_stats(const char *base, uint32_t rows, uint32_t bytes, uint32_t key_words,
 				bad++;
 			if (row + 1 < rows)
 			{
-				uint32_t	next = offsets[rows - 2 - row];
+				uint32_t next = offsets[rows - 2 - row];
 
 				if (gpusort_record_readable(next, bytes, key_words))
 				{
@@ -276,16 +277,17 @@ chunk_stats(const char *base, uint32_t rows, uint32_t bytes, uint32_t key_words,
  * and how often the prefixes' digits occur; but no minimum and maximum.
  */
 template <typename Word, int KIND, int WORDS, bool PACK, int THREADS>
-static __global__ void __launch_bounds__(THREADS)
-array_stats(const char *base, uint32_t stride, uint32_t key_words, uint32_t first_word, uint32_t rows,
-			GpuSortKeyStats *stats, const __grid_constant__ ArrayPrefixes wanted)
+static __global__ void
+__launch_bounds__(THREADS)
+	array_stats(const char *base, uint32_t stride, uint32_t key_words, uint32_t first_word, uint32_t rows,
+				GpuSortKeyStats *stats, const __grid_constant__ ArrayPrefixes wanted)
 {
 	constexpr uint32_t items = GPUSORT_STATS_ITEMS(WORDS * sizeof(Word), PACK);
 	constexpr uint32_t tile_rows = items * THREADS;
 	__shared__ BlockStats block;
 	GPUSORT_DYNAMIC_SHARED(uint32_t, digit_bins);
 	WordStats<Word> own[WORDS];
-	uint32_t	descents = 0;
+	uint32_t descents = 0;
 
 	block_start(&block);
 	if (PACK && wanted.digits > 0)
@@ -298,38 +300,36 @@ array_stats(const char *base, uint32_t stride, uint32_t key_words, uint32_t firs
 		const uint32_t last = (uint32_t) (rows - 1 - tile);
 		const char *place[items];
 		const char *next_place[items];
-		Word		key[items][WORDS];
-		Word		next[items];
+		Word key[items][WORDS];
+		Word next[items];
 
 		for (uint32_t i = 0; i < items; i++)
 		{
-			uint32_t	row = i * THREADS + threadIdx.x;
-			uint32_t	next_row = row < last ? row + 1 : last;
+			uint32_t row = i * THREADS + threadIdx.x;
+			uint32_t next_row = row < last ? row + 1 : last;
 
 			place[i] = tile_base + (uint64_t) (row < last ? row : last) * stride;
 			next_place[i] = tile_base + (uint64_t) next_row * stride;
 			for (uint32_t w = 0; w < WORDS; w++)
-				key[i][w] = KIND == GPUSORT_KEYS_WORDS ? (Word) ((const uint64_t *) place[i])[first_word + w] :
-					(Word) gpusort_plain_key((GpuSortKeyKind) KIND, place[i], 0);
+				key[i][w] = KIND == GPUSORT_KEYS_WORDS ? (Word) ((const uint64_t *) place[i])[first_word + w] : (Word) gpusort_plain_key((GpuSortKeyKind) KIND, place[i], 0);
 			if (first_word == 0)
-				next[i] = KIND == GPUSORT_KEYS_WORDS ? (Word) *(const uint64_t *) next_place[i] :
-					(Word) gpusort_plain_key((GpuSortKeyKind) KIND, next_place[i], 0);
+				next[i] = KIND == GPUSORT_KEYS_WORDS ? (Word) * (const uint64_t *) next_place[i] : (Word) gpusort_plain_key((GpuSortKeyKind) KIND, next_place[i], 0);
 		}
 		if (PACK)
 		{
-			uint32_t	prefix[items] = {};
+			uint32_t prefix[items] = {};
 
-GPUSORT_UNROLL
+			GPUSORT_UNROLL
 			for (int w = 0; w < WORDS; w++)
 			{
-				uint64_t	column[items];
+				uint64_t column[items];
 
-GPUSORT_UNROLL
+				GPUSORT_UNROLL
 				for (uint32_t i = 0; i < items; i++)
 					column[i] = key[i][w];
 				gpusort_pack_word(&wanted.window.words[w], column, prefix);
 			}
-GPUSORT_UNROLL
+			GPUSORT_UNROLL
 			for (uint32_t i = 0; i < items; i++)
 			{
 				const uint32_t own_prefix[1] = {prefix[i]};
@@ -341,10 +341,10 @@ GPUSORT_UNROLL
 					count_key_digits<GPUSORT_PREFIX_COPIES>(digit_bins, wanted.digits, own_prefix);
 			}
 		}
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (uint32_t i = 0; i < items; i++)
 		{
-GPUSORT_UNROLL
+			GPUSORT_UNROLL
 			for (int w = 0; w < WORDS; w++)
 				word_stats_add<!PACK>(&own[w], key[i][w]);
 			if (first_word > 0)
@@ -382,7 +382,7 @@ int
 gpusort_key_stats_chunk(const GpuSortDeviceChunk *chunk, uint32_t key_words, GpuSortKeyStats *stats,
 						uint32_t *bad_rows, struct CUstream_st *stream)
 {
-	uint32_t	blocks = (chunk->rows + GPUSORT_STATS_THREADS - 1) / GPUSORT_STATS_THREADS;
+	uint32_t blocks = (chunk->rows + GPUSORT_STATS_THREADS - 1) / GPUSORT_STATS_THREADS;
 
 	if (chunk->rows == 0)
 		return cudaSuccess;
@@ -402,7 +402,7 @@ start_array(const GpuSortKeySource *source, uint32_t first_word, uint32_t rows, 
 	const uint32_t threads = wanted->prefixes != NULL ? GPUSORT_PREFIX_THREADS : GPUSORT_STATS_THREADS;
 	const uint32_t most = wanted->prefixes != NULL ? GPUSORT_PREFIX_BLOCKS : GPUSORT_STATS_ARRAY_BLOCKS;
 	const uint32_t items = GPUSORT_STATS_ITEMS(WORDS * sizeof(Word), wanted->prefixes != NULL);
-	uint32_t	blocks = (rows - 1) / (items * threads) + 1;
+	uint32_t blocks = (rows - 1) / (items * threads) + 1;
 
 	if (stride > UINT32_MAX)
 		return cudaErrorInvalidValue;
@@ -426,7 +426,7 @@ pass_over_array(const GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *
 				const ArrayPrefixes *wanted, struct CUstream_st *stream)
 {
 	cudaStream_t on = (cudaStream_t) stream;
-	int			status = cudaSuccess;
+	int status = cudaSuccess;
 
 	if (rows == 0)
 		return cudaSuccess;
@@ -458,7 +458,7 @@ pass_over_array(const GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *
 						break;
 					default:
 						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, GPUSORT_STATS_GROUP>(source, w, rows,
-																								 stats, step, wanted, on);
+																								stats, step, wanted, on);
 						break;
 				}
 			}

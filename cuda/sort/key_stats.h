@@ -28,13 +28,13 @@
 typedef struct GpuSortKeyStats
 {
 	/* by key word; those past the key's are as of no rows */
-	uint64_t	key_or[GPUSORT_MAX_KEY_WORDS];
-	uint64_t	key_max[GPUSORT_MAX_KEY_WORDS];
-	uint64_t	key_and[GPUSORT_MAX_KEY_WORDS];
-	uint64_t	key_min[GPUSORT_MAX_KEY_WORDS];
+	uint64_t key_or[GPUSORT_MAX_KEY_WORDS];
+	uint64_t key_max[GPUSORT_MAX_KEY_WORDS];
+	uint64_t key_and[GPUSORT_MAX_KEY_WORDS];
+	uint64_t key_min[GPUSORT_MAX_KEY_WORDS];
 
-	uint64_t	pairs;			/* rows compared with the row after them */
-	uint64_t	descents;		/* of them, those whose key is larger */
+	uint64_t pairs;    /* rows compared with the row after them */
+	uint64_t descents; /* of them, those whose key is larger */
 } GpuSortKeyStats;
 
 /* What is known of no rows at all. */
@@ -111,26 +111,26 @@ struct GpuSortKeySource;
 struct GpuSortPackPlan;
 
 /* Makes *stats those of no rows. */
-extern int	gpusort_key_stats_reset(GpuSortKeyStats *stats, struct CUstream_st *stream);
+extern int gpusort_key_stats_reset(GpuSortKeyStats *stats, struct CUstream_st *stream);
 
 /*
  * Adds the rows of a chunk, which lies in device memory as GpuSortDeviceChunk says;
  * *chunk itself is the host's.  Adds to *bad_rows how many rows have an offset or
  * a length out of bounds; nothing outside the chunk is read, whatever they are.
  */
-extern int	gpusort_key_stats_chunk(const GpuSortDeviceChunk *chunk, uint32_t key_words, GpuSortKeyStats *stats,
-									uint32_t *bad_rows, struct CUstream_st *stream);
+extern int gpusort_key_stats_chunk(const GpuSortDeviceChunk *chunk, uint32_t key_words, GpuSortKeyStats *stats,
+								   uint32_t *bad_rows, struct CUstream_st *stream);
 
 /*
  * Adds rows 0 to rows - 1 of a source that is not REFS (device_sort.h).  One read of
  * the keys; from 5 words on in one launch per 4 words.
  */
-extern int	gpusort_key_stats_array(const struct GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *stats,
-									struct CUstream_st *stream);
+extern int gpusort_key_stats_array(const struct GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *stats,
+								   struct CUstream_st *stream);
 
 /* The same of every step-th row, from row 0 on; pairs are of rows that follow each other in the sample. */
-extern int	gpusort_key_stats_sample(const struct GpuSortKeySource *source, uint32_t rows, uint32_t step,
-									 GpuSortKeyStats *stats, struct CUstream_st *stream);
+extern int gpusort_key_stats_sample(const struct GpuSortKeySource *source, uint32_t rows, uint32_t step,
+									GpuSortKeyStats *stats, struct CUstream_st *stream);
 
 /*
  * As gpusort_key_stats_array, and the rows' prefixes by a plan on the way: for who has
@@ -139,12 +139,12 @@ extern int	gpusort_key_stats_sample(const struct GpuSortKeySource *source, uint3
  * Adds the prefixes' digits to digit_counts as radix_sort.h wants them, if that is not
  * NULL.  Keys have GPUSORT_STATS_PREFIX_WORDS words at most.
  */
-#define GPUSORT_STATS_PREFIX_WORDS	4
+#define GPUSORT_STATS_PREFIX_WORDS 4
 
-extern int	gpusort_key_stats_prefixes(const struct GpuSortKeySource *source, const struct GpuSortPackPlan *plan,
-									   uint32_t rows, GpuSortKeyStats *stats, uint32_t *prefixes,
-									   uint32_t *digit_counts, struct CUstream_st *stream);
+extern int gpusort_key_stats_prefixes(const struct GpuSortKeySource *source, const struct GpuSortPackPlan *plan,
+									  uint32_t rows, GpuSortKeyStats *stats, uint32_t *prefixes,
+									  uint32_t *digit_counts, struct CUstream_st *stream);
 
-#endif							/* __cplusplus */
+#endif /* __cplusplus */
 
-#endif							/* GPUSORT_KEY_STATS_H */
+#endif /* GPUSORT_KEY_STATS_H */

@@ -11,19 +11,19 @@
 #define GPUSORT_PORTABLE_H
 
 #ifdef __CUDACC__
-#define GPUSORT_HD	__host__ __device__
+#define GPUSORT_HD __host__ __device__
 #else
 #define GPUSORT_HD
 #endif
 
 /* Before a loop whose arrays are to stay in registers; a host compiler has no such pragma. */
 #ifdef __CUDA_ARCH__
-#define GPUSORT_UNROLL	_Pragma("unroll")
-#define GPUSORT_PRAGMA(text)	_Pragma(#text)
-#define GPUSORT_UNROLL_BY(times)	GPUSORT_PRAGMA(unroll times)	/* and no more */
+#define GPUSORT_UNROLL           _Pragma("unroll")
+#define GPUSORT_PRAGMA(text)     _Pragma(#text)
+#define GPUSORT_UNROLL_BY(times) GPUSORT_PRAGMA(unroll times) /* and no more */
 #else
 #define GPUSORT_UNROLL
 #define GPUSORT_UNROLL_BY(times)
 #endif
 
-#endif							/* GPUSORT_PORTABLE_H */
+#endif /* GPUSORT_PORTABLE_H */

@@ -22,31 +22,31 @@
 #include "sort/radix/radix_sort.h"
 #include "sort/segments.h"
 
-#define PIECES			GPUSORT_MAP_PIECES
-#define SAMPLE			GPUSORT_MAP_SAMPLE
-#define MAKE_THREADS	1024
+#define PIECES       GPUSORT_MAP_PIECES
+#define SAMPLE       GPUSORT_MAP_SAMPLE
+#define MAKE_THREADS 1024
 
-#define CHECKED			GPUSORT_MAP_CHECKED
-#define CHECK_BLOCKS	GPUSORT_MAP_CHECK_BLOCKS
-#define CHECK_LANES		8
+#define CHECKED      GPUSORT_MAP_CHECKED
+#define CHECK_BLOCKS GPUSORT_MAP_CHECK_BLOCKS
+#define CHECK_LANES  8
 
 /* As the kernel that makes plain prefixes: a block has a multiprocessor to itself. */
-#define MAP_THREADS		1024
-#define MAP_BLOCKS		512
-#define MAP_COPIES		32
-#define MAP_ITEMS		4
+#define MAP_THREADS 1024
+#define MAP_BLOCKS  512
+#define MAP_COPIES  32
+#define MAP_ITEMS   4
 
 /* Fewer rows are sorted before it is known whether a map pays; tests look at fewer, too. */
 #ifndef GPUSORT_MAP_ROWS_MIN
 #ifdef __CUDACC__
-#define GPUSORT_MAP_ROWS_MIN	(UINT32_C(1) << 23)
+#define GPUSORT_MAP_ROWS_MIN (UINT32_C(1) << 23)
 #else
-#define GPUSORT_MAP_ROWS_MIN	(UINT32_C(1) << 11)
+#define GPUSORT_MAP_ROWS_MIN (UINT32_C(1) << 11)
 #endif
 #endif
 
 /* A map is tried from one row in so many of a sample on that ties with other keys on the top 32 bits. */
-#define TIED_SHARE		16
+#define TIED_SHARE 16
 
 static_assert(PIECES >= 32 && (PIECES & (PIECES - 1)) == 0 && PIECES <= MAKE_THREADS, "a thread for each piece");
 static_assert(CHECKED / CHECK_BLOCKS * CHECK_LANES == CHECKED, "a thread for each row, and for its lanes");
@@ -55,24 +55,24 @@ static_assert((SAMPLE & (SAMPLE - 1)) == 0 && SAMPLE % MAKE_THREADS == 0, "what 
 /* What make_map has in shared memory. */
 typedef struct MapWork
 {
-	uint64_t	sample[SAMPLE];
-	uint32_t	codes[SAMPLE];
-	uint64_t	lows[PIECES];
-	uint64_t	scales[PIECES];
-	uint32_t	sums[PIECES];
-	uint32_t	pieces;
-	uint32_t	last_code;
-	uint32_t	plain_ties;
-	uint32_t	mapped_ties;
+	uint64_t sample[SAMPLE];
+	uint32_t codes[SAMPLE];
+	uint64_t lows[PIECES];
+	uint64_t scales[PIECES];
+	uint32_t sums[PIECES];
+	uint32_t pieces;
+	uint32_t last_code;
+	uint32_t plain_ties;
+	uint32_t mapped_ties;
 	GpuSortDecided decided;
 } MapWork;
 
 /* The map as map_prefixes has it in shared memory. */
 typedef struct SharedMap
 {
-	uint64_t	borders[PIECES];	/* [1] halves the pieces; [2 i], [2 i + 1] those below and above [i] */
-	uint64_t	lows[PIECES];
-	uint64_t	scales[PIECES];
+	uint64_t borders[PIECES]; /* [1] halves the pieces; [2 i], [2 i + 1] those below and above [i] */
+	uint64_t lows[PIECES];
+	uint64_t scales[PIECES];
 } SharedMap;
 
 /* A row of the i-th of `parts` even parts of the rows, at random so that no period in them matters. */
@@ -81,7 +81,7 @@ sampled_row(uint32_t i, uint32_t parts, uint32_t rows)
 {
 	const uint64_t start = (uint64_t) i * rows / parts;
 	const uint64_t end = (uint64_t) (i + 1) * rows / parts;
-	uint64_t	mixed = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
+	uint64_t mixed = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
 
 	if (end <= start)
 		return (uint32_t) start;
@@ -91,9 +91,10 @@ sampled_row(uint32_t i, uint32_t parts, uint32_t rows)
 
 /* A block compares CHECKED / CHECK_BLOCKS rows with all, CHECK_LANES lanes each. */
 template <int FORM>
-static __global__ void __launch_bounds__(CHECKED)
-check_ties(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t rows,
-		   GpuSortMapCheck *check)
+static __global__ void
+__launch_bounds__(CHECKED)
+	check_ties(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t rows,
+			   GpuSortMapCheck *check)
 {
 	__shared__ uint32_t tops[CHECKED];
 	__shared__ uint32_t rests[CHECKED];
@@ -102,11 +103,11 @@ check_ties(const __grid_constant__ GpuSortKeySource source, const __grid_constan
 	const uint32_t t = threadIdx.x;
 	const uint32_t own = blockIdx.x * (CHECKED / CHECK_BLOCKS) + t / CHECK_LANES;
 	const uint32_t lanes = ((1u << CHECK_LANES) - 1) << (t % 32 / CHECK_LANES * CHECK_LANES);
-	uint64_t	made;
+	uint64_t made;
 	const uint64_t *key = gpusort_source_key<FORM>(&source, sampled_row(t, CHECKED, rows), &made);
 	const uint64_t window = gpusort_pack_window64(&plan, key, 0, 64);
-	bool		tied = false;
-	uint32_t	votes;
+	bool tied = false;
+	uint32_t votes;
 
 	tops[t] = (uint32_t) (window >> rest_bits);
 	rests[t] = (uint32_t) (window & gpusort_ones(rest_bits));
@@ -178,7 +179,7 @@ quantile(const uint64_t *sample, uint32_t number)
 static __device__ uint64_t
 border(const uint64_t *sample, uint64_t largest, uint32_t number)
 {
-	uint64_t	low;
+	uint64_t low;
 
 	if (number == 0)
 		return 0;
@@ -202,9 +203,9 @@ static __device__ bool
 ties_with_others(const MapWork *work, uint32_t bits, uint32_t i)
 {
 	const uint32_t prefix = prefix_at<MAPPED>(work, bits, i);
-	uint32_t	first = 0;
-	uint32_t	last = SAMPLE - 1;
-	uint32_t	known = i;
+	uint32_t first = 0;
+	uint32_t last = SAMPLE - 1;
+	uint32_t known = i;
 
 	while (first < known)
 	{
@@ -232,7 +233,7 @@ ties_with_others(const MapWork *work, uint32_t bits, uint32_t i)
 static __device__ uint32_t
 rows_below(const uint64_t *sample, uint64_t window)
 {
-	uint32_t	below = 0;
+	uint32_t below = 0;
 
 	for (uint32_t step = SAMPLE / 2; step > 0; step /= 2)
 	{
@@ -250,9 +251,9 @@ static __device__ GpuSortDecided
 find_decided(const MapWork *work)
 {
 	GpuSortDecided best = {0, 0};
-	uint32_t	best_rows = 0;
-	uint32_t	first = 0;
-	uint32_t	rows = 0;
+	uint32_t best_rows = 0;
+	uint32_t first = 0;
+	uint32_t rows = 0;
 
 	for (uint32_t k = 0; k < work->pieces; k++)
 	{
@@ -277,28 +278,29 @@ find_decided(const MapWork *work)
 
 /* One block. */
 template <int FORM>
-static __global__ void __launch_bounds__(MAKE_THREADS)
-make_map(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t rows,
-		 GpuSortPrefixMap *map)
+static __global__ void
+__launch_bounds__(MAKE_THREADS)
+	make_map(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t rows,
+			 GpuSortPrefixMap *map)
 {
 	GPUSORT_DYNAMIC_SHARED(MapWork, work);
 	const uint32_t bits = gpusort_pack_window_bits(&plan, 0, 64);
 	const uint64_t largest = gpusort_ones(bits);
 	const uint32_t t = threadIdx.x;
-	uint64_t	low = 0;
-	uint64_t	span = 0;
-	uint32_t	shift = 0;
-	uint32_t	codes = 0;
-	uint32_t	before;
-	uint32_t	plain = 0;
-	uint32_t	mapped = 0;
-	bool		is_piece = false;
+	uint64_t low = 0;
+	uint64_t span = 0;
+	uint32_t shift = 0;
+	uint32_t codes = 0;
+	uint32_t before;
+	uint32_t plain = 0;
+	uint32_t mapped = 0;
+	bool is_piece = false;
 
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (uint32_t k = 0; k < SAMPLE / MAKE_THREADS; k++)
 	{
 		const uint32_t i = k * MAKE_THREADS + t;
-		uint64_t	made;
+		uint64_t made;
 
 		work->sample[i] = gpusort_pack_window64(&plan, gpusort_source_key<FORM>(&source, sampled_row(i, SAMPLE, rows), &made),
 												0, 64);
@@ -414,27 +416,27 @@ read_windows(const GpuSortKeySource &source, const GpuSortPackPlan &window, uint
 {
 	constexpr int words = WORDS > 0 ? WORDS : 1;
 	const uint64_t *places[MAP_ITEMS];
-	uint64_t	made[MAP_ITEMS];
-	uint64_t	keys[words][MAP_ITEMS];
+	uint64_t made[MAP_ITEMS];
+	uint64_t keys[words][MAP_ITEMS];
 
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int k = 0; k < MAP_ITEMS; k++)
 	{
 		const uint64_t row = start + k * MAP_THREADS;
 
 		places[k] = gpusort_source_key<FORM>(&source, (uint32_t) (row < rows ? row : rows - 1), &made[k]);
 	}
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int k = 0; k < MAP_ITEMS; k++)
 	{
 		windows[k] = 0;
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int w = 0; w < WORDS; w++)
 			keys[w][k] = places[k][w];
 	}
 	if (WORDS == 0)
 		gpusort_pack_keys(&window, places, windows);
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int w = 0; w < WORDS; w++)
 		gpusort_pack_word(&window.words[w], keys[w], windows);
 }
@@ -444,9 +446,10 @@ GPUSORT_UNROLL
  * up to 4, which are all on their way before the first is waited for; or any number, for 0.
  */
 template <int FORM, int WORDS, bool COUNTED>
-static __global__ void __launch_bounds__(MAP_THREADS)
-map_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window, uint32_t rows,
-			 const GpuSortPrefixMap *map, uint32_t *prefixes, int digits, uint32_t *counts)
+static __global__ void
+__launch_bounds__(MAP_THREADS)
+	map_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window, uint32_t rows,
+				 const GpuSortPrefixMap *map, uint32_t *prefixes, int digits, uint32_t *counts)
 {
 	__shared__ SharedMap shared;
 	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);
@@ -457,23 +460,23 @@ map_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_const
 	for (uint64_t start = (uint64_t) blockIdx.x * (MAP_THREADS * MAP_ITEMS) + threadIdx.x; start < rows;
 		 start += (uint64_t) gridDim.x * (MAP_THREADS * MAP_ITEMS))
 	{
-		uint64_t	windows[MAP_ITEMS];
-		uint32_t	pieces[MAP_ITEMS];
+		uint64_t windows[MAP_ITEMS];
+		uint32_t pieces[MAP_ITEMS];
 
 		read_windows<FORM, WORDS>(source, window, start, rows, windows);
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int k = 0; k < MAP_ITEMS; k++)
 			pieces[k] = 1;
 
 		/* all rows take a step before any takes the next: none waits for its own alone */
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int step = 1; step < PIECES; step *= 2)
 		{
-GPUSORT_UNROLL
+			GPUSORT_UNROLL
 			for (int k = 0; k < MAP_ITEMS; k++)
 				pieces[k] = 2 * pieces[k] + (shared.borders[pieces[k]] <= windows[k]);
 		}
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int k = 0; k < MAP_ITEMS; k++)
 		{
 			const uint64_t row = start + k * MAP_THREADS;
@@ -503,7 +506,7 @@ gpusort_map_check(const GpuSortKeySource *source, const GpuSortPackPlan *plan, u
 {
 	if (rows == 0 || plan->packed_bits <= 32)
 		return cudaErrorInvalidValue;
-#define CHECK_TIES(FORM)	check_ties<FORM>
+#define CHECK_TIES(FORM) check_ties<FORM>
 	GPUSORT_START_BY_FORM(source, CHECK_TIES, CHECK_BLOCKS, CHECKED, stream, *source, *plan, rows, check);
 #undef CHECK_TIES
 	return cudaGetLastError();
@@ -512,7 +515,7 @@ gpusort_map_check(const GpuSortKeySource *source, const GpuSortPackPlan *plan, u
 bool
 gpusort_map_wanted(const GpuSortMapCheck *check)
 {
-	uint32_t	ties = 0;
+	uint32_t ties = 0;
 
 	for (int i = 0; i < CHECK_BLOCKS; i++)
 		ties += check->ties[i];
@@ -549,7 +552,7 @@ gpusort_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, ui
 {
 	const GpuSortPrefixMap *found = (const GpuSortPrefixMap *) wait->mirror;
 	cudaError_t status;
-	int			waited;
+	int waited;
 
 	static_assert(offsetof(GpuSortPrefixMap, lows) <= GPUSORT_DEVICE_SORT_MIRROR_BYTES, "what is read back fits the mirror");
 	*use = {};
@@ -582,9 +585,9 @@ start_mapped(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32
 {
 	const uint32_t wanted = (uint32_t) (((uint64_t) rows + MAP_THREADS - 1) / MAP_THREADS);
 	const uint32_t blocks = wanted < MAP_BLOCKS ? wanted : MAP_BLOCKS;
-	const int	digits = gpusort_radix_digits((int) code_bits);
-	auto		counted = map_prefixes<FORM, WORDS, true>;
-	auto		uncounted = map_prefixes<FORM, WORDS, false>;
+	const int digits = gpusort_radix_digits((int) code_bits);
+	auto counted = map_prefixes<FORM, WORDS, true>;
+	auto uncounted = map_prefixes<FORM, WORDS, false>;
 	GpuSortPackPlan window;
 
 	gpusort_pack_window_plan(&window, plan, 0, 64);

@@ -47,19 +47,19 @@
 #include "sort/segments.h"
 
 /* A power of two.  More pieces fit more clusters of keys, and cost a look into shared memory each time they double. */
-#define GPUSORT_MAP_PIECES	256
+#define GPUSORT_MAP_PIECES 256
 
 /* Rows of the sample. */
-#define GPUSORT_MAP_SAMPLE	4096
+#define GPUSORT_MAP_SAMPLE 4096
 
 /* Rows of the one that is asked first; and blocks that do so, each for its part of them. */
-#define GPUSORT_MAP_CHECKED			512
-#define GPUSORT_MAP_CHECK_BLOCKS	8
+#define GPUSORT_MAP_CHECKED      512
+#define GPUSORT_MAP_CHECK_BLOCKS 8
 
 /* By block: rows of the small sample that tie with other windows on the top 32 bits. */
 typedef struct GpuSortMapCheck
 {
-	uint32_t	ties[GPUSORT_MAP_CHECK_BLOCKS];
+	uint32_t ties[GPUSORT_MAP_CHECK_BLOCKS];
 } GpuSortMapCheck;
 
 typedef struct GpuSortPrefixMap
@@ -67,23 +67,23 @@ typedef struct GpuSortPrefixMap
 	GpuSortMapCheck check;
 
 	/* what the host is told of the map */
-	uint32_t	pays;
-	uint32_t	code_bits;		/* of the largest code, at least 1 */
-	uint32_t	pieces;			/* N */
-	uint32_t	plain_ties;		/* rows of the sample that tie with other windows on the top 32 bits */
-	uint32_t	mapped_ties;	/* on the map */
-	uint32_t	unused;
-	GpuSortDecided decided;		/* codes of one stretch of pieces with shift 0, if windows are whole keys */
+	uint32_t pays;
+	uint32_t code_bits;   /* of the largest code, at least 1 */
+	uint32_t pieces;      /* N */
+	uint32_t plain_ties;  /* rows of the sample that tie with other windows on the top 32 bits */
+	uint32_t mapped_ties; /* on the map */
+	uint32_t unused;
+	GpuSortDecided decided; /* codes of one stretch of pieces with shift 0, if windows are whole keys */
 
 	/* Beyond the last piece there are pieces of the largest window alone, which map it as the last one does. */
-	uint64_t	lows[GPUSORT_MAP_PIECES];
-	uint64_t	scales[GPUSORT_MAP_PIECES]; /* shift << 32 | code */
+	uint64_t lows[GPUSORT_MAP_PIECES];
+	uint64_t scales[GPUSORT_MAP_PIECES]; /* shift << 32 | code */
 } GpuSortPrefixMap;
 
 /* What a sort has to know of the map. */
 typedef struct GpuSortMapUse
 {
-	uint32_t	code_bits;		/* 0: it is not to be used */
+	uint32_t code_bits; /* 0: it is not to be used */
 	GpuSortDecided decided;
 } GpuSortMapUse;
 
@@ -98,7 +98,7 @@ gpusort_map_scale(uint64_t window, uint64_t low, uint64_t scale)
 GPUSORT_HD static inline uint32_t
 gpusort_map_window(const uint64_t *lows, const uint64_t *scales, uint64_t window)
 {
-	uint32_t	piece = 0;
+	uint32_t piece = 0;
 
 	for (uint32_t step = GPUSORT_MAP_PIECES / 2; step > 0; step /= 2)
 	{
@@ -130,9 +130,9 @@ extern cudaError_t gpusort_map_make(const GpuSortKeySource *source, const GpuSor
  * Both.  use->code_bits = 0 if a map is not wanted or does not pay, else the bits that codes
  * have.  Waits, once more if it is wanted; wait->mirror is used.
  */
-extern int	gpusort_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-							 const GpuSortDeviceWait *wait, GpuSortPrefixMap *map, GpuSortMapUse *use,
-							 cudaStream_t stream);
+extern int gpusort_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+							const GpuSortDeviceWait *wait, GpuSortPrefixMap *map, GpuSortMapUse *use,
+							cudaStream_t stream);
 
 /*
  * prefixes[i] = code of row i, for all rows.  Adds their digits to counts as radix_sort.h
@@ -142,4 +142,4 @@ extern cudaError_t gpusort_map_prefixes(const GpuSortKeySource *source, const Gp
 										const GpuSortPrefixMap *map, uint32_t code_bits, uint32_t *prefixes,
 										uint32_t *counts, cudaStream_t stream);
 
-#endif							/* GPUSORT_PREFIX_MAP_H */
+#endif /* GPUSORT_PREFIX_MAP_H */

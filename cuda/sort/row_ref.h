@@ -25,24 +25,24 @@
 #define GPUSORT_REF_CHUNK_SHIFT 39
 #define GPUSORT_REF_PLACE_SHIFT 20
 #define GPUSORT_REF_WORDS_SHIFT 1
-#define GPUSORT_REF_MASK		UINT64_C(0x7FFFF)
-#define GPUSORT_REF_MAX_CHUNKS	(UINT32_C(1) << 25)
+#define GPUSORT_REF_MASK        UINT64_C(0x7FFFF)
+#define GPUSORT_REF_MAX_CHUNKS  (UINT32_C(1) << 25)
 
 /* A row's least length: what every row has to hold, its length and its flags. */
-#define GPUSORT_ROW_BYTES_MIN	8
+#define GPUSORT_ROW_BYTES_MIN 8
 
-#define GPUSORT_CHUNK_WORDS		(GPUSORT_CHUNK_BYTES / 8)
+#define GPUSORT_CHUNK_WORDS (GPUSORT_CHUNK_BYTES / 8)
 
 typedef uint64_t GpuSortRowRef;
 
 /* A chunk as it lies in device memory: records, padded to 8, then offsets. */
 typedef struct GpuSortDeviceChunk
 {
-	uint64_t	base;			/* device address of the first record */
-	uint32_t	bytes;			/* of the records */
-	uint32_t	rows;
-	uint32_t	first_row;		/* row id of its first row */
-	uint32_t	part;			/* of its sort's parts, the one on whose device it lies */
+	uint64_t base;  /* device address of the first record */
+	uint32_t bytes; /* of the records */
+	uint32_t rows;
+	uint32_t first_row; /* row id of its first row */
+	uint32_t part;      /* of its sort's parts, the one on whose device it lies */
 } GpuSortDeviceChunk;
 
 GPUSORT_HD static inline GpuSortRowRef
@@ -91,8 +91,8 @@ gpusort_ref_row(const GpuSortDeviceChunk *chunks, GpuSortRowRef ref)
 GPUSORT_HD static inline GpuSortRowRef
 gpusort_ref_of(const char *base, uint32_t chunk, uint32_t offset, uint32_t key_words)
 {
-	uint32_t	place = offset + 8 * key_words;
-	uint64_t	head = *(const uint64_t *) (base + place);
+	uint32_t place = offset + 8 * key_words;
+	uint64_t head = *(const uint64_t *) (base + place);
 
 	return gpusort_ref_make(chunk, place, (uint32_t) head, (uint8_t) (head >> 8 * GPUSORT_ROW_FLAGS_OFFSET));
 }
@@ -146,4 +146,4 @@ gpusort_row_head_out(uint64_t head, bool tie_next)
 	return head;
 }
 
-#endif							/* GPUSORT_ROW_REF_H */
+#endif /* GPUSORT_ROW_REF_H */

@@ -31,46 +31,46 @@
 #include "sort/tied_runs.h"
 
 /* Pairs of neighbours of a run that a warp looks at first. */
-#define SAMPLE_PAIRS	64
-#define SAMPLE_WARPS	8
+#define SAMPLE_PAIRS 64
+#define SAMPLE_WARPS 8
 
-#define CHECK_BLOCKS	4096
+#define CHECK_BLOCKS 4096
 
 /*
  * What count_equal is for: so many runs with so long keys, in a table of this many places; at
  * least a part of the rows in open runs; and not for small sorts, but in tests.
  */
-#define EQUAL_RUNS		1024
-#define EQUAL_WORDS		4
-#define EQUAL_PLACES	4096
-#define EQUAL_SHARE		4
+#define EQUAL_RUNS   1024
+#define EQUAL_WORDS  4
+#define EQUAL_PLACES 4096
+#define EQUAL_SHARE  4
 #ifdef __CUDACC__
-#define EQUAL_ROWS_MIN	(1u << 20)
+#define EQUAL_ROWS_MIN (1u << 20)
 #else
-#define EQUAL_ROWS_MIN	4000
+#define EQUAL_ROWS_MIN 4000
 #endif
 
-#define EQUAL_THREADS	512
-#define EQUAL_BLOCKS	792			/* on an H200 three fit a multiprocessor if keys have one word, else two: 2 and 3 rounds */
+#define EQUAL_THREADS 512
+#define EQUAL_BLOCKS  792 /* on an H200 three fit a multiprocessor if keys have one word, else two: 2 and 3 rounds */
 
 static_assert(SAMPLE_PAIRS < GPUSORT_BLOCK_RUN, "a sample is of different pairs");
 static_assert(EQUAL_RUNS < UINT16_MAX && 2 * EQUAL_RUNS <= EQUAL_PLACES, "every search ends at an empty place");
 
 typedef enum RunState
 {
-	RUN_OPEN,					/* may be in order */
-	RUN_MIXED,					/* is not */
-	RUN_DONE,					/* is */
+	RUN_OPEN,  /* may be in order */
+	RUN_MIXED, /* is not */
+	RUN_DONE,  /* is */
 } RunState;
 
 /* Keys of the first rows of open runs. */
 typedef struct EqualTable
 {
-	uint32_t	count;			/* of them; 0: nothing to be done */
-	uint32_t	numbers[EQUAL_RUNS];	/* of the runs */
-	uint32_t	counts[EQUAL_RUNS];	/* of rows with the same key */
-	uint64_t	keys[EQUAL_WORDS][EQUAL_RUNS];
-	uint32_t	places[EQUAL_PLACES];	/* index of a key plus 1, or 0 */
+	uint32_t count;               /* of them; 0: nothing to be done */
+	uint32_t numbers[EQUAL_RUNS]; /* of the runs */
+	uint32_t counts[EQUAL_RUNS];  /* of rows with the same key */
+	uint64_t keys[EQUAL_WORDS][EQUAL_RUNS];
+	uint32_t places[EQUAL_PLACES]; /* index of a key plus 1, or 0 */
 } EqualTable;
 
 /* Is the key of row b, which comes right after row a, smaller than a's?  Both tie on the bits before `from`. */
@@ -86,14 +86,15 @@ is_descent(const GpuSortKeySource &source, const GpuSortPackPlan &plan, uint32_t
 
 /* Looks at neighbours in each run, evenly spread over it.  A warp for each run. */
 template <int FORM>
-static __global__ void __launch_bounds__(SAMPLE_WARPS * 32)
-sample_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t from,
-			const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const uint32_t *ids, uint32_t *states,
-			GpuSortRunCounts *counts)
+static __global__ void
+__launch_bounds__(SAMPLE_WARPS * 32)
+	sample_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t from,
+				const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const uint32_t *ids, uint32_t *states,
+				GpuSortRunCounts *counts)
 {
 	const uint32_t number = blockIdx.x * SAMPLE_WARPS + threadIdx.x / 32;
 	const uint32_t lane = threadIdx.x % 32;
-	bool		descends = false;
+	bool descends = false;
 
 	if (number >= count)
 		return;
@@ -120,9 +121,9 @@ template <int WORDS>
 static __device__ inline uint32_t
 first_place(const uint64_t (&key)[WORDS], uint32_t words)
 {
-	uint64_t	hash = 0;
+	uint64_t hash = 0;
 
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (uint32_t w = 0; w < WORDS; w++)
 	{
 		if (w == 0 || w < words)
@@ -136,23 +137,24 @@ template <int FORM, int WORDS>
 static __device__ inline void
 load_key(const GpuSortKeySource &source, uint32_t row, uint64_t (&key)[WORDS])
 {
-	uint64_t	made;
+	uint64_t made;
 	const uint64_t *words = gpusort_source_key<FORM>(&source, row, &made);
 
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (uint32_t w = 0; w < WORDS; w++)
 		key[w] = w == 0 || w < source.key_words ? words[w] : 0;
 }
 
 /* Makes the table of the open runs, or an empty one if they have few of the rows.  One block. */
 template <int FORM>
-static __global__ void __launch_bounds__(EQUAL_RUNS)
-make_table(const __grid_constant__ GpuSortKeySource source, uint32_t all_rows, const GpuSortLongRun *runs, uint32_t count,
-		   const uint32_t *ids, const uint32_t *states, const GpuSortRunCounts *counts, EqualTable *table)
+static __global__ void
+__launch_bounds__(EQUAL_RUNS)
+	make_table(const __grid_constant__ GpuSortKeySource source, uint32_t all_rows, const GpuSortLongRun *runs, uint32_t count,
+			   const uint32_t *ids, const uint32_t *states, const GpuSortRunCounts *counts, EqualTable *table)
 {
 	__shared__ uint32_t places[EQUAL_PLACES];
 	__shared__ uint32_t listed;
-	uint64_t	key[EQUAL_WORDS];
+	uint64_t key[EQUAL_WORDS];
 
 	if (threadIdx.x == 0)
 		listed = 0;
@@ -181,10 +183,11 @@ make_table(const __grid_constant__ GpuSortKeySource source, uint32_t all_rows, c
 
 /* Counts the rows whose keys, of up to WORDS words, are in the table. */
 template <int FORM, int WORDS>
-static __global__ void __launch_bounds__(EQUAL_THREADS)
-count_equal(const __grid_constant__ GpuSortKeySource source, uint32_t rows, EqualTable *table)
+static __global__ void
+__launch_bounds__(EQUAL_THREADS)
+	count_equal(const __grid_constant__ GpuSortKeySource source, uint32_t rows, EqualTable *table)
 {
-	constexpr int items = WORDS == 1 ? 8 : 4;	/* all on their way before the first is waited for */
+	constexpr int items = WORDS == 1 ? 8 : 4; /* all on their way before the first is waited for */
 	__shared__ uint64_t keys[WORDS][EQUAL_RUNS];
 	__shared__ uint32_t counts[EQUAL_RUNS];
 	__shared__ uint16_t places[EQUAL_PLACES];
@@ -205,28 +208,28 @@ count_equal(const __grid_constant__ GpuSortKeySource source, uint32_t rows, Equa
 	for (uint64_t start = (uint64_t) blockIdx.x * (EQUAL_THREADS * items) + threadIdx.x; start < rows;
 		 start += (uint64_t) gridDim.x * (EQUAL_THREADS * items))
 	{
-		uint64_t	own[items][WORDS];
+		uint64_t own[items][WORDS];
 
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int k = 0; k < items; k++)
 		{
 			const uint64_t row = start + k * EQUAL_THREADS;
 
 			load_key<FORM, WORDS>(source, (uint32_t) (row < rows ? row : rows - 1), own[k]);
 		}
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int k = 0; k < items; k++)
 		{
-			uint32_t	place = first_place(own[k], source.key_words);
-			uint32_t	found;
+			uint32_t place = first_place(own[k], source.key_words);
+			uint32_t found;
 
 			if (start + k * EQUAL_THREADS >= rows)
 				break;
 			while ((found = places[place]) != 0)
 			{
-				bool		equal = keys[0][found - 1] == own[k][0];
+				bool equal = keys[0][found - 1] == own[k][0];
 
-GPUSORT_UNROLL
+				GPUSORT_UNROLL
 				for (uint32_t w = 1; w < WORDS; w++)
 				{
 					if (w < source.key_words)
@@ -274,15 +277,16 @@ close_equal_runs(const GpuSortLongRun *runs, uint32_t count, uint32_t rows, cons
  * that are marked nothing more is looked at.
  */
 template <int FORM>
-static __global__ void __launch_bounds__(GPUSORT_RUNS_THREADS)
-check_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t from,
-		   const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const uint32_t *ids, uint32_t *states,
-		   const GpuSortRunCounts *counts)
+static __global__ void
+__launch_bounds__(GPUSORT_RUNS_THREADS)
+	check_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t from,
+			   const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const uint32_t *ids, uint32_t *states,
+			   const GpuSortRunCounts *counts)
 {
 	constexpr int items = GPUSORT_RUNS_TILE / GPUSORT_RUNS_THREADS;
 	__shared__ TileRuns tile;
 	__shared__ bool open[2];
-	__shared__ uint64_t tile_windows[GPUSORT_RUNS_TILE + 1];	/* of the row before the tile, and its own */
+	__shared__ uint64_t tile_windows[GPUSORT_RUNS_TILE + 1]; /* of the row before the tile, and its own */
 	__shared__ uint32_t tile_ids[GPUSORT_RUNS_TILE + 1];
 
 	if (counts->open_runs >> 32 == 0)
@@ -290,8 +294,8 @@ check_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constan
 	for (uint64_t start = (uint64_t) blockIdx.x * GPUSORT_RUNS_TILE; start < rows;
 		 start += (uint64_t) gridDim.x * GPUSORT_RUNS_TILE)
 	{
-		uint32_t	own[items];
-		uint64_t	made;
+		uint32_t own[items];
+		uint64_t made;
 
 		find_tile_runs(&tile, runs, count, (uint32_t) start);
 		if (threadIdx.x < 2)
@@ -300,7 +304,7 @@ check_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constan
 		__syncthreads();
 
 		/* all ids, then all keys: each fetch waits for nothing but what it needs */
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int k = 0; k < items; k++)
 		{
 			const uint64_t j = start + k * GPUSORT_RUNS_THREADS + threadIdx.x;
@@ -308,7 +312,7 @@ GPUSORT_UNROLL
 
 			own[k] = j < rows && open[which] ? ids[tile.runs[which].start + ((uint32_t) j - tile.runs[which].offset)] : 0;
 		}
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int k = 0; k < items; k++)
 		{
 			const uint32_t i = k * GPUSORT_RUNS_THREADS + threadIdx.x;
@@ -362,7 +366,7 @@ keep_mixed_runs(const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const
 static size_t
 lay_out(char *base, uint32_t all_rows, uint32_t **states, EqualTable **table)
 {
-	size_t		end = 0;
+	size_t end = 0;
 
 	*states = (uint32_t *) (base + gpusort_lay_temp(&end, all_rows / (GPUSORT_BLOCK_RUN + 1) * sizeof(uint32_t)));
 	*table = all_rows >= EQUAL_ROWS_MIN ? (EqualTable *) (base + gpusort_lay_temp(&end, sizeof(EqualTable))) : NULL;
@@ -372,7 +376,7 @@ lay_out(char *base, uint32_t all_rows, uint32_t **states, EqualTable **table)
 size_t
 gpusort_drop_runs_bytes(uint32_t all_rows)
 {
-	uint32_t   *states;
+	uint32_t *states;
 	EqualTable *table;
 
 	return lay_out(NULL, all_rows, &states, &table);
@@ -384,7 +388,7 @@ gpusort_drop_runs_in_order(const GpuSortDeviceSort *sort, uint32_t from, uint32_
 						   GpuSortLongRun *kept, void *temp, cudaStream_t stream)
 {
 	const uint32_t tiles = (uint32_t) (((uint64_t) rows + GPUSORT_RUNS_TILE - 1) / GPUSORT_RUNS_TILE);
-	uint32_t   *states;
+	uint32_t *states;
 	EqualTable *table;
 	cudaError_t status = cudaMemsetAsync(counts, 0, sizeof(*counts), stream);
 
@@ -392,11 +396,11 @@ gpusort_drop_runs_in_order(const GpuSortDeviceSort *sort, uint32_t from, uint32_
 	if (status != cudaSuccess)
 		return status;
 
-#define SAMPLE_RUNS(FORM)	sample_runs<FORM>
-#define MAKE_TABLE(FORM)	make_table<FORM>
-#define COUNT_EQUAL(FORM)	count_equal<FORM, 1>
-#define COUNT_WORDS(FORM)	count_equal<FORM, EQUAL_WORDS>
-#define CHECK_RUNS(FORM)	check_runs<FORM>
+#define SAMPLE_RUNS(FORM) sample_runs<FORM>
+#define MAKE_TABLE(FORM)  make_table<FORM>
+#define COUNT_EQUAL(FORM) count_equal<FORM, 1>
+#define COUNT_WORDS(FORM) count_equal<FORM, EQUAL_WORDS>
+#define CHECK_RUNS(FORM)  check_runs<FORM>
 	GPUSORT_START_BY_FORM(&sort->source, SAMPLE_RUNS, (count + SAMPLE_WARPS - 1) / SAMPLE_WARPS, SAMPLE_WARPS * 32, stream,
 						  sort->source, *sort->plan, from, runs, count, rows, ids, states, counts);
 	if ((status = cudaGetLastError()) != cudaSuccess)

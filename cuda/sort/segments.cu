@@ -46,25 +46,26 @@ typedef struct TieTemp
 {
 	GpuSortRunLists lists;
 	GpuSortLongRun *level_runs; /* the runs that the level is made of; changes places with lists.long_runs */
-	void	   *dropping;		/* for gpusort_drop_runs_in_order */
-	void	   *core;			/* where levels lie, too */
-	size_t		core_bytes;
+	void *dropping;             /* for gpusort_drop_runs_in_order */
+	void *core;                 /* where levels lie, too */
+	size_t core_bytes;
 } TieTemp;
 
 /* Makes the level of all long runs: keys[j] = (run number, next `bits` bits), level_ids[j] = the row's id. */
 template <int FORM>
-static __global__ void __launch_bounds__(GPUSORT_RUNS_THREADS)
-gather_level(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
-			 uint32_t from, uint32_t bits, const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const uint32_t *ids,
-			 uint32_t *keys, uint32_t *level_ids)
+static __global__ void
+__launch_bounds__(GPUSORT_RUNS_THREADS)
+	gather_level(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+				 uint32_t from, uint32_t bits, const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const uint32_t *ids,
+				 uint32_t *keys, uint32_t *level_ids)
 {
 	constexpr int items = GPUSORT_RUNS_TILE / GPUSORT_RUNS_THREADS;
 	__shared__ TileRuns tile;
 	const uint64_t start = (uint64_t) blockIdx.x * GPUSORT_RUNS_TILE + threadIdx.x;
-	uint32_t	own[items];
+	uint32_t own[items];
 
 	find_tile_runs(&tile, runs, count, blockIdx.x * GPUSORT_RUNS_TILE);
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int k = 0; k < items; k++)
 	{
 		const uint64_t j = start + k * GPUSORT_RUNS_THREADS;
@@ -72,12 +73,12 @@ GPUSORT_UNROLL
 
 		own[k] = j < rows ? ids[run.start + ((uint32_t) j - run.offset)] : 0;
 	}
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int k = 0; k < items; k++)
 	{
 		const uint64_t j = start + k * GPUSORT_RUNS_THREADS;
 		const uint32_t number = tile.first + (j >= tile.next_offset);
-		uint64_t	made;
+		uint64_t made;
 
 		if (j < rows)
 		{
@@ -89,8 +90,9 @@ GPUSORT_UNROLL
 }
 
 /* Puts the ids of a level back where they came from. */
-static __global__ void __launch_bounds__(GPUSORT_RUNS_THREADS)
-scatter_level(const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const uint32_t *level_ids, uint32_t *ids)
+static __global__ void
+__launch_bounds__(GPUSORT_RUNS_THREADS)
+	scatter_level(const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const uint32_t *level_ids, uint32_t *ids)
 {
 	__shared__ TileRuns tile;
 
@@ -126,14 +128,14 @@ place_runs(GpuSortLongRun *runs, const GpuSortRunCounts *counts, const GpuSortLo
 static cudaError_t
 lay_out(char *base, uint32_t rows, TieTemp *work, size_t *temp_bytes)
 {
-	size_t		end = 0;
-	size_t		counts = gpusort_lay_temp(&end, sizeof(GpuSortRunCounts));
-	size_t		warp_runs = gpusort_lay_temp(&end, (rows / (GPUSORT_SHORT_RUN + 1)) * sizeof(GpuSortTiedRun));
-	size_t		block_runs = gpusort_lay_temp(&end, (rows / (GPUSORT_WARP_RUN + 1)) * sizeof(GpuSortTiedRun));
-	size_t		long_runs = gpusort_lay_temp(&end, (rows / (GPUSORT_BLOCK_RUN + 1)) * sizeof(GpuSortLongRun));
-	size_t		level_runs = gpusort_lay_temp(&end, (rows / (GPUSORT_BLOCK_RUN + 1)) * sizeof(GpuSortLongRun));
-	size_t		dropping = gpusort_lay_temp(&end, gpusort_drop_runs_bytes(rows));
-	size_t		core = 0;
+	size_t end = 0;
+	size_t counts = gpusort_lay_temp(&end, sizeof(GpuSortRunCounts));
+	size_t warp_runs = gpusort_lay_temp(&end, (rows / (GPUSORT_SHORT_RUN + 1)) * sizeof(GpuSortTiedRun));
+	size_t block_runs = gpusort_lay_temp(&end, (rows / (GPUSORT_WARP_RUN + 1)) * sizeof(GpuSortTiedRun));
+	size_t long_runs = gpusort_lay_temp(&end, (rows / (GPUSORT_BLOCK_RUN + 1)) * sizeof(GpuSortLongRun));
+	size_t level_runs = gpusort_lay_temp(&end, (rows / (GPUSORT_BLOCK_RUN + 1)) * sizeof(GpuSortLongRun));
+	size_t dropping = gpusort_lay_temp(&end, gpusort_drop_runs_bytes(rows));
+	size_t core = 0;
 	cudaError_t status = cudaSuccess;
 
 	*work = {};
@@ -158,7 +160,7 @@ lay_out(char *base, uint32_t rows, TieTemp *work, size_t *temp_bytes)
 cudaError_t
 gpusort_order_ties_bytes(uint32_t rows, uint32_t packed_bits, size_t *temp_bytes)
 {
-	TieTemp		work;
+	TieTemp work;
 
 	*temp_bytes = 0;
 	return packed_bits > 32 ? lay_out(NULL, rows, &work, temp_bytes) : cudaSuccess;
@@ -176,7 +178,7 @@ gpusort_device_wait(const GpuSortDeviceWait *wait, cudaStream_t stream)
 static uint32_t
 number_bits(uint32_t count)
 {
-	uint32_t	bits = 0;
+	uint32_t bits = 0;
 
 	while (bits < 32 && (count - 1) >> bits != 0)
 		bits++;
@@ -195,13 +197,13 @@ sort_level(const GpuSortDeviceSort *sort, uint32_t *from, uint32_t count, uint32
 	const uint32_t tiles = (uint32_t) (((uint64_t) rows + GPUSORT_RUNS_TILE - 1) / GPUSORT_RUNS_TILE);
 	const uint32_t run_bits = number_bits(count);
 	const uint32_t bits = gpusort_pack_window_bits(sort->plan, *from, 32 - run_bits);
-	const bool	more = *from + bits < sort->plan->packed_bits;
+	const bool more = *from + bits < sort->plan->packed_bits;
 	GpuSortRadixRoom level;
 	cudaError_t status = gpusort_radix_room(work->core, rows, (int) (run_bits + bits), &level);
 
 	if (status != cudaSuccess)
 		return status;
-#define GATHER_LEVEL(FORM)	gather_level<FORM>
+#define GATHER_LEVEL(FORM) gather_level<FORM>
 	GPUSORT_START_BY_FORM(&sort->source, GATHER_LEVEL, tiles, GPUSORT_RUNS_THREADS, stream, sort->source, *sort->plan, *from,
 						  bits, work->level_runs, count, rows, ids, level.keys_in, level.ids_in);
 #undef GATHER_LEVEL
@@ -234,7 +236,7 @@ take_long_runs(const GpuSortDeviceSort *sort, TieTemp *work, uint32_t *count, ui
 	const GpuSortRunCounts *found = (const GpuSortRunCounts *) sort->wait.mirror;
 	GpuSortLongRun *runs = work->lists.long_runs;
 	cudaError_t status;
-	int			waited;
+	int waited;
 
 	status = cudaMemcpyAsync(sort->wait.mirror, work->lists.counts, sizeof(*found), cudaMemcpyDeviceToHost, stream);
 	if (status != cudaSuccess)
@@ -252,11 +254,11 @@ int
 gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t from, GpuSortDecided decided, uint32_t rows,
 				   const uint32_t *keys, uint32_t *ids, void *temp, size_t temp_bytes, cudaStream_t stream)
 {
-	uint32_t	long_runs;
-	uint32_t	long_rows;
-	size_t		needed;
-	TieTemp		work;
-	int			status;
+	uint32_t long_runs;
+	uint32_t long_rows;
+	size_t needed;
+	TieTemp work;
+	int status;
 
 	if (sort->plan->packed_bits <= from || rows <= 1)
 		return cudaSuccess;

@@ -22,22 +22,22 @@
 #include "engine/check.h"
 
 /* A warp's tile: GROUPS groups of 128 keys, 4 in a row to a lane. */
-#define GROUPS			8
-#define TILE_ROWS		(GROUPS * 128)
-#define LOOK_ROWS		4			/* after the tile, in which its last runs may end */
+#define GROUPS    8
+#define TILE_ROWS (GROUPS * 128)
+#define LOOK_ROWS 4 /* after the tile, in which its last runs may end */
 
-#define SHORT_WARPS		8			/* of a block */
-#define SHORT_BLOCKS	5			/* of a multiprocessor */
+#define SHORT_WARPS  8 /* of a block */
+#define SHORT_BLOCKS 5 /* of a multiprocessor */
 
-#define BLOCK_THREADS	256
+#define BLOCK_THREADS 256
 
 /* Blocks for the lists of runs, whose length only the device knows when they start. */
-#define WARP_RUN_BLOCKS		4096
-#define BLOCK_RUN_BLOCKS	1024
+#define WARP_RUN_BLOCKS  4096
+#define BLOCK_RUN_BLOCKS 1024
 
 /* A short run is a number of 16 bits: its place in the tile, and its rows. */
-#define RUN_ROWS_BITS	6
-#define RUN_ROWS_MASK	((1u << RUN_ROWS_BITS) - 1)
+#define RUN_ROWS_BITS 6
+#define RUN_ROWS_MASK ((1u << RUN_ROWS_BITS) - 1)
 
 static_assert(GROUPS * 4 == 32, "a lane has a bit for each of its keys");
 static_assert(TILE_ROWS << RUN_ROWS_BITS <= UINT16_MAX + 1 && GPUSORT_SHORT_RUN <= RUN_ROWS_MASK,
@@ -46,13 +46,13 @@ static_assert(GPUSORT_SHORT_RUN == 32, "a lane for each row of a short run");
 
 /* Do any of the block's threads say so?  A barrier, too. */
 #ifdef __CUDACC__
-#define block_any(vote)	__syncthreads_or(vote)
+#define block_any(vote) __syncthreads_or(vote)
 #else
 static int
 block_any(bool vote)
 {
 	__shared__ uint32_t flag;
-	int			any;
+	int any;
 
 	__syncthreads();
 	flag = 0;
@@ -71,8 +71,8 @@ static __device__ uint32_t
 run_end(const uint32_t *keys, uint32_t row, uint64_t known, uint32_t rows)
 {
 	const uint32_t key = keys[row];
-	uint64_t	step = LOOK_ROWS;
-	uint64_t	end = known + step;
+	uint64_t step = LOOK_ROWS;
+	uint64_t end = known + step;
 
 	while (end < rows && keys[end] == key)
 	{
@@ -84,7 +84,7 @@ run_end(const uint32_t *keys, uint32_t row, uint64_t known, uint32_t rows)
 		end = rows;
 	while (end - known > 1)
 	{
-		uint64_t	middle = known + (end - known) / 2;
+		uint64_t middle = known + (end - known) / 2;
 
 		if (keys[middle] == key)
 			known = middle;
@@ -99,13 +99,13 @@ static __device__ inline void
 list_runs(const GpuSortRunLists &lists, uint32_t start, uint32_t rows)
 {
 	const uint32_t lane = threadIdx.x % 32;
-	const bool	mine = rows > GPUSORT_SHORT_RUN && rows <= GPUSORT_WARP_RUN;
+	const bool mine = rows > GPUSORT_SHORT_RUN && rows <= GPUSORT_WARP_RUN;
 	const uint32_t lanes = __ballot_sync(GPUSORT_ALL_LANES, mine);
-	uint32_t	place = 0;
+	uint32_t place = 0;
 
 	if (lanes != 0)
 	{
-		const int	leader = __ffs(lanes) - 1;
+		const int leader = __ffs(lanes) - 1;
 
 		if ((int) lane == leader)
 			place = atomicAdd(&lists.counts->warp_runs, (uint32_t) __popc(lanes));
@@ -132,15 +132,15 @@ find_ties(const uint32_t *keys, int64_t start, uint32_t rows, uint32_t *after)
 	const uint32_t lane = threadIdx.x % 32;
 	const int64_t own_start = start + 4 * (int64_t) lane;
 	const int64_t row_after = start + TILE_ROWS + lane;
-	const bool	whole = start >= 0 && start + TILE_ROWS + LOOK_ROWS < rows;
+	const bool whole = start >= 0 && start + TILE_ROWS + LOOK_ROWS < rows;
 	const uint32_t key_after = lane <= LOOK_ROWS && row_after < rows ? keys[row_after] : 0;
-	uint4		own[GROUPS];
-	uint32_t	ties = 0;
+	uint4 own[GROUPS];
+	uint32_t ties = 0;
 
 	if (whole)
 	{
 		/* all loads are on their way before the first is waited for */
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int g = 0; g < GROUPS; g++)
 			own[g] = *reinterpret_cast<const uint4 *>(keys + own_start + 128 * g);
 	}
@@ -159,7 +159,7 @@ GPUSORT_UNROLL
 
 	*after = __shfl_down_sync(GPUSORT_ALL_LANES, key_after, 1);
 	*after = __ballot_sync(GPUSORT_ALL_LANES, lane < LOOK_ROWS && row_after + 1 < rows && key_after == *after);
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int g = 0; g < GROUPS; g++)
 	{
 		const uint32_t follows = g + 1 < GROUPS ? own[g + 1 < GROUPS ? g + 1 : g].x : key_after;
@@ -190,13 +190,13 @@ find_runs(const uint32_t *keys, int64_t start, uint32_t rows, const GpuSortDecid
 		  uint16_t *found)
 {
 	const uint32_t lane = threadIdx.x % 32;
-	uint32_t	after;
+	uint32_t after;
 	const uint32_t ties = find_ties(keys, start, rows, &after);
-	const bool	tied_before = start > 0 && keys[start - 1] == keys[start];
-	uint32_t	before = __shfl_sync(GPUSORT_ALL_LANES, ties, (int) (lane + 31) % 32);
-	uint32_t	next = __shfl_sync(GPUSORT_ALL_LANES, ties, (int) (lane + 1) % 32);
-	uint32_t	count = 0;
-	uint32_t	heads;
+	const bool tied_before = start > 0 && keys[start - 1] == keys[start];
+	uint32_t before = __shfl_sync(GPUSORT_ALL_LANES, ties, (int) (lane + 31) % 32);
+	uint32_t next = __shfl_sync(GPUSORT_ALL_LANES, ties, (int) (lane + 1) % 32);
+	uint32_t count = 0;
+	uint32_t heads;
 
 	/* the groups before that of lane 0 and after that of lane 31 */
 	if (lane == 0)
@@ -208,9 +208,9 @@ find_runs(const uint32_t *keys, int64_t start, uint32_t rows, const GpuSortDecid
 	heads = ties & ~((ties << 1 & 0xEEEEEEEE) | (before >> 3 & 0x11111111));
 	while (__any_sync(GPUSORT_ALL_LANES, heads != 0))
 	{
-		uint32_t	place = 0;
-		uint32_t	length = 0;
-		uint32_t	lanes;
+		uint32_t place = 0;
+		uint32_t length = 0;
+		uint32_t lanes;
 
 		if (heads != 0)
 		{
@@ -249,33 +249,33 @@ order_found(const GpuSortKeySource &source, const GpuSortPackPlan &plan, uint32_
 {
 	const uint32_t lane = threadIdx.x % 32;
 	const uint32_t up_to_lane = 0xFFFFFFFF >> (31 - lane);
-	const bool	more = from + GPUSORT_TIE_WINDOW < plan.packed_bits;
-	uint32_t	taken;
+	const bool more = from + GPUSORT_TIE_WINDOW < plan.packed_bits;
+	uint32_t taken;
 
 	for (uint32_t done = 0; done < count; done += taken)
 	{
 		const uint32_t listed = done + lane < count ? found[done + lane] : 0;
 		const uint32_t listed_rows = listed & RUN_ROWS_MASK;
-		uint32_t	end = listed_rows;	/* of the run's lanes */
-		uint32_t	begins;
-		uint32_t	first;
-		uint32_t	run;
-		uint32_t	run_rows;
-		uint32_t	member;
-		uint32_t	longest;
-		uint32_t	previous;
-		uint32_t	descents;
-		uint32_t	rank;
-		uint32_t	id = 0;
-		uint64_t	window = 0;
-		uint64_t	before;
-		uint32_t   *run_ids;
-		bool		active;
-		bool		descends;
-		bool		fits;
+		uint32_t end = listed_rows; /* of the run's lanes */
+		uint32_t begins;
+		uint32_t first;
+		uint32_t run;
+		uint32_t run_rows;
+		uint32_t member;
+		uint32_t longest;
+		uint32_t previous;
+		uint32_t descents;
+		uint32_t rank;
+		uint32_t id = 0;
+		uint64_t window = 0;
+		uint64_t before;
+		uint32_t *run_ids;
+		bool active;
+		bool descends;
+		bool fits;
 
 		/* as many runs as there are lanes for their rows */
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (uint32_t step = 1; step < 32; step *= 2)
 		{
 			const uint32_t other = __shfl_up_sync(GPUSORT_ALL_LANES, end, step);
@@ -295,7 +295,7 @@ GPUSORT_UNROLL
 		run_ids = ids + (start + (run >> RUN_ROWS_BITS));
 		if (active)
 		{
-			uint64_t	made;
+			uint64_t made;
 
 			id = run_ids[member];
 			window = gpusort_pack_window64(&plan, gpusort_source_key<FORM>(&source, id, &made), from,
@@ -317,10 +317,10 @@ GPUSORT_UNROLL
 		rank = 0;
 		for (uint32_t k = 0; k < longest; k++)
 		{
-			const int	there = (int) (first + k) % 32;
+			const int there = (int) (first + k) % 32;
 			const uint64_t other = __shfl_sync(GPUSORT_ALL_LANES, window, there);
 			const uint32_t other_id = __shfl_sync(GPUSORT_ALL_LANES, id, there);
-			int			order = other < window ? -1 : other > window;
+			int order = other < window ? -1 : other > window;
 
 			if (!active || k >= run_rows)
 				continue;
@@ -337,10 +337,11 @@ GPUSORT_UNROLL
 
 /* Finds the runs of a level, a tile per warp, and orders the short ones that begin in it. */
 template <int FORM>
-static __global__ void __launch_bounds__(SHORT_WARPS * 32, SHORT_BLOCKS)
-order_short_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
-				 uint32_t from, const GpuSortDecided decided, const uint32_t *keys, uint32_t *ids, uint32_t rows,
-				 const GpuSortRunLists lists)
+static __global__ void
+__launch_bounds__(SHORT_WARPS * 32, SHORT_BLOCKS)
+	order_short_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+					 uint32_t from, const GpuSortDecided decided, const uint32_t *keys, uint32_t *ids, uint32_t rows,
+					 const GpuSortRunLists lists)
 {
 	__shared__ uint16_t found[SHORT_WARPS][TILE_ROWS / 2];
 	const uint32_t warp = threadIdx.x / 32;
@@ -361,8 +362,8 @@ order_short_runs(const __grid_constant__ GpuSortKeySource source, const __grid_c
 static __device__ inline bool
 goes_before(const uint64_t *windows, const uint32_t *tags, uint32_t i, uint32_t j)
 {
-	uint32_t	group_i = tags[i] >> 16;
-	uint32_t	group_j = tags[j] >> 16;
+	uint32_t group_i = tags[i] >> 16;
+	uint32_t group_j = tags[j] >> 16;
 
 	if (group_i != group_j)
 		return group_i < group_j;
@@ -376,8 +377,8 @@ put_in_order(uint64_t *windows, uint32_t *tags, uint32_t i, uint32_t j)
 {
 	if (goes_before(windows, tags, j, i))
 	{
-		uint64_t	window = windows[i];
-		uint32_t	tag = tags[i];
+		uint64_t window = windows[i];
+		uint32_t tag = tags[i];
 
 		windows[i] = windows[j];
 		windows[j] = window;
@@ -395,7 +396,7 @@ template <int THREADS>
 static __device__ void
 bitonic_sort(uint64_t *windows, uint32_t *tags, uint32_t rows)
 {
-	uint32_t	pairs = 1;
+	uint32_t pairs = 1;
 
 	while (2 * pairs < rows)
 		pairs *= 2;
@@ -403,9 +404,9 @@ bitonic_sort(uint64_t *windows, uint32_t *tags, uint32_t rows)
 	{
 		for (uint32_t t = threadIdx.x; t < pairs; t += THREADS)
 		{
-			uint32_t	low = t & (half - 1);
-			uint32_t	base = (t - low) * 2;
-			uint32_t	high = base + 2 * half - 1 - low;
+			uint32_t low = t & (half - 1);
+			uint32_t base = (t - low) * 2;
+			uint32_t high = base + 2 * half - 1 - low;
 
 			if (high < rows)
 				put_in_order(windows, tags, base + low, high);
@@ -415,8 +416,8 @@ bitonic_sort(uint64_t *windows, uint32_t *tags, uint32_t rows)
 		{
 			for (uint32_t t = threadIdx.x; t < pairs; t += THREADS)
 			{
-				uint32_t	low = t & (step - 1);
-				uint32_t	place = (t - low) * 2 + low;
+				uint32_t low = t & (step - 1);
+				uint32_t place = (t - low) * 2 + low;
 
 				if (place + step < rows)
 					put_in_order(windows, tags, place, place + step);
@@ -431,7 +432,7 @@ template <int THREADS>
 static __device__ bool
 in_order(const uint64_t *windows, const uint32_t *tags, uint32_t rows)
 {
-	bool		descends = false;
+	bool descends = false;
 
 	for (uint32_t i = threadIdx.x + 1; i < rows; i += THREADS)
 		descends = descends || goes_before(windows, tags, i, i - 1);
@@ -449,12 +450,12 @@ still_tied(const uint64_t *windows, const uint32_t *tags, uint32_t i, uint32_t j
 static __device__ uint32_t
 first_tied(const uint64_t *windows, const uint32_t *tags, uint32_t i)
 {
-	uint32_t	below = 0;		/* rows known to go before the group */
-	uint32_t	first = i;
+	uint32_t below = 0; /* rows known to go before the group */
+	uint32_t first = i;
 
 	while (below < first)
 	{
-		uint32_t	middle = (below + first) / 2;
+		uint32_t middle = (below + first) / 2;
 
 		if (still_tied(windows, tags, middle, i))
 			first = middle;
@@ -466,9 +467,10 @@ first_tied(const uint64_t *windows, const uint32_t *tags, uint32_t i)
 
 /* Puts the runs of a list in order, one per block at a time; CAPACITY rows at most. */
 template <int FORM, int THREADS, int CAPACITY>
-static __global__ void __launch_bounds__(THREADS)
-order_middle_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
-				  uint32_t from, uint32_t *ids, const GpuSortTiedRun *runs, const uint32_t *count)
+static __global__ void
+__launch_bounds__(THREADS)
+	order_middle_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+					  uint32_t from, uint32_t *ids, const GpuSortTiedRun *runs, const uint32_t *count)
 {
 	__shared__ uint64_t windows[CAPACITY];
 	__shared__ uint32_t tags[CAPACITY];
@@ -478,10 +480,10 @@ order_middle_runs(const __grid_constant__ GpuSortKeySource source, const __grid_
 	for (uint32_t number = blockIdx.x; number < *count; number += gridDim.x)
 	{
 		const GpuSortTiedRun run = runs[number];
-		uint32_t	next_tags[CAPACITY / THREADS];
-		uint32_t	tied;
-		uint64_t	made;
-		bool		moved = false;
+		uint32_t next_tags[CAPACITY / THREADS];
+		uint32_t tied;
+		uint64_t made;
+		bool moved = false;
 
 		for (uint32_t i = threadIdx.x; i < run.rows; i += THREADS)
 		{
@@ -559,9 +561,9 @@ gpusort_order_runs(const GpuSortDeviceSort *sort, uint32_t from, GpuSortDecided 
 	if (status != cudaSuccess)
 		return status;
 
-#define SHORT_RUNS(FORM)	order_short_runs<FORM>
-#define WARP_RUNS(FORM)		order_middle_runs<FORM, 32, GPUSORT_WARP_RUN>
-#define BLOCK_RUNS(FORM)	order_middle_runs<FORM, BLOCK_THREADS, GPUSORT_BLOCK_RUN>
+#define SHORT_RUNS(FORM) order_short_runs<FORM>
+#define WARP_RUNS(FORM)  order_middle_runs<FORM, 32, GPUSORT_WARP_RUN>
+#define BLOCK_RUNS(FORM) order_middle_runs<FORM, BLOCK_THREADS, GPUSORT_BLOCK_RUN>
 	GPUSORT_START_BY_FORM(&sort->source, SHORT_RUNS, tiles, SHORT_WARPS * 32, stream, sort->source, *sort->plan, from,
 						  decided, keys, ids, rows, *lists);
 	if (warp_blocks > 0)

@@ -17,34 +17,34 @@
 #include "sort/segments.h"
 
 /* The most rows of a run that a part of a warp, a warp and a block put in order. */
-#define GPUSORT_SHORT_RUN	32
-#define GPUSORT_WARP_RUN	256
-#define GPUSORT_BLOCK_RUN	2048
+#define GPUSORT_SHORT_RUN 32
+#define GPUSORT_WARP_RUN  256
+#define GPUSORT_BLOCK_RUN 2048
 
 /* Bits that one look at a row's key yields. */
-#define GPUSORT_TIE_WINDOW	64
+#define GPUSORT_TIE_WINDOW 64
 
-#define GPUSORT_ALL_LANES	0xFFFFFFFFu
+#define GPUSORT_ALL_LANES 0xFFFFFFFFu
 
 typedef struct GpuSortTiedRun
 {
-	uint32_t	start;
-	uint32_t	rows;
+	uint32_t start;
+	uint32_t rows;
 } GpuSortTiedRun;
 
 /* A run of more than GPUSORT_BLOCK_RUN rows. */
 typedef struct GpuSortLongRun
 {
-	uint32_t	start;			/* of its rows */
-	uint32_t	offset;			/* of its rows in the next level */
+	uint32_t start;  /* of its rows */
+	uint32_t offset; /* of its rows in the next level */
 } GpuSortLongRun;
 
 typedef struct GpuSortRunCounts
 {
-	unsigned long long long_runs;	/* count << 32 | rows, so that one addition yields number and offset */
-	unsigned long long open_runs;	/* long ones that may be in order; count << 32 | rows, too */
-	uint32_t	warp_runs;
-	uint32_t	block_runs;
+	unsigned long long long_runs; /* count << 32 | rows, so that one addition yields number and offset */
+	unsigned long long open_runs; /* long ones that may be in order; count << 32 | rows, too */
+	uint32_t warp_runs;
+	uint32_t block_runs;
 } GpuSortRunCounts;
 
 /* Runs as they are found, in any order; those of up to GPUSORT_SHORT_RUN rows are not listed. */
@@ -91,14 +91,14 @@ template <int FORM>
 static __device__ int
 compare_after(const GpuSortKeySource &source, const GpuSortPackPlan &plan, uint32_t from, uint32_t a, uint32_t b)
 {
-	uint64_t	made[2];
+	uint64_t made[2];
 	const uint64_t *key_a = gpusort_source_key<FORM>(&source, a, &made[0]);
 	const uint64_t *key_b = gpusort_source_key<FORM>(&source, b, &made[1]);
 
 	for (; from < plan.packed_bits; from += GPUSORT_TIE_WINDOW)
 	{
-		uint64_t	window_a = gpusort_pack_window64(&plan, key_a, from, GPUSORT_TIE_WINDOW);
-		uint64_t	window_b = gpusort_pack_window64(&plan, key_b, from, GPUSORT_TIE_WINDOW);
+		uint64_t window_a = gpusort_pack_window64(&plan, key_a, from, GPUSORT_TIE_WINDOW);
+		uint64_t window_b = gpusort_pack_window64(&plan, key_b, from, GPUSORT_TIE_WINDOW);
 
 		if (window_a != window_b)
 			return window_a < window_b ? -1 : 1;
@@ -110,12 +110,12 @@ compare_after(const GpuSortKeySource &source, const GpuSortPackPlan &plan, uint3
 static __device__ inline uint32_t
 run_at(const GpuSortLongRun *runs, uint32_t count, uint32_t offset)
 {
-	uint32_t	first = 0;
-	uint32_t	end = count;
+	uint32_t first = 0;
+	uint32_t end = count;
 
 	while (end - first > 1)
 	{
-		uint32_t	middle = first + (end - first) / 2;
+		uint32_t middle = first + (end - first) / 2;
 
 		if (runs[middle].offset <= offset)
 			first = middle;
@@ -129,15 +129,15 @@ run_at(const GpuSortLongRun *runs, uint32_t count, uint32_t offset)
  * A block goes over the rows of long runs a tile at a time.  At most two runs meet in one: that
  * of its first row, and the next.
  */
-#define GPUSORT_RUNS_THREADS	256
-#define GPUSORT_RUNS_TILE		1024
+#define GPUSORT_RUNS_THREADS 256
+#define GPUSORT_RUNS_TILE    1024
 
 static_assert(GPUSORT_RUNS_TILE <= GPUSORT_BLOCK_RUN, "a tile of a level holds at most two runs");
 
 typedef struct TileRuns
 {
-	uint32_t	first;
-	uint32_t	next_offset;
+	uint32_t first;
+	uint32_t next_offset;
 	GpuSortLongRun runs[2];
 } TileRuns;
 
@@ -162,4 +162,4 @@ run_offset_end(const GpuSortLongRun *runs, uint32_t count, uint32_t rows, uint32
 	return number + 1 < count ? runs[number + 1].offset : rows;
 }
 
-#endif							/* GPUSORT_TIED_RUNS_H */
+#endif /* GPUSORT_TIED_RUNS_H */

@@ -26,40 +26,40 @@
 #include "sort/key_source.h"
 #include "sort/segments.h"
 
-#define SELECT_THREADS	256
-#define SELECT_TILE		4096
-#define DIGIT_BITS		11
-#define DIGITS			(1 << DIGIT_BITS)
-#define DIGITS_PER_WINDOW	3
+#define SELECT_THREADS    256
+#define SELECT_TILE       4096
+#define DIGIT_BITS        11
+#define DIGITS            (1 << DIGIT_BITS)
+#define DIGITS_PER_WINDOW 3
 
 /* Blocks that share the counting of a level. */
-#define COUNT_BLOCKS	2048
+#define COUNT_BLOCKS 2048
 
 /* Fewer rows are sorted before the kernels of a select have started; tests select from fewer, too. */
 #ifndef GPUSORT_SELECT_ROWS_MIN
 #ifdef __CUDACC__
-#define GPUSORT_SELECT_ROWS_MIN	(UINT32_C(1) << 20)
+#define GPUSORT_SELECT_ROWS_MIN (UINT32_C(1) << 20)
 #else
-#define GPUSORT_SELECT_ROWS_MIN	(UINT32_C(1) << 10)
+#define GPUSORT_SELECT_ROWS_MIN (UINT32_C(1) << 10)
 #endif
 #endif
 
 typedef struct SelectState
 {
 	/* of the level */
-	uint32_t	wanted;			/* rows that are to be found in it */
-	uint32_t	capacity;		/* rows that may be kept of it */
-	uint32_t	shift;			/* bits of the window that are not fixed */
-	uint32_t	digits;			/* the fixed ones, right-aligned */
-	uint32_t	below;			/* rows whose fixed bits are less */
-	uint32_t	equal;			/* rows whose fixed bits are these */
-	uint32_t	done;
-	uint32_t	listed;			/* rows of the next level */
+	uint32_t wanted;   /* rows that are to be found in it */
+	uint32_t capacity; /* rows that may be kept of it */
+	uint32_t shift;    /* bits of the window that are not fixed */
+	uint32_t digits;   /* the fixed ones, right-aligned */
+	uint32_t below;    /* rows whose fixed bits are less */
+	uint32_t equal;    /* rows whose fixed bits are these */
+	uint32_t done;
+	uint32_t listed; /* rows of the next level */
 
 	/* of all levels */
-	uint32_t	kept;
+	uint32_t kept;
 
-	uint32_t	counts[DIGITS];
+	uint32_t counts[DIGITS];
 } SelectState;
 
 static __global__ void
@@ -94,8 +94,9 @@ bits_above(uint32_t window, uint32_t shift)
 }
 
 /* Counts the next digit of the rows whose fixed bits are the level's. */
-static __global__ void __launch_bounds__(SELECT_THREADS)
-count_digit(const uint32_t *windows, uint32_t rows, SelectState *state)
+static __global__ void
+__launch_bounds__(SELECT_THREADS)
+	count_digit(const uint32_t *windows, uint32_t rows, SelectState *state)
 {
 	__shared__ uint32_t counts[DIGITS];
 	const uint32_t fixed = state->shift;
@@ -114,7 +115,7 @@ count_digit(const uint32_t *windows, uint32_t rows, SelectState *state)
 	{
 		const uint64_t row = i + threadIdx.x;
 		const uint32_t window = row < rows ? windows[row] : 0;
-		const bool	counted = row < rows && bits_above(window, fixed) == digits;
+		const bool counted = row < rows && bits_above(window, fixed) == digits;
 		const uint32_t digit = window >> shift & mask;
 		const uint32_t first_digit = __shfl_sync(0xFFFFFFFF, digit, 0);
 		const uint32_t votes = __ballot_sync(0xFFFFFFFF, counted && digit == first_digit);
@@ -136,8 +137,9 @@ count_digit(const uint32_t *windows, uint32_t rows, SelectState *state)
 }
 
 /* Fixes the digit in which the last wanted row lies; one block. */
-static __global__ void __launch_bounds__(SELECT_THREADS)
-fix_digit(SelectState *state)
+static __global__ void
+__launch_bounds__(SELECT_THREADS)
+	fix_digit(SelectState *state)
 {
 	__shared__ uint32_t sums[SELECT_THREADS];
 	const uint32_t first = threadIdx.x * (DIGITS / SELECT_THREADS);
@@ -145,8 +147,8 @@ fix_digit(SelectState *state)
 	const uint32_t digits = state->digits;
 	const uint32_t below = state->below;
 	const uint32_t wanted = state->wanted - below;
-	uint32_t	counts[DIGITS / SELECT_THREADS];
-	uint32_t	sum = 0;
+	uint32_t counts[DIGITS / SELECT_THREADS];
+	uint32_t sum = 0;
 
 	if (state->done)
 		return;
@@ -187,21 +189,22 @@ fix_digit(SelectState *state)
  * Keeps the rows of a level below its digits, and those that tie as well if keep_equal;
  * otherwise these go to next_list.  ids are the rows' numbers; NULL: 0, 1, 2...
  */
-static __global__ void __launch_bounds__(SELECT_THREADS)
-collect_rows(const uint32_t *windows, const uint32_t *ids, uint32_t rows, bool keep_equal, SelectState *state,
-			 uint32_t *kept_ids, uint32_t *next_list)
+static __global__ void
+__launch_bounds__(SELECT_THREADS)
+	collect_rows(const uint32_t *windows, const uint32_t *ids, uint32_t rows, bool keep_equal, SelectState *state,
+				 uint32_t *kept_ids, uint32_t *next_list)
 {
 	__shared__ uint32_t found[2];
 	__shared__ uint32_t places[2];
-	const int	turns = SELECT_TILE / SELECT_THREADS;
+	const int turns = SELECT_TILE / SELECT_THREADS;
 	const uint32_t fixed = state->shift;
 	const uint32_t digits = state->digits;
 	const uint32_t lanes_below = (1u << threadIdx.x % 32) - 1;
 	const uint64_t start = (uint64_t) blockIdx.x * SELECT_TILE + threadIdx.x;
-	uint32_t	is_kept = 0;	/* bit i: the row of turn i is */
-	uint32_t	is_listed = 0;
-	uint32_t	kept = 0;		/* of this warp's rows */
-	uint32_t	listed = 0;
+	uint32_t is_kept = 0; /* bit i: the row of turn i is */
+	uint32_t is_listed = 0;
+	uint32_t kept = 0; /* of this warp's rows */
+	uint32_t listed = 0;
 
 	if (threadIdx.x < 2)
 		found[threadIdx.x] = 0;
@@ -261,7 +264,7 @@ make_windows(const __grid_constant__ GpuSortKeySource source, const __grid_const
 			 uint32_t from, uint32_t bits, const uint32_t *ids, uint32_t rows, uint32_t *windows)
 {
 	const uint64_t i = (uint64_t) blockIdx.x * blockDim.x + threadIdx.x;
-	uint64_t	made;
+	uint64_t made;
 
 	if (i < rows)
 		windows[i] = gpusort_pack_window(&plan, gpusort_source_key<FORM>(&source, ids[i], &made), from, bits);
@@ -273,16 +276,16 @@ static __global__ void
 find_tie_end(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
 			 const uint32_t *ids, uint32_t rows, uint32_t limit, uint32_t *end)
 {
-	uint64_t	made[2];
+	uint64_t made[2];
 	const uint64_t *key = gpusort_source_key<FORM>(&source, ids[limit - 1], &made[0]);
-	uint32_t	known = limit;
-	uint32_t	past = rows;
+	uint32_t known = limit;
+	uint32_t past = rows;
 
 	while (known < past)
 	{
 		const uint32_t middle = known + (past - known) / 2;
 		const uint64_t *other = gpusort_source_key<FORM>(&source, ids[middle], &made[1]);
-		uint32_t	from = 0;
+		uint32_t from = 0;
 
 		while (from < plan.packed_bits &&
 			   gpusort_pack_window64(&plan, key, from, 64) == gpusort_pack_window64(&plan, other, from, 64))
@@ -300,11 +303,11 @@ gpusort_tie_end(const GpuSortDeviceSort *sort, const uint32_t *ids, uint32_t row
 				void *temp, cudaStream_t stream)
 {
 	cudaError_t status;
-	int			waited;
+	int waited;
 
 	if (sort->wait.mirror == NULL)
 		return cudaErrorInvalidValue;
-#define FIND_TIE_END(FORM)	find_tie_end<FORM>
+#define FIND_TIE_END(FORM) find_tie_end<FORM>
 	GPUSORT_START_BY_FORM(&sort->source, FIND_TIE_END, 1, 1, stream, sort->source, *sort->plan, ids, rows, limit,
 						  (uint32_t *) temp);
 #undef FIND_TIE_END
@@ -336,7 +339,7 @@ gpusort_select_capacity(const GpuSortDeviceSort *sort)
 size_t
 gpusort_select_bytes(const GpuSortDeviceSort *sort)
 {
-	size_t		end = 0;
+	size_t end = 0;
 
 	(void) gpusort_lay_temp(&end, sizeof(SelectState));
 	(void) gpusort_lay_temp(&end, (size_t) sort->rows * sizeof(uint32_t));
@@ -350,7 +353,7 @@ fix_level(const GpuSortDeviceSort *sort, const uint32_t *windows, uint32_t rows,
 {
 	const uint64_t blocks = ((uint64_t) rows + SELECT_THREADS - 1) / SELECT_THREADS;
 	cudaError_t status;
-	int			waited;
+	int waited;
 
 	GPUSORT_START_KERNEL(begin_level, 1, SELECT_THREADS, stream, state, wanted, capacity, bits);
 	for (uint32_t left = bits; left > 0; left -= digit_bits(left))
@@ -375,14 +378,14 @@ gpusort_select(const GpuSortDeviceSort *sort, const uint32_t *prefixes, uint32_t
 			   uint32_t *list, uint32_t *kept, void *temp, size_t temp_bytes, cudaStream_t stream)
 {
 	const uint32_t packed_bits = sort->plan->packed_bits;
-	size_t		end = 0;
+	size_t end = 0;
 	SelectState *state = (SelectState *) ((char *) temp + gpusort_lay_temp(&end, sizeof(SelectState)));
-	uint32_t   *lists[2] = {list, (uint32_t *) ((char *) temp + end)};
+	uint32_t *lists[2] = {list, (uint32_t *) ((char *) temp + end)};
 	const uint32_t *windows = prefixes;
 	const uint32_t *ids = NULL;
-	uint32_t	rows = sort->rows;
-	uint32_t	from = 0;
-	uint32_t	bits = gpusort_pack_window_bits(sort->plan, 0, 32);
+	uint32_t rows = sort->rows;
+	uint32_t from = 0;
+	uint32_t bits = gpusort_pack_window_bits(sort->plan, 0, 32);
 	cudaError_t status;
 
 	*kept = 0;
@@ -394,8 +397,8 @@ gpusort_select(const GpuSortDeviceSort *sort, const uint32_t *prefixes, uint32_t
 		const uint32_t capacity = gpusort_select_capacity(sort) - *kept;
 		const uint32_t blocks = (uint32_t) (((uint64_t) rows + SELECT_TILE - 1) / SELECT_TILE);
 		SelectState found;
-		bool		keep_equal;
-		int			waited;
+		bool keep_equal;
+		int waited;
 
 		waited = fix_level(sort, windows, rows, bits, sort->limit - *kept, capacity, state, &found, stream);
 		if (waited != 0)
@@ -423,7 +426,7 @@ gpusort_select(const GpuSortDeviceSort *sort, const uint32_t *prefixes, uint32_t
 		windows = bits > 0 ? spare : ids;
 		if (bits > 0)
 		{
-#define MAKE_WINDOWS(FORM)	make_windows<FORM>
+#define MAKE_WINDOWS(FORM) make_windows<FORM>
 			GPUSORT_START_BY_FORM(&sort->source, MAKE_WINDOWS,
 								  (uint32_t) (((uint64_t) rows + SELECT_THREADS - 1) / SELECT_THREADS), SELECT_THREADS,
 								  stream, sort->source, *sort->plan, from, bits, ids, rows, spare);

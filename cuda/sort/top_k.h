@@ -31,16 +31,16 @@ extern size_t gpusort_select_bytes(const GpuSortDeviceSort *sort);
  * and spare for all rows; spare may be prefixes, which then are gone.  Only if
  * gpusort_select_pays.  Waits.
  */
-extern int	gpusort_select(const GpuSortDeviceSort *sort, const uint32_t *prefixes, uint32_t *spare,
-						   uint32_t *kept_ids, uint32_t *list, uint32_t *kept, void *temp, size_t temp_bytes,
-						   cudaStream_t stream);
+extern int gpusort_select(const GpuSortDeviceSort *sort, const uint32_t *prefixes, uint32_t *spare,
+						  uint32_t *kept_ids, uint32_t *list, uint32_t *kept, void *temp, size_t temp_bytes,
+						  cudaStream_t stream);
 
 /*
  * *end = one past the last of `rows` rows, whose numbers in the order of their keys are
  * ids, that ties with the one before place `limit`, which is 1 to rows.  temp has at
  * least 4 bytes.  Waits.
  */
-extern int	gpusort_tie_end(const GpuSortDeviceSort *sort, const uint32_t *ids, uint32_t rows, uint32_t limit,
-							uint32_t *end, void *temp, cudaStream_t stream);
+extern int gpusort_tie_end(const GpuSortDeviceSort *sort, const uint32_t *ids, uint32_t rows, uint32_t limit,
+						   uint32_t *end, void *temp, cudaStream_t stream);
 
-#endif							/* GPUSORT_TOP_K_H */
+#endif /* GPUSORT_TOP_K_H */

@@ -40,37 +40,37 @@
 #include "utils/wait_event.h"
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE	23	/* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
 /* A mapped staging pool, shared by this backend's clients. */
 typedef struct GpuSortPool
 {
-	uint64		id;
-	char	   *base;
-	size_t		bytes;
-	uint32		chunks;
-	int			clients;		/* unmapped with the last one once it is not the newest */
-	bool		populated[FLEXIBLE_ARRAY_MEMBER];	/* by chunk: its pages are in our page tables */
+	uint64 id;
+	char *base;
+	size_t bytes;
+	uint32 chunks;
+	int clients;                           /* unmapped with the last one once it is not the newest */
+	bool populated[FLEXIBLE_ARRAY_MEMBER]; /* by chunk: its pages are in our page tables */
 } GpuSortPool;
 
 struct GpuSortClient
 {
-	int			socket;			/* -1: closed */
+	int socket; /* -1: closed */
 	GpuSortPool *pool;
 	GpuSortEngineKind engine;
-	char		device[GPUSORT_NAME_BYTES];
-	uint64		token;
+	char device[GPUSORT_NAME_BYTES];
+	uint64 token;
 	MemoryContextCallback on_reset;
 
 	/* Chunks granted and not put yet, oldest first. */
-	uint32		granted[GPUSORT_JOB_CHUNKS_MAX];
-	int			ngranted;
-	uint32		current;		/* the chunk that get_chunk gave out */
-	bool		full;
+	uint32 granted[GPUSORT_JOB_CHUNKS_MAX];
+	int ngranted;
+	uint32 current; /* the chunk that get_chunk gave out */
+	bool full;
 	GpuSortFailure full_reason;
 
-	uint32		epoch;			/* number of rewinds */
+	uint32 epoch; /* number of rewinds */
 };
 
 static GpuSortPool *newest_pool = NULL;
@@ -132,8 +132,8 @@ close_client(void *arg)
 static void
 wait_for_socket(GpuSortClient *client, int events)
 {
-	int			ready = WaitLatchOrSocket(MyLatch, events | WL_LATCH_SET | WL_EXIT_ON_PM_DEATH,
-										  client->socket, -1, PG_WAIT_EXTENSION);
+	int ready = WaitLatchOrSocket(MyLatch, events | WL_LATCH_SET | WL_EXIT_ON_PM_DEATH,
+								  client->socket, -1, PG_WAIT_EXTENSION);
 
 	if (ready & WL_LATCH_SET)
 	{
@@ -151,7 +151,7 @@ send_message(GpuSortClient *client, GpuSortMessage *message, GpuSortMessageType 
 
 	for (;;)
 	{
-		ssize_t		n = send(client->socket, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = send(client->socket, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n == sizeof(*message))
 			return true;
@@ -179,12 +179,11 @@ receive_message(GpuSortClient *client, GpuSortMessage *message, int *fd, bool wa
 		union
 		{
 			struct cmsghdr header;
-			char		space[CMSG_SPACE(sizeof(int))];
-		}			control;
+			char space[CMSG_SPACE(sizeof(int))];
+		} control;
 		struct iovec part = {.iov_base = message, .iov_len = sizeof(*message)};
-		struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.space,
-			.msg_controllen = sizeof(control.space)};
-		ssize_t		n = recvmsg(client->socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof(control.space)};
+		ssize_t n = recvmsg(client->socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 		struct cmsghdr *attached;
 
 		if (n < 0 && errno == EINTR)
@@ -202,7 +201,7 @@ receive_message(GpuSortClient *client, GpuSortMessage *message, int *fd, bool wa
 		attached = CMSG_FIRSTHDR(&header);
 		if (attached != NULL && attached->cmsg_level == SOL_SOCKET && attached->cmsg_type == SCM_RIGHTS)
 		{
-			int			received;
+			int received;
 
 			memcpy(&received, CMSG_DATA(attached), sizeof(received));
 			if (fd != NULL)
@@ -248,7 +247,7 @@ map_pool(GpuSortClient *client, const GpuSortMessage *welcome, int fd, GpuSortFa
 
 	if (pool == NULL || pool->id != welcome->u.welcome.pool_id)
 	{
-		void	   *base;
+		void *base;
 
 		if (fd < 0)
 			return fail(failure, GPUSORT_REASON_INTERNAL, "the sort service sent no staging pool");
@@ -263,7 +262,7 @@ map_pool(GpuSortClient *client, const GpuSortMessage *welcome, int fd, GpuSortFa
 		}
 		pool = MemoryContextAllocExtended(TopMemoryContext,
 										  offsetof(GpuSortPool, populated) +
-										  welcome->u.welcome.pool_chunks * sizeof(bool),
+											  welcome->u.welcome.pool_chunks * sizeof(bool),
 										  MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
 		if (pool == NULL)
 		{
@@ -293,8 +292,8 @@ connect_client(GpuSortClient *client, GpuSortFailure *failure)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = GPUSORT_SOCKET_PATH};
 	GpuSortMessage message = {0};
-	int			pool_fd;
-	bool		mapped;
+	int pool_fd;
+	bool mapped;
 
 	if (!AcquireExternalFD())
 		return fail(failure, GPUSORT_REASON_UNAVAILABLE, "out of file descriptors");
@@ -453,7 +452,7 @@ static char *
 chunk_address(GpuSortClient *client, uint32 chunk)
 {
 	GpuSortPool *pool = client->pool;
-	char	   *address = pool->base + (size_t) chunk * GPUSORT_CHUNK_BYTES;
+	char *address = pool->base + (size_t) chunk * GPUSORT_CHUNK_BYTES;
 
 	if (!pool->populated[chunk])
 	{
@@ -656,7 +655,7 @@ gpusort_client_devices(GpuSortDeviceCallback callback, void *arg, GpuSortFailure
 {
 	GpuSortClient *client = wait_and_open_client(failure);
 	GpuSortMessage message = {0};
-	bool		ok;
+	bool ok;
 
 	if (client == NULL)
 		return false;

@@ -17,42 +17,42 @@ typedef struct GpuSortClient GpuSortClient;
 /* Why there is no sort, or no more of it. */
 typedef struct GpuSortFailure
 {
-	int			reason;			/* GpuSortReason or one of shared.h's own; NONE: all is well */
-	char		text[GPUSORT_TEXT_BYTES];
+	int reason; /* GpuSortReason or one of shared.h's own; NONE: all is well */
+	char text[GPUSORT_TEXT_BYTES];
 } GpuSortFailure;
 
 typedef struct GpuSortRequest
 {
 	GpuSortEngineKind engine;
-	uint32		key_words;
-	bool		may_tie;
-	uint64		estimated_rows;
-	uint64		estimated_bytes;
-	uint64		limit;			/* only the first so many rows are wanted; 0: all */
+	uint32 key_words;
+	bool may_tie;
+	uint64 estimated_rows;
+	uint64 estimated_bytes;
+	uint64 limit; /* only the first so many rows are wanted; 0: all */
 } GpuSortRequest;
 
 /* What the service said of a sort that is done. */
 typedef struct GpuSortOutcome
 {
-	uint64		rows_in;		/* that were put */
-	uint64		rows;			/* that will come; with a limit, at least as many as are wanted */
-	uint64		bytes;
-	uint64		tie_rows;
-	uint32		key_bits;
-	uint32		packed_bits;
-	double		sort_ms;
+	uint64 rows_in; /* that were put */
+	uint64 rows;    /* that will come; with a limit, at least as many as are wanted */
+	uint64 bytes;
+	uint64 tie_rows;
+	uint32 key_bits;
+	uint32 packed_bits;
+	double sort_ms;
 } GpuSortOutcome;
 
 /* Rows that have arrived; they belong to the client until it frees the chunk. */
 typedef struct GpuSortData
 {
-	char	   *rows;			/* NULL when there are none */
-	uint32		count;
-	uint32		bytes;
-	uint32		tie_rows;
-	uint32		chunk;
-	bool		last;
-	double		gather_ms;
+	char *rows; /* NULL when there are none */
+	uint32 count;
+	uint32 bytes;
+	uint32 tie_rows;
+	uint32 chunk;
+	bool last;
+	double gather_ms;
 } GpuSortData;
 
 extern bool gpusort_client_has_pool(void);
@@ -73,7 +73,7 @@ extern void gpusort_client_free_data(GpuSortClient *client, GpuSortData *data);
 extern bool gpusort_client_rewind(GpuSortClient *client, GpuSortFailure *failure);
 extern void gpusort_client_end(GpuSortClient *client);
 
-typedef void (*GpuSortDeviceCallback) (const GpuSortMessage *device, void *arg);
+typedef void (*GpuSortDeviceCallback)(const GpuSortMessage *device, void *arg);
 extern bool gpusort_client_devices(GpuSortDeviceCallback callback, void *arg, GpuSortFailure *failure);
 
-#endif							/* GPUSORT_CLIENT_H */
+#endif /* GPUSORT_CLIENT_H */

@@ -27,39 +27,39 @@
 /* How the values of an attribute are stored. */
 typedef enum AttributeKind
 {
-	ATTRIBUTE_1,				/* by value, of so many bytes, aligned to as many */
+	ATTRIBUTE_1, /* by value, of so many bytes, aligned to as many */
 	ATTRIBUTE_2,
 	ATTRIBUTE_4,
 	ATTRIBUTE_8,
-	ATTRIBUTE_FIXED,			/* by reference, of fixed length */
-	ATTRIBUTE_VARLENA,			/* shortens its header where it can */
-	ATTRIBUTE_PLAIN_VARLENA,	/* always has a long header */
-	ATTRIBUTE_OTHER,			/* left to heap_fill_tuple */
+	ATTRIBUTE_FIXED,         /* by reference, of fixed length */
+	ATTRIBUTE_VARLENA,       /* shortens its header where it can */
+	ATTRIBUTE_PLAIN_VARLENA, /* always has a long header */
+	ATTRIBUTE_OTHER,         /* left to heap_fill_tuple */
 } AttributeKind;
 
 typedef struct Attribute
 {
-	uint8		kind;			/* AttributeKind */
-	uint8		align;			/* bytes */
-	int16		length;			/* of ATTRIBUTE_FIXED */
+	uint8 kind;   /* AttributeKind */
+	uint8 align;  /* bytes */
+	int16 length; /* of ATTRIBUTE_FIXED */
 } Attribute;
 
 /* One tuple of a row. */
 typedef struct RowPart
 {
-	TupleDesc	desc;
-	int			natts;
-	uint16		header;			/* bytes before the data, without and with a NULL bitmap */
-	uint16		header_with_nulls;
-	bool		simple;			/* no ATTRIBUTE_OTHER */
-	Attribute  *attributes;
+	TupleDesc desc;
+	int natts;
+	uint16 header; /* bytes before the data, without and with a NULL bitmap */
+	uint16 header_with_nulls;
+	bool simple; /* no ATTRIBUTE_OTHER */
+	Attribute *attributes;
 } RowPart;
 
 struct GpuSortRowForm
 {
-	RowPart		given;
-	RowPart		hidden;
-	bool		has_hidden;
+	RowPart given;
+	RowPart hidden;
+	bool has_hidden;
 };
 
 static uint8
@@ -81,7 +81,7 @@ alignment_bytes(char align)
 static AttributeKind
 attribute_kind(const Form_pg_attribute attribute)
 {
-	uint8		align = alignment_bytes(attribute->attalign);
+	uint8 align = alignment_bytes(attribute->attalign);
 
 	if (attribute->attlen == -1)
 		return attribute->attstorage == TYPSTORAGE_PLAIN ? ATTRIBUTE_PLAIN_VARLENA : ATTRIBUTE_VARLENA;
@@ -91,9 +91,9 @@ attribute_kind(const Form_pg_attribute attribute)
 		return ATTRIBUTE_FIXED;
 	if (attribute->attlen != align)
 		return ATTRIBUTE_OTHER;
-	return attribute->attlen == 1 ? ATTRIBUTE_1 :
-		attribute->attlen == 2 ? ATTRIBUTE_2 :
-		attribute->attlen == 4 ? ATTRIBUTE_4 : ATTRIBUTE_8;
+	return attribute->attlen == 1 ? ATTRIBUTE_1 : attribute->attlen == 2 ? ATTRIBUTE_2
+		: attribute->attlen == 4                                         ? ATTRIBUTE_4
+																		 : ATTRIBUTE_8;
 }
 
 /* Lays out a tuple of natts columns of desc from first (0-based) on. */
@@ -145,8 +145,8 @@ static Size
 fill_any(const RowPart *part, Datum *values, bool *isnull, bool has_nulls, char *row, char *limit)
 {
 	MinimalTuple tuple = (MinimalTuple) row;
-	Size		header = has_nulls ? part->header_with_nulls : part->header;
-	Size		data = heap_compute_data_size(part->desc, values, isnull);
+	Size header = has_nulls ? part->header_with_nulls : part->header;
+	Size data = heap_compute_data_size(part->desc, values, isnull);
 
 	if (row + header + data > limit)
 		return 0;
@@ -163,7 +163,7 @@ fill_any(const RowPart *part, Datum *values, bool *isnull, bool has_nulls, char 
 static inline bool
 any_null(const bool *isnull, int natts)
 {
-	bool		any = false;
+	bool any = false;
 
 	if (natts > 16)
 		return memchr(isnull, true, natts) != NULL;
@@ -188,12 +188,12 @@ static inline Size
 fill_part(const RowPart *part, Datum *values, bool *isnull, char *row, char *limit)
 {
 	/* Aligning writes up to 8 bytes, and a value by value is as long. */
-	const Size	slack = 2 * sizeof(uint64);
+	const Size slack = 2 * sizeof(uint64);
 	MinimalTuple tuple = (MinimalTuple) row;
-	bool		has_nulls = any_null(isnull, part->natts);
-	Size		header = has_nulls ? part->header_with_nulls : part->header;
-	uint16		infomask = has_nulls ? HEAP_HASNULL : 0;
-	char	   *data = row + header;
+	bool has_nulls = any_null(isnull, part->natts);
+	Size header = has_nulls ? part->header_with_nulls : part->header;
+	uint16 infomask = has_nulls ? HEAP_HASNULL : 0;
+	char *data = row + header;
 
 	if (unlikely(!part->simple))
 		return fill_any(part, values, isnull, has_nulls, row, limit);
@@ -214,7 +214,7 @@ fill_part(const RowPart *part, Datum *values, bool *isnull, char *row, char *lim
 	{
 		const Attribute *attribute = &part->attributes[i];
 		const struct varlena *value;
-		Size		length;
+		Size length;
 
 		if (unlikely(data + slack > limit))
 			return 0;
@@ -316,15 +316,14 @@ gpusort_rowform_is_given(const GpuSortRowForm *form, TupleDesc desc)
 Size
 gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple given, char *row, char *limit)
 {
-	Size		length = given != NULL ? gpusort_copy_tuple(given, row, limit) :
-		fill_part(&form->given, slot->tts_values, slot->tts_isnull, row, limit);
+	Size length = given != NULL ? gpusort_copy_tuple(given, row, limit) : fill_part(&form->given, slot->tts_values, slot->tts_isnull, row, limit);
 
 	if (form->has_hidden && likely(length > 0))
 	{
-		const int	first = form->given.natts;
-		char	   *hidden = row + MAXALIGN(length);
-		uint32		given_length = length;
-		Size		hidden_length;
+		const int first = form->given.natts;
+		char *hidden = row + MAXALIGN(length);
+		uint32 given_length = length;
+		Size hidden_length;
 
 		hidden_length = fill_part(&form->hidden, slot->tts_values + first, slot->tts_isnull + first, hidden, limit);
 		if (unlikely(hidden_length == 0))
@@ -339,11 +338,9 @@ gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple
 static HeapTupleData
 as_heap_tuple(MinimalTuple tuple)
 {
-	return (HeapTupleData)
-	{
+	return (HeapTupleData){
 		.t_len = tuple->t_len + MINIMAL_TUPLE_OFFSET,
-			.t_data = (HeapTupleHeader) ((char *) tuple - MINIMAL_TUPLE_OFFSET)
-	};
+		.t_data = (HeapTupleHeader) ((char *) tuple - MINIMAL_TUPLE_OFFSET)};
 }
 
 /* The tuple of the hidden columns of a row that was formed with some. */
@@ -357,7 +354,7 @@ hidden_tuple(const char *row)
 Datum
 gpusort_rowform_value(const GpuSortRowForm *form, const char *row, AttrNumber attno, bool *isnull)
 {
-	const int	given = form->given.natts;
+	const int given = form->given.natts;
 	HeapTupleData tuple;
 
 	if (attno <= given)
@@ -373,7 +370,7 @@ gpusort_rowform_value(const GpuSortRowForm *form, const char *row, AttrNumber at
 void
 gpusort_rowform_join(const GpuSortRowForm *form, const char *row, TupleTableSlot *slot)
 {
-	const int	given = form->given.natts;
+	const int given = form->given.natts;
 	HeapTupleData tuple;
 
 	ExecClearTuple(slot);

@@ -25,12 +25,12 @@ gpusort_copy(char *to, const char *from, Size bytes)
 {
 	typedef struct Block
 	{
-		char		bytes[16];
+		char bytes[16];
 	} Block;
 
 	if (bytes >= sizeof(Block))
 	{
-		Size		last = bytes - sizeof(Block);
+		Size last = bytes - sizeof(Block);
 
 		for (Size i = 0; i < last; i += sizeof(Block))
 			*(Block *) (to + i) = *(const Block *) (from + i);
@@ -38,8 +38,8 @@ gpusort_copy(char *to, const char *from, Size bytes)
 	}
 	else if (bytes >= 8)
 	{
-		uint64		head;
-		uint64		tail;
+		uint64 head;
+		uint64 tail;
 
 		memcpy(&head, from, 8);
 		memcpy(&tail, from + bytes - 8, 8);
@@ -57,7 +57,7 @@ gpusort_copy(char *to, const char *from, Size bytes)
 static inline Size
 gpusort_copy_tuple(HeapTuple tuple, char *row, char *limit)
 {
-	Size		length = tuple->t_len - MINIMAL_TUPLE_OFFSET;
+	Size length = tuple->t_len - MINIMAL_TUPLE_OFFSET;
 
 	if (unlikely(row + length > limit))
 		return 0;
@@ -68,12 +68,12 @@ gpusort_copy_tuple(HeapTuple tuple, char *row, char *limit)
 }
 
 /* Where a row with hidden columns, which has unused bytes in its header, says how long its first tuple is. */
-#define GPUSORT_GIVEN_LENGTH_OFFSET	6
+#define GPUSORT_GIVEN_LENGTH_OFFSET 6
 
 static inline uint32
 gpusort_row_given_length(const char *row)
 {
-	uint32		length;
+	uint32 length;
 
 	memcpy(&length, row + GPUSORT_GIVEN_LENGTH_OFFSET, sizeof(length));
 	return length;
@@ -93,4 +93,4 @@ extern Size gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slo
 extern Datum gpusort_rowform_value(const GpuSortRowForm *form, const char *row, AttrNumber attno, bool *isnull);
 extern void gpusort_rowform_join(const GpuSortRowForm *form, const char *row, TupleTableSlot *slot);
 
-#endif							/* GPUSORT_ROWFORM_H */
+#endif /* GPUSORT_ROWFORM_H */

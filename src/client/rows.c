@@ -25,18 +25,18 @@
 /* What travels in place of a row in the overflow file; laid out like one as far as others look. */
 typedef struct OverflowRow
 {
-	uint32		length;			/* of this struct */
-	uint8		flags;
-	uint8		unused[3];
-	uint32		tuple_length;
-	int32		fileno;
-	int64		offset;
+	uint32 length; /* of this struct */
+	uint8 flags;
+	uint8 unused[3];
+	uint32 tuple_length;
+	int32 fileno;
+	int64 offset;
 } OverflowRow;
 
 static double
 ms_since(instr_time start)
 {
-	instr_time	now;
+	instr_time now;
 
 	INSTR_TIME_SET_CURRENT(now);
 	INSTR_TIME_SUBTRACT(now, start);
@@ -48,10 +48,10 @@ static Size
 overflow_store(GpuSortOverflow *overflow, TupleTableSlot *slot, char *row)
 {
 	OverflowRow where = {.length = sizeof(OverflowRow), .flags = GPUSORT_ROW_OVERFLOW};
-	bool		should_free;
+	bool should_free;
 	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &should_free);
-	int			fileno;
-	off_t		offset;
+	int fileno;
+	off_t offset;
 
 	if (overflow->file == NULL)
 		overflow->file = BufFileCreateTemp(false);
@@ -93,7 +93,7 @@ void
 gpusort_slots_init(GpuSortSlots *slots, EState *estate, const GpuSortRowForm *form, TupleDesc all, TupleDesc given)
 {
 	slots->form = form;
-	slots->overflow = (GpuSortOverflow) {0};
+	slots->overflow = (GpuSortOverflow){0};
 	slots->given = ExecInitExtraTupleSlot(estate, given, &TTSOpsMinimalTuple);
 	slots->all = slots->given;
 	slots->joined = NULL;
@@ -139,7 +139,7 @@ TupleTableSlot *
 gpusort_slots_cut(GpuSortSlots *slots)
 {
 	TupleTableSlot *cut = slots->cut;
-	int			given;
+	int given;
 
 	if (cut == NULL)
 		return slots->all;
@@ -179,7 +179,7 @@ gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortK
 static bool
 flush_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 {
-	uint32		bytes = writer->cursor - writer->chunk;
+	uint32 bytes = writer->cursor - writer->chunk;
 
 	writer->chunk = NULL;
 	gpusort_shared_job_add(writer->job, writer->chunk_rows, writer->bytes - writer->bytes_shown);
@@ -191,7 +191,7 @@ flush_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 static bool
 next_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 {
-	instr_time	start;
+	instr_time start;
 
 	/* The client must not be asked again after a failure, but we may be. */
 	if (writer->failure.reason == GPUSORT_REASON_NONE &&
@@ -241,9 +241,9 @@ slot_minimal_tuple(TupleTableSlot *slot)
 static inline Size
 write_row(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, char *row, char *limit)
 {
-	HeapTuple	heap_tuple = slot_heap_tuple(slot);
+	HeapTuple heap_tuple = slot_heap_tuple(slot);
 	MinimalTuple minimal_tuple = slot_minimal_tuple(slot);
-	Size		length;
+	Size length;
 
 	if (writer->has_hidden || (heap_tuple == NULL && minimal_tuple == NULL))
 	{
@@ -270,9 +270,9 @@ write_row(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, c
 TupleTableSlot *
 gpusort_stored_slot(PlanState *child, const GpuSortRowForm *form)
 {
-	Index		relid;
+	Index relid;
 	TupleTableSlot *stored;
-	int			natts;
+	int natts;
 
 	switch (nodeTag(child))
 	{
@@ -293,7 +293,7 @@ gpusort_stored_slot(PlanState *child, const GpuSortRowForm *form)
 		return NULL;
 	for (int i = 0; i < natts; i++)
 	{
-		const Var  *var = (const Var *) list_nth_node(TargetEntry, child->plan->targetlist, i)->expr;
+		const Var *var = (const Var *) list_nth_node(TargetEntry, child->plan->targetlist, i)->expr;
 
 		if (!IsA(var, Var) || var->varno != relid || var->varattno != i + 1)
 			return NULL;
@@ -311,10 +311,10 @@ gpusort_stored_slot(PlanState *child, const GpuSortRowForm *form)
 bool
 gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, GpuSortFailure *failure)
 {
-	const Size	key_bytes = writer->keys->words * sizeof(uint64);
-	Size		length = 0;
-	char	   *row = NULL;
-	char	   *end = NULL;
+	const Size key_bytes = writer->keys->words * sizeof(uint64);
+	Size length = 0;
+	char *row = NULL;
+	char *end = NULL;
 
 	if (likely(writer->chunk != NULL))
 	{
@@ -375,7 +375,7 @@ gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client)
 bool
 gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 {
-	instr_time	start;
+	instr_time start;
 
 	failure->reason = GPUSORT_REASON_NONE;
 	Assert(reader->left == 0);

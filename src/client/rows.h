@@ -22,7 +22,7 @@
  * Rows longer than this stay in a temporary file of the backend; a short row
  * that says where travels in their place.
  */
-#define GPUSORT_MAX_INLINE_ROW	(GPUSORT_CHUNK_BYTES / 4)
+#define GPUSORT_MAX_INLINE_ROW (GPUSORT_CHUNK_BYTES / 4)
 
 /* Flags of a row; see protocol.h. */
 static inline uint8
@@ -34,21 +34,21 @@ gpusort_row_flags(const char *row)
 /* The rows that stay behind. */
 typedef struct GpuSortOverflow
 {
-	BufFile    *file;			/* NULL until there is one */
-	uint64		rows;
+	BufFile *file; /* NULL until there is one */
+	uint64 rows;
 } GpuSortOverflow;
 
 /* Where rows that have arrived are shown to the executor. */
 typedef struct GpuSortSlots
 {
 	const GpuSortRowForm *form;
-	GpuSortOverflow overflow;	/* of the sort at hand */
-	TupleTableSlot *given;		/* MinimalTuples of the columns given out */
-	TupleTableSlot *all;		/* MinimalTuples of all columns; the same slot where those are given out */
+	GpuSortOverflow overflow; /* of the sort at hand */
+	TupleTableSlot *given;    /* MinimalTuples of the columns given out */
+	TupleTableSlot *all;      /* MinimalTuples of all columns; the same slot where those are given out */
 
 	/* for rows with hidden columns, else NULL: */
-	TupleTableSlot *joined;		/* virtual, all columns */
-	TupleTableSlot *cut;		/* virtual, those given out of what all holds */
+	TupleTableSlot *joined; /* virtual, all columns */
+	TupleTableSlot *cut;    /* virtual, those given out of what all holds */
 } GpuSortSlots;
 
 extern void gpusort_slots_init(GpuSortSlots *slots, EState *estate, const GpuSortRowForm *form, TupleDesc all,
@@ -63,22 +63,22 @@ typedef struct GpuSortWriter
 	GpuSortClient *client;
 	const GpuSortKeys *keys;
 	const GpuSortRowForm *form;
-	bool		has_hidden;		/* rows have to be formed: a tuple of the child's will not do */
-	GpuSortOverflow *overflow;	/* NULL: long rows are not taken */
-	GpuSortJobSlot *job;		/* where progress is shown; NULL: nowhere */
+	bool has_hidden;           /* rows have to be formed: a tuple of the child's will not do */
+	GpuSortOverflow *overflow; /* NULL: long rows are not taken */
+	GpuSortJobSlot *job;       /* where progress is shown; NULL: nowhere */
 
 	/* the chunk at hand */
-	char	   *chunk;			/* NULL: none yet */
-	char	   *cursor;			/* where the next record goes */
-	uint32	   *offset;			/* where the next record's offset goes */
-	uint32		chunk_rows;
+	char *chunk;    /* NULL: none yet */
+	char *cursor;   /* where the next record goes */
+	uint32 *offset; /* where the next record's offset goes */
+	uint32 chunk_rows;
 
 	/* totals */
-	uint64		rows;
-	uint64		bytes;			/* of rows, as far as they travel */
-	uint64		bytes_shown;	/* of them, in job */
-	double		wait_ms;		/* for chunks */
-	GpuSortFailure failure;		/* reason NONE, or why there are no more chunks */
+	uint64 rows;
+	uint64 bytes;           /* of rows, as far as they travel */
+	uint64 bytes_shown;     /* of them, in job */
+	double wait_ms;         /* for chunks */
+	GpuSortFailure failure; /* reason NONE, or why there are no more chunks */
 } GpuSortWriter;
 
 extern void gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
@@ -91,14 +91,14 @@ extern bool gpusort_writer_finish(GpuSortWriter *writer, GpuSortFailure *failure
 typedef struct GpuSortReader
 {
 	GpuSortClient *client;
-	GpuSortData data;			/* the chunk at hand */
-	char	   *cursor;			/* its next row */
-	uint32		left;			/* its rows not read yet */
-	bool		last;			/* no chunk comes after it */
+	GpuSortData data; /* the chunk at hand */
+	char *cursor;     /* its next row */
+	uint32 left;      /* its rows not read yet */
+	bool last;        /* no chunk comes after it */
 
-	uint64		rows;			/* in chunks that have arrived */
-	double		wait_ms;		/* for chunks */
-	double		gather_ms;		/* the service's part */
+	uint64 rows;      /* in chunks that have arrived */
+	double wait_ms;   /* for chunks */
+	double gather_ms; /* the service's part */
 } GpuSortReader;
 
 extern void gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client);
@@ -112,10 +112,10 @@ extern bool gpusort_reader_rewind(GpuSortReader *reader, GpuSortFailure *failure
 static inline char *
 gpusort_reader_row(GpuSortReader *reader)
 {
-	char	   *row = reader->cursor;
+	char *row = reader->cursor;
 
 	reader->cursor += MAXALIGN(((MinimalTuple) row)->t_len);
-	__builtin_prefetch(row + 2048);	/* written by a device or another core: none of it is in our cache */
+	__builtin_prefetch(row + 2048); /* written by a device or another core: none of it is in our cache */
 	reader->left--;
 	return row;
 }
@@ -145,4 +145,4 @@ gpusort_slots_give(GpuSortSlots *slots, char *row)
 	return given;
 }
 
-#endif							/* GPUSORT_ROWS_H */
+#endif /* GPUSORT_ROWS_H */

@@ -20,7 +20,7 @@
 void
 gpusort_bound_consider(LimitState *limit)
 {
-	PlanState  *ps = outerPlanState(limit);
+	PlanState *ps = outerPlanState(limit);
 	GpuSortState *state;
 
 	while (ps != NULL && ps->qual == NULL && (IsA(ps, ResultState) || IsA(ps, SubqueryScanState)))
@@ -34,7 +34,7 @@ gpusort_bound_consider(LimitState *limit)
 uint64
 gpusort_bound_rows(const LimitState *limit)
 {
-	int64		rows;
+	int64 rows;
 
 	if (limit == NULL || limit->noCount || limit->limitOption != LIMIT_OPTION_COUNT ||
 		pg_add_s64_overflow(limit->count, limit->offset, &rows))

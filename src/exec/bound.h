@@ -15,4 +15,4 @@
 extern void gpusort_bound_consider(LimitState *limit);
 extern uint64 gpusort_bound_rows(const LimitState *limit);
 
-#endif							/* GPUSORT_BOUND_H */
+#endif /* GPUSORT_BOUND_H */

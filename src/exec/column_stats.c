@@ -21,12 +21,12 @@
 #include "utils/syscache.h"
 
 /* What stands for a whole column: so many bounds of equal parts, or values that have this share of the rows. */
-#define BOUNDS_MIN		50
-#define SHARE_MIN		0.95
+#define BOUNDS_MIN 50
+#define SHARE_MIN  0.95
 
 /* So many values are enough; of the frequent ones, fewer. */
-#define VALUES_MAX		128
-#define FREQUENT_MAX	32
+#define VALUES_MAX   128
+#define FREQUENT_MAX 32
 
 /* The plan that the Vars of plan's target list with this varno refer to; NULL if there is none below it. */
 static Plan *
@@ -41,7 +41,8 @@ referred_plan(Plan *plan, int varno)
 		case T_SubqueryScan:
 			return ((SubqueryScan *) plan)->subplan;
 		default:
-			return varno == INNER_VAR ? innerPlan(plan) : varno == OUTER_VAR ? outerPlan(plan) : NULL;
+			return varno == INNER_VAR ? innerPlan(plan) : varno == OUTER_VAR ? outerPlan(plan)
+																			 : NULL;
 	}
 }
 
@@ -53,14 +54,14 @@ find_column(EState *estate, Plan *plan, AttrNumber attno, Oid *relid, AttrNumber
 	{
 		TargetEntry *entry = get_tle_by_resno(plan->targetlist, attno);
 		const Node *node = entry == NULL ? NULL : (Node *) entry->expr;
-		const Var  *var;
+		const Var *var;
 
 		while (node != NULL && IsA(node, RelabelType))
 			node = (const Node *) ((const RelabelType *) node)->arg;
 		if (node != NULL && IsA(node, Var) && ((const Var *) node)->varno == INDEX_VAR)
 		{
-			List	   *tlist = IsA(plan, CustomScan) ? ((CustomScan *) plan)->custom_scan_tlist :
-				IsA(plan, IndexOnlyScan) ? ((IndexOnlyScan *) plan)->indextlist : NIL;
+			List *tlist = IsA(plan, CustomScan) ? ((CustomScan *) plan)->custom_scan_tlist : IsA(plan, IndexOnlyScan) ? ((IndexOnlyScan *) plan)->indextlist
+																													  : NIL;
 
 			entry = get_tle_by_resno(tlist, ((const Var *) node)->varattno);
 			node = entry == NULL ? NULL : (Node *) entry->expr;
@@ -93,12 +94,12 @@ find_column(EState *estate, Plan *plan, AttrNumber attno, Oid *relid, AttrNumber
 bool
 gpusort_column_values(PlanState *child, AttrNumber attno, Oid type, GpuSortValueCallback callback, void *arg)
 {
-	Oid			relid;
-	AttrNumber	column;
-	HeapTuple	tuple;
+	Oid relid;
+	AttrNumber column;
+	HeapTuple tuple;
 	AttStatsSlot slot;
-	int			bounds = 0;
-	double		share;			/* of all rows, as far as known which values they have */
+	int bounds = 0;
+	double share; /* of all rows, as far as known which values they have */
 
 	if (!find_column(child->state, child->plan, attno, &relid, &column))
 		return false;
@@ -118,7 +119,7 @@ gpusort_column_values(PlanState *child, AttrNumber attno, Oid type, GpuSortValue
 	}
 	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_MCV, InvalidOid, ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
 	{
-		int			pairs = Min(slot.nvalues, FREQUENT_MAX);
+		int pairs = Min(slot.nvalues, FREQUENT_MAX);
 
 		for (int i = 0; i < slot.nnumbers; i++)
 			share += slot.numbers[i];

@@ -122,8 +122,8 @@ gpusort_end_sort(GpuSortState *state)
 bool
 gpusort_sort_in_service(GpuSortState *state, GpuSortFailure *failure)
 {
-	uint64		rows = state->writer.rows;
-	uint64		wanted;
+	uint64 rows = state->writer.rows;
+	uint64 wanted;
 
 	if (state->ingest != NULL)
 		rows += gpusort_ingest_collect(state->ingest);
@@ -189,16 +189,16 @@ begin_sort(GpuSortState *state, GpuSortFailure *failure)
 void
 gpusort_sort_input(GpuSortState *state)
 {
-	PlanState  *child = outerPlanState(&state->css);
+	PlanState *child = outerPlanState(&state->css);
 	TupleTableSlot *stored = gpusort_stored_slot(child, state->form);
 	GpuSortWriter *writer = &state->writer;
 	GpuSortFailure failure = {0};
-	instr_time	start;
-	instr_time	taken;
-	instr_time	sorted;
-	double		waited;
+	instr_time start;
+	instr_time taken;
+	instr_time sorted;
+	double waited;
 	GpuSortPrefix *prefixes;
-	bool		heads_known;
+	bool heads_known;
 
 	memset(&state->ms, 0, sizeof(state->ms));
 	memset(&state->outcome, 0, sizeof(state->outcome));
@@ -214,7 +214,7 @@ gpusort_sort_input(GpuSortState *state)
 	INSTR_TIME_SET_CURRENT(start);
 	if (state->ingest == NULL)
 	{
-		int			few = gpusort_force ? 0 : gpusort_min_rows;
+		int few = gpusort_force ? 0 : gpusort_min_rows;
 
 		if (!gpusort_first_rows_read(&state->first, child, Max(few, state->keys->strings > 0 ? GPUSORT_SAMPLE_ROWS : 0)) &&
 			state->first.count < few)
@@ -281,9 +281,9 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 {
 	GpuSortState *state = (GpuSortState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	PlanState  *ps = &node->ss.ps;
+	PlanState *ps = &node->ss.ps;
 	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
-	TupleDesc	rows;
+	TupleDesc rows;
 
 	nodes_begun++;
 	gpusort_plan_unpack(plan, &state->info);
@@ -330,7 +330,7 @@ end_gpusort(CustomScanState *node)
 static bool
 bound_suffices(const GpuSortState *state)
 {
-	uint64		wanted = gpusort_bound_rows(state->limit);
+	uint64 wanted = gpusort_bound_rows(state->limit);
 
 	return state->bound == 0 || (wanted > 0 && wanted <= state->bound);
 }
@@ -339,7 +339,7 @@ static void
 rescan_gpusort(CustomScanState *node)
 {
 	GpuSortState *state = (GpuSortState *) node;
-	PlanState  *child = outerPlanState(node);
+	PlanState *child = outerPlanState(node);
 	GpuSortFailure failure;
 
 	gpusort_slots_clear(&state->slots);
@@ -458,7 +458,7 @@ visit(PlanState *ps, void *arg)
 static void
 executor_start(QueryDesc *query, int eflags)
 {
-	uint64		nodes = nodes_begun;
+	uint64 nodes = nodes_begun;
 
 	if (previous_executor_start)
 		previous_executor_start(query, eflags);

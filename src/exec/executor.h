@@ -30,26 +30,26 @@
 /* Where the rows of the node come from. */
 typedef enum GpuSortStage
 {
-	GPUSORT_STAGE_INPUT,		/* nowhere yet: the child has not been read */
-	GPUSORT_STAGE_STREAM,		/* the service */
-	GPUSORT_STAGE_TUPLESORT,	/* PostgreSQL's own sort */
+	GPUSORT_STAGE_INPUT,     /* nowhere yet: the child has not been read */
+	GPUSORT_STAGE_STREAM,    /* the service */
+	GPUSORT_STAGE_TUPLESORT, /* PostgreSQL's own sort */
 } GpuSortStage;
 
 /* A position in the chunk at hand, to go back to. */
 typedef struct GpuSortMark
 {
-	bool		set;
-	char	   *cursor;			/* of the reader, as it was then */
-	uint32		left;
+	bool set;
+	char *cursor; /* of the reader, as it was then */
+	uint32 left;
 } GpuSortMark;
 
 typedef struct GpuSortState
 {
-	CustomScanState css;		/* must be first field */
+	CustomScanState css; /* must be first field */
 
 	/* from the plan */
 	GpuSortPlanInfo info;
-	int			eflags;
+	int eflags;
 
 	/* made once */
 	GpuSortKeys *keys;
@@ -59,7 +59,7 @@ typedef struct GpuSortState
 
 	/* one sort of the child's rows; all of it goes with sort_context */
 	GpuSortStage stage;
-	uint64		bound;			/* so many rows were wanted when it began; 0: all */
+	uint64 bound; /* so many rows were wanted when it began; 0: all */
 	MemoryContext sort_context;
 	GpuSortClient *client;
 	GpuSortWriter writer;
@@ -68,26 +68,26 @@ typedef struct GpuSortState
 	GpuSortJobSlot *job;
 	MemoryContextCallback job_callback;
 	GpuSortFirstRows first;
-	bool		sorted;			/* outcome is filled, statistics are due */
-	bool		row_given;		/* since the start or the last rescan: too late to fall back */
-	bool		in_ties;		/* ties has a run that was not given out whole */
-	bool		stream_ended;
-	Tuplestorestate *store;		/* rows given out, for going back to; NULL: none yet */
-	bool		keeping;		/* every row given out goes into store; rows come from there first */
+	bool sorted;    /* outcome is filled, statistics are due */
+	bool row_given; /* since the start or the last rescan: too late to fall back */
+	bool in_ties;   /* ties has a run that was not given out whole */
+	bool stream_ended;
+	Tuplestorestate *store; /* rows given out, for going back to; NULL: none yet */
+	bool keeping;           /* every row given out goes into store; rows come from there first */
 	GpuSortMark mark;
 	Tuplesortstate *fallback;
 
 	/* of nodes above */
-	GpuSortRanks ranks;			/* of a WindowAgg */
-	const LimitState *limit;	/* only its rows are wanted; NULL: all */
+	GpuSortRanks ranks;      /* of a WindowAgg */
+	const LimitState *limit; /* only its rows are wanted; NULL: all */
 
 	/* for EXPLAIN and statistics: the last sort's */
-	char		device[GPUSORT_NAME_BYTES];
+	char device[GPUSORT_NAME_BYTES];
 	GpuSortEngineKind engine;
 	GpuSortOutcome outcome;
 	GpuSortTimes ms;
 	GpuSortFailure fallback_reason; /* reason NONE: it did not fall back */
-	bool		few_logged;		/* that there were few rows has been said once */
+	bool few_logged;                /* that there were few rows has been said once */
 } GpuSortState;
 
 extern const CustomScanMethods gpusort_scan_methods;
@@ -128,4 +128,4 @@ pg_noreturn extern void gpusort_report_lost(GpuSortState *state, const GpuSortFa
 /* explain.c */
 extern void gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es);
 
-#endif							/* GPUSORT_EXECUTOR_H */
+#endif /* GPUSORT_EXECUTOR_H */

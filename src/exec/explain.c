@@ -21,13 +21,13 @@
 static void
 append_order(StringInfo text, const GpuSortColumn *column, Node *expression)
 {
-	Oid			type = exprType(expression);
+	Oid type = exprType(expression);
 	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
-	bool		descending = false;
+	bool descending = false;
 
 	if (OidIsValid(column->collation) && column->collation != get_typcollation(type))
 	{
-		char	   *name = get_collation_name(column->collation);
+		char *name = get_collation_name(column->collation);
 
 		if (name == NULL)
 			elog(ERROR, "cache lookup failed for collation %u", column->collation);
@@ -40,7 +40,7 @@ append_order(StringInfo text, const GpuSortColumn *column, Node *expression)
 	}
 	else if (column->sort_operator != entry->lt_opr)
 	{
-		char	   *name = get_opname(column->sort_operator);
+		char *name = get_opname(column->sort_operator);
 
 		if (name == NULL)
 			elog(ERROR, "cache lookup failed for operator %u", column->sort_operator);
@@ -54,17 +54,17 @@ append_order(StringInfo text, const GpuSortColumn *column, Node *expression)
 static void
 show_sort_keys(GpuSortState *state, List *ancestors, ExplainState *es)
 {
-	Plan	   *plan = state->css.ss.ps.plan;
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
-	bool		use_prefix = list_length(es->rtable) > 1 || es->verbose;
-	List	   *result = NIL;
+	Plan *plan = state->css.ss.ps.plan;
+	List *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
+	bool use_prefix = list_length(es->rtable) > 1 || es->verbose;
+	List *result = NIL;
 
 	for (int i = 0; i < state->info.ncolumns; i++)
 	{
 		const GpuSortColumn *column = &state->info.columns[i];
 		TargetEntry *entry = get_tle_by_resno(((CustomScan *) plan)->custom_scan_tlist, column->attno);
 		StringInfoData text;
-		Var		   *key;
+		Var *key;
 
 		if (entry == NULL)
 			elog(ERROR, "no targetlist entry for key column %d", column->attno);
@@ -84,7 +84,7 @@ show_key_bits(const GpuSortState *state, ExplainState *es)
 {
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		char	   *text = psprintf("%u, packed to %u", state->outcome.key_bits, state->outcome.packed_bits);
+		char *text = psprintf("%u, packed to %u", state->outcome.key_bits, state->outcome.packed_bits);
 
 		ExplainPropertyText("Key Bits", text, es);
 		return;
@@ -100,8 +100,8 @@ show_phases(const GpuSortTimes *ms, ExplainState *es)
 {
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		char	   *text = psprintf("ingest=%.3f upload wait=%.3f sort=%.3f gather=%.3f emit=%.3f ties=%.3f ms",
-									ms->ingest, ms->upload_wait, ms->sort, ms->gather, ms->emit, ms->ties);
+		char *text = psprintf("ingest=%.3f upload wait=%.3f sort=%.3f gather=%.3f emit=%.3f ties=%.3f ms",
+							  ms->ingest, ms->upload_wait, ms->sort, ms->gather, ms->emit, ms->ties);
 
 		ExplainPropertyText("Phases", text, es);
 		return;
@@ -132,7 +132,8 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyText("Sort Method", "fallback: tuplesort", es);
 		ExplainPropertyText("Fallback Reason",
 							psprintf("%s: %s", gpusort_reason_name(state->fallback_reason.reason),
-									 state->fallback_reason.text), es);
+									 state->fallback_reason.text),
+							es);
 		return;
 	}
 

@@ -24,7 +24,7 @@ static void
 begin_tuplesort(GpuSortState *state)
 {
 	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
-	int			options = TUPLESORT_NONE;
+	int options = TUPLESORT_NONE;
 
 	if (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK))
 		options |= TUPLESORT_RANDOMACCESS;
@@ -52,7 +52,7 @@ note_fallback(GpuSortState *state, const GpuSortFailure *failure)
 static void
 feed_tuplesort(GpuSortState *state)
 {
-	PlanState  *child = outerPlanState(&state->css);
+	PlanState *child = outerPlanState(&state->css);
 
 	for (;;)
 	{
@@ -106,9 +106,7 @@ gpusort_report_lost(GpuSortState *state, const GpuSortFailure *failure)
 			(errcode(ERRCODE_SYSTEM_ERROR),
 			 errmsg("gpusort lost the rows of a running sort: %s", failure->text),
 			 errdetail("Reason: %s.", gpusort_reason_name(failure->reason)),
-			 state->row_given ?
-			 errhint("Rows have been returned already. Run the query again, with gpusort.enable = off if it recurs.") :
-			 errhint("The rows cannot be read a second time. Run the query again, with gpusort.enable = off if it recurs.")));
+			 state->row_given ? errhint("Rows have been returned already. Run the query again, with gpusort.enable = off if it recurs.") : errhint("The rows cannot be read a second time. Run the query again, with gpusort.enable = off if it recurs.")));
 }
 
 /* The service has lost the rows, or their order: read the child again, or give up. */
@@ -116,7 +114,7 @@ void
 gpusort_fallback_lost(GpuSortState *state, const GpuSortFailure *failure)
 {
 	GpuSortFailure reason = *failure;
-	PlanState  *child = outerPlanState(&state->css);
+	PlanState *child = outerPlanState(&state->css);
 
 	if (state->row_given || !state->info.rescannable)
 		gpusort_report_lost(state, &reason);

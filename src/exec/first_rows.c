@@ -18,7 +18,7 @@
 #include "utils/memutils.h"
 
 /* Wide rows tell enough when they are fewer: copying these takes a fifth of a millisecond. */
-#define FIRST_ROWS_BYTES	((Size) 1 << 20)
+#define FIRST_ROWS_BYTES ((Size) 1 << 20)
 
 void
 gpusort_first_rows_init(GpuSortFirstRows *first, PlanState *child)
@@ -50,8 +50,7 @@ gpusort_first_rows_read(GpuSortFirstRows *first, PlanState *child, int count)
 		if (first->count == first->capacity)
 		{
 			first->capacity = Max(2 * first->capacity, 64);
-			first->rows = first->rows == NULL ? palloc(first->capacity * sizeof(MinimalTuple)) :
-				repalloc(first->rows, first->capacity * sizeof(MinimalTuple));
+			first->rows = first->rows == NULL ? palloc(first->capacity * sizeof(MinimalTuple)) : repalloc(first->rows, first->capacity * sizeof(MinimalTuple));
 		}
 		first->rows[first->count] = ExecCopySlotMinimalTuple(row);
 		first->bytes += first->rows[first->count++]->t_len;

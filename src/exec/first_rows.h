@@ -17,14 +17,14 @@
 
 typedef struct GpuSortFirstRows
 {
-	MemoryContext context;		/* the rows', emptied by clear */
-	TupleTableSlot *slot;		/* shows them, one by one */
+	MemoryContext context; /* the rows', emptied by clear */
+	TupleTableSlot *slot;  /* shows them, one by one */
 	MinimalTuple *rows;
-	int			count;
-	int			capacity;
-	int			next;			/* the first one not given out */
-	Size		bytes;
-	bool		ended;			/* the child has no others */
+	int count;
+	int capacity;
+	int next; /* the first one not given out */
+	Size bytes;
+	bool ended; /* the child has no others */
 } GpuSortFirstRows;
 
 extern void gpusort_first_rows_init(GpuSortFirstRows *first, PlanState *child);
@@ -42,4 +42,4 @@ gpusort_first_rows_next(GpuSortFirstRows *first, PlanState *child)
 	return ExecProcNode(child);
 }
 
-#endif							/* GPUSORT_FIRST_ROWS_H */
+#endif /* GPUSORT_FIRST_ROWS_H */

@@ -49,37 +49,37 @@
  */
 typedef struct IngestShared
 {
-	uint64		token;			/* of the sort to join; 0: none */
-	GpuSortJobSlot *job;		/* as in GpuSortWriter; at the same address in every process */
-	int			nworkers;
-	bool		heads_later;	/* the heads are anybody's to choose */
-	LWLock		lock;			/* guards the heads, and this: */
-	bool		heads_chosen;
-	uint64		rows[FLEXIBLE_ARRAY_MEMBER];	/* by ParallelWorkerNumber; then a GpuSortPrefix for each string column */
+	uint64 token;        /* of the sort to join; 0: none */
+	GpuSortJobSlot *job; /* as in GpuSortWriter; at the same address in every process */
+	int nworkers;
+	bool heads_later; /* the heads are anybody's to choose */
+	LWLock lock;      /* guards the heads, and this: */
+	bool heads_chosen;
+	uint64 rows[FLEXIBLE_ARRAY_MEMBER]; /* by ParallelWorkerNumber; then a GpuSortPrefix for each string column */
 } IngestShared;
 
 struct GpuSortIngestState
 {
-	CustomScanState css;		/* must be first field */
+	CustomScanState css; /* must be first field */
 	GpuSortPlanInfo info;
-	IngestShared *shared;		/* NULL: no workers */
-	GpuSortWriter *writer;		/* where rows go; NULL: up */
-	GpuSortKeys *keys;			/* the writer's */
+	IngestShared *shared;  /* NULL: no workers */
+	GpuSortWriter *writer; /* where rows go; NULL: up */
+	GpuSortKeys *keys;     /* the writer's */
 	GpuSortFirstRows first;
-	bool		settled;		/* the heads of our keys are everybody's */
+	bool settled; /* the heads of our keys are everybody's */
 
 	/* a worker's own */
-	bool		is_member;		/* it is to join, or has */
+	bool is_member; /* it is to join, or has */
 	GpuSortClient *client;
 	GpuSortWriter own_writer;
 
 	/* the leader's */
-	uint64		token;			/* of the sort, for workers */
-	bool		heads_later;
+	uint64 token; /* of the sort, for workers */
+	bool heads_later;
 	GpuSortJobSlot *job;
-	uint64		leader_rows;	/* taken in by this node here */
-	int			nworkers;		/* entries in worker_rows; 0 before collect */
-	uint64	   *worker_rows;
+	uint64 leader_rows; /* taken in by this node here */
+	int nworkers;       /* entries in worker_rows; 0 before collect */
+	uint64 *worker_rows;
 };
 
 static Size
@@ -120,7 +120,7 @@ settle_heads(GpuSortIngestState *state, const GpuSortPrefix *ours)
 static void
 choose_heads(GpuSortIngestState *state)
 {
-	PlanState  *child = outerPlanState(state);
+	PlanState *child = outerPlanState(state);
 	GpuSortPrefix *ours = palloc(state->keys->strings * sizeof(GpuSortPrefix));
 
 	(void) gpusort_first_rows_read(&state->first, child, GPUSORT_SAMPLE_ROWS);
@@ -136,7 +136,7 @@ choose_heads(GpuSortIngestState *state)
 static void
 join_sort(GpuSortIngestState *state)
 {
-	EState	   *estate = state->css.ss.ps.state;
+	EState *estate = state->css.ss.ps.state;
 	GpuSortFailure failure;
 	MemoryContext caller;
 
@@ -170,7 +170,7 @@ stop_writing(GpuSortIngestState *state)
 
 	state->writer = NULL;
 	if (state->client == NULL)
-		return;					/* the leader's writer is GpuSort's to finish */
+		return; /* the leader's writer is GpuSort's to finish */
 
 	/* After a loss there is nobody to answer; the leader hears of it too. */
 	if ((writer->failure.reason == GPUSORT_REASON_NONE || gpusort_client_is_full(state->client)) &&
@@ -184,11 +184,11 @@ static TupleTableSlot *
 exec_ingest(CustomScanState *node)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
-	PlanState  *child = outerPlanState(node);
+	PlanState *child = outerPlanState(node);
 	TupleTableSlot *row;
 	TupleTableSlot *stored;
 	GpuSortWriter *writer;
-	uint64		rows_before;
+	uint64 rows_before;
 
 	if (unlikely(state->is_member))
 		join_sort(state);
@@ -225,7 +225,7 @@ static void
 begin_ingest(CustomScanState *node, EState *estate, int eflags)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
-	PlanState  *ps = &node->ss.ps;
+	PlanState *ps = &node->ss.ps;
 	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
 
 	gpusort_plan_unpack((CustomScan *) ps->plan, &state->info);
@@ -254,7 +254,7 @@ end_ingest(CustomScanState *node)
 static void
 rescan_ingest(CustomScanState *node)
 {
-	PlanState  *child = outerPlanState(node);
+	PlanState *child = outerPlanState(node);
 
 	gpusort_first_rows_clear(&((GpuSortIngestState *) node)->first);
 	if (child->chgParam == NULL)
@@ -312,8 +312,8 @@ static void
 explain_ingest(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
-	uint64		rows = state->leader_rows;
-	List	   *by_process;
+	uint64 rows = state->leader_rows;
+	List *by_process;
 
 	if (!es->analyze)
 		return;
@@ -371,9 +371,9 @@ GpuSortIngestState *
 gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)
 {
 	GpuSortIngestState *state;
-	TupleDesc	above;
-	TupleDesc	below;
-	bool		same;
+	TupleDesc above;
+	TupleDesc below;
+	bool same;
 
 	if (!IsA(child, GatherState) || !IsA(outerPlanState(child), CustomScanState) ||
 		((CustomScanState *) outerPlanState(child))->methods != &exec_methods)
@@ -431,7 +431,7 @@ gpusort_ingest_settle_heads(GpuSortIngestState *state)
 uint64
 gpusort_ingest_collect(GpuSortIngestState *state)
 {
-	uint64		rows = 0;
+	uint64 rows = 0;
 
 	state->writer = NULL;
 	if (state->shared == NULL)

@@ -29,4 +29,4 @@ extern void gpusort_ingest_settle_heads(GpuSortIngestState *state);
 extern uint64 gpusort_ingest_collect(GpuSortIngestState *state);
 extern void gpusort_ingest_reset(GpuSortIngestState *state);
 
-#endif							/* GPUSORT_INGEST_H */
+#endif /* GPUSORT_INGEST_H */

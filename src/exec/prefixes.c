@@ -32,40 +32,40 @@
 #include "utils/memutils.h"
 
 /* Of the strings, so many eighths have the head in common. */
-#define HEAD_SHARE			7
+#define HEAD_SHARE 7
 
 /* A shorter head is not worth comparing with. */
-#define HEAD_MIN			4
+#define HEAD_MIN 4
 
 /* Where nothing is known. */
-#define DEFAULT_DEPTH		14
-#define DEFAULT_DEPTH_LONG	29	/* fills four words */
-#define UNKNOWN_WORDS		3	/* more than first rows alone say, up to that */
+#define DEFAULT_DEPTH      14
+#define DEFAULT_DEPTH_LONG 29 /* fills four words */
+#define UNKNOWN_WORDS      3  /* more than first rows alone say, up to that */
 
 /* Rows that a look at the statistics is worth, and values that are enough. */
-#define STATISTICS_ROWS		20000
-#define STRINGS_MAX			512
+#define STATISTICS_ROWS 20000
+#define STRINGS_MAX     512
 
 /* So many strings show how many bytes tell strings apart; and so many bytes more are safe. */
-#define LOOKS				64
-#define MARGIN_BYTES		1.5
+#define LOOKS        64
+#define MARGIN_BYTES 1.5
 
 /* A string is looked at as far as a key could hold it. */
-#define LOOK_BYTES			(GPUSORT_HEAD_MAX + GPUSORT_DEPTH_MAX + 1)
+#define LOOK_BYTES (GPUSORT_HEAD_MAX + GPUSORT_DEPTH_MAX + 1)
 
 /* What a row costs, in ns: for each word of its key; if that does not decide, for each word and for comparing. */
-#define WORD_COST			4.0
-#define ICU_WORD_COST		30.0	/* most strings; those not of ASCII more */
-#define UNDECIDED_WORD_COST	20.0
-#define COMPARE_COST		500.0
+#define WORD_COST           4.0
+#define ICU_WORD_COST       30.0 /* most strings; those not of ASCII more */
+#define UNDECIDED_WORD_COST 20.0
+#define COMPARE_COST        500.0
 
 typedef struct SampleString
 {
 	const char *data;
-	int			length;			/* LOOK_BYTES: it may go on */
-	int			needs;			/* bytes behind where it parts from the head; as many as it has: to be held whole */
-	int			common;			/* bytes in common with the one before, in order */
-	bool		twice;			/* another one in the sample is equal */
+	int length; /* LOOK_BYTES: it may go on */
+	int needs;  /* bytes behind where it parts from the head; as many as it has: to be held whole */
+	int common; /* bytes in common with the one before, in order */
+	bool twice; /* another one in the sample is equal */
 } SampleString;
 
 typedef struct Sample
@@ -73,26 +73,26 @@ typedef struct Sample
 	const GpuSortKeys *keys;
 	const GpuSortColumn *column;
 	SampleString strings[STRINGS_MAX];
-	int			count;
-	int			limit;			/* so many are enough */
-	char		bytes[LOOK_BYTES + GPUSORT_STRING_SLACK];
+	int count;
+	int limit; /* so many are enough */
+	char bytes[LOOK_BYTES + GPUSORT_STRING_SLACK];
 } Sample;
 
 static void
 add_string(Sample *sample, Datum value)
 {
-	int			length = gpusort_keys_string(sample->keys, sample->column, value, sample->bytes, LOOK_BYTES);
-	char	   *data = palloc(Max(length, 1));
+	int length = gpusort_keys_string(sample->keys, sample->column, value, sample->bytes, LOOK_BYTES);
+	char *data = palloc(Max(length, 1));
 
 	memcpy(data, sample->bytes, length);
-	sample->strings[sample->count++] = (SampleString) {.data = data, .length = length};
+	sample->strings[sample->count++] = (SampleString){.data = data, .length = length};
 }
 
 /* A GpuSortValueCallback: a value, and how many times it is to be in the sample. */
 static void
 add_value(Datum value, int count, void *arg)
 {
-	Sample	   *sample = arg;
+	Sample *sample = arg;
 
 	for (int i = 0; i < count && sample->count < sample->limit; i++)
 		add_string(sample, value);
@@ -102,13 +102,13 @@ add_value(Datum value, int count, void *arg)
 static void
 add_first_rows(Sample *sample, GpuSortFirstRows *first, int count)
 {
-	int			stride = Max(first->count / Max(count, 1), 1);
+	int stride = Max(first->count / Max(count, 1), 1);
 
 	for (int i = 0; i * stride < first->count; i++)
 	{
-		int			row = Min(i * stride + hash_bytes_uint32(i) % stride, first->count - 1);
-		bool		isnull;
-		Datum		value;
+		int row = Min(i * stride + hash_bytes_uint32(i) % stride, first->count - 1);
+		bool isnull;
+		Datum value;
 
 		if (i >= count)
 			break;
@@ -125,7 +125,7 @@ compare_strings(const void *a, const void *b)
 {
 	const SampleString *left = a;
 	const SampleString *right = b;
-	int			order = memcmp(left->data, right->data, Min(left->length, right->length));
+	int order = memcmp(left->data, right->data, Min(left->length, right->length));
 
 	return order != 0 ? order : left->length - right->length;
 }
@@ -134,9 +134,9 @@ compare_strings(const void *a, const void *b)
 static int
 common_bytes(const SampleString *a, const char *data, int length)
 {
-	int			most = Min(a->length, length);
-	const int	block = 32;
-	int			i = 0;
+	int most = Min(a->length, length);
+	const int block = 32;
+	int i = 0;
 
 	while (i + block <= most && memcmp(a->data + i, data + i, block) == 0)
 		i += block;
@@ -149,13 +149,13 @@ common_bytes(const SampleString *a, const char *data, int length)
 static void
 choose_head(const Sample *sample, GpuSortPrefix *prefix)
 {
-	int			window = sample->count - sample->count * (8 - HEAD_SHARE) / 8;
+	int window = sample->count - sample->count * (8 - HEAD_SHARE) / 8;
 
 	prefix->head_length = 0;
 	for (int i = 0; i + window <= sample->count; i++)
 	{
 		const SampleString *last = &sample->strings[i + window - 1];
-		int			common = Min(common_bytes(&sample->strings[i], last->data, last->length), GPUSORT_HEAD_MAX);
+		int common = Min(common_bytes(&sample->strings[i], last->data, last->length), GPUSORT_HEAD_MAX);
 
 		if (common > prefix->head_length)
 		{
@@ -182,14 +182,14 @@ common_before(const Sample *sample, int i)
 static int
 telling_bytes(const Sample *sample, int i)
 {
-	int			before = common_before(sample, i);
-	int			after = common_before(sample, i + 1);
-	int			count = 0;
+	int before = common_before(sample, i);
+	int after = common_before(sample, i + 1);
+	int count = 0;
 
 	/* Outwards, always to the side that has more in common. */
 	for (int left = i, right = i + 1; left > 0 || right < sample->count;)
 	{
-		int			common = Max(left > 0 ? before : -1, right < sample->count ? after : -1);
+		int common = Max(left > 0 ? before : -1, right < sample->count ? after : -1);
 
 		count++;
 		while (left > 0 && before >= common)
@@ -217,11 +217,11 @@ static void
 find_needs(Sample *sample, const GpuSortPrefix *prefix, double rows)
 {
 	SampleString *strings = sample->strings;
-	int			count = sample->count;
-	int			different = 0;
-	double		telling = 0;
-	int			looked_at = 0;
-	int			more;
+	int count = sample->count;
+	int different = 0;
+	double telling = 0;
+	int looked_at = 0;
+	int more;
 
 	for (int i = 0; i < count; i++)
 	{
@@ -242,9 +242,9 @@ find_needs(Sample *sample, const GpuSortPrefix *prefix, double rows)
 	for (int i = 0; i < count; i++)
 	{
 		SampleString *string = &strings[i];
-		int			parts_at = common_bytes(string, prefix->head, prefix->head_length);
-		int			at = Max(common_before(sample, i), common_before(sample, i + 1)) + 1;
-		int			end = at;
+		int parts_at = common_bytes(string, prefix->head, prefix->head_length);
+		int at = Max(common_before(sample, i), common_before(sample, i + 1)) + 1;
+		int end = at;
 
 		if (string->twice)
 		{
@@ -263,18 +263,18 @@ find_needs(Sample *sample, const GpuSortPrefix *prefix, double rows)
 static void
 choose_depth(const Sample *sample, GpuSortPrefix *prefix, bool statistics)
 {
-	double		word_cost = gpusort_key_encoding_is_icu(sample->column->encoding) ? ICU_WORD_COST : WORD_COST;
-	double		best = INFINITY;
-	double		undecided_words = 0;
-	int			longest = 0;
-	int			best_depth = DEFAULT_DEPTH;
+	double word_cost = gpusort_key_encoding_is_icu(sample->column->encoding) ? ICU_WORD_COST : WORD_COST;
+	double best = INFINITY;
+	double undecided_words = 0;
+	int longest = 0;
+	int best_depth = DEFAULT_DEPTH;
 
 	for (int i = 0; i < sample->count; i++)
 		longest = Max(longest, sample->strings[i].length);
 	for (int depth = 6; depth <= GPUSORT_DEPTH_MAX; depth += 8)
 	{
-		int			undecided = 0;
-		double		cost;
+		int undecided = 0;
+		double cost;
 
 		for (int i = 0; i < sample->count; i++)
 			undecided += sample->strings[i].needs > depth;
@@ -308,8 +308,8 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 {
 	MemoryContext context;
 	MemoryContext caller;
-	Sample	   *sample;
-	bool		enough = true;
+	Sample *sample;
+	bool enough = true;
 
 	if (keys->strings == 0)
 		return true;
@@ -319,8 +319,8 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 	sample->keys = keys;
 	for (int i = 0; i < keys->encodable; i++)
 	{
-		bool		statistics = false;
-		int			known;
+		bool statistics = false;
+		int known;
 
 		sample->column = &keys->columns[i];
 		if (!sample->column->is_string)
@@ -333,8 +333,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 											   add_value, sample);
 		known = sample->count;
 		if (first != NULL)
-			add_first_rows(sample, first, statistics ? Max(known / 8, 1) :
-						   Min(Max(first->count / 16, 64), GPUSORT_SAMPLE_ROWS));
+			add_first_rows(sample, first, statistics ? Max(known / 8, 1) : Min(Max(first->count / 16, 64), GPUSORT_SAMPLE_ROWS));
 		else
 			enough &= statistics;
 

@@ -15,13 +15,13 @@
 #include "nodes/execnodes.h"
 
 /* So many rows are enough to choose by. */
-#define GPUSORT_SAMPLE_ROWS		256
+#define GPUSORT_SAMPLE_ROWS 256
 
 extern bool gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstRows *first, double rows,
 									GpuSortPrefix *prefixes);
 
 /* column_stats.c */
-typedef void (*GpuSortValueCallback) (Datum value, int count, void *arg);
+typedef void (*GpuSortValueCallback)(Datum value, int count, void *arg);
 extern bool gpusort_column_values(PlanState *child, AttrNumber attno, Oid type, GpuSortValueCallback callback, void *arg);
 
-#endif							/* GPUSORT_PREFIXES_H */
+#endif /* GPUSORT_PREFIXES_H */

@@ -41,7 +41,7 @@ is_like(WindowAggState *window, ExprState *equal, TupleTableSlot *first, TupleTa
 static void
 count_row(WindowAggState *window, GpuSortRanks *ranks, TupleTableSlot *row)
 {
-	bool		first = ranks->row_number == 0;
+	bool first = ranks->row_number == 0;
 
 	if (first || !is_like(window, window->partEqfunction, window->first_part_slot, row))
 	{
@@ -127,9 +127,9 @@ void
 gpusort_ranks_consider(WindowAggState *window)
 {
 	const WindowAgg *plan = (const WindowAgg *) window->ss.ps.plan;
-	PlanState  *child = outerPlanState(window);
+	PlanState *child = outerPlanState(window);
 	GpuSortRanks *ranks = gpusort_ranks_of(child);
-	ListCell   *cell;
+	ListCell *cell;
 
 	if (ranks == NULL || !child->resultopsfixed || plan->plan.qual != NIL || plan->runCondition != NIL ||
 		plan->startOffset != NULL || plan->endOffset != NULL || window->numaggs > 0)

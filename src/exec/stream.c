@@ -45,7 +45,7 @@ keep_from_mark(GpuSortState *state)
 {
 	GpuSortReader *reader = &state->reader;
 	GpuSortReader here = *reader;
-	uint32		given = state->mark.left - here.left;
+	uint32 given = state->mark.left - here.left;
 
 	gpusort_stream_keep(state);
 	reader->cursor = state->mark.cursor;
@@ -120,7 +120,7 @@ static pg_attribute_always_inline TupleTableSlot *
 stream_next(GpuSortState *state)
 {
 	GpuSortReader *reader = &state->reader;
-	char	   *row;
+	char *row;
 
 	if (unlikely(state->in_ties))
 	{
@@ -188,8 +188,8 @@ stored_next(GpuSortState *state, bool forward)
 static pg_noinline TupleTableSlot *
 next_row(GpuSortState *state)
 {
-	EState	   *estate = state->css.ss.ps.state;
-	bool		forward = ScanDirectionIsForward(estate->es_direction);
+	EState *estate = state->css.ss.ps.state;
+	bool forward = ScanDirectionIsForward(estate->es_direction);
 	TupleTableSlot *row;
 
 	CHECK_FOR_INTERRUPTS();
@@ -241,7 +241,7 @@ gpusort_stream_exec(PlanState *ps)
 void
 gpusort_stream_mark(GpuSortState *state)
 {
-	bool		in_chunk = !state->in_ties && state->slots.joined == NULL && !(state->eflags & EXEC_FLAG_BACKWARD);
+	bool in_chunk = !state->in_ties && state->slots.joined == NULL && !(state->eflags & EXEC_FLAG_BACKWARD);
 
 	if (in_chunk && (!state->keeping || (tuplestore_ateof(state->store) && !state->stream_ended)))
 	{
@@ -256,7 +256,7 @@ gpusort_stream_mark(GpuSortState *state)
 	if (!state->keeping)
 	{
 		gpusort_stream_keep(state);
-		(void) tuplestore_advance(state->store, true);	/* to its end */
+		(void) tuplestore_advance(state->store, true); /* to its end */
 	}
 	tuplestore_copy_read_pointer(state->store, 0, 1);
 	tuplestore_trim(state->store);

@@ -28,28 +28,28 @@
 /* A row of a run, with its value of the first column to compare: most comparisons end there. */
 typedef struct TieRow
 {
-	char	   *row;
-	Datum		value;
-	bool		isnull;
+	char *row;
+	Datum value;
+	bool isnull;
 } TieRow;
 
 struct GpuSortTies
 {
-	int			count;
+	int count;
 	GpuSortColumn *columns;
 	SortSupport supports;
 	GpuSortSlots *slots;
 	MemoryContext context;
-	MemoryContext scratch;		/* what comparators leave behind */
+	MemoryContext scratch; /* what comparators leave behind */
 
 	/* the run at hand: one of the two */
-	TieRow	   *rows;			/* in order, from next to nrows */
-	int			nrows;
-	int			next;
-	int			capacity;
-	Tuplesortstate *sort;		/* NULL: the array */
+	TieRow *rows; /* in order, from next to nrows */
+	int nrows;
+	int next;
+	int capacity;
+	Tuplesortstate *sort; /* NULL: the array */
 
-	double		ms;
+	double ms;
 };
 
 GpuSortTies *
@@ -85,7 +85,7 @@ compare_rows(const void *a, const void *b, void *arg)
 	const TieRow *right = b;
 	GpuSortTies *ties = arg;
 	const GpuSortRowForm *form = ties->slots->form;
-	int			first = ApplySortComparator(left->value, left->isnull, right->value, right->isnull, &ties->supports[0]);
+	int first = ApplySortComparator(left->value, left->isnull, right->value, right->isnull, &ties->supports[0]);
 
 	CHECK_FOR_INTERRUPTS();
 	if (first != 0)
@@ -93,11 +93,11 @@ compare_rows(const void *a, const void *b, void *arg)
 	for (int i = 1; i < ties->count; i++)
 	{
 		SortSupport support = &ties->supports[i];
-		Datum		left_value;
-		Datum		right_value;
-		bool		left_null;
-		bool		right_null;
-		int			order;
+		Datum left_value;
+		Datum right_value;
+		bool left_null;
+		bool right_null;
+		int order;
 
 		left_value = gpusort_rowform_value(form, left->row, support->ssup_attno, &left_null);
 		right_value = gpusort_rowform_value(form, right->row, support->ssup_attno, &right_null);
@@ -116,9 +116,9 @@ Tuplesortstate *
 gpusort_tuplesort_begin(TupleDesc desc, const GpuSortColumn *columns, int count, int options)
 {
 	AttrNumber *attnos = palloc(count * sizeof(AttrNumber));
-	Oid		   *operators = palloc(count * sizeof(Oid));
-	Oid		   *collations = palloc(count * sizeof(Oid));
-	bool	   *nulls_first = palloc(count * sizeof(bool));
+	Oid *operators = palloc(count * sizeof(Oid));
+	Oid *collations = palloc(count * sizeof(Oid));
+	bool *nulls_first = palloc(count * sizeof(bool));
 	Tuplesortstate *sort;
 
 	for (int i = 0; i < count; i++)
@@ -153,10 +153,10 @@ bool
 gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuSortFailure *failure)
 {
 	MemoryContext caller = MemoryContextSwitchTo(ties->context);
-	instr_time	start;
-	instr_time	end;
-	char	   *row = first;
-	bool		overflows = false;
+	instr_time start;
+	instr_time end;
+	char *row = first;
+	bool overflows = false;
 
 	INSTR_TIME_SET_CURRENT(start);
 	ties->nrows = 0;
@@ -180,7 +180,7 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 		MemoryContextSwitchTo(ties->scratch);
 		for (int i = 0; i < ties->nrows; i++)
 		{
-			TieRow	   *tied = &ties->rows[i];
+			TieRow *tied = &ties->rows[i];
 
 			tied->value = gpusort_rowform_value(ties->slots->form, tied->row, ties->supports[0].ssup_attno, &tied->isnull);
 		}
@@ -189,7 +189,7 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 	}
 	else
 	{
-		bool		goes_on;
+		bool goes_on;
 
 		ties->sort = gpusort_tuplesort_begin(ties->slots->all->tts_tupleDescriptor, ties->columns, ties->count, TUPLESORT_NONE);
 		for (int i = 0; i < ties->nrows; i++)

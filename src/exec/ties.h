@@ -26,4 +26,4 @@ extern double gpusort_ties_ms(const GpuSortTies *ties);
 extern Tuplesortstate *gpusort_tuplesort_begin(TupleDesc desc, const GpuSortColumn *columns, int count,
 											   int options);
 
-#endif							/* GPUSORT_TIES_H */
+#endif /* GPUSORT_TIES_H */

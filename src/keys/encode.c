@@ -75,7 +75,7 @@
 #error "gpusort needs a compiler with 128-bit integers"
 #endif
 
-#define BIT_HEADER_BYTES	((int) VARBITHDRSZ)	/* the length of a bit string, before its bytes */
+#define BIT_HEADER_BYTES ((int) VARBITHDRSZ) /* the length of a bit string, before its bytes */
 
 /*
  * A key being written, bit by bit, the most significant first.  It stays in
@@ -83,9 +83,9 @@
  */
 typedef struct BitWriter
 {
-	uint64	   *next;			/* where the word goes */
-	uint64		word;			/* its bits so far, at the top; zeros below */
-	int			room;			/* bits left in it, 1 to 64 */
+	uint64 *next; /* where the word goes */
+	uint64 word;  /* its bits so far, at the top; zeros below */
+	int room;     /* bits left in it, 1 to 64 */
 } BitWriter;
 
 /* Adds nbits (1 to 64) bits; value has no others. */
@@ -99,7 +99,7 @@ put_bits(BitWriter *key, int nbits, uint64 value)
 	}
 	else
 	{
-		int			rest = nbits - key->room;	/* 0 to 63 */
+		int rest = nbits - key->room; /* 0 to 63 */
 
 		*key->next++ = key->word | value >> rest;
 		key->word = value << 1 << (63 - rest);
@@ -130,11 +130,11 @@ finish_key(BitWriter *key, uint64 *end)
 static inline uint32
 float4_bits(float4 value)
 {
-	uint32		bits;
+	uint32 bits;
 
 	if (unlikely(isnan(value)))
 		return PG_UINT32_MAX;
-	value += 0.0f;				/* -0 becomes 0 */
+	value += 0.0f; /* -0 becomes 0 */
 	memcpy(&bits, &value, sizeof(bits));
 	return bits & 0x80000000 ? ~bits : bits | 0x80000000;
 }
@@ -142,7 +142,7 @@ float4_bits(float4 value)
 static inline uint64
 float8_bits(float8 value)
 {
-	uint64		bits;
+	uint64 bits;
 
 	if (unlikely(isnan(value)))
 		return PG_UINT64_MAX;
@@ -155,7 +155,7 @@ float8_bits(float8 value)
 static inline uint64
 load_bytes(const char *data, int left)
 {
-	uint64		value = 0;
+	uint64 value = 0;
 
 	if (likely(left >= 8))
 	{
@@ -164,8 +164,8 @@ load_bytes(const char *data, int left)
 	}
 	if (left >= 4)
 	{
-		uint32		head;
-		uint32		tail;
+		uint32 head;
+		uint32 tail;
 
 		memcpy(&head, data, 4);
 		memcpy(&tail, data + left - 4, 4);
@@ -219,7 +219,7 @@ fixed_value(GpuSortEncoding encoding, Datum value)
 static pg_attribute_always_inline void
 put_wide(BitWriter *key, const GpuSortColumn *column, int nbits, uint64 high, uint64 low)
 {
-	uint64		flip = column->descending ? PG_UINT64_MAX : 0;
+	uint64 flip = column->descending ? PG_UINT64_MAX : 0;
 
 	put_bits(key, nbits - 64, (high ^ flip) & gpusort_low_mask(nbits - 64));
 	put_bits(key, 64, low ^ flip);
@@ -229,9 +229,9 @@ put_wide(BitWriter *key, const GpuSortColumn *column, int nbits, uint64 high, ui
 static inline bool
 same_bytes(const char *a, const char *b, int count)
 {
-	uint64		left;
-	uint64		right;
-	int			i = 0;
+	uint64 left;
+	uint64 right;
+	int i = 0;
 
 	if (count < 8)
 		return memcmp(a, b, count) == 0;
@@ -251,8 +251,8 @@ same_bytes(const char *a, const char *b, int count)
 static pg_noinline int
 find_place(const GpuSortColumn *column, const char *data, int length, int *parts_at)
 {
-	int			common = Min(length, column->head_length);
-	int			at = 0;
+	int common = Min(length, column->head_length);
+	int at = 0;
 
 	while (at < common && data[at] == column->head[at])
 		at++;
@@ -266,10 +266,10 @@ find_place(const GpuSortColumn *column, const char *data, int length, int *parts
 static pg_attribute_always_inline void
 put_prefix(BitWriter *key, const GpuSortColumn *column, const char *data, int length, uint64 size)
 {
-	uint64		flip = column->descending ? PG_UINT64_MAX : 0;
-	int			tail_bytes = column->depth % 8;
-	int			tail_bits = 8 * tail_bytes + column->size_bits;
-	uint64		tail = 0;
+	uint64 flip = column->descending ? PG_UINT64_MAX : 0;
+	int tail_bytes = column->depth % 8;
+	int tail_bits = 8 * tail_bytes + column->size_bits;
+	uint64 tail = 0;
 
 	for (int i = column->depth / 8; i > 0; i--)
 	{
@@ -291,12 +291,12 @@ put_prefix(BitWriter *key, const GpuSortColumn *column, const char *data, int le
 static pg_attribute_always_inline bool
 put_string(BitWriter *key, const GpuSortColumn *column, const char *data, int length, bool whole)
 {
-	int			depth = column->depth;
+	int depth = column->depth;
 
 	if (column->place_bits > 0)
 	{
-		int			place = column->head_length;
-		int			parts_at = place;
+		int place = column->head_length;
+		int parts_at = place;
 
 		if (unlikely(length < place || !same_bytes(data, column->head, place)))
 			place = find_place(column, data, length, &parts_at);
@@ -320,7 +320,7 @@ static pg_noinline struct varlena *
 fetch_first(const GpuSortKeys *keys, struct varlena *value, int wanted)
 {
 	MemoryContext caller = MemoryContextSwitchTo(keys->scratch);
-	int			length = toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
+	int length = toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
 	struct varlena *first = detoast_attr_slice(value, 0, Min(length, wanted));
 
 	MemoryContextSwitchTo(caller);
@@ -349,7 +349,7 @@ wanted_bytes(const GpuSortColumn *column)
 static pg_attribute_always_inline bool
 put_varlena(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, struct varlena *value)
 {
-	bool		exact;
+	bool exact;
 
 	if (likely(is_plain(value)))
 		return put_string(key, column, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), true);
@@ -364,8 +364,8 @@ static pg_attribute_always_inline bool
 put_bit_string(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, struct varlena *value)
 {
 	struct varlena *first = is_plain(value) ? value : fetch_first(keys, value, wanted_bytes(column) + BIT_HEADER_BYTES);
-	int			limit = 8 * column->depth;
-	int32		bit_length;
+	int limit = 8 * column->depth;
+	int32 bit_length;
 
 	StaticAssertStmt(BIT_HEADER_BYTES == sizeof(bit_length), "a bit string begins with its length");
 	memcpy(&bit_length, VARDATA_ANY(first), sizeof(bit_length));
@@ -386,7 +386,7 @@ icu_bytes(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, cha
 	struct varlena *stored = NULL;
 	struct varlena *plain = NULL;
 	const char *data;
-	int			length;
+	int length;
 
 	if (column->encoding == GPUSORT_ENCODE_ICU_NAME)
 	{
@@ -411,9 +411,9 @@ icu_bytes(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, cha
 static pg_noinline bool
 put_icu(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, Datum value)
 {
-	char		bytes[GPUSORT_HEAD_MAX + GPUSORT_DEPTH_MAX + 1 + GPUSORT_ICU_SLACK];
-	bool		whole;
-	int			length = icu_bytes(keys, column, value, bytes, wanted_bytes(column), &whole);
+	char bytes[GPUSORT_HEAD_MAX + GPUSORT_DEPTH_MAX + 1 + GPUSORT_ICU_SLACK];
+	bool whole;
+	int length = icu_bytes(keys, column, value, bytes, wanted_bytes(column), &whole);
 
 	return put_string(key, column, bytes, length, whole);
 }
@@ -428,8 +428,8 @@ gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum 
 	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
 	struct varlena *plain;
 	const char *data;
-	int			length;
-	bool		whole;
+	int length;
+	bool whole;
 
 	switch (column->encoding)
 	{
@@ -470,17 +470,17 @@ static pg_attribute_always_inline bool
 put_detoasted(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *column, struct varlena *value)
 {
 	struct varlena *plain = is_plain(value) ? value : fetch_whole(keys, value);
-	bool		exact = true;
-	uint64		first;
-	uint64		high;
-	uint64		low;
+	bool exact = true;
+	uint64 first;
+	uint64 high;
+	uint64 low;
 
 	if (column->encoding == GPUSORT_ENCODE_BPCHAR)
 		exact = put_string(key, column, VARDATA_ANY(plain),
 						   bpchartruelen(VARDATA_ANY(plain), VARSIZE_ANY_EXHDR(plain)), true);
 	else if (column->encoding == GPUSORT_ENCODE_INET)
 	{
-		const int	first_bits = GPUSORT_INET_BITS - 128;
+		const int first_bits = GPUSORT_INET_BITS - 128;
 
 		first = gpusort_inet_encode(PointerGetDatum(plain), &high, &low);
 		put_bits(key, first_bits, column->descending ? first ^ gpusort_low_mask(first_bits) : first);
@@ -500,8 +500,8 @@ put_detoasted(const GpuSortKeys *keys, BitWriter *key, const GpuSortColumn *colu
 static pg_attribute_always_inline void
 put_interval(BitWriter *key, const GpuSortColumn *column, const Interval *value)
 {
-	int64		days = value->month * INT64CONST(30) + value->day;
-	uint128		bits = (uint128) ((int128) days * USECS_PER_DAY + value->time) + ((uint128) 1 << (GPUSORT_INTERVAL_BITS - 1));
+	int64 days = value->month * INT64CONST(30) + value->day;
+	uint128 bits = (uint128) ((int128) days * USECS_PER_DAY + value->time) + ((uint128) 1 << (GPUSORT_INTERVAL_BITS - 1));
 
 	put_wide(key, column, GPUSORT_INTERVAL_BITS, (uint64) (bits >> 64), (uint64) bits);
 }
@@ -510,8 +510,8 @@ put_interval(BitWriter *key, const GpuSortColumn *column, const Interval *value)
 static pg_attribute_always_inline void
 put_timetz(BitWriter *key, const GpuSortColumn *column, const TimeTzADT *value)
 {
-	uint64		utc = (uint64) (value->time + value->zone * USECS_PER_SEC) ^ UINT64CONST(0x8000000000000000);
-	uint32		zone = (uint32) value->zone ^ 0x80000000;
+	uint64 utc = (uint64) (value->time + value->zone * USECS_PER_SEC) ^ UINT64CONST(0x8000000000000000);
+	uint32 zone = (uint32) value->zone ^ 0x80000000;
 
 	put_wide(key, column, GPUSORT_TIMETZ_BITS, utc >> 32, utc << 32 | zone);
 }
@@ -521,8 +521,8 @@ static inline void
 encode_one_fixed(const GpuSortKeys *keys, Datum value, bool isnull, uint64 *words)
 {
 	const GpuSortColumn *column = &keys->columns[0];
-	uint64		not_null = column->nulls_first ? 1 : 0;
-	uint64		bits;
+	uint64 not_null = column->nulls_first ? 1 : 0;
+	uint64 bits;
 
 	if (unlikely(isnull))
 	{
@@ -549,12 +549,12 @@ encode_one_fixed(const GpuSortKeys *keys, Datum value, bool isnull, uint64 *word
 bool
 gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words)
 {
-	BitWriter	key = {.next = words, .room = 64};
+	BitWriter key = {.next = words, .room = 64};
 
 	slot_getsomeattrs(slot, keys->last_attno);
 	if (keys->one_fixed)
 	{
-		int			i = keys->last_attno - 1;
+		int i = keys->last_attno - 1;
 
 		encode_one_fixed(keys, slot->tts_values[i], slot->tts_isnull[i], words);
 		return true;
@@ -563,9 +563,9 @@ gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words
 	for (int i = 0; i < keys->encoded; i++)
 	{
 		const GpuSortColumn *column = &keys->columns[i];
-		Datum		value = slot->tts_values[column->attno - 1];
-		bool		isnull = slot->tts_isnull[column->attno - 1];
-		bool		exact = true;
+		Datum value = slot->tts_values[column->attno - 1];
+		bool isnull = slot->tts_isnull[column->attno - 1];
+		bool exact = true;
 
 		put_bits(&key, 1, isnull != column->nulls_first);
 		if (unlikely(isnull))
@@ -597,7 +597,7 @@ gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words
 				break;
 			case GPUSORT_ENCODE_ENUM:
 				{
-					uint32		position;
+					uint32 position;
 
 					exact = gpusort_enum_encode(column->enum_values, DatumGetObjectId(value), &position);
 					put_bits(&key, GPUSORT_ENUM_BITS, column->descending ? ~position : position);

@@ -33,16 +33,16 @@
 
 typedef struct EnumValue
 {
-	Oid			oid;
-	uint32		place;
+	Oid oid;
+	uint32 place;
 } EnumValue;
 
 struct GpuSortEnum
 {
-	MemoryContext context;		/* of values */
-	EnumValue  *values;			/* by Oid; NULL until the first is asked for */
-	int			count;
-	int			capacity;
+	MemoryContext context; /* of values */
+	EnumValue *values;     /* by Oid; NULL until the first is asked for */
+	int count;
+	int capacity;
 };
 
 /* Belongs to the current memory context. */
@@ -63,7 +63,7 @@ find_value(const GpuSortEnum *list, int count, Oid oid)
 	/* the last value whose Oid is not above oid, without a branch on data */
 	while (count > 1)
 	{
-		int			half = count / 2;
+		int half = count / 2;
 
 		first = first[half].oid <= oid ? first + half : first;
 		count -= half;
@@ -74,8 +74,8 @@ find_value(const GpuSortEnum *list, int count, Oid oid)
 static int
 compare_oids(const void *a, const void *b)
 {
-	Oid			left = ((const EnumValue *) a)->oid;
-	Oid			right = ((const EnumValue *) b)->oid;
+	Oid left = ((const EnumValue *) a)->oid;
+	Oid right = ((const EnumValue *) b)->oid;
 
 	return left < right ? -1 : left > right;
 }
@@ -88,14 +88,14 @@ compare_oids(const void *a, const void *b)
 static void
 read_values(GpuSortEnum *list, Oid type, Snapshot snapshot)
 {
-	bool		first_time = list->values == NULL;
-	int			known = list->count;
-	uint32		place = 0;
-	Relation	catalog;
-	Relation	index;
+	bool first_time = list->values == NULL;
+	int known = list->count;
+	uint32 place = 0;
+	Relation catalog;
+	Relation index;
 	SysScanDesc scan;
 	ScanKeyData key;
-	HeapTuple	tuple;
+	HeapTuple tuple;
 
 	if (first_time)
 	{
@@ -108,7 +108,7 @@ read_values(GpuSortEnum *list, Oid type, Snapshot snapshot)
 	scan = systable_beginscan_ordered(catalog, index, snapshot, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext_ordered(scan, ForwardScanDirection)))
 	{
-		Oid			oid = ((Form_pg_enum) GETSTRUCT(tuple))->oid;
+		Oid oid = ((Form_pg_enum) GETSTRUCT(tuple))->oid;
 		const EnumValue *value = find_value(list, known, oid);
 
 		if (first_time)
@@ -138,9 +138,9 @@ read_values(GpuSortEnum *list, Oid type, Snapshot snapshot)
 static pg_noinline const EnumValue *
 read_value(GpuSortEnum *list, Oid oid)
 {
-	HeapTuple	tuple = SearchSysCache1(ENUMOID, ObjectIdGetDatum(oid));
+	HeapTuple tuple = SearchSysCache1(ENUMOID, ObjectIdGetDatum(oid));
 	const EnumValue *value;
-	Oid			type;
+	Oid type;
 
 	if (!HeapTupleIsValid(tuple))
 		ereport(ERROR,

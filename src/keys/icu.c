@@ -49,67 +49,67 @@
 #include "utils/pg_locale.h"
 
 /* The range of characters that can have a weight here. */
-#define FIRST_CHAR			' '
-#define LAST_CHAR			'~'
-#define ASCII_CHARS			128
+#define FIRST_CHAR  ' '
+#define LAST_CHAR   '~'
+#define ASCII_CHARS 128
 
 /* A character's first-level bytes, in memory order, with these above; 0: it is not simple. */
-#define WEIGHT_BYTES		3
-#define WEIGHT_LENGTH(w)	((w) >> 24 & 3)
-#define WEIGHT_CONTRACTS	((uint32) 1 << 31)	/* it begins a pair that is not simple */
+#define WEIGHT_BYTES     3
+#define WEIGHT_LENGTH(w) ((w) >> 24 & 3)
+#define WEIGHT_CONTRACTS ((uint32) 1 << 31) /* it begins a pair that is not simple */
 
 /* ICU's bytes of levels beyond the first: runs of common weights are counted. */
-#define LEVEL_SEPARATOR		1
-#define COMMON				5
-#define SECONDARY_MIDDLE	(COMMON + 0x20)
-#define SECONDARY_RUN		0x21
-#define TERTIARY_MIDDLE		(COMMON + 0x60)
-#define TERTIARY_HIGH		(COMMON + 0xC0)
-#define TERTIARY_RUN		0x61
+#define LEVEL_SEPARATOR  1
+#define COMMON           5
+#define SECONDARY_MIDDLE (COMMON + 0x20)
+#define SECONDARY_RUN    0x21
+#define TERTIARY_MIDDLE  (COMMON + 0x60)
+#define TERTIARY_HIGH    (COMMON + 0xC0)
+#define TERTIARY_RUN     0x61
 
 /* What is looked at to check a collator: texts of so many characters, sort keys of so many bytes. */
-#define CHECK_CHARS			256
-#define CHECK_BYTES			((WEIGHT_BYTES + 2) * CHECK_CHARS)
+#define CHECK_CHARS 256
+#define CHECK_BYTES ((WEIGHT_BYTES + 2) * CHECK_CHARS)
 
 /*
  * What characters below PAIR_CHARS add behind others: a hash table of entries of
  * the bytes, their number (0: not to be known) and the pair.
  */
-#define PAIR_CHARS			0x800
-#define PAIR_SLOTS			8192	/* 2^13 */
-#define PAIR_HASH(key)		((uint32) (key) * 0x9E3779B1 >> (32 - 13))
-#define PAIRS_MAX			4096	/* later ones are not known */
-#define PAIR_KEY(a, b)		((uint64) (a) << 11 | (b))
-#define PAIR_ENTRY(key, length, bytes)	((key) << 40 | (uint64) (length) << 32 | (bytes))
-#define PAIR_ENTRY_KEY(entry)	((entry) >> 40)
-#define PAIR_ENTRY_LENGTH(entry)	((entry) >> 32 & 0xFF)
+#define PAIR_CHARS                     0x800
+#define PAIR_SLOTS                     8192 /* 2^13 */
+#define PAIR_HASH(key)                 ((uint32) (key) *0x9E3779B1 >> (32 - 13))
+#define PAIRS_MAX                      4096 /* later ones are not known */
+#define PAIR_KEY(a, b)                 ((uint64) (a) << 11 | (b))
+#define PAIR_ENTRY(key, length, bytes) ((key) << 40 | (uint64) (length) << 32 | (bytes))
+#define PAIR_ENTRY_KEY(entry)          ((entry) >> 40)
+#define PAIR_ENTRY_LENGTH(entry)       ((entry) >> 32 & 0xFF)
 
 /* The characters below PAIR_CHARS that end contractions of the root collation: "l" with a dot behind it. */
-#define MIDDLE_DOT			0xB7
-#define GREEK_ANO_TELEIA	0x387
+#define MIDDLE_DOT       0xB7
+#define GREEK_ANO_TELEIA 0x387
 
 struct GpuSortIcu
 {
 	GpuSortIcu *next;
-	const UCollator *collator;	/* PostgreSQL's, which lives as long as the backend */
-	UCollator  *keys;			/* what makes sort keys: the same, or of the first level only */
-	bool		deterministic;
-	bool		decides;		/* sort keys that are equal mean strings that are */
-	UConverter *converter;		/* to UTF-16; NULL: strings are UTF-8 */
-	UChar	   *units;			/* for its results */
-	int			capacity;		/* units */
+	const UCollator *collator; /* PostgreSQL's, which lives as long as the backend */
+	UCollator *keys;           /* what makes sort keys: the same, or of the first level only */
+	bool deterministic;
+	bool decides;          /* sort keys that are equal mean strings that are */
+	UConverter *converter; /* to UTF-16; NULL: strings are UTF-8 */
+	UChar *units;          /* for its results */
+	int capacity;          /* units */
 
 	/* what is known of ASCII characters */
-	int			levels;			/* of the sort keys, 1 to 3; 0: only the first is known */
-	bool		pairs[ASCII_CHARS][ASCII_CHARS];	/* where WEIGHT_CONTRACTS: which are not simple */
-	uint32		weights[256];	/* by byte */
-	unsigned char tertiary[ASCII_CHARS];	/* 0: the common weight */
+	int levels;                           /* of the sort keys, 1 to 3; 0: only the first is known */
+	bool pairs[ASCII_CHARS][ASCII_CHARS]; /* where WEIGHT_CONTRACTS: which are not simple */
+	uint32 weights[256];                  /* by byte */
+	unsigned char tertiary[ASCII_CHARS];  /* 0: the common weight */
 
 	/* and of pairs */
-	uint64	   *entries;		/* 0: a free slot.  NULL: strings are not UTF-8, or ICU is strange */
-	int			nentries;
-	uint32	   *contractions;	/* PAIR_KEYs of tailored ones, or parts of them */
-	int			ncontractions;
+	uint64 *entries; /* 0: a free slot.  NULL: strings are not UTF-8, or ICU is strange */
+	int nentries;
+	uint32 *contractions; /* PAIR_KEYs of tailored ones, or parts of them */
+	int ncontractions;
 };
 
 /* The collators known to this backend. */
@@ -119,7 +119,7 @@ static GpuSortIcu *known = NULL;
 static bool
 is_available(void)
 {
-	static int	loaded = -1;
+	static int loaded = -1;
 
 	if (loaded < 0)
 		loaded = gpusort_icu_load();
@@ -130,9 +130,9 @@ is_available(void)
 bool
 gpusort_icu_has_keys(Oid collation)
 {
-	int32_t		codes[256];
-	UErrorCode	error = 0;
-	int			count;
+	int32_t codes[256];
+	UErrorCode error = 0;
+	int count;
 
 	if (!is_available())
 		return false;
@@ -161,15 +161,15 @@ static pg_noinline int
 ask_icu(GpuSortIcu *state, const char *data, int length, char *bytes, int room)
 {
 	UCharIterator text;
-	uint32_t	part[2] = {0, 0};
-	UErrorCode	error = 0;
-	int			count;
+	uint32_t part[2] = {0, 0};
+	UErrorCode error = 0;
+	int count;
 
 	if (state->converter == NULL)
 		gpusort_icu.uiter_setUTF8(&text, data, length);
 	else
 	{
-		int			units;
+		int units;
 
 		if (state->capacity <= length)
 		{
@@ -207,13 +207,13 @@ put_run(char *next, int count, int middle, int longest)
 static inline int
 put_simple(const GpuSortIcu *state, const unsigned char *data, int length, char *bytes, int room)
 {
-	char	   *next = bytes;
-	char	   *end = bytes + room;
-	int			run = 0;
+	char *next = bytes;
+	char *end = bytes + room;
+	int run = 0;
 
 	for (int i = 0; i < length; i++)
 	{
-		uint32		weight = state->weights[data[i]];
+		uint32 weight = state->weights[data[i]];
 
 		if (unlikely((int32) weight <= 0))
 		{
@@ -272,9 +272,9 @@ put_simple(const GpuSortIcu *state, const unsigned char *data, int length, char 
 static int
 ask_level(GpuSortIcu *state, const uint32 *chars, int count, char *bytes, int room)
 {
-	char		text[4];
-	int			length = 0;
-	char	   *separator;
+	char text[4];
+	int length = 0;
+	char *separator;
 
 	for (int i = 0; i < count; i++)
 	{
@@ -297,14 +297,14 @@ ask_level(GpuSortIcu *state, const uint32 *chars, int count, char *bytes, int ro
 static pg_noinline uint64
 ask_pair(GpuSortIcu *state, uint32 before, uint32 c)
 {
-	uint64		key = PAIR_KEY(before, c);
-	uint64		unknown = PAIR_ENTRY(key, 0, 0);
-	uint32		chars[2] = {before, c};
-	char		first[32];
-	char		both[32];
-	int			first_length = 0;
-	int			length;
-	uint32		bytes = 0;
+	uint64 key = PAIR_KEY(before, c);
+	uint64 unknown = PAIR_ENTRY(key, 0, 0);
+	uint32 chars[2] = {before, c};
+	char first[32];
+	char both[32];
+	int first_length = 0;
+	int length;
+	uint32 bytes = 0;
 
 	if (c == MIDDLE_DOT || c == GREEK_ANO_TELEIA)
 		return unknown;
@@ -330,16 +330,16 @@ static int
 put_pairs(GpuSortIcu *state, const unsigned char *data, int length, char *bytes, int room)
 {
 	const unsigned char *data_end = data + length;
-	char	   *next = bytes;
-	char	   *end = bytes + room;
-	uint32		before = 0;
+	char *next = bytes;
+	char *end = bytes + room;
+	uint32 before = 0;
 
 	while (data < data_end)
 	{
-		uint32		c = *data++;
-		uint64		key;
-		uint64		entry;
-		uint32		slot;
+		uint32 c = *data++;
+		uint64 key;
+		uint64 entry;
+		uint32 slot;
 
 		if (c >= 0x80)
 		{
@@ -365,7 +365,7 @@ put_pairs(GpuSortIcu *state, const unsigned char *data, int length, char *bytes,
 		if (next >= end)
 			return room;
 		StaticAssertStmt(GPUSORT_ICU_SLACK >= sizeof(uint32), "an entry's bytes are written as a whole");
-		memcpy(next, &(uint32) {entry}, sizeof(uint32));
+		memcpy(next, &(uint32){entry}, sizeof(uint32));
 		next += PAIR_ENTRY_LENGTH(entry);
 		before = c;
 	}
@@ -376,16 +376,16 @@ put_pairs(GpuSortIcu *state, const unsigned char *data, int length, char *bytes,
 static bool
 is_right(GpuSortIcu *state, const char *data, int length)
 {
-	char		ours[CHECK_BYTES + GPUSORT_ICU_SLACK];
-	char		theirs[CHECK_BYTES];
-	int			room = CHECK_BYTES;
-	int			count;
+	char ours[CHECK_BYTES + GPUSORT_ICU_SLACK];
+	char theirs[CHECK_BYTES];
+	int room = CHECK_BYTES;
+	int count;
 
 	count = ask_icu(state, data, length, theirs, room);
 	if (state->levels == 0)
 	{
 		/* up to where the second level begins */
-		char	   *separator = memchr(theirs, LEVEL_SEPARATOR, count);
+		char *separator = memchr(theirs, LEVEL_SEPARATOR, count);
 
 		if (separator == NULL)
 			return false;
@@ -399,13 +399,13 @@ is_right(GpuSortIcu *state, const char *data, int length)
 static void
 learn_char(GpuSortIcu *state, unsigned char c)
 {
-	char		bytes[64];
-	char		twice[64];
-	char		text[2] = {c, c};
-	uint32		weight = 0;
-	int			count = ask_icu(state, text, 1, bytes, sizeof(bytes));
-	char	   *separator = memchr(bytes, LEVEL_SEPARATOR, count);
-	int			primary = separator == NULL ? count : separator - bytes;
+	char bytes[64];
+	char twice[64];
+	char text[2] = {c, c};
+	uint32 weight = 0;
+	int count = ask_icu(state, text, 1, bytes, sizeof(bytes));
+	char *separator = memchr(bytes, LEVEL_SEPARATOR, count);
+	int primary = separator == NULL ? count : separator - bytes;
 
 	if (primary == 0 || primary > WEIGHT_BYTES)
 		return;
@@ -439,25 +439,25 @@ learn_char(GpuSortIcu *state, unsigned char c)
 static bool
 learn_contractions(GpuSortIcu *state)
 {
-	UErrorCode	error = 0;
-	USet	   *tailored = gpusort_icu.ucol_getTailoredSet(state->keys, &error);
-	int			count;
-	int			capacity = 0;
+	UErrorCode error = 0;
+	USet *tailored = gpusort_icu.ucol_getTailoredSet(state->keys, &error);
+	int count;
+	int capacity = 0;
 
 	if (U_FAILURE(error))
 		return false;
 	count = gpusort_icu.uset_getItemCount(tailored);
 	for (int i = 0; i < count && !U_FAILURE(error); i++)
 	{
-		UChar		text[256];
-		UChar32		first;
-		UChar32		last;
-		int			length = gpusort_icu.uset_getItem(tailored, i, &first, &last, text, lengthof(text), &error);
+		UChar text[256];
+		UChar32 first;
+		UChar32 last;
+		int length = gpusort_icu.uset_getItem(tailored, i, &first, &last, text, lengthof(text), &error);
 
 		for (int j = 0; j + 1 < length && !U_FAILURE(error); j++)
 		{
-			uint32		a = text[j];
-			uint32		b = text[j + 1];
+			uint32 a = text[j];
+			uint32 b = text[j + 1];
 
 			if (a < ASCII_CHARS && b < ASCII_CHARS && state->weights[a] != 0)
 			{
@@ -469,9 +469,7 @@ learn_contractions(GpuSortIcu *state)
 			if (state->ncontractions == capacity)
 			{
 				capacity = Max(2 * capacity, 64);
-				state->contractions = state->contractions == NULL ?
-					MemoryContextAlloc(TopMemoryContext, capacity * sizeof(uint32)) :
-					repalloc(state->contractions, capacity * sizeof(uint32));
+				state->contractions = state->contractions == NULL ? MemoryContextAlloc(TopMemoryContext, capacity * sizeof(uint32)) : repalloc(state->contractions, capacity * sizeof(uint32));
 			}
 			state->contractions[state->ncontractions++] = PAIR_KEY(a, b);
 		}
@@ -498,9 +496,9 @@ append_char(const GpuSortIcu *state, char *text, int *length, unsigned char c)
 static bool
 check_texts(GpuSortIcu *state)
 {
-	char		text[CHECK_CHARS];
-	int			length;
-	uint32		random = 1;
+	char text[CHECK_CHARS];
+	int length;
+	uint32 random = 1;
 
 	for (int a = FIRST_CHAR; a <= LAST_CHAR; a++)
 	{
@@ -520,7 +518,7 @@ check_texts(GpuSortIcu *state)
 		for (int tries = 0; tries < CHECK_CHARS && length < CHECK_CHARS; tries++)
 		{
 			unsigned char c;
-			int			run;
+			int run;
 
 			random = random * 1103515245 + 12345;
 			c = FIRST_CHAR + (random >> 16) % (LAST_CHAR - FIRST_CHAR + 1);
@@ -550,8 +548,8 @@ learn(GpuSortIcu *state)
 static int
 attribute(const UCollator *collator, int which)
 {
-	UErrorCode	error = 0;
-	int			value = gpusort_icu.ucol_getAttribute(collator, which, &error);
+	UErrorCode error = 0;
+	int value = gpusort_icu.ucol_getAttribute(collator, which, &error);
 
 	check(error);
 	return value;
@@ -560,7 +558,7 @@ attribute(const UCollator *collator, int which)
 static void
 set_attribute(UCollator *collator, int which, int value)
 {
-	UErrorCode	error = 0;
+	UErrorCode error = 0;
 
 	gpusort_icu.ucol_setAttribute(collator, which, value, &error);
 	check(error);
@@ -574,10 +572,10 @@ GpuSortIcu *
 gpusort_icu_create(Oid collation)
 {
 	pg_locale_t locale = pg_newlocale_from_collation(collation);
-	UCollator  *collator = locale->info.icu.ucol;
+	UCollator *collator = locale->info.icu.ucol;
 	GpuSortIcu *state;
-	UErrorCode	error = 0;
-	int			strength;
+	UErrorCode error = 0;
+	int strength;
 
 	Assert(locale->provider == COLLPROVIDER_ICU);
 	for (state = known; state != NULL; state = state->next)
@@ -620,7 +618,7 @@ gpusort_icu_create(Oid collation)
 static inline int
 sort_key(GpuSortIcu *state, const char *data, int length, char *bytes, int room)
 {
-	int			count = put_simple(state, (const unsigned char *) data, length, bytes, room);
+	int count = put_simple(state, (const unsigned char *) data, length, bytes, room);
 
 	if (count < 0 && state->entries != NULL)
 		count = put_pairs(state, (const unsigned char *) data, length, bytes, room);
@@ -628,7 +626,7 @@ sort_key(GpuSortIcu *state, const char *data, int length, char *bytes, int room)
 		return ask_icu(state, data, length, bytes, room);
 #ifdef USE_ASSERT_CHECKING
 	{
-		char	   *theirs = palloc(room);
+		char *theirs = palloc(room);
 
 		Assert(ask_icu(state, data, length, theirs, room) == count);
 		Assert(memcmp(bytes, theirs, count) == 0);
@@ -646,7 +644,7 @@ sort_key(GpuSortIcu *state, const char *data, int length, char *bytes, int room)
 int
 gpusort_icu_bytes(GpuSortIcu *state, const char *data, int length, char *bytes, int room, bool *whole)
 {
-	int			count = sort_key(state, data, length, bytes, room + 1);
+	int count = sort_key(state, data, length, bytes, room + 1);
 
 	*whole = count <= room && state->decides;
 	if (*whole && state->deterministic)
@@ -661,7 +659,7 @@ gpusort_icu_bytes(GpuSortIcu *state, const char *data, int length, char *bytes, 
 	return Min(count, room);
 }
 
-#else							/* no USE_ICU: the server has no such collations */
+#else /* no USE_ICU: the server has no such collations */
 
 bool
 gpusort_icu_has_keys(Oid collation)
@@ -681,4 +679,4 @@ gpusort_icu_bytes(GpuSortIcu *state, const char *data, int length, char *bytes, 
 	pg_unreachable();
 }
 
-#endif							/* USE_ICU */
+#endif /* USE_ICU */

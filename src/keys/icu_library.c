@@ -19,22 +19,22 @@ GpuSortIcuFunctions gpusort_icu;
 static const struct
 {
 	const char *name;
-	void	   *function;
-}			icu_functions[] =
-{
-	{"ucol_nextSortKeyPart", &gpusort_icu.ucol_nextSortKeyPart},
-	{"ucol_safeClone", &gpusort_icu.ucol_safeClone},
-	{"ucol_getAttribute", &gpusort_icu.ucol_getAttribute},
-	{"ucol_setAttribute", &gpusort_icu.ucol_setAttribute},
-	{"ucol_getReorderCodes", &gpusort_icu.ucol_getReorderCodes},
-	{"ucol_getTailoredSet", &gpusort_icu.ucol_getTailoredSet},
-	{"uiter_setUTF8", &gpusort_icu.uiter_setUTF8},
-	{"uiter_setString", &gpusort_icu.uiter_setString},
-	{"uset_getItemCount", &gpusort_icu.uset_getItemCount},
-	{"uset_getItem", &gpusort_icu.uset_getItem},
-	{"uset_close", &gpusort_icu.uset_close},
-	{"ucnv_open", &gpusort_icu.ucnv_open},
-	{"ucnv_toUChars", &gpusort_icu.ucnv_toUChars},
+	void *function;
+} icu_functions[] =
+	{
+		{"ucol_nextSortKeyPart", &gpusort_icu.ucol_nextSortKeyPart},
+		{"ucol_safeClone", &gpusort_icu.ucol_safeClone},
+		{"ucol_getAttribute", &gpusort_icu.ucol_getAttribute},
+		{"ucol_setAttribute", &gpusort_icu.ucol_setAttribute},
+		{"ucol_getReorderCodes", &gpusort_icu.ucol_getReorderCodes},
+		{"ucol_getTailoredSet", &gpusort_icu.ucol_getTailoredSet},
+		{"uiter_setUTF8", &gpusort_icu.uiter_setUTF8},
+		{"uiter_setString", &gpusort_icu.uiter_setString},
+		{"uset_getItemCount", &gpusort_icu.uset_getItemCount},
+		{"uset_getItem", &gpusort_icu.uset_getItem},
+		{"uset_close", &gpusort_icu.uset_close},
+		{"ucnv_open", &gpusort_icu.ucnv_open},
+		{"ucnv_toUChars", &gpusort_icu.ucnv_toUChars},
 };
 
 /* A callback of dl_iterate_phdr, which has the server's own libraries first: the first of ICU's. */
@@ -53,9 +53,9 @@ is_icu_library(struct dl_phdr_info *info, size_t size, void *path)
 bool
 gpusort_icu_load(void)
 {
-	char		path[MAXPGPATH];
+	char path[MAXPGPATH];
 	const char *version;
-	void	   *library;
+	void *library;
 
 	if (dl_iterate_phdr(is_icu_library, path) == 0)
 		return false;
@@ -65,8 +65,8 @@ gpusort_icu_load(void)
 	version = strstr(path, ".so.");
 	for (int i = 0; i < lengthof(icu_functions); i++)
 	{
-		char		name[NAMEDATALEN];
-		void	   *function = NULL;
+		char name[NAMEDATALEN];
+		void *function = NULL;
 
 		if (version != NULL)
 		{

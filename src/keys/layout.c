@@ -126,15 +126,15 @@ set_depth(GpuSortColumn *column, int depth)
 static uint32
 fill_last_word(GpuSortColumn *column, uint32 bits)
 {
-	uint32		rest = column->bits;
-	uint32		words = (bits + 63) / 64;
+	uint32 rest = column->bits;
+	uint32 words = (bits + 63) / 64;
 
 	for (int depth = column->depth + 1; depth <= GPUSORT_DEPTH_MAX; depth++)
 	{
-		int			before = column->depth;
+		int before = column->depth;
 
 		if (depth % 8 == 7)
-			continue;			/* with its length, the end of the string would exceed a word */
+			continue; /* with its length, the end of the string would exceed a word */
 		set_depth(column, depth);
 		if (bits - rest + column->bits > words * 64)
 		{
@@ -157,7 +157,7 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool head
 	const uint32 max_bits = GPUSORT_MAX_KEY_WORDS * 64;
 	GpuSortColumn *last_string = NULL;
 	const GpuSortPrefix *prefix = prefixes;
-	uint32		bits = 0;
+	uint32 bits = 0;
 
 	StaticAssertStmt((1 << GPUSORT_PLACE_BITS_MAX) > 2 * GPUSORT_HEAD_MAX, "places of a long head need more bits");
 	StaticAssertStmt(GPUSORT_DEPTH_MAX % 8 != 7 && (1 << 16) > 8 * GPUSORT_DEPTH_MAX + 1,
@@ -168,9 +168,9 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool head
 
 		if (column->is_string)
 		{
-			column->place_bits = column->encoding == GPUSORT_ENCODE_BIT ? 0 :
-				heads_later ? GPUSORT_PLACE_BITS_MAX :
-				prefix->head_length > 0 ? bits_for(2 * prefix->head_length) : 0;
+			column->place_bits = column->encoding == GPUSORT_ENCODE_BIT ? 0 : heads_later ? GPUSORT_PLACE_BITS_MAX
+				: prefix->head_length > 0                                                 ? bits_for(2 * prefix->head_length)
+																						  : 0;
 			set_depth(column, prefix->depth);
 			prefix++;
 		}

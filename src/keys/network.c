@@ -54,13 +54,14 @@ weighted_bits(uint64 bits)
 static inline uint64
 leading_ones(int bits)
 {
-	return bits <= 0 ? 0 : bits >= 64 ? PG_UINT64_MAX : ~(PG_UINT64_MAX >> bits);
+	return bits <= 0 ? 0 : bits >= 64 ? PG_UINT64_MAX
+									  : ~(PG_UINT64_MAX >> bits);
 }
 
 static inline uint64
 load_big_endian(const unsigned char *bytes, int count)
 {
-	uint64		value = 0;
+	uint64 value = 0;
 
 	for (int i = 0; i < count; i++)
 		value = value << 8 | bytes[i];
@@ -74,13 +75,13 @@ load_big_endian(const unsigned char *bytes, int count)
 uint64
 gpusort_inet_encode(Datum value, uint64 *high, uint64 *low)
 {
-	inet	   *address = (inet *) DatumGetPointer(value);
-	int			bits = ip_bits(address);
+	inet *address = (inet *) DatumGetPointer(value);
+	int bits = ip_bits(address);
 
 	if (ip_family(address) == PGSQL_AF_INET)
 	{
-		uint64		all = load_big_endian(ip_addr(address), 4);
-		uint64		mask = leading_ones(bits) >> 32;
+		uint64 all = load_big_endian(ip_addr(address), 4);
+		uint64 mask = leading_ones(bits) >> 32;
 
 		*high = 0;
 		*low = all + (uint64) weighted_bits(all & mask) + 2 * mask;
@@ -88,12 +89,12 @@ gpusort_inet_encode(Datum value, uint64 *high, uint64 *low)
 	}
 	else
 	{
-		uint64		top = load_big_endian(ip_addr(address), 8);
-		uint64		bottom = load_big_endian(ip_addr(address) + 8, 8);
-		uint64		top_mask = leading_ones(bits);
-		uint64		bottom_mask = leading_ones(bits - 64);
-		uint128		lower = bottom + weighted_bits(bottom & bottom_mask) + 2 * (uint128) bottom_mask;
-		uint128		upper = top + weighted_bits(top & top_mask) + 2 * (uint128) top_mask;
+		uint64 top = load_big_endian(ip_addr(address), 8);
+		uint64 bottom = load_big_endian(ip_addr(address) + 8, 8);
+		uint64 top_mask = leading_ones(bits);
+		uint64 bottom_mask = leading_ones(bits - 64);
+		uint128 lower = bottom + weighted_bits(bottom & bottom_mask) + 2 * (uint128) bottom_mask;
+		uint128 upper = top + weighted_bits(top & top_mask) + 2 * (uint128) top_mask;
 
 		/* The positions of the upper half's bits are 64 more than in that half. */
 		upper += (uint128) (top & top_mask) << 6;

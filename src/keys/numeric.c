@@ -28,23 +28,23 @@
 
 #include "utils/numeric.h"
 
-#define ENCODED_DIGITS		5
-#define DIGIT_BITS			14
+#define ENCODED_DIGITS 5
+#define DIGIT_BITS     14
 
-#define HEADER_KIND			0xC000
-#define HEADER_LONG_POS		0x0000
-#define HEADER_LONG_NEG		0x4000
-#define HEADER_SHORT		0x8000
-#define HEADER_SPECIAL		0xC000
+#define HEADER_KIND     0xC000
+#define HEADER_LONG_POS 0x0000
+#define HEADER_LONG_NEG 0x4000
+#define HEADER_SHORT    0x8000
+#define HEADER_SPECIAL  0xC000
 
-#define SPECIAL_KIND		0xF000
-#define SPECIAL_NAN			0xC000
-#define SPECIAL_PINF		0xD000
-#define SPECIAL_NINF		0xF000
+#define SPECIAL_KIND 0xF000
+#define SPECIAL_NAN  0xC000
+#define SPECIAL_PINF 0xD000
+#define SPECIAL_NINF 0xF000
 
-#define SHORT_NEGATIVE		0x2000
-#define SHORT_WEIGHT_SIGN	0x0040
-#define SHORT_WEIGHT_MASK	0x003F
+#define SHORT_NEGATIVE    0x2000
+#define SHORT_WEIGHT_SIGN 0x0040
+#define SHORT_WEIGHT_MASK 0x003F
 
 enum
 {
@@ -56,9 +56,9 @@ enum
 	CLASS_NAN,
 };
 
-#define LOW_BITS			64
-#define HIGH_BITS			(GPUSORT_NUMERIC_BITS - LOW_BITS)
-#define CLASS_SHIFT			(HIGH_BITS - 3)
+#define LOW_BITS    64
+#define HIGH_BITS   (GPUSORT_NUMERIC_BITS - LOW_BITS)
+#define CLASS_SHIFT (HIGH_BITS - 3)
 
 /*
  * Encodes a detoasted (possibly short-headed) numeric: *high gets the leading
@@ -69,14 +69,14 @@ gpusort_numeric_encode(Datum value, uint64 *high, uint64 *low)
 {
 	const struct varlena *numeric = (const struct varlena *) DatumGetPointer(value);
 	const char *data = VARDATA_ANY(numeric);
-	int			bytes = VARSIZE_ANY_EXHDR(numeric);
-	uint16		header;
-	uint16		digit;
-	int			weight;
-	int			ndigits;
-	bool		negative;
-	uint64		first;			/* weight and the head of the digits */
-	uint64		rest;
+	int bytes = VARSIZE_ANY_EXHDR(numeric);
+	uint16 header;
+	uint16 digit;
+	int weight;
+	int ndigits;
+	bool negative;
+	uint64 first; /* weight and the head of the digits */
+	uint64 rest;
 
 	memcpy(&header, data, sizeof(header));
 	data += sizeof(header);
@@ -85,10 +85,11 @@ gpusort_numeric_encode(Datum value, uint64 *high, uint64 *low)
 
 	if ((header & HEADER_KIND) == HEADER_SPECIAL)
 	{
-		int			special = header & SPECIAL_KIND;
+		int special = header & SPECIAL_KIND;
 
-		*high = (uint64) (special == SPECIAL_NINF ? CLASS_NINF :
-						  special == SPECIAL_PINF ? CLASS_PINF : CLASS_NAN) << CLASS_SHIFT;
+		*high = (uint64) (special == SPECIAL_NINF ? CLASS_NINF : special == SPECIAL_PINF ? CLASS_PINF
+																						 : CLASS_NAN)
+			<< CLASS_SHIFT;
 		return true;
 	}
 	if ((header & HEADER_KIND) == HEADER_SHORT)
@@ -98,7 +99,7 @@ gpusort_numeric_encode(Datum value, uint64 *high, uint64 *low)
 	}
 	else
 	{
-		int16		long_weight;
+		int16 long_weight;
 
 		negative = (header & HEADER_KIND) == HEADER_LONG_NEG;
 		memcpy(&long_weight, data, sizeof(long_weight));

@@ -29,29 +29,29 @@
 #include "utils/syscache.h"
 
 /* So many bytes of a row cost once more what the row does, over what PostgreSQL's sort takes for them. */
-#define BYTES_LIKE_A_ROW		1000.0
+#define BYTES_LIKE_A_ROW 1000.0
 
 /*
  * What comes to the setup where a GPU sorts, for launches and copies that wait
  * for each other: so much setup again, of any key.
  */
-#define CUDA_SETUPS				2.0
+#define CUDA_SETUPS 2.0
 
 /* What comes to the setup of a connection's first sort, which maps the staging pool: so much setup again. */
-#define FIRST_USE_SETUPS		4.0
+#define FIRST_USE_SETUPS 4.0
 
 /*
  * Rows that are in order already: PostgreSQL's sort notices, is done in a third
  * of the time that it is thought to take, and wins up to 10,000 rows.
  */
-#define IN_ORDER_CORRELATION	0.999
-#define IN_ORDER_SETUPS			4.0
+#define IN_ORDER_CORRELATION 0.999
+#define IN_ORDER_SETUPS      4.0
 
 /*
  * Strings cost PostgreSQL's sort two to three times as much as its estimate,
  * which takes all keys for alike.  GpuSort's has to be too low by as much.
  */
-#define STRING_KEY_FACTOR		0.5
+#define STRING_KEY_FACTOR 0.5
 
 /* Would a service with these engines sort on a GPU? */
 bool
@@ -64,9 +64,9 @@ gpusort_would_use_cuda(uint32 engines)
 static bool
 column_is_in_order(Oid table, AttrNumber attno, bool descending)
 {
-	float		correlation = 0;
-	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(table), Int16GetDatum(attno),
-										BoolGetDatum(false));
+	float correlation = 0;
+	HeapTuple tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(table), Int16GetDatum(attno),
+									  BoolGetDatum(false));
 	AttStatsSlot slot;
 
 	if (!HeapTupleIsValid(tuple))
@@ -117,13 +117,13 @@ base_cost(int width, bool string_key, bool in_order)
 static bool
 path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key)
 {
-	ListCell   *cell;
+	ListCell *cell;
 
 	if (input->pathtype != T_SeqScan)
 		return false;
 	foreach(cell, key->pk_eclass->ec_members)
 	{
-		const Var  *var = (Var *) lfirst_node(EquivalenceMember, cell)->em_expr;
+		const Var *var = (Var *) lfirst_node(EquivalenceMember, cell)->em_expr;
 
 		if (IsA(var, Var) && var->varno == input->parent->relid && var->varlevelsup == 0 &&
 			column_is_in_order(planner_rt_fetch(var->varno, root)->relid, var->varattno,
@@ -137,12 +137,12 @@ path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key)
 static double
 estimate_groups(PlannerInfo *root, List *pathkeys, int columns, double rows)
 {
-	List	   *exprs = NIL;
+	List *exprs = NIL;
 
 	for (int i = 0; i < columns; i++)
 	{
 		const EquivalenceClass *eclass = list_nth_node(PathKey, pathkeys, i)->pk_eclass;
-		Expr	   *expr = linitial_node(EquivalenceMember, eclass->ec_members)->em_expr;
+		Expr *expr = linitial_node(EquivalenceMember, eclass->ec_members)->em_expr;
 
 		/* Columns of set operations have no statistics: the guess that cost_incremental_sort makes. */
 		if (bms_is_member(0, pull_varnos(root, (Node *) expr)))
@@ -175,7 +175,7 @@ find_table_column(List *rtable, const Plan *plan, AttrNumber attno, Oid *table, 
 {
 	while (plan != NULL && attno > 0 && attno <= list_length(plan->targetlist))
 	{
-		const Var  *var = (const Var *) list_nth_node(TargetEntry, plan->targetlist, attno - 1)->expr;
+		const Var *var = (const Var *) list_nth_node(TargetEntry, plan->targetlist, attno - 1)->expr;
 		const RangeTblEntry *rte;
 
 		if (!IsA(var, Var))
@@ -204,9 +204,9 @@ find_table_column(List *rtable, const Plan *plan, AttrNumber attno, Oid *table, 
 static double
 column_groups(Oid table, AttrNumber column, double rows)
 {
-	double		groups = 1;
-	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(table), Int16GetDatum(column),
-										BoolGetDatum(false));
+	double groups = 1;
+	HeapTuple tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(table), Int16GetDatum(column),
+									  BoolGetDatum(false));
 
 	if (!HeapTupleIsValid(tuple))
 		return 1;
@@ -220,19 +220,19 @@ GpuSortCost
 gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows, int encodable)
 {
 	const Plan *child = outerPlan(sort);
-	bool		in_order = false;
-	bool		descending;
+	bool in_order = false;
+	bool descending;
 	GpuSortEncoding encoding = gpusort_operator_encoding(sort->sortOperators[0], sort->collations[0], &descending);
 	GpuSortCost cost;
-	Oid			table;
-	AttrNumber	column;
+	Oid table;
+	AttrNumber column;
 
 	if (IsA(child, SeqScan) && find_table_column(rtable, child, sort->sortColIdx[0], &table, &column))
 		in_order = column_is_in_order(table, column, descending);
 	cost = base_cost(child->plan_width, gpusort_key_encoding_is_string(encoding), in_order);
 	if (encodable < sort->numCols)
 	{
-		double		groups = 1;
+		double groups = 1;
 
 		for (int i = 0; i < encodable; i++)
 		{

@@ -14,7 +14,7 @@
 
 /* Logs why a sort is left to PostgreSQL, with gpusort.log_decisions. */
 void
-gpusort_refuse(const char *fmt,...)
+gpusort_refuse(const char *fmt, ...)
 {
 	StringInfoData text;
 
@@ -23,8 +23,8 @@ gpusort_refuse(const char *fmt,...)
 	initStringInfo(&text);
 	for (;;)
 	{
-		va_list		values;
-		int			needed;
+		va_list values;
+		int needed;
 
 		va_start(values, fmt);
 		needed = appendStringInfoVA(&text, fmt, values);
@@ -43,8 +43,8 @@ bool
 gpusort_service_would_take(double rows, double row_bytes)
 {
 	GpuSortService service = gpusort_shared_service();
-	bool		cuda;
-	uint64		limit;
+	bool cuda;
+	uint64 limit;
 
 	switch (service.state)
 	{
@@ -54,7 +54,7 @@ gpusort_service_would_take(double rows, double row_bytes)
 				gpusort_refuse("there is no background worker slot for the supervisor");
 				return false;
 			}
-			return true;		/* the executor waits for it, and falls back */
+			return true; /* the executor waits for it, and falls back */
 		case GPUSORT_SERVICE_STARTING:
 			return true;
 		case GPUSORT_SERVICE_BACKOFF:

@@ -10,7 +10,7 @@
 
 #include "compat.h"
 
-extern void gpusort_refuse(const char *fmt,...) pg_attribute_printf(1, 2);
+extern void gpusort_refuse(const char *fmt, ...) pg_attribute_printf(1, 2);
 extern bool gpusort_service_would_take(double rows, double row_bytes);
 
-#endif							/* GPUSORT_DECISION_H */
+#endif /* GPUSORT_DECISION_H */

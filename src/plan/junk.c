@@ -45,12 +45,12 @@ strip_relabels(Expr *expr)
 static bool
 same_storage(const Expr *a, const Expr *b)
 {
-	int16		a_length;
-	int16		b_length;
-	bool		a_by_value;
-	bool		b_by_value;
-	char		a_align;
-	char		b_align;
+	int16 a_length;
+	int16 b_length;
+	bool a_by_value;
+	bool b_by_value;
+	char a_align;
+	char b_align;
 
 	get_typlenbyvalalign(exprType((const Node *) a), &a_length, &a_by_value, &a_align);
 	get_typlenbyvalalign(exprType((const Node *) b), &b_length, &b_by_value, &b_align);
@@ -61,7 +61,7 @@ same_storage(const Expr *a, const Expr *b)
 static AttrNumber
 find_same_column(List *tlist, int columns, const TargetEntry *junk)
 {
-	Expr	   *expr = strip_relabels(junk->expr);
+	Expr *expr = strip_relabels(junk->expr);
 
 	if (contain_volatile_functions((Node *) expr))
 		return 0;
@@ -79,8 +79,8 @@ find_same_column(List *tlist, int columns, const TargetEntry *junk)
 static int
 leading_columns(List *tlist)
 {
-	int			columns = 0;
-	ListCell   *cell;
+	int columns = 0;
+	ListCell *cell;
 
 	foreach(cell, tlist)
 	{
@@ -98,8 +98,8 @@ leading_columns(List *tlist)
 static List *
 without_columns(List *tlist, const Bitmapset *drop)
 {
-	List	   *result = NIL;
-	ListCell   *cell;
+	List *result = NIL;
+	ListCell *cell;
 
 	foreach(cell, tlist)
 	{
@@ -117,15 +117,15 @@ without_columns(List *tlist, const Bitmapset *drop)
 static bool
 can_shift_vars(List *tlist, int varno, const Bitmapset *drop)
 {
-	ListCell   *cell;
+	ListCell *cell;
 
 	foreach(cell, tlist)
 	{
 		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
-		const Var  *var = (const Var *) entry->expr;
+		const Var *var = (const Var *) entry->expr;
 
 		if (IsA(entry->expr, Const))
-			continue;			/* constants stand for themselves */
+			continue; /* constants stand for themselves */
 		if (!IsA(var, Var) || var->varno != varno ||
 			(!bms_is_member(entry->resno, drop) && bms_is_member(var->varattno, drop)))
 			return false;
@@ -137,12 +137,12 @@ can_shift_vars(List *tlist, int varno, const Bitmapset *drop)
 static List *
 shift_vars(List *tlist, const Bitmapset *drop, const AttrNumber *new_attnos)
 {
-	ListCell   *cell;
+	ListCell *cell;
 
 	tlist = without_columns(tlist, drop);
 	foreach(cell, tlist)
 	{
-		Var		   *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
+		Var *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
 
 		if (IsA(var, Var))
 			var->varattno = new_attnos[var->varattno];
@@ -158,7 +158,7 @@ can_drop_below(Plan *plan, const Bitmapset *drop)
 	{
 		case T_Gather:
 			{
-				Plan	   *ingest = outerPlan(plan);
+				Plan *ingest = outerPlan(plan);
 
 				if (!gpusort_plan_is(ingest, &gpusort_ingest_scan_methods))
 					return true;
@@ -230,15 +230,14 @@ source_columns(const CustomScan *scan)
 static void
 drop_duplicates(CustomScan *scan, int given)
 {
-	List	   *tlist = source_columns(scan);
-	int			columns = list_length(tlist);
+	List *tlist = source_columns(scan);
+	int columns = list_length(tlist);
 	AttrNumber *new_attnos = palloc((columns + 1) * sizeof(AttrNumber));
-	Bitmapset  *drop = NULL;
+	Bitmapset *drop = NULL;
 
 	for (int attno = 1; attno <= columns; attno++)
 	{
-		AttrNumber	same = attno <= given ? 0 :
-			find_same_column(tlist, given, list_nth_node(TargetEntry, tlist, attno - 1));
+		AttrNumber same = attno <= given ? 0 : find_same_column(tlist, given, list_nth_node(TargetEntry, tlist, attno - 1));
 
 		if (same != 0)
 			drop = bms_add_member(drop, attno);
@@ -256,7 +255,7 @@ drop_duplicates(CustomScan *scan, int given)
 static void
 end_targetlist(Plan *limit, Plan *window)
 {
-	int			given = leading_columns(window->targetlist);
+	int given = leading_columns(window->targetlist);
 
 	if (given == 0 || window->qual != NIL || ((WindowAgg *) window)->runCondition != NIL)
 		return;
@@ -269,15 +268,15 @@ end_targetlist(Plan *limit, Plan *window)
 static void
 remove_junk(Plan *top)
 {
-	Plan	   *limit = IsA(top, Limit) ? top : NULL;
-	Plan	   *plan = limit != NULL ? outerPlan(limit) : top;
-	Plan	   *gather;
+	Plan *limit = IsA(top, Limit) ? top : NULL;
+	Plan *plan = limit != NULL ? outerPlan(limit) : top;
+	Plan *gather;
 	CustomScan *scan;
 	CustomScan *ingest = NULL;
-	int			given;
+	int given;
 
 	if (limit != NULL && ((Limit *) limit)->limitOption == LIMIT_OPTION_WITH_TIES)
-		return;					/* reads the keys of the rows given out */
+		return; /* reads the keys of the rows given out */
 	if (IsA(plan, WindowAgg) && gpusort_plan_is(outerPlan(plan), &gpusort_scan_methods))
 	{
 		end_targetlist(limit, plan);
@@ -313,9 +312,9 @@ remove_junk(Plan *top)
 static bool
 reads_no_junk(const SubqueryScan *scan)
 {
-	Bitmapset  *attnos = NULL;
-	int			given = leading_columns(scan->subplan->targetlist);
-	int			member = -1;
+	Bitmapset *attnos = NULL;
+	int given = leading_columns(scan->subplan->targetlist);
+	int member = -1;
 
 	pull_varattnos((Node *) scan->scan.plan.targetlist, scan->scan.scanrelid, &attnos);
 	pull_varattnos((Node *) scan->scan.plan.qual, scan->scan.scanrelid, &attnos);
@@ -350,14 +349,14 @@ visit_child(Plan **child, void *arg)
 void
 gpusort_junk_remove(PlannedStmt *stmt)
 {
-	ListCell   *cell;
+	ListCell *cell;
 
 	if (stmt->commandType == CMD_SELECT && stmt->rowMarks == NIL)
 		remove_junk(stmt->planTree);
 	visit_subqueries(stmt->planTree);
 	foreach(cell, stmt->subplans)
 	{
-		Plan	   *subplan = lfirst(cell);	/* of a CTE or an expression; NULL where it was found needless */
+		Plan *subplan = lfirst(cell); /* of a CTE or an expression; NULL where it was found needless */
 
 		if (subplan != NULL)
 			remove_junk(subplan);

@@ -14,4 +14,4 @@
 
 extern void gpusort_junk_remove(PlannedStmt *stmt);
 
-#endif							/* GPUSORT_JUNK_H */
+#endif /* GPUSORT_JUNK_H */

@@ -35,13 +35,13 @@
 int
 gpusort_encodable_keys(List *pathkeys)
 {
-	int			number = 0;
-	ListCell   *key;
-	ListCell   *cell;
+	int number = 0;
+	ListCell *key;
+	ListCell *cell;
 
 	foreach(key, pathkeys)
 	{
-		PathKey    *pathkey = lfirst_node(PathKey, key);
+		PathKey *pathkey = lfirst_node(PathKey, key);
 
 		foreach(cell, pathkey->pk_eclass->ec_members)
 		{
@@ -69,7 +69,7 @@ gpusort_encodable_keys(List *pathkeys)
 static Plan *
 replace_sort(PlannerInfo *root, CustomPath *path, List *custom_plans, const CustomScanMethods *methods)
 {
-	Sort	   *sort = linitial_node(Sort, custom_plans);
+	Sort *sort = linitial_node(Sort, custom_plans);
 	CustomScan *scan = makeNode(CustomScan);
 
 	scan->scan.plan.targetlist = sort->plan.targetlist;
@@ -143,7 +143,7 @@ gpusort_make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, Li
 						   GpuSortCost cost)
 {
 	CustomPath *ingest = make_custom_path(root, rel, partial, pathkeys, &ingest_path_methods);
-	double		rows_gathered = 0;
+	double rows_gathered = 0;
 	GatherPath *gather;
 
 	ingest->path.parallel_aware = true;

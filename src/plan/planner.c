@@ -46,14 +46,14 @@ static set_join_pathlist_hook_type previous_set_join_pathlist = NULL;
 static double
 limit_rows(PlannerInfo *root)
 {
-	Query	   *parse = root->parse;
-	double		rows = 0;
+	Query *parse = root->parse;
+	double rows = 0;
 
 	if (parse->limitCount == NULL || parse->limitOption == LIMIT_OPTION_WITH_TIES)
-		return -1;				/* WITH TIES sorts all rows */
+		return -1; /* WITH TIES sorts all rows */
 	for (int i = 0; i < 2; i++)
 	{
-		Node	   *bound = i == 0 ? parse->limitCount : parse->limitOffset;
+		Node *bound = i == 0 ? parse->limitCount : parse->limitOffset;
 
 		if (bound == NULL)
 			continue;
@@ -63,7 +63,7 @@ limit_rows(PlannerInfo *root)
 		if (((Const *) bound)->constisnull)
 		{
 			if (i == 0)
-				return -1;		/* LIMIT NULL is no limit */
+				return -1; /* LIMIT NULL is no limit */
 			continue;
 		}
 		rows += Max(DatumGetInt64(((Const *) bound)->constvalue), 0);
@@ -78,14 +78,14 @@ limit_rows(PlannerInfo *root)
 static bool
 is_top_n(PlannerInfo *root, const Path *input)
 {
-	double		rows = limit_rows(root);
-	double		bytes_per_row = gpusort_row_bytes(input->pathtarget->width);
-	double		memory = work_mem * 1024.0;
+	double rows = limit_rows(root);
+	double bytes_per_row = gpusort_row_bytes(input->pathtarget->width);
+	double memory = work_mem * 1024.0;
 
 	if (rows < 0 || rows >= input->rows)
 		return false;
 	if (rows == 0)
-		return true;			/* it may be: PostgreSQL finds out at run time, we cannot */
+		return true; /* it may be: PostgreSQL finds out at run time, we cannot */
 	return rows * bytes_per_row <= memory &&
 		(input->rows > 2 * rows || input->rows * bytes_per_row > memory);
 }
@@ -107,12 +107,12 @@ is_path_of(PlannerInfo *root, const Path *path, const RelOptInfo *rel)
 static void
 consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
-	Path	   *input = input_rel->cheapest_total_path;
+	Path *input = input_rel->cheapest_total_path;
 	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
-	int			encodable;
-	GpuSortCost	cost;
-	Path	   *paths[2];
-	int			npaths = 0;
+	int encodable;
+	GpuSortCost cost;
+	Path *paths[2];
+	int npaths = 0;
 
 	if (input == NULL || root->sort_pathkeys == NIL || !is_path_of(root, input, input_rel) ||
 		pathkeys_contained_in(root->sort_pathkeys, input->pathkeys))
@@ -140,7 +140,7 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	if (input_rel->consider_parallel && input_rel->partial_pathlist != NIL)
 		paths[npaths++] = gpusort_make_parallel_path(root, ordered_rel, linitial(input_rel->partial_pathlist),
 													 root->sort_pathkeys, input->rows, cost);
-	if (target != NULL)			/* set operations have none */
+	if (target != NULL) /* set operations have none */
 	{
 		for (int i = 0; i < npaths; i++)
 		{
@@ -155,8 +155,8 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	}
 	else if (gpusort_log_decisions)
 	{
-		double		ours = Min(paths[0]->total_cost, paths[npaths - 1]->total_cost);
-		double		best = ours;
+		double ours = Min(paths[0]->total_cost, paths[npaths - 1]->total_cost);
+		double best = ours;
 
 		for (int i = 0; i < list_length(ordered_rel->pathlist); i++)
 			best = Min(best, ((Path *) list_nth(ordered_rel->pathlist, i))->total_cost);
@@ -178,12 +178,12 @@ same_target(const Path *a, const Path *b)
 static bool
 has_sort_columns(const Path *path, List *pathkeys)
 {
-	ListCell   *key;
-	ListCell   *cell;
+	ListCell *key;
+	ListCell *cell;
 
 	foreach(key, pathkeys)
 	{
-		bool		found = false;
+		bool found = false;
 
 		foreach(cell, lfirst_node(PathKey, key)->pk_eclass->ec_members)
 		{
@@ -203,10 +203,10 @@ has_sort_columns(const Path *path, List *pathkeys)
 static Path *
 sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys)
 {
-	int			encodable;
+	int encodable;
 	GpuSortCost cost;
-	Path	   *serial;
-	Path	   *parallel;
+	Path *serial;
+	Path *parallel;
 
 	if (PATH_REQ_OUTER(input) != NULL || (!gpusort_force && input->rows < gpusort_min_rows))
 		return NULL;
@@ -258,16 +258,16 @@ path_size(const Path *path)
 static Path *
 with_gpusort(PlannerInfo *root, Path *path)
 {
-	Size		size = path_size(path);
-	Path	   *copy;
-	Path	   *below;
-	Path	   *below_with;
+	Size size = path_size(path);
+	Path *copy;
+	Path *below;
+	Path *below_with;
 
 	if (IsA(path, GatherMergePath) && IsA(((GatherMergePath *) path)->subpath, SortPath))
 	{
-		Path	   *partial = ((SortPath *) ((GatherMergePath *) path)->subpath)->subpath;
+		Path *partial = ((SortPath *) ((GatherMergePath *) path)->subpath)->subpath;
 		GpuSortCost cost;
-		int			encodable = gpusort_encodable_keys(path->pathkeys);
+		int encodable = gpusort_encodable_keys(path->pathkeys);
 
 		if (encodable == 0 || !same_target(path, partial) || !has_sort_columns(partial, path->pathkeys) ||
 			(!gpusort_force && path->rows < gpusort_min_rows) ||
@@ -305,7 +305,7 @@ with_gpusort(PlannerInfo *root, Path *path)
 static void
 consider_upper(PlannerInfo *root, RelOptInfo *output_rel)
 {
-	Path	   *path;
+	Path *path;
 
 	if (output_rel->pathlist == NIL)
 		return;
@@ -344,8 +344,8 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 static bool
 sort_join_input(PlannerInfo *root, MergePath *join, Path **input, List **sort_keys)
 {
-	Path		native;
-	Path	   *path;
+	Path native;
+	Path *path;
 
 	if (*sort_keys == NIL)
 		return false;
@@ -366,7 +366,7 @@ static void
 consider_join(PlannerInfo *root, RelOptInfo *join_rel, RelOptInfo *outer_rel, RelOptInfo *inner_rel,
 			  JoinType type, JoinPathExtraData *extra)
 {
-	MergePath  *join;
+	MergePath *join;
 
 	if (previous_set_join_pathlist)
 		previous_set_join_pathlist(root, join_rel, outer_rel, inner_rel, type, extra);
@@ -396,13 +396,11 @@ may_sort(const Query *parse)
 static PlannedStmt *
 plan_statement(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	bool		sorts = gpusort_enable && may_sort(parse);
-	bool		rescannable = sorts && !parse->hasModifyingCTE && !contain_volatile_functions((Node *) parse);
+	bool sorts = gpusort_enable && may_sort(parse);
+	bool rescannable = sorts && !parse->hasModifyingCTE && !contain_volatile_functions((Node *) parse);
 	PlannedStmt *stmt;
 
-	stmt = previous_planner != NULL ?
-		previous_planner(parse, query_string, cursor_options, params) :
-		standard_planner(parse, query_string, cursor_options, params);
+	stmt = previous_planner != NULL ? previous_planner(parse, query_string, cursor_options, params) : standard_planner(parse, query_string, cursor_options, params);
 	if (sorts)
 	{
 		gpusort_sort_nodes_replace(stmt, rescannable);

@@ -13,4 +13,4 @@
 
 extern void gpusort_planner_init(void);
 
-#endif							/* GPUSORT_PLANNER_H */
+#endif /* GPUSORT_PLANNER_H */

@@ -52,11 +52,11 @@
 typedef struct Place
 {
 	PlannedStmt *stmt;
-	int			last_node_id;	/* of the statement; 0: not known yet */
-	bool		rescannable;	/* plans give the same rows when they are read again */
-	int			processes;		/* that run the plan here */
-	bool		bounded;		/* only the first rows are asked for */
-	bool		foreign;		/* below another extension's node */
+	int last_node_id; /* of the statement; 0: not known yet */
+	bool rescannable; /* plans give the same rows when they are read again */
+	int processes;    /* that run the plan here */
+	bool bounded;     /* only the first rows are asked for */
+	bool foreign;     /* below another extension's node */
 } Place;
 
 static void visit(Plan **link, void *arg);
@@ -64,7 +64,7 @@ static void visit(Plan **link, void *arg);
 static void
 find_last_node_id(Plan **link, void *arg)
 {
-	int		   *last = arg;
+	int *last = arg;
 
 	*last = Max(*last, (*link)->plan_node_id);
 	gpusort_plan_each_child(*link, find_last_node_id, arg);
@@ -74,7 +74,7 @@ find_last_node_id(Plan **link, void *arg)
 static int
 new_node_id(Place *place)
 {
-	ListCell   *cell;
+	ListCell *cell;
 
 	if (place->last_node_id == 0)
 	{
@@ -92,14 +92,14 @@ new_node_id(Place *place)
 static bool
 passes_rows_on(const Plan *plan)
 {
-	ListCell   *cell;
+	ListCell *cell;
 
 	if (list_length(plan->targetlist) != list_length(outerPlan(plan)->targetlist))
 		return false;
 	foreach(cell, plan->targetlist)
 	{
 		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
-		const Var  *var = (const Var *) entry->expr;
+		const Var *var = (const Var *) entry->expr;
 
 		if (IsA(var, Const))
 			continue;
@@ -113,8 +113,8 @@ passes_rows_on(const Plan *plan)
 static int
 encodable_columns(const Sort *sort)
 {
-	bool		descending;
-	int			number = 0;
+	bool descending;
+	int number = 0;
 
 	while (number < sort->numCols &&
 		   gpusort_operator_encoding(sort->sortOperators[number], sort->collations[number],
@@ -127,9 +127,9 @@ encodable_columns(const Sort *sort)
 static bool
 is_worth_it(const Place *place, const Sort *sort, double rows, double native_cost, int ingest_processes)
 {
-	int			encodable = encodable_columns(sort);
+	int encodable = encodable_columns(sort);
 	GpuSortCost cost;
-	double		ours;
+	double ours;
 
 	if (encodable == 0)
 	{
@@ -162,10 +162,10 @@ is_worth_it(const Place *place, const Sort *sort, double rows, double native_cos
 static void
 refer_to_child(CustomScan *scan)
 {
-	Plan	   *plan = &scan->scan.plan;
-	List	   *given = NIL;
-	List	   *columns = NIL;
-	ListCell   *cell;
+	Plan *plan = &scan->scan.plan;
+	List *given = NIL;
+	List *columns = NIL;
+	ListCell *cell;
 
 	Assert(list_length(plan->targetlist) == list_length(outerPlan(plan)->targetlist));
 	foreach(cell, plan->targetlist)
@@ -174,8 +174,7 @@ refer_to_child(CustomScan *scan)
 		TargetEntry *column = flatCopyTargetEntry(entry);
 
 		entry = flatCopyTargetEntry(entry);
-		column->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, list_nth_node(TargetEntry, outerPlan(plan)->targetlist,
-																				entry->resno - 1));
+		column->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, list_nth_node(TargetEntry, outerPlan(plan)->targetlist, entry->resno - 1));
 		entry->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, column);
 		columns = lappend(columns, column);
 		given = lappend(given, entry);
@@ -192,7 +191,7 @@ static CustomScan *
 make_scan(const Plan *model, const Sort *sort, Plan *child, const CustomScanMethods *methods)
 {
 	CustomScan *scan = makeNode(CustomScan);
-	Plan	   *plan = &scan->scan.plan;
+	Plan *plan = &scan->scan.plan;
 
 	INHERIT_DISABLED_NODES(plan, model);
 	plan->startup_cost = model->startup_cost;
@@ -216,7 +215,7 @@ make_scan(const Plan *model, const Sort *sort, Plan *child, const CustomScanMeth
 static Plan *
 make_ingest(const Plan *model, const Sort *sort, Plan *partial)
 {
-	Plan	   *ingest = &make_scan(model, sort, partial, &gpusort_ingest_scan_methods)->scan.plan;
+	Plan *ingest = &make_scan(model, sort, partial, &gpusort_ingest_scan_methods)->scan.plan;
 
 	ingest->plan_rows = 0;
 	ingest->parallel_aware = true;
@@ -228,10 +227,10 @@ make_ingest(const Plan *model, const Sort *sort, Plan *partial)
 static Plan *
 replace_gather_merge(Place *place, GatherMerge *merge)
 {
-	Plan	   *plan = &merge->plan;
-	Sort	   *sort = (Sort *) outerPlan(merge);
-	Plan	   *partial = outerPlan(sort);
-	Gather	   *gather = makeNode(Gather);
+	Plan *plan = &merge->plan;
+	Sort *sort = (Sort *) outerPlan(merge);
+	Plan *partial = outerPlan(sort);
+	Gather *gather = makeNode(Gather);
 	CustomScan *scan;
 
 	gather->plan = *plan;
@@ -251,12 +250,12 @@ replace_gather_merge(Place *place, GatherMerge *merge)
 static Plan *
 replace_sort(Place *place, Sort *sort)
 {
-	Plan	   *child = outerPlan(sort);
+	Plan *child = outerPlan(sort);
 
 	if (IsA(child, Gather) && !((Gather *) child)->single_copy && passes_rows_on(child))
 	{
-		Plan	   *partial = outerPlan(child);
-		Plan	   *ingest = make_ingest(child, sort, partial);
+		Plan *partial = outerPlan(child);
+		Plan *ingest = make_ingest(child, sort, partial);
 
 		ingest->plan_node_id = new_node_id(place);
 		ingest->initPlan = NIL;
@@ -275,7 +274,7 @@ replace_sort(Place *place, Sort *sort)
 static void
 drop_material(Plan **inner)
 {
-	Plan	   *plan = *inner;
+	Plan *plan = *inner;
 
 	if (IsA(plan, Material) && gpusort_plan_is(outerPlan(plan), &gpusort_scan_methods) && plan->initPlan == NIL &&
 		passes_rows_on(plan))
@@ -293,14 +292,14 @@ cost_over(const Plan *plan, const Plan *below)
 static void
 visit(Plan **link, void *arg)
 {
-	Place		place = *(Place *) arg;
-	Plan	   *plan = *link;
+	Place place = *(Place *) arg;
+	Plan *plan = *link;
 
 	if (IsA(plan, GatherMerge) && IsA(outerPlan(plan), Sort) && !place.foreign && passes_rows_on(plan) &&
 		passes_rows_on(outerPlan(plan)))
 	{
 		GatherMerge *merge = (GatherMerge *) plan;
-		Sort	   *sort = (Sort *) outerPlan(plan);
+		Sort *sort = (Sort *) outerPlan(plan);
 
 		if (is_worth_it(&place, sort, plan->plan_rows, cost_over(plan, outerPlan(sort)), merge->num_workers + 1))
 			*link = replace_gather_merge(&place, merge);
@@ -328,7 +327,7 @@ visit(Plan **link, void *arg)
 		case T_Append:
 		case T_MergeAppend:
 		case T_Result:
-			break;				/* these pass a bound on */
+			break; /* these pass a bound on */
 		case T_SubqueryScan:
 			if (plan->qual != NIL)
 				place.bounded = false;
@@ -340,7 +339,7 @@ visit(Plan **link, void *arg)
 			place.processes = ((GatherMerge *) plan)->num_workers + 1;
 			break;
 		case T_ForeignScan:
-			return;				/* what is below is for rechecks of single rows */
+			return; /* what is below is for rechecks of single rows */
 		default:
 			place.bounded = false;
 	}
@@ -359,8 +358,8 @@ visit(Plan **link, void *arg)
 void
 gpusort_sort_nodes_replace(PlannedStmt *stmt, bool rescannable)
 {
-	Place		place = {.stmt = stmt,.rescannable = rescannable,.processes = 1};
-	ListCell   *cell;
+	Place place = {.stmt = stmt, .rescannable = rescannable, .processes = 1};
+	ListCell *cell;
 
 	if (stmt->planTree == NULL)
 		return;

@@ -14,4 +14,4 @@
 
 extern void gpusort_sort_nodes_replace(PlannedStmt *stmt, bool rescannable);
 
-#endif							/* GPUSORT_SORT_NODES_H */
+#endif /* GPUSORT_SORT_NODES_H */

@@ -56,7 +56,7 @@ request_shared_memory(void)
 static void
 attach_shared_memory(void)
 {
-	bool		found;
+	bool found;
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	shared = ShmemInitStruct("gpusort", sizeof(GpuSortShared), &found);

@@ -19,23 +19,23 @@
 
 typedef enum GpuSortServiceState
 {
-	GPUSORT_SERVICE_NONE = 0,	/* no supervisor has run yet */
-	GPUSORT_SERVICE_STARTING,	/* spawned, not ready yet */
+	GPUSORT_SERVICE_NONE = 0, /* no supervisor has run yet */
+	GPUSORT_SERVICE_STARTING, /* spawned, not ready yet */
 	GPUSORT_SERVICE_READY,
-	GPUSORT_SERVICE_DRAINING,	/* settings changed: restarts after its last sort */
-	GPUSORT_SERVICE_BACKOFF,	/* ended or would not start; tried again later */
+	GPUSORT_SERVICE_DRAINING, /* settings changed: restarts after its last sort */
+	GPUSORT_SERVICE_BACKOFF,  /* ended or would not start; tried again later */
 } GpuSortServiceState;
 
 /* What the service told about itself; a copy is taken under the lock. */
 typedef struct GpuSortService
 {
 	GpuSortServiceState state;
-	pid_t		supervisor_pid; /* 0: none */
-	pid_t		service_pid;	/* 0: none */
-	uint32		engines;		/* bit mask of 1 << GpuSortEngineKind */
-	uint32		devices;
-	uint64		device_limit;	/* bytes */
-	uint64		host_limit;		/* bytes */
+	pid_t supervisor_pid; /* 0: none */
+	pid_t service_pid;    /* 0: none */
+	uint32 engines;       /* bit mask of 1 << GpuSortEngineKind */
+	uint32 devices;
+	uint64 device_limit; /* bytes */
+	uint64 host_limit;   /* bytes */
 } GpuSortService;
 
 typedef enum GpuSortPhase
@@ -52,55 +52,55 @@ typedef enum GpuSortPhase
  */
 typedef struct GpuSortJobSlot
 {
-	pid_t		pid;			/* 0: free */
-	Oid			database;
-	Oid			user;
+	pid_t pid; /* 0: free */
+	Oid database;
+	Oid user;
 	GpuSortPhase phase;
 	GpuSortEngineKind engine;
 	pg_atomic_uint64 rows_in;
-	pg_atomic_uint64 bytes;		/* taken in */
-	uint64		rows_out;
+	pg_atomic_uint64 bytes; /* taken in */
+	uint64 rows_out;
 	TimestampTz started;
-	char		device[GPUSORT_NAME_BYTES];
+	char device[GPUSORT_NAME_BYTES];
 } GpuSortJobSlot;
 
-#define GPUSORT_JOB_SLOTS	128
+#define GPUSORT_JOB_SLOTS 128
 
 /* Reasons of the client's own, beside those of the protocol. */
-#define GPUSORT_REASON_UNAVAILABLE	(GPUSORT_REASON_INTERNAL + 1)	/* no service to talk to */
-#define GPUSORT_REASON_LOST			(GPUSORT_REASON_INTERNAL + 2)	/* the service went away */
-#define GPUSORT_REASON_RECHECK		(GPUSORT_REASON_INTERNAL + 3)	/* EvalPlanQual's few rows */
-#define GPUSORT_REASON_FEW_ROWS		(GPUSORT_REASON_INTERNAL + 4)	/* not worth asking the service */
-#define GPUSORT_REASONS				(GPUSORT_REASON_INTERNAL + 5)
+#define GPUSORT_REASON_UNAVAILABLE (GPUSORT_REASON_INTERNAL + 1) /* no service to talk to */
+#define GPUSORT_REASON_LOST        (GPUSORT_REASON_INTERNAL + 2) /* the service went away */
+#define GPUSORT_REASON_RECHECK     (GPUSORT_REASON_INTERNAL + 3) /* EvalPlanQual's few rows */
+#define GPUSORT_REASON_FEW_ROWS    (GPUSORT_REASON_INTERNAL + 4) /* not worth asking the service */
+#define GPUSORT_REASONS            (GPUSORT_REASON_INTERNAL + 5)
 
 /* Times of a sort in milliseconds, by phase. */
 typedef struct GpuSortTimes
 {
-	double		ingest;			/* taking rows in, their production by the child included */
-	double		upload_wait;	/* of it, waiting for a chunk */
-	double		sort;			/* in the engine: compaction, sort, check */
-	double		gather;			/* in the engine: putting rows into order */
-	double		emit;			/* waiting for rows that had not arrived */
-	double		ties;			/* ordering runs of equal keys with the comparator */
+	double ingest;      /* taking rows in, their production by the child included */
+	double upload_wait; /* of it, waiting for a chunk */
+	double sort;        /* in the engine: compaction, sort, check */
+	double gather;      /* in the engine: putting rows into order */
+	double emit;        /* waiting for rows that had not arrived */
+	double ties;        /* ordering runs of equal keys with the comparator */
 } GpuSortTimes;
 
 typedef struct GpuSortStats
 {
-	uint64		sorts;
-	uint64		rows;
-	uint64		bytes;
-	uint64		runs;
-	uint64		tie_rows;
+	uint64 sorts;
+	uint64 rows;
+	uint64 bytes;
+	uint64 runs;
+	uint64 tie_rows;
 	GpuSortTimes ms;
-	uint64		small_sorts;	/* of few rows, done by PostgreSQL: no fallbacks */
-	uint64		fallbacks;
-	uint64		fallbacks_by_reason[GPUSORT_REASONS];
+	uint64 small_sorts; /* of few rows, done by PostgreSQL: no fallbacks */
+	uint64 fallbacks;
+	uint64 fallbacks_by_reason[GPUSORT_REASONS];
 	TimestampTz reset;
 } GpuSortStats;
 
 typedef struct GpuSortShared
 {
-	LWLock		lock;			/* guards all of it but what GpuSortJobSlot says */
+	LWLock lock; /* guards all of it but what GpuSortJobSlot says */
 	ConditionVariable service_changed;
 	GpuSortService service;
 	GpuSortStats stats;
@@ -120,4 +120,4 @@ extern void gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 tie_rows
 extern void gpusort_shared_count_small_sort(void);
 extern void gpusort_shared_count_fallback(int reason);
 
-#endif							/* GPUSORT_SHARED_H */
+#endif /* GPUSORT_SHARED_H */

@@ -47,35 +47,35 @@
 #include "utils/wait_event.h"
 
 /* A service that was ready for this long starts the delays anew. */
-#define STABLE_MS			10000
-#define FIRST_DELAY_MS		200
-#define LAST_DELAY_MS		60000
+#define STABLE_MS      10000
+#define FIRST_DELAY_MS 200
+#define LAST_DELAY_MS  60000
 
 /* How long a query waits for a service that is just starting. */
-#define READY_WAIT_MS		10000
-#define DRAIN_WAIT_MS		1000	/* or for one that has old sorts to end first */
+#define READY_WAIT_MS 10000
+#define DRAIN_WAIT_MS 1000 /* or for one that has old sorts to end first */
 
 /* How long the supervisor gives the service to end before it kills it. */
-#define EXIT_WAIT_MS		2000
+#define EXIT_WAIT_MS 2000
 
 /* A failed attempt to get a supervisor is not repeated by this session for so long. */
-#define REGISTER_RETRY_MS	10000
+#define REGISTER_RETRY_MS 10000
 
 /* The arguments the service was started with; a change of theirs replaces it. */
-#define MAX_ARGUMENTS		20
+#define MAX_ARGUMENTS 20
 typedef struct ServiceArguments
 {
-	int			count;
-	char		text[MAX_ARGUMENTS][MAXPGPATH];
+	int count;
+	char text[MAX_ARGUMENTS][MAXPGPATH];
 } ServiceArguments;
 
 static ServiceArguments arguments;
-static int	control = -1;		/* our end of the socket pair; -1: no service */
+static int control = -1; /* our end of the socket pair; -1: no service */
 static pid_t service_pid = 0;
 static TimestampTz ready_since = 0;
 static TimestampTz next_start = 0;
-static int	delay_ms = FIRST_DELAY_MS;
-static int	failures = 0;		/* starts in a row that led to no ready service; only the first is logged */
+static int delay_ms = FIRST_DELAY_MS;
+static int failures = 0; /* starts in a row that led to no ready service; only the first is logged */
 
 extern char **environ;
 
@@ -92,12 +92,12 @@ set_state(GpuSortServiceState service_state)
 }
 
 static void
-add_argument(ServiceArguments *list, const char *fmt,...) pg_attribute_printf(2, 3);
+add_argument(ServiceArguments *list, const char *fmt, ...) pg_attribute_printf(2, 3);
 
 static void
-add_argument(ServiceArguments *list, const char *fmt,...)
+add_argument(ServiceArguments *list, const char *fmt, ...)
 {
-	va_list		values;
+	va_list values;
 
 	Assert(list->count < MAX_ARGUMENTS);
 	va_start(values, fmt);
@@ -156,13 +156,13 @@ failure_level(void)
 static void
 start_service(void)
 {
-	int			pair[2];
-	char	   *argv[MAX_ARGUMENTS + 1] = {0};
+	int pair[2];
+	char *argv[MAX_ARGUMENTS + 1] = {0};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
-	sigset_t	signals;
-	pid_t		pid;
-	int			error;
+	sigset_t signals;
+	pid_t pid;
+	int error;
 
 	build_arguments(&arguments);
 	for (int i = 0; i < arguments.count; i++)
@@ -214,7 +214,7 @@ start_service(void)
 static int
 reap_service(void)
 {
-	int			status = 0;
+	int status = 0;
 
 	for (int waited = 0; waitpid(service_pid, &status, WNOHANG) == 0; waited += 10)
 	{
@@ -237,9 +237,9 @@ close_control(void)
 static void
 service_ended(void)
 {
-	bool		draining = gpusort_shared_service().state == GPUSORT_SERVICE_DRAINING;
-	int			pid = service_pid;
-	int			status;
+	bool draining = gpusort_shared_service().state == GPUSORT_SERVICE_DRAINING;
+	int pid = service_pid;
+	int status;
 
 	close_control();
 	status = reap_service();
@@ -294,13 +294,14 @@ static void
 log_for_service(GpuSortMessage *message)
 {
 	static char last[GPUSORT_TEXT_BYTES];
-	char	   *text = message->u.log.text;
-	bool		again;
+	char *text = message->u.log.text;
+	bool again;
 
 	text[GPUSORT_TEXT_BYTES - 1] = '\0';
 	again = strcmp(text, last) == 0;
 	strlcpy(last, text, sizeof(last));
-	ereport(message->u.log.warning ? WARNING : again ? DEBUG1 : LOG,
+	ereport(message->u.log.warning ? WARNING : again ? DEBUG1
+													 : LOG,
 			(errmsg("sort service: %s", text)));
 }
 
@@ -312,7 +313,7 @@ read_control(void)
 
 	for (;;)
 	{
-		ssize_t		n = recv(control, &message, sizeof(message), MSG_DONTWAIT);
+		ssize_t n = recv(control, &message, sizeof(message), MSG_DONTWAIT);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -341,8 +342,7 @@ static void
 apply_settings(void)
 {
 	static ServiceArguments wanted;
-	GpuSortMessage message = {.magic = GPUSORT_PROTOCOL_MAGIC, .version = GPUSORT_PROTOCOL_VERSION,
-	.type = GPUSORT_MSG_DRAIN};
+	GpuSortMessage message = {.magic = GPUSORT_PROTOCOL_MAGIC, .version = GPUSORT_PROTOCOL_VERSION, .type = GPUSORT_MSG_DRAIN};
 
 	build_arguments(&wanted);
 	if (control < 0 || memcmp(&wanted, &arguments, sizeof(wanted)) == 0 ||
@@ -378,7 +378,7 @@ static bool
 become_supervisor(void)
 {
 	GpuSortShared *state = gpusort_shared();
-	pid_t		other;
+	pid_t other;
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
 	other = state->service.supervisor_pid;
@@ -407,8 +407,8 @@ gpusort_supervisor_main(Datum arg)
 
 	while (!ShutdownRequestPending)
 	{
-		int			events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH;
-		long		timeout = -1;
+		int events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH;
+		long timeout = -1;
 
 		if (control < 0)
 		{
@@ -509,12 +509,12 @@ gpusort_supervisor_wait_ready(char *why_not, size_t why_not_size)
 {
 	GpuSortShared *state = gpusort_shared();
 	TimestampTz deadline = 0;
-	bool		ready = false;
+	bool ready = false;
 
 	for (;;)
 	{
 		GpuSortService service = gpusort_shared_service();
-		long		left;
+		long left;
 
 		if (service.state == GPUSORT_SERVICE_READY)
 		{
@@ -534,10 +534,9 @@ gpusort_supervisor_wait_ready(char *why_not, size_t why_not_size)
 				break;
 			}
 			deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-												   service.state == GPUSORT_SERVICE_DRAINING ?
-												   DRAIN_WAIT_MS : READY_WAIT_MS);
+												   service.state == GPUSORT_SERVICE_DRAINING ? DRAIN_WAIT_MS : READY_WAIT_MS);
 			ConditionVariablePrepareToSleep(&state->service_changed);
-			continue;			/* it may have changed before we were on the list */
+			continue; /* it may have changed before we were on the list */
 		}
 		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
 		if (left <= 0)

@@ -15,7 +15,7 @@
  * so it fits a socket address however deep the data directory lies.  Base
  * backups leave out what is in pg_stat_tmp.
  */
-#define GPUSORT_SOCKET_PATH		"pg_stat_tmp/gpusort.sock"
+#define GPUSORT_SOCKET_PATH "pg_stat_tmp/gpusort.sock"
 
 extern void gpusort_supervisor_register(void);
 extern bool gpusort_supervisor_wake(void);
@@ -23,4 +23,4 @@ extern bool gpusort_supervisor_wait_ready(char *why_not, size_t why_not_size);
 
 pg_noreturn extern PGDLLEXPORT void gpusort_supervisor_main(Datum arg);
 
-#endif							/* GPUSORT_SUPERVISOR_H */
+#endif /* GPUSORT_SUPERVISOR_H */

@@ -49,8 +49,8 @@ static void
 put_device(const GpuSortMessage *message, void *arg)
 {
 	ReturnSetInfo *result = arg;
-	Datum		values[8];
-	bool		nulls[8] = {0};
+	Datum values[8];
+	bool nulls[8] = {0};
 
 	values[0] = CStringGetTextDatum(engine_name(message->u.device.engine));
 	values[1] = Int32GetDatum(message->u.device.ordinal);
@@ -101,10 +101,10 @@ gpusort_show_stats(PG_FUNCTION_ARGS)
 {
 	GpuSortShared *state = gpusort_shared();
 	GpuSortStats stats;
-	TupleDesc	desc;
-	Datum		values[15];
-	bool		nulls[15] = {0};
-	int			i = 0;
+	TupleDesc desc;
+	Datum values[15];
+	bool nulls[15] = {0};
+	int i = 0;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -174,8 +174,8 @@ gpusort_show_jobs(PG_FUNCTION_ARGS)
 	for (int i = 0; i < GPUSORT_JOB_SLOTS; i++)
 	{
 		GpuSortJobSlot *job = &jobs[i];
-		Datum		values[10];
-		bool		nulls[10] = {0};
+		Datum values[10];
+		bool nulls[10] = {0};
 
 		if (job->pid == 0)
 			continue;

@@ -34,123 +34,128 @@ extern "C"
 #endif
 
 /* Bumped with every change here: an engine of another version is not loaded. */
-#define GPUSORT_ENGINE_ABI		2
+#define GPUSORT_ENGINE_ABI 2
 
-typedef struct GpuSortEngine GpuSortEngine; /* opaque, the engine's own */
-typedef struct GpuSort GpuSort; /* opaque, the engine's own */
+	typedef struct GpuSortEngine GpuSortEngine; /* opaque, the engine's own */
+	typedef struct GpuSort GpuSort;             /* opaque, the engine's own */
 
-typedef struct GpuSortError
-{
-	GpuSortReason reason;
-	char		text[GPUSORT_TEXT_BYTES];
-} GpuSortError;
+	typedef struct GpuSortError
+	{
+		GpuSortReason reason;
+		char text[GPUSORT_TEXT_BYTES];
+	} GpuSortError;
 
-typedef struct GpuSortEngineConfig
-{
-	const char *devices;		/* cuda: "all" or ordinals "0,2" */
-	uint64_t	memory_limit;	/* bytes per device, or of the host; 0: the engine's own choice */
-	int			threads;		/* host: 0: as many as the process may use */
-	void	   *pool;			/* the staging pool, for pinning; may be NULL (tests) */
-	size_t		pool_bytes;
-} GpuSortEngineConfig;
+	typedef struct GpuSortEngineConfig
+	{
+		const char *devices;   /* cuda: "all" or ordinals "0,2" */
+		uint64_t memory_limit; /* bytes per device, or of the host; 0: the engine's own choice */
+		int threads;           /* host: 0: as many as the process may use */
+		void *pool;            /* the staging pool, for pinning; may be NULL (tests) */
+		size_t pool_bytes;
+	} GpuSortEngineConfig;
 
-typedef struct GpuSortDevice
-{
-	uint32_t	ordinal;
-	uint32_t	jobs;
-	uint64_t	memory_total;	/* bytes */
-	uint64_t	memory_limit;
-	uint64_t	sort_limit;		/* for one sort: of all devices that share sorts with this one */
-	uint64_t	memory_used;	/* by this engine's sorts, caches not counted */
-	char		name[GPUSORT_NAME_BYTES];
-	char		detail[GPUSORT_NAME_BYTES];
-} GpuSortDevice;
+	typedef struct GpuSortDevice
+	{
+		uint32_t ordinal;
+		uint32_t jobs;
+		uint64_t memory_total; /* bytes */
+		uint64_t memory_limit;
+		uint64_t sort_limit;  /* for one sort: of all devices that share sorts with this one */
+		uint64_t memory_used; /* by this engine's sorts, caches not counted */
+		char name[GPUSORT_NAME_BYTES];
+		char detail[GPUSORT_NAME_BYTES];
+	} GpuSortDevice;
 
-typedef struct GpuSortSpec
-{
-	uint32_t	key_words;		/* 64-bit words per key, 1 to GPUSORT_MAX_KEY_WORDS */
-	int			may_tie;		/* 0: no row will be INEXACT */
-	uint64_t	estimated_rows;
-	uint64_t	estimated_bytes;	/* records, as they lie in chunks */
-	uint64_t	limit;			/* only the first so many rows are wanted, 0: all.  An engine may give
-								 * out more; with may_tie it does so at least as far as keys equal
-								 * the last wanted row's */
-	const int  *cancelled;		/* read with __atomic_load_n: not 0 asks every call to return soon
-								 * with an error; never NULL */
-} GpuSortSpec;
+	typedef struct GpuSortSpec
+	{
+		uint32_t key_words; /* 64-bit words per key, 1 to GPUSORT_MAX_KEY_WORDS */
+		int may_tie;        /* 0: no row will be INEXACT */
+		uint64_t estimated_rows;
+		uint64_t estimated_bytes; /* records, as they lie in chunks */
+		/*
+		 * only the first so many rows are wanted, 0: all. An engine may give out more; with
+		 * may_tie it does so at least as far as keys equal the last wanted row's
+		 */
+		uint64_t limit;
+		/*
+		 * read with __atomic_load_n: not 0 asks every call to return soon with an error;
+		 * never NULL
+		 */
+		const int *cancelled;
+	} GpuSortSpec;
 
-typedef struct GpuSortSorted
-{
-	uint64_t	rows_in;		/* that were put */
-	uint64_t	rows;			/* to be given out */
-	uint64_t	bytes;			/* of them, padded to 8, without keys */
-	uint64_t	tie_rows;		/* rows in runs of equal keys that hold an INEXACT row */
-	uint32_t	key_bits;		/* 64 * key_words */
-	uint32_t	packed_bits;	/* bits left after compaction */
-	double		sort_ms;
-} GpuSortSorted;
+	typedef struct GpuSortSorted
+	{
+		uint64_t rows_in;     /* that were put */
+		uint64_t rows;        /* to be given out */
+		uint64_t bytes;       /* of them, padded to 8, without keys */
+		uint64_t tie_rows;    /* rows in runs of equal keys that hold an INEXACT row */
+		uint32_t key_bits;    /* 64 * key_words */
+		uint32_t packed_bits; /* bits left after compaction */
+		double sort_ms;
+	} GpuSortSorted;
 
-typedef struct GpuSortEmitted
-{
-	uint32_t	rows;
-	uint32_t	bytes;
-	uint32_t	tie_rows;		/* rows with TIE_NEXT set */
-	int			last;			/* no rows are left after these */
-	double		gather_ms;
-} GpuSortEmitted;
+	typedef struct GpuSortEmitted
+	{
+		uint32_t rows;
+		uint32_t bytes;
+		uint32_t tie_rows; /* rows with TIE_NEXT set */
+		int last;          /* no rows are left after these */
+		double gather_ms;
+	} GpuSortEmitted;
 
-/* 0 is success; anything else means *error is filled. */
-typedef struct GpuSortEngineOps
-{
-	uint32_t	abi;			/* GPUSORT_ENGINE_ABI; must be first field */
-	GpuSortEngineKind kind;
+	/* 0 is success; anything else means *error is filled. */
+	typedef struct GpuSortEngineOps
+	{
+		uint32_t abi; /* GPUSORT_ENGINE_ABI; must be first field */
+		GpuSortEngineKind kind;
 
-	/* Makes the engine warm: contexts, streams, buffers, pinning of the pool. */
-	int			(*open) (const GpuSortEngineConfig *config, GpuSortEngine **engine, GpuSortError *error);
-	void		(*close) (GpuSortEngine *engine);
+		/* Makes the engine warm: contexts, streams, buffers, pinning of the pool. */
+		int (*open)(const GpuSortEngineConfig *config, GpuSortEngine **engine, GpuSortError *error);
+		void (*close)(GpuSortEngine *engine);
 
-	/* Fills up to max devices, returns how many there are.  The host is one device. */
-	int			(*describe) (GpuSortEngine *engine, GpuSortDevice *devices, int max);
+		/* Fills up to max devices, returns how many there are.  The host is one device. */
+		int (*describe)(GpuSortEngine *engine, GpuSortDevice *devices, int max);
 
-	/*
+		/*
 	 * Starts a sort.  Picks the device, tells its ordinal and name.  Fails with
 	 * MEMORY_LIMIT when the estimate does not fit what the limit leaves, saying
 	 * which setting it is.
 	 */
-	int			(*begin) (GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **sort,
-						  uint32_t *ordinal, char name[GPUSORT_NAME_BYTES], GpuSortError *error);
+		int (*begin)(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **sort,
+					 uint32_t *ordinal, char name[GPUSORT_NAME_BYTES], GpuSortError *error);
 
-	/*
+		/*
 	 * Makes sure that one more chunk, however many rows it may hold, can be put
 	 * and later sorted.  Every put uses up one reserve.  Failing here is no
 	 * failure of the sort (the exception to the rule above): what was put can
 	 * still be sorted.
 	 */
-	int			(*reserve) (GpuSort *sort, GpuSortError *error);
+		int (*reserve)(GpuSort *sort, GpuSortError *error);
 
-	/* Takes a chunk in; the chunk's memory is the caller's again on return. */
-	int			(*put) (GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error);
+		/* Takes a chunk in; the chunk's memory is the caller's again on return. */
+		int (*put)(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error);
 
-	/* Sorts what was put, stably, and checks that the result is in order. */
-	int			(*sort) (GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error);
+		/* Sorts what was put, stably, and checks that the result is in order. */
+		int (*sort)(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error);
 
-	/* Fills chunk with the next rows.  Not called again after last = 1 but for a rewind. */
-	int			(*emit) (GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error);
+		/* Fills chunk with the next rows.  Not called again after last = 1 but for a rewind. */
+		int (*emit)(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error);
 
-	/* The next emit starts at the first row again. */
-	int			(*rewind) (GpuSort *sort, GpuSortError *error);
+		/* The next emit starts at the first row again. */
+		int (*rewind)(GpuSort *sort, GpuSortError *error);
 
-	void		(*end) (GpuSort *sort);
-} GpuSortEngineOps;
+		void (*end)(GpuSort *sort);
+	} GpuSortEngineOps;
 
-/* The host engine; and what gpusort_cuda.so exports under this name's cuda twin. */
-extern const GpuSortEngineOps gpusort_host_engine;
+	/* The host engine; and what gpusort_cuda.so exports under this name's cuda twin. */
+	extern const GpuSortEngineOps gpusort_host_engine;
 
-#define GPUSORT_CUDA_ENGINE_SYMBOL	"gpusort_cuda_engine"
-#define GPUSORT_CUDA_ENGINE_FILE	"gpusort_cuda.so"
+#define GPUSORT_CUDA_ENGINE_SYMBOL "gpusort_cuda_engine"
+#define GPUSORT_CUDA_ENGINE_FILE   "gpusort_cuda.so"
 
 #ifdef __cplusplus
 }
 #endif
 
-#endif							/* GPUSORT_ENGINE_H */
+#endif /* GPUSORT_ENGINE_H */

@@ -53,22 +53,22 @@
 #include "service/session.h"
 
 /* Exit codes that tell the supervisor what happened. */
-#define EXIT_START_FAILED		1
-#define EXIT_USAGE				2
-#define EXIT_ALREADY_RUNNING	3
-#define EXIT_DEVICE_LOST		4
+#define EXIT_START_FAILED    1
+#define EXIT_USAGE           2
+#define EXIT_ALREADY_RUNNING 3
+#define EXIT_DEVICE_LOST     4
 
-#define CONTROL					0
-#define BACKLOG					256
-#define EVENTS_AT_ONCE			64
+#define CONTROL        0
+#define BACKLOG        256
+#define EVENTS_AT_ONCE 64
 
 /* At the end sorts are given so long to return from their engine calls. */
-#define END_MS					500
+#define END_MS 500
 
 typedef struct Options
 {
 	const char *socket;
-	uint64_t	staging_memory;
+	uint64_t staging_memory;
 	GpuSortEnginesConfig engines;
 } Options;
 
@@ -77,10 +77,10 @@ static GpuSortSessions sessions;
 static bool supervised;
 
 /* Descriptors that the main loop watches besides sessions. */
-static int	listener = -1;
-static int	signals = -1;
-static int	done_event = -1;
-static int	spare = -1;			/* to be given up when descriptors run out */
+static int listener = -1;
+static int signals = -1;
+static int done_event = -1;
+static int spare = -1; /* to be given up when descriptors run out */
 
 /*
  * Options
@@ -90,16 +90,17 @@ static void
 usage(const char *problem)
 {
 	fprintf(stderr, "gpusortd: %s\n"
-			"usage: gpusortd --socket PATH [--engine auto|cuda|host] [--devices all|0,1]\n"
-			"       [--device-memory BYTES] [--host-memory BYTES] [--staging-memory BYTES]\n"
-			"       [--threads N] [--cuda-library PATH]\n", problem);
+					"usage: gpusortd --socket PATH [--engine auto|cuda|host] [--devices all|0,1]\n"
+					"       [--device-memory BYTES] [--host-memory BYTES] [--staging-memory BYTES]\n"
+					"       [--threads N] [--cuda-library PATH]\n",
+			problem);
 	exit(EXIT_USAGE);
 }
 
 static uint64_t
 parse_number(const char *text, uint64_t max)
 {
-	char	   *end;
+	char *end;
 	unsigned long long number;
 
 	errno = 0;
@@ -114,7 +115,14 @@ parse_options(int argc, char **argv, Options *parsed)
 {
 	enum
 	{
-		SOCKET, ENGINE, DEVICES, DEVICE_MEMORY, HOST_MEMORY, STAGING_MEMORY, THREADS, CUDA_LIBRARY
+		SOCKET,
+		ENGINE,
+		DEVICES,
+		DEVICE_MEMORY,
+		HOST_MEMORY,
+		STAGING_MEMORY,
+		THREADS,
+		CUDA_LIBRARY
 	};
 	static const struct option names[] = {
 		{"socket", required_argument, NULL, SOCKET},
@@ -125,9 +133,8 @@ parse_options(int argc, char **argv, Options *parsed)
 		{"staging-memory", required_argument, NULL, STAGING_MEMORY},
 		{"threads", required_argument, NULL, THREADS},
 		{"cuda-library", required_argument, NULL, CUDA_LIBRARY},
-		{NULL, 0, NULL, 0}
-	};
-	int			option;
+		{NULL, 0, NULL, 0}};
+	int option;
 
 	parsed->engines.devices = "all";
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
@@ -192,8 +199,8 @@ start_failed(const char *what)
 static void
 take_lock(void)
 {
-	char		path[sizeof(((struct sockaddr_un *) 0)->sun_path) + sizeof(".lock")];
-	int			lock;
+	char path[sizeof(((struct sockaddr_un *) 0)->sun_path) + sizeof(".lock")];
+	int lock;
 
 	snprintf(path, sizeof(path), "%s.lock", options->socket);
 	lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -219,7 +226,7 @@ static void
 start_listening(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	mode_t		mask;
+	mode_t mask;
 
 	strcpy(address.sun_path, options->socket);
 	remove_socket();
@@ -239,7 +246,7 @@ start_listening(void)
 static void
 start_signals(void)
 {
-	sigset_t	set;
+	sigset_t set;
 
 	/* The terminal's and the server's signals to the whole group are not for us. */
 	signal(SIGINT, SIG_IGN);
@@ -260,13 +267,13 @@ start_signals(void)
 static void
 watch(int descriptor, int *tag)
 {
-	struct epoll_event event = {.events = EPOLLIN,.data.ptr = tag};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = tag};
 
 	if (epoll_ctl(sessions.epoll, EPOLL_CTL_ADD, descriptor, &event) != 0)
 		start_failed("could not watch a descriptor");
 }
 
-static int	control_tag;
+static int control_tag;
 
 static void
 start(void)
@@ -274,7 +281,7 @@ start(void)
 	GpuSortMessage ready = {.type = GPUSORT_MSG_READY};
 	GpuSortEnginesConfig engines = options->engines;
 	struct rlimit files;
-	char		problem[GPUSORT_TEXT_BYTES];
+	char problem[GPUSORT_TEXT_BYTES];
 
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
 	{
@@ -317,12 +324,12 @@ start(void)
 static void
 accept_clients(void)
 {
-	int			client;
+	int client;
 
 	while ((client = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
 	{
 		struct ucred peer;
-		socklen_t	size = sizeof(peer);
+		socklen_t size = sizeof(peer);
 
 		if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != geteuid())
 		{
@@ -350,8 +357,8 @@ static bool
 read_control(void)
 {
 	GpuSortMessage message;
-	ssize_t		size = supervised ? recv(CONTROL, &message, sizeof(message), MSG_DONTWAIT)
-		: read(CONTROL, &message, sizeof(message));
+	ssize_t size = supervised ? recv(CONTROL, &message, sizeof(message), MSG_DONTWAIT)
+							  : read(CONTROL, &message, sizeof(message));
 
 	if (size < 0)
 		return errno == EAGAIN || errno == EINTR;
@@ -389,7 +396,7 @@ finish(int code)
 {
 	struct timespec start;
 	struct timespec now;
-	int			left;
+	int left;
 
 	remove_socket();
 	close(listener);
@@ -397,7 +404,7 @@ finish(int code)
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	while (sessions.jobs > 0)
 	{
-		struct pollfd event = {.fd = done_event,.events = POLLIN};
+		struct pollfd event = {.fd = done_event, .events = POLLIN};
 
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		left = END_MS - (now.tv_sec - start.tv_sec) * 1000 - (now.tv_nsec - start.tv_nsec) / 1000000;
@@ -419,7 +426,7 @@ main_loop(void)
 	for (;;)
 	{
 		struct epoll_event events[EVENTS_AT_ONCE];
-		int			n = epoll_wait(sessions.epoll, events, EVENTS_AT_ONCE, -1);
+		int n = epoll_wait(sessions.epoll, events, EVENTS_AT_ONCE, -1);
 
 		if (n < 0 && errno != EINTR)
 		{
@@ -428,7 +435,7 @@ main_loop(void)
 		}
 		for (int i = 0; i < n; i++)
 		{
-			void	   *tag = events[i].data.ptr;
+			void *tag = events[i].data.ptr;
 
 			if (tag == &control_tag)
 			{

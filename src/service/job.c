@@ -28,7 +28,7 @@
 #include "service/job.h"
 
 /* The host engine sorts with up to about 300 kB of stack. */
-#define THREAD_STACK_BYTES	((size_t) 2 << 20)
+#define THREAD_STACK_BYTES ((size_t) 2 << 20)
 
 typedef struct Queue
 {
@@ -41,25 +41,25 @@ struct GpuSortJob
 	GpuSortEngineHandle handle;
 	GpuSortSpec spec;
 	const GpuSortPool *pool;
-	void	   *owner;
-	pthread_t	thread;
-	int			cancelled;		/* atomic */
-	GpuSortCommand *end;		/* END, kept so that finish cannot fail */
+	void *owner;
+	pthread_t thread;
+	int cancelled;       /* atomic */
+	GpuSortCommand *end; /* END, kept so that finish cannot fail */
 
 	/* under the lock */
 	pthread_mutex_t lock;
 	pthread_cond_t arrived;
-	Queue		queue;
+	Queue queue;
 
 	/* the thread's own */
-	GpuSort    *sort;
-	bool		failed;
-	bool		no_more_rows;
+	GpuSort *sort;
+	bool failed;
+	bool no_more_rows;
 };
 
 static pthread_mutex_t done_lock = PTHREAD_MUTEX_INITIALIZER;
 static Queue done_queue;
-static int	done_event = -1;
+static int done_event = -1;
 
 static void
 append(Queue *queue, GpuSortCommand *command)
@@ -93,7 +93,7 @@ GpuSortCommand *
 gpusort_jobs_done(void)
 {
 	GpuSortCommand *first;
-	uint64_t	count;
+	uint64_t count;
 
 	if (read(done_event, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		return NULL;
@@ -108,7 +108,7 @@ static void
 report_done(GpuSortCommand *command)
 {
 	const uint64_t one = 1;
-	bool		was_empty;
+	bool was_empty;
 
 	pthread_mutex_lock(&done_lock);
 	was_empty = done_queue.first == NULL;
@@ -126,7 +126,7 @@ run_command(GpuSortJob *job, GpuSortCommand *command)
 {
 	const GpuSortEngineOps *ops = job->handle.ops;
 	GpuSortError *error = &command->error;
-	int			rc = 0;
+	int rc = 0;
 
 	if (job->failed || __atomic_load_n(&job->cancelled, __ATOMIC_RELAXED))
 	{
@@ -213,7 +213,7 @@ gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortSpec *spec,
 {
 	GpuSortJob *job = calloc(1, sizeof(GpuSortJob));
 	pthread_attr_t attributes;
-	int			rc;
+	int rc;
 
 	if (job == NULL)
 		return NULL;
@@ -282,8 +282,8 @@ gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command)
 GpuSortCommand *
 gpusort_job_take_back(GpuSortJob *job, GpuSortCommandType type)
 {
-	Queue		kept = {NULL, NULL};
-	Queue		taken = {NULL, NULL};
+	Queue kept = {NULL, NULL};
+	Queue taken = {NULL, NULL};
 	GpuSortCommand *next;
 
 	pthread_mutex_lock(&job->lock);

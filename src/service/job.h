@@ -19,11 +19,11 @@ typedef enum GpuSortCommandType
 {
 	GPUSORT_COMMAND_BEGIN,
 	GPUSORT_COMMAND_RESERVE,
-	GPUSORT_COMMAND_PUT,		/* and reserve the next, unless "final" is set */
+	GPUSORT_COMMAND_PUT, /* and reserve the next, unless "final" is set */
 	GPUSORT_COMMAND_SORT,
 	GPUSORT_COMMAND_EMIT,
 	GPUSORT_COMMAND_REWIND,
-	GPUSORT_COMMAND_END,		/* the thread's last */
+	GPUSORT_COMMAND_END, /* the thread's last */
 } GpuSortCommandType;
 
 /*
@@ -34,31 +34,31 @@ typedef struct GpuSortCommand
 {
 	GpuSortCommandType type;
 	GpuSortJob *job;
-	void	   *asker;			/* the caller's; END's is the job's owner */
+	void *asker; /* the caller's; END's is the job's owner */
 	struct GpuSortCommand *next;
 
 	/* what to do */
-	uint32_t	chunk;			/* PUT, EMIT; RESERVE: to be granted then */
-	uint32_t	rows;			/* PUT */
-	uint32_t	bytes;			/* PUT */
-	bool		final;			/* PUT */
-	uint32_t	epoch;			/* EMIT */
+	uint32_t chunk; /* PUT, EMIT; RESERVE: to be granted then */
+	uint32_t rows;  /* PUT */
+	uint32_t bytes; /* PUT */
+	bool final;     /* PUT */
+	uint32_t epoch; /* EMIT */
 
 	/* what came of it */
-	bool		skipped;		/* not done, an earlier one has made it pointless */
-	bool		failed;			/* the sort is lost, see error */
-	bool		reserved;		/* RESERVE, PUT: there is room for one more; else see error */
+	bool skipped;  /* not done, an earlier one has made it pointless */
+	bool failed;   /* the sort is lost, see error */
+	bool reserved; /* RESERVE, PUT: there is room for one more; else see error */
 	GpuSortError error;
 	union
 	{
 		struct
 		{
-			uint32_t	ordinal;
-			char		device[GPUSORT_NAME_BYTES];
-		}			begun;
+			uint32_t ordinal;
+			char device[GPUSORT_NAME_BYTES];
+		} begun;
 		GpuSortSorted sorted;
 		GpuSortEmitted emitted;
-	}			u;
+	} u;
 } GpuSortCommand;
 
 extern bool gpusort_jobs_open(int *descriptor);
@@ -73,4 +73,4 @@ extern GpuSortCommand *gpusort_job_take_back(GpuSortJob *job, GpuSortCommandType
 extern GpuSortCommand *gpusort_job_finish(GpuSortJob *job);
 extern void gpusort_job_free(GpuSortJob *job);
 
-#endif							/* GPUSORT_JOB_H */
+#endif /* GPUSORT_JOB_H */

@@ -17,20 +17,20 @@
 
 #include "service/outbox.h"
 
-#define WAITING_MAX		1024
+#define WAITING_MAX 1024
 
 /* Hands a message to the socket, with the descriptor if it is WELCOME. */
 static GpuSortOutboxResult
 send_message(int socket, const GpuSortMessage *message, int descriptor)
 {
-	struct iovec part = {.iov_base = (void *) message,.iov_len = sizeof(*message)};
-	struct msghdr header = {.msg_iov = &part,.msg_iovlen = 1};
+	struct iovec part = {.iov_base = (void *) message, .iov_len = sizeof(*message)};
+	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
 	union
 	{
-		char		bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
-	}			control;
-	ssize_t		sent;
+	} control;
+	ssize_t sent;
 
 	if (message->type == GPUSORT_MSG_WELCOME && descriptor >= 0)
 	{
@@ -90,7 +90,7 @@ gpusort_outbox_send(GpuSortOutbox *outbox, int socket, const GpuSortMessage *mes
 	}
 	if (outbox->first + outbox->count == outbox->room)
 	{
-		uint32_t	room = outbox->room ? outbox->room * 2 : 16;
+		uint32_t room = outbox->room ? outbox->room * 2 : 16;
 		GpuSortMessage *messages;
 
 		if (room > WAITING_MAX)

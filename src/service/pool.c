@@ -32,37 +32,37 @@
 
 #include "service/pool.h"
 
-#define DEFAULT_BYTES		((uint64_t) 256 << 20)
+#define DEFAULT_BYTES ((uint64_t) 256 << 20)
 
 /* More of the machine's memory than this fraction is surely a mistake. */
-#define MEMORY_FRACTION		2
+#define MEMORY_FRACTION 2
 
 /* A sort is lent no more than this fraction of what is free. */
-#define SHARE_FRACTION		16
+#define SHARE_FRACTION 16
 
 typedef struct Chunk
 {
-	GpuSortShare *share;		/* who holds it, NULL if it is free */
+	GpuSortShare *share; /* who holds it, NULL if it is free */
 	GpuSortChunkState state;
 } Chunk;
 
 struct GpuSortPool
 {
-	uint64_t	id;
-	int			descriptor;
-	char	   *start;
-	uint32_t	nchunks;
-	Chunk	   *chunks;
-	uint32_t   *free;			/* stack */
-	uint32_t	nfree;
-	uint32_t	deficit;		/* chunks that admitted sorts are sure of but do not hold */
+	uint64_t id;
+	int descriptor;
+	char *start;
+	uint32_t nchunks;
+	Chunk *chunks;
+	uint32_t *free; /* stack */
+	uint32_t nfree;
+	uint32_t deficit; /* chunks that admitted sorts are sure of but do not hold */
 };
 
 /* Maps the memfd and touches all of it. */
 static bool
 map_pool(GpuSortPool *pool, size_t bytes)
 {
-	void	   *start;
+	void *start;
 
 	pool->descriptor = memfd_create("gpusort-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (pool->descriptor < 0)
@@ -93,7 +93,7 @@ map_pool(GpuSortPool *pool, size_t bytes)
 GpuSortPool *
 gpusort_pool_create(uint64_t bytes, char *error, size_t error_size)
 {
-	uint64_t	memory = (uint64_t) sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	uint64_t memory = (uint64_t) sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 	GpuSortPool *pool;
 
 	if (bytes == 0)
@@ -212,7 +212,7 @@ gpusort_pool_dismiss(GpuSortPool *pool, GpuSortShare *share)
 uint32_t
 gpusort_pool_take(GpuSortPool *pool, GpuSortShare *share, GpuSortChunkState state)
 {
-	uint32_t	chunk;
+	uint32_t chunk;
 
 	if (!share->sure)
 		return GPUSORT_NO_CHUNK;

@@ -17,26 +17,26 @@ typedef struct GpuSortPool GpuSortPool;
 /* What one sort has of the pool; belongs to the sort's session, zeroed at first. */
 typedef struct GpuSortShare
 {
-	uint32_t	held;			/* chunks */
-	bool		sure;			/* admitted: will get GPUSORT_JOB_CHUNKS_MIN when it asks */
+	uint32_t held; /* chunks */
+	bool sure;     /* admitted: will get GPUSORT_JOB_CHUNKS_MIN when it asks */
 } GpuSortShare;
 
 /* Who may touch a chunk now. */
 typedef enum GpuSortChunkState
 {
 	GPUSORT_CHUNK_FREE,
-	GPUSORT_CHUNK_GRANTED,		/* the client, to fill it */
-	GPUSORT_CHUNK_ENGINE,		/* an engine call, running or to come */
-	GPUSORT_CHUNK_DATA,			/* the client, to read it */
+	GPUSORT_CHUNK_GRANTED, /* the client, to fill it */
+	GPUSORT_CHUNK_ENGINE,  /* an engine call, running or to come */
+	GPUSORT_CHUNK_DATA,    /* the client, to read it */
 } GpuSortChunkState;
 
-#define GPUSORT_NO_CHUNK	UINT32_MAX
+#define GPUSORT_NO_CHUNK UINT32_MAX
 
 extern GpuSortPool *gpusort_pool_create(uint64_t bytes, char *error, size_t error_size);
 extern void gpusort_pool_destroy(GpuSortPool *pool);
 extern uint64_t gpusort_pool_id(const GpuSortPool *pool);
 extern uint32_t gpusort_pool_chunks(const GpuSortPool *pool);
-extern int	gpusort_pool_descriptor(const GpuSortPool *pool);
+extern int gpusort_pool_descriptor(const GpuSortPool *pool);
 extern void *gpusort_pool_chunk(const GpuSortPool *pool, uint32_t chunk);
 extern void *gpusort_pool_start(const GpuSortPool *pool);
 
@@ -49,4 +49,4 @@ extern bool gpusort_pool_is(const GpuSortPool *pool, uint32_t chunk, const GpuSo
 							GpuSortChunkState state);
 extern void gpusort_pool_set(GpuSortPool *pool, uint32_t chunk, GpuSortChunkState state);
 
-#endif							/* GPUSORT_POOL_H */
+#endif /* GPUSORT_POOL_H */

@@ -77,27 +77,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GPUSORT_PROTOCOL_MAGIC		0x67707573u /* "gpus" */
-#define GPUSORT_PROTOCOL_VERSION	3
+#define GPUSORT_PROTOCOL_MAGIC   0x67707573u /* "gpus" */
+#define GPUSORT_PROTOCOL_VERSION 3
 
-#define GPUSORT_CHUNK_BYTES			((size_t) 4 << 20)
-#define GPUSORT_MAX_KEY_WORDS		32
-#define GPUSORT_MAX_ROWS			UINT64_C(0xFFFFFFFE)	/* 32-bit row ids */
+#define GPUSORT_CHUNK_BYTES   ((size_t) 4 << 20)
+#define GPUSORT_MAX_KEY_WORDS 32
+#define GPUSORT_MAX_ROWS      UINT64_C(0xFFFFFFFE) /* 32-bit row ids */
 
 /* Every sort, and every member, is sure of this many chunks; more are lent while there are some. */
-#define GPUSORT_JOB_CHUNKS_MIN		2
+#define GPUSORT_JOB_CHUNKS_MIN 2
 /* It is lent at most this many chunks at once, so that one cannot starve the rest. */
-#define GPUSORT_JOB_CHUNKS_MAX		8
+#define GPUSORT_JOB_CHUNKS_MAX 8
 
 /* Row header as both sides see it, and the flags in it. */
-#define GPUSORT_ROW_FLAGS_OFFSET	4
-#define GPUSORT_ROW_INEXACT			0x01	/* client: an equal key does not mean an equal row */
-#define GPUSORT_ROW_OVERFLOW		0x02	/* client: stands for a row kept elsewhere; the service
-											 * passes it on */
-#define GPUSORT_ROW_TIE_NEXT		0x80	/* service, on the way out: this row and the next one
-											 * have equal keys and this one is INEXACT */
+#define GPUSORT_ROW_FLAGS_OFFSET 4
+/* client: an equal key does not mean an equal row */
+#define GPUSORT_ROW_INEXACT      0x01
+/* client: stands for a row kept elsewhere; the service passes it on */
+#define GPUSORT_ROW_OVERFLOW     0x02
+/* service, on the way out: this row and the next one have equal keys and this one is INEXACT */
+#define GPUSORT_ROW_TIE_NEXT     0x80
 
-#define GPUSORT_ALIGN8(n)			(((n) + 7) & ~(uint64_t) 7)
+#define GPUSORT_ALIGN8(n) (((n) + 7) & ~(uint64_t) 7)
 
 /* Where the offset of record i of a chunk is. */
 static inline uint32_t *
@@ -136,12 +137,12 @@ typedef enum GpuSortMessageType
 	GPUSORT_MSG_LOG,
 
 	/* supervisor to service, on the control socket */
-	GPUSORT_MSG_DRAIN = 192,	/* take no new sort, exit when the last has ended */
+	GPUSORT_MSG_DRAIN = 192, /* take no new sort, exit when the last has ended */
 } GpuSortMessageType;
 
 typedef enum GpuSortEngineKind
 {
-	GPUSORT_ENGINE_AUTO = 0,	/* cuda where there is a device, else host */
+	GPUSORT_ENGINE_AUTO = 0, /* cuda where there is a device, else host */
 	GPUSORT_ENGINE_CUDA,
 	GPUSORT_ENGINE_HOST,
 } GpuSortEngineKind;
@@ -150,131 +151,136 @@ typedef enum GpuSortEngineKind
 typedef enum GpuSortReason
 {
 	GPUSORT_REASON_NONE = 0,
-	GPUSORT_REASON_NO_ENGINE,	/* the engine asked for is not there */
-	GPUSORT_REASON_MEMORY_LIMIT,	/* more than gpusort.device_memory or gpusort.host_memory
-									 * allows, or others use it now */
-	GPUSORT_REASON_NO_MEMORY,	/* the device or the host had no more to give */
-	GPUSORT_REASON_POOL,		/* gpusort.staging_memory is lent out */
+	GPUSORT_REASON_NO_ENGINE, /* the engine asked for is not there */
+	/* more than gpusort.device_memory or gpusort.host_memory allows, or others use it now */
+	GPUSORT_REASON_MEMORY_LIMIT,
+	GPUSORT_REASON_NO_MEMORY, /* the device or the host had no more to give */
+	GPUSORT_REASON_POOL,      /* gpusort.staging_memory is lent out */
 	GPUSORT_REASON_TOO_MANY_ROWS,
-	GPUSORT_REASON_DRAINING,	/* the service is about to restart */
-	GPUSORT_REASON_DEVICE,		/* the device or its driver reported an error */
+	GPUSORT_REASON_DRAINING,    /* the service is about to restart */
+	GPUSORT_REASON_DEVICE,      /* the device or its driver reported an error */
 	GPUSORT_REASON_ORDER_CHECK, /* the sorted keys were found out of order */
-	GPUSORT_REASON_BAD_CHUNK,	/* a chunk's offsets or lengths made no sense */
+	GPUSORT_REASON_BAD_CHUNK,   /* a chunk's offsets or lengths made no sense */
 	GPUSORT_REASON_INTERNAL,
 } GpuSortReason;
 
-#define GPUSORT_TEXT_BYTES		192
-#define GPUSORT_NAME_BYTES		64
+#define GPUSORT_TEXT_BYTES 192
+#define GPUSORT_NAME_BYTES 64
 
 typedef struct GpuSortMessage
 {
-	uint32_t	magic;
-	uint16_t	version;
-	uint16_t	type;			/* GpuSortMessageType */
+	uint32_t magic;
+	uint16_t version;
+	uint16_t type; /* GpuSortMessageType */
 	union
 	{
 		struct
 		{
-			uint64_t	pool_id;	/* pool the client has mapped already, or 0; then WELCOME
-									 * carries no descriptor if it is the same one */
-		}			hello;
+			/*
+			 * pool the client has mapped already, or 0; then WELCOME carries no descriptor
+			 * if it is the same one
+			 */
+			uint64_t pool_id;
+		} hello;
 		struct
 		{
-			uint64_t	pool_id;	/* never 0; another one after each start of the service */
-			uint64_t	pool_bytes;
-			uint32_t	pool_chunks;
-			uint32_t	engines;	/* bit mask of 1 << GpuSortEngineKind */
-		}			welcome;
+			uint64_t pool_id; /* never 0; another one after each start of the service */
+			uint64_t pool_bytes;
+			uint32_t pool_chunks;
+			uint32_t engines; /* bit mask of 1 << GpuSortEngineKind */
+		} welcome;
 		struct
 		{
-			uint32_t	engine; /* GpuSortEngineKind, never AUTO */
-			uint32_t	ordinal;
-			uint32_t	last;
-			uint32_t	jobs;	/* sorts on it now */
-			uint64_t	memory_total;	/* bytes */
-			uint64_t	memory_limit;	/* bytes that gpusort may use */
-			uint64_t	memory_used;	/* bytes that gpusort uses */
-			char		name[GPUSORT_NAME_BYTES];
-			char		detail[GPUSORT_NAME_BYTES]; /* compute capability, driver; threads */
-		}			device;
+			uint32_t engine; /* GpuSortEngineKind, never AUTO */
+			uint32_t ordinal;
+			uint32_t last;
+			uint32_t jobs;         /* sorts on it now */
+			uint64_t memory_total; /* bytes */
+			uint64_t memory_limit; /* bytes that gpusort may use */
+			uint64_t memory_used;  /* bytes that gpusort uses */
+			char name[GPUSORT_NAME_BYTES];
+			char detail[GPUSORT_NAME_BYTES]; /* compute capability, driver; threads */
+		} device;
 		struct
 		{
-			uint32_t	engine; /* GpuSortEngineKind */
-			uint32_t	key_words;	/* 1 to GPUSORT_MAX_KEY_WORDS */
-			uint32_t	may_tie;	/* 0: no row will be INEXACT */
-			uint32_t	pid;	/* for the log */
-			uint64_t	estimated_rows;
-			uint64_t	estimated_bytes;	/* records, as they lie in chunks */
-			uint64_t	limit;	/* only the first so many rows are wanted, 0: all.  More may
-								 * come; with may_tie at least all whose keys equal the last
-								 * wanted row's do */
-		}			job_begin;
+			uint32_t engine;    /* GpuSortEngineKind */
+			uint32_t key_words; /* 1 to GPUSORT_MAX_KEY_WORDS */
+			uint32_t may_tie;   /* 0: no row will be INEXACT */
+			uint32_t pid;       /* for the log */
+			uint64_t estimated_rows;
+			uint64_t estimated_bytes; /* records, as they lie in chunks */
+			/*
+			 * only the first so many rows are wanted, 0: all. More may come; with may_tie
+			 * at least all whose keys equal the last wanted row's do
+			 */
+			uint64_t limit;
+		} job_begin;
 		struct
 		{
-			uint64_t	token;	/* from the beginner's JOB */
-		}			job_join;
+			uint64_t token; /* from the beginner's JOB */
+		} job_join;
 		struct
 		{
-			uint64_t	token;	/* names the sort to its members; never 0 */
-			uint32_t	engine; /* GpuSortEngineKind, never AUTO */
-			uint32_t	ordinal;
-			char		device[GPUSORT_NAME_BYTES];
-		}			job;
+			uint64_t token;  /* names the sort to its members; never 0 */
+			uint32_t engine; /* GpuSortEngineKind, never AUTO */
+			uint32_t ordinal;
+			char device[GPUSORT_NAME_BYTES];
+		} job;
 		struct
 		{
-			uint32_t	reason; /* GpuSortReason */
-			char		text[GPUSORT_TEXT_BYTES];
-		}			failure;	/* REFUSED, FULL, FAILED */
+			uint32_t reason; /* GpuSortReason */
+			char text[GPUSORT_TEXT_BYTES];
+		} failure; /* REFUSED, FULL, FAILED */
 		struct
 		{
-			uint32_t	chunk;
-		}			chunk;		/* CHUNK, CHUNK_FREE */
+			uint32_t chunk;
+		} chunk; /* CHUNK, CHUNK_FREE */
 		struct
 		{
-			uint32_t	chunk;
-			uint32_t	rows;
-			uint32_t	bytes;	/* of the records, from the front of the chunk */
-		}			put;
+			uint32_t chunk;
+			uint32_t rows;
+			uint32_t bytes; /* of the records, from the front of the chunk */
+		} put;
 		struct
 		{
-			uint64_t	rows_in;	/* that were put */
-			uint64_t	rows;	/* that will come */
-			uint64_t	bytes;	/* of them, padded to 8, without keys */
-			uint64_t	tie_rows;	/* rows in a run of equal keys with an INEXACT row */
-			uint32_t	key_bits;	/* before compaction */
-			uint32_t	packed_bits;	/* after */
-			double		sort_ms;	/* compaction, sort and check */
-		}			sorted;
+			uint64_t rows_in;     /* that were put */
+			uint64_t rows;        /* that will come */
+			uint64_t bytes;       /* of them, padded to 8, without keys */
+			uint64_t tie_rows;    /* rows in a run of equal keys with an INEXACT row */
+			uint32_t key_bits;    /* before compaction */
+			uint32_t packed_bits; /* after */
+			double sort_ms;       /* compaction, sort and check */
+		} sorted;
 		struct
 		{
-			uint32_t	chunk;
-			uint32_t	rows;
-			uint32_t	bytes;
-			uint32_t	tie_rows;	/* rows here with TIE_NEXT set */
-			uint32_t	epoch;	/* number of REWINDs before it */
-			uint32_t	last;	/* no more rows after these */
-			double		gather_ms;	/* what it took to put these rows into order */
-		}			data;
+			uint32_t chunk;
+			uint32_t rows;
+			uint32_t bytes;
+			uint32_t tie_rows; /* rows here with TIE_NEXT set */
+			uint32_t epoch;    /* number of REWINDs before it */
+			uint32_t last;     /* no more rows after these */
+			double gather_ms;  /* what it took to put these rows into order */
+		} data;
 		struct
 		{
-			uint32_t	epoch;	/* 1 for the first REWIND, and so on */
-		}			rewind;
+			uint32_t epoch; /* 1 for the first REWIND, and so on */
+		} rewind;
 		struct
 		{
-			uint32_t	engines;	/* as in welcome */
-			uint32_t	devices;	/* of the cuda engine */
-			uint64_t	device_limit;	/* bytes that one sort may use on them, at most */
-			uint64_t	host_limit; /* bytes the host engine may use */
-			uint32_t	threads;	/* of the host engine */
-			uint32_t	pool_chunks;
-			char		device[GPUSORT_NAME_BYTES];
-		}			ready;
+			uint32_t engines;      /* as in welcome */
+			uint32_t devices;      /* of the cuda engine */
+			uint64_t device_limit; /* bytes that one sort may use on them, at most */
+			uint64_t host_limit;   /* bytes the host engine may use */
+			uint32_t threads;      /* of the host engine */
+			uint32_t pool_chunks;
+			char device[GPUSORT_NAME_BYTES];
+		} ready;
 		struct
 		{
-			uint32_t	warning;	/* 0: LOG, 1: WARNING */
-			char		text[GPUSORT_TEXT_BYTES];
-		}			log;
-	}			u;
+			uint32_t warning; /* 0: LOG, 1: WARNING */
+			char text[GPUSORT_TEXT_BYTES];
+		} log;
+	} u;
 } GpuSortMessage;
 
 #ifdef __cplusplus
@@ -283,4 +289,4 @@ static_assert(sizeof(GpuSortMessage) <= 256, "a message is meant to stay small")
 _Static_assert(sizeof(GpuSortMessage) <= 256, "a message is meant to stay small");
 #endif
 
-#endif							/* GPUSORT_PROTOCOL_H */
+#endif /* GPUSORT_PROTOCOL_H */

@@ -25,14 +25,14 @@
 
 static GpuSortEngineHandle host;
 static GpuSortEngineHandle cuda;
-static int	host_threads;
+static int host_threads;
 
 /* The cuda engine's library beside this program's own file. */
 static bool
 default_library(char *path, size_t size)
 {
-	char	   *slash;
-	ssize_t		length = readlink("/proc/self/exe", path, size - 1);
+	char *slash;
+	ssize_t length = readlink("/proc/self/exe", path, size - 1);
 
 	if (length <= 0)
 		return false;
@@ -57,8 +57,8 @@ open_cuda(const GpuSortEnginesConfig *config)
 	GpuSortError error = {.reason = GPUSORT_REASON_NONE};
 	const GpuSortEngineOps *ops;
 	const char *path = config->cuda_library;
-	char		buffer[PATH_MAX];
-	void	   *library;
+	char buffer[PATH_MAX];
+	void *library;
 
 	if (path == NULL)
 	{
@@ -112,10 +112,9 @@ gpusort_engines_open(const GpuSortEnginesConfig *config)
 
 	if (host_config.threads <= 0)
 	{
-		cpu_set_t	cpus;
+		cpu_set_t cpus;
 
-		host_config.threads = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ?
-			CPU_COUNT(&cpus) : sysconf(_SC_NPROCESSORS_ONLN);
+		host_config.threads = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : sysconf(_SC_NPROCESSORS_ONLN);
 	}
 	host_threads = host_config.threads;
 	if (gpusort_host_engine.open(&host_config, &host.engine, &error) != 0)
@@ -165,7 +164,7 @@ void
 gpusort_engines_ready(GpuSortMessage *message)
 {
 	GpuSortDevice devices[GPUSORT_DEVICES_MAX];
-	int			n;
+	int n;
 
 	message->u.ready.engines = gpusort_engines_mask();
 	message->u.ready.threads = host_threads;

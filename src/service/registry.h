@@ -12,25 +12,25 @@
 
 #include "service/engine.h"
 
-#define GPUSORT_DEVICES_MAX		32
+#define GPUSORT_DEVICES_MAX 32
 
 typedef struct GpuSortEngineHandle
 {
-	const GpuSortEngineOps *ops;	/* NULL: there is no such engine */
+	const GpuSortEngineOps *ops; /* NULL: there is no such engine */
 	GpuSortEngine *engine;
 } GpuSortEngineHandle;
 
 /* The service's options about engines, and its pool. */
 typedef struct GpuSortEnginesConfig
 {
-	GpuSortEngineKind kind;		/* HOST: the cuda engine is not looked for */
-	const char *cuda_library;	/* NULL: the one beside this program */
+	GpuSortEngineKind kind;   /* HOST: the cuda engine is not looked for */
+	const char *cuda_library; /* NULL: the one beside this program */
 	const char *devices;
-	uint64_t	device_memory;
-	uint64_t	host_memory;
-	int			threads;
-	void	   *pool;
-	size_t		pool_bytes;
+	uint64_t device_memory;
+	uint64_t host_memory;
+	int threads;
+	void *pool;
+	size_t pool_bytes;
 } GpuSortEnginesConfig;
 
 extern bool gpusort_engines_open(const GpuSortEnginesConfig *config);
@@ -39,4 +39,4 @@ extern uint32_t gpusort_engines_mask(void);
 extern const GpuSortEngineHandle *gpusort_engines_find(GpuSortEngineKind kind);
 extern void gpusort_engines_ready(GpuSortMessage *message);
 
-#endif							/* GPUSORT_ENGINES_H */
+#endif /* GPUSORT_ENGINES_H */

@@ -23,10 +23,10 @@
 #include "service/service_log.h"
 
 /* Of what peers do wrong, so many lines are logged in so many seconds. */
-#define PEER_LINES			10
-#define PEER_SECONDS		10
+#define PEER_LINES   10
+#define PEER_SECONDS 10
 
-static int	control_socket = -1;
+static int control_socket = -1;
 
 /* Says where lines go: to the supervisor if control is a socket, else to stderr. */
 void
@@ -76,9 +76,9 @@ log_line(bool warning, const char *format, va_list args)
 }
 
 void
-gpusort_log(bool warning, const char *format,...)
+gpusort_log(bool warning, const char *format, ...)
 {
-	va_list		args;
+	va_list args;
 
 	va_start(args, format);
 	log_line(warning, format, args);
@@ -90,12 +90,12 @@ gpusort_log(bool warning, const char *format,...)
  * is a limit to these lines.
  */
 void
-gpusort_log_peer(const char *format,...)
+gpusort_log_peer(const char *format, ...)
 {
 	static time_t period;
 	static unsigned lines;
 	struct timespec now;
-	va_list		args;
+	va_list args;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (now.tv_sec - period >= PEER_SECONDS)

@@ -15,7 +15,7 @@
 extern void gpusort_log_open(int control);
 extern bool gpusort_log_has_supervisor(void);
 extern void gpusort_log_ready(const GpuSortMessage *ready);
-extern void gpusort_log(bool warning, const char *format,...) __attribute__((format(printf, 2, 3)));
-extern void gpusort_log_peer(const char *format,...) __attribute__((format(printf, 1, 2)));
+extern void gpusort_log(bool warning, const char *format, ...) __attribute__((format(printf, 2, 3)));
+extern void gpusort_log_peer(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-#endif							/* GPUSORT_SERVICE_LOG_H */
+#endif /* GPUSORT_SERVICE_LOG_H */

@@ -28,16 +28,15 @@
 #include "service/session_state.h"
 
 /* Messages of one client before others have their turn. */
-#define MESSAGES_AT_ONCE		64
+#define MESSAGES_AT_ONCE 64
 
 static const char *const state_names[] = {
-	"new", "greeted", "beginning", "ingest", "sorting", "output", "left", "refused", "failed", "closed"
-};
+	"new", "greeted", "beginning", "ingest", "sorting", "output", "left", "refused", "failed", "closed"};
 
 static void
 watch(GpuSortSession *session, bool waits)
 {
-	struct epoll_event event = {.events = EPOLLIN | (waits ? EPOLLOUT : 0),.data.ptr = session};
+	struct epoll_event event = {.events = EPOLLIN | (waits ? EPOLLOUT : 0), .data.ptr = session};
 
 	if (waits != session->waits &&
 		epoll_ctl(session->sessions->epoll, EPOLL_CTL_MOD, session->socket, &event) != 0)
@@ -70,8 +69,7 @@ on_hello(GpuSortSession *session, const GpuSortMessage *hello)
 	GpuSortMessage message = {.type = GPUSORT_MSG_WELCOME};
 
 	session->state = STATE_GREETED;
-	session->outbox.descriptor = hello->u.hello.pool_id == gpusort_pool_id(pool) ? -1 :
-		gpusort_pool_descriptor(pool);
+	session->outbox.descriptor = hello->u.hello.pool_id == gpusort_pool_id(pool) ? -1 : gpusort_pool_descriptor(pool);
 	message.u.welcome.pool_id = gpusort_pool_id(pool);
 	message.u.welcome.pool_chunks = gpusort_pool_chunks(pool);
 	message.u.welcome.pool_bytes = message.u.welcome.pool_chunks * GPUSORT_CHUNK_BYTES;
@@ -89,7 +87,7 @@ on_status(GpuSortSession *session)
 	{
 		const GpuSortEngineHandle *handle = gpusort_engines_find(kinds[k]);
 		GpuSortDevice devices[GPUSORT_DEVICES_MAX];
-		int			n = 0;
+		int n = 0;
 
 		if (handle != NULL)
 			n = handle->ops->describe(handle->engine, devices, GPUSORT_DEVICES_MAX);
@@ -161,8 +159,8 @@ receive(GpuSortSession *session)
 	for (int i = 0; i < MESSAGES_AT_ONCE && !session->broken; i++)
 	{
 		GpuSortMessage message;
-		ssize_t		size = recv(session->socket, &message, sizeof(message),
-								MSG_DONTWAIT | MSG_TRUNC);
+		ssize_t size = recv(session->socket, &message, sizeof(message),
+							MSG_DONTWAIT | MSG_TRUNC);
 
 		if (size < 0)
 		{

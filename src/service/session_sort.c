@@ -29,11 +29,11 @@
 #include "service/session_state.h"
 
 /* Chunks granted for ingest when the pool has plenty. */
-#define INGEST_CHUNKS			3
+#define INGEST_CHUNKS 3
 
 /* So many device failures within so many seconds mean that the context is lost. */
-#define DEVICE_FAILURES			3
-#define DEVICE_FAILURE_SECONDS	60
+#define DEVICE_FAILURES        3
+#define DEVICE_FAILURE_SECONDS 60
 
 static void
 send_failure(GpuSortSession *session, GpuSortMessageType type, GpuSortReason reason, const char *text)
@@ -185,15 +185,13 @@ pump(GpuSortSession *session)
 	while (session->state == STATE_OUTPUT && !session->last &&
 		   (session->emits == 0 || session->bytes_left > session->emits * GPUSORT_CHUNK_BYTES))
 	{
-		uint32_t	chunk = gpusort_pool_take(session->sessions->pool, &session->share,
-											  GPUSORT_CHUNK_ENGINE);
+		uint32_t chunk = gpusort_pool_take(session->sessions->pool, &session->share,
+										   GPUSORT_CHUNK_ENGINE);
 
 		if (chunk == GPUSORT_NO_CHUNK)
 			return;
 		session->emits++;
-		give_command(session, (GpuSortCommand) {
-			.type = GPUSORT_COMMAND_EMIT,.chunk = chunk,.epoch = session->epoch
-		});
+		give_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_EMIT, .chunk = chunk, .epoch = session->epoch});
 	}
 }
 
@@ -205,8 +203,7 @@ start_output(GpuSortSession *session)
 	if (session->sorted.rows == 0)
 	{
 		GpuSortMessage message = {
-			.u.data = {.chunk = GPUSORT_NO_CHUNK,.epoch = session->epoch,.last = 1}
-		};
+			.u.data = {.chunk = GPUSORT_NO_CHUNK, .epoch = session->epoch, .last = 1}};
 
 		session->last = true;
 		gpusort_session_send(session, &message, GPUSORT_MSG_DATA);
@@ -224,12 +221,12 @@ reserve_chunks(GpuSortSession *session)
 {
 	for (int i = 0; i < INGEST_CHUNKS && session->state == STATE_BEGINNING; i++)
 	{
-		uint32_t	chunk = gpusort_pool_take(session->sessions->pool, &session->share,
-											  GPUSORT_CHUNK_ENGINE);
+		uint32_t chunk = gpusort_pool_take(session->sessions->pool, &session->share,
+										   GPUSORT_CHUNK_ENGINE);
 
 		if (chunk == GPUSORT_NO_CHUNK)
 			break;
-		give_command(session, (GpuSortCommand) {.type = GPUSORT_COMMAND_RESERVE,.chunk = chunk});
+		give_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_RESERVE, .chunk = chunk});
 	}
 }
 
@@ -247,7 +244,7 @@ admit(GpuSortSession *session)
 static uint64_t
 new_token(void)
 {
-	uint64_t	token = 0;
+	uint64_t token = 0;
 
 	while (token == 0)
 	{
@@ -296,9 +293,9 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 		return true;
 	}
 	sessions->jobs++;
-	session->commands++;		/* END, which is sure to be done */
+	session->commands++; /* END, which is sure to be done */
 	session->token = new_token();
-	give_command(session, (GpuSortCommand) {.type = GPUSORT_COMMAND_BEGIN});
+	give_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_BEGIN});
 	reserve_chunks(session);
 	return true;
 }
@@ -310,8 +307,7 @@ gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
 	GpuSortSession *owner = session->sessions->first;
 
 	session->state = STATE_BEGINNING;
-	while (owner != NULL && !(owner->state == STATE_INGEST && owner->owner == NULL &&
-							  owner->token == message->u.job_join.token))
+	while (owner != NULL && !(owner->state == STATE_INGEST && owner->owner == NULL && owner->token == message->u.job_join.token))
 		owner = owner->next;
 	if (owner == NULL)
 	{
@@ -348,17 +344,14 @@ bool
 gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message)
 {
 	GpuSortPool *pool = session->sessions->pool;
-	uint32_t	chunk = message->u.put.chunk;
+	uint32_t chunk = message->u.put.chunk;
 
 	if (!gpusort_pool_is(pool, chunk, &session->share, GPUSORT_CHUNK_GRANTED) ||
 		message->u.put.rows == 0 ||
 		message->u.put.bytes + (uint64_t) message->u.put.rows * sizeof(uint32_t) > GPUSORT_CHUNK_BYTES)
 		return false;
 	gpusort_pool_set(pool, chunk, GPUSORT_CHUNK_ENGINE);
-	give_command(session, (GpuSortCommand) {
-		.type = GPUSORT_COMMAND_PUT,.chunk = chunk,
-		.rows = message->u.put.rows,.bytes = message->u.put.bytes,.final = session->full
-	});
+	give_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_PUT, .chunk = chunk, .rows = message->u.put.rows, .bytes = message->u.put.bytes, .final = session->full});
 	return true;
 }
 
@@ -366,7 +359,7 @@ gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message)
 void
 gpusort_session_sort(GpuSortSession *session)
 {
-	uint32_t	chunk;
+	uint32_t chunk;
 
 	for (GpuSortSession *member = session->sessions->first; member != NULL; member = member->next)
 	{
@@ -379,7 +372,7 @@ gpusort_session_sort(GpuSortSession *session)
 	}
 	session->state = STATE_SORTING;
 	gpusort_pool_give_back_all(session->sessions->pool, &session->share, GPUSORT_CHUNK_GRANTED);
-	give_command(session, (GpuSortCommand) {.type = GPUSORT_COMMAND_SORT});
+	give_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_SORT});
 
 	/* The first rows follow without coming back here, if there is a chunk. */
 	if (session->state != STATE_SORTING)
@@ -388,7 +381,7 @@ gpusort_session_sort(GpuSortSession *session)
 	if (chunk != GPUSORT_NO_CHUNK)
 	{
 		session->emits++;
-		give_command(session, (GpuSortCommand) {.type = GPUSORT_COMMAND_EMIT,.chunk = chunk});
+		give_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_EMIT, .chunk = chunk});
 	}
 }
 
@@ -414,7 +407,7 @@ gpusort_session_rewind(GpuSortSession *session, const GpuSortMessage *message)
 	session->epoch++;
 	session->emits = 0;
 	drop_commands(session, gpusort_job_take_back(session->job, GPUSORT_COMMAND_EMIT));
-	give_command(session, (GpuSortCommand) {.type = GPUSORT_COMMAND_REWIND});
+	give_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_REWIND});
 	if (session->state == STATE_OUTPUT)
 		start_output(session);
 	return true;

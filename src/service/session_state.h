@@ -46,33 +46,33 @@ struct GpuSortSession
 {
 	GpuSortSessions *sessions;
 	GpuSortSession *next;
-	int			socket;			/* -1 once closed */
-	int			pid;			/* of the peer */
+	int socket; /* -1 once closed */
+	int pid;    /* of the peer */
 	GpuSortSessionState state;
-	bool		broken;			/* to be closed as soon as nobody uses it */
-	bool		waits;			/* EPOLLOUT is asked for */
+	bool broken; /* to be closed as soon as nobody uses it */
+	bool waits;  /* EPOLLOUT is asked for */
 	GpuSortOutbox outbox;
 
 	/* the sort */
 	const GpuSortEngineHandle *handle;
-	GpuSortJob *job;			/* NULL before and after */
-	GpuSortSession *owner;		/* of the job, if this is a member; else NULL */
-	uint64_t	token;			/* what members join by */
-	bool		finished;		/* the job was told to end; a member: it has no part in it any more */
-	uint32_t	commands;		/* given to the job and not done or dropped; the owner's END counts */
+	GpuSortJob *job;       /* NULL before and after */
+	GpuSortSession *owner; /* of the job, if this is a member; else NULL */
+	uint64_t token;        /* what members join by */
+	bool finished;         /* the job was told to end; a member: it has no part in it any more */
+	uint32_t commands;     /* given to the job and not done or dropped; the owner's END counts */
 	GpuSortShare share;
 
 	/* ingest */
-	bool		full;
+	bool full;
 	GpuSortMessage full_message;
 	GpuSortMessage job_message; /* JOB, sent when the first reserve is there */
 
 	/* output */
 	GpuSortSorted sorted;
-	uint64_t	bytes_left;		/* of rows not emitted yet */
-	uint32_t	epoch;
-	uint32_t	emits;			/* under way, of this epoch */
-	bool		last;			/* the last rows of this epoch were sent */
+	uint64_t bytes_left; /* of rows not emitted yet */
+	uint32_t epoch;
+	uint32_t emits; /* under way, of this epoch */
+	bool last;      /* the last rows of this epoch were sent */
 };
 
 /* session.c */
@@ -92,4 +92,4 @@ extern bool gpusort_session_rewind(GpuSortSession *session, const GpuSortMessage
 extern void gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *text);
 extern void gpusort_session_finish(GpuSortSession *session);
 
-#endif							/* GPUSORT_SESSION_STATE_H */
+#endif /* GPUSORT_SESSION_STATE_H */

@@ -16,7 +16,7 @@ typedef enum KeysOut
 {
 	KEYS_DROPPED,
 	KEYS_KEPT,
-	KEYS_IN_PLACE,				/* keys_out == keys_in */
+	KEYS_IN_PLACE, /* keys_out == keys_in */
 	KEYS_OUTS
 } KeysOut;
 
@@ -31,11 +31,11 @@ static std::vector<uint32_t>
 make_keys(uint32_t rows, int distribution, int bits)
 {
 	std::vector<uint32_t> keys(rows);
-	uint64_t	seed = test_random();
+	uint64_t seed = test_random();
 
 	for (uint32_t i = 0; i < rows; i++)
 	{
-		uint32_t	key = gpusort_distribution_key32(distribution, i, rows, seed);
+		uint32_t key = gpusort_distribution_key32(distribution, i, rows, seed);
 
 		/* zipf's small numbers would be all 0 when shifted */
 		if (distribution < GPUSORT_ZIPF_HALF && bits > 0)
@@ -52,20 +52,19 @@ check_sort(const std::vector<uint32_t> &keys, int bits, bool ids_given, KeysOut 
 	if (!test_taken())
 		return;
 
-	uint32_t	rows = (uint32_t) keys.size();
-	uint32_t	mask = low_bits(bits);
-	std::vector<uint32_t> order = test_stable_order(rows, [&](uint32_t a, uint32_t b) {
-		return (keys[a] & mask) < (keys[b] & mask);
-	});
+	uint32_t rows = (uint32_t) keys.size();
+	uint32_t mask = low_bits(bits);
+	std::vector<uint32_t> order = test_stable_order(rows, [&](uint32_t a, uint32_t b)
+													{ return (keys[a] & mask) < (keys[b] & mask); });
 	std::vector<uint32_t> ids(rows);
-	uint32_t   *device_keys = test_device_copy(keys);
-	uint32_t   *device_ids = NULL;
-	uint32_t   *sorted_keys = NULL;
-	uint32_t   *sorted_ids = (uint32_t *) test_device(rows * sizeof(uint32_t));
-	size_t		temp_bytes = 0;
-	void	   *temp;
-	uint32_t	bad_ids = 0;
-	uint32_t	bad_keys = 0;
+	uint32_t *device_keys = test_device_copy(keys);
+	uint32_t *device_ids = NULL;
+	uint32_t *sorted_keys = NULL;
+	uint32_t *sorted_ids = (uint32_t *) test_device(rows * sizeof(uint32_t));
+	size_t temp_bytes = 0;
+	void *temp;
+	uint32_t bad_ids = 0;
+	uint32_t bad_keys = 0;
 
 	for (uint32_t i = 0; i < rows; i++)
 		ids[i] = ids_given ? (uint32_t) test_random() : i;
@@ -94,7 +93,9 @@ check_sort(const std::vector<uint32_t> &keys, int bits, bool ids_given, KeysOut 
 	}
 	TEST_CHECK(bad_ids == 0 && bad_keys == 0, "%u rows, %d bits, ids %s, keys %s: %u ids and %u keys are wrong", rows,
 			   bits, ids_given ? "given" : "made",
-			   keys_out == KEYS_DROPPED ? "dropped" : keys_out == KEYS_KEPT ? "kept" : "in place", bad_ids, bad_keys);
+			   keys_out == KEYS_DROPPED ? "dropped" : keys_out == KEYS_KEPT ? "kept"
+																			: "in place",
+			   bad_ids, bad_keys);
 	TEST_CHECK(keys_out == KEYS_IN_PLACE || keys_after == keys, "%u rows, %d bits: the keys have changed", rows, bits);
 	TEST_CHECK(!ids_given || ids_after == ids, "%u rows, %d bits: the ids have changed", rows, bits);
 	test_free_all();
@@ -105,14 +106,14 @@ test_sizes(void)
 {
 	/* around warps, blocks and what tiles may be */
 	static const uint32_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 6144,
-		7680, 8191, 8192, 8193, 16383, 16384, 16385, 24575, 24576, 24577};
+									 7680, 8191, 8192, 8193, 16383, 16384, 16385, 24575, 24576, 24577};
 
 	for (uint32_t size : sizes)
 	{
 		if (size > test_rows)
 			continue;
 		check_sort(make_keys(size, GPUSORT_UNIFORM, 9), 9, true, KEYS_KEPT);
-		if (size < 1000 || test_rows > 100000)	/* emulated passes take their time */
+		if (size < 1000 || test_rows > 100000) /* emulated passes take their time */
 			check_sort(make_keys(size, GPUSORT_UNIFORM, 32), 32, false, KEYS_DROPPED);
 	}
 	test_point("rows around the sizes of warps, blocks and tiles");
@@ -121,7 +122,7 @@ test_sizes(void)
 static void
 test_bits(void)
 {
-	uint32_t	rows = (uint32_t) (test_rows / 40);
+	uint32_t rows = (uint32_t) (test_rows / 40);
 
 	for (int bits = 0; bits <= 32; bits++)
 	{
@@ -147,9 +148,9 @@ test_at_random(void)
 {
 	for (uint64_t round = 0; round < test_rounds; round++)
 	{
-		uint32_t	rows = (uint32_t) test_below(test_below(2) ? test_rows + 1 : test_rows / 10 + 1);
-		int			bits = (int) test_below(33);
-		int			distribution = (int) test_below(GPUSORT_DISTRIBUTIONS);
+		uint32_t rows = (uint32_t) test_below(test_below(2) ? test_rows + 1 : test_rows / 10 + 1);
+		int bits = (int) test_below(33);
+		int distribution = (int) test_below(GPUSORT_DISTRIBUTIONS);
 
 		check_sort(make_keys(rows, distribution, bits), bits, test_below(2), (KeysOut) test_below(KEYS_OUTS));
 	}
@@ -169,14 +170,14 @@ fill_keys(uint32_t *keys, uint32_t rows, int distribution, uint64_t seed)
 static void
 check_large(uint64_t rows, int bits, int distribution)
 {
-	size_t		free_bytes;
-	size_t		all_bytes;
-	size_t		temp_bytes;
-	uint32_t   *keys;
-	uint32_t   *ids;
-	uint32_t   *right;
-	void	   *temp;
-	uint64_t	differences;
+	size_t free_bytes;
+	size_t all_bytes;
+	size_t temp_bytes;
+	uint32_t *keys;
+	uint32_t *ids;
+	uint32_t *right;
+	void *temp;
+	uint64_t differences;
 
 	TEST_CUDA(gpusort_radix_temp_bytes((uint32_t) rows, bits, &temp_bytes));
 	TEST_CUDA(cudaMemGetInfo(&free_bytes, &all_bytes));
@@ -206,7 +207,7 @@ check_large(uint64_t rows, int bits, int distribution)
 static void
 test_large(void)
 {
-	if (test_rows < 1000000)	/* under a sanitizer, say */
+	if (test_rows < 1000000) /* under a sanitizer, say */
 		return;
 	for (int distribution = 0; distribution < GPUSORT_DISTRIBUTIONS; distribution++)
 		check_large(100000007, 32, distribution);
@@ -224,12 +225,12 @@ static void
 test_little_memory()
 {
 	const uint32_t rows = 17000;
-	size_t		temp_bytes = 0;
-	uint32_t   *counts;
+	size_t temp_bytes = 0;
+	uint32_t *counts;
 
 	TEST_CUDA(gpusort_radix_temp_bytes(rows, 32, &temp_bytes));
 
-	void	   *temp = test_device(temp_bytes);
+	void *temp = test_device(temp_bytes);
 
 	TEST_CUDA(gpusort_radix_begin(temp, temp_bytes, rows, 32, &counts, test_stream));
 	TEST_CHECK(counts != NULL, "digits are not to be counted where there is room for counters");
@@ -254,7 +255,7 @@ main(int argc, char **argv)
 #ifdef __CUDACC__
 	test_begin(argc, argv, 1000000, 200);
 #else
-	test_begin(argc, argv, 17000, 10);	/* tiles are of some thousand rows */
+	test_begin(argc, argv, 17000, 10); /* tiles are of some thousand rows */
 #endif
 	test_sizes();
 	test_bits();

@@ -19,19 +19,19 @@
 /* How a case is sorted. */
 typedef struct Way
 {
-	GpuSortKeyKind kind;		/* WORDS or REFS */
-	uint32_t	gap_words;		/* WORDS: between keys */
-	bool		given_prefixes;
-	bool		want_prefixes;
-	bool		same_prefixes;	/* given and wanted in one array */
-	uint32_t	limit;
-	bool		limit_ties;
+	GpuSortKeyKind kind; /* WORDS or REFS */
+	uint32_t gap_words;  /* WORDS: between keys */
+	bool given_prefixes;
+	bool want_prefixes;
+	bool same_prefixes; /* given and wanted in one array */
+	uint32_t limit;
+	bool limit_ties;
 	GpuSortInputOrder order;
-	int			fail_wait;		/* the wait that fails; 0: none */
+	int fail_wait; /* the wait that fails; 0: none */
 } Way;
 
-static int	waits;				/* calls of the running case */
-static int	waits_most;			/* of any case */
+static int waits;      /* calls of the running case */
+static int waits_most; /* of any case */
 
 static int
 count_wait(void *context, GpuSortStream stream)
@@ -51,12 +51,12 @@ check_sort(const char *what, const Keys &keys, const Way &way, const std::vector
 	GpuSortDeviceSort sort = {};
 	std::vector<uint32_t> prefixes(rows);
 	std::vector<uint32_t> sorted_prefixes;
-	uint32_t	wanted = rows;
-	uint32_t	got = 0xBAD;
-	size_t		temp_bytes;
-	void	   *temp;
-	uint32_t   *ids;
-	int			status;
+	uint32_t wanted = rows;
+	uint32_t got = 0xBAD;
+	size_t temp_bytes;
+	void *temp;
+	uint32_t *ids;
+	int status;
 
 	for (uint32_t i = 0; i < rows; i++)
 		prefixes[i] = gpusort_pack_window(&plan, &keys.all[(size_t) i * keys.words], 0, 32);
@@ -99,7 +99,7 @@ check_sort(const char *what, const Keys &keys, const Way &way, const std::vector
 				wanted++;
 		}
 		TEST_CHECK(got == wanted, "%s: %u of %u rows instead of %u for limit %u", what, got, rows, wanted, way.limit);
-		check_ids(what, test_host_copy(ids, wanted), right, wanted);	/* the others are undefined */
+		check_ids(what, test_host_copy(ids, wanted), right, wanted); /* the others are undefined */
 		if (sort.sorted_prefixes != NULL && way.limit == 0)
 		{
 			sorted_prefixes = test_host_copy(sort.sorted_prefixes, rows);
@@ -119,7 +119,7 @@ check_sort(const char *what, const Keys &keys, const Way &way, const std::vector
 static Way
 random_way(uint32_t rows)
 {
-	Way			way = {};
+	Way way = {};
 
 	way.kind = test_below(2) ? GPUSORT_KEYS_REFS : GPUSORT_KEYS_WORDS;
 	way.gap_words = (uint32_t) test_below(3);
@@ -162,7 +162,7 @@ shuffle(Keys *keys)
 static uint64_t
 random_mask(uint32_t bits)
 {
-	uint64_t	mask = 0;
+	uint64_t mask = 0;
 
 	while ((uint32_t) __builtin_popcountll(mask) < bits)
 		mask |= UINT64_C(1) << test_below(64);
@@ -175,7 +175,7 @@ masked_keys(uint32_t rows, uint32_t words, uint32_t bits)
 {
 	std::vector<uint64_t> masks(words);
 	std::vector<uint64_t> constants(words);
-	Keys		keys = {words, {}};
+	Keys keys = {words, {}};
 
 	for (uint32_t w = 0; w < words; w++)
 	{
@@ -197,7 +197,7 @@ masked_keys(uint32_t rows, uint32_t words, uint32_t bits)
 static Keys
 keys_of_runs(const std::vector<uint32_t> &lengths, uint32_t words, uint64_t values)
 {
-	Keys		keys = {words, {}};
+	Keys keys = {words, {}};
 
 	for (uint32_t length : lengths)
 	{
@@ -220,7 +220,7 @@ static void
 test_sizes(void)
 {
 	const uint32_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 34, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 2079,
-		2080, 2081, 4095, 4096, 4097};
+							  2080, 2081, 4095, 4096, 4097};
 
 	for (uint32_t rows : sizes)
 	{
@@ -249,9 +249,9 @@ static void
 test_runs(void)
 {
 	const std::vector<uint32_t> borders = {1, 2, 3, 31, 32, 33, 34, 63, 64, 65, 255, 256, 257, 258, 511, 1000, 2047,
-		2048, 2049, 2050, 4096, 5000};
-	const Keys	all = keys_of_runs(borders, 3, 3);
-	Way			way = {};
+										   2048, 2049, 2050, 4096, 5000};
+	const Keys all = keys_of_runs(borders, 3, 3);
+	Way way = {};
 
 	/* this and the first of test_limits() start all kernels, and are never left out */
 	check_sort("runs of all kinds, all rows", all, way, right_order(all));
@@ -265,8 +265,7 @@ test_runs(void)
 	test_point("single runs");
 
 	for (uint32_t length : {2, 32, 33, 300, 2500})
-		check_random_way("runs of one length", keys_of_runs(std::vector<uint32_t>(1 + 9999 / length, length),
-															2 + (uint32_t) test_below(3), 3));
+		check_random_way("runs of one length", keys_of_runs(std::vector<uint32_t>(1 + 9999 / length, length), 2 + (uint32_t) test_below(3), 3));
 	test_point("many runs of one length, over tile borders");
 }
 
@@ -274,7 +273,7 @@ static void
 test_rounds_over_ties(void)
 {
 	const uint32_t rows = (uint32_t) std::min<uint64_t>(test_rows + test_rows / 2, 200000);
-	Keys		keys = {5, {}};
+	Keys keys = {5, {}};
 
 	/* One value is far more frequent than the others in each word: long runs all the way. */
 	for (uint32_t i = 0; i < rows; i++)
@@ -306,7 +305,7 @@ typedef enum RunOrder
 	RUN_RISING,
 	RUN_FALLING,
 	RUN_MIXED,
-	RUN_ONE_DESCENT,			/* equal, but for one row that goes before all others */
+	RUN_ONE_DESCENT, /* equal, but for one row that goes before all others */
 } RunOrder;
 
 /*
@@ -321,7 +320,7 @@ add_run(Keys *keys, uint32_t rows, RunOrder order, uint32_t descent)
 
 	for (uint32_t i = 0; i < rows; i++)
 	{
-		uint64_t	last = 7;
+		uint64_t last = 7;
 
 		if (order == RUN_RISING)
 			last = i / 3;
@@ -343,21 +342,21 @@ test_runs_in_order(void)
 {
 	/* the first and the last pair, tiles' borders, and where no sample is taken */
 	const uint32_t descents[] = {1, 2, 999, 1023, 1024, 1025, 2048, 3071, 3072, 4998, 4999};
-	uint32_t	number = 0;
+	uint32_t number = 0;
 
 	for (uint32_t words : {3, 5})
 	{
 		for (RunOrder order : {RUN_EQUAL, RUN_RISING, RUN_FALLING, RUN_MIXED})
 		{
-			Keys		keys = {words, {}};
-			Way			way = {};
+			Keys keys = {words, {}};
+			Way way = {};
 
 			if (!test_taken())
 				continue;
 			for (uint32_t rows : {1u, 2100u, 3u, 5000u, 2049u, 40u, 300u, 2048u})
 				add_run(&keys, rows, order, 0);
 			way.kind = words == 3 ? GPUSORT_KEYS_REFS : GPUSORT_KEYS_WORDS;
-			way.given_prefixes = true;	/* no wait to learn if a map should make others */
+			way.given_prefixes = true; /* no wait to learn if a map should make others */
 			check_sort("runs of one order", keys, way, right_order(keys));
 
 			/* once to learn of the runs, once to learn that they are in order; or of levels */
@@ -371,8 +370,8 @@ test_runs_in_order(void)
 
 	for (uint32_t descent : descents)
 	{
-		Keys		keys = {3 + number % 2, {}};
-		Way			way = {};
+		Keys keys = {3 + number % 2, {}};
+		Way way = {};
 
 		if (!test_taken())
 			continue;
@@ -389,8 +388,8 @@ test_runs_in_order(void)
 	}
 	for (uint32_t rows : {2, 3, 4, 5, 31, 32, 33, 100, 256, 257, 1000, 2048})
 	{
-		Keys		keys = {3 + number++ % 2, {}};
-		Way			way = {};
+		Keys keys = {3 + number++ % 2, {}};
+		Way way = {};
 
 		if (!test_taken())
 			continue;
@@ -412,7 +411,7 @@ test_few_values(void)
 		for (uint32_t distinct : {1, 3, 30, 1000})
 		{
 			const uint64_t seed = test_random();
-			Keys		keys = {words, {}};
+			Keys keys = {words, {}};
 
 			for (uint32_t i = 0; i < rows; i++)
 			{
@@ -432,8 +431,8 @@ static void
 test_room(void)
 {
 	const uint32_t most = 20000;
-	size_t		temp_bytes;
-	char	   *temp;
+	size_t temp_bytes;
+	char *temp;
 
 	TEST_CUDA(gpusort_radix_room_bytes(most, &temp_bytes));
 	temp = (char *) test_device(temp_bytes);
@@ -460,7 +459,8 @@ test_room(void)
 			test_upload(room.ids_in, ids.data(), rows * sizeof(uint32_t));
 			TEST_CUDA(gpusort_radix_sort(temp, temp_bytes, room.keys_in, room.ids_in, rows, bits, room.keys_out,
 										 room.ids_out, test_stream));
-			right = test_stable_order(rows, [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
+			right = test_stable_order(rows, [&](uint32_t a, uint32_t b)
+									  { return keys[a] < keys[b]; });
 			for (uint32_t &place : right)
 				place = ids[place];
 			check_ids("ids in temp", test_host_copy(room.ids_out, rows), right, rows);
@@ -481,8 +481,8 @@ test_given_order(void)
 		{
 			for (int limited = 0; limited < 3 && (rows > 0 || limited == 0); limited++)
 			{
-				Keys		keys = {2, {}};
-				Way			way = random_way(rows);
+				Keys keys = {2, {}};
+				Way way = random_way(rows);
 
 				if (!test_taken())
 					continue;
@@ -507,7 +507,7 @@ test_limits(void)
 {
 	const uint32_t rows = (uint32_t) std::min<uint64_t>(test_rows, 100000) / 2;
 	std::vector<Keys> cases;
-	uint32_t	number = 0;
+	uint32_t number = 0;
 
 	cases.push_back(masked_keys(rows, 1, 64));
 	cases.push_back(masked_keys(rows, 1, 30));
@@ -523,12 +523,12 @@ test_limits(void)
 		const std::vector<uint32_t> right = right_order(keys);
 		const uint32_t count = rows_of(keys);
 		const uint32_t limits[] = {count / 64, 1 + (uint32_t) test_below(100), count / 4 + (uint32_t) test_below(2),
-			count - 1 + (uint32_t) test_below(3), 1 + (uint32_t) test_below(count / 4)};
+								   count - 1 + (uint32_t) test_below(3), 1 + (uint32_t) test_below(count / 4)};
 
 		for (uint32_t limit : limits)
 		{
-			char		what[64];
-			Way			way = random_way(count);
+			char what[64];
+			Way way = random_way(count);
 
 			snprintf(what, sizeof(what), "limit %u of case %u", limit, number);
 			way.limit = limit;
@@ -544,14 +544,14 @@ test_limits(void)
 static void
 test_failed_waits(void)
 {
-	const Keys	keys = keys_of_runs({3000, 5000, 1, 1}, 5, 2);
+	const Keys keys = keys_of_runs({3000, 5000, 1, 1}, 5, 2);
 	const std::vector<uint32_t> right = right_order(keys);
 
 	for (int wait = 1; wait <= 4; wait++)
 	{
 		for (uint32_t limit : {0, 20})
 		{
-			Way			way = {};
+			Way way = {};
 
 			way.limit = limit;
 			way.limit_ties = true;
@@ -583,15 +583,16 @@ check_array(const char *what, GpuSortKeyKind kind, const std::vector<Value> &val
 		return;
 
 	const uint32_t rows = (uint32_t) values.size();
-	const std::vector<uint32_t> right = test_stable_order(rows, [&](uint32_t a, uint32_t b) { return less(values[a], values[b]); });
+	const std::vector<uint32_t> right = test_stable_order(rows, [&](uint32_t a, uint32_t b)
+														  { return less(values[a], values[b]); });
 	const uint32_t wanted = limit > 0 ? std::min(limit, rows) : rows;
-	const int	never = 0;
+	const int never = 0;
 	GpuSortDeviceWait wait = {mirror_memory(), count_wait, (void *) &never};
 	GpuSortKeySource source = {};
-	size_t		temp_bytes;
-	void	   *temp;
-	uint32_t   *ids = (uint32_t *) test_device((size_t) rows * 4);
-	int			status;
+	size_t temp_bytes;
+	void *temp;
+	uint32_t *ids = (uint32_t *) test_device((size_t) rows * 4);
+	int status;
 
 	source.kind = kind;
 	source.key_words = 1;
@@ -618,7 +619,7 @@ check_arrays(const char *what, GpuSortKeyKind kind, Less less)
 		for (int variant = 0; variant < 5; variant++)
 		{
 			std::vector<Value> values(rows);
-			uint32_t	limit = rows > 10 && test_below(3) == 0 ? 1 + (uint32_t) test_below(rows) : 0;
+			uint32_t limit = rows > 10 && test_below(3) == 0 ? 1 + (uint32_t) test_below(rows) : 0;
 
 			for (uint32_t i = 0; i < rows; i++)
 			{
@@ -651,7 +652,7 @@ static void
 check_odd_floats(const char *what, GpuSortKeyKind kind)
 {
 	const Float odd[] = {(Float) 0.0, (Float) -0.0, (Float) NAN, (Float) -NAN, (Float) INFINITY, (Float) -INFINITY,
-		(Float) 1.0, (Float) -1.0, (Float) 1e-45, (Float) -1e-45, (Float) 3e38, (Float) -3e38};
+						 (Float) 1.0, (Float) -1.0, (Float) 1e-45, (Float) -1e-45, (Float) 3e38, (Float) -3e38};
 	std::vector<Float> values;
 
 	for (int i = 0; i < 5000; i++)
@@ -663,7 +664,7 @@ check_odd_floats(const char *what, GpuSortKeyKind kind)
 static void
 check_word_arrays(void)
 {
-	const int	never = 0;
+	const int never = 0;
 	GpuSortDeviceWait wait = {mirror_memory(), count_wait, (void *) &never};
 
 	for (uint32_t words = 1; words <= 6; words++)
@@ -675,11 +676,11 @@ check_word_arrays(void)
 
 			/* more rows than the core sorts in one block, whose digits are counted on the way */
 			const uint32_t rows = rare || words > 4 ? 3000 : 12000;
-			Keys		keys = masked_keys(rows, words, 1 + (uint32_t) test_below(60 / words));
+			Keys keys = masked_keys(rows, words, 1 + (uint32_t) test_below(60 / words));
 			GpuSortKeySource source;
-			size_t		temp_bytes;
-			void	   *temp;
-			uint32_t   *ids = (uint32_t *) test_device(rows * 4);
+			size_t temp_bytes;
+			void *temp;
+			uint32_t *ids = (uint32_t *) test_device(rows * 4);
 
 			if (rare)
 				keys.all[words + test_below(words)] ^= test_random();
@@ -687,7 +688,8 @@ check_word_arrays(void)
 			TEST_CHECK(gpusort_device_sort_array_bytes(&source, rows, 0, &temp_bytes) == 0, "no size");
 			temp = test_device(temp_bytes);
 			TEST_CHECK(gpusort_device_sort_array(&source, rows, 0, &wait, temp, temp_bytes, ids,
-												 (GpuSortStream) test_stream) == 0, "array of %u words", words);
+												 (GpuSortStream) test_stream) == 0,
+					   "array of %u words", words);
 			TEST_CUDA(cudaStreamSynchronize(test_stream));
 			check_ids("array of words", test_host_copy(ids, rows), right_order(keys), rows);
 			test_free_all();
@@ -701,8 +703,8 @@ test_made_prefixes(void)
 {
 	for (uint32_t words = 1; words <= 5; words++)
 	{
-		Keys		keys = masked_keys(11000, words, 1 + (uint32_t) test_below(60 / words));
-		Way			way = {};
+		Keys keys = masked_keys(11000, words, 1 + (uint32_t) test_below(60 / words));
+		Way way = {};
 
 		way.kind = words == 5 ? GPUSORT_KEYS_REFS : GPUSORT_KEYS_WORDS;
 		way.want_prefixes = words % 2 == 0;
@@ -715,10 +717,14 @@ static void
 test_arrays(void)
 {
 	check_word_arrays();
-	check_arrays<uint64_t>("uint64_t", GPUSORT_KEYS_WORDS, [](uint64_t a, uint64_t b) { return a < b; });
-	check_arrays<uint32_t>("uint32_t", GPUSORT_KEYS_UINT32, [](uint32_t a, uint32_t b) { return a < b; });
-	check_arrays<int32_t>("int32_t", GPUSORT_KEYS_INT32, [](int32_t a, int32_t b) { return a < b; });
-	check_arrays<int64_t>("int64_t", GPUSORT_KEYS_INT64, [](int64_t a, int64_t b) { return a < b; });
+	check_arrays<uint64_t>("uint64_t", GPUSORT_KEYS_WORDS, [](uint64_t a, uint64_t b)
+						   { return a < b; });
+	check_arrays<uint32_t>("uint32_t", GPUSORT_KEYS_UINT32, [](uint32_t a, uint32_t b)
+						   { return a < b; });
+	check_arrays<int32_t>("int32_t", GPUSORT_KEYS_INT32, [](int32_t a, int32_t b)
+						  { return a < b; });
+	check_arrays<int64_t>("int64_t", GPUSORT_KEYS_INT64, [](int64_t a, int64_t b)
+						  { return a < b; });
 	check_arrays<float>("float", GPUSORT_KEYS_FLOAT, float_less<float>);
 	check_arrays<double>("double", GPUSORT_KEYS_DOUBLE, float_less<double>);
 	check_odd_floats<float>("odd float", GPUSORT_KEYS_FLOAT);
@@ -739,7 +745,7 @@ test_at_random(void)
 		{
 			std::vector<uint32_t> lengths;
 			const uint32_t longest = 1 + (uint32_t) test_below(4000);
-			uint32_t	left = rows;
+			uint32_t left = rows;
 
 			while (left > 0)
 			{

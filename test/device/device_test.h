@@ -45,24 +45,24 @@
 #include <numeric>
 #include <vector>
 
-#define TEST_GUARD_BYTES	(test_raw() ? 0 : (size_t) 512)
+#define TEST_GUARD_BYTES (test_raw() ? 0 : (size_t) 512)
 
 typedef struct TestMemory
 {
-	char	   *base;			/* of the band before */
-	size_t		bytes;			/* between the bands */
+	char *base;   /* of the band before */
+	size_t bytes; /* between the bands */
 } TestMemory;
 
-static uint64_t test_rows;		/* --rows: the largest count that random cases take */
-static uint64_t test_rounds;	/* --rounds: random cases of each kind */
+static uint64_t test_rows;   /* --rows: the largest count that random cases take */
+static uint64_t test_rounds; /* --rounds: random cases of each kind */
 static uint64_t test_seed;
-static uint64_t test_state;		/* of test_random() */
-static uint64_t test_one_in = 1;	/* GPUSORT_TEST_ONE_IN */
-static uint64_t test_cases;		/* that have asked test_taken() */
-static uint64_t test_pick;		/* of each test_one_in of them, the one that is taken */
-static int	test_points;
-static int	test_failures;
-static int	test_bad;			/* failed checks since the last point */
+static uint64_t test_state;      /* of test_random() */
+static uint64_t test_one_in = 1; /* GPUSORT_TEST_ONE_IN */
+static uint64_t test_cases;      /* that have asked test_taken() */
+static uint64_t test_pick;       /* of each test_one_in of them, the one that is taken */
+static int test_points;
+static int test_failures;
+static int test_bad; /* failed checks since the last point */
 static cudaStream_t test_stream;
 static std::vector<TestMemory> test_memory;
 
@@ -78,7 +78,7 @@ test_raw(void)
 static inline uint64_t
 test_random(void)
 {
-	uint64_t	z = test_state += UINT64_C(0x9E3779B97F4A7C15);
+	uint64_t z = test_state += UINT64_C(0x9E3779B97F4A7C15);
 
 	z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
 	z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
@@ -107,9 +107,9 @@ test_taken(void)
 __attribute__((format(printf, 1, 2))) static inline void
 test_fail(const char *format, ...)
 {
-	va_list		args;
+	va_list args;
 
-	if (++test_bad > 10)		/* enough has been said */
+	if (++test_bad > 10) /* enough has been said */
 		return;
 	printf("# ");
 	va_start(args, format);
@@ -119,21 +119,23 @@ test_fail(const char *format, ...)
 	fflush(stdout);
 }
 
-#define TEST_CHECK(condition, ...) \
-	do { \
-		if (!(condition)) \
+#define TEST_CHECK(condition, ...)  \
+	do                              \
+	{                               \
+		if (!(condition))           \
 			test_fail(__VA_ARGS__); \
 	} while (0)
 
 /* A CUDA call without which nothing can be tested. */
-#define TEST_CUDA(call) \
-	do { \
-		cudaError_t status_ = (call); \
-		if (status_ != cudaSuccess) \
-		{ \
+#define TEST_CUDA(call)                                                                                  \
+	do                                                                                                   \
+	{                                                                                                    \
+		cudaError_t status_ = (call);                                                                    \
+		if (status_ != cudaSuccess)                                                                      \
+		{                                                                                                \
 			printf("Bail out! %s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status_)); \
-			exit(1); \
-		} \
+			exit(1);                                                                                     \
+		}                                                                                                \
 	} while (0)
 
 /* Garbage that is different at each place and in each run. */
@@ -161,8 +163,8 @@ test_download(void *to, const void *from, size_t bytes)
 static inline void *
 test_device(size_t bytes)
 {
-	TestMemory	memory = {NULL, bytes};
-	size_t		all = bytes + 2 * TEST_GUARD_BYTES;
+	TestMemory memory = {NULL, bytes};
+	size_t all = bytes + 2 * TEST_GUARD_BYTES;
 	std::vector<unsigned char> garbage(test_raw() ? 0 : all);
 
 	TEST_CUDA(cudaMalloc((void **) &memory.base, all > 0 ? all : 1));
@@ -178,7 +180,7 @@ template <typename Item>
 static inline Item *
 test_device_copy(const std::vector<Item> &items)
 {
-	Item	   *copy = (Item *) test_device(items.size() * sizeof(Item));
+	Item *copy = (Item *) test_device(items.size() * sizeof(Item));
 
 	if (!items.empty())
 		test_upload(copy, items.data(), items.size() * sizeof(Item));
@@ -203,7 +205,7 @@ test_check_guards(void)
 	{
 		for (size_t band = 0; band < 2; band++)
 		{
-			size_t		from = band * (TEST_GUARD_BYTES + memory.bytes);
+			size_t from = band * (TEST_GUARD_BYTES + memory.bytes);
 			std::vector<unsigned char> found = test_host_copy((unsigned char *) memory.base + from, TEST_GUARD_BYTES);
 
 			for (size_t i = 0; i < TEST_GUARD_BYTES; i++)
@@ -233,7 +235,7 @@ test_free_all(void)
 __attribute__((format(printf, 1, 2))) static inline void
 test_point(const char *format, ...)
 {
-	va_list		args;
+	va_list args;
 
 	test_check_guards();
 	if (test_bad > 10)
@@ -256,9 +258,9 @@ test_begin(int argc, char **argv, uint64_t rows, uint64_t rounds)
 	test_seed = (uint64_t) time(NULL) * 1000003 + (uint64_t) getpid();
 	for (int i = 1; i < argc; i += 2)
 	{
-		uint64_t   *option = strcmp(argv[i], "--rows") == 0 ? &test_rows :
-			strcmp(argv[i], "--rounds") == 0 ? &test_rounds :
-			strcmp(argv[i], "--seed") == 0 ? &test_seed : NULL;
+		uint64_t *option = strcmp(argv[i], "--rows") == 0 ? &test_rows : strcmp(argv[i], "--rounds") == 0 ? &test_rounds
+			: strcmp(argv[i], "--seed") == 0                                                              ? &test_seed
+																										  : NULL;
 
 		if (option == NULL || i + 1 == argc)
 		{
@@ -298,4 +300,4 @@ test_stable_order(size_t rows, Less less)
 	return order;
 }
 
-#endif							/* GPUSORT_DEVICE_TEST_H */
+#endif /* GPUSORT_DEVICE_TEST_H */

@@ -14,11 +14,10 @@ static std::vector<uint64_t>
 make_keys(int distribution, int bits, uint64_t rows)
 {
 	std::vector<uint64_t> keys(rows);
-	uint64_t	seed = test_random();
+	uint64_t seed = test_random();
 
 	for (uint64_t i = 0; i < rows; i++)
-		keys[i] = bits == 64 ? gpusort_distribution_key64(distribution, i, rows, seed) :
-			gpusort_distribution_key32(distribution, i, rows, seed);
+		keys[i] = bits == 64 ? gpusort_distribution_key64(distribution, i, rows, seed) : gpusort_distribution_key32(distribution, i, rows, seed);
 	return keys;
 }
 
@@ -26,14 +25,16 @@ make_keys(int distribution, int bits, uint64_t rows)
 static double
 share_up_to(const std::vector<uint64_t> &keys, uint64_t limit)
 {
-	return (double) std::count_if(keys.begin(), keys.end(), [=](uint64_t key) { return key <= limit; }) / (double) keys.size();
+	return (double) std::count_if(keys.begin(), keys.end(), [=](uint64_t key)
+								  { return key <= limit; }) /
+		(double) keys.size();
 }
 
 static void
 check_share(const char *what, double got, double expected, size_t rows)
 {
 	/* six deviations of a binomial share */
-	double		tolerance = 6 * sqrt(expected * (1 - expected) / (double) rows) + 1e-9;
+	double tolerance = 6 * sqrt(expected * (1 - expected) / (double) rows) + 1e-9;
 
 	TEST_CHECK(fabs(got - expected) <= tolerance, "%s: %.5f, not %.5f", what, got, expected);
 }
@@ -47,8 +48,8 @@ test_orders(int bits)
 		std::vector<uint64_t> reverse = make_keys(GPUSORT_REVERSE, bits, rows);
 		std::vector<uint64_t> nearly = make_keys(GPUSORT_NEARLY, bits, rows);
 		std::vector<uint64_t> zero = make_keys(GPUSORT_ZERO, bits, rows);
-		double		range = bits == 64 ? 0x1p64 : 0x1p32;
-		double		falling = 0;
+		double range = bits == 64 ? 0x1p64 : 0x1p32;
+		double falling = 0;
 
 		for (uint64_t i = 0; i < rows; i++)
 		{
@@ -84,7 +85,7 @@ test_spread(int bits)
 	check_share("gaussian, a half", share_up_to(gaussian, half), 0.5, rows);
 	for (uint64_t i = 0; i < rows; i++)
 	{
-		uint64_t	in_block = i / block;
+		uint64_t in_block = i / block;
 
 		TEST_CHECK(buckets[i] / bucket == i % block * 128 / block, "bucket: row %llu", (unsigned long long) i);
 		TEST_CHECK(staggered[i] / bucket == (in_block < 64 ? 2 * in_block + 1 : 2 * (in_block - 64)), "staggered: row %llu",
@@ -100,8 +101,8 @@ test_zipf(int bits)
 	std::vector<uint64_t> half = make_keys(GPUSORT_ZIPF_HALF, bits, test_rows);
 	std::vector<uint64_t> one = make_keys(GPUSORT_ZIPF_ONE, bits, test_rows);
 	std::vector<uint64_t> two = make_keys(GPUSORT_ZIPF_TWO, bits, test_rows);
-	double		harmonic = log(most) + 0.5772156649;
-	double		thousand = 0;
+	double harmonic = log(most) + 0.5772156649;
+	double thousand = 0;
 
 	for (int k = 1; k <= 1000; k++)
 		thousand += 1.0 / k;

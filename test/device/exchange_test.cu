@@ -16,11 +16,10 @@ static std::vector<uint64_t>
 make_keys(uint64_t rows, int distribution, uint32_t key_bytes)
 {
 	std::vector<uint64_t> keys(rows);
-	uint64_t	seed = test_random();
+	uint64_t seed = test_random();
 
 	for (uint64_t i = 0; i < rows; i++)
-		keys[i] = key_bytes == 4 ? gpusort_distribution_key32(distribution, i, rows, seed) :
-			gpusort_distribution_key64(distribution, i, rows, seed);
+		keys[i] = key_bytes == 4 ? gpusort_distribution_key32(distribution, i, rows, seed) : gpusort_distribution_key64(distribution, i, rows, seed);
 	return keys;
 }
 
@@ -44,7 +43,7 @@ below(uint64_t key, uint64_t row, const GpuSortSplitter &splitter)
 static uint32_t
 right_bin(const std::vector<GpuSortSplitter> &splitters, uint64_t key, uint64_t row)
 {
-	uint32_t	bin = 0;
+	uint32_t bin = 0;
 
 	while (bin < splitters.size() && !below(key, row, splitters[bin]))
 		bin++;
@@ -108,22 +107,22 @@ check_partition(uint32_t rows, int distribution, uint32_t key_bytes, uint32_t bi
 	/* half of them rows of this chunk, so that keys tie on both sides; others before, behind, or of no row */
 	for (GpuSortSplitter &splitter : splitters)
 	{
-		uint64_t	number = rows > 0 ? test_below(rows) : 0;
+		uint64_t number = rows > 0 ? test_below(rows) : 0;
 
 		splitter.key = rows > 0 && test_below(4) > 0 ? keys[number] : test_random() >> (64 - 8 * key_bytes);
 		splitter.row = first_row + number;
 		if (test_below(4) == 0)
 			splitter.row = test_random() >> test_below(64);
 	}
-	std::sort(splitters.begin(), splitters.end(), [](const GpuSortSplitter &a, const GpuSortSplitter &b) {
-		return below(a.key, a.row, b);
-	});
+	std::sort(splitters.begin(), splitters.end(), [](const GpuSortSplitter &a, const GpuSortSplitter &b)
+			  { return below(a.key, a.row, b); });
 	for (uint32_t i = 0; i < rows; i++)
 		counts[bin_of[i] = right_bin(splitters, keys[i], first_row + i)]++;
-	std::vector<uint32_t> order = test_stable_order(rows, [&](uint32_t a, uint32_t b) { return bin_of[a] < bin_of[b]; });
+	std::vector<uint32_t> order = test_stable_order(rows, [&](uint32_t a, uint32_t b)
+													{ return bin_of[a] < bin_of[b]; });
 
 	GpuSortPartition partition = {};
-	uint32_t   *temp = (uint32_t *) test_device(gpusort_partition_temp_bytes(rows, bins));
+	uint32_t *temp = (uint32_t *) test_device(gpusort_partition_temp_bytes(rows, bins));
 
 	partition.keys = test_device_copy(pack_keys(keys, key_bytes));
 	partition.key_bytes = key_bytes;
@@ -139,7 +138,7 @@ check_partition(uint32_t rows, int distribution, uint32_t key_bytes, uint32_t bi
 
 	std::vector<char> got = test_host_copy((char *) partition.keys_out, (size_t) rows * key_bytes);
 	std::vector<uint32_t> got_rows = test_host_copy(partition.rows_out, with_rows ? rows : 0);
-	uint32_t	bad = 0;
+	uint32_t bad = 0;
 
 	for (uint32_t i = 0; i < rows; i++)
 	{
@@ -190,7 +189,7 @@ check_pieces(uint32_t row_bytes, uint32_t piece_count, uint32_t most_rows, uint3
 	std::vector<std::vector<char>> arrays(source_count);
 	std::vector<GpuSortPiece> pieces;
 	std::vector<char> right;
-	uint32_t	rows = 0;
+	uint32_t rows = 0;
 
 	for (uint32_t i = 0; i < source_count; i++)
 	{
@@ -213,7 +212,7 @@ check_pieces(uint32_t row_bytes, uint32_t piece_count, uint32_t most_rows, uint3
 		pieces.push_back(piece);
 	}
 
-	char	   *to = (char *) test_device((size_t) rows * row_bytes);
+	char *to = (char *) test_device((size_t) rows * row_bytes);
 
 	TEST_CUDA(gpusort_read_pieces(&sources, row_bytes, test_device_copy(pieces), piece_count, rows, to, test_stream));
 	TEST_CHECK(test_host_copy(to, (size_t) rows * row_bytes) == right, "%u pieces of rows of %u bytes", piece_count,
@@ -233,13 +232,13 @@ check_move(uint32_t row_bytes, uint32_t rows)
 		byte = (char) test_random();
 	for (uint32_t &number : numbers)
 	{
-		size_t		at = test_below(1000);
+		size_t at = test_below(1000);
 
-		number = first + (uint32_t) at;	/* beyond 2^32 too */
+		number = first + (uint32_t) at; /* beyond 2^32 too */
 		right.insert(right.end(), from.begin() + at * row_bytes, from.begin() + (at + 1) * row_bytes);
 	}
 
-	char	   *to = (char *) test_device((size_t) rows * row_bytes);
+	char *to = (char *) test_device((size_t) rows * row_bytes);
 
 	TEST_CUDA(gpusort_move_rows(test_device_copy(from), row_bytes, test_device_copy(numbers), first, rows, to,
 								test_stream));
@@ -253,8 +252,8 @@ check_words(uint32_t rows)
 	std::vector<uint64_t> keys = make_keys(std::max(rows, 1u), GPUSORT_UNIFORM, 8);
 	std::vector<uint32_t> numbers(rows);
 	std::vector<uint32_t> right(rows);
-	uint32_t   *words = (uint32_t *) test_device(rows * sizeof(uint32_t));
-	uint64_t   *device_keys = test_device_copy(keys);
+	uint32_t *words = (uint32_t *) test_device(rows * sizeof(uint32_t));
+	uint64_t *device_keys = test_device_copy(keys);
 
 	for (uint32_t i = 0; i < rows; i++)
 	{

@@ -24,7 +24,7 @@ judge_step(const char *step, cudaError_t status)
 __global__ static void
 number_rows(uint32_t *ids, uint32_t rows)
 {
-	uint64_t	row = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x;
+	uint64_t row = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x;
 
 	if (row < rows)
 		ids[row] = (uint32_t) row;
@@ -43,10 +43,10 @@ count_differences(const uint32_t *a, const uint32_t *b, uint64_t words, unsigned
 cudaError_t
 judge_order_32(const uint32_t *keys, uint32_t rows, int bits, uint32_t *ids)
 {
-	size_t		temp_bytes = 0;
-	char	   *memory = NULL;
-	size_t		at_ids;
-	size_t		at_temp;
+	size_t temp_bytes = 0;
+	char *memory = NULL;
+	size_t at_ids;
+	size_t at_temp;
 	cudaError_t status;
 
 	if (rows == 0)
@@ -55,8 +55,7 @@ judge_order_32(const uint32_t *keys, uint32_t rows, int bits, uint32_t *ids)
 	status = judge_step("an error before", cudaGetLastError());
 	if (status != cudaSuccess)
 		return status;
-	status = judge_step("CUB's memory", cub::DeviceRadixSort::SortPairs(NULL, temp_bytes, keys, (uint32_t *) NULL, ids, ids,
-																		(int64_t) rows, 0, bits));
+	status = judge_step("CUB's memory", cub::DeviceRadixSort::SortPairs(NULL, temp_bytes, keys, (uint32_t *) NULL, ids, ids, (int64_t) rows, 0, bits));
 	at_ids = ((size_t) rows * sizeof(uint32_t) + 255) / 256 * 256;
 	at_temp = at_ids + ((size_t) rows * 4 + 255) / 256 * 256;
 	if (status == cudaSuccess)
@@ -66,9 +65,7 @@ judge_order_32(const uint32_t *keys, uint32_t rows, int bits, uint32_t *ids)
 	number_rows<<<(uint32_t) (((uint64_t) rows + 255) / 256), 256>>>((uint32_t *) (memory + at_ids), rows);
 	status = judge_step("row numbers", cudaDeviceSynchronize());
 	if (status == cudaSuccess)
-		status = judge_step("CUB's sort", cub::DeviceRadixSort::SortPairs(memory + at_temp, temp_bytes, keys,
-																		  (uint32_t *) memory, (uint32_t *) (memory + at_ids),
-																		  ids, (int64_t) rows, 0, bits));
+		status = judge_step("CUB's sort", cub::DeviceRadixSort::SortPairs(memory + at_temp, temp_bytes, keys, (uint32_t *) memory, (uint32_t *) (memory + at_ids), ids, (int64_t) rows, 0, bits));
 	if (status == cudaSuccess)
 		status = judge_step("CUB's kernels", cudaDeviceSynchronize());
 	(void) cudaFree(memory);
@@ -104,7 +101,8 @@ judge_order_32(const uint32_t *keys, uint32_t rows, int bits, uint32_t *ids)
 	const uint32_t mask = bits == 32 ? ~0U : (1U << bits) - 1;
 
 	std::iota(ids, ids + rows, 0);
-	std::stable_sort(ids, ids + rows, [=](uint32_t a, uint32_t b) { return (keys[a] & mask) < (keys[b] & mask); });
+	std::stable_sort(ids, ids + rows, [=](uint32_t a, uint32_t b)
+					 { return (keys[a] & mask) < (keys[b] & mask); });
 	return cudaSuccess;
 }
 

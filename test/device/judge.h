@@ -20,4 +20,4 @@ extern cudaError_t judge_order_32(const uint32_t *keys, uint32_t rows, int bits,
 /* *differences = how many of the words differ. */
 extern cudaError_t judge_compare(const uint32_t *a, const uint32_t *b, uint64_t words, uint64_t *differences);
 
-#endif							/* GPUSORT_JUDGE_H */
+#endif /* GPUSORT_JUDGE_H */

@@ -16,7 +16,7 @@
 
 typedef std::vector<uint64_t> Key;
 
-static GpuSortKeyStats *stats_there;	/* on the device */
+static GpuSortKeyStats *stats_there; /* on the device */
 static uint32_t *bad_there;
 
 static void
@@ -46,13 +46,13 @@ static void
 check_stats(const GpuSortKeyStats *expected, uint32_t bad_rows, const char *what, uint32_t rows, uint32_t words)
 {
 	GpuSortKeyStats found;
-	uint32_t	bad;
+	uint32_t bad;
 
 	test_download(&found, stats_there, sizeof(found));
 	test_download(&bad, bad_there, sizeof(bad));
 	for (uint32_t w = 0; w < GPUSORT_MAX_KEY_WORDS; w++)
 		TEST_CHECK(found.key_or[w] == expected->key_or[w] && found.key_and[w] == expected->key_and[w] &&
-				   found.key_min[w] == expected->key_min[w] && found.key_max[w] == expected->key_max[w],
+					   found.key_min[w] == expected->key_min[w] && found.key_max[w] == expected->key_max[w],
 				   "%s, %u rows of %u words: word %u", what, rows, words, w);
 	TEST_CHECK(found.pairs == expected->pairs && found.descents == expected->descents,
 			   "%s, %u rows of %u words: %llu descents of %llu pairs, not %llu of %llu", what, rows, words,
@@ -66,14 +66,15 @@ static std::vector<Key>
 make_keys(uint32_t rows, uint32_t words)
 {
 	std::vector<Key> keys(rows, Key(words));
-	uint64_t	high = test_random();
-	uint64_t	distinct = test_below(2) ? 0 : 1 + test_below(3);
-	uint32_t	same = (uint32_t) test_below(words + 1);
-	int			order = (int) test_below(4);
+	uint64_t high = test_random();
+	uint64_t distinct = test_below(2) ? 0 : 1 + test_below(3);
+	uint32_t same = (uint32_t) test_below(words + 1);
+	int order = (int) test_below(4);
 
 	for (Key &key : keys)
 		for (uint32_t w = 0; w < words; w++)
-			key[w] = w < same ? high : distinct > 0 ? high + test_below(distinct) : test_random();
+			key[w] = w < same ? high : distinct > 0 ? high + test_below(distinct)
+													: test_random();
 	if (order == 1 || order == 2)
 		std::sort(keys.begin(), keys.end());
 	if (order == 2)
@@ -99,15 +100,15 @@ test_words(void)
 {
 	for (uint64_t round = 0; round < test_rounds; round++)
 	{
-		uint32_t	words = (uint32_t) (1 + test_below(round % 4 ? 5 : GPUSORT_MAX_KEY_WORDS));
-		uint32_t	rows = 0;
+		uint32_t words = (uint32_t) (1 + test_below(round % 4 ? 5 : GPUSORT_MAX_KEY_WORDS));
+		uint32_t rows = 0;
 		GpuSortKeyStats expected;
 
 		reset_stats();
 		gpusort_key_stats_none(&expected);
 		for (uint32_t array = 0; array < 1 + round % 2; array++)
 		{
-			uint32_t	stride = words + (uint32_t) (test_below(2) ? 0 : test_below(4));
+			uint32_t stride = words + (uint32_t) (test_below(2) ? 0 : test_below(4));
 			GpuSortKeySource source = {};
 			std::vector<Key> keys;
 			std::vector<uint64_t> memory;
@@ -143,17 +144,20 @@ test_plain(void)
 	{
 		GpuSortKeyKind kind;
 		const char *name;
-		size_t		bytes;
-	}			kinds[] = {
-		{GPUSORT_KEYS_UINT32, "uint32", 4}, {GPUSORT_KEYS_INT32, "int32", 4}, {GPUSORT_KEYS_FLOAT, "float", 4},
-		{GPUSORT_KEYS_INT64, "int64", 8}, {GPUSORT_KEYS_DOUBLE, "double", 8},
+		size_t bytes;
+	} kinds[] = {
+		{GPUSORT_KEYS_UINT32, "uint32", 4},
+		{GPUSORT_KEYS_INT32, "int32", 4},
+		{GPUSORT_KEYS_FLOAT, "float", 4},
+		{GPUSORT_KEYS_INT64, "int64", 8},
+		{GPUSORT_KEYS_DOUBLE, "double", 8},
 	};
 
 	for (uint64_t round = 0; round < test_rounds; round++)
 	{
 		for (const auto &kind : kinds)
 		{
-			uint32_t	rows = random_rows();
+			uint32_t rows = random_rows();
 			std::vector<Key> keys = make_keys(rows, 1);
 			std::vector<char> memory(rows * kind.bytes);
 			GpuSortKeySource source = {};
@@ -164,12 +168,12 @@ test_plain(void)
 			gpusort_key_stats_none(&expected);
 			for (uint32_t i = 0; i < rows; i++)
 			{
-				uint64_t	key = gpusort_plain_key(kind.kind, memory.data(), i);
+				uint64_t key = gpusort_plain_key(kind.kind, memory.data(), i);
 
 				add_key(&expected, &key, 1);
 				if (i > 0)
 				{
-					uint64_t	before = gpusort_plain_key(kind.kind, memory.data(), i - 1);
+					uint64_t before = gpusort_plain_key(kind.kind, memory.data(), i - 1);
 
 					gpusort_key_stats_pair(&expected, &before, &key, 1);
 				}
@@ -206,8 +210,8 @@ make_chunk(const std::vector<Key> &keys, uint32_t words, uint32_t spoil, GpuSort
 	}
 	for (uint32_t row : places)
 	{
-		uint32_t	length = (uint32_t) (GPUSORT_ROW_BYTES_MIN + test_below(20));
-		size_t		at = memory.size();
+		uint32_t length = (uint32_t) (GPUSORT_ROW_BYTES_MIN + test_below(20));
+		size_t at = memory.size();
 
 		offsets[row] = (uint32_t) at;
 		memory.resize(at + 8 * words + GPUSORT_ALIGN8(length));
@@ -218,8 +222,8 @@ make_chunk(const std::vector<Key> &keys, uint32_t words, uint32_t spoil, GpuSort
 	chunk->rows = rows;
 	for (uint32_t i = 0; i < spoil; i++)
 	{
-		uint32_t	row = (uint32_t) test_below(rows);
-		uint32_t	length = test_below(2) ? (uint32_t) test_below(GPUSORT_ROW_BYTES_MIN) : UINT32_MAX;
+		uint32_t row = (uint32_t) test_below(rows);
+		uint32_t length = test_below(2) ? (uint32_t) test_below(GPUSORT_ROW_BYTES_MIN) : UINT32_MAX;
 		const uint32_t wrong[] = {4, chunk->bytes, chunk->bytes - 8 * words, UINT32_MAX - 7, UINT32_MAX};
 
 		if (!readable[row])
@@ -237,7 +241,7 @@ make_chunk(const std::vector<Key> &keys, uint32_t words, uint32_t spoil, GpuSort
 	*bad_rows = 0;
 	for (uint32_t i = 0; i < rows; i++)
 	{
-		uint32_t	length;
+		uint32_t length;
 
 		if (!readable[i])
 		{
@@ -260,11 +264,11 @@ test_chunks(void)
 {
 	for (uint64_t round = 0; round < 2 * test_rounds; round++)
 	{
-		uint32_t	words = (uint32_t) (1 + test_below(round % 4 ? 6 : GPUSORT_MAX_KEY_WORDS));
-		uint32_t	rows = std::min(random_rows(), gpusort_chunk_rows_max(words) / 4);
+		uint32_t words = (uint32_t) (1 + test_below(round % 4 ? 6 : GPUSORT_MAX_KEY_WORDS));
+		uint32_t rows = std::min(random_rows(), gpusort_chunk_rows_max(words) / 4);
 		GpuSortKeyStats expected;
 		GpuSortDeviceChunk chunk = {};
-		uint32_t	bad_rows;
+		uint32_t bad_rows;
 		std::vector<char> memory = make_chunk(make_keys(rows, words), words, round % 3 ? 0 : 1 + rows / 8, &chunk,
 											  &expected, &bad_rows);
 
@@ -282,7 +286,7 @@ static __global__ void
 pack_windows(const uint64_t *keys, const __grid_constant__ GpuSortPackPlan plan, uint32_t rows, uint32_t from_top,
 			 uint32_t bits, uint64_t *windows)
 {
-	uint32_t	i = blockIdx.x * blockDim.x + threadIdx.x;
+	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 
 	if (i < rows)
 		windows[i] = gpusort_pack_window64(&plan, keys + (uint64_t) i * plan.key_words, from_top, bits);
@@ -292,14 +296,14 @@ pack_windows(const uint64_t *keys, const __grid_constant__ GpuSortPackPlan plan,
 static __global__ void
 pack_pairs(const uint64_t *keys, const __grid_constant__ GpuSortPackPlan window, uint32_t rows, uint32_t *packed)
 {
-	uint32_t	i = 2 * (blockIdx.x * blockDim.x + threadIdx.x);
-	uint32_t	other = i + 1 < rows ? i + 1 : i;
+	uint32_t i = 2 * (blockIdx.x * blockDim.x + threadIdx.x);
+	uint32_t other = i + 1 < rows ? i + 1 : i;
 
 	if (i < rows)
 	{
 		const uint64_t *const places[2] = {keys + (uint64_t) i * window.key_words,
-			keys + (uint64_t) other * window.key_words};
-		uint32_t	pair[2];
+										   keys + (uint64_t) other * window.key_words};
+		uint32_t pair[2];
 
 		gpusort_pack_keys(&window, places, pair);
 		packed[i] = pair[0];
@@ -313,17 +317,17 @@ test_windows(void)
 {
 	for (uint64_t round = 0; round < test_rounds; round++)
 	{
-		uint32_t	words = (uint32_t) (1 + test_below(5));
-		uint32_t	rows = random_rows();
+		uint32_t words = (uint32_t) (1 + test_below(5));
+		uint32_t rows = random_rows();
 		std::vector<uint64_t> memory;
 		GpuSortKeySource source = {};
 		GpuSortKeyStats stats;
 		GpuSortPackPlan plan;
 		GpuSortPackPlan window;
-		uint32_t	from_top;
-		uint32_t	bits = (uint32_t) (1 + test_below(64));
-		uint64_t   *windows = (uint64_t *) test_device(rows * sizeof(uint64_t));
-		uint32_t   *packed = (uint32_t *) test_device(rows * sizeof(uint32_t));
+		uint32_t from_top;
+		uint32_t bits = (uint32_t) (1 + test_below(64));
+		uint64_t *windows = (uint64_t *) test_device(rows * sizeof(uint64_t));
+		uint32_t *packed = (uint32_t *) test_device(rows * sizeof(uint32_t));
 		std::vector<uint64_t> found;
 		std::vector<uint32_t> pairs;
 

@@ -16,7 +16,7 @@
 #include "multi/multi_sort.h"
 #include "sort/radix/radix_sort.h"
 
-#define POISON	((char) 0xA7)
+#define POISON ((char) 0xA7)
 
 #ifndef __CUDACC__
 
@@ -37,7 +37,8 @@ gpusort_radix_sort(void *temp, size_t temp_bytes, const uint32_t *keys_in, const
 {
 	if (bits < 0 || bits > 32 || temp_bytes < 64 + (size_t) rows * 8 || ids_out == NULL || keys_in == NULL)
 		return cudaErrorInvalidValue;
-	emulate_append(stream, [=]() {
+	emulate_append(stream, [=]()
+				   {
 		const uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1;
 		std::vector<uint32_t> order = test_stable_order(rows, [=](uint32_t a, uint32_t b) {
 			return (keys_in[a] & mask) < (keys_in[b] & mask);
@@ -49,8 +50,7 @@ gpusort_radix_sort(void *temp, size_t temp_bytes, const uint32_t *keys_in, const
 				keys_out[i] = keys_in[order[i]];
 			ids_out[i] = ids_in != NULL ? ids_in[order[i]] : order[i];
 		}
-		memset(temp, 0xEE, temp_bytes);
-	});
+		memset(temp, 0xEE, temp_bytes); });
 	return cudaGetLastError();
 }
 
@@ -61,8 +61,8 @@ enum
 {
 	KEYS_ZIPF_THREE = GPUSORT_DISTRIBUTIONS,
 	KEYS_TWO_VALUES,
-	KEYS_LOW_BITS,				/* what differs is at the bottom */
-	KEYS_EXTREMES,				/* 0 and the largest key, mostly */
+	KEYS_LOW_BITS, /* what differs is at the bottom */
+	KEYS_EXTREMES, /* 0 and the largest key, mostly */
 	KEYS_KINDS
 };
 
@@ -71,17 +71,16 @@ static std::vector<char>
 make_keys(uint64_t rows, int kind, uint32_t key_bytes)
 {
 	std::vector<char> keys(rows * key_bytes);
-	uint64_t	seed = test_random();
+	uint64_t seed = test_random();
 
 	for (uint64_t i = 0; i < rows; i++)
 	{
-		uint64_t	random = gpusort_row_random(seed, i, 0);
-		uint64_t	key = kind == KEYS_ZIPF_THREE ? gpusort_row_zipf(seed, i, 3.0, 1e6) :
-			kind == KEYS_TWO_VALUES ? (random & 1) * 0x12345678 :
-			kind == KEYS_LOW_BITS ? random % 1000 :
-			kind == KEYS_EXTREMES ? (random % 8 == 0 ? random : 0 - (random >> 8 & 1)) :
-			key_bytes == 4 ? gpusort_distribution_key32(kind, i, rows, seed) :
-			gpusort_distribution_key64(kind, i, rows, seed);
+		uint64_t random = gpusort_row_random(seed, i, 0);
+		uint64_t key = kind == KEYS_ZIPF_THREE ? gpusort_row_zipf(seed, i, 3.0, 1e6) : kind == KEYS_TWO_VALUES ? (random & 1) * 0x12345678
+			: kind == KEYS_LOW_BITS                                                                            ? random % 1000
+			: kind == KEYS_EXTREMES                                                                            ? (random % 8 == 0 ? random : 0 - (random >> 8 & 1))
+			: key_bytes == 4                                                                                   ? gpusort_distribution_key32(kind, i, rows, seed)
+																											   : gpusort_distribution_key64(kind, i, rows, seed);
 
 		memcpy(&keys[i * key_bytes], &key, key_bytes);
 	}
@@ -114,18 +113,20 @@ template <typename Key>
 static std::vector<uint32_t>
 right_order(const std::vector<char> &keys)
 {
-	const Key  *values = (const Key *) keys.data();
+	const Key *values = (const Key *) keys.data();
 
-	return test_stable_order(keys.size() / sizeof(Key), [=](uint32_t a, uint32_t b) { return values[a] < values[b]; });
+	return test_stable_order(keys.size() / sizeof(Key), [=](uint32_t a, uint32_t b)
+							 { return values[a] < values[b]; });
 }
 
 /* An output that is poisoned, with a band behind it. */
 struct Output
 {
 	std::vector<char> bytes;
-	size_t		wanted;
+	size_t wanted;
 
-	explicit Output(size_t wanted_) : bytes(wanted_ + TEST_GUARD_BYTES, POISON), wanted(wanted_)
+	explicit Output(size_t wanted_)
+		: bytes(wanted_ + TEST_GUARD_BYTES, POISON), wanted(wanted_)
 	{
 	}
 
@@ -150,7 +151,7 @@ struct Output
 static int
 device_total(void)
 {
-	int			count;
+	int count;
 
 	TEST_CUDA(cudaGetDeviceCount(&count));
 	return count;
@@ -173,10 +174,10 @@ make_config(int devices, uint64_t max_rows, uint32_t key_bytes, uint32_t payload
 
 typedef struct Wanted
 {
-	bool		keys;
-	bool		ids;
-	bool		payload;
-	bool		in_place;		/* keys and payload go where they came from */
+	bool keys;
+	bool ids;
+	bool payload;
+	bool in_place; /* keys and payload go where they came from */
 } Wanted;
 
 /* One sort; returns its status, and compares if it is 0. */
@@ -189,13 +190,13 @@ run_sort(GpuSortMulti *multi, const GpuSortMultiConfig *config, uint64_t rows, i
 	std::vector<char> payload = make_payload(rows, payload_bytes);
 	const std::vector<char> keys_before = keys;
 	const std::vector<char> payload_before = payload;
-	Output		keys_out(keys.size());
-	Output		ids_out(rows * sizeof(uint32_t));
-	Output		payload_out(payload.size());
+	Output keys_out(keys.size());
+	Output ids_out(rows * sizeof(uint32_t));
+	Output payload_out(payload.size());
 	GpuSortMultiJob job = {};
-	uint64_t	bin_rows = 0;
-	uint32_t	bins = 0;
-	int			status;
+	uint64_t bin_rows = 0;
+	uint32_t bins = 0;
+	int status;
 
 	wanted.ids = wanted.ids && (config->flags & GPUSORT_MULTI_IDS) != 0;
 	wanted.payload = wanted.payload && payload_bytes > 0;
@@ -213,22 +214,20 @@ run_sort(GpuSortMulti *multi, const GpuSortMultiConfig *config, uint64_t rows, i
 	if (status != cudaSuccess)
 		return status;
 
-	std::vector<uint32_t> order = config->key_bytes == 4 ? right_order<uint32_t>(keys_before) :
-		right_order<uint64_t>(keys_before);
+	std::vector<uint32_t> order = config->key_bytes == 4 ? right_order<uint32_t>(keys_before) : right_order<uint64_t>(keys_before);
 	std::vector<char> right_keys = in_order(keys_before, config->key_bytes, order);
 	std::vector<char> right_ids((char *) order.data(), (char *) (order.data() + rows));
 	std::vector<char> right_payload = in_order(payload_before, payload_bytes, order);
-	const char *what = kind < GPUSORT_DISTRIBUTIONS ? gpusort_distribution_name(kind) :
-		kind == KEYS_ZIPF_THREE ? "zipf3" : kind == KEYS_TWO_VALUES ? "two values" :
-		kind == KEYS_LOW_BITS ? "low bits" : "extremes";
+	const char *what = kind < GPUSORT_DISTRIBUTIONS ? gpusort_distribution_name(kind) : kind == KEYS_ZIPF_THREE ? "zipf3"
+		: kind == KEYS_TWO_VALUES                                                                               ? "two values"
+		: kind == KEYS_LOW_BITS                                                                                 ? "low bits"
+																												: "extremes";
 
-	TEST_CHECK(wanted.keys && wanted.in_place ? keys == right_keys :
-			   keys_out.is(right_keys, wanted.keys) && keys == keys_before,
+	TEST_CHECK(wanted.keys && wanted.in_place ? keys == right_keys : keys_out.is(right_keys, wanted.keys) && keys == keys_before,
 			   "%llu rows, %s, %d devices: keys are wrong", (unsigned long long) rows, what, config->device_count);
 	TEST_CHECK(ids_out.is(right_ids, wanted.ids), "%llu rows, %s, %d devices: ids are wrong", (unsigned long long) rows,
 			   what, config->device_count);
-	TEST_CHECK(wanted.payload && wanted.in_place ? payload == right_payload :
-			   payload_out.is(right_payload, wanted.payload) && payload == payload_before,
+	TEST_CHECK(wanted.payload && wanted.in_place ? payload == right_payload : payload_out.is(right_payload, wanted.payload) && payload == payload_before,
 			   "%llu rows, %s, %d devices: payload is wrong", (unsigned long long) rows, what, config->device_count);
 	for (int i = 0; i < config->device_count; i++)
 	{
@@ -292,7 +291,7 @@ test_distributions(void)
 {
 	for (int kind = 0; kind < KEYS_KINDS; kind++)
 	{
-		const int	devices = 1 + kind % 4;
+		const int devices = 1 + kind % 4;
 		GpuSortMultiConfig config = make_config(devices, test_rows, kind % 2 ? 4 : 8, 0, GPUSORT_MULTI_IDS);
 
 		config.chunk_rows = 1 + (uint32_t) (test_rows / 8 + test_below(test_rows / 4));
@@ -332,8 +331,7 @@ test_outputs(void)
 		config.chunk_rows = 900;
 		config.bins_per_device = 2;
 		for (int bits = 0; bits < 16; bits++)
-			check_sorts(&config, {2500}, {GPUSORT_BUCKET}, {(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0,
-						(bits & 8) != 0});
+			check_sorts(&config, {2500}, {GPUSORT_BUCKET}, {(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0});
 	}
 	test_point("outputs that are not wanted, and outputs in the input's place");
 }
@@ -366,7 +364,7 @@ test_peers(void)
 static void
 test_poor_samples(void)
 {
-	uint32_t	attempts = 0;
+	uint32_t attempts = 0;
 
 	for (int kind : {GPUSORT_UNIFORM, GPUSORT_ZERO, GPUSORT_REVERSE})
 	{
@@ -396,7 +394,7 @@ test_at_random(void)
 {
 	for (uint64_t round = 0; round < test_rounds; round++)
 	{
-		const int	devices = 1 + (int) test_below(test_below(4) ? 4 : GPUSORT_MULTI_MAX_DEVICES);
+		const int devices = 1 + (int) test_below(test_below(4) ? 4 : GPUSORT_MULTI_MAX_DEVICES);
 		const uint64_t rows = test_below(2) ? test_rows : 1 + test_below(200);
 		GpuSortMultiConfig config = make_config(devices, rows, test_below(2) ? 4 : 8,
 												test_below(3) ? 0 : 4 * (1 + (uint32_t) test_below(12)),
@@ -425,14 +423,15 @@ test_refusals(void)
 	GpuSortMultiConfig bad;
 	GpuSortMulti *multi;
 	GpuSortMultiJob job = {};
-	size_t		bytes = 0;
-	char		rows[4000];
+	size_t bytes = 0;
+	char rows[4000];
 
-#define REFUSED(change, status) \
-	do { \
-		bad = config; \
-		bad.change; \
-		multi = (GpuSortMulti *) &bad; \
+#define REFUSED(change, status)                                                           \
+	do                                                                                    \
+	{                                                                                     \
+		bad = config;                                                                     \
+		bad.change;                                                                       \
+		multi = (GpuSortMulti *) &bad;                                                    \
 		TEST_CHECK(gpusort_multi_open(&bad, &multi) == status && multi == NULL, #change); \
 	} while (0)
 
@@ -481,8 +480,8 @@ static void
 test_faults(void)
 {
 	GpuSortMultiConfig config = make_config(2, 500, 8, 4, GPUSORT_MULTI_IDS);
-	bool		failed = true;
-	long		call;
+	bool failed = true;
+	long call;
 
 	config.chunk_rows = 100;
 	config.bins_per_device = 2;
@@ -490,7 +489,7 @@ test_faults(void)
 	{
 		GpuSortMulti *multi = NULL;
 		GpuSortMultiReport report;
-		int			status;
+		int status;
 
 		emulate_fail(call);
 		status = gpusort_multi_open(&config, &multi);

@@ -28,18 +28,17 @@ check_sort(uint32_t rows, int bits, uint32_t most)
 
 	const uint32_t mask = bits == 32 ? ~0U : (1U << bits) - 1;
 	std::vector<uint32_t> keys(rows);
-	uint32_t	bad = 0;
+	uint32_t bad = 0;
 
 	for (uint32_t i = 0; i < rows; i++)
 		keys[i] = (uint32_t) test_below(most);
 
-	std::vector<uint32_t> order = test_stable_order(rows, [&](uint32_t a, uint32_t b) {
-		return (keys[a] & mask) < (keys[b] & mask);
-	});
-	uint32_t   *device_keys = test_device_copy(keys);
-	uint32_t   *ids = (uint32_t *) test_device(rows * sizeof(uint32_t));
+	std::vector<uint32_t> order = test_stable_order(rows, [&](uint32_t a, uint32_t b)
+													{ return (keys[a] & mask) < (keys[b] & mask); });
+	uint32_t *device_keys = test_device_copy(keys);
+	uint32_t *ids = (uint32_t *) test_device(rows * sizeof(uint32_t));
 	const size_t temp_bytes = Core::temp_bytes(rows, bits);
-	void	   *temp = test_device(temp_bytes);
+	void *temp = test_device(temp_bytes);
 
 	TEST_CUDA(Core::sort(temp, temp_bytes, device_keys, NULL, rows, bits, NULL, ids, test_stream));
 	TEST_CUDA(cudaStreamSynchronize(test_stream));

@@ -16,7 +16,7 @@
 #include "test_keys.h"
 
 /* From as many rows on the library of the tests looks whether a map pays. */
-#define CONSIDERED_ROWS	2048
+#define CONSIDERED_ROWS 2048
 
 /* What the first packed bits of keys are like. */
 typedef enum Shape
@@ -24,29 +24,27 @@ typedef enum Shape
 	UNIFORM,
 	ZIPF_HALF,
 	ZIPF_ONE,
-	ZIPF_TWO,					/* and ZIPF_THREE: with an outlier, so that more than 32 bits vary */
+	ZIPF_TWO, /* and ZIPF_THREE: with an outlier, so that more than 32 bits vary */
 	ZIPF_THREE,
-	OUTLIER,					/* 2^20 small numbers, and the largest there is */
-	OUTLIER_BELOW,				/* 0, and numbers of 20 bits at the end of the range */
-	CLUSTERS,					/* a hundred places, 2^16 values at each */
-	MANY_CLUSTERS,				/* more than pieces can tell apart */
-	FEW_VALUES,					/* 1000, at random */
-	FEW_SMALL_VALUES,			/* 1000, and an outlier */
-	HEAVY_VALUE,				/* most rows have one value in the midst of numbers close to it */
-	EXTREMES,					/* 0, 1, the largest and the one before */
-	ONE_VALUE,					/* and one row of another */
+	OUTLIER,          /* 2^20 small numbers, and the largest there is */
+	OUTLIER_BELOW,    /* 0, and numbers of 20 bits at the end of the range */
+	CLUSTERS,         /* a hundred places, 2^16 values at each */
+	MANY_CLUSTERS,    /* more than pieces can tell apart */
+	FEW_VALUES,       /* 1000, at random */
+	FEW_SMALL_VALUES, /* 1000, and an outlier */
+	HEAVY_VALUE,      /* most rows have one value in the midst of numbers close to it */
+	EXTREMES,         /* 0, 1, the largest and the one before */
+	ONE_VALUE,        /* and one row of another */
 	SHAPES
 } Shape;
 
 static const char *const shape_names[SHAPES] = {
 	"uniform", "zipf 0.5", "zipf 1", "zipf 2", "zipf 3", "outlier", "outlier below", "clusters", "many clusters",
-	"few values", "few small values", "heavy value", "extremes", "one value"
-};
+	"few values", "few small values", "heavy value", "extremes", "one value"};
 
 /* Does a map pay for windows of 64 bits?  -1: either may be. */
 static const int shape_pays[SHAPES] = {
-	0, 0, 1, 1, 1, 1, 1, 1, -1, 0, 1, 1, 1, 0
-};
+	0, 0, 1, 1, 1, 1, 1, 1, -1, 0, 1, 1, 1, 0};
 
 /* Numbers of `bits` bits, 33 to 64, of two rows or more. */
 static std::vector<uint64_t>
@@ -56,7 +54,7 @@ numbers_of(Shape shape, uint32_t bits, uint32_t rows)
 	const uint64_t seed = test_random();
 	std::vector<uint64_t> places(shape == MANY_CLUSTERS ? 5000 : 1000);
 	std::vector<uint64_t> numbers(rows);
-	uint32_t	far;
+	uint32_t far;
 
 	for (uint64_t &place : places)
 		place = test_random() & largest;
@@ -120,11 +118,11 @@ static Keys
 make_keys(Shape shape, uint32_t words, uint32_t bits, uint32_t rows)
 {
 	const std::vector<uint64_t> numbers = numbers_of(shape, bits < 64 ? bits : 64, rows);
-	Keys		keys = {words, std::vector<uint64_t>((size_t) words * rows)};
+	Keys keys = {words, std::vector<uint64_t>((size_t) words * rows)};
 
 	for (uint32_t i = 0; i < rows; i++)
 	{
-		uint64_t   *key = &keys.all[(size_t) i * words];
+		uint64_t *key = &keys.all[(size_t) i * words];
 
 		/* the first word has the top bits, and the second the rest, if there is one and they need both */
 		if (bits > 64)
@@ -164,8 +162,8 @@ static void
 check_monotone(const char *what, Shape shape, const GpuSortPrefixMap &map, uint32_t bits, const Keys &keys, const GpuSortPackPlan &plan)
 {
 	const uint64_t largest = gpusort_ones(bits);
-	uint32_t	decided = 0;
-	uint32_t	looked = 0;
+	uint32_t decided = 0;
+	uint32_t looked = 0;
 	std::vector<uint64_t> windows = {0, 1, 2, largest, largest - 1, largest - 2, largest / 2, largest / 2 + 1};
 
 	for (uint32_t k = 0; k < GPUSORT_MAP_PIECES; k++)
@@ -173,10 +171,12 @@ check_monotone(const char *what, Shape shape, const GpuSortPrefixMap &map, uint3
 		const uint64_t low = map.lows[k];
 		const uint64_t scale = UINT64_C(1) << (map.scales[k] >> 32);
 
-		TEST_CHECK(k == 0 ? low == 0 : k < map.pieces ? map.lows[k - 1] < low : low == largest, "%s: border %u is %llx", what,
+		TEST_CHECK(k == 0 ? low == 0 : k < map.pieces ? map.lows[k - 1] < low
+													  : low == largest,
+				   "%s: border %u is %llx", what,
 				   k, (unsigned long long) low);
 		for (uint64_t x : {low - 2, low - 1, low, low + 1, low + scale - 1, low + scale, low + test_random() % scale,
-			 low - scale, low - scale - 1})
+						   low - scale, low - scale - 1})
 			windows.push_back(x & largest);
 	}
 	for (uint32_t i = 0; i < rows_of(keys); i += 1 + rows_of(keys) / 3000)
@@ -202,7 +202,8 @@ check_monotone(const char *what, Shape shape, const GpuSortPrefixMap &map, uint3
 		TEST_CHECK(i == 0 || code_of(map, windows[i - 1]) <= code, "%s: %llx has code %x, %llx has %x", what,
 				   (unsigned long long) windows[i - 1], code_of(map, windows[i - 1]), (unsigned long long) windows[i], code);
 		TEST_CHECK(i == 0 || code - map.decided.first >= map.decided.count || code_of(map, windows[i - 1]) != code ||
-				   windows[i - 1] == windows[i], "%s: %llx and %llx have code %x, which is decided", what,
+					   windows[i - 1] == windows[i],
+				   "%s: %llx and %llx have code %x, which is decided", what,
 				   (unsigned long long) windows[i - 1], (unsigned long long) windows[i], code);
 		TEST_CHECK(map.code_bits == 32 || code >> map.code_bits == 0, "%s: code %x has more than %u bits", what, code,
 				   map.code_bits);
@@ -215,16 +216,16 @@ check_monotone(const char *what, Shape shape, const GpuSortPrefixMap &map, uint3
 static void
 check_map(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool refs)
 {
-	const Keys	keys = make_keys(shape, words, bits, rows);
+	const Keys keys = make_keys(shape, words, bits, rows);
 	const GpuSortPackPlan plan = plan_of(keys);
 	const uint32_t window_bits = plan.packed_bits < 64 ? plan.packed_bits : 64;
 	const GpuSortKeySource source = refs ? upload_refs(keys) : upload_words(keys, 0);
 	GpuSortPrefixMap *there = (GpuSortPrefixMap *) test_device(sizeof(GpuSortPrefixMap));
-	uint32_t   *prefixes = (uint32_t *) test_device(rows * sizeof(uint32_t));
-	uint32_t   *counts = (uint32_t *) test_device(GPUSORT_MAX_PASSES * GPUSORT_BINS * sizeof(uint32_t));
+	uint32_t *prefixes = (uint32_t *) test_device(rows * sizeof(uint32_t));
+	uint32_t *counts = (uint32_t *) test_device(GPUSORT_MAX_PASSES * GPUSORT_BINS * sizeof(uint32_t));
 	std::vector<uint32_t> expected(GPUSORT_MAX_PASSES * GPUSORT_BINS);
 	GpuSortPrefixMap map;
-	char		what[80];
+	char what[80];
 
 	snprintf(what, sizeof(what), "%s, %u words, %u bits, %u rows", shape_names[shape], words, plan.packed_bits, rows);
 	TEST_CUDA(gpusort_map_check(&source, &plan, rows, &there->check, test_stream));
@@ -299,7 +300,7 @@ count_wait(void *context, GpuSortStream stream)
 static void
 check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given)
 {
-	const Keys	keys = make_keys(shape, words, bits, rows);
+	const Keys keys = make_keys(shape, words, bits, rows);
 	const GpuSortPackPlan plan = plan_of(keys);
 	const std::vector<uint32_t> right = right_order(keys);
 	GpuSortPrefixMap *there = (GpuSortPrefixMap *) test_device(sizeof(GpuSortPrefixMap));
@@ -307,13 +308,13 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	GpuSortDeviceSort sort = {};
 	std::vector<uint32_t> plain(rows);
 	std::vector<uint32_t> sorted;
-	uint32_t   *ids = (uint32_t *) test_device((size_t) rows * 4);
-	size_t		temp_bytes;
-	void	   *temp;
+	uint32_t *ids = (uint32_t *) test_device((size_t) rows * 4);
+	size_t temp_bytes;
+	void *temp;
 	GpuSortMapUse use;
-	int			waits = 0;
-	bool		used;
-	char		what[80];
+	int waits = 0;
+	bool used;
+	char what[80];
 
 	snprintf(what, sizeof(what), "%s, %u words, %u bits, %u rows, sorted", shape_names[shape], words, plan.packed_bits, rows);
 	for (uint32_t i = 0; i < rows; i++)
@@ -354,7 +355,7 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	/* None given, none wanted: one wait more tells. */
 	if (!given)
 	{
-		int			with_map;
+		int with_map;
 
 		with_map = waits;
 		waits = 0;
@@ -406,17 +407,18 @@ static void
 check_array(const char *what, GpuSortKeyKind kind, const std::vector<Value> &values, bool mapped)
 {
 	const uint32_t rows = (uint32_t) values.size();
-	const std::vector<uint32_t> right = test_stable_order(rows, [&](uint32_t a, uint32_t b) { return values[a] < values[b]; });
-	uint32_t   *ids = (uint32_t *) test_device((size_t) rows * 4);
+	const std::vector<uint32_t> right = test_stable_order(rows, [&](uint32_t a, uint32_t b)
+														  { return values[a] < values[b]; });
+	uint32_t *ids = (uint32_t *) test_device((size_t) rows * 4);
 	GpuSortKeySource source = {};
 	GpuSortPrefixMap *map = (GpuSortPrefixMap *) test_device(sizeof(GpuSortPrefixMap));
 	GpuSortPackPlan plan;
-	int			waits = 0;
+	int waits = 0;
 	GpuSortDeviceWait wait = {mirror_memory(), count_wait, &waits};
 	GpuSortMapUse use;
-	size_t		temp_bytes;
-	void	   *temp;
-	Keys		keys = {1, {}};
+	size_t temp_bytes;
+	void *temp;
+	Keys keys = {1, {}};
 
 	source.kind = kind;
 	source.key_words = 1;

@@ -14,15 +14,15 @@
 #include "engine/check.h"
 #include "reference/reference.h"
 
-#define THREADS		256
-#define HOST_ROWS	30000		/* of inputs made by the host, at most */
+#define THREADS   256
+#define HOST_ROWS 30000 /* of inputs made by the host, at most */
 
 /* What is sorted, and what must come of it. */
 typedef struct Input
 {
-	int			key_bytes;
-	uint32_t	rows;
-	void	   *keys;			/* on the device */
+	int key_bytes;
+	uint32_t rows;
+	void *keys; /* on the device */
 	std::vector<char> right_keys;
 	std::vector<uint32_t> right_ids;
 } Input;
@@ -62,12 +62,13 @@ template <typename Key>
 static Input
 make_input(const std::vector<Key> &keys)
 {
-	Input		input;
+	Input input;
 
 	input.key_bytes = sizeof(Key);
 	input.rows = (uint32_t) keys.size();
 	input.keys = test_device_copy(keys);
-	input.right_ids = test_stable_order(keys.size(), [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
+	input.right_ids = test_stable_order(keys.size(), [&](uint32_t a, uint32_t b)
+										{ return keys[a] < keys[b]; });
 	for (uint32_t row : input.right_ids)
 		input.right_keys.insert(input.right_keys.end(), (const char *) &keys[row], (const char *) (&keys[row] + 1));
 	return input;
@@ -78,7 +79,7 @@ static uint64_t
 differences(const void *found, const void *right, uint64_t bytes)
 {
 	const std::vector<uint32_t> words = test_host_copy((const uint32_t *) found, bytes / 4);
-	uint64_t	count = 0;
+	uint64_t count = 0;
 
 	for (size_t i = 0; i < words.size(); i++)
 		count += memcmp(&words[i], (const char *) right + 4 * i, 4) != 0;
@@ -93,17 +94,17 @@ check_sort(const GpuSortReference *reference, const Input *input, bool with_ids,
 	const size_t id_bytes = with_ids ? (size_t) input->rows * 4 : 0;
 	GpuSortReferenceArgs args = {};
 	const std::vector<char> keys_before = test_host_copy((const char *) input->keys, key_bytes);
-	void	   *keys_out = test_device(key_bytes);
-	uint32_t   *ids_out = (uint32_t *) test_device(id_bytes);
-	uint64_t	bad_keys;
-	uint64_t	bad_ids = 0;
+	void *keys_out = test_device(key_bytes);
+	uint32_t *ids_out = (uint32_t *) test_device(id_bytes);
+	uint64_t bad_keys;
+	uint64_t bad_ids = 0;
 
 	args.rows = input->rows;
 	args.key_bytes = input->key_bytes;
 	TEST_CUDA(reference->temp_bytes(input->rows, input->key_bytes, with_ids, &args.temp_bytes));
 	if (reference->on_cpu)
 	{
-		void	   *keys_in = host_take(key_bytes);
+		void *keys_in = host_take(key_bytes);
 
 		test_download(keys_in, input->keys, key_bytes);
 		args.keys_in = keys_in;
@@ -124,7 +125,7 @@ check_sort(const GpuSortReference *reference, const Input *input, bool with_ids,
 		args.ids_out = with_ids ? ids_out : NULL;
 		args.temp = test_device(args.temp_bytes);
 		TEST_CUDA(reference->sort(&args, test_stream));
-		memset(&args, 0xEE, sizeof(args));	/* not to be read any more */
+		memset(&args, 0xEE, sizeof(args)); /* not to be read any more */
 	}
 	TEST_CUDA(cudaStreamSynchronize(test_stream));
 
@@ -143,11 +144,10 @@ template <typename Key>
 static void
 check_keys(const GpuSortReference *reference, const std::vector<Key> &keys, const char *what)
 {
-	const bool	can[2] = {
+	const bool can[2] = {
 		gpusort_reference_can(reference, (uint32_t) keys.size(), sizeof(Key), false),
-		gpusort_reference_can(reference, (uint32_t) keys.size(), sizeof(Key), true)
-	};
-	Input		input;
+		gpusort_reference_can(reference, (uint32_t) keys.size(), sizeof(Key), true)};
+	Input input;
 
 	if ((!can[0] && !can[1]) || !test_taken())
 		return;
@@ -166,7 +166,7 @@ static std::vector<Key>
 few_keys(uint32_t rows)
 {
 	std::vector<Key> keys(rows);
-	const Key	values[4] = {0, (Key) ~(Key) 0, (Key) ~(Key) 1, (Key) test_random()};
+	const Key values[4] = {0, (Key) ~(Key) 0, (Key) ~(Key) 1, (Key) test_random()};
 
 	for (Key &key : keys)
 		key = values[test_below(4)];
@@ -182,7 +182,7 @@ distributed_keys(uint32_t rows, int distribution)
 
 	for (uint32_t i = 0; i < rows; i++)
 		keys[i] = sizeof(Key) == 4 ? (Key) gpusort_distribution_key32(distribution, i, rows, seed)
-			: (Key) gpusort_distribution_key64(distribution, i, rows, seed);
+								   : (Key) gpusort_distribution_key64(distribution, i, rows, seed);
 	return keys;
 }
 
@@ -192,10 +192,10 @@ static std::vector<Key>
 narrow_keys(uint32_t rows)
 {
 	std::vector<Key> keys(rows);
-	const Key	base = (Key) test_random();
-	const int	bits = (int) test_below(8 * sizeof(Key) + 1);
-	const Key	mask = bits == 0 ? 0 : (Key) ~(Key) 0 >> (8 * sizeof(Key) - bits);
-	const bool	high = test_below(2) == 1;
+	const Key base = (Key) test_random();
+	const int bits = (int) test_below(8 * sizeof(Key) + 1);
+	const Key mask = bits == 0 ? 0 : (Key) ~(Key) 0 >> (8 * sizeof(Key) - bits);
+	const bool high = test_below(2) == 1;
 
 	for (Key &key : keys)
 	{
@@ -215,8 +215,8 @@ static std::vector<Key>
 bad_medians(uint32_t rows)
 {
 	std::vector<Key> keys(rows);
-	std::vector<uint32_t> left(rows);	/* rows without a key so far, as they lie */
-	Key			next = 1;
+	std::vector<uint32_t> left(rows); /* rows without a key so far, as they lie */
+	Key next = 1;
 
 	std::iota(left.begin(), left.end(), 0);
 	while (left.size() > 8)
@@ -248,7 +248,7 @@ bad_medians(uint32_t rows)
 static uint32_t
 most_rows(const GpuSortReference *reference)
 {
-	uint64_t	rows = std::min(test_rows, (uint64_t) HOST_ROWS);
+	uint64_t rows = std::min(test_rows, (uint64_t) HOST_ROWS);
 
 	if (reference->on_cpu)
 		rows *= 8;
@@ -274,16 +274,23 @@ check_widths(const GpuSortReference *reference, Make4 make4, Make8 make8, const 
 static void
 check_distribution(const GpuSortReference *reference, uint32_t rows, int distribution)
 {
-	check_widths(reference, [=]() { return distributed_keys<uint32_t>(rows, distribution); },
-				 [=]() { return distributed_keys<uint64_t>(rows, distribution); },
-				 gpusort_distribution_name(distribution));
+	check_widths(
+		reference, [=]()
+		{ return distributed_keys<uint32_t>(rows, distribution); },
+		[=]()
+		{ return distributed_keys<uint64_t>(rows, distribution); },
+		gpusort_distribution_name(distribution));
 }
 
 static void
 check_few(const GpuSortReference *reference, uint32_t rows)
 {
-	check_widths(reference, [=]() { return few_keys<uint32_t>(rows); }, [=]() { return few_keys<uint64_t>(rows); },
-				 "few keys");
+	check_widths(
+		reference, [=]()
+		{ return few_keys<uint32_t>(rows); },
+		[=]()
+		{ return few_keys<uint64_t>(rows); },
+		"few keys");
 }
 
 static void
@@ -291,7 +298,7 @@ test_sizes(const GpuSortReference *reference)
 {
 	/* around warps, blocks, lines, vectors and tiles */
 	static const uint32_t sizes[] = {0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049,
-		3071, 3073, 3839, 3840, 3841, 4096, 4097, 6145, 7681, 8192, 8193, 16384, 16385, 32768, 32769, 65537, 131073};
+									 3071, 3073, 3839, 3840, 3841, 4096, 4097, 6145, 7681, 8192, 8193, 16384, 16385, 32768, 32769, 65537, 131073};
 
 	for (uint32_t size : sizes)
 	{
@@ -313,8 +320,12 @@ test_distributions(const GpuSortReference *reference)
 
 	for (int distribution = 0; distribution < GPUSORT_DISTRIBUTIONS; distribution++)
 		check_distribution(reference, rows - distribution % 2, distribution);
-	check_widths(reference, [=]() { return bad_medians<uint32_t>(short_rows); },
-				 [=]() { return bad_medians<uint64_t>(short_rows); }, "bad medians");
+	check_widths(
+		reference, [=]()
+		{ return bad_medians<uint32_t>(short_rows); },
+		[=]()
+		{ return bad_medians<uint64_t>(short_rows); },
+		"bad medians");
 	test_point("%s: all distributions, %u rows", reference->name, rows);
 }
 
@@ -328,8 +339,12 @@ test_at_random(const GpuSortReference *reference)
 		switch (test_below(3))
 		{
 			case 0:
-				check_widths(reference, [=]() { return narrow_keys<uint32_t>(rows); },
-							 [=]() { return narrow_keys<uint64_t>(rows); }, "narrow keys");
+				check_widths(
+					reference, [=]()
+					{ return narrow_keys<uint32_t>(rows); },
+					[=]()
+					{ return narrow_keys<uint64_t>(rows); },
+					"narrow keys");
 				break;
 			case 1:
 				check_few(reference, rows);
@@ -348,14 +363,14 @@ test_arguments(const GpuSortReference *reference)
 {
 	static const int key_bytes[] = {0, 2, 4, 8, 16};
 	GpuSortReferenceArgs none = {};
-	uint64_t	word[2] = {};
+	uint64_t word[2] = {};
 
 	for (int bytes : key_bytes)
 	{
 		for (int with_ids = 0; with_ids < 2; with_ids++)
 		{
 			GpuSortReferenceArgs args = {};
-			const bool	can = gpusort_reference_can(reference, 1000, bytes, with_ids);
+			const bool can = gpusort_reference_can(reference, 1000, bytes, with_ids);
 			const cudaError_t status = reference->temp_bytes(1000, bytes, with_ids, &args.temp_bytes);
 
 			TEST_CHECK(status == (can ? cudaSuccess : cudaErrorInvalidValue), "%s, %d-byte keys: temp_bytes says %d",
@@ -367,9 +382,9 @@ test_arguments(const GpuSortReference *reference)
 			args.key_bytes = bytes;
 			args.temp = word;
 			if (can)
-				args.temp_bytes--;	/* a byte too few */
+				args.temp_bytes--; /* a byte too few */
 			TEST_CHECK((can && args.temp_bytes == SIZE_MAX) ||
-					   reference->sort(&args, test_stream) == cudaErrorInvalidValue,
+						   reference->sort(&args, test_stream) == cudaErrorInvalidValue,
 					   "%s takes what it cannot sort", reference->name);
 			TEST_CHECK(!can || reference->bytes_per_row(1000, bytes, with_ids) >= 2 * bytes + 4 * with_ids,
 					   "%s claims to move less than its input and output", reference->name);
@@ -389,7 +404,7 @@ fill_keys(Key *keys, uint32_t rows, int distribution, uint64_t seed)
 {
 	for (uint64_t i = blockIdx.x * (uint64_t) THREADS + threadIdx.x; i < rows; i += (uint64_t) gridDim.x * THREADS)
 		keys[i] = sizeof(Key) == 4 ? (Key) gpusort_distribution_key32(distribution, i, rows, seed)
-			: (Key) gpusort_distribution_key64(distribution, i, rows, seed);
+								   : (Key) gpusort_distribution_key64(distribution, i, rows, seed);
 }
 
 /* What is found of a sort's output. */
@@ -414,14 +429,13 @@ check_order(const Key *keys_in, const Key *keys_out, const uint32_t *ids, uint32
 
 	for (uint64_t i = blockIdx.x * (uint64_t) THREADS + threadIdx.x; i < rows; i += (uint64_t) gridDim.x * THREADS)
 	{
-		const Key	key = keys_out[i];
+		const Key key = keys_out[i];
 
 		mine[HASH_IN] += gpusort_row_random(0, keys_in[i], 0);
 		mine[HASH_OUT] += gpusort_row_random(0, key, 0);
 		if (i > 0 && keys_out[i - 1] > key)
 			mine[BAD_ROWS]++;
-		if (ids != NULL && (ids[i] >= rows || keys_in[ids[i]] != key ||
-							(i > 0 && keys_out[i - 1] == key && ids[i - 1] >= ids[i])))
+		if (ids != NULL && (ids[i] >= rows || keys_in[ids[i]] != key || (i > 0 && keys_out[i - 1] == key && ids[i - 1] >= ids[i])))
 			mine[BAD_ROWS]++;
 	}
 	for (int i = 0; i < FOUND; i++)
@@ -438,9 +452,9 @@ check_many(const GpuSortReference *reference, uint64_t rows, bool with_ids, int 
 	const uint32_t blocks = (uint32_t) std::min((rows + THREADS - 1) / THREADS, (uint64_t) 2048);
 	const char *name = gpusort_distribution_name(distribution);
 	GpuSortReferenceArgs args = {};
-	size_t		free_bytes;
-	size_t		all_bytes;
-	Key		   *keys;
+	size_t free_bytes;
+	size_t all_bytes;
+	Key *keys;
 	unsigned long long *found;
 	unsigned long long result[FOUND];
 
@@ -489,8 +503,8 @@ static void
 test_many(const GpuSortReference *reference)
 {
 	static const uint64_t sizes[] = {2049, 4000037, ((uint64_t) 1 << 28) + 1, ((uint64_t) 1 << 30) + 1,
-		(uint64_t) 1 << 31, UINT32_MAX - 1};
-	uint64_t	most = 0;
+									 (uint64_t) 1 << 31, UINT32_MAX - 1};
+	uint64_t most = 0;
 
 	for (uint64_t size : sizes)
 	{

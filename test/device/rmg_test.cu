@@ -22,12 +22,12 @@
 typedef enum Shape
 {
 	SHAPE_TWO_VALUES = GPUSORT_DISTRIBUTIONS,
-	SHAPE_LAST_DIGIT,			/* all bits but the last eight are equal */
-	SHAPE_BORDERS,				/* most keys are one of few values, so that borders fall into equal keys */
-	SHAPE_ZIPF_STEEP,			/* z = 3 */
-	SHAPE_HALF_ZERO,			/* half of the keys are zero, the others uniform */
-	SHAPE_EVEN,					/* uniform, and no part of the range has more than its share */
-	SHAPE_MIXED,				/* of each length of bits as many: deep and shallow buckets side by side */
+	SHAPE_LAST_DIGIT, /* all bits but the last eight are equal */
+	SHAPE_BORDERS,    /* most keys are one of few values, so that borders fall into equal keys */
+	SHAPE_ZIPF_STEEP, /* z = 3 */
+	SHAPE_HALF_ZERO,  /* half of the keys are zero, the others uniform */
+	SHAPE_EVEN,       /* uniform, and no part of the range has more than its share */
+	SHAPE_MIXED,      /* of each length of bits as many: deep and shallow buckets side by side */
 	SHAPES
 } Shape;
 
@@ -42,9 +42,9 @@ shape_name(int shape)
 static uint64_t
 make_key(int shape, int key_bytes, uint64_t row, uint64_t rows, uint64_t seed)
 {
-	const int	bits = 8 * key_bytes;
+	const int bits = 8 * key_bytes;
 	const uint64_t mask = ~UINT64_C(0) >> (64 - bits);
-	uint64_t	random = test_random();
+	uint64_t random = test_random();
 
 	switch (shape)
 	{
@@ -59,12 +59,11 @@ make_key(int shape, int key_bytes, uint64_t row, uint64_t rows, uint64_t seed)
 		case SHAPE_HALF_ZERO:
 			return random & 1 ? 0 : random >> 1 & mask;
 		case SHAPE_EVEN:
-			return (row + seed % rows) % rows * UINT64_C(0x9E3779B97F4A7C15) >> (64 - bits);	/* Weyl's sequence */
+			return (row + seed % rows) % rows * UINT64_C(0x9E3779B97F4A7C15) >> (64 - bits); /* Weyl's sequence */
 		case SHAPE_MIXED:
 			return (test_random() & mask) >> random % (uint64_t) bits;
 		default:
-			return bits == 32 ? gpusort_distribution_key32(shape, row, rows, seed) :
-				gpusort_distribution_key64(shape, row, rows, seed);
+			return bits == 32 ? gpusort_distribution_key32(shape, row, rows, seed) : gpusort_distribution_key64(shape, row, rows, seed);
 	}
 }
 
@@ -73,7 +72,7 @@ static std::vector<Key>
 make_keys(int shape, uint64_t rows)
 {
 	std::vector<Key> keys(rows);
-	uint64_t	seed = test_random();
+	uint64_t seed = test_random();
 
 	for (uint64_t i = 0; i < rows; i++)
 		keys[i] = (Key) make_key(shape, sizeof(Key), i, rows, seed);
@@ -84,9 +83,9 @@ make_keys(int shape, uint64_t rows)
 typedef struct Opened
 {
 	const GpuSortMultiReference *reference;
-	int			count;
-	uint64_t	rows;
-	int			key_bytes;
+	int count;
+	uint64_t rows;
+	int key_bytes;
 	GpuSortMultiContext *context;
 	unsigned char *memory;
 } Opened;
@@ -94,9 +93,9 @@ typedef struct Opened
 static Opened
 open_reference(const GpuSortMultiReference *reference, int count, uint64_t rows, int key_bytes)
 {
-	Opened		opened = {reference, count, rows, key_bytes, NULL, NULL};
-	int			devices[GPUSORT_MULTI_REFERENCE_DEVICES];
-	int			present;
+	Opened opened = {reference, count, rows, key_bytes, NULL, NULL};
+	int devices[GPUSORT_MULTI_REFERENCE_DEVICES];
+	int present;
 
 	TEST_CUDA(cudaGetDeviceCount(&present));
 	for (int d = 0; d < count; d++)
@@ -120,10 +119,10 @@ check_sort(const Opened *opened, int shape, uint64_t rows)
 {
 	std::vector<Key> keys = make_keys<Key>(shape, rows);
 	const size_t bytes = rows * sizeof(Key);
-	Key		   *sorted = (Key *) (opened->memory + TEST_GUARD_BYTES);
+	Key *sorted = (Key *) (opened->memory + TEST_GUARD_BYTES);
 	GpuSortMultiTimes times;
 	cudaError_t status;
-	uint64_t	bad = 0;
+	uint64_t bad = 0;
 
 	for (size_t i = 0; i < bytes + 2 * TEST_GUARD_BYTES; i++)
 		opened->memory[i] = test_garbage(i);
@@ -147,7 +146,7 @@ static void
 check_all(const GpuSortMultiReference *reference, int count)
 {
 	static const uint64_t sizes[] = {0, 1, 2, 3, 5, 17, 255, 256, 257, 1000};
-	Opened		opened = open_reference(reference, count, test_rows, sizeof(Key));
+	Opened opened = open_reference(reference, count, test_rows, sizeof(Key));
 
 	/* shapes and key types take turns; many devices get cases at random only */
 	for (int shape = (int) (test_seed + sizeof(Key) / 4 + (unsigned int) count) % 2; shape < SHAPES && count <= 4; shape += 2)
@@ -194,9 +193,9 @@ test_references(void)
 static void
 test_rmg_claims(void)
 {
-	Opened		opened = open_reference(&gpusort_rmg_sort, 4, 300000, 4);
-	uint64_t	rows = 300000;
-	uint64_t	chunk = rows / 4;
+	Opened opened = open_reference(&gpusort_rmg_sort, 4, 300000, 4);
+	uint64_t rows = 300000;
+	uint64_t chunk = rows / 4;
 	GpuSortMultiTimes times;
 
 	times = check_sort<uint32_t>(&opened, SHAPE_EVEN, rows);
@@ -219,7 +218,7 @@ test_rmg_claims(void)
 static void
 test_p2p_claims(void)
 {
-	Opened		opened = open_reference(&gpusort_p2p_merge_sort, 4, 40000, 4);
+	Opened opened = open_reference(&gpusort_p2p_merge_sort, 4, 40000, 4);
 	GpuSortMultiTimes times = check_sort<uint32_t>(&opened, GPUSORT_SORTED, 40000);
 
 	TEST_CHECK(times.sent == 0, "%llu sorted keys were sent", (unsigned long long) times.sent);
@@ -243,7 +242,7 @@ test_refusals(void)
 	for (int r = 0; gpusort_multi_references[r] != NULL; r++)
 	{
 		const GpuSortMultiReference *reference = gpusort_multi_references[r];
-		uint32_t	keys[2] = {2, 1};
+		uint32_t keys[2] = {2, 1};
 
 		TEST_CHECK(reference->open(devices, 0, 100, 4, &context) == cudaErrorInvalidValue, "%s took no devices",
 				   reference->name);
@@ -267,10 +266,11 @@ check_partition(uint64_t count, int shape, int shift)
 		return;
 
 	std::vector<Key> keys = make_keys<Key>(shape, count);
-	const int	key_bytes = sizeof(Key);
+	const int key_bytes = sizeof(Key);
 	GpuSortRmgStretch stretch = {};
 	std::vector<uint64_t> right(GPUSORT_RMG_RADIX);
-	auto		digit = [shift](Key key) { return (size_t) (key >> shift) % GPUSORT_RMG_RADIX; };
+	auto digit = [shift](Key key)
+	{ return (size_t) (key >> shift) % GPUSORT_RMG_RADIX; };
 
 	for (Key key : keys)
 		right[digit(key)]++;
@@ -287,7 +287,8 @@ check_partition(uint64_t count, int shape, int shift)
 	TEST_CUDA(gpusort_rmg_scatter(&stretch, key_bytes, test_stream));
 
 	std::vector<Key> split = test_host_copy((const Key *) stretch.split, count);
-	bool		grouped = std::is_sorted(split.begin(), split.end(), [&](Key a, Key b) { return digit(a) < digit(b); });
+	bool grouped = std::is_sorted(split.begin(), split.end(), [&](Key a, Key b)
+								  { return digit(a) < digit(b); });
 
 	TEST_CHECK(test_host_copy((const Key *) stretch.keys, count) == keys, "the keys have changed");
 	std::sort(split.begin(), split.end());
@@ -323,13 +324,13 @@ check_merge(uint64_t first_count, uint64_t count, int shape)
 		return;
 
 	std::vector<Key> keys = make_keys<Key>(shape, count);
-	Key		   *merged = (Key *) test_device(count * sizeof(Key));
-	void	   *temp = test_device(gpusort_merge_temp_bytes(count, sizeof(Key)));
+	Key *merged = (Key *) test_device(count * sizeof(Key));
+	void *temp = test_device(gpusort_merge_temp_bytes(count, sizeof(Key)));
 
 	std::sort(keys.begin(), keys.begin() + (long) first_count);
 	std::sort(keys.begin() + (long) first_count, keys.end());
 
-	Key		   *runs = test_device_copy(keys);
+	Key *runs = test_device_copy(keys);
 
 	TEST_CUDA(gpusort_merge_runs(runs, first_count, count, sizeof(Key), merged, temp, test_stream));
 	std::sort(keys.begin(), keys.end());
@@ -348,7 +349,7 @@ test_merge(void)
 	}
 	for (uint64_t round = 0; round < test_rounds * 4; round++)
 	{
-		uint64_t	count = round % 3 == 0 ? 2048 * test_below(4) : test_below(test_rows + 1);
+		uint64_t count = round % 3 == 0 ? 2048 * test_below(4) : test_below(test_rows + 1);
 
 		check_merge<uint32_t>(test_below(count + 1), count, (int) test_below(SHAPES));
 		check_merge<uint64_t>(test_below(count + 1), count, (int) test_below(SHAPES));

@@ -16,7 +16,7 @@
 /* Rows with keys of several words, one after the other. */
 typedef struct Keys
 {
-	uint32_t	words;
+	uint32_t words;
 	std::vector<uint64_t> all;
 } Keys;
 
@@ -76,7 +76,8 @@ compare_keys(const Keys &keys, uint32_t a, uint32_t b)
 static inline std::vector<uint32_t>
 right_order(const Keys &keys)
 {
-	return test_stable_order(rows_of(keys), [&](uint32_t a, uint32_t b) { return compare_keys(keys, a, b) < 0; });
+	return test_stable_order(rows_of(keys), [&](uint32_t a, uint32_t b)
+							 { return compare_keys(keys, a, b) < 0; });
 }
 
 /* Keys in device memory, gap words of garbage between them. */
@@ -107,7 +108,7 @@ upload_refs(const Keys &keys)
 	std::vector<GpuSortRowRef> refs;
 	std::vector<GpuSortDeviceChunk> chunks;
 	GpuSortKeySource source = {};
-	uint32_t	row = 0;
+	uint32_t row = 0;
 
 	while (row < rows)
 	{
@@ -152,4 +153,4 @@ check_ids(const char *what, const std::vector<uint32_t> &ids, const std::vector<
 	}
 }
 
-#endif							/* GPUSORT_TEST_KEYS_H */
+#endif /* GPUSORT_TEST_KEYS_H */

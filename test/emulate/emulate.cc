@@ -27,9 +27,9 @@
 
 #include "cuda_runtime.h"
 
-#define DEVICE_BYTES	((size_t) 3 << 30)
-#define STACK_BYTES		((size_t) 64 << 10)
-#define BLOCK_MAX		1024		/* threads */
+#define DEVICE_BYTES ((size_t) 3 << 30)
+#define STACK_BYTES  ((size_t) 64 << 10)
+#define BLOCK_MAX    1024 /* threads */
 /*
  * Bytes of dynamic shared memory that a block may have: as on compute capability 9.0, or
  * GPUSORT_EMULATE_SHARED in the environment.
@@ -41,7 +41,7 @@ shared_most()
 
 	return bytes != NULL ? (size_t) atol(bytes) : 227 << 10;
 }
-#define MASKS_MAX		8			/* different masks that a warp's threads wait with at a time */
+#define MASKS_MAX 8 /* different masks that a warp's threads wait with at a time */
 
 __thread dim3 threadIdx;
 __thread dim3 blockIdx;
@@ -92,39 +92,39 @@ cudaGetErrorString(cudaError_t status)
 /* The threads of a warp that meet under one mask. */
 struct Meeting
 {
-	uint32_t	mask;
+	uint32_t mask;
 	EmulatedExchange exchanges[2];
-	uint32_t	arrived;
-	uint32_t	turn;
+	uint32_t arrived;
+	uint32_t turn;
 };
 
 struct Warp
 {
-	Meeting		meetings[MASKS_MAX];
+	Meeting meetings[MASKS_MAX];
 };
 
 /* Started once, then runs one kernel thread after the other. */
 struct Coroutine
 {
-	ucontext_t	start;
-	jmp_buf		place;
-	bool		started;
-	bool		done;			/* with this block's thread */
-	const uint32_t *turn;		/* what it waits for: that this is no longer last_turn; NULL: nothing */
-	uint32_t	last_turn;
+	ucontext_t start;
+	jmp_buf place;
+	bool started;
+	bool done;            /* with this block's thread */
+	const uint32_t *turn; /* what it waits for: that this is no longer last_turn; NULL: nothing */
+	uint32_t last_turn;
 };
 
 struct Block
 {
-	Coroutine	threads[BLOCK_MAX];
+	Coroutine threads[BLOCK_MAX];
 	std::unique_ptr<char[]> stacks;
 	std::unique_ptr<uint64_t[]> shared; /* dynamic */
-	Warp		warps[BLOCK_MAX / 32];
-	jmp_buf		scheduler;
+	Warp warps[BLOCK_MAX / 32];
+	jmp_buf scheduler;
 	unsigned int current;
 	unsigned int live;
 	unsigned int at_barrier;
-	uint32_t	barrier_turn;
+	uint32_t barrier_turn;
 	const std::function<void()> *kernel;
 };
 
@@ -134,8 +134,8 @@ static thread_local Block block;
 static void
 await_turn(const uint32_t *turn, uint32_t last_turn)
 {
-	Coroutine  *thread = &block.threads[block.current];
-	dim3		index = threadIdx;
+	Coroutine *thread = &block.threads[block.current];
+	dim3 index = threadIdx;
 
 	if (*turn != last_turn)
 		return;
@@ -192,7 +192,7 @@ const EmulatedExchange *
 emulate_warp_exchange(uint32_t mask, uint32_t value)
 {
 	const uint32_t lane = threadIdx.x % 32;
-	Meeting    *meeting = find_meeting(&block.warps[threadIdx.x / 32], mask);
+	Meeting *meeting = find_meeting(&block.warps[threadIdx.x / 32], mask);
 	const uint32_t turn = meeting->turn;
 	EmulatedExchange *exchange = &meeting->exchanges[turn % 2];
 
@@ -225,7 +225,7 @@ run_thread()
 {
 	for (;;)
 	{
-		(*block.kernel) ();
+		(*block.kernel)();
 		block.threads[block.current].done = true;
 		block.live--;
 		look_at_barrier();
@@ -265,11 +265,11 @@ run_block()
 	}
 	while (block.live > 0)
 	{
-		bool		resumed = false;
+		bool resumed = false;
 
 		for (block.current = 0; block.current < blockDim.x; block.current++)
 		{
-			Coroutine  *thread = &block.threads[block.current];
+			Coroutine *thread = &block.threads[block.current];
 
 			if (thread->done || (thread->turn != NULL && *thread->turn == thread->last_turn))
 				continue;
@@ -329,14 +329,14 @@ emulate_shared_limit(const void *kernel, size_t shared_bytes, size_t most_bytes)
 
 struct EmulatedStream
 {
-	std::vector<std::function<void()>> work;	/* not run yet */
-	uint64_t	first;			/* number of work[0] since the stream's start */
+	std::vector<std::function<void()>> work; /* not run yet */
+	uint64_t first;                          /* number of work[0] since the stream's start */
 };
 
 struct EmulatedEvent
 {
 	cudaStream_t stream;
-	uint64_t	end;			/* all work below this number has run when the event has happened */
+	uint64_t end; /* all work below this number has run when the event has happened */
 };
 
 /* All streams that this thread made. */
@@ -426,7 +426,8 @@ cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int)
 {
 	EmulatedEvent now = *event;
 
-	emulate_append(stream, [now]() { run_until(now.stream, now.end); });
+	emulate_append(stream, [now]()
+				   { run_until(now.stream, now.end); });
 	return plain_call();
 }
 
@@ -497,14 +498,16 @@ cudaEventElapsedTime(float *ms, cudaEvent_t begun, cudaEvent_t ended)
 cudaError_t
 cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t stream)
 {
-	emulate_append(stream, [=]() { memcpy(to, from, bytes); });
+	emulate_append(stream, [=]()
+				   { memcpy(to, from, bytes); });
 	return plain_call();
 }
 
 cudaError_t
 cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
-	emulate_append(stream, [=]() { memset(to, value, bytes); });
+	emulate_append(stream, [=]()
+				   { memset(to, value, bytes); });
 	return plain_call();
 }
 
@@ -526,10 +529,10 @@ cudaError_t
 cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
 				  cudaMemcpyKind, cudaStream_t stream)
 {
-	emulate_append(stream, [=]() {
+	emulate_append(stream, [=]()
+				   {
 		for (size_t i = 0; i < height; i++)
-			memcpy((char *) to + i * to_pitch, (const char *) from + i * from_pitch, width);
-	});
+			memcpy((char *) to + i * to_pitch, (const char *) from + i * from_pitch, width); });
 	return plain_call();
 }
 
@@ -614,8 +617,8 @@ cudaDeviceSynchronize()
 cudaError_t
 cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
 {
-	*value = attribute == cudaDevAttrMultiProcessorCount ? 2 :
-		attribute == cudaDevAttrComputeCapabilityMajor ? 9 : (int) shared_most();
+	*value = attribute == cudaDevAttrMultiProcessorCount ? 2 : attribute == cudaDevAttrComputeCapabilityMajor ? 9
+																											  : (int) shared_most();
 	return plain_call();
 }
 

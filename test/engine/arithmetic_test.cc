@@ -16,13 +16,13 @@
 #include "sort/row_ref.h"
 
 static uint64_t seed;
-static int	tests;
-static int	failures;
+static int tests;
+static int failures;
 
 static uint64_t
 next_random()
 {
-	uint64_t	z = seed += UINT64_C(0x9E3779B97F4A7C15);
+	uint64_t z = seed += UINT64_C(0x9E3779B97F4A7C15);
 
 	z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
 	z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
@@ -58,14 +58,14 @@ random_mask()
 
 /* ---- packed keys ---- */
 
-#define KEYS_MAX	40
+#define KEYS_MAX 40
 
 /* Some keys, what is known of them, and their plan. */
 typedef struct Keys
 {
-	uint32_t	words;
-	uint32_t	rows;
-	uint64_t	key[KEYS_MAX][GPUSORT_MAX_KEY_WORDS];
+	uint32_t words;
+	uint32_t rows;
+	uint64_t key[KEYS_MAX][GPUSORT_MAX_KEY_WORDS];
 	GpuSortKeyStats stats;
 	GpuSortPackPlan plan;
 } Keys;
@@ -86,7 +86,7 @@ plan_keys()
 
 		for (uint32_t w = 0; w < keys.words; w++)
 		{
-			uint64_t	key = keys.key[i][w];
+			uint64_t key = keys.key[i][w];
 
 			part->key_or[w] |= key;
 			part->key_and[w] &= key;
@@ -103,51 +103,51 @@ plan_keys()
 static void
 random_word(uint32_t w)
 {
-	uint64_t	a = next_random();
-	uint64_t	b = next_random();
-	uint64_t	mask = random_mask();
-	int			bit = (int) (next_random() % 64);
-	int			low = (int) (next_random() % 64);
-	int			pattern = (int) (next_random() % 12);
+	uint64_t a = next_random();
+	uint64_t b = next_random();
+	uint64_t mask = random_mask();
+	int bit = (int) (next_random() % 64);
+	int low = (int) (next_random() % 64);
+	int pattern = (int) (next_random() % 12);
 
 	for (uint32_t i = 0; i < keys.rows; i++)
 	{
-		uint64_t	random = next_random();
-		uint64_t	key;
+		uint64_t random = next_random();
+		uint64_t key;
 
 		switch (pattern)
 		{
-			case 0:				/* all equal */
+			case 0: /* all equal */
 				key = a;
 				break;
-			case 1:				/* a single bit */
+			case 1: /* a single bit */
 				key = (a & ~(UINT64_C(1) << bit)) | (random & 1) << bit;
 				break;
-			case 2:				/* any bits */
+			case 2: /* any bits */
 				key = (a & ~mask) | (random & mask);
 				break;
-			case 3:				/* on both sides of a power of two */
+			case 3: /* on both sides of a power of two */
 				key = (UINT64_C(1) << bit) - (random & 1);
 				break;
-			case 4:				/* the same with any distance and any bits below */
+			case 4: /* the same with any distance and any bits below */
 				key = (UINT64_C(1) << bit) + random % 1000 - 500;
 				break;
-			case 5:				/* both ends */
+			case 5: /* both ends */
 				key = random & 1 ? 0 : ~UINT64_C(0);
 				break;
-			case 6:				/* close to an end */
+			case 6: /* close to an end */
 				key = (a & 1 ? 0 : ~UINT64_C(0) - 1000) + random % 1001;
 				break;
-			case 7:				/* small range anywhere, wrapping round now and then */
+			case 7: /* small range anywhere, wrapping round now and then */
 				key = a + random % (1 + b % 100000);
 				break;
-			case 8:				/* alternating bits */
+			case 8: /* alternating bits */
 				key = random & 1 ? UINT64_C(0x5555555555555555) : UINT64_C(0xAAAAAAAAAAAAAAAA);
 				break;
-			case 9:				/* a column of small range, constant bits, any bits */
+			case 9: /* a column of small range, constant bits, any bits */
 				key = (a + random % (1 + b % 7)) << low | (random >> 8 & mask & gpusort_ones(low));
 				break;
-			case 10:			/* range over constant low bits */
+			case 10: /* range over constant low bits */
 				key = (a + random % 9) << low;
 				break;
 			default:
@@ -162,17 +162,17 @@ random_word(uint32_t w)
 static uint32_t
 fewest_bits(uint32_t w)
 {
-	uint32_t	fewest = 64;
+	uint32_t fewest = 64;
 
 	for (int k = 0; k <= 64; k++)
 	{
-		uint64_t	min = ~UINT64_C(0);
-		uint64_t	max = 0;
-		uint32_t	bits = 0;
+		uint64_t min = ~UINT64_C(0);
+		uint64_t max = 0;
+		uint32_t bits = 0;
 
 		for (uint32_t i = 0; i < keys.rows; i++)
 		{
-			uint64_t	high = k < 64 ? keys.key[i][w] >> k : 0;
+			uint64_t high = k < 64 ? keys.key[i][w] >> k : 0;
 
 			min = high < min ? high : min;
 			max = high > max ? high : max;
@@ -181,7 +181,7 @@ fewest_bits(uint32_t w)
 			bits++;
 		for (int bit = 0; bit < k; bit++)
 		{
-			bool		varies = false;
+			bool varies = false;
 
 			for (uint32_t i = 1; i < keys.rows; i++)
 				varies |= ((keys.key[i][w] ^ keys.key[0][w]) >> bit & 1) != 0;
@@ -207,7 +207,7 @@ compare_words(const uint64_t *a, const uint64_t *b, uint32_t words)
 static void
 pack_whole(const uint64_t *key, uint64_t *packed)
 {
-	uint32_t	place = 0;		/* bits packed so far, from the least on */
+	uint32_t place = 0; /* bits packed so far, from the least on */
 
 	memset(packed, 0, GPUSORT_MAX_KEY_WORDS * sizeof(uint64_t));
 	for (uint32_t w = keys.plan.key_words; w-- > 0;)
@@ -233,24 +233,24 @@ window_right(const uint64_t *key, const uint64_t *packed, uint32_t from_top, uin
 {
 	const GpuSortPackPlan *plan = &keys.plan;
 	const uint32_t end = from_top + bits < plan->packed_bits ? from_top + bits : plan->packed_bits;
-	uint32_t	first = plan->key_words;
-	uint32_t	last = 0;
-	uint64_t	expected = 0;
-	uint64_t	found;
-	uint64_t	windows64[2];
-	uint32_t	windows[2];
-	uint64_t   *part;
+	uint32_t first = plan->key_words;
+	uint32_t last = 0;
+	uint64_t expected = 0;
+	uint64_t found;
+	uint64_t windows64[2];
+	uint32_t windows[2];
+	uint64_t *part;
 	GpuSortPackPlan window;
 
 	for (uint32_t place = from_top; place < end; place++)
 	{
-		uint32_t	bit = plan->packed_bits - 1 - place;
+		uint32_t bit = plan->packed_bits - 1 - place;
 
 		expected = expected << 1 | (packed[GPUSORT_MAX_KEY_WORDS - 1 - bit / 64] >> bit % 64 & 1);
 	}
 	for (uint32_t w = 0, top = 0; w < plan->key_words; w++)
 	{
-		uint32_t	word_end = top + plan->words[w].bits;
+		uint32_t word_end = top + plan->words[w].bits;
 
 		if (top < end && word_end > from_top && word_end > top)
 		{
@@ -288,9 +288,9 @@ window_right(const uint64_t *key, const uint64_t *packed, uint32_t from_top, uin
 static bool
 packing_right()
 {
-	uint64_t	packed[KEYS_MAX][GPUSORT_MAX_KEY_WORDS];
-	uint32_t	bits = 0;
-	bool		right = true;
+	uint64_t packed[KEYS_MAX][GPUSORT_MAX_KEY_WORDS];
+	uint32_t bits = 0;
+	bool right = true;
 
 	for (uint32_t w = 0; w < keys.words; w++)
 	{
@@ -318,7 +318,7 @@ packing_right()
 static void
 test_pack_random()
 {
-	bool		passed = true;
+	bool passed = true;
 
 	for (int round = 0; round < 2000; round++)
 	{
@@ -362,11 +362,11 @@ test_pack_known()
 {
 	const uint64_t top = UINT64_C(1) << 63;
 	const uint64_t all = ~UINT64_C(0);
-	bool		passed = true;
+	bool passed = true;
 
 	for (int bit = 0; bit < 64; bit++)
 	{
-		uint64_t	one = UINT64_C(1) << bit;
+		uint64_t one = UINT64_C(1) << bit;
 
 		passed &= word_packs_to(1, 0, one, one) && word_packs_to(1, all, all ^ one, all);
 		passed &= word_packs_to(1, one, one - 1, one);
@@ -395,7 +395,7 @@ test_refs()
 	const uint32_t chunks[] = {0, 1, 12345, GPUSORT_REF_MAX_CHUNKS - 1};
 	const uint32_t places[] = {8, 16, 264, GPUSORT_CHUNK_BYTES - 16};
 	const uint32_t lengths[] = {8, 9, 16, 4000, GPUSORT_CHUNK_BYTES - 20};
-	bool		passed = true;
+	bool passed = true;
 
 	for (uint32_t chunk : chunks)
 		for (uint32_t place : places)
@@ -415,12 +415,12 @@ test_refs()
 static void
 test_bounds()
 {
-	bool		passed = true;
+	bool passed = true;
 
 	for (uint32_t key_words = 1; key_words <= GPUSORT_MAX_KEY_WORDS; key_words++)
 	{
-		uint32_t	record = 8 * key_words + 8;
-		uint32_t	most = gpusort_chunk_rows_max(key_words);
+		uint32_t record = 8 * key_words + 8;
+		uint32_t most = gpusort_chunk_rows_max(key_words);
 
 		if (!gpusort_chunk_shape_ok(most, most * record, key_words) ||
 			gpusort_chunk_shape_ok(most + 1, (most + 1) * record, key_words) ||
@@ -442,12 +442,12 @@ test_bounds()
 static void
 test_head()
 {
-	uint64_t	head = UINT64_C(0xAABBCC0000001234);
-	uint64_t	flags = (uint64_t) (GPUSORT_ROW_INEXACT | GPUSORT_ROW_OVERFLOW) << 32;
+	uint64_t head = UINT64_C(0xAABBCC0000001234);
+	uint64_t flags = (uint64_t) (GPUSORT_ROW_INEXACT | GPUSORT_ROW_OVERFLOW) << 32;
 
 	report(gpusort_row_head_out(head | flags, false) == (head | (uint64_t) GPUSORT_ROW_OVERFLOW << 32) &&
-		   gpusort_row_head_out(head | flags, true) ==
-		   (head | (uint64_t) (GPUSORT_ROW_OVERFLOW | GPUSORT_ROW_TIE_NEXT) << 32),
+			   gpusort_row_head_out(head | flags, true) ==
+				   (head | (uint64_t) (GPUSORT_ROW_OVERFLOW | GPUSORT_ROW_TIE_NEXT) << 32),
 		   "a row's head leaves with its tie and without INEXACT");
 }
 
@@ -455,17 +455,17 @@ test_head()
 static void
 test_ties()
 {
-	bool		passed = true;
+	bool passed = true;
 
 	for (int round = 0; round < 3000; round++)
 	{
-		uint32_t	rows = (uint32_t) (1 + next_random() % 700);
-		uint32_t	density = (uint32_t) (1 + next_random() % 20);
-		bool		equal[700];
-		bool		inexact[700];
-		uint64_t	expected = 0;
+		uint32_t rows = (uint32_t) (1 + next_random() % 700);
+		uint32_t density = (uint32_t) (1 + next_random() % 20);
+		bool equal[700];
+		bool inexact[700];
+		uint64_t expected = 0;
 		GpuSortTieSummary parts[700];
-		uint32_t	part_count = 0;
+		uint32_t part_count = 0;
 
 		for (uint32_t i = 0; i < rows; i++)
 		{
@@ -474,7 +474,7 @@ test_ties()
 		}
 		for (uint32_t start = 0, end; start < rows; start = end)
 		{
-			bool		any = inexact[start];
+			bool any = inexact[start];
 
 			for (end = start + 1; equal[end - 1]; end++)
 				any |= inexact[end];
@@ -484,9 +484,9 @@ test_ties()
 
 		for (uint32_t i = 0; i < rows;)
 		{
-			uint32_t	here = (uint32_t) (next_random() % 33);
-			uint32_t	equal_bits = 0;
-			uint32_t	inexact_bits = 0;
+			uint32_t here = (uint32_t) (next_random() % 33);
+			uint32_t equal_bits = 0;
+			uint32_t inexact_bits = 0;
 
 			if (here > rows - i)
 				here = rows - i;
@@ -504,7 +504,7 @@ test_ties()
 		/* join neighbours at random until one is left */
 		while (part_count > 1)
 		{
-			uint32_t	at = (uint32_t) (next_random() % (part_count - 1));
+			uint32_t at = (uint32_t) (next_random() % (part_count - 1));
 
 			parts[at] = gpusort_ties_join(parts[at], parts[at + 1]);
 			memmove(&parts[at + 1], &parts[at + 2], sizeof(parts[0]) * (part_count - at - 2));

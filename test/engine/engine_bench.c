@@ -21,23 +21,23 @@
 #include "engine_rig.h"
 
 /* Chunks in and out, as a service has them. */
-#define POOL_CHUNKS		8
+#define POOL_CHUNKS 8
 
 typedef struct Shape
 {
-	uint64_t	rows;
-	uint32_t	row_bytes;
-	uint32_t	key_words;
-	RigKeys		keys;
-	int			ties;
+	uint64_t rows;
+	uint32_t row_bytes;
+	uint32_t key_words;
+	RigKeys keys;
+	int ties;
 } Shape;
 
 typedef struct Times
 {
-	double		put_ms;
-	double		sort_ms;
-	double		emit_ms;
-	double		gather_ms;		/* of emit, on the device */
+	double put_ms;
+	double sort_ms;
+	double emit_ms;
+	double gather_ms; /* of emit, on the device */
 	GpuSortSorted sorted;
 } Times;
 
@@ -62,26 +62,26 @@ run_once(const GpuSortEngineOps *ops, GpuSortEngine *engine, const Shape *shape,
 	};
 	GpuSortEmitted emitted = {.last = 0};
 	GpuSortError error;
-	GpuSort    *sort;
-	uint32_t	ordinal;
-	char		name[GPUSORT_NAME_BYTES];
-	double		begun;
-	uint64_t	row = 0;
-	uint64_t	came_out = 0;
-	uint32_t	turn = 0;
+	GpuSort *sort;
+	uint32_t ordinal;
+	char name[GPUSORT_NAME_BYTES];
+	double begun;
+	uint64_t row = 0;
+	uint64_t came_out = 0;
+	uint32_t turn = 0;
 
 	memset(times, 0, sizeof(*times));
 	if (ops->begin(engine, &spec, &sort, &ordinal, name, &error) != 0)
 		fail("begin", &error);
 	while (row < shape->rows)
 	{
-		RigChunk	chunk;
-		char	   *at;
+		RigChunk chunk;
+		char *at;
 
 		rig_chunk_start(&chunk, pool + turn++ % POOL_CHUNKS * GPUSORT_CHUNK_BYTES);
 		while (row < shape->rows && (at = rig_chunk_add(&chunk, shape->key_words, shape->row_bytes)) != NULL)
 		{
-			char	   *head = at + 8 * shape->key_words;
+			char *head = at + 8 * shape->key_words;
 
 			rig_key((uint64_t *) at, shape->key_words, shape->keys, salt, row++, shape->rows);
 			memcpy(head, &shape->row_bytes, sizeof(uint32_t));
@@ -130,17 +130,16 @@ main(int argc, char **argv)
 		{"keys", required_argument, NULL, 'k'},
 		{"ties", no_argument, NULL, 't'},
 		{"runs", required_argument, NULL, 'r'},
-		{NULL, 0, NULL, 0}
-	};
+		{NULL, 0, NULL, 0}};
 	GpuSortEngineConfig config = {.devices = "all"};
-	Shape		shape = {.rows = 1000000, .row_bytes = 88, .key_words = 1, .keys = RIG_KEYS_RANDOM};
+	Shape shape = {.rows = 1000000, .row_bytes = 88, .key_words = 1, .keys = RIG_KEYS_RANDOM};
 	const char *name = "host";
 	const char *library = NULL;
 	const GpuSortEngineOps *ops;
 	GpuSortEngine *engine;
 	GpuSortError error;
-	int			runs = 3;
-	int			option;
+	int runs = 3;
+	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
 	{
@@ -184,8 +183,8 @@ main(int argc, char **argv)
 		   "put_ns,sort_ns,emit_ns,gather_ns,sort_ms\n");
 	for (int run = 1; run <= runs; run++)
 	{
-		Times		times;
-		double		ns = 1e6 / shape.rows;
+		Times times;
+		double ns = 1e6 / shape.rows;
 
 		run_once(ops, engine, &shape, config.pool, run, &times);
 		printf("%s,%llu,%u,%u,%s,%d,%d,%u,%llu,%.2f,%.3f,%.2f,%.3f,%.3f\n", name,

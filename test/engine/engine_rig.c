@@ -16,7 +16,16 @@
 #include <time.h>
 
 const char *const rig_keys_names[RIG_KEYS_COUNT] = {
-	"random", "equal", "sorted", "reversed", "few", "high-bit", "low-bit", "sparse", "suffix", "extreme",
+	"random",
+	"equal",
+	"sorted",
+	"reversed",
+	"few",
+	"high-bit",
+	"low-bit",
+	"sparse",
+	"suffix",
+	"extreme",
 	"skewed",
 };
 
@@ -24,7 +33,7 @@ const GpuSortEngineOps *
 rig_engine(const char *name, const char *library)
 {
 	const GpuSortEngineOps *ops;
-	void	   *handle;
+	void *handle;
 
 	if (strcmp(name, "host") == 0)
 		return &gpusort_host_engine;
@@ -48,11 +57,10 @@ rig_engine(const char *name, const char *library)
 	return ops;
 }
 
-void		(*
-			 rig_emulate_fail(const char *library)) (long call)
+void (*rig_emulate_fail(const char *library))(long call)
 {
-	void	   *handle = library != NULL ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : NULL;
-	void		(*found) (long call) = NULL;
+	void *handle = library != NULL ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : NULL;
+	void (*found)(long call) = NULL;
 
 	if (handle != NULL)
 		*(void **) &found = dlsym(handle, "emulate_fail");
@@ -62,8 +70,8 @@ void		(*
 char *
 rig_pool(uint32_t chunks)
 {
-	char	   *pool = mmap(NULL, chunks * GPUSORT_CHUNK_BYTES, PROT_READ | PROT_WRITE,
-							MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	char *pool = mmap(NULL, chunks * GPUSORT_CHUNK_BYTES, PROT_READ | PROT_WRITE,
+					  MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	if (pool == MAP_FAILED)
 	{
@@ -76,7 +84,7 @@ rig_pool(uint32_t chunks)
 uint64_t
 rig_random(uint64_t *state)
 {
-	uint64_t	z = *state += UINT64_C(0x9E3779B97F4A7C15);
+	uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
 
 	z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
 	z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
@@ -92,9 +100,9 @@ rig_random_below(uint64_t *state, uint64_t n)
 void
 rig_key(uint64_t *key, uint32_t key_words, RigKeys spread, uint64_t salt, uint64_t row, uint64_t rows)
 {
-	uint64_t	seed = salt * 31 + row;
-	uint64_t	constant = salt;
-	uint32_t	last = key_words - 1;
+	uint64_t seed = salt * 31 + row;
+	uint64_t constant = salt;
+	uint32_t last = key_words - 1;
 
 	/* What is not said to vary is the same, but not zero, in all rows. */
 	for (uint32_t w = 0; w < key_words; w++)
@@ -156,8 +164,8 @@ rig_chunk_start(RigChunk *chunk, char *base)
 char *
 rig_chunk_add(RigChunk *chunk, uint32_t key_words, uint32_t row_bytes)
 {
-	uint64_t	record = 8 * (uint64_t) key_words + GPUSORT_ALIGN8(row_bytes);
-	char	   *at = chunk->base + chunk->bytes;
+	uint64_t record = 8 * (uint64_t) key_words + GPUSORT_ALIGN8(row_bytes);
+	char *at = chunk->base + chunk->bytes;
 
 	if (chunk->bytes + record + (chunk->rows + 1) * sizeof(uint32_t) > GPUSORT_CHUNK_BYTES)
 		return NULL;

@@ -19,7 +19,7 @@
 extern const GpuSortEngineOps *rig_engine(const char *name, const char *library);
 
 /* The library's emulate_fail (emulate/cuda_runtime.h), or NULL: it is none of emulated CUDA. */
-extern void (*rig_emulate_fail(const char *library)) (long call);
+extern void (*rig_emulate_fail(const char *library))(long call);
 
 /* A staging pool of so many chunks; never freed. */
 extern char *rig_pool(uint32_t chunks);
@@ -35,15 +35,15 @@ typedef enum RigKeys
 {
 	RIG_KEYS_RANDOM,
 	RIG_KEYS_EQUAL,
-	RIG_KEYS_SORTED,			/* distinct, in order */
-	RIG_KEYS_REVERSED,			/* distinct, in reverse order */
-	RIG_KEYS_FEW,				/* about a dozen values */
-	RIG_KEYS_HIGH_BIT,			/* only the very first bit varies */
-	RIG_KEYS_LOW_BIT,			/* only the very last bit varies */
-	RIG_KEYS_SPARSE,			/* random bits here and there vary */
-	RIG_KEYS_SUFFIX,			/* only the last word varies, in a few values */
-	RIG_KEYS_EXTREME,			/* words of all zeros and all ones */
-	RIG_KEYS_SKEWED,			/* numbers of any size, small ones as often as large */
+	RIG_KEYS_SORTED,   /* distinct, in order */
+	RIG_KEYS_REVERSED, /* distinct, in reverse order */
+	RIG_KEYS_FEW,      /* about a dozen values */
+	RIG_KEYS_HIGH_BIT, /* only the very first bit varies */
+	RIG_KEYS_LOW_BIT,  /* only the very last bit varies */
+	RIG_KEYS_SPARSE,   /* random bits here and there vary */
+	RIG_KEYS_SUFFIX,   /* only the last word varies, in a few values */
+	RIG_KEYS_EXTREME,  /* words of all zeros and all ones */
+	RIG_KEYS_SKEWED,   /* numbers of any size, small ones as often as large */
 	RIG_KEYS_COUNT
 } RigKeys;
 
@@ -58,9 +58,9 @@ extern void rig_key(uint64_t *key, uint32_t key_words, RigKeys spread, uint64_t 
 /* A chunk being filled; belongs to the caller. */
 typedef struct RigChunk
 {
-	char	   *base;			/* GPUSORT_CHUNK_BYTES */
-	uint32_t	rows;
-	uint32_t	bytes;
+	char *base; /* GPUSORT_CHUNK_BYTES */
+	uint32_t rows;
+	uint32_t bytes;
 } RigChunk;
 
 extern void rig_chunk_start(RigChunk *chunk, char *base);
@@ -70,4 +70,4 @@ extern char *rig_chunk_add(RigChunk *chunk, uint32_t key_words, uint32_t row_byt
 
 extern double rig_milliseconds(void);
 
-#endif							/* GPUSORT_ENGINE_RIG_H */
+#endif /* GPUSORT_ENGINE_RIG_H */

@@ -29,22 +29,22 @@
 
 #include "sort_case.h"
 
-#define THREADS				8
-#define CASES_PER_THREAD	6
-#define FAULTS				8
+#define THREADS          8
+#define CASES_PER_THREAD 6
+#define FAULTS           8
 
 /* Two for each thread. */
-#define POOL_CHUNKS			(2 * THREADS)
+#define POOL_CHUNKS (2 * THREADS)
 
 static const GpuSortEngineOps *ops;
 static GpuSortEngine *engine;
 static char *pool;
 static uint64_t seed;
-static int	patience_ms = 500;
+static int patience_ms = 500;
 static uint64_t most_rows = UINT64_MAX;
 static uint32_t most_chunk_rows = 0;
-static int	tests_run;
-static int	tests_failed;
+static int tests_run;
+static int tests_failed;
 
 static void
 report(bool passed, const char *name, const CaseFailure *failure)
@@ -63,7 +63,7 @@ static void
 run_whole_case(const char *name, CaseSpec spec)
 {
 	CaseFailure failure;
-	bool		passed = sort_case_run(&spec, rig_random(&seed), ops, engine, pool, &failure);
+	bool passed = sort_case_run(&spec, rig_random(&seed), ops, engine, pool, &failure);
 
 	report(passed, name, &failure);
 }
@@ -84,7 +84,7 @@ static CaseSpec
 random_spec(uint64_t *state)
 {
 	static const uint32_t lengths[] = {8, 16, 17, 64, 100, 150, 1000, 70000};
-	CaseSpec	spec = {
+	CaseSpec spec = {
 		.rows = rig_random_below(state, 3) ? rig_random_below(state, 3000) : rig_random_below(state, 30),
 		.key_words = rig_random_below(state, 4) ? 1 + rig_random_below(state, 4) : 1 + rig_random_below(state, 32),
 		.keys = rig_random_below(state, RIG_KEYS_COUNT),
@@ -121,63 +121,55 @@ test_shapes(uint64_t large)
 	static const uint32_t widths[] = {1, 2, 3, 5, 32};
 	static const uint64_t counts[] = {2, 31, 32, 33, 255, 257, 1023, 8192, 8193, 70001};
 
-	run_case("no rows", (CaseSpec) {.rows = 0, .key_words = 1, .length_max = 16});
-	run_case("one row", (CaseSpec) {.rows = 1, .key_words = 1, .length_max = 16, .inexact_percent = 100});
-	run_case("one row of the least length", (CaseSpec) {.rows = 1, .key_words = 32, .length_max = 8});
+	run_case("no rows", (CaseSpec){.rows = 0, .key_words = 1, .length_max = 16});
+	run_case("one row", (CaseSpec){.rows = 1, .key_words = 1, .length_max = 16, .inexact_percent = 100});
+	run_case("one row of the least length", (CaseSpec){.rows = 1, .key_words = 32, .length_max = 8});
 	for (int i = 0; i < 10; i++)
 	{
-		char		name[64];
+		char name[64];
 
 		snprintf(name, sizeof(name), "%llu rows", (unsigned long long) counts[i]);
-		run_case(name, (CaseSpec) {.rows = counts[i], .key_words = 1, .keys = RIG_KEYS_FEW, .length_max = 24,
-				 .inexact_percent = 30});
+		run_case(name, (CaseSpec){.rows = counts[i], .key_words = 1, .keys = RIG_KEYS_FEW, .length_max = 24, .inexact_percent = 30});
 	}
 	for (int w = 0; w < 5; w++)
 	{
 		for (int k = 0; k < RIG_KEYS_COUNT; k++)
 		{
-			CaseSpec	spec = {.rows = 20000, .key_words = widths[w], .keys = k, .lengths = LENGTHS_SPREAD,
-				.length_max = 60, .inexact_percent = k % 2 ? 50 : 0, .overflow_percent = 5};
-			char		name[160];
+			CaseSpec spec = {.rows = 20000, .key_words = widths[w], .keys = k, .lengths = LENGTHS_SPREAD, .length_max = 60, .inexact_percent = k % 2 ? 50 : 0, .overflow_percent = 5};
+			char name[160];
 
 			describe_spec(&spec, name, sizeof(name));
 			run_case(name, spec);
 		}
 	}
 	run_case("rows of the least length, chunks full of them",
-			 (CaseSpec) {.rows = 500000, .key_words = 1, .length_max = 8});
+			 (CaseSpec){.rows = 500000, .key_words = 1, .length_max = 8});
 	run_case("rows of 16 bytes to 1 MiB",
-			 (CaseSpec) {.rows = 2000, .key_words = 2, .lengths = LENGTHS_SKEWED, .length_max = 1 << 20,
-			 .inexact_percent = 20, .keys = RIG_KEYS_FEW});
+			 (CaseSpec){.rows = 2000, .key_words = 2, .lengths = LENGTHS_SKEWED, .length_max = 1 << 20, .inexact_percent = 20, .keys = RIG_KEYS_FEW});
 	run_case("rows of up to 1 MiB",
-			 (CaseSpec) {.rows = 60, .key_words = 1, .lengths = LENGTHS_SPREAD, .length_max = 1 << 20});
+			 (CaseSpec){.rows = 60, .key_words = 1, .lengths = LENGTHS_SPREAD, .length_max = 1 << 20});
 	run_case("rows that fill a chunk each",
-			 (CaseSpec) {.rows = 12, .key_words = 1, .length_max = GPUSORT_CHUNK_BYTES - 16});
+			 (CaseSpec){.rows = 12, .key_words = 1, .length_max = GPUSORT_CHUNK_BYTES - 16});
 	run_case("rows of just over half a chunk",
-			 (CaseSpec) {.rows = 12, .key_words = 3, .length_max = GPUSORT_CHUNK_BYTES / 2 + 1});
+			 (CaseSpec){.rows = 12, .key_words = 3, .length_max = GPUSORT_CHUNK_BYTES / 2 + 1});
 	run_case("many chunks of one row",
-			 (CaseSpec) {.rows = 3000, .key_words = 1, .length_max = 50, .chunk_rows = 1, .keys = RIG_KEYS_FEW,
-			 .inexact_percent = 50});
+			 (CaseSpec){.rows = 3000, .key_words = 1, .length_max = 50, .chunk_rows = 1, .keys = RIG_KEYS_FEW, .inexact_percent = 50});
 	run_case("ties in all rows, over many chunks",
-			 (CaseSpec) {.rows = 300000, .key_words = 2, .keys = RIG_KEYS_EQUAL, .length_max = 60,
-			 .inexact_percent = 100});
+			 (CaseSpec){.rows = 300000, .key_words = 2, .keys = RIG_KEYS_EQUAL, .length_max = 60, .inexact_percent = 100});
 	run_case("ties in few rows of long runs",
-			 (CaseSpec) {.rows = 300000, .key_words = 1, .keys = RIG_KEYS_HIGH_BIT, .length_max = 60,
-			 .inexact_percent = 1});
+			 (CaseSpec){.rows = 300000, .key_words = 1, .keys = RIG_KEYS_HIGH_BIT, .length_max = 60, .inexact_percent = 1});
 	run_case("many rows, random keys",
-			 (CaseSpec) {.rows = large, .key_words = 1, .length_max = 88, .overflow_percent = 1});
+			 (CaseSpec){.rows = large, .key_words = 1, .length_max = 88, .overflow_percent = 1});
 	run_case("many rows, runs of four",
-			 (CaseSpec) {.rows = large, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .lengths = LENGTHS_SPREAD,
-			 .length_max = 100, .inexact_percent = 10});
+			 (CaseSpec){.rows = large, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .lengths = LENGTHS_SPREAD, .length_max = 100, .inexact_percent = 10});
 	run_case("many rows, skewed keys",
-			 (CaseSpec) {.rows = large, .key_words = 1, .keys = RIG_KEYS_SKEWED, .length_max = 60, .inexact_percent = 10});
+			 (CaseSpec){.rows = large, .key_words = 1, .keys = RIG_KEYS_SKEWED, .length_max = 60, .inexact_percent = 10});
 	run_case("many rows, wide keys",
-			 (CaseSpec) {.rows = large / 4, .key_words = 5, .length_max = 40});
+			 (CaseSpec){.rows = large / 4, .key_words = 5, .length_max = 40});
 	run_case("many rows that are in order",
-			 (CaseSpec) {.rows = large, .key_words = 1, .keys = RIG_KEYS_SORTED, .length_max = 60,
-			 .claim_no_ties = true});
+			 (CaseSpec){.rows = large, .key_words = 1, .keys = RIG_KEYS_SORTED, .length_max = 60, .claim_no_ties = true});
 	run_case("many rows in reverse order",
-			 (CaseSpec) {.rows = large, .key_words = 1, .keys = RIG_KEYS_REVERSED, .length_max = 60});
+			 (CaseSpec){.rows = large, .key_words = 1, .keys = RIG_KEYS_REVERSED, .length_max = 60});
 }
 
 /* The first rows only; where rows may tie, up to the end of a run. */
@@ -186,22 +178,17 @@ test_limits(void)
 {
 	for (int t = 0; t < 2; t++)
 	{
-		run_case("the first row of many", (CaseSpec) {.rows = 70000, .key_words = 2, .length_max = 60, .limit = 1,
-				 .claim_no_ties = t});
+		run_case("the first row of many", (CaseSpec){.rows = 70000, .key_words = 2, .length_max = 60, .limit = 1, .claim_no_ties = t});
 		run_case("the first 1000 rows of many",
-				 (CaseSpec) {.rows = 70000, .key_words = 1, .length_max = 60, .limit = 1000, .inexact_percent = t ? 0 : 50,
-				 .keys = RIG_KEYS_SUFFIX, .claim_no_ties = t});
+				 (CaseSpec){.rows = 70000, .key_words = 1, .length_max = 60, .limit = 1000, .inexact_percent = t ? 0 : 50, .keys = RIG_KEYS_SUFFIX, .claim_no_ties = t});
 		run_case("a limit within a long run",
-				 (CaseSpec) {.rows = 70000, .key_words = 2, .length_max = 60, .limit = 12345, .keys = RIG_KEYS_FEW,
-				 .inexact_percent = t ? 0 : 50, .claim_no_ties = t});
+				 (CaseSpec){.rows = 70000, .key_words = 2, .length_max = 60, .limit = 12345, .keys = RIG_KEYS_FEW, .inexact_percent = t ? 0 : 50, .claim_no_ties = t});
 		run_case("a limit within equal rows",
-				 (CaseSpec) {.rows = 70000, .key_words = 1, .length_max = 60, .limit = 5, .keys = RIG_KEYS_EQUAL,
-				 .inexact_percent = t ? 0 : 5, .claim_no_ties = t});
+				 (CaseSpec){.rows = 70000, .key_words = 1, .length_max = 60, .limit = 5, .keys = RIG_KEYS_EQUAL, .inexact_percent = t ? 0 : 5, .claim_no_ties = t});
 		run_case("a limit next to all rows",
-				 (CaseSpec) {.rows = 2000, .key_words = 5, .length_max = 60, .limit = 1999, .claim_no_ties = t});
+				 (CaseSpec){.rows = 2000, .key_words = 5, .length_max = 60, .limit = 1999, .claim_no_ties = t});
 		run_case("the first of rows in reverse order",
-				 (CaseSpec) {.rows = 2000, .key_words = 1, .length_max = 60, .limit = 100, .keys = RIG_KEYS_REVERSED,
-				 .claim_no_ties = t});
+				 (CaseSpec){.rows = 2000, .key_words = 1, .length_max = 60, .limit = 100, .keys = RIG_KEYS_REVERSED, .claim_no_ties = t});
 	}
 }
 
@@ -210,10 +197,10 @@ test_random(int rounds)
 {
 	for (int i = 0; i < rounds; i++)
 	{
-		uint64_t	state = rig_random(&seed);
-		CaseSpec	spec = random_spec(&state);
-		char		name[160];
-		char		full[200];
+		uint64_t state = rig_random(&seed);
+		CaseSpec spec = random_spec(&state);
+		char name[160];
+		char full[200];
 
 		describe_spec(&spec, name, sizeof(name));
 		snprintf(full, sizeof(full), "random: %s", name);
@@ -223,11 +210,11 @@ test_random(int rounds)
 
 typedef struct ThreadWork
 {
-	pthread_t	thread;
-	uint64_t	state;
-	char	   *chunks;
+	pthread_t thread;
+	uint64_t state;
+	char *chunks;
 	CaseFailure failure;
-	bool		passed;
+	bool passed;
 } ThreadWork;
 
 static void *
@@ -238,7 +225,7 @@ run_thread(void *argument)
 	work->passed = true;
 	for (int i = 0; i < CASES_PER_THREAD && work->passed; i++)
 	{
-		CaseSpec	spec = random_spec(&work->state);
+		CaseSpec spec = random_spec(&work->state);
 
 		spec.rows += i % 2 ? 60000 : 0;
 		if (spec.length_max > 150)
@@ -253,8 +240,8 @@ run_thread(void *argument)
 static void
 test_threads(void)
 {
-	ThreadWork	work[THREADS];
-	bool		passed = true;
+	ThreadWork work[THREADS];
+	bool passed = true;
 	CaseFailure failure = {.text = ""};
 
 	for (int i = 0; i < THREADS; i++)
@@ -295,27 +282,34 @@ typedef enum Damage
 } Damage;
 
 static const char *const damage_names[DAMAGE_COUNT] = {
-	"offset beyond the records", "offset at their end", "offset of 2^32 - 8", "misaligned offset",
-	"length 0", "length 7", "length beyond the records", "length of 2^32 - 1",
-	"more rows than bytes hold", "more bytes than a chunk has",
+	"offset beyond the records",
+	"offset at their end",
+	"offset of 2^32 - 8",
+	"misaligned offset",
+	"length 0",
+	"length 7",
+	"length beyond the records",
+	"length of 2^32 - 1",
+	"more rows than bytes hold",
+	"more bytes than a chunk has",
 };
 
 /* One bad chunk between good ones: put or sort must say so. */
 static void
 test_damage(Damage damage)
 {
-	CaseSpec	spec = {.rows = 9000, .key_words = 2, .length_max = 48, .chunk_rows = 3000};
+	CaseSpec spec = {.rows = 9000, .key_words = 2, .length_max = 48, .chunk_rows = 3000};
 	GpuSortSpec begin = sort_case_begin_spec(&spec);
-	SortCase	rows;
+	SortCase rows;
 	CaseFailure failure = {.text = ""};
 	GpuSortError error = {.reason = GPUSORT_REASON_NONE};
 	GpuSortSorted sorted;
-	GpuSort    *sort;
-	uint32_t	ordinal;
-	char		name[GPUSORT_NAME_BYTES];
-	char		title[100];
-	int			result = 0;
-	bool		passed = true;
+	GpuSort *sort;
+	uint32_t ordinal;
+	char name[GPUSORT_NAME_BYTES];
+	char title[100];
+	int result = 0;
+	bool passed = true;
 
 	snprintf(title, sizeof(title), "bad chunk: %s", damage_names[damage]);
 	sort_case_make(&rows, &spec, rig_random(&seed));
@@ -328,10 +322,10 @@ test_damage(Damage damage)
 	}
 	for (int i = 0; i < 3 && result == 0; i++)
 	{
-		RigChunk	chunk;
-		uint32_t	victim = rig_random_below(&seed, 3000);
-		uint32_t   *offset;
-		uint32_t   *length;
+		RigChunk chunk;
+		uint32_t victim = rig_random_below(&seed, 3000);
+		uint32_t *offset;
+		uint32_t *length;
 
 		memset(pool, 0x5C, GPUSORT_CHUNK_BYTES);
 		rig_chunk_start(&chunk, pool);
@@ -395,15 +389,15 @@ test_damage(Damage damage)
 /* A flag that another thread sets after a while. */
 typedef struct Canceller
 {
-	int			cancelled;
-	useconds_t	after;
-	double		when;
+	int cancelled;
+	useconds_t after;
+	double when;
 } Canceller;
 
 static void *
 cancel_later(void *argument)
 {
-	Canceller  *canceller = argument;
+	Canceller *canceller = argument;
 
 	usleep(canceller->after);
 	canceller->when = rig_milliseconds();
@@ -415,22 +409,22 @@ cancel_later(void *argument)
 static void
 test_cancel(useconds_t after)
 {
-	CaseSpec	spec = {.rows = 100000, .key_words = 3, .length_max = 100};
+	CaseSpec spec = {.rows = 100000, .key_words = 3, .length_max = 100};
 	GpuSortSpec begin = sort_case_begin_spec(&spec);
-	Canceller	canceller = {.after = after};
-	pthread_t	thread;
-	SortCase	rows;
+	Canceller canceller = {.after = after};
+	pthread_t thread;
+	SortCase rows;
 	CaseFailure failure = {.text = ""};
 	GpuSortError error = {.reason = GPUSORT_REASON_NONE};
 	GpuSortSorted sorted;
 	GpuSortEmitted emitted = {.last = 0};
-	GpuSort    *sort;
-	RigChunk	chunk;
-	uint32_t	ordinal;
-	char		name[GPUSORT_NAME_BYTES];
-	char		title[64];
-	double		took;
-	int			result = 0;
+	GpuSort *sort;
+	RigChunk chunk;
+	uint32_t ordinal;
+	char name[GPUSORT_NAME_BYTES];
+	char title[64];
+	double took;
+	int result = 0;
 
 	snprintf(title, sizeof(title), "cancelled after %u us", after);
 	sort_case_make(&rows, &spec, rig_random(&seed));
@@ -481,7 +475,7 @@ static void
 test_idle(const char *name)
 {
 	GpuSortDevice devices[64];
-	int			count = ops->describe(engine, devices, 64);
+	int count = ops->describe(engine, devices, 64);
 	CaseFailure failure = {.text = ""};
 
 	if (count < 1)
@@ -501,15 +495,15 @@ test_idle(const char *name)
 static void
 test_limit(GpuSortEngineConfig config, uint32_t device)
 {
-	char		devices[16];
-	CaseSpec	spec = {.rows = 2000000, .key_words = 1, .length_max = 88, .inexact_percent = 3};
+	char devices[16];
+	CaseSpec spec = {.rows = 2000000, .key_words = 1, .length_max = 88, .inexact_percent = 3};
 	GpuSortSpec begin = sort_case_begin_spec(&spec);
 	CaseFailure failure = {.text = ""};
 	GpuSortError error;
-	GpuSort    *sorts[2];
-	GpuSort    *sort;
-	uint32_t	ordinal;
-	char		name[GPUSORT_NAME_BYTES];
+	GpuSort *sorts[2];
+	GpuSort *sort;
+	uint32_t ordinal;
+	char name[GPUSORT_NAME_BYTES];
 
 	snprintf(devices, sizeof(devices), "%u", device);
 	config.devices = devices;
@@ -551,7 +545,7 @@ test_limit(GpuSortEngineConfig config, uint32_t device)
 	}
 	if (failure.text[0] == '\0')
 	{
-		int			reserves = 0;
+		int reserves = 0;
 
 		while (reserves < 1000 && ops->reserve(sorts[0], &error) == 0)
 			reserves++;
@@ -571,20 +565,19 @@ test_limit(GpuSortEngineConfig config, uint32_t device)
 
 /* Whichever call of CUDA fails, the sort fails with its error, and all is given back. */
 static void
-test_faults(GpuSortEngineConfig config, void (*emulate_fail) (long call))
+test_faults(GpuSortEngineConfig config, void (*emulate_fail)(long call))
 {
-	CaseSpec	spec = {.rows = 1200, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .length_max = 60, .chunk_rows = 200,
-		.inexact_percent = 20};
+	CaseSpec spec = {.rows = 1200, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .length_max = 60, .chunk_rows = 200, .inexact_percent = 20};
 
 	for (int i = 0; i < FAULTS; i++)
 	{
-		uint64_t	call = 1 + rig_random_below(&seed, 50u << rig_random_below(&seed, 5));
+		uint64_t call = 1 + rig_random_below(&seed, 50u << rig_random_below(&seed, 5));
 		GpuSortDevice devices[64];
 		CaseFailure failure = {.text = ""};
 		GpuSortError error;
-		char		title[64];
-		bool		passed;
-		int			count;
+		char title[64];
+		bool passed;
+		int count;
 
 		if (ops->open(&config, &engine, &error) != 0)
 		{
@@ -622,11 +615,11 @@ test_several(GpuSortEngineConfig config)
 		"a sort that is expected to outgrow a device begins on several",
 		"a sort that outgrows all devices gives out what was put",
 	};
-	CaseSpec	spec = {.key_words = 2, .keys = RIG_KEYS_SUFFIX, .length_max = 12000, .inexact_percent = 20};
+	CaseSpec spec = {.key_words = 2, .keys = RIG_KEYS_SUFFIX, .length_max = 12000, .inexact_percent = 20};
 	CaseFailure failure = {.text = ""};
 	GpuSortDevice devices[64];
 	GpuSortError error;
-	int			count;
+	int count;
 
 	config.memory_limit = UINT64_C(64) << 20;
 	if (ops->open(&config, &engine, &error) != 0)
@@ -666,20 +659,19 @@ main(int argc, char **argv)
 		{"most", required_argument, NULL, 'm'},
 		{"chunk", required_argument, NULL, 'c'},
 		{"only", required_argument, NULL, 'o'},
-		{NULL, 0, NULL, 0}
-	};
+		{NULL, 0, NULL, 0}};
 	GpuSortEngineConfig config = {.devices = "all"};
 	const char *name = "host";
 	const char *only = "shapes limits random threads damage cancel memory faults several";
-	void		(*emulate_fail) (long call);
+	void (*emulate_fail)(long call);
 	const char *library = NULL;
-	int			rounds = 100;
-	uint64_t	rows = 1000000;
-	double		begun;
+	int rounds = 100;
+	uint64_t rows = 1000000;
+	double begun;
 	GpuSortDevice device;
 	GpuSortError error;
 	CaseFailure failure = {.text = ""};
-	int			option;
+	int option;
 
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		return 2;

@@ -23,14 +23,14 @@
 #include <string.h>
 
 /* length and flags; as much of a row as the service knows */
-#define ROW_HEAD	8
+#define ROW_HEAD 8
 
 static const int never_cancelled = 0;
 
 bool
 case_failed(CaseFailure *failure, const char *format, ...)
 {
-	va_list		args;
+	va_list args;
 
 	va_start(args, format);
 	vsnprintf(failure->text, sizeof(failure->text), format, args);
@@ -55,8 +55,8 @@ static int
 compare_rows(const void *a, const void *b, void *context)
 {
 	const SortCase *rows = context;
-	uint32_t	left = *(const uint32_t *) a;
-	uint32_t	right = *(const uint32_t *) b;
+	uint32_t left = *(const uint32_t *) a;
+	uint32_t right = *(const uint32_t *) b;
 	const uint64_t *left_key = rows->keys + (uint64_t) left * rows->spec.key_words;
 	const uint64_t *right_key = rows->keys + (uint64_t) right * rows->spec.key_words;
 
@@ -77,7 +77,7 @@ keys_equal(const SortCase *rows, uint64_t place)
 static void *
 allocate(uint64_t bytes)
 {
-	void	   *memory = malloc(bytes > 0 ? bytes : 1);
+	void *memory = malloc(bytes > 0 ? bytes : 1);
 
 	if (memory == NULL)
 	{
@@ -99,12 +99,12 @@ find_output(SortCase *made, uint64_t rows_out)
 
 	for (uint64_t start = 0, end; start < rows_out; start = end)
 	{
-		bool		inexact = false;
+		bool inexact = false;
 
 		for (end = start; end < rows_out; end++)
 		{
-			bool		joined = end + 1 < rows_out && keys_equal(made, end);
-			bool		mine = made->flags[made->order[end]] & GPUSORT_ROW_INEXACT;
+			bool joined = end + 1 < rows_out && keys_equal(made, end);
+			bool mine = made->flags[made->order[end]] & GPUSORT_ROW_INEXACT;
 
 			made->tie_next[end] = joined && mine;
 			inexact |= mine;
@@ -141,7 +141,7 @@ find_order(SortCase *made, uint64_t rows)
 void
 sort_case_make(SortCase *made, const CaseSpec *spec, uint64_t salt)
 {
-	uint64_t	state = salt;
+	uint64_t state = salt;
 
 	made->spec = *spec;
 	made->salt = salt;
@@ -153,13 +153,12 @@ sort_case_make(SortCase *made, const CaseSpec *spec, uint64_t salt)
 
 	for (uint64_t i = 0; i < spec->rows; i++)
 	{
-		uint32_t	most = spec->length_max;
+		uint32_t most = spec->length_max;
 
 		rig_key(made->keys + i * spec->key_words, spec->key_words, spec->keys, salt, i, spec->rows);
 		if (spec->lengths == LENGTHS_SKEWED && rig_random_below(&state, 100) > 0 && most > 150)
 			most = 150;
-		made->lengths[i] = spec->lengths == LENGTHS_FIXED ? most :
-			ROW_HEAD + rig_random_below(&state, most - ROW_HEAD + 1);
+		made->lengths[i] = spec->lengths == LENGTHS_FIXED ? most : ROW_HEAD + rig_random_below(&state, most - ROW_HEAD + 1);
 		made->flags[i] = 0;
 		if (rig_random_below(&state, 100) < spec->inexact_percent)
 			made->flags[i] |= GPUSORT_ROW_INEXACT;
@@ -183,9 +182,9 @@ sort_case_free(SortCase *made)
 static void
 write_row(const SortCase *from, uint64_t row, char *at, uint8_t flags)
 {
-	uint32_t	length = from->lengths[row];
-	uint64_t	state = from->salt ^ row * 1000003;
-	uint64_t	word = rig_random(&state);
+	uint32_t length = from->lengths[row];
+	uint64_t state = from->salt ^ row * 1000003;
+	uint64_t word = rig_random(&state);
 
 	memcpy(at, &length, sizeof(length));
 	at[GPUSORT_ROW_FLAGS_OFFSET] = flags;
@@ -200,8 +199,8 @@ write_row(const SortCase *from, uint64_t row, char *at, uint8_t flags)
 bool
 sort_case_write(const SortCase *from, uint64_t row, RigChunk *chunk)
 {
-	uint32_t	key_words = from->spec.key_words;
-	char	   *at = rig_chunk_add(chunk, key_words, from->lengths[row]);
+	uint32_t key_words = from->spec.key_words;
+	char *at = rig_chunk_add(chunk, key_words, from->lengths[row]);
 
 	if (at == NULL)
 		return false;
@@ -214,14 +213,14 @@ bool
 sort_case_put(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, char *in, uint64_t *put_rows,
 			  GpuSortError *full, CaseFailure *failure)
 {
-	uint64_t	row = 0;
-	uint32_t	reserves = 0;
+	uint64_t row = 0;
+	uint32_t reserves = 0;
 	GpuSortError error;
 
 	full->reason = GPUSORT_REASON_NONE;
 	while (row < from->spec.rows && full->reason == GPUSORT_REASON_NONE)
 	{
-		RigChunk	chunk;
+		RigChunk chunk;
 
 		do
 		{
@@ -258,8 +257,8 @@ bool
 sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, char *out, uint64_t *place,
 			   uint64_t chunks, int *last, CaseFailure *failure)
 {
-	uint32_t	most = 0;
-	char	   *expected;
+	uint32_t most = 0;
+	char *expected;
 
 	for (uint64_t i = 0; i < from->spec.rows; i++)
 		if (from->lengths[i] > most)
@@ -271,8 +270,8 @@ sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort,
 	{
 		GpuSortEmitted emitted;
 		GpuSortError error;
-		uint32_t	at = 0;
-		uint32_t	ties = 0;
+		uint32_t at = 0;
+		uint32_t ties = 0;
 
 		memset(out, 0xA5, GPUSORT_CHUNK_BYTES);
 		memset(&emitted, 0xA5, sizeof(emitted));
@@ -283,9 +282,9 @@ sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort,
 		}
 		for (uint32_t r = 0; r < emitted.rows; r++)
 		{
-			uint32_t	row;
-			uint32_t	length;
-			bool		tie;
+			uint32_t row;
+			uint32_t length;
+			bool tie;
 
 			if (*place >= from->rows_out)
 			{
@@ -327,11 +326,11 @@ sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort,
 static bool
 run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *chunks, CaseFailure *failure)
 {
-	char	   *in = chunks;
-	char	   *out = chunks + GPUSORT_CHUNK_BYTES;
-	uint64_t	put_rows;
-	uint64_t	place = 0;
-	int			last;
+	char *in = chunks;
+	char *out = chunks + GPUSORT_CHUNK_BYTES;
+	uint64_t put_rows;
+	uint64_t place = 0;
+	int last;
 	GpuSortError error;
 	GpuSortSorted sorted;
 
@@ -385,12 +384,12 @@ sort_case_run(const CaseSpec *spec, uint64_t salt, const GpuSortEngineOps *ops, 
 			  CaseFailure *failure)
 {
 	GpuSortSpec begin = sort_case_begin_spec(spec);
-	SortCase	rows;
-	GpuSort    *sort;
+	SortCase rows;
+	GpuSort *sort;
 	GpuSortError error;
-	uint32_t	ordinal;
-	char		name[GPUSORT_NAME_BYTES];
-	bool		passed;
+	uint32_t ordinal;
+	char name[GPUSORT_NAME_BYTES];
+	bool passed;
 
 	failure->text[0] = '\0';
 	sort_case_make(&rows, spec, salt);

@@ -13,46 +13,46 @@
 
 typedef enum RowLengths
 {
-	LENGTHS_FIXED,				/* all of length_max */
-	LENGTHS_SPREAD,				/* 8 to length_max */
-	LENGTHS_SKEWED,				/* mostly below 150, one in a hundred up to length_max */
+	LENGTHS_FIXED,  /* all of length_max */
+	LENGTHS_SPREAD, /* 8 to length_max */
+	LENGTHS_SKEWED, /* mostly below 150, one in a hundred up to length_max */
 } RowLengths;
 
 typedef struct CaseSpec
 {
-	uint64_t	rows;
-	uint32_t	key_words;
-	RigKeys		keys;
-	RowLengths	lengths;
-	uint32_t	length_max;
-	uint32_t	inexact_percent;
-	uint32_t	overflow_percent;
-	uint32_t	chunk_rows;		/* at most so many rows per chunk; 0: as fit */
-	bool		claim_no_ties;	/* may_tie = 0; inexact_percent is 0 then */
-	bool		reserve_ahead;	/* reserve several chunks at once, and more than are put */
-	uint64_t	limit;			/* rows wanted; 0: all */
-	int			fits;			/* 1: all rows have to be taken in; -1: some must be refused; 0: either */
+	uint64_t rows;
+	uint32_t key_words;
+	RigKeys keys;
+	RowLengths lengths;
+	uint32_t length_max;
+	uint32_t inexact_percent;
+	uint32_t overflow_percent;
+	uint32_t chunk_rows; /* at most so many rows per chunk; 0: as fit */
+	bool claim_no_ties;  /* may_tie = 0; inexact_percent is 0 then */
+	bool reserve_ahead;  /* reserve several chunks at once, and more than are put */
+	uint64_t limit;      /* rows wanted; 0: all */
+	int fits;            /* 1: all rows have to be taken in; -1: some must be refused; 0: either */
 } CaseSpec;
 
 /* The rows, as put, and in order. */
 typedef struct SortCase
 {
-	CaseSpec	spec;
-	uint64_t	salt;
-	uint64_t   *keys;			/* key_words each */
-	uint32_t   *lengths;
-	uint8_t    *flags;
-	uint32_t   *order;			/* row numbers, sorted */
-	uint8_t    *tie_next;		/* by place in the order */
-	uint64_t	wanted;			/* rows that have to come out: up to the limit, and what may tie there */
-	uint64_t	rows_out;		/* rows that are to come out: wanted, or all */
-	uint64_t	bytes;			/* of them, padded */
-	uint64_t	tie_rows;		/* of them, in runs of equal keys with an INEXACT row */
+	CaseSpec spec;
+	uint64_t salt;
+	uint64_t *keys; /* key_words each */
+	uint32_t *lengths;
+	uint8_t *flags;
+	uint32_t *order;   /* row numbers, sorted */
+	uint8_t *tie_next; /* by place in the order */
+	uint64_t wanted;   /* rows that have to come out: up to the limit, and what may tie there */
+	uint64_t rows_out; /* rows that are to come out: wanted, or all */
+	uint64_t bytes;    /* of them, padded */
+	uint64_t tie_rows; /* of them, in runs of equal keys with an INEXACT row */
 } SortCase;
 
 typedef struct CaseFailure
 {
-	char		text[512];		/* empty: none */
+	char text[512]; /* empty: none */
 } CaseFailure;
 
 /* Makes rows and their order, all of them to come out; sort_case_free frees it. */
@@ -89,4 +89,4 @@ extern bool case_failed(CaseFailure *failure, const char *format, ...) __attribu
 /* A spec for begin with no estimates; never cancelled. */
 extern GpuSortSpec sort_case_begin_spec(const CaseSpec *spec);
 
-#endif							/* GPUSORT_SORT_CASE_H */
+#endif /* GPUSORT_SORT_CASE_H */

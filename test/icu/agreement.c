@@ -26,18 +26,18 @@
 #include <unicode/uiter.h>
 #include <unicode/ustring.h>
 
-#define LENGTH_MAX	64			/* characters of a string */
-#define KEY_MAX		8192		/* bytes of a sort key */
-#define COUNT(array)	(sizeof(array) / sizeof(*(array)))
+#define LENGTH_MAX   64   /* characters of a string */
+#define KEY_MAX      8192 /* bytes of a sort key */
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
 typedef struct String
 {
-	int			count;
-	UChar32		chars[LENGTH_MAX];
-	int			length;
-	char		text[4 * LENGTH_MAX];
-	int			units;
-	UChar		wide[2 * LENGTH_MAX];
+	int count;
+	UChar32 chars[LENGTH_MAX];
+	int length;
+	char text[4 * LENGTH_MAX];
+	int units;
+	UChar wide[2 * LENGTH_MAX];
 } String;
 
 static const char *const attributes[] = {
@@ -70,7 +70,7 @@ piece(void)
 static void
 make_pair(String *a, String *b)
 {
-	UErrorCode	error = U_ZERO_ERROR;
+	UErrorCode error = U_ZERO_ERROR;
 
 	a->count = rand() % 3 ? rand() % 12 : rand() % (LENGTH_MAX - 4);
 	for (int i = 0; i < a->count; i++)
@@ -78,8 +78,8 @@ make_pair(String *a, String *b)
 	*b = *a;
 	for (int changes = 1 + rand() % 2; changes > 0 && b->count > 0; changes--)
 	{
-		int			place = rand() % b->count;
-		int			rest = b->count - place;
+		int place = rand() % b->count;
+		int rest = b->count - place;
 
 		switch (rand() % 3)
 		{
@@ -109,9 +109,9 @@ static int
 make_key(const UCollator *collator, const String *s, uint8_t *key, int room)
 {
 	UCharIterator text;
-	uint32_t	part[2] = {0, 0};
-	UErrorCode	error = U_ZERO_ERROR;
-	int			count;
+	uint32_t part[2] = {0, 0};
+	UErrorCode error = U_ZERO_ERROR;
+	int count;
 
 	uiter_setUTF8(&text, s->text, s->length);
 	count = ucol_nextSortKeyPart(collator, &text, part, key, room, &error);
@@ -123,7 +123,7 @@ make_key(const UCollator *collator, const String *s, uint8_t *key, int room)
 static int
 compare_keys(const uint8_t *a, int a_length, const uint8_t *b, int b_length)
 {
-	int			order = memcmp(a, b, a_length < b_length ? a_length : b_length);
+	int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
 
 	if (order == 0)
 		order = a_length - b_length;
@@ -133,15 +133,15 @@ compare_keys(const uint8_t *a, int a_length, const uint8_t *b, int b_length)
 static void
 test(const char *locale, double seconds)
 {
-	UErrorCode	error = U_ZERO_ERROR;
-	UCollator  *collator = ucol_open(locale, &error);
-	UCollator  *first = ucol_clone(collator, &error);
-	long		pairs = 0;
-	long		wrong = 0;
-	long		wrong_wide = 0;
-	long		wrong_first = 0;
-	long		other_keys = 0;
-	clock_t		start = clock();
+	UErrorCode error = U_ZERO_ERROR;
+	UCollator *collator = ucol_open(locale, &error);
+	UCollator *first = ucol_clone(collator, &error);
+	long pairs = 0;
+	long wrong = 0;
+	long wrong_wide = 0;
+	long wrong_first = 0;
+	long other_keys = 0;
+	clock_t start = clock();
 
 	ucol_setAttribute(first, UCOL_STRENGTH, UCOL_PRIMARY, &error);
 	ucol_setAttribute(first, UCOL_CASE_LEVEL, UCOL_OFF, &error);
@@ -155,16 +155,16 @@ test(const char *locale, double seconds)
 		static String s[2];
 		static uint8_t keys[2][KEY_MAX];
 		static uint8_t firsts[2][KEY_MAX];
-		int			lengths[2];
-		int			first_lengths[2];
-		int			order;
-		int			by_first;
+		int lengths[2];
+		int first_lengths[2];
+		int order;
+		int by_first;
 
 		make_pair(&s[0], &s[1]);
 		for (int i = 0; i < 2; i++)
 		{
-			uint8_t		other[KEY_MAX];
-			int			room = 1 + rand() % 40;
+			uint8_t other[KEY_MAX];
+			int room = 1 + rand() % 40;
 
 			lengths[i] = make_key(collator, &s[i], keys[i], KEY_MAX);
 			first_lengths[i] = make_key(first, &s[i], firsts[i], KEY_MAX);
@@ -188,7 +188,7 @@ test(const char *locale, double seconds)
 int
 main(int argc, char **argv)
 {
-	double		seconds = argc > 1 ? atof(argv[1]) : 1;
+	double seconds = argc > 1 ? atof(argv[1]) : 1;
 
 	srand(time(NULL));
 	for (int i = 2; i < argc; i++)

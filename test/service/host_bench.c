@@ -30,7 +30,7 @@ static uint64_t
 random64(void)
 {
 	static uint64_t state = 42;
-	uint64_t	z = state += 0x9E3779B97F4A7C15u;
+	uint64_t z = state += 0x9E3779B97F4A7C15u;
 
 	z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
 	z = (z ^ z >> 27) * 0x94D049BB133111EBu;
@@ -64,18 +64,18 @@ static uint32_t
 make_chunks(char **chunks, uint32_t *counts, uint32_t *bytes, uint64_t rows, uint32_t row_bytes,
 			uint32_t words, const char *keys)
 {
-	uint32_t	record = 8 * words + row_bytes;
-	uint32_t	fit = GPUSORT_CHUNK_BYTES / (record + 4);
-	uint32_t	n = 0;
+	uint32_t record = 8 * words + row_bytes;
+	uint32_t fit = GPUSORT_CHUNK_BYTES / (record + 4);
+	uint32_t n = 0;
 
 	for (uint64_t row = 0; row < rows; n++)
 	{
-		uint32_t	count = rows - row < fit ? rows - row : fit;
+		uint32_t count = rows - row < fit ? rows - row : fit;
 
 		chunks[n] = aligned_alloc(4096, GPUSORT_CHUNK_BYTES);
 		for (uint32_t i = 0; i < count; i++, row++)
 		{
-			char	   *at = chunks[n] + (size_t) i * record;
+			char *at = chunks[n] + (size_t) i * record;
 
 			memset(at, (int) row, record);
 			make_key((uint64_t *) at, words, keys, row);
@@ -101,44 +101,44 @@ check(int rc, const GpuSortError *error)
 int
 main(int argc, char **argv)
 {
-	uint64_t	rows = argc > 1 ? strtoull(argv[1], NULL, 10) : 5000000;
-	uint32_t	row_bytes = argc > 2 ? strtoul(argv[2], NULL, 10) : 96;
-	uint32_t	words = argc > 3 ? strtoul(argv[3], NULL, 10) : 1;
+	uint64_t rows = argc > 1 ? strtoull(argv[1], NULL, 10) : 5000000;
+	uint32_t row_bytes = argc > 2 ? strtoul(argv[2], NULL, 10) : 96;
+	uint32_t words = argc > 3 ? strtoul(argv[3], NULL, 10) : 1;
 	const char *keys = argc > 4 ? argv[4] : "random";
-	int			threads = argc > 5 ? atoi(argv[5]) : 0;
-	int			ties = argc > 6 ? atoi(argv[6]) : 0;
-	uint32_t	max = rows * (8 * words + row_bytes + 4) / (GPUSORT_CHUNK_BYTES - 8192) + 2;
-	char	  **chunks = calloc(max, sizeof(char *));
-	uint32_t   *counts = calloc(max, sizeof(uint32_t));
-	uint32_t   *bytes = calloc(max, sizeof(uint32_t));
-	uint32_t	nchunks = make_chunks(chunks, counts, bytes, rows, row_bytes, words, keys);
-	char	   *pool = aligned_alloc(4096, 8 * GPUSORT_CHUNK_BYTES);
-	GpuSortEngineConfig config = {.memory_limit = UINT64_C(1) << 40,.threads = threads};
+	int threads = argc > 5 ? atoi(argv[5]) : 0;
+	int ties = argc > 6 ? atoi(argv[6]) : 0;
+	uint32_t max = rows * (8 * words + row_bytes + 4) / (GPUSORT_CHUNK_BYTES - 8192) + 2;
+	char **chunks = calloc(max, sizeof(char *));
+	uint32_t *counts = calloc(max, sizeof(uint32_t));
+	uint32_t *bytes = calloc(max, sizeof(uint32_t));
+	uint32_t nchunks = make_chunks(chunks, counts, bytes, rows, row_bytes, words, keys);
+	char *pool = aligned_alloc(4096, 8 * GPUSORT_CHUNK_BYTES);
+	GpuSortEngineConfig config = {.memory_limit = UINT64_C(1) << 40, .threads = threads};
 	const GpuSortEngineOps *ops = &gpusort_host_engine;
 	GpuSortEngine *engine;
 	GpuSortError error;
-	double		best[3] = {1e9, 1e9, 1e9};
+	double best[3] = {1e9, 1e9, 1e9};
 
 	memset(pool, 1, 8 * GPUSORT_CHUNK_BYTES);
 	check(ops->open(&config, &engine, &error), &error);
 	for (int round = 0; round < 4; round++)
 	{
-		int			cancelled = 0;
-		GpuSortSpec spec = {.key_words = words,.may_tie = ties,.cancelled = &cancelled};
+		int cancelled = 0;
+		GpuSortSpec spec = {.key_words = words, .may_tie = ties, .cancelled = &cancelled};
 		GpuSortSorted sorted;
 		GpuSortEmitted emitted;
-		GpuSort    *sort;
-		uint32_t	ordinal;
-		char		name[GPUSORT_NAME_BYTES];
-		double		took[3];
-		double		start;
+		GpuSort *sort;
+		uint32_t ordinal;
+		char name[GPUSORT_NAME_BYTES];
+		double took[3];
+		double start;
 
 		check(ops->begin(engine, &spec, &sort, &ordinal, name, &error), &error);
 		took[0] = 0;
 		for (uint32_t c = 0; c < nchunks; c++)
 		{
 			/* from memory that a client has just written, as it is in life */
-			char	   *chunk = pool + c % 3 * GPUSORT_CHUNK_BYTES;
+			char *chunk = pool + c % 3 * GPUSORT_CHUNK_BYTES;
 
 			memcpy(chunk, chunks[c], GPUSORT_CHUNK_BYTES);
 			start = now_ms();

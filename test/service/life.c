@@ -40,7 +40,7 @@ exists(const char *path)
 static bool
 serves(const Service *service)
 {
-	Rows		rows;
+	Rows rows;
 	const char *problem;
 
 	rows_make(&rows, 1000, 1, KEYS_RANDOM, 16, 40, 0);
@@ -52,7 +52,7 @@ serves(const Service *service)
 static void
 test_end(void)
 {
-	Service		service;
+	Service service;
 
 	service_start(&service, plain);
 	ok(serves(&service) && exists(service.socket), "a service serves");
@@ -85,11 +85,11 @@ test_end_while_sorting(void)
 
 	for (int i = 0; i < 3; i++)
 	{
-		Service		service;
-		Client		clients[3];
-		Rows		rows;
-		double		start;
-		int			code;
+		Service service;
+		Client clients[3];
+		Rows rows;
+		double start;
+		int code;
 
 		setenv("GPUSORT_FAKE", fakes[i], 1);
 		service_start(&service, slow);
@@ -101,7 +101,7 @@ test_end_while_sorting(void)
 			if (c > 0)
 				sort_put(&clients[c], &rows);
 			if (c > 1)
-				client_send(&clients[c], GPUSORT_MSG_SORT, (GpuSortMessage) {.magic = 0});
+				client_send(&clients[c], GPUSORT_MSG_SORT, (GpuSortMessage){.magic = 0});
 		}
 		usleep(20000);
 		start = now_ms();
@@ -119,11 +119,11 @@ static void
 test_slow_sort(void)
 {
 	const char *const options[] = {"--engine", "auto", "--cuda-library", fake_engine, NULL};
-	Service		service;
-	Client		slow;
-	Client		other;
-	Rows		rows;
-	GpuSortMessage message = {.u.job_begin = {.engine = GPUSORT_ENGINE_HOST,.key_words = 1}};
+	Service service;
+	Client slow;
+	Client other;
+	Rows rows;
+	GpuSortMessage message = {.u.job_begin = {.engine = GPUSORT_ENGINE_HOST, .key_words = 1}};
 
 	setenv("GPUSORT_FAKE", "slow", 1);
 	service_start(&service, options);
@@ -131,13 +131,14 @@ test_slow_sort(void)
 	client_open(&slow, &service);
 	client_begin(&slow, 1, false, 0, 0);
 	sort_put(&slow, &rows);
-	client_send(&slow, GPUSORT_MSG_SORT, (GpuSortMessage) {.magic = 0});
+	client_send(&slow, GPUSORT_MSG_SORT, (GpuSortMessage){.magic = 0});
 
 	client_open(&other, &service);
 	client_send(&other, GPUSORT_MSG_JOB_BEGIN, message);
 	client_expect(&other, GPUSORT_MSG_JOB);
 	ok(sort_put(&other, &rows) == NULL && sort_finish(&other, &rows, &message) == NULL &&
-	   sort_read(&other, &rows) == NULL, "others sort while one takes its time");
+		   sort_read(&other, &rows) == NULL,
+	   "others sort while one takes its time");
 	client_close(&other);
 
 	client_close(&slow);
@@ -151,17 +152,17 @@ test_slow_sort(void)
 static void
 kill_client(const Service *service, const char *stage)
 {
-	int			reached[2];
-	char		byte;
-	pid_t		pid;
+	int reached[2];
+	char byte;
+	pid_t pid;
 
 	if (pipe(reached) != 0)
 		bail("pipe");
 	pid = fork();
 	if (pid == 0)
 	{
-		Client		client;
-		Rows		rows;
+		Client client;
+		Rows rows;
 		GpuSortMessage message;
 
 		rows_make(&rows, 100000, 1, KEYS_RANDOM, 60, 60, 0);
@@ -170,7 +171,7 @@ kill_client(const Service *service, const char *stage)
 		if (strcmp(stage, "begin") != 0)
 			sort_put(&client, &rows);
 		if (strcmp(stage, "sort") == 0)
-			client_send(&client, GPUSORT_MSG_SORT, (GpuSortMessage) {.magic = 0});
+			client_send(&client, GPUSORT_MSG_SORT, (GpuSortMessage){.magic = 0});
 		if (strcmp(stage, "read") == 0)
 		{
 			sort_finish(&client, &rows, &message);
@@ -193,18 +194,18 @@ test_killed_clients(void)
 {
 	static const char *const stages[] = {"begin", "put", "sort", "read"};
 	const char *const options[] = {"--threads", "2", "--staging-memory", "16777216", NULL};
-	Service		service;
+	Service service;
 
 	/* four chunks: two sorts, so one client whose chunks were lost would show soon */
 	service_start(&service, options);
 	for (int s = 0; s < 4; s++)
 	{
-		bool		good = true;
+		bool good = true;
 
 		for (int i = 0; i < 4; i++)
 		{
-			Client		clients[2];
-			int			begun = 0;
+			Client clients[2];
+			int begun = 0;
 
 			kill_client(&service, stages[s]);
 			for (int attempt = 0; attempt < 200 && begun < 2; attempt++)
@@ -232,8 +233,8 @@ static void
 test_second_service(void)
 {
 	const char *const none[] = {NULL};
-	Service		service;
-	Service		next;
+	Service service;
+	Service next;
 
 	service_start(&service, plain);
 	ok(service_try(service.socket, none, 5000) == 3, "a second service on the same socket exits");
@@ -255,12 +256,12 @@ test_second_service(void)
 static void
 test_parent_killed(void)
 {
-	int			told[2];
-	pid_t		parent;
-	pid_t		service_pid;
-	int			status;
-	double		end = now_ms() + 5000;
-	bool		gone = false;
+	int told[2];
+	pid_t parent;
+	pid_t service_pid;
+	int status;
+	double end = now_ms() + 5000;
+	bool gone = false;
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (pipe(told) != 0)
@@ -268,7 +269,7 @@ test_parent_killed(void)
 	parent = fork();
 	if (parent == 0)
 	{
-		Service		service;
+		Service service;
 
 		service_start(&service, plain);
 		if (write(told[1], &service.pid, sizeof(service.pid)) == sizeof(service.pid))
@@ -294,15 +295,15 @@ test_parent_killed(void)
 static void
 test_descriptors(void)
 {
-	Service		service;
-	int			leak[2];
+	Service service;
+	int leak[2];
 	struct pollfd event;
 
 	if (pipe(leak) != 0)
 		bail("pipe");
 	service_start(&service, plain);
 	close(leak[1]);
-	event = (struct pollfd) {.fd = leak[0],.events = POLLIN};
+	event = (struct pollfd){.fd = leak[0], .events = POLLIN};
 	ok(poll(&event, 1, 2000) == 1 && (event.revents & POLLHUP),
 	   "a service holds no descriptors that it happened to inherit");
 	close(leak[0]);
@@ -322,8 +323,8 @@ test_bad_options(void)
 		{"nonsense", NULL},
 	};
 	const char *const huge[] = {"--staging-memory", "9000000000000000000", NULL};
-	char		path[128];
-	int			good = 0;
+	char path[128];
+	int good = 0;
 
 	/* stderr is theirs */
 	fflush(stderr);

@@ -20,13 +20,13 @@
 static GpuSortMessage
 put_until_full(Client *client, Rows *rows)
 {
-	uint64_t	next = 0;
-	uint32_t	granted = 0;
+	uint64_t next = 0;
+	uint32_t granted = 0;
 	GpuSortMessage message;
 
 	for (;;)
 	{
-		uint32_t	chunk;
+		uint32_t chunk;
 
 		if (!client_receive(client, &message, 30000))
 			bail("no chunk came");
@@ -50,7 +50,7 @@ put_until_full(Client *client, Rows *rows)
 static void
 shorten(Rows *rows, uint64_t all)
 {
-	uint64_t	place = 0;
+	uint64_t place = 0;
 
 	for (uint64_t i = 0; i < all; i++)
 	{
@@ -63,12 +63,12 @@ static void
 test_host_memory(void)
 {
 	const char *const options[] = {"--host-memory", "67108864", "--threads", "2", NULL};
-	Service		service;
-	Client		first;
-	Client		second;
-	Rows		rows;
+	Service service;
+	Client first;
+	Client second;
+	Rows rows;
 	GpuSortMessage message;
-	uint64_t	all = 900000;
+	uint64_t all = 900000;
 
 	service_start(&service, options);
 	ok(service.ready.u.ready.host_limit == 67108864, "READY tells gpusort.host_memory");
@@ -117,9 +117,9 @@ test_host_memory(void)
 static uint64_t
 size_of(pid_t pid)
 {
-	char		path[64];
+	char path[64];
 	unsigned long long pages = 0;
-	FILE	   *file;
+	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/statm", (int) pid);
 	file = fopen(path, "r");
@@ -134,11 +134,11 @@ static void
 test_no_leak(void)
 {
 	const char *const options[] = {"--threads", "2", NULL};
-	Service		service;
-	Rows		random;
-	Rows		sorted;
-	uint64_t	before = 0;
-	uint64_t	after;
+	Service service;
+	Rows random;
+	Rows sorted;
+	uint64_t before = 0;
+	uint64_t after;
 
 	service_start(&service, options);
 	rows_make(&random, 100000, 1, KEYS_RANDOM, 16, 16, 0);
@@ -164,13 +164,13 @@ static void
 test_full_again(void)
 {
 	const char *const options[] = {"--host-memory", "33554432", "--threads", "1", NULL};
-	Service		service;
-	Client		client;
-	Rows		rows;
+	Service service;
+	Client client;
+	Rows rows;
 	GpuSortMessage message;
-	uint32_t	chunks[4];
-	uint32_t	n = 0;
-	int			fulls = 0;
+	uint32_t chunks[4];
+	uint32_t n = 0;
+	int fulls = 0;
 
 	service_start(&service, options);
 	client_open(&client, &service);
@@ -204,8 +204,8 @@ static void
 test_hardly_any_memory(void)
 {
 	const char *const options[] = {"--host-memory", "1048576", "--threads", "1", NULL};
-	Service		service;
-	Client		client;
+	Service service;
+	Client client;
 	GpuSortMessage message;
 
 	service_start(&service, options);
@@ -222,12 +222,12 @@ static void
 test_paused_readers(void)
 {
 	const char *const options[] = {"--threads", "1", NULL};
-	Service		service;
-	Client		clients[28];
-	Rows		rows;
+	Service service;
+	Client clients[28];
+	Rows rows;
 	GpuSortMessage message;
 	const char *problem = NULL;
-	int			good = 0;
+	int good = 0;
 
 	service_start(&service, options);
 	rows_make(&rows, 16000, 1, KEYS_RANDOM, 1000, 1000, 0);
@@ -264,8 +264,8 @@ test_engines(void)
 	const char *const options[] = {"--engine", "cuda", "--cuda-library", "/nowhere/gpusort_cuda.so", NULL};
 	const char *const host_only[] = {NULL};
 	const char *const fake[] = {"--engine", "auto", "--cuda-library", getenv("FAKE_ENGINE"), NULL};
-	Service		service;
-	Client		client;
+	Service service;
+	Client client;
 	GpuSortMessage message;
 
 	service_start(&service, options);
@@ -287,24 +287,27 @@ test_engines(void)
 	setenv("GPUSORT_FAKE", "abi", 1);
 	service_start(&service, fake);
 	ok(strstr(service.last_log, "another version") != NULL &&
-	   service.ready.u.ready.engines == 1u << GPUSORT_ENGINE_HOST, "a library of another version is not used");
+		   service.ready.u.ready.engines == 1u << GPUSORT_ENGINE_HOST,
+	   "a library of another version is not used");
 	service_stop(&service);
 
 	setenv("GPUSORT_FAKE", "open", 1);
 	service_start(&service, fake);
 	ok(strstr(service.last_log, "fake failure of open") != NULL &&
-	   service.ready.u.ready.engines == 1u << GPUSORT_ENGINE_HOST, "without a device the host engine serves");
+		   service.ready.u.ready.engines == 1u << GPUSORT_ENGINE_HOST,
+	   "without a device the host engine serves");
 	service_stop(&service);
 
 	setenv("GPUSORT_FAKE", "good", 1);
 	service_start(&service, fake);
 	ok(service.ready.u.ready.engines == (1u << GPUSORT_ENGINE_HOST | 1u << GPUSORT_ENGINE_CUDA) &&
-	   service.ready.u.ready.devices == 1 && strcmp(service.ready.u.ready.device, "fake device") == 0,
+		   service.ready.u.ready.devices == 1 && strcmp(service.ready.u.ready.device, "fake device") == 0,
 	   "READY tells both engines");
 	client_open(&client, &service);
 	message = client_begin(&client, 1, false, 0, 0);
 	ok(message.type == GPUSORT_MSG_JOB && message.u.job.engine == GPUSORT_ENGINE_CUDA &&
-	   strcmp(message.u.job.device, "fake device") == 0, "auto is the cuda engine where there is one");
+		   strcmp(message.u.job.device, "fake device") == 0,
+	   "auto is the cuda engine where there is one");
 	client_close(&client);
 	service_stop(&service);
 }
@@ -314,10 +317,10 @@ static void
 test_failing_device(const char *call)
 {
 	const char *const options[] = {"--engine", "auto", "--cuda-library", getenv("FAKE_ENGINE"), NULL};
-	Service		service;
-	Rows		rows;
-	Client		bystander;
-	int			told = 0;
+	Service service;
+	Rows rows;
+	Client bystander;
+	int told = 0;
 
 	setenv("GPUSORT_FAKE", call, 1);
 	service_start(&service, options);
@@ -327,7 +330,7 @@ test_failing_device(const char *call)
 		client_begin(&bystander, 1, false, 0, 0);
 	for (int i = 0; i < 3; i++)
 	{
-		Client		client;
+		Client client;
 		GpuSortMessage message;
 
 		client_open(&client, &service);
@@ -366,11 +369,11 @@ static void
 test_drain(void)
 {
 	const char *const options[] = {"--threads", "1", NULL};
-	Service		service;
-	Client		running;
-	Client		idle;
-	Client		late;
-	Rows		rows;
+	Service service;
+	Client running;
+	Client idle;
+	Client late;
+	Rows rows;
 	GpuSortMessage message;
 
 	service_start(&service, options);
@@ -386,7 +389,8 @@ test_drain(void)
 	   "a service that drains takes no new sort");
 	client_close(&late);
 	ok(sort_put(&running, &rows) == NULL && sort_finish(&running, &rows, &message) == NULL &&
-	   sort_read(&running, &rows) == NULL, "but finishes the one that runs");
+		   sort_read(&running, &rows) == NULL,
+	   "but finishes the one that runs");
 	ok(service_wait(&service, 50) == -1, "and lives until that one is closed");
 	client_close(&running);
 	ok(service_wait(&service, 5000) == 0, "then it exits");

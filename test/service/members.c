@@ -13,8 +13,8 @@
 #include "testlib.h"
 
 /* The pool is as small as makes what is lost show. */
-#define POOL_CHUNKS		12
-#define MOST			(POOL_CHUNKS / GPUSORT_JOB_CHUNKS_MIN)	/* clients with chunks */
+#define POOL_CHUNKS 12
+#define MOST        (POOL_CHUNKS / GPUSORT_JOB_CHUNKS_MIN) /* clients with chunks */
 
 static const GpuSortMessage nothing = {.magic = 0};
 
@@ -57,7 +57,7 @@ must_join(Client *member, uint64_t token)
 static uint64_t
 put_one(Client *client, const Rows *rows, uint64_t from)
 {
-	uint32_t	chunk = client_expect(client, GPUSORT_MSG_CHUNK).u.chunk.chunk;
+	uint32_t chunk = client_expect(client, GPUSORT_MSG_CHUNK).u.chunk.chunk;
 	GpuSortMessage message = {.u.put.chunk = chunk};
 
 	from = rows_fill(rows, from, client_chunk(client, chunk), &message.u.put.rows, &message.u.put.bytes);
@@ -90,12 +90,12 @@ leave(Client *member)
 static void
 test_answers(int members, bool owner_too)
 {
-	Client		owner;
-	Client		others[MOST];
-	Rows		rows;
+	Client owner;
+	Client others[MOST];
+	Rows rows;
 	GpuSortMessage sorted;
-	uint64_t	token;
-	uint64_t	next = 0;
+	uint64_t token;
+	uint64_t next = 0;
 	const char *problem = NULL;
 
 	rows_make(&rows, 300000, 1, KEYS_RANDOM, 16, 120, 0);
@@ -104,7 +104,7 @@ test_answers(int members, bool owner_too)
 		must_join(&others[i], token);
 	for (int turn = 0; next < rows.n; turn++)
 	{
-		int			i = turn % (members + owner_too);
+		int i = turn % (members + owner_too);
 
 		next = put_one(i == members ? &owner : &others[i], &rows, next);
 	}
@@ -132,16 +132,16 @@ test_answers(int members, bool owner_too)
 static void
 test_haste(void)
 {
-	int			good = 0;
+	int good = 0;
 
 	for (int round = 0; round < 40; round++)
 	{
-		Client		owner;
-		Client		members[3];
-		Rows		rows;
+		Client owner;
+		Client members[3];
+		Rows rows;
 		GpuSortMessage sorted;
-		uint64_t	token = begin(&owner);
-		uint64_t	next = 0;
+		uint64_t token = begin(&owner);
+		uint64_t next = 0;
 
 		rows_make(&rows, 5 * 37000, 1, KEYS_RANDOM, 100, 100, 0);
 		for (int i = 0; i < 3; i++)
@@ -169,13 +169,13 @@ test_haste(void)
 static void
 test_refusals(void)
 {
-	Client		owner;
-	Client		member;
-	Client		others[MOST];
-	Rows		rows;
+	Client owner;
+	Client member;
+	Client others[MOST];
+	Rows rows;
 	GpuSortMessage message;
-	uint64_t	token = begin(&owner);
-	int			in = 0;
+	uint64_t token = begin(&owner);
+	int in = 0;
 
 	ok(token != 0, "a sort has a token");
 	ok(join(&member, token + 1).type == GPUSORT_MSG_REFUSED, "another token is refused");
@@ -228,11 +228,11 @@ typedef enum Loss
 static void
 test_loss(Loss loss, const char *name)
 {
-	Client		owner;
-	Client		member;
-	Client		other;
-	Rows		rows;
-	uint64_t	token = begin(&owner);
+	Client owner;
+	Client member;
+	Client other;
+	Rows rows;
+	uint64_t token = begin(&owner);
 
 	rows_make(&rows, 1000, 1, KEYS_RANDOM, 16, 16, 0);
 	must_join(&member, token);
@@ -249,8 +249,8 @@ test_loss(Loss loss, const char *name)
 			break;
 		case MEMBER_PUTS_NONSENSE:
 			{
-				GpuSortMessage message = {.u.put = {.rows = 1,.bytes = 64}};
-				char	   *start;
+				GpuSortMessage message = {.u.put = {.rows = 1, .bytes = 64}};
+				char *start;
 
 				message.u.put.chunk = client_expect(&member, GPUSORT_MSG_CHUNK).u.chunk.chunk;
 				start = client_chunk(&member, message.u.put.chunk);
@@ -289,14 +289,17 @@ test_wrong_order(void)
 {
 	enum
 	{
-		GREETED, OWNER, MEMBER, LEFT
+		GREETED,
+		OWNER,
+		MEMBER,
+		LEFT
 	};
 	static const struct
 	{
-		int			stage;
+		int stage;
 		GpuSortMessageType type;
 		const char *name;
-	}			cases[] = {
+	} cases[] = {
 		{GREETED, GPUSORT_MSG_LEAVE, "LEAVE after HELLO"},
 		{OWNER, GPUSORT_MSG_LEAVE, "LEAVE of the owner"},
 		{OWNER, GPUSORT_MSG_JOB_JOIN, "JOB_JOIN of the owner"},
@@ -311,11 +314,11 @@ test_wrong_order(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 	{
-		Client		owner;
-		Client		member;
-		uint64_t	token = begin(&owner);
+		Client owner;
+		Client member;
+		uint64_t token = begin(&owner);
 		GpuSortMessage message = {.u.job_join.token = token};
-		Client	   *client = cases[i].stage == OWNER ? &owner : &member;
+		Client *client = cases[i].stage == OWNER ? &owner : &member;
 
 		if (cases[i].stage == GREETED)
 			client_open(&member, &service);
@@ -334,14 +337,14 @@ test_wrong_order(void)
 static void
 test_foreign_chunk(void)
 {
-	Client		owner;
-	Client		member;
-	uint64_t	token = begin(&owner);
-	uint32_t	chunk = client_expect(&owner, GPUSORT_MSG_CHUNK).u.chunk.chunk;
+	Client owner;
+	Client member;
+	uint64_t token = begin(&owner);
+	uint32_t chunk = client_expect(&owner, GPUSORT_MSG_CHUNK).u.chunk.chunk;
 
 	must_join(&member, token);
 	client_send(&member, GPUSORT_MSG_CHUNK_PUT,
-				(GpuSortMessage) {.u.put = {.chunk = chunk,.rows = 1,.bytes = 16}});
+				(GpuSortMessage){.u.put = {.chunk = chunk, .rows = 1, .bytes = 16}});
 	ok(client_is_closed(&member, 5000), "the owner's chunk is not a member's to put");
 	ok(gets(&owner, GPUSORT_MSG_FAILED), "and the owner hears that rows are missing");
 	client_close(&member);
@@ -352,8 +355,8 @@ test_foreign_chunk(void)
 static bool
 all_chunks_are_back(void)
 {
-	Client		clients[MOST];
-	bool		good = true;
+	Client clients[MOST];
+	bool good = true;
 
 	for (int i = 0; i < MOST; i++)
 	{

@@ -12,9 +12,9 @@
 #include "service/host/memory.h"
 #include "testlib.h"
 
-#define MIB			((size_t) 1 << 20)
-#define LARGE		(1536 * MIB)
-#define SMALL		(40 * MIB)
+#define MIB   ((size_t) 1 << 20)
+#define LARGE (1536 * MIB)
+#define SMALL (40 * MIB)
 
 static GpuSortMemory *memory;
 
@@ -22,7 +22,7 @@ static void *
 take(size_t bytes)
 {
 	GpuSortError error;
-	void	   *start = gpusort_memory_get(memory, bytes, &error);
+	void *start = gpusort_memory_get(memory, bytes, &error);
 
 	if (start == NULL)
 		bail("%s", error.text);
@@ -41,8 +41,8 @@ resident(void *page)
 int
 main(void)
 {
-	char	   *large;
-	char	   *small;
+	char *large;
+	char *small;
 
 	memory = gpusort_memory_create(4 * LARGE);
 	if (memory == NULL)

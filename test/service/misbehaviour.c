@@ -18,7 +18,7 @@
 #include "testlib.h"
 
 /* The pool is as small as makes what is lost show. */
-#define POOL_CHUNKS		8
+#define POOL_CHUNKS 8
 
 static Service service;
 
@@ -26,9 +26,9 @@ static Service service;
 static bool
 all_chunks_are_back(void)
 {
-	Client		clients[POOL_CHUNKS / GPUSORT_JOB_CHUNKS_MIN + 1];
-	int			n = POOL_CHUNKS / GPUSORT_JOB_CHUNKS_MIN;
-	bool		good = false;
+	Client clients[POOL_CHUNKS / GPUSORT_JOB_CHUNKS_MIN + 1];
+	int n = POOL_CHUNKS / GPUSORT_JOB_CHUNKS_MIN;
+	bool good = false;
 
 	/* The service closes a dead client's sort when it hears of it. */
 	for (int attempt = 0; attempt < 100 && !good; attempt++)
@@ -41,9 +41,7 @@ all_chunks_are_back(void)
 		for (int i = 0; i < n; i++)
 			good &= client_begin(&clients[i], 1, false, 0, 0).type == GPUSORT_MSG_JOB;
 		message = client_begin(&clients[n], 1, false, 0, 0);
-		if (good && (message.type != GPUSORT_MSG_REFUSED ||
-					 message.u.failure.reason != GPUSORT_REASON_POOL ||
-					 strstr(message.u.failure.text, "gpusort.staging_memory") == NULL))
+		if (good && (message.type != GPUSORT_MSG_REFUSED || message.u.failure.reason != GPUSORT_REASON_POOL || strstr(message.u.failure.text, "gpusort.staging_memory") == NULL))
 			bail("one sort too many was let in");
 		for (int i = 0; i <= n; i++)
 			client_close(&clients[i]);
@@ -57,7 +55,7 @@ all_chunks_are_back(void)
 static void
 send_raw(Client *client, uint32_t magic, uint16_t version, uint16_t type, size_t size)
 {
-	char		buffer[2 * sizeof(GpuSortMessage)] = {0};
+	char buffer[2 * sizeof(GpuSortMessage)] = {0};
 	GpuSortMessage *message = (GpuSortMessage *) buffer;
 
 	message->magic = magic;
@@ -73,11 +71,11 @@ test_no_messages(void)
 	static const struct
 	{
 		const char *name;
-		uint32_t	magic;
-		uint16_t	version;
-		uint16_t	type;
-		size_t		size;
-	}			cases[] = {
+		uint32_t magic;
+		uint16_t version;
+		uint16_t type;
+		size_t size;
+	} cases[] = {
 		{"one byte", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION, GPUSORT_MSG_HELLO, 1},
 		{"a short message", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION, GPUSORT_MSG_HELLO, sizeof(GpuSortMessage) - 1},
 		{"a long message", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION, GPUSORT_MSG_HELLO, sizeof(GpuSortMessage) + 1},
@@ -92,8 +90,8 @@ test_no_messages(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 	{
-		Client		client;
-		bool		closed;
+		Client client;
+		bool closed;
 
 		client_connect(&client, &service);
 		send_raw(&client, cases[i].magic, cases[i].version, cases[i].type, cases[i].size);
@@ -108,16 +106,16 @@ typedef enum Stage
 {
 	CONNECTED,
 	GREETED,
-	INGEST,						/* holds at least one chunk, has put nothing */
-	SORTED,						/* has put rows; no DATA was read yet */
-	READING,					/* has read one DATA and not freed it */
+	INGEST,  /* holds at least one chunk, has put nothing */
+	SORTED,  /* has put rows; no DATA was read yet */
+	READING, /* has read one DATA and not freed it */
 	REFUSED,
 } Stage;
 
 static void
 reach(Client *client, Stage stage, uint32_t *chunk)
 {
-	Rows		rows;
+	Rows rows;
 	GpuSortMessage message;
 
 	if (stage == CONNECTED)
@@ -150,16 +148,15 @@ reach(Client *client, Stage stage, uint32_t *chunk)
 }
 
 static const char *const stage_names[] = {
-	"before HELLO", "after HELLO", "while putting", "after SORTED", "while reading", "after REFUSED"
-};
+	"before HELLO", "after HELLO", "while putting", "after SORTED", "while reading", "after REFUSED"};
 
 static void
 misbehave(Stage stage, GpuSortMessageType type, GpuSortMessage message, bool own_chunk, int times,
 		  const char *name)
 {
-	Client		client;
-	uint32_t	chunk = 0;
-	bool		closed;
+	Client client;
+	uint32_t chunk = 0;
+	bool closed;
 
 	reach(&client, stage, &chunk);
 	if (own_chunk)
@@ -176,11 +173,9 @@ test_wrong_order(void)
 {
 	static const GpuSortMessageType types[] = {
 		GPUSORT_MSG_HELLO, GPUSORT_MSG_STATUS, GPUSORT_MSG_JOB_BEGIN, GPUSORT_MSG_CHUNK_PUT,
-		GPUSORT_MSG_SORT, GPUSORT_MSG_CHUNK_FREE, GPUSORT_MSG_REWIND
-	};
+		GPUSORT_MSG_SORT, GPUSORT_MSG_CHUNK_FREE, GPUSORT_MSG_REWIND};
 	static const char *const names[] = {
-		"HELLO", "STATUS", "JOB_BEGIN", "CHUNK_PUT", "SORT", "CHUNK_FREE", "REWIND"
-	};
+		"HELLO", "STATUS", "JOB_BEGIN", "CHUNK_PUT", "SORT", "CHUNK_FREE", "REWIND"};
 
 	/* which of types are legal in each stage, as bits */
 	static const unsigned legal[] = {0x01, 0x06, 0x18, 0x60, 0x60, 0};
@@ -203,36 +198,36 @@ test_wrong_arguments(void)
 {
 	const uint32_t big = GPUSORT_CHUNK_BYTES;
 
-	misbehave(GREETED, GPUSORT_MSG_JOB_BEGIN, (GpuSortMessage) {.u.job_begin.key_words = 0},
+	misbehave(GREETED, GPUSORT_MSG_JOB_BEGIN, (GpuSortMessage){.u.job_begin.key_words = 0},
 			  false, 1, "JOB_BEGIN with no key");
-	misbehave(GREETED, GPUSORT_MSG_JOB_BEGIN, (GpuSortMessage) {.u.job_begin.key_words = 33},
+	misbehave(GREETED, GPUSORT_MSG_JOB_BEGIN, (GpuSortMessage){.u.job_begin.key_words = 33},
 			  false, 1, "JOB_BEGIN with too wide a key");
 	misbehave(GREETED, GPUSORT_MSG_JOB_BEGIN,
-			  (GpuSortMessage) {.u.job_begin = {.engine = 9,.key_words = 1}},
+			  (GpuSortMessage){.u.job_begin = {.engine = 9, .key_words = 1}},
 			  false, 1, "JOB_BEGIN for an unknown engine");
-	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage) {.u.put = {.chunk = POOL_CHUNKS,.rows = 1,.bytes = 16}},
+	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.chunk = POOL_CHUNKS, .rows = 1, .bytes = 16}},
 			  false, 1, "CHUNK_PUT of a chunk beyond the pool");
-	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage) {.u.put = {.chunk = UINT32_MAX,.rows = 1,.bytes = 16}},
+	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.chunk = UINT32_MAX, .rows = 1, .bytes = 16}},
 			  false, 1, "CHUNK_PUT of no chunk");
-	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage) {.u.put = {.chunk = POOL_CHUNKS - 1,.rows = 1,.bytes = 16}},
+	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.chunk = POOL_CHUNKS - 1, .rows = 1, .bytes = 16}},
 			  false, 1, "CHUNK_PUT of a chunk not granted");
-	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage) {.u.put.rows = 0},
+	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put.rows = 0},
 			  true, 1, "CHUNK_PUT of no rows");
-	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage) {.u.put = {.rows = 1,.bytes = big - 3}},
+	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.rows = 1, .bytes = big - 3}},
 			  true, 1, "CHUNK_PUT of too many bytes");
-	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage) {.u.put = {.rows = UINT32_MAX,.bytes = 4}},
+	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.rows = UINT32_MAX, .bytes = 4}},
 			  true, 1, "CHUNK_PUT of too many rows");
-	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage) {.u.put = {.rows = 1,.bytes = UINT32_MAX}},
+	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.rows = 1, .bytes = UINT32_MAX}},
 			  true, 1, "CHUNK_PUT of 4 GiB");
-	misbehave(READING, GPUSORT_MSG_CHUNK_FREE, (GpuSortMessage) {.u.chunk.chunk = POOL_CHUNKS},
+	misbehave(READING, GPUSORT_MSG_CHUNK_FREE, (GpuSortMessage){.u.chunk.chunk = POOL_CHUNKS},
 			  false, 1, "CHUNK_FREE of a chunk beyond the pool");
-	misbehave(READING, GPUSORT_MSG_CHUNK_FREE, (GpuSortMessage) {.u.chunk.chunk = POOL_CHUNKS - 1},
+	misbehave(READING, GPUSORT_MSG_CHUNK_FREE, (GpuSortMessage){.u.chunk.chunk = POOL_CHUNKS - 1},
 			  false, 1, "CHUNK_FREE of another's chunk");
-	misbehave(READING, GPUSORT_MSG_CHUNK_FREE, (GpuSortMessage) {.magic = 0},
+	misbehave(READING, GPUSORT_MSG_CHUNK_FREE, (GpuSortMessage){.magic = 0},
 			  true, 2, "CHUNK_FREE twice");
-	misbehave(READING, GPUSORT_MSG_REWIND, (GpuSortMessage) {.u.rewind.epoch = 0},
+	misbehave(READING, GPUSORT_MSG_REWIND, (GpuSortMessage){.u.rewind.epoch = 0},
 			  false, 1, "REWIND to the same epoch");
-	misbehave(READING, GPUSORT_MSG_REWIND, (GpuSortMessage) {.u.rewind.epoch = 2},
+	misbehave(READING, GPUSORT_MSG_REWIND, (GpuSortMessage){.u.rewind.epoch = 2},
 			  false, 1, "REWIND over an epoch");
 }
 
@@ -243,10 +238,10 @@ test_bad_chunks(void)
 	static const struct
 	{
 		const char *name;
-		uint32_t	offset;
-		uint32_t	length;
-		uint32_t	bytes;
-	}			cases[] = {
+		uint32_t offset;
+		uint32_t length;
+		uint32_t bytes;
+	} cases[] = {
 		{"a record beyond the chunk", GPUSORT_CHUNK_BYTES, 16, 64},
 		{"a record at the largest offset", 0xFFFFFFF8u, 16, 64},
 		{"a record beyond the bytes", 64, 16, 64},
@@ -261,9 +256,9 @@ test_bad_chunks(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 	{
-		Client		client;
-		uint32_t	chunk;
-		char	   *start;
+		Client client;
+		uint32_t chunk;
+		char *start;
 		GpuSortMessage message = {.magic = 0};
 
 		reach(&client, INGEST, &chunk);
@@ -293,12 +288,12 @@ test_bad_chunks(void)
 static void
 test_flood(void)
 {
-	Client		client;
-	bool		closed = false;
+	Client client;
+	bool closed = false;
 
 	client_open(&client, &service);
 	for (int i = 0; i < 20000 && !closed; i++)
-		closed = !client_send(&client, GPUSORT_MSG_STATUS, (GpuSortMessage) {.magic = 0});
+		closed = !client_send(&client, GPUSORT_MSG_STATUS, (GpuSortMessage){.magic = 0});
 	ok(closed, "a client that does not read is closed before its answers fill the memory");
 	client_close(&client);
 }
@@ -307,8 +302,8 @@ test_flood(void)
 static void
 test_other_user(void)
 {
-	pid_t		pid;
-	int			status;
+	pid_t pid;
+	int status;
 
 	if (geteuid() != 0)
 	{
@@ -326,11 +321,11 @@ test_other_user(void)
 	pid = fork();
 	if (pid == 0)
 	{
-		Client		client;
+		Client client;
 
 		if (setgid(65534) != 0 || setuid(65534) != 0 || !client_connect(&client, &service))
 			_exit(2);
-		client_send(&client, GPUSORT_MSG_HELLO, (GpuSortMessage) {.magic = 0});
+		client_send(&client, GPUSORT_MSG_HELLO, (GpuSortMessage){.magic = 0});
 		_exit(client_is_closed(&client, 5000) ? 0 : 1);
 	}
 	if (waitpid(pid, &status, 0) != pid)
@@ -342,10 +337,10 @@ int
 main(void)
 {
 	const char *const options[] = {"--staging-memory", "33554432", "--threads", "2", NULL};
-	Client		bystander;
-	Rows		rows;
+	Client bystander;
+	Rows rows;
 	GpuSortMessage message;
-	uint32_t	last = 0;
+	uint32_t last = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	random_seed(time(NULL));

@@ -22,12 +22,17 @@ test_answers(void)
 {
 	static const struct
 	{
-		Keys		keys;
+		Keys keys;
 		const char *name;
-	}			kinds[] = {
-		{KEYS_RANDOM, "random"}, {KEYS_FEW, "few"}, {KEYS_EQUAL, "equal"},
-		{KEYS_ASCENDING, "ascending"}, {KEYS_DESCENDING, "descending"},
-		{KEYS_SKEWED, "skewed"}, {KEYS_HIGH_BIT, "high bit"}, {KEYS_LAST_WORD, "last word"},
+	} kinds[] = {
+		{KEYS_RANDOM, "random"},
+		{KEYS_FEW, "few"},
+		{KEYS_EQUAL, "equal"},
+		{KEYS_ASCENDING, "ascending"},
+		{KEYS_DESCENDING, "descending"},
+		{KEYS_SKEWED, "skewed"},
+		{KEYS_HIGH_BIT, "high bit"},
+		{KEYS_LAST_WORD, "last word"},
 	};
 	static const uint32_t widths[] = {1, 2, 3, 5, 32};
 	static const uint64_t counts[] = {1, 1000, 60000};
@@ -40,7 +45,7 @@ test_answers(void)
 
 			for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]) && problem == NULL; c++)
 			{
-				Rows		rows;
+				Rows rows;
 
 				rows_make(&rows, counts[c], widths[w], kinds[k].keys, 16, 120, 30);
 				problem = sort_all(&service, &rows, true);
@@ -62,7 +67,7 @@ test_many_rows(void)
 	{
 		for (uint32_t words = 1; words <= 2; words++)
 		{
-			Rows		rows;
+			Rows rows;
 			const char *problem;
 
 			rows_make(&rows, 700000, words, kinds[k], 16, 24, 20);
@@ -77,7 +82,7 @@ test_many_rows(void)
 static void
 test_rows_of_all_sizes(void)
 {
-	Rows		rows;
+	Rows rows;
 	const char *problem;
 
 	rows_make(&rows, 5000, 1, KEYS_RANDOM, 8, 8, 0);
@@ -100,7 +105,7 @@ test_rows_of_all_sizes(void)
 static void
 test_without_ties(void)
 {
-	Rows		rows;
+	Rows rows;
 	const char *problem;
 
 	/* Without may_tie flags of the client do not count, so the answer has none. */
@@ -113,8 +118,8 @@ test_without_ties(void)
 static void
 test_no_rows(void)
 {
-	Rows		rows;
-	Client		client;
+	Rows rows;
+	Client client;
 	GpuSortMessage message;
 	const char *problem;
 
@@ -136,8 +141,8 @@ test_no_rows(void)
 static void
 test_rewind(void)
 {
-	Rows		rows;
-	Client		client;
+	Rows rows;
+	Client client;
 	GpuSortMessage message;
 
 	rows_make(&rows, 300000, 1, KEYS_RANDOM, 80, 120, 0);
@@ -164,7 +169,7 @@ test_rewind(void)
 		message = client_expect(&client, GPUSORT_MSG_DATA);
 		ok(message.u.data.epoch == client.epoch && !message.u.data.last, "part %d of the rows", i);
 		client_send(&client, GPUSORT_MSG_CHUNK_FREE,
-					(GpuSortMessage) {.u.chunk.chunk = message.u.data.chunk});
+					(GpuSortMessage){.u.chunk.chunk = message.u.data.chunk});
 	}
 	message.u.rewind.epoch = ++client.epoch;
 	client_send(&client, GPUSORT_MSG_REWIND, message);
@@ -175,15 +180,15 @@ test_rewind(void)
 
 typedef struct Sorter
 {
-	pthread_t	thread;
-	Rows		rows;
+	pthread_t thread;
+	Rows rows;
 	const char *problem;
 } Sorter;
 
 static void *
 sorter_main(void *arg)
 {
-	Sorter	   *sorter = arg;
+	Sorter *sorter = arg;
 
 	for (int i = 0; i < 3 && sorter->problem == NULL; i++)
 		sorter->problem = sort_all(&service, &sorter->rows, true);
@@ -193,8 +198,8 @@ sorter_main(void *arg)
 static void
 test_many_clients(void)
 {
-	Sorter		sorters[12] = {0};
-	int			good = 0;
+	Sorter sorters[12] = {0};
+	int good = 0;
 
 	for (int i = 0; i < 12; i++)
 		rows_make(&sorters[i].rows, 20000 + i * 1000, 1 + i % 3, (Keys) (i % 8), 16, 100, 10);
@@ -215,8 +220,8 @@ test_many_clients(void)
 static void
 test_hello(void)
 {
-	Client		first;
-	Client		second;
+	Client first;
+	Client second;
 	GpuSortMessage message = {.magic = 0};
 
 	client_open(&first, &service);
@@ -230,7 +235,8 @@ test_hello(void)
 	client_send(&second, GPUSORT_MSG_STATUS, message);
 	message = client_expect(&second, GPUSORT_MSG_DEVICE);
 	ok(message.u.device.engine == GPUSORT_ENGINE_HOST && message.u.device.last == 1 &&
-	   message.u.device.name[0] != '\0' && message.u.device.memory_limit > 0, "STATUS tells the host");
+		   message.u.device.name[0] != '\0' && message.u.device.memory_limit > 0,
+	   "STATUS tells the host");
 	ok(client_sees_idle(&service), "and that nothing is left in use");
 	client_close(&first);
 	client_close(&second);
@@ -240,13 +246,13 @@ test_hello(void)
 static void
 test_small_is_quick(void)
 {
-	Rows		rows;
-	double		best = 1e9;
+	Rows rows;
+	double best = 1e9;
 
 	rows_make(&rows, 100, 1, KEYS_RANDOM, 16, 100, 0);
 	for (int i = 0; i < 200; i++)
 	{
-		double		start = now_ms();
+		double start = now_ms();
 		const char *problem = sort_all(&service, &rows, true);
 
 		if (problem != NULL)
@@ -263,14 +269,14 @@ int
 main(void)
 {
 	const char *const options[] = {"--threads", "3", NULL};
-	uint64_t	seed = time(NULL);
+	uint64_t seed = time(NULL);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	diag("seed %llu", (unsigned long long) seed);
 	random_seed(seed);
 	service_start(&service, options);
 	ok(service.ready.u.ready.threads == 3 && service.ready.u.ready.host_limit > 0 &&
-	   service.ready.u.ready.pool_chunks == 64 && service.ready.u.ready.devices == 0,
+		   service.ready.u.ready.pool_chunks == 64 && service.ready.u.ready.devices == 0,
 	   "READY tells what there is");
 	test_no_rows();
 	test_small_is_quick();

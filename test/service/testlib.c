@@ -23,13 +23,13 @@
 
 #include "testlib.h"
 
-static int	tests;
-static int	failures;
+static int tests;
+static int failures;
 
 bool
-ok(bool good, const char *format,...)
+ok(bool good, const char *format, ...)
 {
-	va_list		args;
+	va_list args;
 
 	printf("%sok %d - ", good ? "" : "not ", ++tests);
 	va_start(args, format);
@@ -43,9 +43,9 @@ ok(bool good, const char *format,...)
 }
 
 void
-diag(const char *format,...)
+diag(const char *format, ...)
 {
-	va_list		args;
+	va_list args;
 
 	printf("# ");
 	va_start(args, format);
@@ -56,9 +56,9 @@ diag(const char *format,...)
 }
 
 void
-bail(const char *format,...)
+bail(const char *format, ...)
 {
-	va_list		args;
+	va_list args;
 
 	printf("Bail out! ");
 	va_start(args, format);
@@ -96,7 +96,7 @@ random_seed(uint64_t seed)
 uint64_t
 random64(void)
 {
-	uint64_t	z = random_state += 0x9E3779B97F4A7C15u;
+	uint64_t z = random_state += 0x9E3779B97F4A7C15u;
 
 	z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
 	z = (z ^ z >> 27) * 0x94D049BB133111EBu;
@@ -112,7 +112,7 @@ static char directory[64];
 static void
 remove_directory(void)
 {
-	char		line[128];
+	char line[128];
 
 	snprintf(line, sizeof(line), "rm -rf '%s'", directory);
 	if (system(line) != 0)
@@ -145,8 +145,8 @@ static pid_t
 spawn(const char *socket, const char *const *options, int control)
 {
 	const char *args[64] = {service_program(), "--socket", socket, "--engine", "host"};
-	int			n = 5;
-	pid_t		pid;
+	int n = 5;
+	pid_t pid;
 
 	while (*options != NULL)
 		args[n++] = *options++;
@@ -167,7 +167,7 @@ spawn(const char *socket, const char *const *options, int control)
 static bool
 receive(int socket, GpuSortMessage *message, int milliseconds)
 {
-	struct pollfd event = {.fd = socket,.events = POLLIN};
+	struct pollfd event = {.fd = socket, .events = POLLIN};
 
 	if (poll(&event, 1, milliseconds) <= 0)
 		return false;
@@ -186,8 +186,8 @@ note_log(Service *service, const GpuSortMessage *message)
 void
 service_start(Service *service, const char *const *options)
 {
-	static int	number;
-	char		path[100];
+	static int number;
+	char path[100];
 
 	snprintf(path, sizeof(path), "%s/s%d-%d", test_directory(), (int) getpid(), number++);
 	service_start_at(service, path, options);
@@ -196,7 +196,7 @@ service_start(Service *service, const char *const *options)
 void
 service_start_at(Service *service, const char *path, const char *const *options)
 {
-	int			pair[2];
+	int pair[2];
 
 	memset(service, 0, sizeof(*service));
 	snprintf(service->socket, sizeof(service->socket), "%s", path);
@@ -218,9 +218,9 @@ service_start_at(Service *service, const char *path, const char *const *options)
 int
 service_try(const char *socket, const char *const *options, int milliseconds)
 {
-	Service		service = {.control = -1};
-	int			pair[2];
-	int			code;
+	Service service = {.control = -1};
+	int pair[2];
+	int code;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
 		bail("socketpair: %s", strerror(errno));
@@ -240,7 +240,7 @@ service_try(const char *socket, const char *const *options, int milliseconds)
 bool
 service_log(Service *service, const char *part, int milliseconds)
 {
-	double		end = now_ms() + milliseconds;
+	double end = now_ms() + milliseconds;
 	GpuSortMessage message;
 
 	while (now_ms() < end)
@@ -260,8 +260,7 @@ void
 service_send(Service *service, GpuSortMessageType type)
 {
 	GpuSortMessage message = {
-		.magic = GPUSORT_PROTOCOL_MAGIC,.version = GPUSORT_PROTOCOL_VERSION,.type = type
-	};
+		.magic = GPUSORT_PROTOCOL_MAGIC, .version = GPUSORT_PROTOCOL_VERSION, .type = type};
 
 	if (send(service->control, &message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
 		bail("the control socket is gone");
@@ -271,14 +270,14 @@ service_send(Service *service, GpuSortMessageType type)
 int
 service_wait(Service *service, int milliseconds)
 {
-	double		end = now_ms() + milliseconds;
-	int			status;
+	double end = now_ms() + milliseconds;
+	int status;
 
 	if (service->pid <= 0)
 		bail("the service was waited for already");
 	do
 	{
-		pid_t		pid = waitpid(service->pid, &status, WNOHANG);
+		pid_t pid = waitpid(service->pid, &status, WNOHANG);
 
 		if (pid == service->pid)
 		{
@@ -298,7 +297,7 @@ service_wait(Service *service, int milliseconds)
 int
 service_stop(Service *service)
 {
-	int			code = 0;
+	int code = 0;
 
 	close(service->control);
 	if (service->pid <= 0)
@@ -361,7 +360,9 @@ client_expect(Client *client, GpuSortMessageType type)
 	if (message.type != type)
 		bail("message %d came in place of %d: %s", message.type, type,
 			 message.type == GPUSORT_MSG_REFUSED || message.type == GPUSORT_MSG_FAILED ||
-			 message.type == GPUSORT_MSG_FULL ? message.u.failure.text : "");
+					 message.type == GPUSORT_MSG_FULL
+				 ? message.u.failure.text
+				 : "");
 	return message;
 }
 
@@ -370,17 +371,16 @@ void
 client_open(Client *client, const Service *service)
 {
 	GpuSortMessage welcome;
-	char		space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-	struct iovec part = {.iov_base = &welcome,.iov_len = sizeof(welcome)};
+	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	struct iovec part = {.iov_base = &welcome, .iov_len = sizeof(welcome)};
 	struct msghdr header = {
-		.msg_iov = &part,.msg_iovlen = 1,.msg_control = space,.msg_controllen = sizeof(space)
-	};
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)};
 	struct cmsghdr *rights;
-	int			descriptor;
+	int descriptor;
 
 	if (!client_connect(client, service))
 		bail("connect: %s", strerror(errno));
-	client_send(client, GPUSORT_MSG_HELLO, (GpuSortMessage) {.magic = 0});
+	client_send(client, GPUSORT_MSG_HELLO, (GpuSortMessage){.magic = 0});
 	if (recvmsg(client->socket, &header, MSG_CMSG_CLOEXEC) != sizeof(welcome) ||
 		welcome.type != GPUSORT_MSG_WELCOME)
 		bail("no WELCOME");
@@ -413,12 +413,12 @@ client_close(Client *client)
 bool
 client_is_closed(Client *client, int milliseconds)
 {
-	double		end = now_ms() + milliseconds;
+	double end = now_ms() + milliseconds;
 	GpuSortMessage message;
 
 	while (now_ms() < end)
 	{
-		struct pollfd event = {.fd = client->socket,.events = POLLIN};
+		struct pollfd event = {.fd = client->socket, .events = POLLIN};
 
 		if (poll(&event, 1, 50) > 0 &&
 			recv(client->socket, &message, sizeof(message), MSG_DONTWAIT) <= 0)
@@ -441,10 +441,7 @@ client_begin(Client *client, uint32_t key_words, bool may_tie, uint64_t rows, ui
 {
 	GpuSortMessage message = {
 		.u.job_begin = {
-			.engine = GPUSORT_ENGINE_AUTO,.key_words = key_words,.may_tie = may_tie,
-			.pid = getpid(),.estimated_rows = rows,.estimated_bytes = bytes
-		}
-	};
+			.engine = GPUSORT_ENGINE_AUTO, .key_words = key_words, .may_tie = may_tie, .pid = getpid(), .estimated_rows = rows, .estimated_bytes = bytes}};
 
 	client_send(client, GPUSORT_MSG_JOB_BEGIN, message);
 	if (!client_receive(client, &message, ANSWER_MS) ||
@@ -459,9 +456,9 @@ client_sees_idle(const Service *service)
 {
 	for (int i = 0; i < 400; i++)
 	{
-		Client		client;
+		Client client;
 		GpuSortMessage device = {.magic = 0};
-		bool		idle = true;
+		bool idle = true;
 
 		client_open(&client, service);
 		client_send(&client, GPUSORT_MSG_STATUS, device);

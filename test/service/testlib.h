@@ -18,45 +18,45 @@
 #include "service/protocol.h"
 
 /* Sanitizers make everything slow; nothing correct takes this long all the same. */
-#define ANSWER_MS		30000
+#define ANSWER_MS 30000
 
 /* TAP */
-extern bool ok(bool good, const char *format,...) __attribute__((format(printf, 2, 3)));
-extern void diag(const char *format,...) __attribute__((format(printf, 1, 2)));
-extern void bail(const char *format,...) __attribute__((format(printf, 1, 2), noreturn));
-extern int	done_testing(void);
+extern bool ok(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
+extern void diag(const char *format, ...) __attribute__((format(printf, 1, 2)));
+extern void bail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+extern int done_testing(void);
 
 /* A service and its supervisor's end of the control socket. */
 typedef struct Service
 {
-	pid_t		pid;
-	int			control;
-	char		socket[100];
+	pid_t pid;
+	int control;
+	char socket[100];
 	GpuSortMessage ready;
-	int			warnings;		/* LOG messages seen by service_log */
-	char		last_log[GPUSORT_TEXT_BYTES];
+	int warnings; /* LOG messages seen by service_log */
+	char last_log[GPUSORT_TEXT_BYTES];
 } Service;
 
 /* options end with NULL and follow --socket and --engine host */
 extern void service_start(Service *service, const char *const *options);
 extern void service_start_at(Service *service, const char *path, const char *const *options);
-extern int	service_try(const char *socket, const char *const *options, int milliseconds);
+extern int service_try(const char *socket, const char *const *options, int milliseconds);
 extern bool service_log(Service *service, const char *part, int milliseconds);
 extern void service_send(Service *service, GpuSortMessageType type);
-extern int	service_wait(Service *service, int milliseconds);
-extern int	service_stop(Service *service);
+extern int service_wait(Service *service, int milliseconds);
+extern int service_stop(Service *service);
 extern const char *test_directory(void);
 extern const char *service_program(void);
 
 /* A client */
 typedef struct Client
 {
-	int			socket;
-	uint64_t	pool_id;
-	char	   *pool;
-	uint32_t	pool_chunks;
-	uint32_t	engines;
-	uint32_t	epoch;			/* of the rows read now */
+	int socket;
+	uint64_t pool_id;
+	char *pool;
+	uint32_t pool_chunks;
+	uint32_t engines;
+	uint32_t epoch; /* of the rows read now */
 } Client;
 
 extern bool client_connect(Client *client, const Service *service);
@@ -74,26 +74,26 @@ extern GpuSortMessage client_begin(Client *client, uint32_t key_words, bool may_
 /* Rows: keys of words, lengths and flags; row i carries i and bytes that follow from i. */
 typedef struct Rows
 {
-	uint32_t	key_words;
-	uint64_t	n;
-	uint64_t   *keys;			/* n * key_words */
-	uint32_t   *lengths;
-	uint8_t    *flags;
-	uint64_t   *order;			/* the right answer: row numbers */
-	uint8_t    *tie_next;		/* by place in the order */
-	uint64_t	tie_rows;
+	uint32_t key_words;
+	uint64_t n;
+	uint64_t *keys; /* n * key_words */
+	uint32_t *lengths;
+	uint8_t *flags;
+	uint64_t *order;   /* the right answer: row numbers */
+	uint8_t *tie_next; /* by place in the order */
+	uint64_t tie_rows;
 } Rows;
 
 typedef enum Keys
 {
 	KEYS_RANDOM,
-	KEYS_FEW,					/* 17 different ones */
+	KEYS_FEW, /* 17 different ones */
 	KEYS_EQUAL,
 	KEYS_ASCENDING,
 	KEYS_DESCENDING,
-	KEYS_SKEWED,				/* nearly all small */
+	KEYS_SKEWED, /* nearly all small */
 	KEYS_HIGH_BIT,
-	KEYS_LAST_WORD,				/* only the last word differs much */
+	KEYS_LAST_WORD, /* only the last word differs much */
 } Keys;
 
 extern void rows_make(Rows *rows, uint64_t n, uint32_t key_words, Keys keys,
@@ -113,4 +113,4 @@ extern uint64_t random64(void);
 extern void random_seed(uint64_t seed);
 extern double now_ms(void);
 
-#endif							/* GPUSORT_TESTLIB_H */
+#endif /* GPUSORT_TESTLIB_H */

@@ -30,9 +30,9 @@ compare_keys(const Rows *rows, uint64_t a, uint64_t b)
 static int
 compare_rows(const void *a, const void *b)
 {
-	uint64_t	x = *(const uint64_t *) a;
-	uint64_t	y = *(const uint64_t *) b;
-	int			order = compare_keys(compared, x, y);
+	uint64_t x = *(const uint64_t *) a;
+	uint64_t y = *(const uint64_t *) b;
+	int order = compare_keys(compared, x, y);
 
 	return order ? order : (x > y) - (x < y);
 }
@@ -99,7 +99,7 @@ rows_make(Rows *rows, uint64_t n, uint32_t key_words, Keys keys,
 	qsort(rows->order, n, sizeof(uint64_t), compare_rows);
 	for (uint64_t start = 0, end; start < n; start = end)
 	{
-		bool		inexact = false;
+		bool inexact = false;
 
 		for (end = start; end < n && compare_keys(rows, rows->order[start], rows->order[end]) == 0; end++)
 			inexact |= rows->flags[rows->order[end]] & GPUSORT_ROW_INEXACT;
@@ -133,15 +133,15 @@ row_byte(uint64_t row, uint32_t at)
 uint64_t
 rows_fill(const Rows *rows, uint64_t from, void *chunk, uint32_t *count, uint32_t *bytes)
 {
-	char	   *to = chunk;
-	uint32_t	at = 0;
-	uint64_t	i;
+	char *to = chunk;
+	uint32_t at = 0;
+	uint64_t i;
 
 	for (i = from; i < rows->n; i++)
 	{
-		uint32_t	key_bytes = rows->key_words * 8;
-		uint32_t	length = rows->lengths[i];
-		uint32_t	size = key_bytes + GPUSORT_ALIGN8(length);
+		uint32_t key_bytes = rows->key_words * 8;
+		uint32_t length = rows->lengths[i];
+		uint32_t size = key_bytes + GPUSORT_ALIGN8(length);
 
 		if (at + size + (i - from + 1) * sizeof(uint32_t) > GPUSORT_CHUNK_BYTES)
 			break;
@@ -168,16 +168,16 @@ const char *
 rows_check(const Rows *rows, uint64_t place, const void *chunk, const GpuSortMessage *data)
 {
 	const char *at = chunk;
-	uint32_t	tie_rows = 0;
+	uint32_t tie_rows = 0;
 
 	if (place + data->u.data.rows > rows->n)
 		return "more rows came than were put";
 	for (uint32_t i = 0; i < data->u.data.rows; i++)
 	{
-		uint64_t	row = rows->order[place + i];
-		uint32_t	length;
-		uint8_t		flags = rows->flags[row] & GPUSORT_ROW_OVERFLOW;
-		uint64_t	number;
+		uint64_t row = rows->order[place + i];
+		uint32_t length;
+		uint8_t flags = rows->flags[row] & GPUSORT_ROW_OVERFLOW;
+		uint64_t number;
 
 		memcpy(&length, at, 4);
 		if (length != rows->lengths[row])
@@ -217,12 +217,12 @@ rows_check(const Rows *rows, uint64_t place, const void *chunk, const GpuSortMes
 const char *
 sort_put(Client *client, const Rows *rows)
 {
-	uint64_t	next = 0;
+	uint64_t next = 0;
 
 	while (next < rows->n)
 	{
 		GpuSortMessage message;
-		uint32_t	chunk;
+		uint32_t chunk;
 
 		if (!client_receive(client, &message, ANSWER_MS))
 			return "no chunk came";
@@ -242,9 +242,9 @@ sort_put(Client *client, const Rows *rows)
 const char *
 sort_finish(Client *client, const Rows *rows, GpuSortMessage *sorted)
 {
-	uint64_t	bytes = 0;
+	uint64_t bytes = 0;
 
-	client_send(client, GPUSORT_MSG_SORT, (GpuSortMessage) {.magic = 0});
+	client_send(client, GPUSORT_MSG_SORT, (GpuSortMessage){.magic = 0});
 	do
 	{
 		if (!client_receive(client, sorted, ANSWER_MS))
@@ -269,7 +269,7 @@ sort_finish(Client *client, const Rows *rows, GpuSortMessage *sorted)
 const char *
 sort_read(Client *client, const Rows *rows)
 {
-	uint64_t	place = 0;
+	uint64_t place = 0;
 	GpuSortMessage data;
 	const char *problem = NULL;
 
@@ -290,7 +290,7 @@ sort_read(Client *client, const Rows *rows)
 			return "a DATA without rows came";
 		if (data.u.data.rows > 0)
 			client_send(client, GPUSORT_MSG_CHUNK_FREE,
-						(GpuSortMessage) {.u.chunk.chunk = data.u.data.chunk});
+						(GpuSortMessage){.u.chunk.chunk = data.u.data.chunk});
 	} while (data.u.data.epoch != client->epoch || !data.u.data.last);
 	return place == rows->n ? NULL : "fewer rows came than were put";
 }
@@ -298,7 +298,7 @@ sort_read(Client *client, const Rows *rows)
 const char *
 sort_all(const Service *service, const Rows *rows, bool may_tie)
 {
-	Client		client;
+	Client client;
 	GpuSortMessage message;
 	const char *problem = NULL;
 

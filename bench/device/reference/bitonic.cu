@@ -31,10 +31,10 @@
  */
 #include "reference/common.h"
 
-#define THREADS		256
-#define TILE		2048		/* words of a block with local memory */
-#define TILE_STEPS	11			/* its logarithm */
-#define MOST_ROWS	(1u << 31)	/* padded, they are no more */
+#define THREADS    256
+#define TILE       2048       /* words of a block with local memory */
+#define TILE_STEPS 11         /* its logarithm */
+#define MOST_ROWS  (1u << 31) /* padded, they are no more */
 
 /* Kernel A: word i is compared with word i ^ inc. */
 template <typename Word>
@@ -43,10 +43,10 @@ step_a(const Word *in, Word *out, uint64_t count, uint64_t inc, uint64_t length)
 {
 	const uint64_t i = (uint64_t) blockIdx.x * THREADS + threadIdx.x;
 	const uint64_t j = i ^ inc;
-	Word		mine;
-	Word		other;
-	bool		smaller;
-	bool		swap;
+	Word mine;
+	Word other;
+	bool smaller;
+	bool swap;
 
 	if (i >= count)
 		return;
@@ -62,9 +62,9 @@ template <typename Word>
 static __device__ inline void
 order(Word *a, Word *b, bool ascending)
 {
-	const Word	x = *a;
-	const Word	y = *b;
-	const bool	swap = ascending ^ (x < y);
+	const Word x = *a;
+	const Word y = *b;
+	const bool swap = ascending ^ (x < y);
 
 	*a = swap ? y : x;
 	*b = swap ? x : y;
@@ -78,13 +78,13 @@ template <typename Word, int STEPS>
 static __global__ void
 steps_b(Word *words, uint64_t count, uint64_t inc, uint64_t length)
 {
-	const int	mine = 1 << STEPS;
+	const int mine = 1 << STEPS;
 	const uint64_t thread = (uint64_t) blockIdx.x * THREADS + threadIdx.x;
 	const uint64_t least = inc >> (STEPS - 1);
 	const uint64_t low = thread & (least - 1);
 	const uint64_t start = ((thread - low) << STEPS) + low;
-	const bool	ascending = (length & start) == 0;
-	Word		x[1 << STEPS];
+	const bool ascending = (length & start) == 0;
+	Word x[1 << STEPS];
 
 	if (start >= count)
 		return;
@@ -123,8 +123,8 @@ steps_local(Word *words, uint64_t first_length, uint64_t last_length)
 		{
 			for (int thread = threadIdx.x; thread < TILE / 2; thread += THREADS)
 			{
-				const int	low = thread & (inc - 1);
-				const int	i = 2 * thread - low;
+				const int low = thread & (inc - 1);
+				const int i = 2 * thread - low;
 
 				order(&tile[i], &tile[i + inc], (length & (start + i)) == 0);
 			}
@@ -139,7 +139,7 @@ template <typename Word, int STEPS>
 static cudaError_t
 start_b(Word *words, uint64_t count, uint64_t inc, uint64_t length, cudaStream_t stream)
 {
-	auto		kernel = steps_b<Word, STEPS>;
+	auto kernel = steps_b<Word, STEPS>;
 
 	GPUSORT_TRY_KERNEL(kernel, gpusort_blocks(count >> STEPS, THREADS), THREADS, stream, words, count, inc, length);
 	return cudaSuccess;
@@ -149,7 +149,7 @@ start_b(Word *words, uint64_t count, uint64_t inc, uint64_t length, cudaStream_t
 static uint64_t
 padded(uint32_t rows)
 {
-	uint64_t	count = TILE;
+	uint64_t count = TILE;
 
 	while (count < rows)
 		count *= 2;
@@ -165,7 +165,7 @@ sort_a(Word **words, Word *other, uint64_t count, cudaStream_t stream)
 	{
 		for (uint64_t inc = length / 2; inc > 0; inc /= 2)
 		{
-			Word	   *from = *words;
+			Word *from = *words;
 
 			GPUSORT_TRY_KERNEL(step_a<Word>, gpusort_blocks(count, THREADS), THREADS, stream, (const Word *) from,
 							   other, count, inc, length);
@@ -181,8 +181,8 @@ template <typename Word>
 static cudaError_t
 sort_b(Word *words, uint64_t count, int most_steps, bool local, cudaStream_t stream)
 {
-	const int	local_steps = local ? TILE_STEPS : 0;
-	int			stage = 1;
+	const int local_steps = local ? TILE_STEPS : 0;
+	int stage = 1;
 
 	if (local)
 	{
@@ -193,12 +193,12 @@ sort_b(Word *words, uint64_t count, int most_steps, bool local, cudaStream_t str
 	for (; (uint64_t) 1 << stage <= count; stage++)
 	{
 		const uint64_t length = (uint64_t) 1 << stage;
-		int			left = stage;
+		int left = stage;
 
 		while (left > local_steps)
 		{
 			const uint64_t inc = (uint64_t) 1 << (left - 1);
-			const int	steps = left - local_steps < most_steps ? left - local_steps : most_steps;
+			const int steps = left - local_steps < most_steps ? left - local_steps : most_steps;
 
 			if (steps == 4)
 				GPUSORT_TRY((start_b<Word, 4>(words, count, inc, length, stream)));
@@ -219,7 +219,7 @@ sort_b(Word *words, uint64_t count, int most_steps, bool local, cudaStream_t str
 
 typedef struct Buffers
 {
-	void	   *words;
+	void *words;
 } Buffers;
 
 /* MOST_STEPS 0: kernel A, which does not sort in place. */
@@ -227,10 +227,9 @@ template <int MOST_STEPS>
 static Buffers
 cut_temp(GpuSortTemp *temp, uint32_t rows, int key_bytes, bool with_ids)
 {
-	Buffers		buffers;
+	Buffers buffers;
 
-	buffers.words = gpusort_take<char>(temp, padded(rows) * gpusort_word_bytes(key_bytes, with_ids) *
-									   (MOST_STEPS == 0 ? 2 : 1));
+	buffers.words = gpusort_take<char>(temp, padded(rows) * gpusort_word_bytes(key_bytes, with_ids) * (MOST_STEPS == 0 ? 2 : 1));
 	return buffers;
 }
 
@@ -240,7 +239,7 @@ sort_words(const GpuSortReferenceArgs *args, const Buffers *buffers, int most_st
 		   cudaStream_t stream)
 {
 	const uint64_t count = padded(args->rows);
-	Word	   *words = (Word *) buffers->words;
+	Word *words = (Word *) buffers->words;
 
 	GPUSORT_TRY(gpusort_pack_words(args, words, count, stream));
 	if (most_steps == 0)
@@ -264,11 +263,11 @@ template <int MOST_STEPS, bool LOCAL>
 static double
 bytes_per_row(uint32_t rows, int key_bytes, bool with_ids)
 {
-	const int	word = gpusort_word_bytes(key_bytes, with_ids);
-	const int	local_steps = LOCAL ? TILE_STEPS : 0;
+	const int word = gpusort_word_bytes(key_bytes, with_ids);
+	const int local_steps = LOCAL ? TILE_STEPS : 0;
 	const uint64_t count = padded(rows);
-	double		kernels = LOCAL ? 1 : 0;
-	double		copies = 2.0 * word + 2.0 * (key_bytes + (with_ids ? 2 : 0));	/* packing reads no ids */
+	double kernels = LOCAL ? 1 : 0;
+	double copies = 2.0 * word + 2.0 * (key_bytes + (with_ids ? 2 : 0)); /* packing reads no ids */
 
 	for (int stage = 1 + local_steps; (uint64_t) 1 << stage <= count; stage++)
 	{
@@ -280,18 +279,18 @@ bytes_per_row(uint32_t rows, int key_bytes, bool with_ids)
 	return rows == 0 ? 0 : copies + kernels * word * (MOST_STEPS == 0 ? 3 : 2) * count / rows;
 }
 
-#define BITONIC(variable, name, section, most_steps, local) \
-	const GpuSortReference variable = { \
-		name, \
-		"Bainville, OpenCL Sorting, 2011, Parallel bitonic, " section, \
-		false, \
-		GPUSORT_REFERENCE_KEYS_4 | GPUSORT_REFERENCE_KEYS_8 | GPUSORT_REFERENCE_PAIRS_4, \
-		true, \
-		false, \
-		MOST_ROWS, \
-		gpusort_cut_bytes<&variable, cut_temp<most_steps>>, \
+#define BITONIC(variable, name, section, most_steps, local)                                   \
+	const GpuSortReference variable = {                                                       \
+		name,                                                                                 \
+		"Bainville, OpenCL Sorting, 2011, Parallel bitonic, " section,                        \
+		false,                                                                                \
+		GPUSORT_REFERENCE_KEYS_4 | GPUSORT_REFERENCE_KEYS_8 | GPUSORT_REFERENCE_PAIRS_4,      \
+		true,                                                                                 \
+		false,                                                                                \
+		MOST_ROWS,                                                                            \
+		gpusort_cut_bytes<&variable, cut_temp<most_steps>>,                                   \
 		gpusort_cut_and_sort<&variable, cut_temp<most_steps>, sort_typed<most_steps, local>>, \
-		bytes_per_row<most_steps, local>, \
+		bytes_per_row<most_steps, local>,                                                     \
 	}
 
 BITONIC(gpusort_bitonic_a, "bitonic-a", "kernel A", 0, false);

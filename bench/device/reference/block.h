@@ -23,18 +23,18 @@
 
 #include <cuda_runtime.h>
 
-#define GPUSORT_WARP		32
-#define GPUSORT_PAD_ID		UINT32_MAX	/* no row has this id */
+#define GPUSORT_WARP   32
+#define GPUSORT_PAD_ID UINT32_MAX /* no row has this id */
 
 /* The sum of `value` over the lanes of the warp up to and with this one.  The whole warp has to call it. */
 static __device__ inline uint32_t
 gpusort_warp_sum_to(uint32_t value)
 {
-	const int	lane = threadIdx.x % GPUSORT_WARP;
+	const int lane = threadIdx.x % GPUSORT_WARP;
 
 	for (int places = 1; places < GPUSORT_WARP; places *= 2)
 	{
-		uint32_t	other = __shfl_up_sync(0xFFFFFFFF, value, places);
+		uint32_t other = __shfl_up_sync(0xFFFFFFFF, value, places);
 
 		if (lane >= places)
 			value += other;
@@ -50,11 +50,11 @@ gpusort_warp_sum_to(uint32_t value)
 static __device__ inline uint32_t
 gpusort_block_sum_before(uint32_t value, uint32_t *warp_sums, uint32_t *total)
 {
-	const int	warp = threadIdx.x / GPUSORT_WARP;
-	const int	warps = blockDim.x / GPUSORT_WARP;
-	uint32_t	up_to = gpusort_warp_sum_to(value);
-	uint32_t	before = up_to - value;
-	uint32_t	sum = 0;
+	const int warp = threadIdx.x / GPUSORT_WARP;
+	const int warps = blockDim.x / GPUSORT_WARP;
+	uint32_t up_to = gpusort_warp_sum_to(value);
+	uint32_t before = up_to - value;
+	uint32_t sum = 0;
 
 	if (threadIdx.x % GPUSORT_WARP == GPUSORT_WARP - 1)
 		warp_sums[warp] = up_to;
@@ -76,8 +76,8 @@ template <typename Key, bool WITH_IDS>
 static __device__ inline void
 gpusort_compare_exchange(Key *keys, uint32_t *ids, int first, int second)
 {
-	const Key	a = keys[first];
-	const Key	b = keys[second];
+	const Key a = keys[first];
+	const Key b = keys[second];
 
 	if (WITH_IDS)
 	{
@@ -107,12 +107,12 @@ template <typename Key, bool WITH_IDS>
 static __device__ inline void
 gpusort_block_merge(Key *keys, uint32_t *ids, int rows, int length)
 {
-	const int	half = length / 2;
+	const int half = length / 2;
 
 	for (int i = threadIdx.x; i < rows / 2; i += blockDim.x)
 	{
-		const int	low = i & (half - 1);
-		const int	start = 2 * (i - low);
+		const int low = i & (half - 1);
+		const int start = 2 * (i - low);
 
 		gpusort_compare_exchange<Key, WITH_IDS>(keys, ids, start + low, start + length - 1 - low);
 	}
@@ -121,8 +121,8 @@ gpusort_block_merge(Key *keys, uint32_t *ids, int rows, int length)
 	{
 		for (int i = threadIdx.x; i < rows / 2; i += blockDim.x)
 		{
-			const int	low = i & (distance - 1);
-			const int	first = 2 * i - low;
+			const int low = i & (distance - 1);
+			const int first = 2 * i - low;
 
 			gpusort_compare_exchange<Key, WITH_IDS>(keys, ids, first, first + distance);
 		}
@@ -139,4 +139,4 @@ gpusort_block_sort(Key *keys, uint32_t *ids, int rows)
 		gpusort_block_merge<Key, WITH_IDS>(keys, ids, rows, length);
 }
 
-#endif							/* GPUSORT_REFERENCE_BLOCK_H */
+#endif /* GPUSORT_REFERENCE_BLOCK_H */

@@ -16,18 +16,20 @@
 #include "sort/portable.h"
 
 /* Returns the status of a call that fails. */
-#define GPUSORT_TRY(call) \
-	do { \
+#define GPUSORT_TRY(call)             \
+	do                                \
+	{                                 \
 		cudaError_t status_ = (call); \
-		if (status_ != cudaSuccess) \
-			return status_; \
+		if (status_ != cudaSuccess)   \
+			return status_;           \
 	} while (0)
 
 /* Starts a kernel and returns its status if that fails. */
-#define GPUSORT_TRY_KERNEL(kernel, grid, block, stream, ...) \
-	do { \
+#define GPUSORT_TRY_KERNEL(kernel, grid, block, stream, ...)            \
+	do                                                                  \
+	{                                                                   \
 		GPUSORT_START_KERNEL(kernel, grid, block, stream, __VA_ARGS__); \
-		GPUSORT_TRY(cudaGetLastError()); \
+		GPUSORT_TRY(cudaGetLastError());                                \
 	} while (0)
 
 static inline uint32_t
@@ -40,15 +42,15 @@ gpusort_blocks(uint64_t items, uint32_t per_block)
 
 typedef struct GpuSortTemp
 {
-	char	   *base;
-	size_t		used;
+	char *base;
+	size_t used;
 } GpuSortTemp;
 
 template <typename Type>
 static inline Type *
 gpusort_take(GpuSortTemp *temp, uint64_t count)
 {
-	Type	   *piece = temp->base != NULL ? (Type *) (temp->base + temp->used) : NULL;
+	Type *piece = temp->base != NULL ? (Type *) (temp->base + temp->used) : NULL;
 
 	temp->used += (count * sizeof(Type) + 255) / 256 * 256;
 	return piece;
@@ -84,16 +86,14 @@ gpusort_cut_and_sort(const GpuSortReferenceArgs *args, cudaStream_t stream)
 	if (args->rows == 0)
 		return cudaSuccess;
 
-	auto		pieces = cut(&temp, args->rows, args->key_bytes, args->ids_out != NULL);
+	auto pieces = cut(&temp, args->rows, args->key_bytes, args->ids_out != NULL);
 
 	return steps(args, &pieces, stream);
 }
 
 /* Calls function<Key, WITH_IDS>(...) as args want it. */
 #define GPUSORT_BY_TYPE(args, function, ...) \
-	((args)->key_bytes == 4 ? \
-	 ((args)->ids_out != NULL ? function<uint32_t, true>(__VA_ARGS__) : function<uint32_t, false>(__VA_ARGS__)) : \
-	 ((args)->ids_out != NULL ? function<uint64_t, true>(__VA_ARGS__) : function<uint64_t, false>(__VA_ARGS__)))
+	((args)->key_bytes == 4 ? ((args)->ids_out != NULL ? function<uint32_t, true>(__VA_ARGS__) : function<uint32_t, false>(__VA_ARGS__)) : ((args)->ids_out != NULL ? function<uint64_t, true>(__VA_ARGS__) : function<uint64_t, false>(__VA_ARGS__)))
 
 /* ---- prefix sums (prefix_sum.cu) ---- */
 
@@ -128,4 +128,4 @@ extern cudaError_t gpusort_pack_words(const GpuSortReferenceArgs *args, void *wo
 /* Writes the first rows words to keys_out, ids_out. */
 extern cudaError_t gpusort_unpack_words(const GpuSortReferenceArgs *args, const void *words, cudaStream_t stream);
 
-#endif							/* GPUSORT_REFERENCE_COMMON_H */
+#endif /* GPUSORT_REFERENCE_COMMON_H */

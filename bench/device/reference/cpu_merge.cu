@@ -32,11 +32,11 @@
 #include "reference/common.h"
 #include "reference/cpu_team.h"
 
-#define VECTOR		32			/* bytes */
-#define BLOCK		(1 << 17)	/* bytes that one thread sorts on its own, in two arrays of that size */
-#define MOST_ROWS	(UINT32_MAX - 1)
+#define VECTOR    32        /* bytes */
+#define BLOCK     (1 << 17) /* bytes that one thread sorts on its own, in two arrays of that size */
+#define MOST_ROWS (UINT32_MAX - 1)
 
-#define INLINE		static inline __attribute__((always_inline))
+#define INLINE static inline __attribute__((always_inline))
 
 template <typename Word>
 struct Vectors
@@ -65,8 +65,8 @@ order(Vector *a, Vector *b)
 INLINE void
 sort_bitonic(Vector8 *v)
 {
-	Vector8		low = __builtin_shuffle(*v, (Vector8){4, 5, 6, 7, 0, 1, 2, 3});
-	Vector8		high = *v;
+	Vector8 low = __builtin_shuffle(*v, (Vector8){4, 5, 6, 7, 0, 1, 2, 3});
+	Vector8 high = *v;
 
 	order(&low, &high);
 	*v = __builtin_shuffle(low, high, (Vector8){0, 1, 2, 3, 12, 13, 14, 15});
@@ -83,8 +83,8 @@ sort_bitonic(Vector8 *v)
 INLINE void
 sort_bitonic(Vector4 *v)
 {
-	Vector4		low = __builtin_shuffle(*v, (Vector4){2, 3, 0, 1});
-	Vector4		high = *v;
+	Vector4 low = __builtin_shuffle(*v, (Vector4){2, 3, 0, 1});
+	Vector4 high = *v;
 
 	order(&low, &high);
 	*v = __builtin_shuffle(low, high, (Vector4){0, 1, 6, 7});
@@ -111,9 +111,7 @@ INLINE void
 sort_lanes(Vector8 *v)
 {
 	static const unsigned char pairs[19][2] = {
-		{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3}, {4, 6}, {5, 7}, {1, 2}, {5, 6},
-		{0, 4}, {1, 5}, {2, 6}, {3, 7}, {2, 4}, {3, 5}, {1, 2}, {3, 4}, {5, 6}
-	};
+		{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3}, {4, 6}, {5, 7}, {1, 2}, {5, 6}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {2, 4}, {3, 5}, {1, 2}, {3, 4}, {5, 6}};
 
 	for (int i = 0; i < 19; i++)
 		order(&v[pairs[i][0]], &v[pairs[i][1]]);
@@ -146,7 +144,7 @@ merge_words(const Word *a, const Word *a_end, const Word *b, const Word *b_end, 
 {
 	while (a < a_end && b < b_end)
 	{
-		const bool	from_b = *b < *a;
+		const bool from_b = *b < *a;
 
 		*out++ = from_b ? *b : *a;
 		a += from_b ? 0 : 1;
@@ -162,12 +160,12 @@ INLINE void
 merge_runs(const Word *a, const Word *a_end, const Word *b, const Word *b_end, Word *out)
 {
 	typedef typename Vectors<Word>::Vector Vector;
-	const int	LANES = Vectors<Word>::LANES;
-	Word		kept[VECTOR / sizeof(Word)];
-	Word		left[2 * VECTOR / sizeof(Word)];
-	Vector		low;
-	Vector		high;
-	bool		from_b;
+	const int LANES = Vectors<Word>::LANES;
+	Word kept[VECTOR / sizeof(Word)];
+	Word left[2 * VECTOR / sizeof(Word)];
+	Vector low;
+	Vector high;
+	bool from_b;
 
 	if (a_end - a < LANES || b_end - b < LANES)
 	{
@@ -211,11 +209,11 @@ INLINE void
 make_runs(Word *words, uint64_t count)
 {
 	typedef typename Vectors<Word>::Vector Vector;
-	const int	LANES = Vectors<Word>::LANES;
+	const int LANES = Vectors<Word>::LANES;
 
 	for (; count >= LANES * LANES; words += LANES * LANES, count -= LANES * LANES)
 	{
-		Vector		v[VECTOR / sizeof(Word)];
+		Vector v[VECTOR / sizeof(Word)];
 
 		memcpy(v, words, sizeof(v));
 		sort_lanes(v);
@@ -227,8 +225,8 @@ make_runs(Word *words, uint64_t count)
 	}
 	for (uint64_t i = 0; i < count; i++)
 	{
-		const Word	word = words[i];
-		uint64_t	place = i;
+		const Word word = words[i];
+		uint64_t place = i;
 
 		for (; place % LANES > 0 && words[place - 1] > word; place--)
 			words[place] = words[place - 1];
@@ -241,8 +239,8 @@ template <typename Word>
 INLINE uint64_t
 merge_path(const Word *a, uint64_t a_count, const Word *b, uint64_t b_count, uint64_t target)
 {
-	uint64_t	low = target > b_count ? target - b_count : 0;
-	uint64_t	high = target < a_count ? target : a_count;
+	uint64_t low = target > b_count ? target - b_count : 0;
+	uint64_t high = target < a_count ? target : a_count;
 
 	while (low < high)
 	{
@@ -280,7 +278,7 @@ merge_share(const Word *from, Word *to, uint64_t count, uint64_t run_words, uint
 typedef struct Job
 {
 	const GpuSortReferenceArgs *args;
-	void	   *words[2];		/* of which the second is sorted at the end */
+	void *words[2]; /* of which the second is sorted at the end */
 } Job;
 
 /* What a thread does in a sort. */
@@ -294,9 +292,9 @@ sort_share(GpuSortTeam *team, int thread, const Job *job)
 	const uint64_t begin = gpusort_team_share(team, thread, count);
 	const uint64_t end = gpusort_team_share(team, thread + 1, count);
 	const uint64_t blocks = (count + BLOCK_WORDS - 1) / BLOCK_WORDS;
-	Word	   *from = (Word *) job->words[1];
-	Word	   *to = (Word *) job->words[0];
-	Word	   *other;
+	Word *from = (Word *) job->words[1];
+	Word *to = (Word *) job->words[0];
+	Word *other;
 
 	/* Such that the last merge ends in the second array. */
 	for (uint64_t run_words = BLOCK_WORDS; run_words < count; run_words *= 2)
@@ -347,8 +345,8 @@ sort_share(GpuSortTeam *team, int thread, const Job *job)
 
 /* The same for the processors that have AVX2, and for all. */
 #if defined(__x86_64__)
-#define WITH_AVX2	__attribute__((target("avx2")))
-#define HAS_AVX2	__builtin_cpu_supports("avx2")
+#define WITH_AVX2 __attribute__((target("avx2")))
+#define HAS_AVX2  __builtin_cpu_supports("avx2")
 
 template <typename Word>
 WITH_AVX2 static void
@@ -357,7 +355,7 @@ sort_share_avx2(GpuSortTeam *team, int thread, void *arg)
 	sort_share<Word>(team, thread, (const Job *) arg);
 }
 #else
-#define HAS_AVX2	false
+#define HAS_AVX2        false
 #define sort_share_avx2 sort_share_plain
 #endif
 
@@ -372,7 +370,7 @@ static Job
 cut_temp(GpuSortTemp *temp, uint32_t rows, int key_bytes, bool with_ids)
 {
 	const uint64_t bytes = (uint64_t) rows * gpusort_word_bytes(key_bytes, with_ids);
-	Job			job;
+	Job job;
 
 	job.args = NULL;
 	job.words[0] = gpusort_take<char>(temp, bytes);
@@ -400,8 +398,8 @@ sort_by_team(const GpuSortReferenceArgs *args, Job *job, cudaStream_t)
 static double
 bytes_per_row(uint32_t rows, int key_bytes, bool with_ids)
 {
-	const int	word = gpusort_word_bytes(key_bytes, with_ids);
-	double		bytes = key_bytes + word;
+	const int word = gpusort_word_bytes(key_bytes, with_ids);
+	double bytes = key_bytes + word;
 
 	for (uint64_t run_words = BLOCK / word; run_words < rows; run_words *= 2)
 		bytes += 2.0 * word;

@@ -33,10 +33,10 @@
 #include "reference/common.h"
 #include "reference/cpu_team.h"
 
-#define DIGIT_BITS	8
-#define DIGITS		(1 << DIGIT_BITS)
-#define LINE		64			/* bytes of a cache line */
-#define MOST_ROWS	(UINT32_MAX - 1)
+#define DIGIT_BITS 8
+#define DIGITS     (1 << DIGIT_BITS)
+#define LINE       64 /* bytes of a cache line */
+#define MOST_ROWS  (UINT32_MAX - 1)
 
 /* A line per digit, for one of the arrays that a thread scatters to. */
 template <typename Item>
@@ -45,8 +45,8 @@ struct Lines
 	static const uint32_t PER_LINE = LINE / sizeof(Item);
 
 	alignas(LINE) Item items[DIGITS][LINE / sizeof(Item)];
-	Item	   *out;
-	uint32_t	shift;			/* of out's first item in its line */
+	Item *out;
+	uint32_t shift; /* of out's first item in its line */
 };
 
 /* Writes a whole line. */
@@ -104,9 +104,9 @@ finish(Lines<Item> *lines, uint32_t digit, uint64_t first, uint64_t end)
 typedef struct Job
 {
 	const GpuSortReferenceArgs *args;
-	void	   *keys;
-	uint32_t   *ids;
-	uint32_t	(*counts)[DIGITS];	/* of each thread */
+	void *keys;
+	uint32_t *ids;
+	uint32_t (*counts)[DIGITS]; /* of each thread */
 } Job;
 
 /* What a thread does in a sort.  The number of passes is even, so the last one ends in the output. */
@@ -114,23 +114,23 @@ template <typename Key, bool WITH_IDS>
 static void
 sort_share(GpuSortTeam *team, int thread, void *arg)
 {
-	const Job  *job = (const Job *) arg;
+	const Job *job = (const Job *) arg;
 	const uint64_t begin = gpusort_team_share(team, thread, job->args->rows);
 	const uint64_t end = gpusort_team_share(team, thread + 1, job->args->rows);
-	const Key  *keys = (const Key *) job->args->keys_in;
+	const Key *keys = (const Key *) job->args->keys_in;
 	const uint32_t *ids = NULL;
-	uint32_t   *counts = job->counts[thread];
-	Lines<Key>	key_lines;
+	uint32_t *counts = job->counts[thread];
+	Lines<Key> key_lines;
 	Lines<uint32_t> id_lines;
-	uint64_t	first[DIGITS];
-	uint64_t	place[DIGITS];
+	uint64_t first[DIGITS];
+	uint64_t place[DIGITS];
 
 	for (int shift = 0; shift < 8 * (int) sizeof(Key); shift += DIGIT_BITS)
 	{
-		const bool	last = shift / DIGIT_BITS % 2 == 1;
-		Key		   *keys_to = (Key *) (last ? job->args->keys_out : job->keys);
-		uint32_t   *ids_to = last ? job->args->ids_out : job->ids;
-		uint64_t	sum = 0;
+		const bool last = shift / DIGIT_BITS % 2 == 1;
+		Key *keys_to = (Key *) (last ? job->args->keys_out : job->keys);
+		uint32_t *ids_to = last ? job->args->ids_out : job->ids;
+		uint64_t sum = 0;
 
 		memset(counts, 0, DIGITS * sizeof(*counts));
 		for (uint64_t i = begin; i < end; i++)
@@ -176,12 +176,12 @@ sort_share(GpuSortTeam *team, int thread, void *arg)
 static Job
 cut_temp(GpuSortTemp *temp, uint32_t rows, int key_bytes, bool with_ids)
 {
-	Job			job;
+	Job job;
 
 	job.args = NULL;
 	job.keys = gpusort_take<char>(temp, (uint64_t) rows * key_bytes);
 	job.ids = gpusort_take<uint32_t>(temp, with_ids ? rows : 0);
-	job.counts = (uint32_t (*)[DIGITS]) gpusort_take<uint32_t>(temp, GPUSORT_TEAM_MOST * DIGITS);
+	job.counts = (uint32_t(*)[DIGITS]) gpusort_take<uint32_t>(temp, GPUSORT_TEAM_MOST * DIGITS);
 	return job;
 }
 
@@ -203,7 +203,7 @@ sort_by_team(const GpuSortReferenceArgs *args, Job *job, cudaStream_t)
 static double
 bytes_per_row(uint32_t, int key_bytes, bool with_ids)
 {
-	const int	passes = 8 * key_bytes / DIGIT_BITS;
+	const int passes = 8 * key_bytes / DIGIT_BITS;
 
 	return 3.0 * passes * key_bytes + (with_ids ? 4.0 * (2 * passes - 1) : 0);
 }

@@ -9,28 +9,28 @@
 
 #include <unistd.h>
 
-#define LEAST_SHARE		4096	/* rows that are worth a thread */
+#define LEAST_SHARE 4096 /* rows that are worth a thread */
 
 typedef struct Start
 {
 	GpuSortTeam team;
-	pthread_mutex_t gate;		/* held until it is known how many threads there are */
+	pthread_mutex_t gate; /* held until it is known how many threads there are */
 	GpuSortTeamWork work;
-	void	   *arg;
+	void *arg;
 } Start;
 
 typedef struct Member
 {
-	Start	   *start;
-	pthread_t	id;
-	int			thread;
+	Start *start;
+	pthread_t id;
+	int thread;
 } Member;
 
 static void *
 run_member(void *arg)
 {
-	Member	   *member = (Member *) arg;
-	Start	   *start = member->start;
+	Member *member = (Member *) arg;
+	Start *start = member->start;
 
 	(void) pthread_mutex_lock(&start->gate);
 	(void) pthread_mutex_unlock(&start->gate);
@@ -41,9 +41,9 @@ run_member(void *arg)
 void
 gpusort_team_run(int wanted, uint32_t rows, GpuSortTeamWork work, void *arg)
 {
-	Start		start;
-	Member		members[GPUSORT_TEAM_MOST];
-	int			count = 1;
+	Start start;
+	Member members[GPUSORT_TEAM_MOST];
+	int count = 1;
 
 	start.work = work;
 	start.arg = arg;

@@ -11,15 +11,15 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#define GPUSORT_TEAM_MOST	256		/* threads */
+#define GPUSORT_TEAM_MOST 256 /* threads */
 
 typedef struct GpuSortTeam
 {
-	int			threads;
+	int threads;
 	pthread_barrier_t barrier;
 } GpuSortTeam;
 
-typedef void (*GpuSortTeamWork) (GpuSortTeam *team, int thread, void *arg);
+typedef void (*GpuSortTeamWork)(GpuSortTeam *team, int thread, void *arg);
 
 /*
  * Runs work(team, thread, arg) with thread = 0, 1, ... team->threads - 1 at once, and returns when all
@@ -41,4 +41,4 @@ gpusort_team_share(const GpuSortTeam *team, int thread, uint64_t rows)
 	return rows * (uint64_t) thread / (uint64_t) team->threads;
 }
 
-#endif							/* GPUSORT_CPU_TEAM_H */
+#endif /* GPUSORT_CPU_TEAM_H */

@@ -43,15 +43,15 @@
 
 #include "reference/common.h"
 
-#define THREADS			256
-#define SMALL			2048		/* words sorted in shared memory; a power of two */
-#define MOST_SEQUENCES	4096		/* partitioned in one round */
-#define MOST_PIECES		(2 * MOST_SEQUENCES)
-#define MOST_ROUNDS		66			/* of phase one */
-#define LEAST_LIMIT		16384		/* words of a sequence for phase two, at least */
-#define STACK			32			/* sequences; the longest of phase two has 2^19 words */
-#define DEEP			24
-#define MOST_ROWS		(1u << 31)
+#define THREADS        256
+#define SMALL          2048 /* words sorted in shared memory; a power of two */
+#define MOST_SEQUENCES 4096 /* partitioned in one round */
+#define MOST_PIECES    (2 * MOST_SEQUENCES)
+#define MOST_ROUNDS    66    /* of phase one */
+#define LEAST_LIMIT    16384 /* words of a sequence for phase two, at least */
+#define STACK          32    /* sequences; the longest of phase two has 2^19 words */
+#define DEEP           24
+#define MOST_ROWS      (1u << 31)
 
 /* Where a sequence's words are. */
 enum
@@ -65,11 +65,11 @@ enum
 template <typename Word>
 struct Sequence
 {
-	uint32_t	begin;
-	uint32_t	end;
-	Word		pivot;
-	uint32_t	below;			/* words written at its beginning so far */
-	uint32_t	above;			/* and at its end */
+	uint32_t begin;
+	uint32_t end;
+	Word pivot;
+	uint32_t below; /* words written at its beginning so far */
+	uint32_t above; /* and at its end */
 	unsigned long long below_least;
 	unsigned long long below_most;
 	unsigned long long above_least;
@@ -79,21 +79,21 @@ struct Sequence
 /* A block's share of it. */
 typedef struct Piece
 {
-	uint32_t	sequence;
-	uint32_t	begin;
-	uint32_t	end;
+	uint32_t sequence;
+	uint32_t begin;
+	uint32_t end;
 } Piece;
 
 /* A sequence for phase two, with bounds of its values. */
 template <typename Word>
 struct ShortSequence
 {
-	uint32_t	begin;
-	uint32_t	end;
-	uint32_t	place;			/* IN_* */
-	uint32_t	splits;
-	Word		least;
-	Word		most;
+	uint32_t begin;
+	uint32_t end;
+	uint32_t place; /* IN_* */
+	uint32_t splits;
+	Word least;
+	Word most;
 };
 
 /* Adds a thread's least and most word to those of a sequence's side. */
@@ -103,8 +103,8 @@ add_range(Word least, Word most, unsigned long long *to_least, unsigned long lon
 {
 	for (int places = GPUSORT_WARP / 2; places > 0; places /= 2)
 	{
-		const Word	other_least = __shfl_xor_sync(0xFFFFFFFF, least, places);
-		const Word	other_most = __shfl_xor_sync(0xFFFFFFFF, most, places);
+		const Word other_least = __shfl_xor_sync(0xFFFFFFFF, least, places);
+		const Word other_most = __shfl_xor_sync(0xFFFFFFFF, most, places);
 
 		least = other_least < least ? other_least : least;
 		most = other_most > most ? other_most : most;
@@ -126,20 +126,20 @@ partition_pieces(const Word *from, Word *to, Sequence<Word> *sequences, const Pi
 	__shared__ uint32_t room_above;
 	const Piece piece = pieces[blockIdx.x];
 	Sequence<Word> *sequence = &sequences[piece.sequence];
-	const Word	pivot = sequence->pivot;
-	const Word	largest = (Word) ~(Word) 0;
-	Word		below_least = largest;
-	Word		below_most = 0;
-	Word		above_least = largest;
-	Word		above_most = 0;
-	uint32_t	below = 0;
-	uint32_t	above = 0;
-	uint32_t	all_below;
-	uint32_t	all_above;
+	const Word pivot = sequence->pivot;
+	const Word largest = (Word) ~(Word) 0;
+	Word below_least = largest;
+	Word below_most = 0;
+	Word above_least = largest;
+	Word above_most = 0;
+	uint32_t below = 0;
+	uint32_t above = 0;
+	uint32_t all_below;
+	uint32_t all_above;
 
 	for (uint32_t i = piece.begin + threadIdx.x; i < piece.end; i += THREADS)
 	{
-		const Word	word = from[i];
+		const Word word = from[i];
 
 		if (word < pivot)
 		{
@@ -168,7 +168,7 @@ partition_pieces(const Word *from, Word *to, Sequence<Word> *sequences, const Pi
 	above = sequence->end - room_above - above;
 	for (uint32_t i = piece.begin + threadIdx.x; i < piece.end; i += THREADS)
 	{
-		const Word	word = from[i];
+		const Word word = from[i];
 
 		if (word < pivot)
 			to[below++] = word;
@@ -184,7 +184,7 @@ fill_gaps(Word *out, const Sequence<Word> *sequences, const Piece *pieces)
 {
 	const Piece piece = pieces[blockIdx.x];
 	const Sequence<Word> *sequence = &sequences[piece.sequence];
-	const Word	pivot = sequence->pivot;
+	const Word pivot = sequence->pivot;
 	const uint32_t gap_begin = sequence->begin + sequence->below;
 	const uint32_t gap_end = sequence->end - sequence->above;
 	const uint32_t begin = piece.begin > gap_begin ? piece.begin : gap_begin;
@@ -205,10 +205,11 @@ template <typename Word>
 static __device__ inline Word
 median(Word a, Word b, Word c)
 {
-	const Word	low = a < b ? a : b;
-	const Word	high = a < b ? b : a;
+	const Word low = a < b ? a : b;
+	const Word high = a < b ? b : a;
 
-	return c < low ? low : c > high ? high : c;
+	return c < low ? low : c > high ? high
+									: c;
 }
 
 /* Phase two: a block sorts a sequence. */
@@ -236,13 +237,13 @@ sort_short(const ShortSequence<Word> *sequences, const Word *input, Word *temp, 
 	{
 		ShortSequence<Word> now;
 		const Word *from;
-		Word	   *to;
-		Word		pivot;
-		uint32_t	rows;
-		uint32_t	below = 0;
-		uint32_t	above = 0;
-		uint32_t	all_below;
-		uint32_t	all_above;
+		Word *to;
+		Word pivot;
+		uint32_t rows;
+		uint32_t below = 0;
+		uint32_t above = 0;
+		uint32_t all_below;
+		uint32_t all_above;
 
 		if (threadIdx.x == 0)
 		{
@@ -255,12 +256,13 @@ sort_short(const ShortSequence<Word> *sequences, const Word *input, Word *temp, 
 		rows = now.end - now.begin;
 		if (rows == 0)
 			return;
-		from = now.place == IN_INPUT ? input : now.place == IN_TEMP ? temp : out;
+		from = now.place == IN_INPUT ? input : now.place == IN_TEMP ? temp
+																	: out;
 		to = now.place == IN_TEMP ? out : temp;
 
 		if (rows <= SMALL)
 		{
-			int			places = 1;
+			int places = 1;
 
 			while (places < (int) rows)
 				places *= 2;
@@ -279,7 +281,7 @@ sort_short(const ShortSequence<Word> *sequences, const Word *input, Word *temp, 
 			pivot = middle(now.least, now.most);
 		for (uint32_t i = now.begin + threadIdx.x; i < now.end; i += THREADS)
 		{
-			const Word	word = from[i];
+			const Word word = from[i];
 
 			below += word < pivot ? 1 : 0;
 			above += word > pivot ? 1 : 0;
@@ -290,7 +292,7 @@ sort_short(const ShortSequence<Word> *sequences, const Word *input, Word *temp, 
 		above = now.end - above;
 		for (uint32_t i = now.begin + threadIdx.x; i < now.end; i += THREADS)
 		{
-			const Word	word = from[i];
+			const Word word = from[i];
 
 			if (word < pivot)
 				to[below++] = word;
@@ -306,7 +308,7 @@ sort_short(const ShortSequence<Word> *sequences, const Word *input, Word *temp, 
 		if (threadIdx.x == 0)
 		{
 			ShortSequence<Word> side[2];
-			const int	longer = all_below >= all_above ? 0 : 1;
+			const int longer = all_below >= all_above ? 0 : 1;
 
 			side[0].begin = now.begin;
 			side[0].end = now.begin + all_below;
@@ -331,13 +333,13 @@ sort_short(const ShortSequence<Word> *sequences, const Word *input, Word *temp, 
 
 typedef struct Buffers
 {
-	void	   *words;			/* pairs only: what is sorted, and where it ends */
-	void	   *sorted;
-	void	   *other;			/* what is partitioned from and to, beside the output */
-	void	   *sequences;
-	Piece	   *pieces;
-	void	   *shorts;
-	uint64_t   *range;
+	void *words; /* pairs only: what is sorted, and where it ends */
+	void *sorted;
+	void *other; /* what is partitioned from and to, beside the output */
+	void *sequences;
+	Piece *pieces;
+	void *shorts;
+	uint64_t *range;
 } Buffers;
 
 /* A sequence of at most so many words is left to phase two. */
@@ -362,7 +364,7 @@ static Buffers
 cut_temp(GpuSortTemp *temp, uint32_t rows, int key_bytes, bool with_ids)
 {
 	const uint64_t bytes = (uint64_t) rows * gpusort_word_bytes(key_bytes, with_ids);
-	Buffers		buffers;
+	Buffers buffers;
 
 	buffers.words = gpusort_take<char>(temp, with_ids ? bytes : 0);
 	buffers.sorted = gpusort_take<char>(temp, with_ids ? bytes : 0);
@@ -379,11 +381,11 @@ template <typename Word>
 struct Plan
 {
 	Sequence<Word> *sequences;
-	Piece	   *pieces;
+	Piece *pieces;
 	ShortSequence<Word> *shorts;
-	uint32_t	sequence_count;
-	uint32_t	short_count;
-	uint32_t	limit;			/* of a short sequence */
+	uint32_t sequence_count;
+	uint32_t short_count;
+	uint32_t limit; /* of a short sequence */
 };
 
 /* Adds a sequence to the next round, or to phase two. */
@@ -423,9 +425,9 @@ template <typename Word>
 static uint32_t
 plan_pieces(Plan<Word> *plan)
 {
-	uint64_t	rows = 0;
-	uint64_t	piece_rows;
-	uint32_t	count = 0;
+	uint64_t rows = 0;
+	uint64_t piece_rows;
+	uint32_t count = 0;
 
 	for (uint32_t s = 0; s < plan->sequence_count; s++)
 		rows += plan->sequences[s].end - plan->sequences[s].begin;
@@ -454,14 +456,14 @@ split_long(Plan<Word> *plan, Sequence<Word> *done, const Word *in, Word *out, co
 		   cudaStream_t stream)
 {
 	Sequence<Word> *sequences = (Sequence<Word> *) buffers->sequences;
-	Word	   *other = (Word *) buffers->other;
+	Word *other = (Word *) buffers->other;
 	const Word *from = in;
 
 	for (bool to_out = false; plan->sequence_count > 0; to_out = !to_out)
 	{
 		const uint32_t pieces = plan_pieces(plan);
 		const uint32_t count = plan->sequence_count;
-		Word	   *to = to_out ? out : other;
+		Word *to = to_out ? out : other;
 
 		GPUSORT_TRY(cudaMemcpyAsync(sequences, plan->sequences, count * sizeof(*sequences), cudaMemcpyHostToDevice,
 									stream));
@@ -495,7 +497,7 @@ sort_planned(Plan<Word> *plan, Sequence<Word> *done, uint32_t rows, const Word *
 			 const Buffers *buffers, cudaStream_t stream)
 {
 	ShortSequence<Word> *shorts = (ShortSequence<Word> *) buffers->shorts;
-	uint64_t	range[2] = {0, (Word) ~(Word) 0};
+	uint64_t range[2] = {0, (Word) ~(Word) 0};
 
 	plan->limit = short_limit(rows);
 	if (rows > plan->limit)
@@ -521,7 +523,7 @@ template <typename Word>
 static cudaError_t
 sort_words(uint32_t rows, const Word *in, Word *out, const Buffers *buffers, cudaStream_t stream)
 {
-	Plan<Word>	plan = {};
+	Plan<Word> plan = {};
 	Sequence<Word> *done = (Sequence<Word> *) malloc(MOST_SEQUENCES * sizeof(*done));
 	cudaError_t status = cudaErrorMemoryAllocation;
 
@@ -565,8 +567,8 @@ sort_typed(const GpuSortReferenceArgs *args, const Buffers *buffers, cudaStream_
 static double
 bytes_per_row(uint32_t rows, int key_bytes, bool with_ids)
 {
-	const int	word = gpusort_word_bytes(key_bytes, with_ids);
-	double		bytes = (rows > short_limit(rows) ? 3.0 : 2.0) * word;
+	const int word = gpusort_word_bytes(key_bytes, with_ids);
+	double bytes = (rows > short_limit(rows) ? 3.0 : 2.0) * word;
 
 	for (uint32_t length = rows; length > SMALL; length /= 2)
 		bytes += 3.0 * word;

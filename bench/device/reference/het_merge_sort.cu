@@ -29,7 +29,7 @@
 struct GpuSortMultiContext
 {
 	GpuSortReferenceDevices devices;
-	char	   *runs;			/* the sorted chunks, pinned */
+	char *runs; /* the sorted chunks, pinned */
 };
 
 static void
@@ -46,7 +46,7 @@ close_het(GpuSortMultiContext *context)
 static cudaError_t
 open_het(const int *ordinals, int count, uint64_t rows, int key_bytes, GpuSortMultiContext **context)
 {
-	uint64_t	chunk = count > 0 ? gpusort_reference_chunk(rows, count) : 0;
+	uint64_t chunk = count > 0 ? gpusort_reference_chunk(rows, count) : 0;
 
 	*context = (GpuSortMultiContext *) calloc(1, sizeof(GpuSortMultiContext));
 	if (*context == NULL)
@@ -61,7 +61,7 @@ merge_on_host(Key *runs, uint64_t rows, int run_count, Key *sorted)
 {
 	const uint64_t chunk = gpusort_reference_chunk(rows, run_count);
 	std::pair<Key *, Key *> ranges[GPUSORT_MULTI_REFERENCE_DEVICES];
-	int			filled = 0;
+	int filled = 0;
 
 	for (uint64_t first = 0; first < rows; first += chunk)
 		ranges[filled++] = {runs + first, runs + first + gpusort_reference_min(chunk, rows - first)};
@@ -72,9 +72,9 @@ merge_on_host(Key *runs, uint64_t rows, int run_count, Key *sorted)
 static cudaError_t
 sort_het(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMultiTimes *times)
 {
-	const int	count = context->devices.count;
-	double		begun = gpusort_reference_clock();
-	double		last = begun;
+	const int count = context->devices.count;
+	double begun = gpusort_reference_clock();
+	double last = begun;
 
 	memset(times, 0, sizeof(*times));
 	if (rows > context->devices.rows)
@@ -99,5 +99,4 @@ sort_het(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMu
 }
 
 const GpuSortMultiReference gpusort_het_merge_sort = {
-	"het_merge_sort", "Gowanlock, Karsin 2018", false, open_het, sort_het, close_het
-};
+	"het_merge_sort", "Gowanlock, Karsin 2018", false, open_het, sort_het, close_het};

@@ -44,16 +44,16 @@
 
 #include "reference/common.h"
 
-#define THREADS		256
-#define ITEMS		4			/* rows per thread: the paper's int2 x 4 */
-#define TILE		(THREADS * ITEMS)
-#define COLUMN		(THREADS + 8)	/* places of one of the ITEMS arrays in shared memory */
-#define SPLIT_BITS	2
+#define THREADS      256
+#define ITEMS        4 /* rows per thread: the paper's int2 x 4 */
+#define TILE         (THREADS * ITEMS)
+#define COLUMN       (THREADS + 8) /* places of one of the ITEMS arrays in shared memory */
+#define SPLIT_BITS   2
 #define COUNTER_BITS 10
 #define COUNTER_MASK ((1u << COUNTER_BITS) - 1)
-#define DIGIT_BITS	4
-#define DIGITS		(1 << DIGIT_BITS)
-#define MOST_ROWS	(UINT32_MAX - 1)
+#define DIGIT_BITS   4
+#define DIGITS       (1 << DIGIT_BITS)
+#define MOST_ROWS    (UINT32_MAX - 1)
 
 /* A row as it is scattered; all of its bytes are written. */
 template <typename Key, bool WITH_IDS>
@@ -62,29 +62,29 @@ struct Record;
 template <>
 struct Record<uint32_t, true>
 {
-	uint32_t	key;
-	uint32_t	id;
+	uint32_t key;
+	uint32_t id;
 };
 
 template <>
 struct Record<uint64_t, true>
 {
-	uint64_t	key;
-	uint32_t	id;
-	uint32_t	unused;
+	uint64_t key;
+	uint32_t id;
+	uint32_t unused;
 };
 
 template <typename Key>
 struct Record<Key, false>
 {
-	Key			key;
+	Key key;
 };
 
 /* What one thread reads at once. */
 template <typename Type>
 struct __align__(16) Four
 {
-	Type		items[ITEMS];
+	Type items[ITEMS];
 };
 
 static __device__ inline void
@@ -130,7 +130,7 @@ template <typename Type>
 static __device__ inline Four<Type>
 load_four(const Type *items, uint32_t place, uint32_t left)
 {
-	Four<Type>	four;
+	Four<Type> four;
 
 	if (left >= ITEMS)
 		return *(const Four<Type> *) (items + place);
@@ -167,8 +167,8 @@ static __device__ inline void
 split_four_ways(Key *my_keys, uint32_t *my_ids, int shift, Key *keys, uint32_t *ids, uint32_t *warp_sums,
 				uint32_t *starts)
 {
-	uint32_t	before[ITEMS];
-	uint32_t	sum = 0;
+	uint32_t before[ITEMS];
+	uint32_t sum = 0;
 
 	for (int i = 0; i < ITEMS; i++)
 	{
@@ -181,7 +181,7 @@ split_four_ways(Key *my_keys, uint32_t *my_ids, int shift, Key *keys, uint32_t *
 
 	if (threadIdx.x == THREADS - 1)
 	{
-		uint32_t	counts[3];
+		uint32_t counts[3];
 
 		for (uint32_t digit = 0; digit < 3; digit++)
 		{
@@ -200,7 +200,7 @@ split_four_ways(Key *my_keys, uint32_t *my_ids, int shift, Key *keys, uint32_t *
 	{
 		const uint32_t digit = digit_at(my_keys[i], shift, SPLIT_BITS);
 		const uint32_t counters = sum + before[i];
-		uint32_t	place = starts[digit];
+		uint32_t place = starts[digit];
 
 		if (digit < 3)
 			place += counters >> (COUNTER_BITS * digit) & COUNTER_MASK;
@@ -240,8 +240,8 @@ sort_tiles(const Key *columns, Key bias, const Record<Key, WITH_IDS> *records, u
 	const uint32_t valid = rows - start < TILE ? rows - start : TILE;
 	const uint32_t place = threadIdx.x * ITEMS;
 	const uint32_t mine = place < valid ? valid - place : 0;
-	Key			my_keys[ITEMS];
-	uint32_t	my_ids[ITEMS] = {0};
+	Key my_keys[ITEMS];
+	uint32_t my_ids[ITEMS] = {0};
 
 	if (columns != NULL)
 	{
@@ -281,7 +281,7 @@ sort_tiles(const Key *columns, Key bias, const Record<Key, WITH_IDS> *records, u
 
 	for (uint32_t p = threadIdx.x; p < valid; p += THREADS)
 	{
-		const Key	key = keys[column_place(p)];
+		const Key key = keys[column_place(p)];
 		const uint32_t digit = digit_at(key, shift, DIGIT_BITS);
 
 		if (p == 0)
@@ -328,7 +328,7 @@ scatter_tiles(const Key *keys, const uint32_t *ids, uint32_t rows, int shift, co
 	__syncthreads();
 	for (uint32_t p = threadIdx.x; p < valid; p += THREADS)
 	{
-		const Key	key = keys[start + p];
+		const Key key = keys[start + p];
 		const uint32_t target = to_global[digit_at(key, shift, DIGIT_BITS)] + p;
 
 		if (records != NULL)
@@ -364,13 +364,13 @@ copy_rows(const Key *keys, uint32_t rows, Key *keys_out, uint32_t *ids_out)
 
 typedef struct Buffers
 {
-	void	   *records;
-	void	   *keys;
-	uint32_t   *ids;
-	uint16_t   *starts;
-	uint32_t   *counts;
-	uint32_t   *scratch;
-	uint64_t   *range;
+	void *records;
+	void *keys;
+	uint32_t *ids;
+	uint16_t *starts;
+	uint32_t *counts;
+	uint32_t *scratch;
+	uint64_t *range;
 } Buffers;
 
 static int
@@ -383,7 +383,7 @@ static Buffers
 cut_temp(GpuSortTemp *temp, uint32_t rows, int key_bytes, bool with_ids)
 {
 	const uint64_t counts = (uint64_t) gpusort_blocks(rows, TILE) * DIGITS;
-	Buffers		buffers;
+	Buffers buffers;
 
 	buffers.records = gpusort_take<char>(temp, (uint64_t) rows * record_bytes(key_bytes, with_ids));
 	buffers.keys = gpusort_take<char>(temp, (uint64_t) rows * key_bytes);
@@ -400,20 +400,20 @@ template <typename Key, bool WITH_IDS>
 static cudaError_t
 sort_rows(const GpuSortReferenceArgs *args, const Buffers *buffers, uint64_t start, int bits, cudaStream_t stream)
 {
-	const Key	bias = (Key) start;
+	const Key bias = (Key) start;
 	const uint32_t tiles = gpusort_blocks(args->rows, TILE);
-	auto		sort_step = sort_tiles<Key, WITH_IDS>;
-	auto		scatter_step = scatter_tiles<Key, WITH_IDS>;
+	auto sort_step = sort_tiles<Key, WITH_IDS>;
+	auto scatter_step = scatter_tiles<Key, WITH_IDS>;
 	Record<Key, WITH_IDS> *records = (Record<Key, WITH_IDS> *) buffers->records;
-	Key		   *keys = (Key *) buffers->keys;
+	Key *keys = (Key *) buffers->keys;
 
 	if (bits == 0)
 		GPUSORT_TRY_KERNEL(copy_rows<Key>, gpusort_blocks(args->rows, THREADS), THREADS, stream,
 						   (const Key *) args->keys_in, args->rows, (Key *) args->keys_out, args->ids_out);
 	for (int shift = 0; shift < bits; shift += DIGIT_BITS)
 	{
-		const Key  *columns = shift == 0 ? (const Key *) args->keys_in : NULL;
-		const bool	last = shift + DIGIT_BITS >= bits;
+		const Key *columns = shift == 0 ? (const Key *) args->keys_in : NULL;
+		const bool last = shift + DIGIT_BITS >= bits;
 
 		GPUSORT_TRY_KERNEL(sort_step, tiles, THREADS, stream, columns, bias,
 						   (const Record<Key, WITH_IDS> *) records, args->rows, shift, keys, buffers->ids,
@@ -437,8 +437,8 @@ sort_all_bits(const GpuSortReferenceArgs *args, const Buffers *buffers, cudaStre
 static cudaError_t
 sort_limited(const GpuSortReferenceArgs *args, const Buffers *buffers, cudaStream_t stream)
 {
-	uint64_t	range[2];
-	int			bits = 0;
+	uint64_t range[2];
+	int bits = 0;
 
 	GPUSORT_TRY(gpusort_key_range(args->keys_in, args->rows, args->key_bytes, buffers->range, stream));
 	GPUSORT_TRY(cudaMemcpyAsync(range, buffers->range, sizeof(range), cudaMemcpyDeviceToHost, stream));
@@ -452,9 +452,9 @@ sort_limited(const GpuSortReferenceArgs *args, const Buffers *buffers, cudaStrea
 static double
 bytes_per_row(uint32_t, int key_bytes, bool with_ids)
 {
-	const int	passes = 8 * key_bytes / DIGIT_BITS;
-	const int	row = key_bytes + (with_ids ? 4 : 0);
-	const double counts = (4.0 * 5 + 2 * 2) * DIGITS / TILE;	/* counts as in satish-radix, starts */
+	const int passes = 8 * key_bytes / DIGIT_BITS;
+	const int row = key_bytes + (with_ids ? 4 : 0);
+	const double counts = (4.0 * 5 + 2 * 2) * DIGITS / TILE; /* counts as in satish-radix, starts */
 
 	return passes * (2.0 * row + counts) + key_bytes + row + (passes - 1) * 2.0 * record_bytes(key_bytes, with_ids);
 }

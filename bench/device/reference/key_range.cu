@@ -8,8 +8,8 @@
  */
 #include "reference/common.h"
 
-#define THREADS		256
-#define MOST_BLOCKS	1024
+#define THREADS     256
+#define MOST_BLOCKS 1024
 
 static __global__ void
 start_range(unsigned long long *range)
@@ -23,20 +23,20 @@ static __global__ void
 find_range(const Key *keys, uint32_t rows, unsigned long long *range)
 {
 	const uint64_t step = (uint64_t) gridDim.x * THREADS;
-	Key			least = (Key) ~(Key) 0;
-	Key			most = 0;
+	Key least = (Key) ~(Key) 0;
+	Key most = 0;
 
 	for (uint64_t i = (uint64_t) blockIdx.x * THREADS + threadIdx.x; i < rows; i += step)
 	{
-		const Key	key = keys[i];
+		const Key key = keys[i];
 
 		least = key < least ? key : least;
 		most = key > most ? key : most;
 	}
 	for (int places = GPUSORT_WARP / 2; places > 0; places /= 2)
 	{
-		const Key	other_least = __shfl_xor_sync(0xFFFFFFFF, least, places);
-		const Key	other_most = __shfl_xor_sync(0xFFFFFFFF, most, places);
+		const Key other_least = __shfl_xor_sync(0xFFFFFFFF, least, places);
+		const Key other_most = __shfl_xor_sync(0xFFFFFFFF, most, places);
 
 		least = other_least < least ? other_least : least;
 		most = other_most > most ? other_most : most;
@@ -54,7 +54,7 @@ cudaError_t
 gpusort_key_range(const void *keys, uint32_t rows, int key_bytes, uint64_t *range, cudaStream_t stream)
 {
 	unsigned long long *words = (unsigned long long *) range;
-	uint32_t	blocks = gpusort_blocks(rows, THREADS);
+	uint32_t blocks = gpusort_blocks(rows, THREADS);
 
 	if (blocks > MOST_BLOCKS)
 		blocks = MOST_BLOCKS;

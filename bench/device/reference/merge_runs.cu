@@ -20,8 +20,8 @@
 #include "reference/merge_runs.h"
 #include "reference/multi_devices.h"
 
-#define THREADS		256
-#define TILE_BYTES	(16 << 10)
+#define THREADS    256
+#define TILE_BYTES (16 << 10)
 
 template <typename Key>
 constexpr uint32_t TILE_KEYS = TILE_BYTES / sizeof(Key);
@@ -31,12 +31,12 @@ template <typename Key>
 __device__ static inline uint64_t
 keys_from_first(const Key *a, uint64_t a_count, const Key *b, uint64_t b_count, uint64_t cut)
 {
-	uint64_t	low = cut > b_count ? cut - b_count : 0;
-	uint64_t	high = cut < a_count ? cut : a_count;
+	uint64_t low = cut > b_count ? cut - b_count : 0;
+	uint64_t high = cut < a_count ? cut : a_count;
 
 	while (low < high)
 	{
-		uint64_t	middle = low + (high - low) / 2;
+		uint64_t middle = low + (high - low) / 2;
 
 		if (a[middle] <= b[cut - 1 - middle])
 			low = middle + 1;
@@ -52,7 +52,7 @@ __global__ static void
 find_cuts(const Key *keys, uint64_t first_count, uint64_t count, uint64_t *cuts)
 {
 	const uint64_t tile = (uint64_t) blockIdx.x * THREADS + threadIdx.x;
-	uint64_t	cut = tile * TILE_KEYS<Key>;
+	uint64_t cut = tile * TILE_KEYS<Key>;
 
 	if (cut >= count + TILE_KEYS<Key>)
 		return;
@@ -74,22 +74,22 @@ merge_tiles(const Key *keys, uint64_t first_count, uint64_t count, const uint64_
 	const uint32_t size = (uint32_t) (end - begin);
 	const uint32_t a_count = (uint32_t) (cuts[blockIdx.x + 1] - a_begin);
 	const uint32_t b_count = size - a_count;
-	const Key  *b = keys + first_count + (begin - a_begin);
+	const Key *b = keys + first_count + (begin - a_begin);
 	const uint32_t mine = threadIdx.x * items;
-	Key			sorted[items];
+	Key sorted[items];
 
 	for (uint32_t i = threadIdx.x; i < size; i += THREADS)
 		tile[i] = i < a_count ? keys[a_begin + i] : b[i - a_count];
 	__syncthreads();
 	if (mine < size)
 	{
-		uint32_t	from_a = (uint32_t) keys_from_first(tile, a_count, tile + a_count, b_count, mine);
-		uint32_t	from_b = mine - from_a;
+		uint32_t from_a = (uint32_t) keys_from_first(tile, a_count, tile + a_count, b_count, mine);
+		uint32_t from_b = mine - from_a;
 
 		for (uint32_t i = 0; i < items; i++)
 		{
 			if (mine + i >= size)
-				continue;		/* no break: the loop has to unroll, or sorted is no register */
+				continue; /* no break: the loop has to unroll, or sorted is no register */
 			if (from_b >= b_count || (from_a < a_count && tile[from_a] <= tile[a_count + from_b]))
 				sorted[i] = tile[from_a++];
 			else

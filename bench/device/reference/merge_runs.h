@@ -18,4 +18,4 @@ extern uint64_t gpusort_merge_temp_bytes(uint64_t count, int key_bytes);
 extern cudaError_t gpusort_merge_runs(const void *keys, uint64_t first_count, uint64_t count, int key_bytes,
 									  void *merged, void *temp, cudaStream_t stream);
 
-#endif							/* GPUSORT_MERGE_RUNS_H */
+#endif /* GPUSORT_MERGE_RUNS_H */

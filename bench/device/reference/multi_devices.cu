@@ -28,8 +28,7 @@ const GpuSortMultiReference *const gpusort_multi_references[] = {
 	&gpusort_rmg_sort,
 	&gpusort_p2p_merge_sort,
 	&gpusort_het_merge_sort,
-	NULL
-};
+	NULL};
 
 double
 gpusort_reference_clock(void)
@@ -50,7 +49,7 @@ static cudaError_t
 sort_keys(void *temp, size_t *temp_bytes, char *const *keys, uint64_t first, uint64_t count, int bits, int *result,
 		  cudaStream_t stream)
 {
-	Key		   *range = (Key *) keys[0] + first;
+	Key *range = (Key *) keys[0] + first;
 	cub::DoubleBuffer<Key> buffers(range, (Key *) keys[1] + first);
 	cudaError_t status = cub::DeviceRadixSort::SortKeys(temp, *temp_bytes, buffers, (int64_t) count, 0, bits, stream);
 
@@ -64,10 +63,11 @@ template <typename Key>
 static void
 sort_on_host(Key *keys, Key *other, uint64_t count, int bits, void *temp, size_t temp_bytes)
 {
-	const Key	mask = bits == 8 * (int) sizeof(Key) ? ~(Key) 0 : ((Key) 1 << bits) - 1;
+	const Key mask = bits == 8 * (int) sizeof(Key) ? ~(Key) 0 : ((Key) 1 << bits) - 1;
 
 	memset(temp, 0xEE, temp_bytes);
-	std::sort(keys, keys + count, [mask](Key a, Key b) { return (a & mask) < (b & mask); });
+	std::sort(keys, keys + count, [mask](Key a, Key b)
+			  { return (a & mask) < (b & mask); });
 	memcpy(other, keys, count * sizeof(Key));
 	memset(keys, 0xEE, count * sizeof(Key));
 }
@@ -92,8 +92,8 @@ sort_keys(void *temp, size_t *temp_bytes, char *const *keys, uint64_t first, uin
 static cudaError_t
 sort_temp_bytes(uint64_t count, int key_bytes, size_t *bytes)
 {
-	char	   *none[2] = {NULL, NULL};
-	int			result;
+	char *none[2] = {NULL, NULL};
+	int result;
 
 	if (key_bytes == 4)
 		return sort_keys<uint32_t>(NULL, bytes, none, 0, count, 32, &result, 0);
@@ -104,7 +104,7 @@ cudaError_t
 gpusort_reference_sort_range(const GpuSortReferenceDevices *devices, GpuSortReferenceDevice *device, int stream,
 							 uint64_t first, uint64_t count, int bits, int *result)
 {
-	size_t		temp_bytes = devices->temp_bytes;
+	size_t temp_bytes = devices->temp_bytes;
 
 	*result = 0;
 	if (count < 2 || bits == 0)
@@ -119,13 +119,13 @@ gpusort_reference_sort_range(const GpuSortReferenceDevices *devices, GpuSortRefe
 cudaError_t
 gpusort_reference_sort_chunks(GpuSortReferenceDevices *devices, uint64_t rows)
 {
-	uint64_t	chunk = gpusort_reference_chunk(rows, devices->count);
-	int			result;
+	uint64_t chunk = gpusort_reference_chunk(rows, devices->count);
+	int result;
 
 	for (int d = 0; d < devices->count; d++)
 	{
 		GpuSortReferenceDevice *device = &devices->device[d];
-		uint64_t	first = gpusort_reference_min(chunk * (uint64_t) d, rows);
+		uint64_t first = gpusort_reference_min(chunk * (uint64_t) d, rows);
 
 		GPUSORT_TRY(cudaSetDevice(device->ordinal));
 		GPUSORT_TRY(gpusort_reference_sort_range(devices, device, 0, 0, gpusort_reference_min(chunk, rows - first),
@@ -147,8 +147,8 @@ reach_peers(GpuSortReferenceDevices *devices, const GpuSortReferenceDevice *devi
 
 	for (int peer = 0; peer < devices->count; peer++)
 	{
-		const int	ordinal = devices->device[peer].ordinal;
-		int			can = 0;
+		const int ordinal = devices->device[peer].ordinal;
+		int can = 0;
 		cudaError_t status;
 
 		if (ordinal == device->ordinal || reached[device->ordinal][ordinal])
@@ -158,7 +158,7 @@ reach_peers(GpuSortReferenceDevices *devices, const GpuSortReferenceDevice *devi
 			continue;
 		status = cudaDeviceEnablePeerAccess(ordinal, 0);
 		if (status == cudaErrorPeerAccessAlreadyEnabled)
-			(void) cudaGetLastError();	/* not an error for the next to find */
+			(void) cudaGetLastError(); /* not an error for the next to find */
 		else
 			GPUSORT_TRY(status);
 		reached[device->ordinal][ordinal] = true;
@@ -247,16 +247,16 @@ gpusort_reference_wait(GpuSortReferenceDevices *devices)
 static cudaError_t
 copy_chunks(GpuSortReferenceDevices *devices, char *host_keys, uint64_t rows, cudaMemcpyKind kind)
 {
-	uint64_t	chunk = gpusort_reference_chunk(rows, devices->count);
-	size_t		key_bytes = (size_t) devices->key_bytes;
+	uint64_t chunk = gpusort_reference_chunk(rows, devices->count);
+	size_t key_bytes = (size_t) devices->key_bytes;
 
 	for (int d = 0; d < devices->count; d++)
 	{
 		GpuSortReferenceDevice *device = &devices->device[d];
-		uint64_t	first = gpusort_reference_min(chunk * (uint64_t) d, rows);
-		uint64_t	count = gpusort_reference_min(chunk, rows - first);
-		char	   *on_host = host_keys + first * key_bytes;
-		bool		up = kind == cudaMemcpyHostToDevice;
+		uint64_t first = gpusort_reference_min(chunk * (uint64_t) d, rows);
+		uint64_t count = gpusort_reference_min(chunk, rows - first);
+		char *on_host = host_keys + first * key_bytes;
+		bool up = kind == cudaMemcpyHostToDevice;
 
 		if (count == 0)
 			break;

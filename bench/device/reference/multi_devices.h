@@ -15,33 +15,34 @@
 
 #include "reference/multi_reference.h"
 
-#define GPUSORT_TRY(call) \
-	do { \
+#define GPUSORT_TRY(call)             \
+	do                                \
+	{                                 \
 		cudaError_t status_ = (call); \
-		if (status_ != cudaSuccess) \
-			return status_; \
+		if (status_ != cudaSuccess)   \
+			return status_;           \
 	} while (0)
 
 /* For a kernel that has just been started, too. */
-#define GPUSORT_TRY_STARTED()	GPUSORT_TRY(cudaGetLastError())
+#define GPUSORT_TRY_STARTED() GPUSORT_TRY(cudaGetLastError())
 
-#define GPUSORT_REFERENCE_STREAMS	2
+#define GPUSORT_REFERENCE_STREAMS 2
 
 typedef struct GpuSortReferenceDevice
 {
-	int			ordinal;
+	int ordinal;
 	cudaStream_t streams[GPUSORT_REFERENCE_STREAMS];
-	char	   *keys[2];
-	void	   *temp[GPUSORT_REFERENCE_STREAMS];	/* of the local sorts on that stream */
+	char *keys[2];
+	void *temp[GPUSORT_REFERENCE_STREAMS]; /* of the local sorts on that stream */
 } GpuSortReferenceDevice;
 
 typedef struct GpuSortReferenceDevices
 {
-	int			count;
-	int			key_bytes;
-	uint64_t	rows;			/* at most */
-	uint64_t	capacity;		/* of a buffer, keys */
-	size_t		temp_bytes;
+	int count;
+	int key_bytes;
+	uint64_t rows;     /* at most */
+	uint64_t capacity; /* of a buffer, keys */
+	size_t temp_bytes;
 	GpuSortReferenceDevice device[GPUSORT_MULTI_REFERENCE_DEVICES];
 } GpuSortReferenceDevices;
 
@@ -61,7 +62,7 @@ gpusort_reference_chunk(uint64_t rows, int devices)
 static inline void
 gpusort_reference_swap_buffers(GpuSortReferenceDevice *device)
 {
-	char	   *keys = device->keys[0];
+	char *keys = device->keys[0];
 
 	device->keys[0] = device->keys[1];
 	device->keys[1] = keys;
@@ -74,7 +75,7 @@ extern double gpusort_reference_clock(void);
 static inline double
 gpusort_reference_lap(double *last)
 {
-	double		begun = *last;
+	double begun = *last;
 
 	*last = gpusort_reference_clock();
 	return *last - begun;
@@ -108,4 +109,4 @@ extern cudaError_t gpusort_reference_sort_range(const GpuSortReferenceDevices *d
 /* Sorts each device's chunk by all bits, into keys[0], and waits. */
 extern cudaError_t gpusort_reference_sort_chunks(GpuSortReferenceDevices *devices, uint64_t rows);
 
-#endif							/* GPUSORT_MULTI_DEVICES_H */
+#endif /* GPUSORT_MULTI_DEVICES_H */

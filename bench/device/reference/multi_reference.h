@@ -23,21 +23,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GPUSORT_MULTI_REFERENCE_DEVICES	64	/* at most */
+#define GPUSORT_MULTI_REFERENCE_DEVICES 64 /* at most */
 
 /* Milliseconds by phase, and what else is worth a column. */
 typedef struct GpuSortMultiTimes
 {
-	double		total;
-	double		upload;
-	double		partition;		/* histograms and scatters (RMG sort) */
-	double		exchange;		/* between devices, with what is merged in between (P2P merge sort) */
-	double		sort;			/* on the devices; RMG sort downloads meanwhile */
-	double		download;		/* that does not overlap with sorting */
-	double		merge;			/* on the CPU (heterogeneous merge sort) */
-	int			passes;			/* of partitioning */
-	uint64_t	sent;			/* keys that went from a device to another */
-	uint64_t	fullest;		/* keys on the device that held most in the end */
+	double total;
+	double upload;
+	double partition; /* histograms and scatters (RMG sort) */
+	double exchange;  /* between devices, with what is merged in between (P2P merge sort) */
+	double sort;      /* on the devices; RMG sort downloads meanwhile */
+	double download;  /* that does not overlap with sorting */
+	double merge;     /* on the CPU (heterogeneous merge sort) */
+	int passes;       /* of partitioning */
+	uint64_t sent;    /* keys that went from a device to another */
+	uint64_t fullest; /* keys on the device that held most in the end */
 } GpuSortMultiTimes;
 
 /* Belongs to the reference that opened it. */
@@ -47,12 +47,12 @@ typedef struct GpuSortMultiReference
 {
 	const char *name;
 	const char *paper;
-	bool		power_of_two;	/* so must be the number of devices */
+	bool power_of_two; /* so must be the number of devices */
 
 	/* devices: ordinals, `count` of them.  On an error *context may be set, and is for close. */
-	cudaError_t (*open) (const int *devices, int count, uint64_t rows, int key_bytes, GpuSortMultiContext **context);
-	cudaError_t (*sort) (GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMultiTimes *times);
-	void		(*close) (GpuSortMultiContext *context);	/* NULL does nothing */
+	cudaError_t (*open)(const int *devices, int count, uint64_t rows, int key_bytes, GpuSortMultiContext **context);
+	cudaError_t (*sort)(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMultiTimes *times);
+	void (*close)(GpuSortMultiContext *context); /* NULL does nothing */
 } GpuSortMultiReference;
 
 #ifdef __cplusplus
@@ -60,15 +60,15 @@ extern "C"
 {
 #endif
 
-extern const GpuSortMultiReference gpusort_rmg_sort;
-extern const GpuSortMultiReference gpusort_p2p_merge_sort;
-extern const GpuSortMultiReference gpusort_het_merge_sort;
+	extern const GpuSortMultiReference gpusort_rmg_sort;
+	extern const GpuSortMultiReference gpusort_p2p_merge_sort;
+	extern const GpuSortMultiReference gpusort_het_merge_sort;
 
-/* All of them; the last entry is NULL. */
-extern const GpuSortMultiReference *const gpusort_multi_references[];
+	/* All of them; the last entry is NULL. */
+	extern const GpuSortMultiReference *const gpusort_multi_references[];
 
 #ifdef __cplusplus
 }
 #endif
 
-#endif							/* GPUSORT_MULTI_REFERENCE_H */
+#endif /* GPUSORT_MULTI_REFERENCE_H */

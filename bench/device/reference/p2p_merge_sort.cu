@@ -36,28 +36,28 @@
 #include "reference/merge_runs.h"
 #include "reference/multi_devices.h"
 
-#define GROUPS_MAX	(GPUSORT_MULTI_REFERENCE_DEVICES / 2)
+#define GROUPS_MAX (GPUSORT_MULTI_REFERENCE_DEVICES / 2)
 
 /* Positions are among all keys; device d has those from d * chunk on. */
 typedef struct Group
 {
-	uint64_t	begin;			/* of the left half */
-	uint64_t	middle;			/* of the right half */
-	uint64_t	end;
-	uint64_t	low;			/* bounds of p while it is looked for */
-	uint64_t	high;
+	uint64_t begin;  /* of the left half */
+	uint64_t middle; /* of the right half */
+	uint64_t end;
+	uint64_t low; /* bounds of p while it is looked for */
+	uint64_t high;
 } Group;
 
 struct GpuSortMultiContext
 {
 	GpuSortReferenceDevices devices;
-	void	   *cuts[GPUSORT_MULTI_REFERENCE_DEVICES];	/* of the merges */
-	uint64_t   *probes;			/* two keys for each group, on the host */
+	void *cuts[GPUSORT_MULTI_REFERENCE_DEVICES]; /* of the merges */
+	uint64_t *probes;                            /* two keys for each group, on the host */
 
 	/* of the sort that runs */
-	uint64_t	rows;
-	uint64_t	chunk;
-	uint64_t	sent;
+	uint64_t rows;
+	uint64_t chunk;
+	uint64_t sent;
 };
 
 static void
@@ -81,7 +81,7 @@ close_p2p(GpuSortMultiContext *context)
 static cudaError_t
 open_p2p(const int *ordinals, int count, uint64_t rows, int key_bytes, GpuSortMultiContext **context)
 {
-	uint64_t	chunk;
+	uint64_t chunk;
 
 	*context = NULL;
 	if (count < 1 || (count & (count - 1)) != 0)
@@ -123,12 +123,12 @@ find_pivots(GpuSortMultiContext *context, Group *groups, int group_count)
 {
 	for (;;)
 	{
-		bool		searching = false;
+		bool searching = false;
 
 		for (int g = 0; g < group_count; g++)
 		{
-			Group	   *group = &groups[g];
-			uint64_t	p = group->low + (group->high - group->low) / 2;
+			Group *group = &groups[g];
+			uint64_t p = group->low + (group->high - group->low) / 2;
 
 			if (group->low == group->high)
 				continue;
@@ -141,8 +141,8 @@ find_pivots(GpuSortMultiContext *context, Group *groups, int group_count)
 		GPUSORT_TRY(gpusort_reference_wait(&context->devices));
 		for (int g = 0; g < group_count; g++)
 		{
-			Group	   *group = &groups[g];
-			uint64_t	p = group->low + (group->high - group->low) / 2;
+			Group *group = &groups[g];
+			uint64_t p = group->low + (group->high - group->low) / 2;
 
 			if (group->low == group->high)
 				continue;
@@ -167,7 +167,7 @@ copy_keys(GpuSortMultiContext *context, uint64_t to, uint64_t from, uint64_t cou
 	{
 		GpuSortReferenceDevice *source = &context->devices.device[from / chunk];
 		GpuSortReferenceDevice *target = &context->devices.device[to / chunk];
-		uint64_t	part = gpusort_reference_min(count, gpusort_reference_min(chunk - from % chunk, chunk - to % chunk));
+		uint64_t part = gpusort_reference_min(count, gpusort_reference_min(chunk - from % chunk, chunk - to % chunk));
 
 		GPUSORT_TRY(cudaSetDevice(source->ordinal));
 		GPUSORT_TRY(cudaMemcpyPeerAsync(target->keys[1] + to % chunk * key_bytes, target->ordinal,
@@ -211,11 +211,11 @@ merge_device(GpuSortMultiContext *context, const Group *group, int d)
 	const uint64_t cut = begin < group->middle ? group->middle - group->low : group->middle + group->low;
 
 	if (begin >= end || (begin < group->middle ? cut >= end : cut <= begin))
-		return cudaSuccess;		/* all its keys stay */
+		return cudaSuccess; /* all its keys stay */
 	if (cut <= begin || cut >= end)
 	{
 		gpusort_reference_swap_buffers(device);
-		return cudaSuccess;		/* all are new, and one run */
+		return cudaSuccess; /* all are new, and one run */
 	}
 	GPUSORT_TRY(cudaSetDevice(device->ordinal));
 	return gpusort_merge_runs(device->keys[1], cut - begin, end - begin, context->devices.key_bytes, device->keys[0],
@@ -225,13 +225,13 @@ merge_device(GpuSortMultiContext *context, const Group *group, int d)
 static cudaError_t
 exchange_groups(GpuSortMultiContext *context, int width)
 {
-	const int	count = context->devices.count;
-	Group		groups[GROUPS_MAX];
-	int			group_count = 0;
+	const int count = context->devices.count;
+	Group groups[GROUPS_MAX];
+	int group_count = 0;
 
 	for (int first = 0; first < count; first += width)
 	{
-		Group	   *group = &groups[group_count++];
+		Group *group = &groups[group_count++];
 
 		group->begin = gpusort_reference_min(context->chunk * (uint64_t) first, context->rows);
 		group->middle = gpusort_reference_min(context->chunk * (uint64_t) (first + width / 2), context->rows);
@@ -265,8 +265,8 @@ merge_groups(GpuSortMultiContext *context, int width)
 static cudaError_t
 sort_p2p(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMultiTimes *times)
 {
-	double		begun = gpusort_reference_clock();
-	double		last = begun;
+	double begun = gpusort_reference_clock();
+	double last = begun;
 
 	memset(times, 0, sizeof(*times));
 	if (rows > context->devices.rows)
@@ -292,5 +292,4 @@ sort_p2p(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMu
 }
 
 const GpuSortMultiReference gpusort_p2p_merge_sort = {
-	"p2p_merge_sort", "Tanasic et al. 2013", true, open_p2p, sort_p2p, close_p2p
-};
+	"p2p_merge_sort", "Tanasic et al. 2013", true, open_p2p, sort_p2p, close_p2p};

@@ -11,8 +11,8 @@
  */
 #include "reference/common.h"
 
-#define THREADS		256
-#define MOST_BLOCKS	4096
+#define THREADS     256
+#define MOST_BLOCKS 4096
 
 template <typename Word>
 static __global__ void

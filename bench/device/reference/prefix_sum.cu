@@ -13,22 +13,22 @@
  */
 #include "reference/common.h"
 
-#define THREADS		256
-#define ITEMS		16
-#define TILE		(THREADS * ITEMS)
-#define TOP_THREADS	1024
+#define THREADS     256
+#define ITEMS       16
+#define TILE        (THREADS * ITEMS)
+#define TOP_THREADS 1024
 
 static __global__ void
 sum_tiles(const uint32_t *counts, uint64_t count, uint32_t *sums)
 {
 	__shared__ uint32_t warp_sums[THREADS / GPUSORT_WARP];
 	const uint64_t start = (uint64_t) blockIdx.x * TILE;
-	uint32_t	sum = 0;
-	uint32_t	total;
+	uint32_t sum = 0;
+	uint32_t total;
 
 	for (int i = 0; i < ITEMS; i++)
 	{
-		uint64_t	place = start + i * THREADS + threadIdx.x;
+		uint64_t place = start + i * THREADS + threadIdx.x;
 
 		if (place < count)
 			sum += counts[place];
@@ -42,13 +42,13 @@ static __global__ void
 sum_sums(uint32_t *sums, uint32_t count)
 {
 	__shared__ uint32_t warp_sums[TOP_THREADS / GPUSORT_WARP];
-	uint32_t	carried = 0;
+	uint32_t carried = 0;
 
 	for (uint32_t start = 0; start < count; start += TOP_THREADS)
 	{
 		const uint32_t place = start + threadIdx.x;
-		uint32_t	total;
-		uint32_t	before = gpusort_block_sum_before(place < count ? sums[place] : 0, warp_sums, &total);
+		uint32_t total;
+		uint32_t before = gpusort_block_sum_before(place < count ? sums[place] : 0, warp_sums, &total);
 
 		if (place < count)
 			sums[place] = carried + before;
@@ -61,8 +61,8 @@ sum_within_tiles(uint32_t *counts, uint64_t count, const uint32_t *sums)
 {
 	__shared__ uint32_t warp_sums[THREADS / GPUSORT_WARP];
 	const uint64_t start = (uint64_t) blockIdx.x * TILE + threadIdx.x * ITEMS;
-	uint32_t	mine[ITEMS];
-	uint32_t	sum = 0;
+	uint32_t mine[ITEMS];
+	uint32_t sum = 0;
 
 	for (int i = 0; i < ITEMS; i++)
 	{

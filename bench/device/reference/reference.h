@@ -40,46 +40,46 @@
 
 typedef struct GpuSortReferenceArgs
 {
-	const void *keys_in;		/* rows keys of key_bytes each */
-	void	   *keys_out;		/* the keys in order */
-	uint32_t   *ids_out;		/* the row ids in the same order; NULL: keys only */
-	uint32_t	rows;
-	int			key_bytes;		/* 4 or 8 */
-	void	   *temp;			/* at least as large as temp_bytes() said */
-	size_t		temp_bytes;
-	int			threads;		/* of a sort of the CPU; 0: one per core.  The GPU ignores it. */
+	const void *keys_in; /* rows keys of key_bytes each */
+	void *keys_out;      /* the keys in order */
+	uint32_t *ids_out;   /* the row ids in the same order; NULL: keys only */
+	uint32_t rows;
+	int key_bytes; /* 4 or 8 */
+	void *temp;    /* at least as large as temp_bytes() said */
+	size_t temp_bytes;
+	int threads; /* of a sort of the CPU; 0: one per core.  The GPU ignores it. */
 } GpuSortReferenceArgs;
 
 /* What a reference can sort. */
 enum
 {
-	GPUSORT_REFERENCE_KEYS_4 = 1,	/* 32-bit keys alone */
-	GPUSORT_REFERENCE_KEYS_8 = 2,	/* 64-bit keys alone */
-	GPUSORT_REFERENCE_PAIRS_4 = 4,	/* (32-bit key, row id) */
-	GPUSORT_REFERENCE_PAIRS_8 = 8,	/* (64-bit key, row id) */
+	GPUSORT_REFERENCE_KEYS_4 = 1,  /* 32-bit keys alone */
+	GPUSORT_REFERENCE_KEYS_8 = 2,  /* 64-bit keys alone */
+	GPUSORT_REFERENCE_PAIRS_4 = 4, /* (32-bit key, row id) */
+	GPUSORT_REFERENCE_PAIRS_8 = 8, /* (64-bit key, row id) */
 };
 
 typedef struct GpuSortReference
 {
-	const char *name;			/* one word, for command lines and tables */
-	const char *paper;			/* authors, title, section */
-	bool		on_cpu;
-	unsigned int sorts;			/* GPUSORT_REFERENCE_* */
-	bool		stable;			/* equal keys keep the order of their row ids */
-	bool		waits;			/* for the device, before it returns */
-	uint32_t	most_rows;
+	const char *name;  /* one word, for command lines and tables */
+	const char *paper; /* authors, title, section */
+	bool on_cpu;
+	unsigned int sorts; /* GPUSORT_REFERENCE_* */
+	bool stable;        /* equal keys keep the order of their row ids */
+	bool waits;         /* for the device, before it returns */
+	uint32_t most_rows;
 
 	/* How much temporary memory it takes.  cudaErrorInvalidValue if it cannot sort this. */
-	cudaError_t (*temp_bytes) (uint32_t rows, int key_bytes, bool with_ids, size_t *bytes);
+	cudaError_t (*temp_bytes)(uint32_t rows, int key_bytes, bool with_ids, size_t *bytes);
 
 	/* Sorts.  cudaErrorInvalidValue if it cannot sort this, or temp is too small. */
-	cudaError_t (*sort) (const GpuSortReferenceArgs *args, cudaStream_t stream);
+	cudaError_t (*sort)(const GpuSortReferenceArgs *args, cudaStream_t stream);
 
 	/*
 	 * Bytes of device (or host) memory that it reads and writes per row, as counted from its steps
 	 * for keys at random; caches are taken to help only within a block's tile.
 	 */
-	double		(*bytes_per_row) (uint32_t rows, int key_bytes, bool with_ids);
+	double (*bytes_per_row)(uint32_t rows, int key_bytes, bool with_ids);
 } GpuSortReference;
 
 extern const GpuSortReference gpusort_references[];
@@ -95,4 +95,4 @@ gpusort_reference_can(const GpuSortReference *reference, uint32_t rows, int key_
 	return (reference->sorts & (with_ids ? what << 2 : what)) != 0 && rows <= reference->most_rows;
 }
 
-#endif							/* GPUSORT_REFERENCE_H */
+#endif /* GPUSORT_REFERENCE_H */

@@ -25,13 +25,13 @@ const GpuSortReference gpusort_references[] = {
 	gpusort_cpu_merge,
 };
 
-const int	gpusort_reference_count = sizeof(gpusort_references) / sizeof(gpusort_references[0]);
+const int gpusort_reference_count = sizeof(gpusort_references) / sizeof(gpusort_references[0]);
 
 cudaError_t
 gpusort_reference_check(const GpuSortReference *reference, const GpuSortReferenceArgs *args)
 {
-	const bool	with_ids = args->ids_out != NULL;
-	size_t		bytes;
+	const bool with_ids = args->ids_out != NULL;
+	size_t bytes;
 	cudaError_t status;
 
 	if (args->rows == 0)

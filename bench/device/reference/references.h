@@ -28,4 +28,4 @@ extern const GpuSortReference gpusort_cpu_merge;
 /* Is this a sort that the reference can do, with all the memory it needs? */
 extern cudaError_t gpusort_reference_check(const GpuSortReference *reference, const GpuSortReferenceArgs *args);
 
-#endif							/* GPUSORT_REFERENCES_H */
+#endif /* GPUSORT_REFERENCES_H */

@@ -30,12 +30,12 @@
 #include "reference/multi_devices.h"
 #include "reference/rmg_partition.h"
 
-#define THREADS			1024
-#define TILE_BYTES		(48 << 10)
-#define DIGITS			GPUSORT_RMG_RADIX
-#define DIGIT_WARPS		(DIGITS / 32)
-#define WARP_DIGITS		(DIGITS / (THREADS / 32))	/* that a warp writes */
-#define TILES_TO_SUM	256
+#define THREADS      1024
+#define TILE_BYTES   (48 << 10)
+#define DIGITS       GPUSORT_RMG_RADIX
+#define DIGIT_WARPS  (DIGITS / 32)
+#define WARP_DIGITS  (DIGITS / (THREADS / 32)) /* that a warp writes */
+#define TILES_TO_SUM 256
 
 /* What atomicAdd() takes. */
 typedef unsigned long long Counter;
@@ -63,14 +63,15 @@ load_keys(const Key *keys, uint64_t first, uint64_t count, Key *mine)
 
 /* One block of THREADS per tile. */
 template <typename Key>
-__global__ static void __launch_bounds__(THREADS, 2)
-count_tiles(const Key *keys, uint64_t count, int shift, uint16_t *tiles)
+__global__ static void
+__launch_bounds__(THREADS, 2)
+	count_tiles(const Key *keys, uint64_t count, int shift, uint16_t *tiles)
 {
 	__shared__ uint32_t counts[DIGITS];
 	const uint64_t first = (uint64_t) blockIdx.x * TILE_KEYS<Key> + threadIdx.x;
-	Key			mine[TILE_KEYS<Key> / THREADS];
-	uint32_t	held_digit = 0;
-	uint32_t	held = 0;
+	Key mine[TILE_KEYS<Key> / THREADS];
+	uint32_t held_digit = 0;
+	uint32_t held = 0;
 
 	if (threadIdx.x < DIGITS)
 		counts[threadIdx.x] = 0;
@@ -78,7 +79,7 @@ count_tiles(const Key *keys, uint64_t count, int shift, uint16_t *tiles)
 	load_keys(keys, first, count, mine);
 	for (uint32_t i = 0; i < TILE_KEYS<Key> / THREADS; i++)
 	{
-		uint32_t	digit = digit_of(mine[i], shift);
+		uint32_t digit = digit_of(mine[i], shift);
 
 		if (first + i * THREADS >= count)
 			continue;
@@ -101,7 +102,7 @@ __global__ static void
 sum_tiles(const uint16_t *tiles, uint64_t tile_count, Counter *histogram)
 {
 	const uint64_t first = (uint64_t) blockIdx.x * TILES_TO_SUM;
-	uint32_t	sum = 0;
+	uint32_t sum = 0;
 
 	for (uint64_t tile = first; tile < first + TILES_TO_SUM && tile < tile_count; tile++)
 		sum += tiles[tile * DIGITS + threadIdx.x];
@@ -119,13 +120,13 @@ sum_before(Sum value, Sum *warp_sums)
 {
 	const uint32_t lane = threadIdx.x % 32;
 	const uint32_t warp = threadIdx.x / 32;
-	Sum			sum = value;
+	Sum sum = value;
 
 	if (warp < DIGIT_WARPS)
 	{
 		for (uint32_t distance = 1; distance < 32; distance *= 2)
 		{
-			Sum			below = __shfl_up_sync(0xFFFFFFFF, sum, distance);
+			Sum below = __shfl_up_sync(0xFFFFFFFF, sum, distance);
 
 			if (lane >= distance)
 				sum += below;
@@ -150,20 +151,21 @@ place_digits(const uint64_t *histogram, uint64_t *cursors)
 
 /* One block of THREADS per tile, with TILE_BYTES of dynamic shared memory. */
 template <typename Key>
-__global__ static void __launch_bounds__(THREADS, 2)
-scatter_tiles(const Key *keys, uint64_t count, int shift, const uint16_t *tiles, Counter *cursors, Key *split)
+__global__ static void
+__launch_bounds__(THREADS, 2)
+	scatter_tiles(const Key *keys, uint64_t count, int shift, const uint16_t *tiles, Counter *cursors, Key *split)
 {
 	GPUSORT_DYNAMIC_SHARED(Key, tile);
 	__shared__ uint32_t warp_sums[DIGIT_WARPS];
-	__shared__ uint32_t starts[DIGITS];	/* of the digits in the tile */
+	__shared__ uint32_t starts[DIGITS]; /* of the digits in the tile */
 	__shared__ uint32_t places[DIGITS]; /* of their next keys, and at last their ends */
 	__shared__ Counter targets[DIGITS]; /* of their starts in split */
 	const uint64_t first = (uint64_t) blockIdx.x * TILE_KEYS<Key> + threadIdx.x;
 	const uint32_t lane = threadIdx.x % 32;
 	const uint32_t warp = threadIdx.x / 32;
-	Key			mine[TILE_KEYS<Key> / THREADS];
-	uint32_t	counted = 0;
-	uint32_t	start;
+	Key mine[TILE_KEYS<Key> / THREADS];
+	uint32_t counted = 0;
+	uint32_t start;
 
 	load_keys(keys, first, count, mine);
 	if (threadIdx.x < DIGITS)
@@ -184,8 +186,8 @@ scatter_tiles(const Key *keys, uint64_t count, int shift, const uint16_t *tiles,
 	__syncthreads();
 	for (uint32_t digit = warp * WARP_DIGITS; digit < (warp + 1) * WARP_DIGITS; digit++)
 	{
-		uint32_t	begin = starts[digit];
-		uint32_t	end = places[digit];
+		uint32_t begin = starts[digit];
+		uint32_t end = places[digit];
 
 		for (uint32_t i = begin + lane; i < end; i += 32)
 			split[targets[digit] + (i - begin)] = tile[i];

@@ -12,19 +12,19 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#define GPUSORT_RMG_BITS	8
-#define GPUSORT_RMG_RADIX	(1 << GPUSORT_RMG_BITS)
+#define GPUSORT_RMG_BITS  8
+#define GPUSORT_RMG_RADIX (1 << GPUSORT_RMG_BITS)
 
 /* Device memory is the caller's.  A stretch of no keys has no work: do not ask for it. */
 typedef struct GpuSortRmgStretch
 {
 	const void *keys;
-	void	   *split;			/* as many keys, elsewhere */
-	uint64_t	count;
-	uint16_t   *tiles;			/* histogram of each tile: gpusort_rmg_tiles() * GPUSORT_RMG_RADIX */
-	uint64_t   *histogram;		/* GPUSORT_RMG_RADIX; begins as 0 */
-	uint64_t   *cursors;		/* GPUSORT_RMG_RADIX; where each digit's next key goes */
-	int			shift;			/* the digit's lowest bit */
+	void *split; /* as many keys, elsewhere */
+	uint64_t count;
+	uint16_t *tiles;     /* histogram of each tile: gpusort_rmg_tiles() * GPUSORT_RMG_RADIX */
+	uint64_t *histogram; /* GPUSORT_RMG_RADIX; begins as 0 */
+	uint64_t *cursors;   /* GPUSORT_RMG_RADIX; where each digit's next key goes */
+	int shift;           /* the digit's lowest bit */
 } GpuSortRmgStretch;
 
 /* Keys of a tile, which one block handles. */
@@ -38,4 +38,4 @@ extern cudaError_t gpusort_rmg_count(const GpuSortRmgStretch *stretch, int key_b
 /* Afterwards: fills split, by ascending digit; within a digit in no order.  Uses cursors up. */
 extern cudaError_t gpusort_rmg_scatter(const GpuSortRmgStretch *stretch, int key_bytes, cudaStream_t stream);
 
-#endif							/* GPUSORT_RMG_PARTITION_H */
+#endif /* GPUSORT_RMG_PARTITION_H */

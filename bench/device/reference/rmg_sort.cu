@@ -48,75 +48,75 @@
 #include "reference/multi_devices.h"
 #include "reference/rmg_partition.h"
 
-#define DIGITS			GPUSORT_RMG_RADIX
-#define SEGMENTS_MAX	128		/* sorted one by one */
-#define SLACK_PARTS		200		/* of a chunk */
-#define SMALL_PARTS		100
+#define DIGITS       GPUSORT_RMG_RADIX
+#define SEGMENTS_MAX 128 /* sorted one by one */
+#define SLACK_PARTS  200 /* of a chunk */
+#define SMALL_PARTS  100
 
 /* Keys with the same top `passes` digits. */
 typedef struct Bucket
 {
-	uint64_t	prefix;			/* these digits */
-	int			passes;
-	uint64_t	begin;			/* among all keys */
-	uint64_t	count;
-	int			spanning;		/* its number among those to split, or -1 */
+	uint64_t prefix; /* these digits */
+	int passes;
+	uint64_t begin; /* among all keys */
+	uint64_t count;
+	int spanning; /* its number among those to split, or -1 */
 } Bucket;
 
 /* A bucket's keys on a device. */
 typedef struct Piece
 {
-	uint64_t	offset;			/* in keys[0] */
-	uint64_t	count;
+	uint64_t offset; /* in keys[0] */
+	uint64_t count;
 } Piece;
 
 /* Keys that go from a device's keys[0] to a device's keys[1]. */
 typedef struct Move
 {
-	int			from;
-	int			to;
-	uint64_t	from_offset;
-	uint64_t	to_offset;
-	uint64_t	count;
+	int from;
+	int to;
+	uint64_t from_offset;
+	uint64_t to_offset;
+	uint64_t count;
 } Move;
 
 /* Keys of a device that are sorted and downloaded together. */
 typedef struct Segment
 {
-	uint64_t	first;
-	uint64_t	count;
-	uint64_t	first_prefix;
-	int			passes;
-	int			bits;			/* to sort by; 0: already in order */
+	uint64_t first;
+	uint64_t count;
+	uint64_t first_prefix;
+	int passes;
+	int bits; /* to sort by; 0: already in order */
 } Segment;
 
 typedef struct Lane
 {
-	uint16_t   *tiles;
-	uint64_t   *histograms;		/* of each bucket to split */
-	uint64_t   *cursors;
-	uint64_t   *counted;		/* histograms on the host */
-	Segment    *segments;
-	uint64_t	segment_count;
+	uint16_t *tiles;
+	uint64_t *histograms; /* of each bucket to split */
+	uint64_t *cursors;
+	uint64_t *counted; /* histograms on the host */
+	Segment *segments;
+	uint64_t segment_count;
 } Lane;
 
 struct GpuSortMultiContext
 {
 	GpuSortReferenceDevices devices;
-	Lane		lanes[GPUSORT_MULTI_REFERENCE_DEVICES];
-	uint64_t	borders[GPUSORT_MULTI_REFERENCE_DEVICES + 1];	/* device d gets keys d to d + 1 */
-	uint64_t	bucket_limit;
-	uint64_t	bucket_count;
-	Bucket	   *buckets[2];		/* [1]: room for the next list */
-	Piece	   *pieces[2];		/* of bucket b on device d: b * devices + d */
-	Move	   *moves;
-	uint64_t	move_count;
+	Lane lanes[GPUSORT_MULTI_REFERENCE_DEVICES];
+	uint64_t borders[GPUSORT_MULTI_REFERENCE_DEVICES + 1]; /* device d gets keys d to d + 1 */
+	uint64_t bucket_limit;
+	uint64_t bucket_count;
+	Bucket *buckets[2]; /* [1]: room for the next list */
+	Piece *pieces[2];   /* of bucket b on device d: b * devices + d */
+	Move *moves;
+	uint64_t move_count;
 
 	/* of the sort that runs */
-	uint64_t	rows;
-	uint64_t	chunk;
-	uint64_t	slack;
-	int			spanning_count;
+	uint64_t rows;
+	uint64_t chunk;
+	uint64_t slack;
+	int spanning_count;
 };
 
 static int
@@ -135,7 +135,7 @@ close_rmg(GpuSortMultiContext *context)
 	(void) gpusort_reference_wait(&context->devices);
 	for (int d = 0; d < context->devices.count; d++)
 	{
-		Lane	   *lane = &context->lanes[d];
+		Lane *lane = &context->lanes[d];
 
 		(void) cudaSetDevice(context->devices.device[d].ordinal);
 		if (lane->tiles != NULL)
@@ -181,7 +181,7 @@ open_lanes(GpuSortMultiContext *context)
 	}
 	for (int d = 0; d < devices->count; d++)
 	{
-		Lane	   *lane = &context->lanes[d];
+		Lane *lane = &context->lanes[d];
 
 		GPUSORT_TRY(cudaSetDevice(devices->device[d].ordinal));
 		GPUSORT_TRY(cudaMalloc((void **) &lane->tiles, tiles * DIGITS * sizeof(uint16_t)));
@@ -198,7 +198,7 @@ open_lanes(GpuSortMultiContext *context)
 static cudaError_t
 open_rmg(const int *ordinals, int count, uint64_t rows, int key_bytes, GpuSortMultiContext **context)
 {
-	uint64_t	chunk = count > 0 ? gpusort_reference_chunk(rows, count) : 0;
+	uint64_t chunk = count > 0 ? gpusort_reference_chunk(rows, count) : 0;
 
 	*context = (GpuSortMultiContext *) calloc(1, sizeof(GpuSortMultiContext));
 	if (*context == NULL)
@@ -218,7 +218,7 @@ begin_buckets(GpuSortMultiContext *context)
 	context->bucket_count = 1;
 	for (int d = 0; d < context->devices.count; d++)
 	{
-		uint64_t	first = gpusort_reference_min(context->chunk * (uint64_t) d, context->rows);
+		uint64_t first = gpusort_reference_min(context->chunk * (uint64_t) d, context->rows);
 
 		context->pieces[0][d] = Piece{0, gpusort_reference_min(context->chunk, context->rows - first)};
 	}
@@ -228,18 +228,18 @@ begin_buckets(GpuSortMultiContext *context)
 static void
 draw_borders(GpuSortMultiContext *context)
 {
-	const int	count = context->devices.count;
-	uint64_t	at = 0;
+	const int count = context->devices.count;
+	uint64_t at = 0;
 
 	context->spanning_count = 0;
 	context->borders[0] = 0;
 	context->borders[count] = context->rows;
 	for (int d = 1; d < count; d++)
 	{
-		uint64_t	ideal = gpusort_reference_min(context->chunk * (uint64_t) d, context->rows);
-		Bucket	   *bucket;
-		uint64_t	before;
-		uint64_t	after;
+		uint64_t ideal = gpusort_reference_min(context->chunk * (uint64_t) d, context->rows);
+		Bucket *bucket;
+		uint64_t before;
+		uint64_t after;
 
 		while (at + 1 < context->bucket_count && context->buckets[0][at + 1].begin <= ideal)
 			at++;
@@ -285,9 +285,9 @@ count_digits(GpuSortMultiContext *context)
 
 	for (int d = 0; d < devices->count; d++)
 	{
-		Lane	   *lane = &context->lanes[d];
+		Lane *lane = &context->lanes[d];
 		cudaStream_t stream = devices->device[d].streams[0];
-		uint64_t	tiles = 0;
+		uint64_t tiles = 0;
 
 		GPUSORT_TRY(cudaSetDevice(devices->device[d].ordinal));
 		GPUSORT_TRY(cudaMemsetAsync(lane->histograms, 0, bytes, stream));
@@ -314,9 +314,8 @@ scatter_digits(GpuSortMultiContext *context, int d)
 {
 	GpuSortReferenceDevices *devices = &context->devices;
 	GpuSortReferenceDevice *device = &devices->device[d];
-	const uint64_t all = gpusort_reference_min(context->chunk, context->rows -
-											   gpusort_reference_min(context->chunk * (uint64_t) d, context->rows));
-	uint64_t	tiles = 0;
+	const uint64_t all = gpusort_reference_min(context->chunk, context->rows - gpusort_reference_min(context->chunk * (uint64_t) d, context->rows));
+	uint64_t tiles = 0;
 
 	GPUSORT_TRY(cudaSetDevice(device->ordinal));
 	for (uint64_t b = 0; b < context->bucket_count; b++)
@@ -324,7 +323,7 @@ scatter_digits(GpuSortMultiContext *context, int d)
 		const Bucket *bucket = &context->buckets[0][b];
 		GpuSortRmgStretch stretch;
 		const uint64_t *counted;
-		bool		one = false;
+		bool one = false;
 
 		if (bucket->spanning < 0)
 			continue;
@@ -333,7 +332,7 @@ scatter_digits(GpuSortMultiContext *context, int d)
 		counted = context->lanes[d].counted + bucket->spanning * DIGITS;
 		for (int digit = 0; digit < DIGITS; digit++)
 			one |= counted[digit] == stretch.count;
-		if (one)				/* or none */
+		if (one) /* or none */
 			continue;
 		GPUSORT_TRY(gpusort_rmg_scatter(&stretch, devices->key_bytes, device->streams[0]));
 		if (stretch.count == all)
@@ -351,19 +350,19 @@ static uint64_t
 split_bucket(GpuSortMultiContext *context, const Bucket *bucket, const Piece *pieces, uint64_t next)
 {
 	const uint64_t count = (uint64_t) context->devices.count;
-	uint64_t	offsets[GPUSORT_MULTI_REFERENCE_DEVICES];
-	uint64_t	begin = bucket->begin;
+	uint64_t offsets[GPUSORT_MULTI_REFERENCE_DEVICES];
+	uint64_t begin = bucket->begin;
 
 	for (uint64_t d = 0; d < count; d++)
 		offsets[d] = pieces[d].offset;
 	for (int digit = 0; digit < DIGITS; digit++)
 	{
-		Bucket	   *part = &context->buckets[1][next];
+		Bucket *part = &context->buckets[1][next];
 
 		*part = Bucket{bucket->prefix << GPUSORT_RMG_BITS | (uint64_t) digit, bucket->passes + 1, begin, 0, -1};
 		for (uint64_t d = 0; d < count; d++)
 		{
-			uint64_t	keys = context->lanes[d].counted[bucket->spanning * DIGITS + digit];
+			uint64_t keys = context->lanes[d].counted[bucket->spanning * DIGITS + digit];
 
 			context->pieces[1][next * count + d] = Piece{offsets[d], keys};
 			offsets[d] += keys;
@@ -380,9 +379,9 @@ static void
 split_buckets(GpuSortMultiContext *context)
 {
 	const uint64_t count = (uint64_t) context->devices.count;
-	Bucket	   *buckets = context->buckets[0];
-	Piece	   *pieces = context->pieces[0];
-	uint64_t	next = 0;
+	Bucket *buckets = context->buckets[0];
+	Piece *pieces = context->pieces[0];
+	uint64_t next = 0;
 
 	for (uint64_t b = 0; b < context->bucket_count; b++)
 	{
@@ -425,22 +424,22 @@ partition(GpuSortMultiContext *context, int *passes)
 static void
 plan_moves(GpuSortMultiContext *context)
 {
-	const int	count = context->devices.count;
+	const int count = context->devices.count;
 
 	context->move_count = 0;
 	for (uint64_t b = 0; b < context->bucket_count; b++)
 	{
-		uint64_t	at = context->buckets[0][b].begin;
-		int			to = 0;
+		uint64_t at = context->buckets[0][b].begin;
+		int to = 0;
 
 		for (int from = 0; from < count; from++)
 		{
 			const Piece *piece = &context->pieces[0][b * (uint64_t) count + (uint64_t) from];
-			uint64_t	done = 0;
+			uint64_t done = 0;
 
 			while (done < piece->count)
 			{
-				Move	   *move = &context->moves[context->move_count++];
+				Move *move = &context->moves[context->move_count++];
 
 				while (context->borders[to + 1] <= at)
 					to++;
@@ -461,7 +460,7 @@ exchange(GpuSortMultiContext *context, uint64_t *sent)
 {
 	GpuSortReferenceDevices *devices = &context->devices;
 	const size_t key_bytes = (size_t) devices->key_bytes;
-	bool		stays[GPUSORT_MULTI_REFERENCE_DEVICES];
+	bool stays[GPUSORT_MULTI_REFERENCE_DEVICES];
 
 	plan_moves(context);
 	for (int d = 0; d < devices->count; d++)
@@ -503,7 +502,7 @@ exchange(GpuSortMultiContext *context, uint64_t *sent)
 static int
 bit_length(uint64_t number)
 {
-	int			bits = 0;
+	int bits = 0;
 
 	for (; number != 0; number >>= 1)
 		bits++;
@@ -514,20 +513,20 @@ bit_length(uint64_t number)
 static void
 plan_segments(GpuSortMultiContext *context, int d)
 {
-	const int	key_bits = 8 * context->devices.key_bytes;
+	const int key_bits = 8 * context->devices.key_bytes;
 	const uint64_t begin = context->borders[d];
 	const uint64_t end = context->borders[d + 1];
 	const uint64_t small = context->chunk / SMALL_PARTS;
-	Lane	   *lane = &context->lanes[d];
-	uint64_t	segments = 0;
+	Lane *lane = &context->lanes[d];
+	uint64_t segments = 0;
 
 	for (uint64_t b = 0; b < context->bucket_count; b++)
 	{
 		const Bucket *bucket = &context->buckets[0][b];
-		uint64_t	first = bucket->begin > begin ? bucket->begin : begin;
-		uint64_t	last = gpusort_reference_min(bucket->begin + bucket->count, end);
-		int			bits = key_bits - GPUSORT_RMG_BITS * bucket->passes;
-		Segment    *segment = &lane->segments[segments - (segments > 0)];
+		uint64_t first = bucket->begin > begin ? bucket->begin : begin;
+		uint64_t last = gpusort_reference_min(bucket->begin + bucket->count, end);
+		int bits = key_bits - GPUSORT_RMG_BITS * bucket->passes;
+		Segment *segment = &lane->segments[segments - (segments > 0)];
 
 		if (first >= last)
 			continue;
@@ -555,7 +554,7 @@ sort_and_download(GpuSortMultiContext *context, char *host_keys)
 {
 	GpuSortReferenceDevices *devices = &context->devices;
 	const size_t key_bytes = (size_t) devices->key_bytes;
-	uint64_t	most = 0;
+	uint64_t most = 0;
 
 	for (int d = 0; d < devices->count; d++)
 	{
@@ -569,8 +568,8 @@ sort_and_download(GpuSortMultiContext *context, char *host_keys)
 		{
 			GpuSortReferenceDevice *device = &devices->device[d];
 			const Segment *segment = &context->lanes[d].segments[s];
-			const int	stream = (int) (s % GPUSORT_REFERENCE_STREAMS);
-			int			result;
+			const int stream = (int) (s % GPUSORT_REFERENCE_STREAMS);
+			int result;
 
 			if (s >= context->lanes[d].segment_count)
 				continue;
@@ -588,8 +587,8 @@ sort_and_download(GpuSortMultiContext *context, char *host_keys)
 static cudaError_t
 sort_rmg(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMultiTimes *times)
 {
-	double		begun = gpusort_reference_clock();
-	double		last = begun;
+	double begun = gpusort_reference_clock();
+	double last = begun;
 
 	memset(times, 0, sizeof(*times));
 	if (rows > context->devices.rows)
@@ -618,5 +617,4 @@ sort_rmg(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMu
 }
 
 const GpuSortMultiReference gpusort_rmg_sort = {
-	"rmg_sort", "Ilic, Tolovski, Rabl 2023", false, open_rmg, sort_rmg, close_rmg
-};
+	"rmg_sort", "Ilic, Tolovski, Rabl 2023", false, open_rmg, sort_rmg, close_rmg};

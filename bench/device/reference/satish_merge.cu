@@ -28,23 +28,23 @@
  */
 #include "reference/common.h"
 
-#define THREADS		256
-#define TILE		2048		/* rows of a first run; a power of two */
-#define SPLIT		(TILE / 2)	/* distance of splitters: parts of two runs fill a tile */
-#define MOST_ROWS	(UINT32_MAX - 1)
+#define THREADS   256
+#define TILE      2048       /* rows of a first run; a power of two */
+#define SPLIT     (TILE / 2) /* distance of splitters: parts of two runs fill a tile */
+#define MOST_ROWS (UINT32_MAX - 1)
 
 /* Two neighbouring runs: rows [first, second) and [second, end), the last pair's may be short or empty. */
 typedef struct RunPair
 {
-	uint64_t	first;
-	uint64_t	second;
-	uint64_t	end;
+	uint64_t first;
+	uint64_t second;
+	uint64_t end;
 } RunPair;
 
 static __device__ inline RunPair
 pair_of_row(uint64_t row, uint64_t run_rows, uint64_t rows)
 {
-	RunPair		pair;
+	RunPair pair;
 
 	pair.first = row / (2 * run_rows) * (2 * run_rows);
 	pair.second = pair.first + run_rows < rows ? pair.first + run_rows : rows;
@@ -62,7 +62,7 @@ sort_tiles(const Key *keys_in, uint32_t rows, Key *keys_out, uint32_t *ids_out)
 
 	for (int place = threadIdx.x; place < TILE; place += THREADS)
 	{
-		const bool	row = start + place < rows;
+		const bool row = start + place < rows;
 
 		keys[place] = row ? keys_in[start + place] : (Key) ~(Key) 0;
 		if (WITH_IDS)
@@ -88,13 +88,13 @@ find_cuts(const Key *keys, uint32_t rows, uint64_t run_rows, uint32_t parts, uin
 {
 	const uint32_t splitter = blockIdx.x * THREADS + threadIdx.x;
 	const uint64_t row = (uint64_t) splitter * SPLIT;
-	RunPair		pair;
-	bool		in_first;
-	Key			key;
-	uint64_t	low;
-	uint64_t	high;
-	uint64_t	other;
-	uint32_t	part;
+	RunPair pair;
+	bool in_first;
+	Key key;
+	uint64_t low;
+	uint64_t high;
+	uint64_t other;
+	uint32_t part;
 
 	if (splitter >= parts)
 		return;
@@ -107,7 +107,7 @@ find_cuts(const Key *keys, uint32_t rows, uint64_t run_rows, uint32_t parts, uin
 	while (low < high)
 	{
 		const uint64_t middle = (low + high) / 2;
-		const Key	there = keys[middle];
+		const Key there = keys[middle];
 
 		if (there < key || (!in_first && there == key))
 			low = middle + 1;
@@ -132,7 +132,7 @@ merge_parts(const Key *keys_in, const uint32_t *ids_in, uint32_t rows, uint64_t 
 	const uint32_t parts = gridDim.x;
 	const uint32_t part = blockIdx.x;
 	const RunPair pair = pair_of_row((uint64_t) part * SPLIT, run_rows, rows);
-	const bool	last = part + 1 == parts || (uint64_t) (part + 1) * SPLIT >= pair.end;
+	const bool last = part + 1 == parts || (uint64_t) (part + 1) * SPLIT >= pair.end;
 	const uint64_t first = cuts[part];
 	const uint64_t second = cuts[parts + part];
 	const uint32_t first_rows = (uint32_t) ((last ? pair.second : cuts[part + 1]) - first);
@@ -141,9 +141,9 @@ merge_parts(const Key *keys_in, const uint32_t *ids_in, uint32_t rows, uint64_t 
 
 	for (uint32_t place = threadIdx.x; place < TILE; place += THREADS)
 	{
-		const bool	in_first = place < SPLIT;
+		const bool in_first = place < SPLIT;
 		const uint32_t within = place % SPLIT;
-		const bool	row = within < (in_first ? first_rows : second_rows);
+		const bool row = within < (in_first ? first_rows : second_rows);
 		const uint64_t source = (in_first ? first : second) + within;
 
 		keys[place] = row ? keys_in[source] : (Key) ~(Key) 0;
@@ -162,15 +162,15 @@ merge_parts(const Key *keys_in, const uint32_t *ids_in, uint32_t rows, uint64_t 
 
 typedef struct Buffers
 {
-	void	   *keys;
-	uint32_t   *ids;
-	uint32_t   *cuts;
+	void *keys;
+	uint32_t *ids;
+	uint32_t *cuts;
 } Buffers;
 
 static Buffers
 cut_temp(GpuSortTemp *temp, uint32_t rows, int key_bytes, bool with_ids)
 {
-	Buffers		buffers;
+	Buffers buffers;
 
 	buffers.keys = gpusort_take<char>(temp, (uint64_t) rows * key_bytes);
 	buffers.ids = gpusort_take<uint32_t>(temp, with_ids ? rows : 0);
@@ -181,7 +181,7 @@ cut_temp(GpuSortTemp *temp, uint32_t rows, int key_bytes, bool with_ids)
 static int
 merge_passes(uint32_t rows)
 {
-	int			passes = 0;
+	int passes = 0;
 
 	for (uint64_t run_rows = TILE; run_rows < rows; run_rows *= 2)
 		passes++;
@@ -194,18 +194,18 @@ sort_rows(const GpuSortReferenceArgs *args, const Buffers *buffers, cudaStream_t
 {
 	const uint32_t rows = args->rows;
 	const uint32_t parts = gpusort_blocks(rows, SPLIT);
-	auto		sort_first = sort_tiles<Key, WITH_IDS>;
-	auto		merge = merge_parts<Key, WITH_IDS>;
-	bool		to_out = merge_passes(rows) % 2 == 0;	/* such that the last pass is */
-	Key		   *keys = (Key *) (to_out ? args->keys_out : buffers->keys);
-	uint32_t   *ids = to_out ? args->ids_out : buffers->ids;
+	auto sort_first = sort_tiles<Key, WITH_IDS>;
+	auto merge = merge_parts<Key, WITH_IDS>;
+	bool to_out = merge_passes(rows) % 2 == 0; /* such that the last pass is */
+	Key *keys = (Key *) (to_out ? args->keys_out : buffers->keys);
+	uint32_t *ids = to_out ? args->ids_out : buffers->ids;
 
 	GPUSORT_TRY_KERNEL(sort_first, gpusort_blocks(rows, TILE), THREADS, stream, (const Key *) args->keys_in, rows,
 					   keys, ids);
 	for (uint64_t run_rows = TILE; run_rows < rows; run_rows *= 2)
 	{
-		Key		   *keys_to;
-		uint32_t   *ids_to;
+		Key *keys_to;
+		uint32_t *ids_to;
 
 		to_out = !to_out;
 		keys_to = (Key *) (to_out ? args->keys_out : buffers->keys);
@@ -230,7 +230,7 @@ sort_typed(const GpuSortReferenceArgs *args, const Buffers *buffers, cudaStream_
 static double
 bytes_per_row(uint32_t rows, int key_bytes, bool with_ids)
 {
-	const int	passes = 1 + merge_passes(rows);
+	const int passes = 1 + merge_passes(rows);
 
 	return 2.0 * passes * key_bytes + (with_ids ? 4.0 * (2 * passes - 1) : 0);
 }

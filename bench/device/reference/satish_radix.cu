@@ -32,12 +32,12 @@
  */
 #include "reference/common.h"
 
-#define THREADS		256
-#define ITEMS		15			/* rows per thread, odd */
-#define TILE		(THREADS * ITEMS)
-#define DIGIT_BITS	4
-#define DIGITS		(1 << DIGIT_BITS)
-#define MOST_ROWS	(UINT32_MAX - 1)
+#define THREADS    256
+#define ITEMS      15 /* rows per thread, odd */
+#define TILE       (THREADS * ITEMS)
+#define DIGIT_BITS 4
+#define DIGITS     (1 << DIGIT_BITS)
+#define MOST_ROWS  (UINT32_MAX - 1)
 
 /* Step 1: counts[digit * tiles + tile]. */
 template <typename Key>
@@ -45,12 +45,12 @@ static __global__ void
 count_digits(const Key *keys, uint32_t rows, int shift, uint32_t *counts)
 {
 	__shared__ uint32_t counters[DIGITS * THREADS / 4];
-	uint8_t    *mine = (uint8_t *) counters + threadIdx.x;
+	uint8_t *mine = (uint8_t *) counters + threadIdx.x;
 	const uint32_t start = blockIdx.x * TILE;
 	const uint32_t left = rows - start;
-	const int	digit = threadIdx.x / (THREADS / DIGITS);
-	const int	part = threadIdx.x % (THREADS / DIGITS);
-	uint32_t	sum = 0;
+	const int digit = threadIdx.x / (THREADS / DIGITS);
+	const int part = threadIdx.x % (THREADS / DIGITS);
+	uint32_t sum = 0;
 
 	for (int i = 0; i < DIGITS; i++)
 		mine[i * THREADS] = 0;
@@ -109,10 +109,10 @@ split_and_scatter(const Key *keys_in, const uint32_t *ids_in, uint32_t rows, int
 
 	for (int bit = 0; bit < DIGIT_BITS; bit++)
 	{
-		Key			my_keys[ITEMS];
-		uint32_t	my_ids[ITEMS];
-		uint32_t	zeros = 0;
-		uint32_t	all_zeros;
+		Key my_keys[ITEMS];
+		uint32_t my_ids[ITEMS];
+		uint32_t zeros = 0;
+		uint32_t all_zeros;
 
 		for (int i = 0; i < ITEMS; i++)
 		{
@@ -126,7 +126,7 @@ split_and_scatter(const Key *keys_in, const uint32_t *ids_in, uint32_t rows, int
 		zeros = gpusort_block_sum_before(zeros, warp_sums, &all_zeros);
 		for (int i = 0; i < ITEMS; i++)
 		{
-			const bool	one = (my_keys[i] >> (shift + bit) & 1) != 0;
+			const bool one = (my_keys[i] >> (shift + bit) & 1) != 0;
 			const uint32_t place = one ? all_zeros + threadIdx.x * ITEMS + i - zeros : zeros;
 
 			keys[place] = my_keys[i];
@@ -148,7 +148,7 @@ split_and_scatter(const Key *keys_in, const uint32_t *ids_in, uint32_t rows, int
 	__syncthreads();
 	for (uint32_t place = threadIdx.x; place < valid; place += THREADS)
 	{
-		const Key	key = keys[place];
+		const Key key = keys[place];
 		const uint32_t target = to_global[(uint32_t) (key >> shift) % DIGITS] + place;
 
 		keys_out[target] = key;
@@ -159,17 +159,17 @@ split_and_scatter(const Key *keys_in, const uint32_t *ids_in, uint32_t rows, int
 
 typedef struct Buffers
 {
-	void	   *keys;
-	uint32_t   *ids;
-	uint32_t   *counts;
-	uint32_t   *scratch;
+	void *keys;
+	uint32_t *ids;
+	uint32_t *counts;
+	uint32_t *scratch;
 } Buffers;
 
 static Buffers
 cut_temp(GpuSortTemp *temp, uint32_t rows, int key_bytes, bool with_ids)
 {
 	const uint64_t counts = (uint64_t) gpusort_blocks(rows, TILE) * DIGITS;
-	Buffers		buffers;
+	Buffers buffers;
 
 	buffers.keys = gpusort_take<char>(temp, (uint64_t) rows * key_bytes);
 	buffers.ids = gpusort_take<uint32_t>(temp, with_ids ? rows : 0);
@@ -184,15 +184,15 @@ static cudaError_t
 sort_rows(const GpuSortReferenceArgs *args, const Buffers *buffers, cudaStream_t stream)
 {
 	const uint32_t tiles = gpusort_blocks(args->rows, TILE);
-	auto		scatter = split_and_scatter<Key, WITH_IDS>;
-	const Key  *keys = (const Key *) args->keys_in;
+	auto scatter = split_and_scatter<Key, WITH_IDS>;
+	const Key *keys = (const Key *) args->keys_in;
 	const uint32_t *ids = NULL;
 
 	for (int shift = 0; shift < 8 * (int) sizeof(Key); shift += DIGIT_BITS)
 	{
-		const bool	last = shift / DIGIT_BITS % 2 == 1;
-		Key		   *keys_to = (Key *) (last ? args->keys_out : buffers->keys);
-		uint32_t   *ids_to = last ? args->ids_out : buffers->ids;
+		const bool last = shift / DIGIT_BITS % 2 == 1;
+		Key *keys_to = (Key *) (last ? args->keys_out : buffers->keys);
+		uint32_t *ids_to = last ? args->ids_out : buffers->ids;
 
 		GPUSORT_TRY_KERNEL(count_digits<Key>, tiles, THREADS, stream, keys, args->rows, shift, buffers->counts);
 		GPUSORT_TRY(gpusort_prefix_sum(buffers->counts, (uint64_t) tiles * DIGITS, buffers->scratch, stream));
@@ -214,8 +214,8 @@ sort_typed(const GpuSortReferenceArgs *args, const Buffers *buffers, cudaStream_
 static double
 bytes_per_row(uint32_t, int key_bytes, bool with_ids)
 {
-	const int	passes = 8 * key_bytes / DIGIT_BITS;
-	const double counts = 4.0 * 5 * DIGITS / TILE;	/* written, summed and read */
+	const int passes = 8 * key_bytes / DIGIT_BITS;
+	const double counts = 4.0 * 5 * DIGITS / TILE; /* written, summed and read */
 
 	return passes * (3.0 * key_bytes + counts) + (with_ids ? 4.0 * (2 * passes - 1) : 0);
 }

@@ -20,8 +20,8 @@ typedef GpuSortOnesweep<256, 16, 2, 4, 2, GPUSORT_TALLY_MAX / (256 * 16), 8> Gpu
 static cudaError_t
 find_core(bool *small)
 {
-	int			device;
-	int			shared = 0;
+	int device;
+	int shared = 0;
 	cudaError_t status = cudaGetDevice(&device);
 
 	if (status == cudaSuccess)
@@ -42,7 +42,7 @@ find_core_for(uint32_t rows, int bits, bool *small)
 cudaError_t
 gpusort_radix_temp_bytes(uint32_t rows, int bits, size_t *temp_bytes)
 {
-	bool		small;
+	bool small;
 	cudaError_t status = find_core_for(rows, bits, &small);
 
 	if (status == cudaSuccess)
@@ -54,20 +54,18 @@ cudaError_t
 gpusort_radix_sort(void *temp, size_t temp_bytes, const uint32_t *keys_in, const uint32_t *ids_in, uint32_t rows,
 				   int bits, uint32_t *keys_out, uint32_t *ids_out, cudaStream_t stream)
 {
-	bool		small;
+	bool small;
 	cudaError_t status = find_core_for(rows, bits, &small);
 
 	if (status != cudaSuccess || rows == 0)
 		return status;
-	return small ?
-		GpuSortSmallCore::sort(temp, temp_bytes, keys_in, ids_in, rows, bits, keys_out, ids_out, stream) :
-		GpuSortCore::sort(temp, temp_bytes, keys_in, ids_in, rows, bits, keys_out, ids_out, stream);
+	return small ? GpuSortSmallCore::sort(temp, temp_bytes, keys_in, ids_in, rows, bits, keys_out, ids_out, stream) : GpuSortCore::sort(temp, temp_bytes, keys_in, ids_in, rows, bits, keys_out, ids_out, stream);
 }
 
 cudaError_t
 gpusort_radix_begin(void *temp, size_t temp_bytes, uint32_t rows, int bits, uint32_t **counts, cudaStream_t stream)
 {
-	bool		small;
+	bool small;
 	cudaError_t status = find_core_for(rows, bits, &small);
 
 	/* counting takes the shared memory that the small core is for want of */
@@ -91,7 +89,7 @@ gpusort_radix_sort_counted(void *temp, size_t temp_bytes, const uint32_t *keys_i
 cudaError_t
 gpusort_radix_room_bytes(uint32_t rows, size_t *temp_bytes)
 {
-	bool		small;
+	bool small;
 	cudaError_t status = find_core_for(rows, 0, &small);
 
 	if (status == cudaSuccess)
@@ -102,11 +100,10 @@ gpusort_radix_room_bytes(uint32_t rows, size_t *temp_bytes)
 cudaError_t
 gpusort_radix_room(void *temp, uint32_t rows, int bits, GpuSortRadixRoom *room)
 {
-	bool		small;
+	bool small;
 	cudaError_t status = find_core_for(rows, bits, &small);
 
 	if (status == cudaSuccess)
-		*room = small ? GpuSortSmallCore::find_room((char *) temp, rows, bits) :
-			GpuSortCore::find_room((char *) temp, rows, bits);
+		*room = small ? GpuSortSmallCore::find_room((char *) temp, rows, bits) : GpuSortCore::find_room((char *) temp, rows, bits);
 	return status;
 }

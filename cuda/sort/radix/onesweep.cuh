@@ -49,22 +49,21 @@ struct GpuSortOnesweep
 	static constexpr uint32_t PORTION = PORTION_TILES * TILE;
 	/* The most shared memory that a block takes: of the count of all digits, or of a pass. */
 	static constexpr size_t COUNT_SHARED = GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, COUNT_COPIES);
-	static constexpr size_t SHARED = COUNT_SHARED > GPUSORT_PASS_SHARED(THREADS, ITEMS) ? COUNT_SHARED :
-		GPUSORT_PASS_SHARED(THREADS, ITEMS);
+	static constexpr size_t SHARED = COUNT_SHARED > GPUSORT_PASS_SHARED(THREADS, ITEMS) ? COUNT_SHARED : GPUSORT_PASS_SHARED(THREADS, ITEMS);
 
 	static constexpr int COUNT_THREADS = 1024;
 	static constexpr int COUNT_UNROLL = 8;
-	static constexpr uint32_t COUNT_KEYS = 16 * COUNT_THREADS;	/* of a block, at least */
+	static constexpr uint32_t COUNT_KEYS = 16 * COUNT_THREADS; /* of a block, at least */
 
 	/* Where things are in temp. */
 	struct Layout
 	{
-		size_t		rows[2];
-		size_t		tallies;
-		size_t		tallies_bytes;
-		size_t		counts;		/* [pass][GPUSORT_BINS], then the next portion's starts, twice */
-		size_t		counts_bytes;
-		size_t		end;
+		size_t rows[2];
+		size_t tallies;
+		size_t tallies_bytes;
+		size_t counts; /* [pass][GPUSORT_BINS], then the next portion's starts, twice */
+		size_t counts_bytes;
+		size_t end;
 	};
 
 	static size_t
@@ -78,7 +77,7 @@ struct GpuSortOnesweep
 	{
 		const uint32_t portion = rows < PORTION ? rows : PORTION;
 		const size_t rows_bytes = align((size_t) rows * sizeof(uint64_t));
-		Layout		layout = {};
+		Layout layout = {};
 
 		if (rows <= TILE)
 			return layout;
@@ -137,11 +136,11 @@ struct GpuSortOnesweep
 	static GpuSortRadixRoom
 	find_room(char *temp, uint32_t rows, int bits)
 	{
-		const int	passes = count_digits_of(bits);
+		const int passes = count_digits_of(bits);
 		const Layout layout = lay_out(rows, passes);
 		const size_t keys_bytes = (size_t) rows * sizeof(uint32_t);
-		char	   *in = temp + layout.end;
-		char	   *out = in;
+		char *in = temp + layout.end;
+		char *out = in;
 		GpuSortRadixRoom room;
 
 		if (rows > TILE && passes == 1)
@@ -162,7 +161,7 @@ struct GpuSortOnesweep
 	static void
 	start_pass_of(const GpuSortPass *pass, cudaStream_t stream)
 	{
-		auto		kernel = sort_pass<THREADS, ITEMS, BLOCKS, GROUP, WINDOW, INPUT, OUTPUT>;
+		auto kernel = sort_pass<THREADS, ITEMS, BLOCKS, GROUP, WINDOW, INPUT, OUTPUT>;
 
 		GPUSORT_START_KERNEL_SHARED(kernel, (pass->rows + TILE - 1) / TILE, THREADS,
 									GPUSORT_PASS_SHARED(THREADS, ITEMS), stream, *pass);
@@ -199,11 +198,11 @@ struct GpuSortOnesweep
 	static cudaError_t
 	count(const uint32_t *keys, uint32_t rows, int bits, uint32_t *counts, cudaStream_t stream)
 	{
-		auto		kernel = count_digits<COUNT_THREADS, COUNT_UNROLL, COUNT_COPIES>;
-		const int	digits = count_digits_of(bits);
+		auto kernel = count_digits<COUNT_THREADS, COUNT_UNROLL, COUNT_COPIES>;
+		const int digits = count_digits_of(bits);
 		const uint32_t wanted = (uint32_t) (((uint64_t) rows + COUNT_KEYS - 1) / COUNT_KEYS);
-		int			device;
-		int			processors;
+		int device;
+		int processors;
 		cudaError_t status = cudaGetDevice(&device);
 
 		if (status == cudaSuccess)
@@ -236,11 +235,11 @@ struct GpuSortOnesweep
 	sort(void *temp, size_t temp_size, const uint32_t *keys_in, const uint32_t *ids_in, uint32_t rows, int bits,
 		 uint32_t *keys_out, uint32_t *ids_out, cudaStream_t stream, bool counted = false)
 	{
-		const int	idle = count_idle(bits, keys_out == keys_in || ids_out == ids_in);
-		const int	passes = count_digits_of(bits) + idle;
+		const int idle = count_idle(bits, keys_out == keys_in || ids_out == ids_in);
+		const int passes = count_digits_of(bits) + idle;
 		const Layout layout = lay_out(rows, passes);
-		char	   *base = (char *) temp;
-		uint32_t   *counts = (uint32_t *) (base + layout.counts);
+		char *base = (char *) temp;
+		uint32_t *counts = (uint32_t *) (base + layout.counts);
 		GpuSortPass pass = {};
 		cudaError_t status;
 
@@ -253,7 +252,7 @@ struct GpuSortOnesweep
 		pass.digit_mask = last_mask(bits);
 		if (rows <= TILE)
 		{
-			auto		kernel = sort_block<THREADS, ITEMS, GROUP>;
+			auto kernel = sort_block<THREADS, ITEMS, GROUP>;
 
 			pass.rows = rows;
 			GPUSORT_START_KERNEL_SHARED(kernel, 1, THREADS, GPUSORT_PASS_SHARED(THREADS, ITEMS), stream, pass, count_digits_of(bits));
@@ -275,7 +274,7 @@ struct GpuSortOnesweep
 		}
 		for (int i = 0; i < passes && status == cudaSuccess; i++)
 		{
-			uint32_t   *next = counts + GPUSORT_MAX_PASSES * GPUSORT_BINS;
+			uint32_t *next = counts + GPUSORT_MAX_PASSES * GPUSORT_BINS;
 
 			pass.rows_in = (const uint64_t *) (base + layout.rows[(i + 1) % 2]);
 			pass.rows_out = (uint64_t *) (base + layout.rows[i % 2]);
@@ -301,4 +300,4 @@ struct GpuSortOnesweep
 	}
 };
 
-#endif							/* GPUSORT_ONESWEEP_CUH */
+#endif /* GPUSORT_ONESWEEP_CUH */

@@ -27,35 +27,41 @@
  * A tile's count of a digit: the count above three bits that say which pass it is of
  * and whether it counts the tile alone or all tiles up to it.
  */
-#define GPUSORT_TALLY_BITS		3
-#define GPUSORT_TALLY_MASK		7u
-#define GPUSORT_TALLY_TILE(pass)	((2 * (pass) + 1) & GPUSORT_TALLY_MASK)
-#define GPUSORT_TALLY_SUM(pass)		((2 * (pass) + 2) & GPUSORT_TALLY_MASK)
+#define GPUSORT_TALLY_BITS       3
+#define GPUSORT_TALLY_MASK       7u
+#define GPUSORT_TALLY_TILE(pass) ((2 * (pass) + 1) & GPUSORT_TALLY_MASK)
+#define GPUSORT_TALLY_SUM(pass)  ((2 * (pass) + 2) & GPUSORT_TALLY_MASK)
 
 /*
  * How far ahead of a tile another is fetched into the cache: a quarter of the tiles that an
  * H200 has on their way.  For 2^28 rows, when that took 6 ms: none 6.19 ms, 66 5.91, 132 5.93,
  * 264 6.3; now 48 5.26, 66 5.25, 100 5.25.
  */
-#define GPUSORT_TILES_AHEAD		66
+#define GPUSORT_TILES_AHEAD 66
 
 /* The most rows of a launch, so that counts fit. */
-#define GPUSORT_TALLY_MAX		(UINT32_MAX >> GPUSORT_TALLY_BITS)
+#define GPUSORT_TALLY_MAX (UINT32_MAX >> GPUSORT_TALLY_BITS)
 
 #ifdef __CUDACC__
 static __device__ __forceinline__ uint32_t
 load_tally(const uint32_t *place)
 {
-	uint32_t	value;
+	uint32_t value;
 
-	asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(place) : "memory");
+	asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
+				 : "=r"(value)
+				 : "l"(place)
+				 : "memory");
 	return value;
 }
 
 static __device__ __forceinline__ void
 store_tally(uint32_t *place, uint32_t value)
 {
-	asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" : : "l"(place), "r"(value) : "memory");
+	asm volatile("st.relaxed.gpu.global.u32 [%0], %1;"
+				 :
+				 : "l"(place), "r"(value)
+				 : "memory");
 }
 
 /* Asks for `bytes` bytes, a multiple of 16, to be in the cache soon, where the device can. */
@@ -63,7 +69,10 @@ static __device__ __forceinline__ void
 prefetch(const void *place, uint32_t bytes)
 {
 #if __CUDA_ARCH__ >= 900
-	asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"(place), "r"(bytes) : "memory");
+	asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
+				 :
+				 : "l"(place), "r"(bytes)
+				 : "memory");
 #endif
 }
 
@@ -71,14 +80,14 @@ prefetch(const void *place, uint32_t bytes)
  * Read or written once.  Loads pass by the first-level cache: with the hint to leave early
  * (__ldcs), which keeps a line there, a sort of 2^28 rows took 5.57 ms where it took 5.38.
  */
-#define GPUSORT_LOAD_ONCE(place)	__ldcg(place)
-#define GPUSORT_STORE_ONCE(place, value)	__stcs(place, value)
+#define GPUSORT_LOAD_ONCE(place)         __ldcg(place)
+#define GPUSORT_STORE_ONCE(place, value) __stcs(place, value)
 #else
-#define prefetch(place, bytes)		((void) (place))
-#define load_tally(place)			__atomic_load_n(place, __ATOMIC_RELAXED)
-#define store_tally(place, value)	__atomic_store_n(place, value, __ATOMIC_RELAXED)
-#define GPUSORT_LOAD_ONCE(place)	(*(place))
-#define GPUSORT_STORE_ONCE(place, value)	((void) (*(place) = (value)))
+#define prefetch(place, bytes)           ((void) (place))
+#define load_tally(place)                __atomic_load_n(place, __ATOMIC_RELAXED)
+#define store_tally(place, value)        __atomic_store_n(place, value, __ATOMIC_RELAXED)
+#define GPUSORT_LOAD_ONCE(place)         (*(place))
+#define GPUSORT_STORE_ONCE(place, value) ((void) (*(place) = (value)))
 #endif
 
 /* What a pass reads: rows between passes, keys alone (ids are row numbers), or keys and ids. */
@@ -100,20 +109,20 @@ enum GpuSortPassOutput
 /* What a pass reads and writes; see its template's parameters. */
 typedef struct GpuSortPass
 {
-	const uint32_t *keys_in;	/* first pass */
-	const uint32_t *ids_in;		/* first pass; NULL: row numbers are the ids */
-	const uint64_t *rows_in;	/* others: key above id */
-	uint64_t   *rows_out;		/* all but the last */
-	uint32_t   *keys_out;		/* last pass; NULL: not wanted */
-	uint32_t   *ids_out;		/* last pass */
-	uint32_t   *tallies;		/* GPUSORT_BINS per tile */
-	const uint32_t *starts;		/* where each bin starts */
-	uint32_t   *next_starts;	/* the same for the rows behind this launch's; NULL: there are none */
-	uint32_t	first_row;		/* of this launch */
-	uint32_t	rows;			/* of this launch */
-	int			number;			/* of this launch since tallies were cleared */
-	uint32_t	byte;			/* of the key, that is the digit; 4: there is none, all are equal */
-	uint32_t	digit_mask;		/* last pass: the bits of it that count */
+	const uint32_t *keys_in; /* first pass */
+	const uint32_t *ids_in;  /* first pass; NULL: row numbers are the ids */
+	const uint64_t *rows_in; /* others: key above id */
+	uint64_t *rows_out;      /* all but the last */
+	uint32_t *keys_out;      /* last pass; NULL: not wanted */
+	uint32_t *ids_out;       /* last pass */
+	uint32_t *tallies;       /* GPUSORT_BINS per tile */
+	const uint32_t *starts;  /* where each bin starts */
+	uint32_t *next_starts;   /* the same for the rows behind this launch's; NULL: there are none */
+	uint32_t first_row;      /* of this launch */
+	uint32_t rows;           /* of this launch */
+	int number;              /* of this launch since tallies were cleared */
+	uint32_t byte;           /* of the key, that is the digit; 4: there is none, all are equal */
+	uint32_t digit_mask;     /* last pass: the bits of it that count */
 } GpuSortPass;
 
 /*
@@ -122,14 +131,15 @@ typedef struct GpuSortPass
  * digit_counts.cuh.
  */
 template <int THREADS, int UNROLL, int COPIES>
-__global__ void __launch_bounds__(THREADS)
-count_digits(const uint32_t *keys, uint32_t rows, int digits, uint32_t last_mask, uint32_t *counts)
+__global__ void
+__launch_bounds__(THREADS)
+	count_digits(const uint32_t *keys, uint32_t rows, int digits, uint32_t last_mask, uint32_t *counts)
 {
 	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);
 	const uint32_t step = gridDim.x * THREADS;
 
 	/* bits that do not count are cleared, so that a digit is a byte */
-	const int	last_shift = GPUSORT_DIGIT_BITS * (digits - 1);
+	const int last_shift = GPUSORT_DIGIT_BITS * (digits - 1);
 	const uint32_t mask = last_mask << last_shift | ((1u << last_shift) - 1);
 
 	/* four keys at a time, from the first place where that is aligned */
@@ -138,17 +148,17 @@ count_digits(const uint32_t *keys, uint32_t rows, int digits, uint32_t last_mask
 	const uint32_t quads = (rows - head) / 4;
 	const uint32_t tail = rows - head - quads * 4;
 	const uint4 *aligned = (const uint4 *) (keys + head);
-	uint32_t	i = blockIdx.x * THREADS + threadIdx.x;
+	uint32_t i = blockIdx.x * THREADS + threadIdx.x;
 
 	clear_digit_counts<THREADS, COPIES>(bins, digits);
 	for (; i + (UNROLL - 1) * step < quads; i += UNROLL * step)
 	{
-		uint4		four[UNROLL];
+		uint4 four[UNROLL];
 
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int j = 0; j < UNROLL; j++)
 			four[j] = GPUSORT_LOAD_ONCE(aligned + i + j * step);
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int j = 0; j < UNROLL; j++)
 		{
 			const uint32_t key[4] = {four[j].x & mask, four[j].y & mask, four[j].z & mask, four[j].w & mask};
@@ -177,8 +187,8 @@ static __global__ void
 start_bins(uint32_t *counts)
 {
 	__shared__ uint32_t warp_sums[GPUSORT_BINS / 32];
-	uint32_t   *mine = counts + blockIdx.x * GPUSORT_BINS + threadIdx.x;
-	uint32_t	count = *mine;
+	uint32_t *mine = counts + blockIdx.x * GPUSORT_BINS + threadIdx.x;
+	uint32_t count = *mine;
 
 	*mine = sum_up_to(count, warp_sums) - count;
 }
@@ -197,21 +207,21 @@ look_back(uint32_t *tallies, uint32_t tile, int number, uint32_t total)
 {
 	const uint32_t tile_code = GPUSORT_TALLY_TILE(number);
 	const uint32_t sum_code = GPUSORT_TALLY_SUM(number);
-	uint32_t   *mine = tallies + (size_t) tile * GPUSORT_BINS + threadIdx.x;
-	uint32_t	before = 0;
-	uint32_t	next = tile;	/* tiles that were not counted yet */
+	uint32_t *mine = tallies + (size_t) tile * GPUSORT_BINS + threadIdx.x;
+	uint32_t before = 0;
+	uint32_t next = tile; /* tiles that were not counted yet */
 
 	while (next > 0)
 	{
 		const uint32_t *last = tallies + (size_t) (next - 1) * GPUSORT_BINS + threadIdx.x;
-		uint32_t	seen[WINDOW];
-		uint32_t	taken = 0;
-		bool		summed = false;
+		uint32_t seen[WINDOW];
+		uint32_t taken = 0;
+		bool summed = false;
 
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int i = 0; i < WINDOW; i++)
 			seen[i] = (uint32_t) i < next ? load_tally(last - i * GPUSORT_BINS) : 0;
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int i = 0; i < WINDOW; i++)
 		{
 			const uint32_t code = seen[i] & GPUSORT_TALLY_MASK;
@@ -236,9 +246,9 @@ GPUSORT_UNROLL
 template <int TILE>
 struct GpuSortPassShared
 {
-	uint32_t	offsets[GPUSORT_BINS];	/* place of a digit less its first row in the tile */
-	uint32_t	warp_sums[GPUSORT_BINS / 32];
-	uint32_t	begins[TILE / 32];	/* last pass, ids alone: a bit for each place in the tile where a digit begins */
+	uint32_t offsets[GPUSORT_BINS]; /* place of a digit less its first row in the tile */
+	uint32_t warp_sums[GPUSORT_BINS / 32];
+	uint32_t begins[TILE / 32]; /* last pass, ids alone: a bit for each place in the tile where a digit begins */
 };
 
 /*
@@ -253,13 +263,13 @@ write_ids(const uint32_t *tile_ids, uint32_t count, const uint32_t *offsets, con
 	const uint32_t lane = threadIdx.x % 32;
 	const uint32_t first_word = threadIdx.x / 32 * ITEMS;
 	const uint32_t up_to_mine = lanes_below() << 1 | 1;
-	uint32_t	begun = 0;
+	uint32_t begun = 0;
 
 	for (uint32_t i = lane; i < first_word; i += 32)
 		begun += __popc(begins[i]);
 	begun = __reduce_add_sync(GPUSORT_ALL_LANES, begun);
 
-GPUSORT_UNROLL_BY(4)
+	GPUSORT_UNROLL_BY(4)
 	for (int k = 0; k < ITEMS; k++)
 	{
 		const uint32_t word = begins[first_word + k];
@@ -287,16 +297,16 @@ pass_tile(const GpuSortPass &pass, void *tile, GpuSortPassShared<THREADS * ITEMS
 	typedef typename std::conditional<INPUT == GPUSORT_INPUT_ROWS, uint64_t, uint32_t>::type Item;
 	typedef typename std::conditional<IDS, uint32_t, uint64_t>::type Moved;
 	const Item *input = (const Item *) (INPUT == GPUSORT_INPUT_ROWS ? (const void *) pass.rows_in : pass.keys_in);
-	Moved	   *tile_rows = (Moved *) tile;
-	uint32_t   *counters = (uint32_t *) (tile_rows + TILE);
-	const uint32_t tile_first = blockIdx.x * TILE;	/* in this launch */
+	Moved *tile_rows = (Moved *) tile;
+	uint32_t *counters = (uint32_t *) (tile_rows + TILE);
+	const uint32_t tile_first = blockIdx.x * TILE; /* in this launch */
 	const uint32_t count = FULL ? TILE : pass.rows - tile_first;
 	const uint32_t mine = threadIdx.x / 32 * 32 * ITEMS + threadIdx.x % 32;
 	const uint64_t from = (uint64_t) pass.first_row + tile_first + mine;
-	Item		items[ITEMS];
-	uint32_t	total = 0;
-	uint32_t	start = 0;
-	uint32_t	offset = threadIdx.x;	/* in shared.offsets */
+	Item items[ITEMS];
+	uint32_t total = 0;
+	uint32_t start = 0;
+	uint32_t offset = threadIdx.x; /* in shared.offsets */
 
 	if (IDS)
 	{
@@ -304,7 +314,7 @@ pass_tile(const GpuSortPass &pass, void *tile, GpuSortPassShared<THREADS * ITEMS
 			shared.begins[i] = 0;
 	}
 
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int k = 0; k < ITEMS; k++)
 	{
 		if (!FULL)
@@ -317,9 +327,9 @@ GPUSORT_UNROLL
 	if (FULL && threadIdx.x == 0 && blockIdx.x + GPUSORT_TILES_AHEAD + 1 < gridDim.x && (uintptr_t) input % 16 == 0)
 		prefetch(input + pass.first_row + tile_first + (uint64_t) GPUSORT_TILES_AHEAD * TILE, TILE * sizeof(Item));
 
-	const auto	moved = [&](int k) -> Moved
+	const auto moved = [&](int k) -> Moved
 	{
-		uint32_t	id;
+		uint32_t id;
 
 		if (INPUT == GPUSORT_INPUT_ROWS)
 			return (Moved) items[k];
@@ -329,7 +339,7 @@ GPUSORT_UNROLL
 			id = (uint32_t) (from + k * 32);
 		return IDS ? id : (Moved) ((uint64_t) items[k] << 32 | id);
 	};
-	const auto	counted = [&](uint32_t digit_total, uint32_t digit_start, uint32_t digits_below)
+	const auto counted = [&](uint32_t digit_total, uint32_t digit_start, uint32_t digits_below)
 	{
 		total = digit_total;
 		start = digit_start;
@@ -359,7 +369,7 @@ GPUSORT_UNROLL
 	if (IDS)
 		write_ids<ITEMS, FULL>((const uint32_t *) tile, count, shared.offsets, shared.begins, pass.ids_out);
 	/* A row at a time: reading ahead takes registers and gains nothing (by 4 rows 5.32 ms, by 2 5.25, by 1 5.22). */
-GPUSORT_UNROLL_BY(1)
+	GPUSORT_UNROLL_BY(1)
 	for (int k = 0; k < ITEMS && !IDS; k++)
 	{
 		const uint32_t i = k * THREADS + threadIdx.x;
@@ -391,10 +401,11 @@ GPUSORT_UNROLL_BY(1)
  *	WINDOW	tiles looked back at in one go
  */
 template <int THREADS, int ITEMS, int BLOCKS, int GROUP, int WINDOW, GpuSortPassInput INPUT, GpuSortPassOutput OUTPUT>
-__global__ void __launch_bounds__(THREADS, BLOCKS)
-sort_pass(const __grid_constant__ GpuSortPass pass)
+__global__ void
+__launch_bounds__(THREADS, BLOCKS)
+	sort_pass(const __grid_constant__ GpuSortPass pass)
 {
-	GPUSORT_DYNAMIC_SHARED(uint64_t, tile);	/* [THREADS * ITEMS] rows or ids, then counters */
+	GPUSORT_DYNAMIC_SHARED(uint64_t, tile); /* [THREADS * ITEMS] rows or ids, then counters */
 	__shared__ GpuSortPassShared<THREADS * ITEMS> shared;
 
 	if (pass.rows - blockIdx.x * (THREADS * ITEMS) >= THREADS * ITEMS)
@@ -408,16 +419,17 @@ sort_pass(const __grid_constant__ GpuSortPass pass)
  * reads keys_in (and ids_in), writes ids_out (and keys_out).
  */
 template <int THREADS, int ITEMS, int GROUP>
-__global__ void __launch_bounds__(THREADS)
-sort_block(const __grid_constant__ GpuSortPass pass, int digits)
+__global__ void
+__launch_bounds__(THREADS)
+	sort_block(const __grid_constant__ GpuSortPass pass, int digits)
 {
-	GPUSORT_DYNAMIC_SHARED(uint64_t, tile_rows);	/* [THREADS * ITEMS], then counters */
+	GPUSORT_DYNAMIC_SHARED(uint64_t, tile_rows); /* [THREADS * ITEMS], then counters */
 	__shared__ uint32_t warp_sums[GPUSORT_BINS / 32];
-	uint32_t   *counters = (uint32_t *) (tile_rows + THREADS * ITEMS);
+	uint32_t *counters = (uint32_t *) (tile_rows + THREADS * ITEMS);
 	const uint32_t mine = threadIdx.x / 32 * 32 * ITEMS + threadIdx.x % 32;
-	uint64_t	rows[ITEMS];
+	uint64_t rows[ITEMS];
 
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int k = 0; k < ITEMS; k++)
 	{
 		const uint32_t i = mine + k * 32;
@@ -429,17 +441,20 @@ GPUSORT_UNROLL
 
 	for (int i = 0; i < digits; i++)
 	{
-		order_tile<THREADS, ITEMS, GROUP, true>(rows, [&](int k) { return rows[k]; }, i,
-												i == digits - 1 ? pass.digit_mask : GPUSORT_BINS - 1,
-												tile_rows, counters, warp_sums, [](uint32_t, uint32_t, uint32_t) {});
+		order_tile<THREADS, ITEMS, GROUP, true>(
+			rows, [&](int k)
+			{ return rows[k]; },
+			i,
+			i == digits - 1 ? pass.digit_mask : GPUSORT_BINS - 1,
+			tile_rows, counters, warp_sums, [](uint32_t, uint32_t, uint32_t) {});
 		__syncthreads();
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int k = 0; k < ITEMS; k++)
 			rows[k] = tile_rows[mine + k * 32];
 		__syncthreads();
 	}
 
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int k = 0; k < ITEMS; k++)
 	{
 		const uint32_t i = mine + k * 32;
@@ -453,4 +468,4 @@ GPUSORT_UNROLL
 	}
 }
 
-#endif							/* GPUSORT_ONESWEEP_PASS_CUH */
+#endif /* GPUSORT_ONESWEEP_PASS_CUH */

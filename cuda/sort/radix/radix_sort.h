@@ -20,7 +20,7 @@
 #include <cuda_runtime.h>
 
 /* The most rows of a sort: ids are of 32 bits. */
-#define GPUSORT_RADIX_MAX_ROWS	0xFFFFFFFEu
+#define GPUSORT_RADIX_MAX_ROWS 0xFFFFFFFEu
 
 /*
  * Bytes of temp that gpusort_radix_sort needs for so many rows and bits; temp must be
@@ -74,13 +74,13 @@ gpusort_radix_digits(int bits)
  */
 typedef struct GpuSortRadixRoom
 {
-	uint32_t   *keys_in;
-	uint32_t   *ids_in;
-	uint32_t   *keys_out;
-	uint32_t   *ids_out;
+	uint32_t *keys_in;
+	uint32_t *ids_in;
+	uint32_t *keys_out;
+	uint32_t *ids_out;
 } GpuSortRadixRoom;
 
 extern cudaError_t gpusort_radix_room_bytes(uint32_t rows, size_t *temp_bytes);
 extern cudaError_t gpusort_radix_room(void *temp, uint32_t rows, int bits, GpuSortRadixRoom *room);
 
-#endif							/* GPUSORT_RADIX_SORT_H */
+#endif /* GPUSORT_RADIX_SORT_H */

@@ -20,19 +20,20 @@
 #include "sort/digit_counts.cuh"
 #include "sort/portable.h"
 
-#define GPUSORT_ALL_LANES		0xFFFFFFFFu
+#define GPUSORT_ALL_LANES 0xFFFFFFFFu
 
 #ifdef __CUDACC__
 static __device__ __forceinline__ uint32_t
 lanes_below()
 {
-	uint32_t	mask;
+	uint32_t mask;
 
-	asm("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
+	asm("mov.u32 %0, %%lanemask_lt;"
+		: "=r"(mask));
 	return mask;
 }
 #else
-#define lanes_below()				((1u << threadIdx.x % 32) - 1)
+#define lanes_below() ((1u << threadIdx.x % 32) - 1)
 #endif
 
 /*
@@ -44,13 +45,13 @@ sum_up_to(uint32_t value, uint32_t *warp_sums)
 {
 	const uint32_t lane = threadIdx.x % 32;
 	const uint32_t warp = threadIdx.x / 32;
-	uint32_t	sum = value;
+	uint32_t sum = value;
 
 	if (threadIdx.x < GPUSORT_BINS)
 	{
 		for (int places = 1; places < 32; places *= 2)
 		{
-			uint32_t	below = __shfl_up_sync(GPUSORT_ALL_LANES, sum, places);
+			uint32_t below = __shfl_up_sync(GPUSORT_ALL_LANES, sum, places);
 
 			if (lane >= (uint32_t) places)
 				sum += below;
@@ -75,27 +76,20 @@ static __device__ __forceinline__ uint32_t
 lanes_with(uint32_t digit)
 {
 #ifdef __CUDACC__
-#define GPUSORT_MATCH_BIT(bit, into) \
-		"and.b32 t, %1, " #bit ";\n" \
-		"setp.ne.u32 p, t, 0;\n" \
-		"vote.sync.ballot.b32 " into ", p, 0xffffffff;\n" \
-		"@!p not.b32 " into ", " into ";\n"
-	uint32_t	same;
+#define GPUSORT_MATCH_BIT(bit, into)                  \
+	"and.b32 t, %1, " #bit ";\n"                      \
+	"setp.ne.u32 p, t, 0;\n"                          \
+	"vote.sync.ballot.b32 " into ", p, 0xffffffff;\n" \
+	"@!p not.b32 " into ", " into ";\n"
+	uint32_t same;
 
-	asm volatile("{\n.reg .pred p;\n.reg .b32 t, u, v;\n"
-				 GPUSORT_MATCH_BIT(1, "u")
-				 GPUSORT_MATCH_BIT(2, "v")
-				 "and.b32 %0, u, v;\n"
-				 GPUSORT_MATCH_BIT(4, "u")
-				 GPUSORT_MATCH_BIT(8, "v")
-				 "lop3.b32 %0, %0, u, v, 0x80;\n"
-				 GPUSORT_MATCH_BIT(16, "u")
-				 GPUSORT_MATCH_BIT(32, "v")
-				 "lop3.b32 %0, %0, u, v, 0x80;\n"
-				 GPUSORT_MATCH_BIT(64, "u")
-				 GPUSORT_MATCH_BIT(128, "v")
-				 "lop3.b32 %0, %0, u, v, 0x80;\n}"
-				 : "=r"(same) : "r"(digit));
+	asm volatile("{\n.reg .pred p;\n.reg .b32 t, u, v;\n" GPUSORT_MATCH_BIT(1, "u")
+					 GPUSORT_MATCH_BIT(2, "v") "and.b32 %0, u, v;\n" GPUSORT_MATCH_BIT(4, "u")
+						 GPUSORT_MATCH_BIT(8, "v") "lop3.b32 %0, %0, u, v, 0x80;\n" GPUSORT_MATCH_BIT(16, "u")
+							 GPUSORT_MATCH_BIT(32, "v") "lop3.b32 %0, %0, u, v, 0x80;\n" GPUSORT_MATCH_BIT(64, "u")
+								 GPUSORT_MATCH_BIT(128, "v") "lop3.b32 %0, %0, u, v, 0x80;\n}"
+				 : "=r"(same)
+				 : "r"(digit));
 	return same;
 #undef GPUSORT_MATCH_BIT
 #else
@@ -107,7 +101,7 @@ lanes_with(uint32_t digit)
 template <int ITEMS>
 struct GpuSortRanks
 {
-	uint32_t	pairs[(ITEMS + 1) / 2];
+	uint32_t pairs[(ITEMS + 1) / 2];
 
 	__device__ __forceinline__ uint32_t
 	get(int k) const
@@ -162,13 +156,13 @@ rank_in_warp(const Item (&items)[ITEMS], uint32_t byte, uint32_t digit_mask, uin
 
 	static_assert(ITEMS % GROUP == 0, "groups are full");
 
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int first = 0; first < ITEMS; first += GROUP)
 	{
-		uint32_t	same[GROUP];
-		uint32_t   *counter[GROUP];
+		uint32_t same[GROUP];
+		uint32_t *counter[GROUP];
 
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int k = 0; k < GROUP; k++)
 		{
 			const uint32_t digit = digit_of<LAST>(key_of(items[first + k]), byte, digit_mask);
@@ -176,7 +170,7 @@ GPUSORT_UNROLL
 			same[k] = lanes_with(digit);
 			counter[k] = &counters[digit];
 		}
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int k = 0; k < GROUP; k++)
 		{
 			const uint32_t rank = *counter[k] + __popc(same[k] & below);
@@ -202,14 +196,14 @@ order_tile(const Item (&items)[ITEMS], Move moved, uint32_t byte, uint32_t digit
 		   uint32_t *counters, uint32_t *warp_sums, Counted counted)
 {
 	constexpr int WARPS = THREADS / 32;
-	uint32_t   *mine = counters + threadIdx.x / 32 * GPUSORT_BINS;
+	uint32_t *mine = counters + threadIdx.x / 32 * GPUSORT_BINS;
 	GpuSortRanks<ITEMS> ranks;
-	uint32_t	counts[WARPS];
-	uint32_t	total = 0;
+	uint32_t counts[WARPS];
+	uint32_t total = 0;
 
 	static_assert(THREADS >= GPUSORT_BINS && THREADS * ITEMS <= 0xFFFF, "a thread per digit, ranks of 16 bits");
 
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (uint32_t i = 0; i < GPUSORT_BINS; i += 32)
 		mine[i + threadIdx.x % 32] = 0;
 	__syncwarp();
@@ -219,7 +213,7 @@ GPUSORT_UNROLL
 	/* where each warp's rows of a digit begin in the tile */
 	if (threadIdx.x < GPUSORT_BINS)
 	{
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int i = 0; i < WARPS; i++)
 		{
 			counts[i] = counters[i * GPUSORT_BINS + threadIdx.x];
@@ -233,10 +227,10 @@ GPUSORT_UNROLL
 
 	if (threadIdx.x < GPUSORT_BINS)
 	{
-		uint32_t	place = below & 0xFFFF;
+		uint32_t place = below & 0xFFFF;
 
 		counted(total, place, below >> 16);
-GPUSORT_UNROLL
+		GPUSORT_UNROLL
 		for (int i = 0; i < WARPS; i++)
 		{
 			counters[i * GPUSORT_BINS + threadIdx.x] = place;
@@ -245,9 +239,9 @@ GPUSORT_UNROLL
 	}
 	__syncthreads();
 
-GPUSORT_UNROLL
+	GPUSORT_UNROLL
 	for (int k = 0; k < ITEMS; k++)
 		tile[ranks.get(k) + mine[digit_of<LAST>(key_of(items[k]), byte, digit_mask)]] = moved(k);
 }
 
-#endif							/* GPUSORT_TILE_ORDER_CUH */
+#endif /* GPUSORT_TILE_ORDER_CUH */

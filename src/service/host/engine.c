@@ -32,25 +32,25 @@
 #include "service/host/sort_state.h"
 
 /* Memory goes back to the system when it was free for so many seconds, and twice that at most. */
-#define AGE_SECONDS			30
+#define AGE_SECONDS 30
 
 /* Rows may be read this far past their end (host_rows.c). */
-#define RECORDS_SLACK		64
+#define RECORDS_SLACK 64
 
 struct GpuSortEngine
 {
 	GpuSortMemory *memory;
 	GpuSortThreads *threads;
-	uint64_t	memory_total;
-	char		name[GPUSORT_NAME_BYTES];
+	uint64_t memory_total;
+	char name[GPUSORT_NAME_BYTES];
 
 	/* the thread that gives back idle memory */
-	pthread_t	keeper;
+	pthread_t keeper;
 	pthread_mutex_t lock;
-	pthread_cond_t change;		/* closing, or a sort began while it was asleep */
-	bool		asleep;
-	bool		closing;
-	uint32_t	jobs;
+	pthread_cond_t change; /* closing, or a sort began while it was asleep */
+	bool asleep;
+	bool closing;
+	uint32_t jobs;
 };
 
 int
@@ -89,15 +89,15 @@ now_ms(void)
 static void
 read_cpu_name(char *name, size_t size)
 {
-	FILE	   *file = fopen("/proc/cpuinfo", "r");
-	char		line[256];
+	FILE *file = fopen("/proc/cpuinfo", "r");
+	char line[256];
 
 	snprintf(name, size, "host");
 	if (file == NULL)
 		return;
 	while (fgets(line, sizeof(line), file) != NULL)
 	{
-		char	   *colon = strchr(line, ':');
+		char *colon = strchr(line, ':');
 
 		if (strncmp(line, "model name", 10) == 0 && colon != NULL)
 		{
@@ -120,7 +120,7 @@ keeper_main(void *arg)
 	while (!engine->closing)
 	{
 		struct timespec until;
-		int			rc = 0;
+		int rc = 0;
 
 		if (engine->jobs == 0 && gpusort_memory_cached(engine->memory) == 0)
 		{
@@ -148,8 +148,8 @@ static int
 host_open(const GpuSortEngineConfig *config, GpuSortEngine **result, GpuSortError *error)
 {
 	GpuSortEngine *engine = calloc(1, sizeof(GpuSortEngine));
-	uint64_t	limit = config->memory_limit;
-	int			threads = config->threads;
+	uint64_t limit = config->memory_limit;
+	int threads = config->threads;
 	pthread_condattr_t attributes;
 
 	if (engine == NULL)
@@ -159,10 +159,9 @@ host_open(const GpuSortEngineConfig *config, GpuSortEngine **result, GpuSortErro
 		limit = engine->memory_total / 4;
 	if (threads <= 0)
 	{
-		cpu_set_t	cpus;
+		cpu_set_t cpus;
 
-		threads = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ?
-			CPU_COUNT(&cpus) : sysconf(_SC_NPROCESSORS_ONLN);
+		threads = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : sysconf(_SC_NPROCESSORS_ONLN);
 	}
 	read_cpu_name(engine->name, sizeof(engine->name));
 
@@ -247,8 +246,8 @@ static int
 host_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **result,
 		   uint32_t *ordinal, char name[GPUSORT_NAME_BYTES], GpuSortError *error)
 {
-	GpuSort    *sort;
-	uint64_t	estimate;
+	GpuSort *sort;
+	uint64_t estimate;
 
 	if (spec->key_words < 1 || spec->key_words > GPUSORT_MAX_KEY_WORDS)
 		return error_order_of_calls(error, "key_words is out of range");
@@ -280,8 +279,7 @@ host_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **result,
 		return -1;
 	}
 	estimate = spec->estimated_rows * bytes_per_row(sort);
-	estimate = spec->estimated_bytes > UINT64_MAX - estimate ? UINT64_MAX :
-		spec->estimated_bytes + estimate;
+	estimate = spec->estimated_bytes > UINT64_MAX - estimate ? UINT64_MAX : spec->estimated_bytes + estimate;
 	if (gpusort_memory_would_fit(engine->memory, estimate, error) != 0)
 	{
 		free(sort);
@@ -325,7 +323,7 @@ static int
 host_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error)
 {
 	GpuSortHostChunk *taken;
-	size_t		records_bytes = GPUSORT_ALIGN8((uint64_t) bytes) + RECORDS_SLACK;
+	size_t records_bytes = GPUSORT_ALIGN8((uint64_t) bytes) + RECORDS_SLACK;
 
 	if (sort->reserved == 0 || sort->elements != NULL)
 		return error_order_of_calls(error, "put without reserve");
@@ -347,7 +345,7 @@ host_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSor
 
 	if (sort->nchunks == sort->chunks_room)
 	{
-		uint32_t	room = sort->chunks_room ? sort->chunks_room * 2 : 16;
+		uint32_t room = sort->chunks_room ? sort->chunks_room * 2 : 16;
 		GpuSortHostChunk *chunks = realloc(sort->chunks, room * sizeof(GpuSortHostChunk));
 
 		if (chunks == NULL)
@@ -372,8 +370,7 @@ host_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSor
 	sort->rows += rows;
 
 	/* Extents are whole pages; a page more was charged for that. */
-	discharge(sort, sort->reserve_bytes - 4096 - taken->extent_bytes -
-			  rows * 2 * sizeof(GpuSortElement));
+	discharge(sort, sort->reserve_bytes - 4096 - taken->extent_bytes - rows * 2 * sizeof(GpuSortElement));
 	return 0;
 }
 
@@ -391,8 +388,8 @@ free_other(GpuSort *sort)
 static int
 sort_elements(GpuSort *sort, GpuSortError *error)
 {
-	size_t		bytes = sort->rows * sizeof(GpuSortElement);
-	bool		in_order = sort->ascending || sort->descending;
+	size_t bytes = sort->rows * sizeof(GpuSortElement);
+	bool in_order = sort->ascending || sort->descending;
 
 	sort->elements = gpusort_memory_get(sort->memory, bytes, error);
 	if (sort->elements == NULL)
@@ -425,9 +422,9 @@ key_goes_on(const GpuSort *sort, uint64_t i)
 static uint64_t
 count_ties(const GpuSort *sort)
 {
-	uint64_t	tie_rows = 0;
-	uint64_t	start = 0;
-	bool		inexact = false;
+	uint64_t tie_rows = 0;
+	uint64_t start = 0;
+	bool inexact = false;
 
 	for (uint64_t i = 0; i < sort->rows_out; i++)
 	{
@@ -467,7 +464,7 @@ cut_output(GpuSort *sort)
 static int
 host_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
 {
-	double		start = now_ms();
+	double start = now_ms();
 
 	if (sort->elements != NULL)
 		return error_order_of_calls(error, "sort after sort");
@@ -495,7 +492,7 @@ host_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
 static int
 host_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error)
 {
-	double		start = now_ms();
+	double start = now_ms();
 
 	if (gpusort_host_cancelled(sort))
 		return gpusort_host_error_cancelled(error);

@@ -51,18 +51,18 @@ add_pieces(GpuSortPacking *packing, uint32_t n, uint32_t word, uint64_t mask, ui
 {
 	while (mask != 0)
 	{
-		uint64_t	piece = mask;
-		uint32_t	bits;
+		uint64_t piece = mask;
+		uint32_t bits;
 
 		if (!packing->pext)
 		{
 			/* the lowest run of ones: what a carry from its low end changes */
-			uint64_t	carried = mask + (mask & -mask);
+			uint64_t carried = mask + (mask & -mask);
 
 			piece = mask & ~carried;
 		}
 		bits = __builtin_popcountll(piece);
-		packing->pieces[n++] = (GpuSortPiece) {.word = word,.shift = shift,.mask = piece};
+		packing->pieces[n++] = (GpuSortPiece){.word = word, .shift = shift, .mask = piece};
 		shift += bits;
 		mask &= ~piece;
 	}
@@ -74,10 +74,10 @@ void
 gpusort_packing_plan(GpuSortPacking *packing, const uint64_t *any, const uint64_t *all,
 					 uint32_t key_words)
 {
-	uint32_t	pieces = 0;
-	uint32_t	left;			/* bits that the current packed word still takes */
-	uint32_t	bits_left;		/* bits not placed yet */
-	uint32_t	word = 0;
+	uint32_t pieces = 0;
+	uint32_t left;      /* bits that the current packed word still takes */
+	uint32_t bits_left; /* bits not placed yet */
+	uint32_t word = 0;
 
 	packing->pext = pext_is_fast();
 	packing->bits = 0;
@@ -90,12 +90,12 @@ gpusort_packing_plan(GpuSortPacking *packing, const uint64_t *any, const uint64_
 	packing->first[0] = 0;
 	for (uint32_t w = 0; w < key_words; w++)
 	{
-		uint64_t	mask = any[w] ^ all[w];
+		uint64_t mask = any[w] ^ all[w];
 
 		while (mask != 0)
 		{
-			uint64_t	part = highest_bits(mask, left);
-			uint32_t	bits = __builtin_popcountll(part);
+			uint64_t part = highest_bits(mask, left);
+			uint32_t bits = __builtin_popcountll(part);
 
 			left -= bits;
 			bits_left -= bits;
@@ -115,7 +115,7 @@ gpusort_packing_plan(GpuSortPacking *packing, const uint64_t *any, const uint64_
 static inline uint64_t
 pack_by_runs(const GpuSortPacking *packing, const uint64_t *key, uint32_t word)
 {
-	uint64_t	packed = 0;
+	uint64_t packed = 0;
 
 	for (uint32_t i = packing->first[word]; i < packing->first[word + 1]; i++)
 	{
@@ -130,7 +130,7 @@ pack_by_runs(const GpuSortPacking *packing, const uint64_t *key, uint32_t word)
 static inline __attribute__((target("bmi2"))) uint64_t
 pack_by_pext(const GpuSortPacking *packing, const uint64_t *key, uint32_t word)
 {
-	uint64_t	packed = 0;
+	uint64_t packed = 0;
 
 	for (uint32_t i = packing->first[word]; i < packing->first[word + 1]; i++)
 	{
@@ -160,9 +160,9 @@ gpusort_packing_word(const GpuSortPacking *packing, const uint64_t *key, uint32_
 
 typedef struct Extraction
 {
-	GpuSort    *sort;
+	GpuSort *sort;
 	GpuSortElement *elements;
-	bool		backwards;
+	bool backwards;
 } Extraction;
 
 /*
@@ -170,29 +170,29 @@ typedef struct Extraction
  * for the i-th row from the end.  A macro, because what is compiled for BMI2
  * inlines only what is compiled for it too.
  */
-#define DEFINE_EXTRACT_ROWS(name, attributes, pack) \
-static attributes void \
-name(const Extraction *extraction, const GpuSortHostChunk *chunk) \
-{ \
-	const GpuSort *sort = extraction->sort; \
-	const GpuSortPacking *packing = &sort->packing; \
-	const uint64_t *entry = chunk->entries; \
-	const uint32_t inline_words = sort->inline_words; \
-	const uint32_t entry_words = sort->entry_words; \
-	const int	step = extraction->backwards ? -1 : 1; \
-	GpuSortElement *to = extraction->elements + \
-		(extraction->backwards ? sort->rows - 1 - chunk->first : chunk->first); \
- \
-	for (uint32_t i = 0; i < chunk->rows; i++) \
-	{ \
-		uint64_t	ref = entry[inline_words]; \
- \
-		to->key = pack(packing, inline_words > 0 ? entry : gpusort_host_key(sort, ref), 0); \
-		to->ref = ref; \
-		to += step; \
-		entry += entry_words; \
-	} \
-}
+#define DEFINE_EXTRACT_ROWS(name, attributes, pack)                                             \
+	static attributes void                                                                      \
+	name(const Extraction *extraction, const GpuSortHostChunk *chunk)                           \
+	{                                                                                           \
+		const GpuSort *sort = extraction->sort;                                                 \
+		const GpuSortPacking *packing = &sort->packing;                                         \
+		const uint64_t *entry = chunk->entries;                                                 \
+		const uint32_t inline_words = sort->inline_words;                                       \
+		const uint32_t entry_words = sort->entry_words;                                         \
+		const int step = extraction->backwards ? -1 : 1;                                        \
+		GpuSortElement *to = extraction->elements +                                             \
+			(extraction->backwards ? sort->rows - 1 - chunk->first : chunk->first);             \
+                                                                                                \
+		for (uint32_t i = 0; i < chunk->rows; i++)                                              \
+		{                                                                                       \
+			uint64_t ref = entry[inline_words];                                                 \
+                                                                                                \
+			to->key = pack(packing, inline_words > 0 ? entry : gpusort_host_key(sort, ref), 0); \
+			to->ref = ref;                                                                      \
+			to += step;                                                                         \
+			entry += entry_words;                                                               \
+		}                                                                                       \
+	}
 
 DEFINE_EXTRACT_ROWS(extract_rows_by_runs, , pack_by_runs)
 #ifdef HAVE_PEXT
@@ -225,7 +225,7 @@ extract_chunk(void *arg, uint32_t task)
 void
 gpusort_host_extract(GpuSort *sort, GpuSortElement *elements, bool backwards)
 {
-	Extraction	extraction = {.sort = sort,.elements = elements,.backwards = backwards};
+	Extraction extraction = {.sort = sort, .elements = elements, .backwards = backwards};
 
 	gpusort_threads_run(sort->threads, sort->nchunks, extract_chunk, &extraction);
 }

@@ -32,15 +32,15 @@
 
 #include "service/host/memory.h"
 
-#define PAGE_BYTES			((size_t) 4096)
-#define HUGE_BYTES			((size_t) 2 << 20)
-#define MAPPING_BYTES		((size_t) 32 << 20)
-#define ROUND_UP(n, unit)	(((n) + (unit) - 1) / (unit) * (unit))
+#define PAGE_BYTES        ((size_t) 4096)
+#define HUGE_BYTES        ((size_t) 2 << 20)
+#define MAPPING_BYTES     ((size_t) 32 << 20)
+#define ROUND_UP(n, unit) (((n) + (unit) -1) / (unit) * (unit))
 
 typedef struct Extent
 {
-	char	   *start;
-	size_t		bytes;
+	char *start;
+	size_t bytes;
 } Extent;
 
 struct GpuSortMemory
@@ -48,16 +48,16 @@ struct GpuSortMemory
 	pthread_mutex_t lock;
 
 	/* the account */
-	uint64_t	limit;
-	uint64_t	used;
+	uint64_t limit;
+	uint64_t used;
 
 	/* free extents, by rising address */
-	Extent	   *extents;
-	size_t		count;
-	size_t		room;
-	uint64_t	cached;			/* bytes in them */
-	uint64_t	mapped;			/* bytes in all mappings, free or not */
-	uint64_t	peak;			/* the most bytes given out since the last age */
+	Extent *extents;
+	size_t count;
+	size_t room;
+	uint64_t cached; /* bytes in them */
+	uint64_t mapped; /* bytes in all mappings, free or not */
+	uint64_t peak;   /* the most bytes given out since the last age */
 };
 
 GpuSortMemory *
@@ -111,7 +111,7 @@ check_limit(GpuSortMemory *memory, uint64_t bytes, GpuSortError *error)
 int
 gpusort_memory_would_fit(GpuSortMemory *memory, uint64_t bytes, GpuSortError *error)
 {
-	int			rc;
+	int rc;
 
 	pthread_mutex_lock(&memory->lock);
 	rc = check_limit(memory, bytes, error);
@@ -122,7 +122,7 @@ gpusort_memory_would_fit(GpuSortMemory *memory, uint64_t bytes, GpuSortError *er
 int
 gpusort_memory_charge(GpuSortMemory *memory, uint64_t bytes, GpuSortError *error)
 {
-	int			rc;
+	int rc;
 
 	pthread_mutex_lock(&memory->lock);
 	rc = check_limit(memory, bytes, error);
@@ -144,8 +144,8 @@ gpusort_memory_discharge(GpuSortMemory *memory, uint64_t bytes)
 static bool
 room_for_one_more(GpuSortMemory *memory)
 {
-	size_t		room = memory->room ? memory->room * 2 : 64;
-	Extent	   *extents;
+	size_t room = memory->room ? memory->room * 2 : 64;
+	Extent *extents;
 
 	if (memory->count < memory->room)
 		return true;
@@ -169,15 +169,15 @@ remove_extent(GpuSortMemory *memory, size_t i)
 static void
 insert_extent(GpuSortMemory *memory, char *start, size_t bytes)
 {
-	size_t		low = 0;
-	size_t		high = memory->count;
-	bool		joins_left;
-	bool		joins_right;
+	size_t low = 0;
+	size_t high = memory->count;
+	bool joins_left;
+	bool joins_right;
 
 	memory->cached += bytes;
 	while (low < high)
 	{
-		size_t		middle = (low + high) / 2;
+		size_t middle = (low + high) / 2;
 
 		if (memory->extents[middle].start < start)
 			low = middle + 1;
@@ -226,13 +226,13 @@ insert_extent(GpuSortMemory *memory, char *start, size_t bytes)
 static void
 trim(GpuSortMemory *memory, uint64_t keep)
 {
-	size_t		i = 0;
+	size_t i = 0;
 
 	while (memory->cached > keep && i < memory->count)
 	{
-		Extent		extent = memory->extents[i];
-		char	   *low = (char *) ROUND_UP((uintptr_t) extent.start, HUGE_BYTES);
-		char	   *high = (char *) ((uintptr_t) (extent.start + extent.bytes) / HUGE_BYTES * HUGE_BYTES);
+		Extent extent = memory->extents[i];
+		char *low = (char *) ROUND_UP((uintptr_t) extent.start, HUGE_BYTES);
+		char *high = (char *) ((uintptr_t) (extent.start + extent.bytes) / HUGE_BYTES * HUGE_BYTES);
 
 		if (high <= low)
 		{
@@ -271,7 +271,7 @@ trim(GpuSortMemory *memory, uint64_t keep)
 void
 gpusort_memory_age(GpuSortMemory *memory)
 {
-	uint64_t	out;
+	uint64_t out;
 
 	pthread_mutex_lock(&memory->lock);
 	out = memory->mapped - memory->cached;
@@ -284,7 +284,7 @@ gpusort_memory_age(GpuSortMemory *memory)
 uint64_t
 gpusort_memory_cached(GpuSortMemory *memory)
 {
-	uint64_t	cached;
+	uint64_t cached;
 
 	pthread_mutex_lock(&memory->lock);
 	cached = memory->cached;
@@ -296,9 +296,9 @@ gpusort_memory_cached(GpuSortMemory *memory)
 static bool
 map_more(GpuSortMemory *memory, size_t bytes)
 {
-	size_t		size = bytes > MAPPING_BYTES ? ROUND_UP(bytes, HUGE_BYTES) : MAPPING_BYTES;
-	char	   *start;
-	char	   *aligned;
+	size_t size = bytes > MAPPING_BYTES ? ROUND_UP(bytes, HUGE_BYTES) : MAPPING_BYTES;
+	char *start;
+	char *aligned;
 
 	/* What is free but too scattered must not add to what the limit allows. */
 	if (memory->mapped + size > memory->limit)
@@ -330,11 +330,11 @@ take_extent(GpuSortMemory *memory, size_t bytes)
 {
 	for (size_t i = memory->count; i-- > 0;)
 	{
-		Extent	   *extent = &memory->extents[i];
+		Extent *extent = &memory->extents[i];
 
 		if (extent->bytes >= bytes)
 		{
-			char	   *start = extent->start + extent->bytes - bytes;
+			char *start = extent->start + extent->bytes - bytes;
 
 			memory->cached -= bytes;
 			extent->bytes -= bytes;
@@ -353,7 +353,7 @@ take_extent(GpuSortMemory *memory, size_t bytes)
 void *
 gpusort_memory_get(GpuSortMemory *memory, size_t bytes, GpuSortError *error)
 {
-	void	   *start;
+	void *start;
 
 	bytes = ROUND_UP(bytes, PAGE_BYTES);
 	pthread_mutex_lock(&memory->lock);

@@ -16,9 +16,9 @@ typedef struct GpuSortMemory GpuSortMemory;
 extern GpuSortMemory *gpusort_memory_create(uint64_t limit);
 extern void gpusort_memory_destroy(GpuSortMemory *memory);
 
-extern int	gpusort_memory_charge(GpuSortMemory *memory, uint64_t bytes, GpuSortError *error);
+extern int gpusort_memory_charge(GpuSortMemory *memory, uint64_t bytes, GpuSortError *error);
 extern void gpusort_memory_discharge(GpuSortMemory *memory, uint64_t bytes);
-extern int	gpusort_memory_would_fit(GpuSortMemory *memory, uint64_t bytes, GpuSortError *error);
+extern int gpusort_memory_would_fit(GpuSortMemory *memory, uint64_t bytes, GpuSortError *error);
 extern uint64_t gpusort_memory_limit(GpuSortMemory *memory);
 extern uint64_t gpusort_memory_used(GpuSortMemory *memory);
 
@@ -27,4 +27,4 @@ extern void gpusort_memory_put(GpuSortMemory *memory, void *start, size_t bytes)
 extern void gpusort_memory_age(GpuSortMemory *memory);
 extern uint64_t gpusort_memory_cached(GpuSortMemory *memory);
 
-#endif							/* GPUSORT_HOST_MEMORY_H */
+#endif /* GPUSORT_HOST_MEMORY_H */

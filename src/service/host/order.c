@@ -27,42 +27,42 @@
 
 #include "service/host/sort_state.h"
 
-#define BLOCK_ROWS			((size_t) 1 << 16)
+#define BLOCK_ROWS ((size_t) 1 << 16)
 
 /* Runs longer than this are sorted by all threads. */
-#define LONG_RUN			((size_t) 1 << 17)
+#define LONG_RUN ((size_t) 1 << 17)
 
 typedef struct Run
 {
-	size_t		start;
-	size_t		length;
+	size_t start;
+	size_t length;
 } Run;
 
 /* A range being finished. */
 typedef struct Finish
 {
-	GpuSort    *sort;
+	GpuSort *sort;
 	GpuSortElement *elements;
 	GpuSortElement *other;
-	size_t		n;
-	uint32_t	word;			/* of the packed key, that the keys are */
+	size_t n;
+	uint32_t word; /* of the packed key, that the keys are */
 
 	/* results, under the lock */
 	pthread_mutex_t lock;
-	bool		disorder;
-	uint64_t	ref_sum;
-	uint64_t	tie_rows;
-	Run		   *long_runs;
-	size_t		nlong_runs;
+	bool disorder;
+	uint64_t ref_sum;
+	uint64_t tie_rows;
+	Run *long_runs;
+	size_t nlong_runs;
 } Finish;
 
-static int	finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n,
-						 uint32_t word, GpuSortError *error);
+static int finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n,
+						uint32_t word, GpuSortError *error);
 
 static bool
 out_of_order(const GpuSortElement *elements, size_t n)
 {
-	bool		disorder = false;
+	bool disorder = false;
 
 	for (size_t i = 1; i < n; i++)
 		disorder |= elements[i].key < elements[i - 1].key;
@@ -72,11 +72,11 @@ out_of_order(const GpuSortElement *elements, size_t n)
 static void
 check_block(void *arg, uint32_t task)
 {
-	Finish	   *finish = arg;
-	size_t		start = task * BLOCK_ROWS;
-	size_t		n = finish->n - start;
-	uint64_t	ref_sum = 0;
-	bool		disorder;
+	Finish *finish = arg;
+	size_t start = task * BLOCK_ROWS;
+	size_t n = finish->n - start;
+	uint64_t ref_sum = 0;
+	bool disorder;
 
 	if (gpusort_host_cancelled(finish->sort))
 		return;
@@ -108,7 +108,7 @@ load_word(const GpuSort *sort, GpuSortElement *elements, size_t n, uint32_t word
 static uint64_t
 mark_run(GpuSortElement *elements, size_t length)
 {
-	uint64_t	marks = 0;
+	uint64_t marks = 0;
 
 	for (size_t i = 0; i < length; i++)
 		marks |= elements[i].ref & GPUSORT_REF_MARK;
@@ -125,13 +125,13 @@ static bool
 finish_runs(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n, uint32_t word,
 			uint64_t *tie_rows, Finish *finish, size_t offset)
 {
-	bool		last_word = word + 1 == sort->packing.words;
-	size_t		end;
+	bool last_word = word + 1 == sort->packing.words;
+	size_t end;
 
 	for (size_t start = 0; start < n; start = end)
 	{
-		uint64_t	key = elements[start].key;
-		size_t		length;
+		uint64_t key = elements[start].key;
+		size_t length;
 
 		for (end = start + 1; end < n && elements[end].key == key; end++)
 			;
@@ -141,7 +141,7 @@ finish_runs(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size
 		else if (length > LONG_RUN && finish != NULL)
 		{
 			pthread_mutex_lock(&finish->lock);
-			finish->long_runs[finish->nlong_runs++] = (Run) {.start = offset + start,.length = length};
+			finish->long_runs[finish->nlong_runs++] = (Run){.start = offset + start, .length = length};
 			pthread_mutex_unlock(&finish->lock);
 		}
 		else
@@ -162,15 +162,15 @@ static size_t
 run_boundary(const Finish *finish, size_t i)
 {
 	const GpuSortElement *elements = finish->elements;
-	size_t		high = finish->n;
-	uint64_t	key;
+	size_t high = finish->n;
+	uint64_t key;
 
 	if (i == 0 || i >= finish->n)
 		return i < finish->n ? i : finish->n;
 	key = elements[i - 1].key;
 	while (i < high)
 	{
-		size_t		middle = i + (high - i) / 2;
+		size_t middle = i + (high - i) / 2;
 
 		if (elements[middle].key == key)
 			i = middle + 1;
@@ -183,19 +183,19 @@ run_boundary(const Finish *finish, size_t i)
 /* Blocks of a range, by where they start; one more for the end. */
 typedef struct Blocks
 {
-	Finish	   *finish;
-	size_t	   *starts;
+	Finish *finish;
+	size_t *starts;
 } Blocks;
 
 static void
 finish_block(void *arg, uint32_t task)
 {
-	Blocks	   *blocks = arg;
-	Finish	   *finish = blocks->finish;
-	size_t		start = blocks->starts[task];
-	size_t		n = blocks->starts[task + 1] - start;
-	uint64_t	tie_rows = 0;
-	bool		good;
+	Blocks *blocks = arg;
+	Finish *finish = blocks->finish;
+	size_t start = blocks->starts[task];
+	size_t n = blocks->starts[task + 1] - start;
+	uint64_t tie_rows = 0;
+	bool good;
 
 	if (n == 0 || gpusort_host_cancelled(finish->sort))
 		return;
@@ -213,16 +213,16 @@ typedef struct Load
 {
 	const GpuSort *sort;
 	GpuSortElement *elements;
-	size_t		n;
-	uint32_t	word;
+	size_t n;
+	uint32_t word;
 } Load;
 
 static void
 load_block(void *arg, uint32_t task)
 {
-	Load	   *load = arg;
-	size_t		start = task * BLOCK_ROWS;
-	size_t		n = load->n - start < BLOCK_ROWS ? load->n - start : BLOCK_ROWS;
+	Load *load = arg;
+	size_t start = task * BLOCK_ROWS;
+	size_t n = load->n - start < BLOCK_ROWS ? load->n - start : BLOCK_ROWS;
 
 	if (!gpusort_host_cancelled(load->sort))
 		load_word(load->sort, load->elements + start, n, load->word);
@@ -233,7 +233,7 @@ static int
 finish_long_run(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n,
 				uint32_t word, GpuSortError *error)
 {
-	Load		load = {.sort = sort,.elements = elements,.n = n,.word = word};
+	Load load = {.sort = sort, .elements = elements, .n = n, .word = word};
 
 	gpusort_threads_run(sort->threads, (n + BLOCK_ROWS - 1) / BLOCK_ROWS, load_block, &load);
 	if (gpusort_host_sort_many(sort, elements, other, n, false, error) != 0)
@@ -245,10 +245,10 @@ finish_long_run(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, 
 static int
 finish_all_runs(Finish *finish, GpuSortError *error)
 {
-	GpuSort    *sort = finish->sort;
-	uint32_t	nblocks = (finish->n + BLOCK_ROWS - 1) / BLOCK_ROWS;
-	Blocks		blocks = {.finish = finish};
-	int			rc = 0;
+	GpuSort *sort = finish->sort;
+	uint32_t nblocks = (finish->n + BLOCK_ROWS - 1) / BLOCK_ROWS;
+	Blocks blocks = {.finish = finish};
+	int rc = 0;
 
 	blocks.starts = malloc((nblocks + 1) * sizeof(size_t));
 	finish->long_runs = malloc((finish->n / LONG_RUN + 1) * sizeof(Run));
@@ -263,7 +263,7 @@ finish_all_runs(Finish *finish, GpuSortError *error)
 	}
 	for (size_t i = 0; rc == 0 && i < finish->nlong_runs; i++)
 	{
-		Run			run = finish->long_runs[i];
+		Run run = finish->long_runs[i];
 
 		rc = finish_long_run(sort, finish->elements + run.start, finish->other + run.start,
 							 run.length, finish->word + 1, error);
@@ -286,11 +286,9 @@ static int
 finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n, uint32_t word,
 			 GpuSortError *error)
 {
-	Finish		finish = {
-		.sort = sort,.elements = elements,.other = other,.n = n,.word = word,
-		.lock = PTHREAD_MUTEX_INITIALIZER
-	};
-	int			rc = 0;
+	Finish finish = {
+		.sort = sort, .elements = elements, .other = other, .n = n, .word = word, .lock = PTHREAD_MUTEX_INITIALIZER};
+	int rc = 0;
 
 	gpusort_threads_run(sort->threads, (n + BLOCK_ROWS - 1) / BLOCK_ROWS, check_block, &finish);
 	if (gpusort_host_cancelled(sort))

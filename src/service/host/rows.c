@@ -25,16 +25,16 @@
 #include "service/host/sort_state.h"
 
 /* Rows asked for ahead of the one being copied. */
-#define PREFETCH_ROWS		16
+#define PREFETCH_ROWS 16
 
 /* Of longer rows the CPU's own prefetcher gets the rest. */
-#define PREFETCH_BYTES		256
+#define PREFETCH_BYTES 256
 
 /*
  * A chunk is filled in this many parts at most, two for each thread: one that
  * is late then does not hold up the others for long.
  */
-#define GIVE_PARTS_MAX		8
+#define GIVE_PARTS_MAX 8
 
 /*
  * Copies records to a page.  They are next read when they are given out, long
@@ -44,7 +44,7 @@
 static void
 store_records(char *to, const char *from, size_t bytes)
 {
-	size_t		done = 0;
+	size_t done = 0;
 
 #ifdef HAVE_STREAM
 	for (; done + 64 <= bytes; done += 64)
@@ -70,13 +70,13 @@ take_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint6
 {
 	const uint32_t *offsets = (const uint32_t *) (chunk + GPUSORT_CHUNK_BYTES) - 1;
 	const uint32_t key_bytes = words * 8;
-	uint64_t	row_bytes = 0;
-	uint64_t	ref_sum = 0;
-	uint64_t	any[GPUSORT_MAX_KEY_WORDS];
-	uint64_t	all[GPUSORT_MAX_KEY_WORDS];
+	uint64_t row_bytes = 0;
+	uint64_t ref_sum = 0;
+	uint64_t any[GPUSORT_MAX_KEY_WORDS];
+	uint64_t all[GPUSORT_MAX_KEY_WORDS];
 	const uint64_t *previous = sort->last_key;
-	bool		ascending = sort->ascending;
-	bool		descending = sort->descending;
+	bool ascending = sort->ascending;
+	bool descending = sort->descending;
 
 	for (uint32_t w = 0; w < words; w++)
 	{
@@ -90,12 +90,12 @@ take_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint6
 
 	for (uint32_t i = 0; i < rows; i++)
 	{
-		uint32_t	offset = __atomic_load_n(&offsets[-(int64_t) i], __ATOMIC_RELAXED);
-		uint32_t	length;
-		uint32_t	padded;
+		uint32_t offset = __atomic_load_n(&offsets[-(int64_t) i], __ATOMIC_RELAXED);
+		uint32_t length;
+		uint32_t padded;
 		const uint64_t *key;
 		const char *row;
-		uint64_t	ref;
+		uint64_t ref;
 
 		if ((offset & 7) != 0 || offset > bytes || bytes - offset < key_bytes + 8)
 			return false;
@@ -122,7 +122,7 @@ take_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint6
 
 		if ((ascending || descending) && previous != NULL)
 		{
-			uint32_t	w = 0;
+			uint32_t w = 0;
 
 			while (w + 1 < words && previous[w] == key[w])
 				w++;
@@ -156,7 +156,7 @@ int
 gpusort_host_take(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes,
 				  GpuSortHostChunk *taken, GpuSortError *error)
 {
-	bool		good;
+	bool good;
 
 	switch (sort->key_words)
 	{
@@ -190,7 +190,7 @@ static inline void
 prefetch_row(const GpuSort *sort, uint64_t ref)
 {
 	const char *row = sort->chunks[gpusort_ref_chunk(ref)].records + gpusort_ref_offset(ref);
-	uint32_t	length = gpusort_ref_length(ref);
+	uint32_t length = gpusort_ref_length(ref);
 
 	if (length > PREFETCH_BYTES)
 		length = PREFETCH_BYTES;
@@ -203,14 +203,14 @@ prefetch_row(const GpuSort *sort, uint64_t ref)
 static uint32_t
 give_rows(const GpuSort *sort, uint64_t first, uint64_t end, char *to, const char *to_end)
 {
-	uint32_t	tie_rows = 0;
+	uint32_t tie_rows = 0;
 
 	for (uint64_t i = first; i < end; i++)
 	{
-		uint64_t	ref = sort->elements[i].ref;
-		uint32_t	length = gpusort_ref_length(ref);
+		uint64_t ref = sort->elements[i].ref;
+		uint32_t length = gpusort_ref_length(ref);
 		const char *row = sort->chunks[gpusort_ref_chunk(ref)].records + gpusort_ref_offset(ref);
-		uint8_t		flags;
+		uint8_t flags;
 
 		if (i + PREFETCH_ROWS < end)
 			prefetch_row(sort, sort->elements[i + PREFETCH_ROWS].ref);
@@ -244,16 +244,16 @@ give_rows(const GpuSort *sort, uint64_t first, uint64_t end, char *to, const cha
 typedef struct Filling
 {
 	const GpuSort *sort;
-	char	   *chunk;
-	uint64_t	rows[GIVE_PARTS_MAX + 1];	/* where parts start, and the end */
-	uint32_t	bytes[GIVE_PARTS_MAX + 1];
-	uint32_t	tie_rows[GIVE_PARTS_MAX];
+	char *chunk;
+	uint64_t rows[GIVE_PARTS_MAX + 1]; /* where parts start, and the end */
+	uint32_t bytes[GIVE_PARTS_MAX + 1];
+	uint32_t tie_rows[GIVE_PARTS_MAX];
 } Filling;
 
 static void
 fill_part(void *arg, uint32_t p)
 {
-	Filling    *filling = arg;
+	Filling *filling = arg;
 
 	filling->tie_rows[p] = give_rows(filling->sort, filling->rows[p], filling->rows[p + 1],
 									 filling->chunk + filling->bytes[p],
@@ -268,12 +268,12 @@ fill_part(void *arg, uint32_t p)
 void
 gpusort_host_give(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
 {
-	Filling		filling = {.sort = sort,.chunk = chunk};
-	uint32_t	parts = 2 * gpusort_threads_count(sort->threads);
-	uint32_t	part = 0;
-	uint32_t	part_bytes;
-	uint32_t	at = 0;
-	uint64_t	i = sort->emitted;
+	Filling filling = {.sort = sort, .chunk = chunk};
+	uint32_t parts = 2 * gpusort_threads_count(sort->threads);
+	uint32_t part = 0;
+	uint32_t part_bytes;
+	uint32_t at = 0;
+	uint64_t i = sort->emitted;
 
 	if (parts > GIVE_PARTS_MAX)
 		parts = GIVE_PARTS_MAX;
@@ -281,7 +281,7 @@ gpusort_host_give(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
 	filling.rows[0] = i;
 	for (; i < sort->rows_out; i++)
 	{
-		uint32_t	length = gpusort_ref_length(sort->elements[i].ref);
+		uint32_t length = gpusort_ref_length(sort->elements[i].ref);
 
 		if (length > GPUSORT_CHUNK_BYTES - at)
 			break;

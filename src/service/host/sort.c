@@ -38,20 +38,20 @@
 #include "service/host/sort_state.h"
 
 /* Up to this many elements are sorted by insertion. */
-#define INSERTION_MAX		24
+#define INSERTION_MAX 24
 
 /* One thread sorts up to this many; more are partitioned by all threads. */
-#define FEW_MAX				((size_t) 1 << 17)
+#define FEW_MAX ((size_t) 1 << 17)
 
 /* Digits are no wider than this: counters must stay in the first-level cache. */
-#define FEW_DIGIT_BITS		11
-#define MANY_DIGIT_BITS		10
+#define FEW_DIGIT_BITS  11
+#define MANY_DIGIT_BITS 10
 
 /* A partition aims at buckets of this many elements. */
-#define BUCKET_BITS			12
+#define BUCKET_BITS 12
 
 /* Elements in a cache line. */
-#define LINE				4
+#define LINE 4
 
 /*
  * Sorts n elements of "from" into "to", which may be the same array.
@@ -62,7 +62,7 @@ sort_by_insertion(const GpuSortElement *from, GpuSortElement *to, size_t n)
 	for (size_t i = 0; i < n; i++)
 	{
 		GpuSortElement element = from[i];
-		size_t		j = i;
+		size_t j = i;
 
 		while (j > 0 && to[j - 1].key > element.key)
 		{
@@ -80,18 +80,18 @@ sort_by_insertion(const GpuSortElement *from, GpuSortElement *to, size_t n)
 static void
 sort_few(GpuSortElement *in, GpuSortElement *out, size_t n, bool swap)
 {
-	uint32_t	starts[(1 << FEW_DIGIT_BITS) + 1];
-	uint64_t	any = 0;
-	uint64_t	all = ~UINT64_C(0);
-	uint64_t	previous = 0;
-	bool		disorder = false;
-	uint32_t	varying;
-	uint32_t	bits;
-	uint32_t	shift;
-	uint32_t	buckets;
-	uint32_t	mask;
-	uint32_t	largest = 0;
-	uint32_t	start = 0;
+	uint32_t starts[(1 << FEW_DIGIT_BITS) + 1];
+	uint64_t any = 0;
+	uint64_t all = ~UINT64_C(0);
+	uint64_t previous = 0;
+	bool disorder = false;
+	uint32_t varying;
+	uint32_t bits;
+	uint32_t shift;
+	uint32_t buckets;
+	uint32_t mask;
+	uint32_t largest = 0;
+	uint32_t start = 0;
 
 	if (n <= INSERTION_MAX)
 	{
@@ -101,7 +101,7 @@ sort_few(GpuSortElement *in, GpuSortElement *out, size_t n, bool swap)
 
 	for (size_t i = 0; i < n; i++)
 	{
-		uint64_t	key = in[i].key;
+		uint64_t key = in[i].key;
 
 		any |= key;
 		all &= key;
@@ -132,7 +132,7 @@ sort_few(GpuSortElement *in, GpuSortElement *out, size_t n, bool swap)
 		starts[(in[i].key >> shift & mask) + 1]++;
 	for (uint32_t d = 1; d <= buckets; d++)
 	{
-		uint32_t	count = starts[d];
+		uint32_t count = starts[d];
 
 		if (count > largest)
 			largest = count;
@@ -156,8 +156,8 @@ sort_few(GpuSortElement *in, GpuSortElement *out, size_t n, bool swap)
 	{
 		for (uint32_t d = 0; d < buckets; d++)
 		{
-			uint32_t	from = starts[d];
-			uint32_t	count = starts[d + 1] - from;
+			uint32_t from = starts[d];
+			uint32_t count = starts[d + 1] - from;
 
 			if (count == 1)
 			{
@@ -183,22 +183,22 @@ typedef struct Partition
 	const GpuSort *sort;
 	GpuSortElement *in;
 	GpuSortElement *out;
-	size_t		n;
-	bool		swap;			/* the result belongs into out */
+	size_t n;
+	bool swap; /* the result belongs into out */
 
 	/* parts, one task each */
-	uint32_t	parts;
-	uint64_t   *any;			/* per part */
-	uint64_t   *all;
-	bool	   *disorder;
+	uint32_t parts;
+	uint64_t *any; /* per part */
+	uint64_t *all;
+	bool *disorder;
 
 	/* the digit */
-	uint32_t	shift;
-	uint32_t	buckets;
-	uint32_t	skew;			/* elements from the cache line that out starts in to out */
-	uint64_t   *places;			/* per part and bucket: count, then where to write, from that
-								 * cache line on */
-	uint64_t   *starts;			/* per bucket, and the end */
+	uint32_t shift;
+	uint32_t buckets;
+	uint32_t skew; /* elements from the cache line that out starts in to out */
+	/* per part and bucket: count, then where to write, from that cache line on */
+	uint64_t *places;
+	uint64_t *starts; /* per bucket, and the end */
 } Partition;
 
 /* Where part p starts. */
@@ -211,18 +211,18 @@ part_start(const Partition *partition, uint32_t p)
 static void
 look_at_part(void *arg, uint32_t p)
 {
-	Partition  *partition = arg;
+	Partition *partition = arg;
 	const GpuSortElement *in = partition->in;
-	size_t		end = part_start(partition, p + 1);
-	size_t		i = part_start(partition, p);
-	uint64_t	previous = i > 0 ? in[i - 1].key : 0;
-	uint64_t	any = 0;
-	uint64_t	all = ~UINT64_C(0);
-	bool		disorder = false;
+	size_t end = part_start(partition, p + 1);
+	size_t i = part_start(partition, p);
+	uint64_t previous = i > 0 ? in[i - 1].key : 0;
+	uint64_t any = 0;
+	uint64_t all = ~UINT64_C(0);
+	bool disorder = false;
 
 	for (; i < end; i++)
 	{
-		uint64_t	key = in[i].key;
+		uint64_t key = in[i].key;
 
 		any |= key;
 		all &= key;
@@ -237,12 +237,12 @@ look_at_part(void *arg, uint32_t p)
 static void
 count_part(void *arg, uint32_t p)
 {
-	Partition  *partition = arg;
+	Partition *partition = arg;
 	const GpuSortElement *in = partition->in;
-	uint64_t   *counts = partition->places + (size_t) p * partition->buckets;
-	uint32_t	mask = partition->buckets - 1;
-	uint32_t	shift = partition->shift;
-	size_t		end = part_start(partition, p + 1);
+	uint64_t *counts = partition->places + (size_t) p * partition->buckets;
+	uint32_t mask = partition->buckets - 1;
+	uint32_t shift = partition->shift;
+	size_t end = part_start(partition, p + 1);
 
 	memset(counts, 0, partition->buckets * sizeof(uint64_t));
 	if (gpusort_host_cancelled(partition->sort))
@@ -266,16 +266,16 @@ write_line(GpuSortElement *to, const GpuSortElement *line)
 static void
 scatter_part(void *arg, uint32_t p)
 {
-	Partition  *partition = arg;
+	Partition *partition = arg;
 	const GpuSortElement *in = partition->in;
 	GpuSortElement *out = partition->out - partition->skew;
-	uint64_t   *places = partition->places + (size_t) p * partition->buckets;
-	uint32_t	buckets = partition->buckets;
-	uint32_t	mask = buckets - 1;
-	uint32_t	shift = partition->shift;
-	size_t		end = part_start(partition, p + 1);
+	uint64_t *places = partition->places + (size_t) p * partition->buckets;
+	uint32_t buckets = partition->buckets;
+	uint32_t mask = buckets - 1;
+	uint32_t shift = partition->shift;
+	size_t end = part_start(partition, p + 1);
 	GpuSortElement lines[1 << MANY_DIGIT_BITS][LINE] __attribute__((aligned(64)));
-	uint64_t	first[1 << MANY_DIGIT_BITS];
+	uint64_t first[1 << MANY_DIGIT_BITS];
 
 	/* Counts are not of the whole part then, so places would be wrong. */
 	if (gpusort_host_cancelled(partition->sort))
@@ -285,13 +285,13 @@ scatter_part(void *arg, uint32_t p)
 	for (size_t i = part_start(partition, p); i < end; i++)
 	{
 		GpuSortElement element = in[i];
-		uint32_t	d = element.key >> shift & mask;
-		uint64_t	place = places[d]++;
+		uint32_t d = element.key >> shift & mask;
+		uint64_t place = places[d]++;
 
 		lines[d][place % LINE] = element;
 		if (place % LINE == LINE - 1)
 		{
-			uint64_t	start = place - (LINE - 1);
+			uint64_t start = place - (LINE - 1);
 
 			/* The first line of a bucket may start with another part's elements. */
 			if (start >= first[d])
@@ -303,7 +303,7 @@ scatter_part(void *arg, uint32_t p)
 	}
 	for (uint32_t d = 0; d < buckets; d++)
 	{
-		uint64_t	start = places[d] / LINE * LINE;
+		uint64_t start = places[d] / LINE * LINE;
 
 		for (uint64_t j = start > first[d] ? start : first[d]; j < places[d]; j++)
 			out[j] = lines[d][j % LINE];
@@ -316,9 +316,9 @@ scatter_part(void *arg, uint32_t p)
 static void
 sort_bucket(void *arg, uint32_t d)
 {
-	Partition  *partition = arg;
-	uint64_t	start = partition->starts[d];
-	uint64_t	count = partition->starts[d + 1] - start;
+	Partition *partition = arg;
+	uint64_t start = partition->starts[d];
+	uint64_t count = partition->starts[d + 1] - start;
 
 	if (count == 0 || count > FEW_MAX || gpusort_host_cancelled(partition->sort))
 		return;
@@ -328,9 +328,9 @@ sort_bucket(void *arg, uint32_t d)
 static void
 copy_part(void *arg, uint32_t p)
 {
-	Partition  *partition = arg;
-	size_t		start = part_start(partition, p);
-	size_t		end = part_start(partition, p + 1);
+	Partition *partition = arg;
+	size_t start = part_start(partition, p);
+	size_t end = part_start(partition, p + 1);
 
 	memcpy(partition->out + start, partition->in + start, (end - start) * sizeof(GpuSortElement));
 }
@@ -341,11 +341,11 @@ copy_part(void *arg, uint32_t p)
 static bool
 choose_digit(Partition *partition, GpuSortThreads *threads)
 {
-	uint64_t	any = 0;
-	uint64_t	all = ~UINT64_C(0);
-	bool		disorder = false;
-	uint32_t	varying;
-	uint32_t	bits;
+	uint64_t any = 0;
+	uint64_t all = ~UINT64_C(0);
+	bool disorder = false;
+	uint32_t varying;
+	uint32_t bits;
 
 	gpusort_threads_run(threads, partition->parts, look_at_part, partition);
 	for (uint32_t p = 0; p < partition->parts; p++)
@@ -373,15 +373,15 @@ choose_digit(Partition *partition, GpuSortThreads *threads)
 static void
 sum_places(Partition *partition)
 {
-	uint64_t	place = partition->skew;
+	uint64_t place = partition->skew;
 
 	for (uint32_t d = 0; d < partition->buckets; d++)
 	{
 		partition->starts[d] = place - partition->skew;
 		for (uint32_t p = 0; p < partition->parts; p++)
 		{
-			uint64_t   *entry = &partition->places[(size_t) p * partition->buckets + d];
-			uint64_t	count = *entry;
+			uint64_t *entry = &partition->places[(size_t) p * partition->buckets + d];
+			uint64_t count = *entry;
 
 			*entry = place;
 			place += count;
@@ -390,8 +390,8 @@ sum_places(Partition *partition)
 	partition->starts[partition->buckets] = place - partition->skew;
 }
 
-static int	sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t n, bool swap,
-					   GpuSortError *error);
+static int sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t n, bool swap,
+					  GpuSortError *error);
 
 /* The steps of sort_range for more than FEW_MAX elements. */
 static int
@@ -416,8 +416,8 @@ sort_partitioned(Partition *partition, GpuSortError *error)
 
 	for (uint32_t d = 0; d < partition->buckets; d++)
 	{
-		uint64_t	start = partition->starts[d];
-		uint64_t	count = partition->starts[d + 1] - start;
+		uint64_t start = partition->starts[d];
+		uint64_t count = partition->starts[d + 1] - start;
 
 		if (count > FEW_MAX &&
 			sort_range(sort, partition->out + start, partition->in + start, count, !partition->swap,
@@ -437,10 +437,10 @@ static int
 sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t n, bool swap,
 		   GpuSortError *error)
 {
-	Partition	partition = {.sort = sort,.in = in,.out = out,.n = n,.swap = swap};
-	size_t		bytes;
-	char	   *work;
-	int			rc;
+	Partition partition = {.sort = sort, .in = in, .out = out, .n = n, .swap = swap};
+	size_t bytes;
+	char *work;
+	int rc;
 
 	if (gpusort_host_cancelled(sort))
 		return gpusort_host_error_cancelled(error);
@@ -461,8 +461,7 @@ sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t 
 
 	bytes = partition.parts * (2 * sizeof(uint64_t) + sizeof(bool));
 	bytes = GPUSORT_ALIGN8(bytes);
-	work = malloc(bytes + sizeof(uint64_t) * ((1 << MANY_DIGIT_BITS) + 1 +
-											   (size_t) partition.parts * (1 << MANY_DIGIT_BITS)));
+	work = malloc(bytes + sizeof(uint64_t) * ((1 << MANY_DIGIT_BITS) + 1 + (size_t) partition.parts * (1 << MANY_DIGIT_BITS)));
 	if (work == NULL)
 		return gpusort_host_error_memory(error);
 	partition.any = (uint64_t *) work;

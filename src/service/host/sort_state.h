@@ -33,8 +33,8 @@
  * is padded to 8.  mark is "inexact" until the ties are known, then "ties with
  * the next row".
  */
-#define GPUSORT_REF_MARK			((uint64_t) 1)
-#define GPUSORT_REF_CHUNKS_MAX		((uint32_t) 1 << 25)
+#define GPUSORT_REF_MARK       ((uint64_t) 1)
+#define GPUSORT_REF_CHUNKS_MAX ((uint32_t) 1 << 25)
 
 static inline uint64_t
 gpusort_ref_make(uint32_t chunk, uint32_t offset, uint32_t padded_length, bool mark)
@@ -64,8 +64,8 @@ gpusort_ref_length(uint64_t ref)
 /* What is sorted. */
 typedef struct GpuSortElement
 {
-	uint64_t	key;			/* 64 bits of the packed key */
-	uint64_t	ref;
+	uint64_t key; /* 64 bits of the packed key */
+	uint64_t ref;
 } GpuSortElement;
 
 /*
@@ -73,16 +73,16 @@ typedef struct GpuSortElement
  * other, so that extracting bits from them does not drag whole rows through
  * the cache.  Wider keys are read from the records.
  */
-#define GPUSORT_HOST_INLINE_WORDS	4
+#define GPUSORT_HOST_INLINE_WORDS 4
 
 /* A chunk that was put. */
 typedef struct GpuSortHostChunk
 {
-	char	   *records;		/* belongs to the sort; entries follow in the same extent */
-	uint64_t   *entries;		/* per row: inline words of the key, then the ref */
-	size_t		extent_bytes;
-	uint32_t	rows;
-	uint64_t	first;			/* number of its first row in the sort */
+	char *records;     /* belongs to the sort; entries follow in the same extent */
+	uint64_t *entries; /* per row: inline words of the key, then the ref */
+	size_t extent_bytes;
+	uint32_t rows;
+	uint64_t first; /* number of its first row in the sort */
 } GpuSortHostChunk;
 
 /*
@@ -93,18 +93,18 @@ typedef struct GpuSortHostChunk
  */
 typedef struct GpuSortPiece
 {
-	uint32_t	word;
-	uint32_t	shift;
-	uint64_t	mask;
+	uint32_t word;
+	uint32_t shift;
+	uint64_t mask;
 } GpuSortPiece;
 
 typedef struct GpuSortPacking
 {
-	uint32_t	bits;
-	uint32_t	words;			/* at least 1 */
-	bool		pext;			/* the CPU gathers bits in one instruction */
+	uint32_t bits;
+	uint32_t words; /* at least 1 */
+	bool pext;      /* the CPU gathers bits in one instruction */
 	/* pieces of word w: first[w] up to first[w + 1] */
-	uint32_t	first[GPUSORT_MAX_KEY_WORDS + 1];
+	uint32_t first[GPUSORT_MAX_KEY_WORDS + 1];
 	/* without pext a piece is a run of bits, of which a word has 32 at most */
 	GpuSortPiece pieces[GPUSORT_MAX_KEY_WORDS * 33];
 } GpuSortPacking;
@@ -114,42 +114,42 @@ struct GpuSort
 	GpuSortEngine *engine;
 	GpuSortMemory *memory;
 	GpuSortThreads *threads;
-	const int  *cancelled;
+	const int *cancelled;
 
 	/* how keys lie */
-	uint32_t	key_words;
-	uint32_t	inline_words;	/* key_words or 0 */
-	uint32_t	entry_words;	/* inline_words + 1 */
-	bool		may_tie;
-	uint64_t	limit;			/* rows wanted; 0: all */
+	uint32_t key_words;
+	uint32_t inline_words; /* key_words or 0 */
+	uint32_t entry_words;  /* inline_words + 1 */
+	bool may_tie;
+	uint64_t limit; /* rows wanted; 0: all */
 
 	/* what was put */
 	GpuSortHostChunk *chunks;
-	uint32_t	nchunks;
-	uint32_t	chunks_room;
-	uint64_t	rows;
-	uint64_t	row_bytes;		/* padded, without keys */
-	uint64_t	ref_sum;		/* of the refs without their marks */
-	uint64_t	any[GPUSORT_MAX_KEY_WORDS]; /* OR of each word of all keys */
-	uint64_t	all[GPUSORT_MAX_KEY_WORDS]; /* AND */
-	uint64_t	last_key[GPUSORT_MAX_KEY_WORDS];
-	bool		ascending;		/* keys came in order so far */
-	bool		descending;		/* each key came strictly below the one before */
+	uint32_t nchunks;
+	uint32_t chunks_room;
+	uint64_t rows;
+	uint64_t row_bytes;                  /* padded, without keys */
+	uint64_t ref_sum;                    /* of the refs without their marks */
+	uint64_t any[GPUSORT_MAX_KEY_WORDS]; /* OR of each word of all keys */
+	uint64_t all[GPUSORT_MAX_KEY_WORDS]; /* AND */
+	uint64_t last_key[GPUSORT_MAX_KEY_WORDS];
+	bool ascending;  /* keys came in order so far */
+	bool descending; /* each key came strictly below the one before */
 
 	/* memory */
-	uint32_t	reserved;		/* reserves not used up yet */
-	uint64_t	reserve_bytes;	/* charged for each of them */
-	uint64_t	charged;		/* all that is charged now */
+	uint32_t reserved;      /* reserves not used up yet */
+	uint64_t reserve_bytes; /* charged for each of them */
+	uint64_t charged;       /* all that is charged now */
 
 	/* the sort */
 	GpuSortPacking packing;
-	GpuSortElement *elements;	/* rows of them, sorted in the end */
-	GpuSortElement *other;		/* as many again, while sorting */
-	uint64_t	tie_rows;
+	GpuSortElement *elements; /* rows of them, sorted in the end */
+	GpuSortElement *other;    /* as many again, while sorting */
+	uint64_t tie_rows;
 
 	/* output */
-	uint64_t	rows_out;		/* that are given out: all, or the first of them */
-	uint64_t	emitted;		/* rows */
+	uint64_t rows_out; /* that are given out: all, or the first of them */
+	uint64_t emitted;  /* rows */
 };
 
 static inline bool
@@ -163,12 +163,13 @@ static inline const uint64_t *
 gpusort_host_key(const GpuSort *sort, uint64_t ref)
 {
 	return (const uint64_t *) (sort->chunks[gpusort_ref_chunk(ref)].records +
-							   gpusort_ref_offset(ref)) - sort->key_words;
+							   gpusort_ref_offset(ref)) -
+		sort->key_words;
 }
 
 /* host_rows.c */
-extern int	gpusort_host_take(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes,
-							  GpuSortHostChunk *taken, GpuSortError *error);
+extern int gpusort_host_take(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes,
+							 GpuSortHostChunk *taken, GpuSortError *error);
 extern void gpusort_host_give(GpuSort *sort, char *chunk, GpuSortEmitted *emitted);
 
 /* host_keys.c */
@@ -179,14 +180,14 @@ extern void gpusort_host_extract(GpuSort *sort, GpuSortElement *elements, bool b
 
 /* host_sort.c */
 extern void gpusort_host_sort_few(GpuSortElement *elements, GpuSortElement *other, size_t n);
-extern int	gpusort_host_sort_many(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other,
-								   size_t n, bool in_other, GpuSortError *error);
+extern int gpusort_host_sort_many(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other,
+								  size_t n, bool in_other, GpuSortError *error);
 
 /* host_order.c */
-extern int	gpusort_host_finish(GpuSort *sort, GpuSortError *error);
+extern int gpusort_host_finish(GpuSort *sort, GpuSortError *error);
 
 /* engine_host.c */
-extern int	gpusort_host_error_cancelled(GpuSortError *error);
-extern int	gpusort_host_error_memory(GpuSortError *error);
+extern int gpusort_host_error_cancelled(GpuSortError *error);
+extern int gpusort_host_error_memory(GpuSortError *error);
 
-#endif							/* GPUSORT_HOST_ENGINE_H */
+#endif /* GPUSORT_HOST_ENGINE_H */

@@ -25,28 +25,28 @@
 typedef struct Region
 {
 	GpuSortTask run;
-	void	   *arg;
-	uint32_t	ntasks;
-	uint32_t	next;			/* atomic */
-	int			workers;		/* inside now */
-	pthread_cond_t left;		/* workers became 0 */
+	void *arg;
+	uint32_t ntasks;
+	uint32_t next;       /* atomic */
+	int workers;         /* inside now */
+	pthread_cond_t left; /* workers became 0 */
 	struct Region *following;
 } Region;
 
 struct GpuSortThreads
 {
 	pthread_mutex_t lock;
-	pthread_cond_t work;		/* a region was added, or closing */
-	Region	   *regions;
-	bool		closing;
-	int			nworkers;
-	pthread_t  *workers;
+	pthread_cond_t work; /* a region was added, or closing */
+	Region *regions;
+	bool closing;
+	int nworkers;
+	pthread_t *workers;
 };
 
 static void
 run_tasks(Region *region)
 {
-	uint32_t	task;
+	uint32_t task;
 
 	while ((task = __atomic_fetch_add(&region->next, 1, __ATOMIC_RELAXED)) < region->ntasks)
 		region->run(region->arg, task);
@@ -74,7 +74,7 @@ worker_main(void *arg)
 	pthread_mutex_lock(&threads->lock);
 	for (;;)
 	{
-		Region	   *region = threads->regions;
+		Region *region = threads->regions;
 
 		if (region != NULL)
 		{
@@ -140,9 +140,9 @@ gpusort_threads_count(GpuSortThreads *threads)
 void
 gpusort_threads_run(GpuSortThreads *threads, uint32_t ntasks, GpuSortTask run, void *arg)
 {
-	Region		region = {.run = run, .arg = arg, .ntasks = ntasks};
-	Region	  **link;
-	uint32_t	helpers = ntasks - 1;
+	Region region = {.run = run, .arg = arg, .ntasks = ntasks};
+	Region **link;
+	uint32_t helpers = ntasks - 1;
 
 	if (ntasks <= 1 || threads->nworkers == 0)
 	{

@@ -12,11 +12,11 @@
 
 typedef struct GpuSortThreads GpuSortThreads;
 
-typedef void (*GpuSortTask) (void *arg, uint32_t task);
+typedef void (*GpuSortTask)(void *arg, uint32_t task);
 
 extern GpuSortThreads *gpusort_threads_create(int threads);
 extern void gpusort_threads_destroy(GpuSortThreads *threads);
-extern int	gpusort_threads_count(GpuSortThreads *threads);
+extern int gpusort_threads_count(GpuSortThreads *threads);
 extern void gpusort_threads_run(GpuSortThreads *threads, uint32_t ntasks, GpuSortTask run, void *arg);
 
-#endif							/* GPUSORT_HOST_THREADS_H */
+#endif /* GPUSORT_HOST_THREADS_H */
