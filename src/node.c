@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * plan_info.c
+ * node.c
  *	  What a finished plan tells the executor: the layout of custom_private.
  *
  * Lists of integers and Oids only, so that plans can be copied, and read back by
@@ -26,13 +26,13 @@ typedef enum PlanScalar
 {
 	SCALAR_RESCANNABLE,
 	SCALAR_WIDTH,
-	SCALAR_GIVEN,
+	SCALAR_VISIBLE,
 	SCALAR_Count,
 } PlanScalar;
 
 /*
- * What takes the place of sort: as GpuSortPlanInfo has it.  All columns are given out, and the child is thought to
- * give other rows when it is read again.
+ * Returns custom_private for a node in the place of sort.  All attributes are visible, and the child
+ * is taken to give other rows when it is read again, until the functions below say otherwise.
  */
 List *
 gpusort_plan_pack(const Sort *sort)
@@ -56,7 +56,7 @@ gpusort_plan_pack(const Sort *sort)
 	return lists;
 }
 
-/* Has the plan sort by column new_attnos[n] where it sorted by column n. */
+/* Has the plan sort by attribute new_attnos[n] where it sorted by attribute n (1-based). */
 void
 gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos)
 {
@@ -73,11 +73,11 @@ gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable)
 	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_RESCANNABLE)) = rescannable;
 }
 
-/* Has the plan give out only the first columns of its rows. */
+/* Has the plan show only the first attributes of its rows to the node above: the others are resjunk. */
 void
-gpusort_plan_set_given(CustomScan *plan, int given)
+gpusort_plan_set_visible(CustomScan *plan, int visible)
 {
-	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_GIVEN)) = given;
+	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_VISIBLE)) = visible;
 }
 
 /* Reads what gpusort_plan_pack wrote.  columns is palloc'd. */
@@ -103,52 +103,6 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 	}
 	info->rescannable = list_nth_int(scalars, SCALAR_RESCANNABLE) != 0;
 	info->estimated_width = list_nth_int(scalars, SCALAR_WIDTH);
-	info->given = list_nth_int(scalars, SCALAR_GIVEN);
+	info->visible = list_nth_int(scalars, SCALAR_VISIBLE);
 	info->estimated_rows = plan->scan.plan.plan_rows;
-}
-
-/* Is plan one of our nodes, with these methods? */
-bool
-gpusort_plan_is(const Plan *plan, const CustomScanMethods *methods)
-{
-	return plan != NULL && IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == methods;
-}
-
-static void
-each_of_list(List *plans, GpuSortPlanCallback callback, void *arg)
-{
-	ListCell *cell;
-
-	foreach(cell, plans)
-		callback((Plan **) &lfirst(cell), arg);
-}
-
-/*
- * Calls callback with the place of every plan that plan reads from.  Plans of
- * expressions and CTEs are in a list of the statement.
- */
-void
-gpusort_plan_each_child(Plan *plan, GpuSortPlanCallback callback, void *arg)
-{
-	switch (nodeTag(plan))
-	{
-		case T_Append:
-			each_of_list(((Append *) plan)->appendplans, callback, arg);
-			break;
-		case T_MergeAppend:
-			each_of_list(((MergeAppend *) plan)->mergeplans, callback, arg);
-			break;
-		case T_SubqueryScan:
-			callback(&((SubqueryScan *) plan)->subplan, arg);
-			break;
-		case T_CustomScan:
-			each_of_list(((CustomScan *) plan)->custom_plans, callback, arg);
-			break;
-		default:
-			break;
-	}
-	if (plan->lefttree != NULL)
-		callback(&plan->lefttree, arg);
-	if (plan->righttree != NULL)
-		callback(&plan->righttree, arg);
 }

@@ -1,12 +1,15 @@
 /*-------------------------------------------------------------------------
  *
- * plan_info.h
- *	  What a finished plan tells the executor.
+ * node.h
+ *	  The two plan nodes, GpuSort and GpuSortIngest: what plan/ and exec/ agree on.
+ *
+ * The one header that both include.  The planner makes CustomScans with these method
+ * tables, and packs into them what the executor unpacks when it begins the node.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUSORT_PLAN_INFO_H
-#define GPUSORT_PLAN_INFO_H
+#ifndef GPUSORT_NODE_H
+#define GPUSORT_NODE_H
 
 #include "compat.h"
 
@@ -15,16 +18,21 @@
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
+/* What EXPLAIN calls the nodes, and by what parallel workers find their methods. */
 #define GPUSORT_NODE_NAME        "GpuSort"
 #define GPUSORT_INGEST_NODE_NAME "GpuSortIngest"
 
-/* What a finished plan of either node carries in custom_private. */
+/* Defined by exec/executor.c and exec/ingest.c. */
+extern const CustomScanMethods gpusort_scan_methods;
+extern const CustomScanMethods gpusort_ingest_scan_methods;
+
+/* What a finished plan of either node tells the executor, in custom_private. */
 typedef struct GpuSortPlanInfo
 {
 	GpuSortColumn *columns;
 	int ncolumns;
 	bool rescannable; /* the child gives the same rows when read again */
-	int given;        /* so many of the first columns are given out; the others are for sorting */
+	int visible;      /* leading attributes of a row that the node above sees; the others are resjunk, for sorting */
 	uint64 estimated_rows;
 	uint32 estimated_width; /* bytes of a row's data */
 } GpuSortPlanInfo;
@@ -33,17 +41,13 @@ extern List *gpusort_plan_pack(const Sort *sort);
 extern void gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info);
 extern void gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos);
 extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
-extern void gpusort_plan_set_given(CustomScan *plan, int given);
+extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
 
-extern bool gpusort_plan_is(const Plan *plan, const CustomScanMethods *methods);
-typedef void (*GpuSortPlanCallback)(Plan **child, void *arg);
-extern void gpusort_plan_each_child(Plan *plan, GpuSortPlanCallback callback, void *arg);
-
-/* Bytes of a row in a chunk, for a width as the planner estimates it. */
+/* Bytes of a row in a chunk, for a width in bytes as the planner estimates it. */
 static inline uint64
 gpusort_row_bytes(uint32 width)
 {
 	return MAXALIGN(SizeofMinimalTupleHeader) + MAXALIGN(width);
 }
 
-#endif /* GPUSORT_PLAN_INFO_H */
+#endif /* GPUSORT_NODE_H */

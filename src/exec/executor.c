@@ -299,7 +299,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	 * parent's expressions are compiled after this and go by resultops.
 	 */
 	rows = ExecGetResultType(outerPlanState(node));
-	state->form = gpusort_rowform_create(rows, state->info.given);
+	state->form = gpusort_rowform_create(rows, state->info.visible);
 	gpusort_slots_init(&state->slots, estate, state->form, rows, ps->ps_ResultTupleDesc);
 	ps->resultops = &TTSOpsMinimalTuple;
 	ps->resultopsset = true;

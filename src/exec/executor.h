@@ -90,8 +90,6 @@ typedef struct GpuSortState
 	bool few_logged;                /* that there were few rows has been said once */
 } GpuSortState;
 
-extern const CustomScanMethods gpusort_scan_methods;
-
 extern void gpusort_executor_init(void);
 extern GpuSortState *gpusort_state_of(PlanState *ps);
 extern GpuSortRanks *gpusort_ranks_of(PlanState *ps);

@@ -152,7 +152,7 @@ join_sort(GpuSortIngestState *state)
 		state->settled = state->shared->heads_chosen;
 		LWLockRelease(&state->shared->lock);
 		gpusort_writer_init(&state->own_writer, state->client, state->keys,
-							gpusort_rowform_create(ExecGetResultType(outerPlanState(state)), state->info.given), NULL, state->shared->job);
+							gpusort_rowform_create(ExecGetResultType(outerPlanState(state)), state->info.visible), NULL, state->shared->job);
 		state->writer = &state->own_writer;
 	}
 	else if (gpusort_log_decisions)
@@ -383,7 +383,7 @@ gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)
 	above = child->ps_ResultTupleDesc;
 	below = ExecGetResultType(outerPlanState(state));
 	same = above->natts == below->natts && info->ncolumns == state->info.ncolumns &&
-		info->given == state->info.given;
+		info->visible == state->info.visible;
 	for (int i = 0; same && i < above->natts; i++)
 		same = TupleDescAttr(above, i)->atttypid == TupleDescAttr(below, i)->atttypid;
 	for (int i = 0; same && i < info->ncolumns; i++)

@@ -17,8 +17,6 @@
 
 typedef struct GpuSortIngestState GpuSortIngestState;
 
-extern const CustomScanMethods gpusort_ingest_scan_methods;
-
 extern void gpusort_ingest_init(void);
 
 /* What the GpuSort node above Gather calls, in the leader */

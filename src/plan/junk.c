@@ -25,12 +25,11 @@
 #include "plan/junk.h"
 
 #include "access/sysattr.h"
-#include "exec/executor.h"
-#include "exec/ingest.h"
 #include "node.h"
 #include "nodes/bitmapset.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "plan/plan_tree.h"
 #include "utils/lsyscache.h"
 
 /* The expression that computes the bits of a column, whatever type they are called. */
@@ -300,9 +299,9 @@ remove_junk(Plan *top)
 	}
 	drop_duplicates(scan, given);
 	plan->targetlist = list_truncate(plan->targetlist, given);
-	gpusort_plan_set_given(scan, given);
+	gpusort_plan_set_visible(scan, given);
 	if (ingest != NULL)
-		gpusort_plan_set_given(ingest, given);
+		gpusort_plan_set_visible(ingest, given);
 }
 
 /*

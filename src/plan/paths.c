@@ -16,8 +16,6 @@
  */
 #include "plan/paths.h"
 
-#include "exec/executor.h"
-#include "exec/ingest.h"
 #include "node.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"

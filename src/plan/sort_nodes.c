@@ -37,8 +37,6 @@
  */
 #include "plan/sort_nodes.h"
 
-#include "exec/executor.h"
-#include "exec/ingest.h"
 #include "gpusort.h"
 #include "node.h"
 #include "nodes/makefuncs.h"
@@ -46,6 +44,7 @@
 #include "parser/parsetree.h"
 #include "plan/cost.h"
 #include "plan/decision.h"
+#include "plan/plan_tree.h"
 #include "utils/lsyscache.h"
 
 /* Where in a statement's plans we are. */
