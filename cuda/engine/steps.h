@@ -52,7 +52,7 @@ extern int gpusort_mark_ties(GpuSortPart *part, GpuSortError *error);
 extern uint32_t gpusort_tie_blocks(uint32_t rows);
 
 /* sort.cu, gather.cu: as GpuSortEngineOps says. */
-extern int gpusort_cuda_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error);
+extern int gpusort_cuda_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error);
 extern int gpusort_cuda_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error);
 extern int gpusort_cuda_rewind(GpuSort *sort, GpuSortError *error);
 

@@ -299,21 +299,20 @@ static void
 test_damage(Damage damage)
 {
 	CaseSpec spec = {.rows = 9000, .key_words = 2, .length_max = 48, .chunk_rows = 3000};
-	GpuSortSpec begin = sort_case_begin_spec(&spec);
+	GpuSortRequest request = sort_case_request(&spec);
 	SortCase rows;
 	CaseFailure failure = {.text = ""};
 	GpuSortError error = {.reason = GPUSORT_REASON_NONE};
-	GpuSortSorted sorted;
+	GpuSortOutcome outcome;
 	GpuSort *sort;
-	uint32_t ordinal;
-	char name[GPUSORT_NAME_BYTES];
+	GpuSortPlace place;
 	char title[100];
 	int result = 0;
 	bool passed = true;
 
 	snprintf(title, sizeof(title), "bad chunk: %s", damage_names[damage]);
 	sort_case_make(&rows, &spec, rig_random(&seed));
-	if (ops->begin(engine, &begin, &sort, &ordinal, name, &error) != 0)
+	if (ops->begin(engine, &request, &sort_case_never_cancelled, &sort, &place, &error) != 0)
 	{
 		case_failed(&failure, "begin: %s", error.text);
 		report(false, title, &failure);
@@ -376,7 +375,7 @@ test_damage(Damage damage)
 		result = ops->put(sort, pool, chunk.rows, chunk.bytes, &error);
 	}
 	if (result == 0)
-		result = ops->sort(sort, &sorted, &error);
+		result = ops->sort(sort, &outcome, &error);
 	ops->end(sort);
 	sort_case_free(&rows);
 	if (result == 0)
@@ -410,18 +409,17 @@ static void
 test_cancel(useconds_t after)
 {
 	CaseSpec spec = {.rows = 100000, .key_words = 3, .length_max = 100};
-	GpuSortSpec begin = sort_case_begin_spec(&spec);
+	GpuSortRequest request = sort_case_request(&spec);
 	Canceller canceller = {.after = after};
 	pthread_t thread;
 	SortCase rows;
 	CaseFailure failure = {.text = ""};
 	GpuSortError error = {.reason = GPUSORT_REASON_NONE};
-	GpuSortSorted sorted;
+	GpuSortOutcome outcome;
 	GpuSortEmitted emitted = {.last = 0};
 	GpuSort *sort;
 	RigChunk chunk;
-	uint32_t ordinal;
-	char name[GPUSORT_NAME_BYTES];
+	GpuSortPlace place;
 	char title[64];
 	double took;
 	int result = 0;
@@ -433,8 +431,7 @@ test_cancel(useconds_t after)
 		;
 	sort_case_free(&rows);
 
-	begin.cancelled = &canceller.cancelled;
-	if (ops->begin(engine, &begin, &sort, &ordinal, name, &error) != 0)
+	if (ops->begin(engine, &request, &canceller.cancelled, &sort, &place, &error) != 0)
 	{
 		case_failed(&failure, "begin: %s", error.text);
 		report(false, title, &failure);
@@ -454,7 +451,7 @@ test_cancel(useconds_t after)
 			result = ops->put(sort, pool, chunk.rows, chunk.bytes, &error);
 	}
 	if (result == 0)
-		result = ops->sort(sort, &sorted, &error);
+		result = ops->sort(sort, &outcome, &error);
 	while (result == 0)
 	{
 		if (emitted.last)
@@ -497,13 +494,12 @@ test_limit(GpuSortEngineConfig config, uint32_t device)
 {
 	char devices[16];
 	CaseSpec spec = {.rows = 2000000, .key_words = 1, .length_max = 88, .inexact_percent = 3};
-	GpuSortSpec begin = sort_case_begin_spec(&spec);
+	GpuSortRequest request = sort_case_request(&spec);
 	CaseFailure failure = {.text = ""};
 	GpuSortError error;
 	GpuSort *sorts[2];
 	GpuSort *sort;
-	uint32_t ordinal;
-	char name[GPUSORT_NAME_BYTES];
+	GpuSortPlace place;
 
 	snprintf(devices, sizeof(devices), "%u", device);
 	config.devices = devices;
@@ -516,9 +512,9 @@ test_limit(GpuSortEngineConfig config, uint32_t device)
 	}
 	report(true, "opened with a limit", &failure);
 
-	begin.estimated_rows = spec.rows;
-	begin.estimated_bytes = spec.rows * 96;
-	if (ops->begin(engine, &begin, &sort, &ordinal, name, &error) == 0)
+	request.estimated_rows = spec.rows;
+	request.estimated_bytes = spec.rows * 96;
+	if (ops->begin(engine, &request, &sort_case_never_cancelled, &sort, &place, &error) == 0)
 	{
 		ops->end(sort);
 		case_failed(&failure, "the sort began");
@@ -533,11 +529,11 @@ test_limit(GpuSortEngineConfig config, uint32_t device)
 
 	/* Two at once share it: the first to ask gets it. */
 	failure.text[0] = '\0';
-	begin.estimated_rows = 0;
-	begin.estimated_bytes = 0;
+	request.estimated_rows = 0;
+	request.estimated_bytes = 0;
 	for (int i = 0; i < 2; i++)
 	{
-		if (ops->begin(engine, &begin, &sorts[i], &ordinal, name, &error) != 0)
+		if (ops->begin(engine, &request, &sort_case_never_cancelled, &sorts[i], &place, &error) != 0)
 		{
 			case_failed(&failure, "begin: %s", error.text);
 			sorts[i] = NULL;

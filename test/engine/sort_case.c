@@ -25,7 +25,7 @@
 /* length and flags; as much of a row as the service knows */
 #define ROW_HEAD 8
 
-static const int never_cancelled = 0;
+const int sort_case_never_cancelled = 0;
 
 bool
 case_failed(CaseFailure *failure, const char *format, ...)
@@ -38,17 +38,16 @@ case_failed(CaseFailure *failure, const char *format, ...)
 	return false;
 }
 
-GpuSortSpec
-sort_case_begin_spec(const CaseSpec *spec)
+GpuSortRequest
+sort_case_request(const CaseSpec *spec)
 {
-	GpuSortSpec begin = {
+	GpuSortRequest request = {
 		.key_words = spec->key_words,
 		.may_tie = !spec->claim_no_ties,
 		.limit = spec->limit,
-		.cancelled = &never_cancelled,
 	};
 
-	return begin;
+	return request;
 }
 
 static int
@@ -332,7 +331,7 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 	uint64_t place = 0;
 	int last;
 	GpuSortError error;
-	GpuSortSorted sorted;
+	GpuSortOutcome outcome;
 
 	if (!sort_case_put(rows, ops, sort, in, &put_rows, &error, failure))
 		return false;
@@ -348,21 +347,21 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 		find_order(rows, put_rows);
 	}
 
-	memset(&sorted, 0xA5, sizeof(sorted));
-	if (ops->sort(sort, &sorted, &error) != 0)
+	memset(&outcome, 0xA5, sizeof(outcome));
+	if (ops->sort(sort, &outcome, &error) != 0)
 		return case_failed(failure, "sort: %s", error.text);
-	if (sorted.rows == rows->wanted && rows->wanted < rows->rows_out)
+	if (outcome.rows == rows->wanted && rows->wanted < rows->rows_out)
 		find_output(rows, rows->wanted);
-	if (sorted.rows_in != rows->spec.rows)
-		return case_failed(failure, "%llu rows sorted of %llu put", (unsigned long long) sorted.rows_in,
+	if (outcome.rows_in != rows->spec.rows)
+		return case_failed(failure, "%llu rows sorted of %llu put", (unsigned long long) outcome.rows_in,
 						   (unsigned long long) rows->spec.rows);
-	if (sorted.rows != rows->rows_out || sorted.bytes != rows->bytes || sorted.tie_rows != rows->tie_rows ||
-		sorted.key_bits != 64 * rows->spec.key_words || sorted.packed_bits > sorted.key_bits)
+	if (outcome.rows != rows->rows_out || outcome.bytes != rows->bytes || outcome.tie_rows != rows->tie_rows ||
+		outcome.key_bits != 64 * rows->spec.key_words || outcome.packed_bits > outcome.key_bits)
 		return case_failed(failure, "sorted %llu rows, %llu bytes, %llu tied; not %llu, %llu, %llu; bits %u, %u",
-						   (unsigned long long) sorted.rows, (unsigned long long) sorted.bytes,
-						   (unsigned long long) sorted.tie_rows, (unsigned long long) rows->rows_out,
+						   (unsigned long long) outcome.rows, (unsigned long long) outcome.bytes,
+						   (unsigned long long) outcome.tie_rows, (unsigned long long) rows->rows_out,
 						   (unsigned long long) rows->bytes, (unsigned long long) rows->tie_rows,
-						   sorted.key_bits, sorted.packed_bits);
+						   outcome.key_bits, outcome.packed_bits);
 
 	/* One chunk and back, two and back, all and back, all. */
 	for (uint64_t chunks_wanted = 1; chunks_wanted <= 4; chunks_wanted++)
@@ -383,19 +382,18 @@ bool
 sort_case_run(const CaseSpec *spec, uint64_t salt, const GpuSortEngineOps *ops, GpuSortEngine *engine, char *chunks,
 			  CaseFailure *failure)
 {
-	GpuSortSpec begin = sort_case_begin_spec(spec);
+	GpuSortRequest request = sort_case_request(spec);
 	SortCase rows;
 	GpuSort *sort;
 	GpuSortError error;
-	uint32_t ordinal;
-	char name[GPUSORT_NAME_BYTES];
+	GpuSortPlace place;
 	bool passed;
 
 	failure->text[0] = '\0';
 	sort_case_make(&rows, spec, salt);
-	begin.estimated_rows = spec->reserve_ahead ? spec->rows : 0;
-	begin.estimated_bytes = spec->reserve_ahead ? rows.bytes + spec->rows * 8 * spec->key_words : 0;
-	if (ops->begin(engine, &begin, &sort, &ordinal, name, &error) != 0)
+	request.estimated_rows = spec->reserve_ahead ? spec->rows : 0;
+	request.estimated_bytes = spec->reserve_ahead ? rows.bytes + spec->rows * 8 * spec->key_words : 0;
+	if (ops->begin(engine, &request, &sort_case_never_cancelled, &sort, &place, &error) != 0)
 	{
 		sort_case_free(&rows);
 		return case_failed(failure, "begin: %s", error.text);

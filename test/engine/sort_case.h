@@ -86,7 +86,10 @@ extern bool sort_case_run(const CaseSpec *spec, uint64_t salt, const GpuSortEngi
 /* Fills *failure and returns false. */
 extern bool case_failed(CaseFailure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A spec for begin with no estimates; never cancelled. */
-extern GpuSortSpec sort_case_begin_spec(const CaseSpec *spec);
+/* A request with no estimates. */
+extern GpuSortRequest sort_case_request(const CaseSpec *spec);
+
+/* For begin, of a sort that runs to its end. */
+extern const int sort_case_never_cancelled;
 
 #endif /* GPUSORT_SORT_CASE_H */

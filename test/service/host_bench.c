@@ -124,16 +124,15 @@ main(int argc, char **argv)
 	for (int round = 0; round < 4; round++)
 	{
 		int cancelled = 0;
-		GpuSortSpec spec = {.key_words = words, .may_tie = ties, .cancelled = &cancelled};
-		GpuSortSorted sorted;
+		GpuSortRequest request = {.key_words = words, .may_tie = ties};
+		GpuSortOutcome outcome;
 		GpuSortEmitted emitted;
 		GpuSort *sort;
-		uint32_t ordinal;
-		char name[GPUSORT_NAME_BYTES];
+		GpuSortPlace place;
 		double took[3];
 		double start;
 
-		check(ops->begin(engine, &spec, &sort, &ordinal, name, &error), &error);
+		check(ops->begin(engine, &request, &cancelled, &sort, &place, &error), &error);
 		took[0] = 0;
 		for (uint32_t c = 0; c < nchunks; c++)
 		{
@@ -147,7 +146,7 @@ main(int argc, char **argv)
 			took[0] += now_ms() - start;
 		}
 		start = now_ms();
-		check(ops->sort(sort, &sorted, &error), &error);
+		check(ops->sort(sort, &outcome, &error), &error);
 		took[1] = now_ms() - start;
 		start = now_ms();
 		for (uint32_t c = 0, last = 0; !last; c++)

@@ -170,9 +170,9 @@ rows_check(const Rows *rows, uint64_t place, const void *chunk, const GpuSortMes
 	const char *at = chunk;
 	uint32_t tie_rows = 0;
 
-	if (place + data->u.data.rows > rows->n)
+	if (place + data->u.data.emitted.rows > rows->n)
 		return "more rows came than were put";
-	for (uint32_t i = 0; i < data->u.data.rows; i++)
+	for (uint32_t i = 0; i < data->u.data.emitted.rows; i++)
 	{
 		uint64_t row = rows->order[place + i];
 		uint32_t length;
@@ -202,9 +202,9 @@ rows_check(const Rows *rows, uint64_t place, const void *chunk, const GpuSortMes
 			return "a row has other flags";
 		at += GPUSORT_ALIGN8(length);
 	}
-	if (at - (const char *) chunk != data->u.data.bytes)
+	if (at - (const char *) chunk != data->u.data.emitted.bytes)
 		return "DATA tells another number of bytes";
-	if (tie_rows != data->u.data.tie_rows)
+	if (tie_rows != data->u.data.emitted.tie_rows)
 		return "DATA tells another number of tied rows";
 	return NULL;
 }
@@ -279,19 +279,19 @@ sort_read(Client *client, const Rows *rows)
 			return "DATA did not come";
 		if (data.type != GPUSORT_MSG_DATA)
 			return "no DATA came";
-		if (data.u.data.epoch == client->epoch && data.u.data.rows > 0)
+		if (data.u.data.epoch == client->epoch && data.u.data.emitted.rows > 0)
 		{
 			problem = rows_check(rows, place, client_chunk(client, data.u.data.chunk), &data);
 			if (problem != NULL)
 				return problem;
-			place += data.u.data.rows;
+			place += data.u.data.emitted.rows;
 		}
-		else if (data.u.data.epoch == client->epoch && (rows->n > 0 || !data.u.data.last))
+		else if (data.u.data.epoch == client->epoch && (rows->n > 0 || !data.u.data.emitted.last))
 			return "a DATA without rows came";
-		if (data.u.data.rows > 0)
+		if (data.u.data.emitted.rows > 0)
 			client_send(client, GPUSORT_MSG_CHUNK_FREE,
 						(GpuSortMessage){.u.chunk.chunk = data.u.data.chunk});
-	} while (data.u.data.epoch != client->epoch || !data.u.data.last);
+	} while (data.u.data.epoch != client->epoch || !data.u.data.emitted.last);
 	return place == rows->n ? NULL : "fewer rows came than were put";
 }
 
