@@ -135,7 +135,7 @@ warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, char *chunk, Gp
 		words[0] = mixed >> 32;
 		if (tied)
 			words[0] |= (uint64_t) (UINT32_C(0x9E3779B9) * (1 + __builtin_clzll(mixed | 1))) << 32;
-		words[1] = GPUSORT_ROW_BYTES_MIN | (uint64_t) GPUSORT_ROW_INEXACT << 8 * GPUSORT_ROW_FLAGS_OFFSET;
+		words[1] = GPUSORT_ROW_BYTES_MIN | (uint64_t) GPUSORT_ROW_KEY_TRUNCATED << 8 * GPUSORT_ROW_FLAGS_OFFSET;
 		*gpusort_chunk_offset(chunk, i) = i * record;
 	}
 

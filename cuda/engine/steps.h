@@ -45,7 +45,7 @@ extern int gpusort_running_words(GpuSortPart *part, GpuSortError *error);
 /* order.cu: how many tile_words there are. */
 extern uint32_t gpusort_order_tiles(uint32_t rows);
 
-/* tie_rows.cu: state->ties, and equal cleared where the row is not INEXACT.  Only with may_tie. */
+/* tie_rows.cu: state->ties, and equal cleared where the row is not KEY_TRUNCATED.  Only with may_tie. */
 extern int gpusort_mark_ties(GpuSortPart *part, GpuSortError *error);
 
 /* tie_rows.cu: how many of state->ties there are. */

@@ -343,7 +343,7 @@ gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *
 		}
 	}
 	if (!gpusort_keys_encode(writer->keys, slot, (uint64 *) writer->cursor))
-		row[GPUSORT_ROW_FLAGS_OFFSET] |= GPUSORT_ROW_INEXACT;
+		row[GPUSORT_ROW_FLAGS_OFFSET] |= GPUSORT_ROW_KEY_TRUNCATED;
 
 	*writer->offset-- = writer->cursor - writer->chunk;
 	writer->cursor = row + MAXALIGN(length);

@@ -90,13 +90,13 @@
 #define GPUSORT_JOB_CHUNKS_MAX 8
 
 /* Row header as both sides see it, and the flags in it. */
-#define GPUSORT_ROW_FLAGS_OFFSET 4
-/* client: an equal key does not mean an equal row */
-#define GPUSORT_ROW_INEXACT      0x01
+#define GPUSORT_ROW_FLAGS_OFFSET  4
+/* client: the key does not hold its values whole, so rows of an equal key need a tie-break */
+#define GPUSORT_ROW_KEY_TRUNCATED 0x01
 /* client: stands for a row kept elsewhere; the service passes it on */
-#define GPUSORT_ROW_OVERFLOW     0x02
-/* service, on the way out: this row and the next one have equal keys and this one is INEXACT */
-#define GPUSORT_ROW_TIE_NEXT     0x80
+#define GPUSORT_ROW_OVERFLOW      0x02
+/* service, on the way out: this row and the next one have equal keys and this one is KEY_TRUNCATED */
+#define GPUSORT_ROW_TIE_NEXT      0x80
 
 #define GPUSORT_ALIGN8(n) (((n) + 7) & ~(uint64_t) 7)
 
@@ -177,7 +177,7 @@ typedef struct GpuSortRequest
 {
 	uint32_t engine;    /* GpuSortEngineKind; the engine that gets the sort does not look at it */
 	uint32_t key_words; /* 64-bit words per key, 1 to GPUSORT_MAX_KEY_WORDS */
-	uint32_t may_tie;   /* 0: no row will be INEXACT */
+	uint32_t may_tie;   /* 0: no row will be KEY_TRUNCATED */
 	uint64_t estimated_rows;
 	uint64_t estimated_bytes; /* records, as they lie in chunks */
 	/*
@@ -200,7 +200,7 @@ typedef struct GpuSortOutcome
 	uint64_t rows_in;     /* that were put */
 	uint64_t rows;        /* that will come; with a limit, at least as many as are wanted */
 	uint64_t bytes;       /* of them, padded to 8, without keys */
-	uint64_t tie_rows;    /* rows in a run of equal keys with an INEXACT row */
+	uint64_t tie_rows;    /* rows in a run of equal keys with a row that is KEY_TRUNCATED */
 	uint32_t key_bits;    /* before compaction: 64 * key_words */
 	uint32_t packed_bits; /* after */
 	double sort_ms;       /* compaction, sort and check */

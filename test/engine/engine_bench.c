@@ -83,7 +83,7 @@ run_once(const GpuSortEngineOps *ops, GpuSortEngine *engine, const Shape *shape,
 
 			rig_key((uint64_t *) at, shape->key_words, shape->keys, salt, row++, shape->rows);
 			memcpy(head, &shape->row_bytes, sizeof(uint32_t));
-			head[GPUSORT_ROW_FLAGS_OFFSET] = shape->ties ? GPUSORT_ROW_INEXACT : 0;
+			head[GPUSORT_ROW_FLAGS_OFFSET] = shape->ties ? GPUSORT_ROW_KEY_TRUNCATED : 0;
 		}
 		begun = rig_milliseconds();
 		if (ops->reserve(sort, &error) != 0)

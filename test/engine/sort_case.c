@@ -98,22 +98,22 @@ find_output(SortCase *made, uint64_t rows_out)
 
 	for (uint64_t start = 0, end; start < rows_out; start = end)
 	{
-		bool inexact = false;
+		bool truncated = false;
 
 		for (end = start; end < rows_out; end++)
 		{
 			bool joined = end + 1 < rows_out && keys_equal(made, end);
-			bool mine = made->flags[made->order[end]] & GPUSORT_ROW_INEXACT;
+			bool mine = made->flags[made->order[end]] & GPUSORT_ROW_KEY_TRUNCATED;
 
 			made->tie_next[end] = joined && mine;
-			inexact |= mine;
+			truncated |= mine;
 			if (!joined)
 			{
 				end++;
 				break;
 			}
 		}
-		if (inexact && end - start > 1)
+		if (truncated && end - start > 1)
 			made->tie_rows += end - start;
 	}
 }
@@ -159,8 +159,8 @@ sort_case_make(SortCase *made, const CaseSpec *spec, uint64_t salt)
 			most = 150;
 		made->lengths[i] = spec->lengths == LENGTHS_FIXED ? most : ROW_HEAD + rig_random_below(&state, most - ROW_HEAD + 1);
 		made->flags[i] = 0;
-		if (rig_random_below(&state, 100) < spec->inexact_percent)
-			made->flags[i] |= GPUSORT_ROW_INEXACT;
+		if (rig_random_below(&state, 100) < spec->truncated_percent)
+			made->flags[i] |= GPUSORT_ROW_KEY_TRUNCATED;
 		if (rig_random_below(&state, 100) < spec->overflow_percent)
 			made->flags[i] |= GPUSORT_ROW_OVERFLOW;
 	}
@@ -294,14 +294,14 @@ sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort,
 			length = from->lengths[row];
 			tie = from->tie_next[*place];
 			write_row(from, row, expected,
-					  (from->flags[row] & ~GPUSORT_ROW_INEXACT) | (tie ? GPUSORT_ROW_TIE_NEXT : 0));
+					  (from->flags[row] & ~GPUSORT_ROW_KEY_TRUNCATED) | (tie ? GPUSORT_ROW_TIE_NEXT : 0));
 			if (at + GPUSORT_ALIGN8(length) > emitted.bytes || emitted.bytes > GPUSORT_CHUNK_BYTES ||
 				memcmp(out + at, expected, length) != 0)
 			{
 				free(expected);
 				return case_failed(failure, "place %llu: row %u of %u bytes with flags 0x%02x was expected, at %u of %u bytes",
 								   (unsigned long long) *place, row, length,
-								   (from->flags[row] & ~GPUSORT_ROW_INEXACT) | (tie ? GPUSORT_ROW_TIE_NEXT : 0),
+								   (from->flags[row] & ~GPUSORT_ROW_KEY_TRUNCATED) | (tie ? GPUSORT_ROW_TIE_NEXT : 0),
 								   at, emitted.bytes);
 			}
 			at += GPUSORT_ALIGN8(length);

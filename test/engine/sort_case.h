@@ -25,10 +25,10 @@ typedef struct CaseSpec
 	RigKeys keys;
 	RowLengths lengths;
 	uint32_t length_max;
-	uint32_t inexact_percent;
+	uint32_t truncated_percent;
 	uint32_t overflow_percent;
 	uint32_t chunk_rows; /* at most so many rows per chunk; 0: as fit */
-	bool claim_no_ties;  /* may_tie = 0; inexact_percent is 0 then */
+	bool claim_no_ties;  /* may_tie = 0; truncated_percent is 0 then */
 	bool reserve_ahead;  /* reserve several chunks at once, and more than are put */
 	uint64_t limit;      /* rows wanted; 0: all */
 	int fits;            /* 1: all rows have to be taken in; -1: some must be refused; 0: either */
@@ -47,7 +47,7 @@ typedef struct SortCase
 	uint64_t wanted;   /* rows that have to come out: up to the limit, and what may tie there */
 	uint64_t rows_out; /* rows that are to come out: wanted, or all */
 	uint64_t bytes;    /* of them, padded */
-	uint64_t tie_rows; /* of them, in runs of equal keys with an INEXACT row */
+	uint64_t tie_rows; /* of them, in runs of equal keys with a row that is KEY_TRUNCATED */
 } SortCase;
 
 typedef struct CaseFailure

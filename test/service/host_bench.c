@@ -80,7 +80,7 @@ make_chunks(char **chunks, uint32_t *counts, uint32_t *bytes, uint64_t rows, uin
 			memset(at, (int) row, record);
 			make_key((uint64_t *) at, words, keys, row);
 			memcpy(at + 8 * words, &row_bytes, 4);
-			at[8 * words + GPUSORT_ROW_FLAGS_OFFSET] = GPUSORT_ROW_INEXACT;
+			at[8 * words + GPUSORT_ROW_FLAGS_OFFSET] = GPUSORT_ROW_KEY_TRUNCATED;
 			*gpusort_chunk_offset(chunks[n], i) = i * record;
 		}
 		counts[n] = count;

@@ -75,7 +75,7 @@ make_key(uint64_t *key, uint32_t words, Keys keys, uint64_t i, uint64_t n)
 
 void
 rows_make(Rows *rows, uint64_t n, uint32_t key_words, Keys keys,
-		  uint32_t shortest, uint32_t longest, int inexact_of_100)
+		  uint32_t shortest, uint32_t longest, int truncated_of_100)
 {
 	rows->key_words = key_words;
 	rows->n = n;
@@ -89,8 +89,8 @@ rows_make(Rows *rows, uint64_t n, uint32_t key_words, Keys keys,
 	{
 		make_key(rows->keys + i * key_words, key_words, keys, i, n);
 		rows->lengths[i] = shortest + random64() % (longest - shortest + 1);
-		if (random64() % 100 < (uint64_t) inexact_of_100)
-			rows->flags[i] |= GPUSORT_ROW_INEXACT;
+		if (random64() % 100 < (uint64_t) truncated_of_100)
+			rows->flags[i] |= GPUSORT_ROW_KEY_TRUNCATED;
 		if (random64() % 50 == 0)
 			rows->flags[i] |= GPUSORT_ROW_OVERFLOW;
 		rows->order[i] = i;
@@ -99,13 +99,13 @@ rows_make(Rows *rows, uint64_t n, uint32_t key_words, Keys keys,
 	qsort(rows->order, n, sizeof(uint64_t), compare_rows);
 	for (uint64_t start = 0, end; start < n; start = end)
 	{
-		bool inexact = false;
+		bool truncated = false;
 
 		for (end = start; end < n && compare_keys(rows, rows->order[start], rows->order[end]) == 0; end++)
-			inexact |= rows->flags[rows->order[end]] & GPUSORT_ROW_INEXACT;
+			truncated |= rows->flags[rows->order[end]] & GPUSORT_ROW_KEY_TRUNCATED;
 		for (uint64_t i = start; i + 1 < end; i++)
-			rows->tie_next[i] = rows->flags[rows->order[i]] & GPUSORT_ROW_INEXACT;
-		if (inexact && end - start > 1)
+			rows->tie_next[i] = rows->flags[rows->order[i]] & GPUSORT_ROW_KEY_TRUNCATED;
+		if (truncated && end - start > 1)
 			rows->tie_rows += end - start;
 	}
 }

@@ -418,7 +418,7 @@ key_goes_on(const GpuSort *sort, uint64_t i)
 				  sort->key_words * sizeof(uint64_t)) == 0;
 }
 
-/* The rows in runs of equal keys that hold an INEXACT row, among those given out. */
+/* The rows in runs of equal keys that hold a row that is KEY_TRUNCATED, among those given out. */
 static uint64_t
 count_ties(const GpuSort *sort)
 {
@@ -430,7 +430,7 @@ count_ties(const GpuSort *sort)
 	{
 		const char *row = (const char *) (gpusort_host_key(sort, sort->elements[i].ref) + sort->key_words);
 
-		inexact |= (row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_INEXACT) != 0;
+		inexact |= (row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_KEY_TRUNCATED) != 0;
 		if (i + 1 < sort->rows_out && key_goes_on(sort, i))
 			continue;
 		if (inexact && i > start)
