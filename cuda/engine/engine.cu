@@ -84,23 +84,24 @@ choose_devices(const char *list, int present, bool *chosen, GpuSortError *error)
 
 /* Begins a sort on the set's devices. */
 static int
-begin_on(const GpuSortDeviceSet *set, const GpuSortSpec *spec, GpuSort **begun, GpuSortError *error)
+begin_on(const GpuSortDeviceSet *set, const GpuSortRequest *request, const int *cancelled, GpuSort **begun,
+		 GpuSortError *error)
 {
 	GpuSort *sort;
 
-	if (spec->key_words < 1 || spec->key_words > GPUSORT_MAX_KEY_WORDS)
-		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "a key of %u words", spec->key_words);
+	if (request->key_words < 1 || request->key_words > GPUSORT_MAX_KEY_WORDS)
+		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "a key of %u words", request->key_words);
 
 	sort = (GpuSort *) calloc(1, sizeof(GpuSort));
 	if (sort == NULL)
 		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
 	sort->set = set;
-	sort->cancelled = spec->cancelled;
-	sort->key_words = spec->key_words;
-	sort->may_tie = spec->may_tie != 0;
-	sort->limit = spec->limit;
+	sort->cancelled = cancelled;
+	sort->key_words = request->key_words;
+	sort->may_tie = request->may_tie != 0;
+	sort->limit = request->limit;
 	gpusort_key_stats_none(&sort->borders);
-	if (gpusort_parts_begin(sort, spec->estimated_rows, spec->estimated_bytes, error) != 0)
+	if (gpusort_parts_begin(sort, request->estimated_rows, request->estimated_bytes, error) != 0)
 	{
 		engine_end(sort);
 		return -1;
@@ -120,8 +121,8 @@ warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, char *chunk, Gp
 	static const int never = 0;
 	const uint32_t record = 8 + GPUSORT_ROW_BYTES_MIN;
 	uint64_t mixed = 1;
-	GpuSortSpec spec = {};
-	GpuSortSorted sorted;
+	GpuSortRequest request = {};
+	GpuSortOutcome outcome;
 	GpuSortEmitted emitted;
 	GpuSort *sort;
 	int result;
@@ -134,20 +135,19 @@ warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, char *chunk, Gp
 		words[0] = mixed >> 32;
 		if (tied)
 			words[0] |= (uint64_t) (UINT32_C(0x9E3779B9) * (1 + __builtin_clzll(mixed | 1))) << 32;
-		words[1] = GPUSORT_ROW_BYTES_MIN | (uint64_t) GPUSORT_ROW_INEXACT << 8 * GPUSORT_ROW_FLAGS_OFFSET;
+		words[1] = GPUSORT_ROW_BYTES_MIN | (uint64_t) GPUSORT_ROW_KEY_TRUNCATED << 8 * GPUSORT_ROW_FLAGS_OFFSET;
 		*gpusort_chunk_offset(chunk, i) = i * record;
 	}
 
-	spec.key_words = 1;
-	spec.may_tie = 1;
-	spec.cancelled = &never;
-	if (begin_on(set, &spec, &sort, error) != 0)
+	request.key_words = 1;
+	request.may_tie = 1;
+	if (begin_on(set, &request, &never, &sort, error) != 0)
 		return -1;
 	result = gpusort_cuda_reserve(sort, error);
 	if (result == 0)
 		result = gpusort_cuda_put(sort, chunk, rows, rows * record, error);
 	if (result == 0)
-		result = gpusort_cuda_sort(sort, &sorted, error);
+		result = gpusort_cuda_sort(sort, &outcome, error);
 	if (result == 0)
 		result = gpusort_cuda_emit(sort, chunk, &emitted, error);
 	engine_end(sort);
@@ -161,7 +161,7 @@ warm_device(GpuSortCudaDevice *device, GpuSortError *error)
 	static const int never = 0;
 	const GpuSortDeviceSet alone = {device, 1, false, UINT64_MAX};
 	GpuSort *sorts[GPUSORT_WARM_SORTS];
-	GpuSortSpec spec = {};
+	GpuSortRequest request = {};
 	GpuSortError ignored;
 	int begun = 0;
 	char *chunk = (char *) calloc(1, GPUSORT_CHUNK_BYTES);
@@ -177,9 +177,8 @@ warm_device(GpuSortCudaDevice *device, GpuSortError *error)
 		return -1;
 
 	/* With little memory fewer will do. */
-	spec.key_words = 1;
-	spec.cancelled = &never;
-	while (begun < GPUSORT_WARM_SORTS && begin_on(&alone, &spec, &sorts[begun], &ignored) == 0)
+	request.key_words = 1;
+	while (begun < GPUSORT_WARM_SORTS && begin_on(&alone, &request, &never, &sorts[begun], &ignored) == 0)
 		begun++;
 	while (begun > 0)
 		engine_end(sorts[--begun]);
@@ -313,19 +312,19 @@ engine_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 }
 
 static int
-engine_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **sort, uint32_t *ordinal,
-			 char name[GPUSORT_NAME_BYTES], GpuSortError *error)
+engine_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *cancelled, GpuSort **sort,
+			 GpuSortPlace *place, GpuSortError *error)
 {
 	const GpuSortCudaDevice *first;
 
-	if (begin_on(&engine->set, spec, sort, error) != 0)
+	if (begin_on(&engine->set, request, cancelled, sort, error) != 0)
 		return -1;
 	first = (*sort)->parts[0].device;
-	*ordinal = first->ordinal;
+	place->ordinal = first->ordinal;
 	if ((*sort)->part_count == 1)
-		snprintf(name, GPUSORT_NAME_BYTES, "%s", first->name);
+		snprintf(place->device, sizeof(place->device), "%s", first->name);
 	else
-		snprintf(name, GPUSORT_NAME_BYTES, "%u x %.50s", (*sort)->part_count, first->name);
+		snprintf(place->device, sizeof(place->device), "%u x %.50s", (*sort)->part_count, first->name);
 	return 0;
 }
 

@@ -470,14 +470,14 @@ plan_sort(GpuSort *sort, GpuSortPackPlan *plan, GpuSortError *error)
 }
 
 int
-gpusort_cuda_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
+gpusort_cuda_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 {
 	const double begun = milliseconds_now();
 	GpuSortTieSummary ties = gpusort_ties_none();
 	GpuSortPackPlan plan;
 
-	*sorted = {};
-	sorted->key_bits = 64 * sort->key_words;
+	*outcome = {};
+	outcome->key_bits = 64 * sort->key_words;
 	if (gpusort_check_cancel(sort, error) != 0)
 		return -1;
 	if (sort->sorted)
@@ -511,15 +511,15 @@ gpusort_cuda_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
 			return -1;
 		for (uint32_t i = 0; i < tie_blocks(part); i++)
 			ties = gpusort_ties_join(ties, part->lane->mirror->ties[i]);
-		sorted->rows += part->rows_out;
-		sorted->bytes += 8 * part->lane->mirror->total_words;
+		outcome->rows += part->rows_out;
+		outcome->bytes += 8 * part->lane->mirror->total_words;
 		if (gpusort_gather_ahead(part, 0, error) != 0)
 			return -1;
 	}
-	sorted->rows_in = sort->rows;
-	sorted->tie_rows = gpusort_ties_total(ties);
-	sorted->packed_bits = plan.packed_bits;
-	sorted->sort_ms = milliseconds_now() - begun;
+	outcome->rows_in = sort->rows;
+	outcome->tie_rows = gpusort_ties_total(ties);
+	outcome->packed_bits = plan.packed_bits;
+	outcome->sort_ms = milliseconds_now() - begun;
 	sort->sorted = true;
 	return 0;
 }

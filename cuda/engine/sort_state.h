@@ -100,7 +100,7 @@ typedef struct GpuSortWork
 	uint64_t *tile_words; /* words of all rows before a tile (order.cu) */
 	/*
 	 * a bit per sorted row: its key equals the next one's, and from tie_rows.cu on: and the
-	 * row is INEXACT. NULL unless may_tie
+	 * row is KEY_TRUNCATED. NULL unless may_tie
 	 */
 	uint32_t *equal;
 	GpuSortDeviceChunk *chunks; /* by chunk number; a copy on each device */

@@ -45,14 +45,14 @@ extern int gpusort_running_words(GpuSortPart *part, GpuSortError *error);
 /* order.cu: how many tile_words there are. */
 extern uint32_t gpusort_order_tiles(uint32_t rows);
 
-/* tie_rows.cu: state->ties, and equal cleared where the row is not INEXACT.  Only with may_tie. */
+/* tie_rows.cu: state->ties, and equal cleared where the row is not KEY_TRUNCATED.  Only with may_tie. */
 extern int gpusort_mark_ties(GpuSortPart *part, GpuSortError *error);
 
 /* tie_rows.cu: how many of state->ties there are. */
 extern uint32_t gpusort_tie_blocks(uint32_t rows);
 
 /* sort.cu, gather.cu: as GpuSortEngineOps says. */
-extern int gpusort_cuda_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error);
+extern int gpusort_cuda_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error);
 extern int gpusort_cuda_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error);
 extern int gpusort_cuda_rewind(GpuSort *sort, GpuSortError *error);
 

@@ -37,7 +37,7 @@ gpusort_tie_blocks(uint32_t rows)
 }
 
 /*
- * Clears in equal the bits of rows that are not INEXACT, and sums up each block's
+ * Clears in equal the bits of rows that are not KEY_TRUNCATED, and sums up each block's
  * rows in summaries[blockIdx.x].  rows is at least 1.
  */
 static __global__ void

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tie_rows.h
- *	  Counting the rows that stand in a run of equal keys with an INEXACT row,
+ *	  Counting the rows that stand in a run of equal keys with a row that is KEY_TRUNCATED,
  *	  piece by piece.
  *
  * A run may be as long as the sort, so no thread can walk it.  Instead each
@@ -24,7 +24,7 @@
 typedef struct GpuSortRun
 {
 	uint64_t rows;
-	uint64_t inexact; /* 0 or 1: does it hold an INEXACT row */
+	uint64_t inexact; /* 0 or 1: does it hold a row that is KEY_TRUNCATED */
 } GpuSortRun;
 
 typedef struct GpuSortTieSummary
@@ -101,7 +101,7 @@ gpusort_ties_join(GpuSortTieSummary a, GpuSortTieSummary b)
 
 /*
  * The summary of up to 32 rows: bit i of `equal` says that row i's key equals
- * that of the row after it, bit i of `inexact` that row i is INEXACT.
+ * that of the row after it, bit i of `inexact` that row i is KEY_TRUNCATED.
  */
 GPUSORT_HD static inline GpuSortTieSummary
 gpusort_ties_of_bits(uint32_t equal, uint32_t inexact, uint32_t rows)

@@ -2,7 +2,7 @@
  *
  * row_ref.h
  *	  Where a row is, in 8 bytes: the chunk, the row's place in it, its padded
- *	  length, and whether it is INEXACT.
+ *	  length, and whether it is KEY_TRUNCATED.
  *
  *	  63             39 38            20 19             1  0
  *	  | chunk number   | place / 8      | length / 8     | inexact |
@@ -51,7 +51,7 @@ gpusort_ref_make(uint32_t chunk, uint32_t place, uint32_t length, uint8_t flags)
 	return (uint64_t) chunk << GPUSORT_REF_CHUNK_SHIFT |
 		(uint64_t) (place / 8) << GPUSORT_REF_PLACE_SHIFT |
 		GPUSORT_ALIGN8((uint64_t) length) / 8 << GPUSORT_REF_WORDS_SHIFT |
-		(flags & GPUSORT_ROW_INEXACT ? 1 : 0);
+		(flags & GPUSORT_ROW_KEY_TRUNCATED ? 1 : 0);
 }
 
 GPUSORT_HD static inline uint32_t
@@ -140,7 +140,7 @@ gpusort_chunk_offsets_at(uint32_t bytes)
 GPUSORT_HD static inline uint64_t
 gpusort_row_head_out(uint64_t head, bool tie_next)
 {
-	head &= ~((uint64_t) (GPUSORT_ROW_INEXACT | GPUSORT_ROW_TIE_NEXT) << 8 * GPUSORT_ROW_FLAGS_OFFSET);
+	head &= ~((uint64_t) (GPUSORT_ROW_KEY_TRUNCATED | GPUSORT_ROW_TIE_NEXT) << 8 * GPUSORT_ROW_FLAGS_OFFSET);
 	if (tie_next)
 		head |= (uint64_t) GPUSORT_ROW_TIE_NEXT << 8 * GPUSORT_ROW_FLAGS_OFFSET;
 	return head;

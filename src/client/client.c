@@ -381,7 +381,7 @@ enter_job(GpuSortClient *client, GpuSortMessage *request, GpuSortMessageType typ
 	}
 	client->engine = answer.u.job.engine;
 	client->token = answer.u.job.token;
-	memcpy(client->device, answer.u.job.device, sizeof(client->device));
+	memcpy(client->device, answer.u.job.place.device, sizeof(client->device));
 	client->device[sizeof(client->device) - 1] = '\0';
 	return client;
 }
@@ -398,13 +398,7 @@ gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
 
 	if (client == NULL)
 		return NULL;
-	message.u.job_begin.engine = request->engine;
-	message.u.job_begin.key_words = request->key_words;
-	message.u.job_begin.may_tie = request->may_tie;
-	message.u.job_begin.pid = MyProcPid;
-	message.u.job_begin.estimated_rows = request->estimated_rows;
-	message.u.job_begin.estimated_bytes = request->estimated_bytes;
-	message.u.job_begin.limit = request->limit;
+	message.u.job_begin = *request;
 	return enter_job(client, &message, GPUSORT_MSG_JOB_BEGIN, failure);
 }
 
@@ -568,13 +562,7 @@ gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailu
 
 	if (!end_input(client, GPUSORT_MSG_SORT, GPUSORT_MSG_SORTED, &message, failure))
 		return false;
-	outcome->rows_in = message.u.sorted.rows_in;
-	outcome->rows = message.u.sorted.rows;
-	outcome->bytes = message.u.sorted.bytes;
-	outcome->tie_rows = message.u.sorted.tie_rows;
-	outcome->key_bits = message.u.sorted.key_bits;
-	outcome->packed_bits = message.u.sorted.packed_bits;
-	outcome->sort_ms = message.u.sorted.sort_ms;
+	*outcome = message.u.sorted;
 	return true;
 }
 
@@ -601,18 +589,14 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 			return fail_unexpected(failure, &message);
 		if (message.u.data.epoch == client->epoch)
 			break;
-		if (message.u.data.rows > 0 && !free_chunk(client, message.u.data.chunk, failure))
+		if (message.u.data.emitted.rows > 0 && !free_chunk(client, message.u.data.chunk, failure))
 			return false;
 	}
-	if (message.u.data.rows > 0 && message.u.data.chunk >= client->pool->chunks)
+	if (message.u.data.emitted.rows > 0 && message.u.data.chunk >= client->pool->chunks)
 		return fail(failure, GPUSORT_REASON_INTERNAL, "the sort service sent a chunk that cannot be");
 	data->chunk = message.u.data.chunk;
-	data->rows = message.u.data.rows > 0 ? chunk_address(client, data->chunk) : NULL;
-	data->count = message.u.data.rows;
-	data->bytes = message.u.data.bytes;
-	data->tie_rows = message.u.data.tie_rows;
-	data->last = message.u.data.last != 0;
-	data->gather_ms = message.u.data.gather_ms;
+	data->emitted = message.u.data.emitted;
+	data->rows = data->emitted.rows > 0 ? chunk_address(client, data->chunk) : NULL;
 	return true;
 }
 
@@ -629,7 +613,6 @@ gpusort_client_free_data(GpuSortClient *client, GpuSortData *data)
 		return;
 	(void) free_chunk(client, data->chunk, &ignored);
 	data->rows = NULL;
-	data->count = 0;
 }
 
 /* The next rows will be the first again.  Rows held must have been freed. */
@@ -666,8 +649,8 @@ gpusort_client_devices(GpuSortDeviceCallback callback, void *arg, GpuSortFailure
 			(message.type == GPUSORT_MSG_DEVICE || fail_unexpected(failure, &message));
 		if (!ok)
 			break;
-		message.u.device.name[GPUSORT_NAME_BYTES - 1] = '\0';
-		message.u.device.detail[GPUSORT_NAME_BYTES - 1] = '\0';
+		message.u.device.state.name[GPUSORT_NAME_BYTES - 1] = '\0';
+		message.u.device.state.detail[GPUSORT_NAME_BYTES - 1] = '\0';
 		callback(&message, arg);
 		if (message.u.device.last)
 			break;

@@ -21,38 +21,12 @@ typedef struct GpuSortFailure
 	char text[GPUSORT_TEXT_BYTES];
 } GpuSortFailure;
 
-typedef struct GpuSortRequest
-{
-	GpuSortEngineKind engine;
-	uint32 key_words;
-	bool may_tie;
-	uint64 estimated_rows;
-	uint64 estimated_bytes;
-	uint64 limit; /* only the first so many rows are wanted; 0: all */
-} GpuSortRequest;
-
-/* What the service said of a sort that is done. */
-typedef struct GpuSortOutcome
-{
-	uint64 rows_in; /* that were put */
-	uint64 rows;    /* that will come; with a limit, at least as many as are wanted */
-	uint64 bytes;
-	uint64 tie_rows;
-	uint32 key_bits;
-	uint32 packed_bits;
-	double sort_ms;
-} GpuSortOutcome;
-
 /* Rows that have arrived; they belong to the client until it frees the chunk. */
 typedef struct GpuSortData
 {
 	char *rows; /* NULL when there are none */
-	uint32 count;
-	uint32 bytes;
-	uint32 tie_rows;
 	uint32 chunk;
-	bool last;
-	double gather_ms;
+	GpuSortEmitted emitted;
 } GpuSortData;
 
 extern bool gpusort_client_has_pool(void);

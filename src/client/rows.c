@@ -343,7 +343,7 @@ gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *
 		}
 	}
 	if (!gpusort_keys_encode(writer->keys, slot, (uint64 *) writer->cursor))
-		row[GPUSORT_ROW_FLAGS_OFFSET] |= GPUSORT_ROW_INEXACT;
+		row[GPUSORT_ROW_FLAGS_OFFSET] |= GPUSORT_ROW_KEY_TRUNCATED;
 
 	*writer->offset-- = writer->cursor - writer->chunk;
 	writer->cursor = row + MAXALIGN(length);
@@ -387,11 +387,11 @@ gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 	if (!gpusort_client_next_data(reader->client, &reader->data, failure))
 		return false;
 	reader->wait_ms += ms_since(start);
-	reader->gather_ms += reader->data.gather_ms;
-	reader->last = reader->data.last;
+	reader->gather_ms += reader->data.emitted.gather_ms;
+	reader->last = reader->data.emitted.last != 0;
 	reader->cursor = reader->data.rows;
-	reader->left = reader->data.count;
-	reader->rows += reader->data.count;
+	reader->left = reader->data.emitted.rows;
+	reader->rows += reader->data.emitted.rows;
 	return reader->left > 0;
 }
 

@@ -53,13 +53,13 @@ put_device(const GpuSortMessage *message, void *arg)
 	bool nulls[8] = {0};
 
 	values[0] = CStringGetTextDatum(engine_name(message->u.device.engine));
-	values[1] = Int32GetDatum(message->u.device.ordinal);
-	values[2] = CStringGetTextDatum(message->u.device.name);
-	values[3] = CStringGetTextDatum(message->u.device.detail);
-	values[4] = Int64GetDatum(message->u.device.memory_total);
-	values[5] = Int64GetDatum(message->u.device.memory_limit);
-	values[6] = Int64GetDatum(message->u.device.memory_used);
-	values[7] = Int32GetDatum(message->u.device.jobs);
+	values[1] = Int32GetDatum(message->u.device.state.ordinal);
+	values[2] = CStringGetTextDatum(message->u.device.state.name);
+	values[3] = CStringGetTextDatum(message->u.device.state.detail);
+	values[4] = Int64GetDatum(message->u.device.state.memory_total);
+	values[5] = Int64GetDatum(message->u.device.state.memory_limit);
+	values[6] = Int64GetDatum(message->u.device.state.memory_used);
+	values[7] = Int32GetDatum(message->u.device.state.jobs);
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 

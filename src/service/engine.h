@@ -34,16 +34,10 @@ extern "C"
 #endif
 
 /* Bumped with every change here: an engine of another version is not loaded. */
-#define GPUSORT_ENGINE_ABI 2
+#define GPUSORT_ENGINE_ABI 3
 
 	typedef struct GpuSortEngine GpuSortEngine; /* opaque, the engine's own */
 	typedef struct GpuSort GpuSort;             /* opaque, the engine's own */
-
-	typedef struct GpuSortError
-	{
-		GpuSortReason reason;
-		char text[GPUSORT_TEXT_BYTES];
-	} GpuSortError;
 
 	typedef struct GpuSortEngineConfig
 	{
@@ -53,56 +47,6 @@ extern "C"
 		void *pool;            /* the staging pool, for pinning; may be NULL (tests) */
 		size_t pool_bytes;
 	} GpuSortEngineConfig;
-
-	typedef struct GpuSortDevice
-	{
-		uint32_t ordinal;
-		uint32_t jobs;
-		uint64_t memory_total; /* bytes */
-		uint64_t memory_limit;
-		uint64_t sort_limit;  /* for one sort: of all devices that share sorts with this one */
-		uint64_t memory_used; /* by this engine's sorts, caches not counted */
-		char name[GPUSORT_NAME_BYTES];
-		char detail[GPUSORT_NAME_BYTES];
-	} GpuSortDevice;
-
-	typedef struct GpuSortSpec
-	{
-		uint32_t key_words; /* 64-bit words per key, 1 to GPUSORT_MAX_KEY_WORDS */
-		int may_tie;        /* 0: no row will be INEXACT */
-		uint64_t estimated_rows;
-		uint64_t estimated_bytes; /* records, as they lie in chunks */
-		/*
-		 * only the first so many rows are wanted, 0: all. An engine may give out more; with
-		 * may_tie it does so at least as far as keys equal the last wanted row's
-		 */
-		uint64_t limit;
-		/*
-		 * read with __atomic_load_n: not 0 asks every call to return soon with an error;
-		 * never NULL
-		 */
-		const int *cancelled;
-	} GpuSortSpec;
-
-	typedef struct GpuSortSorted
-	{
-		uint64_t rows_in;     /* that were put */
-		uint64_t rows;        /* to be given out */
-		uint64_t bytes;       /* of them, padded to 8, without keys */
-		uint64_t tie_rows;    /* rows in runs of equal keys that hold an INEXACT row */
-		uint32_t key_bits;    /* 64 * key_words */
-		uint32_t packed_bits; /* bits left after compaction */
-		double sort_ms;
-	} GpuSortSorted;
-
-	typedef struct GpuSortEmitted
-	{
-		uint32_t rows;
-		uint32_t bytes;
-		uint32_t tie_rows; /* rows with TIE_NEXT set */
-		int last;          /* no rows are left after these */
-		double gather_ms;
-	} GpuSortEmitted;
 
 	/* 0 is success; anything else means *error is filled. */
 	typedef struct GpuSortEngineOps
@@ -118,12 +62,13 @@ extern "C"
 		int (*describe)(GpuSortEngine *engine, GpuSortDevice *devices, int max);
 
 		/*
-	 * Starts a sort.  Picks the device, tells its ordinal and name.  Fails with
-	 * MEMORY_LIMIT when the estimate does not fit what the limit leaves, saying
-	 * which setting it is.
+	 * Starts a sort.  Picks the device and tells which.  Fails with MEMORY_LIMIT
+	 * when the estimate does not fit what the limit leaves, saying which setting it
+	 * is.  *cancelled is read with __atomic_load_n until end: not 0 asks every call
+	 * to return soon with an error.
 	 */
-		int (*begin)(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **sort,
-					 uint32_t *ordinal, char name[GPUSORT_NAME_BYTES], GpuSortError *error);
+		int (*begin)(GpuSortEngine *engine, const GpuSortRequest *request, const int *cancelled,
+					 GpuSort **sort, GpuSortPlace *place, GpuSortError *error);
 
 		/*
 	 * Makes sure that one more chunk, however many rows it may hold, can be put
@@ -137,7 +82,7 @@ extern "C"
 		int (*put)(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error);
 
 		/* Sorts what was put, stably, and checks that the result is in order. */
-		int (*sort)(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error);
+		int (*sort)(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error);
 
 		/* Fills chunk with the next rows.  Not called again after last = 1 but for a rewind. */
 		int (*emit)(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error);

@@ -39,7 +39,7 @@ typedef struct Queue
 struct GpuSortJob
 {
 	GpuSortEngineHandle handle;
-	GpuSortSpec spec;
+	GpuSortRequest request;
 	const GpuSortPool *pool;
 	void *owner;
 	pthread_t thread;
@@ -136,8 +136,8 @@ run_command(GpuSortJob *job, GpuSortCommand *command)
 	switch (command->type)
 	{
 		case GPUSORT_COMMAND_BEGIN:
-			rc = ops->begin(job->handle.engine, &job->spec, &job->sort,
-							&command->u.begun.ordinal, command->u.begun.device, error);
+			rc = ops->begin(job->handle.engine, &job->request, &job->cancelled, &job->sort,
+							&command->u.place, error);
 			if (rc != 0)
 				job->sort = NULL;
 			break;
@@ -151,8 +151,8 @@ run_command(GpuSortJob *job, GpuSortCommand *command)
 				command->reserved = ops->reserve(job->sort, error) == 0;
 			break;
 		case GPUSORT_COMMAND_SORT:
-			rc = ops->sort(job->sort, &command->u.sorted, error);
-			job->no_more_rows = rc == 0 && command->u.sorted.rows == 0;
+			rc = ops->sort(job->sort, &command->u.outcome, error);
+			job->no_more_rows = rc == 0 && command->u.outcome.rows == 0;
 			break;
 		case GPUSORT_COMMAND_EMIT:
 			if (job->no_more_rows)
@@ -208,7 +208,7 @@ job_main(void *arg)
  * let us.
  */
 GpuSortJob *
-gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortSpec *spec,
+gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortRequest *request,
 				  const GpuSortPool *pool, void *owner)
 {
 	GpuSortJob *job = calloc(1, sizeof(GpuSortJob));
@@ -218,8 +218,7 @@ gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortSpec *spec,
 	if (job == NULL)
 		return NULL;
 	job->handle = *handle;
-	job->spec = *spec;
-	job->spec.cancelled = &job->cancelled;
+	job->request = *request;
 	job->pool = pool;
 	job->owner = owner;
 	job->end = calloc(1, sizeof(GpuSortCommand));

@@ -51,13 +51,9 @@ typedef struct GpuSortCommand
 	GpuSortError error;
 	union
 	{
-		struct
-		{
-			uint32_t ordinal;
-			char device[GPUSORT_NAME_BYTES];
-		} begun;
-		GpuSortSorted sorted;
-		GpuSortEmitted emitted;
+		GpuSortPlace place;     /* BEGIN */
+		GpuSortOutcome outcome; /* SORT */
+		GpuSortEmitted emitted; /* EMIT */
 	} u;
 } GpuSortCommand;
 
@@ -65,7 +61,7 @@ extern bool gpusort_jobs_open(int *descriptor);
 extern void gpusort_jobs_close(void);
 extern GpuSortCommand *gpusort_jobs_done(void);
 
-extern GpuSortJob *gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortSpec *spec,
+extern GpuSortJob *gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortRequest *request,
 									 const GpuSortPool *pool, void *owner);
 extern void *gpusort_job_owner(const GpuSortJob *job);
 extern bool gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command);

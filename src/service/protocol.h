@@ -78,7 +78,7 @@
 #include <stdint.h>
 
 #define GPUSORT_PROTOCOL_MAGIC   0x67707573u /* "gpus" */
-#define GPUSORT_PROTOCOL_VERSION 3
+#define GPUSORT_PROTOCOL_VERSION 4
 
 #define GPUSORT_CHUNK_BYTES   ((size_t) 4 << 20)
 #define GPUSORT_MAX_KEY_WORDS 32
@@ -90,13 +90,13 @@
 #define GPUSORT_JOB_CHUNKS_MAX 8
 
 /* Row header as both sides see it, and the flags in it. */
-#define GPUSORT_ROW_FLAGS_OFFSET 4
-/* client: an equal key does not mean an equal row */
-#define GPUSORT_ROW_INEXACT      0x01
+#define GPUSORT_ROW_FLAGS_OFFSET  4
+/* client: the key does not hold its values whole, so rows of an equal key need a tie-break */
+#define GPUSORT_ROW_KEY_TRUNCATED 0x01
 /* client: stands for a row kept elsewhere; the service passes it on */
-#define GPUSORT_ROW_OVERFLOW     0x02
-/* service, on the way out: this row and the next one have equal keys and this one is INEXACT */
-#define GPUSORT_ROW_TIE_NEXT     0x80
+#define GPUSORT_ROW_OVERFLOW      0x02
+/* service, on the way out: this row and the next one have equal keys and this one is KEY_TRUNCATED */
+#define GPUSORT_ROW_TIE_NEXT      0x80
 
 #define GPUSORT_ALIGN8(n) (((n) + 7) & ~(uint64_t) 7)
 
@@ -167,6 +167,75 @@ typedef enum GpuSortReason
 #define GPUSORT_TEXT_BYTES 192
 #define GPUSORT_NAME_BYTES 64
 
+/*
+ * What client, service and engine tell each other of a sort.  Messages carry these structs, and the
+ * engine's calls (engine.h) take and fill them.
+ */
+
+/* What a client asks for. */
+typedef struct GpuSortRequest
+{
+	uint32_t engine;    /* GpuSortEngineKind; the engine that gets the sort does not look at it */
+	uint32_t key_words; /* 64-bit words per key, 1 to GPUSORT_MAX_KEY_WORDS */
+	uint32_t may_tie;   /* 0: no row will be KEY_TRUNCATED */
+	uint64_t estimated_rows;
+	uint64_t estimated_bytes; /* records, as they lie in chunks */
+	/*
+	 * only the first so many rows are wanted, 0: all. More may come; with may_tie at least
+	 * all whose keys equal the last wanted row's do
+	 */
+	uint64_t limit;
+} GpuSortRequest;
+
+/* Where it is sorted: one of the engine's devices, or the first of several. */
+typedef struct GpuSortPlace
+{
+	uint32_t ordinal;
+	char device[GPUSORT_NAME_BYTES];
+} GpuSortPlace;
+
+/* What came of it, when the rows are in order. */
+typedef struct GpuSortOutcome
+{
+	uint64_t rows_in;     /* that were put */
+	uint64_t rows;        /* that will come; with a limit, at least as many as are wanted */
+	uint64_t bytes;       /* of them, padded to 8, without keys */
+	uint64_t tie_rows;    /* rows in a run of equal keys with a row that is KEY_TRUNCATED */
+	uint32_t key_bits;    /* before compaction: 64 * key_words */
+	uint32_t packed_bits; /* after */
+	double sort_ms;       /* compaction, sort and check */
+} GpuSortOutcome;
+
+/* What a chunk was filled with. */
+typedef struct GpuSortEmitted
+{
+	uint32_t rows;
+	uint32_t bytes;
+	uint32_t tie_rows; /* rows here with TIE_NEXT set */
+	uint32_t last;     /* 1: no rows come after these */
+	double gather_ms;  /* what it took to put these rows into order */
+} GpuSortEmitted;
+
+/* Why it was refused, takes no more rows or is lost. */
+typedef struct GpuSortError
+{
+	GpuSortReason reason;
+	char text[GPUSORT_TEXT_BYTES];
+} GpuSortError;
+
+/* A device of an engine; the host is one. */
+typedef struct GpuSortDevice
+{
+	uint32_t ordinal;
+	uint32_t jobs;         /* sorts on it now */
+	uint64_t memory_total; /* bytes */
+	uint64_t memory_limit; /* bytes that gpusort may use */
+	uint64_t sort_limit;   /* bytes for one sort: of all devices that share sorts with this one */
+	uint64_t memory_used;  /* bytes that sorts use, caches not counted */
+	char name[GPUSORT_NAME_BYTES];
+	char detail[GPUSORT_NAME_BYTES]; /* compute capability, driver; threads */
+} GpuSortDevice;
+
 typedef struct GpuSortMessage
 {
 	uint32_t magic;
@@ -192,29 +261,10 @@ typedef struct GpuSortMessage
 		struct
 		{
 			uint32_t engine; /* GpuSortEngineKind, never AUTO */
-			uint32_t ordinal;
 			uint32_t last;
-			uint32_t jobs;         /* sorts on it now */
-			uint64_t memory_total; /* bytes */
-			uint64_t memory_limit; /* bytes that gpusort may use */
-			uint64_t memory_used;  /* bytes that gpusort uses */
-			char name[GPUSORT_NAME_BYTES];
-			char detail[GPUSORT_NAME_BYTES]; /* compute capability, driver; threads */
+			GpuSortDevice state;
 		} device;
-		struct
-		{
-			uint32_t engine;    /* GpuSortEngineKind */
-			uint32_t key_words; /* 1 to GPUSORT_MAX_KEY_WORDS */
-			uint32_t may_tie;   /* 0: no row will be INEXACT */
-			uint32_t pid;       /* for the log */
-			uint64_t estimated_rows;
-			uint64_t estimated_bytes; /* records, as they lie in chunks */
-			/*
-			 * only the first so many rows are wanted, 0: all. More may come; with may_tie
-			 * at least all whose keys equal the last wanted row's do
-			 */
-			uint64_t limit;
-		} job_begin;
+		GpuSortRequest job_begin;
 		struct
 		{
 			uint64_t token; /* from the beginner's JOB */
@@ -223,14 +273,9 @@ typedef struct GpuSortMessage
 		{
 			uint64_t token;  /* names the sort to its members; never 0 */
 			uint32_t engine; /* GpuSortEngineKind, never AUTO */
-			uint32_t ordinal;
-			char device[GPUSORT_NAME_BYTES];
+			GpuSortPlace place;
 		} job;
-		struct
-		{
-			uint32_t reason; /* GpuSortReason */
-			char text[GPUSORT_TEXT_BYTES];
-		} failure; /* REFUSED, FULL, FAILED */
+		GpuSortError failure; /* REFUSED, FULL, FAILED */
 		struct
 		{
 			uint32_t chunk;
@@ -241,25 +286,12 @@ typedef struct GpuSortMessage
 			uint32_t rows;
 			uint32_t bytes; /* of the records, from the front of the chunk */
 		} put;
-		struct
-		{
-			uint64_t rows_in;     /* that were put */
-			uint64_t rows;        /* that will come */
-			uint64_t bytes;       /* of them, padded to 8, without keys */
-			uint64_t tie_rows;    /* rows in a run of equal keys with an INEXACT row */
-			uint32_t key_bits;    /* before compaction */
-			uint32_t packed_bits; /* after */
-			double sort_ms;       /* compaction, sort and check */
-		} sorted;
+		GpuSortOutcome sorted;
 		struct
 		{
 			uint32_t chunk;
-			uint32_t rows;
-			uint32_t bytes;
-			uint32_t tie_rows; /* rows here with TIE_NEXT set */
-			uint32_t epoch;    /* number of REWINDs before it */
-			uint32_t last;     /* no more rows after these */
-			double gather_ms;  /* what it took to put these rows into order */
+			uint32_t epoch; /* number of REWINDs before it */
+			GpuSortEmitted emitted;
 		} data;
 		struct
 		{

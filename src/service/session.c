@@ -96,14 +96,8 @@ on_status(GpuSortSession *session)
 			GpuSortMessage message = {.type = GPUSORT_MSG_DEVICE};
 
 			message.u.device.engine = kinds[k];
-			message.u.device.ordinal = devices[i].ordinal;
 			message.u.device.last = kinds[k] == GPUSORT_ENGINE_HOST;
-			message.u.device.jobs = devices[i].jobs;
-			message.u.device.memory_total = devices[i].memory_total;
-			message.u.device.memory_limit = devices[i].memory_limit;
-			message.u.device.memory_used = devices[i].memory_used;
-			memcpy(message.u.device.name, devices[i].name, GPUSORT_NAME_BYTES);
-			memcpy(message.u.device.detail, devices[i].detail, GPUSORT_NAME_BYTES);
+			message.u.device.state = devices[i];
 			gpusort_session_send(session, &message, GPUSORT_MSG_DEVICE);
 		}
 	}

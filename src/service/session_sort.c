@@ -198,12 +198,12 @@ pump(GpuSortSession *session)
 static void
 start_output(GpuSortSession *session)
 {
-	session->bytes_left = session->sorted.bytes;
+	session->bytes_left = session->outcome.bytes;
 	session->last = false;
-	if (session->sorted.rows == 0)
+	if (session->outcome.rows == 0)
 	{
 		GpuSortMessage message = {
-			.u.data = {.chunk = GPUSORT_NO_CHUNK, .epoch = session->epoch, .last = 1}};
+			.u.data = {.chunk = GPUSORT_NO_CHUNK, .epoch = session->epoch, .emitted.last = 1}};
 
 		session->last = true;
 		gpusort_session_send(session, &message, GPUSORT_MSG_DATA);
@@ -259,16 +259,10 @@ bool
 gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 {
 	GpuSortSessions *sessions = session->sessions;
-	GpuSortSpec spec = {
-		.key_words = message->u.job_begin.key_words,
-		.may_tie = message->u.job_begin.may_tie != 0,
-		.estimated_rows = message->u.job_begin.estimated_rows,
-		.estimated_bytes = message->u.job_begin.estimated_bytes,
-		.limit = message->u.job_begin.limit,
-	};
+	const GpuSortRequest *request = &message->u.job_begin;
 
-	if (spec.key_words < 1 || spec.key_words > GPUSORT_MAX_KEY_WORDS ||
-		message->u.job_begin.engine > GPUSORT_ENGINE_HOST)
+	if (request->key_words < 1 || request->key_words > GPUSORT_MAX_KEY_WORDS ||
+		request->engine > GPUSORT_ENGINE_HOST)
 		return false;
 
 	session->state = STATE_BEGINNING;
@@ -277,7 +271,7 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 		gpusort_session_fail(session, GPUSORT_REASON_DRAINING, "the sort service is about to restart");
 		return true;
 	}
-	session->handle = gpusort_engines_find(message->u.job_begin.engine);
+	session->handle = gpusort_engines_find(request->engine);
 	if (session->handle == NULL)
 	{
 		gpusort_session_fail(session, GPUSORT_REASON_NO_ENGINE, "the sort service has no cuda engine");
@@ -285,7 +279,7 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 	}
 	if (!admit(session))
 		return true;
-	session->job = gpusort_job_start(session->handle, &spec, sessions->pool, session);
+	session->job = gpusort_job_start(session->handle, request, sessions->pool, session);
 	if (session->job == NULL)
 	{
 		gpusort_pool_dismiss(sessions->pool, &session->share);
@@ -461,8 +455,7 @@ done_put(GpuSortSession *session, const GpuSortCommand *command)
 	if (!session->full)
 	{
 		session->full = true;
-		session->full_message.u.failure.reason = command->error.reason;
-		memcpy(session->full_message.u.failure.text, command->error.text, GPUSORT_TEXT_BYTES);
+		session->full_message.u.failure = command->error;
 	}
 	gpusort_session_send(session, &session->full_message, GPUSORT_MSG_FULL);
 }
@@ -475,14 +468,8 @@ done_sort(GpuSortSession *session, const GpuSortCommand *command)
 	if (session->state != STATE_SORTING || command->skipped || command->failed)
 		return;
 	session->state = STATE_OUTPUT;
-	session->sorted = command->u.sorted;
-	message.u.sorted.rows_in = command->u.sorted.rows_in;
-	message.u.sorted.rows = command->u.sorted.rows;
-	message.u.sorted.bytes = command->u.sorted.bytes;
-	message.u.sorted.tie_rows = command->u.sorted.tie_rows;
-	message.u.sorted.key_bits = command->u.sorted.key_bits;
-	message.u.sorted.packed_bits = command->u.sorted.packed_bits;
-	message.u.sorted.sort_ms = command->u.sorted.sort_ms;
+	session->outcome = command->u.outcome;
+	message.u.sorted = command->u.outcome;
 	gpusort_session_send(session, &message, GPUSORT_MSG_SORTED);
 	start_output(session);
 }
@@ -508,12 +495,8 @@ done_emit(GpuSortSession *session, const GpuSortCommand *command)
 	session->bytes_left -= emitted->bytes < session->bytes_left ? emitted->bytes : session->bytes_left;
 	session->last = emitted->last != 0;
 	message.u.data.chunk = command->chunk;
-	message.u.data.rows = emitted->rows;
-	message.u.data.bytes = emitted->bytes;
-	message.u.data.tie_rows = emitted->tie_rows;
 	message.u.data.epoch = command->epoch;
-	message.u.data.last = session->last;
-	message.u.data.gather_ms = emitted->gather_ms;
+	message.u.data.emitted = *emitted;
 	gpusort_session_send(session, &message, GPUSORT_MSG_DATA);
 	pump(session);
 }
@@ -532,9 +515,8 @@ gpusort_session_done(GpuSortCommand *command)
 	{
 		case GPUSORT_COMMAND_BEGIN:
 			session->job_message.u.job.engine = session->handle->ops->kind;
-			session->job_message.u.job.ordinal = command->u.begun.ordinal;
 			session->job_message.u.job.token = session->token;
-			memcpy(session->job_message.u.job.device, command->u.begun.device, GPUSORT_NAME_BYTES);
+			session->job_message.u.job.place = command->u.place;
 			break;
 		case GPUSORT_COMMAND_RESERVE:
 			done_reserve(session, command);

@@ -68,7 +68,7 @@ struct GpuSortSession
 	GpuSortMessage job_message; /* JOB, sent when the first reserve is there */
 
 	/* output */
-	GpuSortSorted sorted;
+	GpuSortOutcome outcome;
 	uint64_t bytes_left; /* of rows not emitted yet */
 	uint32_t epoch;
 	uint32_t emits; /* under way, of this epoch */

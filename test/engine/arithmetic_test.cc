@@ -406,7 +406,7 @@ test_refs()
 
 					if (gpusort_ref_chunk(ref) != chunk || gpusort_ref_place(ref) != place ||
 						gpusort_ref_words(ref) != (length + 7) / 8 ||
-						gpusort_ref_inexact(ref) != ((flags & GPUSORT_ROW_INEXACT) != 0))
+						gpusort_ref_inexact(ref) != ((flags & GPUSORT_ROW_KEY_TRUNCATED) != 0))
 						passed = false;
 				}
 	report(passed, "row refs keep what they are made of");
@@ -443,12 +443,12 @@ static void
 test_head()
 {
 	uint64_t head = UINT64_C(0xAABBCC0000001234);
-	uint64_t flags = (uint64_t) (GPUSORT_ROW_INEXACT | GPUSORT_ROW_OVERFLOW) << 32;
+	uint64_t flags = (uint64_t) (GPUSORT_ROW_KEY_TRUNCATED | GPUSORT_ROW_OVERFLOW) << 32;
 
 	report(gpusort_row_head_out(head | flags, false) == (head | (uint64_t) GPUSORT_ROW_OVERFLOW << 32) &&
 			   gpusort_row_head_out(head | flags, true) ==
 				   (head | (uint64_t) (GPUSORT_ROW_OVERFLOW | GPUSORT_ROW_TIE_NEXT) << 32),
-		   "a row's head leaves with its tie and without INEXACT");
+		   "a row's head leaves with its tie and without KEY_TRUNCATED");
 }
 
 /* Any grouping of pieces of any size against one walk over all rows. */

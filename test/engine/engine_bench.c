@@ -38,7 +38,7 @@ typedef struct Times
 	double sort_ms;
 	double emit_ms;
 	double gather_ms; /* of emit, on the device */
-	GpuSortSorted sorted;
+	GpuSortOutcome outcome;
 } Times;
 
 static void
@@ -53,25 +53,23 @@ run_once(const GpuSortEngineOps *ops, GpuSortEngine *engine, const Shape *shape,
 		 Times *times)
 {
 	static const int never_cancelled = 0;
-	GpuSortSpec spec = {
+	GpuSortRequest request = {
 		.key_words = shape->key_words,
 		.may_tie = shape->ties,
 		.estimated_rows = shape->rows,
 		.estimated_bytes = shape->rows * (8 * shape->key_words + GPUSORT_ALIGN8(shape->row_bytes)),
-		.cancelled = &never_cancelled,
 	};
 	GpuSortEmitted emitted = {.last = 0};
 	GpuSortError error;
 	GpuSort *sort;
-	uint32_t ordinal;
-	char name[GPUSORT_NAME_BYTES];
+	GpuSortPlace place;
 	double begun;
 	uint64_t row = 0;
 	uint64_t came_out = 0;
 	uint32_t turn = 0;
 
 	memset(times, 0, sizeof(*times));
-	if (ops->begin(engine, &spec, &sort, &ordinal, name, &error) != 0)
+	if (ops->begin(engine, &request, &never_cancelled, &sort, &place, &error) != 0)
 		fail("begin", &error);
 	while (row < shape->rows)
 	{
@@ -85,7 +83,7 @@ run_once(const GpuSortEngineOps *ops, GpuSortEngine *engine, const Shape *shape,
 
 			rig_key((uint64_t *) at, shape->key_words, shape->keys, salt, row++, shape->rows);
 			memcpy(head, &shape->row_bytes, sizeof(uint32_t));
-			head[GPUSORT_ROW_FLAGS_OFFSET] = shape->ties ? GPUSORT_ROW_INEXACT : 0;
+			head[GPUSORT_ROW_FLAGS_OFFSET] = shape->ties ? GPUSORT_ROW_KEY_TRUNCATED : 0;
 		}
 		begun = rig_milliseconds();
 		if (ops->reserve(sort, &error) != 0)
@@ -96,7 +94,7 @@ run_once(const GpuSortEngineOps *ops, GpuSortEngine *engine, const Shape *shape,
 	}
 
 	begun = rig_milliseconds();
-	if (ops->sort(sort, &times->sorted, &error) != 0)
+	if (ops->sort(sort, &times->outcome, &error) != 0)
 		fail("sort", &error);
 	times->sort_ms = rig_milliseconds() - begun;
 
@@ -189,7 +187,7 @@ main(int argc, char **argv)
 		run_once(ops, engine, &shape, config.pool, run, &times);
 		printf("%s,%llu,%u,%u,%s,%d,%d,%u,%llu,%.2f,%.3f,%.2f,%.3f,%.3f\n", name,
 			   (unsigned long long) shape.rows, shape.row_bytes, shape.key_words, rig_keys_names[shape.keys],
-			   shape.ties, run, times.sorted.packed_bits, (unsigned long long) times.sorted.tie_rows,
+			   shape.ties, run, times.outcome.packed_bits, (unsigned long long) times.outcome.tie_rows,
 			   times.put_ms * ns, times.sort_ms * ns, times.emit_ms * ns, times.gather_ms * ns, times.sort_ms);
 		fflush(stdout);
 	}

@@ -90,7 +90,7 @@ random_spec(uint64_t *state)
 		.keys = rig_random_below(state, RIG_KEYS_COUNT),
 		.lengths = rig_random_below(state, 3),
 		.length_max = lengths[rig_random_below(state, 8)],
-		.inexact_percent = rig_random_below(state, 2) ? rig_random_below(state, 101) : 0,
+		.truncated_percent = rig_random_below(state, 2) ? rig_random_below(state, 101) : 0,
 		.overflow_percent = rig_random_below(state, 2) ? 10 : 0,
 		.chunk_rows = rig_random_below(state, 2) ? 1 + rig_random_below(state, 500) : 0,
 		.reserve_ahead = rig_random_below(state, 2),
@@ -101,7 +101,7 @@ random_spec(uint64_t *state)
 
 	if (spec.length_max == 70000 && spec.rows > 500)
 		spec.rows = 500;
-	if (spec.inexact_percent == 0)
+	if (spec.truncated_percent == 0)
 		spec.claim_no_ties = rig_random_below(state, 2);
 	return spec;
 }
@@ -109,9 +109,9 @@ random_spec(uint64_t *state)
 static void
 describe_spec(const CaseSpec *spec, char *text, size_t size)
 {
-	snprintf(text, size, "%llu rows, limit %llu, %u words %s, lengths %d to %u, %u%% inexact, %u per chunk%s",
+	snprintf(text, size, "%llu rows, limit %llu, %u words %s, lengths %d to %u, %u%% truncated keys, %u per chunk%s",
 			 (unsigned long long) spec->rows, (unsigned long long) spec->limit, spec->key_words, rig_keys_names[spec->keys], spec->lengths,
-			 spec->length_max, spec->inexact_percent, spec->chunk_rows, spec->claim_no_ties ? ", no ties" : "");
+			 spec->length_max, spec->truncated_percent, spec->chunk_rows, spec->claim_no_ties ? ", no ties" : "");
 }
 
 /* Shapes and distributions that are hard in some way. */
@@ -122,20 +122,20 @@ test_shapes(uint64_t large)
 	static const uint64_t counts[] = {2, 31, 32, 33, 255, 257, 1023, 8192, 8193, 70001};
 
 	run_case("no rows", (CaseSpec){.rows = 0, .key_words = 1, .length_max = 16});
-	run_case("one row", (CaseSpec){.rows = 1, .key_words = 1, .length_max = 16, .inexact_percent = 100});
+	run_case("one row", (CaseSpec){.rows = 1, .key_words = 1, .length_max = 16, .truncated_percent = 100});
 	run_case("one row of the least length", (CaseSpec){.rows = 1, .key_words = 32, .length_max = 8});
 	for (int i = 0; i < 10; i++)
 	{
 		char name[64];
 
 		snprintf(name, sizeof(name), "%llu rows", (unsigned long long) counts[i]);
-		run_case(name, (CaseSpec){.rows = counts[i], .key_words = 1, .keys = RIG_KEYS_FEW, .length_max = 24, .inexact_percent = 30});
+		run_case(name, (CaseSpec){.rows = counts[i], .key_words = 1, .keys = RIG_KEYS_FEW, .length_max = 24, .truncated_percent = 30});
 	}
 	for (int w = 0; w < 5; w++)
 	{
 		for (int k = 0; k < RIG_KEYS_COUNT; k++)
 		{
-			CaseSpec spec = {.rows = 20000, .key_words = widths[w], .keys = k, .lengths = LENGTHS_SPREAD, .length_max = 60, .inexact_percent = k % 2 ? 50 : 0, .overflow_percent = 5};
+			CaseSpec spec = {.rows = 20000, .key_words = widths[w], .keys = k, .lengths = LENGTHS_SPREAD, .length_max = 60, .truncated_percent = k % 2 ? 50 : 0, .overflow_percent = 5};
 			char name[160];
 
 			describe_spec(&spec, name, sizeof(name));
@@ -145,7 +145,7 @@ test_shapes(uint64_t large)
 	run_case("rows of the least length, chunks full of them",
 			 (CaseSpec){.rows = 500000, .key_words = 1, .length_max = 8});
 	run_case("rows of 16 bytes to 1 MiB",
-			 (CaseSpec){.rows = 2000, .key_words = 2, .lengths = LENGTHS_SKEWED, .length_max = 1 << 20, .inexact_percent = 20, .keys = RIG_KEYS_FEW});
+			 (CaseSpec){.rows = 2000, .key_words = 2, .lengths = LENGTHS_SKEWED, .length_max = 1 << 20, .truncated_percent = 20, .keys = RIG_KEYS_FEW});
 	run_case("rows of up to 1 MiB",
 			 (CaseSpec){.rows = 60, .key_words = 1, .lengths = LENGTHS_SPREAD, .length_max = 1 << 20});
 	run_case("rows that fill a chunk each",
@@ -153,17 +153,17 @@ test_shapes(uint64_t large)
 	run_case("rows of just over half a chunk",
 			 (CaseSpec){.rows = 12, .key_words = 3, .length_max = GPUSORT_CHUNK_BYTES / 2 + 1});
 	run_case("many chunks of one row",
-			 (CaseSpec){.rows = 3000, .key_words = 1, .length_max = 50, .chunk_rows = 1, .keys = RIG_KEYS_FEW, .inexact_percent = 50});
+			 (CaseSpec){.rows = 3000, .key_words = 1, .length_max = 50, .chunk_rows = 1, .keys = RIG_KEYS_FEW, .truncated_percent = 50});
 	run_case("ties in all rows, over many chunks",
-			 (CaseSpec){.rows = 300000, .key_words = 2, .keys = RIG_KEYS_EQUAL, .length_max = 60, .inexact_percent = 100});
+			 (CaseSpec){.rows = 300000, .key_words = 2, .keys = RIG_KEYS_EQUAL, .length_max = 60, .truncated_percent = 100});
 	run_case("ties in few rows of long runs",
-			 (CaseSpec){.rows = 300000, .key_words = 1, .keys = RIG_KEYS_HIGH_BIT, .length_max = 60, .inexact_percent = 1});
+			 (CaseSpec){.rows = 300000, .key_words = 1, .keys = RIG_KEYS_HIGH_BIT, .length_max = 60, .truncated_percent = 1});
 	run_case("many rows, random keys",
 			 (CaseSpec){.rows = large, .key_words = 1, .length_max = 88, .overflow_percent = 1});
 	run_case("many rows, runs of four",
-			 (CaseSpec){.rows = large, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .lengths = LENGTHS_SPREAD, .length_max = 100, .inexact_percent = 10});
+			 (CaseSpec){.rows = large, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .lengths = LENGTHS_SPREAD, .length_max = 100, .truncated_percent = 10});
 	run_case("many rows, skewed keys",
-			 (CaseSpec){.rows = large, .key_words = 1, .keys = RIG_KEYS_SKEWED, .length_max = 60, .inexact_percent = 10});
+			 (CaseSpec){.rows = large, .key_words = 1, .keys = RIG_KEYS_SKEWED, .length_max = 60, .truncated_percent = 10});
 	run_case("many rows, wide keys",
 			 (CaseSpec){.rows = large / 4, .key_words = 5, .length_max = 40});
 	run_case("many rows that are in order",
@@ -180,11 +180,11 @@ test_limits(void)
 	{
 		run_case("the first row of many", (CaseSpec){.rows = 70000, .key_words = 2, .length_max = 60, .limit = 1, .claim_no_ties = t});
 		run_case("the first 1000 rows of many",
-				 (CaseSpec){.rows = 70000, .key_words = 1, .length_max = 60, .limit = 1000, .inexact_percent = t ? 0 : 50, .keys = RIG_KEYS_SUFFIX, .claim_no_ties = t});
+				 (CaseSpec){.rows = 70000, .key_words = 1, .length_max = 60, .limit = 1000, .truncated_percent = t ? 0 : 50, .keys = RIG_KEYS_SUFFIX, .claim_no_ties = t});
 		run_case("a limit within a long run",
-				 (CaseSpec){.rows = 70000, .key_words = 2, .length_max = 60, .limit = 12345, .keys = RIG_KEYS_FEW, .inexact_percent = t ? 0 : 50, .claim_no_ties = t});
+				 (CaseSpec){.rows = 70000, .key_words = 2, .length_max = 60, .limit = 12345, .keys = RIG_KEYS_FEW, .truncated_percent = t ? 0 : 50, .claim_no_ties = t});
 		run_case("a limit within equal rows",
-				 (CaseSpec){.rows = 70000, .key_words = 1, .length_max = 60, .limit = 5, .keys = RIG_KEYS_EQUAL, .inexact_percent = t ? 0 : 5, .claim_no_ties = t});
+				 (CaseSpec){.rows = 70000, .key_words = 1, .length_max = 60, .limit = 5, .keys = RIG_KEYS_EQUAL, .truncated_percent = t ? 0 : 5, .claim_no_ties = t});
 		run_case("a limit next to all rows",
 				 (CaseSpec){.rows = 2000, .key_words = 5, .length_max = 60, .limit = 1999, .claim_no_ties = t});
 		run_case("the first of rows in reverse order",
@@ -299,21 +299,20 @@ static void
 test_damage(Damage damage)
 {
 	CaseSpec spec = {.rows = 9000, .key_words = 2, .length_max = 48, .chunk_rows = 3000};
-	GpuSortSpec begin = sort_case_begin_spec(&spec);
+	GpuSortRequest request = sort_case_request(&spec);
 	SortCase rows;
 	CaseFailure failure = {.text = ""};
 	GpuSortError error = {.reason = GPUSORT_REASON_NONE};
-	GpuSortSorted sorted;
+	GpuSortOutcome outcome;
 	GpuSort *sort;
-	uint32_t ordinal;
-	char name[GPUSORT_NAME_BYTES];
+	GpuSortPlace place;
 	char title[100];
 	int result = 0;
 	bool passed = true;
 
 	snprintf(title, sizeof(title), "bad chunk: %s", damage_names[damage]);
 	sort_case_make(&rows, &spec, rig_random(&seed));
-	if (ops->begin(engine, &begin, &sort, &ordinal, name, &error) != 0)
+	if (ops->begin(engine, &request, &sort_case_never_cancelled, &sort, &place, &error) != 0)
 	{
 		case_failed(&failure, "begin: %s", error.text);
 		report(false, title, &failure);
@@ -376,7 +375,7 @@ test_damage(Damage damage)
 		result = ops->put(sort, pool, chunk.rows, chunk.bytes, &error);
 	}
 	if (result == 0)
-		result = ops->sort(sort, &sorted, &error);
+		result = ops->sort(sort, &outcome, &error);
 	ops->end(sort);
 	sort_case_free(&rows);
 	if (result == 0)
@@ -410,18 +409,17 @@ static void
 test_cancel(useconds_t after)
 {
 	CaseSpec spec = {.rows = 100000, .key_words = 3, .length_max = 100};
-	GpuSortSpec begin = sort_case_begin_spec(&spec);
+	GpuSortRequest request = sort_case_request(&spec);
 	Canceller canceller = {.after = after};
 	pthread_t thread;
 	SortCase rows;
 	CaseFailure failure = {.text = ""};
 	GpuSortError error = {.reason = GPUSORT_REASON_NONE};
-	GpuSortSorted sorted;
+	GpuSortOutcome outcome;
 	GpuSortEmitted emitted = {.last = 0};
 	GpuSort *sort;
 	RigChunk chunk;
-	uint32_t ordinal;
-	char name[GPUSORT_NAME_BYTES];
+	GpuSortPlace place;
 	char title[64];
 	double took;
 	int result = 0;
@@ -433,8 +431,7 @@ test_cancel(useconds_t after)
 		;
 	sort_case_free(&rows);
 
-	begin.cancelled = &canceller.cancelled;
-	if (ops->begin(engine, &begin, &sort, &ordinal, name, &error) != 0)
+	if (ops->begin(engine, &request, &canceller.cancelled, &sort, &place, &error) != 0)
 	{
 		case_failed(&failure, "begin: %s", error.text);
 		report(false, title, &failure);
@@ -454,7 +451,7 @@ test_cancel(useconds_t after)
 			result = ops->put(sort, pool, chunk.rows, chunk.bytes, &error);
 	}
 	if (result == 0)
-		result = ops->sort(sort, &sorted, &error);
+		result = ops->sort(sort, &outcome, &error);
 	while (result == 0)
 	{
 		if (emitted.last)
@@ -496,14 +493,13 @@ static void
 test_limit(GpuSortEngineConfig config, uint32_t device)
 {
 	char devices[16];
-	CaseSpec spec = {.rows = 2000000, .key_words = 1, .length_max = 88, .inexact_percent = 3};
-	GpuSortSpec begin = sort_case_begin_spec(&spec);
+	CaseSpec spec = {.rows = 2000000, .key_words = 1, .length_max = 88, .truncated_percent = 3};
+	GpuSortRequest request = sort_case_request(&spec);
 	CaseFailure failure = {.text = ""};
 	GpuSortError error;
 	GpuSort *sorts[2];
 	GpuSort *sort;
-	uint32_t ordinal;
-	char name[GPUSORT_NAME_BYTES];
+	GpuSortPlace place;
 
 	snprintf(devices, sizeof(devices), "%u", device);
 	config.devices = devices;
@@ -516,9 +512,9 @@ test_limit(GpuSortEngineConfig config, uint32_t device)
 	}
 	report(true, "opened with a limit", &failure);
 
-	begin.estimated_rows = spec.rows;
-	begin.estimated_bytes = spec.rows * 96;
-	if (ops->begin(engine, &begin, &sort, &ordinal, name, &error) == 0)
+	request.estimated_rows = spec.rows;
+	request.estimated_bytes = spec.rows * 96;
+	if (ops->begin(engine, &request, &sort_case_never_cancelled, &sort, &place, &error) == 0)
 	{
 		ops->end(sort);
 		case_failed(&failure, "the sort began");
@@ -533,11 +529,11 @@ test_limit(GpuSortEngineConfig config, uint32_t device)
 
 	/* Two at once share it: the first to ask gets it. */
 	failure.text[0] = '\0';
-	begin.estimated_rows = 0;
-	begin.estimated_bytes = 0;
+	request.estimated_rows = 0;
+	request.estimated_bytes = 0;
 	for (int i = 0; i < 2; i++)
 	{
-		if (ops->begin(engine, &begin, &sorts[i], &ordinal, name, &error) != 0)
+		if (ops->begin(engine, &request, &sort_case_never_cancelled, &sorts[i], &place, &error) != 0)
 		{
 			case_failed(&failure, "begin: %s", error.text);
 			sorts[i] = NULL;
@@ -567,7 +563,7 @@ test_limit(GpuSortEngineConfig config, uint32_t device)
 static void
 test_faults(GpuSortEngineConfig config, void (*emulate_fail)(long call))
 {
-	CaseSpec spec = {.rows = 1200, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .length_max = 60, .chunk_rows = 200, .inexact_percent = 20};
+	CaseSpec spec = {.rows = 1200, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .length_max = 60, .chunk_rows = 200, .truncated_percent = 20};
 
 	for (int i = 0; i < FAULTS; i++)
 	{
@@ -615,7 +611,7 @@ test_several(GpuSortEngineConfig config)
 		"a sort that is expected to outgrow a device begins on several",
 		"a sort that outgrows all devices gives out what was put",
 	};
-	CaseSpec spec = {.key_words = 2, .keys = RIG_KEYS_SUFFIX, .length_max = 12000, .inexact_percent = 20};
+	CaseSpec spec = {.key_words = 2, .keys = RIG_KEYS_SUFFIX, .length_max = 12000, .truncated_percent = 20};
 	CaseFailure failure = {.text = ""};
 	GpuSortDevice devices[64];
 	GpuSortError error;

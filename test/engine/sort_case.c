@@ -25,7 +25,7 @@
 /* length and flags; as much of a row as the service knows */
 #define ROW_HEAD 8
 
-static const int never_cancelled = 0;
+const int sort_case_never_cancelled = 0;
 
 bool
 case_failed(CaseFailure *failure, const char *format, ...)
@@ -38,17 +38,16 @@ case_failed(CaseFailure *failure, const char *format, ...)
 	return false;
 }
 
-GpuSortSpec
-sort_case_begin_spec(const CaseSpec *spec)
+GpuSortRequest
+sort_case_request(const CaseSpec *spec)
 {
-	GpuSortSpec begin = {
+	GpuSortRequest request = {
 		.key_words = spec->key_words,
 		.may_tie = !spec->claim_no_ties,
 		.limit = spec->limit,
-		.cancelled = &never_cancelled,
 	};
 
-	return begin;
+	return request;
 }
 
 static int
@@ -99,22 +98,22 @@ find_output(SortCase *made, uint64_t rows_out)
 
 	for (uint64_t start = 0, end; start < rows_out; start = end)
 	{
-		bool inexact = false;
+		bool truncated = false;
 
 		for (end = start; end < rows_out; end++)
 		{
 			bool joined = end + 1 < rows_out && keys_equal(made, end);
-			bool mine = made->flags[made->order[end]] & GPUSORT_ROW_INEXACT;
+			bool mine = made->flags[made->order[end]] & GPUSORT_ROW_KEY_TRUNCATED;
 
 			made->tie_next[end] = joined && mine;
-			inexact |= mine;
+			truncated |= mine;
 			if (!joined)
 			{
 				end++;
 				break;
 			}
 		}
-		if (inexact && end - start > 1)
+		if (truncated && end - start > 1)
 			made->tie_rows += end - start;
 	}
 }
@@ -160,8 +159,8 @@ sort_case_make(SortCase *made, const CaseSpec *spec, uint64_t salt)
 			most = 150;
 		made->lengths[i] = spec->lengths == LENGTHS_FIXED ? most : ROW_HEAD + rig_random_below(&state, most - ROW_HEAD + 1);
 		made->flags[i] = 0;
-		if (rig_random_below(&state, 100) < spec->inexact_percent)
-			made->flags[i] |= GPUSORT_ROW_INEXACT;
+		if (rig_random_below(&state, 100) < spec->truncated_percent)
+			made->flags[i] |= GPUSORT_ROW_KEY_TRUNCATED;
 		if (rig_random_below(&state, 100) < spec->overflow_percent)
 			made->flags[i] |= GPUSORT_ROW_OVERFLOW;
 	}
@@ -295,14 +294,14 @@ sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort,
 			length = from->lengths[row];
 			tie = from->tie_next[*place];
 			write_row(from, row, expected,
-					  (from->flags[row] & ~GPUSORT_ROW_INEXACT) | (tie ? GPUSORT_ROW_TIE_NEXT : 0));
+					  (from->flags[row] & ~GPUSORT_ROW_KEY_TRUNCATED) | (tie ? GPUSORT_ROW_TIE_NEXT : 0));
 			if (at + GPUSORT_ALIGN8(length) > emitted.bytes || emitted.bytes > GPUSORT_CHUNK_BYTES ||
 				memcmp(out + at, expected, length) != 0)
 			{
 				free(expected);
 				return case_failed(failure, "place %llu: row %u of %u bytes with flags 0x%02x was expected, at %u of %u bytes",
 								   (unsigned long long) *place, row, length,
-								   (from->flags[row] & ~GPUSORT_ROW_INEXACT) | (tie ? GPUSORT_ROW_TIE_NEXT : 0),
+								   (from->flags[row] & ~GPUSORT_ROW_KEY_TRUNCATED) | (tie ? GPUSORT_ROW_TIE_NEXT : 0),
 								   at, emitted.bytes);
 			}
 			at += GPUSORT_ALIGN8(length);
@@ -332,7 +331,7 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 	uint64_t place = 0;
 	int last;
 	GpuSortError error;
-	GpuSortSorted sorted;
+	GpuSortOutcome outcome;
 
 	if (!sort_case_put(rows, ops, sort, in, &put_rows, &error, failure))
 		return false;
@@ -348,21 +347,21 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 		find_order(rows, put_rows);
 	}
 
-	memset(&sorted, 0xA5, sizeof(sorted));
-	if (ops->sort(sort, &sorted, &error) != 0)
+	memset(&outcome, 0xA5, sizeof(outcome));
+	if (ops->sort(sort, &outcome, &error) != 0)
 		return case_failed(failure, "sort: %s", error.text);
-	if (sorted.rows == rows->wanted && rows->wanted < rows->rows_out)
+	if (outcome.rows == rows->wanted && rows->wanted < rows->rows_out)
 		find_output(rows, rows->wanted);
-	if (sorted.rows_in != rows->spec.rows)
-		return case_failed(failure, "%llu rows sorted of %llu put", (unsigned long long) sorted.rows_in,
+	if (outcome.rows_in != rows->spec.rows)
+		return case_failed(failure, "%llu rows sorted of %llu put", (unsigned long long) outcome.rows_in,
 						   (unsigned long long) rows->spec.rows);
-	if (sorted.rows != rows->rows_out || sorted.bytes != rows->bytes || sorted.tie_rows != rows->tie_rows ||
-		sorted.key_bits != 64 * rows->spec.key_words || sorted.packed_bits > sorted.key_bits)
+	if (outcome.rows != rows->rows_out || outcome.bytes != rows->bytes || outcome.tie_rows != rows->tie_rows ||
+		outcome.key_bits != 64 * rows->spec.key_words || outcome.packed_bits > outcome.key_bits)
 		return case_failed(failure, "sorted %llu rows, %llu bytes, %llu tied; not %llu, %llu, %llu; bits %u, %u",
-						   (unsigned long long) sorted.rows, (unsigned long long) sorted.bytes,
-						   (unsigned long long) sorted.tie_rows, (unsigned long long) rows->rows_out,
+						   (unsigned long long) outcome.rows, (unsigned long long) outcome.bytes,
+						   (unsigned long long) outcome.tie_rows, (unsigned long long) rows->rows_out,
 						   (unsigned long long) rows->bytes, (unsigned long long) rows->tie_rows,
-						   sorted.key_bits, sorted.packed_bits);
+						   outcome.key_bits, outcome.packed_bits);
 
 	/* One chunk and back, two and back, all and back, all. */
 	for (uint64_t chunks_wanted = 1; chunks_wanted <= 4; chunks_wanted++)
@@ -383,19 +382,18 @@ bool
 sort_case_run(const CaseSpec *spec, uint64_t salt, const GpuSortEngineOps *ops, GpuSortEngine *engine, char *chunks,
 			  CaseFailure *failure)
 {
-	GpuSortSpec begin = sort_case_begin_spec(spec);
+	GpuSortRequest request = sort_case_request(spec);
 	SortCase rows;
 	GpuSort *sort;
 	GpuSortError error;
-	uint32_t ordinal;
-	char name[GPUSORT_NAME_BYTES];
+	GpuSortPlace place;
 	bool passed;
 
 	failure->text[0] = '\0';
 	sort_case_make(&rows, spec, salt);
-	begin.estimated_rows = spec->reserve_ahead ? spec->rows : 0;
-	begin.estimated_bytes = spec->reserve_ahead ? rows.bytes + spec->rows * 8 * spec->key_words : 0;
-	if (ops->begin(engine, &begin, &sort, &ordinal, name, &error) != 0)
+	request.estimated_rows = spec->reserve_ahead ? spec->rows : 0;
+	request.estimated_bytes = spec->reserve_ahead ? rows.bytes + spec->rows * 8 * spec->key_words : 0;
+	if (ops->begin(engine, &request, &sort_case_never_cancelled, &sort, &place, &error) != 0)
 	{
 		sort_case_free(&rows);
 		return case_failed(failure, "begin: %s", error.text);

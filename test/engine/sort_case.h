@@ -25,10 +25,10 @@ typedef struct CaseSpec
 	RigKeys keys;
 	RowLengths lengths;
 	uint32_t length_max;
-	uint32_t inexact_percent;
+	uint32_t truncated_percent;
 	uint32_t overflow_percent;
 	uint32_t chunk_rows; /* at most so many rows per chunk; 0: as fit */
-	bool claim_no_ties;  /* may_tie = 0; inexact_percent is 0 then */
+	bool claim_no_ties;  /* may_tie = 0; truncated_percent is 0 then */
 	bool reserve_ahead;  /* reserve several chunks at once, and more than are put */
 	uint64_t limit;      /* rows wanted; 0: all */
 	int fits;            /* 1: all rows have to be taken in; -1: some must be refused; 0: either */
@@ -47,7 +47,7 @@ typedef struct SortCase
 	uint64_t wanted;   /* rows that have to come out: up to the limit, and what may tie there */
 	uint64_t rows_out; /* rows that are to come out: wanted, or all */
 	uint64_t bytes;    /* of them, padded */
-	uint64_t tie_rows; /* of them, in runs of equal keys with an INEXACT row */
+	uint64_t tie_rows; /* of them, in runs of equal keys with a row that is KEY_TRUNCATED */
 } SortCase;
 
 typedef struct CaseFailure
@@ -86,7 +86,10 @@ extern bool sort_case_run(const CaseSpec *spec, uint64_t salt, const GpuSortEngi
 /* Fills *failure and returns false. */
 extern bool case_failed(CaseFailure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A spec for begin with no estimates; never cancelled. */
-extern GpuSortSpec sort_case_begin_spec(const CaseSpec *spec);
+/* A request with no estimates. */
+extern GpuSortRequest sort_case_request(const CaseSpec *spec);
+
+/* For begin, of a sort that runs to its end. */
+extern const int sort_case_never_cancelled;
 
 #endif /* GPUSORT_SORT_CASE_H */

@@ -52,15 +52,15 @@ fake_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 }
 
 static int
-fake_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **sort,
-		   uint32_t *ordinal, char name[GPUSORT_NAME_BYTES], GpuSortError *error)
+fake_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *cancelled_flag,
+		   GpuSort **sort, GpuSortPlace *place, GpuSortError *error)
 {
-	cancelled = spec->cancelled;
+	cancelled = cancelled_flag;
 	if (fails("begin", error))
 		return -1;
-	if (gpusort_host_engine.begin(engine, spec, sort, ordinal, name, error))
+	if (gpusort_host_engine.begin(engine, request, cancelled, sort, place, error))
 		return -1;
-	snprintf(name, GPUSORT_NAME_BYTES, "fake device");
+	snprintf(place->device, sizeof(place->device), "fake device");
 	return 0;
 }
 
@@ -71,7 +71,7 @@ fake_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSor
 }
 
 static int
-fake_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
+fake_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 {
 	GpuSortError ignored;
 
@@ -81,7 +81,7 @@ fake_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
 		usleep(1000);
 	if (fails("stuck", &ignored))
 		sleep(10);
-	return gpusort_host_engine.sort(sort, sorted, error);
+	return gpusort_host_engine.sort(sort, outcome, error);
 }
 
 static int

@@ -80,7 +80,7 @@ make_chunks(char **chunks, uint32_t *counts, uint32_t *bytes, uint64_t rows, uin
 			memset(at, (int) row, record);
 			make_key((uint64_t *) at, words, keys, row);
 			memcpy(at + 8 * words, &row_bytes, 4);
-			at[8 * words + GPUSORT_ROW_FLAGS_OFFSET] = GPUSORT_ROW_INEXACT;
+			at[8 * words + GPUSORT_ROW_FLAGS_OFFSET] = GPUSORT_ROW_KEY_TRUNCATED;
 			*gpusort_chunk_offset(chunks[n], i) = i * record;
 		}
 		counts[n] = count;
@@ -124,16 +124,15 @@ main(int argc, char **argv)
 	for (int round = 0; round < 4; round++)
 	{
 		int cancelled = 0;
-		GpuSortSpec spec = {.key_words = words, .may_tie = ties, .cancelled = &cancelled};
-		GpuSortSorted sorted;
+		GpuSortRequest request = {.key_words = words, .may_tie = ties};
+		GpuSortOutcome outcome;
 		GpuSortEmitted emitted;
 		GpuSort *sort;
-		uint32_t ordinal;
-		char name[GPUSORT_NAME_BYTES];
+		GpuSortPlace place;
 		double took[3];
 		double start;
 
-		check(ops->begin(engine, &spec, &sort, &ordinal, name, &error), &error);
+		check(ops->begin(engine, &request, &cancelled, &sort, &place, &error), &error);
 		took[0] = 0;
 		for (uint32_t c = 0; c < nchunks; c++)
 		{
@@ -147,7 +146,7 @@ main(int argc, char **argv)
 			took[0] += now_ms() - start;
 		}
 		start = now_ms();
-		check(ops->sort(sort, &sorted, &error), &error);
+		check(ops->sort(sort, &outcome, &error), &error);
 		took[1] = now_ms() - start;
 		start = now_ms();
 		for (uint32_t c = 0, last = 0; !last; c++)

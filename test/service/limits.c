@@ -306,7 +306,7 @@ test_engines(void)
 	client_open(&client, &service);
 	message = client_begin(&client, 1, false, 0, 0);
 	ok(message.type == GPUSORT_MSG_JOB && message.u.job.engine == GPUSORT_ENGINE_CUDA &&
-		   strcmp(message.u.job.device, "fake device") == 0,
+		   strcmp(message.u.job.place.device, "fake device") == 0,
 	   "auto is the cuda engine where there is one");
 	client_close(&client);
 	service_stop(&service);

@@ -167,7 +167,7 @@ test_rewind(void)
 	for (int i = 0; i < 3; i++)
 	{
 		message = client_expect(&client, GPUSORT_MSG_DATA);
-		ok(message.u.data.epoch == client.epoch && !message.u.data.last, "part %d of the rows", i);
+		ok(message.u.data.epoch == client.epoch && !message.u.data.emitted.last, "part %d of the rows", i);
 		client_send(&client, GPUSORT_MSG_CHUNK_FREE,
 					(GpuSortMessage){.u.chunk.chunk = message.u.data.chunk});
 	}
@@ -235,7 +235,7 @@ test_hello(void)
 	client_send(&second, GPUSORT_MSG_STATUS, message);
 	message = client_expect(&second, GPUSORT_MSG_DEVICE);
 	ok(message.u.device.engine == GPUSORT_ENGINE_HOST && message.u.device.last == 1 &&
-		   message.u.device.name[0] != '\0' && message.u.device.memory_limit > 0,
+		   message.u.device.state.name[0] != '\0' && message.u.device.state.memory_limit > 0,
 	   "STATUS tells the host");
 	ok(client_sees_idle(&service), "and that nothing is left in use");
 	client_close(&first);

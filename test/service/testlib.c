@@ -441,7 +441,7 @@ client_begin(Client *client, uint32_t key_words, bool may_tie, uint64_t rows, ui
 {
 	GpuSortMessage message = {
 		.u.job_begin = {
-			.engine = GPUSORT_ENGINE_AUTO, .key_words = key_words, .may_tie = may_tie, .pid = getpid(), .estimated_rows = rows, .estimated_bytes = bytes}};
+			.engine = GPUSORT_ENGINE_AUTO, .key_words = key_words, .may_tie = may_tie, .estimated_rows = rows, .estimated_bytes = bytes}};
 
 	client_send(client, GPUSORT_MSG_JOB_BEGIN, message);
 	if (!client_receive(client, &message, ANSWER_MS) ||
@@ -465,7 +465,7 @@ client_sees_idle(const Service *service)
 		do
 		{
 			device = client_expect(&client, GPUSORT_MSG_DEVICE);
-			idle &= device.u.device.memory_used == 0 && device.u.device.jobs == 0;
+			idle &= device.u.device.state.memory_used == 0 && device.u.device.state.jobs == 0;
 		} while (!device.u.device.last);
 		client_close(&client);
 		if (idle)

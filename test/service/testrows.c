@@ -75,7 +75,7 @@ make_key(uint64_t *key, uint32_t words, Keys keys, uint64_t i, uint64_t n)
 
 void
 rows_make(Rows *rows, uint64_t n, uint32_t key_words, Keys keys,
-		  uint32_t shortest, uint32_t longest, int inexact_of_100)
+		  uint32_t shortest, uint32_t longest, int truncated_of_100)
 {
 	rows->key_words = key_words;
 	rows->n = n;
@@ -89,8 +89,8 @@ rows_make(Rows *rows, uint64_t n, uint32_t key_words, Keys keys,
 	{
 		make_key(rows->keys + i * key_words, key_words, keys, i, n);
 		rows->lengths[i] = shortest + random64() % (longest - shortest + 1);
-		if (random64() % 100 < (uint64_t) inexact_of_100)
-			rows->flags[i] |= GPUSORT_ROW_INEXACT;
+		if (random64() % 100 < (uint64_t) truncated_of_100)
+			rows->flags[i] |= GPUSORT_ROW_KEY_TRUNCATED;
 		if (random64() % 50 == 0)
 			rows->flags[i] |= GPUSORT_ROW_OVERFLOW;
 		rows->order[i] = i;
@@ -99,13 +99,13 @@ rows_make(Rows *rows, uint64_t n, uint32_t key_words, Keys keys,
 	qsort(rows->order, n, sizeof(uint64_t), compare_rows);
 	for (uint64_t start = 0, end; start < n; start = end)
 	{
-		bool inexact = false;
+		bool truncated = false;
 
 		for (end = start; end < n && compare_keys(rows, rows->order[start], rows->order[end]) == 0; end++)
-			inexact |= rows->flags[rows->order[end]] & GPUSORT_ROW_INEXACT;
+			truncated |= rows->flags[rows->order[end]] & GPUSORT_ROW_KEY_TRUNCATED;
 		for (uint64_t i = start; i + 1 < end; i++)
-			rows->tie_next[i] = rows->flags[rows->order[i]] & GPUSORT_ROW_INEXACT;
-		if (inexact && end - start > 1)
+			rows->tie_next[i] = rows->flags[rows->order[i]] & GPUSORT_ROW_KEY_TRUNCATED;
+		if (truncated && end - start > 1)
 			rows->tie_rows += end - start;
 	}
 }
@@ -170,9 +170,9 @@ rows_check(const Rows *rows, uint64_t place, const void *chunk, const GpuSortMes
 	const char *at = chunk;
 	uint32_t tie_rows = 0;
 
-	if (place + data->u.data.rows > rows->n)
+	if (place + data->u.data.emitted.rows > rows->n)
 		return "more rows came than were put";
-	for (uint32_t i = 0; i < data->u.data.rows; i++)
+	for (uint32_t i = 0; i < data->u.data.emitted.rows; i++)
 	{
 		uint64_t row = rows->order[place + i];
 		uint32_t length;
@@ -202,9 +202,9 @@ rows_check(const Rows *rows, uint64_t place, const void *chunk, const GpuSortMes
 			return "a row has other flags";
 		at += GPUSORT_ALIGN8(length);
 	}
-	if (at - (const char *) chunk != data->u.data.bytes)
+	if (at - (const char *) chunk != data->u.data.emitted.bytes)
 		return "DATA tells another number of bytes";
-	if (tie_rows != data->u.data.tie_rows)
+	if (tie_rows != data->u.data.emitted.tie_rows)
 		return "DATA tells another number of tied rows";
 	return NULL;
 }
@@ -279,19 +279,19 @@ sort_read(Client *client, const Rows *rows)
 			return "DATA did not come";
 		if (data.type != GPUSORT_MSG_DATA)
 			return "no DATA came";
-		if (data.u.data.epoch == client->epoch && data.u.data.rows > 0)
+		if (data.u.data.epoch == client->epoch && data.u.data.emitted.rows > 0)
 		{
 			problem = rows_check(rows, place, client_chunk(client, data.u.data.chunk), &data);
 			if (problem != NULL)
 				return problem;
-			place += data.u.data.rows;
+			place += data.u.data.emitted.rows;
 		}
-		else if (data.u.data.epoch == client->epoch && (rows->n > 0 || !data.u.data.last))
+		else if (data.u.data.epoch == client->epoch && (rows->n > 0 || !data.u.data.emitted.last))
 			return "a DATA without rows came";
-		if (data.u.data.rows > 0)
+		if (data.u.data.emitted.rows > 0)
 			client_send(client, GPUSORT_MSG_CHUNK_FREE,
 						(GpuSortMessage){.u.chunk.chunk = data.u.data.chunk});
-	} while (data.u.data.epoch != client->epoch || !data.u.data.last);
+	} while (data.u.data.epoch != client->epoch || !data.u.data.emitted.last);
 	return place == rows->n ? NULL : "fewer rows came than were put";
 }
 

@@ -243,13 +243,13 @@ count_job(GpuSortEngine *engine, int change)
 }
 
 static int
-host_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **result,
-		   uint32_t *ordinal, char name[GPUSORT_NAME_BYTES], GpuSortError *error)
+host_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *cancelled,
+		   GpuSort **result, GpuSortPlace *place, GpuSortError *error)
 {
 	GpuSort *sort;
 	uint64_t estimate;
 
-	if (spec->key_words < 1 || spec->key_words > GPUSORT_MAX_KEY_WORDS)
+	if (request->key_words < 1 || request->key_words > GPUSORT_MAX_KEY_WORDS)
 		return error_order_of_calls(error, "key_words is out of range");
 	sort = calloc(1, sizeof(GpuSort));
 	if (sort == NULL)
@@ -257,12 +257,12 @@ host_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **result,
 	sort->engine = engine;
 	sort->memory = engine->memory;
 	sort->threads = engine->threads;
-	sort->cancelled = spec->cancelled;
-	sort->key_words = spec->key_words;
-	sort->inline_words = spec->key_words <= GPUSORT_HOST_INLINE_WORDS ? spec->key_words : 0;
+	sort->cancelled = cancelled;
+	sort->key_words = request->key_words;
+	sort->inline_words = request->key_words <= GPUSORT_HOST_INLINE_WORDS ? request->key_words : 0;
 	sort->entry_words = sort->inline_words + 1;
-	sort->may_tie = spec->may_tie != 0;
-	sort->limit = spec->limit;
+	sort->may_tie = request->may_tie != 0;
+	sort->limit = request->limit;
 	sort->ascending = true;
 	sort->descending = true;
 	memset(sort->all, 0xFF, sizeof(sort->all));
@@ -270,7 +270,7 @@ host_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **result,
 		chunk_rows_max(sort) * bytes_per_row(sort);
 
 	/* Estimates are not trusted so far that adding them up might overflow. */
-	if (spec->estimated_rows > GPUSORT_MAX_ROWS)
+	if (request->estimated_rows > GPUSORT_MAX_ROWS)
 	{
 		free(sort);
 		error->reason = GPUSORT_REASON_TOO_MANY_ROWS;
@@ -278,16 +278,16 @@ host_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **result,
 				 (unsigned long long) GPUSORT_MAX_ROWS);
 		return -1;
 	}
-	estimate = spec->estimated_rows * bytes_per_row(sort);
-	estimate = spec->estimated_bytes > UINT64_MAX - estimate ? UINT64_MAX : spec->estimated_bytes + estimate;
+	estimate = request->estimated_rows * bytes_per_row(sort);
+	estimate = request->estimated_bytes > UINT64_MAX - estimate ? UINT64_MAX : request->estimated_bytes + estimate;
 	if (gpusort_memory_would_fit(engine->memory, estimate, error) != 0)
 	{
 		free(sort);
 		return -1;
 	}
 	count_job(engine, 1);
-	*ordinal = 0;
-	memcpy(name, engine->name, GPUSORT_NAME_BYTES);
+	place->ordinal = 0;
+	memcpy(place->device, engine->name, sizeof(place->device));
 	*result = sort;
 	return 0;
 }
@@ -418,7 +418,7 @@ key_goes_on(const GpuSort *sort, uint64_t i)
 				  sort->key_words * sizeof(uint64_t)) == 0;
 }
 
-/* The rows in runs of equal keys that hold an INEXACT row, among those given out. */
+/* The rows in runs of equal keys that hold a row that is KEY_TRUNCATED, among those given out. */
 static uint64_t
 count_ties(const GpuSort *sort)
 {
@@ -430,7 +430,7 @@ count_ties(const GpuSort *sort)
 	{
 		const char *row = (const char *) (gpusort_host_key(sort, sort->elements[i].ref) + sort->key_words);
 
-		inexact |= (row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_INEXACT) != 0;
+		inexact |= (row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_KEY_TRUNCATED) != 0;
 		if (i + 1 < sort->rows_out && key_goes_on(sort, i))
 			continue;
 		if (inexact && i > start)
@@ -462,7 +462,7 @@ cut_output(GpuSort *sort)
 }
 
 static int
-host_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
+host_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 {
 	double start = now_ms();
 
@@ -479,13 +479,13 @@ host_sort(GpuSort *sort, GpuSortSorted *sorted, GpuSortError *error)
 		discharge(sort, sort->rows * sizeof(GpuSortElement));
 	}
 	cut_output(sort);
-	sorted->rows_in = sort->rows;
-	sorted->rows = sort->rows_out;
-	sorted->bytes = sort->row_bytes;
-	sorted->tie_rows = sort->tie_rows;
-	sorted->key_bits = sort->key_words * 64;
-	sorted->packed_bits = sort->packing.bits;
-	sorted->sort_ms = now_ms() - start;
+	outcome->rows_in = sort->rows;
+	outcome->rows = sort->rows_out;
+	outcome->bytes = sort->row_bytes;
+	outcome->tie_rows = sort->tie_rows;
+	outcome->key_bits = sort->key_words * 64;
+	outcome->packed_bits = sort->packing.bits;
+	outcome->sort_ms = now_ms() - start;
 	return 0;
 }
 

@@ -115,7 +115,7 @@ take_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint6
 				entries[w] = key[w];
 		}
 		ref = gpusort_ref_make(sort->nchunks, offset + key_bytes, padded,
-							   sort->may_tie && (row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_INEXACT));
+							   sort->may_tie && (row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_KEY_TRUNCATED));
 		ref_sum += ref >> 1;
 		entries[inline_words] = ref;
 		entries += inline_words + 1;
