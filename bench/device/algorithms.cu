@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "cub_sort.h"
-#include "engine/check.h"
 #include "reference/reference.h"
 #include "sort/key_stats.h"
+#include "sort/launch.h"
 #include "sort/radix/radix_sort.h"
 
 #define SECTOR_BYTES 32

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "engine/check.h"
+#include "sort/launch.h"
 
 #define BLOCK_THREADS 256
 #define PART_ROWS     ((uint64_t) 1 << 25) /* of host memory, checked at a time */

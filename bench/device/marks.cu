@@ -23,7 +23,7 @@
 
 #include <algorithm>
 
-#include "engine/check.h"
+#include "sort/launch.h"
 
 #define MOST_MS        5000.0
 #define ROW_BYTES      64

@@ -30,13 +30,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/chunk.h"
 #include "engine/device_memory.h"
 #include "engine/tie_rows.h"
 #include "service/engine.h"
 #include "sort/compact.h"
 #include "sort/device_sort.h"
 #include "sort/key_stats.h"
-#include "sort/row_ref.h"
 
 struct GpuSortCudaDevice;
 struct GpuSortDeviceSet;

@@ -14,8 +14,8 @@
  */
 #include <algorithm>
 
-#include "engine/check.h"
 #include "multi/exchange.h"
+#include "sort/launch.h"
 
 #define GPUSORT_EXCHANGE_THREADS 256
 #define GPUSORT_EXCHANGE_WARPS   (GPUSORT_EXCHANGE_THREADS / 32)

@@ -21,9 +21,9 @@
 
 #include <pthread.h>
 
-#include "engine/check.h"
 #include "multi/exchange.h"
 #include "multi/multi_sort.h"
+#include "sort/launch.h"
 
 /* Chunks on their way to a device at a time, and bins on their way from it. */
 #define GPUSORT_MULTI_LANDINGS 4

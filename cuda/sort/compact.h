@@ -90,7 +90,7 @@ typedef struct GpuSortPackPlan
 {
 	uint32_t key_words;
 	uint32_t packed_bits;
-	GpuSortPackWord words[GPUSORT_MAX_KEY_WORDS];
+	GpuSortPackWord words[GPUSORT_DEVICE_SORT_MAX_KEY_WORDS];
 } GpuSortPackPlan;
 
 /* 2^bits - 1, for up to 64 bits. */

@@ -26,10 +26,10 @@
 
 #include <cuda_runtime.h>
 
-#include "engine/check.h"
 #include "sort/digit_counts.cuh"
 #include "sort/key_source.h"
 #include "sort/key_stats.h"
+#include "sort/launch.h"
 #include "sort/prefix_map.h"
 #include "sort/radix/radix_sort.h"
 #include "sort/segments.h"
@@ -503,7 +503,7 @@ gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes
 	cudaError_t status;
 	int ended;
 
-	if (sort->rows > GPUSORT_DEVICE_SORT_MAX_ROWS || sort->plan->key_words > GPUSORT_MAX_KEY_WORDS)
+	if (sort->rows > GPUSORT_DEVICE_SORT_MAX_ROWS || sort->plan->key_words > GPUSORT_DEVICE_SORT_MAX_KEY_WORDS)
 		return cudaErrorInvalidValue;
 	if ((status = lay_out(sort, (char *) temp, &work, &needed)) != cudaSuccess)
 		return status;

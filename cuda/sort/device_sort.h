@@ -2,7 +2,7 @@
  *
  * device_sort.h
  *	  The device library's C edge: the order of rows that lie in device memory,
- *	  by keys of 1 to GPUSORT_MAX_KEY_WORDS words of 64 bits, the most
+ *	  by keys of 1 to GPUSORT_DEVICE_SORT_MAX_KEY_WORDS words of 64 bits, the most
  *	  significant first, compared as unsigned numbers.
  *
  * The result is the rows' numbers, 0 to rows - 1, in the order of their keys;

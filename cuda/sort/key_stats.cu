@@ -13,9 +13,9 @@
 
 #include <cuda_runtime.h>
 
-#include "engine/check.h"
 #include "sort/digit_counts.cuh"
 #include "sort/key_source.h"
+#include "sort/launch.h"
 #include "sort/radix/radix_sort.h"
 
 #define GPUSORT_STATS_THREADS 256
@@ -64,10 +64,10 @@ struct WordStats
 /* What a block knows. */
 typedef struct BlockStats
 {
-	unsigned long long key_or[GPUSORT_MAX_KEY_WORDS];
-	unsigned long long key_and[GPUSORT_MAX_KEY_WORDS];
-	unsigned long long key_min[GPUSORT_MAX_KEY_WORDS];
-	unsigned long long key_max[GPUSORT_MAX_KEY_WORDS];
+	unsigned long long key_or[GPUSORT_DEVICE_SORT_MAX_KEY_WORDS];
+	unsigned long long key_and[GPUSORT_DEVICE_SORT_MAX_KEY_WORDS];
+	unsigned long long key_min[GPUSORT_DEVICE_SORT_MAX_KEY_WORDS];
+	unsigned long long key_max[GPUSORT_DEVICE_SORT_MAX_KEY_WORDS];
 	unsigned int pairs;
 	unsigned int descents;
 	unsigned int bad_rows;
@@ -130,7 +130,7 @@ warp_min(uint64_t value)
 static __device__ inline void
 block_start(BlockStats *block)
 {
-	if (threadIdx.x < GPUSORT_MAX_KEY_WORDS)
+	if (threadIdx.x < GPUSORT_DEVICE_SORT_MAX_KEY_WORDS)
 	{
 		block->key_or[threadIdx.x] = block->key_max[threadIdx.x] = 0;
 		block->key_and[threadIdx.x] = block->key_min[threadIdx.x] = ~0ull;

@@ -21,17 +21,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "service/protocol.h"
 #include "sort/portable.h"
 #include "sort/row_ref.h"
+
+/* The most words of a key. */
+#define GPUSORT_DEVICE_SORT_MAX_KEY_WORDS 32
 
 typedef struct GpuSortKeyStats
 {
 	/* by key word; those past the key's are as of no rows */
-	uint64_t key_or[GPUSORT_MAX_KEY_WORDS];
-	uint64_t key_max[GPUSORT_MAX_KEY_WORDS];
-	uint64_t key_and[GPUSORT_MAX_KEY_WORDS];
-	uint64_t key_min[GPUSORT_MAX_KEY_WORDS];
+	uint64_t key_or[GPUSORT_DEVICE_SORT_MAX_KEY_WORDS];
+	uint64_t key_max[GPUSORT_DEVICE_SORT_MAX_KEY_WORDS];
+	uint64_t key_and[GPUSORT_DEVICE_SORT_MAX_KEY_WORDS];
+	uint64_t key_min[GPUSORT_DEVICE_SORT_MAX_KEY_WORDS];
 
 	uint64_t pairs;    /* rows compared with the row after them */
 	uint64_t descents; /* of them, those whose key is larger */
@@ -41,7 +43,7 @@ typedef struct GpuSortKeyStats
 static inline void
 gpusort_key_stats_none(GpuSortKeyStats *stats)
 {
-	for (int w = 0; w < GPUSORT_MAX_KEY_WORDS; w++)
+	for (int w = 0; w < GPUSORT_DEVICE_SORT_MAX_KEY_WORDS; w++)
 	{
 		stats->key_or[w] = stats->key_max[w] = 0;
 		stats->key_and[w] = stats->key_min[w] = ~UINT64_C(0);
@@ -53,7 +55,7 @@ gpusort_key_stats_none(GpuSortKeyStats *stats)
 static inline void
 gpusort_key_stats_join(GpuSortKeyStats *stats, const GpuSortKeyStats *more)
 {
-	for (int w = 0; w < GPUSORT_MAX_KEY_WORDS; w++)
+	for (int w = 0; w < GPUSORT_DEVICE_SORT_MAX_KEY_WORDS; w++)
 	{
 		stats->key_or[w] |= more->key_or[w];
 		stats->key_and[w] &= more->key_and[w];

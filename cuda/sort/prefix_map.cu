@@ -16,9 +16,9 @@
  */
 #include "sort/prefix_map.h"
 
-#include "engine/check.h"
 #include "sort/digit_counts.cuh"
 #include "sort/key_source.h"
+#include "sort/launch.h"
 #include "sort/radix/radix_sort.h"
 #include "sort/segments.h"
 

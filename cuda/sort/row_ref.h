@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * row_ref.h
- *	  Where a row is, in 8 bytes: the chunk, the row's place in it, its padded
- *	  length, and whether it is KEY_TRUNCATED.
+ *	  Rows that lie in chunks of device memory, and where a row is, in 8 bytes: the
+ *	  chunk, the row's place in it, its padded length, and whether it is inexact,
+ *	  which is the caller's to say and to read.
  *
  *	  63             39 38            20 19             1  0
  *	  | chunk number   | place / 8      | length / 8     | inexact |
@@ -17,9 +18,9 @@
 #ifndef GPUSORT_ROW_REF_H
 #define GPUSORT_ROW_REF_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "service/protocol.h"
 #include "sort/portable.h"
 
 #define GPUSORT_REF_CHUNK_SHIFT 39
@@ -28,10 +29,11 @@
 #define GPUSORT_REF_MASK        UINT64_C(0x7FFFF)
 #define GPUSORT_REF_MAX_CHUNKS  (UINT32_C(1) << 25)
 
-/* A row's least length: what every row has to hold, its length and its flags. */
-#define GPUSORT_ROW_BYTES_MIN 8
+/* The most bytes of a chunk: every place and every length fits its field. */
+#define GPUSORT_REF_CHUNK_BYTES (8 * (GPUSORT_REF_MASK + 1))
 
-#define GPUSORT_CHUNK_WORDS (GPUSORT_CHUNK_BYTES / 8)
+/* A row's least length.  Its first 32 bits are its length in bytes. */
+#define GPUSORT_ROW_BYTES_MIN 8
 
 typedef uint64_t GpuSortRowRef;
 
@@ -46,12 +48,12 @@ typedef struct GpuSortDeviceChunk
 } GpuSortDeviceChunk;
 
 GPUSORT_HD static inline GpuSortRowRef
-gpusort_ref_make(uint32_t chunk, uint32_t place, uint32_t length, uint8_t flags)
+gpusort_ref_make(uint32_t chunk, uint32_t place, uint32_t length, bool inexact)
 {
 	return (uint64_t) chunk << GPUSORT_REF_CHUNK_SHIFT |
 		(uint64_t) (place / 8) << GPUSORT_REF_PLACE_SHIFT |
-		GPUSORT_ALIGN8((uint64_t) length) / 8 << GPUSORT_REF_WORDS_SHIFT |
-		(flags & GPUSORT_ROW_KEY_TRUNCATED ? 1 : 0);
+		((uint64_t) length + 7) / 8 << GPUSORT_REF_WORDS_SHIFT |
+		(inexact ? 1 : 0);
 }
 
 GPUSORT_HD static inline uint32_t
@@ -87,33 +89,7 @@ gpusort_ref_row(const GpuSortDeviceChunk *chunks, GpuSortRowRef ref)
 	return (const uint64_t *) (uintptr_t) (chunks[gpusort_ref_chunk(ref)].base + gpusort_ref_place(ref));
 }
 
-/* The ref of the record at an offset of chunk number `chunk`, which lies at base. */
-GPUSORT_HD static inline GpuSortRowRef
-gpusort_ref_of(const char *base, uint32_t chunk, uint32_t offset, uint32_t key_words)
-{
-	uint32_t place = offset + 8 * key_words;
-	uint64_t head = *(const uint64_t *) (base + place);
-
-	return gpusort_ref_make(chunk, place, (uint32_t) head, (uint8_t) (head >> 8 * GPUSORT_ROW_FLAGS_OFFSET));
-}
-
-/* The most rows that one chunk can hold. */
-GPUSORT_HD static inline uint32_t
-gpusort_chunk_rows_max(uint32_t key_words)
-{
-	return (uint32_t) (GPUSORT_CHUNK_BYTES /
-					   (8 * (uint64_t) key_words + GPUSORT_ROW_BYTES_MIN + sizeof(uint32_t)));
-}
-
-/* Can a chunk be laid out so?  Says nothing of what is in it. */
-GPUSORT_HD static inline bool
-gpusort_chunk_shape_ok(uint32_t rows, uint32_t bytes, uint32_t key_words)
-{
-	return (uint64_t) rows * (8 * (uint64_t) key_words + GPUSORT_ROW_BYTES_MIN) <= bytes &&
-		GPUSORT_ALIGN8((uint64_t) bytes) + (uint64_t) rows * sizeof(uint32_t) <= GPUSORT_CHUNK_BYTES;
-}
-
-/* May the key and the row's header be read at this offset? */
+/* Returns true if the key and the row's first word may be read at this offset. */
 GPUSORT_HD static inline bool
 gpusort_record_readable(uint32_t offset, uint32_t bytes, uint32_t key_words)
 {
@@ -121,7 +97,7 @@ gpusort_record_readable(uint32_t offset, uint32_t bytes, uint32_t key_words)
 		(uint64_t) offset + 8 * (uint64_t) key_words + GPUSORT_ROW_BYTES_MIN <= bytes;
 }
 
-/* Does a row of this length fit?  The offset is known to be readable. */
+/* Returns true if a row of this length fits.  The offset is known to be readable. */
 GPUSORT_HD static inline bool
 gpusort_row_length_ok(uint32_t offset, uint32_t length, uint32_t bytes, uint32_t key_words)
 {
@@ -133,17 +109,7 @@ gpusort_row_length_ok(uint32_t offset, uint32_t length, uint32_t bytes, uint32_t
 GPUSORT_HD static inline uint64_t
 gpusort_chunk_offsets_at(uint32_t bytes)
 {
-	return GPUSORT_ALIGN8((uint64_t) bytes);
-}
-
-/* A row's first word, which holds its length and flags, as it is to leave. */
-GPUSORT_HD static inline uint64_t
-gpusort_row_head_out(uint64_t head, bool tie_next)
-{
-	head &= ~((uint64_t) (GPUSORT_ROW_KEY_TRUNCATED | GPUSORT_ROW_TIE_NEXT) << 8 * GPUSORT_ROW_FLAGS_OFFSET);
-	if (tie_next)
-		head |= (uint64_t) GPUSORT_ROW_TIE_NEXT << 8 * GPUSORT_ROW_FLAGS_OFFSET;
-	return head;
+	return ((uint64_t) bytes + 7) / 8 * 8;
 }
 
 #endif /* GPUSORT_ROW_REF_H */

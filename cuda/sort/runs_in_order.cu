@@ -27,7 +27,7 @@
  */
 #include "sort/segments.h"
 
-#include "engine/check.h"
+#include "sort/launch.h"
 #include "sort/tied_runs.h"
 
 /* Pairs of neighbours of a run that a warp looks at first. */

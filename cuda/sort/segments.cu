@@ -37,7 +37,7 @@
  */
 #include "sort/segments.h"
 
-#include "engine/check.h"
+#include "sort/launch.h"
 #include "sort/radix/radix_sort.h"
 #include "sort/tied_runs.h"
 

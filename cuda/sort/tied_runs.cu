@@ -19,7 +19,7 @@
  */
 #include "sort/tied_runs.h"
 
-#include "engine/check.h"
+#include "sort/launch.h"
 
 /* A warp's tile: GROUPS groups of 128 keys, 4 in a row to a lane. */
 #define GROUPS    8

@@ -22,8 +22,8 @@
  */
 #include "sort/top_k.h"
 
-#include "engine/check.h"
 #include "sort/key_source.h"
+#include "sort/launch.h"
 #include "sort/segments.h"
 
 #define SELECT_THREADS    256

@@ -236,13 +236,13 @@ test_widths(void)
 {
 	const uint32_t rows = (uint32_t) std::min<uint64_t>(test_rows, 600);
 
-	for (uint32_t words = 1; words <= GPUSORT_MAX_KEY_WORDS; words++)
+	for (uint32_t words = 1; words <= GPUSORT_DEVICE_SORT_MAX_KEY_WORDS; words++)
 	{
 		check_random_way("some bits a word", masked_keys(rows, words, words % 2 ? 1 : 1 + (uint32_t) test_below(64)));
 	}
 	for (uint32_t bits = (uint32_t) test_below(4); bits <= 64; bits += bits == 31 || bits == 32 ? 1 : 2 + (uint32_t) test_below(3))
 		check_random_way("bits of one word", masked_keys(rows, 1, bits));
-	test_point("keys of 1 to %d words, any bits of them constant", GPUSORT_MAX_KEY_WORDS);
+	test_point("keys of 1 to %d words, any bits of them constant", GPUSORT_DEVICE_SORT_MAX_KEY_WORDS);
 }
 
 static void
@@ -738,7 +738,7 @@ test_at_random(void)
 	for (uint64_t round = 0; round < test_rounds; round++)
 	{
 		const uint32_t rows = (uint32_t) test_below(test_rows + 1);
-		const uint32_t words = 1 + (uint32_t) test_below(test_below(4) == 0 ? GPUSORT_MAX_KEY_WORDS : 4);
+		const uint32_t words = 1 + (uint32_t) test_below(test_below(4) == 0 ? GPUSORT_DEVICE_SORT_MAX_KEY_WORDS : 4);
 
 		check_random_way("random", masked_keys(rows, words, (uint32_t) test_below(65)));
 		if (rows > 0)

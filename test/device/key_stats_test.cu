@@ -9,10 +9,10 @@
  */
 #include "device_test.h"
 
-#include "engine/check.h"
 #include "sort/compact.h"
 #include "sort/key_source.h"
 #include "sort/key_stats.h"
+#include "sort/launch.h"
 
 typedef std::vector<uint64_t> Key;
 
@@ -50,7 +50,7 @@ check_stats(const GpuSortKeyStats *expected, uint32_t bad_rows, const char *what
 
 	test_download(&found, stats_there, sizeof(found));
 	test_download(&bad, bad_there, sizeof(bad));
-	for (uint32_t w = 0; w < GPUSORT_MAX_KEY_WORDS; w++)
+	for (uint32_t w = 0; w < GPUSORT_DEVICE_SORT_MAX_KEY_WORDS; w++)
 		TEST_CHECK(found.key_or[w] == expected->key_or[w] && found.key_and[w] == expected->key_and[w] &&
 					   found.key_min[w] == expected->key_min[w] && found.key_max[w] == expected->key_max[w],
 				   "%s, %u rows of %u words: word %u", what, rows, words, w);
@@ -100,7 +100,7 @@ test_words(void)
 {
 	for (uint64_t round = 0; round < test_rounds; round++)
 	{
-		uint32_t words = (uint32_t) (1 + test_below(round % 4 ? 5 : GPUSORT_MAX_KEY_WORDS));
+		uint32_t words = (uint32_t) (1 + test_below(round % 4 ? 5 : GPUSORT_DEVICE_SORT_MAX_KEY_WORDS));
 		uint32_t rows = 0;
 		GpuSortKeyStats expected;
 
@@ -214,7 +214,7 @@ make_chunk(const std::vector<Key> &keys, uint32_t words, uint32_t spoil, GpuSort
 		size_t at = memory.size();
 
 		offsets[row] = (uint32_t) at;
-		memory.resize(at + 8 * words + GPUSORT_ALIGN8(length));
+		memory.resize(at + 8 * words + (length + 7) / 8 * 8);
 		memcpy(&memory[at], keys[row].data(), 8 * words);
 		memcpy(&memory[at + 8 * words], &length, sizeof(length));
 	}
@@ -264,8 +264,8 @@ test_chunks(void)
 {
 	for (uint64_t round = 0; round < 2 * test_rounds; round++)
 	{
-		uint32_t words = (uint32_t) (1 + test_below(round % 4 ? 6 : GPUSORT_MAX_KEY_WORDS));
-		uint32_t rows = std::min(random_rows(), gpusort_chunk_rows_max(words) / 4);
+		uint32_t words = (uint32_t) (1 + test_below(round % 4 ? 6 : GPUSORT_DEVICE_SORT_MAX_KEY_WORDS));
+		uint32_t rows = std::min(random_rows(), (uint32_t) GPUSORT_REF_CHUNK_BYTES / 4 / (8 * words + 12));
 		GpuSortKeyStats expected;
 		GpuSortDeviceChunk chunk = {};
 		uint32_t bad_rows;

@@ -11,8 +11,8 @@
 #include "device_test.h"
 
 #include "distributions.h"
-#include "engine/check.h"
 #include "reference/reference.h"
+#include "sort/launch.h"
 
 #define THREADS   256
 #define HOST_ROWS 30000 /* of inputs made by the host, at most */

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/chunk.h"
 #include "engine/tie_rows.h"
 #include "sort/compact.h"
-#include "sort/row_ref.h"
 
 static uint64_t seed;
 static int tests;
@@ -402,7 +402,7 @@ test_refs()
 			for (uint32_t length : lengths)
 				for (int flags = 0; flags < 4; flags++)
 				{
-					GpuSortRowRef ref = gpusort_ref_make(chunk, place, length, (uint8_t) flags);
+					GpuSortRowRef ref = gpusort_ref_make(chunk, place, length, (flags & GPUSORT_ROW_KEY_TRUNCATED) != 0);
 
 					if (gpusort_ref_chunk(ref) != chunk || gpusort_ref_place(ref) != place ||
 						gpusort_ref_words(ref) != (length + 7) / 8 ||

@@ -10,9 +10,9 @@
 #ifndef GPUSORT_REFERENCE_COMMON_H
 #define GPUSORT_REFERENCE_COMMON_H
 
-#include "engine/check.h"
 #include "reference/block.h"
 #include "reference/references.h"
+#include "sort/launch.h"
 #include "sort/portable.h"
 
 /* Returns the status of a call that fails. */

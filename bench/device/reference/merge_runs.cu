@@ -16,9 +16,9 @@
  */
 #include <cuda_runtime.h>
 
-#include "engine/check.h"
 #include "reference/merge_runs.h"
 #include "reference/multi_devices.h"
+#include "sort/launch.h"
 
 #define THREADS    256
 #define TILE_BYTES (16 << 10)

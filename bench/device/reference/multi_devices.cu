@@ -21,8 +21,8 @@
 #include <algorithm>
 #endif
 
-#include "engine/check.h"
 #include "reference/multi_devices.h"
+#include "sort/launch.h"
 
 const GpuSortMultiReference *const gpusort_multi_references[] = {
 	&gpusort_rmg_sort,

@@ -26,9 +26,9 @@
  */
 #include <cuda_runtime.h>
 
-#include "engine/check.h"
 #include "reference/multi_devices.h"
 #include "reference/rmg_partition.h"
+#include "sort/launch.h"
 
 #define THREADS      1024
 #define TILE_BYTES   (48 << 10)

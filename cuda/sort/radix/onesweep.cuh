@@ -32,8 +32,8 @@
 
 #include <cuda_runtime.h>
 
-#include "engine/check.h"
 #include "sort/digit_counts.cuh"
+#include "sort/launch.h"
 #include "sort/radix/onesweep_pass.cuh"
 #include "sort/radix/radix_sort.h"
 

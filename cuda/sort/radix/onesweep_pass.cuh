@@ -18,8 +18,8 @@
 
 #include <cuda_runtime.h>
 
-#include "engine/check.h"
 #include "sort/digit_counts.cuh"
+#include "sort/launch.h"
 #include "sort/portable.h"
 #include "sort/radix/tile_order.cuh"
 
