@@ -15,7 +15,7 @@
 
 #include "engine/check.h"
 #include "engine/device.h"
-#include "engine/part.h"
+#include "engine/shard.h"
 #include "engine/steps.h"
 #include "engine/upload.h"
 

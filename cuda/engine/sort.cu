@@ -25,7 +25,7 @@
 
 #include "engine/check.h"
 #include "engine/device.h"
-#include "engine/spread.h"
+#include "engine/redistribute.h"
 #include "engine/steps.h"
 #include "engine/upload.h"
 

@@ -32,7 +32,7 @@
 
 #include "engine/chunk.h"
 #include "engine/device_memory.h"
-#include "engine/tie_rows.h"
+#include "engine/tie_flags.h"
 #include "service/engine.h"
 #include "sort/compact.h"
 #include "sort/device_sort.h"

@@ -33,8 +33,8 @@
 
 #include "engine/check.h"
 #include "engine/device.h"
-#include "engine/part.h"
-#include "engine/spread.h"
+#include "engine/shard.h"
+#include "engine/redistribute.h"
 
 /* Slabs of the smallest size take two chunks; then they double. */
 #define GPUSORT_SLAB_MIN (2 * GPUSORT_CHUNK_BYTES)

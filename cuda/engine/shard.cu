@@ -5,14 +5,14 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "engine/part.h"
+#include "engine/shard.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/check.h"
 #include "engine/device.h"
-#include "engine/spread.h"
+#include "engine/redistribute.h"
 #include "engine/upload.h"
 
 /* Gives back what part has.  Nothing may be under way that uses it. */

@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "engine/spread.h"
+#include "engine/redistribute.h"
 
 #include <algorithm>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #include "engine/check.h"
 #include "engine/device.h"
-#include "engine/spread_rows.cuh"
+#include "engine/redistribute_kernels.cuh"
 #include "engine/upload.h"
 
 /*
