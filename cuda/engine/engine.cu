@@ -99,8 +99,8 @@ begin_on(const GpuSortDeviceSet *set, const GpuSortSpec *spec, GpuSort **begun, 
 	sort->key_words = spec->key_words;
 	sort->may_tie = spec->may_tie != 0;
 	sort->limit = spec->limit;
-	gpusort_key_stats_none(&sort->borders);
-	if (gpusort_parts_begin(sort, spec->estimated_rows, spec->estimated_bytes, error) != 0)
+	gpusort_key_stats_none(&sort->boundary_stats);
+	if (gpusort_shards_begin(sort, spec->estimated_rows, spec->estimated_bytes, error) != 0)
 	{
 		engine_end(sort);
 		return -1;
@@ -320,12 +320,12 @@ engine_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **sort, uin
 
 	if (begin_on(&engine->set, spec, sort, error) != 0)
 		return -1;
-	first = (*sort)->parts[0].device;
+	first = (*sort)->shards[0].device;
 	*ordinal = first->ordinal;
-	if ((*sort)->part_count == 1)
+	if ((*sort)->shard_count == 1)
 		snprintf(name, GPUSORT_NAME_BYTES, "%s", first->name);
 	else
-		snprintf(name, GPUSORT_NAME_BYTES, "%u x %.50s", (*sort)->part_count, first->name);
+		snprintf(name, GPUSORT_NAME_BYTES, "%u x %.50s", (*sort)->shard_count, first->name);
 	return 0;
 }
 
@@ -333,7 +333,7 @@ engine_begin(GpuSortEngine *engine, const GpuSortSpec *spec, GpuSort **sort, uin
 static void
 engine_end(GpuSort *sort)
 {
-	gpusort_parts_end(sort);
+	gpusort_shards_end(sort);
 	free(sort->chunks);
 	free(sort);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * spread.cu
- *	  The rows of a sort over several devices; see spread.h.
+ * redistribute.cu
+ *	  The rows of a sort over several devices; see redistribute.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,37 +17,37 @@
 #include "engine/upload.h"
 
 /*
- * Rows of the sample per part, and bytes of all of it at most.  The share of a part is
+ * Rows of the sample per shard, and bytes of all of it at most.  The size of a shard is
  * then off by 1/64, its standard deviation; work memory has room for five times that.
  */
-#define GPUSORT_SPREAD_SAMPLE 4096
-#define GPUSORT_SPREAD_BYTES  ((uint64_t) 4 << 20)
+#define GPUSORT_REDISTRIBUTION_SAMPLE 4096
+#define GPUSORT_REDISTRIBUTION_BYTES  ((uint64_t) 4 << 20)
 
 #define GPUSORT_REGION_ALIGN 256
 
-/* What a part has on its device in its spread_block. */
-typedef struct SpreadPart
+/* What a shard has in its redistribution_block, on its device. */
+typedef struct RedistributionShard
 {
 	GpuSortDeviceChunk *chunks; /* all */
-	uint32_t *numbers;          /* of the part's own chunks */
-	uint32_t *counts;           /* by own chunk and part: rows, then the place of the first */
+	uint32_t *numbers;          /* of the shard's own chunks */
+	uint32_t *histograms;       /* by own chunk and shard: rows, then, scanned, the place of the first */
 	GpuSortRowPlace *picked;    /* rows of the sample that lie here, or the splitters */
 	uint64_t *keys;             /* of them */
-} SpreadPart;
+} RedistributionShard;
 
 /* The sort's, in host memory. */
-struct GpuSortSpread
+struct GpuSortRedistribution
 {
-	SpreadPart parts[GPUSORT_PARTS_MAX];
-	uint32_t own[GPUSORT_PARTS_MAX];    /* chunks that a part has */
-	uint32_t picked[GPUSORT_PARTS_MAX]; /* rows of the sample that it has */
-	uint32_t *numbers;                  /* of chunks: part 0's, part 1's ... */
-	uint32_t *counts;                   /* by chunk in that order, and part */
-	GpuSortRowPlace *places;            /* of the sample's rows: part 0's, part 1's ... */
-	uint64_t *keys;                     /* of them */
-	uint32_t *order;                    /* of the sample */
-	GpuSortRowPlace splitters[GPUSORT_PARTS_MAX];
-	uint64_t splitter_keys[GPUSORT_PARTS_MAX * GPUSORT_MAX_KEY_WORDS];
+	RedistributionShard shards[GPUSORT_SHARDS_MAX];
+	uint32_t own[GPUSORT_SHARDS_MAX];    /* chunks that a shard has */
+	uint32_t picked[GPUSORT_SHARDS_MAX]; /* rows of the sample that it has */
+	uint32_t *numbers;                   /* of chunks: shard 0's, shard 1's ... */
+	uint32_t *histograms;                /* by chunk in that order, and shard; scanned like those on the devices */
+	GpuSortRowPlace *places;             /* of the sample's rows: shard 0's, shard 1's ... */
+	uint64_t *keys;                      /* of them */
+	uint32_t *order;                     /* of the sample */
+	GpuSortRowPlace splitters[GPUSORT_SHARDS_MAX];
+	uint64_t splitter_keys[GPUSORT_SHARDS_MAX * GPUSORT_MAX_KEY_WORDS];
 };
 
 static uint64_t
@@ -57,50 +57,50 @@ align_region(uint64_t bytes)
 }
 
 void
-gpusort_spread_free(GpuSort *sort)
+gpusort_redistribution_free(GpuSort *sort)
 {
-	GpuSortSpread *spread = sort->spread;
+	GpuSortRedistribution *redistribution = sort->redistribution;
 
-	if (spread == NULL)
+	if (redistribution == NULL)
 		return;
-	free(spread->numbers);
-	free(spread->counts);
-	free(spread->places);
-	free(spread->keys);
-	free(spread->order);
-	free(spread);
-	sort->spread = NULL;
+	free(redistribution->numbers);
+	free(redistribution->histograms);
+	free(redistribution->places);
+	free(redistribution->keys);
+	free(redistribution->order);
+	free(redistribution);
+	sort->redistribution = NULL;
 }
 
-/* The host's memory, and which chunks each part has. */
+/* Allocates the host's memory and lists which chunks each shard has. */
 static int
-make_spread(GpuSort *sort, uint32_t sample, GpuSortError *error)
+start_redistribution(GpuSort *sort, uint32_t sample, GpuSortError *error)
 {
-	GpuSortSpread *spread = (GpuSortSpread *) calloc(1, sizeof(GpuSortSpread));
-	uint32_t first[GPUSORT_PARTS_MAX];
+	GpuSortRedistribution *redistribution = (GpuSortRedistribution *) calloc(1, sizeof(GpuSortRedistribution));
+	uint32_t first[GPUSORT_SHARDS_MAX];
 	uint32_t next = 0;
 
-	sort->spread = spread;
-	if (spread == NULL)
+	sort->redistribution = redistribution;
+	if (redistribution == NULL)
 		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
-	spread->numbers = (uint32_t *) malloc(sort->chunk_count * sizeof(uint32_t));
-	spread->counts = (uint32_t *) malloc((size_t) sort->chunk_count * sort->part_count * sizeof(uint32_t));
-	spread->places = (GpuSortRowPlace *) malloc(sample * sizeof(GpuSortRowPlace));
-	spread->keys = (uint64_t *) malloc((size_t) sample * sort->key_words * sizeof(uint64_t));
-	spread->order = (uint32_t *) malloc(sample * sizeof(uint32_t));
-	if (spread->numbers == NULL || spread->counts == NULL || spread->places == NULL || spread->keys == NULL ||
-		spread->order == NULL)
+	redistribution->numbers = (uint32_t *) malloc(sort->chunk_count * sizeof(uint32_t));
+	redistribution->histograms = (uint32_t *) malloc((size_t) sort->chunk_count * sort->shard_count * sizeof(uint32_t));
+	redistribution->places = (GpuSortRowPlace *) malloc(sample * sizeof(GpuSortRowPlace));
+	redistribution->keys = (uint64_t *) malloc((size_t) sample * sort->key_words * sizeof(uint64_t));
+	redistribution->order = (uint32_t *) malloc(sample * sizeof(uint32_t));
+	if (redistribution->numbers == NULL || redistribution->histograms == NULL || redistribution->places == NULL || redistribution->keys == NULL ||
+		redistribution->order == NULL)
 		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
 
 	for (uint32_t c = 0; c < sort->chunk_count; c++)
-		spread->own[sort->chunks[c].part]++;
-	for (uint32_t p = 0; p < sort->part_count; p++)
+		redistribution->own[sort->chunks[c].shard]++;
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
 		first[p] = next;
-		next += spread->own[p];
+		next += redistribution->own[p];
 	}
 	for (uint32_t c = 0; c < sort->chunk_count; c++)
-		spread->numbers[first[sort->chunks[c].part]++] = c;
+		redistribution->numbers[first[sort->chunks[c].shard]++] = c;
 	return 0;
 }
 
@@ -114,7 +114,7 @@ mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
-/* The row of the sample's j-th stretch of rows that is in it: any, so that no pattern of the input is. */
+/* Returns the row that the sample has of its j-th stretch of rows: any of them, so that it follows no pattern of the input. */
 static uint64_t
 sample_row(const GpuSort *sort, uint32_t sample, uint32_t j)
 {
@@ -124,14 +124,14 @@ sample_row(const GpuSort *sort, uint32_t sample, uint32_t j)
 	return from + mix(from) % (to - from);
 }
 
-/* Which rows are in the sample, part by part. */
+/* Picks the rows of the sample, shard by shard. */
 static void
 pick_rows(GpuSort *sort, uint32_t sample)
 {
-	GpuSortSpread *spread = sort->spread;
+	GpuSortRedistribution *redistribution = sort->redistribution;
 	uint32_t next = 0;
 
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
 		uint32_t chunk = 0;
 
@@ -141,31 +141,31 @@ pick_rows(GpuSort *sort, uint32_t sample)
 
 			while (row >= (uint64_t) sort->chunks[chunk].first_row + sort->chunks[chunk].rows)
 				chunk++;
-			if (sort->chunks[chunk].part == p)
+			if (sort->chunks[chunk].shard == p)
 			{
-				spread->places[next + spread->picked[p]].chunk = chunk;
-				spread->places[next + spread->picked[p]].row = (uint32_t) (row - sort->chunks[chunk].first_row);
-				spread->picked[p]++;
+				redistribution->places[next + redistribution->picked[p]].chunk = chunk;
+				redistribution->places[next + redistribution->picked[p]].row = (uint32_t) (row - sort->chunks[chunk].first_row);
+				redistribution->picked[p]++;
 			}
 		}
-		next += spread->picked[p];
+		next += redistribution->picked[p];
 	}
 }
 
-/* Takes a part's spread_block, fills it, and has the sample's keys copied to the host. */
+/* Allocates a shard's redistribution_block, fills it, and starts the D2H copy of the sample's keys. */
 static int
-start_sample(GpuSortPart *part, uint32_t first_own, uint32_t first_picked, GpuSortError *error)
+start_sample(GpuSortShard *shard, uint32_t first_own, uint32_t first_picked, GpuSortError *error)
 {
-	GpuSort *sort = part->sort;
-	GpuSortSpread *spread = sort->spread;
-	const uint32_t p = (uint32_t) (part - sort->parts);
-	const uint32_t picked = std::max(spread->picked[p], (uint32_t) GPUSORT_PARTS_MAX);
-	SpreadPart *mine = &spread->parts[p];
-	cudaStream_t stream = part->lane->compute;
+	GpuSort *sort = shard->sort;
+	GpuSortRedistribution *redistribution = sort->redistribution;
+	const uint32_t p = (uint32_t) (shard - sort->shards);
+	const uint32_t picked = std::max(redistribution->picked[p], (uint32_t) GPUSORT_SHARDS_MAX);
+	RedistributionShard *mine = &redistribution->shards[p];
+	cudaStream_t stream = shard->lane->compute;
 	const uint64_t sizes[] = {
 		sort->chunk_count * sizeof(GpuSortDeviceChunk),
-		spread->own[p] * sizeof(uint32_t),
-		(uint64_t) spread->own[p] * sort->part_count * sizeof(uint32_t),
+		redistribution->own[p] * sizeof(uint32_t),
+		(uint64_t) redistribution->own[p] * sort->shard_count * sizeof(uint32_t),
 		picked * sizeof(GpuSortRowPlace),
 		(uint64_t) picked * sort->key_words * sizeof(uint64_t),
 	};
@@ -174,30 +174,30 @@ start_sample(GpuSortPart *part, uint32_t first_own, uint32_t first_picked, GpuSo
 
 	for (uint64_t size : sizes)
 		bytes += align_region(size);
-	if (gpusort_device_use(part->device, error) != 0 ||
-		gpusort_block_take(part->device, gpusort_block_size(bytes), &part->spread_block, error) != 0)
+	if (gpusort_device_use(shard->device, error) != 0 ||
+		gpusort_block_acquire(shard->device, gpusort_block_size(bytes), &shard->redistribution_block, error) != 0)
 		return -1;
-	at = (char *) part->spread_block.base;
+	at = (char *) shard->redistribution_block.base;
 	mine->chunks = (GpuSortDeviceChunk *) at;
 	mine->numbers = (uint32_t *) (at += align_region(sizes[0]));
-	mine->counts = (uint32_t *) (at += align_region(sizes[1]));
+	mine->histograms = (uint32_t *) (at += align_region(sizes[1]));
 	mine->picked = (GpuSortRowPlace *) (at += align_region(sizes[2]));
 	mine->keys = (uint64_t *) (at += align_region(sizes[3]));
 
-	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->chunks, sort->chunks, sizes[0], cudaMemcpyHostToDevice, stream));
-	if (spread->own[p] > 0)
-		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->numbers, spread->numbers + first_own, sizes[1], cudaMemcpyHostToDevice, stream));
-	if (spread->picked[p] > 0)
+	GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(mine->chunks, sort->chunks, sizes[0], cudaMemcpyHostToDevice, stream));
+	if (redistribution->own[p] > 0)
+		GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(mine->numbers, redistribution->numbers + first_own, sizes[1], cudaMemcpyHostToDevice, stream));
+	if (redistribution->picked[p] > 0)
 	{
 		const uint64_t key_bytes = sort->key_words * sizeof(uint64_t);
 
-		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->picked, spread->places + first_picked, spread->picked[p] * sizeof(GpuSortRowPlace), cudaMemcpyHostToDevice, stream));
-		GPUSORT_LAUNCH(part->device, error, pick_keys, (spread->picked[p] + GPUSORT_THREADS - 1) / GPUSORT_THREADS,
-					   GPUSORT_THREADS, stream, mine->chunks, sort->key_words, mine->picked, spread->picked[p],
+		GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(mine->picked, redistribution->places + first_picked, redistribution->picked[p] * sizeof(GpuSortRowPlace), cudaMemcpyHostToDevice, stream));
+		GPUSORT_LAUNCH(shard->device, error, pick_keys, (redistribution->picked[p] + GPUSORT_THREADS - 1) / GPUSORT_THREADS,
+					   GPUSORT_THREADS, stream, mine->chunks, sort->key_words, mine->picked, redistribution->picked[p],
 					   mine->keys);
-		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync((char *) spread->keys + first_picked * key_bytes, mine->keys, spread->picked[p] * key_bytes, cudaMemcpyDeviceToHost, stream));
+		GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync((char *) redistribution->keys + first_picked * key_bytes, mine->keys, redistribution->picked[p] * key_bytes, cudaMemcpyDeviceToHost, stream));
 	}
-	GPUSORT_CUDA(part->device, error, cudaEventRecord(part->lane->computed, stream));
+	GPUSORT_CUDA(shard->device, error, cudaEventRecord(shard->lane->computed, stream));
 	return 0;
 }
 
@@ -205,90 +205,90 @@ start_sample(GpuSortPart *part, uint32_t first_own, uint32_t first_picked, GpuSo
 static void
 choose_splitters(GpuSort *sort, uint32_t sample)
 {
-	GpuSortSpread *spread = sort->spread;
+	GpuSortRedistribution *redistribution = sort->redistribution;
 	const uint32_t key_words = sort->key_words;
 	uint64_t rows_before = 0;
 
 	for (uint32_t i = 0; i < sample; i++)
-		spread->order[i] = i;
-	std::sort(spread->order, spread->order + sample, [spread, key_words](uint32_t a, uint32_t b)
-			  { return row_before(spread->keys + (size_t) a * key_words, spread->places[a],
-								  spread->keys + (size_t) b * key_words, spread->places[b], key_words); });
-	for (uint32_t p = 0; p + 1 < sort->part_count; p++)
+		redistribution->order[i] = i;
+	std::sort(redistribution->order, redistribution->order + sample, [redistribution, key_words](uint32_t a, uint32_t b)
+			  { return row_before(redistribution->keys + (size_t) a * key_words, redistribution->places[a],
+								  redistribution->keys + (size_t) b * key_words, redistribution->places[b], key_words); });
+	for (uint32_t p = 0; p + 1 < sort->shard_count; p++)
 	{
 		uint32_t at;
 
 		/* all rows of the sample are before a splitter at its end, but that row */
-		rows_before += sort->parts[p].rows_put;
+		rows_before += sort->shards[p].rows_put;
 		at = (uint32_t) std::min((uint64_t) ((double) rows_before / sort->rows * sample), (uint64_t) sample - 1);
-		spread->splitters[p] = spread->places[spread->order[at]];
-		memcpy(spread->splitter_keys + (size_t) p * key_words, spread->keys + (size_t) spread->order[at] * key_words,
+		redistribution->splitters[p] = redistribution->places[redistribution->order[at]];
+		memcpy(redistribution->splitter_keys + (size_t) p * key_words, redistribution->keys + (size_t) redistribution->order[at] * key_words,
 			   key_words * sizeof(uint64_t));
 	}
 }
 
-/* Has a part's rows counted, by chunk and the part they go to. */
+/* Starts the histograms of a shard's chunks, and their D2H copy. */
 static int
-start_counting(GpuSortPart *part, uint32_t first_own, GpuSortError *error)
+start_histograms(GpuSortShard *shard, uint32_t first_own, GpuSortError *error)
 {
-	GpuSort *sort = part->sort;
-	GpuSortSpread *spread = sort->spread;
-	const uint32_t p = (uint32_t) (part - sort->parts);
-	const uint32_t splitters = sort->part_count - 1;
-	SpreadPart *mine = &spread->parts[p];
-	cudaStream_t stream = part->lane->compute;
+	GpuSort *sort = shard->sort;
+	GpuSortRedistribution *redistribution = sort->redistribution;
+	const uint32_t p = (uint32_t) (shard - sort->shards);
+	const uint32_t splitters = sort->shard_count - 1;
+	RedistributionShard *mine = &redistribution->shards[p];
+	cudaStream_t stream = shard->lane->compute;
 
-	if (gpusort_device_use(part->device, error) != 0)
+	if (gpusort_device_use(shard->device, error) != 0)
 		return -1;
-	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->picked, spread->splitters, splitters * sizeof(GpuSortRowPlace), cudaMemcpyHostToDevice, stream));
-	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(mine->keys, spread->splitter_keys, (size_t) splitters * sort->key_words * sizeof(uint64_t), cudaMemcpyHostToDevice, stream));
-	if (spread->own[p] > 0)
+	GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(mine->picked, redistribution->splitters, splitters * sizeof(GpuSortRowPlace), cudaMemcpyHostToDevice, stream));
+	GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(mine->keys, redistribution->splitter_keys, (size_t) splitters * sort->key_words * sizeof(uint64_t), cudaMemcpyHostToDevice, stream));
+	if (redistribution->own[p] > 0)
 	{
-		GPUSORT_LAUNCH(part->device, error, count_rows, spread->own[p], GPUSORT_THREADS, stream,
-					   mine->chunks, mine->numbers, spread->own[p], sort->key_words, mine->picked, mine->keys,
-					   sort->part_count, mine->counts);
-		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(spread->counts + (size_t) first_own * sort->part_count, mine->counts, (size_t) spread->own[p] * sort->part_count * sizeof(uint32_t), cudaMemcpyDeviceToHost, stream));
+		GPUSORT_LAUNCH(shard->device, error, count_rows, redistribution->own[p], GPUSORT_THREADS, stream,
+					   mine->chunks, mine->numbers, redistribution->own[p], sort->key_words, mine->picked, mine->keys,
+					   sort->shard_count, mine->histograms);
+		GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(redistribution->histograms + (size_t) first_own * sort->shard_count, mine->histograms, (size_t) redistribution->own[p] * sort->shard_count * sizeof(uint32_t), cudaMemcpyDeviceToHost, stream));
 	}
-	GPUSORT_CUDA(part->device, error, cudaEventRecord(part->lane->computed, stream));
+	GPUSORT_CUDA(shard->device, error, cudaEventRecord(shard->lane->computed, stream));
 	return 0;
 }
 
-/* Waits for what was started on all parts. */
+/* Waits for what was started on all shards. */
 static int
-wait_for_parts(GpuSort *sort, GpuSortError *error)
+wait_for_shards(GpuSort *sort, GpuSortError *error)
 {
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
-		if (gpusort_device_use(sort->parts[p].device, error) != 0 ||
-			gpusort_wait(sort->parts[p].device, sort->parts[p].lane->computed, error) != 0)
+		if (gpusort_device_use(sort->shards[p].device, error) != 0 ||
+			gpusort_wait(sort->shards[p].device, sort->shards[p].lane->computed, error) != 0)
 			return -1;
 	}
 	return gpusort_check_cancel(sort, error);
 }
 
-/* Turns counts into places, chunks in the order they were put, and into the parts' rows. */
+/* Scans the histograms, chunks in the order they were put, into places; the totals are the shards' rows. */
 static int
-place_rows(GpuSort *sort, GpuSortError *error)
+scan_histograms(GpuSort *sort, GpuSortError *error)
 {
-	GpuSortSpread *spread = sort->spread;
-	const uint32_t parts = sort->part_count;
-	uint64_t rows[GPUSORT_PARTS_MAX] = {0};
+	GpuSortRedistribution *redistribution = sort->redistribution;
+	const uint32_t shards = sort->shard_count;
+	uint64_t rows[GPUSORT_SHARDS_MAX] = {0};
 	uint64_t all = 0;
-	uint32_t next[GPUSORT_PARTS_MAX];
+	uint32_t next[GPUSORT_SHARDS_MAX];
 
 	next[0] = 0;
-	for (uint32_t p = 1; p < parts; p++)
-		next[p] = next[p - 1] + spread->own[p - 1];
+	for (uint32_t p = 1; p < shards; p++)
+		next[p] = next[p - 1] + redistribution->own[p - 1];
 	for (uint32_t c = 0; c < sort->chunk_count; c++)
 	{
-		uint32_t *counts = spread->counts + (size_t) next[sort->chunks[c].part]++ * parts;
+		uint32_t *histogram = redistribution->histograms + (size_t) next[sort->chunks[c].shard]++ * shards;
 		uint64_t here = 0;
 
-		for (uint32_t p = 0; p < parts; p++)
+		for (uint32_t p = 0; p < shards; p++)
 		{
-			uint32_t count = counts[p];
+			uint32_t count = histogram[p];
 
-			counts[p] = (uint32_t) rows[p];
+			histogram[p] = (uint32_t) rows[p];
 			rows[p] += count;
 			here += count;
 		}
@@ -296,55 +296,55 @@ place_rows(GpuSort *sort, GpuSortError *error)
 			return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%llu of a chunk's %u rows were counted",
 								(unsigned long long) here, sort->chunks[c].rows);
 	}
-	for (uint32_t p = 0; p < parts; p++)
+	for (uint32_t p = 0; p < shards; p++)
 	{
-		sort->parts[p].rows = (uint32_t) rows[p];
+		sort->shards[p].rows = (uint32_t) rows[p];
 		all += rows[p];
 	}
 	return all == sort->rows ? 0 : gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%llu of %llu rows were counted", (unsigned long long) all, (unsigned long long) sort->rows);
 }
 
 int
-gpusort_spread_count(GpuSort *sort, GpuSortError *error)
+gpusort_redistribution_plan(GpuSort *sort, GpuSortError *error)
 {
-	const uint64_t fit = GPUSORT_SPREAD_BYTES / (sizeof(GpuSortRowPlace) + sort->key_words * sizeof(uint64_t));
-	const uint64_t good = (uint64_t) GPUSORT_SPREAD_SAMPLE * sort->part_count;
+	const uint64_t fit = GPUSORT_REDISTRIBUTION_BYTES / (sizeof(GpuSortRowPlace) + sort->key_words * sizeof(uint64_t));
+	const uint64_t good = (uint64_t) GPUSORT_REDISTRIBUTION_SAMPLE * sort->shard_count;
 	const uint32_t sample = (uint32_t) std::min(sort->rows, std::min(fit, good));
-	GpuSortSpread *spread;
+	GpuSortRedistribution *redistribution;
 	uint32_t own = 0;
 	uint32_t picked = 0;
 
-	if (make_spread(sort, sample, error) != 0)
+	if (start_redistribution(sort, sample, error) != 0)
 		return -1;
-	spread = sort->spread;
+	redistribution = sort->redistribution;
 	pick_rows(sort, sample);
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
-		if (start_sample(&sort->parts[p], own, picked, error) != 0)
+		if (start_sample(&sort->shards[p], own, picked, error) != 0)
 			return -1;
-		own += spread->own[p];
-		picked += spread->picked[p];
+		own += redistribution->own[p];
+		picked += redistribution->picked[p];
 	}
-	if (wait_for_parts(sort, error) != 0)
+	if (wait_for_shards(sort, error) != 0)
 		return -1;
 
 	choose_splitters(sort, sample);
 	own = 0;
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
-		if (start_counting(&sort->parts[p], own, error) != 0)
+		if (start_histograms(&sort->shards[p], own, error) != 0)
 			return -1;
-		own += spread->own[p];
+		own += redistribution->own[p];
 	}
-	if (wait_for_parts(sort, error) != 0)
+	if (wait_for_shards(sort, error) != 0)
 		return -1;
-	return place_rows(sort, error);
+	return scan_histograms(sort, error);
 }
 
 int
-gpusort_spread_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
+gpusort_redistribute_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 {
-	GpuSortSpread *spread = sort->spread;
+	GpuSortRedistribution *redistribution = sort->redistribution;
 	GpuSortTargets targets = {};
 	GpuSortPackPlan window;
 	uint32_t own = 0;
@@ -352,36 +352,36 @@ gpusort_spread_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *er
 	/* rows that are in order need no prefixes */
 	gpusort_pack_window_plan(&window, plan, 0, sort->order != GPUSORT_INPUT_UNKNOWN ? 0 : 32);
 
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
-		targets.refs[p] = sort->parts[p].work.refs;
-		targets.prefixes[p] = sort->parts[p].work.prefixes;
+		targets.refs[p] = sort->shards[p].work.refs;
+		targets.prefixes[p] = sort->shards[p].work.prefixes;
 	}
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
-		GpuSortPart *part = &sort->parts[p];
-		SpreadPart *mine = &spread->parts[p];
+		GpuSortShard *shard = &sort->shards[p];
+		RedistributionShard *mine = &redistribution->shards[p];
 
-		if (gpusort_device_use(part->device, error) != 0)
+		if (gpusort_device_use(shard->device, error) != 0)
 			return -1;
-		if (spread->own[p] > 0)
+		if (redistribution->own[p] > 0)
 		{
-			GPUSORT_CUDA(part->device, error,
-						 cudaMemcpyAsync(mine->counts, spread->counts + (size_t) own * sort->part_count,
-										 (size_t) spread->own[p] * sort->part_count * sizeof(uint32_t),
-										 cudaMemcpyHostToDevice, part->lane->compute));
-			GPUSORT_LAUNCH(part->device, error, spread_rows, spread->own[p], GPUSORT_THREADS, part->lane->compute,
-						   mine->chunks, mine->numbers, spread->own[p], window, mine->picked, mine->keys,
-						   sort->part_count, mine->counts, targets);
+			GPUSORT_CUDA(shard->device, error,
+						 cudaMemcpyAsync(mine->histograms, redistribution->histograms + (size_t) own * sort->shard_count,
+										 (size_t) redistribution->own[p] * sort->shard_count * sizeof(uint32_t),
+										 cudaMemcpyHostToDevice, shard->lane->compute));
+			GPUSORT_LAUNCH(shard->device, error, redistribute_rows, redistribution->own[p], GPUSORT_THREADS, shard->lane->compute,
+						   mine->chunks, mine->numbers, redistribution->own[p], window, mine->picked, mine->keys,
+						   sort->shard_count, mine->histograms, targets);
 		}
-		GPUSORT_CUDA(part->device, error, cudaEventRecord(part->lane->computed, part->lane->compute));
-		own += spread->own[p];
+		GPUSORT_CUDA(shard->device, error, cudaEventRecord(shard->lane->computed, shard->lane->compute));
+		own += redistribution->own[p];
 	}
-	if (wait_for_parts(sort, error) != 0)
+	if (wait_for_shards(sort, error) != 0)
 		return -1;
 
-	for (uint32_t p = 0; p < sort->part_count; p++)
-		gpusort_block_give(sort->parts[p].device, &sort->parts[p].spread_block);
-	gpusort_spread_free(sort);
+	for (uint32_t p = 0; p < sort->shard_count; p++)
+		gpusort_block_release(sort->shards[p].device, &sort->shards[p].redistribution_block);
+	gpusort_redistribution_free(sort);
 	return 0;
 }

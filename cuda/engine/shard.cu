@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * part.cu
- *	  Beginning and ending a sort's parts; see part.h.
+ * shard.cu
+ *	  Beginning and ending a sort's shards; see shard.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,64 +15,64 @@
 #include "engine/redistribute.h"
 #include "engine/upload.h"
 
-/* Gives back what part has.  Nothing may be under way that uses it. */
+/* Gives back what a shard has.  Nothing may be running that uses it. */
 static void
-part_give_back(GpuSortPart *part)
+shard_release(GpuSortShard *shard)
 {
-	GpuSortCudaDevice *device = part->device;
-	GpuSortShare nothing = {0, 0};
+	GpuSortCudaDevice *device = shard->device;
+	GpuSortDeviceReservation nothing = {0, 0};
 	GpuSortError ignored;
 
 	/* On a dead device it fails at once, which is fine. */
 	(void) cudaSetDevice(device->ordinal);
-	if (part->lane != NULL)
-		gpusort_lane_give(device, part->lane);
-	for (uint32_t i = 0; i < part->slab_count; i++)
-		gpusort_block_give(device, &part->slabs[i].block);
-	gpusort_block_give(device, &part->spread_block);
-	gpusort_block_give(device, &part->work_block);
-	gpusort_block_give(device, &part->staging);
-	(void) gpusort_memory_promise(device, &part->share, nothing, &ignored);
+	if (shard->lane != NULL)
+		gpusort_lane_release(device, shard->lane);
+	for (uint32_t i = 0; i < shard->slab_count; i++)
+		gpusort_block_release(device, &shard->slabs[i].block);
+	gpusort_block_release(device, &shard->redistribution_block);
+	gpusort_block_release(device, &shard->work_block);
+	gpusort_block_release(device, &shard->staging);
+	(void) gpusort_memory_reserve(device, &shard->reservation, nothing, &ignored);
 
 	pthread_mutex_lock(&device->lock);
 	device->jobs--;
 	pthread_mutex_unlock(&device->lock);
-	free(part->slabs);
+	free(shard->slabs);
 }
 
-/* Adds a part on this device, with this share to begin with. */
+/* Adds a shard on this device, with this reservation to begin with. */
 static int
-add_on(GpuSort *sort, GpuSortCudaDevice *device, GpuSortShare share, GpuSortError *error)
+add_shard_on(GpuSort *sort, GpuSortCudaDevice *device, GpuSortDeviceReservation reservation, GpuSortError *error)
 {
-	GpuSortPart *part = &sort->parts[sort->part_count];
+	GpuSortShard *shard = &sort->shards[sort->shard_count];
 
 	if (gpusort_device_use(device, error) != 0)
 		return -1;
-	memset(part, 0, sizeof(*part));
-	part->sort = sort;
-	part->device = device;
-	part->ahead = -1;
+	memset(shard, 0, sizeof(*shard));
+	shard->sort = sort;
+	shard->device = device;
+	shard->ahead = -1;
 
 	pthread_mutex_lock(&device->lock);
 	device->jobs++;
 	pthread_mutex_unlock(&device->lock);
 
-	if (gpusort_memory_promise(device, &part->share, share, error) != 0 ||
-		gpusort_lane_take(device, &part->lane, error) != 0 ||
-		gpusort_block_take(device, GPUSORT_STAGING_BYTES, &part->staging, error) != 0)
+	if (gpusort_memory_reserve(device, &shard->reservation, reservation, error) != 0 ||
+		gpusort_lane_acquire(device, &shard->lane, error) != 0 ||
+		gpusort_block_acquire(device, GPUSORT_STAGING_BYTES, &shard->staging, error) != 0)
 	{
-		/* all that may be under way is the lane's reset */
-		if (part->lane != NULL)
-			(void) cudaStreamSynchronize(part->lane->compute);
+		/* all that may be running is the lane's reset */
+		if (shard->lane != NULL)
+			(void) cudaStreamSynchronize(shard->lane->compute);
 		(void) cudaGetLastError();
-		part_give_back(part);
+		shard_release(shard);
 		return -1;
 	}
-	sort->part_count++;
+	sort->shard_count++;
 	return 0;
 }
 
-/* The living device without a part that has the most memory left; NULL: none. */
+/* Returns the living device without a shard that has the most memory left; NULL if there is none. */
 static GpuSortCudaDevice *
 best_device(const GpuSort *sort)
 {
@@ -85,12 +85,12 @@ best_device(const GpuSort *sort)
 		uint64_t left;
 		bool used = false;
 
-		for (uint32_t p = 0; p < sort->part_count; p++)
-			used |= sort->parts[p].device == device;
+		for (uint32_t p = 0; p < sort->shard_count; p++)
+			used |= sort->shards[p].device == device;
 		if (used || __atomic_load_n(&device->dead, __ATOMIC_ACQUIRE))
 			continue;
 		pthread_mutex_lock(&device->lock);
-		left = device->memory.limit - device->memory.promised;
+		left = device->memory.limit - device->memory.reserved;
 		pthread_mutex_unlock(&device->lock);
 		if (best == NULL || left > most)
 		{
@@ -101,42 +101,42 @@ best_device(const GpuSort *sort)
 	return best;
 }
 
-/* Parts on so many devices, each with its share of what is estimated. */
+/* Adds shards on so many devices; what is estimated is reserved on them in equal parts. */
 static int
 begin_on(GpuSort *sort, uint32_t count, uint64_t estimated_rows, uint64_t estimated_bytes, GpuSortError *error)
 {
-	const GpuSortShare share = gpusort_first_share(sort->set, estimated_rows / count, estimated_bytes / count);
+	const GpuSortDeviceReservation reservation = gpusort_first_reservation(sort->set, estimated_rows / count, estimated_bytes / count);
 
-	while (sort->part_count < count)
+	while (sort->shard_count < count)
 	{
 		GpuSortCudaDevice *device = best_device(sort);
 
 		/* With all of them dead, the first one says why. */
 		if (device == NULL)
 			return gpusort_device_use(&sort->set->devices[0], error);
-		if (add_on(sort, device, share, error) != 0)
+		if (add_shard_on(sort, device, reservation, error) != 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* How many devices one sort may use now. */
+/* Returns how many devices one sort may use now. */
 static uint32_t
-most_parts(const GpuSort *sort)
+shards_max(const GpuSort *sort)
 {
 	uint32_t living = 0;
 
 	if (!sort->set->joined)
 		return 1;
-	for (int i = 0; i < sort->set->count && living < GPUSORT_PARTS_MAX; i++)
+	for (int i = 0; i < sort->set->count && living < GPUSORT_SHARDS_MAX; i++)
 		living += !__atomic_load_n(&sort->set->devices[i].dead, __ATOMIC_ACQUIRE);
 	return living > 0 ? living : 1;
 }
 
 int
-gpusort_parts_begin(GpuSort *sort, uint64_t estimated_rows, uint64_t estimated_bytes, GpuSortError *error)
+gpusort_shards_begin(GpuSort *sort, uint64_t estimated_rows, uint64_t estimated_bytes, GpuSortError *error)
 {
-	const uint32_t most = most_parts(sort);
+	const uint32_t most = shards_max(sort);
 	bool large = estimated_rows >= sort->set->large_rows;
 
 	if (!large)
@@ -147,40 +147,40 @@ gpusort_parts_begin(GpuSort *sort, uint64_t estimated_rows, uint64_t estimated_b
 			return -1;
 	}
 
-	/* All of them, or as many as have room: each share grows as they get fewer. */
+	/* All of them, or as many as have room: each one's part grows as they get fewer. */
 	for (uint32_t count = most; count > 0; count--)
 	{
 		if (begin_on(sort, count, estimated_rows, estimated_bytes, error) == 0)
 			return 0;
 		if (!gpusort_lacks_memory(error))
 			return -1;
-		gpusort_parts_end(sort);
+		gpusort_shards_end(sort);
 	}
 	return -1;
 }
 
 int
-gpusort_part_add(GpuSort *sort, GpuSortError *error)
+gpusort_shard_add(GpuSort *sort, GpuSortError *error)
 {
 	GpuSortCudaDevice *device = best_device(sort);
 
-	if (!sort->set->joined || device == NULL || sort->part_count == GPUSORT_PARTS_MAX)
+	if (!sort->set->joined || device == NULL || sort->shard_count == GPUSORT_SHARDS_MAX)
 		return gpusort_fail(error, GPUSORT_REASON_MEMORY_LIMIT, "no other device takes a part of the sort");
-	return add_on(sort, device, gpusort_first_share(sort->set, 0, 0), error);
+	return add_shard_on(sort, device, gpusort_first_reservation(sort->set, 0, 0), error);
 }
 
 void
-gpusort_parts_end(GpuSort *sort)
+gpusort_shards_end(GpuSort *sort)
 {
-	/* Kernels of one part use what the others have; so first of all wait for all.  Dead devices fail at once. */
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	/* Kernels of one shard use what the others have; so first of all wait for all.  Dead devices fail at once. */
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
-		(void) cudaSetDevice(sort->parts[p].device->ordinal);
-		(void) cudaStreamSynchronize(sort->parts[p].lane->copies);
-		(void) cudaStreamSynchronize(sort->parts[p].lane->compute);
+		(void) cudaSetDevice(sort->shards[p].device->ordinal);
+		(void) cudaStreamSynchronize(sort->shards[p].lane->copies);
+		(void) cudaStreamSynchronize(sort->shards[p].lane->compute);
 	}
 	(void) cudaGetLastError();
-	gpusort_spread_free(sort);
-	while (sort->part_count > 0)
-		part_give_back(&sort->parts[--sort->part_count]);
+	gpusort_redistribution_free(sort);
+	while (sort->shard_count > 0)
+		shard_release(&sort->shards[--sort->shard_count]);
 }
