@@ -51,7 +51,7 @@ gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t memory_limi
 	GPUSORT_CUDA(NULL, error, cudaMemGetInfo(&free_bytes, &total_bytes));
 	device->memory_total = total_bytes;
 
-	/* More than there is cannot be promised. */
+	/* More than there is cannot be reserved. */
 	if (memory_limit == 0)
 		memory_limit = free_bytes / 10 * 9;
 	else if (memory_limit > free_bytes)
@@ -139,8 +139,8 @@ lane_fill(GpuSortCudaDevice *device, GpuSortLane *lane, GpuSortError *error)
 		GPUSORT_CUDA(device, error, cudaEventCreateWithFlags(&lane->gather_begun[i], cudaEventBlockingSync));
 		GPUSORT_CUDA(device, error, cudaEventCreateWithFlags(&lane->gathered[i], cudaEventBlockingSync));
 	}
-	GPUSORT_CUDA(device, error, cudaMalloc((void **) &lane->state, sizeof(GpuSortState)));
-	GPUSORT_CUDA(device, error, cudaMallocHost((void **) &lane->mirror, sizeof(GpuSortState)));
+	GPUSORT_CUDA(device, error, cudaMalloc((void **) &lane->state, sizeof(GpuSortDeviceState)));
+	GPUSORT_CUDA(device, error, cudaMallocHost((void **) &lane->mirror, sizeof(GpuSortDeviceState)));
 	GPUSORT_CUDA(device, error, cudaMallocHost(&lane->sort_mirror, GPUSORT_DEVICE_SORT_MIRROR_BYTES));
 	return 0;
 }
@@ -177,7 +177,7 @@ lane_free(GpuSortLane *lane)
 }
 
 int
-gpusort_lane_take(GpuSortCudaDevice *device, GpuSortLane **taken, GpuSortError *error)
+gpusort_lane_acquire(GpuSortCudaDevice *device, GpuSortLane **acquired, GpuSortError *error)
 {
 	GpuSortLane *lane;
 
@@ -199,16 +199,16 @@ gpusort_lane_take(GpuSortCudaDevice *device, GpuSortLane **taken, GpuSortError *
 		}
 	}
 
-	/* From here on the caller gives it back. */
+	/* From here on the caller releases it. */
 	lane->next = NULL;
-	*taken = lane;
-	GPUSORT_CUDA(device, error, cudaMemsetAsync(lane->state, 0, sizeof(GpuSortState), lane->compute));
+	*acquired = lane;
+	GPUSORT_CUDA(device, error, cudaMemsetAsync(lane->state, 0, sizeof(GpuSortDeviceState), lane->compute));
 	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_reset(&lane->state->keys, (struct CUstream_st *) lane->compute));
 	return 0;
 }
 
 void
-gpusort_lane_give(GpuSortCudaDevice *device, GpuSortLane *lane)
+gpusort_lane_release(GpuSortCudaDevice *device, GpuSortLane *lane)
 {
 	pthread_mutex_lock(&device->lock);
 	lane->next = device->lanes;

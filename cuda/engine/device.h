@@ -21,14 +21,14 @@
 
 /*
  * What a sort needs of a device beside memory for its rows.  Lanes are made
- * once and lent from sort to sort.
+ * once; sorts borrow them, one after the other.
  */
 typedef struct GpuSortLane
 {
 	struct GpuSortLane *next; /* while free */
 
 	cudaStream_t compute; /* every kernel, in order */
-	cudaStream_t copies;  /* chunks up, later chunks down */
+	cudaStream_t copies;  /* H2D copies of chunks, later D2H copies */
 
 	cudaEvent_t uploaded;        /* the chunk has left the caller's memory */
 	cudaEvent_t computed;        /* results are in the mirror */
@@ -36,9 +36,9 @@ typedef struct GpuSortLane
 	cudaEvent_t gather_begun[2]; /* with times; one pair per staging buffer */
 	cudaEvent_t gathered[2];
 
-	GpuSortState *state;  /* device memory */
-	GpuSortState *mirror; /* pinned host memory, a copy of *state */
-	void *sort_mirror;    /* pinned host memory, the device sort's */
+	GpuSortDeviceState *state;  /* device memory */
+	GpuSortDeviceState *mirror; /* pinned host memory, a copy of *state */
+	void *sort_mirror;          /* pinned host memory, the device sort's */
 } GpuSortLane;
 
 typedef struct GpuSortCudaDevice
@@ -52,7 +52,7 @@ typedef struct GpuSortCudaDevice
 
 	/* under lock */
 	uint32_t jobs;
-	GpuSortMemory memory;
+	GpuSortDeviceMemory memory;
 	GpuSortLane *lanes; /* free ones */
 
 	/* written once, under lock; dead is read without */
@@ -85,7 +85,7 @@ extern int gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t 
  */
 extern void gpusort_devices_join(GpuSortDeviceSet *set);
 
-/* Frees all of it.  No sort may be left. */
+/* Frees all that the device has.  No sort may be left on it. */
 extern void gpusort_device_close(GpuSortCudaDevice *device);
 
 /* Makes the device the calling thread's.  Fails when it is dead. */
@@ -94,12 +94,17 @@ extern int gpusort_device_use(GpuSortCudaDevice *device, GpuSortError *error);
 /* From now on, every use fails with this text. */
 extern void gpusort_device_mark_dead(GpuSortCudaDevice *device, const char *text);
 
-/* Lends a lane, its state reset; gpusort_lane_give takes it back, with nothing under way on it. */
-extern int gpusort_lane_take(GpuSortCudaDevice *device, GpuSortLane **lane, GpuSortError *error);
-extern void gpusort_lane_give(GpuSortCudaDevice *device, GpuSortLane *lane);
+/*
+ * Borrows a lane, its state reset.  *lane is NULL if there is none; it may also be set after an
+ * error, and is then the caller's as well.
+ */
+extern int gpusort_lane_acquire(GpuSortCudaDevice *device, GpuSortLane **lane, GpuSortError *error);
+
+/* Gives a lane back, with nothing running on it. */
+extern void gpusort_lane_release(GpuSortCudaDevice *device, GpuSortLane *lane);
 
 /*
- * Waits for an event: looks often for the first 50 us, as short waits are the
+ * Waits for an event, and returns -1 for an error of what came before it: looks often for the first 50 us, as short waits are the
  * common ones, then sleeps.
  */
 extern int gpusort_wait(GpuSortCudaDevice *device, cudaEvent_t event, GpuSortError *error);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * device_memory.cu
- *	  Promises and blocks; see device_memory.h.
+ *	  Reservations and blocks; see device_memory.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,14 +17,14 @@
 #define MEGABYTES(n)      ((double) (n) / (1 << 20))
 
 void
-gpusort_memory_init(GpuSortMemory *memory, uint64_t limit)
+gpusort_memory_init(GpuSortDeviceMemory *memory, uint64_t limit)
 {
 	memset(memory, 0, sizeof(*memory));
 	memory->limit = limit;
 }
 
 void
-gpusort_memory_free(GpuSortMemory *memory)
+gpusort_memory_free(GpuSortDeviceMemory *memory)
 {
 	for (int i = 0; i < memory->cached; i++)
 		(void) cudaFree(memory->cache[i].base);
@@ -34,37 +34,37 @@ gpusort_memory_free(GpuSortMemory *memory)
 }
 
 static uint64_t
-share_promise(GpuSortShare share)
+reservation_bytes(GpuSortDeviceReservation reservation)
 {
-	return share.estimate > share.need ? share.estimate : share.need;
+	return reservation.estimate > reservation.need ? reservation.estimate : reservation.need;
 }
 
 int
-gpusort_memory_promise(GpuSortCudaDevice *device, GpuSortShare *share, GpuSortShare wanted, GpuSortError *error)
+gpusort_memory_reserve(GpuSortCudaDevice *device, GpuSortDeviceReservation *reservation, GpuSortDeviceReservation wanted, GpuSortError *error)
 {
-	GpuSortMemory *memory = &device->memory;
+	GpuSortDeviceMemory *memory = &device->memory;
 	uint64_t others;
 	uint64_t left;
 	bool fits;
 
 	pthread_mutex_lock(&device->lock);
-	others = memory->promised - share_promise(*share);
+	others = memory->reserved - reservation_bytes(*reservation);
 	left = memory->limit > others ? memory->limit - others : 0;
 
-	/* Giving some back always works. */
-	fits = share_promise(wanted) <= left || share_promise(wanted) <= share_promise(*share);
+	/* Making it smaller always works. */
+	fits = reservation_bytes(wanted) <= left || reservation_bytes(wanted) <= reservation_bytes(*reservation);
 	if (fits)
 	{
-		memory->promised = others + share_promise(wanted);
-		memory->needed += wanted.need - share->need;
-		*share = wanted;
+		memory->reserved = others + reservation_bytes(wanted);
+		memory->needed += wanted.need - reservation->need;
+		*reservation = wanted;
 	}
 	pthread_mutex_unlock(&device->lock);
 
 	if (!fits)
 		return gpusort_fail(error, GPUSORT_REASON_MEMORY_LIMIT,
 							"the sort needs %.1f MB of memory on device %d, where gpusort.device_memory leaves %.1f MB",
-							MEGABYTES(share_promise(wanted)), device->ordinal, MEGABYTES(left));
+							MEGABYTES(reservation_bytes(wanted)), device->ordinal, MEGABYTES(left));
 	return 0;
 }
 
@@ -89,7 +89,7 @@ gpusort_block_size(uint64_t bytes)
 
 /* Takes the block number i out of the cache.  Under lock. */
 static GpuSortBlock
-cache_remove(GpuSortMemory *memory, int i)
+cache_remove(GpuSortDeviceMemory *memory, int i)
 {
 	GpuSortBlock block = memory->cache[i];
 
@@ -99,12 +99,12 @@ cache_remove(GpuSortMemory *memory, int i)
 }
 
 int
-gpusort_block_take(GpuSortCudaDevice *device, size_t bytes, GpuSortBlock *block, GpuSortError *error)
+gpusort_block_acquire(GpuSortCudaDevice *device, size_t bytes, GpuSortBlock *block, GpuSortError *error)
 {
-	GpuSortMemory *memory = &device->memory;
+	GpuSortDeviceMemory *memory = &device->memory;
 	cudaError_t status;
 
-	/* The latest given is the likeliest to be in some cache of the device's own. */
+	/* The latest released is the likeliest to be in some cache of the device's own. */
 	pthread_mutex_lock(&device->lock);
 	for (int i = memory->cached; i-- > 0;)
 	{
@@ -167,9 +167,9 @@ gpusort_block_take(GpuSortCudaDevice *device, size_t bytes, GpuSortBlock *block,
 }
 
 void
-gpusort_block_give(GpuSortCudaDevice *device, GpuSortBlock *block)
+gpusort_block_release(GpuSortCudaDevice *device, GpuSortBlock *block)
 {
-	GpuSortMemory *memory = &device->memory;
+	GpuSortDeviceMemory *memory = &device->memory;
 	bool kept = true;
 
 	if (block->base == NULL)

@@ -1,21 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * device_memory.h
- *	  A device's memory: what is promised to sorts, and the blocks it is given out
- *	  in.
+ *	  A device's memory: what is reserved for sorts, and the blocks that they
+ *	  allocate.
  *
- * PROMISES
- *	A sort's need is what it surely takes to finish: its chunks' slabs, its
- *	staging buffers and the work memory for its rows.  It is promised the larger
- *	of that and what it estimated, so that two sorts which fit one after the
- *	other do not starve each other halfway.  The promises of all sorts together
+ * RESERVATIONS
+ *	A sort's need is the minimum that it takes to finish: its chunks' slabs, its
+ *	staging buffers and the work memory for its rows.  The larger of that and what
+ *	it estimated is reserved for it, so that two sorts which fit one after the
+ *	other do not starve each other halfway.  The reservations of all sorts together
  *	never exceed the limit.
  *
  * BLOCKS
- *	Memory is taken from CUDA in blocks of a few sizes (gpusort_block_size) and
+ *	Memory is allocated from CUDA in blocks of a few sizes (gpusort_block_size) and
  *	goes to a cache when a sort ends, so that repeated queries allocate nothing:
  *	cudaMalloc takes long and cudaFree waits for the whole device.  A block is
- *	reused for its exact size only, which keeps the promises true to the byte.
+ *	reused for its exact size only, which keeps the reservations true to the byte.
  *	Cached blocks are freed, oldest first, when a new one would exceed the limit
  *	or the device has no more to give.
  *
@@ -38,44 +38,51 @@ typedef struct GpuSortBlock
 } GpuSortBlock;
 
 /* All of it under the device's lock. */
-typedef struct GpuSortMemory
+typedef struct GpuSortDeviceMemory
 {
 	uint64_t limit;
-	uint64_t promised;   /* to all sorts */
-	uint64_t needed;     /* by all sorts; not more than promised */
-	uint64_t held;       /* in blocks, lent or cached */
+	uint64_t reserved;   /* for all sorts, bytes as all of these */
+	uint64_t needed;     /* by all sorts; not more than reserved */
+	uint64_t held;       /* in blocks, a sort's or cached */
 	GpuSortBlock *cache; /* the oldest first */
 	int cached;
 	int cache_size;
-} GpuSortMemory;
+} GpuSortDeviceMemory;
 
-/* One sort's share; belongs to the sort's thread. */
-typedef struct GpuSortShare
+/* What one sort has reserved: the larger of the two, in bytes; belongs to the sort's thread. */
+typedef struct GpuSortDeviceReservation
 {
-	uint64_t estimate; /* promised at least */
-	uint64_t need;
-} GpuSortShare;
+	uint64_t estimate; /* what it is expected to need */
+	uint64_t need;     /* the minimum that it takes to finish, as far as rows have come in */
+} GpuSortDeviceReservation;
 
-extern void gpusort_memory_init(GpuSortMemory *memory, uint64_t limit);
+/* Makes *memory that of a device where gpusort may use so many bytes. */
+extern void gpusort_memory_init(GpuSortDeviceMemory *memory, uint64_t limit);
 
 /* Frees the cache.  The device is the calling thread's. */
-extern void gpusort_memory_free(GpuSortMemory *memory);
+extern void gpusort_memory_free(GpuSortDeviceMemory *memory);
 
-/* Changes what is promised to a sort; MEMORY_LIMIT, and nothing changed, when it does not fit. */
-extern int gpusort_memory_promise(struct GpuSortCudaDevice *device, GpuSortShare *share, GpuSortShare wanted,
+/*
+ * Changes a sort's *reservation into wanted; MEMORY_LIMIT, and nothing changed, when it does not
+ * fit.  Making it smaller never fails.
+ */
+extern int gpusort_memory_reserve(struct GpuSortCudaDevice *device, GpuSortDeviceReservation *reservation, GpuSortDeviceReservation wanted,
 								  GpuSortError *error);
 
-/* Did it fail because a device, or what gpusort may use of it, is full? */
+/* Returns true if a call failed because a device, or what gpusort may use of it, is full. */
 extern bool gpusort_lacks_memory(const GpuSortError *error);
 
-/* The bytes that a block for so many bytes has: at most an eighth more. */
+/* Returns the bytes that a block for so many bytes has: at most an eighth more, and 2 MiB at least. */
 extern size_t gpusort_block_size(uint64_t bytes);
 
-/* bytes is a gpusort_block_size.  The block is the caller's until it gives it back. */
-extern int gpusort_block_take(struct GpuSortCudaDevice *device, size_t bytes, GpuSortBlock *block,
-							  GpuSortError *error);
+/*
+ * Fills *block from the cache or from CUDA; bytes is a gpusort_block_size.  The block is the
+ * caller's until it releases it.  NO_MEMORY, and no block, when the device has none.
+ */
+extern int gpusort_block_acquire(struct GpuSortCudaDevice *device, size_t bytes, GpuSortBlock *block,
+								 GpuSortError *error);
 
-/* Nothing may be under way on it.  *block is cleared; giving no block is legal. */
-extern void gpusort_block_give(struct GpuSortCudaDevice *device, GpuSortBlock *block);
+/* Returns a block to the cache.  Nothing may be running that uses it.  *block is cleared; no block is legal. */
+extern void gpusort_block_release(struct GpuSortCudaDevice *device, GpuSortBlock *block);
 
 #endif /* GPUSORT_DEVICE_MEMORY_H */

@@ -15,7 +15,7 @@
 
 #include "engine/check.h"
 #include "engine/device.h"
-#include "engine/part.h"
+#include "engine/shard.h"
 #include "engine/steps.h"
 #include "engine/upload.h"
 
@@ -100,8 +100,8 @@ begin_on(const GpuSortDeviceSet *set, const GpuSortRequest *request, const int *
 	sort->key_words = request->key_words;
 	sort->may_tie = request->may_tie != 0;
 	sort->limit = request->limit;
-	gpusort_key_stats_none(&sort->borders);
-	if (gpusort_parts_begin(sort, request->estimated_rows, request->estimated_bytes, error) != 0)
+	gpusort_key_stats_none(&sort->boundary_stats);
+	if (gpusort_shards_begin(sort, request->estimated_rows, request->estimated_bytes, error) != 0)
 	{
 		engine_end(sort);
 		return -1;
@@ -319,12 +319,12 @@ engine_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *ca
 
 	if (begin_on(&engine->set, request, cancelled, sort, error) != 0)
 		return -1;
-	first = (*sort)->parts[0].device;
+	first = (*sort)->shards[0].device;
 	place->ordinal = first->ordinal;
-	if ((*sort)->part_count == 1)
+	if ((*sort)->shard_count == 1)
 		snprintf(place->device, sizeof(place->device), "%s", first->name);
 	else
-		snprintf(place->device, sizeof(place->device), "%u x %.50s", (*sort)->part_count, first->name);
+		snprintf(place->device, sizeof(place->device), "%u x %.50s", (*sort)->shard_count, first->name);
 	return 0;
 }
 
@@ -332,7 +332,7 @@ engine_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *ca
 static void
 engine_end(GpuSort *sort)
 {
-	gpusort_parts_end(sort);
+	gpusort_shards_end(sort);
 	free(sort->chunks);
 	free(sort);
 }

@@ -1,12 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * gather.cu
- *	  Giving rows out in order, chunk by chunk.
+ *	  Emit: rows in order, chunk by chunk.
  *
- * While one chunk is on its way to the host, the next is gathered into the other
- * of two staging buffers: a kernel of one warp finds how many rows fill a chunk,
- * by a search in the running sum of row lengths, and the gather kernel copies
- * them.
+ * During the D2H copy of one chunk the next is gathered into the other of two staging
+ * buffers: a kernel of one warp finds how many rows fill a chunk, by a search in the
+ * inclusive scan of row lengths, and the gather kernel copies them.
  *
  * The gather goes by output, not by rows: each block fills one tile of the chunk,
  * each thread a word of 8 bytes at a time, and finds the row that the word belongs
@@ -54,7 +53,7 @@ first_row_beyond(const uint64_t *ends, uint32_t low, uint32_t high, uint64_t lim
 	return low;
 }
 
-/* How many rows from first_row on, which starts at first_word, fill a chunk.  One warp. */
+/* Cuts: how many rows from first_row on, which starts at first_word, fill a chunk.  One warp. */
 static __global__ void
 find_cut(const uint64_t *ends, uint32_t rows, uint32_t first_row, uint64_t first_word, GpuSortCut *cut)
 {
@@ -161,47 +160,47 @@ gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const u
 }
 
 int
-gpusort_gather_ahead(GpuSortPart *part, int buffer, GpuSortError *error)
+gpusort_gather_ahead(GpuSortShard *shard, int buffer, GpuSortError *error)
 {
-	GpuSortWork *work = &part->work;
-	GpuSortLane *lane = part->lane;
+	GpuSortWork *work = &shard->work;
+	GpuSortLane *lane = shard->lane;
 	GpuSortCut *cut = &lane->state->cuts[buffer];
-	uint64_t *out = (uint64_t *) ((char *) part->staging.base + buffer * GPUSORT_CHUNK_BYTES);
-	uint64_t words_left = lane->mirror->total_words - part->next_word;
+	uint64_t *out = (uint64_t *) ((char *) shard->staging.base + buffer * GPUSORT_CHUNK_BYTES);
+	uint64_t words_left = lane->mirror->total_words - shard->next_word;
 
-	part->ahead = -1;
-	if (part->next_row >= part->rows_out)
+	shard->ahead = -1;
+	if (shard->next_row >= shard->rows_out)
 		return 0;
 	if (words_left > GPUSORT_CHUNK_WORDS)
 		words_left = GPUSORT_CHUNK_WORDS;
 
-	GPUSORT_CUDA(part->device, error, cudaEventRecord(lane->gather_begun[buffer], lane->compute));
-	GPUSORT_LAUNCH(part->device, error, find_cut, 1, 32, lane->compute,
-				   work->ends, part->rows_out, (uint32_t) part->next_row, part->next_word, cut);
-	GPUSORT_LAUNCH(part->device, error, gather_rows,
+	GPUSORT_CUDA(shard->device, error, cudaEventRecord(lane->gather_begun[buffer], lane->compute));
+	GPUSORT_LAUNCH(shard->device, error, find_cut, 1, 32, lane->compute,
+				   work->ends, shard->rows_out, (uint32_t) shard->next_row, shard->next_word, cut);
+	GPUSORT_LAUNCH(shard->device, error, gather_rows,
 				   (unsigned int) ((words_left + GPUSORT_TILE_WORDS - 1) / GPUSORT_TILE_WORDS), GPUSORT_THREADS,
 				   lane->compute, work->chunks, work->sorted_refs, work->ends, work->equal, cut, out);
-	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(&lane->mirror->cuts[buffer], cut, sizeof(GpuSortCut), cudaMemcpyDeviceToHost, lane->compute));
-	GPUSORT_CUDA(part->device, error, cudaEventRecord(lane->gathered[buffer], lane->compute));
-	part->ahead = buffer;
+	GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(&lane->mirror->cuts[buffer], cut, sizeof(GpuSortCut), cudaMemcpyDeviceToHost, lane->compute));
+	GPUSORT_CUDA(shard->device, error, cudaEventRecord(lane->gathered[buffer], lane->compute));
+	shard->ahead = buffer;
 	return 0;
 }
 
-/* Makes the first part from `from` on that has rows the one whose rows are due; false: there is none. */
+/* Makes the first shard from `from` on that has rows the one whose rows are due; returns false if there is none. */
 static bool
-emit_next_part(GpuSort *sort, uint32_t from)
+emit_next_shard(GpuSort *sort, uint32_t from)
 {
 	sort->emitting = from;
-	while (sort->emitting < sort->part_count && sort->parts[sort->emitting].rows_out == 0)
+	while (sort->emitting < sort->shard_count && sort->shards[sort->emitting].rows_out == 0)
 		sort->emitting++;
-	sort->at_end = sort->emitting == sort->part_count;
+	sort->at_end = sort->emitting == sort->shard_count;
 	return !sort->at_end;
 }
 
 int
 gpusort_cuda_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error)
 {
-	GpuSortPart *part;
+	GpuSortShard *shard;
 	GpuSortCudaDevice *device;
 	GpuSortLane *lane;
 	GpuSortCut cut;
@@ -213,30 +212,30 @@ gpusort_cuda_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortEr
 		return -1;
 	if (!sort->sorted || sort->at_end)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "emit was called before sort or after the last row");
-	if (sort->emitting == 0 && !emit_next_part(sort, 0))
+	if (sort->emitting == 0 && !emit_next_shard(sort, 0))
 	{
 		emitted->last = 1;
 		return 0;
 	}
 
-	part = &sort->parts[sort->emitting];
-	device = part->device;
-	lane = part->lane;
-	buffer = part->ahead;
+	shard = &sort->shards[sort->emitting];
+	device = shard->device;
+	lane = shard->lane;
+	buffer = shard->ahead;
 	if (gpusort_device_use(device, error) != 0 || gpusort_wait(device, lane->gathered[buffer], error) != 0)
 		return -1;
 	cut = lane->mirror->cuts[buffer];
-	if (cut.first_row != part->next_row || cut.rows == 0 || cut.words > GPUSORT_CHUNK_WORDS)
+	if (cut.first_row != shard->next_row || cut.rows == 0 || cut.words > GPUSORT_CHUNK_WORDS)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "%u rows of %u words were cut for a chunk",
 							cut.rows, cut.words);
 
-	GPUSORT_CUDA(device, error, cudaMemcpyAsync(chunk, (char *) part->staging.base + buffer * GPUSORT_CHUNK_BYTES, (size_t) cut.words * 8, cudaMemcpyDeviceToHost, lane->copies));
+	GPUSORT_CUDA(device, error, cudaMemcpyAsync(chunk, (char *) shard->staging.base + buffer * GPUSORT_CHUNK_BYTES, (size_t) cut.words * 8, cudaMemcpyDeviceToHost, lane->copies));
 	GPUSORT_CUDA(device, error, cudaEventRecord(lane->downloaded, lane->copies));
 
 	/* The other buffer is free: the emit that filled it from there waited for its copy. */
-	part->next_row += cut.rows;
-	part->next_word += cut.words;
-	if (gpusort_gather_ahead(part, 1 - buffer, error) != 0 ||
+	shard->next_row += cut.rows;
+	shard->next_word += cut.words;
+	if (gpusort_gather_ahead(shard, 1 - buffer, error) != 0 ||
 		gpusort_wait(device, lane->downloaded, error) != 0)
 		return -1;
 
@@ -244,7 +243,7 @@ gpusort_cuda_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortEr
 	emitted->rows = cut.rows;
 	emitted->bytes = cut.words * 8;
 	emitted->tie_rows = cut.tie_rows;
-	emitted->last = part->next_row == part->rows_out && !emit_next_part(sort, sort->emitting + 1);
+	emitted->last = shard->next_row == shard->rows_out && !emit_next_shard(sort, sort->emitting + 1);
 	emitted->gather_ms = gather_ms;
 	return 0;
 }
@@ -258,13 +257,13 @@ gpusort_cuda_rewind(GpuSort *sort, GpuSortError *error)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "rewind was called before sort");
 
 	/* What was gathered ahead is overwritten, in the order of the stream. */
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
-		GpuSortPart *part = &sort->parts[p];
+		GpuSortShard *shard = &sort->shards[p];
 
-		part->next_row = 0;
-		part->next_word = 0;
-		if (gpusort_device_use(part->device, error) != 0 || gpusort_gather_ahead(part, 0, error) != 0)
+		shard->next_row = 0;
+		shard->next_word = 0;
+		if (gpusort_device_use(shard->device, error) != 0 || gpusort_gather_ahead(shard, 0, error) != 0)
 			return -1;
 	}
 	sort->emitting = 0;

@@ -70,7 +70,7 @@ compare_keys(const uint64_t *a, const uint64_t *b, uint32_t key_words)
 static __global__ void
 check_order(const uint32_t *prefixes, bool whole, const GpuSortDeviceChunk *chunks, uint32_t key_words,
 			const GpuSortRowRef *refs, const uint32_t *ids, uint32_t ref_rows, uint32_t rows, uint32_t *equal,
-			GpuSortState *state)
+			GpuSortDeviceState *state)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 	int order = -1;
@@ -104,7 +104,7 @@ check_order(const uint32_t *prefixes, bool whole, const GpuSortDeviceChunk *chun
  */
 static __global__ void
 count_up_to(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowRef *refs, uint32_t rows,
-			const uint32_t *bound, GpuSortState *state)
+			const uint32_t *bound, GpuSortDeviceState *state)
 {
 	const uint32_t bound_id = *bound;
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -120,20 +120,20 @@ count_up_to(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortR
 	count_votes(up_to, &state->up_to);
 }
 
-/* Counts in state->equal_rows the rows whose key is that of the row `bound`, whichever part has it. */
+/* Counts in state->equal_rows the rows whose key is that of the row `bound`, whichever shard has it. */
 static __global__ void
 count_equal(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowRef *refs, uint32_t rows,
-			const GpuSortRowRef *bound, GpuSortState *state)
+			const GpuSortRowRef *bound, GpuSortDeviceState *state)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 
 	count_votes(i < rows && compare_keys(gpusort_ref_row(chunks, refs[i]), gpusort_ref_row(chunks, *bound), key_words) == 0, &state->equal_rows);
 }
 
-/* The last row of a part against the first one of the next part.  One thread. */
+/* The last row of a shard against the first one of the next shard.  One thread. */
 static __global__ void
-check_border(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowRef *sorted_refs, uint32_t rows,
-			 const GpuSortRowRef *next_refs, uint32_t *equal, GpuSortState *state)
+check_boundary(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowRef *sorted_refs, uint32_t rows,
+			   const GpuSortRowRef *next_refs, uint32_t *equal, GpuSortDeviceState *state)
 {
 	const uint32_t last = rows - 1;
 	const int order = compare_keys(gpusort_ref_row(chunks, sorted_refs[last]), gpusort_ref_row(chunks, next_refs[0]),
@@ -148,7 +148,7 @@ check_border(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSort
 /* sorted_refs[i] = refs[ids[i]], the checks of ids, and the words of each tile. */
 static __global__ void
 order_refs(const GpuSortRowRef *refs, uint32_t ref_rows, const uint32_t *ids, uint32_t rows,
-		   GpuSortRowRef *sorted_refs, uint64_t *tile_words, GpuSortState *state)
+		   GpuSortRowRef *sorted_refs, uint64_t *tile_words, GpuSortDeviceState *state)
 {
 	__shared__ unsigned long long block_sum;
 	__shared__ unsigned long long block_words;
@@ -213,7 +213,7 @@ order_refs(const GpuSortRowRef *refs, uint32_t ref_rows, const uint32_t *ids, ui
 /* The sum of the values of a warp's threads up to this one. */
 template <typename Value>
 static __device__ Value
-warp_running_sum(Value value)
+warp_inclusive_scan(Value value)
 {
 	for (uint32_t step = 1; step < 32; step *= 2)
 	{
@@ -227,7 +227,7 @@ warp_running_sum(Value value)
 
 /* tile_words[i] becomes the words of all tiles before tile i.  One block. */
 static __global__ void
-sum_tiles(uint64_t *tile_words, uint32_t tiles)
+scan_tiles(uint64_t *tile_words, uint32_t tiles)
 {
 	__shared__ uint64_t warp_words[GPUSORT_WARPS];
 	const uint32_t warp = threadIdx.x / 32;
@@ -237,7 +237,7 @@ sum_tiles(uint64_t *tile_words, uint32_t tiles)
 	{
 		uint32_t i = start + threadIdx.x;
 		uint64_t words = i < tiles ? tile_words[i] : 0;
-		uint64_t sum = warp_running_sum(words);
+		uint64_t sum = warp_inclusive_scan(words);
 		uint64_t here = before;
 
 		if (threadIdx.x % 32 == 31)
@@ -258,7 +258,7 @@ sum_tiles(uint64_t *tile_words, uint32_t tiles)
 
 /* ends[i] = words of the rows 0 to i. */
 static __global__ void
-sum_rows(const GpuSortRowRef *sorted_refs, uint32_t rows, const uint64_t *tile_words, uint64_t *ends)
+scan_rows(const GpuSortRowRef *sorted_refs, uint32_t rows, const uint64_t *tile_words, uint64_t *ends)
 {
 	__shared__ uint32_t warp_words[GPUSORT_WARPS];
 	const uint32_t warp = threadIdx.x / 32;
@@ -286,7 +286,7 @@ sum_rows(const GpuSortRowRef *sorted_refs, uint32_t rows, const uint64_t *tile_w
 	for (uint32_t k = 0; k < GPUSORT_THREAD_ROWS; k++)
 	{
 		uint32_t i = first + 32 * k;
-		uint32_t running = warp_running_sum(words[k]);
+		uint32_t running = warp_inclusive_scan(words[k]);
 
 		if (i < rows)
 			ends[i] = before + running;
@@ -307,63 +307,63 @@ gpusort_order_tiles(uint32_t rows)
 }
 
 int
-gpusort_check_order(GpuSortPart *part, const GpuSortPackPlan *plan, bool has_prefixes, GpuSortError *error)
+gpusort_check_order(GpuSortShard *shard, const GpuSortPackPlan *plan, bool has_prefixes, GpuSortError *error)
 {
-	GpuSortWork *work = &part->work;
+	GpuSortWork *work = &shard->work;
 
-	GPUSORT_LAUNCH(part->device, error, check_order, blocks_for(part->rows_out), GPUSORT_THREADS,
-				   part->lane->compute, has_prefixes ? work->prefixes : (uint32_t *) NULL, plan->packed_bits <= 32,
-				   work->chunks, part->sort->key_words, work->refs, work->ids, part->rows, part->rows_out,
-				   work->equal, part->lane->state);
-	if (part->rows_out < part->rows)
-		GPUSORT_LAUNCH(part->device, error, count_up_to, blocks_for(part->rows), GPUSORT_THREADS,
-					   part->lane->compute, work->chunks, part->sort->key_words, work->refs, part->rows,
-					   work->ids + part->rows_out - 1, part->lane->state);
+	GPUSORT_LAUNCH(shard->device, error, check_order, blocks_for(shard->rows_out), GPUSORT_THREADS,
+				   shard->lane->compute, has_prefixes ? work->prefixes : (uint32_t *) NULL, plan->packed_bits <= 32,
+				   work->chunks, shard->sort->key_words, work->refs, work->ids, shard->rows, shard->rows_out,
+				   work->equal, shard->lane->state);
+	if (shard->rows_out < shard->rows)
+		GPUSORT_LAUNCH(shard->device, error, count_up_to, blocks_for(shard->rows), GPUSORT_THREADS,
+					   shard->lane->compute, work->chunks, shard->sort->key_words, work->refs, shard->rows,
+					   work->ids + shard->rows_out - 1, shard->lane->state);
 	return 0;
 }
 
 int
-gpusort_order_refs(GpuSortPart *part, GpuSortError *error)
+gpusort_order_refs(GpuSortShard *shard, GpuSortError *error)
 {
-	GpuSortWork *work = &part->work;
+	GpuSortWork *work = &shard->work;
 
-	GPUSORT_LAUNCH(part->device, error, order_refs, gpusort_order_tiles(part->rows_out), GPUSORT_THREADS,
-				   part->lane->compute, work->refs, part->rows, work->ids, part->rows_out, work->sorted_refs,
-				   work->tile_words, part->lane->state);
+	GPUSORT_LAUNCH(shard->device, error, order_refs, gpusort_order_tiles(shard->rows_out), GPUSORT_THREADS,
+				   shard->lane->compute, work->refs, shard->rows, work->ids, shard->rows_out, work->sorted_refs,
+				   work->tile_words, shard->lane->state);
 	return 0;
 }
 
 int
-gpusort_running_words(GpuSortPart *part, GpuSortError *error)
+gpusort_scan_rows(GpuSortShard *shard, GpuSortError *error)
 {
-	GpuSortWork *work = &part->work;
-	uint32_t tiles = gpusort_order_tiles(part->rows_out);
+	GpuSortWork *work = &shard->work;
+	uint32_t tiles = gpusort_order_tiles(shard->rows_out);
 
-	GPUSORT_LAUNCH(part->device, error, sum_tiles, 1, GPUSORT_THREADS, part->lane->compute,
+	GPUSORT_LAUNCH(shard->device, error, scan_tiles, 1, GPUSORT_THREADS, shard->lane->compute,
 				   work->tile_words, tiles);
-	GPUSORT_LAUNCH(part->device, error, sum_rows, tiles, GPUSORT_THREADS, part->lane->compute,
-				   work->sorted_refs, part->rows_out, work->tile_words, work->ends);
+	GPUSORT_LAUNCH(shard->device, error, scan_rows, tiles, GPUSORT_THREADS, shard->lane->compute,
+				   work->sorted_refs, shard->rows_out, work->tile_words, work->ends);
 	return 0;
 }
 
 int
-gpusort_count_equal(GpuSortPart *part, const GpuSortPart *bound, GpuSortError *error)
+gpusort_count_equal(GpuSortShard *shard, const GpuSortShard *bound, GpuSortError *error)
 {
-	GpuSortWork *work = &part->work;
+	GpuSortWork *work = &shard->work;
 
-	GPUSORT_LAUNCH(part->device, error, count_equal, blocks_for(part->rows), GPUSORT_THREADS, part->lane->compute,
-				   work->chunks, part->sort->key_words, work->refs, part->rows,
-				   bound->work.sorted_refs + bound->rows_out - 1, part->lane->state);
+	GPUSORT_LAUNCH(shard->device, error, count_equal, blocks_for(shard->rows), GPUSORT_THREADS, shard->lane->compute,
+				   work->chunks, shard->sort->key_words, work->refs, shard->rows,
+				   bound->work.sorted_refs + bound->rows_out - 1, shard->lane->state);
 	return 0;
 }
 
 int
-gpusort_check_border(GpuSortPart *part, const GpuSortPart *next, GpuSortError *error)
+gpusort_check_boundary(GpuSortShard *shard, const GpuSortShard *next, GpuSortError *error)
 {
-	GpuSortWork *work = &part->work;
+	GpuSortWork *work = &shard->work;
 
-	GPUSORT_LAUNCH(part->device, error, check_border, 1, 1, part->lane->compute,
-				   work->chunks, part->sort->key_words, work->sorted_refs, part->rows_out, next->work.sorted_refs,
-				   work->equal, part->lane->state);
+	GPUSORT_LAUNCH(shard->device, error, check_boundary, 1, 1, shard->lane->compute,
+				   work->chunks, shard->sort->key_words, work->sorted_refs, shard->rows_out, next->work.sorted_refs,
+				   work->equal, shard->lane->state);
 	return 0;
 }

@@ -43,16 +43,16 @@ pack_rows(const GpuSortDeviceChunk *chunks, uint32_t chunk_count, const __grid_c
 }
 
 int
-gpusort_pack_rows(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *error)
+gpusort_pack_rows(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *error)
 {
-	const GpuSort *sort = part->sort;
-	GpuSortWork *work = &part->work;
+	const GpuSort *sort = shard->sort;
+	GpuSortWork *work = &shard->work;
 	dim3 grid(GPUSORT_BLOCKS_PER_CHUNK,
 			  sort->chunk_count < GPUSORT_GRID_Y_MAX ? sort->chunk_count : GPUSORT_GRID_Y_MAX);
 	GpuSortPackPlan window;
 
 	gpusort_pack_window_plan(&window, plan, 0, 32);
-	GPUSORT_LAUNCH(part->device, error, pack_rows, grid, GPUSORT_THREADS, part->lane->compute,
+	GPUSORT_LAUNCH(shard->device, error, pack_rows, grid, GPUSORT_THREADS, shard->lane->compute,
 				   work->chunks, sort->chunk_count, window, work->refs, work->prefixes);
 	return 0;
 }

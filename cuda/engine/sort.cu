@@ -4,19 +4,19 @@
  *	  From the last chunk to rows in order.
  *
  *	1. Read the statistics of the keys back, plan the packed key (compact.h).
- *	2. Refs and prefixes of packed keys (pack.cu); of a sort of several parts, each on
- *	   the device that is to sort the row (spread.h).
+ *	2. Refs and prefixes of packed keys (pack.cu); of a sort of several shards, each on
+ *	   the device that is to sort the row (redistribute.h).
  *	3. Row ids in order (device_sort.h).
  *	4. Check the order, note equal neighbours, put the refs in order (order.cu); then
- *	   the same where one part ends and the next begins.
- *	5. Tie bits (tie_rows.cu), and where each row ends in the output (order.cu).
+ *	   the same where one shard ends and the next begins.
+ *	5. Tie flags (tie_flags.cu), and where each row ends in the output (order.cu).
  *	6. Read checks and totals back; start gathering the first chunk (gather.cu).
  *
  * Rows that were put in order have no prefixes and are not sorted, but checked.
  *
  * The host waits in 1 and 6, and in 3 if the prefix is not the whole packed key.
- * As it may wait in the midst of 3, each part has a thread of its own for 3 and 4.
- * Everything lives in one work block per part, taken in 2 and given back by end.
+ * As it may wait in the midst of 3, each shard has a thread of its own for 3 and 4.
+ * Everything lives in one work block per shard, allocated in 2 and released by end.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +25,7 @@
 
 #include "engine/check.h"
 #include "engine/device.h"
-#include "engine/spread.h"
+#include "engine/redistribute.h"
 #include "engine/steps.h"
 #include "engine/upload.h"
 
@@ -72,60 +72,60 @@ lay_region(uint64_t *end, uint64_t bytes)
 
 typedef struct SortWait
 {
-	GpuSortPart *part;
+	GpuSortShard *shard;
 	GpuSortError *error;
 } SortWait;
 
-/* GpuSortDeviceWait.wait of a part. */
+/* GpuSortDeviceWait.wait of a shard. */
 static int
 wait_for_sort(void *context, GpuSortStream)
 {
 	SortWait *wait = (SortWait *) context;
-	GpuSortPart *part = wait->part;
-	cudaError_t status = cudaEventRecord(part->lane->computed, part->lane->compute);
+	GpuSortShard *shard = wait->shard;
+	cudaError_t status = cudaEventRecord(shard->lane->computed, shard->lane->compute);
 
 	if (status != cudaSuccess)
 		return status;
-	if (gpusort_wait(part->device, part->lane->computed, wait->error) != 0 ||
-		gpusort_check_cancel(part->sort, wait->error) != 0)
+	if (gpusort_wait(shard->device, shard->lane->computed, wait->error) != 0 ||
+		gpusort_check_cancel(shard->sort, wait->error) != 0)
 		return GPUSORT_WAIT_FAILED;
 	return 0;
 }
 
-/* The order of a part's rows, to be sorted. */
+/* The order of a shard's rows, to be sorted. */
 static GpuSortDeviceSort
-describe_sort(const GpuSortPart *part, const GpuSortPackPlan *plan, SortWait *wait)
+describe_sort(const GpuSortShard *shard, const GpuSortPackPlan *plan, SortWait *wait)
 {
 	GpuSortDeviceSort described = {};
 
 	described.source.kind = GPUSORT_KEYS_REFS;
-	described.source.key_words = part->sort->key_words;
-	described.source.refs = part->work.refs;
-	described.source.chunks = part->work.chunks;
+	described.source.key_words = shard->sort->key_words;
+	described.source.refs = shard->work.refs;
+	described.source.chunks = shard->work.chunks;
 	described.plan = plan;
-	described.rows = part->rows;
-	described.order = part->sort->order;
-	described.prefixes = part->work.prefixes;
-	described.sorted_prefixes = part->work.prefixes;
+	described.rows = shard->rows;
+	described.order = shard->sort->order;
+	described.prefixes = shard->work.prefixes;
+	described.sorted_prefixes = shard->work.prefixes;
 	described.any_prefixes = true;
-	if (part->wanted < part->rows)
-		described.limit = part->wanted;
-	described.limit_ties = part->sort->may_tie;
-	described.wait.mirror = part->lane->sort_mirror;
+	if (shard->wanted < shard->rows)
+		described.limit = shard->wanted;
+	described.limit_ties = shard->sort->may_tie;
+	described.wait.mirror = shard->lane->sort_mirror;
 	described.wait.wait = wait_for_sort;
 	described.wait.context = wait;
 	return described;
 }
 
-/* Takes the work block for part->rows rows, says what is where, and copies the chunk table there. */
+/* Allocates the work block for shard->rows rows, says what is where, and copies the chunk table there. */
 static int
-take_work(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *error)
+acquire_work(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *error)
 {
-	const GpuSort *sort = part->sort;
-	const uint64_t rows = part->rows;
+	const GpuSort *sort = shard->sort;
+	const uint64_t rows = shard->rows;
 	const bool has_prefixes = sort->order == GPUSORT_INPUT_UNKNOWN;
 	const uint64_t refs_bytes = rows * sizeof(GpuSortRowRef);
-	GpuSortWork *work = &part->work;
+	GpuSortWork *work = &shard->work;
 	GpuSortDeviceSort described;
 	uint64_t end = 0;
 	uint64_t refs;
@@ -142,11 +142,11 @@ take_work(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *error)
 	int status;
 
 	/* the size depends on whether there are prefixes, not on where */
-	work->prefixes = has_prefixes ? (uint32_t *) part->staging.base : NULL;
-	described = describe_sort(part, plan, NULL);
+	work->prefixes = has_prefixes ? (uint32_t *) shard->staging.base : NULL;
+	described = describe_sort(shard, plan, NULL);
 	status = gpusort_device_sort_bytes(&described, &work->temp_bytes);
 	if (status != 0)
-		return gpusort_cuda_failed(part->device, (cudaError_t) status, "gpusort_device_sort_bytes", error);
+		return gpusort_cuda_failed(shard->device, (cudaError_t) status, "gpusort_device_sort_bytes", error);
 
 	/* refs in order take the place of prefixes and temp */
 	temp_bytes = work->temp_bytes;
@@ -157,16 +157,16 @@ take_work(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *error)
 	ids = lay_region(&end, rows * sizeof(uint32_t));
 	prefixes = lay_region(&end, prefixes_bytes);
 	temp = lay_region(&end, temp_bytes);
-	tiles = lay_region(&end, gpusort_order_tiles(part->rows) * sizeof(uint64_t));
+	tiles = lay_region(&end, gpusort_order_tiles(shard->rows) * sizeof(uint64_t));
 	equal = lay_region(&end, sort->may_tie ? rows / 8 + sizeof(uint32_t) : 0);
 	chunks = lay_region(&end, sort->chunk_count * sizeof(GpuSortDeviceChunk));
 	block_bytes = gpusort_block_size(end);
 
-	if (gpusort_promise_work(part, block_bytes, error) != 0 ||
-		gpusort_block_take(part->device, block_bytes, &part->work_block, error) != 0)
+	if (gpusort_reserve_work(shard, block_bytes, error) != 0 ||
+		gpusort_block_acquire(shard->device, block_bytes, &shard->work_block, error) != 0)
 		return -1;
 
-	base = (char *) part->work_block.base;
+	base = (char *) shard->work_block.base;
 	work->refs = (GpuSortRowRef *) (base + refs);
 	work->ids = (uint32_t *) (base + ids);
 	work->prefixes = has_prefixes ? (uint32_t *) (base + prefixes) : NULL;
@@ -177,74 +177,74 @@ take_work(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *error)
 	work->equal = sort->may_tie ? (uint32_t *) (base + equal) : NULL;
 	work->chunks = (GpuSortDeviceChunk *) (base + chunks);
 
-	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(work->chunks, sort->chunks, sort->chunk_count * sizeof(GpuSortDeviceChunk), cudaMemcpyHostToDevice, part->lane->compute));
+	GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(work->chunks, sort->chunks, sort->chunk_count * sizeof(GpuSortDeviceChunk), cudaMemcpyHostToDevice, shard->lane->compute));
 	return 0;
 }
 
 /* Steps 3 and 4. */
 static int
-order_part(GpuSortPart *part, const GpuSortPackPlan *plan, GpuSortError *error)
+order_shard(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *error)
 {
-	GpuSortWork *work = &part->work;
-	SortWait wait = {part, error};
-	GpuSortDeviceSort described = describe_sort(part, plan, &wait);
+	GpuSortWork *work = &shard->work;
+	SortWait wait = {shard, error};
+	GpuSortDeviceSort described = describe_sort(shard, plan, &wait);
 	int status;
 
-	status = gpusort_device_sort(&described, work->temp, work->temp_bytes, work->ids, &part->rows_out,
-								 (GpuSortStream) part->lane->compute);
+	status = gpusort_device_sort(&described, work->temp, work->temp_bytes, work->ids, &shard->rows_out,
+								 (GpuSortStream) shard->lane->compute);
 	if (status == GPUSORT_WAIT_FAILED)
 		return -1;
 	if (status != 0)
-		return gpusort_cuda_failed(part->device, (cudaError_t) status, "gpusort_device_sort", error);
-	if (gpusort_check_cancel(part->sort, error) != 0 ||
-		gpusort_check_order(part, plan, work->prefixes != NULL && described.limit == 0, error) != 0)
+		return gpusort_cuda_failed(shard->device, (cudaError_t) status, "gpusort_device_sort", error);
+	if (gpusort_check_cancel(shard->sort, error) != 0 ||
+		gpusort_check_order(shard, plan, work->prefixes != NULL && described.limit == 0, error) != 0)
 		return -1;
-	return gpusort_order_refs(part, error);
+	return gpusort_order_refs(shard, error);
 }
 
-/* What was started up to here is what wait_for_part waits for. */
+/* Makes wait_for_shard wait for what was started up to here. */
 static int
-note_computed(GpuSortPart *part, GpuSortError *error)
+note_computed(GpuSortShard *shard, GpuSortError *error)
 {
-	GPUSORT_CUDA(part->device, error, cudaEventRecord(part->lane->computed, part->lane->compute));
+	GPUSORT_CUDA(shard->device, error, cudaEventRecord(shard->lane->computed, shard->lane->compute));
 	return 0;
 }
 
-/* Has *state copied to the mirror, with so many tie summaries, and what finish_part found. */
+/* Has *state copied to the mirror, with so many tie summaries, and what finish_shard found. */
 static int
-start_reading(GpuSortPart *part, uint32_t ties, GpuSortError *error)
+start_reading(GpuSortShard *shard, uint32_t ties, GpuSortError *error)
 {
-	GpuSortLane *lane = part->lane;
+	GpuSortLane *lane = shard->lane;
 
-	GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(lane->mirror, lane->state, offsetof(GpuSortState, ties) + ties * sizeof(GpuSortTieSummary), cudaMemcpyDeviceToHost, lane->compute));
-	if (part->rows_out > 0)
-		GPUSORT_CUDA(part->device, error, cudaMemcpyAsync(&lane->mirror->total_words, part->work.ends + part->rows_out - 1, sizeof(uint64_t), cudaMemcpyDeviceToHost, lane->compute));
-	return note_computed(part, error);
+	GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(lane->mirror, lane->state, offsetof(GpuSortDeviceState, ties) + ties * sizeof(GpuSortTieSummary), cudaMemcpyDeviceToHost, lane->compute));
+	if (shard->rows_out > 0)
+		GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(&lane->mirror->total_words, shard->work.ends + shard->rows_out - 1, sizeof(uint64_t), cudaMemcpyDeviceToHost, lane->compute));
+	return note_computed(shard, error);
 }
 
 static uint32_t
-tie_blocks(const GpuSortPart *part)
+tie_blocks(const GpuSortShard *shard)
 {
-	return part->sort->may_tie ? gpusort_tie_blocks(part->rows_out) : 0;
+	return shard->sort->may_tie ? gpusort_tie_blocks(shard->rows_out) : 0;
 }
 
 /* Step 5, and the start of 6. */
 static int
-finish_part(GpuSortPart *part, GpuSortError *error)
+finish_shard(GpuSortShard *shard, GpuSortError *error)
 {
-	if (gpusort_device_use(part->device, error) != 0 ||
-		(part->sort->may_tie && gpusort_mark_ties(part, error) != 0) ||
-		gpusort_running_words(part, error) != 0)
+	if (gpusort_device_use(shard->device, error) != 0 ||
+		(shard->sort->may_tie && gpusort_flag_ties(shard, error) != 0) ||
+		gpusort_scan_rows(shard, error) != 0)
 		return -1;
-	return start_reading(part, tie_blocks(part), error);
+	return start_reading(shard, tie_blocks(shard), error);
 }
 
 static int
-wait_for_part(GpuSortPart *part, GpuSortError *error)
+wait_for_shard(GpuSortShard *shard, GpuSortError *error)
 {
-	if (gpusort_device_use(part->device, error) != 0)
+	if (gpusort_device_use(shard->device, error) != 0)
 		return -1;
-	return gpusort_wait(part->device, part->lane->computed, error);
+	return gpusort_wait(shard->device, shard->lane->computed, error);
 }
 
 /* The exclusive or of 0 to rows - 1: four numbers from a multiple of 4 on cancel out. */
@@ -260,32 +260,32 @@ xor_below(uint32_t rows)
 
 /* What the kernels found on their way. */
 static int
-check_result(const GpuSortPart *part, GpuSortError *error)
+check_result(const GpuSortShard *shard, GpuSortError *error)
 {
-	const GpuSortState *found = part->lane->mirror;
-	const uint64_t rows = part->rows;
+	const GpuSortDeviceState *found = shard->lane->mirror;
+	const uint64_t rows = shard->rows;
 
 	if (found->unordered > 0)
 		return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%u of %u sorted keys are out of order",
-							found->unordered, part->rows_out);
+							found->unordered, shard->rows_out);
 	if (found->bad_ids > 0 ||
-		(part->rows_out == rows && (found->id_sum != rows * (rows - 1) / 2 || found->id_xor != xor_below(part->rows))))
+		(shard->rows_out == rows && (found->id_sum != rows * (rows - 1) / 2 || found->id_xor != xor_below(shard->rows))))
 		return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "the sorted row ids are no permutation of %u rows",
-							part->rows);
-	if (part->rows_out < rows && found->up_to != part->rows_out)
+							shard->rows);
+	if (shard->rows_out < rows && found->up_to != shard->rows_out)
 		return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%u rows come before the last of the first %u",
-							found->up_to, part->rows_out);
+							found->up_to, shard->rows_out);
 	return 0;
 }
 
 /* ---- what they do together ---- */
 
-/* A thread that orders a part. */
+/* A thread that orders a shard. */
 typedef struct OrderThread
 {
 	pthread_t thread;
 	bool started;
-	GpuSortPart *part;
+	GpuSortShard *shard;
 	const GpuSortPackPlan *plan;
 	int result;
 	GpuSortError error;
@@ -295,44 +295,44 @@ static void *
 order_main(void *argument)
 {
 	OrderThread *order = (OrderThread *) argument;
-	GpuSortPart *part = order->part;
+	GpuSortShard *shard = order->shard;
 
-	order->result = gpusort_device_use(part->device, &order->error);
+	order->result = gpusort_device_use(shard->device, &order->error);
 	if (order->result == 0)
-		order->result = order_part(part, order->plan, &order->error);
+		order->result = order_shard(shard, order->plan, &order->error);
 
 	/* other devices read the refs in order next */
 	if (order->result == 0)
-		order->result = note_computed(part, &order->error);
+		order->result = note_computed(shard, &order->error);
 	if (order->result == 0)
-		order->result = wait_for_part(part, &order->error);
+		order->result = wait_for_shard(shard, &order->error);
 	return NULL;
 }
 
-/* Steps 3 and 4 of all parts that rows are wanted of, at once. */
+/* Steps 3 and 4 of all shards that rows are wanted of, at once. */
 static int
-order_parts(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
+order_shards(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 {
-	OrderThread orders[GPUSORT_PARTS_MAX];
+	OrderThread orders[GPUSORT_SHARDS_MAX];
 	int result = 0;
 
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
 		OrderThread *order = &orders[p];
 
-		order->part = &sort->parts[p];
+		order->shard = &sort->shards[p];
 		order->plan = plan;
 		order->result = 0;
-		order->started = order->part->wanted > 0 &&
+		order->started = order->shard->wanted > 0 &&
 			pthread_create(&order->thread, NULL, order_main, order) == 0;
 	}
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
 		OrderThread *order = &orders[p];
 
 		if (order->started)
 			pthread_join(order->thread, NULL);
-		else if (order->part->wanted > 0)
+		else if (order->shard->wanted > 0)
 			(void) order_main(order);
 		if (order->result != 0 && result == 0)
 		{
@@ -344,30 +344,30 @@ order_parts(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 }
 
 /*
- * If rows are wanted up to the end of a part, and may tie: wants and orders those of the
- * parts after it that have the key of the last one.
+ * If rows are wanted up to the end of a shard, and may tie: wants and orders those of the
+ * shards after it that have the key of the last one.
  */
 static int
 order_ties(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 {
-	GpuSortPart *bound = NULL;
+	GpuSortShard *bound = NULL;
 
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
-		GpuSortPart *part = &sort->parts[p];
+		GpuSortShard *shard = &sort->shards[p];
 		OrderThread order = {};
 
-		if (part->rows == 0)
+		if (shard->rows == 0)
 			continue;
-		if (part->wanted == 0 && bound != NULL)
+		if (shard->wanted == 0 && bound != NULL)
 		{
-			if (gpusort_device_use(part->device, error) != 0 || gpusort_count_equal(part, bound, error) != 0 ||
-				start_reading(part, 0, error) != 0 || wait_for_part(part, error) != 0)
+			if (gpusort_device_use(shard->device, error) != 0 || gpusort_count_equal(shard, bound, error) != 0 ||
+				start_reading(shard, 0, error) != 0 || wait_for_shard(shard, error) != 0)
 				return -1;
-			part->wanted = part->lane->mirror->equal_rows;
-			order.part = part;
+			shard->wanted = shard->lane->mirror->equal_rows;
+			order.shard = shard;
 			order.plan = plan;
-			if (part->wanted > 0)
+			if (shard->wanted > 0)
 				(void) order_main(&order);
 			if (order.result != 0)
 			{
@@ -375,68 +375,68 @@ order_ties(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 				return -1;
 			}
 		}
-		if (part->rows_out < part->rows)
+		if (shard->rows_out < shard->rows)
 			break;
-		bound = part;
+		bound = shard;
 	}
 	return 0;
 }
 
-/* Where one part's rows end and the next one's begin. */
+/* Where one shard's rows end and the next one's begin. */
 static int
-check_borders(GpuSort *sort, GpuSortError *error)
+check_boundaries(GpuSort *sort, GpuSortError *error)
 {
-	GpuSortPart *before = NULL;
+	GpuSortShard *before = NULL;
 
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
-		GpuSortPart *part = &sort->parts[p];
+		GpuSortShard *shard = &sort->shards[p];
 
-		if (part->rows_out == 0)
+		if (shard->rows_out == 0)
 			continue;
 		if (before != NULL &&
-			(gpusort_device_use(before->device, error) != 0 || gpusort_check_border(before, part, error) != 0))
+			(gpusort_device_use(before->device, error) != 0 || gpusort_check_boundary(before, shard, error) != 0))
 			return -1;
-		before = part;
+		before = shard;
 	}
 	return 0;
 }
 
-/* Steps 2 to 4 of a sort of several parts. */
+/* Steps 2 to 4 of a sort of several shards. */
 static int
-order_spread(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
+order_redistributed(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 {
 	uint64_t wanted = sort->limit > 0 ? sort->limit : sort->rows;
 
-	if (gpusort_spread_count(sort, error) != 0)
+	if (gpusort_redistribution_plan(sort, error) != 0)
 		return -1;
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
-		GpuSortPart *part = &sort->parts[p];
+		GpuSortShard *shard = &sort->shards[p];
 
-		part->wanted = part->rows < wanted ? part->rows : (uint32_t) wanted;
-		wanted -= part->wanted;
-		if (gpusort_device_use(part->device, error) != 0 || take_work(part, plan, error) != 0)
+		shard->wanted = shard->rows < wanted ? shard->rows : (uint32_t) wanted;
+		wanted -= shard->wanted;
+		if (gpusort_device_use(shard->device, error) != 0 || acquire_work(shard, plan, error) != 0)
 			return -1;
 	}
-	if (gpusort_spread_rows(sort, plan, error) != 0 || order_parts(sort, plan, error) != 0 ||
+	if (gpusort_redistribute_rows(sort, plan, error) != 0 || order_shards(sort, plan, error) != 0 ||
 		(sort->may_tie && sort->limit > 0 && order_ties(sort, plan, error) != 0))
 		return -1;
-	return check_borders(sort, error);
+	return check_boundaries(sort, error);
 }
 
-/* The same of a sort of one part. */
+/* The same of a sort of one shard. */
 static int
 order_alone(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 {
-	GpuSortPart *part = &sort->parts[0];
+	GpuSortShard *shard = &sort->shards[0];
 
-	part->rows = (uint32_t) sort->rows;
-	part->wanted = sort->limit > 0 && sort->limit < sort->rows ? (uint32_t) sort->limit : part->rows;
-	if (gpusort_device_use(part->device, error) != 0 || take_work(part, plan, error) != 0 ||
-		gpusort_pack_rows(part, plan, error) != 0)
+	shard->rows = (uint32_t) sort->rows;
+	shard->wanted = sort->limit > 0 && sort->limit < sort->rows ? (uint32_t) sort->limit : shard->rows;
+	if (gpusort_device_use(shard->device, error) != 0 || acquire_work(shard, plan, error) != 0 ||
+		gpusort_pack_rows(shard, plan, error) != 0)
 		return -1;
-	return order_part(part, plan, error);
+	return order_shard(shard, plan, error);
 }
 
 /* Step 1. */
@@ -444,21 +444,21 @@ static int
 plan_sort(GpuSort *sort, GpuSortPackPlan *plan, GpuSortError *error)
 {
 	uint64_t bad_rows = 0;
-	GpuSortKeyStats stats = sort->borders;
+	GpuSortKeyStats stats = sort->boundary_stats;
 
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
-		if (gpusort_device_use(sort->parts[p].device, error) != 0 || start_reading(&sort->parts[p], 0, error) != 0)
+		if (gpusort_device_use(sort->shards[p].device, error) != 0 || start_reading(&sort->shards[p], 0, error) != 0)
 			return -1;
 	}
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
-		GpuSortPart *part = &sort->parts[p];
+		GpuSortShard *shard = &sort->shards[p];
 
-		if (wait_for_part(part, error) != 0)
+		if (wait_for_shard(shard, error) != 0)
 			return -1;
-		bad_rows += part->lane->mirror->bad_rows;
-		gpusort_key_stats_join(&stats, &part->lane->mirror->keys);
+		bad_rows += shard->lane->mirror->bad_rows;
+		gpusort_key_stats_join(&stats, &shard->lane->mirror->keys);
 	}
 	if (bad_rows > 0)
 		return gpusort_fail(error, GPUSORT_REASON_BAD_CHUNK, "%llu rows have an offset or a length out of bounds",
@@ -485,35 +485,35 @@ gpusort_cuda_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 	if (sort->rows == 0)
 	{
 		sort->sorted = true;
-		for (uint32_t p = 0; p < sort->part_count; p++)
+		for (uint32_t p = 0; p < sort->shard_count; p++)
 		{
-			if (gpusort_promise_work(&sort->parts[p], 0, error) != 0)
+			if (gpusort_reserve_work(&sort->shards[p], 0, error) != 0)
 				return -1;
 		}
 		return 0;
 	}
 
 	if (plan_sort(sort, &plan, error) != 0 ||
-		(sort->part_count == 1 ? order_alone(sort, &plan, error) : order_spread(sort, &plan, error)) != 0)
+		(sort->shard_count == 1 ? order_alone(sort, &plan, error) : order_redistributed(sort, &plan, error)) != 0)
 		return -1;
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
-		if (sort->parts[p].rows_out > 0 && finish_part(&sort->parts[p], error) != 0)
+		if (sort->shards[p].rows_out > 0 && finish_shard(&sort->shards[p], error) != 0)
 			return -1;
 	}
-	for (uint32_t p = 0; p < sort->part_count; p++)
+	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
-		GpuSortPart *part = &sort->parts[p];
+		GpuSortShard *shard = &sort->shards[p];
 
-		if (part->rows_out == 0)
+		if (shard->rows_out == 0)
 			continue;
-		if (wait_for_part(part, error) != 0 || check_result(part, error) != 0)
+		if (wait_for_shard(shard, error) != 0 || check_result(shard, error) != 0)
 			return -1;
-		for (uint32_t i = 0; i < tie_blocks(part); i++)
-			ties = gpusort_ties_join(ties, part->lane->mirror->ties[i]);
-		outcome->rows += part->rows_out;
-		outcome->bytes += 8 * part->lane->mirror->total_words;
-		if (gpusort_gather_ahead(part, 0, error) != 0)
+		for (uint32_t i = 0; i < tie_blocks(shard); i++)
+			ties = gpusort_ties_join(ties, shard->lane->mirror->ties[i]);
+		outcome->rows += shard->rows_out;
+		outcome->bytes += 8 * shard->lane->mirror->total_words;
+		if (gpusort_gather_ahead(shard, 0, error) != 0)
 			return -1;
 	}
 	outcome->rows_in = sort->rows;

@@ -4,21 +4,21 @@
  *	  What one sort knows, and the steps it goes through, each in its own file
  *	  in the order of the data's path:
  *
- *		part.cu			a sort's beginning and end on each of its devices
+ *		shard.cu		a sort's beginning and end on each of its devices
  *		upload.cu		reserve and put: chunks to a device, statistics of the keys
  *		sort.cu			the steps from the last chunk to rows in order
  *		pack.cu			row refs and the prefixes of packed keys
- *		spread.cu		the same, each on the device that sorts the row
+ *		redistribute.cu		the same, each on the device that sorts the row
  *		device_sort.cu	row ids in order
- *		order.cu		check, equal neighbours, refs in order, running sum
- *		tie_rows.cu		rows that tie
+ *		order.cu		check, equal neighbours, refs in order, where rows end
+ *		tie_flags.cu	rows that need a tie-break
  *		gather.cu		emit and rewind: rows in order, chunk by chunk
  *
- * A sort has a part on each device that it uses, mostly one.  Its chunks are
+ * A sort has a shard on each device that it uses, mostly one.  Its chunks are
  * numbered in the order they were put, whatever device they lie on, and a row is
  * told by its chunk and its place there (row_ref.h) on every device.
  *
- * A sort belongs to one thread.  All kernels of a part run on its lane's compute
+ * A sort belongs to one thread.  All kernels of a shard run on its lane's compute
  * stream, so each sees what those before it wrote; the copies stream only moves
  * chunks.
  *
@@ -32,7 +32,7 @@
 
 #include "engine/chunk.h"
 #include "engine/device_memory.h"
-#include "engine/tie_rows.h"
+#include "engine/tie_flags.h"
 #include "service/engine.h"
 #include "sort/compact.h"
 #include "sort/device_sort.h"
@@ -41,10 +41,10 @@
 struct GpuSortCudaDevice;
 struct GpuSortDeviceSet;
 struct GpuSortLane;
-struct GpuSortSpread;
+struct GpuSortRedistribution;
 
 /* The most devices that one sort uses. */
-#define GPUSORT_PARTS_MAX 16
+#define GPUSORT_SHARDS_MAX 16
 
 /* Leaves room for kernels that count beyond the last row. */
 #define GPUSORT_CUDA_MAX_ROWS (UINT32_MAX - (UINT32_C(1) << 20))
@@ -66,7 +66,7 @@ typedef struct GpuSortCut
 } GpuSortCut;
 
 /* What kernels tell the host; one in device memory, one mirror in pinned memory. */
-typedef struct GpuSortState
+typedef struct GpuSortDeviceState
 {
 	/* over all rows put */
 	GpuSortKeyStats keys;
@@ -75,17 +75,17 @@ typedef struct GpuSortState
 	/* checks of the result */
 	uint32_t unordered; /* pairs of neighbours that are out of order */
 	uint32_t bad_ids;   /* row ids that no row has */
-	uint32_t up_to;     /* rows that come no later than the last one given out */
+	uint32_t up_to;     /* rows that come no later than the last one emitted */
 	uint32_t id_xor;
-	uint32_t equal_rows; /* rows with the key of the last row that another part gives out */
+	uint32_t equal_rows; /* rows with the key of the last row that another shard emits */
 	uint64_t id_sum;
 
 	uint64_t total_words; /* of all rows; in the mirror only */
 	GpuSortCut cuts[2];   /* one per staging buffer */
 	GpuSortTieSummary ties[GPUSORT_TIE_BLOCKS];
-} GpuSortState;
+} GpuSortDeviceState;
 
-/* Where things are in a part's work block; regions are reused as they fall free. */
+/* Where things are in a shard's work block; regions are reused as they fall free. */
 typedef struct GpuSortWork
 {
 	GpuSortRowRef *refs; /* by row id */
@@ -97,16 +97,16 @@ typedef struct GpuSortWork
 	GpuSortRowRef *sorted_refs; /* in the room of prefixes and temp, once the order is checked */
 	/* in the room of refs, after sorted_refs: words of all rows up to and with this one */
 	uint64_t *ends;
-	uint64_t *tile_words; /* words of all rows before a tile (order.cu) */
+	uint64_t *tile_words; /* words of a tile's rows, then of all rows before it (order.cu) */
 	/*
-	 * a bit per sorted row: its key equals the next one's, and from tie_rows.cu on: and the
-	 * row is KEY_TRUNCATED. NULL unless may_tie
+	 * a bit per sorted row: its key equals the next one's, and from tie_flags.cu on: and the
+	 * row's key is truncated. NULL unless may_tie
 	 */
 	uint32_t *equal;
 	GpuSortDeviceChunk *chunks; /* by chunk number; a copy on each device */
 } GpuSortWork;
 
-/* A piece of device memory that takes chunks in, one after the other. */
+/* A piece of device memory that chunks are copied to, one behind the other. */
 typedef struct GpuSortSlab
 {
 	GpuSortBlock block;
@@ -114,35 +114,35 @@ typedef struct GpuSortSlab
 } GpuSortSlab;
 
 /* What a sort has on one device. */
-typedef struct GpuSortPart
+typedef struct GpuSortShard
 {
 	struct GpuSort *sort;
 	struct GpuSortCudaDevice *device;
 	struct GpuSortLane *lane;
 
-	/* taking in */
-	uint64_t rows_put; /* on this device */
-	uint32_t reserved; /* chunks that may be put here */
-	GpuSortShare share;
+	/* ingest */
+	uint64_t rows_put;        /* on this device */
+	uint32_t chunks_reserved; /* that may be put here */
+	GpuSortDeviceReservation reservation;
 	GpuSortSlab *slabs;
 	uint32_t slab_count;
 	uint32_t slabs_size;
 
 	/* sorting */
 	uint32_t rows; /* that this device sorts */
-	/* of them, the first so many are to be given out, and rows that tie with the last of them */
+	/* of them, the first so many are to be emitted, and rows that tie with the last of them */
 	uint32_t wanted;
-	GpuSortBlock spread_block; /* spread.cu's */
+	GpuSortBlock redistribution_block; /* redistribute.cu's */
 	GpuSortBlock work_block;
 	GpuSortWork work;
 
-	/* giving out */
-	uint32_t rows_out;    /* that this device gives out: all it sorts, or the first of them */
+	/* emit */
+	uint32_t rows_out;    /* that this device emits: all it sorts, or the first of them */
 	GpuSortBlock staging; /* two buffers of GPUSORT_CHUNK_BYTES */
 	int ahead;            /* the buffer that the next rows are gathered into, or -1 */
 	uint64_t next_row;    /* the first row not gathered yet */
 	uint64_t next_word;
-} GpuSortPart;
+} GpuSortShard;
 
 struct GpuSort
 {
@@ -152,29 +152,29 @@ struct GpuSort
 	bool may_tie;
 	uint64_t limit; /* rows wanted; 0: all */
 
-	GpuSortPart parts[GPUSORT_PARTS_MAX];
-	uint32_t part_count; /* at least 1 */
+	GpuSortShard shards[GPUSORT_SHARDS_MAX];
+	uint32_t shard_count; /* at least 1 */
 
-	/* taking in */
+	/* ingest */
 	uint64_t rows;
-	uint32_t reserve_turn; /* the parts to try first */
+	uint32_t reserve_turn; /* the shards to try first */
 	uint32_t put_turn;
 	GpuSortDeviceChunk *chunks; /* host memory, by chunk number */
 	uint32_t chunk_count;
 	uint32_t chunks_size;
-	GpuSortKeyStats borders;                  /* the pairs that chunks meet at, and nothing else */
+	GpuSortKeyStats boundary_stats;           /* of the pairs of rows that two chunks meet at, and nothing else */
 	uint64_t last_key[GPUSORT_MAX_KEY_WORDS]; /* of the last row put, if known */
 	bool last_key_known;
 
-	/* sorting and giving out */
-	struct GpuSortSpread *spread; /* spread.cu's */
-	GpuSortInputOrder order;      /* of the rows as they were put */
+	/* sorting and emit */
+	struct GpuSortRedistribution *redistribution; /* redistribute.cu's */
+	GpuSortInputOrder order;                      /* of the rows as they were put */
 	bool sorted;
-	uint32_t emitting; /* the part whose rows are due */
+	uint32_t emitting; /* the shard whose rows are due */
 	bool at_end;       /* the last chunk was emitted */
 };
 
-/* Fails when the sort was cancelled. */
+/* Returns -1, and fills *error, if the sort was cancelled. */
 extern int gpusort_check_cancel(const GpuSort *sort, GpuSortError *error);
 
 #endif /* GPUSORT_SORT_STATE_H */

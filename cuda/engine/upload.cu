@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * upload.cu
- *	  Taking chunks in; see upload.h.
+ *	  Ingest of chunks; see upload.h.
  *
  * A chunk's records and offsets go to the device as they are, packed densely
  * into slabs, and stay there: everything later works on them in place.  The
@@ -21,7 +21,7 @@
  *	goes into the first slab where it fits, and takes the room of one reserve at
  *	most, its own.
  *
- *	The parts of a sort take turns.  One that is full is passed over; when all are,
+ *	The shards of a sort take turns.  One that is full is passed over; when all are,
  *	the sort gets another one, if it may.
  *
  *-------------------------------------------------------------------------
@@ -33,8 +33,8 @@
 
 #include "engine/check.h"
 #include "engine/device.h"
-#include "engine/part.h"
-#include "engine/spread.h"
+#include "engine/shard.h"
+#include "engine/redistribute.h"
 
 /* Slabs of the smallest size take two chunks; then they double. */
 #define GPUSORT_SLAB_MIN (2 * GPUSORT_CHUNK_BYTES)
@@ -46,12 +46,12 @@
 /*
  * Work memory per row: ref 8, id 4, prefix 4, the device sort's temporary storage 16.4
  * at most; tie bits and sums of tiles are below 1.  The rest is for a sort of several
- * parts, whose devices do not sort exactly as many rows as were put on them.
+ * shards, whose devices do not sort exactly as many rows as were put on them.
  */
 #define GPUSORT_WORK_PER_ROW 36
 #define GPUSORT_WORK_FIXED   ((uint64_t) 1 << 20)
 
-/* Stands for all kernels of this library. */
+/* Its code is there if that of all kernels of this library is. */
 static __global__ void
 present()
 {
@@ -73,16 +73,16 @@ gpusort_work_bytes(const GpuSortDeviceSet *set, uint64_t rows, uint64_t chunks)
 	uint64_t bytes = gpusort_block_size(GPUSORT_WORK_FIXED + rows * GPUSORT_WORK_PER_ROW +
 										chunks * sizeof(GpuSortDeviceChunk));
 
-	/* any sort may become one of several parts */
+	/* any sort may become one of several shards */
 	if (set->joined)
-		bytes += gpusort_block_size(GPUSORT_SPREAD_FIXED + chunks * GPUSORT_SPREAD_PER_CHUNK);
+		bytes += gpusort_block_size(GPUSORT_REDISTRIBUTION_FIXED + chunks * GPUSORT_REDISTRIBUTION_PER_CHUNK);
 	return bytes;
 }
 
-GpuSortShare
-gpusort_first_share(const GpuSortDeviceSet *set, uint64_t estimated_rows, uint64_t estimated_bytes)
+GpuSortDeviceReservation
+gpusort_first_reservation(const GpuSortDeviceSet *set, uint64_t estimated_rows, uint64_t estimated_bytes)
 {
-	GpuSortShare share;
+	GpuSortDeviceReservation reservation;
 	uint64_t chunks;
 
 	/* An estimate that overflows is too large for any device. */
@@ -94,10 +94,10 @@ gpusort_first_share(const GpuSortDeviceSet *set, uint64_t estimated_rows, uint64
 	/* records and their offsets, and one chunk for what the last ones leave unused */
 	estimated_bytes += estimated_rows * sizeof(uint32_t);
 	chunks = estimated_bytes / GPUSORT_CHUNK_BYTES + 1;
-	share.need = GPUSORT_STAGING_BYTES + gpusort_work_bytes(set, 0, 0);
-	share.estimate = GPUSORT_STAGING_BYTES + gpusort_work_bytes(set, estimated_rows, chunks) +
+	reservation.need = GPUSORT_STAGING_BYTES + gpusort_work_bytes(set, 0, 0);
+	reservation.estimate = GPUSORT_STAGING_BYTES + gpusort_work_bytes(set, estimated_rows, chunks) +
 		chunks * GPUSORT_CHUNK_BYTES;
-	return share;
+	return reservation;
 }
 
 /* Bytes of a slab's that no chunk has taken. */
@@ -108,50 +108,50 @@ slab_left(const GpuSortSlab *slab)
 }
 
 static uint32_t
-reserves_held(const GpuSortPart *part)
+reserves_held(const GpuSortShard *shard)
 {
 	uint64_t held = 0;
 
-	for (uint32_t i = 0; i < part->slab_count; i++)
-		held += slab_left(&part->slabs[i]) / GPUSORT_CHUNK_BYTES;
+	for (uint32_t i = 0; i < shard->slab_count; i++)
+		held += slab_left(&shard->slabs[i]) / GPUSORT_CHUNK_BYTES;
 	return (uint32_t) held;
 }
 
-/* The share of a part with so much work memory, and new_slab bytes more of slabs. */
-static GpuSortShare
-share_with(const GpuSortPart *part, uint64_t work_bytes, uint64_t new_slab)
+/* The reservation of a shard with so many bytes of work memory, and new_slab bytes more of slabs. */
+static GpuSortDeviceReservation
+reservation_with(const GpuSortShard *shard, uint64_t work_bytes, uint64_t new_slab)
 {
-	GpuSortShare share = part->share;
+	GpuSortDeviceReservation reservation = shard->reservation;
 
-	share.need = GPUSORT_STAGING_BYTES + part->spread_block.bytes + work_bytes + new_slab;
-	for (uint32_t i = 0; i < part->slab_count; i++)
-		share.need += part->slabs[i].block.bytes;
-	return share;
+	reservation.need = GPUSORT_STAGING_BYTES + shard->redistribution_block.bytes + work_bytes + new_slab;
+	for (uint32_t i = 0; i < shard->slab_count; i++)
+		reservation.need += shard->slabs[i].block.bytes;
+	return reservation;
 }
 
 /* Work memory for the rows put and for as many as `reserves` more chunks can hold. */
 static uint64_t
-worst_work_bytes(const GpuSortPart *part, uint32_t reserves)
+worst_work_bytes(const GpuSortShard *shard, uint32_t reserves)
 {
-	return gpusort_work_bytes(part->sort->set,
-							  part->rows_put + (uint64_t) reserves * gpusort_chunk_rows_max(part->sort->key_words),
-							  (uint64_t) part->sort->chunk_count + reserves);
+	return gpusort_work_bytes(shard->sort->set,
+							  shard->rows_put + (uint64_t) reserves * gpusort_chunk_rows_max(shard->sort->key_words),
+							  (uint64_t) shard->sort->chunk_count + reserves);
 }
 
 /* A slab as large as all before it, within bounds, and large enough for what is expected at once. */
 static size_t
-next_slab_size(const GpuSortPart *part)
+next_slab_size(const GpuSortShard *shard)
 {
 	uint64_t wanted = GPUSORT_SLAB_MIN;
 	uint64_t before = 0;
 	size_t size = GPUSORT_SLAB_MIN;
 
-	for (uint32_t i = 0; i < part->slab_count; i++)
-		before += part->slabs[i].block.bytes;
-	if (part->slab_count > 0)
+	for (uint32_t i = 0; i < shard->slab_count; i++)
+		before += shard->slabs[i].block.bytes;
+	if (shard->slab_count > 0)
 		wanted = before;
-	else if (part->share.estimate > part->share.need)
-		wanted = part->share.estimate - part->share.need;
+	else if (shard->reservation.estimate > shard->reservation.need)
+		wanted = shard->reservation.estimate - shard->reservation.need;
 	while (size < wanted && size < GPUSORT_SLAB_MAX)
 		size *= 2;
 	return size;
@@ -175,20 +175,20 @@ grow(void **array, uint32_t count, uint32_t *size, size_t item_bytes, GpuSortErr
 }
 
 static int
-reserve_on(GpuSortPart *part, GpuSortError *error)
+reserve_on(GpuSortShard *shard, GpuSortError *error)
 {
 	size_t slab_bytes = 0;
-	GpuSortShare before = part->share;
+	GpuSortDeviceReservation before = shard->reservation;
 	GpuSortBlock block;
 
-	if (gpusort_device_use(part->device, error) != 0)
+	if (gpusort_device_use(shard->device, error) != 0)
 		return -1;
 
-	/* Take a smaller slab than is due rather than none. */
-	if (reserves_held(part) < part->reserved + 1)
-		slab_bytes = next_slab_size(part);
-	while (gpusort_memory_promise(part->device, &part->share,
-								  share_with(part, worst_work_bytes(part, part->reserved + 1), slab_bytes),
+	/* Rather a smaller slab than is due than none. */
+	if (reserves_held(shard) < shard->chunks_reserved + 1)
+		slab_bytes = next_slab_size(shard);
+	while (gpusort_memory_reserve(shard->device, &shard->reservation,
+								  reservation_with(shard, worst_work_bytes(shard, shard->chunks_reserved + 1), slab_bytes),
 								  error) != 0)
 	{
 		if (slab_bytes <= GPUSORT_CHUNK_BYTES)
@@ -198,20 +198,20 @@ reserve_on(GpuSortPart *part, GpuSortError *error)
 
 	if (slab_bytes > 0)
 	{
-		if (grow((void **) &part->slabs, part->slab_count, &part->slabs_size, sizeof(GpuSortSlab), error) != 0 ||
-			gpusort_block_take(part->device, slab_bytes, &block, error) != 0)
+		if (grow((void **) &shard->slabs, shard->slab_count, &shard->slabs_size, sizeof(GpuSortSlab), error) != 0 ||
+			gpusort_block_acquire(shard->device, slab_bytes, &block, error) != 0)
 		{
 			GpuSortError ignored;
 
-			/* Giving back what was just promised cannot fail. */
-			(void) gpusort_memory_promise(part->device, &part->share, before, &ignored);
+			/* Giving back what was just reserved cannot fail. */
+			(void) gpusort_memory_reserve(shard->device, &shard->reservation, before, &ignored);
 			return -1;
 		}
-		part->slabs[part->slab_count].block = block;
-		part->slabs[part->slab_count].used = 0;
-		part->slab_count++;
+		shard->slabs[shard->slab_count].block = block;
+		shard->slabs[shard->slab_count].used = 0;
+		shard->slab_count++;
 	}
-	part->reserved++;
+	shard->chunks_reserved++;
 	return 0;
 }
 
@@ -228,13 +228,13 @@ key_in_chunk(const void *chunk, uint32_t row, uint32_t bytes, uint32_t key_words
 
 /* Compares a chunk's first key with the last one of the chunk before it: no kernel sees both. */
 static void
-note_border(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes)
+note_boundary(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes)
 {
 	const uint64_t *first = key_in_chunk(chunk, 0, bytes, sort->key_words);
 	const uint64_t *last = key_in_chunk(chunk, rows - 1, bytes, sort->key_words);
 
 	if (sort->last_key_known && first != NULL)
-		gpusort_key_stats_pair(&sort->borders, sort->last_key, first, sort->key_words);
+		gpusort_key_stats_pair(&sort->boundary_stats, sort->last_key, first, sort->key_words);
 	sort->last_key_known = last != NULL;
 	if (last != NULL)
 		memcpy(sort->last_key, last, sort->key_words * sizeof(uint64_t));
@@ -246,8 +246,8 @@ gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error)
 	uint64_t reserved = 0;
 	GpuSortError other;
 
-	for (uint32_t p = 0; p < sort->part_count; p++)
-		reserved += sort->parts[p].reserved;
+	for (uint32_t p = 0; p < sort->shard_count; p++)
+		reserved += sort->shards[p].chunks_reserved;
 	if (gpusort_check_cancel(sort, error) != 0)
 		return -1;
 	if (sort->rows + (reserved + 1) * gpusort_chunk_rows_max(sort->key_words) > GPUSORT_CUDA_MAX_ROWS ||
@@ -255,11 +255,11 @@ gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error)
 		return gpusort_fail(error, GPUSORT_REASON_TOO_MANY_ROWS, "a sort takes at most %u rows in %u chunks",
 							GPUSORT_CUDA_MAX_ROWS, GPUSORT_REF_MAX_CHUNKS);
 
-	for (uint32_t i = 0; i < sort->part_count; i++)
+	for (uint32_t i = 0; i < sort->shard_count; i++)
 	{
-		uint32_t p = (sort->reserve_turn + i) % sort->part_count;
+		uint32_t p = (sort->reserve_turn + i) % sort->shard_count;
 
-		if (reserve_on(&sort->parts[p], error) == 0)
+		if (reserve_on(&sort->shards[p], error) == 0)
 		{
 			sort->reserve_turn = p + 1;
 			return 0;
@@ -269,9 +269,9 @@ gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error)
 	}
 
 	/* All are full, and the last one's error says so, whatever becomes of others. */
-	while (gpusort_part_add(sort, &other) == 0)
+	while (gpusort_shard_add(sort, &other) == 0)
 	{
-		if (reserve_on(&sort->parts[sort->part_count - 1], &other) == 0)
+		if (reserve_on(&sort->shards[sort->shard_count - 1], &other) == 0)
 		{
 			sort->reserve_turn = 0;
 			return 0;
@@ -285,7 +285,7 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 {
 	const size_t offsets_at = gpusort_chunk_offsets_at(bytes);
 	const size_t length = offsets_at + (size_t) rows * sizeof(uint32_t);
-	GpuSortPart *part = NULL;
+	GpuSortShard *shard = NULL;
 	GpuSortCudaDevice *device;
 	GpuSortLane *lane;
 	GpuSortSlab *slab;
@@ -294,21 +294,21 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 
 	if (gpusort_check_cancel(sort, error) != 0)
 		return -1;
-	for (uint32_t i = 0; i < sort->part_count && part == NULL; i++)
+	for (uint32_t i = 0; i < sort->shard_count && shard == NULL; i++)
 	{
-		uint32_t p = (sort->put_turn + i) % sort->part_count;
+		uint32_t p = (sort->put_turn + i) % sort->shard_count;
 
-		if (sort->parts[p].reserved > 0)
+		if (sort->shards[p].chunks_reserved > 0)
 		{
-			part = &sort->parts[p];
+			shard = &sort->shards[p];
 			sort->put_turn = p + 1;
 		}
 	}
-	if (part == NULL)
+	if (shard == NULL)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "a chunk was put without a reserve");
-	device = part->device;
-	lane = part->lane;
-	slab = part->slabs;
+	device = shard->device;
+	lane = shard->lane;
+	slab = shard->slabs;
 	if (gpusort_device_use(device, error) != 0)
 		return -1;
 	if (!gpusort_chunk_shape_ok(rows, bytes, sort->key_words))
@@ -317,7 +317,7 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 							rows, sort->key_words, bytes);
 	if (rows == 0)
 	{
-		part->reserved--;
+		shard->chunks_reserved--;
 		return 0;
 	}
 	if (grow((void **) &sort->chunks, sort->chunk_count, &sort->chunks_size, sizeof(GpuSortDeviceChunk), error) != 0)
@@ -333,7 +333,7 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 	placed->bytes = bytes;
 	placed->rows = rows;
 	placed->first_row = (uint32_t) sort->rows;
-	placed->part = (uint32_t) (part - sort->parts);
+	placed->shard = (uint32_t) (shard - sort->shards);
 
 	GPUSORT_CUDA(device, error, cudaMemcpyAsync(base, chunk, offsets_at, cudaMemcpyHostToDevice, lane->copies));
 	GPUSORT_CUDA(device, error, cudaMemcpyAsync(base + offsets_at, gpusort_chunk_offset((void *) chunk, rows - 1), rows * sizeof(uint32_t), cudaMemcpyHostToDevice, lane->copies));
@@ -341,28 +341,28 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 	GPUSORT_CUDA(device, error, cudaStreamWaitEvent(lane->compute, lane->uploaded, 0));
 
 	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_chunk(placed, sort->key_words, &lane->state->keys, &lane->state->bad_rows, (struct CUstream_st *) lane->compute));
-	note_border(sort, chunk, rows, bytes);
+	note_boundary(sort, chunk, rows, bytes);
 
 	slab->used += (length + GPUSORT_CHUNK_ALIGN - 1) / GPUSORT_CHUNK_ALIGN * GPUSORT_CHUNK_ALIGN;
 	sort->chunk_count++;
 	sort->rows += rows;
-	part->rows_put += rows;
-	part->reserved--;
+	shard->rows_put += rows;
+	shard->chunks_reserved--;
 
 	/* In place of the worst case, what it was.  Less is needed, so it cannot fail. */
-	if (gpusort_memory_promise(device, &part->share,
-							   share_with(part, worst_work_bytes(part, part->reserved), 0), error) != 0)
+	if (gpusort_memory_reserve(device, &shard->reservation,
+							   reservation_with(shard, worst_work_bytes(shard, shard->chunks_reserved), 0), error) != 0)
 		return -1;
 
 	return gpusort_wait(device, lane->uploaded, error);
 }
 
 int
-gpusort_promise_work(GpuSortPart *part, uint64_t work_bytes, GpuSortError *error)
+gpusort_reserve_work(GpuSortShard *shard, uint64_t work_bytes, GpuSortError *error)
 {
-	GpuSortShare share = share_with(part, work_bytes, 0);
+	GpuSortDeviceReservation reservation = reservation_with(shard, work_bytes, 0);
 
-	part->reserved = 0;
-	share.estimate = 0;
-	return gpusort_memory_promise(part->device, &part->share, share, error);
+	shard->chunks_reserved = 0;
+	reservation.estimate = 0;
+	return gpusort_memory_reserve(shard->device, &shard->reservation, reservation, error);
 }

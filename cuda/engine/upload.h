@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * upload.h
- *	  Taking chunks in: room for them, their way to the device, and what is
- *	  learned of the keys on the way.
+ *	  Ingest of chunks: room for them, their H2D copy, and what is learned of the keys
+ *	  on the way.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,27 +11,29 @@
 
 #include "engine/sort_state.h"
 
-/* Bytes of device memory for staging, and those for sorting so many rows in so many chunks. */
+/* Bytes of device memory for a shard's staging buffers. */
 #define GPUSORT_STAGING_BYTES (2 * GPUSORT_CHUNK_BYTES)
 
+/* Returns the bytes of device memory that a shard takes to sort so many rows of a sort with so many chunks. */
 extern uint64_t gpusort_work_bytes(const struct GpuSortDeviceSet *set, uint64_t rows, uint64_t chunks);
 
-/* The share of a sort that has put nothing yet, for its estimates. */
-extern GpuSortShare gpusort_first_share(const struct GpuSortDeviceSet *set, uint64_t estimated_rows,
-										uint64_t estimated_bytes);
+/* Returns the reservation for a shard that has put nothing yet, from what is estimated for it. */
+extern GpuSortDeviceReservation gpusort_first_reservation(const struct GpuSortDeviceSet *set, uint64_t estimated_rows,
+														  uint64_t estimated_bytes);
 
-/* As GpuSortEngineOps says. */
+/* As GpuSortEngineOps says (service/engine.h). */
 extern int gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error);
 extern int gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes,
 							GpuSortError *error);
 
 /*
- * No chunk will be put any more, and sorting takes so much work memory on the part's
- * device: gives back what was promised beyond that.
+ * No chunk will be put any more, and sorting takes so many bytes of work memory on the shard's
+ * device: reserves that, and gives back what was reserved beyond it.  MEMORY_LIMIT if it was
+ * less and the device has no more.
  */
-extern int gpusort_promise_work(GpuSortPart *part, uint64_t work_bytes, GpuSortError *error);
+extern int gpusort_reserve_work(GpuSortShard *shard, uint64_t work_bytes, GpuSortError *error);
 
-/* Has this library code for the calling thread's device? */
+/* Returns true if this library has code for the calling thread's device. */
 extern bool gpusort_kernels_present(void);
 
 #endif /* GPUSORT_UPLOAD_H */

@@ -3,11 +3,11 @@
  * exchange.cu
  *	  Splitters, partition and the reading of pieces; see exchange.h.
  *
- * The partition counts, sums and scatters, like one pass of a radix sort
+ * The partition makes a histogram, scans and scatters, like one pass of a radix sort
  * (Satish et al., section 4; Merrill and Grimshaw), with the splitters' bin in the
  * digit's place.  A chunk is read twice; counting and scattering find each bin
  * anew by a binary search in shared memory, which costs less than writing it down.
- * A look-back in the place of the sum would save the second read, but the bus
+ * A look-back in the place of the scan would save the second read, but the bus
  * delivers rows several times slower than this takes them.
  *
  *-------------------------------------------------------------------------
@@ -110,9 +110,9 @@ find_bin(const SplitterTable<Key> *table, int levels, Key key, uint32_t row)
 	return bin;
 }
 
-/* The sum of the values of the threads before this one; *total of all.  By all threads of a block. */
+/* Returns the sum of the values of the threads before this one, and in *total that of all.  By all threads of a block. */
 static __device__ inline uint64_t
-sum_before(uint64_t value, uint64_t *total)
+block_exclusive_scan(uint64_t value, uint64_t *total)
 {
 	__shared__ uint64_t warp_sums[GPUSORT_EXCHANGE_WARPS];
 	const uint32_t lane = threadIdx.x % 32;
@@ -141,19 +141,21 @@ sum_before(uint64_t value, uint64_t *total)
 	return before + sum - value;
 }
 
-/* counts[bin * tiles + tile] = rows of the tile in the bin. */
+/* histogram[bin * tiles + tile] = rows of the tile in the bin.  2^levels >= bins. */
 template <typename Key>
 static __global__ void
 __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
-	count_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSplitter *splitters, uint32_t bins,
-			   int levels, uint32_t *counts)
+	count_bins(const __grid_constant__ GpuSortPartition partition, int levels, uint32_t *histogram)
 {
+	const Key *keys = (const Key *) partition.keys;
+	const uint32_t rows = partition.rows;
+	const uint32_t bins = partition.bins;
 	__shared__ SplitterTable<Key> table;
 	__shared__ uint32_t bin_rows[GPUSORT_EXCHANGE_MAX_BINS];
 	const uint32_t first = blockIdx.x * GPUSORT_EXCHANGE_TILE;
 	Key mine[GPUSORT_EXCHANGE_ITEMS];
 
-	load_splitters(&table, splitters, bins, first_row);
+	load_splitters(&table, partition.splitters, bins, partition.first_row);
 	bin_rows[threadIdx.x] = 0;
 #pragma unroll
 	for (int i = 0; i < GPUSORT_EXCHANGE_ITEMS; i++)
@@ -173,25 +175,25 @@ __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
 	}
 	__syncthreads();
 	if (threadIdx.x < bins)
-		counts[(size_t) threadIdx.x * gridDim.x + blockIdx.x] = bin_rows[threadIdx.x];
+		histogram[(size_t) threadIdx.x * gridDim.x + blockIdx.x] = bin_rows[threadIdx.x];
 }
 
-/* One block per bin: counts become the rows of the bin in the tiles before. */
+/* One block per bin: its histogram becomes the rows of the bin in the tiles before; bin_rows, those in all tiles. */
 static __global__ void
 __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
-	sum_tiles(uint32_t *counts, uint32_t tiles, uint32_t *bin_rows)
+	scan_tiles(uint32_t *histogram, uint32_t tiles, uint32_t *bin_rows)
 {
-	uint32_t *bin_counts = counts + (size_t) blockIdx.x * tiles;
+	uint32_t *bin_histogram = histogram + (size_t) blockIdx.x * tiles;
 	uint64_t sum = 0;
 
 	for (uint32_t first = 0; first < tiles; first += GPUSORT_EXCHANGE_THREADS)
 	{
 		uint32_t tile = first + threadIdx.x;
 		uint64_t total;
-		uint64_t before = sum_before(tile < tiles ? bin_counts[tile] : 0, &total);
+		uint64_t before = block_exclusive_scan(tile < tiles ? bin_histogram[tile] : 0, &total);
 
 		if (tile < tiles)
-			bin_counts[tile] = (uint32_t) (sum + before);
+			bin_histogram[tile] = (uint32_t) (sum + before);
 		sum += total;
 	}
 	if (threadIdx.x == 0)
@@ -202,19 +204,25 @@ __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
  * Puts a tile's rows into their bins.  A warp takes 32 * ITEMS rows that lie side by
  * side; lanes whose rows fall into one bin find each other by ballots over the bin's
  * bits, so ranks follow the order of the rows.  Rows go through shared memory in
- * the order of their bins, for each bin to be written in one run.
+ * the order of their bins, for each bin to be written in one run.  offsets is the histogram
+ * after scan_tiles.
  */
 template <typename Key>
 static __global__ void
 __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
-	scatter_bins(const Key *keys, uint32_t rows, uint64_t first_row, const GpuSortSplitter *splitters, uint32_t bins,
-				 int levels, const uint32_t *counts, const uint32_t *bin_rows, Key *keys_out, uint32_t *rows_out)
+	scatter_bins(const __grid_constant__ GpuSortPartition partition, int levels, const uint32_t *offsets)
 {
+	const Key *keys = (const Key *) partition.keys;
+	Key *keys_out = (Key *) partition.keys_out;
+	uint32_t *rows_out = partition.rows_out;
+	const uint32_t *bin_rows = partition.bin_rows;
+	const uint32_t rows = partition.rows;
+	const uint32_t bins = partition.bins;
 	__shared__ SplitterTable<Key> table;
 	__shared__ Key slot_keys[GPUSORT_EXCHANGE_TILE]; /* then the rows' numbers in the chunk */
 	__shared__ uint8_t slot_bins[GPUSORT_EXCHANGE_TILE];
 	__shared__ uint16_t warp_counts[GPUSORT_EXCHANGE_WARPS][GPUSORT_EXCHANGE_MAX_BINS];
-	__shared__ uint32_t places[GPUSORT_EXCHANGE_MAX_BINS]; /* of each bin's slot 0 in the output */
+	__shared__ uint32_t bin_offsets[GPUSORT_EXCHANGE_MAX_BINS]; /* of each bin's slot 0 in the output */
 	const uint32_t lane = threadIdx.x % 32;
 	const uint32_t warp = threadIdx.x / 32;
 	const uint32_t tile_first = blockIdx.x * GPUSORT_EXCHANGE_TILE;
@@ -223,7 +231,7 @@ __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
 	Key mine[GPUSORT_EXCHANGE_ITEMS];
 	uint32_t slots[GPUSORT_EXCHANGE_ITEMS]; /* bin << 16 | rank in the warp, then the slot */
 
-	load_splitters(&table, splitters, bins, first_row);
+	load_splitters(&table, partition.splitters, bins, partition.first_row);
 	for (int w = 0; w < GPUSORT_EXCHANGE_WARPS; w++)
 		warp_counts[w][threadIdx.x] = 0;
 #pragma unroll
@@ -265,9 +273,9 @@ __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
 
 		for (int w = 0; w < GPUSORT_EXCHANGE_WARPS; w++)
 			tile_count += warp_counts[w][bin];
-		starts = sum_before((uint64_t) (bin < bins ? bin_rows[bin] : 0) << 32 | tile_count, &total);
+		starts = block_exclusive_scan((uint64_t) (bin < bins ? bin_rows[bin] : 0) << 32 | tile_count, &total);
 		if (bin < bins)
-			places[bin] = (uint32_t) (starts >> 32) + counts[(size_t) bin * gridDim.x + blockIdx.x] -
+			bin_offsets[bin] = (uint32_t) (starts >> 32) + offsets[(size_t) bin * gridDim.x + blockIdx.x] -
 				(uint32_t) starts;
 		for (int w = 0; w < GPUSORT_EXCHANGE_WARPS; w++)
 		{
@@ -295,7 +303,7 @@ __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
 		uint32_t slot = i * GPUSORT_EXCHANGE_THREADS + threadIdx.x;
 
 		if (slot < tile_rows)
-			keys_out[places[slot_bins[slot]] + slot] = slot_keys[slot];
+			keys_out[bin_offsets[slot_bins[slot]] + slot] = slot_keys[slot];
 	}
 	if (rows_out == NULL)
 		return;
@@ -311,8 +319,8 @@ __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
 		uint32_t slot = i * GPUSORT_EXCHANGE_THREADS + threadIdx.x;
 
 		if (slot < tile_rows)
-			rows_out[places[slot_bins[slot]] + slot] =
-				(uint32_t) first_row + tile_first + (uint32_t) slot_keys[slot];
+			rows_out[bin_offsets[slot_bins[slot]] + slot] =
+				(uint32_t) partition.first_row + tile_first + (uint32_t) slot_keys[slot];
 	}
 }
 
@@ -330,25 +338,22 @@ gpusort_partition_temp_bytes(uint32_t rows, uint32_t bins)
 
 template <typename Key>
 static cudaError_t
-partition_keys(const GpuSortPartition *p, uint32_t *counts, cudaStream_t stream)
+partition_keys(const GpuSortPartition *p, uint32_t *histogram, cudaStream_t stream)
 {
 	const uint32_t tiles = count_tiles(p->rows);
-	const Key *keys = (const Key *) p->keys;
 	int levels = 0;
 	cudaError_t status;
 
 	while (1u << levels < p->bins)
 		levels++;
-	GPUSORT_START_KERNEL(count_bins<Key>, tiles, GPUSORT_EXCHANGE_THREADS, stream, keys, p->rows, p->first_row,
-						 p->splitters, p->bins, levels, counts);
+	GPUSORT_START_KERNEL(count_bins<Key>, tiles, GPUSORT_EXCHANGE_THREADS, stream, *p, levels, histogram);
 	if ((status = cudaGetLastError()) != cudaSuccess)
 		return status;
-	GPUSORT_START_KERNEL(sum_tiles, p->bins, GPUSORT_EXCHANGE_THREADS, stream, counts, tiles, p->bin_rows);
+	GPUSORT_START_KERNEL(scan_tiles, p->bins, GPUSORT_EXCHANGE_THREADS, stream, histogram, tiles, p->bin_rows);
 	if ((status = cudaGetLastError()) != cudaSuccess)
 		return status;
-	GPUSORT_START_KERNEL(scatter_bins<Key>, tiles, GPUSORT_EXCHANGE_THREADS, stream, keys, p->rows, p->first_row,
-						 p->splitters, p->bins, levels, (const uint32_t *) counts, (const uint32_t *) p->bin_rows,
-						 (Key *) p->keys_out, p->rows_out);
+	GPUSORT_START_KERNEL(scatter_bins<Key>, tiles, GPUSORT_EXCHANGE_THREADS, stream, *p, levels,
+						 (const uint32_t *) histogram);
 	return cudaGetLastError();
 }
 
@@ -404,7 +409,7 @@ copy_units(const Unit *from, uint64_t count, Unit *to)
 template <typename Unit>
 static __global__ void
 __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
-	read_pieces(const __grid_constant__ GpuSortSources sources, uint32_t row_units, const GpuSortPiece *pieces,
+	read_pieces(const __grid_constant__ GpuSortSources sources, uint32_t row_units, const GpuSortBinPiece *pieces,
 				uint32_t piece_count, uint32_t rows, uint32_t segment_rows, Unit *to)
 {
 	const uint32_t segments = (rows - 1) / segment_rows + 1;
@@ -428,7 +433,7 @@ __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
 		}
 		for (; row < end; low++)
 		{
-			const GpuSortPiece piece = pieces[low];
+			const GpuSortBinPiece piece = pieces[low];
 			uint32_t skipped = row - piece.to_row;
 			uint32_t left = piece.rows - skipped;
 			uint32_t count = end - row < left ? end - row : left;
@@ -440,6 +445,7 @@ __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
 	}
 }
 
+/* As gpusort_move_rows, by units: `units` of them in all. */
 template <typename Unit>
 static __global__ void
 __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
@@ -463,16 +469,17 @@ __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
 		words[i] = (uint32_t) (keys[numbers != NULL ? numbers[i] : i] >> shift);
 }
 
+/* Returns the blocks of a kernel that loops over so many items. */
 static uint32_t
-grid_of(uint64_t threads)
+grid_of(uint64_t items)
 {
-	return (uint32_t) std::min((threads + GPUSORT_EXCHANGE_THREADS - 1) / GPUSORT_EXCHANGE_THREADS,
+	return (uint32_t) std::min((items + GPUSORT_EXCHANGE_THREADS - 1) / GPUSORT_EXCHANGE_THREADS,
 							   (uint64_t) GPUSORT_EXCHANGE_GRID);
 }
 
 template <typename Unit>
 static cudaError_t
-start_read(const GpuSortSources *sources, uint32_t row_bytes, const GpuSortPiece *pieces, uint32_t piece_count,
+start_read(const GpuSortSources *sources, uint32_t row_bytes, const GpuSortBinPiece *pieces, uint32_t piece_count,
 		   uint32_t rows, void *to, cudaStream_t stream)
 {
 	const uint32_t segment_rows = std::max(GPUSORT_SEGMENT_BYTES / row_bytes, 1u);
@@ -485,7 +492,7 @@ start_read(const GpuSortSources *sources, uint32_t row_bytes, const GpuSortPiece
 }
 
 cudaError_t
-gpusort_read_pieces(const GpuSortSources *sources, uint32_t row_bytes, const GpuSortPiece *pieces,
+gpusort_read_pieces(const GpuSortSources *sources, uint32_t row_bytes, const GpuSortBinPiece *pieces,
 					uint32_t piece_count, uint32_t rows, void *to, cudaStream_t stream)
 {
 	if (row_bytes == 0 || row_bytes % 4 != 0)

@@ -20,7 +20,8 @@
  * written.
  *
  * Nothing here waits for the device.  Work goes to a stream of the current device;
- * memory is the caller's.
+ * memory is the caller's.  Where a status is returned, it is cudaErrorInvalidValue for
+ * arguments out of range and otherwise that of the kernels' start.
  *
  *-------------------------------------------------------------------------
  */
@@ -67,18 +68,21 @@ typedef struct GpuSortPartition
 	uint32_t *bin_rows; /* rows of each bin */
 } GpuSortPartition;
 
+/* Returns the bytes of device memory that gpusort_partition takes for so many rows and bins. */
 extern size_t gpusort_partition_temp_bytes(uint32_t rows, uint32_t bins);
+
+/* Partitions a chunk's rows, stably.  temp is device memory, aligned to 4 bytes. */
 extern cudaError_t gpusort_partition(const GpuSortPartition *partition, void *temp, cudaStream_t stream);
 
 /* Rows of a bin that lie side by side: what one chunk has of it. */
-typedef struct GpuSortPiece
+typedef struct GpuSortBinPiece
 {
 	uint64_t from_row; /* in its source's array */
 	uint32_t source;
 	uint32_t rows;   /* not 0 */
 	uint32_t to_row; /* in the bin: the sum of rows of the pieces before */
 	uint32_t unused;
-} GpuSortPiece;
+} GpuSortBinPiece;
 
 /* The same array on each source. */
 typedef struct GpuSortSources
@@ -90,9 +94,9 @@ typedef struct GpuSortSources
  * Reads the pieces' rows of row_bytes, a multiple of 4, to `to`.  pieces is in device
  * memory; the sources' memory must be accessible to the current device.  `rows` is
  * the pieces' sum.  All pieces are read at a time, so devices that read do not queue
- * for one source after the other.
+ * for one source after the other.  At most GPUSORT_EXCHANGE_MAX_SOURCES sources.
  */
-extern cudaError_t gpusort_read_pieces(const GpuSortSources *sources, uint32_t row_bytes, const GpuSortPiece *pieces,
+extern cudaError_t gpusort_read_pieces(const GpuSortSources *sources, uint32_t row_bytes, const GpuSortBinPiece *pieces,
 									   uint32_t piece_count, uint32_t rows, void *to, cudaStream_t stream);
 
 /* to[i] = from[numbers[i] - first], rows of row_bytes, a multiple of 4. */

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * multi_device.cu
- *	  One device's part in a sort over several: its chunks up and partitioned, then
- *	  bins read, sorted and down.  multi_sort.h tells the whole.
+ *	  What one device does in a sort over several: H2D copies of its chunks and their
+ *	  partition, then bins read, sorted and copied to the host.  multi_sort.h tells the whole.
  *
  * Work of a kind is a stream, so that the copy engines of both directions, the
  * links to other devices and the device's own memory are all busy at a time.  In
@@ -15,7 +15,7 @@
 #include "multi/multi_state.h"
 #include "sort/radix/radix_sort.h"
 
-/* ---- up ---- */
+/* ---- chunks ---- */
 
 static uint32_t
 count_chunks(const GpuSortMultiDevice *device)
@@ -51,17 +51,17 @@ upload_chunk(GpuSortMultiDevice *device, uint32_t index)
 	const uint32_t payload_bytes = multi->config.payload_bytes;
 	const uint64_t first = chunk_first(device, index);
 	const uint32_t rows = chunk_length(device, index);
-	GpuSortMultiLanding *landing = &device->landings[index % GPUSORT_MULTI_LANDINGS];
+	GpuSortMultiReceiveBuffer *buffer = &device->receive_buffers[index % GPUSORT_MULTI_RECEIVE_BUFFERS];
 
-	if (index >= GPUSORT_MULTI_LANDINGS)
-		GPUSORT_MULTI_TRY(cudaStreamWaitEvent(device->upload, landing->partitioned, 0));
-	GPUSORT_MULTI_TRY(cudaMemcpyAsync(landing->keys, (const char *) multi->job.keys + first * key_bytes,
+	if (index >= GPUSORT_MULTI_RECEIVE_BUFFERS)
+		GPUSORT_MULTI_TRY(cudaStreamWaitEvent(device->upload, buffer->partitioned, 0));
+	GPUSORT_MULTI_TRY(cudaMemcpyAsync(buffer->keys, (const char *) multi->job.keys + first * key_bytes,
 									  (size_t) rows * key_bytes, cudaMemcpyHostToDevice, device->upload));
 	if (payload_bytes > 0)
-		GPUSORT_MULTI_TRY(cudaMemcpyAsync(landing->payload,
+		GPUSORT_MULTI_TRY(cudaMemcpyAsync(buffer->payload,
 										  (const char *) multi->job.payload + first * payload_bytes,
 										  (size_t) rows * payload_bytes, cudaMemcpyHostToDevice, device->upload));
-	return cudaEventRecord(landing->uploaded, device->upload);
+	return cudaEventRecord(buffer->uploaded, device->upload);
 }
 
 static cudaError_t
@@ -70,10 +70,10 @@ partition_chunk(GpuSortMultiDevice *device, uint32_t index)
 	const GpuSortMulti *multi = device->multi;
 	const uint32_t payload_bytes = multi->config.payload_bytes;
 	const uint64_t stored = (uint64_t) index * multi->chunk_rows;
-	GpuSortMultiLanding *landing = &device->landings[index % GPUSORT_MULTI_LANDINGS];
+	GpuSortMultiReceiveBuffer *buffer = &device->receive_buffers[index % GPUSORT_MULTI_RECEIVE_BUFFERS];
 	GpuSortPartition partition = {};
 
-	partition.keys = landing->keys;
+	partition.keys = buffer->keys;
 	partition.key_bytes = multi->config.key_bytes;
 	partition.rows = chunk_length(device, index);
 	partition.first_row = chunk_first(device, index);
@@ -81,39 +81,39 @@ partition_chunk(GpuSortMultiDevice *device, uint32_t index)
 	partition.bins = multi->bins;
 	partition.keys_out = device->store_keys + stored * multi->config.key_bytes;
 	partition.rows_out = multi->has_ids ? device->store_ids + stored : device->numbers;
-	partition.bin_rows = device->counts + (size_t) index * multi->bins;
+	partition.bin_rows = device->histograms + (size_t) index * multi->bins;
 
-	GPUSORT_MULTI_TRY(cudaStreamWaitEvent(device->compute, landing->uploaded, 0));
+	GPUSORT_MULTI_TRY(cudaStreamWaitEvent(device->compute, buffer->uploaded, 0));
 	GPUSORT_MULTI_TRY(gpusort_partition(&partition, device->partition_temp, device->compute));
 	if (payload_bytes > 0)
-		GPUSORT_MULTI_TRY(gpusort_move_rows(landing->payload, payload_bytes, partition.rows_out,
+		GPUSORT_MULTI_TRY(gpusort_move_rows(buffer->payload, payload_bytes, partition.rows_out,
 											(uint32_t) partition.first_row, partition.rows,
 											device->store_payload + stored * payload_bytes, device->compute));
-	return cudaEventRecord(landing->partitioned, device->compute);
+	return cudaEventRecord(buffer->partitioned, device->compute);
 }
 
-/* Returns when the chunks' counts are on the host. */
+/* Returns when the chunks' histograms are on the host. */
 static cudaError_t
-take_chunks(GpuSortMultiDevice *device)
+ingest_chunks(GpuSortMultiDevice *device)
 {
 	const GpuSortMulti *multi = device->multi;
 	const uint32_t chunks = count_chunks(device);
 
 	GPUSORT_MULTI_TRY(cudaEventRecord(device->begun, device->upload));
-	for (uint32_t i = 0; i < chunks && i < GPUSORT_MULTI_LANDINGS; i++)
+	for (uint32_t i = 0; i < chunks && i < GPUSORT_MULTI_RECEIVE_BUFFERS; i++)
 		GPUSORT_MULTI_TRY(upload_chunk(device, i));
 
-	GPUSORT_MULTI_TRY(gpusort_multi_meet(device->multi));
+	GPUSORT_MULTI_TRY(gpusort_multi_barrier(device->multi)); /* splitters */
 	GPUSORT_MULTI_TRY(cudaMemcpyAsync(device->splitters, multi->splitters,
 									  (multi->bins - 1) * sizeof(GpuSortSplitter), cudaMemcpyHostToDevice,
 									  device->compute));
 	for (uint32_t i = 0; i < chunks; i++)
 	{
 		GPUSORT_MULTI_TRY(partition_chunk(device, i));
-		if (i + GPUSORT_MULTI_LANDINGS < chunks)
-			GPUSORT_MULTI_TRY(upload_chunk(device, i + GPUSORT_MULTI_LANDINGS));
+		if (i + GPUSORT_MULTI_RECEIVE_BUFFERS < chunks)
+			GPUSORT_MULTI_TRY(upload_chunk(device, i + GPUSORT_MULTI_RECEIVE_BUFFERS));
 	}
-	GPUSORT_MULTI_TRY(cudaMemcpyAsync(device->host_counts, device->counts,
+	GPUSORT_MULTI_TRY(cudaMemcpyAsync(device->host_histograms, device->histograms,
 									  (size_t) chunks * multi->bins * sizeof(uint32_t), cudaMemcpyDeviceToHost,
 									  device->compute));
 	return cudaStreamSynchronize(device->compute);
@@ -132,12 +132,12 @@ list_pieces(const GpuSortMulti *multi, uint32_t bin, GpuSortMultiSlot *slot)
 	{
 		const uint32_t source = chunk % multi->device_count;
 		const uint32_t index = chunk / multi->device_count;
-		const uint32_t rows = multi->devices[source].host_counts[(size_t) index * multi->bins + bin];
-		GpuSortPiece *piece = &slot->host_pieces[count];
+		const uint32_t rows = multi->devices[source].host_histograms[(size_t) index * multi->bins + bin];
+		GpuSortBinPiece *piece = &slot->host_pieces[count];
 
 		if (rows == 0)
 			continue;
-		piece->from_row = (uint64_t) index * multi->chunk_rows + multi->piece_starts[(size_t) chunk * multi->bins + bin];
+		piece->from_row = (uint64_t) index * multi->chunk_rows + multi->piece_offsets[(size_t) chunk * multi->bins + bin];
 		piece->source = source;
 		piece->rows = rows;
 		piece->to_row = to_row;
@@ -181,7 +181,7 @@ read_array(GpuSortMultiDevice *device, const GpuSortMultiSlot *slot, uint32_t pi
 	for (uint32_t i = 0; i < piece_count; i++)
 	{
 		/* begin with another source than the other devices do */
-		const GpuSortPiece *piece = &slot->host_pieces[(i + device->number) % piece_count];
+		const GpuSortBinPiece *piece = &slot->host_pieces[(i + device->number) % piece_count];
 		const GpuSortMultiDevice *source = &multi->devices[piece->source];
 		const char *from = store_array(source, array) + piece->from_row * row_bytes;
 		const size_t bytes = (size_t) piece->rows * row_bytes;
@@ -205,7 +205,7 @@ read_bin(GpuSortMultiDevice *device, GpuSortMultiSlot *slot, uint32_t bin, uint3
 
 	GPUSORT_MULTI_TRY(cudaEventRecord(slot->read_begun, device->exchange));
 	if (!multi->by_copies)
-		GPUSORT_MULTI_TRY(cudaMemcpyAsync(slot->pieces, slot->host_pieces, piece_count * sizeof(GpuSortPiece),
+		GPUSORT_MULTI_TRY(cudaMemcpyAsync(slot->pieces, slot->host_pieces, piece_count * sizeof(GpuSortBinPiece),
 										  cudaMemcpyHostToDevice, device->exchange));
 	GPUSORT_MULTI_TRY(read_array(device, slot, piece_count, rows, STORE_KEYS, multi->config.key_bytes, slot->keys));
 	if (job->ids_out != NULL)
@@ -298,7 +298,7 @@ static cudaError_t
 download_bin(GpuSortMultiDevice *device, GpuSortMultiSlot *slot, uint32_t bin, uint32_t rows)
 {
 	const GpuSortMulti *multi = device->multi;
-	const uint64_t first = multi->bin_starts[bin];
+	const uint64_t first = multi->bin_offsets[bin];
 
 	GPUSORT_MULTI_TRY(cudaStreamWaitEvent(device->download, slot->sorted, 0));
 	GPUSORT_MULTI_TRY(cudaEventRecord(slot->download_begun, device->download));
@@ -357,9 +357,9 @@ take_bins(GpuSortMultiDevice *device)
 
 		GPUSORT_MULTI_TRY(finish_slot(device, slot));
 		bin = __atomic_fetch_add(&multi->next_bin, 1, __ATOMIC_RELAXED);
-		if (bin >= multi->bins || __atomic_load_n(&multi->meeting.status, __ATOMIC_RELAXED) != cudaSuccess)
+		if (bin >= multi->bins || __atomic_load_n(&multi->barrier.status, __ATOMIC_RELAXED) != cudaSuccess)
 			break;
-		rows = (uint32_t) (multi->bin_starts[bin + 1] - multi->bin_starts[bin]);
+		rows = (uint32_t) (multi->bin_offsets[bin + 1] - multi->bin_offsets[bin]);
 		if (rows == 0)
 			continue;
 		GPUSORT_MULTI_TRY(read_bin(device, slot, bin, rows));
@@ -388,16 +388,16 @@ run_device(GpuSortMultiDevice *device)
 	for (uint32_t i = 0; i < GPUSORT_MULTI_SLOTS; i++)
 		device->slots[i].busy = false;
 	GPUSORT_MULTI_TRY(cudaSetDevice(device->ordinal));
-	GPUSORT_MULTI_TRY(take_chunks(device));
+	GPUSORT_MULTI_TRY(ingest_chunks(device));
 	if (chunks > 0)
 	{
-		GpuSortMultiLanding *last = &device->landings[(chunks - 1) % GPUSORT_MULTI_LANDINGS];
+		GpuSortMultiReceiveBuffer *last = &device->receive_buffers[(chunks - 1) % GPUSORT_MULTI_RECEIVE_BUFFERS];
 
 		GPUSORT_MULTI_TRY(add_time(&device->phases.uploaded, device->begun, last->uploaded));
 		GPUSORT_MULTI_TRY(add_time(&device->phases.partitioned, device->begun, last->partitioned));
 	}
-	GPUSORT_MULTI_TRY(gpusort_multi_meet(multi)); /* counted */
-	GPUSORT_MULTI_TRY(gpusort_multi_meet(multi)); /* planned */
+	GPUSORT_MULTI_TRY(gpusort_multi_barrier(multi)); /* counted */
+	GPUSORT_MULTI_TRY(gpusort_multi_barrier(multi)); /* planned */
 	return multi->again ? cudaSuccess : take_bins(device);
 }
 

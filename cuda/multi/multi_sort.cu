@@ -46,43 +46,43 @@ divide_up(uint64_t a, uint64_t b)
 	return (a + b - 1) / b;
 }
 
-/* ---- meetings ---- */
+/* ---- the barrier ---- */
 
 cudaError_t
-gpusort_multi_meet(GpuSortMulti *multi)
+gpusort_multi_barrier(GpuSortMulti *multi)
 {
-	GpuSortMultiMeeting *meeting = &multi->meeting;
+	GpuSortMultiBarrier *barrier = &multi->barrier;
 	cudaError_t status;
 
-	pthread_mutex_lock(&meeting->lock);
-	if (++meeting->arrived == meeting->expected)
+	pthread_mutex_lock(&barrier->lock);
+	if (++barrier->arrived == barrier->expected)
 	{
-		meeting->arrived = 0;
-		meeting->turn++;
-		pthread_cond_broadcast(&meeting->changed);
+		barrier->arrived = 0;
+		barrier->turn++;
+		pthread_cond_broadcast(&barrier->changed);
 	}
 	else
 	{
-		const uint32_t turn = meeting->turn;
+		const uint32_t turn = barrier->turn;
 
-		while (meeting->turn == turn && meeting->status == cudaSuccess)
-			pthread_cond_wait(&meeting->changed, &meeting->lock);
+		while (barrier->turn == turn && barrier->status == cudaSuccess)
+			pthread_cond_wait(&barrier->changed, &barrier->lock);
 	}
-	status = meeting->status;
-	pthread_mutex_unlock(&meeting->lock);
+	status = barrier->status;
+	pthread_mutex_unlock(&barrier->lock);
 	return status;
 }
 
 cudaError_t
 gpusort_multi_fail(GpuSortMulti *multi, cudaError_t status)
 {
-	GpuSortMultiMeeting *meeting = &multi->meeting;
+	GpuSortMultiBarrier *barrier = &multi->barrier;
 
-	pthread_mutex_lock(&meeting->lock);
-	if (meeting->status == cudaSuccess)
-		__atomic_store_n(&meeting->status, status, __ATOMIC_RELAXED);
-	pthread_cond_broadcast(&meeting->changed);
-	pthread_mutex_unlock(&meeting->lock);
+	pthread_mutex_lock(&barrier->lock);
+	if (barrier->status == cudaSuccess)
+		__atomic_store_n(&barrier->status, status, __ATOMIC_RELAXED);
+	pthread_cond_broadcast(&barrier->changed);
+	pthread_mutex_unlock(&barrier->lock);
 	return status;
 }
 
@@ -191,17 +191,17 @@ lay_device(const GpuSortMulti *multi, GpuSortMultiDevice *device, char *base)
 	const uint64_t max_pieces = (uint64_t) multi->chunks_room * multi->device_count;
 	size_t end = 0;
 
-	for (int i = 0; i < GPUSORT_MULTI_LANDINGS; i++)
+	for (int i = 0; i < GPUSORT_MULTI_RECEIVE_BUFFERS; i++)
 	{
-		device->landings[i].keys = lay(base, &end, chunk_rows * key_bytes);
-		device->landings[i].payload = lay(base, &end, chunk_rows * payload_bytes);
+		device->receive_buffers[i].keys = lay(base, &end, chunk_rows * key_bytes);
+		device->receive_buffers[i].payload = lay(base, &end, chunk_rows * payload_bytes);
 	}
 	device->store_keys = lay(base, &end, multi->store_rows * key_bytes);
 	device->store_ids = (uint32_t *) lay(base, &end, multi->store_rows * id_bytes);
 	device->store_payload = lay(base, &end, multi->store_rows * payload_bytes);
 	device->numbers = payload_bytes > 0 && id_bytes == 0 ? (uint32_t *) lay(base, &end, chunk_rows * sizeof(uint32_t)) : NULL;
 	device->splitters = (GpuSortSplitter *) lay(base, &end, multi->bins_room * sizeof(GpuSortSplitter));
-	device->counts = (uint32_t *) lay(base, &end, (uint64_t) multi->chunks_room * multi->bins_room * sizeof(uint32_t));
+	device->histograms = (uint32_t *) lay(base, &end, (uint64_t) multi->chunks_room * multi->bins_room * sizeof(uint32_t));
 	device->partition_temp = (uint32_t *) lay(base, &end,
 											  gpusort_partition_temp_bytes(multi->chunk_room, multi->bins_room));
 	for (int i = 0; i < GPUSORT_MULTI_SLOTS; i++)
@@ -214,7 +214,7 @@ lay_device(const GpuSortMulti *multi, GpuSortMultiDevice *device, char *base)
 		slot->sorted_keys = lay(base, &end, bin_rows * key_bytes);
 		slot->sorted_ids = (uint32_t *) lay(base, &end, bin_rows * id_bytes);
 		slot->sorted_payload = lay(base, &end, bin_rows * payload_bytes);
-		slot->pieces = (GpuSortPiece *) lay(base, &end, max_pieces * sizeof(GpuSortPiece));
+		slot->pieces = (GpuSortBinPiece *) lay(base, &end, max_pieces * sizeof(GpuSortBinPiece));
 	}
 	device->words = (uint32_t *) lay(base, &end, key_bytes == 8 ? bin_rows * sizeof(uint32_t) : 0);
 	device->orders[0] = (uint32_t *) lay(base, &end, bin_rows * sizeof(uint32_t));
@@ -248,23 +248,23 @@ open_device(GpuSortMulti *multi, GpuSortMultiDevice *device)
 	GPUSORT_MULTI_TRY(cudaSetDevice(device->ordinal));
 	GPUSORT_MULTI_TRY(cudaMalloc(&device->memory, lay_device(multi, device, NULL)));
 	lay_device(multi, device, (char *) device->memory);
-	GPUSORT_MULTI_TRY(cudaMallocHost((void **) &device->host_counts,
+	GPUSORT_MULTI_TRY(cudaMallocHost((void **) &device->host_histograms,
 									 (size_t) multi->chunks_room * multi->bins_room * sizeof(uint32_t)));
 	GPUSORT_MULTI_TRY(cudaStreamCreateWithFlags(&device->upload, cudaStreamNonBlocking));
 	GPUSORT_MULTI_TRY(cudaStreamCreateWithFlags(&device->exchange, cudaStreamNonBlocking));
 	GPUSORT_MULTI_TRY(cudaStreamCreateWithFlags(&device->compute, cudaStreamNonBlocking));
 	GPUSORT_MULTI_TRY(cudaStreamCreateWithFlags(&device->download, cudaStreamNonBlocking));
 	GPUSORT_MULTI_TRY(cudaEventCreate(&device->begun));
-	for (int i = 0; i < GPUSORT_MULTI_LANDINGS; i++)
+	for (int i = 0; i < GPUSORT_MULTI_RECEIVE_BUFFERS; i++)
 	{
-		GPUSORT_MULTI_TRY(cudaEventCreate(&device->landings[i].uploaded));
-		GPUSORT_MULTI_TRY(cudaEventCreate(&device->landings[i].partitioned));
+		GPUSORT_MULTI_TRY(cudaEventCreate(&device->receive_buffers[i].uploaded));
+		GPUSORT_MULTI_TRY(cudaEventCreate(&device->receive_buffers[i].partitioned));
 	}
 	for (int i = 0; i < GPUSORT_MULTI_SLOTS; i++)
 	{
 		GpuSortMultiSlot *slot = &device->slots[i];
 
-		GPUSORT_MULTI_TRY(cudaMallocHost((void **) &slot->host_pieces, max_pieces * sizeof(GpuSortPiece)));
+		GPUSORT_MULTI_TRY(cudaMallocHost((void **) &slot->host_pieces, max_pieces * sizeof(GpuSortBinPiece)));
 		GPUSORT_MULTI_TRY(cudaEventCreate(&slot->read_begun));
 		GPUSORT_MULTI_TRY(cudaEventCreate(&slot->read));
 		GPUSORT_MULTI_TRY(cudaEventCreate(&slot->sort_begun));
@@ -295,10 +295,10 @@ close_device(GpuSortMultiDevice *device)
 	if (cudaSetDevice(device->ordinal) != cudaSuccess)
 		(void) cudaGetLastError();
 	close_event(device->begun);
-	for (int i = 0; i < GPUSORT_MULTI_LANDINGS; i++)
+	for (int i = 0; i < GPUSORT_MULTI_RECEIVE_BUFFERS; i++)
 	{
-		close_event(device->landings[i].uploaded);
-		close_event(device->landings[i].partitioned);
+		close_event(device->receive_buffers[i].uploaded);
+		close_event(device->receive_buffers[i].partitioned);
 	}
 	for (int i = 0; i < GPUSORT_MULTI_SLOTS; i++)
 	{
@@ -317,8 +317,8 @@ close_device(GpuSortMultiDevice *device)
 	close_stream(device->exchange);
 	close_stream(device->compute);
 	close_stream(device->download);
-	if (device->host_counts != NULL)
-		(void) cudaFreeHost(device->host_counts);
+	if (device->host_histograms != NULL)
+		(void) cudaFreeHost(device->host_histograms);
 	if (device->memory != NULL)
 		(void) cudaFree(device->memory);
 }
@@ -366,9 +366,9 @@ open_context(GpuSortMulti *multi)
 
 	multi->sample_room = (uint64_t) multi->bins_room * multi->config.sample_per_bin;
 	multi->sample = (GpuSortSplitter *) malloc(multi->sample_room * sizeof(GpuSortSplitter));
-	multi->piece_starts = (uint32_t *) malloc(max_chunks * multi->bins_room * sizeof(uint32_t));
-	multi->bin_starts = (uint64_t *) malloc((multi->bins_room + 1) * sizeof(uint64_t));
-	if (multi->sample == NULL || multi->piece_starts == NULL || multi->bin_starts == NULL)
+	multi->piece_offsets = (uint32_t *) malloc(max_chunks * multi->bins_room * sizeof(uint32_t));
+	multi->bin_offsets = (uint64_t *) malloc((multi->bins_room + 1) * sizeof(uint64_t));
+	if (multi->sample == NULL || multi->piece_offsets == NULL || multi->bin_offsets == NULL)
 		return cudaErrorMemoryAllocation;
 	GPUSORT_MULTI_TRY(cudaMallocHost((void **) &multi->splitters, multi->bins_room * sizeof(GpuSortSplitter)));
 	GPUSORT_MULTI_TRY(open_peers(multi));
@@ -401,8 +401,8 @@ gpusort_multi_open(const GpuSortMultiConfig *config, GpuSortMulti **result)
 		multi->devices[i].number = i;
 		multi->devices[i].ordinal = config->devices[i];
 	}
-	pthread_mutex_init(&multi->meeting.lock, NULL);
-	pthread_cond_init(&multi->meeting.changed, NULL);
+	pthread_mutex_init(&multi->barrier.lock, NULL);
+	pthread_cond_init(&multi->barrier.changed, NULL);
 	status = open_context(multi);
 	if (status != cudaSuccess)
 	{
@@ -429,16 +429,16 @@ gpusort_multi_close(GpuSortMulti *multi)
 		(void) cudaFreeHost(multi->splitters);
 	(void) cudaSetDevice(device_before);
 	free(multi->sample);
-	free(multi->piece_starts);
-	free(multi->bin_starts);
-	pthread_cond_destroy(&multi->meeting.changed);
-	pthread_mutex_destroy(&multi->meeting.lock);
+	free(multi->piece_offsets);
+	free(multi->bin_offsets);
+	pthread_cond_destroy(&multi->barrier.changed);
+	pthread_mutex_destroy(&multi->barrier.lock);
 	free(multi);
 }
 
 /* ---- a sort ---- */
 
-/* Splitters from a sample of so many rows. */
+/* Takes splitters from a sample of so many rows. */
 static cudaError_t
 choose_splitters(GpuSortMulti *multi, uint64_t samples, uint32_t attempt)
 {
@@ -456,39 +456,39 @@ choose_splitters(GpuSortMulti *multi, uint64_t samples, uint32_t attempt)
 	return cudaSuccess;
 }
 
-/* What lies where, from the counts; *largest: the rows of the largest bin. */
+/* What lies where, from the histograms; *largest: the rows of the largest bin. */
 static void
 plan_bins(GpuSortMulti *multi, uint64_t *largest)
 {
 	uint64_t end = 0;
 
-	memset(multi->bin_starts, 0, (multi->bins + 1) * sizeof(uint64_t));
+	memset(multi->bin_offsets, 0, (multi->bins + 1) * sizeof(uint64_t));
 	for (uint32_t chunk = 0; chunk < multi->chunks; chunk++)
 	{
 		const GpuSortMultiDevice *device = &multi->devices[chunk % multi->device_count];
-		const uint32_t *counts = device->host_counts + (size_t) (chunk / multi->device_count) * multi->bins;
-		uint32_t *starts = multi->piece_starts + (size_t) chunk * multi->bins;
-		uint32_t start = 0;
+		const uint32_t *histogram = device->host_histograms + (size_t) (chunk / multi->device_count) * multi->bins;
+		uint32_t *offsets = multi->piece_offsets + (size_t) chunk * multi->bins;
+		uint32_t offset = 0;
 
 		for (uint32_t bin = 0; bin < multi->bins; bin++)
 		{
-			starts[bin] = start;
-			start += counts[bin];
-			multi->bin_starts[bin] += counts[bin];
+			offsets[bin] = offset;
+			offset += histogram[bin];
+			multi->bin_offsets[bin] += histogram[bin];
 		}
 	}
 	*largest = 0;
 	for (uint32_t bin = 0; bin <= multi->bins; bin++)
 	{
-		uint64_t rows = multi->bin_starts[bin];
+		uint64_t rows = multi->bin_offsets[bin];
 
 		*largest = std::max(*largest, rows);
-		multi->bin_starts[bin] = end;
+		multi->bin_offsets[bin] = end;
 		end += rows;
 	}
 }
 
-/* The caller's thread's part while the devices' threads run. */
+/* What the caller's thread does while the devices' threads run. */
 static cudaError_t
 lead_devices(GpuSortMulti *multi, uint64_t samples, uint32_t attempt, GpuSortMultiReport *report)
 {
@@ -496,13 +496,13 @@ lead_devices(GpuSortMulti *multi, uint64_t samples, uint32_t attempt, GpuSortMul
 
 	GPUSORT_MULTI_TRY(choose_splitters(multi, samples, attempt));
 	report->sample_ms = milliseconds_now() - begun;
-	GPUSORT_MULTI_TRY(gpusort_multi_meet(multi)); /* splitters */
-	GPUSORT_MULTI_TRY(gpusort_multi_meet(multi)); /* counted */
+	GPUSORT_MULTI_TRY(gpusort_multi_barrier(multi)); /* splitters */
+	GPUSORT_MULTI_TRY(gpusort_multi_barrier(multi)); /* counted */
 	plan_bins(multi, &report->largest_bin);
-	if (multi->bin_starts[multi->bins] != multi->job.rows)
+	if (multi->bin_offsets[multi->bins] != multi->job.rows)
 		return cudaErrorUnknown; /* the device is not to be trusted */
 	multi->again = report->largest_bin > multi->bin_room;
-	return gpusort_multi_meet(multi); /* planned */
+	return gpusort_multi_barrier(multi); /* planned */
 }
 
 static cudaError_t
@@ -513,9 +513,9 @@ run_devices(GpuSortMulti *multi, uint64_t samples, uint32_t attempt, GpuSortMult
 
 	multi->next_bin = 0;
 	multi->again = false;
-	multi->meeting.expected = multi->device_count + 1;
-	multi->meeting.arrived = 0;
-	multi->meeting.status = cudaSuccess;
+	multi->barrier.expected = multi->device_count + 1;
+	multi->barrier.arrived = 0;
+	multi->barrier.status = cudaSuccess;
 	while (started < multi->device_count && status == cudaSuccess)
 	{
 		if (pthread_create(&multi->devices[started].thread, NULL, gpusort_multi_device_main,
@@ -530,10 +530,10 @@ run_devices(GpuSortMulti *multi, uint64_t samples, uint32_t attempt, GpuSortMult
 		gpusort_multi_fail(multi, status);
 	for (uint32_t i = 0; i < started; i++)
 		pthread_join(multi->devices[i].thread, NULL);
-	return multi->meeting.status;
+	return multi->barrier.status;
 }
 
-/* Are all the arrays there? */
+/* Returns true if the rows are within max_rows and all the arrays are there. */
 static bool
 job_complete(const GpuSortMulti *multi, const GpuSortMultiJob *job)
 {

@@ -128,15 +128,19 @@ extern "C"
 
 	typedef struct GpuSortMulti GpuSortMulti;
 
-	/* Bytes of device memory for each entry of devices.  Needs no device. */
+	/* *bytes: of device memory, for each entry of devices.  Needs no device. */
 	extern int gpusort_multi_device_bytes(const GpuSortMultiConfig *config, size_t *bytes);
 
-	/* On error *multi is NULL and nothing is left behind. */
+	/*
+ * Takes everything that sorts need: device memory as gpusort_multi_device_bytes says, pinned
+ * host memory, streams.  On error *multi is NULL and nothing is left behind.
+ */
 	extern int gpusort_multi_open(const GpuSortMultiConfig *config, GpuSortMulti **multi);
 
-	/* report may be NULL. */
+	/* Sorts; returns when the output is in the job's arrays.  report may be NULL. */
 	extern int gpusort_multi_sort(GpuSortMulti *multi, const GpuSortMultiJob *job, GpuSortMultiReport *report);
 
+	/* Gives everything back; no sort may be running.  NULL is legal. */
 	extern void gpusort_multi_close(GpuSortMulti *multi);
 
 #ifdef __cplusplus

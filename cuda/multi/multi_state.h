@@ -5,13 +5,13 @@
  *	  each of its devices.
  *
  * Each device has a thread of its own for the time of a sort, and only that thread
- * gives work to its streams and waits for them.  Threads meet three times:
+ * gives work to its streams and waits for them.  Threads wait at three barriers:
  *
  *	splitters	the caller's thread has written splitters; others have sent first chunks
- *	counted		each device's chunks are partitioned, their counts on the host
- *	planned		the caller's thread has written piece_starts, bin_starts and again
+ *	counted		each device's chunks are partitioned, their histograms on the host
+ *	planned		the caller's thread has written piece_offsets, bin_offsets and again
  *
- * What is written before a meeting is only read after it.  After the last one,
+ * What is written before a barrier is only read after it.  After the last one,
  * devices read each other's stores, which nobody writes, and share next_bin.
  *
  *-------------------------------------------------------------------------
@@ -25,9 +25,9 @@
 #include "multi/multi_sort.h"
 #include "sort/launch.h"
 
-/* Chunks on their way to a device at a time, and bins on their way from it. */
-#define GPUSORT_MULTI_LANDINGS 4
-#define GPUSORT_MULTI_SLOTS    3
+/* Chunks being copied to a device at a time, and bins being exchanged, sorted and copied from it. */
+#define GPUSORT_MULTI_RECEIVE_BUFFERS 4
+#define GPUSORT_MULTI_SLOTS           3
 
 #define GPUSORT_MULTI_TRY(call)       \
 	do                                \
@@ -37,16 +37,16 @@
 			return status_;           \
 	} while (0)
 
-/* Where a chunk arrives; its rows go on into the store, partitioned. */
-typedef struct GpuSortMultiLanding
+/* Where the H2D copy of a chunk goes; its rows go on into the store, partitioned. */
+typedef struct GpuSortMultiReceiveBuffer
 {
 	char *keys;
 	char *payload;
 	cudaEvent_t uploaded;
 	cudaEvent_t partitioned;
-} GpuSortMultiLanding;
+} GpuSortMultiReceiveBuffer;
 
-/* A bin on its way: rows as they were read, and in order. */
+/* A bin under way: its rows as they were read, and in order. */
 typedef struct GpuSortMultiSlot
 {
 	char *keys;
@@ -55,15 +55,15 @@ typedef struct GpuSortMultiSlot
 	char *sorted_keys;
 	uint32_t *sorted_ids;
 	char *sorted_payload;
-	GpuSortPiece *pieces;      /* on the device */
-	GpuSortPiece *host_pieces; /* pinned */
+	GpuSortBinPiece *pieces;      /* on the device */
+	GpuSortBinPiece *host_pieces; /* pinned */
 	cudaEvent_t read_begun;
 	cudaEvent_t read;
 	cudaEvent_t sort_begun;
 	cudaEvent_t sorted;
 	cudaEvent_t download_begun;
 	cudaEvent_t downloaded;
-	bool busy; /* a bin is on its way */
+	bool busy; /* a bin is under way */
 } GpuSortMultiSlot;
 
 typedef struct GpuSortMultiDevice
@@ -82,24 +82,24 @@ typedef struct GpuSortMultiDevice
 	cudaEvent_t begun;
 
 	void *memory; /* all that follows lies in it */
-	GpuSortMultiLanding landings[GPUSORT_MULTI_LANDINGS];
+	GpuSortMultiReceiveBuffer receive_buffers[GPUSORT_MULTI_RECEIVE_BUFFERS];
 	char *store_keys;    /* chunk after chunk, each partitioned */
 	uint32_t *store_ids; /* NULL without ids */
 	char *store_payload;
 	uint32_t *numbers; /* of a chunk's rows, for its payload; NULL with ids */
 	GpuSortSplitter *splitters;
-	uint32_t *counts; /* rows of each bin, for each chunk */
+	uint32_t *histograms; /* of each chunk: rows of each bin */
 	uint32_t *partition_temp;
 	GpuSortMultiSlot slots[GPUSORT_MULTI_SLOTS];
 	uint32_t *words;     /* 32 bits of each key of a bin */
 	uint32_t *orders[2]; /* row numbers within a bin */
 	void *radix_temp;
 
-	uint32_t *host_counts; /* pinned */
+	uint32_t *host_histograms; /* pinned */
 } GpuSortMultiDevice;
 
-/* Threads meet, or learn that one of them has failed. */
-typedef struct GpuSortMultiMeeting
+/* Where threads wait for each other, or learn that one of them has failed. */
+typedef struct GpuSortMultiBarrier
 {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -107,7 +107,7 @@ typedef struct GpuSortMultiMeeting
 	uint32_t arrived;
 	uint32_t turn;
 	cudaError_t status; /* the first error */
-} GpuSortMultiMeeting;
+} GpuSortMultiBarrier;
 
 typedef struct GpuSortMulti
 {
@@ -126,30 +126,33 @@ typedef struct GpuSortMulti
 
 	GpuSortSplitter *sample;
 	uint64_t sample_room;
-	uint32_t *piece_starts;     /* [chunk][bin]: first row of the piece in its chunk */
-	uint64_t *bin_starts;       /* first row of each bin in the output; [bins] is the end */
+	uint32_t *piece_offsets;    /* [chunk][bin]: first row of the piece in its chunk */
+	uint64_t *bin_offsets;      /* first row of each bin in the output; [bins] is the end */
 	GpuSortSplitter *splitters; /* pinned */
 
-	/* of the sort that is under way */
+	/* of the running sort */
 	GpuSortMultiJob job;
 	uint32_t chunk_rows;
 	uint32_t chunks;
 	uint32_t bins;
 	uint32_t next_bin; /* atomic */
 	bool again;        /* a bin does not fit */
-	GpuSortMultiMeeting meeting;
+	GpuSortMultiBarrier barrier;
 
 	uint32_t device_count;
 	GpuSortMultiDevice devices[GPUSORT_MULTI_MAX_DEVICES];
 } GpuSortMulti;
 
-/* Waits for all threads; returns the first error of any of them at once. */
-extern cudaError_t gpusort_multi_meet(GpuSortMulti *multi);
+/*
+ * Waits until all devices' threads and the caller's have called it; returns the first error of
+ * any of them, at once when there is one.
+ */
+extern cudaError_t gpusort_multi_barrier(GpuSortMulti *multi);
 
 /* Tells all threads of an error; returns it. */
 extern cudaError_t gpusort_multi_fail(GpuSortMulti *multi, cudaError_t status);
 
-/* A device's thread: its GpuSortMultiDevice, returns NULL. */
+/* A device's thread; the argument is its GpuSortMultiDevice.  Returns NULL; errors go to the barrier. */
 extern void *gpusort_multi_device_main(void *device);
 
 #endif /* GPUSORT_MULTI_STATE_H */

@@ -2,7 +2,7 @@
  *
  * portable.h
  *	  Lets kernels and the arithmetic that they rest on (row_ref.h, compact.h,
- *	  tie_rows.h) compile as plain C++ too, so that it is tested where there is no
+ *	  tie_flags.h) compile as plain C++ too, so that it is tested where there is no
  *	  device.
  *
  *-------------------------------------------------------------------------

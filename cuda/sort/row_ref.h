@@ -44,7 +44,7 @@ typedef struct GpuSortDeviceChunk
 	uint32_t bytes; /* of the records */
 	uint32_t rows;
 	uint32_t first_row; /* row id of its first row */
-	uint32_t part;      /* of its sort's parts, the one on whose device it lies */
+	uint32_t shard;     /* of its sort, the one on whose device it lies */
 } GpuSortDeviceChunk;
 
 GPUSORT_HD static inline GpuSortRowRef

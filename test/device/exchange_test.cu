@@ -169,7 +169,7 @@ test_partition(void)
 						true);
 	test_point("partition: 1 to 256 bins");
 
-	/* more tiles than sum_tiles has threads */
+	/* more tiles than scan_tiles has threads */
 	check_partition(4096 * 257 + 3, GPUSORT_ZERO, 4, 3, 99, false);
 	test_point("partition: many tiles");
 
@@ -187,7 +187,7 @@ check_pieces(uint32_t row_bytes, uint32_t piece_count, uint32_t most_rows, uint3
 {
 	GpuSortSources sources = {};
 	std::vector<std::vector<char>> arrays(source_count);
-	std::vector<GpuSortPiece> pieces;
+	std::vector<GpuSortBinPiece> pieces;
 	std::vector<char> right;
 	uint32_t rows = 0;
 
@@ -200,7 +200,7 @@ check_pieces(uint32_t row_bytes, uint32_t piece_count, uint32_t most_rows, uint3
 	}
 	for (uint32_t i = 0; i < piece_count; i++)
 	{
-		GpuSortPiece piece = {};
+		GpuSortBinPiece piece = {};
 
 		piece.source = (uint32_t) test_below(source_count);
 		piece.rows = 1 + (uint32_t) (test_below(3) ? test_below(most_rows) : test_below(3));

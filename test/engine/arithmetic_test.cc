@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "engine/chunk.h"
-#include "engine/tie_rows.h"
+#include "engine/tie_flags.h"
 #include "sort/compact.h"
 
 static uint64_t seed;

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * tie_rows.h
- *	  Counting the rows that stand in a run of equal keys with a row that is KEY_TRUNCATED,
- *	  piece by piece.
+ * tie_flags.h
+ *	  Counting the rows that may need a tie-break: those in a run of equal keys with
+ *	  a row whose key is truncated, piece by piece.
  *
  * A run may be as long as the sort, so no thread can walk it.  Instead each
  * piece of the sorted rows is summed up by what its neighbours need to know: the
@@ -14,29 +14,29 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUSORT_TIE_ROWS_H
-#define GPUSORT_TIE_ROWS_H
+#ifndef GPUSORT_TIE_FLAGS_H
+#define GPUSORT_TIE_FLAGS_H
 
 #include <stdint.h>
 
 #include "sort/portable.h"
 
-typedef struct GpuSortRun
+typedef struct GpuSortTieRun
 {
 	uint64_t rows;
-	uint64_t inexact; /* 0 or 1: does it hold a row that is KEY_TRUNCATED */
-} GpuSortRun;
+	uint64_t inexact; /* 1 if it holds a KEY_TRUNCATED row, else 0 */
+} GpuSortTieRun;
 
 typedef struct GpuSortTieSummary
 {
-	GpuSortRun first;
-	GpuSortRun last;  /* unused while one is set */
-	uint64_t counted; /* rows of runs that lie wholly inside and count */
-	uint32_t one;     /* all rows are one run: `first` */
-	uint32_t open;    /* the last row's key equals that of the row after the piece */
+	GpuSortTieRun first;
+	GpuSortTieRun last; /* unused while one is set */
+	uint64_t counted;   /* rows of runs that lie wholly inside and count */
+	uint32_t one;       /* all rows are one run: `first` */
+	uint32_t open;      /* the last row's key equals that of the row after the piece */
 } GpuSortTieSummary;
 
-/* A piece without rows has first.rows = 0 and joins to nothing. */
+/* Returns the summary of no rows: first.rows is 0, and joined with another it leaves that as it is. */
 GPUSORT_HD static inline GpuSortTieSummary
 gpusort_ties_none(void)
 {
@@ -46,19 +46,20 @@ gpusort_ties_none(void)
 	return none;
 }
 
+/* Returns how many of a run's rows count: all or none. */
 GPUSORT_HD static inline uint64_t
-gpusort_run_count(GpuSortRun run)
+gpusort_tie_run_count(GpuSortTieRun run)
 {
 	return run.rows > 1 && run.inexact ? run.rows : 0;
 }
 
-/* The summary of a followed by b. */
+/* Returns the summary of a's rows followed by b's. */
 GPUSORT_HD static inline GpuSortTieSummary
 gpusort_ties_join(GpuSortTieSummary a, GpuSortTieSummary b)
 {
 	GpuSortTieSummary joined = {};
-	GpuSortRun left;
-	GpuSortRun right;
+	GpuSortTieRun left;
+	GpuSortTieRun right;
 
 	if (a.first.rows == 0)
 		return b;
@@ -74,7 +75,7 @@ gpusort_ties_join(GpuSortTieSummary a, GpuSortTieSummary b)
 
 	if (a.open)
 	{
-		GpuSortRun middle;
+		GpuSortTieRun middle;
 
 		middle.rows = left.rows + right.rows;
 		middle.inexact = left.inexact | right.inexact;
@@ -84,23 +85,23 @@ gpusort_ties_join(GpuSortTieSummary a, GpuSortTieSummary b)
 			joined.last = middle;
 		joined.one = a.one && b.one;
 		if (!a.one && !b.one)
-			joined.counted += gpusort_run_count(middle);
+			joined.counted += gpusort_tie_run_count(middle);
 	}
 	else
 	{
 		if (!a.one)
-			joined.counted += gpusort_run_count(left);
+			joined.counted += gpusort_tie_run_count(left);
 		if (b.one)
 			joined.last = right;
 		else
-			joined.counted += gpusort_run_count(right);
+			joined.counted += gpusort_tie_run_count(right);
 		joined.one = 0;
 	}
 	return joined;
 }
 
 /*
- * The summary of up to 32 rows: bit i of `equal` says that row i's key equals
+ * Returns the summary of up to 32 rows: bit i of `equal` says that row i's key equals
  * that of the row after it, bit i of `inexact` that row i is KEY_TRUNCATED.
  */
 GPUSORT_HD static inline GpuSortTieSummary
@@ -120,11 +121,11 @@ gpusort_ties_of_bits(uint32_t equal, uint32_t inexact, uint32_t rows)
 	return sum;
 }
 
-/* The rows that count, when nothing comes before or after the piece. */
+/* Returns how many rows count, when nothing comes before or after the piece. */
 GPUSORT_HD static inline uint64_t
 gpusort_ties_total(GpuSortTieSummary sum)
 {
-	return sum.counted + gpusort_run_count(sum.first) + (sum.one ? 0 : gpusort_run_count(sum.last));
+	return sum.counted + gpusort_tie_run_count(sum.first) + (sum.one ? 0 : gpusort_tie_run_count(sum.last));
 }
 
-#endif /* GPUSORT_TIE_ROWS_H */
+#endif /* GPUSORT_TIE_FLAGS_H */

@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
- * tie_rows.cu
- *	  Which sorted rows tie with the next one on an inexact key, and how many rows
- *	  stand in such runs; tie_rows.h has the arithmetic.
+ * tie_flags.cu
+ *	  Flags the sorted rows that need a tie-break with the next one: equal keys, and
+ *	  this row's is truncated.  Counts the rows of such runs; tie_flags.h has
+ *	  the arithmetic.
  *
  * Each block takes a contiguous stretch of the sorted rows, a tile at a time, and
  * leaves one summary; the host joins the blocks' summaries.
@@ -41,10 +42,10 @@ gpusort_tie_blocks(uint32_t rows)
  * rows in summaries[blockIdx.x].  rows is at least 1.
  */
 static __global__ void
-mark_ties(const GpuSortRowRef *sorted_refs, uint32_t rows, uint32_t tiles, uint32_t *equal,
+flag_ties(const GpuSortRowRef *sorted_refs, uint32_t rows, uint32_t tiles, uint32_t *equal,
 		  GpuSortTieSummary *summaries)
 {
-	__shared__ GpuSortTieSummary parts[GPUSORT_TIE_TILE];
+	__shared__ GpuSortTieSummary partial[GPUSORT_TIE_TILE];
 	__shared__ uint32_t inexact_bits[GPUSORT_TIE_TILE];
 	GpuSortTieSummary sum = gpusort_ties_none();
 
@@ -70,13 +71,13 @@ mark_ties(const GpuSortRowRef *sorted_refs, uint32_t rows, uint32_t tiles, uint3
 		}
 		__syncthreads();
 
-		parts[threadIdx.x] = gpusort_ties_none();
+		partial[threadIdx.x] = gpusort_ties_none();
 		if (row < rows)
 		{
 			uint32_t here = rows - row < 32 ? (uint32_t) (rows - row) : 32;
 			uint32_t bits = equal[word];
 
-			parts[threadIdx.x] = gpusort_ties_of_bits(bits, inexact_bits[threadIdx.x], here);
+			partial[threadIdx.x] = gpusort_ties_of_bits(bits, inexact_bits[threadIdx.x], here);
 			equal[word] = bits & inexact_bits[threadIdx.x];
 		}
 		__syncthreads();
@@ -85,13 +86,13 @@ mark_ties(const GpuSortRowRef *sorted_refs, uint32_t rows, uint32_t tiles, uint3
 		for (uint32_t step = 1; step < GPUSORT_TIE_TILE; step *= 2)
 		{
 			if (threadIdx.x % (2 * step) == 0)
-				parts[threadIdx.x] = gpusort_ties_join(parts[threadIdx.x], parts[threadIdx.x + step]);
+				partial[threadIdx.x] = gpusort_ties_join(partial[threadIdx.x], partial[threadIdx.x + step]);
 			__syncthreads();
 		}
 		if (threadIdx.x == 0)
-			sum = gpusort_ties_join(sum, parts[0]);
+			sum = gpusort_ties_join(sum, partial[0]);
 
-		/* parts is written again in the next turn */
+		/* partial is written again in the next turn */
 		__syncthreads();
 	}
 	if (threadIdx.x == 0)
@@ -99,12 +100,12 @@ mark_ties(const GpuSortRowRef *sorted_refs, uint32_t rows, uint32_t tiles, uint3
 }
 
 int
-gpusort_mark_ties(GpuSortPart *part, GpuSortError *error)
+gpusort_flag_ties(GpuSortShard *shard, GpuSortError *error)
 {
-	GpuSortWork *work = &part->work;
-	uint32_t rows = part->rows_out;
+	GpuSortWork *work = &shard->work;
+	uint32_t rows = shard->rows_out;
 
-	GPUSORT_LAUNCH(part->device, error, mark_ties, gpusort_tie_blocks(rows), GPUSORT_THREADS, part->lane->compute,
-				   work->sorted_refs, rows, tiles_per_block(rows), work->equal, part->lane->state->ties);
+	GPUSORT_LAUNCH(shard->device, error, flag_ties, gpusort_tie_blocks(rows), GPUSORT_THREADS, shard->lane->compute,
+				   work->sorted_refs, rows, tiles_per_block(rows), work->equal, shard->lane->state->ties);
 	return 0;
 }

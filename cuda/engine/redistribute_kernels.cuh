@@ -1,22 +1,22 @@
 /*-------------------------------------------------------------------------
  *
- * spread_rows.cuh
- *	  The kernels that bring rows to the devices that sort them; see spread.h.
+ * redistribute_kernels.cuh
+ *	  The kernels that bring rows to the devices that sort them; see redistribute.h.
  *
  * A device sees the rows of its own chunks only, and writes to the memory of all
  * devices.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUSORT_SPREAD_ROWS_CUH
-#define GPUSORT_SPREAD_ROWS_CUH
+#ifndef GPUSORT_REDISTRIBUTE_KERNELS_CUH
+#define GPUSORT_REDISTRIBUTE_KERNELS_CUH
 
 #include "engine/sort_state.h"
 
-/* Rows that a block of spread_rows takes at a time, and how many groups of a warp's that is. */
-#define GPUSORT_SPREAD_TURNS  4
-#define GPUSORT_SPREAD_TILE   (GPUSORT_SPREAD_TURNS * GPUSORT_THREADS)
-#define GPUSORT_SPREAD_GROUPS (GPUSORT_SPREAD_TILE / 32)
+/* Rows that a block of redistribute_rows takes at a time, and how many groups of a warp's that is. */
+#define GPUSORT_REDISTRIBUTE_TURNS  4
+#define GPUSORT_REDISTRIBUTE_TILE   (GPUSORT_REDISTRIBUTE_TURNS * GPUSORT_THREADS)
+#define GPUSORT_REDISTRIBUTE_GROUPS (GPUSORT_REDISTRIBUTE_TILE / 32)
 
 #define GPUSORT_FULL_WARP 0xFFFFFFFF
 
@@ -27,11 +27,11 @@ typedef struct GpuSortRowPlace
 	uint32_t row; /* of the chunk's */
 } GpuSortRowPlace;
 
-/* The parts' arrays, by part. */
+/* The shards' arrays, by shard. */
 typedef struct GpuSortTargets
 {
-	GpuSortRowRef *refs[GPUSORT_PARTS_MAX];
-	uint32_t *prefixes[GPUSORT_PARTS_MAX];
+	GpuSortRowRef *refs[GPUSORT_SHARDS_MAX];
+	uint32_t *prefixes[GPUSORT_SHARDS_MAX];
 } GpuSortTargets;
 
 /* Is the row of this key and place before that one in the total order? */
@@ -69,8 +69,8 @@ pick_keys(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRow
 /* Splitters as kernels use them: in shared memory, filled by the whole block. */
 struct SharedSplitters
 {
-	uint64_t keys[(GPUSORT_PARTS_MAX - 1) * GPUSORT_MAX_KEY_WORDS];
-	GpuSortRowPlace places[GPUSORT_PARTS_MAX - 1];
+	uint64_t keys[(GPUSORT_SHARDS_MAX - 1) * GPUSORT_MAX_KEY_WORDS];
+	GpuSortRowPlace places[GPUSORT_SHARDS_MAX - 1];
 };
 
 static __device__ void
@@ -84,10 +84,10 @@ load_splitters(SharedSplitters *shared, const GpuSortRowPlace *places, const uin
 	__syncthreads();
 }
 
-/* The part that a row goes to: how many splitters are not after it. */
+/* The shard that a row goes to: how many splitters are not after it. */
 static __device__ uint32_t
-part_of(const SharedSplitters *shared, uint32_t splitters, const uint64_t *key, GpuSortRowPlace place,
-		uint32_t key_words)
+shard_of(const SharedSplitters *shared, uint32_t splitters, const uint64_t *key, GpuSortRowPlace place,
+		 uint32_t key_words)
 {
 	uint32_t low = 0;
 	uint32_t high = splitters;
@@ -104,24 +104,24 @@ part_of(const SharedSplitters *shared, uint32_t splitters, const uint64_t *key, 
 	return low;
 }
 
-/* counts[c * parts + p] = rows of own chunk c that go to part p.  One block per own chunk. */
+/* counts[c * shards + p] = rows of own chunk c that go to shard p.  One block per own chunk. */
 static __global__ void
 count_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t own, uint32_t key_words,
-		   const GpuSortRowPlace *places, const uint64_t *keys, uint32_t parts, uint32_t *counts)
+		   const GpuSortRowPlace *places, const uint64_t *keys, uint32_t shards, uint32_t *counts)
 {
 	__shared__ SharedSplitters splitters;
-	__shared__ uint32_t block_counts[GPUSORT_PARTS_MAX];
+	__shared__ uint32_t block_counts[GPUSORT_SHARDS_MAX];
 	const uint32_t lane = threadIdx.x % 32;
 
-	load_splitters(&splitters, places, keys, parts - 1, key_words);
+	load_splitters(&splitters, places, keys, shards - 1, key_words);
 	for (uint32_t c = blockIdx.x; c < own; c += gridDim.x)
 	{
 		const GpuSortDeviceChunk chunk = chunks[numbers[c]];
 		const char *base = (const char *) chunk.base;
 		const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(chunk.bytes));
-		uint32_t mine = 0; /* rows that go to part `lane` */
+		uint32_t mine = 0; /* rows that go to shard `lane` */
 
-		if (threadIdx.x < GPUSORT_PARTS_MAX)
+		if (threadIdx.x < GPUSORT_SHARDS_MAX)
 			block_counts[threadIdx.x] = 0;
 		__syncthreads();
 
@@ -129,24 +129,24 @@ count_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t o
 		for (uint32_t start = 0; start < chunk.rows; start += blockDim.x)
 		{
 			uint32_t i = start + threadIdx.x;
-			uint32_t part = parts;
+			uint32_t shard = shards;
 
 			if (i < chunk.rows)
-				part = part_of(&splitters, parts - 1, (const uint64_t *) (base + offsets[chunk.rows - 1 - i]),
-							   {numbers[c], i}, key_words);
-			for (uint32_t p = 0; p < parts; p++)
+				shard = shard_of(&splitters, shards - 1, (const uint64_t *) (base + offsets[chunk.rows - 1 - i]),
+								 {numbers[c], i}, key_words);
+			for (uint32_t p = 0; p < shards; p++)
 			{
-				uint32_t votes = __ballot_sync(GPUSORT_FULL_WARP, part == p);
+				uint32_t votes = __ballot_sync(GPUSORT_FULL_WARP, shard == p);
 
 				if (lane == p)
 					mine += __popc(votes);
 			}
 		}
-		if (lane < parts)
+		if (lane < shards)
 			atomicAdd(&block_counts[lane], mine);
 		__syncthreads();
-		if (threadIdx.x < parts)
-			counts[(uint64_t) c * parts + threadIdx.x] = block_counts[threadIdx.x];
+		if (threadIdx.x < shards)
+			counts[(uint64_t) c * shards + threadIdx.x] = block_counts[threadIdx.x];
 
 		/* block_counts is cleared in the next turn */
 		__syncthreads();
@@ -154,29 +154,29 @@ count_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t o
 }
 
 /*
- * Writes refs and prefixes of the own chunks' rows to their parts; the plan keeps the prefix
- * alone, or nothing, and then there are no prefixes.  counts[c * parts + p] says where those of chunk c start in part p.  One block
+ * Writes refs and prefixes of the own chunks' rows to their shards; the plan keeps the prefix
+ * alone, or nothing, and then there are no prefixes.  counts[c * shards + p] says where those of chunk c start in shard p.  One block
  * per own chunk.
  *
- * A tile of rows is laid out by part in shared memory first, each part's in the
+ * A tile of rows is laid out by shard in shared memory first, each shard's in the
  * order of the chunk, so that writes to another device are as long as can be.  Where
- * a row goes in the tile: rows of the parts before, those of its part in the groups
+ * a row goes in the tile: rows of the shards before, those of its shard in the groups
  * of 32 rows before, and in its own group before it.
  */
 static __global__ void
-spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t own,
-			const __grid_constant__ GpuSortPackPlan window, const GpuSortRowPlace *places, const uint64_t *keys,
-			uint32_t parts, const uint32_t *counts, const __grid_constant__ GpuSortTargets targets)
+redistribute_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t own,
+				  const __grid_constant__ GpuSortPackPlan window, const GpuSortRowPlace *places, const uint64_t *keys,
+				  uint32_t shards, const uint32_t *counts, const __grid_constant__ GpuSortTargets targets)
 {
 	__shared__ SharedSplitters splitters;
-	__shared__ GpuSortRowRef tile_refs[GPUSORT_SPREAD_TILE];
-	__shared__ uint32_t tile_prefixes[GPUSORT_SPREAD_TILE];
-	__shared__ uint32_t before[GPUSORT_SPREAD_GROUPS][GPUSORT_PARTS_MAX]; /* rows of the part in groups before */
-	__shared__ uint32_t starts[GPUSORT_PARTS_MAX + 1];                    /* of each part in the tile */
-	__shared__ uint32_t next[GPUSORT_PARTS_MAX];                          /* place of the tile's first row in each part */
+	__shared__ GpuSortRowRef tile_refs[GPUSORT_REDISTRIBUTE_TILE];
+	__shared__ uint32_t tile_prefixes[GPUSORT_REDISTRIBUTE_TILE];
+	__shared__ uint32_t before[GPUSORT_REDISTRIBUTE_GROUPS][GPUSORT_SHARDS_MAX]; /* rows of the shard in groups before */
+	__shared__ uint32_t starts[GPUSORT_SHARDS_MAX + 1];                          /* of each shard in the tile */
+	__shared__ uint32_t next[GPUSORT_SHARDS_MAX];                                /* place of the tile's first row in each shard */
 	const uint32_t lane = threadIdx.x % 32;
 
-	load_splitters(&splitters, places, keys, parts - 1, window.key_words);
+	load_splitters(&splitters, places, keys, shards - 1, window.key_words);
 	for (uint32_t c = blockIdx.x; c < own; c += gridDim.x)
 	{
 		const uint32_t number = numbers[c];
@@ -184,22 +184,22 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 		const char *base = (const char *) chunk.base;
 		const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(chunk.bytes));
 
-		if (threadIdx.x < parts)
-			next[threadIdx.x] = counts[(uint64_t) c * parts + threadIdx.x];
+		if (threadIdx.x < shards)
+			next[threadIdx.x] = counts[(uint64_t) c * shards + threadIdx.x];
 
-		for (uint32_t start = 0; start < chunk.rows; start += GPUSORT_SPREAD_TILE)
+		for (uint32_t start = 0; start < chunk.rows; start += GPUSORT_REDISTRIBUTE_TILE)
 		{
-			GpuSortRowRef refs[GPUSORT_SPREAD_TURNS];
-			uint32_t prefixes[GPUSORT_SPREAD_TURNS];
-			uint32_t part[GPUSORT_SPREAD_TURNS];
-			uint32_t rank[GPUSORT_SPREAD_TURNS];
+			GpuSortRowRef refs[GPUSORT_REDISTRIBUTE_TURNS];
+			uint32_t prefixes[GPUSORT_REDISTRIBUTE_TURNS];
+			uint32_t shard[GPUSORT_REDISTRIBUTE_TURNS];
+			uint32_t rank[GPUSORT_REDISTRIBUTE_TURNS];
 
-			for (uint32_t k = 0; k < GPUSORT_SPREAD_TURNS; k++)
+			for (uint32_t k = 0; k < GPUSORT_REDISTRIBUTE_TURNS; k++)
 			{
 				uint32_t i = start + k * GPUSORT_THREADS + threadIdx.x;
 				uint32_t group = (k * GPUSORT_THREADS + threadIdx.x) / 32;
 
-				part[k] = parts;
+				shard[k] = shards;
 				rank[k] = 0;
 				refs[k] = 0;
 				prefixes[k] = 0;
@@ -208,16 +208,16 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 					uint32_t offset = offsets[chunk.rows - 1 - i];
 					const uint64_t *key = (const uint64_t *) (base + offset);
 
-					part[k] = part_of(&splitters, parts - 1, key, {number, i}, window.key_words);
+					shard[k] = shard_of(&splitters, shards - 1, key, {number, i}, window.key_words);
 					refs[k] = gpusort_ref_of(base, number, offset, window.key_words);
 					if (window.packed_bits > 0)
 						prefixes[k] = gpusort_pack_key(&window, key);
 				}
-				for (uint32_t p = 0; p < parts; p++)
+				for (uint32_t p = 0; p < shards; p++)
 				{
-					uint32_t votes = __ballot_sync(GPUSORT_FULL_WARP, part[k] == p);
+					uint32_t votes = __ballot_sync(GPUSORT_FULL_WARP, shard[k] == p);
 
-					if (part[k] == p)
+					if (shard[k] == p)
 						rank[k] = __popc(votes & ((1u << lane) - 1));
 					if (lane == p)
 						before[group][p] = __popc(votes);
@@ -225,12 +225,12 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 			}
 			__syncthreads();
 
-			/* counts of groups become sums of those before; all of a part for its start */
-			if (threadIdx.x < parts)
+			/* counts of groups become sums of those before; all of a shard for its start */
+			if (threadIdx.x < shards)
 			{
 				uint32_t sum = 0;
 
-				for (uint32_t g = 0; g < GPUSORT_SPREAD_GROUPS; g++)
+				for (uint32_t g = 0; g < GPUSORT_REDISTRIBUTE_GROUPS; g++)
 				{
 					uint32_t here = before[g][threadIdx.x];
 
@@ -243,17 +243,17 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 			if (threadIdx.x == 0)
 			{
 				starts[0] = 0;
-				for (uint32_t p = 0; p < parts; p++)
+				for (uint32_t p = 0; p < shards; p++)
 					starts[p + 1] += starts[p];
 			}
 			__syncthreads();
 
-			for (uint32_t k = 0; k < GPUSORT_SPREAD_TURNS; k++)
+			for (uint32_t k = 0; k < GPUSORT_REDISTRIBUTE_TURNS; k++)
 			{
-				if (part[k] < parts)
+				if (shard[k] < shards)
 				{
 					uint32_t group = (k * GPUSORT_THREADS + threadIdx.x) / 32;
-					uint32_t slot = starts[part[k]] + before[group][part[k]] + rank[k];
+					uint32_t slot = starts[shard[k]] + before[group][shard[k]] + rank[k];
 
 					tile_refs[slot] = refs[k];
 					tile_prefixes[slot] = prefixes[k];
@@ -261,7 +261,7 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 			}
 			__syncthreads();
 
-			for (uint32_t slot = threadIdx.x; slot < starts[parts]; slot += blockDim.x)
+			for (uint32_t slot = threadIdx.x; slot < starts[shards]; slot += blockDim.x)
 			{
 				uint32_t p = 0;
 				uint32_t place;
@@ -274,7 +274,7 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 					targets.prefixes[p][place] = tile_prefixes[slot];
 			}
 			__syncthreads();
-			if (threadIdx.x < parts)
+			if (threadIdx.x < shards)
 				next[threadIdx.x] += starts[threadIdx.x + 1] - starts[threadIdx.x];
 			__syncthreads();
 		}
@@ -283,4 +283,4 @@ spread_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t 
 	}
 }
 
-#endif /* GPUSORT_SPREAD_ROWS_CUH */
+#endif /* GPUSORT_REDISTRIBUTE_KERNELS_CUH */
