@@ -1,4 +1,5 @@
-"""pictures - what bench/plot and bench/device/plot share: pages of bars and lines, by matplotlib.
+"""pictures - what bench/plot, bench/device/plot and doc/architecture.py share: pages of bars, lines
+and boxes, by matplotlib.
 
 A page is 900 units wide; places on it are in these units, from its upper left corner.  An SVG holds
 its text as text and follows the reader's colour scheme, light or dark; the same CSV files and the
@@ -64,6 +65,10 @@ class Page:
             facecolor=PAGE, edgecolor=GRID, linewidth=1, zorder=-1))
         self.text(MARGIN, 32, title, size=16, weight="bold")
         self.text(MARGIN, 50, subtitle, size=11, color=MUTED)
+        if names:
+            self.legend(variants, names)
+
+    def legend(self, variants, names):
         entries = [Patch(color=variants[name][1], label=variants[name][0]) for name in names]
         # matplotlib fills columns first; this way a reader goes along the lines
         entries = [entry for column in range(LEGEND_COLUMNS) for entry in entries[column::LEGEND_COLUMNS]]
