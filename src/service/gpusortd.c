@@ -7,7 +7,7 @@
  * session_state.h (a client's connection and its states), session.c, outbox.c
  * (what waits to be sent), session_sort.c (a connection's sort), job.c (a sort's
  * engine calls on their thread), pool.c (the chunks), engine.h (what an engine
- * is), engines.c (which there are), host_engine.h and on (the host engine),
+ * is), registry.c (which there are), host/sort_state.h and on (the host engine),
  * service_log.c.
  *
  * Started by the supervisor, or by hand:
@@ -62,14 +62,14 @@
 #define BACKLOG        256
 #define EVENTS_AT_ONCE 64
 
-/* At the end sorts are given so long to return from their engine calls. */
+/* At the end sorts have so long to return from their engine calls. */
 #define END_MS 500
 
 typedef struct Options
 {
 	const char *socket;
 	uint64_t staging_memory;
-	GpuSortEnginesConfig engines;
+	GpuSortRegistryConfig engines;
 } Options;
 
 static const Options *options;
@@ -80,7 +80,8 @@ static bool supervised;
 static int listener = -1;
 static int signals = -1;
 static int done_event = -1;
-static int spare = -1; /* to be given up when descriptors run out */
+static int spare = -1;  /* to be given up when descriptors run out */
+static int control_tag; /* its address stands for CONTROL, which is a constant */
 
 /*
  * Options
@@ -273,13 +274,11 @@ watch(int descriptor, int *tag)
 		start_failed("could not watch a descriptor");
 }
 
-static int control_tag;
-
 static void
 start(void)
 {
 	GpuSortMessage ready = {.type = GPUSORT_MSG_READY};
-	GpuSortEnginesConfig engines = options->engines;
+	GpuSortRegistryConfig engines = options->engines;
 	struct rlimit files;
 	char problem[GPUSORT_TEXT_BYTES];
 
@@ -302,7 +301,7 @@ start(void)
 	}
 	engines.pool = gpusort_pool_start(sessions.pool);
 	engines.pool_bytes = gpusort_pool_chunks(sessions.pool) * GPUSORT_CHUNK_BYTES;
-	if (!gpusort_engines_open(&engines))
+	if (!gpusort_registry_open(&engines))
 		exit(EXIT_START_FAILED);
 
 	spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -312,7 +311,7 @@ start(void)
 	watch(done_event, &done_event);
 	watch(listener, &listener);
 
-	gpusort_engines_ready(&ready);
+	gpusort_registry_ready(&ready);
 	ready.u.ready.pool_chunks = gpusort_pool_chunks(sessions.pool);
 	gpusort_log_ready(&ready);
 }
@@ -414,7 +413,7 @@ finish(int code)
 		handle_done();
 	}
 	gpusort_sessions_reap(&sessions);
-	gpusort_engines_close();
+	gpusort_registry_close();
 	gpusort_jobs_close();
 	gpusort_pool_destroy(sessions.pool);
 	exit(code);
@@ -451,7 +450,7 @@ main_loop(void)
 			else
 				gpusort_session_event(tag, events[i].events);
 		}
-		if (sessions.device_lost)
+		if (sessions.device_failures.lost)
 		{
 			gpusort_sessions_fail(&sessions, GPUSORT_REASON_DEVICE,
 								  "the device has failed too often, the sort service restarts");

@@ -248,6 +248,7 @@ gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortRequest *reque
 	return job;
 }
 
+/* Whoever started the job. */
 void *
 gpusort_job_owner(const GpuSortJob *job)
 {

@@ -55,6 +55,7 @@ send_message(int socket, const GpuSortMessage *message, int descriptor)
 	return GPUSORT_OUTBOX_BROKEN;
 }
 
+/* Sends what waits, as far as the socket takes it.  SENT: nothing waits any more. */
 GpuSortOutboxResult
 gpusort_outbox_flush(GpuSortOutbox *outbox, int socket)
 {
@@ -72,6 +73,7 @@ gpusort_outbox_flush(GpuSortOutbox *outbox, int socket)
 	return GPUSORT_OUTBOX_SENT;
 }
 
+/* Sends a message behind those that wait, or keeps a copy of it. */
 GpuSortOutboxResult
 gpusort_outbox_send(GpuSortOutbox *outbox, int socket, const GpuSortMessage *message)
 {
@@ -105,6 +107,7 @@ gpusort_outbox_send(GpuSortOutbox *outbox, int socket, const GpuSortMessage *mes
 	return GPUSORT_OUTBOX_WAITS;
 }
 
+/* Frees what waits; it will not be sent. */
 void
 gpusort_outbox_free(GpuSortOutbox *outbox)
 {

@@ -9,12 +9,12 @@
  * a stack; the one given back last is warm in the cache and goes out first.
  *
  * WHO GETS CHUNKS
- *	A sort that was admitted is sure of GPUSORT_JOB_CHUNKS_MIN.  What the
- *	admitted ones do not hold of that is the deficit, and as many chunks are
- *	never lent to others.  What is free beyond the deficit is lent on top, up to
- *	GPUSORT_JOB_CHUNKS_MAX, but to nobody more than a sixteenth of what is left:
- *	a reader that pauses keeps what it was lent, and the scarcer chunks get, the
- *	less anybody is lent, so that newcomers still find their minimum.
+ *	A sort that was admitted has a guaranteed minimum of GPUSORT_JOB_CHUNKS_MIN.
+ *	What the admitted ones do not hold of that is the deficit, and as many chunks
+ *	are reserved.  What is free beyond the deficit may be borrowed on top, up to
+ *	GPUSORT_JOB_CHUNKS_MAX, but by nobody more than a sixteenth of what is left:
+ *	a reader that pauses keeps what it has borrowed, and the scarcer chunks get,
+ *	the less anybody may borrow, so that newcomers still find their minimum.
  *
  * Main thread only, but for gpusort_pool_chunk.
  *
@@ -37,12 +37,12 @@
 /* More of the machine's memory than this fraction is surely a mistake. */
 #define MEMORY_FRACTION 2
 
-/* A sort is lent no more than this fraction of what is free. */
-#define SHARE_FRACTION 16
+/* A sort borrows no more than this fraction of what is free. */
+#define BORROW_FRACTION 16
 
 typedef struct Chunk
 {
-	GpuSortShare *share; /* who holds it, NULL if it is free */
+	GpuSortPoolShare *share; /* who holds it, NULL if it is free */
 	GpuSortChunkState state;
 } Chunk;
 
@@ -55,7 +55,7 @@ struct GpuSortPool
 	Chunk *chunks;
 	uint32_t *free; /* stack */
 	uint32_t nfree;
-	uint32_t deficit; /* chunks that admitted sorts are sure of but do not hold */
+	uint32_t deficit; /* chunks that are guaranteed to admitted sorts but not held by them */
 };
 
 /* Maps the memfd and touches all of it. */
@@ -138,6 +138,7 @@ gpusort_pool_create(uint64_t bytes, char *error, size_t error_size)
 	return pool;
 }
 
+/* Unmaps and closes the pool; clients that have mapped it keep their mapping. */
 void
 gpusort_pool_destroy(GpuSortPool *pool)
 {
@@ -150,30 +151,35 @@ gpusort_pool_destroy(GpuSortPool *pool)
 	free(pool);
 }
 
+/* What tells this pool from those of earlier services; never 0. */
 uint64_t
 gpusort_pool_id(const GpuSortPool *pool)
 {
 	return pool->id;
 }
 
+/* How many chunks it has, free or not. */
 uint32_t
 gpusort_pool_chunks(const GpuSortPool *pool)
 {
 	return pool->nchunks;
 }
 
+/* The memfd, for clients to map; it stays the pool's. */
 int
 gpusort_pool_descriptor(const GpuSortPool *pool)
 {
 	return pool->descriptor;
 }
 
+/* Where the chunks lie, one behind the other. */
 void *
 gpusort_pool_start(const GpuSortPool *pool)
 {
 	return pool->start;
 }
 
+/* Where a chunk lies; from any thread. */
 void *
 gpusort_pool_chunk(const GpuSortPool *pool, uint32_t chunk)
 {
@@ -182,43 +188,43 @@ gpusort_pool_chunk(const GpuSortPool *pool, uint32_t chunk)
 
 /* What share adds to the deficit. */
 static uint32_t
-share_deficit(const GpuSortShare *share)
+share_deficit(const GpuSortPoolShare *share)
 {
-	if (!share->sure || share->held >= GPUSORT_JOB_CHUNKS_MIN)
+	if (!share->guaranteed || share->held >= GPUSORT_JOB_CHUNKS_MIN)
 		return 0;
 	return GPUSORT_JOB_CHUNKS_MIN - share->held;
 }
 
-/* Makes a sort sure of its minimum; false if that cannot be promised now. */
+/* Guarantees a sort its minimum; false if that cannot be done now. */
 bool
-gpusort_pool_admit(GpuSortPool *pool, GpuSortShare *share)
+gpusort_pool_admit(GpuSortPool *pool, GpuSortPoolShare *share)
 {
 	if (pool->nfree - pool->deficit < GPUSORT_JOB_CHUNKS_MIN)
 		return false;
-	share->sure = true;
+	share->guaranteed = true;
 	pool->deficit += share_deficit(share);
 	return true;
 }
 
 /* The sort will take no more chunks.  What it holds it still has to give back. */
 void
-gpusort_pool_dismiss(GpuSortPool *pool, GpuSortShare *share)
+gpusort_pool_dismiss(GpuSortPool *pool, GpuSortPoolShare *share)
 {
 	pool->deficit -= share_deficit(share);
-	share->sure = false;
+	share->guaranteed = false;
 }
 
 /* Takes a chunk for an admitted sort, or returns GPUSORT_NO_CHUNK. */
 uint32_t
-gpusort_pool_take(GpuSortPool *pool, GpuSortShare *share, GpuSortChunkState state)
+gpusort_pool_take(GpuSortPool *pool, GpuSortPoolShare *share, GpuSortChunkState state)
 {
 	uint32_t chunk;
 
-	if (!share->sure)
+	if (!share->guaranteed)
 		return GPUSORT_NO_CHUNK;
 	if (share->held >= GPUSORT_JOB_CHUNKS_MIN &&
 		(share->held >= GPUSORT_JOB_CHUNKS_MAX ||
-		 share->held >= (pool->nfree - pool->deficit) / SHARE_FRACTION))
+		 share->held >= (pool->nfree - pool->deficit) / BORROW_FRACTION))
 		return GPUSORT_NO_CHUNK;
 
 	pool->deficit -= share_deficit(share);
@@ -230,10 +236,11 @@ gpusort_pool_take(GpuSortPool *pool, GpuSortShare *share, GpuSortChunkState stat
 	return chunk;
 }
 
+/* Gives back a chunk that a sort holds, in whatever state. */
 void
 gpusort_pool_give_back(GpuSortPool *pool, uint32_t chunk)
 {
-	GpuSortShare *share = pool->chunks[chunk].share;
+	GpuSortPoolShare *share = pool->chunks[chunk].share;
 
 	pool->deficit -= share_deficit(share);
 	share->held--;
@@ -245,7 +252,7 @@ gpusort_pool_give_back(GpuSortPool *pool, uint32_t chunk)
 
 /* Gives back all of a sort's chunks that are in a state. */
 void
-gpusort_pool_give_back_all(GpuSortPool *pool, GpuSortShare *share, GpuSortChunkState state)
+gpusort_pool_give_back_all(GpuSortPool *pool, GpuSortPoolShare *share, GpuSortChunkState state)
 {
 	for (uint32_t chunk = 0; share->held > 0 && chunk < pool->nchunks; chunk++)
 	{
@@ -254,15 +261,16 @@ gpusort_pool_give_back_all(GpuSortPool *pool, GpuSortShare *share, GpuSortChunkS
 	}
 }
 
-/* Is chunk, whatever number that is, one that share holds in that state? */
+/* Returns true if chunk, whatever number that is, is one that share holds in that state. */
 bool
-gpusort_pool_is(const GpuSortPool *pool, uint32_t chunk, const GpuSortShare *share,
+gpusort_pool_is(const GpuSortPool *pool, uint32_t chunk, const GpuSortPoolShare *share,
 				GpuSortChunkState state)
 {
 	return chunk < pool->nchunks && pool->chunks[chunk].share == share &&
 		pool->chunks[chunk].state == state;
 }
 
+/* Changes the state of a chunk that a sort holds. */
 void
 gpusort_pool_set(GpuSortPool *pool, uint32_t chunk, GpuSortChunkState state)
 {

@@ -3,6 +3,9 @@
  * pool.h
  *	  The staging pool: chunks of shared memory, and who has which.
  *
+ * admit comes before the first take, dismiss after the last; what was taken is
+ * given back chunk by chunk, before or after dismiss.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPUSORT_POOL_H
@@ -15,11 +18,11 @@
 typedef struct GpuSortPool GpuSortPool;
 
 /* What one sort has of the pool; belongs to the sort's session, zeroed at first. */
-typedef struct GpuSortShare
+typedef struct GpuSortPoolShare
 {
-	uint32_t held; /* chunks */
-	bool sure;     /* admitted: will get GPUSORT_JOB_CHUNKS_MIN when it asks */
-} GpuSortShare;
+	uint32_t held;   /* chunks */
+	bool guaranteed; /* admitted: will get GPUSORT_JOB_CHUNKS_MIN when it asks */
+} GpuSortPoolShare;
 
 /* Who may touch a chunk now. */
 typedef enum GpuSortChunkState
@@ -40,12 +43,12 @@ extern int gpusort_pool_descriptor(const GpuSortPool *pool);
 extern void *gpusort_pool_chunk(const GpuSortPool *pool, uint32_t chunk);
 extern void *gpusort_pool_start(const GpuSortPool *pool);
 
-extern bool gpusort_pool_admit(GpuSortPool *pool, GpuSortShare *share);
-extern void gpusort_pool_dismiss(GpuSortPool *pool, GpuSortShare *share);
-extern uint32_t gpusort_pool_take(GpuSortPool *pool, GpuSortShare *share, GpuSortChunkState state);
+extern bool gpusort_pool_admit(GpuSortPool *pool, GpuSortPoolShare *share);
+extern void gpusort_pool_dismiss(GpuSortPool *pool, GpuSortPoolShare *share);
+extern uint32_t gpusort_pool_take(GpuSortPool *pool, GpuSortPoolShare *share, GpuSortChunkState state);
 extern void gpusort_pool_give_back(GpuSortPool *pool, uint32_t chunk);
-extern void gpusort_pool_give_back_all(GpuSortPool *pool, GpuSortShare *share, GpuSortChunkState state);
-extern bool gpusort_pool_is(const GpuSortPool *pool, uint32_t chunk, const GpuSortShare *share,
+extern void gpusort_pool_give_back_all(GpuSortPool *pool, GpuSortPoolShare *share, GpuSortChunkState state);
+extern bool gpusort_pool_is(const GpuSortPool *pool, uint32_t chunk, const GpuSortPoolShare *share,
 							GpuSortChunkState state);
 extern void gpusort_pool_set(GpuSortPool *pool, uint32_t chunk, GpuSortChunkState state);
 

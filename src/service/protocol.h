@@ -55,7 +55,7 @@
  *	belongs to the client from CHUNK to CHUNK_PUT and from DATA to CHUNK_FREE,
  *	else to the service.  Whoever does not own it neither reads nor writes it.
  *
- *	Chunk on its way in: records from the front, offsets from the back.
+ *	A chunk of ingest: records from the front, offsets from the back.
  *
  *	  0                                                      GPUSORT_CHUNK_BYTES
  *	  | key 0 | row 0 | key 1 | row 1 | ... free ... | off n-1 | ... | off 0 |
@@ -67,7 +67,7 @@
  *	  off	uint32, bytes from the start of the chunk to the record (its key);
  *			a multiple of 8
  *
- *	Chunk on its way out: rows back to back, each padded to 8 bytes, no keys.
+ *	An emitted chunk: rows back to back, each padded to 8 bytes, no keys.
  *
  *-------------------------------------------------------------------------
  */
@@ -84,9 +84,9 @@
 #define GPUSORT_MAX_KEY_WORDS 32
 #define GPUSORT_MAX_ROWS      UINT64_C(0xFFFFFFFE) /* 32-bit row ids */
 
-/* Every sort, and every member, is sure of this many chunks; more are lent while there are some. */
+/* Every sort, and every member, is guaranteed this many chunks; more may be borrowed while there are some. */
 #define GPUSORT_JOB_CHUNKS_MIN 2
-/* It is lent at most this many chunks at once, so that one cannot starve the rest. */
+/* It holds at most this many chunks at once, so that one cannot starve the rest. */
 #define GPUSORT_JOB_CHUNKS_MAX 8
 
 /* Row header as both sides see it, and the flags in it. */
@@ -95,7 +95,7 @@
 #define GPUSORT_ROW_KEY_TRUNCATED 0x01
 /* client: stands for a row kept elsewhere; the service passes it on */
 #define GPUSORT_ROW_OVERFLOW      0x02
-/* service, on the way out: this row and the next one have equal keys and this one is KEY_TRUNCATED */
+/* service, in an emitted chunk: this row and the next one have equal keys and this one is KEY_TRUNCATED */
 #define GPUSORT_ROW_TIE_NEXT      0x80
 
 #define GPUSORT_ALIGN8(n) (((n) + 7) & ~(uint64_t) 7)
@@ -155,7 +155,7 @@ typedef enum GpuSortReason
 	/* more than gpusort.device_memory or gpusort.host_memory allows, or others use it now */
 	GPUSORT_REASON_MEMORY_LIMIT,
 	GPUSORT_REASON_NO_MEMORY, /* the device or the host had no more to give */
-	GPUSORT_REASON_POOL,      /* gpusort.staging_memory is lent out */
+	GPUSORT_REASON_POOL,      /* gpusort.staging_memory is used up */
 	GPUSORT_REASON_TOO_MANY_ROWS,
 	GPUSORT_REASON_DRAINING,    /* the service is about to restart */
 	GPUSORT_REASON_DEVICE,      /* the device or its driver reported an error */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * engines.c
+ * registry.c
  *	  The engines the service has, and which one a sort gets.
  *
  * The host engine is built in and always open.  The cuda engine is a library
@@ -23,6 +23,7 @@
 #include "service/registry.h"
 #include "service/service_log.h"
 
+/* The registry: written by open and close alone. */
 static GpuSortEngineHandle host;
 static GpuSortEngineHandle cuda;
 static int host_threads;
@@ -46,7 +47,7 @@ default_library(char *path, size_t size)
 
 /* Loads and opens the cuda engine, or logs why not. */
 static void
-open_cuda(const GpuSortEnginesConfig *config)
+open_cuda(const GpuSortRegistryConfig *config)
 {
 	GpuSortEngineConfig engine_config = {
 		.devices = config->devices,
@@ -98,9 +99,9 @@ open_cuda(const GpuSortEnginesConfig *config)
 	 */
 }
 
-/* Opens what engines there are; false if not even the host engine can be. */
+/* Opens what engines there are; false, after a line in the log, if not even the host engine can be. */
 bool
-gpusort_engines_open(const GpuSortEnginesConfig *config)
+gpusort_registry_open(const GpuSortRegistryConfig *config)
 {
 	GpuSortEngineConfig host_config = {
 		.memory_limit = config->host_memory,
@@ -128,9 +129,9 @@ gpusort_engines_open(const GpuSortEnginesConfig *config)
 	return true;
 }
 
-/* No sort may be running. */
+/* Closes the engines.  No sort may be running. */
 void
-gpusort_engines_close(void)
+gpusort_registry_close(void)
 {
 	if (cuda.ops != NULL)
 		cuda.ops->close(cuda.engine);
@@ -139,16 +140,16 @@ gpusort_engines_close(void)
 	cuda.ops = host.ops = NULL;
 }
 
-/* Bit mask of 1 << GpuSortEngineKind. */
+/* The engines that are open, as a bit mask of 1 << GpuSortEngineKind. */
 uint32_t
-gpusort_engines_mask(void)
+gpusort_registry_mask(void)
 {
 	return (host.ops ? 1u << GPUSORT_ENGINE_HOST : 0) | (cuda.ops ? 1u << GPUSORT_ENGINE_CUDA : 0);
 }
 
-/* The engine for a sort that asks for kind, or NULL. */
+/* The engine for a sort that asks for kind, or NULL if there is none; valid until close. */
 const GpuSortEngineHandle *
-gpusort_engines_find(GpuSortEngineKind kind)
+gpusort_registry_find(GpuSortEngineKind kind)
 {
 	if (kind == GPUSORT_ENGINE_AUTO)
 		kind = cuda.ops != NULL ? GPUSORT_ENGINE_CUDA : GPUSORT_ENGINE_HOST;
@@ -159,14 +160,14 @@ gpusort_engines_find(GpuSortEngineKind kind)
 	return NULL;
 }
 
-/* Fills what READY says about the engines. */
+/* Fills in what READY says about the engines: all but pool_chunks.  message was zeroed. */
 void
-gpusort_engines_ready(GpuSortMessage *message)
+gpusort_registry_ready(GpuSortMessage *message)
 {
 	GpuSortDevice devices[GPUSORT_DEVICES_MAX];
 	int n;
 
-	message->u.ready.engines = gpusort_engines_mask();
+	message->u.ready.engines = gpusort_registry_mask();
 	message->u.ready.threads = host_threads;
 	host.ops->describe(host.engine, devices, 1);
 	message->u.ready.host_limit = devices[0].memory_limit;

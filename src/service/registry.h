@@ -1,12 +1,15 @@
 /*-------------------------------------------------------------------------
  *
- * engines.h
+ * registry.h
  *	  The engines the service has, and which one a sort gets.
+ *
+ * engine.h says what an engine is; this is the list of those that are open.
+ * open comes first and close last, both from the main thread; the rest reads.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUSORT_ENGINES_H
-#define GPUSORT_ENGINES_H
+#ifndef GPUSORT_REGISTRY_H
+#define GPUSORT_REGISTRY_H
 
 #include <stdbool.h>
 
@@ -14,29 +17,30 @@
 
 #define GPUSORT_DEVICES_MAX 32
 
+/* An open engine. */
 typedef struct GpuSortEngineHandle
 {
 	const GpuSortEngineOps *ops; /* NULL: there is no such engine */
 	GpuSortEngine *engine;
 } GpuSortEngineHandle;
 
-/* The service's options about engines, and its pool. */
-typedef struct GpuSortEnginesConfig
+/* The service's options about engines, and its pool; 0 leaves a choice to the engine. */
+typedef struct GpuSortRegistryConfig
 {
 	GpuSortEngineKind kind;   /* HOST: the cuda engine is not looked for */
 	const char *cuda_library; /* NULL: the one beside this program */
 	const char *devices;
-	uint64_t device_memory;
-	uint64_t host_memory;
-	int threads;
+	uint64_t device_memory; /* bytes per device */
+	uint64_t host_memory;   /* bytes */
+	int threads;            /* of the host engine */
 	void *pool;
 	size_t pool_bytes;
-} GpuSortEnginesConfig;
+} GpuSortRegistryConfig;
 
-extern bool gpusort_engines_open(const GpuSortEnginesConfig *config);
-extern void gpusort_engines_close(void);
-extern uint32_t gpusort_engines_mask(void);
-extern const GpuSortEngineHandle *gpusort_engines_find(GpuSortEngineKind kind);
-extern void gpusort_engines_ready(GpuSortMessage *message);
+extern bool gpusort_registry_open(const GpuSortRegistryConfig *config);
+extern void gpusort_registry_close(void);
+extern uint32_t gpusort_registry_mask(void);
+extern const GpuSortEngineHandle *gpusort_registry_find(GpuSortEngineKind kind);
+extern void gpusort_registry_ready(GpuSortMessage *message);
 
-#endif /* GPUSORT_ENGINES_H */
+#endif /* GPUSORT_REGISTRY_H */

@@ -26,7 +26,14 @@
 #define PEER_LINES   10
 #define PEER_SECONDS 10
 
-static int control_socket = -1;
+static int control_socket = -1; /* -1: lines go to stderr */
+
+/* Lines about peers in the period that began at start. */
+static struct
+{
+	time_t start; /* seconds of CLOCK_MONOTONIC */
+	unsigned lines;
+} peer_period;
 
 /* Says where lines go: to the supervisor if control is a socket, else to stderr. */
 void
@@ -38,6 +45,7 @@ gpusort_log_open(int control)
 		control_socket = control;
 }
 
+/* Returns true if there is a supervisor on the control socket. */
 bool
 gpusort_log_has_supervisor(void)
 {
@@ -75,6 +83,7 @@ log_line(bool warning, const char *format, va_list args)
 		fprintf(stderr, "gpusortd: %s\n", message.u.log.text);
 }
 
+/* Logs a line, with "warning" as a WARNING, else as LOG. */
 void
 gpusort_log(bool warning, const char *format, ...)
 {
@@ -92,20 +101,18 @@ gpusort_log(bool warning, const char *format, ...)
 void
 gpusort_log_peer(const char *format, ...)
 {
-	static time_t period;
-	static unsigned lines;
 	struct timespec now;
 	va_list args;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (now.tv_sec - period >= PEER_SECONDS)
+	if (now.tv_sec - peer_period.start >= PEER_SECONDS)
 	{
-		if (lines > PEER_LINES)
-			gpusort_log(true, "%u more lines like the last ones were not logged", lines - PEER_LINES);
-		period = now.tv_sec;
-		lines = 0;
+		if (peer_period.lines > PEER_LINES)
+			gpusort_log(true, "%u more lines like the last ones were not logged", peer_period.lines - PEER_LINES);
+		peer_period.start = now.tv_sec;
+		peer_period.lines = 0;
 	}
-	if (lines++ >= PEER_LINES)
+	if (peer_period.lines++ >= PEER_LINES)
 		return;
 	va_start(args, format);
 	log_line(true, format, args);

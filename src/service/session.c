@@ -4,9 +4,9 @@
  *	  A client's connection: its side of protocol.h.
  *
  * A session lives until its socket is closed and all that it asked of its job
- * is done, the job's end included if it owns it.  Closing
- * gives back the client's chunks and those of commands that have not started at
- * once, and a chunk in use by an engine call when that call is done.
+ * is done, the job's end included if it owns it.  Closing gives back the
+ * client's chunks and those of commands that have not started at once, and a
+ * chunk in use by an engine call when that call is done.
  *
  * Nothing here blocks.  A client that does what is not legal in its state is
  * logged and closed; others do not notice.  A session found broken is closed
@@ -73,7 +73,7 @@ on_hello(GpuSortSession *session, const GpuSortMessage *hello)
 	message.u.welcome.pool_id = gpusort_pool_id(pool);
 	message.u.welcome.pool_chunks = gpusort_pool_chunks(pool);
 	message.u.welcome.pool_bytes = message.u.welcome.pool_chunks * GPUSORT_CHUNK_BYTES;
-	message.u.welcome.engines = gpusort_engines_mask();
+	message.u.welcome.engines = gpusort_registry_mask();
 	gpusort_session_send(session, &message, GPUSORT_MSG_WELCOME);
 }
 
@@ -85,7 +85,7 @@ on_status(GpuSortSession *session)
 	/* The host is always there and comes last. */
 	for (int k = 0; k < 2; k++)
 	{
-		const GpuSortEngineHandle *handle = gpusort_engines_find(kinds[k]);
+		const GpuSortEngineHandle *handle = gpusort_registry_find(kinds[k]);
 		GpuSortDevice devices[GPUSORT_DEVICES_MAX];
 		int n = 0;
 
@@ -203,7 +203,7 @@ close_session(GpuSortSession *session)
 	gpusort_session_finish(session);
 }
 
-/* Starts a session on a connected socket, which belongs to it then. */
+/* Starts a session on a connected socket, which belongs to it then; false, and it stays the caller's, if that fails. */
 bool
 gpusort_session_start(GpuSortSessions *sessions, int socket, int pid)
 {
@@ -226,6 +226,7 @@ gpusort_session_start(GpuSortSessions *sessions, int socket, int pid)
 	return true;
 }
 
+/* Does what the session's socket is ready for; events are epoll's. */
 void
 gpusort_session_event(GpuSortSession *session, uint32_t events)
 {

@@ -6,10 +6,10 @@
  *
  * CHUNKS
  *	Ingest: GPUSORT_JOB_CHUNKS_MIN are granted first, one more if the pool has
- *	plenty, to each member as to the owner; each needs a reserve of the engine.  A chunk that was put is granted
- *	again as the answer to its put, so they go round between the two sides.
- *	After FULL every further put is answered by FULL.  After SORT no put is
- *	answered any more.
+ *	plenty, to each member as to the owner; each needs a reserve of the engine.
+ *	A chunk that was put is granted again as the answer to its put, so they go
+ *	round between the two sides.  After FULL every further put is answered by
+ *	FULL.  After SORT no put is answered any more.
  *
  *	Output: as many emits are under way as there are chunks to be had and rows
  *	left to fill them.
@@ -30,10 +30,6 @@
 
 /* Chunks granted for ingest when the pool has plenty. */
 #define INGEST_CHUNKS 3
-
-/* So many device failures within so many seconds mean that the context is lost. */
-#define DEVICE_FAILURES        3
-#define DEVICE_FAILURE_SECONDS 60
 
 static void
 send_failure(GpuSortSession *session, GpuSortMessageType type, GpuSortReason reason, const char *text)
@@ -159,26 +155,25 @@ give_command(GpuSortSession *session, GpuSortCommand what)
 static void
 note_failure(GpuSortSession *session, const GpuSortError *error)
 {
-	static time_t failures[DEVICE_FAILURES];
-	static unsigned count;
+	GpuSortDeviceFailures *failures = &session->sessions->device_failures;
 	struct timespec now;
 
 	/* A sort that was told to end may fail as it likes. */
 	if (error->reason != GPUSORT_REASON_DEVICE || session->finished)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	failures[count++ % DEVICE_FAILURES] = now.tv_sec;
+	failures->at[failures->count++ % GPUSORT_DEVICE_FAILURES] = now.tv_sec;
 	gpusort_log(true, "a sort of process %d failed: %s", session->pid, error->text);
-	if (count >= DEVICE_FAILURES &&
-		now.tv_sec - failures[count % DEVICE_FAILURES] <= DEVICE_FAILURE_SECONDS)
-		session->sessions->device_lost = true;
+	if (failures->count >= GPUSORT_DEVICE_FAILURES &&
+		now.tv_sec - failures->at[failures->count % GPUSORT_DEVICE_FAILURES] <= GPUSORT_DEVICE_FAILURE_SECONDS)
+		failures->lost = true;
 }
 
 /*
  * Output
  */
 
-/* Has chunks filled, as many as there are rows for and the pool lends. */
+/* Has chunks filled, as many as there are rows for and the pool has to give. */
 static void
 pump(GpuSortSession *session)
 {
@@ -230,7 +225,7 @@ reserve_chunks(GpuSortSession *session)
 	}
 }
 
-/* Makes the session sure of chunks, or refuses it. */
+/* Guarantees the session its chunks, or refuses it. */
 static bool
 admit(GpuSortSession *session)
 {
@@ -271,7 +266,7 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 		gpusort_session_fail(session, GPUSORT_REASON_DRAINING, "the sort service is about to restart");
 		return true;
 	}
-	session->handle = gpusort_engines_find(request->engine);
+	session->handle = gpusort_registry_find(request->engine);
 	if (session->handle == NULL)
 	{
 		gpusort_session_fail(session, GPUSORT_REASON_NO_ENGINE, "the sort service has no cuda engine");

@@ -60,7 +60,7 @@ struct GpuSortSession
 	uint64_t token;        /* what members join by */
 	bool finished;         /* the job was told to end; a member: it has no part in it any more */
 	uint32_t commands;     /* given to the job and not done or dropped; the owner's END counts */
-	GpuSortShare share;
+	GpuSortPoolShare share;
 
 	/* ingest */
 	bool full;
