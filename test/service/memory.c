@@ -2,7 +2,7 @@
  *
  * memory.c
  *	  What the host engine's memory keeps for the next sort, and for how long.
- *	  Calls host_memory.c itself: in the service an interval takes 30 seconds.
+ *	  Calls host/memory.c itself: in the service an interval takes 30 seconds.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,13 +16,13 @@
 #define LARGE (1536 * MIB)
 #define SMALL (40 * MIB)
 
-static GpuSortMemory *memory;
+static GpuSortHostMemory *memory;
 
 static void *
 take(size_t bytes)
 {
 	GpuSortError error;
-	void *start = gpusort_memory_get(memory, bytes, &error);
+	void *start = gpusort_host_memory_get(memory, bytes, &error);
 
 	if (start == NULL)
 		bail("%s", error.text);
@@ -44,40 +44,40 @@ main(void)
 	char *large;
 	char *small;
 
-	memory = gpusort_memory_create(4 * LARGE);
+	memory = gpusort_host_memory_create(4 * LARGE);
 	if (memory == NULL)
 		bail("no memory");
-	ok(gpusort_memory_cached(memory) == 0, "nothing is mapped before it is asked for");
+	ok(gpusort_host_memory_cached(memory) == 0, "nothing is mapped before it is asked for");
 
 	large = take(LARGE);
 	large[0] = 1;
-	gpusort_memory_put(memory, large, LARGE);
-	ok(gpusort_memory_cached(memory) == LARGE && resident(large), "all that a large sort gives back stays");
-	gpusort_memory_age(memory);
-	ok(gpusort_memory_cached(memory) == LARGE, "also at the end of the interval in which it was used");
+	gpusort_host_memory_put(memory, large, LARGE);
+	ok(gpusort_host_memory_cached(memory) == LARGE && resident(large), "all that a large sort gives back stays");
+	gpusort_host_memory_age(memory);
+	ok(gpusort_host_memory_cached(memory) == LARGE, "also at the end of the interval in which it was used");
 	ok(take(LARGE) == large && large[0] == 1, "the next large sort gets the same pages");
 
-	gpusort_memory_age(memory);
-	gpusort_memory_put(memory, large, LARGE);
-	gpusort_memory_age(memory);
-	ok(gpusort_memory_cached(memory) == LARGE, "what was out when the interval began counts as used in it");
+	gpusort_host_memory_age(memory);
+	gpusort_host_memory_put(memory, large, LARGE);
+	gpusort_host_memory_age(memory);
+	ok(gpusort_host_memory_cached(memory) == LARGE, "what was out when the interval began counts as used in it");
 
 	small = take(SMALL);
-	gpusort_memory_put(memory, small, SMALL);
-	gpusort_memory_age(memory);
-	ok(gpusort_memory_cached(memory) == SMALL, "after an interval with a small sort only, its memory stays");
+	gpusort_host_memory_put(memory, small, SMALL);
+	gpusort_host_memory_age(memory);
+	ok(gpusort_host_memory_cached(memory) == SMALL, "after an interval with a small sort only, its memory stays");
 
 	small = take(SMALL);
 	memset(small, 7, SMALL);
-	gpusort_memory_age(memory);
-	gpusort_memory_age(memory);
+	gpusort_host_memory_age(memory);
+	gpusort_host_memory_age(memory);
 	ok(small[0] == 7 && small[SMALL - 1] == 7, "what is out is left alone");
-	gpusort_memory_put(memory, small, SMALL);
-	gpusort_memory_age(memory);
-	gpusort_memory_age(memory);
-	ok(gpusort_memory_cached(memory) == 0, "after an interval without a sort nothing stays");
+	gpusort_host_memory_put(memory, small, SMALL);
+	gpusort_host_memory_age(memory);
+	gpusort_host_memory_age(memory);
+	ok(gpusort_host_memory_cached(memory) == 0, "after an interval without a sort nothing stays");
 	ok(!resident(small), "and the system has its pages back");
 
-	gpusort_memory_destroy(memory);
+	gpusort_host_memory_destroy(memory);
 	return done_testing();
 }

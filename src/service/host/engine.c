@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * engine_host.c
+ * engine.c
  *	  The host engine: sorts with the CPU's threads in the host's memory.
  *
- * The methods of engine.h are here, with what a sort's memory is and who may
- * have how much of it; host_engine.h says where the rest is.
+ * The methods of service/engine.h are here, with what a sort's memory is and who
+ * may have how much of it; sort_state.h says where the rest is.
  *
  * MEMORY
  *	A chunk that was put is one extent: its records, and an entry per row.  A
@@ -29,45 +29,32 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "service/host/sort_state.h"
+#include "service/host/errors.h"
+#include "service/host/order.h"
+#include "service/host/rows.h"
+#include "service/host/sort.h"
 
 /* Memory goes back to the system when it was free for so many seconds, and twice that at most. */
 #define AGE_SECONDS 30
 
-/* Rows may be read this far past their end (host_rows.c). */
+/* Rows may be read this far past their end (rows.c). */
 #define RECORDS_SLACK 64
 
 struct GpuSortEngine
 {
-	GpuSortMemory *memory;
+	GpuSortHostMemory *memory;
 	GpuSortThreads *threads;
 	uint64_t memory_total;
 	char name[GPUSORT_NAME_BYTES];
 
 	/* the thread that gives back idle memory */
-	pthread_t keeper;
+	pthread_t reclaimer;
 	pthread_mutex_t lock;
 	pthread_cond_t change; /* closing, or a sort began while it was asleep */
 	bool asleep;
 	bool closing;
 	uint32_t jobs;
 };
-
-int
-gpusort_host_error_cancelled(GpuSortError *error)
-{
-	error->reason = GPUSORT_REASON_INTERNAL;
-	strcpy(error->text, "the sort was cancelled");
-	return -1;
-}
-
-int
-gpusort_host_error_memory(GpuSortError *error)
-{
-	error->reason = GPUSORT_REASON_NO_MEMORY;
-	strcpy(error->text, "the system has no memory left for a sort");
-	return -1;
-}
 
 static int
 error_order_of_calls(GpuSortError *error, const char *what)
@@ -112,7 +99,7 @@ read_cpu_name(char *name, size_t size)
 
 /* Has memory age while there is any; sleeps while there is none. */
 static void *
-keeper_main(void *arg)
+reclaimer_main(void *arg)
 {
 	GpuSortEngine *engine = arg;
 
@@ -122,7 +109,7 @@ keeper_main(void *arg)
 		struct timespec until;
 		int rc = 0;
 
-		if (engine->jobs == 0 && gpusort_memory_cached(engine->memory) == 0)
+		if (engine->jobs == 0 && gpusort_host_memory_cached(engine->memory) == 0)
 		{
 			engine->asleep = true;
 			pthread_cond_wait(&engine->change, &engine->lock);
@@ -136,7 +123,7 @@ keeper_main(void *arg)
 		if (rc == ETIMEDOUT)
 		{
 			pthread_mutex_unlock(&engine->lock);
-			gpusort_memory_age(engine->memory);
+			gpusort_host_memory_age(engine->memory);
 			pthread_mutex_lock(&engine->lock);
 		}
 	}
@@ -165,7 +152,7 @@ host_open(const GpuSortEngineConfig *config, GpuSortEngine **result, GpuSortErro
 	}
 	read_cpu_name(engine->name, sizeof(engine->name));
 
-	engine->memory = gpusort_memory_create(limit);
+	engine->memory = gpusort_host_memory_create(limit);
 	engine->threads = gpusort_threads_create(threads);
 	pthread_mutex_init(&engine->lock, NULL);
 	pthread_condattr_init(&attributes);
@@ -173,12 +160,12 @@ host_open(const GpuSortEngineConfig *config, GpuSortEngine **result, GpuSortErro
 	pthread_cond_init(&engine->change, &attributes);
 	pthread_condattr_destroy(&attributes);
 	if (engine->memory == NULL || engine->threads == NULL ||
-		pthread_create(&engine->keeper, NULL, keeper_main, engine) != 0)
+		pthread_create(&engine->reclaimer, NULL, reclaimer_main, engine) != 0)
 	{
 		if (engine->threads != NULL)
 			gpusort_threads_destroy(engine->threads);
 		if (engine->memory != NULL)
-			gpusort_memory_destroy(engine->memory);
+			gpusort_host_memory_destroy(engine->memory);
 		free(engine);
 		return gpusort_host_error_memory(error);
 	}
@@ -193,9 +180,9 @@ host_close(GpuSortEngine *engine)
 	engine->closing = true;
 	pthread_cond_signal(&engine->change);
 	pthread_mutex_unlock(&engine->lock);
-	pthread_join(engine->keeper, NULL);
+	pthread_join(engine->reclaimer, NULL);
 	gpusort_threads_destroy(engine->threads);
-	gpusort_memory_destroy(engine->memory);
+	gpusort_host_memory_destroy(engine->memory);
 	pthread_cond_destroy(&engine->change);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);
@@ -208,9 +195,9 @@ host_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 		return 1;
 	memset(devices, 0, sizeof(*devices));
 	devices->memory_total = engine->memory_total;
-	devices->memory_limit = gpusort_memory_limit(engine->memory);
+	devices->memory_limit = gpusort_host_memory_limit(engine->memory);
 	devices->sort_limit = devices->memory_limit;
-	devices->memory_used = gpusort_memory_used(engine->memory);
+	devices->memory_used = gpusort_host_memory_used(engine->memory);
 	devices->jobs = __atomic_load_n(&engine->jobs, __ATOMIC_RELAXED);
 	memcpy(devices->name, engine->name, sizeof(devices->name));
 	snprintf(devices->detail, sizeof(devices->detail), "%d threads",
@@ -280,7 +267,7 @@ host_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *canc
 	}
 	estimate = request->estimated_rows * bytes_per_row(sort);
 	estimate = request->estimated_bytes > UINT64_MAX - estimate ? UINT64_MAX : request->estimated_bytes + estimate;
-	if (gpusort_memory_would_fit(engine->memory, estimate, error) != 0)
+	if (gpusort_host_memory_would_fit(engine->memory, estimate, error) != 0)
 	{
 		free(sort);
 		return -1;
@@ -298,14 +285,14 @@ host_reserve(GpuSort *sort, GpuSortError *error)
 	if (sort->elements != NULL)
 		return error_order_of_calls(error, "reserve after sort");
 	if (sort->rows + (sort->reserved + 1) * chunk_rows_max(sort) > GPUSORT_MAX_ROWS ||
-		sort->nchunks + sort->reserved + 1 > GPUSORT_REF_CHUNKS_MAX)
+		sort->nchunks + sort->reserved + 1 > GPUSORT_HOST_REF_CHUNKS_MAX)
 	{
 		error->reason = GPUSORT_REASON_TOO_MANY_ROWS;
 		snprintf(error->text, sizeof(error->text), "a sort takes %llu rows at most",
 				 (unsigned long long) GPUSORT_MAX_ROWS);
 		return -1;
 	}
-	if (gpusort_memory_charge(sort->memory, sort->reserve_bytes, error) != 0)
+	if (gpusort_host_memory_charge(sort->memory, sort->reserve_bytes, error) != 0)
 		return -1;
 	sort->charged += sort->reserve_bytes;
 	sort->reserved++;
@@ -315,14 +302,14 @@ host_reserve(GpuSort *sort, GpuSortError *error)
 static void
 discharge(GpuSort *sort, uint64_t bytes)
 {
-	gpusort_memory_discharge(sort->memory, bytes);
+	gpusort_host_memory_discharge(sort->memory, bytes);
 	sort->charged -= bytes;
 }
 
 static int
 host_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error)
 {
-	GpuSortHostChunk *taken;
+	GpuSortHostChunk *ingested;
 	size_t records_bytes = GPUSORT_ALIGN8((uint64_t) bytes) + RECORDS_SLACK;
 
 	if (sort->reserved == 0 || sort->elements != NULL)
@@ -353,24 +340,24 @@ host_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSor
 		sort->chunks = chunks;
 		sort->chunks_room = room;
 	}
-	taken = &sort->chunks[sort->nchunks];
-	taken->rows = rows;
-	taken->first = sort->rows;
-	taken->extent_bytes = records_bytes + rows * sort->entry_words * sizeof(uint64_t);
-	taken->records = gpusort_memory_get(sort->memory, taken->extent_bytes, error);
-	if (taken->records == NULL)
+	ingested = &sort->chunks[sort->nchunks];
+	ingested->rows = rows;
+	ingested->first = sort->rows;
+	ingested->extent_bytes = records_bytes + rows * sort->entry_words * sizeof(uint64_t);
+	ingested->records = gpusort_host_memory_get(sort->memory, ingested->extent_bytes, error);
+	if (ingested->records == NULL)
 		return -1;
-	taken->entries = (uint64_t *) (taken->records + records_bytes);
-	if (gpusort_host_take(sort, chunk, rows, bytes, taken, error) != 0)
+	ingested->entries = (uint64_t *) (ingested->records + records_bytes);
+	if (gpusort_host_ingest(sort, chunk, rows, bytes, ingested, error) != 0)
 	{
-		gpusort_memory_put(sort->memory, taken->records, taken->extent_bytes);
+		gpusort_host_memory_put(sort->memory, ingested->records, ingested->extent_bytes);
 		return -1;
 	}
 	sort->nchunks++;
 	sort->rows += rows;
 
 	/* Extents are whole pages; a page more was charged for that. */
-	discharge(sort, sort->reserve_bytes - 4096 - taken->extent_bytes - rows * 2 * sizeof(GpuSortElement));
+	discharge(sort, sort->reserve_bytes - 4096 - ingested->extent_bytes - rows * 2 * sizeof(GpuSortElement));
 	return 0;
 }
 
@@ -380,7 +367,7 @@ free_other(GpuSort *sort)
 {
 	if (sort->other == NULL)
 		return;
-	gpusort_memory_put(sort->memory, sort->other, sort->rows * sizeof(GpuSortElement));
+	gpusort_host_memory_put(sort->memory, sort->other, sort->rows * sizeof(GpuSortElement));
 	sort->other = NULL;
 }
 
@@ -391,13 +378,13 @@ sort_elements(GpuSort *sort, GpuSortError *error)
 	size_t bytes = sort->rows * sizeof(GpuSortElement);
 	bool in_order = sort->ascending || sort->descending;
 
-	sort->elements = gpusort_memory_get(sort->memory, bytes, error);
+	sort->elements = gpusort_host_memory_get(sort->memory, bytes, error);
 	if (sort->elements == NULL)
 		return -1;
 	gpusort_packing_plan(&sort->packing, sort->any, sort->all, sort->key_words);
 	if (!in_order || sort->packing.words > 1)
 	{
-		sort->other = gpusort_memory_get(sort->memory, bytes, error);
+		sort->other = gpusort_host_memory_get(sort->memory, bytes, error);
 		if (sort->other == NULL)
 			return -1;
 	}
@@ -405,12 +392,12 @@ sort_elements(GpuSort *sort, GpuSortError *error)
 	if (gpusort_host_cancelled(sort))
 		return gpusort_host_error_cancelled(error);
 	if (!in_order &&
-		gpusort_host_sort_many(sort, sort->elements, sort->other, sort->rows, true, error) != 0)
+		gpusort_host_sort_parallel(sort, sort->elements, sort->other, sort->rows, true, error) != 0)
 		return -1;
 	return gpusort_host_finish(sort, error);
 }
 
-/* Has the row at place i of the order the same key as the one after it? */
+/* Returns true if the row at place i of the order has the same key as the one after it. */
 static bool
 key_goes_on(const GpuSort *sort, uint64_t i)
 {
@@ -418,32 +405,9 @@ key_goes_on(const GpuSort *sort, uint64_t i)
 				  sort->key_words * sizeof(uint64_t)) == 0;
 }
 
-/* The rows in runs of equal keys that hold a row that is KEY_TRUNCATED, among those given out. */
-static uint64_t
-count_ties(const GpuSort *sort)
-{
-	uint64_t tie_rows = 0;
-	uint64_t start = 0;
-	bool inexact = false;
-
-	for (uint64_t i = 0; i < sort->rows_out; i++)
-	{
-		const char *row = (const char *) (gpusort_host_key(sort, sort->elements[i].ref) + sort->key_words);
-
-		inexact |= (row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_KEY_TRUNCATED) != 0;
-		if (i + 1 < sort->rows_out && key_goes_on(sort, i))
-			continue;
-		if (inexact && i > start)
-			tie_rows += i + 1 - start;
-		start = i + 1;
-		inexact = false;
-	}
-	return tie_rows;
-}
-
 /*
- * With a limit: so many rows are given out, and with may_tie those after them whose
- * keys equal the last one's.
+ * With a limit: so many rows are emitted, and with may_tie those after them whose
+ * keys equal the last one's.  tie_rows is of these rows already (order.c).
  */
 static void
 cut_output(GpuSort *sort)
@@ -456,9 +420,7 @@ cut_output(GpuSort *sort)
 		sort->rows_out++;
 	sort->row_bytes = 0;
 	for (uint64_t i = 0; i < sort->rows_out; i++)
-		sort->row_bytes += gpusort_ref_length(sort->elements[i].ref);
-	if (sort->tie_rows > 0)
-		sort->tie_rows = count_ties(sort);
+		sort->row_bytes += gpusort_host_ref_length(sort->elements[i].ref);
 }
 
 static int
@@ -498,7 +460,7 @@ host_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *err
 		return gpusort_host_error_cancelled(error);
 	if (sort->rows > 0 && sort->elements == NULL)
 		return error_order_of_calls(error, "emit before sort");
-	gpusort_host_give(sort, chunk, emitted);
+	gpusort_host_emit(sort, chunk, emitted);
 	emitted->gather_ms = now_ms() - start;
 	return 0;
 }
@@ -518,11 +480,11 @@ host_end(GpuSort *sort)
 	GpuSortEngine *engine = sort->engine;
 
 	for (uint32_t i = 0; i < sort->nchunks; i++)
-		gpusort_memory_put(sort->memory, sort->chunks[i].records, sort->chunks[i].extent_bytes);
+		gpusort_host_memory_put(sort->memory, sort->chunks[i].records, sort->chunks[i].extent_bytes);
 	free_other(sort);
 	if (sort->elements != NULL)
-		gpusort_memory_put(sort->memory, sort->elements, sort->rows * sizeof(GpuSortElement));
-	gpusort_memory_discharge(sort->memory, sort->charged);
+		gpusort_host_memory_put(sort->memory, sort->elements, sort->rows * sizeof(GpuSortElement));
+	gpusort_host_memory_discharge(sort->memory, sort->charged);
 	free(sort->chunks);
 	free(sort);
 	count_job(engine, -1);

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * host_memory.c
+ * memory.c
  *	  Memory of the host engine.
  *
  * Two things that are kept apart on purpose:
@@ -9,13 +9,13 @@
  *	charges before it takes, and charges the worst case first, so that a sort
  *	that was let in can be finished.
  *
- *	Extents (get, put) are the memory itself: pieces of large mappings, given
- *	out in pages.  A page touched for the first time costs many times what
- *	copying into it costs, most of all on a virtual machine, so extents come
- *	back to a list of free ones and stay mapped, until gpusort_memory_age finds
- *	that they were not needed for a while.  The list is in order of address and neighbours are joined.  The kernel maps
- *	from high addresses to low ones; taking from the high end of the list
- *	therefore prefers what was in use before over what is fresh.
+ *	Extents (get, put) are the memory itself: whole pages of large mappings.  A
+ *	page touched for the first time costs many times what copying into it costs,
+ *	most of all on a virtual machine, so extents come back to a list of free ones
+ *	and stay mapped, until gpusort_host_memory_age finds that they were not needed
+ *	for a while.  The list is in order of address and neighbours are joined.  The
+ *	kernel maps from high addresses to low ones; taking from the high end of the
+ *	list therefore prefers what was in use before over what is fresh.
  *
  * Every function may be called from any thread.  What get returns belongs to
  * the caller until it is put back, with the same number of bytes; destroy
@@ -43,7 +43,7 @@ typedef struct Extent
 	size_t bytes;
 } Extent;
 
-struct GpuSortMemory
+struct GpuSortHostMemory
 {
 	pthread_mutex_t lock;
 
@@ -57,13 +57,14 @@ struct GpuSortMemory
 	size_t room;
 	uint64_t cached; /* bytes in them */
 	uint64_t mapped; /* bytes in all mappings, free or not */
-	uint64_t peak;   /* the most bytes given out since the last age */
+	uint64_t peak;   /* the most bytes in use since the last age */
 };
 
-GpuSortMemory *
-gpusort_memory_create(uint64_t limit)
+/* Memory of which sorts may take limit bytes, none of it mapped yet; NULL if the system has none. */
+GpuSortHostMemory *
+gpusort_host_memory_create(uint64_t limit)
 {
-	GpuSortMemory *memory = calloc(1, sizeof(GpuSortMemory));
+	GpuSortHostMemory *memory = calloc(1, sizeof(GpuSortHostMemory));
 
 	if (memory == NULL)
 		return NULL;
@@ -72,8 +73,9 @@ gpusort_memory_create(uint64_t limit)
 	return memory;
 }
 
+/* Unmaps what is free; everything should be. */
 void
-gpusort_memory_destroy(GpuSortMemory *memory)
+gpusort_host_memory_destroy(GpuSortHostMemory *memory)
 {
 	for (size_t i = 0; i < memory->count; i++)
 		munmap(memory->extents[i].start, memory->extents[i].bytes);
@@ -82,21 +84,23 @@ gpusort_memory_destroy(GpuSortMemory *memory)
 	free(memory);
 }
 
+/* Bytes that sorts may be charged for. */
 uint64_t
-gpusort_memory_limit(GpuSortMemory *memory)
+gpusort_host_memory_limit(GpuSortHostMemory *memory)
 {
 	return memory->limit;
 }
 
+/* Bytes that sorts are charged for. */
 uint64_t
-gpusort_memory_used(GpuSortMemory *memory)
+gpusort_host_memory_used(GpuSortHostMemory *memory)
 {
 	return __atomic_load_n(&memory->used, __ATOMIC_RELAXED);
 }
 
-/* Would a charge of that many bytes succeed now?  With the lock held. */
+/* Fails with MEMORY_LIMIT if a charge of that many bytes would not succeed now.  With the lock held. */
 static int
-check_limit(GpuSortMemory *memory, uint64_t bytes, GpuSortError *error)
+check_limit(GpuSortHostMemory *memory, uint64_t bytes, GpuSortError *error)
 {
 	if (bytes <= memory->limit && memory->used <= memory->limit - bytes)
 		return 0;
@@ -108,8 +112,9 @@ check_limit(GpuSortMemory *memory, uint64_t bytes, GpuSortError *error)
 	return -1;
 }
 
+/* Fails with MEMORY_LIMIT if a charge of that many bytes would; charges nothing. */
 int
-gpusort_memory_would_fit(GpuSortMemory *memory, uint64_t bytes, GpuSortError *error)
+gpusort_host_memory_would_fit(GpuSortHostMemory *memory, uint64_t bytes, GpuSortError *error)
 {
 	int rc;
 
@@ -119,8 +124,9 @@ gpusort_memory_would_fit(GpuSortMemory *memory, uint64_t bytes, GpuSortError *er
 	return rc;
 }
 
+/* Charges a sort for bytes that it will get, or fails with MEMORY_LIMIT. */
 int
-gpusort_memory_charge(GpuSortMemory *memory, uint64_t bytes, GpuSortError *error)
+gpusort_host_memory_charge(GpuSortHostMemory *memory, uint64_t bytes, GpuSortError *error)
 {
 	int rc;
 
@@ -132,8 +138,9 @@ gpusort_memory_charge(GpuSortMemory *memory, uint64_t bytes, GpuSortError *error
 	return rc;
 }
 
+/* Takes back a charge, or a part of it. */
 void
-gpusort_memory_discharge(GpuSortMemory *memory, uint64_t bytes)
+gpusort_host_memory_discharge(GpuSortHostMemory *memory, uint64_t bytes)
 {
 	pthread_mutex_lock(&memory->lock);
 	__atomic_store_n(&memory->used, memory->used - bytes, __ATOMIC_RELAXED);
@@ -142,7 +149,7 @@ gpusort_memory_discharge(GpuSortMemory *memory, uint64_t bytes)
 
 /* Makes room for one more free extent.  With the lock held. */
 static bool
-room_for_one_more(GpuSortMemory *memory)
+room_for_one_more(GpuSortHostMemory *memory)
 {
 	size_t room = memory->room ? memory->room * 2 : 64;
 	Extent *extents;
@@ -158,7 +165,7 @@ room_for_one_more(GpuSortMemory *memory)
 }
 
 static void
-remove_extent(GpuSortMemory *memory, size_t i)
+remove_extent(GpuSortHostMemory *memory, size_t i)
 {
 	memory->count--;
 	memmove(memory->extents + i, memory->extents + i + 1,
@@ -167,7 +174,7 @@ remove_extent(GpuSortMemory *memory, size_t i)
 
 /* Puts bytes from start into the list.  With the lock held. */
 static void
-insert_extent(GpuSortMemory *memory, char *start, size_t bytes)
+insert_extent(GpuSortHostMemory *memory, char *start, size_t bytes)
 {
 	size_t low = 0;
 	size_t high = memory->count;
@@ -224,7 +231,7 @@ insert_extent(GpuSortMemory *memory, char *start, size_t bytes)
  * kernel and stay slow.  With the lock held.
  */
 static void
-trim(GpuSortMemory *memory, uint64_t keep)
+trim(GpuSortHostMemory *memory, uint64_t keep)
 {
 	size_t i = 0;
 
@@ -269,7 +276,7 @@ trim(GpuSortMemory *memory, uint64_t keep)
  * keep taking, and after an interval without any it leaves nothing.
  */
 void
-gpusort_memory_age(GpuSortMemory *memory)
+gpusort_host_memory_age(GpuSortHostMemory *memory)
 {
 	uint64_t out;
 
@@ -282,7 +289,7 @@ gpusort_memory_age(GpuSortMemory *memory)
 
 /* Bytes that are mapped and free. */
 uint64_t
-gpusort_memory_cached(GpuSortMemory *memory)
+gpusort_host_memory_cached(GpuSortHostMemory *memory)
 {
 	uint64_t cached;
 
@@ -294,7 +301,7 @@ gpusort_memory_cached(GpuSortMemory *memory)
 
 /* Maps at least that many bytes and puts them into the list.  With the lock held. */
 static bool
-map_more(GpuSortMemory *memory, size_t bytes)
+map_more(GpuSortHostMemory *memory, size_t bytes)
 {
 	size_t size = bytes > MAPPING_BYTES ? ROUND_UP(bytes, HUGE_BYTES) : MAPPING_BYTES;
 	char *start;
@@ -326,7 +333,7 @@ map_more(GpuSortMemory *memory, size_t bytes)
 
 /* Takes bytes (whole pages) from the list, or returns NULL.  With the lock held. */
 static void *
-take_extent(GpuSortMemory *memory, size_t bytes)
+take_extent(GpuSortHostMemory *memory, size_t bytes)
 {
 	for (size_t i = memory->count; i-- > 0;)
 	{
@@ -351,7 +358,7 @@ take_extent(GpuSortMemory *memory, size_t bytes)
  * *error filled when the system has none.  The caller has charged for it.
  */
 void *
-gpusort_memory_get(GpuSortMemory *memory, size_t bytes, GpuSortError *error)
+gpusort_host_memory_get(GpuSortHostMemory *memory, size_t bytes, GpuSortError *error)
 {
 	void *start;
 
@@ -375,7 +382,7 @@ gpusort_memory_get(GpuSortMemory *memory, size_t bytes, GpuSortError *error)
 
 /* Gives back what get returned; bytes as they were asked for. */
 void
-gpusort_memory_put(GpuSortMemory *memory, void *start, size_t bytes)
+gpusort_host_memory_put(GpuSortHostMemory *memory, void *start, size_t bytes)
 {
 	pthread_mutex_lock(&memory->lock);
 	insert_extent(memory, start, ROUND_UP(bytes, PAGE_BYTES));

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * host_order.c
+ * order.c
  *	  After the elements are sorted by the first word of the packed key: proof
  *	  of the order, further words, ties.
  *
@@ -25,7 +25,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "service/host/sort_state.h"
+#include "service/host/errors.h"
+#include "service/host/order.h"
+#include "service/host/sort.h"
 
 #define BLOCK_ROWS ((size_t) 1 << 16)
 
@@ -104,16 +106,21 @@ load_word(const GpuSort *sort, GpuSortElement *elements, size_t n, uint32_t word
 	}
 }
 
-/* Marks the rows of a run of equal keys; returns how many count as tied. */
+/*
+ * Marks the rows of a run of equal keys; returns how many of them count as tied.
+ * With a limit only the runs that start before it are emitted, and count.
+ */
 static uint64_t
-mark_run(GpuSortElement *elements, size_t length)
+mark_run(const GpuSort *sort, GpuSortElement *elements, size_t length)
 {
 	uint64_t marks = 0;
 
 	for (size_t i = 0; i < length; i++)
-		marks |= elements[i].ref & GPUSORT_REF_MARK;
-	elements[length - 1].ref &= ~GPUSORT_REF_MARK;
-	return length > 1 && marks ? length : 0;
+		marks |= elements[i].ref & GPUSORT_HOST_REF_MARK;
+	elements[length - 1].ref &= ~GPUSORT_HOST_REF_MARK;
+	if (length == 1 || marks == 0)
+		return 0;
+	return sort->limit == 0 || (uint64_t) (elements - sort->elements) < sort->limit ? length : 0;
 }
 
 /*
@@ -137,7 +144,7 @@ finish_runs(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size
 			;
 		length = end - start;
 		if (length == 1 || last_word)
-			*tie_rows += mark_run(elements + start, length);
+			*tie_rows += mark_run(sort, elements + start, length);
 		else if (length > LONG_RUN && finish != NULL)
 		{
 			pthread_mutex_lock(&finish->lock);
@@ -147,7 +154,7 @@ finish_runs(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size
 		else
 		{
 			load_word(sort, elements + start, length, word + 1);
-			gpusort_host_sort_few(elements + start, other + start, length);
+			gpusort_host_sort_small(elements + start, other + start, length);
 			if (out_of_order(elements + start, length) ||
 				!finish_runs(sort, elements + start, other + start, length, word + 1, tie_rows,
 							 NULL, 0))
@@ -236,7 +243,7 @@ finish_long_run(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, 
 	Load load = {.sort = sort, .elements = elements, .n = n, .word = word};
 
 	gpusort_threads_run(sort->threads, (n + BLOCK_ROWS - 1) / BLOCK_ROWS, load_block, &load);
-	if (gpusort_host_sort_many(sort, elements, other, n, false, error) != 0)
+	if (gpusort_host_sort_parallel(sort, elements, other, n, false, error) != 0)
 		return -1;
 	return finish_range(sort, elements, other, n, word, error);
 }
@@ -308,7 +315,9 @@ finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, siz
 }
 
 /*
- * Finishes the sort: elements are sorted by the first word of the packed key.
+ * Finishes the sort: its elements, which are sorted by the first word of the
+ * packed key, are in their final order then, with their marks, and tie_rows is
+ * filled.  Fails with ORDER_CHECK when rows are out of order or not all there.
  */
 int
 gpusort_host_finish(GpuSort *sort, GpuSortError *error)

@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
- * host_rows.c
- *	  Rows into the host engine and out of it.
+ * rows.c
+ *	  Rows of the host engine: from chunks into records, and back into chunks.
  *
- * In: offsets and lengths are checked once, here, against the chunk's bytes;
+ * Ingest: offsets and lengths are checked once, here, against the chunk's bytes;
  * everything after this trusts the refs made here.  While a key is in the
  * cache it is folded into the OR and AND of its words, which later tell the
  * bits that vary, and compared with the one before, so that input that is in
  * order already needs no sort.
  *
- * Out: refs are read one after another but the rows they mean lie anywhere.
+ * Emit: refs are read one after another but the rows they mean lie anywhere.
  * What a row costs is a miss or two, so rows are asked for well before they
  * are copied.
  *
@@ -22,7 +22,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "service/host/sort_state.h"
+#include "service/host/rows.h"
 
 /* Rows asked for ahead of the one being copied. */
 #define PREFETCH_ROWS 16
@@ -34,10 +34,10 @@
  * A chunk is filled in this many parts at most, two for each thread: one that
  * is late then does not hold up the others for long.
  */
-#define GIVE_PARTS_MAX 8
+#define EMIT_PARTS_MAX 8
 
 /*
- * Copies records to a page.  They are next read when they are given out, long
+ * Copies records to a page.  They are next read when they are emitted, long
  * after any cache has lost them, so they are stored past it: memory is not read
  * before it is written, which is a third of the traffic.
  */
@@ -65,8 +65,8 @@ store_records(char *to, const char *from, size_t bytes)
  * compiler makes a loop for each common width.
  */
 static inline __attribute__((always_inline)) bool
-take_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint64_t *entries,
-		  const uint32_t words, const uint32_t inline_words)
+ingest_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint64_t *entries,
+			const uint32_t words, const uint32_t inline_words)
 {
 	const uint32_t *offsets = (const uint32_t *) (chunk + GPUSORT_CHUNK_BYTES) - 1;
 	const uint32_t key_bytes = words * 8;
@@ -114,8 +114,8 @@ take_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint6
 			if (w < inline_words)
 				entries[w] = key[w];
 		}
-		ref = gpusort_ref_make(sort->nchunks, offset + key_bytes, padded,
-							   sort->may_tie && (row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_KEY_TRUNCATED));
+		ref = gpusort_host_ref_make(sort->nchunks, offset + key_bytes, padded,
+									sort->may_tie && (row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_KEY_TRUNCATED));
 		ref_sum += ref >> 1;
 		entries[inline_words] = ref;
 		entries += inline_words + 1;
@@ -148,32 +148,32 @@ take_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint6
 }
 
 /*
- * Takes a chunk of at least one row in: fills taken->records and
- * taken->entries, which the caller has allocated, and the sort's knowledge of
- * its keys.
+ * Ingests a chunk of at least one row: fills ingested->records and ingested->entries,
+ * which the caller has allocated, and the sort's knowledge of its keys.  Fails
+ * with BAD_CHUNK.
  */
 int
-gpusort_host_take(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes,
-				  GpuSortHostChunk *taken, GpuSortError *error)
+gpusort_host_ingest(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes,
+					GpuSortHostChunk *ingested, GpuSortError *error)
 {
 	bool good;
 
 	switch (sort->key_words)
 	{
 		case 1:
-			good = take_rows(sort, chunk, rows, bytes, taken->entries, 1, 1);
+			good = ingest_rows(sort, chunk, rows, bytes, ingested->entries, 1, 1);
 			break;
 		case 2:
-			good = take_rows(sort, chunk, rows, bytes, taken->entries, 2, 2);
+			good = ingest_rows(sort, chunk, rows, bytes, ingested->entries, 2, 2);
 			break;
 		case 3:
-			good = take_rows(sort, chunk, rows, bytes, taken->entries, 3, 3);
+			good = ingest_rows(sort, chunk, rows, bytes, ingested->entries, 3, 3);
 			break;
 		case 4:
-			good = take_rows(sort, chunk, rows, bytes, taken->entries, 4, 4);
+			good = ingest_rows(sort, chunk, rows, bytes, ingested->entries, 4, 4);
 			break;
 		default:
-			good = take_rows(sort, chunk, rows, bytes, taken->entries, sort->key_words, 0);
+			good = ingest_rows(sort, chunk, rows, bytes, ingested->entries, sort->key_words, 0);
 			break;
 	}
 	if (!good)
@@ -182,15 +182,15 @@ gpusort_host_take(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t byte
 		strcpy(error->text, "a chunk's offsets or lengths make no sense");
 		return -1;
 	}
-	store_records(taken->records, chunk, bytes);
+	store_records(ingested->records, chunk, bytes);
 	return 0;
 }
 
 static inline void
 prefetch_row(const GpuSort *sort, uint64_t ref)
 {
-	const char *row = sort->chunks[gpusort_ref_chunk(ref)].records + gpusort_ref_offset(ref);
-	uint32_t length = gpusort_ref_length(ref);
+	const char *row = sort->chunks[gpusort_host_ref_chunk(ref)].records + gpusort_host_ref_offset(ref);
+	uint32_t length = gpusort_host_ref_length(ref);
 
 	if (length > PREFETCH_BYTES)
 		length = PREFETCH_BYTES;
@@ -201,15 +201,15 @@ prefetch_row(const GpuSort *sort, uint64_t ref)
 
 /* Copies rows, in the order of the elements from first up to end, to "to". */
 static uint32_t
-give_rows(const GpuSort *sort, uint64_t first, uint64_t end, char *to, const char *to_end)
+emit_rows(const GpuSort *sort, uint64_t first, uint64_t end, char *to, const char *to_end)
 {
 	uint32_t tie_rows = 0;
 
 	for (uint64_t i = first; i < end; i++)
 	{
 		uint64_t ref = sort->elements[i].ref;
-		uint32_t length = gpusort_ref_length(ref);
-		const char *row = sort->chunks[gpusort_ref_chunk(ref)].records + gpusort_ref_offset(ref);
+		uint32_t length = gpusort_host_ref_length(ref);
+		const char *row = sort->chunks[gpusort_host_ref_chunk(ref)].records + gpusort_host_ref_offset(ref);
 		uint8_t flags;
 
 		if (i + PREFETCH_ROWS < end)
@@ -229,7 +229,7 @@ give_rows(const GpuSort *sort, uint64_t first, uint64_t end, char *to, const cha
 			memcpy(to, row, length);
 
 		flags = row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_OVERFLOW;
-		if (ref & GPUSORT_REF_MARK)
+		if (ref & GPUSORT_HOST_REF_MARK)
 		{
 			flags |= GPUSORT_ROW_TIE_NEXT;
 			tie_rows++;
@@ -245,9 +245,9 @@ typedef struct Filling
 {
 	const GpuSort *sort;
 	char *chunk;
-	uint64_t rows[GIVE_PARTS_MAX + 1]; /* where parts start, and the end */
-	uint32_t bytes[GIVE_PARTS_MAX + 1];
-	uint32_t tie_rows[GIVE_PARTS_MAX];
+	uint64_t rows[EMIT_PARTS_MAX + 1]; /* where parts start, and the end */
+	uint32_t bytes[EMIT_PARTS_MAX + 1];
+	uint32_t tie_rows[EMIT_PARTS_MAX];
 } Filling;
 
 static void
@@ -255,7 +255,7 @@ fill_part(void *arg, uint32_t p)
 {
 	Filling *filling = arg;
 
-	filling->tie_rows[p] = give_rows(filling->sort, filling->rows[p], filling->rows[p + 1],
+	filling->tie_rows[p] = emit_rows(filling->sort, filling->rows[p], filling->rows[p + 1],
 									 filling->chunk + filling->bytes[p],
 									 filling->chunk + filling->bytes[p + 1]);
 }
@@ -266,7 +266,7 @@ fill_part(void *arg, uint32_t p)
  * the copying.
  */
 void
-gpusort_host_give(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
+gpusort_host_emit(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
 {
 	Filling filling = {.sort = sort, .chunk = chunk};
 	uint32_t parts = 2 * gpusort_threads_count(sort->threads);
@@ -275,13 +275,13 @@ gpusort_host_give(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
 	uint32_t at = 0;
 	uint64_t i = sort->emitted;
 
-	if (parts > GIVE_PARTS_MAX)
-		parts = GIVE_PARTS_MAX;
+	if (parts > EMIT_PARTS_MAX)
+		parts = EMIT_PARTS_MAX;
 	part_bytes = GPUSORT_CHUNK_BYTES / parts;
 	filling.rows[0] = i;
 	for (; i < sort->rows_out; i++)
 	{
-		uint32_t length = gpusort_ref_length(sort->elements[i].ref);
+		uint32_t length = gpusort_host_ref_length(sort->elements[i].ref);
 
 		if (length > GPUSORT_CHUNK_BYTES - at)
 			break;

@@ -1,23 +1,24 @@
 /*-------------------------------------------------------------------------
  *
- * host_sort.c
+ * sort.c
  *	  Radix sort of elements by their 64-bit keys.
  *
  * A range of elements is sorted from the most significant digit down, out of
  * place, back and forth between two arrays.  The digit starts at the highest
- * bit that varies within the range, so bits that a bucket has in common cost
+ * bit that varies within the range, so bits that a bin has in common cost
  * nothing, however skewed the keys are; a range that is in order already is
  * left as it is.
  *
- *	many	All threads partition the range together: each takes a part of it,
- *			counts digits, and after a prefix sum over digits and parts scatters
- *			its part.  Elements gather in a line of cache per bucket first, and
- *			only full lines are written, past the cache (software write
- *			combining, as in Satish et al., SIGMOD 2010).  Buckets that are
- *			still large are partitioned in the same way one after another, the
- *			others are tasks for the threads.
- *	few		One thread, within its cache: count, scatter, and insertion sort for
- *			buckets of a few elements, or the same again for larger ones.
+ *	parallel	All threads partition the range together: each takes a part of
+ *				it, makes its histogram, and after an exclusive scan over bins
+ *				and parts scatters its part.  Elements gather in a line of cache
+ *				per bin first, and only full lines are written, past the cache
+ *				(software write combining, as in Satish et al., SIGMOD 2010).
+ *				Bins that are still large are partitioned in the same way one
+ *				after another, the others are tasks for the threads.
+ *	small		One thread, within its cache: histogram, scatter, and insertion
+ *				sort for bins of a few elements, or the same again for larger
+ *				ones.
  *
  * Rejected: least significant digit first over the whole array (a pass over
  * memory per digit, and all bits must be sorted: three times slower for random
@@ -35,20 +36,21 @@
 #include <emmintrin.h>
 #endif
 
-#include "service/host/sort_state.h"
+#include "service/host/errors.h"
+#include "service/host/sort.h"
 
 /* Up to this many elements are sorted by insertion. */
 #define INSERTION_MAX 24
 
 /* One thread sorts up to this many; more are partitioned by all threads. */
-#define FEW_MAX ((size_t) 1 << 17)
+#define SMALL_MAX ((size_t) 1 << 17)
 
 /* Digits are no wider than this: counters must stay in the first-level cache. */
-#define FEW_DIGIT_BITS  11
-#define MANY_DIGIT_BITS 10
+#define SMALL_DIGIT_BITS    11
+#define PARALLEL_DIGIT_BITS 10
 
-/* A partition aims at buckets of this many elements. */
-#define BUCKET_BITS 12
+/* A partition aims at bins of two to the power of this many elements. */
+#define BIN_BITS 12
 
 /* Elements in a cache line. */
 #define LINE 4
@@ -78,9 +80,9 @@ sort_by_insertion(const GpuSortElement *from, GpuSortElement *to, size_t n)
  * set, else back to "in"; the other one has anything in it then.
  */
 static void
-sort_few(GpuSortElement *in, GpuSortElement *out, size_t n, bool swap)
+sort_small(GpuSortElement *in, GpuSortElement *out, size_t n, bool swap)
 {
-	uint32_t starts[(1 << FEW_DIGIT_BITS) + 1];
+	uint32_t offsets[(1 << SMALL_DIGIT_BITS) + 1];
 	uint64_t any = 0;
 	uint64_t all = ~UINT64_C(0);
 	uint64_t previous = 0;
@@ -88,7 +90,7 @@ sort_few(GpuSortElement *in, GpuSortElement *out, size_t n, bool swap)
 	uint32_t varying;
 	uint32_t bits;
 	uint32_t shift;
-	uint32_t buckets;
+	uint32_t bins;
 	uint32_t mask;
 	uint32_t largest = 0;
 	uint32_t start = 0;
@@ -118,29 +120,29 @@ sort_few(GpuSortElement *in, GpuSortElement *out, size_t n, bool swap)
 	/* Something varies, or there would be no disorder. */
 	varying = 64 - __builtin_clzll(any ^ all);
 	bits = 63 - __builtin_clzll(n);
-	if (bits > FEW_DIGIT_BITS)
-		bits = FEW_DIGIT_BITS;
+	if (bits > SMALL_DIGIT_BITS)
+		bits = SMALL_DIGIT_BITS;
 	if (bits > varying)
 		bits = varying;
 	shift = varying - bits;
-	buckets = 1 << bits;
-	mask = buckets - 1;
+	bins = 1 << bits;
+	mask = bins - 1;
 
-	/* starts[d + 1] counts digit d, becomes where d starts, and then where it ends. */
-	memset(starts, 0, (buckets + 1) * sizeof(uint32_t));
+	/* offsets[d + 1]: how many elements have digit d, then where its bin begins, then where that ends. */
+	memset(offsets, 0, (bins + 1) * sizeof(uint32_t));
 	for (size_t i = 0; i < n; i++)
-		starts[(in[i].key >> shift & mask) + 1]++;
-	for (uint32_t d = 1; d <= buckets; d++)
+		offsets[(in[i].key >> shift & mask) + 1]++;
+	for (uint32_t d = 1; d <= bins; d++)
 	{
-		uint32_t count = starts[d];
+		uint32_t count = offsets[d];
 
 		if (count > largest)
 			largest = count;
-		starts[d] = start;
+		offsets[d] = start;
 		start += count;
 	}
 	for (size_t i = 0; i < n; i++)
-		out[starts[(in[i].key >> shift & mask) + 1]++] = in[i];
+		out[offsets[(in[i].key >> shift & mask) + 1]++] = in[i];
 
 	if (shift == 0)
 	{
@@ -149,15 +151,15 @@ sort_few(GpuSortElement *in, GpuSortElement *out, size_t n, bool swap)
 	}
 	else if (largest <= INSERTION_MAX)
 	{
-		/* Elements are in their bucket already, so none moves far. */
+		/* Elements are in their bin already, so none moves far. */
 		sort_by_insertion(out, swap ? out : in, n);
 	}
 	else
 	{
-		for (uint32_t d = 0; d < buckets; d++)
+		for (uint32_t d = 0; d < bins; d++)
 		{
-			uint32_t from = starts[d];
-			uint32_t count = starts[d + 1] - from;
+			uint32_t from = offsets[d];
+			uint32_t count = offsets[d + 1] - from;
 
 			if (count == 1)
 			{
@@ -165,16 +167,16 @@ sort_few(GpuSortElement *in, GpuSortElement *out, size_t n, bool swap)
 					in[from] = out[from];
 			}
 			else if (count > 0)
-				sort_few(out + from, in + from, count, !swap);
+				sort_small(out + from, in + from, count, !swap);
 		}
 	}
 }
 
 /* Sorts n elements in place on this thread; other is scratch of the same size. */
 void
-gpusort_host_sort_few(GpuSortElement *elements, GpuSortElement *other, size_t n)
+gpusort_host_sort_small(GpuSortElement *elements, GpuSortElement *other, size_t n)
 {
-	sort_few(elements, other, n, false);
+	sort_small(elements, other, n, false);
 }
 
 /* A range being partitioned by all threads. */
@@ -194,11 +196,11 @@ typedef struct Partition
 
 	/* the digit */
 	uint32_t shift;
-	uint32_t buckets;
+	uint32_t bins;
 	uint32_t skew; /* elements from the cache line that out starts in to out */
-	/* per part and bucket: count, then where to write, from that cache line on */
-	uint64_t *places;
-	uint64_t *starts; /* per bucket, and the end */
+	/* per part and bin: the histogram, then where to write, from that cache line on */
+	uint64_t *part_offsets;
+	uint64_t *bin_offsets; /* and the end */
 } Partition;
 
 /* Where part p starts. */
@@ -209,7 +211,7 @@ part_start(const Partition *partition, uint32_t p)
 }
 
 static void
-look_at_part(void *arg, uint32_t p)
+examine_part(void *arg, uint32_t p)
 {
 	Partition *partition = arg;
 	const GpuSortElement *in = partition->in;
@@ -235,20 +237,20 @@ look_at_part(void *arg, uint32_t p)
 }
 
 static void
-count_part(void *arg, uint32_t p)
+histogram_part(void *arg, uint32_t p)
 {
 	Partition *partition = arg;
 	const GpuSortElement *in = partition->in;
-	uint64_t *counts = partition->places + (size_t) p * partition->buckets;
-	uint32_t mask = partition->buckets - 1;
+	uint64_t *histogram = partition->part_offsets + (size_t) p * partition->bins;
+	uint32_t mask = partition->bins - 1;
 	uint32_t shift = partition->shift;
 	size_t end = part_start(partition, p + 1);
 
-	memset(counts, 0, partition->buckets * sizeof(uint64_t));
+	memset(histogram, 0, partition->bins * sizeof(uint64_t));
 	if (gpusort_host_cancelled(partition->sort))
 		return;
 	for (size_t i = part_start(partition, p); i < end; i++)
-		counts[in[i].key >> shift & mask]++;
+		histogram[in[i].key >> shift & mask]++;
 }
 
 /* Writes a full line of elements, past the cache where the CPU can. */
@@ -269,31 +271,31 @@ scatter_part(void *arg, uint32_t p)
 	Partition *partition = arg;
 	const GpuSortElement *in = partition->in;
 	GpuSortElement *out = partition->out - partition->skew;
-	uint64_t *places = partition->places + (size_t) p * partition->buckets;
-	uint32_t buckets = partition->buckets;
-	uint32_t mask = buckets - 1;
+	uint64_t *offsets = partition->part_offsets + (size_t) p * partition->bins;
+	uint32_t bins = partition->bins;
+	uint32_t mask = bins - 1;
 	uint32_t shift = partition->shift;
 	size_t end = part_start(partition, p + 1);
-	GpuSortElement lines[1 << MANY_DIGIT_BITS][LINE] __attribute__((aligned(64)));
-	uint64_t first[1 << MANY_DIGIT_BITS];
+	GpuSortElement lines[1 << PARALLEL_DIGIT_BITS][LINE] __attribute__((aligned(64)));
+	uint64_t first[1 << PARALLEL_DIGIT_BITS];
 
-	/* Counts are not of the whole part then, so places would be wrong. */
+	/* The histogram is not of the whole part then, so offsets would be wrong. */
 	if (gpusort_host_cancelled(partition->sort))
 		return;
 
-	memcpy(first, places, buckets * sizeof(uint64_t));
+	memcpy(first, offsets, bins * sizeof(uint64_t));
 	for (size_t i = part_start(partition, p); i < end; i++)
 	{
 		GpuSortElement element = in[i];
 		uint32_t d = element.key >> shift & mask;
-		uint64_t place = places[d]++;
+		uint64_t place = offsets[d]++;
 
 		lines[d][place % LINE] = element;
 		if (place % LINE == LINE - 1)
 		{
 			uint64_t start = place - (LINE - 1);
 
-			/* The first line of a bucket may start with another part's elements. */
+			/* The first line of a bin may start with another part's elements. */
 			if (start >= first[d])
 				write_line(out + start, lines[d]);
 			else
@@ -301,11 +303,11 @@ scatter_part(void *arg, uint32_t p)
 					out[j] = lines[d][j % LINE];
 		}
 	}
-	for (uint32_t d = 0; d < buckets; d++)
+	for (uint32_t d = 0; d < bins; d++)
 	{
-		uint64_t start = places[d] / LINE * LINE;
+		uint64_t start = offsets[d] / LINE * LINE;
 
-		for (uint64_t j = start > first[d] ? start : first[d]; j < places[d]; j++)
+		for (uint64_t j = start > first[d] ? start : first[d]; j < offsets[d]; j++)
 			out[j] = lines[d][j % LINE];
 	}
 #ifdef HAVE_STREAM
@@ -314,15 +316,15 @@ scatter_part(void *arg, uint32_t p)
 }
 
 static void
-sort_bucket(void *arg, uint32_t d)
+sort_bin(void *arg, uint32_t d)
 {
 	Partition *partition = arg;
-	uint64_t start = partition->starts[d];
-	uint64_t count = partition->starts[d + 1] - start;
+	uint64_t start = partition->bin_offsets[d];
+	uint64_t count = partition->bin_offsets[d + 1] - start;
 
-	if (count == 0 || count > FEW_MAX || gpusort_host_cancelled(partition->sort))
+	if (count == 0 || count > SMALL_MAX || gpusort_host_cancelled(partition->sort))
 		return;
-	sort_few(partition->out + start, partition->in + start, count, !partition->swap);
+	sort_small(partition->out + start, partition->in + start, count, !partition->swap);
 }
 
 static void
@@ -347,7 +349,7 @@ choose_digit(Partition *partition, GpuSortThreads *threads)
 	uint32_t varying;
 	uint32_t bits;
 
-	gpusort_threads_run(threads, partition->parts, look_at_part, partition);
+	gpusort_threads_run(threads, partition->parts, examine_part, partition);
 	for (uint32_t p = 0; p < partition->parts; p++)
 	{
 		any |= partition->any[p];
@@ -359,41 +361,41 @@ choose_digit(Partition *partition, GpuSortThreads *threads)
 
 	varying = 64 - __builtin_clzll(any ^ all);
 	bits = 63 - __builtin_clzll(partition->n);
-	bits = bits > BUCKET_BITS + 1 ? bits - BUCKET_BITS : 1;
-	if (bits > MANY_DIGIT_BITS)
-		bits = MANY_DIGIT_BITS;
+	bits = bits > BIN_BITS + 1 ? bits - BIN_BITS : 1;
+	if (bits > PARALLEL_DIGIT_BITS)
+		bits = PARALLEL_DIGIT_BITS;
 	if (bits > varying)
 		bits = varying;
-	partition->buckets = 1 << bits;
+	partition->bins = 1 << bits;
 	partition->shift = varying - bits;
 	return true;
 }
 
-/* Turns counts per part and bucket into places, bucket by bucket. */
+/* Turns the histograms of the parts into offsets, by an exclusive scan, bin by bin. */
 static void
-sum_places(Partition *partition)
+scan_histograms(Partition *partition)
 {
 	uint64_t place = partition->skew;
 
-	for (uint32_t d = 0; d < partition->buckets; d++)
+	for (uint32_t d = 0; d < partition->bins; d++)
 	{
-		partition->starts[d] = place - partition->skew;
+		partition->bin_offsets[d] = place - partition->skew;
 		for (uint32_t p = 0; p < partition->parts; p++)
 		{
-			uint64_t *entry = &partition->places[(size_t) p * partition->buckets + d];
+			uint64_t *entry = &partition->part_offsets[(size_t) p * partition->bins + d];
 			uint64_t count = *entry;
 
 			*entry = place;
 			place += count;
 		}
 	}
-	partition->starts[partition->buckets] = place - partition->skew;
+	partition->bin_offsets[partition->bins] = place - partition->skew;
 }
 
 static int sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t n, bool swap,
 					  GpuSortError *error);
 
-/* The steps of sort_range for more than FEW_MAX elements. */
+/* The steps of sort_range for more than SMALL_MAX elements. */
 static int
 sort_partitioned(Partition *partition, GpuSortError *error)
 {
@@ -406,32 +408,32 @@ sort_partitioned(Partition *partition, GpuSortError *error)
 			gpusort_threads_run(threads, partition->parts, copy_part, partition);
 		return 0;
 	}
-	gpusort_threads_run(threads, partition->parts, count_part, partition);
+	gpusort_threads_run(threads, partition->parts, histogram_part, partition);
 	if (gpusort_host_cancelled(sort))
 		return gpusort_host_error_cancelled(error);
-	sum_places(partition);
+	scan_histograms(partition);
 	gpusort_threads_run(threads, partition->parts, scatter_part, partition);
 	if (gpusort_host_cancelled(sort))
 		return gpusort_host_error_cancelled(error);
 
-	for (uint32_t d = 0; d < partition->buckets; d++)
+	for (uint32_t d = 0; d < partition->bins; d++)
 	{
-		uint64_t start = partition->starts[d];
-		uint64_t count = partition->starts[d + 1] - start;
+		uint64_t start = partition->bin_offsets[d];
+		uint64_t count = partition->bin_offsets[d + 1] - start;
 
-		if (count > FEW_MAX &&
+		if (count > SMALL_MAX &&
 			sort_range(sort, partition->out + start, partition->in + start, count, !partition->swap,
 					   error) != 0)
 			return -1;
 	}
-	gpusort_threads_run(threads, partition->buckets, sort_bucket, partition);
+	gpusort_threads_run(threads, partition->bins, sort_bin, partition);
 	if (gpusort_host_cancelled(sort))
 		return gpusort_host_error_cancelled(error);
 	return 0;
 }
 
 /*
- * As sort_few, for any number of elements, by all threads.
+ * As sort_small, for any number of elements, by all threads.
  */
 static int
 sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t n, bool swap,
@@ -444,9 +446,9 @@ sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t 
 
 	if (gpusort_host_cancelled(sort))
 		return gpusort_host_error_cancelled(error);
-	if (n <= FEW_MAX)
+	if (n <= SMALL_MAX)
 	{
-		sort_few(in, out, n, swap);
+		sort_small(in, out, n, swap);
 		return 0;
 	}
 
@@ -461,14 +463,14 @@ sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t 
 
 	bytes = partition.parts * (2 * sizeof(uint64_t) + sizeof(bool));
 	bytes = GPUSORT_ALIGN8(bytes);
-	work = malloc(bytes + sizeof(uint64_t) * ((1 << MANY_DIGIT_BITS) + 1 + (size_t) partition.parts * (1 << MANY_DIGIT_BITS)));
+	work = malloc(bytes + sizeof(uint64_t) * ((1 << PARALLEL_DIGIT_BITS) + 1 + (size_t) partition.parts * (1 << PARALLEL_DIGIT_BITS)));
 	if (work == NULL)
 		return gpusort_host_error_memory(error);
 	partition.any = (uint64_t *) work;
 	partition.all = partition.any + partition.parts;
 	partition.disorder = (bool *) (partition.all + partition.parts);
-	partition.starts = (uint64_t *) (work + bytes);
-	partition.places = partition.starts + (1 << MANY_DIGIT_BITS) + 1;
+	partition.bin_offsets = (uint64_t *) (work + bytes);
+	partition.part_offsets = partition.bin_offsets + (1 << PARALLEL_DIGIT_BITS) + 1;
 
 	rc = sort_partitioned(&partition, error);
 	free(work);
@@ -477,11 +479,12 @@ sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t 
 
 /*
  * Sorts n elements with all threads; they are in "other" if in_other is set,
- * else in "elements", where the result goes in any case.
+ * else in "elements", where the result goes in any case.  Fails when the sort is
+ * cancelled and when there is no memory for histograms.
  */
 int
-gpusort_host_sort_many(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other,
-					   size_t n, bool in_other, GpuSortError *error)
+gpusort_host_sort_parallel(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other,
+						   size_t n, bool in_other, GpuSortError *error)
 {
 	if (in_other)
 		return sort_range(sort, other, elements, n, true, error);

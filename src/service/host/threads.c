@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * host_threads.c
+ * threads.c
  *	  Worker threads of the host engine, shared by all its sorts.
  *
  * gpusort_threads_run(threads, n, run, arg) calls run(arg, 0) to run(arg, n - 1),
@@ -95,7 +95,7 @@ worker_main(void *arg)
 	return NULL;
 }
 
-/* NULL when there is no memory.  Fewer workers than asked for are no error. */
+/* Starts count - 1 workers; NULL when there is no memory.  Fewer workers than asked for are no error. */
 GpuSortThreads *
 gpusort_threads_create(int count)
 {
@@ -115,7 +115,7 @@ gpusort_threads_create(int count)
 	return threads;
 }
 
-/* No region may be running. */
+/* Ends the workers.  No region may be running. */
 void
 gpusort_threads_destroy(GpuSortThreads *threads)
 {
@@ -131,12 +131,14 @@ gpusort_threads_destroy(GpuSortThreads *threads)
 	free(threads);
 }
 
+/* How many threads run tasks, the caller of run included. */
 int
 gpusort_threads_count(GpuSortThreads *threads)
 {
 	return threads->nworkers + 1;
 }
 
+/* Runs the tasks 0 to ntasks - 1 and returns when all are done; see file header. */
 void
 gpusort_threads_run(GpuSortThreads *threads, uint32_t ntasks, GpuSortTask run, void *arg)
 {

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * host_threads.h
+ * threads.h
  *	  Worker threads of the host engine, shared by all its sorts.
  *
  *-------------------------------------------------------------------------
@@ -12,6 +12,7 @@
 
 typedef struct GpuSortThreads GpuSortThreads;
 
+/* Does task number "task" of what arg says. */
 typedef void (*GpuSortTask)(void *arg, uint32_t task);
 
 extern GpuSortThreads *gpusort_threads_create(int threads);

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * host_keys.c
+ * packing.c
  *	  Packed keys of the host engine.
  *
  * A bit that is the same in every key cannot matter to the order.  The bits
@@ -45,13 +45,13 @@ highest_bits(uint64_t mask, uint32_t n)
 	return mask;
 }
 
-/* Adds the pieces for the bits of mask; they end shift bits above the low end. */
+/* Adds the moves of the bits of mask; they end shift bits above the low end. */
 static uint32_t
-add_pieces(GpuSortPacking *packing, uint32_t n, uint32_t word, uint64_t mask, uint32_t shift)
+add_moves(GpuSortPacking *packing, uint32_t n, uint32_t word, uint64_t mask, uint32_t shift)
 {
 	while (mask != 0)
 	{
-		uint64_t piece = mask;
+		uint64_t moved = mask;
 		uint32_t bits;
 
 		if (!packing->pext)
@@ -59,22 +59,22 @@ add_pieces(GpuSortPacking *packing, uint32_t n, uint32_t word, uint64_t mask, ui
 			/* the lowest run of ones: what a carry from its low end changes */
 			uint64_t carried = mask + (mask & -mask);
 
-			piece = mask & ~carried;
+			moved = mask & ~carried;
 		}
-		bits = __builtin_popcountll(piece);
-		packing->pieces[n++] = (GpuSortPiece){.word = word, .shift = shift, .mask = piece};
+		bits = __builtin_popcountll(moved);
+		packing->moves[n++] = (GpuSortBitMove){.word = word, .shift = shift, .mask = moved};
 		shift += bits;
-		mask &= ~piece;
+		mask &= ~moved;
 	}
 	return n;
 }
 
-/* Finds out which bits vary and how to pack them. */
+/* Finds out which bits vary, from the OR and the AND of each word of all keys, and how to pack them. */
 void
 gpusort_packing_plan(GpuSortPacking *packing, const uint64_t *any, const uint64_t *all,
 					 uint32_t key_words)
 {
-	uint32_t pieces = 0;
+	uint32_t moves = 0;
 	uint32_t left;      /* bits that the current packed word still takes */
 	uint32_t bits_left; /* bits not placed yet */
 	uint32_t word = 0;
@@ -100,15 +100,15 @@ gpusort_packing_plan(GpuSortPacking *packing, const uint64_t *any, const uint64_
 			left -= bits;
 			bits_left -= bits;
 			mask &= ~part;
-			pieces = add_pieces(packing, pieces, w, part, left);
+			moves = add_moves(packing, moves, w, part, left);
 			if (left == 0 && bits_left > 0)
 			{
-				packing->first[++word] = pieces;
+				packing->first[++word] = moves;
 				left = bits_left < 64 ? bits_left : 64;
 			}
 		}
 	}
-	packing->first[packing->words] = pieces;
+	packing->first[packing->words] = moves;
 }
 
 /* Word "word" of the packed key; works on every CPU. */
@@ -119,9 +119,9 @@ pack_by_runs(const GpuSortPacking *packing, const uint64_t *key, uint32_t word)
 
 	for (uint32_t i = packing->first[word]; i < packing->first[word + 1]; i++)
 	{
-		const GpuSortPiece *piece = &packing->pieces[i];
+		const GpuSortBitMove *move = &packing->moves[i];
 
-		packed |= (key[piece->word] & piece->mask) >> __builtin_ctzll(piece->mask) << piece->shift;
+		packed |= (key[move->word] & move->mask) >> __builtin_ctzll(move->mask) << move->shift;
 	}
 	return packed;
 }
@@ -134,9 +134,9 @@ pack_by_pext(const GpuSortPacking *packing, const uint64_t *key, uint32_t word)
 
 	for (uint32_t i = packing->first[word]; i < packing->first[word + 1]; i++)
 	{
-		const GpuSortPiece *piece = &packing->pieces[i];
+		const GpuSortBitMove *move = &packing->moves[i];
 
-		packed |= _pext_u64(key[piece->word], piece->mask) << piece->shift;
+		packed |= _pext_u64(key[move->word], move->mask) << move->shift;
 	}
 	return packed;
 }
@@ -148,6 +148,7 @@ pack_word_by_pext(const GpuSortPacking *packing, const uint64_t *key, uint32_t w
 }
 #endif
 
+/* Word "word" of the packed key of key. */
 uint64_t
 gpusort_packing_word(const GpuSortPacking *packing, const uint64_t *key, uint32_t word)
 {

@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * errors.c
+ *	  Errors that any step of a sort in the host engine may meet.
+ *
+ * Each fills *error and returns -1, for the caller to return.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <string.h>
+
+#include "service/host/errors.h"
+
+/* For a sort that was told to stop. */
+int
+gpusort_host_error_cancelled(GpuSortError *error)
+{
+	error->reason = GPUSORT_REASON_INTERNAL;
+	strcpy(error->text, "the sort was cancelled");
+	return -1;
+}
+
+/* For an allocation that failed. */
+int
+gpusort_host_error_memory(GpuSortError *error)
+{
+	error->reason = GPUSORT_REASON_NO_MEMORY;
+	strcpy(error->text, "the system has no memory left for a sort");
+	return -1;
+}

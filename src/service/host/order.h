@@ -1,0 +1,15 @@
+/*-------------------------------------------------------------------------
+ *
+ * order.h
+ *	  Check of the order, further words of the keys, ties.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_HOST_ORDER_H
+#define GPUSORT_HOST_ORDER_H
+
+#include "service/host/sort_state.h"
+
+extern int gpusort_host_finish(GpuSort *sort, GpuSortError *error);
+
+#endif /* GPUSORT_HOST_ORDER_H */

@@ -1,0 +1,17 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort.h
+ *	  Radix sort of the host engine's elements by their 64-bit keys.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_HOST_SORT_H
+#define GPUSORT_HOST_SORT_H
+
+#include "service/host/sort_state.h"
+
+extern void gpusort_host_sort_small(GpuSortElement *elements, GpuSortElement *other, size_t n);
+extern int gpusort_host_sort_parallel(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other,
+									  size_t n, bool in_other, GpuSortError *error);
+
+#endif /* GPUSORT_HOST_SORT_H */
