@@ -14,7 +14,7 @@
 
 typedef struct GpuSortClient GpuSortClient;
 
-/* Why there is no sort, or no more of it. */
+/* Why there is no sort, or no more of it: the protocol's GpuSortError, or the backend's own. */
 typedef struct GpuSortFailure
 {
 	int reason; /* GpuSortReason or one of shared.h's own; NONE: all is well */
@@ -24,8 +24,8 @@ typedef struct GpuSortFailure
 /* Rows that have arrived; they belong to the client until it frees the chunk. */
 typedef struct GpuSortData
 {
-	char *rows; /* NULL when there are none */
-	uint32 chunk;
+	char *rows;   /* NULL when there are none */
+	uint32 chunk; /* to be freed */
 	GpuSortEmitted emitted;
 } GpuSortData;
 

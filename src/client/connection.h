@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * connection.h
+ *	  A backend's connection to the service, and the staging pool it has mapped.
+ *
+ * For client.c alone.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_CONNECTION_H
+#define GPUSORT_CONNECTION_H
+
+#include "client/client.h"
+
+/* This backend's mapping of a staging pool, shared by its connections. */
+typedef struct GpuSortMappedPool GpuSortMappedPool;
+
+typedef struct GpuSortConnection
+{
+	int socket;              /* -1: closed */
+	GpuSortMappedPool *pool; /* NULL: closed */
+} GpuSortConnection;
+
+extern void gpusort_connection_init(GpuSortConnection *connection);
+extern bool gpusort_connection_open(GpuSortConnection *connection, GpuSortFailure *failure);
+extern void gpusort_connection_close(GpuSortConnection *connection);
+
+extern bool gpusort_connection_send(GpuSortConnection *connection, GpuSortMessage *message,
+									GpuSortMessageType type, GpuSortFailure *failure);
+extern bool gpusort_connection_receive(GpuSortConnection *connection, GpuSortMessage *message,
+									   GpuSortFailure *failure);
+
+extern bool gpusort_connection_has_chunk(const GpuSortConnection *connection, uint32 chunk);
+extern char *gpusort_connection_chunk(GpuSortConnection *connection, uint32 chunk);
+extern bool gpusort_connection_pool_is_mapped(void);
+
+extern bool gpusort_failure_set(GpuSortFailure *failure, int reason, const char *format, ...) pg_attribute_printf(3, 4);
+extern void gpusort_failure_copy(GpuSortFailure *failure, const GpuSortMessage *message);
+extern bool gpusort_failure_unexpected(GpuSortFailure *failure, const GpuSortMessage *message);
+
+#endif /* GPUSORT_CONNECTION_H */
