@@ -2,8 +2,8 @@
  *
  * engine.h
  *	  What a sort engine does for the service.  There are two: the host engine,
- *	  built in (engine_host.c), and the cuda engine, loaded with dlopen
- *	  (gpusort_cuda.so, cuda/).
+ *	  built in (host/engine.c), and the cuda engine, loaded with dlopen
+ *	  (gpusort_cuda.so, cuda/engine/engine.cu).  registry.c knows which are open.
  *
  * An engine is opened once, by the service's main thread, and lives as long as
  * the service.  A sort belongs to one thread, its job's: begin to end are
@@ -19,7 +19,8 @@
  * No call exits the process, throws, or leaves memory behind that end or close
  * does not free.  A call that fails fills *error.
  *
- * Compiles as C11 and as C++14.
+ * Compiles as C11 and as C++14; nothing here is a function, whose name C++ would
+ * change.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,79 +29,70 @@
 
 #include "service/protocol.h"
 
-#ifdef __cplusplus
-extern "C"
-{
-#endif
-
 /* Bumped with every change here: an engine of another version is not loaded. */
 #define GPUSORT_ENGINE_ABI 3
 
-	typedef struct GpuSortEngine GpuSortEngine; /* opaque, the engine's own */
-	typedef struct GpuSort GpuSort;             /* opaque, the engine's own */
+typedef struct GpuSortEngine GpuSortEngine; /* opaque, the engine's own */
+typedef struct GpuSort GpuSort;             /* opaque, the engine's own */
 
-	typedef struct GpuSortEngineConfig
-	{
-		const char *devices;   /* cuda: "all" or ordinals "0,2" */
-		uint64_t memory_limit; /* bytes per device, or of the host; 0: the engine's own choice */
-		int threads;           /* host: 0: as many as the process may use */
-		void *pool;            /* the staging pool, for pinning; may be NULL (tests) */
-		size_t pool_bytes;
-	} GpuSortEngineConfig;
+typedef struct GpuSortEngineConfig
+{
+	const char *devices;   /* cuda: "all" or ordinals "0,2" */
+	uint64_t memory_limit; /* bytes per device, or of the host; 0: the engine's own choice */
+	int threads;           /* host: 0: as many as the process may use */
+	void *pool;            /* the staging pool, for pinning; may be NULL (tests) */
+	size_t pool_bytes;
+} GpuSortEngineConfig;
 
-	/* 0 is success; anything else means *error is filled. */
-	typedef struct GpuSortEngineOps
-	{
-		uint32_t abi; /* GPUSORT_ENGINE_ABI; must be first field */
-		GpuSortEngineKind kind;
+/* 0 is success; anything else means *error is filled. */
+typedef struct GpuSortEngineOps
+{
+	uint32_t abi; /* GPUSORT_ENGINE_ABI; must be first field */
+	GpuSortEngineKind kind;
 
-		/* Makes the engine warm: contexts, streams, buffers, pinning of the pool. */
-		int (*open)(const GpuSortEngineConfig *config, GpuSortEngine **engine, GpuSortError *error);
-		void (*close)(GpuSortEngine *engine);
+	/* Makes the engine warm: contexts, streams, buffers, pinning of the pool. */
+	int (*open)(const GpuSortEngineConfig *config, GpuSortEngine **engine, GpuSortError *error);
+	void (*close)(GpuSortEngine *engine);
 
-		/* Fills up to max devices, returns how many there are.  The host is one device. */
-		int (*describe)(GpuSortEngine *engine, GpuSortDevice *devices, int max);
+	/* Fills up to max devices, returns how many there are.  The host is one device. */
+	int (*describe)(GpuSortEngine *engine, GpuSortDevice *devices, int max);
 
-		/*
+	/*
 	 * Starts a sort.  Picks the device and tells which.  Fails with MEMORY_LIMIT
 	 * when the estimate does not fit what the limit leaves, saying which setting it
 	 * is.  *cancelled is read with __atomic_load_n until end: not 0 asks every call
 	 * to return soon with an error.
 	 */
-		int (*begin)(GpuSortEngine *engine, const GpuSortRequest *request, const int *cancelled,
-					 GpuSort **sort, GpuSortPlace *place, GpuSortError *error);
+	int (*begin)(GpuSortEngine *engine, const GpuSortRequest *request, const int *cancelled,
+				 GpuSort **sort, GpuSortPlace *place, GpuSortError *error);
 
-		/*
+	/*
 	 * Makes sure that one more chunk, however many rows it may hold, can be put
 	 * and later sorted.  Every put uses up one reserve.  Failing here is no
 	 * failure of the sort (the exception to the rule above): what was put can
 	 * still be sorted.
 	 */
-		int (*reserve)(GpuSort *sort, GpuSortError *error);
+	int (*reserve)(GpuSort *sort, GpuSortError *error);
 
-		/* Takes a chunk in; the chunk's memory is the caller's again on return. */
-		int (*put)(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error);
+	/* Ingests a chunk; the chunk's memory is the caller's again on return. */
+	int (*put)(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error);
 
-		/* Sorts what was put, stably, and checks that the result is in order. */
-		int (*sort)(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error);
+	/* Sorts what was put, stably, and checks that the result is in order. */
+	int (*sort)(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error);
 
-		/* Fills chunk with the next rows.  Not called again after last = 1 but for a rewind. */
-		int (*emit)(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error);
+	/* Fills chunk with the next rows.  Not called again after last = 1 but for a rewind. */
+	int (*emit)(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error);
 
-		/* The next emit starts at the first row again. */
-		int (*rewind)(GpuSort *sort, GpuSortError *error);
+	/* The next emit starts at the first row again. */
+	int (*rewind)(GpuSort *sort, GpuSortError *error);
 
-		void (*end)(GpuSort *sort);
-	} GpuSortEngineOps;
+	void (*end)(GpuSort *sort);
+} GpuSortEngineOps;
 
-	/* The host engine; and what gpusort_cuda.so exports under this name's cuda twin. */
-	extern const GpuSortEngineOps gpusort_host_engine;
+/* The host engine (host/engine.c).  The cuda engine's library exports the like under the name below. */
+extern const GpuSortEngineOps gpusort_host_engine;
 
 #define GPUSORT_CUDA_ENGINE_SYMBOL "gpusort_cuda_engine"
 #define GPUSORT_CUDA_ENGINE_FILE   "gpusort_cuda.so"
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif /* GPUSORT_ENGINE_H */

@@ -36,7 +36,7 @@ exists(const char *path)
 	return stat(path, &status) == 0;
 }
 
-/* Can a sort be done? */
+/* Returns true if a sort can be done. */
 static bool
 serves(const Service *service)
 {

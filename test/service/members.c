@@ -351,7 +351,7 @@ test_foreign_chunk(void)
 	client_close(&owner);
 }
 
-/* Can as many sorts begin as there are chunks for? */
+/* Returns true if as many sorts can begin as there are chunks for. */
 static bool
 all_chunks_are_back(void)
 {

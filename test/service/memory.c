@@ -29,7 +29,7 @@ take(size_t bytes)
 	return start;
 }
 
-/* Is the page there still in memory? */
+/* Returns true if the page there is still in memory. */
 static bool
 resident(void *page)
 {

@@ -22,7 +22,7 @@
 
 static Service service;
 
-/* Can as many sorts begin as there are chunks for, and not one more? */
+/* Returns true if as many sorts can begin as there are chunks for, and not one more. */
 static bool
 all_chunks_are_back(void)
 {

@@ -409,7 +409,7 @@ client_close(Client *client)
 	client->socket = -1;
 }
 
-/* Does the service close the connection in time?  What it sends before is skipped. */
+/* Returns true if the service closes the connection in time.  What it sends before is skipped. */
 bool
 client_is_closed(Client *client, int milliseconds)
 {
@@ -450,7 +450,7 @@ client_begin(Client *client, uint32_t key_words, bool may_tie, uint64_t rows, ui
 	return message;
 }
 
-/* Do all sorts end and give their memory back?  They do so soon after their clients are gone. */
+/* Returns true if all sorts end and give their memory back, which they do soon after their clients are gone. */
 bool
 client_sees_idle(const Service *service)
 {
