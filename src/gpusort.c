@@ -4,14 +4,11 @@
  *	  Large sorts on the GPU, without a change to any query: the module's entry,
  *	  its settings.
  *
- * Files in the order of a row's path: planner.c puts a GpuSort node where a Sort
- * would be, by what cost.c thinks of it; junk.c frees its rows of columns nobody asked for, plan_info.c says
- * what the executor has to know; executor.c runs it (first_rows.c keeps its first rows back), with ingest.c in parallel workers; keys.c and keys_numeric.c turn sort keys into
- * words; rows.c writes rows into chunks (rowform.c those that are no tuples yet)
- * and reads them back; client.c talks to
- * the service (service/); ties.c orders what the keys left open; explain.c and
- * views.c tell what happened; supervisor.c keeps the service running; shared.c
- * is what processes share.
+ * The rooms, in the order of a row's path: plan/ puts a GpuSort node where a Sort
+ * would be; node.h is what it tells exec/, which runs the node; keys/ makes words
+ * of sort keys; client/ brings rows into the staging pool's chunks and out of them,
+ * and talks to the service (service/), which sorts; server/ keeps the service
+ * running, and has what processes share, and the views that show it.
  *
  * Loads by shared_preload_libraries (the service starts with the server), by
  * session_preload_libraries and by LOAD (it starts with the first large sort).
@@ -23,7 +20,6 @@
 #include <limits.h>
 
 #include "exec/executor.h"
-#include "exec/ingest.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "plan/planner.h"
@@ -155,6 +151,5 @@ _PG_init(void)
 		gpusort_supervisor_register();
 	}
 	gpusort_executor_init();
-	gpusort_ingest_init();
 	gpusort_planner_init();
 }
