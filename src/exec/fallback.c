@@ -19,8 +19,8 @@
 #include "exec/service_sort.h"
 #include "exec/ties.h"
 #include "executor/executor.h"
-#include "gpusort.h"
 #include "miscadmin.h"
+#include "settings.h"
 
 static void
 begin_tuplesort(GpuSortScanState *state)

@@ -39,8 +39,8 @@
 #include "exec/first_rows.h"
 #include "exec/prefixes.h"
 #include "executor/executor.h"
-#include "gpusort.h"
 #include "server/shared.h"
+#include "settings.h"
 #include "utils/memutils.h"
 
 /*

@@ -22,7 +22,7 @@
 #include "exec/ingest.h"
 #include "exec/prefixes.h"
 #include "exec/service_sort.h"
-#include "gpusort.h"
+#include "settings.h"
 #include "utils/memutils.h"
 
 /* Keeps the first rows back; true if there are no others, and they are too few for the service. */

@@ -18,7 +18,7 @@
 
 #include "exec/ingest.h"
 #include "exec/ties.h"
-#include "gpusort.h"
+#include "settings.h"
 #include "utils/memutils.h"
 
 /* The sort is no longer shown in gpusort_jobs.  A callback of sort_context. */

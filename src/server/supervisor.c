@@ -31,13 +31,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpusort.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "server/shared.h"
 #include "service/protocol.h"
+#include "settings.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/procarray.h"
