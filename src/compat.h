@@ -48,7 +48,7 @@ typedef int16 CompareType;
 #define COST_SORT(cost, root, pathkeys, input) \
 	cost_sort(cost, root, pathkeys, (input)->total_cost, (input)->rows, (input)->pathtarget->width, 0, work_mem, -1)
 
-/* Does the join sort its outer side incrementally? */
+/* True if the join sorts its outer side incrementally. */
 #define MERGE_PATH_IS_INCREMENTAL(join) (false)
 #else
 #define INHERIT_DISABLED_NODES(node, from) ((node)->disabled_nodes = (from)->disabled_nodes)

@@ -1,160 +1,42 @@
 /*-------------------------------------------------------------------------
  *
  * gpusort.c
- *	  Large sorts on the GPU, without a change to any query: the module's entry,
- *	  its settings.
+ *	  Large sorts on the GPU, without a change to any query: the module's entry.
  *
- * Files in the order of a row's path: planner.c puts a GpuSort node where a Sort
- * would be, by what cost.c thinks of it; junk.c frees its rows of columns nobody asked for, plan_info.c says
- * what the executor has to know; executor.c runs it (first_rows.c keeps its first rows back), with ingest.c in parallel workers; keys.c and keys_numeric.c turn sort keys into
- * words; rows.c writes rows into chunks (rowform.c those that are no tuples yet)
- * and reads them back; client.c talks to
- * the service (service/); ties.c orders what the keys left open; explain.c and
- * views.c tell what happened; supervisor.c keeps the service running; shared.c
- * is what processes share.
+ * The rooms, in the order of a row's path: plan/ puts a GpuSort node where a Sort
+ * would be; node.h is what it tells exec/, which runs the node; keys/ makes words
+ * of sort keys; client/ brings rows into the staging pool's chunks and out of them,
+ * and talks to the service (service/), which sorts; server/ keeps the service
+ * running, and has what processes share, and the views that show it.
  *
  * Loads by shared_preload_libraries (the service starts with the server), by
  * session_preload_libraries and by LOAD (it starts with the first large sort).
  *
  *-------------------------------------------------------------------------
  */
-#include "gpusort.h"
-
-#include <limits.h>
+#include "compat.h"
 
 #include "exec/executor.h"
-#include "exec/ingest.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "plan/planner.h"
 #include "server/shared.h"
 #include "server/supervisor.h"
-#include "service/protocol.h"
-#include "utils/guc.h"
+#include "settings.h"
 
 PG_MODULE_MAGIC;
-
-bool gpusort_enable = true;
-bool gpusort_force = false;
-bool gpusort_log_decisions = false;
-int gpusort_engine = GPUSORT_ENGINE_AUTO;
-int gpusort_min_rows = 2000;
-double gpusort_setup_cost = 80.0;
-double gpusort_row_cost = 0.03;
-
-char *gpusort_devices = NULL;
-int gpusort_device_memory = 0;
-int gpusort_host_memory = 0;
-int gpusort_staging_memory = 256;
-
-static const struct config_enum_entry engine_options[] = {
-	{"auto", GPUSORT_ENGINE_AUTO, false},
-	{"cuda", GPUSORT_ENGINE_CUDA, false},
-	{"host", GPUSORT_ENGINE_HOST, false},
-	{NULL, 0, false},
-};
-
-#define MAX_DEVICES   64
-#define MAX_MEMORY_MB (INT_MAX / 2)
-
-/* "all", or distinct ordinals separated by commas. */
-static bool
-check_devices(char **value, void **extra, GucSource source)
-{
-	const char *rest = *value;
-	uint64 seen = 0;
-
-	if (strcmp(rest, "all") == 0)
-		return true;
-	for (;;)
-	{
-		char *end;
-		long ordinal;
-
-		if (*rest < '0' || *rest > '9')
-			break;
-		ordinal = strtol(rest, &end, 10);
-		if (ordinal >= MAX_DEVICES || (seen & (UINT64CONST(1) << ordinal)))
-			break;
-		seen |= UINT64CONST(1) << ordinal;
-		if (*end == '\0')
-			return true;
-		if (*end != ',')
-			break;
-		rest = end + 1;
-	}
-	GUC_check_errdetail("Device ordinals from 0 to %d, separated by commas without spaces, or \"all\".",
-						MAX_DEVICES - 1);
-	return false;
-}
-
-static void
-define_settings(void)
-{
-	DefineCustomBoolVariable("gpusort.enable",
-							 "Lets the planner use GpuSort.",
-							 NULL,
-							 &gpusort_enable, true, PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomEnumVariable("gpusort.engine",
-							 "What sorts: a CUDA device, the host's cores, or the first of the two that is there.",
-							 NULL,
-							 &gpusort_engine, GPUSORT_ENGINE_AUTO, engine_options, PGC_USERSET, 0,
-							 NULL, NULL, NULL);
-	DefineCustomBoolVariable("gpusort.force",
-							 "Uses GpuSort wherever it is legal, whatever the cost.",
-							 NULL,
-							 &gpusort_force, false, PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("gpusort.min_rows",
-							"Sorts of fewer estimated rows stay with PostgreSQL.",
-							NULL,
-							&gpusort_min_rows, 2000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomRealVariable("gpusort.setup_cost",
-							 "The planner's estimate of what a GpuSort costs before its first row.",
-							 NULL,
-							 &gpusort_setup_cost, 80.0, 0, 1e10, PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomRealVariable("gpusort.row_cost",
-							 "The planner's estimate of what a GpuSort costs per row.",
-							 NULL,
-							 &gpusort_row_cost, 0.03, 0, 1e10, PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomBoolVariable("gpusort.log_decisions",
-							 "Logs why a sort stays with PostgreSQL.",
-							 NULL,
-							 &gpusort_log_decisions, false, PGC_USERSET, 0, NULL, NULL, NULL);
-
-	DefineCustomStringVariable("gpusort.devices",
-							   "The CUDA devices to use: \"all\", or their ordinals separated by commas.",
-							   NULL,
-							   &gpusort_devices, "all", PGC_SIGHUP, 0, check_devices, NULL, NULL);
-	DefineCustomIntVariable("gpusort.device_memory",
-							"The memory that sorts may use on each CUDA device.",
-							"0 is 90 % of what is free when the service starts.",
-							&gpusort_device_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB,
-							NULL, NULL, NULL);
-	DefineCustomIntVariable("gpusort.host_memory",
-							"The memory that sorts of the host engine may use.",
-							"0 is a quarter of the machine's memory.",
-							&gpusort_host_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB,
-							NULL, NULL, NULL);
-	DefineCustomIntVariable("gpusort.staging_memory",
-							"The memory through which rows travel between backends and the sort service.",
-							NULL,
-							&gpusort_staging_memory, 256, 16, 65536, PGC_SIGHUP, GUC_UNIT_MB,
-							NULL, NULL, NULL);
-	MarkGUCPrefixReserved("gpusort");
-}
 
 PGDLLEXPORT void _PG_init(void);
 
 void
 _PG_init(void)
 {
-	define_settings();
+	gpusort_settings_init();
 	if (process_shared_preload_libraries_in_progress)
 	{
 		gpusort_shared_init();
 		gpusort_supervisor_register();
 	}
 	gpusort_executor_init();
-	gpusort_ingest_init();
 	gpusort_planner_init();
 }

@@ -3,14 +3,14 @@
  * rowform.c
  *	  Forms rows from values, in place, and takes them apart again.
  *
- * A row is a MinimalTuple of the columns that are given out.  If there are more,
- * for sorting only, they are a second MinimalTuple behind it:
+ * A row is a MinimalTuple of its visible attributes.  The resjunk ones behind
+ * them, if any, which are for sorting only, are a second MinimalTuple behind it:
  *
- *	  | t_len | flags | given_length | rest of the given columns' tuple | hidden columns' tuple |
+ *	  | t_len | flags | visible_length | rest of the visible tuple | resjunk tuple |
  *
  * where t_len, which the service reads as the row's length, counts both, and
- * given_length, in padding of the first, is what t_len is set to when the row is
- * given out.
+ * visible_length, in padding of the first, is what t_len is set to when the row is
+ * emitted.
  *
  * What heap_form_minimal_tuple does in two passes over the values, into memory
  * that it allocates, this does in one pass into memory that is there, with what
@@ -57,9 +57,9 @@ typedef struct RowPart
 
 struct GpuSortRowForm
 {
-	RowPart given;
-	RowPart hidden;
-	bool has_hidden;
+	RowPart visible;
+	RowPart resjunk;
+	bool has_resjunk;
 };
 
 static uint8
@@ -119,25 +119,26 @@ init_part(RowPart *part, TupleDesc desc, int first, int natts)
 }
 
 /*
- * The form of rows with these columns, of which the first given ones are given
- * out.  Belongs to the current memory context.
+ * Returns the form of rows with the attributes of desc, of which so many leading
+ * ones are visible.  Belongs to the current memory context.
  */
 GpuSortRowForm *
-gpusort_rowform_create(TupleDesc desc, int given)
+gpusort_rowform_create(TupleDesc desc, int visible)
 {
 	GpuSortRowForm *form = palloc0(sizeof(GpuSortRowForm));
 
-	init_part(&form->given, desc, 0, given);
-	form->has_hidden = given < desc->natts;
-	if (form->has_hidden)
-		init_part(&form->hidden, desc, given, desc->natts - given);
+	init_part(&form->visible, desc, 0, visible);
+	form->has_resjunk = visible < desc->natts;
+	if (form->has_resjunk)
+		init_part(&form->resjunk, desc, visible, desc->natts - visible);
 	return form;
 }
 
+/* Returns true if rows of this form have resjunk attributes. */
 bool
-gpusort_rowform_has_hidden(const GpuSortRowForm *form)
+gpusort_rowform_has_resjunk(const GpuSortRowForm *form)
 {
-	return form->has_hidden;
+	return form->has_resjunk;
 }
 
 /* By PostgreSQL's own functions, in two passes. */
@@ -159,7 +160,7 @@ fill_any(const RowPart *part, Datum *values, bool *isnull, bool has_nulls, char 
 	return header + data;
 }
 
-/* Is one of the first natts true?  A call of memchr costs more than a short loop. */
+/* Returns true if one of the first natts is.  A call of memchr costs more than a short loop. */
 static inline bool
 any_null(const bool *isnull, int natts)
 {
@@ -289,11 +290,11 @@ fill_part(const RowPart *part, Datum *values, bool *isnull, char *row, char *lim
 	return data - row;
 }
 
-/* Is a stored tuple of desc, as it is, one of the columns that are given out? */
+/* Returns true if a stored tuple of desc, as it is, is a tuple of the visible attributes. */
 bool
-gpusort_rowform_is_given(const GpuSortRowForm *form, TupleDesc desc)
+gpusort_rowform_is_visible(const GpuSortRowForm *form, TupleDesc desc)
 {
-	if (desc->natts != form->given.natts)
+	if (desc->natts != form->visible.natts)
 		return false;
 	for (int i = 0; i < desc->natts; i++)
 	{
@@ -301,7 +302,7 @@ gpusort_rowform_is_given(const GpuSortRowForm *form, TupleDesc desc)
 
 		/* A tuple older than the column lacks it. */
 		if (stored->attisdropped || stored->atthasmissing ||
-			stored->atttypid != TupleDescAttr(form->given.desc, i)->atttypid)
+			stored->atttypid != TupleDescAttr(form->visible.desc, i)->atttypid)
 			return false;
 	}
 	return true;
@@ -309,28 +310,28 @@ gpusort_rowform_is_given(const GpuSortRowForm *form, TupleDesc desc)
 
 /*
  * Forms the row of the values in slot, all of which must be there, at row, which
- * is 8-aligned; of the columns that are given out it copies given, which must be
- * of the same values, if that is not NULL.  Returns its length in bytes, or 0
- * when it does not fit below limit with some bytes to spare.
+ * is 8-aligned.  visible is a tuple of the visible attributes' values, to be
+ * copied, or NULL.  Returns the row's length in bytes, or 0 when it does not fit
+ * below limit with some bytes to spare.
  */
 Size
-gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple given, char *row, char *limit)
+gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple visible, char *row, char *limit)
 {
-	Size length = given != NULL ? gpusort_copy_tuple(given, row, limit) : fill_part(&form->given, slot->tts_values, slot->tts_isnull, row, limit);
+	Size length = visible != NULL ? gpusort_copy_tuple(visible, row, limit) : fill_part(&form->visible, slot->tts_values, slot->tts_isnull, row, limit);
 
-	if (form->has_hidden && likely(length > 0))
+	if (form->has_resjunk && likely(length > 0))
 	{
-		const int first = form->given.natts;
-		char *hidden = row + MAXALIGN(length);
-		uint32 given_length = length;
-		Size hidden_length;
+		const int first = form->visible.natts;
+		char *resjunk = row + MAXALIGN(length);
+		uint32 visible_length = length;
+		Size resjunk_length;
 
-		hidden_length = fill_part(&form->hidden, slot->tts_values + first, slot->tts_isnull + first, hidden, limit);
-		if (unlikely(hidden_length == 0))
+		resjunk_length = fill_part(&form->resjunk, slot->tts_values + first, slot->tts_isnull + first, resjunk, limit);
+		if (unlikely(resjunk_length == 0))
 			return 0;
-		length = MAXALIGN(length) + hidden_length;
+		length = MAXALIGN(length) + resjunk_length;
 		((MinimalTuple) row)->t_len = length;
-		memcpy(row + GPUSORT_GIVEN_LENGTH_OFFSET, &given_length, sizeof(given_length));
+		memcpy(row + GPUSORT_VISIBLE_LENGTH_OFFSET, &visible_length, sizeof(visible_length));
 	}
 	return length;
 }
@@ -343,40 +344,40 @@ as_heap_tuple(MinimalTuple tuple)
 		.t_data = (HeapTupleHeader) ((char *) tuple - MINIMAL_TUPLE_OFFSET)};
 }
 
-/* The tuple of the hidden columns of a row that was formed with some. */
+/* Returns the tuple of the resjunk attributes of a row that was formed with some. */
 static MinimalTuple
-hidden_tuple(const char *row)
+resjunk_tuple(const char *row)
 {
-	return (MinimalTuple) (row + MAXALIGN(gpusort_row_given_length(row)));
+	return (MinimalTuple) (row + MAXALIGN(gpusort_row_visible_length(row)));
 }
 
-/* The value of a column (1-based) of a row formed like this; points into the row. */
+/* Returns the value of an attribute (1-based) of a row formed like this; it points into the row. */
 Datum
 gpusort_rowform_value(const GpuSortRowForm *form, const char *row, AttrNumber attno, bool *isnull)
 {
-	const int given = form->given.natts;
+	const int visible = form->visible.natts;
 	HeapTupleData tuple;
 
-	if (attno <= given)
+	if (attno <= visible)
 	{
 		tuple = as_heap_tuple((MinimalTuple) row);
-		return heap_getattr(&tuple, attno, form->given.desc, isnull);
+		return heap_getattr(&tuple, attno, form->visible.desc, isnull);
 	}
-	tuple = as_heap_tuple(hidden_tuple(row));
-	return heap_getattr(&tuple, attno - given, form->hidden.desc, isnull);
+	tuple = as_heap_tuple(resjunk_tuple(row));
+	return heap_getattr(&tuple, attno - visible, form->resjunk.desc, isnull);
 }
 
-/* Stores all columns of a row that was formed with hidden ones in a virtual slot; they point into the row. */
+/* Stores all attributes of a row that was formed with resjunk ones in a virtual slot; they point into the row. */
 void
 gpusort_rowform_join(const GpuSortRowForm *form, const char *row, TupleTableSlot *slot)
 {
-	const int given = form->given.natts;
+	const int visible = form->visible.natts;
 	HeapTupleData tuple;
 
 	ExecClearTuple(slot);
 	tuple = as_heap_tuple((MinimalTuple) row);
-	heap_deform_tuple(&tuple, form->given.desc, slot->tts_values, slot->tts_isnull);
-	tuple = as_heap_tuple(hidden_tuple(row));
-	heap_deform_tuple(&tuple, form->hidden.desc, slot->tts_values + given, slot->tts_isnull + given);
+	heap_deform_tuple(&tuple, form->visible.desc, slot->tts_values, slot->tts_isnull);
+	tuple = as_heap_tuple(resjunk_tuple(row));
+	heap_deform_tuple(&tuple, form->resjunk.desc, slot->tts_values + visible, slot->tts_isnull + visible);
 	ExecStoreVirtualTuple(slot);
 }

@@ -12,6 +12,7 @@
 
 #include "access/htup_details.h"
 #include "executor/tuptable.h"
+#include "service/protocol.h"
 
 typedef struct GpuSortRowForm GpuSortRowForm;
 
@@ -53,7 +54,7 @@ gpusort_copy(char *to, const char *from, Size bytes)
 	}
 }
 
-/* A tuple as it is stored becomes the MinimalTuple at row, if that fits below limit: returns its length, or 0. */
+/* Copies a stored tuple to row as a MinimalTuple.  Returns its length in bytes, or 0 when it does not fit below limit. */
 static inline Size
 gpusort_copy_tuple(HeapTuple tuple, char *row, char *limit)
 {
@@ -67,29 +68,37 @@ gpusort_copy_tuple(HeapTuple tuple, char *row, char *limit)
 	return length;
 }
 
-/* Where a row with hidden columns, which has unused bytes in its header, says how long its first tuple is. */
-#define GPUSORT_GIVEN_LENGTH_OFFSET 6
+/* Returns a row's flags, GPUSORT_ROW_* of protocol.h. */
+static inline uint8
+gpusort_row_flags(const char *row)
+{
+	return (uint8) row[GPUSORT_ROW_FLAGS_OFFSET];
+}
 
+/* Where a row with resjunk attributes says, in unused bytes of its header, how long its visible tuple is. */
+#define GPUSORT_VISIBLE_LENGTH_OFFSET 6
+
+/* Returns the bytes of the visible tuple of a row with resjunk attributes. */
 static inline uint32
-gpusort_row_given_length(const char *row)
+gpusort_row_visible_length(const char *row)
 {
 	uint32 length;
 
-	memcpy(&length, row + GPUSORT_GIVEN_LENGTH_OFFSET, sizeof(length));
+	memcpy(&length, row + GPUSORT_VISIBLE_LENGTH_OFFSET, sizeof(length));
 	return length;
 }
 
-/* Makes a row that was formed with hidden columns the MinimalTuple of those given out; the others are lost. */
+/* Makes a row that was formed with resjunk attributes the MinimalTuple of the visible ones; the others are lost. */
 static inline void
-gpusort_row_hide(char *row)
+gpusort_row_hide_resjunk(char *row)
 {
-	((MinimalTuple) row)->t_len = gpusort_row_given_length(row);
+	((MinimalTuple) row)->t_len = gpusort_row_visible_length(row);
 }
 
-extern GpuSortRowForm *gpusort_rowform_create(TupleDesc desc, int given);
-extern bool gpusort_rowform_has_hidden(const GpuSortRowForm *form);
-extern bool gpusort_rowform_is_given(const GpuSortRowForm *form, TupleDesc desc);
-extern Size gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple given, char *row, char *limit);
+extern GpuSortRowForm *gpusort_rowform_create(TupleDesc desc, int visible);
+extern bool gpusort_rowform_has_resjunk(const GpuSortRowForm *form);
+extern bool gpusort_rowform_is_visible(const GpuSortRowForm *form, TupleDesc desc);
+extern Size gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple visible, char *row, char *limit);
 extern Datum gpusort_rowform_value(const GpuSortRowForm *form, const char *row, AttrNumber attno, bool *isnull);
 extern void gpusort_rowform_join(const GpuSortRowForm *form, const char *row, TupleTableSlot *slot);
 

@@ -5,32 +5,32 @@
  *
  * PostgreSQL tells its own sorts by ExecSetTupleBound, which does not know of
  * custom nodes.  So once the executor has started, each Limit is followed down,
- * through nodes that give out as many rows as they take in, and a GpuSort found
- * there is shown the Limit.  It looks at it when it sorts: a Limit knows its counts
- * before it asks for a row, and before it has the nodes below it start again.
+ * through nodes that emit as many rows as they read, and a GpuSort found there is
+ * shown the Limit (executor.c).  It looks at it when it sorts: a Limit knows its
+ * counts before it asks for a row, and before it has the nodes below it start
+ * again.
  *
  *-------------------------------------------------------------------------
  */
 #include "exec/bound.h"
 
 #include "common/int.h"
-#include "exec/executor.h"
 
-/* Shows a Limit to the GpuSort below it, if that is what it limits. */
-void
-gpusort_bound_consider(LimitState *limit)
+/* Returns the node whose rows a Limit counts; NULL if there is none. */
+PlanState *
+gpusort_bound_node(LimitState *limit)
 {
 	PlanState *ps = outerPlanState(limit);
-	GpuSortState *state;
 
 	while (ps != NULL && ps->qual == NULL && (IsA(ps, ResultState) || IsA(ps, SubqueryScanState)))
 		ps = IsA(ps, ResultState) ? outerPlanState(ps) : ((SubqueryScanState *) ps)->subplan;
-	state = ps != NULL ? gpusort_state_of(ps) : NULL;
-	if (state != NULL)
-		state->limit = limit;
+	return ps;
 }
 
-/* How many rows a Limit will ask for at most, from the first one on; 0: there is no Limit, or no telling. */
+/*
+ * Returns how many rows a Limit will ask for at most, from the first one on; 0:
+ * limit is NULL, or there is no telling.
+ */
 uint64
 gpusort_bound_rows(const LimitState *limit)
 {

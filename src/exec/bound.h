@@ -12,7 +12,7 @@
 
 #include "nodes/execnodes.h"
 
-extern void gpusort_bound_consider(LimitState *limit);
+extern PlanState *gpusort_bound_node(LimitState *limit);
 extern uint64 gpusort_bound_rows(const LimitState *limit);
 
 #endif /* GPUSORT_BOUND_H */

@@ -5,10 +5,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/executor.h"
+#include "exec/explain.h"
 
 #include "catalog/pg_collation.h"
-#include "commands/explain.h"
+#include "exec/scan_state.h"
+#include "exec/service_sort.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
@@ -52,9 +53,9 @@ append_order(StringInfo text, const GpuSortColumn *column, Node *expression)
 }
 
 static void
-show_sort_keys(GpuSortState *state, List *ancestors, ExplainState *es)
+show_sort_keys(GpuSortScanState *state, List *ancestors, ExplainState *es)
 {
-	Plan *plan = state->css.ss.ps.plan;
+	Plan *plan = gpusort_plan_state(state)->plan;
 	List *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
 	bool use_prefix = list_length(es->rtable) > 1 || es->verbose;
 	List *result = NIL;
@@ -80,18 +81,18 @@ show_sort_keys(GpuSortState *state, List *ancestors, ExplainState *es)
 }
 
 static void
-show_key_bits(const GpuSortState *state, ExplainState *es)
+show_key_bits(const GpuSortOutcome *outcome, ExplainState *es)
 {
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		char *text = psprintf("%u, packed to %u", state->outcome.key_bits, state->outcome.packed_bits);
+		char *text = psprintf("%u, packed to %u", outcome->key_bits, outcome->packed_bits);
 
 		ExplainPropertyText("Key Bits", text, es);
 		return;
 	}
 	ExplainOpenGroup("Key Bits", "Key Bits", true, es);
-	ExplainPropertyInteger("Encoded", NULL, state->outcome.key_bits, es);
-	ExplainPropertyInteger("Packed", NULL, state->outcome.packed_bits, es);
+	ExplainPropertyInteger("Encoded", NULL, outcome->key_bits, es);
+	ExplainPropertyInteger("Packed", NULL, outcome->packed_bits, es);
 	ExplainCloseGroup("Key Bits", "Key Bits", true, es);
 }
 
@@ -120,8 +121,9 @@ show_phases(const GpuSortTimes *ms, ExplainState *es)
 void
 gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
-	GpuSortState *state = (GpuSortState *) node;
-	GpuSortTimes ms = state->ms;
+	GpuSortScanState *state = (GpuSortScanState *) node;
+	const GpuSortFigures *figures = &state->figures;
+	GpuSortTimes ms;
 
 	show_sort_keys(state, ancestors, es);
 	if (!es->analyze || state->stage == GPUSORT_STAGE_INPUT)
@@ -129,23 +131,21 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	if (state->stage == GPUSORT_STAGE_TUPLESORT)
 	{
+		const GpuSortFailure *reason = &state->fallback.reason;
+
 		ExplainPropertyText("Sort Method", "fallback: tuplesort", es);
-		ExplainPropertyText("Fallback Reason",
-							psprintf("%s: %s", gpusort_reason_name(state->fallback_reason.reason),
-									 state->fallback_reason.text),
+		ExplainPropertyText("Fallback Reason", psprintf("%s: %s", gpusort_reason_name(reason->reason), reason->text),
 							es);
 		return;
 	}
 
-	ms.gather = state->reader.gather_ms;
-	ms.emit = state->reader.wait_ms;
-	ms.ties = gpusort_ties_ms(state->ties);
-	ExplainPropertyText("Sort Method", state->engine == GPUSORT_ENGINE_CUDA ? "gpu radix" : "cpu radix", es);
-	ExplainPropertyText("Device", state->device, es);
-	show_key_bits(state, es);
-	ExplainPropertyInteger("Rows", NULL, state->outcome.rows, es);
-	ExplainPropertyInteger("Bytes", NULL, state->outcome.bytes, es);
+	ExplainPropertyText("Sort Method", figures->engine == GPUSORT_ENGINE_CUDA ? "gpu radix" : "cpu radix", es);
+	ExplainPropertyText("Device", figures->device, es);
+	show_key_bits(&figures->outcome, es);
+	ExplainPropertyInteger("Rows", NULL, figures->outcome.rows, es);
+	ExplainPropertyInteger("Bytes", NULL, figures->outcome.bytes, es);
 	ExplainPropertyInteger("Runs", NULL, 1, es);
-	ExplainPropertyInteger("Tie Rows", NULL, state->outcome.tie_rows, es);
+	ExplainPropertyInteger("Tie Rows", NULL, figures->outcome.tie_rows, es);
+	ms = gpusort_service_sort_times(state);
 	show_phases(&ms, es);
 }

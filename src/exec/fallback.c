@@ -1,27 +1,29 @@
 /*-------------------------------------------------------------------------
  *
  * fallback.c
- *	  GpuSort's way out: PostgreSQL's own sort.
+ *	  The ways of a GpuSort to PostgreSQL's own sort.
  *
  * When there are few rows, or the service refuses the sort, no more than the
  * first rows have been read, and they are still here.  When its memory
  * is full, the rows that it has are sorted and read back into the tuplesort, to
  * those still to come; the child is not read again.  When the service is lost the
  * child is, provided that the planner found that it gives the same rows again;
- * otherwise, and once a row has been given out, the query ends with an error.
+ * otherwise, and once a row has been emitted, the query ends with an error.
  *
  * Each of the four leaves the node in GPUSORT_STAGE_TUPLESORT.
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/executor.h"
+#include "exec/fallback.h"
 
+#include "exec/service_sort.h"
+#include "exec/ties.h"
 #include "executor/executor.h"
-#include "gpusort.h"
 #include "miscadmin.h"
+#include "settings.h"
 
 static void
-begin_tuplesort(GpuSortState *state)
+begin_tuplesort(GpuSortScanState *state)
 {
 	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
 	int options = TUPLESORT_NONE;
@@ -30,29 +32,29 @@ begin_tuplesort(GpuSortState *state)
 		options |= TUPLESORT_RANDOMACCESS;
 	if (state->bound > 0)
 		options |= TUPLESORT_ALLOWBOUNDED;
-	state->fallback = gpusort_tuplesort_begin(state->slots.all->tts_tupleDescriptor, state->info.columns,
-											  state->info.ncolumns, options);
+	state->fallback.sort = gpusort_tuplesort_begin(state->slots.all->tts_tupleDescriptor, state->info.columns,
+												   state->info.ncolumns, options);
 	if (state->bound > 0)
-		tuplesort_set_bound(state->fallback, state->bound);
+		tuplesort_set_bound(state->fallback.sort, state->bound);
 	MemoryContextSwitchTo(caller);
 }
 
 /* Notes why PostgreSQL has to sort. */
 static void
-note_fallback(GpuSortState *state, const GpuSortFailure *failure)
+note_fallback(GpuSortScanState *state, const GpuSortFailure *failure)
 {
-	state->fallback_reason = *failure;
+	state->fallback.reason = *failure;
 	gpusort_shared_count_fallback(failure->reason);
 	if (gpusort_log_decisions)
 		ereport(LOG,
 				(errmsg("gpusort: falling back to tuplesort: %s", failure->text)));
 }
 
-/* Gives the rows kept back, and what the child still has, to the tuplesort. */
+/* Puts the first rows, and what the child still has, into the tuplesort. */
 static void
-feed_tuplesort(GpuSortState *state)
+feed_tuplesort(GpuSortScanState *state)
 {
-	PlanState *child = outerPlanState(&state->css);
+	PlanState *child = gpusort_child(state);
 
 	for (;;)
 	{
@@ -60,37 +62,37 @@ feed_tuplesort(GpuSortState *state)
 
 		if (TupIsNull(row))
 			break;
-		tuplesort_puttupleslot(state->fallback, row);
+		tuplesort_puttupleslot(state->fallback.sort, row);
 	}
 }
 
 static void
-finish_tuplesort(GpuSortState *state)
+finish_tuplesort(GpuSortScanState *state)
 {
 	gpusort_first_rows_clear(&state->first);
-	tuplesort_performsort(state->fallback);
+	tuplesort_performsort(state->fallback.sort);
 	state->stage = GPUSORT_STAGE_TUPLESORT;
 }
 
-/* The rows kept back are all there are, and too few for the service: no failure, and not counted as one. */
+/* To be called when the first rows are all there are, and too few for the service: no failure, nor counted as one. */
 void
-gpusort_fallback_few(GpuSortState *state)
+gpusort_fallback_few(GpuSortScanState *state)
 {
-	state->fallback_reason.reason = GPUSORT_REASON_FEW_ROWS;
-	strlcpy(state->fallback_reason.text, "there are fewer than gpusort.min_rows", sizeof(state->fallback_reason.text));
+	state->fallback.reason.reason = GPUSORT_REASON_FEW_ROWS;
+	strlcpy(state->fallback.reason.text, "there are fewer than gpusort.min_rows", sizeof(state->fallback.reason.text));
 	gpusort_shared_count_small_sort();
-	if (gpusort_log_decisions && !state->few_logged)
+	if (gpusort_log_decisions && !state->fallback.few_logged)
 		ereport(LOG,
 				(errmsg("gpusort: sorting with tuplesort: %d rows are fewer than gpusort.min_rows", state->first.count)));
-	state->few_logged = true;
+	state->fallback.few_logged = true;
 	begin_tuplesort(state);
 	feed_tuplesort(state);
 	finish_tuplesort(state);
 }
 
-/* The service takes no part in the sort; the first rows may have been read. */
+/* To be called when the service takes no part in the sort; the first rows may have been read. */
 void
-gpusort_fallback_refused(GpuSortState *state, const GpuSortFailure *failure)
+gpusort_fallback_refused(GpuSortScanState *state, const GpuSortFailure *failure)
 {
 	begin_tuplesort(state);
 	note_fallback(state, failure);
@@ -98,28 +100,31 @@ gpusort_fallback_refused(GpuSortState *state, const GpuSortFailure *failure)
 	finish_tuplesort(state);
 }
 
-/* The rows of a sort are lost, and there is no way to have them again. */
+/* Ends the query: the rows of a sort are lost, and there is no way to have them again. */
 void
-gpusort_report_lost(GpuSortState *state, const GpuSortFailure *failure)
+gpusort_report_lost(GpuSortScanState *state, const GpuSortFailure *failure)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_SYSTEM_ERROR),
 			 errmsg("gpusort lost the rows of a running sort: %s", failure->text),
 			 errdetail("Reason: %s.", gpusort_reason_name(failure->reason)),
-			 state->row_given ? errhint("Rows have been returned already. Run the query again, with gpusort.enable = off if it recurs.") : errhint("The rows cannot be read a second time. Run the query again, with gpusort.enable = off if it recurs.")));
+			 state->stream.emitted ? errhint("Rows have been returned already. Run the query again, with gpusort.enable = off if it recurs.") : errhint("The rows cannot be read a second time. Run the query again, with gpusort.enable = off if it recurs.")));
 }
 
-/* The service has lost the rows, or their order: read the child again, or give up. */
+/*
+ * To be called when the service has lost the rows, or their order: reads the child again.  Errors: it
+ * cannot be read again, or a row has been emitted.
+ */
 void
-gpusort_fallback_lost(GpuSortState *state, const GpuSortFailure *failure)
+gpusort_fallback_lost(GpuSortScanState *state, const GpuSortFailure *failure)
 {
 	GpuSortFailure reason = *failure;
-	PlanState *child = outerPlanState(&state->css);
+	PlanState *child = gpusort_child(state);
 
-	if (state->row_given || !state->info.rescannable)
+	if (state->stream.emitted || !state->info.rescannable)
 		gpusort_report_lost(state, &reason);
 
-	state->sorted = false;
+	state->service.unreported = false;
 	gpusort_end_sort(state);
 	note_fallback(state, &reason);
 	if (child->chgParam == NULL)
@@ -131,39 +136,38 @@ gpusort_fallback_lost(GpuSortState *state, const GpuSortFailure *failure)
 
 /* Has the service sort what it has, and reads that back into the tuplesort; false if it is lost. */
 static bool
-read_back(GpuSortState *state, GpuSortFailure *failure)
+read_back(GpuSortScanState *state, GpuSortFailure *failure)
 {
-	if (!gpusort_sort_in_service(state, failure))
+	GpuSortReader *reader = &state->service.reader;
+
+	if (!gpusort_service_sort_wait(state, failure))
 		return false;
-	gpusort_reader_init(&state->reader, state->client);
-	while (gpusort_reader_next_chunk(&state->reader, failure))
+	while (gpusort_reader_next_chunk(reader, failure))
 	{
 		CHECK_FOR_INTERRUPTS();
-		while (state->reader.left > 0)
+		while (!gpusort_reader_at_end(reader))
 		{
-			TupleTableSlot *slot = gpusort_slots_load(&state->slots, gpusort_reader_row(&state->reader));
+			TupleTableSlot *slot = gpusort_slots_load(&state->slots, gpusort_reader_row(reader));
 
-			tuplesort_puttupleslot(state->fallback, slot);
+			tuplesort_puttupleslot(state->fallback.sort, slot);
 		}
 		gpusort_slots_clear(&state->slots);
 	}
 	if (failure->reason != GPUSORT_REASON_NONE)
 		return false;
-	gpusort_client_end(state->client);
-	state->client = NULL;
+	gpusort_service_sort_release(state);
 	gpusort_overflow_close(&state->slots.overflow);
-	gpusort_release_job_slot(state);
 	return true;
 }
 
 /*
- * The service takes no more rows: those it has, row, and the rest of the child's
- * go into the tuplesort.  The service's come first, so that it is free for
+ * To be called when the service takes no more rows, with the one that it did not
+ * take: those it has, row, and the rest of the child's go into the tuplesort.  The service's come first, so that it is free for
  * others; but other processes that put rows must have ended before they can be
  * had.
  */
 void
-gpusort_fallback_full(GpuSortState *state, TupleTableSlot *row, const GpuSortFailure *full)
+gpusort_fallback_full(GpuSortScanState *state, TupleTableSlot *row, const GpuSortFailure *full)
 {
 	GpuSortFailure reason = *full;
 	GpuSortFailure failure;
@@ -174,7 +178,7 @@ gpusort_fallback_full(GpuSortState *state, TupleTableSlot *row, const GpuSortFai
 		gpusort_fallback_lost(state, &failure);
 		return;
 	}
-	tuplesort_puttupleslot(state->fallback, row);
+	tuplesort_puttupleslot(state->fallback.sort, row);
 	feed_tuplesort(state);
 	if (state->ingest != NULL && !read_back(state, &failure))
 	{

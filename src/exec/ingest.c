@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * ingest.c
- *	  The GpuSortIngest node: takes rows in below Gather.
+ *	  The GpuSortIngest node: ingests rows below Gather.
  *
- *	  GpuSort				begins the sort; reads Gather to its end; sorts; gives out
+ *	  GpuSort				begins the sort; reads Gather to its end; sorts; emits
  *	    Gather
  *	      GpuSortIngest		in the leader and in each worker: rows to the service
  *	        partial plan
@@ -39,8 +39,8 @@
 #include "exec/first_rows.h"
 #include "exec/prefixes.h"
 #include "executor/executor.h"
-#include "gpusort.h"
 #include "server/shared.h"
+#include "settings.h"
 #include "utils/memutils.h"
 
 /*
@@ -77,7 +77,7 @@ struct GpuSortIngestState
 	uint64 token; /* of the sort, for workers */
 	bool heads_later;
 	GpuSortJobSlot *job;
-	uint64 leader_rows; /* taken in by this node here */
+	uint64 leader_rows; /* ingested by this node here */
 	int nworkers;       /* entries in worker_rows; 0 before collect */
 	uint64 *worker_rows;
 };
@@ -161,7 +161,7 @@ join_sort(GpuSortIngestState *state)
 	MemoryContextSwitchTo(caller);
 }
 
-/* Hands over what this process has taken in; further rows go up. */
+/* Hands over what this process has ingested; further rows go up. */
 static void
 stop_writing(GpuSortIngestState *state)
 {
@@ -288,7 +288,7 @@ initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate
 
 	state->shared = coordinate;
 	state->shared->nworkers = pcxt->nworkers;
-	LWLockInitialize(&state->shared->lock, gpusort_shared()->lock.tranche);
+	gpusort_shared_init_lock(&state->shared->lock);
 	reinitialize_shared(node, pcxt, coordinate);
 }
 
@@ -356,16 +356,9 @@ const CustomScanMethods gpusort_ingest_scan_methods = {
 	.CreateCustomScanState = create_state,
 };
 
-/* To be called once, at load: lets plans be copied, and read back by workers. */
-void
-gpusort_ingest_init(void)
-{
-	RegisterCustomScanMethods(&gpusort_ingest_scan_methods);
-}
-
 /*
- * The GpuSortIngest node of a GpuSort over child; NULL if there is none.  Both
- * must make the same of a row.
+ * Returns the GpuSortIngest node of a GpuSort over child; NULL if there is none.
+ * Errors: the two would not make the same of a row.
  */
 GpuSortIngestState *
 gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)

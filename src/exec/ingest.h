@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ingest.h
- *	  The GpuSortIngest node: takes rows in below Gather.
+ *	  The GpuSortIngest node: ingests rows below Gather.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,16 +10,13 @@
 
 #include "compat.h"
 
-#include "client/rows.h"
+#include "client/writer.h"
 #include "node.h"
 #include "nodes/execnodes.h"
-#include "nodes/extensible.h"
 
+/* The node in the leader, as the GpuSort node above Gather sees it. */
 typedef struct GpuSortIngestState GpuSortIngestState;
 
-extern void gpusort_ingest_init(void);
-
-/* What the GpuSort node above Gather calls, in the leader */
 extern GpuSortIngestState *gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info);
 extern void gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, uint64 token, GpuSortKeys *keys,
 								 bool heads_later);

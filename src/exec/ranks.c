@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * ranks.c
- *	  row_number(), rank() and dense_rank() over rows that GpuSort gives out.
+ *	  row_number(), rank() and dense_rank() over rows that GpuSort emits.
  *
  * A WindowAgg puts every row into a tuplestore, because a window function may look
  * at any row of its partition.  That takes ten times as long as GpuSort takes to
- * give the row out.  These three functions look at nothing but the row before, so
+ * emit the row.  These three functions look at nothing but the row before, so
  * a WindowAgg that has only these above a GpuSort gets another way to run: rows
  * pass through, and are compared with the first of their partition and of their
  * peers.
@@ -18,13 +18,12 @@
  */
 #include "exec/ranks.h"
 
-#include "exec/executor.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
 
-/* Is row equal to first in the columns that equal compares?  NULL compares none. */
+/* Returns true if row is equal to first in the columns that equal compares; NULL compares none. */
 static inline bool
 is_like(WindowAggState *window, ExprState *equal, TupleTableSlot *first, TupleTableSlot *row)
 {
@@ -39,21 +38,21 @@ is_like(WindowAggState *window, ExprState *equal, TupleTableSlot *first, TupleTa
 
 /* Counts row, the next of the input. */
 static void
-count_row(WindowAggState *window, GpuSortRanks *ranks, TupleTableSlot *row)
+count_row(WindowAggState *window, GpuSortRankCounters *counters, TupleTableSlot *row)
 {
-	bool first = ranks->row_number == 0;
+	bool first = counters->row_number == 0;
 
 	if (first || !is_like(window, window->partEqfunction, window->first_part_slot, row))
 	{
 		if (window->partEqfunction != NULL)
 			ExecCopySlot(window->first_part_slot, row);
-		ranks->row_number = ranks->rank = ranks->dense_rank = 1;
+		counters->row_number = counters->rank = counters->dense_rank = 1;
 		first = true;
 	}
 	else
-		ranks->row_number++;
+		counters->row_number++;
 
-	if (!ranks->by_peers)
+	if (!counters->by_peers)
 		return;
 	if (first || !is_like(window, window->ordEqfunction, window->temp_slot_1, row))
 	{
@@ -61,8 +60,8 @@ count_row(WindowAggState *window, GpuSortRanks *ranks, TupleTableSlot *row)
 			ExecCopySlot(window->temp_slot_1, row);
 		if (!first)
 		{
-			ranks->rank = ranks->row_number;
-			ranks->dense_rank++;
+			counters->rank = counters->row_number;
+			counters->dense_rank++;
 		}
 	}
 }
@@ -72,7 +71,7 @@ static TupleTableSlot *
 exec_ranks(PlanState *ps)
 {
 	WindowAggState *window = castNode(WindowAggState, ps);
-	GpuSortRanks *ranks = gpusort_ranks_of(outerPlanState(ps));
+	GpuSortRankCounters *counters = &((GpuSortRankedScan *) outerPlanState(ps))->counters;
 	ExprContext *context = ps->ps_ExprContext;
 	TupleTableSlot *row;
 
@@ -80,70 +79,72 @@ exec_ranks(PlanState *ps)
 	if (window->all_first)
 	{
 		window->all_first = false;
-		ranks->row_number = 0;
-		ranks->ended = false;
+		counters->row_number = 0;
+		counters->ended = false;
 	}
-	if (ranks->ended)
+	if (counters->ended)
 		return NULL;
 	row = ExecProcNode(outerPlanState(ps));
 	if (TupIsNull(row))
 	{
-		ranks->ended = true;
+		counters->ended = true;
 		return NULL;
 	}
-	count_row(window, ranks, row);
+	count_row(window, counters, row);
 
 	ResetExprContext(context);
 	for (int i = 0; i < window->numfuncs; i++)
 	{
-		context->ecxt_aggvalues[i] = Int64GetDatum(*ranks->values[i]);
+		context->ecxt_aggvalues[i] = Int64GetDatum(*counters->values[i]);
 		context->ecxt_aggnulls[i] = false;
 	}
 	context->ecxt_outertuple = row;
 	return ExecProject(ps->ps_ProjInfo);
 }
 
-/* Where the value of a window function is counted; NULL: of others. */
+/* Returns where the value of a window function is counted; NULL of others. */
 static const int64 *
-counter_of(GpuSortRanks *ranks, const WindowFunc *function)
+counter_of(GpuSortRankCounters *counters, const WindowFunc *function)
 {
 	switch (function->winfnoid)
 	{
 		case F_ROW_NUMBER:
-			return &ranks->row_number;
+			return &counters->row_number;
 		case F_RANK_:
-			ranks->by_peers = true;
-			return &ranks->rank;
+			counters->by_peers = true;
+			return &counters->rank;
 		case F_DENSE_RANK_:
-			ranks->by_peers = true;
-			return &ranks->dense_rank;
+			counters->by_peers = true;
+			return &counters->dense_rank;
 		default:
 			return NULL;
 	}
 }
 
-/* Changes a node over GpuSort if all of its functions are such, and nothing else is asked of it. */
+/*
+ * Changes how window, the node above a GpuSort, computes its rows, if all of its
+ * functions are such, and nothing else is asked of it.  Both must have been begun.
+ */
 void
-gpusort_ranks_consider(WindowAggState *window)
+gpusort_ranks_consider(WindowAggState *window, GpuSortRankedScan *scan)
 {
 	const WindowAgg *plan = (const WindowAgg *) window->ss.ps.plan;
-	PlanState *child = outerPlanState(window);
-	GpuSortRanks *ranks = gpusort_ranks_of(child);
+	GpuSortRankCounters *counters = &scan->counters;
 	ListCell *cell;
 
-	if (ranks == NULL || !child->resultopsfixed || plan->plan.qual != NIL || plan->runCondition != NIL ||
+	if (!scan->css.ss.ps.resultopsfixed || plan->plan.qual != NIL || plan->runCondition != NIL ||
 		plan->startOffset != NULL || plan->endOffset != NULL || window->numaggs > 0)
 		return;
-	ranks->by_peers = false;
-	ranks->values = MemoryContextAlloc(window->ss.ps.state->es_query_cxt, window->numfuncs * sizeof(int64 *));
+	counters->by_peers = false;
+	counters->values = MemoryContextAlloc(window->ss.ps.state->es_query_cxt, window->numfuncs * sizeof(int64 *));
 	foreach(cell, window->funcs)
 	{
 		const WindowFuncExprState *function = lfirst_node(WindowFuncExprState, cell);
-		const int64 *counter = counter_of(ranks, function->wfunc);
+		const int64 *counter = counter_of(counters, function->wfunc);
 
 		if (counter == NULL)
 			return;
-		ranks->values[function->wfuncno] = counter;
+		counters->values[function->wfuncno] = counter;
 	}
 	ExecSetExecProcNode(&window->ss.ps, exec_ranks);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ranks.h
- *	  row_number(), rank() and dense_rank() over rows that GpuSort gives out.
+ *	  row_number(), rank() and dense_rank() over rows that GpuSort emits.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,17 +12,24 @@
 
 #include "nodes/execnodes.h"
 
-/* What a WindowAgg above a GpuSort counts; in the state of the GpuSort. */
-typedef struct GpuSortRanks
+/* What a WindowAgg above a GpuSort counts. */
+typedef struct GpuSortRankCounters
 {
 	int64 row_number; /* of the row at hand in its partition; 0: there is none yet */
 	int64 rank;
 	int64 dense_rank;
 	bool ended;
-	bool by_peers;        /* the last two are asked for */
-	const int64 **values; /* by number of the function: which of the three it is */
-} GpuSortRanks;
+	bool by_peers;        /* rank or dense_rank is asked for */
+	const int64 **values; /* by number of the window function: which of the three it is */
+} GpuSortRankCounters;
 
-extern void gpusort_ranks_consider(WindowAggState *window);
+/* The beginning of a GpuSort's state, which is all of it that ranks.c knows. */
+typedef struct GpuSortRankedScan
+{
+	CustomScanState css; /* must be first field */
+	GpuSortRankCounters counters;
+} GpuSortRankedScan;
+
+extern void gpusort_ranks_consider(WindowAggState *window, GpuSortRankedScan *scan);
 
 #endif /* GPUSORT_RANKS_H */

@@ -1,107 +1,110 @@
 /*-------------------------------------------------------------------------
  *
  * stream.c
- *	  The rows of a GpuSort on their way to the node above.
+ *	  Emits the rows of a GpuSort to the node above.
  *
- * From the service they come in chunks, in order, and are shown where they lie.
- * Rows that the keys left undecided, and long rows, make a detour (ties.c, rows.c).
+ * The first row asked for has the input sorted (input.c).  From the service rows
+ * come in chunks, in order, and are shown where they lie.  Rows that need a
+ * tie-break, and long rows, make a detour (ties.c, overflow.c).
  *
- * Going back: a node that may be asked to scan backward keeps the rows it has given
- * out in a tuplestore, which spills beyond work_mem.  A marked position, below a
- * merge join, is one in the chunk at hand; rows are kept only when the reader
+ * Going back: a node that may be asked to scan backward keeps the rows it has
+ * emitted in a tuplestore, which spills beyond work_mem.  A marked position, below
+ * a merge join, is one in the chunk at hand; rows are kept only when the reader
  * leaves that chunk, or rows come from elsewhere, before another is marked.
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/executor.h"
+#include "exec/stream.h"
 
+#include "exec/fallback.h"
+#include "exec/input.h"
+#include "exec/service_sort.h"
+#include "exec/ties.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 
-/* From the next row on, rows given out are kept. */
-void
-gpusort_stream_keep(GpuSortState *state)
+/* From the next row on, rows emitted are kept. */
+static void
+keep_rows(GpuSortScanState *state)
 {
 	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
 
-	if (state->store == NULL)
+	if (state->stream.store == NULL)
 	{
-		state->store = tuplestore_begin_heap((state->eflags & EXEC_FLAG_BACKWARD) != 0, false, work_mem);
-		tuplestore_set_eflags(state->store, state->eflags & EXEC_FLAG_BACKWARD ? state->eflags : 0);
+		state->stream.store = tuplestore_begin_heap((state->eflags & EXEC_FLAG_BACKWARD) != 0, false, work_mem);
+		tuplestore_set_eflags(state->stream.store, state->eflags & EXEC_FLAG_BACKWARD ? state->eflags : 0);
 		if (state->eflags & EXEC_FLAG_MARK)
-			tuplestore_alloc_read_pointer(state->store, state->eflags & EXEC_FLAG_BACKWARD ? state->eflags : 0);
+			tuplestore_alloc_read_pointer(state->stream.store, state->eflags & EXEC_FLAG_BACKWARD ? state->eflags : 0);
 	}
 	MemoryContextSwitchTo(caller);
-	state->keeping = true;
+	state->stream.keeping = true;
 }
 
 /*
  * Rows from the marked one on are kept, because the reader cannot go back any
- * more: those that were given out since go into the store, before the row that is
+ * more: those that were emitted since go into the store, before the row that is
  * the next one.
  */
 static pg_noinline void
-keep_from_mark(GpuSortState *state)
+keep_from_mark(GpuSortScanState *state)
 {
-	GpuSortReader *reader = &state->reader;
-	GpuSortReader here = *reader;
-	uint32 given = state->mark.left - here.left;
+	GpuSortReader *reader = &state->service.reader;
+	GpuSortStream *stream = &state->stream;
+	uint32 emitted = gpusort_reader_rows_since(reader, stream->mark);
 
-	gpusort_stream_keep(state);
-	reader->cursor = state->mark.cursor;
-	reader->left = state->mark.left;
-	for (uint32 i = 0; i < given; i++)
-		tuplestore_puttupleslot(state->store, gpusort_slots_give(&state->slots, gpusort_reader_row(reader)));
-	Assert(reader->cursor == here.cursor && reader->left == here.left);
-	state->mark.set = false;
+	keep_rows(state);
+	gpusort_reader_restore(reader, stream->mark);
+	for (uint32 i = 0; i < emitted; i++)
+		tuplestore_puttupleslot(stream->store, gpusort_slots_emit(&state->slots, gpusort_reader_row(reader)));
+	Assert(gpusort_reader_rows_since(reader, stream->mark) == emitted);
+	stream->marked = false;
 	/* The marked position is the store's beginning; ours is its end. */
-	tuplestore_copy_read_pointer(state->store, 0, 1);
-	(void) tuplestore_skiptuples(state->store, (int64) given + 1, true);
+	tuplestore_copy_read_pointer(stream->store, 0, 1);
+	(void) tuplestore_skiptuples(stream->store, (int64) emitted + 1, true);
 }
 
-/* All rows have been given out: when nobody can ask for them again, the service need not keep them. */
+/* All rows have been emitted: when nobody can ask for them again, the service need not keep them. */
 static void
-finish_stream(GpuSortState *state)
+finish_stream(GpuSortScanState *state)
 {
 	if (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK))
 		return;
-	gpusort_client_end(state->client);
-	gpusort_release_job_slot(state);
+	gpusort_service_sort_release(state);
 }
 
-/* The next row from the service that is not simply the next one in the chunk at hand. */
+/* Emits row, which the reader has just read, where it needs a tie-break or lies in the overflow file; NULL: look again. */
 static pg_noinline TupleTableSlot *
-stream_next_special(GpuSortState *state, char *row)
+stream_next_special(GpuSortScanState *state, char *row)
 {
 	GpuSortFailure failure = {0};
 
 	if (!(gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT))
 	{
 		(void) gpusort_slots_load(&state->slots, row);
-		state->row_given = true;
-		return gpusort_slots_cut(&state->slots);
+		state->stream.emitted = true;
+		return gpusort_slots_project(&state->slots);
 	}
-	if (!gpusort_ties_collect(state->ties, &state->reader, row, &failure))
+	if (!gpusort_ties_collect(state->service.ties, &state->service.reader, row, &failure))
 	{
 		gpusort_fallback_lost(state, &failure);
 		return NULL;
 	}
-	state->row_given = true;
-	state->in_ties = true;
-	return gpusort_ties_next(state->ties);
+	state->stream.emitted = true;
+	state->stream.in_ties = true;
+	return gpusort_ties_next(state->service.ties);
 }
 
-/* Goes to the next chunk; false after the last, with the slots empty, and when the sort started over. */
+/* Goes to the next chunk; false, with the slots empty, after the last one and when the sort started over. */
 static pg_noinline bool
-stream_next_chunk(GpuSortState *state)
+stream_next_chunk(GpuSortScanState *state)
 {
 	GpuSortFailure failure = {0};
 
 	CHECK_FOR_INTERRUPTS();
 	gpusort_slots_clear(&state->slots);
-	if (gpusort_reader_next_chunk(&state->reader, &failure))
+	if (gpusort_reader_next_chunk(&state->service.reader, &failure))
 	{
-		gpusort_show_progress(state, GPUSORT_PHASE_EMIT, state->reader.rows);
+		gpusort_service_sort_show(state, GPUSORT_PHASE_EMIT, state->service.reader.rows);
 		return true;
 	}
 	if (failure.reason == GPUSORT_REASON_NONE)
@@ -112,38 +115,38 @@ stream_next_chunk(GpuSortState *state)
 }
 
 /*
- * The next row of the stream, or an empty slot after the last.  NULL when the
- * sort started over, or when rows are kept from now on: the caller must look
+ * Emits the next row of the stream, or an empty slot after the last.  NULL when
+ * the sort started over, or when rows are kept from now on: the caller must look
  * again.
  */
 static pg_attribute_always_inline TupleTableSlot *
-stream_next(GpuSortState *state)
+stream_next(GpuSortScanState *state)
 {
-	GpuSortReader *reader = &state->reader;
+	GpuSortReader *reader = &state->service.reader;
 	char *row;
 
-	if (unlikely(state->in_ties))
+	if (unlikely(state->stream.in_ties))
 	{
-		TupleTableSlot *slot = gpusort_ties_next(state->ties);
+		TupleTableSlot *slot = gpusort_ties_next(state->service.ties);
 
 		if (slot != NULL)
 			return slot;
-		state->in_ties = false;
+		state->stream.in_ties = false;
 	}
 
-	if (unlikely(reader->left == 0))
+	if (unlikely(gpusort_reader_at_end(reader)))
 	{
-		if (state->mark.set)
+		if (state->stream.marked)
 		{
 			keep_from_mark(state);
 			return NULL;
 		}
 		if (!stream_next_chunk(state))
-			return state->stage == GPUSORT_STAGE_STREAM ? state->slots.given : NULL;
+			return state->stage == GPUSORT_STAGE_STREAM ? state->slots.visible : NULL;
 	}
-	if (unlikely(gpusort_row_flags(reader->cursor) & (GPUSORT_ROW_TIE_NEXT | GPUSORT_ROW_OVERFLOW)))
+	if (unlikely(gpusort_reader_next_flags(reader) & (GPUSORT_ROW_TIE_NEXT | GPUSORT_ROW_OVERFLOW)))
 	{
-		if (state->mark.set)
+		if (state->stream.marked)
 		{
 			keep_from_mark(state);
 			return NULL;
@@ -151,44 +154,44 @@ stream_next(GpuSortState *state)
 		return stream_next_special(state, gpusort_reader_row(reader));
 	}
 	row = gpusort_reader_row(reader);
-	state->row_given = true;
-	return gpusort_slots_give(&state->slots, row);
+	state->stream.emitted = true;
+	return gpusort_slots_emit(&state->slots, row);
 }
 
-/* The same for a node that may go back: rows given out are kept. */
+/* The same for a node that may go back: rows emitted are kept. */
 static TupleTableSlot *
-stored_next(GpuSortState *state, bool forward)
+stored_next(GpuSortScanState *state, bool forward)
 {
-	TupleTableSlot *slot = state->slots.given;
+	TupleTableSlot *slot = state->slots.visible;
 	TupleTableSlot *row;
 
-	if (!forward && tuplestore_ateof(state->store) && !state->stream_ended)
+	if (!forward && tuplestore_ateof(state->stream.store) && !state->stream.ended)
 	{
-		/* The row before the last one given is asked for: step over that one. */
-		if (!tuplestore_advance(state->store, false))
+		/* The row before the last one emitted is asked for: step over that one. */
+		if (!tuplestore_advance(state->stream.store, false))
 			return ExecClearTuple(slot);
 	}
-	if ((!forward || !tuplestore_ateof(state->store)) &&
-		tuplestore_gettupleslot(state->store, forward, false, slot))
+	if ((!forward || !tuplestore_ateof(state->stream.store)) &&
+		tuplestore_gettupleslot(state->stream.store, forward, false, slot))
 		return slot;
-	if (!forward || state->stream_ended)
+	if (!forward || state->stream.ended)
 		return ExecClearTuple(slot);
 
 	row = stream_next(state);
 	if (row == NULL)
 		return NULL;
 	if (TupIsNull(row))
-		state->stream_ended = true;
+		state->stream.ended = true;
 	else
-		tuplestore_puttupleslot(state->store, row);
+		tuplestore_puttupleslot(state->stream.store, row);
 	return row;
 }
 
-/* The next row, in whatever stage and direction. */
+/* Emits the next row, in whatever stage and direction. */
 static pg_noinline TupleTableSlot *
-next_row(GpuSortState *state)
+next_row(GpuSortScanState *state)
 {
-	EState *estate = state->css.ss.ps.state;
+	EState *estate = gpusort_plan_state(state)->state;
 	bool forward = ScanDirectionIsForward(estate->es_direction);
 	TupleTableSlot *row;
 
@@ -199,26 +202,29 @@ next_row(GpuSortState *state)
 		estate->es_direction = ForwardScanDirection;
 		gpusort_sort_input(state);
 		estate->es_direction = forward ? ForwardScanDirection : BackwardScanDirection;
+		if (state->stage == GPUSORT_STAGE_STREAM && (state->eflags & EXEC_FLAG_BACKWARD))
+			keep_rows(state);
 	}
 	while (state->stage == GPUSORT_STAGE_STREAM)
 	{
-		row = state->keeping ? stored_next(state, forward) : stream_next(state);
+		row = state->stream.keeping ? stored_next(state, forward) : stream_next(state);
 		if (row != NULL)
 			return row;
 	}
 	Assert(state->stage == GPUSORT_STAGE_TUPLESORT);
-	(void) tuplesort_gettupleslot(state->fallback, forward, false, state->slots.all, NULL);
-	return gpusort_slots_cut(&state->slots);
+	(void) tuplesort_gettupleslot(state->fallback.sort, forward, false, state->slots.all, NULL);
+	return gpusort_slots_project(&state->slots);
 }
 
+/* The ExecCustomScan callback: emits the next row, an empty slot after the last.  Errors: the rows are lost. */
 TupleTableSlot *
 gpusort_stream_row(CustomScanState *node)
 {
-	GpuSortState *state = (GpuSortState *) node;
+	GpuSortScanState *state = (GpuSortScanState *) node;
 	TupleTableSlot *row;
 
 	/* Nothing here waits within a chunk, so interrupts are looked at between chunks. */
-	if (likely(state->stage == GPUSORT_STAGE_STREAM && !state->keeping))
+	if (likely(state->stage == GPUSORT_STAGE_STREAM && !state->stream.keeping))
 	{
 		row = stream_next(state);
 		if (likely(row != NULL))
@@ -234,30 +240,64 @@ gpusort_stream_exec(PlanState *ps)
 	return gpusort_stream_row((CustomScanState *) ps);
 }
 
-/*
- * Marks the position behind the row given out last.  Where that came from the
- * chunk at hand it is enough to note where it ended.
- */
+/* Marks the position behind the row emitted last.  Where that came from the chunk at hand the reader's will do. */
 void
-gpusort_stream_mark(GpuSortState *state)
+gpusort_stream_mark(GpuSortScanState *state)
 {
-	bool in_chunk = !state->in_ties && state->slots.joined == NULL && !(state->eflags & EXEC_FLAG_BACKWARD);
+	GpuSortStream *stream = &state->stream;
+	bool in_chunk = !stream->in_ties && state->slots.joined == NULL && !(state->eflags & EXEC_FLAG_BACKWARD);
 
-	if (in_chunk && (!state->keeping || (tuplestore_ateof(state->store) && !state->stream_ended)))
+	if (in_chunk && (!stream->keeping || (tuplestore_ateof(stream->store) && !stream->ended)))
 	{
-		if (state->keeping)
-			tuplestore_clear(state->store);
-		state->keeping = false;
-		state->mark.set = true;
-		state->mark.cursor = state->reader.cursor;
-		state->mark.left = state->reader.left;
+		if (stream->keeping)
+			tuplestore_clear(stream->store);
+		stream->keeping = false;
+		stream->marked = true;
+		stream->mark = gpusort_reader_mark(&state->service.reader);
 		return;
 	}
-	if (!state->keeping)
+	if (!stream->keeping)
 	{
-		gpusort_stream_keep(state);
-		(void) tuplestore_advance(state->store, true); /* to its end */
+		keep_rows(state);
+		(void) tuplestore_advance(stream->store, true); /* to its end */
 	}
-	tuplestore_copy_read_pointer(state->store, 0, 1);
-	tuplestore_trim(state->store);
+	tuplestore_copy_read_pointer(stream->store, 0, 1);
+	tuplestore_trim(stream->store);
+}
+
+/* Goes back to the marked position. */
+void
+gpusort_stream_restore(GpuSortScanState *state)
+{
+	GpuSortStream *stream = &state->stream;
+
+	if (stream->keeping)
+	{
+		tuplestore_copy_read_pointer(stream->store, 1, 0);
+		return;
+	}
+	Assert(stream->marked);
+	gpusort_reader_restore(&state->service.reader, stream->mark);
+}
+
+/* Goes back to the first row; false, with a reason, if the sort is lost.  The node must have been begun for that. */
+bool
+gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	GpuSortStream *stream = &state->stream;
+
+	if (state->eflags & EXEC_FLAG_BACKWARD)
+	{
+		tuplestore_rescan(stream->store);
+		return true;
+	}
+	if (stream->keeping)
+		tuplestore_clear(stream->store);
+	stream->keeping = false;
+	stream->marked = false;
+	stream->ended = false;
+	stream->in_ties = false;
+	stream->emitted = false;
+	gpusort_ties_reset(state->service.ties);
+	return gpusort_reader_rewind(&state->service.reader, failure);
 }

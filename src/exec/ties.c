@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ties.c
- *	  Runs of rows whose keys are equal and do not decide: text beyond its
+ *	  Runs of rows with equal truncated keys, which need a tie-break: text beyond its
  *	  prefix, numerics of many digits.
  *
  * The service marks the rows of such a run (GPUSORT_ROW_TIE_NEXT on all but the
@@ -11,7 +11,7 @@
  * handed to a tuplesort, which keeps to work_mem whatever the length of the run.
  *
  * Legal order: create, (collect, next until it returns false)*.  A run in hand
- * keeps the reader's chunk: no chunk may be asked for before it is given out.
+ * keeps the reader's chunk: no chunk may be asked for before it is emitted.
  * Everything belongs to the memory context that was current at create, but for
  * the tuplesort, which ends with its run or with reset.
  *
@@ -20,8 +20,8 @@
 #include "exec/ties.h"
 
 #include "access/htup_details.h"
+#include "client/elapsed.h"
 #include "miscadmin.h"
-#include "portability/instr_time.h"
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
 
@@ -49,9 +49,13 @@ struct GpuSortTies
 	int capacity;
 	Tuplesortstate *sort; /* NULL: the array */
 
-	double ms;
+	double ms; /* spent on runs so far */
 };
 
+/*
+ * Makes what orders runs by these columns, those that the keys do not decide.
+ * Rows are shown, and compared, in slots.  Belongs to the current memory context.
+ */
 GpuSortTies *
 gpusort_ties_create(GpuSortColumn *columns, int count, GpuSortSlots *slots)
 {
@@ -109,8 +113,8 @@ compare_rows(const void *a, const void *b, void *arg)
 }
 
 /*
- * PostgreSQL's own sort of rows by these columns, within work_mem.  options as
- * for tuplesort_begin_heap.  Belongs to the current memory context.
+ * Begins PostgreSQL's own sort of rows by these columns, within work_mem.  options
+ * as for tuplesort_begin_heap.  Belongs to the current memory context.
  */
 Tuplesortstate *
 gpusort_tuplesort_begin(TupleDesc desc, const GpuSortColumn *columns, int count, int options)
@@ -146,15 +150,15 @@ put_into_tuplesort(GpuSortTies *ties, char *row)
 }
 
 /*
- * Reads the run that begins with the row first, which the reader has just
- * given, and orders it.  false: the sort is lost.
+ * Reads the run that begins with first, the row that the reader has just read,
+ * and orders it; false, with a reason, if the sort is lost.  Errors: those of
+ * comparators.
  */
 bool
 gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuSortFailure *failure)
 {
 	MemoryContext caller = MemoryContextSwitchTo(ties->context);
 	instr_time start;
-	instr_time end;
 	char *row = first;
 	bool overflows = false;
 
@@ -170,7 +174,7 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 		}
 		ties->rows[ties->nrows++].row = row;
 		overflows |= (gpusort_row_flags(row) & GPUSORT_ROW_OVERFLOW) != 0;
-		if (!(gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) || reader->left == 0)
+		if (!(gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) || gpusort_reader_at_end(reader))
 			break;
 		row = gpusort_reader_row(reader);
 	}
@@ -198,7 +202,7 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 		while (goes_on)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (reader->left == 0 && !gpusort_reader_next_chunk(reader, failure))
+			if (gpusort_reader_at_end(reader) && !gpusort_reader_next_chunk(reader, failure))
 			{
 				if (failure->reason == GPUSORT_REASON_NONE)
 				{
@@ -214,21 +218,19 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 		}
 		tuplesort_performsort(ties->sort);
 	}
-	INSTR_TIME_SET_CURRENT(end);
-	INSTR_TIME_SUBTRACT(end, start);
-	ties->ms += INSTR_TIME_GET_MILLISEC(end);
+	ties->ms += gpusort_ms_since(start);
 	MemoryContextSwitchTo(caller);
 	return true;
 }
 
-/* The slot with what is given out of the next row of the run, valid until the next call; NULL after the last. */
+/* Returns the slot with the visible attributes of the next row of the run, valid until the next call; NULL after the last. */
 TupleTableSlot *
 gpusort_ties_next(GpuSortTies *ties)
 {
 	if (ties->sort != NULL)
 	{
 		if (tuplesort_gettupleslot(ties->sort, true, false, ties->slots->all, NULL))
-			return gpusort_slots_cut(ties->slots);
+			return gpusort_slots_project(ties->slots);
 		tuplesort_end(ties->sort);
 		ties->sort = NULL;
 		ties->nrows = 0;
@@ -236,7 +238,7 @@ gpusort_ties_next(GpuSortTies *ties)
 	}
 	if (ties->next >= ties->nrows)
 		return NULL;
-	return gpusort_slots_give(ties->slots, ties->rows[ties->next++].row);
+	return gpusort_slots_emit(ties->slots, ties->rows[ties->next++].row);
 }
 
 /* Drops the run at hand. */
@@ -250,7 +252,7 @@ gpusort_ties_reset(GpuSortTies *ties)
 	ties->next = 0;
 }
 
-/* Milliseconds spent on runs of ties so far. */
+/* Returns the milliseconds spent on runs so far. */
 double
 gpusort_ties_ms(const GpuSortTies *ties)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ties.h
- *	  Runs of rows whose keys are equal and do not decide.
+ *	  Runs of rows with equal truncated keys, which need a tie-break.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,8 @@
 
 #include "compat.h"
 
-#include "client/rows.h"
+#include "client/reader.h"
+#include "client/slots.h"
 #include "keys/keys.h"
 #include "utils/tuplesort.h"
 

@@ -18,12 +18,12 @@
 
 #include "catalog/pg_statistic.h"
 #include "client/client.h"
-#include "gpusort.h"
 #include "keys/keys.h"
 #include "node.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "server/shared.h"
+#include "settings.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"

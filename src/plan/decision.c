@@ -7,10 +7,10 @@
  */
 #include "plan/decision.h"
 
-#include "gpusort.h"
 #include "plan/cost.h"
 #include "server/shared.h"
 #include "server/supervisor.h"
+#include "settings.h"
 
 /* Logs why a sort is left to PostgreSQL, with gpusort.log_decisions. */
 void

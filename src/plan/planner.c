@@ -21,7 +21,6 @@
  */
 #include "plan/planner.h"
 
-#include "gpusort.h"
 #include "miscadmin.h"
 #include "node.h"
 #include "optimizer/cost.h"
@@ -34,6 +33,7 @@
 #include "plan/junk.h"
 #include "plan/paths.h"
 #include "plan/sort_nodes.h"
+#include "settings.h"
 
 static planner_hook_type previous_planner = NULL;
 static create_upper_paths_hook_type previous_create_upper_paths = NULL;

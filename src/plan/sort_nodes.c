@@ -37,7 +37,6 @@
  */
 #include "plan/sort_nodes.h"
 
-#include "gpusort.h"
 #include "node.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
@@ -45,6 +44,7 @@
 #include "plan/cost.h"
 #include "plan/decision.h"
 #include "plan/plan_tree.h"
+#include "settings.h"
 #include "utils/lsyscache.h"
 
 /* Where in a statement's plans we are. */

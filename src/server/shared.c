@@ -39,6 +39,7 @@ static const char *const reason_names[GPUSORT_REASONS] = {
 	[GPUSORT_REASON_FEW_ROWS] = "few rows",
 };
 
+/* Returns the name of a GpuSortReason, or of one of the client's own. */
 const char *
 gpusort_reason_name(int reason)
 {
@@ -89,7 +90,7 @@ gpusort_shared_init(void)
 	shmem_startup_hook = startup_shared_memory;
 }
 
-/* The shared state; made now if the server did not preload gpusort.  Errors: out of shared memory. */
+/* Returns the shared state; made now if the server did not preload gpusort.  Errors: out of shared memory. */
 GpuSortShared *
 gpusort_shared(void)
 {
@@ -98,7 +99,17 @@ gpusort_shared(void)
 	return shared;
 }
 
-/* A consistent copy of the service's state. */
+/*
+ * Initializes a lock that is the caller's, in memory that only some processes
+ * share.  Those that wait for it are shown as waiting for gpusort.
+ */
+void
+gpusort_shared_init_lock(LWLock *lock)
+{
+	LWLockInitialize(lock, gpusort_shared()->lock.tranche);
+}
+
+/* Returns a consistent copy of the service's state. */
 GpuSortService
 gpusort_shared_service(void)
 {
@@ -144,7 +155,7 @@ gpusort_shared_job_start(GpuSortEngineKind engine, const char *device)
 	return slot;
 }
 
-/* Shows that more rows were taken in; slot may be NULL. */
+/* Shows that so many more rows were ingested; slot may be NULL. */
 void
 gpusort_shared_job_add(GpuSortJobSlot *slot, uint64 rows, uint64 bytes)
 {
@@ -154,6 +165,7 @@ gpusort_shared_job_add(GpuSortJobSlot *slot, uint64 rows, uint64 bytes)
 	(void) pg_atomic_fetch_add_u64(&slot->bytes, bytes);
 }
 
+/* Gives the slot back; it may be NULL. */
 void
 gpusort_shared_job_end(GpuSortJobSlot *slot)
 {
@@ -164,7 +176,18 @@ gpusort_shared_job_end(GpuSortJobSlot *slot)
 	LWLockRelease(&shared->lock);
 }
 
-/* Adds a finished sort to the statistics. */
+/* Copies all slots, those that are free included. */
+void
+gpusort_shared_jobs(GpuSortJobSlot jobs[GPUSORT_JOB_SLOTS])
+{
+	GpuSortShared *state = gpusort_shared();
+
+	LWLockAcquire(&state->lock, LW_SHARED);
+	memcpy(jobs, state->jobs, sizeof(state->jobs));
+	LWLockRelease(&state->lock);
+}
+
+/* Adds a finished sort to the statistics: rows and bytes ingested, rows that needed a tie-break. */
 void
 gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 tie_rows, const GpuSortTimes *ms)
 {
@@ -206,5 +229,30 @@ gpusort_shared_count_fallback(int reason)
 	state->stats.fallbacks++;
 	if (reason >= 0 && reason < GPUSORT_REASONS)
 		state->stats.fallbacks_by_reason[reason]++;
+	LWLockRelease(&state->lock);
+}
+
+/* Returns a consistent copy of the statistics. */
+GpuSortStats
+gpusort_shared_stats(void)
+{
+	GpuSortShared *state = gpusort_shared();
+	GpuSortStats stats;
+
+	LWLockAcquire(&state->lock, LW_SHARED);
+	stats = state->stats;
+	LWLockRelease(&state->lock);
+	return stats;
+}
+
+/* Starts the statistics anew. */
+void
+gpusort_shared_reset_stats(void)
+{
+	GpuSortShared *state = gpusort_shared();
+
+	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+	memset(&state->stats, 0, sizeof(state->stats));
+	state->stats.reset = GetCurrentTimestamp();
 	LWLockRelease(&state->lock);
 }

@@ -58,7 +58,7 @@ typedef struct GpuSortJobSlot
 	GpuSortPhase phase;
 	GpuSortEngineKind engine;
 	pg_atomic_uint64 rows_in;
-	pg_atomic_uint64 bytes; /* taken in */
+	pg_atomic_uint64 bytes; /* of the rows ingested */
 	uint64 rows_out;
 	TimestampTz started;
 	char device[GPUSORT_NAME_BYTES];
@@ -76,7 +76,7 @@ typedef struct GpuSortJobSlot
 /* Times of a sort in milliseconds, by phase. */
 typedef struct GpuSortTimes
 {
-	double ingest;      /* taking rows in, their production by the child included */
+	double ingest;      /* their production by the child included */
 	double upload_wait; /* of it, waiting for a chunk */
 	double sort;        /* in the engine: compaction, sort, check */
 	double gather;      /* in the engine: putting rows into order */
@@ -111,13 +111,17 @@ extern void gpusort_shared_init(void);
 extern GpuSortShared *gpusort_shared(void);
 extern GpuSortService gpusort_shared_service(void);
 extern const char *gpusort_reason_name(int reason);
+extern void gpusort_shared_init_lock(LWLock *lock);
 
 extern GpuSortJobSlot *gpusort_shared_job_start(GpuSortEngineKind engine, const char *device);
 extern void gpusort_shared_job_add(GpuSortJobSlot *slot, uint64 rows, uint64 bytes);
 extern void gpusort_shared_job_end(GpuSortJobSlot *slot);
+extern void gpusort_shared_jobs(GpuSortJobSlot jobs[GPUSORT_JOB_SLOTS]);
 
 extern void gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 tie_rows, const GpuSortTimes *ms);
 extern void gpusort_shared_count_small_sort(void);
 extern void gpusort_shared_count_fallback(int reason);
+extern GpuSortStats gpusort_shared_stats(void);
+extern void gpusort_shared_reset_stats(void);
 
 #endif /* GPUSORT_SHARED_H */

@@ -31,13 +31,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpusort.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "server/shared.h"
 #include "service/protocol.h"
+#include "settings.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/procarray.h"
@@ -69,16 +69,22 @@ typedef struct ServiceArguments
 	char text[MAX_ARGUMENTS][MAXPGPATH];
 } ServiceArguments;
 
-static ServiceArguments arguments;
-static int control = -1; /* our end of the socket pair; -1: no service */
+/* The supervisor's own: the service that runs, or the next one */
+static ServiceArguments arguments; /* of the one that was started last */
+static int control = -1;           /* our end of the socket pair; -1: no service */
 static pid_t service_pid = 0;
-static TimestampTz ready_since = 0;
+static TimestampTz ready_since = 0; /* 0: not ready */
 static TimestampTz next_start = 0;
-static int delay_ms = FIRST_DELAY_MS;
-static int failures = 0; /* starts in a row that led to no ready service; only the first is logged */
+static int delay_ms = FIRST_DELAY_MS;        /* before the next start */
+static int failures = 0;                     /* starts in a row that led to no ready service; only the first is logged */
+static char last_report[GPUSORT_TEXT_BYTES]; /* what services had to say, the last time */
+
+/* A backend's own: when it last found no worker slot for a supervisor; 0: never, or one since */
+static TimestampTz register_failed = 0;
 
 extern char **environ;
 
+/* Tells the backends, those that wait for the service too. */
 static void
 set_state(GpuSortServiceState service_state)
 {
@@ -94,6 +100,7 @@ set_state(GpuSortServiceState service_state)
 static void
 add_argument(ServiceArguments *list, const char *fmt, ...) pg_attribute_printf(2, 3);
 
+/* Appends an argument, formatted as by printf. */
 static void
 add_argument(ServiceArguments *list, const char *fmt, ...)
 {
@@ -105,7 +112,7 @@ add_argument(ServiceArguments *list, const char *fmt, ...)
 	va_end(values);
 }
 
-/* The service's command line under the present settings. */
+/* Fills in the service's command line under the present settings. */
 static void
 build_arguments(ServiceArguments *list)
 {
@@ -127,7 +134,7 @@ build_arguments(ServiceArguments *list)
 	add_argument(list, UINT64_FORMAT, gpusort_staging_memory * mb);
 }
 
-/* After the service ended: when to try again. */
+/* Says when to start a service after one has ended, or would not start: now, or after the next delay. */
 static void
 schedule_restart(bool at_once)
 {
@@ -145,7 +152,7 @@ schedule_restart(bool at_once)
 	set_state(GPUSORT_SERVICE_BACKOFF);
 }
 
-/* The first failure in a row is for the log, the others are not. */
+/* Returns the level to log a failure with: the first one in a row is for the log, the others are not. */
 static int
 failure_level(void)
 {
@@ -226,6 +233,7 @@ reap_service(void)
 	return status;
 }
 
+/* Closes our end of the socket pair; the service exits when it sees that. */
 static void
 close_control(void)
 {
@@ -233,7 +241,7 @@ close_control(void)
 	control = -1;
 }
 
-/* The service closed its end: it has ended, or is about to. */
+/* Reaps the service after it closed its end: it has ended, or is about to. */
 static void
 service_ended(void)
 {
@@ -262,6 +270,7 @@ service_ended(void)
 				 errdetail("It is started again; until then PostgreSQL sorts by itself.")));
 }
 
+/* Notes what the service said of itself, and tells the backends. */
 static void
 service_ready(const GpuSortMessage *message)
 {
@@ -293,13 +302,12 @@ service_ready(const GpuSortMessage *message)
 static void
 log_for_service(GpuSortMessage *message)
 {
-	static char last[GPUSORT_TEXT_BYTES];
 	char *text = message->u.log.text;
 	bool again;
 
 	text[GPUSORT_TEXT_BYTES - 1] = '\0';
-	again = strcmp(text, last) == 0;
-	strlcpy(last, text, sizeof(last));
+	again = strcmp(text, last_report) == 0;
+	strlcpy(last_report, text, sizeof(last_report));
 	ereport(message->u.log.warning ? WARNING : again ? DEBUG1
 													 : LOG,
 			(errmsg("sort service: %s", text)));
@@ -341,7 +349,7 @@ read_control(void)
 static void
 apply_settings(void)
 {
-	static ServiceArguments wanted;
+	ServiceArguments wanted;
 	GpuSortMessage message = {.magic = GPUSORT_PROTOCOL_MAGIC, .version = GPUSORT_PROTOCOL_VERSION, .type = GPUSORT_MSG_DRAIN};
 
 	build_arguments(&wanted);
@@ -354,7 +362,7 @@ apply_settings(void)
 	(void) send(control, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Ends the service with the supervisor. */
+/* A callback at exit: ends the service with the supervisor. */
 static void
 supervisor_exit(int code, Datum arg)
 {
@@ -444,6 +452,7 @@ gpusort_supervisor_main(Datum arg)
 	proc_exit(1);
 }
 
+/* Fills in how the postmaster runs the supervisor. */
 static void
 describe_worker(BackgroundWorker *worker)
 {
@@ -475,24 +484,23 @@ gpusort_supervisor_register(void)
 bool
 gpusort_supervisor_wake(void)
 {
-	static TimestampTz last_failure = 0;
 	BackgroundWorker worker;
 	BackgroundWorkerHandle *handle;
 	GpuSortService service = gpusort_shared_service();
 
 	if (service.supervisor_pid != 0)
 		return true;
-	if (last_failure != 0 &&
-		!TimestampDifferenceExceeds(last_failure, GetCurrentTimestamp(), REGISTER_RETRY_MS))
+	if (register_failed != 0 &&
+		!TimestampDifferenceExceeds(register_failed, GetCurrentTimestamp(), REGISTER_RETRY_MS))
 		return false;
 
 	describe_worker(&worker);
 	if (RegisterDynamicBackgroundWorker(&worker, &handle))
 	{
-		last_failure = 0;
+		register_failed = 0;
 		return true;
 	}
-	last_failure = GetCurrentTimestamp();
+	register_failed = GetCurrentTimestamp();
 	ereport(LOG,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 			 errmsg("gpusort found no background worker slot for its supervisor"),

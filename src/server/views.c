@@ -45,6 +45,7 @@ engine_name(GpuSortEngineKind engine)
 	return engine == GPUSORT_ENGINE_CUDA ? "cuda" : "host";
 }
 
+/* A GpuSortDeviceCallback: adds a row of gpusort_devices to arg, the result. */
 static void
 put_device(const GpuSortMessage *message, void *arg)
 {
@@ -76,6 +77,7 @@ gpusort_show_devices(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* Returns the counts by reason that are not 0, as a jsonb object. */
 static Datum
 fallbacks_by_reason(const GpuSortStats *stats)
 {
@@ -96,11 +98,11 @@ fallbacks_by_reason(const GpuSortStats *stats)
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
 }
 
+/* The row of gpusort_stats. */
 Datum
 gpusort_show_stats(PG_FUNCTION_ARGS)
 {
-	GpuSortShared *state = gpusort_shared();
-	GpuSortStats stats;
+	GpuSortStats stats = gpusort_shared_stats();
 	TupleDesc desc;
 	Datum values[15];
 	bool nulls[15] = {0};
@@ -108,10 +110,6 @@ gpusort_show_stats(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-
-	LWLockAcquire(&state->lock, LW_SHARED);
-	stats = state->stats;
-	LWLockRelease(&state->lock);
 
 	values[i++] = Int64GetDatum(stats.sorts);
 	values[i++] = Int64GetDatum(stats.rows);
@@ -132,15 +130,11 @@ gpusort_show_stats(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 
+/* Starts gpusort_stats anew. */
 Datum
 gpusort_stats_reset(PG_FUNCTION_ARGS)
 {
-	GpuSortShared *state = gpusort_shared();
-
-	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
-	memset(&state->stats, 0, sizeof(state->stats));
-	state->stats.reset = GetCurrentTimestamp();
-	LWLockRelease(&state->lock);
+	gpusort_shared_reset_stats();
 	PG_RETURN_VOID();
 }
 
@@ -159,18 +153,15 @@ phase_name(GpuSortPhase phase)
 	return "unknown";
 }
 
+/* The rows of gpusort_jobs: the sorts that run now. */
 Datum
 gpusort_show_jobs(PG_FUNCTION_ARGS)
 {
-	GpuSortShared *state = gpusort_shared();
-	GpuSortJobSlot *jobs = palloc(sizeof(state->jobs));
+	GpuSortJobSlot *jobs = palloc(GPUSORT_JOB_SLOTS * sizeof(GpuSortJobSlot));
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	InitMaterializedSRF(fcinfo, 0);
-	LWLockAcquire(&state->lock, LW_SHARED);
-	memcpy(jobs, state->jobs, sizeof(state->jobs));
-	LWLockRelease(&state->lock);
-
+	gpusort_shared_jobs(jobs);
 	for (int i = 0; i < GPUSORT_JOB_SLOTS; i++)
 	{
 		GpuSortJobSlot *job = &jobs[i];

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * gpusort.h
- *	  Settings of the extension; every other name is in the header of its file.
+ * settings.h
+ *	  Settings of the extension.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUSORT_H
-#define GPUSORT_H
+#ifndef GPUSORT_SETTINGS_H
+#define GPUSORT_SETTINGS_H
 
 #include "compat.h"
 
@@ -25,4 +25,6 @@ extern int gpusort_device_memory;  /* MB; 0: 90 % of what is free */
 extern int gpusort_host_memory;    /* MB; 0: a quarter of the machine's */
 extern int gpusort_staging_memory; /* MB */
 
-#endif /* GPUSORT_H */
+extern void gpusort_settings_init(void);
+
+#endif /* GPUSORT_SETTINGS_H */

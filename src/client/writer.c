@@ -1,0 +1,223 @@
+/*-------------------------------------------------------------------------
+ *
+ * writer.c
+ *	  Writes rows and their keys into the staging pool's chunks.
+ *
+ * The key and a MinimalTuple of each row are written straight into the chunk,
+ * with no allocation and no second copy.  A row that is a tuple already is copied
+ * as it is; others are formed in place (rowform.c).  Rows too long for a chunk go
+ * to the overflow file.
+ *
+ * Legal order of calls: init, add*, finish.  A writer owns nothing but the chunk
+ * at hand, which goes back with the client.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "client/writer.h"
+
+#include "access/htup_details.h"
+#include "client/elapsed.h"
+#include "executor/tuptable.h"
+
+/*
+ * Begins writing into client's chunks.  overflow: where long rows go; NULL: add
+ * refuses them.  job: where progress is shown; NULL: nowhere.  All belong to the
+ * caller, and must be there until the writer is done with.
+ */
+void
+gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
+					const GpuSortRowForm *form, GpuSortOverflow *overflow, GpuSortJobSlot *job)
+{
+	memset(writer, 0, sizeof(*writer));
+	writer->client = client;
+	writer->keys = keys;
+	writer->form = form;
+	writer->has_resjunk = gpusort_rowform_has_resjunk(form);
+	writer->overflow = overflow;
+	writer->job = job;
+}
+
+/* Hands over the chunk at hand; false, with a reason, if the sort is full or lost. */
+static bool
+flush_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
+{
+	uint32 bytes = writer->cursor - writer->chunk;
+
+	writer->chunk = NULL;
+	gpusort_shared_job_add(writer->job, writer->chunk_rows, writer->bytes - writer->bytes_shown);
+	writer->bytes_shown = writer->bytes;
+	return gpusort_client_put_chunk(writer->client, writer->chunk_rows, bytes, failure);
+}
+
+/* Gets another chunk, after handing over the one at hand; false as above. */
+static bool
+next_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
+{
+	instr_time start;
+
+	/* The client must not be asked again after a failure, but we may be. */
+	if (writer->failure.reason == GPUSORT_REASON_NONE &&
+		(writer->chunk == NULL || flush_chunk(writer, &writer->failure)))
+	{
+		INSTR_TIME_SET_CURRENT(start);
+		writer->chunk = gpusort_client_get_chunk(writer->client, &writer->failure);
+		writer->wait_ms += gpusort_ms_since(start);
+	}
+	if (writer->chunk == NULL)
+	{
+		*failure = writer->failure;
+		return false;
+	}
+	writer->cursor = writer->chunk;
+	writer->offset = gpusort_chunk_offset(writer->chunk, 0);
+	writer->chunk_rows = 0;
+	return true;
+}
+
+/* Returns where the rows of the chunk at hand must end: at its offsets. */
+static inline char *
+chunk_end(const GpuSortWriter *writer)
+{
+	return (char *) ((uintptr_t) writer->offset & ~(uintptr_t) (MAXIMUM_ALIGNOF - 1));
+}
+
+/* Returns the physical tuple of a slot that has one, else NULL. */
+static inline HeapTuple
+slot_heap_tuple(TupleTableSlot *slot)
+{
+	if (TTS_IS_BUFFERTUPLE(slot) || TTS_IS_HEAPTUPLE(slot))
+		return ((HeapTupleTableSlot *) slot)->tuple;
+	return NULL;
+}
+
+/* Returns the MinimalTuple of a slot that has one, else NULL. */
+static inline MinimalTuple
+slot_minimal_tuple(TupleTableSlot *slot)
+{
+	return TTS_IS_MINIMALTUPLE(slot) ? ((MinimalTupleTableSlot *) slot)->mintuple : NULL;
+}
+
+/*
+ * Writes the row in slot at row, below limit; returns its length in bytes, or 0
+ * when it does not fit.
+ */
+static inline Size
+write_row(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, char *row, char *limit)
+{
+	HeapTuple heap_tuple = slot_heap_tuple(slot);
+	MinimalTuple minimal_tuple = slot_minimal_tuple(slot);
+	Size length;
+
+	if (writer->has_resjunk || (heap_tuple == NULL && minimal_tuple == NULL))
+	{
+		slot_getallattrs(slot);
+		return gpusort_rowform_fill(writer->form, slot, stored != NULL ? slot_heap_tuple(stored) : NULL, row, limit);
+	}
+	if (heap_tuple != NULL)
+		return gpusort_copy_tuple(heap_tuple, row, limit);
+
+	length = minimal_tuple->t_len;
+	if (unlikely(row + length > limit))
+		return 0;
+	gpusort_copy(row, (char *) minimal_tuple, length);
+	memset(((MinimalTuple) row)->mt_padding, 0, sizeof(((MinimalTuple) row)->mt_padding));
+	return length;
+}
+
+/*
+ * Returns the slot with the stored tuple that child makes its rows of, if that tuple, as it is, is
+ * their visible attributes; else NULL.  A child that computes a key beside all columns of its table
+ * takes the tuple apart, but nobody has to put it together again.
+ */
+TupleTableSlot *
+gpusort_stored_slot(PlanState *child, const GpuSortRowForm *form)
+{
+	Index relid;
+	TupleTableSlot *stored;
+	int natts;
+
+	switch (nodeTag(child))
+	{
+		case T_SeqScanState:
+		case T_SampleScanState:
+		case T_IndexScanState:
+		case T_BitmapHeapScanState:
+		case T_TidScanState:
+		case T_TidRangeScanState:
+			break;
+		default:
+			return NULL;
+	}
+	relid = ((Scan *) child->plan)->scanrelid;
+	stored = ((ScanState *) child)->ss_ScanTupleSlot;
+	natts = stored->tts_tupleDescriptor->natts;
+	if (!gpusort_rowform_has_resjunk(form) || !gpusort_rowform_is_visible(form, stored->tts_tupleDescriptor))
+		return NULL;
+	for (int i = 0; i < natts; i++)
+	{
+		const Var *var = (const Var *) list_nth_node(TargetEntry, child->plan->targetlist, i)->expr;
+
+		if (!IsA(var, Var) || var->varno != relid || var->varattno != i + 1)
+			return NULL;
+	}
+	return stored;
+}
+
+/*
+ * Adds the row in slot; stored is what gpusort_stored_slot says of the plan that
+ * has just made it.  false: the row was not taken, those before it were.  Either there
+ * is no chunk for it nor for any row after it, failure says why; or it is a long
+ * row and there is no overflow file, then failure->reason is NONE.  Errors: those
+ * of detoasting, and of the overflow file.
+ */
+bool
+gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, GpuSortFailure *failure)
+{
+	const Size key_bytes = writer->keys->words * sizeof(uint64);
+	Size length = 0;
+	char *row = NULL;
+	char *end = NULL;
+
+	if (likely(writer->chunk != NULL))
+	{
+		row = writer->cursor + key_bytes;
+		end = chunk_end(writer);
+		length = write_row(writer, slot, stored, row, Min(end, row + GPUSORT_MAX_INLINE_ROW));
+	}
+	if (unlikely(length == 0))
+	{
+		/* The chunk is full, unless it is the row that is long. */
+		if (row == NULL || row + GPUSORT_MAX_INLINE_ROW > end)
+		{
+			if (!next_chunk(writer, failure))
+				return false;
+			row = writer->cursor + key_bytes;
+			length = write_row(writer, slot, stored, row, row + GPUSORT_MAX_INLINE_ROW);
+		}
+		if (length == 0)
+		{
+			if (writer->overflow == NULL)
+			{
+				failure->reason = GPUSORT_REASON_NONE;
+				return false;
+			}
+			length = gpusort_overflow_store(writer->overflow, slot, row);
+		}
+	}
+	if (!gpusort_keys_encode(writer->keys, slot, (uint64 *) writer->cursor))
+		row[GPUSORT_ROW_FLAGS_OFFSET] |= GPUSORT_ROW_KEY_TRUNCATED;
+
+	*writer->offset-- = writer->cursor - writer->chunk;
+	writer->cursor = row + MAXALIGN(length);
+	writer->chunk_rows++;
+	writer->rows++;
+	writer->bytes += MAXALIGN(length);
+	return true;
+}
+
+/* Hands over the last chunk; false, with a reason, if the sort is full or lost. */
+bool
+gpusort_writer_finish(GpuSortWriter *writer, GpuSortFailure *failure)
+{
+	return writer->chunk == NULL || writer->chunk_rows == 0 || flush_chunk(writer, failure);
+}

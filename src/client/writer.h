@@ -1,0 +1,54 @@
+/*-------------------------------------------------------------------------
+ *
+ * writer.h
+ *	  Writes rows and their keys into the staging pool's chunks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_WRITER_H
+#define GPUSORT_WRITER_H
+
+#include "compat.h"
+
+#include "client/client.h"
+#include "client/overflow.h"
+#include "client/rowform.h"
+#include "executor/tuptable.h"
+#include "keys/keys.h"
+#include "nodes/execnodes.h"
+#include "server/shared.h"
+
+/* Rows longer than this, in bytes, go to the overflow file. */
+#define GPUSORT_MAX_INLINE_ROW (GPUSORT_CHUNK_BYTES / 4)
+
+typedef struct GpuSortWriter
+{
+	GpuSortClient *client;
+	const GpuSortKeys *keys;
+	const GpuSortRowForm *form;
+	bool has_resjunk;          /* rows have to be formed: a tuple of the child's will not do */
+	GpuSortOverflow *overflow; /* NULL: long rows are not taken */
+	GpuSortJobSlot *job;       /* where progress is shown; NULL: nowhere */
+
+	/* the chunk at hand */
+	char *chunk;    /* NULL: none yet */
+	char *cursor;   /* where the next record goes */
+	uint32 *offset; /* where the next record's offset goes */
+	uint32 chunk_rows;
+
+	/* totals */
+	uint64 rows;
+	uint64 bytes;           /* of rows, as far as they travel */
+	uint64 bytes_shown;     /* of them, in job */
+	double wait_ms;         /* for chunks */
+	GpuSortFailure failure; /* reason NONE, or why there are no more chunks */
+} GpuSortWriter;
+
+extern void gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
+								const GpuSortRowForm *form, GpuSortOverflow *overflow, GpuSortJobSlot *job);
+extern TupleTableSlot *gpusort_stored_slot(PlanState *child, const GpuSortRowForm *form);
+extern bool gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored,
+							   GpuSortFailure *failure);
+extern bool gpusort_writer_finish(GpuSortWriter *writer, GpuSortFailure *failure);
+
+#endif /* GPUSORT_WRITER_H */

@@ -1,0 +1,121 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_state.h
+ *	  The state of a GpuSort node, for the files of exec/ alone.
+ *
+ * Made by executor.c.  Each part is written by the file named with it; others
+ * may read it.  What several nodes share, or is of use without a node, has a type
+ * of its own elsewhere and is reached by its functions: client/ for rows on their
+ * way, ties, first rows, ingest.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_SCAN_STATE_H
+#define GPUSORT_SCAN_STATE_H
+
+#include "compat.h"
+
+#include "client/client.h"
+#include "client/reader.h"
+#include "client/slots.h"
+#include "client/writer.h"
+#include "exec/first_rows.h"
+#include "exec/ranks.h"
+#include "keys/keys.h"
+#include "node.h"
+#include "nodes/execnodes.h"
+#include "server/shared.h"
+#include "utils/tuplesort.h"
+#include "utils/tuplestore.h"
+
+/* Where the rows of the node come from. */
+typedef enum GpuSortStage
+{
+	GPUSORT_STAGE_INPUT,     /* nowhere yet: the child has not been read */
+	GPUSORT_STAGE_STREAM,    /* the service */
+	GPUSORT_STAGE_TUPLESORT, /* PostgreSQL's own sort */
+} GpuSortStage;
+
+/* The sort in the service: service_sort.c's, but for writer, which input.c adds rows with, and reader. */
+typedef struct GpuSortServiceSort
+{
+	GpuSortClient *client; /* NULL: there is none */
+	GpuSortWriter writer;
+	GpuSortReader reader; /* read by stream.c, or by fallback.c */
+	struct GpuSortTies *ties;
+	GpuSortJobSlot *job; /* for gpusort_jobs; NULL: not listed */
+	MemoryContextCallback job_callback;
+	bool unreported; /* it is done, and the statistics have not been told */
+} GpuSortServiceSort;
+
+/* The rows emitted out of the service: stream.c's. */
+typedef struct GpuSortStream
+{
+	bool emitted;           /* a row, since the start or the last rescan: too late to fall back */
+	bool in_ties;           /* ties has a run that was not emitted whole */
+	bool ended;             /* there is no row after those in store */
+	bool keeping;           /* every row emitted goes into store; rows come from there first */
+	Tuplestorestate *store; /* rows emitted, for going back to; NULL: none yet */
+	bool marked;            /* mark is set: a position in the reader's chunk */
+	GpuSortReaderMark mark;
+} GpuSortStream;
+
+/* PostgreSQL's own sort: fallback.c's. */
+typedef struct GpuSortFallback
+{
+	Tuplesortstate *sort;  /* NULL: none */
+	GpuSortFailure reason; /* of the last sort; reason NONE: it did not fall back */
+	bool few_logged;       /* that there were few rows has been said once */
+} GpuSortFallback;
+
+/* What EXPLAIN and the statistics say of the last sort in the service: service_sort.c's and input.c's. */
+typedef struct GpuSortFigures
+{
+	GpuSortEngineKind engine;
+	char device[GPUSORT_NAME_BYTES];
+	GpuSortOutcome outcome;
+	GpuSortTimes ms; /* without the times that reader and ties keep: see gpusort_service_sort_times */
+} GpuSortFigures;
+
+typedef struct GpuSortScanState
+{
+	GpuSortRankedScan ranked; /* must be first field: the node, and what a WindowAgg above counts */
+
+	/* from the plan */
+	GpuSortPlanInfo info;
+	int eflags;
+
+	/* made once */
+	GpuSortKeys *keys;
+	GpuSortRowForm *form;
+	GpuSortSlots slots;
+	GpuSortFirstRows first;
+	struct GpuSortIngestState *ingest; /* below Gather; NULL: the child is read by this process alone */
+	const LimitState *limit;           /* above: only its rows are wanted; NULL: all */
+
+	/* one sort of the child's rows; gpusort_end_sort resets it */
+	GpuSortStage stage;
+	uint64 bound;               /* so many rows were wanted when it began; 0: all */
+	MemoryContext sort_context; /* of everything that belongs to it */
+	GpuSortServiceSort service;
+	GpuSortStream stream;
+	GpuSortFallback fallback;
+
+	GpuSortFigures figures;
+} GpuSortScanState;
+
+/* The node as PostgreSQL sees it. */
+static inline PlanState *
+gpusort_plan_state(GpuSortScanState *state)
+{
+	return &state->ranked.css.ss.ps;
+}
+
+/* The node whose rows are sorted. */
+static inline PlanState *
+gpusort_child(GpuSortScanState *state)
+{
+	return outerPlanState(gpusort_plan_state(state));
+}
+
+#endif /* GPUSORT_SCAN_STATE_H */

@@ -1,0 +1,176 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_sort.c
+ *	  One sort of a GpuSort in the service: its beginning, its order, its end.
+ *
+ * Legal order of calls: begin; then rows are added with the writer (input.c);
+ * wait, which is where a query waits for the device; then rows are read with the
+ * reader, until release, when none of them can be asked for again.  gpusort_end_sort
+ * at any time: it drops whatever the node made of its child's rows.
+ *
+ * Memory: all of it is in sort_context.  Resetting that closes the connection, and
+ * with it everything in the service; so does an error, through the reset callback
+ * of the client.  Temporary files belong to the resource owner of the query.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "exec/service_sort.h"
+
+#include "exec/ingest.h"
+#include "exec/ties.h"
+#include "settings.h"
+#include "utils/memutils.h"
+
+/* The sort is no longer shown in gpusort_jobs.  A callback of sort_context. */
+static void
+release_job_slot(void *arg)
+{
+	GpuSortServiceSort *service = arg;
+
+	gpusort_shared_job_end(service->job);
+	service->job = NULL;
+}
+
+/* Fills in what the service is asked for, from the planner's estimates. */
+static void
+make_request(const GpuSortScanState *state, GpuSortRequest *request)
+{
+	const GpuSortPlanInfo *info = &state->info;
+
+	memset(request, 0, sizeof(*request));
+	request->engine = gpusort_engine;
+	request->key_words = state->keys->words;
+	request->may_tie = state->keys->may_tie;
+	request->estimated_rows = info->estimated_rows;
+	request->estimated_bytes = info->estimated_rows *
+		(gpusort_row_bytes(info->estimated_width) + state->keys->words * sizeof(uint64) + sizeof(uint32));
+	request->limit = state->bound;
+}
+
+/*
+ * Begins a sort in the service, and the writer that adds to it; the keys must be
+ * laid out.  false, with a reason, when the sort is to be PostgreSQL's.
+ */
+bool
+gpusort_service_sort_begin(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	GpuSortServiceSort *service = &state->service;
+	GpuSortFigures *figures = &state->figures;
+	GpuSortRequest request;
+	MemoryContext caller;
+
+	make_request(state, &request);
+	caller = MemoryContextSwitchTo(state->sort_context);
+	service->client = gpusort_client_begin(&request, failure);
+	if (service->client != NULL)
+	{
+		service->ties = gpusort_ties_create(state->info.columns + state->keys->decided,
+											state->info.ncolumns - state->keys->decided, &state->slots);
+		figures->engine = gpusort_client_engine(service->client);
+		strlcpy(figures->device, gpusort_client_device(service->client), sizeof(figures->device));
+		service->job = gpusort_shared_job_start(figures->engine, figures->device);
+		service->job_callback.func = release_job_slot;
+		service->job_callback.arg = service;
+		MemoryContextRegisterResetCallback(state->sort_context, &service->job_callback);
+		gpusort_writer_init(&service->writer, service->client, state->keys, state->form, &state->slots.overflow,
+							service->job);
+	}
+	MemoryContextSwitchTo(caller);
+	return service->client != NULL;
+}
+
+/*
+ * Ends the input and waits for the order, then sets the reader before the first
+ * row; false, with a reason, if the rows are lost.
+ */
+bool
+gpusort_service_sort_wait(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	GpuSortServiceSort *service = &state->service;
+	GpuSortOutcome *outcome = &state->figures.outcome;
+	uint64 rows = service->writer.rows;
+	uint64 wanted;
+
+	if (state->ingest != NULL)
+		rows += gpusort_ingest_collect(state->ingest);
+	if (!gpusort_writer_finish(&service->writer, failure))
+		return false;
+	gpusort_service_sort_show(state, GPUSORT_PHASE_SORT, 0);
+	if (!gpusort_client_sort(service->client, outcome, failure))
+		return false;
+	wanted = state->bound > 0 ? Min(state->bound, rows) : rows;
+	if (outcome->rows_in != rows || outcome->rows < wanted)
+	{
+		failure->reason = GPUSORT_REASON_INTERNAL;
+		snprintf(failure->text, sizeof(failure->text),
+				 "the sort service got " UINT64_FORMAT " rows of " UINT64_FORMAT " and has " UINT64_FORMAT " of " UINT64_FORMAT,
+				 outcome->rows_in, rows, outcome->rows, wanted);
+		return false;
+	}
+	gpusort_reader_init(&service->reader, service->client);
+	return true;
+}
+
+/* Ends the sort in the service, of which no row is wanted any more; it may have ended already. */
+void
+gpusort_service_sort_release(GpuSortScanState *state)
+{
+	if (state->service.client == NULL)
+		return;
+	gpusort_client_end(state->service.client);
+	state->service.client = NULL;
+	release_job_slot(&state->service);
+}
+
+/* Returns the times of the last sort, with those that reader and ties keep while rows are emitted. */
+GpuSortTimes
+gpusort_service_sort_times(const GpuSortScanState *state)
+{
+	GpuSortTimes ms = state->figures.ms;
+
+	if (state->stage == GPUSORT_STAGE_STREAM)
+	{
+		ms.gather = state->service.reader.gather_ms;
+		ms.emit = state->service.reader.wait_ms;
+		ms.ties = gpusort_ties_ms(state->service.ties);
+	}
+	return ms;
+}
+
+/* Adds what a sort in the service did to the statistics, once. */
+static void
+report_sort(GpuSortScanState *state)
+{
+	const GpuSortOutcome *outcome = &state->figures.outcome;
+	GpuSortTimes ms;
+
+	if (!state->service.unreported)
+		return;
+	state->service.unreported = false;
+	ms = gpusort_service_sort_times(state);
+	gpusort_shared_count_sort(outcome->rows_in, outcome->bytes, outcome->tie_rows, &ms);
+}
+
+/* Drops the sort, in whatever stage it is; the next row asked for starts another. */
+void
+gpusort_end_sort(GpuSortScanState *state)
+{
+	report_sort(state);
+	gpusort_slots_clear(&state->slots);
+	if (state->service.ties != NULL)
+		gpusort_ties_reset(state->service.ties);
+	if (state->fallback.sort != NULL)
+		tuplesort_end(state->fallback.sort);
+	if (state->stream.store != NULL)
+		tuplestore_end(state->stream.store);
+	gpusort_overflow_close(&state->slots.overflow);
+	gpusort_first_rows_clear(&state->first);
+	if (state->ingest != NULL)
+		gpusort_ingest_reset(state->ingest);
+	state->fallback.sort = NULL;
+	state->stream = (GpuSortStream){0};
+	state->service.ties = NULL;
+	state->service.client = NULL;
+	state->stage = GPUSORT_STAGE_INPUT;
+	MemoryContextReset(state->sort_context);
+}

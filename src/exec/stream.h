@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * stream.h
+ *	  Emits the rows of a GpuSort to the node above.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_STREAM_H
+#define GPUSORT_STREAM_H
+
+#include "exec/scan_state.h"
+
+extern TupleTableSlot *gpusort_stream_row(CustomScanState *node);
+extern TupleTableSlot *gpusort_stream_exec(PlanState *ps);
+
+/* In stage STREAM */
+extern void gpusort_stream_mark(GpuSortScanState *state);
+extern void gpusort_stream_restore(GpuSortScanState *state);
+extern bool gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure);
+
+#endif /* GPUSORT_STREAM_H */
