@@ -24,7 +24,7 @@ DOCS = README.md
 
 REGRESS = $(shell sed 's/\#.*//' test/schedule)
 # --inputdir=test has pg_regress look for sql there; it then finds expected/ at the top level.
-REGRESS_OPTS = --inputdir=test --outputdir=test/output
+REGRESS_OPTS = --inputdir=test
 ENCODING = UTF8
 NO_LOCALE = 1
 
@@ -36,7 +36,7 @@ PG_CFLAGS = -fvisibility=hidden -Wno-unused-parameter -Wno-sign-compare -Wno-mis
 NVCC ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 
 SERVICE_OBJS = $(SERVICE_UNITS:.c=.o)
-EXTRA_CLEAN = test/output gpusortd $(SERVICE_OBJS) $(OBJS:.o=.d) $(SERVICE_OBJS:.o=.d)
+EXTRA_CLEAN = gpusortd $(SERVICE_OBJS) $(OBJS:.o=.d) $(SERVICE_OBJS:.o=.d)
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
