@@ -10,8 +10,7 @@
 
 #include "compat.h"
 
-#include "commands/explain.h"
-#include "nodes/execnodes.h"
+#include "nodes/extensible.h" /* ExplainState, wherever the version has it */
 
 extern void gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es);
 
