@@ -49,7 +49,7 @@ typedef struct GpuSortServiceSort
 } GpuSortServiceSort;
 
 /* The rows emitted out of the service: stream.c's. */
-typedef struct GpuSortStream
+typedef struct GpuSortRowStream
 {
 	bool emitted;           /* a row, since the start or the last rescan: too late to fall back */
 	bool in_ties;           /* ties has a run that was not emitted whole */
@@ -58,7 +58,7 @@ typedef struct GpuSortStream
 	Tuplestorestate *store; /* rows emitted, for going back to; NULL: none yet */
 	bool marked;            /* mark is set: a position in the reader's chunk */
 	GpuSortReaderMark mark;
-} GpuSortStream;
+} GpuSortRowStream;
 
 /* PostgreSQL's own sort: fallback.c's. */
 typedef struct GpuSortFallback
@@ -98,7 +98,7 @@ typedef struct GpuSortScanState
 	uint64 bound;               /* so many rows were wanted when it began; 0: all */
 	MemoryContext sort_context; /* of everything that belongs to it */
 	GpuSortServiceSort service;
-	GpuSortStream stream;
+	GpuSortRowStream stream;
 	GpuSortFallback fallback;
 
 	GpuSortFigures figures;

@@ -168,7 +168,7 @@ gpusort_end_sort(GpuSortScanState *state)
 	if (state->ingest != NULL)
 		gpusort_ingest_reset(state->ingest);
 	state->fallback.sort = NULL;
-	state->stream = (GpuSortStream){0};
+	state->stream = (GpuSortRowStream){0};
 	state->service.ties = NULL;
 	state->service.client = NULL;
 	state->stage = GPUSORT_STAGE_INPUT;

@@ -49,7 +49,7 @@ static pg_noinline void
 keep_from_mark(GpuSortScanState *state)
 {
 	GpuSortReader *reader = &state->service.reader;
-	GpuSortStream *stream = &state->stream;
+	GpuSortRowStream *stream = &state->stream;
 	uint32 emitted = gpusort_reader_rows_since(reader, stream->mark);
 
 	keep_rows(state);
@@ -244,7 +244,7 @@ gpusort_stream_exec(PlanState *ps)
 void
 gpusort_stream_mark(GpuSortScanState *state)
 {
-	GpuSortStream *stream = &state->stream;
+	GpuSortRowStream *stream = &state->stream;
 	bool in_chunk = !stream->in_ties && state->slots.joined == NULL && !(state->eflags & EXEC_FLAG_BACKWARD);
 
 	if (in_chunk && (!stream->keeping || (tuplestore_ateof(stream->store) && !stream->ended)))
@@ -269,7 +269,7 @@ gpusort_stream_mark(GpuSortScanState *state)
 void
 gpusort_stream_restore(GpuSortScanState *state)
 {
-	GpuSortStream *stream = &state->stream;
+	GpuSortRowStream *stream = &state->stream;
 
 	if (stream->keeping)
 	{
@@ -284,7 +284,7 @@ gpusort_stream_restore(GpuSortScanState *state)
 bool
 gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure)
 {
-	GpuSortStream *stream = &state->stream;
+	GpuSortRowStream *stream = &state->stream;
 
 	if (state->eflags & EXEC_FLAG_BACKWARD)
 	{
