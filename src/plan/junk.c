@@ -1,18 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * junk.c
- *	  Takes sort keys that nobody asked for out of the rows given out.
+ *	  Takes sort keys that nobody asked for out of the rows that are emitted.
  *
- * A key that is not in the SELECT list is a junk column at the end of the rows:
+ * A key that is not in the SELECT list is a resjunk column at the end of the rows:
  * the Sort needs it, and above the plan the executor's junk filter takes every
- * row apart to leave it out.  That costs more than all the rest of giving a row
- * out.  A finished plan with GpuSort on top (or below a Limit), be it of the whole
+ * row apart to leave it out.  That costs more than all the rest of emitting a
+ * row.  A finished plan with GpuSort on top (or below a Limit), be it of the whole
  * query or of a subquery, is therefore changed here in two ways:
  *
- *	- A junk column that is another column under a compatible type, which is
+ *	- A resjunk column that is another column under a compatible type, which is
  *	  what ORDER BY t COLLATE "C" makes, is dropped: the keys are read from the
  *	  other column.  Often the plan below then needs no projection at all.
- *	- Of the columns, only those that are not junk are given out.  The others
+ *	- Of the columns, only the visible ones (not resjunk) are emitted.  The others
  *	  travel behind the row (rowform.c), for ties and for a fallback to
  *	  tuplesort, and the plan's target list ends before them, so that the
  *	  executor makes no junk filter.
@@ -56,7 +56,7 @@ same_storage(const Expr *a, const Expr *b)
 	return a_length == b_length && a_by_value == b_by_value && a_align == b_align;
 }
 
-/* Which of the first columns of tlist holds the same value as junk does; 0: none. */
+/* Which of the first columns of tlist holds the same value as a resjunk one does; 0: none. */
 static AttrNumber
 find_same_column(List *tlist, int columns, const TargetEntry *junk)
 {
@@ -74,9 +74,9 @@ find_same_column(List *tlist, int columns, const TargetEntry *junk)
 	return 0;
 }
 
-/* How many columns of tlist come before its junk; 0 if there are others behind it. */
+/* How many visible columns tlist begins with; 0 if there are others behind resjunk ones. */
 static int
-leading_columns(List *tlist)
+visible_columns(List *tlist)
 {
 	int columns = 0;
 	ListCell *cell;
@@ -112,7 +112,10 @@ without_columns(List *tlist, const Bitmapset *drop)
 	return result;
 }
 
-/* Does the rest of this target list, of Vars that refer to the list below it, do without the columns in drop? */
+/*
+ * Returns true if the rest of this target list, of Vars that refer to the list below
+ * it, does without the columns in drop.
+ */
 static bool
 can_shift_vars(List *tlist, int varno, const Bitmapset *drop)
 {
@@ -149,7 +152,7 @@ shift_vars(List *tlist, const Bitmapset *drop, const AttrNumber *new_attnos)
 	return tlist;
 }
 
-/* May columns be dropped from the target list of this plan, below GpuSort? */
+/* Returns true if columns may be dropped from the target list of this plan, below GpuSort. */
 static bool
 can_drop_below(Plan *plan, const Bitmapset *drop)
 {
@@ -223,11 +226,11 @@ source_columns(const CustomScan *scan)
 }
 
 /*
- * Has the sort read its keys from columns that are given out, where they are the
- * same, and drops the junk that has become needless.
+ * Has the sort read its keys from visible columns, where they are the same,
+ * and drops the resjunk ones that have become needless.
  */
 static void
-drop_duplicates(CustomScan *scan, int given)
+drop_duplicates(CustomScan *scan, int visible)
 {
 	List *tlist = source_columns(scan);
 	int columns = list_length(tlist);
@@ -236,7 +239,7 @@ drop_duplicates(CustomScan *scan, int given)
 
 	for (int attno = 1; attno <= columns; attno++)
 	{
-		AttrNumber same = attno <= given ? 0 : find_same_column(tlist, given, list_nth_node(TargetEntry, tlist, attno - 1));
+		AttrNumber same = attno <= visible ? 0 : find_same_column(tlist, visible, list_nth_node(TargetEntry, tlist, attno - 1));
 
 		if (same != 0)
 			drop = bms_add_member(drop, attno);
@@ -249,18 +252,18 @@ drop_duplicates(CustomScan *scan, int given)
 
 /*
  * A WindowAgg computes its columns, and takes those of its PARTITION BY and ORDER BY
- * from the plan below: it need not give them out.
+ * from the plan below: it need not emit them.
  */
 static void
 end_targetlist(Plan *limit, Plan *window)
 {
-	int given = leading_columns(window->targetlist);
+	int visible = visible_columns(window->targetlist);
 
-	if (given == 0 || window->qual != NIL || ((WindowAgg *) window)->runCondition != NIL)
+	if (visible == 0 || window->qual != NIL || ((WindowAgg *) window)->runCondition != NIL)
 		return;
-	window->targetlist = list_truncate(window->targetlist, given);
+	window->targetlist = list_truncate(window->targetlist, visible);
 	if (limit != NULL)
-		limit->targetlist = list_truncate(limit->targetlist, given);
+		limit->targetlist = list_truncate(limit->targetlist, visible);
 }
 
 /* Changes the plan of a SELECT, if GpuSort is on top of it, as the head of this file says. */
@@ -272,10 +275,10 @@ remove_junk(Plan *top)
 	Plan *gather;
 	CustomScan *scan;
 	CustomScan *ingest = NULL;
-	int given;
+	int visible;
 
 	if (limit != NULL && ((Limit *) limit)->limitOption == LIMIT_OPTION_WITH_TIES)
-		return; /* reads the keys of the rows given out */
+		return; /* reads the keys of the rows emitted */
 	if (IsA(plan, WindowAgg) && gpusort_plan_is(outerPlan(plan), &gpusort_scan_methods))
 	{
 		end_targetlist(limit, plan);
@@ -288,38 +291,38 @@ remove_junk(Plan *top)
 	if (IsA(gather, Gather) && gpusort_plan_is(outerPlan(gather), &gpusort_ingest_scan_methods))
 		ingest = (CustomScan *) outerPlan(gather);
 
-	given = leading_columns(top->targetlist);
-	if (given == 0 || given == list_length(top->targetlist) ||
+	visible = visible_columns(top->targetlist);
+	if (visible == 0 || visible == list_length(top->targetlist) ||
 		list_length(plan->targetlist) != list_length(top->targetlist))
 		return;
 	if (limit != NULL)
 	{
 		/* A Limit passes its child's rows on as they are. */
-		limit->targetlist = list_truncate(limit->targetlist, given);
+		limit->targetlist = list_truncate(limit->targetlist, visible);
 	}
-	drop_duplicates(scan, given);
-	plan->targetlist = list_truncate(plan->targetlist, given);
-	gpusort_plan_set_visible(scan, given);
+	drop_duplicates(scan, visible);
+	plan->targetlist = list_truncate(plan->targetlist, visible);
+	gpusort_plan_set_visible(scan, visible);
 	if (ingest != NULL)
-		gpusort_plan_set_visible(ingest, given);
+		gpusort_plan_set_visible(ingest, visible);
 }
 
 /*
- * Does a subquery's scan read nothing of it but what is no junk?  PostgreSQL may
+ * Returns true if a subquery's scan reads only visible columns of it.  PostgreSQL may
  * have it pass all of the columns on.
  */
 static bool
-reads_no_junk(const SubqueryScan *scan)
+reads_visible_only(const SubqueryScan *scan)
 {
 	Bitmapset *attnos = NULL;
-	int given = leading_columns(scan->subplan->targetlist);
+	int visible = visible_columns(scan->subplan->targetlist);
 	int member = -1;
 
 	pull_varattnos((Node *) scan->scan.plan.targetlist, scan->scan.scanrelid, &attnos);
 	pull_varattnos((Node *) scan->scan.plan.qual, scan->scan.scanrelid, &attnos);
 	while ((member = bms_next_member(attnos, member)) >= 0)
 	{
-		if (member + FirstLowInvalidHeapAttributeNumber > given)
+		if (member + FirstLowInvalidHeapAttributeNumber > visible)
 			return false;
 	}
 	return true;
@@ -333,7 +336,7 @@ visit_subqueries(Plan *plan)
 {
 	if (plan == NULL)
 		return;
-	if (IsA(plan, SubqueryScan) && reads_no_junk((SubqueryScan *) plan))
+	if (IsA(plan, SubqueryScan) && reads_visible_only((SubqueryScan *) plan))
 		remove_junk(((SubqueryScan *) plan)->subplan);
 	gpusort_plan_each_child(plan, visit_child, NULL);
 }

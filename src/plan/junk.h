@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * junk.h
- *	  Takes sort keys that nobody asked for out of the rows given out.
+ *	  Takes sort keys that nobody asked for out of the rows that are emitted.
  *
  *-------------------------------------------------------------------------
  */
