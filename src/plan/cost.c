@@ -24,6 +24,7 @@
 #include "parser/parsetree.h"
 #include "server/shared.h"
 #include "settings.h"
+#include "table_column.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
@@ -169,37 +170,6 @@ gpusort_path_cost(PlannerInfo *root, const Path *input, List *pathkeys, int enco
 	return cost;
 }
 
-/* The column of a table that a finished plan's column is; false if it is none, or one of several tables'. */
-static bool
-find_table_column(List *rtable, const Plan *plan, AttrNumber attno, Oid *table, AttrNumber *column)
-{
-	while (plan != NULL && attno > 0 && attno <= list_length(plan->targetlist))
-	{
-		const Var *var = (const Var *) list_nth_node(TargetEntry, plan->targetlist, attno - 1)->expr;
-		const RangeTblEntry *rte;
-
-		if (!IsA(var, Var))
-			return false;
-		attno = var->varattno;
-		if (var->varno == OUTER_VAR)
-			plan = outerPlan(plan);
-		else if (var->varno == INNER_VAR)
-			plan = innerPlan(plan);
-		else if (IS_SPECIAL_VARNO(var->varno))
-			return false;
-		else if (IsA(plan, SubqueryScan))
-			plan = ((const SubqueryScan *) plan)->subplan;
-		else
-		{
-			rte = rt_fetch(var->varno, rtable);
-			*table = rte->relid;
-			*column = attno;
-			return rte->rtekind == RTE_RELATION;
-		}
-	}
-	return false;
-}
-
 /* How many different values a column has among so many rows; 1 if statistics do not say. */
 static double
 column_groups(Oid table, AttrNumber column, double rows)
@@ -224,11 +194,10 @@ gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows, int encodabl
 	bool descending;
 	GpuSortEncoding encoding = gpusort_operator_encoding(sort->sortOperators[0], sort->collations[0], &descending);
 	GpuSortCost cost;
-	Oid table;
-	AttrNumber column;
+	GpuSortTableColumn column;
 
-	if (IsA(child, SeqScan) && find_table_column(rtable, child, sort->sortColIdx[0], &table, &column))
-		in_order = column_is_in_order(table, column, descending);
+	if (IsA(child, SeqScan) && gpusort_find_table_column(rtable, child, sort->sortColIdx[0], &column))
+		in_order = column_is_in_order(column.table, column.attno, descending);
 	cost = base_cost(child->plan_width, gpusort_key_encoding_is_string(encoding), in_order);
 	if (encodable < sort->numCols)
 	{
@@ -236,8 +205,8 @@ gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows, int encodabl
 
 		for (int i = 0; i < encodable; i++)
 		{
-			if (find_table_column(rtable, child, sort->sortColIdx[i], &table, &column))
-				groups *= column_groups(table, column, rows);
+			if (gpusort_find_table_column(rtable, child, sort->sortColIdx[i], &column) && !column.one_of_several)
+				groups *= column_groups(column.table, column.attno, rows);
 		}
 		cost.compare = compare_cost(rows, Min(groups, rows));
 	}
