@@ -20,6 +20,7 @@
 /* Wide rows tell enough when they are fewer: copying these takes a fifth of a millisecond. */
 #define FIRST_ROWS_BYTES ((Size) 1 << 20)
 
+/* Makes first empty, for rows of child, whose descriptor must be known. */
 void
 gpusort_first_rows_init(GpuSortFirstRows *first, PlanState *child)
 {
@@ -29,8 +30,8 @@ gpusort_first_rows_init(GpuSortFirstRows *first, PlanState *child)
 }
 
 /*
- * Reads up to count rows of the child, of which nothing has been read yet.  false
- * when it has fewer than that.
+ * Reads up to count rows of the child, of which nothing has been read yet, or as many as
+ * FIRST_ROWS_BYTES hold.  Returns false if the child has fewer.
  */
 bool
 gpusort_first_rows_read(GpuSortFirstRows *first, PlanState *child, int count)

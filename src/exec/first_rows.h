@@ -22,7 +22,7 @@ typedef struct GpuSortFirstRows
 	MinimalTuple *rows;
 	int count;
 	int capacity;
-	int next; /* the first one not given out */
+	int next; /* the first one not passed on */
 	Size bytes;
 	bool ended; /* the child has no others */
 } GpuSortFirstRows;

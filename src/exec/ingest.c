@@ -104,7 +104,7 @@ settle_heads(GpuSortIngestState *state, const GpuSortPrefix *ours)
 	state->settled = true;
 	if (shared == NULL)
 	{
-		gpusort_keys_set_heads(state->keys, ours);
+		gpusort_keys_set_common_prefixes(state->keys, ours);
 		return;
 	}
 	chosen = shared_prefixes(shared);
@@ -112,7 +112,7 @@ settle_heads(GpuSortIngestState *state, const GpuSortPrefix *ours)
 	if (!shared->heads_chosen)
 		memcpy(chosen, ours, state->keys->strings * sizeof(GpuSortPrefix));
 	shared->heads_chosen = true;
-	gpusort_keys_set_heads(state->keys, chosen);
+	gpusort_keys_set_common_prefixes(state->keys, chosen);
 	LWLockRelease(&shared->lock);
 }
 
@@ -127,7 +127,7 @@ choose_heads(GpuSortIngestState *state)
 	/* The leader has looked at statistics, which say too little: so they are not worth another look. */
 	(void) gpusort_prefixes_choose(state->keys, child, &state->first, 0, ours);
 	for (int i = 0; i < state->keys->strings; i++)
-		ours[i].depth = state->keys->prefixes[i].depth;
+		ours[i].length = state->keys->prefixes[i].length;
 	settle_heads(state, ours);
 	pfree(ours);
 }

@@ -7,19 +7,19 @@
  * and the first rows, which need not be, but are of the rows that are sorted: an
  * eighth of the others, unless they are all there is.  It is put into order.  Then
  *
- *	  - the head is what the most alike HEAD_SHARE of the strings begin with;
- *	  - a string needs, behind where it parts from the head, the bytes that tell it
+ *	  - the common prefix is what the most alike COMMON_SHARE of the strings begin with;
+ *	  - a string needs, from where it differs from the common prefix, the bytes that tell it
  *		from its neighbours in the sample.  Among all rows it has closer neighbours:
- *		if every byte at which strings part tells equally much, log(rows) / log(sample)
+ *		if every byte at which strings differ tells equally much, log(rows) / log(sample)
  *		times as many such bytes are needed.  Behind those that the sample needs, a
  *		byte in which a string differs from its neighbour is taken for such a one;
  *	  - a string that the sample has twice is thought to be frequent.  It needs to
- *		be in the key to its end, so that its rows are equal and not undecided;
- *	  - the depth is chosen by cost: a word of the key is paid for by all rows, a
- *		comparison by those that stay undecided.
+ *		be in the key to its end, so that its rows are equal and need no tie-break;
+ *	  - the prefix length is chosen by cost: a word of the key is paid for by all rows, a
+ *		comparison by those whose key is truncated.
  *
- * A sample that misleads costs time, never order: see keys.c.  First rows alone often
- * do, where rows lie in order; then the depth is up to three words more than they say,
+ * A sample that misleads costs time, never order: see encode.c.  First rows alone often
+ * do, where rows lie in order; then the prefix is up to three words longer than they say,
  * which cost little.
  *
  *-------------------------------------------------------------------------
@@ -31,16 +31,16 @@
 #include "common/hashfn.h"
 #include "utils/memutils.h"
 
-/* Of the strings, so many eighths have the head in common. */
-#define HEAD_SHARE 7
+/* Of the strings, so many eighths have the common prefix. */
+#define COMMON_SHARE 7
 
-/* A shorter head is not worth comparing with. */
-#define HEAD_MIN 4
+/* A shorter common prefix is not worth comparing with. */
+#define COMMON_MIN 4
 
 /* Where nothing is known. */
-#define DEFAULT_DEPTH      14
-#define DEFAULT_DEPTH_LONG 29 /* fills four words */
-#define UNKNOWN_WORDS      3  /* more than first rows alone say, up to that */
+#define DEFAULT_LENGTH      14
+#define DEFAULT_LENGTH_LONG 29 /* fills four words */
+#define UNKNOWN_WORDS       3  /* more than first rows alone say, up to that */
 
 /* Rows that a look at the statistics is worth, and values that are enough. */
 #define STATISTICS_ROWS 20000
@@ -51,19 +51,19 @@
 #define MARGIN_BYTES 1.5
 
 /* A string is looked at as far as a key could hold it. */
-#define LOOK_BYTES (GPUSORT_HEAD_MAX + GPUSORT_DEPTH_MAX + 1)
+#define LOOK_BYTES (GPUSORT_COMMON_PREFIX_MAX + GPUSORT_PREFIX_MAX + 1)
 
 /* What a row costs, in ns: for each word of its key; if that does not decide, for each word and for comparing. */
 #define WORD_COST           4.0
 #define ICU_WORD_COST       30.0 /* most strings; those not of ASCII more */
-#define UNDECIDED_WORD_COST 20.0
+#define TRUNCATED_WORD_COST 20.0
 #define COMPARE_COST        500.0
 
 typedef struct SampleString
 {
 	const char *data;
 	int length; /* LOOK_BYTES: it may go on */
-	int needs;  /* bytes behind where it parts from the head; as many as it has: to be held whole */
+	int needs;  /* bytes from where it differs from the common prefix; as many as it has: to be held whole */
 	int common; /* bytes in common with the one before, in order */
 	bool twice; /* another one in the sample is equal */
 } SampleString;
@@ -145,26 +145,26 @@ common_bytes(const SampleString *a, const char *data, int length)
 	return i;
 }
 
-/* Chooses the head, of a sample in order. */
+/* Chooses the common prefix, of a sample in order. */
 static void
-choose_head(const Sample *sample, GpuSortPrefix *prefix)
+choose_common(const Sample *sample, GpuSortPrefix *prefix)
 {
-	int window = sample->count - sample->count * (8 - HEAD_SHARE) / 8;
+	int window = sample->count - sample->count * (8 - COMMON_SHARE) / 8;
 
-	prefix->head_length = 0;
+	prefix->common_length = 0;
 	for (int i = 0; i + window <= sample->count; i++)
 	{
 		const SampleString *last = &sample->strings[i + window - 1];
-		int common = Min(common_bytes(&sample->strings[i], last->data, last->length), GPUSORT_HEAD_MAX);
+		int common = Min(common_bytes(&sample->strings[i], last->data, last->length), GPUSORT_COMMON_PREFIX_MAX);
 
-		if (common > prefix->head_length)
+		if (common > prefix->common_length)
 		{
-			prefix->head_length = common;
-			memcpy(prefix->head, last->data, common);
+			prefix->common_length = common;
+			memcpy(prefix->common, last->data, common);
 		}
 	}
-	if (prefix->head_length < HEAD_MIN || sample->column->encoding == GPUSORT_ENCODE_BIT)
-		prefix->head_length = 0;
+	if (prefix->common_length < COMMON_MIN || sample->column->type->string == GPUSORT_STRING_BITS)
+		prefix->common_length = 0;
 }
 
 /* How many bytes string i has in common with the one before; 0 for the first. */
@@ -175,8 +175,8 @@ common_before(const Sample *sample, int i)
 }
 
 /*
- * How many bytes of string i, behind the head, tell it from others in the sample:
- * those at which the sample's strings part that begin like it up to there.  Bytes
+ * How many bytes of string i, behind the common prefix, tell it from others in the sample:
+ * those at which the sample's strings differ that begin like it up to there.  Bytes
  * that follow from those before them are not among them.
  */
 static int
@@ -242,65 +242,66 @@ find_needs(Sample *sample, const GpuSortPrefix *prefix, double rows)
 	for (int i = 0; i < count; i++)
 	{
 		SampleString *string = &strings[i];
-		int parts_at = common_bytes(string, prefix->head, prefix->head_length);
+		int differs_at = common_bytes(string, prefix->common, prefix->common_length);
 		int at = Max(common_before(sample, i), common_before(sample, i + 1)) + 1;
 		int end = at;
 
 		if (string->twice)
 		{
-			string->needs = string->length == LOOK_BYTES ? INT_MAX : string->length - parts_at;
+			string->needs = string->length == LOOK_BYTES ? INT_MAX : string->length - differs_at;
 			continue;
 		}
 		if (i > 0)
 			end = go_on(string, string - 1, at, more);
 		if (i + 1 < count)
 			end = Max(end, go_on(string, string + 1, at, more));
-		string->needs = Max(Min(end, string->length) - parts_at, 0);
+		string->needs = Max(Min(end, string->length) - differs_at, 0);
 	}
 }
 
-/* Chooses the depth: words of eight bytes, and what the word of the length has room for. */
+/* Chooses the prefix length: words of eight bytes, and what the word of the length has room for. */
 static void
-choose_depth(const Sample *sample, GpuSortPrefix *prefix, bool statistics)
+choose_length(const Sample *sample, GpuSortPrefix *prefix, bool statistics)
 {
-	double word_cost = gpusort_key_encoding_is_icu(sample->column->encoding) ? ICU_WORD_COST : WORD_COST;
+	double word_cost = sample->column->type->icu ? ICU_WORD_COST : WORD_COST;
 	double best = INFINITY;
-	double undecided_words = 0;
+	double truncated_words = 0;
 	int longest = 0;
-	int best_depth = DEFAULT_DEPTH;
+	int best_length = DEFAULT_LENGTH;
 
 	for (int i = 0; i < sample->count; i++)
 		longest = Max(longest, sample->strings[i].length);
-	for (int depth = 6; depth <= GPUSORT_DEPTH_MAX; depth += 8)
+	for (int length = 6; length <= GPUSORT_PREFIX_MAX; length += 8)
 	{
-		int undecided = 0;
+		int truncated = 0;
 		double cost;
 
 		for (int i = 0; i < sample->count; i++)
-			undecided += sample->strings[i].needs > depth;
-		undecided_words += (double) undecided / sample->count;
-		cost = word_cost * depth / 8 + UNDECIDED_WORD_COST * undecided_words + COMPARE_COST * undecided / sample->count;
+			truncated += sample->strings[i].needs > length;
+		truncated_words += (double) truncated / sample->count;
+		cost = word_cost * length / 8 + TRUNCATED_WORD_COST * truncated_words + COMPARE_COST * truncated / sample->count;
 		if (cost < best)
 		{
 			best = cost;
-			best_depth = depth;
+			best_length = length;
 		}
-		if (undecided == 0)
+		if (truncated == 0)
 			break;
 	}
 	if (!statistics)
 	{
-		/* Rows to come may part from the head anywhere. */
-		for (int words = 0; words < UNKNOWN_WORDS && best_depth < Min(longest, DEFAULT_DEPTH_LONG); words++)
-			best_depth += 8;
+		/* Rows to come may differ from the common prefix anywhere. */
+		for (int words = 0; words < UNKNOWN_WORDS && best_length < Min(longest, DEFAULT_LENGTH_LONG); words++)
+			best_length += 8;
 	}
-	prefix->depth = best_depth;
+	prefix->length = best_length;
 }
 
 /*
  * Chooses the prefixes of keys' strings, for about so many rows of child, the first
- * of which have been read, or, if first is NULL, will be.  false: so little is known
- * that the heads should be chosen again when some have been.
+ * of which have been read, or, if first is NULL, will be: an entry for each column of
+ * strings.  Returns false if so little is known that the common prefixes should be chosen
+ * again when some have been.
  */
 bool
 gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstRows *first, double rows,
@@ -323,7 +324,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 		int known;
 
 		sample->column = &keys->columns[i];
-		if (!sample->column->is_string)
+		if (!gpusort_column_is_string(sample->column))
 			continue;
 		sample->count = 0;
 		sample->limit = STRINGS_MAX - GPUSORT_SAMPLE_ROWS;
@@ -337,14 +338,14 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 		else
 			enough &= statistics;
 
-		prefixes->depth = first != NULL ? DEFAULT_DEPTH : DEFAULT_DEPTH_LONG;
-		prefixes->head_length = 0;
+		prefixes->length = first != NULL ? DEFAULT_LENGTH : DEFAULT_LENGTH_LONG;
+		prefixes->common_length = 0;
 		if (sample->count >= 2 && (first != NULL || statistics))
 		{
 			qsort(sample->strings, sample->count, sizeof(SampleString), compare_strings);
-			choose_head(sample, prefixes);
+			choose_common(sample, prefixes);
 			find_needs(sample, prefixes, rows);
-			choose_depth(sample, prefixes, statistics);
+			choose_length(sample, prefixes, statistics);
 		}
 		prefixes++;
 	}

@@ -1,26 +1,26 @@
 /*-------------------------------------------------------------------------
  *
- * keys_enum.c
- *	  The places of enum values among those of their type.
+ * enum.c
+ *	  The positions of enum values among those of their type.
  *
  * The Oids of enum values order like the values only until ALTER TYPE ... ADD
  * VALUE BEFORE; the numbers in pg_enum that do order them are assigned anew when
  * there is no room left for one.  What never changes is which of two values
- * comes first.  So the places are taken from the list of values once for a sort,
+ * comes first.  So the positions are taken from the list of values once for a sort,
  * in each process that takes rows in, and always as the query's snapshot shows
  * it: parallel workers have the leader's snapshot, and with it the same list.
  *
- * The value number i of that list, from 0, has place 2i + 2.  A value that is not
+ * The value number i of that list, from 0, has position 2i + 2.  A value that is not
  * in it has been added since, by a transaction that the snapshot does not see;
- * a volatile function or a cast can return it nonetheless.  It gets the place
+ * a volatile function or a cast can return it nonetheless.  It gets the position
  * after the last of the list that comes before it, 2i + 3, or 1 before all; it
- * shares that place with others, and is inexact: the comparator, which knows of
- * the newest values, decides among them.  An odd place is never of a value in the
- * list, so exact and inexact rows do not mix.
+ * shares that position with others, and needs a tie-break: the comparator, which knows
+ * of the newest values, decides among them.  An odd position is never of a value in
+ * the list, so exact rows and those do not mix.
  *
  *-------------------------------------------------------------------------
  */
-#include "keys/keys.h"
+#include "keys/encoders.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
@@ -34,29 +34,29 @@
 typedef struct EnumValue
 {
 	Oid oid;
-	uint32 place;
+	uint32 position;
 } EnumValue;
 
-struct GpuSortEnum
+typedef struct EnumList
 {
 	MemoryContext context; /* of values */
 	EnumValue *values;     /* by Oid; NULL until the first is asked for */
 	int count;
 	int capacity;
-};
+} EnumList;
 
-/* Belongs to the current memory context. */
-GpuSortEnum *
-gpusort_enum_create(void)
+/* Makes the list of a column's values, which the first of them fills; in the current memory context. */
+void *
+gpusort_enum_create(Oid collation)
 {
-	GpuSortEnum *list = palloc0(sizeof(GpuSortEnum));
+	EnumList *list = palloc0(sizeof(EnumList));
 
 	list->context = CurrentMemoryContext;
 	return list;
 }
 
 static inline const EnumValue *
-find_value(const GpuSortEnum *list, int count, Oid oid)
+find_value(const EnumList *list, int count, Oid oid)
 {
 	const EnumValue *first = list->values;
 
@@ -83,14 +83,14 @@ compare_oids(const void *a, const void *b)
 /*
  * Reads the values of type that snapshot shows, the newest for NULL.  The first
  * time they make up the list; later, those that are not there are added with the
- * places between.
+ * positions between.
  */
 static void
-read_values(GpuSortEnum *list, Oid type, Snapshot snapshot)
+read_values(EnumList *list, Oid type, Snapshot snapshot)
 {
 	bool first_time = list->values == NULL;
 	int known = list->count;
-	uint32 place = 0;
+	uint32 position = 0;
 	Relation catalog;
 	Relation index;
 	SysScanDesc scan;
@@ -112,11 +112,11 @@ read_values(GpuSortEnum *list, Oid type, Snapshot snapshot)
 		const EnumValue *value = find_value(list, known, oid);
 
 		if (first_time)
-			place += 2;
+			position += 2;
 		else if (value != NULL)
 		{
-			if (value->place % 2 == 0)
-				place = value->place;
+			if (value->position % 2 == 0)
+				position = value->position;
 			continue;
 		}
 		if (list->count == list->capacity)
@@ -125,7 +125,7 @@ read_values(GpuSortEnum *list, Oid type, Snapshot snapshot)
 			list->values = repalloc_huge(list->values, list->capacity * sizeof(EnumValue));
 		}
 		list->values[list->count].oid = oid;
-		list->values[list->count].place = first_time ? place : place + 1;
+		list->values[list->count].position = first_time ? position : position + 1;
 		list->count++;
 	}
 	systable_endscan_ordered(scan);
@@ -136,7 +136,7 @@ read_values(GpuSortEnum *list, Oid type, Snapshot snapshot)
 
 /* A value that is not in the list yet; an error where PostgreSQL's comparator has one. */
 static pg_noinline const EnumValue *
-read_value(GpuSortEnum *list, Oid oid)
+read_value(EnumList *list, Oid oid)
 {
 	HeapTuple tuple = SearchSysCache1(ENUMOID, ObjectIdGetDatum(oid));
 	const EnumValue *value;
@@ -162,14 +162,19 @@ read_value(GpuSortEnum *list, Oid oid)
 	return value;
 }
 
-/* The place of a value; false if it shares it with others, and the row is inexact. */
+/*
+ * Encodes the Oid of an enum value as its position, of GPUSORT_ENUM_BITS bits.  Returns
+ * false if it shares that with others.  Errors: those of reading the catalogue.
+ */
 bool
-gpusort_enum_encode(GpuSortEnum *list, Oid oid, uint32 *place)
+gpusort_enum_encode(void *state, Datum value, GpuSortBits *bits)
 {
-	const EnumValue *value = find_value(list, list->count, oid);
+	EnumList *list = state;
+	Oid oid = DatumGetObjectId(value);
+	const EnumValue *found = find_value(list, list->count, oid);
 
-	if (unlikely(value == NULL))
-		value = read_value(list, oid);
-	*place = value->place;
-	return *place % 2 == 0;
+	if (unlikely(found == NULL))
+		found = read_value(list, oid);
+	bits->low = found->position;
+	return found->position % 2 == 0;
 }

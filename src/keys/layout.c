@@ -1,19 +1,20 @@
 /*-------------------------------------------------------------------------
  *
- * keys_layout.c
+ * layout.c
  *	  Which columns a sort's keys have, and how many bits of each.
  *
- * Legal order: create once; then for each sort lay_out, when the prefixes of the
- * strings are known, and set_heads where only the heads come later.  keys.c says what
- * the bits are.
+ * keys.h has the legal order of calls; encode.c says what the bits are.
  *
  *-------------------------------------------------------------------------
  */
 #include "keys/keys.h"
 
+#include "keys/bit_writer.h"
 #include "port/pg_bitutils.h"
 #include "service/protocol.h"
 #include "utils/memutils.h"
+
+#define DIFFERENCE_BITS_MAX 11 /* for common prefixes of any length */
 
 /* Bits of a number up to max. */
 static inline int
@@ -22,66 +23,31 @@ bits_for(uint32 max)
 	return pg_leftmost_one_pos32(max) + 1;
 }
 
-/* Bits of an encoding that takes no more than 64, else 0. */
+/* Bits that say where a string of a column differs from its common prefix. */
 static int
-fixed_bits(GpuSortEncoding encoding)
+difference_bits(const GpuSortColumn *column, const GpuSortPrefix *prefix, bool common_later)
 {
-	switch (encoding)
-	{
-		case GPUSORT_ENCODE_BOOL:
-			return 1;
-		case GPUSORT_ENCODE_CHAR:
-			return 8;
-		case GPUSORT_ENCODE_INT2:
-			return 16;
-		case GPUSORT_ENCODE_INT4:
-		case GPUSORT_ENCODE_OID:
-		case GPUSORT_ENCODE_FLOAT4:
-			return 32;
-		case GPUSORT_ENCODE_MACADDR:
-		case GPUSORT_ENCODE_TID:
-			return 48;
-		case GPUSORT_ENCODE_INT8:
-		case GPUSORT_ENCODE_UINT8:
-		case GPUSORT_ENCODE_FLOAT8:
-		case GPUSORT_ENCODE_MACADDR8:
-			return 64;
-		default:
-			return 0;
-	}
+	if (column->type->string == GPUSORT_STRING_BITS)
+		return 0;
+	if (common_later)
+		return DIFFERENCE_BITS_MAX;
+	return prefix->common_length > 0 ? bits_for(2 * prefix->common_length) : 0;
 }
 
 /* Bits of a column in the key, its NULL bit included. */
 static uint32
 column_bits(const GpuSortColumn *column)
 {
-	if (column->fixed_bits > 0)
-		return 1 + column->fixed_bits;
-	switch (column->encoding)
-	{
-		case GPUSORT_ENCODE_UUID:
-			return 1 + 128;
-		case GPUSORT_ENCODE_INTERVAL:
-			return 1 + GPUSORT_INTERVAL_BITS;
-		case GPUSORT_ENCODE_TIMETZ:
-			return 1 + GPUSORT_TIMETZ_BITS;
-		case GPUSORT_ENCODE_INET:
-			return 1 + GPUSORT_INET_BITS;
-		case GPUSORT_ENCODE_ENUM:
-			return 1 + GPUSORT_ENUM_BITS;
-		case GPUSORT_ENCODE_NUMERIC:
-			return 1 + GPUSORT_NUMERIC_BITS;
-		default:
-			Assert(column->is_string);
-			return 1 + column->place_bits + 8 * column->depth + column->size_bits;
-	}
+	if (gpusort_column_is_string(column))
+		return 1 + column->difference_bits + 8 * column->prefix_length + column->size_bits;
+	return 1 + column->type->bits;
 }
 
 /*
- * Keys of these columns, up to the first that has no encoding: the planner sees to
- * it that there is one before that.  They have no layout yet.  The result and what
+ * Makes keys of these columns, up to the first that has no encoding: the planner sees
+ * to it that there is one before that.  They have no layout yet.  The result and what
  * it points to belong to the current memory context; columns belongs to the caller
- * and must live as long.
+ * and must live as long.  Errors: those of ICU.
  */
 GpuSortKeys *
 gpusort_keys_create(GpuSortColumn *columns, int count)
@@ -94,19 +60,18 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 	for (int i = 0; i < count; i++)
 	{
 		GpuSortColumn *column = &columns[i];
+		const GpuSortKeyType *type;
+		const char *why_not;
 
 		column->encoding = gpusort_operator_encoding(column->sort_operator, column->collation,
-													 &column->descending);
+													 &column->descending, &why_not);
 		if (column->encoding == GPUSORT_ENCODE_NONE)
 			break;
-		column->is_string = gpusort_key_encoding_is_string(column->encoding);
-		column->fixed_bits = fixed_bits(column->encoding);
+		type = column->type = &gpusort_key_types[column->encoding];
+		column->fixed_bits = type->encode == NULL && type->bits <= 64 ? type->bits : 0;
 		column->flip = column->descending && column->fixed_bits > 0 ? gpusort_low_mask(column->fixed_bits) : 0;
-		if (column->encoding == GPUSORT_ENCODE_ENUM)
-			column->enum_values = gpusort_enum_create();
-		else if (gpusort_key_encoding_is_icu(column->encoding))
-			column->icu = gpusort_icu_create(column->collation);
-		keys->strings += column->is_string;
+		column->state = type->create != NULL ? type->create(column->collation) : NULL;
+		keys->strings += gpusort_column_is_string(column);
 		keys->encodable = i + 1;
 	}
 	keys->prefixes = palloc0(keys->strings * sizeof(GpuSortPrefix));
@@ -115,30 +80,30 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 
 /* Decides how many bytes of a column's strings are in the key. */
 static void
-set_depth(GpuSortColumn *column, int depth)
+set_length(GpuSortColumn *column, int length)
 {
-	column->depth = depth;
-	column->size_bits = bits_for((column->encoding == GPUSORT_ENCODE_BIT ? 8 * depth : depth) + 1);
+	column->prefix_length = length;
+	column->size_bits = bits_for((column->type->string == GPUSORT_STRING_BITS ? 8 * length : length) + 1);
 	column->bits = column_bits(column);
 }
 
-/* The last string's depth takes what is left of the last word: it travels in any case. */
+/* The last string's prefix takes what is left of the last word: it travels in any case. */
 static uint32
 fill_last_word(GpuSortColumn *column, uint32 bits)
 {
 	uint32 rest = column->bits;
 	uint32 words = (bits + 63) / 64;
 
-	for (int depth = column->depth + 1; depth <= GPUSORT_DEPTH_MAX; depth++)
+	for (int length = column->prefix_length + 1; length <= GPUSORT_PREFIX_MAX; length++)
 	{
-		int before = column->depth;
+		int before = column->prefix_length;
 
-		if (depth % 8 == 7)
+		if (length % 8 == 7)
 			continue; /* with its length, the end of the string would exceed a word */
-		set_depth(column, depth);
+		set_length(column, length);
 		if (bits - rest + column->bits > words * 64)
 		{
-			set_depth(column, before);
+			set_length(column, before);
 			break;
 		}
 	}
@@ -147,31 +112,30 @@ fill_last_word(GpuSortColumn *column, uint32 bits)
 
 /*
  * Lays out keys whose strings have these prefixes: an entry for each column of
- * strings.  A depth may come out greater, or smaller if the key would be too long.
- * heads_later leaves room for other heads than these, by gpusort_keys_set_heads.
- * What is laid out follows from the arguments alone.
+ * strings.  Their lengths may come out greater, or smaller if the key would be too long.
+ * common_later leaves room for other common prefixes than these, by
+ * gpusort_keys_set_common_prefixes.  What is laid out follows from the arguments alone.
  */
 void
-gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool heads_later)
+gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool common_later)
 {
 	const uint32 max_bits = GPUSORT_MAX_KEY_WORDS * 64;
 	GpuSortColumn *last_string = NULL;
 	const GpuSortPrefix *prefix = prefixes;
 	uint32 bits = 0;
 
-	StaticAssertStmt((1 << GPUSORT_PLACE_BITS_MAX) > 2 * GPUSORT_HEAD_MAX, "places of a long head need more bits");
-	StaticAssertStmt(GPUSORT_DEPTH_MAX % 8 != 7 && (1 << 16) > 8 * GPUSORT_DEPTH_MAX + 1,
+	StaticAssertStmt((1 << DIFFERENCE_BITS_MAX) > 2 * GPUSORT_COMMON_PREFIX_MAX,
+					 "differences from a long common prefix need more bits");
+	StaticAssertStmt(GPUSORT_PREFIX_MAX % 8 != 7 && (1 << 16) > 8 * GPUSORT_PREFIX_MAX + 1,
 					 "the end of a string fits a word, with its length");
 	for (int i = 0; i < keys->encodable; i++)
 	{
 		GpuSortColumn *column = &keys->columns[i];
 
-		if (column->is_string)
+		if (gpusort_column_is_string(column))
 		{
-			column->place_bits = column->encoding == GPUSORT_ENCODE_BIT ? 0 : heads_later ? GPUSORT_PLACE_BITS_MAX
-				: prefix->head_length > 0                                                 ? bits_for(2 * prefix->head_length)
-																						  : 0;
-			set_depth(column, prefix->depth);
+			column->difference_bits = difference_bits(column, prefix, common_later);
+			set_length(column, prefix->length);
 			prefix++;
 		}
 		else
@@ -180,18 +144,18 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool head
 	}
 	while (bits > max_bits)
 	{
-		GpuSortColumn *deepest = NULL;
+		GpuSortColumn *longest = NULL;
 
 		for (int i = 0; i < keys->encodable; i++)
 		{
-			if (keys->columns[i].is_string && (deepest == NULL || keys->columns[i].depth > deepest->depth))
-				deepest = &keys->columns[i];
+			if (gpusort_column_is_string(&keys->columns[i]) && (longest == NULL || keys->columns[i].prefix_length > longest->prefix_length))
+				longest = &keys->columns[i];
 		}
-		if (deepest == NULL || deepest->depth <= 8)
+		if (longest == NULL || longest->prefix_length <= 8)
 			break;
-		bits -= deepest->bits;
-		set_depth(deepest, deepest->depth - 8);
-		bits += deepest->bits;
+		bits -= longest->bits;
+		set_length(longest, longest->prefix_length - 8);
+		bits += longest->bits;
 	}
 
 	bits = 0;
@@ -208,10 +172,9 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool head
 		bits += column->bits;
 		keys->encoded = i + 1;
 		keys->last_attno = Max(keys->last_attno, column->attno);
-		if (column->is_string)
+		if (gpusort_column_is_string(column))
 			last_string = column;
-		if (column->is_string || column->encoding == GPUSORT_ENCODE_NUMERIC ||
-			column->encoding == GPUSORT_ENCODE_ENUM)
+		if (column->type->truncates)
 			keys->may_tie = true;
 		else if (keys->decided == i)
 			keys->decided = i + 1;
@@ -223,12 +186,12 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool head
 	keys->decided = Min(keys->decided, keys->count - 1);
 	keys->words = Max((bits + 63) / 64, 1);
 	keys->one_fixed = keys->count == 1 && keys->columns[0].fixed_bits > 0;
-	gpusort_keys_set_heads(keys, prefixes);
+	gpusort_keys_set_common_prefixes(keys, prefixes);
 }
 
-/* Has strings lose these heads; the layout has room for them. */
+/* Has keys leave these common prefixes of their strings out; the layout has room for that. */
 void
-gpusort_keys_set_heads(GpuSortKeys *keys, const GpuSortPrefix *prefixes)
+gpusort_keys_set_common_prefixes(GpuSortKeys *keys, const GpuSortPrefix *prefixes)
 {
 	GpuSortPrefix *prefix = keys->prefixes;
 
@@ -238,11 +201,11 @@ gpusort_keys_set_heads(GpuSortKeys *keys, const GpuSortPrefix *prefixes)
 	{
 		GpuSortColumn *column = &keys->columns[i];
 
-		if (!column->is_string)
+		if (!gpusort_column_is_string(column))
 			continue;
-		Assert(column->encoding != GPUSORT_ENCODE_BIT || prefix->head_length == 0);
-		column->head_length = prefix->head_length;
-		column->head = prefix->head;
+		Assert(column->type->string != GPUSORT_STRING_BITS || prefix->common_length == 0);
+		column->common_length = prefix->common_length;
+		column->common_prefix = prefix->common;
 		prefix++;
 	}
 }

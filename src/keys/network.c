@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * keys_network.c
+ * network.c
  *	  inet and cidr values as numbers that order like them.
  *
  * PostgreSQL (network_cmp_internal) orders addresses of one family, of M bits
@@ -32,7 +32,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "keys/keys.h"
+#include "keys/encoders.h"
 
 #include <sys/socket.h>
 
@@ -69,38 +69,39 @@ load_big_endian(const unsigned char *bytes, int count)
 }
 
 /*
- * Encodes a detoasted (possibly short-headed) inet or cidr in GPUSORT_INET_BITS
- * bits: returns the first 9, *high and *low get the others.
+ * Encodes a detoasted (possibly short-headed) inet or cidr in GPUSORT_INET_BITS bits.
+ * Always true: exact.
  */
-uint64
-gpusort_inet_encode(Datum value, uint64 *high, uint64 *low)
+bool
+gpusort_inet_encode(void *state, Datum value, GpuSortBits *bits)
 {
 	inet *address = (inet *) DatumGetPointer(value);
-	int bits = ip_bits(address);
+	int mask_bits = ip_bits(address);
 
 	if (ip_family(address) == PGSQL_AF_INET)
 	{
 		uint64 all = load_big_endian(ip_addr(address), 4);
-		uint64 mask = leading_ones(bits) >> 32;
+		uint64 mask = leading_ones(mask_bits) >> 32;
 
-		*high = 0;
-		*low = all + (uint64) weighted_bits(all & mask) + 2 * mask;
-		return 0;
+		bits->top = 0;
+		bits->high = 0;
+		bits->low = all + (uint64) weighted_bits(all & mask) + 2 * mask;
 	}
 	else
 	{
 		uint64 top = load_big_endian(ip_addr(address), 8);
 		uint64 bottom = load_big_endian(ip_addr(address) + 8, 8);
-		uint64 top_mask = leading_ones(bits);
-		uint64 bottom_mask = leading_ones(bits - 64);
+		uint64 top_mask = leading_ones(mask_bits);
+		uint64 bottom_mask = leading_ones(mask_bits - 64);
 		uint128 lower = bottom + weighted_bits(bottom & bottom_mask) + 2 * (uint128) bottom_mask;
 		uint128 upper = top + weighted_bits(top & top_mask) + 2 * (uint128) top_mask;
 
 		/* The positions of the upper half's bits are 64 more than in that half. */
 		upper += (uint128) (top & top_mask) << 6;
 		upper += lower >> 64;
-		*low = (uint64) lower;
-		*high = (uint64) upper;
-		return (uint64) 1 << 8 | (uint64) (upper >> 64);
+		bits->low = (uint64) lower;
+		bits->high = (uint64) upper;
+		bits->top = (uint64) 1 << 8 | (uint64) (upper >> 64);
 	}
+	return true;
 }

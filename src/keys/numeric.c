@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * keys_numeric.c
+ * numeric.c
  *	  Order-preserving prefixes of numeric values.
  *
  * A numeric on disk is a sign, a weight and base-10000 digits without leading
@@ -24,7 +24,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "keys/keys.h"
+#include "keys/encoders.h"
 
 #include "utils/numeric.h"
 
@@ -61,11 +61,11 @@ enum
 #define CLASS_SHIFT (HIGH_BITS - 3)
 
 /*
- * Encodes a detoasted (possibly short-headed) numeric: *high gets the leading
- * 26 bits, *low the other 64.  Returns false when the value is inexact.
+ * Encodes a detoasted (possibly short-headed) numeric in GPUSORT_NUMERIC_BITS bits.
+ * Returns false if the value has more digits than these hold.
  */
 bool
-gpusort_numeric_encode(Datum value, uint64 *high, uint64 *low)
+gpusort_numeric_encode(void *state, Datum value, GpuSortBits *bits)
 {
 	const struct varlena *numeric = (const struct varlena *) DatumGetPointer(value);
 	const char *data = VARDATA_ANY(numeric);
@@ -75,20 +75,20 @@ gpusort_numeric_encode(Datum value, uint64 *high, uint64 *low)
 	int weight;
 	int ndigits;
 	bool negative;
-	uint64 first; /* weight and the head of the digits */
+	uint64 first; /* weight and the beginning of the digits */
 	uint64 rest;
 
 	memcpy(&header, data, sizeof(header));
 	data += sizeof(header);
 	bytes -= sizeof(header);
-	*low = 0;
+	bits->low = 0;
 
 	if ((header & HEADER_KIND) == HEADER_SPECIAL)
 	{
 		int special = header & SPECIAL_KIND;
 
-		*high = (uint64) (special == SPECIAL_NINF ? CLASS_NINF : special == SPECIAL_PINF ? CLASS_PINF
-																						 : CLASS_NAN)
+		bits->high = (uint64) (special == SPECIAL_NINF ? CLASS_NINF : special == SPECIAL_PINF ? CLASS_PINF
+																							  : CLASS_NAN)
 			<< CLASS_SHIFT;
 		return true;
 	}
@@ -110,7 +110,7 @@ gpusort_numeric_encode(Datum value, uint64 *high, uint64 *low)
 	ndigits = bytes / (int) sizeof(digit);
 	if (ndigits == 0)
 	{
-		*high = (uint64) CLASS_ZERO << CLASS_SHIFT;
+		bits->high = (uint64) CLASS_ZERO << CLASS_SHIFT;
 		return true;
 	}
 
@@ -130,13 +130,13 @@ gpusort_numeric_encode(Datum value, uint64 *high, uint64 *low)
 		else
 			rest = (rest << DIGIT_BITS) | digit;
 	}
-	*low = (rest << 1) | (ndigits > ENCODED_DIGITS);
-	*high = ((uint64) (weight + 32768) << 7) | first;
+	bits->low = (rest << 1) | (ndigits > ENCODED_DIGITS);
+	bits->high = ((uint64) (weight + 32768) << 7) | first;
 	if (negative)
 	{
-		*low = ~*low;
-		*high = ~*high & ((UINT64CONST(1) << CLASS_SHIFT) - 1);
+		bits->low = ~bits->low;
+		bits->high = ~bits->high & ((UINT64CONST(1) << CLASS_SHIFT) - 1);
 	}
-	*high |= (uint64) (negative ? CLASS_NEGATIVE : CLASS_POSITIVE) << CLASS_SHIFT;
+	bits->high |= (uint64) (negative ? CLASS_NEGATIVE : CLASS_POSITIVE) << CLASS_SHIFT;
 	return ndigits <= ENCODED_DIGITS;
 }

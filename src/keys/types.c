@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * keys_choice.c
- *	  Which encoding the values of a sort key have.
+ * types.c
+ *	  Which encoding the values of a sort key have, and what each encoding is.
  *
  * What decides is the operator family and input type of the sort operator, never
  * the name of a type: domains and user-defined operators come out right, and the
@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "keys/keys.h"
+#include "keys/types.h"
 
 #include <gnu/libc-version.h>
 
@@ -19,6 +19,8 @@
 #include "catalog/pg_database.h"
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
+#include "keys/encoders.h"
+#include "keys/inline_encoders.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -48,20 +50,103 @@
 #define COLLPROVIDER_BUILTIN 'b'
 #endif
 
+/*
+ * The encodings.  What a new type takes:
+ *
+ *	  - if its values are encoded as another type's are, a row in orders, below;
+ *	  - else a name in GpuSortEncoding (types.h), a row here, one in orders, and an
+ *		encoder: a function declared in encoders.h, in a file of its own, and named in the
+ *		row.  If it must not cost a call, it is in inline_encoders.h and gets a case in
+ *		gpusort_keys_encode, or, as a number of up to 64 bits, is a case of fixed_value
+ *		alone (both encode.c).  A string has no encoder but a form that string_keys.c
+ *		knows, and the case of its like in gpusort_keys_encode;
+ *	  - its line in doc/types.md, and its values in test/sql/types.sql.
+ *
+ * All else, such as the layout of keys, what a tie needs, samples and costs, follows
+ * from the row.
+ */
+const GpuSortKeyType gpusort_key_types[GPUSORT_ENCODE_Count] = {
+	[GPUSORT_ENCODE_BOOL] = {.bits = 1},
+	[GPUSORT_ENCODE_CHAR] = {.bits = 8},
+	[GPUSORT_ENCODE_INT2] = {.bits = 16},
+	[GPUSORT_ENCODE_INT4] = {.bits = 32},
+	[GPUSORT_ENCODE_INT8] = {.bits = 64},
+	[GPUSORT_ENCODE_UINT8] = {.bits = 64},
+	[GPUSORT_ENCODE_OID] = {.bits = 32},
+	[GPUSORT_ENCODE_FLOAT4] = {.bits = 32},
+	[GPUSORT_ENCODE_FLOAT8] = {.bits = 64},
+	[GPUSORT_ENCODE_MACADDR] = {.bits = 48},
+	[GPUSORT_ENCODE_MACADDR8] = {.bits = 64},
+	[GPUSORT_ENCODE_TID] = {.bits = 48},
+	[GPUSORT_ENCODE_UUID] = {.bits = GPUSORT_UUID_BITS, .encode = gpusort_uuid_encode},
+	[GPUSORT_ENCODE_INTERVAL] = {.bits = GPUSORT_INTERVAL_BITS, .encode = gpusort_interval_encode},
+	[GPUSORT_ENCODE_TIMETZ] = {.bits = GPUSORT_TIMETZ_BITS, .encode = gpusort_timetz_encode},
+	[GPUSORT_ENCODE_INET] = {.bits = GPUSORT_INET_BITS, .encode = gpusort_inet_encode, .detoast = true},
+	[GPUSORT_ENCODE_NUMERIC] = {
+		.bits = GPUSORT_NUMERIC_BITS,
+		.truncates = true,
+		.encode = gpusort_numeric_encode,
+		.detoast = true,
+	},
+	[GPUSORT_ENCODE_ENUM] = {
+		.bits = GPUSORT_ENUM_BITS,
+		.truncates = true, /* values that are newer than the query's snapshot */
+		.encode = gpusort_enum_encode,
+		.create = gpusort_enum_create,
+	},
+	[GPUSORT_ENCODE_TEXT] = {
+		.truncates = true,
+		.string = GPUSORT_STRING_BYTES,
+		.under_icu = GPUSORT_ENCODE_ICU_TEXT,
+	},
+	[GPUSORT_ENCODE_BPCHAR] = {
+		.truncates = true,
+		.string = GPUSORT_STRING_PADDED,
+		.under_icu = GPUSORT_ENCODE_ICU_BPCHAR,
+	},
+	[GPUSORT_ENCODE_BYTEA] = {.truncates = true, .string = GPUSORT_STRING_BYTES},
+	[GPUSORT_ENCODE_NAME] = {
+		.truncates = true,
+		.string = GPUSORT_STRING_NAME,
+		.under_icu = GPUSORT_ENCODE_ICU_NAME,
+	},
+	[GPUSORT_ENCODE_BIT] = {.truncates = true, .string = GPUSORT_STRING_BITS},
+	[GPUSORT_ENCODE_ICU_TEXT] = {
+		.truncates = true,
+		.create = gpusort_icu_create,
+		.string = GPUSORT_STRING_BYTES,
+		.icu = true,
+	},
+	[GPUSORT_ENCODE_ICU_BPCHAR] = {
+		.truncates = true,
+		.create = gpusort_icu_create,
+		.string = GPUSORT_STRING_PADDED,
+		.icu = true,
+	},
+	[GPUSORT_ENCODE_ICU_NAME] = {
+		.truncates = true,
+		.create = gpusort_icu_create,
+		.string = GPUSORT_STRING_NAME,
+		.icu = true,
+	},
+};
+
+/* Which values have which encoding. */
 static const struct
 {
 	Oid opfamily;
 	Oid type; /* input type of the sort operator */
 	GpuSortEncoding encoding;
-} encodings[] =
+	bool collated; /* the order is the collation's, and the encoding that of collations of bytes */
+} orders[] =
 	{
 		{INTEGER_BTREE_FAM_OID, INT4OID, GPUSORT_ENCODE_INT4},
 		{INTEGER_BTREE_FAM_OID, INT8OID, GPUSORT_ENCODE_INT8},
 		{INTEGER_BTREE_FAM_OID, INT2OID, GPUSORT_ENCODE_INT2},
-		{TEXT_BTREE_FAM_OID, TEXTOID, GPUSORT_ENCODE_TEXT},
-		{TEXT_BTREE_FAM_OID, NAMEOID, GPUSORT_ENCODE_NAME},
-		{BPCHAR_BTREE_FAM_OID, BPCHAROID, GPUSORT_ENCODE_BPCHAR},
-		{TEXT_PATTERN_BTREE_FAM_OID, TEXTOID, GPUSORT_ENCODE_TEXT}, /* by bytes, under any collation */
+		{TEXT_BTREE_FAM_OID, TEXTOID, GPUSORT_ENCODE_TEXT, true},
+		{TEXT_BTREE_FAM_OID, NAMEOID, GPUSORT_ENCODE_NAME, true},
+		{BPCHAR_BTREE_FAM_OID, BPCHAROID, GPUSORT_ENCODE_BPCHAR, true},
+		{TEXT_PATTERN_BTREE_FAM_OID, TEXTOID, GPUSORT_ENCODE_TEXT},
 		{BPCHAR_PATTERN_BTREE_FAM_OID, BPCHAROID, GPUSORT_ENCODE_BPCHAR},
 		{BYTEA_BTREE_FAM_OID, BYTEAOID, GPUSORT_ENCODE_BYTEA},
 		{BIT_BTREE_FAM, BITOID, GPUSORT_ENCODE_BIT},
@@ -89,9 +174,13 @@ static const struct
 		{TID_BTREE_FAM, TIDOID, GPUSORT_ENCODE_TID},
 };
 
+/* Why others have none, as the rest of a sentence that begins with the sort key. */
+static const char no_type[] = "has a type or an order without a key encoding";
+static const char no_collation[] = "has a collation without a key encoding";
+
 /*
- * Does this libc locale compare strings by their bytes?  glibc's C.UTF-8 does so
- * since 2.35; distributions' own ones before that are not to be relied on.
+ * Returns true if this libc locale compares strings by their bytes.  glibc's C.UTF-8
+ * does so since 2.35; distributions' own ones before that are not to be relied on.
  */
 static bool
 libc_locale_is_bytewise(const char *name)
@@ -175,79 +264,48 @@ collation_order(Oid collation)
 	return order;
 }
 
-/* The encoding under an ICU collation of what has this one under a collation of bytes. */
-static GpuSortEncoding
-icu_encoding(GpuSortEncoding encoding)
-{
-	switch (encoding)
-	{
-		case GPUSORT_ENCODE_TEXT:
-			return GPUSORT_ENCODE_ICU_TEXT;
-		case GPUSORT_ENCODE_BPCHAR:
-			return GPUSORT_ENCODE_ICU_BPCHAR;
-		default:
-			Assert(encoding == GPUSORT_ENCODE_NAME);
-			return GPUSORT_ENCODE_ICU_NAME;
-	}
-}
-
 /*
- * How values that opfamily compares as type under collation are encoded.
- * GPUSORT_ENCODE_NONE when they are not: *why_not then says why, as the rest of
- * a sentence that begins with the sort key.
+ * Returns how values that opfamily compares as type under collation are encoded;
+ * GPUSORT_ENCODE_NONE if they are not, and *why_not then says why, as the rest of a
+ * sentence that begins with the sort key.  Errors: a collation that is not there.
  */
 GpuSortEncoding
 gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not)
 {
-	for (int i = 0; i < lengthof(encodings); i++)
+	for (int i = 0; i < lengthof(orders); i++)
 	{
-		if (encodings[i].opfamily != opfamily || encodings[i].type != type)
+		if (orders[i].opfamily != opfamily || orders[i].type != type)
 			continue;
-		if (opfamily != TEXT_BTREE_FAM_OID && opfamily != BPCHAR_BTREE_FAM_OID)
-			return encodings[i].encoding;
+		if (!orders[i].collated)
+			return orders[i].encoding;
 		switch (collation_order(collation))
 		{
 			case ORDER_BY_BYTES:
-				return encodings[i].encoding;
+				return orders[i].encoding;
 			case ORDER_BY_ICU:
-				return icu_encoding(encodings[i].encoding);
+				return gpusort_key_types[orders[i].encoding].under_icu;
 			case ORDER_UNKNOWN:
-				*why_not = "has a collation without a key encoding";
+				*why_not = no_collation;
 				return GPUSORT_ENCODE_NONE;
 		}
 	}
-	*why_not = "has a type or an order without a key encoding";
+	*why_not = no_type;
 	return GPUSORT_ENCODE_NONE;
 }
 
-/* Strings of bytes or bits: those that have a prefix. */
-bool
-gpusort_key_encoding_is_string(GpuSortEncoding encoding)
-{
-	return encoding == GPUSORT_ENCODE_TEXT || encoding == GPUSORT_ENCODE_BPCHAR ||
-		encoding == GPUSORT_ENCODE_BYTEA || encoding == GPUSORT_ENCODE_NAME ||
-		encoding == GPUSORT_ENCODE_BIT || gpusort_key_encoding_is_icu(encoding);
-}
-
-/* Strings under ICU collations */
-bool
-gpusort_key_encoding_is_icu(GpuSortEncoding encoding)
-{
-	return encoding == GPUSORT_ENCODE_ICU_TEXT || encoding == GPUSORT_ENCODE_ICU_BPCHAR ||
-		encoding == GPUSORT_ENCODE_ICU_NAME;
-}
-
-/* The same for a finished plan's sort operator; also tells whether it sorts down. */
+/* The same for a finished plan's sort operator; *descending says whether it sorts down. */
 GpuSortEncoding
-gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending)
+gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending, const char **why_not)
 {
 	Oid opfamily;
 	Oid type;
 	CompareType order;
-	const char *ignored;
 
 	if (!get_ordering_op_properties(sort_operator, &opfamily, &type, &order))
+	{
+		*why_not = no_type;
 		return GPUSORT_ENCODE_NONE;
+	}
 	*descending = order == COMPARE_GT;
-	return gpusort_key_encoding(opfamily, type, collation, &ignored);
+	return gpusort_key_encoding(opfamily, type, collation, why_not);
 }

@@ -162,7 +162,7 @@ gpusort_path_cost(PlannerInfo *root, const Path *input, List *pathkeys, int enco
 	const char *why_not;
 	GpuSortEncoding encoding = gpusort_key_encoding(first->pk_opfamily, member->em_datatype,
 													first->pk_eclass->ec_collation, &why_not);
-	GpuSortCost cost = base_cost(input->pathtarget->width, gpusort_key_encoding_is_string(encoding),
+	GpuSortCost cost = base_cost(input->pathtarget->width, gpusort_key_types[encoding].string != GPUSORT_STRING_NONE,
 								 path_is_in_order(root, input, first));
 
 	if (encodable < list_length(pathkeys))
@@ -192,13 +192,14 @@ gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows, int encodabl
 	const Plan *child = outerPlan(sort);
 	bool in_order = false;
 	bool descending;
-	GpuSortEncoding encoding = gpusort_operator_encoding(sort->sortOperators[0], sort->collations[0], &descending);
+	const char *why_not;
+	GpuSortEncoding encoding = gpusort_operator_encoding(sort->sortOperators[0], sort->collations[0], &descending, &why_not);
 	GpuSortCost cost;
 	GpuSortTableColumn column;
 
 	if (IsA(child, SeqScan) && gpusort_find_table_column(rtable, child, sort->sortColIdx[0], &column))
 		in_order = column_is_in_order(column.table, column.attno, descending);
-	cost = base_cost(child->plan_width, gpusort_key_encoding_is_string(encoding), in_order);
+	cost = base_cost(child->plan_width, gpusort_key_types[encoding].string != GPUSORT_STRING_NONE, in_order);
 	if (encodable < sort->numCols)
 	{
 		double groups = 1;

@@ -112,12 +112,13 @@ passes_rows_on(const Plan *plan)
 static int
 encodable_columns(const Sort *sort)
 {
+	const char *why_not;
 	bool descending;
 	int number = 0;
 
 	while (number < sort->numCols &&
 		   gpusort_operator_encoding(sort->sortOperators[number], sort->collations[number],
-									 &descending) != GPUSORT_ENCODE_NONE)
+									 &descending, &why_not) != GPUSORT_ENCODE_NONE)
 		number++;
 	return number;
 }

@@ -1,0 +1,142 @@
+/*-------------------------------------------------------------------------
+ *
+ * string_keys.c
+ *	  The bytes of strings that keys are made of.
+ *
+ * Toasted values are fetched no further than needed, into the keys' scratch context,
+ * which is reset when the bytes have been used.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "keys/string_keys.h"
+
+#include "access/detoast.h"
+#include "keys/encoders.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+/* A string's bytes. */
+typedef struct StringBytes
+{
+	const char *data;
+	int length;
+	bool fetched; /* they are in the keys' scratch context */
+} StringBytes;
+
+/* The first bytes of a toasted value, wanted of them if it has so many, in keys->scratch. */
+pg_noinline struct varlena *
+gpusort_fetch_first(const GpuSortKeys *keys, struct varlena *value, int wanted)
+{
+	MemoryContext caller = MemoryContextSwitchTo(keys->scratch);
+	int length = toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
+	struct varlena *first = detoast_attr_slice(value, 0, Min(length, wanted));
+
+	MemoryContextSwitchTo(caller);
+	return first;
+}
+
+/* A toasted value, whole, in keys->scratch. */
+pg_noinline struct varlena *
+gpusort_fetch_whole(const GpuSortKeys *keys, struct varlena *value)
+{
+	MemoryContext caller = MemoryContextSwitchTo(keys->scratch);
+	struct varlena *plain = detoast_attr(value);
+
+	MemoryContextSwitchTo(caller);
+	return plain;
+}
+
+/*
+ * Finds the bytes of a string, whatever its form: all of them; of a toasted one no more
+ * than the first wanted, if it is not wanted whole.
+ */
+static pg_attribute_always_inline StringBytes
+find_bytes(const GpuSortKeys *keys, GpuSortStringForm form, Datum value, int wanted, bool whole)
+{
+	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
+	struct varlena *plain = stored;
+	StringBytes bytes = {0};
+
+	if (form == GPUSORT_STRING_NAME)
+	{
+		bytes.data = NameStr(*DatumGetName(value));
+		bytes.length = strnlen(bytes.data, NAMEDATALEN);
+		return bytes;
+	}
+	if (!gpusort_is_plain(stored))
+	{
+		/* Blanks at the end of a padded one are found in the whole only. */
+		if (whole || form == GPUSORT_STRING_PADDED)
+			plain = gpusort_fetch_whole(keys, stored);
+		else
+			plain = gpusort_fetch_first(keys, stored, wanted + GPUSORT_BIT_HEADER_BYTES);
+		bytes.fetched = true;
+	}
+	bytes.data = VARDATA_ANY(plain);
+	bytes.length = VARSIZE_ANY_EXHDR(plain);
+	if (form == GPUSORT_STRING_PADDED)
+		bytes.length = bpchartruelen(unconstify(char *, bytes.data), bytes.length);
+	else if (form == GPUSORT_STRING_BITS)
+	{
+		bytes.data += GPUSORT_BIT_HEADER_BYTES;
+		bytes.length -= GPUSORT_BIT_HEADER_BYTES;
+	}
+	return bytes;
+}
+
+/*
+ * The first bytes of a string under an ICU collation, as gpusort_icu_bytes has
+ * them.  How much of it its sort key needs is not known, so it is fetched whole.
+ */
+pg_noinline int
+gpusort_icu_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room,
+				   bool *whole)
+{
+	StringBytes string = find_bytes(keys, column->type->string, value, room, true);
+	int length = gpusort_icu_bytes(column->state, string.data, string.length, bytes, room, whole);
+
+	if (string.fetched)
+		MemoryContextReset(keys->scratch);
+	return length;
+}
+
+/*
+ * Writes the first bytes, room at most, of a string of this column, of what its key is
+ * made of, to bytes, which has room for GPUSORT_STRING_SLACK more.  Returns how many
+ * there are.  Errors: those of detoasting and of ICU.
+ */
+int
+gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room)
+{
+	StringBytes string;
+	bool whole;
+	int length;
+
+	StaticAssertStmt(GPUSORT_STRING_SLACK >= GPUSORT_ICU_SLACK, "the bytes of ICU's strings have room");
+	if (column->type->icu)
+		return gpusort_icu_string(keys, column, value, bytes, room, &whole);
+	string = find_bytes(keys, column->type->string, value, room, false);
+	length = Min(string.length, room);
+	memcpy(bytes, string.data, length);
+	if (string.fetched)
+		MemoryContextReset(keys->scratch);
+	return length;
+}
+
+/*
+ * The difference of a string that does not begin with the column's common prefix, as
+ * encode.c has it; *differs_at is the first byte that differs.
+ */
+pg_noinline int
+gpusort_find_difference(const GpuSortColumn *column, const char *data, int length, int *differs_at)
+{
+	int common = Min(length, column->common_length);
+	int at = 0;
+
+	while (at < common && data[at] == column->common_prefix[at])
+		at++;
+	*differs_at = at;
+	if (at < length && (unsigned char) data[at] > (unsigned char) column->common_prefix[at])
+		return 2 * column->common_length - at;
+	return at;
+}

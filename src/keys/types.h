@@ -1,0 +1,101 @@
+/*-------------------------------------------------------------------------
+ *
+ * types.h
+ *	  Which encoding the values of a sort key have, and what each encoding is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_TYPES_H
+#define GPUSORT_TYPES_H
+
+#include "compat.h"
+
+/* How the values of a column become bits; gpusort_key_types has a row for each. */
+typedef enum GpuSortEncoding
+{
+	GPUSORT_ENCODE_NONE = 0, /* not at all */
+
+	/* numbers of up to 64 bits, by encode.c: from here to the last of them */
+	GPUSORT_ENCODE_BOOL,
+	GPUSORT_ENCODE_CHAR,
+	GPUSORT_ENCODE_INT2,
+	GPUSORT_ENCODE_INT4,
+	GPUSORT_ENCODE_INT8,
+	GPUSORT_ENCODE_UINT8, /* 8 bytes without a sign */
+	GPUSORT_ENCODE_OID,
+	GPUSORT_ENCODE_FLOAT4,
+	GPUSORT_ENCODE_FLOAT8,
+	GPUSORT_ENCODE_MACADDR,
+	GPUSORT_ENCODE_MACADDR8,
+	GPUSORT_ENCODE_TID,
+
+	/* by an encoder of their own */
+	GPUSORT_ENCODE_UUID,
+	GPUSORT_ENCODE_INTERVAL,
+	GPUSORT_ENCODE_TIMETZ,
+	GPUSORT_ENCODE_INET,
+	GPUSORT_ENCODE_NUMERIC,
+	GPUSORT_ENCODE_ENUM,
+
+	/* strings, of which a prefix is in the key */
+	GPUSORT_ENCODE_TEXT,
+	GPUSORT_ENCODE_BPCHAR,
+	GPUSORT_ENCODE_BYTEA,
+	GPUSORT_ENCODE_NAME,
+	GPUSORT_ENCODE_BIT,      /* and varbit */
+	GPUSORT_ENCODE_ICU_TEXT, /* under ICU collations */
+	GPUSORT_ENCODE_ICU_BPCHAR,
+	GPUSORT_ENCODE_ICU_NAME,
+
+	GPUSORT_ENCODE_Count,
+} GpuSortEncoding;
+
+/* Where a string's bytes are. */
+typedef enum GpuSortStringForm
+{
+	GPUSORT_STRING_NONE = 0, /* it is no string */
+	GPUSORT_STRING_BYTES,    /* all of a varlena */
+	GPUSORT_STRING_PADDED,   /* a varlena without the blanks at its end */
+	GPUSORT_STRING_NAME,     /* up to the first zero byte */
+	GPUSORT_STRING_BITS,     /* of a varlena that begins with their number */
+} GpuSortStringForm;
+
+/*
+ * What an encoder makes of a value: a number of the type's bits, unsigned.  Words and
+ * bits that a type does not have are not looked at.
+ */
+typedef struct GpuSortBits
+{
+	uint64 top;  /* bits above 128 */
+	uint64 high; /* bits 64 to 127 */
+	uint64 low;
+} GpuSortBits;
+
+/*
+ * Encodes a value that is not NULL.  Returns true if equal bits mean an equal value;
+ * false if the key is truncated, and rows of equal keys need a tie-break.
+ */
+typedef bool (*GpuSortEncoder)(void *state, Datum value, GpuSortBits *bits);
+
+/* One encoding; see types.c, which has them all, on what a new one takes. */
+typedef struct GpuSortKeyType
+{
+	int bits;                       /* in the key, 1 to 192, without the one for NULL; 0: strings, laid out for each sort */
+	bool truncates;                 /* a value may not be in the key whole, so that rows need a tie-break */
+	GpuSortEncoder encode;          /* NULL: encode.c does */
+	bool detoast;                   /* encode is for a varlena, and gets it neither compressed nor kept elsewhere */
+	void *(*create)(Oid collation); /* makes the state of a column's encoder, in the current memory context; NULL: none */
+
+	/* of strings */
+	GpuSortStringForm string;
+	GpuSortEncoding under_icu; /* what takes its place under ICU collations */
+	bool icu;                  /* the bytes are of ICU's sort key, and the state is the collation's */
+} GpuSortKeyType;
+
+extern const GpuSortKeyType gpusort_key_types[GPUSORT_ENCODE_Count];
+
+extern GpuSortEncoding gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not);
+extern GpuSortEncoding gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending,
+												 const char **why_not);
+
+#endif /* GPUSORT_TYPES_H */
