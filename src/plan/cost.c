@@ -6,8 +6,8 @@
  * Costs are in PostgreSQL's unit, and fitted so that GpuSort's are to those of
  * PostgreSQL's sort as their times are; doc/design.md says how.  setup_cost is
  * what a sort costs before its first row: the service's answer and the first
- * chunk.  row_cost is what a row without a byte costs on its way in, through the
- * sort and out.  Parallel processes share the way in.  Settings and constants
+ * chunk.  row_cost is what a row without a byte costs from ingest to emit.  Parallel
+ * processes share the ingest.  Settings and constants
  * come from bench/costs; see doc/measurements.md.
  *
  *-------------------------------------------------------------------------
@@ -17,12 +17,9 @@
 #include <math.h>
 
 #include "catalog/pg_statistic.h"
-#include "client/client.h"
-#include "keys/keys.h"
 #include "node.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
-#include "server/shared.h"
 #include "settings.h"
 #include "table_column.h"
 #include "utils/lsyscache.h"
@@ -54,14 +51,7 @@
  */
 #define STRING_KEY_FACTOR 0.5
 
-/* Would a service with these engines sort on a GPU? */
-bool
-gpusort_would_use_cuda(uint32 engines)
-{
-	return gpusort_engine != GPUSORT_ENGINE_HOST && (engines & (1 << GPUSORT_ENGINE_CUDA)) != 0;
-}
-
-/* Do the rows of a table lie in the order of a column, as far as statistics say? */
+/* Returns true if the rows of a table lie in the order of a column, as far as statistics say. */
 static bool
 column_is_in_order(Oid table, AttrNumber attno, bool descending)
 {
@@ -93,28 +83,28 @@ compare_cost(double rows, double groups)
 
 /* What all sorts have in common. */
 static GpuSortCost
-base_cost(int width, bool string_key, bool in_order)
+base_cost(const GpuSortAdmission *admission, int width, bool in_order)
 {
 	GpuSortCost cost;
 
 	cost.setup = gpusort_setup_cost;
-	if (!gpusort_client_has_pool())
+	if (!admission->pool_mapped)
 		cost.setup += gpusort_setup_cost * FIRST_USE_SETUPS;
 	if (in_order)
 		cost.setup += gpusort_setup_cost * IN_ORDER_SETUPS;
 	cost.row = gpusort_row_cost * (1 + gpusort_row_bytes(width) / BYTES_LIKE_A_ROW);
-	if (string_key)
+	if (admission->string_key)
 	{
 		cost.setup *= STRING_KEY_FACTOR;
 		cost.row *= STRING_KEY_FACTOR;
 	}
-	if (gpusort_would_use_cuda(gpusort_shared_service().engines))
+	if (admission->cuda)
 		cost.setup += gpusort_setup_cost * CUDA_SETUPS;
 	cost.compare = 0;
 	return cost;
 }
 
-/* Is the input a table whose rows lie in the order of the first key? */
+/* Returns true if the input is a table whose rows lie in the order of the first key. */
 static bool
 path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key)
 {
@@ -153,21 +143,27 @@ estimate_groups(PlannerInfo *root, List *pathkeys, int columns, double rows)
 	return estimate_num_groups(root, exprs, rows, NULL, NULL);
 }
 
-/* What GpuSort of rows from input costs, encodable leading keys of which go into the sort key. */
+/* Returns what GpuSort of input's rows by pathkeys costs over the input, for a sort that was admitted. */
 GpuSortCost
-gpusort_path_cost(PlannerInfo *root, const Path *input, List *pathkeys, int encodable)
+gpusort_path_cost(PlannerInfo *root, const Path *input, List *pathkeys, const GpuSortAdmission *admission)
 {
-	const PathKey *first = linitial_node(PathKey, pathkeys);
-	const EquivalenceMember *member = linitial_node(EquivalenceMember, first->pk_eclass->ec_members);
-	const char *why_not;
-	GpuSortEncoding encoding = gpusort_key_encoding(first->pk_opfamily, member->em_datatype,
-													first->pk_eclass->ec_collation, &why_not);
-	GpuSortCost cost = base_cost(input->pathtarget->width, gpusort_key_types[encoding].string != GPUSORT_STRING_NONE,
-								 path_is_in_order(root, input, first));
+	bool in_order = path_is_in_order(root, input, linitial_node(PathKey, pathkeys));
+	GpuSortCost cost = base_cost(admission, input->pathtarget->width, in_order);
 
-	if (encodable < list_length(pathkeys))
-		cost.compare = compare_cost(input->rows, estimate_groups(root, pathkeys, encodable, input->rows));
+	if (admission->encodable < list_length(pathkeys))
+		cost.compare = compare_cost(input->rows, estimate_groups(root, pathkeys, admission->encodable, input->rows));
 	return cost;
+}
+
+/* Returns true if a sort operator is one for DESC. */
+static bool
+sorts_down(Oid sort_operator)
+{
+	Oid opfamily;
+	Oid type;
+	CompareType order;
+
+	return get_ordering_op_properties(sort_operator, &opfamily, &type, &order) && order == COMPARE_GT;
 }
 
 /* How many different values a column has among so many rows; 1 if statistics do not say. */
@@ -187,24 +183,21 @@ column_groups(Oid table, AttrNumber column, double rows)
 
 /* The same as gpusort_path_cost for what takes the place of a finished Sort of so many rows. */
 GpuSortCost
-gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows, int encodable)
+gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows, const GpuSortAdmission *admission)
 {
 	const Plan *child = outerPlan(sort);
 	bool in_order = false;
-	bool descending;
-	const char *why_not;
-	GpuSortEncoding encoding = gpusort_operator_encoding(sort->sortOperators[0], sort->collations[0], &descending, &why_not);
 	GpuSortCost cost;
 	GpuSortTableColumn column;
 
 	if (IsA(child, SeqScan) && gpusort_find_table_column(rtable, child, sort->sortColIdx[0], &column))
-		in_order = column_is_in_order(column.table, column.attno, descending);
-	cost = base_cost(child->plan_width, gpusort_key_types[encoding].string != GPUSORT_STRING_NONE, in_order);
-	if (encodable < sort->numCols)
+		in_order = column_is_in_order(column.table, column.attno, sorts_down(sort->sortOperators[0]));
+	cost = base_cost(admission, child->plan_width, in_order);
+	if (admission->encodable < sort->numCols)
 	{
 		double groups = 1;
 
-		for (int i = 0; i < encodable; i++)
+		for (int i = 0; i < admission->encodable; i++)
 		{
 			if (gpusort_find_table_column(rtable, child, sort->sortColIdx[i], &column) && !column.one_of_several)
 				groups *= column_groups(column.table, column.attno, rows);

@@ -12,9 +12,10 @@
 
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
+#include "plan/admission.h"
 
 /*
- * The part of a row's cost that falls on its way in, which parallel processes
+ * The part of a row's cost that falls on ingest, which parallel processes
  * share: two fifths measured with the host engine, two thirds with a GPU.
  */
 #define GPUSORT_INGEST_PART 0.5
@@ -27,8 +28,9 @@ typedef struct GpuSortCost
 	double compare; /* of columns that are not encoded, per row; the leader's */
 } GpuSortCost;
 
-extern bool gpusort_would_use_cuda(uint32 engines);
-extern GpuSortCost gpusort_path_cost(PlannerInfo *root, const Path *input, List *pathkeys, int encodable);
-extern GpuSortCost gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows, int encodable);
+extern GpuSortCost gpusort_path_cost(PlannerInfo *root, const Path *input, List *pathkeys,
+									 const GpuSortAdmission *admission);
+extern GpuSortCost gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows,
+										  const GpuSortAdmission *admission);
 
 #endif /* GPUSORT_COST_H */

@@ -18,46 +18,8 @@
 
 #include "node.h"
 #include "nodes/extensible.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
-#include "parser/parsetree.h"
-#include "plan/decision.h"
-#include "utils/lsyscache.h"
-
-/*
- * How many leading sort keys have an encoding; the comparators order rows by the
- * others.  The finished plan sorts by any one of an equivalence class's members,
- * so all of them must have one.
- */
-int
-gpusort_encodable_keys(List *pathkeys)
-{
-	int number = 0;
-	ListCell *key;
-	ListCell *cell;
-
-	foreach(key, pathkeys)
-	{
-		PathKey *pathkey = lfirst_node(PathKey, key);
-
-		foreach(cell, pathkey->pk_eclass->ec_members)
-		{
-			const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
-			const char *why_not;
-
-			if (gpusort_key_encoding(pathkey->pk_opfamily, member->em_datatype,
-									 pathkey->pk_eclass->ec_collation, &why_not) == GPUSORT_ENCODE_NONE)
-			{
-				if (number == 0)
-					gpusort_refuse("sort key 1 %s", why_not);
-				return number;
-			}
-		}
-		number++;
-	}
-	return number;
-}
 
 /*
  * The CustomScan that takes the place of the finished Sort.  Like a Sort, it passes
@@ -121,7 +83,10 @@ make_custom_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys
 	return path;
 }
 
-/* GpuSort of rows from input, as a path of rel. */
+/*
+ * Returns a path of GpuSort over input, for rel: so many rows, in the order of
+ * pathkeys, at the cost of input and cost.
+ */
 Path *
 gpusort_make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, double rows, GpuSortCost cost)
 {
@@ -135,7 +100,7 @@ gpusort_make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkey
 	return &path->path;
 }
 
-/* GpuSort over Gather over GpuSortIngest over a partial path; rows is what all processes have. */
+/* The same over Gather over GpuSortIngest over a partial path; rows is what all processes have together. */
 Path *
 gpusort_make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathkeys, double rows,
 						   GpuSortCost cost)

@@ -13,7 +13,6 @@
 #include "nodes/pathnodes.h"
 #include "plan/cost.h"
 
-extern int gpusort_encodable_keys(List *pathkeys);
 extern Path *gpusort_make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, double rows,
 							   GpuSortCost cost);
 extern Path *gpusort_make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathkeys, double rows,

@@ -28,8 +28,8 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
+#include "plan/admission.h"
 #include "plan/cost.h"
-#include "plan/decision.h"
 #include "plan/junk.h"
 #include "plan/paths.h"
 #include "plan/sort_nodes.h"
@@ -72,8 +72,8 @@ limit_rows(PlannerInfo *root)
 }
 
 /*
- * Would PostgreSQL sort into a heap of as many rows as LIMIT asks for?  The same
- * rule as cost_sort's.
+ * Returns true if PostgreSQL would sort into a heap of as many rows as LIMIT asks for,
+ * by the same rule as cost_sort's.
  */
 static bool
 is_top_n(PlannerInfo *root, const Path *input)
@@ -91,7 +91,7 @@ is_top_n(PlannerInfo *root, const Path *input)
 }
 
 /*
- * Is path still one of rel's?  Paths of the input that are in order already have
+ * Returns true if path is still one of rel's.  Paths of the input that are in order already have
  * been added to the ordered rel as they are, where add_path frees those that
  * others dominate, and nobody clears rel's pointer to them.  What was freed and
  * used again for something else has another parent.  The last step of a set
@@ -103,13 +103,28 @@ is_path_of(PlannerInfo *root, const Path *path, const RelOptInfo *rel)
 	return path->parent == rel || list_member_ptr(root->upper_rels[UPPERREL_SETOP], path->parent);
 }
 
+/* Asks whether input's rows may be sorted by the service. */
+static GpuSortAdmission
+admit_path(const Path *input, List *pathkeys, bool top_n)
+{
+	const GpuSortCandidate candidate = {
+		.rows = input->rows,
+		.width = input->pathtarget->width,
+		.processes = 1,
+		.top_n = top_n,
+		.pathkeys = pathkeys,
+	};
+
+	return gpusort_admit(&candidate);
+}
+
 /* Adds GpuSort paths to the ordered rel, if they are legal and may win. */
 static void
 consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
 	Path *input = input_rel->cheapest_total_path;
 	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
-	int encodable;
+	GpuSortAdmission admission;
 	GpuSortCost cost;
 	Path *paths[2];
 	int npaths = 0;
@@ -117,25 +132,11 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	if (input == NULL || root->sort_pathkeys == NIL || !is_path_of(root, input, input_rel) ||
 		pathkeys_contained_in(root->sort_pathkeys, input->pathkeys))
 		return;
-	if (!gpusort_force)
-	{
-		if (input->rows < gpusort_min_rows)
-		{
-			gpusort_refuse("%.0f rows are fewer than gpusort.min_rows", input->rows);
-			return;
-		}
-		if (is_top_n(root, input))
-		{
-			gpusort_refuse("LIMIT asks for a small part of the rows");
-			return;
-		}
-	}
-	encodable = gpusort_encodable_keys(root->sort_pathkeys);
-	if (encodable == 0 ||
-		!gpusort_service_would_take(input->rows, gpusort_row_bytes(input->pathtarget->width)))
+	admission = admit_path(input, root->sort_pathkeys, is_top_n(root, input));
+	if (admission.encodable == 0)
 		return;
 
-	cost = gpusort_path_cost(root, input, root->sort_pathkeys, encodable);
+	cost = gpusort_path_cost(root, input, root->sort_pathkeys, &admission);
 	paths[npaths++] = gpusort_make_path(root, ordered_rel, input, root->sort_pathkeys, input->rows, cost);
 	if (input_rel->consider_parallel && input_rel->partial_pathlist != NIL)
 		paths[npaths++] = gpusort_make_parallel_path(root, ordered_rel, linitial(input_rel->partial_pathlist),
@@ -167,14 +168,7 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 		add_path(ordered_rel, paths[i]);
 }
 
-/* Are the columns of both the same? */
-static bool
-same_target(const Path *a, const Path *b)
-{
-	return equal(a->pathtarget->exprs, b->pathtarget->exprs);
-}
-
-/* Does the path's target have the columns that it is to be sorted by? */
+/* Returns true if the path's target has the columns that it is to be sorted by. */
 static bool
 has_sort_columns(const Path *path, List *pathkeys)
 {
@@ -196,6 +190,13 @@ has_sort_columns(const Path *path, List *pathkeys)
 	return true;
 }
 
+/* Returns true if partial gives path's rows in parallel, with what they are to be sorted by. */
+static bool
+may_ingest(const Path *path, const Path *partial, List *pathkeys)
+{
+	return equal(path->pathtarget->exprs, partial->pathtarget->exprs) && has_sort_columns(partial, pathkeys);
+}
+
 /*
  * The cheapest GpuSort path of input's rows, for rel, or NULL.  partial, if there
  * is one, gives the same rows in parallel.
@@ -203,19 +204,19 @@ has_sort_columns(const Path *path, List *pathkeys)
 static Path *
 sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys)
 {
-	int encodable;
+	GpuSortAdmission admission;
 	GpuSortCost cost;
 	Path *serial;
 	Path *parallel;
 
-	if (PATH_REQ_OUTER(input) != NULL || (!gpusort_force && input->rows < gpusort_min_rows))
+	if (PATH_REQ_OUTER(input) != NULL)
 		return NULL;
-	encodable = gpusort_encodable_keys(pathkeys);
-	if (encodable == 0 || !gpusort_service_would_take(input->rows, gpusort_row_bytes(input->pathtarget->width)))
+	admission = admit_path(input, pathkeys, false);
+	if (admission.encodable == 0)
 		return NULL;
-	cost = gpusort_path_cost(root, input, pathkeys, encodable);
+	cost = gpusort_path_cost(root, input, pathkeys, &admission);
 	serial = gpusort_make_path(root, rel, input, pathkeys, input->rows, cost);
-	if (partial == NULL || !same_target(input, partial) || !has_sort_columns(partial, pathkeys))
+	if (partial == NULL || !may_ingest(input, partial, pathkeys))
 		return serial;
 	parallel = gpusort_make_parallel_path(root, rel, partial, pathkeys, input->rows, cost);
 	return parallel->total_cost < serial->total_cost ? parallel : serial;
@@ -266,14 +267,15 @@ with_gpusort(PlannerInfo *root, Path *path)
 	if (IsA(path, GatherMergePath) && IsA(((GatherMergePath *) path)->subpath, SortPath))
 	{
 		Path *partial = ((SortPath *) ((GatherMergePath *) path)->subpath)->subpath;
+		GpuSortAdmission admission;
 		GpuSortCost cost;
-		int encodable = gpusort_encodable_keys(path->pathkeys);
 
-		if (encodable == 0 || !same_target(path, partial) || !has_sort_columns(partial, path->pathkeys) ||
-			(!gpusort_force && path->rows < gpusort_min_rows) ||
-			!gpusort_service_would_take(path->rows, gpusort_row_bytes(path->pathtarget->width)))
+		if (!may_ingest(path, partial, path->pathkeys))
 			return NULL;
-		cost = gpusort_path_cost(root, partial, path->pathkeys, encodable);
+		admission = admit_path(path, path->pathkeys, false);
+		if (admission.encodable == 0)
+			return NULL;
+		cost = gpusort_path_cost(root, partial, path->pathkeys, &admission);
 		return gpusort_make_parallel_path(root, path->parent, partial, path->pathkeys, path->rows, cost);
 	}
 	if (IsA(path, SortPath))
@@ -382,7 +384,7 @@ consider_join(PlannerInfo *root, RelOptInfo *join_rel, RelOptInfo *outer_rel, Re
 		add_path(join_rel, &join->jpath.path);
 }
 
-/* Can the plan of parse have a Sort?  Says quickly that short statements cannot. */
+/* Returns false if the plan of parse has no Sort for sure: quickly, for short statements. */
 static bool
 may_sort(const Query *parse)
 {

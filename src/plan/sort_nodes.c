@@ -41,8 +41,8 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "plan/admission.h"
 #include "plan/cost.h"
-#include "plan/decision.h"
 #include "plan/plan_tree.h"
 #include "settings.h"
 #include "utils/lsyscache.h"
@@ -87,7 +87,7 @@ new_node_id(Place *place)
 	return ++place->last_node_id;
 }
 
-/* Is each column of the plan's the same of the plan below? */
+/* Returns true if each column of the plan's is the same of the plan below. */
 static bool
 passes_rows_on(const Plan *plan)
 {
@@ -108,48 +108,32 @@ passes_rows_on(const Plan *plan)
 	return true;
 }
 
-/* How many leading columns have an encoding. */
-static int
-encodable_columns(const Sort *sort)
-{
-	const char *why_not;
-	bool descending;
-	int number = 0;
-
-	while (number < sort->numCols &&
-		   gpusort_operator_encoding(sort->sortOperators[number], sort->collations[number],
-									 &descending, &why_not) != GPUSORT_ENCODE_NONE)
-		number++;
-	return number;
-}
-
-/* Would GpuSort do the work of sort, of so many rows, which PostgreSQL does at native_cost? */
+/*
+ * Returns true if GpuSort is to do the work of sort, of so many rows in each process,
+ * which PostgreSQL does at native_cost; ingest_processes share the ingest.
+ */
 static bool
 is_worth_it(const Place *place, const Sort *sort, double rows, double native_cost, int ingest_processes)
 {
-	int encodable = encodable_columns(sort);
+	const GpuSortCandidate candidate = {
+		.rows = rows,
+		.width = sort->plan.plan_width,
+		.processes = gpusort_force ? 1 : place->processes,
+		.sort = sort,
+	};
+	GpuSortAdmission admission;
 	GpuSortCost cost;
 	double ours;
 
-	if (encodable == 0)
-	{
-		gpusort_refuse("sort key 1 has a type or an order without a key encoding");
+	if (place->bounded && !gpusort_force)
+		return false; /* the path that planner.c has offered was not the cheapest, and the log says so */
+	admission = gpusort_admit(&candidate);
+	if (admission.encodable == 0)
 		return false;
-	}
 	if (gpusort_force)
-		return gpusort_service_would_take(rows, gpusort_row_bytes(sort->plan.plan_width));
+		return true;
 
-	if (place->bounded)
-		return false;
-	if (rows < gpusort_min_rows)
-	{
-		gpusort_refuse("%.0f rows are fewer than gpusort.min_rows", rows);
-		return false;
-	}
-	if (!gpusort_service_would_take(rows * place->processes, gpusort_row_bytes(sort->plan.plan_width)))
-		return false;
-
-	cost = gpusort_sort_node_cost(place->stmt->rtable, sort, rows, encodable);
+	cost = gpusort_sort_node_cost(place->stmt->rtable, sort, rows, &admission);
 	ours = cost.setup * place->processes + (cost.compare + cpu_operator_cost) * rows +
 		cost.row * rows * (1 - GPUSORT_INGEST_PART + GPUSORT_INGEST_PART / ingest_processes);
 	if (ours < native_cost)
@@ -163,7 +147,7 @@ static void
 refer_to_child(CustomScan *scan)
 {
 	Plan *plan = &scan->scan.plan;
-	List *given = NIL;
+	List *visible = NIL;
 	List *columns = NIL;
 	ListCell *cell;
 
@@ -177,9 +161,9 @@ refer_to_child(CustomScan *scan)
 		column->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, list_nth_node(TargetEntry, outerPlan(plan)->targetlist, entry->resno - 1));
 		entry->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, column);
 		columns = lappend(columns, column);
-		given = lappend(given, entry);
+		visible = lappend(visible, entry);
 	}
-	plan->targetlist = given;
+	plan->targetlist = visible;
 	scan->custom_scan_tlist = columns;
 }
 

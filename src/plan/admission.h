@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * admission.h
+ *	  Whether a sort may go to the service, and the log of why not.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_ADMISSION_H
+#define GPUSORT_ADMISSION_H
+
+#include "compat.h"
+
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+
+/* A sort that may go to the service. */
+typedef struct GpuSortCandidate
+{
+	double rows;
+	int width;     /* bytes of a row's data, as the planner estimates it */
+	int processes; /* that sort so many rows each */
+	bool top_n;    /* LIMIT asks for a small part of the rows, which PostgreSQL finds without sorting all */
+
+	/* what it is sorted by: of a path, or of a finished plan; the other one is NULL */
+	List *pathkeys;
+	const Sort *sort;
+} GpuSortCandidate;
+
+/* What has been found out of a sort that was admitted, for its cost. */
+typedef struct GpuSortAdmission
+{
+	int encodable;    /* leading keys that have an encoding; 0: the sort is refused */
+	bool string_key;  /* the first key is a string */
+	bool cuda;        /* a GPU would sort */
+	bool pool_mapped; /* this backend has the staging pool mapped, by a sort before */
+} GpuSortAdmission;
+
+extern GpuSortAdmission gpusort_admit(const GpuSortCandidate *candidate);
+extern void gpusort_refuse(const char *fmt, ...) pg_attribute_printf(1, 2);
+
+#endif /* GPUSORT_ADMISSION_H */
