@@ -20,9 +20,9 @@
  * no sort started, or none to join, the node passes its child's rows on.
  *
  * All must make the same keys.  How much of its strings is in the key is settled by
- * the leader before workers start, but the heads that they lose (keys.c) may be left
- * to whoever comes first: every process keeps its first rows back, chooses heads by
- * them, and takes those of the first one to say.
+ * the leader before workers start, but the common prefixes that keys leave out
+ * (encode.c) may be left to whoever comes first: every process keeps its first rows
+ * back, chooses by these, and takes the choice of the first one to say.
  *
  * A worker counts its rows when the service has confirmed them, once, in its
  * entry of shared memory.  If any are missing the sum shows it, and GpuSort
@@ -52,9 +52,9 @@ typedef struct IngestShared
 	uint64 token;        /* of the sort to join; 0: none */
 	GpuSortJobSlot *job; /* as in GpuSortWriter; at the same address in every process */
 	int nworkers;
-	bool heads_later; /* the heads are anybody's to choose */
-	LWLock lock;      /* guards the heads, and this: */
-	bool heads_chosen;
+	bool common_later; /* the common prefixes are anybody's to choose */
+	LWLock lock;       /* guards the common prefixes, and this: */
+	bool common_chosen;
 	uint64 rows[FLEXIBLE_ARRAY_MEMBER]; /* by ParallelWorkerNumber; then a GpuSortPrefix for each string column */
 } IngestShared;
 
@@ -66,7 +66,7 @@ struct GpuSortIngestState
 	GpuSortWriter *writer; /* where rows go; NULL: up */
 	GpuSortKeys *keys;     /* the writer's */
 	GpuSortFirstRows first;
-	bool settled; /* the heads of our keys are everybody's */
+	bool settled; /* the common prefixes of our keys are everybody's */
 
 	/* a worker's own */
 	bool is_member; /* it is to join, or has */
@@ -75,7 +75,7 @@ struct GpuSortIngestState
 
 	/* the leader's */
 	uint64 token; /* of the sort, for workers */
-	bool heads_later;
+	bool common_later;
 	GpuSortJobSlot *job;
 	uint64 leader_rows; /* ingested by this node here */
 	int nworkers;       /* entries in worker_rows; 0 before collect */
@@ -94,9 +94,9 @@ shared_prefixes(IngestShared *shared)
 	return (GpuSortPrefix *) ((char *) shared + prefixes_offset(shared->nworkers));
 }
 
-/* Makes the heads of our keys those of the process that chose first: others, or ours. */
+/* Makes the common prefixes of our keys those of the process that chose first: others, or ours. */
 static void
-settle_heads(GpuSortIngestState *state, const GpuSortPrefix *ours)
+settle_common_prefixes(GpuSortIngestState *state, const GpuSortPrefix *ours)
 {
 	IngestShared *shared = state->shared;
 	GpuSortPrefix *chosen;
@@ -109,16 +109,16 @@ settle_heads(GpuSortIngestState *state, const GpuSortPrefix *ours)
 	}
 	chosen = shared_prefixes(shared);
 	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
-	if (!shared->heads_chosen)
+	if (!shared->common_chosen)
 		memcpy(chosen, ours, state->keys->strings * sizeof(GpuSortPrefix));
-	shared->heads_chosen = true;
+	shared->common_chosen = true;
 	gpusort_keys_set_common_prefixes(state->keys, chosen);
 	LWLockRelease(&shared->lock);
 }
 
-/* Looks at our first rows, to settle the heads. */
+/* Looks at our first rows, to settle the common prefixes. */
 static void
-choose_heads(GpuSortIngestState *state)
+choose_common_prefixes(GpuSortIngestState *state)
 {
 	PlanState *child = outerPlanState(state);
 	GpuSortPrefix *ours = palloc(state->keys->strings * sizeof(GpuSortPrefix));
@@ -128,7 +128,7 @@ choose_heads(GpuSortIngestState *state)
 	(void) gpusort_prefixes_choose(state->keys, child, &state->first, 0, ours);
 	for (int i = 0; i < state->keys->strings; i++)
 		ours[i].length = state->keys->prefixes[i].length;
-	settle_heads(state, ours);
+	settle_common_prefixes(state, ours);
 	pfree(ours);
 }
 
@@ -148,8 +148,8 @@ join_sort(GpuSortIngestState *state)
 	if (state->client != NULL)
 	{
 		LWLockAcquire(&state->shared->lock, LW_SHARED);
-		gpusort_keys_lay_out(state->keys, shared_prefixes(state->shared), state->shared->heads_later);
-		state->settled = state->shared->heads_chosen;
+		gpusort_keys_lay_out(state->keys, shared_prefixes(state->shared), state->shared->common_later);
+		state->settled = state->shared->common_chosen;
 		LWLockRelease(&state->shared->lock);
 		gpusort_writer_init(&state->own_writer, state->client, state->keys,
 							gpusort_rowform_create(ExecGetResultType(outerPlanState(state)), state->info.visible), NULL, state->shared->job);
@@ -195,7 +195,7 @@ exec_ingest(CustomScanState *node)
 	if (state->writer == NULL)
 		return gpusort_first_rows_next(&state->first, child);
 	if (unlikely(!state->settled))
-		choose_heads(state);
+		choose_common_prefixes(state);
 
 	writer = state->writer;
 	stored = gpusort_stored_slot(child, writer->form);
@@ -275,8 +275,8 @@ reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordina
 
 	state->shared->token = state->token;
 	state->shared->job = state->job;
-	state->shared->heads_later = state->heads_later;
-	state->shared->heads_chosen = !state->heads_later;
+	state->shared->common_later = state->common_later;
+	state->shared->common_chosen = !state->common_later;
 	memcpy(shared_prefixes(state->shared), state->keys->prefixes, state->keys->strings * sizeof(GpuSortPrefix));
 	memset(state->shared->rows, 0, state->shared->nworkers * sizeof(uint64));
 }
@@ -395,29 +395,29 @@ gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)
 /*
  * Rows go to a sort from now on: in this process by writer, which is the
  * caller's until reset or collect, as are its keys; in workers that start after
- * this by joining.  heads_later: the keys have no heads yet, but are laid out for
- * some.
+ * this by joining.  common_later: the keys have no common prefixes yet, but are laid
+ * out for some.
  */
 void
 gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, uint64 token, GpuSortKeys *keys,
-					 bool heads_later)
+					 bool common_later)
 {
 	gpusort_ingest_reset(state);
 	state->writer = writer;
 	state->keys = keys;
-	state->heads_later = heads_later;
-	state->settled = !heads_later;
+	state->common_later = common_later;
+	state->settled = !common_later;
 	state->token = token;
 	state->job = writer->job;
 }
 
-/* The caller is about to write a row that came up: if nobody has chosen heads there are to be none. */
+/* The caller is about to write a row that came up: if nobody has chosen common prefixes there are to be none. */
 void
-gpusort_ingest_settle_heads(GpuSortIngestState *state)
+gpusort_ingest_settle_common_prefixes(GpuSortIngestState *state)
 {
 	if (likely(state->settled))
 		return;
-	settle_heads(state, state->keys->prefixes);
+	settle_common_prefixes(state, state->keys->prefixes);
 }
 
 /* Gather has ended: returns the number of rows that workers have put. */
@@ -448,7 +448,7 @@ gpusort_ingest_reset(GpuSortIngestState *state)
 	state->writer = NULL;
 	state->token = 0;
 	state->job = NULL;
-	state->heads_later = false;
+	state->common_later = false;
 	state->leader_rows = 0;
 	state->nworkers = 0;
 }

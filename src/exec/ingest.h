@@ -19,8 +19,8 @@ typedef struct GpuSortIngestState GpuSortIngestState;
 
 extern GpuSortIngestState *gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info);
 extern void gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, uint64 token, GpuSortKeys *keys,
-								 bool heads_later);
-extern void gpusort_ingest_settle_heads(GpuSortIngestState *state);
+								 bool common_later);
+extern void gpusort_ingest_settle_common_prefixes(GpuSortIngestState *state);
 extern uint64 gpusort_ingest_collect(GpuSortIngestState *state);
 extern void gpusort_ingest_reset(GpuSortIngestState *state);
 

@@ -35,17 +35,17 @@ has_few_rows(GpuSortScanState *state)
 	return !gpusort_first_rows_read(&state->first, gpusort_child(state), Max(few, sample)) && state->first.count < few;
 }
 
-/* Lays the keys out; true if the heads of their strings are left to GpuSortIngest to choose. */
+/* Lays the keys out; true if the common prefixes of their strings are left to GpuSortIngest to choose. */
 static bool
 lay_out_keys(GpuSortScanState *state)
 {
 	GpuSortFirstRows *first = state->ingest == NULL ? &state->first : NULL;
 	GpuSortPrefix *prefixes = MemoryContextAlloc(state->sort_context, state->keys->strings * sizeof(GpuSortPrefix));
-	bool heads_later = !gpusort_prefixes_choose(state->keys, gpusort_child(state), first, state->info.estimated_rows,
-												prefixes);
+	bool common_later = !gpusort_prefixes_choose(state->keys, gpusort_child(state), first, state->info.estimated_rows,
+												 prefixes);
 
-	gpusort_keys_lay_out(state->keys, prefixes, heads_later);
-	return heads_later;
+	gpusort_keys_lay_out(state->keys, prefixes, common_later);
+	return common_later;
 }
 
 /* Adds the child's rows to the sort in the service; false if it came to a fallback. */
@@ -64,7 +64,7 @@ ingest_rows(GpuSortScanState *state)
 		if (TupIsNull(row))
 			break;
 		if (state->ingest != NULL)
-			gpusort_ingest_settle_heads(state->ingest);
+			gpusort_ingest_settle_common_prefixes(state->ingest);
 		if (unlikely(!gpusort_writer_add(writer, row, row == state->first.slot ? NULL : stored, &failure)))
 		{
 			if (gpusort_client_is_full(state->service.client))
@@ -110,7 +110,7 @@ gpusort_sort_input(GpuSortScanState *state)
 {
 	GpuSortFailure failure = {0};
 	instr_time start;
-	bool heads_later;
+	bool common_later;
 
 	memset(&state->figures.ms, 0, sizeof(state->figures.ms));
 	memset(&state->figures.outcome, 0, sizeof(state->figures.outcome));
@@ -130,7 +130,7 @@ gpusort_sort_input(GpuSortScanState *state)
 		gpusort_fallback_few(state);
 		return;
 	}
-	heads_later = lay_out_keys(state);
+	common_later = lay_out_keys(state);
 	if (!gpusort_service_sort_begin(state, &failure))
 	{
 		gpusort_fallback_refused(state, &failure);
@@ -138,7 +138,7 @@ gpusort_sort_input(GpuSortScanState *state)
 	}
 	if (state->ingest != NULL)
 		gpusort_ingest_start(state->ingest, &state->service.writer, gpusort_client_token(state->service.client),
-							 state->keys, heads_later);
+							 state->keys, common_later);
 	if (!ingest_rows(state) || !sort_rows(state, start))
 		return;
 	gpusort_service_sort_show(state, GPUSORT_PHASE_EMIT, 0);

@@ -64,8 +64,8 @@ gpusort_service_sort_begin(GpuSortScanState *state, GpuSortFailure *failure)
 	service->client = gpusort_client_begin(&request, failure);
 	if (service->client != NULL)
 	{
-		service->ties = gpusort_ties_create(state->info.columns + state->keys->decided,
-											state->info.ncolumns - state->keys->decided, &state->slots);
+		service->ties = gpusort_ties_create(state->info.columns + state->keys->exact_columns,
+											state->info.ncolumns - state->keys->exact_columns, &state->slots);
 		figures->engine = gpusort_client_engine(service->client);
 		strlcpy(figures->device, gpusort_client_device(service->client), sizeof(figures->device));
 		service->job = gpusort_shared_job_start(figures->engine, figures->device);

@@ -67,7 +67,7 @@ typedef struct GpuSortKeys
 	int encodable;           /* how many leading columns have an encoding */
 	int strings;             /* how many of them are strings */
 	int encoded;             /* how many leading columns are in the key */
-	int decided;             /* leading columns, not all, in which rows of equal keys are equal */
+	int exact_columns;       /* leading columns, not all, in which rows of equal keys are equal */
 	AttrNumber last_attno;   /* the highest attribute that encoding needs */
 	uint32 words;            /* 64-bit words of a key */
 	bool may_tie;            /* keys can be truncated */

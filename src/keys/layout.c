@@ -160,7 +160,7 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool comm
 
 	bits = 0;
 	keys->encoded = 0;
-	keys->decided = 0;
+	keys->exact_columns = 0;
 	keys->last_attno = 0;
 	keys->may_tie = false;
 	for (int i = 0; i < keys->encodable; i++)
@@ -176,14 +176,14 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool comm
 			last_string = column;
 		if (column->type->truncates)
 			keys->may_tie = true;
-		else if (keys->decided == i)
-			keys->decided = i + 1;
+		else if (keys->exact_columns == i)
+			keys->exact_columns = i + 1;
 	}
 	if (last_string != NULL)
 		bits = fill_last_word(last_string, bits);
 	if (keys->encoded < keys->count)
 		keys->may_tie = true;
-	keys->decided = Min(keys->decided, keys->count - 1);
+	keys->exact_columns = Min(keys->exact_columns, keys->count - 1);
 	keys->words = Max((bits + 63) / 64, 1);
 	keys->one_fixed = keys->count == 1 && keys->columns[0].fixed_bits > 0;
 	gpusort_keys_set_common_prefixes(keys, prefixes);
