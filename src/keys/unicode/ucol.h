@@ -6,7 +6,7 @@
  * PostgreSQL's utils/pg_locale.h includes a header of this name for the type of a
  * collator.  ICU's own is found only where its development files are installed,
  * and would tie the module to one version of the library: it renames every
- * function.  keys_icu.c calls the library that the server has loaded, whichever
+ * function.  icu.c and icu_strings.c call the library that the server has loaded, whichever
  * that is, through pointers.  All of this has been stable since ICU 2.
  *
  *-------------------------------------------------------------------------
