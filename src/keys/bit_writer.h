@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * bit_writer.h
- *	  Writes a key bit by bit; for this folder alone.
+ *	  Values as bits, and keys written bit by bit; for this folder alone.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +22,17 @@ typedef struct GpuSortBitWriter
 	uint64 word;  /* its bits so far, at the top; zeros below */
 	int room;     /* bits left in it, 1 to 64 */
 } GpuSortBitWriter;
+
+/*
+ * What an encoder (types.h) makes of a value: a number of the type's bits, unsigned.
+ * Words that a type does not have are not looked at, nor bits above its own.
+ */
+typedef struct GpuSortBits
+{
+	uint64 top;  /* bits above 128 */
+	uint64 high; /* bits 64 to 127 */
+	uint64 low;
+} GpuSortBits;
 
 /* The lowest nbits (1 to 64) bits set. */
 static inline uint64

@@ -13,7 +13,7 @@
 
 #include "compat.h"
 
-#include "keys/types.h"
+#include "keys/bit_writer.h"
 
 /* numeric.c */
 #define GPUSORT_NUMERIC_BITS 90

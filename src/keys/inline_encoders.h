@@ -14,7 +14,6 @@
 #include "compat.h"
 
 #include "keys/bit_writer.h"
-#include "keys/types.h"
 #include "utils/date.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"

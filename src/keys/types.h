@@ -61,30 +61,21 @@ typedef enum GpuSortStringForm
 } GpuSortStringForm;
 
 /*
- * What an encoder makes of a value: a number of the type's bits, unsigned.  Words and
- * bits that a type does not have are not looked at.
+ * Encodes a value that is not NULL as a number of the type's bits.  Returns true if
+ * equal bits mean an equal value; false if the key is truncated, and rows of equal keys
+ * need a tie-break.
  */
-typedef struct GpuSortBits
-{
-	uint64 top;  /* bits above 128 */
-	uint64 high; /* bits 64 to 127 */
-	uint64 low;
-} GpuSortBits;
-
-/*
- * Encodes a value that is not NULL.  Returns true if equal bits mean an equal value;
- * false if the key is truncated, and rows of equal keys need a tie-break.
- */
-typedef bool (*GpuSortEncoder)(void *state, Datum value, GpuSortBits *bits);
+struct GpuSortBits; /* bit_writer.h */
+typedef bool (*GpuSortEncoder)(void *state, Datum value, struct GpuSortBits *bits);
 
 /* One encoding; see types.c, which has them all, on what a new one takes. */
 typedef struct GpuSortKeyType
 {
 	int bits;                       /* in the key, 1 to 192, without the one for NULL; 0: strings, laid out for each sort */
 	bool truncates;                 /* a value may not be in the key whole, so that rows need a tie-break */
-	GpuSortEncoder encode;          /* NULL: encode.c does */
+	GpuSortEncoder encode;          /* NULL: of strings, and of numbers that encode.c encodes */
 	bool detoast;                   /* encode is for a varlena, and gets it neither compressed nor kept elsewhere */
-	void *(*create)(Oid collation); /* makes the state of a column's encoder, in the current memory context; NULL: none */
+	void *(*create)(Oid collation); /* makes the state of a column's encoder, which lives as long as the current memory context; NULL: none */
 
 	/* of strings */
 	GpuSortStringForm string;
