@@ -42,9 +42,11 @@ gpusort_column_values(PlanState *child, AttrNumber attno, Oid type, GpuSortValue
 
 	if (!gpusort_find_table_column(child->state->es_range_table, child->plan, attno, &column))
 		return false;
-	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(column.table), Int16GetDatum(column.attno), BoolGetDatum(false));
+	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(column.table), Int16GetDatum(column.attno),
+							BoolGetDatum(false));
 	if (!HeapTupleIsValid(tuple))
-		tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(column.table), Int16GetDatum(column.attno), BoolGetDatum(true));
+		tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(column.table), Int16GetDatum(column.attno),
+								BoolGetDatum(true));
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	share = ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;

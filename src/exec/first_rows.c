@@ -51,7 +51,10 @@ gpusort_first_rows_read(GpuSortFirstRows *first, PlanState *child, int count)
 		if (first->count == first->capacity)
 		{
 			first->capacity = Max(2 * first->capacity, 64);
-			first->rows = first->rows == NULL ? palloc(first->capacity * sizeof(MinimalTuple)) : repalloc(first->rows, first->capacity * sizeof(MinimalTuple));
+			if (first->rows == NULL)
+				first->rows = palloc(first->capacity * sizeof(MinimalTuple));
+			else
+				first->rows = repalloc(first->rows, first->capacity * sizeof(MinimalTuple));
 		}
 		first->rows[first->count] = ExecCopySlotMinimalTuple(row);
 		first->bytes += first->rows[first->count++]->t_len;

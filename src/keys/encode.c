@@ -195,14 +195,18 @@ put_varlena(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn 
 static pg_attribute_always_inline bool
 put_bit_string(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn *column, struct varlena *value)
 {
-	struct varlena *first = gpusort_is_plain(value) ? value : gpusort_fetch_first(keys, value, gpusort_wanted_bytes(column) + GPUSORT_BIT_HEADER_BYTES);
+	struct varlena *first = value;
 	int limit = 8 * column->prefix_length;
+	const char *data;
 	int32 bit_length;
 
 	StaticAssertStmt(GPUSORT_BIT_HEADER_BYTES == sizeof(bit_length), "a bit string begins with its length");
-	memcpy(&bit_length, VARDATA_ANY(first), sizeof(bit_length));
-	gpusort_put_prefix(key, column, VARDATA_ANY(first) + GPUSORT_BIT_HEADER_BYTES, VARSIZE_ANY_EXHDR(first) - GPUSORT_BIT_HEADER_BYTES,
-					   Min(bit_length, limit + 1));
+	if (unlikely(!gpusort_is_plain(value)))
+		first = gpusort_fetch_first(keys, value, gpusort_wanted_bytes(column) + GPUSORT_BIT_HEADER_BYTES);
+	data = VARDATA_ANY(first);
+	memcpy(&bit_length, data, sizeof(bit_length));
+	gpusort_put_prefix(key, column, data + GPUSORT_BIT_HEADER_BYTES,
+					   VARSIZE_ANY_EXHDR(first) - GPUSORT_BIT_HEADER_BYTES, Min(bit_length, limit + 1));
 	if (unlikely(first != value))
 		MemoryContextReset(keys->scratch);
 	return bit_length <= limit;
@@ -214,7 +218,8 @@ put_bpchar(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn *
 {
 	struct varlena *plain = gpusort_is_plain(value) ? value : gpusort_fetch_whole(keys, value);
 	const char *data = VARDATA_ANY(plain);
-	bool exact = gpusort_put_string(key, column, data, bpchartruelen(unconstify(char *, data), VARSIZE_ANY_EXHDR(plain)), true);
+	int length = bpchartruelen(unconstify(char *, data), VARSIZE_ANY_EXHDR(plain));
+	bool exact = gpusort_put_string(key, column, data, length, true);
 
 	if (unlikely(plain != value))
 		MemoryContextReset(keys->scratch);

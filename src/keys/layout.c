@@ -148,8 +148,11 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool comm
 
 		for (int i = 0; i < keys->encodable; i++)
 		{
-			if (gpusort_column_is_string(&keys->columns[i]) && (longest == NULL || keys->columns[i].prefix_length > longest->prefix_length))
-				longest = &keys->columns[i];
+			GpuSortColumn *column = &keys->columns[i];
+
+			if (gpusort_column_is_string(column) &&
+				(longest == NULL || column->prefix_length > longest->prefix_length))
+				longest = column;
 		}
 		if (longest == NULL || longest->prefix_length <= 8)
 			break;

@@ -71,11 +71,15 @@ typedef bool (*GpuSortEncoder)(void *state, Datum value, struct GpuSortBits *bit
 /* One encoding; see types.c, which has them all, on what a new one takes. */
 typedef struct GpuSortKeyType
 {
-	int bits;                       /* in the key, 1 to 192, without the one for NULL; 0: strings, laid out for each sort */
-	bool truncates;                 /* a value may not be in the key whole, so that rows need a tie-break */
-	GpuSortEncoder encode;          /* NULL: of strings, and of numbers that encode.c encodes */
-	bool detoast;                   /* encode is for a varlena, and gets it neither compressed nor kept elsewhere */
-	void *(*create)(Oid collation); /* makes the state of a column's encoder, which lives as long as the current memory context; NULL: none */
+	int bits;       /* in the key, 1 to 192, without the one for NULL; 0: strings, laid out for each sort */
+	bool truncates; /* a value may not be in the key whole, so that rows need a tie-break */
+
+	/* of what is not left to encode.c, as strings and short numbers are */
+	GpuSortEncoder encode;
+	bool detoast; /* encode gets a varlena neither compressed nor kept elsewhere */
+
+	/* makes a column's state, which lives as long as the current memory context; NULL: none is needed */
+	void *(*create)(Oid collation);
 
 	/* of strings */
 	GpuSortStringForm string;

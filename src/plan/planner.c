@@ -373,7 +373,8 @@ consider_join(PlannerInfo *root, RelOptInfo *join_rel, RelOptInfo *outer_rel, Re
 	if (previous_set_join_pathlist)
 		previous_set_join_pathlist(root, join_rel, outer_rel, inner_rel, type, extra);
 	/* Paths of an UPDATE's or DELETE's columns are not for custom scans: ROWID_VAR. */
-	if (!gpusort_enable || root->parse->commandType != CMD_SELECT || join_rel->pathlist == NIL || !IsA(linitial(join_rel->pathlist), MergePath) ||
+	if (!gpusort_enable || root->parse->commandType != CMD_SELECT || join_rel->pathlist == NIL ||
+		!IsA(linitial(join_rel->pathlist), MergePath) ||
 		MERGE_PATH_IS_INCREMENTAL(linitial_node(MergePath, join_rel->pathlist)))
 		return;
 	join = makeNode(MergePath);
@@ -402,7 +403,10 @@ plan_statement(Query *parse, const char *query_string, int cursor_options, Param
 	bool rescannable = sorts && !parse->hasModifyingCTE && !contain_volatile_functions((Node *) parse);
 	PlannedStmt *stmt;
 
-	stmt = previous_planner != NULL ? previous_planner(parse, query_string, cursor_options, params) : standard_planner(parse, query_string, cursor_options, params);
+	if (previous_planner != NULL)
+		stmt = previous_planner(parse, query_string, cursor_options, params);
+	else
+		stmt = standard_planner(parse, query_string, cursor_options, params);
 	if (sorts)
 	{
 		gpusort_sort_nodes_replace(stmt, rescannable);

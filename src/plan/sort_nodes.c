@@ -155,10 +155,11 @@ refer_to_child(CustomScan *scan)
 	foreach(cell, plan->targetlist)
 	{
 		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		TargetEntry *below = list_nth_node(TargetEntry, outerPlan(plan)->targetlist, entry->resno - 1);
 		TargetEntry *column = flatCopyTargetEntry(entry);
 
 		entry = flatCopyTargetEntry(entry);
-		column->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, list_nth_node(TargetEntry, outerPlan(plan)->targetlist, entry->resno - 1));
+		column->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, below);
 		entry->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, column);
 		columns = lappend(columns, column);
 		visible = lappend(visible, entry);
