@@ -283,6 +283,7 @@ gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not
 			case ORDER_BY_BYTES:
 				return orders[i].encoding;
 			case ORDER_BY_ICU:
+				Assert(gpusort_key_types[orders[i].encoding].under_icu != GPUSORT_ENCODE_NONE);
 				return gpusort_key_types[orders[i].encoding].under_icu;
 			case ORDER_UNKNOWN:
 				*why_not = no_collation;

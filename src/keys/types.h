@@ -15,7 +15,7 @@ typedef enum GpuSortEncoding
 {
 	GPUSORT_ENCODE_NONE = 0, /* not at all */
 
-	/* numbers of up to 64 bits, by encode.c: from here to the last of them */
+	/* numbers of up to 64 bits, which encode.c encodes: it takes all from BOOL to TID for such */
 	GPUSORT_ENCODE_BOOL,
 	GPUSORT_ENCODE_CHAR,
 	GPUSORT_ENCODE_INT2,
