@@ -71,6 +71,7 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 		column->fixed_bits = type->encode == NULL && type->bits <= 64 ? type->bits : 0;
 		column->flip = column->descending && column->fixed_bits > 0 ? gpusort_low_mask(column->fixed_bits) : 0;
 		column->state = type->create != NULL ? type->create(column->collation) : NULL;
+		Assert(type->encode != NULL || column->fixed_bits > 0 || gpusort_column_is_string(column));
 		keys->strings += gpusort_column_is_string(column);
 		keys->encodable = i + 1;
 	}
