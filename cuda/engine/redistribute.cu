@@ -227,6 +227,25 @@ choose_splitters(GpuSort *sort, uint32_t sample)
 	}
 }
 
+/* A shard's own chunks, once the splitters are where its sample was. */
+static GpuSortOwnChunks
+own_chunks(const GpuSortShard *shard)
+{
+	const GpuSort *sort = shard->sort;
+	const uint32_t p = (uint32_t) (shard - sort->shards);
+	const RedistributionShard *mine = &sort->redistribution->shards[p];
+	GpuSortOwnChunks own = {};
+
+	own.chunks = mine->chunks;
+	own.numbers = mine->numbers;
+	own.count = sort->redistribution->own[p];
+	own.key_words = sort->key_words;
+	own.shards = sort->shard_count;
+	own.splitters = mine->picked;
+	own.splitter_keys = mine->keys;
+	return own;
+}
+
 /* Starts the histograms of a shard's chunks, and their D2H copy. */
 static int
 start_histograms(GpuSortShard *shard, uint32_t first_own, GpuSortError *error)
@@ -245,8 +264,7 @@ start_histograms(GpuSortShard *shard, uint32_t first_own, GpuSortError *error)
 	if (redistribution->own[p] > 0)
 	{
 		GPUSORT_LAUNCH(shard->device, error, count_rows, redistribution->own[p], GPUSORT_THREADS, stream,
-					   mine->chunks, mine->numbers, redistribution->own[p], sort->key_words, mine->picked, mine->keys,
-					   sort->shard_count, mine->histograms);
+					   own_chunks(shard), mine->histograms);
 		GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(redistribution->histograms + (size_t) first_own * sort->shard_count, mine->histograms, (size_t) redistribution->own[p] * sort->shard_count * sizeof(uint32_t), cudaMemcpyDeviceToHost, stream));
 	}
 	GPUSORT_CUDA(shard->device, error, cudaEventRecord(shard->lane->computed, stream));
@@ -371,8 +389,7 @@ gpusort_redistribute_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortErr
 										 (size_t) redistribution->own[p] * sort->shard_count * sizeof(uint32_t),
 										 cudaMemcpyHostToDevice, shard->lane->compute));
 			GPUSORT_LAUNCH(shard->device, error, redistribute_rows, redistribution->own[p], GPUSORT_THREADS, shard->lane->compute,
-						   mine->chunks, mine->numbers, redistribution->own[p], window, mine->picked, mine->keys,
-						   sort->shard_count, mine->histograms, targets);
+						   own_chunks(shard), window, mine->histograms, targets);
 		}
 		GPUSORT_CUDA(shard->device, error, cudaEventRecord(shard->lane->computed, shard->lane->compute));
 		own += redistribution->own[p];

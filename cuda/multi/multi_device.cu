@@ -12,6 +12,8 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <string.h>
+
 #include "multi/multi_state.h"
 #include "sort/radix/radix_sort.h"
 
