@@ -19,8 +19,7 @@
 #include "engine/device.h"
 #include "engine/steps.h"
 
-#define GPUSORT_FULL_WARP 0xFFFFFFFF
-#define GPUSORT_WARPS     (GPUSORT_THREADS / 32)
+#define GPUSORT_WARPS (GPUSORT_THREADS / 32)
 
 /* Rows that a thread, a warp and a block of the scan take; a tile is a block's. */
 #define GPUSORT_THREAD_ROWS 16

@@ -18,8 +18,6 @@
 #define GPUSORT_REDISTRIBUTE_TILE   (GPUSORT_REDISTRIBUTE_TURNS * GPUSORT_THREADS)
 #define GPUSORT_REDISTRIBUTE_GROUPS (GPUSORT_REDISTRIBUTE_TILE / 32)
 
-#define GPUSORT_FULL_WARP 0xFFFFFFFF
-
 /* A row, by where it was put. */
 typedef struct GpuSortRowPlace
 {
@@ -186,9 +184,9 @@ redistribute_rows(const __grid_constant__ GpuSortOwnChunks own, const __grid_con
 	__shared__ SharedSplitters splitters;
 	__shared__ GpuSortRowRef tile_refs[GPUSORT_REDISTRIBUTE_TILE];
 	__shared__ uint32_t tile_prefixes[GPUSORT_REDISTRIBUTE_TILE];
-	__shared__ uint32_t before[GPUSORT_REDISTRIBUTE_GROUPS][GPUSORT_SHARDS_MAX]; /* rows of the shard in groups before */
+	__shared__ uint32_t before[GPUSORT_REDISTRIBUTE_GROUPS][GPUSORT_SHARDS_MAX]; /* its rows in groups before */
 	__shared__ uint32_t starts[GPUSORT_SHARDS_MAX + 1];                          /* of each shard in the tile */
-	__shared__ uint32_t next[GPUSORT_SHARDS_MAX];                                /* place of the tile's first row in each shard */
+	__shared__ uint32_t next[GPUSORT_SHARDS_MAX];                                /* of the tile's rows in each shard */
 	const uint32_t lane = threadIdx.x % 32;
 
 	load_splitters(&splitters, own);

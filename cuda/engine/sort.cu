@@ -29,9 +29,6 @@
 #include "engine/steps.h"
 #include "engine/upload.h"
 
-/* Regions of the work block start at multiples of this. */
-#define GPUSORT_REGION_ALIGN 256
-
 /* What a wait returns that has filled the error itself; no CUDA status. */
 #define GPUSORT_WAIT_FAILED (-1)
 
@@ -50,22 +47,6 @@ milliseconds_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
-}
-
-static uint64_t
-region_align(uint64_t bytes)
-{
-	return (bytes + GPUSORT_REGION_ALIGN - 1) / GPUSORT_REGION_ALIGN * GPUSORT_REGION_ALIGN;
-}
-
-/* Lays a region behind those before it; returns where it starts. */
-static uint64_t
-lay_region(uint64_t *end, uint64_t bytes)
-{
-	uint64_t start = *end;
-
-	*end += region_align(bytes);
-	return start;
 }
 
 /* ---- what each device does by itself ---- */
@@ -135,7 +116,7 @@ acquire_work(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *err
 	uint64_t tiles;
 	uint64_t equal;
 	uint64_t chunks;
-	uint64_t prefixes_bytes = has_prefixes ? region_align(rows * sizeof(uint32_t)) : 0;
+	uint64_t prefixes_bytes = has_prefixes ? gpusort_region_bytes(rows * sizeof(uint32_t)) : 0;
 	uint64_t temp_bytes;
 	size_t block_bytes;
 	char *base;
@@ -153,13 +134,13 @@ acquire_work(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *err
 	if (prefixes_bytes + temp_bytes < refs_bytes)
 		temp_bytes = refs_bytes - prefixes_bytes;
 
-	refs = lay_region(&end, refs_bytes);
-	ids = lay_region(&end, rows * sizeof(uint32_t));
-	prefixes = lay_region(&end, prefixes_bytes);
-	temp = lay_region(&end, temp_bytes);
-	tiles = lay_region(&end, gpusort_order_tiles(shard->rows) * sizeof(uint64_t));
-	equal = lay_region(&end, sort->may_tie ? rows / 8 + sizeof(uint32_t) : 0);
-	chunks = lay_region(&end, sort->chunk_count * sizeof(GpuSortDeviceChunk));
+	refs = gpusort_region_lay(&end, refs_bytes);
+	ids = gpusort_region_lay(&end, rows * sizeof(uint32_t));
+	prefixes = gpusort_region_lay(&end, prefixes_bytes);
+	temp = gpusort_region_lay(&end, temp_bytes);
+	tiles = gpusort_region_lay(&end, gpusort_order_tiles(shard->rows) * sizeof(uint64_t));
+	equal = gpusort_region_lay(&end, sort->may_tie ? rows / 8 + sizeof(uint32_t) : 0);
+	chunks = gpusort_region_lay(&end, sort->chunk_count * sizeof(GpuSortDeviceChunk));
 	block_bytes = gpusort_block_size(end);
 
 	if (gpusort_reserve_work(shard, block_bytes, error) != 0 ||
@@ -177,7 +158,9 @@ acquire_work(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *err
 	work->equal = sort->may_tie ? (uint32_t *) (base + equal) : NULL;
 	work->chunks = (GpuSortDeviceChunk *) (base + chunks);
 
-	GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(work->chunks, sort->chunks, sort->chunk_count * sizeof(GpuSortDeviceChunk), cudaMemcpyHostToDevice, shard->lane->compute));
+	GPUSORT_CUDA(shard->device, error,
+				 cudaMemcpyAsync(work->chunks, sort->chunks, sort->chunk_count * sizeof(GpuSortDeviceChunk),
+								 cudaMemcpyHostToDevice, shard->lane->compute));
 	return 0;
 }
 
@@ -216,9 +199,14 @@ start_reading(GpuSortShard *shard, uint32_t ties, GpuSortError *error)
 {
 	GpuSortLane *lane = shard->lane;
 
-	GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(lane->mirror, lane->state, offsetof(GpuSortDeviceState, ties) + ties * sizeof(GpuSortTieSummary), cudaMemcpyDeviceToHost, lane->compute));
+	GPUSORT_CUDA(shard->device, error,
+				 cudaMemcpyAsync(lane->mirror, lane->state,
+								 offsetof(GpuSortDeviceState, ties) + ties * sizeof(GpuSortTieSummary),
+								 cudaMemcpyDeviceToHost, lane->compute));
 	if (shard->rows_out > 0)
-		GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(&lane->mirror->total_words, shard->work.ends + shard->rows_out - 1, sizeof(uint64_t), cudaMemcpyDeviceToHost, lane->compute));
+		GPUSORT_CUDA(shard->device, error,
+					 cudaMemcpyAsync(&lane->mirror->total_words, shard->work.ends + shard->rows_out - 1,
+									 sizeof(uint64_t), cudaMemcpyDeviceToHost, lane->compute));
 	return note_computed(shard, error);
 }
 
@@ -464,8 +452,12 @@ plan_sort(GpuSort *sort, GpuSortPackPlan *plan, GpuSortError *error)
 		return gpusort_fail(error, GPUSORT_REASON_BAD_CHUNK, "%llu rows have an offset or a length out of bounds",
 							(unsigned long long) bad_rows);
 	gpusort_pack_plan(plan, sort->key_words, &stats);
-	sort->order = gpusort_key_stats_sorted(&stats, sort->rows) ? GPUSORT_INPUT_SORTED : gpusort_key_stats_reversed(&stats, sort->rows) ? GPUSORT_INPUT_REVERSED
-																																	   : GPUSORT_INPUT_UNKNOWN;
+	if (gpusort_key_stats_sorted(&stats, sort->rows))
+		sort->order = GPUSORT_INPUT_SORTED;
+	else if (gpusort_key_stats_reversed(&stats, sort->rows))
+		sort->order = GPUSORT_INPUT_REVERSED;
+	else
+		sort->order = GPUSORT_INPUT_UNKNOWN;
 	return 0;
 }
 

@@ -8,7 +8,7 @@
  *		upload.cu		reserve and put: chunks to a device, statistics of the keys
  *		sort.cu			the steps from the last chunk to rows in order
  *		pack.cu			row refs and the prefixes of packed keys
- *		redistribute.cu		the same, each on the device that sorts the row
+ *		redistribute.cu	the same, each on the device that sorts the row
  *		device_sort.cu	row ids in order
  *		order.cu		check, equal neighbours, refs in order, where rows end
  *		tie_flags.cu	rows that need a tie-break
@@ -51,6 +51,9 @@ struct GpuSortRedistribution;
 
 /* Threads of every block of every kernel. */
 #define GPUSORT_THREADS 256
+
+/* All lanes of a warp, as a mask. */
+#define GPUSORT_FULL_WARP 0xFFFFFFFF
 
 /* At most so many blocks count ties, each writing one summary. */
 #define GPUSORT_TIE_BLOCKS 1024
@@ -126,7 +129,7 @@ typedef struct GpuSortShard
 	GpuSortDeviceReservation reservation;
 	GpuSortSlab *slabs;
 	uint32_t slab_count;
-	uint32_t slabs_size;
+	uint32_t slabs_size; /* of the array */
 
 	/* sorting */
 	uint32_t rows; /* that this device sorts */
@@ -161,7 +164,7 @@ struct GpuSort
 	uint32_t put_turn;
 	GpuSortDeviceChunk *chunks; /* host memory, by chunk number */
 	uint32_t chunk_count;
-	uint32_t chunks_size;
+	uint32_t chunks_size;                     /* of the array */
 	GpuSortKeyStats boundary_stats;           /* of the pairs of rows that two chunks meet at, and nothing else */
 	uint64_t last_key[GPUSORT_MAX_KEY_WORDS]; /* of the last row put, if known */
 	bool last_key_known;

@@ -64,7 +64,7 @@ flag_ties(const GpuSortRowRef *sorted_refs, uint32_t rows, uint32_t tiles, uint3
 		{
 			uint32_t slot = threadIdx.x / 32 * 32 + k;
 			uint64_t mine = (first_word + slot) * 32 + threadIdx.x % 32;
-			uint32_t votes = __ballot_sync(0xFFFFFFFF, mine < rows && gpusort_ref_inexact(sorted_refs[mine]));
+			uint32_t votes = __ballot_sync(GPUSORT_FULL_WARP, mine < rows && gpusort_ref_inexact(sorted_refs[mine]));
 
 			if (threadIdx.x % 32 == 0)
 				inexact_bits[slot] = votes;

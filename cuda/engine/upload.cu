@@ -33,8 +33,8 @@
 
 #include "engine/check.h"
 #include "engine/device.h"
-#include "engine/shard.h"
 #include "engine/redistribute.h"
+#include "engine/shard.h"
 
 /* Slabs of the smallest size take two chunks; then they double. */
 #define GPUSORT_SLAB_MIN (2 * GPUSORT_CHUNK_BYTES)
@@ -178,6 +178,7 @@ static int
 reserve_on(GpuSortShard *shard, GpuSortError *error)
 {
 	size_t slab_bytes = 0;
+	uint64_t work_bytes;
 	GpuSortDeviceReservation before = shard->reservation;
 	GpuSortBlock block;
 
@@ -187,9 +188,9 @@ reserve_on(GpuSortShard *shard, GpuSortError *error)
 	/* Rather a smaller slab than is due than none. */
 	if (reserves_held(shard) < shard->chunks_reserved + 1)
 		slab_bytes = next_slab_size(shard);
+	work_bytes = worst_work_bytes(shard, shard->chunks_reserved + 1);
 	while (gpusort_memory_reserve(shard->device, &shard->reservation,
-								  reservation_with(shard, worst_work_bytes(shard, shard->chunks_reserved + 1), slab_bytes),
-								  error) != 0)
+								  reservation_with(shard, work_bytes, slab_bytes), error) != 0)
 	{
 		if (slab_bytes <= GPUSORT_CHUNK_BYTES)
 			return -1;
@@ -336,11 +337,15 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 	placed->shard = (uint32_t) (shard - sort->shards);
 
 	GPUSORT_CUDA(device, error, cudaMemcpyAsync(base, chunk, offsets_at, cudaMemcpyHostToDevice, lane->copies));
-	GPUSORT_CUDA(device, error, cudaMemcpyAsync(base + offsets_at, gpusort_chunk_offset((void *) chunk, rows - 1), rows * sizeof(uint32_t), cudaMemcpyHostToDevice, lane->copies));
+	GPUSORT_CUDA(device, error,
+				 cudaMemcpyAsync(base + offsets_at, gpusort_chunk_offset((void *) chunk, rows - 1),
+								 rows * sizeof(uint32_t), cudaMemcpyHostToDevice, lane->copies));
 	GPUSORT_CUDA(device, error, cudaEventRecord(lane->uploaded, lane->copies));
 	GPUSORT_CUDA(device, error, cudaStreamWaitEvent(lane->compute, lane->uploaded, 0));
 
-	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_chunk(placed, sort->key_words, &lane->state->keys, &lane->state->bad_rows, (struct CUstream_st *) lane->compute));
+	GPUSORT_CUDA(device, error,
+				 (cudaError_t) gpusort_key_stats_chunk(placed, sort->key_words, &lane->state->keys,
+													   &lane->state->bad_rows, (GpuSortStream) lane->compute));
 	note_boundary(sort, chunk, rows, bytes);
 
 	slab->used += (length + GPUSORT_CHUNK_ALIGN - 1) / GPUSORT_CHUNK_ALIGN * GPUSORT_CHUNK_ALIGN;
