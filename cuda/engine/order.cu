@@ -4,8 +4,8 @@
  *	  After the sort: is it in order, which neighbours are equal, the rows' refs in
  *	  that order, and where each row ends in the output.
  *
- * Neighbours whose prefixes differ are compared by them.  Where the prefix is not
- * the whole packed key and is equal, or where there are no prefixes, the rows' own
+ * Neighbours whose partial keys differ are compared by them.  Where the partial key is not
+ * the whole packed key and is equal, or where there are no partial keys, the rows' own
  * keys decide, which also checks that packing kept the order.  Row ids are checked
  * to be a permutation by range, sum and exclusive or.  Of the first rows alone
  * that is no check; there every row of the sort is compared with the last of them.
@@ -76,11 +76,11 @@ compare_keys(const KeyedRows &keyed, GpuSortRowRef ref_a, GpuSortRowRef ref_b)
 
 /*
  * Row i of the order against row i + 1, for all i below rows.  The order is ids, which are of
- * by_id's rows.  prefixes are in order, or NULL; whole says that nothing is in the key beside
+ * by_id's rows.  partial keys are in order, or NULL; whole says that nothing is in the key beside
  * them.  ids out of range are order_refs' business.  equal may be NULL.
  */
 static __global__ void
-check_order(const __grid_constant__ KeyedRows by_id, const uint32_t *ids, uint32_t rows, const uint32_t *prefixes,
+check_order(const __grid_constant__ KeyedRows by_id, const uint32_t *ids, uint32_t rows, const uint32_t *partial_keys,
 			bool whole, uint32_t *equal, GpuSortDeviceState *state)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -88,14 +88,14 @@ check_order(const __grid_constant__ KeyedRows by_id, const uint32_t *ids, uint32
 
 	if (i < rows && i + 1 < rows)
 	{
-		if (prefixes != NULL)
+		if (partial_keys != NULL)
 		{
-			uint32_t here = prefixes[i];
-			uint32_t next = prefixes[i + 1];
+			uint32_t here = partial_keys[i];
+			uint32_t next = partial_keys[i + 1];
 
 			order = here < next ? -1 : here > next;
 		}
-		if (prefixes == NULL || (order == 0 && !whole))
+		if (partial_keys == NULL || (order == 0 && !whole))
 		{
 			uint32_t id = ids[i];
 			uint32_t next_id = ids[i + 1];
@@ -321,13 +321,13 @@ rows_by_id(const GpuSortShard *shard)
 }
 
 int
-gpusort_check_order(GpuSortShard *shard, const GpuSortPackPlan *plan, bool has_prefixes, GpuSortError *error)
+gpusort_check_order(GpuSortShard *shard, const GpuSortPackPlan *plan, bool has_partial_keys, GpuSortError *error)
 {
 	GpuSortWork *work = &shard->work;
 
 	GPUSORT_LAUNCH(shard->device, error, check_order, blocks_for(shard->rows_out), GPUSORT_THREADS,
 				   shard->lane->compute, rows_by_id(shard), work->ids, shard->rows_out,
-				   has_prefixes ? work->prefixes : (uint32_t *) NULL, plan->packed_bits <= 32, work->equal,
+				   has_partial_keys ? work->partial_keys : (uint32_t *) NULL, plan->packed_bits <= 32, work->equal,
 				   shard->lane->state);
 	if (shard->rows_out < shard->rows)
 		GPUSORT_LAUNCH(shard->device, error, count_up_to, blocks_for(shard->rows), GPUSORT_THREADS,

@@ -380,13 +380,13 @@ gpusort_redistribute_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortErr
 	GpuSortPackPlan window;
 	uint32_t own = 0;
 
-	/* rows that are in order need no prefixes */
+	/* rows that are in order need no partial keys */
 	gpusort_pack_window_plan(&window, plan, 0, sort->order != GPUSORT_INPUT_UNKNOWN ? 0 : 32);
 
 	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
 		targets.refs[p] = sort->shards[p].work.refs;
-		targets.prefixes[p] = sort->shards[p].work.prefixes;
+		targets.partial_keys[p] = sort->shards[p].work.partial_keys;
 	}
 	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{

@@ -41,7 +41,7 @@ typedef struct GpuSortOwnChunks
 typedef struct GpuSortTargets
 {
 	GpuSortRowRef *refs[GPUSORT_SHARDS_MAX];
-	uint32_t *prefixes[GPUSORT_SHARDS_MAX];
+	uint32_t *partial_keys[GPUSORT_SHARDS_MAX];
 } GpuSortTargets;
 
 /* Returns true if the row of this key and place is before that one in the total order. */
@@ -167,8 +167,8 @@ count_rows(const __grid_constant__ GpuSortOwnChunks own, uint32_t *histograms)
 }
 
 /*
- * Writes refs and prefixes of the own chunks' rows to their shards; the plan keeps the prefix
- * alone, or nothing, and then there are no prefixes.  shard_offsets[c * shards + p] says where those
+ * Writes refs and partial keys of the own chunks' rows to their shards; the plan keeps the partial key
+ * alone, or nothing, and then there are no partial keys.  shard_offsets[c * shards + p] says where those
  * of own chunk c start in shard p.  One block per own chunk.
  *
  * A tile of rows is laid out by shard in shared memory first, each shard's in the
@@ -183,7 +183,7 @@ redistribute_rows(const __grid_constant__ GpuSortOwnChunks own, const __grid_con
 	const uint32_t shards = own.shards;
 	__shared__ SharedSplitters splitters;
 	__shared__ GpuSortRowRef tile_refs[GPUSORT_REDISTRIBUTE_TILE];
-	__shared__ uint32_t tile_prefixes[GPUSORT_REDISTRIBUTE_TILE];
+	__shared__ uint32_t tile_partial_keys[GPUSORT_REDISTRIBUTE_TILE];
 	__shared__ uint32_t before[GPUSORT_REDISTRIBUTE_GROUPS][GPUSORT_SHARDS_MAX]; /* its rows in groups before */
 	__shared__ uint32_t starts[GPUSORT_SHARDS_MAX + 1];                          /* of each shard in the tile */
 	__shared__ uint32_t next[GPUSORT_SHARDS_MAX];                                /* of the tile's rows in each shard */
@@ -203,7 +203,7 @@ redistribute_rows(const __grid_constant__ GpuSortOwnChunks own, const __grid_con
 		for (uint32_t start = 0; start < chunk.rows; start += GPUSORT_REDISTRIBUTE_TILE)
 		{
 			GpuSortRowRef refs[GPUSORT_REDISTRIBUTE_TURNS];
-			uint32_t prefixes[GPUSORT_REDISTRIBUTE_TURNS];
+			uint32_t partial_keys[GPUSORT_REDISTRIBUTE_TURNS];
 			uint32_t shard[GPUSORT_REDISTRIBUTE_TURNS];
 			uint32_t rank[GPUSORT_REDISTRIBUTE_TURNS];
 
@@ -215,7 +215,7 @@ redistribute_rows(const __grid_constant__ GpuSortOwnChunks own, const __grid_con
 				shard[k] = shards;
 				rank[k] = 0;
 				refs[k] = 0;
-				prefixes[k] = 0;
+				partial_keys[k] = 0;
 				if (i < chunk.rows)
 				{
 					uint32_t offset = offsets[chunk.rows - 1 - i];
@@ -224,7 +224,7 @@ redistribute_rows(const __grid_constant__ GpuSortOwnChunks own, const __grid_con
 					shard[k] = shard_of(&splitters, shards - 1, key, {number, i}, window.key_words);
 					refs[k] = gpusort_ref_of(base, number, offset, window.key_words);
 					if (window.packed_bits > 0)
-						prefixes[k] = gpusort_pack_key(&window, key);
+						partial_keys[k] = gpusort_pack_key(&window, key);
 				}
 				for (uint32_t p = 0; p < shards; p++)
 				{
@@ -269,7 +269,7 @@ redistribute_rows(const __grid_constant__ GpuSortOwnChunks own, const __grid_con
 					uint32_t slot = starts[shard[k]] + before[group][shard[k]] + rank[k];
 
 					tile_refs[slot] = refs[k];
-					tile_prefixes[slot] = prefixes[k];
+					tile_partial_keys[slot] = partial_keys[k];
 				}
 			}
 			__syncthreads();
@@ -284,7 +284,7 @@ redistribute_rows(const __grid_constant__ GpuSortOwnChunks own, const __grid_con
 				place = next[p] + slot - starts[p];
 				targets.refs[p][place] = tile_refs[slot];
 				if (window.packed_bits > 0)
-					targets.prefixes[p][place] = tile_prefixes[slot];
+					targets.partial_keys[p][place] = tile_partial_keys[slot];
 			}
 			__syncthreads();
 			if (threadIdx.x < shards)

@@ -7,7 +7,7 @@
  *		shard.cu		a sort's beginning and end on each of its devices
  *		upload.cu		reserve and put: chunks to a device, statistics of the keys
  *		sort.cu			the steps from the last chunk to rows in order
- *		pack.cu			row refs and the prefixes of packed keys
+ *		pack.cu			row refs and the partial keys of packed keys
  *		redistribute.cu	the same, each on the device that sorts the row
  *		device_sort.cu	row ids in order
  *		order.cu		check, equal neighbours, refs in order, where rows end
@@ -94,10 +94,10 @@ typedef struct GpuSortWork
 	GpuSortRowRef *refs; /* by row id */
 	uint32_t *ids;       /* in order, once they are sorted */
 	/* of packed keys: by row id, then in order; NULL if the input is in order already */
-	uint32_t *prefixes;
+	uint32_t *partial_keys;
 	void *temp; /* the device sort's */
 	size_t temp_bytes;
-	GpuSortRowRef *sorted_refs; /* in the room of prefixes and temp, once the order is checked */
+	GpuSortRowRef *sorted_refs; /* in the room of partial keys and temp, once the order is checked */
 	/* in the room of refs, after sorted_refs: words of all rows up to and with this one */
 	uint64_t *ends;
 	uint64_t *tile_words; /* words of a tile's rows, then of all rows before it (order.cu) */

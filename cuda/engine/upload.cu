@@ -44,7 +44,7 @@
 #define GPUSORT_CHUNK_ALIGN 256
 
 /*
- * Work memory per row: ref 8, id 4, prefix 4, the device sort's temporary storage 16.4
+ * Work memory per row: ref 8, id 4, partial key 4, the device sort's temporary storage 16.4
  * at most; tie bits and sums of tiles are below 1.  The rest is for a sort of several
  * shards, whose devices do not sort exactly as many rows as were put on them.
  */
