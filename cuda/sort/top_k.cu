@@ -59,7 +59,7 @@ typedef struct SelectState
 	/* of all levels */
 	uint32_t kept;
 
-	uint32_t counts[DIGITS];
+	uint32_t histogram[DIGITS]; /* of the digit that is fixed next */
 } SelectState;
 
 /* Rows that a select looks at, with a window of each one's key. */
@@ -77,7 +77,7 @@ static __global__ void
 begin_level(SelectState *state, uint32_t wanted, uint32_t capacity, uint32_t bits)
 {
 	for (uint32_t i = threadIdx.x; i < DIGITS; i += SELECT_THREADS)
-		state->counts[i] = 0;
+		state->histogram[i] = 0;
 	if (threadIdx.x == 0)
 	{
 		state->wanted = wanted;
@@ -109,7 +109,7 @@ static __global__ void
 __launch_bounds__(SELECT_THREADS)
 	count_digit(const uint32_t *windows, uint32_t rows, SelectState *state)
 {
-	__shared__ uint32_t counts[DIGITS];
+	__shared__ uint32_t histogram[DIGITS];
 	const uint32_t fixed = state->shift;
 	const uint32_t digits = state->digits;
 	const uint32_t shift = fixed - digit_bits(fixed);
@@ -118,7 +118,7 @@ __launch_bounds__(SELECT_THREADS)
 	if (state->done)
 		return;
 	for (uint32_t i = threadIdx.x; i < DIGITS; i += SELECT_THREADS)
-		counts[i] = 0;
+		histogram[i] = 0;
 	__syncthreads();
 
 	/* Whole warps stay together, to count a digit that all rows share at once. */
@@ -134,16 +134,16 @@ __launch_bounds__(SELECT_THREADS)
 		if (votes == 0xFFFFFFFF)
 		{
 			if (threadIdx.x % 32 == 0)
-				atomicAdd(&counts[digit], 32u);
+				atomicAdd(&histogram[digit], 32u);
 		}
 		else if (counted)
-			atomicAdd(&counts[digit], 1u);
+			atomicAdd(&histogram[digit], 1u);
 	}
 	__syncthreads();
 	for (uint32_t i = threadIdx.x; i < DIGITS; i += SELECT_THREADS)
 	{
-		if (counts[i] > 0)
-			atomicAdd(&state->counts[i], counts[i]);
+		if (histogram[i] > 0)
+			atomicAdd(&state->histogram[i], histogram[i]);
 	}
 }
 
@@ -165,8 +165,8 @@ __launch_bounds__(SELECT_THREADS)
 		return;
 	for (int i = 0; i < DIGITS / SELECT_THREADS; i++)
 	{
-		counts[i] = state->counts[first + i];
-		state->counts[first + i] = 0;
+		counts[i] = state->histogram[first + i];
+		state->histogram[first + i] = 0;
 		sum += counts[i];
 	}
 	sums[threadIdx.x] = sum;
@@ -375,12 +375,12 @@ fix_level(const GpuSortDeviceSort *sort, const SelectLevel *level, SelectState *
 	}
 	if ((status = cudaGetLastError()) != cudaSuccess)
 		return status;
-	status = cudaMemcpyAsync(sort->wait.mirror, state, offsetof(SelectState, counts), cudaMemcpyDeviceToHost, stream);
+	status = cudaMemcpyAsync(sort->wait.mirror, state, offsetof(SelectState, histogram), cudaMemcpyDeviceToHost, stream);
 	if (status != cudaSuccess)
 		return status;
 	if ((waited = gpusort_device_wait(&sort->wait, stream)) != 0)
 		return waited;
-	memcpy(found, sort->wait.mirror, offsetof(SelectState, counts));
+	memcpy(found, sort->wait.mirror, offsetof(SelectState, histogram));
 	return cudaSuccess;
 }
 
