@@ -5,7 +5,7 @@
  *
  *	1. Partial keys of all rows, if the caller has not made them: the key is read, 4
  *	   bytes are written.  An array of uint32_t that loses no bits is its own.  Where many
- *	   rows would tie on them partial keys are made by a map that fits the keys (quantile_map.cu).
+ *	   rows would tie on them a quantile map makes them (quantile_map.cu).
  *	2. Radix sort of (partial key, row number) (radix_sort.cu).  Up to 32 packed bits
  *	   that is all, and partial keys need not leave it.
  *	3. Rows that tie on the partial key (tie_break.cu).
@@ -101,7 +101,8 @@ needs_sorting(const GpuSortDeviceSort *sort)
 bool
 gpusort_may_map(const GpuSortDeviceSort *sort)
 {
-	return needs_sorting(sort) && !gpusort_select_pays(sort) && gpusort_quantile_map_considered(sort->plan, sort->rows) &&
+	return needs_sorting(sort) && !gpusort_select_pays(sort) &&
+		gpusort_quantile_map_considered(sort->plan, sort->rows) &&
 		(sort->any_partial_keys || (sort->partial_keys == NULL && sort->sorted_partial_keys == NULL));
 }
 
@@ -205,11 +206,12 @@ number_all(const GpuSortDeviceSort *sort, uint32_t *ids, cudaStream_t stream)
 	const uint32_t written = first ? sort->limit : sort->rows;
 	cudaError_t status;
 
-	GPUSORT_START_KERNEL(number_rows, blocks_of(written, NUMBER_THREADS * NUMBER_ITEMS), NUMBER_THREADS, stream, sort->rows, written,
-						 backwards, ids);
+	GPUSORT_START_KERNEL(number_rows, blocks_of(written, NUMBER_THREADS * NUMBER_ITEMS), NUMBER_THREADS, stream,
+						 sort->rows, written, backwards, ids);
 	if ((status = cudaGetLastError()) != cudaSuccess || sort->sorted_partial_keys == NULL || sort->limit > 0)
 		return status;
-	return gpusort_make_partial_keys(&sort->source, sort->plan, backwards ? ids : NULL, sort->rows, sort->sorted_partial_keys, stream);
+	return gpusort_make_partial_keys(&sort->source, sort->plan, backwards ? ids : NULL, sort->rows,
+									 sort->sorted_partial_keys, stream);
 }
 
 /*
@@ -227,10 +229,11 @@ begin_with_partial_keys(const GpuSortDeviceSort *sort, const SortTemp *work, con
 	if (status != cudaSuccess)
 		return status;
 	if (map != NULL)
-		return gpusort_quantile_map_codes(&sort->source, sort->plan, sort->rows, map, (uint32_t) bits, work->partial_keys, histogram,
-										  stream);
+		return gpusort_quantile_map_codes(&sort->source, sort->plan, sort->rows, map, (uint32_t) bits,
+										  work->partial_keys, histogram, stream);
 	if (histogram != NULL)
-		return gpusort_make_counted_partial_keys(&sort->source, sort->plan, sort->rows, work->partial_keys, histogram, stream);
+		return gpusort_make_counted_partial_keys(&sort->source, sort->plan, sort->rows, work->partial_keys, histogram,
+												 stream);
 	return gpusort_make_partial_keys(&sort->source, sort->plan, NULL, sort->rows, work->partial_keys, stream);
 }
 
@@ -308,7 +311,8 @@ sort_selected(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_
 	core.ids_out = ids;
 	status = gpusort_radix_sort(&core, stream);
 	if (status == cudaSuccess)
-		status = gpusort_make_partial_keys(&sort->source, sort->plan, work->kept_in_row_order, *kept, work->partial_keys, stream);
+		status = gpusort_make_partial_keys(&sort->source, sort->plan, work->kept_in_row_order, *kept, work->partial_keys,
+										   stream);
 	if (status == cudaSuccess)
 	{
 		core.keys_in = work->partial_keys;

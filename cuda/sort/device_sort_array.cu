@@ -165,7 +165,8 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 	bool checked;
 	int ended;
 
-	static_assert(sizeof(GpuSortKeyStats) + sizeof(GpuSortSkewCheck) <= GPUSORT_DEVICE_SORT_MIRROR_BYTES, "statistics fit the mirror");
+	static_assert(sizeof(GpuSortKeyStats) + sizeof(GpuSortSkewCheck) <= GPUSORT_DEVICE_SORT_MIRROR_BYTES,
+				  "statistics fit the mirror");
 	if (wait->mirror == NULL || source->kind == GPUSORT_KEYS_REFS || rows > GPUSORT_DEVICE_SORT_MAX_ROWS)
 		return cudaErrorInvalidValue;
 	if ((ended = gpusort_device_sort_array_bytes(source, rows, limit, &start)) != 0)
@@ -184,7 +185,7 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 		(ended = gpusort_key_stats_reset(stats, stream)) != 0)
 		return ended;
 
-	/* Whether the keys want a map is read together with the statistics: a wait for it alone costs more than it may save. */
+	/* Whether the keys are skewed is read together with the statistics: a wait for it costs more than it may save. */
 	describe_array(source, &plan, rows, limit, wait, &sort);
 	checked = guessed && gpusort_may_map(&sort);
 	if (checked && (ended = check_map(source, &plan, rows, stats, wait, (cudaStream_t) stream)) != 0)

@@ -44,8 +44,8 @@ __launch_bounds__(PARTIAL_KEY_THREADS)
 }
 
 /*
- * partial_keys[i] = partial key of row i, and adds their digits to histogram; the plan keeps nothing else.  Keys have WORDS words, up
- * to 4, which are all on their way before the first is waited for; or any number, for 0.
+ * partial_keys[i] = partial key of row i, and adds their digits to histogram; the plan keeps
+ * nothing else.  Keys have WORDS words, up to 4, or any number, for 0.
  */
 template <int FORM, int WORDS>
 static __global__ void
@@ -86,8 +86,8 @@ blocks_of(uint64_t items, uint32_t per_block)
 }
 
 cudaError_t
-gpusort_make_partial_keys(const GpuSortKeySource *source, const GpuSortPackPlan *plan, const uint32_t *ids, uint32_t rows,
-						  uint32_t *partial_keys, cudaStream_t stream)
+gpusort_make_partial_keys(const GpuSortKeySource *source, const GpuSortPackPlan *plan, const uint32_t *ids,
+						  uint32_t rows, uint32_t *partial_keys, cudaStream_t stream)
 {
 	GpuSortPackPlan window;
 
@@ -95,8 +95,8 @@ gpusort_make_partial_keys(const GpuSortKeySource *source, const GpuSortPackPlan 
 		return cudaSuccess;
 	gpusort_pack_window_plan(&window, plan, 0, 32);
 #define MAKE_PARTIAL_KEYS(FORM) make_partial_keys<FORM>
-	GPUSORT_START_BY_FORM(source, MAKE_PARTIAL_KEYS, blocks_of(rows, PARTIAL_KEY_THREADS * PARTIAL_KEY_ITEMS), PARTIAL_KEY_THREADS, stream,
-						  *source, window, ids, rows, partial_keys);
+	GPUSORT_START_BY_FORM(source, MAKE_PARTIAL_KEYS, blocks_of(rows, PARTIAL_KEY_THREADS * PARTIAL_KEY_ITEMS),
+						  PARTIAL_KEY_THREADS, stream, *source, window, ids, rows, partial_keys);
 #undef MAKE_PARTIAL_KEYS
 	return cudaGetLastError();
 }
@@ -121,8 +121,8 @@ start_counted_of(const GpuSortKeySource *source, const GpuSortPackPlan *plan, ui
 }
 
 cudaError_t
-gpusort_make_counted_partial_keys(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, uint32_t *partial_keys,
-								  uint32_t *histogram, cudaStream_t stream)
+gpusort_make_counted_partial_keys(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+								  uint32_t *partial_keys, uint32_t *histogram, cudaStream_t stream)
 {
 	const GpuSortKeyForm form = gpusort_source_form(source);
 

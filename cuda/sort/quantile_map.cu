@@ -516,7 +516,8 @@ gpusort_quantile_map_find(const GpuSortKeySource *source, const GpuSortPackPlan 
 	cudaError_t status;
 	int waited;
 
-	static_assert(offsetof(GpuSortQuantileMap, splitters) <= GPUSORT_DEVICE_SORT_MIRROR_BYTES, "what is read back fits the mirror");
+	static_assert(offsetof(GpuSortQuantileMap, splitters) <= GPUSORT_DEVICE_SORT_MIRROR_BYTES,
+				  "what is read back fits the mirror");
 	*use = {};
 	if (wait->mirror == NULL)
 		return cudaErrorInvalidValue;
