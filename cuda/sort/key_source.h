@@ -115,15 +115,14 @@ gpusort_source_key(const GpuSortKeySource *source, uint32_t row, uint64_t *made)
 }
 
 /*
- * The packed keys of a thread's rows, which are `step` apart, from row `start` on; past the last
- * row, its.  ids are the rows' numbers, NULL: they are taken in turn.  The plan keeps nothing but
- * what fits Packed.  Keys have WORDS words, which are all on their way before the first is waited
+ * The packed keys of a thread's rows, which are STEP apart, from row `start` on; past the last
+ * row, its.  The plan keeps nothing but what fits Packed.  Keys have WORDS words, which are all on their way before the first is waited
  * for; or any number, for 0.
  */
-template <int FORM, int WORDS, int ITEMS, typename Packed>
+template <int FORM, int WORDS, int STEP, int ITEMS, typename Packed>
 GPUSORT_HD static GPUSORT_INLINE void
-gpusort_pack_rows(const GpuSortKeySource &source, const GpuSortPackPlan &window, const uint32_t *ids, uint64_t start,
-				  uint32_t step, uint32_t rows, Packed (&packed)[ITEMS])
+gpusort_pack_rows(const GpuSortKeySource &source, const GpuSortPackPlan &window, uint64_t start, uint32_t rows,
+				  Packed (&packed)[ITEMS])
 {
 	constexpr int words = WORDS > 0 ? WORDS : 1;
 	const uint64_t *places[ITEMS];
@@ -133,10 +132,9 @@ gpusort_pack_rows(const GpuSortKeySource &source, const GpuSortPackPlan &window,
 	GPUSORT_UNROLL
 	for (int k = 0; k < ITEMS; k++)
 	{
-		const uint64_t i = start + k * step;
-		const uint32_t there = i < rows ? (uint32_t) i : rows - 1;
+		const uint64_t row = start + k * STEP;
 
-		places[k] = gpusort_source_key<FORM>(&source, ids != NULL ? ids[there] : there, &made[k]);
+		places[k] = gpusort_source_key<FORM>(&source, (uint32_t) (row < rows ? row : rows - 1), &made[k]);
 	}
 	GPUSORT_UNROLL
 	for (int k = 0; k < ITEMS; k++)

@@ -30,9 +30,19 @@ __launch_bounds__(PARTIAL_KEY_THREADS)
 					  const uint32_t *ids, uint32_t rows, uint32_t *partial_keys)
 {
 	const uint64_t start = (uint64_t) blockIdx.x * (PARTIAL_KEY_THREADS * PARTIAL_KEY_ITEMS) + threadIdx.x;
+	const uint64_t *places[PARTIAL_KEY_ITEMS];
+	uint64_t made[PARTIAL_KEY_ITEMS];
 	uint32_t packed[PARTIAL_KEY_ITEMS];
 
-	gpusort_pack_rows<FORM, 0>(source, window, ids, start, PARTIAL_KEY_THREADS, rows, packed);
+	GPUSORT_UNROLL
+	for (int k = 0; k < PARTIAL_KEY_ITEMS; k++)
+	{
+		const uint64_t i = start + k * PARTIAL_KEY_THREADS;
+		const uint32_t there = i < rows ? (uint32_t) i : rows - 1;
+
+		places[k] = gpusort_source_key<FORM>(&source, ids != NULL ? ids[there] : there, &made[k]);
+	}
+	gpusort_pack_keys(&window, places, packed);
 	GPUSORT_UNROLL
 	for (int k = 0; k < PARTIAL_KEY_ITEMS; k++)
 	{
@@ -63,7 +73,7 @@ __launch_bounds__(COUNT_THREADS)
 	{
 		uint32_t partial_key[items];
 
-		gpusort_pack_rows<FORM, WORDS>(source, window, (const uint32_t *) NULL, start, COUNT_THREADS, rows, partial_key);
+		gpusort_pack_rows<FORM, WORDS, COUNT_THREADS>(source, window, start, rows, partial_key);
 		GPUSORT_UNROLL
 		for (int k = 0; k < items; k++)
 		{

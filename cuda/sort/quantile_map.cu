@@ -425,7 +425,7 @@ __launch_bounds__(MAP_THREADS)
 		uint64_t windows[MAP_ITEMS];
 		uint32_t buckets[MAP_ITEMS];
 
-		gpusort_pack_rows<FORM, WORDS>(source, window, (const uint32_t *) NULL, start, MAP_THREADS, rows, windows);
+		gpusort_pack_rows<FORM, WORDS, MAP_THREADS>(source, window, start, rows, windows);
 		GPUSORT_UNROLL
 		for (int k = 0; k < MAP_ITEMS; k++)
 			buckets[k] = 1;
