@@ -48,6 +48,8 @@ gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t memory_limi
 							"this build has no code for device %d, %s of compute capability %d.%d",
 							ordinal, device->name, properties.major, properties.minor);
 
+	if (gpusort_find_work_per_row(device, error) != 0)
+		return -1;
 	GPUSORT_CUDA(NULL, error, cudaMemGetInfo(&free_bytes, &total_bytes));
 	device->memory_total = total_bytes;
 

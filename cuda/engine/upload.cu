@@ -35,6 +35,7 @@
 #include "engine/device.h"
 #include "engine/redistribute.h"
 #include "engine/shard.h"
+#include "sort/radix/radix_sort.h"
 
 /* Slabs of the smallest size take two chunks; then they double. */
 #define GPUSORT_SLAB_MIN (2 * GPUSORT_CHUNK_BYTES)
@@ -45,11 +46,13 @@
 
 /*
  * Work memory per row: ref 8, id 4, partial key 4, the device sort's temporary storage 16.4
- * at most; tie bits and sums of tiles are below 1.  The rest is for a sort of several
- * shards, whose devices do not sort exactly as many rows as were put on them.
+ * at most, or 24.6 with CUB as its core; tie bits and sums of tiles are below 1.  The rest is
+ * for a sort of several shards, whose devices do not sort exactly as many rows as were put on
+ * them.
  */
-#define GPUSORT_WORK_PER_ROW 36
-#define GPUSORT_WORK_FIXED   ((uint64_t) 1 << 20)
+#define GPUSORT_WORK_PER_ROW     36
+#define GPUSORT_WORK_PER_ROW_CUB 45
+#define GPUSORT_WORK_FIXED       ((uint64_t) 1 << 20)
 
 /* Its code is there if that of all kernels of this library is. */
 static __global__ void
@@ -67,11 +70,28 @@ gpusort_kernels_present(void)
 	return status == cudaSuccess;
 }
 
+int
+gpusort_find_work_per_row(GpuSortCudaDevice *device, GpuSortError *error)
+{
+	const char *core;
+
+	GPUSORT_CUDA(device, error, gpusort_radix_chosen(&core));
+	device->work_per_row = strcmp(core, "cub") == 0 ? GPUSORT_WORK_PER_ROW_CUB : GPUSORT_WORK_PER_ROW;
+	return 0;
+}
+
 uint64_t
 gpusort_work_bytes(const GpuSortDeviceSet *set, uint64_t rows, uint64_t chunks)
 {
-	uint64_t bytes = gpusort_block_size(GPUSORT_WORK_FIXED + rows * GPUSORT_WORK_PER_ROW +
-										chunks * sizeof(GpuSortDeviceChunk));
+	uint32_t per_row = 0;
+	uint64_t bytes;
+
+	for (int i = 0; i < set->count; i++)
+	{
+		if (set->devices[i].work_per_row > per_row)
+			per_row = set->devices[i].work_per_row;
+	}
+	bytes = gpusort_block_size(GPUSORT_WORK_FIXED + rows * per_row + chunks * sizeof(GpuSortDeviceChunk));
 
 	/* any sort may become one of several shards */
 	if (set->joined)
