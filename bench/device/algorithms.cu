@@ -141,8 +141,17 @@ library_sort(BenchRun *run)
 	GpuSortDeviceSort sort;
 
 	if (run->algorithm->variant == LIBRARY_CORE)
-		BENCH_CUDA(gpusort_radix_sort(run->memory[0], run->temp_bytes, (const uint32_t *) run->input->keys, NULL, rows,
-									  32, NULL, ids, run->stream));
+	{
+		GpuSortRadixSort core = {};
+
+		core.temp = run->memory[0];
+		core.temp_bytes = run->temp_bytes;
+		core.keys_in = (const uint32_t *) run->input->keys;
+		core.rows = rows;
+		core.bits = 32;
+		core.ids_out = ids;
+		BENCH_CUDA(gpusort_radix_sort(&core, run->stream));
+	}
 	else if (run->algorithm->variant != LIBRARY_PLANNED)
 	{
 		GpuSortDeviceWait wait = {};
@@ -173,9 +182,9 @@ core_bytes(int bits, bool keys_kept)
 }
 
 /*
- * Uniform keys: an array of u32 is its own prefixes, which the statistics read again.  Other keys
- * are read once for statistics and prefixes, if those of a sample serve.  Where there are more than
- * 32 bits the sorted prefixes are read again, and of rows that tie the id is read and written and a
+ * Uniform keys: an array of u32 is its own partial keys, which the statistics read again.  Other keys
+ * are read once for statistics and partial keys, if those of a sample serve.  Where there are more than
+ * 32 bits the sorted partial keys are read again, and of rows that tie the id is read and written and a
  * sector of the key read.
  */
 double
@@ -197,7 +206,7 @@ library_bytes(const BenchAlgorithm *algorithm, BenchKey key, uint64_t rows)
 	if (algorithm->variant == LIBRARY_CORE)
 		return core_bytes(32, false);
 	if (algorithm->variant == LIBRARY_FIRST)
-		/* prefixes, and two looks at them */
+		/* partial keys, and two looks at them */
 		return (double) bench_key_bytes(key) + (key == BENCH_U32 ? 0 : 4) + 8;
 	return bench_gpusort_bytes(key, rows, algorithm->variant != LIBRARY_PLANNED);
 }

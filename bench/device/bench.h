@@ -262,7 +262,7 @@ extern void bench_sweep(const BenchOptions *options);
 extern void bench_survey(const BenchOptions *options);
 extern void bench_multi_sweep(const BenchOptions *options);
 
-/* Is name in a comma-separated list?  A list that is NULL has all. */
+/* Returns true if name is in a comma-separated list; one that is NULL has all. */
 extern bool bench_listed(const char *list, const char *name);
 
 #endif /* GPUSORT_BENCH_H */

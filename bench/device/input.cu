@@ -182,11 +182,23 @@ hash_key(const KeyWords &key)
 	return gpusort_row_random(key.words[0], key.words[1], 1) ^ key.words[2];
 }
 
-/* That `count` ids are different rows, the order that they put keys into, and keys_out if there are. */
-static __global__ void
-check_ids(BenchKey key, const void *keys, const uint32_t *ids, uint64_t count, const void *keys_out, uint64_t rows,
-		  bool stable, uint32_t *seen, Faults *faults)
+/* A result on the device, or a part of one that came from the host. */
+typedef struct Sorted
 {
+	const void *keys;    /* in order; NULL: there are ids alone */
+	const uint32_t *ids; /* NULL: there are keys alone */
+	uint64_t count;
+	bool stable;   /* rows with equal keys are to be in the input's order */
+	bool has_next; /* a part: one more row follows, which belongs to the next part */
+} Sorted;
+
+/* That the ids are different rows of the input, the order that they put its keys into, and the result's keys. */
+static __global__ void
+check_ids(BenchKey key, const void *keys, uint64_t rows, Sorted sorted, uint32_t *seen, Faults *faults)
+{
+	const uint32_t *ids = sorted.ids;
+	const uint64_t count = sorted.count;
+
 	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < count; i += (uint64_t) gridDim.x * blockDim.x)
 	{
 		uint32_t id = ids[i];
@@ -206,9 +218,9 @@ check_ids(BenchKey key, const void *keys, const uint32_t *ids, uint64_t count, c
 		order = compare_keys(own, load_key(key, keys, next));
 		if (order > 0)
 			atomicAdd(&faults->disorder, 1ULL);
-		else if (order == 0 && stable && id > next)
+		else if (order == 0 && sorted.stable && id > next)
 			atomicAdd(&faults->unstable, 1ULL);
-		if (keys_out != NULL && compare_keys(own, load_key(key, keys_out, i)) != 0)
+		if (sorted.keys != NULL && compare_keys(own, load_key(key, sorted.keys, i)) != 0)
 			atomicAdd(&faults->strange, 1ULL);
 	}
 }
@@ -248,19 +260,20 @@ check_keys(BenchKey key, const void *keys, uint64_t rows, bool in_order, Faults 
 }
 
 /*
- * A part of a result that came from the host: rows [0, count) of keys and ids, and the one after
- * them if has_next.  The input's keys are made again.
+ * A part of a result.  The keys of the input, which has `rows` rows, are made again.
  */
 static __global__ void
-check_part(BenchKey key, const void *keys, const uint32_t *ids, uint64_t count, bool has_next, int distribution,
-		   uint64_t rows, uint64_t seed, uint32_t *seen, Faults *faults)
+check_part(BenchKey key, Sorted part, int distribution, uint64_t rows, uint64_t seed, uint32_t *seen, Faults *faults)
 {
+	const void *keys = part.keys;
+	const uint32_t *ids = part.ids;
+	const uint64_t count = part.count;
 	unsigned long long sum = 0;
 
 	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < count; i += (uint64_t) gridDim.x * blockDim.x)
 	{
 		KeyWords own = load_key(key, keys, i);
-		bool followed = i + 1 < count || has_next;
+		bool followed = i + 1 < count || part.has_next;
 		int order = followed ? compare_keys(own, load_key(key, keys, i + 1)) : -1;
 
 		sum += hash_key(own);
@@ -372,8 +385,10 @@ check_device(Check *check, const BenchInput *input, const BenchOutput *output, c
 		return -1;
 	if (output->ids != NULL)
 	{
-		GPUSORT_START_KERNEL(check_ids, grid_of(count), BLOCK_THREADS, 0, input->key, input->keys, output->ids, count,
-							 output->keys, input->rows, output->stable, check->seen, check->faults);
+		const Sorted sorted = {output->keys, output->ids, count, output->stable, false};
+
+		GPUSORT_START_KERNEL(check_ids, grid_of(count), BLOCK_THREADS, 0, input->key, input->keys, input->rows, sorted,
+							 check->seen, check->faults);
 		if (count < input->rows)
 		{
 			BENCH_CUDA(cudaGetLastError());
@@ -432,8 +447,10 @@ check_host(Check *check, const BenchInput *input, const void *keys, const uint32
 							  cudaMemcpyHostToDevice));
 		if (ids != NULL)
 			BENCH_CUDA(cudaMemcpy(check->ids, ids + first, (count + has_next) * 4, cudaMemcpyHostToDevice));
-		GPUSORT_START_KERNEL(check_part, grid_of(count), BLOCK_THREADS, 0, input->key, check->keys, check->ids, count,
-							 has_next, input->distribution, input->rows, input->seed, check->seen, check->faults);
+		const Sorted part = {check->keys, check->ids, count, true, has_next};
+
+		GPUSORT_START_KERNEL(check_part, grid_of(count), BLOCK_THREADS, 0, input->key, part, input->distribution,
+							 input->rows, input->seed, check->seen, check->faults);
 		BENCH_CUDA(cudaGetLastError());
 		BENCH_CUDA(cudaDeviceSynchronize());
 	}

@@ -31,7 +31,8 @@ gpusort_ref_of(const char *base, uint32_t chunk, uint32_t offset, uint32_t key_w
 	uint32_t place = offset + 8 * key_words;
 	uint64_t head = *(const uint64_t *) (base + place);
 
-	return gpusort_ref_make(chunk, place, (uint32_t) head, (head >> 8 * GPUSORT_ROW_FLAGS_OFFSET & GPUSORT_ROW_KEY_TRUNCATED) != 0);
+	return gpusort_ref_make(chunk, place, (uint32_t) head,
+							(head >> 8 * GPUSORT_ROW_FLAGS_OFFSET & GPUSORT_ROW_KEY_TRUNCATED) != 0);
 }
 
 /* The most rows that one chunk can hold. */

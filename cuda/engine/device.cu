@@ -48,6 +48,8 @@ gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t memory_limi
 							"this build has no code for device %d, %s of compute capability %d.%d",
 							ordinal, device->name, properties.major, properties.minor);
 
+	if (gpusort_find_work_per_row(device, error) != 0)
+		return -1;
 	GPUSORT_CUDA(NULL, error, cudaMemGetInfo(&free_bytes, &total_bytes));
 	device->memory_total = total_bytes;
 
@@ -203,7 +205,7 @@ gpusort_lane_acquire(GpuSortCudaDevice *device, GpuSortLane **acquired, GpuSortE
 	lane->next = NULL;
 	*acquired = lane;
 	GPUSORT_CUDA(device, error, cudaMemsetAsync(lane->state, 0, sizeof(GpuSortDeviceState), lane->compute));
-	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_reset(&lane->state->keys, (struct CUstream_st *) lane->compute));
+	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_reset(&lane->state->keys, (GpuSortStream) lane->compute));
 	return 0;
 }
 

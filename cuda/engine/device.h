@@ -45,6 +45,7 @@ typedef struct GpuSortCudaDevice
 {
 	int ordinal; /* as CUDA counts */
 	uint64_t memory_total;
+	uint32_t work_per_row; /* bytes that a sort takes beside its rows (upload.cu) */
 	char name[GPUSORT_NAME_BYTES];
 	char detail[GPUSORT_NAME_BYTES];
 
@@ -95,17 +96,17 @@ extern int gpusort_device_use(GpuSortCudaDevice *device, GpuSortError *error);
 extern void gpusort_device_mark_dead(GpuSortCudaDevice *device, const char *text);
 
 /*
- * Borrows a lane, its state reset.  *lane is NULL if there is none; it may also be set after an
- * error, and is then the caller's as well.
+ * Borrows a lane, its state reset.  *lane is NULL before; if it is not afterwards, the caller has
+ * to release it, even if this failed.
  */
 extern int gpusort_lane_acquire(GpuSortCudaDevice *device, GpuSortLane **lane, GpuSortError *error);
 
-/* Gives a lane back, with nothing running on it. */
+/* Gives a lane back; nothing may be running on it. */
 extern void gpusort_lane_release(GpuSortCudaDevice *device, GpuSortLane *lane);
 
 /*
- * Waits for an event, and returns -1 for an error of what came before it: looks often for the first 50 us, as short waits are the
- * common ones, then sleeps.
+ * Waits for an event; fails with the error of what came before it, if there is one.  Looks often
+ * for the first 50 us, as short waits are the common ones, then sleeps.
  */
 extern int gpusort_wait(GpuSortCudaDevice *device, cudaEvent_t event, GpuSortError *error);
 

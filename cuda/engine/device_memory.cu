@@ -40,7 +40,8 @@ reservation_bytes(GpuSortDeviceReservation reservation)
 }
 
 int
-gpusort_memory_reserve(GpuSortCudaDevice *device, GpuSortDeviceReservation *reservation, GpuSortDeviceReservation wanted, GpuSortError *error)
+gpusort_memory_reserve(GpuSortCudaDevice *device, GpuSortDeviceReservation *reservation,
+					   GpuSortDeviceReservation wanted, GpuSortError *error)
 {
 	GpuSortDeviceMemory *memory = &device->memory;
 	uint64_t others;

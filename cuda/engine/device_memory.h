@@ -29,6 +29,9 @@
 
 #include "service/engine.h"
 
+/* Regions of a block start at multiples of this. */
+#define GPUSORT_REGION_ALIGN 256
+
 struct GpuSortCudaDevice;
 
 typedef struct GpuSortBlock
@@ -40,10 +43,12 @@ typedef struct GpuSortBlock
 /* All of it under the device's lock. */
 typedef struct GpuSortDeviceMemory
 {
+	/* in bytes */
 	uint64_t limit;
-	uint64_t reserved;   /* for all sorts, bytes as all of these */
-	uint64_t needed;     /* by all sorts; not more than reserved */
-	uint64_t held;       /* in blocks, a sort's or cached */
+	uint64_t reserved; /* for all sorts */
+	uint64_t needed;   /* by all sorts; not more than reserved */
+	uint64_t held;     /* in blocks, a sort's or cached */
+
 	GpuSortBlock *cache; /* the oldest first */
 	int cached;
 	int cache_size;
@@ -66,8 +71,8 @@ extern void gpusort_memory_free(GpuSortDeviceMemory *memory);
  * Changes a sort's *reservation into wanted; MEMORY_LIMIT, and nothing changed, when it does not
  * fit.  Making it smaller never fails.
  */
-extern int gpusort_memory_reserve(struct GpuSortCudaDevice *device, GpuSortDeviceReservation *reservation, GpuSortDeviceReservation wanted,
-								  GpuSortError *error);
+extern int gpusort_memory_reserve(struct GpuSortCudaDevice *device, GpuSortDeviceReservation *reservation,
+								  GpuSortDeviceReservation wanted, GpuSortError *error);
 
 /* Returns true if a call failed because a device, or what gpusort may use of it, is full. */
 extern bool gpusort_lacks_memory(const GpuSortError *error);
@@ -82,7 +87,24 @@ extern size_t gpusort_block_size(uint64_t bytes);
 extern int gpusort_block_acquire(struct GpuSortCudaDevice *device, size_t bytes, GpuSortBlock *block,
 								 GpuSortError *error);
 
-/* Returns a block to the cache.  Nothing may be running that uses it.  *block is cleared; no block is legal. */
+/* Puts a block into the cache and clears *block.  Nothing may be running that uses it; it may be no block. */
 extern void gpusort_block_release(struct GpuSortCudaDevice *device, GpuSortBlock *block);
+
+/* Returns the bytes that a region of so many takes in its block. */
+static inline uint64_t
+gpusort_region_bytes(uint64_t bytes)
+{
+	return (bytes + GPUSORT_REGION_ALIGN - 1) / GPUSORT_REGION_ALIGN * GPUSORT_REGION_ALIGN;
+}
+
+/* Lays a region behind those before it, which end at *end; returns where it starts in the block. */
+static inline uint64_t
+gpusort_region_lay(uint64_t *end, uint64_t bytes)
+{
+	uint64_t start = *end;
+
+	*end += gpusort_region_bytes(bytes);
+	return start;
+}
 
 #endif /* GPUSORT_DEVICE_MEMORY_H */

@@ -8,7 +8,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#include <new>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,8 +83,8 @@ choose_devices(const char *list, int present, bool *chosen, GpuSortError *error)
 
 /* Begins a sort on the set's devices. */
 static int
-begin_on(const GpuSortDeviceSet *set, const GpuSortRequest *request, const int *cancelled, GpuSort **begun,
-		 GpuSortError *error)
+begin_sort(const GpuSortDeviceSet *set, const GpuSortRequest *request, const int *cancelled, GpuSort **begun,
+		   GpuSortError *error)
 {
 	GpuSort *sort;
 
@@ -141,7 +140,7 @@ warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, char *chunk, Gp
 
 	request.key_words = 1;
 	request.may_tie = 1;
-	if (begin_on(set, &request, &never, &sort, error) != 0)
+	if (begin_sort(set, &request, &never, &sort, error) != 0)
 		return -1;
 	result = gpusort_cuda_reserve(sort, error);
 	if (result == 0)
@@ -178,7 +177,7 @@ warm_device(GpuSortCudaDevice *device, GpuSortError *error)
 
 	/* With little memory fewer will do. */
 	request.key_words = 1;
-	while (begun < GPUSORT_WARM_SORTS && begin_on(&alone, &request, &never, &sorts[begun], &ignored) == 0)
+	while (begun < GPUSORT_WARM_SORTS && begin_sort(&alone, &request, &never, &sorts[begun], &ignored) == 0)
 		begun++;
 	while (begun > 0)
 		engine_end(sorts[--begun]);
@@ -317,7 +316,7 @@ engine_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *ca
 {
 	const GpuSortCudaDevice *first;
 
-	if (begin_on(&engine->set, request, cancelled, sort, error) != 0)
+	if (begin_sort(&engine->set, request, cancelled, sort, error) != 0)
 		return -1;
 	first = (*sort)->shards[0].device;
 	place->ordinal = first->ordinal;
@@ -328,7 +327,7 @@ engine_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *ca
 	return 0;
 }
 
-/* Also ends a sort that begin_on could not finish to begin. */
+/* Also ends a sort that begin_sort could not finish to begin. */
 static void
 engine_end(GpuSort *sort)
 {

@@ -22,8 +22,6 @@
 /* Words that a block fills. */
 #define GPUSORT_TILE_WORDS 1024
 
-#define GPUSORT_FULL_WARP 0xFFFFFFFF
-
 /*
  * The first row in [low, high) whose end lies beyond `limit` words, or high.  Called
  * by whole warps with the same arguments in all threads.  Looks at 32 places at once,
@@ -180,7 +178,9 @@ gpusort_gather_ahead(GpuSortShard *shard, int buffer, GpuSortError *error)
 	GPUSORT_LAUNCH(shard->device, error, gather_rows,
 				   (unsigned int) ((words_left + GPUSORT_TILE_WORDS - 1) / GPUSORT_TILE_WORDS), GPUSORT_THREADS,
 				   lane->compute, work->chunks, work->sorted_refs, work->ends, work->equal, cut, out);
-	GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(&lane->mirror->cuts[buffer], cut, sizeof(GpuSortCut), cudaMemcpyDeviceToHost, lane->compute));
+	GPUSORT_CUDA(shard->device, error,
+				 cudaMemcpyAsync(&lane->mirror->cuts[buffer], cut, sizeof(GpuSortCut), cudaMemcpyDeviceToHost,
+								 lane->compute));
 	GPUSORT_CUDA(shard->device, error, cudaEventRecord(lane->gathered[buffer], lane->compute));
 	shard->ahead = buffer;
 	return 0;
@@ -229,7 +229,9 @@ gpusort_cuda_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortEr
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "%u rows of %u words were cut for a chunk",
 							cut.rows, cut.words);
 
-	GPUSORT_CUDA(device, error, cudaMemcpyAsync(chunk, (char *) shard->staging.base + buffer * GPUSORT_CHUNK_BYTES, (size_t) cut.words * 8, cudaMemcpyDeviceToHost, lane->copies));
+	GPUSORT_CUDA(device, error,
+				 cudaMemcpyAsync(chunk, (char *) shard->staging.base + buffer * GPUSORT_CHUNK_BYTES,
+								 (size_t) cut.words * 8, cudaMemcpyDeviceToHost, lane->copies));
 	GPUSORT_CUDA(device, error, cudaEventRecord(lane->downloaded, lane->copies));
 
 	/* The other buffer is free: the emit that filled it from there waited for its copy. */

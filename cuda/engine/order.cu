@@ -4,14 +4,14 @@
  *	  After the sort: is it in order, which neighbours are equal, the rows' refs in
  *	  that order, and where each row ends in the output.
  *
- * Neighbours whose prefixes differ are compared by them.  Where the prefix is not
- * the whole packed key and is equal, or where there are no prefixes, the rows' own
+ * Neighbours whose partial keys differ are compared by them.  Where the partial key is not
+ * the whole packed key and is equal, or where there are no partial keys, the rows' own
  * keys decide, which also checks that packing kept the order.  Row ids are checked
  * to be a permutation by range, sum and exclusive or.  Of the first rows alone
  * that is no check; there every row of the sort is compared with the last of them.
  *
- * The running sum of rows' words takes three kernels: each block of order_refs sums
- * up its tile, one block sums up the tiles, and then every tile its rows.
+ * The inclusive scan of rows' words takes three kernels: each block of order_refs adds
+ * up its tile, one block scans the tiles, and then every tile its rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,15 +19,23 @@
 #include "engine/device.h"
 #include "engine/steps.h"
 
-#define GPUSORT_FULL_WARP 0xFFFFFFFF
-#define GPUSORT_WARPS     (GPUSORT_THREADS / 32)
+#define GPUSORT_WARPS (GPUSORT_THREADS / 32)
 
-/* Rows that a thread, a warp and a block of the running sum take; a tile is a block's. */
+/* Rows that a thread, a warp and a block of the scan take; a tile is a block's. */
 #define GPUSORT_THREAD_ROWS 16
 #define GPUSORT_WARP_ROWS   (32 * GPUSORT_THREAD_ROWS)
 #define GPUSORT_TILE_ROWS   (GPUSORT_WARPS * GPUSORT_WARP_ROWS)
 
-/* Counts threads for which it is so; called by whole warps. */
+/* Rows as kernels see them: where each one's key is. */
+typedef struct KeyedRows
+{
+	const GpuSortDeviceChunk *chunks; /* all of the sort */
+	uint32_t key_words;
+	uint32_t rows;
+	const GpuSortRowRef *refs; /* of each row */
+} KeyedRows;
+
+/* Adds to *counter the threads whose vote is true; called by whole warps. */
 static __device__ void
 count_votes(bool vote, uint32_t *counter)
 {
@@ -47,10 +55,14 @@ note_equal(bool is_equal, uint32_t i, uint32_t rows, uint32_t *equal)
 		equal[i / 32] = votes;
 }
 
-/* Below 0, 0 or above 0, as the key before row a is to that before row b. */
+/* Returns a number below 0, 0 or above 0, as the key of the row that ref a stands for is to that of b. */
 static __device__ int
-compare_keys(const uint64_t *a, const uint64_t *b, uint32_t key_words)
+compare_keys(const KeyedRows &keyed, GpuSortRowRef ref_a, GpuSortRowRef ref_b)
 {
+	const uint32_t key_words = keyed.key_words;
+	const uint64_t *a = gpusort_ref_row(keyed.chunks, ref_a);
+	const uint64_t *b = gpusort_ref_row(keyed.chunks, ref_b);
+
 	for (uint32_t w = 0; w < key_words; w++)
 	{
 		uint64_t left = a[(int64_t) w - key_words];
@@ -63,35 +75,33 @@ compare_keys(const uint64_t *a, const uint64_t *b, uint32_t key_words)
 }
 
 /*
- * Row i against row i + 1, for all i.  prefixes are in order, or NULL; whole says that
- * nothing is in the key beside them.  ids out of range are order_refs' business.
- * equal may be NULL.
+ * Row i of the order against row i + 1, for all i below rows.  The order is ids, which are of
+ * by_id's rows.  partial keys are in order, or NULL; whole says that nothing is in the key beside
+ * them.  ids out of range are order_refs' business.  equal may be NULL.
  */
 static __global__ void
-check_order(const uint32_t *prefixes, bool whole, const GpuSortDeviceChunk *chunks, uint32_t key_words,
-			const GpuSortRowRef *refs, const uint32_t *ids, uint32_t ref_rows, uint32_t rows, uint32_t *equal,
-			GpuSortDeviceState *state)
+check_order(const __grid_constant__ KeyedRows by_id, const uint32_t *ids, uint32_t rows, const uint32_t *partial_keys,
+			bool whole, uint32_t *equal, GpuSortDeviceState *state)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 	int order = -1;
 
 	if (i < rows && i + 1 < rows)
 	{
-		if (prefixes != NULL)
+		if (partial_keys != NULL)
 		{
-			uint32_t here = prefixes[i];
-			uint32_t next = prefixes[i + 1];
+			uint32_t here = partial_keys[i];
+			uint32_t next = partial_keys[i + 1];
 
 			order = here < next ? -1 : here > next;
 		}
-		if (prefixes == NULL || (order == 0 && !whole))
+		if (partial_keys == NULL || (order == 0 && !whole))
 		{
 			uint32_t id = ids[i];
 			uint32_t next_id = ids[i + 1];
 
-			if (id < ref_rows && next_id < ref_rows)
-				order = compare_keys(gpusort_ref_row(chunks, refs[id]), gpusort_ref_row(chunks, refs[next_id]),
-									 key_words);
+			if (id < by_id.rows && next_id < by_id.rows)
+				order = compare_keys(by_id, by_id.refs[id], by_id.refs[next_id]);
 		}
 	}
 	count_votes(order > 0, &state->unordered);
@@ -100,20 +110,18 @@ check_order(const uint32_t *prefixes, bool whole, const GpuSortDeviceChunk *chun
 
 /*
  * Counts in state->up_to the rows that come no later than the row `bound` in the order of
- * keys, and of ids where keys are equal.  refs are by id.
+ * keys, and of ids where keys are equal.
  */
 static __global__ void
-count_up_to(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowRef *refs, uint32_t rows,
-			const uint32_t *bound, GpuSortDeviceState *state)
+count_up_to(const __grid_constant__ KeyedRows by_id, const uint32_t *bound, GpuSortDeviceState *state)
 {
 	const uint32_t bound_id = *bound;
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
 	bool up_to = false;
 
-	if (i < rows && bound_id < rows)
+	if (i < by_id.rows && bound_id < by_id.rows)
 	{
-		int order = compare_keys(gpusort_ref_row(chunks, refs[i]), gpusort_ref_row(chunks, refs[bound_id]),
-								 key_words);
+		int order = compare_keys(by_id, by_id.refs[i], by_id.refs[bound_id]);
 
 		up_to = order < 0 || (order == 0 && i <= bound_id);
 	}
@@ -122,22 +130,21 @@ count_up_to(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortR
 
 /* Counts in state->equal_rows the rows whose key is that of the row `bound`, whichever shard has it. */
 static __global__ void
-count_equal(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowRef *refs, uint32_t rows,
-			const GpuSortRowRef *bound, GpuSortDeviceState *state)
+count_equal(const __grid_constant__ KeyedRows by_id, const GpuSortRowRef *bound, GpuSortDeviceState *state)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+	bool is_equal = i < by_id.rows && compare_keys(by_id, by_id.refs[i], *bound) == 0;
 
-	count_votes(i < rows && compare_keys(gpusort_ref_row(chunks, refs[i]), gpusort_ref_row(chunks, *bound), key_words) == 0, &state->equal_rows);
+	count_votes(is_equal, &state->equal_rows);
 }
 
 /* The last row of a shard against the first one of the next shard.  One thread. */
 static __global__ void
-check_boundary(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRowRef *sorted_refs, uint32_t rows,
-			   const GpuSortRowRef *next_refs, uint32_t *equal, GpuSortDeviceState *state)
+check_boundary(const __grid_constant__ KeyedRows sorted, const GpuSortRowRef *next_refs, uint32_t *equal,
+			   GpuSortDeviceState *state)
 {
-	const uint32_t last = rows - 1;
-	const int order = compare_keys(gpusort_ref_row(chunks, sorted_refs[last]), gpusort_ref_row(chunks, next_refs[0]),
-								   key_words);
+	const uint32_t last = sorted.rows - 1;
+	const int order = compare_keys(sorted, sorted.refs[last], next_refs[0]);
 
 	if (order > 0)
 		state->unordered++;
@@ -210,7 +217,7 @@ order_refs(const GpuSortRowRef *refs, uint32_t ref_rows, const uint32_t *ids, ui
 	}
 }
 
-/* The sum of the values of a warp's threads up to this one. */
+/* Returns the sum of the values of a warp's threads up to and with this one. */
 template <typename Value>
 static __device__ Value
 warp_inclusive_scan(Value value)
@@ -225,7 +232,7 @@ warp_inclusive_scan(Value value)
 	return value;
 }
 
-/* tile_words[i] becomes the words of all tiles before tile i.  One block. */
+/* Exclusive scan: tile_words[i] becomes the words of all tiles before tile i.  One block. */
 static __global__ void
 scan_tiles(uint64_t *tile_words, uint32_t tiles)
 {
@@ -256,7 +263,7 @@ scan_tiles(uint64_t *tile_words, uint32_t tiles)
 	}
 }
 
-/* ends[i] = words of the rows 0 to i. */
+/* Inclusive scan: ends[i] = words of the rows 0 to i. */
 static __global__ void
 scan_rows(const GpuSortRowRef *sorted_refs, uint32_t rows, const uint64_t *tile_words, uint64_t *ends)
 {
@@ -286,11 +293,11 @@ scan_rows(const GpuSortRowRef *sorted_refs, uint32_t rows, const uint64_t *tile_
 	for (uint32_t k = 0; k < GPUSORT_THREAD_ROWS; k++)
 	{
 		uint32_t i = first + 32 * k;
-		uint32_t running = warp_inclusive_scan(words[k]);
+		uint32_t scanned = warp_inclusive_scan(words[k]);
 
 		if (i < rows)
-			ends[i] = before + running;
-		before += __shfl_sync(GPUSORT_FULL_WARP, running, 31);
+			ends[i] = before + scanned;
+		before += __shfl_sync(GPUSORT_FULL_WARP, scanned, 31);
 	}
 }
 
@@ -306,19 +313,25 @@ gpusort_order_tiles(uint32_t rows)
 	return rows / GPUSORT_TILE_ROWS + (rows % GPUSORT_TILE_ROWS > 0);
 }
 
+/* All rows that the shard sorts, by id. */
+static KeyedRows
+rows_by_id(const GpuSortShard *shard)
+{
+	return {shard->work.chunks, shard->sort->key_words, shard->rows, shard->work.refs};
+}
+
 int
-gpusort_check_order(GpuSortShard *shard, const GpuSortPackPlan *plan, bool has_prefixes, GpuSortError *error)
+gpusort_check_order(GpuSortShard *shard, const GpuSortPackPlan *plan, bool has_partial_keys, GpuSortError *error)
 {
 	GpuSortWork *work = &shard->work;
 
 	GPUSORT_LAUNCH(shard->device, error, check_order, blocks_for(shard->rows_out), GPUSORT_THREADS,
-				   shard->lane->compute, has_prefixes ? work->prefixes : (uint32_t *) NULL, plan->packed_bits <= 32,
-				   work->chunks, shard->sort->key_words, work->refs, work->ids, shard->rows, shard->rows_out,
-				   work->equal, shard->lane->state);
+				   shard->lane->compute, rows_by_id(shard), work->ids, shard->rows_out,
+				   has_partial_keys ? work->partial_keys : (uint32_t *) NULL, plan->packed_bits <= 32, work->equal,
+				   shard->lane->state);
 	if (shard->rows_out < shard->rows)
 		GPUSORT_LAUNCH(shard->device, error, count_up_to, blocks_for(shard->rows), GPUSORT_THREADS,
-					   shard->lane->compute, work->chunks, shard->sort->key_words, work->refs, shard->rows,
-					   work->ids + shard->rows_out - 1, shard->lane->state);
+					   shard->lane->compute, rows_by_id(shard), work->ids + shard->rows_out - 1, shard->lane->state);
 	return 0;
 }
 
@@ -349,11 +362,8 @@ gpusort_scan_rows(GpuSortShard *shard, GpuSortError *error)
 int
 gpusort_count_equal(GpuSortShard *shard, const GpuSortShard *bound, GpuSortError *error)
 {
-	GpuSortWork *work = &shard->work;
-
 	GPUSORT_LAUNCH(shard->device, error, count_equal, blocks_for(shard->rows), GPUSORT_THREADS, shard->lane->compute,
-				   work->chunks, shard->sort->key_words, work->refs, shard->rows,
-				   bound->work.sorted_refs + bound->rows_out - 1, shard->lane->state);
+				   rows_by_id(shard), bound->work.sorted_refs + bound->rows_out - 1, shard->lane->state);
 	return 0;
 }
 
@@ -361,9 +371,9 @@ int
 gpusort_check_boundary(GpuSortShard *shard, const GpuSortShard *next, GpuSortError *error)
 {
 	GpuSortWork *work = &shard->work;
+	const KeyedRows sorted = {work->chunks, shard->sort->key_words, shard->rows_out, work->sorted_refs};
 
-	GPUSORT_LAUNCH(shard->device, error, check_boundary, 1, 1, shard->lane->compute,
-				   work->chunks, shard->sort->key_words, work->sorted_refs, shard->rows_out, next->work.sorted_refs,
+	GPUSORT_LAUNCH(shard->device, error, check_boundary, 1, 1, shard->lane->compute, sorted, next->work.sorted_refs,
 				   work->equal, shard->lane->state);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * pack.cu
- *	  Row refs and the prefixes of packed keys, from the chunks in device memory;
- *	  compact.h says what a packed key is, device_sort.h what its prefix.
+ *	  Row refs and the partial keys of packed keys, from the chunks in device memory;
+ *	  compact.h says what a packed key is, device_sort.h what its partial key.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,12 +17,12 @@
 #define GPUSORT_GRID_Y_MAX 65535
 
 /*
- * Refs of all rows, in the order they were put, and their prefixes, which are all that
- * the plan keeps; prefixes may be NULL.  The rows were found good by inspect_chunk.
+ * Refs of all rows, in the order they were put, and their partial keys, which are all that
+ * the plan keeps; partial keys may be NULL.  The rows were found good by inspect_chunk.
  */
 static __global__ void
 pack_rows(const GpuSortDeviceChunk *chunks, uint32_t chunk_count, const __grid_constant__ GpuSortPackPlan window,
-		  GpuSortRowRef *refs, uint32_t *prefixes)
+		  GpuSortRowRef *refs, uint32_t *partial_keys)
 {
 	for (uint32_t number = blockIdx.y; number < chunk_count; number += gridDim.y)
 	{
@@ -36,8 +36,8 @@ pack_rows(const GpuSortDeviceChunk *chunks, uint32_t chunk_count, const __grid_c
 			uint32_t offset = offsets[chunk.rows - 1 - i];
 
 			refs[row] = gpusort_ref_of(base, number, offset, window.key_words);
-			if (prefixes != NULL)
-				prefixes[row] = gpusort_pack_key(&window, (const uint64_t *) (base + offset));
+			if (partial_keys != NULL)
+				partial_keys[row] = gpusort_pack_key(&window, (const uint64_t *) (base + offset));
 		}
 	}
 }
@@ -53,6 +53,6 @@ gpusort_pack_rows(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError
 
 	gpusort_pack_window_plan(&window, plan, 0, 32);
 	GPUSORT_LAUNCH(shard->device, error, pack_rows, grid, GPUSORT_THREADS, shard->lane->compute,
-				   work->chunks, sort->chunk_count, window, work->refs, work->prefixes);
+				   work->chunks, sort->chunk_count, window, work->refs, work->partial_keys);
 	return 0;
 }

@@ -23,8 +23,6 @@
 #define GPUSORT_REDISTRIBUTION_SAMPLE 4096
 #define GPUSORT_REDISTRIBUTION_BYTES  ((uint64_t) 4 << 20)
 
-#define GPUSORT_REGION_ALIGN 256
-
 /* What a shard has in its redistribution_block, on its device. */
 typedef struct RedistributionShard
 {
@@ -49,12 +47,6 @@ struct GpuSortRedistribution
 	GpuSortRowPlace splitters[GPUSORT_SHARDS_MAX];
 	uint64_t splitter_keys[GPUSORT_SHARDS_MAX * GPUSORT_MAX_KEY_WORDS];
 };
-
-static uint64_t
-align_region(uint64_t bytes)
-{
-	return (bytes + GPUSORT_REGION_ALIGN - 1) / GPUSORT_REGION_ALIGN * GPUSORT_REGION_ALIGN;
-}
 
 void
 gpusort_redistribution_free(GpuSort *sort)
@@ -88,8 +80,8 @@ start_redistribution(GpuSort *sort, uint32_t sample, GpuSortError *error)
 	redistribution->places = (GpuSortRowPlace *) malloc(sample * sizeof(GpuSortRowPlace));
 	redistribution->keys = (uint64_t *) malloc((size_t) sample * sort->key_words * sizeof(uint64_t));
 	redistribution->order = (uint32_t *) malloc(sample * sizeof(uint32_t));
-	if (redistribution->numbers == NULL || redistribution->histograms == NULL || redistribution->places == NULL || redistribution->keys == NULL ||
-		redistribution->order == NULL)
+	if (redistribution->numbers == NULL || redistribution->histograms == NULL || redistribution->places == NULL ||
+		redistribution->keys == NULL || redistribution->order == NULL)
 		return gpusort_fail(error, GPUSORT_REASON_NO_MEMORY, "out of memory");
 
 	for (uint32_t c = 0; c < sort->chunk_count; c++)
@@ -114,7 +106,7 @@ mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
-/* Returns the row that the sample has of its j-th stretch of rows: any of them, so that it follows no pattern of the input. */
+/* Returns the row that the sample has of its j-th stretch of rows: any of them, lest it follow a pattern of the input. */
 static uint64_t
 sample_row(const GpuSort *sort, uint32_t sample, uint32_t j)
 {
@@ -143,9 +135,10 @@ pick_rows(GpuSort *sort, uint32_t sample)
 				chunk++;
 			if (sort->chunks[chunk].shard == p)
 			{
-				redistribution->places[next + redistribution->picked[p]].chunk = chunk;
-				redistribution->places[next + redistribution->picked[p]].row = (uint32_t) (row - sort->chunks[chunk].first_row);
-				redistribution->picked[p]++;
+				GpuSortRowPlace *place = &redistribution->places[next + redistribution->picked[p]++];
+
+				place->chunk = chunk;
+				place->row = (uint32_t) (row - sort->chunks[chunk].first_row);
 			}
 		}
 		next += redistribution->picked[p];
@@ -162,40 +155,45 @@ start_sample(GpuSortShard *shard, uint32_t first_own, uint32_t first_picked, Gpu
 	const uint32_t picked = std::max(redistribution->picked[p], (uint32_t) GPUSORT_SHARDS_MAX);
 	RedistributionShard *mine = &redistribution->shards[p];
 	cudaStream_t stream = shard->lane->compute;
-	const uint64_t sizes[] = {
-		sort->chunk_count * sizeof(GpuSortDeviceChunk),
-		redistribution->own[p] * sizeof(uint32_t),
-		(uint64_t) redistribution->own[p] * sort->shard_count * sizeof(uint32_t),
-		picked * sizeof(GpuSortRowPlace),
-		(uint64_t) picked * sort->key_words * sizeof(uint64_t),
-	};
-	uint64_t bytes = 0;
-	char *at;
+	const size_t numbers_bytes = redistribution->own[p] * sizeof(uint32_t);
+	const size_t key_bytes = sort->key_words * sizeof(uint64_t);
+	uint64_t end = 0;
+	const uint64_t chunks = gpusort_region_lay(&end, sort->chunk_count * sizeof(GpuSortDeviceChunk));
+	const uint64_t numbers = gpusort_region_lay(&end, numbers_bytes);
+	const uint64_t histograms = gpusort_region_lay(&end, numbers_bytes * sort->shard_count);
+	const uint64_t places = gpusort_region_lay(&end, picked * sizeof(GpuSortRowPlace));
+	const uint64_t keys = gpusort_region_lay(&end, picked * key_bytes);
+	char *base;
 
-	for (uint64_t size : sizes)
-		bytes += align_region(size);
 	if (gpusort_device_use(shard->device, error) != 0 ||
-		gpusort_block_acquire(shard->device, gpusort_block_size(bytes), &shard->redistribution_block, error) != 0)
+		gpusort_block_acquire(shard->device, gpusort_block_size(end), &shard->redistribution_block, error) != 0)
 		return -1;
-	at = (char *) shard->redistribution_block.base;
-	mine->chunks = (GpuSortDeviceChunk *) at;
-	mine->numbers = (uint32_t *) (at += align_region(sizes[0]));
-	mine->histograms = (uint32_t *) (at += align_region(sizes[1]));
-	mine->picked = (GpuSortRowPlace *) (at += align_region(sizes[2]));
-	mine->keys = (uint64_t *) (at += align_region(sizes[3]));
+	base = (char *) shard->redistribution_block.base;
+	mine->chunks = (GpuSortDeviceChunk *) (base + chunks);
+	mine->numbers = (uint32_t *) (base + numbers);
+	mine->histograms = (uint32_t *) (base + histograms);
+	mine->picked = (GpuSortRowPlace *) (base + places);
+	mine->keys = (uint64_t *) (base + keys);
 
-	GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(mine->chunks, sort->chunks, sizes[0], cudaMemcpyHostToDevice, stream));
+	GPUSORT_CUDA(shard->device, error,
+				 cudaMemcpyAsync(mine->chunks, sort->chunks, sort->chunk_count * sizeof(GpuSortDeviceChunk),
+								 cudaMemcpyHostToDevice, stream));
 	if (redistribution->own[p] > 0)
-		GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(mine->numbers, redistribution->numbers + first_own, sizes[1], cudaMemcpyHostToDevice, stream));
+		GPUSORT_CUDA(shard->device, error,
+					 cudaMemcpyAsync(mine->numbers, redistribution->numbers + first_own, numbers_bytes,
+									 cudaMemcpyHostToDevice, stream));
 	if (redistribution->picked[p] > 0)
 	{
-		const uint64_t key_bytes = sort->key_words * sizeof(uint64_t);
+		const uint32_t rows = redistribution->picked[p];
 
-		GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(mine->picked, redistribution->places + first_picked, redistribution->picked[p] * sizeof(GpuSortRowPlace), cudaMemcpyHostToDevice, stream));
-		GPUSORT_LAUNCH(shard->device, error, pick_keys, (redistribution->picked[p] + GPUSORT_THREADS - 1) / GPUSORT_THREADS,
-					   GPUSORT_THREADS, stream, mine->chunks, sort->key_words, mine->picked, redistribution->picked[p],
-					   mine->keys);
-		GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync((char *) redistribution->keys + first_picked * key_bytes, mine->keys, redistribution->picked[p] * key_bytes, cudaMemcpyDeviceToHost, stream));
+		GPUSORT_CUDA(shard->device, error,
+					 cudaMemcpyAsync(mine->picked, redistribution->places + first_picked,
+									 rows * sizeof(GpuSortRowPlace), cudaMemcpyHostToDevice, stream));
+		GPUSORT_LAUNCH(shard->device, error, pick_keys, (rows + GPUSORT_THREADS - 1) / GPUSORT_THREADS,
+					   GPUSORT_THREADS, stream, mine->chunks, sort->key_words, mine->picked, rows, mine->keys);
+		GPUSORT_CUDA(shard->device, error,
+					 cudaMemcpyAsync((char *) redistribution->keys + first_picked * key_bytes, mine->keys,
+									 rows * key_bytes, cudaMemcpyDeviceToHost, stream));
 	}
 	GPUSORT_CUDA(shard->device, error, cudaEventRecord(shard->lane->computed, stream));
 	return 0;
@@ -207,13 +205,15 @@ choose_splitters(GpuSort *sort, uint32_t sample)
 {
 	GpuSortRedistribution *redistribution = sort->redistribution;
 	const uint32_t key_words = sort->key_words;
+	const uint64_t *keys = redistribution->keys;
+	const GpuSortRowPlace *places = redistribution->places;
 	uint64_t rows_before = 0;
 
 	for (uint32_t i = 0; i < sample; i++)
 		redistribution->order[i] = i;
-	std::sort(redistribution->order, redistribution->order + sample, [redistribution, key_words](uint32_t a, uint32_t b)
-			  { return row_before(redistribution->keys + (size_t) a * key_words, redistribution->places[a],
-								  redistribution->keys + (size_t) b * key_words, redistribution->places[b], key_words); });
+	std::sort(redistribution->order, redistribution->order + sample, [keys, places, key_words](uint32_t a, uint32_t b)
+			  { return row_before(keys + (size_t) a * key_words, places[a], keys + (size_t) b * key_words, places[b],
+								  key_words); });
 	for (uint32_t p = 0; p + 1 < sort->shard_count; p++)
 	{
 		uint32_t at;
@@ -221,10 +221,30 @@ choose_splitters(GpuSort *sort, uint32_t sample)
 		/* all rows of the sample are before a splitter at its end, but that row */
 		rows_before += sort->shards[p].rows_put;
 		at = (uint32_t) std::min((uint64_t) ((double) rows_before / sort->rows * sample), (uint64_t) sample - 1);
-		redistribution->splitters[p] = redistribution->places[redistribution->order[at]];
-		memcpy(redistribution->splitter_keys + (size_t) p * key_words, redistribution->keys + (size_t) redistribution->order[at] * key_words,
+		at = redistribution->order[at];
+		redistribution->splitters[p] = places[at];
+		memcpy(redistribution->splitter_keys + (size_t) p * key_words, keys + (size_t) at * key_words,
 			   key_words * sizeof(uint64_t));
 	}
+}
+
+/* A shard's own chunks, once the splitters are where its sample was. */
+static GpuSortOwnChunks
+own_chunks(const GpuSortShard *shard)
+{
+	const GpuSort *sort = shard->sort;
+	const uint32_t p = (uint32_t) (shard - sort->shards);
+	const RedistributionShard *mine = &sort->redistribution->shards[p];
+	GpuSortOwnChunks own = {};
+
+	own.chunks = mine->chunks;
+	own.numbers = mine->numbers;
+	own.count = sort->redistribution->own[p];
+	own.key_words = sort->key_words;
+	own.shards = sort->shard_count;
+	own.splitters = mine->picked;
+	own.splitter_keys = mine->keys;
+	return own;
 }
 
 /* Starts the histograms of a shard's chunks, and their D2H copy. */
@@ -240,14 +260,22 @@ start_histograms(GpuSortShard *shard, uint32_t first_own, GpuSortError *error)
 
 	if (gpusort_device_use(shard->device, error) != 0)
 		return -1;
-	GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(mine->picked, redistribution->splitters, splitters * sizeof(GpuSortRowPlace), cudaMemcpyHostToDevice, stream));
-	GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(mine->keys, redistribution->splitter_keys, (size_t) splitters * sort->key_words * sizeof(uint64_t), cudaMemcpyHostToDevice, stream));
+	GPUSORT_CUDA(shard->device, error,
+				 cudaMemcpyAsync(mine->picked, redistribution->splitters, splitters * sizeof(GpuSortRowPlace),
+								 cudaMemcpyHostToDevice, stream));
+	GPUSORT_CUDA(shard->device, error,
+				 cudaMemcpyAsync(mine->keys, redistribution->splitter_keys,
+								 (size_t) splitters * sort->key_words * sizeof(uint64_t), cudaMemcpyHostToDevice,
+								 stream));
 	if (redistribution->own[p] > 0)
 	{
 		GPUSORT_LAUNCH(shard->device, error, count_rows, redistribution->own[p], GPUSORT_THREADS, stream,
-					   mine->chunks, mine->numbers, redistribution->own[p], sort->key_words, mine->picked, mine->keys,
-					   sort->shard_count, mine->histograms);
-		GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(redistribution->histograms + (size_t) first_own * sort->shard_count, mine->histograms, (size_t) redistribution->own[p] * sort->shard_count * sizeof(uint32_t), cudaMemcpyDeviceToHost, stream));
+					   own_chunks(shard), mine->histograms);
+		GPUSORT_CUDA(shard->device, error,
+					 cudaMemcpyAsync(redistribution->histograms + (size_t) first_own * sort->shard_count,
+									 mine->histograms,
+									 (size_t) redistribution->own[p] * sort->shard_count * sizeof(uint32_t),
+									 cudaMemcpyDeviceToHost, stream));
 	}
 	GPUSORT_CUDA(shard->device, error, cudaEventRecord(shard->lane->computed, stream));
 	return 0;
@@ -301,7 +329,10 @@ scan_histograms(GpuSort *sort, GpuSortError *error)
 		sort->shards[p].rows = (uint32_t) rows[p];
 		all += rows[p];
 	}
-	return all == sort->rows ? 0 : gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%llu of %llu rows were counted", (unsigned long long) all, (unsigned long long) sort->rows);
+	if (all != sort->rows)
+		return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%llu of %llu rows were counted",
+							(unsigned long long) all, (unsigned long long) sort->rows);
+	return 0;
 }
 
 int
@@ -349,13 +380,13 @@ gpusort_redistribute_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortErr
 	GpuSortPackPlan window;
 	uint32_t own = 0;
 
-	/* rows that are in order need no prefixes */
+	/* rows that are in order need no partial keys */
 	gpusort_pack_window_plan(&window, plan, 0, sort->order != GPUSORT_INPUT_UNKNOWN ? 0 : 32);
 
 	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
 		targets.refs[p] = sort->shards[p].work.refs;
-		targets.prefixes[p] = sort->shards[p].work.prefixes;
+		targets.partial_keys[p] = sort->shards[p].work.partial_keys;
 	}
 	for (uint32_t p = 0; p < sort->shard_count; p++)
 	{
@@ -370,9 +401,8 @@ gpusort_redistribute_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortErr
 						 cudaMemcpyAsync(mine->histograms, redistribution->histograms + (size_t) own * sort->shard_count,
 										 (size_t) redistribution->own[p] * sort->shard_count * sizeof(uint32_t),
 										 cudaMemcpyHostToDevice, shard->lane->compute));
-			GPUSORT_LAUNCH(shard->device, error, redistribute_rows, redistribution->own[p], GPUSORT_THREADS, shard->lane->compute,
-						   mine->chunks, mine->numbers, redistribution->own[p], window, mine->picked, mine->keys,
-						   sort->shard_count, mine->histograms, targets);
+			GPUSORT_LAUNCH(shard->device, error, redistribute_rows, redistribution->own[p], GPUSORT_THREADS,
+						   shard->lane->compute, own_chunks(shard), window, mine->histograms, targets);
 		}
 		GPUSORT_CUDA(shard->device, error, cudaEventRecord(shard->lane->computed, shard->lane->compute));
 		own += redistribution->own[p];

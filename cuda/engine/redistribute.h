@@ -16,7 +16,7 @@
  *	2. Each device makes a histogram of every chunk it has: how many rows go to which
  *	   shard.  The host's scan of them, chunks in the order they were put, tells where
  *	   the rows of each chunk start in each shard.
- *	3. Each device writes ref and prefix of its rows straight into the memory of the
+ *	3. Each device writes ref and partial key of its rows straight into the memory of the
  *	   devices they go to, in the order they have in the chunk.
  *
  * After that each shard has its rows in the order they were put, and is sorted like
@@ -38,7 +38,7 @@
 extern int gpusort_redistribution_plan(GpuSort *sort, GpuSortError *error);
 
 /*
- * Step 3: refs and prefixes (if they have room) of all shards, whose work memory is
+ * Step 3: refs and partial keys (if they have room) of all shards, whose work memory is
  * there.  Waits, and gives back what the steps have allocated.
  */
 extern int gpusort_redistribute_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error);

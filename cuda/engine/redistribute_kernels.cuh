@@ -18,8 +18,6 @@
 #define GPUSORT_REDISTRIBUTE_TILE   (GPUSORT_REDISTRIBUTE_TURNS * GPUSORT_THREADS)
 #define GPUSORT_REDISTRIBUTE_GROUPS (GPUSORT_REDISTRIBUTE_TILE / 32)
 
-#define GPUSORT_FULL_WARP 0xFFFFFFFF
-
 /* A row, by where it was put. */
 typedef struct GpuSortRowPlace
 {
@@ -27,14 +25,26 @@ typedef struct GpuSortRowPlace
 	uint32_t row; /* of the chunk's */
 } GpuSortRowPlace;
 
-/* The shards' arrays, by shard. */
+/* A device's own chunks, and the splitters; all arrays in its memory. */
+typedef struct GpuSortOwnChunks
+{
+	const GpuSortDeviceChunk *chunks; /* all of the sort, by number */
+	const uint32_t *numbers;          /* of the own ones */
+	uint32_t count;                   /* of them */
+	uint32_t key_words;
+	uint32_t shards; /* one more than there are splitters */
+	const GpuSortRowPlace *splitters;
+	const uint64_t *splitter_keys; /* key_words each */
+} GpuSortOwnChunks;
+
+/* Where rows go: the arrays of each shard, in its device's memory. */
 typedef struct GpuSortTargets
 {
 	GpuSortRowRef *refs[GPUSORT_SHARDS_MAX];
-	uint32_t *prefixes[GPUSORT_SHARDS_MAX];
+	uint32_t *partial_keys[GPUSORT_SHARDS_MAX];
 } GpuSortTargets;
 
-/* Is the row of this key and place before that one in the total order? */
+/* Returns true if the row of this key and place is before that one in the total order. */
 GPUSORT_HD static inline bool
 row_before(const uint64_t *key, GpuSortRowPlace place, const uint64_t *other_key, GpuSortRowPlace other,
 		   uint32_t key_words)
@@ -66,25 +76,27 @@ pick_keys(const GpuSortDeviceChunk *chunks, uint32_t key_words, const GpuSortRow
 	}
 }
 
-/* Splitters as kernels use them: in shared memory, filled by the whole block. */
+/* Splitters as kernels use them: in shared memory. */
 struct SharedSplitters
 {
 	uint64_t keys[(GPUSORT_SHARDS_MAX - 1) * GPUSORT_MAX_KEY_WORDS];
 	GpuSortRowPlace places[GPUSORT_SHARDS_MAX - 1];
 };
 
+/* Called by the whole block. */
 static __device__ void
-load_splitters(SharedSplitters *shared, const GpuSortRowPlace *places, const uint64_t *keys, uint32_t splitters,
-			   uint32_t key_words)
+load_splitters(SharedSplitters *shared, const GpuSortOwnChunks &own)
 {
-	for (uint32_t i = threadIdx.x; i < splitters * key_words; i += blockDim.x)
-		shared->keys[i] = keys[i];
+	const uint32_t splitters = own.shards - 1;
+
+	for (uint32_t i = threadIdx.x; i < splitters * own.key_words; i += blockDim.x)
+		shared->keys[i] = own.splitter_keys[i];
 	for (uint32_t i = threadIdx.x; i < splitters; i += blockDim.x)
-		shared->places[i] = places[i];
+		shared->places[i] = own.splitters[i];
 	__syncthreads();
 }
 
-/* The shard that a row goes to: how many splitters are not after it. */
+/* Returns the shard that a row goes to: how many splitters are not after it. */
 static __device__ uint32_t
 shard_of(const SharedSplitters *shared, uint32_t splitters, const uint64_t *key, GpuSortRowPlace place,
 		 uint32_t key_words)
@@ -104,19 +116,20 @@ shard_of(const SharedSplitters *shared, uint32_t splitters, const uint64_t *key,
 	return low;
 }
 
-/* counts[c * shards + p] = rows of own chunk c that go to shard p.  One block per own chunk. */
+/* histograms[c * shards + p] = rows of own chunk c that go to shard p.  One block per own chunk. */
 static __global__ void
-count_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t own, uint32_t key_words,
-		   const GpuSortRowPlace *places, const uint64_t *keys, uint32_t shards, uint32_t *counts)
+count_rows(const __grid_constant__ GpuSortOwnChunks own, uint32_t *histograms)
 {
+	const uint32_t *numbers = own.numbers;
+	const uint32_t shards = own.shards;
 	__shared__ SharedSplitters splitters;
 	__shared__ uint32_t block_counts[GPUSORT_SHARDS_MAX];
 	const uint32_t lane = threadIdx.x % 32;
 
-	load_splitters(&splitters, places, keys, shards - 1, key_words);
-	for (uint32_t c = blockIdx.x; c < own; c += gridDim.x)
+	load_splitters(&splitters, own);
+	for (uint32_t c = blockIdx.x; c < own.count; c += gridDim.x)
 	{
-		const GpuSortDeviceChunk chunk = chunks[numbers[c]];
+		const GpuSortDeviceChunk chunk = own.chunks[numbers[c]];
 		const char *base = (const char *) chunk.base;
 		const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(chunk.bytes));
 		uint32_t mine = 0; /* rows that go to shard `lane` */
@@ -133,7 +146,7 @@ count_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t o
 
 			if (i < chunk.rows)
 				shard = shard_of(&splitters, shards - 1, (const uint64_t *) (base + offsets[chunk.rows - 1 - i]),
-								 {numbers[c], i}, key_words);
+								 {numbers[c], i}, own.key_words);
 			for (uint32_t p = 0; p < shards; p++)
 			{
 				uint32_t votes = __ballot_sync(GPUSORT_FULL_WARP, shard == p);
@@ -146,7 +159,7 @@ count_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t o
 			atomicAdd(&block_counts[lane], mine);
 		__syncthreads();
 		if (threadIdx.x < shards)
-			counts[(uint64_t) c * shards + threadIdx.x] = block_counts[threadIdx.x];
+			histograms[(uint64_t) c * shards + threadIdx.x] = block_counts[threadIdx.x];
 
 		/* block_counts is cleared in the next turn */
 		__syncthreads();
@@ -154,9 +167,9 @@ count_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t o
 }
 
 /*
- * Writes refs and prefixes of the own chunks' rows to their shards; the plan keeps the prefix
- * alone, or nothing, and then there are no prefixes.  counts[c * shards + p] says where those of chunk c start in shard p.  One block
- * per own chunk.
+ * Writes refs and partial keys of the own chunks' rows to their shards; the plan keeps the partial key
+ * alone, or nothing, and then there are no partial keys.  shard_offsets[c * shards + p] says where those
+ * of own chunk c start in shard p.  One block per own chunk.
  *
  * A tile of rows is laid out by shard in shared memory first, each shard's in the
  * order of the chunk, so that writes to another device are as long as can be.  Where
@@ -164,33 +177,33 @@ count_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t o
  * of 32 rows before, and in its own group before it.
  */
 static __global__ void
-redistribute_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uint32_t own,
-				  const __grid_constant__ GpuSortPackPlan window, const GpuSortRowPlace *places, const uint64_t *keys,
-				  uint32_t shards, const uint32_t *counts, const __grid_constant__ GpuSortTargets targets)
+redistribute_rows(const __grid_constant__ GpuSortOwnChunks own, const __grid_constant__ GpuSortPackPlan window,
+				  const uint32_t *shard_offsets, const __grid_constant__ GpuSortTargets targets)
 {
+	const uint32_t shards = own.shards;
 	__shared__ SharedSplitters splitters;
 	__shared__ GpuSortRowRef tile_refs[GPUSORT_REDISTRIBUTE_TILE];
-	__shared__ uint32_t tile_prefixes[GPUSORT_REDISTRIBUTE_TILE];
-	__shared__ uint32_t before[GPUSORT_REDISTRIBUTE_GROUPS][GPUSORT_SHARDS_MAX]; /* rows of the shard in groups before */
+	__shared__ uint32_t tile_partial_keys[GPUSORT_REDISTRIBUTE_TILE];
+	__shared__ uint32_t before[GPUSORT_REDISTRIBUTE_GROUPS][GPUSORT_SHARDS_MAX]; /* its rows in groups before */
 	__shared__ uint32_t starts[GPUSORT_SHARDS_MAX + 1];                          /* of each shard in the tile */
-	__shared__ uint32_t next[GPUSORT_SHARDS_MAX];                                /* place of the tile's first row in each shard */
+	__shared__ uint32_t next[GPUSORT_SHARDS_MAX];                                /* of the tile's rows in each shard */
 	const uint32_t lane = threadIdx.x % 32;
 
-	load_splitters(&splitters, places, keys, shards - 1, window.key_words);
-	for (uint32_t c = blockIdx.x; c < own; c += gridDim.x)
+	load_splitters(&splitters, own);
+	for (uint32_t c = blockIdx.x; c < own.count; c += gridDim.x)
 	{
-		const uint32_t number = numbers[c];
-		const GpuSortDeviceChunk chunk = chunks[number];
+		const uint32_t number = own.numbers[c];
+		const GpuSortDeviceChunk chunk = own.chunks[number];
 		const char *base = (const char *) chunk.base;
 		const uint32_t *offsets = (const uint32_t *) (base + gpusort_chunk_offsets_at(chunk.bytes));
 
 		if (threadIdx.x < shards)
-			next[threadIdx.x] = counts[(uint64_t) c * shards + threadIdx.x];
+			next[threadIdx.x] = shard_offsets[(uint64_t) c * shards + threadIdx.x];
 
 		for (uint32_t start = 0; start < chunk.rows; start += GPUSORT_REDISTRIBUTE_TILE)
 		{
 			GpuSortRowRef refs[GPUSORT_REDISTRIBUTE_TURNS];
-			uint32_t prefixes[GPUSORT_REDISTRIBUTE_TURNS];
+			uint32_t partial_keys[GPUSORT_REDISTRIBUTE_TURNS];
 			uint32_t shard[GPUSORT_REDISTRIBUTE_TURNS];
 			uint32_t rank[GPUSORT_REDISTRIBUTE_TURNS];
 
@@ -202,7 +215,7 @@ redistribute_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uin
 				shard[k] = shards;
 				rank[k] = 0;
 				refs[k] = 0;
-				prefixes[k] = 0;
+				partial_keys[k] = 0;
 				if (i < chunk.rows)
 				{
 					uint32_t offset = offsets[chunk.rows - 1 - i];
@@ -211,7 +224,7 @@ redistribute_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uin
 					shard[k] = shard_of(&splitters, shards - 1, key, {number, i}, window.key_words);
 					refs[k] = gpusort_ref_of(base, number, offset, window.key_words);
 					if (window.packed_bits > 0)
-						prefixes[k] = gpusort_pack_key(&window, key);
+						partial_keys[k] = gpusort_pack_key(&window, key);
 				}
 				for (uint32_t p = 0; p < shards; p++)
 				{
@@ -256,7 +269,7 @@ redistribute_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uin
 					uint32_t slot = starts[shard[k]] + before[group][shard[k]] + rank[k];
 
 					tile_refs[slot] = refs[k];
-					tile_prefixes[slot] = prefixes[k];
+					tile_partial_keys[slot] = partial_keys[k];
 				}
 			}
 			__syncthreads();
@@ -271,7 +284,7 @@ redistribute_rows(const GpuSortDeviceChunk *chunks, const uint32_t *numbers, uin
 				place = next[p] + slot - starts[p];
 				targets.refs[p][place] = tile_refs[slot];
 				if (window.packed_bits > 0)
-					targets.prefixes[p][place] = tile_prefixes[slot];
+					targets.partial_keys[p][place] = tile_partial_keys[slot];
 			}
 			__syncthreads();
 			if (threadIdx.x < shards)

@@ -105,7 +105,8 @@ best_device(const GpuSort *sort)
 static int
 begin_on(GpuSort *sort, uint32_t count, uint64_t estimated_rows, uint64_t estimated_bytes, GpuSortError *error)
 {
-	const GpuSortDeviceReservation reservation = gpusort_first_reservation(sort->set, estimated_rows / count, estimated_bytes / count);
+	const GpuSortDeviceReservation reservation =
+		gpusort_first_reservation(sort->set, estimated_rows / count, estimated_bytes / count);
 
 	while (sort->shard_count < count)
 	{

@@ -4,7 +4,7 @@
  *	  From the last chunk to rows in order.
  *
  *	1. Read the statistics of the keys back, plan the packed key (compact.h).
- *	2. Refs and prefixes of packed keys (pack.cu); of a sort of several shards, each on
+ *	2. Refs and partial keys of packed keys (pack.cu); of a sort of several shards, each on
  *	   the device that is to sort the row (redistribute.h).
  *	3. Row ids in order (device_sort.h).
  *	4. Check the order, note equal neighbours, put the refs in order (order.cu); then
@@ -12,9 +12,9 @@
  *	5. Tie flags (tie_flags.cu), and where each row ends in the output (order.cu).
  *	6. Read checks and totals back; start gathering the first chunk (gather.cu).
  *
- * Rows that were put in order have no prefixes and are not sorted, but checked.
+ * Rows that were put in order have no partial keys and are not sorted, but checked.
  *
- * The host waits in 1 and 6, and in 3 if the prefix is not the whole packed key.
+ * The host waits in 1 and 6, and in 3 if the partial key is not the whole packed key.
  * As it may wait in the midst of 3, each shard has a thread of its own for 3 and 4.
  * Everything lives in one work block per shard, allocated in 2 and released by end.
  *
@@ -28,9 +28,6 @@
 #include "engine/redistribute.h"
 #include "engine/steps.h"
 #include "engine/upload.h"
-
-/* Regions of the work block start at multiples of this. */
-#define GPUSORT_REGION_ALIGN 256
 
 /* What a wait returns that has filled the error itself; no CUDA status. */
 #define GPUSORT_WAIT_FAILED (-1)
@@ -50,22 +47,6 @@ milliseconds_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
-}
-
-static uint64_t
-region_align(uint64_t bytes)
-{
-	return (bytes + GPUSORT_REGION_ALIGN - 1) / GPUSORT_REGION_ALIGN * GPUSORT_REGION_ALIGN;
-}
-
-/* Lays a region behind those before it; returns where it starts. */
-static uint64_t
-lay_region(uint64_t *end, uint64_t bytes)
-{
-	uint64_t start = *end;
-
-	*end += region_align(bytes);
-	return start;
 }
 
 /* ---- what each device does by itself ---- */
@@ -105,9 +86,9 @@ describe_sort(const GpuSortShard *shard, const GpuSortPackPlan *plan, SortWait *
 	described.plan = plan;
 	described.rows = shard->rows;
 	described.order = shard->sort->order;
-	described.prefixes = shard->work.prefixes;
-	described.sorted_prefixes = shard->work.prefixes;
-	described.any_prefixes = true;
+	described.partial_keys = shard->work.partial_keys;
+	described.sorted_partial_keys = shard->work.partial_keys;
+	described.any_partial_keys = true;
 	if (shard->wanted < shard->rows)
 		described.limit = shard->wanted;
 	described.limit_ties = shard->sort->may_tie;
@@ -123,43 +104,43 @@ acquire_work(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *err
 {
 	const GpuSort *sort = shard->sort;
 	const uint64_t rows = shard->rows;
-	const bool has_prefixes = sort->order == GPUSORT_INPUT_UNKNOWN;
+	const bool has_partial_keys = sort->order == GPUSORT_INPUT_UNKNOWN;
 	const uint64_t refs_bytes = rows * sizeof(GpuSortRowRef);
 	GpuSortWork *work = &shard->work;
 	GpuSortDeviceSort described;
 	uint64_t end = 0;
 	uint64_t refs;
 	uint64_t ids;
-	uint64_t prefixes;
+	uint64_t partial_keys;
 	uint64_t temp;
 	uint64_t tiles;
 	uint64_t equal;
 	uint64_t chunks;
-	uint64_t prefixes_bytes = has_prefixes ? region_align(rows * sizeof(uint32_t)) : 0;
+	uint64_t partial_keys_bytes = has_partial_keys ? gpusort_region_bytes(rows * sizeof(uint32_t)) : 0;
 	uint64_t temp_bytes;
 	size_t block_bytes;
 	char *base;
 	int status;
 
-	/* the size depends on whether there are prefixes, not on where */
-	work->prefixes = has_prefixes ? (uint32_t *) shard->staging.base : NULL;
+	/* the size depends on whether there are partial keys, not on where */
+	work->partial_keys = has_partial_keys ? (uint32_t *) shard->staging.base : NULL;
 	described = describe_sort(shard, plan, NULL);
 	status = gpusort_device_sort_bytes(&described, &work->temp_bytes);
 	if (status != 0)
 		return gpusort_cuda_failed(shard->device, (cudaError_t) status, "gpusort_device_sort_bytes", error);
 
-	/* refs in order take the place of prefixes and temp */
+	/* refs in order take the place of partial keys and temp */
 	temp_bytes = work->temp_bytes;
-	if (prefixes_bytes + temp_bytes < refs_bytes)
-		temp_bytes = refs_bytes - prefixes_bytes;
+	if (partial_keys_bytes + temp_bytes < refs_bytes)
+		temp_bytes = refs_bytes - partial_keys_bytes;
 
-	refs = lay_region(&end, refs_bytes);
-	ids = lay_region(&end, rows * sizeof(uint32_t));
-	prefixes = lay_region(&end, prefixes_bytes);
-	temp = lay_region(&end, temp_bytes);
-	tiles = lay_region(&end, gpusort_order_tiles(shard->rows) * sizeof(uint64_t));
-	equal = lay_region(&end, sort->may_tie ? rows / 8 + sizeof(uint32_t) : 0);
-	chunks = lay_region(&end, sort->chunk_count * sizeof(GpuSortDeviceChunk));
+	refs = gpusort_region_lay(&end, refs_bytes);
+	ids = gpusort_region_lay(&end, rows * sizeof(uint32_t));
+	partial_keys = gpusort_region_lay(&end, partial_keys_bytes);
+	temp = gpusort_region_lay(&end, temp_bytes);
+	tiles = gpusort_region_lay(&end, gpusort_order_tiles(shard->rows) * sizeof(uint64_t));
+	equal = gpusort_region_lay(&end, sort->may_tie ? rows / 8 + sizeof(uint32_t) : 0);
+	chunks = gpusort_region_lay(&end, sort->chunk_count * sizeof(GpuSortDeviceChunk));
 	block_bytes = gpusort_block_size(end);
 
 	if (gpusort_reserve_work(shard, block_bytes, error) != 0 ||
@@ -169,15 +150,17 @@ acquire_work(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *err
 	base = (char *) shard->work_block.base;
 	work->refs = (GpuSortRowRef *) (base + refs);
 	work->ids = (uint32_t *) (base + ids);
-	work->prefixes = has_prefixes ? (uint32_t *) (base + prefixes) : NULL;
+	work->partial_keys = has_partial_keys ? (uint32_t *) (base + partial_keys) : NULL;
 	work->temp = base + temp;
-	work->sorted_refs = (GpuSortRowRef *) (base + prefixes);
+	work->sorted_refs = (GpuSortRowRef *) (base + partial_keys);
 	work->ends = (uint64_t *) (base + refs);
 	work->tile_words = (uint64_t *) (base + tiles);
 	work->equal = sort->may_tie ? (uint32_t *) (base + equal) : NULL;
 	work->chunks = (GpuSortDeviceChunk *) (base + chunks);
 
-	GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(work->chunks, sort->chunks, sort->chunk_count * sizeof(GpuSortDeviceChunk), cudaMemcpyHostToDevice, shard->lane->compute));
+	GPUSORT_CUDA(shard->device, error,
+				 cudaMemcpyAsync(work->chunks, sort->chunks, sort->chunk_count * sizeof(GpuSortDeviceChunk),
+								 cudaMemcpyHostToDevice, shard->lane->compute));
 	return 0;
 }
 
@@ -197,7 +180,7 @@ order_shard(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *erro
 	if (status != 0)
 		return gpusort_cuda_failed(shard->device, (cudaError_t) status, "gpusort_device_sort", error);
 	if (gpusort_check_cancel(shard->sort, error) != 0 ||
-		gpusort_check_order(shard, plan, work->prefixes != NULL && described.limit == 0, error) != 0)
+		gpusort_check_order(shard, plan, work->partial_keys != NULL && described.limit == 0, error) != 0)
 		return -1;
 	return gpusort_order_refs(shard, error);
 }
@@ -216,9 +199,14 @@ start_reading(GpuSortShard *shard, uint32_t ties, GpuSortError *error)
 {
 	GpuSortLane *lane = shard->lane;
 
-	GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(lane->mirror, lane->state, offsetof(GpuSortDeviceState, ties) + ties * sizeof(GpuSortTieSummary), cudaMemcpyDeviceToHost, lane->compute));
+	GPUSORT_CUDA(shard->device, error,
+				 cudaMemcpyAsync(lane->mirror, lane->state,
+								 offsetof(GpuSortDeviceState, ties) + ties * sizeof(GpuSortTieSummary),
+								 cudaMemcpyDeviceToHost, lane->compute));
 	if (shard->rows_out > 0)
-		GPUSORT_CUDA(shard->device, error, cudaMemcpyAsync(&lane->mirror->total_words, shard->work.ends + shard->rows_out - 1, sizeof(uint64_t), cudaMemcpyDeviceToHost, lane->compute));
+		GPUSORT_CUDA(shard->device, error,
+					 cudaMemcpyAsync(&lane->mirror->total_words, shard->work.ends + shard->rows_out - 1,
+									 sizeof(uint64_t), cudaMemcpyDeviceToHost, lane->compute));
 	return note_computed(shard, error);
 }
 
@@ -464,8 +452,12 @@ plan_sort(GpuSort *sort, GpuSortPackPlan *plan, GpuSortError *error)
 		return gpusort_fail(error, GPUSORT_REASON_BAD_CHUNK, "%llu rows have an offset or a length out of bounds",
 							(unsigned long long) bad_rows);
 	gpusort_pack_plan(plan, sort->key_words, &stats);
-	sort->order = gpusort_key_stats_sorted(&stats, sort->rows) ? GPUSORT_INPUT_SORTED : gpusort_key_stats_reversed(&stats, sort->rows) ? GPUSORT_INPUT_REVERSED
-																																	   : GPUSORT_INPUT_UNKNOWN;
+	if (gpusort_key_stats_sorted(&stats, sort->rows))
+		sort->order = GPUSORT_INPUT_SORTED;
+	else if (gpusort_key_stats_reversed(&stats, sort->rows))
+		sort->order = GPUSORT_INPUT_REVERSED;
+	else
+		sort->order = GPUSORT_INPUT_UNKNOWN;
 	return 0;
 }
 

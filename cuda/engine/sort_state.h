@@ -7,8 +7,8 @@
  *		shard.cu		a sort's beginning and end on each of its devices
  *		upload.cu		reserve and put: chunks to a device, statistics of the keys
  *		sort.cu			the steps from the last chunk to rows in order
- *		pack.cu			row refs and the prefixes of packed keys
- *		redistribute.cu		the same, each on the device that sorts the row
+ *		pack.cu			row refs and the partial keys of packed keys
+ *		redistribute.cu	the same, each on the device that sorts the row
  *		device_sort.cu	row ids in order
  *		order.cu		check, equal neighbours, refs in order, where rows end
  *		tie_flags.cu	rows that need a tie-break
@@ -52,6 +52,9 @@ struct GpuSortRedistribution;
 /* Threads of every block of every kernel. */
 #define GPUSORT_THREADS 256
 
+/* All lanes of a warp, as a mask. */
+#define GPUSORT_FULL_WARP 0xFFFFFFFF
+
 /* At most so many blocks count ties, each writing one summary. */
 #define GPUSORT_TIE_BLOCKS 1024
 
@@ -91,10 +94,10 @@ typedef struct GpuSortWork
 	GpuSortRowRef *refs; /* by row id */
 	uint32_t *ids;       /* in order, once they are sorted */
 	/* of packed keys: by row id, then in order; NULL if the input is in order already */
-	uint32_t *prefixes;
+	uint32_t *partial_keys;
 	void *temp; /* the device sort's */
 	size_t temp_bytes;
-	GpuSortRowRef *sorted_refs; /* in the room of prefixes and temp, once the order is checked */
+	GpuSortRowRef *sorted_refs; /* in the room of partial keys and temp, once the order is checked */
 	/* in the room of refs, after sorted_refs: words of all rows up to and with this one */
 	uint64_t *ends;
 	uint64_t *tile_words; /* words of a tile's rows, then of all rows before it (order.cu) */
@@ -126,7 +129,7 @@ typedef struct GpuSortShard
 	GpuSortDeviceReservation reservation;
 	GpuSortSlab *slabs;
 	uint32_t slab_count;
-	uint32_t slabs_size;
+	uint32_t slabs_size; /* of the array */
 
 	/* sorting */
 	uint32_t rows; /* that this device sorts */
@@ -161,7 +164,7 @@ struct GpuSort
 	uint32_t put_turn;
 	GpuSortDeviceChunk *chunks; /* host memory, by chunk number */
 	uint32_t chunk_count;
-	uint32_t chunks_size;
+	uint32_t chunks_size;                     /* of the array */
 	GpuSortKeyStats boundary_stats;           /* of the pairs of rows that two chunks meet at, and nothing else */
 	uint64_t last_key[GPUSORT_MAX_KEY_WORDS]; /* of the last row put, if known */
 	bool last_key_known;

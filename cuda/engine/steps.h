@@ -15,17 +15,17 @@
 
 #include "engine/sort_state.h"
 
-/* pack.cu: refs of all rows in row order, and prefixes unless work->prefixes is NULL. */
+/* pack.cu: refs of all rows in row order, and partial keys unless work->partial_keys is NULL. */
 extern int gpusort_pack_rows(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *error);
 
 /*
- * order.cu: state->unordered, up_to if not all rows are emitted, and equal.  prefixes
- * are in order if has_prefixes.
+ * order.cu: state->unordered, up_to if not all rows are emitted, and equal.  partial keys
+ * are in order if has_partial_keys.
  */
-extern int gpusort_check_order(GpuSortShard *shard, const GpuSortPackPlan *plan, bool has_prefixes,
+extern int gpusort_check_order(GpuSortShard *shard, const GpuSortPackPlan *plan, bool has_partial_keys,
 							   GpuSortError *error);
 
-/* order.cu: sorted_refs; state->bad_ids, id_sum and id_xor; tile_words.  prefixes and temp are gone after it. */
+/* order.cu: sorted_refs; state->bad_ids, id_sum and id_xor; tile_words.  partial keys and temp are gone after it. */
 extern int gpusort_order_refs(GpuSortShard *shard, GpuSortError *error);
 
 /*

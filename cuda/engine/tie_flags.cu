@@ -46,7 +46,7 @@ flag_ties(const GpuSortRowRef *sorted_refs, uint32_t rows, uint32_t tiles, uint3
 		  GpuSortTieSummary *summaries)
 {
 	__shared__ GpuSortTieSummary partial[GPUSORT_TIE_TILE];
-	__shared__ uint32_t inexact_bits[GPUSORT_TIE_TILE];
+	__shared__ uint32_t truncated_bits[GPUSORT_TIE_TILE];
 	GpuSortTieSummary sum = gpusort_ties_none();
 
 	for (uint32_t tile = 0; tile < tiles; tile++)
@@ -64,10 +64,10 @@ flag_ties(const GpuSortRowRef *sorted_refs, uint32_t rows, uint32_t tiles, uint3
 		{
 			uint32_t slot = threadIdx.x / 32 * 32 + k;
 			uint64_t mine = (first_word + slot) * 32 + threadIdx.x % 32;
-			uint32_t votes = __ballot_sync(0xFFFFFFFF, mine < rows && gpusort_ref_inexact(sorted_refs[mine]));
+			uint32_t votes = __ballot_sync(GPUSORT_FULL_WARP, mine < rows && gpusort_ref_truncated(sorted_refs[mine]));
 
 			if (threadIdx.x % 32 == 0)
-				inexact_bits[slot] = votes;
+				truncated_bits[slot] = votes;
 		}
 		__syncthreads();
 
@@ -77,8 +77,8 @@ flag_ties(const GpuSortRowRef *sorted_refs, uint32_t rows, uint32_t tiles, uint3
 			uint32_t here = rows - row < 32 ? (uint32_t) (rows - row) : 32;
 			uint32_t bits = equal[word];
 
-			partial[threadIdx.x] = gpusort_ties_of_bits(bits, inexact_bits[threadIdx.x], here);
-			equal[word] = bits & inexact_bits[threadIdx.x];
+			partial[threadIdx.x] = gpusort_ties_of_bits(bits, truncated_bits[threadIdx.x], here);
+			equal[word] = bits & truncated_bits[threadIdx.x];
 		}
 		__syncthreads();
 

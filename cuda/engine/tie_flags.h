@@ -24,7 +24,7 @@
 typedef struct GpuSortTieRun
 {
 	uint64_t rows;
-	uint64_t inexact; /* 1 if it holds a KEY_TRUNCATED row, else 0 */
+	uint64_t truncated; /* 1 if it holds a KEY_TRUNCATED row, else 0 */
 } GpuSortTieRun;
 
 typedef struct GpuSortTieSummary
@@ -50,7 +50,7 @@ gpusort_ties_none(void)
 GPUSORT_HD static inline uint64_t
 gpusort_tie_run_count(GpuSortTieRun run)
 {
-	return run.rows > 1 && run.inexact ? run.rows : 0;
+	return run.rows > 1 && run.truncated ? run.rows : 0;
 }
 
 /* Returns the summary of a's rows followed by b's. */
@@ -78,7 +78,7 @@ gpusort_ties_join(GpuSortTieSummary a, GpuSortTieSummary b)
 		GpuSortTieRun middle;
 
 		middle.rows = left.rows + right.rows;
-		middle.inexact = left.inexact | right.inexact;
+		middle.truncated = left.truncated | right.truncated;
 		if (a.one)
 			joined.first = middle;
 		if (b.one)
@@ -102,10 +102,10 @@ gpusort_ties_join(GpuSortTieSummary a, GpuSortTieSummary b)
 
 /*
  * Returns the summary of up to 32 rows: bit i of `equal` says that row i's key equals
- * that of the row after it, bit i of `inexact` that row i is KEY_TRUNCATED.
+ * that of the row after it, bit i of `truncated` that row i is KEY_TRUNCATED.
  */
 GPUSORT_HD static inline GpuSortTieSummary
-gpusort_ties_of_bits(uint32_t equal, uint32_t inexact, uint32_t rows)
+gpusort_ties_of_bits(uint32_t equal, uint32_t truncated, uint32_t rows)
 {
 	GpuSortTieSummary sum = gpusort_ties_none();
 
@@ -114,7 +114,7 @@ gpusort_ties_of_bits(uint32_t equal, uint32_t inexact, uint32_t rows)
 		GpuSortTieSummary row = gpusort_ties_none();
 
 		row.first.rows = 1;
-		row.first.inexact = inexact >> i & 1;
+		row.first.truncated = truncated >> i & 1;
 		row.open = equal >> i & 1;
 		sum = gpusort_ties_join(sum, row);
 	}

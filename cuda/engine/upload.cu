@@ -33,8 +33,9 @@
 
 #include "engine/check.h"
 #include "engine/device.h"
-#include "engine/shard.h"
 #include "engine/redistribute.h"
+#include "engine/shard.h"
+#include "sort/radix/radix_sort.h"
 
 /* Slabs of the smallest size take two chunks; then they double. */
 #define GPUSORT_SLAB_MIN (2 * GPUSORT_CHUNK_BYTES)
@@ -44,12 +45,14 @@
 #define GPUSORT_CHUNK_ALIGN 256
 
 /*
- * Work memory per row: ref 8, id 4, prefix 4, the device sort's temporary storage 16.4
- * at most; tie bits and sums of tiles are below 1.  The rest is for a sort of several
- * shards, whose devices do not sort exactly as many rows as were put on them.
+ * Work memory per row: ref 8, id 4, partial key 4, the device sort's temporary storage 16.4
+ * at most, or 24.6 with CUB as its core; tie bits and sums of tiles are below 1.  The rest is
+ * for a sort of several shards, whose devices do not sort exactly as many rows as were put on
+ * them.
  */
-#define GPUSORT_WORK_PER_ROW 36
-#define GPUSORT_WORK_FIXED   ((uint64_t) 1 << 20)
+#define GPUSORT_WORK_PER_ROW     36
+#define GPUSORT_WORK_PER_ROW_CUB 45
+#define GPUSORT_WORK_FIXED       ((uint64_t) 1 << 20)
 
 /* Its code is there if that of all kernels of this library is. */
 static __global__ void
@@ -67,11 +70,28 @@ gpusort_kernels_present(void)
 	return status == cudaSuccess;
 }
 
+int
+gpusort_find_work_per_row(GpuSortCudaDevice *device, GpuSortError *error)
+{
+	const char *core;
+
+	GPUSORT_CUDA(device, error, gpusort_radix_chosen(&core));
+	device->work_per_row = strcmp(core, "cub") == 0 ? GPUSORT_WORK_PER_ROW_CUB : GPUSORT_WORK_PER_ROW;
+	return 0;
+}
+
 uint64_t
 gpusort_work_bytes(const GpuSortDeviceSet *set, uint64_t rows, uint64_t chunks)
 {
-	uint64_t bytes = gpusort_block_size(GPUSORT_WORK_FIXED + rows * GPUSORT_WORK_PER_ROW +
-										chunks * sizeof(GpuSortDeviceChunk));
+	uint32_t per_row = 0;
+	uint64_t bytes;
+
+	for (int i = 0; i < set->count; i++)
+	{
+		if (set->devices[i].work_per_row > per_row)
+			per_row = set->devices[i].work_per_row;
+	}
+	bytes = gpusort_block_size(GPUSORT_WORK_FIXED + rows * per_row + chunks * sizeof(GpuSortDeviceChunk));
 
 	/* any sort may become one of several shards */
 	if (set->joined)
@@ -178,6 +198,7 @@ static int
 reserve_on(GpuSortShard *shard, GpuSortError *error)
 {
 	size_t slab_bytes = 0;
+	uint64_t work_bytes;
 	GpuSortDeviceReservation before = shard->reservation;
 	GpuSortBlock block;
 
@@ -187,9 +208,9 @@ reserve_on(GpuSortShard *shard, GpuSortError *error)
 	/* Rather a smaller slab than is due than none. */
 	if (reserves_held(shard) < shard->chunks_reserved + 1)
 		slab_bytes = next_slab_size(shard);
+	work_bytes = worst_work_bytes(shard, shard->chunks_reserved + 1);
 	while (gpusort_memory_reserve(shard->device, &shard->reservation,
-								  reservation_with(shard, worst_work_bytes(shard, shard->chunks_reserved + 1), slab_bytes),
-								  error) != 0)
+								  reservation_with(shard, work_bytes, slab_bytes), error) != 0)
 	{
 		if (slab_bytes <= GPUSORT_CHUNK_BYTES)
 			return -1;
@@ -336,11 +357,15 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 	placed->shard = (uint32_t) (shard - sort->shards);
 
 	GPUSORT_CUDA(device, error, cudaMemcpyAsync(base, chunk, offsets_at, cudaMemcpyHostToDevice, lane->copies));
-	GPUSORT_CUDA(device, error, cudaMemcpyAsync(base + offsets_at, gpusort_chunk_offset((void *) chunk, rows - 1), rows * sizeof(uint32_t), cudaMemcpyHostToDevice, lane->copies));
+	GPUSORT_CUDA(device, error,
+				 cudaMemcpyAsync(base + offsets_at, gpusort_chunk_offset((void *) chunk, rows - 1),
+								 rows * sizeof(uint32_t), cudaMemcpyHostToDevice, lane->copies));
 	GPUSORT_CUDA(device, error, cudaEventRecord(lane->uploaded, lane->copies));
 	GPUSORT_CUDA(device, error, cudaStreamWaitEvent(lane->compute, lane->uploaded, 0));
 
-	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_chunk(placed, sort->key_words, &lane->state->keys, &lane->state->bad_rows, (struct CUstream_st *) lane->compute));
+	GPUSORT_CUDA(device, error,
+				 (cudaError_t) gpusort_key_stats_chunk(placed, sort->key_words, &lane->state->keys,
+													   &lane->state->bad_rows, (GpuSortStream) lane->compute));
 	note_boundary(sort, chunk, rows, bytes);
 
 	slab->used += (length + GPUSORT_CHUNK_ALIGN - 1) / GPUSORT_CHUNK_ALIGN * GPUSORT_CHUNK_ALIGN;

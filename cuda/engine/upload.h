@@ -14,7 +14,13 @@
 /* Bytes of device memory for a shard's staging buffers. */
 #define GPUSORT_STAGING_BYTES (2 * GPUSORT_CHUNK_BYTES)
 
-/* Returns the bytes of device memory that a shard takes to sort so many rows of a sort with so many chunks. */
+/* Sets device->work_per_row.  The device is the calling thread's. */
+extern int gpusort_find_work_per_row(struct GpuSortCudaDevice *device, GpuSortError *error);
+
+/*
+ * Returns the bytes of device memory that a shard takes, on any device of the set, to sort so many
+ * rows of a sort with so many chunks.
+ */
 extern uint64_t gpusort_work_bytes(const struct GpuSortDeviceSet *set, uint64_t rows, uint64_t chunks);
 
 /* Returns the reservation for a shard that has put nothing yet, from what is estimated for it. */

@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "multi/exchange.h"
+#include "sort/bisect.h"
 #include "sort/launch.h"
 
 #define GPUSORT_EXCHANGE_THREADS 256
@@ -418,22 +419,12 @@ __launch_bounds__(GPUSORT_EXCHANGE_THREADS)
 	{
 		uint32_t row = segment * segment_rows;
 		uint32_t end = rows - row < segment_rows ? rows : row + segment_rows;
-		uint32_t low = 0;
-		uint32_t high = piece_count;
+		uint32_t number = gpusort_last_not_above(piece_count, row, [&](uint32_t i)
+												 { return pieces[i].to_row; });
 
-		/* the last piece that begins at this row or before it */
-		while (high - low > 1)
+		for (; row < end; number++)
 		{
-			uint32_t middle = low + (high - low) / 2;
-
-			if (pieces[middle].to_row <= row)
-				low = middle;
-			else
-				high = middle;
-		}
-		for (; row < end; low++)
-		{
-			const GpuSortBinPiece piece = pieces[low];
+			const GpuSortBinPiece piece = pieces[number];
 			uint32_t skipped = row - piece.to_row;
 			uint32_t left = piece.rows - skipped;
 			uint32_t count = end - row < left ? end - row : left;

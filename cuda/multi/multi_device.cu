@@ -12,6 +12,8 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <string.h>
+
 #include "multi/multi_state.h"
 #include "sort/radix/radix_sort.h"
 
@@ -233,33 +235,44 @@ sort_rows(GpuSortMultiDevice *device, GpuSortMultiSlot *slot, uint32_t rows, int
 {
 	const GpuSortMulti *multi = device->multi;
 	const GpuSortMultiJob *job = &multi->job;
-	const size_t temp_bytes = multi->radix_temp_bytes;
 	uint32_t *order = device->orders[0];
+	GpuSortRadixSort core = {};
 
+	core.temp = device->radix_temp;
+	core.temp_bytes = multi->radix_temp_bytes;
+	core.rows = rows;
+	core.ids_out = order;
 	if (multi->config.key_bytes == 4)
 	{
-		uint32_t *sorted_keys = job->keys_out != NULL ? (uint32_t *) slot->sorted_keys : NULL;
+		core.keys_in = (const uint32_t *) slot->keys;
+		core.bits = bits;
+		core.keys_out = job->keys_out != NULL ? (uint32_t *) slot->sorted_keys : NULL;
 
 		/* Without a payload, ids themselves are what is sorted along. */
+		if (job->payload_out == NULL && job->ids_out != NULL)
+		{
+			core.ids_in = slot->ids;
+			core.ids_out = slot->sorted_ids;
+		}
+		GPUSORT_MULTI_TRY(gpusort_radix_sort(&core, device->compute));
 		if (job->payload_out == NULL)
-			return gpusort_radix_sort(device->radix_temp, temp_bytes, (const uint32_t *) slot->keys,
-									  job->ids_out != NULL ? slot->ids : NULL, rows, bits, sorted_keys,
-									  job->ids_out != NULL ? slot->sorted_ids : order, device->compute);
-		GPUSORT_MULTI_TRY(gpusort_radix_sort(device->radix_temp, temp_bytes, (const uint32_t *) slot->keys, NULL,
-											 rows, bits, sorted_keys, order, device->compute));
+			return cudaSuccess;
 	}
 	else
 	{
 		const uint64_t *keys = (const uint64_t *) slot->keys;
 
 		GPUSORT_MULTI_TRY(gpusort_key_words(keys, NULL, rows, 0, device->words, device->compute));
-		GPUSORT_MULTI_TRY(gpusort_radix_sort(device->radix_temp, temp_bytes, device->words, NULL, rows,
-											 bits < 32 ? bits : 32, NULL, order, device->compute));
+		core.keys_in = device->words;
+		core.bits = bits < 32 ? bits : 32;
+		GPUSORT_MULTI_TRY(gpusort_radix_sort(&core, device->compute));
 		if (bits > 32)
 		{
 			GPUSORT_MULTI_TRY(gpusort_key_words(keys, order, rows, 32, device->words, device->compute));
-			GPUSORT_MULTI_TRY(gpusort_radix_sort(device->radix_temp, temp_bytes, device->words, order, rows,
-												 bits - 32, NULL, device->orders[1], device->compute));
+			core.ids_in = order;
+			core.bits = bits - 32;
+			core.ids_out = device->orders[1];
+			GPUSORT_MULTI_TRY(gpusort_radix_sort(&core, device->compute));
 			order = device->orders[1];
 		}
 		if (job->keys_out != NULL)

@@ -199,9 +199,12 @@ lay_device(const GpuSortMulti *multi, GpuSortMultiDevice *device, char *base)
 	device->store_keys = lay(base, &end, multi->store_rows * key_bytes);
 	device->store_ids = (uint32_t *) lay(base, &end, multi->store_rows * id_bytes);
 	device->store_payload = lay(base, &end, multi->store_rows * payload_bytes);
-	device->numbers = payload_bytes > 0 && id_bytes == 0 ? (uint32_t *) lay(base, &end, chunk_rows * sizeof(uint32_t)) : NULL;
+	device->numbers = NULL;
+	if (payload_bytes > 0 && id_bytes == 0)
+		device->numbers = (uint32_t *) lay(base, &end, chunk_rows * sizeof(uint32_t));
 	device->splitters = (GpuSortSplitter *) lay(base, &end, multi->bins_room * sizeof(GpuSortSplitter));
-	device->histograms = (uint32_t *) lay(base, &end, (uint64_t) multi->chunks_room * multi->bins_room * sizeof(uint32_t));
+	device->histograms = (uint32_t *) lay(base, &end,
+										  (uint64_t) multi->chunks_room * multi->bins_room * sizeof(uint32_t));
 	device->partition_temp = (uint32_t *) lay(base, &end,
 											  gpusort_partition_temp_bytes(multi->chunk_room, multi->bins_room));
 	for (int i = 0; i < GPUSORT_MULTI_SLOTS; i++)

@@ -23,7 +23,6 @@
 
 #include "multi/exchange.h"
 #include "multi/multi_sort.h"
-#include "sort/launch.h"
 
 /* Chunks being copied to a device at a time, and bins being exchanged, sorted and copied from it. */
 #define GPUSORT_MULTI_RECEIVE_BUFFERS 4

@@ -173,9 +173,9 @@ gpusort_pack_plan(GpuSortPackPlan *plan, uint32_t key_words, const GpuSortKeySta
 }
 
 /*
- * Does a plan made of some rows serve others as well, which have these statistics?  It
- * does if it subtracts nothing and keeps all bits that vary; that it also may
- * otherwise is not looked into.
+ * Returns true if a plan made of some rows serves others as well, which have these statistics:
+ * if it subtracts nothing and keeps all bits that vary.  That it also may otherwise is not
+ * looked into.
  */
 static inline bool
 gpusort_pack_covers(const GpuSortPackPlan *plan, const GpuSortKeyStats *stats)

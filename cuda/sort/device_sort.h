@@ -8,13 +8,13 @@
  * The result is the rows' numbers, 0 to rows - 1, in the order of their keys;
  * rows with equal keys stay in the order they have.  Keys and rows are not moved.
  *
- * How: the pack plan (compact.h) drops the bits that cannot matter.  The prefix,
+ * How: the pack plan (compact.h) drops the bits that cannot matter.  The partial key,
  * which is the packed key's top min(32, packed_bits) bits, right-aligned in a
- * uint32_t, is made for all rows and sorted with the row numbers (radix_sort.h).
- * Only rows that tie on it are looked at again (segments.h), by the bits that
- * follow.  Where the top bits would leave many rows tied a map that fits the keys makes
- * the prefix (prefix_map.h).  With a limit, a radix select finds the rows that can be among the
- * first, and only they are sorted (top_k.cu).
+ * uint32_t, is made for all rows and sorted with the row numbers (radix/radix_sort.h, which
+ * has a choice of cores).  Only rows that tie on it are looked at again (tie_break.h), by the
+ * bits that follow.  Where keys are skewed, so that the top bits would leave many rows tied,
+ * a quantile map makes the partial key (quantile_map.h).  With a limit, a radix select finds
+ * the rows that can be among the first, and only they are sorted (top_k.cu).
  *
  * Rules of every function:
  *	 - The caller owns all memory.  temp is device memory of the size that the
@@ -110,24 +110,24 @@ extern "C"
 		GpuSortInputOrder order;
 
 		/*
-	 * The prefixes of all rows, in row order, in device memory, if the caller has
+	 * The partial keys of all rows, in row order, in device memory, if the caller has
 	 * made them; they are gone afterwards.  NULL: they are made from the source.
 	 */
-		uint32_t *prefixes;
+		uint32_t *partial_keys;
 
-		/* The caller has counted the digits of these prefixes; see gpusort_device_sort_begin. */
+		/* The caller has counted the digits of these partial keys; see gpusort_device_sort_begin. */
 		bool counted;
 
-		/* Device memory for the prefixes in order, or NULL; may be prefixes.  With a limit of no use. */
-		uint32_t *sorted_prefixes;
+		/* Device memory for the partial keys in order, or NULL; may be partial keys.  With a limit of no use. */
+		uint32_t *sorted_partial_keys;
 
 		/*
 	 * The sort may go by other numbers than the top bits of packed keys and put those where
-	 * prefixes are wanted: of two rows the one with the smaller number has the smaller key, of
-	 * two with equal ones nothing is known.  Up to 32 packed bits they are the prefixes.
-	 * Without prefixes that are given or wanted it may in any case.
+	 * partial keys are wanted: of two rows the one with the smaller number has the smaller key, of
+	 * two with equal ones nothing is known.  Up to 32 packed bits they are the partial keys.
+	 * Without partial keys that are given or wanted it may in any case.
 	 */
-		bool any_prefixes;
+		bool any_partial_keys;
 
 		/* Only the first so many rows are wanted; 0: all. */
 		uint32_t limit;
@@ -141,19 +141,19 @@ extern "C"
 
 	/*
  * Bytes of temp for a sort.  The memory that *sort points to need not be there yet:
- * all that matters of prefixes and sorted_prefixes is whether they are NULL.  About
- * 20.1 bytes per row, 20.4 beyond 32 packed bits, 4 less with prefixes given.
+ * all that matters of partial keys and sorted_partial_keys is whether they are NULL.  About
+ * 20.1 bytes per row, 20.4 beyond 32 packed bits (with CUB as the core 20.2 and 28.6), 4 less with partial keys given.
  */
 	extern int gpusort_device_sort_bytes(const GpuSortDeviceSort *sort, size_t *temp_bytes);
 
 	/*
- * For who makes prefixes and can count their digits on the way, which saves a read of
- * them.  *counts is memory in temp, zero when the stream gets there, for how often each
+ * For who makes partial keys and can count their digits on the way, which saves a read of
+ * them.  *histogram is memory in temp, zero when the stream gets there, for how often each
  * digit occurs, as gpusort_radix_begin in radix_sort.h says; NULL if that is of no use.
  * Once they are made gpusort_device_sort takes the same sort with `counted`, and the
- * same temp.  sort->prefixes is set.
+ * same temp.  sort->partial_keys is set.
  */
-	extern int gpusort_device_sort_begin(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t **counts,
+	extern int gpusort_device_sort_begin(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t **histogram,
 										 GpuSortStream stream);
 
 	/*
@@ -167,10 +167,6 @@ extern "C"
  */
 	extern int gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t *ids,
 								   uint32_t *wanted, GpuSortStream stream);
-
-	/* prefixes[i] = prefix of row i, for all rows.  Does not wait. */
-	extern int gpusort_device_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-									   uint32_t *prefixes, GpuSortStream stream);
 
 	/*
  * gpusort_device_sort for an array of which nothing is known: statistics of the keys

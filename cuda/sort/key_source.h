@@ -115,6 +115,43 @@ gpusort_source_key(const GpuSortKeySource *source, uint32_t row, uint64_t *made)
 }
 
 /*
+ * The packed keys of a thread's rows, which are STEP apart, from row `start` on; past the last
+ * row, its.  The plan keeps nothing but what fits Packed.  Keys have WORDS words, which are all on their way before the first is waited
+ * for; or any number, for 0.
+ */
+template <int FORM, int WORDS, int STEP, int ITEMS, typename Packed>
+GPUSORT_HD static GPUSORT_INLINE void
+gpusort_pack_rows(const GpuSortKeySource &source, const GpuSortPackPlan &window, uint64_t start, uint32_t rows,
+				  Packed (&packed)[ITEMS])
+{
+	constexpr int words = WORDS > 0 ? WORDS : 1;
+	const uint64_t *places[ITEMS];
+	uint64_t made[ITEMS];
+	uint64_t keys[words][ITEMS];
+
+	GPUSORT_UNROLL
+	for (int k = 0; k < ITEMS; k++)
+	{
+		const uint64_t row = start + k * STEP;
+
+		places[k] = gpusort_source_key<FORM>(&source, (uint32_t) (row < rows ? row : rows - 1), &made[k]);
+	}
+	GPUSORT_UNROLL
+	for (int k = 0; k < ITEMS; k++)
+	{
+		packed[k] = 0;
+		GPUSORT_UNROLL
+		for (int w = 0; w < WORDS; w++)
+			keys[w][k] = places[k][w];
+	}
+	if (WORDS == 0)
+		gpusort_pack_keys(&window, places, packed);
+	GPUSORT_UNROLL
+	for (int w = 0; w < WORDS; w++)
+		gpusort_pack_word(&window.words[w], keys[w], packed);
+}
+
+/*
  * Starts kernel<FORM, ...> of the source's form.  KERNEL(FORM) is the kernel's name with
  * its template arguments.
  */

@@ -13,7 +13,7 @@
 
 #include <cuda_runtime.h>
 
-#include "sort/digit_counts.cuh"
+#include "sort/digit_histogram.cuh"
 #include "sort/key_source.h"
 #include "sort/launch.h"
 #include "sort/radix/radix_sort.h"
@@ -27,7 +27,7 @@
 #define GPUSORT_STATS_ARRAY_BLOCKS 8192
 
 /* Words of a key that a thread gathers at a time, in registers. */
-#define GPUSORT_STATS_GROUP GPUSORT_STATS_PREFIX_WORDS
+#define GPUSORT_STATS_GROUP GPUSORT_STATS_PARTIAL_KEY_WORDS
 
 /* Rows of an array that a thread reads at a time: enough bytes on their way, few enough registers. */
 #define GPUSORT_STATS_ITEMS(key_bytes, pack)                 \
@@ -35,21 +35,20 @@
 											: 32 / (key_bytes))
 
 /*
- * A block that makes prefixes has a multiprocessor to itself, for the sake of the digits'
+ * A block that makes partial keys has a multiprocessor to itself, for the sake of the digits'
  * counters.
  */
-#define GPUSORT_PREFIX_THREADS 1024
-#define GPUSORT_PREFIX_BLOCKS  512
-#define GPUSORT_PREFIX_COPIES  32
+#define GPUSORT_PARTIAL_KEY_THREADS 1024
+#define GPUSORT_PARTIAL_KEY_BLOCKS  512
 
 /* What array_stats with PACK makes beside the statistics. */
-typedef struct ArrayPrefixes
+typedef struct ArrayPartialKeys
 {
-	GpuSortPackPlan window; /* keeps the prefix, and nothing else */
-	uint32_t *prefixes;
-	uint32_t *digit_counts;
+	GpuSortPackPlan window; /* keeps the partial key, and nothing else */
+	uint32_t *partial_keys;
+	uint32_t *histogram;
 	int digits; /* 0: not counted */
-} ArrayPrefixes;
+} ArrayPartialKeys;
 
 /* What a thread knows of one word. */
 template <typename Word>
@@ -273,14 +272,14 @@ chunk_stats(const char *base, uint32_t rows, uint32_t bytes, uint32_t key_words,
  *
  * Rows past the last one are taken to be it, which changes nothing.
  *
- * With PACK also the rows' prefixes by a plan, of keys that have no more than WORDS words,
- * and how often the prefixes' digits occur; but no minimum and maximum.
+ * With PACK also the rows' partial keys by a plan, of keys that have no more than WORDS words,
+ * and how often the partial keys' digits occur; but no minimum and maximum.
  */
 template <typename Word, int KIND, int WORDS, bool PACK, int THREADS>
 static __global__ void
 __launch_bounds__(THREADS)
 	array_stats(const char *base, uint32_t stride, uint32_t key_words, uint32_t first_word, uint32_t rows,
-				GpuSortKeyStats *stats, const __grid_constant__ ArrayPrefixes wanted)
+				GpuSortKeyStats *stats, const __grid_constant__ ArrayPartialKeys wanted)
 {
 	constexpr uint32_t items = GPUSORT_STATS_ITEMS(WORDS * sizeof(Word), PACK);
 	constexpr uint32_t tile_rows = items * THREADS;
@@ -291,7 +290,7 @@ __launch_bounds__(THREADS)
 
 	block_start(&block);
 	if (PACK && wanted.digits > 0)
-		clear_digit_counts<THREADS, GPUSORT_PREFIX_COPIES>(digit_bins, wanted.digits);
+		clear_histogram<THREADS>(digit_bins, wanted.digits);
 	for (int w = 0; w < WORDS; w++)
 		word_stats_none(&own[w]);
 	for (uint64_t tile = (uint64_t) blockIdx.x * tile_rows; tile < rows; tile += (uint64_t) gridDim.x * tile_rows)
@@ -317,7 +316,7 @@ __launch_bounds__(THREADS)
 		}
 		if (PACK)
 		{
-			uint32_t prefix[items] = {};
+			uint32_t partial_key[items] = {};
 
 			GPUSORT_UNROLL
 			for (int w = 0; w < WORDS; w++)
@@ -327,18 +326,18 @@ __launch_bounds__(THREADS)
 				GPUSORT_UNROLL
 				for (uint32_t i = 0; i < items; i++)
 					column[i] = key[i][w];
-				gpusort_pack_word(&wanted.window.words[w], column, prefix);
+				gpusort_pack_word(&wanted.window.words[w], column, partial_key);
 			}
 			GPUSORT_UNROLL
 			for (uint32_t i = 0; i < items; i++)
 			{
-				const uint32_t own_prefix[1] = {prefix[i]};
+				const uint32_t own_partial_key[1] = {partial_key[i]};
 
 				if (i * THREADS + threadIdx.x > last)
 					break;
-				wanted.prefixes[tile + i * THREADS + threadIdx.x] = own_prefix[0];
+				wanted.partial_keys[tile + i * THREADS + threadIdx.x] = own_partial_key[0];
 				if (wanted.digits > 0)
-					count_key_digits<GPUSORT_PREFIX_COPIES>(digit_bins, wanted.digits, own_prefix);
+					count_key_digits(digit_bins, wanted.digits, own_partial_key);
 			}
 		}
 		GPUSORT_UNROLL
@@ -363,7 +362,7 @@ __launch_bounds__(THREADS)
 		block.pairs = rows - 1;
 	block_publish(&block, first_word, WORDS, stats);
 	if (PACK && wanted.digits > 0)
-		add_digit_counts<THREADS, GPUSORT_PREFIX_COPIES>(digit_bins, wanted.digits, wanted.digit_counts);
+		add_histogram<THREADS>(digit_bins, wanted.digits, wanted.histogram);
 }
 
 int
@@ -396,24 +395,28 @@ gpusort_key_stats_chunk(const GpuSortDeviceChunk *chunk, uint32_t key_words, Gpu
 template <typename Word, int KIND, int WORDS>
 static int
 start_array(const GpuSortKeySource *source, uint32_t first_word, uint32_t rows, GpuSortKeyStats *stats,
-			uint32_t step, const ArrayPrefixes *wanted, cudaStream_t stream)
+			uint32_t step, const ArrayPartialKeys *wanted, cudaStream_t stream)
 {
 	const uint64_t stride = (KIND == GPUSORT_KEYS_WORDS ? source->stride_words * sizeof(uint64_t) : sizeof(Word)) * step;
-	const uint32_t threads = wanted->prefixes != NULL ? GPUSORT_PREFIX_THREADS : GPUSORT_STATS_THREADS;
-	const uint32_t most = wanted->prefixes != NULL ? GPUSORT_PREFIX_BLOCKS : GPUSORT_STATS_ARRAY_BLOCKS;
-	const uint32_t items = GPUSORT_STATS_ITEMS(WORDS * sizeof(Word), wanted->prefixes != NULL);
+	const uint32_t threads = wanted->partial_keys != NULL ? GPUSORT_PARTIAL_KEY_THREADS : GPUSORT_STATS_THREADS;
+	const uint32_t most = wanted->partial_keys != NULL ? GPUSORT_PARTIAL_KEY_BLOCKS : GPUSORT_STATS_ARRAY_BLOCKS;
+	const uint32_t items = GPUSORT_STATS_ITEMS(WORDS * sizeof(Word), wanted->partial_keys != NULL);
 	uint32_t blocks = (rows - 1) / (items * threads) + 1;
 
 	if (stride > UINT32_MAX)
 		return cudaErrorInvalidValue;
 	if (blocks > most)
 		blocks = most;
-	if (wanted->prefixes != NULL)
-		GPUSORT_START_KERNEL_SHARED_OF((array_stats<Word, KIND, WORDS, true, GPUSORT_PREFIX_THREADS>), blocks, threads,
-									   GPUSORT_DIGIT_COUNTS_SHARED(wanted->digits, GPUSORT_PREFIX_COPIES),
-									   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, GPUSORT_PREFIX_COPIES), stream,
+	if (wanted->partial_keys != NULL && wanted->digits > 0)
+		GPUSORT_START_KERNEL_SHARED_OF((array_stats<Word, KIND, WORDS, true, GPUSORT_PARTIAL_KEY_THREADS>), blocks, threads,
+									   GPUSORT_HISTOGRAM_SHARED(wanted->digits),
+									   GPUSORT_HISTOGRAM_SHARED(GPUSORT_MAX_PASSES), stream,
 									   (const char *) source->base, (uint32_t) stride, source->key_words, first_word,
 									   rows, stats, *wanted);
+	else if (wanted->partial_keys != NULL)
+		GPUSORT_START_KERNEL((array_stats<Word, KIND, WORDS, true, GPUSORT_PARTIAL_KEY_THREADS>), blocks, threads, stream,
+							 (const char *) source->base, (uint32_t) stride, source->key_words, first_word, rows, stats,
+							 *wanted);
 	else
 		GPUSORT_START_KERNEL((array_stats<Word, KIND, WORDS, false, GPUSORT_STATS_THREADS>), blocks, threads, stream,
 							 (const char *) source->base, (uint32_t) stride, source->key_words, first_word, rows, stats,
@@ -423,7 +426,7 @@ start_array(const GpuSortKeySource *source, uint32_t first_word, uint32_t rows, 
 
 static int
 pass_over_array(const GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *stats, uint32_t step,
-				const ArrayPrefixes *wanted, struct CUstream_st *stream)
+				const ArrayPartialKeys *wanted, struct CUstream_st *stream)
 {
 	cudaStream_t on = (cudaStream_t) stream;
 	int status = cudaSuccess;
@@ -472,7 +475,7 @@ int
 gpusort_key_stats_array(const GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *stats,
 						struct CUstream_st *stream)
 {
-	const ArrayPrefixes none = {};
+	const ArrayPartialKeys none = {};
 
 	return pass_over_array(source, rows, stats, 1, &none, stream);
 }
@@ -481,23 +484,23 @@ int
 gpusort_key_stats_sample(const GpuSortKeySource *source, uint32_t rows, uint32_t step, GpuSortKeyStats *stats,
 						 struct CUstream_st *stream)
 {
-	const ArrayPrefixes none = {};
+	const ArrayPartialKeys none = {};
 
 	return pass_over_array(source, rows / step + (rows % step > 0), stats, step, &none, stream);
 }
 
 int
-gpusort_key_stats_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-						   GpuSortKeyStats *stats, uint32_t *prefixes, uint32_t *digit_counts,
-						   struct CUstream_st *stream)
+gpusort_key_stats_partial_keys(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+							   GpuSortKeyStats *stats, uint32_t *partial_keys, uint32_t *histogram,
+							   struct CUstream_st *stream)
 {
-	ArrayPrefixes wanted = {};
+	ArrayPartialKeys wanted = {};
 
-	if (source->key_words > GPUSORT_STATS_PREFIX_WORDS)
+	if (source->key_words > GPUSORT_STATS_PARTIAL_KEY_WORDS)
 		return cudaErrorInvalidValue;
 	gpusort_pack_window_plan(&wanted.window, plan, 0, 32);
-	wanted.prefixes = prefixes;
-	wanted.digit_counts = digit_counts;
-	wanted.digits = digit_counts != NULL ? gpusort_radix_digits((int) wanted.window.packed_bits) : 0;
+	wanted.partial_keys = partial_keys;
+	wanted.histogram = histogram;
+	wanted.digits = histogram != NULL ? gpusort_radix_digits((int) wanted.window.packed_bits) : 0;
 	return pass_over_array(source, rows, stats, 1, &wanted, stream);
 }

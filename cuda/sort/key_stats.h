@@ -68,7 +68,7 @@ gpusort_key_stats_join(GpuSortKeyStats *stats, const GpuSortKeyStats *more)
 	stats->descents += more->descents;
 }
 
-/* Is a key larger than another? */
+/* Returns true if a key is larger than another. */
 GPUSORT_HD static inline bool
 gpusort_key_larger(const uint64_t *key, const uint64_t *other, uint32_t key_words)
 {
@@ -88,14 +88,14 @@ gpusort_key_stats_pair(GpuSortKeyStats *stats, const uint64_t *key, const uint64
 	stats->descents += gpusort_key_larger(key, next, key_words);
 }
 
-/* Is no key of these `rows` rows larger than the next one? */
+/* Returns true if no key of these `rows` rows is larger than the next one. */
 static inline bool
 gpusort_key_stats_sorted(const GpuSortKeyStats *stats, uint64_t rows)
 {
 	return rows <= 1 || (stats->pairs == rows - 1 && stats->descents == 0);
 }
 
-/* Is each key larger than the next one? */
+/* Returns true if each key is larger than the next one. */
 static inline bool
 gpusort_key_stats_reversed(const GpuSortKeyStats *stats, uint64_t rows)
 {
@@ -135,17 +135,17 @@ extern int gpusort_key_stats_sample(const struct GpuSortKeySource *source, uint3
 									GpuSortKeyStats *stats, struct CUstream_st *stream);
 
 /*
- * As gpusort_key_stats_array, and the rows' prefixes by a plan on the way: for who has
+ * As gpusort_key_stats_array, and the rows' partial keys by a plan on the way: for who has
  * guessed the plan, and learns from the statistics if it serves (gpusort_pack_covers).
  * That needs no minimum and no maximum, so these are left as they are.
- * Adds the prefixes' digits to digit_counts as radix_sort.h wants them, if that is not
- * NULL.  Keys have GPUSORT_STATS_PREFIX_WORDS words at most.
+ * Adds the partial keys' digits to histogram as radix_sort.h wants them, if that is not
+ * NULL.  Keys have GPUSORT_STATS_PARTIAL_KEY_WORDS words at most.
  */
-#define GPUSORT_STATS_PREFIX_WORDS 4
+#define GPUSORT_STATS_PARTIAL_KEY_WORDS 4
 
-extern int gpusort_key_stats_prefixes(const struct GpuSortKeySource *source, const struct GpuSortPackPlan *plan,
-									  uint32_t rows, GpuSortKeyStats *stats, uint32_t *prefixes,
-									  uint32_t *digit_counts, struct CUstream_st *stream);
+extern int gpusort_key_stats_partial_keys(const struct GpuSortKeySource *source, const struct GpuSortPackPlan *plan,
+										  uint32_t rows, GpuSortKeyStats *stats, uint32_t *partial_keys,
+										  uint32_t *histogram, struct CUstream_st *stream);
 
 #endif /* __cplusplus */
 

@@ -11,10 +11,15 @@
 #define GPUSORT_PORTABLE_H
 
 #ifdef __CUDACC__
-#define GPUSORT_HD __host__ __device__
+#define GPUSORT_HD     __host__ __device__
+#define GPUSORT_INLINE __forceinline__
 #else
 #define GPUSORT_HD
+#define GPUSORT_INLINE inline
 #endif
+
+/* All lanes of a warp, as a mask. */
+#define GPUSORT_ALL_LANES 0xFFFFFFFFu
 
 /* Before a loop whose arrays are to stay in registers; a host compiler has no such pragma. */
 #ifdef __CUDA_ARCH__

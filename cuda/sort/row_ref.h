@@ -2,11 +2,11 @@
  *
  * row_ref.h
  *	  Rows that lie in chunks of device memory, and where a row is, in 8 bytes: the
- *	  chunk, the row's place in it, its padded length, and whether it is inexact,
- *	  which is the caller's to say and to read.
+ *	  chunk, the row's place in it, its padded length, and whether its key is
+ *	  truncated, which is the caller's to say and to read.
  *
  *	  63             39 38            20 19             1  0
- *	  | chunk number   | place / 8      | length / 8     | inexact |
+ *	  | chunk number   | place / 8      | length / 8     | truncated |
  *
  * A chunk has 2^22 bytes, so a place or a length in units of 8 bytes takes 19
  * bits: a row is shorter than its chunk because a key stands before it.
@@ -48,12 +48,12 @@ typedef struct GpuSortDeviceChunk
 } GpuSortDeviceChunk;
 
 GPUSORT_HD static inline GpuSortRowRef
-gpusort_ref_make(uint32_t chunk, uint32_t place, uint32_t length, bool inexact)
+gpusort_ref_make(uint32_t chunk, uint32_t place, uint32_t length, bool truncated)
 {
 	return (uint64_t) chunk << GPUSORT_REF_CHUNK_SHIFT |
 		(uint64_t) (place / 8) << GPUSORT_REF_PLACE_SHIFT |
 		((uint64_t) length + 7) / 8 << GPUSORT_REF_WORDS_SHIFT |
-		(inexact ? 1 : 0);
+		(truncated ? 1 : 0);
 }
 
 GPUSORT_HD static inline uint32_t
@@ -77,7 +77,7 @@ gpusort_ref_words(GpuSortRowRef ref)
 }
 
 GPUSORT_HD static inline bool
-gpusort_ref_inexact(GpuSortRowRef ref)
+gpusort_ref_truncated(GpuSortRowRef ref)
 {
 	return (ref & 1) != 0;
 }

@@ -25,10 +25,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "sort/segments.h"
+#include "sort/tied_runs.h"
 
 #include "sort/launch.h"
-#include "sort/tied_runs.h"
+#include "sort/sort_step.h"
 
 /* Pairs of neighbours of a run that a warp looks at first. */
 #define SAMPLE_PAIRS 64
@@ -73,7 +73,10 @@ typedef struct EqualTable
 	uint32_t places[EQUAL_PLACES]; /* index of a key plus 1, or 0 */
 } EqualTable;
 
-/* Is the key of row b, which comes right after row a, smaller than a's?  Both tie on the bits before `from`. */
+/*
+ * Returns true if the key of row b, which comes right after row a, is smaller than a's.  Both tie
+ * on the bits before `from`.
+ */
 template <int FORM>
 static __device__ inline bool
 is_descent(const GpuSortKeySource &source, const GpuSortPackPlan &plan, uint32_t from, uint64_t window_a, uint32_t a,
@@ -89,17 +92,16 @@ template <int FORM>
 static __global__ void
 __launch_bounds__(SAMPLE_WARPS * 32)
 	sample_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t from,
-				const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const uint32_t *ids, uint32_t *states,
-				GpuSortRunCounts *counts)
+				const __grid_constant__ GpuSortLongRuns runs, const uint32_t *ids, uint32_t *states, GpuSortRunCounts *counts)
 {
 	const uint32_t number = blockIdx.x * SAMPLE_WARPS + threadIdx.x / 32;
 	const uint32_t lane = threadIdx.x % 32;
 	bool descends = false;
 
-	if (number >= count)
+	if (number >= runs.count)
 		return;
-	const uint32_t start = runs[number].start;
-	const uint32_t last = run_offset_end(runs, count, rows, number) - runs[number].offset - 1;
+	const uint32_t start = runs.runs[number].start;
+	const uint32_t last = run_offset_end(runs, number) - runs.runs[number].offset - 1;
 
 	for (uint32_t pair = lane; pair < SAMPLE_PAIRS; pair += 32)
 	{
@@ -149,7 +151,7 @@ load_key(const GpuSortKeySource &source, uint32_t row, uint64_t (&key)[WORDS])
 template <int FORM>
 static __global__ void
 __launch_bounds__(EQUAL_RUNS)
-	make_table(const __grid_constant__ GpuSortKeySource source, uint32_t all_rows, const GpuSortLongRun *runs, uint32_t count,
+	make_table(const __grid_constant__ GpuSortKeySource source, uint32_t all_rows, const __grid_constant__ GpuSortLongRuns runs,
 			   const uint32_t *ids, const uint32_t *states, const GpuSortRunCounts *counts, EqualTable *table)
 {
 	__shared__ uint32_t places[EQUAL_PLACES];
@@ -161,12 +163,12 @@ __launch_bounds__(EQUAL_RUNS)
 	for (uint32_t i = threadIdx.x; i < EQUAL_PLACES; i += EQUAL_RUNS)
 		places[i] = 0;
 	__syncthreads();
-	if (threadIdx.x < count && states[threadIdx.x] == RUN_OPEN &&
+	if (threadIdx.x < runs.count && states[threadIdx.x] == RUN_OPEN &&
 		(uint32_t) counts->open_runs >= all_rows / EQUAL_SHARE)
 	{
 		const uint32_t index = atomicAdd(&listed, 1u);
 
-		load_key<FORM, EQUAL_WORDS>(source, ids[runs[threadIdx.x].start], key);
+		load_key<FORM, EQUAL_WORDS>(source, ids[runs.runs[threadIdx.x].start], key);
 		table->numbers[index] = threadIdx.x;
 		table->counts[index] = 0;
 		for (int w = 0; w < EQUAL_WORDS; w++)
@@ -254,7 +256,7 @@ __launch_bounds__(EQUAL_THREADS)
 
 /* Closes the runs all of whose rows have been counted. */
 static __global__ void
-close_equal_runs(const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const EqualTable *table, uint32_t *states,
+close_equal_runs(const __grid_constant__ GpuSortLongRuns runs, const EqualTable *table, uint32_t *states,
 				 GpuSortRunCounts *counts)
 {
 	const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -262,7 +264,7 @@ close_equal_runs(const GpuSortLongRun *runs, uint32_t count, uint32_t rows, cons
 	if (i < table->count)
 	{
 		const uint32_t number = table->numbers[i];
-		const uint32_t run_rows = run_offset_end(runs, count, rows, number) - runs[number].offset;
+		const uint32_t run_rows = run_offset_end(runs, number) - runs.runs[number].offset;
 
 		if (table->counts[i] == run_rows)
 		{
@@ -280,7 +282,7 @@ template <int FORM>
 static __global__ void
 __launch_bounds__(GPUSORT_RUNS_THREADS)
 	check_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t from,
-			   const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const uint32_t *ids, uint32_t *states,
+			   const __grid_constant__ GpuSortLongRuns runs, const uint32_t *ids, uint32_t *states,
 			   const GpuSortRunCounts *counts)
 {
 	constexpr int items = GPUSORT_RUNS_TILE / GPUSORT_RUNS_THREADS;
@@ -291,15 +293,15 @@ __launch_bounds__(GPUSORT_RUNS_THREADS)
 
 	if (counts->open_runs >> 32 == 0)
 		return;
-	for (uint64_t start = (uint64_t) blockIdx.x * GPUSORT_RUNS_TILE; start < rows;
+	for (uint64_t start = (uint64_t) blockIdx.x * GPUSORT_RUNS_TILE; start < runs.rows;
 		 start += (uint64_t) gridDim.x * GPUSORT_RUNS_TILE)
 	{
 		uint32_t own[items];
 		uint64_t made;
 
-		find_tile_runs(&tile, runs, count, (uint32_t) start);
+		find_tile_runs(&tile, runs, (uint32_t) start);
 		if (threadIdx.x < 2)
-			open[threadIdx.x] = tile.first + threadIdx.x < count &&
+			open[threadIdx.x] = tile.first + threadIdx.x < runs.count &&
 				*(volatile const uint32_t *) &states[tile.first + threadIdx.x] == RUN_OPEN;
 		__syncthreads();
 
@@ -310,14 +312,14 @@ __launch_bounds__(GPUSORT_RUNS_THREADS)
 			const uint64_t j = start + k * GPUSORT_RUNS_THREADS + threadIdx.x;
 			const uint32_t which = j >= tile.next_offset;
 
-			own[k] = j < rows && open[which] ? ids[tile.runs[which].start + ((uint32_t) j - tile.runs[which].offset)] : 0;
+			own[k] = j < runs.rows && open[which] ? ids[tile.runs[which].start + ((uint32_t) j - tile.runs[which].offset)] : 0;
 		}
 		GPUSORT_UNROLL
 		for (int k = 0; k < items; k++)
 		{
 			const uint32_t i = k * GPUSORT_RUNS_THREADS + threadIdx.x;
 
-			if (start + i < rows && open[start + i >= tile.next_offset])
+			if (start + i < runs.rows && open[start + i >= tile.next_offset])
 			{
 				tile_ids[i + 1] = own[k];
 				tile_windows[i + 1] = gpusort_pack_window64(&plan, gpusort_source_key<FORM>(&source, own[k], &made),
@@ -339,7 +341,7 @@ __launch_bounds__(GPUSORT_RUNS_THREADS)
 			const uint32_t which = start + i >= tile.next_offset;
 
 			/* the first row of a run has no row before it */
-			if (start + i >= rows || start + i == tile.runs[which].offset || !open[which])
+			if (start + i >= runs.rows || start + i == tile.runs[which].offset || !open[which])
 				continue;
 			if (is_descent<FORM>(source, plan, from, tile_windows[i], tile_ids[i], tile_windows[i + 1], tile_ids[i + 1]))
 				states[tile.first + which] = RUN_MIXED;
@@ -352,14 +354,13 @@ __launch_bounds__(GPUSORT_RUNS_THREADS)
 
 /* Lists those runs anew that are mixed. */
 static __global__ void
-keep_mixed_runs(const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const uint32_t *states, GpuSortRunCounts *counts,
+keep_mixed_runs(const __grid_constant__ GpuSortLongRuns runs, const uint32_t *states, GpuSortRunCounts *counts,
 				GpuSortLongRun *kept)
 {
-	for (uint64_t i = (uint64_t) blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
+	for (uint64_t i = (uint64_t) blockIdx.x * blockDim.x + threadIdx.x; i < runs.count; i += gridDim.x * blockDim.x)
 	{
 		if (states[i] == RUN_MIXED)
-			list_long_run(counts, kept, runs[i].start,
-						  run_offset_end(runs, count, rows, (uint32_t) i) - runs[i].offset);
+			list_long_run(counts, kept, runs.runs[i].start, run_offset_end(runs, (uint32_t) i) - runs.runs[i].offset);
 	}
 }
 
@@ -383,11 +384,11 @@ gpusort_drop_runs_bytes(uint32_t all_rows)
 }
 
 cudaError_t
-gpusort_drop_runs_in_order(const GpuSortDeviceSort *sort, uint32_t from, uint32_t all_rows, const uint32_t *ids,
-						   const GpuSortLongRun *runs, uint32_t count, uint32_t rows, GpuSortRunCounts *counts,
-						   GpuSortLongRun *kept, void *temp, cudaStream_t stream)
+gpusort_drop_runs_in_order(const GpuSortDeviceSort *sort, const GpuSortTiedRows *tied, const GpuSortLongRuns *runs,
+						   GpuSortRunCounts *counts, GpuSortLongRun *kept, void *temp, cudaStream_t stream)
 {
-	const uint32_t tiles = (uint32_t) (((uint64_t) rows + GPUSORT_RUNS_TILE - 1) / GPUSORT_RUNS_TILE);
+	const uint32_t all_rows = tied->rows;
+	const uint32_t tiles = (uint32_t) (((uint64_t) runs->rows + GPUSORT_RUNS_TILE - 1) / GPUSORT_RUNS_TILE);
 	uint32_t *states;
 	EqualTable *table;
 	cudaError_t status = cudaMemsetAsync(counts, 0, sizeof(*counts), stream);
@@ -401,17 +402,17 @@ gpusort_drop_runs_in_order(const GpuSortDeviceSort *sort, uint32_t from, uint32_
 #define COUNT_EQUAL(FORM) count_equal<FORM, 1>
 #define COUNT_WORDS(FORM) count_equal<FORM, EQUAL_WORDS>
 #define CHECK_RUNS(FORM)  check_runs<FORM>
-	GPUSORT_START_BY_FORM(&sort->source, SAMPLE_RUNS, (count + SAMPLE_WARPS - 1) / SAMPLE_WARPS, SAMPLE_WARPS * 32, stream,
-						  sort->source, *sort->plan, from, runs, count, rows, ids, states, counts);
+	GPUSORT_START_BY_FORM(&sort->source, SAMPLE_RUNS, (runs->count + SAMPLE_WARPS - 1) / SAMPLE_WARPS, SAMPLE_WARPS * 32,
+						  stream, sort->source, *sort->plan, tied->from, *runs, tied->ids, states, counts);
 	if ((status = cudaGetLastError()) != cudaSuccess)
 		return status;
 
 	/* all rows of the sort are counted: of use only where all are sorted */
-	if (table != NULL && all_rows == sort->rows && count <= EQUAL_RUNS && sort->plan->key_words <= EQUAL_WORDS &&
-		rows >= all_rows / EQUAL_SHARE)
+	if (table != NULL && all_rows == sort->rows && runs->count <= EQUAL_RUNS && sort->plan->key_words <= EQUAL_WORDS &&
+		runs->rows >= all_rows / EQUAL_SHARE)
 	{
-		GPUSORT_START_BY_FORM(&sort->source, MAKE_TABLE, 1, EQUAL_RUNS, stream, sort->source, all_rows, runs, count, ids,
-							  states, counts, table);
+		GPUSORT_START_BY_FORM(&sort->source, MAKE_TABLE, 1, EQUAL_RUNS, stream, sort->source, all_rows, *runs,
+							  tied->ids, states, counts, table);
 		if ((status = cudaGetLastError()) != cudaSuccess)
 			return status;
 		if (sort->plan->key_words == 1)
@@ -422,16 +423,16 @@ gpusort_drop_runs_in_order(const GpuSortDeviceSort *sort, uint32_t from, uint32_
 								  table);
 		if ((status = cudaGetLastError()) != cudaSuccess)
 			return status;
-		GPUSORT_START_KERNEL(close_equal_runs, EQUAL_RUNS / 256, 256, stream, runs, count, rows, table, states, counts);
+		GPUSORT_START_KERNEL(close_equal_runs, EQUAL_RUNS / 256, 256, stream, *runs, table, states, counts);
 		if ((status = cudaGetLastError()) != cudaSuccess)
 			return status;
 	}
 
 	GPUSORT_START_BY_FORM(&sort->source, CHECK_RUNS, tiles < CHECK_BLOCKS ? tiles : CHECK_BLOCKS, GPUSORT_RUNS_THREADS,
-						  stream, sort->source, *sort->plan, from, runs, count, rows, ids, states, counts);
+						  stream, sort->source, *sort->plan, tied->from, *runs, tied->ids, states, counts);
 	if ((status = cudaGetLastError()) != cudaSuccess)
 		return status;
-	GPUSORT_START_KERNEL(keep_mixed_runs, 64, 256, stream, runs, count, rows, states, counts, kept);
+	GPUSORT_START_KERNEL(keep_mixed_runs, 64, 256, stream, *runs, states, counts, kept);
 #undef SAMPLE_RUNS
 #undef MAKE_TABLE
 #undef COUNT_EQUAL

@@ -2,7 +2,7 @@
  *
  * tied_runs.cu
  *	  Finds the runs of rows that tie, and puts those in order that fit a warp or a
- *	  block; see segments.cu for the whole.
+ *	  block; see tie_break.cu for the whole.
  *
  * Most rows are in no run, so finding the runs has to be cheap: a warp has a tile of
  * TILE_ROWS keys in registers, each lane a bit for each of its keys that ties with the
@@ -44,7 +44,7 @@ static_assert(TILE_ROWS << RUN_ROWS_BITS <= UINT16_MAX + 1 && GPUSORT_SHORT_RUN 
 			  "a short run fits 16 bits");
 static_assert(GPUSORT_SHORT_RUN == 32, "a lane for each row of a short run");
 
-/* Do any of the block's threads say so?  A barrier, too. */
+/* Returns true if any of the block's threads votes for it.  A barrier, too. */
 #ifdef __CUDACC__
 #define block_any(vote) __syncthreads_or(vote)
 #else
@@ -358,7 +358,7 @@ __launch_bounds__(SHORT_WARPS * 32, SHORT_BLOCKS)
 	}
 }
 
-/* Does row i of the run go before row j?  A tag is (group << 16 | place in the run). */
+/* Returns true if row i of the run goes before row j.  A tag is (group << 16 | place in the run). */
 static __device__ inline bool
 goes_before(const uint64_t *windows, const uint32_t *tags, uint32_t i, uint32_t j)
 {
@@ -427,7 +427,7 @@ bitonic_sort(uint64_t *windows, uint32_t *tags, uint32_t rows)
 	}
 }
 
-/* Has a run the order already that bitonic_sort would give it?  All of the block's threads. */
+/* Returns true if a run has the order already that bitonic_sort would give it.  All of the block's threads. */
 template <int THREADS>
 static __device__ bool
 in_order(const uint64_t *windows, const uint32_t *tags, uint32_t rows)
@@ -439,7 +439,7 @@ in_order(const uint64_t *windows, const uint32_t *tags, uint32_t rows)
 	return !block_any(descends);
 }
 
-/* Do rows i and j of a sorted run still tie? */
+/* Returns true if rows i and j of a sorted run still tie. */
 static __device__ inline bool
 still_tied(const uint64_t *windows, const uint32_t *tags, uint32_t i, uint32_t j)
 {
@@ -546,11 +546,12 @@ __launch_bounds__(THREADS)
 }
 
 cudaError_t
-gpusort_order_runs(const GpuSortDeviceSort *sort, uint32_t from, GpuSortDecided decided, const uint32_t *keys,
-				   uint32_t *ids, uint32_t rows, const GpuSortRunLists *lists, cudaStream_t stream)
+gpusort_order_runs(const GpuSortDeviceSort *sort, const GpuSortTiedRows *tied, const GpuSortRunLists *lists,
+				   cudaStream_t stream)
 {
+	const uint32_t rows = tied->rows;
 	const uint64_t block_rows = SHORT_WARPS * TILE_ROWS;
-	const uint32_t before = (uint32_t) ((uintptr_t) keys / sizeof(uint32_t) % 4);
+	const uint32_t before = (uint32_t) ((uintptr_t) tied->keys / sizeof(uint32_t) % 4);
 	const uint32_t tiles = (uint32_t) (((uint64_t) rows + before + block_rows - 1) / block_rows);
 	const uint32_t warp_runs = rows / (GPUSORT_SHORT_RUN + 1);
 	const uint32_t block_runs = rows / (GPUSORT_WARP_RUN + 1);
@@ -564,14 +565,14 @@ gpusort_order_runs(const GpuSortDeviceSort *sort, uint32_t from, GpuSortDecided 
 #define SHORT_RUNS(FORM) order_short_runs<FORM>
 #define WARP_RUNS(FORM)  order_middle_runs<FORM, 32, GPUSORT_WARP_RUN>
 #define BLOCK_RUNS(FORM) order_middle_runs<FORM, BLOCK_THREADS, GPUSORT_BLOCK_RUN>
-	GPUSORT_START_BY_FORM(&sort->source, SHORT_RUNS, tiles, SHORT_WARPS * 32, stream, sort->source, *sort->plan, from,
-						  decided, keys, ids, rows, *lists);
+	GPUSORT_START_BY_FORM(&sort->source, SHORT_RUNS, tiles, SHORT_WARPS * 32, stream, sort->source, *sort->plan,
+						  tied->from, tied->decided, tied->keys, tied->ids, rows, *lists);
 	if (warp_blocks > 0)
-		GPUSORT_START_BY_FORM(&sort->source, WARP_RUNS, warp_blocks, 32, stream, sort->source, *sort->plan, from, ids,
-							  lists->warp_runs, &lists->counts->warp_runs);
+		GPUSORT_START_BY_FORM(&sort->source, WARP_RUNS, warp_blocks, 32, stream, sort->source, *sort->plan, tied->from,
+							  tied->ids, lists->warp_runs, &lists->counts->warp_runs);
 	if (blocks > 0)
-		GPUSORT_START_BY_FORM(&sort->source, BLOCK_RUNS, blocks, BLOCK_THREADS, stream, sort->source, *sort->plan, from,
-							  ids, lists->block_runs, &lists->counts->block_runs);
+		GPUSORT_START_BY_FORM(&sort->source, BLOCK_RUNS, blocks, BLOCK_THREADS, stream, sort->source, *sort->plan, tied->from,
+							  tied->ids, lists->block_runs, &lists->counts->block_runs);
 #undef SHORT_RUNS
 #undef WARP_RUNS
 #undef BLOCK_RUNS

@@ -3,7 +3,7 @@
  * tied_runs.h
  *	  Runs of rows that tie: what tied_runs.cu, which finds them and orders those of
  *	  few rows, runs_in_order.cu, which drops long ones that are in order, and
- *	  segments.cu, which makes levels of the others, share.
+ *	  tie_break.cu, which makes levels of the others, share.  Not for others.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,9 +12,11 @@
 
 #include <cuda_runtime.h>
 
+#include "sort/bisect.h"
 #include "sort/device_sort.h"
 #include "sort/key_source.h"
-#include "sort/segments.h"
+#include "sort/portable.h"
+#include "sort/tie_break.h"
 
 /* The most rows of a run that a part of a warp, a warp and a block put in order. */
 #define GPUSORT_SHORT_RUN 32
@@ -23,8 +25,6 @@
 
 /* Bits that one look at a row's key yields. */
 #define GPUSORT_TIE_WINDOW 64
-
-#define GPUSORT_ALL_LANES 0xFFFFFFFFu
 
 typedef struct GpuSortTiedRun
 {
@@ -56,26 +56,30 @@ typedef struct GpuSortRunLists
 	GpuSortLongRun *long_runs;
 } GpuSortRunLists;
 
+/* Long runs in the order of their places; offset of the first is 0. */
+typedef struct GpuSortLongRuns
+{
+	const GpuSortLongRun *runs;
+	uint32_t count;
+	uint32_t rows; /* of all of them */
+} GpuSortLongRuns;
+
 /*
- * Finds the runs of equal keys among `rows` keys in order, and puts ids[] of each in the
- * order of the bits from `from` on, but those of the long runs, which it lists, and those of
- * decided keys.
+ * Finds the runs of equal keys, and puts the ids of each in the order of the bits from
+ * tied->from on, but those of the long runs, which it lists, and those of decided keys.
  */
-extern cudaError_t gpusort_order_runs(const GpuSortDeviceSort *sort, uint32_t from, GpuSortDecided decided,
-									  const uint32_t *keys, uint32_t *ids, uint32_t rows,
+extern cudaError_t gpusort_order_runs(const GpuSortDeviceSort *sort, const GpuSortTiedRows *tied,
 									  const GpuSortRunLists *lists, cudaStream_t stream);
 
 /*
- * Finds out which long runs are in order already, and lists the others in kept[]; runs[] are
- * `count` runs of `rows` rows altogether, which tie on the bits before `from`.  ids are those
- * of all rows of the sort that are sorted, all_rows; temp is of gpusort_drop_runs_bytes(all_rows)
- * bytes.  Of *counts only long_runs has a meaning afterwards.
+ * Finds out which long runs of tied are in order already, and lists the others in kept[].
+ * tied->keys are not looked at.  temp is of gpusort_drop_runs_bytes(tied->rows) bytes.  Of
+ * *counts only long_runs has a meaning afterwards.
  */
 extern size_t gpusort_drop_runs_bytes(uint32_t all_rows);
-extern cudaError_t gpusort_drop_runs_in_order(const GpuSortDeviceSort *sort, uint32_t from, uint32_t all_rows,
-											  const uint32_t *ids, const GpuSortLongRun *runs, uint32_t count,
-											  uint32_t rows, GpuSortRunCounts *counts, GpuSortLongRun *kept,
-											  void *temp, cudaStream_t stream);
+extern cudaError_t gpusort_drop_runs_in_order(const GpuSortDeviceSort *sort, const GpuSortTiedRows *tied,
+											  const GpuSortLongRuns *runs, GpuSortRunCounts *counts,
+											  GpuSortLongRun *kept, void *temp, cudaStream_t stream);
 
 /* Adds a long run to a list; offsets rise with the places in it. */
 static __device__ inline void
@@ -108,21 +112,10 @@ compare_after(const GpuSortKeySource &source, const GpuSortPackPlan &plan, uint3
 
 /* The last of the runs that begins at or before offset. */
 static __device__ inline uint32_t
-run_at(const GpuSortLongRun *runs, uint32_t count, uint32_t offset)
+run_at(const GpuSortLongRuns &runs, uint32_t offset)
 {
-	uint32_t first = 0;
-	uint32_t end = count;
-
-	while (end - first > 1)
-	{
-		uint32_t middle = first + (end - first) / 2;
-
-		if (runs[middle].offset <= offset)
-			first = middle;
-		else
-			end = middle;
-	}
-	return first;
+	return gpusort_last_not_above(runs.count, offset, [&](uint32_t i)
+								  { return runs.runs[i].offset; });
 }
 
 /*
@@ -143,13 +136,13 @@ typedef struct TileRuns
 
 /* All of the block's threads; ends with a barrier. */
 static __device__ inline void
-find_tile_runs(TileRuns *tile, const GpuSortLongRun *runs, uint32_t count, uint32_t start)
+find_tile_runs(TileRuns *tile, const GpuSortLongRuns &runs, uint32_t start)
 {
 	if (threadIdx.x == 0)
 	{
-		tile->first = run_at(runs, count, start);
-		tile->runs[0] = runs[tile->first];
-		tile->runs[1] = tile->first + 1 < count ? runs[tile->first + 1] : GpuSortLongRun{0, UINT32_MAX};
+		tile->first = run_at(runs, start);
+		tile->runs[0] = runs.runs[tile->first];
+		tile->runs[1] = tile->first + 1 < runs.count ? runs.runs[tile->first + 1] : GpuSortLongRun{0, UINT32_MAX};
 		tile->next_offset = tile->runs[1].offset;
 	}
 	__syncthreads();
@@ -157,9 +150,9 @@ find_tile_runs(TileRuns *tile, const GpuSortLongRun *runs, uint32_t count, uint3
 
 /* One past the last row of run `number` among the rows of all long runs. */
 static __device__ inline uint32_t
-run_offset_end(const GpuSortLongRun *runs, uint32_t count, uint32_t rows, uint32_t number)
+run_offset_end(const GpuSortLongRuns &runs, uint32_t number)
 {
-	return number + 1 < count ? runs[number + 1].offset : rows;
+	return number + 1 < runs.count ? runs.runs[number + 1].offset : runs.rows;
 }
 
 #endif /* GPUSORT_TIED_RUNS_H */

@@ -4,7 +4,7 @@
  *	  Radix select: from many rows to the few that can be among the first k.
  *
  * A level is a set of rows with a window of up to 32 bits of each one's key: first all
- * rows with their prefixes.  Its digits of 11 bits, the most significant first, are
+ * rows with their partial keys.  Its digits of 11 bits, the most significant first, are
  * counted and the one found in which the k-th row lies, until all bits of the window
  * are fixed or the rows up to that digit are few enough to keep them all.
  * (Alabi et al., "Fast k-selection algorithms for graphics processing units", 2012.)
@@ -24,7 +24,7 @@
 
 #include "sort/key_source.h"
 #include "sort/launch.h"
-#include "sort/segments.h"
+#include "sort/sort_step.h"
 
 #define SELECT_THREADS    256
 #define SELECT_TILE       4096
@@ -59,14 +59,25 @@ typedef struct SelectState
 	/* of all levels */
 	uint32_t kept;
 
-	uint32_t counts[DIGITS];
+	uint32_t histogram[DIGITS]; /* of the digit that is fixed next */
 } SelectState;
+
+/* Rows that a select looks at, with a window of each one's key. */
+typedef struct SelectLevel
+{
+	const uint32_t *windows;
+	const uint32_t *ids; /* NULL: 0, 1, 2... */
+	uint32_t rows;
+	uint32_t bits;     /* of the windows */
+	uint32_t wanted;   /* rows that are to be found */
+	uint32_t capacity; /* rows that may be kept */
+} SelectLevel;
 
 static __global__ void
 begin_level(SelectState *state, uint32_t wanted, uint32_t capacity, uint32_t bits)
 {
 	for (uint32_t i = threadIdx.x; i < DIGITS; i += SELECT_THREADS)
-		state->counts[i] = 0;
+		state->histogram[i] = 0;
 	if (threadIdx.x == 0)
 	{
 		state->wanted = wanted;
@@ -98,7 +109,7 @@ static __global__ void
 __launch_bounds__(SELECT_THREADS)
 	count_digit(const uint32_t *windows, uint32_t rows, SelectState *state)
 {
-	__shared__ uint32_t counts[DIGITS];
+	__shared__ uint32_t histogram[DIGITS];
 	const uint32_t fixed = state->shift;
 	const uint32_t digits = state->digits;
 	const uint32_t shift = fixed - digit_bits(fixed);
@@ -107,7 +118,7 @@ __launch_bounds__(SELECT_THREADS)
 	if (state->done)
 		return;
 	for (uint32_t i = threadIdx.x; i < DIGITS; i += SELECT_THREADS)
-		counts[i] = 0;
+		histogram[i] = 0;
 	__syncthreads();
 
 	/* Whole warps stay together, to count a digit that all rows share at once. */
@@ -123,16 +134,16 @@ __launch_bounds__(SELECT_THREADS)
 		if (votes == 0xFFFFFFFF)
 		{
 			if (threadIdx.x % 32 == 0)
-				atomicAdd(&counts[digit], 32u);
+				atomicAdd(&histogram[digit], 32u);
 		}
 		else if (counted)
-			atomicAdd(&counts[digit], 1u);
+			atomicAdd(&histogram[digit], 1u);
 	}
 	__syncthreads();
 	for (uint32_t i = threadIdx.x; i < DIGITS; i += SELECT_THREADS)
 	{
-		if (counts[i] > 0)
-			atomicAdd(&state->counts[i], counts[i]);
+		if (histogram[i] > 0)
+			atomicAdd(&state->histogram[i], histogram[i]);
 	}
 }
 
@@ -154,8 +165,8 @@ __launch_bounds__(SELECT_THREADS)
 		return;
 	for (int i = 0; i < DIGITS / SELECT_THREADS; i++)
 	{
-		counts[i] = state->counts[first + i];
-		state->counts[first + i] = 0;
+		counts[i] = state->histogram[first + i];
+		state->histogram[first + i] = 0;
 		sum += counts[i];
 	}
 	sums[threadIdx.x] = sum;
@@ -348,71 +359,72 @@ gpusort_select_bytes(const GpuSortDeviceSort *sort)
 
 /* Fixes the digits of a level and reads what was found into *found.  Waits. */
 static int
-fix_level(const GpuSortDeviceSort *sort, const uint32_t *windows, uint32_t rows, uint32_t bits, uint32_t wanted,
-		  uint32_t capacity, SelectState *state, SelectState *found, cudaStream_t stream)
+fix_level(const GpuSortDeviceSort *sort, const SelectLevel *level, SelectState *state, SelectState *found,
+		  cudaStream_t stream)
 {
-	const uint64_t blocks = ((uint64_t) rows + SELECT_THREADS - 1) / SELECT_THREADS;
+	const uint64_t blocks = ((uint64_t) level->rows + SELECT_THREADS - 1) / SELECT_THREADS;
 	cudaError_t status;
 	int waited;
 
-	GPUSORT_START_KERNEL(begin_level, 1, SELECT_THREADS, stream, state, wanted, capacity, bits);
-	for (uint32_t left = bits; left > 0; left -= digit_bits(left))
+	GPUSORT_START_KERNEL(begin_level, 1, SELECT_THREADS, stream, state, level->wanted, level->capacity, level->bits);
+	for (uint32_t left = level->bits; left > 0; left -= digit_bits(left))
 	{
 		GPUSORT_START_KERNEL(count_digit, (uint32_t) (blocks < COUNT_BLOCKS ? blocks : COUNT_BLOCKS), SELECT_THREADS,
-							 stream, windows, rows, state);
+							 stream, level->windows, level->rows, state);
 		GPUSORT_START_KERNEL(fix_digit, 1, SELECT_THREADS, stream, state);
 	}
 	if ((status = cudaGetLastError()) != cudaSuccess)
 		return status;
-	status = cudaMemcpyAsync(sort->wait.mirror, state, offsetof(SelectState, counts), cudaMemcpyDeviceToHost, stream);
+	status = cudaMemcpyAsync(sort->wait.mirror, state, offsetof(SelectState, histogram), cudaMemcpyDeviceToHost, stream);
 	if (status != cudaSuccess)
 		return status;
 	if ((waited = gpusort_device_wait(&sort->wait, stream)) != 0)
 		return waited;
-	memcpy(found, sort->wait.mirror, offsetof(SelectState, counts));
+	memcpy(found, sort->wait.mirror, offsetof(SelectState, histogram));
 	return cudaSuccess;
 }
 
 int
-gpusort_select(const GpuSortDeviceSort *sort, const uint32_t *prefixes, uint32_t *spare, uint32_t *kept_ids,
-			   uint32_t *list, uint32_t *kept, void *temp, size_t temp_bytes, cudaStream_t stream)
+gpusort_select(const GpuSortDeviceSort *sort, const uint32_t *partial_keys, const GpuSortSelectMemory *memory,
+			   uint32_t *kept, cudaStream_t stream)
 {
 	const uint32_t packed_bits = sort->plan->packed_bits;
 	size_t end = 0;
-	SelectState *state = (SelectState *) ((char *) temp + gpusort_lay_temp(&end, sizeof(SelectState)));
-	uint32_t *lists[2] = {list, (uint32_t *) ((char *) temp + end)};
-	const uint32_t *windows = prefixes;
-	const uint32_t *ids = NULL;
-	uint32_t rows = sort->rows;
+	SelectState *state = (SelectState *) ((char *) memory->temp + gpusort_lay_temp(&end, sizeof(SelectState)));
+	uint32_t *lists[2] = {memory->list, (uint32_t *) ((char *) memory->temp + end)};
 	uint32_t from = 0;
-	uint32_t bits = gpusort_pack_window_bits(sort->plan, 0, 32);
+	SelectLevel level = {};
 	cudaError_t status;
 
 	*kept = 0;
-	if (temp_bytes < gpusort_select_bytes(sort) || sort->wait.mirror == NULL)
+	if (memory->temp_bytes < gpusort_select_bytes(sort) || sort->wait.mirror == NULL)
 		return cudaErrorInvalidValue;
+	level.windows = partial_keys;
+	level.rows = sort->rows;
+	level.bits = gpusort_pack_window_bits(sort->plan, 0, 32);
 	status = cudaMemsetAsync(state, 0, sizeof(SelectState), stream);
-	for (int level = 0; status == cudaSuccess; level++)
+	for (int number = 0; status == cudaSuccess; number++)
 	{
-		const uint32_t capacity = gpusort_select_capacity(sort) - *kept;
-		const uint32_t blocks = (uint32_t) (((uint64_t) rows + SELECT_TILE - 1) / SELECT_TILE);
+		const uint32_t blocks = (uint32_t) (((uint64_t) level.rows + SELECT_TILE - 1) / SELECT_TILE);
 		SelectState found;
 		bool keep_equal;
 		int waited;
 
-		waited = fix_level(sort, windows, rows, bits, sort->limit - *kept, capacity, state, &found, stream);
+		level.wanted = sort->limit - *kept;
+		level.capacity = gpusort_select_capacity(sort) - *kept;
+		waited = fix_level(sort, &level, state, &found, stream);
 		if (waited != 0)
 			return waited;
-		from += bits;
-		keep_equal = (uint64_t) found.below + found.equal <= capacity;
+		from += level.bits;
+		keep_equal = (uint64_t) found.below + found.equal <= level.capacity;
 		if (!keep_equal && from >= packed_bits && sort->limit_ties)
 		{
 			*kept = 0;
 			break;
 		}
 
-		GPUSORT_START_KERNEL(collect_rows, blocks, SELECT_THREADS, stream, windows, ids, rows, keep_equal, state,
-							 kept_ids, lists[level % 2]);
+		GPUSORT_START_KERNEL(collect_rows, blocks, SELECT_THREADS, stream, level.windows, level.ids, level.rows,
+							 keep_equal, state, memory->kept_ids, lists[number % 2]);
 		if ((status = cudaGetLastError()) != cudaSuccess)
 			break;
 		*kept += found.below + (keep_equal ? found.equal : 0);
@@ -420,21 +432,22 @@ gpusort_select(const GpuSortDeviceSort *sort, const uint32_t *prefixes, uint32_t
 			break;
 
 		/* The next level: those that tie, by the bits that follow, and by their numbers at last. */
-		ids = lists[level % 2];
-		rows = found.equal;
-		bits = gpusort_pack_window_bits(sort->plan, from, 32);
-		windows = bits > 0 ? spare : ids;
-		if (bits > 0)
+		level.ids = lists[number % 2];
+		level.rows = found.equal;
+		level.bits = gpusort_pack_window_bits(sort->plan, from, 32);
+		level.windows = level.bits > 0 ? memory->spare : level.ids;
+		if (level.bits > 0)
 		{
 #define MAKE_WINDOWS(FORM) make_windows<FORM>
 			GPUSORT_START_BY_FORM(&sort->source, MAKE_WINDOWS,
-								  (uint32_t) (((uint64_t) rows + SELECT_THREADS - 1) / SELECT_THREADS), SELECT_THREADS,
-								  stream, sort->source, *sort->plan, from, bits, ids, rows, spare);
+								  (uint32_t) (((uint64_t) level.rows + SELECT_THREADS - 1) / SELECT_THREADS),
+								  SELECT_THREADS, stream, sort->source, *sort->plan, from, level.bits, level.ids,
+								  level.rows, memory->spare);
 #undef MAKE_WINDOWS
 			status = cudaGetLastError();
 		}
 		else
-			bits = 32;
+			level.bits = 32;
 	}
 	return status;
 }

@@ -13,7 +13,7 @@
 
 #include "sort/device_sort.h"
 
-/* Is a radix select worth it, or is everything to be sorted? */
+/* Returns true if a radix select is worth it, false if everything is to be sorted. */
 extern bool gpusort_select_pays(const GpuSortDeviceSort *sort);
 
 /* The most rows that a select keeps: at least twice the limit, at most half of the rows. */
@@ -24,16 +24,22 @@ extern size_t gpusort_select_bytes(const GpuSortDeviceSort *sort);
 
 /*
  * Finds *kept rows, at least sort->limit, among which are the first sort->limit and, with
- * limit_ties, every row that ties with the last of these; their numbers go to kept_ids,
+ * limit_ties, every row that ties with the last of these; their numbers go to memory->kept_ids,
  * in no order.  *kept is 0 if more rows tie than there is capacity for.
  *
- * prefixes are those of all rows.  kept_ids has room for gpusort_select_capacity, list
- * and spare for all rows; spare may be prefixes, which then are gone.  Only if
- * gpusort_select_pays.  Waits.
+ * partial keys are those of all rows.  Only if gpusort_select_pays.  Waits.
  */
-extern int gpusort_select(const GpuSortDeviceSort *sort, const uint32_t *prefixes, uint32_t *spare,
-						  uint32_t *kept_ids, uint32_t *list, uint32_t *kept, void *temp, size_t temp_bytes,
-						  cudaStream_t stream);
+typedef struct GpuSortSelectMemory
+{
+	uint32_t *kept_ids; /* room for gpusort_select_capacity */
+	uint32_t *list;     /* for all rows */
+	uint32_t *spare;    /* for all rows; may be the partial keys, which then are gone */
+	void *temp;
+	size_t temp_bytes;
+} GpuSortSelectMemory;
+
+extern int gpusort_select(const GpuSortDeviceSort *sort, const uint32_t *partial_keys, const GpuSortSelectMemory *memory,
+						  uint32_t *kept, cudaStream_t stream);
 
 /*
  * *end = one past the last of `rows` rows, whose numbers in the order of their keys are

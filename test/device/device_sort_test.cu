@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * device_sort_test.cu
- *	  The device sort (cuda/device_sort.h): prefixes, rounds over tied rows, select
+ *	  The device sort (cuda/device_sort.h): partial keys, rounds over tied rows, select
  *	  of the first k, plain arrays; against std::stable_sort.
  *
  * Runs of tied rows are made at and around the lengths where the way to order
@@ -21,9 +21,9 @@ typedef struct Way
 {
 	GpuSortKeyKind kind; /* WORDS or REFS */
 	uint32_t gap_words;  /* WORDS: between keys */
-	bool given_prefixes;
-	bool want_prefixes;
-	bool same_prefixes; /* given and wanted in one array */
+	bool given_partial_keys;
+	bool want_partial_keys;
+	bool same_partial_keys; /* given and wanted in one array */
 	uint32_t limit;
 	bool limit_ties;
 	GpuSortInputOrder order;
@@ -49,8 +49,8 @@ check_sort(const char *what, const Keys &keys, const Way &way, const std::vector
 	const uint32_t rows = rows_of(keys);
 	const GpuSortPackPlan plan = plan_of(keys);
 	GpuSortDeviceSort sort = {};
-	std::vector<uint32_t> prefixes(rows);
-	std::vector<uint32_t> sorted_prefixes;
+	std::vector<uint32_t> partial_keys(rows);
+	std::vector<uint32_t> sorted_partial_keys;
 	uint32_t wanted = rows;
 	uint32_t got = 0xBAD;
 	size_t temp_bytes;
@@ -59,18 +59,18 @@ check_sort(const char *what, const Keys &keys, const Way &way, const std::vector
 	int status;
 
 	for (uint32_t i = 0; i < rows; i++)
-		prefixes[i] = gpusort_pack_window(&plan, &keys.all[(size_t) i * keys.words], 0, 32);
+		partial_keys[i] = gpusort_pack_window(&plan, &keys.all[(size_t) i * keys.words], 0, 32);
 
 	sort.source = way.kind == GPUSORT_KEYS_REFS ? upload_refs(keys) : upload_words(keys, way.gap_words);
 	sort.plan = &plan;
 	sort.rows = rows;
 	sort.order = way.order;
-	if (way.given_prefixes || way.same_prefixes)
-		sort.prefixes = test_device_copy(prefixes);
-	if (way.want_prefixes)
-		sort.sorted_prefixes = (uint32_t *) test_device((size_t) rows * 4);
-	if (way.same_prefixes)
-		sort.sorted_prefixes = sort.prefixes;
+	if (way.given_partial_keys || way.same_partial_keys)
+		sort.partial_keys = test_device_copy(partial_keys);
+	if (way.want_partial_keys)
+		sort.sorted_partial_keys = (uint32_t *) test_device((size_t) rows * 4);
+	if (way.same_partial_keys)
+		sort.sorted_partial_keys = sort.partial_keys;
 	sort.limit = way.limit;
 	sort.limit_ties = way.limit_ties;
 	sort.wait.mirror = mirror_memory();
@@ -100,14 +100,14 @@ check_sort(const char *what, const Keys &keys, const Way &way, const std::vector
 		}
 		TEST_CHECK(got == wanted, "%s: %u of %u rows instead of %u for limit %u", what, got, rows, wanted, way.limit);
 		check_ids(what, test_host_copy(ids, wanted), right, wanted); /* the others are undefined */
-		if (sort.sorted_prefixes != NULL && way.limit == 0)
+		if (sort.sorted_partial_keys != NULL && way.limit == 0)
 		{
-			sorted_prefixes = test_host_copy(sort.sorted_prefixes, rows);
+			sorted_partial_keys = test_host_copy(sort.sorted_partial_keys, rows);
 			for (uint32_t i = 0; i < rows; i++)
 			{
-				if (sorted_prefixes[i] != prefixes[right[i]])
+				if (sorted_partial_keys[i] != partial_keys[right[i]])
 				{
-					test_fail("%s: prefix %u is %08x instead of %08x", what, i, sorted_prefixes[i], prefixes[right[i]]);
+					test_fail("%s: partial key %u is %08x instead of %08x", what, i, sorted_partial_keys[i], partial_keys[right[i]]);
 					break;
 				}
 			}
@@ -123,9 +123,9 @@ random_way(uint32_t rows)
 
 	way.kind = test_below(2) ? GPUSORT_KEYS_REFS : GPUSORT_KEYS_WORDS;
 	way.gap_words = (uint32_t) test_below(3);
-	way.given_prefixes = test_below(2);
-	way.want_prefixes = test_below(2);
-	way.same_prefixes = test_below(4) == 0;
+	way.given_partial_keys = test_below(2);
+	way.want_partial_keys = test_below(2);
+	way.same_partial_keys = test_below(4) == 0;
 	if (test_below(4) == 0 && rows > 0)
 	{
 		way.limit = 1 + (uint32_t) test_below(rows);
@@ -356,7 +356,7 @@ test_runs_in_order(void)
 			for (uint32_t rows : {1u, 2100u, 3u, 5000u, 2049u, 40u, 300u, 2048u})
 				add_run(&keys, rows, order, 0);
 			way.kind = words == 3 ? GPUSORT_KEYS_REFS : GPUSORT_KEYS_WORDS;
-			way.given_prefixes = true; /* no wait to learn if a map should make others */
+			way.given_partial_keys = true; /* no wait to learn if a map should make others */
 			check_sort("runs of one order", keys, way, right_order(keys));
 
 			/* once to learn of the runs, once to learn that they are in order; or of levels */
@@ -382,7 +382,7 @@ test_runs_in_order(void)
 		add_run(&keys, 3000, RUN_RISING, 0);
 		add_run(&keys, 2500, RUN_ONE_DESCENT, 1 + (uint32_t) test_below(2499));
 		add_run(&keys, 2050, RUN_EQUAL, 0);
-		way.given_prefixes = true;
+		way.given_partial_keys = true;
 		check_sort("one descent", keys, way, right_order(keys));
 		TEST_CHECK(waits > 2, "one descent: %d waits", waits);
 	}
@@ -428,7 +428,7 @@ test_few_values(void)
 
 /* Sorts of the core whose rows lie in temp, which is what levels do. */
 static void
-test_room(void)
+test_room(const char *core)
 {
 	const uint32_t most = 20000;
 	size_t temp_bytes;
@@ -444,6 +444,7 @@ test_room(void)
 				continue;
 
 			GpuSortRadixRoom room;
+			GpuSortRadixSort sort = {};
 			std::vector<uint32_t> keys(rows);
 			std::vector<uint32_t> ids(rows);
 			std::vector<uint32_t> right(rows);
@@ -457,8 +458,15 @@ test_room(void)
 			TEST_CUDA(gpusort_radix_room(temp, rows, bits, &room));
 			test_upload(room.keys_in, keys.data(), rows * sizeof(uint32_t));
 			test_upload(room.ids_in, ids.data(), rows * sizeof(uint32_t));
-			TEST_CUDA(gpusort_radix_sort(temp, temp_bytes, room.keys_in, room.ids_in, rows, bits, room.keys_out,
-										 room.ids_out, test_stream));
+			sort.temp = temp;
+			sort.temp_bytes = temp_bytes;
+			sort.keys_in = room.keys_in;
+			sort.ids_in = room.ids_in;
+			sort.rows = rows;
+			sort.bits = bits;
+			sort.keys_out = room.keys_out;
+			sort.ids_out = room.ids_out;
+			TEST_CUDA(gpusort_radix_sort(&sort, test_stream));
 			right = test_stable_order(rows, [&](uint32_t a, uint32_t b)
 									  { return keys[a] < keys[b]; });
 			for (uint32_t &place : right)
@@ -468,7 +476,7 @@ test_room(void)
 			check_ids("keys in temp", test_host_copy(room.keys_out, rows), keys, rows);
 		}
 	}
-	test_point("sorts of rows that lie in temp");
+	test_point("sorts of rows that lie in temp, %s", core);
 	test_free_all();
 }
 
@@ -697,9 +705,9 @@ check_word_arrays(void)
 	}
 }
 
-/* Prefixes that the sort makes of more rows than one block of the core sorts, in each form. */
+/* Partial keys that the sort makes of more rows than one block of the core sorts, in each form. */
 static void
-test_made_prefixes(void)
+test_made_partial_keys(void)
 {
 	for (uint32_t words = 1; words <= 5; words++)
 	{
@@ -707,10 +715,10 @@ test_made_prefixes(void)
 		Way way = {};
 
 		way.kind = words == 5 ? GPUSORT_KEYS_REFS : GPUSORT_KEYS_WORDS;
-		way.want_prefixes = words % 2 == 0;
-		check_sort("made prefixes", keys, way, right_order(keys));
+		way.want_partial_keys = words % 2 == 0;
+		check_sort("made partial keys", keys, way, right_order(keys));
 	}
-	test_point("digits counted while prefixes are made");
+	test_point("digits counted while partial keys are made");
 }
 
 static void
@@ -758,6 +766,30 @@ test_at_random(void)
 	test_point("%llu random cases", (unsigned long long) test_rounds);
 }
 
+/* The same with CUB as the core; emulated, as a device that has to take it because of its shared memory. */
+static void
+test_with_cub(void)
+{
+#ifdef __CUDACC__
+	gpusort_radix_choose(GPUSORT_RADIX_CUB);
+#else
+	setenv("GPUSORT_EMULATE_SHARED", "101376", 1);
+#endif
+	test_room("CUB");
+	test_rounds_over_ties();
+	test_runs_in_order();
+	test_few_values();
+	test_made_partial_keys();
+	test_arrays();
+	test_limits();
+	test_at_random();
+#ifdef __CUDACC__
+	gpusort_radix_choose(GPUSORT_RADIX_AUTO);
+#else
+	unsetenv("GPUSORT_EMULATE_SHARED");
+#endif
+}
+
 int
 main(int argc, char **argv)
 {
@@ -772,12 +804,14 @@ main(int argc, char **argv)
 	test_rounds_over_ties();
 	test_runs_in_order();
 	test_few_values();
-	test_room();
+	test_room("the device's core");
 	test_given_order();
 	test_limits();
 	test_failed_waits();
-	test_made_prefixes();
+	test_made_partial_keys();
 	test_arrays();
 	test_at_random();
+	if (!test_raw()) /* compute-sanitizer is to look at our kernels, which takes it long enough */
+		test_with_cub();
 	return test_end();
 }

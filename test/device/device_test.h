@@ -92,7 +92,7 @@ test_below(uint64_t limit)
 	return test_random() % limit;
 }
 
-/* Is this case one of those to be taken?  One at random of each test_one_in that ask. */
+/* Returns true if this case is to be taken: one at random of each test_one_in that ask. */
 static inline bool
 test_taken(void)
 {

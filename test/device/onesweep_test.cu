@@ -16,9 +16,6 @@ typedef GpuSortOnesweep<256, 4, 2, 2, 4, 3> SmallTiles;
 /* Looks back at one tile at a time. */
 typedef GpuSortOnesweep<256, 4, 2, 4, 1, 1000> LongWalks;
 
-/* As a device with little shared memory sorts. */
-typedef GpuSortOnesweep<256, 16, 2, 4, 2, 4, 8> LittleMemory;
-
 template <typename Core>
 static void
 check_sort(uint32_t rows, int bits, uint32_t most)
@@ -40,7 +37,15 @@ check_sort(uint32_t rows, int bits, uint32_t most)
 	const size_t temp_bytes = Core::temp_bytes(rows, bits);
 	void *temp = test_device(temp_bytes);
 
-	TEST_CUDA(Core::sort(temp, temp_bytes, device_keys, NULL, rows, bits, NULL, ids, test_stream));
+	GpuSortRadixSort sort = {};
+
+	sort.temp = temp;
+	sort.temp_bytes = temp_bytes;
+	sort.keys_in = device_keys;
+	sort.rows = rows;
+	sort.bits = bits;
+	sort.ids_out = ids;
+	TEST_CUDA(Core::sort(&sort, test_stream));
 	TEST_CUDA(cudaStreamSynchronize(test_stream));
 
 	std::vector<uint32_t> got = test_host_copy(ids, rows);
@@ -70,9 +75,5 @@ main(int argc, char **argv)
 	for (uint64_t i = 0; i < test_rounds; i++)
 		check_sort<LongWalks>(1 + (uint32_t) test_below(test_rows), 1 + (int) test_below(32), ~0U);
 	test_point("one launch of many tiles");
-	static_assert(LittleMemory::SHARED <= 48 << 10, "no device has less");
-	for (uint64_t i = 0; i < test_rounds; i++)
-		check_sort<LittleMemory>(1 + (uint32_t) test_below(test_rows), 1 + (int) test_below(32), ~0U);
-	test_point("with 48 KiB of shared memory");
 	return test_end();
 }

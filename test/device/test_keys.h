@@ -139,7 +139,7 @@ upload_refs(const Keys &keys)
 	return source;
 }
 
-/* Are the first `count` ids those that are right? */
+/* That the first `count` ids are those that are right. */
 static inline void
 check_ids(const char *what, const std::vector<uint32_t> &ids, const std::vector<uint32_t> &right, uint32_t count)
 {

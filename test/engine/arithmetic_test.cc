@@ -406,7 +406,7 @@ test_refs()
 
 					if (gpusort_ref_chunk(ref) != chunk || gpusort_ref_place(ref) != place ||
 						gpusort_ref_words(ref) != (length + 7) / 8 ||
-						gpusort_ref_inexact(ref) != ((flags & GPUSORT_ROW_KEY_TRUNCATED) != 0))
+						gpusort_ref_truncated(ref) != ((flags & GPUSORT_ROW_KEY_TRUNCATED) != 0))
 						passed = false;
 				}
 	report(passed, "row refs keep what they are made of");
@@ -462,7 +462,7 @@ test_ties()
 		uint32_t rows = (uint32_t) (1 + next_random() % 700);
 		uint32_t density = (uint32_t) (1 + next_random() % 20);
 		bool equal[700];
-		bool inexact[700];
+		bool truncated[700];
 		uint64_t expected = 0;
 		GpuSortTieSummary parts[700];
 		uint32_t part_count = 0;
@@ -470,14 +470,14 @@ test_ties()
 		for (uint32_t i = 0; i < rows; i++)
 		{
 			equal[i] = i + 1 < rows && next_random() % density != 0;
-			inexact[i] = next_random() % density == 0;
+			truncated[i] = next_random() % density == 0;
 		}
 		for (uint32_t start = 0, end; start < rows; start = end)
 		{
-			bool any = inexact[start];
+			bool any = truncated[start];
 
 			for (end = start + 1; equal[end - 1]; end++)
-				any |= inexact[end];
+				any |= truncated[end];
 			if (any && end - start > 1)
 				expected += end - start;
 		}
@@ -486,16 +486,16 @@ test_ties()
 		{
 			uint32_t here = (uint32_t) (next_random() % 33);
 			uint32_t equal_bits = 0;
-			uint32_t inexact_bits = 0;
+			uint32_t truncated_bits = 0;
 
 			if (here > rows - i)
 				here = rows - i;
 			for (uint32_t k = 0; k < here; k++)
 			{
 				equal_bits |= (uint32_t) equal[i + k] << k;
-				inexact_bits |= (uint32_t) inexact[i + k] << k;
+				truncated_bits |= (uint32_t) truncated[i + k] << k;
 			}
-			parts[part_count++] = gpusort_ties_of_bits(equal_bits, inexact_bits, here);
+			parts[part_count++] = gpusort_ties_of_bits(equal_bits, truncated_bits, here);
 			i += here;
 			if (part_count == 700)
 				break;

@@ -98,7 +98,7 @@ rig_random_below(uint64_t *state, uint64_t n)
 }
 
 void
-rig_key(uint64_t *key, uint32_t key_words, RigKeys spread, uint64_t salt, uint64_t row, uint64_t rows)
+rig_key(uint64_t *key, uint32_t key_words, RigKeys keys, uint64_t salt, uint64_t row, uint64_t rows)
 {
 	uint64_t seed = salt * 31 + row;
 	uint64_t constant = salt;
@@ -108,7 +108,7 @@ rig_key(uint64_t *key, uint32_t key_words, RigKeys spread, uint64_t salt, uint64
 	for (uint32_t w = 0; w < key_words; w++)
 		key[w] = rig_random(&constant);
 
-	switch (spread)
+	switch (keys)
 	{
 		case RIG_KEYS_RANDOM:
 			for (uint32_t w = 0; w < key_words; w++)

@@ -27,10 +27,10 @@ extern char *rig_pool(uint32_t chunks);
 /* splitmix64; *state is the seed, then the generator's own. */
 extern uint64_t rig_random(uint64_t *state);
 
-/* Below n; n is not 0. */
+/* Returns a random number below n; n is not 0. */
 extern uint64_t rig_random_below(uint64_t *state, uint64_t n);
 
-/* How keys are spread.  Text names as the bench's command line has them. */
+/* How keys are distributed.  Text names as the bench's command line has them. */
 typedef enum RigKeys
 {
 	RIG_KEYS_RANDOM,
@@ -47,13 +47,14 @@ typedef enum RigKeys
 	RIG_KEYS_COUNT
 } RigKeys;
 
+/* By RigKeys. */
 extern const char *const rig_keys_names[RIG_KEYS_COUNT];
 
 /*
  * Fills in the key of row number `row` of `rows`.  The same salt and arguments give the same
  * key.
  */
-extern void rig_key(uint64_t *key, uint32_t key_words, RigKeys spread, uint64_t salt, uint64_t row, uint64_t rows);
+extern void rig_key(uint64_t *key, uint32_t key_words, RigKeys keys, uint64_t salt, uint64_t row, uint64_t rows);
 
 /* A chunk being filled; belongs to the caller. */
 typedef struct RigChunk
@@ -63,11 +64,13 @@ typedef struct RigChunk
 	uint32_t bytes;
 } RigChunk;
 
+/* Makes *chunk an empty one. */
 extern void rig_chunk_start(RigChunk *chunk, char *base);
 
-/* Where the next record goes (key, then row), or NULL when a row of this length does not fit. */
+/* Adds a record (key, then row) and returns where it goes, or NULL when a row of this length does not fit. */
 extern char *rig_chunk_add(RigChunk *chunk, uint32_t key_words, uint32_t row_bytes);
 
+/* Returns the time by a clock that only goes forward. */
 extern double rig_milliseconds(void);
 
 #endif /* GPUSORT_ENGINE_RIG_H */

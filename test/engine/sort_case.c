@@ -337,7 +337,7 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 		return false;
 	if ((rows->spec.fits > 0 && error.reason != GPUSORT_REASON_NONE) ||
 		(rows->spec.fits < 0 && error.reason == GPUSORT_REASON_NONE))
-		return case_failed(failure, "%llu rows were taken in: %s", (unsigned long long) put_rows,
+		return case_failed(failure, "%llu rows were ingested: %s", (unsigned long long) put_rows,
 						   error.reason != GPUSORT_REASON_NONE ? error.text : "all");
 	if (error.reason != GPUSORT_REASON_NONE)
 	{

@@ -31,7 +31,7 @@ typedef struct CaseSpec
 	bool claim_no_ties;  /* may_tie = 0; truncated_percent is 0 then */
 	bool reserve_ahead;  /* reserve several chunks at once, and more than are put */
 	uint64_t limit;      /* rows wanted; 0: all */
-	int fits;            /* 1: all rows have to be taken in; -1: some must be refused; 0: either */
+	int fits;            /* 1: all rows have to be ingested; -1: some must be refused; 0: either */
 } CaseSpec;
 
 /* The rows, as put, and in order. */

@@ -221,15 +221,35 @@ split_four_ways(Key *my_keys, uint32_t *my_ids, int shift, Key *keys, uint32_t *
 	}
 }
 
+/* One pass, by the digit at `shift`. */
+template <typename Key, bool WITH_IDS>
+struct Pass
+{
+	const Key *columns; /* the input, in the first pass; else NULL: records are read */
+	Key bias;           /* what is subtracted from the input's keys, and added to the output's */
+	Record<Key, WITH_IDS> *records;
+	uint32_t rows;
+	int shift;
+	bool last;     /* writes the output, not records */
+	Key *keys;     /* in order within each tile */
+	uint32_t *ids; /* of them */
+	Key *keys_out; /* in the last pass */
+	uint32_t *ids_out;
+};
+
 /*
- * Step 1.  From `columns` in the first pass, less `bias`, else from `records`.  starts[tile * 16 +
- * digit] is where the digit starts in the tile, counts[digit * tiles + tile] how many there are.
+ * Step 1.  To pass.keys and ids.  starts[tile * 16 + digit] is where the digit starts in the
+ * tile, counts[digit * tiles + tile] how many there are.
  */
 template <typename Key, bool WITH_IDS>
 static __global__ void
-sort_tiles(const Key *columns, Key bias, const Record<Key, WITH_IDS> *records, uint32_t rows, int shift,
-		   Key *keys_out, uint32_t *ids_out, uint16_t *starts, uint32_t *counts)
+sort_tiles(const Pass<Key, WITH_IDS> pass, uint16_t *starts, uint32_t *counts)
 {
+	const Record<Key, WITH_IDS> *records = pass.records;
+	const Key *columns = pass.columns;
+	const Key bias = pass.bias;
+	const uint32_t rows = pass.rows;
+	const int shift = pass.shift;
 	__shared__ Key keys[ITEMS * COLUMN];
 	__shared__ uint32_t ids[WITH_IDS ? ITEMS * COLUMN : 1];
 	__shared__ uint32_t warp_sums[THREADS / GPUSORT_WARP];
@@ -298,9 +318,9 @@ sort_tiles(const Key *columns, Key bias, const Record<Key, WITH_IDS> *records, u
 		}
 		if (p == valid - 1)
 			end[digit] = valid;
-		keys_out[start + p] = key;
+		pass.keys[start + p] = key;
 		if (WITH_IDS)
-			ids_out[start + p] = ids[column_place(p)];
+			pass.ids[start + p] = ids[column_place(p)];
 	}
 	__syncthreads();
 	if (threadIdx.x < DIGITS)
@@ -310,14 +330,16 @@ sort_tiles(const Key *columns, Key bias, const Record<Key, WITH_IDS> *records, u
 	}
 }
 
-/*
- * Step 3.  To `records`, or in the last pass to keys_out, ids_out with the bias added again.
- */
+/* Step 3.  To records, or in the last pass to keys_out and ids_out with the bias added again. */
 template <typename Key, bool WITH_IDS>
 static __global__ void
-scatter_tiles(const Key *keys, const uint32_t *ids, uint32_t rows, int shift, const uint16_t *starts,
-			  const uint32_t *offsets, Record<Key, WITH_IDS> *records, Key bias, Key *keys_out, uint32_t *ids_out)
+scatter_tiles(const Pass<Key, WITH_IDS> pass, const uint16_t *starts, const uint32_t *offsets)
 {
+	Record<Key, WITH_IDS> *records = pass.last ? NULL : pass.records;
+	const Key *keys = pass.keys;
+	const uint32_t *ids = pass.ids;
+	const uint32_t rows = pass.rows;
+	const int shift = pass.shift;
 	__shared__ uint32_t to_global[DIGITS];
 	const uint32_t start = blockIdx.x * TILE;
 	const uint32_t valid = rows - start < TILE ? rows - start : TILE;
@@ -341,9 +363,9 @@ scatter_tiles(const Key *keys, const uint32_t *ids, uint32_t rows, int shift, co
 		}
 		else
 		{
-			keys_out[target] = key + bias;
+			pass.keys_out[target] = key + pass.bias;
 			if (WITH_IDS)
-				ids_out[target] = ids[start + p];
+				pass.ids_out[target] = ids[start + p];
 		}
 	}
 }
@@ -400,29 +422,30 @@ template <typename Key, bool WITH_IDS>
 static cudaError_t
 sort_rows(const GpuSortReferenceArgs *args, const Buffers *buffers, uint64_t start, int bits, cudaStream_t stream)
 {
-	const Key bias = (Key) start;
 	const uint32_t tiles = gpusort_blocks(args->rows, TILE);
 	auto sort_step = sort_tiles<Key, WITH_IDS>;
 	auto scatter_step = scatter_tiles<Key, WITH_IDS>;
-	Record<Key, WITH_IDS> *records = (Record<Key, WITH_IDS> *) buffers->records;
-	Key *keys = (Key *) buffers->keys;
+	Pass<Key, WITH_IDS> pass = {};
 
+	pass.bias = (Key) start;
+	pass.records = (Record<Key, WITH_IDS> *) buffers->records;
+	pass.rows = args->rows;
+	pass.keys = (Key *) buffers->keys;
+	pass.ids = buffers->ids;
+	pass.keys_out = (Key *) args->keys_out;
+	pass.ids_out = args->ids_out;
 	if (bits == 0)
 		GPUSORT_TRY_KERNEL(copy_rows<Key>, gpusort_blocks(args->rows, THREADS), THREADS, stream,
 						   (const Key *) args->keys_in, args->rows, (Key *) args->keys_out, args->ids_out);
 	for (int shift = 0; shift < bits; shift += DIGIT_BITS)
 	{
-		const Key *columns = shift == 0 ? (const Key *) args->keys_in : NULL;
-		const bool last = shift + DIGIT_BITS >= bits;
-
-		GPUSORT_TRY_KERNEL(sort_step, tiles, THREADS, stream, columns, bias,
-						   (const Record<Key, WITH_IDS> *) records, args->rows, shift, keys, buffers->ids,
-						   buffers->starts, buffers->counts);
+		pass.columns = shift == 0 ? (const Key *) args->keys_in : NULL;
+		pass.shift = shift;
+		pass.last = shift + DIGIT_BITS >= bits;
+		GPUSORT_TRY_KERNEL(sort_step, tiles, THREADS, stream, pass, buffers->starts, buffers->counts);
 		GPUSORT_TRY(gpusort_prefix_sum(buffers->counts, (uint64_t) tiles * DIGITS, buffers->scratch, stream));
-		GPUSORT_TRY_KERNEL(scatter_step, tiles, THREADS, stream, (const Key *) keys,
-						   (const uint32_t *) buffers->ids, args->rows, shift, (const uint16_t *) buffers->starts,
-						   (const uint32_t *) buffers->counts, last ? NULL : records, bias, (Key *) args->keys_out,
-						   args->ids_out);
+		GPUSORT_TRY_KERNEL(scatter_step, tiles, THREADS, stream, pass, (const uint16_t *) buffers->starts,
+						   (const uint32_t *) buffers->counts);
 	}
 	return cudaSuccess;
 }

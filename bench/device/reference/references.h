@@ -25,7 +25,7 @@ extern const GpuSortReference gpusort_bitonic_local;
 extern const GpuSortReference gpusort_cpu_radix;
 extern const GpuSortReference gpusort_cpu_merge;
 
-/* Is this a sort that the reference can do, with all the memory it needs? */
+/* Returns true if this is a sort that the reference can do, with all the memory it needs. */
 extern cudaError_t gpusort_reference_check(const GpuSortReference *reference, const GpuSortReferenceArgs *args);
 
 #endif /* GPUSORT_REFERENCES_H */

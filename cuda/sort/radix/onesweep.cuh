@@ -15,9 +15,9 @@
  *	- The first pass reads keys alone and makes the ids; the last writes ids, and keys
  *	  only where they are wanted.  Where they are not, ids alone are exchanged: the digit
  *	  at a place follows from the places where digits begin.
- *	- The look back has several tiles' counts on their way at a time, so that its
+ *	- The look back has several tiles' status on their way at a time, so that its
  *	  length is bounded by bandwidth rather than by the latency of one load per tile.
- *	- A tile's counts carry the number of their pass, so the array is cleared
+ *	- A tile's status carries the number of its pass, so the array is cleared
  *	  once and not before every pass.
  *
  * The kernels are in onesweep_pass.cuh; here is where things are in memory, and what is
@@ -32,7 +32,7 @@
 
 #include <cuda_runtime.h>
 
-#include "sort/digit_counts.cuh"
+#include "sort/digit_histogram.cuh"
 #include "sort/launch.h"
 #include "sort/radix/onesweep_pass.cuh"
 #include "sort/radix/radix_sort.h"
@@ -42,13 +42,13 @@
  * most, whole tiles: what stands in for missing rows would count where the next begins.
  */
 template <int THREADS, int ITEMS, int BLOCKS, int GROUP, int WINDOW,
-		  uint32_t PORTION_TILES = GPUSORT_TALLY_MAX / (THREADS * ITEMS), int COUNT_COPIES = 32>
+		  uint32_t PORTION_TILES = GPUSORT_STATUS_ROWS_MAX / (THREADS * ITEMS)>
 struct GpuSortOnesweep
 {
 	static constexpr uint32_t TILE = THREADS * ITEMS;
 	static constexpr uint32_t PORTION = PORTION_TILES * TILE;
 	/* The most shared memory that a block takes: of the count of all digits, or of a pass. */
-	static constexpr size_t COUNT_SHARED = GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, COUNT_COPIES);
+	static constexpr size_t COUNT_SHARED = GPUSORT_HISTOGRAM_SHARED(GPUSORT_MAX_PASSES);
 	static constexpr size_t SHARED = COUNT_SHARED > GPUSORT_PASS_SHARED(THREADS, ITEMS) ? COUNT_SHARED : GPUSORT_PASS_SHARED(THREADS, ITEMS);
 
 	static constexpr int COUNT_THREADS = 1024;
@@ -59,10 +59,10 @@ struct GpuSortOnesweep
 	struct Layout
 	{
 		size_t rows[2];
-		size_t tallies;
-		size_t tallies_bytes;
-		size_t counts; /* [pass][GPUSORT_BINS], then the next portion's starts, twice */
-		size_t counts_bytes;
+		size_t tile_status;
+		size_t tile_status_bytes;
+		size_t histograms; /* [pass][GPUSORT_BINS], later bin offsets; then the next portion's offsets, twice */
+		size_t histograms_bytes;
 		size_t end;
 	};
 
@@ -82,11 +82,11 @@ struct GpuSortOnesweep
 		if (rows <= TILE)
 			return layout;
 		layout.rows[1] = passes > 1 ? rows_bytes : 0;
-		layout.tallies = layout.rows[1] + (passes > 2 ? rows_bytes : 0);
-		layout.tallies_bytes = align((size_t) ((portion + TILE - 1) / TILE) * GPUSORT_BINS * sizeof(uint32_t));
-		layout.counts = layout.tallies + layout.tallies_bytes;
-		layout.counts_bytes = (GPUSORT_MAX_PASSES + 2) * GPUSORT_BINS * sizeof(uint32_t);
-		layout.end = layout.counts + layout.counts_bytes;
+		layout.tile_status = layout.rows[1] + (passes > 2 ? rows_bytes : 0);
+		layout.tile_status_bytes = align((size_t) ((portion + TILE - 1) / TILE) * GPUSORT_BINS * sizeof(uint32_t));
+		layout.histograms = layout.tile_status + layout.tile_status_bytes;
+		layout.histograms_bytes = (GPUSORT_MAX_PASSES + 2) * GPUSORT_BINS * sizeof(uint32_t);
+		layout.end = layout.histograms + layout.histograms_bytes;
 		return layout;
 	}
 
@@ -106,7 +106,7 @@ struct GpuSortOnesweep
 
 	/*
 	 * The last pass may write where the first one reads, so then it is not the same one, but comes after one whose digit
-	 * is 0 in all rows.  Its counts may be anything from 1 up; none are made.
+	 * is 0 in all rows.  Its histogram may be anything from 1 up; none is made.
 	 */
 	static int
 	count_idle(int bits, bool in_place)
@@ -192,13 +192,13 @@ struct GpuSortOnesweep
 	}
 
 	/*
-	 * Adds to the counts of the passes' digits.  Blocks are as many as run at a time, so that each clears and adds
+	 * Adds to the histograms of the passes' digits.  Blocks are as many as run at a time, so that each clears and adds
 	 * its counters once.
 	 */
 	static cudaError_t
-	count(const uint32_t *keys, uint32_t rows, int bits, uint32_t *counts, cudaStream_t stream)
+	count(const uint32_t *keys, uint32_t rows, int bits, uint32_t *histograms, cudaStream_t stream)
 	{
-		auto kernel = count_digits<COUNT_THREADS, COUNT_UNROLL, COUNT_COPIES>;
+		auto kernel = count_digits<COUNT_THREADS, COUNT_UNROLL>;
 		const int digits = count_digits_of(bits);
 		const uint32_t wanted = (uint32_t) (((uint64_t) rows + COUNT_KEYS - 1) / COUNT_KEYS);
 		int device;
@@ -210,45 +210,46 @@ struct GpuSortOnesweep
 		if (status != cudaSuccess)
 			return status;
 		GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < (uint32_t) processors ? wanted : (uint32_t) processors, COUNT_THREADS,
-									   GPUSORT_DIGIT_COUNTS_SHARED(digits, COUNT_COPIES), COUNT_SHARED, stream, keys,
-									   rows, digits, last_mask(bits), counts);
+									   GPUSORT_HISTOGRAM_SHARED(digits), COUNT_SHARED, stream, keys,
+									   rows, digits, last_mask(bits), histograms);
 		return cudaGetLastError();
 	}
 
 	/* As gpusort_radix_begin.  One digit is not worth it, and in place there would be an idle pass. */
 	static cudaError_t
-	begin(void *temp, size_t temp_size, uint32_t rows, int bits, uint32_t **counts, cudaStream_t stream)
+	begin(void *temp, size_t temp_size, uint32_t rows, int bits, uint32_t **histogram, cudaStream_t stream)
 	{
 		const Layout layout = lay_out(rows, count_digits_of(bits));
 
-		*counts = NULL;
+		*histogram = NULL;
 		if (rows <= TILE || count_digits_of(bits) == 1)
 			return cudaSuccess;
 		if (layout.end > temp_size)
 			return cudaErrorInvalidValue;
-		*counts = (uint32_t *) ((char *) temp + layout.counts);
-		return cudaMemsetAsync((char *) temp + layout.tallies, 0, layout.end - layout.tallies, stream);
+		*histogram = (uint32_t *) ((char *) temp + layout.histograms);
+		return cudaMemsetAsync((char *) temp + layout.tile_status, 0, layout.end - layout.tile_status, stream);
 	}
 
-	/* As gpusort_radix_sort; with `counted` after begin, and counts have been made. */
+	/* As gpusort_radix_sort. */
 	static cudaError_t
-	sort(void *temp, size_t temp_size, const uint32_t *keys_in, const uint32_t *ids_in, uint32_t rows, int bits,
-		 uint32_t *keys_out, uint32_t *ids_out, cudaStream_t stream, bool counted = false)
+	sort(const GpuSortRadixSort *sort, cudaStream_t stream)
 	{
-		const int idle = count_idle(bits, keys_out == keys_in || ids_out == ids_in);
+		const uint32_t rows = sort->rows;
+		const int bits = sort->bits;
+		const int idle = count_idle(bits, sort->keys_out == sort->keys_in || sort->ids_out == sort->ids_in);
 		const int passes = count_digits_of(bits) + idle;
 		const Layout layout = lay_out(rows, passes);
-		char *base = (char *) temp;
-		uint32_t *counts = (uint32_t *) (base + layout.counts);
+		char *base = (char *) sort->temp;
+		uint32_t *histograms = (uint32_t *) (base + layout.histograms);
 		GpuSortPass pass = {};
 		cudaError_t status;
 
-		if (layout.end > temp_size)
+		if (layout.end > sort->temp_bytes)
 			return cudaErrorInvalidValue;
-		pass.keys_in = keys_in;
-		pass.ids_in = ids_in;
-		pass.keys_out = keys_out;
-		pass.ids_out = ids_out;
+		pass.keys_in = sort->keys_in;
+		pass.ids_in = sort->ids_in;
+		pass.keys_out = sort->keys_out;
+		pass.ids_out = sort->ids_out;
 		pass.digit_mask = last_mask(bits);
 		if (rows <= TILE)
 		{
@@ -259,27 +260,27 @@ struct GpuSortOnesweep
 			return cudaGetLastError();
 		}
 
-		/* tallies and counts lie beside each other */
+		/* tile status and histograms lie beside each other */
 		status = cudaSuccess;
-		if (!counted || count_digits_of(bits) == 1)
+		if (!sort->counted || count_digits_of(bits) == 1)
 		{
-			status = cudaMemsetAsync(base + layout.tallies, 0, layout.end - layout.tallies, stream);
+			status = cudaMemsetAsync(base + layout.tile_status, 0, layout.end - layout.tile_status, stream);
 			if (status == cudaSuccess)
-				status = count(keys_in, rows, bits, counts + idle * GPUSORT_BINS, stream);
+				status = count(sort->keys_in, rows, bits, histograms + idle * GPUSORT_BINS, stream);
 		}
 		if (status == cudaSuccess)
 		{
-			GPUSORT_START_KERNEL(start_bins, passes, GPUSORT_BINS, stream, counts);
+			GPUSORT_START_KERNEL(scan_histograms, passes, GPUSORT_BINS, stream, histograms);
 			status = cudaGetLastError();
 		}
 		for (int i = 0; i < passes && status == cudaSuccess; i++)
 		{
-			uint32_t *next = counts + GPUSORT_MAX_PASSES * GPUSORT_BINS;
+			uint32_t *next = histograms + GPUSORT_MAX_PASSES * GPUSORT_BINS;
 
 			pass.rows_in = (const uint64_t *) (base + layout.rows[(i + 1) % 2]);
 			pass.rows_out = (uint64_t *) (base + layout.rows[i % 2]);
-			pass.tallies = (uint32_t *) (base + layout.tallies);
-			pass.starts = counts + i * GPUSORT_BINS;
+			pass.tile_status = (uint32_t *) (base + layout.tile_status);
+			pass.bin_offsets = histograms + i * GPUSORT_BINS;
 			pass.byte = i < idle ? 4 : i - idle;
 
 			/* a portion ends where the next one starts, bin by bin */
@@ -289,11 +290,11 @@ struct GpuSortOnesweep
 
 				pass.first_row = (uint32_t) first;
 				pass.rows = left < PORTION ? (uint32_t) left : PORTION;
-				pass.next_starts = left > PORTION ? next : NULL;
+				pass.next_bin_offsets = left > PORTION ? next : NULL;
 				status = start_pass(&pass, i == 0, i == passes - 1, stream);
 				pass.number++;
-				pass.starts = next;
-				next = counts + (GPUSORT_MAX_PASSES + (next == counts + GPUSORT_MAX_PASSES * GPUSORT_BINS)) * GPUSORT_BINS;
+				pass.bin_offsets = next;
+				next = histograms + (GPUSORT_MAX_PASSES + (next == histograms + GPUSORT_MAX_PASSES * GPUSORT_BINS)) * GPUSORT_BINS;
 			}
 		}
 		return status;

@@ -18,19 +18,19 @@
 
 #include <cuda_runtime.h>
 
-#include "sort/digit_counts.cuh"
+#include "sort/digit_histogram.cuh"
 #include "sort/launch.h"
 #include "sort/portable.h"
 #include "sort/radix/tile_order.cuh"
 
 /*
- * A tile's count of a digit: the count above three bits that say which pass it is of
- * and whether it counts the tile alone or all tiles up to it.
+ * A tile's look-back status for a digit: a count of rows above three bits that say which pass
+ * it is of and whether it is PARTIAL, of the tile alone, or INCLUSIVE, of all tiles up to it.
  */
-#define GPUSORT_TALLY_BITS       3
-#define GPUSORT_TALLY_MASK       7u
-#define GPUSORT_TALLY_TILE(pass) ((2 * (pass) + 1) & GPUSORT_TALLY_MASK)
-#define GPUSORT_TALLY_SUM(pass)  ((2 * (pass) + 2) & GPUSORT_TALLY_MASK)
+#define GPUSORT_STATUS_BITS            3
+#define GPUSORT_STATUS_MASK            7u
+#define GPUSORT_STATUS_PARTIAL(pass)   ((2 * (pass) + 1) & GPUSORT_STATUS_MASK)
+#define GPUSORT_STATUS_INCLUSIVE(pass) ((2 * (pass) + 2) & GPUSORT_STATUS_MASK)
 
 /*
  * How far ahead of a tile another is fetched into the cache: a quarter of the tiles that an
@@ -40,11 +40,11 @@
 #define GPUSORT_TILES_AHEAD 66
 
 /* The most rows of a launch, so that counts fit. */
-#define GPUSORT_TALLY_MAX (UINT32_MAX >> GPUSORT_TALLY_BITS)
+#define GPUSORT_STATUS_ROWS_MAX (UINT32_MAX >> GPUSORT_STATUS_BITS)
 
 #ifdef __CUDACC__
 static __device__ __forceinline__ uint32_t
-load_tally(const uint32_t *place)
+load_status(const uint32_t *place)
 {
 	uint32_t value;
 
@@ -56,7 +56,7 @@ load_tally(const uint32_t *place)
 }
 
 static __device__ __forceinline__ void
-store_tally(uint32_t *place, uint32_t value)
+store_status(uint32_t *place, uint32_t value)
 {
 	asm volatile("st.relaxed.gpu.global.u32 [%0], %1;"
 				 :
@@ -84,8 +84,8 @@ prefetch(const void *place, uint32_t bytes)
 #define GPUSORT_STORE_ONCE(place, value) __stcs(place, value)
 #else
 #define prefetch(place, bytes)           ((void) (place))
-#define load_tally(place)                __atomic_load_n(place, __ATOMIC_RELAXED)
-#define store_tally(place, value)        __atomic_store_n(place, value, __ATOMIC_RELAXED)
+#define load_status(place)               __atomic_load_n(place, __ATOMIC_RELAXED)
+#define store_status(place, value)       __atomic_store_n(place, value, __ATOMIC_RELAXED)
 #define GPUSORT_LOAD_ONCE(place)         (*(place))
 #define GPUSORT_STORE_ONCE(place, value) ((void) (*(place) = (value)))
 #endif
@@ -109,31 +109,30 @@ enum GpuSortPassOutput
 /* What a pass reads and writes; see its template's parameters. */
 typedef struct GpuSortPass
 {
-	const uint32_t *keys_in; /* first pass */
-	const uint32_t *ids_in;  /* first pass; NULL: row numbers are the ids */
-	const uint64_t *rows_in; /* others: key above id */
-	uint64_t *rows_out;      /* all but the last */
-	uint32_t *keys_out;      /* last pass; NULL: not wanted */
-	uint32_t *ids_out;       /* last pass */
-	uint32_t *tallies;       /* GPUSORT_BINS per tile */
-	const uint32_t *starts;  /* where each bin starts */
-	uint32_t *next_starts;   /* the same for the rows behind this launch's; NULL: there are none */
-	uint32_t first_row;      /* of this launch */
-	uint32_t rows;           /* of this launch */
-	int number;              /* of this launch since tallies were cleared */
-	uint32_t byte;           /* of the key, that is the digit; 4: there is none, all are equal */
-	uint32_t digit_mask;     /* last pass: the bits of it that count */
+	const uint32_t *keys_in;     /* first pass */
+	const uint32_t *ids_in;      /* first pass; NULL: row numbers are the ids */
+	const uint64_t *rows_in;     /* others: key above id */
+	uint64_t *rows_out;          /* all but the last */
+	uint32_t *keys_out;          /* last pass; NULL: not wanted */
+	uint32_t *ids_out;           /* last pass */
+	uint32_t *tile_status;       /* look-back status, GPUSORT_BINS per tile */
+	const uint32_t *bin_offsets; /* where each bin starts */
+	uint32_t *next_bin_offsets;  /* the same for the rows behind this launch's; NULL: there are none */
+	uint32_t first_row;          /* of this launch */
+	uint32_t rows;               /* of this launch */
+	int number;                  /* of this launch since the status was cleared */
+	uint32_t byte;               /* of the key, that is the digit; 4: there is none, all are equal */
+	uint32_t digit_mask;         /* last pass: the bits of it that count */
 } GpuSortPass;
 
 /*
- * Counts the low `digits` digits of the keys: adds to counts[digit][value]; last_mask are
- * the bits that count of the highest.  There are COPIES counters of a value; see
- * digit_counts.cuh.
+ * Counts the low `digits` digits of the keys: adds to histogram[digit][value]; last_mask are
+ * the bits that count of the highest; see digit_histogram.cuh.
  */
-template <int THREADS, int UNROLL, int COPIES>
+template <int THREADS, int UNROLL>
 __global__ void
 __launch_bounds__(THREADS)
-	count_digits(const uint32_t *keys, uint32_t rows, int digits, uint32_t last_mask, uint32_t *counts)
+	count_digits(const uint32_t *keys, uint32_t rows, int digits, uint32_t last_mask, uint32_t *histogram)
 {
 	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);
 	const uint32_t step = gridDim.x * THREADS;
@@ -150,7 +149,7 @@ __launch_bounds__(THREADS)
 	const uint4 *aligned = (const uint4 *) (keys + head);
 	uint32_t i = blockIdx.x * THREADS + threadIdx.x;
 
-	clear_digit_counts<THREADS, COPIES>(bins, digits);
+	clear_histogram<THREADS>(bins, digits);
 	for (; i + (UNROLL - 1) * step < quads; i += UNROLL * step)
 	{
 		uint4 four[UNROLL];
@@ -163,7 +162,7 @@ __launch_bounds__(THREADS)
 		{
 			const uint32_t key[4] = {four[j].x & mask, four[j].y & mask, four[j].z & mask, four[j].w & mask};
 
-			count_key_digits<COPIES>(bins, digits, key);
+			count_key_digits(bins, digits, key);
 		}
 	}
 	for (; i < quads; i += step)
@@ -171,26 +170,26 @@ __launch_bounds__(THREADS)
 		const uint4 four = GPUSORT_LOAD_ONCE(aligned + i);
 		const uint32_t key[4] = {four.x & mask, four.y & mask, four.z & mask, four.w & mask};
 
-		count_key_digits<COPIES>(bins, digits, key);
+		count_key_digits(bins, digits, key);
 	}
 	if (blockIdx.x == 0 && threadIdx.x < head + tail)
 	{
 		const uint32_t key[1] = {keys[threadIdx.x < head ? threadIdx.x : quads * 4 + threadIdx.x] & mask};
 
-		count_key_digits<COPIES>(bins, digits, key);
+		count_key_digits(bins, digits, key);
 	}
-	add_digit_counts<THREADS, COPIES>(bins, digits, counts);
+	add_histogram<THREADS>(bins, digits, histogram);
 }
 
-/* starts[pass][digit] = rows with a lower digit; a block per pass, in place of counts. */
+/* bin_offsets[pass][digit] = rows with a lower digit; a block per pass, in place of the histogram. */
 static __global__ void
-start_bins(uint32_t *counts)
+scan_histograms(uint32_t *histogram)
 {
 	__shared__ uint32_t warp_sums[GPUSORT_BINS / 32];
-	uint32_t *mine = counts + blockIdx.x * GPUSORT_BINS + threadIdx.x;
+	uint32_t *mine = histogram + blockIdx.x * GPUSORT_BINS + threadIdx.x;
 	uint32_t count = *mine;
 
-	*mine = sum_up_to(count, warp_sums) - count;
+	*mine = inclusive_scan(count, warp_sums) - count;
 }
 
 /* Bytes of dynamic shared memory of a pass: the tile's rows, and a counter per warp and digit. */
@@ -203,34 +202,34 @@ start_bins(uint32_t *counts)
  */
 template <int WINDOW>
 static __device__ __forceinline__ uint32_t
-look_back(uint32_t *tallies, uint32_t tile, int number, uint32_t total)
+look_back(uint32_t *tile_status, uint32_t tile, int number, uint32_t total)
 {
-	const uint32_t tile_code = GPUSORT_TALLY_TILE(number);
-	const uint32_t sum_code = GPUSORT_TALLY_SUM(number);
-	uint32_t *mine = tallies + (size_t) tile * GPUSORT_BINS + threadIdx.x;
+	const uint32_t partial = GPUSORT_STATUS_PARTIAL(number);
+	const uint32_t inclusive = GPUSORT_STATUS_INCLUSIVE(number);
+	uint32_t *mine = tile_status + (size_t) tile * GPUSORT_BINS + threadIdx.x;
 	uint32_t before = 0;
 	uint32_t next = tile; /* tiles that were not counted yet */
 
 	while (next > 0)
 	{
-		const uint32_t *last = tallies + (size_t) (next - 1) * GPUSORT_BINS + threadIdx.x;
+		const uint32_t *last = tile_status + (size_t) (next - 1) * GPUSORT_BINS + threadIdx.x;
 		uint32_t seen[WINDOW];
 		uint32_t taken = 0;
 		bool summed = false;
 
 		GPUSORT_UNROLL
 		for (int i = 0; i < WINDOW; i++)
-			seen[i] = (uint32_t) i < next ? load_tally(last - i * GPUSORT_BINS) : 0;
+			seen[i] = (uint32_t) i < next ? load_status(last - i * GPUSORT_BINS) : 0;
 		GPUSORT_UNROLL
 		for (int i = 0; i < WINDOW; i++)
 		{
-			const uint32_t code = seen[i] & GPUSORT_TALLY_MASK;
+			const uint32_t code = seen[i] & GPUSORT_STATUS_MASK;
 
-			/* in order, up to the first sum, or the first that is not there yet */
-			if (!summed && taken == (uint32_t) i && (uint32_t) i < next && (code == tile_code || code == sum_code))
+			/* in order, up to the first inclusive one, or the first that is not there yet */
+			if (!summed && taken == (uint32_t) i && (uint32_t) i < next && (code == partial || code == inclusive))
 			{
-				before += seen[i] >> GPUSORT_TALLY_BITS;
-				summed = code == sum_code;
+				before += seen[i] >> GPUSORT_STATUS_BITS;
+				summed = code == inclusive;
 				taken++;
 			}
 		}
@@ -238,7 +237,7 @@ look_back(uint32_t *tallies, uint32_t tile, int number, uint32_t total)
 			break;
 		next -= taken;
 	}
-	store_tally(mine, (before + total) << GPUSORT_TALLY_BITS | sum_code);
+	store_status(mine, (before + total) << GPUSORT_STATUS_BITS | inclusive);
 	return before;
 }
 
@@ -343,8 +342,8 @@ pass_tile(const GpuSortPass &pass, void *tile, GpuSortPassShared<THREADS * ITEMS
 	{
 		total = digit_total;
 		start = digit_start;
-		store_tally(&pass.tallies[(size_t) blockIdx.x * GPUSORT_BINS + threadIdx.x],
-					total << GPUSORT_TALLY_BITS | GPUSORT_TALLY_TILE(pass.number));
+		store_status(&pass.tile_status[(size_t) blockIdx.x * GPUSORT_BINS + threadIdx.x],
+					 total << GPUSORT_STATUS_BITS | GPUSORT_STATUS_PARTIAL(pass.number));
 		if (IDS && total > 0)
 		{
 			offset = digits_below;
@@ -356,13 +355,13 @@ pass_tile(const GpuSortPass &pass, void *tile, GpuSortPassShared<THREADS * ITEMS
 											shared.warp_sums, counted);
 	if (threadIdx.x < GPUSORT_BINS)
 	{
-		const uint32_t before = look_back<WINDOW>(pass.tallies, blockIdx.x, pass.number, total);
-		const uint32_t place = pass.starts[threadIdx.x] + before;
+		const uint32_t before = look_back<WINDOW>(pass.tile_status, blockIdx.x, pass.number, total);
+		const uint32_t place = pass.bin_offsets[threadIdx.x] + before;
 
 		if (!IDS || total > 0)
 			shared.offsets[offset] = place - start;
-		if (pass.next_starts != NULL && blockIdx.x == gridDim.x - 1)
-			pass.next_starts[threadIdx.x] = place + total;
+		if (pass.next_bin_offsets != NULL && blockIdx.x == gridDim.x - 1)
+			pass.next_bin_offsets[threadIdx.x] = place + total;
 	}
 	__syncthreads();
 

@@ -9,11 +9,15 @@
  * work is done.  Sorts on different streams with memory of their own are
  * independent.
  *
+ * There are two cores: our own (onesweep.cu), and CUB's (cub_radix.cu) for devices whose
+ * blocks have too little shared memory for it, and to compare with.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPUSORT_RADIX_SORT_H
 #define GPUSORT_RADIX_SORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,41 +27,71 @@
 #define GPUSORT_RADIX_MAX_ROWS 0xFFFFFFFEu
 
 /*
+ * Which core sorts, for the whole process.  AUTO, the default, takes ours wherever a block
+ * has the shared memory for it.  GPUSORT_RADIX in the environment, "onesweep" or "cub",
+ * is looked at once and stands in for AUTO; with anything else in it every function here
+ * returns cudaErrorInvalidValue.
+ *
+ * Between asking for the size of temp and the end of the sort the choice must not change.
+ */
+typedef enum GpuSortRadixChoice
+{
+	GPUSORT_RADIX_AUTO,
+	GPUSORT_RADIX_ONESWEEP,
+	GPUSORT_RADIX_CUB,
+} GpuSortRadixChoice;
+
+extern void gpusort_radix_choose(GpuSortRadixChoice choice);
+
+/* *name is that of the core that sorts on the current device: "onesweep" or "cub". */
+extern cudaError_t gpusort_radix_chosen(const char **name);
+
+/*
  * Bytes of temp that gpusort_radix_sort needs for so many rows and bits; temp must be
- * aligned to 256 bytes.
+ * aligned to 256 bytes, and serves fewer rows and bits as well.
  */
 extern cudaError_t gpusort_radix_temp_bytes(uint32_t rows, int bits, size_t *temp_bytes);
 
 /*
- * Sorts `rows` rows (keys_in[i], ids_in[i]) stably by the low `bits` bits, 0 to 32, of
- * the keys into keys_out and ids_out.
- *
- *	ids_in NULL		the ids are the row numbers 0 to rows - 1, made on the way
- *	keys_out NULL	keys are not wanted: saves 4 bytes a row
+ * Rows (keys_in[i], ids_in[i]), to be sorted stably by the low `bits` bits, 0 to 32, of the
+ * keys into keys_out and ids_out.
  *
  * Bits above `bits` are carried along.  keys_out may be keys_in, and ids_out may be
  * ids_in; otherwise outputs overlap neither inputs nor temp, and inputs are left as
- * they are.  In place, a sort by 8 bits or fewer takes two passes instead of one.  Fails with
- * cudaErrorInvalidValue on bad arguments, or with what a launch returned.
+ * they are.
  */
-extern cudaError_t gpusort_radix_sort(void *temp, size_t temp_bytes, const uint32_t *keys_in, const uint32_t *ids_in,
-									  uint32_t rows, int bits, uint32_t *keys_out, uint32_t *ids_out,
-									  cudaStream_t stream);
+typedef struct GpuSortRadixSort
+{
+	void *temp;
+	size_t temp_bytes;
+	const uint32_t *keys_in;
+	const uint32_t *ids_in; /* NULL: the ids are the row numbers 0 to rows - 1, made on the way */
+	uint32_t rows;
+	int bits;
+	bool counted;       /* digits have been counted since gpusort_radix_begin */
+	uint32_t *keys_out; /* NULL: keys are not wanted, which saves 4 bytes a row */
+	uint32_t *ids_out;
+} GpuSortRadixSort;
 
 /*
- * For who makes the keys, and can count their digits on the way (digit_counts.cuh), which
- * saves a read of the keys.  gpusort_radix_begin begins a sort in temp: *counts is device
- * memory of counts[digit of 8 bits, the least significant first][256], which is zero when
- * the stream gets there; how often each occurs in the keys' low `bits` bits is to be added.
- * *counts is NULL if that is of no use, or the device has too little shared memory for
- * it; gpusort_radix_sort then sorts.  Else gpusort_radix_sort_counted, with the same temp,
- * rows and bits, is gpusort_radix_sort; bits above `bits` are zero in all keys.
+ * Sorts.  In place, a sort by 8 bits or fewer takes our core two passes instead of one.
+ * Fails with cudaErrorInvalidValue on bad arguments, or with what a launch returned.
  */
-extern cudaError_t gpusort_radix_begin(void *temp, size_t temp_bytes, uint32_t rows, int bits, uint32_t **counts,
+extern cudaError_t gpusort_radix_sort(const GpuSortRadixSort *sort, cudaStream_t stream);
+
+/*
+ * For who makes the keys, and can count their digits on the way (digit_histogram.cuh), which
+ * saves a read of the keys.  gpusort_radix_begin begins a sort in temp: *histogram is device
+ * memory of histogram[digit of 8 bits, the least significant first][256], which is zero when
+ * the stream gets there; how often each occurs in the keys' low `bits` bits is to be added.
+ * Then gpusort_radix_sort is called with `counted` and the same temp, rows and bits; bits
+ * above `bits` are zero in all keys.
+ *
+ * *histogram is NULL if that is of no use, or the device has too little shared memory for it;
+ * gpusort_radix_sort then sorts without `counted`.
+ */
+extern cudaError_t gpusort_radix_begin(void *temp, size_t temp_bytes, uint32_t rows, int bits, uint32_t **histogram,
 									   cudaStream_t stream);
-extern cudaError_t gpusort_radix_sort_counted(void *temp, size_t temp_bytes, const uint32_t *keys_in,
-											  const uint32_t *ids_in, uint32_t rows, int bits, uint32_t *keys_out,
-											  uint32_t *ids_out, cudaStream_t stream);
 
 /* Digits of so many bits. */
 static inline int

@@ -17,10 +17,8 @@
 
 #include <cuda_runtime.h>
 
-#include "sort/digit_counts.cuh"
+#include "sort/digit_histogram.cuh"
 #include "sort/portable.h"
-
-#define GPUSORT_ALL_LANES 0xFFFFFFFFu
 
 #ifdef __CUDACC__
 static __device__ __forceinline__ uint32_t
@@ -37,11 +35,11 @@ lanes_below()
 #endif
 
 /*
- * The sum of value over threads 0 to this one, of the first GPUSORT_BINS threads;
- * called by whole blocks.
+ * The inclusive scan of value over the first GPUSORT_BINS threads: the sum of threads 0 to
+ * this one's.  Called by whole blocks.
  */
 static __device__ __forceinline__ uint32_t
-sum_up_to(uint32_t value, uint32_t *warp_sums)
+inclusive_scan(uint32_t value, uint32_t *warp_sums)
 {
 	const uint32_t lane = threadIdx.x % 32;
 	const uint32_t warp = threadIdx.x / 32;
@@ -99,7 +97,7 @@ lanes_with(uint32_t digit)
 
 /* Ranks within a warp, of 16 bits, two to a register. */
 template <int ITEMS>
-struct GpuSortRanks
+struct GpuSortWarpRanks
 {
 	uint32_t pairs[(ITEMS + 1) / 2];
 
@@ -149,7 +147,7 @@ digit_of(uint32_t key, uint32_t byte, uint32_t digit_mask)
 template <int ITEMS, int GROUP, bool LAST, typename Item>
 static __device__ __forceinline__ void
 rank_in_warp(const Item (&items)[ITEMS], uint32_t byte, uint32_t digit_mask, uint32_t *counters,
-			 GpuSortRanks<ITEMS> &ranks)
+			 GpuSortWarpRanks<ITEMS> &ranks)
 {
 	const uint32_t below = lanes_below();
 	const uint32_t above = ~(below << 1 | 1);
@@ -197,7 +195,7 @@ order_tile(const Item (&items)[ITEMS], Move moved, uint32_t byte, uint32_t digit
 {
 	constexpr int WARPS = THREADS / 32;
 	uint32_t *mine = counters + threadIdx.x / 32 * GPUSORT_BINS;
-	GpuSortRanks<ITEMS> ranks;
+	GpuSortWarpRanks<ITEMS> ranks;
 	uint32_t counts[WARPS];
 	uint32_t total = 0;
 
@@ -223,7 +221,7 @@ order_tile(const Item (&items)[ITEMS], Move moved, uint32_t byte, uint32_t digit
 
 	/* rows in the lower half, digits that occur in the upper */
 	const uint32_t both = total + (total > 0 ? 1 << 16 : 0);
-	const uint32_t below = sum_up_to(both, warp_sums) - both;
+	const uint32_t below = inclusive_scan(both, warp_sums) - both;
 
 	if (threadIdx.x < GPUSORT_BINS)
 	{

@@ -1,20 +1,20 @@
 /*-------------------------------------------------------------------------
  *
- * digit_counts.cuh
- *	  How often each digit of 8 bits occurs in keys of up to 32 bits, counted in
- *	  shared memory by kernels that read keys, or make them.
+ * digit_histogram.cuh
+ *	  Histograms: how often each digit of 8 bits occurs in keys of up to 32 bits, counted
+ *	  in shared memory by kernels that read keys, or make them.
  *
- * A warp's lanes add to COPIES counters of a digit in turn.  With 32 each lane has its own
- * bank of shared memory, so that none waits for another, whatever the keys are.
+ * Each lane of a warp has counters of its own, in its own bank of shared memory, so that
+ * none waits for another, whatever the keys are.
  *
- * With 32, two digits share the 256 bytes of a value, so that a counter's place is the
+ * Two digits share the 256 bytes of a value, so that a counter's place is the
  * lane's share, a byte, and above it the value, a byte of the key: one instruction
  * puts it together.  Counting is arithmetic for the most part, and that was half of it.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUSORT_DIGIT_COUNTS_CUH
-#define GPUSORT_DIGIT_COUNTS_CUH
+#ifndef GPUSORT_DIGIT_HISTOGRAM_CUH
+#define GPUSORT_DIGIT_HISTOGRAM_CUH
 
 #include <stdint.h>
 
@@ -26,9 +26,12 @@
 #define GPUSORT_BINS       256
 #define GPUSORT_MAX_PASSES 4
 
-/* Bytes of shared memory: [digit][value][copy]; with 32 copies [digit / 2][value][digit % 2][copy] */
-#define GPUSORT_DIGIT_COUNTS_SHARED(digits, copies) \
-	((size_t) ((copies) == 32 ? ((digits) + 1) / 2 * 2 : (digits)) * GPUSORT_BINS * (copies) * sizeof(uint32_t))
+/* Counters of each value: one for each lane of a warp. */
+#define GPUSORT_HISTOGRAM_COPIES 32
+
+/* Bytes of shared memory: [digit / 2][value][digit % 2][copy] */
+#define GPUSORT_HISTOGRAM_SHARED(digits) \
+	((size_t) (((digits) + 1) / 2 * 2) * GPUSORT_BINS * GPUSORT_HISTOGRAM_COPIES * sizeof(uint32_t))
 
 #ifdef __CUDACC__
 /*
@@ -63,21 +66,18 @@ byte_above(uint32_t key, uint32_t place, uint32_t lane_byte)
 #endif
 
 /* Where a counter is. */
-template <int COPIES>
 static __device__ __forceinline__ uint32_t
-digit_count_place(uint32_t digit, uint32_t value, uint32_t copy)
+histogram_place(uint32_t digit, uint32_t value, uint32_t copy)
 {
-	if (COPIES == 32)
-		return ((digit / 2 * GPUSORT_BINS + value) * 2 + digit % 2) * COPIES + copy;
-	return (digit * GPUSORT_BINS + value) * COPIES + copy;
+	return ((digit / 2 * GPUSORT_BINS + value) * 2 + digit % 2) * GPUSORT_HISTOGRAM_COPIES + copy;
 }
 
 /* All threads of the block, before they count; ends with a barrier. */
-template <int THREADS, int COPIES>
+template <int THREADS>
 static __device__ __forceinline__ void
-clear_digit_counts(uint32_t *bins, int digits)
+clear_histogram(uint32_t *bins, int digits)
 {
-	const int counters = (int) (GPUSORT_DIGIT_COUNTS_SHARED(digits, COPIES) / sizeof(uint32_t));
+	const int counters = (int) (GPUSORT_HISTOGRAM_SHARED(digits) / sizeof(uint32_t));
 
 	for (int i = threadIdx.x; i < counters; i += THREADS)
 		bins[i] = 0;
@@ -85,11 +85,11 @@ clear_digit_counts(uint32_t *bins, int digits)
 }
 
 /* Counts the low `digits` digits of some keys. */
-template <int COPIES, int KEYS>
+template <int KEYS>
 static __device__ __forceinline__ void
 count_key_digits(uint32_t *bins, int digits, const uint32_t (&keys)[KEYS])
 {
-	const uint32_t copy = threadIdx.x % COPIES;
+	const uint32_t copy = threadIdx.x % GPUSORT_HISTOGRAM_COPIES;
 
 	GPUSORT_UNROLL
 	for (int digit = 0; digit < GPUSORT_MAX_PASSES; digit++)
@@ -99,22 +99,19 @@ count_key_digits(uint32_t *bins, int digits, const uint32_t (&keys)[KEYS])
 		GPUSORT_UNROLL
 		for (int k = 0; k < KEYS; k++)
 		{
-			if (COPIES == 32)
-				atomicAdd((uint32_t *) ((char *) (bins + digit_count_place<COPIES>(digit, 0, 0)) +
-										byte_above(keys[k], digit, copy * sizeof(uint32_t))),
-						  1u);
-			else
-				atomicAdd(&bins[digit_count_place<COPIES>(digit, byte_of(keys[k], digit), copy)], 1u);
+			atomicAdd((uint32_t *) ((char *) (bins + histogram_place(digit, 0, 0)) +
+									byte_above(keys[k], digit, copy * sizeof(uint32_t))),
+					  1u);
 		}
 	}
 }
 
-/* Adds what the block has counted to counts[digit][value] in device memory; all threads. */
-template <int THREADS, int COPIES>
+/* Adds what the block has counted to histogram[digit][value] in device memory; all threads. */
+template <int THREADS>
 static __device__ __forceinline__ void
-add_digit_counts(const uint32_t *bins, int digits, uint32_t *counts)
+add_histogram(const uint32_t *bins, int digits, uint32_t *histogram)
 {
-	const uint32_t copy = threadIdx.x % COPIES;
+	const uint32_t copy = threadIdx.x % GPUSORT_HISTOGRAM_COPIES;
 
 	__syncthreads();
 
@@ -123,11 +120,11 @@ add_digit_counts(const uint32_t *bins, int digits, uint32_t *counts)
 	{
 		uint32_t sum = 0;
 
-		for (int k = 0; k < COPIES; k++)
-			sum += bins[digit_count_place<COPIES>(i / GPUSORT_BINS, i % GPUSORT_BINS, (k + copy) % COPIES)];
+		for (int k = 0; k < GPUSORT_HISTOGRAM_COPIES; k++)
+			sum += bins[histogram_place(i / GPUSORT_BINS, i % GPUSORT_BINS, (k + copy) % GPUSORT_HISTOGRAM_COPIES)];
 		if (sum > 0)
-			atomicAdd(&counts[i], sum);
+			atomicAdd(&histogram[i], sum);
 	}
 }
 
-#endif /* GPUSORT_DIGIT_COUNTS_CUH */
+#endif /* GPUSORT_DIGIT_HISTOGRAM_CUH */

@@ -1,18 +1,18 @@
 /*-------------------------------------------------------------------------
  *
- * prefix_map_test.cu
- *	  Prefixes by a map that fits the keys (cuda/prefix_map.h): does it keep order, are a
- *	  kernel's codes those of the map, is it used where it pays and only there, and are
- *	  sorts by it right (against std::stable_sort).  Prints TAP.
+ * quantile_map_test.cu
+ *	  Partial keys by a quantile map (sort/quantile_map.h): that it keeps order, that a
+ *	  kernel's codes are those of the map, that it is used where it pays and only there,
+ *	  and that sorts by it are right (against std::stable_sort).  Prints TAP.
  *
  *-------------------------------------------------------------------------
  */
 #include "device_test.h"
 
 #include "distributions.h"
-#include "sort/digit_counts.cuh"
+#include "sort/digit_histogram.cuh"
 #include "sort/key_source.h"
-#include "sort/prefix_map.h"
+#include "sort/quantile_map.h"
 #include "test_keys.h"
 
 /* From as many rows on the library of the tests looks whether a map pays. */
@@ -29,7 +29,7 @@ typedef enum Shape
 	OUTLIER,          /* 2^20 small numbers, and the largest there is */
 	OUTLIER_BELOW,    /* 0, and numbers of 20 bits at the end of the range */
 	CLUSTERS,         /* a hundred places, 2^16 values at each */
-	MANY_CLUSTERS,    /* more than pieces can tell apart */
+	MANY_CLUSTERS,    /* more than buckets can tell apart */
 	FEW_VALUES,       /* 1000, at random */
 	FEW_SMALL_VALUES, /* 1000, and an outlier */
 	HEAVY_VALUE,      /* most rows have one value in the midst of numbers close to it */
@@ -42,7 +42,7 @@ static const char *const shape_names[SHAPES] = {
 	"uniform", "zipf 0.5", "zipf 1", "zipf 2", "zipf 3", "outlier", "outlier below", "clusters", "many clusters",
 	"few values", "few small values", "heavy value", "extremes", "one value"};
 
-/* Does a map pay for windows of 64 bits?  -1: either may be. */
+/* Whether a map pays for windows of 64 bits; -1: either may be. */
 static const int shape_pays[SHAPES] = {
 	0, 0, 1, 1, 1, 1, 1, 1, -1, 0, 1, 1, 1, 0};
 
@@ -152,28 +152,28 @@ window_of(const Keys &keys, const GpuSortPackPlan &plan, uint32_t row)
 /* ---- the map ---- */
 
 static uint32_t
-code_of(const GpuSortPrefixMap &map, uint64_t window)
+code_of(const GpuSortQuantileMap &map, uint64_t window)
 {
-	return gpusort_map_window(map.lows, map.scales, window);
+	return gpusort_quantile_code(map.splitters, map.scales, window);
 }
 
-/* Keeps it the order of windows of so many bits?  Around its borders, at the ends, and of the keys. */
+/* That it keeps the order of windows of so many bits: around its splitters, at the ends, and of the keys. */
 static void
-check_monotone(const char *what, Shape shape, const GpuSortPrefixMap &map, uint32_t bits, const Keys &keys, const GpuSortPackPlan &plan)
+check_monotone(const char *what, Shape shape, const GpuSortQuantileMap &map, uint32_t bits, const Keys &keys, const GpuSortPackPlan &plan)
 {
 	const uint64_t largest = gpusort_ones(bits);
 	uint32_t decided = 0;
 	uint32_t looked = 0;
 	std::vector<uint64_t> windows = {0, 1, 2, largest, largest - 1, largest - 2, largest / 2, largest / 2 + 1};
 
-	for (uint32_t k = 0; k < GPUSORT_MAP_PIECES; k++)
+	for (uint32_t k = 0; k < GPUSORT_MAP_BUCKETS; k++)
 	{
-		const uint64_t low = map.lows[k];
+		const uint64_t low = map.splitters[k];
 		const uint64_t scale = UINT64_C(1) << (map.scales[k] >> 32);
 
-		TEST_CHECK(k == 0 ? low == 0 : k < map.pieces ? map.lows[k - 1] < low
-													  : low == largest,
-				   "%s: border %u is %llx", what,
+		TEST_CHECK(k == 0 ? low == 0 : k < map.buckets ? map.splitters[k - 1] < low
+													   : low == largest,
+				   "%s: splitter %u is %llx", what,
 				   k, (unsigned long long) low);
 		for (uint64_t x : {low - 2, low - 1, low, low + 1, low + scale - 1, low + scale, low + test_random() % scale,
 						   low - scale, low - scale - 1})
@@ -220,24 +220,24 @@ check_map(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool refs)
 	const GpuSortPackPlan plan = plan_of(keys);
 	const uint32_t window_bits = plan.packed_bits < 64 ? plan.packed_bits : 64;
 	const GpuSortKeySource source = refs ? upload_refs(keys) : upload_words(keys, 0);
-	GpuSortPrefixMap *there = (GpuSortPrefixMap *) test_device(sizeof(GpuSortPrefixMap));
-	uint32_t *prefixes = (uint32_t *) test_device(rows * sizeof(uint32_t));
+	GpuSortQuantileMap *there = (GpuSortQuantileMap *) test_device(sizeof(GpuSortQuantileMap));
+	uint32_t *partial_keys = (uint32_t *) test_device(rows * sizeof(uint32_t));
 	uint32_t *counts = (uint32_t *) test_device(GPUSORT_MAX_PASSES * GPUSORT_BINS * sizeof(uint32_t));
 	std::vector<uint32_t> expected(GPUSORT_MAX_PASSES * GPUSORT_BINS);
-	GpuSortPrefixMap map;
+	GpuSortQuantileMap map;
 	char what[80];
 
 	snprintf(what, sizeof(what), "%s, %u words, %u bits, %u rows", shape_names[shape], words, plan.packed_bits, rows);
-	TEST_CUDA(gpusort_map_check(&source, &plan, rows, &there->check, test_stream));
-	TEST_CUDA(gpusort_map_make(&source, &plan, rows, there, test_stream));
+	TEST_CUDA(gpusort_skew_check(&source, &plan, rows, &there->check, test_stream));
+	TEST_CUDA(gpusort_quantile_map_make(&source, &plan, rows, there, test_stream));
 	test_download(&map, there, sizeof(map));
 	check_monotone(what, shape, map, window_bits, keys, plan);
 	if (bits == 64 && rows >= 4096 && shape_pays[shape] >= 0)
 	{
 		TEST_CHECK((int) map.pays == shape_pays[shape], "%s: %u rows of the sample tie, %u by the map", what, map.plain_ties,
 				   map.mapped_ties);
-		TEST_CHECK((int) gpusort_map_wanted(&map.check) == shape_pays[shape], "%s: %s a map", what,
-				   gpusort_map_wanted(&map.check) ? "wants" : "does not want");
+		TEST_CHECK((int) gpusort_quantile_map_wanted(&map.check) == shape_pays[shape], "%s: %s a map", what,
+				   gpusort_quantile_map_wanted(&map.check) ? "wants" : "does not want");
 	}
 
 	for (int counted = 0; counted < 2; counted++)
@@ -245,9 +245,9 @@ check_map(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool refs)
 		std::vector<uint32_t> codes;
 
 		TEST_CUDA(cudaMemsetAsync(counts, 0, expected.size() * sizeof(uint32_t), test_stream));
-		TEST_CUDA(gpusort_map_prefixes(&source, &plan, rows, there, map.code_bits, prefixes, counted ? counts : NULL,
-									   test_stream));
-		codes = test_host_copy(prefixes, rows);
+		TEST_CUDA(gpusort_quantile_map_codes(&source, &plan, rows, there, map.code_bits, partial_keys, counted ? counts : NULL,
+											 test_stream));
+		codes = test_host_copy(partial_keys, rows);
 		for (uint32_t i = 0; i < rows; i++)
 		{
 			if (codes[i] != code_of(map, window_of(keys, plan, i)))
@@ -294,8 +294,8 @@ count_wait(void *context, GpuSortStream stream)
 }
 
 /*
- * Sorts keys by prefixes of the sort's choice, which it hands back: they tell if a map was
- * used.  `given`: prefixes are, and it may do without them.
+ * Sorts keys by partial keys of the sort's choice, which it hands back: they tell if a map was
+ * used.  `given`: partial keys are, and it may do without them.
  */
 static void
 check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given)
@@ -303,8 +303,8 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	const Keys keys = make_keys(shape, words, bits, rows);
 	const GpuSortPackPlan plan = plan_of(keys);
 	const std::vector<uint32_t> right = right_order(keys);
-	GpuSortPrefixMap *there = (GpuSortPrefixMap *) test_device(sizeof(GpuSortPrefixMap));
-	GpuSortPrefixMap map;
+	GpuSortQuantileMap *there = (GpuSortQuantileMap *) test_device(sizeof(GpuSortQuantileMap));
+	GpuSortQuantileMap map;
 	GpuSortDeviceSort sort = {};
 	std::vector<uint32_t> plain(rows);
 	std::vector<uint32_t> sorted;
@@ -322,13 +322,13 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	sort.source = test_below(2) ? upload_refs(keys) : upload_words(keys, 0);
 	sort.plan = &plan;
 	sort.rows = rows;
-	sort.prefixes = given ? test_device_copy(plain) : NULL;
-	sort.sorted_prefixes = given && test_below(2) ? sort.prefixes : (uint32_t *) test_device((size_t) rows * 4);
-	sort.any_prefixes = true;
+	sort.partial_keys = given ? test_device_copy(plain) : NULL;
+	sort.sorted_partial_keys = given && test_below(2) ? sort.partial_keys : (uint32_t *) test_device((size_t) rows * 4);
+	sort.any_partial_keys = true;
 	sort.wait.mirror = mirror_memory();
 	sort.wait.wait = count_wait;
 	sort.wait.context = &waits;
-	TEST_CHECK(gpusort_map_find(&sort.source, &plan, rows, &sort.wait, there, &use, test_stream) == 0, "%s: no map", what);
+	TEST_CHECK(gpusort_quantile_map_find(&sort.source, &plan, rows, &sort.wait, there, &use, test_stream) == 0, "%s: no map", what);
 	used = use.code_bits > 0 && rows >= CONSIDERED_ROWS;
 	if (used)
 		test_download(&map, there, sizeof(map));
@@ -342,12 +342,12 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 			   "%s: sorted with too little memory", what);
 	TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed", what);
 	check_ids(what, test_host_copy(ids, rows), right, rows);
-	sorted = test_host_copy(sort.sorted_prefixes, rows);
+	sorted = test_host_copy(sort.sorted_partial_keys, rows);
 	for (uint32_t i = 0; i < rows; i++)
 	{
 		if (sorted[i] != (used ? code_of(map, window_of(keys, plan, right[i])) : plain[right[i]]))
 		{
-			test_fail("%s: prefix %u is %08x; map %s", what, i, sorted[i], used ? "used" : "not used");
+			test_fail("%s: partial key %u is %08x; map %s", what, i, sorted[i], used ? "used" : "not used");
 			break;
 		}
 	}
@@ -359,16 +359,16 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 
 		with_map = waits;
 		waits = 0;
-		sort.any_prefixes = false;
+		sort.any_partial_keys = false;
 		TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed",
 				   what);
 		check_ids(what, test_host_copy(ids, rows), right, rows);
-		sorted = test_host_copy(sort.sorted_prefixes, rows);
+		sorted = test_host_copy(sort.sorted_partial_keys, rows);
 		for (uint32_t i = 0; i < rows; i++)
-			TEST_CHECK(sorted[i] == plain[right[i]], "%s: not the prefix that was asked for", what);
+			TEST_CHECK(sorted[i] == plain[right[i]], "%s: not the partial key that was asked for", what);
 
 		waits = 0;
-		sort.sorted_prefixes = NULL;
+		sort.sorted_partial_keys = NULL;
 		TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed",
 				   what);
 		check_ids(what, test_host_copy(ids, rows), right, rows);
@@ -398,7 +398,7 @@ test_sorts(void)
 				check_sort(ZIPF_ONE, 1, 64, rows, given);
 		}
 	}
-	test_point("sorts by prefixes of a map");
+	test_point("sorts by partial keys of a map");
 }
 
 /* Arrays of plain values, and of words, of which nothing is known. */
@@ -411,7 +411,7 @@ check_array(const char *what, GpuSortKeyKind kind, const std::vector<Value> &val
 														  { return values[a] < values[b]; });
 	uint32_t *ids = (uint32_t *) test_device((size_t) rows * 4);
 	GpuSortKeySource source = {};
-	GpuSortPrefixMap *map = (GpuSortPrefixMap *) test_device(sizeof(GpuSortPrefixMap));
+	GpuSortQuantileMap *map = (GpuSortQuantileMap *) test_device(sizeof(GpuSortQuantileMap));
 	GpuSortPackPlan plan;
 	int waits = 0;
 	GpuSortDeviceWait wait = {mirror_memory(), count_wait, &waits};
@@ -427,7 +427,7 @@ check_array(const char *what, GpuSortKeyKind kind, const std::vector<Value> &val
 	for (uint32_t i = 0; i < rows; i++)
 		keys.all.push_back(kind == GPUSORT_KEYS_WORDS ? (uint64_t) values[i] : gpusort_plain_key(kind, values.data(), i));
 	plan = plan_of(keys);
-	TEST_CHECK(gpusort_map_find(&source, &plan, rows, &wait, map, &use, test_stream) == 0, "%s: no map", what);
+	TEST_CHECK(gpusort_quantile_map_find(&source, &plan, rows, &wait, map, &use, test_stream) == 0, "%s: no map", what);
 	TEST_CHECK((use.code_bits > 0) == mapped, "%s: codes of %u bits", what, use.code_bits);
 	TEST_CHECK(gpusort_device_sort_array_bytes(&source, rows, 0, &temp_bytes) == 0, "%s: no size", what);
 	temp = test_device(temp_bytes);

@@ -1,28 +1,28 @@
 /*-------------------------------------------------------------------------
  *
- * prefix_map.cu
- *	  Prefixes by a map that a sample of the keys makes; see prefix_map.h.
+ * quantile_map.cu
+ *	  Partial keys by a map that a sample of the keys makes; see quantile_map.h.
  *
  * Whether a map is wanted at all is found by comparing all rows of a small sample with each
  * other, in a few microseconds.  Then one block takes the sample, sorts it by a bitonic
  * network (Batcher), makes the map and counts what ties, in some 75.
  *
- * A row's piece is found by a binary search in shared memory, eight steps without a branch.
- * The borders lie there level by level, as in a heap: the few that the first steps look
+ * A row's bucket is found by a binary search in shared memory, eight steps without a branch.
+ * The splitters that it looks at lie there level by level, as in a heap: the few that the first steps look
  * at are neighbours, in different banks of shared memory, where the middles of a sorted array
  * would all be in the same.
  *
  *-------------------------------------------------------------------------
  */
-#include "sort/prefix_map.h"
+#include "sort/quantile_map.h"
 
-#include "sort/digit_counts.cuh"
+#include "sort/digit_histogram.cuh"
 #include "sort/key_source.h"
 #include "sort/launch.h"
 #include "sort/radix/radix_sort.h"
-#include "sort/segments.h"
+#include "sort/sort_step.h"
 
-#define PIECES       GPUSORT_MAP_PIECES
+#define BUCKETS      GPUSORT_MAP_BUCKETS
 #define SAMPLE       GPUSORT_MAP_SAMPLE
 #define MAKE_THREADS 1024
 
@@ -30,10 +30,9 @@
 #define CHECK_BLOCKS GPUSORT_MAP_CHECK_BLOCKS
 #define CHECK_LANES  8
 
-/* As the kernel that makes plain prefixes: a block has a multiprocessor to itself. */
+/* As the kernel that makes plain partial keys: a block has a multiprocessor to itself. */
 #define MAP_THREADS 1024
 #define MAP_BLOCKS  512
-#define MAP_COPIES  32
 #define MAP_ITEMS   4
 
 /* Fewer rows are sorted before it is known whether a map pays; tests look at fewer, too. */
@@ -48,7 +47,7 @@
 /* A map is tried from one row in so many of a sample on that ties with other keys on the top 32 bits. */
 #define TIED_SHARE 16
 
-static_assert(PIECES >= 32 && (PIECES & (PIECES - 1)) == 0 && PIECES <= MAKE_THREADS, "a thread for each piece");
+static_assert(BUCKETS >= 32 && (BUCKETS & (BUCKETS - 1)) == 0 && BUCKETS <= MAKE_THREADS, "a thread for each bucket");
 static_assert(CHECKED / CHECK_BLOCKS * CHECK_LANES == CHECKED, "a thread for each row, and for its lanes");
 static_assert((SAMPLE & (SAMPLE - 1)) == 0 && SAMPLE % MAKE_THREADS == 0, "what the network sorts");
 
@@ -57,22 +56,22 @@ typedef struct MapWork
 {
 	uint64_t sample[SAMPLE];
 	uint32_t codes[SAMPLE];
-	uint64_t lows[PIECES];
-	uint64_t scales[PIECES];
-	uint32_t sums[PIECES];
-	uint32_t pieces;
+	uint64_t splitters[BUCKETS];
+	uint64_t scales[BUCKETS];
+	uint32_t sums[BUCKETS];
+	uint32_t buckets;
 	uint32_t last_code;
 	uint32_t plain_ties;
 	uint32_t mapped_ties;
 	GpuSortDecided decided;
 } MapWork;
 
-/* The map as map_prefixes has it in shared memory. */
+/* The map as map_partial_keys has it in shared memory. */
 typedef struct SharedMap
 {
-	uint64_t borders[PIECES]; /* [1] halves the pieces; [2 i], [2 i + 1] those below and above [i] */
-	uint64_t lows[PIECES];
-	uint64_t scales[PIECES];
+	uint64_t tree[BUCKETS]; /* [1] halves the buckets; [2 i], [2 i + 1] those below and above [i] */
+	uint64_t splitters[BUCKETS];
+	uint64_t scales[BUCKETS];
 } SharedMap;
 
 /* A row of the i-th of `parts` even parts of the rows, at random so that no period in them matters. */
@@ -94,7 +93,7 @@ template <int FORM>
 static __global__ void
 __launch_bounds__(CHECKED)
 	check_ties(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t rows,
-			   GpuSortMapCheck *check)
+			   GpuSortSkewCheck *check)
 {
 	__shared__ uint32_t tops[CHECKED];
 	__shared__ uint32_t rests[CHECKED];
@@ -149,42 +148,42 @@ sort_sample(uint64_t *sample)
 	}
 }
 
-/* The sum of the values of threads 0 to this one, of the first PIECES threads; modulo 2^32.  All threads. */
+/* The sum of the values of threads 0 to this one, of the first BUCKETS threads; modulo 2^32.  All threads. */
 static __device__ uint32_t
-running_sum(uint32_t *sums, uint32_t value)
+inclusive_scan(uint32_t *sums, uint32_t value)
 {
-	if (threadIdx.x < PIECES)
+	if (threadIdx.x < BUCKETS)
 		sums[threadIdx.x] = value;
 	__syncthreads();
-	for (uint32_t step = 1; step < PIECES; step *= 2)
+	for (uint32_t step = 1; step < BUCKETS; step *= 2)
 	{
-		const uint32_t before = threadIdx.x < PIECES && threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
+		const uint32_t before = threadIdx.x < BUCKETS && threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
 
 		__syncthreads();
-		if (threadIdx.x < PIECES)
+		if (threadIdx.x < BUCKETS)
 			sums[threadIdx.x] += before;
 		__syncthreads();
 	}
-	return threadIdx.x < PIECES ? sums[threadIdx.x] : 0;
+	return threadIdx.x < BUCKETS ? sums[threadIdx.x] : 0;
 }
 
-/* Place number `number`, 1 to PIECES - 2, of even distances in the sample. */
+/* Place number `number`, 1 to BUCKETS - 2, of even distances in the sample. */
 static __device__ inline uint64_t
 quantile(const uint64_t *sample, uint32_t number)
 {
-	return sample[(number - 1) * SAMPLE / (PIECES - 2)];
+	return sample[(number - 1) * SAMPLE / (BUCKETS - 2)];
 }
 
-/* Border number `number` of the map; they do not fall, and may be equal. */
+/* Splitter number `number` of the map; they do not fall, and may be equal. */
 static __device__ uint64_t
-border(const uint64_t *sample, uint64_t largest, uint32_t number)
+splitter(const uint64_t *sample, uint64_t largest, uint32_t number)
 {
 	uint64_t low;
 
 	if (number == 0)
 		return 0;
-	low = number < PIECES - 1 ? quantile(sample, number) : sample[SAMPLE - 1];
-	if (low < largest && (number == PIECES - 1 || (number > 1 && quantile(sample, number - 1) == low)))
+	low = number < BUCKETS - 1 ? quantile(sample, number) : sample[SAMPLE - 1];
+	if (low < largest && (number == BUCKETS - 1 || (number > 1 && quantile(sample, number - 1) == low)))
 		low++;
 	return low;
 }
@@ -192,17 +191,17 @@ border(const uint64_t *sample, uint64_t largest, uint32_t number)
 /* What row i of the sample would be sorted by. */
 template <bool MAPPED>
 static __device__ inline uint32_t
-prefix_at(const MapWork *work, uint32_t bits, uint32_t i)
+partial_key_at(const MapWork *work, uint32_t bits, uint32_t i)
 {
 	return MAPPED ? work->codes[i] : (uint32_t) (work->sample[i] >> (bits - 32));
 }
 
-/* Does row i of the sorted sample share its prefix with a row that has another window? */
+/* Returns true if row i of the sorted sample shares its partial key with a row that has another window. */
 template <bool MAPPED>
 static __device__ bool
 ties_with_others(const MapWork *work, uint32_t bits, uint32_t i)
 {
-	const uint32_t prefix = prefix_at<MAPPED>(work, bits, i);
+	const uint32_t partial_key = partial_key_at<MAPPED>(work, bits, i);
 	uint32_t first = 0;
 	uint32_t last = SAMPLE - 1;
 	uint32_t known = i;
@@ -211,7 +210,7 @@ ties_with_others(const MapWork *work, uint32_t bits, uint32_t i)
 	{
 		const uint32_t middle = (first + known) / 2;
 
-		if (prefix_at<MAPPED>(work, bits, middle) == prefix)
+		if (partial_key_at<MAPPED>(work, bits, middle) == partial_key)
 			known = middle;
 		else
 			first = middle + 1;
@@ -221,7 +220,7 @@ ties_with_others(const MapWork *work, uint32_t bits, uint32_t i)
 	{
 		const uint32_t middle = (known + last + 1) / 2;
 
-		if (prefix_at<MAPPED>(work, bits, middle) == prefix)
+		if (partial_key_at<MAPPED>(work, bits, middle) == partial_key)
 			known = middle;
 		else
 			last = middle - 1;
@@ -244,8 +243,8 @@ rows_below(const uint64_t *sample, uint64_t window)
 }
 
 /*
- * The codes of the stretch of pieces with shift 0 that has most rows of the sample.  One
- * thread; work->sums are the rows of each piece.
+ * The codes of the stretch of buckets with shift 0 that has most rows of the sample.  One
+ * thread; work->sums are the rows of each bucket.
  */
 static __device__ GpuSortDecided
 find_decided(const MapWork *work)
@@ -255,9 +254,9 @@ find_decided(const MapWork *work)
 	uint32_t first = 0;
 	uint32_t rows = 0;
 
-	for (uint32_t k = 0; k < work->pieces; k++)
+	for (uint32_t k = 0; k < work->buckets; k++)
 	{
-		const uint32_t end = k + 1 < work->pieces ? (uint32_t) work->scales[k + 1] : work->last_code + 1;
+		const uint32_t end = k + 1 < work->buckets ? (uint32_t) work->scales[k + 1] : work->last_code + 1;
 
 		if (work->scales[k] >> 32 != 0)
 		{
@@ -281,7 +280,7 @@ template <int FORM>
 static __global__ void
 __launch_bounds__(MAKE_THREADS)
 	make_map(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t rows,
-			 GpuSortPrefixMap *map)
+			 GpuSortQuantileMap *map)
 {
 	GPUSORT_DYNAMIC_SHARED(MapWork, work);
 	const uint32_t bits = gpusort_pack_window_bits(&plan, 0, 64);
@@ -294,7 +293,7 @@ __launch_bounds__(MAKE_THREADS)
 	uint32_t before;
 	uint32_t plain = 0;
 	uint32_t mapped = 0;
-	bool is_piece = false;
+	bool is_bucket = false;
 
 	GPUSORT_UNROLL
 	for (uint32_t k = 0; k < SAMPLE / MAKE_THREADS; k++)
@@ -310,45 +309,45 @@ __launch_bounds__(MAKE_THREADS)
 	__syncthreads();
 	sort_sample(work->sample);
 
-	/* Borders, each once; what is over is as the header says. */
-	if (t < PIECES)
+	/* Splitters, each once; what is over is as the header says. */
+	if (t < BUCKETS)
 	{
-		low = border(work->sample, largest, t);
-		is_piece = t == 0 || border(work->sample, largest, t - 1) != low;
-		work->lows[t] = largest;
+		low = splitter(work->sample, largest, t);
+		is_bucket = t == 0 || splitter(work->sample, largest, t - 1) != low;
+		work->splitters[t] = largest;
 	}
-	before = running_sum(work->sums, is_piece);
-	if (is_piece)
-		work->lows[before - 1] = low;
-	if (t == PIECES - 1)
-		work->pieces = before;
+	before = inclusive_scan(work->sums, is_bucket);
+	if (is_bucket)
+		work->splitters[before - 1] = low;
+	if (t == BUCKETS - 1)
+		work->buckets = before;
 	__syncthreads();
 
-	/* How many codes each piece takes, and where they begin. */
-	is_piece = t < work->pieces;
-	if (is_piece)
+	/* How many codes each bucket takes, and where they begin. */
+	is_bucket = t < work->buckets;
+	if (is_bucket)
 	{
-		const uint64_t most = (UINT64_C(1) << 32) / work->pieces - 1;
+		const uint64_t most = (UINT64_C(1) << 32) / work->buckets - 1;
 
-		low = work->lows[t];
-		span = (t + 1 < work->pieces ? work->lows[t + 1] - 1 : largest) - low;
+		low = work->splitters[t];
+		span = (t + 1 < work->buckets ? work->splitters[t + 1] - 1 : largest) - low;
 		while (span >> shift > most)
 			shift++;
 		codes = (uint32_t) (span >> shift) + 1;
 	}
-	before = running_sum(work->sums, codes) - codes;
-	if (is_piece)
+	before = inclusive_scan(work->sums, codes) - codes;
+	if (is_bucket)
 		work->scales[t] = (uint64_t) shift << 32 | before;
-	if (is_piece && t + 1 == work->pieces)
+	if (is_bucket && t + 1 == work->buckets)
 		work->last_code = before + (codes - 1);
 	__syncthreads();
-	if (t < PIECES && !is_piece)
+	if (t < BUCKETS && !is_bucket)
 		work->scales[t] = work->last_code;
 	__syncthreads();
 
 	/* What equals if it ties. */
-	if (is_piece)
-		work->sums[t] = (t + 1 < work->pieces ? rows_below(work->sample, work->lows[t + 1]) : SAMPLE) -
+	if (is_bucket)
+		work->sums[t] = (t + 1 < work->buckets ? rows_below(work->sample, work->splitters[t + 1]) : SAMPLE) -
 			rows_below(work->sample, low);
 	__syncthreads();
 	if (t == 0)
@@ -356,7 +355,7 @@ __launch_bounds__(MAKE_THREADS)
 
 	/* What ties. */
 	for (uint32_t i = t; i < SAMPLE; i += MAKE_THREADS)
-		work->codes[i] = gpusort_map_window(work->lows, work->scales, work->sample[i]);
+		work->codes[i] = gpusort_quantile_code(work->splitters, work->scales, work->sample[i]);
 	__syncthreads();
 	for (uint32_t i = t; i < SAMPLE; i += MAKE_THREADS)
 	{
@@ -369,140 +368,103 @@ __launch_bounds__(MAKE_THREADS)
 		atomicAdd(&work->mapped_ties, mapped);
 	__syncthreads();
 
-	if (t < PIECES)
+	if (t < BUCKETS)
 	{
-		map->lows[t] = work->lows[t];
+		map->splitters[t] = work->splitters[t];
 		map->scales[t] = work->scales[t];
 	}
 	if (t == 0)
 	{
 		map->pays = work->plain_ties * TIED_SHARE >= SAMPLE && work->mapped_ties * 2 < work->plain_ties;
 		map->code_bits = work->last_code > 1 ? 32 - (uint32_t) __clz((int) work->last_code) : 1;
-		map->pieces = work->pieces;
+		map->buckets = work->buckets;
 		map->plain_ties = work->plain_ties;
 		map->mapped_ties = work->mapped_ties;
-		map->unused = 0;
 		map->decided = work->decided;
 	}
 }
 
 /* All threads; ends with a barrier. */
 static __device__ void
-load_map(SharedMap *shared, const GpuSortPrefixMap *map)
+load_map(SharedMap *shared, const GpuSortQuantileMap *map)
 {
-	for (uint32_t i = threadIdx.x; i < PIECES; i += MAP_THREADS)
+	for (uint32_t i = threadIdx.x; i < BUCKETS; i += MAP_THREADS)
 	{
-		shared->lows[i] = map->lows[i];
+		shared->splitters[i] = map->splitters[i];
 		shared->scales[i] = map->scales[i];
-		shared->borders[i] = 0;
+		shared->tree[i] = 0;
 		if (i > 0)
 		{
 			const uint32_t level = 31 - (uint32_t) __clz((int) i);
 
-			shared->borders[i] = map->lows[(2 * (i - (1u << level)) + 1) * (PIECES / 2 >> level)];
+			shared->tree[i] = map->splitters[(2 * (i - (1u << level)) + 1) * (BUCKETS / 2 >> level)];
 		}
 	}
 	__syncthreads();
 }
 
 /*
- * The windows of MAP_ITEMS rows from row `start` on, MAP_THREADS apart; past the last row, its.
- * The plan keeps nothing else.
- */
-template <int FORM, int WORDS>
-static __device__ __forceinline__ void
-read_windows(const GpuSortKeySource &source, const GpuSortPackPlan &window, uint64_t start, uint32_t rows,
-			 uint64_t (&windows)[MAP_ITEMS])
-{
-	constexpr int words = WORDS > 0 ? WORDS : 1;
-	const uint64_t *places[MAP_ITEMS];
-	uint64_t made[MAP_ITEMS];
-	uint64_t keys[words][MAP_ITEMS];
-
-	GPUSORT_UNROLL
-	for (int k = 0; k < MAP_ITEMS; k++)
-	{
-		const uint64_t row = start + k * MAP_THREADS;
-
-		places[k] = gpusort_source_key<FORM>(&source, (uint32_t) (row < rows ? row : rows - 1), &made[k]);
-	}
-	GPUSORT_UNROLL
-	for (int k = 0; k < MAP_ITEMS; k++)
-	{
-		windows[k] = 0;
-		GPUSORT_UNROLL
-		for (int w = 0; w < WORDS; w++)
-			keys[w][k] = places[k][w];
-	}
-	if (WORDS == 0)
-		gpusort_pack_keys(&window, places, windows);
-	GPUSORT_UNROLL
-	for (int w = 0; w < WORDS; w++)
-		gpusort_pack_word(&window.words[w], keys[w], windows);
-}
-
-/*
- * prefixes[i] = code of row i; with COUNTED adds their digits to counts.  Keys have WORDS words,
+ * partial_keys[i] = code of row i; with COUNTED adds their digits to histogram.  Keys have WORDS words,
  * up to 4, which are all on their way before the first is waited for; or any number, for 0.
  */
 template <int FORM, int WORDS, bool COUNTED>
 static __global__ void
 __launch_bounds__(MAP_THREADS)
-	map_prefixes(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window, uint32_t rows,
-				 const GpuSortPrefixMap *map, uint32_t *prefixes, int digits, uint32_t *counts)
+	map_partial_keys(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window, uint32_t rows,
+					 const GpuSortQuantileMap *map, uint32_t *partial_keys, int digits, uint32_t *histogram)
 {
 	__shared__ SharedMap shared;
 	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);
 
 	if (COUNTED)
-		clear_digit_counts<MAP_THREADS, MAP_COPIES>(bins, digits);
+		clear_histogram<MAP_THREADS>(bins, digits);
 	load_map(&shared, map);
 	for (uint64_t start = (uint64_t) blockIdx.x * (MAP_THREADS * MAP_ITEMS) + threadIdx.x; start < rows;
 		 start += (uint64_t) gridDim.x * (MAP_THREADS * MAP_ITEMS))
 	{
 		uint64_t windows[MAP_ITEMS];
-		uint32_t pieces[MAP_ITEMS];
+		uint32_t buckets[MAP_ITEMS];
 
-		read_windows<FORM, WORDS>(source, window, start, rows, windows);
+		gpusort_pack_rows<FORM, WORDS, MAP_THREADS>(source, window, start, rows, windows);
 		GPUSORT_UNROLL
 		for (int k = 0; k < MAP_ITEMS; k++)
-			pieces[k] = 1;
+			buckets[k] = 1;
 
 		/* all rows take a step before any takes the next: none waits for its own alone */
 		GPUSORT_UNROLL
-		for (int step = 1; step < PIECES; step *= 2)
+		for (int step = 1; step < BUCKETS; step *= 2)
 		{
 			GPUSORT_UNROLL
 			for (int k = 0; k < MAP_ITEMS; k++)
-				pieces[k] = 2 * pieces[k] + (shared.borders[pieces[k]] <= windows[k]);
+				buckets[k] = 2 * buckets[k] + (shared.tree[buckets[k]] <= windows[k]);
 		}
 		GPUSORT_UNROLL
 		for (int k = 0; k < MAP_ITEMS; k++)
 		{
 			const uint64_t row = start + k * MAP_THREADS;
-			const uint32_t piece = pieces[k] - PIECES;
-			const uint32_t code[1] = {gpusort_map_scale(windows[k], shared.lows[piece], shared.scales[piece])};
+			const uint32_t bucket = buckets[k] - BUCKETS;
+			const uint32_t code[1] = {gpusort_bucket_code(windows[k], shared.splitters[bucket], shared.scales[bucket])};
 
 			if (row >= rows)
 				break;
-			prefixes[row] = code[0];
+			partial_keys[row] = code[0];
 			if (COUNTED)
-				count_key_digits<MAP_COPIES>(bins, digits, code);
+				count_key_digits(bins, digits, code);
 		}
 	}
 	if (COUNTED)
-		add_digit_counts<MAP_THREADS, MAP_COPIES>(bins, digits, counts);
+		add_histogram<MAP_THREADS>(bins, digits, histogram);
 }
 
 bool
-gpusort_map_considered(const GpuSortPackPlan *plan, uint32_t rows)
+gpusort_quantile_map_considered(const GpuSortPackPlan *plan, uint32_t rows)
 {
 	return plan->packed_bits > 32 && rows >= GPUSORT_MAP_ROWS_MIN;
 }
 
 cudaError_t
-gpusort_map_check(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, GpuSortMapCheck *check,
-				  cudaStream_t stream)
+gpusort_skew_check(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, GpuSortSkewCheck *check,
+				   cudaStream_t stream)
 {
 	if (rows == 0 || plan->packed_bits <= 32)
 		return cudaErrorInvalidValue;
@@ -513,7 +475,7 @@ gpusort_map_check(const GpuSortKeySource *source, const GpuSortPackPlan *plan, u
 }
 
 bool
-gpusort_map_wanted(const GpuSortMapCheck *check)
+gpusort_quantile_map_wanted(const GpuSortSkewCheck *check)
 {
 	uint32_t ties = 0;
 
@@ -523,8 +485,8 @@ gpusort_map_wanted(const GpuSortMapCheck *check)
 }
 
 cudaError_t
-gpusort_map_make(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, GpuSortPrefixMap *map,
-				 cudaStream_t stream)
+gpusort_quantile_map_make(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, GpuSortQuantileMap *map,
+						  cudaStream_t stream)
 {
 	if (rows == 0 || plan->packed_bits <= 32)
 		return cudaErrorInvalidValue;
@@ -547,28 +509,29 @@ gpusort_map_make(const GpuSortKeySource *source, const GpuSortPackPlan *plan, ui
 }
 
 int
-gpusort_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-				 const GpuSortDeviceWait *wait, GpuSortPrefixMap *map, GpuSortMapUse *use, cudaStream_t stream)
+gpusort_quantile_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+						  const GpuSortDeviceWait *wait, GpuSortQuantileMap *map, GpuSortMapUse *use, cudaStream_t stream)
 {
-	const GpuSortPrefixMap *found = (const GpuSortPrefixMap *) wait->mirror;
+	const GpuSortQuantileMap *found = (const GpuSortQuantileMap *) wait->mirror;
 	cudaError_t status;
 	int waited;
 
-	static_assert(offsetof(GpuSortPrefixMap, lows) <= GPUSORT_DEVICE_SORT_MIRROR_BYTES, "what is read back fits the mirror");
+	static_assert(offsetof(GpuSortQuantileMap, splitters) <= GPUSORT_DEVICE_SORT_MIRROR_BYTES,
+				  "what is read back fits the mirror");
 	*use = {};
 	if (wait->mirror == NULL)
 		return cudaErrorInvalidValue;
-	if ((status = gpusort_map_check(source, plan, rows, &map->check, stream)) != cudaSuccess ||
+	if ((status = gpusort_skew_check(source, plan, rows, &map->check, stream)) != cudaSuccess ||
 		(status = cudaMemcpyAsync(wait->mirror, &map->check, sizeof(map->check), cudaMemcpyDeviceToHost,
 								  stream)) != cudaSuccess)
 		return status;
 	if ((waited = gpusort_device_wait(wait, stream)) != 0)
 		return waited;
-	if (!gpusort_map_wanted(&found->check))
+	if (!gpusort_quantile_map_wanted(&found->check))
 		return cudaSuccess;
 
-	if ((status = gpusort_map_make(source, plan, rows, map, stream)) != cudaSuccess ||
-		(status = cudaMemcpyAsync(wait->mirror, map, offsetof(GpuSortPrefixMap, lows), cudaMemcpyDeviceToHost,
+	if ((status = gpusort_quantile_map_make(source, plan, rows, map, stream)) != cudaSuccess ||
+		(status = cudaMemcpyAsync(wait->mirror, map, offsetof(GpuSortQuantileMap, splitters), cudaMemcpyDeviceToHost,
 								  stream)) != cudaSuccess)
 		return status;
 	if ((waited = gpusort_device_wait(wait, stream)) != 0)
@@ -580,48 +543,48 @@ gpusort_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, ui
 
 template <int FORM, int WORDS>
 static void
-start_mapped(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, const GpuSortPrefixMap *map,
-			 uint32_t code_bits, uint32_t *prefixes, uint32_t *counts, cudaStream_t stream)
+start_mapped(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, const GpuSortQuantileMap *map,
+			 uint32_t code_bits, uint32_t *partial_keys, uint32_t *histogram, cudaStream_t stream)
 {
 	const uint32_t wanted = (uint32_t) (((uint64_t) rows + MAP_THREADS - 1) / MAP_THREADS);
 	const uint32_t blocks = wanted < MAP_BLOCKS ? wanted : MAP_BLOCKS;
 	const int digits = gpusort_radix_digits((int) code_bits);
-	auto counted = map_prefixes<FORM, WORDS, true>;
-	auto uncounted = map_prefixes<FORM, WORDS, false>;
+	auto counted = map_partial_keys<FORM, WORDS, true>;
+	auto uncounted = map_partial_keys<FORM, WORDS, false>;
 	GpuSortPackPlan window;
 
 	gpusort_pack_window_plan(&window, plan, 0, 64);
 
-	if (counts != NULL)
-		GPUSORT_START_KERNEL_SHARED_OF(counted, blocks, MAP_THREADS, GPUSORT_DIGIT_COUNTS_SHARED(digits, MAP_COPIES),
-									   GPUSORT_DIGIT_COUNTS_SHARED(GPUSORT_MAX_PASSES, MAP_COPIES), stream, *source, window,
-									   rows, map, prefixes, digits, counts);
+	if (histogram != NULL)
+		GPUSORT_START_KERNEL_SHARED_OF(counted, blocks, MAP_THREADS, GPUSORT_HISTOGRAM_SHARED(digits),
+									   GPUSORT_HISTOGRAM_SHARED(GPUSORT_MAX_PASSES), stream, *source, window,
+									   rows, map, partial_keys, digits, histogram);
 	else
-		GPUSORT_START_KERNEL(uncounted, blocks, MAP_THREADS, stream, *source, window, rows, map, prefixes, digits, counts);
+		GPUSORT_START_KERNEL(uncounted, blocks, MAP_THREADS, stream, *source, window, rows, map, partial_keys, digits, histogram);
 }
 
 cudaError_t
-gpusort_map_prefixes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-					 const GpuSortPrefixMap *map, uint32_t code_bits, uint32_t *prefixes, uint32_t *counts,
-					 cudaStream_t stream)
+gpusort_quantile_map_codes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+						   const GpuSortQuantileMap *map, uint32_t code_bits, uint32_t *partial_keys, uint32_t *histogram,
+						   cudaStream_t stream)
 {
 	const GpuSortKeyForm form = gpusort_source_form(source);
 
 	if (rows == 0)
 		return cudaSuccess;
 	if (form == GPUSORT_FORM_REFS)
-		start_mapped<GPUSORT_FORM_REFS, 0>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+		start_mapped<GPUSORT_FORM_REFS, 0>(source, plan, rows, map, code_bits, partial_keys, histogram, stream);
 	else if (form == GPUSORT_FORM_PLAIN)
-		start_mapped<GPUSORT_FORM_PLAIN, 1>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+		start_mapped<GPUSORT_FORM_PLAIN, 1>(source, plan, rows, map, code_bits, partial_keys, histogram, stream);
 	else if (source->key_words == 1)
-		start_mapped<GPUSORT_FORM_WORDS, 1>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+		start_mapped<GPUSORT_FORM_WORDS, 1>(source, plan, rows, map, code_bits, partial_keys, histogram, stream);
 	else if (source->key_words == 2)
-		start_mapped<GPUSORT_FORM_WORDS, 2>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+		start_mapped<GPUSORT_FORM_WORDS, 2>(source, plan, rows, map, code_bits, partial_keys, histogram, stream);
 	else if (source->key_words == 3)
-		start_mapped<GPUSORT_FORM_WORDS, 3>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+		start_mapped<GPUSORT_FORM_WORDS, 3>(source, plan, rows, map, code_bits, partial_keys, histogram, stream);
 	else if (source->key_words == 4)
-		start_mapped<GPUSORT_FORM_WORDS, 4>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+		start_mapped<GPUSORT_FORM_WORDS, 4>(source, plan, rows, map, code_bits, partial_keys, histogram, stream);
 	else
-		start_mapped<GPUSORT_FORM_WORDS, 0>(source, plan, rows, map, code_bits, prefixes, counts, stream);
+		start_mapped<GPUSORT_FORM_WORDS, 0>(source, plan, rows, map, code_bits, partial_keys, histogram, stream);
 	return cudaGetLastError();
 }

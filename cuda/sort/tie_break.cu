@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * segments.cu
+ * tie_break.cu
  *	  Runs of rows that tie on the bits sorted so far, by the bits that follow.
  *
  * A level is an array of 32-bit keys in order and the ids of their rows.  The first
- * level is the sorted prefixes of all rows.  A run is a maximal stretch of equal
+ * level is the sorted partial keys of all rows.  A run is a maximal stretch of equal
  * keys; what happens to it depends on how many rows it has:
  *
  *	2 to 32			order_short_runs, in the pass that finds the runs: their next 64 bits
@@ -35,10 +35,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "sort/segments.h"
+#include "sort/tie_break.h"
 
 #include "sort/launch.h"
 #include "sort/radix/radix_sort.h"
+#include "sort/sort_step.h"
 #include "sort/tied_runs.h"
 
 /* Everything in temp. */
@@ -56,22 +57,22 @@ template <int FORM>
 static __global__ void
 __launch_bounds__(GPUSORT_RUNS_THREADS)
 	gather_level(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
-				 uint32_t from, uint32_t bits, const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const uint32_t *ids,
-				 uint32_t *keys, uint32_t *level_ids)
+				 uint32_t from, uint32_t bits, const __grid_constant__ GpuSortLongRuns runs, const uint32_t *ids, uint32_t *keys,
+				 uint32_t *level_ids)
 {
 	constexpr int items = GPUSORT_RUNS_TILE / GPUSORT_RUNS_THREADS;
 	__shared__ TileRuns tile;
 	const uint64_t start = (uint64_t) blockIdx.x * GPUSORT_RUNS_TILE + threadIdx.x;
 	uint32_t own[items];
 
-	find_tile_runs(&tile, runs, count, blockIdx.x * GPUSORT_RUNS_TILE);
+	find_tile_runs(&tile, runs, blockIdx.x * GPUSORT_RUNS_TILE);
 	GPUSORT_UNROLL
 	for (int k = 0; k < items; k++)
 	{
 		const uint64_t j = start + k * GPUSORT_RUNS_THREADS;
 		const GpuSortLongRun run = tile.runs[j >= tile.next_offset];
 
-		own[k] = j < rows ? ids[run.start + ((uint32_t) j - run.offset)] : 0;
+		own[k] = j < runs.rows ? ids[run.start + ((uint32_t) j - run.offset)] : 0;
 	}
 	GPUSORT_UNROLL
 	for (int k = 0; k < items; k++)
@@ -80,7 +81,7 @@ __launch_bounds__(GPUSORT_RUNS_THREADS)
 		const uint32_t number = tile.first + (j >= tile.next_offset);
 		uint64_t made;
 
-		if (j < rows)
+		if (j < runs.rows)
 		{
 			keys[j] = (uint32_t) ((uint64_t) number << bits |
 								  gpusort_pack_window(&plan, gpusort_source_key<FORM>(&source, own[k], &made), from, bits));
@@ -92,16 +93,16 @@ __launch_bounds__(GPUSORT_RUNS_THREADS)
 /* Puts the ids of a level back where they came from. */
 static __global__ void
 __launch_bounds__(GPUSORT_RUNS_THREADS)
-	scatter_level(const GpuSortLongRun *runs, uint32_t count, uint32_t rows, const uint32_t *level_ids, uint32_t *ids)
+	scatter_level(const __grid_constant__ GpuSortLongRuns runs, const uint32_t *level_ids, uint32_t *ids)
 {
 	__shared__ TileRuns tile;
 
-	find_tile_runs(&tile, runs, count, blockIdx.x * GPUSORT_RUNS_TILE);
+	find_tile_runs(&tile, runs, blockIdx.x * GPUSORT_RUNS_TILE);
 	for (int k = 0; k < GPUSORT_RUNS_TILE / GPUSORT_RUNS_THREADS; k++)
 	{
 		const uint64_t j = (uint64_t) blockIdx.x * GPUSORT_RUNS_TILE + k * GPUSORT_RUNS_THREADS + threadIdx.x;
 
-		if (j < rows)
+		if (j < runs.rows)
 		{
 			const GpuSortLongRun run = tile.runs[j >= tile.next_offset];
 
@@ -112,13 +113,13 @@ __launch_bounds__(GPUSORT_RUNS_THREADS)
 
 /* From places in a level, which is made of parents, to places among all rows. */
 static __global__ void
-place_runs(GpuSortLongRun *runs, const GpuSortRunCounts *counts, const GpuSortLongRun *parents, uint32_t parent_count)
+place_runs(GpuSortLongRun *runs, const GpuSortRunCounts *counts, const __grid_constant__ GpuSortLongRuns parents)
 {
 	const uint32_t count = (uint32_t) (counts->long_runs >> 32);
 
 	for (uint64_t i = (uint64_t) blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
 	{
-		const GpuSortLongRun parent = parents[run_at(parents, parent_count, runs[i].start)];
+		const GpuSortLongRun parent = parents.runs[run_at(parents, runs[i].start)];
 
 		runs[i].start = parent.start + (runs[i].start - parent.offset);
 	}
@@ -158,20 +159,12 @@ lay_out(char *base, uint32_t rows, TieTemp *work, size_t *temp_bytes)
 }
 
 cudaError_t
-gpusort_order_ties_bytes(uint32_t rows, uint32_t packed_bits, size_t *temp_bytes)
+gpusort_break_ties_bytes(uint32_t rows, uint32_t packed_bits, size_t *temp_bytes)
 {
 	TieTemp work;
 
 	*temp_bytes = 0;
 	return packed_bits > 32 ? lay_out(NULL, rows, &work, temp_bytes) : cudaSuccess;
-}
-
-int
-gpusort_device_wait(const GpuSortDeviceWait *wait, cudaStream_t stream)
-{
-	if (wait->wait != NULL)
-		return wait->wait(wait->context, (GpuSortStream) stream);
-	return (int) cudaStreamSynchronize(stream);
 }
 
 /* Bits of a number below count. */
@@ -186,55 +179,64 @@ number_bits(uint32_t count)
 }
 
 /*
- * Makes a level of the runs in work->level_runs, all of it in the core's own memory,
- * sorts it by as many of the bits from *from on as fit, orders its runs but the long ones, which are left in
+ * Makes a level of long runs, all of it in the core's own memory, sorts it by as many of the
+ * bits from *from on as fit, orders its runs but the long ones, which are left in
  * work->lists.long_runs, and puts all ids back.
  */
 static cudaError_t
-sort_level(const GpuSortDeviceSort *sort, uint32_t *from, uint32_t count, uint32_t rows, uint32_t *ids,
+sort_level(const GpuSortDeviceSort *sort, uint32_t *from, const GpuSortLongRuns *runs, uint32_t *ids,
 		   const TieTemp *work, cudaStream_t stream)
 {
-	const uint32_t tiles = (uint32_t) (((uint64_t) rows + GPUSORT_RUNS_TILE - 1) / GPUSORT_RUNS_TILE);
-	const uint32_t run_bits = number_bits(count);
+	const uint32_t tiles = (uint32_t) (((uint64_t) runs->rows + GPUSORT_RUNS_TILE - 1) / GPUSORT_RUNS_TILE);
+	const uint32_t run_bits = number_bits(runs->count);
 	const uint32_t bits = gpusort_pack_window_bits(sort->plan, *from, 32 - run_bits);
 	const bool more = *from + bits < sort->plan->packed_bits;
 	GpuSortRadixRoom level;
-	cudaError_t status = gpusort_radix_room(work->core, rows, (int) (run_bits + bits), &level);
+	GpuSortRadixSort core = {};
+	cudaError_t status = gpusort_radix_room(work->core, runs->rows, (int) (run_bits + bits), &level);
 
 	if (status != cudaSuccess)
 		return status;
 #define GATHER_LEVEL(FORM) gather_level<FORM>
 	GPUSORT_START_BY_FORM(&sort->source, GATHER_LEVEL, tiles, GPUSORT_RUNS_THREADS, stream, sort->source, *sort->plan, *from,
-						  bits, work->level_runs, count, rows, ids, level.keys_in, level.ids_in);
+						  bits, *runs, ids, level.keys_in, level.ids_in);
 #undef GATHER_LEVEL
 	if ((status = cudaGetLastError()) != cudaSuccess)
 		return status;
 
 	*from += bits;
-	status = gpusort_radix_sort(work->core, work->core_bytes, level.keys_in, level.ids_in, rows,
-								(int) (run_bits + bits), more ? level.keys_out : NULL, level.ids_out, stream);
+	core.temp = work->core;
+	core.temp_bytes = work->core_bytes;
+	core.keys_in = level.keys_in;
+	core.ids_in = level.ids_in;
+	core.rows = runs->rows;
+	core.bits = (int) (run_bits + bits);
+	core.keys_out = more ? level.keys_out : NULL;
+	core.ids_out = level.ids_out;
+	status = gpusort_radix_sort(&core, stream);
 	if (status == cudaSuccess && more)
 	{
-		status = gpusort_order_runs(sort, *from, GpuSortDecided{0, 0}, level.keys_out, level.ids_out, rows, &work->lists, stream);
+		const GpuSortTiedRows tied = {level.keys_out, level.ids_out, runs->rows, *from, {0, 0}};
+
+		status = gpusort_order_runs(sort, &tied, &work->lists, stream);
 		if (status == cudaSuccess)
 		{
-			GPUSORT_START_KERNEL(place_runs, 64, 256, stream, work->lists.long_runs, work->lists.counts,
-								 work->level_runs, count);
+			GPUSORT_START_KERNEL(place_runs, 64, 256, stream, work->lists.long_runs, work->lists.counts, *runs);
 			status = cudaGetLastError();
 		}
 	}
 	if (status != cudaSuccess)
 		return status;
-	GPUSORT_START_KERNEL(scatter_level, tiles, GPUSORT_RUNS_THREADS, stream, work->level_runs, count, rows, level.ids_out, ids);
+	GPUSORT_START_KERNEL(scatter_level, tiles, GPUSORT_RUNS_THREADS, stream, *runs, level.ids_out, ids);
 	return cudaGetLastError();
 }
 
-/* Moves the long runs that are listed to work->level_runs and tells how many, and of how many rows.  Waits. */
+/* Moves the long runs that are listed to work->level_runs, and tells which they are.  Waits. */
 static int
-take_long_runs(const GpuSortDeviceSort *sort, TieTemp *work, uint32_t *count, uint32_t *rows, cudaStream_t stream)
+take_long_runs(const GpuSortDeviceSort *sort, TieTemp *work, GpuSortLongRuns *runs, cudaStream_t stream)
 {
 	const GpuSortRunCounts *found = (const GpuSortRunCounts *) sort->wait.mirror;
-	GpuSortLongRun *runs = work->lists.long_runs;
+	GpuSortLongRun *taken = work->lists.long_runs;
 	cudaError_t status;
 	int waited;
 
@@ -243,40 +245,39 @@ take_long_runs(const GpuSortDeviceSort *sort, TieTemp *work, uint32_t *count, ui
 		return status;
 	if ((waited = gpusort_device_wait(&sort->wait, stream)) != 0)
 		return waited;
-	*count = (uint32_t) (found->long_runs >> 32);
-	*rows = (uint32_t) found->long_runs;
+	*runs = GpuSortLongRuns{taken, (uint32_t) (found->long_runs >> 32), (uint32_t) found->long_runs};
 	work->lists.long_runs = work->level_runs;
-	work->level_runs = runs;
+	work->level_runs = taken;
 	return cudaSuccess;
 }
 
 int
-gpusort_order_ties(const GpuSortDeviceSort *sort, uint32_t from, GpuSortDecided decided, uint32_t rows,
-				   const uint32_t *keys, uint32_t *ids, void *temp, size_t temp_bytes, cudaStream_t stream)
+gpusort_break_ties(const GpuSortDeviceSort *sort, const GpuSortTiedRows *tied, void *temp, size_t temp_bytes,
+				   cudaStream_t stream)
 {
-	uint32_t long_runs;
-	uint32_t long_rows;
+	GpuSortTiedRows left = *tied;
+	GpuSortLongRuns runs;
 	size_t needed;
 	TieTemp work;
 	int status;
 
-	if (sort->plan->packed_bits <= from || rows <= 1)
+	if (sort->plan->packed_bits <= left.from || left.rows <= 1)
 		return cudaSuccess;
-	if ((status = lay_out((char *) temp, rows, &work, &needed)) != cudaSuccess)
+	if ((status = lay_out((char *) temp, left.rows, &work, &needed)) != cudaSuccess)
 		return status;
 	if (needed > temp_bytes || sort->wait.mirror == NULL)
 		return cudaErrorInvalidValue;
 
-	status = gpusort_order_runs(sort, from, decided, keys, ids, rows, &work.lists, stream);
-	while (status == cudaSuccess && from < sort->plan->packed_bits && rows > GPUSORT_BLOCK_RUN)
+	status = gpusort_order_runs(sort, tied, &work.lists, stream);
+	while (status == cudaSuccess && left.from < sort->plan->packed_bits && left.rows > GPUSORT_BLOCK_RUN)
 	{
-		if ((status = take_long_runs(sort, &work, &long_runs, &long_rows, stream)) != 0 || long_runs == 0)
+		if ((status = take_long_runs(sort, &work, &runs, stream)) != 0 || runs.count == 0)
 			break;
-		if ((status = gpusort_drop_runs_in_order(sort, from, rows, ids, work.level_runs, long_runs, long_rows,
-												 work.lists.counts, work.lists.long_runs, work.dropping, stream)) != 0 ||
-			(status = take_long_runs(sort, &work, &long_runs, &long_rows, stream)) != 0 || long_runs == 0)
+		if ((status = gpusort_drop_runs_in_order(sort, &left, &runs, work.lists.counts, work.lists.long_runs,
+												 work.dropping, stream)) != 0 ||
+			(status = take_long_runs(sort, &work, &runs, stream)) != 0 || runs.count == 0)
 			break;
-		status = sort_level(sort, &from, long_runs, long_rows, ids, &work, stream);
+		status = sort_level(sort, &left.from, &runs, left.ids, &work, stream);
 	}
 	return status;
 }

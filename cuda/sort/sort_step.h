@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_step.h
+ *	  What the steps of the device sort (device_sort.h) share: how temp is laid out,
+ *	  and how the host waits.  Not for others.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_SORT_STEP_H
+#define GPUSORT_SORT_STEP_H
+
+#include <cuda_runtime.h>
+
+#include "sort/device_sort.h"
+
+/* Regions of temp begin at multiples of this. */
+#define GPUSORT_TEMP_ALIGN 256
+
+/* Where a region of so many bytes begins, after those laid out before it. */
+static inline size_t
+gpusort_lay_temp(size_t *end, size_t bytes)
+{
+	size_t start = *end;
+
+	*end += (bytes + GPUSORT_TEMP_ALIGN - 1) / GPUSORT_TEMP_ALIGN * GPUSORT_TEMP_ALIGN;
+	return start;
+}
+
+/* Waits for the stream as the caller wants it; 0, or the sort's status. */
+static inline int
+gpusort_device_wait(const GpuSortDeviceWait *wait, cudaStream_t stream)
+{
+	if (wait->wait != NULL)
+		return wait->wait(wait->context, (GpuSortStream) stream);
+	return (int) cudaStreamSynchronize(stream);
+}
+
+/*
+ * Returns true if a sort may go by partial keys of its own choice, and it is worth looking
+ * whether keys are skewed.
+ */
+extern bool gpusort_may_map(const GpuSortDeviceSort *sort);
+
+#endif /* GPUSORT_SORT_STEP_H */
