@@ -3,7 +3,7 @@
  * gpusortd.c
  *	  The sort service: options, main loop, beginning and end.
  *
- * Reading order: protocol.h (what clients and the service say), this file,
+ * The other parts: protocol.h (what clients and the service say),
  * session_state.h (a client's connection and its states), session.c, outbox.c
  * (what waits to be sent), session_sort.c (a connection's sort), job.c (a sort's
  * engine calls on their thread), pool.c (the chunks), engine.h (what an engine

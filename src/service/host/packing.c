@@ -183,11 +183,9 @@ typedef struct Extraction
 		const int step = extraction->backwards ? -1 : 1;                                        \
 		GpuSortElement *to = extraction->elements +                                             \
 			(extraction->backwards ? sort->rows - 1 - chunk->first : chunk->first);             \
-                                                                                                \
 		for (uint32_t i = 0; i < chunk->rows; i++)                                              \
 		{                                                                                       \
 			uint64_t ref = entry[inline_words];                                                 \
-                                                                                                \
 			to->key = pack(packing, inline_words > 0 ? entry : gpusort_host_key(sort, ref), 0); \
 			to->ref = ref;                                                                      \
 			to += step;                                                                         \
