@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 
-use GpuSortCluster;
+use GpuSortNode;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -30,11 +30,13 @@ my $right;
 
 sub new_node
 {
-	my (@conf) = @_;
-	my $node = GpuSortCluster->new(conf => [ @parallel, @conf ]);
+	my ($name, @conf) = @_;
+	my $node = GpuSortNode->new($name);
+	$node->init(conf => [ @parallel, @conf ]);
+	$node->start;
 	$node->wait_service;
-	$node->sql($tables);
-	$right = $node->sql("SET gpusort.enable = off; $all");
+	$node->safe_psql('postgres', $tables);
+	$right = $node->safe_psql('postgres', "SET gpusort.enable = off; $all");
 	return $node;
 }
 
@@ -42,20 +44,20 @@ sub new_node
 sub workers
 {
 	my ($node) = @_;
-	return split /\n/, $node->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
+	return split /\n/, $node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
 }
 
 sub waits_at_gate
 {
 	my ($node) = @_;
-	return wait_until(sub { $node->sql(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 });
+	return wait_until(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 });
 }
 
-my $node = new_node;
+my $node = new_node('main');
 my ($service) = $node->services;
-like($node->sql("EXPLAIN $all"), qr/GpuSortIngest/, 'the plan takes rows in with workers');
-is($node->sql($all), $right, 'the right answer');
-my $text = $node->sql('EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM t ORDER BY k, id');
+like($node->safe_psql('postgres', "EXPLAIN $all"), qr/GpuSortIngest/, 'the plan takes rows in with workers');
+is($node->safe_psql('postgres', $all), $right, 'the right answer');
+my $text = $node->safe_psql('postgres', 'EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM t ORDER BY k, id');
 like($text, qr/Workers Launched: 3/, 'three workers');
 like($text, qr/Rows Ingested: 250000/, 'which take all rows in');
 
@@ -70,7 +72,7 @@ for my $leader ('on', 'off')
 	$holder->run('SELECT pg_advisory_lock(1)');
 	$session->send($gated);
 	ok(waits_at_gate($node), "leader $leader: the sort waits in the middle");
-	ok(wait_until(sub { $node->sql('SELECT sum(rows_in) FROM gpusort_jobs') > 50000 }), 'gpusort_jobs counts what all processes take in');
+	ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT sum(rows_in) FROM gpusort_jobs') > 50000 }), 'gpusort_jobs counts what all processes take in');
 	kill 'KILL', $service;
 	ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
 	$holder->run('SELECT pg_advisory_unlock(1)');
@@ -88,19 +90,19 @@ for my $round (1 .. 3)
 	$session->run('SET parallel_leader_participation = off');
 	$session->send($gated);
 	ok(waits_at_gate($node), "round $round: a worker waits in the middle");
-	my ($pid) = split /\n/, $node->sql(q{SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted});
+	my ($pid) = split /\n/, $node->safe_psql('postgres', q{SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted});
 	my $start = time;
 	if ($round == 1)
 	{
-		$node->sql("SELECT pg_terminate_backend($pid)");
+		$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
 	}
 	elsif ($round == 2)
 	{
-		$node->sql('SELECT pg_cancel_backend(' . $session->backend . ')');
+		$node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->backend . ')');
 	}
 	else
 	{
-		$node->sql("SELECT pg_cancel_backend($pid)");
+		$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 	}
 	my ($out, $err) = $session->result;
 	like($err, qr/57P01|57014/, 'ended: an error of PostgreSQL\'s');
@@ -147,7 +149,7 @@ ok(wait_until(sub { !workers($node) }), 'no worker is left');
 
 # killed again and again while sorts run
 my @sessions = map { $node->session } 1 .. 2;
-$right = $node->sql("SET gpusort.enable = off; $all");
+$right = $node->safe_psql('postgres', "SET gpusort.enable = off; $all");
 my $wrong = 0;
 for my $round (1 .. 3)
 {
@@ -172,25 +174,25 @@ $node->remove;
 SKIP:
 {
 	skip 'the memory of the host engine', 7 if $engine ne 'host';
-	$node = new_node('gpusort.host_memory = 48MB');
+	$node = new_node('memory', 'gpusort.host_memory = 48MB');
 	# the estimate must not tell that it will not fit
-	$node->sql(q{CREATE TABLE grown (LIKE t); INSERT INTO grown SELECT * FROM t WHERE id <= 40000; ANALYZE grown; ALTER TABLE grown SET (autovacuum_enabled = off); INSERT INTO grown SELECT * FROM t WHERE id > 40000});
+	$node->safe_psql('postgres', q{CREATE TABLE grown (LIKE t); INSERT INTO grown SELECT * FROM t WHERE id <= 40000; ANALYZE grown; ALTER TABLE grown SET (autovacuum_enabled = off); INSERT INTO grown SELECT * FROM t WHERE id > 40000});
 	for my $leader ('on', 'off')
 	{
 		my $query = "SET parallel_leader_participation = $leader; ";
 		(my $grown = $all) =~ s/FROM t /FROM grown /;
-		like($node->sql("$query EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM grown ORDER BY k, id"),
+		like($node->safe_psql('postgres', "$query EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM grown ORDER BY k, id"),
 			 qr/fallback: tuplesort.*memory limit.*GpuSortIngest/s, "leader $leader: the memory fills up while workers take rows in");
-		is($node->sql("$query $grown"), $right, 'the right answer');
-		$node->sql("$query DROP TABLE IF EXISTS made; CREATE TABLE made AS SELECT id, pad FROM grown ORDER BY k, id");
-		is($node->sql(q{SELECT count(*) || md5(string_agg(id || pad, ',' ORDER BY ctid)) FROM made}), $right, 'and with a hidden key');
+		is($node->safe_psql('postgres', "$query $grown"), $right, 'the right answer');
+		$node->safe_psql('postgres', "$query DROP TABLE IF EXISTS made; CREATE TABLE made AS SELECT id, pad FROM grown ORDER BY k, id");
+		is($node->safe_psql('postgres', q{SELECT count(*) || md5(string_agg(id || pad, ',' ORDER BY ctid)) FROM made}), $right, 'and with a hidden key');
 	}
 	is($node->method, 'radix', 'and small sorts go on');
 	$node->remove;
 }
 
 # a pool that has no chunks for all: the others put their rows, the rest goes through Gather
-$node = new_node('gpusort.staging_memory = 16MB');
+$node = new_node('pool', 'gpusort.staging_memory = 16MB');
 my @many = map { $node->session } 1 .. 4;
 for my $round (1 .. 2)
 {
@@ -201,16 +203,18 @@ $_->close for @many;
 
 # no service to begin with
 kill 'STOP', my ($stopped) = $node->services;
-my ($out, $err) = $node->try("SET statement_timeout = 1000; $all");
-like($err, qr/57014/, 'a service that hangs: the query is cancelled');
+my (undef, undef, $err) = $node->psql('postgres', "SET statement_timeout = 1000; $all");
+like($err, qr/statement timeout/, 'a service that hangs: the query is cancelled');
 kill 'CONT', $stopped;
-is($node->sql($all), $right, 'and right when it goes on');
+is($node->safe_psql('postgres', $all), $right, 'and right when it goes on');
 $node->remove;
 
 # workers load the module when the session has
-$node = GpuSortCluster->new(preload => 0, conf => \@parallel);
-$node->sql("LOAD 'gpusort'; $tables");
-like($node->sql("LOAD 'gpusort'; EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM t ORDER BY k, id"),
+$node = GpuSortNode->new('loading');
+$node->init(conf => [ "shared_preload_libraries = ''", @parallel ]);
+$node->start;
+$node->safe_psql('postgres', "LOAD 'gpusort'; $tables");
+like($node->safe_psql('postgres', "LOAD 'gpusort'; EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM t ORDER BY k, id"),
 	 qr/Workers Launched: 3.*Rows Ingested: 250000\n.*worker 2 [1-9]/s, 'loaded by LOAD: workers take rows in');
 
 done_testing;

@@ -4,7 +4,7 @@ use strict;
 use warnings;
 
 use File::Temp qw(tempdir);
-use GpuSortCluster;
+use GpuSortNode;
 use IPC::Run ();
 use Test::More;
 
@@ -15,10 +15,12 @@ my $has_libc = eval { IPC::Run::run([ 'localedef', '-i', 'en_US', '-f', 'UTF-8',
 IPC::Run::run([ 'sh', '-c', 'cp -r /usr/lib/locale/C.utf8 "$1" 2>/dev/null', 'sh', $locales ]);
 $ENV{LOCPATH} = $locales if $has_libc;
 
-my $node = GpuSortCluster->new;
+my $node = GpuSortNode->new('main');
+$node->init;
+$node->start;
 $node->wait_service;
-my $version = $node->sql('SHOW server_version_num');
-my $has_icu = $node->sql(q{SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'}) > 0;
+my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+my $has_icu = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'}) > 0;
 
 # Words that each of the locales orders differently: case, accents, signs, digits, blanks; LATIN1 has
 # all of their characters.  Some are equal but for case, some share a head of 40 bytes.
@@ -35,11 +37,11 @@ sub compare
 	my ($server, $name, $database, $uses) = @_;
 	my %used;
 
-	$server->sql("SET client_encoding = 'UTF8'; $words", database => $database);
+	$server->safe_psql($database, "SET client_encoding = 'UTF8'; $words");
 	for my $order ('t, id', 't DESC, id', 't NULLS FIRST, k DESC, id', 't::char(20), id', 't::varchar, k, id', '(t || k) DESC, id')
 	{
 		my $query = "SELECT id, t FROM words ORDER BY $order";
-		my ($native, $forced, $plan) = map { $server->sql("SET client_encoding = 'UTF8'; $_", database => $database) }
+		my ($native, $forced, $plan) = map { $server->safe_psql($database, "SET client_encoding = 'UTF8'; $_") }
 			"SET gpusort.enable = off; $query", "SET gpusort.force = on; $query", "SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $query";
 
 		ok($native eq $forced, "$name: $order");
@@ -52,7 +54,7 @@ sub compare
 sub create_database
 {
 	my ($name, $options) = @_;
-	$node->sql("CREATE DATABASE $name TEMPLATE template0 $options");
+	$node->safe_psql('postgres', "CREATE DATABASE $name TEMPLATE template0 $options");
 	return $name;
 }
 
@@ -64,7 +66,7 @@ SKIP:
 	my $database = create_database('libc_en', q{ENCODING 'UTF8' LOCALE 'en_US.utf8'});
 
 	compare($node, 'libc, en_US', $database, 0);
-	my $plan = $node->sql('SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM words ORDER BY k, t, id', database => $database);
+	my $plan = $node->safe_psql($database, 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM words ORDER BY k, t, id');
 	like($plan, qr/Sort Method: .* radix/, 'libc, en_US: behind another column');
 }
 SKIP:
@@ -79,15 +81,17 @@ SKIP:
 	# characters that another encoding stores in two or three bytes
 	my $database = create_database('icu_euc', q{ENCODING 'EUC_JP' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'ja'});
 	my $query = q{SELECT i, convert_from(decode(to_hex((ARRAY[164, 165, 176])[1 + i % 3] * 256 + 161 + i % 80), 'hex'), 'EUC_JP') || i % 9 || chr(97 + i % 26) AS t FROM generate_series(1, 1500) i ORDER BY t, i};
-	is($node->sql("SET client_encoding = 'UTF8'; SET gpusort.force = on; $query", database => $database),
-	   $node->sql("SET client_encoding = 'UTF8'; SET gpusort.enable = off; $query", database => $database), 'ICU, EUC_JP');
+	is($node->safe_psql($database, "SET client_encoding = 'UTF8'; SET gpusort.force = on; $query"),
+	   $node->safe_psql($database, "SET client_encoding = 'UTF8'; SET gpusort.enable = off; $query"), 'ICU, EUC_JP');
 
 	if ($version >= 160000)
 	{
 		compare($node, 'ICU with rules', create_database('icu_rules', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'und' ICU_RULES '&z < a &c < ch &B = ö'}), 1);
 	}
 
-	my $icu = GpuSortCluster->new(locale => [ '--locale-provider=icu', '--icu-locale=en', '--locale=C', '-E', 'UTF8' ]);
+	my $icu = GpuSortNode->new('icu');
+	$icu->init(extra => [ '--locale-provider=icu', '--icu-locale=en', '--locale=C', '-E', 'UTF8' ]);
+	$icu->start;
 	$icu->wait_service;
 	compare($icu, 'a cluster made with ICU', 'postgres', 1);
 }
