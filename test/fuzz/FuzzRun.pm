@@ -471,7 +471,7 @@ sub _minimised
 			push @kept, $drop if $column->{name} ne 'id' && $fails->(@kept, $drop);
 		}
 	}
-	# settings, columns given out and predicates; what orders rows stays
+	# settings, selected columns and predicates; what orders rows stays
 	for (my $i = 0; $i < @$settings; $i++)
 	{
 		my ($gone) = splice @$settings, $i, 1;

@@ -1,5 +1,5 @@
 # The service killed before, during and after a sort: the answer is right, or a clean error once
-# rows were given out; the service comes back; the server does not restart.
+# rows were emitted; the service comes back; the server does not restart.
 use strict;
 use warnings;
 
@@ -67,7 +67,7 @@ ok($status == 0 || $err =~ /statement timeout/, 'a service that hangs can be wai
 kill 'CONT', $service;
 is($node->method, 'radix', 'and goes on');
 
-# during the taking in: few rows in, none sent yet; and many sent
+# during ingest: few rows in, none sent yet; and many sent
 for my $at (100, 200000)
 {
 	for my $function ('gate', 'gate_once')
@@ -123,15 +123,15 @@ for ([ 'a window', 'md5(string_agg(id || \':\' || r, \',\'))', '(SELECT id, row_
 	ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
 	$holder->run('SELECT pg_advisory_unlock(1)');
 	my ($out, $err) = $session->result;
-	# the other side of a join has given rows out already
-	ok($out eq $expected || ($name eq 'a merge join' && $err =~ /ERROR:.*HINT:/s), 'the right answer, or an error where rows were given out') or diag "$out $err";
+	# the other side of a join has emitted rows already
+	ok($out eq $expected || ($name eq 'a merge join' && $err =~ /ERROR:.*HINT:/s), 'the right answer, or an error where rows were emitted') or diag "$out $err";
 	$service = $node->wait_service($service);
 	is($session->run($statement), $expected, 'and again the right one');
 	$session->close;
 }
 lived;
 
-# during the giving out
+# during emit
 my $session = $node->session;
 $session->run('SET gpusort.force = on');
 $session->run('BEGIN');

@@ -47,7 +47,7 @@ SKIP:
 }
 
 # a job larger than the memory allowed: where the planner knows it is not begun, where it does not
-# the rows that were taken in go on into PostgreSQL's sort; a device's engine needs more for itself
+# the rows that were ingested go on into PostgreSQL's sort; a device's engine needs more for itself
 my ($memory, $count) = $engine eq 'host' ? ('16MB', 250000) : ('64MB', 1000000);
 $node->safe_psql('postgres', qq{
 	ALTER SYSTEM SET gpusort.host_memory = '$memory';
@@ -72,12 +72,12 @@ for my $order ('k, id', 's COLLATE "C" DESC')
 	my $digest = "SELECT count(*), md5(string_agg(id || left(s, 40), ',')) FROM (SELECT * FROM surprise($count) ORDER BY $order) s";
 	is($node->safe_psql('postgres', "SET gpusort.force = on; $digest"), $node->safe_psql('postgres', "SET gpusort.enable = off; $digest"), "full in the middle of the rows, by $order: the right answer");
 }
-# likewise rows with a column that only the sort sees: the executor's junk filter is not there to leave it out
+# likewise rows with a resjunk column: the executor's junk filter is not there to leave it out
 my $insert = "INSERT INTO %s SELECT id, left(s, 40) FROM surprise($count) ORDER BY k, id";
 $node->safe_psql('postgres', "CREATE TABLE $_ (id int, s text)") for 'native', 'forced';
 $node->safe_psql('postgres', 'SET gpusort.enable = off; ' . sprintf $insert, 'native');
 like($node->safe_psql('postgres', 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ' . sprintf $insert, 'forced'),
-	 qr/fallback: tuplesort/, 'full in the middle of rows with a hidden key');
+	 qr/fallback: tuplesort/, 'full in the middle of rows with a resjunk key');
 is($node->safe_psql('postgres', q{SELECT md5(string_agg(id || s, ',' ORDER BY ctid)) FROM forced}),
    $node->safe_psql('postgres', q{SELECT md5(string_agg(id || s, ',' ORDER BY ctid)) FROM native}), 'the right rows');
 is($node->method, 'radix', 'a small sort fits');

@@ -54,7 +54,7 @@ $_->run('COMMIT') for @sessions;
 $_->close for @sessions;
 sorted_rightly('after twenty sessions');
 
-# terminated while they hold chunks: taking in, waiting, giving out
+# terminated while they hold chunks: ingesting, waiting, emitting
 @sessions = map { my $s = $node->session; $s->run('SET gpusort.force = on'); $s } 1 .. 6;
 for my $i (0 .. 5)
 {

@@ -17,7 +17,7 @@ $node->safe_psql('postgres', q{
 my $rows = $node->safe_psql('postgres', q{SET gpusort.enable = off; SELECT md5(string_agg(id::text, ',')) FROM (SELECT * FROM t ORDER BY k, id) s});
 my $sort = q{SELECT md5(string_agg(id::text, ',')) FROM (SELECT * FROM t ORDER BY k, id) s};
 
-# stop while one sort takes rows in and another gives them out
+# stop while one sort ingests rows and another emits them
 for my $mode ('fast', 'immediate', 'fast')
 {
 	my $in = $node->session;

@@ -1,4 +1,4 @@
-# Sorts whose rows parallel workers take in, under stress: the service killed, its memory full,
+# Sorts whose rows parallel workers ingest, under stress: the service killed, its memory full,
 # its pool too small, queries cancelled, workers terminated.  Answers are right or errors clean.
 use strict;
 use warnings;
@@ -55,16 +55,16 @@ sub waits_at_gate
 
 my $node = new_node('main');
 my ($service) = $node->services;
-like($node->safe_psql('postgres', "EXPLAIN $all"), qr/GpuSortIngest/, 'the plan takes rows in with workers');
+like($node->safe_psql('postgres', "EXPLAIN $all"), qr/GpuSortIngest/, 'the plan ingests rows with workers');
 is($node->safe_psql('postgres', $all), $right, 'the right answer');
 my $text = $node->safe_psql('postgres', 'EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM t ORDER BY k, id');
 like($text, qr/Workers Launched: 3/, 'three workers');
-like($text, qr/Rows Ingested: 250000/, 'which take all rows in');
+like($text, qr/Rows Ingested: 250000/, 'which ingest all rows');
 
 my $session = $node->session;
 my $holder = $node->session;
 
-# the service killed while all processes take rows in: once with the leader at the gate or a
+# the service killed while all processes ingest rows: once with the leader at the gate or a
 # worker, whoever comes there, once with workers only
 for my $leader ('on', 'off')
 {
@@ -72,7 +72,7 @@ for my $leader ('on', 'off')
 	$holder->run('SELECT pg_advisory_lock(1)');
 	$session->send($gated);
 	ok(waits_at_gate($node), "leader $leader: the sort waits in the middle");
-	ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT sum(rows_in) FROM gpusort_jobs') > 50000 }), 'gpusort_jobs counts what all processes take in');
+	ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT sum(rows_in) FROM gpusort_jobs') > 50000 }), 'gpusort_jobs counts what all processes ingest');
 	kill 'KILL', $service;
 	ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
 	$holder->run('SELECT pg_advisory_unlock(1)');
@@ -182,10 +182,10 @@ SKIP:
 		my $query = "SET parallel_leader_participation = $leader; ";
 		(my $grown = $all) =~ s/FROM t /FROM grown /;
 		like($node->safe_psql('postgres', "$query EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM grown ORDER BY k, id"),
-			 qr/fallback: tuplesort.*memory limit.*GpuSortIngest/s, "leader $leader: the memory fills up while workers take rows in");
+			 qr/fallback: tuplesort.*memory limit.*GpuSortIngest/s, "leader $leader: the memory fills up while workers ingest rows");
 		is($node->safe_psql('postgres', "$query $grown"), $right, 'the right answer');
 		$node->safe_psql('postgres', "$query DROP TABLE IF EXISTS made; CREATE TABLE made AS SELECT id, pad FROM grown ORDER BY k, id");
-		is($node->safe_psql('postgres', q{SELECT count(*) || md5(string_agg(id || pad, ',' ORDER BY ctid)) FROM made}), $right, 'and with a hidden key');
+		is($node->safe_psql('postgres', q{SELECT count(*) || md5(string_agg(id || pad, ',' ORDER BY ctid)) FROM made}), $right, 'and with a resjunk key');
 	}
 	is($node->method, 'radix', 'and small sorts go on');
 	$node->remove;
@@ -215,6 +215,6 @@ $node->init(conf => [ "shared_preload_libraries = ''", @parallel ]);
 $node->start;
 $node->safe_psql('postgres', "LOAD 'gpusort'; $tables");
 like($node->safe_psql('postgres', "LOAD 'gpusort'; EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM t ORDER BY k, id"),
-	 qr/Workers Launched: 3.*Rows Ingested: 250000\n.*worker 2 [1-9]/s, 'loaded by LOAD: workers take rows in');
+	 qr/Workers Launched: 3.*Rows Ingested: 250000\n.*worker 2 [1-9]/s, 'loaded by LOAD: workers ingest rows');
 
 done_testing;

@@ -1,4 +1,4 @@
-# Strings whose beginnings are left out of the keys: processes that take rows of one sort in must
+# Strings whose beginnings are left out of the keys: processes that ingest rows of one sort must
 # leave out the same, whatever their own first rows look like, whoever comes first, and whether or
 # not they find chunks in the pool.
 use strict;
@@ -48,9 +48,9 @@ for my $statistics ('no', 'with')
 	}
 }
 my $text = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, VERBOSE, TIMING OFF) SELECT id, t FROM t ORDER BY $keys{expression}, id");
-like($text, qr/Workers Launched: 3.*Rows Ingested: 90000/s, 'all rows are taken in by the processes that scan');
+like($text, qr/Workers Launched: 3.*Rows Ingested: 90000/s, 'all rows are ingested by the processes that scan');
 
-# read again and again, with heads chosen anew each time
+# read again and again, with prefixes chosen anew each time
 is($node->safe_psql('postgres', q{SET enable_material = off; SET enable_hashjoin = off; SELECT count(DISTINCT d) FROM generate_series(1, 5) g,
 	LATERAL (SELECT md5(string_agg(id || t, ',')) AS d FROM (SELECT id, t FROM t WHERE id % 5 <> g ORDER BY (t || '') COLLATE "C") s) q}), 5, 'another sort for each row');
 

@@ -23,7 +23,7 @@ my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
 my $has_icu = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'}) > 0;
 
 # Words that each of the locales orders differently: case, accents, signs, digits, blanks; LATIN1 has
-# all of their characters.  Some are equal but for case, some share a head of 40 bytes.
+# all of their characters.  Some are equal but for case, some share a prefix of 40 bytes.
 my $words = q{
 	CREATE TABLE words AS SELECT i AS id, i * 7919 % 13 AS k, CASE i % 7 WHEN 0 THEN NULL WHEN 1 THEN repeat('gleicher Anfang ', 3) ELSE '' END
 		|| (ARRAY['a', 'B', 'b', 'A', 'ä', 'Ä', 'ae', 'z', 'Z', 'Straße', 'Strasse', 'co-op', 'coop', 'co op', 'ch', 'cz', 'x1', 'x10', 'x9', '', 'Ö', 'o', 'ø', '_', ' y'])[1 + i % 25]
