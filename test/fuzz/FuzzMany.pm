@@ -58,7 +58,7 @@ sub _start
 sub _sorts
 {
 	my ($server) = @_;
-	return $server->sql('SELECT sorts FROM gpusort_stats', database => 'fuzz_0');
+	return $server->safe_psql('fuzz_0', 'SELECT sorts FROM gpusort_stats');
 }
 
 sub _text
@@ -91,8 +91,8 @@ sub run_many
 	unlink glob "$directory/process-*";
 	if ($server)
 	{
-		$server->sql($_) for 'DROP DATABASE IF EXISTS fuzz_0', 'CREATE DATABASE fuzz_0';
-		$server->sql('CREATE EXTENSION gpusort', database => 'fuzz_0');
+		$server->safe_psql('postgres', $_) for 'DROP DATABASE IF EXISTS fuzz_0', 'CREATE DATABASE fuzz_0';
+		$server->safe_psql('fuzz_0', 'CREATE EXTENSION gpusort');
 		$sorts = _sorts($server);
 	}
 	my $from = defined $log ? -s $log // croak "$log: $!" : undef;
@@ -130,7 +130,7 @@ sub run_many
 		# they are zero again after a crash
 		my $now = _sorts($server);
 		$sum{sorts} = $now >= $sorts ? $now - $sorts : $now;
-		$server->sql('DROP DATABASE fuzz_0');
+		$server->safe_psql('postgres', 'DROP DATABASE fuzz_0');
 	}
 	my $busy = $processes < $cores ? $processes : $cores;
 	my $took = time - $start;

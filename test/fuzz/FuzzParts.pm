@@ -322,7 +322,7 @@ sub _padded
 }
 
 # A subquery that is run for each row of another: the rows of inner that belong to outer's, sorted
-# in one way or the other.  Returns it, its order, and what more it gives out than b's columns.
+# in one way or the other.  Returns it, its order, and what more it selects than b's columns.
 sub _dependent
 {
 	my ($context, $outer, $inner) = @_;

@@ -30,7 +30,7 @@ use FuzzSchema;
 use FuzzServer;
 use FuzzSession;
 use FuzzTypes;
-use GpuSortCluster;
+use GpuSortNode;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bad_lines);
@@ -60,7 +60,9 @@ sub new
 	}
 	else
 	{
-		$self->{node} = GpuSortCluster->new(conf => [ 'max_worker_processes = 16', 'max_parallel_workers = 8', 'log_min_messages = warning', 'log_error_verbosity = verbose', 'autovacuum = off', 'jit = off' ]);
+		$self->{node} = GpuSortNode->new("server$$");
+		$self->{node}->init(conf => [ 'max_worker_processes = 16', 'max_parallel_workers = 8', 'log_min_messages = warning', 'log_error_verbosity = verbose', 'autovacuum = off', 'jit = off' ]);
+		$self->{node}->start;
 		$self->{node}->wait_service;
 	}
 	$self->_look_round;
@@ -80,17 +82,17 @@ sub _look_round
 	my $node = $self->{node};
 
 	# C.UTF-8 under one of its names, and a language of the C library's, where there is one
-	my @more = map { $node->sql("SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'c' AND collencoding IN (-1, 6) AND collcollate $_ ORDER BY 1 LIMIT 1", database => 'template1') }
+	my @more = map { $node->safe_psql('template1', "SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'c' AND collencoding IN (-1, 6) AND collcollate $_ ORDER BY 1 LIMIT 1") }
 		q{~* '^C\.utf-?8$'}, q{!~* '^(C|POSIX)(\.|$)'};
 	# those of PostgreSQL's own provider, from 17 on
-	push @more, split /\n/, $node->sql(q{SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'b' AND collencoding IN (-1, 6) ORDER BY 1}, database => 'template1');
+	push @more, split /\n/, $node->safe_psql('template1', q{SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'b' AND collencoding IN (-1, 6) ORDER BY 1});
 	$self->{collations} = [ ('"C"') x 3, '"POSIX"', ('"default"') x 2, ('"en-x-icu"') x 2, '"sv-x-icu"', map({ "fz.$_" } qw(ci base digits upper shifted backwards phonebook)), ('r.any') x 4, ('r.loose') x 2, grep { $_ ne '' } @more ];
-	$self->{foreign} = $node->sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'file_fdw'});
-	$database_options{builtin} = q{LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' LOCALE 'C'} if $node->sql('SHOW server_version_num') >= 170000;
+	$self->{foreign} = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'file_fdw'});
+	$database_options{builtin} = q{LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' LOCALE 'C'} if $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
 	# the name that this had up to 15, or the later one
-	$self->{force_parallel} = $node->sql(q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
+	$self->{force_parallel} = $node->safe_psql('postgres', q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
 	# that of a server's own configuration need not be in the backend's path
-	$self->{explains} = ($node->try(q{LOAD 'auto_explain'}))[2] == 0;
+	$self->{explains} = $node->psql('postgres', q{LOAD 'auto_explain'}) == 0;
 	return;
 }
 
@@ -102,10 +104,10 @@ sub _database
 	my $name = ($self->{name} // 'fuzz') . "_$kind";
 
 	return $name if $self->{databases}{$name}++;
-	$node->sql("DROP DATABASE IF EXISTS $name") if $self->{server};
-	$node->sql("CREATE DATABASE $name TEMPLATE template0 ENCODING 'UTF8' $database_options{$kind}");
-	$node->sql('CREATE EXTENSION gpusort; ' . fixtures(), database => $name);
-	$node->sql('CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw', database => $name) if $self->{foreign};
+	$node->safe_psql('postgres', "DROP DATABASE IF EXISTS $name") if $self->{server};
+	$node->safe_psql('postgres', "CREATE DATABASE $name TEMPLATE template0 ENCODING 'UTF8' $database_options{$kind}");
+	$node->safe_psql($name, 'CREATE EXTENSION gpusort; ' . fixtures());
+	$node->safe_psql($name, 'CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw') if $self->{foreign};
 	return $name;
 }
 
@@ -116,8 +118,8 @@ sub clean
 	return unless $self->{server};
 	for my $name (sort keys %{ $self->{databases} })
 	{
-		$self->{node}->try("DROP DATABASE IF EXISTS $name");
-		$self->{node}->try(qq{COPY (SELECT current_setting('data_directory')) TO PROGRAM 'read -r d && rm -f "\$d/$name.f1"'}) if $self->{foreign};
+		$self->{node}->psql('postgres', "DROP DATABASE IF EXISTS $name");
+		$self->{node}->psql('postgres', qq{COPY (SELECT current_setting('data_directory')) TO PROGRAM 'read -r d && rm -f "\$d/$name.f1"'}) if $self->{foreign};
 	}
 	return;
 }
@@ -165,10 +167,10 @@ sub _set_memory
 	return if $want eq ($self->{memory} // '0 64');
 
 	my ($host, $staging) = split / /, $want;
-	$self->{node}->sql("ALTER SYSTEM SET gpusort.host_memory = '${host}MB'");
+	$self->{node}->safe_psql('postgres', "ALTER SYSTEM SET gpusort.host_memory = '${host}MB'");
 	# a device's engine needs more than that for itself
-	$self->{node}->sql("ALTER SYSTEM SET gpusort.device_memory = '" . $host * 64 . "MB'");
-	$self->{node}->sql("ALTER SYSTEM SET gpusort.staging_memory = '${staging}MB'");
+	$self->{node}->safe_psql('postgres', "ALTER SYSTEM SET gpusort.device_memory = '" . $host * 64 . "MB'");
+	$self->{node}->safe_psql('postgres', "ALTER SYSTEM SET gpusort.staging_memory = '${staging}MB'");
 	my ($old) = $self->{node}->services;
 	$self->{node}->reload;
 	# the service that is to be is another process
@@ -410,7 +412,7 @@ sub _new_log
 {
 	my ($self) = @_;
 	return if $self->{server};
-	($self->{log_read}, my @lines) = bad_lines($self->{node}{log}, $self->{log_read} // 0);
+	($self->{log_read}, my @lines) = bad_lines($self->{node}->logfile, $self->{log_read} // 0);
 	return @lines;
 }
 
@@ -469,7 +471,7 @@ sub _minimised
 			push @kept, $drop if $column->{name} ne 'id' && $fails->(@kept, $drop);
 		}
 	}
-	# settings, columns given out and predicates; what orders rows stays
+	# settings, selected columns and predicates; what orders rows stays
 	for (my $i = 0; $i < @$settings; $i++)
 	{
 		my ($gone) = splice @$settings, $i, 1;
@@ -543,7 +545,7 @@ sub _revive
 {
 	my ($self) = @_;
 	$self->{bystander}++;
-	wait_until(sub { ($self->{node}->try('SELECT 1'))[2] == 0 }, 60);
+	wait_until(sub { $self->{node}->psql('postgres', 'SELECT 1') == 0 }, 60);
 	return;
 }
 
@@ -590,7 +592,7 @@ sub _round
 		if ($wrong =~ /^(?:session|native):/)
 		{
 			undef $session;
-			wait_until(sub { ($self->{node}->try('SELECT 1'))[2] == 0 }, 30);
+			wait_until(sub { $self->{node}->psql('postgres', 'SELECT 1') == 0 }, 30);
 			last;
 		}
 	}

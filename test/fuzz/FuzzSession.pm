@@ -23,8 +23,8 @@ sub new
 	my $self = bless { out => "$scratch/out$name", err => "$scratch/err$name", count => 0, read => 0 }, $class;
 
 	open my $err, '>', $self->{err} or croak "$self->{err}: $!";
-	$self->{pid} = open3($self->{in}, $self->{answer}, '>&' . fileno $err, $node->_psql(database => $database),
-						 qw(-v ON_ERROR_STOP=0 -v VERBOSITY=verbose -P recordsep_zero -P fieldsep_zero), '-P', 'null=\N');
+	$self->{pid} = open3($self->{in}, $self->{answer}, '>&' . fileno $err, $node->psql_command($database),
+						 qw(-P recordsep_zero -P fieldsep_zero), '-P', 'null=\N');
 	$self->{in}->autoflush(1);
 	binmode $self->{in}, ':utf8';
 	my ($out, @error) = $self->run('SELECT pg_backend_pid()');

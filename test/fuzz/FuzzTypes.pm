@@ -27,7 +27,7 @@ our @DIRECTIONS = ('', ' ASC', ' DESC', ' ASC NULLS FIRST', ' DESC NULLS LAST', 
 # Collations that are not deterministic.
 my $loose = qr/^(?:fz\.(?:ci|base)|r\.loose)$/;
 
-# Strings near each other: case, blanks, bytes above 127, NULs of C strings' ends, shared heads.
+# Strings near each other: case, blanks, bytes above 127, NULs of C strings' ends, shared prefixes.
 my @strings = ('', ' ', 'a', 'A', 'b', 'B', 'ab', 'aB', 'Ab', 'a b', 'a-b', 'a ', ' a', 'a  ', 'z', 'Z', 'Zz', 'e', "\x{e9}", "\x{c9}", 'E',
 	"e\x{301}", "a\x{302}\x{323}", "a\x{323}\x{302}", "\x{f6}", "\x{e4}", "\x{e5}", "\x{c5}", 'cote', "cot\x{e9}", "c\x{f4}te", "c\x{f4}t\x{e9}", 'co-op', 'coop', 'CO-OP', 'black bird', 'blackbird', 'black-bird',
 	"\x{e01}\x{e40}", "\x{3042}", "\x{30a2}", "a\x{1}b", "a\x{200b}b", "\x{ffff}", "\x{fffd}", "\x{10ffff}", 'a10', 'a9', 'a09', 'a0000000000000000000009', 'a99999999999999999999999',
@@ -50,7 +50,7 @@ my @texts = (
 	(map { [ 1 => "'one head ' || translate(md5(N::text), '0123456789abcdef', '$_')" ] } @alphabets),
 	[ 25 => q{substr(md5(N::text), 1, 8)} ],
 	[ 15 => q{'https://example.org/a/common/path/' || N} ],
-	# heads that all share, that most share, that many share up to some place
+	# prefixes that all share, that most share, that many share up to some place
 	[ 6 => q{'https://www.example.org/warehouse/region-4/customers/orders/' || lpad((N % 1000000)::text, 12, '0')} ],
 	[ 6 => q{CASE WHEN N % 100 = 7 THEN substr(md5(N::text), 1, 5) ELSE '/var/lib/a/directory/with/a/long/name/' || N END} ],
 	[ 4 => q{repeat('prefix-', (N % 4 * 5)::int) || (N % 1000)} ],

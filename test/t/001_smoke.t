@@ -2,22 +2,25 @@
 use strict;
 use warnings;
 
-use GpuSortCluster;
+use GpuSortNode;
 use Test::More;
 
-my $node = GpuSortCluster->new;
+my $node = GpuSortNode->new('main');
+$node->init;
+$node->start;
 ok($node->wait_service, 'the service comes up with the server');
 is(scalar $node->supervisors, 1, 'there is one supervisor');
 is(scalar $node->services, 1, 'and one service');
-ok(-S "$node->{data}/pg_stat_tmp/gpusort.sock", 'the socket is in the data directory');
-is((stat "$node->{data}/pg_stat_tmp/gpusort.sock")[2] & 0777, 0600, 'and nobody else may connect to it');
+my $socket = $node->data_dir . '/pg_stat_tmp/gpusort.sock';
+ok(-S $socket, 'the socket is in the data directory');
+is((stat $socket)[2] & 0777, 0600, 'and nobody else may connect to it');
 
 # the extension's objects are not needed to sort
 is($node->method, 'radix', 'a sort without CREATE EXTENSION');
-$node->sql('CREATE EXTENSION gpusort');
+$node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
 is($node->method, 'radix', 'with it');
-is($node->sql('SELECT count(*) > 0 FROM gpusort_devices'), 't', 'gpusort_devices has a row');
-$node->sql('DROP EXTENSION gpusort');
+is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM gpusort_devices'), 't', 'gpusort_devices has a row');
+$node->safe_psql('postgres', 'DROP EXTENSION gpusort');
 is($node->method, 'radix', 'after DROP EXTENSION');
 
 # one LOG line where there is no GPU, and no error
@@ -31,14 +34,16 @@ unlike($node->log_text, qr/ (?:ERROR|FATAL|PANIC):/, 'no error in the log');
 
 ok($node->stop, 'the server stops');
 ok(wait_until(sub { !$node->processes }, 5), 'no process is left');
-ok(!-e "$node->{data}/pg_stat_tmp/gpusort.sock", 'nor a socket');
+ok(!-e $socket, 'nor a socket');
 
 # a second server beside the first, and the first again
 $node->start;
-my $other = GpuSortCluster->new;
+my $other = GpuSortNode->new('other');
+$other->init;
+$other->start;
 ok($node->wait_service && $other->wait_service, 'two servers, each with a service');
 is(join(' ', map { scalar $_->services } $node, $other), '1 1', 'of its own');
-ok($node->stop(mode => 'immediate'), 'one stops at once');
+ok($node->stop('immediate'), 'one stops at once');
 ok(wait_until(sub { !$node->processes }, 5), 'with all of its processes');
 is($other->method, 'radix', 'the other is not concerned');
 $node->start;

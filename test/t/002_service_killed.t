@@ -1,10 +1,11 @@
 # The service killed before, during and after a sort: the answer is right, or a clean error once
-# rows were given out; the service comes back; the server does not restart.
+# rows were emitted; the service comes back; the server does not restart.
 use strict;
 use warnings;
 
-use GpuSortCluster;
+use GpuSortNode;
 use Test::More;
+use Time::HiRes qw(sleep);
 
 my $tables = q{
 	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 300007 AS k, 'row number ' || i || ' ' || repeat('x', i % 100) AS pad FROM generate_series(1, 250000) i;
@@ -20,51 +21,53 @@ my $tables = q{
 	END $$;
 	CREATE FUNCTION gate_once(i int, at int) RETURNS int LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN gate(i, at); END';
 };
-my $rows;
 
-# Delays grow with each end of a service, so each part has a server of its own.
-sub new_node
+my $node = GpuSortNode->new('main');
+$node->init;
+$node->start;
+my $service = $node->wait_service;
+$node->safe_psql('postgres', $tables);
+my $rows = $node->safe_psql('postgres', q{SET gpusort.enable = off; SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s});
+my $started = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
+my $bystander = $node->session;
+$bystander->run('SET gpusort.force = on');
+my $holder = $node->session;
+my $megabytes = 64;
+
+# Delays grow with each service that ends by itself; one that follows a change of settings starts
+# them anew.  Returns its process id.
+sub without_delay
 {
-	my $node = GpuSortCluster->new;
-	$node->wait_service;
-	$node->sql($tables);
-	$rows = $node->sql(q{SET gpusort.enable = off; SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s});
-	return $node;
+	$megabytes++;
+	$node->safe_psql('postgres', "ALTER SYSTEM SET gpusort.staging_memory = '${megabytes}MB'");
+	$node->reload;
+	return $node->wait_service($service);
 }
 
 # Ends a part: the server and its sessions lived through it.
 sub lived
 {
-	my ($node, $bystander, $started) = @_;
 	is($bystander->run("SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s"), $rows, 'another session lived through it all');
-	is($node->sql('SELECT pg_postmaster_start_time()'), $started, 'and so did the server');
+	is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'), $started, 'and so did the server');
 	unlike($node->log_text, qr/PANIC|terminating any other active server processes/, 'without a restart of its processes');
-	$bystander->close;
-	$node->remove;
+	$service = without_delay;
 	return;
 }
 
-my $node = new_node;
-my ($service) = $node->services;
-my $started = $node->sql('SELECT pg_postmaster_start_time()');
-my $bystander = $node->session;
-$bystander->run('SET gpusort.force = on');
-my $holder = $node->session;
-
 # before: the next query does not find it
 kill 'KILL', $service;
-is($node->sql(q{SET gpusort.force = on; SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s}), $rows,
+is($node->safe_psql('postgres', q{SET gpusort.force = on; SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s}), $rows,
    'killed before a sort: the right answer');
 $service = $node->wait_service($service);
 
 # stopped, not killed: while it hangs, queries can be cancelled
 kill 'STOP', $service;
-my ($out, $err, $status) = $node->try(q{SET gpusort.force = on; SET statement_timeout = 500; SELECT count(*) FROM (SELECT * FROM t ORDER BY k OFFSET 0) s});
-ok($status == 0 || $err =~ /57014/, 'a service that hangs can be waited for or cancelled') or diag $err;
+my ($status, $out, $err) = $node->psql('postgres', q{SET gpusort.force = on; SET statement_timeout = 500; SELECT count(*) FROM (SELECT * FROM t ORDER BY k OFFSET 0) s});
+ok($status == 0 || $err =~ /statement timeout/, 'a service that hangs can be waited for or cancelled') or diag $err;
 kill 'CONT', $service;
 is($node->method, 'radix', 'and goes on');
 
-# during the taking in: few rows in, none sent yet; and many sent
+# during ingest: few rows in, none sent yet; and many sent
 for my $at (100, 200000)
 {
 	for my $function ('gate', 'gate_once')
@@ -74,7 +77,7 @@ for my $at (100, 200000)
 		$holder->run('SELECT pg_advisory_lock(1)');
 		# the filter keeps every row; it is there to stop in the middle of the table
 		$session->send("SELECT count(*), md5(string_agg(id || pad, ',')) FROM (SELECT id, pad FROM t WHERE $function(id, $at) > 0 ORDER BY k, id) s");
-		ok(wait_until(sub { $node->sql(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }),
+		ok(wait_until(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }),
 		   "$function: the sort waits at row $at");
 		kill 'KILL', $service;
 		ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
@@ -94,19 +97,13 @@ for my $at (100, 200000)
 		is($session->run("SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s"), $rows, 'and sorts again');
 		$session->close;
 	}
+	$service = without_delay;
 }
 
-lived($node, $bystander, $started);
-$holder->close;
+lived;
 
 # sorts below other nodes, and of statements that write
-$node = new_node;
-($service) = $node->services;
-$started = $node->sql('SELECT pg_postmaster_start_time()');
-$bystander = $node->session;
-$bystander->run('SET gpusort.force = on');
-$holder = $node->session;
-$node->sql('CREATE TABLE w (id int, pad text)');
+$node->safe_psql('postgres', 'CREATE TABLE w (id int, pad text)');
 for ([ 'a window', 'md5(string_agg(id || \':\' || r, \',\'))', '(SELECT id, row_number() OVER (ORDER BY k, id) AS r FROM t WHERE gate(id, 200000) > 0) s' ],
 	 [ 'DISTINCT', 'md5(string_agg(k::text, \',\'))', '(SELECT DISTINCT ON (k % 1000) k FROM t WHERE gate(id, 200000) > 0 ORDER BY k % 1000, k) s' ],
 	 [ 'INSERT', undef, 'INSERT INTO w SELECT id, pad FROM t WHERE gate(id, 200000) > 0 ORDER BY k, id' ],
@@ -121,26 +118,20 @@ for ([ 'a window', 'md5(string_agg(id || \':\' || r, \',\'))', '(SELECT id, row_
 	$session->run('SET gpusort.enable = on; SET gpusort.force = on');
 	$holder->run('SELECT pg_advisory_lock(1)');
 	$session->send($statement);
-	ok(wait_until(sub { $node->sql(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }), "$name: the sort waits");
+	ok(wait_until(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }), "$name: the sort waits");
 	kill 'KILL', $service;
 	ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
 	$holder->run('SELECT pg_advisory_unlock(1)');
 	my ($out, $err) = $session->result;
-	# the other side of a join has given rows out already
-	ok($out eq $expected || ($name eq 'a merge join' && $err =~ /ERROR:.*HINT:/s), 'the right answer, or an error where rows were given out') or diag "$out $err";
+	# the other side of a join has emitted rows already
+	ok($out eq $expected || ($name eq 'a merge join' && $err =~ /ERROR:.*HINT:/s), 'the right answer, or an error where rows were emitted') or diag "$out $err";
 	$service = $node->wait_service($service);
 	is($session->run($statement), $expected, 'and again the right one');
 	$session->close;
 }
-lived($node, $bystander, $started);
-$holder->close;
+lived;
 
-# during the giving out
-$node = new_node;
-($service) = $node->services;
-$started = $node->sql('SELECT pg_postmaster_start_time()');
-$bystander = $node->session;
-$bystander->run('SET gpusort.force = on');
+# during emit
 my $session = $node->session;
 $session->run('SET gpusort.force = on');
 $session->run('BEGIN');
@@ -167,20 +158,16 @@ ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is
 is($out, '2', 'its end is no error') or diag $err;
 $service = $node->wait_service($service);
 
-lived($node, $bystander, $started);
+lived;
 $session->close;
 
 # again and again while sorts run: each is right or fails cleanly
-$node = new_node;
-$started = $node->sql('SELECT pg_postmaster_start_time()');
-$bystander = $node->session;
-$bystander->run('SET gpusort.force = on');
 my @sessions = map { my $s = $node->session; $s->run('SET gpusort.force = on'); $s } 1 .. 4;
 my ($right, $failed, $wrong) = (0, 0, 0);
 for my $round (1 .. 3)
 {
 	$_->send("SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s") for @sessions;
-	Time::HiRes::sleep(0.15 * $round);
+	sleep(0.15 * $round);
 	kill 'KILL', $node->services;
 	for (@sessions)
 	{
@@ -191,9 +178,9 @@ for my $round (1 .. 3)
 }
 is($wrong, 0, "killed again and again: $right right, $failed failed, none wrong");
 is(scalar $node->services, 1, 'and is one');
-is($node->sql('SELECT count(*) FROM pg_locks WHERE locktype = \'advisory\''), 0, 'nobody is left waiting');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_locks WHERE locktype = \'advisory\''), 0, 'nobody is left waiting');
 
-lived($node, $bystander, $started);
+lived;
 $_->close for @sessions;
 
 done_testing;

@@ -3,28 +3,30 @@
 use strict;
 use warnings;
 
-use GpuSortCluster;
+use GpuSortNode;
 use Test::More;
+use Time::HiRes qw(sleep time);
 
-my $node = GpuSortCluster->new(start => 0);
+my $node = GpuSortNode->new('main');
+$node->init;
 # a directory that is not empty where the socket is to be
-my $obstacle = "$node->{data}/pg_stat_tmp/gpusort.sock";
+my $obstacle = $node->data_dir . '/pg_stat_tmp/gpusort.sock';
 mkdir $obstacle or die "mkdir: $!";
 open my $file, '>', "$obstacle/file" or die "$obstacle/file: $!";
 close $file;
 
 $node->start;
-$node->sql('CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k FROM generate_series(1, 20000) i');
-my $rows = $node->sql('SET gpusort.enable = off; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s');
+$node->safe_psql('postgres', 'CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k FROM generate_series(1, 20000) i');
+my $rows = $node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s');
 my $start = time;
 for my $i (1 .. 5)
 {
-	is($node->sql('SET gpusort.force = on; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s'), $rows, "answer $i without a service");
+	is($node->safe_psql('postgres', 'SET gpusort.force = on; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s'), $rows, "answer $i without a service");
 }
 cmp_ok(time - $start, '<', 15, 'and without much waiting');
 like($node->method, qr/^(?:fallback|native)$/, 'by PostgreSQL itself');
 ok(wait_until(sub { $node->log_lines(qr/LOG:.*(?:sort service|gpusort)/) }, 10), 'the log tells');
-sleep 4;
+sleep 1.5;
 cmp_ok(scalar $node->log_lines(qr/(?:LOG|WARNING):/), '<', 40, 'but not at every moment');
 ok(wait_until(sub { $node->services == 0 }, 10), 'none of those that were tried has stayed');
 unlike($node->log_text, qr/PANIC|terminating any other active server processes/, 'the server did not restart');
@@ -33,52 +35,53 @@ unlike($node->log_text, qr/PANIC|terminating any other active server processes/,
 unlink "$obstacle/file";
 rmdir $obstacle or die "rmdir: $!";
 ok($node->wait_service, 'the service comes once it can');
-is($node->sql('SET gpusort.force = on; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s'), $rows, 'and sorts');
+is($node->safe_psql('postgres', 'SET gpusort.force = on; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s'), $rows, 'and sorts');
 
 # an engine that is not there is no reason for an error
 SKIP:
 {
 	skip 'there is a GPU', 2 if -e '/dev/nvidiactl';
-	my $text = $node->sql('SET gpusort.force = on; SET gpusort.engine = cuda; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k');
+	my $text = $node->safe_psql('postgres', 'SET gpusort.force = on; SET gpusort.engine = cuda; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k');
 	unlike($text, qr/gpu radix/, 'the cuda engine without a GPU does not sort');
-	is($node->sql('SET gpusort.force = on; SET gpusort.engine = cuda; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s'), $rows, 'PostgreSQL does');
+	is($node->safe_psql('postgres', 'SET gpusort.force = on; SET gpusort.engine = cuda; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s'), $rows, 'PostgreSQL does');
 }
 
 # a job larger than the memory allowed: where the planner knows it is not begun, where it does not
-# the rows that were taken in go on into PostgreSQL's sort
-$node->sql(q{
-	ALTER SYSTEM SET gpusort.host_memory = '64MB';
-	ALTER SYSTEM SET gpusort.device_memory = '64MB';
-	-- more rows than the planner expects of it; every 1000th is larger than a chunk's share
-	CREATE FUNCTION surprise(n int) RETURNS TABLE (id int, k int, s text) LANGUAGE plpgsql IMMUTABLE ROWS 10 AS $$
+# the rows that were ingested go on into PostgreSQL's sort; a device's engine needs more for itself
+my ($memory, $count) = $engine eq 'host' ? ('16MB', 250000) : ('64MB', 1000000);
+$node->safe_psql('postgres', qq{
+	ALTER SYSTEM SET gpusort.host_memory = '$memory';
+	ALTER SYSTEM SET gpusort.device_memory = '$memory';
+	-- more rows than the planner expects of it; some are larger than a chunk's share
+	CREATE FUNCTION surprise(n int) RETURNS TABLE (id int, k int, s text) LANGUAGE plpgsql IMMUTABLE ROWS 10 AS \$\$
 	BEGIN
-		RETURN QUERY SELECT i, (i::bigint * 7919 % 100003)::int, repeat(md5(i::text), CASE WHEN i % 100000 = 7 THEN 50000 ELSE 3 END) FROM generate_series(1, n) i;
-	END $$;
+		RETURN QUERY SELECT i, (i::bigint * 7919 % 100003)::int, repeat(md5(i::text), CASE WHEN i % 25000 = 7 THEN 50000 ELSE 3 END) FROM generate_series(1, n) i;
+	END \$\$;
 });
 $node->reload;
-ok(wait_until(sub { $node->sql('SHOW gpusort.host_memory') eq '64MB' }, 10), 'a limit of 64 MB');
+ok(wait_until(sub { $node->safe_psql('postgres', 'SHOW gpusort.host_memory') eq $memory }, 10), "a limit of $memory");
 $node->wait_service;
 my $text;
 ok(wait_until(sub {
-	$text = $node->sql('SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM surprise(1000000) ORDER BY k, id');
+	$text = $node->safe_psql('postgres', "SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM surprise($count) ORDER BY k, id");
 	return $text =~ /Sort Method: fallback: tuplesort/;
 }, 20), 'a sort of more falls back') or diag $text;
 like($text, qr/Fallback Reason: .*gpusort\.(?:host|device)_memory/, 'and names the setting');
 for my $order ('k, id', 's COLLATE "C" DESC')
 {
-	my $digest = "SELECT count(*), md5(string_agg(id || left(s, 40), ',')) FROM (SELECT * FROM surprise(1000000) ORDER BY $order) s";
-	is($node->sql("SET gpusort.force = on; $digest"), $node->sql("SET gpusort.enable = off; $digest"), "full in the middle of the rows, by $order: the right answer");
+	my $digest = "SELECT count(*), md5(string_agg(id || left(s, 40), ',')) FROM (SELECT * FROM surprise($count) ORDER BY $order) s";
+	is($node->safe_psql('postgres', "SET gpusort.force = on; $digest"), $node->safe_psql('postgres', "SET gpusort.enable = off; $digest"), "full in the middle of the rows, by $order: the right answer");
 }
-# likewise rows with a column that only the sort sees: the executor's junk filter is not there to leave it out
-my $insert = 'INSERT INTO %s SELECT id, left(s, 40) FROM surprise(1000000) ORDER BY k, id';
-$node->sql("CREATE TABLE $_ (id int, s text)") for 'native', 'forced';
-$node->sql('SET gpusort.enable = off; ' . sprintf $insert, 'native');
-like($node->sql('SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ' . sprintf $insert, 'forced'),
-	 qr/fallback: tuplesort/, 'full in the middle of rows with a hidden key');
-is($node->sql(q{SELECT md5(string_agg(id || s, ',' ORDER BY ctid)) FROM forced}),
-   $node->sql(q{SELECT md5(string_agg(id || s, ',' ORDER BY ctid)) FROM native}), 'the right rows');
+# likewise rows with a resjunk column: the executor's junk filter is not there to leave it out
+my $insert = "INSERT INTO %s SELECT id, left(s, 40) FROM surprise($count) ORDER BY k, id";
+$node->safe_psql('postgres', "CREATE TABLE $_ (id int, s text)") for 'native', 'forced';
+$node->safe_psql('postgres', 'SET gpusort.enable = off; ' . sprintf $insert, 'native');
+like($node->safe_psql('postgres', 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ' . sprintf $insert, 'forced'),
+	 qr/fallback: tuplesort/, 'full in the middle of rows with a resjunk key');
+is($node->safe_psql('postgres', q{SELECT md5(string_agg(id || s, ',' ORDER BY ctid)) FROM forced}),
+   $node->safe_psql('postgres', q{SELECT md5(string_agg(id || s, ',' ORDER BY ctid)) FROM native}), 'the right rows');
 is($node->method, 'radix', 'a small sort fits');
-like($node->sql('SET gpusort.force = on; SET gpusort.log_decisions = on; EXPLAIN SELECT * FROM generate_series(1, 100000000) i ORDER BY i DESC'),
+like($node->safe_psql('postgres', 'SET gpusort.force = on; SET gpusort.log_decisions = on; EXPLAIN SELECT * FROM generate_series(1, 100000000) i ORDER BY i DESC'),
 	 qr/^ *(?:Sort|->  Sort)/m, 'one that the planner knows to be too large is not tried');
 ok(wait_until(sub { $node->log_lines(qr/gpusort: not used: .*gpusort\.(?:host|device)_memory/) }, 5), 'and the log names the setting');
 

@@ -3,14 +3,16 @@
 use strict;
 use warnings;
 
-use GpuSortCluster;
+use GpuSortNode;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $limit = 0.1;	# seconds
-my $node = GpuSortCluster->new(conf => ['gpusort.staging_memory = 256MB']);
+my $node = GpuSortNode->new('main');
+$node->init(conf => ['gpusort.staging_memory = 256MB']);
+$node->start;
 my $service = $node->wait_service;
-$node->sql(q{
+$node->safe_psql('postgres', q{
 	CREATE EXTENSION gpusort;
 	CREATE TABLE t AS SELECT i AS id, (i::bigint * 7919 * 104729) % 2000003 AS k,
 		'a prefix that is long enough to tie as a key does not hold all of it, so the comparator has work ' || i % 1000 AS s FROM generate_series(1, 1500000) i;
@@ -39,9 +41,25 @@ sub overrun
 	return $elapsed - $timeout;
 }
 
+# The shortest of a few, until one is within the limit: the machine may have other things to do.
+sub best_overrun
+{
+	my ($query, $timeout) = @_;
+	my $best;
+
+	for my $try (1 .. 6)
+	{
+		my $over = overrun($query, $timeout);
+		last unless defined $over;
+		$best = $over if !defined $best || $over < $best;
+		last if $best <= $limit;
+	}
+	return $best;
+}
+
 for my $name (sort keys %query)
 {
-	like($node->sql("SET gpusort.force = on; EXPLAIN (COSTS OFF) $query{$name}"), qr/GpuSort/, "$name: goes through GpuSort");
+	like($node->safe_psql('postgres', "SET gpusort.force = on; EXPLAIN (COSTS OFF) $query{$name}"), qr/GpuSort/, "$name: goes through GpuSort");
 	is($session->run($query{$name}), '1500000', "$name: the whole sort");
 
 	# how long it takes: the shortest of a few, for others may be at work on the machine
@@ -54,19 +72,12 @@ for my $name (sort keys %query)
 		$whole = $took if !defined $whole || $took < $whole;
 	}
 
-	# points of time all over the sort; each is tried again when the machine had other things to do
+	# points of time all over the sort
 	my ($points, @late) = (0);
 	for my $tenth (1 .. 19)
 	{
 		my $at = $whole * $tenth / 20;
-		my $best;
-		for my $try (1 .. 3)
-		{
-			my $over = overrun($query{$name}, $at);
-			last unless defined $over;
-			$best = $over if !defined $best || $over < $best;
-			last if $best <= $limit;
-		}
+		my $best = best_overrun($query{$name}, $at);
 		next unless defined $best;
 		$points++;
 		push @late, sprintf '%.0f ms late at %d%% of %.1f s', 1000 * $best, 5 * $tenth, $whole if $best > $limit;
@@ -77,18 +88,18 @@ for my $name (sort keys %query)
 	is($session->run($query{$name}), '1500000', "$name: the whole sort again");
 }
 
-# pg_cancel_backend, while rows are taken in slowly and while a client does not fetch
+# pg_cancel_backend, while rows are ingested slowly and while a client does not fetch
 $session->send('SELECT count(*) FROM (SELECT i, pg_sleep(0.01) FROM generate_series(1, 5000) i ORDER BY i DESC OFFSET 0) s');
-ok(wait_until(sub { $node->sql('SELECT count(*) FROM gpusort_jobs') == 1 }), 'a slow sort is running');
+ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 1 }), 'a slow sort is running');
 sleep 0.3;
+$node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->backend . ')');
 my $start = time;
-$node->sql('SELECT pg_cancel_backend(' . $session->backend . ')');
 my ($out, $err) = $session->result;
 like($err, qr/57014/, 'it is cancelled');
 cmp_ok(time - $start, '<', 1, 'at once');
 $session->run('BEGIN; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY k');
 $session->run('FETCH 10 FROM c');
-$node->sql('SELECT pg_cancel_backend(' . $session->backend . ')');
+$node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->backend . ')');
 is(scalar(split /\n/, $session->run('FETCH 10 FROM c')), 10, 'a cancel between queries is no matter to a cursor');
 $session->run('COMMIT');
 
@@ -96,7 +107,7 @@ $session->run('COMMIT');
 kill 'STOP', $service;
 for my $timeout (0.3, 1)
 {
-	my $over = overrun($query{'an exact key'}, $timeout);
+	my $over = best_overrun($query{'an exact key'}, $timeout);
 	ok(!defined $over || $over < $limit + 0.1, 'a wait for a service that hangs ends with the timeout') or diag $over;
 }
 kill 'CONT', $service;

@@ -3,15 +3,17 @@
 use strict;
 use warnings;
 
-use GpuSortCluster;
+use GpuSortNode;
 use Test::More;
 
-my $node = GpuSortCluster->new(preload => 0);
+my $node = GpuSortNode->new('main');
+$node->init(conf => ["shared_preload_libraries = ''"]);
+$node->start;
 is(scalar $node->services, 0, 'no service without gpusort');
-$node->sql('CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k FROM generate_series(1, 30000) i; ANALYZE t');
+$node->safe_psql('postgres', 'CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k FROM generate_series(1, 30000) i; ANALYZE t');
 my $sort = q{SELECT md5(string_agg(id::text, ',')) FROM (SELECT * FROM t ORDER BY k, id) s};
-my $rows = $node->sql($sort);
-unlike($node->sql('SET gpusort.force = on; EXPLAIN (COSTS OFF) SELECT * FROM t ORDER BY k'), qr/GpuSort/, 'plans are as they were');
+my $rows = $node->safe_psql('postgres', $sort);
+unlike($node->safe_psql('postgres', 'SET gpusort.force = on; EXPLAIN (COSTS OFF) SELECT * FROM t ORDER BY k'), qr/GpuSort/, 'plans are as they were');
 
 # sessions that load it all at once
 my @sessions = map { $node->session } 1 .. 8;
@@ -25,40 +27,42 @@ for my $session (@sessions[ 0, 7 ])
 	like($session->run('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k'), qr/Sort Method: (?:cpu|gpu) radix/, 'which sorts');
 }
 $_->close for @sessions;
-is($node->sql("LOAD 'gpusort'; LOAD 'gpusort'; SET gpusort.force = on; $sort"), $rows, 'LOAD twice');
+is($node->safe_psql('postgres', "LOAD 'gpusort'; LOAD 'gpusort'; SET gpusort.force = on; $sort"), $rows, 'LOAD twice');
 
 # it outlives the sessions, and starts again when it was ended
 my ($service) = $node->services;
 kill 'KILL', $service;
 ok(wait_until(sub { my ($pid) = $node->services; $pid && $pid != $service }, 20), 'a killed service is started again');
-ok(wait_until(sub { $node->sql("LOAD 'gpusort'; SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k") =~ /radix/ }, 20), 'and sorts');
+ok(wait_until(sub { $node->safe_psql('postgres', "LOAD 'gpusort'; SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k") =~ /radix/ }, 20), 'and sorts');
 
 # per role and per database, as an administrator sets it; and for everybody
-$node->sql(q{CREATE ROLE sorter LOGIN; GRANT SELECT ON t TO sorter; ALTER ROLE sorter SET session_preload_libraries = 'gpusort'});
-is($node->method(user => 'sorter'), 'radix', 'session_preload_libraries of a role');
+$node->safe_psql('postgres', q{CREATE ROLE sorter LOGIN; GRANT SELECT ON t TO sorter; ALTER ROLE sorter SET session_preload_libraries = 'gpusort'});
+is($node->method(extra_params => [qw(-U sorter)]), 'radix', 'session_preload_libraries of a role');
 is($node->method, 'native', 'and of nobody else');
-$node->sql(q{ALTER SYSTEM SET session_preload_libraries = 'gpusort'});
+$node->safe_psql('postgres', q{ALTER SYSTEM SET session_preload_libraries = 'gpusort'});
 $node->reload;
 ok(wait_until(sub { $node->method eq 'radix' }, 10), 'session_preload_libraries of the server');
-is($node->sql("SET gpusort.force = on; $sort", user => 'sorter'), $rows, 'an ordinary user sorts');
+is($node->safe_psql('postgres', "SET gpusort.force = on; $sort", extra_params => [qw(-U sorter)]), $rows, 'an ordinary user sorts');
 
 # settings before the module is there
-is($node->sql('SHOW gpusort.enable'), 'on', 'a setting of the module');
-$node->sql('CREATE EXTENSION gpusort');
-is($node->sql('SELECT gpusort_version() = extversion FROM pg_extension WHERE extname = \'gpusort\''), 't', 'the extension');
-is($node->sql('SELECT count(*) > 0 FROM gpusort_devices'), 't', 'its views');
+is($node->safe_psql('postgres', 'SHOW gpusort.enable'), 'on', 'a setting of the module');
+$node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
+is($node->safe_psql('postgres', 'SELECT gpusort_version() = extversion FROM pg_extension WHERE extname = \'gpusort\''), 't', 'the extension');
+is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM gpusort_devices'), 't', 'its views');
 
 # ends with the server
 ok($node->stop, 'the server stops');
 ok(wait_until(sub { !$node->processes }, 5), 'no process is left');
 $node->start;
-is($node->sql("SET gpusort.force = on; $sort"), $rows, 'after a restart');
+is($node->safe_psql('postgres', "SET gpusort.force = on; $sort"), $rows, 'after a restart');
 ok($node->wait_service, 'the service comes on demand');
 ok($node->kill_postmaster, 'nothing outlives a postmaster that is killed');
 
 # no slot for the supervisor: PostgreSQL sorts
-my $full = GpuSortCluster->new(preload => 0, conf => ['max_worker_processes = 0']);
-is($full->sql(q{LOAD 'gpusort'; SET gpusort.force = on; SELECT string_agg(i::text, ',') FROM (SELECT i FROM generate_series(1, 5) i ORDER BY i DESC) s}), '5,4,3,2,1',
+my $full = GpuSortNode->new('full');
+$full->init(conf => ["shared_preload_libraries = ''", 'max_worker_processes = 0']);
+$full->start;
+is($full->safe_psql('postgres', q{LOAD 'gpusort'; SET gpusort.force = on; SELECT string_agg(i::text, ',') FROM (SELECT i FROM generate_series(1, 5) i ORDER BY i DESC) s}), '5,4,3,2,1',
    'without a worker slot: the right answer');
 is(scalar $full->services, 0, 'and no service');
 

@@ -3,12 +3,14 @@
 use strict;
 use warnings;
 
-use GpuSortCluster;
+use GpuSortNode;
 use Test::More;
 
-my $node = GpuSortCluster->new(conf => ['gpusort.min_rows = 1000']);
+my $node = GpuSortNode->new('main');
+$node->init(conf => ['gpusort.min_rows = 1000']);
+$node->start;
 $node->wait_service;
-$node->sql(q{
+$node->safe_psql('postgres', q{
 	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 100003 AS k, 't' || i AS s, to_jsonb(i) AS j, ARRAY[i] AS a FROM generate_series(1, 100000) i;
 	CREATE TABLE small AS SELECT * FROM t WHERE id <= 500;
 	ANALYZE;
@@ -19,7 +21,7 @@ sub decision
 {
 	my ($query, @settings) = @_;
 	my $before = length $node->log_text;
-	$node->sql(join '; ', 'SET gpusort.log_decisions = on', @settings, "EXPLAIN $query");
+	$node->safe_psql('postgres', join '; ', 'SET gpusort.log_decisions = on', @settings, "EXPLAIN $query");
 	return join "\n", grep { /gpusort: / } split /\n/, substr($node->log_text, $before);
 }
 
@@ -30,9 +32,9 @@ like(decision('SELECT * FROM t ORDER BY k LIMIT 10'), qr/gpusort: not used: LIMI
 like(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.setup_cost = 1e9'), qr/gpusort: not used: .*cost/, 'the cost');
 SKIP:
 {
-	skip 'no ICU', 2 if $node->sql(q{SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'}) == 0;
+	skip 'no ICU', 2 if $node->safe_psql('postgres', q{SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'}) == 0;
 	is(decision('SELECT * FROM t ORDER BY s COLLATE "en-x-icu"', 'SET gpusort.force = on'), '', 'not an ICU collation');
-	$node->sql(q{CREATE COLLATION digits_last (provider = icu, locale = 'und-u-kr-latn-digit')});
+	$node->safe_psql('postgres', q{CREATE COLLATION digits_last (provider = icu, locale = 'und-u-kr-latn-digit')});
 	like(decision('SELECT * FROM t ORDER BY s COLLATE digits_last', 'SET gpusort.force = on'), qr/gpusort: not used: sort key 1 .*collation/, 'one with the digits elsewhere');
 }
 SKIP:
@@ -44,7 +46,7 @@ is(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.setup_cost = 0', 'SET gpu
 is(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.enable = off'), '', 'nor when it is off');
 is(decision('SELECT * FROM t'), '', 'nor without a sort');
 my $before = length $node->log_text;
-$node->sql('EXPLAIN SELECT * FROM small ORDER BY k; EXPLAIN SELECT * FROM t ORDER BY j');
+$node->safe_psql('postgres', 'EXPLAIN SELECT * FROM small ORDER BY k; EXPLAIN SELECT * FROM t ORDER BY j');
 unlike(substr($node->log_text, $before), qr/gpusort: /, 'nor when nobody asked for it');
 
 # rows that change while they are locked in order: PostgreSQL rechecks the query for one row
@@ -53,20 +55,20 @@ $locker->run('BEGIN; UPDATE t SET k = -k WHERE id IN (10, 20)');
 my $session = $node->session;
 $session->run('SET gpusort.force = on; SET gpusort.min_rows = 0');
 $session->send('SELECT id, k FROM t WHERE id <= 30 ORDER BY k, id FOR UPDATE');
-ok(wait_until(sub { $node->sql(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'}) == 1 }), 'a sort FOR UPDATE waits for a row');
+ok(wait_until(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'}) == 1 }), 'a sort FOR UPDATE waits for a row');
 $locker->run('COMMIT');
 my ($out, $err) = $session->result;
 is($err, '', 'it goes on');
-is(join("\n", sort split /\n/, $out), join("\n", sort split /\n/, $node->sql('SELECT id, k FROM t WHERE id <= 30')), 'with the rows as they are now');
+is(join("\n", sort split /\n/, $out), join("\n", sort split /\n/, $node->safe_psql('postgres', 'SELECT id, k FROM t WHERE id <= 30')), 'with the rows as they are now');
 
 # the same where a subquery with a sort is part of what is rechecked
 $locker->run('BEGIN; UPDATE t SET k = -k WHERE id IN (10, 20)');
 $session->send('SELECT a.id, a.k, s.n FROM t a JOIN (SELECT k % 10 AS g, count(*) AS n FROM small GROUP BY 1 ORDER BY 2 DESC, 1 OFFSET 0) s ON s.g = a.id % 10 WHERE a.id <= 30 ORDER BY a.id FOR UPDATE OF a');
-ok(wait_until(sub { $node->sql(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'}) == 1 }), 'a join with a sorted subquery waits for a row');
+ok(wait_until(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'}) == 1 }), 'a join with a sorted subquery waits for a row');
 $locker->run('COMMIT');
 ($out, $err) = $session->result;
 is($err, '', 'it goes on');
-is($out, $node->sql('SET gpusort.enable = off; SELECT a.id, a.k, s.n FROM t a JOIN (SELECT k % 10 AS g, count(*) AS n FROM small GROUP BY 1 ORDER BY 2 DESC, 1 OFFSET 0) s ON s.g = a.id % 10 WHERE a.id <= 30 ORDER BY a.id'),
+is($out, $node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT a.id, a.k, s.n FROM t a JOIN (SELECT k % 10 AS g, count(*) AS n FROM small GROUP BY 1 ORDER BY 2 DESC, 1 OFFSET 0) s ON s.g = a.id % 10 WHERE a.id <= 30 ORDER BY a.id'),
    'with the rows as they are now');
 $_->close for $locker, $session;
 

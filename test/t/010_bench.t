@@ -4,16 +4,16 @@ use strict;
 use warnings;
 
 use File::Temp qw(tempdir);
-use GpuSortCluster;
+use GpuSortNode;
 use Test::More;
 
-my $node = GpuSortCluster->new(conf => ['max_worker_processes = 8']);
+my $node = GpuSortNode->new('main');
+$node->init(conf => ['max_worker_processes = 8']);
+$node->start;
 $node->wait_service;
 my $scratch = tempdir(CLEANUP => 1);
-my $psql = `@{[ $ENV{PG_CONFIG} || 'pg_config' ]} --bindir`;
-chomp $psql;
-local @ENV{qw(PGHOST PGUSER PGDATABASE PATH)} = ($node->{directory}, 'postgres', 'postgres', "$psql:$ENV{PATH}");
-$psql .= '/psql';
+my $psql = $node->config_data('--bindir') . '/psql';
+local @ENV{qw(PGHOST PGPORT)} = ($node->host, $node->port);
 
 # Runs bench/run with 20,000 rows; returns its exit status and output.
 sub bench
@@ -21,7 +21,7 @@ sub bench
 	my ($csv, @arguments) = @_;
 	my $output = '';
 	IPC::Run::run([ 'bench/run', qw(-n 20k -k 20k -N 10k -r 1 -W 1 -p 2 -w 64MB -e), $engine, '-o', "$scratch/$csv", @arguments ],
-				  '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($patience * 5));
+				  '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default * 5));
 	return ($? >> 8, $output);
 }
 
@@ -86,7 +86,7 @@ chmod 0755, "$scratch/bin/psql";
 	like($output, qr/WRONG: k8, $engine-serial/, 'which says whose');
 }
 
-$node->sql('ALTER DATABASE postgres SET gpusort.min_rows = 1000000');
+$node->safe_psql('postgres', 'ALTER DATABASE postgres SET gpusort.min_rows = 1000000');
 ($status, $output) = bench('native.csv', qw(-q k8 -v), "native-serial,$engine-serial", 'yardstick');
 like($output, qr/^NOTE: yardstick k8, $engine-serial: native plan$/m, 'a plan that is not gpusort\'s is told of');
 like($output, qr/^\| k8 .*[0-9]\* \|/m, 'and marked in the table');

@@ -4,21 +4,22 @@ use strict;
 use warnings;
 
 use File::Temp qw(tempdir);
-use GpuSortCluster;
+use GpuSortNode;
 use Test::More;
 
-my $node = GpuSortCluster->new(conf => ['max_worker_processes = 8']);
+my $node = GpuSortNode->new('main');
+$node->init(conf => ['max_worker_processes = 8']);
+$node->start;
 $node->wait_service;
 my $scratch = tempdir(CLEANUP => 1);
-chomp(my $bindir = `@{[ $ENV{PG_CONFIG} || 'pg_config' ]} --bindir`);
-local @ENV{qw(PGHOST PGUSER PGDATABASE PATH)} = ($node->{directory}, 'postgres', 'postgres', "$bindir:$ENV{PATH}");
+local @ENV{qw(PGHOST PGPORT)} = ($node->host, $node->port);
 
 sub costs
 {
 	my ($csv, @arguments) = @_;
 	my $output = '';
 	IPC::Run::run([ 'bench/costs', split(/ /, "-c int16,int88 -w 64MB -k -e"), $engine, '-o', "$scratch/$csv", @arguments ],
-				  '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($patience * 5));
+				  '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default * 5));
 	return ($? >> 8, $output);
 }
 

@@ -1,10 +1,10 @@
-# Strings whose beginnings are left out of the keys: processes that take rows of one sort in must
+# Strings whose beginnings are left out of the keys: processes that ingest rows of one sort must
 # leave out the same, whatever their own first rows look like, whoever comes first, and whether or
 # not they find chunks in the pool.
 use strict;
 use warnings;
 
-use GpuSortCluster;
+use GpuSortNode;
 use Test::More;
 
 my @parallel = ('max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12', 'max_worker_processes = 16', 'jit = off',
@@ -19,9 +19,11 @@ my $tables = q{
 };
 # Statistics say nothing of an expression; and nothing of the column before ANALYZE.
 my %keys = (column => 't COLLATE "C"', expression => q{(t || '') COLLATE "C" DESC}, icu => q{t COLLATE "en-x-icu"}, several => q{(id % 3)::text COLLATE "C", (t || '') COLLATE "C"});
-my $node = GpuSortCluster->new(conf => [ @parallel, "gpusort.staging_memory = 64MB" ]);
+my $node = GpuSortNode->new('main');
+$node->init(conf => [ @parallel, "gpusort.staging_memory = 64MB" ]);
+$node->start;
 $node->wait_service;
-$node->sql($tables);
+$node->safe_psql('postgres', $tables);
 
 sub query
 {
@@ -29,30 +31,30 @@ sub query
 	return "SELECT count(*) || md5(string_agg(id || t, ',')) FROM (SELECT id, t FROM t ORDER BY $key, id) s";
 }
 
-my %right = map { ($_ => $node->sql('SET gpusort.enable = off; ' . query($keys{$_}))) } keys %keys;
+my %right = map { ($_ => $node->safe_psql('postgres', 'SET gpusort.enable = off; ' . query($keys{$_}))) } keys %keys;
 for my $statistics ('no', 'with')
 {
-	$node->sql('ANALYZE t') if $statistics eq 'with';
+	$node->safe_psql('postgres', 'ANALYZE t') if $statistics eq 'with';
 	for my $name (sort keys %keys)
 	{
-		like($node->sql("EXPLAIN SELECT id, t FROM t ORDER BY $keys{$name}, id"), qr/GpuSortIngest/, "$statistics statistics, $name: parallel");
+		like($node->safe_psql('postgres', "EXPLAIN SELECT id, t FROM t ORDER BY $keys{$name}, id"), qr/GpuSortIngest/, "$statistics statistics, $name: parallel");
 		for my $leader ('on', 'off')
 		{
 			my $settings = "SET parallel_leader_participation = $leader";
-			my @answers = map { $node->sql("$settings; " . query($keys{$name})) } 1 .. 4;
+			my @answers = map { $node->safe_psql('postgres', "$settings; " . query($keys{$name})) } 1 .. 4;
 			is(scalar(grep { $_ eq $right{$name} } @answers), 4, "$statistics statistics, $name, leader $leader: the right order");
 		}
-		is($node->sql('SET max_parallel_workers = 0; ' . query($keys{$name})), $right{$name}, "$statistics statistics, $name: no worker to be had");
+		is($node->safe_psql('postgres', 'SET max_parallel_workers = 0; ' . query($keys{$name})), $right{$name}, "$statistics statistics, $name: no worker to be had");
 	}
 }
-my $text = $node->sql("EXPLAIN (ANALYZE, VERBOSE, TIMING OFF) SELECT id, t FROM t ORDER BY $keys{expression}, id");
-like($text, qr/Workers Launched: 3.*Rows Ingested: 90000/s, 'all rows are taken in by the processes that scan');
+my $text = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, VERBOSE, TIMING OFF) SELECT id, t FROM t ORDER BY $keys{expression}, id");
+like($text, qr/Workers Launched: 3.*Rows Ingested: 90000/s, 'all rows are ingested by the processes that scan');
 
-# read again and again, with heads chosen anew each time
-is($node->sql(q{SET enable_material = off; SET enable_hashjoin = off; SELECT count(DISTINCT d) FROM generate_series(1, 5) g,
+# read again and again, with prefixes chosen anew each time
+is($node->safe_psql('postgres', q{SET enable_material = off; SET enable_hashjoin = off; SELECT count(DISTINCT d) FROM generate_series(1, 5) g,
 	LATERAL (SELECT md5(string_agg(id || t, ',')) AS d FROM (SELECT id, t FROM t WHERE id % 5 <> g ORDER BY (t || '') COLLATE "C") s) q}), 5, 'another sort for each row');
 
-is($node->sql('SELECT fallbacks FROM gpusort_stats'), 0, 'no process has made other keys than the others');
+is($node->safe_psql('postgres', 'SELECT fallbacks FROM gpusort_stats'), 0, 'no process has made other keys than the others');
 
 # rows that find no chunk come up through Gather, from processes that have written some or none
 my @sessions = map { $node->session } 1 .. 6;

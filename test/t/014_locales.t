@@ -4,7 +4,7 @@ use strict;
 use warnings;
 
 use File::Temp qw(tempdir);
-use GpuSortCluster;
+use GpuSortNode;
 use IPC::Run ();
 use Test::More;
 
@@ -15,13 +15,15 @@ my $has_libc = eval { IPC::Run::run([ 'localedef', '-i', 'en_US', '-f', 'UTF-8',
 IPC::Run::run([ 'sh', '-c', 'cp -r /usr/lib/locale/C.utf8 "$1" 2>/dev/null', 'sh', $locales ]);
 $ENV{LOCPATH} = $locales if $has_libc;
 
-my $node = GpuSortCluster->new;
+my $node = GpuSortNode->new('main');
+$node->init;
+$node->start;
 $node->wait_service;
-my $version = $node->sql('SHOW server_version_num');
-my $has_icu = $node->sql(q{SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'}) > 0;
+my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+my $has_icu = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'}) > 0;
 
 # Words that each of the locales orders differently: case, accents, signs, digits, blanks; LATIN1 has
-# all of their characters.  Some are equal but for case, some share a head of 40 bytes.
+# all of their characters.  Some are equal but for case, some share a prefix of 40 bytes.
 my $words = q{
 	CREATE TABLE words AS SELECT i AS id, i * 7919 % 13 AS k, CASE i % 7 WHEN 0 THEN NULL WHEN 1 THEN repeat('gleicher Anfang ', 3) ELSE '' END
 		|| (ARRAY['a', 'B', 'b', 'A', 'ä', 'Ä', 'ae', 'z', 'Z', 'Straße', 'Strasse', 'co-op', 'coop', 'co op', 'ch', 'cz', 'x1', 'x10', 'x9', '', 'Ö', 'o', 'ø', '_', ' y'])[1 + i % 25]
@@ -35,14 +37,18 @@ sub compare
 	my ($server, $name, $database, $uses) = @_;
 	my %used;
 
-	$server->sql("SET client_encoding = 'UTF8'; $words", database => $database);
-	for my $order ('t, id', 't DESC, id', 't NULLS FIRST, k DESC, id', 't::char(20), id', 't::varchar, k, id', '(t || k) DESC, id')
-	{
-		my $query = "SELECT id, t FROM words ORDER BY $order";
-		my ($native, $forced, $plan) = map { $server->sql("SET client_encoding = 'UTF8'; $_", database => $database) }
-			"SET gpusort.enable = off; $query", "SET gpusort.force = on; $query", "SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $query";
+	my @orders = ('t, id', 't DESC, id', 't NULLS FIRST, k DESC, id', 't::char(20), id', 't::varchar, k, id', '(t || k) DESC, id');
+	my $queries = join '', map {
+		my $query = "SELECT id, t FROM words ORDER BY $_;\n\\echo next\n";
+		"SET gpusort.enable = off; $query SET gpusort.enable = on; SET gpusort.force = on; $query EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $query"
+	} @orders;
+	my @answers = split /^next\n?/m, $server->safe_psql($database, "SET client_encoding = 'UTF8'; $words $queries");
 
-		ok($native eq $forced, "$name: $order");
+	for my $order (@orders)
+	{
+		my ($native, $forced, $plan) = splice @answers, 0, 3;
+
+		ok($native ne '' && $native eq $forced, "$name: $order");
 		$used{ $plan =~ /Sort Method: .* radix/ ? 1 : 0 }++;
 	}
 	is(join(' ', keys %used), $uses, "$name: sorted by " . ($uses ? 'gpusort' : 'PostgreSQL'));
@@ -52,7 +58,7 @@ sub compare
 sub create_database
 {
 	my ($name, $options) = @_;
-	$node->sql("CREATE DATABASE $name TEMPLATE template0 $options");
+	$node->safe_psql('postgres', "CREATE DATABASE $name TEMPLATE template0 $options");
 	return $name;
 }
 
@@ -64,7 +70,7 @@ SKIP:
 	my $database = create_database('libc_en', q{ENCODING 'UTF8' LOCALE 'en_US.utf8'});
 
 	compare($node, 'libc, en_US', $database, 0);
-	my $plan = $node->sql('SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM words ORDER BY k, t, id', database => $database);
+	my $plan = $node->safe_psql($database, 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM words ORDER BY k, t, id');
 	like($plan, qr/Sort Method: .* radix/, 'libc, en_US: behind another column');
 }
 SKIP:
@@ -79,15 +85,17 @@ SKIP:
 	# characters that another encoding stores in two or three bytes
 	my $database = create_database('icu_euc', q{ENCODING 'EUC_JP' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'ja'});
 	my $query = q{SELECT i, convert_from(decode(to_hex((ARRAY[164, 165, 176])[1 + i % 3] * 256 + 161 + i % 80), 'hex'), 'EUC_JP') || i % 9 || chr(97 + i % 26) AS t FROM generate_series(1, 1500) i ORDER BY t, i};
-	is($node->sql("SET client_encoding = 'UTF8'; SET gpusort.force = on; $query", database => $database),
-	   $node->sql("SET client_encoding = 'UTF8'; SET gpusort.enable = off; $query", database => $database), 'ICU, EUC_JP');
+	is($node->safe_psql($database, "SET client_encoding = 'UTF8'; SET gpusort.force = on; $query"),
+	   $node->safe_psql($database, "SET client_encoding = 'UTF8'; SET gpusort.enable = off; $query"), 'ICU, EUC_JP');
 
 	if ($version >= 160000)
 	{
 		compare($node, 'ICU with rules', create_database('icu_rules', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'und' ICU_RULES '&z < a &c < ch &B = ö'}), 1);
 	}
 
-	my $icu = GpuSortCluster->new(locale => [ '--locale-provider=icu', '--icu-locale=en', '--locale=C', '-E', 'UTF8' ]);
+	my $icu = GpuSortNode->new('icu');
+	$icu->init(extra => [ '--locale-provider=icu', '--icu-locale=en', '--locale=C', '-E', 'UTF8' ]);
+	$icu->start;
 	$icu->wait_service;
 	compare($icu, 'a cluster made with ICU', 'postgres', 1);
 }

@@ -1,0 +1,302 @@
+# GpuSortNode - a PostgreSQL::Test::Cluster whose server has gpusort, for test/t and test/fuzz.
+#
+#   my $node = GpuSortNode->new('main');
+#   $node->init(conf => ['work_mem = 1MB']);
+#   $node->start;
+#   $node->wait_service;
+#   $node->safe_psql('postgres', 'SELECT 1');
+#   my $session = $node->session;	# a psql that stays: GpuSortSession
+#
+# Here is what PostgreSQL's own class lacks: gpusort's settings, the processes of
+# a server, the sort service among them, and how a sort is done.  Its modules
+# belong to the server's development package and are found by PG_CONFIG.
+#
+# What a test makes lies in TESTDIR or, where that is not set, in a temporary
+# directory that goes when the test ends, in whatever way, unless PG_TEST_NOCLEAN
+# is set.  Servers have a UNIX socket each and no TCP port.  They do not run as
+# root, nor do the tests.  GPUSORT_TEST_ENGINE (host) is the engine under test,
+# PG_TEST_TIMEOUT_DEFAULT the longest that a test waits for anything, in seconds.
+package GpuSortNode;
+
+use strict;
+use warnings;
+
+use Carp;
+use Cwd qw(realpath);
+use Exporter qw(import);
+use File::Path qw(make_path remove_tree);
+use File::Temp ();
+use GpuSortSession;
+use Time::HiRes qw(sleep time);
+
+our @EXPORT = qw(wait_until $engine);
+our $engine = $ENV{GPUSORT_TEST_ENGINE} || 'host';
+
+# The environment as it was: PostgreSQL::Test::Utils takes variables away.
+our %environment;
+my ($own_directory, $owner, @nodes);
+
+# As PostgreSQL's makefiles do it before they run tests, where nobody has.
+BEGIN
+{
+	die "PostgreSQL does not run as root: run the tests as another user\n" if $> == 0;
+	%environment = %ENV;
+	my ($bindir, $pgxs) = split /\n/, `@{[ $ENV{PG_CONFIG} || 'pg_config' ]} --bindir --pgxs`;
+	die "no pg_config\n" unless defined $pgxs;
+	$pgxs =~ s{/makefiles/pgxs\.mk$}{};
+	die "no PostgreSQL::Test::Cluster in $pgxs: it comes with the server's development package\n" unless -d "$pgxs/test/perl";
+	unshift @INC, "$pgxs/test/perl";
+	$ENV{PATH} = "$bindir:$ENV{PATH}";
+	$ENV{PG_REGRESS} //= "$pgxs/test/regress/pg_regress";
+}
+
+# Runs before that of PostgreSQL::Test::Utils: therefore it stands before it.
+INIT
+{
+	# short, because the service's socket lies below it and such a path holds 107 bytes
+	$own_directory = File::Temp::tempdir('gpusort-XXXXXX', TMPDIR => 1) unless $ENV{TESTDIR};
+	$owner = $$;
+	$ENV{TESTDIR} = realpath($ENV{TESTDIR} || $own_directory);
+	$ENV{TMPDIR} = $ENV{TESTDIR};
+	$ENV{TESTDATADIR} = "$ENV{TESTDIR}/tmp_check";
+	$ENV{TESTLOGDIR} = "$ENV{TESTDATADIR}/log";
+	make_path($ENV{TESTLOGDIR});
+	# PostgreSQL::Test::Utils of 17 and later does so: IPC::Run then learns at once that a process has ended
+	$SIG{CHLD} = sub { } unless defined $SIG{CHLD};
+	# a test that is stopped cleans up
+	$SIG{$_} = sub { exit 1 } for qw(HUP INT TERM);
+}
+
+# Runs after PostgreSQL::Test::Cluster's, which stops the servers: for the same reason.  A failed
+# test leaves the ends of its logs to be read.
+END
+{
+	return unless defined $owner;
+	my $status = $?;
+	my @own = grep { $_->{_owner} == $$ } @nodes;
+
+	if ($status != 0 && $owner == $$)
+	{
+		_show_end($_) for $PostgreSQL::Test::Utils::test_logfile, map { $_->logfile } @own;
+	}
+	for my $node (@own)
+	{
+		kill 'KILL', $node->processes;
+		$node->clean_node unless $ENV{PG_TEST_NOCLEAN};
+	}
+	remove_tree($own_directory) if defined $own_directory && $owner == $$ && !$ENV{PG_TEST_NOCLEAN};
+	$? = $status;
+}
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+our @ISA = qw(PostgreSQL::Test::Cluster);
+$ENV{PGUSER} = 'postgres';
+
+# The settings of every server; those that a test names come after them.
+my @settings = (
+	'restart_after_crash = on', 'log_statement = none', "log_line_prefix = '%m [%p] %b '", 'fsync = off',
+	'wal_level = minimal', 'max_wal_senders = 0', 'shared_buffers = 32MB', 'max_wal_size = 256MB', 'max_connections = 60',
+	"listen_addresses = ''", 'max_parallel_workers_per_gather = 0', "shared_preload_libraries = 'gpusort'",
+	"gpusort.engine = '$engine'", 'gpusort.staging_memory = 64MB', 'gpusort.min_rows = 0');
+
+# A node with a socket directory, so that no port has to be looked for.
+sub new
+{
+	my ($class, $name, %params) = @_;
+	my $self = $class->SUPER::new($name, own_host => 1, port => 5432, %params);
+
+	# a process that is forked later leaves it alone
+	$self->{_owner} = $$;
+	push @nodes, $self;
+	return $self;
+}
+
+# Makes the data directory, of the C locale and UTF8: conf => [lines] for postgresql.conf.  Other
+# parameters are those of PostgreSQL::Test::Cluster: extra => [options of initdb] makes another one.
+sub init
+{
+	my ($self, %params) = @_;
+	my $conf = delete $params{conf} || [];
+
+	if (defined $params{extra})
+	{
+		$self->SUPER::init(%params, extra => [ '-U', 'postgres', @{ $params{extra} } ]);
+	}
+	else
+	{
+		$self->init_from_backup(GpuSortTemplate->new, 'pgdata', %params);
+	}
+	$self->append_conf('postgresql.conf', join "\n", @settings, @$conf);
+	return;
+}
+
+# Kills the postmaster and waits until its processes are gone; true if they go within 5 seconds.
+sub kill_postmaster
+{
+	my ($self) = @_;
+
+	$self->kill9;
+	my $gone = wait_until(sub { !$self->processes }, 5);
+	# where nobody collects the dead process, its lock files would keep the next server from starting
+	unlink $self->data_dir . '/postmaster.pid', glob($self->host . '/.s.PGSQL.*') if $gone;
+	return $gone;
+}
+
+# Stops the server, if it runs, and removes its data.
+sub remove
+{
+	my ($self) = @_;
+	$self->teardown_node;
+	kill 'KILL', $self->processes;
+	$self->clean_node;
+	return;
+}
+
+# The command of a psql for the server; to be followed by further options.
+sub psql_command
+{
+	my ($self, $database) = @_;
+	return ($self->installed_command('psql'), '-XAtq', '-d', $self->connstr($database || 'postgres'), '-v', 'VERBOSITY=verbose');
+}
+
+# A psql that stays.  It goes on after errors, which the test reads.
+sub session
+{
+	my ($self) = @_;
+	return GpuSortSession->new([ $self->psql_command ]);
+}
+
+sub log_text
+{
+	my ($self) = @_;
+	return -e $self->logfile ? slurp_file($self->logfile) : '';
+}
+
+# Lines of the server's log that match.
+sub log_lines
+{
+	my ($self, $pattern) = @_;
+	return grep { /$pattern/ } split /\n/, $self->log_text;
+}
+
+# Process ids of those whose working directory is the data directory: the server's processes and the
+# sort service.  With a name, those of that program only.
+sub processes
+{
+	my ($self, $name) = @_;
+	my @found;
+
+	for my $dir (glob '/proc/[0-9]*')
+	{
+		my $cwd = readlink "$dir/cwd";
+		next unless defined $cwd && $cwd eq $self->data_dir;
+		open my $stat, '<', "$dir/stat" or next;
+		my ($comm, $state) = (<$stat> // '') =~ /\((.*)\) (\S)/ or next;
+		next if $state eq 'Z' || defined $name && $comm ne $name;
+		push @found, $dir =~ /(\d+)$/;
+	}
+	return @found;
+}
+
+# The sort service's process ids: one, if all is well.
+sub services
+{
+	my ($self) = @_;
+	return $self->processes('gpusortd');
+}
+
+# The supervisor's process ids, by its title: it has no database, so pg_stat_activity does not show it.
+sub supervisors
+{
+	my ($self) = @_;
+	return grep {
+		open my $file, '<', "/proc/$_/cmdline";
+		defined $file && (<$file> // '') =~ /gpusort supervisor/;
+	} $self->processes('postgres');
+}
+
+# Waits until there is a service, other than the one given, that does sort.  Returns its process id.
+sub wait_service
+{
+	my ($self, $other) = @_;
+	my $pid;
+
+	wait_until(sub {
+		($pid) = $self->services;
+		return defined $pid && (!defined $other || $pid != $other) && $self->method eq 'radix';
+	}) or croak 'the sort service does not come back';
+	return $pid;
+}
+
+# How a small sort is done now: 'radix' (by the engine under test), 'fallback', or 'native'.  Takes
+# the parameters of psql.
+sub method
+{
+	my ($self, %params) = @_;
+	my $text = $self->safe_psql('postgres', 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) '
+								. 'SELECT i FROM generate_series(1, 1000) i ORDER BY i DESC', %params);
+	my $radix = $engine eq 'cuda' ? 'gpu radix' : 'cpu radix';
+	return $text !~ /GpuSort/ ? 'native' : $text =~ /Sort Method: $radix/ ? 'radix' : $text =~ /fallback/ ? 'fallback' : $text;
+}
+
+# Polls a condition that comes true in time; returns its last value.
+sub wait_until
+{
+	my ($condition, $seconds) = @_;
+	my $end = time + ($seconds || $PostgreSQL::Test::Utils::timeout_default);
+	my $value;
+
+	until ($value = $condition->())
+	{
+		return $value if time > $end;
+		sleep 0.02;
+	}
+	return $value;
+}
+
+sub _show_end
+{
+	my ($name) = @_;
+	return unless -e $name;
+	my @lines = split /\n/, slurp_file($name);
+	splice @lines, 0, -60 if @lines > 60;
+	print { Test::More->builder->failure_output } map { "# $_\n" } "the end of $name:", @lines;
+	return;
+}
+
+# GpuSortTemplate - what init_from_backup copies: the data directory that initdb makes, once for all
+# tests that share TESTDIR.
+package GpuSortTemplate;
+
+use Fcntl qw(:flock);
+
+sub new
+{
+	my $self = bless {}, shift;
+	my $directory = $self->backup_dir;
+
+	mkdir $directory;
+	open my $lock, '>', "$directory/lock" or die "$directory/lock: $!";
+	flock $lock, LOCK_EX or die "$directory/lock: $!";
+	if (!-d "$directory/pgdata")
+	{
+		PostgreSQL::Test::Utils::system_or_bail('initdb', '-D', "$directory/new", qw(-U postgres -A trust -N --no-locale -E UTF8));
+		rename "$directory/new", "$directory/pgdata" or die "$directory/pgdata: $!";
+	}
+	return $self;
+}
+
+sub name
+{
+	return 'template';
+}
+
+sub backup_dir
+{
+	return "$ENV{TESTDATADIR}/template";
+}
+
+1;
