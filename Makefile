@@ -26,7 +26,8 @@ DATA = $(wildcard sql/gpusort--*.sql)
 DOCS = README.md
 
 REGRESS = $(shell sed 's/\#.*//' test/schedule)
-# --inputdir=test has pg_regress look for sql there; it then finds expected/ at the top level.
+# pg_regress looks for sql/ below inputdir, and for expected/ below outputdir (PostgreSQL 15) or
+# expecteddir (16 and later), both of which are here unless told otherwise.
 REGRESS_OPTS = --inputdir=test
 ENCODING = UTF8
 NO_LOCALE = 1
