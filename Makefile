@@ -6,7 +6,10 @@
 #   make installcheck       the pgTAP suite, on a running server (PGHOST, PGPORT, PGUSER)
 #   make check-service      the service, without PostgreSQL
 #   make check-engine       the engines alone; ENGINE=cuda on a GPU host
+#   make check-engine-host  the host engine alone
 #   make check-device       the device library and the reference sorts, emulated; ENGINE=cuda on a GPU host
+#   make tests-service tests-engine tests-device    compiles what these run, so that they can run
+#                           side by side (CUDA emulated)
 #
 #   NVCC=                   without the cuda engine
 #   SANITIZE=address,undefined | thread    for the check targets
@@ -23,7 +26,8 @@ DATA = $(wildcard sql/gpusort--*.sql)
 DOCS = README.md
 
 REGRESS = $(shell sed 's/\#.*//' test/schedule)
-# --inputdir=test has pg_regress look for sql there; it then finds expected/ at the top level.
+# pg_regress looks for sql/ below inputdir, and for expected/ below outputdir (PostgreSQL 15) or
+# expecteddir (16 and later), both of which are here unless told otherwise.
 REGRESS_OPTS = --inputdir=test
 ENCODING = UTF8
 NO_LOCALE = 1
@@ -78,12 +82,30 @@ check-service:
 check-engine:
 	$(MAKE) -C test/engine check
 
+check-engine-host:
+	$(MAKE) -C test/engine check-host
+
 check-device:
 	$(MAKE) -C test/device check
 	$(if $(filter cuda,$(ENGINE)),,$(MAKE) -C bench/device check)
+
+tests-service:
+	$(MAKE) -C test/service all
+
+# test/engine, test/device and bench/device share the emulation
+tests-emulate:
+	$(MAKE) -C test/emulate all
+
+tests-engine: tests-emulate
+	$(MAKE) -C test/engine all
+
+tests-device: tests-emulate
+	$(MAKE) -C test/device emulated
+	$(MAKE) -C bench/device emulated
 
 clean: clean-parts
 clean-parts:
 	for d in cuda test/service test/engine test/device bench/device; do $(MAKE) -C $$d clean; done
 
-.PHONY: cuda-engine install-service uninstall-service check-service check-engine check-device clean-parts
+.PHONY: cuda-engine install-service uninstall-service check-service check-engine check-engine-host check-device \
+	tests-service tests-emulate tests-engine tests-device clean-parts
