@@ -25,6 +25,19 @@ gpusort_fail(GpuSortError *error, GpuSortReason reason, const char *format, ...)
 	return -1;
 }
 
+/* From now on, every use of the device fails with this text. */
+static void
+mark_dead(GpuSortCudaDevice *device, const char *text)
+{
+	pthread_mutex_lock(&device->lock);
+	if (!device->dead)
+	{
+		snprintf(device->dead_text, sizeof(device->dead_text), "%s", text);
+		__atomic_store_n(&device->dead, 1, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&device->lock);
+}
+
 int
 gpusort_cuda_failed(GpuSortCudaDevice *device, cudaError_t status, const char *call, GpuSortError *error)
 {
@@ -43,7 +56,7 @@ gpusort_cuda_failed(GpuSortCudaDevice *device, cudaError_t status, const char *c
 	{
 		probe = cudaStreamQuery(0);
 		if (probe != cudaSuccess && probe != cudaErrorNotReady)
-			gpusort_device_mark_dead(device, error->text);
+			mark_dead(device, error->text);
 		(void) cudaGetLastError();
 	}
 	return -1;

@@ -13,12 +13,28 @@
 #include <time.h>
 
 #include "engine/check.h"
-#include "engine/upload.h"
 #include "sort/device_sort.h"
 
 #define GPUSORT_SPIN_NS 50000
 
 static void lane_free(GpuSortLane *lane);
+
+/* Its code is there if that of all kernels of this library is. */
+static __global__ void
+present()
+{
+}
+
+/* Returns true if this library has code for the calling thread's device. */
+static bool
+kernels_present(void)
+{
+	cudaFuncAttributes attributes;
+	cudaError_t status = cudaFuncGetAttributes(&attributes, present);
+
+	(void) cudaGetLastError();
+	return status == cudaSuccess;
+}
 
 int
 gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t memory_limit, GpuSortError *error)
@@ -43,13 +59,11 @@ gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t memory_limi
 	snprintf(device->detail, sizeof(device->detail), "sm_%d%d, driver %d.%d",
 			 properties.major, properties.minor, driver / 1000, driver % 1000 / 10);
 
-	if (!gpusort_kernels_present())
+	if (!kernels_present())
 		return gpusort_fail(error, GPUSORT_REASON_NO_ENGINE,
 							"this build has no code for device %d, %s of compute capability %d.%d",
 							ordinal, device->name, properties.major, properties.minor);
 
-	if (gpusort_find_work_per_row(device, error) != 0)
-		return -1;
 	GPUSORT_CUDA(NULL, error, cudaMemGetInfo(&free_bytes, &total_bytes));
 	device->memory_total = total_bytes;
 
@@ -111,18 +125,6 @@ gpusort_device_use(GpuSortCudaDevice *device, GpuSortError *error)
 		return gpusort_fail(error, GPUSORT_REASON_DEVICE, "%s", device->dead_text);
 	GPUSORT_CUDA(device, error, cudaSetDevice(device->ordinal));
 	return 0;
-}
-
-void
-gpusort_device_mark_dead(GpuSortCudaDevice *device, const char *text)
-{
-	pthread_mutex_lock(&device->lock);
-	if (!device->dead)
-	{
-		snprintf(device->dead_text, sizeof(device->dead_text), "%s", text);
-		__atomic_store_n(&device->dead, 1, __ATOMIC_RELEASE);
-	}
-	pthread_mutex_unlock(&device->lock);
 }
 
 /* Fills in a lane that is all zero; what it made is freed by lane_free, also after a failure. */

@@ -45,7 +45,7 @@ typedef struct GpuSortCudaDevice
 {
 	int ordinal; /* as CUDA counts */
 	uint64_t memory_total;
-	uint32_t work_per_row; /* bytes that a sort takes beside its rows (upload.cu) */
+	uint32_t work_per_row; /* bytes that a sort takes beside its rows (reservation.h) */
 	char name[GPUSORT_NAME_BYTES];
 	char detail[GPUSORT_NAME_BYTES];
 
@@ -91,9 +91,6 @@ extern void gpusort_device_close(GpuSortCudaDevice *device);
 
 /* Makes the device the calling thread's.  Fails when it is dead. */
 extern int gpusort_device_use(GpuSortCudaDevice *device, GpuSortError *error);
-
-/* From now on, every use fails with this text. */
-extern void gpusort_device_mark_dead(GpuSortCudaDevice *device, const char *text);
 
 /*
  * Borrows a lane, its state reset.  *lane is NULL before; if it is not afterwards, the caller has

@@ -14,6 +14,8 @@
 
 #include "engine/check.h"
 #include "engine/device.h"
+#include "engine/redistribute.h"
+#include "engine/reservation.h"
 #include "engine/shard.h"
 #include "engine/steps.h"
 #include "engine/upload.h"
@@ -216,7 +218,8 @@ open_devices(GpuSortEngine *engine, const GpuSortEngineConfig *config, GpuSortEr
 
 		if (!chosen[i])
 			continue;
-		if (gpusort_device_open(device, i, config->memory_limit, error) == 0 && warm_device(device, error) == 0)
+		if (gpusort_device_open(device, i, config->memory_limit, error) == 0 &&
+			gpusort_find_work_per_row(device, error) == 0 && warm_device(device, error) == 0)
 			engine->set.count++;
 		else
 		{
@@ -332,6 +335,7 @@ static void
 engine_end(GpuSort *sort)
 {
 	gpusort_shards_end(sort);
+	gpusort_redistribution_free(sort);
 	free(sort->chunks);
 	free(sort);
 }

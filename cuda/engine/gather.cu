@@ -17,6 +17,7 @@
  */
 #include "engine/check.h"
 #include "engine/device.h"
+#include "engine/shard.h"
 #include "engine/steps.h"
 
 /* Words that a block fills. */

@@ -14,6 +14,7 @@
 #include "engine/check.h"
 #include "engine/device.h"
 #include "engine/redistribute_kernels.cuh"
+#include "engine/shard.h"
 #include "engine/upload.h"
 
 /*

@@ -12,8 +12,7 @@
 
 #include "engine/check.h"
 #include "engine/device.h"
-#include "engine/redistribute.h"
-#include "engine/upload.h"
+#include "engine/reservation.h"
 
 /* Gives back what a shard has.  Nothing may be running that uses it. */
 static void
@@ -181,7 +180,14 @@ gpusort_shards_end(GpuSort *sort)
 		(void) cudaStreamSynchronize(sort->shards[p].lane->compute);
 	}
 	(void) cudaGetLastError();
-	gpusort_redistribution_free(sort);
 	while (sort->shard_count > 0)
 		shard_release(&sort->shards[--sort->shard_count]);
+}
+
+int
+gpusort_check_cancel(const GpuSort *sort, GpuSortError *error)
+{
+	if (__atomic_load_n(sort->cancelled, __ATOMIC_RELAXED))
+		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "the sort was cancelled");
+	return 0;
 }

@@ -32,4 +32,7 @@ extern int gpusort_shard_add(GpuSort *sort, GpuSortError *error);
 /* Waits for what is running on all devices, then gives back what the sort has there. */
 extern void gpusort_shards_end(GpuSort *sort);
 
+/* Returns -1, and fills *error, if the sort was cancelled. */
+extern int gpusort_check_cancel(const GpuSort *sort, GpuSortError *error);
+
 #endif /* GPUSORT_SHARD_H */

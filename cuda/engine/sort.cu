@@ -26,19 +26,12 @@
 #include "engine/check.h"
 #include "engine/device.h"
 #include "engine/redistribute.h"
+#include "engine/shard.h"
 #include "engine/steps.h"
 #include "engine/upload.h"
 
 /* What a wait returns that has filled the error itself; no CUDA status. */
 #define GPUSORT_WAIT_FAILED (-1)
-
-int
-gpusort_check_cancel(const GpuSort *sort, GpuSortError *error)
-{
-	if (__atomic_load_n(sort->cancelled, __ATOMIC_RELAXED))
-		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "the sort was cancelled");
-	return 0;
-}
 
 static double
 milliseconds_now(void)

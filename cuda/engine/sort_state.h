@@ -177,7 +177,4 @@ struct GpuSort
 	bool at_end;       /* the last chunk was emitted */
 };
 
-/* Returns -1, and fills *error, if the sort was cancelled. */
-extern int gpusort_check_cancel(const GpuSort *sort, GpuSortError *error);
-
 #endif /* GPUSORT_SORT_STATE_H */

@@ -46,46 +46,6 @@ divide_up(uint64_t a, uint64_t b)
 	return (a + b - 1) / b;
 }
 
-/* ---- the barrier ---- */
-
-cudaError_t
-gpusort_multi_barrier(GpuSortMulti *multi)
-{
-	GpuSortMultiBarrier *barrier = &multi->barrier;
-	cudaError_t status;
-
-	pthread_mutex_lock(&barrier->lock);
-	if (++barrier->arrived == barrier->expected)
-	{
-		barrier->arrived = 0;
-		barrier->turn++;
-		pthread_cond_broadcast(&barrier->changed);
-	}
-	else
-	{
-		const uint32_t turn = barrier->turn;
-
-		while (barrier->turn == turn && barrier->status == cudaSuccess)
-			pthread_cond_wait(&barrier->changed, &barrier->lock);
-	}
-	status = barrier->status;
-	pthread_mutex_unlock(&barrier->lock);
-	return status;
-}
-
-cudaError_t
-gpusort_multi_fail(GpuSortMulti *multi, cudaError_t status)
-{
-	GpuSortMultiBarrier *barrier = &multi->barrier;
-
-	pthread_mutex_lock(&barrier->lock);
-	if (barrier->status == cudaSuccess)
-		__atomic_store_n(&barrier->status, status, __ATOMIC_RELAXED);
-	pthread_cond_broadcast(&barrier->changed);
-	pthread_mutex_unlock(&barrier->lock);
-	return status;
-}
-
 /* ---- how many, how large ---- */
 
 /*
