@@ -10,16 +10,10 @@
 
 #include "compat.h"
 
+#include "client/failure.h"
 #include "service/protocol.h"
 
 typedef struct GpuSortClient GpuSortClient;
-
-/* Why there is no sort, or no more of it: the protocol's GpuSortError, or the backend's own. */
-typedef struct GpuSortFailure
-{
-	int reason; /* GpuSortReason or one of shared.h's own; NONE: all is well */
-	char text[GPUSORT_TEXT_BYTES];
-} GpuSortFailure;
 
 /* Rows that have arrived; they belong to the client until it frees the chunk. */
 typedef struct GpuSortData

@@ -10,7 +10,10 @@
 #ifndef GPUSORT_CONNECTION_H
 #define GPUSORT_CONNECTION_H
 
-#include "client/client.h"
+#include "compat.h"
+
+#include "client/failure.h"
+#include "service/protocol.h"
 
 /* This backend's mapping of a staging pool, shared by its connections. */
 typedef struct GpuSortMappedPool GpuSortMappedPool;
@@ -33,9 +36,5 @@ extern bool gpusort_connection_receive(GpuSortConnection *connection, GpuSortMes
 extern bool gpusort_connection_has_chunk(const GpuSortConnection *connection, uint32 chunk);
 extern char *gpusort_connection_chunk(GpuSortConnection *connection, uint32 chunk);
 extern bool gpusort_connection_pool_is_mapped(void);
-
-extern bool gpusort_failure_set(GpuSortFailure *failure, int reason, const char *format, ...) pg_attribute_printf(3, 4);
-extern void gpusort_failure_copy(GpuSortFailure *failure, const GpuSortMessage *message);
-extern bool gpusort_failure_unexpected(GpuSortFailure *failure, const GpuSortMessage *message);
 
 #endif /* GPUSORT_CONNECTION_H */

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "service/service_log.h"
+#include "service/session.h"
 #include "service/session_state.h"
 
 /* Messages of one client before others have their turn. */

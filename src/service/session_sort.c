@@ -26,6 +26,7 @@
 #include <time.h>
 
 #include "service/service_log.h"
+#include "service/session.h"
 #include "service/session_state.h"
 
 /* Chunks granted for ingest when the pool has plenty. */

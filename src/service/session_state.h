@@ -26,7 +26,7 @@
 #define GPUSORT_SESSION_STATE_H
 
 #include "service/outbox.h"
-#include "service/session.h"
+#include "service/sessions.h"
 
 typedef enum GpuSortSessionState
 {

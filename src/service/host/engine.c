@@ -31,6 +31,7 @@
 
 #include "service/host/errors.h"
 #include "service/host/order.h"
+#include "service/host/packing.h"
 #include "service/host/rows.h"
 #include "service/host/sort.h"
 

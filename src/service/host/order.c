@@ -27,6 +27,7 @@
 
 #include "service/host/errors.h"
 #include "service/host/order.h"
+#include "service/host/packing.h"
 #include "service/host/sort.h"
 
 #define BLOCK_ROWS ((size_t) 1 << 16)

@@ -17,7 +17,7 @@
  */
 #include <string.h>
 
-#include "service/host/sort_state.h"
+#include "service/host/packing.h"
 
 #if defined(__x86_64__) && !defined(GPUSORT_PORTABLE)
 #include <immintrin.h>
