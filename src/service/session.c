@@ -35,35 +35,6 @@ static const char *const state_names[] = {
 	"new", "greeted", "beginning", "ingest", "sorting", "output", "left", "refused", "failed", "closed"};
 
 static void
-watch(GpuSortSession *session, bool waits)
-{
-	struct epoll_event event = {.events = EPOLLIN | (waits ? EPOLLOUT : 0), .data.ptr = session};
-
-	if (waits != session->waits &&
-		epoll_ctl(session->sessions->epoll, EPOLL_CTL_MOD, session->socket, &event) != 0)
-		session->broken = true;
-	session->waits = waits;
-}
-
-/* Sends a message, or keeps it until the socket takes it. */
-void
-gpusort_session_send(GpuSortSession *session, GpuSortMessage *message, GpuSortMessageType type)
-{
-	GpuSortOutboxResult result;
-
-	if (session->broken || session->socket < 0)
-		return;
-	message->magic = GPUSORT_PROTOCOL_MAGIC;
-	message->version = GPUSORT_PROTOCOL_VERSION;
-	message->type = type;
-	result = gpusort_outbox_send(&session->outbox, session->socket, message);
-	if (result == GPUSORT_OUTBOX_BROKEN)
-		session->broken = true;
-	else if (result == GPUSORT_OUTBOX_WAITS)
-		watch(session, true);
-}
-
-static void
 on_hello(GpuSortSession *session, const GpuSortMessage *hello)
 {
 	GpuSortPool *pool = session->sessions->pool;
@@ -240,7 +211,7 @@ gpusort_session_event(GpuSortSession *session, uint32_t events)
 		if (result == GPUSORT_OUTBOX_BROKEN)
 			session->broken = true;
 		else if (result == GPUSORT_OUTBOX_SENT)
-			watch(session, false);
+			gpusort_session_watch(session, false);
 	}
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		receive(session);

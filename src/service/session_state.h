@@ -75,7 +75,10 @@ struct GpuSortSession
 	bool last;      /* the last rows of this epoch were sent */
 };
 
-/* session.c */
+/* Has the main loop wake for a socket that takes messages again (waits), or no longer. */
+extern void gpusort_session_watch(GpuSortSession *session, bool waits);
+
+/* Sends a message, or keeps it until the socket takes it; a session that cannot send is broken. */
 extern void gpusort_session_send(GpuSortSession *session, GpuSortMessage *message,
 								 GpuSortMessageType type);
 
