@@ -57,7 +57,7 @@ like($output, qr/^\| copy +\| 20000 \|(?: +[0-9.]+ \|){4} +[0-9.]+x \|$/m, 'the 
 
 SKIP:
 {
-	skip 'there is no python3', 2 if system('command -v python3 >/dev/null') != 0;
+	skip 'there is no matplotlib for /usr/bin/python3', 2 if system(qw(/usr/bin/python3 -c), 'import matplotlib') != 0;
 	$output = `bench/plot -d $scratch -p host $scratch/all.csv 2>&1`;
 	is($?, 0, 'bench/plot') or diag $output;
 	$output = `python3 -c 'import sys, xml.dom.minidom as m
