@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * agreement.c
- *	  Which collations does ICU compare as their sort keys do?
+ *	  Counts, by collation, where ICU compares strings otherwise than their sort keys do.
  *
  *	  gcc -O2 -o agreement test/icu/agreement.c -licui18n -licuuc
  *	  ./agreement SECONDS [LOCALE ...]
