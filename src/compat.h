@@ -19,6 +19,11 @@
 #include "access/stratnum.h"
 #endif
 
+#if PG_VERSION_NUM >= 160000
+/* VARDATA_ANY and its like, which postgres.h has before */
+#include "varatt.h"
+#endif
+
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
 #error "gpusort supports PostgreSQL 15 to 18"
 #endif
