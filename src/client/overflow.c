@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * overflow.c
- *	  Rows too long for a chunk, in a temporary file of the backend.
+ *	  Rows longer than a quarter of a chunk, in a temporary file of the backend.
  *
  * A short row that says where it is travels through the service in the place of
  * each (GPUSORT_ROW_OVERFLOW).

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * overflow.h
- *	  Rows too long for a chunk, in a temporary file of the backend.
+ *	  Rows longer than a quarter of a chunk, in a temporary file of the backend.
  *
  *-------------------------------------------------------------------------
  */

@@ -5,8 +5,8 @@
  *
  * The key and a MinimalTuple of each row are written straight into the chunk,
  * with no allocation and no second copy.  A row that is a tuple already is copied
- * as it is; others are formed in place (rowform.c).  Rows too long for a chunk go
- * to the overflow file.
+ * as it is; others are formed in place (rowform.c).  Rows longer than a
+ * quarter of a chunk go to the overflow file.
  *
  * Legal order of calls: init, add*, finish.  A writer owns nothing but the chunk
  * at hand, which goes back with the client.

@@ -76,8 +76,8 @@ typedef struct GpuSortJobSlot
 /* Times of a sort in milliseconds, by phase. */
 typedef struct GpuSortTimes
 {
-	double ingest;      /* their production by the child included */
-	double upload_wait; /* of it, waiting for a chunk */
+	double ingest;      /* of rows, their production by the child included */
+	double upload_wait; /* for chunks, and for the last uploads; no part of ingest */
 	double sort;        /* in the engine: compaction, sort, check */
 	double gather;      /* in the engine: putting rows into order */
 	double emit;        /* waiting for rows that had not arrived */
