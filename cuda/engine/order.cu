@@ -76,7 +76,7 @@ compare_keys(const KeyedRows &keyed, GpuSortRowRef ref_a, GpuSortRowRef ref_b)
 
 /*
  * Row i of the order against row i + 1, for all i below rows.  The order is ids, which are of
- * by_id's rows.  partial keys are in order, or NULL; whole says that nothing is in the key beside
+ * by_id's rows.  partial_keys are in order, or NULL; whole says that nothing is in the key beside
  * them.  ids out of range are order_refs' business.  equal may be NULL.
  */
 static __global__ void

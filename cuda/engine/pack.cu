@@ -18,7 +18,7 @@
 
 /*
  * Refs of all rows, in the order they were put, and their partial keys, which are all that
- * the plan keeps; partial keys may be NULL.  The rows were found good by inspect_chunk.
+ * the plan keeps; partial_keys may be NULL.  The rows were found good by gpusort_key_stats_chunk.
  */
 static __global__ void
 pack_rows(const GpuSortDeviceChunk *chunks, uint32_t chunk_count, const __grid_constant__ GpuSortPackPlan window,

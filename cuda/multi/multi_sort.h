@@ -128,7 +128,7 @@ extern "C"
 
 	typedef struct GpuSortMulti GpuSortMulti;
 
-	/* *bytes: of device memory, for each entry of devices.  Needs no device. */
+	/* *bytes: of device memory, for each entry of devices, with the current device's radix core (radix_sort.h). */
 	extern int gpusort_multi_device_bytes(const GpuSortMultiConfig *config, size_t *bytes);
 
 	/*

@@ -118,7 +118,7 @@ extern "C"
 		/* The caller has counted the digits of these partial keys; see gpusort_device_sort_begin. */
 		bool counted;
 
-		/* Device memory for the partial keys in order, or NULL; may be partial keys.  With a limit of no use. */
+		/* Device memory for the partial keys in order, or NULL; may be partial_keys.  With a limit of no use. */
 		uint32_t *sorted_partial_keys;
 
 		/*
@@ -141,8 +141,9 @@ extern "C"
 
 	/*
  * Bytes of temp for a sort.  The memory that *sort points to need not be there yet:
- * all that matters of partial keys and sorted_partial_keys is whether they are NULL.  About
- * 20.1 bytes per row, 20.4 beyond 32 packed bits (with CUB as the core 20.2 and 28.6), 4 less with partial keys given.
+ * all that matters of partial_keys and sorted_partial_keys is whether they are NULL.  About
+ * 20.1 bytes per row, 20.4 beyond 32 packed bits (with CUB as the core 20.2 and 28.6), 4 less
+ * with partial keys given.
  */
 	extern int gpusort_device_sort_bytes(const GpuSortDeviceSort *sort, size_t *temp_bytes);
 
@@ -163,7 +164,8 @@ extern "C"
  *
  * Does not wait up to 32 packed bits and for input in order, unless there is a
  * limit.  Otherwise waits at least once, twice per round over long runs of tied rows,
- * and with many rows once or twice for a sample; the last kernels may still be under way when it returns.
+ * and with many rows once or twice for a sample; the last kernels may still be under way
+ * when it returns.
  */
 	extern int gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t *ids,
 								   uint32_t *wanted, GpuSortStream stream);

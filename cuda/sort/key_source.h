@@ -116,8 +116,8 @@ gpusort_source_key(const GpuSortKeySource *source, uint32_t row, uint64_t *made)
 
 /*
  * The packed keys of a thread's rows, which are STEP apart, from row `start` on; past the last
- * row, its.  The plan keeps nothing but what fits Packed.  Keys have WORDS words, which are all on their way before the first is waited
- * for; or any number, for 0.
+ * row, its.  The plan keeps nothing but what fits Packed.  Keys have WORDS words, which are all
+ * on their way before the first is waited for; or any number, for 0.
  */
 template <int FORM, int WORDS, int STEP, int ITEMS, typename Packed>
 GPUSORT_HD static GPUSORT_INLINE void

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tie_break.h
- *	  Rows that tie on the partial key of their keys, put in order by the bits after it.
+ *	  Rows that tie on their partial keys, put in order by the bits after them.
  *	  A step of the device sort (device_sort.h); not for others.
  *
  * In its service: tied_runs.cu finds the runs of rows that tie and orders the shorter ones,

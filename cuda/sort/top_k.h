@@ -27,7 +27,7 @@ extern size_t gpusort_select_bytes(const GpuSortDeviceSort *sort);
  * limit_ties, every row that ties with the last of these; their numbers go to memory->kept_ids,
  * in no order.  *kept is 0 if more rows tie than there is capacity for.
  *
- * partial keys are those of all rows.  Only if gpusort_select_pays.  Waits.
+ * partial_keys are those of all rows.  Only if gpusort_select_pays.  Waits.
  */
 typedef struct GpuSortSelectMemory
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * device_sort_test.cu
- *	  The device sort (cuda/device_sort.h): partial keys, rounds over tied rows, select
+ *	  The device sort (cuda/sort/device_sort.h): partial keys, rounds over tied rows, select
  *	  of the first k, plain arrays; against std::stable_sort.
  *
  * Runs of tied rows are made at and around the lengths where the way to order

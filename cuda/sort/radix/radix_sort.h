@@ -69,7 +69,7 @@ typedef struct GpuSortRadixSort
 	uint32_t rows;
 	int bits;
 	bool counted;       /* digits have been counted since gpusort_radix_begin */
-	uint32_t *keys_out; /* NULL: keys are not wanted, which saves 4 bytes a row */
+	uint32_t *keys_out; /* NULL: keys are not wanted, which saves our core 4 bytes a row */
 	uint32_t *ids_out;
 } GpuSortRadixSort;
 
@@ -87,8 +87,8 @@ extern cudaError_t gpusort_radix_sort(const GpuSortRadixSort *sort, cudaStream_t
  * Then gpusort_radix_sort is called with `counted` and the same temp, rows and bits; bits
  * above `bits` are zero in all keys.
  *
- * *histogram is NULL if that is of no use, or the device has too little shared memory for it;
- * gpusort_radix_sort then sorts without `counted`.
+ * *histogram is NULL if that is of no use, as to CUB, which counts digits itself; then
+ * gpusort_radix_sort sorts without `counted`.
  */
 extern cudaError_t gpusort_radix_begin(void *temp, size_t temp_bytes, uint32_t rows, int bits, uint32_t **histogram,
 									   cudaStream_t stream);
