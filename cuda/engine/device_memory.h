@@ -29,9 +29,6 @@
 
 #include "service/engine.h"
 
-/* Regions of a block start at multiples of this. */
-#define GPUSORT_REGION_ALIGN 256
-
 struct GpuSortCudaDevice;
 
 typedef struct GpuSortBlock
@@ -89,22 +86,5 @@ extern int gpusort_block_acquire(struct GpuSortCudaDevice *device, size_t bytes,
 
 /* Puts a block into the cache and clears *block.  Nothing may be running that uses it; it may be no block. */
 extern void gpusort_block_release(struct GpuSortCudaDevice *device, GpuSortBlock *block);
-
-/* Returns the bytes that a region of so many takes in its block. */
-static inline uint64_t
-gpusort_region_bytes(uint64_t bytes)
-{
-	return (bytes + GPUSORT_REGION_ALIGN - 1) / GPUSORT_REGION_ALIGN * GPUSORT_REGION_ALIGN;
-}
-
-/* Lays a region behind those before it, which end at *end; returns where it starts in the block. */
-static inline uint64_t
-gpusort_region_lay(uint64_t *end, uint64_t bytes)
-{
-	uint64_t start = *end;
-
-	*end += gpusort_region_bytes(bytes);
-	return start;
-}
 
 #endif /* GPUSORT_DEVICE_MEMORY_H */

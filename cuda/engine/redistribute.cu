@@ -16,6 +16,7 @@
 #include "engine/redistribute_kernels.cuh"
 #include "engine/shard.h"
 #include "engine/upload.h"
+#include "sort/region.h"
 
 /*
  * Rows of the sample per shard, and bytes of all of it at most.  The size of a shard is

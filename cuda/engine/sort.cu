@@ -29,6 +29,7 @@
 #include "engine/shard.h"
 #include "engine/steps.h"
 #include "engine/upload.h"
+#include "sort/region.h"
 
 /* What a wait returns that has filled the error itself; no CUDA status. */
 #define GPUSORT_WAIT_FAILED (-1)

@@ -21,6 +21,7 @@
 
 #include "multi/multi_state.h"
 #include "sort/radix/radix_sort.h"
+#include "sort/region.h"
 
 #define GPUSORT_MULTI_CHUNK_BYTES (32u << 20) /* of one upload: enough for the bus's full speed */
 #define GPUSORT_MULTI_BIN_ROWS    (1u << 20)  /* of small sorts: fewer are not worth a bin */
@@ -133,10 +134,9 @@ set_room(GpuSortMulti *multi, const GpuSortMultiConfig *config)
 static char *
 lay(char *base, size_t *end, uint64_t bytes)
 {
-	char *place = base != NULL ? base + *end : NULL;
+	const size_t start = gpusort_region_lay(end, bytes);
 
-	*end += (bytes + 255) / 256 * 256;
-	return place;
+	return base != NULL ? base + start : NULL;
 }
 
 /* Lays out a device's memory; returns its size. */

@@ -28,6 +28,7 @@
 #include "sort/partial_keys.h"
 #include "sort/quantile_map.h"
 #include "sort/radix/radix_sort.h"
+#include "sort/region.h"
 #include "sort/sort_step.h"
 #include "sort/tie_break.h"
 #include "sort/top_k.h"
@@ -137,16 +138,16 @@ lay_out(const GpuSortDeviceSort *sort, char *base, SortTemp *work, size_t *temp_
 
 	*work = {};
 	if (gpusort_may_map(sort))
-		work->map = (GpuSortQuantileMap *) (base + gpusort_lay_temp(&end, sizeof(GpuSortQuantileMap)));
+		work->map = (GpuSortQuantileMap *) (base + gpusort_region_lay(&end, sizeof(GpuSortQuantileMap)));
 	if (needs_sorting(sort))
 	{
 		work->partial_keys = sort->partial_keys;
 		if (sort->partial_keys == NULL && (own_partial_keys(sort) == NULL || selects))
-			work->partial_keys = (uint32_t *) (base + gpusort_lay_temp(&end, sort->rows * sizeof(uint32_t)));
+			work->partial_keys = (uint32_t *) (base + gpusort_region_lay(&end, sort->rows * sizeof(uint32_t)));
 
 		start = end;
 		status = sorting_bytes(sort->plan, sort->rows, &work->sorting_bytes);
-		work->sorting = base + gpusort_lay_temp(&end, work->sorting_bytes);
+		work->sorting = base + gpusort_region_lay(&end, work->sorting_bytes);
 	}
 	if (status == cudaSuccess && needs_sorting(sort) && selects)
 	{
@@ -154,18 +155,18 @@ lay_out(const GpuSortDeviceSort *sort, char *base, SortTemp *work, size_t *temp_
 		const uint32_t capacity = gpusort_select_capacity(sort);
 		size_t select_end = start;
 
-		work->kept_ids = (uint32_t *) (base + gpusort_lay_temp(&select_end, capacity * sizeof(uint32_t)));
-		work->kept_in_row_order = (uint32_t *) (base + gpusort_lay_temp(&select_end, capacity * sizeof(uint32_t)));
+		work->kept_ids = (uint32_t *) (base + gpusort_region_lay(&select_end, capacity * sizeof(uint32_t)));
+		work->kept_in_row_order = (uint32_t *) (base + gpusort_region_lay(&select_end, capacity * sizeof(uint32_t)));
 		status = sorting_bytes(sort->plan, capacity, &work->select_bytes);
 		if (work->select_bytes < gpusort_select_bytes(sort))
 			work->select_bytes = gpusort_select_bytes(sort);
-		work->select = base + gpusort_lay_temp(&select_end, work->select_bytes);
+		work->select = base + gpusort_region_lay(&select_end, work->select_bytes);
 		if (end < select_end)
 			end = select_end;
 	}
 
 	/* For gpusort_tie_end, when sorting is done. */
-	work->tie_end = base + gpusort_lay_temp(&end, sizeof(uint32_t));
+	work->tie_end = base + gpusort_region_lay(&end, sizeof(uint32_t));
 	*temp_bytes = end;
 	return status;
 }

@@ -18,6 +18,7 @@
 #include "sort/key_stats.h"
 #include "sort/quantile_map.h"
 #include "sort/radix/radix_sort.h"
+#include "sort/region.h"
 #include "sort/sort_step.h"
 
 /*
@@ -47,7 +48,7 @@ stats_bytes(void)
 {
 	size_t end = 0;
 
-	(void) gpusort_lay_temp(&end, sizeof(GpuSortKeyStats) + sizeof(GpuSortSkewCheck));
+	(void) gpusort_region_lay(&end, sizeof(GpuSortKeyStats) + sizeof(GpuSortSkewCheck));
 	return end;
 }
 
@@ -196,7 +197,7 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 
 		/* partial keys lie where the sort would make them, the rest of temp is that of a sort to which they are given */
 		sort.partial_keys = (uint32_t *) ((char *) temp + start);
-		(void) gpusort_lay_temp(&start, rows * sizeof(uint32_t));
+		(void) gpusort_region_lay(&start, rows * sizeof(uint32_t));
 		ended = gpusort_device_sort_begin(&sort, (char *) temp + start, temp_bytes - start, &histogram, stream);
 		sort.counted = histogram != NULL;
 		if (ended == 0)

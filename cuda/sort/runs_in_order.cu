@@ -28,7 +28,7 @@
 #include "sort/tied_runs.h"
 
 #include "sort/launch.h"
-#include "sort/sort_step.h"
+#include "sort/region.h"
 
 /* Pairs of neighbours of a run that a warp looks at first. */
 #define SAMPLE_PAIRS 64
@@ -369,8 +369,8 @@ lay_out(char *base, uint32_t all_rows, uint32_t **states, EqualTable **table)
 {
 	size_t end = 0;
 
-	*states = (uint32_t *) (base + gpusort_lay_temp(&end, all_rows / (GPUSORT_BLOCK_RUN + 1) * sizeof(uint32_t)));
-	*table = all_rows >= EQUAL_ROWS_MIN ? (EqualTable *) (base + gpusort_lay_temp(&end, sizeof(EqualTable))) : NULL;
+	*states = (uint32_t *) (base + gpusort_region_lay(&end, all_rows / (GPUSORT_BLOCK_RUN + 1) * sizeof(uint32_t)));
+	*table = all_rows >= EQUAL_ROWS_MIN ? (EqualTable *) (base + gpusort_region_lay(&end, sizeof(EqualTable))) : NULL;
 	return end;
 }
 

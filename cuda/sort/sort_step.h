@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * sort_step.h
- *	  What the steps of the device sort (device_sort.h) share: how temp is laid out,
- *	  and how the host waits.  Not for others.
+ *	  What the steps of the device sort (device_sort.h) share: how the host waits, and
+ *	  whether a quantile map is looked for.  Not for others.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,19 +12,6 @@
 #include <cuda_runtime.h>
 
 #include "sort/device_sort.h"
-
-/* Regions of temp begin at multiples of this. */
-#define GPUSORT_TEMP_ALIGN 256
-
-/* Where a region of so many bytes begins, after those laid out before it. */
-static inline size_t
-gpusort_lay_temp(size_t *end, size_t bytes)
-{
-	size_t start = *end;
-
-	*end += (bytes + GPUSORT_TEMP_ALIGN - 1) / GPUSORT_TEMP_ALIGN * GPUSORT_TEMP_ALIGN;
-	return start;
-}
 
 /* Waits for the stream as the caller wants it; 0, or the sort's status. */
 static inline int

@@ -39,6 +39,7 @@
 
 #include "sort/launch.h"
 #include "sort/radix/radix_sort.h"
+#include "sort/region.h"
 #include "sort/sort_step.h"
 #include "sort/tied_runs.h"
 
@@ -130,12 +131,12 @@ static cudaError_t
 lay_out(char *base, uint32_t rows, TieTemp *work, size_t *temp_bytes)
 {
 	size_t end = 0;
-	size_t counts = gpusort_lay_temp(&end, sizeof(GpuSortRunCounts));
-	size_t warp_runs = gpusort_lay_temp(&end, (rows / (GPUSORT_SHORT_RUN + 1)) * sizeof(GpuSortTiedRun));
-	size_t block_runs = gpusort_lay_temp(&end, (rows / (GPUSORT_WARP_RUN + 1)) * sizeof(GpuSortTiedRun));
-	size_t long_runs = gpusort_lay_temp(&end, (rows / (GPUSORT_BLOCK_RUN + 1)) * sizeof(GpuSortLongRun));
-	size_t level_runs = gpusort_lay_temp(&end, (rows / (GPUSORT_BLOCK_RUN + 1)) * sizeof(GpuSortLongRun));
-	size_t dropping = gpusort_lay_temp(&end, gpusort_drop_runs_bytes(rows));
+	size_t counts = gpusort_region_lay(&end, sizeof(GpuSortRunCounts));
+	size_t warp_runs = gpusort_region_lay(&end, (rows / (GPUSORT_SHORT_RUN + 1)) * sizeof(GpuSortTiedRun));
+	size_t block_runs = gpusort_region_lay(&end, (rows / (GPUSORT_WARP_RUN + 1)) * sizeof(GpuSortTiedRun));
+	size_t long_runs = gpusort_region_lay(&end, (rows / (GPUSORT_BLOCK_RUN + 1)) * sizeof(GpuSortLongRun));
+	size_t level_runs = gpusort_region_lay(&end, (rows / (GPUSORT_BLOCK_RUN + 1)) * sizeof(GpuSortLongRun));
+	size_t dropping = gpusort_region_lay(&end, gpusort_drop_runs_bytes(rows));
 	size_t core = 0;
 	cudaError_t status = cudaSuccess;
 
@@ -145,7 +146,7 @@ lay_out(char *base, uint32_t rows, TieTemp *work, size_t *temp_bytes)
 	if (rows > GPUSORT_BLOCK_RUN)
 	{
 		status = gpusort_radix_room_bytes(rows, &work->core_bytes);
-		core = gpusort_lay_temp(&end, work->core_bytes);
+		core = gpusort_region_lay(&end, work->core_bytes);
 	}
 	work->lists.counts = (GpuSortRunCounts *) (base + counts);
 	work->lists.warp_runs = (GpuSortTiedRun *) (base + warp_runs);

@@ -24,6 +24,7 @@
 
 #include "sort/key_source.h"
 #include "sort/launch.h"
+#include "sort/region.h"
 #include "sort/sort_step.h"
 
 #define SELECT_THREADS    256
@@ -352,8 +353,8 @@ gpusort_select_bytes(const GpuSortDeviceSort *sort)
 {
 	size_t end = 0;
 
-	(void) gpusort_lay_temp(&end, sizeof(SelectState));
-	(void) gpusort_lay_temp(&end, (size_t) sort->rows * sizeof(uint32_t));
+	(void) gpusort_region_lay(&end, sizeof(SelectState));
+	(void) gpusort_region_lay(&end, (size_t) sort->rows * sizeof(uint32_t));
 	return end;
 }
 
@@ -390,7 +391,7 @@ gpusort_select(const GpuSortDeviceSort *sort, const uint32_t *partial_keys, cons
 {
 	const uint32_t packed_bits = sort->plan->packed_bits;
 	size_t end = 0;
-	SelectState *state = (SelectState *) ((char *) memory->temp + gpusort_lay_temp(&end, sizeof(SelectState)));
+	SelectState *state = (SelectState *) ((char *) memory->temp + gpusort_region_lay(&end, sizeof(SelectState)));
 	uint32_t *lists[2] = {memory->list, (uint32_t *) ((char *) memory->temp + end)};
 	uint32_t from = 0;
 	SelectLevel level = {};

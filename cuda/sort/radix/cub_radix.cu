@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "sort/launch.h"
+#include "sort/region.h"
 
 #define NUMBER_THREADS 256
 
@@ -110,16 +111,10 @@ number_ids(uint32_t *ids, uint32_t rows)
 		ids[row] = (uint32_t) row;
 }
 
-static size_t
-align(size_t bytes)
-{
-	return (bytes + 255) / 256 * 256;
-}
-
 static cudaError_t
 lay_out(uint32_t rows, int bits, CubLayout *layout)
 {
-	const size_t rows_bytes = align((size_t) rows * sizeof(uint32_t));
+	const size_t rows_bytes = gpusort_region_bytes((size_t) rows * sizeof(uint32_t));
 	CubPairs pairs = {};
 	cudaError_t status = cudaSuccess;
 
@@ -130,7 +125,7 @@ lay_out(uint32_t rows, int bits, CubLayout *layout)
 		status = sort_pairs(NULL, &layout->cub_bytes, &pairs, NULL);
 	layout->ids = rows_bytes;
 	layout->cub = 2 * rows_bytes;
-	layout->end = layout->cub + align(layout->cub_bytes);
+	layout->end = layout->cub + gpusort_region_bytes(layout->cub_bytes);
 	return status;
 }
 
@@ -207,7 +202,7 @@ cub_room_bytes(uint32_t rows, size_t *temp_bytes)
 	CubLayout layout;
 	cudaError_t status = lay_out(rows, 32, &layout);
 
-	*temp_bytes = layout.end + 2 * align((size_t) rows * sizeof(uint32_t));
+	*temp_bytes = layout.end + 2 * gpusort_region_bytes((size_t) rows * sizeof(uint32_t));
 	return status;
 }
 
@@ -219,7 +214,7 @@ cub_room(void *temp, uint32_t rows, int bits, GpuSortRadixRoom *room)
 	char *in = (char *) temp + layout.end;
 
 	room->keys_in = (uint32_t *) in;
-	room->ids_in = (uint32_t *) (in + align((size_t) rows * sizeof(uint32_t)));
+	room->ids_in = (uint32_t *) (in + gpusort_region_bytes((size_t) rows * sizeof(uint32_t)));
 	room->keys_out = (uint32_t *) ((char *) temp + layout.keys);
 	room->ids_out = (uint32_t *) ((char *) temp + layout.ids);
 	return status;

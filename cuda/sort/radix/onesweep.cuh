@@ -36,6 +36,7 @@
 #include "sort/launch.h"
 #include "sort/radix/onesweep_pass.cuh"
 #include "sort/radix/radix_sort.h"
+#include "sort/region.h"
 
 /*
  * The kernels with one set of parameters; see sort_pass.  A launch is of PORTION rows at
@@ -66,24 +67,18 @@ struct GpuSortOnesweep
 		size_t end;
 	};
 
-	static size_t
-	align(size_t bytes)
-	{
-		return (bytes + 255) / 256 * 256;
-	}
-
 	static Layout
 	lay_out(uint32_t rows, int passes)
 	{
 		const uint32_t portion = rows < PORTION ? rows : PORTION;
-		const size_t rows_bytes = align((size_t) rows * sizeof(uint64_t));
+		const size_t rows_bytes = gpusort_region_bytes((size_t) rows * sizeof(uint64_t));
 		Layout layout = {};
 
 		if (rows <= TILE)
 			return layout;
 		layout.rows[1] = passes > 1 ? rows_bytes : 0;
 		layout.tile_status = layout.rows[1] + (passes > 2 ? rows_bytes : 0);
-		layout.tile_status_bytes = align((size_t) ((portion + TILE - 1) / TILE) * GPUSORT_BINS * sizeof(uint32_t));
+		layout.tile_status_bytes = gpusort_region_bytes((size_t) ((portion + TILE - 1) / TILE) * GPUSORT_BINS * sizeof(uint32_t));
 		layout.histograms = layout.tile_status + layout.tile_status_bytes;
 		layout.histograms_bytes = (GPUSORT_MAX_PASSES + 2) * GPUSORT_BINS * sizeof(uint32_t);
 		layout.end = layout.histograms + layout.histograms_bytes;
