@@ -43,7 +43,7 @@ pack_rows(const GpuSortDeviceChunk *chunks, uint32_t chunk_count, const __grid_c
 }
 
 int
-gpusort_pack_rows(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *error)
+gpusort_pack_shard(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *error)
 {
 	const GpuSort *sort = shard->sort;
 	GpuSortWork *work = &shard->work;

@@ -416,7 +416,7 @@ order_alone(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortError *error)
 	shard->rows = (uint32_t) sort->rows;
 	shard->wanted = sort->limit > 0 && sort->limit < sort->rows ? (uint32_t) sort->limit : shard->rows;
 	if (gpusort_device_use(shard->device, error) != 0 || acquire_work(shard, plan, error) != 0 ||
-		gpusort_pack_rows(shard, plan, error) != 0)
+		gpusort_pack_shard(shard, plan, error) != 0)
 		return -1;
 	return order_shard(shard, plan, error);
 }

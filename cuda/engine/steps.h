@@ -16,7 +16,7 @@
 #include "engine/sort_state.h"
 
 /* pack.cu: refs of all rows in row order, and partial keys unless work->partial_keys is NULL. */
-extern int gpusort_pack_rows(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *error);
+extern int gpusort_pack_shard(GpuSortShard *shard, const GpuSortPackPlan *plan, GpuSortError *error);
 
 /*
  * order.cu: state->unordered, up_to if not all rows are emitted, and equal.  work->partial_keys

@@ -297,7 +297,8 @@ gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
 	GpuSortSession *owner = session->sessions->first;
 
 	session->state = STATE_BEGINNING;
-	while (owner != NULL && !(owner->state == STATE_INGEST && owner->owner == NULL && owner->token == message->u.job_join.token))
+	while (owner != NULL &&
+		   !(owner->state == STATE_INGEST && owner->owner == NULL && owner->token == message->u.job_join.token))
 		owner = owner->next;
 	if (owner == NULL)
 	{
