@@ -166,6 +166,22 @@ sorts_down(Oid sort_operator)
 	return get_ordering_op_properties(sort_operator, &opfamily, &type, &order) && order == COMPARE_GT;
 }
 
+/*
+ * Returns true if a finished Sort's input is a table whose rows lie in the order of the
+ * first key.  Under another type or collation a column may have another order.
+ */
+static bool
+sort_is_in_order(List *rtable, const Sort *sort)
+{
+	const Plan *child = outerPlan(sort);
+	const TargetEntry *key = get_tle_by_resno(child->targetlist, sort->sortColIdx[0]);
+	GpuSortTableColumn column;
+
+	return IsA(child, SeqScan) && key != NULL && IsA(key->expr, Var) &&
+		gpusort_find_table_column(rtable, child, key->resno, &column) &&
+		column_is_in_order(column.table, column.attno, sorts_down(sort->sortOperators[0]));
+}
+
 /* How many different values a column has among so many rows; 1 if statistics do not say. */
 static double
 column_groups(Oid table, AttrNumber column, double rows)
@@ -186,15 +202,11 @@ GpuSortCost
 gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows, const GpuSortAdmission *admission)
 {
 	const Plan *child = outerPlan(sort);
-	bool in_order = false;
-	GpuSortCost cost;
-	GpuSortTableColumn column;
+	GpuSortCost cost = base_cost(admission, child->plan_width, sort_is_in_order(rtable, sort));
 
-	if (IsA(child, SeqScan) && gpusort_find_table_column(rtable, child, sort->sortColIdx[0], &column))
-		in_order = column_is_in_order(column.table, column.attno, sorts_down(sort->sortOperators[0]));
-	cost = base_cost(admission, child->plan_width, in_order);
 	if (admission->encodable < sort->numCols)
 	{
+		GpuSortTableColumn column;
 		double groups = 1;
 
 		for (int i = 0; i < admission->encodable; i++)
