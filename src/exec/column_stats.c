@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/prefixes.h"
+#include "exec/column_stats.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"

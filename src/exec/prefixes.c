@@ -29,6 +29,7 @@
 #include <math.h>
 
 #include "common/hashfn.h"
+#include "exec/column_stats.h"
 #include "utils/memutils.h"
 
 /* Of the strings, so many eighths have the common prefix. */

@@ -20,8 +20,4 @@
 extern bool gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstRows *first, double rows,
 									GpuSortPrefix *prefixes);
 
-/* column_stats.c */
-typedef void (*GpuSortValueCallback)(Datum value, int count, void *arg);
-extern bool gpusort_column_values(PlanState *child, AttrNumber attno, Oid type, GpuSortValueCallback callback, void *arg);
-
 #endif /* GPUSORT_PREFIXES_H */
