@@ -43,7 +43,6 @@ gpusort_overflow_store(GpuSortOverflow *overflow, TupleTableSlot *slot, char *ro
 		overflow->file = BufFileCreateTemp(false);
 	BufFileTell(overflow->file, &fileno, &offset);
 	BufFileWrite(overflow->file, tuple, tuple->t_len);
-	overflow->rows++;
 
 	where.tuple_length = tuple->t_len;
 	where.fileno = fileno;
@@ -78,5 +77,4 @@ gpusort_overflow_close(GpuSortOverflow *overflow)
 	if (overflow->file != NULL)
 		BufFileClose(overflow->file);
 	overflow->file = NULL;
-	overflow->rows = 0;
 }

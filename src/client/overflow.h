@@ -14,11 +14,10 @@
 #include "executor/tuptable.h"
 #include "storage/buffile.h"
 
-/* The long rows of one sort.  All zeros: none yet. */
+/* The long rows of one sort. */
 typedef struct GpuSortOverflow
 {
 	BufFile *file; /* NULL until there is a row */
-	uint64 rows;
 } GpuSortOverflow;
 
 extern Size gpusort_overflow_store(GpuSortOverflow *overflow, TupleTableSlot *slot, char *row);

@@ -31,7 +31,6 @@ typedef struct GpuSortService
 {
 	GpuSortServiceState state;
 	pid_t supervisor_pid; /* 0: none */
-	pid_t service_pid;    /* 0: none */
 	uint32 engines;       /* bit mask of 1 << GpuSortEngineKind */
 	uint32 devices;
 	uint64 device_limit; /* bytes */

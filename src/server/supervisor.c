@@ -92,7 +92,6 @@ set_state(GpuSortServiceState service_state)
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
 	state->service.state = service_state;
-	state->service.service_pid = service_pid;
 	LWLockRelease(&state->lock);
 	ConditionVariableBroadcast(&state->service_changed);
 }
