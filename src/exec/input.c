@@ -23,7 +23,6 @@
 #include "exec/prefixes.h"
 #include "exec/service_sort.h"
 #include "settings.h"
-#include "utils/memutils.h"
 
 /* Keeps the first rows back; true if there are no others, and they are too few for the service. */
 static bool

@@ -40,12 +40,10 @@
 #include "node.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
-#include "parser/parsetree.h"
 #include "plan/admission.h"
 #include "plan/cost.h"
 #include "plan/plan_tree.h"
 #include "settings.h"
-#include "utils/lsyscache.h"
 
 /* Where in a statement's plans we are. */
 typedef struct Place
