@@ -3,8 +3,9 @@
  * node.h
  *	  The two plan nodes, GpuSort and GpuSortIngest: what plan/ and exec/ agree on.
  *
- * The one header that both include.  The planner makes CustomScans with these method
- * tables, and packs into them what the executor unpacks when it begins the node.
+ * Neither of the two rooms includes a header of the other's.  The planner makes
+ * CustomScans with these method tables, and packs into them what the executor unpacks
+ * when it begins the node.
  *
  *-------------------------------------------------------------------------
  */

@@ -23,7 +23,6 @@
 #include "client/connection.h"
 #include "server/shared.h"
 #include "server/supervisor.h"
-#include "utils/memutils.h"
 
 struct GpuSortClient
 {
@@ -36,7 +35,7 @@ struct GpuSortClient
 	/* Chunks granted and not put yet, oldest first. */
 	uint32 granted[GPUSORT_JOB_CHUNKS_MAX];
 	int ngranted;
-	uint32 current; /* the chunk that get_chunk gave out */
+	uint32 current; /* the chunk that get_chunk returned */
 	bool full;
 	GpuSortFailure full_reason;
 
@@ -211,7 +210,7 @@ gpusort_client_is_full(const GpuSortClient *client)
 	return client->full;
 }
 
-/* Hands over the chunk that get_chunk gave: so many rows, in so many bytes from its front. */
+/* Hands over the chunk that get_chunk returned: so many rows, in so many bytes from its front. */
 bool
 gpusort_client_put_chunk(GpuSortClient *client, uint32 rows, uint32 bytes, GpuSortFailure *failure)
 {

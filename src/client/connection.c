@@ -104,7 +104,7 @@ wait_for_socket(GpuSortConnection *connection, int events)
 	}
 }
 
-/* Sends a message, whose head is filled in here; waits while the socket is full. */
+/* Sends a message, of which the first fields are filled in here; waits while the socket is full. */
 bool
 gpusort_connection_send(GpuSortConnection *connection, GpuSortMessage *message, GpuSortMessageType type,
 						GpuSortFailure *failure)

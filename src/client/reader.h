@@ -76,7 +76,7 @@ gpusort_reader_mark(const GpuSortReader *reader)
 	return (GpuSortReaderMark){.cursor = reader->cursor, .left = reader->left};
 }
 
-/* Goes back to a marked position.  None of the rows between may have been cut (gpusort_row_hide_resjunk). */
+/* Goes back to a marked position.  Rows between must still have their resjunk attributes (gpusort_row_hide_resjunk). */
 static inline void
 gpusort_reader_restore(GpuSortReader *reader, GpuSortReaderMark mark)
 {

@@ -162,9 +162,9 @@ read_back(GpuSortScanState *state, GpuSortFailure *failure)
 
 /*
  * To be called when the service takes no more rows, with the one that it did not
- * take: those it has, row, and the rest of the child's go into the tuplesort.  The service's come first, so that it is free for
- * others; but other processes that put rows must have ended before they can be
- * had.
+ * take: those it has, row, and the rest of the child's go into the tuplesort.  The
+ * service's come first, so that it is free for others; but other processes that add
+ * rows must have ended before they can be had.
  */
 void
 gpusort_fallback_full(GpuSortScanState *state, TupleTableSlot *row, const GpuSortFailure *full)

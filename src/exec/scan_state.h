@@ -3,10 +3,11 @@
  * scan_state.h
  *	  The state of a GpuSort node, for the files of exec/ alone.
  *
- * Made by executor.c.  Each part is written by the file named with it; others
- * may read it.  What several nodes share, or is of use without a node, has a type
- * of its own elsewhere and is reached by its functions: client/ for rows on their
- * way, ties, first rows, ingest.
+ * Made by executor.c.  Each part is written by the file named with it; others may
+ * read it.  A sort's parts begin in gpusort_sort_input and end in gpusort_end_sort.
+ * What several nodes share, or is of use without a node, has a type of its own
+ * elsewhere and is reached by its functions: client/ for rows on their way, ties,
+ * first rows, ingest.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,7 +46,7 @@ typedef struct GpuSortServiceSort
 	struct GpuSortTies *ties;
 	GpuSortJobSlot *job; /* for gpusort_jobs; NULL: not listed */
 	MemoryContextCallback job_callback;
-	bool unreported; /* it is done, and the statistics have not been told */
+	bool unreported; /* it is done, not lost, and the statistics have not been told */
 } GpuSortServiceSort;
 
 /* The rows emitted out of the service: stream.c's. */

@@ -7,7 +7,7 @@
  * VALUE BEFORE; the numbers in pg_enum that do order them are assigned anew when
  * there is no room left for one.  What never changes is which of two values
  * comes first.  So the positions are taken from the list of values once for a sort,
- * in each process that takes rows in, and always as the query's snapshot shows
+ * in each process that ingests rows, and always as the query's snapshot shows
  * it: parallel workers have the leader's snapshot, and with it the same list.
  *
  * The value number i of that list, from 0, has position 2i + 2.  A value that is not

@@ -25,7 +25,7 @@
 #define GPUSORT_ICU_COMMON          5
 #define GPUSORT_ICU_TERTIARY_HIGH   (GPUSORT_ICU_COMMON + 0xC0)
 
-/* A pair of characters below PAIR_CHARS as a number, and the slots for what is known of pairs. */
+/* A pair of characters below GPUSORT_ICU_PAIR_CHARS as a number, and the slots for what is known of pairs. */
 #define GPUSORT_ICU_PAIR_CHARS     0x800
 #define GPUSORT_ICU_PAIR_SLOTS     8192 /* 2^13 */
 #define GPUSORT_ICU_PAIR_KEY(a, b) ((uint64) (a) << 11 | (b))
@@ -44,14 +44,14 @@ typedef struct GpuSortIcu
 
 	/* what is known of ASCII characters */
 	int levels;                                                   /* of the sort keys, 1 to 3; 0: only the first is known */
-	bool pairs[GPUSORT_ICU_ASCII_CHARS][GPUSORT_ICU_ASCII_CHARS]; /* where WEIGHT_CONTRACTS: which are not simple */
+	bool pairs[GPUSORT_ICU_ASCII_CHARS][GPUSORT_ICU_ASCII_CHARS]; /* where the weight contracts: which are not simple */
 	uint32 weights[256];                                          /* by byte */
 	unsigned char tertiary[GPUSORT_ICU_ASCII_CHARS];              /* 0: the common weight */
 
 	/* and of pairs */
 	uint64 *entries; /* 0: a free slot.  NULL: strings are not UTF-8, or ICU is strange */
 	int nentries;
-	uint32 *contractions; /* PAIR_KEYs of tailored ones, or parts of them */
+	uint32 *contractions; /* tailored ones, as pairs of characters, or parts of them */
 	int ncontractions;
 } GpuSortIcu;
 

@@ -60,12 +60,13 @@ typedef enum GpuSortStringForm
 	GPUSORT_STRING_BITS,     /* of a varlena that begins with their number */
 } GpuSortStringForm;
 
+struct GpuSortBits; /* bit_writer.h */
+
 /*
  * Encodes a value that is not NULL as a number of the type's bits.  Returns true if
  * equal bits mean an equal value; false if the key is truncated, and rows of equal keys
  * need a tie-break.
  */
-struct GpuSortBits; /* bit_writer.h */
 typedef bool (*GpuSortEncoder)(void *state, Datum value, struct GpuSortBits *bits);
 
 /* One encoding; see types.c, which has them all, on what a new one takes. */

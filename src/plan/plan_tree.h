@@ -13,8 +13,9 @@
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
-extern bool gpusort_plan_is(const Plan *plan, const CustomScanMethods *methods);
 typedef void (*GpuSortPlanCallback)(Plan **child, void *arg);
+
+extern bool gpusort_plan_is(const Plan *plan, const CustomScanMethods *methods);
 extern void gpusort_plan_each_child(Plan *plan, GpuSortPlanCallback callback, void *arg);
 
 #endif /* GPUSORT_PLAN_TREE_H */

@@ -9,7 +9,7 @@
  * For windows, DISTINCT, GROUP BY and merge joins the cheapest path that PostgreSQL
  * has found is looked through: where it sorts, the same path with GpuSort in the
  * Sort's place is added.  That changes no choice between sorting and hashing, but
- * lets parallel processes take rows in where PostgreSQL would sort in one.
+ * lets parallel processes ingest rows where PostgreSQL would sort in one.
  *
  * Last, GpuSort takes the place of the Sorts that the finished plan still has
  * (sort_nodes.c).

@@ -10,7 +10,6 @@
 
 #include "compat.h"
 
-
 extern void gpusort_planner_init(void);
 
 #endif /* GPUSORT_PLANNER_H */
