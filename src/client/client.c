@@ -163,8 +163,10 @@ note_ingest_message(GpuSortClient *client, const GpuSortMessage *message, GpuSor
 	switch (message->type)
 	{
 		case GPUSORT_MSG_CHUNK:
-			if (!gpusort_connection_has_chunk(&client->connection, message->u.chunk.chunk) || client->ngranted == GPUSORT_JOB_CHUNKS_MAX)
-				return gpusort_failure_set(failure, GPUSORT_REASON_INTERNAL, "the sort service granted a chunk that cannot be");
+			if (!gpusort_connection_has_chunk(&client->connection, message->u.chunk.chunk) ||
+				client->ngranted == GPUSORT_JOB_CHUNKS_MAX)
+				return gpusort_failure_set(failure, GPUSORT_REASON_INTERNAL,
+										   "the sort service granted a chunk that cannot be");
 			client->granted[client->ngranted++] = message->u.chunk.chunk;
 			return true;
 		case GPUSORT_MSG_FULL:

@@ -145,7 +145,12 @@ receive_message(GpuSortConnection *connection, GpuSortMessage *message, int *fd,
 			char space[CMSG_SPACE(sizeof(int))];
 		} control;
 		struct iovec part = {.iov_base = message, .iov_len = sizeof(*message)};
-		struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof(control.space)};
+		struct msghdr header = {
+			.msg_iov = &part,
+			.msg_iovlen = 1,
+			.msg_control = control.space,
+			.msg_controllen = sizeof(control.space),
+		};
 		ssize_t n = recvmsg(connection->socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 		struct cmsghdr *attached;
 

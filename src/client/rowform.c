@@ -317,7 +317,12 @@ gpusort_rowform_is_visible(const GpuSortRowForm *form, TupleDesc desc)
 Size
 gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple visible, char *row, char *limit)
 {
-	Size length = visible != NULL ? gpusort_copy_tuple(visible, row, limit) : fill_part(&form->visible, slot->tts_values, slot->tts_isnull, row, limit);
+	Size length;
+
+	if (visible != NULL)
+		length = gpusort_copy_tuple(visible, row, limit);
+	else
+		length = fill_part(&form->visible, slot->tts_values, slot->tts_isnull, row, limit);
 
 	if (form->has_resjunk && likely(length > 0))
 	{

@@ -98,7 +98,8 @@ gpusort_row_hide_resjunk(char *row)
 extern GpuSortRowForm *gpusort_rowform_create(TupleDesc desc, int visible);
 extern bool gpusort_rowform_has_resjunk(const GpuSortRowForm *form);
 extern bool gpusort_rowform_is_visible(const GpuSortRowForm *form, TupleDesc desc);
-extern Size gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple visible, char *row, char *limit);
+extern Size gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple visible, char *row,
+								 char *limit);
 extern Datum gpusort_rowform_value(const GpuSortRowForm *form, const char *row, AttrNumber attno, bool *isnull);
 extern void gpusort_rowform_join(const GpuSortRowForm *form, const char *row, TupleTableSlot *slot);
 

@@ -104,11 +104,13 @@ gpusort_fallback_refused(GpuSortScanState *state, const GpuSortFailure *failure)
 void
 gpusort_report_lost(GpuSortScanState *state, const GpuSortFailure *failure)
 {
+	const char *why = state->stream.emitted ? "Rows have been returned already" : "The rows cannot be read a second time";
+
 	ereport(ERROR,
 			(errcode(ERRCODE_SYSTEM_ERROR),
 			 errmsg("gpusort lost the rows of a running sort: %s", failure->text),
 			 errdetail("Reason: %s.", gpusort_reason_name(failure->reason)),
-			 state->stream.emitted ? errhint("Rows have been returned already. Run the query again, with gpusort.enable = off if it recurs.") : errhint("The rows cannot be read a second time. Run the query again, with gpusort.enable = off if it recurs.")));
+			 errhint("%s. Run the query again, with gpusort.enable = off if it recurs.", why)));
 }
 
 /*

@@ -152,7 +152,8 @@ join_sort(GpuSortIngestState *state)
 		state->settled = state->shared->common_chosen;
 		LWLockRelease(&state->shared->lock);
 		gpusort_writer_init(&state->own_writer, state->client, state->keys,
-							gpusort_rowform_create(ExecGetResultType(outerPlanState(state)), state->info.visible), NULL, state->shared->job);
+							gpusort_rowform_create(ExecGetResultType(outerPlanState(state)), state->info.visible),
+							NULL, state->shared->job);
 		state->writer = &state->own_writer;
 	}
 	else if (gpusort_log_decisions)

@@ -195,7 +195,8 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 	{
 		bool goes_on;
 
-		ties->sort = gpusort_tuplesort_begin(ties->slots->all->tts_tupleDescriptor, ties->columns, ties->count, TUPLESORT_NONE);
+		ties->sort = gpusort_tuplesort_begin(ties->slots->all->tts_tupleDescriptor, ties->columns, ties->count,
+											 TUPLESORT_NONE);
 		for (int i = 0; i < ties->nrows; i++)
 			put_into_tuplesort(ties, ties->rows[i].row);
 		goes_on = (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) != 0;
@@ -223,7 +224,10 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 	return true;
 }
 
-/* Returns the slot with the visible attributes of the next row of the run, valid until the next call; NULL after the last. */
+/*
+ * Returns the slot with the visible attributes of the next row of the run, valid until
+ * the next call; NULL after the last.
+ */
 TupleTableSlot *
 gpusort_ties_next(GpuSortTies *ties)
 {

@@ -239,8 +239,10 @@ drop_duplicates(CustomScan *scan, int visible)
 
 	for (int attno = 1; attno <= columns; attno++)
 	{
-		AttrNumber same = attno <= visible ? 0 : find_same_column(tlist, visible, list_nth_node(TargetEntry, tlist, attno - 1));
+		AttrNumber same = 0;
 
+		if (attno > visible)
+			same = find_same_column(tlist, visible, list_nth_node(TargetEntry, tlist, attno - 1));
 		if (same != 0)
 			drop = bms_add_member(drop, attno);
 		new_attnos[attno] = same != 0 ? same : attno - bms_num_members(drop);

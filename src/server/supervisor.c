@@ -349,7 +349,11 @@ static void
 apply_settings(void)
 {
 	ServiceArguments wanted;
-	GpuSortMessage message = {.magic = GPUSORT_PROTOCOL_MAGIC, .version = GPUSORT_PROTOCOL_VERSION, .type = GPUSORT_MSG_DRAIN};
+	GpuSortMessage message = {
+		.magic = GPUSORT_PROTOCOL_MAGIC,
+		.version = GPUSORT_PROTOCOL_VERSION,
+		.type = GPUSORT_MSG_DRAIN,
+	};
 
 	build_arguments(&wanted);
 	if (control < 0 || memcmp(&wanted, &arguments, sizeof(wanted)) == 0 ||
