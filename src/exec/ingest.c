@@ -421,7 +421,7 @@ gpusort_ingest_settle_common_prefixes(GpuSortIngestState *state)
 	settle_common_prefixes(state, state->keys->prefixes);
 }
 
-/* Gather has ended: returns the number of rows that workers have put. */
+/* Gather has ended: returns the number of rows that workers have added. */
 uint64
 gpusort_ingest_collect(GpuSortIngestState *state)
 {

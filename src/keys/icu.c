@@ -5,10 +5,10 @@
  *
  * The bytes of a string, which icu_strings.c makes, are those of ICU's sort key, which
  * compare like the strings do: a level of weights for letters, one for accents, one for
- * case, each after a byte 1, none with a byte 0.  A deterministic collation puts strings that ICU finds
- * equal into the order of their own bytes, so these follow, after a byte 0.
- * Strings with equal bytes, if these are all of them, are then equal to
- * PostgreSQL, and different ones are different to it.
+ * case, each after a byte 1, none with a byte 0.  A deterministic collation puts strings
+ * that ICU finds equal into the order of their own bytes, so these follow, after a byte
+ * 0.  Strings with equal bytes, if these are all of them, are then equal to PostgreSQL,
+ * and different ones are different to it.
  *
  * Not all collations compare as their sort keys do.  With variable characters
  * shifted, accents compared backwards, normalization, a case level or the

@@ -11,7 +11,7 @@
  * A network N/b is a node at depth b of the binary tree of all prefixes, whose
  * two children have one bit more.  The first two rules put a node before all that
  * is below it, and the left child's tree before the right one's: preorder.  The
- * third orders the 2^(M - b) addresses that share the node.  So the place of A/b
+ * third orders the 2^(M - b) addresses that share the node.  So the position of A/b
  * among all values of the family is the number of those before it:
  *
  *	- on the way down from the root each node at depth d < b comes before, with
@@ -22,13 +22,13 @@
  *	  The sum over the bits p of N is N + W(N), W(N) the sum of their p 2^p;
  *	- at its node A - N values come before.
  *
- *	  place(A/b) = A + W(N) + 2 netmask(b)
+ *	  position(A/b) = A + W(N) + 2 netmask(b)
  *
- * Different values have different places, from 0 to (M + 1) 2^M - 1: the encoding
+ * Different values have different positions, from 0 to (M + 1) 2^M - 1: the encoding
  * is exact, in 38 bits for IPv4 and 136 for IPv6.  With p in binary,
  * p = sum of 2^j p_j, W(N) is the sum over j of (the bits of N that have p_j set)
  * shifted left by j: no loop over bits.  One bit before all that is the family,
- * and IPv4's place stands in the low bits.
+ * and IPv4's position stands in the low bits.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * numeric.c
- *	  Order-preserving prefixes of numeric values.
+ *	  Numeric values as bits that order like them.
  *
  * A numeric on disk is a sign, a weight and base-10000 digits without leading
  * or trailing zero digits, so its magnitude is ordered by (weight, digits) with
