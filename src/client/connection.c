@@ -24,7 +24,6 @@
 #include <unistd.h>
 
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "server/shared.h"
 #include "server/supervisor.h"
 #include "storage/fd.h"

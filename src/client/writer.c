@@ -17,7 +17,6 @@
 
 #include "access/htup_details.h"
 #include "client/elapsed.h"
-#include "executor/tuptable.h"
 
 /*
  * Begins writing into client's chunks.  overflow: where long rows go; NULL: add

@@ -7,7 +7,6 @@
  */
 #include "exec/explain.h"
 
-#include "catalog/pg_collation.h"
 #include "commands/explain.h"
 #include "exec/scan_state.h"
 #include "exec/service_sort.h"

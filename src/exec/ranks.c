@@ -20,7 +20,6 @@
 
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
 
 /* Returns true if row is equal to first in the columns that equal compares; NULL compares none. */

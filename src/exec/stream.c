@@ -20,7 +20,6 @@
 #include "exec/input.h"
 #include "exec/service_sort.h"
 #include "exec/ties.h"
-#include "executor/executor.h"
 #include "miscadmin.h"
 
 /* From the next row on, rows emitted are kept. */

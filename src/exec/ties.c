@@ -19,7 +19,6 @@
  */
 #include "exec/ties.h"
 
-#include "access/htup_details.h"
 #include "client/elapsed.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"

@@ -26,8 +26,6 @@
  */
 #include "keys/encoders.h"
 
-#include "utils/numeric.h"
-
 #define ENCODED_DIGITS 5
 #define DIGIT_BITS     14
 
