@@ -69,16 +69,18 @@ pathkey_encoding(const PathKey *key, const char **why_not)
 	return encoding;
 }
 
-/* Returns the encoding of sort key number i, from 0. */
+/* Returns the encoding of sort key number i, from 0; if it has one, *descending says which way it is sorted. */
 static GpuSortEncoding
-candidate_encoding(const GpuSortCandidate *candidate, int i, const char **why_not)
+candidate_encoding(const GpuSortCandidate *candidate, int i, bool *descending, const char **why_not)
 {
 	const Sort *sort = candidate->sort;
-	bool descending;
+	const PathKey *key;
 
-	if (sort == NULL)
-		return pathkey_encoding(list_nth_node(PathKey, candidate->pathkeys, i), why_not);
-	return gpusort_operator_encoding(sort->sortOperators[i], sort->collations[i], &descending, why_not);
+	if (sort != NULL)
+		return gpusort_operator_encoding(sort->sortOperators[i], sort->collations[i], descending, why_not);
+	key = list_nth_node(PathKey, candidate->pathkeys, i);
+	*descending = key->pk_cmptype == COMPARE_GT;
+	return pathkey_encoding(key, why_not);
 }
 
 /* Finds out how many leading keys have an encoding; the comparators order rows by the others. */
@@ -90,7 +92,8 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 
 	for (int i = 0; i < count; i++)
 	{
-		GpuSortEncoding encoding = candidate_encoding(candidate, i, &why_not);
+		bool descending;
+		GpuSortEncoding encoding = candidate_encoding(candidate, i, &descending, &why_not);
 
 		if (encoding == GPUSORT_ENCODE_NONE)
 		{
@@ -99,7 +102,10 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 			break;
 		}
 		if (i == 0)
+		{
 			admission->string_key = gpusort_key_types[encoding].string != GPUSORT_STRING_NONE;
+			admission->descending = descending;
+		}
 		admission->encodable = i + 1;
 	}
 }

@@ -106,7 +106,7 @@ base_cost(const GpuSortAdmission *admission, int width, bool in_order)
 
 /* Returns true if the input is a table whose rows lie in the order of the first key. */
 static bool
-path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key)
+path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key, bool descending)
 {
 	ListCell *cell;
 
@@ -117,8 +117,7 @@ path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key)
 		const Var *var = (Var *) lfirst_node(EquivalenceMember, cell)->em_expr;
 
 		if (IsA(var, Var) && var->varno == input->parent->relid && var->varlevelsup == 0 &&
-			column_is_in_order(planner_rt_fetch(var->varno, root)->relid, var->varattno,
-							   key->pk_cmptype == COMPARE_GT))
+			column_is_in_order(planner_rt_fetch(var->varno, root)->relid, var->varattno, descending))
 			return true;
 	}
 	return false;
@@ -147,7 +146,7 @@ estimate_groups(PlannerInfo *root, List *pathkeys, int columns, double rows)
 GpuSortCost
 gpusort_path_cost(PlannerInfo *root, const Path *input, List *pathkeys, const GpuSortAdmission *admission)
 {
-	bool in_order = path_is_in_order(root, input, linitial_node(PathKey, pathkeys));
+	bool in_order = path_is_in_order(root, input, linitial_node(PathKey, pathkeys), admission->descending);
 	GpuSortCost cost = base_cost(admission, input->pathtarget->width, in_order);
 
 	if (admission->encodable < list_length(pathkeys))
@@ -155,23 +154,12 @@ gpusort_path_cost(PlannerInfo *root, const Path *input, List *pathkeys, const Gp
 	return cost;
 }
 
-/* Returns true if a sort operator is one for DESC. */
-static bool
-sorts_down(Oid sort_operator)
-{
-	Oid opfamily;
-	Oid type;
-	CompareType order;
-
-	return get_ordering_op_properties(sort_operator, &opfamily, &type, &order) && order == COMPARE_GT;
-}
-
 /*
  * Returns true if a finished Sort's input is a table whose rows lie in the order of the
  * first key.  Under another type or collation a column may have another order.
  */
 static bool
-sort_is_in_order(List *rtable, const Sort *sort)
+sort_is_in_order(List *rtable, const Sort *sort, bool descending)
 {
 	const Plan *child = outerPlan(sort);
 	const TargetEntry *key = get_tle_by_resno(child->targetlist, sort->sortColIdx[0]);
@@ -179,7 +167,7 @@ sort_is_in_order(List *rtable, const Sort *sort)
 
 	return IsA(child, SeqScan) && key != NULL && IsA(key->expr, Var) &&
 		gpusort_find_table_column(rtable, child, key->resno, &column) &&
-		column_is_in_order(column.table, column.attno, sorts_down(sort->sortOperators[0]));
+		column_is_in_order(column.table, column.attno, descending);
 }
 
 /* How many different values a column has among so many rows; 1 if statistics do not say. */
@@ -202,7 +190,7 @@ GpuSortCost
 gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows, const GpuSortAdmission *admission)
 {
 	const Plan *child = outerPlan(sort);
-	GpuSortCost cost = base_cost(admission, child->plan_width, sort_is_in_order(rtable, sort));
+	GpuSortCost cost = base_cost(admission, child->plan_width, sort_is_in_order(rtable, sort, admission->descending));
 
 	if (admission->encodable < sort->numCols)
 	{
