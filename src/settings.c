@@ -14,6 +14,8 @@
 
 bool gpusort_enable = true;
 bool gpusort_force = false;
+bool gpusort_verify_rows = false;
+bool gpusort_allowed = true;
 bool gpusort_log_decisions = false;
 int gpusort_engine = GPUSORT_ENGINE_AUTO;
 int gpusort_min_rows = 2000;
@@ -23,6 +25,7 @@ double gpusort_row_cost = 0.03;
 char *gpusort_devices = NULL;
 int gpusort_device_memory = 0;
 int gpusort_host_memory = 0;
+int gpusort_host_threads = 0;
 int gpusort_staging_memory = 256;
 
 static const struct config_enum_entry engine_options[] = {
@@ -98,7 +101,15 @@ gpusort_settings_init(void)
 	DefineCustomBoolVariable("gpusort.log_decisions",
 							 "Logs why a sort stays with PostgreSQL.",
 							 NULL,
-							 &gpusort_log_decisions, false, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_log_decisions, false, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.verify_rows",
+							 "Verifies each row that comes back from the sort service, and that none is missing.",
+							 NULL,
+							 &gpusort_verify_rows, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.allowed",
+							 "Lets users have their sorts done by gpusort.",
+							 "What gpusort.enable is to a user this is to an administrator.",
+							 &gpusort_allowed, true, PGC_SUSET, 0, NULL, NULL, NULL);
 
 	DefineCustomStringVariable("gpusort.devices",
 							   "The CUDA devices to use: \"all\", or their ordinals separated by commas.",
@@ -113,6 +124,11 @@ gpusort_settings_init(void)
 							"The memory that sorts of the host engine may use.",
 							"0 is a quarter of the machine's memory.",
 							&gpusort_host_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.host_threads",
+							"The threads that the host engine sorts with.",
+							"0 is as many as the server may use processors.",
+							&gpusort_host_threads, 0, 0, 1024, PGC_SIGHUP, 0,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.staging_memory",
 							"The memory through which rows travel between backends and the sort service.",

@@ -127,6 +127,7 @@ service_would_take(const GpuSortService *service, bool cuda, double rows, int wi
 			return true; /* the executor waits for it, and falls back */
 		case GPUSORT_SERVICE_STARTING:
 			return true;
+		case GPUSORT_SERVICE_HUNG:
 		case GPUSORT_SERVICE_BACKOFF:
 			gpusort_refuse("the sort service is not running");
 			return false;

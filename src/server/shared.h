@@ -22,23 +22,47 @@ typedef enum GpuSortServiceState
 	GPUSORT_SERVICE_NONE = 0, /* no supervisor has run yet */
 	GPUSORT_SERVICE_STARTING, /* spawned, not ready yet */
 	GPUSORT_SERVICE_READY,
-	GPUSORT_SERVICE_DRAINING, /* settings changed: restarts after its last sort */
+	GPUSORT_SERVICE_DRAINING, /* settings changed: ends after its last sort, another is about to start */
+	GPUSORT_SERVICE_HUNG,     /* does not answer; is being killed */
 	GPUSORT_SERVICE_BACKOFF,  /* ended or would not start; tried again later */
 } GpuSortServiceState;
 
-/* What the service told about itself; a copy is taken under the lock. */
+/*
+ * The life of one service, by its generation.  The supervisor writes it as long as the service is
+ * there, also when another one has taken its place.
+ */
+typedef struct GpuSortPulse
+{
+	uint32 generation; /* whose; 0: nobody's */
+	bool lost;         /* hung, killed or ended: whatever it held is lost */
+	TimestampTz alive; /* when it last answered */
+} GpuSortPulse;
+
+#define GPUSORT_PULSES 8
+
+/*
+ * The service that takes sorts now; a copy is taken under the lock.  Each start of one has another
+ * generation, which names its socket.
+ */
 typedef struct GpuSortService
 {
 	GpuSortServiceState state;
+	TimestampTz since;    /* it is in this state */
 	pid_t supervisor_pid; /* 0: none */
+	pid_t pid;            /* the service's; 0: none */
+	uint32 generation;    /* from 1 */
+	uint32 leaving;       /* services of older generations that end their last sorts, or cannot be killed */
+	TimestampTz started;  /* the service was; 0: never */
 	uint32 engines;       /* bit mask of 1 << GpuSortEngineKind */
 	uint32 devices;
-	uint64 device_limit; /* bytes */
-	uint64 host_limit;   /* bytes */
+	uint64 device_limit;                 /* bytes */
+	uint64 host_limit;                   /* bytes */
+	GpuSortPulse pulses[GPUSORT_PULSES]; /* of generation g in g % GPUSORT_PULSES */
 } GpuSortService;
 
 typedef enum GpuSortPhase
 {
+	GPUSORT_PHASE_QUEUE, /* for chunks and memory */
 	GPUSORT_PHASE_INGEST,
 	GPUSORT_PHASE_SORT,
 	GPUSORT_PHASE_EMIT,
@@ -75,6 +99,7 @@ typedef struct GpuSortJobSlot
 /* Times of a sort in milliseconds, by phase. */
 typedef struct GpuSortTimes
 {
+	double queue;       /* until there were chunks and memory */
 	double ingest;      /* of rows, their production by the child included */
 	double upload_wait; /* for chunks, and for the last uploads; no part of ingest */
 	double sort;        /* in the engine: compaction, sort, check */

@@ -143,6 +143,8 @@ phase_name(GpuSortPhase phase)
 {
 	switch (phase)
 	{
+		case GPUSORT_PHASE_QUEUE:
+			return "queue";
 		case GPUSORT_PHASE_INGEST:
 			return "ingest";
 		case GPUSORT_PHASE_SORT:

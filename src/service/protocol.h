@@ -78,7 +78,7 @@
 #include <stdint.h>
 
 #define GPUSORT_PROTOCOL_MAGIC   0x67707573u /* "gpus" */
-#define GPUSORT_PROTOCOL_VERSION 4
+#define GPUSORT_PROTOCOL_VERSION 5
 
 #define GPUSORT_CHUNK_BYTES   ((size_t) 4 << 20)
 #define GPUSORT_MAX_KEY_WORDS 32
@@ -135,9 +135,11 @@ typedef enum GpuSortMessageType
 	/* service to supervisor, on the control socket */
 	GPUSORT_MSG_READY = 128,
 	GPUSORT_MSG_LOG,
+	GPUSORT_MSG_PONG, /* the answer to PING */
 
 	/* supervisor to service, on the control socket */
 	GPUSORT_MSG_DRAIN = 192, /* take no new sort, exit when the last has ended */
+	GPUSORT_MSG_PING,        /* a service that does not answer is hung */
 } GpuSortMessageType;
 
 typedef enum GpuSortEngineKind
@@ -191,6 +193,7 @@ typedef struct GpuSortRequest
 typedef struct GpuSortPlace
 {
 	uint32_t ordinal;
+	uint32_t ecc; /* 0: a device whose memory does not correct errors: rows are verified whatever gpusort.verify_rows says */
 	char device[GPUSORT_NAME_BYTES];
 } GpuSortPlace;
 
@@ -250,6 +253,7 @@ typedef struct GpuSortMessage
 			 * if it is the same one
 			 */
 			uint64_t pool_id;
+			uint64_t build; /* GPUSORT_BUILD of the client; the service refuses sorts of another one */
 		} hello;
 		struct
 		{
@@ -274,12 +278,14 @@ typedef struct GpuSortMessage
 			uint64_t token;  /* names the sort to its members; never 0 */
 			uint32_t engine; /* GpuSortEngineKind, never AUTO */
 			GpuSortPlace place;
+			double queue_ms; /* how long it waited for chunks and memory */
 		} job;
 		GpuSortError failure; /* REFUSED, FULL, FAILED */
 		struct
 		{
 			uint32_t chunk;
-		} chunk; /* CHUNK, CHUNK_FREE */
+			uint32_t rows_max; /* CHUNK: it may be filled with so many rows at most; 0: as many as fit */
+		} chunk;               /* CHUNK, CHUNK_FREE */
 		struct
 		{
 			uint32_t chunk;
@@ -312,6 +318,10 @@ typedef struct GpuSortMessage
 			uint32_t warning; /* 0: LOG, 1: WARNING */
 			char text[GPUSORT_TEXT_BYTES];
 		} log;
+		struct
+		{
+			uint64_t number; /* PONG has its PING's */
+		} ping;
 	} u;
 } GpuSortMessage;
 

@@ -275,6 +275,7 @@ host_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *canc
 	}
 	count_job(engine, 1);
 	place->ordinal = 0;
+	place->ecc = 1; /* as good as what PostgreSQL itself sorts in */
 	memcpy(place->device, engine->name, sizeof(place->device));
 	*result = sort;
 	return 0;
