@@ -5,10 +5,10 @@
  *
  * The other parts: protocol.h (what clients and the service say), sessions.h
  * (what sessions have in common), session_state.h (a client's connection and its
- * states), session.c, outbox.c (what waits to be sent), session_sort.c (a
- * connection's sort), job.c (a sort's engine calls on their thread), pool.c (the
- * chunks), engine.h (what an engine is), registry.c (which there are),
- * host/sort_state.h and on (the host engine), service_log.c.
+ * states), session.c, outbox.c (what waits to be sent), session_begin.c and
+ * session_sort.c (a connection's sort), job.c (a sort's engine calls on their
+ * thread), pool.c (the chunks), engine.h (what an engine is), registry.c (which
+ * there are), host/sort_state.h and on (the host engine), service_log.c.
  *
  * Started by the supervisor, or by hand:
  *

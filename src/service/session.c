@@ -12,7 +12,7 @@
  * logged and closed; others do not notice.  A session found broken is closed
  * when nobody holds it any more, between two rounds of the main loop.
  *
- * What concerns its sort is in session_sort.c.
+ * What concerns its sort is in session_begin.c and session_sort.c.
  *
  *-------------------------------------------------------------------------
  */

@@ -2,7 +2,8 @@
  *
  * session_sort.c
  *	  The sort of a session: from a client's messages to commands for the job,
- *	  from what the job has done to messages for the client.
+ *	  from what the job has done to messages for the client.  How it is let in is
+ *	  in session_begin.c.
  *
  * CHUNKS
  *	Ingest: GPUSORT_JOB_CHUNKS_MIN are granted first, one more if the pool has
@@ -22,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "service/service_log.h"
@@ -138,8 +138,8 @@ gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *
 }
 
 /* Has the job do what is asked for; the chunk is the job's until it comes back. */
-static void
-give_command(GpuSortSession *session, GpuSortCommand what)
+void
+gpusort_session_command(GpuSortSession *session, GpuSortCommand what)
 {
 	what.asker = session;
 	if (!gpusort_job_command(session->job, &what))
@@ -187,7 +187,7 @@ pump(GpuSortSession *session)
 		if (chunk == GPUSORT_NO_CHUNK)
 			return;
 		session->emits++;
-		give_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_EMIT, .chunk = chunk, .epoch = session->epoch});
+		gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_EMIT, .chunk = chunk, .epoch = session->epoch});
 	}
 }
 
@@ -212,8 +212,8 @@ start_output(GpuSortSession *session)
  */
 
 /* Asks the engine for room for the first chunks; they are granted when it has it. */
-static void
-reserve_chunks(GpuSortSession *session)
+void
+gpusort_session_reserve(GpuSortSession *session)
 {
 	for (int i = 0; i < INGEST_CHUNKS && session->state == STATE_BEGINNING; i++)
 	{
@@ -222,97 +222,8 @@ reserve_chunks(GpuSortSession *session)
 
 		if (chunk == GPUSORT_NO_CHUNK)
 			break;
-		give_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_RESERVE, .chunk = chunk});
+		gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_RESERVE, .chunk = chunk});
 	}
-}
-
-/* Guarantees the session its chunks, or refuses it. */
-static bool
-admit(GpuSortSession *session)
-{
-	if (gpusort_pool_admit(session->sessions->pool, &session->share))
-		return true;
-	gpusort_session_fail(session, GPUSORT_REASON_POOL,
-						 "all of gpusort.staging_memory is lent to other sorts");
-	return false;
-}
-
-static uint64_t
-new_token(void)
-{
-	uint64_t token = 0;
-
-	while (token == 0)
-	{
-		if (getrandom(&token, sizeof(token), 0) != sizeof(token))
-			token = 0;
-	}
-	return token;
-}
-
-/* JOB_BEGIN: admits the sort and starts its job. */
-bool
-gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
-{
-	GpuSortSessions *sessions = session->sessions;
-	const GpuSortRequest *request = &message->u.job_begin;
-
-	if (request->key_words < 1 || request->key_words > GPUSORT_MAX_KEY_WORDS ||
-		request->engine > GPUSORT_ENGINE_HOST)
-		return false;
-
-	session->state = STATE_BEGINNING;
-	if (sessions->draining)
-	{
-		gpusort_session_fail(session, GPUSORT_REASON_DRAINING, "the sort service is about to restart");
-		return true;
-	}
-	session->handle = gpusort_registry_find(request->engine);
-	if (session->handle == NULL)
-	{
-		gpusort_session_fail(session, GPUSORT_REASON_NO_ENGINE, "the sort service has no cuda engine");
-		return true;
-	}
-	if (!admit(session))
-		return true;
-	session->job = gpusort_job_start(session->handle, request, sessions->pool, session);
-	if (session->job == NULL)
-	{
-		gpusort_pool_dismiss(sessions->pool, &session->share);
-		gpusort_session_fail(session, GPUSORT_REASON_NO_MEMORY, "the sort service could not start a thread");
-		return true;
-	}
-	sessions->jobs++;
-	session->commands++; /* END, which is sure to be done */
-	session->token = new_token();
-	give_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_BEGIN});
-	reserve_chunks(session);
-	return true;
-}
-
-/* JOB_JOIN: makes the session a member of the job that the token names. */
-bool
-gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
-{
-	GpuSortSession *owner = session->sessions->first;
-
-	session->state = STATE_BEGINNING;
-	while (owner != NULL &&
-		   !(owner->state == STATE_INGEST && owner->owner == NULL && owner->token == message->u.job_join.token))
-		owner = owner->next;
-	if (owner == NULL)
-	{
-		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL, "there is no such sort to join");
-		return true;
-	}
-	if (!admit(session))
-		return true;
-	session->owner = owner;
-	session->job = owner->job;
-	session->handle = owner->handle;
-	session->job_message = owner->job_message;
-	reserve_chunks(session);
-	return true;
 }
 
 /*
@@ -342,7 +253,7 @@ gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message)
 		message->u.put.bytes + (uint64_t) message->u.put.rows * sizeof(uint32_t) > GPUSORT_CHUNK_BYTES)
 		return false;
 	gpusort_pool_set(pool, chunk, GPUSORT_CHUNK_ENGINE);
-	give_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_PUT, .chunk = chunk, .rows = message->u.put.rows, .bytes = message->u.put.bytes, .final = session->full});
+	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_PUT, .chunk = chunk, .rows = message->u.put.rows, .bytes = message->u.put.bytes, .final = session->full});
 	return true;
 }
 
@@ -363,7 +274,7 @@ gpusort_session_sort(GpuSortSession *session)
 	}
 	session->state = STATE_SORTING;
 	gpusort_pool_give_back_all(session->sessions->pool, &session->share, GPUSORT_CHUNK_GRANTED);
-	give_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_SORT});
+	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_SORT});
 
 	/* The first rows follow without coming back here, if there is a chunk. */
 	if (session->state != STATE_SORTING)
@@ -372,7 +283,7 @@ gpusort_session_sort(GpuSortSession *session)
 	if (chunk != GPUSORT_NO_CHUNK)
 	{
 		session->emits++;
-		give_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_EMIT, .chunk = chunk});
+		gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_EMIT, .chunk = chunk});
 	}
 }
 
@@ -398,7 +309,7 @@ gpusort_session_rewind(GpuSortSession *session, const GpuSortMessage *message)
 	session->epoch++;
 	session->emits = 0;
 	drop_commands(session, gpusort_job_take_back(session->job, GPUSORT_COMMAND_EMIT));
-	give_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_REWIND});
+	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_REWIND});
 	if (session->state == STATE_OUTPUT)
 		start_output(session);
 	return true;

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * session_state.h
- *	  What session.c (the connection) and session_sort.c (its sort) share.
+ *	  What session.c (the connection), session_begin.c and session_sort.c (its
+ *	  sort) share.
  *	  Nobody else includes this.
  *
  * STATES
@@ -82,16 +83,20 @@ extern void gpusort_session_watch(GpuSortSession *session, bool waits);
 extern void gpusort_session_send(GpuSortSession *session, GpuSortMessage *message,
 								 GpuSortMessageType type);
 
-/* session_sort.c: messages; false if they are not legal */
+/* session_begin.c: messages; false if they are not legal */
 extern bool gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message);
 extern bool gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message);
+
+/* session_sort.c: messages; false if they are not legal */
 extern bool gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message);
 extern void gpusort_session_leave(GpuSortSession *session);
 extern void gpusort_session_sort(GpuSortSession *session);
 extern bool gpusort_session_chunk_free(GpuSortSession *session, const GpuSortMessage *message);
 extern bool gpusort_session_rewind(GpuSortSession *session, const GpuSortMessage *message);
 
-/* session_sort.c: the end of a sort */
+/* session_sort.c: what begins a sort's work, and what ends it */
+extern void gpusort_session_command(GpuSortSession *session, GpuSortCommand what);
+extern void gpusort_session_reserve(GpuSortSession *session);
 extern void gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *text);
 extern void gpusort_session_finish(GpuSortSession *session);
 
