@@ -4,6 +4,7 @@
 #   make                    builds what can be built
 #   make install            puts it where pg_config says
 #   make installcheck       the pgTAP suite, on a running server (PGHOST, PGPORT, PGUSER)
+#   make gpusortd-faults    the service with fault points, for test/t, as build-faults/gpusortd
 #   make check-service      the service, without PostgreSQL
 #   make check-engine       the engines alone; ENGINE=cuda on a GPU host
 #   make check-engine-host  the host engine alone
@@ -56,10 +57,26 @@ $(SERVICE_OBJS): %.o: %.c
 gpusortd: $(SERVICE_OBJS)
 	$(SERVICE_CC) $(SERVICE_CFLAGS) -o $@ $^ -ldl
 
+# The service with fault points (src/service/fault.h).
+FAULT_OBJS = $(SERVICE_UNITS:src/%.c=build-faults/%.o) build-faults/fault.o
+
+build-faults/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(SERVICE_CC) $(SERVICE_CFLAGS) -DGPUSORT_FAULTS -c -o $@ $<
+
+build-faults/fault.o: test/service/fault.c
+	@mkdir -p $(@D)
+	$(SERVICE_CC) $(SERVICE_CFLAGS) -DGPUSORT_FAULTS -c -o $@ $<
+
+build-faults/gpusortd: $(FAULT_OBJS)
+	$(SERVICE_CC) $(SERVICE_CFLAGS) -o $@ $^ -ldl
+
+gpusortd-faults: build-faults/gpusortd
+
 # the version is compiled in
 src/gpusort.o src/gpusort.bc: gpusort.control
 
--include $(OBJS:.o=.d) $(SERVICE_OBJS:.o=.d)
+-include $(OBJS:.o=.d) $(SERVICE_OBJS:.o=.d) $(FAULT_OBJS:.o=.d)
 
 all: gpusortd $(if $(NVCC),cuda-engine)
 
@@ -105,7 +122,8 @@ tests-device: tests-emulate
 
 clean: clean-parts
 clean-parts:
+	rm -rf build-faults
 	for d in cuda test/service test/engine test/device bench/device; do $(MAKE) -C $$d clean; done
 
-.PHONY: cuda-engine install-service uninstall-service check-service check-engine check-engine-host check-device \
+.PHONY: gpusortd-faults cuda-engine install-service uninstall-service check-service check-engine check-engine-host check-device \
 	tests-service tests-emulate tests-engine tests-device clean-parts

@@ -49,6 +49,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "service/fault.h"
 #include "service/service_log.h"
 #include "service/session.h"
 
@@ -311,6 +312,7 @@ start(void)
 	watch(done_event, &done_event);
 	watch(listener, &listener);
 
+	GPUSORT_FAULT_START();
 	gpusort_registry_ready(&ready);
 	ready.u.ready.pool_chunks = gpusort_pool_chunks(sessions.pool);
 	gpusort_log_ready(&ready);

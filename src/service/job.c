@@ -25,6 +25,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "service/fault.h"
 #include "service/job.h"
 
 /* The host engine sorts with up to about 300 kB of stack. */
@@ -191,6 +192,7 @@ job_main(void *arg)
 		job->queue.first = command->next;
 		pthread_mutex_unlock(&job->lock);
 
+		GPUSORT_FAULT_CALL(command->type);
 		if (command->type == GPUSORT_COMMAND_END)
 		{
 			if (job->sort != NULL)

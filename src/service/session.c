@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "service/fault.h"
 #include "service/service_log.h"
 #include "service/session.h"
 #include "service/session_state.h"
@@ -81,6 +82,7 @@ on_message(GpuSortSession *session, const GpuSortMessage *message)
 {
 	GpuSortSessionState state = session->state;
 
+	GPUSORT_FAULT_RECEIVED(message);
 	switch (message->type)
 	{
 		case GPUSORT_MSG_HELLO:

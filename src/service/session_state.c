@@ -9,6 +9,8 @@
 
 #include <sys/epoll.h>
 
+#include "service/fault.h"
+
 void
 gpusort_session_watch(GpuSortSession *session, bool waits)
 {
@@ -25,7 +27,7 @@ gpusort_session_send(GpuSortSession *session, GpuSortMessage *message, GpuSortMe
 {
 	GpuSortOutboxResult result;
 
-	if (session->broken || session->socket < 0)
+	if (session->broken || session->socket < 0 || GPUSORT_FAULT_SENT(session, message, type))
 		return;
 	message->magic = GPUSORT_PROTOCOL_MAGIC;
 	message->version = GPUSORT_PROTOCOL_VERSION;
