@@ -34,14 +34,14 @@ ENCODING = UTF8
 NO_LOCALE = 1
 
 # src/keys/unicode stands in for ICU's own headers, which need not be there.
-PG_CPPFLAGS = -Isrc -Isrc/keys -DGPUSORT_VERSION='"$(EXTVERSION)"'
+PG_CPPFLAGS = -Isrc -Isrc/keys $(BUILD_ID_INCLUDE) -DGPUSORT_VERSION='"$(EXTVERSION)"'
 # PostgreSQL's headers and callbacks leave parameters unused.
 PG_CFLAGS = -fvisibility=hidden -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -MMD -MP
 
 NVCC ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 
 SERVICE_OBJS = $(SERVICE_UNITS:.c=.o)
-EXTRA_CLEAN = gpusortd $(SERVICE_OBJS) $(OBJS:.o=.d) $(SERVICE_OBJS:.o=.d)
+EXTRA_CLEAN = build/build_id.h gpusortd $(SERVICE_OBJS) $(OBJS:.o=.d) $(SERVICE_OBJS:.o=.d)
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
@@ -49,7 +49,7 @@ include $(PGXS)
 
 # The service is a program of its own: PostgreSQL's flags and headers are not for it.
 SERVICE_CC = gcc
-SERVICE_CFLAGS = -std=gnu11 -O2 -g -fno-omit-frame-pointer -pthread -Wall -Wextra -Isrc -MMD -MP $(COPT) $(SERVICE_COPT)
+SERVICE_CFLAGS = -std=gnu11 -O2 -g -fno-omit-frame-pointer -pthread -Wall -Wextra -Isrc $(BUILD_ID_INCLUDE) -MMD -MP $(COPT) $(SERVICE_COPT)
 
 $(SERVICE_OBJS): %.o: %.c
 	$(SERVICE_CC) $(SERVICE_CFLAGS) -c -o $@ $<

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "build_id.h"
 #include "engine/check.h"
 #include "engine/device.h"
 #include "engine/redistribute.h"
@@ -347,6 +348,7 @@ extern "C"
 	const GpuSortEngineOps gpusort_cuda_engine = {
 		GPUSORT_ENGINE_ABI,
 		GPUSORT_ENGINE_CUDA,
+		GPUSORT_BUILD,
 		engine_open,
 		engine_close,
 		engine_describe,

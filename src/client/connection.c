@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "miscadmin.h"
+#include "server/installation.h"
 #include "server/shared.h"
 #include "server/supervisor.h"
 #include "storage/fd.h"
@@ -278,6 +279,7 @@ gpusort_connection_open(GpuSortConnection *connection, GpuSortFailure *failure)
 	}
 
 	message.u.hello.pool_id = newest_pool != NULL ? newest_pool->id : 0;
+	message.u.hello.build = gpusort_module_build();
 	if (!gpusort_connection_send(connection, &message, GPUSORT_MSG_HELLO, failure) ||
 		!receive_message(connection, &message, &pool_fd, failure))
 		return false;

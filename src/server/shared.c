@@ -29,6 +29,7 @@ static const char *const reason_names[GPUSORT_REASONS] = {
 	[GPUSORT_REASON_POOL] = "staging pool",
 	[GPUSORT_REASON_TOO_MANY_ROWS] = "too many rows",
 	[GPUSORT_REASON_DRAINING] = "service restarting",
+	[GPUSORT_REASON_BUILD] = "another build",
 	[GPUSORT_REASON_DEVICE] = "device error",
 	[GPUSORT_REASON_ORDER_CHECK] = "order check",
 	[GPUSORT_REASON_BAD_CHUNK] = "bad chunk",

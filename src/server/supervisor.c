@@ -35,6 +35,7 @@
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
+#include "server/installation.h"
 #include "server/shared.h"
 #include "service/protocol.h"
 #include "settings.h"
@@ -77,6 +78,7 @@ static TimestampTz ready_since = 0; /* 0: not ready */
 static TimestampTz next_start = 0;
 static int delay_ms = FIRST_DELAY_MS;        /* before the next start */
 static int failures = 0;                     /* starts in a row that led to no ready service; only the first is logged */
+static int last_status = 0;                  /* how the last one ended */
 static char last_report[GPUSORT_TEXT_BYTES]; /* what services had to say, the last time */
 
 /* A backend's own: when it last found no worker slot for a supervisor; 0: never, or one since */
@@ -116,9 +118,16 @@ static void
 build_arguments(ServiceArguments *list)
 {
 	const uint64 mb = UINT64CONST(1) << 20;
+	char path[MAXPGPATH];
 
 	memset(list, 0, sizeof(*list));
-	add_argument(list, "%s/gpusortd", pkglib_path);
+	gpusort_installed_path(GPUSORT_SERVICE_FILE, path);
+	add_argument(list, "%s", path);
+	add_argument(list, "--build");
+	add_argument(list, "%016" INT64_MODIFIER "x", gpusort_module_build());
+	gpusort_installed_path(GPUSORT_CUDA_ENGINE_FILE, path);
+	add_argument(list, "--cuda-library");
+	add_argument(list, "%s", path);
 	add_argument(list, "--socket");
 	add_argument(list, "%s", GPUSORT_SOCKET_PATH);
 	add_argument(list, "--engine");
@@ -257,6 +266,8 @@ service_ended(void)
 		return;
 	}
 	schedule_restart(false);
+	if (status != last_status)
+		failures = 0;
 	if (WIFSIGNALED(status))
 		ereport(failure_level(),
 				(errmsg("sort service (PID %d) was terminated by signal %d: %s",
@@ -267,6 +278,7 @@ service_ended(void)
 				(errmsg("sort service (PID %d) exited with exit code %d",
 						pid, WEXITSTATUS(status)),
 				 errdetail("It is started again; until then PostgreSQL sorts by itself.")));
+	last_status = status;
 }
 
 /* Notes what the service said of itself, and tells the backends. */
@@ -305,10 +317,10 @@ log_for_service(GpuSortMessage *message)
 	bool again;
 
 	text[GPUSORT_TEXT_BYTES - 1] = '\0';
-	again = strcmp(text, last_report) == 0;
+	again = ready_since == 0 && strcmp(text, last_report) == 0;
 	strlcpy(last_report, text, sizeof(last_report));
-	ereport(message->u.log.warning ? WARNING : again ? DEBUG1
-													 : LOG,
+	ereport(again ? DEBUG1 : message->u.log.warning ? WARNING
+													: LOG,
 			(errmsg("sort service: %s", text)));
 }
 
@@ -356,9 +368,15 @@ apply_settings(void)
 	};
 
 	build_arguments(&wanted);
-	if (control < 0 || memcmp(&wanted, &arguments, sizeof(wanted)) == 0 ||
+	if (memcmp(&wanted, &arguments, sizeof(wanted)) == 0 ||
 		gpusort_shared_service().state == GPUSORT_SERVICE_DRAINING)
 		return;
+	if (control < 0)
+	{
+		/* Whatever kept the last one from starting may be gone. */
+		schedule_restart(true);
+		return;
+	}
 	ereport(LOG,
 			(errmsg("gpusort's settings changed: the sort service restarts when its sorts have ended")));
 	set_state(GPUSORT_SERVICE_DRAINING);
@@ -463,7 +481,9 @@ describe_worker(BackgroundWorker *worker)
 	worker->bgw_flags = BGWORKER_SHMEM_ACCESS;
 	worker->bgw_start_time = BgWorkerStart_PostmasterStart;
 	worker->bgw_restart_time = 1;
-	strlcpy(worker->bgw_library_name, "gpusort", BGW_MAXLEN);
+	/* This very module, wherever it was loaded from, if its path is not too long to say so. */
+	if (strlcpy(worker->bgw_library_name, gpusort_module_path(), BGW_MAXLEN) >= BGW_MAXLEN)
+		strlcpy(worker->bgw_library_name, "gpusort", BGW_MAXLEN);
 	strlcpy(worker->bgw_function_name, "gpusort_supervisor_main", BGW_MAXLEN);
 	strlcpy(worker->bgw_name, "gpusort supervisor", BGW_MAXLEN);
 	strlcpy(worker->bgw_type, "gpusort supervisor", BGW_MAXLEN);

@@ -30,7 +30,7 @@
 #include "service/protocol.h"
 
 /* Bumped with every change here: an engine of another version is not loaded. */
-#define GPUSORT_ENGINE_ABI 3
+#define GPUSORT_ENGINE_ABI 4
 
 typedef struct GpuSortEngine GpuSortEngine; /* opaque, the engine's own */
 typedef struct GpuSort GpuSort;             /* opaque, the engine's own */
@@ -49,6 +49,7 @@ typedef struct GpuSortEngineOps
 {
 	uint32_t abi; /* GPUSORT_ENGINE_ABI; must be first field */
 	GpuSortEngineKind kind;
+	uint64_t build; /* GPUSORT_BUILD of a library that is loaded: the service takes it of its own build only */
 
 	/* Makes the engine warm: contexts, streams, buffers, pinning of the pool. */
 	int (*open)(const GpuSortEngineConfig *config, GpuSortEngine **engine, GpuSortError *error);
@@ -93,6 +94,5 @@ typedef struct GpuSortEngineOps
 extern const GpuSortEngineOps gpusort_host_engine;
 
 #define GPUSORT_CUDA_ENGINE_SYMBOL "gpusort_cuda_engine"
-#define GPUSORT_CUDA_ENGINE_FILE   "gpusort_cuda.so"
 
 #endif /* GPUSORT_ENGINE_H */

@@ -14,7 +14,7 @@
  *
  *	gpusortd --socket PATH --engine auto|cuda|host --devices all|0,1
  *			 --device-memory BYTES --host-memory BYTES --staging-memory BYTES
- *			 [--threads N] [--cuda-library PATH]
+ *			 [--threads N] [--cuda-library PATH] [--build HEX]
  *
  * Descriptor 0 ties the service to whoever started it.  If it is a socket it
  * carries messages both ways (protocol.h); whatever it is, its end is the end
@@ -49,13 +49,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "service/build.h"
 #include "service/fault.h"
 #include "service/service_log.h"
 #include "service/session.h"
 
 /* Exit codes that tell the supervisor what happened. */
 #define EXIT_START_FAILED    1
-#define EXIT_USAGE           2
+#define EXIT_USAGE           2 /* its options are not this build's, or --build is another one */
 #define EXIT_ALREADY_RUNNING 3
 #define EXIT_DEVICE_LOST     4
 
@@ -69,6 +70,7 @@
 typedef struct Options
 {
 	const char *socket;
+	const char *build; /* what started it is of this build; NULL: not told */
 	uint64_t staging_memory;
 	GpuSortRegistryConfig engines;
 } Options;
@@ -94,7 +96,7 @@ usage(const char *problem)
 	fprintf(stderr, "gpusortd: %s\n"
 					"usage: gpusortd --socket PATH [--engine auto|cuda|host] [--devices all|0,1]\n"
 					"       [--device-memory BYTES] [--host-memory BYTES] [--staging-memory BYTES]\n"
-					"       [--threads N] [--cuda-library PATH]\n",
+					"       [--threads N] [--cuda-library PATH] [--build HEX]\n",
 			problem);
 	exit(EXIT_USAGE);
 }
@@ -124,7 +126,8 @@ parse_options(int argc, char **argv, Options *parsed)
 		HOST_MEMORY,
 		STAGING_MEMORY,
 		THREADS,
-		CUDA_LIBRARY
+		CUDA_LIBRARY,
+		BUILD
 	};
 	static const struct option names[] = {
 		{"socket", required_argument, NULL, SOCKET},
@@ -135,6 +138,7 @@ parse_options(int argc, char **argv, Options *parsed)
 		{"staging-memory", required_argument, NULL, STAGING_MEMORY},
 		{"threads", required_argument, NULL, THREADS},
 		{"cuda-library", required_argument, NULL, CUDA_LIBRARY},
+		{"build", required_argument, NULL, BUILD},
 		{NULL, 0, NULL, 0}};
 	int option;
 
@@ -174,6 +178,9 @@ parse_options(int argc, char **argv, Options *parsed)
 			case CUDA_LIBRARY:
 				parsed->engines.cuda_library = optarg;
 				break;
+			case BUILD:
+				parsed->build = optarg;
+				break;
 			default:
 				usage("unknown option");
 		}
@@ -195,6 +202,20 @@ start_failed(const char *what)
 {
 	gpusort_log(true, "%s: %s", what, strerror(errno));
 	exit(EXIT_START_FAILED);
+}
+
+/* Ends a service that was started by what is not built of the same sources. */
+static void
+check_build(void)
+{
+	char own[17];
+
+	snprintf(own, sizeof(own), "%016llx", (unsigned long long) gpusort_service_build);
+	if (options->build == NULL || strcmp(options->build, own) == 0)
+		return;
+	gpusort_log(true, "the installed gpusortd is of build %s, the server's module of %.16s: restart the server", own,
+				options->build);
+	exit(EXIT_USAGE);
 }
 
 /* Takes the lock that makes this the only service on the socket. */
@@ -368,6 +389,9 @@ read_control(void)
 	if (size == sizeof(message) && message.magic == GPUSORT_PROTOCOL_MAGIC &&
 		message.version == GPUSORT_PROTOCOL_VERSION && message.type == GPUSORT_MSG_DRAIN)
 		sessions.draining = true;
+	else if (size == sizeof(message) && message.magic == GPUSORT_PROTOCOL_MAGIC &&
+			 message.version == GPUSORT_PROTOCOL_VERSION && message.type == GPUSORT_MSG_PING)
+		gpusort_log_pong(&message);
 	else if (supervised)
 		gpusort_log(true, "the supervisor sent what is no message for the sort service, ignored");
 	return true;
@@ -478,6 +502,7 @@ main(int argc, char **argv)
 	(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
 	gpusort_log_open(CONTROL);
 	supervised = gpusort_log_has_supervisor();
+	check_build();
 	start();
 	main_loop();
 }

@@ -80,6 +80,10 @@
 #define GPUSORT_PROTOCOL_MAGIC   0x67707573u /* "gpus" */
 #define GPUSORT_PROTOCOL_VERSION 5
 
+/* What is installed with the module, in one directory. */
+#define GPUSORT_SERVICE_FILE     "gpusortd"
+#define GPUSORT_CUDA_ENGINE_FILE "gpusort_cuda.so"
+
 #define GPUSORT_CHUNK_BYTES   ((size_t) 4 << 20)
 #define GPUSORT_MAX_KEY_WORDS 32
 #define GPUSORT_MAX_ROWS      UINT64_C(0xFFFFFFFE) /* 32-bit row ids */
@@ -160,6 +164,7 @@ typedef enum GpuSortReason
 	GPUSORT_REASON_POOL,      /* gpusort.staging_memory is used up */
 	GPUSORT_REASON_TOO_MANY_ROWS,
 	GPUSORT_REASON_DRAINING,    /* the service is about to restart */
+	GPUSORT_REASON_BUILD,       /* service and module are not of the same build */
 	GPUSORT_REASON_DEVICE,      /* the device or its driver reported an error */
 	GPUSORT_REASON_ORDER_CHECK, /* the sorted keys were found out of order */
 	GPUSORT_REASON_BAD_CHUNK,   /* a chunk's offsets or lengths made no sense */

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "service/build.h"
 #include "service/registry.h"
 #include "service/service_log.h"
 
@@ -88,6 +89,9 @@ open_cuda(const GpuSortRegistryConfig *config)
 	else if (ops->abi != GPUSORT_ENGINE_ABI || ops->kind != GPUSORT_ENGINE_CUDA)
 		gpusort_log(true, "no cuda engine, the host engine serves: %s is of another version (%u, not %u)",
 					path, ops->abi, GPUSORT_ENGINE_ABI);
+	else if (ops->build != gpusort_service_build)
+		gpusort_log(true, "no cuda engine, the host engine serves: %s is of another build (%016llx, not %016llx)", path,
+					(unsigned long long) ops->build, (unsigned long long) gpusort_service_build);
 	else if (ops->open(&engine_config, &cuda.engine, &error) != 0)
 		gpusort_log(false, "no cuda engine, the host engine serves: %s", error.text);
 	else

@@ -72,6 +72,16 @@ gpusort_log_ready(const GpuSortMessage *ready)
 	(void) send_to_supervisor(&message);
 }
 
+/* Answers the supervisor's PING. */
+void
+gpusort_log_pong(const GpuSortMessage *ping)
+{
+	GpuSortMessage message = *ping;
+
+	message.type = GPUSORT_MSG_PONG;
+	(void) send_to_supervisor(&message);
+}
+
 static void
 log_line(bool warning, const char *format, va_list args)
 {

@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "service/build.h"
 #include "service/fault.h"
 #include "service/service_log.h"
 #include "service/session.h"
@@ -42,6 +43,7 @@ on_hello(GpuSortSession *session, const GpuSortMessage *hello)
 	GpuSortMessage message = {.type = GPUSORT_MSG_WELCOME};
 
 	session->state = STATE_GREETED;
+	session->foreign = hello->u.hello.build != gpusort_service_build;
 	session->outbox.descriptor = hello->u.hello.pool_id == gpusort_pool_id(pool) ? -1 : gpusort_pool_descriptor(pool);
 	message.u.welcome.pool_id = gpusort_pool_id(pool);
 	message.u.welcome.pool_chunks = gpusort_pool_chunks(pool);

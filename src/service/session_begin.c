@@ -20,6 +20,16 @@ admit(GpuSortSession *session)
 	return false;
 }
 
+/* Refuses a sort of a module whose rows may not be what this service takes them for. */
+static bool
+refuse_foreign(GpuSortSession *session)
+{
+	if (session->foreign)
+		gpusort_session_fail(session, GPUSORT_REASON_BUILD,
+							 "the sort service is of another build than the server's module: restart the server");
+	return session->foreign;
+}
+
 static uint64_t
 new_token(void)
 {
@@ -45,6 +55,8 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 		return false;
 
 	session->state = STATE_BEGINNING;
+	if (refuse_foreign(session))
+		return true;
 	if (sessions->draining)
 	{
 		gpusort_session_fail(session, GPUSORT_REASON_DRAINING, "the sort service is about to restart");
@@ -80,6 +92,8 @@ gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
 	GpuSortSession *owner = session->sessions->first;
 
 	session->state = STATE_BEGINNING;
+	if (refuse_foreign(session))
+		return true;
 	while (owner != NULL &&
 		   !(owner->state == STATE_INGEST && owner->owner == NULL && owner->token == message->u.job_join.token))
 		owner = owner->next;

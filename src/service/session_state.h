@@ -50,8 +50,9 @@ struct GpuSortSession
 	int socket; /* -1 once closed */
 	int pid;    /* of the peer */
 	GpuSortSessionState state;
-	bool broken; /* to be closed as soon as nobody uses it */
-	bool waits;  /* EPOLLOUT is asked for */
+	bool broken;  /* to be closed as soon as nobody uses it */
+	bool waits;   /* EPOLLOUT is asked for */
+	bool foreign; /* the peer's module is not of this service's build */
 	GpuSortOutbox outbox;
 
 	/* the sort */

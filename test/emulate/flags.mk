@@ -9,4 +9,4 @@ UNSURE = -Wno-array-bounds
 EMULATED_FLAGS = -std=c++17 -O2 -g -fno-omit-frame-pointer -pthread -fPIC -U_FORTIFY_SOURCE \
 	-Wall -Wextra $(WERROR) -Wno-unknown-pragmas -MMD -MP \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all $(UNSURE)) \
-	-I$(GPUSORT_TOP)test/emulate -I$(GPUSORT_TOP)cuda -I$(GPUSORT_TOP)src -I$(GPUSORT_TOP)bench/device
+	-I$(GPUSORT_TOP)test/emulate -I$(GPUSORT_TOP)cuda -I$(GPUSORT_TOP)src -I$(GPUSORT_TOP)bench/device $(BUILD_ID_INCLUDE)

@@ -8,8 +8,9 @@
 #   my $session = $node->session;	# a psql that stays: GpuSortSession
 #
 # Here is what PostgreSQL's own class lacks: gpusort's settings, the processes of
-# a server, the sort service among them, and how a sort is done.  Its modules
-# belong to the server's development package and are found by PG_CONFIG.
+# a server, the sort service among them, a module of its own, and how a sort is
+# done.  Its modules belong to the server's development package and are found by
+# PG_CONFIG.
 #
 # What a test makes lies in TESTDIR or, where that is not set, in a temporary
 # directory that goes when the test ends, in whatever way, unless PG_TEST_NOCLEAN
@@ -24,6 +25,7 @@ use warnings;
 use Carp;
 use Cwd qw(realpath);
 use Exporter qw(import);
+use File::Copy qw(copy);
 use File::Path qw(make_path remove_tree);
 use File::Temp ();
 use GpuSortSession;
@@ -131,6 +133,26 @@ sub init
 	}
 	$self->append_conf('postgresql.conf', join "\n", @settings, @$conf);
 	return;
+}
+
+# Gives the server a module of its own: copies of what is installed in a directory of the node's,
+# before its start.  Named files are taken in their place: gpusortd => path.  Returns the directory.
+sub own_module
+{
+	my ($self, %files) = @_;
+	my $directory = $self->basedir . '/module';
+	chomp(my $installed = `@{[ $ENV{PG_CONFIG} || 'pg_config' ]} --pkglibdir`);
+
+	make_path($directory);
+	for my $name ('gpusort.so', 'gpusortd', 'gpusort_cuda.so')
+	{
+		my $from = $files{$name} || "$installed/$name";
+		next unless -e $from;
+		copy($from, "$directory/$name") or croak "$from: $!";
+		chmod 0755, "$directory/$name";
+	}
+	$self->append_conf('postgresql.conf', "shared_preload_libraries = '$directory/gpusort'\n");
+	return $directory;
 }
 
 # Kills the postmaster and waits until its processes are gone; true if they go within 5 seconds.

@@ -5,6 +5,7 @@
  *	  what the environment variable GPUSORT_FAKE says:
  *
  *	abi				is of another version
+ *	build			is of another build
  *	open			has no device
  *	begin put sort emit		that call fails with reason DEVICE
  *	slow			sort does not return until it is cancelled
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "build_id.h"
 #include "service/engine.h"
 
 extern GpuSortEngineOps gpusort_cuda_engine;
@@ -99,6 +101,9 @@ fill_in(void)
 
 	gpusort_cuda_engine = gpusort_host_engine;
 	gpusort_cuda_engine.kind = GPUSORT_ENGINE_CUDA;
+	gpusort_cuda_engine.build = GPUSORT_BUILD;
+	if (fails("build", &ignored))
+		gpusort_cuda_engine.build++;
 	if (fails("abi", &ignored))
 		gpusort_cuda_engine.abi = GPUSORT_ENGINE_ABI + 1;
 	gpusort_cuda_engine.open = fake_open;

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "build_id.h"
 #include "testlib.h"
 
 /* "slow" and "stuck" sorts need fake_engine.c */
@@ -292,6 +293,69 @@ test_parent_killed(void)
 	close(told[1]);
 }
 
+/* PING is answered while sorts run. */
+static void
+test_pulse(void)
+{
+	const char *const slow[] = {"--engine", "auto", "--cuda-library", fake_engine, NULL};
+	Service service;
+	Client client;
+	Rows rows;
+	bool answered = true;
+
+	setenv("GPUSORT_FAKE", "slow", 1);
+	service_start(&service, slow);
+	rows_make(&rows, 1000, 1, KEYS_RANDOM, 16, 16, 0);
+	client_open(&client, &service);
+	client_begin(&client, 1, false, 0, 0);
+	sort_put(&client, &rows);
+	client_send(&client, GPUSORT_MSG_SORT, (GpuSortMessage){.magic = 0});
+	for (uint64_t number = 1; number <= 10; number++)
+		answered &= service_pong(&service, number * UINT64_C(0x100000001), ANSWER_MS);
+	ok(answered, "PING is answered by PONG of its number, in the middle of a sort");
+	kill(service.pid, SIGSTOP);
+	ok(!service_pong(&service, 1, 200), "not by a service that is stopped");
+	kill(service.pid, SIGCONT);
+	ok(service_pong(&service, 1, ANSWER_MS), "but when it goes on");
+	client_close(&client);
+	rows_free(&rows);
+	service_stop(&service);
+	unsetenv("GPUSORT_FAKE");
+}
+
+/* Service and module of different builds. */
+static void
+test_builds(void)
+{
+	char own[17];
+	const char *const same[] = {"--build", own, NULL};
+	const char *const other[] = {"--build", "0123456789abcdef", NULL};
+	GpuSortMessage message = {.u.job_begin = {.key_words = 1}};
+	Service service;
+	Client client;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/build", test_directory());
+	snprintf(own, sizeof(own), "%016llx", (unsigned long long) GPUSORT_BUILD);
+	ok(service_try(path, other, 5000) == 2, "a service that is to be of another build exits");
+	ok(!exists(path), "before it has a socket");
+	service_start(&service, same);
+	ok(serves(&service), "one of the right build serves");
+	for (int join = 0; join < 2; join++)
+	{
+		client_connect(&client, &service);
+		client_send(&client, GPUSORT_MSG_HELLO, (GpuSortMessage){.u.hello.build = GPUSORT_BUILD + 1});
+		client_expect(&client, GPUSORT_MSG_WELCOME);
+		client_send(&client, join ? GPUSORT_MSG_JOB_JOIN : GPUSORT_MSG_JOB_BEGIN, message);
+		message = client_expect(&client, GPUSORT_MSG_REFUSED);
+		ok(message.u.failure.reason == GPUSORT_REASON_BUILD && strstr(message.u.failure.text, "build") != NULL,
+		   "%s of a client of another build is refused", join ? "JOB_JOIN" : "JOB_BEGIN");
+		client_close(&client);
+	}
+	ok(serves(&service), "and others are not concerned");
+	service_stop(&service);
+}
+
 static void
 test_descriptors(void)
 {
@@ -354,6 +418,8 @@ main(void)
 	test_killed_clients();
 	test_second_service();
 	test_parent_killed();
+	test_pulse();
+	test_builds();
 	test_descriptors();
 	test_bad_options();
 	return done_testing();

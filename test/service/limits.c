@@ -291,6 +291,13 @@ test_engines(void)
 	   "a library of another version is not used");
 	service_stop(&service);
 
+	setenv("GPUSORT_FAKE", "build", 1);
+	service_start(&service, fake);
+	ok(strstr(service.last_log, "another build") != NULL &&
+		   service.ready.u.ready.engines == 1u << GPUSORT_ENGINE_HOST,
+	   "nor one of another build");
+	service_stop(&service);
+
 	setenv("GPUSORT_FAKE", "open", 1);
 	service_start(&service, fake);
 	ok(strstr(service.last_log, "fake failure of open") != NULL &&

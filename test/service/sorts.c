@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "build_id.h"
 #include "testlib.h"
 
 static Service service;
@@ -229,6 +230,7 @@ test_hello(void)
 	ok(first.engines == 1u << GPUSORT_ENGINE_HOST, "WELCOME tells the engines");
 	client_connect(&second, &service);
 	message.u.hello.pool_id = first.pool_id;
+	message.u.hello.build = GPUSORT_BUILD;
 	client_send(&second, GPUSORT_MSG_HELLO, message);
 	message = client_expect(&second, GPUSORT_MSG_WELCOME);
 	ok(message.u.welcome.pool_id == first.pool_id, "a known pool is the same");

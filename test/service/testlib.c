@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "build_id.h"
 #include "testlib.h"
 
 static int tests;
@@ -266,6 +267,25 @@ service_send(Service *service, GpuSortMessageType type)
 		bail("the control socket is gone");
 }
 
+/* Sends a PING of that number; returns true if its PONG comes in time. */
+bool
+service_pong(Service *service, uint64_t number, int milliseconds)
+{
+	GpuSortMessage message = {.magic = GPUSORT_PROTOCOL_MAGIC,
+							  .version = GPUSORT_PROTOCOL_VERSION,
+							  .type = GPUSORT_MSG_PING,
+							  .u.ping.number = number};
+
+	if (send(service->control, &message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
+		bail("the control socket is gone");
+	while (receive(service->control, &message, milliseconds))
+	{
+		if (message.type == GPUSORT_MSG_PONG)
+			return message.u.ping.number == number;
+	}
+	return false;
+}
+
 /* The exit code, 1000 and the signal that ended it, or -1 if it still runs. */
 int
 service_wait(Service *service, int milliseconds)
@@ -380,7 +400,7 @@ client_open(Client *client, const Service *service)
 
 	if (!client_connect(client, service))
 		bail("connect: %s", strerror(errno));
-	client_send(client, GPUSORT_MSG_HELLO, (GpuSortMessage){.magic = 0});
+	client_send(client, GPUSORT_MSG_HELLO, (GpuSortMessage){.u.hello.build = GPUSORT_BUILD});
 	if (recvmsg(client->socket, &header, MSG_CMSG_CLOEXEC) != sizeof(welcome) ||
 		welcome.type != GPUSORT_MSG_WELCOME)
 		bail("no WELCOME");

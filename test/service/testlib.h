@@ -43,6 +43,7 @@ extern void service_start_at(Service *service, const char *path, const char *con
 extern int service_try(const char *socket, const char *const *options, int milliseconds);
 extern bool service_log(Service *service, const char *part, int milliseconds);
 extern void service_send(Service *service, GpuSortMessageType type);
+extern bool service_pong(Service *service, uint64_t number, int milliseconds);
 extern int service_wait(Service *service, int milliseconds);
 extern int service_stop(Service *service);
 extern const char *test_directory(void);

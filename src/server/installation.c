@@ -1,0 +1,46 @@
+/*-------------------------------------------------------------------------
+ *
+ * installation.c
+ *	  Where this module lies, what is installed with it, and of which build it is.
+ *
+ * Service and cuda engine are looked for beside the module's own file first: a
+ * module that is loaded from a directory of its own brings them along.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "server/installation.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "build_id.h"
+#include "miscadmin.h"
+
+/* The path by which this module was loaded; valid as long as it is. */
+const char *
+gpusort_module_path(void)
+{
+	Dl_info module;
+
+	if (dladdr(gpusort_module_path, &module) == 0 || module.dli_fname == NULL)
+		return "gpusort";
+	return module.dli_fname;
+}
+
+/* The same in the service and the engines that are built with this module, and in no others. */
+uint64
+gpusort_module_build(void)
+{
+	return GPUSORT_BUILD;
+}
+
+/* Fills in where a file lies that is installed with the module: beside it, else where PostgreSQL's modules are. */
+void
+gpusort_installed_path(const char *name, char path[MAXPGPATH])
+{
+	strlcpy(path, gpusort_module_path(), MAXPGPATH);
+	get_parent_directory(path);
+	join_path_components(path, path, name);
+	if (access(path, F_OK) != 0)
+		join_path_components(path, pkglib_path, name);
+}
