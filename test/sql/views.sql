@@ -17,14 +17,14 @@ INSERT INTO gs.plans VALUES
 	(2, gs.node('SELECT * FROM gs.v ORDER BY t DESC NULLS LAST, k')),
 	(3, gs.node('SELECT * FROM gs.v WHERE id < 0 ORDER BY k'));
 CREATE FUNCTION gs.native_plan(query text) RETURNS text LANGUAGE sql SET gpusort.enable = off AS $$ SELECT gs.plan(query) $$;
-CREATE FUNCTION gs.explain_text(query text) RETURNS text LANGUAGE plpgsql
+CREATE FUNCTION gs.explain_text(query text, options text DEFAULT 'TIMING OFF') RETURNS text LANGUAGE plpgsql
 SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
 AS $$
 DECLARE
 	line text;
 	result text := '';
 BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, ' || options || ') ' || query LOOP
 		result := result || line || E'\n';
 	END LOOP;
 	RETURN result;
@@ -58,6 +58,8 @@ SELECT cmp_ok((node->'Phases'->>'Ingest')::float8, '>', 0::float8, 'taking rows 
 SELECT matches(gs.explain_text('SELECT * FROM gs.v ORDER BY k'), E'\n  ' || property || ': ' || value || E'\n', 'EXPLAIN as text: ' || property)
 FROM (VALUES ('Sort Key', 'k'), ('Sort Method', '(cpu|gpu) radix'), ('Device', '\S[^\n]*'), ('Key Bits', '[0-9]+[^\n]*'), ('Tie Rows', '0'),
 	  ('Phases', '\S[^\n]*'), ('Rows', '60000'), ('Bytes', '[0-9]+'), ('Runs', '1')) v (property, value);
+SELECT is(gs.explain_text('SELECT * FROM gs.v ORDER BY k', options) LIKE '%Phases:%', shown, 'Phases with ' || options)
+FROM (VALUES ('TIMING OFF, SUMMARY OFF', false), ('TIMING ON, SUMMARY OFF', true), ('TIMING OFF, SUMMARY ON', true)) v (options, shown);
 SET gpusort.force = on;
 SELECT lives_ok('EXPLAIN (ANALYZE, VERBOSE, BUFFERS, SETTINGS, WAL, FORMAT ' || format || ') SELECT * FROM gs.v ORDER BY k', 'EXPLAIN in ' || format)
 FROM (VALUES ('text'), ('xml'), ('json'), ('yaml')) v (format);
