@@ -12,10 +12,17 @@
  * Loads by shared_preload_libraries (the service starts with the server), by
  * session_preload_libraries and by LOAD (it starts with the first large sort).
  *
+ * A function of the extension that a user calls loads it, too, where LOAD would be
+ * refused.  That is no decision to sort with gpusort: the session's plans stay as they
+ * were, and it starts no service.  Its plans can be run in any case: parallel workers load
+ * what their leader has loaded.
+ *
  *-------------------------------------------------------------------------
  */
 #include "compat.h"
 
+#include "access/parallel.h"
+#include "access/xact.h"
 #include "exec/executor.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -28,6 +35,17 @@ PG_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 
+/*
+ * Returns true if a user's call of a function is why the module is being loaded.  The libraries that
+ * settings name are loaded before a session is in normal processing.  A user who is not allowed to
+ * LOAD has no other way, but for what an administrator puts into $libdir/plugins.
+ */
+static bool
+is_loaded_by_call(void)
+{
+	return IsNormalProcessingMode() && IsTransactionState() && !superuser();
+}
+
 void
 _PG_init(void)
 {
@@ -38,5 +56,10 @@ _PG_init(void)
 		gpusort_supervisor_register();
 	}
 	gpusort_executor_init();
-	gpusort_planner_init();
+	if (IsParallelWorker())
+		return; /* plans are the leader's */
+	if (is_loaded_by_call())
+		gpusort_supervisor_leave_alone();
+	else
+		gpusort_planner_init();
 }

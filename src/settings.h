@@ -30,6 +30,13 @@ extern int gpusort_host_memory;    /* MB; 0: a quarter of the machine's */
 extern int gpusort_host_threads;   /* 0: as many as the server may use processors */
 extern int gpusort_staging_memory; /* MB */
 
+/* Whether this user's sorts may be planned for gpusort. */
+static inline bool
+gpusort_settings_enabled(void)
+{
+	return gpusort_enable && gpusort_allowed;
+}
+
 extern void gpusort_settings_init(void);
 
 #endif /* GPUSORT_SETTINGS_H */

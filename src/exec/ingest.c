@@ -40,7 +40,6 @@
 #include "exec/prefixes.h"
 #include "executor/executor.h"
 #include "server/shared.h"
-#include "settings.h"
 #include "utils/memutils.h"
 
 /*
@@ -156,9 +155,9 @@ join_sort(GpuSortIngestState *state)
 							NULL, state->shared->job);
 		state->writer = &state->own_writer;
 	}
-	else if (gpusort_log_decisions)
-		ereport(LOG,
-				(errmsg("gpusort: a parallel worker passes its rows on: %s", failure.text)));
+	else
+		ereport(DEBUG1,
+				(errmsg_internal("gpusort: a parallel worker passes its rows on: %s", failure.text)));
 	MemoryContextSwitchTo(caller);
 }
 

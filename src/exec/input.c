@@ -122,6 +122,13 @@ gpusort_sort_input(GpuSortScanState *state)
 		gpusort_fallback_refused(state, &failure);
 		return;
 	}
+	if (!gpusort_allowed)
+	{
+		failure.reason = GPUSORT_REASON_NOT_ALLOWED;
+		strlcpy(failure.text, "gpusort.allowed is off", sizeof(failure.text));
+		gpusort_fallback_refused(state, &failure);
+		return;
+	}
 
 	INSTR_TIME_SET_CURRENT(start);
 	if (state->ingest == NULL && has_few_rows(state))

@@ -14,17 +14,19 @@
 
 #include "client/client.h"
 #include "keys/types.h"
+#include "miscadmin.h"
 #include "node.h"
 #include "server/shared.h"
 #include "server/supervisor.h"
 #include "settings.h"
 
-/* Logs why a sort is left to PostgreSQL, with gpusort.log_decisions. */
-void
-gpusort_refuse(const char *fmt, ...)
+/* Refuses a sort; the reason is made only for a log that will have it. */
+static void pg_attribute_printf(2, 3)
+	refuse(GpuSortAdmission *admission, const char *fmt, ...)
 {
 	StringInfoData text;
 
+	admission->encodable = 0;
 	if (!gpusort_log_decisions)
 		return;
 	initStringInfo(&text);
@@ -40,9 +42,61 @@ gpusort_refuse(const char *fmt, ...)
 			break;
 		enlargeStringInfo(&text, needed);
 	}
-	ereport(LOG,
-			(errmsg("gpusort: not used: %s", text.data)));
-	pfree(text.data);
+	admission->why_not = text.data;
+}
+
+/*
+ * Logs why a sort of a finished plan is left to PostgreSQL, with gpusort.log_decisions.  To be
+ * called once for each; paths that are refused are not told of, for other paths may do better.
+ */
+void
+gpusort_log_refusal(const char *why_not)
+{
+	if (gpusort_log_decisions)
+		ereport(LOG,
+				(errmsg("gpusort: not used: %s", why_not)));
+}
+
+/*
+ * How many rows LIMIT count OFFSET offset asks for: -1 for all, 0 for "known only at run time".
+ * offset may be NULL.
+ */
+double
+gpusort_limit_rows(Node *count, Node *offset)
+{
+	double rows = 0;
+
+	for (int i = 0; i < 2; i++)
+	{
+		const Const *bound = (const Const *) (i == 0 ? count : offset);
+
+		if (bound == NULL)
+			continue;
+		if (!IsA(bound, Const))
+			return 0;
+		if (!bound->constisnull)
+			rows += Max(DatumGetInt64(bound->constvalue), 0);
+		else if (i == 0)
+			return -1; /* LIMIT NULL is no limit */
+	}
+	return Max(rows, 1);
+}
+
+/*
+ * Returns true if PostgreSQL would sort into a heap of the first so many rows, by the same rule as
+ * cost_sort's.  first is as from gpusort_limit_rows.
+ */
+bool
+gpusort_is_top_n(double first, double rows, int width)
+{
+	double bytes_per_row = gpusort_row_bytes(width);
+	double memory = work_mem * 1024.0;
+
+	if (first < 0 || first >= rows)
+		return false;
+	if (first == 0)
+		return true; /* it may be: PostgreSQL finds out at run time, we cannot */
+	return first * bytes_per_row <= memory && (rows > 2 * first || rows * bytes_per_row > memory);
 }
 
 /*
@@ -98,7 +152,7 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 		if (encoding == GPUSORT_ENCODE_NONE)
 		{
 			if (i == 0)
-				gpusort_refuse("sort key 1 %s", why_not);
+				refuse(admission, "sort key 1 %s", why_not);
 			break;
 		}
 		if (i == 0)
@@ -110,79 +164,65 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 	}
 }
 
-/* Returns true if there is a service, or will be, that takes so many rows. */
-static bool
-service_would_take(const GpuSortService *service, bool cuda, double rows, int width)
+/* Refuses what the service would not take, if there is one or will be. */
+static void
+ask_service(const GpuSortService *service, double rows, int width, GpuSortAdmission *admission)
 {
 	double bytes = rows * gpusort_row_bytes(width);
+	const char *why_not;
 
 	switch (service->state)
 	{
 		case GPUSORT_SERVICE_NONE:
-			if (!gpusort_supervisor_wake())
-			{
-				gpusort_refuse("there is no background worker slot for the supervisor");
-				return false;
-			}
-			return true; /* the executor waits for it, and falls back */
+			why_not = gpusort_supervisor_wake();
+			if (why_not != NULL)
+				refuse(admission, "%s", why_not);
+			return; /* the executor waits for it, and falls back */
 		case GPUSORT_SERVICE_STARTING:
-			return true;
+			return;
 		case GPUSORT_SERVICE_HUNG:
 		case GPUSORT_SERVICE_BACKOFF:
-			gpusort_refuse("the sort service is not running");
-			return false;
+			refuse(admission, "the sort service is not running");
+			return;
 		case GPUSORT_SERVICE_READY:
 		case GPUSORT_SERVICE_DRAINING:
 			break;
 	}
-	if (gpusort_engine == GPUSORT_ENGINE_CUDA && !cuda)
-	{
-		gpusort_refuse("gpusort.engine is cuda and the service has no CUDA device");
-		return false;
-	}
-	if (rows > (double) GPUSORT_MAX_ROWS)
-	{
-		gpusort_refuse("%.0f rows are more than one sort takes", rows);
-		return false;
-	}
-	if (bytes > (double) (cuda ? service->device_limit : service->host_limit))
-	{
-		gpusort_refuse("about %.0f MB of rows are more than %s allows", bytes / (1024 * 1024),
-					   cuda ? "gpusort.device_memory" : "gpusort.host_memory");
-		return false;
-	}
-	return true;
+	if (gpusort_engine == GPUSORT_ENGINE_CUDA && !admission->cuda)
+		refuse(admission, "gpusort.engine is cuda and the service has no CUDA device");
+	else if (rows > (double) GPUSORT_MAX_ROWS)
+		refuse(admission, "%.0f rows are more than one sort takes", rows);
+	else if (bytes > (double) (admission->cuda ? service->device_limit : service->host_limit))
+		refuse(admission, "about %.0f MB of rows are more than %s allows", bytes / (1024 * 1024),
+			   admission->cuda ? "gpusort.device_memory" : "gpusort.host_memory");
 }
 
 /*
- * Says whether a sort may go to the service: encodable is 0 if not, and the log then
- * has the reason.  gpusort.force overrules what is only thought not to pay.  May start
- * the service.
+ * Says whether a sort may go to the service: encodable is 0 if not.  gpusort.force overrules what is
+ * only thought not to pay.  May start the service.
  */
 GpuSortAdmission
 gpusort_admit(const GpuSortCandidate *candidate)
 {
-	const GpuSortAdmission refused = {0};
 	GpuSortAdmission admission = {0};
 	GpuSortService service;
 
 	if (!gpusort_force && candidate->rows < gpusort_min_rows)
 	{
-		gpusort_refuse("%.0f rows are fewer than gpusort.min_rows", candidate->rows);
-		return refused;
+		refuse(&admission, "%.0f rows are fewer than gpusort.min_rows", candidate->rows);
+		return admission;
 	}
 	if (!gpusort_force && candidate->top_n)
 	{
-		gpusort_refuse("LIMIT asks for a small part of the rows");
-		return refused;
+		refuse(&admission, "LIMIT asks for a small part of the rows");
+		return admission;
 	}
 	look_at_keys(candidate, &admission);
 	if (admission.encodable == 0)
-		return refused;
+		return admission;
 	service = gpusort_shared_service();
 	admission.cuda = gpusort_engine != GPUSORT_ENGINE_HOST && (service.engines & (1 << GPUSORT_ENGINE_CUDA)) != 0;
 	admission.pool_mapped = gpusort_client_has_pool();
-	if (!service_would_take(&service, admission.cuda, candidate->rows * candidate->processes, candidate->width))
-		return refused;
+	ask_service(&service, candidate->rows * candidate->processes, candidate->width, &admission);
 	return admission;
 }

@@ -30,6 +30,7 @@ typedef struct GpuSortCandidate
 typedef struct GpuSortAdmission
 {
 	int encodable;    /* leading keys that have an encoding; 0: the sort is refused */
+	char *why_not;    /* it is, with gpusort.log_decisions */
 	bool string_key;  /* the first key is a string */
 	bool descending;  /* it is sorted down */
 	bool cuda;        /* a GPU would sort */
@@ -37,6 +38,8 @@ typedef struct GpuSortAdmission
 } GpuSortAdmission;
 
 extern GpuSortAdmission gpusort_admit(const GpuSortCandidate *candidate);
-extern void gpusort_refuse(const char *fmt, ...) pg_attribute_printf(1, 2);
+extern double gpusort_limit_rows(Node *count, Node *offset);
+extern bool gpusort_is_top_n(double first, double rows, int width);
+extern void gpusort_log_refusal(const char *why_not);
 
 #endif /* GPUSORT_ADMISSION_H */

@@ -15,7 +15,7 @@
  * (sort_nodes.c).
  *
  * What is not legal, or cannot win, is left to PostgreSQL; with
- * gpusort.log_decisions the log says why.
+ * gpusort.log_decisions the log says why, once for each Sort that the finished plan keeps.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,55 +39,16 @@ static planner_hook_type previous_planner = NULL;
 static create_upper_paths_hook_type previous_create_upper_paths = NULL;
 static set_join_pathlist_hook_type previous_set_join_pathlist = NULL;
 
-/*
- * How many rows LIMIT and OFFSET ask for: -1 for all, 0 for "known only at run
- * time".
- */
+/* How many rows LIMIT and OFFSET are thought to ask for, as gpusort_limit_rows says it. */
 static double
 limit_rows(PlannerInfo *root)
 {
 	Query *parse = root->parse;
-	double rows = 0;
 
 	if (parse->limitCount == NULL || parse->limitOption == LIMIT_OPTION_WITH_TIES)
 		return -1; /* WITH TIES sorts all rows */
-	for (int i = 0; i < 2; i++)
-	{
-		Node *bound = i == 0 ? parse->limitCount : parse->limitOffset;
-
-		if (bound == NULL)
-			continue;
-		bound = estimate_expression_value(root, bound);
-		if (!IsA(bound, Const))
-			return 0;
-		if (((Const *) bound)->constisnull)
-		{
-			if (i == 0)
-				return -1; /* LIMIT NULL is no limit */
-			continue;
-		}
-		rows += Max(DatumGetInt64(((Const *) bound)->constvalue), 0);
-	}
-	return Max(rows, 1);
-}
-
-/*
- * Returns true if PostgreSQL would sort into a heap of as many rows as LIMIT asks for,
- * by the same rule as cost_sort's.
- */
-static bool
-is_top_n(PlannerInfo *root, const Path *input)
-{
-	double rows = limit_rows(root);
-	double bytes_per_row = gpusort_row_bytes(input->pathtarget->width);
-	double memory = work_mem * 1024.0;
-
-	if (rows < 0 || rows >= input->rows)
-		return false;
-	if (rows == 0)
-		return true; /* it may be: PostgreSQL finds out at run time, we cannot */
-	return rows * bytes_per_row <= memory &&
-		(input->rows > 2 * rows || input->rows * bytes_per_row > memory);
+	return gpusort_limit_rows(estimate_expression_value(root, parse->limitCount),
+							  estimate_expression_value(root, parse->limitOffset));
 }
 
 /*
@@ -132,7 +93,8 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	if (input == NULL || root->sort_pathkeys == NIL || !is_path_of(root, input, input_rel) ||
 		pathkeys_contained_in(root->sort_pathkeys, input->pathkeys))
 		return;
-	admission = admit_path(input, root->sort_pathkeys, is_top_n(root, input));
+	admission = admit_path(input, root->sort_pathkeys,
+						   gpusort_is_top_n(limit_rows(root), input->rows, input->pathtarget->width));
 	if (admission.encodable == 0)
 		return;
 
@@ -153,16 +115,6 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	{
 		ordered_rel->pathlist = NIL;
 		ordered_rel->partial_pathlist = NIL;
-	}
-	else if (gpusort_log_decisions)
-	{
-		double ours = Min(paths[0]->total_cost, paths[npaths - 1]->total_cost);
-		double best = ours;
-
-		for (int i = 0; i < list_length(ordered_rel->pathlist); i++)
-			best = Min(best, ((Path *) list_nth(ordered_rel->pathlist, i))->total_cost);
-		if (best < ours)
-			gpusort_refuse("its cost of %.0f is above the %.0f of another plan", ours, best);
 	}
 	for (int i = 0; i < npaths; i++)
 		add_path(ordered_rel, paths[i]);
@@ -322,7 +274,7 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 {
 	if (previous_create_upper_paths)
 		previous_create_upper_paths(root, stage, input_rel, output_rel, extra);
-	if (!gpusort_enable)
+	if (!gpusort_settings_enabled())
 		return;
 	switch (stage)
 	{
@@ -373,7 +325,7 @@ consider_join(PlannerInfo *root, RelOptInfo *join_rel, RelOptInfo *outer_rel, Re
 	if (previous_set_join_pathlist)
 		previous_set_join_pathlist(root, join_rel, outer_rel, inner_rel, type, extra);
 	/* Paths of an UPDATE's or DELETE's columns are not for custom scans: ROWID_VAR. */
-	if (!gpusort_enable || root->parse->commandType != CMD_SELECT || join_rel->pathlist == NIL ||
+	if (!gpusort_settings_enabled() || root->parse->commandType != CMD_SELECT || join_rel->pathlist == NIL ||
 		!IsA(linitial(join_rel->pathlist), MergePath) ||
 		MERGE_PATH_IS_INCREMENTAL(linitial_node(MergePath, join_rel->pathlist)))
 		return;
@@ -399,7 +351,7 @@ may_sort(const Query *parse)
 static PlannedStmt *
 plan_statement(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	bool sorts = gpusort_enable && may_sort(parse);
+	bool sorts = gpusort_settings_enabled() && may_sort(parse);
 	bool rescannable = sorts && !parse->hasModifyingCTE && !contain_volatile_functions((Node *) parse);
 	PlannedStmt *stmt;
 

@@ -52,8 +52,12 @@ typedef struct Place
 	int last_node_id; /* of the statement; 0: not known yet */
 	bool rescannable; /* plans give the same rows when they are read again */
 	int processes;    /* that run the plan here */
-	bool bounded;     /* only the first rows are asked for */
+	bool bounded;     /* only the first rows are asked for, */
+	double first;     /* so many, as gpusort_limit_rows says it */
 	bool foreign;     /* below another extension's node */
+
+	/* of a Gather Merge right above, why it and the Sort were not replaced together; else NULL */
+	const char *merge_why_not;
 } Place;
 
 static void visit(Plan **link, void *arg);
@@ -108,35 +112,45 @@ passes_rows_on(const Plan *plan)
 
 /*
  * Returns true if GpuSort is to do the work of sort, of so many rows in each process,
- * which PostgreSQL does at native_cost; ingest_processes share the ingest.
+ * which PostgreSQL does at native_cost; ingest_processes share the ingest.  Else *why_not
+ * gets the reason, if the log will have it.
  */
 static bool
-is_worth_it(const Place *place, const Sort *sort, double rows, double native_cost, int ingest_processes)
+is_worth_it(const Place *place, const Sort *sort, double rows, double native_cost, int ingest_processes,
+			const char **why_not)
 {
 	const GpuSortCandidate candidate = {
 		.rows = rows,
 		.width = sort->plan.plan_width,
 		.processes = gpusort_force ? 1 : place->processes,
+		.top_n = place->bounded && gpusort_is_top_n(place->first, rows, sort->plan.plan_width),
 		.sort = sort,
 	};
 	GpuSortAdmission admission;
 	GpuSortCost cost;
 	double ours;
 
-	if (place->bounded && !gpusort_force)
-		return false; /* the path that planner.c has offered was not the cheapest, and the log says so */
+	if (place->bounded && !gpusort_force && !gpusort_log_decisions)
+		return false; /* the path that planner.c has offered was not the cheapest */
 	admission = gpusort_admit(&candidate);
+	*why_not = admission.why_not;
 	if (admission.encodable == 0)
 		return false;
 	if (gpusort_force)
 		return true;
+	if (place->bounded)
+	{
+		*why_not = "PostgreSQL's sort costs less for the rows that LIMIT asks for";
+		return false;
+	}
 
 	cost = gpusort_sort_node_cost(place->stmt->rtable, sort, rows, &admission);
 	ours = cost.setup * place->processes + (cost.compare + cpu_operator_cost) * rows +
 		cost.row * rows * (1 - GPUSORT_INGEST_PART + GPUSORT_INGEST_PART / ingest_processes);
 	if (ours < native_cost)
 		return true;
-	gpusort_refuse("its cost of %.0f is above the %.0f of PostgreSQL's sort", ours, native_cost);
+	if (gpusort_log_decisions)
+		*why_not = psprintf("its cost of %.0f is above the %.0f of PostgreSQL's sort", ours, native_cost);
 	return false;
 }
 
@@ -277,6 +291,8 @@ visit(Plan **link, void *arg)
 {
 	Place place = *(Place *) arg;
 	Plan *plan = *link;
+	const char *why_not = NULL;
+	const char *merge_why_not = NULL;
 
 	if (IsA(plan, GatherMerge) && IsA(outerPlan(plan), Sort) && !place.foreign && passes_rows_on(plan) &&
 		passes_rows_on(outerPlan(plan)))
@@ -284,16 +300,20 @@ visit(Plan **link, void *arg)
 		GatherMerge *merge = (GatherMerge *) plan;
 		Sort *sort = (Sort *) outerPlan(plan);
 
-		if (is_worth_it(&place, sort, plan->plan_rows, cost_over(plan, outerPlan(sort)), merge->num_workers + 1))
+		if (is_worth_it(&place, sort, plan->plan_rows, cost_over(plan, outerPlan(sort)), merge->num_workers + 1,
+						&merge_why_not))
 			*link = replace_gather_merge(&place, merge);
 	}
 	else if (IsA(plan, Sort) && !place.foreign && passes_rows_on(plan))
 	{
-		if (is_worth_it(&place, (Sort *) plan, plan->plan_rows, cost_over(plan, outerPlan(plan)), 1))
+		if (is_worth_it(&place, (Sort *) plan, plan->plan_rows, cost_over(plan, outerPlan(plan)), 1, &why_not))
 			*link = replace_sort(&place, (Sort *) plan);
+		else
+			gpusort_log_refusal(place.merge_why_not != NULL ? place.merge_why_not : why_not);
 	}
 
 	plan = *link;
+	place.merge_why_not = merge_why_not;
 	if (gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods))
 	{
 		refer_to_child((CustomScan *) plan);
@@ -306,6 +326,8 @@ visit(Plan **link, void *arg)
 		case T_Limit:
 			place.bounded = ((Limit *) plan)->limitCount != NULL &&
 				((Limit *) plan)->limitOption == LIMIT_OPTION_COUNT;
+			if (place.bounded)
+				place.first = gpusort_limit_rows(((Limit *) plan)->limitCount, ((Limit *) plan)->limitOffset);
 			break;
 		case T_Append:
 		case T_MergeAppend:

@@ -84,6 +84,9 @@ static char last_report[GPUSORT_TEXT_BYTES]; /* what services had to say, the la
 /* A backend's own: when it last found no worker slot for a supervisor; 0: never, or one since */
 static TimestampTz register_failed = 0;
 
+/* Likewise: it is not to start one */
+static bool leave_alone = false;
+
 extern char **environ;
 
 /* Tells the backends, those that wait for the service too. */
@@ -499,12 +502,19 @@ gpusort_supervisor_register(void)
 	RegisterBackgroundWorker(&worker);
 }
 
+/* To be called at load: this session does not start a supervisor, but may use one. */
+void
+gpusort_supervisor_leave_alone(void)
+{
+	leave_alone = true;
+}
+
 /*
  * Starts the supervisor on demand, for a server that did not preload gpusort.
- * Does not wait; does nothing when there is one.  Returns false when there is
- * no worker slot for it now or was none a short while ago.
+ * Does not wait; does nothing when there is one.  Returns NULL, or why there
+ * will be none.
  */
-bool
+const char *
 gpusort_supervisor_wake(void)
 {
 	BackgroundWorker worker;
@@ -512,23 +522,29 @@ gpusort_supervisor_wake(void)
 	GpuSortService service = gpusort_shared_service();
 
 	if (service.supervisor_pid != 0)
-		return true;
-	if (register_failed != 0 &&
-		!TimestampDifferenceExceeds(register_failed, GetCurrentTimestamp(), REGISTER_RETRY_MS))
-		return false;
-
-	describe_worker(&worker);
-	if (RegisterDynamicBackgroundWorker(&worker, &handle))
+		return NULL;
+	if (leave_alone)
+		return "this session has loaded gpusort by a function call, which starts no sort service";
+	if (!gpusort_allowed)
+		return "gpusort.allowed is off";
+	if (!IsUnderPostmaster)
+		return "a server in single-user mode has no background workers";
+	if (register_failed == 0 ||
+		TimestampDifferenceExceeds(register_failed, GetCurrentTimestamp(), REGISTER_RETRY_MS))
 	{
-		register_failed = 0;
-		return true;
+		describe_worker(&worker);
+		if (RegisterDynamicBackgroundWorker(&worker, &handle))
+		{
+			register_failed = 0;
+			return NULL;
+		}
+		register_failed = GetCurrentTimestamp();
+		ereport(LOG,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("gpusort found no background worker slot for its supervisor"),
+				 errhint("Raise max_worker_processes, or add gpusort to shared_preload_libraries.")));
 	}
-	register_failed = GetCurrentTimestamp();
-	ereport(LOG,
-			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-			 errmsg("gpusort found no background worker slot for its supervisor"),
-			 errhint("Raise max_worker_processes, or add gpusort to shared_preload_libraries.")));
-	return false;
+	return "there is no background worker slot for gpusort's supervisor";
 }
 
 /*
@@ -559,9 +575,11 @@ gpusort_supervisor_wait_ready(char *why_not, size_t why_not_size)
 		}
 		if (deadline == 0)
 		{
-			if (!gpusort_supervisor_wake())
+			const char *no_supervisor = gpusort_supervisor_wake();
+
+			if (no_supervisor != NULL)
 			{
-				strlcpy(why_not, "there is no background worker slot for gpusort's supervisor", why_not_size);
+				strlcpy(why_not, no_supervisor, why_not_size);
 				break;
 			}
 			deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),

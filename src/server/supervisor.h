@@ -18,7 +18,8 @@
 #define GPUSORT_SOCKET_PATH "pg_stat_tmp/gpusort.sock"
 
 extern void gpusort_supervisor_register(void);
-extern bool gpusort_supervisor_wake(void);
+extern void gpusort_supervisor_leave_alone(void);
+extern const char *gpusort_supervisor_wake(void);
 extern bool gpusort_supervisor_wait_ready(char *why_not, size_t why_not_size);
 
 pg_noreturn extern PGDLLEXPORT void gpusort_supervisor_main(Datum arg);

@@ -4,6 +4,7 @@ use strict;
 use warnings;
 
 use GpuSortNode;
+use IPC::Run;
 use Test::More;
 
 my $node = GpuSortNode->new('main');
@@ -65,5 +66,14 @@ $full->start;
 is($full->safe_psql('postgres', q{LOAD 'gpusort'; SET gpusort.force = on; SELECT string_agg(i::text, ',') FROM (SELECT i FROM generate_series(1, 5) i ORDER BY i DESC) s}), '5,4,3,2,1',
    'without a worker slot: the right answer');
 is(scalar $full->services, 0, 'and no service');
+
+# single-user mode has no background workers, preloaded or not: PostgreSQL sorts, without advice that does not help
+my $alone = GpuSortNode->new('alone');
+$alone->init;
+my ($out, $err);
+my @single = ($alone->installed_command('postgres'), '--single', '-j', '-D', $alone->data_dir, 'postgres');
+IPC::Run::run(\@single, '<', \"SET gpusort.force = on;\n\nSELECT string_agg(i::text, ',') FROM (SELECT i FROM generate_series(1, 5) i ORDER BY i DESC) s;\n\n", '>', \$out, '2>', \$err);
+like($out, qr/"5,4,3,2,1"/, 'single-user mode: the right answer');
+unlike($err, qr/gpusort/, 'without advice that does not help') or diag $err;
 
 done_testing;

@@ -25,11 +25,34 @@ sub decision
 	return join "\n", grep { /gpusort: / } split /\n/, substr($node->log_text, $before);
 }
 
-like(decision('SELECT * FROM small ORDER BY k'), qr/gpusort: not used: .*min_rows/, 'too few rows');
-like(decision('SELECT * FROM t ORDER BY j', 'SET gpusort.force = on'), qr/gpusort: not used: sort key 1 .*type/, 'a type');
+my @parallel = ('SET max_parallel_workers_per_gather = 2', 'SET parallel_setup_cost = 0', 'SET parallel_tuple_cost = 0', 'SET min_parallel_table_scan_size = 0');
+
+# The log has one line for each sort that stays, with the reason that decided.
+sub refused
+{
+	my ($query, $reason, $name, @settings) = @_;
+	like(decision($query, @settings), qr/\A[^\n]*gpusort: not used: $reason[^\n]*\z/, "$name: one line");
+}
+
+refused('SELECT * FROM small ORDER BY k', '500 rows are fewer than gpusort.min_rows', 'too few rows');
+refused('SELECT * FROM t ORDER BY j', 'sort key 1 .*type', 'a type', 'SET gpusort.force = on');
 is(decision('SELECT * FROM t ORDER BY k, a', 'SET gpusort.force = on'), '', 'not the type of a second column');
-like(decision('SELECT * FROM t ORDER BY k LIMIT 10'), qr/gpusort: not used: LIMIT/, 'a small LIMIT');
-like(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.setup_cost = 1e9'), qr/gpusort: not used: .*cost/, 'the cost');
+refused('SELECT * FROM t ORDER BY k LIMIT 10', 'LIMIT asks', 'a small LIMIT');
+refused('SELECT * FROM t ORDER BY k LIMIT 10', 'LIMIT asks', 'the same in parallel', @parallel);
+refused('SELECT * FROM t ORDER BY k LIMIT (SELECT 5)', 'LIMIT asks', 'a LIMIT that is not known yet');
+refused('SELECT * FROM t ORDER BY k OFFSET 5 LIMIT 10', 'LIMIT asks', 'with OFFSET');
+refused('SELECT * FROM (SELECT * FROM t ORDER BY k LIMIT 10) s WHERE id > 5', 'LIMIT asks', 'in a subquery');
+refused('SELECT * FROM small ORDER BY k LIMIT 400', '500 rows are fewer', 'few rows, of which most are asked for');
+refused('SELECT * FROM t ORDER BY j LIMIT 90000', 'sort key 1', 'a type, with LIMIT');
+refused('SELECT * FROM t ORDER BY k LIMIT 90000', '.*cost.*LIMIT', 'the cost, with LIMIT', 'SET gpusort.setup_cost = 1e9');
+refused('SELECT * FROM t ORDER BY k', 'its cost of [0-9]+ is above the [0-9]+ of PostgreSQL', 'the cost', 'SET gpusort.setup_cost = 1e9');
+refused('SELECT * FROM t ORDER BY k', 'its cost of [0-9]+ is above the [0-9]+ of PostgreSQL', 'the same in parallel', 'SET gpusort.setup_cost = 1e9', @parallel);
+refused('SELECT * FROM small ORDER BY k', '[0-9]+ rows are fewer', 'few rows in parallel', @parallel);
+refused('SELECT DISTINCT ON (k) * FROM t', 'its cost', 'DISTINCT ON', 'SET gpusort.setup_cost = 1e9');
+refused('SELECT *, rank() OVER (ORDER BY k) FROM t ORDER BY k', 'its cost', 'a window in the order of the query', 'SET gpusort.setup_cost = 1e9');
+is(scalar(split /\n/, decision('SELECT * FROM t a JOIN t b USING (k)', 'SET gpusort.setup_cost = 1e9', 'SET enable_hashjoin = off', 'SET enable_nestloop = off', 'SET enable_material = off')), 2,
+   'two lines where a merge join sorts twice');
+is(decision('SELECT * FROM t ORDER BY id LIMIT 10', 'CREATE INDEX IF NOT EXISTS t_id ON t (id)'), '', 'nothing where an index has the order');
 SKIP:
 {
 	skip 'no ICU', 2 if $node->safe_psql('postgres', q{SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'}) == 0;
@@ -44,6 +67,7 @@ SKIP:
 }
 is(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.setup_cost = 0', 'SET gpusort.row_cost = 0'), '', 'nothing when it is used');
 is(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.enable = off'), '', 'nor when it is off');
+is(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.allowed = off'), '', 'or not allowed');
 is(decision('SELECT * FROM t'), '', 'nor without a sort');
 my $before = length $node->log_text;
 $node->safe_psql('postgres', 'EXPLAIN SELECT * FROM small ORDER BY k; EXPLAIN SELECT * FROM t ORDER BY j');
