@@ -22,7 +22,7 @@
 
 static_assert(GPUSORT_REF_CHUNK_BYTES == GPUSORT_CHUNK_BYTES, "a row ref reaches all of a chunk");
 static_assert(GPUSORT_DEVICE_SORT_MAX_KEY_WORDS == GPUSORT_MAX_KEY_WORDS, "the sort takes every key");
-static_assert(GPUSORT_ROW_BYTES_MIN > GPUSORT_ROW_FLAGS_OFFSET, "every row has flags");
+static_assert(GPUSORT_ROW_BYTES_MIN == GPUSORT_ALIGN8(GPUSORT_ROW_FLAGS_OFFSET + 1), "every row has flags");
 
 /* The ref of the record at an offset of chunk number `chunk`, which lies at base. */
 GPUSORT_HD static inline GpuSortRowRef
@@ -33,14 +33,6 @@ gpusort_ref_of(const char *base, uint32_t chunk, uint32_t offset, uint32_t key_w
 
 	return gpusort_ref_make(chunk, place, (uint32_t) head,
 							(head >> 8 * GPUSORT_ROW_FLAGS_OFFSET & GPUSORT_ROW_KEY_TRUNCATED) != 0);
-}
-
-/* The most rows that one chunk can hold. */
-GPUSORT_HD static inline uint32_t
-gpusort_chunk_rows_max(uint32_t key_words)
-{
-	return (uint32_t) (GPUSORT_CHUNK_BYTES /
-					   (8 * (uint64_t) key_words + GPUSORT_ROW_BYTES_MIN + sizeof(uint32_t)));
 }
 
 /* Returns true if a chunk can be laid out so; says nothing of what is in it. */

@@ -56,6 +56,7 @@ gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t memory_limi
 	GPUSORT_CUDA(NULL, error, cudaSetDevice(ordinal));
 
 	snprintf(device->name, sizeof(device->name), "%.*s", GPUSORT_NAME_BYTES - 1, properties.name);
+	device->ecc = properties.ECCEnabled != 0;
 	snprintf(device->detail, sizeof(device->detail), "sm_%d%d, driver %d.%d",
 			 properties.major, properties.minor, driver / 1000, driver % 1000 / 10);
 

@@ -45,6 +45,7 @@ typedef struct GpuSortCudaDevice
 {
 	int ordinal; /* as CUDA counts */
 	uint64_t memory_total;
+	bool ecc;              /* its memory corrects errors */
 	uint32_t work_per_row; /* bytes that a sort takes beside its rows (reservation.h) */
 	char name[GPUSORT_NAME_BYTES];
 	char detail[GPUSORT_NAME_BYTES];

@@ -145,9 +145,9 @@ warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, char *chunk, Gp
 	request.may_tie = 1;
 	if (begin_sort(set, &request, &never, &sort, error) != 0)
 		return -1;
-	result = gpusort_cuda_reserve(sort, error);
+	result = gpusort_cuda_reserve(sort, rows, error);
 	if (result == 0)
-		result = gpusort_cuda_put(sort, chunk, rows, rows * record, error);
+		result = gpusort_cuda_put(sort, chunk, rows, rows * record, rows, error);
 	if (result == 0)
 		result = gpusort_cuda_sort(sort, &outcome, error);
 	if (result == 0)
@@ -324,6 +324,11 @@ engine_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *ca
 		return -1;
 	first = (*sort)->shards[0].device;
 	place->ordinal = first->ordinal;
+
+	/* where devices share sorts, any of them may come to have a part of this one */
+	place->ecc = first->ecc;
+	for (int i = 0; i < engine->set.count && engine->set.joined; i++)
+		place->ecc &= engine->set.devices[i].ecc;
 	if ((*sort)->shard_count == 1)
 		snprintf(place->device, sizeof(place->device), "%s", first->name);
 	else
@@ -337,6 +342,7 @@ engine_end(GpuSort *sort)
 {
 	gpusort_shards_end(sort);
 	gpusort_redistribution_free(sort);
+	free(sort->reserves);
 	free(sort->chunks);
 	free(sort);
 }

@@ -116,6 +116,13 @@ typedef struct GpuSortSlab
 	size_t used;
 } GpuSortSlab;
 
+/* A reserve that no put has used up yet. */
+typedef struct GpuSortChunkReserve
+{
+	uint32_t rows_max;
+	uint32_t shard; /* where its chunk goes */
+} GpuSortChunkReserve;
+
 /* What a sort has on one device. */
 typedef struct GpuSortShard
 {
@@ -126,6 +133,7 @@ typedef struct GpuSortShard
 	/* ingest */
 	uint64_t rows_put;        /* on this device */
 	uint32_t chunks_reserved; /* that may be put here */
+	uint64_t rows_reserved;   /* in them, at most */
 	GpuSortDeviceReservation reservation;
 	GpuSortSlab *slabs;
 	uint32_t slab_count;
@@ -160,8 +168,10 @@ struct GpuSort
 
 	/* ingest */
 	uint64_t rows;
-	uint32_t reserve_turn; /* the shards to try first */
-	uint32_t put_turn;
+	uint32_t reserve_turn;         /* the shard to try first */
+	GpuSortChunkReserve *reserves; /* the oldest first; host memory */
+	uint32_t reserve_count;
+	uint32_t reserves_size;     /* of the array */
 	GpuSortDeviceChunk *chunks; /* host memory, by chunk number */
 	uint32_t chunk_count;
 	uint32_t chunks_size;                     /* of the array */

@@ -14,8 +14,8 @@
  * RESERVES
  *	reserve is the only place that asks for memory while rows come in, so put
  *	never fails for want of it.  A reserve holds a whole chunk's room in a slab
- *	and work memory for as many rows as a chunk can hold, both on one device; put
- *	then gives back what its chunk did not take.
+ *	and work memory for its rows_max rows, both on one device; put then gives
+ *	back what its chunk did not take.
  *
  *	Slabs with f bytes free have room for f / GPUSORT_CHUNK_BYTES reserves.  A put
  *	goes into the first slab where it fits, and takes the room of one reserve at
@@ -72,13 +72,12 @@ reservation_with(const GpuSortShard *shard, uint64_t work_bytes, uint64_t new_sl
 	return reservation;
 }
 
-/* Work memory for the rows put and for as many as `reserves` more chunks can hold. */
+/* Work memory for the rows put, those reserved, and so many more in so many more chunks. */
 static uint64_t
-worst_work_bytes(const GpuSortShard *shard, uint32_t reserves)
+worst_work_bytes(const GpuSortShard *shard, uint32_t rows, uint32_t chunks)
 {
-	return gpusort_work_bytes(shard->sort->set,
-							  shard->rows_put + (uint64_t) reserves * gpusort_chunk_rows_max(shard->sort->key_words),
-							  (uint64_t) shard->sort->chunk_count + reserves);
+	return gpusort_work_bytes(shard->sort->set, shard->rows_put + shard->rows_reserved + rows,
+							  (uint64_t) shard->sort->chunk_count + shard->chunks_reserved + chunks);
 }
 
 /* A slab as large as all before it, within bounds, and large enough for what is expected at once. */
@@ -118,8 +117,9 @@ grow(void **array, uint32_t count, uint32_t *size, size_t item_bytes, GpuSortErr
 }
 
 static int
-reserve_on(GpuSortShard *shard, GpuSortError *error)
+reserve_on(GpuSortShard *shard, uint32_t rows_max, GpuSortError *error)
 {
+	GpuSort *sort = shard->sort;
 	size_t slab_bytes = 0;
 	uint64_t work_bytes;
 	GpuSortDeviceReservation before = shard->reservation;
@@ -131,7 +131,7 @@ reserve_on(GpuSortShard *shard, GpuSortError *error)
 	/* Rather a smaller slab than is due than none. */
 	if (reserves_held(shard) < shard->chunks_reserved + 1)
 		slab_bytes = next_slab_size(shard);
-	work_bytes = worst_work_bytes(shard, shard->chunks_reserved + 1);
+	work_bytes = worst_work_bytes(shard, rows_max, 1);
 	while (gpusort_memory_reserve(shard->device, &shard->reservation,
 								  reservation_with(shard, work_bytes, slab_bytes), error) != 0)
 	{
@@ -156,7 +156,30 @@ reserve_on(GpuSortShard *shard, GpuSortError *error)
 		shard->slab_count++;
 	}
 	shard->chunks_reserved++;
+	shard->rows_reserved += rows_max;
+	sort->reserves[sort->reserve_count].rows_max = rows_max;
+	sort->reserves[sort->reserve_count].shard = (uint32_t) (shard - sort->shards);
+	sort->reserve_count++;
 	return 0;
+}
+
+/* Takes the oldest reserve of so many rows off the list; returns its shard, or NULL. */
+static GpuSortShard *
+use_reserve(GpuSort *sort, uint32_t rows_max)
+{
+	GpuSortShard *shard;
+	uint32_t i = 0;
+
+	while (i < sort->reserve_count && sort->reserves[i].rows_max != rows_max)
+		i++;
+	if (i == sort->reserve_count)
+		return NULL;
+	shard = &sort->shards[sort->reserves[i].shard];
+	sort->reserve_count--;
+	memmove(&sort->reserves[i], &sort->reserves[i + 1], (sort->reserve_count - i) * sizeof(GpuSortChunkReserve));
+	shard->chunks_reserved--;
+	shard->rows_reserved -= rows_max;
+	return shard;
 }
 
 /* The key of a chunk's row, or NULL if its offset is out of bounds. */
@@ -185,25 +208,28 @@ note_boundary(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes)
 }
 
 int
-gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error)
+gpusort_cuda_reserve(GpuSort *sort, uint32_t rows_max, GpuSortError *error)
 {
-	uint64_t reserved = 0;
+	uint64_t rows = sort->rows + rows_max;
 	GpuSortError other;
 
 	for (uint32_t p = 0; p < sort->shard_count; p++)
-		reserved += sort->shards[p].chunks_reserved;
+		rows += sort->shards[p].rows_reserved;
 	if (gpusort_check_cancel(sort, error) != 0)
 		return -1;
-	if (sort->rows + (reserved + 1) * gpusort_chunk_rows_max(sort->key_words) > GPUSORT_CUDA_MAX_ROWS ||
-		sort->chunk_count + reserved + 1 > GPUSORT_REF_MAX_CHUNKS)
+	if (rows > GPUSORT_CUDA_MAX_ROWS || sort->chunk_count + sort->reserve_count + 1 > GPUSORT_REF_MAX_CHUNKS)
 		return gpusort_fail(error, GPUSORT_REASON_TOO_MANY_ROWS, "a sort takes at most %u rows in %u chunks",
 							GPUSORT_CUDA_MAX_ROWS, GPUSORT_REF_MAX_CHUNKS);
+	if (grow((void **) &sort->reserves, sort->reserve_count, &sort->reserves_size, sizeof(GpuSortChunkReserve), error) != 0 ||
+		grow((void **) &sort->chunks, sort->chunk_count + sort->reserve_count, &sort->chunks_size,
+			 sizeof(GpuSortDeviceChunk), error) != 0)
+		return -1;
 
 	for (uint32_t i = 0; i < sort->shard_count; i++)
 	{
 		uint32_t p = (sort->reserve_turn + i) % sort->shard_count;
 
-		if (reserve_on(&sort->shards[p], error) == 0)
+		if (reserve_on(&sort->shards[p], rows_max, error) == 0)
 		{
 			sort->reserve_turn = p + 1;
 			return 0;
@@ -215,7 +241,7 @@ gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error)
 	/* All are full, and the last one's error says so, whatever becomes of others. */
 	while (gpusort_shard_add(sort, &other) == 0)
 	{
-		if (reserve_on(&sort->shards[sort->shard_count - 1], &other) == 0)
+		if (reserve_on(&sort->shards[sort->shard_count - 1], rows_max, &other) == 0)
 		{
 			sort->reserve_turn = 0;
 			return 0;
@@ -225,11 +251,12 @@ gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error)
 }
 
 int
-gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error)
+gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, uint32_t rows_max,
+				 GpuSortError *error)
 {
 	const size_t offsets_at = gpusort_chunk_offsets_at(bytes);
 	const size_t length = offsets_at + (size_t) rows * sizeof(uint32_t);
-	GpuSortShard *shard = NULL;
+	GpuSortShard *shard;
 	GpuSortCudaDevice *device;
 	GpuSortLane *lane;
 	GpuSortSlab *slab;
@@ -238,16 +265,11 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 
 	if (gpusort_check_cancel(sort, error) != 0)
 		return -1;
-	for (uint32_t i = 0; i < sort->shard_count && shard == NULL; i++)
-	{
-		uint32_t p = (sort->put_turn + i) % sort->shard_count;
-
-		if (sort->shards[p].chunks_reserved > 0)
-		{
-			shard = &sort->shards[p];
-			sort->put_turn = p + 1;
-		}
-	}
+	if (rows > rows_max || !gpusort_chunk_shape_ok(rows, bytes, sort->key_words))
+		return gpusort_fail(error, GPUSORT_REASON_BAD_CHUNK,
+							"a chunk for %u rows cannot hold %u rows with keys of %u words in %u bytes",
+							rows_max, rows, sort->key_words, bytes);
+	shard = use_reserve(sort, rows_max);
 	if (shard == NULL)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "a chunk was put without a reserve");
 	device = shard->device;
@@ -255,17 +277,8 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 	slab = shard->slabs;
 	if (gpusort_device_use(device, error) != 0)
 		return -1;
-	if (!gpusort_chunk_shape_ok(rows, bytes, sort->key_words))
-		return gpusort_fail(error, GPUSORT_REASON_BAD_CHUNK,
-							"a chunk cannot hold %u rows with keys of %u words in %u bytes",
-							rows, sort->key_words, bytes);
 	if (rows == 0)
-	{
-		shard->chunks_reserved--;
 		return 0;
-	}
-	if (grow((void **) &sort->chunks, sort->chunk_count, &sort->chunks_size, sizeof(GpuSortDeviceChunk), error) != 0)
-		return -1;
 
 	/* Some slab has room: the reserve saw to that. */
 	while (slab_left(slab) < length)
@@ -295,11 +308,10 @@ gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes
 	sort->chunk_count++;
 	sort->rows += rows;
 	shard->rows_put += rows;
-	shard->chunks_reserved--;
 
 	/* In place of the worst case, what it was.  Less is needed, so it cannot fail. */
 	if (gpusort_memory_reserve(device, &shard->reservation,
-							   reservation_with(shard, worst_work_bytes(shard, shard->chunks_reserved), 0), error) != 0)
+							   reservation_with(shard, worst_work_bytes(shard, 0, 0), 0), error) != 0)
 		return -1;
 
 	return gpusort_wait(device, lane->uploaded, error);
@@ -311,6 +323,7 @@ gpusort_reserve_work(GpuSortShard *shard, uint64_t work_bytes, GpuSortError *err
 	GpuSortDeviceReservation reservation = reservation_with(shard, work_bytes, 0);
 
 	shard->chunks_reserved = 0;
+	shard->rows_reserved = 0;
 	reservation.estimate = 0;
 	return gpusort_memory_reserve(shard->device, &shard->reservation, reservation, error);
 }

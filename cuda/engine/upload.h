@@ -12,8 +12,8 @@
 #include "engine/sort_state.h"
 
 /* As GpuSortEngineOps says (service/engine.h). */
-extern int gpusort_cuda_reserve(GpuSort *sort, GpuSortError *error);
-extern int gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes,
+extern int gpusort_cuda_reserve(GpuSort *sort, uint32_t rows_max, GpuSortError *error);
+extern int gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, uint32_t rows_max,
 							GpuSortError *error);
 
 /*

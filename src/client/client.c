@@ -32,8 +32,9 @@ struct GpuSortClient
 	uint64 token;
 	MemoryContextCallback on_reset;
 
-	/* Chunks granted and not put yet, oldest first. */
+	/* Chunks granted and not put yet, oldest first, and with how many rows each may be filled. */
 	uint32 granted[GPUSORT_JOB_CHUNKS_MAX];
+	uint32 granted_rows[GPUSORT_JOB_CHUNKS_MAX];
 	int ngranted;
 	uint32 current; /* the chunk that get_chunk returned */
 	bool full;
@@ -164,10 +165,11 @@ note_ingest_message(GpuSortClient *client, const GpuSortMessage *message, GpuSor
 	{
 		case GPUSORT_MSG_CHUNK:
 			if (!gpusort_connection_has_chunk(&client->connection, message->u.chunk.chunk) ||
-				client->ngranted == GPUSORT_JOB_CHUNKS_MAX)
+				client->ngranted == GPUSORT_JOB_CHUNKS_MAX || message->u.chunk.rows_max == 0)
 				return gpusort_failure_set(failure, GPUSORT_REASON_INTERNAL,
 										   "the sort service granted a chunk that cannot be");
-			client->granted[client->ngranted++] = message->u.chunk.chunk;
+			client->granted[client->ngranted] = message->u.chunk.chunk;
+			client->granted_rows[client->ngranted++] = message->u.chunk.rows_max;
 			return true;
 		case GPUSORT_MSG_FULL:
 			client->full = true;
@@ -179,12 +181,12 @@ note_ingest_message(GpuSortClient *client, const GpuSortMessage *message, GpuSor
 }
 
 /*
- * The next chunk to fill, GPUSORT_CHUNK_BYTES long; waits for one if need be.
- * NULL when the sort takes no more rows (what was put can still be sorted) or
+ * The next chunk to fill, GPUSORT_CHUNK_BYTES long, with *rows_max rows at most;
+ * waits for one if need be.  NULL when the sort takes no more rows (what was put can still be sorted) or
  * is lost: failure->reason tells.
  */
 char *
-gpusort_client_get_chunk(GpuSortClient *client, GpuSortFailure *failure)
+gpusort_client_get_chunk(GpuSortClient *client, uint32 *rows_max, GpuSortFailure *failure)
 {
 	GpuSortMessage message;
 
@@ -200,8 +202,10 @@ gpusort_client_get_chunk(GpuSortClient *client, GpuSortFailure *failure)
 			return NULL;
 	}
 	client->current = client->granted[0];
+	*rows_max = client->granted_rows[0];
 	client->ngranted--;
 	memmove(client->granted, client->granted + 1, client->ngranted * sizeof(client->granted[0]));
+	memmove(client->granted_rows, client->granted_rows + 1, client->ngranted * sizeof(client->granted_rows[0]));
 	return gpusort_connection_chunk(&client->connection, client->current);
 }
 

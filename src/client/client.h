@@ -32,7 +32,7 @@ extern uint64 gpusort_client_token(const GpuSortClient *client);
 extern GpuSortClient *gpusort_client_join(uint64 token, GpuSortFailure *failure);
 extern bool gpusort_client_leave(GpuSortClient *client, GpuSortFailure *failure);
 
-extern char *gpusort_client_get_chunk(GpuSortClient *client, GpuSortFailure *failure);
+extern char *gpusort_client_get_chunk(GpuSortClient *client, uint32 *rows_max, GpuSortFailure *failure);
 extern bool gpusort_client_is_full(const GpuSortClient *client);
 extern bool gpusort_client_put_chunk(GpuSortClient *client, uint32 rows, uint32 bytes, GpuSortFailure *failure);
 extern bool gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailure *failure);

@@ -41,11 +41,13 @@ static bool
 flush_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 {
 	uint32 bytes = writer->cursor - writer->chunk;
+	uint32 rows = writer->rows_max - writer->rows_left;
 
 	writer->chunk = NULL;
-	gpusort_shared_job_add(writer->job, writer->chunk_rows, writer->bytes - writer->bytes_shown);
+	writer->rows_left = 0;
+	gpusort_shared_job_add(writer->job, rows, writer->bytes - writer->bytes_shown);
 	writer->bytes_shown = writer->bytes;
-	return gpusort_client_put_chunk(writer->client, writer->chunk_rows, bytes, failure);
+	return gpusort_client_put_chunk(writer->client, rows, bytes, failure);
 }
 
 /* Gets another chunk, after handing over the one at hand; false as above. */
@@ -59,7 +61,7 @@ next_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 		(writer->chunk == NULL || flush_chunk(writer, &writer->failure)))
 	{
 		INSTR_TIME_SET_CURRENT(start);
-		writer->chunk = gpusort_client_get_chunk(writer->client, &writer->failure);
+		writer->chunk = gpusort_client_get_chunk(writer->client, &writer->rows_max, &writer->failure);
 		writer->wait_ms += gpusort_ms_since(start);
 	}
 	if (writer->chunk == NULL)
@@ -69,7 +71,7 @@ next_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 	}
 	writer->cursor = writer->chunk;
 	writer->offset = gpusort_chunk_offset(writer->chunk, 0);
-	writer->chunk_rows = 0;
+	writer->rows_left = writer->rows_max;
 	return true;
 }
 
@@ -177,7 +179,7 @@ gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *
 	char *row = NULL;
 	char *end = NULL;
 
-	if (likely(writer->chunk != NULL))
+	if (likely(writer->rows_left > 0))
 	{
 		row = writer->cursor + key_bytes;
 		end = chunk_end(writer);
@@ -208,7 +210,7 @@ gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *
 
 	*writer->offset-- = writer->cursor - writer->chunk;
 	writer->cursor = row + MAXALIGN(length);
-	writer->chunk_rows++;
+	writer->rows_left--;
 	writer->rows++;
 	writer->bytes += MAXALIGN(length);
 	return true;
@@ -218,5 +220,5 @@ gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *
 bool
 gpusort_writer_finish(GpuSortWriter *writer, GpuSortFailure *failure)
 {
-	return writer->chunk == NULL || writer->chunk_rows == 0 || flush_chunk(writer, failure);
+	return writer->chunk == NULL || writer->rows_left == writer->rows_max || flush_chunk(writer, failure);
 }

@@ -31,10 +31,11 @@ typedef struct GpuSortWriter
 	GpuSortJobSlot *job;       /* where progress is shown; NULL: nowhere */
 
 	/* the chunk at hand */
-	char *chunk;    /* NULL: none yet */
-	char *cursor;   /* where the next record goes */
-	uint32 *offset; /* where the next record's offset goes */
-	uint32 chunk_rows;
+	char *chunk;      /* NULL: none yet */
+	char *cursor;     /* where the next record goes */
+	uint32 *offset;   /* where the next record's offset goes */
+	uint32 rows_max;  /* that it takes */
+	uint32 rows_left; /* of these; 0: no chunk, or a full one */
 
 	/* totals */
 	uint64 rows;

@@ -68,15 +68,20 @@ typedef struct GpuSortEngineOps
 				 GpuSort **sort, GpuSortPlace *place, GpuSortError *error);
 
 	/*
-	 * Makes sure that one more chunk, however many rows it may hold, can be put
-	 * and later sorted.  Every put uses up one reserve.  Failing here is no
-	 * failure of the sort (the exception to the rule above): what was put can
-	 * still be sorted.
+	 * Makes sure that one more chunk, of rows_max rows or fewer and however many bytes, can
+	 * be put and later sorted: memory is not just counted, it is there.  rows_max is
+	 * gpusort_chunk_rows_most at most.  Failing here is no failure of the sort (the
+	 * exception to the rule above): what was put can still be sorted.
 	 */
-	int (*reserve)(GpuSort *sort, GpuSortError *error);
+	int (*reserve)(GpuSort *sort, uint32_t rows_max, GpuSortError *error);
 
-	/* Ingests a chunk; the chunk's memory is the caller's again on return. */
-	int (*put)(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error);
+	/*
+	 * Ingests a chunk, which uses up a reserve of just so many rows_max; its memory is the
+	 * caller's again on return.  Never fails for want of host memory; BAD_CHUNK when there are
+	 * more rows than reserved.
+	 */
+	int (*put)(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, uint32_t rows_max,
+			   GpuSortError *error);
 
 	/* Sorts what was put, stably, and checks that the result is in order. */
 	int (*sort)(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error);

@@ -25,6 +25,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "service/chunk_rows.h"
 #include "service/fault.h"
 #include "service/job.h"
 
@@ -54,6 +55,7 @@ struct GpuSortJob
 
 	/* the thread's own */
 	GpuSort *sort;
+	GpuSortChunkRows rows;
 	bool failed;
 	bool no_more_rows;
 };
@@ -121,6 +123,14 @@ report_done(GpuSortCommand *command)
 		return;
 }
 
+/* Has the engine make room for another chunk; the command is to say for how many rows, or why not. */
+static void
+reserve_chunk(GpuSortJob *job, GpuSortCommand *command)
+{
+	command->rows_max = gpusort_chunk_rows_choose(&job->rows);
+	command->reserved = job->handle.ops->reserve(job->sort, command->rows_max, &command->error) == 0;
+}
+
 /* Makes the engine calls for a command. */
 static void
 run_command(GpuSortJob *job, GpuSortCommand *command)
@@ -143,13 +153,14 @@ run_command(GpuSortJob *job, GpuSortCommand *command)
 				job->sort = NULL;
 			break;
 		case GPUSORT_COMMAND_RESERVE:
-			command->reserved = ops->reserve(job->sort, error) == 0;
+			reserve_chunk(job, command);
 			break;
 		case GPUSORT_COMMAND_PUT:
 			rc = ops->put(job->sort, gpusort_pool_chunk(job->pool, command->chunk),
-						  command->rows, command->bytes, error);
+						  command->rows, command->bytes, command->rows_max, error);
+			gpusort_chunk_rows_note(&job->rows, command->rows, command->bytes);
 			if (rc == 0 && !command->final)
-				command->reserved = ops->reserve(job->sort, error) == 0;
+				reserve_chunk(job, command);
 			break;
 		case GPUSORT_COMMAND_SORT:
 			rc = ops->sort(job->sort, &command->u.outcome, error);
@@ -223,6 +234,7 @@ gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortRequest *reque
 	job->request = *request;
 	job->pool = pool;
 	job->owner = owner;
+	gpusort_chunk_rows_init(&job->rows, request);
 	job->end = calloc(1, sizeof(GpuSortCommand));
 	if (job->end == NULL)
 	{

@@ -38,11 +38,12 @@ typedef struct GpuSortCommand
 	struct GpuSortCommand *next;
 
 	/* what to do */
-	uint32_t chunk; /* PUT, EMIT; RESERVE: to be granted then */
-	uint32_t rows;  /* PUT */
-	uint32_t bytes; /* PUT */
-	bool final;     /* PUT */
-	uint32_t epoch; /* EMIT */
+	uint32_t chunk;    /* PUT, EMIT; RESERVE: to be granted then */
+	uint32_t rows;     /* PUT */
+	uint32_t bytes;    /* PUT */
+	uint32_t rows_max; /* PUT: that the chunk was granted for.  What came of RESERVE and PUT: for the next one */
+	bool final;        /* PUT */
+	uint32_t epoch;    /* EMIT */
 
 	/* what came of it */
 	bool skipped;  /* not done, an earlier one has made it pointless */

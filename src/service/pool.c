@@ -44,6 +44,7 @@ typedef struct Chunk
 {
 	GpuSortPoolShare *share; /* who holds it, NULL if it is free */
 	GpuSortChunkState state;
+	uint32_t rows_max; /* that it was last granted for */
 } Chunk;
 
 struct GpuSortPool
@@ -275,4 +276,19 @@ void
 gpusort_pool_set(GpuSortPool *pool, uint32_t chunk, GpuSortChunkState state)
 {
 	pool->chunks[chunk].state = state;
+}
+
+/* Grants a chunk that a sort holds to its client, to be filled with so many rows at most. */
+void
+gpusort_pool_grant(GpuSortPool *pool, uint32_t chunk, uint32_t rows_max)
+{
+	pool->chunks[chunk].state = GPUSORT_CHUNK_GRANTED;
+	pool->chunks[chunk].rows_max = rows_max;
+}
+
+/* The most rows of a granted chunk. */
+uint32_t
+gpusort_pool_rows_max(const GpuSortPool *pool, uint32_t chunk)
+{
+	return pool->chunks[chunk].rows_max;
 }

@@ -51,5 +51,7 @@ extern void gpusort_pool_give_back_all(GpuSortPool *pool, GpuSortPoolShare *shar
 extern bool gpusort_pool_is(const GpuSortPool *pool, uint32_t chunk, const GpuSortPoolShare *share,
 							GpuSortChunkState state);
 extern void gpusort_pool_set(GpuSortPool *pool, uint32_t chunk, GpuSortChunkState state);
+extern void gpusort_pool_grant(GpuSortPool *pool, uint32_t chunk, uint32_t rows_max);
+extern uint32_t gpusort_pool_rows_max(const GpuSortPool *pool, uint32_t chunk);
 
 #endif /* GPUSORT_POOL_H */

@@ -111,6 +111,14 @@ gpusort_chunk_offset(void *chunk, uint32_t i)
 	return (uint32_t *) ((char *) chunk + GPUSORT_CHUNK_BYTES) - 1 - i;
 }
 
+/* The most rows that a chunk can hold: keys, the shortest rows, offsets. */
+static inline uint32_t
+gpusort_chunk_rows_most(uint32_t key_words)
+{
+	return (uint32_t) (GPUSORT_CHUNK_BYTES /
+					   (8 * (size_t) key_words + GPUSORT_ALIGN8(GPUSORT_ROW_FLAGS_OFFSET + 1) + sizeof(uint32_t)));
+}
+
 typedef enum GpuSortMessageType
 {
 	/* client to service */
@@ -289,7 +297,7 @@ typedef struct GpuSortMessage
 		struct
 		{
 			uint32_t chunk;
-			uint32_t rows_max; /* CHUNK: it may be filled with so many rows at most; 0: as many as fit */
+			uint32_t rows_max; /* CHUNK: it may be filled with so many rows at most */
 		} chunk;               /* CHUNK, CHUNK_FREE */
 		struct
 		{

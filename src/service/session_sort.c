@@ -42,12 +42,13 @@ send_failure(GpuSortSession *session, GpuSortMessageType type, GpuSortReason rea
 	gpusort_session_send(session, &message, type);
 }
 
+/* Grants the chunk that a command has made a reserve for. */
 static void
-send_chunk(GpuSortSession *session, uint32_t chunk)
+send_chunk(GpuSortSession *session, const GpuSortCommand *reserved)
 {
-	GpuSortMessage message = {.u.chunk.chunk = chunk};
+	GpuSortMessage message = {.u.chunk = {.chunk = reserved->chunk, .rows_max = reserved->rows_max}};
 
-	gpusort_pool_set(session->sessions->pool, chunk, GPUSORT_CHUNK_GRANTED);
+	gpusort_pool_grant(session->sessions->pool, reserved->chunk, reserved->rows_max);
 	gpusort_session_send(session, &message, GPUSORT_MSG_CHUNK);
 }
 
@@ -249,11 +250,11 @@ gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message)
 	uint32_t chunk = message->u.put.chunk;
 
 	if (!gpusort_pool_is(pool, chunk, &session->share, GPUSORT_CHUNK_GRANTED) ||
-		message->u.put.rows == 0 ||
+		message->u.put.rows == 0 || message->u.put.rows > gpusort_pool_rows_max(pool, chunk) ||
 		message->u.put.bytes + (uint64_t) message->u.put.rows * sizeof(uint32_t) > GPUSORT_CHUNK_BYTES)
 		return false;
 	gpusort_pool_set(pool, chunk, GPUSORT_CHUNK_ENGINE);
-	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_PUT, .chunk = chunk, .rows = message->u.put.rows, .bytes = message->u.put.bytes, .final = session->full});
+	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_PUT, .chunk = chunk, .rows = message->u.put.rows, .bytes = message->u.put.bytes, .rows_max = gpusort_pool_rows_max(pool, chunk), .final = session->full});
 	return true;
 }
 
@@ -338,7 +339,7 @@ done_reserve(GpuSortSession *session, const GpuSortCommand *command)
 		gpusort_session_send(session, &session->job_message, GPUSORT_MSG_JOB);
 	}
 	if (session->state == STATE_INGEST)
-		send_chunk(session, command->chunk);
+		send_chunk(session, command);
 	else
 		gpusort_pool_give_back(pool, command->chunk);
 }
@@ -356,7 +357,7 @@ done_put(GpuSortSession *session, const GpuSortCommand *command)
 	/* Memory may have come free since FULL, but a client that was told stays told. */
 	if (command->reserved && !session->full)
 	{
-		send_chunk(session, command->chunk);
+		send_chunk(session, command);
 		return;
 	}
 	gpusort_pool_give_back(pool, command->chunk);

@@ -257,6 +257,7 @@ struct cudaDeviceProp
 	char		name[256];
 	int			major;
 	int			minor;
+	int			ECCEnabled;
 };
 
 struct cudaFuncAttributes

@@ -573,6 +573,7 @@ cudaGetDeviceProperties(cudaDeviceProp *properties, int)
 	strcpy(properties->name, "emulated device");
 	properties->major = 0;
 	properties->minor = 0;
+	properties->ECCEnabled = getenv("GPUSORT_EMULATE_NO_ECC") == NULL;
 	return plain_call();
 }
 

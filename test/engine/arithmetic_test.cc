@@ -420,7 +420,7 @@ test_bounds()
 	for (uint32_t key_words = 1; key_words <= GPUSORT_MAX_KEY_WORDS; key_words++)
 	{
 		uint32_t record = 8 * key_words + 8;
-		uint32_t most = gpusort_chunk_rows_max(key_words);
+		uint32_t most = gpusort_chunk_rows_most(key_words);
 
 		if (!gpusort_chunk_shape_ok(most, most * record, key_words) ||
 			gpusort_chunk_shape_ok(most + 1, (most + 1) * record, key_words) ||

@@ -66,6 +66,8 @@ run_once(const GpuSortEngineOps *ops, GpuSortEngine *engine, const Shape *shape,
 	double begun;
 	uint64_t row = 0;
 	uint64_t came_out = 0;
+	/* as the service grants chunks */
+	const uint32_t rows_max = GPUSORT_CHUNK_BYTES / (8 * shape->key_words + GPUSORT_ALIGN8(shape->row_bytes) + sizeof(uint32_t)) * 3 / 2;
 	uint32_t turn = 0;
 
 	memset(times, 0, sizeof(*times));
@@ -86,9 +88,9 @@ run_once(const GpuSortEngineOps *ops, GpuSortEngine *engine, const Shape *shape,
 			head[GPUSORT_ROW_FLAGS_OFFSET] = shape->ties ? GPUSORT_ROW_KEY_TRUNCATED : 0;
 		}
 		begun = rig_milliseconds();
-		if (ops->reserve(sort, &error) != 0)
+		if (ops->reserve(sort, rows_max, &error) != 0)
 			fail("reserve", &error);
-		if (ops->put(sort, chunk.base, chunk.rows, chunk.bytes, &error) != 0)
+		if (ops->put(sort, chunk.base, chunk.rows, chunk.bytes, rows_max, &error) != 0)
 			fail("put", &error);
 		times->put_ms += rig_milliseconds() - begun;
 	}

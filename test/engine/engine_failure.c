@@ -29,6 +29,7 @@ typedef enum Damage
 	DAMAGE_LENGTH_BEYOND,
 	DAMAGE_LENGTH_HUGE,
 	DAMAGE_TOO_MANY_ROWS,
+	DAMAGE_ROWS_BEYOND_RESERVE,
 	DAMAGE_TOO_MANY_BYTES,
 	DAMAGE_COUNT
 } Damage;
@@ -43,6 +44,7 @@ static const char *const damage_names[DAMAGE_COUNT] = {
 	"length beyond the records",
 	"length of 2^32 - 1",
 	"more rows than bytes hold",
+	"more rows than reserved",
 	"more bytes than a chunk has",
 };
 
@@ -77,6 +79,7 @@ damage_chunk(Damage damage)
 		uint32_t victim = rig_random_below(&test.seed, 3000);
 		uint32_t *offset;
 		uint32_t *length;
+		uint32_t rows_max = 3000;
 
 		memset(test.pool, 0x5C, GPUSORT_CHUNK_BYTES);
 		rig_chunk_start(&chunk, test.pool);
@@ -113,7 +116,11 @@ damage_chunk(Damage damage)
 					*length = UINT32_MAX;
 					break;
 				case DAMAGE_TOO_MANY_ROWS:
-					chunk.rows = 300000;
+					rows_max = gpusort_chunk_rows_most(spec.key_words);
+					chunk.rows = rows_max;
+					break;
+				case DAMAGE_ROWS_BEYOND_RESERVE:
+					rows_max = chunk.rows - 1;
 					break;
 				case DAMAGE_TOO_MANY_BYTES:
 					chunk.bytes = UINT32_MAX - 7;
@@ -122,9 +129,9 @@ damage_chunk(Damage damage)
 					break;
 			}
 		}
-		if (test.ops->reserve(sort, &error) != 0)
+		if (test.ops->reserve(sort, rows_max, &error) != 0)
 			passed = case_failed(&failure, "reserve: %s", error.text);
-		result = test.ops->put(sort, test.pool, chunk.rows, chunk.bytes, &error);
+		result = test.ops->put(sort, test.pool, chunk.rows, chunk.bytes, rows_max, &error);
 	}
 	if (result == 0)
 		result = test.ops->sort(sort, &outcome, &error);
@@ -205,9 +212,9 @@ cancel_after(useconds_t after)
 	/* Some way in, then round and round the output until it is cancelled. */
 	for (int i = 0; i < 20 && result == 0; i++)
 	{
-		result = test.ops->reserve(sort, &error);
+		result = test.ops->reserve(sort, chunk.rows, &error);
 		if (result == 0)
-			result = test.ops->put(sort, test.pool, chunk.rows, chunk.bytes, &error);
+			result = test.ops->put(sort, test.pool, chunk.rows, chunk.bytes, chunk.rows, &error);
 	}
 	if (result == 0)
 		result = test.ops->sort(sort, &outcome, &error);
@@ -240,6 +247,7 @@ test_memory(GpuSortEngineConfig config, uint32_t device)
 	char devices[16];
 	CaseSpec spec = {.rows = 2000000, .key_words = 1, .length_max = 88, .truncated_percent = 3};
 	GpuSortRequest request = sort_case_request(&spec);
+	const uint32_t rows_max = gpusort_chunk_rows_most(spec.key_words);
 	CaseFailure failure = {.text = ""};
 	GpuSortError error;
 	GpuSort *sorts[2];
@@ -288,11 +296,11 @@ test_memory(GpuSortEngineConfig config, uint32_t device)
 	{
 		int reserves = 0;
 
-		while (reserves < 1000 && test.ops->reserve(sorts[0], &error) == 0)
+		while (reserves < 1000 && test.ops->reserve(sorts[0], rows_max, &error) == 0)
 			reserves++;
 		if (reserves == 0 || reserves == 1000 || error.reason != GPUSORT_REASON_MEMORY_LIMIT)
 			case_failed(&failure, "%d reserves, then reason %d: %s", reserves, error.reason, error.text);
-		else if (test.ops->reserve(sorts[1], &error) == 0 && test.ops->reserve(sorts[1], &error) == 0)
+		else if (test.ops->reserve(sorts[1], rows_max, &error) == 0 && test.ops->reserve(sorts[1], rows_max, &error) == 0)
 			case_failed(&failure, "the second sort got memory as well");
 	}
 	for (int i = 0; i < 2; i++)

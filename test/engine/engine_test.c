@@ -86,6 +86,32 @@ test_idle(const char *name)
 	test_report(failure.text[0] == '\0', name, &failure);
 }
 
+/* Of memory whose kind is known: a sort's place says whether it corrects errors. */
+static void
+test_place(GpuSortEngineConfig config)
+{
+	const uint32_t ecc = getenv("GPUSORT_EMULATE_NO_ECC") == NULL;
+	GpuSortRequest request = {.key_words = 1};
+	GpuSortPlace place = {.ecc = 2};
+	CaseFailure failure = {.text = ""};
+	GpuSortError error;
+	GpuSort *sort;
+
+	if (test.ops->open(&config, &test.engine, &error) != 0)
+		case_failed(&failure, "open: %s", error.text);
+	else
+	{
+		if (test.ops->begin(test.engine, &request, &sort_case_never_cancelled, &sort, &place, &error) != 0)
+			case_failed(&failure, "begin: %s", error.text);
+		else
+			test.ops->end(sort);
+		test.ops->close(test.engine);
+	}
+	if (place.ecc != ecc)
+		case_failed(&failure, "ecc is %u", place.ecc);
+	test_report(failure.text[0] == '\0', "a sort knows whether its memory corrects errors", &failure);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -174,6 +200,8 @@ main(int argc, char **argv)
 	if (strstr(only, "memory"))
 		test_memory(config, device.ordinal);
 	emulate_fail = rig_emulate_fail(library);
+	if (library == NULL || emulate_fail != NULL)
+		test_place(config);
 	if (strstr(only, "faults") && emulate_fail != NULL)
 		test_faults(config, emulate_fail);
 	if (strstr(only, "several"))

@@ -212,8 +212,11 @@ bool
 sort_case_put(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, char *in, uint64_t *put_rows,
 			  GpuSortError *full, CaseFailure *failure)
 {
+	const uint32_t most = gpusort_chunk_rows_most(from->spec.key_words);
+	uint32_t rows_max[3]; /* of reserves, the oldest first */
 	uint64_t row = 0;
 	uint32_t reserves = 0;
+	uint32_t turn = 0;
 	GpuSortError error;
 
 	full->reason = GPUSORT_REASON_NONE;
@@ -224,7 +227,8 @@ sort_case_put(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, 
 		do
 		{
 			/* one that succeeds may leave anything in the error */
-			if (ops->reserve(sort, &error) != 0)
+			rows_max[reserves] = from->spec.chunk_rows == 0 ? most - most / 5 * (turn++ % 3) : from->spec.chunk_rows;
+			if (ops->reserve(sort, rows_max[reserves], &error) != 0)
 			{
 				*full = error;
 				break;
@@ -238,15 +242,14 @@ sort_case_put(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, 
 
 		memset(in, 0x5C, GPUSORT_CHUNK_BYTES);
 		rig_chunk_start(&chunk, in);
-		while (row < from->spec.rows && (from->spec.chunk_rows == 0 || chunk.rows < from->spec.chunk_rows) &&
-			   sort_case_write(from, row, &chunk))
+		while (row < from->spec.rows && chunk.rows < rows_max[0] && sort_case_write(from, row, &chunk))
 			row++;
 		if (chunk.rows == 0)
 			return case_failed(failure, "row %llu does not fit a chunk", (unsigned long long) row);
-		if (ops->put(sort, in, chunk.rows, chunk.bytes, &error) != 0)
+		if (ops->put(sort, in, chunk.rows, chunk.bytes, rows_max[0], &error) != 0)
 			return case_failed(failure, "put: %s", error.text);
 		memset(in, 0xA5, GPUSORT_CHUNK_BYTES);
-		reserves--;
+		memmove(rows_max, rows_max + 1, --reserves * sizeof(rows_max[0]));
 	}
 	*put_rows = row;
 	return true;

@@ -67,9 +67,9 @@ fake_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *canc
 }
 
 static int
-fake_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error)
+fake_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, uint32_t rows_max, GpuSortError *error)
 {
-	return fails("put", error) ? -1 : gpusort_host_engine.put(sort, chunk, rows, bytes, error);
+	return fails("put", error) ? -1 : gpusort_host_engine.put(sort, chunk, rows, bytes, rows_max, error);
 }
 
 static int

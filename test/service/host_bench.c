@@ -107,6 +107,8 @@ main(int argc, char **argv)
 	const char *keys = argc > 4 ? argv[4] : "random";
 	int threads = argc > 5 ? atoi(argv[5]) : 0;
 	int ties = argc > 6 ? atoi(argv[6]) : 0;
+	/* as the service grants chunks (chunk_rows.c), with room for the rows to get shorter */
+	uint32_t rows_max = GPUSORT_CHUNK_BYTES / (8 * words + row_bytes + 4) * 3 / 2;
 	uint32_t max = rows * (8 * words + row_bytes + 4) / (GPUSORT_CHUNK_BYTES - 8192) + 2;
 	char **chunks = calloc(max, sizeof(char *));
 	uint32_t *counts = calloc(max, sizeof(uint32_t));
@@ -141,8 +143,8 @@ main(int argc, char **argv)
 
 			memcpy(chunk, chunks[c], GPUSORT_CHUNK_BYTES);
 			start = now_ms();
-			check(ops->reserve(sort, &error), &error);
-			check(ops->put(sort, chunk, counts[c], bytes[c], &error), &error);
+			check(ops->reserve(sort, rows_max, &error), &error);
+			check(ops->put(sort, chunk, counts[c], bytes[c], rows_max, &error), &error);
 			took[0] += now_ms() - start;
 		}
 		start = now_ms();

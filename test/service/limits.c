@@ -27,6 +27,7 @@ put_until_full(Client *client, Rows *rows)
 	for (;;)
 	{
 		uint32_t chunk;
+		uint32_t rows_max;
 
 		if (!client_receive(client, &message, 30000))
 			bail("no chunk came");
@@ -36,8 +37,9 @@ put_until_full(Client *client, Rows *rows)
 			bail("no FULL came");
 		granted++;
 		chunk = message.u.chunk.chunk;
+		rows_max = message.u.chunk.rows_max;
 		message.u.put.chunk = chunk;
-		next = rows_fill(rows, next, client_chunk(client, chunk), &message.u.put.rows,
+		next = rows_fill(rows, next, rows_max, client_chunk(client, chunk), &message.u.put.rows,
 						 &message.u.put.bytes);
 		client_send(client, GPUSORT_MSG_CHUNK_PUT, message);
 	}
@@ -188,7 +190,7 @@ test_full_again(void)
 	for (uint64_t i = 0, next = 0; i < n; i++)
 	{
 		message.u.put.chunk = chunks[i];
-		next = rows_fill(&rows, next, client_chunk(&client, chunks[i]), &message.u.put.rows,
+		next = rows_fill(&rows, next, UINT32_MAX, client_chunk(&client, chunks[i]), &message.u.put.rows,
 						 &message.u.put.bytes);
 		client_send(&client, GPUSORT_MSG_CHUNK_PUT, message);
 	}

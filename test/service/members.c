@@ -57,10 +57,12 @@ must_join(Client *member, uint64_t token)
 static uint64_t
 put_one(Client *client, const Rows *rows, uint64_t from)
 {
-	uint32_t chunk = client_expect(client, GPUSORT_MSG_CHUNK).u.chunk.chunk;
+	GpuSortMessage granted = client_expect(client, GPUSORT_MSG_CHUNK);
+	uint32_t chunk = granted.u.chunk.chunk;
 	GpuSortMessage message = {.u.put.chunk = chunk};
 
-	from = rows_fill(rows, from, client_chunk(client, chunk), &message.u.put.rows, &message.u.put.bytes);
+	from = rows_fill(rows, from, granted.u.chunk.rows_max, client_chunk(client, chunk), &message.u.put.rows,
+					 &message.u.put.bytes);
 	client_send(client, GPUSORT_MSG_CHUNK_PUT, message);
 	return from;
 }

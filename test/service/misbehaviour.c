@@ -215,6 +215,8 @@ test_wrong_arguments(void)
 			  true, 1, "CHUNK_PUT of no rows");
 	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.rows = 1, .bytes = big - 3}},
 			  true, 1, "CHUNK_PUT of too many bytes");
+	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.rows = 209716, .bytes = 64}}, true, 1,
+			  "a put of more rows than granted");
 	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.rows = UINT32_MAX, .bytes = 4}},
 			  true, 1, "CHUNK_PUT of too many rows");
 	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.rows = 1, .bytes = UINT32_MAX}},

@@ -100,7 +100,8 @@ typedef enum Keys
 extern void rows_make(Rows *rows, uint64_t n, uint32_t key_words, Keys keys,
 					  uint32_t shortest, uint32_t longest, int truncated_of_100);
 extern void rows_free(Rows *rows);
-extern uint64_t rows_fill(const Rows *rows, uint64_t from, void *chunk, uint32_t *count, uint32_t *bytes);
+extern uint64_t rows_fill(const Rows *rows, uint64_t from, uint32_t rows_max, void *chunk, uint32_t *count,
+						  uint32_t *bytes);
 extern const char *rows_check(const Rows *rows, uint64_t place, const void *chunk,
 							  const GpuSortMessage *data);
 

@@ -127,17 +127,17 @@ row_byte(uint64_t row, uint32_t at)
 }
 
 /*
- * Fills a chunk with rows from a number on; returns the number of the first row
+ * Fills a chunk with rows_max rows at most, from a number on; returns the number of the first row
  * that is not in it.
  */
 uint64_t
-rows_fill(const Rows *rows, uint64_t from, void *chunk, uint32_t *count, uint32_t *bytes)
+rows_fill(const Rows *rows, uint64_t from, uint32_t rows_max, void *chunk, uint32_t *count, uint32_t *bytes)
 {
 	char *to = chunk;
 	uint32_t at = 0;
 	uint64_t i;
 
-	for (i = from; i < rows->n; i++)
+	for (i = from; i < rows->n && i - from < rows_max; i++)
 	{
 		uint32_t key_bytes = rows->key_words * 8;
 		uint32_t length = rows->lengths[i];
@@ -223,15 +223,17 @@ sort_put(Client *client, const Rows *rows)
 	{
 		GpuSortMessage message;
 		uint32_t chunk;
+		uint32_t rows_max;
 
 		if (!client_receive(client, &message, ANSWER_MS))
 			return "no chunk came";
 		if (message.type != GPUSORT_MSG_CHUNK)
 			return message.type == GPUSORT_MSG_FULL ? "FULL came" : "no CHUNK came";
 		chunk = message.u.chunk.chunk;
+		rows_max = message.u.chunk.rows_max;
 		memset(&message, 0, sizeof(message));
 		message.u.put.chunk = chunk;
-		next = rows_fill(rows, next, client_chunk(client, chunk), &message.u.put.rows,
+		next = rows_fill(rows, next, rows_max, client_chunk(client, chunk), &message.u.put.rows,
 						 &message.u.put.bytes);
 		client_send(client, GPUSORT_MSG_CHUNK_PUT, message);
 	}

@@ -7,11 +7,11 @@
  * may have how much of it; sort_state.h says where the rest is.
  *
  * MEMORY
- *	A chunk that was put is one extent: its records, and an entry per row.  A
- *	row also takes two elements while it is sorted and one from then on.  Of
- *	all that, reserve charges the most that a chunk could take, put corrects the
- *	charge to what the chunk did take, so that sort cannot run out of what is
- *	allowed.  (Work space of fixed size is not counted.)
+ *	A row takes its record, an entry, two elements while it is sorted and one
+ *	from then on.  Of all that, reserve charges and maps the most that its chunk
+ *	could take, put corrects that to what the chunk did take (room.c).  So neither
+ *	put nor sort can run out of what is allowed, or of what the system has to
+ *	give.
  *
  *	end gives everything back, whatever happened before.  What is free stays
  *	mapped for the next sort; a thread of the engine gives back to the system
@@ -32,14 +32,12 @@
 #include "service/host/errors.h"
 #include "service/host/order.h"
 #include "service/host/packing.h"
+#include "service/host/room.h"
 #include "service/host/rows.h"
 #include "service/host/sort.h"
 
 /* Memory goes back to the system when it was free for so many seconds, and twice that at most. */
 #define AGE_SECONDS 30
-
-/* Rows may be read this far past their end (rows.c). */
-#define RECORDS_SLACK 64
 
 struct GpuSortEngine
 {
@@ -206,20 +204,6 @@ host_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 	return 1;
 }
 
-/* The bytes that a row takes besides its record. */
-static uint64_t
-bytes_per_row(const GpuSort *sort)
-{
-	return sort->entry_words * sizeof(uint64_t) + 2 * sizeof(GpuSortElement);
-}
-
-/* The most rows that a chunk can hold: key, the shortest row, offset. */
-static uint64_t
-chunk_rows_max(const GpuSort *sort)
-{
-	return GPUSORT_CHUNK_BYTES / (8 * sort->key_words + 8 + 4);
-}
-
 static void
 count_job(GpuSortEngine *engine, int change)
 {
@@ -254,19 +238,14 @@ host_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *canc
 	sort->ascending = true;
 	sort->descending = true;
 	memset(sort->all, 0xFF, sizeof(sort->all));
-	sort->reserve_bytes = GPUSORT_CHUNK_BYTES + RECORDS_SLACK + 4096 +
-		chunk_rows_max(sort) * bytes_per_row(sort);
 
 	/* Estimates are not trusted so far that adding them up might overflow. */
 	if (request->estimated_rows > GPUSORT_MAX_ROWS)
 	{
 		free(sort);
-		error->reason = GPUSORT_REASON_TOO_MANY_ROWS;
-		snprintf(error->text, sizeof(error->text), "a sort takes %llu rows at most",
-				 (unsigned long long) GPUSORT_MAX_ROWS);
-		return -1;
+		return gpusort_host_error_rows(error);
 	}
-	estimate = request->estimated_rows * bytes_per_row(sort);
+	estimate = request->estimated_rows * gpusort_host_bytes_per_row(sort);
 	estimate = request->estimated_bytes > UINT64_MAX - estimate ? UINT64_MAX : request->estimated_bytes + estimate;
 	if (gpusort_host_memory_would_fit(engine->memory, estimate, error) != 0)
 	{
@@ -282,114 +261,54 @@ host_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *canc
 }
 
 static int
-host_reserve(GpuSort *sort, GpuSortError *error)
+host_reserve(GpuSort *sort, uint32_t rows_max, GpuSortError *error)
 {
-	if (sort->elements != NULL)
+	if (sort->sorting)
 		return error_order_of_calls(error, "reserve after sort");
-	if (sort->rows + (sort->reserved + 1) * chunk_rows_max(sort) > GPUSORT_MAX_ROWS ||
-		sort->nchunks + sort->reserved + 1 > GPUSORT_HOST_REF_CHUNKS_MAX)
-	{
-		error->reason = GPUSORT_REASON_TOO_MANY_ROWS;
-		snprintf(error->text, sizeof(error->text), "a sort takes %llu rows at most",
-				 (unsigned long long) GPUSORT_MAX_ROWS);
-		return -1;
-	}
-	if (gpusort_host_memory_charge(sort->memory, sort->reserve_bytes, error) != 0)
-		return -1;
-	sort->charged += sort->reserve_bytes;
-	sort->reserved++;
-	return 0;
-}
-
-static void
-discharge(GpuSort *sort, uint64_t bytes)
-{
-	gpusort_host_memory_discharge(sort->memory, bytes);
-	sort->charged -= bytes;
+	if (rows_max > gpusort_chunk_rows_most(sort->key_words))
+		return error_order_of_calls(error, "reserve of more rows than a chunk can hold");
+	return gpusort_host_room_reserve(sort, rows_max, error);
 }
 
 static int
-host_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, GpuSortError *error)
+host_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, uint32_t rows_max,
+		 GpuSortError *error)
 {
 	GpuSortHostChunk *ingested;
-	size_t records_bytes = GPUSORT_ALIGN8((uint64_t) bytes) + RECORDS_SLACK;
 
-	if (sort->reserved == 0 || sort->elements != NULL)
-		return error_order_of_calls(error, "put without reserve");
-	if (rows > chunk_rows_max(sort) || bytes > GPUSORT_CHUNK_BYTES - rows * sizeof(uint32_t))
+	if (sort->sorting)
+		return error_order_of_calls(error, "put after sort");
+	if (rows > rows_max || bytes > GPUSORT_CHUNK_BYTES - rows * sizeof(uint32_t))
 	{
 		error->reason = GPUSORT_REASON_BAD_CHUNK;
-		snprintf(error->text, sizeof(error->text), "a chunk cannot hold %u rows of %u bytes",
-				 rows, bytes);
+		snprintf(error->text, sizeof(error->text), "a chunk for %u rows cannot hold %u rows of %u bytes",
+				 rows_max, rows, bytes);
 		return -1;
 	}
 	if (gpusort_host_cancelled(sort))
 		return gpusort_host_error_cancelled(error);
-	sort->reserved--;
-	if (rows == 0)
-	{
-		discharge(sort, sort->reserve_bytes);
-		return 0;
-	}
 
-	if (sort->nchunks == sort->chunks_room)
-	{
-		uint32_t room = sort->chunks_room ? sort->chunks_room * 2 : 16;
-		GpuSortHostChunk *chunks = realloc(sort->chunks, room * sizeof(GpuSortHostChunk));
-
-		if (chunks == NULL)
-			return gpusort_host_error_memory(error);
-		sort->chunks = chunks;
-		sort->chunks_room = room;
-	}
 	ingested = &sort->chunks[sort->nchunks];
+	if (sort->nreserves == 0 || !gpusort_host_room_take(sort, rows_max, rows, bytes, ingested))
+		return error_order_of_calls(error, "put without reserve");
+	if (rows == 0)
+		return 0;
 	ingested->rows = rows;
 	ingested->first = sort->rows;
-	ingested->extent_bytes = records_bytes + rows * sort->entry_words * sizeof(uint64_t);
-	ingested->records = gpusort_host_memory_get(sort->memory, ingested->extent_bytes, error);
-	if (ingested->records == NULL)
-		return -1;
-	ingested->entries = (uint64_t *) (ingested->records + records_bytes);
 	if (gpusort_host_ingest(sort, chunk, rows, bytes, ingested, error) != 0)
-	{
-		gpusort_host_memory_put(sort->memory, ingested->records, ingested->extent_bytes);
 		return -1;
-	}
 	sort->nchunks++;
 	sort->rows += rows;
-
-	/* Extents are whole pages; a page more was charged for that. */
-	discharge(sort, sort->reserve_bytes - 4096 - ingested->extent_bytes - rows * 2 * sizeof(GpuSortElement));
 	return 0;
-}
-
-/* Gives back the second array of elements, which only sorting needs. */
-static void
-free_other(GpuSort *sort)
-{
-	if (sort->other == NULL)
-		return;
-	gpusort_host_memory_put(sort->memory, sort->other, sort->rows * sizeof(GpuSortElement));
-	sort->other = NULL;
 }
 
 /* Puts the rows into order: elements, refs and marks are final after this. */
 static int
 sort_elements(GpuSort *sort, GpuSortError *error)
 {
-	size_t bytes = sort->rows * sizeof(GpuSortElement);
 	bool in_order = sort->ascending || sort->descending;
 
-	sort->elements = gpusort_host_memory_get(sort->memory, bytes, error);
-	if (sort->elements == NULL)
-		return -1;
 	gpusort_packing_plan(&sort->packing, sort->any, sort->all, sort->key_words);
-	if (!in_order || sort->packing.words > 1)
-	{
-		sort->other = gpusort_host_memory_get(sort->memory, bytes, error);
-		if (sort->other == NULL)
-			return -1;
-	}
 	gpusort_host_extract(sort, in_order ? sort->elements : sort->other, !sort->ascending && in_order);
 	if (gpusort_host_cancelled(sort))
 		return gpusort_host_error_cancelled(error);
@@ -430,18 +349,13 @@ host_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 {
 	double start = now_ms();
 
-	if (sort->elements != NULL)
+	if (sort->sorting)
 		return error_order_of_calls(error, "sort after sort");
-	discharge(sort, sort->reserved * sort->reserve_bytes);
-	sort->reserved = 0;
-
-	if (sort->rows > 0)
-	{
-		if (sort_elements(sort, error) != 0)
-			return -1;
-		free_other(sort);
-		discharge(sort, sort->rows * sizeof(GpuSortElement));
-	}
+	sort->sorting = true;
+	gpusort_host_room_close(sort);
+	if (sort->rows > 0 && sort_elements(sort, error) != 0)
+		return -1;
+	gpusort_host_room_sorted(sort);
 	cut_output(sort);
 	outcome->rows_in = sort->rows;
 	outcome->rows = sort->rows_out;
@@ -460,7 +374,7 @@ host_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *err
 
 	if (gpusort_host_cancelled(sort))
 		return gpusort_host_error_cancelled(error);
-	if (sort->rows > 0 && sort->elements == NULL)
+	if (!sort->sorting)
 		return error_order_of_calls(error, "emit before sort");
 	gpusort_host_emit(sort, chunk, emitted);
 	emitted->gather_ms = now_ms() - start;
@@ -470,7 +384,7 @@ host_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *err
 static int
 host_rewind(GpuSort *sort, GpuSortError *error)
 {
-	if (sort->rows > 0 && sort->elements == NULL)
+	if (!sort->sorting)
 		return error_order_of_calls(error, "rewind before sort");
 	sort->emitted = 0;
 	return 0;
@@ -481,13 +395,7 @@ host_end(GpuSort *sort)
 {
 	GpuSortEngine *engine = sort->engine;
 
-	for (uint32_t i = 0; i < sort->nchunks; i++)
-		gpusort_host_memory_put(sort->memory, sort->chunks[i].records, sort->chunks[i].extent_bytes);
-	free_other(sort);
-	if (sort->elements != NULL)
-		gpusort_host_memory_put(sort->memory, sort->elements, sort->rows * sizeof(GpuSortElement));
-	gpusort_host_memory_discharge(sort->memory, sort->charged);
-	free(sort->chunks);
+	gpusort_host_room_free(sort);
 	free(sort);
 	count_job(engine, -1);
 }

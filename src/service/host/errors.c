@@ -7,6 +7,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "service/host/errors.h"
@@ -26,5 +27,14 @@ gpusort_host_error_memory(GpuSortError *error)
 {
 	error->reason = GPUSORT_REASON_NO_MEMORY;
 	strcpy(error->text, "the system has no memory left for a sort");
+	return -1;
+}
+
+/* The sort has, or is expected to have, more rows than ids. */
+int
+gpusort_host_error_rows(GpuSortError *error)
+{
+	error->reason = GPUSORT_REASON_TOO_MANY_ROWS;
+	snprintf(error->text, sizeof(error->text), "a sort takes %llu rows at most", (unsigned long long) GPUSORT_MAX_ROWS);
 	return -1;
 }

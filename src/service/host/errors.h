@@ -12,5 +12,6 @@
 
 extern int gpusort_host_error_cancelled(GpuSortError *error);
 extern int gpusort_host_error_memory(GpuSortError *error);
+extern int gpusort_host_error_rows(GpuSortError *error);
 
 #endif /* GPUSORT_HOST_ERRORS_H */

@@ -18,8 +18,8 @@
  *	list therefore prefers what was in use before over what is fresh.
  *
  * Every function may be called from any thread.  What get returns belongs to
- * the caller until it is put back, with the same number of bytes; destroy
- * unmaps only what was put back.
+ * the caller until it is put back, whole or page by page; destroy unmaps only
+ * what was put back.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +32,6 @@
 
 #include "service/host/memory.h"
 
-#define PAGE_BYTES        ((size_t) 4096)
 #define HUGE_BYTES        ((size_t) 2 << 20)
 #define MAPPING_BYTES     ((size_t) 32 << 20)
 #define ROUND_UP(n, unit) (((n) + (unit) -1) / (unit) * (unit))
@@ -362,7 +361,7 @@ gpusort_host_memory_get(GpuSortHostMemory *memory, size_t bytes, GpuSortError *e
 {
 	void *start;
 
-	bytes = ROUND_UP(bytes, PAGE_BYTES);
+	bytes = ROUND_UP(bytes, GPUSORT_HOST_PAGE_BYTES);
 	pthread_mutex_lock(&memory->lock);
 	start = take_extent(memory, bytes);
 	if (start == NULL && map_more(memory, bytes))
@@ -380,11 +379,13 @@ gpusort_host_memory_get(GpuSortHostMemory *memory, size_t bytes, GpuSortError *e
 	return start;
 }
 
-/* Gives back what get returned; bytes as they were asked for. */
+/* Gives back what get returned, or whole pages of it; bytes as they were asked for, or none. */
 void
 gpusort_host_memory_put(GpuSortHostMemory *memory, void *start, size_t bytes)
 {
+	if (bytes == 0)
+		return;
 	pthread_mutex_lock(&memory->lock);
-	insert_extent(memory, start, ROUND_UP(bytes, PAGE_BYTES));
+	insert_extent(memory, start, ROUND_UP(bytes, GPUSORT_HOST_PAGE_BYTES));
 	pthread_mutex_unlock(&memory->lock);
 }

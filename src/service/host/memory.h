@@ -11,6 +11,9 @@
 
 #include "service/engine.h"
 
+/* Extents are whole pages. */
+#define GPUSORT_HOST_PAGE_BYTES ((size_t) 4096)
+
 typedef struct GpuSortHostMemory GpuSortHostMemory;
 
 extern GpuSortHostMemory *gpusort_host_memory_create(uint64_t limit);

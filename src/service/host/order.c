@@ -22,7 +22,6 @@
  *-------------------------------------------------------------------------
  */
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "service/host/errors.h"
@@ -34,12 +33,6 @@
 
 /* Runs longer than this are sorted by all threads. */
 #define LONG_RUN ((size_t) 1 << 17)
-
-typedef struct Run
-{
-	size_t start;
-	size_t length;
-} Run;
 
 /* A range being finished. */
 typedef struct Finish
@@ -55,12 +48,30 @@ typedef struct Finish
 	bool disorder;
 	uint64_t ref_sum;
 	uint64_t tie_rows;
-	Run *long_runs;
+	GpuSortHostRun *long_runs;
 	size_t nlong_runs;
 } Finish;
 
-static int finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n,
-						uint32_t word, GpuSortError *error);
+/* Blocks of a range of n elements. */
+static uint32_t
+count_blocks(size_t n)
+{
+	return (n + BLOCK_ROWS - 1) / BLOCK_ROWS;
+}
+
+/* Work space for any range of a sort of so many rows: number of block_starts. */
+size_t
+gpusort_host_block_starts(uint64_t rows)
+{
+	return count_blocks(rows) + 1;
+}
+
+/* The same of long_runs.  A range may lie in a long run of the range of the word before. */
+size_t
+gpusort_host_long_runs(const GpuSort *sort, uint64_t rows)
+{
+	return (rows / LONG_RUN + 1) * sort->key_words;
+}
 
 static bool
 out_of_order(const GpuSortElement *elements, size_t n)
@@ -149,7 +160,7 @@ finish_runs(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size
 		else if (length > LONG_RUN && finish != NULL)
 		{
 			pthread_mutex_lock(&finish->lock);
-			finish->long_runs[finish->nlong_runs++] = (Run){.start = offset + start, .length = length};
+			finish->long_runs[finish->nlong_runs++] = (GpuSortHostRun){.start = offset + start, .length = length};
 			pthread_mutex_unlock(&finish->lock);
 		}
 		else
@@ -208,7 +219,7 @@ finish_block(void *arg, uint32_t task)
 	if (n == 0 || gpusort_host_cancelled(finish->sort))
 		return;
 	good = finish_runs(finish->sort, finish->elements + start,
-					   finish->other ? finish->other + start : NULL, n,
+					   finish->other + start, n,
 					   finish->word, &tie_rows, finish, start);
 	pthread_mutex_lock(&finish->lock);
 	finish->tie_rows += tie_rows;
@@ -236,17 +247,23 @@ load_block(void *arg, uint32_t task)
 		load_word(load->sort, load->elements + start, n, load->word);
 }
 
-/* The next word for a run too long for one thread. */
-static int
-finish_long_run(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n,
-				uint32_t word, GpuSortError *error)
-{
-	Load load = {.sort = sort, .elements = elements, .n = n, .word = word};
+static int finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n,
+						uint32_t word, GpuSortHostRun *long_runs, GpuSortError *error);
 
-	gpusort_threads_run(sort->threads, (n + BLOCK_ROWS - 1) / BLOCK_ROWS, load_block, &load);
-	if (gpusort_host_sort_parallel(sort, elements, other, n, false, error) != 0)
+/* The next word for a run too long for one thread; long_runs: work space. */
+static int
+finish_long_run(const Finish *range, GpuSortHostRun run, GpuSortHostRun *long_runs, GpuSortError *error)
+{
+	GpuSort *sort = range->sort;
+	GpuSortElement *elements = range->elements + run.start;
+	GpuSortElement *other = range->other + run.start;
+	uint32_t word = range->word + 1;
+	Load load = {.sort = sort, .elements = elements, .n = run.length, .word = word};
+
+	gpusort_threads_run(sort->threads, count_blocks(run.length), load_block, &load);
+	if (gpusort_host_sort_parallel(sort, elements, other, run.length, false, error) != 0)
 		return -1;
-	return finish_range(sort, elements, other, n, word, error);
+	return finish_range(sort, elements, other, run.length, word, long_runs, error);
 }
 
 /* The second step of a range: its runs. */
@@ -254,31 +271,19 @@ static int
 finish_all_runs(Finish *finish, GpuSortError *error)
 {
 	GpuSort *sort = finish->sort;
-	uint32_t nblocks = (finish->n + BLOCK_ROWS - 1) / BLOCK_ROWS;
-	Blocks blocks = {.finish = finish};
-	int rc = 0;
+	uint32_t nblocks = count_blocks(finish->n);
+	Blocks blocks = {.finish = finish, .starts = sort->block_starts};
 
-	blocks.starts = malloc((nblocks + 1) * sizeof(size_t));
-	finish->long_runs = malloc((finish->n / LONG_RUN + 1) * sizeof(Run));
-	if (blocks.starts == NULL || finish->long_runs == NULL)
-		rc = gpusort_host_error_memory(error);
-	else
+	for (uint32_t b = 0; b <= nblocks; b++)
+		blocks.starts[b] = run_boundary(finish, b * BLOCK_ROWS);
+	gpusort_threads_run(sort->threads, nblocks, finish_block, &blocks);
+	sort->tie_rows += finish->tie_rows;
+	for (size_t i = 0; i < finish->nlong_runs; i++)
 	{
-		for (uint32_t b = 0; b <= nblocks; b++)
-			blocks.starts[b] = run_boundary(finish, b * BLOCK_ROWS);
-		gpusort_threads_run(sort->threads, nblocks, finish_block, &blocks);
-		sort->tie_rows += finish->tie_rows;
+		if (finish_long_run(finish, finish->long_runs[i], finish->long_runs + finish->nlong_runs, error) != 0)
+			return -1;
 	}
-	for (size_t i = 0; rc == 0 && i < finish->nlong_runs; i++)
-	{
-		Run run = finish->long_runs[i];
-
-		rc = finish_long_run(sort, finish->elements + run.start, finish->other + run.start,
-							 run.length, finish->word + 1, error);
-	}
-	free(blocks.starts);
-	free(finish->long_runs);
-	return rc;
+	return 0;
 }
 
 static int
@@ -289,16 +294,16 @@ error_disorder(GpuSortError *error)
 	return -1;
 }
 
-/* Finishes a range that is sorted by a word of the packed key. */
+/* Finishes a range that is sorted by a word of the packed key; long_runs: work space. */
 static int
 finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n, uint32_t word,
-			 GpuSortError *error)
+			 GpuSortHostRun *long_runs, GpuSortError *error)
 {
 	Finish finish = {
-		.sort = sort, .elements = elements, .other = other, .n = n, .word = word, .lock = PTHREAD_MUTEX_INITIALIZER};
+		.sort = sort, .elements = elements, .other = other, .n = n, .word = word, .long_runs = long_runs, .lock = PTHREAD_MUTEX_INITIALIZER};
 	int rc = 0;
 
-	gpusort_threads_run(sort->threads, (n + BLOCK_ROWS - 1) / BLOCK_ROWS, check_block, &finish);
+	gpusort_threads_run(sort->threads, count_blocks(n), check_block, &finish);
 	if (gpusort_host_cancelled(sort))
 		rc = gpusort_host_error_cancelled(error);
 	else if (finish.disorder || (word == 0 && finish.ref_sum != sort->ref_sum))
@@ -324,5 +329,5 @@ int
 gpusort_host_finish(GpuSort *sort, GpuSortError *error)
 {
 	sort->tie_rows = 0;
-	return finish_range(sort, sort->elements, sort->other, sort->rows, 0, error);
+	return finish_range(sort, sort->elements, sort->other, sort->rows, 0, sort->long_runs, error);
 }

@@ -10,6 +10,8 @@
 
 #include "service/host/sort_state.h"
 
+extern size_t gpusort_host_block_starts(uint64_t rows);
+extern size_t gpusort_host_long_runs(const GpuSort *sort, uint64_t rows);
 extern int gpusort_host_finish(GpuSort *sort, GpuSortError *error);
 
 #endif /* GPUSORT_HOST_ORDER_H */

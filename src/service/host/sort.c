@@ -28,7 +28,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#include <stdlib.h>
 #include <string.h>
 
 #if defined(__SSE2__) && !defined(GPUSORT_PORTABLE)
@@ -200,8 +199,38 @@ typedef struct Partition
 	uint32_t skew; /* elements from the cache line that out starts in to out */
 	/* per part and bin: the histogram, then where to write, from that cache line on */
 	uint64_t *part_offsets;
-	uint64_t *bin_offsets; /* and the end */
+	uint64_t bin_offsets[(1 << PARALLEL_DIGIT_BITS) + 1]; /* and the end */
 } Partition;
+
+/*
+ * Parts of n elements: short enough for a cancel to be seen soon, and long enough for
+ * the lines that are not full at their ends not to count.
+ */
+static uint32_t
+count_parts(const GpuSort *sort, size_t n)
+{
+	uint32_t parts = gpusort_threads_count(sort->threads);
+
+	while (n / parts > (size_t) 1 << 20)
+		parts *= 2;
+	return parts;
+}
+
+/* Bytes of any, all and disorder of so many parts. */
+static size_t
+summary_bytes(uint32_t parts)
+{
+	return GPUSORT_ALIGN8(parts * (2 * sizeof(uint64_t) + sizeof(bool)));
+}
+
+/* Bytes of work space for the histograms of any range of a sort of so many rows. */
+size_t
+gpusort_host_histogram_bytes(const GpuSort *sort, uint64_t rows)
+{
+	uint32_t parts = count_parts(sort, rows);
+
+	return summary_bytes(parts) + parts * sizeof(uint64_t) * (1 << PARALLEL_DIGIT_BITS);
+}
 
 /* Where part p starts. */
 static inline size_t
@@ -439,10 +468,7 @@ static int
 sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t n, bool swap,
 		   GpuSortError *error)
 {
-	Partition partition = {.sort = sort, .in = in, .out = out, .n = n, .swap = swap};
-	size_t bytes;
-	char *work;
-	int rc;
+	Partition partition;
 
 	if (gpusort_host_cancelled(sort))
 		return gpusort_host_error_cancelled(error);
@@ -452,35 +478,25 @@ sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t 
 		return 0;
 	}
 
-	/*
-	 * Parts are short enough for a cancel to be seen soon, and long enough for
-	 * the lines that are not full at their ends not to count.
-	 */
+	/* Ranges within this one use the same work space when this one is done with it. */
+	partition.sort = sort;
+	partition.in = in;
+	partition.out = out;
+	partition.n = n;
+	partition.swap = swap;
 	partition.skew = (uintptr_t) out / sizeof(GpuSortElement) % LINE;
-	partition.parts = gpusort_threads_count(sort->threads);
-	while (n / partition.parts > (size_t) 1 << 20)
-		partition.parts *= 2;
-
-	bytes = partition.parts * (2 * sizeof(uint64_t) + sizeof(bool));
-	bytes = GPUSORT_ALIGN8(bytes);
-	work = malloc(bytes + sizeof(uint64_t) * ((1 << PARALLEL_DIGIT_BITS) + 1 + (size_t) partition.parts * (1 << PARALLEL_DIGIT_BITS)));
-	if (work == NULL)
-		return gpusort_host_error_memory(error);
-	partition.any = (uint64_t *) work;
+	partition.parts = count_parts(sort, n);
+	partition.any = sort->histograms;
 	partition.all = partition.any + partition.parts;
 	partition.disorder = (bool *) (partition.all + partition.parts);
-	partition.bin_offsets = (uint64_t *) (work + bytes);
-	partition.part_offsets = partition.bin_offsets + (1 << PARALLEL_DIGIT_BITS) + 1;
-
-	rc = sort_partitioned(&partition, error);
-	free(work);
-	return rc;
+	partition.part_offsets = (uint64_t *) ((char *) sort->histograms + summary_bytes(partition.parts));
+	return sort_partitioned(&partition, error);
 }
 
 /*
  * Sorts n elements with all threads; they are in "other" if in_other is set,
  * else in "elements", where the result goes in any case.  Fails when the sort is
- * cancelled and when there is no memory for histograms.
+ * cancelled, and for nothing else.
  */
 int
 gpusort_host_sort_parallel(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other,

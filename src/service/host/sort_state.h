@@ -5,6 +5,7 @@
  *	  else includes this.
  *
  * PATH OF THE DATA
+ *	room.c		reserve: all memory that the steps below take
  *	rows.c		put: chunk -> records (a copy) and entries, as they come
  *	packing.c	entries -> elements (element.h), only bits that vary
  *	sort.c		elements by packed key
@@ -32,12 +33,34 @@
 /* A chunk that was put. */
 typedef struct GpuSortHostChunk
 {
-	char *records;     /* belongs to the sort; entries follow in the same extent */
+	char *records;     /* in a slab; entries follow */
 	uint64_t *entries; /* per row: inline words of the key, then the ref */
-	size_t extent_bytes;
 	uint32_t rows;
 	uint64_t first; /* number of its first row in the sort */
 } GpuSortHostChunk;
+
+/* Memory that chunks are put into, one behind the other. */
+typedef struct GpuSortHostSlab
+{
+	char *start; /* an extent; belongs to the sort */
+	size_t bytes;
+	size_t used;     /* by chunks that were put */
+	size_t promised; /* to reserves that no put has used up yet */
+} GpuSortHostSlab;
+
+/* A reserve that no put has used up yet. */
+typedef struct GpuSortHostReserve
+{
+	uint32_t rows_max;
+	uint32_t slab; /* where its chunk goes */
+} GpuSortHostReserve;
+
+/* Rows with equal words, so many that all threads go on with them. */
+typedef struct GpuSortHostRun
+{
+	size_t start;
+	size_t length;
+} GpuSortHostRun;
 
 /*
  * How to get packed keys.  Of a packed key of "bits" bits, word 0 holds the
@@ -90,15 +113,26 @@ struct GpuSort
 	bool ascending;  /* keys came in order so far */
 	bool descending; /* each key came strictly below the one before */
 
-	/* memory */
-	uint32_t reserved;      /* reserves not used up yet */
-	uint64_t reserve_bytes; /* charged for each of them */
-	uint64_t charged;       /* all that is charged now */
+	/* memory; room.c's, but for what the steps do in the work space */
+	uint64_t charged; /* all that is charged now */
+	GpuSortHostSlab *slabs;
+	uint32_t nslabs;
+	uint32_t slabs_room;
+	GpuSortHostReserve *reserves;
+	uint32_t nreserves;
+	uint32_t reserves_room;
+	uint64_t rows_reserved; /* of all reserves */
+	uint64_t rows_room;     /* rows that there are elements and work space for */
+	size_t work_bytes;      /* of work space: */
+	void *histograms;       /* sort.c's */
+	size_t *block_starts;   /* order.c's, and this: */
+	GpuSortHostRun *long_runs;
 
 	/* the sort */
 	GpuSortPacking packing;
 	GpuSortElement *elements; /* rows of them, sorted in the end */
-	GpuSortElement *other;    /* as many again, while sorting */
+	GpuSortElement *other;    /* as many again, until they are sorted */
+	bool sorting;             /* sort was called: no chunk comes any more */
 	uint64_t tie_rows;        /* of the output */
 
 	/* output */
