@@ -21,6 +21,23 @@ AS 'MODULE_PATHNAME', 'gpusort_show_devices'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION gpusort_devices() IS 'devices that the sort service uses; sizes in bytes';
 
+CREATE FUNCTION gpusort_service(
+    OUT state text,
+    OUT since timestamptz,
+    OUT pid integer,
+    OUT supervisor_pid integer,
+    OUT generation bigint,
+    OUT leaving integer,
+    OUT started timestamptz,
+    OUT engines text[],
+    OUT devices integer,
+    OUT device_limit bigint,
+    OUT host_limit bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'gpusort_show_service'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpusort_service() IS 'state of the sort service; limits in bytes';
+
 CREATE FUNCTION gpusort_stats(
     OUT sorts bigint,
     OUT rows bigint,
@@ -33,6 +50,7 @@ CREATE FUNCTION gpusort_stats(
     OUT gather_ms double precision,
     OUT emit_ms double precision,
     OUT ties_ms double precision,
+    OUT queue_ms double precision,
     OUT small_sorts bigint,
     OUT fallbacks bigint,
     OUT fallback_reasons jsonb,
@@ -65,15 +83,18 @@ LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION gpusort_stats_reset() IS 'sets the statistics to zero';
 
 CREATE VIEW gpusort_devices AS SELECT * FROM gpusort_devices();
+CREATE VIEW gpusort_service AS SELECT * FROM gpusort_service();
 CREATE VIEW gpusort_stats AS SELECT * FROM gpusort_stats();
 CREATE VIEW gpusort_jobs AS SELECT * FROM gpusort_jobs();
 
 -- Reading is for members of pg_monitor, resetting for superusers.
 REVOKE ALL ON FUNCTION gpusort_devices() FROM PUBLIC;
+REVOKE ALL ON FUNCTION gpusort_service() FROM PUBLIC;
 REVOKE ALL ON FUNCTION gpusort_stats() FROM PUBLIC;
 REVOKE ALL ON FUNCTION gpusort_jobs() FROM PUBLIC;
 REVOKE ALL ON FUNCTION gpusort_stats_reset() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION gpusort_devices() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION gpusort_service() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION gpusort_stats() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION gpusort_jobs() TO pg_monitor;
-GRANT SELECT ON gpusort_devices, gpusort_stats, gpusort_jobs TO pg_monitor;
+GRANT SELECT ON gpusort_devices, gpusort_service, gpusort_stats, gpusort_jobs TO pg_monitor;

@@ -5,18 +5,26 @@
  *
  * The segment is reserved at server start when gpusort is preloaded, and taken
  * from the server's slack by the first session that needs it otherwise: it is
- * a few tens of kB, once per server.
+ * a few tens of kB, once per server.  Its name has the module's build: sessions that
+ * load modules of two builds share nothing, so neither is read by the rules of the
+ * other.
+ *
+ * Where the slack is used up a session gets memory of its own in the segment's place.
+ * No service is ever seen there, nor started: PostgreSQL sorts.
  *
  *-------------------------------------------------------------------------
  */
 #include "server/shared.h"
 
 #include "miscadmin.h"
+#include "server/installation.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 static GpuSortShared *shared = NULL;
+static bool shared_is_private = false; /* it is this session's own */
 static shmem_request_hook_type previous_shmem_request = NULL;
 static shmem_startup_hook_type previous_shmem_startup = NULL;
 
@@ -57,21 +65,63 @@ request_shared_memory(void)
 }
 
 static void
+init_shared(GpuSortShared *state)
+{
+	memset(state, 0, sizeof(*state));
+	LWLockInitialize(&state->lock, LWLockNewTrancheId());
+	ConditionVariableInit(&state->service_changed);
+	state->stats.reset = GetCurrentTimestamp();
+}
+
+/* Finds the segment, or makes it.  Errors: out of shared memory; AddinShmemInitLock is still held then. */
+static void
 attach_shared_memory(void)
 {
+	char name[SHMEM_INDEX_KEYSIZE];
+	GpuSortShared *state;
 	bool found;
 
+	snprintf(name, sizeof(name), "gpusort %016" INT64_MODIFIER "x", gpusort_module_build());
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("gpusort", sizeof(GpuSortShared), &found);
+	state = ShmemInitStruct(name, sizeof(GpuSortShared), &found);
 	if (!found)
-	{
-		memset(shared, 0, sizeof(GpuSortShared));
-		LWLockInitialize(&shared->lock, LWLockNewTrancheId());
-		ConditionVariableInit(&shared->service_changed);
-		shared->stats.reset = GetCurrentTimestamp();
-	}
+		init_shared(state);
 	LWLockRelease(AddinShmemInitLock);
+	shared = state;
 	LWLockRegisterTranche(shared->lock.tranche, "gpusort");
+}
+
+/* The same in a session: one that finds no room gets memory of its own. */
+static void
+attach_or_do_without(void)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	uint32 holdoff = InterruptHoldoffCount;
+
+	PG_TRY();
+	{
+		attach_shared_memory();
+	}
+	PG_CATCH();
+	{
+		ErrorData *error;
+
+		/* Raising an error has forgotten who holds interrupts off: the lock, and our callers */
+		InterruptHoldoffCount = holdoff + 1;
+		LWLockRelease(AddinShmemInitLock);
+		MemoryContextSwitchTo(caller);
+		error = CopyErrorData();
+		FlushErrorState();
+		shared = MemoryContextAlloc(TopMemoryContext, sizeof(GpuSortShared));
+		shared_is_private = true;
+		init_shared(shared);
+		ereport(LOG,
+				(errcode(error->sqlerrcode),
+				 errmsg("gpusort is not used in this session: %s", error->message),
+				 errhint("Add gpusort to shared_preload_libraries.")));
+		FreeErrorData(error);
+	}
+	PG_END_TRY();
 }
 
 static void
@@ -92,13 +142,21 @@ gpusort_shared_init(void)
 	shmem_startup_hook = startup_shared_memory;
 }
 
-/* Returns the shared state; made now if the server did not preload gpusort.  Errors: out of shared memory. */
+/* Returns the shared state; made now if the server did not preload gpusort. */
 GpuSortShared *
 gpusort_shared(void)
 {
 	if (shared == NULL)
-		attach_shared_memory();
+		attach_or_do_without();
 	return shared;
+}
+
+/* Returns true if there was no memory to share: the state is this session's own, and no service is in it. */
+bool
+gpusort_shared_is_private(void)
+{
+	(void) gpusort_shared();
+	return shared_is_private;
 }
 
 /*
@@ -201,6 +259,7 @@ gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 tie_rows, const GpuS
 	state->stats.rows += rows;
 	state->stats.bytes += bytes;
 	state->stats.tie_rows += tie_rows;
+	state->stats.ms.queue += ms->queue;
 	state->stats.ms.ingest += ms->ingest;
 	state->stats.ms.upload_wait += ms->upload_wait;
 	state->stats.ms.sort += ms->sort;

@@ -134,6 +134,7 @@ typedef struct GpuSortShared
 
 extern void gpusort_shared_init(void);
 extern GpuSortShared *gpusort_shared(void);
+extern bool gpusort_shared_is_private(void);
 extern GpuSortService gpusort_shared_service(void);
 extern const char *gpusort_reason_name(int reason);
 extern void gpusort_shared_init_lock(LWLock *lock);

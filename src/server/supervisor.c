@@ -523,6 +523,8 @@ gpusort_supervisor_wake(void)
 
 	if (service.supervisor_pid != 0)
 		return NULL;
+	if (gpusort_shared_is_private())
+		return "there is no shared memory for gpusort";
 	if (leave_alone)
 		return "this session has loaded gpusort by a function call, which starts no sort service";
 	if (!gpusort_allowed)

@@ -1,18 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * views.c
- *	  The functions behind gpusort_devices, gpusort_stats and gpusort_jobs.
+ *	  The functions behind gpusort_devices, gpusort_service, gpusort_stats and gpusort_jobs.
  *
  *-------------------------------------------------------------------------
  */
 #include "compat.h"
 
+#include "catalog/pg_type.h"
 #include "client/client.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "server/shared.h"
 #include "storage/procarray.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"
@@ -22,12 +24,14 @@
 /* PostgreSQL 15's PG_FUNCTION_INFO_V1 does not export the function itself. */
 extern PGDLLEXPORT Datum gpusort_version(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum gpusort_show_devices(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum gpusort_show_service(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum gpusort_show_stats(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum gpusort_stats_reset(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum gpusort_show_jobs(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(gpusort_version);
 PG_FUNCTION_INFO_V1(gpusort_show_devices);
+PG_FUNCTION_INFO_V1(gpusort_show_service);
 PG_FUNCTION_INFO_V1(gpusort_show_stats);
 PG_FUNCTION_INFO_V1(gpusort_stats_reset);
 PG_FUNCTION_INFO_V1(gpusort_show_jobs);
@@ -77,6 +81,93 @@ gpusort_show_devices(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* Errors: this session shares nothing, so there is nothing to be shown or reset. */
+static void
+require_shared(void)
+{
+	if (gpusort_shared_is_private())
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("there is no shared memory for gpusort"),
+				 errhint("Add gpusort to shared_preload_libraries.")));
+}
+
+/* The row that a function is to return: its type. */
+static TupleDesc
+result_row(FunctionCallInfo fcinfo)
+{
+	TupleDesc desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	return BlessTupleDesc(desc);
+}
+
+static const char *
+state_name(GpuSortServiceState state)
+{
+	switch (state)
+	{
+		case GPUSORT_SERVICE_NONE:
+			return "none";
+		case GPUSORT_SERVICE_STARTING:
+			return "starting";
+		case GPUSORT_SERVICE_READY:
+			return "ready";
+		case GPUSORT_SERVICE_DRAINING:
+			return "draining";
+		case GPUSORT_SERVICE_HUNG:
+			return "hung";
+		case GPUSORT_SERVICE_BACKOFF:
+			return "backing off";
+	}
+	return "unknown";
+}
+
+/* Returns the names of the engines in a mask, as text[]. */
+static Datum
+engine_names(uint32 engines)
+{
+	Datum names[2];
+	int n = 0;
+
+	for (int engine = GPUSORT_ENGINE_CUDA; engine <= GPUSORT_ENGINE_HOST; engine++)
+	{
+		if (engines & (1 << engine))
+			names[n++] = CStringGetTextDatum(engine_name(engine));
+	}
+	return PointerGetDatum(construct_array(names, n, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+/* The row of gpusort_service. */
+Datum
+gpusort_show_service(PG_FUNCTION_ARGS)
+{
+	TupleDesc desc = result_row(fcinfo);
+	GpuSortService service;
+	Datum values[11];
+	bool nulls[11] = {0};
+
+	require_shared();
+	service = gpusort_shared_service();
+	values[0] = CStringGetTextDatum(state_name(service.state));
+	values[1] = TimestampTzGetDatum(service.since);
+	nulls[1] = service.since == 0;
+	values[2] = Int32GetDatum(service.pid);
+	nulls[2] = service.pid == 0;
+	values[3] = Int32GetDatum(service.supervisor_pid);
+	nulls[3] = service.supervisor_pid == 0;
+	values[4] = Int64GetDatum(service.generation);
+	values[5] = Int32GetDatum(service.leaving);
+	values[6] = TimestampTzGetDatum(service.started);
+	nulls[6] = service.started == 0;
+	values[7] = engine_names(service.engines);
+	values[8] = Int32GetDatum(service.devices);
+	values[9] = Int64GetDatum(service.device_limit);
+	values[10] = Int64GetDatum(service.host_limit);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+}
+
 /* Returns the counts by reason that are not 0, as a jsonb object. */
 static Datum
 fallbacks_by_reason(const GpuSortStats *stats)
@@ -98,19 +189,18 @@ fallbacks_by_reason(const GpuSortStats *stats)
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
 }
 
-/* The row of gpusort_stats. */
+/* The row of gpusort_stats; as the extension's version 0.1.0 declares it, it has no queue_ms. */
 Datum
 gpusort_show_stats(PG_FUNCTION_ARGS)
 {
-	GpuSortStats stats = gpusort_shared_stats();
-	TupleDesc desc;
-	Datum values[15];
-	bool nulls[15] = {0};
+	TupleDesc desc = result_row(fcinfo);
+	GpuSortStats stats;
+	Datum values[16];
+	bool nulls[16] = {0};
 	int i = 0;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-
+	require_shared();
+	stats = gpusort_shared_stats();
 	values[i++] = Int64GetDatum(stats.sorts);
 	values[i++] = Int64GetDatum(stats.rows);
 	values[i++] = Int64GetDatum(stats.bytes);
@@ -122,18 +212,21 @@ gpusort_show_stats(PG_FUNCTION_ARGS)
 	values[i++] = Float8GetDatum(stats.ms.gather);
 	values[i++] = Float8GetDatum(stats.ms.emit);
 	values[i++] = Float8GetDatum(stats.ms.ties);
+	if (desc->natts == lengthof(values))
+		values[i++] = Float8GetDatum(stats.ms.queue);
 	values[i++] = Int64GetDatum(stats.small_sorts);
 	values[i++] = Int64GetDatum(stats.fallbacks);
 	values[i++] = fallbacks_by_reason(&stats);
 	values[i++] = TimestampTzGetDatum(stats.reset);
-	Assert(i == lengthof(values));
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	Assert(i == desc->natts);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
 /* Starts gpusort_stats anew. */
 Datum
 gpusort_stats_reset(PG_FUNCTION_ARGS)
 {
+	require_shared();
 	gpusort_shared_reset_stats();
 	PG_RETURN_VOID();
 }
@@ -162,6 +255,7 @@ gpusort_show_jobs(PG_FUNCTION_ARGS)
 	GpuSortJobSlot *jobs = palloc(GPUSORT_JOB_SLOTS * sizeof(GpuSortJobSlot));
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 
+	require_shared();
 	InitMaterializedSRF(fcinfo, 0);
 	gpusort_shared_jobs(jobs);
 	for (int i = 0; i < GPUSORT_JOB_SLOTS; i++)

@@ -79,7 +79,7 @@ SELECT is(s.tie_rows - b.tie_rows, 1000::bigint, 'their ties') FROM gpusort_stat
 SELECT is(s.runs - b.runs, 2::bigint, 'their runs') FROM gpusort_stats s, gs.before b;
 SELECT cmp_ok(s.bytes - b.bytes, '>=', 61000 * 24::bigint, 'their bytes') FROM gpusort_stats s, gs.before b;
 SELECT ok(s.ingest_ms > b.ingest_ms AND s.sort_ms >= b.sort_ms AND s.gather_ms >= b.gather_ms AND s.emit_ms >= b.emit_ms
-		  AND s.ties_ms >= b.ties_ms AND s.upload_wait_ms >= b.upload_wait_ms, 'their times') FROM gpusort_stats s, gs.before b;
+		  AND s.ties_ms >= b.ties_ms AND s.queue_ms >= b.queue_ms AND s.upload_wait_ms >= b.upload_wait_ms, 'their times') FROM gpusort_stats s, gs.before b;
 SELECT is(s.fallbacks - b.fallbacks, 0::bigint, 'no fallback') FROM gpusort_stats s, gs.before b;
 SELECT is(s.stats_reset, b.stats_reset, 'no reset') FROM gpusort_stats s, gs.before b;
 SELECT is((SELECT sum(value::bigint) FROM jsonb_each_text(fallback_reasons)), NULLIF(fallbacks, 0)::numeric, 'every fallback has a reason') FROM gpusort_stats;
@@ -93,7 +93,7 @@ SELECT is(s.sorts - b.sorts, 4::bigint, 'is one sort more') FROM gpusort_stats s
 SELECT is(s.rows - b.rows, 60600::bigint, 'with all of its rows') FROM gpusort_stats s, gs.before b;
 SELECT gpusort_stats_reset() \g /dev/null
 SELECT is(ROW(sorts, rows, bytes, runs, tie_rows, fallbacks, fallback_reasons)::text, '(0,0,0,0,0,0,{})', 'zero after a reset') FROM gpusort_stats;
-SELECT is(ingest_ms + upload_wait_ms + sort_ms + gather_ms + emit_ms + ties_ms, 0::float8, 'in time too') FROM gpusort_stats;
+SELECT is(queue_ms + ingest_ms + upload_wait_ms + sort_ms + gather_ms + emit_ms + ties_ms, 0::float8, 'in time too') FROM gpusort_stats;
 SELECT cmp_ok(s.stats_reset, '>', b.stats_reset, 'and its time is known') FROM gpusort_stats s, gs.before b;
 
 -- running sorts
@@ -126,14 +126,23 @@ SELECT is((SELECT count(*) FROM gpusort_devices WHERE engine = 'host'), 1::bigin
 SELECT ok(bool_and(name <> '' AND memory_total > 0 AND memory_limit > 0 AND memory_limit <= memory_total AND memory_used >= 0),
 		  'each with a name and memory') FROM gpusort_devices;
 
+-- the service
+SELECT is(state, 'ready', 'the service is ready') FROM gpusort_service;
+SELECT ok(supervisor_pid > 0 AND supervisor_pid <> pg_backend_pid(), 'it has a supervisor') FROM gpusort_service;
+SELECT ok(generation >= 0 AND leaving = 0, 'and no service is left of before') FROM gpusort_service;
+SELECT ok(engines <@ ARRAY['cuda', 'host'] AND 'host' = ANY (engines) AND ('cuda' = ANY (engines)) = (devices > 0), 'its engines have names') FROM gpusort_service;
+SELECT ok(host_limit > 0 AND (device_limit > 0) = (devices > 0), 'and limits') FROM gpusort_service;
+
 -- who may
 SET ROLE regress_gpusort_user;
 SELECT lives_ok('SELECT gpusort_version()', 'everybody may know the version');
 SELECT throws_ok('SELECT * FROM ' || name, '42501', NULL, name || ' is not for everybody')
-FROM (VALUES ('gpusort_devices'), ('gpusort_stats'), ('gpusort_jobs'), ('gpusort_devices()'), ('gpusort_stats()'), ('gpusort_jobs()'), ('gpusort_stats_reset()')) v (name);
+FROM (VALUES ('gpusort_devices'), ('gpusort_service'), ('gpusort_stats'), ('gpusort_jobs'),
+			 ('gpusort_devices()'), ('gpusort_service()'), ('gpusort_stats()'), ('gpusort_jobs()'), ('gpusort_stats_reset()')) v (name);
 SET ROLE regress_gpusort_monitor;
 SELECT lives_ok('SELECT * FROM ' || name, 'pg_monitor may read ' || name)
-FROM (VALUES ('gpusort_devices'), ('gpusort_stats'), ('gpusort_jobs'), ('gpusort_devices()'), ('gpusort_stats()'), ('gpusort_jobs()')) v (name);
+FROM (VALUES ('gpusort_devices'), ('gpusort_service'), ('gpusort_stats'), ('gpusort_jobs'),
+			 ('gpusort_devices()'), ('gpusort_service()'), ('gpusort_stats()'), ('gpusort_jobs()')) v (name);
 SELECT throws_ok('SELECT gpusort_stats_reset()', '42501', NULL, 'but not reset');
 RESET ROLE;
 DROP ROLE regress_gpusort_monitor;

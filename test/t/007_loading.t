@@ -51,6 +51,17 @@ $node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
 is($node->safe_psql('postgres', 'SELECT gpusort_version() = extversion FROM pg_extension WHERE extname = \'gpusort\''), 't', 'the extension');
 is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM gpusort_devices'), 't', 'its views');
 
+# the extension as an older version has made it
+my $upgrade = 'DROP EXTENSION gpusort; CREATE EXTENSION gpusort VERSION \'0.1.0\'';
+is($node->safe_psql('postgres', "$upgrade; SELECT sorts >= 0 AND stats_reset < now() FROM gpusort_stats"), 't', 'objects of version 0.1.0 with this module');
+my $objects = q{SELECT string_agg(o, ' ' ORDER BY o) FROM (SELECT pg_describe_object(classid, objid, 0) || coalesce(pg_get_function_arguments(nullif(objid, 0)), '')
+	|| coalesce(obj_description(objid, 'pg_proc'), '') || coalesce((SELECT proacl::text FROM pg_proc p WHERE p.oid = objid), '')
+	|| coalesce((SELECT relacl::text || pg_get_viewdef(c.oid) FROM pg_class c WHERE c.oid = objid), '') AS o
+	FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'gpusort') AND deptype = 'e') s};
+my $updated = $node->safe_psql('postgres', "ALTER EXTENSION gpusort UPDATE; $objects");
+is($updated, $node->safe_psql('postgres', "DROP EXTENSION gpusort; CREATE EXTENSION gpusort; $objects"), 'updated they are those of CREATE EXTENSION');
+is($node->safe_psql('postgres', 'SELECT queue_ms >= 0 FROM gpusort_stats'), 't', 'with their new columns');
+
 # ends with the server
 ok($node->stop, 'the server stops');
 ok(wait_until(sub { !$node->processes }, 5), 'no process is left');

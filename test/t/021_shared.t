@@ -1,0 +1,79 @@
+# Shared memory in a server that does not preload gpusort: modules of two builds side by side, and none to
+# be had.
+use strict;
+use warnings;
+
+use GpuSortNode;
+use PostgreSQL::Test::Utils qw(slurp_file);
+use Test::More;
+
+my $node = GpuSortNode->new('main');
+$node->init(conf => ["shared_preload_libraries = ''", 'max_locks_per_transaction = 64']);
+my $sort = 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT i FROM generate_series(1, 1000) i ORDER BY i DESC';
+my $engine_name = $engine eq 'cuda' ? 'gpu' : 'cpu';
+
+# As when a new version is installed while sessions use the old one: two modules, each with its service,
+# of builds that differ in one bit.
+sub module_of_build
+{
+	my ($name, $build) = @_;
+	my $directory = $node->own_module;
+
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+	rename $directory, $node->basedir . "/$name" or die $!;
+	$directory = $node->basedir . "/$name";
+	for my $file (grep { -e } map { "$directory/$_" } 'gpusort.so', 'gpusortd', 'gpusort_cuda.so')
+	{
+		my $text = slurp_file($file);
+		next unless defined $build;
+		my $id = reverse pack 'H16', $build;
+		my $other = $id ^ "\0\0\0\0\0\1";
+		$text =~ s/\Q$id\E/$other/ or die "$file is not of build $build";
+		open my $out, '>:raw', $file or die $!;
+		print $out $text;
+		close $out;
+	}
+	return "$directory/gpusort";
+}
+my $old = module_of_build('old');
+$node->start;
+my $first = $node->session;
+like($first->run("LOAD '$old'; $sort"), qr/$engine_name radix/, 'a session that loads a module by itself sorts');
+my ($service) = $node->services;
+open my $file, '<', "/proc/$service/cmdline" or die $!;
+my ($build) = <$file> =~ /--build\0([0-9a-f]{16})\0/;
+close $file;
+my $new = module_of_build('new', $build);
+my $second = $node->session;
+my $text = $second->run("LOAD '$new'; $sort");
+like($text, qr/rows=1000/, 'one that loads a module of another build has its rows, too');
+like($first->run($sort), qr/$engine_name radix/, 'and the first goes on');
+is(scalar $node->supervisors, 2, 'with a supervisor each');
+is(scalar $node->log_lines(qr/ERROR/), 0, 'nobody complains') or diag $node->log_text;
+$_->close for $first, $second;
+$node->stop;
+
+# locks have taken all the memory that the server has to spare
+$node->start;
+my $hog = $node->session;
+(undef, my $err) = do { $hog->send('SELECT pg_advisory_lock(i) FROM generate_series(1, 100000) i'); $hog->result };
+like($err, qr/out of shared memory/, 'shared memory is used up');
+$hog->run('SELECT pg_advisory_unlock_all()'); # the memory stays that of the lock tables
+my $session = $node->session;
+$text = $session->run("LOAD 'gpusort'; $sort");
+unlike($text, qr/GpuSort/, 'a session without shared memory has its rows sorted by PostgreSQL');
+like($text, qr/Sort Method: quicksort/, 'without an error');
+$session->run($sort) for 1 .. 3;
+is(scalar $node->log_lines(qr/LOG:.*gpusort is not used in this session: not enough shared memory/), 1, 'and a line in the log');
+$session->run('CREATE EXTENSION gpusort');
+for my $view ('gpusort_stats', 'gpusort_jobs', 'gpusort_service', 'gpusort_stats_reset()')
+{
+	$session->send("SELECT * FROM $view");
+	like(($session->result)[1], qr/ERROR:.*there is no shared memory for gpusort.*HINT:.*shared_preload_libraries/s, "$view says so");
+}
+$session->send('SELECT * FROM gpusort_devices');
+like(($session->result)[1], qr/WARNING:.*there is no shared memory for gpusort/, 'gpusort_devices too');
+is(scalar $node->services + scalar $node->supervisors, 0, 'no service starts');
+$_->close for $hog, $session;
+
+done_testing;
