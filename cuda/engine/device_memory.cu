@@ -63,7 +63,9 @@ gpusort_memory_reserve(GpuSortCudaDevice *device, GpuSortDeviceReservation *rese
 	pthread_mutex_unlock(&device->lock);
 
 	if (!fits)
-		return gpusort_fail(error, GPUSORT_REASON_MEMORY_LIMIT,
+		return gpusort_fail(error,
+							reservation_bytes(wanted) <= memory->limit ? GPUSORT_REASON_MEMORY_BUSY
+																	   : GPUSORT_REASON_MEMORY_LIMIT,
 							"the sort needs %.1f MB of memory on device %d, where gpusort.device_memory leaves %.1f MB",
 							MEGABYTES(reservation_bytes(wanted)), device->ordinal, MEGABYTES(left));
 	return 0;
@@ -72,7 +74,8 @@ gpusort_memory_reserve(GpuSortCudaDevice *device, GpuSortDeviceReservation *rese
 bool
 gpusort_lacks_memory(const GpuSortError *error)
 {
-	return error->reason == GPUSORT_REASON_MEMORY_LIMIT || error->reason == GPUSORT_REASON_NO_MEMORY;
+	return error->reason == GPUSORT_REASON_MEMORY_LIMIT || error->reason == GPUSORT_REASON_MEMORY_BUSY ||
+		error->reason == GPUSORT_REASON_NO_MEMORY;
 }
 
 size_t

@@ -65,8 +65,8 @@ extern void gpusort_memory_init(GpuSortDeviceMemory *memory, uint64_t limit);
 extern void gpusort_memory_free(GpuSortDeviceMemory *memory);
 
 /*
- * Changes a sort's *reservation into wanted; MEMORY_LIMIT, and nothing changed, when it does not
- * fit.  Making it smaller never fails.
+ * Changes a sort's *reservation into wanted; MEMORY_LIMIT, or MEMORY_BUSY if it would fit without
+ * other sorts, and nothing changed, when it does not fit.  Making it smaller never fails.
  */
 extern int gpusort_memory_reserve(struct GpuSortCudaDevice *device, GpuSortDeviceReservation *reservation,
 								  GpuSortDeviceReservation wanted, GpuSortError *error);

@@ -138,6 +138,7 @@ gpusort_shards_begin(GpuSort *sort, uint64_t estimated_rows, uint64_t estimated_
 {
 	const uint32_t most = shards_max(sort);
 	bool large = estimated_rows >= sort->set->large_rows;
+	bool busy = false;
 
 	if (!large)
 	{
@@ -155,7 +156,11 @@ gpusort_shards_begin(GpuSort *sort, uint64_t estimated_rows, uint64_t estimated_
 		if (!gpusort_lacks_memory(error))
 			return -1;
 		gpusort_shards_end(sort);
+		busy |= error->reason == GPUSORT_REASON_MEMORY_BUSY;
 	}
+	/* What fits all of them, but for other sorts, is not too large for being too large for one. */
+	if (busy)
+		error->reason = GPUSORT_REASON_MEMORY_BUSY;
 	return -1;
 }
 

@@ -18,8 +18,8 @@ extern int gpusort_cuda_put(GpuSort *sort, const void *chunk, uint32_t rows, uin
 
 /*
  * No chunk will be put any more, and sorting takes so many bytes of work memory on the shard's
- * device: reserves that, and gives back what was reserved beyond it.  MEMORY_LIMIT if it was
- * less and the device has no more.
+ * device: reserves that, and gives back what was reserved beyond it.  MEMORY_LIMIT or
+ * MEMORY_BUSY if it was less and the device has no more.
  */
 extern int gpusort_reserve_work(GpuSortShard *shard, uint64_t work_bytes, GpuSortError *error);
 

@@ -30,6 +30,7 @@ struct GpuSortClient
 	GpuSortEngineKind engine;
 	char device[GPUSORT_NAME_BYTES];
 	uint64 token;
+	double queue_ms;
 	MemoryContextCallback on_reset;
 
 	/* Chunks granted and not put yet, oldest first, and with how many rows each may be filled. */
@@ -99,6 +100,7 @@ enter_job(GpuSortClient *client, GpuSortMessage *request, GpuSortMessageType typ
 	}
 	client->engine = answer.u.job.engine;
 	client->token = answer.u.job.token;
+	client->queue_ms = answer.u.job.queue_ms > 0 ? answer.u.job.queue_ms : 0;
 	memcpy(client->device, answer.u.job.place.device, sizeof(client->device));
 	client->device[sizeof(client->device) - 1] = '\0';
 	return client;
@@ -155,6 +157,13 @@ const char *
 gpusort_client_device(const GpuSortClient *client)
 {
 	return client->device;
+}
+
+/* How long the sort waited for others before it began, in milliseconds; 0: not at all. */
+double
+gpusort_client_queue_ms(const GpuSortClient *client)
+{
+	return client->queue_ms;
 }
 
 /* Takes note of a message that may come while chunks are put. */

@@ -27,6 +27,7 @@ extern bool gpusort_client_has_pool(void);
 extern GpuSortClient *gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure);
 extern GpuSortEngineKind gpusort_client_engine(const GpuSortClient *client);
 extern const char *gpusort_client_device(const GpuSortClient *client);
+extern double gpusort_client_queue_ms(const GpuSortClient *client);
 extern uint64 gpusort_client_token(const GpuSortClient *client);
 
 extern GpuSortClient *gpusort_client_join(uint64 token, GpuSortFailure *failure);

@@ -96,6 +96,14 @@ show_key_bits(const GpuSortOutcome *outcome, ExplainState *es)
 	ExplainCloseGroup("Key Bits", "Key Bits", true, es);
 }
 
+/* How long the sort waited for others before it began; most have not. */
+static void
+show_queue(const GpuSortTimes *ms, ExplainState *es)
+{
+	if (ms->queue > 0)
+		ExplainPropertyFloat("Queue Wait", "ms", ms->queue, 3, es);
+}
+
 static void
 show_phases(const GpuSortTimes *ms, ExplainState *es)
 {
@@ -150,6 +158,7 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	if (es->timing || es->summary)
 	{
 		ms = gpusort_service_sort_times(state);
+		show_queue(&ms, es);
 		show_phases(&ms, es);
 	}
 }

@@ -96,7 +96,7 @@ sort_rows(GpuSortScanState *state, instr_time start)
 
 	/* What was waited beyond the sort itself was for the last uploads. */
 	waited = gpusort_ms_since(ingested);
-	figures->ms.ingest = gpusort_ms_between(start, ingested) - chunk_wait;
+	figures->ms.ingest = gpusort_ms_between(start, ingested) - chunk_wait - figures->ms.queue;
 	figures->ms.upload_wait = chunk_wait + Max(waited - figures->outcome.sort_ms, 0);
 	figures->ms.sort = figures->outcome.sort_ms;
 	state->service.unreported = true;

@@ -61,17 +61,21 @@ gpusort_service_sort_begin(GpuSortScanState *state, GpuSortFailure *failure)
 
 	make_request(state, &request);
 	caller = MemoryContextSwitchTo(state->sort_context);
+	service->job = gpusort_shared_job_start();
+	service->job_callback.func = release_job_slot;
+	service->job_callback.arg = service;
+	MemoryContextRegisterResetCallback(state->sort_context, &service->job_callback);
 	service->client = gpusort_client_begin(&request, failure);
-	if (service->client != NULL)
+	if (service->client == NULL)
+		release_job_slot(service);
+	else
 	{
 		service->ties = gpusort_ties_create(state->info.columns + state->keys->exact_columns,
 											state->info.ncolumns - state->keys->exact_columns, &state->slots);
 		figures->engine = gpusort_client_engine(service->client);
 		strlcpy(figures->device, gpusort_client_device(service->client), sizeof(figures->device));
-		service->job = gpusort_shared_job_start(figures->engine, figures->device);
-		service->job_callback.func = release_job_slot;
-		service->job_callback.arg = service;
-		MemoryContextRegisterResetCallback(state->sort_context, &service->job_callback);
+		figures->ms.queue = gpusort_client_queue_ms(service->client);
+		gpusort_shared_job_begun(service->job, figures->engine, figures->device);
 		gpusort_writer_init(&service->writer, service->client, state->keys, state->form, &state->slots.overflow,
 							service->job);
 	}

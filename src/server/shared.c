@@ -33,6 +33,7 @@ static const char *const reason_names[GPUSORT_REASONS] = {
 	[GPUSORT_REASON_NONE] = "none",
 	[GPUSORT_REASON_NO_ENGINE] = "no engine",
 	[GPUSORT_REASON_MEMORY_LIMIT] = "memory limit",
+	[GPUSORT_REASON_MEMORY_BUSY] = "memory in use",
 	[GPUSORT_REASON_NO_MEMORY] = "out of memory",
 	[GPUSORT_REASON_POOL] = "staging pool",
 	[GPUSORT_REASON_TOO_MANY_ROWS] = "too many rows",
@@ -183,11 +184,12 @@ gpusort_shared_service(void)
 }
 
 /*
- * Takes a slot for a sort of this backend, or returns NULL when all are taken:
- * the sort then goes on unlisted.  The caller must end it.
+ * Takes a slot for a sort of this backend that is about to ask the service, or
+ * returns NULL when all are taken: the sort then goes on unlisted.  The caller must
+ * end it.
  */
 GpuSortJobSlot *
-gpusort_shared_job_start(GpuSortEngineKind engine, const char *device)
+gpusort_shared_job_start(void)
 {
 	GpuSortShared *state = gpusort_shared();
 	GpuSortJobSlot *slot = NULL;
@@ -204,15 +206,25 @@ gpusort_shared_job_start(GpuSortEngineKind engine, const char *device)
 			slot->pid = MyProcPid;
 			slot->database = MyDatabaseId;
 			slot->user = GetUserId();
-			slot->phase = GPUSORT_PHASE_INGEST;
-			slot->engine = engine;
+			slot->phase = GPUSORT_PHASE_QUEUE;
+			slot->engine = GPUSORT_ENGINE_AUTO;
 			slot->started = GetCurrentTimestamp();
-			strlcpy(slot->device, device, sizeof(slot->device));
 			break;
 		}
 	}
 	LWLockRelease(&state->lock);
 	return slot;
+}
+
+/* Shows that the service has taken the sort; slot may be NULL. */
+void
+gpusort_shared_job_begun(GpuSortJobSlot *slot, GpuSortEngineKind engine, const char *device)
+{
+	if (slot == NULL)
+		return;
+	strlcpy(slot->device, device, sizeof(slot->device));
+	slot->engine = engine;
+	slot->phase = GPUSORT_PHASE_INGEST;
 }
 
 /* Shows that so many more rows were ingested; slot may be NULL. */

@@ -79,7 +79,7 @@ typedef struct GpuSortJobSlot
 	Oid database;
 	Oid user;
 	GpuSortPhase phase;
-	GpuSortEngineKind engine;
+	GpuSortEngineKind engine; /* AUTO in QUEUE */
 	pg_atomic_uint64 rows_in;
 	pg_atomic_uint64 bytes; /* of the rows ingested */
 	uint64 rows_out;
@@ -101,7 +101,7 @@ typedef struct GpuSortJobSlot
 typedef struct GpuSortTimes
 {
 	double queue;       /* until there were chunks and memory */
-	double ingest;      /* of rows, their production by the child included */
+	double ingest;      /* of rows, their production by the child included; the wait in the queue is no part of it */
 	double upload_wait; /* for chunks, and for the last uploads; no part of ingest */
 	double sort;        /* in the engine: compaction, sort, check */
 	double gather;      /* in the engine: putting rows into order */
@@ -139,7 +139,8 @@ extern GpuSortService gpusort_shared_service(void);
 extern const char *gpusort_reason_name(int reason);
 extern void gpusort_shared_init_lock(LWLock *lock);
 
-extern GpuSortJobSlot *gpusort_shared_job_start(GpuSortEngineKind engine, const char *device);
+extern GpuSortJobSlot *gpusort_shared_job_start(void);
+extern void gpusort_shared_job_begun(GpuSortJobSlot *slot, GpuSortEngineKind engine, const char *device);
 extern void gpusort_shared_job_add(GpuSortJobSlot *slot, uint64 rows, uint64 bytes);
 extern void gpusort_shared_job_end(GpuSortJobSlot *slot);
 extern void gpusort_shared_jobs(GpuSortJobSlot jobs[GPUSORT_JOB_SLOTS]);

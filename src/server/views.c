@@ -270,6 +270,8 @@ gpusort_show_jobs(PG_FUNCTION_ARGS)
 		values[1] = ObjectIdGetDatum(job->database);
 		values[2] = ObjectIdGetDatum(job->user);
 		values[3] = CStringGetTextDatum(phase_name(job->phase));
+		/* Which engine it gets is not known before. */
+		nulls[4] = nulls[5] = job->phase == GPUSORT_PHASE_QUEUE;
 		values[4] = CStringGetTextDatum(engine_name(job->engine));
 		values[5] = CStringGetTextDatum(job->device);
 		values[6] = Int64GetDatum(pg_atomic_read_u64(&job->rows_in));

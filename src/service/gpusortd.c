@@ -5,10 +5,11 @@
  *
  * The other parts: protocol.h (what clients and the service say), sessions.h
  * (what sessions have in common), session_state.h (a client's connection and its
- * states), session.c, outbox.c (what waits to be sent), session_begin.c and
- * session_sort.c (a connection's sort), job.c (a sort's engine calls on their
- * thread), pool.c (the chunks), engine.h (what an engine is), registry.c (which
- * there are), host/sort_state.h and on (the host engine), service_log.c.
+ * states), session.c, outbox.c (what waits to be sent), session_begin.c,
+ * session_queue.c and session_sort.c (a connection's sort), job.c (a sort's engine
+ * calls on their thread), pool.c (the chunks), engine.h (what an engine is),
+ * registry.c (which there are), host/sort_state.h and on (the host engine),
+ * service_log.c.
  *
  * Started by the supervisor, or by hand:
  *
@@ -312,6 +313,7 @@ start(void)
 	start_signals();
 	take_lock();
 
+	gpusort_queue_init(&sessions);
 	sessions.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (sessions.epoll < 0 || !gpusort_jobs_open(&done_event))
 		start_failed("could not set up the main loop");
@@ -451,7 +453,7 @@ main_loop(void)
 	for (;;)
 	{
 		struct epoll_event events[EVENTS_AT_ONCE];
-		int n = epoll_wait(sessions.epoll, events, EVENTS_AT_ONCE, -1);
+		int n = epoll_wait(sessions.epoll, events, EVENTS_AT_ONCE, gpusort_queue_timeout(&sessions));
 
 		if (n < 0 && errno != EINTR)
 		{
@@ -484,6 +486,7 @@ main_loop(void)
 			finish(EXIT_DEVICE_LOST);
 		}
 		gpusort_sessions_reap(&sessions);
+		gpusort_queue_advance(&sessions);
 		if (sessions.draining && sessions.jobs == 0)
 			finish(EXIT_SUCCESS);
 	}

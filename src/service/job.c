@@ -8,7 +8,8 @@
  * order, and puts the commands, with what came of them, on the queue of done
  * ones, which all jobs share.  An eventfd wakes the main thread.
  *
- * Life of a job: start; commands, the first of which is BEGIN; finish, which
+ * Life of a job: start; commands, the first of which is BEGIN (and BEGIN again
+ * while it comes back busy; what was given after it is skipped then); finish, which
  * may come at any time, makes a running engine call return soon, takes back
  * what has not started and has END done; when END is done, free.
  *
@@ -139,7 +140,8 @@ run_command(GpuSortJob *job, GpuSortCommand *command)
 	GpuSortError *error = &command->error;
 	int rc = 0;
 
-	if (job->failed || __atomic_load_n(&job->cancelled, __ATOMIC_RELAXED))
+	if (job->failed || __atomic_load_n(&job->cancelled, __ATOMIC_RELAXED) ||
+		(job->sort == NULL && command->type != GPUSORT_COMMAND_BEGIN))
 	{
 		command->skipped = true;
 		return;
@@ -151,6 +153,9 @@ run_command(GpuSortJob *job, GpuSortCommand *command)
 							&command->u.place, error);
 			if (rc != 0)
 				job->sort = NULL;
+			command->busy = rc != 0 && error->reason == GPUSORT_REASON_MEMORY_BUSY;
+			if (command->busy)
+				rc = 0;
 			break;
 		case GPUSORT_COMMAND_RESERVE:
 			reserve_chunk(job, command);

@@ -48,6 +48,7 @@ typedef struct GpuSortCommand
 	/* what came of it */
 	bool skipped;  /* not done, an earlier one has made it pointless */
 	bool failed;   /* the sort is lost, see error */
+	bool busy;     /* BEGIN: other sorts have the memory, see error; it may be given again */
 	bool reserved; /* RESERVE, PUT: there is room for one more; else see error */
 	GpuSortError error;
 	union

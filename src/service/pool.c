@@ -196,6 +196,13 @@ share_deficit(const GpuSortPoolShare *share)
 	return GPUSORT_JOB_CHUNKS_MIN - share->held;
 }
 
+/* How many chunks a sort holds or is sure to get. */
+uint32_t
+gpusort_pool_share_chunks(const GpuSortPoolShare *share)
+{
+	return share->held + share_deficit(share);
+}
+
 /* Guarantees a sort its minimum; false if that cannot be done now. */
 bool
 gpusort_pool_admit(GpuSortPool *pool, GpuSortPoolShare *share)

@@ -45,6 +45,7 @@ extern void *gpusort_pool_start(const GpuSortPool *pool);
 
 extern bool gpusort_pool_admit(GpuSortPool *pool, GpuSortPoolShare *share);
 extern void gpusort_pool_dismiss(GpuSortPool *pool, GpuSortPoolShare *share);
+extern uint32_t gpusort_pool_share_chunks(const GpuSortPoolShare *share);
 extern uint32_t gpusort_pool_take(GpuSortPool *pool, GpuSortPoolShare *share, GpuSortChunkState state);
 extern void gpusort_pool_give_back(GpuSortPool *pool, uint32_t chunk);
 extern void gpusort_pool_give_back_all(GpuSortPool *pool, GpuSortPoolShare *share, GpuSortChunkState state);

@@ -19,7 +19,8 @@
  *	-> HELLO			<- WELCOME		(carries the pool's descriptor)
  *	-> STATUS			<- DEVICE ...	(any time before JOB_BEGIN; one per device,
  *										 the last one has last = 1)
- *	-> JOB_BEGIN		<- JOB | REFUSED (after REFUSED only closing is legal)
+ *	-> JOB_BEGIN		<- JOB | REFUSED (perhaps after a wait for other sorts; after
+ *										 REFUSED only closing is legal)
  *						<- CHUNK		(one or more, as the pool allows)
  *	-> CHUNK_PUT		<- CHUNK | FULL	(every put is answered by exactly one of
  *										 them, in time, not at once; after FULL
@@ -165,11 +166,11 @@ typedef enum GpuSortEngineKind
 typedef enum GpuSortReason
 {
 	GPUSORT_REASON_NONE = 0,
-	GPUSORT_REASON_NO_ENGINE, /* the engine asked for is not there */
-	/* more than gpusort.device_memory or gpusort.host_memory allows, or others use it now */
-	GPUSORT_REASON_MEMORY_LIMIT,
-	GPUSORT_REASON_NO_MEMORY, /* the device or the host had no more to give */
-	GPUSORT_REASON_POOL,      /* gpusort.staging_memory is used up */
+	GPUSORT_REASON_NO_ENGINE,    /* the engine asked for is not there */
+	GPUSORT_REASON_MEMORY_LIMIT, /* more than gpusort.device_memory or gpusort.host_memory allows */
+	GPUSORT_REASON_MEMORY_BUSY,  /* they would allow it, but others use it now */
+	GPUSORT_REASON_NO_MEMORY,    /* the device or the host had no more to give */
+	GPUSORT_REASON_POOL,         /* gpusort.staging_memory is used up */
 	GPUSORT_REASON_TOO_MANY_ROWS,
 	GPUSORT_REASON_DRAINING,    /* the service is about to restart */
 	GPUSORT_REASON_BUILD,       /* service and module are not of the same build */
@@ -291,7 +292,7 @@ typedef struct GpuSortMessage
 			uint64_t token;  /* names the sort to its members; never 0 */
 			uint32_t engine; /* GpuSortEngineKind, never AUTO */
 			GpuSortPlace place;
-			double queue_ms; /* how long it waited for chunks and memory */
+			double queue_ms; /* how long it waited for chunks and memory; 0: not at all */
 		} job;
 		GpuSortError failure; /* REFUSED, FULL, FAILED */
 		struct

@@ -34,7 +34,7 @@
 #define MESSAGES_AT_ONCE 64
 
 static const char *const state_names[] = {
-	"new", "greeted", "beginning", "ingest", "sorting", "output", "left", "refused", "failed", "closed"};
+	"new", "greeted", "queued", "beginning", "ingest", "sorting", "output", "left", "refused", "failed", "closed"};
 
 static void
 on_hello(GpuSortSession *session, const GpuSortMessage *hello)
@@ -171,6 +171,7 @@ close_session(GpuSortSession *session)
 	if (session->owner != NULL && session->state == STATE_INGEST)
 		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL,
 							 "a process closed its connection while it put rows into the sort");
+	gpusort_queue_leave(session);
 	close(session->socket);
 	session->socket = -1;
 	session->state = STATE_CLOSED;
@@ -253,7 +254,7 @@ gpusort_sessions_fail(GpuSortSessions *sessions, GpuSortReason reason, const cha
 {
 	for (GpuSortSession *session = sessions->first; session != NULL; session = session->next)
 	{
-		if (session->job != NULL)
+		if (session->job != NULL || session->queued)
 			gpusort_session_fail(session, reason, text);
 	}
 }

@@ -1,7 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * session_begin.c
- *	  How a sort, and a member of one, is let in: JOB_BEGIN and JOB_JOIN.
+ *	  How a sort, and a member of one, is let in: from JOB_BEGIN or JOB_JOIN to
+ *	  JOB.
+ *
+ * A sort needs its guaranteed chunks of the pool, then its engine's begin, and
+ * memory of the engine for the first chunk.  While others have what it needs it
+ * waits (session_queue.c).
+ *
+ * The sorts of one process together get no more than a part of the pool, so that
+ * one session with many cursors leaves room for the others.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,15 +17,24 @@
 
 #include "service/session_state.h"
 
-/* Guarantees the session its chunks, or refuses it. */
+/* One process gets no more than this fraction of the pool, but two sorts at least. */
+#define PROCESS_FRACTION 4
+
+#define POOL_IS_LENT "all of gpusort.staging_memory is lent to other sorts"
+
+/* Returns true if another sort is more than its process gets of the pool. */
 static bool
-admit(GpuSortSession *session)
+exceeds_process_share(const GpuSortSession *session)
 {
-	if (gpusort_pool_admit(session->sessions->pool, &session->share))
-		return true;
-	gpusort_session_fail(session, GPUSORT_REASON_POOL,
-						 "all of gpusort.staging_memory is lent to other sorts");
-	return false;
+	uint32_t most = gpusort_pool_chunks(session->sessions->pool) / PROCESS_FRACTION;
+	uint32_t chunks = GPUSORT_JOB_CHUNKS_MIN;
+
+	for (const GpuSortSession *other = session->sessions->first; other != NULL; other = other->next)
+	{
+		if (other != session && other->pid == session->pid)
+			chunks += gpusort_pool_share_chunks(&other->share);
+	}
+	return chunks > most && chunks > 2 * GPUSORT_JOB_CHUNKS_MIN;
 }
 
 /* Refuses a sort of a module whose rows may not be what this service takes them for. */
@@ -43,46 +60,78 @@ new_token(void)
 	return token;
 }
 
-/* JOB_BEGIN: admits the sort and starts its job. */
+/* JOB_BEGIN: has the sort let in, in its turn, or refuses it. */
 bool
 gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 {
-	GpuSortSessions *sessions = session->sessions;
 	const GpuSortRequest *request = &message->u.job_begin;
 
 	if (request->key_words < 1 || request->key_words > GPUSORT_MAX_KEY_WORDS ||
 		request->engine > GPUSORT_ENGINE_HOST)
 		return false;
 
-	session->state = STATE_BEGINNING;
+	session->state = STATE_QUEUED;
+	session->request = *request;
+	session->handle = gpusort_registry_find(request->engine);
 	if (refuse_foreign(session))
 		return true;
-	if (sessions->draining)
-	{
+	if (session->sessions->draining)
 		gpusort_session_fail(session, GPUSORT_REASON_DRAINING, "the sort service is about to restart");
-		return true;
-	}
-	session->handle = gpusort_registry_find(request->engine);
-	if (session->handle == NULL)
-	{
+	else if (session->handle == NULL)
 		gpusort_session_fail(session, GPUSORT_REASON_NO_ENGINE, "the sort service has no cuda engine");
-		return true;
+	else if (exceeds_process_share(session))
+		gpusort_session_fail(session, GPUSORT_REASON_POOL,
+							 "other sorts of this session have all that one session gets of gpusort.staging_memory");
+	else
+		gpusort_queue_enter(session);
+	return true;
+}
+
+/*
+ * Begins a sort that is in the queue, or goes on with beginning it; false if the pool
+ * has no chunks for it now.  What the engine says to it comes later.
+ */
+bool
+gpusort_session_admit(GpuSortSession *session)
+{
+	GpuSortSessions *sessions = session->sessions;
+
+	if (!session->share.guaranteed && !gpusort_pool_admit(sessions->pool, &session->share))
+	{
+		session->lacks = (GpuSortError){GPUSORT_REASON_POOL, POOL_IS_LENT};
+		return false;
 	}
-	if (!admit(session))
-		return true;
-	session->job = gpusort_job_start(session->handle, request, sessions->pool, session);
+	session->state = STATE_BEGINNING;
+	session->tried = sessions->releases;
+	gpusort_queue_moved(sessions);
 	if (session->job == NULL)
 	{
-		gpusort_pool_dismiss(sessions->pool, &session->share);
-		gpusort_session_fail(session, GPUSORT_REASON_NO_MEMORY, "the sort service could not start a thread");
-		return true;
+		session->job = gpusort_job_start(session->handle, &session->request, sessions->pool, session);
+		if (session->job == NULL)
+		{
+			gpusort_pool_dismiss(sessions->pool, &session->share);
+			gpusort_session_fail(session, GPUSORT_REASON_NO_MEMORY, "the sort service could not start a thread");
+			return true;
+		}
+		sessions->jobs++;
+		session->commands++; /* END, which is sure to be done */
+		session->token = new_token();
 	}
-	sessions->jobs++;
-	session->commands++; /* END, which is sure to be done */
-	session->token = new_token();
-	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_BEGIN});
+	if (!session->begun)
+		gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_BEGIN});
 	gpusort_session_reserve(session);
 	return true;
+}
+
+/* Returns true if a sort has been found to lack what members would take. */
+static bool
+somebody_waits(const GpuSortSessions *sessions)
+{
+	const GpuSortSession *session = TAILQ_FIRST(&sessions->queue);
+
+	while (session != NULL && session->lacks.reason == GPUSORT_REASON_NONE)
+		session = TAILQ_NEXT(session, neighbours);
+	return session != NULL;
 }
 
 /* JOB_JOIN: makes the session a member of the job that the token names. */
@@ -91,7 +140,7 @@ gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
 {
 	GpuSortSession *owner = session->sessions->first;
 
-	session->state = STATE_BEGINNING;
+	session->state = STATE_QUEUED;
 	if (refuse_foreign(session))
 		return true;
 	while (owner != NULL &&
@@ -102,8 +151,12 @@ gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
 		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL, "there is no such sort to join");
 		return true;
 	}
-	if (!admit(session))
+	if (somebody_waits(session->sessions) || !gpusort_pool_admit(session->sessions->pool, &session->share))
+	{
+		gpusort_session_fail(session, GPUSORT_REASON_POOL, POOL_IS_LENT);
 		return true;
+	}
+	session->state = STATE_BEGINNING;
 	session->owner = owner;
 	session->job = owner->job;
 	session->handle = owner->handle;

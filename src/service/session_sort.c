@@ -25,6 +25,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "service/clock.h"
 #include "service/service_log.h"
 #include "service/session.h"
 #include "service/session_state.h"
@@ -113,9 +114,10 @@ lose(GpuSortSession *session, GpuSortReason reason, const char *text)
 	if (session->state == STATE_REFUSED || session->state == STATE_FAILED ||
 		session->state == STATE_CLOSED)
 		return;
-	if (session->state == STATE_BEGINNING)
+	if (session->state == STATE_QUEUED || session->state == STATE_BEGINNING)
 	{
 		session->state = STATE_REFUSED;
+		gpusort_queue_leave(session);
 		send_failure(session, GPUSORT_MSG_REFUSED, reason, text);
 	}
 	else
@@ -253,6 +255,7 @@ gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message)
 		message->u.put.rows == 0 || message->u.put.rows > gpusort_pool_rows_max(pool, chunk) ||
 		message->u.put.bytes + (uint64_t) message->u.put.rows * sizeof(uint32_t) > GPUSORT_CHUNK_BYTES)
 		return false;
+	gpusort_queue_moved(session->sessions);
 	gpusort_pool_set(pool, chunk, GPUSORT_CHUNK_ENGINE);
 	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_PUT, .chunk = chunk, .rows = message->u.put.rows, .bytes = message->u.put.bytes, .rows_max = gpusort_pool_rows_max(pool, chunk), .final = session->full});
 	return true;
@@ -296,6 +299,7 @@ gpusort_session_chunk_free(GpuSortSession *session, const GpuSortMessage *messag
 
 	if (!gpusort_pool_is(pool, message->u.chunk.chunk, &session->share, GPUSORT_CHUNK_DATA))
 		return false;
+	gpusort_queue_moved(session->sessions);
 	gpusort_pool_give_back(pool, message->u.chunk.chunk);
 	pump(session);
 	return true;
@@ -320,6 +324,35 @@ gpusort_session_rewind(GpuSortSession *session, const GpuSortMessage *message)
  * What the job has done
  */
 
+/* The engine has not the memory to begin the sort: it waits, if that will change when others end. */
+static void
+lacks_memory(GpuSortSession *session, const GpuSortError *error)
+{
+	if (session->state != STATE_BEGINNING)
+		return;
+	if (error->reason != GPUSORT_REASON_MEMORY_BUSY || !session->queued)
+		gpusort_session_fail(session, error->reason, error->text);
+	else
+	{
+		session->state = STATE_QUEUED;
+		session->lacks = *error;
+	}
+}
+
+/* The engine has room for the first chunk: the sort has begun. */
+static void
+admitted(GpuSortSession *session)
+{
+	GpuSortMessage *message = &session->job_message;
+
+	gpusort_queue_leave(session);
+	gpusort_queue_moved(session->sessions);
+	session->state = STATE_INGEST;
+	if (session->lacks.reason != GPUSORT_REASON_NONE)
+		message->u.job.queue_ms = gpusort_clock_ms() - session->arrived;
+	gpusort_session_send(session, message, GPUSORT_MSG_JOB);
+}
+
 static void
 done_reserve(GpuSortSession *session, const GpuSortCommand *command)
 {
@@ -327,17 +360,14 @@ done_reserve(GpuSortSession *session, const GpuSortCommand *command)
 
 	if (!command->reserved || session->finished)
 	{
-		/* Only the first one missing is a refusal: the sort can do with fewer. */
+		/* Only the first one missing is a refusal, or to be waited for: the sort can do with fewer. */
 		gpusort_pool_give_back(pool, command->chunk);
-		if (!command->skipped && session->state == STATE_BEGINNING)
-			gpusort_session_fail(session, command->error.reason, command->error.text);
+		if (!command->skipped)
+			lacks_memory(session, &command->error);
 		return;
 	}
-	if (session->state == STATE_BEGINNING)
-	{
-		session->state = STATE_INGEST;
-		gpusort_session_send(session, &session->job_message, GPUSORT_MSG_JOB);
-	}
+	if (session->state == STATE_QUEUED || session->state == STATE_BEGINNING)
+		admitted(session);
 	if (session->state == STATE_INGEST)
 		send_chunk(session, command);
 	else
@@ -418,11 +448,18 @@ gpusort_session_done(GpuSortCommand *command)
 	GpuSortSession *owner = gpusort_job_owner(command->job);
 
 	session->commands--;
+	if (!command->skipped && command->type != GPUSORT_COMMAND_BEGIN && command->type != GPUSORT_COMMAND_RESERVE)
+		gpusort_queue_moved(session->sessions);
+	if (command->type == GPUSORT_COMMAND_SORT || command->type == GPUSORT_COMMAND_END)
+		session->sessions->releases++;
 	if (command->failed)
 		note_failure(owner, &command->error);
 	switch (command->type)
 	{
 		case GPUSORT_COMMAND_BEGIN:
+			if (command->busy)
+				lacks_memory(session, &command->error);
+			session->begun = !command->busy;
 			session->job_message.u.job.engine = session->handle->ops->kind;
 			session->job_message.u.job.token = session->token;
 			session->job_message.u.job.place = command->u.place;

@@ -1,13 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * session_state.c
- *	  What a session sends, from its connection and from its sort.
+ *	  What a session sends, from its connection and from its sort, and its place
+ *	  in the queue.
  *
  *-------------------------------------------------------------------------
  */
 #include "service/session_state.h"
 
 #include <sys/epoll.h>
+
+#include "service/clock.h"
 
 #include "service/fault.h"
 
@@ -37,4 +40,26 @@ gpusort_session_send(GpuSortSession *session, GpuSortMessage *message, GpuSortMe
 		session->broken = true;
 	else if (result == GPUSORT_OUTBOX_WAITS)
 		gpusort_session_watch(session, true);
+}
+
+void
+gpusort_queue_enter(GpuSortSession *session)
+{
+	TAILQ_INSERT_TAIL(&session->sessions->queue, session, neighbours);
+	session->queued = true;
+	session->arrived = gpusort_clock_ms();
+}
+
+void
+gpusort_queue_leave(GpuSortSession *session)
+{
+	if (session->queued)
+		TAILQ_REMOVE(&session->sessions->queue, session, neighbours);
+	session->queued = false;
+}
+
+void
+gpusort_queue_moved(GpuSortSessions *sessions)
+{
+	sessions->moved = gpusort_clock_ms();
 }

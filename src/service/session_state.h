@@ -1,18 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * session_state.h
- *	  What session.c (the connection), session_begin.c and session_sort.c (its
- *	  sort) share.
+ *	  What session.c (the connection), session_begin.c, session_queue.c and
+ *	  session_sort.c (its sort) share.
  *	  Nobody else includes this.
  *
  * STATES
  *
- *	NEW --HELLO--> GREETED --JOB_BEGIN--> BEGINNING --JOB--> INGEST --SORT-->
- *	SORTING --SORTED--> OUTPUT
+ *	NEW --HELLO--> GREETED --JOB_BEGIN--> QUEUED --> BEGINNING --JOB--> INGEST
+ *	--SORT--> SORTING --SORTED--> OUTPUT
  *
  *	GREETED --JOB_JOIN--> BEGINNING --JOB--> INGEST --LEAVE--> LEFT
  *
- *	BEGINNING --REFUSED--> REFUSED		only closing is legal
+ *	BEGINNING --> QUEUED				the engine lacks memory that others use now
+ *	QUEUED, BEGINNING --REFUSED--> REFUSED	only closing is legal
  *	any with a job --FAILED--> FAILED	messages on their way are ignored
  *	any --> CLOSED						the socket is gone; the job may still end
  *
@@ -33,6 +34,7 @@ typedef enum GpuSortSessionState
 {
 	STATE_NEW,
 	STATE_GREETED,
+	STATE_QUEUED,
 	STATE_BEGINNING,
 	STATE_INGEST,
 	STATE_SORTING,
@@ -64,6 +66,15 @@ struct GpuSortSession
 	uint32_t commands;     /* given to the job and not done or dropped; the owner's END counts */
 	GpuSortPoolShare share;
 
+	/* until it is let in (session_begin.c, session_queue.c) */
+	GpuSortRequest request;
+	bool begun;                   /* the engine has it */
+	bool queued;                  /* it is in the queue: from JOB_BEGIN to JOB */
+	double arrived;               /* ms of gpusort_clock_ms: JOB_BEGIN did */
+	uint32_t tried;               /* sessions' releases when it was */
+	GpuSortError lacks;           /* what it waits for; reason NONE: nothing yet */
+	GpuSortQueueEntry neighbours; /* in the queue */
+
 	/* ingest */
 	bool full;
 	GpuSortMessage full_message;
@@ -84,9 +95,19 @@ extern void gpusort_session_watch(GpuSortSession *session, bool waits);
 extern void gpusort_session_send(GpuSortSession *session, GpuSortMessage *message,
 								 GpuSortMessageType type);
 
+/* Puts a session that has just asked for its sort at the end of the queue; takes it out, if it is there. */
+extern void gpusort_queue_enter(GpuSortSession *session);
+extern void gpusort_queue_leave(GpuSortSession *session);
+
+/* To be told of whatever gets a sort on. */
+extern void gpusort_queue_moved(GpuSortSessions *sessions);
+
 /* session_begin.c: messages; false if they are not legal */
 extern bool gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message);
 extern bool gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message);
+
+/* session_begin.c: begins what is in the queue */
+extern bool gpusort_session_admit(GpuSortSession *session);
 
 /* session_sort.c: messages; false if they are not legal */
 extern bool gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message);

@@ -10,11 +10,15 @@
 #ifndef GPUSORT_SESSIONS_H
 #define GPUSORT_SESSIONS_H
 
+#include <sys/queue.h>
 #include <time.h>
 
 #include "service/job.h"
 
 typedef struct GpuSortSession GpuSortSession;
+
+typedef TAILQ_HEAD(GpuSortQueue, GpuSortSession) GpuSortQueue;
+typedef TAILQ_ENTRY(GpuSortSession) GpuSortQueueEntry;
 
 /* So many device failures within so many seconds mean that the context is lost. */
 #define GPUSORT_DEVICE_FAILURES        3
@@ -36,6 +40,12 @@ typedef struct GpuSortSessions
 	GpuSortSession *first;
 	uint32_t jobs; /* engine sorts begun and not ended */
 	bool draining; /* take no new ones */
+
+	/* those that wait to be let in (session_queue.c) */
+	GpuSortQueue queue; /* by arrival */
+	double moved;       /* ms of gpusort_clock_ms: when a sort last got on */
+	uint32_t releases;  /* how often sorts have given memory back */
+
 	GpuSortDeviceFailures device_failures;
 } GpuSortSessions;
 

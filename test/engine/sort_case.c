@@ -345,7 +345,8 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 	if (error.reason != GPUSORT_REASON_NONE)
 	{
 		/* What was put must still sort. */
-		if (error.reason != GPUSORT_REASON_MEMORY_LIMIT && error.reason != GPUSORT_REASON_NO_MEMORY)
+		if (error.reason != GPUSORT_REASON_MEMORY_LIMIT && error.reason != GPUSORT_REASON_MEMORY_BUSY &&
+			error.reason != GPUSORT_REASON_NO_MEMORY)
 			return case_failed(failure, "reserve: %s", error.text);
 		find_order(rows, put_rows);
 	}

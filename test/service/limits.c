@@ -102,7 +102,7 @@ test_host_memory(void)
 
 	client_open(&second, &service);
 	message = client_begin(&second, 1, false, 0, 40000000);
-	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_MEMORY_LIMIT,
+	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_MEMORY_BUSY,
 	   "another sort is refused what would fit without the first");
 	client_close(&second);
 

@@ -337,6 +337,32 @@ service_stop(Service *service)
  * Clients
  */
 
+static bool clients_share_process;
+
+/* Whether clients to come connect as one process, or each as one of its own. */
+void
+clients_are_one_process(bool one)
+{
+	clients_share_process = one;
+}
+
+/* Connects a socket, which from then on is of the process that does so. */
+static bool
+connect_socket(int socket, const struct sockaddr_un *address)
+{
+	pid_t pid = -1;
+	int status;
+
+	if (!clients_share_process)
+		pid = fork();
+	if (pid > 0)
+		return waitpid(pid, &status, 0) == pid && status == 0;
+	status = connect(socket, (const struct sockaddr *) address, sizeof(*address));
+	if (pid == 0)
+		_exit(status != 0);
+	return status == 0;
+}
+
 bool
 client_connect(Client *client, const Service *service)
 {
@@ -347,7 +373,7 @@ client_connect(Client *client, const Service *service)
 	client->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (client->socket < 0)
 		bail("socket: %s", strerror(errno));
-	if (connect(client->socket, (struct sockaddr *) &address, sizeof(address)) == 0)
+	if (connect_socket(client->socket, &address))
 		return true;
 	close(client->socket);
 	client->socket = -1;
@@ -399,7 +425,7 @@ client_open(Client *client, const Service *service)
 	int descriptor;
 
 	if (!client_connect(client, service))
-		bail("connect: %s", strerror(errno));
+		bail("the service takes no connection");
 	client_send(client, GPUSORT_MSG_HELLO, (GpuSortMessage){.u.hello.build = GPUSORT_BUILD});
 	if (recvmsg(client->socket, &header, MSG_CMSG_CLOEXEC) != sizeof(welcome) ||
 		welcome.type != GPUSORT_MSG_WELCOME)

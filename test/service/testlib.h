@@ -60,6 +60,7 @@ typedef struct Client
 	uint32_t epoch; /* of the rows read now */
 } Client;
 
+extern void clients_are_one_process(bool one);
 extern bool client_connect(Client *client, const Service *service);
 extern void client_open(Client *client, const Service *service);
 extern void client_close(Client *client);

@@ -97,13 +97,18 @@ gpusort_host_memory_used(GpuSortHostMemory *memory)
 	return __atomic_load_n(&memory->used, __ATOMIC_RELAXED);
 }
 
-/* Fails with MEMORY_LIMIT if a charge of that many bytes would not succeed now.  With the lock held. */
+/*
+ * Fails if a charge of that many bytes, to a sort that is charged for own, would not
+ * succeed now: with MEMORY_BUSY if it would without other sorts, else with
+ * MEMORY_LIMIT.  With the lock held.
+ */
 static int
-check_limit(GpuSortHostMemory *memory, uint64_t bytes, GpuSortError *error)
+check_limit(GpuSortHostMemory *memory, uint64_t bytes, uint64_t own, GpuSortError *error)
 {
 	if (bytes <= memory->limit && memory->used <= memory->limit - bytes)
 		return 0;
-	error->reason = GPUSORT_REASON_MEMORY_LIMIT;
+	error->reason = bytes <= memory->limit && own <= memory->limit - bytes ? GPUSORT_REASON_MEMORY_BUSY
+																		   : GPUSORT_REASON_MEMORY_LIMIT;
 	snprintf(error->text, sizeof(error->text),
 			 "gpusort.host_memory allows %llu MB, sorts use %llu MB of it, and %llu MB more are needed",
 			 (unsigned long long) (memory->limit >> 20), (unsigned long long) (memory->used >> 20),
@@ -111,26 +116,29 @@ check_limit(GpuSortHostMemory *memory, uint64_t bytes, GpuSortError *error)
 	return -1;
 }
 
-/* Fails with MEMORY_LIMIT if a charge of that many bytes would; charges nothing. */
+/* Fails as the first charge of a sort, of that many bytes, would; charges nothing. */
 int
 gpusort_host_memory_would_fit(GpuSortHostMemory *memory, uint64_t bytes, GpuSortError *error)
 {
 	int rc;
 
 	pthread_mutex_lock(&memory->lock);
-	rc = check_limit(memory, bytes, error);
+	rc = check_limit(memory, bytes, 0, error);
 	pthread_mutex_unlock(&memory->lock);
 	return rc;
 }
 
-/* Charges a sort for bytes that it will get, or fails with MEMORY_LIMIT. */
+/*
+ * Charges a sort that is charged for own so far for bytes that it will get, or fails
+ * with MEMORY_BUSY or MEMORY_LIMIT.
+ */
 int
-gpusort_host_memory_charge(GpuSortHostMemory *memory, uint64_t bytes, GpuSortError *error)
+gpusort_host_memory_charge(GpuSortHostMemory *memory, uint64_t bytes, uint64_t own, GpuSortError *error)
 {
 	int rc;
 
 	pthread_mutex_lock(&memory->lock);
-	rc = check_limit(memory, bytes, error);
+	rc = check_limit(memory, bytes, own, error);
 	if (rc == 0)
 		__atomic_store_n(&memory->used, memory->used + bytes, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&memory->lock);

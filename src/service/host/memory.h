@@ -19,7 +19,8 @@ typedef struct GpuSortHostMemory GpuSortHostMemory;
 extern GpuSortHostMemory *gpusort_host_memory_create(uint64_t limit);
 extern void gpusort_host_memory_destroy(GpuSortHostMemory *memory);
 
-extern int gpusort_host_memory_charge(GpuSortHostMemory *memory, uint64_t bytes, GpuSortError *error);
+extern int gpusort_host_memory_charge(GpuSortHostMemory *memory, uint64_t bytes, uint64_t own,
+									  GpuSortError *error);
 extern void gpusort_host_memory_discharge(GpuSortHostMemory *memory, uint64_t bytes);
 extern int gpusort_host_memory_would_fit(GpuSortHostMemory *memory, uint64_t bytes, GpuSortError *error);
 extern uint64_t gpusort_host_memory_limit(GpuSortHostMemory *memory);

@@ -229,7 +229,7 @@ gpusort_host_room_reserve(GpuSort *sort, uint32_t rows_max, GpuSortError *error)
 
 	if (rows > GPUSORT_MAX_ROWS || sort->nchunks + sort->nreserves + 1 > GPUSORT_HOST_REF_CHUNKS_MAX)
 		return gpusort_host_error_rows(error);
-	if (gpusort_host_memory_charge(sort->memory, reserve_bytes(sort, rows_max), error) != 0)
+	if (gpusort_host_memory_charge(sort->memory, reserve_bytes(sort, rows_max), sort->charged, error) != 0)
 		return -1;
 	sort->charged += reserve_bytes(sort, rows_max);
 
