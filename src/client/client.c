@@ -346,13 +346,6 @@ gpusort_client_end(GpuSortClient *client)
 	close_client(client);
 }
 
-/* Returns true if this backend has mapped the staging pool already, so that its next sort need not. */
-bool
-gpusort_client_has_pool(void)
-{
-	return gpusort_connection_pool_is_mapped();
-}
-
 /* Calls back for every device of the service's engines; false, perhaps after some, if it cannot be asked. */
 bool
 gpusort_client_devices(GpuSortDeviceCallback callback, void *arg, GpuSortFailure *failure)

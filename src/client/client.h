@@ -23,7 +23,6 @@ typedef struct GpuSortData
 	GpuSortEmitted emitted;
 } GpuSortData;
 
-extern bool gpusort_client_has_pool(void);
 extern GpuSortClient *gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure);
 extern GpuSortEngineKind gpusort_client_engine(const GpuSortClient *client);
 extern const char *gpusort_client_device(const GpuSortClient *client);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * connection.c
- *	  A backend's connection to the service, and the staging pool it has mapped.
+ *	  A backend's connection to the service.
  *
  * Legal order of calls: init, open, (send | receive | has_chunk | chunk)*, close;
  * close is legal at any time after init, and twice.
@@ -10,15 +10,13 @@
  * it ends on cancel (by CHECK_FOR_INTERRUPTS), when the service dies (LOST) and
  * when the postmaster does (exit).
  *
- * The staging pool is mapped once per backend and kept: later sorts find their
- * page tables filled.  It is replaced when the service was restarted.
+ * The staging pool that a connection uses is mapped_pool.c's.
  *
  *-------------------------------------------------------------------------
  */
 #include "client/connection.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -29,40 +27,12 @@
 #include "server/supervisor.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
-#include "utils/memutils.h"
 #include "utils/wait_event.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
-
-struct GpuSortMappedPool
-{
-	uint64 id;
-	char *base;
-	size_t bytes;
-	uint32 chunks;
-	int connections;                       /* unmapped with the last one once it is not the newest */
-	bool populated[FLEXIBLE_ARRAY_MEMBER]; /* by chunk: its pages are in our page tables */
-};
-
-static GpuSortMappedPool *newest_pool = NULL;
 
 static bool
 fail_lost(GpuSortFailure *failure)
 {
 	return gpusort_failure_set(failure, GPUSORT_REASON_LOST, "the sort service ended or closed the connection");
-}
-
-static void
-release_pool(GpuSortMappedPool *pool)
-{
-	Assert(pool->connections > 0);
-	if (--pool->connections == 0 && pool != newest_pool)
-	{
-		munmap(pool->base, pool->bytes);
-		pfree(pool);
-	}
 }
 
 /* A connection that is not open. */
@@ -85,7 +55,7 @@ gpusort_connection_close(GpuSortConnection *connection)
 	}
 	if (connection->pool != NULL)
 	{
-		release_pool(connection->pool);
+		gpusort_mapped_pool_release(connection->pool);
 		connection->pool = NULL;
 	}
 }
@@ -194,55 +164,21 @@ gpusort_connection_receive(GpuSortConnection *connection, GpuSortMessage *messag
 	return receive_message(connection, message, NULL, failure);
 }
 
-/* Returns true if this backend has mapped a staging pool, so that its next sort need not. */
-bool
-gpusort_connection_pool_is_mapped(void)
-{
-	return newest_pool != NULL;
-}
-
-/* Makes the pool that WELCOME describes the newest one, mapping it from fd if it is not yet. */
+/* Has the pool that WELCOME describes mapped, from fd if it is not the one that the connection has taken. */
 static bool
-map_pool(GpuSortConnection *connection, const GpuSortMessage *welcome, int fd, GpuSortFailure *failure)
+settle_pool(GpuSortConnection *connection, const GpuSortMessage *welcome, int fd, GpuSortFailure *failure)
 {
-	GpuSortMappedPool *pool = newest_pool;
+	uint64 id = welcome->u.welcome.pool_id;
 
-	if (pool == NULL || pool->id != welcome->u.welcome.pool_id)
-	{
-		void *base;
-
-		if (fd < 0)
-			return gpusort_failure_set(failure, GPUSORT_REASON_INTERNAL, "the sort service sent no staging pool");
-		if (welcome->u.welcome.pool_bytes < welcome->u.welcome.pool_chunks * GPUSORT_CHUNK_BYTES)
-			return gpusort_failure_set(failure, GPUSORT_REASON_INTERNAL, "the sort service's staging pool is too short");
-		base = mmap(NULL, welcome->u.welcome.pool_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		if (base == MAP_FAILED)
-			return gpusort_failure_set(failure, GPUSORT_REASON_NO_MEMORY,
-									   "could not map the staging pool: %s", strerror(errno));
-		pool = MemoryContextAllocExtended(TopMemoryContext,
-										  offsetof(GpuSortMappedPool, populated) +
-											  welcome->u.welcome.pool_chunks * sizeof(bool),
-										  MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
-		if (pool == NULL)
-		{
-			munmap(base, welcome->u.welcome.pool_bytes);
-			return gpusort_failure_set(failure, GPUSORT_REASON_NO_MEMORY, "out of memory");
-		}
-		pool->id = welcome->u.welcome.pool_id;
-		pool->base = base;
-		pool->bytes = welcome->u.welcome.pool_bytes;
-		pool->chunks = welcome->u.welcome.pool_chunks;
-		pool->connections = 0;
-		if (newest_pool != NULL && newest_pool->connections == 0)
-		{
-			munmap(newest_pool->base, newest_pool->bytes);
-			pfree(newest_pool);
-		}
-		newest_pool = pool;
-	}
-	pool->connections++;
-	connection->pool = pool;
-	return true;
+	if (connection->pool != NULL && gpusort_mapped_pool_id(connection->pool) == id)
+		return true;
+	if (fd < 0)
+		return gpusort_failure_set(failure, GPUSORT_REASON_INTERNAL, "the sort service sent no staging pool");
+	if (connection->pool != NULL)
+		gpusort_mapped_pool_release(connection->pool);
+	connection->pool = gpusort_mapped_pool_map(id, welcome->u.welcome.pool_bytes, welcome->u.welcome.pool_chunks, fd,
+											   failure);
+	return connection->pool != NULL;
 }
 
 /* Connects to a service that is ready, shakes hands, and has its pool mapped. */
@@ -278,13 +214,14 @@ gpusort_connection_open(GpuSortConnection *connection, GpuSortFailure *failure)
 								   "could not connect to the sort service: %s", strerror(errno));
 	}
 
-	message.u.hello.pool_id = newest_pool != NULL ? newest_pool->id : 0;
+	connection->pool = gpusort_mapped_pool_take();
+	message.u.hello.pool_id = connection->pool != NULL ? gpusort_mapped_pool_id(connection->pool) : 0;
 	message.u.hello.build = gpusort_module_build();
 	if (!gpusort_connection_send(connection, &message, GPUSORT_MSG_HELLO, failure) ||
 		!receive_message(connection, &message, &pool_fd, failure))
 		return false;
 	if (message.type == GPUSORT_MSG_WELCOME)
-		mapped = map_pool(connection, &message, pool_fd, failure);
+		mapped = settle_pool(connection, &message, pool_fd, failure);
 	else
 		mapped = gpusort_failure_unexpected(failure, &message);
 	if (pool_fd >= 0)
@@ -296,25 +233,12 @@ gpusort_connection_open(GpuSortConnection *connection, GpuSortFailure *failure)
 bool
 gpusort_connection_has_chunk(const GpuSortConnection *connection, uint32 chunk)
 {
-	return chunk < connection->pool->chunks;
+	return gpusort_mapped_pool_has_chunk(connection->pool, chunk);
 }
 
-/*
- * Where a chunk is mapped.  Its pages are entered into the page tables in one
- * go when the backend first meets it: a fault for each would take ten times as
- * long.
- */
+/* Where a chunk is mapped. */
 char *
 gpusort_connection_chunk(GpuSortConnection *connection, uint32 chunk)
 {
-	GpuSortMappedPool *pool = connection->pool;
-	char *address = pool->base + (size_t) chunk * GPUSORT_CHUNK_BYTES;
-
-	if (!pool->populated[chunk])
-	{
-		/* A kernel before 5.14 does not know how; then the pages fault in one by one. */
-		(void) madvise(address, GPUSORT_CHUNK_BYTES, MADV_POPULATE_WRITE);
-		pool->populated[chunk] = true;
-	}
-	return address;
+	return gpusort_mapped_pool_chunk(connection->pool, chunk);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * connection.h
- *	  A backend's connection to the service, and the staging pool it has mapped.
+ *	  A backend's connection to the service.
  *
  * For client.c alone.
  *
@@ -13,10 +13,8 @@
 #include "compat.h"
 
 #include "client/failure.h"
+#include "client/mapped_pool.h"
 #include "service/protocol.h"
-
-/* This backend's mapping of a staging pool, shared by its connections. */
-typedef struct GpuSortMappedPool GpuSortMappedPool;
 
 typedef struct GpuSortConnection
 {
@@ -35,6 +33,5 @@ extern bool gpusort_connection_receive(GpuSortConnection *connection, GpuSortMes
 
 extern bool gpusort_connection_has_chunk(const GpuSortConnection *connection, uint32 chunk);
 extern char *gpusort_connection_chunk(GpuSortConnection *connection, uint32 chunk);
-extern bool gpusort_connection_pool_is_mapped(void);
 
 #endif /* GPUSORT_CONNECTION_H */

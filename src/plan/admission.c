@@ -12,7 +12,7 @@
  */
 #include "plan/admission.h"
 
-#include "client/client.h"
+#include "client/mapped_pool.h"
 #include "keys/types.h"
 #include "miscadmin.h"
 #include "node.h"
@@ -222,7 +222,7 @@ gpusort_admit(const GpuSortCandidate *candidate)
 		return admission;
 	service = gpusort_shared_service();
 	admission.cuda = gpusort_engine != GPUSORT_ENGINE_HOST && (service.engines & (1 << GPUSORT_ENGINE_CUDA)) != 0;
-	admission.pool_mapped = gpusort_client_has_pool();
+	admission.pool_mapped = gpusort_mapped_pool_exists();
 	ask_service(&service, candidate->rows * candidate->processes, candidate->width, &admission);
 	return admission;
 }

@@ -1,0 +1,225 @@
+/*-------------------------------------------------------------------------
+ *
+ * mapped_pool.c
+ *	  A backend's mapping of the staging pool.
+ *
+ * Legal order of calls: take, or map; then (has_chunk | chunk)*, release.  A pool
+ * stays mapped as long as a connection uses it.
+ *
+ * The newest pool stays mapped beyond that: the next sort finds its page tables
+ * filled.  But an idle backend holds on to the memory of a service that may have
+ * ended long ago, so a timeout gives it back.  That is a signal handler, and all it
+ * does is one system call and to say so in the pool; the rest happens when the next
+ * one is mapped.  While the lists here are changed it does nothing: the release that
+ * follows sets the timeout again.  An error disables all timeouts, so the end of the
+ * transaction sets it again too.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "client/mapped_pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "access/xact.h"
+#include "port/atomics.h"
+#include "service/protocol.h"
+#include "utils/memutils.h"
+#include "utils/timeout.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+/* An unused pool stays mapped for so long. */
+#define IDLE_MS 15000
+
+struct GpuSortMappedPool
+{
+	uint64 id;
+	char *volatile base; /* NULL: given back */
+	size_t bytes;
+	uint32 chunks;
+	volatile int connections;              /* that use it */
+	bool populated[FLEXIBLE_ARRAY_MEMBER]; /* by chunk: its pages are in our page tables */
+};
+
+static GpuSortMappedPool *volatile newest_pool = NULL;
+
+/* The timeout handler keeps away. */
+static volatile sig_atomic_t handler_waits = false;
+
+static TimeoutId idle_timeout;
+static bool idle_timeout_registered = false;
+
+static void
+keep_handler_away(void)
+{
+	handler_waits = true;
+	pg_compiler_barrier();
+}
+
+static void
+let_handler_in(void)
+{
+	pg_compiler_barrier();
+	handler_waits = false;
+}
+
+/* The timeout's handler, in a signal handler: gives the newest pool back if nobody uses it. */
+static void
+give_back_idle_pool(void)
+{
+	GpuSortMappedPool *pool = newest_pool;
+
+	if (handler_waits || pool == NULL || pool->base == NULL || pool->connections > 0)
+		return;
+	munmap(pool->base, pool->bytes);
+	pool->base = NULL;
+}
+
+/* Sees to it that an unused pool is given back. */
+static void
+watch_idle_pool(void)
+{
+	if (newest_pool != NULL && newest_pool->base != NULL && newest_pool->connections == 0)
+		enable_timeout_after(idle_timeout, IDLE_MS);
+}
+
+/* An XactCallback */
+static void
+transaction_ended(XactEvent event, void *arg)
+{
+	if ((event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE) &&
+		!get_timeout_active(idle_timeout))
+		watch_idle_pool();
+}
+
+static void
+free_pool(GpuSortMappedPool *pool)
+{
+	if (pool->base != NULL)
+		munmap(pool->base, pool->bytes);
+	pfree(pool);
+}
+
+/* Returns true if this backend has a staging pool mapped, so that its next sort need not. */
+bool
+gpusort_mapped_pool_exists(void)
+{
+	return newest_pool != NULL && newest_pool->base != NULL;
+}
+
+/* Returns the pool that is mapped, for a connection; NULL if there is none.  The caller must release it. */
+GpuSortMappedPool *
+gpusort_mapped_pool_take(void)
+{
+	GpuSortMappedPool *pool;
+
+	keep_handler_away();
+	pool = gpusort_mapped_pool_exists() ? newest_pool : NULL;
+	if (pool != NULL)
+		pool->connections++;
+	let_handler_in();
+	return pool;
+}
+
+/*
+ * Maps another pool, of so many chunks, for a connection; the caller must release it.  NULL, with a
+ * reason, if it cannot be.  What the service says of the pool is not believed: one that is shorter,
+ * or can become so, would end this backend by a signal.
+ */
+GpuSortMappedPool *
+gpusort_mapped_pool_map(uint64 id, uint64 bytes, uint32 chunks, int fd, GpuSortFailure *failure)
+{
+	GpuSortMappedPool *pool;
+	struct stat status;
+	void *base;
+
+	if (fstat(fd, &status) != 0 || status.st_size < bytes || bytes < chunks * GPUSORT_CHUNK_BYTES ||
+		(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0)
+	{
+		(void) gpusort_failure_set(failure, GPUSORT_REASON_INTERNAL, "the sort service's staging pool is too short");
+		return NULL;
+	}
+	if (!idle_timeout_registered)
+	{
+		idle_timeout = RegisterTimeout(USER_TIMEOUT, give_back_idle_pool);
+		RegisterXactCallback(transaction_ended, NULL);
+		idle_timeout_registered = true;
+	}
+	pool = MemoryContextAllocExtended(TopMemoryContext, offsetof(GpuSortMappedPool, populated) + chunks * sizeof(bool),
+									  MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
+	if (pool == NULL)
+	{
+		(void) gpusort_failure_set(failure, GPUSORT_REASON_NO_MEMORY, "out of memory");
+		return NULL;
+	}
+	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+	{
+		(void) gpusort_failure_set(failure, GPUSORT_REASON_NO_MEMORY,
+								   "could not map the staging pool: %s", strerror(errno));
+		pfree(pool);
+		return NULL;
+	}
+	pool->id = id;
+	pool->base = base;
+	pool->bytes = bytes;
+	pool->chunks = chunks;
+	pool->connections = 1;
+
+	keep_handler_away();
+	if (newest_pool != NULL && newest_pool->connections == 0)
+		free_pool(newest_pool);
+	newest_pool = pool;
+	let_handler_in();
+	return pool;
+}
+
+/* To be called when a connection that has taken or mapped the pool closes. */
+void
+gpusort_mapped_pool_release(GpuSortMappedPool *pool)
+{
+	Assert(pool->connections > 0);
+	keep_handler_away();
+	if (--pool->connections == 0 && pool != newest_pool)
+		free_pool(pool);
+	let_handler_in();
+	watch_idle_pool();
+}
+
+/* The pool's id, by which the service knows which one is mapped. */
+uint64
+gpusort_mapped_pool_id(const GpuSortMappedPool *pool)
+{
+	return pool->id;
+}
+
+/* Returns true if chunk, whatever number that is, is one of the pool's. */
+bool
+gpusort_mapped_pool_has_chunk(const GpuSortMappedPool *pool, uint32 chunk)
+{
+	return chunk < pool->chunks;
+}
+
+/*
+ * Where a chunk is mapped.  Its pages are entered into the page tables in one
+ * go when the backend first meets it: a fault for each would take ten times as
+ * long.
+ */
+char *
+gpusort_mapped_pool_chunk(GpuSortMappedPool *pool, uint32 chunk)
+{
+	char *address = pool->base + (size_t) chunk * GPUSORT_CHUNK_BYTES;
+
+	if (!pool->populated[chunk])
+	{
+		/* A kernel before 5.14 does not know how; then the pages fault in one by one. */
+		(void) madvise(address, GPUSORT_CHUNK_BYTES, MADV_POPULATE_WRITE);
+		pool->populated[chunk] = true;
+	}
+	return address;
+}
