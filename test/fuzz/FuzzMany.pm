@@ -21,7 +21,7 @@ our @EXPORT = qw(run_many);
 
 # What a process hands up: numbers, and counts by name.
 my @numbers = qw(rounds_done queries runs sorts failures skipped bystander took);
-my @counts = qw(fallbacks kinds errors);
+my @counts = qw(fallbacks kinds errors disturbances);
 
 sub _process
 {
@@ -137,6 +137,7 @@ sub run_many
 	printf "%d processes on %d cores, %.0f s, %.2f core-hours: %d rounds, %d queries (%d too slow), %d runs with gpusort, %d sorts in the service\n",
 		$processes, $cores, $took, $busy * ($sum{took} // 0) / $processes / 3600, map { $_ // 0 } @sum{qw(rounds_done queries skipped runs sorts)};
 	print $nodes->text, "\nfallbacks" . ($server ? ' (not counted on a shared server)' : '') . ': ', _list(%{ $by_name{fallbacks} }), '; errors that both have: ', _list(%{ $by_name{errors} }), "\n", _list(%{ $by_name{kinds} }), "\n";
+	print 'ended by faults from outside: ', _list(%{ $by_name{disturbances} }), "\n" if $option{tolerate_loss};
 	print "$sum{bystander} sessions ended by another's crash\n" if $sum{bystander};
 	print "the server's log:\n", @bad if @bad;
 	print defined $log || !$server ? '' : "the server's log was not looked at (--log)\n";

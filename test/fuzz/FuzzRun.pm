@@ -43,12 +43,13 @@ my $bad_fallback = qr/falling back to tuplesort: (?!the sort needs .* MB of memo
 # Options: seed; seconds or rounds; queries per round; failures: how many to stop after; report:
 # called with text; save: a directory for reproductions; minimise: seconds for each failure; server:
 # true to use the running server that the environment names, and not make one; name: what the names
-# of databases made there begin with.
+# of databases made there begin with; tolerate_loss: true where somebody kills the service and cancels
+# and terminates sessions meanwhile, so that what a session is told of it is no failure, but counted.
 sub new
 {
 	my ($class, %option) = @_;
 	my $self = bless { seed => 1, per_round => 40, max_failures => 1, max_rows => 120000, minimise => 20, report => sub { print @_ }, %option,
-		queries => 0, runs => 0, sorts => 0, fallbacks => {}, failures => 0, rounds_done => 0, skipped => 0, kinds => {}, errors => {} }, $class;
+		queries => 0, runs => 0, sorts => 0, fallbacks => {}, failures => 0, rounds_done => 0, skipped => 0, kinds => {}, errors => {}, disturbances => {} }, $class;
 
 	$self->{nodes} = FuzzNodes->new;
 	$self->{scratch} = tempdir('gpusort-fuzz-XXXXXXXX', TMPDIR => 1, CLEANUP => 1);
@@ -340,8 +341,8 @@ sub _try
 				$self->{skipped}++;
 				next;
 			}
-			# that may have been others' work
-			if (!$self->{server})
+			# that may have been others' work; a service that does not answer is waited for, but not twice
+			if (!$self->{server} || $self->{tolerate_loss})
 			{
 				($ours, @messages) = $session->run($self->_prologue('on', @$settings) . $query->{sql});
 				$states = _sqlstates(@messages);
@@ -549,6 +550,17 @@ sub _revive
 	return;
 }
 
+# True if a fault from outside met the session since this was asked last, and that is tolerated.
+sub _disturbed
+{
+	my ($self, $session) = @_;
+	my @states = splice @{ $session->{disturbances} };
+
+	return 0 unless $self->{tolerate_loss};
+	$self->{disturbances}{$_}++ for @states;
+	return @states > 0;
+}
+
 sub _round
 {
 	my ($self, $deadline) = @_;
@@ -568,6 +580,7 @@ sub _round
 	my $hog = ($self->{memory} // '') eq '0 16' ? $self->_hog($database, between(0, 2)) : undef;
 
 	return $self->_revive if grep { /$gone/ } @messages;
+	return if $self->_disturbed($session);
 	# A view's key may mix collations (42P21, 42P22): then there is no such view, for both.
 	croak "seed $self->{round_seed}: the schema cannot be made:\n@messages\n" . join ";\n", @schema if grep { /ERROR:/ && !/ERROR:  42P2[12]:/ } @messages;
 	my $large = grep { $_->{rows} > 10000 } @$tables;
@@ -585,6 +598,8 @@ sub _round
 			$self->{report}->(sprintf "%.2f s: %s\n%s\n", time - $start, join(', ', $query->{name}, map { "[@$_]" } @variants), $query->{sql} =~ s/[^\x00-\x7f]/?/gr);
 		}
 		$self->{kinds}{ $query->{name} }++;
+		# what the statements that did not run would have done is not there
+		last if $self->_disturbed($session);
 		next unless defined $wrong;
 		return $self->_revive if $wrong =~ $gone;
 		$self->_report($wrong, $database, \@schema, $tables, $query, $settings);
@@ -597,9 +612,10 @@ sub _round
 		}
 	}
 	undef $hog;
-	if ($session)
+	if ($session && !$session->{gone})
 	{
 		my @left = $self->_leftovers($session, $descriptors);
+		@left = () if $self->_disturbed($session);
 		$self->_report('leftover: ' . join("\n", @left), $database, \@schema, $tables) if @left;
 		$self->_count($session);
 		$session->run($self->_prologue('off') . 'DROP SCHEMA IF EXISTS r CASCADE');
@@ -638,6 +654,11 @@ sub run
 		$self->{round_seed} = $self->{seed} + $round;
 		if (!eval { $self->_round($deadline); 1 })
 		{
+			if ($self->{tolerate_loss} && $@ =~ /$FuzzSession::disturbance/)
+			{
+				$self->{disturbances}{ $1 // $2 // $3 }++;
+				next;
+			}
 			# such a round is no reason to end, but several are
 			$self->_report("fuzzer: $@", 'any', [], []);
 			last if ++$ended > 3;

@@ -16,13 +16,19 @@ our $statement_seconds = 10;
 our $native_seconds = 4;
 our $answer_seconds = 90;
 
+# What a session is told when a fault from outside ended its statement or itself, with the SQLSTATE: the
+# service was lost after rows had been emitted, or somebody cancelled or terminated the session.
+our $disturbance = qr/\b(?:ERROR|FATAL):  (?:(58000): gpusort lost the rows|(57014): canceling statement due to user request|(57P01): terminating )/;
+
 sub new
 {
 	my ($class, $node, $database, $scratch, $name) = @_;
 	$name //= '';
-	my $self = bless { out => "$scratch/out$name", err => "$scratch/err$name", count => 0, read => 0 }, $class;
+	my $self = bless { out => "$scratch/out$name", err => "$scratch/err$name", count => 0, read => 0, disturbances => [] }, $class;
 
 	open my $err, '>', $self->{err} or croak "$self->{err}: $!";
+	# by which script/soak knows whom it may disturb
+	local $ENV{PGAPPNAME} = 'fuzz session';
 	$self->{pid} = open3($self->{in}, $self->{answer}, '>&' . fileno $err, $node->psql_command($database),
 						 qw(-P recordsep_zero -P fieldsep_zero), '-P', 'null=\N');
 	$self->{in}->autoflush(1);
@@ -37,6 +43,7 @@ sub new
 sub run
 {
 	my ($self, $sql) = @_;
+	return if $self->{gone};
 	my $marker = 'end-' . ++$self->{count};
 	my $answered = 0;
 	my $end = time + $answer_seconds;
@@ -55,6 +62,8 @@ sub run
 	my @messages = <$err>;
 	$self->{read} = tell $err;
 	chomp @messages;
+	push @{ $self->{disturbances} }, map { /$disturbance/ ? $1 // $2 // $3 : () } @messages;
+	$self->{gone} = !$answered;
 	return (undef, @messages, time > $end ? 'ERROR:  no answer' : ()) unless $answered;
 
 	open my $file, '<', $self->{out} or croak "$self->{out}: $!";

@@ -43,6 +43,17 @@ sub send
 	return;
 }
 
+# True if what was sent has been answered, or the session is gone: result does not wait then.
+sub answered
+{
+	my ($self) = @_;
+	my $end = "end-$self->{count}\n";
+
+	return 1 unless $self->{harness}->pumpable;
+	$self->{harness}->pump_nb;
+	return !grep { length $_ < length $end || substr($_, -length $end) ne $end } @$self{qw(out err)};
+}
+
 # What came of what was sent: the output and the messages.  Dies when nothing comes in time; when the
 # session is gone, returns what it said.
 sub result
