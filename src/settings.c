@@ -122,7 +122,7 @@ gpusort_settings_init(void)
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.host_memory",
 							"The memory that sorts of the host engine may use.",
-							"0 is a quarter of the machine's memory.",
+							"0 is a quarter of the memory that the server may use.",
 							&gpusort_host_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.host_threads",

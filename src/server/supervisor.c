@@ -143,6 +143,8 @@ build_arguments(ServiceArguments *list)
 	add_argument(list, UINT64_FORMAT, gpusort_host_memory * mb);
 	add_argument(list, "--staging-memory");
 	add_argument(list, UINT64_FORMAT, gpusort_staging_memory * mb);
+	add_argument(list, "--threads");
+	add_argument(list, "%d", gpusort_host_threads);
 }
 
 /* Says when to start a service after one has ended, or would not start: now, or after the next delay. */

@@ -492,6 +492,21 @@ main_loop(void)
 	}
 }
 
+/*
+ * When memory runs out the kernel is to end the service, whose sorts can be done
+ * otherwise, and no process of the server, whose end restarts all sessions.
+ */
+static void
+offer_for_oom(void)
+{
+	int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (file >= 0 && write(file, "1000", 4) != 4)
+		gpusort_log(false, "could not raise the service's oom_score_adj: %s", strerror(errno));
+	if (file >= 0)
+		close(file);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -505,6 +520,7 @@ main(int argc, char **argv)
 	(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
 	gpusort_log_open(CONTROL);
 	supervised = gpusort_log_has_supervisor();
+	offer_for_oom();
 	check_build();
 	start();
 	main_loop();

@@ -30,11 +30,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "service/host/machine.h"
 #include "service/pool.h"
 
 #define DEFAULT_BYTES ((uint64_t) 256 << 20)
 
-/* More of the machine's memory than this fraction is surely a mistake. */
+/* More of the memory that the service may use than this fraction is surely a mistake. */
 #define MEMORY_FRACTION 2
 
 /* A sort borrows no more than this fraction of what is free. */
@@ -94,7 +95,7 @@ map_pool(GpuSortPool *pool, size_t bytes)
 GpuSortPool *
 gpusort_pool_create(uint64_t bytes, char *error, size_t error_size)
 {
-	uint64_t memory = (uint64_t) sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	uint64_t memory = gpusort_machine_read("").memory;
 	GpuSortPool *pool;
 
 	if (bytes == 0)
@@ -102,7 +103,7 @@ gpusort_pool_create(uint64_t bytes, char *error, size_t error_size)
 	if (bytes > memory / MEMORY_FRACTION)
 	{
 		snprintf(error, error_size,
-				 "gpusort.staging_memory of %llu MB is more than half of the machine's %llu MB",
+				 "gpusort.staging_memory of %llu MB is more than half of the %llu MB that the service may use",
 				 (unsigned long long) (bytes >> 20), (unsigned long long) (memory >> 20));
 		return NULL;
 	}

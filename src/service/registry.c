@@ -14,13 +14,13 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "service/build.h"
+#include "service/host/machine.h"
 #include "service/registry.h"
 #include "service/service_log.h"
 
@@ -116,11 +116,7 @@ gpusort_registry_open(const GpuSortRegistryConfig *config)
 	GpuSortError error = {.reason = GPUSORT_REASON_NONE};
 
 	if (host_config.threads <= 0)
-	{
-		cpu_set_t cpus;
-
-		host_config.threads = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : sysconf(_SC_NPROCESSORS_ONLN);
-	}
+		host_config.threads = gpusort_machine_read("").cpus;
 	host_threads = host_config.threads;
 	if (gpusort_host_engine.open(&host_config, &host.engine, &error) != 0)
 	{

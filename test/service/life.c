@@ -50,6 +50,23 @@ serves(const Service *service)
 	return problem == NULL;
 }
 
+/* How willingly the kernel ends a process when memory runs out, -1000 to 1000; -1001: not to be read. */
+static int
+oom_score_of(pid_t pid)
+{
+	char path[64];
+	int score = -1001;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int) pid);
+	file = fopen(path, "r");
+	if (file != NULL && fscanf(file, "%d", &score) != 1)
+		score = -1001;
+	if (file != NULL)
+		fclose(file);
+	return score;
+}
+
 static void
 test_end(void)
 {
@@ -72,6 +89,7 @@ test_end(void)
 	close(service.control);
 
 	service_start(&service, plain);
+	ok(oom_score_of(service.pid) == 1000, "it is what the kernel ends first when memory runs out");
 	kill(service.pid, SIGQUIT);
 	ok(service_wait(&service, 5000) == 0, "SIGQUIT ends it");
 	close(service.control);

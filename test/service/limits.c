@@ -8,9 +8,11 @@
  *
  *-------------------------------------------------------------------------
  */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -115,20 +117,41 @@ test_host_memory(void)
 	service_stop(&service);
 }
 
-/* Bytes of memory that a process has touched. */
-static uint64_t
-size_of(pid_t pid)
+/* Reads what memory a process has mapped, and touched of it, in bytes. */
+static void
+read_size(pid_t pid, uint64_t *mapped, uint64_t *touched)
 {
 	char path[64];
-	unsigned long long pages = 0;
+	unsigned long long pages[2] = {0, 0};
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/statm", (int) pid);
 	file = fopen(path, "r");
-	if (file == NULL || fscanf(file, "%*u %llu", &pages) != 1)
+	if (file == NULL || fscanf(file, "%llu %llu", &pages[0], &pages[1]) != 2)
 		bail("%s cannot be read", path);
 	fclose(file);
-	return pages * sysconf(_SC_PAGESIZE);
+	*mapped = pages[0] * sysconf(_SC_PAGESIZE);
+	*touched = pages[1] * sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t
+mapped_by(pid_t pid)
+{
+	uint64_t mapped;
+	uint64_t touched;
+
+	read_size(pid, &mapped, &touched);
+	return mapped;
+}
+
+static uint64_t
+touched_by(pid_t pid)
+{
+	uint64_t mapped;
+	uint64_t touched;
+
+	read_size(pid, &mapped, &touched);
+	return touched;
 }
 
 /* Sort after sort of all kinds must not need more and more. */
@@ -148,11 +171,11 @@ test_no_leak(void)
 	for (int i = 0; i < 80; i++)
 	{
 		if (i == 20)
-			before = size_of(service.pid);
+			before = touched_by(service.pid);
 		if (sort_all(&service, i % 3 ? &random : &sorted, true) != NULL)
 			bail("a sort failed");
 	}
-	after = size_of(service.pid);
+	after = touched_by(service.pid);
 	/* a lost array of elements would be 1.6 MB each time */
 	ok(after < before + (UINT64_C(40) << 20), "the service does not grow (%lld MB in 60 sorts)",
 	   (long long) (after - before) >> 20);
@@ -199,6 +222,51 @@ test_full_again(void)
 	ok(fulls == 2, "each of two puts is answered by FULL");
 	rows_free(&rows);
 	client_close(&client);
+	service_stop(&service);
+}
+
+/* The system gives no more: FULL, or REFUSED, and never the loss of what was put. */
+static void
+test_no_memory_left(void)
+{
+	const char *const options[] = {"--host-memory", "1073741824", "--threads", "2", NULL};
+	const uint64_t all = 900000;
+	struct rlimit old;
+	Service service;
+
+	service_start(&service, options);
+	for (uint64_t more = 0; more <= 48; more += 8)
+	{
+		struct rlimit limit = {.rlim_cur = mapped_by(service.pid) + (more << 20), .rlim_max = RLIM_INFINITY};
+		Client client;
+		Rows rows;
+		GpuSortMessage message;
+
+		if (prlimit(service.pid, RLIMIT_AS, NULL, &old) != 0)
+			bail("prlimit");
+		limit.rlim_max = old.rlim_max;
+		if (prlimit(service.pid, RLIMIT_AS, &limit, NULL) != 0)
+			bail("prlimit");
+		client_open(&client, &service);
+		message = client_begin(&client, 1, false, 0, 0);
+		if (message.type == GPUSORT_MSG_JOB)
+		{
+			rows_make(&rows, all, 1, KEYS_RANDOM, 100, 100, 0);
+			message = put_until_full(&client, &rows);
+			ok(message.u.failure.reason == GPUSORT_REASON_NO_MEMORY, "with %d MB left a put is answered by FULL",
+			   (int) more);
+			shorten(&rows, all);
+			ok(sort_finish(&client, &rows, &message) == NULL && sort_read(&client, &rows) == NULL,
+			   "and the rows so far are sorted and read");
+			rows_free(&rows);
+		}
+		else
+			ok(message.u.failure.reason == GPUSORT_REASON_NO_MEMORY, "with %d MB left a sort is refused", (int) more);
+		client_close(&client);
+		if (prlimit(service.pid, RLIMIT_AS, &old, NULL) != 0)
+			bail("prlimit");
+		ok(client_sees_idle(&service), "all memory is given back");
+	}
 	service_stop(&service);
 }
 
@@ -423,6 +491,10 @@ main(void)
 	test_host_memory();
 	test_no_leak();
 	test_full_again();
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	/* a sanitizer ends the program when it gets no memory of its own */
+	test_no_memory_left();
+#endif
 	test_hardly_any_memory();
 	test_paused_readers();
 	test_engines();

@@ -19,17 +19,15 @@
  *
  *-------------------------------------------------------------------------
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "service/host/errors.h"
+#include "service/host/machine.h"
 #include "service/host/order.h"
 #include "service/host/packing.h"
 #include "service/host/room.h"
@@ -43,7 +41,7 @@ struct GpuSortEngine
 {
 	GpuSortHostMemory *memory;
 	GpuSortThreads *threads;
-	uint64_t memory_total;
+	uint64_t memory_total; /* bytes that the service may use, limit or not */
 	char name[GPUSORT_NAME_BYTES];
 
 	/* the thread that gives back idle memory */
@@ -136,19 +134,17 @@ host_open(const GpuSortEngineConfig *config, GpuSortEngine **result, GpuSortErro
 	GpuSortEngine *engine = calloc(1, sizeof(GpuSortEngine));
 	uint64_t limit = config->memory_limit;
 	int threads = config->threads;
+	GpuSortMachine machine;
 	pthread_condattr_t attributes;
 
 	if (engine == NULL)
 		return gpusort_host_error_memory(error);
-	engine->memory_total = (uint64_t) sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	machine = gpusort_machine_read("");
+	engine->memory_total = machine.memory;
 	if (limit == 0)
 		limit = engine->memory_total / 4;
 	if (threads <= 0)
-	{
-		cpu_set_t cpus;
-
-		threads = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) : sysconf(_SC_NPROCESSORS_ONLN);
-	}
+		threads = machine.cpus;
 	read_cpu_name(engine->name, sizeof(engine->name));
 
 	engine->memory = gpusort_host_memory_create(limit);
