@@ -27,8 +27,8 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "plan/planner.h"
+#include "server/availability.h"
 #include "server/shared.h"
-#include "server/supervisor.h"
 #include "settings.h"
 
 PG_MODULE_MAGIC;
@@ -53,13 +53,13 @@ _PG_init(void)
 	if (process_shared_preload_libraries_in_progress)
 	{
 		gpusort_shared_init();
-		gpusort_supervisor_register();
+		gpusort_availability_init();
 	}
 	gpusort_executor_init();
 	if (IsParallelWorker())
 		return; /* plans are the leader's */
 	if (is_loaded_by_call())
-		gpusort_supervisor_leave_alone();
+		gpusort_availability_leave_alone();
 	else
 		gpusort_planner_init();
 }

@@ -22,7 +22,6 @@
 
 #include "client/connection.h"
 #include "server/shared.h"
-#include "server/supervisor.h"
 
 struct GpuSortClient
 {
@@ -65,11 +64,11 @@ new_client(void)
 }
 
 static GpuSortClient *
-open_client(GpuSortFailure *failure)
+open_client(uint32 generation, GpuSortFailure *failure)
 {
 	GpuSortClient *client = new_client();
 
-	if (gpusort_connection_open(&client->connection, failure))
+	if (gpusort_connection_open(&client->connection, generation, failure))
 		return client;
 	gpusort_client_end(client);
 	return NULL;
@@ -79,8 +78,10 @@ open_client(GpuSortFailure *failure)
 static GpuSortClient *
 wait_and_open_client(GpuSortFailure *failure)
 {
-	if (gpusort_supervisor_wait_ready(failure->text, sizeof(failure->text)))
-		return open_client(failure);
+	uint32 generation;
+
+	if (gpusort_availability_wait(&generation, failure->text, sizeof(failure->text)))
+		return open_client(generation, failure);
 	failure->reason = GPUSORT_REASON_UNAVAILABLE;
 	return NULL;
 }
@@ -127,9 +128,9 @@ gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
  * there or refuses.  The client is allocated in the current memory context.
  */
 GpuSortClient *
-gpusort_client_join(uint64 token, GpuSortFailure *failure)
+gpusort_client_join(uint64 token, uint32 generation, GpuSortFailure *failure)
 {
-	GpuSortClient *client = open_client(failure);
+	GpuSortClient *client = open_client(generation, failure);
 	GpuSortMessage message = {0};
 
 	if (client == NULL)
@@ -138,11 +139,18 @@ gpusort_client_join(uint64 token, GpuSortFailure *failure)
 	return enter_job(client, &message, GPUSORT_MSG_JOB_JOIN, failure);
 }
 
-/* What other processes join the sort by. */
+/* What other processes join the sort by, with the generation. */
 uint64
 gpusort_client_token(const GpuSortClient *client)
 {
 	return client->token;
+}
+
+/* The generation of the service that sorts. */
+uint32
+gpusort_client_generation(const GpuSortClient *client)
+{
+	return client->connection.watch.generation;
 }
 
 /* The engine that sorts, never AUTO. */

@@ -28,8 +28,9 @@ extern GpuSortEngineKind gpusort_client_engine(const GpuSortClient *client);
 extern const char *gpusort_client_device(const GpuSortClient *client);
 extern double gpusort_client_queue_ms(const GpuSortClient *client);
 extern uint64 gpusort_client_token(const GpuSortClient *client);
+extern uint32 gpusort_client_generation(const GpuSortClient *client);
 
-extern GpuSortClient *gpusort_client_join(uint64 token, GpuSortFailure *failure);
+extern GpuSortClient *gpusort_client_join(uint64 token, uint32 generation, GpuSortFailure *failure);
 extern bool gpusort_client_leave(GpuSortClient *client, GpuSortFailure *failure);
 
 extern char *gpusort_client_get_chunk(GpuSortClient *client, uint32 *rows_max, GpuSortFailure *failure);

@@ -6,9 +6,9 @@
  * Legal order of calls: init, open, (send | receive | has_chunk | chunk)*, close;
  * close is legal at any time after init, and twice.
  *
- * Every wait watches the connection, the process latch and the postmaster, so
- * it ends on cancel (by CHECK_FOR_INTERRUPTS), when the service dies (LOST) and
- * when the postmaster does (exit).
+ * Every wait watches the connection, the service's pulse, the process latch and
+ * the postmaster, so it ends on cancel (by CHECK_FOR_INTERRUPTS), when the service
+ * dies or hangs (LOST) and when the postmaster dies (exit).
  *
  * The staging pool that a connection uses is mapped_pool.c's.
  *
@@ -24,7 +24,6 @@
 #include "miscadmin.h"
 #include "server/installation.h"
 #include "server/shared.h"
-#include "server/supervisor.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/wait_event.h"
@@ -39,8 +38,8 @@ fail_lost(GpuSortFailure *failure)
 void
 gpusort_connection_init(GpuSortConnection *connection)
 {
+	memset(connection, 0, sizeof(*connection));
 	connection->socket = -1;
-	connection->pool = NULL;
 }
 
 /* Closes the connection, which ends what the service does for it, and lets go of the pool. */
@@ -60,18 +59,24 @@ gpusort_connection_close(GpuSortConnection *connection)
 	}
 }
 
-/* Waits for events on the socket; may not return, see file header. */
-static void
-wait_for_socket(GpuSortConnection *connection, int events)
+/*
+ * Waits for events on the socket, or, without one, for so many milliseconds; false if the service
+ * hangs or is gone.  May not return, see file header.
+ */
+static bool
+wait_for_service(GpuSortConnection *connection, int events, long milliseconds, GpuSortFailure *failure)
 {
-	int ready = WaitLatchOrSocket(MyLatch, events | WL_LATCH_SET | WL_EXIT_ON_PM_DEATH,
-								  connection->socket, -1, PG_WAIT_EXTENSION);
+	int ready = WaitLatchOrSocket(MyLatch, events | WL_TIMEOUT | WL_LATCH_SET | WL_EXIT_ON_PM_DEATH,
+								  events != 0 ? connection->socket : PGINVALID_SOCKET, milliseconds, PG_WAIT_EXTENSION);
 
 	if (ready & WL_LATCH_SET)
 	{
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
+	if ((ready & events) != 0 || gpusort_availability_look(&connection->watch))
+		return true;
+	return gpusort_failure_set(failure, GPUSORT_REASON_LOST, "the sort service does not answer");
 }
 
 /* Sends a message, of which the first fields are filled in here; waits while the socket is full. */
@@ -91,8 +96,8 @@ gpusort_connection_send(GpuSortConnection *connection, GpuSortMessage *message, 
 			return true;
 		if (n >= 0 || (errno != EAGAIN && errno != EINTR))
 			return fail_lost(failure);
-		if (errno == EAGAIN)
-			wait_for_socket(connection, WL_SOCKET_WRITEABLE);
+		if (errno == EAGAIN && !wait_for_service(connection, WL_SOCKET_WRITEABLE, GPUSORT_LOOK_MS, failure))
+			return false;
 	}
 }
 
@@ -128,7 +133,8 @@ receive_message(GpuSortConnection *connection, GpuSortMessage *message, int *fd,
 			continue;
 		if (n < 0 && errno == EAGAIN)
 		{
-			wait_for_socket(connection, WL_SOCKET_READABLE);
+			if (!wait_for_service(connection, WL_SOCKET_READABLE, GPUSORT_LOOK_MS, failure))
+				return false;
 			continue;
 		}
 		if (n <= 0)
@@ -181,15 +187,19 @@ settle_pool(GpuSortConnection *connection, const GpuSortMessage *welcome, int fd
 	return connection->pool != NULL;
 }
 
-/* Connects to a service that is ready, shakes hands, and has its pool mapped. */
+/* Connects to the service of that generation, which is ready, shakes hands, and has its pool mapped. */
 bool
-gpusort_connection_open(GpuSortConnection *connection, GpuSortFailure *failure)
+gpusort_connection_open(GpuSortConnection *connection, uint32 generation, GpuSortFailure *failure)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = GPUSORT_SOCKET_PATH};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char path[MAXPGPATH];
 	GpuSortMessage message = {0};
 	int pool_fd;
 	bool mapped;
 
+	connection->watch.generation = generation;
+	gpusort_socket_path(generation, path);
+	strlcpy(address.sun_path, path, sizeof(address.sun_path));
 	if (!AcquireExternalFD())
 		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "out of file descriptors");
 	connection->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -205,9 +215,8 @@ gpusort_connection_open(GpuSortConnection *connection, GpuSortFailure *failure)
 		if (errno == EAGAIN)
 		{
 			/* The listen queue is full: a UNIX socket offers nothing to wait on. */
-			(void) WaitLatch(MyLatch, WL_TIMEOUT | WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 1, PG_WAIT_EXTENSION);
-			ResetLatch(MyLatch);
-			CHECK_FOR_INTERRUPTS();
+			if (!wait_for_service(connection, 0, 1, failure))
+				return false;
 			continue;
 		}
 		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE,

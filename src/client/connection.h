@@ -14,16 +14,18 @@
 
 #include "client/failure.h"
 #include "client/mapped_pool.h"
+#include "server/availability.h"
 #include "service/protocol.h"
 
 typedef struct GpuSortConnection
 {
 	int socket;              /* -1: closed */
 	GpuSortMappedPool *pool; /* NULL: closed */
+	GpuSortPulseWatch watch; /* of the service that it goes to */
 } GpuSortConnection;
 
 extern void gpusort_connection_init(GpuSortConnection *connection);
-extern bool gpusort_connection_open(GpuSortConnection *connection, GpuSortFailure *failure);
+extern bool gpusort_connection_open(GpuSortConnection *connection, uint32 generation, GpuSortFailure *failure);
 extern void gpusort_connection_close(GpuSortConnection *connection);
 
 extern bool gpusort_connection_send(GpuSortConnection *connection, GpuSortMessage *message,

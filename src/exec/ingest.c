@@ -49,6 +49,7 @@
 typedef struct IngestShared
 {
 	uint64 token;        /* of the sort to join; 0: none */
+	uint32 generation;   /* of the service that sorts */
 	GpuSortJobSlot *job; /* as in GpuSortWriter; at the same address in every process */
 	int nworkers;
 	bool common_later; /* the common prefixes are anybody's to choose */
@@ -74,6 +75,7 @@ struct GpuSortIngestState
 
 	/* the leader's */
 	uint64 token; /* of the sort, for workers */
+	uint32 generation;
 	bool common_later;
 	GpuSortJobSlot *job;
 	uint64 leader_rows; /* ingested by this node here */
@@ -143,7 +145,7 @@ join_sort(GpuSortIngestState *state)
 	if (state->shared->token == 0)
 		return;
 	caller = MemoryContextSwitchTo(estate->es_query_cxt);
-	state->client = gpusort_client_join(state->shared->token, &failure);
+	state->client = gpusort_client_join(state->shared->token, state->shared->generation, &failure);
 	if (state->client != NULL)
 	{
 		LWLockAcquire(&state->shared->lock, LW_SHARED);
@@ -274,6 +276,7 @@ reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 
 	state->shared->token = state->token;
+	state->shared->generation = state->generation;
 	state->shared->job = state->job;
 	state->shared->common_later = state->common_later;
 	state->shared->common_chosen = !state->common_later;
@@ -399,15 +402,15 @@ gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)
  * out for some.
  */
 void
-gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, uint64 token, GpuSortKeys *keys,
-					 bool common_later)
+gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, GpuSortKeys *keys, bool common_later)
 {
 	gpusort_ingest_reset(state);
 	state->writer = writer;
 	state->keys = keys;
 	state->common_later = common_later;
 	state->settled = !common_later;
-	state->token = token;
+	state->token = gpusort_client_token(writer->client);
+	state->generation = gpusort_client_generation(writer->client);
 	state->job = writer->job;
 }
 

@@ -18,7 +18,7 @@
 typedef struct GpuSortIngestState GpuSortIngestState;
 
 extern GpuSortIngestState *gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info);
-extern void gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, uint64 token, GpuSortKeys *keys,
+extern void gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, GpuSortKeys *keys,
 								 bool common_later);
 extern void gpusort_ingest_settle_common_prefixes(GpuSortIngestState *state);
 extern uint64 gpusort_ingest_collect(GpuSortIngestState *state);

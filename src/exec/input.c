@@ -143,8 +143,7 @@ gpusort_sort_input(GpuSortScanState *state)
 		return;
 	}
 	if (state->ingest != NULL)
-		gpusort_ingest_start(state->ingest, &state->service.writer, gpusort_client_token(state->service.client),
-							 state->keys, common_later);
+		gpusort_ingest_start(state->ingest, &state->service.writer, state->keys, common_later);
 	if (!ingest_rows(state) || !sort_rows(state, start))
 		return;
 	gpusort_service_sort_show(state, GPUSORT_PHASE_EMIT, 0);

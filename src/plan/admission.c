@@ -16,8 +16,8 @@
 #include "keys/types.h"
 #include "miscadmin.h"
 #include "node.h"
+#include "server/availability.h"
 #include "server/shared.h"
-#include "server/supervisor.h"
 #include "settings.h"
 
 /* Refuses a sort; the reason is made only for a log that will have it. */
@@ -169,25 +169,15 @@ static void
 ask_service(const GpuSortService *service, double rows, int width, GpuSortAdmission *admission)
 {
 	double bytes = rows * gpusort_row_bytes(width);
-	const char *why_not;
+	const char *why_not = gpusort_availability_expected(service);
 
-	switch (service->state)
+	if (why_not != NULL)
 	{
-		case GPUSORT_SERVICE_NONE:
-			why_not = gpusort_supervisor_wake();
-			if (why_not != NULL)
-				refuse(admission, "%s", why_not);
-			return; /* the executor waits for it, and falls back */
-		case GPUSORT_SERVICE_STARTING:
-			return;
-		case GPUSORT_SERVICE_HUNG:
-		case GPUSORT_SERVICE_BACKOFF:
-			refuse(admission, "the sort service is not running");
-			return;
-		case GPUSORT_SERVICE_READY:
-		case GPUSORT_SERVICE_DRAINING:
-			break;
+		refuse(admission, "%s", why_not);
+		return;
 	}
+	if (service->state == GPUSORT_SERVICE_NONE || service->state == GPUSORT_SERVICE_STARTING)
+		return; /* what it takes is not known yet: the executor waits for it, and falls back */
 	if (gpusort_engine == GPUSORT_ENGINE_CUDA && !admission->cuda)
 		refuse(admission, "gpusort.engine is cuda and the service has no CUDA device");
 	else if (rows > (double) GPUSORT_MAX_ROWS)

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * installation.c
- *	  Where this module lies, what is installed with it, and of which build it is.
+ *	  Where this module lies, what is installed with it, of which build it is, and
+ *	  where a service of this build listens.
  *
  * Service and cuda engine are looked for beside the module's own file first: a
  * module that is loaded from a directory of its own brings them along.
@@ -43,4 +44,15 @@ gpusort_installed_path(const char *name, char path[MAXPGPATH])
 	join_path_components(path, path, name);
 	if (access(path, F_OK) != 0)
 		join_path_components(path, pkglib_path, name);
+}
+
+/*
+ * Fills in where the service of that generation listens.  The build is in the name, so that modules of
+ * two builds, in sessions that load them by themselves, have services side by side.
+ */
+void
+gpusort_socket_path(uint32 generation, char path[MAXPGPATH])
+{
+	snprintf(path, MAXPGPATH, "%s/%s%08x.%u.sock", GPUSORT_SOCKET_DIRECTORY, GPUSORT_SOCKET_PREFIX,
+			 (uint32) (gpusort_module_build() >> 32), generation);
 }

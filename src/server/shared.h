@@ -139,6 +139,13 @@ extern GpuSortService gpusort_shared_service(void);
 extern const char *gpusort_reason_name(int reason);
 extern void gpusort_shared_init_lock(LWLock *lock);
 
+/* The supervisor's alone */
+extern bool gpusort_shared_claim_service(void);
+extern void gpusort_shared_release_service(void);
+extern void gpusort_shared_set_service(GpuSortServiceState service_state, pid_t pid, uint32 generation, uint32 leaving);
+extern void gpusort_shared_set_engines(const GpuSortMessage *ready);
+extern void gpusort_shared_set_pulse(uint32 generation, bool lost);
+
 extern GpuSortJobSlot *gpusort_shared_job_start(void);
 extern void gpusort_shared_job_begun(GpuSortJobSlot *slot, GpuSortEngineKind engine, const char *device);
 extern void gpusort_shared_job_add(GpuSortJobSlot *slot, uint64 rows, uint64 bytes);

@@ -5,29 +5,38 @@
  *
  * The service is a process of its own that knows nothing of PostgreSQL: a
  * driver that faults in it cannot restart the server.  The supervisor spawns
- * it, tells the backends through shared memory when it is ready, logs what it
- * reports, starts it again with growing delays when it ends, and replaces it
- * when the administrator's settings have changed.
+ * it, tells the backends through shared memory when it is ready and that it
+ * lives, logs what it reports, starts it again with growing delays when it ends
+ * or hangs, and replaces it when the administrator's settings have changed.
  *
- * Supervisor and service hold the two ends of a socket pair.  When the service
- * sees its end close, it exits: so it never outlives the supervisor, which
- * never outlives the postmaster, not even one killed with -9.  There is one
- * supervisor per server (shared->service.supervisor_pid), and the service locks
- * its socket path besides.
+ * Each start of a service is a generation, with a socket and a staging pool of
+ * its own: so the next one need not wait for the last.  One of them is current,
+ * and takes sorts; others are leaving: they end their last sorts, or cannot be
+ * killed.  All are watched until they have ended.  There is one supervisor per
+ * server (shared->service.supervisor_pid).
+ *
+ * The state that backends see is that of the current one:
  *
  *	 NONE --spawn--> STARTING --READY--> READY --settings--> DRAINING
  *						|				   |				   |
- *						+---- exit --------+--> BACKOFF		   | exit
- *						^						   |		   |
- *						+------- delay over -------+-----------+
+ *						|				   | no PONG		   | exit, or soon
+ *						| exit, or too long|-----> HUNG		   | beside it
+ *						|				   | exit	 | reaped, |
+ *						v				   v		 v or not  |
+ *						+------------- BACKOFF <-----+		   |
+ *						|				 | delay over		   |
+ *						+<---------------+---------------------+
+ *
+ * Nothing in the loop waits for a service: a process that hangs in the kernel
+ * keeps nobody up.
  *
  *-------------------------------------------------------------------------
  */
 #include "server/supervisor.h"
 
 #include <errno.h>
-#include <spawn.h>
-#include <sys/socket.h>
+#include <signal.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,16 +44,12 @@
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
-#include "server/installation.h"
+#include "server/service_process.h"
 #include "server/shared.h"
-#include "service/protocol.h"
-#include "settings.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "storage/procarray.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 /* A service that was ready for this long starts the delays anew. */
@@ -52,117 +57,62 @@
 #define FIRST_DELAY_MS 200
 #define LAST_DELAY_MS  60000
 
-/* How long a query waits for a service that is just starting. */
-#define READY_WAIT_MS 10000
-#define DRAIN_WAIT_MS 1000 /* or for one that has old sorts to end first */
+/* Each service is asked so often whether it lives; and a supervisor that sleeps twice as long was kept from asking. */
+#define BEAT_MS 500
 
-/* How long the supervisor gives the service to end before it kills it. */
+/* The log tells of a service that is not ready after so long: sorts have ceased to wait for it. */
+#define LATE_MS 2000
+
+/* One that is to end has so long to do it before it is killed; then to vanish, before it is left behind. */
 #define EXIT_WAIT_MS 2000
 
-/* A failed attempt to get a supervisor is not repeated by this session for so long. */
-#define REGISTER_RETRY_MS 10000
+/* What is told to drain ends at once, unless it has sorts; then the next one starts beside it. */
+#define DRAIN_WAIT_MS 200
 
-/* The arguments the service was started with; a change of theirs replaces it. */
-#define MAX_ARGUMENTS 20
-typedef struct ServiceArguments
-{
-	int count;
-	char text[MAX_ARGUMENTS][MAXPGPATH];
-} ServiceArguments;
+/* So many services may have sorts to end; settings that change meanwhile wait for one of them. */
+#define MOST_LEAVING 4
 
-/* The supervisor's own: the service that runs, or the next one */
-static ServiceArguments arguments; /* of the one that was started last */
-static int control = -1;           /* our end of the socket pair; -1: no service */
-static pid_t service_pid = 0;
-static TimestampTz ready_since = 0; /* 0: not ready */
-static TimestampTz next_start = 0;
+/* A service that lost its devices, and was started again without, is replaced so often until they are back. */
+#define DEVICE_RETRY_MS (5 * 60 * 1000)
+
+/* While something is about to change, time is looked at so often. */
+#define TICK_MS 50
+
+/* One less than there are pulses: then a generation can be found whose pulse is nobody's. */
+#define PROCESSES (GPUSORT_PULSES - 1)
+
+static GpuSortServiceProcess processes[PROCESSES];
+static GpuSortServiceProcess *current = NULL; /* NULL: there is none, the next one starts at next_start */
+static int controls = -1;                     /* an epoll descriptor: readable when a service has something to say */
+
+/* Times are gpusort_process_now's */
+static uint64 last_beat = 0;
+static uint64 next_start = 0;
 static int delay_ms = FIRST_DELAY_MS;        /* before the next start */
 static int failures = 0;                     /* starts in a row that led to no ready service; only the first is logged */
 static int last_status = 0;                  /* how the last one ended */
 static char last_report[GPUSORT_TEXT_BYTES]; /* what services had to say, the last time */
+static bool change_waits = false;            /* settings have changed, but too many are leaving */
+static bool device_missed = false;           /* a service had devices, and the next has none */
 
-/* A backend's own: when it last found no worker slot for a supervisor; 0: never, or one since */
-static TimestampTz register_failed = 0;
+static int
+count_leaving(void)
+{
+	int count = 0;
 
-/* Likewise: it is not to start one */
-static bool leave_alone = false;
-
-extern char **environ;
+	for (int i = 0; i < PROCESSES; i++)
+		count += processes[i].pid != 0 && &processes[i] != current;
+	return count;
+}
 
 /* Tells the backends, those that wait for the service too. */
 static void
 set_state(GpuSortServiceState service_state)
 {
-	GpuSortShared *state = gpusort_shared();
-
-	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
-	state->service.state = service_state;
-	LWLockRelease(&state->lock);
-	ConditionVariableBroadcast(&state->service_changed);
-}
-
-static void
-add_argument(ServiceArguments *list, const char *fmt, ...) pg_attribute_printf(2, 3);
-
-/* Appends an argument, formatted as by printf. */
-static void
-add_argument(ServiceArguments *list, const char *fmt, ...)
-{
-	va_list values;
-
-	Assert(list->count < MAX_ARGUMENTS);
-	va_start(values, fmt);
-	vsnprintf(list->text[list->count++], MAXPGPATH, fmt, values);
-	va_end(values);
-}
-
-/* Fills in the service's command line under the present settings. */
-static void
-build_arguments(ServiceArguments *list)
-{
-	const uint64 mb = UINT64CONST(1) << 20;
-	char path[MAXPGPATH];
-
-	memset(list, 0, sizeof(*list));
-	gpusort_installed_path(GPUSORT_SERVICE_FILE, path);
-	add_argument(list, "%s", path);
-	add_argument(list, "--build");
-	add_argument(list, "%016" INT64_MODIFIER "x", gpusort_module_build());
-	gpusort_installed_path(GPUSORT_CUDA_ENGINE_FILE, path);
-	add_argument(list, "--cuda-library");
-	add_argument(list, "%s", path);
-	add_argument(list, "--socket");
-	add_argument(list, "%s", GPUSORT_SOCKET_PATH);
-	add_argument(list, "--engine");
-	add_argument(list, "auto");
-	add_argument(list, "--devices");
-	add_argument(list, "%s", gpusort_devices[0] != '\0' ? gpusort_devices : "all");
-	add_argument(list, "--device-memory");
-	add_argument(list, UINT64_FORMAT, gpusort_device_memory * mb);
-	add_argument(list, "--host-memory");
-	add_argument(list, UINT64_FORMAT, gpusort_host_memory * mb);
-	add_argument(list, "--staging-memory");
-	add_argument(list, UINT64_FORMAT, gpusort_staging_memory * mb);
-	add_argument(list, "--threads");
-	add_argument(list, "%d", gpusort_host_threads);
-}
-
-/* Says when to start a service after one has ended, or would not start: now, or after the next delay. */
-static void
-schedule_restart(bool at_once)
-{
-	TimestampTz now = GetCurrentTimestamp();
-
-	if (at_once || (ready_since != 0 && TimestampDifferenceExceeds(ready_since, now, STABLE_MS)))
-		delay_ms = FIRST_DELAY_MS;
-	ready_since = 0;
-	next_start = now;
-	if (!at_once)
-	{
-		next_start = TimestampTzPlusMilliseconds(now, delay_ms);
-		delay_ms = Min(delay_ms * 2, LAST_DELAY_MS);
-	}
-	set_state(GPUSORT_SERVICE_BACKOFF);
+	if (current != NULL)
+		gpusort_shared_set_service(service_state, current->pid, current->generation, count_leaving());
+	else
+		gpusort_shared_set_service(service_state, 0, 0, count_leaving());
 }
 
 /* Returns the level to log a failure with: the first one in a row is for the log, the others are not. */
@@ -172,133 +122,200 @@ failure_level(void)
 	return failures++ == 0 ? LOG : DEBUG1;
 }
 
-/* Spawns the service with one end of a new socket pair as its standard input. */
+/* Says when to start a service now that there is none: now, or after the next delay. */
+static void
+schedule_start(bool at_once)
+{
+	next_start = gpusort_process_now();
+	if (at_once)
+	{
+		delay_ms = FIRST_DELAY_MS;
+		return; /* the state is that of what starts now */
+	}
+	next_start += delay_ms;
+	delay_ms = Min(delay_ms * 2, LAST_DELAY_MS);
+	set_state(GPUSORT_SERVICE_BACKOFF);
+}
+
+/* Returns the next generation whose pulse no living service uses. */
+static uint32
+next_generation(void)
+{
+	uint32 generation = gpusort_shared_service().generation;
+	bool used;
+
+	do
+	{
+		generation = generation == PG_UINT32_MAX ? 1 : generation + 1;
+		used = false;
+		for (int i = 0; i < PROCESSES; i++)
+			used |= processes[i].pid != 0 && processes[i].generation % GPUSORT_PULSES == generation % GPUSORT_PULSES;
+	} while (used);
+	return generation;
+}
+
+/* Starts the current service. */
 static void
 start_service(void)
 {
-	int pair[2];
-	char *argv[MAX_ARGUMENTS + 1] = {0};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t signals;
-	pid_t pid;
-	int error;
+	GpuSortServiceProcess *process = NULL;
+	struct epoll_event event = {.events = EPOLLIN};
 
-	build_arguments(&arguments);
-	for (int i = 0; i < arguments.count; i++)
-		argv[i] = arguments.text[i];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
+	for (int i = 0; i < PROCESSES; i++)
+	{
+		if (processes[i].pid == 0)
+			process = &processes[i];
+	}
+	if (process == NULL)
 	{
 		ereport(failure_level(),
-				(errcode_for_socket_access(),
-				 errmsg("gpusort could not create a socket pair: %m")));
-		schedule_restart(false);
+				(errmsg("gpusort has %d sort services that cannot be killed and starts no more", PROCESSES),
+				 errhint("Look for a driver or a file system that hangs; restart the machine.")));
+		schedule_start(false);
 		return;
 	}
-
-	/* Signals as a program started from a shell has them. */
-	posix_spawnattr_init(&attributes);
-	sigemptyset(&signals);
-	posix_spawnattr_setsigmask(&attributes, &signals);
-	sigfillset(&signals);
-	posix_spawnattr_setsigdefault(&attributes, &signals);
-	/* A group of its own: Ctrl-C in the postmaster's terminal is not for it. */
-	posix_spawnattr_setpgroup(&attributes, 0);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, pair[1], STDIN_FILENO);
-
-	error = posix_spawn(&pid, argv[0], &actions, &attributes, argv, environ);
-
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	close(pair[1]);
-	if (error != 0)
+	if (!gpusort_process_start(process, next_generation()))
 	{
-		close(pair[0]);
-		errno = error;
 		ereport(failure_level(),
 				(errcode_for_file_access(),
-				 errmsg("gpusort could not start the sort service \"%s\": %m", argv[0]),
+				 errmsg("gpusort could not start the sort service \"%s\": %m", process->arguments.text[0]),
 				 errhint("Install gpusort completely, or set gpusort.enable = off.")));
-		schedule_restart(false);
+		schedule_start(false);
 		return;
 	}
-	control = pair[0];
-	service_pid = pid;
+	(void) epoll_ctl(controls, EPOLL_CTL_ADD, process->control, &event);
+	current = process;
 	set_state(GPUSORT_SERVICE_STARTING);
 }
 
-/* Waits for the service to exit, kills it when it does not; returns its wait status. */
-static int
-reap_service(void)
-{
-	int status = 0;
-
-	for (int waited = 0; waitpid(service_pid, &status, WNOHANG) == 0; waited += 10)
-	{
-		if (waited == EXIT_WAIT_MS)
-			kill(service_pid, SIGKILL);
-		pg_usleep(10000L);
-	}
-	service_pid = 0;
-	return status;
-}
-
-/* Closes our end of the socket pair; the service exits when it sees that. */
+/*
+ * Logs how a service ended, that was not told to.  Of those that end again and
+ * again in the same way, without having been ready, the first is told.
+ */
 static void
-close_control(void)
+log_end(const GpuSortServiceProcess *process, int pid)
 {
-	close(control);
-	control = -1;
-}
+	int status = process->status;
+	int level;
 
-/* Reaps the service after it closed its end: it has ended, or is about to. */
-static void
-service_ended(void)
-{
-	bool draining = gpusort_shared_service().state == GPUSORT_SERVICE_DRAINING;
-	int pid = service_pid;
-	int status;
-
-	close_control();
-	status = reap_service();
-
-	if (draining && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-	{
-		schedule_restart(true);
-		return;
-	}
-	schedule_restart(false);
 	if (status != last_status)
 		failures = 0;
+	last_status = status;
+	level = process == current ? failure_level() : LOG;
 	if (WIFSIGNALED(status))
-		ereport(failure_level(),
+		ereport(level,
 				(errmsg("sort service (PID %d) was terminated by signal %d: %s",
 						pid, WTERMSIG(status), pg_strsignal(WTERMSIG(status))),
 				 errdetail("It is started again; sorts that it held fall back to PostgreSQL's or fail.")));
 	else
-		ereport(failure_level(),
+		ereport(level,
 				(errmsg("sort service (PID %d) exited with exit code %d",
 						pid, WEXITSTATUS(status)),
 				 errdetail("It is started again; until then PostgreSQL sorts by itself.")));
-	last_status = status;
+}
+
+/* What is to be done after a service has ended. */
+static void
+service_ended(GpuSortServiceProcess *process, int pid)
+{
+	bool in_order = process->drained != 0 && WIFEXITED(process->status) && WEXITSTATUS(process->status) == 0;
+
+	gpusort_process_close(process);
+	gpusort_process_remove_files(process);
+	gpusort_shared_set_pulse(process->generation, true);
+	if (process->left_behind)
+		ereport(LOG,
+				(errmsg("sort service (PID %d) that was left behind has ended", pid)));
+	else if (!in_order && process->killed == 0)
+		log_end(process, pid);
+	if (process != current)
+	{
+		set_state(gpusort_shared_service().state);
+		return;
+	}
+	current = NULL;
+	if (process->ready != 0 && gpusort_process_now() - process->ready >= STABLE_MS)
+		delay_ms = FIRST_DELAY_MS;
+	schedule_start(in_order);
+}
+
+/* Kills a service that hangs; what it held is lost. */
+static void
+kill_service(GpuSortServiceProcess *process)
+{
+	gpusort_process_kill(process);
+	gpusort_shared_set_pulse(process->generation, true);
+	if (process == current)
+		set_state(GPUSORT_SERVICE_HUNG);
+}
+
+/* Gives up waiting for the end of a service that was killed: another one takes its place. */
+static void
+leave_behind(GpuSortServiceProcess *process)
+{
+	process->left_behind = true;
+	gpusort_process_close(process);
+	ereport(LOG,
+			(errmsg("sort service (PID %d) was killed and does not end: it is left behind", (int) process->pid),
+			 errdetail("It hangs in the kernel, in a driver say; its memory stays in use until it ends.")));
+	if (process != current)
+		return;
+	current = NULL;
+	schedule_start(false);
+}
+
+/* Has the current service end after its last sort; the next one is started when it has, or beside it. */
+static void
+replace_service(void)
+{
+	gpusort_process_drain(current);
+	set_state(GPUSORT_SERVICE_DRAINING);
+}
+
+/* Replaces a service that was started with other settings. */
+static void
+apply_settings(void)
+{
+	if (current == NULL)
+	{
+		/* Whatever kept the last one from starting may be gone. */
+		schedule_start(true);
+		return;
+	}
+	if (current->drained != 0 || current->killed != 0 || !gpusort_process_is_outdated(current))
+		change_waits = false;
+	else if (count_leaving() < MOST_LEAVING)
+	{
+		ereport(LOG,
+				(errmsg("gpusort's settings changed: another sort service takes over"),
+				 errdetail("The one that runs ends after its last sort.")));
+		change_waits = device_missed = false;
+		replace_service();
+	}
+	else if (!change_waits)
+	{
+		ereport(LOG,
+				(errmsg("gpusort's settings changed, but %d sort services have sorts to end already", count_leaving()),
+				 errdetail("The change is applied when one of them has ended.")));
+		change_waits = true;
+	}
 }
 
 /* Notes what the service said of itself, and tells the backends. */
 static void
-service_ready(const GpuSortMessage *message)
+service_ready(GpuSortServiceProcess *process, const GpuSortMessage *message)
 {
-	GpuSortShared *state = gpusort_shared();
+	bool again = failures > 0 || process->told_late;
 
-	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
-	state->service.engines = message->u.ready.engines;
-	state->service.devices = message->u.ready.devices;
-	state->service.device_limit = message->u.ready.device_limit;
-	state->service.host_limit = message->u.ready.host_limit;
-	LWLockRelease(&state->lock);
-	ready_since = GetCurrentTimestamp();
+	process->ready = gpusort_process_now();
+	gpusort_shared_set_pulse(process->generation, false);
+	if (process != current || process->drained != 0)
+		return;
+	if (message->u.ready.devices > 0)
+		device_missed = false;
+	else if (gpusort_shared_service().devices > 0)
+		device_missed = true;
+	gpusort_shared_set_engines(message);
 	failures = 0;
 	set_state(GPUSORT_SERVICE_READY);
 
@@ -307,8 +324,8 @@ service_ready(const GpuSortMessage *message)
 				(errmsg("sort service ready: %u GPU(s), %.*s", message->u.ready.devices,
 						GPUSORT_NAME_BYTES, message->u.ready.device)));
 	else
-		ereport(DEBUG1,
-				(errmsg_internal("sort service ready: host engine, %u threads", message->u.ready.threads)));
+		ereport(again ? LOG : DEBUG1,
+				(errmsg("sort service ready: host engine, %u threads", message->u.ready.threads)));
 }
 
 /*
@@ -316,116 +333,228 @@ service_ready(const GpuSortMessage *message)
  * is no GPU say, is for the log once.
  */
 static void
-log_for_service(GpuSortMessage *message)
+log_for_service(const GpuSortServiceProcess *process, GpuSortMessage *message)
 {
 	char *text = message->u.log.text;
 	bool again;
 
 	text[GPUSORT_TEXT_BYTES - 1] = '\0';
-	again = ready_since == 0 && strcmp(text, last_report) == 0;
+	again = process->ready == 0 && strcmp(text, last_report) == 0;
 	strlcpy(last_report, text, sizeof(last_report));
 	ereport(again ? DEBUG1 : message->u.log.warning ? WARNING
 													: LOG,
 			(errmsg("sort service: %s", text)));
 }
 
-/* Reads what the service says until there is no more. */
+/* Reads what a service says until there is no more. */
 static void
-read_control(void)
+read_control(GpuSortServiceProcess *process)
 {
 	GpuSortMessage message;
 
-	for (;;)
+	while (gpusort_process_receive(process, &message))
 	{
-		ssize_t n = recv(control, &message, sizeof(message), MSG_DONTWAIT);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return;
-		if (n <= 0)
-		{
-			service_ended();
-			return;
-		}
-		if (n != sizeof(message) || message.magic != GPUSORT_PROTOCOL_MAGIC ||
-			message.version != GPUSORT_PROTOCOL_VERSION)
+		if (message.magic != GPUSORT_PROTOCOL_MAGIC || message.version != GPUSORT_PROTOCOL_VERSION)
 			ereport(LOG,
 					(errcode(ERRCODE_PROTOCOL_VIOLATION),
-					 errmsg("sort service \"%s\" speaks another protocol version", arguments.text[0]),
+					 errmsg("sort service \"%s\" speaks another protocol version", process->arguments.text[0]),
 					 errhint("Install the module and the service from the same build.")));
-		else if (message.type == GPUSORT_MSG_READY)
-			service_ready(&message);
+		else if (message.type == GPUSORT_MSG_PONG)
+		{
+			process->unanswered = 0;
+			if (process->killed == 0)
+				gpusort_shared_set_pulse(process->generation, false);
+		}
+		else if (message.type == GPUSORT_MSG_READY && process->killed == 0)
+			service_ready(process, &message);
 		else if (message.type == GPUSORT_MSG_LOG)
-			log_for_service(&message);
+			log_for_service(process, &message);
 	}
 }
 
-/* Has the service end after its last sort when it was started with other settings. */
+/* Looks after a service that is not ready yet. */
 static void
-apply_settings(void)
+watch_start(GpuSortServiceProcess *process)
 {
-	ServiceArguments wanted;
-	GpuSortMessage message = {
-		.magic = GPUSORT_PROTOCOL_MAGIC,
-		.version = GPUSORT_PROTOCOL_VERSION,
-		.type = GPUSORT_MSG_DRAIN,
-	};
+	uint64 waited = gpusort_process_now() - process->started;
 
-	build_arguments(&wanted);
-	if (memcmp(&wanted, &arguments, sizeof(wanted)) == 0 ||
-		gpusort_shared_service().state == GPUSORT_SERVICE_DRAINING)
-		return;
-	if (control < 0)
+	if (waited >= gpusort_process_start_limit())
 	{
-		/* Whatever kept the last one from starting may be gone. */
-		schedule_restart(true);
-		return;
+		ereport(failure_level(),
+				(errmsg("sort service (PID %d) was killed: it was not ready after %d seconds",
+						(int) process->pid, (int) (waited / 1000)),
+				 errdetail("It is started again; until then PostgreSQL sorts by itself.")));
+		kill_service(process);
 	}
-	ereport(LOG,
-			(errmsg("gpusort's settings changed: the sort service restarts when its sorts have ended")));
-	set_state(GPUSORT_SERVICE_DRAINING);
-	(void) send(control, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
+	else if (waited >= LATE_MS && !process->told_late && process == current)
+	{
+		process->told_late = true;
+		ereport(failures == 0 ? LOG : DEBUG1,
+				(errmsg("sort service (PID %d) is not ready after %d seconds", (int) process->pid, LATE_MS / 1000),
+				 errdetail("Until it is, PostgreSQL sorts by itself.")));
+	}
 }
 
-/* A callback at exit: ends the service with the supervisor. */
+/* Asks all services whether they live; kills those that have not answered for too long. */
+static void
+beat(void)
+{
+	uint64 now = gpusort_process_now();
+	bool on_time = now - last_beat < 2 * BEAT_MS;
+
+	if (now - last_beat < BEAT_MS)
+		return;
+	last_beat = now;
+	for (int i = 0; i < PROCESSES; i++)
+	{
+		GpuSortServiceProcess *process = &processes[i];
+
+		if (process->pid == 0 || process->control < 0 || process->ready == 0 || process->killed != 0 ||
+			gpusort_process_ping(process, on_time))
+			continue;
+		ereport(process == current ? failure_level() : LOG,
+				(errmsg("sort service (PID %d) does not answer: it was killed", (int) process->pid),
+				 errdetail("It is started again; sorts that it held fall back to PostgreSQL's or fail.")));
+		kill_service(process);
+	}
+}
+
+/* Does what is due for a service. */
+static void
+tend(GpuSortServiceProcess *process)
+{
+	uint64 now = gpusort_process_now();
+	int pid = process->pid;
+
+	if (gpusort_process_has_ended(process))
+	{
+		read_control(process); /* its last words */
+		service_ended(process, pid);
+	}
+	else if (process->killed != 0)
+	{
+		if (!process->left_behind && now - process->killed >= EXIT_WAIT_MS)
+			leave_behind(process);
+	}
+	else if (process->closed != 0)
+	{
+		if (now - process->closed >= EXIT_WAIT_MS)
+			kill_service(process);
+	}
+	else
+	{
+		if (process->ready == 0)
+			watch_start(process);
+		if (process->drained != 0 && !process->told_drain)
+			gpusort_process_drain(process);
+	}
+	if (process == current && process->drained != 0 && process->killed == 0 && now - process->drained >= DRAIN_WAIT_MS)
+	{
+		/* It has sorts to end. */
+		current = NULL;
+		schedule_start(true);
+	}
+}
+
+/* Milliseconds until something is due that no event tells. */
+static long
+next_due(void)
+{
+	uint64 now = gpusort_process_now();
+	uint64 due = PG_UINT64_MAX;
+
+	if (current == NULL)
+		due = Max(next_start, now);
+	for (int i = 0; i < PROCESSES; i++)
+	{
+		const GpuSortServiceProcess *process = &processes[i];
+
+		if (process->pid == 0)
+			continue;
+		due = Min(due, last_beat + BEAT_MS);
+		if (process == current && process->drained != 0)
+			due = Min(due, now + TICK_MS);
+	}
+	return due <= now ? 0 : (long) Min(due - now, LAST_DELAY_MS);
+}
+
+/* One round: reads what services say, and does what is due. */
+static void
+supervise(void)
+{
+	for (int i = 0; i < PROCESSES; i++)
+	{
+		if (processes[i].pid != 0)
+			read_control(&processes[i]);
+		if (processes[i].pid != 0)
+			tend(&processes[i]);
+	}
+	beat();
+	if (current == NULL && gpusort_process_now() >= next_start)
+		start_service();
+	if (change_waits)
+		apply_settings();
+	if (device_missed && current != NULL && current->ready != 0 && current->drained == 0 && current->killed == 0 &&
+		count_leaving() < MOST_LEAVING && gpusort_process_now() - current->ready >= DEVICE_RETRY_MS)
+		replace_service();
+}
+
+/* Waits until all services have ended, but not long. */
+static void
+wait_for_end(void)
+{
+	for (int waited = 0; waited < EXIT_WAIT_MS; waited += 10)
+	{
+		bool all = true;
+
+		for (int i = 0; i < PROCESSES; i++)
+		{
+			if (gpusort_process_has_ended(&processes[i]))
+				gpusort_process_remove_files(&processes[i]);
+			all &= processes[i].pid == 0 || processes[i].left_behind;
+		}
+		if (all)
+			return;
+		pg_usleep(10000L);
+	}
+}
+
+/* A callback at exit: ends the services with the supervisor, or leaves behind what cannot be killed. */
 static void
 supervisor_exit(int code, Datum arg)
 {
-	GpuSortShared *state = gpusort_shared();
-
-	if (service_pid != 0)
+	for (int i = 0; i < PROCESSES; i++)
 	{
-		kill(service_pid, SIGTERM);
-		close_control();
-		(void) reap_service();
+		if (processes[i].pid == 0)
+			continue;
+		kill(processes[i].pid, SIGTERM);
+		gpusort_process_close(&processes[i]);
 	}
-	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
-	if (state->service.supervisor_pid == MyProcPid)
-		memset(&state->service, 0, sizeof(state->service));
-	LWLockRelease(&state->lock);
-	ConditionVariableBroadcast(&state->service_changed);
+	wait_for_end();
+	for (int i = 0; i < PROCESSES; i++)
+	{
+		if (processes[i].pid != 0)
+			gpusort_process_kill(&processes[i]);
+	}
+	wait_for_end();
+	for (int i = 0; i < PROCESSES; i++)
+	{
+		if (processes[i].pid != 0)
+			ereport(LOG,
+					(errmsg("sort service (PID %d) was killed and does not end: it is left behind",
+							(int) processes[i].pid)));
+	}
+	gpusort_shared_release_service();
 }
 
-/* Makes this process the supervisor; false if there is one already. */
-static bool
-become_supervisor(void)
+/* A signal handler: a child has ended. */
+static void
+handle_child(SIGNAL_ARGS)
 {
-	GpuSortShared *state = gpusort_shared();
-	pid_t other;
+	int saved = errno;
 
-	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
-	other = state->service.supervisor_pid;
-	if (other != 0 && other != MyProcPid && kill(other, 0) == 0)
-	{
-		LWLockRelease(&state->lock);
-		return false;
-	}
-	memset(&state->service, 0, sizeof(state->service));
-	state->service.supervisor_pid = MyProcPid;
-	LWLockRelease(&state->lock);
-	before_shmem_exit(supervisor_exit, (Datum) 0);
-	return true;
+	SetLatch(MyLatch);
+	errno = saved;
 }
 
 /* Entry point of the background worker. */
@@ -434,171 +563,34 @@ gpusort_supervisor_main(Datum arg)
 {
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	pqsignal(SIGCHLD, handle_child);
 	BackgroundWorkerUnblockSignals();
 
-	if (!become_supervisor())
+	if (!gpusort_shared_claim_service())
 		proc_exit(0);
+	before_shmem_exit(supervisor_exit, (Datum) 0);
+	gpusort_process_remove_old_files();
+	controls = epoll_create1(EPOLL_CLOEXEC);
+	if (controls < 0)
+		ereport(FATAL,
+				(errcode_for_socket_access(),
+				 errmsg("gpusort could not create an epoll descriptor: %m")));
 
 	while (!ShutdownRequestPending)
 	{
-		int events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH;
-		long timeout = -1;
-
-		if (control < 0)
-		{
-			TimestampTz now = GetCurrentTimestamp();
-
-			if (now >= next_start)
-				start_service();
-			if (control < 0)
-			{
-				timeout = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), next_start) + 1;
-				events |= WL_TIMEOUT;
-			}
-		}
-		if (control >= 0)
-			events |= WL_SOCKET_READABLE;
-
-		(void) WaitLatchOrSocket(MyLatch, events, control >= 0 ? control : PGINVALID_SOCKET,
-								 timeout, PG_WAIT_EXTENSION);
+		supervise();
+		(void) WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_SOCKET_READABLE | WL_TIMEOUT, controls,
+								 next_due(), PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
-
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
 			apply_settings();
 		}
-		if (control >= 0)
-			read_control();
 	}
 
 	/* Not 0: a supervisor ended by hand comes back. */
 	proc_exit(1);
-}
-
-/* Fills in how the postmaster runs the supervisor. */
-static void
-describe_worker(BackgroundWorker *worker)
-{
-	memset(worker, 0, sizeof(*worker));
-	worker->bgw_flags = BGWORKER_SHMEM_ACCESS;
-	worker->bgw_start_time = BgWorkerStart_PostmasterStart;
-	worker->bgw_restart_time = 1;
-	/* This very module, wherever it was loaded from, if its path is not too long to say so. */
-	if (strlcpy(worker->bgw_library_name, gpusort_module_path(), BGW_MAXLEN) >= BGW_MAXLEN)
-		strlcpy(worker->bgw_library_name, "gpusort", BGW_MAXLEN);
-	strlcpy(worker->bgw_function_name, "gpusort_supervisor_main", BGW_MAXLEN);
-	strlcpy(worker->bgw_name, "gpusort supervisor", BGW_MAXLEN);
-	strlcpy(worker->bgw_type, "gpusort supervisor", BGW_MAXLEN);
-}
-
-/* To be called while shared_preload_libraries are loaded: the service starts with the server. */
-void
-gpusort_supervisor_register(void)
-{
-	BackgroundWorker worker;
-
-	describe_worker(&worker);
-	RegisterBackgroundWorker(&worker);
-}
-
-/* To be called at load: this session does not start a supervisor, but may use one. */
-void
-gpusort_supervisor_leave_alone(void)
-{
-	leave_alone = true;
-}
-
-/*
- * Starts the supervisor on demand, for a server that did not preload gpusort.
- * Does not wait; does nothing when there is one.  Returns NULL, or why there
- * will be none.
- */
-const char *
-gpusort_supervisor_wake(void)
-{
-	BackgroundWorker worker;
-	BackgroundWorkerHandle *handle;
-	GpuSortService service = gpusort_shared_service();
-
-	if (service.supervisor_pid != 0)
-		return NULL;
-	if (gpusort_shared_is_private())
-		return "there is no shared memory for gpusort";
-	if (leave_alone)
-		return "this session has loaded gpusort by a function call, which starts no sort service";
-	if (!gpusort_allowed)
-		return "gpusort.allowed is off";
-	if (!IsUnderPostmaster)
-		return "a server in single-user mode has no background workers";
-	if (register_failed == 0 ||
-		TimestampDifferenceExceeds(register_failed, GetCurrentTimestamp(), REGISTER_RETRY_MS))
-	{
-		describe_worker(&worker);
-		if (RegisterDynamicBackgroundWorker(&worker, &handle))
-		{
-			register_failed = 0;
-			return NULL;
-		}
-		register_failed = GetCurrentTimestamp();
-		ereport(LOG,
-				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("gpusort found no background worker slot for its supervisor"),
-				 errhint("Raise max_worker_processes, or add gpusort to shared_preload_libraries.")));
-	}
-	return "there is no background worker slot for gpusort's supervisor";
-}
-
-/*
- * Waits for a service that is starting; false, with a text, when there is none
- * to wait for or it takes too long.  Ends on cancel.
- */
-bool
-gpusort_supervisor_wait_ready(char *why_not, size_t why_not_size)
-{
-	GpuSortShared *state = gpusort_shared();
-	TimestampTz deadline = 0;
-	bool ready = false;
-
-	for (;;)
-	{
-		GpuSortService service = gpusort_shared_service();
-		long left;
-
-		if (service.state == GPUSORT_SERVICE_READY)
-		{
-			ready = true;
-			break;
-		}
-		if (service.state == GPUSORT_SERVICE_BACKOFF)
-		{
-			strlcpy(why_not, "the sort service ended and has not been started again yet", why_not_size);
-			break;
-		}
-		if (deadline == 0)
-		{
-			const char *no_supervisor = gpusort_supervisor_wake();
-
-			if (no_supervisor != NULL)
-			{
-				strlcpy(why_not, no_supervisor, why_not_size);
-				break;
-			}
-			deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-												   service.state == GPUSORT_SERVICE_DRAINING ? DRAIN_WAIT_MS : READY_WAIT_MS);
-			ConditionVariablePrepareToSleep(&state->service_changed);
-			continue; /* it may have changed before we were on the list */
-		}
-		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
-		if (left <= 0)
-		{
-			strlcpy(why_not, "the sort service did not become ready in time", why_not_size);
-			break;
-		}
-		(void) ConditionVariableTimedSleep(&state->service_changed, left, PG_WAIT_EXTENSION);
-	}
-	ConditionVariableCancelSleep();
-	return ready;
 }

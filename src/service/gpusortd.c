@@ -25,8 +25,8 @@
  * loop, and never waits for an engine.
  *
  * Only one service serves a socket: it holds a lock on PATH.lock as long as it
- * lives.  The lock's file stays behind; removing it would open a gap in which
- * two services hold locks on two files of that name.
+ * lives.  Whoever holds the lock may remove socket and lock, so whoever gets it
+ * makes sure that it is still the file of that name.
  *
  *-------------------------------------------------------------------------
  */
@@ -79,6 +79,7 @@ typedef struct Options
 static const Options *options;
 static GpuSortSessions sessions;
 static bool supervised;
+static char lock_path[sizeof(((struct sockaddr_un *) 0)->sun_path) + sizeof(".lock")];
 
 /* Descriptors that the main loop watches besides sessions. */
 static int listener = -1;
@@ -219,31 +220,39 @@ check_build(void)
 	exit(EXIT_USAGE);
 }
 
+static void
+remove_files(void)
+{
+	unlink(options->socket);
+	unlink(lock_path);
+}
+
 /* Takes the lock that makes this the only service on the socket. */
 static void
 take_lock(void)
 {
-	char path[sizeof(((struct sockaddr_un *) 0)->sun_path) + sizeof(".lock")];
-	int lock;
-
-	snprintf(path, sizeof(path), "%s.lock", options->socket);
-	lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (lock < 0)
-		start_failed("could not open the lock file beside the service's socket");
-	if (flock(lock, LOCK_EX | LOCK_NB) != 0)
+	snprintf(lock_path, sizeof(lock_path), "%s.lock", options->socket);
+	for (;;)
 	{
-		if (errno != EWOULDBLOCK)
-			start_failed("could not lock the file beside the service's socket");
-		gpusort_log(true, "another gpusortd serves \"%s\"", options->socket);
-		exit(EXIT_ALREADY_RUNNING);
+		struct stat held;
+		struct stat there;
+		int lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+		if (lock < 0)
+			start_failed("could not open the lock file beside the service's socket");
+		if (flock(lock, LOCK_EX | LOCK_NB) != 0)
+		{
+			if (errno != EWOULDBLOCK)
+				start_failed("could not lock the file beside the service's socket");
+			gpusort_log(true, "another gpusortd serves \"%s\"", options->socket);
+			exit(EXIT_ALREADY_RUNNING);
+		}
+		if (fstat(lock, &held) == 0 && stat(lock_path, &there) == 0 && held.st_ino == there.st_ino)
+			break;
+		close(lock); /* it was removed before we had it */
 	}
 	/* The descriptor stays open, and the lock held, until the process ends. */
-}
-
-static void
-remove_socket(void)
-{
-	unlink(options->socket);
+	atexit(remove_files);
 }
 
 static void
@@ -253,7 +262,7 @@ start_listening(void)
 	mode_t mask;
 
 	strcpy(address.sun_path, options->socket);
-	remove_socket();
+	unlink(address.sun_path);
 	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (listener < 0)
 		start_failed("could not make the service's socket");
@@ -261,7 +270,6 @@ start_listening(void)
 	if (bind(listener, (struct sockaddr *) &address, sizeof(address)) != 0)
 		start_failed("could not bind the service's socket");
 	umask(mask);
-	atexit(remove_socket);
 	if (listen(listener, BACKLOG) != 0)
 		start_failed("could not listen on the service's socket");
 }
@@ -425,7 +433,10 @@ finish(int code)
 	struct timespec now;
 	int left;
 
-	remove_socket();
+	/* The supervisor is not to wait for answers any more. */
+	if (supervised)
+		(void) shutdown(CONTROL, SHUT_WR);
+	unlink(options->socket);
 	close(listener);
 	gpusort_sessions_close(&sessions);
 	clock_gettime(CLOCK_MONOTONIC, &start);
@@ -436,7 +447,10 @@ finish(int code)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		left = END_MS - (now.tv_sec - start.tv_sec) * 1000 - (now.tv_nsec - start.tv_nsec) / 1000000;
 		if (left <= 0)
+		{
+			remove_files();
 			_exit(code);
+		}
 		(void) poll(&event, 1, left);
 		handle_done();
 	}

@@ -230,6 +230,13 @@ sub services
 	return $self->processes('gpusortd');
 }
 
+# The sockets that services listen on, or have left.
+sub sockets
+{
+	my ($self) = @_;
+	return glob $self->data_dir . '/pg_stat_tmp/gpusort.*.sock';
+}
+
 # The supervisor's process ids, by its title: it has no database, so pg_stat_activity does not show it.
 sub supervisors
 {

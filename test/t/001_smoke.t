@@ -11,8 +11,8 @@ $node->start;
 ok($node->wait_service, 'the service comes up with the server');
 is(scalar $node->supervisors, 1, 'there is one supervisor');
 is(scalar $node->services, 1, 'and one service');
-my $socket = $node->data_dir . '/pg_stat_tmp/gpusort.sock';
-ok(-S $socket, 'the socket is in the data directory');
+my ($socket, @more) = $node->sockets;
+ok(defined $socket && -S $socket && !@more, 'the socket is in the data directory');
 is((stat $socket)[2] & 0777, 0600, 'and nobody else may connect to it');
 
 # the extension's objects are not needed to sort
@@ -34,7 +34,7 @@ unlike($node->log_text, qr/ (?:ERROR|FATAL|PANIC):/, 'no error in the log');
 
 ok($node->stop, 'the server stops');
 ok(wait_until(sub { !$node->processes }, 5), 'no process is left');
-ok(!-e $socket, 'nor a socket');
+is(join(' ', glob $node->data_dir . '/pg_stat_tmp/gpusort*'), '', 'nor a file of theirs');
 
 # a second server beside the first, and the first again
 $node->start;
@@ -54,5 +54,6 @@ ok($node->kill_postmaster, 'nothing outlives a postmaster that is killed');
 $node->start;
 ok($node->wait_service, 'and the service comes up with the next');
 is(scalar $node->services, 1, 'one of it');
+is(scalar(() = glob $node->data_dir . '/pg_stat_tmp/gpusort*'), 2, 'with a socket and a lock, and nothing of the one that was killed');
 
 done_testing;
