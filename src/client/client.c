@@ -20,6 +20,8 @@
  */
 #include "client/client.h"
 
+#include <math.h>
+
 #include "client/connection.h"
 #include "server/shared.h"
 
@@ -28,6 +30,7 @@ struct GpuSortClient
 	GpuSortConnection connection;
 	GpuSortEngineKind engine;
 	char device[GPUSORT_NAME_BYTES];
+	bool ecc;
 	uint64 token;
 	double queue_ms;
 	MemoryContextCallback on_reset;
@@ -99,7 +102,15 @@ enter_job(GpuSortClient *client, GpuSortMessage *request, GpuSortMessageType typ
 		gpusort_client_end(client);
 		return NULL;
 	}
+	if ((answer.u.job.engine != GPUSORT_ENGINE_CUDA && answer.u.job.engine != GPUSORT_ENGINE_HOST) ||
+		answer.u.job.token == 0)
+	{
+		(void) gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service began a sort that cannot be");
+		gpusort_client_end(client);
+		return NULL;
+	}
 	client->engine = answer.u.job.engine;
+	client->ecc = answer.u.job.place.ecc != 0;
 	client->token = answer.u.job.token;
 	client->queue_ms = answer.u.job.queue_ms > 0 ? answer.u.job.queue_ms : 0;
 	memcpy(client->device, answer.u.job.place.device, sizeof(client->device));
@@ -174,6 +185,13 @@ gpusort_client_queue_ms(const GpuSortClient *client)
 	return client->queue_ms;
 }
 
+/* Returns true if the memory of the device that sorts corrects errors, or is the host's. */
+bool
+gpusort_client_has_ecc(const GpuSortClient *client)
+{
+	return client->ecc;
+}
+
 /* Takes note of a message that may come while chunks are put. */
 static bool
 note_ingest_message(GpuSortClient *client, const GpuSortMessage *message, GpuSortFailure *failure)
@@ -183,7 +201,7 @@ note_ingest_message(GpuSortClient *client, const GpuSortMessage *message, GpuSor
 		case GPUSORT_MSG_CHUNK:
 			if (!gpusort_connection_has_chunk(&client->connection, message->u.chunk.chunk) ||
 				client->ngranted == GPUSORT_JOB_CHUNKS_MAX || message->u.chunk.rows_max == 0)
-				return gpusort_failure_set(failure, GPUSORT_REASON_INTERNAL,
+				return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 										   "the sort service granted a chunk that cannot be");
 			client->granted[client->ngranted] = message->u.chunk.chunk;
 			client->granted_rows[client->ngranted++] = message->u.chunk.rows_max;
@@ -276,6 +294,13 @@ gpusort_client_leave(GpuSortClient *client, GpuSortFailure *failure)
 	return end_input(client, GPUSORT_MSG_LEAVE, GPUSORT_MSG_LEFT, &message, failure);
 }
 
+/* Returns true if ms are milliseconds that something may have taken. */
+static bool
+is_duration(double ms)
+{
+	return isfinite(ms) && ms >= 0;
+}
+
 /* After begin: ends the input and waits for the order; *outcome is filled. */
 bool
 gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailure *failure)
@@ -285,6 +310,11 @@ gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailu
 	if (!end_input(client, GPUSORT_MSG_SORT, GPUSORT_MSG_SORTED, &message, failure))
 		return false;
 	*outcome = message.u.sorted;
+	if (outcome->rows > outcome->rows_in || outcome->tie_rows > outcome->rows || !is_duration(outcome->sort_ms))
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service says that of " UINT64_FORMAT " rows " UINT64_FORMAT
+								   " come and " UINT64_FORMAT " tie, after %g ms",
+								   outcome->rows_in, outcome->rows, outcome->tie_rows, outcome->sort_ms);
 	return true;
 }
 
@@ -295,6 +325,16 @@ free_chunk(GpuSortClient *client, uint32 chunk, GpuSortFailure *failure)
 
 	message.u.chunk.chunk = chunk;
 	return gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_CHUNK_FREE, failure);
+}
+
+/* Returns true if what a chunk is said to have been filled with fits into one. */
+static bool
+is_filling(const GpuSortEmitted *emitted)
+{
+	if (emitted->rows == 0)
+		return emitted->bytes == 0 && emitted->tie_rows == 0 && emitted->last != 0;
+	return emitted->bytes <= GPUSORT_CHUNK_BYTES && emitted->bytes % MAXIMUM_ALIGNOF == 0 &&
+		emitted->rows <= emitted->bytes / MAXIMUM_ALIGNOF && emitted->tie_rows <= emitted->rows;
 }
 
 /* The next rows in order, until free_data; waits until they have arrived.  Not legal after last. */
@@ -311,11 +351,18 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 			return gpusort_failure_unexpected(failure, &message);
 		if (message.u.data.epoch == client->epoch)
 			break;
+		if (message.u.data.epoch > client->epoch)
+			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service sent rows that were not asked for");
 		if (message.u.data.emitted.rows > 0 && !free_chunk(client, message.u.data.chunk, failure))
 			return false;
 	}
 	if (message.u.data.emitted.rows > 0 && !gpusort_connection_has_chunk(&client->connection, message.u.data.chunk))
-		return gpusort_failure_set(failure, GPUSORT_REASON_INTERNAL, "the sort service sent a chunk that cannot be");
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service sent a chunk that cannot be");
+	if (!is_filling(&message.u.data.emitted) || !is_duration(message.u.data.emitted.gather_ms))
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service sent a chunk of %u rows in %u bytes, %u of which tie",
+								   message.u.data.emitted.rows, message.u.data.emitted.bytes,
+								   message.u.data.emitted.tie_rows);
 	data->chunk = message.u.data.chunk;
 	data->emitted = message.u.data.emitted;
 	data->rows = data->emitted.rows > 0 ? gpusort_connection_chunk(&client->connection, data->chunk) : NULL;

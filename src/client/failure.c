@@ -25,11 +25,13 @@ gpusort_failure_set(GpuSortFailure *failure, int reason, const char *format, ...
 	return false;
 }
 
-/* Fills *failure with the service's own words, whatever it put behind the end of them. */
+/* Fills *failure with the service's own words, whatever it put behind the end of them, and a reason that there is. */
 void
 gpusort_failure_copy(GpuSortFailure *failure, const GpuSortMessage *message)
 {
 	failure->reason = message->u.failure.reason;
+	if (failure->reason <= GPUSORT_REASON_NONE || failure->reason > GPUSORT_REASON_INTERNAL)
+		failure->reason = GPUSORT_REASON_INTERNAL;
 	memcpy(failure->text, message->u.failure.text, sizeof(failure->text));
 	failure->text[sizeof(failure->text) - 1] = '\0';
 }

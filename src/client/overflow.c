@@ -13,7 +13,9 @@
  */
 #include "client/overflow.h"
 
+#include "client/rowform.h"
 #include "service/protocol.h"
+#include "utils/memutils.h"
 
 /* What travels in place of a row in the file; laid out like one as far as others look. */
 typedef struct OverflowRow
@@ -25,6 +27,8 @@ typedef struct OverflowRow
 	int32 fileno;
 	int64 offset;
 } OverflowRow;
+
+StaticAssertDecl(sizeof(OverflowRow) == GPUSORT_OVERFLOW_ROW_BYTES, "the length of an overflow row is known to its reader");
 
 /*
  * Moves the row in slot to the file, and writes at row what stands for it.  Returns the length of
@@ -53,7 +57,10 @@ gpusort_overflow_store(GpuSortOverflow *overflow, TupleTableSlot *slot, char *ro
 	return sizeof(where);
 }
 
-/* The row that one with GPUSORT_ROW_OVERFLOW stands for, palloc'd.  Errors: the file cannot be read. */
+/*
+ * The row that one with GPUSORT_ROW_OVERFLOW stands for, palloc'd; there must be a file.  Errors: it cannot be
+ * read, or has no such row.
+ */
 MinimalTuple
 gpusort_overflow_fetch(GpuSortOverflow *overflow, const char *row)
 {
@@ -61,12 +68,16 @@ gpusort_overflow_fetch(GpuSortOverflow *overflow, const char *row)
 	MinimalTuple tuple;
 
 	memcpy(&where, row, sizeof(where));
+	if (where.tuple_length < GPUSORT_ROW_BYTES_MIN || where.tuple_length > MaxAllocSize)
+		gpusort_row_report_damaged();
 	tuple = palloc(where.tuple_length);
 	if (BufFileSeek(overflow->file, where.fileno, where.offset, SEEK_SET) != 0 ||
 		BufFileRead(overflow->file, tuple, where.tuple_length) != where.tuple_length)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not read a row back from gpusort's temporary file: %m")));
+	if (tuple->t_len != where.tuple_length)
+		gpusort_row_report_damaged();
 	return tuple;
 }
 

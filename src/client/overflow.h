@@ -14,6 +14,9 @@
 #include "executor/tuptable.h"
 #include "storage/buffile.h"
 
+/* The length of what travels in the place of a long row. */
+#define GPUSORT_OVERFLOW_ROW_BYTES 24
+
 /* The long rows of one sort. */
 typedef struct GpuSortOverflow
 {

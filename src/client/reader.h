@@ -14,19 +14,53 @@
 #include "client/client.h"
 #include "client/rowform.h"
 
-/* cursor and left are for reader.[ch] alone. */
+/* What the rows must be when they come back. */
+typedef struct GpuSortExpected
+{
+	uint64 rows;
+	uint64 bytes;     /* padded to 8 */
+	uint64 tie_rows;  /* at most so many are marked TIE_NEXT */
+	uint8 flags;      /* GPUSORT_ROW_*: those that a row may have */
+	bool verified;    /* rows have tails (row_tail.h) */
+	bool all;         /* they are all that were put, so sum is that of their checks */
+	uint32 key_words; /* in a tail */
+	uint64 sum;
+} GpuSortExpected;
+
+/* What the reader keeps of the rows that it has verified, since the first. */
+typedef struct GpuSortVerified
+{
+	uint64 sum;                             /* of their checks */
+	const uint64 *key;                      /* of the last one; NULL: there is none */
+	bool truncated;                         /* the last one's key is */
+	bool tie_next;                          /* the last one is said to tie with the next */
+	uint64 last_key[GPUSORT_MAX_KEY_WORDS]; /* where key points to once its chunk is gone */
+} GpuSortVerified;
+
+/* For reader.[ch] alone, but for the totals and failure. */
 typedef struct GpuSortReader
 {
 	GpuSortClient *client;
 	GpuSortData data; /* the chunk at hand */
 	char *cursor;     /* its next row */
+	char *end;        /* of its rows */
 	uint32 left;      /* its rows not read yet */
+	uint32 tie_rows;  /* its rows read that are marked TIE_NEXT */
 	bool last;        /* no chunk comes after it */
+	GpuSortExpected expected;
+	GpuSortVerified verified;
+
+	/* in chunks that have arrived, since the first row */
+	uint32 chunks;
+	uint64 rows;
+	uint64 bytes;
+	uint64 all_tie_rows; /* marked TIE_NEXT */
 
 	/* totals */
-	uint64 rows;      /* in chunks that have arrived */
 	double wait_ms;   /* for chunks */
 	double gather_ms; /* the service's part */
+
+	GpuSortFailure failure; /* why there was no row */
 } GpuSortReader;
 
 /* A position in the chunk at hand, valid until the next one is asked for. */
@@ -36,47 +70,58 @@ typedef struct GpuSortReaderMark
 	uint32 left;
 } GpuSortReaderMark;
 
-extern void gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client);
+extern void gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client, const GpuSortExpected *expected);
 extern bool gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure);
 extern bool gpusort_reader_rewind(GpuSortReader *reader, GpuSortFailure *failure);
+extern char *gpusort_reader_checked_row(GpuSortReader *reader);
 
-/* Returns true if all rows of the chunk at hand have been read, or there is no chunk yet. */
+/* Returns true if there is no row left in the chunk at hand, or no chunk yet.  Less than the shortest row is none. */
 static inline bool
 gpusort_reader_at_end(const GpuSortReader *reader)
 {
-	return reader->left == 0;
+	return reader->end - reader->cursor < GPUSORT_ROW_BYTES_MIN;
 }
 
-/* Returns the flags of the next row, without reading it.  The reader must not be at the end of its chunk. */
-static inline uint8
-gpusort_reader_next_flags(const GpuSortReader *reader)
+/* Returns true if the next row is nothing but a row: no other ties with it, and it is here.  Not legal at the end. */
+static inline bool
+gpusort_reader_next_is_plain(const GpuSortReader *reader)
 {
-	return gpusort_row_flags(reader->cursor);
+	return (gpusort_row_flags(reader->cursor) & ~GPUSORT_ROW_KEY_TRUNCATED) == 0;
 }
 
 /*
  * Reads the next row of the chunk at hand, which must not be at its end.  The row
- * is valid until the next chunk is asked for.
+ * is valid until the next chunk is asked for.  Returns NULL if it cannot be one of
+ * the rows that were put: reader->failure says why.
  */
-static inline char *
+static pg_attribute_always_inline char *
 gpusort_reader_row(GpuSortReader *reader)
 {
 	char *row = reader->cursor;
+	uint32 length = ((MinimalTuple) row)->t_len;
+	uint32 room = reader->end - row;
 
-	reader->cursor += MAXALIGN(((MinimalTuple) row)->t_len);
+	/* One comparison for both: room is no less than the minimum. */
+	if (unlikely(length - GPUSORT_ROW_BYTES_MIN > room - GPUSORT_ROW_BYTES_MIN) ||
+		unlikely(!gpusort_reader_next_is_plain(reader)) || unlikely(reader->expected.verified))
+		return gpusort_reader_checked_row(reader);
 	__builtin_prefetch(row + 2048); /* written by a device or another core: none of it is in our cache */
+	reader->cursor += MAXALIGN(length);
 	reader->left--;
 	return row;
 }
 
-/* Returns the position before the next row. */
+/* Returns the position before the next row.  Of rows that are verified none can be read again: it is of no use. */
 static inline GpuSortReaderMark
 gpusort_reader_mark(const GpuSortReader *reader)
 {
 	return (GpuSortReaderMark){.cursor = reader->cursor, .left = reader->left};
 }
 
-/* Goes back to a marked position.  Rows between must still have their resjunk attributes (gpusort_row_hide_resjunk). */
+/*
+ * Goes back to a marked position.  Rows between must be plain ones, not verified, and still
+ * have their resjunk attributes (gpusort_row_hide_resjunk).
+ */
 static inline void
 gpusort_reader_restore(GpuSortReader *reader, GpuSortReaderMark mark)
 {

@@ -349,11 +349,27 @@ as_heap_tuple(MinimalTuple tuple)
 		.t_data = (HeapTupleHeader) ((char *) tuple - MINIMAL_TUPLE_OFFSET)};
 }
 
-/* Returns the tuple of the resjunk attributes of a row that was formed with some. */
+/* Ends the query: a row that came back is not as it was formed. */
+void
+gpusort_row_report_damaged(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("gpusort got a row back damaged"),
+			 errhint("Run the query again, with gpusort.verify_rows = on, or gpusort.enable = off if it recurs.")));
+}
+
+/* Returns the tuple of the resjunk attributes of a row that was formed with some.  Errors: it was not. */
 static MinimalTuple
 resjunk_tuple(const char *row)
 {
-	return (MinimalTuple) (row + MAXALIGN(gpusort_row_visible_length(row)));
+	uint32 length = ((MinimalTuple) row)->t_len;
+	uint32 visible_length = gpusort_row_visible_length(row);
+
+	if (unlikely(visible_length < GPUSORT_ROW_BYTES_MIN || visible_length > length ||
+				 length - visible_length < GPUSORT_ROW_BYTES_MIN))
+		gpusort_row_report_damaged();
+	return (MinimalTuple) (row + MAXALIGN(visible_length));
 }
 
 /* Returns the value of an attribute (1-based) of a row formed like this; it points into the row. */

@@ -75,6 +75,9 @@ gpusort_row_flags(const char *row)
 	return (uint8) row[GPUSORT_ROW_FLAGS_OFFSET];
 }
 
+/* No row is shorter, in bytes. */
+#define GPUSORT_ROW_BYTES_MIN ((uint32) MAXALIGN(SizeofMinimalTupleHeader))
+
 /* Where a row with resjunk attributes says, in unused bytes of its header, how long its visible tuple is. */
 #define GPUSORT_VISIBLE_LENGTH_OFFSET 6
 
@@ -88,11 +91,20 @@ gpusort_row_visible_length(const char *row)
 	return length;
 }
 
-/* Makes a row that was formed with resjunk attributes the MinimalTuple of the visible ones; the others are lost. */
+pg_noreturn extern void gpusort_row_report_damaged(void);
+
+/*
+ * Makes a row that was formed with resjunk attributes the MinimalTuple of the visible ones; the others are lost.
+ * Errors: it is no such row.
+ */
 static inline void
 gpusort_row_hide_resjunk(char *row)
 {
-	((MinimalTuple) row)->t_len = gpusort_row_visible_length(row);
+	uint32 visible_length = gpusort_row_visible_length(row);
+
+	if (unlikely(visible_length < GPUSORT_ROW_BYTES_MIN || visible_length > ((MinimalTuple) row)->t_len))
+		gpusort_row_report_damaged();
+	((MinimalTuple) row)->t_len = visible_length;
 }
 
 extern GpuSortRowForm *gpusort_rowform_create(TupleDesc desc, int visible);

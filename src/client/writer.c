@@ -17,15 +17,17 @@
 
 #include "access/htup_details.h"
 #include "client/elapsed.h"
+#include "client/row_tail.h"
 
 /*
  * Begins writing into client's chunks.  overflow: where long rows go; NULL: add
  * refuses them.  job: where progress is shown; NULL: nowhere.  All belong to the
- * caller, and must be there until the writer is done with.
+ * caller, and must be there until the writer is done with.  verified: rows get tails,
+ * in every process that writes or in none.
  */
 void
 gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
-					const GpuSortRowForm *form, GpuSortOverflow *overflow, GpuSortJobSlot *job)
+					const GpuSortRowForm *form, GpuSortOverflow *overflow, GpuSortJobSlot *job, bool verified)
 {
 	memset(writer, 0, sizeof(*writer));
 	writer->client = client;
@@ -34,6 +36,14 @@ gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortK
 	writer->has_resjunk = gpusort_rowform_has_resjunk(form);
 	writer->overflow = overflow;
 	writer->job = job;
+	writer->tail = verified ? gpusort_tail_bytes(keys->words) : 0;
+}
+
+/* Returns what was put so far, the rows of the chunk at hand included. */
+GpuSortPut
+gpusort_writer_put(const GpuSortWriter *writer)
+{
+	return (GpuSortPut){.rows = writer->rows, .bytes = writer->bytes, .sum = writer->sum};
 }
 
 /* Hands over the chunk at hand; false, with a reason, if the sort is full or lost. */
@@ -75,11 +85,11 @@ next_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 	return true;
 }
 
-/* Returns where the rows of the chunk at hand must end: at its offsets. */
+/* Returns where the rows of the chunk at hand must end, without their tails: at its offsets. */
 static inline char *
 chunk_end(const GpuSortWriter *writer)
 {
-	return (char *) ((uintptr_t) writer->offset & ~(uintptr_t) (MAXIMUM_ALIGNOF - 1));
+	return (char *) ((uintptr_t) writer->offset & ~(uintptr_t) (MAXIMUM_ALIGNOF - 1)) - writer->tail;
 }
 
 /* Returns the physical tuple of a slot that has one, else NULL. */
@@ -164,6 +174,22 @@ gpusort_stored_slot(PlanState *child, const GpuSortRowForm *form)
 	return stored;
 }
 
+/* Appends the tail to a row of length bytes, whose key is before it.  Returns the length with it. */
+static pg_noinline Size
+append_tail(GpuSortWriter *writer, char *row, Size length)
+{
+	char *tail = row + MAXALIGN(length);
+	GpuSortTailEnd *end = (GpuSortTailEnd *) (tail + writer->tail) - 1;
+
+	gpusort_copy(tail, writer->cursor, writer->keys->words * sizeof(uint64));
+	end->own = length | (uint32) gpusort_row_flags(row) << GPUSORT_TAIL_FLAGS_SHIFT;
+	end->check = gpusort_tail_check(row, end);
+	writer->sum += end->check;
+	length = tail + writer->tail - row;
+	((MinimalTuple) row)->t_len = length;
+	return length;
+}
+
 /*
  * Adds the row in slot; stored is what gpusort_stored_slot says of the plan that
  * has just made it.  false: the row was not taken, those before it were.  Either there
@@ -175,6 +201,7 @@ bool
 gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, GpuSortFailure *failure)
 {
 	const Size key_bytes = writer->keys->words * sizeof(uint64);
+	const Size inline_bytes = GPUSORT_MAX_INLINE_ROW - writer->tail;
 	Size length = 0;
 	char *row = NULL;
 	char *end = NULL;
@@ -183,17 +210,17 @@ gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *
 	{
 		row = writer->cursor + key_bytes;
 		end = chunk_end(writer);
-		length = write_row(writer, slot, stored, row, Min(end, row + GPUSORT_MAX_INLINE_ROW));
+		length = write_row(writer, slot, stored, row, Min(end, row + inline_bytes));
 	}
 	if (unlikely(length == 0))
 	{
 		/* The chunk is full, unless it is the row that is long. */
-		if (row == NULL || row + GPUSORT_MAX_INLINE_ROW > end)
+		if (row == NULL || row + inline_bytes > end)
 		{
 			if (!next_chunk(writer, failure))
 				return false;
 			row = writer->cursor + key_bytes;
-			length = write_row(writer, slot, stored, row, row + GPUSORT_MAX_INLINE_ROW);
+			length = write_row(writer, slot, stored, row, row + inline_bytes);
 		}
 		if (length == 0)
 		{
@@ -207,6 +234,8 @@ gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *
 	}
 	if (!gpusort_keys_encode(writer->keys, slot, (uint64 *) writer->cursor))
 		row[GPUSORT_ROW_FLAGS_OFFSET] |= GPUSORT_ROW_KEY_TRUNCATED;
+	if (unlikely(writer->tail > 0))
+		length = append_tail(writer, row, length);
 
 	*writer->offset-- = writer->cursor - writer->chunk;
 	writer->cursor = row + MAXALIGN(length);

@@ -21,12 +21,21 @@
 /* Rows longer than this, in bytes, go to the overflow file. */
 #define GPUSORT_MAX_INLINE_ROW (GPUSORT_CHUNK_BYTES / 4)
 
+/* What a process has put. */
+typedef struct GpuSortPut
+{
+	uint64 rows;
+	uint64 bytes; /* of rows, as far as they travel */
+	uint64 sum;   /* of the checks of rows with tails */
+} GpuSortPut;
+
 typedef struct GpuSortWriter
 {
 	GpuSortClient *client;
 	const GpuSortKeys *keys;
 	const GpuSortRowForm *form;
 	bool has_resjunk;          /* rows have to be formed: a tuple of the child's will not do */
+	Size tail;                 /* bytes behind each row for verifying it (row_tail.h); 0: none */
 	GpuSortOverflow *overflow; /* NULL: long rows are not taken */
 	GpuSortJobSlot *job;       /* where progress is shown; NULL: nowhere */
 
@@ -40,13 +49,15 @@ typedef struct GpuSortWriter
 	/* totals */
 	uint64 rows;
 	uint64 bytes;           /* of rows, as far as they travel */
+	uint64 sum;             /* of the checks in tails */
 	uint64 bytes_shown;     /* of them, in job */
 	double wait_ms;         /* for chunks */
 	GpuSortFailure failure; /* reason NONE, or why there are no more chunks */
 } GpuSortWriter;
 
 extern void gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
-								const GpuSortRowForm *form, GpuSortOverflow *overflow, GpuSortJobSlot *job);
+								const GpuSortRowForm *form, GpuSortOverflow *overflow, GpuSortJobSlot *job, bool verified);
+extern GpuSortPut gpusort_writer_put(const GpuSortWriter *writer);
 extern TupleTableSlot *gpusort_stored_slot(PlanState *child, const GpuSortRowForm *form);
 extern bool gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored,
 							   GpuSortFailure *failure);

@@ -154,6 +154,8 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	ExplainPropertyInteger("Bytes", NULL, figures->outcome.bytes, es);
 	ExplainPropertyInteger("Runs", NULL, 1, es);
 	ExplainPropertyInteger("Tie Rows", NULL, figures->outcome.tie_rows, es);
+	if (figures->verified)
+		ExplainPropertyText("Verified", "rows", es);
 	/* They cost nothing, like the times of the whole statement, and are shown with them or with those of nodes. */
 	if (es->timing || es->summary)
 	{

@@ -106,6 +106,13 @@ gpusort_report_lost(GpuSortScanState *state, const GpuSortFailure *failure)
 {
 	const char *why = state->stream.emitted ? "Rows have been returned already" : "The rows cannot be read a second time";
 
+	if (failure->reason == GPUSORT_REASON_VERIFY)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("gpusort got other rows back than it put: %s", failure->text),
+				 errdetail("Reason: %s.", gpusort_reason_name(failure->reason)),
+				 errhint("%s. Run the query again, with gpusort.enable = off if it recurs: a device or the machine may be faulty.",
+						 why)));
 	ereport(ERROR,
 			(errcode(ERRCODE_SYSTEM_ERROR),
 			 errmsg("gpusort lost the rows of a running sort: %s", failure->text),
@@ -149,9 +156,14 @@ read_back(GpuSortScanState *state, GpuSortFailure *failure)
 		CHECK_FOR_INTERRUPTS();
 		while (!gpusort_reader_at_end(reader))
 		{
-			TupleTableSlot *slot = gpusort_slots_load(&state->slots, gpusort_reader_row(reader));
+			char *row = gpusort_reader_row(reader);
 
-			tuplesort_puttupleslot(state->fallback.sort, slot);
+			if (row == NULL)
+			{
+				*failure = reader->failure;
+				return false;
+			}
+			tuplesort_puttupleslot(state->fallback.sort, gpusort_slots_load(&state->slots, row));
 		}
 		gpusort_slots_clear(&state->slots);
 	}

@@ -24,7 +24,7 @@
  * (encode.c) may be left to whoever comes first: every process keeps its first rows
  * back, chooses by these, and takes the choice of the first one to say.
  *
- * A worker counts its rows when the service has confirmed them, once, in its
+ * A worker tells of its rows when the service has confirmed them, once, in its
  * entry of shared memory.  If any are missing the sum shows it, and GpuSort
  * starts over.
  *
@@ -51,11 +51,12 @@ typedef struct IngestShared
 	uint64 token;        /* of the sort to join; 0: none */
 	uint32 generation;   /* of the service that sorts */
 	GpuSortJobSlot *job; /* as in GpuSortWriter; at the same address in every process */
+	bool verified;       /* rows have tails */
 	int nworkers;
 	bool common_later; /* the common prefixes are anybody's to choose */
 	LWLock lock;       /* guards the common prefixes, and this: */
 	bool common_chosen;
-	uint64 rows[FLEXIBLE_ARRAY_MEMBER]; /* by ParallelWorkerNumber; then a GpuSortPrefix for each string column */
+	GpuSortPut put[FLEXIBLE_ARRAY_MEMBER]; /* by ParallelWorkerNumber; then a GpuSortPrefix for each string column */
 } IngestShared;
 
 struct GpuSortIngestState
@@ -77,6 +78,7 @@ struct GpuSortIngestState
 	uint64 token; /* of the sort, for workers */
 	uint32 generation;
 	bool common_later;
+	bool verified;
 	GpuSortJobSlot *job;
 	uint64 leader_rows; /* ingested by this node here */
 	int nworkers;       /* entries in worker_rows; 0 before collect */
@@ -86,7 +88,7 @@ struct GpuSortIngestState
 static Size
 prefixes_offset(int nworkers)
 {
-	return MAXALIGN(offsetof(IngestShared, rows) + nworkers * sizeof(uint64));
+	return MAXALIGN(offsetof(IngestShared, put) + nworkers * sizeof(GpuSortPut));
 }
 
 static GpuSortPrefix *
@@ -154,7 +156,7 @@ join_sort(GpuSortIngestState *state)
 		LWLockRelease(&state->shared->lock);
 		gpusort_writer_init(&state->own_writer, state->client, state->keys,
 							gpusort_rowform_create(ExecGetResultType(outerPlanState(state)), state->info.visible),
-							NULL, state->shared->job);
+							NULL, state->shared->job, state->shared->verified);
 		state->writer = &state->own_writer;
 	}
 	else
@@ -177,7 +179,7 @@ stop_writing(GpuSortIngestState *state)
 	/* After a loss there is nobody to answer; the leader hears of it too. */
 	if ((writer->failure.reason == GPUSORT_REASON_NONE || gpusort_client_is_full(state->client)) &&
 		gpusort_writer_finish(writer, &failure) && gpusort_client_leave(state->client, &failure))
-		state->shared->rows[ParallelWorkerNumber] = writer->rows;
+		state->shared->put[ParallelWorkerNumber] = gpusort_writer_put(writer);
 	gpusort_client_end(state->client);
 	state->client = NULL;
 }
@@ -278,10 +280,11 @@ reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	state->shared->token = state->token;
 	state->shared->generation = state->generation;
 	state->shared->job = state->job;
+	state->shared->verified = state->verified;
 	state->shared->common_later = state->common_later;
 	state->shared->common_chosen = !state->common_later;
 	memcpy(shared_prefixes(state->shared), state->keys->prefixes, state->keys->strings * sizeof(GpuSortPrefix));
-	memset(state->shared->rows, 0, state->shared->nworkers * sizeof(uint64));
+	memset(state->shared->put, 0, state->shared->nworkers * sizeof(GpuSortPut));
 }
 
 static void
@@ -412,6 +415,7 @@ gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, GpuSortKe
 	state->token = gpusort_client_token(writer->client);
 	state->generation = gpusort_client_generation(writer->client);
 	state->job = writer->job;
+	state->verified = writer->tail > 0;
 }
 
 /* The caller is about to write a row that came up: if nobody has chosen common prefixes there are to be none. */
@@ -423,25 +427,26 @@ gpusort_ingest_settle_common_prefixes(GpuSortIngestState *state)
 	settle_common_prefixes(state, state->keys->prefixes);
 }
 
-/* Gather has ended: returns the number of rows that workers have added. */
-uint64
-gpusort_ingest_collect(GpuSortIngestState *state)
+/* Gather has ended: adds what workers have put to *put. */
+void
+gpusort_ingest_collect(GpuSortIngestState *state, GpuSortPut *put)
 {
-	uint64 rows = 0;
-
 	state->writer = NULL;
 	if (state->shared == NULL)
-		return 0;
+		return;
 	if (state->worker_rows == NULL)
 		state->worker_rows = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt,
 												state->shared->nworkers * sizeof(uint64));
 	state->nworkers = state->shared->nworkers;
 	for (int i = 0; i < state->nworkers; i++)
 	{
-		state->worker_rows[i] = state->shared->rows[i];
-		rows += state->worker_rows[i];
+		const GpuSortPut *by_worker = &state->shared->put[i];
+
+		state->worker_rows[i] = by_worker->rows;
+		put->rows += by_worker->rows;
+		put->bytes += by_worker->bytes;
+		put->sum += by_worker->sum;
 	}
-	return rows;
 }
 
 /* There is no sort any more: rows go up, in workers that start after this too. */

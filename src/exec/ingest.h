@@ -21,7 +21,7 @@ extern GpuSortIngestState *gpusort_ingest_find(PlanState *child, const GpuSortPl
 extern void gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, GpuSortKeys *keys,
 								 bool common_later);
 extern void gpusort_ingest_settle_common_prefixes(GpuSortIngestState *state);
-extern uint64 gpusort_ingest_collect(GpuSortIngestState *state);
+extern void gpusort_ingest_collect(GpuSortIngestState *state, GpuSortPut *put);
 extern void gpusort_ingest_reset(GpuSortIngestState *state);
 
 #endif /* GPUSORT_INGEST_H */

@@ -74,6 +74,7 @@ typedef struct GpuSortFigures
 {
 	GpuSortEngineKind engine;
 	char device[GPUSORT_NAME_BYTES];
+	bool verified; /* rows have tails (client/row_tail.h) */
 	GpuSortOutcome outcome;
 	GpuSortTimes ms; /* without the times that reader and ties keep: see gpusort_service_sort_times */
 } GpuSortFigures;

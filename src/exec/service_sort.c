@@ -16,6 +16,7 @@
  */
 #include "exec/service_sort.h"
 
+#include "client/row_tail.h"
 #include "exec/ingest.h"
 #include "exec/ties.h"
 #include "settings.h"
@@ -43,7 +44,8 @@ make_request(const GpuSortScanState *state, GpuSortRequest *request)
 	request->may_tie = state->keys->may_tie;
 	request->estimated_rows = info->estimated_rows;
 	request->estimated_bytes = info->estimated_rows *
-		(gpusort_row_bytes(info->estimated_width) + state->keys->words * sizeof(uint64) + sizeof(uint32));
+		(gpusort_row_bytes(info->estimated_width) + state->keys->words * sizeof(uint64) + sizeof(uint32) +
+		 (gpusort_verify_rows ? gpusort_tail_bytes(state->keys->words) : 0));
 	request->limit = state->bound;
 }
 
@@ -74,13 +76,45 @@ gpusort_service_sort_begin(GpuSortScanState *state, GpuSortFailure *failure)
 											state->info.ncolumns - state->keys->exact_columns, &state->slots);
 		figures->engine = gpusort_client_engine(service->client);
 		strlcpy(figures->device, gpusort_client_device(service->client), sizeof(figures->device));
+		figures->verified = gpusort_verify_rows || !gpusort_client_has_ecc(service->client);
 		figures->ms.queue = gpusort_client_queue_ms(service->client);
 		gpusort_shared_job_begun(service->job, figures->engine, figures->device);
 		gpusort_writer_init(&service->writer, service->client, state->keys, state->form, &state->slots.overflow,
-							service->job);
+							service->job, figures->verified);
 	}
 	MemoryContextSwitchTo(caller);
 	return service->client != NULL;
+}
+
+/* Compares what came of the sort with what was put, and fills in what its rows must be. */
+static bool
+expect_outcome(const GpuSortScanState *state, const GpuSortPut *put, GpuSortExpected *expected, GpuSortFailure *failure)
+{
+	const GpuSortOutcome *outcome = &state->figures.outcome;
+	uint64 wanted = state->bound > 0 ? Min(state->bound, put->rows) : put->rows;
+
+	*expected = (GpuSortExpected){
+		.rows = outcome->rows,
+		.bytes = outcome->bytes,
+		.tie_rows = outcome->tie_rows,
+		.verified = state->figures.verified,
+		.all = outcome->rows == put->rows,
+		.key_words = state->keys->words,
+		.sum = put->sum};
+	if (state->keys->may_tie)
+		expected->flags |= GPUSORT_ROW_KEY_TRUNCATED | GPUSORT_ROW_TIE_NEXT;
+	if (state->slots.overflow.file != NULL)
+		expected->flags |= GPUSORT_ROW_OVERFLOW;
+
+	if (outcome->rows_in != put->rows || outcome->rows < wanted)
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service got " UINT64_FORMAT " rows of " UINT64_FORMAT " and has " UINT64_FORMAT " of " UINT64_FORMAT,
+								   outcome->rows_in, put->rows, outcome->rows, wanted);
+	if (expected->all ? outcome->bytes != put->bytes : outcome->bytes > put->bytes)
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service got rows of " UINT64_FORMAT " bytes and has " UINT64_FORMAT,
+								   put->bytes, outcome->bytes);
+	return true;
 }
 
 /*
@@ -91,27 +125,18 @@ bool
 gpusort_service_sort_wait(GpuSortScanState *state, GpuSortFailure *failure)
 {
 	GpuSortServiceSort *service = &state->service;
-	GpuSortOutcome *outcome = &state->figures.outcome;
-	uint64 rows = service->writer.rows;
-	uint64 wanted;
+	GpuSortPut put = gpusort_writer_put(&service->writer);
+	GpuSortExpected expected;
 
 	if (state->ingest != NULL)
-		rows += gpusort_ingest_collect(state->ingest);
+		gpusort_ingest_collect(state->ingest, &put);
 	if (!gpusort_writer_finish(&service->writer, failure))
 		return false;
 	gpusort_service_sort_show(state, GPUSORT_PHASE_SORT, 0);
-	if (!gpusort_client_sort(service->client, outcome, failure))
+	if (!gpusort_client_sort(service->client, &state->figures.outcome, failure) ||
+		!expect_outcome(state, &put, &expected, failure))
 		return false;
-	wanted = state->bound > 0 ? Min(state->bound, rows) : rows;
-	if (outcome->rows_in != rows || outcome->rows < wanted)
-	{
-		failure->reason = GPUSORT_REASON_INTERNAL;
-		snprintf(failure->text, sizeof(failure->text),
-				 "the sort service got " UINT64_FORMAT " rows of " UINT64_FORMAT " and has " UINT64_FORMAT " of " UINT64_FORMAT,
-				 outcome->rows_in, rows, outcome->rows, wanted);
-		return false;
-	}
-	gpusort_reader_init(&service->reader, service->client);
+	gpusort_reader_init(&service->reader, service->client, &expected);
 	return true;
 }
 

@@ -10,7 +10,9 @@
  * Going back: a node that may be asked to scan backward keeps the rows it has
  * emitted in a tuplestore, which spills beyond work_mem.  A marked position, below
  * a merge join, is one in the chunk at hand; rows are kept only when the reader
- * leaves that chunk, or rows come from elsewhere, before another is marked.
+ * leaves that chunk, or rows come from elsewhere, before another is marked.  Rows that
+ * have been cut when they were read, of resjunk attributes or of what verifies them,
+ * are kept from the first mark on.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,7 +56,13 @@ keep_from_mark(GpuSortScanState *state)
 	keep_rows(state);
 	gpusort_reader_restore(reader, stream->mark);
 	for (uint32 i = 0; i < emitted; i++)
-		tuplestore_puttupleslot(stream->store, gpusort_slots_emit(&state->slots, gpusort_reader_row(reader)));
+	{
+		char *row = gpusort_reader_row(reader);
+
+		if (row == NULL)
+			gpusort_report_lost(state, &reader->failure);
+		tuplestore_puttupleslot(stream->store, gpusort_slots_emit(&state->slots, row));
+	}
 	Assert(gpusort_reader_rows_since(reader, stream->mark) == emitted);
 	stream->marked = false;
 	/* The marked position is the store's beginning; ours is its end. */
@@ -71,12 +79,21 @@ finish_stream(GpuSortScanState *state)
 	gpusort_service_sort_release(state);
 }
 
-/* Emits row, which the reader has just read, where it needs a tie-break or lies in the overflow file; NULL: look again. */
+/*
+ * Emits the next row, which may be one that needs a tie-break or lies in the overflow file;
+ * NULL: look again.
+ */
 static pg_noinline TupleTableSlot *
-stream_next_special(GpuSortScanState *state, char *row)
+stream_next_special(GpuSortScanState *state)
 {
+	char *row = gpusort_reader_row(&state->service.reader);
 	GpuSortFailure failure = {0};
 
+	if (row == NULL)
+	{
+		gpusort_fallback_lost(state, &state->service.reader.failure);
+		return NULL;
+	}
 	if (!(gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT))
 	{
 		(void) gpusort_slots_load(&state->slots, row);
@@ -143,16 +160,21 @@ stream_next(GpuSortScanState *state)
 		if (!stream_next_chunk(state))
 			return state->stage == GPUSORT_STAGE_STREAM ? state->slots.visible : NULL;
 	}
-	if (unlikely(gpusort_reader_next_flags(reader) & (GPUSORT_ROW_TIE_NEXT | GPUSORT_ROW_OVERFLOW)))
+	if (unlikely(!gpusort_reader_next_is_plain(reader)))
 	{
 		if (state->stream.marked)
 		{
 			keep_from_mark(state);
 			return NULL;
 		}
-		return stream_next_special(state, gpusort_reader_row(reader));
+		return stream_next_special(state);
 	}
 	row = gpusort_reader_row(reader);
+	if (unlikely(row == NULL))
+	{
+		gpusort_fallback_lost(state, &reader->failure);
+		return NULL;
+	}
 	state->stream.emitted = true;
 	return gpusort_slots_emit(&state->slots, row);
 }
@@ -244,7 +266,8 @@ void
 gpusort_stream_mark(GpuSortScanState *state)
 {
 	GpuSortRowStream *stream = &state->stream;
-	bool in_chunk = !stream->in_ties && state->slots.joined == NULL && !(state->eflags & EXEC_FLAG_BACKWARD);
+	bool in_chunk = !stream->in_ties && state->slots.joined == NULL && !state->figures.verified &&
+		!(state->eflags & EXEC_FLAG_BACKWARD);
 
 	if (in_chunk && (!stream->keeping || (tuplestore_ateof(stream->store) && !stream->ended)))
 	{

@@ -21,6 +21,7 @@
 
 #include "client/elapsed.h"
 #include "miscadmin.h"
+#include "server/shared.h"
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
 
@@ -148,6 +149,24 @@ put_into_tuplesort(GpuSortTies *ties, char *row)
 	ExecClearTuple(slot);
 }
 
+/* Reads the next row of a run, from the next chunk if need be; NULL, with a reason, if the sort is lost. */
+static char *
+next_of_run(GpuSortReader *reader, GpuSortFailure *failure)
+{
+	char *row;
+
+	if (gpusort_reader_at_end(reader) && !gpusort_reader_next_chunk(reader, failure))
+	{
+		if (failure->reason == GPUSORT_REASON_NONE)
+			(void) gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "a run of ties has no end");
+		return NULL;
+	}
+	row = gpusort_reader_row(reader);
+	if (row == NULL)
+		*failure = reader->failure;
+	return row;
+}
+
 /*
  * Reads the run that begins with first, the row that the reader has just read,
  * and orders it; false, with a reason, if the sort is lost.  Errors: those of
@@ -175,7 +194,12 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 		overflows |= (gpusort_row_flags(row) & GPUSORT_ROW_OVERFLOW) != 0;
 		if (!(gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) || gpusort_reader_at_end(reader))
 			break;
-		row = gpusort_reader_row(reader);
+		row = next_of_run(reader, failure);
+		if (row == NULL)
+		{
+			MemoryContextSwitchTo(caller);
+			return false;
+		}
 	}
 
 	if (!(gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) && !overflows)
@@ -202,17 +226,12 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 		while (goes_on)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (gpusort_reader_at_end(reader) && !gpusort_reader_next_chunk(reader, failure))
+			row = next_of_run(reader, failure);
+			if (row == NULL)
 			{
-				if (failure->reason == GPUSORT_REASON_NONE)
-				{
-					failure->reason = GPUSORT_REASON_INTERNAL;
-					strlcpy(failure->text, "a run of ties has no end", sizeof(failure->text));
-				}
 				MemoryContextSwitchTo(caller);
 				return false;
 			}
-			row = gpusort_reader_row(reader);
 			goes_on = (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) != 0;
 			put_into_tuplesort(ties, row);
 		}

@@ -50,6 +50,7 @@ static const char *const reason_names[GPUSORT_REASONS] = {
 	[GPUSORT_REASON_RECHECK] = "row recheck",
 	[GPUSORT_REASON_FEW_ROWS] = "few rows",
 	[GPUSORT_REASON_NOT_ALLOWED] = "not allowed",
+	[GPUSORT_REASON_VERIFY] = "verification",
 };
 
 /* Returns the name of a GpuSortReason, or of one of the client's own. */

@@ -95,7 +95,8 @@ typedef struct GpuSortJobSlot
 #define GPUSORT_REASON_RECHECK     (GPUSORT_REASON_INTERNAL + 3) /* EvalPlanQual's few rows */
 #define GPUSORT_REASON_FEW_ROWS    (GPUSORT_REASON_INTERNAL + 4) /* not worth asking the service */
 #define GPUSORT_REASON_NOT_ALLOWED (GPUSORT_REASON_INTERNAL + 5) /* gpusort.allowed was turned off since it was planned */
-#define GPUSORT_REASONS            (GPUSORT_REASON_INTERNAL + 6)
+#define GPUSORT_REASON_VERIFY      (GPUSORT_REASON_INTERNAL + 6) /* what came back is not what was put */
+#define GPUSORT_REASONS            (GPUSORT_REASON_INTERNAL + 7)
 
 /* Times of a sort in milliseconds, by phase. */
 typedef struct GpuSortTimes

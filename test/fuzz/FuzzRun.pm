@@ -134,6 +134,7 @@ sub _random_settings
 	my @settings = (
 		'gpusort.force = ' . (chance(70) ? 'on' : 'off'),
 		'gpusort.min_rows = 0',
+		'gpusort.verify_rows = ' . (chance(75) ? 'on' : 'off'),
 		'work_mem = ' . one_of("'64kB'", "'256kB'", "'4MB'", "'64MB'"),
 		"max_parallel_workers_per_gather = $workers");
 

@@ -1,0 +1,64 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_tail.h
+ *	  What a row has behind it where rows are verified.
+ *
+ * The writer appends it, the reader checks it and cuts it off.  The service takes
+ * it for a part of the row: the row's length counts it.
+ *
+ *	  | row, padded to 8 | key | own | check |
+ *
+ *	  key	the words of the row's key, again: the service emits none
+ *	  own	uint32, the row's length without padding and tail, and its flags as they
+ *			were put, shifted by GPUSORT_TAIL_FLAGS_SHIFT
+ *	  check	uint32, CRC-32C from behind the row's length and flags up to here
+ *
+ * The length on top is not in the check because it follows from own, the flags
+ * because the service changes them.  A CRC takes as long here as hashes made of
+ * multiplications do (doc/measurements.md), and misses no error of up to 32
+ * neighbouring bits.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_ROW_TAIL_H
+#define GPUSORT_ROW_TAIL_H
+
+#include "compat.h"
+
+#include "port/pg_crc32c.h"
+#include "service/protocol.h"
+
+/* No row in a chunk is longer than this leaves room for. */
+#define GPUSORT_TAIL_FLAGS_SHIFT 24
+#define GPUSORT_TAIL_LENGTH_MASK ((UINT32_C(1) << GPUSORT_TAIL_FLAGS_SHIFT) - 1)
+
+/* Where what is checked begins: before it are the length, the flags and a byte that means nothing. */
+#define GPUSORT_CHECKED_OFFSET (GPUSORT_ROW_FLAGS_OFFSET + 2)
+
+/* What follows the words of the key. */
+typedef struct GpuSortTailEnd
+{
+	uint32 own;
+	uint32 check;
+} GpuSortTailEnd;
+
+/* Returns the bytes of a tail with a key of so many words, a multiple of 8. */
+static inline uint32
+gpusort_tail_bytes(uint32 key_words)
+{
+	return key_words * sizeof(uint64) + sizeof(GpuSortTailEnd);
+}
+
+/* Returns the check of a row whose tail ends with end. */
+static inline uint32
+gpusort_tail_check(const char *row, const GpuSortTailEnd *end)
+{
+	pg_crc32c check;
+
+	INIT_CRC32C(check);
+	COMP_CRC32C(check, row + GPUSORT_CHECKED_OFFSET, (const char *) &end->check - (row + GPUSORT_CHECKED_OFFSET));
+	FIN_CRC32C(check);
+	return check;
+}
+
+#endif /* GPUSORT_ROW_TAIL_H */
