@@ -10,6 +10,10 @@
  * that goes on in the next chunk, or holds rows kept in the overflow file, is
  * handed to a tuplesort, which keeps to work_mem whatever the length of the run.
  *
+ * Rows that are equal to the comparators too stay in the order in which they
+ * arrived, which is the one they were put in: neither sort is stable, so the row's
+ * place in its chunk, or its number in the run, is compared last.
+ *
  * Legal order: create, (collect, next until it returns false)*.  A run in hand
  * keeps the reader's chunk: no chunk may be asked for before it is emitted.
  * Everything belongs to the memory context that was current at create, but for
@@ -19,6 +23,9 @@
  */
 #include "exec/ties.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
 #include "client/elapsed.h"
 #include "miscadmin.h"
 #include "server/shared.h"
@@ -48,6 +55,11 @@ struct GpuSortTies
 	int next;
 	int capacity;
 	Tuplesortstate *sort; /* NULL: the array */
+
+	/* for the tuplesort; NULL: rows cannot have one attribute more */
+	TupleTableSlot *numbered; /* virtual, all attributes of a row and its number in the run */
+	TupleTableSlot *sorted;   /* the same, as the tuplesort returns it */
+	TupleTableSlot *plain;    /* virtual, without the number */
 
 	double ms; /* spent on runs so far */
 };
@@ -109,7 +121,7 @@ compare_rows(const void *a, const void *b, void *arg)
 		if (order != 0)
 			return order;
 	}
-	return 0;
+	return left->row < right->row ? -1 : left->row > right->row;
 }
 
 /*
@@ -140,13 +152,88 @@ gpusort_tuplesort_begin(TupleDesc desc, const GpuSortColumn *columns, int count,
 	return sort;
 }
 
+/* Makes the slots for rows with numbers; belong to the current memory context. */
 static void
-put_into_tuplesort(GpuSortTies *ties, char *row)
+create_numbered_slots(GpuSortTies *ties, TupleDesc all)
+{
+	const AttrNumber number = all->natts + 1;
+	TupleDesc desc = CreateTemplateTupleDesc(number);
+
+	for (int i = 1; i < number; i++)
+		TupleDescCopyEntry(desc, i, all, i);
+	TupleDescInitEntry(desc, number, "number", INT8OID, -1, 0);
+	ties->numbered = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	ties->sorted = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	ties->plain = MakeSingleTupleTableSlot(CreateTupleDescCopy(all), &TTSOpsVirtual);
+}
+
+/*
+ * Begins the tuplesort of a run: by the columns, and then by the numbers of the
+ * rows.  Only where these have as many attributes as there can be they have none.
+ */
+static void
+begin_tuplesort(GpuSortTies *ties)
+{
+	TupleDesc all = ties->slots->all->tts_tupleDescriptor;
+	GpuSortColumn *columns;
+
+	if (all->natts == MaxTupleAttributeNumber)
+	{
+		ties->sort = gpusort_tuplesort_begin(all, ties->columns, ties->count, TUPLESORT_NONE);
+		return;
+	}
+	if (ties->numbered == NULL)
+		create_numbered_slots(ties, all);
+	columns = palloc((ties->count + 1) * sizeof(GpuSortColumn));
+	memcpy(columns, ties->columns, ties->count * sizeof(GpuSortColumn));
+	columns[ties->count] = (GpuSortColumn){.attno = all->natts + 1, .sort_operator = Int8LessOperator};
+	ties->sort = gpusort_tuplesort_begin(ties->numbered->tts_tupleDescriptor, columns, ties->count + 1, TUPLESORT_NONE);
+	pfree(columns);
+}
+
+/* Makes to, a virtual slot, have the first natts attributes of from; they stay where they are. */
+static void
+copy_attributes(TupleTableSlot *to, TupleTableSlot *from, int natts)
+{
+	slot_getsomeattrs(from, natts);
+	ExecClearTuple(to);
+	memcpy(to->tts_values, from->tts_values, natts * sizeof(Datum));
+	memcpy(to->tts_isnull, from->tts_isnull, natts * sizeof(bool));
+	ExecStoreVirtualTuple(to);
+}
+
+/* Puts a row into the tuplesort, as that of the run with this number. */
+static void
+put_into_tuplesort(GpuSortTies *ties, char *row, int64 number)
 {
 	TupleTableSlot *slot = gpusort_slots_load(ties->slots, row);
+	TupleTableSlot *numbered = ties->numbered;
 
-	tuplesort_puttupleslot(ties->sort, slot);
+	if (numbered != NULL)
+	{
+		const int natts = slot->tts_tupleDescriptor->natts;
+
+		copy_attributes(numbered, slot, natts);
+		numbered->tts_values[natts] = Int64GetDatum(number);
+		numbered->tts_isnull[natts] = false;
+	}
+	tuplesort_puttupleslot(ties->sort, numbered != NULL ? numbered : slot);
 	ExecClearTuple(slot);
+}
+
+/* Has slots->all hold the next row out of the tuplesort, without its number; false after the last. */
+static bool
+get_from_tuplesort(GpuSortTies *ties)
+{
+	TupleTableSlot *all = ties->slots->all;
+
+	if (ties->numbered == NULL)
+		return tuplesort_gettupleslot(ties->sort, true, false, all, NULL);
+	if (!tuplesort_gettupleslot(ties->sort, true, false, ties->sorted, NULL))
+		return false;
+	copy_attributes(ties->plain, ties->sorted, all->tts_tupleDescriptor->natts);
+	ExecCopySlot(all, ties->plain);
+	return true;
 }
 
 /* Reads the next row of a run, from the next chunk if need be; NULL, with a reason, if the sort is lost. */
@@ -218,10 +305,14 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 	{
 		bool goes_on;
 
-		ties->sort = gpusort_tuplesort_begin(ties->slots->all->tts_tupleDescriptor, ties->columns, ties->count,
-											 TUPLESORT_NONE);
-		for (int i = 0; i < ties->nrows; i++)
-			put_into_tuplesort(ties, ties->rows[i].row);
+		int64 number = 0;
+
+		begin_tuplesort(ties);
+		while (number < ties->nrows)
+		{
+			put_into_tuplesort(ties, ties->rows[number].row, number);
+			number++;
+		}
 		goes_on = (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) != 0;
 		while (goes_on)
 		{
@@ -233,7 +324,7 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 				return false;
 			}
 			goes_on = (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) != 0;
-			put_into_tuplesort(ties, row);
+			put_into_tuplesort(ties, row, number++);
 		}
 		tuplesort_performsort(ties->sort);
 	}
@@ -251,7 +342,7 @@ gpusort_ties_next(GpuSortTies *ties)
 {
 	if (ties->sort != NULL)
 	{
-		if (tuplesort_gettupleslot(ties->sort, true, false, ties->slots->all, NULL))
+		if (get_from_tuplesort(ties))
 			return gpusort_slots_project(ties->slots);
 		tuplesort_end(ties->sort);
 		ties->sort = NULL;
