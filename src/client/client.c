@@ -44,6 +44,7 @@ struct GpuSortClient
 	GpuSortFailure full_reason;
 
 	uint32 epoch; /* number of rewinds */
+	uint64 rows;  /* that have arrived since the last one */
 };
 
 static void
@@ -318,11 +319,13 @@ gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailu
 	return true;
 }
 
+/* Gives a chunk back, without the length of its first row: if it came again as it is, that would show. */
 static bool
 free_chunk(GpuSortClient *client, uint32 chunk, GpuSortFailure *failure)
 {
 	GpuSortMessage message = {0};
 
+	memset(gpusort_connection_chunk(&client->connection, chunk), 0, sizeof(uint64));
 	message.u.chunk.chunk = chunk;
 	return gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_CHUNK_FREE, failure);
 }
@@ -349,6 +352,8 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 			return false;
 		if (message.type != GPUSORT_MSG_DATA)
 			return gpusort_failure_unexpected(failure, &message);
+		if (message.u.data.emitted.rows > 0 && !gpusort_connection_has_chunk(&client->connection, message.u.data.chunk))
+			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service sent a chunk that cannot be");
 		if (message.u.data.epoch == client->epoch)
 			break;
 		if (message.u.data.epoch > client->epoch)
@@ -356,8 +361,10 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 		if (message.u.data.emitted.rows > 0 && !free_chunk(client, message.u.data.chunk, failure))
 			return false;
 	}
-	if (message.u.data.emitted.rows > 0 && !gpusort_connection_has_chunk(&client->connection, message.u.data.chunk))
-		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service sent a chunk that cannot be");
+	if (message.u.data.first != client->rows)
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service sent rows from " UINT64_FORMAT " on after the first " UINT64_FORMAT,
+								   message.u.data.first, client->rows);
 	if (!is_filling(&message.u.data.emitted) || !is_duration(message.u.data.emitted.gather_ms))
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 								   "the sort service sent a chunk of %u rows in %u bytes, %u of which tie",
@@ -365,6 +372,7 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 								   message.u.data.emitted.tie_rows);
 	data->chunk = message.u.data.chunk;
 	data->emitted = message.u.data.emitted;
+	client->rows += data->emitted.rows;
 	data->rows = data->emitted.rows > 0 ? gpusort_connection_chunk(&client->connection, data->chunk) : NULL;
 	return true;
 }
@@ -391,6 +399,7 @@ gpusort_client_rewind(GpuSortClient *client, GpuSortFailure *failure)
 	GpuSortMessage message = {0};
 
 	message.u.rewind.epoch = ++client->epoch;
+	client->rows = 0;
 	return gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_REWIND, failure);
 }
 

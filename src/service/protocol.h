@@ -311,6 +311,7 @@ typedef struct GpuSortMessage
 		{
 			uint32_t chunk;
 			uint32_t epoch; /* number of REWINDs before it */
+			uint64_t first; /* number of rows before these in the order */
 			GpuSortEmitted emitted;
 		} data;
 		struct

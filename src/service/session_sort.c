@@ -198,6 +198,7 @@ static void
 start_output(GpuSortSession *session)
 {
 	session->bytes_left = session->outcome.bytes;
+	session->rows_sent = 0;
 	session->last = false;
 	if (session->outcome.rows == 0)
 	{
@@ -435,7 +436,9 @@ done_emit(GpuSortSession *session, const GpuSortCommand *command)
 	session->last = emitted->last != 0;
 	message.u.data.chunk = command->chunk;
 	message.u.data.epoch = command->epoch;
+	message.u.data.first = session->rows_sent;
 	message.u.data.emitted = *emitted;
+	session->rows_sent += emitted->rows;
 	gpusort_session_send(session, &message, GPUSORT_MSG_DATA);
 	pump(session);
 }

@@ -83,6 +83,7 @@ struct GpuSortSession
 	/* output */
 	GpuSortOutcome outcome;
 	uint64_t bytes_left; /* of rows not emitted yet */
+	uint64_t rows_sent;  /* since the first */
 	uint32_t epoch;
 	uint32_t emits; /* under way, of this epoch */
 	bool last;      /* the last rows of this epoch were sent */

@@ -283,7 +283,9 @@ sort_read(Client *client, const Rows *rows)
 			return "no DATA came";
 		if (data.u.data.epoch == client->epoch && data.u.data.emitted.rows > 0)
 		{
-			problem = rows_check(rows, place, client_chunk(client, data.u.data.chunk), &data);
+			problem = data.u.data.first != place
+				? "DATA tells another number of rows before it"
+				: rows_check(rows, place, client_chunk(client, data.u.data.chunk), &data);
 			if (problem != NULL)
 				return problem;
 			place += data.u.data.emitted.rows;
