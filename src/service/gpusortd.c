@@ -531,7 +531,8 @@ main(int argc, char **argv)
 
 	/* Whatever else was inherited is not ours to hold open. */
 	(void) close_range(3, ~0U, 0);
-	(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
+	/* It does not outlive the supervisor, not even stopped: what was not ended in order is of no use to anybody. */
+	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
 	gpusort_log_open(CONTROL);
 	supervised = gpusort_log_has_supervisor();
 	offer_for_oom();
