@@ -52,16 +52,31 @@ limit_rows(PlannerInfo *root)
 }
 
 /*
- * Returns true if path is still one of rel's.  Paths of the input that are in order already have
- * been added to the ordered rel as they are, where add_path frees those that
- * others dominate, and nobody clears rel's pointer to them.  What was freed and
- * used again for something else has another parent.  The last step of a set
- * operation belongs to a rel of its own.
+ * Returns true if rel's cheapest path is there and needs a sort to come in the order of the query.
+ *
+ * It may not be there: PostgreSQL has added rel's paths that are in order to the ordered rel as they
+ * are, where add_path frees those that others dominate, and rel still points to them.  A path that
+ * needs a sort was not added itself (a Sort over it was), so it is never freed.  That decides:
+ *
+ *	- a path that the ordered rel has is there, and in order;
+ *	- one whose parent is another rel was freed, and its memory used for something else: paths that were
+ *	  made since have the ordered rel for parent, or are ours;
+ *	- one whose parent is rel is there, or was freed and is as it was: then it is in order.
+ *
+ * A freed path is read for no more than that, its parent and its pathkeys, whose list nobody frees; and
+ * it can be read, for a memory context keeps small pieces until it is reset, which ours is not before
+ * the plan is made.  The last step of a set operation belongs to a rel of its own.
  */
 static bool
-is_path_of(PlannerInfo *root, const Path *path, const RelOptInfo *rel)
+needs_sort(PlannerInfo *root, const RelOptInfo *rel, const RelOptInfo *ordered_rel)
 {
-	return path->parent == rel || list_member_ptr(root->upper_rels[UPPERREL_SETOP], path->parent);
+	const Path *path = rel->cheapest_total_path;
+
+	if (path == NULL || root->sort_pathkeys == NIL || list_member_ptr(ordered_rel->pathlist, path))
+		return false;
+	if (path->parent != rel && !list_member_ptr(root->upper_rels[UPPERREL_SETOP], path->parent))
+		return false;
+	return !pathkeys_contained_in(root->sort_pathkeys, path->pathkeys);
 }
 
 /* Asks whether input's rows may be sorted by the service. */
@@ -90,8 +105,7 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	Path *paths[2];
 	int npaths = 0;
 
-	if (input == NULL || root->sort_pathkeys == NIL || !is_path_of(root, input, input_rel) ||
-		pathkeys_contained_in(root->sort_pathkeys, input->pathkeys))
+	if (!needs_sort(root, input_rel, ordered_rel))
 		return;
 	admission = admit_path(input, root->sort_pathkeys,
 						   gpusort_is_top_n(limit_rows(root), input->rows, input->pathtarget->width));
