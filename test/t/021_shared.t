@@ -26,9 +26,10 @@ sub module_of_build
 	{
 		my $text = slurp_file($file);
 		next unless defined $build;
-		my $id = reverse pack 'H16', $build;
-		my $other = $id ^ "\0\0\0\0\0\1";
-		$text =~ s/\Q$id\E/$other/ or die "$file is not of build $build";
+		# the upper half, which the compiler may have taken out of the whole
+		my $half = reverse pack 'H8', $build;
+		my $other = $half ^ "\0\1";
+		$text =~ s/\Q$half\E/$other/g or die "$file is not of build $build";
 		open my $out, '>:raw', $file or die $!;
 		print $out $text;
 		close $out;
@@ -46,10 +47,11 @@ close $file;
 my $new = module_of_build('new', $build);
 my $second = $node->session;
 my $text = $second->run("LOAD '$new'; $sort");
-like($text, qr/rows=1000/, 'one that loads a module of another build has its rows, too');
+like($text, qr/GpuSort.*$engine_name radix/s, 'one that loads a module of another build, too');
 like($first->run($sort), qr/$engine_name radix/, 'and the first goes on');
-is(scalar $node->supervisors, 2, 'with a supervisor each');
-is(scalar $node->log_lines(qr/ERROR/), 0, 'nobody complains') or diag $node->log_text;
+is(scalar $node->services, 2, 'with a service each');
+is(scalar $node->supervisors, 2, 'and a supervisor each');
+is(scalar $node->log_lines(qr/ERROR|WARNING|exit code/), 0, 'nobody complains') or diag $node->log_text;
 $_->close for $first, $second;
 $node->stop;
 
