@@ -17,15 +17,9 @@
  *
  * The state that backends see is that of the current one:
  *
- *	 NONE --spawn--> STARTING --READY--> READY --settings--> DRAINING
- *						|				   |				   |
- *						|				   | no PONG		   | exit, or soon
- *						| exit, or too long|-----> HUNG		   | beside it
- *						|				   | exit	 | reaped, |
- *						v				   v		 v or not  |
- *						+------------- BACKOFF <-----+		   |
- *						|				 | delay over		   |
- *						+<---------------+---------------------+
+ *	NONE --start--> STARTING --READY--> READY --settings--> DRAINING --exit, or soon beside it--> STARTING
+ *	STARTING, READY --exit, or too long--> BACKOFF --delay over--> STARTING
+ *	READY, DRAINING --no PONG--> HUNG --exit, or left behind--> BACKOFF
  *
  * Nothing in the loop waits for a service: a process that hangs in the kernel
  * keeps nobody up.
@@ -89,7 +83,8 @@ static int controls = -1;                     /* an epoll descriptor: readable w
 static uint64 last_beat = 0;
 static uint64 next_start = 0;
 static int delay_ms = FIRST_DELAY_MS;        /* before the next start */
-static int failures = 0;                     /* starts in a row that led to no ready service; only the first is logged */
+static int failures = 0;                     /* in a row, with no ready service between; only the first is logged */
+static bool start_failed = false;            /* the last service ended before it was ready */
 static int last_status = 0;                  /* how the last one ended */
 static char last_report[GPUSORT_TEXT_BYTES]; /* what services had to say, the last time */
 static bool change_waits = false;            /* settings have changed, but too many are leaving */
@@ -115,10 +110,15 @@ set_state(GpuSortServiceState service_state)
 		gpusort_shared_set_service(service_state, 0, 0, count_leaving());
 }
 
-/* Returns the level to log a failure with: the first one in a row is for the log, the others are not. */
+/*
+ * Returns the level to log a failure with, of a service or, with NULL, of the attempt to start one: the
+ * first one in a row is for the log, the others are not.
+ */
 static int
-failure_level(void)
+failure_level(const GpuSortServiceProcess *process)
 {
+	if (process != current)
+		return LOG;
 	return failures++ == 0 ? LOG : DEBUG1;
 }
 
@@ -168,7 +168,7 @@ start_service(void)
 	}
 	if (process == NULL)
 	{
-		ereport(failure_level(),
+		ereport(failure_level(NULL),
 				(errmsg("gpusort has %d sort services that cannot be killed and starts no more", PROCESSES),
 				 errhint("Look for a driver or a file system that hangs; restart the machine.")));
 		schedule_start(false);
@@ -176,7 +176,7 @@ start_service(void)
 	}
 	if (!gpusort_process_start(process, next_generation()))
 	{
-		ereport(failure_level(),
+		ereport(failure_level(NULL),
 				(errcode_for_file_access(),
 				 errmsg("gpusort could not start the sort service \"%s\": %m", process->arguments.text[0]),
 				 errhint("Install gpusort completely, or set gpusort.enable = off.")));
@@ -185,7 +185,8 @@ start_service(void)
 	}
 	(void) epoll_ctl(controls, EPOLL_CTL_ADD, process->control, &event);
 	current = process;
-	set_state(GPUSORT_SERVICE_STARTING);
+	/* Nobody is to wait again for what did not come before. */
+	set_state(start_failed ? GPUSORT_SERVICE_BACKOFF : GPUSORT_SERVICE_STARTING);
 }
 
 /*
@@ -201,7 +202,7 @@ log_end(const GpuSortServiceProcess *process, int pid)
 	if (status != last_status)
 		failures = 0;
 	last_status = status;
-	level = process == current ? failure_level() : LOG;
+	level = failure_level(process);
 	if (WIFSIGNALED(status))
 		ereport(level,
 				(errmsg("sort service (PID %d) was terminated by signal %d: %s",
@@ -234,6 +235,7 @@ service_ended(GpuSortServiceProcess *process, int pid)
 		return;
 	}
 	current = NULL;
+	start_failed = process->ready == 0 && !in_order;
 	if (process->ready != 0 && gpusort_process_now() - process->ready >= STABLE_MS)
 		delay_ms = FIRST_DELAY_MS;
 	schedule_start(in_order);
@@ -260,6 +262,7 @@ leave_behind(GpuSortServiceProcess *process)
 			 errdetail("It hangs in the kernel, in a driver say; its memory stays in use until it ends.")));
 	if (process != current)
 		return;
+	start_failed = process->ready == 0;
 	current = NULL;
 	schedule_start(false);
 }
@@ -279,6 +282,7 @@ apply_settings(void)
 	if (current == NULL)
 	{
 		/* Whatever kept the last one from starting may be gone. */
+		start_failed = false;
 		schedule_start(true);
 		return;
 	}
@@ -317,6 +321,7 @@ service_ready(GpuSortServiceProcess *process, const GpuSortMessage *message)
 		device_missed = true;
 	gpusort_shared_set_engines(message);
 	failures = 0;
+	start_failed = false;
 	set_state(GPUSORT_SERVICE_READY);
 
 	if (message->u.ready.devices > 0)
@@ -380,7 +385,7 @@ watch_start(GpuSortServiceProcess *process)
 
 	if (waited >= gpusort_process_start_limit())
 	{
-		ereport(failure_level(),
+		ereport(failure_level(process),
 				(errmsg("sort service (PID %d) was killed: it was not ready after %d seconds",
 						(int) process->pid, (int) (waited / 1000)),
 				 errdetail("It is started again; until then PostgreSQL sorts by itself.")));
@@ -412,7 +417,7 @@ beat(void)
 		if (process->pid == 0 || process->control < 0 || process->ready == 0 || process->killed != 0 ||
 			gpusort_process_ping(process, on_time))
 			continue;
-		ereport(process == current ? failure_level() : LOG,
+		ereport(failure_level(process),
 				(errmsg("sort service (PID %d) does not answer: it was killed", (int) process->pid),
 				 errdetail("It is started again; sorts that it held fall back to PostgreSQL's or fail.")));
 		kill_service(process);

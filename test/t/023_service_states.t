@@ -80,6 +80,7 @@ is(join(' ', map { $node->method } 1 .. 5), join(' ', ('radix') x 5), 'all of th
 $start = time;
 is($session->run("SELECT id FROM (SELECT * FROM t ORDER BY k DESC, id OFFSET 0) s LIMIT 1") ne '', 1, 'also for the session that has the cursor');
 cmp_ok(time - $start, '<', 5, 'without waiting');
+is($node->safe_psql('postgres', 'SELECT state, pid, leaving FROM gpusort_service'), "ready|$next|1", 'gpusort_service shows both');
 is(scalar(split /\n/, $session->run('FETCH ALL FROM c')), 249999, 'the cursor goes on to its end');
 $session->run('COMMIT');
 ok(wait_until(sub { join(' ', $node->services) eq $next }), 'and its service ends with it');
@@ -120,6 +121,12 @@ cmp_ok(time - $start, '<', 8, 'in time');
 ok(wait_until(sub { !$node->processes }, 5), 'no process is left');
 is(join(' ', glob $node->data_dir . '/pg_stat_tmp/gpusort*'), '', 'nor a file');
 $session->close;
+$node->start;
+kill 'STOP', $node->wait_service;
+$start = time;
+ok($node->stop('immediate'), 'an immediate stop while the service hangs');
+cmp_ok(time - $start, '<', 8, 'in time');
+ok(wait_until(sub { !$node->processes }, 5), 'no process is left');
 
 # a service that is never ready: the first sort waits a little, those after it do not
 my $idle = GpuSortNode->new('idle');
