@@ -25,14 +25,17 @@ use warnings;
 use Carp;
 use Cwd qw(realpath);
 use Exporter qw(import);
+use File::Basename qw(dirname);
 use File::Copy qw(copy);
 use File::Path qw(make_path remove_tree);
 use File::Temp ();
 use GpuSortSession;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(wait_until $engine);
+our @EXPORT = qw(wait_until $engine $fault_service);
 our $engine = $ENV{GPUSORT_TEST_ENGINE} || 'host';
+# the service with fault points: make gpusortd-faults
+our $fault_service = realpath(dirname(__FILE__) . '/../..') . '/build-faults/gpusortd';
 
 # The environment as it was: PostgreSQL::Test::Utils takes variables away.
 our %environment;
@@ -147,12 +150,32 @@ sub own_module
 	for my $name ('gpusort.so', 'gpusortd', 'gpusort_cuda.so')
 	{
 		my $from = $files{$name} || "$installed/$name";
-		next unless -e $from;
+		next unless -e $from || $files{$name};
 		copy($from, "$directory/$name") or croak "$from: $!";
 		chmod 0755, "$directory/$name";
 	}
 	$self->append_conf('postgresql.conf', "shared_preload_libraries = '$directory/gpusort'\n");
 	return $directory;
+}
+
+# Chooses a fault point of src/service/fault.h, for the service with fault points, or none.
+sub choose_fault
+{
+	my ($self, $fault) = @_;
+	my $file = $self->data_dir . '/gpusort.fault';
+
+	unlink $file;
+	return unless defined $fault;
+	append_to_file("$file.new", "$fault\n");
+	rename "$file.new", $file or croak "$file: $!";
+	return;
+}
+
+# Returns true if the fault chosen last, which was to happen once, has happened.
+sub fault_happened
+{
+	my ($self) = @_;
+	return !-e $self->data_dir . '/gpusort.fault';
 }
 
 # Kills the postmaster and waits until its processes are gone; true if they go within 5 seconds.

@@ -1,0 +1,144 @@
+# What the service says and sends is wrong, in every way that src/service/fault.h knows, at every
+# chunk of a sort of ten: queries give PostgreSQL's own answer or a clean error, and the server does
+# not notice.  GPUSORT_FAULTS=all tries every fault with every query, which takes minutes.
+use strict;
+use warnings;
+
+use GpuSortNode;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $all = ($ENV{GPUSORT_FAULTS} // '') eq 'all';
+my $chunks = 10;
+my $digest = q{SELECT count(*) || md5(string_agg(id || ' ' || hashtext(pad), ',')) FROM (%s) s};
+my $fetch = 'SELECT id, hashtext(pad) FROM (SELECT id, k, pad FROM t ORDER BY k OFFSET 0) s';
+
+# Queries, and what they need to be set.
+my %queries = (
+	plain => sprintf($digest, 'SELECT id, k, pad FROM t ORDER BY k OFFSET 0'),
+	hidden => sprintf($digest, 'SELECT id, pad FROM t ORDER BY k OFFSET 0'),
+	ties => sprintf($digest, q{SELECT id, pad, (repeat(chr(97 + id % 2), 300) || k) COLLATE "C" AS text FROM t ORDER BY text OFFSET 0}),
+	wide => sprintf($digest, 'SELECT id, k, CASE WHEN id % 2000 = 0 THEN repeat(pad, 700) ELSE pad END AS pad FROM t ORDER BY k OFFSET 0'),
+	limit => sprintf($digest, 'SELECT id, k, pad FROM t ORDER BY k LIMIT 12000'),
+	backward => "BEGIN; DECLARE c SCROLL CURSOR FOR $fetch; FETCH 9000 c; FETCH BACKWARD 3000 c; FETCH ALL c; COMMIT",
+	early => "BEGIN; DECLARE c NO SCROLL CURSOR FOR $fetch; FETCH 9000 c; CLOSE c; COMMIT",
+	rewind => sprintf($digest, 'SELECT o, s.* FROM generate_series(1, 2) o LEFT JOIN LATERAL (SELECT id, k, pad FROM t ORDER BY k OFFSET 0) s ON s.id >= o - 2'),
+	merge => sprintf($digest, 'SELECT a.* FROM t a JOIN t b ON a.k / 2 = b.k / 2'),
+	parallel => sprintf($digest, 'SELECT id, k, pad FROM t ORDER BY k OFFSET 0'));
+my %settings = (
+	merge => 'SET enable_material = off; SET enable_hashjoin = off; SET enable_nestloop = off',
+	rewind => 'SET enable_material = off',
+	parallel => 'SET max_parallel_workers_per_gather = 2');
+
+# What the checks find that are always there, what verify_rows finds, and what goes wrong where
+# rows are put; of these and of messages the first few are enough.
+my @structure = qw(drop_row drop_row_and_bytes last_early last_missing skip_chunk no_rows send_twice more_rows more_bytes
+	huge_bytes other_epoch chunk_range chunk_again zero_length short_length huge_length long_length false_overflow
+	false_flags false_tie tie_at_end insert_row);
+my @content = qw(other_chunk lost_tie duplicate_row swap_rows flip_bit flip_header flip_end);
+my @sorted = qw(sorted_more_rows sorted_fewer_rows sorted_rows_in sorted_bytes);
+my @grants = qw(grant_range grant_missing);
+my @begin = qw(job_token job_engine welcome_bytes welcome_chunks welcome_id welcome_other_id);
+my @messages = qw(message_short message_long message_version message_type message_late);
+
+my $node = GpuSortNode->new('main');
+$node->init(conf => [ 'work_mem = 64MB', 'jit = off', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0' ]);
+$node->own_module(gpusortd => $fault_service);
+$node->start;
+$node->wait_service;
+$node->safe_psql('postgres', q{
+	CREATE TABLE t AS SELECT i AS id, (i::bigint * 7919) % 1000003 AS k, repeat(chr(97 + i % 26), 1940) AS pad FROM generate_series(1, 20000) i;
+	ANALYZE t});
+
+my (%native, %session, %happened, %count);
+
+# A session that is set up for a query.
+sub session_for
+{
+	my ($query) = @_;
+	return $session{$query} //= do {
+		my $session = $node->session;
+		$session->run("SET gpusort.force = on; SET statement_timeout = '5s'; " . ($settings{$query} // ''));
+		$session;
+	};
+}
+
+# One query with one fault: counts what came of it.
+sub try_fault
+{
+	my ($query, $fault, $set) = @_;
+	my $session = session_for($query);
+
+	$node->choose_fault($fault);
+	$session->send("$set; $queries{$query}");
+	my ($out, $err) = $session->result;
+	$session->run('ROLLBACK') if $queries{$query} =~ /BEGIN/ && $err ne '';
+	my $happened = $node->fault_happened;
+	my ($name) = split / /, $fault;
+	# a chunk that does not come, the last one, is waited for longer than this test has time
+	my $outcome = $err =~ /server closed the connection|terminating connection/ ? 'crash'
+		: $err =~ /ERROR:  (?:XX001|58000):/ ? 'error'
+		: $name =~ /^(?:skip_chunk|other_epoch)$/ && $err =~ /ERROR:  57014:/ ? 'timeout'
+		: $err =~ /ERROR/ ? 'odd error'
+		: $out eq $native{$query} ? 'right'
+		: 'wrong';
+
+	$happened{$name} += $happened;
+	$count{$happened ? $outcome : "$outcome, no fault"}++;
+	diag "$query, $fault, $set: $outcome, ", length $out > 100 ? length $out : $out, " $err" unless $outcome =~ /^(?:right|error|timeout)$/;
+	BAIL_OUT('the server has crashed') if $outcome eq 'crash';
+	return;
+}
+
+# Every query gives the native answer while nothing is wrong, and has ten chunks.
+for my $query (sort keys %queries)
+{
+	my $session = session_for($query);
+
+	$session->run('SET gpusort.enable = off');
+	$native{$query} = $session->run($queries{$query});
+	$session->run('SET gpusort.enable = on');
+	is($session->run($queries{$query}), $native{$query}, "$query: the native answer");
+}
+for my $on ('on', 'off')
+{
+	for my $at ($chunks, $chunks + 1)
+	{
+		$node->choose_fault("exit_service $at") if $at > $chunks;
+		session_for('plain')->run("SET gpusort.verify_rows = $on; $queries{plain}");
+		ok(!$node->fault_happened, "a sort has $chunks chunks, verify_rows $on") if $at > $chunks;
+	}
+}
+
+my $start = time;
+my $verify = 'SET gpusort.verify_rows = on';
+my $default = 'SET gpusort.verify_rows = off';
+my $seed = 0;
+my @rest = grep { $_ ne 'plain' } sort keys %queries;
+for my $fault (@structure, @content)
+{
+	my $set = (grep { $_ eq $fault } @content) ? $verify : $default;
+
+	for my $at (1 .. $chunks)
+	{
+		my @others = $all ? @rest : $fault =~ /tie/ ? 'ties' : $at % 2 ? $rest[ $seed % @rest ] : ();
+		try_fault($_, "$fault $at " . ++$seed, $set) for 'plain', @others;
+	}
+}
+for my $fault (@sorted, @grants, @begin, @messages)
+{
+	for my $at (1 .. ($fault =~ /message/ ? 8 : $fault =~ /grant/ ? 4 : 1))
+	{
+		try_fault($_, "$fault $at", $default) for $all ? sort keys %queries : ('plain', 'parallel');
+	}
+}
+try_fault($_, 'grant_twice ' . $_, $verify) for 'plain', 'parallel';
+
+is($count{$_} // 0, 0, "no $_") for 'wrong', 'crash', 'odd error';
+is(join(' ', grep { !$happened{$_} } @structure, @content, @sorted, @grants, @begin, @messages), '', 'every fault happened');
+note sprintf('%d trials in %.0f s: ', eval { my $n = 0; $n += $_ for values %count; $n }, time - $start), join(', ', map { "$count{$_} $_" } sort keys %count);
+unlike($node->log_text, qr/PANIC|terminating any other active server processes/, 'without a restart of the server');
+$node->choose_fault;
+is(session_for('plain')->run($queries{plain}), $native{plain}, 'and the service sorts');
+
+done_testing;
