@@ -97,7 +97,7 @@ enter_job(GpuSortClient *client, GpuSortMessage *request, GpuSortMessageType typ
 	GpuSortMessage answer;
 
 	if (!gpusort_connection_send(&client->connection, request, type, failure) ||
-		!gpusort_connection_receive(&client->connection, &answer, failure) ||
+		!gpusort_connection_receive_soon(&client->connection, &answer, failure) ||
 		(answer.type != GPUSORT_MSG_JOB && !gpusort_failure_unexpected(failure, &answer)))
 	{
 		gpusort_client_end(client);
@@ -348,7 +348,7 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 
 	for (;;)
 	{
-		if (!gpusort_connection_receive(&client->connection, &message, failure))
+		if (!gpusort_connection_receive_soon(&client->connection, &message, failure))
 			return false;
 		if (message.type != GPUSORT_MSG_DATA)
 			return gpusort_failure_unexpected(failure, &message);
@@ -423,7 +423,7 @@ gpusort_client_devices(GpuSortDeviceCallback callback, void *arg, GpuSortFailure
 	ok = gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_STATUS, failure);
 	while (ok)
 	{
-		ok = gpusort_connection_receive(&client->connection, &message, failure) &&
+		ok = gpusort_connection_receive_soon(&client->connection, &message, failure) &&
 			(message.type == GPUSORT_MSG_DEVICE || gpusort_failure_unexpected(failure, &message));
 		if (!ok)
 			break;

@@ -8,7 +8,8 @@
  *
  * Every wait watches the connection, the service's pulse, the process latch and
  * the postmaster, so it ends on cancel (by CHECK_FOR_INTERRUPTS), when the service
- * dies or hangs (LOST) and when the postmaster dies (exit).
+ * dies or hangs (LOST) and when the postmaster dies (exit); one for a message that
+ * comes soon ends when it does not.
  *
  * The staging pool that a connection uses is mapped_pool.c's.
  *
@@ -27,6 +28,9 @@
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/wait_event.h"
+
+/* What comes soon comes in so many looks at the pulse: far more than engine calls that it waits for may take. */
+#define SOON_LOOKS 30
 
 static bool
 fail_lost(GpuSortFailure *failure)
@@ -74,6 +78,8 @@ wait_for_service(GpuSortConnection *connection, int events, long milliseconds, G
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
+	if (ready & WL_TIMEOUT)
+		connection->silent++;
 	if ((ready & events) != 0 || gpusort_availability_look(&connection->watch))
 		return true;
 	return gpusort_failure_set(failure, GPUSORT_REASON_LOST, "the sort service does not answer");
@@ -102,11 +108,11 @@ gpusort_connection_send(GpuSortConnection *connection, GpuSortMessage *message, 
 }
 
 /*
- * Waits for the next message.  *fd gets a descriptor that came with it, or -1;
- * fd may be NULL, then it is closed.
+ * Waits for the next message; with soon, not longer than that takes.  *fd gets a
+ * descriptor that came with it, or -1; fd may be NULL, then it is closed.
  */
 static bool
-receive_message(GpuSortConnection *connection, GpuSortMessage *message, int *fd, GpuSortFailure *failure)
+receive_message(GpuSortConnection *connection, GpuSortMessage *message, bool soon, int *fd, GpuSortFailure *failure)
 {
 	failure->reason = GPUSORT_REASON_NONE;
 	if (fd != NULL)
@@ -135,10 +141,14 @@ receive_message(GpuSortConnection *connection, GpuSortMessage *message, int *fd,
 		{
 			if (!wait_for_service(connection, WL_SOCKET_READABLE, GPUSORT_LOOK_MS, failure))
 				return false;
+			if (soon && connection->silent >= SOON_LOOKS)
+				return gpusort_failure_set(failure, GPUSORT_REASON_LOST, "the sort service owes an answer for %d seconds",
+										   SOON_LOOKS * GPUSORT_LOOK_MS / 1000);
 			continue;
 		}
 		if (n <= 0)
 			return fail_lost(failure);
+		connection->silent = 0;
 
 		attached = CMSG_FIRSTHDR(&header);
 		if (attached != NULL && attached->cmsg_level == SOL_SOCKET && attached->cmsg_type == SCM_RIGHTS)
@@ -167,7 +177,17 @@ receive_message(GpuSortConnection *connection, GpuSortMessage *message, int *fd,
 bool
 gpusort_connection_receive(GpuSortConnection *connection, GpuSortMessage *message, GpuSortFailure *failure)
 {
-	return receive_message(connection, message, NULL, failure);
+	return receive_message(connection, message, false, NULL, failure);
+}
+
+/*
+ * The same for a message that does not take long, however large the sort is and whatever
+ * others there are: when it does not come it never will, and the service is as good as lost.
+ */
+bool
+gpusort_connection_receive_soon(GpuSortConnection *connection, GpuSortMessage *message, GpuSortFailure *failure)
+{
+	return receive_message(connection, message, true, NULL, failure);
 }
 
 /* Has the pool that WELCOME describes mapped, from fd if it is not the one that the connection has taken. */
@@ -227,7 +247,7 @@ gpusort_connection_open(GpuSortConnection *connection, uint32 generation, GpuSor
 	message.u.hello.pool_id = connection->pool != NULL ? gpusort_mapped_pool_id(connection->pool) : 0;
 	message.u.hello.build = gpusort_module_build();
 	if (!gpusort_connection_send(connection, &message, GPUSORT_MSG_HELLO, failure) ||
-		!receive_message(connection, &message, &pool_fd, failure))
+		!receive_message(connection, &message, true, &pool_fd, failure))
 		return false;
 	if (message.type == GPUSORT_MSG_WELCOME)
 		mapped = settle_pool(connection, &message, pool_fd, failure);

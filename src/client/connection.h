@@ -22,6 +22,7 @@ typedef struct GpuSortConnection
 	int socket;              /* -1: closed */
 	GpuSortMappedPool *pool; /* NULL: closed */
 	GpuSortPulseWatch watch; /* of the service that it goes to */
+	int silent;              /* looks at its pulse since the last message */
 } GpuSortConnection;
 
 extern void gpusort_connection_init(GpuSortConnection *connection);
@@ -32,6 +33,8 @@ extern bool gpusort_connection_send(GpuSortConnection *connection, GpuSortMessag
 									GpuSortMessageType type, GpuSortFailure *failure);
 extern bool gpusort_connection_receive(GpuSortConnection *connection, GpuSortMessage *message,
 									   GpuSortFailure *failure);
+extern bool gpusort_connection_receive_soon(GpuSortConnection *connection, GpuSortMessage *message,
+											GpuSortFailure *failure);
 
 extern bool gpusort_connection_has_chunk(const GpuSortConnection *connection, uint32 chunk);
 extern char *gpusort_connection_chunk(GpuSortConnection *connection, uint32 chunk);

@@ -1,0 +1,143 @@
+# GpuSortStuck - servers whose sort service comes to a stop at a point of a query, one server for each
+# point, for test/t.
+#
+#   my @points = GpuSortStuck->servers([ 'stop_sort' ], [ 'stop_emit', at => 2 ]);
+#   $_->begin for @points;		# the query runs until the fault happens, and waits then
+#   like($_->outcome, qr/58000/) for @points;
+#   cmp_ok($_->{seconds}, '<', 8) for @points;
+#
+# Points are those of src/service/fault.h.  What takes time happens on all servers at once.
+package GpuSortStuck;
+
+use strict;
+use warnings;
+
+use GpuSortNode;
+use PostgreSQL::Test::Utils qw(slurp_file);
+use Time::HiRes qw(time);
+
+# Five chunks, which the service sees the client put, and read, one by one.
+my $rows = q{SELECT i AS id, repeat('x', 1900) AS pad FROM generate_series(1, 10000) i ORDER BY i % 7919, i OFFSET 0};
+my $digest = "SELECT count(*) || md5(string_agg(id || ' ' || hashtext(pad), ',')) FROM (%s) s";
+my %queries = (
+	once => sprintf($digest, $rows),
+	rewind => sprintf($digest, "SELECT o, s.* FROM generate_series(1, 2) o LEFT JOIN LATERAL ($rows) s ON s.id >= o - 2"));
+
+# Starts them: [ POINT, at => N ], ...
+sub servers
+{
+	my ($class, @points) = @_;
+	my @self;
+
+	for (@points)
+	{
+		my ($fault, %options) = @$_;
+		my $node = GpuSortNode->new($fault);
+		$node->init(conf => [ 'enable_material = off', 'jit = off', "gpusort.staging_memory = '16MB'" ]);
+		my $module = $node->own_module(gpusortd => $fault_service) . '/gpusort';
+		$node->start;
+		push @self, bless {
+			name => $fault, call => $fault =~ s/.*_//r, fault => "$fault " . ($options{at} // 1), node => $node, module => $module,
+			query => $queries{ $fault =~ /rewind/ ? 'rewind' : 'once' } }, $class;
+	}
+	for my $self (@self)
+	{
+		$self->{service} = $self->{node}->wait_service;
+		$self->{right} = $self->{node}->safe_psql('postgres', "SET gpusort.enable = off; $self->{query}");
+		$self->new_session;
+	}
+	return @self;
+}
+
+sub new_session
+{
+	my ($self) = @_;
+	$self->{session}->close if defined $self->{session};
+	$self->{session} = $self->{node}->session;
+	$self->{session}->run('SET gpusort.force = on');
+	return;
+}
+
+# Another session of the same server, with the same query.
+sub beside
+{
+	my ($class, $point) = @_;
+	my $self = bless { %$point, session => undef }, $class;
+
+	$self->new_session;
+	return $self;
+}
+
+# Begins the query and waits until the fault has happened; true if it does.
+sub begin
+{
+	my ($self) = @_;
+	my $node = $self->{node};
+
+	$node->choose_fault($self->{fault});
+	$self->{session}->send($self->{query});
+	$self->{start} = time;
+	return wait_until(sub { $node->fault_happened && ($self->{name} !~ /stop/ || grep { _is_stopped($_) } $node->services) });
+}
+
+sub _is_stopped
+{
+	my ($pid) = @_;
+	open my $file, '<', "/proc/$pid/stat" or return 0;
+	return (<$file> // '') =~ /\) [Tt] /;
+}
+
+# What came of the query that was begun: 'right', the code of its error, or what it said.  It took
+# {seconds}.
+sub outcome
+{
+	my ($self) = @_;
+	my ($out, $err) = $self->{session}->result;
+
+	$self->{seconds} = time - $self->{start};
+	return $out eq $self->{right} ? 'right' : $err =~ /(?:ERROR|FATAL):  (\w+):/ ? $1 : "$out $err";
+}
+
+# The query's answer without a fault.
+sub sorts
+{
+	my ($self) = @_;
+	$self->{start} = time;
+	$self->{session}->send($self->{query});
+	return $self->outcome;
+}
+
+# Asks the server to stop, as pg_ctl does, and does not wait.
+sub stop
+{
+	my ($self, $mode) = @_;
+	my ($postmaster) = split /\n/, slurp_file($self->{node}->data_dir . '/postmaster.pid');
+
+	$self->{start} = time;
+	kill $mode eq 'fast' ? 'INT' : 'QUIT', $postmaster;
+	return;
+}
+
+# Waits until no process of the server is left, so many seconds at most; true if so.
+sub stopped
+{
+	my ($self, $seconds) = @_;
+	my $gone = wait_until(sub { !$self->{node}->processes }, $seconds);
+
+	$self->{seconds} = time - $self->{start};
+	$self->{node}->_update_pid(0);
+	return $gone;
+}
+
+# Starts the server again.
+sub restart
+{
+	my ($self) = @_;
+	unlink $self->{node}->data_dir . '/postmaster.pid';
+	$self->{node}->start;
+	$self->{service} = $self->{node}->wait_service;
+	$self->new_session;
+	return;
+}
+
+1;
