@@ -39,6 +39,7 @@
 #include "exec/first_rows.h"
 #include "exec/prefixes.h"
 #include "executor/executor.h"
+#include "server/installation.h"
 #include "server/shared.h"
 #include "utils/memutils.h"
 
@@ -48,6 +49,7 @@
  */
 typedef struct IngestShared
 {
+	uint64 build;        /* of the leader's module: one of another build knows no more of this */
 	uint64 token;        /* of the sort to join; 0: none */
 	uint32 generation;   /* of the service that sorts */
 	GpuSortJobSlot *job; /* as in GpuSortWriter; at the same address in every process */
@@ -293,6 +295,7 @@ initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 
 	state->shared = coordinate;
+	state->shared->build = gpusort_module_build();
 	state->shared->nworkers = pcxt->nworkers;
 	gpusort_shared_init_lock(&state->shared->lock);
 	reinitialize_shared(node, pcxt, coordinate);
@@ -303,6 +306,9 @@ initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 
+	/* After make install a worker may have loaded another module than its leader; it passes rows on. */
+	if (((IngestShared *) coordinate)->build != gpusort_module_build())
+		return;
 	state->shared = coordinate;
 	state->is_member = true;
 }

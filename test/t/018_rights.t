@@ -69,6 +69,14 @@ $node->safe_psql('postgres', 'GRANT SET ON PARAMETER gpusort.log_decisions TO bo
 is(complaint('postgres', 'SET gpusort.log_decisions = on', @bob), '', 'GRANT SET ON PARAMETER');
 like(complaint('postgres', 'SET gpusort.log_decisions = on', @alice), $denied, 'to one user and no other');
 
+# one session does not take what is there for all
+my $greedy = $node->session;
+$greedy->run('SET gpusort.force = on; BEGIN');
+$greedy->run("DECLARE c$_ NO SCROLL CURSOR FOR SELECT * FROM t ORDER BY k; MOVE 1 IN c$_") for 1 .. 32;
+cmp_ok($greedy->run('SELECT count(*) FROM pg_cursors'), '>=', 32, 'a session with 32 cursors');
+is($node->method(@bob), 'radix', 'leaves room for others');
+$greedy->close;
+
 # a server that does not preload it
 my $plain = GpuSortNode->new('plain');
 $plain->init(conf => ["shared_preload_libraries = ''"]);

@@ -52,6 +52,16 @@ like($first->run($sort), qr/$engine_name radix/, 'and the first goes on');
 is(scalar $node->services, 2, 'with a service each');
 is(scalar $node->supervisors, 2, 'and a supervisor each');
 is(scalar $node->log_lines(qr/ERROR|WARNING|exit code/), 0, 'nobody complains') or diag $node->log_text;
+
+# the same for a parallel worker, which loads what is there now
+rename "$new.so", "$old.so" or die $!;
+my $parallel = $first->run('SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;'
+	. ' SET gpusort.force = on; CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k FROM generate_series(1, 30000) i; ANALYZE t;'
+	. ' EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k');
+like($parallel, qr/$engine_name radix.*Workers Launched: 2.*GpuSortIngest/s, 'a parallel sort whose workers load another build');
+like($parallel, qr/worker 0 0, worker 1 0/, 'which leave the sort to the leader');
+is($first->run('SELECT sum(id * n) FROM (SELECT id, row_number() OVER () AS n FROM (SELECT * FROM t ORDER BY k, id) s) s'),
+   $node->safe_psql('postgres', 'SELECT sum(id * n) FROM (SELECT id, row_number() OVER (ORDER BY k, id) AS n FROM t) s'), 'with the right rows');
 $_->close for $first, $second;
 $node->stop;
 
