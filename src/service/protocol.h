@@ -55,6 +55,8 @@
  *	The pool is one memfd of pool_chunks chunks of GPUSORT_CHUNK_BYTES.  A chunk
  *	belongs to the client from CHUNK to CHUNK_PUT and from DATA to CHUNK_FREE,
  *	else to the service.  Whoever does not own it neither reads nor writes it.
+ *	When the service closes the connection the client keeps what it owns until it
+ *	has closed its end.
  *
  *	A chunk of ingest: records from the front, offsets from the back.
  *

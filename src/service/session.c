@@ -9,8 +9,12 @@
  * chunk in use by an engine call when that call is done.
  *
  * Nothing here blocks.  A client that does what is not legal in its state is
- * logged and closed; others do not notice.  A session found broken is closed
+ * logged and shut out; others do not notice.  A session found broken is ended
  * when nobody holds it any more, between two rounds of the main loop.
+ *
+ * A client that is shut out finds its connection closed when it looks, and until
+ * then may write to its chunks, or read them.  So they stay its own, and what it
+ * sends is dropped, until it has closed its end or is dead.
  *
  * What concerns its sort is in session_begin.c and session_sort.c.
  *
@@ -34,7 +38,7 @@
 #define MESSAGES_AT_ONCE 64
 
 static const char *const state_names[] = {
-	"new", "greeted", "queued", "beginning", "ingest", "sorting", "output", "left", "refused", "failed", "closed"};
+	"new", "greeted", "queued", "beginning", "ingest", "sorting", "output", "left", "refused", "failed", "closing", "closed"};
 
 static void
 on_hello(GpuSortSession *session, const GpuSortMessage *hello)
@@ -136,15 +140,17 @@ receive(GpuSortSession *session)
 		{
 			if (errno == EINTR)
 				continue;
-			if (errno != EAGAIN && errno != EWOULDBLOCK)
-				session->broken = true;
-			return;
+			if (errno == EAGAIN || errno == EWOULDBLOCK)
+				return;
 		}
-		if (size == 0)
+		if (size <= 0)
 		{
 			session->broken = true;
+			session->gone = true;
 			return;
 		}
+		if (session->state == STATE_CLOSING)
+			continue;
 		if (size != sizeof(message) || message.magic != GPUSORT_PROTOCOL_MAGIC ||
 			message.version != GPUSORT_PROTOCOL_VERSION)
 		{
@@ -161,6 +167,19 @@ receive(GpuSortSession *session)
 	}
 }
 
+/* Ends the session's sort, or its part in one. */
+static void
+end_sort(GpuSortSession *session, GpuSortSessionState state)
+{
+	if (session->owner != NULL && session->state == STATE_INGEST)
+		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL,
+							 "a process closed its connection while it put rows into the sort");
+	gpusort_queue_leave(session);
+	session->state = state;
+	gpusort_session_finish(session);
+}
+
+/* Closes the connection; nobody has the session's chunks any more. */
 static void
 close_session(GpuSortSession *session)
 {
@@ -168,16 +187,23 @@ close_session(GpuSortSession *session)
 
 	if (session->socket < 0)
 		return;
-	if (session->owner != NULL && session->state == STATE_INGEST)
-		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL,
-							 "a process closed its connection while it put rows into the sort");
-	gpusort_queue_leave(session);
+	end_sort(session, STATE_CLOSED);
 	close(session->socket);
 	session->socket = -1;
-	session->state = STATE_CLOSED;
 	gpusort_pool_give_back_all(pool, &session->share, GPUSORT_CHUNK_GRANTED);
 	gpusort_pool_give_back_all(pool, &session->share, GPUSORT_CHUNK_DATA);
-	gpusort_session_finish(session);
+}
+
+/* Closes our end of the connection, and all of it if the client has no chunks. */
+static void
+shut_out(GpuSortSession *session)
+{
+	session->broken = false;
+	end_sort(session, STATE_CLOSING);
+	if (session->share.held == 0 || shutdown(session->socket, SHUT_WR) != 0)
+		close_session(session);
+	else
+		gpusort_session_watch(session, false);
 }
 
 /* Starts a session on a connected socket, which belongs to it then; false, and it stays the caller's, if that fails. */
@@ -209,7 +235,7 @@ gpusort_session_event(GpuSortSession *session, uint32_t events)
 {
 	if (session->socket < 0)
 		return;
-	if (events & EPOLLOUT)
+	if ((events & EPOLLOUT) && session->state != STATE_CLOSING)
 	{
 		GpuSortOutboxResult result = gpusort_outbox_flush(&session->outbox, session->socket);
 
@@ -223,7 +249,7 @@ gpusort_session_event(GpuSortSession *session, uint32_t events)
 }
 
 /*
- * Closes the sessions that are broken and frees those that are over.  Called
+ * Ends the sessions that are broken and frees those that are over.  Called
  * when nobody holds a session: between two rounds of the main loop.
  */
 void
@@ -235,8 +261,10 @@ gpusort_sessions_reap(GpuSortSessions *sessions)
 	{
 		GpuSortSession *session = *link;
 
-		if (session->broken)
+		if (session->broken && (session->gone || session->state == STATE_CLOSING))
 			close_session(session);
+		else if (session->broken)
+			shut_out(session);
 		if (session->socket < 0 && session->commands == 0)
 		{
 			*link = session->next;

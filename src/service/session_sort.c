@@ -111,8 +111,7 @@ gpusort_session_finish(GpuSortSession *session)
 static void
 lose(GpuSortSession *session, GpuSortReason reason, const char *text)
 {
-	if (session->state == STATE_REFUSED || session->state == STATE_FAILED ||
-		session->state == STATE_CLOSED)
+	if (session->state >= STATE_REFUSED)
 		return;
 	if (session->state == STATE_QUEUED || session->state == STATE_BEGINNING)
 	{

@@ -30,7 +30,7 @@ gpusort_session_send(GpuSortSession *session, GpuSortMessage *message, GpuSortMe
 {
 	GpuSortOutboxResult result;
 
-	if (session->broken || session->socket < 0 || GPUSORT_FAULT_SENT(session, message, type))
+	if (session->broken || session->state >= STATE_CLOSING || GPUSORT_FAULT_SENT(session, message, type))
 		return;
 	message->magic = GPUSORT_PROTOCOL_MAGIC;
 	message->version = GPUSORT_PROTOCOL_VERSION;

@@ -15,6 +15,7 @@
  *	BEGINNING --> QUEUED				the engine lacks memory that others use now
  *	QUEUED, BEGINNING --REFUSED--> REFUSED	only closing is legal
  *	any with a job --FAILED--> FAILED	messages on their way are ignored
+ *	any --> CLOSING						shut out; its chunks stay its own until it has closed
  *	any --> CLOSED						the socket is gone; the job may still end
  *
  * OWNERS AND MEMBERS
@@ -42,6 +43,7 @@ typedef enum GpuSortSessionState
 	STATE_LEFT,
 	STATE_REFUSED,
 	STATE_FAILED,
+	STATE_CLOSING,
 	STATE_CLOSED,
 } GpuSortSessionState;
 
@@ -52,7 +54,8 @@ struct GpuSortSession
 	int socket; /* -1 once closed */
 	int pid;    /* of the peer */
 	GpuSortSessionState state;
-	bool broken;  /* to be closed as soon as nobody uses it */
+	bool broken;  /* to be ended as soon as nobody uses it */
+	bool gone;    /* the peer has closed its end */
 	bool waits;   /* EPOLLOUT is asked for */
 	bool foreign; /* the peer's module is not of this service's build */
 	GpuSortOutbox outbox;

@@ -197,7 +197,10 @@ static void
 test_wrong_arguments(void)
 {
 	const uint32_t big = GPUSORT_CHUNK_BYTES;
+	Client other;
+	uint32_t others;
 
+	reach(&other, INGEST, &others);
 	misbehave(GREETED, GPUSORT_MSG_JOB_BEGIN, (GpuSortMessage){.u.job_begin.key_words = 0},
 			  false, 1, "JOB_BEGIN with no key");
 	misbehave(GREETED, GPUSORT_MSG_JOB_BEGIN, (GpuSortMessage){.u.job_begin.key_words = 33},
@@ -209,7 +212,7 @@ test_wrong_arguments(void)
 			  false, 1, "CHUNK_PUT of a chunk beyond the pool");
 	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.chunk = UINT32_MAX, .rows = 1, .bytes = 16}},
 			  false, 1, "CHUNK_PUT of no chunk");
-	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.chunk = POOL_CHUNKS - 1, .rows = 1, .bytes = 16}},
+	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put = {.chunk = others, .rows = 1, .bytes = 16}},
 			  false, 1, "CHUNK_PUT of a chunk not granted");
 	misbehave(INGEST, GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.put.rows = 0},
 			  true, 1, "CHUNK_PUT of no rows");
@@ -223,7 +226,7 @@ test_wrong_arguments(void)
 			  true, 1, "CHUNK_PUT of 4 GiB");
 	misbehave(READING, GPUSORT_MSG_CHUNK_FREE, (GpuSortMessage){.u.chunk.chunk = POOL_CHUNKS},
 			  false, 1, "CHUNK_FREE of a chunk beyond the pool");
-	misbehave(READING, GPUSORT_MSG_CHUNK_FREE, (GpuSortMessage){.u.chunk.chunk = POOL_CHUNKS - 1},
+	misbehave(READING, GPUSORT_MSG_CHUNK_FREE, (GpuSortMessage){.u.chunk.chunk = others},
 			  false, 1, "CHUNK_FREE of another's chunk");
 	misbehave(READING, GPUSORT_MSG_CHUNK_FREE, (GpuSortMessage){.magic = 0},
 			  true, 2, "CHUNK_FREE twice");
@@ -231,6 +234,7 @@ test_wrong_arguments(void)
 			  false, 1, "REWIND to the same epoch");
 	misbehave(READING, GPUSORT_MSG_REWIND, (GpuSortMessage){.u.rewind.epoch = 2},
 			  false, 1, "REWIND over an epoch");
+	client_close(&other);
 }
 
 /* Rows in a chunk that make no sense. */
@@ -284,6 +288,35 @@ test_bad_chunks(void)
 		ok(!client_is_closed(&client, 20), "and the connection stays until the client closes it");
 		client_close(&client);
 	}
+}
+
+/* Until a client knows that it was shut out it may write to its chunks: nobody else has them. */
+static void
+test_shut_out(Stage stage)
+{
+	Client client;
+	Client others[POOL_CHUNKS / GPUSORT_JOB_CHUNKS_MIN];
+	GpuSortMessage message;
+	uint32_t chunk = 0;
+	int begun = 0;
+	bool granted = false;
+
+	reach(&client, stage, &chunk);
+	client_send(&client, GPUSORT_MSG_HELLO, (GpuSortMessage){.magic = 0});
+	ok(client_is_closed(&client, 5000), "a client is shut out %s", stage_names[stage]);
+	for (int i = 0; i < POOL_CHUNKS / GPUSORT_JOB_CHUNKS_MIN; i++)
+	{
+		client_open(&others[i], &service);
+		begun += client_begin(&others[i], 1, false, 0, 0).type == GPUSORT_MSG_JOB;
+		while (client_receive(&others[i], &message, 100))
+			granted |= message.type == GPUSORT_MSG_CHUNK && message.u.chunk.chunk == chunk;
+	}
+	ok(begun > 0 && !granted, "its chunk is not granted to the %d that begin then", begun);
+	ok(client_send(&client, GPUSORT_MSG_SORT, message), "what it sends is dropped");
+	for (int i = 0; i < POOL_CHUNKS / GPUSORT_JOB_CHUNKS_MIN; i++)
+		client_close(&others[i]);
+	client_close(&client);
+	ok(all_chunks_are_back(), "once it has closed its end all chunks are back");
 }
 
 /* A client that asks and asks and never reads. */
@@ -348,6 +381,8 @@ main(void)
 	random_seed(time(NULL));
 	service_start(&service, options);
 	ok(all_chunks_are_back(), "as many sorts as there are chunks for");
+	test_shut_out(INGEST);
+	test_shut_out(READING);
 
 	/* a sort that is under way all the time */
 	rows_make(&rows, 80000, 1, KEYS_RANDOM, 60, 60, 0);
