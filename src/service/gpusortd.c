@@ -8,8 +8,8 @@
  * states), session.c, outbox.c (what waits to be sent), session_begin.c,
  * session_queue.c and session_sort.c (a connection's sort), job.c (a sort's engine
  * calls on their thread), pool.c (the chunks), engine.h (what an engine is),
- * registry.c (which there are), host/sort_state.h and on (the host engine),
- * service_log.c.
+ * registry.c (which there are), watchdog.c and device_failures.c (when a fresh start
+ * is due), host/sort_state.h and on (the host engine), service_log.c.
  *
  * Started by the supervisor, or by hand:
  *
@@ -54,12 +54,14 @@
 #include "service/fault.h"
 #include "service/service_log.h"
 #include "service/session.h"
+#include "service/watchdog.h"
 
 /* Exit codes that tell the supervisor what happened. */
 #define EXIT_START_FAILED    1
 #define EXIT_USAGE           2 /* its options are not this build's, or --build is another one */
 #define EXIT_ALREADY_RUNNING 3
 #define EXIT_DEVICE_LOST     4
+#define EXIT_ENGINE_HUNG     5
 
 #define CONTROL        0
 #define BACKLOG        256
@@ -422,6 +424,19 @@ handle_done(void)
 }
 
 /*
+ * Ends the process while an engine call runs.  If that never returns its thread keeps
+ * what is left of the process, with all descriptors that are open, so none stays open
+ * that others look at.  The sessions and the listener are closed already.
+ */
+static void __attribute__((noreturn))
+leave_thread(int code)
+{
+	remove_files();
+	close(CONTROL);
+	_exit(code);
+}
+
+/*
  * Ends the process.  Sorts are asked to stop, and if they do soon everything is
  * taken down in order; one that does not is left to the end of the process,
  * without running anything that its thread might trip over.
@@ -447,10 +462,7 @@ finish(int code)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		left = END_MS - (now.tv_sec - start.tv_sec) * 1000 - (now.tv_nsec - start.tv_nsec) / 1000000;
 		if (left <= 0)
-		{
-			remove_files();
-			_exit(code);
-		}
+			leave_thread(code);
 		(void) poll(&event, 1, left);
 		handle_done();
 	}
@@ -461,13 +473,48 @@ finish(int code)
 	exit(code);
 }
 
+/* Ends the service, for a fresh start, when an engine does not do any more. */
+static void
+check_engines(void)
+{
+	GpuSortDeviceVerdict verdict = gpusort_device_verdict(&sessions.device_failures);
+
+	if (gpusort_watchdog_look(&sessions))
+	{
+		gpusort_sessions_fail(&sessions, GPUSORT_REASON_DEVICE,
+							  "an engine call does not return, the sort service restarts");
+		close(listener);
+		gpusort_sessions_close(&sessions);
+		leave_thread(EXIT_ENGINE_HUNG);
+	}
+	if (verdict == GPUSORT_DEVICE_LOST || (verdict == GPUSORT_DEVICE_DOUBTFUL && sessions.jobs == 0))
+	{
+		gpusort_sessions_fail(&sessions, GPUSORT_REASON_DEVICE,
+							  "the device has failed too often, the sort service restarts");
+		gpusort_log(true, "the device has failed too often, exiting for a fresh start");
+		finish(EXIT_DEVICE_LOST);
+	}
+}
+
+/* Milliseconds until the main loop has something to do though nothing happens, or -1. */
+static int
+next_timeout(void)
+{
+	int queue = gpusort_queue_timeout(&sessions);
+	int watchdog = gpusort_watchdog_timeout(&sessions);
+
+	if (queue < 0 || watchdog < 0)
+		return queue > watchdog ? queue : watchdog;
+	return queue < watchdog ? queue : watchdog;
+}
+
 static void __attribute__((noreturn))
 main_loop(void)
 {
 	for (;;)
 	{
 		struct epoll_event events[EVENTS_AT_ONCE];
-		int n = epoll_wait(sessions.epoll, events, EVENTS_AT_ONCE, gpusort_queue_timeout(&sessions));
+		int n = epoll_wait(sessions.epoll, events, EVENTS_AT_ONCE, next_timeout());
 
 		if (n < 0 && errno != EINTR)
 		{
@@ -492,15 +539,9 @@ main_loop(void)
 			else
 				gpusort_session_event(tag, events[i].events);
 		}
-		if (sessions.device_failures.lost)
-		{
-			gpusort_sessions_fail(&sessions, GPUSORT_REASON_DEVICE,
-								  "the device has failed too often, the sort service restarts");
-			gpusort_log(true, "the device has failed too often, exiting for a fresh start");
-			finish(EXIT_DEVICE_LOST);
-		}
 		gpusort_sessions_reap(&sessions);
 		gpusort_queue_advance(&sessions);
+		check_engines();
 		if (sessions.draining && sessions.jobs == 0)
 			finish(EXIT_SUCCESS);
 	}

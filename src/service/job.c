@@ -14,7 +14,8 @@
  * what has not started and has END done; when END is done, free.
  *
  * Only the job's thread touches the engine's sort.  All functions here are for
- * the main thread.
+ * the main thread.  What a thread is at, and since when, can be asked while it is
+ * at it: time is the number of ticks that the main thread has counted.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,12 +48,18 @@ struct GpuSortJob
 	void *owner;
 	pthread_t thread;
 	int cancelled;       /* atomic */
+	uint32_t finished;   /* tick when it was told to end */
 	GpuSortCommand *end; /* END, kept so that finish cannot fail */
 
 	/* under the lock */
 	pthread_mutex_t lock;
 	pthread_cond_t arrived;
 	Queue queue;
+
+	/* the thread's, atomic: the engine call it is in, as 1 + its GpuSortCommandType, or 0; its tick; rows put */
+	int call;
+	uint32_t call_tick;
+	uint64_t rows_put;
 
 	/* the thread's own */
 	GpuSort *sort;
@@ -64,6 +71,7 @@ struct GpuSortJob
 static pthread_mutex_t done_lock = PTHREAD_MUTEX_INITIALIZER;
 static Queue done_queue;
 static int done_event = -1;
+static uint32_t ticks; /* atomic */
 
 static void
 append(Queue *queue, GpuSortCommand *command)
@@ -132,6 +140,20 @@ reserve_chunk(GpuSortJob *job, GpuSortCommand *command)
 	command->reserved = job->handle.ops->reserve(job->sort, command->rows_max, &command->error) == 0;
 }
 
+/* Lets others see which engine call the thread is in; none when it is back. */
+static void
+enter_call(GpuSortJob *job, GpuSortCommandType type)
+{
+	__atomic_store_n(&job->call_tick, __atomic_load_n(&ticks, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	__atomic_store_n(&job->call, type + 1, __ATOMIC_RELEASE);
+}
+
+static void
+leave_call(GpuSortJob *job)
+{
+	__atomic_store_n(&job->call, 0, __ATOMIC_RELEASE);
+}
+
 /* Makes the engine calls for a command. */
 static void
 run_command(GpuSortJob *job, GpuSortCommand *command)
@@ -146,6 +168,7 @@ run_command(GpuSortJob *job, GpuSortCommand *command)
 		command->skipped = true;
 		return;
 	}
+	enter_call(job, command->type);
 	switch (command->type)
 	{
 		case GPUSORT_COMMAND_BEGIN:
@@ -163,6 +186,7 @@ run_command(GpuSortJob *job, GpuSortCommand *command)
 		case GPUSORT_COMMAND_PUT:
 			rc = ops->put(job->sort, gpusort_pool_chunk(job->pool, command->chunk),
 						  command->rows, command->bytes, command->rows_max, error);
+			__atomic_fetch_add(&job->rows_put, command->rows, __ATOMIC_RELAXED);
 			gpusort_chunk_rows_note(&job->rows, command->rows, command->bytes);
 			if (rc == 0 && !command->final)
 				reserve_chunk(job, command);
@@ -188,6 +212,7 @@ run_command(GpuSortJob *job, GpuSortCommand *command)
 		case GPUSORT_COMMAND_END:
 			break;
 	}
+	leave_call(job);
 	if (rc != 0)
 		job->failed = command->failed = true;
 }
@@ -212,7 +237,11 @@ job_main(void *arg)
 		if (command->type == GPUSORT_COMMAND_END)
 		{
 			if (job->sort != NULL)
+			{
+				enter_call(job, GPUSORT_COMMAND_END);
 				job->handle.ops->end(job->sort);
+				leave_call(job);
+			}
 			report_done(command);
 			return NULL;
 		}
@@ -316,6 +345,33 @@ gpusort_job_take_back(GpuSortJob *job, GpuSortCommandType type)
 	return taken.first;
 }
 
+/* Counts a second while engine calls run, unless the service was stopped; see watchdog.c. */
+void
+gpusort_jobs_tick(void)
+{
+	__atomic_fetch_add(&ticks, 1, __ATOMIC_RELAXED);
+}
+
+/* Fills *call if the job's thread is in an engine call. */
+bool
+gpusort_job_call(const GpuSortJob *job, GpuSortCall *call)
+{
+	int type = __atomic_load_n(&job->call, __ATOMIC_ACQUIRE);
+	uint32_t since_finish = ticks - job->finished;
+
+	if (type == 0)
+		return false;
+	call->type = type - 1;
+	call->rows = __atomic_load_n(&job->rows_put, __ATOMIC_RELAXED);
+	call->seconds = ticks - __atomic_load_n(&job->call_tick, __ATOMIC_RELAXED);
+
+	/* END is no call that is to return early. */
+	call->cancelled_seconds = 0;
+	if (call->type != GPUSORT_COMMAND_END && __atomic_load_n(&job->cancelled, __ATOMIC_RELAXED))
+		call->cancelled_seconds = since_finish < call->seconds ? since_finish : call->seconds;
+	return true;
+}
+
 /*
  * Ends a job.  Returns the commands that have not started, which the caller
  * frees; one that is running is still reported as done, and so is END.
@@ -325,6 +381,7 @@ gpusort_job_finish(GpuSortJob *job)
 {
 	GpuSortCommand *left;
 
+	job->finished = ticks;
 	__atomic_store_n(&job->cancelled, 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&job->lock);
 	left = job->queue.first;

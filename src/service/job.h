@@ -59,15 +59,26 @@ typedef struct GpuSortCommand
 	} u;
 } GpuSortCommand;
 
+/* An engine call that has not returned. */
+typedef struct GpuSortCall
+{
+	GpuSortCommandType type;
+	uint64_t rows;              /* that the sort has */
+	uint32_t seconds;           /* it has taken, by gpusort_jobs_tick */
+	uint32_t cancelled_seconds; /* of them, since it was asked to return */
+} GpuSortCall;
+
 extern bool gpusort_jobs_open(int *descriptor);
 extern void gpusort_jobs_close(void);
 extern GpuSortCommand *gpusort_jobs_done(void);
+extern void gpusort_jobs_tick(void);
 
 extern GpuSortJob *gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortRequest *request,
 									 const GpuSortPool *pool, void *owner);
 extern void *gpusort_job_owner(const GpuSortJob *job);
 extern bool gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command);
 extern GpuSortCommand *gpusort_job_take_back(GpuSortJob *job, GpuSortCommandType type);
+extern bool gpusort_job_call(const GpuSortJob *job, GpuSortCall *call);
 extern GpuSortCommand *gpusort_job_finish(GpuSortJob *job);
 extern void gpusort_job_free(GpuSortJob *job);
 

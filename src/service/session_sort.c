@@ -23,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "service/clock.h"
 #include "service/service_log.h"
@@ -154,22 +153,22 @@ gpusort_session_command(GpuSortSession *session, GpuSortCommand what)
 	session->commands++;
 }
 
-/* Counts failures of the device; too many in a short time and it is given up. */
+/* The device that the session's sort is on, for what is counted of devices. */
+static uint32_t
+device_of(const GpuSortSession *session)
+{
+	return session->begun ? session->job_message.u.job.place.ordinal : GPUSORT_DEVICE_UNKNOWN;
+}
+
+/* Takes note of a failure of the device. */
 static void
 note_failure(GpuSortSession *session, const GpuSortError *error)
 {
-	GpuSortDeviceFailures *failures = &session->sessions->device_failures;
-	struct timespec now;
-
 	/* A sort that was told to end may fail as it likes. */
 	if (error->reason != GPUSORT_REASON_DEVICE || session->finished)
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	failures->at[failures->count++ % GPUSORT_DEVICE_FAILURES] = now.tv_sec;
 	gpusort_log(true, "a sort of process %d failed: %s", session->pid, error->text);
-	if (failures->count >= GPUSORT_DEVICE_FAILURES &&
-		now.tv_sec - failures->at[failures->count % GPUSORT_DEVICE_FAILURES] <= GPUSORT_DEVICE_FAILURE_SECONDS)
-		failures->lost = true;
+	gpusort_device_failed(&session->sessions->device_failures, device_of(session));
 }
 
 /*
@@ -430,6 +429,8 @@ done_emit(GpuSortSession *session, const GpuSortCommand *command)
 			pump(session);
 		return;
 	}
+	if (session->handle->ops->kind == GPUSORT_ENGINE_CUDA)
+		gpusort_device_worked(&session->sessions->device_failures, device_of(session));
 	gpusort_pool_set(pool, command->chunk, GPUSORT_CHUNK_DATA);
 	session->bytes_left -= emitted->bytes < session->bytes_left ? emitted->bytes : session->bytes_left;
 	session->last = emitted->last != 0;
@@ -461,7 +462,7 @@ gpusort_session_done(GpuSortCommand *command)
 		case GPUSORT_COMMAND_BEGIN:
 			if (command->busy)
 				lacks_memory(session, &command->error);
-			session->begun = !command->busy;
+			session->begun = !command->busy && !command->failed && !command->skipped;
 			session->job_message.u.job.engine = session->handle->ops->kind;
 			session->job_message.u.job.token = session->token;
 			session->job_message.u.job.place = command->u.place;

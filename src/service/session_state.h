@@ -2,7 +2,7 @@
  *
  * session_state.h
  *	  What session.c (the connection), session_begin.c, session_queue.c and
- *	  session_sort.c (its sort) share.
+ *	  session_sort.c (its sort) share, and what watchdog.c looks at.
  *	  Nobody else includes this.
  *
  * STATES

@@ -11,26 +11,14 @@
 #define GPUSORT_SESSIONS_H
 
 #include <sys/queue.h>
-#include <time.h>
 
+#include "service/device_failures.h"
 #include "service/job.h"
 
 typedef struct GpuSortSession GpuSortSession;
 
 typedef TAILQ_HEAD(GpuSortQueue, GpuSortSession) GpuSortQueue;
 typedef TAILQ_ENTRY(GpuSortSession) GpuSortQueueEntry;
-
-/* So many device failures within so many seconds mean that the context is lost. */
-#define GPUSORT_DEVICE_FAILURES        3
-#define GPUSORT_DEVICE_FAILURE_SECONDS 60
-
-/* The last failures of the device in anybody's sort. */
-typedef struct GpuSortDeviceFailures
-{
-	time_t at[GPUSORT_DEVICE_FAILURES]; /* seconds of CLOCK_MONOTONIC, a ring */
-	unsigned count;                     /* since the service began */
-	bool lost;                          /* too many in a short time: the device is given up */
-} GpuSortDeviceFailures;
 
 /* What sessions have in common; belongs to the main loop, zeroed at first. */
 typedef struct GpuSortSessions
@@ -47,6 +35,7 @@ typedef struct GpuSortSessions
 	uint32_t releases;  /* how often sorts have given memory back */
 
 	GpuSortDeviceFailures device_failures;
+	double ticked; /* ms of gpusort_clock_ms: when the watchdog last looked */
 } GpuSortSessions;
 
 #endif /* GPUSORT_SESSIONS_H */

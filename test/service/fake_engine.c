@@ -8,6 +8,9 @@
  *	build			is of another build
  *	open			has no device
  *	begin put sort emit		that call fails with reason DEVICE
+ *	odd				each other sort fails with reason DEVICE, the first one first
+ *	hang begin, hang put, hang sort, hang end
+ *					that call never returns
  *	slow			sort does not return until it is cancelled
  *	stuck			sort does not return for ten seconds, cancelled or not
  *	good			nothing is wrong
@@ -39,6 +42,16 @@ fails(const char *what, GpuSortError *error)
 	return -1;
 }
 
+/* Does not return if that call is to hang. */
+static void
+hang(const char *what)
+{
+	GpuSortError ignored;
+
+	while (fails(what, &ignored))
+		pause();
+}
+
 static int
 fake_open(const GpuSortEngineConfig *config, GpuSortEngine **engine, GpuSortError *error)
 {
@@ -58,6 +71,7 @@ fake_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *canc
 		   GpuSort **sort, GpuSortPlace *place, GpuSortError *error)
 {
 	cancelled = cancelled_flag;
+	hang("hang begin");
 	if (fails("begin", error))
 		return -1;
 	if (gpusort_host_engine.begin(engine, request, cancelled, sort, place, error))
@@ -69,15 +83,20 @@ fake_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *canc
 static int
 fake_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, uint32_t rows_max, GpuSortError *error)
 {
+	hang("hang put");
 	return fails("put", error) ? -1 : gpusort_host_engine.put(sort, chunk, rows, bytes, rows_max, error);
 }
 
 static int
 fake_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 {
+	static int sorts; /* atomic */
 	GpuSortError ignored;
 
+	hang("hang sort");
 	if (fails("sort", error))
+		return -1;
+	if (__atomic_fetch_add(&sorts, 1, __ATOMIC_RELAXED) % 2 == 0 && fails("odd", error))
 		return -1;
 	while (fails("slow", &ignored) && !__atomic_load_n(cancelled, __ATOMIC_RELAXED))
 		usleep(1000);
@@ -90,6 +109,13 @@ static int
 fake_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error)
 {
 	return fails("emit", error) ? -1 : gpusort_host_engine.emit(sort, chunk, emitted, error);
+}
+
+static void
+fake_end(GpuSort *sort)
+{
+	hang("hang end");
+	gpusort_host_engine.end(sort);
 }
 
 GpuSortEngineOps gpusort_cuda_engine;
@@ -112,4 +138,5 @@ fill_in(void)
 	gpusort_cuda_engine.put = fake_put;
 	gpusort_cuda_engine.sort = fake_sort;
 	gpusort_cuda_engine.emit = fake_emit;
+	gpusort_cuda_engine.end = fake_end;
 }
