@@ -41,7 +41,7 @@ PG_CFLAGS = -fvisibility=hidden -Wno-unused-parameter -Wno-sign-compare -Wno-mis
 NVCC ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 
 SERVICE_OBJS = $(SERVICE_UNITS:.c=.o)
-EXTRA_CLEAN = build/build_id.h gpusortd $(SERVICE_OBJS) $(OBJS:.o=.d) $(SERVICE_OBJS:.o=.d)
+EXTRA_CLEAN = gpusortd $(SERVICE_OBJS) $(OBJS:.o=.d) $(SERVICE_OBJS:.o=.d)
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)

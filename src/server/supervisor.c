@@ -63,7 +63,7 @@
 /* What is told to drain ends at once, unless it has sorts; then the next one starts beside it. */
 #define DRAIN_WAIT_MS 200
 
-/* So many services may have sorts to end; settings that change meanwhile wait for one of them. */
+/* So many services may be about to end; settings that change meanwhile wait for one of them. */
 #define MOST_LEAVING 4
 
 /* A service that lost its devices, and was started again without, is replaced so often until they are back. */
@@ -169,7 +169,7 @@ start_service(void)
 	if (process == NULL)
 	{
 		ereport(failure_level(NULL),
-				(errmsg("gpusort has %d sort services that cannot be killed and starts no more", PROCESSES),
+				(errmsg("gpusort has %d sort services that have not ended and starts no more", PROCESSES),
 				 errhint("Look for a driver or a file system that hangs; restart the machine.")));
 		schedule_start(false);
 		return;
@@ -299,8 +299,8 @@ apply_settings(void)
 	else if (!change_waits)
 	{
 		ereport(LOG,
-				(errmsg("gpusort's settings changed, but %d sort services have sorts to end already", count_leaving()),
-				 errdetail("The change is applied when one of them has ended.")));
+				(errmsg("gpusort's settings changed, but %d sort services have not ended yet", count_leaving()),
+				 errdetail("The change is applied when one of them has.")));
 		change_waits = true;
 	}
 }
