@@ -103,6 +103,11 @@ like(complaint('postgres', "$_; SELECT gpusort_version()", @alice), qr/permissio
   for 'SET gpusort.allowed = on', 'SET gpusort.log_decisions = on';
 like(complaint('postgres', 'ALTER ROLE alice SET gpusort.allowed = on', @alice), qr/permission denied/, 'nor can it be kept for later');
 
+($out, $err) = ($plain->psql('postgres', "LOAD 'gpusort'; SET gpusort.allowed = off; $widen $explain; SELECT * FROM gpusort_devices"))[ 1, 2 ];
+unlike($out, qr/GpuSort/, 'LOAD by a superuser, with gpusort.allowed off');
+like($err, qr/WARNING:.*gpusort\.allowed is off/, 'and gpusort_devices');
+is(scalar $plain->services + scalar $plain->supervisors, 0, 'start no service either');
+
 # and with workers, which load what their leader has loaded
 my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;';
 like($plain->safe_psql('postgres', "SELECT gpusort_version(); $parallel $widen EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM t", @alice),
