@@ -69,7 +69,8 @@ typedef struct GpuSortEngineOps
 
 	/*
 	 * Makes sure that one more chunk, of rows_max rows or fewer and however many bytes, can
-	 * be put and later sorted: memory is not just counted, it is there.  rows_max is
+	 * be put and later sorted: its memory is not just counted, it is there (but for the cuda
+	 * engine's work memory, see cuda/README.md).  rows_max is
 	 * gpusort_chunk_rows_most at most.  Failing here is no failure of the sort (the
 	 * exception to the rule above): what was put can still be sorted.
 	 */
@@ -77,7 +78,7 @@ typedef struct GpuSortEngineOps
 
 	/*
 	 * Ingests a chunk, which uses up a reserve of just so many rows_max; its memory is the
-	 * caller's again on return.  Never fails for want of host memory; BAD_CHUNK when there are
+	 * caller's again on return.  Never fails for want of memory; BAD_CHUNK when there are
 	 * more rows than reserved.
 	 */
 	int (*put)(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, uint32_t rows_max,
