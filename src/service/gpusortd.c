@@ -348,7 +348,9 @@ start(void)
 	GPUSORT_FAULT_START();
 	gpusort_registry_ready(&ready);
 	ready.u.ready.pool_chunks = gpusort_pool_chunks(sessions.pool);
-	gpusort_log_ready(&ready);
+	/* a service that nobody knows of is of no use */
+	if (!gpusort_log_ready(&ready) && supervised)
+		start_failed("could not tell the supervisor that the service is ready");
 }
 
 /*

@@ -62,14 +62,14 @@ send_to_supervisor(GpuSortMessage *message)
 		sizeof(*message);
 }
 
-/* Tells the supervisor that clients may connect. */
-void
+/* Tells the supervisor that clients may connect; false if there is none or it cannot be told. */
+bool
 gpusort_log_ready(const GpuSortMessage *ready)
 {
 	GpuSortMessage message = *ready;
 
 	message.type = GPUSORT_MSG_READY;
-	(void) send_to_supervisor(&message);
+	return send_to_supervisor(&message);
 }
 
 /* Answers the supervisor's PING. */
