@@ -194,8 +194,9 @@ service_start(Service *service, const char *const *options)
 	service_start_at(service, path, options);
 }
 
-void
-service_start_at(Service *service, const char *path, const char *const *options)
+/* Starts a service; returns true if it becomes ready in time. */
+bool
+service_begin(Service *service, const char *path, const char *const *options)
 {
 	int pair[2];
 
@@ -209,10 +210,18 @@ service_start_at(Service *service, const char *path, const char *const *options)
 	do
 	{
 		if (!receive(service->control, &service->ready, ANSWER_MS))
-			bail("%s did not become ready: %s", service_program(), service->last_log);
+			return false;
 		if (service->ready.type == GPUSORT_MSG_LOG)
 			note_log(service, &service->ready);
 	} while (service->ready.type != GPUSORT_MSG_READY);
+	return true;
+}
+
+void
+service_start_at(Service *service, const char *path, const char *const *options)
+{
+	if (!service_begin(service, path, options))
+		bail("%s did not become ready: %s", service_program(), service->last_log);
 }
 
 /* Starts a service that is expected to fail; returns its exit code, -1 if it does not end. */
@@ -412,9 +421,9 @@ client_expect(Client *client, GpuSortMessageType type)
 	return message;
 }
 
-/* Connects, says HELLO, maps the pool. */
-void
-client_open(Client *client, const Service *service)
+/* Connects, says HELLO, maps the pool; false if the service does not let it, or does not answer. */
+bool
+client_try_open(Client *client, const Service *service)
 {
 	GpuSortMessage welcome;
 	char space[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
@@ -422,14 +431,20 @@ client_open(Client *client, const Service *service)
 	struct msghdr header = {
 		.msg_iov = &part, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)};
 	struct cmsghdr *rights;
+	struct pollfd event;
 	int descriptor;
 
 	if (!client_connect(client, service))
-		bail("the service takes no connection");
+		return false;
 	client_send(client, GPUSORT_MSG_HELLO, (GpuSortMessage){.u.hello.build = GPUSORT_BUILD});
-	if (recvmsg(client->socket, &header, MSG_CMSG_CLOEXEC) != sizeof(welcome) ||
+	event = (struct pollfd){.fd = client->socket, .events = POLLIN};
+	if (poll(&event, 1, ANSWER_MS) <= 0 ||
+		recvmsg(client->socket, &header, MSG_CMSG_CLOEXEC) != sizeof(welcome) ||
 		welcome.type != GPUSORT_MSG_WELCOME)
-		bail("no WELCOME");
+	{
+		client_close(client);
+		return false;
+	}
 	rights = CMSG_FIRSTHDR(&header);
 	if (rights == NULL || rights->cmsg_type != SCM_RIGHTS)
 		bail("WELCOME came without a descriptor");
@@ -442,6 +457,14 @@ client_open(Client *client, const Service *service)
 	if (client->pool == MAP_FAILED)
 		bail("mmap of the pool: %s", strerror(errno));
 	close(descriptor);
+	return true;
+}
+
+void
+client_open(Client *client, const Service *service)
+{
+	if (!client_try_open(client, service))
+		bail("no WELCOME");
 }
 
 void
@@ -496,27 +519,70 @@ client_begin(Client *client, uint32_t key_words, bool may_tie, uint64_t rows, ui
 	return message;
 }
 
+/* Asks for the devices; true if none of them has a sort or memory of one. */
+static bool
+sees_idle(const Service *service)
+{
+	Client client;
+	GpuSortMessage device = {.magic = 0};
+	bool idle;
+
+	if (!client_try_open(&client, service))
+		return false;
+	idle = client_send(&client, GPUSORT_MSG_STATUS, device);
+	do
+	{
+		idle &= client_receive(&client, &device, ANSWER_MS) && device.type == GPUSORT_MSG_DEVICE &&
+			device.u.device.state.memory_used == 0 && device.u.device.state.jobs == 0;
+	} while (idle && !device.u.device.last);
+	client_close(&client);
+	return idle;
+}
+
 /* Returns true if all sorts end and give their memory back, which they do soon after their clients are gone. */
 bool
 client_sees_idle(const Service *service)
 {
 	for (int i = 0; i < 400; i++)
 	{
-		Client client;
-		GpuSortMessage device = {.magic = 0};
-		bool idle = true;
-
-		client_open(&client, service);
-		client_send(&client, GPUSORT_MSG_STATUS, device);
-		do
-		{
-			device = client_expect(&client, GPUSORT_MSG_DEVICE);
-			idle &= device.u.device.state.memory_used == 0 && device.u.device.state.jobs == 0;
-		} while (!device.u.device.last);
-		client_close(&client);
-		if (idle)
+		if (sees_idle(service))
 			return true;
 		usleep(10000);
 	}
 	return false;
+}
+
+/*
+ * Returns true if so many sorts can be under way at once, each with the chunks that it is guaranteed. The
+ * service closes a dead client's sort when it hears of it, so it is asked again for a while.
+ */
+bool
+client_sees_room(const Service *service, int sorts)
+{
+	Client clients[64];
+	bool good = false;
+
+	if (sorts > 64)
+		bail("%d sorts at once", sorts);
+	for (int attempt = 0; attempt < 100 && !good; attempt++)
+	{
+		GpuSortMessage answer;
+		int n = 0;
+
+		good = true;
+		while (good && n < sorts)
+		{
+			good = client_try_open(&clients[n], service);
+			if (!good)
+				break;
+			client_send(&clients[n], GPUSORT_MSG_JOB_BEGIN, (GpuSortMessage){.u.job_begin.key_words = 1});
+			good = client_receive(&clients[n], &answer, ANSWER_MS) && answer.type == GPUSORT_MSG_JOB;
+			n++;
+		}
+		while (n > 0)
+			client_close(&clients[--n]);
+		if (!good)
+			usleep(20000);
+	}
+	return good;
 }

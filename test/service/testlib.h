@@ -39,6 +39,7 @@ typedef struct Service
 
 /* options end with NULL and follow --socket and --engine host */
 extern void service_start(Service *service, const char *const *options);
+extern bool service_begin(Service *service, const char *path, const char *const *options);
 extern void service_start_at(Service *service, const char *path, const char *const *options);
 extern int service_try(const char *socket, const char *const *options, int milliseconds);
 extern bool service_log(Service *service, const char *part, int milliseconds);
@@ -62,12 +63,14 @@ typedef struct Client
 
 extern void clients_are_one_process(bool one);
 extern bool client_connect(Client *client, const Service *service);
+extern bool client_try_open(Client *client, const Service *service);
 extern void client_open(Client *client, const Service *service);
 extern void client_close(Client *client);
 extern bool client_send(Client *client, GpuSortMessageType type, GpuSortMessage message);
 extern bool client_receive(Client *client, GpuSortMessage *message, int milliseconds);
 extern GpuSortMessage client_expect(Client *client, GpuSortMessageType type);
 extern bool client_sees_idle(const Service *service);
+extern bool client_sees_room(const Service *service, int sorts);
 extern bool client_is_closed(Client *client, int milliseconds);
 extern void *client_chunk(Client *client, uint32_t chunk);
 extern GpuSortMessage client_begin(Client *client, uint32_t key_words, bool may_tie,
