@@ -85,8 +85,11 @@ process_has_sorts(const GpuSortSession *session)
 static bool
 try_session(GpuSortSession *session, double now)
 {
-	/* Nobody has given back memory since it was found too little. */
-	if (session->share.guaranteed && session->tried == session->sessions->releases)
+	/*
+	 * Nobody has given back memory since it was found too little; or what was asked of
+	 * the engine then (END is only counted) is not all back yet, and has the chunks.
+	 */
+	if (session->share.guaranteed && (session->tried == session->sessions->releases || session->commands > 1))
 		return false;
 	if (engine_is_still(session->sessions, now))
 	{
