@@ -1,0 +1,82 @@
+# More sorts at once than the service has room for: they wait for each other, and all answers are
+# right.  One session with many open cursors leaves room for the others.
+use strict;
+use warnings;
+
+use GpuSortNode;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $sorts = 40;
+my $node = GpuSortNode->new('main');
+$node->init(conf => [ 'max_connections = 60', 'gpusort.staging_memory = 16MB', 'gpusort.host_memory = 1GB', 'gpusort.force = on', 'max_parallel_workers_per_gather = 0' ]);
+$node->start;
+my $service = $node->wait_service;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION gpusort;
+	CREATE TABLE t AS SELECT i AS id, hashint8extended(i, 7) AS k, 'row number ' || i AS pad FROM generate_series(1, 200000) i;
+	ANALYZE t;
+});
+my $sort = 'SELECT * FROM t ORDER BY k';
+my $digest = "SELECT count(*) || md5(string_agg(id || pad, ',')) FROM ($sort) s";
+my $right = $node->safe_psql('postgres', "SET gpusort.enable = off; $digest");
+my @sessions = map { $node->session } 1 .. $sorts;
+$_->run('SELECT 1') for @sessions;
+
+# Has all sessions do a query at once; returns what they print, and the seconds it took.
+sub all_at_once
+{
+	my ($query) = @_;
+	my $start = time;
+
+	$_->send($query) for @sessions;
+	my $queued = wait_until(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM gpusort_jobs WHERE phase = 'queue'}) }, 2);
+	my @answers = map { my ($out, $err) = $_->result; $err . $out } @sessions;
+	return ($queued, time - $start, @answers);
+}
+
+for my $memory ('1GB', '64MB')
+{
+	if ($memory ne '1GB')
+	{
+		$node->append_conf('postgresql.conf', "gpusort.host_memory = $memory");
+		$node->reload;
+		$service = $node->wait_service($service);
+	}
+	$node->safe_psql('postgres', 'SELECT gpusort_stats_reset()');
+	my ($queued, $seconds, @answers) = all_at_once($digest);
+	is(scalar(grep { $_ eq $right } @answers), $sorts, "$memory: all of $sorts answers are right");
+	my $taken = $node->safe_psql('postgres', 'SELECT sorts FROM gpusort_stats');
+	diag(sprintf '%s: %d of %d sorts in the service, %.1f s', $memory, $taken, $sorts, $seconds);
+	next if $memory ne '1GB';
+	ok($queued, 'gpusort_jobs shows those that wait');
+
+	# nobody waits for more than five seconds, which a busy machine may take for a few of them
+	cmp_ok($taken, '>=', $seconds < 5 ? 30 : 8, 'most are done by the service');
+	(undef, undef, my @plans) = all_at_once("EXPLAIN (ANALYZE, COSTS OFF) $sort");
+	ok((grep { /Queue Wait: [\d.]+ ms/ } @plans) > 0, 'EXPLAIN tells how long a sort has waited');
+	cmp_ok($node->safe_psql('postgres', 'SELECT queue_ms FROM gpusort_stats'), '>', 0, 'and so does gpusort_stats');
+}
+
+# 32 cursors of one session
+$node->append_conf('postgresql.conf', "gpusort.staging_memory = 256MB\ngpusort.host_memory = 2GB");
+$node->reload;
+$service = $node->wait_service($service);
+my $session = shift @sessions;
+$session->run('BEGIN');
+for my $i (1 .. 32)
+{
+	my ($out, $err) = $session->run("DECLARE c$i CURSOR FOR $sort; FETCH 1 FROM c$i");
+	is($err, '', "cursor $i") if $err ne '';
+}
+my $held = $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs');
+cmp_ok($held, '>=', 2, 'a session with 32 open cursors has some of them in the service');
+cmp_ok($held, '<=', 8, "but no more than its share ($held)");
+for my $other (@sessions[0 .. 3])
+{
+	my ($plan) = $other->run("EXPLAIN (ANALYZE, COSTS OFF) $sort");
+	like($plan, qr/(?:gpu|cpu) radix/, 'and others find room');
+}
+$session->run('COMMIT');
+
+done_testing;
