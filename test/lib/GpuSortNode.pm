@@ -140,6 +140,7 @@ sub init
 
 # Gives the server a module of its own: copies of what is installed in a directory of the node's,
 # before its start.  Named files are taken in their place: gpusortd => path.  Returns the directory.
+# The extension's functions are of the installed module, so the server cannot have both.
 sub own_module
 {
 	my ($self, %files) = @_;
