@@ -312,11 +312,11 @@ enqueue(GpuSortJob *job, GpuSortCommand *command)
 	pthread_mutex_unlock(&job->lock);
 }
 
-/* Has a copy of command done; false if there is no memory. */
+/* Has a copy of command done, made in spare, a done one, if there is one; false if there is no memory. */
 bool
-gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command)
+gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command, GpuSortCommand *spare)
 {
-	GpuSortCommand *copy = malloc(sizeof(GpuSortCommand));
+	GpuSortCommand *copy = spare != NULL ? spare : malloc(sizeof(GpuSortCommand));
 
 	if (copy == NULL)
 		return false;

@@ -76,7 +76,7 @@ extern void gpusort_jobs_tick(void);
 extern GpuSortJob *gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortRequest *request,
 									 const GpuSortPool *pool, void *owner);
 extern void *gpusort_job_owner(const GpuSortJob *job);
-extern bool gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command);
+extern bool gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command, GpuSortCommand *spare);
 extern GpuSortCommand *gpusort_job_take_back(GpuSortJob *job, GpuSortCommandType type);
 extern bool gpusort_job_call(const GpuSortJob *job, GpuSortCall *call);
 extern GpuSortCommand *gpusort_job_finish(GpuSortJob *job);

@@ -269,6 +269,13 @@ gpusort_sessions_reap(GpuSortSessions *sessions)
 		{
 			*link = session->next;
 			gpusort_outbox_free(&session->outbox);
+			while (session->spares != NULL)
+			{
+				GpuSortCommand *spare = session->spares;
+
+				session->spares = spare->next;
+				free(spare);
+			}
 			free(session);
 		}
 		else

@@ -142,8 +142,12 @@ gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *
 void
 gpusort_session_command(GpuSortSession *session, GpuSortCommand what)
 {
+	GpuSortCommand *spare = session->spares;
+
+	if (spare != NULL)
+		session->spares = spare->next;
 	what.asker = session;
-	if (!gpusort_job_command(session->job, &what))
+	if (!gpusort_job_command(session->job, &what, spare))
 	{
 		if (has_chunk(&what))
 			gpusort_pool_give_back(session->sessions->pool, what.chunk);
@@ -443,7 +447,7 @@ done_emit(GpuSortSession *session, const GpuSortCommand *command)
 	pump(session);
 }
 
-/* Goes on with what a done command means for its session.  Frees the command. */
+/* Goes on with what a done command means for its session, which keeps the command. */
 void
 gpusort_session_done(GpuSortCommand *command)
 {
@@ -489,5 +493,6 @@ gpusort_session_done(GpuSortCommand *command)
 	}
 	if (command->failed)
 		gpusort_session_fail(owner, command->error.reason, command->error.text);
-	free(command);
+	command->next = session->spares;
+	session->spares = command;
 }

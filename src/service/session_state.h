@@ -67,6 +67,8 @@ struct GpuSortSession
 	uint64_t token;        /* what members join by */
 	bool finished;         /* the job was told to end; a member: it has no part in it any more */
 	uint32_t commands;     /* given to the job and not done or dropped; the owner's END counts */
+	/* done ones, to be used again: BEGIN's is there for SORT, and one for each chunk granted for its PUT */
+	GpuSortCommand *spares;
 	GpuSortPoolShare share;
 
 	/* until it is let in (session_begin.c, session_queue.c) */
