@@ -35,7 +35,7 @@
 static void
 start(GpuSortReader *reader)
 {
-	reader->cursor = reader->end = NULL;
+	reader->cursor = reader->end = reader->plain_end = NULL;
 	reader->left = 0;
 	reader->tie_rows = 0;
 	reader->last = false;
@@ -131,6 +131,7 @@ gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 	reader->last = emitted->last != 0;
 	reader->cursor = reader->data.rows;
 	reader->end = reader->cursor + emitted->bytes;
+	reader->plain_end = reader->expected.verified ? reader->cursor : reader->end;
 	reader->left = emitted->rows;
 	reader->tie_rows = 0;
 	reader->chunks++;
@@ -199,9 +200,13 @@ verify_row(GpuSortReader *reader, char *row, uint32 length, uint8 flags)
 	return NULL;
 }
 
-/* What gpusort_reader_row does of a row that is verified, needs a closer look, or may not be one. */
+/*
+ * Reads the next row of the chunk at hand, which must not be at its end.  The row
+ * is valid until the next chunk is asked for.  Returns NULL if it cannot be one of
+ * the rows that were put: reader->failure says why.
+ */
 char *
-gpusort_reader_checked_row(GpuSortReader *reader)
+gpusort_reader_row(GpuSortReader *reader)
 {
 	char *row = reader->cursor;
 	const uint32 length = ((MinimalTuple) row)->t_len;

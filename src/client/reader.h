@@ -44,6 +44,7 @@ typedef struct GpuSortReader
 	GpuSortData data; /* the chunk at hand */
 	char *cursor;     /* its next row */
 	char *end;        /* of its rows */
+	char *plain_end;  /* the same; where rows are verified, so that none is plain, their beginning */
 	uint32 left;      /* its rows not read yet */
 	uint32 tie_rows;  /* its rows read that are marked TIE_NEXT */
 	bool last;        /* no chunk comes after it */
@@ -73,7 +74,7 @@ typedef struct GpuSortReaderMark
 extern void gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client, const GpuSortExpected *expected);
 extern bool gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure);
 extern bool gpusort_reader_rewind(GpuSortReader *reader, GpuSortFailure *failure);
-extern char *gpusort_reader_checked_row(GpuSortReader *reader);
+extern char *gpusort_reader_row(GpuSortReader *reader);
 
 /* Returns true if there is no row left in the chunk at hand, or no chunk yet.  Less than the shortest row is none. */
 static inline bool
@@ -90,21 +91,24 @@ gpusort_reader_next_is_plain(const GpuSortReader *reader)
 }
 
 /*
- * Reads the next row of the chunk at hand, which must not be at its end.  The row
- * is valid until the next chunk is asked for.  Returns NULL if it cannot be one of
- * the rows that were put: reader->failure says why.
+ * Reads the next row if there is one in the chunk at hand, and it is a plain one that
+ * need not be verified; else returns NULL, and at_end and gpusort_reader_row tell more.
+ * The row is valid until the next chunk is asked for.
  */
 static pg_attribute_always_inline char *
-gpusort_reader_row(GpuSortReader *reader)
+gpusort_reader_plain_row(GpuSortReader *reader)
 {
 	char *row = reader->cursor;
-	uint32 length = ((MinimalTuple) row)->t_len;
-	uint32 room = reader->end - row;
+	ptrdiff_t room = reader->plain_end - row;
+	uint32 length;
 
-	/* One comparison for both: room is no less than the minimum. */
-	if (unlikely(length - GPUSORT_ROW_BYTES_MIN > room - GPUSORT_ROW_BYTES_MIN) ||
-		unlikely(!gpusort_reader_next_is_plain(reader)) || unlikely(reader->expected.verified))
-		return gpusort_reader_checked_row(reader);
+	if (unlikely(room < GPUSORT_ROW_BYTES_MIN))
+		return NULL;
+	length = ((MinimalTuple) row)->t_len;
+	/* One comparison for a length that is too short or too long: room is no less than the minimum. */
+	if (unlikely(length - GPUSORT_ROW_BYTES_MIN > (uint32) room - GPUSORT_ROW_BYTES_MIN) ||
+		unlikely(!gpusort_reader_next_is_plain(reader)))
+		return NULL;
 	__builtin_prefetch(row + 2048); /* written by a device or another core: none of it is in our cache */
 	reader->cursor += MAXALIGN(length);
 	reader->left--;

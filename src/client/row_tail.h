@@ -32,8 +32,9 @@
 #define GPUSORT_TAIL_FLAGS_SHIFT 24
 #define GPUSORT_TAIL_LENGTH_MASK ((UINT32_C(1) << GPUSORT_TAIL_FLAGS_SHIFT) - 1)
 
-/* Where what is checked begins: before it are the length, the flags and a byte that means nothing. */
-#define GPUSORT_CHECKED_OFFSET (GPUSORT_ROW_FLAGS_OFFSET + 2)
+/* What is checked: these two bytes first, then all from the second offset on. */
+#define GPUSORT_CHECKED_FIRST  (GPUSORT_ROW_FLAGS_OFFSET + 2)
+#define GPUSORT_CHECKED_OFFSET sizeof(uint64)
 
 /* What follows the words of the key. */
 typedef struct GpuSortTailEnd
@@ -54,8 +55,12 @@ static inline uint32
 gpusort_tail_check(const char *row, const GpuSortTailEnd *end)
 {
 	pg_crc32c check;
+	uint16 first;
 
+	/* As the beginning of the CRC they cost nothing. */
+	memcpy(&first, row + GPUSORT_CHECKED_FIRST, sizeof(first));
 	INIT_CRC32C(check);
+	check ^= first;
 	COMP_CRC32C(check, row + GPUSORT_CHECKED_OFFSET, (const char *) &end->check - (row + GPUSORT_CHECKED_OFFSET));
 	FIN_CRC32C(check);
 	return check;

@@ -79,37 +79,6 @@ finish_stream(GpuSortScanState *state)
 	gpusort_service_sort_release(state);
 }
 
-/*
- * Emits the next row, which may be one that needs a tie-break or lies in the overflow file;
- * NULL: look again.
- */
-static pg_noinline TupleTableSlot *
-stream_next_special(GpuSortScanState *state)
-{
-	char *row = gpusort_reader_row(&state->service.reader);
-	GpuSortFailure failure = {0};
-
-	if (row == NULL)
-	{
-		gpusort_fallback_lost(state, &state->service.reader.failure);
-		return NULL;
-	}
-	if (!(gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT))
-	{
-		(void) gpusort_slots_load(&state->slots, row);
-		state->stream.emitted = true;
-		return gpusort_slots_project(&state->slots);
-	}
-	if (!gpusort_ties_collect(state->service.ties, &state->service.reader, row, &failure))
-	{
-		gpusort_fallback_lost(state, &failure);
-		return NULL;
-	}
-	state->stream.emitted = true;
-	state->stream.in_ties = true;
-	return gpusort_ties_next(state->service.ties);
-}
-
 /* Goes to the next chunk; false, with the slots empty, after the last one and when the sort started over. */
 static pg_noinline bool
 stream_next_chunk(GpuSortScanState *state)
@@ -130,6 +99,57 @@ stream_next_chunk(GpuSortScanState *state)
 	return false;
 }
 
+/* Emits the first row of a run that needs a tie-break and begins with row; NULL: the sort started over. */
+static TupleTableSlot *
+stream_next_run(GpuSortScanState *state, char *row)
+{
+	GpuSortFailure failure = {0};
+
+	if (!gpusort_ties_collect(state->service.ties, &state->service.reader, row, &failure))
+	{
+		gpusort_fallback_lost(state, &failure);
+		return NULL;
+	}
+	state->stream.emitted = true;
+	state->stream.in_ties = true;
+	return gpusort_ties_next(state->service.ties);
+}
+
+/*
+ * Emits the next row where it is not a plain one in the chunk at hand: it begins another chunk, is
+ * verified, needs a tie-break or lies in the overflow file, or there is none.  NULL as stream_next.
+ */
+static pg_noinline TupleTableSlot *
+stream_next_other(GpuSortScanState *state)
+{
+	GpuSortReader *reader = &state->service.reader;
+	char *row;
+
+	if (state->stream.marked && (gpusort_reader_at_end(reader) || !gpusort_reader_next_is_plain(reader)))
+	{
+		keep_from_mark(state);
+		return NULL;
+	}
+	if (gpusort_reader_at_end(reader) && !stream_next_chunk(state))
+		return state->stage == GPUSORT_STAGE_STREAM ? state->slots.visible : NULL;
+
+	row = gpusort_reader_row(reader);
+	if (row == NULL)
+	{
+		gpusort_fallback_lost(state, &reader->failure);
+		return NULL;
+	}
+	if (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT)
+		return stream_next_run(state, row);
+	state->stream.emitted = true;
+	if (gpusort_row_flags(row) & GPUSORT_ROW_OVERFLOW)
+	{
+		(void) gpusort_slots_load(&state->slots, row);
+		return gpusort_slots_project(&state->slots);
+	}
+	return gpusort_slots_emit(&state->slots, row);
+}
+
 /*
  * Emits the next row of the stream, or an empty slot after the last.  NULL when
  * the sort started over, or when rows are kept from now on: the caller must look
@@ -138,7 +158,6 @@ stream_next_chunk(GpuSortScanState *state)
 static pg_attribute_always_inline TupleTableSlot *
 stream_next(GpuSortScanState *state)
 {
-	GpuSortReader *reader = &state->service.reader;
 	char *row;
 
 	if (unlikely(state->stream.in_ties))
@@ -149,32 +168,9 @@ stream_next(GpuSortScanState *state)
 			return slot;
 		state->stream.in_ties = false;
 	}
-
-	if (unlikely(gpusort_reader_at_end(reader)))
-	{
-		if (state->stream.marked)
-		{
-			keep_from_mark(state);
-			return NULL;
-		}
-		if (!stream_next_chunk(state))
-			return state->stage == GPUSORT_STAGE_STREAM ? state->slots.visible : NULL;
-	}
-	if (unlikely(!gpusort_reader_next_is_plain(reader)))
-	{
-		if (state->stream.marked)
-		{
-			keep_from_mark(state);
-			return NULL;
-		}
-		return stream_next_special(state);
-	}
-	row = gpusort_reader_row(reader);
+	row = gpusort_reader_plain_row(&state->service.reader);
 	if (unlikely(row == NULL))
-	{
-		gpusort_fallback_lost(state, &reader->failure);
-		return NULL;
-	}
+		return stream_next_other(state);
 	state->stream.emitted = true;
 	return gpusort_slots_emit(&state->slots, row);
 }
