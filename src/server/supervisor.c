@@ -32,17 +32,14 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "server/service_process.h"
 #include "server/shared.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/wait_event.h"
 
