@@ -146,6 +146,7 @@ enter_call(GpuSortJob *job, GpuSortCommandType type)
 {
 	__atomic_store_n(&job->call_tick, __atomic_load_n(&ticks, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 	__atomic_store_n(&job->call, type + 1, __ATOMIC_RELEASE);
+	GPUSORT_FAULT_CALL(type);
 }
 
 static void
@@ -233,7 +234,6 @@ job_main(void *arg)
 		job->queue.first = command->next;
 		pthread_mutex_unlock(&job->lock);
 
-		GPUSORT_FAULT_CALL(command->type);
 		if (command->type == GPUSORT_COMMAND_END)
 		{
 			if (job->sort != NULL)

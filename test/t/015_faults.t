@@ -33,9 +33,9 @@ my %settings = (
 # What the checks find that are always there, what verify_rows finds, and what goes wrong where
 # rows are put; of these and of messages the first few are enough.
 my @structure = qw(drop_row drop_row_and_bytes last_early last_missing skip_chunk no_rows send_twice more_rows more_bytes
-	huge_bytes other_epoch chunk_range chunk_again zero_length short_length huge_length long_length false_overflow
+	huge_bytes other_epoch chunk_range zero_length short_length huge_length long_length false_overflow
 	false_flags false_tie tie_at_end insert_row);
-my @content = qw(other_chunk lost_tie duplicate_row swap_rows flip_bit flip_header flip_end);
+my @content = qw(other_chunk chunk_again lost_tie duplicate_row swap_rows flip_bit flip_header flip_end);
 my @sorted = qw(sorted_more_rows sorted_fewer_rows sorted_rows_in sorted_bytes);
 my @grants = qw(grant_range grant_missing);
 my @begin = qw(job_token job_engine welcome_bytes welcome_chunks welcome_id welcome_other_id);
