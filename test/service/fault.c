@@ -81,6 +81,9 @@ static struct
 	struct timespec written;
 } chosen;
 
+/* The chunk of the DATA that was sent last. */
+static uint32_t chunk_before = GPUSORT_NO_CHUNK;
+
 /*
  * The choice
  */
@@ -202,7 +205,11 @@ gpusort_fault_sent(struct GpuSortSession *session, const GpuSortMessage *message
 	Answer answer = {.session = session, .message = *message, .bytes = sizeof(*message), .times = 1};
 
 	if (point == NULL)
+	{
+		if (type == GPUSORT_MSG_DATA)
+			chunk_before = message->u.data.chunk;
 		return false;
+	}
 	answer.message.magic = GPUSORT_PROTOCOL_MAGIC;
 	answer.message.version = GPUSORT_PROTOCOL_VERSION;
 	answer.message.type = type;
@@ -426,13 +433,9 @@ chunk_range(Answer *answer)
 static bool
 chunk_again(Answer *answer)
 {
-	static uint32_t before;
-	uint32_t chunk = answer->message.u.data.chunk;
-
-	if (chunk == before)
+	if (chunk_before == GPUSORT_NO_CHUNK || chunk_before == answer->message.u.data.chunk)
 		return false;
-	answer->message.u.data.chunk = before;
-	before = chunk;
+	answer->message.u.data.chunk = chunk_before;
 	return true;
 }
 
