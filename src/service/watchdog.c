@@ -9,8 +9,9 @@
  *
  * Limits are generous, for what is ended with the service is everybody's sorts. A
  * call waits for others' sorts on the same cores or device, so each row that is
- * being sorted by anybody counts: 5 us, where slow machines take a fifth of that.
- * Engines look for a cancel every million rows or so.
+ * being sorted by anybody counts: 5 us on the host, where slow machines take a fifth
+ * of that, and 0.1 us on a device, where any takes a hundredth.  Engines look for a
+ * cancel every million rows or so.
  *
  * Time is counted in rounds of a second in which the service was awake
  * (gpusort_jobs_tick), not by a clock, so that a machine or a process that was
@@ -30,7 +31,8 @@
 #define CANCELLED_SECONDS 5
 
 /* And a second more for so many rows that are being sorted. */
-#define ROWS_PER_SECOND 200000
+#define HOST_ROWS_PER_SECOND   200000
+#define DEVICE_ROWS_PER_SECOND 10000000
 
 static const char *const call_names[] = {
 	[GPUSORT_COMMAND_BEGIN] = "begin",
@@ -69,7 +71,9 @@ bool
 gpusort_watchdog_look(GpuSortSessions *sessions)
 {
 	double now = gpusort_clock_ms();
-	uint64_t rows = 0;
+	uint64_t host_rows = 0;
+	uint64_t device_rows = 0;
+	uint64_t more_seconds;
 	GpuSortCall call;
 
 	if (now - sessions->ticked < TICK_MS || !engines_are_busy(sessions))
@@ -79,13 +83,13 @@ gpusort_watchdog_look(GpuSortSessions *sessions)
 	for (const GpuSortSession *session = sessions->first; session != NULL; session = session->next)
 	{
 		if (find_call(session, &call) && call.type == GPUSORT_COMMAND_SORT)
-			rows += call.rows;
+			*(session->handle->ops->kind == GPUSORT_ENGINE_HOST ? &host_rows : &device_rows) += call.rows;
 	}
+	more_seconds = host_rows / HOST_ROWS_PER_SECOND + device_rows / DEVICE_ROWS_PER_SECOND;
 	for (const GpuSortSession *session = sessions->first; session != NULL; session = session->next)
 	{
 		if (find_call(session, &call) &&
-			(call.seconds > CALL_SECONDS + rows / ROWS_PER_SECOND ||
-			 call.cancelled_seconds > CANCELLED_SECONDS + rows / ROWS_PER_SECOND))
+			(call.seconds > CALL_SECONDS + more_seconds || call.cancelled_seconds > CANCELLED_SECONDS + more_seconds))
 		{
 			gpusort_log(true, "engine call \"%s\" for process %d has not returned for %u seconds, exiting for a fresh start",
 						call_names[call.type], session->pid, call.seconds);
