@@ -71,7 +71,7 @@ build_arguments(GpuSortServiceArguments *list, uint32 generation)
 	gpusort_installed_path(GPUSORT_SERVICE_FILE, path);
 	add_argument(list, "%s", path);
 	add_argument(list, "--build");
-	add_argument(list, "%016" INT64_MODIFIER "x", gpusort_module_build());
+	add_argument(list, "%016llx", (unsigned long long) gpusort_module_build());
 	gpusort_installed_path(GPUSORT_CUDA_ENGINE_FILE, path);
 	add_argument(list, "--cuda-library");
 	add_argument(list, "%s", path);

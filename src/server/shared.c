@@ -85,7 +85,7 @@ attach_shared_memory(void)
 	GpuSortShared *state;
 	bool found;
 
-	snprintf(name, sizeof(name), "gpusort %016" INT64_MODIFIER "x", gpusort_module_build());
+	snprintf(name, sizeof(name), "gpusort %016llx", (unsigned long long) gpusort_module_build());
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	state = ShmemInitStruct(name, sizeof(GpuSortShared), &found);
 	if (!found)
