@@ -44,8 +44,8 @@ my %settings = (staging_memory => '64MB', host_memory => '512MB', host_threads =
 
 # kB that resident memory may have grown by: what caches of a process that does the same thing again take.
 # The service keeps the memory of sorts until it has not needed it for a while: then it has none of it, but
-# a short run does not wait for that.
-my %allowed_memory = (postmaster => 2048, supervisor => 1024, witness => 16384, service => 16384);
+# a short run does not wait for that.  A CUDA context grows as kernels are used for the first time.
+my %allowed_memory = (postmaster => 2048, supervisor => 1024, witness => 16384, service => $engine eq 'cuda' ? 131072 : 16384);
 my $settled_seconds = 65;
 my $short_seconds = 300;
 
