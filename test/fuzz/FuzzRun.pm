@@ -38,7 +38,7 @@ our @EXPORT = qw(bad_lines);
 my $bad_log = qr/PANIC|TRAP:|terminating any other active|was terminated by signal|leak|was not closed|still referenced|still open|XX000|XX001|XX002|unexpected|could not find|problem in alloc set|detected write past/;
 
 # PostgreSQL's sort takes over, but not because of what was asked for.
-my $bad_fallback = qr/falling back to tuplesort: (?!the sort needs .* MB of memory)(?:a chunk|the host engine|the sort service got|unexpected|.*(?:CUDA|cuda|device))/;
+my $bad_fallback = qr/falling back to tuplesort: (?!(?:after a wait of \d+ ms: )?the sort needs .* MB of memory)(?:a chunk|the host engine|the sort service got|unexpected|.*(?:CUDA|cuda|device))/;
 
 # Options: seed; seconds or rounds; queries per round; failures: how many to stop after; report:
 # called with text; save: a directory for reproductions; minimise: seconds for each failure; server:
