@@ -90,9 +90,9 @@ wait_and_open_client(GpuSortFailure *failure)
 	return NULL;
 }
 
-/* Asks for a part in a sort; ends the client if there is none to be had. */
+/* Asks for a part in a sort, that of the token if it is not 0; ends the client if there is none to be had. */
 static GpuSortClient *
-enter_job(GpuSortClient *client, GpuSortMessage *request, GpuSortMessageType type, GpuSortFailure *failure)
+enter_job(GpuSortClient *client, GpuSortMessage *request, GpuSortMessageType type, uint64 token, GpuSortFailure *failure)
 {
 	GpuSortMessage answer;
 
@@ -104,9 +104,9 @@ enter_job(GpuSortClient *client, GpuSortMessage *request, GpuSortMessageType typ
 		return NULL;
 	}
 	if ((answer.u.job.engine != GPUSORT_ENGINE_CUDA && answer.u.job.engine != GPUSORT_ENGINE_HOST) ||
-		answer.u.job.token == 0)
+		answer.u.job.token == 0 || (token != 0 && answer.u.job.token != token))
 	{
-		(void) gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service began a sort that cannot be");
+		(void) gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service began, or joined, a sort that cannot be");
 		gpusort_client_end(client);
 		return NULL;
 	}
@@ -132,7 +132,7 @@ gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
 	if (client == NULL)
 		return NULL;
 	message.u.job_begin = *request;
-	return enter_job(client, &message, GPUSORT_MSG_JOB_BEGIN, failure);
+	return enter_job(client, &message, GPUSORT_MSG_JOB_BEGIN, 0, failure);
 }
 
 /*
@@ -148,7 +148,7 @@ gpusort_client_join(uint64 token, uint32 generation, GpuSortFailure *failure)
 	if (client == NULL)
 		return NULL;
 	message.u.job_join.token = token;
-	return enter_job(client, &message, GPUSORT_MSG_JOB_JOIN, failure);
+	return enter_job(client, &message, GPUSORT_MSG_JOB_JOIN, token, failure);
 }
 
 /* What other processes join the sort by, with the generation. */

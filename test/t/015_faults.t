@@ -130,7 +130,8 @@ for my $fault (@structure, @content)
 }
 for my $fault (@sorted, @grants, @begin, @messages)
 {
-	for my $at (1 .. ($fault =~ /message/ ? 8 : $fault =~ /grant/ ? 4 : 1))
+	# the second token is a worker's
+	for my $at (1 .. ($fault =~ /message/ ? 8 : $fault =~ /grant/ ? 4 : $fault eq 'job_token' ? 2 : 1))
 	{
 		try_fault($_, "$fault $at", $default) for $all ? sort keys %queries : ('plain', 'parallel');
 	}
