@@ -18,6 +18,9 @@
  *	smaller key than the one before; ties are marked where keys tie and nowhere
  *	else; and, where all rows that were put come back, each comes once.
  *
+ *	Rows are verified some ahead, in one go: their CRCs do not wait for each other then,
+ *	and reading them is what it is without tails, but for the step over these.
+ *
  *	A failure's reason is GPUSORT_REASON_VERIFY then.  Rows are believed when they
  *	have been read: what only the end tells, as that one is missing, comes too late
  *	for those before it.
@@ -31,11 +34,14 @@
 #include "client/row_tail.h"
 #include "server/shared.h"
 
+/* So many bytes of rows are verified in one go: they are in the fastest cache still when they are read. */
+#define VERIFY_BYTES 8192
+
 /* Before the first row. */
 static void
 start(GpuSortReader *reader)
 {
-	reader->cursor = reader->end = reader->plain_end = NULL;
+	reader->cursor = reader->end = reader->verified_end = NULL;
 	reader->left = 0;
 	reader->tie_rows = 0;
 	reader->last = false;
@@ -43,10 +49,8 @@ start(GpuSortReader *reader)
 	reader->rows = 0;
 	reader->bytes = 0;
 	reader->all_tie_rows = 0;
-	reader->verified.sum = 0;
-	reader->verified.key = NULL;
-	reader->verified.truncated = false;
-	reader->verified.tie_next = false;
+	memset(reader->last_key, 0, sizeof(reader->last_key));
+	reader->verified = (GpuSortVerified){.key = reader->last_key};
 }
 
 /* Begins at the first row of a sort that client has had done, of which that is expected; there is no chunk yet. */
@@ -56,6 +60,7 @@ gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client, const GpuSortE
 	memset(reader, 0, sizeof(*reader));
 	reader->client = client;
 	reader->expected = *expected;
+	reader->tail = expected->verified ? gpusort_tail_bytes(expected->key_words) : 0;
 	start(reader);
 }
 
@@ -63,8 +68,6 @@ gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client, const GpuSortE
 static bool
 leave_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 {
-	GpuSortVerified *verified = &reader->verified;
-
 	if (reader->cursor != reader->end || reader->left != 0)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 								   "chunk %u has other rows than the %u in %u bytes that were announced",
@@ -73,10 +76,10 @@ leave_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 								   "chunk %u has %u rows marked as ties where %u were announced",
 								   reader->chunks, reader->tie_rows, reader->data.emitted.tie_rows);
-	if (verified->key != NULL && verified->key != verified->last_key)
+	if (reader->verified.key != reader->last_key)
 	{
-		memcpy(verified->last_key, verified->key, reader->expected.key_words * sizeof(uint64));
-		verified->key = verified->last_key;
+		memcpy(reader->last_key, reader->verified.key, reader->expected.key_words * sizeof(uint64));
+		reader->verified.key = reader->last_key;
 	}
 	gpusort_client_free_data(reader->client, &reader->data);
 	return true;
@@ -131,7 +134,7 @@ gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 	reader->last = emitted->last != 0;
 	reader->cursor = reader->data.rows;
 	reader->end = reader->cursor + emitted->bytes;
-	reader->plain_end = reader->expected.verified ? reader->cursor : reader->end;
+	reader->verified_end = reader->expected.verified ? reader->cursor : reader->end;
 	reader->left = emitted->rows;
 	reader->tie_rows = 0;
 	reader->chunks++;
@@ -141,42 +144,52 @@ gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 	return check_totals(reader, failure) && emitted->rows > 0;
 }
 
-/* The next row is not one that was put; returns NULL, for the caller to return. */
-static char *
-refuse_row(GpuSortReader *reader, const char *why)
+/* A row, so many after the next one, is not one that was put; returns false, for the caller to return. */
+static bool
+refuse_row(GpuSortReader *reader, uint32 after, const char *why)
 {
-	(void) gpusort_failure_set(&reader->failure, GPUSORT_REASON_VERIFY, "row %u of chunk %u %s",
-							   reader->data.emitted.rows - reader->left + 1, reader->chunks, why);
-	return NULL;
+	return gpusort_failure_set(&reader->failure, GPUSORT_REASON_VERIFY, "row %u of chunk %u %s",
+							   reader->data.emitted.rows - reader->left + 1 + after, reader->chunks, why);
 }
 
-/* Returns less, equal or more than 0 as the order of the keys is. */
-static inline int
-compare_keys(const uint64 *left, const uint64 *right, uint32 words)
+/* Returns the number of the word that decides how two keys compare: the first that differs, or the last. */
+static inline uint32
+deciding_word(const uint64 *left, const uint64 *right, uint32 words)
 {
-	for (uint32 w = 0; w < words; w++)
-	{
-		if (left[w] != right[w])
-			return left[w] < right[w] ? -1 : 1;
-	}
-	return 0;
+	uint32 w = 0;
+
+	while (w + 1 < words && left[w] == right[w])
+		w++;
+	return w;
 }
 
-/* Verifies a row of that length, and cuts its tail off.  Returns why it is refused, or NULL. */
-static const char *
-verify_row(GpuSortReader *reader, char *row, uint32 length, uint8 flags)
+/* Returns the shortest length of a row with a tail, in bytes. */
+static inline uint32
+verified_bytes_min(uint32 key_words)
 {
-	GpuSortVerified *verified = &reader->verified;
-	const uint32 key_words = reader->expected.key_words;
+	return GPUSORT_ROW_BYTES_MIN + gpusort_tail_bytes(key_words);
+}
+
+/*
+ * Verifies a row that says to have so many bytes, in room bytes, which are enough for the
+ * shortest; it is to follow those in verified.  Cuts its tail off.  Returns why it is
+ * refused, or NULL.
+ */
+static pg_attribute_always_inline const char *
+verify_row(GpuSortVerified *verified, char *row, uint32 length, uint32 room, uint32 key_words)
+{
+	const uint32 bytes_min = verified_bytes_min(key_words);
 	const uint32 tail = gpusort_tail_bytes(key_words);
+	const uint8 flags = gpusort_row_flags(row);
 	const GpuSortTailEnd *end = (GpuSortTailEnd *) (row + length) - 1;
-	const uint64 *key;
+	const uint64 *key = (const uint64 *) (row + length - tail);
 	uint32 own_length;
 	uint8 own_flags;
-	int order;
+	uint32 w;
 
-	if (length < GPUSORT_ROW_BYTES_MIN + tail || length % MAXIMUM_ALIGNOF != 0 ||
-		gpusort_tail_check(row, end) != end->check)
+	if (length - bytes_min > room - bytes_min || length % MAXIMUM_ALIGNOF != 0)
+		return "has a length that cannot be";
+	if (gpusort_tail_check(row, end) != end->check)
 		return "has a wrong check sum";
 	own_length = end->own & GPUSORT_TAIL_LENGTH_MASK;
 	own_flags = end->own >> GPUSORT_TAIL_FLAGS_SHIFT;
@@ -185,19 +198,68 @@ verify_row(GpuSortReader *reader, char *row, uint32 length, uint8 flags)
 	if ((flags ^ own_flags) & GPUSORT_ROW_OVERFLOW)
 		return "has flags that it was not put with";
 
-	key = (const uint64 *) (row + length - tail);
-	order = verified->key == NULL ? -1 : compare_keys(verified->key, key, key_words);
-	if (order > 0)
+	w = deciding_word(verified->key, key, key_words);
+	if (verified->key[w] > key[w])
 		return "comes after one with a greater key";
-	if (verified->tie_next != (order == 0 && verified->truncated))
-		return order == 0 ? "ties with the one before, which is not marked so" : "does not tie with the one before, which is marked so";
+	if (verified->flags != 0)
+	{
+		bool ties = verified->key[w] == key[w] && (verified->flags & GPUSORT_ROW_KEY_TRUNCATED);
+
+		if (ties && !(verified->flags & GPUSORT_ROW_TIE_NEXT))
+			return "ties with the one before, which is not marked so";
+		if (!ties && (verified->flags & GPUSORT_ROW_TIE_NEXT))
+			return "does not tie with the one before, which is marked so";
+	}
 
 	verified->key = key;
-	verified->truncated = (own_flags & GPUSORT_ROW_KEY_TRUNCATED) != 0;
-	verified->tie_next = (flags & GPUSORT_ROW_TIE_NEXT) != 0;
+	verified->flags = (own_flags & GPUSORT_ROW_KEY_TRUNCATED) | (flags & GPUSORT_ROW_TIE_NEXT);
 	verified->sum += end->check;
 	((MinimalTuple) row)->t_len = own_length;
 	return NULL;
+}
+
+/* Verifies the next rows of the chunk at hand; false if one is refused, and reader->failure says why. */
+static pg_attribute_always_inline bool
+verify_rows(GpuSortReader *reader, uint32 key_words)
+{
+	char *row = reader->verified_end;
+	char *const end = reader->end;
+	const char *stop = end - verified_bytes_min(key_words);
+	GpuSortVerified verified = reader->verified;
+	uint32 rows = 0;
+
+	if (row > stop)
+		return refuse_row(reader, 0, "is cut off");
+	stop = Min(stop, row + VERIFY_BYTES);
+	do
+	{
+		const uint32 length = ((MinimalTuple) row)->t_len;
+		const char *why = verify_row(&verified, row, length, end - row, key_words);
+
+		if (unlikely(why != NULL))
+			return refuse_row(reader, rows, why);
+		__builtin_prefetch(row + 2048);
+		row += length;
+		rows++;
+	} while (row <= stop);
+	if (rows > reader->left)
+		return refuse_row(reader, reader->left, "was not announced");
+	reader->verified = verified;
+	reader->verified_end = row;
+	return true;
+}
+
+/* The same, with code of its own for the keys that most rows have. */
+static pg_noinline bool
+verify_next_rows(GpuSortReader *reader)
+{
+	const uint32 key_words = reader->expected.key_words;
+
+	if (key_words == 1)
+		return verify_rows(reader, 1);
+	if (key_words == 2)
+		return verify_rows(reader, 2);
+	return verify_rows(reader, key_words);
 }
 
 /*
@@ -209,26 +271,29 @@ char *
 gpusort_reader_row(GpuSortReader *reader)
 {
 	char *row = reader->cursor;
-	const uint32 length = ((MinimalTuple) row)->t_len;
-	const uint8 flags = gpusort_row_flags(row);
+	const char *why = NULL;
+	uint32 length;
+	uint8 flags;
 
-	if (length < GPUSORT_ROW_BYTES_MIN || length > reader->end - row)
-		return refuse_row(reader, "has a length that cannot be");
-	if ((flags & ~reader->expected.flags) != 0)
-		return refuse_row(reader, "has flags that cannot be");
-	if ((flags & GPUSORT_ROW_TIE_NEXT) && reader->last && reader->left == 1)
-		return refuse_row(reader, "is the last, and marked as a tie with the next");
-	if (reader->expected.verified)
+	if (row == reader->verified_end && !verify_next_rows(reader))
+		return NULL;
+	length = ((MinimalTuple) row)->t_len;
+	flags = gpusort_row_flags(row);
+	if (length < GPUSORT_ROW_BYTES_MIN || length > reader->verified_end - row)
+		why = "has a length that cannot be";
+	else if ((flags & ~reader->expected.flags) != 0)
+		why = "has flags that cannot be";
+	else if ((flags & GPUSORT_ROW_TIE_NEXT) && reader->last && reader->left == 1)
+		why = "is the last, and marked as a tie with the next";
+	else if ((flags & GPUSORT_ROW_OVERFLOW) && length != GPUSORT_OVERFLOW_ROW_BYTES)
+		why = "stands for a long row, and has a wrong length";
+	if (unlikely(why != NULL))
 	{
-		const char *why = verify_row(reader, row, length, flags);
-
-		if (why != NULL)
-			return refuse_row(reader, why);
+		(void) refuse_row(reader, 0, why);
+		return NULL;
 	}
-	if ((flags & GPUSORT_ROW_OVERFLOW) && ((MinimalTuple) row)->t_len != GPUSORT_OVERFLOW_ROW_BYTES)
-		return refuse_row(reader, "stands for a long row, and has a wrong length");
 	__builtin_prefetch(row + 2048);
-	reader->cursor += MAXALIGN(length);
+	reader->cursor = row + reader->tail + MAXALIGN(length);
 	reader->left--;
 	reader->tie_rows += (flags & GPUSORT_ROW_TIE_NEXT) != 0;
 	return row;

@@ -30,26 +30,26 @@ typedef struct GpuSortExpected
 /* What the reader keeps of the rows that it has verified, since the first. */
 typedef struct GpuSortVerified
 {
-	uint64 sum;                             /* of their checks */
-	const uint64 *key;                      /* of the last one; NULL: there is none */
-	bool truncated;                         /* the last one's key is */
-	bool tie_next;                          /* the last one is said to tie with the next */
-	uint64 last_key[GPUSORT_MAX_KEY_WORDS]; /* where key points to once its chunk is gone */
+	uint64 sum;        /* of their checks */
+	const uint64 *key; /* of the last one; zeros before the first */
+	uint8 flags;       /* of the last one: KEY_TRUNCATED if it was put with that, TIE_NEXT if it came with that */
 } GpuSortVerified;
 
 /* For reader.[ch] alone, but for the totals and failure. */
 typedef struct GpuSortReader
 {
 	GpuSortClient *client;
-	GpuSortData data; /* the chunk at hand */
-	char *cursor;     /* its next row */
-	char *end;        /* of its rows */
-	char *plain_end;  /* the same; where rows are verified, so that none is plain, their beginning */
-	uint32 left;      /* its rows not read yet */
-	uint32 tie_rows;  /* its rows read that are marked TIE_NEXT */
-	bool last;        /* no chunk comes after it */
+	GpuSortData data;   /* the chunk at hand */
+	char *cursor;       /* its next row */
+	char *end;          /* of its rows */
+	char *verified_end; /* of those that have been verified, or need not be */
+	uint32 tail;        /* bytes behind each of these that are not its own */
+	uint32 left;        /* its rows not read yet */
+	uint32 tie_rows;    /* its rows read that are marked TIE_NEXT */
+	bool last;          /* no chunk comes after it */
 	GpuSortExpected expected;
 	GpuSortVerified verified;
+	uint64 last_key[GPUSORT_MAX_KEY_WORDS]; /* the key in verified once its chunk is gone */
 
 	/* in chunks that have arrived, since the first row */
 	uint32 chunks;
@@ -92,14 +92,14 @@ gpusort_reader_next_is_plain(const GpuSortReader *reader)
 
 /*
  * Reads the next row if there is one in the chunk at hand, and it is a plain one that
- * need not be verified; else returns NULL, and at_end and gpusort_reader_row tell more.
- * The row is valid until the next chunk is asked for.
+ * need not be verified any more; else returns NULL, and at_end and gpusort_reader_row
+ * tell more.  The row is valid until the next chunk is asked for.
  */
 static pg_attribute_always_inline char *
 gpusort_reader_plain_row(GpuSortReader *reader)
 {
 	char *row = reader->cursor;
-	ptrdiff_t room = reader->plain_end - row;
+	ptrdiff_t room = reader->verified_end - row;
 	uint32 length;
 
 	if (unlikely(room < GPUSORT_ROW_BYTES_MIN))
@@ -110,12 +110,12 @@ gpusort_reader_plain_row(GpuSortReader *reader)
 		unlikely(!gpusort_reader_next_is_plain(reader)))
 		return NULL;
 	__builtin_prefetch(row + 2048); /* written by a device or another core: none of it is in our cache */
-	reader->cursor += MAXALIGN(length);
+	reader->cursor = row + reader->tail + MAXALIGN(length);
 	reader->left--;
 	return row;
 }
 
-/* Returns the position before the next row.  Of rows that are verified none can be read again: it is of no use. */
+/* Returns the position before the next row. */
 static inline GpuSortReaderMark
 gpusort_reader_mark(const GpuSortReader *reader)
 {
@@ -123,8 +123,8 @@ gpusort_reader_mark(const GpuSortReader *reader)
 }
 
 /*
- * Goes back to a marked position.  Rows between must be plain ones, not verified, and still
- * have their resjunk attributes (gpusort_row_hide_resjunk).
+ * Goes back to a marked position.  Rows between must be plain ones that still have their resjunk
+ * attributes (gpusort_row_hide_resjunk).
  */
 static inline void
 gpusort_reader_restore(GpuSortReader *reader, GpuSortReaderMark mark)

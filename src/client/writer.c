@@ -112,7 +112,7 @@ slot_minimal_tuple(TupleTableSlot *slot)
  * Writes the row in slot at row, below limit; returns its length in bytes, or 0
  * when it does not fit.
  */
-static inline Size
+static pg_attribute_always_inline Size
 write_row(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, char *row, char *limit)
 {
 	HeapTuple heap_tuple = slot_heap_tuple(slot);
@@ -181,7 +181,8 @@ append_tail(GpuSortWriter *writer, char *row, Size length)
 	char *tail = row + MAXALIGN(length);
 	GpuSortTailEnd *end = (GpuSortTailEnd *) (tail + writer->tail) - 1;
 
-	gpusort_copy(tail, writer->cursor, writer->keys->words * sizeof(uint64));
+	for (char *from = writer->cursor, *to = tail; to < (char *) end; from += sizeof(uint64), to += sizeof(uint64))
+		*(uint64 *) to = *(uint64 *) from;
 	end->own = length | (uint32) gpusort_row_flags(row) << GPUSORT_TAIL_FLAGS_SHIFT;
 	end->check = gpusort_tail_check(row, end);
 	writer->sum += end->check;

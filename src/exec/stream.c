@@ -10,9 +10,8 @@
  * Going back: a node that may be asked to scan backward keeps the rows it has
  * emitted in a tuplestore, which spills beyond work_mem.  A marked position, below
  * a merge join, is one in the chunk at hand; rows are kept only when the reader
- * leaves that chunk, or rows come from elsewhere, before another is marked.  Rows that
- * have been cut when they were read, of resjunk attributes or of what verifies them,
- * are kept from the first mark on.
+ * leaves that chunk, or rows come from elsewhere, before another is marked.  Rows whose
+ * resjunk attributes are cut off when they are emitted are kept from the first mark on.
  *
  *-------------------------------------------------------------------------
  */
@@ -116,8 +115,8 @@ stream_next_run(GpuSortScanState *state, char *row)
 }
 
 /*
- * Emits the next row where it is not a plain one in the chunk at hand: it begins another chunk, is
- * verified, needs a tie-break or lies in the overflow file, or there is none.  NULL as stream_next.
+ * Emits the next row where it is not a plain one in the chunk at hand: it begins another chunk, has not
+ * been verified yet, needs a tie-break or lies in the overflow file, or there is none.  NULL as stream_next.
  */
 static pg_noinline TupleTableSlot *
 stream_next_other(GpuSortScanState *state)
@@ -262,8 +261,7 @@ void
 gpusort_stream_mark(GpuSortScanState *state)
 {
 	GpuSortRowStream *stream = &state->stream;
-	bool in_chunk = !stream->in_ties && state->slots.joined == NULL && !state->figures.verified &&
-		!(state->eflags & EXEC_FLAG_BACKWARD);
+	bool in_chunk = !stream->in_ties && state->slots.joined == NULL && !(state->eflags & EXEC_FLAG_BACKWARD);
 
 	if (in_chunk && (!stream->keeping || (tuplestore_ateof(stream->store) && !stream->ended)))
 	{
