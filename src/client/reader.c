@@ -14,7 +14,7 @@
  *	said; so are all rows together.  This keeps the reader within its chunks,
  *	whatever lies in them, and tells when rows are missing or too many.
  *
- *	With tails (row_tail.h): each row is one that was put, bit for bit; none has a
+ *	With tails (row_tail.h): each row is one that was put into this sort, bit for bit; none has a
  *	smaller key than the one before; ties are marked where keys tie and nowhere
  *	else; and, where all rows that were put come back, each comes once.
  *
@@ -50,7 +50,10 @@ start(GpuSortReader *reader)
 	reader->bytes = 0;
 	reader->all_tie_rows = 0;
 	memset(reader->last_key, 0, sizeof(reader->last_key));
-	reader->verified = (GpuSortVerified){.key = reader->last_key};
+	reader->verified = (GpuSortVerified){
+		.seed = gpusort_tail_seed(gpusort_client_token(reader->client)),
+		.key = reader->last_key,
+	};
 }
 
 /* Begins at the first row of a sort that client has had done, of which that is expected; there is no chunk yet. */
@@ -189,7 +192,7 @@ verify_row(GpuSortVerified *verified, char *row, uint32 length, uint32 room, uin
 
 	if (length - bytes_min > room - bytes_min || length % MAXIMUM_ALIGNOF != 0)
 		return "has a length that cannot be";
-	if (gpusort_tail_check(row, end) != end->check)
+	if (gpusort_tail_check(row, end, verified->seed) != end->check)
 		return "has a wrong check sum";
 	own_length = end->own & GPUSORT_TAIL_LENGTH_MASK;
 	own_flags = end->own >> GPUSORT_TAIL_FLAGS_SHIFT;

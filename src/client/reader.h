@@ -30,7 +30,8 @@ typedef struct GpuSortExpected
 /* What the reader keeps of the rows that it has verified, since the first. */
 typedef struct GpuSortVerified
 {
-	uint64 sum;        /* of their checks */
+	uint32 seed;       /* of their checks */
+	uint64 sum;        /* of these */
 	const uint64 *key; /* of the last one; zeros before the first */
 	uint8 flags;       /* of the last one: KEY_TRUNCATED if it was put with that, TIE_NEXT if it came with that */
 } GpuSortVerified;

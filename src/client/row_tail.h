@@ -11,7 +11,8 @@
  *	  key	the words of the row's key, again: the service emits none
  *	  own	uint32, the row's length without padding and tail, and its flags as they
  *			were put, shifted by GPUSORT_TAIL_FLAGS_SHIFT
- *	  check	uint32, CRC-32C from behind the row's length and flags up to here
+ *	  check	uint32, CRC-32C from behind the row's length and flags up to here,
+ *			begun with a seed of the sort's own
  *
  * The length on top is not in the check because it follows from own, the flags
  * because the service changes them.  A CRC misses no error of up to 32 neighbouring
@@ -61,12 +62,20 @@ gpusort_crc_word(uint64 crc, const uint64 *word)
 }
 #endif
 
+/* Returns what the checks of a sort's rows begin with, so that rows of another sort are not taken for its own. */
+static inline uint32
+gpusort_tail_seed(uint64 token)
+{
+	return (uint32) token ^ (uint32) (token >> 32);
+}
+
 /*
- * Returns the check of a row whose tail ends with end.  Between them lie whole words, so
- * that the instruction is used for it without the call that PostgreSQL's CRC is.
+ * Returns the check of a row whose tail ends with end, of the sort with that seed.  Between
+ * them lie whole words, so that the instruction is used for it without the call that
+ * PostgreSQL's CRC is.
  */
 static pg_attribute_always_inline uint32
-gpusort_tail_check(const char *row, const GpuSortTailEnd *end)
+gpusort_tail_check(const char *row, const GpuSortTailEnd *end, uint32 seed)
 {
 	pg_crc32c check;
 	uint16 first;
@@ -74,7 +83,7 @@ gpusort_tail_check(const char *row, const GpuSortTailEnd *end)
 	/* As the beginning of the CRC they cost nothing. */
 	memcpy(&first, row + GPUSORT_CHECKED_FIRST, sizeof(first));
 	INIT_CRC32C(check);
-	check ^= first;
+	check ^= first ^ seed;
 #ifdef __x86_64__
 	if (likely(__builtin_cpu_supports("sse4.2")))
 	{

@@ -37,6 +37,7 @@ gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortK
 	writer->overflow = overflow;
 	writer->job = job;
 	writer->tail = verified ? gpusort_tail_bytes(keys->words) : 0;
+	writer->seed = gpusort_tail_seed(gpusort_client_token(client));
 }
 
 /* Returns what was put so far, the rows of the chunk at hand included. */
@@ -184,7 +185,7 @@ append_tail(GpuSortWriter *writer, char *row, Size length)
 	for (char *from = writer->cursor, *to = tail; to < (char *) end; from += sizeof(uint64), to += sizeof(uint64))
 		*(uint64 *) to = *(uint64 *) from;
 	end->own = length | (uint32) gpusort_row_flags(row) << GPUSORT_TAIL_FLAGS_SHIFT;
-	end->check = gpusort_tail_check(row, end);
+	end->check = gpusort_tail_check(row, end, writer->seed);
 	writer->sum += end->check;
 	length = tail + writer->tail - row;
 	((MinimalTuple) row)->t_len = length;

@@ -36,6 +36,7 @@ typedef struct GpuSortWriter
 	const GpuSortRowForm *form;
 	bool has_resjunk;          /* rows have to be formed: a tuple of the child's will not do */
 	Size tail;                 /* bytes behind each row for verifying it (row_tail.h); 0: none */
+	uint32 seed;               /* of the checks in tails */
 	GpuSortOverflow *overflow; /* NULL: long rows are not taken */
 	GpuSortJobSlot *job;       /* where progress is shown; NULL: nowhere */
 
