@@ -657,7 +657,7 @@ sub run
 		{
 			if ($self->{tolerate_loss} && $@ =~ /$FuzzSession::disturbance/)
 			{
-				$self->{disturbances}{ $1 // $2 // $3 }++;
+				$self->{disturbances}{ $1 // $2 // $3 // $4 }++;
 				next;
 			}
 			# such a round is no reason to end, but several are

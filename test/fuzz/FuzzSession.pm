@@ -17,8 +17,10 @@ our $native_seconds = 4;
 our $answer_seconds = 90;
 
 # What a session is told when a fault from outside ended its statement or itself, with the SQLSTATE: the
-# service was lost after rows had been emitted, or somebody cancelled or terminated the session.
-our $disturbance = qr/\b(?:ERROR|FATAL):  (?:(58000): gpusort lost the rows|(57014): canceling statement due to user request|(57P01): terminating )/;
+# service was lost after rows had been emitted, or somebody cancelled or terminated the session.  One that
+# is terminated while it waits for its client to read is told nothing: PostgreSQL just closes.  That a
+# process of the server has crashed shows in the server's log.
+our $disturbance = qr/\b(?:ERROR|FATAL):  (?:(58000): gpusort lost the rows|(57014): canceling statement due to user request|(57P01): terminating )|^(server closed the connection) unexpectedly/m;
 
 sub new
 {
@@ -62,7 +64,9 @@ sub run
 	my @messages = <$err>;
 	$self->{read} = tell $err;
 	chomp @messages;
-	push @{ $self->{disturbances} }, map { /$disturbance/ ? $1 // $2 // $3 : () } @messages;
+	my @states = map { /$disturbance/ ? $1 // $2 // $3 // $4 : () } @messages;
+	my $told = grep { $_ eq '57P01' } @states;
+	push @{ $self->{disturbances} }, grep { !$told || /^\d/ } @states;
 	$self->{gone} = !$answered;
 	return (undef, @messages, time > $end ? 'ERROR:  no answer' : ()) unless $answered;
 
