@@ -25,6 +25,13 @@
 #include "client/connection.h"
 #include "server/shared.h"
 
+/* A chunk that may be filled with so many rows. */
+typedef struct Grant
+{
+	uint32 chunk;
+	uint32 rows_max;
+} Grant;
+
 struct GpuSortClient
 {
 	GpuSortConnection connection;
@@ -35,9 +42,8 @@ struct GpuSortClient
 	double queue_ms;
 	MemoryContextCallback on_reset;
 
-	/* Chunks granted and not put yet, oldest first, and with how many rows each may be filled. */
-	uint32 granted[GPUSORT_JOB_CHUNKS_MAX];
-	uint32 granted_rows[GPUSORT_JOB_CHUNKS_MAX];
+	/* Chunks granted and not put yet, oldest first. */
+	Grant granted[GPUSORT_JOB_CHUNKS_MAX];
 	int ngranted;
 	uint32 current; /* the chunk that get_chunk returned */
 	bool full;
@@ -204,8 +210,7 @@ note_ingest_message(GpuSortClient *client, const GpuSortMessage *message, GpuSor
 				client->ngranted == GPUSORT_JOB_CHUNKS_MAX || message->u.chunk.rows_max == 0)
 				return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 										   "the sort service granted a chunk that cannot be");
-			client->granted[client->ngranted] = message->u.chunk.chunk;
-			client->granted_rows[client->ngranted++] = message->u.chunk.rows_max;
+			client->granted[client->ngranted++] = (Grant){.chunk = message->u.chunk.chunk, .rows_max = message->u.chunk.rows_max};
 			return true;
 		case GPUSORT_MSG_FULL:
 			client->full = true;
@@ -237,11 +242,10 @@ gpusort_client_get_chunk(GpuSortClient *client, uint32 *rows_max, GpuSortFailure
 			!note_ingest_message(client, &message, failure))
 			return NULL;
 	}
-	client->current = client->granted[0];
-	*rows_max = client->granted_rows[0];
+	client->current = client->granted[0].chunk;
+	*rows_max = client->granted[0].rows_max;
 	client->ngranted--;
 	memmove(client->granted, client->granted + 1, client->ngranted * sizeof(client->granted[0]));
-	memmove(client->granted_rows, client->granted_rows + 1, client->ngranted * sizeof(client->granted_rows[0]));
 	return gpusort_connection_chunk(&client->connection, client->current);
 }
 
