@@ -27,6 +27,7 @@ typedef enum PlanScalar
 	SCALAR_RESCANNABLE,
 	SCALAR_WIDTH,
 	SCALAR_VISIBLE,
+	SCALAR_RANGE_COLUMNS,
 	SCALAR_Count,
 } PlanScalar;
 
@@ -51,7 +52,7 @@ gpusort_plan_pack(const Sort *sort)
 		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
 	}
 	lists = list_make5(attnos, operators, collations, nulls_first,
-					   list_make3_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist)));
+					   list_make4_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0));
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
 }
@@ -80,6 +81,25 @@ gpusort_plan_set_visible(CustomScan *plan, int visible)
 	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_VISIBLE)) = visible;
 }
 
+/* Has all processes read the rows, those that are equal in so many leading columns together. */
+void
+gpusort_plan_set_range_columns(CustomScan *plan, int range_columns)
+{
+	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_RANGE_COLUMNS)) = range_columns;
+}
+
+List *
+gpusort_output_plan_pack(int rescan_param)
+{
+	return list_make1(list_make1_int(rescan_param));
+}
+
+int
+gpusort_output_plan_rescan_param(const CustomScan *plan)
+{
+	return linitial_int(linitial_node(List, plan->custom_private));
+}
+
 /* Reads what gpusort_plan_pack wrote.  columns is palloc'd. */
 void
 gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
@@ -104,5 +124,6 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 	info->rescannable = list_nth_int(scalars, SCALAR_RESCANNABLE) != 0;
 	info->estimated_width = list_nth_int(scalars, SCALAR_WIDTH);
 	info->visible = list_nth_int(scalars, SCALAR_VISIBLE);
+	info->range_columns = list_nth_int(scalars, SCALAR_RANGE_COLUMNS);
 	info->estimated_rows = plan->scan.plan.plan_rows;
 }

@@ -1,7 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * node.h
- *	  The two plan nodes, GpuSort and GpuSortIngest: what plan/ and exec/ agree on.
+ *	  The plan nodes: what plan/ and exec/ agree on.
+ *
+ * A sort whose rows are read by one process:
+ *
+ *	  GpuSort					sorts and emits
+ *	    Gather
+ *	      GpuSortIngest			in each process: rows to the service
+ *	        partial plan
+ *
+ * One whose rows are read by all processes, so that what is above it runs in all:
+ *
+ *	  GpuSortExchange			emits what the processes computed, range by range
+ *	    Gather
+ *	      GpuSortOutput			in each process: runs the plan below it once for each range that it claims
+ *	        plan				a WindowAgg, say; or a MergeJoin of two sorts
+ *	          GpuSort			parallel-aware: ingests this process's part, then emits the range at hand
+ *	            partial plan
  *
  * Neither of the two rooms includes a header of the other's.  The planner makes
  * CustomScans with these method tables, and packs into them what the executor unpacks
@@ -22,10 +38,14 @@
 /* What EXPLAIN calls the nodes, and by what parallel workers find their methods. */
 #define GPUSORT_NODE_NAME        "GpuSort"
 #define GPUSORT_INGEST_NODE_NAME "GpuSortIngest"
+#define GPUSORT_EXCHANGE_NODE_NAME "GpuSortExchange"
+#define GPUSORT_OUTPUT_NODE_NAME "GpuSortOutput"
 
-/* Defined by exec/executor.c and exec/ingest.c. */
+/* Defined by exec/executor.c, ingest.c, exchange.c and output.c. */
 extern const CustomScanMethods gpusort_scan_methods;
 extern const CustomScanMethods gpusort_ingest_scan_methods;
+extern const CustomScanMethods gpusort_exchange_scan_methods;
+extern const CustomScanMethods gpusort_output_scan_methods;
 
 /* What a finished plan of either node tells the executor, in custom_private. */
 typedef struct GpuSortPlanInfo
@@ -34,6 +54,7 @@ typedef struct GpuSortPlanInfo
 	int ncolumns;
 	bool rescannable; /* the child gives the same rows when read again */
 	int visible;      /* leading attributes of a row that the node above sees; the others are resjunk, for sorting */
+	int range_columns; /* rows equal in so many leading columns are read by one process; 0: all rows are */
 	uint64 estimated_rows;
 	uint32 estimated_width; /* bytes of a row's data */
 } GpuSortPlanInfo;
@@ -43,6 +64,11 @@ extern void gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info);
 extern void gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos);
 extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
+extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns);
+
+/* custom_private of a GpuSortOutput: the Gather's rescan_param, by which the plan below it starts over. */
+extern List *gpusort_output_plan_pack(int rescan_param);
+extern int gpusort_output_plan_rescan_param(const CustomScan *plan);
 
 /* Bytes of a row in a chunk, for a width in bytes as the planner estimates it. */
 static inline uint64

@@ -15,6 +15,7 @@
 bool gpusort_enable = true;
 bool gpusort_force = false;
 bool gpusort_verify_rows = false;
+bool gpusort_parallel_output = true;
 bool gpusort_allowed = true;
 bool gpusort_log_decisions = false;
 int gpusort_engine = GPUSORT_ENGINE_AUTO;
@@ -106,6 +107,10 @@ gpusort_settings_init(void)
 							 "Verifies each row that comes back from the sort service, and that none is missing.",
 							 NULL,
 							 &gpusort_verify_rows, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.parallel_output",
+							 "Runs windows, groups, DISTINCT and joins above a GpuSort in all processes of a parallel plan.",
+							 NULL,
+							 &gpusort_parallel_output, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.allowed",
 							 "Lets users have their sorts done by gpusort.",
 							 "What gpusort.enable is to a user this is to an administrator.",

@@ -51,6 +51,23 @@
  *	Every member must have got LEFT before the beginner sends SORT, and none may
  *	close before it: the sort would lack rows, so it fails.
  *
+ * A SHARED SORT (request.shared) sends no rows unasked.  After SORTED:
+ *	-> CUT				<- RANGES		(the beginner; the chunk is to be freed)
+ *	-> READ				<- DATA ...		(the rows of an interval; the one with
+ *										 last = 1 ends it.  GPUSORT_READS_MAX at
+ *										 most may be unanswered)
+ *	-> SKIP								(no rows of READs up to this one are wanted any
+ *										 more; DATA on their way must be freed unread)
+ *	-> CHUNK_FREE						(for RANGES, and every DATA that had a chunk)
+ *
+ * LEGAL ORDER FOR A READER of a shared sort
+ *	-> HELLO			<- WELCOME
+ *	-> JOB_JOIN			<- JOB | REFUSED (with reader = 1, once the beginner has SORTED)
+ *	-> READ, SKIP, CHUNK_FREE			(as above)
+ *	At any time after JOB: <- FAILED	(the sort is lost, or has ended; close)
+ *
+ *	A reader may close at any time; that is no failure.
+ *
  * CHUNKS
  *	The pool is one memfd of pool_chunks chunks of GPUSORT_CHUNK_BYTES.  A chunk
  *	belongs to the client from CHUNK to CHUNK_PUT and from DATA to CHUNK_FREE,
@@ -81,7 +98,7 @@
 #include <stdint.h>
 
 #define GPUSORT_PROTOCOL_MAGIC   0x67707573u /* "gpus" */
-#define GPUSORT_PROTOCOL_VERSION 5
+#define GPUSORT_PROTOCOL_VERSION 6
 
 /* What is installed with the module, in one directory. */
 #define GPUSORT_SERVICE_FILE     "gpusortd"
@@ -95,6 +112,12 @@
 #define GPUSORT_JOB_CHUNKS_MIN 2
 /* It holds at most this many chunks at once, so that one cannot starve the rest. */
 #define GPUSORT_JOB_CHUNKS_MAX 8
+
+/* A client may have asked for so many intervals that it has not got whole. */
+#define GPUSORT_READS_MAX 2
+
+/* The rows of a sort are cut into so many ranges at most. */
+#define GPUSORT_RANGES_MAX 4096
 
 /* Row header as both sides see it, and the flags in it. */
 #define GPUSORT_ROW_FLAGS_OFFSET  4
@@ -134,6 +157,9 @@ typedef enum GpuSortMessageType
 	GPUSORT_MSG_REWIND,
 	GPUSORT_MSG_JOB_JOIN,
 	GPUSORT_MSG_LEAVE,
+	GPUSORT_MSG_CUT,
+	GPUSORT_MSG_READ,
+	GPUSORT_MSG_SKIP,
 
 	/* service to client */
 	GPUSORT_MSG_WELCOME = 64,
@@ -146,6 +172,7 @@ typedef enum GpuSortMessageType
 	GPUSORT_MSG_DATA,
 	GPUSORT_MSG_FAILED,
 	GPUSORT_MSG_LEFT,
+	GPUSORT_MSG_RANGES,
 
 	/* service to supervisor, on the control socket */
 	GPUSORT_MSG_READY = 128,
@@ -196,6 +223,7 @@ typedef struct GpuSortRequest
 	uint32_t engine;    /* GpuSortEngineKind; the engine that gets the sort does not look at it */
 	uint32_t key_words; /* 64-bit words per key, 1 to GPUSORT_MAX_KEY_WORDS */
 	uint32_t may_tie;   /* 0: no row will be KEY_TRUNCATED */
+	uint32_t shared;    /* rows are read by intervals, by several clients; not with a limit */
 	uint64_t estimated_rows;
 	uint64_t estimated_bytes; /* records, as they lie in chunks */
 	/*
@@ -287,7 +315,8 @@ typedef struct GpuSortMessage
 		GpuSortRequest job_begin;
 		struct
 		{
-			uint64_t token; /* from the beginner's JOB */
+			uint64_t token;  /* from the beginner's JOB */
+			uint32_t reader; /* it joins to read, not to put */
 		} job_join;
 		struct
 		{
@@ -312,7 +341,7 @@ typedef struct GpuSortMessage
 		struct
 		{
 			uint32_t chunk;
-			uint32_t epoch; /* number of REWINDs before it */
+			uint32_t epoch; /* number of REWINDs before it; of a shared sort: of the READ, the connection's first is 1 */
 			uint64_t first; /* number of rows before these in the order */
 			GpuSortEmitted emitted;
 		} data;
@@ -320,6 +349,30 @@ typedef struct GpuSortMessage
 		{
 			uint32_t epoch; /* 1 for the first REWIND, and so on */
 		} rewind;
+		struct
+		{
+			uint32_t bits; /* of the key, from its first: rows that are equal in these stay in one range */
+			uint32_t most; /* ranges wanted, GPUSORT_RANGES_MAX at most */
+			/*
+			 * 0: in about equal parts.  Else the token of another shared sort that this process began
+			 * and has cut by as many bits: at its borders, into as many ranges, some perhaps empty
+			 */
+			uint64_t like;
+		} cut;
+		struct
+		{
+			uint32_t chunk; /* so many uint64_t: number of the first row of each range; NO_CHUNK if there is no range */
+			uint32_t ranges;
+		} ranges;
+		struct
+		{
+			uint64_t first; /* number of the first row */
+			uint64_t end;   /* number of the row after the last, above first */
+		} read;
+		struct
+		{
+			uint32_t number; /* of the connection's READs, from 1 */
+		} skip;
 		struct
 		{
 			uint32_t engines;      /* as in welcome */
