@@ -36,10 +36,10 @@
 #include "nodes/plannodes.h"
 
 /* What EXPLAIN calls the nodes, and by what parallel workers find their methods. */
-#define GPUSORT_NODE_NAME        "GpuSort"
-#define GPUSORT_INGEST_NODE_NAME "GpuSortIngest"
+#define GPUSORT_NODE_NAME          "GpuSort"
+#define GPUSORT_INGEST_NODE_NAME   "GpuSortIngest"
 #define GPUSORT_EXCHANGE_NODE_NAME "GpuSortExchange"
-#define GPUSORT_OUTPUT_NODE_NAME "GpuSortOutput"
+#define GPUSORT_OUTPUT_NODE_NAME   "GpuSortOutput"
 
 /* Defined by exec/executor.c, ingest.c, exchange.c and output.c. */
 extern const CustomScanMethods gpusort_scan_methods;
@@ -52,8 +52,8 @@ typedef struct GpuSortPlanInfo
 {
 	GpuSortColumn *columns;
 	int ncolumns;
-	bool rescannable; /* the child gives the same rows when read again */
-	int visible;      /* leading attributes of a row that the node above sees; the others are resjunk, for sorting */
+	bool rescannable;  /* the child gives the same rows when read again */
+	int visible;       /* leading attributes of a row that the node above sees; the others are resjunk, for sorting */
 	int range_columns; /* rows equal in so many leading columns are read by one process; 0: all rows are */
 	uint64 estimated_rows;
 	uint32 estimated_width; /* bytes of a row's data */

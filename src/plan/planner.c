@@ -32,6 +32,7 @@
 #include "plan/cost.h"
 #include "plan/junk.h"
 #include "plan/paths.h"
+#include "plan/rollup.h"
 #include "plan/sort_nodes.h"
 #include "settings.h"
 
@@ -269,6 +270,22 @@ with_gpusort(PlannerInfo *root, Path *path)
 	return copy;
 }
 
+/* Adds the like of a path of grouping sets with the grand total beside the groups, and those sorted by GpuSort. */
+static void
+consider_rollup(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel, const GroupingSetsPath *sets,
+				const GroupPathExtraData *extra)
+{
+	GpuSortRollup parts;
+	Path *groups;
+
+	if (!gpusort_parallel_output ||
+		!gpusort_rollup_split(root, output_rel, input_rel, sets, extra->havingQual, &parts))
+		return;
+	groups = with_gpusort(root, &parts.groups->path);
+	if (groups != NULL)
+		add_path(output_rel, gpusort_rollup_join(root, output_rel, groups, parts.total));
+}
+
 /* Adds the cheapest path's like with GpuSort to an upper rel that may have been sorted for. */
 static void
 consider_upper(PlannerInfo *root, RelOptInfo *output_rel)
@@ -296,6 +313,10 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 			consider_gpusort(root, input_rel, output_rel);
 			break;
 		case UPPERREL_GROUP_AGG:
+			if (output_rel->pathlist != NIL && IsA(linitial(output_rel->pathlist), GroupingSetsPath))
+				consider_rollup(root, input_rel, output_rel, linitial(output_rel->pathlist), extra);
+			consider_upper(root, output_rel);
+			break;
 		case UPPERREL_WINDOW:
 		case UPPERREL_DISTINCT:
 			consider_upper(root, output_rel);

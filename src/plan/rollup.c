@@ -1,0 +1,261 @@
+/*-------------------------------------------------------------------------
+ *
+ * rollup.c
+ *	  Grouping sets with a grand total, in two parts of which one has groups.
+ *
+ * ROLLUP (a, b, c) has four grouping sets, and all but the last, the empty one, have
+ * a in common: their groups can be shared out among processes that have all rows of an
+ * a each (lift.c).  The grand total cannot, for it is a group of all rows.  So it is
+ * computed beside them, by an aggregate without groups, which PostgreSQL runs in
+ * parallel itself where the aggregates have combine functions:
+ *
+ *	  Append
+ *	    GroupAggregate		the sets with groups
+ *	      ...
+ *	    Aggregate			the grand total; every group column is NULL there
+ *	      ...
+ *
+ * The input is read twice, which pays where the groups would be one process's work
+ * otherwise, and is right where it is the same both times.  Legal order of calls: split; then the caller has the groups' path sorted
+ * as it likes; join.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/rollup.h"
+
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/planner.h"
+#include "optimizer/prep.h"
+#include "optimizer/tlist.h"
+
+/* Returns true if the path's sets are one empty one, and others that all have a column in common. */
+static bool
+has_grand_total(const GroupingSetsPath *path)
+{
+	List *common = NIL;
+	bool first = true;
+	int empty = 0;
+	ListCell *cell;
+	ListCell *set_cell;
+
+	if (path->aggstrategy != AGG_SORTED)
+		return false;
+	foreach(cell, path->rollups)
+	{
+		const RollupData *rollup = lfirst_node(RollupData, cell);
+
+		if (rollup->is_hashed)
+			return false;
+		foreach(set_cell, rollup->gsets_data)
+		{
+			List *set = lfirst_node(GroupingSetData, set_cell)->set;
+
+			if (set == NIL)
+				empty++;
+			else
+			{
+				common = first ? list_copy(set) : list_intersection_int(common, set);
+				first = false;
+			}
+		}
+	}
+	return empty == 1 && common != NIL;
+}
+
+/* Returns true if a query, or one in it, samples a table: each scan of it has rows of its own. */
+static bool
+has_sample(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, has_sample, arg, QTW_EXAMINE_RTES_BEFORE);
+	if (IsA(node, RangeTblEntry))
+		return ((RangeTblEntry *) node)->tablesample != NULL;
+	return expression_tree_walker(node, has_sample, arg);
+}
+
+/* Returns true if two plans of the query's input, run one after the other, give the same rows. */
+static bool
+may_read_twice(PlannerInfo *root)
+{
+	/* Two scans of a recursive query's working table would share their place in it. */
+	for (const PlannerInfo *level = root; level != NULL; level = level->parent_root)
+	{
+		if (level->wt_param_id >= 0)
+			return false;
+	}
+	return !contain_volatile_functions((Node *) root->parse) && !has_sample((Node *) root->parse, NULL);
+}
+
+/* Returns a copy of the path's rollups without the empty set. */
+static List *
+rollups_with_groups(const GroupingSetsPath *path)
+{
+	List *result = NIL;
+	ListCell *cell;
+
+	foreach(cell, path->rollups)
+	{
+		RollupData *rollup = makeNode(RollupData);
+		ListCell *set_cell;
+
+		*rollup = *lfirst_node(RollupData, cell);
+		rollup->gsets = NIL;
+		rollup->gsets_data = NIL;
+		foreach(set_cell, lfirst_node(RollupData, cell)->gsets)
+		{
+			if (lfirst(set_cell) != NIL)
+				rollup->gsets = lappend(rollup->gsets, lfirst(set_cell));
+		}
+		foreach(set_cell, lfirst_node(RollupData, cell)->gsets_data)
+		{
+			GroupingSetData *data = lfirst_node(GroupingSetData, set_cell);
+
+			if (data->set != NIL)
+				rollup->gsets_data = lappend(rollup->gsets_data, data);
+			else
+				rollup->numGroups--;
+		}
+		if (rollup->gsets != NIL)
+			result = lappend(result, rollup);
+	}
+	return result;
+}
+
+/* Changes an expression over groups to what it is in the grand total; arg is the list of group expressions. */
+static Node *
+total_mutator(Node *node, void *arg)
+{
+	List *group_exprs = arg;
+
+	if (node == NULL)
+		return NULL;
+	if (list_member(group_exprs, node))
+		return (Node *) makeNullConst(exprType(node), exprTypmod(node), exprCollation(node));
+	if (IsA(node, GroupingFunc))
+	{
+		int bits = list_length(((GroupingFunc *) node)->args);
+
+		/* each argument is missing from the empty set */
+		return (Node *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+								  Int32GetDatum((int32) ((INT64CONST(1) << bits) - 1)), false, true);
+	}
+	if (IsA(node, Aggref))
+		return node; /* arguments are those of the input */
+	return expression_tree_mutator(node, total_mutator, arg);
+}
+
+/* The same for a target. */
+static PathTarget *
+total_target(const PathTarget *target, List *group_exprs)
+{
+	PathTarget *total = copy_pathtarget((PathTarget *) target);
+
+	total->exprs = (List *) total_mutator((Node *) target->exprs, group_exprs);
+	return total;
+}
+
+/*
+ * Returns what processes that aggregate a part of the rows each emit: the transition states of the
+ * aggregates in total and having.  NULL if these ask for anything else of a row.
+ */
+static PathTarget *
+partial_target(PlannerInfo *root, const PathTarget *total, Node *having)
+{
+	PathTarget *partial = create_empty_pathtarget();
+	List *exprs = list_copy(total->exprs);
+	ListCell *cell;
+
+	if (having != NULL)
+		exprs = lappend(exprs, having);
+	exprs = pull_var_clause((Node *) exprs,
+							PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
+	foreach(cell, exprs)
+	{
+		if (!IsA(lfirst(cell), Aggref))
+			return NULL;
+	}
+	add_new_columns_to_pathtarget(partial, exprs);
+	foreach(cell, partial->exprs)
+	{
+		Aggref *aggregate = makeNode(Aggref);
+
+		*aggregate = *lfirst_node(Aggref, cell);
+		mark_partial_aggref(aggregate, AGGSPLIT_INITIAL_SERIAL);
+		lfirst(cell) = aggregate;
+	}
+	return set_pathtarget_cost_width(root, partial);
+}
+
+/* Returns the cheapest path of one row, the grand total, with this target. */
+static Path *
+total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel, PathTarget *target, Node *having)
+{
+	AggClauseCosts costs = {0};
+	Path *serial;
+	Path *path;
+	PathTarget *partial;
+	AggClauseCosts partial_costs = {0};
+	double groups = 1;
+
+	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	serial = (Path *) create_agg_path(root, grouped_rel, input_rel->cheapest_total_path, target, AGG_PLAIN,
+									  AGGSPLIT_SIMPLE, NIL, (List *) having, &costs, 1);
+	if (!grouped_rel->consider_parallel || input_rel->partial_pathlist == NIL || root->hasNonPartialAggs ||
+		root->hasNonSerialAggs)
+		return serial;
+	partial = partial_target(root, target, having);
+	if (partial == NULL)
+		return serial;
+	get_agg_clause_costs(root, AGGSPLIT_INITIAL_SERIAL, &partial_costs);
+	path = (Path *) create_agg_path(root, grouped_rel, linitial(input_rel->partial_pathlist), partial, AGG_PLAIN,
+									AGGSPLIT_INITIAL_SERIAL, NIL, NIL, &partial_costs, 1);
+	if (!path->parallel_safe)
+		return serial;
+	groups = path->parallel_workers + 1;
+	path = (Path *) create_gather_path(root, grouped_rel, path, partial, NULL, &groups);
+	costs = (AggClauseCosts){0};
+	get_agg_clause_costs(root, AGGSPLIT_FINAL_DESERIAL, &costs);
+	path = (Path *) create_agg_path(root, grouped_rel, path, target, AGG_PLAIN, AGGSPLIT_FINAL_DESERIAL, NIL,
+									(List *) having, &costs, 1);
+	return path->total_cost < serial->total_cost ? path : serial;
+}
+
+/*
+ * Splits a path of grouping sets by sorting, over input_rel, in two, if one set is empty, the others have
+ * a column in common, and the input can be read twice; false if not.  having is the query's HAVING, as a list.
+ */
+bool
+gpusort_rollup_split(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
+					 const GroupingSetsPath *sorted, Node *having, GpuSortRollup *parts)
+{
+	List *group_exprs;
+
+	if (!has_grand_total(sorted) || !may_read_twice(root))
+		return false;
+	group_exprs = get_sortgrouplist_exprs(root->parse->groupClause, root->processed_tlist);
+
+	parts->groups = makeNode(GroupingSetsPath);
+	*parts->groups = *sorted;
+	parts->groups->rollups = rollups_with_groups(sorted);
+	parts->groups->path.rows = Max(sorted->path.rows - 1, 1);
+	parts->total = total_path(root, grouped_rel, input_rel, total_target(sorted->path.pathtarget, group_exprs),
+							  total_mutator(having, group_exprs));
+	return true;
+}
+
+/* Returns the path of all sets. */
+Path *
+gpusort_rollup_join(PlannerInfo *root, RelOptInfo *grouped_rel, Path *groups, Path *total)
+{
+	Path *path = (Path *) create_append_path(root, grouped_rel, list_make2(groups, total), NIL, NIL, NULL, 0, false, -1);
+
+	path->pathtarget = groups->pathtarget;
+	return path;
+}

@@ -1,0 +1,26 @@
+/*-------------------------------------------------------------------------
+ *
+ * rollup.h
+ *	  Grouping sets with a grand total, in two parts of which one has groups.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_ROLLUP_H
+#define GPUSORT_ROLLUP_H
+
+#include "compat.h"
+
+#include "nodes/pathnodes.h"
+
+/* The two parts. */
+typedef struct GpuSortRollup
+{
+	GroupingSetsPath *groups; /* all sets but the empty one */
+	Path *total;              /* the empty one: a row */
+} GpuSortRollup;
+
+extern bool gpusort_rollup_split(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
+								 const GroupingSetsPath *sorted, Node *having, GpuSortRollup *parts);
+extern Path *gpusort_rollup_join(PlannerInfo *root, RelOptInfo *grouped_rel, Path *groups, Path *total);
+
+#endif /* GPUSORT_ROLLUP_H */
