@@ -55,6 +55,25 @@ is("@other", '', 'each in four variants');
 like($output, qr/Same order and same rows as native: 16 of 16/, 'in the same order');
 like($output, qr/^\| copy +\| 20000 \|(?: +[0-9.]+ \|){4} +[0-9.]+x \|$/m, 'the table at the end has times and a ratio');
 
+($status, $output) = bench('above.csv', qw(-f above above-shapes));
+is($status, 0, 'bench/run above') or diag $output;
+my (%chosen, %native);
+for (lines('above.csv'))
+{
+	my ($mode, $case, $rows, $variant, undef, $value, $unit, $detail) = split /,/;
+	$chosen{$mode}{$case} = $detail if $variant eq "$engine-chosen" && $value > 0;
+	$native{$mode}{$case}++ if $variant =~ /^native/ && $value > 0 && $unit eq 'ms';
+}
+is_deeply([ sort keys %{ $chosen{above} } ],
+	[ sort qw(sum lag lead ntile first_value top1 distinct group percentile string_agg count_distinct distinct_on merge rollup
+		rollup2 limit100k limit1M offset) ], 'section above has all queries');
+is_deeply([ sort keys %{ $native{above} } ], [ sort keys %{ $chosen{above} } ], 'with a native plan each');
+is_deeply([ sort keys %{ $chosen{'above-shapes'} } ],
+	[ sort qw(skew skew_percentile few_window few_group wide wrong_few wrong_many) ], 'section above-shapes has all cases');
+like($chosen{above}{sum}, qr/ plan: .*WindowAgg > .*GpuSort/, 'the nodes of a plan');
+like($output, qr/^sum +native [0-9.]+, $engine [0-9.]+ ms: [0-9.]+x/m, 'each is told of at once');
+like($output, qr/^\| sum \| 20000 \| [0-9.]+ \| (?:sort|hash)-(?:serial|parallel) \| $engine \| [0-9.]+ \| [0-9.]+x \|/m, 'and in the table');
+
 SKIP:
 {
 	skip 'there is no matplotlib for /usr/bin/python3', 2 if system(qw(/usr/bin/python3 -c), 'import matplotlib') != 0;
