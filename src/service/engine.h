@@ -10,7 +10,7 @@
  * called from that thread alone, in this order, and each call blocks until it
  * is done:
  *
- *	  begin, (reserve, put)*, sort, (emit | rewind)*, end
+ *	  begin, (reserve, put)*, sort, (emit | keys_at | rows_below)*, end
  *
  * end is legal, and due, after any of them, also after one that failed; after
  * a failure nothing but end is.  Several sorts run side by side on threads of
@@ -30,7 +30,7 @@
 #include "service/protocol.h"
 
 /* Bumped with every change here: an engine of another version is not loaded. */
-#define GPUSORT_ENGINE_ABI 4
+#define GPUSORT_ENGINE_ABI 5
 
 typedef struct GpuSortEngine GpuSortEngine; /* opaque, the engine's own */
 typedef struct GpuSort GpuSort;             /* opaque, the engine's own */
@@ -87,11 +87,23 @@ typedef struct GpuSortEngineOps
 	/* Sorts what was put, stably, and checks that the result is in order. */
 	int (*sort)(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error);
 
-	/* Fills chunk with the next rows.  Not called again after last = 1 but for a rewind. */
-	int (*emit)(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error);
+	/*
+	 * Fills chunk with the rows from number first on, as many as it takes and none from number end on;
+	 * first < end <= outcome.rows.  emitted->last: the row before end is among them.  Rows are asked for
+	 * in any order; the fastest is where each call goes on where the one before ended.
+	 */
+	int (*emit)(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuSortEmitted *emitted,
+				GpuSortError *error);
 
-	/* The next emit starts at the first row again. */
-	int (*rewind)(GpuSort *sort, GpuSortError *error);
+	/* Copies the keys of the rows of these numbers, key_words words each, as they were put. */
+	int (*keys_at)(GpuSort *sort, const uint64_t *rows, uint32_t count, uint64_t *keys, GpuSortError *error);
+
+	/*
+	 * Of each of these keys, of key_words words each: counts the rows whose first so many bits are less
+	 * than the key's.  That is the number of the first row whose are not.  1 <= bits <= 64 * key_words.
+	 */
+	int (*rows_below)(GpuSort *sort, uint32_t bits, const uint64_t *keys, uint32_t count, uint64_t *rows,
+					  GpuSortError *error);
 
 	void (*end)(GpuSort *sort);
 } GpuSortEngineOps;

@@ -94,12 +94,11 @@
 	POINT(stop_rewind, REWIND, "stops at rewind")
 
 /* Engine calls that do not return, however they are cancelled: POINT(name, command of job.h, when). */
-#define GPUSORT_FAULTS_HANG(POINT)                \
-	POINT(hang_begin, BEGIN, "hangs in begin")    \
-	POINT(hang_put, PUT, "hangs in put")          \
-	POINT(hang_sort, SORT, "hangs in sort")       \
-	POINT(hang_emit, EMIT, "hangs in emit")       \
-	POINT(hang_rewind, REWIND, "hangs in rewind") \
+#define GPUSORT_FAULTS_HANG(POINT)             \
+	POINT(hang_begin, BEGIN, "hangs in begin") \
+	POINT(hang_put, PUT, "hangs in put")       \
+	POINT(hang_sort, SORT, "hangs in sort")    \
+	POINT(hang_emit, EMIT, "hangs in emit")    \
 	POINT(hang_end, END, "hangs in end")
 
 /* Points that are passed once, when the service starts: POINT(name, what). */

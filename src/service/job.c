@@ -65,7 +65,7 @@ struct GpuSortJob
 	GpuSort *sort;
 	GpuSortChunkRows rows;
 	bool failed;
-	bool no_more_rows;
+	uint64_t sorted_rows;
 };
 
 static pthread_mutex_t done_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -140,6 +140,25 @@ reserve_chunk(GpuSortJob *job, GpuSortCommand *command)
 	command->reserved = job->handle.ops->reserve(job->sort, command->rows_max, &command->error) == 0;
 }
 
+/* Fills the command's chunk with the next rows of its interval, if there are any. */
+static int
+emit_rows(GpuSortJob *job, GpuSortCommand *command)
+{
+	GpuSortInterval *interval = command->interval;
+	uint64_t end = interval->end < job->sorted_rows ? interval->end : job->sorted_rows;
+	int rc;
+
+	command->first = interval->next;
+	command->skipped = interval->next >= end;
+	if (command->skipped)
+		return 0;
+	rc = job->handle.ops->emit(job->sort, interval->next, end, gpusort_pool_chunk(job->pool, command->chunk),
+							   &command->u.emitted, &command->error);
+	if (rc == 0)
+		interval->next += command->u.emitted.rows;
+	return rc;
+}
+
 /* Lets others see which engine call the thread is in; none when it is back. */
 static void
 enter_call(GpuSortJob *job, GpuSortCommandType type)
@@ -194,21 +213,11 @@ run_command(GpuSortJob *job, GpuSortCommand *command)
 			break;
 		case GPUSORT_COMMAND_SORT:
 			rc = ops->sort(job->sort, &command->u.outcome, error);
-			job->no_more_rows = rc == 0 && command->u.outcome.rows == 0;
+			if (rc == 0)
+				job->sorted_rows = command->u.outcome.rows;
 			break;
 		case GPUSORT_COMMAND_EMIT:
-			if (job->no_more_rows)
-			{
-				command->skipped = true;
-				break;
-			}
-			rc = ops->emit(job->sort, gpusort_pool_chunk(job->pool, command->chunk),
-						   &command->u.emitted, error);
-			job->no_more_rows = rc == 0 && command->u.emitted.last;
-			break;
-		case GPUSORT_COMMAND_REWIND:
-			rc = ops->rewind(job->sort, error);
-			job->no_more_rows = false;
+			rc = emit_rows(job, command);
 			break;
 		case GPUSORT_COMMAND_END:
 			break;
@@ -326,9 +335,9 @@ gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command, GpuSortComma
 	return true;
 }
 
-/* Takes commands of a type that have not started out of the queue; the caller frees them. */
+/* Takes EMITs of an asker that have not started, of intervals up to a number, out of the queue; the caller frees them. */
 GpuSortCommand *
-gpusort_job_take_back(GpuSortJob *job, GpuSortCommandType type)
+gpusort_job_take_back(GpuSortJob *job, const void *asker, uint32_t number)
 {
 	Queue kept = {NULL, NULL};
 	Queue taken = {NULL, NULL};
@@ -338,7 +347,10 @@ gpusort_job_take_back(GpuSortJob *job, GpuSortCommandType type)
 	for (GpuSortCommand *command = job->queue.first; command != NULL; command = next)
 	{
 		next = command->next;
-		append(command->type == type ? &taken : &kept, command);
+		if (command->type == GPUSORT_COMMAND_EMIT && command->asker == asker && command->interval->number <= number)
+			append(&taken, command);
+		else
+			append(&kept, command);
 	}
 	job->queue = kept;
 	pthread_mutex_unlock(&job->lock);

@@ -22,9 +22,19 @@ typedef enum GpuSortCommandType
 	GPUSORT_COMMAND_PUT, /* and reserve the next, unless "final" is set */
 	GPUSORT_COMMAND_SORT,
 	GPUSORT_COMMAND_EMIT,
-	GPUSORT_COMMAND_REWIND,
 	GPUSORT_COMMAND_END, /* the thread's last */
 } GpuSortCommandType;
+
+/*
+ * Rows that chunk after chunk is filled with.  The asker's, and kept while EMITs of
+ * it are under way; next is the job's thread's from the first of them on.
+ */
+typedef struct GpuSortInterval
+{
+	uint32_t number; /* the asker's, higher for later ones */
+	uint64_t next;   /* number of the first row that was not emitted */
+	uint64_t end;    /* number of the row after the last; more than there are: all */
+} GpuSortInterval;
 
 /*
  * A command on its way to the job's thread and back.  Belongs to the main
@@ -38,18 +48,19 @@ typedef struct GpuSortCommand
 	struct GpuSortCommand *next;
 
 	/* what to do */
-	uint32_t chunk;    /* PUT, EMIT; RESERVE: to be granted then */
-	uint32_t rows;     /* PUT */
-	uint32_t bytes;    /* PUT */
-	uint32_t rows_max; /* PUT: that the chunk was granted for.  What came of RESERVE and PUT: for the next one */
-	bool final;        /* PUT */
-	uint32_t epoch;    /* EMIT */
+	uint32_t chunk;            /* PUT, EMIT; RESERVE: to be granted then */
+	uint32_t rows;             /* PUT */
+	uint32_t bytes;            /* PUT */
+	uint32_t rows_max;         /* PUT: that the chunk was granted for.  What came of RESERVE and PUT: for the next one */
+	bool final;                /* PUT */
+	GpuSortInterval *interval; /* EMIT */
 
 	/* what came of it */
-	bool skipped;  /* not done, an earlier one has made it pointless */
-	bool failed;   /* the sort is lost, see error */
-	bool busy;     /* BEGIN: other sorts have the memory, see error; it may be given again */
-	bool reserved; /* RESERVE, PUT: there is room for one more; else see error */
+	bool skipped;   /* not done, an earlier one has made it pointless */
+	bool failed;    /* the sort is lost, see error */
+	bool busy;      /* BEGIN: other sorts have the memory, see error; it may be given again */
+	bool reserved;  /* RESERVE, PUT: there is room for one more; else see error */
+	uint64_t first; /* EMIT: number of the first row in the chunk */
 	GpuSortError error;
 	union
 	{
@@ -77,7 +88,7 @@ extern GpuSortJob *gpusort_job_start(const GpuSortEngineHandle *handle, const Gp
 									 const GpuSortPool *pool, void *owner);
 extern void *gpusort_job_owner(const GpuSortJob *job);
 extern bool gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command, GpuSortCommand *spare);
-extern GpuSortCommand *gpusort_job_take_back(GpuSortJob *job, GpuSortCommandType type);
+extern GpuSortCommand *gpusort_job_take_back(GpuSortJob *job, const void *asker, uint32_t number);
 extern bool gpusort_job_call(const GpuSortJob *job, GpuSortCall *call);
 extern GpuSortCommand *gpusort_job_finish(GpuSortJob *job);
 extern void gpusort_job_free(GpuSortJob *job);

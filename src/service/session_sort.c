@@ -3,7 +3,7 @@
  * session_sort.c
  *	  The sort of a session: from a client's messages to commands for the job,
  *	  from what the job has done to messages for the client.  How it is let in is
- *	  in session_begin.c.
+ *	  in session_begin.c, how its rows are given out in session_output.c.
  *
  * CHUNKS
  *	Ingest: GPUSORT_JOB_CHUNKS_MIN are granted first, one more if the pool has
@@ -11,9 +11,6 @@
  *	A chunk that was put is granted again as the answer to its put, so they go
  *	round between the two sides.  After FULL every further put is answered by
  *	FULL.  After SORT no put is answered any more.
- *
- *	Output: as many emits are under way as there are chunks to be had and rows
- *	left to fill them.
  *
  * A chunk with a command (RESERVE, PUT, EMIT) is in state ENGINE until the
  * command comes back, done or dropped.
@@ -64,8 +61,8 @@ has_chunk(const GpuSortCommand *command)
 }
 
 /* Frees commands that will not be done, and gives back their chunks. */
-static void
-drop_commands(GpuSortSession *session, GpuSortCommand *command)
+void
+gpusort_session_drop(GpuSortSession *session, GpuSortCommand *command)
 {
 	while (command != NULL)
 	{
@@ -73,6 +70,8 @@ drop_commands(GpuSortSession *session, GpuSortCommand *command)
 
 		if (has_chunk(command))
 			gpusort_pool_give_back(session->sessions->pool, command->chunk);
+		if (command->type == GPUSORT_COMMAND_EMIT)
+			((GpuSortRead *) command->interval)->emits--;
 		((GpuSortSession *) command->asker)->commands--;
 		free(command);
 		command = next;
@@ -103,7 +102,7 @@ gpusort_session_finish(GpuSortSession *session)
 		if (member->owner == session)
 			lose(member, GPUSORT_REASON_INTERNAL, "the sort has ended");
 	}
-	drop_commands(session, gpusort_job_finish(session->job));
+	gpusort_session_drop(session, gpusort_job_finish(session->job));
 }
 
 /* The sort is lost to this session: tells the client, keeps the connection until it closes. */
@@ -158,8 +157,8 @@ gpusort_session_command(GpuSortSession *session, GpuSortCommand what)
 }
 
 /* The device that the session's sort is on, for what is counted of devices. */
-static uint32_t
-device_of(const GpuSortSession *session)
+uint32_t
+gpusort_session_device(const GpuSortSession *session)
 {
 	return session->begun ? session->job_message.u.job.place.ordinal : GPUSORT_DEVICE_UNKNOWN;
 }
@@ -172,45 +171,7 @@ note_failure(GpuSortSession *session, const GpuSortError *error)
 	if (error->reason != GPUSORT_REASON_DEVICE || session->finished)
 		return;
 	gpusort_log(true, "a sort of process %d failed: %s", session->pid, error->text);
-	gpusort_device_failed(&session->sessions->device_failures, device_of(session));
-}
-
-/*
- * Output
- */
-
-/* Has chunks filled, as many as there are rows for and the pool has to give. */
-static void
-pump(GpuSortSession *session)
-{
-	while (session->state == STATE_OUTPUT && !session->last &&
-		   (session->emits == 0 || session->bytes_left > session->emits * GPUSORT_CHUNK_BYTES))
-	{
-		uint32_t chunk = gpusort_pool_take(session->sessions->pool, &session->share,
-										   GPUSORT_CHUNK_ENGINE);
-
-		if (chunk == GPUSORT_NO_CHUNK)
-			return;
-		session->emits++;
-		gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_EMIT, .chunk = chunk, .epoch = session->epoch});
-	}
-}
-
-static void
-start_output(GpuSortSession *session)
-{
-	session->bytes_left = session->outcome.bytes;
-	session->rows_sent = 0;
-	session->last = false;
-	if (session->outcome.rows == 0)
-	{
-		GpuSortMessage message = {
-			.u.data = {.chunk = GPUSORT_NO_CHUNK, .epoch = session->epoch, .emitted.last = 1}};
-
-		session->last = true;
-		gpusort_session_send(session, &message, GPUSORT_MSG_DATA);
-	}
-	pump(session);
+	gpusort_device_failed(&session->sessions->device_failures, gpusort_session_device(session));
 }
 
 /*
@@ -268,8 +229,6 @@ gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message)
 void
 gpusort_session_sort(GpuSortSession *session)
 {
-	uint32_t chunk;
-
 	for (GpuSortSession *member = session->sessions->first; member != NULL; member = member->next)
 	{
 		if (member->owner == session)
@@ -283,44 +242,8 @@ gpusort_session_sort(GpuSortSession *session)
 	gpusort_pool_give_back_all(session->sessions->pool, &session->share, GPUSORT_CHUNK_GRANTED);
 	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_SORT});
 
-	/* The first rows follow without coming back here, if there is a chunk. */
-	if (session->state != STATE_SORTING)
-		return;
-	chunk = gpusort_pool_take(session->sessions->pool, &session->share, GPUSORT_CHUNK_ENGINE);
-	if (chunk != GPUSORT_NO_CHUNK)
-	{
-		session->emits++;
-		gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_EMIT, .chunk = chunk});
-	}
-}
-
-/* CHUNK_FREE */
-bool
-gpusort_session_chunk_free(GpuSortSession *session, const GpuSortMessage *message)
-{
-	GpuSortPool *pool = session->sessions->pool;
-
-	if (!gpusort_pool_is(pool, message->u.chunk.chunk, &session->share, GPUSORT_CHUNK_DATA))
-		return false;
-	gpusort_queue_moved(session->sessions);
-	gpusort_pool_give_back(pool, message->u.chunk.chunk);
-	pump(session);
-	return true;
-}
-
-/* REWIND */
-bool
-gpusort_session_rewind(GpuSortSession *session, const GpuSortMessage *message)
-{
-	if (message->u.rewind.epoch != session->epoch + 1)
-		return false;
-	session->epoch++;
-	session->emits = 0;
-	drop_commands(session, gpusort_job_take_back(session->job, GPUSORT_COMMAND_EMIT));
-	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_REWIND});
-	if (session->state == STATE_OUTPUT)
-		start_output(session);
-	return true;
+	if (session->state == STATE_SORTING)
+		gpusort_session_open_output(session);
 }
 
 /*
@@ -413,38 +336,7 @@ done_sort(GpuSortSession *session, const GpuSortCommand *command)
 	session->outcome = command->u.outcome;
 	message.u.sorted = command->u.outcome;
 	gpusort_session_send(session, &message, GPUSORT_MSG_SORTED);
-	start_output(session);
-}
-
-static void
-done_emit(GpuSortSession *session, const GpuSortCommand *command)
-{
-	GpuSortPool *pool = session->sessions->pool;
-	GpuSortMessage message = {.type = GPUSORT_MSG_DATA};
-	const GpuSortEmitted *emitted = &command->u.emitted;
-
-	if (command->epoch == session->epoch)
-		session->emits--;
-	if (session->state != STATE_OUTPUT || command->epoch != session->epoch ||
-		command->skipped || command->failed)
-	{
-		gpusort_pool_give_back(pool, command->chunk);
-		if (!command->failed)
-			pump(session);
-		return;
-	}
-	if (session->handle->ops->kind == GPUSORT_ENGINE_CUDA)
-		gpusort_device_worked(&session->sessions->device_failures, device_of(session));
-	gpusort_pool_set(pool, command->chunk, GPUSORT_CHUNK_DATA);
-	session->bytes_left -= emitted->bytes < session->bytes_left ? emitted->bytes : session->bytes_left;
-	session->last = emitted->last != 0;
-	message.u.data.chunk = command->chunk;
-	message.u.data.epoch = command->epoch;
-	message.u.data.first = session->rows_sent;
-	message.u.data.emitted = *emitted;
-	session->rows_sent += emitted->rows;
-	gpusort_session_send(session, &message, GPUSORT_MSG_DATA);
-	pump(session);
+	gpusort_session_start_output(session);
 }
 
 /* Goes on with what a done command means for its session, which keeps the command. */
@@ -481,9 +373,7 @@ gpusort_session_done(GpuSortCommand *command)
 			done_sort(session, command);
 			break;
 		case GPUSORT_COMMAND_EMIT:
-			done_emit(session, command);
-			break;
-		case GPUSORT_COMMAND_REWIND:
+			gpusort_session_emitted(session, command);
 			break;
 		case GPUSORT_COMMAND_END:
 			gpusort_job_free(session->job);

@@ -47,6 +47,21 @@ typedef enum GpuSortSessionState
 	STATE_CLOSED,
 } GpuSortSessionState;
 
+/*
+ * Rows that the client is sent: all of them, once for each REWIND.  One that is not
+ * open any more is kept until its emits have come back.
+ */
+typedef struct GpuSortRead
+{
+	GpuSortInterval rows; /* must be first field; what DATA calls an epoch is its number */
+	bool open;            /* rows of it are to come */
+	uint32_t emits;       /* under way */
+	uint64_t bytes_left;  /* of rows not sent yet */
+} GpuSortRead;
+
+/* Each emit has a chunk, so that so many reads at most have any. */
+#define READS_KEPT (1 + GPUSORT_JOB_CHUNKS_MAX)
+
 struct GpuSortSession
 {
 	GpuSortSessions *sessions;
@@ -87,11 +102,8 @@ struct GpuSortSession
 
 	/* output */
 	GpuSortOutcome outcome;
-	uint64_t bytes_left; /* of rows not emitted yet */
-	uint64_t rows_sent;  /* since the first */
-	uint32_t epoch;
-	uint32_t emits; /* under way, of this epoch */
-	bool last;      /* the last rows of this epoch were sent */
+	uint32_t epoch; /* number of the newest read */
+	GpuSortRead reads[READS_KEPT];
 };
 
 /* Has the main loop wake for a socket that takes messages again (waits), or no longer. */
@@ -119,13 +131,22 @@ extern bool gpusort_session_admit(GpuSortSession *session);
 extern bool gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message);
 extern void gpusort_session_leave(GpuSortSession *session);
 extern void gpusort_session_sort(GpuSortSession *session);
+
+/* session_output.c: messages; false if they are not legal */
 extern bool gpusort_session_chunk_free(GpuSortSession *session, const GpuSortMessage *message);
 extern bool gpusort_session_rewind(GpuSortSession *session, const GpuSortMessage *message);
 
+/* session_output.c: rows are asked for before they are sorted, and come when they are */
+extern void gpusort_session_open_output(GpuSortSession *session);
+extern void gpusort_session_start_output(GpuSortSession *session);
+extern void gpusort_session_emitted(GpuSortSession *session, const GpuSortCommand *command);
+
 /* session_sort.c: what begins a sort's work, and what ends it */
 extern void gpusort_session_command(GpuSortSession *session, GpuSortCommand what);
+extern void gpusort_session_drop(GpuSortSession *session, GpuSortCommand *commands);
 extern void gpusort_session_reserve(GpuSortSession *session);
 extern void gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *text);
 extern void gpusort_session_finish(GpuSortSession *session);
+extern uint32_t gpusort_session_device(const GpuSortSession *session);
 
 #endif /* GPUSORT_SESSION_STATE_H */

@@ -40,7 +40,6 @@ static const char *const call_names[] = {
 	[GPUSORT_COMMAND_PUT] = "put",
 	[GPUSORT_COMMAND_SORT] = "sort",
 	[GPUSORT_COMMAND_EMIT] = "emit",
-	[GPUSORT_COMMAND_REWIND] = "rewind",
 	[GPUSORT_COMMAND_END] = "end",
 };
 

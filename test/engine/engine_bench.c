@@ -103,7 +103,7 @@ run_once(const GpuSortEngineOps *ops, GpuSortEngine *engine, const Shape *shape,
 	begun = rig_milliseconds();
 	while (!emitted.last)
 	{
-		if (ops->emit(sort, pool + turn++ % POOL_CHUNKS * GPUSORT_CHUNK_BYTES, &emitted, &error) != 0)
+		if (ops->emit(sort, came_out, times->outcome.rows, pool + turn++ % POOL_CHUNKS * GPUSORT_CHUNK_BYTES, &emitted, &error) != 0)
 			fail("emit", &error);
 		came_out += emitted.rows;
 		times->gather_ms += emitted.gather_ms;

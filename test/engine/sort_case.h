@@ -77,7 +77,7 @@ extern bool sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, Gp
 						   uint64_t *place, uint64_t chunks, int *last, CaseFailure *failure);
 
 /*
- * The whole way: begin, put, sort, read, rewind in mid-output and at the end, end.  chunks is
+ * The whole way: begin, put, sort, read, again from the first row on in mid-output and at the end, end.  chunks is
  * memory of two chunks.
  */
 extern bool sort_case_run(const CaseSpec *spec, uint64_t salt, const GpuSortEngineOps *ops, GpuSortEngine *engine,

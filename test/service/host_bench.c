@@ -151,11 +151,8 @@ main(int argc, char **argv)
 		check(ops->sort(sort, &outcome, &error), &error);
 		took[1] = now_ms() - start;
 		start = now_ms();
-		for (uint32_t c = 0, last = 0; !last; c++)
-		{
-			check(ops->emit(sort, pool + c % 3 * GPUSORT_CHUNK_BYTES, &emitted, &error), &error);
-			last = emitted.last;
-		}
+		for (uint64_t row = 0, c = 0; row < outcome.rows; row += emitted.rows, c++)
+			check(ops->emit(sort, row, outcome.rows, pool + c % 3 * GPUSORT_CHUNK_BYTES, &emitted, &error), &error);
 		took[2] = now_ms() - start;
 		ops->end(sort);
 		if (round == 0)

@@ -2,7 +2,7 @@
  *
  * room.c
  *	  That a sort of the host engine has all memory it takes when it has a reserve:
- *	  put, sort, emit and rewind ask for none, and a reserve that gets none leaves
+ *	  put, sort and emit ask for none, and a reserve that gets none leaves
  *	  what was put to be sorted.
  *
  * Linked so that the engine's malloc, calloc, realloc and mmap are those here.
@@ -109,9 +109,9 @@ fill(uint64_t from, uint32_t rows)
 	return rows * record;
 }
 
-/* Reads all rows; returns how many came, in order. */
+/* Reads so many rows, which are all; returns how many came, in order. */
 static uint64_t
-read_rows(GpuSort *sort)
+read_rows(GpuSort *sort, uint64_t all)
 {
 	GpuSortEmitted emitted = {.last = 0};
 	uint64_t before[2] = {0, 0}; /* first and last word */
@@ -121,7 +121,7 @@ read_rows(GpuSort *sort)
 	{
 		GpuSortError error;
 
-		if (ops->emit(sort, chunk, &emitted, &error) != 0)
+		if (ops->emit(sort, rows, all, chunk, &emitted, &error) != 0)
 			return 0;
 		for (uint32_t i = 0; i < emitted.rows; i++, rows++)
 		{
@@ -147,8 +147,8 @@ sort_without_memory(GpuSort *sort, uint64_t rows)
 
 	denied = true;
 	asked = 0;
-	good = ops->sort(sort, &outcome, &error) == 0 && read_rows(sort) == rows &&
-		ops->rewind(sort, &error) == 0 && read_rows(sort) == rows;
+	good = ops->sort(sort, &outcome, &error) == 0 && read_rows(sort, rows) == rows &&
+		read_rows(sort, rows) == rows;
 	denied = false;
 	if (!good)
 		diag("%s", error.text);

@@ -27,6 +27,7 @@
 #include <time.h>
 
 #include "service/host/errors.h"
+#include "service/host/search.h"
 #include "service/host/machine.h"
 #include "service/host/order.h"
 #include "service/host/packing.h"
@@ -364,7 +365,7 @@ host_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 }
 
 static int
-host_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error)
+host_emit(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuSortEmitted *emitted, GpuSortError *error)
 {
 	double start = now_ms();
 
@@ -372,18 +373,36 @@ host_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *err
 		return gpusort_host_error_cancelled(error);
 	if (!sort->sorting)
 		return error_order_of_calls(error, "emit before sort");
-	gpusort_host_emit(sort, chunk, emitted);
+	if (first >= end || end > sort->rows_out)
+		return error_order_of_calls(error, "emit of rows that there are not");
+	gpusort_host_emit(sort, first, end, chunk, emitted);
 	emitted->gather_ms = now_ms() - start;
 	return 0;
 }
 
 static int
-host_rewind(GpuSort *sort, GpuSortError *error)
+host_keys_at(GpuSort *sort, const uint64_t *rows, uint32_t count, uint64_t *keys, GpuSortError *error)
 {
 	if (!sort->sorting)
-		return error_order_of_calls(error, "rewind before sort");
-	sort->emitted = 0;
+		return error_order_of_calls(error, "keys_at before sort");
+	for (uint32_t i = 0; i < count; i++)
+	{
+		if (rows[i] >= sort->rows_out)
+			return error_order_of_calls(error, "keys_at of rows that there are not");
+	}
+	gpusort_host_keys_at(sort, rows, count, keys);
 	return 0;
+}
+
+static int
+host_rows_below(GpuSort *sort, uint32_t bits, const uint64_t *keys, uint32_t count, uint64_t *rows, GpuSortError *error)
+{
+	if (!sort->sorting)
+		return error_order_of_calls(error, "rows_below before sort");
+	if (bits < 1 || bits > 64 * sort->key_words)
+		return error_order_of_calls(error, "rows_below by bits that keys have not");
+	gpusort_host_rows_below(sort, bits, keys, count, rows);
+	return gpusort_host_cancelled(sort) ? gpusort_host_error_cancelled(error) : 0;
 }
 
 static void
@@ -407,6 +426,7 @@ const GpuSortEngineOps gpusort_host_engine = {
 	.put = host_put,
 	.sort = host_sort,
 	.emit = host_emit,
-	.rewind = host_rewind,
+	.keys_at = host_keys_at,
+	.rows_below = host_rows_below,
 	.end = host_end,
 };

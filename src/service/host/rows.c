@@ -261,25 +261,25 @@ fill_part(void *arg, uint32_t p)
 }
 
 /*
- * Fills a chunk with the next rows, as many as it takes.  Refs tell the lengths,
- * so where each row goes is known before one is copied, and threads can share
- * the copying.
+ * Fills a chunk with the rows from number first on, as many as it takes, up to end.
+ * Refs tell the lengths, so where each row goes is known before one is copied, and
+ * threads can share the copying.
  */
 void
-gpusort_host_emit(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
+gpusort_host_emit(const GpuSort *sort, uint64_t first, uint64_t end, char *chunk, GpuSortEmitted *emitted)
 {
 	Filling filling = {.sort = sort, .chunk = chunk};
 	uint32_t parts = 2 * gpusort_threads_count(sort->threads);
 	uint32_t part = 0;
 	uint32_t part_bytes;
 	uint32_t at = 0;
-	uint64_t i = sort->emitted;
+	uint64_t i = first;
 
 	if (parts > EMIT_PARTS_MAX)
 		parts = EMIT_PARTS_MAX;
 	part_bytes = GPUSORT_CHUNK_BYTES / parts;
 	filling.rows[0] = i;
-	for (; i < sort->rows_out; i++)
+	for (; i < end; i++)
 	{
 		uint32_t length = gpusort_host_ref_length(sort->elements[i].ref);
 
@@ -297,11 +297,10 @@ gpusort_host_emit(GpuSort *sort, char *chunk, GpuSortEmitted *emitted)
 	filling.bytes[part + 1] = at;
 	gpusort_threads_run(sort->threads, part + 1, fill_part, &filling);
 
-	emitted->rows = i - sort->emitted;
+	emitted->rows = i - first;
 	emitted->bytes = at;
 	emitted->tie_rows = 0;
 	for (uint32_t p = 0; p <= part; p++)
 		emitted->tie_rows += filling.tie_rows[p];
-	emitted->last = i == sort->rows_out;
-	sort->emitted = i;
+	emitted->last = i == end;
 }

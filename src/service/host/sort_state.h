@@ -11,6 +11,7 @@
  *	sort.c		elements by packed key
  *	order.c		check of the order; wider keys word by word; ties
  *	rows.c		emit: records in the order of the elements -> chunks
+ *	search.c	keys_at, rows_below: keys of the elements' rows
  *	engine.c	the methods of engine.h, memory, life and death
  *
  *-------------------------------------------------------------------------
@@ -137,7 +138,6 @@ struct GpuSort
 
 	/* output */
 	uint64_t rows_out; /* that are emitted: all, or the first of them */
-	uint64_t emitted;  /* so far */
 };
 
 /* Returns true if the sort was told to stop. */
