@@ -55,6 +55,9 @@ typedef int16 CompareType;
 
 /* True if the join sorts its outer side incrementally. */
 #define MERGE_PATH_IS_INCREMENTAL(join) (false)
+
+/* A SetOp has one input, with the rows of both sides. */
+#define SET_OPERATIONS_READ_APPEND
 #else
 #define INHERIT_DISABLED_NODES(node, from) ((node)->disabled_nodes = (from)->disabled_nodes)
 #define EXCHANGE_DISABLED_NODES(path, before, after) \

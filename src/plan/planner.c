@@ -33,6 +33,7 @@
 #include "plan/junk.h"
 #include "plan/paths.h"
 #include "plan/rollup.h"
+#include "plan/set_operations.h"
 #include "plan/sort_nodes.h"
 #include "settings.h"
 
@@ -286,6 +287,20 @@ consider_rollup(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel
 		add_path(output_rel, gpusort_rollup_join(root, output_rel, groups, parts.total));
 }
 
+/* Adds the like of INTERSECT's or EXCEPT's path, hashed or not, over GpuSort. */
+static void
+consider_set_operation(PlannerInfo *root, RelOptInfo *rel)
+{
+	GpuSortSetOpInput input;
+	Path *sorted;
+
+	if (rel->pathlist == NIL || !gpusort_set_operation_input(root, linitial(rel->pathlist), &input))
+		return;
+	sorted = sorted_path(root, rel, input.rows, input.partial, input.pathkeys);
+	if (sorted != NULL)
+		add_path(rel, gpusort_set_operation_over(root, rel, linitial(rel->pathlist), sorted));
+}
+
 /* Adds the cheapest path's like with GpuSort to an upper rel that may have been sorted for. */
 static void
 consider_upper(PlannerInfo *root, RelOptInfo *output_rel)
@@ -316,6 +331,9 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 			if (output_rel->pathlist != NIL && IsA(linitial(output_rel->pathlist), GroupingSetsPath))
 				consider_rollup(root, input_rel, output_rel, linitial(output_rel->pathlist), extra);
 			consider_upper(root, output_rel);
+			break;
+		case UPPERREL_SETOP:
+			consider_set_operation(root, output_rel);
 			break;
 		case UPPERREL_WINDOW:
 		case UPPERREL_DISTINCT:
