@@ -9,6 +9,12 @@
  * *failure; after that only end is legal, but for get_chunk when is_full, after
  * which sort and leave are.
  *
+ * Of a shared sort no rows come unasked: begin, (get_chunk, put_chunk)*, sort, cut,
+ * (read, (next_data, free_data)*, skip)*, end, and no rewind; in a process that
+ * reads what another has had sorted: join, (read, (next_data, free_data)*, skip)*,
+ * end.  Rows come by intervals, in the order in which these were asked for; an
+ * interval is over when its last row has come, or with skip.
+ *
  * A client belongs to the memory context that was current at begin: when that
  * is reset, on error say, the connection closes, and the service takes back all
  * that the sort held.  end does the same at once.
@@ -32,6 +38,13 @@ typedef struct Grant
 	uint32 rows_max;
 } Grant;
 
+/* Rows of a shared sort, by their numbers. */
+typedef struct RowInterval
+{
+	uint64 first;
+	uint64 end; /* the row after the last */
+} RowInterval;
+
 struct GpuSortClient
 {
 	GpuSortConnection connection;
@@ -49,8 +62,17 @@ struct GpuSortClient
 	bool full;
 	GpuSortFailure full_reason;
 
-	uint32 epoch; /* number of rewinds */
-	uint64 rows;  /* that have arrived since the last one */
+	/*
+	 * What DATA are the next rows: how often the rows were rewound; of a shared sort the number of the
+	 * interval at hand, the first one asked for that is not over.
+	 */
+	uint32 epoch;
+	uint64 next_row; /* the number of the row that comes next */
+
+	bool shared;
+	uint64 sorted_rows;                       /* that can be read, after sort */
+	RowInterval intervals[GPUSORT_READS_MAX]; /* asked for and not over, oldest first */
+	int nintervals;
 };
 
 static void
@@ -96,6 +118,14 @@ wait_and_open_client(GpuSortFailure *failure)
 	return NULL;
 }
 
+/* Has the client read rows of a shared sort; its first interval is number 1. */
+static void
+expect_intervals(GpuSortClient *client)
+{
+	client->shared = true;
+	client->epoch = 1;
+}
+
 /* Asks for a part in a sort, that of the token if it is not 0; ends the client if there is none to be had. */
 static GpuSortClient *
 enter_job(GpuSortClient *client, GpuSortMessage *request, GpuSortMessageType type, uint64 token, GpuSortFailure *failure)
@@ -138,15 +168,18 @@ gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
 	if (client == NULL)
 		return NULL;
 	message.u.job_begin = *request;
+	if (request->shared)
+		expect_intervals(client);
 	return enter_job(client, &message, GPUSORT_MSG_JOB_BEGIN, 0, failure);
 }
 
 /*
- * Joins the sort that another process has begun; NULL when the service is not
+ * Joins the sort that another process has begun, to add rows to it; as a reader,
+ * to read those of a shared sort, which is sorted.  NULL when the service is not
  * there or refuses.  The client is allocated in the current memory context.
  */
 GpuSortClient *
-gpusort_client_join(uint64 token, uint32 generation, GpuSortFailure *failure)
+gpusort_client_join(uint64 token, uint32 generation, bool reader, GpuSortFailure *failure)
 {
 	GpuSortClient *client = open_client(generation, failure);
 	GpuSortMessage message = {0};
@@ -154,6 +187,9 @@ gpusort_client_join(uint64 token, uint32 generation, GpuSortFailure *failure)
 	if (client == NULL)
 		return NULL;
 	message.u.job_join.token = token;
+	message.u.job_join.reader = reader;
+	if (reader)
+		expect_intervals(client);
 	return enter_job(client, &message, GPUSORT_MSG_JOB_JOIN, token, failure);
 }
 
@@ -320,6 +356,7 @@ gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailu
 								   "the sort service says that of " UINT64_FORMAT " rows " UINT64_FORMAT
 								   " come and " UINT64_FORMAT " tie, after %g ms",
 								   outcome->rows_in, outcome->rows, outcome->tie_rows, outcome->sort_ms);
+	client->sorted_rows = outcome->rows;
 	return true;
 }
 
@@ -334,6 +371,103 @@ free_chunk(GpuSortClient *client, uint32 chunk, GpuSortFailure *failure)
 	return gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_CHUNK_FREE, failure);
 }
 
+/* Returns true if ranges that begin at these rows, of so many in all, can be those that were asked for. */
+static bool
+are_ranges(const uint64 *first_rows, uint32 ranges, uint64 rows, bool may_be_empty)
+{
+	if (ranges == 0)
+		return rows == 0 || may_be_empty;
+	if (first_rows[0] != 0)
+		return false;
+	for (uint32 i = 1; i < ranges; i++)
+	{
+		if (first_rows[i] < first_rows[i - 1] || (first_rows[i] == first_rows[i - 1] && !may_be_empty))
+			return false;
+	}
+	return may_be_empty ? first_rows[ranges - 1] <= rows : first_rows[ranges - 1] < rows;
+}
+
+/*
+ * Cuts the rows of a shared sort into ranges, most at most, GPUSORT_RANGES_MAX at most: rows that are equal in
+ * the first so many bits of the key stay together.  first_rows, with room for most, gets the number of each
+ * range's first row; of the first range that is 0.  like: 0, or the token of another shared sort of this
+ * process that was cut by as many bits: the ranges are that one's then, and some of them may be empty.
+ */
+bool
+gpusort_client_cut(GpuSortClient *client, uint32 bits, uint32 most, uint64 like, uint64 *first_rows, uint32 *ranges,
+				   GpuSortFailure *failure)
+{
+	GpuSortMessage message = {0};
+	uint32 count;
+
+	Assert(client->shared && client->nintervals == 0 && most <= GPUSORT_RANGES_MAX);
+	message.u.cut.bits = bits;
+	message.u.cut.most = most;
+	message.u.cut.like = like;
+	if (!gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_CUT, failure) ||
+		!gpusort_connection_receive_soon(&client->connection, &message, failure))
+		return false;
+	if (message.type != GPUSORT_MSG_RANGES)
+		return gpusort_failure_unexpected(failure, &message);
+	count = message.u.ranges.ranges;
+	if (count > most || (count > 0 && !gpusort_connection_has_chunk(&client->connection, message.u.ranges.chunk)))
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service cut rows into %u ranges where at most %u were asked for", count, most);
+	if (count > 0)
+	{
+		memcpy(first_rows, gpusort_connection_chunk(&client->connection, message.u.ranges.chunk), count * sizeof(uint64));
+		if (!free_chunk(client, message.u.ranges.chunk, failure))
+			return false;
+	}
+	if (!are_ranges(first_rows, count, client->sorted_rows, like != 0))
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service cut " UINT64_FORMAT " rows into %u ranges that cannot be",
+								   client->sorted_rows, count);
+	*ranges = count;
+	return true;
+}
+
+/*
+ * Asks for the rows of a shared sort from number first on up to the one before end, of which there must be one;
+ * they come after those of the intervals asked for before.  GPUSORT_READS_MAX intervals may be asked for and not
+ * over.
+ */
+bool
+gpusort_client_read(GpuSortClient *client, uint64 first, uint64 end, GpuSortFailure *failure)
+{
+	GpuSortMessage message = {0};
+
+	Assert(client->shared && client->nintervals < GPUSORT_READS_MAX && first < end);
+	message.u.read.first = first;
+	message.u.read.end = end;
+	if (client->nintervals == 0)
+		client->next_row = first;
+	client->intervals[client->nintervals++] = (RowInterval){.first = first, .end = end};
+	return gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_READ, failure);
+}
+
+/* The interval at hand is over. */
+static void
+end_interval(GpuSortClient *client)
+{
+	client->nintervals--;
+	memmove(client->intervals, client->intervals + 1, client->nintervals * sizeof(client->intervals[0]));
+	client->epoch++;
+	client->next_row = client->intervals[0].first;
+}
+
+/* No more rows of the interval at hand are wanted: it is over.  Rows held must have been freed. */
+bool
+gpusort_client_skip(GpuSortClient *client, GpuSortFailure *failure)
+{
+	GpuSortMessage message = {0};
+
+	Assert(client->shared && client->nintervals > 0);
+	message.u.skip.number = client->epoch;
+	end_interval(client);
+	return gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_SKIP, failure);
+}
+
 /* Returns true if what a chunk is said to have been filled with fits into one. */
 static bool
 is_filling(const GpuSortEmitted *emitted)
@@ -344,12 +478,32 @@ is_filling(const GpuSortEmitted *emitted)
 		emitted->rows <= emitted->bytes / MAXIMUM_ALIGNOF && emitted->tie_rows <= emitted->rows;
 }
 
-/* The next rows in order, until free_data; waits until they have arrived.  Not legal after last. */
+/* Notes that rows of the interval at hand have come; false if they are not those that it has, and its last as such. */
+static bool
+note_interval_rows(GpuSortClient *client, const GpuSortEmitted *emitted, GpuSortFailure *failure)
+{
+	uint64 end = client->intervals[0].end;
+
+	if (client->next_row > end || (client->next_row == end) != (emitted->last != 0))
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service sent rows up to " UINT64_FORMAT " where those up to " UINT64_FORMAT
+								   " were asked for%s",
+								   client->next_row, end, emitted->last ? ", and says that they are all" : "");
+	if (emitted->last)
+		end_interval(client);
+	return true;
+}
+
+/*
+ * The next rows in order, until free_data; waits until they have arrived.  Not legal after last.  Of a shared
+ * sort they are rows of the interval at hand, which is over with last; there must be one.
+ */
 bool
 gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailure *failure)
 {
 	GpuSortMessage message;
 
+	Assert(!client->shared || client->nintervals > 0);
 	for (;;)
 	{
 		if (!gpusort_connection_receive_soon(&client->connection, &message, failure))
@@ -365,10 +519,10 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 		if (message.u.data.emitted.rows > 0 && !free_chunk(client, message.u.data.chunk, failure))
 			return false;
 	}
-	if (message.u.data.first != client->rows)
+	if (message.u.data.first != client->next_row)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 								   "the sort service sent rows from " UINT64_FORMAT " on after the first " UINT64_FORMAT,
-								   message.u.data.first, client->rows);
+								   message.u.data.first, client->next_row);
 	if (!is_filling(&message.u.data.emitted) || !is_duration(message.u.data.emitted.gather_ms))
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 								   "the sort service sent a chunk of %u rows in %u bytes, %u of which tie",
@@ -376,9 +530,9 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 								   message.u.data.emitted.tie_rows);
 	data->chunk = message.u.data.chunk;
 	data->emitted = message.u.data.emitted;
-	client->rows += data->emitted.rows;
+	client->next_row += data->emitted.rows;
 	data->rows = data->emitted.rows > 0 ? gpusort_connection_chunk(&client->connection, data->chunk) : NULL;
-	return true;
+	return !client->shared || note_interval_rows(client, &data->emitted, failure);
 }
 
 /*
@@ -396,14 +550,15 @@ gpusort_client_free_data(GpuSortClient *client, GpuSortData *data)
 	data->rows = NULL;
 }
 
-/* The next rows will be the first again.  Rows held must have been freed. */
+/* The next rows will be the first again; not of a shared sort.  Rows held must have been freed. */
 bool
 gpusort_client_rewind(GpuSortClient *client, GpuSortFailure *failure)
 {
 	GpuSortMessage message = {0};
 
+	Assert(!client->shared);
 	message.u.rewind.epoch = ++client->epoch;
-	client->rows = 0;
+	client->next_row = 0;
 	return gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_REWIND, failure);
 }
 

@@ -31,13 +31,17 @@ extern bool gpusort_client_has_ecc(const GpuSortClient *client);
 extern uint64 gpusort_client_token(const GpuSortClient *client);
 extern uint32 gpusort_client_generation(const GpuSortClient *client);
 
-extern GpuSortClient *gpusort_client_join(uint64 token, uint32 generation, GpuSortFailure *failure);
+extern GpuSortClient *gpusort_client_join(uint64 token, uint32 generation, bool reader, GpuSortFailure *failure);
 extern bool gpusort_client_leave(GpuSortClient *client, GpuSortFailure *failure);
 
 extern char *gpusort_client_get_chunk(GpuSortClient *client, uint32 *rows_max, GpuSortFailure *failure);
 extern bool gpusort_client_is_full(const GpuSortClient *client);
 extern bool gpusort_client_put_chunk(GpuSortClient *client, uint32 rows, uint32 bytes, GpuSortFailure *failure);
 extern bool gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailure *failure);
+extern bool gpusort_client_cut(GpuSortClient *client, uint32 bits, uint32 most, uint64 like, uint64 *first_rows,
+							   uint32 *ranges, GpuSortFailure *failure);
+extern bool gpusort_client_read(GpuSortClient *client, uint64 first, uint64 end, GpuSortFailure *failure);
+extern bool gpusort_client_skip(GpuSortClient *client, GpuSortFailure *failure);
 extern bool gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailure *failure);
 extern void gpusort_client_free_data(GpuSortClient *client, GpuSortData *data);
 extern bool gpusort_client_rewind(GpuSortClient *client, GpuSortFailure *failure);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * overflow.h
- *	  Rows longer than a quarter of a chunk, in a temporary file of the backend.
+ *	  Rows longer than a quarter of a chunk, in temporary files.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,6 +13,7 @@
 #include "access/htup_details.h"
 #include "executor/tuptable.h"
 #include "storage/buffile.h"
+#include "storage/sharedfileset.h"
 
 /* The length of what travels in the place of a long row. */
 #define GPUSORT_OVERFLOW_ROW_BYTES 24
@@ -20,10 +21,19 @@
 /* The long rows of one sort. */
 typedef struct GpuSortOverflow
 {
-	BufFile *file; /* NULL until there is a row */
+	BufFile *file; /* of this process; NULL until there is a row */
+
+	/* where several processes have files: */
+	SharedFileSet *fileset; /* NULL: there is no other process */
+	int process;
+	MemoryContext context;
+	BufFile **others; /* by process, nothers of them; NULL: not opened */
+	int nothers;
 } GpuSortOverflow;
 
+extern void gpusort_overflow_share(GpuSortOverflow *overflow, SharedFileSet *fileset, int process);
 extern Size gpusort_overflow_store(GpuSortOverflow *overflow, TupleTableSlot *slot, char *row);
+extern void gpusort_overflow_export(GpuSortOverflow *overflow);
 extern MinimalTuple gpusort_overflow_fetch(GpuSortOverflow *overflow, const char *row);
 extern void gpusort_overflow_close(GpuSortOverflow *overflow);
 

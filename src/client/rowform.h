@@ -68,6 +68,35 @@ gpusort_copy_tuple(HeapTuple tuple, char *row, char *limit)
 	return length;
 }
 
+/* The same for a MinimalTuple. */
+static inline Size
+gpusort_copy_minimal_tuple(MinimalTuple tuple, char *row, char *limit)
+{
+	Size length = tuple->t_len;
+
+	if (unlikely(row + length > limit))
+		return 0;
+	gpusort_copy(row, (char *) tuple, length);
+	memset(((MinimalTuple) row)->mt_padding, 0, sizeof(((MinimalTuple) row)->mt_padding));
+	return length;
+}
+
+/* Returns the physical tuple of a slot that has one, else NULL. */
+static inline HeapTuple
+gpusort_slot_heap_tuple(TupleTableSlot *slot)
+{
+	if (TTS_IS_BUFFERTUPLE(slot) || TTS_IS_HEAPTUPLE(slot))
+		return ((HeapTupleTableSlot *) slot)->tuple;
+	return NULL;
+}
+
+/* Returns the MinimalTuple of a slot that has one, else NULL. */
+static inline MinimalTuple
+gpusort_slot_minimal_tuple(TupleTableSlot *slot)
+{
+	return TTS_IS_MINIMALTUPLE(slot) ? ((MinimalTupleTableSlot *) slot)->mintuple : NULL;
+}
+
 /* Returns a row's flags, GPUSORT_ROW_* of protocol.h. */
 static inline uint8
 gpusort_row_flags(const char *row)

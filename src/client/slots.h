@@ -34,31 +34,38 @@ extern TupleTableSlot *gpusort_slots_load(GpuSortSlots *slots, char *row);
 extern TupleTableSlot *gpusort_slots_project(GpuSortSlots *slots);
 
 /*
- * Returns the slot with the visible attributes of a row that has arrived and is
- * not in the overflow file, valid as long as its chunk and until the next call.
- * To be called once for each row: its resjunk attributes are lost.
+ * Has slot, one for MinimalTuples, show a tuple that stays where it is; returns slot.
  *
  * This is ExecStoreMinimalTuple without a call: of all that is done to emit a row
  * it would take most.
  */
+static pg_attribute_always_inline TupleTableSlot *
+gpusort_slot_show(TupleTableSlot *slot, MinimalTuple tuple)
+{
+	MinimalTupleTableSlot *minimal = (MinimalTupleTableSlot *) slot;
+
+	if (unlikely(TTS_SHOULDFREE(slot)))
+		return ExecStoreMinimalTuple(tuple, slot, false);
+	slot->tts_flags &= ~TTS_FLAG_EMPTY;
+	slot->tts_nvalid = 0;
+	minimal->off = 0;
+	minimal->mintuple = tuple;
+	minimal->minhdr.t_len = tuple->t_len + MINIMAL_TUPLE_OFFSET;
+	minimal->minhdr.t_data = (HeapTupleHeader) ((char *) tuple - MINIMAL_TUPLE_OFFSET);
+	return slot;
+}
+
+/*
+ * Returns the slot with the visible attributes of a row that has arrived and is
+ * not in the overflow file, valid as long as its chunk and until the next call.
+ * To be called once for each row: its resjunk attributes are lost.
+ */
 static inline TupleTableSlot *
 gpusort_slots_emit(GpuSortSlots *slots, char *row)
 {
-	TupleTableSlot *visible = slots->visible;
-	MinimalTupleTableSlot *slot = (MinimalTupleTableSlot *) visible;
-	MinimalTuple tuple = (MinimalTuple) row;
-
 	if (slots->joined != NULL)
 		gpusort_row_hide_resjunk(row);
-	if (unlikely(TTS_SHOULDFREE(visible)))
-		return ExecStoreMinimalTuple(tuple, visible, false);
-	visible->tts_flags &= ~TTS_FLAG_EMPTY;
-	visible->tts_nvalid = 0;
-	slot->off = 0;
-	slot->mintuple = tuple;
-	slot->minhdr.t_len = tuple->t_len + MINIMAL_TUPLE_OFFSET;
-	slot->minhdr.t_data = (HeapTupleHeader) (row - MINIMAL_TUPLE_OFFSET);
-	return visible;
+	return gpusort_slot_show(slots->visible, (MinimalTuple) row);
 }
 
 #endif /* GPUSORT_SLOTS_H */

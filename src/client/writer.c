@@ -93,22 +93,6 @@ chunk_end(const GpuSortWriter *writer)
 	return (char *) ((uintptr_t) writer->offset & ~(uintptr_t) (MAXIMUM_ALIGNOF - 1)) - writer->tail;
 }
 
-/* Returns the physical tuple of a slot that has one, else NULL. */
-static inline HeapTuple
-slot_heap_tuple(TupleTableSlot *slot)
-{
-	if (TTS_IS_BUFFERTUPLE(slot) || TTS_IS_HEAPTUPLE(slot))
-		return ((HeapTupleTableSlot *) slot)->tuple;
-	return NULL;
-}
-
-/* Returns the MinimalTuple of a slot that has one, else NULL. */
-static inline MinimalTuple
-slot_minimal_tuple(TupleTableSlot *slot)
-{
-	return TTS_IS_MINIMALTUPLE(slot) ? ((MinimalTupleTableSlot *) slot)->mintuple : NULL;
-}
-
 /*
  * Writes the row in slot at row, below limit; returns its length in bytes, or 0
  * when it does not fit.
@@ -116,24 +100,17 @@ slot_minimal_tuple(TupleTableSlot *slot)
 static pg_attribute_always_inline Size
 write_row(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, char *row, char *limit)
 {
-	HeapTuple heap_tuple = slot_heap_tuple(slot);
-	MinimalTuple minimal_tuple = slot_minimal_tuple(slot);
-	Size length;
+	HeapTuple heap_tuple = gpusort_slot_heap_tuple(slot);
+	MinimalTuple minimal_tuple = gpusort_slot_minimal_tuple(slot);
 
 	if (writer->has_resjunk || (heap_tuple == NULL && minimal_tuple == NULL))
 	{
 		slot_getallattrs(slot);
-		return gpusort_rowform_fill(writer->form, slot, stored != NULL ? slot_heap_tuple(stored) : NULL, row, limit);
+		return gpusort_rowform_fill(writer->form, slot, stored != NULL ? gpusort_slot_heap_tuple(stored) : NULL, row, limit);
 	}
 	if (heap_tuple != NULL)
 		return gpusort_copy_tuple(heap_tuple, row, limit);
-
-	length = minimal_tuple->t_len;
-	if (unlikely(row + length > limit))
-		return 0;
-	gpusort_copy(row, (char *) minimal_tuple, length);
-	memset(((MinimalTuple) row)->mt_padding, 0, sizeof(((MinimalTuple) row)->mt_padding));
-	return length;
+	return gpusort_copy_minimal_tuple(minimal_tuple, row, limit);
 }
 
 /*

@@ -149,7 +149,7 @@ join_sort(GpuSortIngestState *state)
 	if (state->shared->token == 0)
 		return;
 	caller = MemoryContextSwitchTo(estate->es_query_cxt);
-	state->client = gpusort_client_join(state->shared->token, state->shared->generation, &failure);
+	state->client = gpusort_client_join(state->shared->token, state->shared->generation, false, &failure);
 	if (state->client != NULL)
 	{
 		LWLockAcquire(&state->shared->lock, LW_SHARED);

@@ -1,0 +1,80 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_queue.h
+ *	  Rows that a parallel worker has made, on their way to the leader.
+ *
+ * Rows are gathered in batches of some 32 kB, MinimalTuples aligned to 8 bytes, and
+ * each batch is a message of PostgreSQL's shm_mq: the leader reads the rows where they
+ * lie in its ring.  The queue is in dynamic shared memory that both sides have mapped
+ * as long as they have it open.
+ *
+ * Chunks of the staging pool were considered instead: they cost a worker 8 MiB of what
+ * all sorts share, and rows would go by way of memory, where the ring stays in the
+ * cache.  So was PostgreSQL's own tuple queue (Gather's): a message, a copy and a
+ * function or two for each row.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_ROW_QUEUE_H
+#define GPUSORT_ROW_QUEUE_H
+
+#include "compat.h"
+
+#include "access/htup_details.h"
+#include "executor/tuptable.h"
+#include "storage/shm_mq.h"
+
+/* Of the ring: so far a worker may be ahead of the leader. */
+#define GPUSORT_ROW_QUEUE_BYTES ((Size) 1 << 20)
+
+typedef struct GpuSortRowQueueWriter GpuSortRowQueueWriter;
+
+/* What the next of a queue is. */
+typedef enum GpuSortRowQueueRead
+{
+	GPUSORT_ROW_QUEUE_ROW,
+	GPUSORT_ROW_QUEUE_RANGE_END, /* no row of this range comes any more; the next is one of the worker's next range */
+	GPUSORT_ROW_QUEUE_EMPTY,     /* nothing has come yet; the latch of this process is set when something has */
+	GPUSORT_ROW_QUEUE_GONE,      /* the worker has closed the queue, and all has been read */
+} GpuSortRowQueueRead;
+
+/* For row_queue.[ch] alone. */
+typedef struct GpuSortRowQueueReader
+{
+	char *cursor; /* the next row of the batch at hand */
+	char *end;    /* of the batch */
+	struct GpuSortRowQueue *queue;
+	shm_mq_handle *messages;
+} GpuSortRowQueueReader;
+
+extern Size gpusort_row_queue_bytes(void);
+extern void gpusort_row_queue_create(void *shared);
+
+extern GpuSortRowQueueWriter *gpusort_row_queue_open_writer(void *shared);
+extern bool gpusort_row_queue_put(GpuSortRowQueueWriter *writer, TupleTableSlot *slot);
+extern bool gpusort_row_queue_end_range(GpuSortRowQueueWriter *writer);
+extern void gpusort_row_queue_close_writer(GpuSortRowQueueWriter *writer);
+
+extern GpuSortRowQueueReader *gpusort_row_queue_open_reader(void *shared);
+extern GpuSortRowQueueRead gpusort_row_queue_next_batch(GpuSortRowQueueReader *reader, MinimalTuple *row);
+extern void gpusort_row_queue_close_reader(GpuSortRowQueueReader *reader);
+
+/* Reads what is next, without waiting.  *row is set for ROW, and valid until the next call. */
+static pg_attribute_always_inline GpuSortRowQueueRead
+gpusort_row_queue_next(GpuSortRowQueueReader *reader, MinimalTuple *row)
+{
+	char *next = reader->cursor;
+	uint32 length;
+
+	if (unlikely(next >= reader->end))
+		return gpusort_row_queue_next_batch(reader, row);
+	length = ((MinimalTuple) next)->t_len;
+	if (unlikely(length == 0))
+		return gpusort_row_queue_next_batch(reader, row);
+	__builtin_prefetch(next + 1024); /* another core has written it */
+	reader->cursor = next + MAXALIGN(length);
+	*row = (MinimalTuple) next;
+	return GPUSORT_ROW_QUEUE_ROW;
+}
+
+#endif /* GPUSORT_ROW_QUEUE_H */
