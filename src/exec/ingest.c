@@ -19,14 +19,8 @@
  * before Gather runs, and collect, after it has ended; reset at any time.  With
  * no sort started, or none to join, the node passes its child's rows on.
  *
- * All must make the same keys.  How much of its strings is in the key is settled by
- * the leader before workers start, but the common prefixes that keys leave out
- * (encode.c) may be left to whoever comes first: every process keeps its first rows
- * back, chooses by these, and takes the choice of the first one to say.
- *
- * A worker tells of its rows when the service has confirmed them, once, in its
- * entry of shared memory.  If any are missing the sum shows it, and GpuSort
- * starts over.
+ * What a process does for its part in the sort is in joint_ingest.c.  If rows of a worker's are
+ * missing the sum of what all have put shows it, and GpuSort starts over.
  *
  * Memory: a worker's connection belongs to the context of the query.
  *
@@ -37,131 +31,43 @@
 #include "access/parallel.h"
 #include "commands/explain.h"
 #include "exec/first_rows.h"
-#include "exec/prefixes.h"
+#include "exec/joint_ingest.h"
 #include "executor/executor.h"
 #include "server/installation.h"
 #include "server/shared.h"
 #include "utils/memutils.h"
 
-/*
- * In dynamic shared memory.  The leader writes it before workers start; then each
- * worker writes its own entry, which the leader reads when the worker has ended.
- */
+/* In dynamic shared memory. */
 typedef struct IngestShared
 {
-	uint64 build;        /* of the leader's module: one of another build knows no more of this */
-	uint64 token;        /* of the sort to join; 0: none */
-	uint32 generation;   /* of the service that sorts */
-	GpuSortJobSlot *job; /* as in GpuSortWriter; at the same address in every process */
-	bool verified;       /* rows have tails */
-	int nworkers;
-	bool common_later; /* the common prefixes are anybody's to choose */
-	LWLock lock;       /* guards the common prefixes, and this: */
-	bool common_chosen;
-	GpuSortPut put[FLEXIBLE_ARRAY_MEMBER]; /* by ParallelWorkerNumber; then a GpuSortPrefix for each string column */
+	uint64 build; /* of the leader's module: one of another build knows no more of this */
+	GpuSortJointShared joint;
 } IngestShared;
 
 struct GpuSortIngestState
 {
 	CustomScanState css; /* must be first field */
 	GpuSortPlanInfo info;
-	IngestShared *shared;  /* NULL: no workers */
-	GpuSortWriter *writer; /* where rows go; NULL: up */
-	GpuSortKeys *keys;     /* the writer's */
+	GpuSortJointIngest joint; /* without a writer rows go up */
 	GpuSortFirstRows first;
-	bool settled; /* the common prefixes of our keys are everybody's */
-
-	/* a worker's own */
-	bool is_member; /* it is to join, or has */
-	GpuSortClient *client;
-	GpuSortWriter own_writer;
+	bool is_member; /* a worker is to join the sort */
 
 	/* the leader's */
-	uint64 token; /* of the sort, for workers */
-	uint32 generation;
-	bool common_later;
-	bool verified;
-	GpuSortJobSlot *job;
 	uint64 leader_rows; /* ingested by this node here */
 	int nworkers;       /* entries in worker_rows; 0 before collect */
 	uint64 *worker_rows;
 };
 
-static Size
-prefixes_offset(int nworkers)
-{
-	return MAXALIGN(offsetof(IngestShared, put) + nworkers * sizeof(GpuSortPut));
-}
-
-static GpuSortPrefix *
-shared_prefixes(IngestShared *shared)
-{
-	return (GpuSortPrefix *) ((char *) shared + prefixes_offset(shared->nworkers));
-}
-
-/* Makes the common prefixes of our keys those of the process that chose first: others, or ours. */
-static void
-settle_common_prefixes(GpuSortIngestState *state, const GpuSortPrefix *ours)
-{
-	IngestShared *shared = state->shared;
-	GpuSortPrefix *chosen;
-
-	state->settled = true;
-	if (shared == NULL)
-	{
-		gpusort_keys_set_common_prefixes(state->keys, ours);
-		return;
-	}
-	chosen = shared_prefixes(shared);
-	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
-	if (!shared->common_chosen)
-		memcpy(chosen, ours, state->keys->strings * sizeof(GpuSortPrefix));
-	shared->common_chosen = true;
-	gpusort_keys_set_common_prefixes(state->keys, chosen);
-	LWLockRelease(&shared->lock);
-}
-
-/* Looks at our first rows, to settle the common prefixes. */
-static void
-choose_common_prefixes(GpuSortIngestState *state)
-{
-	PlanState *child = outerPlanState(state);
-	GpuSortPrefix *ours = palloc(state->keys->strings * sizeof(GpuSortPrefix));
-
-	(void) gpusort_first_rows_read(&state->first, child, GPUSORT_SAMPLE_ROWS);
-	/* The leader has looked at statistics, which say too little: so they are not worth another look. */
-	(void) gpusort_prefixes_choose(state->keys, child, &state->first, 0, ours);
-	for (int i = 0; i < state->keys->strings; i++)
-		ours[i].length = state->keys->prefixes[i].length;
-	settle_common_prefixes(state, ours);
-	pfree(ours);
-}
-
 /* Joins the sort that the leader has begun; if that is not to be, rows go up. */
 static void
 join_sort(GpuSortIngestState *state)
 {
-	EState *estate = state->css.ss.ps.state;
+	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	GpuSortFailure failure;
-	MemoryContext caller;
+	const GpuSortRowForm *form = gpusort_rowform_create(ExecGetResultType(outerPlanState(state)), state->info.visible);
 
 	state->is_member = false;
-	if (state->shared->token == 0)
-		return;
-	caller = MemoryContextSwitchTo(estate->es_query_cxt);
-	state->client = gpusort_client_join(state->shared->token, state->shared->generation, false, &failure);
-	if (state->client != NULL)
-	{
-		LWLockAcquire(&state->shared->lock, LW_SHARED);
-		gpusort_keys_lay_out(state->keys, shared_prefixes(state->shared), state->shared->common_later);
-		state->settled = state->shared->common_chosen;
-		LWLockRelease(&state->shared->lock);
-		gpusort_writer_init(&state->own_writer, state->client, state->keys,
-							gpusort_rowform_create(ExecGetResultType(outerPlanState(state)), state->info.visible),
-							NULL, state->shared->job, state->shared->verified);
-		state->writer = &state->own_writer;
-	}
-	else
+	if (!gpusort_joint_ingest_join(&state->joint, form, NULL, &failure))
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort: a parallel worker passes its rows on: %s", failure.text)));
 	MemoryContextSwitchTo(caller);
@@ -171,19 +77,12 @@ join_sort(GpuSortIngestState *state)
 static void
 stop_writing(GpuSortIngestState *state)
 {
-	GpuSortWriter *writer = state->writer;
-	GpuSortFailure failure;
+	GpuSortFailure ignored;
 
-	state->writer = NULL;
-	if (state->client == NULL)
-		return; /* the leader's writer is GpuSort's to finish */
-
-	/* After a loss there is nobody to answer; the leader hears of it too. */
-	if ((writer->failure.reason == GPUSORT_REASON_NONE || gpusort_client_is_full(state->client)) &&
-		gpusort_writer_finish(writer, &failure) && gpusort_client_leave(state->client, &failure))
-		state->shared->put[ParallelWorkerNumber] = gpusort_writer_put(writer);
-	gpusort_client_end(state->client);
-	state->client = NULL;
+	/* The leader's writer is GpuSort's to finish.  After a loss there is nobody to answer; the leader hears of it too. */
+	if (state->joint.client != NULL)
+		(void) gpusort_joint_ingest_leave(&state->joint, &ignored);
+	state->joint.writer = NULL;
 }
 
 static TupleTableSlot *
@@ -191,39 +90,22 @@ exec_ingest(CustomScanState *node)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 	PlanState *child = outerPlanState(node);
-	TupleTableSlot *row;
-	TupleTableSlot *stored;
 	GpuSortWriter *writer;
+	GpuSortFailure failure;
+	TupleTableSlot *row;
 	uint64 rows_before;
 
 	if (unlikely(state->is_member))
 		join_sort(state);
-	if (state->writer == NULL)
+	writer = state->joint.writer;
+	if (writer == NULL)
 		return gpusort_first_rows_next(&state->first, child);
-	if (unlikely(!state->settled))
-		choose_common_prefixes(state);
 
-	writer = state->writer;
-	stored = gpusort_stored_slot(child, writer->form);
 	rows_before = writer->rows;
-	for (;;)
-	{
-		GpuSortFailure failure;
-
-		row = gpusort_first_rows_next(&state->first, child);
-		if (TupIsNull(row))
-		{
-			stop_writing(state);
-			break;
-		}
-		if (unlikely(!gpusort_writer_add(writer, row, row == state->first.slot ? NULL : stored, &failure)))
-		{
-			if (failure.reason != GPUSORT_REASON_NONE)
-				stop_writing(state);
-			break;
-		}
-	}
+	row = gpusort_joint_ingest_rows(&state->joint, child, NULL, &failure);
 	state->leader_rows += writer->rows - rows_before;
+	if (TupIsNull(row) || failure.reason != GPUSORT_REASON_NONE)
+		stop_writing(state);
 	return row;
 }
 
@@ -242,8 +124,9 @@ begin_ingest(CustomScanState *node, EState *estate, int eflags)
 	ps->resultopsset = true;
 	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
-	state->keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
+	state->joint.keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
 	gpusort_first_rows_init(&state->first, outerPlanState(node));
+	state->joint.first = &state->first;
 	MemoryContextSwitchTo(caller);
 }
 
@@ -252,8 +135,8 @@ end_ingest(CustomScanState *node)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 
-	if (state->client != NULL)
-		gpusort_client_end(state->client);
+	if (state->joint.client != NULL)
+		gpusort_client_end(state->joint.client);
 	ExecEndNode(outerPlanState(node));
 }
 
@@ -270,46 +153,38 @@ rescan_ingest(CustomScanState *node)
 static Size
 estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 {
-	return add_size(prefixes_offset(pcxt->nworkers),
-					mul_size(((GpuSortIngestState *) node)->keys->strings, sizeof(GpuSortPrefix)));
+	return add_size(offsetof(IngestShared, joint),
+					gpusort_joint_ingest_bytes(((GpuSortIngestState *) node)->joint.keys, pcxt->nworkers));
 }
 
 static void
 reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
-	GpuSortIngestState *state = (GpuSortIngestState *) node;
-
-	state->shared->token = state->token;
-	state->shared->generation = state->generation;
-	state->shared->job = state->job;
-	state->shared->verified = state->verified;
-	state->shared->common_later = state->common_later;
-	state->shared->common_chosen = !state->common_later;
-	memcpy(shared_prefixes(state->shared), state->keys->prefixes, state->keys->strings * sizeof(GpuSortPrefix));
-	memset(state->shared->put, 0, state->shared->nworkers * sizeof(GpuSortPut));
+	gpusort_joint_ingest_publish(&((GpuSortIngestState *) node)->joint);
 }
 
 static void
 initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
+	IngestShared *shared = coordinate;
 
-	state->shared = coordinate;
-	state->shared->build = gpusort_module_build();
-	state->shared->nworkers = pcxt->nworkers;
-	gpusort_shared_init_lock(&state->shared->lock);
-	reinitialize_shared(node, pcxt, coordinate);
+	shared->build = gpusort_module_build();
+	gpusort_joint_ingest_create(&shared->joint, pcxt->nworkers);
+	state->joint.shared = &shared->joint;
+	gpusort_joint_ingest_publish(&state->joint);
 }
 
 static void
 initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
+	IngestShared *shared = coordinate;
 
 	/* After make install a worker may have loaded another module than its leader; it passes rows on. */
-	if (((IngestShared *) coordinate)->build != gpusort_module_build())
+	if (shared->build != gpusort_module_build())
 		return;
-	state->shared = coordinate;
+	state->joint.shared = &shared->joint;
 	state->is_member = true;
 }
 
@@ -317,7 +192,7 @@ initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 static void
 shutdown_ingest(CustomScanState *node)
 {
-	((GpuSortIngestState *) node)->shared = NULL;
+	((GpuSortIngestState *) node)->joint.shared = NULL;
 }
 
 static void
@@ -414,55 +289,38 @@ void
 gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, GpuSortKeys *keys, bool common_later)
 {
 	gpusort_ingest_reset(state);
-	state->writer = writer;
-	state->keys = keys;
-	state->common_later = common_later;
-	state->settled = !common_later;
-	state->token = gpusort_client_token(writer->client);
-	state->generation = gpusort_client_generation(writer->client);
-	state->job = writer->job;
-	state->verified = writer->tail > 0;
+	gpusort_joint_ingest_start(&state->joint, writer, keys, common_later);
 }
 
 /* The caller is about to write a row that came up: if nobody has chosen common prefixes there are to be none. */
 void
 gpusort_ingest_settle_common_prefixes(GpuSortIngestState *state)
 {
-	if (likely(state->settled))
-		return;
-	settle_common_prefixes(state, state->keys->prefixes);
+	gpusort_joint_ingest_settle_common_prefixes(&state->joint);
 }
 
 /* Gather has ended: adds what workers have put to *put. */
 void
 gpusort_ingest_collect(GpuSortIngestState *state, GpuSortPut *put)
 {
-	state->writer = NULL;
-	if (state->shared == NULL)
+	const GpuSortJointShared *shared = state->joint.shared;
+
+	state->joint.writer = NULL;
+	if (shared == NULL)
 		return;
 	if (state->worker_rows == NULL)
-		state->worker_rows = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt,
-												state->shared->nworkers * sizeof(uint64));
-	state->nworkers = state->shared->nworkers;
+		state->worker_rows = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, shared->nworkers * sizeof(uint64));
+	state->nworkers = shared->nworkers;
 	for (int i = 0; i < state->nworkers; i++)
-	{
-		const GpuSortPut *by_worker = &state->shared->put[i];
-
-		state->worker_rows[i] = by_worker->rows;
-		put->rows += by_worker->rows;
-		put->bytes += by_worker->bytes;
-		put->sum += by_worker->sum;
-	}
+		state->worker_rows[i] = shared->put[i].rows;
+	gpusort_joint_ingest_collect(&state->joint, put);
 }
 
 /* There is no sort any more: rows go up, in workers that start after this too. */
 void
 gpusort_ingest_reset(GpuSortIngestState *state)
 {
-	state->writer = NULL;
-	state->token = 0;
-	state->job = NULL;
-	state->common_later = false;
+	gpusort_joint_ingest_reset(&state->joint);
 	state->leader_rows = 0;
 	state->nworkers = 0;
 }

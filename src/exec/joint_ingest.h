@@ -1,0 +1,72 @@
+/*-------------------------------------------------------------------------
+ *
+ * joint_ingest.h
+ *	  One process's part in the ingest of a sort to which several processes add rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_JOINT_INGEST_H
+#define GPUSORT_JOINT_INGEST_H
+
+#include "compat.h"
+
+#include "client/writer.h"
+#include "exec/first_rows.h"
+#include "keys/keys.h"
+#include "server/shared.h"
+
+/*
+ * In dynamic shared memory.  The leader writes it before workers start; then each
+ * worker writes its own entry, which the leader reads when the worker has left.
+ */
+typedef struct GpuSortJointShared
+{
+	uint64 token;        /* of the sort to join; 0: none */
+	uint32 generation;   /* of the service that sorts */
+	GpuSortJobSlot *job; /* as in GpuSortWriter; at the same address in every process */
+	bool verified;       /* rows have tails */
+	bool common_later;   /* the common prefixes are anybody's to choose */
+	int nworkers;
+	LWLock lock; /* guards the common prefixes, and this: */
+	bool common_chosen;
+	GpuSortPut put[FLEXIBLE_ARRAY_MEMBER]; /* by ParallelWorkerNumber; then a GpuSortPrefix for each string column */
+} GpuSortJointShared;
+
+/* A process's part. */
+typedef struct GpuSortJointIngest
+{
+	GpuSortJointShared *shared; /* NULL: no other process takes part */
+	GpuSortKeys *keys;
+	GpuSortFirstRows *first;
+	GpuSortWriter *writer; /* where rows go; NULL: nowhere */
+	bool settled;          /* the common prefixes of our keys are everybody's */
+
+	/* a worker's own */
+	GpuSortClient *client;
+	GpuSortWriter own_writer;
+
+	/* the leader's */
+	bool common_later;
+} GpuSortJointIngest;
+
+extern Size gpusort_joint_ingest_bytes(const GpuSortKeys *keys, int nworkers);
+extern void gpusort_joint_ingest_create(GpuSortJointShared *shared, int nworkers);
+
+/* The leader's */
+extern void gpusort_joint_ingest_start(GpuSortJointIngest *joint, GpuSortWriter *writer, GpuSortKeys *keys,
+									   bool common_later);
+extern void gpusort_joint_ingest_publish(GpuSortJointIngest *joint);
+extern void gpusort_joint_ingest_collect(const GpuSortJointIngest *joint, GpuSortPut *put);
+extern void gpusort_joint_ingest_reset(GpuSortJointIngest *joint);
+
+/* A worker's */
+extern bool gpusort_joint_ingest_join(GpuSortJointIngest *joint, const GpuSortRowForm *form, GpuSortOverflow *overflow,
+									  GpuSortFailure *failure);
+extern bool gpusort_joint_ingest_leave(GpuSortJointIngest *joint, GpuSortFailure *failure);
+
+/* Everybody's */
+extern void gpusort_joint_ingest_settle_common_prefixes(GpuSortJointIngest *joint);
+extern TupleTableSlot *gpusort_joint_ingest_rows(GpuSortJointIngest *joint, PlanState *child, const volatile bool *stop,
+												 GpuSortFailure *failure);
+
+#endif /* GPUSORT_JOINT_INGEST_H */
