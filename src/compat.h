@@ -49,9 +49,10 @@ typedef int16 CompareType;
 #define INHERIT_DISABLED_NODES(node, from)           ((void) 0)
 #define EXCHANGE_DISABLED_NODES(path, before, after) ((void) 0)
 
-/* cost_sort for all rows of a path, in work_mem */
-#define COST_SORT(cost, root, pathkeys, input) \
-	cost_sort(cost, root, pathkeys, (input)->total_cost, (input)->rows, (input)->pathtarget->width, 0, work_mem, -1)
+/* cost_sort for the first rows of a path, -1 for all, in work_mem */
+#define COST_SORT(cost, root, pathkeys, input, first)                                                            \
+	cost_sort(cost, root, pathkeys, (input)->total_cost, (input)->rows, (input)->pathtarget->width, 0, work_mem, \
+			  first)
 
 /* True if the join sorts its outer side incrementally. */
 #define MERGE_PATH_IS_INCREMENTAL(join) (false)
@@ -62,9 +63,9 @@ typedef int16 CompareType;
 #define INHERIT_DISABLED_NODES(node, from) ((node)->disabled_nodes = (from)->disabled_nodes)
 #define EXCHANGE_DISABLED_NODES(path, before, after) \
 	((path)->disabled_nodes += (after)->disabled_nodes - (before)->disabled_nodes)
-#define COST_SORT(cost, root, pathkeys, input)                                                   \
+#define COST_SORT(cost, root, pathkeys, input, first)                                            \
 	cost_sort(cost, root, pathkeys, (input)->disabled_nodes, (input)->total_cost, (input)->rows, \
-			  (input)->pathtarget->width, 0, work_mem, -1)
+			  (input)->pathtarget->width, 0, work_mem, first)
 #define MERGE_PATH_IS_INCREMENTAL(join) ((join)->outer_presorted_keys > 0)
 #endif
 

@@ -57,15 +57,19 @@ gpusort_log_refusal(const char *why_not)
 				(errmsg("gpusort: not used: %s", why_not)));
 }
 
+/* What a LIMIT or OFFSET that is known only at run time is thought to be, of the rows: as PostgreSQL guesses. */
+#define UNKNOWN_PART 0.1
+
 /*
- * How many rows LIMIT count OFFSET offset asks for: -1 for all, 0 for "known only at run time".
- * offset may be NULL.
+ * How many of so many rows LIMIT count OFFSET offset asks for; -1 for all.  offset may be NULL.  Where one of
+ * them is not known before the query runs, *known becomes false.
  */
 double
-gpusort_limit_rows(Node *count, Node *offset)
+gpusort_limit_rows(Node *count, Node *offset, double rows, bool *known)
 {
-	double rows = 0;
+	double first = 0;
 
+	*known = true;
 	for (int i = 0; i < 2; i++)
 	{
 		const Const *bound = (const Const *) (i == 0 ? count : offset);
@@ -73,30 +77,16 @@ gpusort_limit_rows(Node *count, Node *offset)
 		if (bound == NULL)
 			continue;
 		if (!IsA(bound, Const))
-			return 0;
-		if (!bound->constisnull)
-			rows += Max(DatumGetInt64(bound->constvalue), 0);
+		{
+			*known = false;
+			first += UNKNOWN_PART * rows;
+		}
+		else if (!bound->constisnull)
+			first += Max(DatumGetInt64(bound->constvalue), 0);
 		else if (i == 0)
 			return -1; /* LIMIT NULL is no limit */
 	}
-	return Max(rows, 1);
-}
-
-/*
- * Returns true if PostgreSQL would sort into a heap of the first so many rows, by the same rule as
- * cost_sort's.  first is as from gpusort_limit_rows.
- */
-bool
-gpusort_is_top_n(double first, double rows, int width)
-{
-	double bytes_per_row = gpusort_row_bytes(width);
-	double memory = work_mem * 1024.0;
-
-	if (first < 0 || first >= rows)
-		return false;
-	if (first == 0)
-		return true; /* it may be: PostgreSQL finds out at run time, we cannot */
-	return first * bytes_per_row <= memory && (rows > 2 * first || rows * bytes_per_row > memory);
+	return Max(first, 1);
 }
 
 /*
@@ -200,11 +190,6 @@ gpusort_admit(const GpuSortCandidate *candidate)
 	if (!gpusort_force && candidate->rows < gpusort_min_rows)
 	{
 		refuse(&admission, "%.0f rows are fewer than gpusort.min_rows", candidate->rows);
-		return admission;
-	}
-	if (!gpusort_force && candidate->top_n)
-	{
-		refuse(&admission, "LIMIT asks for a small part of the rows");
 		return admission;
 	}
 	look_at_keys(candidate, &admission);

@@ -19,7 +19,6 @@ typedef struct GpuSortCandidate
 	double rows;
 	int width;     /* bytes of a row's data, as the planner estimates it */
 	int processes; /* that sort so many rows each */
-	bool top_n;    /* LIMIT asks for a small part of the rows, which PostgreSQL finds without sorting all */
 
 	/* what it is sorted by: of a path, or of a finished plan; the other one is NULL */
 	List *pathkeys;
@@ -38,8 +37,7 @@ typedef struct GpuSortAdmission
 } GpuSortAdmission;
 
 extern GpuSortAdmission gpusort_admit(const GpuSortCandidate *candidate);
-extern double gpusort_limit_rows(Node *count, Node *offset);
-extern bool gpusort_is_top_n(double first, double rows, int width);
+extern double gpusort_limit_rows(Node *count, Node *offset, double rows, bool *known);
 extern void gpusort_log_refusal(const char *why_not);
 
 #endif /* GPUSORT_ADMISSION_H */

@@ -7,8 +7,8 @@
  * PostgreSQL's sort as their times are; doc/design.md says how.  setup_cost is
  * what a sort costs before its first row: the service's answer and the first
  * chunk.  row_cost is what a row without a byte costs from ingest to emit.  Parallel
- * processes share the ingest.  Settings and constants
- * come from bench/costs; see doc/measurements.md.
+ * processes share the ingest; below LIMIT only the first rows are emitted.  Settings
+ * and constants come from bench/costs; see doc/measurements.md.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "catalog/pg_statistic.h"
+#include "miscadmin.h"
 #include "node.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
@@ -50,6 +51,21 @@
  * which takes all keys for alike.  GpuSort's has to be too low by as much.
  */
 #define STRING_KEY_FACTOR 0.5
+
+/*
+ * The parts of a row's cost: ingest; the sort; the rest is emit.  A GPU's sort is next to nothing,
+ * the host's copies rows in order with the cores that the backends would have.
+ */
+#define INGEST_PART     0.5
+#define HOST_ORDER_PART 0.15
+#define CUDA_ORDER_PART 0.05
+
+/*
+ * PostgreSQL's sort of the first rows alone: every row is copied and compared with the last of
+ * the heap; one that goes into it, or comes out of it at the end, takes so much for each level.
+ */
+#define TOP_N_ROW   (3.0 * cpu_operator_cost)
+#define TOP_N_LEVEL (3.6 * cpu_operator_cost)
 
 /* Returns true if the rows of a table lie in the order of a column, as far as statistics say. */
 static bool
@@ -86,18 +102,22 @@ static GpuSortCost
 base_cost(const GpuSortAdmission *admission, int width, bool in_order)
 {
 	GpuSortCost cost;
+	double row = gpusort_row_cost * (1 + gpusort_row_bytes(width) / BYTES_LIKE_A_ROW);
+	double order_part = admission->cuda ? CUDA_ORDER_PART : HOST_ORDER_PART;
 
 	cost.setup = gpusort_setup_cost;
 	if (!admission->pool_mapped)
 		cost.setup += gpusort_setup_cost * FIRST_USE_SETUPS;
 	if (in_order)
 		cost.setup += gpusort_setup_cost * IN_ORDER_SETUPS;
-	cost.row = gpusort_row_cost * (1 + gpusort_row_bytes(width) / BYTES_LIKE_A_ROW);
 	if (admission->string_key)
 	{
 		cost.setup *= STRING_KEY_FACTOR;
-		cost.row *= STRING_KEY_FACTOR;
+		row *= STRING_KEY_FACTOR;
 	}
+	cost.ingest = INGEST_PART * row;
+	cost.order = order_part * row;
+	cost.emit = (1 - INGEST_PART - order_part) * row + cpu_operator_cost;
 	if (admission->cuda)
 		cost.setup += gpusort_setup_cost * CUDA_SETUPS;
 	cost.compare = 0;
@@ -204,5 +224,37 @@ gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows, const GpuSor
 		}
 		cost.compare = compare_cost(rows, Min(groups, rows));
 	}
+	return cost;
+}
+
+/*
+ * Returns what PostgreSQL's sort costs over its input where it keeps only the first rows, in a heap: in
+ * the measure of GpuSort's cost, for its own estimate, made of comparisons alone, is several times too high
+ * where few rows are asked for, and too low where many are.  -1 if it would sort all rows, by the same rule
+ * as cost_sort's.
+ */
+double
+gpusort_top_n_cost(double rows, double first, int width, bool string_key)
+{
+	double row_bytes = gpusort_row_bytes(width);
+	double memory = work_mem * 1024.0;
+	double moves;
+
+	if (first >= rows || first * row_bytes > memory || (rows <= 2 * first && rows * row_bytes <= memory))
+		return -1;
+	moves = first * (2 + log(rows / first)); /* the first rows, those that displace others, and out at the end */
+	return TOP_N_ROW * rows * (string_key ? STRING_KEY_FACTOR : 1) + TOP_N_LEVEL * moves * log2(Max(first, 2)) +
+		cpu_operator_cost * first;
+}
+
+/* Returns a cost that is so many times as high. */
+GpuSortCost
+gpusort_cost_scaled(GpuSortCost cost, double factor)
+{
+	cost.setup *= factor;
+	cost.ingest *= factor;
+	cost.order *= factor;
+	cost.emit *= factor;
+	cost.compare *= factor;
 	return cost;
 }

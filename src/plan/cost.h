@@ -14,23 +14,23 @@
 #include "nodes/plannodes.h"
 #include "plan/admission.h"
 
-/*
- * The part of a row's cost that falls on ingest, which parallel processes
- * share: two fifths measured with the host engine, two thirds with a GPU.
- */
-#define GPUSORT_INGEST_PART 0.5
-
 /* What a sort costs over its input, in PostgreSQL's unit. */
 typedef struct GpuSortCost
 {
 	double setup;
-	double row;
-	double compare; /* of columns that are not encoded, per row; the leader's */
+
+	/* per row */
+	double ingest;  /* shared by parallel processes */
+	double order;   /* from ingest to the first row: the leader waits for it */
+	double emit;    /* the leader's */
+	double compare; /* of columns that are not encoded, the leader's */
 } GpuSortCost;
 
 extern GpuSortCost gpusort_path_cost(PlannerInfo *root, const Path *input, List *pathkeys,
 									 const GpuSortAdmission *admission);
 extern GpuSortCost gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows,
 										  const GpuSortAdmission *admission);
+extern double gpusort_top_n_cost(double rows, double first, int width, bool string_key);
+extern GpuSortCost gpusort_cost_scaled(GpuSortCost cost, double factor);
 
 #endif /* GPUSORT_COST_H */

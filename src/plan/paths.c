@@ -93,8 +93,8 @@ gpusort_make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkey
 	CustomPath *path = make_custom_path(root, rel, input, pathkeys, &path_methods);
 
 	path->path.rows = rows;
-	path->path.startup_cost = input->total_cost + cost.setup + (cost.row + cost.compare) * rows;
-	path->path.total_cost = path->path.startup_cost + cpu_operator_cost * rows;
+	path->path.startup_cost = input->total_cost + cost.setup + (cost.ingest + cost.order + cost.compare) * rows;
+	path->path.total_cost = path->path.startup_cost + cost.emit * rows;
 	path->path.pathkeys = pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	return &path->path;
@@ -113,9 +113,9 @@ gpusort_make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, Li
 	ingest->path.parallel_safe = true;
 	ingest->path.parallel_workers = partial->parallel_workers;
 	ingest->path.rows = rows_gathered;
-	ingest->path.startup_cost = partial->total_cost + GPUSORT_INGEST_PART * cost.row * partial->rows;
+	ingest->path.startup_cost = partial->total_cost + cost.ingest * partial->rows;
 	ingest->path.total_cost = ingest->path.startup_cost;
 	gather = create_gather_path(root, rel, &ingest->path, ingest->path.pathtarget, NULL, &rows_gathered);
-	cost.row *= 1 - GPUSORT_INGEST_PART;
+	cost.ingest = 0;
 	return gpusort_make_path(root, rel, &gather->path, pathkeys, rows, cost);
 }

@@ -41,16 +41,71 @@ static planner_hook_type previous_planner = NULL;
 static create_upper_paths_hook_type previous_create_upper_paths = NULL;
 static set_join_pathlist_hook_type previous_set_join_pathlist = NULL;
 
-/* How many rows LIMIT and OFFSET are thought to ask for, as gpusort_limit_rows says it. */
-static double
-limit_rows(PlannerInfo *root)
+/* How many of its rows the query asks its last sort for. */
+typedef struct Wanted
+{
+	double first;     /* that PostgreSQL's sort will be asked for; -1: all */
+	double estimated; /* that PostgreSQL's estimate of its cost counts with; -1: all */
+} Wanted;
+
+/* Returns true if the query's rows go to a LIMIT of the query around it as they are. */
+static bool
+passes_limit_on(PlannerInfo *root)
+{
+	const PlannerInfo *parent = root->parent_root;
+	int relid;
+
+	return parent != NULL && root->tuple_fraction >= 1 && parent->parse->limitOption == LIMIT_OPTION_COUNT &&
+		!parent->parse->hasWindowFuncs && !parent->parse->hasTargetSRFs &&
+		bms_get_singleton_member(parent->all_baserels, &relid) && parent->simple_rel_array[relid] != NULL &&
+		parent->simple_rel_array[relid]->baserestrictinfo == NIL;
+}
+
+static Wanted
+wanted_rows(PlannerInfo *root, double rows)
 {
 	Query *parse = root->parse;
+	Wanted wanted = {-1, -1};
+	bool known;
 
-	if (parse->limitCount == NULL || parse->limitOption == LIMIT_OPTION_WITH_TIES)
-		return -1; /* WITH TIES sorts all rows */
-	return gpusort_limit_rows(estimate_expression_value(root, parse->limitCount),
-							  estimate_expression_value(root, parse->limitOffset));
+	if (parse->hasTargetSRFs)
+		return wanted; /* they may come after the sort, which is then asked for nobody knows how many rows */
+	if (parse->limitCount == NULL)
+	{
+		if (passes_limit_on(root))
+			wanted.first = root->tuple_fraction;
+		return wanted;
+	}
+	wanted.first = gpusort_limit_rows(estimate_expression_value(root, parse->limitCount),
+									  estimate_expression_value(root, parse->limitOffset), rows, &known);
+	if (known)
+		wanted.estimated = wanted.first;
+	if (parse->limitOption == LIMIT_OPTION_WITH_TIES)
+		wanted.first = -1; /* sorts all rows, which PostgreSQL's estimate does not know */
+	return wanted;
+}
+
+/*
+ * How many times its own cost PostgreSQL's estimate of its sort of input is, where LIMIT asks for the first
+ * rows: by so much GpuSort's cost in its place is scaled, and the two compare.
+ */
+static double
+native_scale(PlannerInfo *root, const Path *input, List *pathkeys, Wanted wanted, const GpuSortAdmission *admission)
+{
+	Path estimate;
+	double cost = -1;
+
+	if (wanted.first < 0 && wanted.estimated < 0)
+		return 1;
+	if (wanted.first >= 0)
+		cost = gpusort_top_n_cost(input->rows, wanted.first, input->pathtarget->width, admission->string_key);
+	if (cost < 0)
+	{
+		COST_SORT(&estimate, root, pathkeys, input, -1);
+		cost = estimate.total_cost - input->total_cost;
+	}
+	COST_SORT(&estimate, root, pathkeys, input, wanted.estimated);
+	return (estimate.total_cost - input->total_cost) / cost;
 }
 
 /*
@@ -83,13 +138,12 @@ needs_sort(PlannerInfo *root, const RelOptInfo *rel, const RelOptInfo *ordered_r
 
 /* Asks whether input's rows may be sorted by the service. */
 static GpuSortAdmission
-admit_path(const Path *input, List *pathkeys, bool top_n)
+admit_path(const Path *input, List *pathkeys)
 {
 	const GpuSortCandidate candidate = {
 		.rows = input->rows,
 		.width = input->pathtarget->width,
 		.processes = 1,
-		.top_n = top_n,
 		.pathkeys = pathkeys,
 	};
 
@@ -104,21 +158,28 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
 	GpuSortAdmission admission;
 	GpuSortCost cost;
+	GpuSortCost scaled;
+	Wanted wanted;
 	Path *paths[2];
 	int npaths = 0;
 
 	if (!needs_sort(root, input_rel, ordered_rel))
 		return;
-	admission = admit_path(input, root->sort_pathkeys,
-						   gpusort_is_top_n(limit_rows(root), input->rows, input->pathtarget->width));
+	admission = admit_path(input, root->sort_pathkeys);
 	if (admission.encodable == 0)
 		return;
 
+	wanted = wanted_rows(root, input->rows);
 	cost = gpusort_path_cost(root, input, root->sort_pathkeys, &admission);
-	paths[npaths++] = gpusort_make_path(root, ordered_rel, input, root->sort_pathkeys, input->rows, cost);
+	scaled = gpusort_cost_scaled(cost, native_scale(root, input, root->sort_pathkeys, wanted, &admission));
+	paths[npaths++] = gpusort_make_path(root, ordered_rel, input, root->sort_pathkeys, input->rows, scaled);
 	if (input_rel->consider_parallel && input_rel->partial_pathlist != NIL)
-		paths[npaths++] = gpusort_make_parallel_path(root, ordered_rel, linitial(input_rel->partial_pathlist),
-													 root->sort_pathkeys, input->rows, cost);
+	{
+		Path *partial = linitial(input_rel->partial_pathlist);
+
+		scaled = gpusort_cost_scaled(cost, native_scale(root, partial, root->sort_pathkeys, wanted, &admission));
+		paths[npaths++] = gpusort_make_parallel_path(root, ordered_rel, partial, root->sort_pathkeys, input->rows, scaled);
+	}
 	if (target != NULL) /* set operations have none */
 	{
 		for (int i = 0; i < npaths; i++)
@@ -179,7 +240,7 @@ sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List
 
 	if (PATH_REQ_OUTER(input) != NULL)
 		return NULL;
-	admission = admit_path(input, pathkeys, false);
+	admission = admit_path(input, pathkeys);
 	if (admission.encodable == 0)
 		return NULL;
 	cost = gpusort_path_cost(root, input, pathkeys, &admission);
@@ -240,7 +301,7 @@ with_gpusort(PlannerInfo *root, Path *path)
 
 		if (!may_ingest(path, partial, path->pathkeys))
 			return NULL;
-		admission = admit_path(path, path->pathkeys, false);
+		admission = admit_path(path, path->pathkeys);
 		if (admission.encodable == 0)
 			return NULL;
 		cost = gpusort_path_cost(root, partial, path->pathkeys, &admission);
@@ -359,7 +420,7 @@ sort_join_input(PlannerInfo *root, MergePath *join, Path **input, List **sort_ke
 	path = sorted_path(root, (*input)->parent, *input, partial_of(*input), *sort_keys);
 	if (path == NULL)
 		return false;
-	COST_SORT(&native, root, *sort_keys, *input);
+	COST_SORT(&native, root, *sort_keys, *input, -1);
 	EXCHANGE_DISABLED_NODES(&join->jpath.path, &native, path);
 	join->jpath.path.startup_cost += path->startup_cost - native.startup_cost;
 	join->jpath.path.total_cost += path->startup_cost - native.startup_cost;

@@ -28,8 +28,7 @@
  * stand for itself in EXPLAIN, which columns of set operations and fields of
  * records cannot.
  *
- * Not touched: Incremental Sort, which is cheap by what is in order already; a
- * Sort below LIMIT, for which planner.c has made an offer where it would pay; the
+ * Not touched: Incremental Sort, which is cheap by what is in order already; the
  * Sorts in an Agg's chain, which are no nodes but say how the Agg sorts; and
  * what is directly below another extension's node, which may look at it.
  *
@@ -49,12 +48,11 @@
 typedef struct Place
 {
 	PlannedStmt *stmt;
-	int last_node_id; /* of the statement; 0: not known yet */
-	bool rescannable; /* plans give the same rows when they are read again */
-	int processes;    /* that run the plan here */
-	bool bounded;     /* only the first rows are asked for, */
-	double first;     /* so many, as gpusort_limit_rows says it */
-	bool foreign;     /* below another extension's node */
+	int last_node_id;   /* of the statement; 0: not known yet */
+	bool rescannable;   /* plans give the same rows when they are read again */
+	int processes;      /* that run the plan here */
+	const Limit *limit; /* above, which asks for the first rows alone; NULL: all are asked for */
+	bool foreign;       /* below another extension's node */
 
 	/* of a Gather Merge right above, why it and the Sort were not replaced together; else NULL */
 	const char *merge_why_not;
@@ -111,6 +109,25 @@ passes_rows_on(const Plan *plan)
 }
 
 /*
+ * What PostgreSQL's sort costs for the rows that a Limit above it asks for, where it costs so much for all by
+ * PostgreSQL's estimate.  *emitted becomes the number of these.
+ */
+static double
+bounded_cost(const Limit *limit, const Sort *sort, double rows, double native_cost, const GpuSortAdmission *admission,
+			 double *emitted)
+{
+	bool known;
+	double first = gpusort_limit_rows(limit->limitCount, limit->limitOffset, rows, &known);
+	double cost = -1;
+
+	if (first < 0 || first >= rows)
+		return native_cost;
+	*emitted = first;
+	cost = gpusort_top_n_cost(sort->plan.plan_rows, first, sort->plan.plan_width, admission->string_key);
+	return cost < 0 ? native_cost : cost;
+}
+
+/*
  * Returns true if GpuSort is to do the work of sort, of so many rows in each process,
  * which PostgreSQL does at native_cost; ingest_processes share the ingest.  Else *why_not
  * gets the reason, if the log will have it.
@@ -123,34 +140,30 @@ is_worth_it(const Place *place, const Sort *sort, double rows, double native_cos
 		.rows = rows,
 		.width = sort->plan.plan_width,
 		.processes = gpusort_force ? 1 : place->processes,
-		.top_n = place->bounded && gpusort_is_top_n(place->first, rows, sort->plan.plan_width),
 		.sort = sort,
 	};
 	GpuSortAdmission admission;
 	GpuSortCost cost;
+	double emitted = rows;
 	double ours;
 
-	if (place->bounded && !gpusort_force && !gpusort_log_decisions)
-		return false; /* the path that planner.c has offered was not the cheapest */
 	admission = gpusort_admit(&candidate);
 	*why_not = admission.why_not;
 	if (admission.encodable == 0)
 		return false;
 	if (gpusort_force)
 		return true;
-	if (place->bounded)
-	{
-		*why_not = "PostgreSQL's sort costs less for the rows that LIMIT asks for";
-		return false;
-	}
+	if (place->limit != NULL)
+		native_cost = bounded_cost(place->limit, sort, rows, native_cost, &admission, &emitted);
 
 	cost = gpusort_sort_node_cost(place->stmt->rtable, sort, rows, &admission);
-	ours = cost.setup * place->processes + (cost.compare + cpu_operator_cost) * rows +
-		cost.row * rows * (1 - GPUSORT_INGEST_PART + GPUSORT_INGEST_PART / ingest_processes);
+	ours = (cost.setup + cost.order * rows) * place->processes + (cost.ingest / ingest_processes + cost.compare) * rows +
+		cost.emit * emitted;
 	if (ours < native_cost)
 		return true;
 	if (gpusort_log_decisions)
-		*why_not = psprintf("its cost of %.0f is above the %.0f of PostgreSQL's sort", ours, native_cost);
+		*why_not = psprintf("its cost of %.0f is above the %.0f of PostgreSQL's sort%s", ours, native_cost,
+							emitted < rows ? " for the rows that LIMIT asks for" : "");
 	return false;
 }
 
@@ -324,10 +337,9 @@ visit(Plan **link, void *arg)
 	switch (nodeTag(plan))
 	{
 		case T_Limit:
-			place.bounded = ((Limit *) plan)->limitCount != NULL &&
-				((Limit *) plan)->limitOption == LIMIT_OPTION_COUNT;
-			if (place.bounded)
-				place.first = gpusort_limit_rows(((Limit *) plan)->limitCount, ((Limit *) plan)->limitOffset);
+			place.limit = NULL;
+			if (((Limit *) plan)->limitCount != NULL && ((Limit *) plan)->limitOption == LIMIT_OPTION_COUNT)
+				place.limit = (Limit *) plan;
 			break;
 		case T_Append:
 		case T_MergeAppend:
@@ -335,7 +347,7 @@ visit(Plan **link, void *arg)
 			break; /* these pass a bound on */
 		case T_SubqueryScan:
 			if (plan->qual != NIL)
-				place.bounded = false;
+				place.limit = NULL;
 			break;
 		case T_Gather:
 			place.processes = ((Gather *) plan)->num_workers + 1;
@@ -346,7 +358,7 @@ visit(Plan **link, void *arg)
 		case T_ForeignScan:
 			return; /* what is below is for rechecks of single rows */
 		default:
-			place.bounded = false;
+			place.limit = NULL;
 	}
 	place.foreign = IsA(plan, CustomScan) && !gpusort_plan_is(plan, &gpusort_scan_methods) &&
 		!gpusort_plan_is(plan, &gpusort_ingest_scan_methods);

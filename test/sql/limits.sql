@@ -82,6 +82,26 @@ SELECT is(gs.rows(format('SELECT * FROM gs.few(%s) ORDER BY k, id LIMIT 60000 OF
 		  format('%s rows, bounded', n))
 FROM (VALUES (0), (5), (20), (2500)) v (n);
 
+-- the first rows of many, by cost: in PostgreSQL's heap if they are few
+CREATE TABLE gs.many AS SELECT i AS id, hashint4(i) AS k FROM generate_series(1, 200000) i;
+ANALYZE gs.many;
+SET max_parallel_workers_per_gather = 0;
+SET work_mem = '64MB';
+SET plan_cache_mode = force_generic_plan;
+SET gpusort.engine = host;
+SELECT is(gs.uses('SELECT * FROM gs.many ORDER BY k' || clause), uses, 'GpuSort of 200000 rows:' || clause || CASE WHEN uses THEN '' ELSE ' not' END)
+FROM (VALUES (' LIMIT 10', false), (' LIMIT 1000', false), (' LIMIT 50000', true), (' LIMIT 150000', true), (' OFFSET 100000 LIMIT 10', true), (' OFFSET 10 LIMIT 10', false),
+	  (' FETCH FIRST 10 ROWS WITH TIES', true), (' LIMIT (SELECT 10)', true), (' LIMIT 10 OFFSET (SELECT 10)', true)) v (clause, uses);
+SELECT is(gs.uses('SELECT * FROM (SELECT id, k FROM gs.many ORDER BY k, id OFFSET 0) s' || clause), uses, 'in a subquery, and above it' || clause)
+FROM (VALUES (' LIMIT 10', false), (' LIMIT 50000', true), (' WHERE id % 2 = 0 LIMIT 10', true)) v (clause, uses);
+SELECT is(gs.uses('SELECT id FROM (SELECT * FROM gs.many UNION ALL SELECT * FROM gs.many) s ORDER BY k' || clause), uses, 'of two tables' || clause)
+FROM (VALUES (' LIMIT 10', false), (' LIMIT 50000', true)) v (clause, uses);
+RESET max_parallel_workers_per_gather;
+RESET work_mem;
+RESET plan_cache_mode;
+RESET gpusort.engine;
+DROP TABLE gs.many;
+
 -- rows that several processes take in
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;

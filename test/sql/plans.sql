@@ -85,8 +85,7 @@ SET gpusort.min_rows = 1000;
 SET gpusort.setup_cost = 0;
 SET gpusort.row_cost = 0;
 SELECT ok(gs.uses('SELECT * FROM gs.large ORDER BY t COLLATE "C"'), 'many rows at no cost go to GpuSort without force');
-SELECT is(gs.plan('SELECT * FROM gs.large ORDER BY k LIMIT 10'), E'Limit\n  ->  Sort\n        Sort Key: k\n        ->  Seq Scan on large\n',
-		  'a top-N sort stays with PostgreSQL even then');
+SELECT ok(gs.uses('SELECT * FROM gs.large ORDER BY k LIMIT 10'), 'so do the first rows: LIMIT is a matter of cost');
 RESET max_parallel_workers_per_gather;
 RESET gpusort.min_rows;
 RESET gpusort.setup_cost;
