@@ -8,6 +8,11 @@
  * restore within a chunk.  rewind at any time.  The rows stay where they arrived:
  * the reader owns nothing but the chunk at hand, which goes back with the client.
  *
+ * Of a shared sort the rows are read by ranges: init; then ask for each range, in rising
+ * order, up to GPUSORT_READS_MAX of them ahead; begin_range goes to the next of those,
+ * whether the one before was read to its end or not, and next_chunk says that there are
+ * no more at the end of the range.  There is no rewind.
+ *
  * WHAT IS VERIFIED
  *	Always: each row lies within its chunk and has legal flags; the rows of a
  *	chunk are as many, use as many bytes and are marked as ties as often as was
@@ -20,6 +25,12 @@
  *
  *	Rows are verified some ahead, in one go: their CRCs do not wait for each other then,
  *	and reading them is what it is without tails, but for the step over these.
+ *
+ *	Of a shared sort that is so for each range: its rows have the numbers that were asked for
+ *	(client.c), and none of them ties with one of another range.  What all ranges
+ *	have together, whoever reads them, is compared by check_whole, where the numbers of all
+ *	processes are added up.  With tails, rows of two ranges that one process reads also differ
+ *	in the bits by which they were cut.
  *
  *	A failure's reason is GPUSORT_REASON_VERIFY then.  Rows are believed when they
  *	have been read: what only the end tells, as that one is missing, comes too late
@@ -37,18 +48,27 @@
 /* So many bytes of rows are verified in one go: they are in the fastest cache still when they are read. */
 #define VERIFY_BYTES 8192
 
-/* Before the first row. */
+/* There is no chunk at hand. */
 static void
-start(GpuSortReader *reader)
+drop_chunk(GpuSortReader *reader)
 {
+	gpusort_client_free_data(reader->client, &reader->data);
 	reader->cursor = reader->end = reader->verified_end = NULL;
 	reader->left = 0;
 	reader->tie_rows = 0;
-	reader->last = false;
+}
+
+/* Before the first row; of a shared sort, before the first range. */
+static void
+start(GpuSortReader *reader)
+{
+	drop_chunk(reader);
+	reader->last = reader->expected.shared;
 	reader->chunks = 0;
 	reader->rows = 0;
 	reader->bytes = 0;
 	reader->all_tie_rows = 0;
+	reader->has_key = false;
 	memset(reader->last_key, 0, sizeof(reader->last_key));
 	reader->verified = (GpuSortVerified){
 		.seed = gpusort_tail_seed(gpusort_client_token(reader->client)),
@@ -67,6 +87,16 @@ gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client, const GpuSortE
 	start(reader);
 }
 
+/* The chunk at hand is about to go: what is needed of it to verify the next row is kept. */
+static void
+keep_last_key(GpuSortReader *reader)
+{
+	if (reader->verified.key == reader->last_key)
+		return;
+	memcpy(reader->last_key, reader->verified.key, reader->expected.key_words * sizeof(uint64));
+	reader->verified.key = reader->last_key;
+}
+
 /* Takes leave of the chunk at hand, of which all rows should have been read. */
 static bool
 leave_chunk(GpuSortReader *reader, GpuSortFailure *failure)
@@ -79,11 +109,7 @@ leave_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 								   "chunk %u has %u rows marked as ties where %u were announced",
 								   reader->chunks, reader->tie_rows, reader->data.emitted.tie_rows);
-	if (reader->verified.key != reader->last_key)
-	{
-		memcpy(reader->last_key, reader->verified.key, reader->expected.key_words * sizeof(uint64));
-		reader->verified.key = reader->last_key;
-	}
+	keep_last_key(reader);
 	gpusort_client_free_data(reader->client, &reader->data);
 	return true;
 }
@@ -95,7 +121,8 @@ check_totals(const GpuSortReader *reader, GpuSortFailure *failure)
 	const GpuSortExpected *expected = &reader->expected;
 	bool complete = reader->rows == expected->rows && reader->bytes == expected->bytes;
 
-	if (reader->rows > expected->rows || reader->bytes > expected->bytes || complete != reader->last)
+	if (reader->rows > expected->rows || reader->bytes > expected->bytes ||
+		(!expected->shared && complete != reader->last))
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 								   UINT64_FORMAT " rows in " UINT64_FORMAT " bytes came, of " UINT64_FORMAT " in " UINT64_FORMAT ", by %s %u",
 								   reader->rows, reader->bytes, expected->rows, expected->bytes,
@@ -107,10 +134,23 @@ check_totals(const GpuSortReader *reader, GpuSortFailure *failure)
 	return true;
 }
 
+/* The range at hand, if there is one, has been read to its end. */
+static void
+note_whole_range(GpuSortReader *reader)
+{
+	if (!reader->in_range)
+		return;
+	reader->in_range = false;
+	reader->whole.rows += reader->rows - reader->begun.rows;
+	reader->whole.bytes += reader->bytes - reader->begun.bytes;
+	reader->whole.sum += reader->verified.sum - reader->begun.sum;
+}
+
 /*
  * Lets go of the chunk at hand, whose rows have all been read, and waits for
  * the next one.  Returns true with a row to read, or false with failure->reason
- * NONE when there are no more, or false with the reason why the sort is lost.
+ * NONE when there are no more, of a shared sort in the range at hand, or false with
+ * the reason why the sort is lost.
  */
 bool
 gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
@@ -124,7 +164,8 @@ gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 		return false;
 	if (reader->last)
 	{
-		if (reader->expected.verified && reader->expected.all && reader->verified.sum != reader->expected.sum)
+		note_whole_range(reader);
+		if (!reader->expected.shared && reader->expected.verified && reader->expected.all && reader->verified.sum != reader->expected.sum)
 			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came are not those that were put");
 		return false;
 	}
@@ -253,8 +294,8 @@ verify_rows(GpuSortReader *reader, uint32 key_words)
 }
 
 /* The same, with code of its own for the keys that most rows have. */
-static pg_noinline bool
-verify_next_rows(GpuSortReader *reader)
+static inline bool
+verify_some_rows(GpuSortReader *reader)
 {
 	const uint32 key_words = reader->expected.key_words;
 
@@ -263,6 +304,38 @@ verify_next_rows(GpuSortReader *reader)
 	if (key_words == 2)
 		return verify_rows(reader, 2);
 	return verify_rows(reader, key_words);
+}
+
+/* Returns true if two keys differ in their first so many bits. */
+static bool
+differ_in_bits(const uint64 *left, const uint64 *right, uint32 bits)
+{
+	uint32 words = bits / 64;
+
+	for (uint32 w = 0; w < words; w++)
+	{
+		if (left[w] != right[w])
+			return true;
+	}
+	return bits % 64 != 0 && (left[words] ^ right[words]) >> (64 - bits % 64) != 0;
+}
+
+/* The same, and the first row of a range must be of another group than the last one of the range before. */
+static pg_noinline bool
+verify_next_rows(GpuSortReader *reader)
+{
+	const char *first = reader->verified_end;
+	const uint64 *key;
+
+	if (!verify_some_rows(reader))
+		return false;
+	reader->has_key = true;
+	if (likely(!reader->at_border))
+		return true;
+	reader->at_border = false;
+	key = (const uint64 *) (first + MAXALIGN(((MinimalTuple) first)->t_len));
+	return differ_in_bits(reader->last_key, key, reader->expected.range_bits) ||
+		refuse_row(reader, 0, "belongs to the range before");
 }
 
 /*
@@ -302,11 +375,68 @@ gpusort_reader_row(GpuSortReader *reader)
 	return row;
 }
 
-/* Starts again at the first row; false, with a reason, if the sort is lost. */
+/*
+ * Asks for the rows of a range of a shared sort, from number first on up to the one before end; it may be empty.
+ * GPUSORT_READS_MAX ranges, that at hand included, may be asked for and not read to their ends.  false, with a
+ * reason, if the sort is lost.
+ */
+bool
+gpusort_reader_ask(GpuSortReader *reader, uint64 first, uint64 end, GpuSortFailure *failure)
+{
+	Assert(reader->expected.shared && reader->nasked < GPUSORT_READS_MAX);
+	Assert(first <= end && end <= reader->expected.rows);
+	reader->asked[reader->nasked++] = end - first;
+	return first == end || gpusort_client_read(reader->client, first, end, failure);
+}
+
+/*
+ * Goes to the first row of the next range asked for; there must be one.  What was not read of the range at hand
+ * is skipped.  false, with a reason, if the sort is lost.
+ */
+bool
+gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure)
+{
+	bool empty = reader->asked[0] == 0;
+
+	Assert(reader->expected.shared && reader->nasked > 0);
+	keep_last_key(reader);
+	drop_chunk(reader);
+	if (!reader->last && !gpusort_client_skip(reader->client, failure))
+		return false;
+	if (reader->in_range)
+		reader->verified.sum = reader->begun.sum;
+	reader->nasked--;
+	memmove(reader->asked, reader->asked + 1, reader->nasked * sizeof(reader->asked[0]));
+	reader->last = empty;
+	reader->in_range = true;
+	reader->at_border = reader->has_key;
+	reader->verified.flags = 0;
+	reader->begun = (GpuSortWhole){.rows = reader->rows, .bytes = reader->bytes, .sum = reader->verified.sum};
+	return true;
+}
+
+/*
+ * Compares what was read of a shared sort with what is expected: whole is the sum over all processes, each range
+ * read by one of them.  Where some were not read to their ends there is not much to say.
+ */
+bool
+gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *whole, GpuSortFailure *failure)
+{
+	if (whole->rows < expected->rows)
+		return true;
+	if (whole->rows > expected->rows || whole->bytes != expected->bytes)
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   UINT64_FORMAT " rows in " UINT64_FORMAT " bytes came, of " UINT64_FORMAT " in " UINT64_FORMAT ", by all ranges",
+								   whole->rows, whole->bytes, expected->rows, expected->bytes);
+	if (expected->verified && expected->all && whole->sum != expected->sum)
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came are not those that were put");
+	return true;
+}
+
+/* Starts again at the first row; not of a shared sort.  false, with a reason, if the sort is lost. */
 bool
 gpusort_reader_rewind(GpuSortReader *reader, GpuSortFailure *failure)
 {
-	gpusort_client_free_data(reader->client, &reader->data);
 	start(reader);
 	return gpusort_client_rewind(reader->client, failure);
 }

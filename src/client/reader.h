@@ -25,7 +25,17 @@ typedef struct GpuSortExpected
 	bool all;         /* they are all that were put, so sum is that of their checks */
 	uint32 key_words; /* in a tail */
 	uint64 sum;
+	bool shared;       /* it is a shared sort: its rows are read by ranges, and some by other processes */
+	uint32 range_bits; /* of a shared sort: rows of two ranges differ in so many leading bits of the key */
 } GpuSortExpected;
+
+/* Rows of the ranges of a shared sort that were read to their ends. */
+typedef struct GpuSortWhole
+{
+	uint64 rows;
+	uint64 bytes; /* padded to 8 */
+	uint64 sum;   /* of their checks, if they have tails */
+} GpuSortWhole;
 
 /* What the reader keeps of the rows that it has verified, since the first. */
 typedef struct GpuSortVerified
@@ -47,7 +57,7 @@ typedef struct GpuSortReader
 	uint32 tail;        /* bytes behind each of these that are not its own */
 	uint32 left;        /* its rows not read yet */
 	uint32 tie_rows;    /* its rows read that are marked TIE_NEXT */
-	bool last;          /* no chunk comes after it */
+	bool last;          /* no chunk comes after it; of a shared sort, in the range at hand */
 	GpuSortExpected expected;
 	GpuSortVerified verified;
 	uint64 last_key[GPUSORT_MAX_KEY_WORDS]; /* the key in verified once its chunk is gone */
@@ -57,6 +67,15 @@ typedef struct GpuSortReader
 	uint64 rows;
 	uint64 bytes;
 	uint64 all_tie_rows; /* marked TIE_NEXT */
+
+	/* of a shared sort */
+	uint64 asked[GPUSORT_READS_MAX]; /* rows of the ranges asked for and not begun */
+	int nasked;
+	bool in_range;      /* the range at hand has not been read to its end */
+	bool has_key;       /* a row has been verified, so there is a last key */
+	bool at_border;     /* that is a key of another range */
+	GpuSortWhole begun; /* what rows, bytes and verified.sum were when it began */
+	GpuSortWhole whole; /* all ranges that were read to their ends */
 
 	/* totals */
 	double wait_ms;   /* for chunks */
@@ -74,6 +93,9 @@ typedef struct GpuSortReaderMark
 
 extern void gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client, const GpuSortExpected *expected);
 extern bool gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure);
+extern bool gpusort_reader_ask(GpuSortReader *reader, uint64 first, uint64 end, GpuSortFailure *failure);
+extern bool gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure);
+extern bool gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *whole, GpuSortFailure *failure);
 extern bool gpusort_reader_rewind(GpuSortReader *reader, GpuSortFailure *failure);
 extern char *gpusort_reader_row(GpuSortReader *reader);
 
