@@ -159,6 +159,30 @@ emit_rows(GpuSortJob *job, GpuSortCommand *command)
 	return rc;
 }
 
+/* Cuts the rows, and tells where in the command's chunk. */
+static int
+cut_rows(GpuSortJob *job, GpuSortCommand *command)
+{
+	GpuSortSorted sorted = {job->handle.ops, job->sort, job->request.key_words, job->sorted_rows};
+	/* not in the chunk itself, which all clients have mapped, before it is final */
+	uint64_t *first_rows = malloc(GPUSORT_RANGES_MAX * sizeof(uint64_t));
+	int rc;
+
+	if (first_rows == NULL)
+	{
+		command->error = (GpuSortError){GPUSORT_REASON_NO_MEMORY, "the sort service has no memory left"};
+		return -1;
+	}
+	if (command->borders != NULL)
+		rc = gpusort_ranges_cut_like(&sorted, command->borders, first_rows, &command->error);
+	else
+		rc = gpusort_ranges_cut(&sorted, command->bits, command->most, first_rows, &command->borders, &command->error);
+	if (rc == 0)
+		memcpy(gpusort_pool_chunk(job->pool, command->chunk), first_rows, command->borders->ranges * sizeof(uint64_t));
+	free(first_rows);
+	return rc;
+}
+
 /* Lets others see which engine call the thread is in; none when it is back. */
 static void
 enter_call(GpuSortJob *job, GpuSortCommandType type)
@@ -218,6 +242,9 @@ run_command(GpuSortJob *job, GpuSortCommand *command)
 			break;
 		case GPUSORT_COMMAND_EMIT:
 			rc = emit_rows(job, command);
+			break;
+		case GPUSORT_COMMAND_CUT:
+			rc = cut_rows(job, command);
 			break;
 		case GPUSORT_COMMAND_END:
 			break;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "service/pool.h"
+#include "service/ranges.h"
 #include "service/registry.h"
 
 typedef struct GpuSortJob GpuSortJob;
@@ -22,6 +23,7 @@ typedef enum GpuSortCommandType
 	GPUSORT_COMMAND_PUT, /* and reserve the next, unless "final" is set */
 	GPUSORT_COMMAND_SORT,
 	GPUSORT_COMMAND_EMIT,
+	GPUSORT_COMMAND_CUT,
 	GPUSORT_COMMAND_END, /* the thread's last */
 } GpuSortCommandType;
 
@@ -48,12 +50,16 @@ typedef struct GpuSortCommand
 	struct GpuSortCommand *next;
 
 	/* what to do */
-	uint32_t chunk;            /* PUT, EMIT; RESERVE: to be granted then */
+	uint32_t chunk;            /* PUT, EMIT; RESERVE: to be granted then; CUT: for the ranges' first rows */
 	uint32_t rows;             /* PUT */
 	uint32_t bytes;            /* PUT */
 	uint32_t rows_max;         /* PUT: that the chunk was granted for.  What came of RESERVE and PUT: for the next one */
 	bool final;                /* PUT */
 	GpuSortInterval *interval; /* EMIT */
+	uint32_t bits;             /* CUT */
+	uint32_t most;             /* CUT */
+	/* CUT: to cut at, or NULL; what came of it.  Belongs to the command */
+	GpuSortBorders *borders;
 
 	/* what came of it */
 	bool skipped;   /* not done, an earlier one has made it pointless */

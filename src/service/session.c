@@ -121,6 +121,12 @@ on_message(GpuSortSession *session, const GpuSortMessage *message)
 			return state == STATE_OUTPUT && gpusort_session_chunk_free(session, message);
 		case GPUSORT_MSG_REWIND:
 			return state == STATE_OUTPUT && gpusort_session_rewind(session, message);
+		case GPUSORT_MSG_CUT:
+			return state == STATE_OUTPUT && gpusort_session_cut(session, message);
+		case GPUSORT_MSG_READ:
+			return state == STATE_OUTPUT && gpusort_session_read(session, message);
+		case GPUSORT_MSG_SKIP:
+			return state == STATE_OUTPUT && gpusort_session_skip(session, message);
 		default:
 			return false;
 	}

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * session_begin.c
- *	  How a sort, and a member of one, is let in: from JOB_BEGIN or JOB_JOIN to
- *	  JOB.
+ *	  How a sort, and a member or a reader of one, is let in: from JOB_BEGIN or
+ *	  JOB_JOIN to JOB.
  *
  * A sort needs its guaranteed chunks of the pool, then its engine's begin, and
  * memory of the engine for the first chunk.  While others have what it needs it
@@ -67,7 +67,7 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 	const GpuSortRequest *request = &message->u.job_begin;
 
 	if (request->key_words < 1 || request->key_words > GPUSORT_MAX_KEY_WORDS ||
-		request->engine > GPUSORT_ENGINE_HOST)
+		request->engine > GPUSORT_ENGINE_HOST || (request->shared && request->limit > 0))
 		return false;
 
 	session->state = STATE_QUEUED;
@@ -134,18 +134,28 @@ somebody_waits(const GpuSortSessions *sessions)
 	return session != NULL;
 }
 
-/* JOB_JOIN: makes the session a member of the job that the token names. */
+/* The sort that a token names, if it takes members, or readers, now; NULL if there is none. */
+static GpuSortSession *
+find_owner(const GpuSortSessions *sessions, uint64_t token, bool reader)
+{
+	GpuSortSessionState state = reader ? STATE_OUTPUT : STATE_INGEST;
+	GpuSortSession *owner = sessions->first;
+
+	while (owner != NULL && !(owner->token == token && owner->owner == NULL && owner->state == state && (!reader || owner->request.shared)))
+		owner = owner->next;
+	return owner;
+}
+
+/* JOB_JOIN: makes the session a member, or a reader, of the job that the token names. */
 bool
 gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
 {
-	GpuSortSession *owner = session->sessions->first;
+	bool reader = message->u.job_join.reader != 0;
+	GpuSortSession *owner = find_owner(session->sessions, message->u.job_join.token, reader);
 
 	session->state = STATE_QUEUED;
 	if (refuse_foreign(session))
 		return true;
-	while (owner != NULL &&
-		   !(owner->state == STATE_INGEST && owner->owner == NULL && owner->token == message->u.job_join.token))
-		owner = owner->next;
 	if (owner == NULL)
 	{
 		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL, "there is no such sort to join");
@@ -156,11 +166,20 @@ gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
 		gpusort_session_fail(session, GPUSORT_REASON_POOL, POOL_IS_LENT);
 		return true;
 	}
-	session->state = STATE_BEGINNING;
 	session->owner = owner;
 	session->job = owner->job;
 	session->handle = owner->handle;
+	session->request = owner->request;
 	session->job_message = owner->job_message;
+	if (reader)
+	{
+		session->state = STATE_OUTPUT;
+		session->outcome = owner->outcome;
+		gpusort_queue_moved(session->sessions);
+		gpusort_session_send(session, &session->job_message, GPUSORT_MSG_JOB);
+		return true;
+	}
+	session->state = STATE_BEGINNING;
 	gpusort_session_reserve(session);
 	return true;
 }

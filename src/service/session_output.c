@@ -7,8 +7,14 @@
  * them.  Where a read is, is known to the job's thread alone, which fills chunk
  * after chunk without coming back here.
  *
+ * Readers of a shared sort each have chunks of their own, and their emits stand in
+ * the job's queue in the order in which they were asked for, so that none of them
+ * waits for more than the others' chunks.
+ *
  *-------------------------------------------------------------------------
  */
+#include <stdlib.h>
+
 #include "service/session_state.h"
 
 /* Rows from number first up to end, to be sent; they are the newest read. */
@@ -52,12 +58,30 @@ find_read(GpuSortSession *session)
 	return oldest;
 }
 
+/* Has the rows cut, if that was asked for; false if there is no chunk. */
+static bool
+cut(GpuSortSession *session)
+{
+	GpuSortCommand command = session->cut;
+
+	if (command.type != GPUSORT_COMMAND_CUT)
+		return true;
+	command.chunk = gpusort_pool_take(session->sessions->pool, &session->share, GPUSORT_CHUNK_ENGINE);
+	if (command.chunk == GPUSORT_NO_CHUNK)
+		return false;
+	session->cut = (GpuSortCommand){.borders = NULL};
+	gpusort_session_command(session, command);
+	return true;
+}
+
 /* Has chunks filled, as many as there are rows for and the pool has to give. */
 static void
 pump(GpuSortSession *session)
 {
 	GpuSortRead *read;
 
+	if (session->state != STATE_OUTPUT || !cut(session))
+		return;
 	do
 		read = find_read(session);
 	while (read != NULL && session->state == STATE_OUTPUT && emit(session, read));
@@ -105,29 +129,121 @@ gpusort_session_chunk_free(GpuSortSession *session, const GpuSortMessage *messag
 	return true;
 }
 
-/* No more rows are wanted of the reads up to a number. */
-static void
-close_reads(GpuSortSession *session, uint32_t number)
-{
-	for (GpuSortRead *read = session->reads; read < session->reads + READS_KEPT; read++)
-	{
-		if (read->rows.number <= number)
-			read->open = false;
-	}
-	gpusort_session_drop(session, gpusort_job_take_back(session->job, session, number));
-}
-
 /* REWIND */
 bool
 gpusort_session_rewind(GpuSortSession *session, const GpuSortMessage *message)
 {
-	if (message->u.rewind.epoch != session->epoch + 1)
+	if (session->request.shared || message->u.rewind.epoch != session->epoch + 1)
 		return false;
-	close_reads(session, session->epoch);
+	gpusort_session_close_reads(session, session->epoch);
 	session->epoch++;
 	open_read(session, 0, UINT64_MAX);
 	gpusort_session_start_output(session);
 	return true;
+}
+
+/* READ */
+bool
+gpusort_session_read(GpuSortSession *session, const GpuSortMessage *message)
+{
+	const GpuSortOutcome *outcome = &session->outcome;
+	uint64_t first = message->u.read.first;
+	uint64_t end = message->u.read.end;
+	int open = 0;
+
+	for (const GpuSortRead *read = session->reads; read < session->reads + READS_KEPT; read++)
+		open += read->open;
+	if (!session->request.shared || open == GPUSORT_READS_MAX || first >= end || end > outcome->rows)
+		return false;
+	session->epoch++;
+	open_read(session, first, end)->bytes_left =
+		(uint64_t) ((double) outcome->bytes / (double) outcome->rows * (double) (end - first));
+	pump(session);
+	return true;
+}
+
+/* SKIP */
+bool
+gpusort_session_skip(GpuSortSession *session, const GpuSortMessage *message)
+{
+	uint32_t number = message->u.skip.number;
+
+	if (!session->request.shared || number < 1 || number > session->epoch)
+		return false;
+	gpusort_queue_moved(session->sessions);
+	gpusort_session_close_reads(session, number);
+	pump(session);
+	return true;
+}
+
+/* The borders of another sort of the same process, by so many bits and of so many ranges at most; NULL if there are none. */
+static const GpuSortBorders *
+find_borders(const GpuSortSession *session, uint64_t token, uint32_t bits, uint32_t most)
+{
+	for (const GpuSortSession *other = session->sessions->first; other != NULL; other = other->next)
+	{
+		if (other != session && other->token == token && other->pid == session->pid && other->state == STATE_OUTPUT &&
+			other->borders != NULL && other->borders->bits == bits && other->borders->ranges <= most)
+			return other->borders;
+	}
+	return NULL;
+}
+
+/* CUT */
+bool
+gpusort_session_cut(GpuSortSession *session, const GpuSortMessage *message)
+{
+	uint32_t bits = message->u.cut.bits;
+	uint32_t most = message->u.cut.most;
+	const GpuSortBorders *like = NULL;
+
+	if (!session->request.shared || session->owner != NULL || session->cutting || bits < 1 ||
+		bits > 64 * session->request.key_words || most < 1 || most > GPUSORT_RANGES_MAX)
+		return false;
+	session->cut = (GpuSortCommand){.type = GPUSORT_COMMAND_CUT, .bits = bits, .most = most};
+	if (message->u.cut.like != 0)
+	{
+		like = find_borders(session, message->u.cut.like, bits, most);
+		session->cut.borders = like != NULL ? gpusort_borders_copy(like) : NULL;
+	}
+	session->cutting = true;
+	if (message->u.cut.like != 0 && like == NULL)
+		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL, "there is no such sort to cut the rows like");
+	else if (like != NULL && session->cut.borders == NULL)
+		gpusort_session_fail(session, GPUSORT_REASON_NO_MEMORY, "the sort service has no memory left");
+	else
+		pump(session);
+	return true;
+}
+
+/* CUT has come back. */
+void
+gpusort_session_was_cut(GpuSortSession *session, GpuSortCommand *command)
+{
+	GpuSortPool *pool = session->sessions->pool;
+	GpuSortMessage message = {.u.ranges.chunk = GPUSORT_NO_CHUNK};
+	GpuSortBorders *borders = command->borders;
+
+	command->borders = NULL;
+	session->cutting = false;
+	if (session->state != STATE_OUTPUT || command->skipped || command->failed)
+	{
+		gpusort_pool_give_back(pool, command->chunk);
+		free(borders);
+		return;
+	}
+	free(session->borders);
+	session->borders = borders;
+	message.u.ranges.ranges = borders->ranges;
+	if (borders->ranges > 0)
+	{
+		gpusort_pool_set(pool, command->chunk, GPUSORT_CHUNK_DATA);
+		message.u.ranges.chunk = command->chunk;
+	}
+	else
+		gpusort_pool_give_back(pool, command->chunk);
+	gpusort_session_send(session, &message, GPUSORT_MSG_RANGES);
+	pump(session);
 }
 
 /* EMIT came back. */
@@ -147,8 +263,7 @@ gpusort_session_emitted(GpuSortSession *session, const GpuSortCommand *command)
 			pump(session);
 		return;
 	}
-	if (session->handle->ops->kind == GPUSORT_ENGINE_CUDA)
-		gpusort_device_worked(&session->sessions->device_failures, gpusort_session_device(session));
+	gpusort_session_note_rows(gpusort_job_owner(command->job));
 	gpusort_pool_set(pool, command->chunk, GPUSORT_CHUNK_DATA);
 	read->bytes_left -= emitted->bytes < read->bytes_left ? emitted->bytes : read->bytes_left;
 	read->open = !emitted->last;

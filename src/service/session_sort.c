@@ -3,7 +3,8 @@
  * session_sort.c
  *	  The sort of a session: from a client's messages to commands for the job,
  *	  from what the job has done to messages for the client.  How it is let in is
- *	  in session_begin.c, how its rows are given out in session_output.c.
+ *	  in session_begin.c, how its rows are given out in session_output.c, how it is
+ *	  lost in session_job.c.
  *
  * CHUNKS
  *	Ingest: GPUSORT_JOB_CHUNKS_MIN are granted first, one more if the pool has
@@ -12,32 +13,17 @@
  *	round between the two sides.  After FULL every further put is answered by
  *	FULL.  After SORT no put is answered any more.
  *
- * A chunk with a command (RESERVE, PUT, EMIT) is in state ENGINE until the
+ * A chunk with a command (RESERVE, PUT, EMIT, CUT) is in state ENGINE until the
  * command comes back, done or dropped.
  *
  *-------------------------------------------------------------------------
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "service/clock.h"
-#include "service/service_log.h"
 #include "service/session.h"
 #include "service/session_state.h"
 
 /* Chunks granted for ingest when the pool has plenty. */
 #define INGEST_CHUNKS 3
-
-static void
-send_failure(GpuSortSession *session, GpuSortMessageType type, GpuSortReason reason, const char *text)
-{
-	GpuSortMessage message = {.type = type};
-
-	message.u.failure.reason = reason;
-	snprintf(message.u.failure.text, sizeof(message.u.failure.text), "%s", text);
-	gpusort_session_send(session, &message, type);
-}
 
 /* Grants the chunk that a command has made a reserve for. */
 static void
@@ -47,131 +33,6 @@ send_chunk(GpuSortSession *session, const GpuSortCommand *reserved)
 
 	gpusort_pool_grant(session->sessions->pool, reserved->chunk, reserved->rows_max);
 	gpusort_session_send(session, &message, GPUSORT_MSG_CHUNK);
-}
-
-/*
- * The job
- */
-
-static bool
-has_chunk(const GpuSortCommand *command)
-{
-	return command->type == GPUSORT_COMMAND_RESERVE || command->type == GPUSORT_COMMAND_PUT ||
-		command->type == GPUSORT_COMMAND_EMIT;
-}
-
-/* Frees commands that will not be done, and gives back their chunks. */
-void
-gpusort_session_drop(GpuSortSession *session, GpuSortCommand *command)
-{
-	while (command != NULL)
-	{
-		GpuSortCommand *next = command->next;
-
-		if (has_chunk(command))
-			gpusort_pool_give_back(session->sessions->pool, command->chunk);
-		if (command->type == GPUSORT_COMMAND_EMIT)
-			((GpuSortRead *) command->interval)->emits--;
-		((GpuSortSession *) command->asker)->commands--;
-		free(command);
-		command = next;
-	}
-}
-
-static void lose(GpuSortSession *session, GpuSortReason reason, const char *text);
-
-/*
- * Ends the session's part in its job: it takes no chunk from now on.  The owner's
- * is the job itself, which is told to end, and its members' parts with it.
- */
-void
-gpusort_session_finish(GpuSortSession *session)
-{
-	if (session->job == NULL || session->finished)
-		return;
-	session->finished = true;
-	gpusort_pool_dismiss(session->sessions->pool, &session->share);
-	if (session->owner != NULL)
-	{
-		session->owner = NULL;
-		session->job = NULL;
-		return;
-	}
-	for (GpuSortSession *member = session->sessions->first; member != NULL; member = member->next)
-	{
-		if (member->owner == session)
-			lose(member, GPUSORT_REASON_INTERNAL, "the sort has ended");
-	}
-	gpusort_session_drop(session, gpusort_job_finish(session->job));
-}
-
-/* The sort is lost to this session: tells the client, keeps the connection until it closes. */
-static void
-lose(GpuSortSession *session, GpuSortReason reason, const char *text)
-{
-	if (session->state >= STATE_REFUSED)
-		return;
-	if (session->state == STATE_QUEUED || session->state == STATE_BEGINNING)
-	{
-		session->state = STATE_REFUSED;
-		gpusort_queue_leave(session);
-		send_failure(session, GPUSORT_MSG_REFUSED, reason, text);
-	}
-	else
-	{
-		session->state = STATE_FAILED;
-		send_failure(session, GPUSORT_MSG_FAILED, reason, text);
-	}
-	gpusort_session_finish(session);
-}
-
-/*
- * The sort is lost.  A member that is refused is no loss: others put what it
- * would have.
- */
-void
-gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *text)
-{
-	if (session->owner != NULL && session->state == STATE_INGEST)
-		session = session->owner;
-	lose(session, reason, text);
-}
-
-/* Has the job do what is asked for; the chunk is the job's until it comes back. */
-void
-gpusort_session_command(GpuSortSession *session, GpuSortCommand what)
-{
-	GpuSortCommand *spare = session->spares;
-
-	if (spare != NULL)
-		session->spares = spare->next;
-	what.asker = session;
-	if (!gpusort_job_command(session->job, &what, spare))
-	{
-		if (has_chunk(&what))
-			gpusort_pool_give_back(session->sessions->pool, what.chunk);
-		gpusort_session_fail(session, GPUSORT_REASON_NO_MEMORY, "the sort service has no memory left");
-		return;
-	}
-	session->commands++;
-}
-
-/* The device that the session's sort is on, for what is counted of devices. */
-uint32_t
-gpusort_session_device(const GpuSortSession *session)
-{
-	return session->begun ? session->job_message.u.job.place.ordinal : GPUSORT_DEVICE_UNKNOWN;
-}
-
-/* Takes note of a failure of the device. */
-static void
-note_failure(GpuSortSession *session, const GpuSortError *error)
-{
-	/* A sort that was told to end may fail as it likes. */
-	if (error->reason != GPUSORT_REASON_DEVICE || session->finished)
-		return;
-	gpusort_log(true, "a sort of process %d failed: %s", session->pid, error->text);
-	gpusort_device_failed(&session->sessions->device_failures, gpusort_session_device(session));
 }
 
 /*
@@ -242,7 +103,7 @@ gpusort_session_sort(GpuSortSession *session)
 	gpusort_pool_give_back_all(session->sessions->pool, &session->share, GPUSORT_CHUNK_GRANTED);
 	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_SORT});
 
-	if (session->state == STATE_SORTING)
+	if (session->state == STATE_SORTING && !session->request.shared)
 		gpusort_session_open_output(session);
 }
 
@@ -352,7 +213,7 @@ gpusort_session_done(GpuSortCommand *command)
 	if (command->type == GPUSORT_COMMAND_SORT || command->type == GPUSORT_COMMAND_END)
 		session->sessions->releases++;
 	if (command->failed)
-		note_failure(owner, &command->error);
+		gpusort_session_note_failure(owner, &command->error);
 	switch (command->type)
 	{
 		case GPUSORT_COMMAND_BEGIN:
@@ -374,6 +235,9 @@ gpusort_session_done(GpuSortCommand *command)
 			break;
 		case GPUSORT_COMMAND_EMIT:
 			gpusort_session_emitted(session, command);
+			break;
+		case GPUSORT_COMMAND_CUT:
+			gpusort_session_was_cut(session, command);
 			break;
 		case GPUSORT_COMMAND_END:
 			gpusort_job_free(session->job);

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * session_state.h
- *	  What session.c (the connection), session_begin.c, session_queue.c and
- *	  session_sort.c (its sort) share, and what watchdog.c looks at.
- *	  Nobody else includes this.
+ *	  What session.c (the connection), session_begin.c, session_queue.c,
+ *	  session_sort.c, session_output.c and session_job.c (its sort) share, and what
+ *	  watchdog.c looks at.  Nobody else includes this.
  *
  * STATES
  *
@@ -11,6 +11,7 @@
  *	--SORT--> SORTING --SORTED--> OUTPUT
  *
  *	GREETED --JOB_JOIN--> BEGINNING --JOB--> INGEST --LEAVE--> LEFT
+ *	GREETED --JOB_JOIN as a reader--> OUTPUT
  *
  *	BEGINNING --> QUEUED				the engine lacks memory that others use now
  *	QUEUED, BEGINNING --REFUSED--> REFUSED	only closing is legal
@@ -18,10 +19,20 @@
  *	any --> CLOSING						shut out; its chunks stay its own until it has closed
  *	any --> CLOSED						the socket is gone; the job may still end
  *
- * OWNERS AND MEMBERS
+ * OWNERS, MEMBERS, READERS
  *	The session that began a job owns it.  Members, which have joined, put rows
  *	into it with chunks of their own.  The loss of a member in INGEST is the loss
  *	of the sort; the end of the job is the end of its members' part in it.
+ *
+ *	Readers have joined a shared sort's job when it was in OUTPUT, and are members
+ *	in everything but this: they have chunks for output, and nothing is lost with
+ *	them.
+ *
+ * OUTPUT
+ *	What a session is sent are the rows of its reads.  Of a plain sort a read is all
+ *	rows: the first opens by itself, and each REWIND closes one and opens the next.
+ *	Of a shared sort it is what READ asks for, and SKIP closes it.  Chunks go to the
+ *	oldest read first.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,19 +59,19 @@ typedef enum GpuSortSessionState
 } GpuSortSessionState;
 
 /*
- * Rows that the client is sent: all of them, once for each REWIND.  One that is not
- * open any more is kept until its emits have come back.
+ * Rows that the client is sent: see OUTPUT.  One that is not open any more is kept
+ * until its emits have come back.
  */
 typedef struct GpuSortRead
 {
 	GpuSortInterval rows; /* must be first field; what DATA calls an epoch is its number */
 	bool open;            /* rows of it are to come */
 	uint32_t emits;       /* under way */
-	uint64_t bytes_left;  /* of rows not sent yet */
+	uint64_t bytes_left;  /* of rows not sent yet; of a shared sort about */
 } GpuSortRead;
 
 /* Each emit has a chunk, so that so many reads at most have any. */
-#define READS_KEPT (1 + GPUSORT_JOB_CHUNKS_MAX)
+#define READS_KEPT (GPUSORT_READS_MAX + GPUSORT_JOB_CHUNKS_MAX)
 
 struct GpuSortSession
 {
@@ -78,7 +89,7 @@ struct GpuSortSession
 	/* the sort */
 	const GpuSortEngineHandle *handle;
 	GpuSortJob *job;       /* NULL before and after */
-	GpuSortSession *owner; /* of the job, if this is a member; else NULL */
+	GpuSortSession *owner; /* of the job, if this is a member or a reader; else NULL */
 	uint64_t token;        /* what members join by */
 	bool finished;         /* the job was told to end; a member: it has no part in it any more */
 	uint32_t commands;     /* given to the job and not done or dropped; the owner's END counts */
@@ -104,6 +115,9 @@ struct GpuSortSession
 	GpuSortOutcome outcome;
 	uint32_t epoch; /* number of the newest read */
 	GpuSortRead reads[READS_KEPT];
+	bool cutting;            /* CUT is not answered yet */
+	GpuSortCommand cut;      /* for it, while there is no chunk: its type is CUT then */
+	GpuSortBorders *borders; /* where the rows were cut last, or NULL */
 };
 
 /* Has the main loop wake for a socket that takes messages again (waits), or no longer. */
@@ -135,18 +149,27 @@ extern void gpusort_session_sort(GpuSortSession *session);
 /* session_output.c: messages; false if they are not legal */
 extern bool gpusort_session_chunk_free(GpuSortSession *session, const GpuSortMessage *message);
 extern bool gpusort_session_rewind(GpuSortSession *session, const GpuSortMessage *message);
+extern bool gpusort_session_cut(GpuSortSession *session, const GpuSortMessage *message);
+extern bool gpusort_session_read(GpuSortSession *session, const GpuSortMessage *message);
+extern bool gpusort_session_skip(GpuSortSession *session, const GpuSortMessage *message);
 
-/* session_output.c: rows are asked for before they are sorted, and come when they are */
+/* session_output.c: rows of a plain sort are asked for before they are sorted, and come when they are */
 extern void gpusort_session_open_output(GpuSortSession *session);
 extern void gpusort_session_start_output(GpuSortSession *session);
-extern void gpusort_session_emitted(GpuSortSession *session, const GpuSortCommand *command);
 
-/* session_sort.c: what begins a sort's work, and what ends it */
-extern void gpusort_session_command(GpuSortSession *session, GpuSortCommand what);
-extern void gpusort_session_drop(GpuSortSession *session, GpuSortCommand *commands);
+/* session_output.c: EMIT and CUT have come back */
+extern void gpusort_session_emitted(GpuSortSession *session, const GpuSortCommand *command);
+extern void gpusort_session_was_cut(GpuSortSession *session, GpuSortCommand *command);
+
+/* session_sort.c: begins a sort's work */
 extern void gpusort_session_reserve(GpuSortSession *session);
+
+/* session_job.c: what a job does for a session, and what ends it */
+extern void gpusort_session_command(GpuSortSession *session, GpuSortCommand what);
+extern void gpusort_session_close_reads(GpuSortSession *session, uint32_t number);
 extern void gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *text);
 extern void gpusort_session_finish(GpuSortSession *session);
-extern uint32_t gpusort_session_device(const GpuSortSession *session);
+extern void gpusort_session_note_failure(GpuSortSession *owner, const GpuSortError *error);
+extern void gpusort_session_note_rows(GpuSortSession *owner);
 
 #endif /* GPUSORT_SESSION_STATE_H */
