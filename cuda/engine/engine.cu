@@ -127,6 +127,8 @@ warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, char *chunk, Gp
 	GpuSortOutcome outcome;
 	GpuSortEmitted emitted;
 	GpuSort *sort;
+	uint64_t row = rows / 2;
+	uint64_t key;
 	int result;
 
 	for (uint32_t i = 0; i < rows; i++)
@@ -151,7 +153,11 @@ warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, char *chunk, Gp
 	if (result == 0)
 		result = gpusort_cuda_sort(sort, &outcome, error);
 	if (result == 0)
-		result = gpusort_cuda_emit(sort, chunk, &emitted, error);
+		result = gpusort_cuda_emit(sort, 0, outcome.rows, chunk, &emitted, error);
+	if (result == 0)
+		result = gpusort_cuda_keys_at(sort, &row, 1, &key, error);
+	if (result == 0)
+		result = gpusort_cuda_rows_below(sort, 64, &key, 1, &row, error);
 	engine_end(sort);
 	return result;
 }
@@ -363,7 +369,8 @@ extern "C"
 		gpusort_cuda_put,
 		gpusort_cuda_sort,
 		gpusort_cuda_emit,
-		gpusort_cuda_rewind,
+		gpusort_cuda_keys_at,
+		gpusort_cuda_rows_below,
 		engine_end,
 	};
 }

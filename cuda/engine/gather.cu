@@ -1,11 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * gather.cu
- *	  Emit: rows in order, chunk by chunk.
+ *	  Emit: rows in order, chunk by chunk, from any row on.
  *
- * During the D2H copy of one chunk the next is gathered into the other of two staging
- * buffers: a kernel of one warp finds how many rows fill a chunk, by a search in the
- * inclusive scan of row lengths, and the gather kernel copies them.
+ * A kernel of one block finds how many rows fill a chunk, by a search in the inclusive
+ * scan of row lengths, and tells the host straight into its memory; the gather kernel
+ * copies them into a staging buffer, from where they leave by a D2H copy.  While the gather
+ * runs the host starts that copy, which waits for it on the device.
+ *
+ * During the copy of one chunk what follows it, of the rows asked for, is gathered into the
+ * other of two staging buffers.  Rows that are asked for in turn find themselves there; for
+ * others it is in vain, but costs no time, as it takes less than the copy.
  *
  * The gather goes by output, not by rows: each block fills one tile of the chunk,
  * each thread a word of 8 bytes at a time, and finds the row that the word belongs
@@ -19,53 +24,68 @@
 #include "engine/device.h"
 #include "engine/shard.h"
 #include "engine/steps.h"
+#include "engine/warp_search.cuh"
 
 /* Words that a block fills. */
 #define GPUSORT_TILE_WORDS 1024
 
 /*
- * The first row in [low, high) whose end lies beyond `limit` words, or high.  Called
- * by whole warps with the same arguments in all threads.  Looks at 32 places at once,
- * so half a million rows take four turns.
+ * Cuts: how many rows from `first` on, and none from `end` on, fill a chunk.  Both cuts are
+ * filled in, one on the device and one on the host.  ties is a bit per row, or NULL.  One block.
  */
-static __device__ uint32_t
-first_row_beyond(const uint64_t *ends, uint32_t low, uint32_t high, uint64_t limit)
-{
-	const uint32_t lane = threadIdx.x % 32;
-
-	while (low < high)
-	{
-		uint32_t step = (high - low + 31) / 32;
-		uint64_t place = (uint64_t) low + lane * step;
-		bool beyond = place >= high || ends[place] > limit;
-		uint32_t votes = __ballot_sync(GPUSORT_FULL_WARP, beyond);
-		uint32_t first = votes != 0 ? __ffs(votes) - 1 : 32;
-		uint64_t upper = (uint64_t) low + first * step;
-
-		if (first == 0)
-			break;
-
-		/* the place before `first` is not beyond, the one at `first` is */
-		low = low + (first - 1) * step + 1;
-		high = upper < high ? (uint32_t) upper : high;
-	}
-	return low;
-}
-
-/* Cuts: how many rows from first_row on, which starts at first_word, fill a chunk.  One warp. */
 static __global__ void
-find_cut(const uint64_t *ends, uint32_t rows, uint32_t first_row, uint64_t first_word, GpuSortCut *cut)
+find_cut(const uint64_t *ends, const uint32_t *ties, uint32_t first, uint32_t end, GpuSortCut *cut, GpuSortCut *told)
 {
-	uint32_t most = rows - first_row < GPUSORT_CHUNK_WORDS ? rows : first_row + (uint32_t) GPUSORT_CHUNK_WORDS;
-	uint32_t end = first_row_beyond(ends, first_row, most, first_word + GPUSORT_CHUNK_WORDS);
+	__shared__ uint32_t cut_end;
+	__shared__ uint32_t tie_rows;
+	const uint64_t first_word = first > 0 ? ends[first - 1] : 0;
+
+	if (threadIdx.x < 32)
+	{
+		const uint32_t most = end - first < GPUSORT_CHUNK_WORDS ? end : first + (uint32_t) GPUSORT_CHUNK_WORDS;
+		const uint64_t limit = first_word + GPUSORT_CHUNK_WORDS;
+		const uint32_t found = gpusort_first_beyond(first, most, [=](uint32_t row)
+													{ return ends[row] > limit; });
+
+		if (threadIdx.x == 0)
+		{
+			cut_end = found;
+			tie_rows = 0;
+		}
+	}
+	__syncthreads();
+
+	if (ties != NULL && cut_end > first)
+	{
+		const uint32_t last_word = (cut_end - 1) / 32;
+		uint32_t count = 0;
+
+		for (uint32_t word = first / 32 + threadIdx.x; word <= last_word; word += blockDim.x)
+		{
+			uint32_t bits = ties[word];
+
+			if (word == first / 32)
+				bits &= UINT32_MAX << first % 32;
+			if (word == last_word)
+				bits &= UINT32_MAX >> (31 - (cut_end - 1) % 32);
+			count += __popc(bits);
+		}
+		if (count > 0)
+			atomicAdd(&tie_rows, count);
+	}
+	__syncthreads();
 
 	if (threadIdx.x == 0)
 	{
-		cut->first_word = first_word;
-		cut->first_row = first_row;
-		cut->rows = end - first_row;
-		cut->words = end > first_row ? (uint32_t) (ends[end - 1] - first_word) : 0;
-		cut->tie_rows = 0;
+		GpuSortCut found;
+
+		found.first_word = first_word;
+		found.first_row = first;
+		found.rows = cut_end - first;
+		found.words = cut_end > first ? (uint32_t) (ends[cut_end - 1] - first_word) : 0;
+		found.tie_rows = tie_rows;
+		*cut = found;
+		*told = found;
 	}
 }
 
@@ -75,13 +95,12 @@ find_cut(const uint64_t *ends, uint32_t rows, uint32_t first_row, uint64_t first
  */
 static __global__ void
 gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const uint64_t *ends, const uint32_t *ties,
-			GpuSortCut *cut, uint64_t *out)
+			const GpuSortCut *cut, uint64_t *out)
 {
 	__shared__ int32_t starts[GPUSORT_TILE_WORDS];   /* in words of the tile; the first may be below 0 */
 	__shared__ uint64_t sources[GPUSORT_TILE_WORDS]; /* addresses; bit 0 set: TIE_NEXT */
 	__shared__ uint32_t first_row;
 	__shared__ uint32_t last_row;
-	__shared__ uint32_t tie_rows;
 	const uint32_t tile_start = blockIdx.x * GPUSORT_TILE_WORDS;
 	const uint32_t cut_words = cut->words;
 	const uint32_t cut_row = cut->first_row;
@@ -99,13 +118,12 @@ gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const u
 	if (threadIdx.x < 64)
 	{
 		bool second = threadIdx.x >= 32;
-		uint32_t row = first_row_beyond(ends, cut_row, cut_end, tile_word + (second ? tile_words - 1 : 0));
+		uint64_t word = tile_word + (second ? tile_words - 1 : 0);
+		uint32_t row = gpusort_first_beyond(cut_row, cut_end, [=](uint32_t at)
+											{ return ends[at] > word; });
 
 		if (threadIdx.x == 0)
-		{
 			first_row = row;
-			tie_rows = 0;
-		}
 		if (threadIdx.x == 32)
 			last_row = row;
 	}
@@ -121,10 +139,6 @@ gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const u
 
 		starts[i] = (int32_t) ((int64_t) start - (int64_t) tile_word);
 		sources[i] = (chunks[gpusort_ref_chunk(ref)].base + gpusort_ref_place(ref)) | (tie ? 1 : 0);
-
-		/* a row counts where it starts */
-		if (tie && start >= tile_word)
-			atomicAdd(&tie_rows, 1u);
 	}
 	__syncthreads();
 
@@ -153,92 +167,156 @@ gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const u
 			value = gpusort_row_head_out(value, source & 1);
 		out[tile_start + word] = value;
 	}
+}
 
-	if (threadIdx.x == 0 && tie_rows > 0)
-		atomicAdd(&cut->tie_rows, tie_rows);
+char *
+gpusort_staging_buffer(const GpuSortShard *shard, int buffer)
+{
+	return (char *) shard->staging.base + buffer * GPUSORT_CHUNK_BYTES;
 }
 
 int
-gpusort_gather_ahead(GpuSortShard *shard, int buffer, GpuSortError *error)
+gpusort_gather_ahead(GpuSortShard *shard, int buffer, uint32_t first, uint32_t end, GpuSortError *error)
 {
 	GpuSortWork *work = &shard->work;
 	GpuSortLane *lane = shard->lane;
 	GpuSortCut *cut = &lane->state->cuts[buffer];
-	uint64_t *out = (uint64_t *) ((char *) shard->staging.base + buffer * GPUSORT_CHUNK_BYTES);
-	uint64_t words_left = lane->mirror->total_words - shard->next_word;
+	uint64_t words = lane->mirror->total_words;
 
-	shard->ahead = -1;
-	if (shard->next_row >= shard->rows_out)
-		return 0;
-	if (words_left > GPUSORT_CHUNK_WORDS)
-		words_left = GPUSORT_CHUNK_WORDS;
+	if (words > GPUSORT_CHUNK_WORDS)
+		words = GPUSORT_CHUNK_WORDS;
 
 	GPUSORT_CUDA(shard->device, error, cudaEventRecord(lane->gather_begun[buffer], lane->compute));
-	GPUSORT_LAUNCH(shard->device, error, find_cut, 1, 32, lane->compute,
-				   work->ends, shard->rows_out, (uint32_t) shard->next_row, shard->next_word, cut);
+	GPUSORT_LAUNCH(shard->device, error, find_cut, 1, GPUSORT_THREADS, lane->compute,
+				   work->ends, work->equal, first, end, cut, &lane->mirror->cuts[buffer]);
+	GPUSORT_CUDA(shard->device, error, cudaEventRecord(lane->computed, lane->compute));
 	GPUSORT_LAUNCH(shard->device, error, gather_rows,
-				   (unsigned int) ((words_left + GPUSORT_TILE_WORDS - 1) / GPUSORT_TILE_WORDS), GPUSORT_THREADS,
-				   lane->compute, work->chunks, work->sorted_refs, work->ends, work->equal, cut, out);
-	GPUSORT_CUDA(shard->device, error,
-				 cudaMemcpyAsync(&lane->mirror->cuts[buffer], cut, sizeof(GpuSortCut), cudaMemcpyDeviceToHost,
-								 lane->compute));
+				   (unsigned int) ((words + GPUSORT_TILE_WORDS - 1) / GPUSORT_TILE_WORDS), GPUSORT_THREADS,
+				   lane->compute, work->chunks, work->sorted_refs, work->ends, work->equal, cut,
+				   (uint64_t *) gpusort_staging_buffer(shard, buffer));
 	GPUSORT_CUDA(shard->device, error, cudaEventRecord(lane->gathered[buffer], lane->compute));
 	shard->ahead = buffer;
+	shard->ahead_first = first;
+	shard->ahead_end = end;
 	return 0;
 }
 
-/* Makes the first shard from `from` on that has rows the one whose rows are due; returns false if there is none. */
-static bool
-emit_next_shard(GpuSort *sort, uint32_t from)
+/*
+ * Gathers the shard's rows from `first` on, none from `end` on, unless they are ahead; waits
+ * until it is known how many a chunk takes.  They are in buffer *buffer, or will be.
+ */
+static int
+gather_chunk(GpuSortShard *shard, uint32_t first, uint32_t end, int *buffer, GpuSortCut *cut, GpuSortError *error)
 {
-	sort->emitting = from;
-	while (sort->emitting < sort->shard_count && sort->shards[sort->emitting].rows_out == 0)
-		sort->emitting++;
-	sort->at_end = sort->emitting == sort->shard_count;
-	return !sort->at_end;
+	const GpuSortLane *lane = shard->lane;
+
+	*buffer = shard->ahead >= 0 ? shard->ahead : 0;
+	if (shard->ahead >= 0 && shard->ahead_first == first)
+	{
+		uint64_t cut_end;
+
+		if (gpusort_wait(shard->device, lane->computed, error) != 0)
+			return -1;
+		*cut = lane->mirror->cuts[*buffer];
+		cut_end = (uint64_t) cut->first_row + cut->rows;
+
+		/* where a full chunk was cut, `end` has no part in it */
+		if (shard->ahead_end == end || (cut_end < shard->ahead_end && cut_end <= end))
+			return 0;
+	}
+
+	/* What was gathered ahead is overwritten, in the order of the stream. */
+	if (gpusort_gather_ahead(shard, *buffer, first, end, error) != 0 ||
+		gpusort_wait(shard->device, lane->computed, error) != 0)
+		return -1;
+	*cut = lane->mirror->cuts[*buffer];
+	return 0;
+}
+
+/* The shard that has row number `row` of the sort's, which is below sort->rows_out. */
+static GpuSortShard *
+shard_of_row(GpuSort *sort, uint64_t row)
+{
+	GpuSortShard *shard = sort->shards;
+
+	while (row - shard->first_out >= shard->rows_out)
+		shard++;
+	return shard;
+}
+
+/* The number in the shard of the row before which row number `end` of the sort's, or the next shard, begins. */
+static uint32_t
+end_in_shard(const GpuSortShard *shard, uint64_t end)
+{
+	const uint64_t own = end - shard->first_out;
+
+	return own < shard->rows_out ? (uint32_t) own : shard->rows_out;
+}
+
+/* Gathers ahead what follows when rows of `shard`, from `buffer`, are followed by those from `next` on, below end. */
+static int
+gather_next(GpuSort *sort, GpuSortShard *shard, int buffer, uint64_t next, uint64_t end, GpuSortError *error)
+{
+	GpuSortShard *following;
+	uint32_t first;
+	uint32_t following_end;
+
+	shard->ahead = -1;
+	if (next == end)
+		return 0;
+	following = shard_of_row(sort, next);
+	first = (uint32_t) (next - following->first_out);
+	following_end = end_in_shard(following, end);
+
+	/* The other buffer is free: the emit that filled a chunk from there waited for its copy. */
+	if (following == shard)
+		return gpusort_gather_ahead(shard, 1 - buffer, first, following_end, error);
+
+	if (following->ahead >= 0 && following->ahead_first == first && following->ahead_end == following_end)
+		return 0;
+	if (gpusort_device_use(following->device, error) != 0 ||
+		gpusort_gather_ahead(following, 0, first, following_end, error) != 0)
+		return -1;
+	return gpusort_device_use(shard->device, error);
 }
 
 int
-gpusort_cuda_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortError *error)
+gpusort_cuda_emit(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuSortEmitted *emitted,
+				  GpuSortError *error)
 {
 	GpuSortShard *shard;
 	GpuSortCudaDevice *device;
 	GpuSortLane *lane;
 	GpuSortCut cut;
 	float gather_ms = 0;
+	uint32_t first_own;
 	int buffer;
 
 	*emitted = {};
 	if (gpusort_check_cancel(sort, error) != 0)
 		return -1;
-	if (!sort->sorted || sort->at_end)
-		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "emit was called before sort or after the last row");
-	if (sort->emitting == 0 && !emit_next_shard(sort, 0))
-	{
-		emitted->last = 1;
-		return 0;
-	}
+	if (!sort->sorted || first >= end || end > sort->rows_out)
+		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "rows %llu to %llu of %llu were asked for",
+							(unsigned long long) first, (unsigned long long) end,
+							(unsigned long long) sort->rows_out);
 
-	shard = &sort->shards[sort->emitting];
+	shard = shard_of_row(sort, first);
 	device = shard->device;
 	lane = shard->lane;
-	buffer = shard->ahead;
-	if (gpusort_device_use(device, error) != 0 || gpusort_wait(device, lane->gathered[buffer], error) != 0)
+	first_own = (uint32_t) (first - shard->first_out);
+	if (gpusort_device_use(device, error) != 0 ||
+		gather_chunk(shard, first_own, end_in_shard(shard, end), &buffer, &cut, error) != 0)
 		return -1;
-	cut = lane->mirror->cuts[buffer];
-	if (cut.first_row != shard->next_row || cut.rows == 0 || cut.words > GPUSORT_CHUNK_WORDS)
+	if (cut.first_row != first_own || cut.rows == 0 || cut.words > GPUSORT_CHUNK_WORDS)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "%u rows of %u words were cut for a chunk",
 							cut.rows, cut.words);
 
+	GPUSORT_CUDA(device, error, cudaStreamWaitEvent(lane->copies, lane->gathered[buffer], 0));
 	GPUSORT_CUDA(device, error,
-				 cudaMemcpyAsync(chunk, (char *) shard->staging.base + buffer * GPUSORT_CHUNK_BYTES,
-								 (size_t) cut.words * 8, cudaMemcpyDeviceToHost, lane->copies));
+				 cudaMemcpyAsync(chunk, gpusort_staging_buffer(shard, buffer), (size_t) cut.words * 8,
+								 cudaMemcpyDeviceToHost, lane->copies));
 	GPUSORT_CUDA(device, error, cudaEventRecord(lane->downloaded, lane->copies));
-
-	/* The other buffer is free: the emit that filled it from there waited for its copy. */
-	shard->next_row += cut.rows;
-	shard->next_word += cut.words;
-	if (gpusort_gather_ahead(shard, 1 - buffer, error) != 0 ||
+	if (gather_next(sort, shard, buffer, first + cut.rows, end, error) != 0 ||
 		gpusort_wait(device, lane->downloaded, error) != 0)
 		return -1;
 
@@ -246,30 +324,7 @@ gpusort_cuda_emit(GpuSort *sort, void *chunk, GpuSortEmitted *emitted, GpuSortEr
 	emitted->rows = cut.rows;
 	emitted->bytes = cut.words * 8;
 	emitted->tie_rows = cut.tie_rows;
-	emitted->last = shard->next_row == shard->rows_out && !emit_next_shard(sort, sort->emitting + 1);
+	emitted->last = first + cut.rows == end;
 	emitted->gather_ms = gather_ms;
-	return 0;
-}
-
-int
-gpusort_cuda_rewind(GpuSort *sort, GpuSortError *error)
-{
-	if (gpusort_check_cancel(sort, error) != 0)
-		return -1;
-	if (!sort->sorted)
-		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "rewind was called before sort");
-
-	/* What was gathered ahead is overwritten, in the order of the stream. */
-	for (uint32_t p = 0; p < sort->shard_count; p++)
-	{
-		GpuSortShard *shard = &sort->shards[p];
-
-		shard->next_row = 0;
-		shard->next_word = 0;
-		if (gpusort_device_use(shard->device, error) != 0 || gpusort_gather_ahead(shard, 0, error) != 0)
-			return -1;
-	}
-	sort->emitting = 0;
-	sort->at_end = false;
 	return 0;
 }

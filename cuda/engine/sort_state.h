@@ -12,7 +12,8 @@
  *		device_sort.cu	row ids in order
  *		order.cu		check, equal neighbours, refs in order, where rows end
  *		tie_flags.cu	rows that need a tie-break
- *		gather.cu		emit and rewind: rows in order, chunk by chunk
+ *		gather.cu		emit: rows in order, chunk by chunk
+ *		lookup.cu		sorted rows' keys by number, and numbers by key
  *
  * A sort has a shard on each device that it uses, mostly one.  Its chunks are
  * numbered in the order they were put, whatever device they lie on, and a row is
@@ -65,7 +66,7 @@ typedef struct GpuSortCut
 	uint32_t first_row;
 	uint32_t rows;
 	uint32_t words;
-	uint32_t tie_rows; /* of them, with TIE_NEXT */
+	uint32_t tie_rows; /* of the rows, with TIE_NEXT */
 } GpuSortCut;
 
 /* What kernels tell the host; one in device memory, one mirror in pinned memory. */
@@ -149,10 +150,12 @@ typedef struct GpuSortShard
 
 	/* emit */
 	uint32_t rows_out;    /* that this device emits: all it sorts, or the first of them */
+	uint64_t first_out;   /* number of the first of them in the order of the whole sort */
 	GpuSortBlock staging; /* two buffers of GPUSORT_CHUNK_BYTES */
-	int ahead;            /* the buffer that the next rows are gathered into, or -1 */
-	uint64_t next_row;    /* the first row not gathered yet */
-	uint64_t next_word;
+	int ahead;            /* the buffer that rows were gathered into that are not asked for yet, or -1 */
+	/* the first of them, and the row before which they end at the latest; by number in the shard */
+	uint32_t ahead_first;
+	uint32_t ahead_end;
 } GpuSortShard;
 
 struct GpuSort
@@ -183,8 +186,7 @@ struct GpuSort
 	struct GpuSortRedistribution *redistribution; /* redistribute.cu's */
 	GpuSortInputOrder order;                      /* of the rows as they were put */
 	bool sorted;
-	uint32_t emitting; /* the shard whose rows are due */
-	bool at_end;       /* the last chunk was emitted */
+	uint64_t rows_out; /* of all shards */
 };
 
 #endif /* GPUSORT_SORT_STATE_H */

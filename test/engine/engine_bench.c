@@ -1,13 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * engine_bench.c
- *	  What an engine takes per row for putting, sorting and emitting.
+ *	  What an engine takes per row for putting, sorting and emitting, how fast rows
+ *	  come out in one piece and by intervals, and what it takes to cut them into ranges.
  *
  *	engine_bench --engine host
  *	engine_bench --engine cuda --library PATH
  *		--rows N --row-bytes N --key-words N --keys NAME --ties --runs N
+ *		--interval N		bytes of an interval (1048576)
  *
  * Prints CSV, one line per run; the first run finds the engine's caches cold.
+ * emit_gb_s is of all rows asked for at once; rising_gb_s of intervals one after the other, as
+ * readers claim them; spread_gb_s of intervals that READERS readers ask for in turn, each
+ * in a part of the rows of its own.  keys_at_us and rows_below_us are of CUTS keys.
  * Times are those of the engine's calls alone, not of making rows.
  *
  *-------------------------------------------------------------------------
@@ -23,6 +28,11 @@
 /* Chunks in and out, as a service has them. */
 #define POOL_CHUNKS 8
 
+#define READERS 16
+
+/* Places where the rows may be cut, as the service asks for them. */
+#define CUTS 1024
+
 typedef struct Shape
 {
 	uint64_t rows;
@@ -30,6 +40,7 @@ typedef struct Shape
 	uint32_t key_words;
 	RigKeys keys;
 	int ties;
+	uint64_t interval; /* bytes */
 } Shape;
 
 typedef struct Times
@@ -38,6 +49,10 @@ typedef struct Times
 	double sort_ms;
 	double emit_ms;
 	double gather_ms; /* of emit, on the device */
+	double rising_ms; /* intervals */
+	double spread_ms;
+	double keys_at_ms;
+	double rows_below_ms;
 	GpuSortOutcome outcome;
 } Times;
 
@@ -46,6 +61,72 @@ fail(const char *call, const GpuSortError *error)
 {
 	fprintf(stderr, "%s: reason %d: %s\n", call, error->reason, error->text);
 	exit(1);
+}
+
+/* Emits an interval into chunks of the pool; adds the device's time to *gather_ms. */
+static void
+emit_rows(const GpuSortEngineOps *ops, GpuSort *sort, uint64_t first, uint64_t end, char *pool, double *gather_ms)
+{
+	static uint32_t turn;
+	GpuSortEmitted emitted;
+	GpuSortError error;
+
+	do
+	{
+		if (ops->emit(sort, first, end, pool + turn++ % POOL_CHUNKS * GPUSORT_CHUNK_BYTES, &emitted, &error) != 0)
+			fail("emit", &error);
+		first += emitted.rows;
+		*gather_ms += emitted.gather_ms;
+	} while (!emitted.last);
+	if (first != end)
+	{
+		fprintf(stderr, "rows came out up to %llu, not %llu\n", (unsigned long long) first, (unsigned long long) end);
+		exit(1);
+	}
+}
+
+/* Emits all rows by intervals that so many readers ask for in turn; returns the time. */
+static double
+emit_intervals(const GpuSortEngineOps *ops, GpuSort *sort, const Shape *shape, uint64_t rows, uint64_t readers,
+			   char *pool)
+{
+	const uint64_t length = shape->interval / GPUSORT_ALIGN8(shape->row_bytes) + 1;
+	const uint64_t intervals = (rows + length - 1) / length;
+	const uint64_t each = (intervals + readers - 1) / readers;
+	const double begun = rig_milliseconds();
+	double ignored = 0;
+
+	for (uint64_t i = 0; i < each; i++)
+	{
+		for (uint64_t r = 0; r < readers; r++)
+		{
+			const uint64_t first = (r * each + i) * length;
+
+			if (first < rows)
+				emit_rows(ops, sort, first, first + length < rows ? first + length : rows, pool, &ignored);
+		}
+	}
+	return rig_milliseconds() - begun;
+}
+
+/* Looks up the keys at places of equal distance, and those keys' places. */
+static void
+look_up(const GpuSortEngineOps *ops, GpuSort *sort, const Shape *shape, uint64_t rows, Times *times)
+{
+	static uint64_t numbers[CUTS];
+	static uint64_t keys[CUTS * GPUSORT_MAX_KEY_WORDS];
+	GpuSortError error;
+	double begun = rig_milliseconds();
+
+	for (uint64_t i = 0; i < CUTS; i++)
+		numbers[i] = rows * i / CUTS;
+	if (ops->keys_at(sort, numbers, CUTS, keys, &error) != 0)
+		fail("keys_at", &error);
+	times->keys_at_ms = rig_milliseconds() - begun;
+	begun = rig_milliseconds();
+	if (ops->rows_below(sort, 64 * shape->key_words, keys, CUTS, numbers, &error) != 0)
+		fail("rows_below", &error);
+	times->rows_below_ms = rig_milliseconds() - begun;
 }
 
 static void
@@ -59,13 +140,11 @@ run_once(const GpuSortEngineOps *ops, GpuSortEngine *engine, const Shape *shape,
 		.estimated_rows = shape->rows,
 		.estimated_bytes = shape->rows * (8 * shape->key_words + GPUSORT_ALIGN8(shape->row_bytes)),
 	};
-	GpuSortEmitted emitted = {.last = 0};
 	GpuSortError error;
 	GpuSort *sort;
 	GpuSortPlace place;
 	double begun;
 	uint64_t row = 0;
-	uint64_t came_out = 0;
 	/* as the service grants chunks */
 	const uint32_t rows_max = GPUSORT_CHUNK_BYTES / (8 * shape->key_words + GPUSORT_ALIGN8(shape->row_bytes) + sizeof(uint32_t)) * 3 / 2;
 	uint32_t turn = 0;
@@ -100,22 +179,20 @@ run_once(const GpuSortEngineOps *ops, GpuSortEngine *engine, const Shape *shape,
 		fail("sort", &error);
 	times->sort_ms = rig_milliseconds() - begun;
 
-	begun = rig_milliseconds();
-	while (!emitted.last)
+	if (times->outcome.rows != shape->rows)
 	{
-		if (ops->emit(sort, came_out, times->outcome.rows, pool + turn++ % POOL_CHUNKS * GPUSORT_CHUNK_BYTES, &emitted, &error) != 0)
-			fail("emit", &error);
-		came_out += emitted.rows;
-		times->gather_ms += emitted.gather_ms;
-	}
-	times->emit_ms = rig_milliseconds() - begun;
-	ops->end(sort);
-	if (came_out != shape->rows)
-	{
-		fprintf(stderr, "%llu of %llu rows came out\n", (unsigned long long) came_out,
+		fprintf(stderr, "%llu of %llu rows were sorted\n", (unsigned long long) times->outcome.rows,
 				(unsigned long long) shape->rows);
 		exit(1);
 	}
+
+	begun = rig_milliseconds();
+	emit_rows(ops, sort, 0, shape->rows, pool, &times->gather_ms);
+	times->emit_ms = rig_milliseconds() - begun;
+	times->rising_ms = emit_intervals(ops, sort, shape, shape->rows, 1, pool);
+	times->spread_ms = emit_intervals(ops, sort, shape, shape->rows, READERS, pool);
+	look_up(ops, sort, shape, shape->rows, times);
+	ops->end(sort);
 }
 
 int
@@ -130,9 +207,10 @@ main(int argc, char **argv)
 		{"keys", required_argument, NULL, 'k'},
 		{"ties", no_argument, NULL, 't'},
 		{"runs", required_argument, NULL, 'r'},
+		{"interval", required_argument, NULL, 'i'},
 		{NULL, 0, NULL, 0}};
 	GpuSortEngineConfig config = {.devices = "all"};
-	Shape shape = {.rows = 1000000, .row_bytes = 88, .key_words = 1, .keys = RIG_KEYS_RANDOM};
+	Shape shape = {.rows = 1000000, .row_bytes = 88, .key_words = 1, .keys = RIG_KEYS_RANDOM, .interval = 1 << 20};
 	const char *name = "host";
 	const char *library = NULL;
 	const GpuSortEngineOps *ops;
@@ -157,6 +235,8 @@ main(int argc, char **argv)
 			shape.ties = 1;
 		else if (option == 'r')
 			runs = atoi(optarg);
+		else if (option == 'i')
+			shape.interval = strtoull(optarg, NULL, 0);
 		else if (option == 'k')
 		{
 			shape.keys = 0;
@@ -180,17 +260,22 @@ main(int argc, char **argv)
 		fail("open", &error);
 
 	printf("engine,rows,row_bytes,key_words,keys,ties,run,packed_bits,tie_rows,"
-		   "put_ns,sort_ns,emit_ns,gather_ns,sort_ms\n");
+		   "put_ns,sort_ns,emit_ns,gather_ns,sort_ms,"
+		   "emit_gb_s,interval,rising_gb_s,spread_gb_s,keys_at_us,rows_below_us\n");
 	for (int run = 1; run <= runs; run++)
 	{
 		Times times;
 		double ns = 1e6 / shape.rows;
+		double gb;
 
 		run_once(ops, engine, &shape, config.pool, run, &times);
-		printf("%s,%llu,%u,%u,%s,%d,%d,%u,%llu,%.2f,%.3f,%.2f,%.3f,%.3f\n", name,
+		gb = times.outcome.bytes / 1e6;
+		printf("%s,%llu,%u,%u,%s,%d,%d,%u,%llu,%.2f,%.3f,%.2f,%.3f,%.3f,%.2f,%llu,%.2f,%.2f,%.1f,%.1f\n", name,
 			   (unsigned long long) shape.rows, shape.row_bytes, shape.key_words, rig_keys_names[shape.keys],
 			   shape.ties, run, times.outcome.packed_bits, (unsigned long long) times.outcome.tie_rows,
-			   times.put_ms * ns, times.sort_ms * ns, times.emit_ms * ns, times.gather_ms * ns, times.sort_ms);
+			   times.put_ms * ns, times.sort_ms * ns, times.emit_ms * ns, times.gather_ms * ns, times.sort_ms,
+			   gb / times.emit_ms, (unsigned long long) shape.interval, gb / times.rising_ms, gb / times.spread_ms,
+			   times.keys_at_ms * 1e3, times.rows_below_ms * 1e3);
 		fflush(stdout);
 	}
 	ops->close(engine);

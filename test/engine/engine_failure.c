@@ -182,13 +182,14 @@ cancel_after(useconds_t after)
 	CaseFailure failure = {.text = ""};
 	GpuSortError error = {.reason = GPUSORT_REASON_NONE};
 	GpuSortOutcome outcome;
-	GpuSortEmitted emitted = {.last = 0};
+	GpuSortEmitted emitted;
 	GpuSort *sort;
+	uint64_t first = 0;
+	uint64_t key[3];
 	RigChunk chunk;
 	GpuSortPlace place;
 	char title[64];
 	double took;
-	uint64_t next = 0;
 	int result = 0;
 
 	snprintf(title, sizeof(title), "cancelled after %u us", after);
@@ -221,8 +222,12 @@ cancel_after(useconds_t after)
 		result = test.ops->sort(sort, &outcome, &error);
 	while (result == 0)
 	{
-		result = test.ops->emit(sort, next, outcome.rows, test.pool + GPUSORT_CHUNK_BYTES, &emitted, &error);
-		next = emitted.last ? 0 : next + emitted.rows;
+		result = test.ops->emit(sort, first, outcome.rows, test.pool + GPUSORT_CHUNK_BYTES, &emitted, &error);
+		if (result == 0)
+			result = test.ops->keys_at(sort, &first, 1, key, &error);
+		if (result == 0)
+			result = test.ops->rows_below(sort, 100, key, 1, &first, &error);
+		first = result == 0 && !emitted.last ? first + emitted.rows : 0;
 	}
 	test.ops->end(sort);
 	took = rig_milliseconds();

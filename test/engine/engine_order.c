@@ -93,6 +93,8 @@ test_shapes(uint64_t large)
 			  (CaseSpec){.rows = 300000, .key_words = 2, .keys = RIG_KEYS_EQUAL, .length_max = 60, .truncated_percent = 100});
 	test_case("ties in few rows of long runs",
 			  (CaseSpec){.rows = 300000, .key_words = 1, .keys = RIG_KEYS_HIGH_BIT, .length_max = 60, .truncated_percent = 1});
+	test_case("more keys looked up than a chunk holds",
+			  (CaseSpec){.rows = 50, .key_words = 32, .keys = RIG_KEYS_SUFFIX, .length_max = 60, .look_ups = 17000});
 	test_case("many rows, random keys",
 			  (CaseSpec){.rows = large, .key_words = 1, .length_max = 88, .overflow_percent = 1});
 	test_case("many rows, runs of four",

@@ -73,8 +73,8 @@ keys_equal(const SortCase *rows, uint64_t place)
 				  8 * rows->spec.key_words) == 0;
 }
 
-static void *
-allocate(uint64_t bytes)
+void *
+sort_case_allocate(uint64_t bytes)
 {
 	void *memory = malloc(bytes > 0 ? bytes : 1);
 
@@ -144,11 +144,12 @@ sort_case_make(SortCase *made, const CaseSpec *spec, uint64_t salt)
 
 	made->spec = *spec;
 	made->salt = salt;
-	made->keys = allocate(spec->rows * spec->key_words * sizeof(uint64_t));
-	made->lengths = allocate(spec->rows * sizeof(uint32_t));
-	made->flags = allocate(spec->rows);
-	made->order = allocate(spec->rows * sizeof(uint32_t));
-	made->tie_next = allocate(spec->rows);
+	made->borders = 0;
+	made->keys = sort_case_allocate(spec->rows * spec->key_words * sizeof(uint64_t));
+	made->lengths = sort_case_allocate(spec->rows * sizeof(uint32_t));
+	made->flags = sort_case_allocate(spec->rows);
+	made->order = sort_case_allocate(spec->rows * sizeof(uint32_t));
+	made->tie_next = sort_case_allocate(spec->rows);
 
 	for (uint64_t i = 0; i < spec->rows; i++)
 	{
@@ -255,73 +256,74 @@ sort_case_put(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, 
 	return true;
 }
 
+/* Compares the rows of a chunk with what is right from *place on; expected is room for the longest. */
+static bool
+check_chunk(const SortCase *from, const char *out, const GpuSortEmitted *emitted, uint64_t *place, uint64_t end,
+			char *expected, CaseFailure *failure)
+{
+	uint32_t at = 0;
+	uint32_t ties = 0;
+
+	for (uint32_t r = 0; r < emitted->rows; r++)
+	{
+		uint32_t row;
+		uint32_t length;
+		uint8_t flags;
+		bool tie;
+
+		if (*place >= end)
+			return case_failed(failure, "more rows came out than were asked for");
+		row = from->order[*place];
+		length = from->lengths[row];
+		tie = from->tie_next[*place];
+		flags = (from->flags[row] & ~GPUSORT_ROW_KEY_TRUNCATED) | (tie ? GPUSORT_ROW_TIE_NEXT : 0);
+		write_row(from, row, expected, flags);
+		if (at + GPUSORT_ALIGN8(length) > emitted->bytes || emitted->bytes > GPUSORT_CHUNK_BYTES ||
+			memcmp(out + at, expected, length) != 0)
+			return case_failed(failure, "place %llu: row %u of %u bytes with flags 0x%02x was expected, at %u of %u bytes",
+							   (unsigned long long) *place, row, length, flags, at, emitted->bytes);
+		at += GPUSORT_ALIGN8(length);
+		ties += tie;
+		++*place;
+	}
+	if (at != emitted->bytes || ties != emitted->tie_rows || !emitted->last != (*place < end) || emitted->rows == 0)
+		return case_failed(failure, "a chunk of %u rows, %u bytes, %u ties, last %d; counted %u bytes, %u ties",
+						   emitted->rows, emitted->bytes, emitted->tie_rows, emitted->last, at, ties);
+	return true;
+}
+
 bool
 sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, char *out, uint64_t *place,
-			   uint64_t chunks, int *last, CaseFailure *failure)
+			   uint64_t end, uint64_t chunks, CaseFailure *failure)
 {
 	uint32_t most = 0;
+	uint32_t not_full = 0;
 	char *expected;
+	bool passed = true;
 
 	for (uint64_t i = 0; i < from->spec.rows; i++)
 		if (from->lengths[i] > most)
 			most = from->lengths[i];
-	expected = allocate(GPUSORT_ALIGN8(most));
+	expected = sort_case_allocate(GPUSORT_ALIGN8(most));
 
-	*last = 0;
-	for (uint64_t i = 0; i < chunks && *place < from->rows_out; i++)
+	for (uint64_t i = 0; i < chunks && *place < end && passed; i++)
 	{
 		GpuSortEmitted emitted;
 		GpuSortError error;
-		uint32_t at = 0;
-		uint32_t ties = 0;
 
 		memset(out, 0xA5, GPUSORT_CHUNK_BYTES);
 		memset(&emitted, 0xA5, sizeof(emitted));
-		if (ops->emit(sort, *place, from->rows_out, out, &emitted, &error) != 0)
-		{
-			free(expected);
-			return case_failed(failure, "emit: %s", error.text);
-		}
-		for (uint32_t r = 0; r < emitted.rows; r++)
-		{
-			uint32_t row;
-			uint32_t length;
-			bool tie;
-
-			if (*place >= from->rows_out)
-			{
-				free(expected);
-				return case_failed(failure, "more rows came out than were sorted");
-			}
-			row = from->order[*place];
-			length = from->lengths[row];
-			tie = from->tie_next[*place];
-			write_row(from, row, expected,
-					  (from->flags[row] & ~GPUSORT_ROW_KEY_TRUNCATED) | (tie ? GPUSORT_ROW_TIE_NEXT : 0));
-			if (at + GPUSORT_ALIGN8(length) > emitted.bytes || emitted.bytes > GPUSORT_CHUNK_BYTES ||
-				memcmp(out + at, expected, length) != 0)
-			{
-				free(expected);
-				return case_failed(failure, "place %llu: row %u of %u bytes with flags 0x%02x was expected, at %u of %u bytes",
-								   (unsigned long long) *place, row, length,
-								   (from->flags[row] & ~GPUSORT_ROW_KEY_TRUNCATED) | (tie ? GPUSORT_ROW_TIE_NEXT : 0),
-								   at, emitted.bytes);
-			}
-			at += GPUSORT_ALIGN8(length);
-			ties += tie;
-			++*place;
-		}
-		if (at != emitted.bytes || ties != emitted.tie_rows || !emitted.last != (*place < from->rows_out) ||
-			(emitted.rows == 0 && from->rows_out > 0))
-		{
-			free(expected);
-			return case_failed(failure, "a chunk of %u rows, %u bytes, %u ties, last %d; counted %u bytes, %u ties",
-							   emitted.rows, emitted.bytes, emitted.tie_rows, emitted.last, at, ties);
-		}
-		*last = emitted.last;
+		if (ops->emit(sort, *place, end, out, &emitted, &error) != 0)
+			passed = case_failed(failure, "emit: %s", error.text);
+		else
+			passed = check_chunk(from, out, &emitted, place, end, expected, failure);
+		if (passed && *place < end &&
+			emitted.bytes + GPUSORT_ALIGN8(from->lengths[from->order[*place]]) <= GPUSORT_CHUNK_BYTES &&
+			++not_full > from->borders)
+			passed = case_failed(failure, "the next row would have fit a chunk of %u bytes", emitted.bytes);
 	}
 	free(expected);
-	return true;
+	return passed;
 }
 
 /* From begin to end, without either. */
@@ -332,7 +334,6 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 	char *out = chunks + GPUSORT_CHUNK_BYTES;
 	uint64_t put_rows;
 	uint64_t place = 0;
-	int last;
 	GpuSortError error;
 	GpuSortOutcome outcome;
 
@@ -367,17 +368,19 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 						   (unsigned long long) rows->bytes, (unsigned long long) rows->tie_rows,
 						   outcome.key_bits, outcome.packed_bits);
 
-	/* One chunk and back, two and back, all and back, all. */
-	for (uint64_t chunks_wanted = 1; chunks_wanted <= 4; chunks_wanted++)
-	{
-		place = 0;
-		if (!sort_case_read(rows, ops, sort, out, &place, chunks_wanted < 3 ? chunks_wanted : UINT64_MAX, &last,
-							failure))
-			return false;
-		if (chunks_wanted >= 3 && place != rows->rows_out)
-			return case_failed(failure, "%llu rows came out", (unsigned long long) place);
-	}
-	return true;
+	/* One chunk; from the start two, keys, one more, keys, the rest; all once more. */
+	if (!sort_case_read(rows, ops, sort, out, &place, rows->rows_out, 1, failure))
+		return false;
+	place = 0;
+	if (!sort_case_read(rows, ops, sort, out, &place, rows->rows_out, 2, failure) ||
+		!sort_case_look_up(rows, ops, sort, failure) ||
+		!sort_case_read(rows, ops, sort, out, &place, rows->rows_out, 1, failure) ||
+		!sort_case_look_up(rows, ops, sort, failure) ||
+		!sort_case_read(rows, ops, sort, out, &place, rows->rows_out, UINT64_MAX, failure))
+		return false;
+	place = 0;
+	return sort_case_read(rows, ops, sort, out, &place, rows->rows_out, UINT64_MAX, failure) &&
+		sort_case_read_intervals(rows, ops, sort, out, failure);
 }
 
 bool
@@ -393,6 +396,7 @@ sort_case_run(const CaseSpec *spec, uint64_t salt, const GpuSortEngineOps *ops, 
 
 	failure->text[0] = '\0';
 	sort_case_make(&rows, spec, salt);
+	rows.borders = ops->describe(engine, NULL, 0) - 1;
 	request.estimated_rows = spec->reserve_ahead ? spec->rows : 0;
 	request.estimated_bytes = spec->reserve_ahead ? rows.bytes + spec->rows * 8 * spec->key_words : 0;
 	if (ops->begin(engine, &request, &sort_case_never_cancelled, &sort, &place, &error) != 0)

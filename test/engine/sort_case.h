@@ -31,6 +31,7 @@ typedef struct CaseSpec
 	bool claim_no_ties;  /* may_tie = 0; truncated_percent is 0 then */
 	bool reserve_ahead;  /* reserve several chunks at once, and more than are put */
 	uint64_t limit;      /* rows wanted; 0: all */
+	uint32_t look_ups;   /* keys looked up at once; 0: any few */
 	int fits;            /* 1: all rows have to be ingested; -1: some must be refused; 0: either */
 } CaseSpec;
 
@@ -48,6 +49,7 @@ typedef struct SortCase
 	uint64_t rows_out; /* rows that are to come out: wanted, or all */
 	uint64_t bytes;    /* of them, padded */
 	uint64_t tie_rows; /* of them, in runs of equal keys with a row that is KEY_TRUNCATED */
+	uint32_t borders;  /* between devices: at each a chunk may end before it is full */
 } SortCase;
 
 typedef struct CaseFailure
@@ -70,18 +72,29 @@ extern bool sort_case_put(const SortCase *from, const GpuSortEngineOps *ops, Gpu
 						  uint64_t *put_rows, GpuSortError *full, CaseFailure *failure);
 
 /*
- * Reads rows from place *place of the order on, at most `chunks` chunks, and compares each
- * with what is right.  Sets *last from the engine's last flag.
+ * Reads rows from place *place of the order on, up to `end`, at most `chunks` chunks, and compares
+ * each with what is right.
  */
 extern bool sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, char *out,
-						   uint64_t *place, uint64_t chunks, int *last, CaseFailure *failure);
+						   uint64_t *place, uint64_t end, uint64_t chunks, CaseFailure *failure);
+
+/* sort_access.c: the same of intervals here and there. */
+extern bool sort_case_read_intervals(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, char *out,
+									 CaseFailure *failure);
+
+/* sort_access.c: keys of rows here and there, and the rows below keys like those. */
+extern bool sort_case_look_up(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort,
+							  CaseFailure *failure);
 
 /*
- * The whole way: begin, put, sort, read, again from the first row on in mid-output and at the end, end.  chunks is
- * memory of two chunks.
+ * The whole way: begin, put, sort, read in order, more than once, and by intervals, look up, end.
+ * chunks is memory of two chunks.
  */
 extern bool sort_case_run(const CaseSpec *spec, uint64_t salt, const GpuSortEngineOps *ops, GpuSortEngine *engine,
 						  char *chunks, CaseFailure *failure);
+
+/* As malloc, but exits the program where there is no memory. */
+extern void *sort_case_allocate(uint64_t bytes);
 
 /* Fills *failure and returns false. */
 extern bool case_failed(CaseFailure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
