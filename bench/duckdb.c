@@ -1,11 +1,12 @@
 /*
- * duckdb.c - sorts in DuckDB, for bench/run:
- *	  duckdb THREADS REPEATS ROWS 'DIRECTORY/ *.csv' < QUERIES
+ * duckdb.c - queries in DuckDB, for bench/run:
+ *	  duckdb THREADS REPEATS [TABLE ROWS COLUMNS 'DIRECTORY/ *.csv']... < QUERIES
  *
- * Reads the yardstick's table t, in CSV files of ROWS rows together, into memory, then runs each of
- * the queries ("name SELECT ...", one a line) REPEATS times as CREATE TABLE AS, taking turns.
- * Prints "name repeat milliseconds duckdb version, seconds to load" for each; the time is that of
- * CREATE TABLE AS alone.  Exits with 1 and a message if anything fails.
+ * Reads each table, in CSV files of ROWS rows together, into memory; COLUMNS are 'name': 'type', ...
+ * Then runs each of the queries ("name rows SELECT ...", one a line; rows: those of the result)
+ * REPEATS times as CREATE TABLE AS, taking turns.  Prints "name repeat milliseconds duckdb version,
+ * seconds to load" for each; the time is that of CREATE TABLE AS alone.  Exits with 1 and a message
+ * if anything fails.
  *
  * Packages of the library come without its header: what is used of DuckDB's C API is declared here.
  */
@@ -44,7 +45,7 @@ extern void duckdb_disconnect(duckdb_connection *connection);
 extern void duckdb_close(duckdb_database *database);
 extern const char *duckdb_library_version(void);
 
-#define MAX_QUERIES 16
+#define MAX_QUERIES 32
 
 static duckdb_connection connection;
 
@@ -78,6 +79,20 @@ seconds(void)
 	return (double) now.tv_sec + (double) now.tv_nsec * 1e-9;
 }
 
+/* Reads a table's CSV files. */
+static void
+load(const char *table, int64_t rows, const char *columns, const char *files)
+{
+	char statement[4096];
+
+	snprintf(statement, sizeof(statement),
+			 "CREATE TABLE %s AS SELECT * FROM read_csv('%s', header = false, columns = {%s})", table, files, columns);
+	run(statement);
+	snprintf(statement, sizeof(statement), "SELECT count(*) FROM %s", table);
+	if (run(statement) != rows)
+		fail(table, "not as many rows as there should be");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -85,24 +100,25 @@ main(int argc, char **argv)
 	char statement[4096];
 	char *queries[MAX_QUERIES];
 	char *name[MAX_QUERIES];
+	int64_t result_rows[MAX_QUERIES];
 	char line[1024];
 	int nqueries = 0;
-	int64_t rows;
 	double load_seconds;
 
-	if (argc != 5)
-		fail("usage", "duckdb THREADS REPEATS ROWS FILES < QUERIES");
-	rows = strtoll(argv[3], NULL, 10);
+	if (argc < 3 || (argc - 3) % 4 != 0)
+		fail("usage", "duckdb THREADS REPEATS [TABLE ROWS COLUMNS FILES]... < QUERIES");
 	while (fgets(line, sizeof(line), stdin) != NULL)
 	{
-		char *space = strchr(line, ' ');
+		char *rows = strchr(line, ' ');
+		char *query;
 
-		if (space == NULL || nqueries == MAX_QUERIES)
-			fail(line, "not \"name query\", or too many");
-		line[strcspn(line, "\n")] = '\0';
-		*space = '\0';
+		if (rows == NULL || nqueries == MAX_QUERIES)
+			fail(line, "not \"name rows query\", or too many");
+		*rows++ = '\0';
+		result_rows[nqueries] = strtoll(rows, &query, 10);
+		query[strcspn(query, "\n")] = '\0';
 		name[nqueries] = strdup(line);
-		queries[nqueries++] = strdup(space + 1);
+		queries[nqueries++] = strdup(query);
 	}
 
 	if (duckdb_open(NULL, &database) != DuckDBSuccess || duckdb_connect(database, &connection) != DuckDBSuccess)
@@ -110,14 +126,9 @@ main(int argc, char **argv)
 	snprintf(statement, sizeof(statement), "SET threads = %d", atoi(argv[1]));
 	run(statement);
 	load_seconds = seconds();
-	snprintf(statement, sizeof(statement),
-			 "CREATE TABLE t AS SELECT * FROM read_csv('%s', header = false, columns = {'id': 'BIGINT', "
-			 "'k8': 'BIGINT', 'f8': 'DOUBLE', 'k4': 'INTEGER', 't': 'VARCHAR'})",
-			 argv[4]);
-	run(statement);
+	for (int i = 3; i < argc; i += 4)
+		load(argv[i], strtoll(argv[i + 1], NULL, 10), argv[i + 2], argv[i + 3]);
 	load_seconds = seconds() - load_seconds;
-	if (run("SELECT count(*) FROM t") != rows)
-		fail("load", "not as many rows as there should be");
 
 	for (int repeat = 1; repeat <= atoi(argv[2]); repeat++)
 	{
@@ -125,14 +136,15 @@ main(int argc, char **argv)
 		{
 			double start;
 
-			snprintf(statement, sizeof(statement), "CREATE TABLE sorted AS %s", queries[i]);
+			snprintf(statement, sizeof(statement), "CREATE TABLE result AS %s", queries[i]);
 			start = seconds();
 			run(statement);
 			printf("%s %d %.3f duckdb %s; loaded in %.1f s\n", name[i], repeat, (seconds() - start) * 1e3,
 				   duckdb_library_version(), load_seconds);
-			if (run("SELECT count(*) FROM sorted") != rows)
+			fflush(stdout);
+			if (run("SELECT count(*) FROM result") != result_rows[i])
 				fail(queries[i], "not as many rows as there should be");
-			run("DROP TABLE sorted");
+			run("DROP TABLE result");
 		}
 	}
 	duckdb_disconnect(&connection);
