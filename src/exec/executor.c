@@ -38,6 +38,7 @@
 #include "exec/ingest.h"
 #include "exec/scan_state.h"
 #include "exec/service_sort.h"
+#include "exec/shared_sort.h"
 #include "exec/stream.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
@@ -83,6 +84,8 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	state->keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
 	state->sort_context = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
 	gpusort_first_rows_init(&state->first, outerPlanState(node));
+	if (state->info.range_columns > 0)
+		gpusort_shared_sort_create(state);
 	state->stage = GPUSORT_STAGE_INPUT;
 	MemoryContextSwitchTo(caller);
 }
@@ -115,6 +118,13 @@ rescan_gpusort(CustomScanState *node)
 	GpuSortFailure failure;
 
 	gpusort_slots_clear(&state->slots);
+	if (state->shared != NULL && (state->stage == GPUSORT_STAGE_STREAM || state->stage == GPUSORT_STAGE_LOST))
+	{
+		/* The rows are those of the range that GpuSortOutput has begun (stream.c). */
+		if (node->ss.ps.chgParam == NULL)
+			elog(ERROR, "GpuSort cannot start over within a range");
+		return;
+	}
 	if (state->stage == GPUSORT_STAGE_INPUT)
 	{
 		if (child->chgParam == NULL)
@@ -174,6 +184,11 @@ static const CustomExecMethods exec_methods = {
 	.ReScanCustomScan = rescan_gpusort,
 	.MarkPosCustomScan = mark_gpusort,
 	.RestrPosCustomScan = restore_gpusort,
+	.EstimateDSMCustomScan = gpusort_shared_sort_estimate,
+	.InitializeDSMCustomScan = gpusort_shared_sort_initialize,
+	.ReInitializeDSMCustomScan = gpusort_shared_sort_reinitialize,
+	.InitializeWorkerCustomScan = gpusort_shared_sort_initialize_worker,
+	.ShutdownCustomScan = gpusort_shared_sort_shutdown,
 	.ExplainCustomScan = gpusort_explain,
 };
 
@@ -232,6 +247,8 @@ gpusort_executor_init(void)
 {
 	RegisterCustomScanMethods(&gpusort_scan_methods);
 	RegisterCustomScanMethods(&gpusort_ingest_scan_methods);
+	RegisterCustomScanMethods(&gpusort_output_scan_methods);
+	RegisterCustomScanMethods(&gpusort_exchange_scan_methods);
 	previous_executor_start = ExecutorStart_hook;
 	ExecutorStart_hook = executor_start;
 }

@@ -52,15 +52,16 @@ append_order(StringInfo text, const GpuSortColumn *column, Node *expression)
 		appendStringInfoString(text, column->nulls_first ? " NULLS FIRST" : " NULLS LAST");
 }
 
-static void
-show_sort_keys(GpuSortScanState *state, List *ancestors, ExplainState *es)
+/* Shows the first columns that the node sorts by, under this label. */
+void
+gpusort_explain_keys(GpuSortScanState *state, const char *label, int columns, List *ancestors, ExplainState *es)
 {
 	Plan *plan = gpusort_plan_state(state)->plan;
 	List *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
 	bool use_prefix = list_length(es->rtable) > 1 || es->verbose;
 	List *result = NIL;
 
-	for (int i = 0; i < state->info.ncolumns; i++)
+	for (int i = 0; i < columns; i++)
 	{
 		const GpuSortColumn *column = &state->info.columns[i];
 		TargetEntry *entry = get_tle_by_resno(((CustomScan *) plan)->custom_scan_tlist, column->attno);
@@ -77,7 +78,7 @@ show_sort_keys(GpuSortScanState *state, List *ancestors, ExplainState *es)
 		append_order(&text, column, (Node *) key);
 		result = lappend(result, text.data);
 	}
-	ExplainPropertyList("Sort Key", result, es);
+	ExplainPropertyList(label, result, es);
 }
 
 static void
@@ -133,8 +134,8 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	const GpuSortFigures *figures = &state->figures;
 	GpuSortTimes ms;
 
-	show_sort_keys(state, ancestors, es);
-	if (!es->analyze || state->stage == GPUSORT_STAGE_INPUT)
+	gpusort_explain_keys(state, "Sort Key", state->info.ncolumns, ancestors, es);
+	if (!es->analyze || state->stage == GPUSORT_STAGE_INPUT || state->stage == GPUSORT_STAGE_LOST)
 		return;
 
 	if (state->stage == GPUSORT_STAGE_TUPLESORT)

@@ -10,13 +10,15 @@
  * child is, provided that the planner found that it gives the same rows again;
  * otherwise, and once a row has been emitted, the query ends with an error.
  *
- * Each of the four leaves the node in GPUSORT_STAGE_TUPLESORT.
+ * Each of the four leaves the node in GPUSORT_STAGE_TUPLESORT, but for a loss of rows that
+ * several processes read: those above decide what comes of it (shared_sort.c).
  *
  *-------------------------------------------------------------------------
  */
 #include "exec/fallback.h"
 
 #include "exec/service_sort.h"
+#include "exec/shared_sort.h"
 #include "exec/ties.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -122,7 +124,7 @@ gpusort_report_lost(GpuSortScanState *state, const GpuSortFailure *failure)
 
 /*
  * To be called when the service has lost the rows, or their order: reads the child again.  Errors: it
- * cannot be read again, or a row has been emitted.
+ * cannot be read again, or a row has been emitted.  Of a shared sort there are no more rows then.
  */
 void
 gpusort_fallback_lost(GpuSortScanState *state, const GpuSortFailure *failure)
@@ -130,6 +132,11 @@ gpusort_fallback_lost(GpuSortScanState *state, const GpuSortFailure *failure)
 	GpuSortFailure reason = *failure;
 	PlanState *child = gpusort_child(state);
 
+	if (state->shared != NULL)
+	{
+		gpusort_shared_sort_lose(state, failure);
+		return;
+	}
 	if (state->stream.emitted || !state->info.rescannable)
 		gpusort_report_lost(state, &reason);
 

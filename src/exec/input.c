@@ -16,12 +16,12 @@
  */
 #include "exec/input.h"
 
-#include "client/elapsed.h"
 #include "exec/bound.h"
 #include "exec/fallback.h"
 #include "exec/ingest.h"
 #include "exec/prefixes.h"
 #include "exec/service_sort.h"
+#include "exec/shared_sort.h"
 #include "settings.h"
 
 /* Keeps the first rows back; true if there are no others, and they are too few for the service. */
@@ -81,11 +81,8 @@ ingest_rows(GpuSortScanState *state)
 static bool
 sort_rows(GpuSortScanState *state, instr_time start)
 {
-	GpuSortFigures *figures = &state->figures;
-	double chunk_wait = state->service.writer.wait_ms;
 	GpuSortFailure failure = {0};
 	instr_time ingested;
-	double waited;
 
 	INSTR_TIME_SET_CURRENT(ingested);
 	if (!gpusort_service_sort_wait(state, &failure))
@@ -94,11 +91,7 @@ sort_rows(GpuSortScanState *state, instr_time start)
 		return false;
 	}
 
-	/* What was waited beyond the sort itself was for the last uploads. */
-	waited = gpusort_ms_since(ingested);
-	figures->ms.ingest = gpusort_ms_between(start, ingested) - chunk_wait - figures->ms.queue;
-	figures->ms.upload_wait = chunk_wait + Max(waited - figures->outcome.sort_ms, 0);
-	figures->ms.sort = figures->outcome.sort_ms;
+	gpusort_service_sort_note_times(state, start, ingested);
 	state->service.unreported = true;
 	return true;
 }
@@ -115,6 +108,12 @@ gpusort_sort_input(GpuSortScanState *state)
 	memset(&state->figures.outcome, 0, sizeof(state->figures.outcome));
 	state->fallback.reason.reason = GPUSORT_REASON_NONE;
 	state->bound = gpusort_bound_rows(state->limit);
+	if (state->shared != NULL)
+	{
+		/* Rows that several processes read are put before one is asked for; this process is to sort alone. */
+		gpusort_fallback_refused(state, gpusort_shared_sort_failure(state));
+		return;
+	}
 	if (gpusort_plan_state(state)->state->es_epq_active != NULL)
 	{
 		failure.reason = GPUSORT_REASON_RECHECK;

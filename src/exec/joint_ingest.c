@@ -18,7 +18,7 @@
  *
  * Legal order of calls.  The leader: create, once there is shared memory; for each
  * sort start and, in shared memory before workers start, publish; rows; collect, when
- * workers have left; reset at any time.  A worker: join, rows, leave.
+ * workers have left; reset at any time.  A worker: join, rows, leave; join has its keys laid out, as lay_out_keys does.
  *
  *-------------------------------------------------------------------------
  */
@@ -111,6 +111,18 @@ gpusort_joint_ingest_reset(GpuSortJointIngest *joint)
 	joint->common_later = false;
 }
 
+/* Lays the keys of a worker out as those of all others are. */
+void
+gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint)
+{
+	GpuSortJointShared *shared = joint->shared;
+
+	LWLockAcquire(&shared->lock, LW_SHARED);
+	gpusort_keys_lay_out(joint->keys, shared_prefixes(shared), shared->common_later);
+	joint->settled = shared->common_chosen;
+	LWLockRelease(&shared->lock);
+}
+
 /*
  * Joins the sort that the leader has begun; false, with a reason, if that is not to be.  The connection
  * belongs to the current memory context; overflow as for a writer.
@@ -126,10 +138,7 @@ gpusort_joint_ingest_join(GpuSortJointIngest *joint, const GpuSortRowForm *form,
 	joint->client = gpusort_client_join(shared->token, shared->generation, false, failure);
 	if (joint->client == NULL)
 		return false;
-	LWLockAcquire(&shared->lock, LW_SHARED);
-	gpusort_keys_lay_out(joint->keys, shared_prefixes(shared), shared->common_later);
-	joint->settled = shared->common_chosen;
-	LWLockRelease(&shared->lock);
+	gpusort_joint_ingest_lay_out_keys(joint);
 	gpusort_writer_init(&joint->own_writer, joint->client, joint->keys, form, overflow, shared->job, shared->verified);
 	joint->writer = &joint->own_writer;
 	return true;

@@ -60,6 +60,7 @@ extern void gpusort_joint_ingest_collect(const GpuSortJointIngest *joint, GpuSor
 extern void gpusort_joint_ingest_reset(GpuSortJointIngest *joint);
 
 /* A worker's */
+extern void gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint);
 extern bool gpusort_joint_ingest_join(GpuSortJointIngest *joint, const GpuSortRowForm *form, GpuSortOverflow *overflow,
 									  GpuSortFailure *failure);
 extern bool gpusort_joint_ingest_leave(GpuSortJointIngest *joint, GpuSortFailure *failure);

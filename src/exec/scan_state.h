@@ -35,6 +35,7 @@ typedef enum GpuSortStage
 	GPUSORT_STAGE_INPUT,     /* nowhere yet: the child has not been read */
 	GPUSORT_STAGE_STREAM,    /* the service */
 	GPUSORT_STAGE_TUPLESORT, /* PostgreSQL's own sort */
+	GPUSORT_STAGE_LOST,      /* nowhere any more: the rows of a shared sort are lost (shared_sort.c) */
 } GpuSortStage;
 
 /* The sort in the service: service_sort.c's, but for writer, which input.c adds rows with, and reader. */
@@ -55,6 +56,7 @@ typedef struct GpuSortRowStream
 	bool emitted;           /* a row, since the start or the last rescan: too late to fall back */
 	bool in_ties;           /* ties has a run that was not emitted whole */
 	bool ended;             /* there is no row after those in store */
+	bool range_ended;       /* of a shared sort: no row is left of the range at hand */
 	bool keeping;           /* every row emitted goes into store; rows come from there first */
 	Tuplestorestate *store; /* rows emitted, for going back to; NULL: none yet */
 	bool marked;            /* mark is set: a position in the reader's chunk */
@@ -93,6 +95,7 @@ typedef struct GpuSortScanState
 	GpuSortSlots slots;
 	GpuSortFirstRows first;
 	struct GpuSortIngestState *ingest; /* below Gather; NULL: the child is read by this process alone */
+	struct GpuSortSharedSort *shared;  /* several processes read the rows; NULL: this one reads all */
 	const LimitState *limit;           /* above: only its rows are wanted; NULL: all */
 
 	/* one sort of the child's rows; gpusort_end_sort resets it */

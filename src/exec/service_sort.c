@@ -16,6 +16,7 @@
  */
 #include "exec/service_sort.h"
 
+#include "client/elapsed.h"
 #include "client/row_tail.h"
 #include "exec/ingest.h"
 #include "exec/ties.h"
@@ -47,6 +48,7 @@ make_request(const GpuSortScanState *state, GpuSortRequest *request)
 		(gpusort_row_bytes(info->estimated_width) + state->keys->words * sizeof(uint64) + sizeof(uint32) +
 		 (gpusort_verify_rows ? gpusort_tail_bytes(state->keys->words) : 0));
 	request->limit = state->bound;
+	request->shared = state->shared != NULL;
 }
 
 /*
@@ -118,26 +120,53 @@ expect_outcome(const GpuSortScanState *state, const GpuSortPut *put, GpuSortExpe
 }
 
 /*
- * Ends the input and waits for the order, then sets the reader before the first
- * row; false, with a reason, if the rows are lost.
+ * Ends the input and waits for the order of the rows that this process has put, and of those that others have;
+ * *expected is what they must be when they are read.  false, with a reason, if they are lost.
  */
 bool
-gpusort_service_sort_wait(GpuSortScanState *state, GpuSortFailure *failure)
+gpusort_service_sort_order(GpuSortScanState *state, const GpuSortPut *others, GpuSortExpected *expected,
+						   GpuSortFailure *failure)
 {
 	GpuSortServiceSort *service = &state->service;
 	GpuSortPut put = gpusort_writer_put(&service->writer);
-	GpuSortExpected expected;
 
-	if (state->ingest != NULL)
-		gpusort_ingest_collect(state->ingest, &put);
+	put.rows += others->rows;
+	put.bytes += others->bytes;
+	put.sum += others->sum;
 	if (!gpusort_writer_finish(&service->writer, failure))
 		return false;
 	gpusort_service_sort_show(state, GPUSORT_PHASE_SORT, 0);
-	if (!gpusort_client_sort(service->client, &state->figures.outcome, failure) ||
-		!expect_outcome(state, &put, &expected, failure))
+	return gpusort_client_sort(service->client, &state->figures.outcome, failure) &&
+		expect_outcome(state, &put, expected, failure);
+}
+
+/* The same, and sets the reader before the first row. */
+bool
+gpusort_service_sort_wait(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	GpuSortPut others = {0};
+	GpuSortExpected expected;
+
+	if (state->ingest != NULL)
+		gpusort_ingest_collect(state->ingest, &others);
+	if (!gpusort_service_sort_order(state, &others, &expected, failure))
 		return false;
-	gpusort_reader_init(&service->reader, service->client, &expected);
+	gpusort_reader_init(&state->service.reader, state->service.client, &expected);
 	return true;
+}
+
+/* Notes the times of a sort that began at start, whose rows were all ingested at ingested, and are in order now. */
+void
+gpusort_service_sort_note_times(GpuSortScanState *state, instr_time start, instr_time ingested)
+{
+	GpuSortFigures *figures = &state->figures;
+	double chunk_wait = state->service.writer.wait_ms;
+	double waited = gpusort_ms_since(ingested);
+
+	/* What was waited beyond the sort itself was for the last uploads. */
+	figures->ms.ingest = gpusort_ms_between(start, ingested) - chunk_wait - figures->ms.queue;
+	figures->ms.upload_wait = chunk_wait + Max(waited - figures->outcome.sort_ms, 0);
+	figures->ms.sort = figures->outcome.sort_ms;
 }
 
 /* Ends the sort in the service, of which no row is wanted any more; it may have ended already. */

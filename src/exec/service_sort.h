@@ -9,9 +9,13 @@
 #define GPUSORT_SERVICE_SORT_H
 
 #include "exec/scan_state.h"
+#include "portability/instr_time.h"
 
 extern bool gpusort_service_sort_begin(GpuSortScanState *state, GpuSortFailure *failure);
 extern bool gpusort_service_sort_wait(GpuSortScanState *state, GpuSortFailure *failure);
+extern bool gpusort_service_sort_order(GpuSortScanState *state, const GpuSortPut *others, GpuSortExpected *expected,
+									   GpuSortFailure *failure);
+extern void gpusort_service_sort_note_times(GpuSortScanState *state, instr_time start, instr_time ingested);
 extern void gpusort_service_sort_release(GpuSortScanState *state);
 extern GpuSortTimes gpusort_service_sort_times(const GpuSortScanState *state);
 extern void gpusort_end_sort(GpuSortScanState *state);

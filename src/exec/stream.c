@@ -20,6 +20,7 @@
 #include "exec/fallback.h"
 #include "exec/input.h"
 #include "exec/service_sort.h"
+#include "exec/shared_sort.h"
 #include "exec/ties.h"
 #include "miscadmin.h"
 
@@ -69,13 +70,14 @@ keep_from_mark(GpuSortScanState *state)
 	(void) tuplestore_skiptuples(stream->store, (int64) emitted + 1, true);
 }
 
-/* All rows have been emitted: when nobody can ask for them again, the service need not keep them. */
+/* All rows, or those of the range at hand, have been emitted: when nobody can ask for them again, the service need not keep them. */
 static void
 finish_stream(GpuSortScanState *state)
 {
-	if (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK))
-		return;
-	gpusort_service_sort_release(state);
+	if (state->shared != NULL)
+		state->stream.range_ended = true;
+	else if (!(state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)))
+		gpusort_service_sort_release(state);
 }
 
 /* Goes to the next chunk; false, with the slots empty, after the last one and when the sort started over. */
@@ -86,9 +88,17 @@ stream_next_chunk(GpuSortScanState *state)
 
 	CHECK_FOR_INTERRUPTS();
 	gpusort_slots_clear(&state->slots);
+	if (state->stream.range_ended)
+		return false;
+	if (state->shared != NULL && gpusort_shared_sort_is_stopped(state))
+	{
+		gpusort_shared_sort_lose(state, &failure);
+		return false;
+	}
 	if (gpusort_reader_next_chunk(&state->service.reader, &failure))
 	{
-		gpusort_service_sort_show(state, GPUSORT_PHASE_EMIT, state->service.reader.rows);
+		if (state->shared == NULL)
+			gpusort_service_sort_show(state, GPUSORT_PHASE_EMIT, state->service.reader.rows);
 		return true;
 	}
 	if (failure.reason == GPUSORT_REASON_NONE)
@@ -227,6 +237,8 @@ next_row(GpuSortScanState *state)
 		if (row != NULL)
 			return row;
 	}
+	if (state->stage == GPUSORT_STAGE_LOST)
+		return ExecClearTuple(state->slots.visible);
 	Assert(state->stage == GPUSORT_STAGE_TUPLESORT);
 	(void) tuplesort_gettupleslot(state->fallback.sort, forward, false, state->slots.all, NULL);
 	return gpusort_slots_project(&state->slots);
@@ -296,24 +308,45 @@ gpusort_stream_restore(GpuSortScanState *state)
 	gpusort_reader_restore(&state->service.reader, stream->mark);
 }
 
-/* Goes back to the first row; false, with a reason, if the sort is lost.  The node must have been begun for that. */
-bool
-gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure)
+/* There is no row emitted, nor one to go back to. */
+static void
+start_over(GpuSortScanState *state)
 {
 	GpuSortRowStream *stream = &state->stream;
 
-	if (state->eflags & EXEC_FLAG_BACKWARD)
-	{
-		tuplestore_rescan(stream->store);
-		return true;
-	}
 	if (stream->keeping)
 		tuplestore_clear(stream->store);
 	stream->keeping = false;
 	stream->marked = false;
 	stream->ended = false;
+	stream->range_ended = false;
 	stream->in_ties = false;
 	stream->emitted = false;
 	gpusort_ties_reset(state->service.ties);
+}
+
+/* Goes back to the first row; false, with a reason, if the sort is lost.  The node must have been begun for that. */
+bool
+gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	if (state->eflags & EXEC_FLAG_BACKWARD)
+	{
+		tuplestore_rescan(state->stream.store);
+		return true;
+	}
+	start_over(state);
 	return gpusort_reader_rewind(&state->service.reader, failure);
+}
+
+/*
+ * Of a shared sort: the next rows are those of the next range asked for.  false, with a reason, if they
+ * are lost.
+ */
+bool
+gpusort_stream_begin_range(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	gpusort_slots_clear(&state->slots);
+	start_over(state);
+	state->stage = GPUSORT_STAGE_STREAM;
+	return gpusort_reader_begin_range(&state->service.reader, failure);
 }

@@ -18,4 +18,7 @@ extern void gpusort_stream_mark(GpuSortScanState *state);
 extern void gpusort_stream_restore(GpuSortScanState *state);
 extern bool gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure);
 
+/* When a range has been asked for */
+extern bool gpusort_stream_begin_range(GpuSortScanState *state, GpuSortFailure *failure);
+
 #endif /* GPUSORT_STREAM_H */

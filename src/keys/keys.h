@@ -86,6 +86,7 @@ gpusort_column_is_string(const GpuSortColumn *column)
 extern GpuSortKeys *gpusort_keys_create(GpuSortColumn *columns, int count);
 extern void gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool common_later);
 extern void gpusort_keys_set_common_prefixes(GpuSortKeys *keys, const GpuSortPrefix *prefixes);
+extern uint32 gpusort_keys_range_bits(const GpuSortKeys *keys, int columns);
 
 /* encode.c */
 extern bool gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words);

@@ -213,3 +213,14 @@ gpusort_keys_set_common_prefixes(GpuSortKeys *keys, const GpuSortPrefix *prefixe
 		prefix++;
 	}
 }
+
+/* Returns how many leading bits of a key are those of the first columns; of columns that are not in the key none are. */
+uint32
+gpusort_keys_range_bits(const GpuSortKeys *keys, int columns)
+{
+	uint32 bits = 0;
+
+	for (int i = 0; i < Min(columns, keys->encoded); i++)
+		bits += keys->columns[i].bits;
+	return bits;
+}

@@ -1,0 +1,413 @@
+/*-------------------------------------------------------------------------
+ *
+ * exchange.c
+ *	  The GpuSortExchange node: emits what processes compute of ranges of sorted rows, in order.
+ *
+ * It is above the Gather that starts the processes, and runs in the leader alone.
+ * output.c tells what the others do.
+ *
+ * The first row asked for begins the sorts in the service and runs Gather, once, which comes
+ * back when all rows have been put, sorted and cut into ranges.  Then the rows of one
+ * range after another are emitted: those of a worker's range out of its queue, those of a
+ * range that nobody has claimed yet straight from the plan below GpuSortOutput, here.  At
+ * the end Gather is read to its end, for the errors, counts and times of workers.
+ *
+ *	  BEGIN ---> BETWEEN <---> QUEUE, PLAN ---> ENDED
+ *		|			|  lost before a row was emitted
+ *		+--------> GATHER
+ *		  refused
+ *
+ * Where the service takes no part, or has lost the rows before one was emitted, the rows
+ * come through Gather, from the leader alone (stage GATHER).
+ *
+ * Rows are shown where they lie in a queue.  The node cannot go back, nor mark.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "compat.h"
+
+#include "access/parallel.h"
+#include "commands/explain.h"
+#include "client/slots.h"
+#include "exec/explain.h"
+#include "exec/output.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "node.h"
+#include "optimizer/optimizer.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+
+/* Where the next row comes from. */
+typedef enum ExchangeStage
+{
+	STAGE_BEGIN,   /* nowhere yet */
+	STAGE_BETWEEN, /* the next range */
+	STAGE_QUEUE,   /* the range at hand, a worker's */
+	STAGE_PLAN,    /* the range at hand, the leader's */
+	STAGE_GATHER,  /* Gather */
+	STAGE_ENDED,   /* there is none */
+	STAGE_STOPPED, /* nowhere any more */
+} ExchangeStage;
+
+/* What a process has contributed. */
+typedef struct ProcessFigures
+{
+	uint64 ranges;
+	uint64 rows;
+} ProcessFigures;
+
+typedef struct ExchangeState
+{
+	CustomScanState css; /* must be first field */
+	GpuSortOutputState *output;
+	TupleTableSlot *slot; /* rows of a queue */
+
+	ExchangeStage stage;
+	bool emitted; /* a row, since the beginning: too late to fall back */
+	uint32 range; /* at hand, or in BETWEEN the next */
+	uint32 ranges;
+	int owner; /* process, of the range at hand */
+	GpuSortRowQueueReader *queue;
+
+	int nprocesses;          /* entries in figures */
+	ProcessFigures *figures; /* by process, of the last time */
+} ExchangeState;
+
+/* The empty row that came through a node is none. */
+static void
+uncount_row(PlanState *ps)
+{
+	if (ps->instrument != NULL)
+		InstrUpdateTupleCount(ps->instrument, -1);
+}
+
+/* Reads from Gather, with the leader taking part in any case. */
+static TupleTableSlot *
+read_gather(ExchangeState *state)
+{
+	bool participation = parallel_leader_participation;
+	TupleTableSlot *row;
+
+	parallel_leader_participation = true;
+	PG_TRY();
+	{
+		row = ExecProcNode(outerPlanState(state));
+	}
+	PG_FINALLY();
+	{
+		parallel_leader_participation = participation;
+	}
+	PG_END_TRY();
+	return row;
+}
+
+/* Rows are lost: has the leader compute all, if none has been emitted.  Errors: one has. */
+static void
+fall_back(ExchangeState *state)
+{
+	if (state->emitted)
+		gpusort_output_report_lost(state->output, true);
+	gpusort_output_fall_back(state->output);
+	ExecReScan(outerPlanState(state));
+	state->stage = STAGE_GATHER;
+}
+
+/* Has the rows put, sorted and cut, or finds out that this is not to be. */
+static void
+begin_exchange(ExchangeState *state)
+{
+	GatherState *gather = castNode(GatherState, outerPlanState(state));
+	Size bytes;
+
+	state->emitted = false;
+	gpusort_output_begin(state->output);
+	if (gpusort_output_outcome(state->output) == GPUSORT_OUTPUT_SERIAL)
+	{
+		state->stage = STAGE_GATHER;
+		return;
+	}
+	(void) read_gather(state);
+	uncount_row(&gather->ps);
+	uncount_row(outerPlanState(gather));
+	if (gpusort_output_outcome(state->output) == GPUSORT_OUTPUT_FAILED)
+	{
+		fall_back(state);
+		return;
+	}
+	state->stage = STAGE_BETWEEN;
+	state->range = 0;
+	state->ranges = gpusort_output_ranges(state->output);
+
+	state->nprocesses = 1 + gather->nworkers_launched;
+	bytes = state->nprocesses * sizeof(ProcessFigures);
+	if (state->figures != NULL)
+		pfree(state->figures);
+	state->figures = MemoryContextAllocZero(gather->ps.state->es_query_cxt, bytes);
+}
+
+/* Goes to the next range, or to the end. */
+static void
+next_range(ExchangeState *state)
+{
+	if (state->range == state->ranges)
+	{
+		/* Errors of workers come in here, and their counts. */
+		while (!TupIsNull(read_gather(state)))
+			;
+		gpusort_output_finish(state->output);
+		state->stage = STAGE_ENDED;
+		return;
+	}
+	state->owner = gpusort_output_claim(state->output, state->range);
+	Assert(state->owner < state->nprocesses);
+	state->figures[state->owner].ranges++;
+	if (state->owner != GPUSORT_LEADER_PROCESS)
+	{
+		state->queue = gpusort_output_queue(state->output, state->owner);
+		state->stage = STAGE_QUEUE;
+	}
+	else if (gpusort_output_begin_range(state->output, state->range))
+		state->stage = STAGE_PLAN;
+	else
+		fall_back(state);
+}
+
+/* The range at hand has been emitted. */
+static void
+end_range(ExchangeState *state)
+{
+	state->range++;
+	state->stage = STAGE_BETWEEN;
+}
+
+/* A worker has ended before its range has. */
+static void
+note_gone(ExchangeState *state)
+{
+	if (gpusort_output_has_failed(state->output))
+	{
+		fall_back(state);
+		return;
+	}
+	/* It must have ended with an error, which comes in here. */
+	gpusort_output_stop(state->output);
+	while (!TupIsNull(read_gather(state)))
+		;
+	elog(ERROR, "a parallel worker has ended before its rows have");
+}
+
+/* Emits the next row out of a worker's queue, waiting for it; NULL: the range has ended, or is lost. */
+static TupleTableSlot *
+queue_row(ExchangeState *state)
+{
+	for (;;)
+	{
+		MinimalTuple row;
+
+		switch (gpusort_row_queue_next(state->queue, &row))
+		{
+			case GPUSORT_ROW_QUEUE_ROW:
+				return gpusort_slot_show(state->slot, row);
+			case GPUSORT_ROW_QUEUE_RANGE_END:
+				end_range(state);
+				return NULL;
+			case GPUSORT_ROW_QUEUE_GONE:
+				note_gone(state);
+				return NULL;
+			case GPUSORT_ROW_QUEUE_EMPTY:
+				break;
+		}
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* Emits the next row of the leader's range; NULL: the range has ended, or is lost. */
+static TupleTableSlot *
+plan_row(ExchangeState *state)
+{
+	TupleTableSlot *row = gpusort_output_row(state->output);
+
+	if (likely(!TupIsNull(row)))
+		return row;
+	if (gpusort_output_has_failed(state->output))
+		fall_back(state);
+	else
+		end_range(state);
+	return NULL;
+}
+
+/* Emits the next row, whatever the stage; an empty slot after the last. */
+static pg_noinline TupleTableSlot *
+next_row(ExchangeState *state)
+{
+	CHECK_FOR_INTERRUPTS();
+	ExecClearTuple(state->slot);
+	for (;;)
+	{
+		TupleTableSlot *row = NULL;
+
+		switch (state->stage)
+		{
+			case STAGE_BEGIN:
+				begin_exchange(state);
+				break;
+			case STAGE_BETWEEN:
+				next_range(state);
+				break;
+			case STAGE_QUEUE:
+				row = queue_row(state);
+				break;
+			case STAGE_PLAN:
+				row = plan_row(state);
+				break;
+			case STAGE_GATHER:
+				return read_gather(state);
+			case STAGE_ENDED:
+				return state->slot;
+			case STAGE_STOPPED:
+				elog(ERROR, "GpuSortExchange was asked for a row after it had been shut down");
+		}
+		if (row != NULL)
+		{
+			state->figures[state->owner].rows++;
+			state->emitted = true;
+			return row;
+		}
+	}
+}
+
+/* The node's ExecProcNode. */
+static TupleTableSlot *
+exec_exchange(PlanState *ps)
+{
+	ExchangeState *state = (ExchangeState *) ps;
+	MinimalTuple row;
+
+	/* Nothing here waits within a batch of rows, so interrupts are looked at between batches. */
+	if (likely(state->stage == STAGE_QUEUE && state->emitted))
+	{
+		GpuSortRowQueueRead read = gpusort_row_queue_next(state->queue, &row);
+
+		if (likely(read == GPUSORT_ROW_QUEUE_ROW))
+		{
+			state->figures[state->owner].rows++;
+			return gpusort_slot_show(state->slot, row);
+		}
+		if (read == GPUSORT_ROW_QUEUE_RANGE_END)
+			end_range(state);
+		else if (read == GPUSORT_ROW_QUEUE_GONE)
+			note_gone(state);
+	}
+	return next_row(state);
+}
+
+static void
+begin_exchange_node(CustomScanState *node, EState *estate, int eflags)
+{
+	ExchangeState *state = (ExchangeState *) node;
+	PlanState *ps = &node->ss.ps;
+	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+
+	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
+	outerPlanState(node) = ExecInitNode(outerPlan(ps->plan), estate, eflags & ~EXEC_FLAG_REWIND);
+	state->output = gpusort_output_find(outerPlanState(node));
+
+	/* Most rows are MinimalTuples in our slot, others are in those of the plan below. */
+	state->slot = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsMinimalTuple);
+	ps->resultops = &TTSOpsMinimalTuple;
+	ps->resultopsset = true;
+	ps->resultopsfixed = false;
+	ps->ps_ProjInfo = NULL;
+	ps->ExecProcNode = exec_exchange;
+	MemoryContextSwitchTo(caller);
+}
+
+static TupleTableSlot *
+exec_exchange_node(CustomScanState *node)
+{
+	return exec_exchange(&node->ss.ps);
+}
+
+static void
+end_exchange_node(CustomScanState *node)
+{
+	ExecEndNode(outerPlanState(node));
+}
+
+static void
+rescan_exchange_node(CustomScanState *node)
+{
+	ExchangeState *state = (ExchangeState *) node;
+	PlanState *gather = outerPlanState(node);
+
+	/* Workers that still run must end before Gather waits for them. */
+	ExecClearTuple(state->slot);
+	if (state->stage != STAGE_BEGIN)
+		gpusort_output_reset(state->output);
+	state->stage = STAGE_BEGIN;
+	if (gather->chgParam == NULL)
+		ExecReScan(gather);
+}
+
+/* Gather's shared memory is gone, and with it what was in the queues. */
+static void
+shutdown_exchange_node(CustomScanState *node)
+{
+	ExchangeState *state = (ExchangeState *) node;
+
+	if (state->stage == STAGE_BETWEEN || state->stage == STAGE_QUEUE || state->stage == STAGE_PLAN)
+	{
+		if (gpusort_output_is_shut_down(state->output))
+			state->stage = STAGE_STOPPED;
+	}
+}
+
+static void
+explain_exchange_node(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	ExchangeState *state = (ExchangeState *) node;
+	GpuSortScanState *sort = gpusort_output_first_sort(state->output);
+	List *by_process = NIL;
+
+	gpusort_explain_keys(sort, "Range Key", sort->info.range_columns, ancestors, es);
+	if (!es->analyze || state->stage == STAGE_BEGIN || state->stage == STAGE_GATHER)
+		return;
+	ExplainPropertyUInteger("Ranges", NULL, state->ranges, es);
+	if (!es->verbose)
+		return;
+	for (int i = 0; i < state->nprocesses; i++)
+	{
+		const ProcessFigures *figures = &state->figures[i];
+		char *name = i == GPUSORT_LEADER_PROCESS ? pstrdup("leader") : psprintf("worker %d", i - 1);
+
+		by_process = lappend(by_process, psprintf("%s " UINT64_FORMAT " of " UINT64_FORMAT " ranges", name, figures->rows, figures->ranges));
+	}
+	ExplainPropertyList("Rows by Process", by_process, es);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = GPUSORT_EXCHANGE_NODE_NAME,
+	.BeginCustomScan = begin_exchange_node,
+	.ExecCustomScan = exec_exchange_node,
+	.EndCustomScan = end_exchange_node,
+	.ReScanCustomScan = rescan_exchange_node,
+	.ShutdownCustomScan = shutdown_exchange_node,
+	.ExplainCustomScan = explain_exchange_node,
+};
+
+static Node *
+create_state(CustomScan *plan)
+{
+	ExchangeState *state = (ExchangeState *) newNode(sizeof(ExchangeState), T_CustomScanState);
+
+	state->css.methods = &exec_methods;
+	return (Node *) state;
+}
+
+const CustomScanMethods gpusort_exchange_scan_methods = {
+	.CustomName = GPUSORT_EXCHANGE_NODE_NAME,
+	.CreateCustomScanState = create_state,
+};

@@ -1,0 +1,751 @@
+/*-------------------------------------------------------------------------
+ *
+ * output.c
+ *	  The GpuSortOutput node: runs the plan below it for ranges of sorted rows, in each process.
+ *
+ *	  GpuSortExchange			emits what the processes computed, in the order of the ranges
+ *	    Gather
+ *	      GpuSortOutput			in the leader and in each worker
+ *	        plan
+ *	          GpuSort			one or several (shared_sort.c)
+ *	            partial plan
+ *
+ * In every process, in this order:
+ *
+ *	1. The GpuSorts put this process's part of the rows.  Workers register before
+ *	   they read a row and sign off when their part is confirmed.  When its own part is in and
+ *	   all who registered have signed off, the leader seals the ingest: a worker
+ *	   that comes later must find nothing left for it.
+ *	2. The leader has the rows sorted and cut into ranges, and tells the workers.
+ *	3. A worker claims the next range that is nobody's, has the plan start over on it,
+ *	   writes what that gives to its row queue, and claims another, until there is none
+ *	   left.  It asks the service for the rows of the range after next, so that it does not
+ *	   wait for them.  The leader is GpuSortExchange's to lead: it claims a range when
+ *	   that is the next to be emitted and nobody's, and its rows take no queue.
+ *
+ * The process whose range is being read always gets on: it waits for nobody but the
+ * service and the reader of its queue.  With no workers the leader does everything, in one
+ * range.
+ *
+ * The plan starts over by a changed parameter, Gather's rescan_param, on which all nodes
+ * from here to the GpuSorts depend; what is below these is not read again.
+ *
+ * Through Gather goes one empty row, so that it comes back when the ranges are there, or,
+ * in the outcome SERIAL, every row: then the leader alone runs the plan, as a whole, with
+ * PostgreSQL's sort in the GpuSorts.
+ *
+ * What is lost in any process is noted in shared memory, and ends the work of all:
+ * without an error, so that the leader can fall back if nothing has been emitted.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "exec/output.h"
+
+#include "access/parallel.h"
+#include "exec/fallback.h"
+#include "exec/shared_sort.h"
+#include "exec/stream.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "server/installation.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+
+/* In dynamic shared memory, or where there are no workers in the leader's; the workers' row queues follow. */
+typedef struct OutputShared
+{
+	uint64 build;   /* of the leader's module: one of another build knows no more of this */
+	PGPROC *leader; /* to be woken */
+	int nworkers;   /* and row queues */
+	volatile bool stop;
+	ConditionVariable changed; /* any of what follows, or stop */
+	LWLock lock;               /* guards what follows */
+	int registered;            /* workers that ingest */
+	int signed_off;            /* of them: have ingested */
+	bool sealed;               /* who has not registered has no part in the ingest */
+	bool ordered;              /* the ranges are there to be claimed */
+	uint32 ranges;
+	uint32 next; /* the first range that is nobody's */
+	GpuSortFailure failure;
+	int16 owners[GPUSORT_RANGES_MAX]; /* processes, of the ranges before next */
+} OutputShared;
+
+struct GpuSortOutputState
+{
+	CustomScanState css; /* must be first field */
+	int rescan_param;
+	GpuSortSharedSorts sorts;
+	OutputShared *shared; /* NULL: there is none yet */
+	bool in_segment;      /* it is in Gather's memory, and workers may be there */
+	bool started;         /* the plan below has, on a range: it must start over for another */
+
+	/* the leader's */
+	OutputShared *own; /* what is shared where there are no workers; NULL: not made */
+	GpuSortOutputOutcome outcome;
+	bool ingested;
+	GpuSortRowQueueReader **queues; /* by worker; NULL: none is open */
+	TupleTableSlot *empty_row;
+};
+
+/* Where the row queue of a worker is. */
+static void *
+row_queue(OutputShared *shared, int worker)
+{
+	return (char *) shared + CACHELINEALIGN(sizeof(OutputShared)) + worker * gpusort_row_queue_bytes();
+}
+
+/* Has all processes look at what has changed. */
+static void
+wake_all(OutputShared *shared)
+{
+	ConditionVariableBroadcast(&shared->changed);
+	SetLatch(&shared->leader->procLatch);
+}
+
+/* Ends the work of all processes; failure says why, unless another reason was noted first, or the rows are just not wanted. */
+static void
+stop_all(OutputShared *shared, const GpuSortFailure *failure)
+{
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	if (!shared->stop)
+		shared->failure = *failure;
+	shared->stop = true;
+	LWLockRelease(&shared->lock);
+	wake_all(shared);
+}
+
+/* Notes that this process has lost rows of the range at hand. */
+static void
+note_lost(GpuSortOutputState *state)
+{
+	for (int i = 0; i < state->sorts.count; i++)
+	{
+		if (state->sorts.sorts[i]->stage == GPUSORT_STAGE_LOST)
+			stop_all(state->shared, gpusort_shared_sort_failure(state->sorts.sorts[i]));
+	}
+}
+
+/* Returns the next range, which is process's from now on, or -1 if there is none. */
+static int
+claim_next(OutputShared *shared, int process)
+{
+	int range = -1;
+
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	if (!shared->stop && shared->next < shared->ranges)
+	{
+		range = shared->next++;
+		shared->owners[range] = process;
+	}
+	LWLockRelease(&shared->lock);
+	return range;
+}
+
+/* Has the plan below read the range that was asked for first; false if its rows are lost. */
+static bool
+begin_range(GpuSortOutputState *state, GpuSortFailure *failure)
+{
+	PlanState *child = outerPlanState(state);
+
+	for (int i = 0; i < state->sorts.count; i++)
+	{
+		if (!gpusort_stream_begin_range(state->sorts.sorts[i], failure))
+			return false;
+	}
+	if (state->started)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(child->state->es_query_cxt);
+
+		child->chgParam = bms_add_member(child->chgParam, state->rescan_param);
+		MemoryContextSwitchTo(caller);
+	}
+	state->started = true;
+	return true;
+}
+
+/* Writes what the plan below makes of the range at hand to the queue; false if that is not wanted any more, or lost. */
+static bool
+write_range(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
+{
+	PlanState *ps = &state->css.ss.ps;
+	PlanState *child = outerPlanState(state);
+	double rows = 0;
+
+	for (;;)
+	{
+		TupleTableSlot *row = ExecProcNode(child);
+
+		if (unlikely(state->sorts.lost))
+		{
+			note_lost(state);
+			return false;
+		}
+		if (TupIsNull(row))
+			break;
+		if (!gpusort_row_queue_put(writer, row))
+			return false;
+		rows++;
+	}
+	if (ps->instrument != NULL)
+		InstrUpdateTupleCount(ps->instrument, rows);
+	return gpusort_row_queue_end_range(writer);
+}
+
+/* Writes one range after another to the queue, until there is none left. */
+static void
+write_ranges(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
+{
+	OutputShared *shared = state->shared;
+	const int process = ParallelWorkerNumber + 1;
+	int range = claim_next(shared, process);
+	GpuSortFailure failure = {0};
+
+	if (range >= 0 && !gpusort_shared_sorts_ask(&state->sorts, range, &failure))
+	{
+		stop_all(shared, &failure);
+		return;
+	}
+	while (range >= 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		range = claim_next(shared, process);
+		if (!begin_range(state, &failure) ||
+			(range >= 0 && !gpusort_shared_sorts_ask(&state->sorts, range, &failure)))
+		{
+			stop_all(shared, &failure);
+			return;
+		}
+		if (!write_range(state, writer))
+			return;
+	}
+}
+
+/* Waits until the leader has ordered the rows; false if nobody wants them any more. */
+static bool
+wait_for_order(OutputShared *shared)
+{
+	bool ordered = false;
+
+	ConditionVariablePrepareToSleep(&shared->changed);
+	while (!shared->stop)
+	{
+		LWLockAcquire(&shared->lock, LW_SHARED);
+		ordered = shared->ordered;
+		LWLockRelease(&shared->lock);
+		if (ordered)
+			break;
+		ConditionVariableSleep(&shared->changed, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+	return ordered;
+}
+
+/* Puts this worker's part of the rows, unless it has come too late to have one. */
+static void
+ingest_in_worker(GpuSortOutputState *state)
+{
+	OutputShared *shared = state->shared;
+	GpuSortFailure failure;
+	bool late;
+
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	late = shared->sealed;
+	if (!late)
+		shared->registered++;
+	LWLockRelease(&shared->lock);
+	if (late)
+	{
+		if (!shared->stop && gpusort_shared_sorts_have_rows(&state->sorts))
+			elog(ERROR, "a parallel worker has rows that came too late to be sorted");
+		return;
+	}
+
+	if (!gpusort_shared_sorts_ingest(&state->sorts, &shared->stop, &failure))
+		stop_all(shared, &failure);
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	shared->signed_off++;
+	LWLockRelease(&shared->lock);
+	wake_all(shared);
+}
+
+/* All that a worker does. */
+static void
+run_worker(GpuSortOutputState *state)
+{
+	OutputShared *shared = state->shared;
+	GpuSortFailure failure;
+	GpuSortRowQueueWriter *writer;
+
+	if (shared == NULL || shared->stop)
+		return;
+	ingest_in_worker(state);
+	if (!wait_for_order(shared))
+		return;
+	if (!gpusort_shared_sorts_open(&state->sorts, &shared->stop, &failure))
+	{
+		ereport(DEBUG1,
+				(errmsg_internal("gpusort: a parallel worker leaves all ranges to others: %s", failure.text)));
+		return;
+	}
+	writer = gpusort_row_queue_open_writer(row_queue(shared, ParallelWorkerNumber));
+	write_ranges(state, writer);
+	gpusort_row_queue_close_writer(writer);
+	gpusort_shared_sorts_close(&state->sorts);
+}
+
+/* Nothing has been ingested, and no range is there; stop: nor is any wanted. */
+static void
+start_shared(OutputShared *shared, bool stop)
+{
+	shared->stop = stop;
+	shared->registered = 0;
+	shared->signed_off = 0;
+	shared->sealed = false;
+	shared->ordered = false;
+	shared->ranges = 0;
+	shared->next = 0;
+	shared->failure.reason = GPUSORT_REASON_NONE;
+}
+
+static void
+create_shared(OutputShared *shared, int nworkers)
+{
+	shared->build = gpusort_module_build();
+	shared->leader = MyProc;
+	shared->nworkers = nworkers;
+	ConditionVariableInit(&shared->changed);
+	gpusort_shared_init_lock(&shared->lock);
+}
+
+/* The leader has put its part of the rows: waits for the workers that have registered. */
+static void
+seal_ingest(OutputShared *shared)
+{
+	ConditionVariablePrepareToSleep(&shared->changed);
+	while (!shared->stop)
+	{
+		LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+		shared->sealed = shared->registered == shared->signed_off;
+		LWLockRelease(&shared->lock);
+		if (shared->sealed)
+			break;
+		ConditionVariableSleep(&shared->changed, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+}
+
+/* Ingests, with the workers that there are, and has the ranges made. */
+static void
+lead_ingest(GpuSortOutputState *state)
+{
+	EState *estate = state->css.ss.ps.state;
+	OutputShared *shared = state->shared;
+	GpuSortFailure failure;
+	uint32 ranges = 0;
+
+	if (shared == NULL)
+	{
+		if (state->own == NULL)
+			state->own = MemoryContextAllocZero(estate->es_query_cxt, sizeof(OutputShared));
+		state->shared = shared = state->own;
+		create_shared(shared, 0);
+		start_shared(shared, false);
+	}
+	if (!gpusort_shared_sorts_ingest(&state->sorts, &shared->stop, &failure))
+		stop_all(shared, &failure);
+	seal_ingest(shared);
+	if (!shared->stop && (!gpusort_shared_sorts_order(&state->sorts, shared->registered + 1, &ranges, &failure) || !gpusort_shared_sorts_open(&state->sorts, &shared->stop, &failure)))
+		stop_all(shared, &failure);
+	if (shared->stop)
+	{
+		state->outcome = GPUSORT_OUTPUT_FAILED;
+		return;
+	}
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	shared->ranges = ranges;
+	shared->ordered = true;
+	LWLockRelease(&shared->lock);
+	wake_all(shared);
+}
+
+static TupleTableSlot *
+exec_output(CustomScanState *node)
+{
+	GpuSortOutputState *state = (GpuSortOutputState *) node;
+
+	if (IsParallelWorker())
+	{
+		run_worker(state);
+		return NULL;
+	}
+	if (state->outcome == GPUSORT_OUTPUT_SERIAL)
+		return ExecProcNode(outerPlanState(node));
+	if (state->ingested)
+		return NULL;
+	state->ingested = true;
+	lead_ingest(state);
+	return ExecStoreAllNullTuple(state->empty_row);
+}
+
+/* Adds the GpuSorts that ps and what is below it read to sorts; all nodes between must start over when they are told to. */
+static void
+find_sorts(PlanState *ps, int rescan_param, GpuSortSharedSorts *sorts)
+{
+	CustomScan *plan;
+
+	if (ps == NULL)
+		return;
+	plan = (CustomScan *) ps->plan;
+	if (!bms_is_member(rescan_param, plan->scan.plan.allParam))
+		return;
+	if (IsA(ps, CustomScanState) && plan->methods == &gpusort_scan_methods)
+	{
+		GpuSortScanState *sort = (GpuSortScanState *) ps;
+
+		if (sort->shared == NULL)
+			return;
+		if (sorts->sorts == NULL)
+			sorts->sorts = palloc(sizeof(GpuSortScanState *));
+		else
+			sorts->sorts = repalloc(sorts->sorts, (sorts->count + 1) * sizeof(GpuSortScanState *));
+		sorts->sorts[sorts->count++] = sort;
+		return;
+	}
+	find_sorts(IsA(ps, SubqueryScanState) ? ((SubqueryScanState *) ps)->subplan : ps->lefttree, rescan_param, sorts);
+	find_sorts(ps->righttree, rescan_param, sorts);
+}
+
+static void
+begin_output(CustomScanState *node, EState *estate, int eflags)
+{
+	GpuSortOutputState *state = (GpuSortOutputState *) node;
+	PlanState *ps = &node->ss.ps;
+	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+
+	state->rescan_param = gpusort_output_plan_rescan_param((CustomScan *) ps->plan);
+	outerPlanState(node) = ExecInitNode(outerPlan(ps->plan), estate,
+										eflags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+
+	/* Rows that are passed on are in the child's slots, but for the empty one. */
+	ps->resultops = ExecGetResultSlotOps(outerPlanState(node), NULL);
+	ps->resultopsset = true;
+	ps->resultopsfixed = false;
+	ps->ps_ProjInfo = NULL;
+	state->empty_row = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
+	find_sorts(outerPlanState(node), state->rescan_param, &state->sorts);
+	if (state->sorts.count == 0)
+		elog(ERROR, "there is no GpuSort below GpuSortOutput");
+	MemoryContextSwitchTo(caller);
+}
+
+/* A rescan of Gather's: what the GpuSorts read is not read through the plan, so they are told here. */
+static void
+rescan_output(CustomScanState *node)
+{
+	GpuSortOutputState *state = (GpuSortOutputState *) node;
+	PlanState *child = outerPlanState(node);
+	MemoryContext caller = MemoryContextSwitchTo(child->state->es_query_cxt);
+
+	gpusort_shared_sorts_rescan(&state->sorts, node->ss.ps.chgParam);
+	if (child->chgParam == NULL)
+		ExecReScan(child);
+	MemoryContextSwitchTo(caller);
+}
+
+static Size
+estimate_shared(CustomScanState *node, ParallelContext *pcxt)
+{
+	return add_size(CACHELINEALIGN(sizeof(OutputShared)), mul_size(pcxt->nworkers, gpusort_row_queue_bytes()));
+}
+
+/* Makes the workers' queues anew, before they start. */
+static void
+open_queues(GpuSortOutputState *state)
+{
+	OutputShared *shared = state->shared;
+	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+
+	Assert(state->queues == NULL);
+	state->queues = palloc(shared->nworkers * sizeof(GpuSortRowQueueReader *));
+	for (int i = 0; i < shared->nworkers; i++)
+	{
+		gpusort_row_queue_create(row_queue(shared, i));
+		state->queues[i] = gpusort_row_queue_open_reader(row_queue(shared, i));
+	}
+	MemoryContextSwitchTo(caller);
+}
+
+static void
+close_queues(GpuSortOutputState *state)
+{
+	if (state->queues == NULL)
+		return;
+	for (int i = 0; i < state->shared->nworkers; i++)
+		gpusort_row_queue_close_reader(state->queues[i]);
+	pfree(state->queues);
+	state->queues = NULL;
+}
+
+static void
+reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuSortOutputState *state = (GpuSortOutputState *) node;
+
+	if (!state->in_segment)
+		return;
+	start_shared(state->shared, state->outcome == GPUSORT_OUTPUT_SERIAL);
+	if (state->outcome != GPUSORT_OUTPUT_SERIAL)
+		open_queues(state);
+}
+
+static void
+initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuSortOutputState *state = (GpuSortOutputState *) node;
+
+	/* Without a segment there is but this process. */
+	if (pcxt->seg == NULL)
+		return;
+	state->shared = coordinate;
+	state->in_segment = true;
+	create_shared(state->shared, pcxt->nworkers);
+	reinitialize_shared(node, pcxt, coordinate);
+}
+
+static void
+initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
+{
+	GpuSortOutputState *state = (GpuSortOutputState *) node;
+
+	/* After make install a worker may have loaded another module than its leader; it leaves everything to others. */
+	if (((OutputShared *) coordinate)->build == gpusort_module_build())
+		state->shared = coordinate;
+}
+
+/* The shared memory goes after this; workers that still run must end. */
+static void
+shutdown_output(CustomScanState *node)
+{
+	GpuSortOutputState *state = (GpuSortOutputState *) node;
+
+	if (!state->in_segment)
+		return;
+	gpusort_output_stop(state);
+	gpusort_shared_sorts_release(&state->sorts);
+	state->in_segment = false;
+	state->shared = NULL;
+}
+
+static void
+end_output(CustomScanState *node)
+{
+	shutdown_output(node);
+	ExecEndNode(outerPlanState(node));
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = GPUSORT_OUTPUT_NODE_NAME,
+	.BeginCustomScan = begin_output,
+	.ExecCustomScan = exec_output,
+	.EndCustomScan = end_output,
+	.ReScanCustomScan = rescan_output,
+	.EstimateDSMCustomScan = estimate_shared,
+	.InitializeDSMCustomScan = initialize_shared,
+	.ReInitializeDSMCustomScan = reinitialize_shared,
+	.InitializeWorkerCustomScan = initialize_worker,
+	.ShutdownCustomScan = shutdown_output,
+};
+
+static Node *
+create_state(CustomScan *plan)
+{
+	GpuSortOutputState *state = (GpuSortOutputState *) newNode(sizeof(GpuSortOutputState), T_CustomScanState);
+
+	state->css.methods = &exec_methods;
+	return (Node *) state;
+}
+
+const CustomScanMethods gpusort_output_scan_methods = {
+	.CustomName = GPUSORT_OUTPUT_NODE_NAME,
+	.CreateCustomScanState = create_state,
+};
+
+/* Returns the GpuSortOutput node below a Gather.  Errors: there is none. */
+GpuSortOutputState *
+gpusort_output_find(PlanState *gather)
+{
+	PlanState *ps = outerPlanState(gather);
+
+	if (!IsA(gather, GatherState) || !IsA(ps, CustomScanState) || ((CustomScanState *) ps)->methods != &exec_methods)
+		elog(ERROR, "there is no GpuSortOutput below GpuSortExchange");
+	return (GpuSortOutputState *) ps;
+}
+
+/* Returns the GpuSort whose keys the ranges are of. */
+GpuSortScanState *
+gpusort_output_first_sort(GpuSortOutputState *state)
+{
+	return state->sorts.sorts[0];
+}
+
+/* Begins the sorts in the service; to be called before Gather starts workers. */
+void
+gpusort_output_begin(GpuSortOutputState *state)
+{
+	GpuSortFailure failure;
+
+	state->ingested = false;
+	state->started = false;
+	state->outcome = GPUSORT_OUTPUT_RANGES;
+	if (gpusort_shared_sorts_begin(&state->sorts, &failure))
+		return;
+	gpusort_shared_sorts_refuse(&state->sorts, &failure);
+	state->outcome = GPUSORT_OUTPUT_SERIAL;
+}
+
+GpuSortOutputOutcome
+gpusort_output_outcome(const GpuSortOutputState *state)
+{
+	return state->outcome;
+}
+
+/* Returns how many ranges there are, when Gather has returned the empty row. */
+uint32
+gpusort_output_ranges(const GpuSortOutputState *state)
+{
+	return state->shared->ranges;
+}
+
+/* Returns the process whose range this is; it is the leader's from now on if it was nobody's.  All before must be somebody's. */
+int
+gpusort_output_claim(GpuSortOutputState *state, uint32 range)
+{
+	OutputShared *shared = state->shared;
+	int owner;
+
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	if (shared->next == range)
+		shared->owners[shared->next++] = GPUSORT_LEADER_PROCESS;
+	owner = shared->owners[range];
+	LWLockRelease(&shared->lock);
+	gpusort_shared_sorts_show(&state->sorts, range);
+	return owner;
+}
+
+/* Returns the queue of a worker, open until stop. */
+GpuSortRowQueueReader *
+gpusort_output_queue(GpuSortOutputState *state, int process)
+{
+	return state->queues[process - 1];
+}
+
+/* Has gpusort_output_row return the rows of a range that the leader has claimed; false if they are lost. */
+bool
+gpusort_output_begin_range(GpuSortOutputState *state, uint32 range)
+{
+	GpuSortFailure failure;
+
+	if (gpusort_shared_sorts_ask(&state->sorts, range, &failure) && begin_range(state, &failure))
+		return true;
+	stop_all(state->shared, &failure);
+	return false;
+}
+
+/* Returns the next row of the range at hand, an empty slot or NULL after the last, and when rows are lost. */
+TupleTableSlot *
+gpusort_output_row(GpuSortOutputState *state)
+{
+	Instrumentation *instrument = state->css.ss.ps.instrument;
+	TupleTableSlot *row;
+
+	if (instrument != NULL)
+		InstrStartNode(instrument);
+	row = ExecProcNode(outerPlanState(state));
+	if (unlikely(state->sorts.lost))
+	{
+		note_lost(state);
+		row = NULL;
+	}
+	if (instrument != NULL)
+		InstrStopNode(instrument, TupIsNull(row) ? 0 : 1);
+	return row;
+}
+
+/* Returns true if a process has lost rows. */
+bool
+gpusort_output_has_failed(const GpuSortOutputState *state)
+{
+	return state->shared->stop;
+}
+
+/* Returns true if Gather has been shut down, which had workers. */
+bool
+gpusort_output_is_shut_down(const GpuSortOutputState *state)
+{
+	return state->shared == NULL;
+}
+
+/* No rows are wanted any more: has workers end. */
+void
+gpusort_output_stop(GpuSortOutputState *state)
+{
+	GpuSortFailure none = {0};
+
+	if (!state->in_segment)
+		return;
+	stop_all(state->shared, &none);
+	close_queues(state);
+}
+
+/* All ranges have been emitted, and workers have ended: compares what was read with what was put, and ends the sorts. */
+void
+gpusort_output_finish(GpuSortOutputState *state)
+{
+	GpuSortFailure failure;
+
+	if (!gpusort_shared_sorts_verify(&state->sorts, &failure))
+	{
+		state->shared->failure = failure;
+		gpusort_output_report_lost(state, true);
+	}
+	gpusort_shared_sorts_release(&state->sorts);
+}
+
+/*
+ * Rows are lost, and none has been emitted: the leader is to run the plan alone when Gather is rescanned, which
+ * must follow.  Errors: it would not give the same rows.
+ */
+void
+gpusort_output_fall_back(GpuSortOutputState *state)
+{
+	const GpuSortFailure failure = state->shared->failure;
+
+	for (int i = 0; i < state->sorts.count; i++)
+	{
+		if (!state->sorts.sorts[i]->info.rescannable)
+			gpusort_output_report_lost(state, false);
+	}
+	gpusort_output_stop(state);
+	gpusort_shared_sorts_refuse(&state->sorts, &failure);
+	state->outcome = GPUSORT_OUTPUT_SERIAL;
+}
+
+/* Ends whatever is going on; what comes next is begin. */
+void
+gpusort_output_reset(GpuSortOutputState *state)
+{
+	gpusort_output_stop(state);
+	gpusort_shared_sorts_end(&state->sorts);
+	state->outcome = GPUSORT_OUTPUT_SERIAL;
+	if (!state->in_segment)
+		state->shared = NULL;
+}
+
+/* Ends the query: rows are lost, and there is no way to have them again. */
+void
+gpusort_output_report_lost(GpuSortOutputState *state, bool emitted)
+{
+	state->sorts.sorts[0]->stream.emitted = emitted;
+	gpusort_report_lost(state->sorts.sorts[0], &state->shared->failure);
+}

@@ -1,0 +1,614 @@
+/*-------------------------------------------------------------------------
+ *
+ * shared_sort.c
+ *	  A GpuSort whose rows are put and read by several processes.
+ *
+ * The node below a GpuSortOutput, parallel-aware.  In the leader and in every worker it
+ * puts the rows of its child, this process's part; when all have, the leader has
+ * the rows sorted and cut into ranges, and each process reads those that its
+ * GpuSortOutput claims.  Rows that are equal in info.range_columns are in one range.
+ *
+ * There may be several, below a merge join: they are cut at the same borders.  The
+ * functions here are for all of one GpuSortOutput, which calls them in this order:
+ *
+ *	  leader		begin, before workers start, or refuse
+ *	  each process	ingest: puts its part
+ *	  leader		order, when all have
+ *	  worker		open: to read, with a connection of its own
+ *	  each process	(ask; gpusort_stream_begin_range, and then the plan above reads the range)*
+ *	  worker		close
+ *	  leader		verify, when workers have ended; release
+ *	  each process	end at any time: the next is begin or, in a worker, nothing
+ *
+ * Two ranges may be asked for: the one at hand and the next.  Within a range rows go
+ * up as ever (stream.c), and so do ties, marks and long rows.  A rescan of the node is the
+ * beginning of the range that was begun: the child is not read again.
+ *
+ * When the rows are lost (lose) the node says that there are no more, and sets
+ * sorts->lost: what is above it in this process must be thrown away.  The leader
+ * decides what comes of it: refuse has PostgreSQL sort in the leader alone.
+ *
+ * Memory: the connection, ties and whatever else is of one sort is in
+ * sort_context; the shared memory is Gather's, or where there are no workers the query's.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "exec/shared_sort.h"
+
+#include "access/parallel.h"
+#include "client/elapsed.h"
+#include "exec/joint_ingest.h"
+#include "exec/prefixes.h"
+#include "exec/service_sort.h"
+#include "exec/ties.h"
+#include "executor/executor.h"
+#include "settings.h"
+#include "storage/sharedfileset.h"
+
+/* A range has about so many bytes of rows: that much fits a core's cache, with what is made of it. */
+#define RANGE_BYTES ((uint64) 512 << 10)
+
+/* So many ranges a process at least: one has more to do than another, and the last to end is waited for. */
+#define RANGES_PER_PROCESS 4
+
+/* No range has fewer rows, but where there are no more: starting the plan above over takes as long as some hundred rows. */
+#define RANGE_ROWS_MIN 2000
+
+/* What the leader publishes when the rows are sorted. */
+typedef struct OrderedRows
+{
+	GpuSortExpected expected;
+	uint32 ranges;
+	uint64 first_rows[GPUSORT_RANGES_MAX + 1]; /* of each range; then the number of rows */
+} OrderedRows;
+
+/* In dynamic shared memory. */
+typedef struct SortShared
+{
+	dsm_handle segment;
+	SharedFileSet files;
+	bool long_rows; /* somebody has put some into the files */
+	OrderedRows sorted;
+	GpuSortWhole whole;       /* ranges that workers have read to their ends; guarded by joint.lock */
+	GpuSortJointShared joint; /* variable length: must be last field */
+} SortShared;
+
+/* The part of the node's state that is this file's. */
+struct GpuSortSharedSort
+{
+	SortShared *shared;  /* NULL: there are no workers */
+	OrderedRows *sorted; /* shared's, or this process's own */
+	GpuSortJointIngest joint;
+	GpuSortSharedSorts *sorts; /* this one is of these; NULL: begun by nobody yet */
+	const volatile bool *stop; /* no rows are wanted any more */
+	GpuSortFailure failure;    /* why this process is to sort alone, or has lost its rows */
+	instr_time begun;
+};
+
+typedef struct GpuSortSharedSort GpuSortSharedSort;
+
+/* The node is one whose rows several processes read: makes what it needs for that. */
+void
+gpusort_shared_sort_create(GpuSortScanState *state)
+{
+	state->shared = palloc0(sizeof(GpuSortSharedSort));
+	state->shared->joint.keys = state->keys;
+	state->shared->joint.first = &state->first;
+}
+
+/*
+ * The rows are lost: the node has no more, and what was made of them is void.  With a failure of reason NONE
+ * they are just not wanted any more.
+ */
+void
+gpusort_shared_sort_lose(GpuSortScanState *state, const GpuSortFailure *failure)
+{
+	state->stage = GPUSORT_STAGE_LOST;
+	state->shared->failure = *failure;
+	state->shared->sorts->lost = true;
+}
+
+/* Returns why this process is to sort alone, or has lost its rows. */
+const GpuSortFailure *
+gpusort_shared_sort_failure(const GpuSortScanState *state)
+{
+	return &state->shared->failure;
+}
+
+/* Returns true if none of the rows that this process reads is wanted any more. */
+bool
+gpusort_shared_sort_is_stopped(const GpuSortScanState *state)
+{
+	return *state->shared->stop;
+}
+
+Size
+gpusort_shared_sort_estimate(CustomScanState *node, ParallelContext *pcxt)
+{
+	GpuSortScanState *state = (GpuSortScanState *) node;
+
+	if (state->shared == NULL)
+		return 0;
+	return add_size(offsetof(SortShared, joint), gpusort_joint_ingest_bytes(state->keys, pcxt->nworkers));
+}
+
+void
+gpusort_shared_sort_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuSortSharedSort *own = ((GpuSortScanState *) node)->shared;
+
+	if (own == NULL || own->shared == NULL)
+		return;
+	SharedFileSetDeleteAll(&own->shared->files);
+	own->shared->long_rows = false;
+	own->shared->sorted.ranges = 0;
+	own->shared->whole = (GpuSortWhole){0};
+	gpusort_joint_ingest_publish(&own->joint);
+}
+
+void
+gpusort_shared_sort_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuSortSharedSort *own = ((GpuSortScanState *) node)->shared;
+	SortShared *shared = coordinate;
+
+	/* Without a segment there is but this process. */
+	if (own == NULL || pcxt->seg == NULL)
+		return;
+	shared->segment = dsm_segment_handle(pcxt->seg);
+	SharedFileSetInit(&shared->files, pcxt->seg);
+	shared->long_rows = false;
+	shared->sorted.ranges = 0;
+	shared->whole = (GpuSortWhole){0};
+	gpusort_joint_ingest_create(&shared->joint, pcxt->nworkers);
+	own->shared = shared;
+	own->sorted = &shared->sorted;
+	own->joint.shared = &shared->joint;
+	gpusort_joint_ingest_publish(&own->joint);
+}
+
+void
+gpusort_shared_sort_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
+{
+	GpuSortSharedSort *own = ((GpuSortScanState *) node)->shared;
+	SortShared *shared = coordinate;
+
+	/* GpuSortOutput has found out whether the leader's module is ours, and does not use the node if it is another. */
+	if (own == NULL)
+		return;
+	own->shared = shared;
+	own->sorted = &shared->sorted;
+	own->joint.shared = &shared->joint;
+}
+
+/* The shared memory goes after this. */
+void
+gpusort_shared_sort_shutdown(CustomScanState *node)
+{
+	GpuSortScanState *state = (GpuSortScanState *) node;
+	GpuSortSharedSort *own = state->shared;
+
+	if (own == NULL || own->shared == NULL)
+		return;
+	gpusort_slots_clear(&state->slots);
+	gpusort_overflow_close(&state->slots.overflow);
+	own->shared = NULL;
+	own->sorted = NULL;
+	own->joint.shared = NULL;
+}
+
+/* Begins one of the sorts in the service; false, with a reason, if that is not to be. */
+static bool
+begin_sort(GpuSortScanState *state, GpuSortSharedSorts *sorts, GpuSortFailure *failure)
+{
+	GpuSortSharedSort *own = state->shared;
+	GpuSortPrefix *prefixes;
+	bool common_later;
+
+	memset(&state->figures.ms, 0, sizeof(state->figures.ms));
+	memset(&state->figures.outcome, 0, sizeof(state->figures.outcome));
+	state->fallback.reason.reason = GPUSORT_REASON_NONE;
+	own->sorts = sorts;
+	INSTR_TIME_SET_CURRENT(own->begun);
+	prefixes = MemoryContextAlloc(state->sort_context, state->keys->strings * sizeof(GpuSortPrefix));
+	common_later = !gpusort_prefixes_choose(state->keys, gpusort_child(state), NULL, state->info.estimated_rows, prefixes);
+	gpusort_keys_lay_out(state->keys, prefixes, common_later);
+	if (!gpusort_service_sort_begin(state, failure))
+		return false;
+	gpusort_joint_ingest_start(&own->joint, &state->service.writer, state->keys, common_later);
+	return true;
+}
+
+/*
+ * Begins the sorts in the service, before workers start; false, with a reason, if that is not to be: then
+ * refuse must follow.
+ */
+bool
+gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
+{
+	if (gpusort_plan_state(sorts->sorts[0])->state->es_epq_active != NULL)
+		return gpusort_failure_set(failure, GPUSORT_REASON_RECHECK, "a row is being rechecked after a concurrent update");
+	if (!gpusort_allowed)
+		return gpusort_failure_set(failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
+	sorts->lost = false;
+	for (int i = 0; i < sorts->count; i++)
+	{
+		if (!begin_sort(sorts->sorts[i], sorts, failure))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Has PostgreSQL sort, in this process alone: the next row asked for has the child read.  Whoever calls sees
+ * to it that the child gives all rows then.
+ */
+void
+gpusort_shared_sorts_refuse(GpuSortSharedSorts *sorts, const GpuSortFailure *failure)
+{
+	const GpuSortFailure reason = *failure;
+
+	gpusort_shared_sorts_end(sorts);
+	for (int i = 0; i < sorts->count; i++)
+		sorts->sorts[i]->shared->failure = reason;
+}
+
+/* Has the children read from their starts where these parameters have changed. */
+void
+gpusort_shared_sorts_rescan(GpuSortSharedSorts *sorts, Bitmapset *changed)
+{
+	for (int i = 0; i < sorts->count; i++)
+		UpdateChangedParamSet(gpusort_child(sorts->sorts[i]), changed);
+}
+
+/* Lets long rows of all processes be read by all. */
+static void
+share_long_rows(GpuSortScanState *state)
+{
+	GpuSortSharedSort *own = state->shared;
+	MemoryContext caller;
+
+	if (own->shared == NULL || state->slots.overflow.fileset != NULL)
+		return;
+	caller = MemoryContextSwitchTo(state->sort_context);
+	if (IsParallelWorker())
+		SharedFileSetAttach(&own->shared->files, dsm_find_mapping(own->shared->segment));
+	gpusort_overflow_share(&state->slots.overflow, &own->shared->files, ParallelWorkerNumber + 1);
+	MemoryContextSwitchTo(caller);
+}
+
+/* A worker joins a sort; false, with a reason, if it is to take no part in it. */
+static bool
+join_sort(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
+	bool joined = gpusort_joint_ingest_join(&state->shared->joint, state->form, &state->slots.overflow, failure);
+
+	MemoryContextSwitchTo(caller);
+	return joined;
+}
+
+/* Puts this process's part of a sort's rows; false, with a reason, if the sort is full or lost. */
+static bool
+ingest_rows(GpuSortScanState *state, const volatile bool *stop, GpuSortFailure *failure)
+{
+	GpuSortJointIngest *joint = &state->shared->joint;
+
+	(void) gpusort_joint_ingest_rows(joint, gpusort_child(state), stop, failure);
+	if (failure->reason != GPUSORT_REASON_NONE)
+		return false;
+	gpusort_first_rows_clear(&state->first);
+	if (state->slots.overflow.file != NULL && state->shared->shared != NULL)
+	{
+		gpusort_overflow_export(&state->slots.overflow);
+		state->shared->shared->long_rows = true;
+	}
+	return !IsParallelWorker() || gpusort_joint_ingest_leave(joint, failure);
+}
+
+/*
+ * Puts this process's part of the rows of each sort, or stops when *stop says that none are wanted; false, with a
+ * reason, if one is full or lost.  A worker that cannot join a sort leaves its part to others, who find it in their
+ * children.
+ */
+bool
+gpusort_shared_sorts_ingest(GpuSortSharedSorts *sorts, const volatile bool *stop, GpuSortFailure *failure)
+{
+	for (int i = 0; i < sorts->count && !*stop; i++)
+	{
+		GpuSortScanState *state = sorts->sorts[i];
+
+		state->shared->sorts = sorts;
+		share_long_rows(state);
+		if (IsParallelWorker() && !join_sort(state, failure))
+		{
+			ereport(DEBUG1,
+					(errmsg_internal("gpusort: a parallel worker leaves its rows to others: %s", failure->text)));
+			continue;
+		}
+		if (!ingest_rows(state, stop, failure))
+			return false;
+	}
+	return true;
+}
+
+/* Returns true if this process has a part of the rows of any of the sorts that it has not put. */
+bool
+gpusort_shared_sorts_have_rows(GpuSortSharedSorts *sorts)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		if (!TupIsNull(ExecProcNode(gpusort_child(sorts->sorts[i]))))
+			return true;
+	}
+	return false;
+}
+
+/* Has the rows sorted that all processes have put; false, with a reason, if they are lost. */
+static bool
+order_rows(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	GpuSortSharedSort *own = state->shared;
+	GpuSortPut put = {0};
+	instr_time ingested;
+
+	if (own->sorted == NULL)
+		own->sorted = MemoryContextAlloc(gpusort_plan_state(state)->state->es_query_cxt, sizeof(OrderedRows));
+	INSTR_TIME_SET_CURRENT(ingested);
+	gpusort_joint_ingest_collect(&own->joint, &put);
+	if (!gpusort_service_sort_order(state, &put, &own->sorted->expected, failure))
+		return false;
+	own->sorted->expected.shared = true;
+	if (own->shared != NULL && own->shared->long_rows)
+		own->sorted->expected.flags |= GPUSORT_ROW_OVERFLOW;
+	gpusort_service_sort_note_times(state, own->begun, ingested);
+	return true;
+}
+
+/* Returns true if keys of the two have the same bits for the same values of their column i. */
+static bool
+is_laid_out_alike(const GpuSortScanState *a, const GpuSortScanState *b, int i)
+{
+	const GpuSortColumn *left = &a->keys->columns[i];
+	const GpuSortColumn *right = &b->keys->columns[i];
+
+	return left->encoding == right->encoding && left->collation == right->collation &&
+		left->descending == right->descending && left->nulls_first == right->nulls_first &&
+		left->bits == right->bits && left->difference_bits == right->difference_bits &&
+		left->prefix_length == right->prefix_length && left->size_bits == right->size_bits &&
+		left->common_length == right->common_length &&
+		(left->common_length == 0 || memcmp(left->common_prefix, right->common_prefix, left->common_length) == 0);
+}
+
+/* Returns the bits of the keys in which ranges differ; 0: there are none for which all sorts have the same. */
+static uint32
+range_bits(const GpuSortSharedSorts *sorts)
+{
+	const GpuSortScanState *first = sorts->sorts[0];
+	int columns = first->info.range_columns;
+
+	for (int s = 0; s < sorts->count; s++)
+	{
+		const GpuSortScanState *other = sorts->sorts[s];
+		int alike = 0;
+
+		columns = Min(columns, Min(other->info.range_columns, other->keys->encoded));
+		while (alike < columns && (other == first || is_laid_out_alike(first, other, alike)))
+			alike++;
+		columns = alike;
+	}
+	return gpusort_keys_range_bits(first->keys, columns);
+}
+
+/* Returns into how many ranges rows are to be cut for so many processes. */
+static uint32
+ranges_wanted(const GpuSortExpected *expected, int processes)
+{
+	uint64 ranges = Max(expected->bytes / RANGE_BYTES, (uint64) processes * RANGES_PER_PROCESS);
+
+	if (processes == 1)
+		return 1; /* nobody to share with: the plan above need not start over */
+	ranges = Min(ranges, expected->rows / RANGE_ROWS_MIN);
+	return Max(Min(ranges, GPUSORT_RANGES_MAX), 1);
+}
+
+/* Cuts a sort's rows, at the borders of like if that is another. */
+static bool
+cut_rows(GpuSortScanState *state, GpuSortScanState *like, uint32 bits, uint32 most, GpuSortFailure *failure)
+{
+	OrderedRows *sorted = state->shared->sorted;
+	uint64 token = state == like ? 0 : gpusort_client_token(like->service.client);
+
+	sorted->expected.range_bits = bits;
+	if (most == 1)
+	{
+		sorted->ranges = like->shared->sorted->expected.rows > 0;
+		sorted->first_rows[0] = 0;
+	}
+	else if (!gpusort_client_cut(state->service.client, bits, most, token, sorted->first_rows, &sorted->ranges, failure))
+		return false;
+	sorted->first_rows[sorted->ranges] = sorted->expected.rows;
+	if (sorted->ranges != like->shared->sorted->ranges)
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service cut one sort into %u ranges, and another into %u",
+								   like->shared->sorted->ranges, sorted->ranges);
+	return true;
+}
+
+/*
+ * Has the rows sorted, when all processes have put theirs, and cuts them into *ranges ranges for so many processes;
+ * false, with a reason, if they are lost.  Workers may read when this has returned.
+ */
+bool
+gpusort_shared_sorts_order(GpuSortSharedSorts *sorts, int processes, uint32 *ranges, GpuSortFailure *failure)
+{
+	GpuSortScanState *longest = sorts->sorts[0];
+	uint32 bits;
+	uint32 most;
+
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortScanState *state = sorts->sorts[i];
+
+		if (!order_rows(state, failure))
+			return false;
+		if (state->figures.outcome.bytes > longest->figures.outcome.bytes)
+			longest = state;
+	}
+	bits = range_bits(sorts);
+	most = bits == 0 ? 1 : ranges_wanted(&longest->shared->sorted->expected, processes);
+	if (!cut_rows(longest, longest, bits, most, failure))
+		return false;
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortScanState *state = sorts->sorts[i];
+
+		if (state != longest && !cut_rows(state, longest, bits, most, failure))
+			return false;
+		gpusort_reader_init(&state->service.reader, state->service.client, &state->shared->sorted->expected);
+		state->service.unreported = true;
+	}
+	*ranges = longest->shared->sorted->ranges;
+	return true;
+}
+
+static void
+add_whole(GpuSortWhole *sum, const GpuSortWhole *whole)
+{
+	sum->rows += whole->rows;
+	sum->bytes += whole->bytes;
+	sum->sum += whole->sum;
+}
+
+/* A worker becomes a reader of a sort; false, with a reason, if it cannot. */
+static bool
+open_sort(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	GpuSortSharedSort *own = state->shared;
+	GpuSortServiceSort *service = &state->service;
+	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
+
+	gpusort_joint_ingest_lay_out_keys(&own->joint);
+	service->client = gpusort_client_join(own->shared->joint.token, own->shared->joint.generation, true, failure);
+	if (service->client != NULL)
+	{
+		service->ties = gpusort_ties_create(state->info.columns + state->keys->exact_columns,
+											state->info.ncolumns - state->keys->exact_columns, &state->slots);
+		gpusort_reader_init(&service->reader, service->client, &own->sorted->expected);
+	}
+	MemoryContextSwitchTo(caller);
+	return service->client != NULL;
+}
+
+/*
+ * Lets this process read ranges, once the leader has ordered the rows; false, with a reason, if it cannot.  stop
+ * says, while it reads, that no rows are wanted any more.
+ */
+bool
+gpusort_shared_sorts_open(GpuSortSharedSorts *sorts, const volatile bool *stop, GpuSortFailure *failure)
+{
+	sorts->lost = false;
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortScanState *state = sorts->sorts[i];
+
+		state->shared->sorts = sorts;
+		state->shared->stop = stop;
+		share_long_rows(state);
+		if (IsParallelWorker() && !open_sort(state, failure))
+			return false;
+	}
+	return true;
+}
+
+/* Asks for the rows of a range, to be read after those asked for before; false, with a reason, if they are lost. */
+bool
+gpusort_shared_sorts_ask(GpuSortSharedSorts *sorts, uint32 range, GpuSortFailure *failure)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortScanState *state = sorts->sorts[i];
+		const uint64 *first = &state->shared->sorted->first_rows[range];
+
+		if (!gpusort_reader_ask(&state->service.reader, first[0], first[1], failure))
+			return false;
+	}
+	return true;
+}
+
+/* A worker reads no more; what it has read whole is added to what the others have. */
+void
+gpusort_shared_sorts_close(GpuSortSharedSorts *sorts)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortScanState *state = sorts->sorts[i];
+		SortShared *shared = state->shared->shared;
+
+		LWLockAcquire(&shared->joint.lock, LW_EXCLUSIVE);
+		add_whole(&shared->whole, &state->service.reader.whole);
+		LWLockRelease(&shared->joint.lock);
+		gpusort_slots_clear(&state->slots);
+		gpusort_service_sort_release(state);
+	}
+}
+
+/* Shows others in gpusort_jobs that the ranges before this one have been emitted. */
+void
+gpusort_shared_sorts_show(GpuSortSharedSorts *sorts, uint32 range)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortScanState *state = sorts->sorts[i];
+
+		gpusort_service_sort_show(state, GPUSORT_PHASE_EMIT, state->shared->sorted->first_rows[range]);
+	}
+}
+
+/*
+ * Compares the rows that all processes have read with those that were put, when workers have ended; false, with a
+ * reason, if they are others.  Says nothing of a sort of which some rows were read by nobody.
+ */
+bool
+gpusort_shared_sorts_verify(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortScanState *state = sorts->sorts[i];
+		const SortShared *shared = state->shared->shared;
+		const GpuSortExpected *expected = &state->shared->sorted->expected;
+		GpuSortWhole whole = state->service.reader.whole;
+
+		if (shared != NULL)
+			add_whole(&whole, &shared->whole);
+		if (whole.rows == expected->rows && !gpusort_reader_check_whole(expected, &whole, failure))
+			return false;
+	}
+	return true;
+}
+
+/* Ends the sorts in the service, of which no row is wanted any more; what is known of them stays. */
+void
+gpusort_shared_sorts_release(GpuSortSharedSorts *sorts)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		gpusort_slots_clear(&sorts->sorts[i]->slots);
+		gpusort_service_sort_release(sorts->sorts[i]);
+	}
+}
+
+/* Drops the sorts, in whatever state they are. */
+void
+gpusort_shared_sorts_end(GpuSortSharedSorts *sorts)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortScanState *state = sorts->sorts[i];
+
+		gpusort_end_sort(state);
+		gpusort_joint_ingest_reset(&state->shared->joint);
+		state->shared->joint.client = NULL;
+		state->shared->failure.reason = GPUSORT_REASON_NONE;
+	}
+	sorts->lost = false;
+}
