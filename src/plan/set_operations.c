@@ -24,6 +24,7 @@
 static Path *
 partial_append(PlannerInfo *root, RelOptInfo *rel, AppendPath *append)
 {
+	const bool consider_parallel = rel->consider_parallel;
 	List *partial_paths = NIL;
 	int workers = 0;
 	Path *path;
@@ -49,8 +50,10 @@ partial_append(PlannerInfo *root, RelOptInfo *rel, AppendPath *append)
 	workers = Min(workers, max_parallel_workers_per_gather);
 	if (workers == 0)
 		return NULL;
+	/* PostgreSQL does not say so of the rel, as it makes no use of it; but each side is safe. */
+	rel->consider_parallel = true;
 	path = (Path *) create_append_path(root, rel, NIL, partial_paths, NIL, NULL, workers, enable_parallel_append, -1);
-	path->parallel_safe = true; /* the rel does not say so, but each side is */
+	rel->consider_parallel = consider_parallel;
 	path->pathtarget = append->path.pathtarget;
 	return path;
 }
