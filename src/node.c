@@ -97,7 +97,7 @@ gpusort_output_plan_pack(int rescan_param)
 int
 gpusort_output_plan_rescan_param(const CustomScan *plan)
 {
-	return linitial_int(linitial_node(List, plan->custom_private));
+	return linitial_int((const List *) linitial(plan->custom_private));
 }
 
 /* Reads what gpusort_plan_pack wrote.  columns is palloc'd. */
