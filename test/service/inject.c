@@ -54,7 +54,7 @@ judge(const char *problem, double start)
 {
 	static const char *const not_done[] = {
 		"no chunk came", "FULL came", "no CHUNK came", "SORTED did not come", "FAILED came", "no SORTED came",
-		"DATA did not come", "no DATA came"};
+		"DATA did not come", "no DATA came", "RANGES did not come", "no RANGES came"};
 
 	if (problem == NULL)
 		return RIGHT;
@@ -121,6 +121,53 @@ sort_once(const Service *service)
 	return judge(problem, start);
 }
 
+/* A reader of a sort, that reads nothing if it is not let in. */
+static const char *
+join_and_read(const Service *service, uint64_t token)
+{
+	Client reader;
+	GpuSortMessage message = {.u.job_join = {.token = token, .reader = 1}};
+	const char *problem = NULL;
+
+	if (!client_try_open(&reader, service))
+		return NULL;
+	client_send(&reader, GPUSORT_MSG_JOB_JOIN, message);
+	if (client_receive(&reader, &message, ANSWER_MS) && message.type == GPUSORT_MSG_JOB)
+		problem = sort_read_interval(&reader, &rows, 100, rows.n);
+	client_close(&reader);
+	return problem;
+}
+
+/* A shared sort, whose rows are read by the ranges that they are cut into, and by a reader. */
+static Result
+sort_shared(const Service *service)
+{
+	Client client;
+	GpuSortMessage message = {.u.job_begin = {.key_words = 1, .shared = 1}};
+	const char *problem = NULL;
+	double start = now_ms();
+	uint64_t token;
+
+	if (!client_try_open(&client, service))
+		return now_ms() - start > ANSWER_MS ? HUNG : NOT_DONE;
+	client_send(&client, GPUSORT_MSG_JOB_BEGIN, message);
+	if (!client_receive(&client, &message, ANSWER_MS) || message.type != GPUSORT_MSG_JOB)
+	{
+		client_close(&client);
+		return now_ms() - start > ANSWER_MS ? HUNG : NOT_DONE;
+	}
+	token = message.u.job.token;
+	problem = sort_put(&client, &rows);
+	if (problem == NULL)
+		problem = sort_finish(&client, &rows, &message);
+	if (problem == NULL)
+		problem = join_and_read(service, token);
+	if (problem == NULL)
+		problem = sort_read_ranges(&client, &rows);
+	client_close(&client);
+	return judge(problem, start);
+}
+
 /* Starts a service whose number-th call of a function fails, and uses it; says in tally what was wrong. */
 static void
 run(const char *function, uint64_t number, int error, Tally *tally)
@@ -140,7 +187,7 @@ run(const char *function, uint64_t number, int error, Tally *tally)
 	tally->runs++;
 	for (int i = 0; started && problem == NULL && (i < 2 || (i < 5 && last != RIGHT)); i++)
 	{
-		last = sort_once(&service);
+		last = i % 2 == 0 ? sort_once(&service) : sort_shared(&service);
 		tally->not_done += last == NOT_DONE;
 		if (last == WRONG || last == HUNG)
 			problem = last == WRONG ? "a wrong answer" : "no answer";

@@ -173,16 +173,17 @@ test_wrong_order(void)
 {
 	static const GpuSortMessageType types[] = {
 		GPUSORT_MSG_HELLO, GPUSORT_MSG_STATUS, GPUSORT_MSG_JOB_BEGIN, GPUSORT_MSG_CHUNK_PUT,
-		GPUSORT_MSG_SORT, GPUSORT_MSG_CHUNK_FREE, GPUSORT_MSG_REWIND};
+		GPUSORT_MSG_SORT, GPUSORT_MSG_CHUNK_FREE, GPUSORT_MSG_REWIND, GPUSORT_MSG_CUT, GPUSORT_MSG_READ,
+		GPUSORT_MSG_SKIP};
 	static const char *const names[] = {
-		"HELLO", "STATUS", "JOB_BEGIN", "CHUNK_PUT", "SORT", "CHUNK_FREE", "REWIND"};
+		"HELLO", "STATUS", "JOB_BEGIN", "CHUNK_PUT", "SORT", "CHUNK_FREE", "REWIND", "CUT", "READ", "SKIP"};
 
-	/* which of types are legal in each stage, as bits */
+	/* which of types are legal in each stage, as bits; the sort is not shared (shared.c) */
 	static const unsigned legal[] = {0x01, 0x06, 0x18, 0x60, 0x60, 0};
 
 	for (Stage stage = CONNECTED; stage <= REFUSED; stage++)
 	{
-		for (int t = 0; t < 7; t++)
+		for (int t = 0; t < 10; t++)
 		{
 			GpuSortMessage message = {.u.job_begin = {.key_words = 1}};
 

@@ -36,6 +36,7 @@ typedef struct Wanderer
 	Client client;
 	bool asked; /* has sent JOB_BEGIN or JOB_JOIN */
 	bool joined;
+	bool reads;              /* joined as a reader */
 	bool put_all;            /* has sent SORT or LEAVE */
 	GpuSortMessageType last; /* message of the service, 0: none */
 	GpuSortRequest request;
@@ -46,6 +47,8 @@ typedef struct Wanderer
 	uint32_t data[HELD_MAX]; /* chunks with rows that were not freed */
 	uint32_t ndata;
 	bool sorted;
+	uint64_t rows; /* that are sorted */
+	int open;      /* READs that are not over */
 	/* it has sent what may have had it closed: its chunks may be others', and it does not write into them */
 	bool strayed;
 	int sent;
@@ -92,7 +95,10 @@ restart(Wanderer *wanderer)
 	if (wanderer->client.pool != NULL || wanderer->client.socket > 0)
 		client_close(&wanderer->client);
 	memset(wanderer, 0, sizeof(*wanderer));
+	/* some share a process, as sorts that are cut alike do */
+	clients_are_one_process(chance(30));
 	client_open(&wanderer->client, &service);
+	clients_are_one_process(false);
 	wanderer->last = GPUSORT_MSG_WELCOME;
 }
 
@@ -111,8 +117,14 @@ read_all(Wanderer *wanderer, int milliseconds)
 		wanderer->last = message.type;
 		if (message.type == GPUSORT_MSG_JOB)
 			wanderer->token = message.u.job.token;
-		if (message.type == GPUSORT_MSG_SORTED)
+		if (message.type == GPUSORT_MSG_SORTED || (message.type == GPUSORT_MSG_JOB && wanderer->reads))
 			wanderer->sorted = true;
+		if (message.type == GPUSORT_MSG_SORTED)
+			wanderer->rows = message.u.sorted.rows;
+		if (message.type == GPUSORT_MSG_DATA && message.u.data.emitted.last && wanderer->open > 0)
+			wanderer->open--;
+		if (message.type == GPUSORT_MSG_RANGES && message.u.ranges.ranges > 0 && wanderer->ndata < HELD_MAX)
+			wanderer->data[wanderer->ndata++] = message.u.ranges.chunk;
 		/* those on their way when SORT or LEAVE was sent are the service's again */
 		if (message.type == GPUSORT_MSG_CHUNK && !wanderer->put_all && wanderer->ngranted < HELD_MAX)
 		{
@@ -154,6 +166,37 @@ fill(const Wanderer *wanderer, void *chunk, uint32_t rows_max, GpuSortMessage *m
 		*gpusort_chunk_offset(chunk, random64() % message->u.put.rows) = random_number();
 }
 
+/* What an honest reader of a shared sort, or its owner, would send now, but for chunks. */
+static GpuSortMessage
+shared_message(Wanderer *wanderer)
+{
+	GpuSortMessage message = {.type = 0};
+	const Wanderer *other = &wanderers[random64() % CLIENTS];
+
+	if (!wanderer->reads && chance(10))
+	{
+		message.type = GPUSORT_MSG_CUT;
+		message.u.cut.bits = 1 + random64() % (64 * wanderer->request.key_words);
+		message.u.cut.most = 1 + random64() % (chance(50) ? 20 : GPUSORT_RANGES_MAX);
+		message.u.cut.like = chance(20) ? other->token : 0;
+	}
+	else if (wanderer->client.epoch > 0 && chance(15))
+	{
+		message.type = GPUSORT_MSG_SKIP;
+		message.u.skip.number = wanderer->client.epoch;
+		wanderer->open = 0;
+	}
+	else if (wanderer->open < GPUSORT_READS_MAX && wanderer->rows > 0 && chance(60))
+	{
+		message.type = GPUSORT_MSG_READ;
+		message.u.read.first = random64() % wanderer->rows;
+		message.u.read.end = message.u.read.first + 1 + random64() % (wanderer->rows - message.u.read.first);
+		wanderer->client.epoch++;
+		wanderer->open++;
+	}
+	return message;
+}
+
 /* What an honest client would send now; type 0: nothing. */
 static GpuSortMessage
 legal_message(Wanderer *wanderer)
@@ -170,7 +213,10 @@ legal_message(Wanderer *wanderer)
 		{
 			message.type = GPUSORT_MSG_JOB_JOIN;
 			message.u.job_join.token = other->token;
+			message.u.job_join.reader = other->sorted && other->request.shared;
 			wanderer->request = other->request;
+			wanderer->rows = other->rows;
+			wanderer->reads = message.u.job_join.reader;
 			wanderer->asked = wanderer->joined = true;
 		}
 		else
@@ -178,6 +224,7 @@ legal_message(Wanderer *wanderer)
 			message.type = GPUSORT_MSG_JOB_BEGIN;
 			message.u.job_begin = (GpuSortRequest){
 				.engine = GPUSORT_ENGINE_AUTO, .key_words = 1 + random64() % (chance(80) ? 3 : GPUSORT_MAX_KEY_WORDS), .may_tie = chance(50), .estimated_rows = chance(50) ? 0 : random64() % 100000, .estimated_bytes = chance(50) ? 0 : random64() % 10000000, .limit = chance(70) ? 0 : random64() % 500};
+			message.u.job_begin.shared = message.u.job_begin.limit == 0 && chance(50);
 			wanderer->request = message.u.job_begin;
 			wanderer->asked = true;
 		}
@@ -189,6 +236,8 @@ legal_message(Wanderer *wanderer)
 			message.type = GPUSORT_MSG_CHUNK_FREE;
 			message.u.chunk.chunk = wanderer->data[--wanderer->ndata];
 		}
+		else if (wanderer->request.shared)
+			message = shared_message(wanderer);
 		else if (chance(20))
 		{
 			message.type = GPUSORT_MSG_REWIND;
@@ -229,7 +278,7 @@ any_message(Wanderer *wanderer)
 	}
 	if (chance(50))
 		fields[0] = chunk;
-	message.type = chance(90) ? GPUSORT_MSG_HELLO + random64() % (GPUSORT_MSG_LEAVE - GPUSORT_MSG_HELLO + 1) : random64() % 256;
+	message.type = chance(90) ? GPUSORT_MSG_HELLO + random64() % (GPUSORT_MSG_SKIP - GPUSORT_MSG_HELLO + 1) : random64() % 256;
 	/* what makes no sense is mostly refused for its size before its fields are looked at */
 	if (message.type == GPUSORT_MSG_JOB_BEGIN && chance(70))
 	{
@@ -306,16 +355,17 @@ be_honest(int to)
 		Rows rows;
 		GpuSortMessage message = {.magic = 0};
 		const char *problem;
+		bool shared = random64() % 2;
 		char how;
 
 		rows_make(&rows, 1 + random64() % 40000, 1 + random64() % 2, KEYS_RANDOM, 16, 150, 0);
 		client_open(&client, &service);
-		message = client_begin(&client, rows.key_words, false, rows.n, 0);
+		message = shared ? client_begin_shared(&client, rows.key_words) : client_begin(&client, rows.key_words, false, rows.n, 0);
 		problem = message.type == GPUSORT_MSG_JOB ? sort_put(&client, &rows) : NULL;
 		if (message.type == GPUSORT_MSG_JOB && problem == NULL)
 			problem = sort_finish(&client, &rows, &message);
 		if (message.type == GPUSORT_MSG_SORTED && problem == NULL)
-			problem = sort_read(&client, &rows);
+			problem = shared ? sort_read_ranges(&client, &rows) : sort_read(&client, &rows);
 		/* full is refused as well, but late */
 		how = message.type == GPUSORT_MSG_REFUSED || (problem && strcmp(problem, "FULL came") == 0) ? 'f' : problem == NULL ? 'r'
 																															: 'w';

@@ -23,27 +23,16 @@ static const GpuSortMessage nothing = {.magic = 0};
 static Service service;
 static uint64_t first_rows[GPUSORT_RANGES_MAX + 1];
 
-/* Connects a client and begins a shared sort of rows, up to the answer to JOB_BEGIN. */
-static GpuSortMessage
-ask(Client *owner, const Rows *rows)
-{
-	GpuSortMessage message = {.u.job_begin = {.key_words = rows->key_words, .may_tie = 1, .shared = 1}};
-
-	client_open(owner, &service);
-	client_send(owner, GPUSORT_MSG_JOB_BEGIN, message);
-	if (!client_receive(owner, &message, ANSWER_MS))
-		bail("no answer to JOB_BEGIN");
-	return message;
-}
-
 /* Sorts rows for several readers; returns the token. */
 static uint64_t
 sort_shared(Client *owner, const Rows *rows)
 {
-	GpuSortMessage job = ask(owner, rows);
 	GpuSortMessage message;
+	GpuSortMessage job;
 	const char *problem;
 
+	client_open(owner, &service);
+	job = client_begin_shared(owner, rows->key_words);
 	if (job.type != GPUSORT_MSG_JOB)
 		bail("refused: %s", job.u.failure.text);
 	problem = sort_put(owner, rows);
@@ -115,49 +104,12 @@ expect_ranges(Client *owner, uint64_t rows)
 static uint32_t
 cut(Client *owner, const Rows *rows, uint32_t bits, uint32_t most)
 {
-	send_cut(owner, bits, most, 0);
-	return expect_ranges(owner, rows->n);
-}
+	uint32_t ranges;
+	const char *problem = sort_cut(owner, rows, bits, most, first_rows, &ranges);
 
-/* Reads the rows of a READ that was sent; returns NULL or what is wrong. */
-static const char *
-read_rows(Client *client, const Rows *rows, uint32_t number, uint64_t first, uint64_t end)
-{
-	uint64_t place = first;
-	GpuSortMessage data;
-
-	do
-	{
-		const char *problem;
-
-		if (!client_receive(client, &data, ANSWER_MS))
-			return "DATA did not come";
-		if (data.type != GPUSORT_MSG_DATA)
-			return "no DATA came";
-		if (data.u.data.epoch != number)
-		{
-			free_chunk(client, data.u.data.chunk);
-			if (data.u.data.epoch > number)
-				return "rows of a later READ";
-			continue;
-		}
-		if (data.u.data.first != place)
-			return "DATA tells another number of rows before it";
-		problem = rows_check(rows, place, client_chunk(client, data.u.data.chunk), &data);
-		free_chunk(client, data.u.data.chunk);
-		place += data.u.data.emitted.rows;
-		if (problem != NULL)
-			return problem;
-		if (data.u.data.emitted.rows == 0 || place > end || data.u.data.emitted.last != (place == end))
-			return "an interval that ends elsewhere";
-	} while (data.u.data.epoch != number || place < end);
-	return NULL;
-}
-
-static const char *
-read_interval(Client *client, const Rows *rows, uint64_t first, uint64_t end)
-{
-	return read_rows(client, rows, ask_rows(client, first, end), first, end);
+	if (problem != NULL)
+		bail("cut: %s", problem);
+	return ranges;
 }
 
 /* Asks for ranges in turns, ahead, and reads them. */
@@ -292,7 +244,7 @@ test_intervals(void)
 		uint64_t end = i % 3 == 0 ? first + 1 : i % 3 == 1 ? rows.n
 														   : first + 1 + random64() % (rows.n - first);
 
-		problem = read_interval(&owner, &rows, first, end);
+		problem = sort_read_interval(&owner, &rows, first, end);
 	}
 	ok(problem == NULL, "intervals of all sizes%s%s", problem ? ": " : "", problem ? problem : "");
 	client_close(&owner);
@@ -323,7 +275,7 @@ test_skip(void)
 		else if (i % 3 == 2)
 			number = ask_rows(&owner, 10, 70000);
 		client_send(&owner, GPUSORT_MSG_SKIP, (GpuSortMessage){.u.skip.number = number});
-		problem = read_interval(&owner, &rows, 5 * i, 5 * i + 60000);
+		problem = sort_read_interval(&owner, &rows, 5 * i, 5 * i + 60000);
 		/* one that is over, and one twice */
 		client_send(&owner, GPUSORT_MSG_SKIP, (GpuSortMessage){.u.skip.number = owner.epoch});
 		client_send(&owner, GPUSORT_MSG_SKIP, (GpuSortMessage){.u.skip.number = number});
@@ -332,8 +284,12 @@ test_skip(void)
 	ask_rows(&owner, 0, rows.n);
 	ask_rows(&owner, 0, 100);
 	client_send(&owner, GPUSORT_MSG_SKIP, (GpuSortMessage){.u.skip.number = owner.epoch - 1});
-	problem = read_rows(&owner, &rows, owner.epoch, 0, 100);
-	ok(problem == NULL, "the READ behind a skipped one goes on%s%s", problem ? ": " : "", problem ? problem : "");
+	do
+	{
+		data = client_expect(&owner, GPUSORT_MSG_DATA);
+		free_chunk(&owner, data.u.data.chunk);
+	} while (data.u.data.epoch != owner.epoch);
+	ok(data.u.data.first == 0 && data.u.data.emitted.rows == 100 && data.u.data.emitted.last, "the READ behind a skipped one goes on");
 	client_close(&owner);
 	rows_free(&rows);
 }
@@ -377,7 +333,7 @@ test_cuts(void)
 		if (message.type == GPUSORT_MSG_DATA || message.type == GPUSORT_MSG_RANGES)
 			free_chunk(&owner, message.type == GPUSORT_MSG_DATA ? message.u.data.chunk : message.u.ranges.chunk);
 	}
-	ok(read_interval(&owner, &rows, 0, rows.n) == NULL, "CUT waits for a chunk, and rows come after it");
+	ok(sort_read_interval(&owner, &rows, 0, rows.n) == NULL, "CUT waits for a chunk, and rows come after it");
 	client_close(&owner);
 	rows_free(&rows);
 }
@@ -500,7 +456,10 @@ reach(Client *client, Client *other, Stage stage)
 		case EARLY:
 			if (stage == EARLY)
 				client_open(client, &service);
-			token = ask(stage == EARLY ? other : client, &some_rows).u.job.token;
+			else
+				other = client;
+			client_open(other, &service);
+			token = client_begin_shared(other, 1).u.job.token;
 			break;
 		case OUTPUT:
 			token = sort_shared(client, &some_rows);
@@ -638,7 +597,7 @@ test_readers_that_go(void)
 			if (round % 5 == 4)
 				client_send(&readers[i], GPUSORT_MSG_HELLO, nothing);
 		}
-		problem = read_interval(&owner, &rows, 10, 30000);
+		problem = sort_read_interval(&owner, &rows, 10, 30000);
 		for (int i = 0; i < MOST - 1; i++)
 			client_close(&readers[i]);
 		/* the service hears of that in time */
@@ -646,7 +605,7 @@ test_readers_that_go(void)
 			;
 	}
 	ok(problem == NULL, "readers that go, or are shut out%s%s", problem ? ": " : "", problem ? problem : "");
-	ok(read_interval(&owner, &rows, 0, rows.n) == NULL, "the owner reads on");
+	ok(sort_read_interval(&owner, &rows, 0, rows.n) == NULL, "the owner reads on");
 	client_close(&owner);
 	ok(client_sees_room(&service, MOST), "all chunks are back");
 	rows_free(&rows);
@@ -714,8 +673,8 @@ test_exhausted_pool(void)
 	ok(in == MOST - 1 && message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_POOL,
 	   "a reader that the pool has no chunks for is refused, after %d", in);
 	client_close(&readers[in]);
-	ok(read_interval(&readers[0], &some_rows, 0, some_rows.n) == NULL, "another one reads all rows");
-	ok(read_interval(&owner, &some_rows, 0, some_rows.n) == NULL, "and so does the owner");
+	ok(sort_read_interval(&readers[0], &some_rows, 0, some_rows.n) == NULL, "another one reads all rows");
+	ok(sort_read_interval(&owner, &some_rows, 0, some_rows.n) == NULL, "and so does the owner");
 	while (in > 0)
 		client_close(&readers[--in]);
 	client_close(&owner);

@@ -505,18 +505,29 @@ client_chunk(Client *client, uint32_t chunk)
 }
 
 /* Sends JOB_BEGIN; returns JOB or REFUSED. */
-GpuSortMessage
-client_begin(Client *client, uint32_t key_words, bool may_tie, uint64_t rows, uint64_t bytes)
+static GpuSortMessage
+begin(Client *client, GpuSortRequest request)
 {
-	GpuSortMessage message = {
-		.u.job_begin = {
-			.engine = GPUSORT_ENGINE_AUTO, .key_words = key_words, .may_tie = may_tie, .estimated_rows = rows, .estimated_bytes = bytes}};
+	GpuSortMessage message = {.u.job_begin = request};
 
 	client_send(client, GPUSORT_MSG_JOB_BEGIN, message);
 	if (!client_receive(client, &message, ANSWER_MS) ||
 		(message.type != GPUSORT_MSG_JOB && message.type != GPUSORT_MSG_REFUSED))
 		bail("no answer to JOB_BEGIN");
 	return message;
+}
+
+GpuSortMessage
+client_begin(Client *client, uint32_t key_words, bool may_tie, uint64_t rows, uint64_t bytes)
+{
+	return begin(client, (GpuSortRequest){.key_words = key_words, .may_tie = may_tie, .estimated_rows = rows, .estimated_bytes = bytes});
+}
+
+/* Of a sort whose rows are read by intervals. */
+GpuSortMessage
+client_begin_shared(Client *client, uint32_t key_words)
+{
+	return begin(client, (GpuSortRequest){.key_words = key_words, .may_tie = 1, .shared = 1});
 }
 
 /* Asks for the devices; true if none of them has a sort or memory of one. */

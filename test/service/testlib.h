@@ -58,7 +58,7 @@ typedef struct Client
 	char *pool;
 	uint32_t pool_chunks;
 	uint32_t engines;
-	uint32_t epoch; /* of the rows read now */
+	uint32_t epoch; /* of the rows read now; of a shared sort: READs that were sent */
 } Client;
 
 extern void clients_are_one_process(bool one);
@@ -75,6 +75,7 @@ extern bool client_is_closed(Client *client, int milliseconds);
 extern void *client_chunk(Client *client, uint32_t chunk);
 extern GpuSortMessage client_begin(Client *client, uint32_t key_words, bool may_tie,
 								   uint64_t rows, uint64_t bytes);
+extern GpuSortMessage client_begin_shared(Client *client, uint32_t key_words);
 
 /* Rows: keys of words, lengths and flags; row i carries i and bytes that follow from i. */
 typedef struct Rows
@@ -113,6 +114,10 @@ extern const char *rows_check(const Rows *rows, uint64_t place, const void *chun
 extern const char *sort_put(Client *client, const Rows *rows);
 extern const char *sort_finish(Client *client, const Rows *rows, GpuSortMessage *sorted);
 extern const char *sort_read(Client *client, const Rows *rows);
+extern const char *sort_cut(Client *client, const Rows *rows, uint32_t bits, uint32_t most, uint64_t *first_rows,
+							uint32_t *ranges);
+extern const char *sort_read_interval(Client *client, const Rows *rows, uint64_t first, uint64_t end);
+extern const char *sort_read_ranges(Client *client, const Rows *rows);
 extern const char *sort_all(const Service *service, const Rows *rows, bool may_tie);
 
 extern uint64_t random64(void);

@@ -299,6 +299,73 @@ sort_read(Client *client, const Rows *rows)
 	return place == rows->n ? NULL : "fewer rows came than were put";
 }
 
+/* Has the rows of a shared sort cut; fills first_rows, with the number of rows behind the last, and *ranges. */
+const char *
+sort_cut(Client *client, const Rows *rows, uint32_t bits, uint32_t most, uint64_t *first_rows, uint32_t *ranges)
+{
+	GpuSortMessage message = {.u.cut = {.bits = bits, .most = most}};
+
+	client_send(client, GPUSORT_MSG_CUT, message);
+	if (!client_receive(client, &message, ANSWER_MS))
+		return "RANGES did not come";
+	if (message.type != GPUSORT_MSG_RANGES)
+		return "no RANGES came";
+	*ranges = message.u.ranges.ranges;
+	if (*ranges > most || (*ranges == 0) != (rows->n == 0) || (*ranges == 0) != (message.u.ranges.chunk == UINT32_MAX))
+		return "RANGES tells another number of ranges";
+	if (*ranges > 0)
+	{
+		memcpy(first_rows, client_chunk(client, message.u.ranges.chunk), *ranges * sizeof(uint64_t));
+		client_send(client, GPUSORT_MSG_CHUNK_FREE, (GpuSortMessage){.u.chunk.chunk = message.u.ranges.chunk});
+	}
+	first_rows[*ranges] = rows->n;
+	return NULL;
+}
+
+/* Asks for rows of a shared sort, reads them and frees every chunk; rows of earlier READs are not looked at. */
+const char *
+sort_read_interval(Client *client, const Rows *rows, uint64_t first, uint64_t end)
+{
+	GpuSortMessage data = {.u.read = {.first = first, .end = end}};
+	uint64_t place = first;
+	const char *problem;
+
+	client->epoch++;
+	client_send(client, GPUSORT_MSG_READ, data);
+	do
+	{
+		if (!client_receive(client, &data, ANSWER_MS))
+			return "DATA did not come";
+		if (data.type != GPUSORT_MSG_DATA)
+			return "no DATA came";
+		problem = NULL;
+		if (data.u.data.epoch == client->epoch)
+		{
+			problem = data.u.data.first != place
+				? "DATA tells another number of rows before it"
+				: rows_check(rows, place, client_chunk(client, data.u.data.chunk), &data);
+			place += data.u.data.emitted.rows;
+			if (problem == NULL && (data.u.data.emitted.rows == 0 || data.u.data.emitted.last != (place == end)))
+				problem = "an interval ends elsewhere";
+		}
+		client_send(client, GPUSORT_MSG_CHUNK_FREE, (GpuSortMessage){.u.chunk.chunk = data.u.data.chunk});
+	} while (problem == NULL && place < end);
+	return problem;
+}
+
+/* Reads all rows of a shared sort range by range. */
+const char *
+sort_read_ranges(Client *client, const Rows *rows)
+{
+	uint64_t first_rows[33];
+	uint32_t ranges;
+	const char *problem = sort_cut(client, rows, 64 * rows->key_words, 32, first_rows, &ranges);
+
+	for (uint32_t i = 0; problem == NULL && i < ranges; i++)
+		problem = sort_read_interval(client, rows, first_rows[i], first_rows[i + 1]);
+	return problem;
+}
+
 const char *
 sort_all(const Service *service, const Rows *rows, bool may_tie)
 {
