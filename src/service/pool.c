@@ -95,7 +95,7 @@ map_pool(GpuSortPool *pool, size_t bytes)
 GpuSortPool *
 gpusort_pool_create(uint64_t bytes, char *error, size_t error_size)
 {
-	uint64_t memory = gpusort_machine_read("").memory;
+	uint64_t memory = gpusort_machine()->memory;
 	GpuSortPool *pool;
 
 	if (bytes == 0)

@@ -116,7 +116,7 @@ gpusort_registry_open(const GpuSortRegistryConfig *config)
 	GpuSortError error = {.reason = GPUSORT_REASON_NONE};
 
 	if (host_config.threads <= 0)
-		host_config.threads = gpusort_machine_read("").cpus;
+		host_config.threads = gpusort_machine()->cpus;
 	host_threads = host_config.threads;
 	if (gpusort_host_engine.open(&host_config, &host.engine, &error) != 0)
 	{

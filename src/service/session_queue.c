@@ -41,32 +41,22 @@ gpusort_queue_init(GpuSortSessions *sessions)
 	TAILQ_INIT(&sessions->queue);
 }
 
+/* Returns true if any session is in that state. */
+static bool
+is_any(const GpuSortSessions *sessions, GpuSortSessionState state)
+{
+	const GpuSortSession *session = sessions->first;
+
+	while (session != NULL && session->state != state)
+		session = session->next;
+	return session != NULL;
+}
+
 /* Returns true if nothing gets on, so that it is no use to wait. */
 static bool
 is_still(const GpuSortSessions *sessions, double now)
 {
-	if (now - sessions->moved < STILL_MS)
-		return false;
-	for (const GpuSortSession *session = sessions->first; session != NULL; session = session->next)
-	{
-		if (session->state == STATE_SORTING)
-			return false;
-	}
-	return true;
-}
-
-/* Returns true if the engine does not get on with beginning a sort. */
-static bool
-engine_is_still(const GpuSortSessions *sessions, double now)
-{
-	if (!is_still(sessions, now))
-		return false;
-	for (const GpuSortSession *session = sessions->first; session != NULL; session = session->next)
-	{
-		if (session->state == STATE_BEGINNING)
-			return true;
-	}
-	return false;
+	return now - sessions->moved >= STILL_MS && !is_any(sessions, STATE_SORTING);
 }
 
 /* Returns true if the session's process has another sort here, which may hold what this one lacks. */
@@ -91,7 +81,7 @@ try_session(GpuSortSession *session, double now)
 	 */
 	if (session->share.guaranteed && (session->tried == session->sessions->releases || session->commands > 1))
 		return false;
-	if (engine_is_still(session->sessions, now))
+	if (is_still(session->sessions, now) && is_any(session->sessions, STATE_BEGINNING))
 	{
 		session->lacks.reason = GPUSORT_REASON_DEVICE;
 		snprintf(session->lacks.text, sizeof(session->lacks.text), "the engine does not get on with another sort");

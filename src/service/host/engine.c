@@ -26,6 +26,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "service/clock.h"
 #include "service/host/errors.h"
 #include "service/host/search.h"
 #include "service/host/machine.h"
@@ -60,15 +61,6 @@ error_order_of_calls(GpuSortError *error, const char *what)
 	error->reason = GPUSORT_REASON_INTERNAL;
 	snprintf(error->text, sizeof(error->text), "the host engine was called out of order: %s", what);
 	return -1;
-}
-
-static double
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
 }
 
 static void
@@ -135,17 +127,16 @@ host_open(const GpuSortEngineConfig *config, GpuSortEngine **result, GpuSortErro
 	GpuSortEngine *engine = calloc(1, sizeof(GpuSortEngine));
 	uint64_t limit = config->memory_limit;
 	int threads = config->threads;
-	GpuSortMachine machine;
+	const GpuSortMachine *machine = gpusort_machine();
 	pthread_condattr_t attributes;
 
 	if (engine == NULL)
 		return gpusort_host_error_memory(error);
-	machine = gpusort_machine_read("");
-	engine->memory_total = machine.memory;
+	engine->memory_total = machine->memory;
 	if (limit == 0)
 		limit = engine->memory_total / 4;
 	if (threads <= 0)
-		threads = machine.cpus;
+		threads = machine->cpus;
 	read_cpu_name(engine->name, sizeof(engine->name));
 
 	engine->memory = gpusort_host_memory_create(limit);
@@ -344,7 +335,7 @@ cut_output(GpuSort *sort)
 static int
 host_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 {
-	double start = now_ms();
+	double start = gpusort_clock_ms();
 
 	if (sort->sorting)
 		return error_order_of_calls(error, "sort after sort");
@@ -360,14 +351,14 @@ host_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 	outcome->tie_rows = sort->tie_rows;
 	outcome->key_bits = sort->key_words * 64;
 	outcome->packed_bits = sort->packing.bits;
-	outcome->sort_ms = now_ms() - start;
+	outcome->sort_ms = gpusort_clock_ms() - start;
 	return 0;
 }
 
 static int
 host_emit(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuSortEmitted *emitted, GpuSortError *error)
 {
-	double start = now_ms();
+	double start = gpusort_clock_ms();
 
 	if (gpusort_host_cancelled(sort))
 		return gpusort_host_error_cancelled(error);
@@ -376,7 +367,7 @@ host_emit(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuSortEmitt
 	if (first >= end || end > sort->rows_out)
 		return error_order_of_calls(error, "emit of rows that there are not");
 	gpusort_host_emit(sort, first, end, chunk, emitted);
-	emitted->gather_ms = now_ms() - start;
+	emitted->gather_ms = gpusort_clock_ms() - start;
 	return 0;
 }
 

@@ -191,3 +191,14 @@ gpusort_machine_read(const char *root)
 	fclose(file);
 	return machine;
 }
+
+/* What this process may use, as it was when this was first called.  Main thread only. */
+const GpuSortMachine *
+gpusort_machine(void)
+{
+	static GpuSortMachine machine;
+
+	if (machine.cpus == 0)
+		machine = gpusort_machine_read("");
+	return &machine;
+}

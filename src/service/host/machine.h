@@ -17,6 +17,7 @@ typedef struct GpuSortMachine
 	int cpus;        /* at least 1 */
 } GpuSortMachine;
 
+extern const GpuSortMachine *gpusort_machine(void);
 extern GpuSortMachine gpusort_machine_read(const char *root);
 
 #endif /* GPUSORT_HOST_MACHINE_H */
