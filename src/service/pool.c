@@ -197,11 +197,11 @@ share_deficit(const GpuSortPoolShare *share)
 	return GPUSORT_JOB_CHUNKS_MIN - share->held;
 }
 
-/* How many chunks a sort holds or is sure to get. */
+/* How many chunks a sort is sure to get, borrowed ones not counted; of one that takes no more, how many it holds. */
 uint32_t
 gpusort_pool_share_chunks(const GpuSortPoolShare *share)
 {
-	return share->held + share_deficit(share);
+	return share->guaranteed ? GPUSORT_JOB_CHUNKS_MIN : share->held;
 }
 
 /* Guarantees a sort its minimum; false if that cannot be done now. */

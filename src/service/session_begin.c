@@ -8,8 +8,10 @@
  * memory of the engine for the first chunk.  While others have what it needs it
  * waits (session_queue.c).
  *
- * The sorts of one process together get no more than a part of the pool, so that
- * one session with many cursors leaves room for the others.
+ * The sorts of one process together are guaranteed no more than a part of the pool,
+ * so that one session with many cursors leaves room for the others.  What they have
+ * borrowed does not count: it shrinks as the pool fills, and would make it a matter
+ * of chance how many sorts a session may have.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,8 +19,8 @@
 
 #include "service/session_state.h"
 
-/* One process gets no more than this fraction of the pool, but two sorts at least. */
-#define PROCESS_FRACTION 4
+/* One process's sorts are guaranteed no more than this fraction of the pool, but two of them are let in. */
+#define PROCESS_FRACTION 2
 
 #define POOL_IS_LENT "all of gpusort.staging_memory is lent to other sorts"
 

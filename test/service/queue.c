@@ -252,15 +252,14 @@ test_memory(void)
 	service_stop(&service);
 }
 
+/* A process's sorts are guaranteed half of the pool, whatever they have borrowed. */
 static void
-test_one_process(void)
+test_one_process(const char *bytes, int expected)
 {
-	const char *const options[] = {"--threads", "1", NULL};
+	const char *const options[] = {"--threads", "1", "--staging-memory", bytes, NULL};
 	Service service;
 	Client own[32];
 	Client others[8];
-	Mover mover;
-	Client late;
 	GpuSortMessage message;
 	GpuSortMessage refusal = {.type = 0};
 	int begun = 0;
@@ -277,28 +276,39 @@ test_one_process(void)
 		if (message.type == GPUSORT_MSG_REFUSED)
 			refusal = message;
 	}
-	ok(begun >= 4 && begun <= 8, "of 32 sorts of one process %d are let in, of a pool of 64 chunks", begun);
+	ok(begun == expected, "of 32 sorts of one process %d are let in, of a pool of %s bytes", begun, bytes);
 	ok(refusal.u.failure.reason == GPUSORT_REASON_POOL && strstr(refusal.u.failure.text, "session") != NULL &&
 		   now_ms() - start < ANSWER_MS,
 	   "the others are told why: %s", refusal.u.failure.text);
 	clients_are_one_process(false);
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < expected / 2; i++)
 	{
 		client_open(&others[i], &service);
 		others_begun += client_begin(&others[i], 1, false, 0, 0).type == GPUSORT_MSG_JOB;
 	}
-	ok(others_begun == 8, "and others find room");
+	ok(others_begun == expected / 2, "and others find room");
 	for (int i = 0; i < 32; i++)
 		client_close(&own[i]);
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < expected / 2; i++)
 		client_close(&others[i]);
 	service_stop(&service);
+}
 
-	/* two of one process, each waiting for what the other one has, would wait in vain */
+/* Two of one process, each waiting for what the other one has, would wait in vain. */
+static void
+test_own_sorts(void)
+{
+	Service service;
+	Client own;
+	Mover mover;
+	Client late;
+	GpuSortMessage message;
+	double start;
+
 	service_start(&service, two_sorts);
 	start_mover(&mover, &service);
 	clients_are_one_process(true);
-	hold(&own[0], &service);
+	hold(&own, &service);
 	start = now_ms();
 	ask(&late, &service, 0);
 	clients_are_one_process(false);
@@ -306,7 +316,7 @@ test_one_process(void)
 	ok(message.type == GPUSORT_MSG_REFUSED && now_ms() - start < SOON_MS,
 	   "a process that has a sort does not wait for another one (%.0f ms)", now_ms() - start);
 	client_close(&late);
-	client_close(&own[0]);
+	client_close(&own);
 	client_close(&mover.client);
 	service_stop(&service);
 }
@@ -319,6 +329,8 @@ main(void)
 	test_order();
 	test_patience();
 	test_memory();
-	test_one_process();
+	test_one_process("268435456", 16);
+	test_one_process("67108864", 4);
+	test_own_sorts();
 	return done_testing();
 }
