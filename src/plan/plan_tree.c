@@ -7,11 +7,34 @@
  */
 #include "plan/plan_tree.h"
 
+#include "nodes/makefuncs.h"
+
 /* Returns true if plan is a node with these methods; plan may be NULL. */
 bool
 gpusort_plan_is(const Plan *plan, const CustomScanMethods *methods)
 {
 	return plan != NULL && IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == methods;
+}
+
+/* Returns true if each column of the plan's is the same of the plan below. */
+bool
+gpusort_plan_passes_rows_on(const Plan *plan)
+{
+	ListCell *cell;
+
+	if (list_length(plan->targetlist) != list_length(outerPlan(plan)->targetlist))
+		return false;
+	foreach(cell, plan->targetlist)
+	{
+		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		const Var *var = (const Var *) entry->expr;
+
+		if (IsA(var, Const))
+			continue;
+		if (!IsA(var, Var) || var->varno != OUTER_VAR || var->varattno != entry->resno)
+			return false;
+	}
+	return true;
 }
 
 static void
@@ -20,7 +43,10 @@ each_of_list(List *plans, GpuSortPlanCallback callback, void *arg)
 	ListCell *cell;
 
 	foreach(cell, plans)
-		callback((Plan **) &lfirst(cell), arg);
+	{
+		if (lfirst(cell) != NULL) /* a subplan can have been found needless */
+			callback((Plan **) &lfirst(cell), arg);
+	}
 }
 
 /*
@@ -51,4 +77,58 @@ gpusort_plan_each_child(Plan *plan, GpuSortPlanCallback callback, void *arg)
 		callback(&plan->lefttree, arg);
 	if (plan->righttree != NULL)
 		callback(&plan->righttree, arg);
+}
+
+/* Calls callback with the place of each plan that the statement has: its own, those of CTEs and of expressions. */
+void
+gpusort_plan_each_of_statement(PlannedStmt *stmt, GpuSortPlanCallback callback, void *arg)
+{
+	if (stmt->planTree != NULL)
+		callback(&stmt->planTree, arg);
+	each_of_list(stmt->subplans, callback, arg);
+}
+
+static void
+find_last_node_id(Plan **link, void *arg)
+{
+	int *last = arg;
+
+	*last = Max(*last, (*link)->plan_node_id);
+	gpusort_plan_each_child(*link, find_last_node_id, arg);
+}
+
+/* The highest number of a plan node of the statement. */
+int
+gpusort_plan_last_node_id(PlannedStmt *stmt)
+{
+	int last = 0;
+
+	gpusort_plan_each_of_statement(stmt, find_last_node_id, &last);
+	return last;
+}
+
+/* Has the columns of the node's rows refer to the child's, and its target list to these. */
+void
+gpusort_plan_refer_to_child(CustomScan *scan)
+{
+	Plan *plan = &scan->scan.plan;
+	List *visible = NIL;
+	List *columns = NIL;
+	ListCell *cell;
+
+	Assert(list_length(plan->targetlist) == list_length(outerPlan(plan)->targetlist));
+	foreach(cell, plan->targetlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		TargetEntry *below = list_nth_node(TargetEntry, outerPlan(plan)->targetlist, entry->resno - 1);
+		TargetEntry *column = flatCopyTargetEntry(entry);
+
+		entry = flatCopyTargetEntry(entry);
+		column->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, below);
+		entry->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, column);
+		columns = lappend(columns, column);
+		visible = lappend(visible, entry);
+	}
+	plan->targetlist = visible;
+	scan->custom_scan_tlist = columns;
 }

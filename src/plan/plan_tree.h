@@ -16,6 +16,10 @@
 typedef void (*GpuSortPlanCallback)(Plan **child, void *arg);
 
 extern bool gpusort_plan_is(const Plan *plan, const CustomScanMethods *methods);
+extern bool gpusort_plan_passes_rows_on(const Plan *plan);
 extern void gpusort_plan_each_child(Plan *plan, GpuSortPlanCallback callback, void *arg);
+extern void gpusort_plan_each_of_statement(PlannedStmt *stmt, GpuSortPlanCallback callback, void *arg);
+extern int gpusort_plan_last_node_id(PlannedStmt *stmt);
+extern void gpusort_plan_refer_to_child(CustomScan *scan);
 
 #endif /* GPUSORT_PLAN_TREE_H */

@@ -37,7 +37,6 @@
 #include "plan/sort_nodes.h"
 
 #include "node.h"
-#include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "plan/admission.h"
 #include "plan/cost.h"
@@ -60,52 +59,13 @@ typedef struct Place
 
 static void visit(Plan **link, void *arg);
 
-static void
-find_last_node_id(Plan **link, void *arg)
-{
-	int *last = arg;
-
-	*last = Max(*last, (*link)->plan_node_id);
-	gpusort_plan_each_child(*link, find_last_node_id, arg);
-}
-
 /* A number for a node that the plan did not have. */
 static int
 new_node_id(Place *place)
 {
-	ListCell *cell;
-
 	if (place->last_node_id == 0)
-	{
-		find_last_node_id(&place->stmt->planTree, &place->last_node_id);
-		foreach(cell, place->stmt->subplans)
-		{
-			if (lfirst(cell) != NULL)
-				find_last_node_id((Plan **) &lfirst(cell), &place->last_node_id);
-		}
-	}
+		place->last_node_id = gpusort_plan_last_node_id(place->stmt);
 	return ++place->last_node_id;
-}
-
-/* Returns true if each column of the plan's is the same of the plan below. */
-static bool
-passes_rows_on(const Plan *plan)
-{
-	ListCell *cell;
-
-	if (list_length(plan->targetlist) != list_length(outerPlan(plan)->targetlist))
-		return false;
-	foreach(cell, plan->targetlist)
-	{
-		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
-		const Var *var = (const Var *) entry->expr;
-
-		if (IsA(var, Const))
-			continue;
-		if (!IsA(var, Var) || var->varno != OUTER_VAR || var->varattno != entry->resno)
-			return false;
-	}
-	return true;
 }
 
 /*
@@ -165,32 +125,6 @@ is_worth_it(const Place *place, const Sort *sort, double rows, double native_cos
 		*why_not = psprintf("its cost of %.0f is above the %.0f of PostgreSQL's sort%s", ours, native_cost,
 							emitted < rows ? " for the rows that LIMIT asks for" : "");
 	return false;
-}
-
-/* Has the columns of the node's rows refer to the child's, and its target list to these. */
-static void
-refer_to_child(CustomScan *scan)
-{
-	Plan *plan = &scan->scan.plan;
-	List *visible = NIL;
-	List *columns = NIL;
-	ListCell *cell;
-
-	Assert(list_length(plan->targetlist) == list_length(outerPlan(plan)->targetlist));
-	foreach(cell, plan->targetlist)
-	{
-		TargetEntry *entry = lfirst_node(TargetEntry, cell);
-		TargetEntry *below = list_nth_node(TargetEntry, outerPlan(plan)->targetlist, entry->resno - 1);
-		TargetEntry *column = flatCopyTargetEntry(entry);
-
-		entry = flatCopyTargetEntry(entry);
-		column->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, below);
-		entry->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, column);
-		columns = lappend(columns, column);
-		visible = lappend(visible, entry);
-	}
-	plan->targetlist = visible;
-	scan->custom_scan_tlist = columns;
 }
 
 /*
@@ -262,7 +196,7 @@ replace_sort(Place *place, Sort *sort)
 {
 	Plan *child = outerPlan(sort);
 
-	if (IsA(child, Gather) && !((Gather *) child)->single_copy && passes_rows_on(child))
+	if (IsA(child, Gather) && !((Gather *) child)->single_copy && gpusort_plan_passes_rows_on(child))
 	{
 		Plan *partial = outerPlan(child);
 		Plan *ingest = make_ingest(child, sort, partial);
@@ -287,7 +221,7 @@ drop_material(Plan **inner)
 	Plan *plan = *inner;
 
 	if (IsA(plan, Material) && gpusort_plan_is(outerPlan(plan), &gpusort_scan_methods) && plan->initPlan == NIL &&
-		passes_rows_on(plan))
+		gpusort_plan_passes_rows_on(plan))
 		*inner = outerPlan(plan);
 }
 
@@ -307,8 +241,8 @@ visit(Plan **link, void *arg)
 	const char *why_not = NULL;
 	const char *merge_why_not = NULL;
 
-	if (IsA(plan, GatherMerge) && IsA(outerPlan(plan), Sort) && !place.foreign && passes_rows_on(plan) &&
-		passes_rows_on(outerPlan(plan)))
+	if (IsA(plan, GatherMerge) && IsA(outerPlan(plan), Sort) && !place.foreign && gpusort_plan_passes_rows_on(plan) &&
+		gpusort_plan_passes_rows_on(outerPlan(plan)))
 	{
 		GatherMerge *merge = (GatherMerge *) plan;
 		Sort *sort = (Sort *) outerPlan(plan);
@@ -317,7 +251,7 @@ visit(Plan **link, void *arg)
 						&merge_why_not))
 			*link = replace_gather_merge(&place, merge);
 	}
-	else if (IsA(plan, Sort) && !place.foreign && passes_rows_on(plan))
+	else if (IsA(plan, Sort) && !place.foreign && gpusort_plan_passes_rows_on(plan))
 	{
 		if (is_worth_it(&place, (Sort *) plan, plan->plan_rows, cost_over(plan, outerPlan(plan)), 1, &why_not))
 			*link = replace_sort(&place, (Sort *) plan);
@@ -329,7 +263,7 @@ visit(Plan **link, void *arg)
 	place.merge_why_not = merge_why_not;
 	if (gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods))
 	{
-		refer_to_child((CustomScan *) plan);
+		gpusort_plan_refer_to_child((CustomScan *) plan);
 		gpusort_plan_set_rescannable((CustomScan *) plan, place.rescannable);
 	}
 
@@ -376,14 +310,6 @@ void
 gpusort_sort_nodes_replace(PlannedStmt *stmt, bool rescannable)
 {
 	Place place = {.stmt = stmt, .rescannable = rescannable, .processes = 1};
-	ListCell *cell;
 
-	if (stmt->planTree == NULL)
-		return;
-	visit(&stmt->planTree, &place);
-	foreach(cell, stmt->subplans)
-	{
-		if (lfirst(cell) != NULL)
-			visit((Plan **) &lfirst(cell), &place);
-	}
+	gpusort_plan_each_of_statement(stmt, visit, &place);
 }
