@@ -18,7 +18,8 @@
  *	  executor makes no junk filter.
  *
  * Both nodes of a parallel sort are changed alike.  Of a WindowAgg on top, with
- * GpuSort below it, the junk at the end of its target list is cut off.
+ * GpuSort below it, the junk at the end of its target list is cut off; so it is of what
+ * runs below GpuSortExchange (lift.c), by a projection if it has none of its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,6 +28,7 @@
 #include "access/sysattr.h"
 #include "node.h"
 #include "nodes/bitmapset.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "plan/plan_tree.h"
@@ -268,9 +270,87 @@ end_targetlist(Plan *limit, Plan *window)
 		limit->targetlist = list_truncate(limit->targetlist, visible);
 }
 
+/* Returns true if a plan computes its columns, and can do without the last of them. */
+static bool
+can_end_targetlist(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_WindowAgg:
+			return plan->qual == NIL && ((const WindowAgg *) plan)->runCondition == NIL;
+		case T_Agg:
+		case T_Group:
+		case T_MergeJoin:
+		case T_SubqueryScan:
+		case T_Result:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static void
+truncate_scan(Plan *scan, int columns)
+{
+	scan->targetlist = list_truncate(scan->targetlist, columns);
+	((CustomScan *) scan)->custom_scan_tlist = list_truncate(((CustomScan *) scan)->custom_scan_tlist, columns);
+}
+
+/* A plan of the first columns of another's rows. */
+static Plan *
+make_projection(PlannedStmt *stmt, Plan *child, int columns)
+{
+	Result *result = makeNode(Result);
+	Plan *plan = &result->plan;
+	ListCell *cell;
+
+	INHERIT_DISABLED_NODES(plan, child);
+	plan->startup_cost = child->startup_cost;
+	plan->total_cost = child->total_cost;
+	plan->plan_rows = child->plan_rows;
+	plan->plan_width = child->plan_width;
+	plan->parallel_safe = child->parallel_safe;
+	plan->plan_node_id = gpusort_plan_last_node_id(stmt) + 1;
+	plan->extParam = child->extParam;
+	plan->allParam = child->allParam;
+	plan->lefttree = child;
+	foreach(cell, child->targetlist)
+	{
+		TargetEntry *entry = flatCopyTargetEntry(lfirst_node(TargetEntry, cell));
+
+		if (entry->resno > columns)
+			break;
+		entry->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, lfirst_node(TargetEntry, cell));
+		plan->targetlist = lappend(plan->targetlist, entry);
+	}
+	return plan;
+}
+
+/* The same of what runs below GpuSortExchange, and of all that passes its rows on. */
+static void
+end_lifted_targetlist(PlannedStmt *stmt, Plan *limit, Plan *exchange)
+{
+	Plan *gather = outerPlan(exchange);
+	Plan *output = outerPlan(gather);
+	Plan *plan = outerPlan(output);
+	int visible = visible_columns(exchange->targetlist);
+
+	if (visible == 0 || visible == list_length(exchange->targetlist))
+		return;
+	if (can_end_targetlist(plan))
+		plan->targetlist = list_truncate(plan->targetlist, visible);
+	else
+		outerPlan(output) = make_projection(stmt, plan, visible);
+	truncate_scan(output, visible);
+	gather->targetlist = list_truncate(gather->targetlist, visible);
+	truncate_scan(exchange, visible);
+	if (limit != NULL)
+		limit->targetlist = list_truncate(limit->targetlist, visible);
+}
+
 /* Changes the plan of a SELECT, if GpuSort is on top of it, as the head of this file says. */
 static void
-remove_junk(Plan *top)
+remove_junk(PlannedStmt *stmt, Plan *top)
 {
 	Plan *limit = IsA(top, Limit) ? top : NULL;
 	Plan *plan = limit != NULL ? outerPlan(limit) : top;
@@ -281,6 +361,11 @@ remove_junk(Plan *top)
 
 	if (limit != NULL && ((Limit *) limit)->limitOption == LIMIT_OPTION_WITH_TIES)
 		return; /* reads the keys of the rows emitted */
+	if (gpusort_plan_is(plan, &gpusort_exchange_scan_methods))
+	{
+		end_lifted_targetlist(stmt, limit, plan);
+		return;
+	}
 	if (IsA(plan, WindowAgg) && gpusort_plan_is(outerPlan(plan), &gpusort_scan_methods))
 	{
 		end_targetlist(limit, plan);
@@ -334,19 +419,19 @@ static void visit_child(Plan **child, void *arg);
 
 /* Likewise of every subquery in FROM, whose junk nobody reads either. */
 static void
-visit_subqueries(Plan *plan)
+visit_subqueries(PlannedStmt *stmt, Plan *plan)
 {
 	if (plan == NULL)
 		return;
 	if (IsA(plan, SubqueryScan) && reads_visible_only((SubqueryScan *) plan))
-		remove_junk(((SubqueryScan *) plan)->subplan);
-	gpusort_plan_each_child(plan, visit_child, NULL);
+		remove_junk(stmt, ((SubqueryScan *) plan)->subplan);
+	gpusort_plan_each_child(plan, visit_child, stmt);
 }
 
 static void
 visit_child(Plan **child, void *arg)
 {
-	visit_subqueries(*child);
+	visit_subqueries(arg, *child);
 }
 
 /* Changes a finished plan as the head of this file says. */
@@ -356,14 +441,14 @@ gpusort_junk_remove(PlannedStmt *stmt)
 	ListCell *cell;
 
 	if (stmt->commandType == CMD_SELECT && stmt->rowMarks == NIL)
-		remove_junk(stmt->planTree);
-	visit_subqueries(stmt->planTree);
+		remove_junk(stmt, stmt->planTree);
+	visit_subqueries(stmt, stmt->planTree);
 	foreach(cell, stmt->subplans)
 	{
 		Plan *subplan = lfirst(cell); /* of a CTE or an expression; NULL where it was found needless */
 
 		if (subplan != NULL)
-			remove_junk(subplan);
-		visit_subqueries(subplan);
+			remove_junk(stmt, subplan);
+		visit_subqueries(stmt, subplan);
 	}
 }

@@ -31,6 +31,7 @@
 #include "plan/admission.h"
 #include "plan/cost.h"
 #include "plan/junk.h"
+#include "plan/lift.h"
 #include "plan/paths.h"
 #include "plan/rollup.h"
 #include "plan/set_operations.h"
@@ -476,6 +477,7 @@ plan_statement(Query *parse, const char *query_string, int cursor_options, Param
 	if (sorts)
 	{
 		gpusort_sort_nodes_replace(stmt, rescannable);
+		gpusort_lift(stmt, rescannable, cursor_options);
 		gpusort_junk_remove(stmt);
 	}
 	return stmt;

@@ -261,9 +261,11 @@ SET enable_nestloop = off;
 CREATE TABLE gs.pn AS SELECT i AS id, i % 100 AS g, (i::bigint * 7919) % 100003 AS k FROM generate_series(1, 60000) i;
 ALTER TABLE gs.pn SET (parallel_workers = 2);
 ANALYZE gs.pn;
+SET gpusort.parallel_output = off;
 SELECT is(gs.without_window(gs.forced_plan('SELECT id, row_number() OVER (PARTITION BY g ORDER BY k) FROM gs.pn')),
 		  E'WindowAgg\n  ->  Custom Scan (GpuSort)\n        Sort Key: g, k\n        ->  Gather\n              Workers Planned: 2\n              ->  Parallel Custom Scan (GpuSortIngest)\n                    ->  Parallel Seq Scan on pn\n',
 		  'rows are taken in by several processes for a window');
+RESET gpusort.parallel_output;
 SELECT is(gs.compare_below(parent, query), 'same', query) FROM (VALUES
 	('WindowAgg', 'SELECT id, row_number() OVER (PARTITION BY g ORDER BY k, id) FROM gs.pn'),
 	('Unique', 'SELECT DISTINCT ON (g) g, id FROM gs.pn ORDER BY g, k, id'),

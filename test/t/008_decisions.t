@@ -67,6 +67,22 @@ SKIP:
 	skip 'there is a GPU', 1 if -e '/dev/nvidiactl';
 	like(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.force = on', 'SET gpusort.engine = cuda'), qr/gpusort: not used: .*cuda/, 'an engine that is not there');
 }
+# what is above a sort: one line for each that one process does alone
+sub alone
+{
+	my ($query, $reason, $name) = @_;
+	like(decision($query, 'SET gpusort.force = on', 'SET enable_hashagg = off', 'SET enable_hashjoin = off', 'SET enable_nestloop = off', @parallel, 'SET parallel_tuple_cost = 1'),
+		 $reason eq '' ? qr/\A\z/ : qr/\A[^\n]*gpusort: one process does what is above a sort: $reason[^\n]*\z/, $name);
+}
+$node->safe_psql('postgres', q{CREATE FUNCTION restricted(bigint) RETURNS bigint LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS 'BEGIN RETURN $1; END'});
+alone('SELECT sum(id) OVER (PARTITION BY k % 10 ORDER BY id) FROM t', '', 'nothing of a window that all processes do');
+alone('SELECT sum(id) OVER (ORDER BY k) FROM t', 'the sort does not begin with a column of a window', 'a window without PARTITION BY');
+alone('SELECT k, s, count(DISTINCT id) FROM t GROUP BY CUBE (k, s)', 'the sort does not begin with a column of GROUP BY that all', 'grouping sets with nothing in common');
+alone('SELECT k, restricted(count(DISTINCT id)) FROM t GROUP BY k', 'restricted\(\) is not parallel safe', 'a function');
+alone('SELECT k, count(DISTINCT id), random() FROM t GROUP BY k', 'random\(\) is not parallel safe', 'a volatile function');
+alone('SELECT * FROM t ORDER BY k', '', 'nothing of a mere sort');
+alone('SELECT * FROM t ORDER BY k LIMIT 50000', '', 'nor with LIMIT');
+
 is(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.setup_cost = 0', 'SET gpusort.row_cost = 0'), '', 'nothing when it is used');
 is(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.enable = off'), '', 'nor when it is off');
 is(decision('SELECT * FROM t ORDER BY k', 'SET gpusort.allowed = off'), '', 'or not allowed');

@@ -1,0 +1,334 @@
+/*-------------------------------------------------------------------------
+ *
+ * lift.c
+ *	  Has parallel processes run what is above a sort, too.
+ *
+ * Where a finished plan may run range by range of its sorted rows (range_plan.c says so), the Gather below
+ * the sort is lifted above that plan:
+ *
+ *	  WindowAgg					GpuSortExchange
+ *	    GpuSort			->		  Gather
+ *	      Gather				    GpuSortOutput
+ *	        GpuSortIngest		      WindowAgg
+ *	          partial plan			    GpuSort
+ *									      partial plan
+ *
+ * It is lifted as high as it may be, for the higher it is the more is done in parallel, and the fewer
+ * rows travel, as a rule; but not over nodes that do nothing but pass rows on or project them.  Of the
+ * Gathers below a merge join the first stays, with as many workers as any of them had.  A second
+ * window's sort is PostgreSQL's again, one in each process, of the rows of a range.
+ *
+ * What comes with it:
+ *
+ *	  - The plans below GpuSortOutput start over for each range by way of the Gather's rescan_param, as
+ *		they do for a rescan: so all of them down to the GpuSorts have it among their parameters.
+ *	  - InitPlans of what is lifted move to GpuSortExchange.  Gather has those run of whose values workers
+ *		have need, before it starts them.
+ *	  - The rows are passed on as they are, from the lifted plan up to GpuSortExchange, whose columns,
+ *		number of rows and costs are those of the plan in whose place it is.
+ *
+ * Not lifted: a plan that gives other rows, or does something more, when it is read again, since a
+ * fallback may read it again; scrollable cursors' plans, which are read backward.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/lift.h"
+
+#include "node.h"
+#include "nodes/bitmapset.h"
+#include "nodes/makefuncs.h"
+#include "nodes/parsenodes.h"
+#include "optimizer/optimizer.h"
+#include "plan/parallel_safety.h"
+#include "plan/plan_tree.h"
+#include "plan/range_plan.h"
+#include "settings.h"
+
+/* A statement whose plans are gone through. */
+typedef struct Lift
+{
+	PlannedStmt *stmt;
+	GpuSortSafety safety;
+	int last_node_id;  /* 0: not known yet */
+	const char *never; /* why nothing of this statement is lifted; NULL if it may be */
+} Lift;
+
+/* Where in the plans we are. */
+typedef struct LiftPlace
+{
+	Lift *lift;
+	const char *why_not; /* the plan right above was not lifted; NULL if there is nothing to say */
+} LiftPlace;
+
+/* One plan that is lifted. */
+typedef struct Lifted
+{
+	Gather *gather;          /* the one that stays */
+	int range_columns;       /* of each GpuSort */
+	double processes;        /* that share the rows, as the planner counts the leader */
+	List *init_plans;        /* of all nodes down to the partial plans */
+	Bitmapset *params;       /* that any of these nodes depends on */
+	Bitmapset *other_params; /* rescan_params of all Gathers, the one that stays aside */
+} Lifted;
+
+static int
+new_node_id(Lift *lift)
+{
+	if (lift->last_node_id == 0)
+		lift->last_node_id = gpusort_plan_last_node_id(lift->stmt);
+	return ++lift->last_node_id;
+}
+
+/* How many processes' work the planner counts on: costsize.c's get_parallel_divisor. */
+static double
+count_processes(int workers)
+{
+	return workers + (parallel_leader_participation ? Max(1.0 - 0.3 * workers, 0) : 0);
+}
+
+/* The parameters, with the rescan_param that stays in the place of others. */
+static Bitmapset *
+with_rescan_param(const Bitmapset *params, const Lifted *lifted)
+{
+	return bms_add_member(bms_difference(params, lifted->other_params), lifted->gather->rescan_param);
+}
+
+/* A partial plan that was below another Gather starts over with the one that stays. */
+static void
+change_rescan_param(Plan **link, void *arg)
+{
+	const Lifted *lifted = arg;
+	Plan *plan = *link;
+
+	if (bms_overlap(plan->allParam, lifted->other_params))
+		plan->allParam = with_rescan_param(plan->allParam, lifted);
+	if (bms_overlap(plan->extParam, lifted->other_params))
+		plan->extParam = with_rescan_param(plan->extParam, lifted);
+	gpusort_plan_each_child(plan, change_rescan_param, arg);
+}
+
+/* Notes a node's parameters and takes its initPlans. */
+static void
+take_params(Lifted *lifted, Plan *plan)
+{
+	lifted->params = bms_add_members(lifted->params, plan->allParam);
+	lifted->init_plans = list_concat(lifted->init_plans, plan->initPlan);
+	plan->initPlan = NIL;
+}
+
+/* The Sort that does what a GpuSort would, of the rows of a range in each process. */
+static Plan *
+make_sort(const CustomScan *scan)
+{
+	Sort *sort = makeNode(Sort);
+	GpuSortPlanInfo info;
+	ListCell *cell;
+
+	gpusort_plan_unpack(scan, &info);
+	sort->plan = scan->scan.plan;
+	sort->plan.type = T_Sort;
+	sort->plan.targetlist = NIL;
+	foreach(cell, scan->custom_scan_tlist)
+		sort->plan.targetlist = lappend(sort->plan.targetlist, lfirst(cell));
+	sort->numCols = info.ncolumns;
+	sort->sortColIdx = palloc(info.ncolumns * sizeof(AttrNumber));
+	sort->sortOperators = palloc(info.ncolumns * sizeof(Oid));
+	sort->collations = palloc(info.ncolumns * sizeof(Oid));
+	sort->nullsFirst = palloc(info.ncolumns * sizeof(bool));
+	for (int i = 0; i < info.ncolumns; i++)
+	{
+		sort->sortColIdx[i] = info.columns[i].attno;
+		sort->sortOperators[i] = info.columns[i].sort_operator;
+		sort->collations[i] = info.columns[i].collation;
+		sort->nullsFirst[i] = info.columns[i].nulls_first;
+	}
+	return &sort->plan;
+}
+
+/* Takes Gather and GpuSortIngest out from below a GpuSort, which ingests each process's rows itself then. */
+static void
+share_sort(Lifted *lifted, CustomScan *scan)
+{
+	Plan *gather = outerPlan(scan);
+	Plan *ingest = outerPlan(gather);
+
+	take_params(lifted, gather);
+	take_params(lifted, ingest);
+	scan->scan.plan.lefttree = outerPlan(ingest);
+	scan->scan.plan.parallel_aware = true;
+	gpusort_plan_refer_to_child(scan);
+	gpusort_plan_set_range_columns(scan, lifted->range_columns);
+	change_rescan_param(&scan->scan.plan.lefttree, lifted);
+}
+
+/* Makes all processes run a plan that one did, down to the partial plans. */
+static void
+share_plan(Plan **link, void *arg)
+{
+	Lifted *lifted = arg;
+	Plan *plan = *link;
+
+	take_params(lifted, plan);
+	plan->allParam = plan->extParam = with_rescan_param(plan->allParam, lifted);
+	plan->parallel_safe = true;
+	if (gpusort_is_gathered_sort(plan))
+	{
+		share_sort(lifted, (CustomScan *) plan);
+		return;
+	}
+	plan->plan_rows = clamp_row_est(plan->plan_rows / lifted->processes);
+	if (gpusort_plan_is(plan, &gpusort_scan_methods))
+		*link = make_sort((CustomScan *) plan);
+	gpusort_plan_each_child(*link, share_plan, lifted);
+}
+
+/* Fills in a node that passes the rows of child on: with its columns, costs and number of rows. */
+static void
+pass_rows_on(Plan *plan, Plan *child)
+{
+	ListCell *cell;
+
+	INHERIT_DISABLED_NODES(plan, child);
+	plan->startup_cost = child->startup_cost;
+	plan->total_cost = child->total_cost;
+	plan->plan_rows = child->plan_rows;
+	plan->plan_width = child->plan_width;
+	plan->allParam = plan->extParam = child->allParam;
+	plan->lefttree = child;
+	plan->targetlist = NIL;
+	foreach(cell, child->targetlist)
+	{
+		TargetEntry *entry = flatCopyTargetEntry(lfirst_node(TargetEntry, cell));
+
+		entry->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, lfirst_node(TargetEntry, cell));
+		plan->targetlist = lappend(plan->targetlist, entry);
+	}
+}
+
+static CustomScan *
+make_scan(Lift *lift, Plan *child, const CustomScanMethods *methods)
+{
+	CustomScan *scan = makeNode(CustomScan);
+
+	pass_rows_on(&scan->scan.plan, child);
+	scan->scan.plan.plan_node_id = new_node_id(lift);
+	scan->methods = methods;
+	gpusort_plan_refer_to_child(scan);
+	return scan;
+}
+
+/* The parameters that a list of initPlans sets. */
+static Bitmapset *
+set_params(List *init_plans)
+{
+	Bitmapset *params = NULL;
+	ListCell *cell;
+	ListCell *param;
+
+	foreach(cell, init_plans)
+	{
+		foreach(param, lfirst_node(SubPlan, cell)->setParam)
+			params = bms_add_member(params, lfirst_int(param));
+	}
+	return params;
+}
+
+/* Returns what takes the place of a plan that ranges tell about. */
+static Plan *
+lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
+{
+	const Plan top = *plan;
+	Gather *gather = (Gather *) outerPlan(linitial_node(CustomScan, ranges->sorts));
+	Lifted lifted = {.gather = gather, .range_columns = ranges->ncolumns};
+	CustomScan *output;
+	CustomScan *exchange;
+	ListCell *cell;
+
+	gather->initParam = bms_union(gather->initParam, lift->safety.used_params);
+	foreach(cell, ranges->sorts)
+	{
+		const Gather *other = (const Gather *) outerPlan(lfirst_node(CustomScan, cell));
+
+		gather->num_workers = Max(gather->num_workers, other->num_workers);
+		gather->initParam = bms_add_members(gather->initParam, other->initParam);
+		if (other != gather)
+			lifted.other_params = bms_add_member(lifted.other_params, other->rescan_param);
+	}
+	lifted.processes = count_processes(gather->num_workers);
+	share_plan(&plan, &lifted);
+
+	output = make_scan(lift, plan, &gpusort_output_scan_methods);
+	output->scan.plan.parallel_aware = true;
+	output->scan.plan.parallel_safe = true;
+	output->custom_private = gpusort_output_plan_pack(gather->rescan_param);
+
+	pass_rows_on(&gather->plan, &output->scan.plan);
+	gather->plan.plan_rows = 0;
+	gather->plan.allParam = gather->plan.extParam =
+		bms_del_member(bms_copy(gather->plan.allParam), gather->rescan_param);
+
+	exchange = make_scan(lift, &gather->plan, &gpusort_exchange_scan_methods);
+	exchange->scan.plan.plan_rows = top.plan_rows;
+	exchange->scan.plan.initPlan = lifted.init_plans;
+	exchange->scan.plan.allParam = bms_del_member(bms_difference(lifted.params, lifted.other_params), gather->rescan_param);
+	exchange->scan.plan.extParam = bms_difference(exchange->scan.plan.allParam, set_params(lifted.init_plans));
+	return &exchange->scan.plan;
+}
+
+/* Logs why what is above a sort is not lifted, with gpusort.log_decisions. */
+static void
+log_refusal(const char *why_not)
+{
+	if (gpusort_log_decisions && why_not != NULL)
+		ereport(LOG,
+				(errmsg("gpusort: one process does what is above a sort: %s", why_not)));
+}
+
+/* Lifts what may be lifted of a plan. */
+static void
+visit(Plan **link, void *arg)
+{
+	LiftPlace *place = arg;
+	Lift *lift = place->lift;
+	LiftPlace below = {.lift = lift};
+	GpuSortRangePlan ranges;
+
+	if (gpusort_is_gathered_sort(*link))
+	{
+		log_refusal(place->why_not);
+		return;
+	}
+	if (gpusort_range_plan_find(*link, &lift->safety, &ranges))
+	{
+		if (lift->never == NULL)
+		{
+			*link = lift_plan(lift, *link, &ranges);
+			return;
+		}
+		below.why_not = lift->never;
+	}
+	else
+		below.why_not = lift->safety.why_not;
+	gpusort_plan_each_child(*link, visit, &below);
+}
+
+/*
+ * Changes the plans of a statement as the head of this file says; rescannable is whether they give
+ * the same rows, and do nothing more, when they are read again.  To be called when GpuSort is where
+ * it is to be in the plans (sort_nodes.c).
+ */
+void
+gpusort_lift(PlannedStmt *stmt, bool rescannable, int cursor_options)
+{
+	Lift lift = {.stmt = stmt};
+	LiftPlace place = {.lift = &lift};
+
+	if (!gpusort_parallel_output || !stmt->parallelModeNeeded)
+		return;
+	if (!rescannable)
+		lift.never = "the query does not give the same rows when it is read again";
+	else if (cursor_options & CURSOR_OPT_SCROLL)
+		lift.never = "the cursor can scroll";
+	gpusort_safety_init(&lift.safety, stmt);
+	gpusort_plan_each_of_statement(stmt, visit, &place);
+}

@@ -1,0 +1,500 @@
+/*-------------------------------------------------------------------------
+ *
+ * range_plan.c
+ *	  Which finished plans may run range by range of their sorted rows.
+ *
+ * A plan over GpuSort may run once for each range of the sorted rows, in whatever process, and give
+ * the same rows in the same order as if it ran once for all of them, if
+ *
+ *	  - it needs to see together only rows that are equal in the first m sort columns: its windows'
+ *		PARTITION BY, its groups, DISTINCT, its join's clauses have these columns among theirs;
+ *	  - ranges are cut where rows differ in these m columns;
+ *	  - it keeps the order of the rows by these columns;
+ *	  - workers may do what it does (parallel_safety.c).
+ *
+ * Columns are followed from the sort up through the target lists.  What a node takes for equal must be
+ * what the sort does not tell apart: its equality operators must be of the family of the sort's operator,
+ * and of its collation.
+ *
+ * A merge join has two sorts, whose rows are cut at the same borders.  That takes keys that are bit by
+ * bit the same for the same values, whatever other rows there are: those of numbers are, those of strings
+ * and enums are laid out anew for each sort.  It holds for all kinds of joins: each row of both sides is
+ * in just one range, with all rows that it matches.  But where rows without a match are extended by
+ * NULLs, the columns of the other side say nothing any more.
+ *
+ * A Sort in between, as for a second window, sorts the rows of each range; its keys must begin with
+ * those columns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/range_plan.h"
+
+#include "access/stratnum.h"
+#include "keys/types.h"
+#include "node.h"
+#include "nodes/bitmapset.h"
+#include "plan/plan_tree.h"
+#include "utils/lsyscache.h"
+
+struct GpuSortRangeColumn
+{
+	Oid opfamily;
+	Oid collation;
+	bool descending;
+	bool nulls_first;
+	GpuSortEncoding encoding;
+	Bitmapset *attnos; /* of the plan's rows that have its values */
+};
+
+/* Columns that a node groups by. */
+typedef struct Grouping
+{
+	const char *what; /* in the log */
+	int count;
+	const AttrNumber *attnos; /* in the child's rows */
+	const Oid *operators;     /* of equality */
+	const Oid *collations;
+} Grouping;
+
+static bool find_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges);
+
+/* Returns true if plan is a GpuSort whose rows parallel processes take in. */
+bool
+gpusort_is_gathered_sort(const Plan *plan)
+{
+	return gpusort_plan_is(plan, &gpusort_scan_methods) && IsA(outerPlan(plan), Gather) &&
+		gpusort_plan_is(outerPlan(outerPlan(plan)), &gpusort_ingest_scan_methods);
+}
+
+static bool
+refuse(GpuSortSafety *safety, const char *why_not)
+{
+	safety->why_not = why_not;
+	return false;
+}
+
+/* How a sort operator orders a column; its attributes are left open.  Returns false if it has no key. */
+static bool
+describe_column(Oid sort_operator, Oid collation, bool nulls_first, GpuSortRangeColumn *column)
+{
+	Oid type;
+	CompareType order;
+	const char *why_not;
+
+	if (!get_ordering_op_properties(sort_operator, &column->opfamily, &type, &order))
+		return false;
+	column->collation = collation;
+	column->nulls_first = nulls_first;
+	column->attnos = NULL;
+	column->encoding = gpusort_operator_encoding(sort_operator, collation, &column->descending, &why_not);
+	return column->encoding != GPUSORT_ENCODE_NONE;
+}
+
+/* The columns of a GpuSort by which ranges of its rows could be told apart. */
+static bool
+sort_ranges(const CustomScan *scan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+{
+	const Gather *gather = (const Gather *) outerPlan(scan);
+	GpuSortPlanInfo info;
+
+	if (gather->single_copy || gather->rescan_param < 0 || !gpusort_plan_passes_rows_on(&gather->plan))
+		return refuse(safety, "its Gather is not a plain one");
+	gpusort_plan_unpack(scan, &info);
+	ranges->sorts = list_make1((void *) scan);
+	ranges->columns = palloc0(info.ncolumns * sizeof(GpuSortRangeColumn));
+	while (ranges->ncolumns < info.ncolumns)
+	{
+		const GpuSortColumn *sort = &info.columns[ranges->ncolumns];
+		GpuSortRangeColumn *column = &ranges->columns[ranges->ncolumns];
+
+		if (!describe_column(sort->sort_operator, sort->collation, sort->nulls_first, column))
+			break;
+		column->attnos = bms_make_singleton(sort->attno);
+		ranges->ncolumns++;
+	}
+	if (ranges->ncolumns == 0)
+		return refuse(safety, "its first sort key is not encoded");
+	return true;
+}
+
+/* Returns true if the node groups by this column of the child's, and takes equal what the sort takes equal. */
+static bool
+groups_by(const Grouping *grouping, const GpuSortRangeColumn *column)
+{
+	for (int i = 0; i < grouping->count; i++)
+	{
+		if (bms_is_member(grouping->attnos[i], column->attnos) && grouping->collations[i] == column->collation &&
+			get_op_opfamily_strategy(grouping->operators[i], column->opfamily) == BTEqualStrategyNumber)
+			return true;
+	}
+	return false;
+}
+
+/* Of the attributes with a column's values those are left that the node groups by: others can be NULL in its rows. */
+static void
+keep_grouped(const Grouping *grouping, GpuSortRangeColumn *column)
+{
+	Bitmapset *grouped = NULL;
+
+	for (int i = 0; i < grouping->count; i++)
+		grouped = bms_add_member(grouped, grouping->attnos[i]);
+	column->attnos = bms_intersect(column->attnos, grouped);
+}
+
+/* Only columns that the node groups by may part its ranges. */
+static bool
+group_ranges(const Grouping *grouping, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+{
+	int columns = 0;
+
+	ranges->works = true;
+	while (columns < ranges->ncolumns && groups_by(grouping, &ranges->columns[columns]))
+		columns++;
+	ranges->ncolumns = columns;
+	if (columns == 0)
+		return refuse(safety, grouping->what);
+	return true;
+}
+
+/* The same for an Agg, whose grouping sets are the first so many columns, for each link of its chain. */
+static bool
+agg_ranges(const Agg *agg, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+{
+	Grouping grouping = {
+		.what = "the sort does not begin with a column of GROUP BY that all grouping sets have",
+		.count = agg->numCols,
+		.attnos = agg->grpColIdx,
+		.operators = agg->grpOperators,
+		.collations = agg->grpCollations,
+	};
+	ListCell *cell;
+
+	if (agg->aggstrategy != AGG_SORTED || DO_AGGSPLIT_SKIPFINAL(agg->aggsplit))
+		return refuse(safety, "an aggregate does not group by sorting, or is a part of one");
+	foreach(cell, agg->groupingSets)
+		grouping.count = Min(grouping.count, list_length((List *) lfirst(cell)));
+	if (!group_ranges(&grouping, safety, ranges))
+		return false;
+	for (int i = 0; agg->groupingSets != NIL && i < ranges->ncolumns; i++)
+		keep_grouped(&grouping, &ranges->columns[i]);
+	foreach(cell, agg->chain)
+	{
+		if (!agg_ranges(lfirst_node(Agg, cell), safety, ranges))
+			return false;
+	}
+	return true;
+}
+
+/* Key number i of a Sort, or of a GpuSort, above rows that are in order; false if it has no such key. */
+static bool
+sort_key(const Plan *plan, int i, AttrNumber *attno, GpuSortRangeColumn *column)
+{
+	if (IsA(plan, CustomScan))
+	{
+		GpuSortPlanInfo info;
+
+		gpusort_plan_unpack((const CustomScan *) plan, &info);
+		if (i >= info.ncolumns)
+			return false;
+		*attno = info.columns[i].attno;
+		return describe_column(info.columns[i].sort_operator, info.columns[i].collation, info.columns[i].nulls_first,
+							   column);
+	}
+	else
+	{
+		const Sort *sort = (const Sort *) plan; /* IncrementalSort begins with one */
+
+		if (i >= sort->numCols)
+			return false;
+		*attno = sort->sortColIdx[i];
+		return describe_column(sort->sortOperators[i], sort->collations[i], sort->nullsFirst[i], column);
+	}
+}
+
+/* A sort in between: of the columns those are left by which it sorts first. */
+static bool
+sort_again_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+{
+	int columns = 0;
+	AttrNumber attno;
+	GpuSortRangeColumn key;
+
+	ranges->works = true;
+	while (columns < ranges->ncolumns && sort_key(plan, columns, &attno, &key))
+	{
+		const GpuSortRangeColumn *column = &ranges->columns[columns];
+
+		if (!bms_is_member(attno, column->attnos) || key.opfamily != column->opfamily ||
+			key.collation != column->collation || key.descending != column->descending ||
+			key.nulls_first != column->nulls_first)
+			break;
+		columns++;
+	}
+	ranges->ncolumns = columns;
+	if (columns == 0)
+		return refuse(safety, "another sort stands between, which begins with another column");
+	return true;
+}
+
+/* Which columns of tlist hold what attributes of the plan below do, to which its Vars refer by varno. */
+static Bitmapset *
+follow_column(List *tlist, int varno, const Bitmapset *attnos)
+{
+	Bitmapset *above = NULL;
+	ListCell *cell;
+
+	foreach(cell, tlist)
+	{
+		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		const Node *node = (const Node *) entry->expr;
+
+		while (IsA(node, RelabelType))
+			node = (const Node *) ((const RelabelType *) node)->arg;
+		if (IsA(node, Var) && ((const Var *) node)->varno == varno && bms_is_member(((const Var *) node)->varattno, attnos))
+			above = bms_add_member(above, entry->resno);
+	}
+	return above;
+}
+
+/* The Var of one side that a merge clause's argument is; NULL if it is something else. */
+static const Var *
+clause_var(Node *node, int varno)
+{
+	while (IsA(node, RelabelType))
+		node = (Node *) ((RelabelType *) node)->arg;
+	return IsA(node, Var) && ((Var *) node)->varno == varno ? (Var *) node : NULL;
+}
+
+/* Returns true if merge clause i joins column i of both sides, whose keys are the same for the same values. */
+static bool
+joins_column(const MergeJoin *join, int i, const GpuSortRangeColumn *outer, const GpuSortRangeColumn *inner)
+{
+	const OpExpr *clause = list_nth_node(OpExpr, join->mergeclauses, i);
+	const Var *outer_var = clause_var(linitial(clause->args), OUTER_VAR);
+	const Var *inner_var = clause_var(lsecond(clause->args), INNER_VAR);
+	const GpuSortKeyType *type = &gpusort_key_types[outer->encoding];
+
+	return outer_var != NULL && inner_var != NULL && bms_is_member(outer_var->varattno, outer->attnos) &&
+		bms_is_member(inner_var->varattno, inner->attnos) && type->bits > 0 && type->create == NULL &&
+		outer->encoding == inner->encoding && outer->opfamily == inner->opfamily &&
+		outer->collation == inner->collation && outer->descending == inner->descending &&
+		outer->nulls_first == inner->nulls_first && clause->inputcollid == outer->collation &&
+		get_op_opfamily_strategy(clause->opno, outer->opfamily) == BTEqualStrategyNumber;
+}
+
+static bool
+is_known_join(JoinType type)
+{
+	return type == JOIN_INNER || type == JOIN_LEFT || type == JOIN_SEMI || type == JOIN_ANTI || type == JOIN_RIGHT ||
+		type == JOIN_FULL;
+}
+
+/* Returns true if rows of a join have the outer (or inner) side's columns as they were. */
+static bool
+keeps_side(JoinType type, bool outer)
+{
+	switch (type)
+	{
+		case JOIN_INNER:
+			return true;
+		case JOIN_LEFT:
+		case JOIN_SEMI:
+		case JOIN_ANTI:
+			return outer;
+		case JOIN_RIGHT:
+			return !outer;
+		default:
+			return false;
+	}
+}
+
+static bool
+join_ranges(const MergeJoin *join, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+{
+	const Plan *inner_plan = innerPlan(join);
+	GpuSortRangePlan inner = {0};
+	int columns = 0;
+
+	if (!is_known_join(join->join.jointype))
+		return refuse(safety, "a merge join is of a kind that is not known to allow it");
+	if (IsA(inner_plan, Material))
+	{
+		if (!gpusort_safety_of_node(safety, inner_plan))
+			return false;
+		inner_plan = outerPlan(inner_plan);
+	}
+	if (!find_ranges(outerPlan(join), safety, ranges) || !find_ranges(inner_plan, safety, &inner))
+		return refuse(safety, safety->why_not != NULL ? safety->why_not : "a merge join reads rows of something else than sorts with parallel ingest");
+	while (columns < Min(ranges->ncolumns, inner.ncolumns) && columns < list_length(join->mergeclauses) &&
+		   joins_column(join, columns, &ranges->columns[columns], &inner.columns[columns]))
+		columns++;
+	if (columns == 0)
+		return refuse(safety, "the two sorts of a merge join do not begin with a merge clause's columns of one numeric type");
+	for (int i = 0; i < columns; i++)
+	{
+		List *tlist = join->join.plan.targetlist;
+		GpuSortRangeColumn *column = &ranges->columns[i];
+
+		column->attnos = keeps_side(join->join.jointype, true) ? follow_column(tlist, OUTER_VAR, column->attnos) : NULL;
+		if (keeps_side(join->join.jointype, false))
+			column->attnos = bms_add_members(column->attnos, follow_column(tlist, INNER_VAR, inner.columns[i].attnos));
+	}
+	ranges->ncolumns = columns;
+	ranges->sorts = list_concat(ranges->sorts, inner.sorts);
+	ranges->works = true;
+	return true;
+}
+
+/* What a node with one child, about which ranges has been found out, makes of it. */
+static bool
+node_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+{
+	switch (nodeTag(plan))
+	{
+		case T_WindowAgg:
+			{
+				const WindowAgg *window = (const WindowAgg *) plan;
+				const Grouping grouping = {
+					.what = "the sort does not begin with a column of a window's PARTITION BY",
+					.count = window->partNumCols,
+					.attnos = window->partColIdx,
+					.operators = window->partOperators,
+					.collations = window->partCollations,
+				};
+
+				return group_ranges(&grouping, safety, ranges);
+			}
+		case T_Agg:
+			return agg_ranges((const Agg *) plan, safety, ranges);
+		case T_Group:
+			{
+				const Group *group = (const Group *) plan;
+				const Grouping grouping = {
+					.what = "the sort does not begin with a column of GROUP BY",
+					.count = group->numCols,
+					.attnos = group->grpColIdx,
+					.operators = group->grpOperators,
+					.collations = group->grpCollations,
+				};
+
+				return group_ranges(&grouping, safety, ranges);
+			}
+		case T_Unique:
+			{
+				const Unique *unique = (const Unique *) plan;
+				const Grouping grouping = {
+					.what = "the sort does not begin with a column of DISTINCT",
+					.count = unique->numCols,
+					.attnos = unique->uniqColIdx,
+					.operators = unique->uniqOperators,
+					.collations = unique->uniqCollations,
+				};
+
+				return group_ranges(&grouping, safety, ranges);
+			}
+#ifdef SET_OPERATIONS_READ_APPEND
+		case T_SetOp:
+			{
+				const SetOp *setop = (const SetOp *) plan;
+				const Grouping grouping = {
+					.what = "the sort does not begin with a column of the set operation",
+					.count = setop->numCols,
+					.attnos = setop->dupColIdx,
+					.operators = setop->dupOperators,
+					.collations = setop->dupCollations,
+				};
+
+				if (setop->strategy != SETOP_SORTED)
+					return refuse(safety, NULL);
+				return group_ranges(&grouping, safety, ranges);
+			}
+#endif
+		case T_Sort:
+		case T_IncrementalSort:
+		case T_CustomScan:
+			return sort_again_ranges(plan, safety, ranges);
+		default:
+			ranges->works |= plan->qual != NIL;
+			return true;
+	}
+}
+
+/* The plan whose rows a node reads, if it is one that can run range by range and has one child; else NULL. */
+static const Plan *
+only_child(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_WindowAgg:
+		case T_Agg:
+		case T_Group:
+		case T_Unique:
+#ifdef SET_OPERATIONS_READ_APPEND
+		case T_SetOp:
+#endif
+		case T_Sort:
+		case T_IncrementalSort:
+		case T_Result:
+		case T_ProjectSet:
+			return outerPlan(plan);
+		case T_SubqueryScan:
+			return ((const SubqueryScan *) plan)->subplan;
+		case T_CustomScan:
+			return gpusort_plan_is(plan, &gpusort_scan_methods) ? outerPlan(plan) : NULL;
+		default:
+			return NULL;
+	}
+}
+
+/* By what number Vars of a node's target list refer to the rows that it reads. */
+static int
+child_varno(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_SubqueryScan:
+			return ((const SubqueryScan *) plan)->scan.scanrelid;
+		case T_CustomScan:
+			return INDEX_VAR; /* columns of its own, which are the child's, one by one */
+		default:
+			return OUTER_VAR;
+	}
+}
+
+static bool
+find_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+{
+	const Plan *child;
+
+	if (gpusort_is_gathered_sort(plan))
+		return sort_ranges((const CustomScan *) plan, safety, ranges);
+	if (IsA(plan, MergeJoin))
+		return join_ranges((const MergeJoin *) plan, safety, ranges) && gpusort_safety_of_node(safety, plan);
+	child = only_child(plan);
+	if (child == NULL)
+		return refuse(safety, NULL);
+	if (!find_ranges(child, safety, ranges) || !node_ranges(plan, safety, ranges) ||
+		!gpusort_safety_of_node(safety, plan))
+		return false;
+	for (int i = 0; i < ranges->ncolumns; i++)
+		ranges->columns[i].attnos = follow_column(plan->targetlist, child_varno(plan), ranges->columns[i].attnos);
+	return true;
+}
+
+/*
+ * Says whether a plan may run range by range in parallel processes; if so, *ranges says how, and
+ * safety's used_params has the initPlans' parameters that it needs.  Else why_not there says why, as the
+ * rest of a sentence; NULL if nobody would expect it to.
+ */
+bool
+gpusort_range_plan_find(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+{
+	*ranges = (GpuSortRangePlan){0};
+	bms_free(safety->used_params);
+	safety->used_params = NULL;
+	if (!find_ranges(plan, safety, ranges))
+		return false;
+	if (list_length(ranges->sorts) == 0 || !ranges->works)
+		return refuse(safety, NULL);
+	return true;
+}

@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * range_plan.h
+ *	  Which finished plans may run range by range of their sorted rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_RANGE_PLAN_H
+#define GPUSORT_RANGE_PLAN_H
+
+#include "compat.h"
+
+#include "nodes/extensible.h"
+#include "nodes/plannodes.h"
+#include "plan/parallel_safety.h"
+
+/* A leading sort column at whose borders ranges may be cut. */
+typedef struct GpuSortRangeColumn GpuSortRangeColumn;
+
+/* What is known of a plan that may run range by range. */
+typedef struct GpuSortRangePlan
+{
+	List *sorts;                 /* of CustomScan: the GpuSorts over Gather that it reads from, in their order */
+	int ncolumns;                /* so many leading columns of all these sorts are the same below and here */
+	GpuSortRangeColumn *columns; /* and may part ranges */
+	bool works;                  /* it has more to do than to pass rows on */
+} GpuSortRangePlan;
+
+extern bool gpusort_is_gathered_sort(const Plan *plan);
+extern bool gpusort_range_plan_find(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges);
+
+#endif /* GPUSORT_RANGE_PLAN_H */

@@ -1,0 +1,179 @@
+\set ECHO none
+-- What is above a sort in all processes (src/plan/lift.c): which plans, which not, and their answers.
+SET client_min_messages = warning;
+LOAD 'gpusort';
+\pset format unaligned
+\pset tuples_only on
+
+CREATE SCHEMA lift;
+CREATE TABLE lift.l AS
+SELECT i AS id, i % 1000 AS a, i * 7919 % 997 AS b, CASE WHEN i % 13 > 0 THEN i % 7 END AS c, 't' || md5((i % 500)::text) AS t,
+	   (i % 100) / 4.0 AS n, (i * 31 % 4000) / 8.0::float8 AS f, CASE WHEN i % 17 > 0 THEN i % 1500 END AS k
+FROM generate_series(1, 6000) i;
+CREATE TABLE lift.r AS
+SELECT i AS id, i % 1100 + 3 AS a, i * 7919 % 499 AS b, 't' || md5((i % 600)::text) AS t, (i % 90) / 4.00 AS n, CASE WHEN i % 19 > 0 THEN i % 1700 END AS k,
+	   (i % 800)::int8 AS big
+FROM generate_series(1, 2500) i;
+ALTER TABLE lift.l SET (parallel_workers = 2);
+ALTER TABLE lift.r SET (parallel_workers = 2);
+ANALYZE lift.l, lift.r;
+CREATE TYPE lift.mood AS ENUM ('sad', 'ok', 'glad');
+CREATE FUNCTION lift.restricted(int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS 'BEGIN RETURN $1 + 1; END';
+CREATE FUNCTION lift.safe(int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE AS 'BEGIN RETURN $1 + 1; END';
+CREATE AGGREGATE lift.restricted_sum(int) (SFUNC = int4pl, STYPE = int, PARALLEL = RESTRICTED);
+CREATE DOMAIN lift.small AS int CHECK (VALUE < 1000000);
+
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 1;
+SET gpusort.setup_cost = 0;
+SET gpusort.row_cost = 0;
+
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+SET enable_hashagg = off;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+
+-- A plan as one line: a node's name, and in brackets the nodes that it reads.
+CREATE FUNCTION lift.shape_of(node jsonb) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	name text := replace(coalesce(node->>'Custom Plan Provider', node->>'Node Type'), 'Aggregate', 'Agg');
+	below text;
+BEGIN
+	IF name = 'Merge Join' AND node->>'Join Type' <> 'Inner' THEN
+		name := 'Merge ' || (node->>'Join Type') || ' Join';
+	END IF;
+	SELECT string_agg(CASE WHEN c->>'Parent Relationship' IN ('InitPlan', 'SubPlan') THEN (c->>'Parent Relationship') || ' ' ELSE '' END || lift.shape_of(c), ', ')
+	INTO below FROM jsonb_array_elements(node->'Plans') c;
+	RETURN name || coalesce('(' || below || ')', '');
+END $$;
+CREATE FUNCTION lift.shape(query text) RETURNS text LANGUAGE plpgsql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
+AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	RETURN lift.shape_of(plan::jsonb->0->'Plan');
+END $$;
+
+-- All rows of a query, in whatever order, made into one value by a statement that runs with workers.
+CREATE FUNCTION lift.sorted_digest(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	EXECUTE format('SELECT count(*) || md5(string_agg(md5(gs_row::text), '''' ORDER BY md5(gs_row::text))) FROM (%s) gs_row', query) INTO result;
+	RETURN result;
+END $$;
+CREATE FUNCTION lift.native_sorted_digest(query text) RETURNS text LANGUAGE sql
+SET gpusort.enable = off
+AS $$ SELECT lift.sorted_digest(query) $$;
+CREATE FUNCTION lift.forced_sorted_digest(query text) RETURNS text LANGUAGE sql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
+AS $$ SELECT lift.sorted_digest(query) $$;
+CREATE FUNCTION lift.sorted(result text[]) RETURNS text[] LANGUAGE sql
+AS $$ SELECT coalesce(array_agg(r ORDER BY r COLLATE "C"), '{}') FROM unnest(result) r $$;
+
+-- 'same' when the plan is lifted, the service sorts, and the rows are PostgreSQL's: with workers and without.
+CREATE FUNCTION lift.compare_shared(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	node jsonb := gs.node(query);
+BEGIN
+	IF lift.shape(query) NOT LIKE '%GpuSortExchange%' THEN
+		RETURN 'not lifted: ' || lift.shape(query);
+	ELSIF node->>'Sort Method' NOT IN ('gpu radix', 'cpu radix') THEN
+		RETURN 'sort method ' || (node->>'Sort Method') || ': ' || coalesce(node->>'Fallback Reason', 'no reason');
+	ELSIF lift.native_sorted_digest(query) <> lift.forced_sorted_digest(query) THEN
+		RETURN 'other rows with workers; without: ' || gs.difference(lift.sorted(gs.native_rows(query)), lift.sorted(gs.forced_rows(query)));
+	ELSIF query ~ ' ORDER BY [a-z, ]*$' THEN
+		RETURN gs.compare_results(query);
+	END IF;
+	RETURN gs.difference(lift.sorted(gs.native_rows(query)), lift.sorted(gs.forced_rows(query)));
+END $$;
+
+SELECT * FROM no_plan();
+
+-- how it looks
+SELECT is(gs.forced_plan('SELECT id, lag(b) OVER (PARTITION BY a ORDER BY b, id) FROM lift.l'),
+$$Custom Scan (GpuSortExchange)
+  Range Key: a
+  ->  Gather
+        Workers Planned: 2
+        ->  Parallel Custom Scan (GpuSortOutput)
+              ->  WindowAgg
+                    ->  Parallel Custom Scan (GpuSort)
+                          Sort Key: a, b, id
+                          ->  Parallel Seq Scan on l
+$$, 'a window');
+
+-- which plans are lifted, and how high
+CREATE TABLE lift.plan (ordinal serial, shape text, query text);
+INSERT INTO lift.plan (shape, query) VALUES
+	('GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan)))))', 'SELECT id, lag(b) OVER (PARTITION BY a ORDER BY b, id), sum(f) OVER (PARTITION BY a ORDER BY b, id) FROM lift.l'),
+	('GpuSortExchange(Gather(GpuSortOutput(WindowAgg(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT id, lag(b) OVER (PARTITION BY a, c ORDER BY b, id), sum(f) OVER (PARTITION BY a) FROM lift.l'),
+	('WindowAgg(Incremental Sort(WindowAgg(GpuSort(Seq Scan))))', 'SELECT id, lag(b) OVER (PARTITION BY a, c ORDER BY b, id), sum(f) OVER (PARTITION BY a ORDER BY id) FROM lift.l'),
+	('WindowAgg(GpuSort(GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT id, lag(b) OVER (PARTITION BY a ORDER BY b, id), sum(f) OVER (PARTITION BY b ORDER BY id) FROM lift.l'),
+	('GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan)))))', 'SELECT id, lag(b) OVER (PARTITION BY a ORDER BY b, id) FROM lift.l ORDER BY a, b, id'),
+	('GpuSortExchange(Gather(GpuSortOutput(Result(Sort(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT id, lag(b) OVER (PARTITION BY a ORDER BY b, id) FROM lift.l ORDER BY a, c, id'),
+	('GpuSort(GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT id, lag(b) OVER (PARTITION BY a ORDER BY b, id) FROM lift.l ORDER BY id'),
+	('WindowAgg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT id, lag(b) OVER (ORDER BY b, id) FROM lift.l'),
+	('GpuSortExchange(Gather(GpuSortOutput(Subquery Scan(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY a ORDER BY b, id) AS r FROM lift.l) s WHERE r = 1'),
+	('Limit(GpuSortExchange(Gather(GpuSortOutput(Subquery Scan(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY a ORDER BY b, id) AS r FROM lift.l) s WHERE r = 1 LIMIT 5'),
+	('GpuSortExchange(Gather(GpuSortOutput(Unique(GpuSort(Seq Scan)))))', 'SELECT DISTINCT a, b FROM lift.l'),
+	('GpuSortExchange(Gather(GpuSortOutput(Unique(GpuSort(Seq Scan)))))', 'SELECT DISTINCT t COLLATE "C", b FROM lift.l'),
+	('GpuSortExchange(Gather(GpuSortOutput(Unique(GpuSort(Seq Scan)))))', 'SELECT DISTINCT ON (a) a, b, id FROM lift.l ORDER BY a, b, id'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT a, b, count(DISTINCT id) FROM lift.l GROUP BY a, b HAVING count(DISTINCT f) > 2'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT a, percentile_disc(0.5) WITHIN GROUP (ORDER BY f), string_agg(t, '','' ORDER BY id) FROM lift.l GROUP BY a'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT a, b, c, count(DISTINCT id) FROM lift.l GROUP BY a, ROLLUP (b, c)'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT a, b, c, count(DISTINCT id) FROM lift.l GROUP BY GROUPING SETS ((a, b), (a, c), (a))'),
+	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT a, b, c, count(DISTINCT id) FROM lift.l GROUP BY GROUPING SETS ((a, b), (c, b), (c, a))'),
+	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT a, b, count(DISTINCT id) FROM lift.l GROUP BY CUBE (a, b)'),
+	('GpuSortExchange(Gather(GpuSortOutput(WindowAgg(Subquery Scan(Agg(GpuSort(Seq Scan)))))))', 'SELECT sum(m) OVER (PARTITION BY a ORDER BY b) FROM (SELECT a, b, max(DISTINCT id) AS m FROM lift.l GROUP BY a, b) s'),
+	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r USING (a, b)'),
+	('GpuSortExchange(Gather(GpuSortOutput(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l LEFT JOIN lift.r USING (a)'),
+	('GpuSortExchange(Gather(GpuSortOutput(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.r RIGHT JOIN lift.l USING (a)'),
+	('GpuSortExchange(Gather(GpuSortOutput(Merge Full Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l FULL JOIN lift.r USING (a)'),
+	('GpuSortExchange(Gather(GpuSortOutput(Merge Anti Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id FROM lift.l WHERE NOT EXISTS (SELECT FROM lift.r WHERE r.a = l.a)'),
+	('GpuSortExchange(Gather(GpuSortOutput(Merge Semi Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id FROM lift.l WHERE EXISTS (SELECT FROM lift.r WHERE r.a = l.a AND r.id < l.id)'),
+	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r USING (n)'),
+	('Merge Join(GpuSort(Gather(GpuSortIngest(Seq Scan))), GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r USING (t)'),
+	('Merge Join(GpuSort(Gather(GpuSortIngest(Seq Scan))), GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r ON l.a = r.big'),
+	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id, m.id FROM lift.l JOIN lift.r USING (a) JOIN lift.l m USING (a)'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan))))))', 'SELECT a, count(DISTINCT r.id) FROM lift.l JOIN lift.r USING (a) GROUP BY a'),
+	('Agg(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))))', 'SELECT r.a, count(DISTINCT r.id) FROM lift.l LEFT JOIN lift.r USING (a) GROUP BY r.a'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan))))))', 'SELECT l.a, count(DISTINCT r.id) FROM lift.l LEFT JOIN lift.r USING (a) GROUP BY l.a'),
+	('GpuSortExchange(InitPlan Agg(Gather(Agg(Seq Scan))), Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT a, count(DISTINCT id) + (SELECT max(b) FROM lift.r) FROM lift.l GROUP BY a'),
+	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT a, lift.restricted(count(DISTINCT id)::int) FROM lift.l GROUP BY a'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT a, lift.safe(count(DISTINCT id)::int) FROM lift.l GROUP BY a'),
+	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT a, lift.restricted_sum(id) FROM lift.l GROUP BY a'),
+	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT a, count(DISTINCT id)::int::lift.small FROM lift.l GROUP BY a'),
+	('Subquery Scan(GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT lift.restricted(s.x) FROM (SELECT lag(b) OVER (PARTITION BY a ORDER BY b, id) AS x FROM lift.l) s WHERE x > 5'),
+	('Unique(GpuSort(Append(Seq Scan, Seq Scan)))', 'SELECT a, b FROM lift.l UNION SELECT a, b FROM lift.r'),
+	('GpuSortExchange(Gather(GpuSortOutput(Result(SetOp(GpuSort(Append(Subquery Scan(Seq Scan), Subquery Scan(Seq Scan))))))))', 'SELECT a, b FROM lift.l INTERSECT SELECT a, b FROM lift.r'),
+	('GpuSortExchange(Gather(GpuSortOutput(Result(SetOp(GpuSort(Append(Subquery Scan(Seq Scan), Subquery Scan(Seq Scan))))))))', 'SELECT a, b FROM lift.l EXCEPT ALL SELECT a, b FROM lift.r');
+SELECT is(lift.shape(query), shape, query) FROM lift.plan ORDER BY ordinal;
+
+-- with everything else as it is
+SET gpusort.parallel_output = off;
+SELECT is(count(*)::int, 0, 'none with gpusort.parallel_output off') FROM lift.plan WHERE lift.shape(query) LIKE '%GpuSortExchange%';
+RESET gpusort.parallel_output;
+
+-- the answers
+SELECT is(lift.compare_shared(query), 'same', query) FROM lift.plan WHERE shape LIKE '%GpuSortExchange%' ORDER BY ordinal;
+
+-- rows of every distribution
+CREATE VIEW lift.none AS SELECT * FROM lift.l WHERE id + 0 < 0;
+CREATE VIEW lift.one AS SELECT * FROM lift.l WHERE id + 0 = 77;
+CREATE TABLE lift.giant WITH (parallel_workers = 2) AS SELECT id, CASE WHEN id % 100 = 0 THEN id % 1000 ELSE 5 END AS a, b, c, t, n, f, k FROM lift.l WHERE id + 0 <= 2000;
+CREATE TABLE lift.nulls WITH (parallel_workers = 2) AS SELECT id, nullif(a, a) AS a, b, c, t, n, f, k FROM lift.l WHERE id + 0 <= 1000;
+ANALYZE lift.giant, lift.nulls;
+SELECT is(lift.compare_shared(format(query, tab)), 'same', format(query, tab)) FROM (VALUES ('lift.none'), ('lift.one'), ('lift.giant'), ('lift.nulls')) t (tab), (VALUES
+	('SELECT id, sum(f) OVER (PARTITION BY a ORDER BY b, id), first_value(t) OVER (PARTITION BY a ORDER BY b, id) FROM %s'),
+	('SELECT DISTINCT ON (a, c) a, c, id FROM %s ORDER BY a, c, id'),
+	('SELECT a, c, count(DISTINCT b), sum(f) FROM %s GROUP BY a, c'),
+	('SELECT x.id, y.id, y.t FROM %1$s x JOIN lift.r y USING (a)'),
+	('SELECT x.id, y.id, y.t FROM lift.r x LEFT JOIN %1$s y USING (a)'),
+	('SELECT x.id, y.id, y.t FROM %1$s x LEFT JOIN lift.r y USING (a)'),
+	('SELECT x.id, y.id, y.t FROM lift.r x FULL JOIN %1$s y USING (a)'),
+	('SELECT x.id, y.id, y.t FROM %1$s x FULL JOIN lift.r y USING (a)')) v (query);
+SELECT * FROM finish();
