@@ -81,6 +81,7 @@ struct GpuSortOutputState
 	bool started;         /* the plan below has, on a range: it must start over for another */
 
 	/* the leader's */
+	ParallelContext *workers; /* valid while in_segment */
 	OutputShared *own; /* what is shared where there are no workers; NULL: not made */
 	GpuSortOutputOutcome outcome;
 	bool ingested;
@@ -335,6 +336,13 @@ seal_ingest(OutputShared *shared)
 	ConditionVariableCancelSleep();
 }
 
+/* Returns how many processes may read ranges: workers that have come too late to ingest do, too. */
+static int
+processes(const GpuSortOutputState *state)
+{
+	return 1 + (state->in_segment ? state->workers->nworkers_launched : 0);
+}
+
 /* Ingests, with the workers that there are, and has the ranges made. */
 static void
 lead_ingest(GpuSortOutputState *state)
@@ -355,7 +363,7 @@ lead_ingest(GpuSortOutputState *state)
 	if (!gpusort_shared_sorts_ingest(&state->sorts, &shared->stop, &failure))
 		stop_all(shared, &failure);
 	seal_ingest(shared);
-	if (!shared->stop && (!gpusort_shared_sorts_order(&state->sorts, shared->registered + 1, &ranges, &failure) || !gpusort_shared_sorts_open(&state->sorts, &shared->stop, &failure)))
+	if (!shared->stop && (!gpusort_shared_sorts_order(&state->sorts, processes(state), &ranges, &failure) || !gpusort_shared_sorts_open(&state->sorts, &shared->stop, &failure)))
 		stop_all(shared, &failure);
 	if (shared->stop)
 	{
@@ -509,6 +517,7 @@ initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate
 		return;
 	state->shared = coordinate;
 	state->in_segment = true;
+	state->workers = pcxt;
 	create_shared(state->shared, pcxt->nworkers);
 	reinitialize_shared(node, pcxt, coordinate);
 }

@@ -51,7 +51,10 @@
 /* So many ranges a process at least: one has more to do than another, and the last to end is waited for. */
 #define RANGES_PER_PROCESS 4
 
-/* No range has fewer rows, but where there are no more: starting the plan above over takes as long as some hundred rows. */
+/*
+ * No range has fewer rows, or gpusort.min_rows if that is less, but where there are no more: starting the plan
+ * above over takes as long as some hundred rows.
+ */
 #define RANGE_ROWS_MIN 2000
 
 /* What the leader publishes when the rows are sorted. */
@@ -408,7 +411,7 @@ ranges_wanted(const GpuSortExpected *expected, int processes)
 
 	if (processes == 1)
 		return 1; /* nobody to share with: the plan above need not start over */
-	ranges = Min(ranges, expected->rows / RANGE_ROWS_MIN);
+	ranges = Min(ranges, expected->rows / Max(Min(gpusort_min_rows, RANGE_ROWS_MIN), 1));
 	return Max(Min(ranges, GPUSORT_RANGES_MAX), 1);
 }
 
