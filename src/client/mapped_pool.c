@@ -34,6 +34,9 @@
 #define MADV_POPULATE_READ 22 /* Linux 5.14 */
 #endif
 
+/* Of x86-64, and of arm64 with pages of 4 KiB. */
+#define HUGE_PAGE_BYTES ((size_t) 2 << 20)
+
 /* An unused pool stays mapped for so long. */
 #define IDLE_MS 15000
 
@@ -128,6 +131,35 @@ gpusort_mapped_pool_take(void)
 }
 
 /*
+ * Maps a file where huge pages, of which the service makes the pool where it can, are mapped as such: at a
+ * multiple of their size.  Returns MAP_FAILED with errno if it cannot be.
+ */
+static void *
+map_aligned(int fd, size_t bytes)
+{
+	char *reserved = mmap(NULL, bytes + HUGE_PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t before;
+	void *base;
+
+	if (reserved == MAP_FAILED)
+		return MAP_FAILED;
+	before = TYPEALIGN(HUGE_PAGE_BYTES, reserved) - (uintptr_t) reserved;
+	base = mmap(reserved + before, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	if (base == MAP_FAILED)
+	{
+		int saved_errno = errno;
+
+		munmap(reserved, bytes + HUGE_PAGE_BYTES);
+		errno = saved_errno;
+		return MAP_FAILED;
+	}
+	if (before > 0)
+		munmap(reserved, before);
+	munmap(reserved + before + bytes, HUGE_PAGE_BYTES - before);
+	return base;
+}
+
+/*
  * Maps another pool, of so many chunks, for a connection; the caller must release it.  NULL, with a
  * reason, if it cannot be.  What the service says of the pool is not believed: one that is shorter,
  * or can become so, would end this backend by a signal.
@@ -159,7 +191,7 @@ gpusort_mapped_pool_map(uint64 id, uint64 bytes, uint32 chunks, int fd, GpuSortF
 		(void) gpusort_failure_set(failure, GPUSORT_REASON_NO_MEMORY, "out of memory");
 		return NULL;
 	}
-	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	base = map_aligned(fd, bytes);
 	if (base == MAP_FAILED)
 	{
 		(void) gpusort_failure_set(failure, GPUSORT_REASON_NO_MEMORY,

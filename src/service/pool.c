@@ -4,7 +4,8 @@
  *	  The staging pool: one memfd of chunks, and the account of who has which.
  *
  * The memory is touched when the pool is made, so that no sort pays for it and
- * a pool that does not fit fails at once and not with SIGBUS later.  The memfd
+ * a pool that does not fit fails at once and not with SIGBUS later; it is of huge
+ * pages where these are to be had.  The memfd
  * is sealed: no client can shrink it under the others.  Free chunks are kept on
  * a stack; the one given back last is warm in the cache and goes out first.
  *
@@ -30,8 +31,16 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "service/clock.h"
 #include "service/host/machine.h"
 #include "service/pool.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
 
 #define DEFAULT_BYTES ((uint64_t) 256 << 20)
 
@@ -60,6 +69,60 @@ struct GpuSortPool
 	uint32_t deficit; /* chunks that are guaranteed to admitted sorts but not held by them */
 };
 
+/* Of x86-64, and of arm64 with pages of 4 KiB. */
+#define HUGE_PAGE_BYTES ((size_t) 2 << 20)
+
+/*
+ * Maps all of a memfd where huge pages can be mapped as such: at a multiple of their size.  Returns
+ * MAP_FAILED with errno if it cannot be.
+ */
+static void *
+map_aligned(int descriptor, size_t bytes)
+{
+	char *reserved = mmap(NULL, bytes + HUGE_PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t before;
+	void *start;
+
+	if (reserved == MAP_FAILED)
+		return MAP_FAILED;
+	before = -(uintptr_t) reserved % HUGE_PAGE_BYTES;
+	start = mmap(reserved + before, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0);
+	if (start == MAP_FAILED)
+	{
+		int saved_errno = errno;
+
+		(void) munmap(reserved, bytes + HUGE_PAGE_BYTES);
+		errno = saved_errno;
+		return MAP_FAILED;
+	}
+	if (before > 0)
+		(void) munmap(reserved, before);
+	(void) munmap(reserved + before + bytes, HUGE_PAGE_BYTES - before);
+	return start;
+}
+
+/*
+ * Has the kernel make huge pages of the memory at start, whatever the system grants shared memory: every
+ * process that maps a chunk is done with two page faults then, and its processor finds more in fewer
+ * entries.  A piece needs a page to begin with.  As long as they are to be had: where memory is in
+ * fragments the kernel moves pages about for them, and that is given up when it takes much longer than
+ * touching small ones, 1 ms a piece.
+ */
+static void
+use_huge_pages(char *start, size_t bytes)
+{
+	const size_t page_bytes = sysconf(_SC_PAGESIZE);
+	double give_up = gpusort_clock_ms() + 200;
+
+	for (size_t at = 0; at + HUGE_PAGE_BYTES <= bytes && gpusort_clock_ms() < give_up; at += HUGE_PAGE_BYTES)
+	{
+		if (madvise(start + at, page_bytes, MADV_POPULATE_WRITE) != 0 ||
+			madvise(start + at, HUGE_PAGE_BYTES, MADV_COLLAPSE) != 0)
+			return;
+		give_up += 4;
+	}
+}
+
 /* Maps the memfd and touches all of it. */
 static bool
 map_pool(GpuSortPool *pool, size_t bytes)
@@ -71,17 +134,15 @@ map_pool(GpuSortPool *pool, size_t bytes)
 		return false;
 	if (ftruncate(pool->descriptor, bytes) != 0)
 		return false;
-	start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, pool->descriptor, 0);
+	start = map_aligned(pool->descriptor, bytes);
 	if (start == MAP_FAILED)
 		return false;
 	pool->start = start;
 
-	/* Huge pages where the system grants them to shared memory. */
 	(void) madvise(start, bytes, MADV_HUGEPAGE);
-#ifdef MADV_POPULATE_WRITE
+	use_huge_pages(start, bytes);
 	if (madvise(start, bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
 		return false;
-#endif
 	if (fallocate(pool->descriptor, 0, 0, bytes) != 0)
 		return false;
 	return fcntl(pool->descriptor, F_ADD_SEALS,
