@@ -265,11 +265,11 @@ gpusort_pool_share_chunks(const GpuSortPoolShare *share)
 	return share->guaranteed ? GPUSORT_JOB_CHUNKS_MIN : share->held;
 }
 
-/* Guarantees a sort its minimum; false if that cannot be done now. */
+/* Guarantees a sort its minimum; false if that cannot be done now, with so many chunks left for others. */
 bool
-gpusort_pool_admit(GpuSortPool *pool, GpuSortPoolShare *share)
+gpusort_pool_admit(GpuSortPool *pool, GpuSortPoolShare *share, uint32_t spare)
 {
-	if (pool->nfree - pool->deficit < GPUSORT_JOB_CHUNKS_MIN)
+	if (pool->nfree - pool->deficit < GPUSORT_JOB_CHUNKS_MIN + spare)
 		return false;
 	share->guaranteed = true;
 	pool->deficit += share_deficit(share);

@@ -43,7 +43,7 @@ extern int gpusort_pool_descriptor(const GpuSortPool *pool);
 extern void *gpusort_pool_chunk(const GpuSortPool *pool, uint32_t chunk);
 extern void *gpusort_pool_start(const GpuSortPool *pool);
 
-extern bool gpusort_pool_admit(GpuSortPool *pool, GpuSortPoolShare *share);
+extern bool gpusort_pool_admit(GpuSortPool *pool, GpuSortPoolShare *share, uint32_t spare);
 extern void gpusort_pool_dismiss(GpuSortPool *pool, GpuSortPoolShare *share);
 extern uint32_t gpusort_pool_share_chunks(const GpuSortPoolShare *share);
 extern uint32_t gpusort_pool_take(GpuSortPool *pool, GpuSortPoolShare *share, GpuSortChunkState state);

@@ -22,6 +22,9 @@
 /* One process's sorts are guaranteed no more than this fraction of the pool, but two of them are let in. */
 #define PROCESS_FRACTION 2
 
+/* Readers leave this fraction of the pool to sorts to come: a plan of many processes can do with fewer of them. */
+#define SPARE_FRACTION 8
+
 #define POOL_IS_LENT "all of gpusort.staging_memory is lent to other sorts"
 
 /* Returns true if another sort is more than its process gets of the pool. */
@@ -98,7 +101,7 @@ gpusort_session_admit(GpuSortSession *session)
 {
 	GpuSortSessions *sessions = session->sessions;
 
-	if (!session->share.guaranteed && !gpusort_pool_admit(sessions->pool, &session->share))
+	if (!session->share.guaranteed && !gpusort_pool_admit(sessions->pool, &session->share, 0))
 	{
 		session->lacks = (GpuSortError){GPUSORT_REASON_POOL, POOL_IS_LENT};
 		return false;
@@ -152,6 +155,7 @@ find_owner(const GpuSortSessions *sessions, uint64_t token, bool reader)
 bool
 gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
 {
+	GpuSortPool *pool = session->sessions->pool;
 	bool reader = message->u.job_join.reader != 0;
 	GpuSortSession *owner = find_owner(session->sessions, message->u.job_join.token, reader);
 
@@ -163,7 +167,8 @@ gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
 		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL, "there is no such sort to join");
 		return true;
 	}
-	if (somebody_waits(session->sessions) || !gpusort_pool_admit(session->sessions->pool, &session->share))
+	if (somebody_waits(session->sessions) ||
+		!gpusort_pool_admit(pool, &session->share, reader ? gpusort_pool_chunks(pool) / SPARE_FRACTION : 0))
 	{
 		gpusort_session_fail(session, GPUSORT_REASON_POOL, POOL_IS_LENT);
 		return true;

@@ -15,8 +15,9 @@
 #include "testlib.h"
 
 /* The pool is as small as makes what is lost show. */
-#define POOL_CHUNKS 12
+#define POOL_CHUNKS 16
 #define MOST        (POOL_CHUNKS / GPUSORT_JOB_CHUNKS_MIN) /* clients with chunks */
+#define READERS     (MOST - 2)                             /* of one sort: an eighth is left for others */
 
 static const GpuSortMessage nothing = {.magic = 0};
 
@@ -585,9 +586,9 @@ test_readers_that_go(void)
 	token = sort_shared(&owner, &rows);
 	for (int round = 0; round < 15 && problem == NULL; round++)
 	{
-		Client readers[MOST - 1];
+		Client readers[READERS];
 
-		for (int i = 0; i < MOST - 1; i++)
+		for (int i = 0; i < READERS; i++)
 		{
 			must_join(&readers[i], token);
 			for (int r = 0; r < round % 3; r++)
@@ -598,7 +599,7 @@ test_readers_that_go(void)
 				client_send(&readers[i], GPUSORT_MSG_HELLO, nothing);
 		}
 		problem = sort_read_interval(&owner, &rows, 10, 30000);
-		for (int i = 0; i < MOST - 1; i++)
+		for (int i = 0; i < READERS; i++)
 			client_close(&readers[i]);
 		/* the service hears of that in time */
 		while (!client_sees_room(&service, MOST - 1))
@@ -657,7 +658,8 @@ static void
 test_exhausted_pool(void)
 {
 	Client owner;
-	Client readers[MOST];
+	Client readers[READERS + 1];
+	Client other;
 	GpuSortMessage message;
 	uint64_t token = sort_shared(&owner, &some_rows);
 	int in = 0;
@@ -667,17 +669,42 @@ test_exhausted_pool(void)
 		message = join(&readers[in], token);
 		if (message.type != GPUSORT_MSG_JOB)
 			break;
-		if (++in == MOST)
+		if (++in > READERS)
 			bail("one reader too many was let in");
 	}
-	ok(in == MOST - 1 && message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_POOL,
+	ok(in == READERS && message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_POOL,
 	   "a reader that the pool has no chunks for is refused, after %d", in);
 	client_close(&readers[in]);
+	client_open(&other, &service);
+	ok(client_begin(&other, 1, false, 0, 0).type == GPUSORT_MSG_JOB, "but another sort finds room");
+	client_close(&other);
 	ok(sort_read_interval(&readers[0], &some_rows, 0, some_rows.n) == NULL, "another one reads all rows");
 	ok(sort_read_interval(&owner, &some_rows, 0, some_rows.n) == NULL, "and so does the owner");
 	while (in > 0)
 		client_close(&readers[--in]);
 	client_close(&owner);
+}
+
+/* A service that ends when its sorts have takes no new ones, but readers of those that it has. */
+static void
+test_drain(const char *const *options)
+{
+	Service sound = service;
+	Client owner;
+	Client reader;
+	uint64_t token;
+
+	service_start(&service, options);
+	token = sort_shared(&owner, &some_rows);
+	service_send(&service, GPUSORT_MSG_DRAIN);
+	usleep(50000);
+	must_join(&reader, token);
+	ok(sort_read_interval(&reader, &some_rows, 10, some_rows.n) == NULL, "a reader joins a sort of a service that drains");
+	client_close(&owner);
+	ok(fails(&reader) && service_wait(&service, 5000) == 0, "which ends with the sort, whoever reads");
+	client_close(&reader);
+	service_stop(&service);
+	service = sound;
 }
 
 /* A device that fails under a reader fails the sort, for everybody with its reason. */
@@ -718,7 +745,7 @@ test_failing_device(void)
 int
 main(void)
 {
-	const char *const options[] = {"--staging-memory", "50331648", "--threads", "2", NULL};
+	const char *const options[] = {"--staging-memory", "67108864", "--threads", "2", NULL};
 	uint64_t seed = time(NULL);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -729,8 +756,8 @@ main(void)
 
 	test_readers(300000, KEYS_RANDOM, 1, 64, 64, 0, false);
 	test_readers(300000, KEYS_RANDOM, 1, 64, 64, 1, false);
-	test_readers(300000, KEYS_RANDOM, 2, 70, 64, MOST - 1, false);
-	test_readers(300000, KEYS_RANDOM, 2, 20, 1000, MOST - 1, true);
+	test_readers(300000, KEYS_RANDOM, 2, 70, 64, READERS, false);
+	test_readers(300000, KEYS_RANDOM, 2, 20, 1000, READERS, true);
 	test_readers(300000, KEYS_SKEWED, 1, 64, 100, 3, true);
 	test_readers(300000, KEYS_FEW, 3, 100, 100, 3, false);
 	test_readers(300000, KEYS_EQUAL, 1, 64, 100, 3, false);
@@ -746,6 +773,7 @@ main(void)
 	test_owner_that_goes(false);
 	test_owner_that_goes(true);
 	test_exhausted_pool();
+	test_drain(options);
 	if (getenv("FAKE_ENGINE") != NULL)
 		test_failing_device();
 
