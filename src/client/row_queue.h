@@ -59,22 +59,32 @@ extern GpuSortRowQueueReader *gpusort_row_queue_open_reader(void *shared);
 extern GpuSortRowQueueRead gpusort_row_queue_next_batch(GpuSortRowQueueReader *reader, MinimalTuple *row);
 extern void gpusort_row_queue_close_reader(GpuSortRowQueueReader *reader);
 
-/* Reads what is next, without waiting.  *row is set for ROW, and valid until the next call. */
-static pg_attribute_always_inline GpuSortRowQueueRead
-gpusort_row_queue_next(GpuSortRowQueueReader *reader, MinimalTuple *row)
+/*
+ * Reads the next row if it is in the batch at hand, else returns NULL, and gpusort_row_queue_next tells more.
+ * The row is valid until the next call.
+ */
+static pg_attribute_always_inline MinimalTuple
+gpusort_row_queue_ready_row(GpuSortRowQueueReader *reader)
 {
 	char *next = reader->cursor;
 	uint32 length;
 
 	if (unlikely(next >= reader->end))
-		return gpusort_row_queue_next_batch(reader, row);
+		return NULL;
 	length = ((MinimalTuple) next)->t_len;
 	if (unlikely(length == 0))
-		return gpusort_row_queue_next_batch(reader, row);
+		return NULL;                 /* the end of the range */
 	__builtin_prefetch(next + 1024); /* another core has written it */
 	reader->cursor = next + MAXALIGN(length);
-	*row = (MinimalTuple) next;
-	return GPUSORT_ROW_QUEUE_ROW;
+	return (MinimalTuple) next;
+}
+
+/* Reads what is next, without waiting.  *row is set for ROW, and valid until the next call. */
+static inline GpuSortRowQueueRead
+gpusort_row_queue_next(GpuSortRowQueueReader *reader, MinimalTuple *row)
+{
+	*row = gpusort_row_queue_ready_row(reader);
+	return likely(*row != NULL) ? GPUSORT_ROW_QUEUE_ROW : gpusort_row_queue_next_batch(reader, row);
 }
 
 #endif /* GPUSORT_ROW_QUEUE_H */

@@ -284,22 +284,17 @@ static TupleTableSlot *
 exec_exchange(PlanState *ps)
 {
 	ExchangeState *state = (ExchangeState *) ps;
-	MinimalTuple row;
 
 	/* Nothing here waits within a batch of rows, so interrupts are looked at between batches. */
 	if (likely(state->stage == STAGE_QUEUE && state->emitted))
 	{
-		GpuSortRowQueueRead read = gpusort_row_queue_next(state->queue, &row);
+		MinimalTuple row = gpusort_row_queue_ready_row(state->queue);
 
-		if (likely(read == GPUSORT_ROW_QUEUE_ROW))
+		if (likely(row != NULL))
 		{
 			state->figures[state->owner].rows++;
 			return gpusort_slot_show(state->slot, row);
 		}
-		if (read == GPUSORT_ROW_QUEUE_RANGE_END)
-			end_range(state);
-		else if (read == GPUSORT_ROW_QUEUE_GONE)
-			note_gone(state);
 	}
 	return next_row(state);
 }
