@@ -42,33 +42,21 @@
 #include "exec/output.h"
 
 #include "access/parallel.h"
+#include "exec/claims.h"
 #include "exec/fallback.h"
 #include "exec/shared_sort.h"
+#include "exec/sort_set.h"
 #include "exec/stream.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "server/installation.h"
-#include "storage/latch.h"
-#include "storage/proc.h"
 
 /* In dynamic shared memory, or where there are no workers in the leader's; the workers' row queues follow. */
 typedef struct OutputShared
 {
-	uint64 build;   /* of the leader's module: one of another build knows no more of this */
-	PGPROC *leader; /* to be woken */
-	int nworkers;   /* and row queues */
-	volatile bool stop;
-	ConditionVariable changed; /* any of what follows, or stop */
-	LWLock lock;               /* guards what follows */
-	int registered;            /* workers that ingest */
-	int signed_off;            /* of them: have ingested */
-	bool sealed;               /* who has not registered has no part in the ingest */
-	bool ordered;              /* the ranges are there to be claimed */
-	uint32 ranges;
-	uint32 next; /* the first range that is nobody's */
-	GpuSortFailure failure;
-	int16 owners[GPUSORT_RANGES_MAX]; /* processes, of the ranges before next */
+	uint64 build; /* of the leader's module: one of another build knows no more of this */
+	int nworkers; /* and row queues */
+	GpuSortClaims claims;
 } OutputShared;
 
 struct GpuSortOutputState
@@ -82,7 +70,7 @@ struct GpuSortOutputState
 
 	/* the leader's */
 	ParallelContext *workers; /* valid while in_segment */
-	OutputShared *own; /* what is shared where there are no workers; NULL: not made */
+	OutputShared *own;        /* what is shared where there are no workers; NULL: not made */
 	GpuSortOutputOutcome outcome;
 	bool ingested;
 	GpuSortRowQueueReader **queues; /* by worker; NULL: none is open */
@@ -96,26 +84,6 @@ row_queue(OutputShared *shared, int worker)
 	return (char *) shared + CACHELINEALIGN(sizeof(OutputShared)) + worker * gpusort_row_queue_bytes();
 }
 
-/* Has all processes look at what has changed. */
-static void
-wake_all(OutputShared *shared)
-{
-	ConditionVariableBroadcast(&shared->changed);
-	SetLatch(&shared->leader->procLatch);
-}
-
-/* Ends the work of all processes; failure says why, unless another reason was noted first, or the rows are just not wanted. */
-static void
-stop_all(OutputShared *shared, const GpuSortFailure *failure)
-{
-	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
-	if (!shared->stop)
-		shared->failure = *failure;
-	shared->stop = true;
-	LWLockRelease(&shared->lock);
-	wake_all(shared);
-}
-
 /* Notes that this process has lost rows of the range at hand. */
 static void
 note_lost(GpuSortOutputState *state)
@@ -123,24 +91,8 @@ note_lost(GpuSortOutputState *state)
 	for (int i = 0; i < state->sorts.count; i++)
 	{
 		if (state->sorts.sorts[i]->stage == GPUSORT_STAGE_LOST)
-			stop_all(state->shared, gpusort_shared_sort_failure(state->sorts.sorts[i]));
+			gpusort_claims_stop(&state->shared->claims, gpusort_shared_sort_failure(state->sorts.sorts[i]));
 	}
-}
-
-/* Returns the next range, which is process's from now on, or -1 if there is none. */
-static int
-claim_next(OutputShared *shared, int process)
-{
-	int range = -1;
-
-	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
-	if (!shared->stop && shared->next < shared->ranges)
-	{
-		range = shared->next++;
-		shared->owners[range] = process;
-	}
-	LWLockRelease(&shared->lock);
-	return range;
 }
 
 /* Has the plan below read the range that was asked for first; false if its rows are lost. */
@@ -197,24 +149,24 @@ write_range(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
 static void
 write_ranges(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
 {
-	OutputShared *shared = state->shared;
+	GpuSortClaims *claims = &state->shared->claims;
 	const int process = ParallelWorkerNumber + 1;
-	int range = claim_next(shared, process);
+	int range = gpusort_claims_next(claims, process);
 	GpuSortFailure failure = {0};
 
 	if (range >= 0 && !gpusort_shared_sorts_ask(&state->sorts, range, &failure))
 	{
-		stop_all(shared, &failure);
+		gpusort_claims_stop(claims, &failure);
 		return;
 	}
 	while (range >= 0)
 	{
 		CHECK_FOR_INTERRUPTS();
-		range = claim_next(shared, process);
+		range = gpusort_claims_next(claims, process);
 		if (!begin_range(state, &failure) ||
 			(range >= 0 && !gpusort_shared_sorts_ask(&state->sorts, range, &failure)))
 		{
-			stop_all(shared, &failure);
+			gpusort_claims_stop(claims, &failure);
 			return;
 		}
 		if (!write_range(state, writer))
@@ -222,52 +174,22 @@ write_ranges(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
 	}
 }
 
-/* Waits until the leader has ordered the rows; false if nobody wants them any more. */
-static bool
-wait_for_order(OutputShared *shared)
-{
-	bool ordered = false;
-
-	ConditionVariablePrepareToSleep(&shared->changed);
-	while (!shared->stop)
-	{
-		LWLockAcquire(&shared->lock, LW_SHARED);
-		ordered = shared->ordered;
-		LWLockRelease(&shared->lock);
-		if (ordered)
-			break;
-		ConditionVariableSleep(&shared->changed, PG_WAIT_EXTENSION);
-	}
-	ConditionVariableCancelSleep();
-	return ordered;
-}
-
 /* Puts this worker's part of the rows, unless it has come too late to have one. */
 static void
 ingest_in_worker(GpuSortOutputState *state)
 {
-	OutputShared *shared = state->shared;
+	GpuSortClaims *claims = &state->shared->claims;
 	GpuSortFailure failure;
-	bool late;
 
-	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
-	late = shared->sealed;
-	if (!late)
-		shared->registered++;
-	LWLockRelease(&shared->lock);
-	if (late)
+	if (!gpusort_claims_register(claims))
 	{
-		if (!shared->stop && gpusort_shared_sorts_have_rows(&state->sorts))
+		if (!claims->stop && gpusort_shared_sorts_have_rows(&state->sorts))
 			elog(ERROR, "a parallel worker has rows that came too late to be sorted");
 		return;
 	}
-
-	if (!gpusort_shared_sorts_ingest(&state->sorts, &shared->stop, &failure))
-		stop_all(shared, &failure);
-	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
-	shared->signed_off++;
-	LWLockRelease(&shared->lock);
-	wake_all(shared);
+	if (!gpusort_shared_sorts_ingest(&state->sorts, &claims->stop, &failure))
+		gpusort_claims_stop(claims, &failure);
+	gpusort_claims_sign_off(claims);
 }
 
 /* All that a worker does. */
@@ -278,12 +200,12 @@ run_worker(GpuSortOutputState *state)
 	GpuSortFailure failure;
 	GpuSortRowQueueWriter *writer;
 
-	if (shared == NULL || shared->stop)
+	if (shared == NULL || shared->claims.stop)
 		return;
 	ingest_in_worker(state);
-	if (!wait_for_order(shared))
+	if (!gpusort_claims_wait(&shared->claims))
 		return;
-	if (!gpusort_shared_sorts_open(&state->sorts, &shared->stop, &failure))
+	if (!gpusort_shared_sorts_open(&state->sorts, &shared->claims.stop, &failure))
 	{
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort: a parallel worker leaves all ranges to others: %s", failure.text)));
@@ -295,45 +217,12 @@ run_worker(GpuSortOutputState *state)
 	gpusort_shared_sorts_close(&state->sorts);
 }
 
-/* Nothing has been ingested, and no range is there; stop: nor is any wanted. */
-static void
-start_shared(OutputShared *shared, bool stop)
-{
-	shared->stop = stop;
-	shared->registered = 0;
-	shared->signed_off = 0;
-	shared->sealed = false;
-	shared->ordered = false;
-	shared->ranges = 0;
-	shared->next = 0;
-	shared->failure.reason = GPUSORT_REASON_NONE;
-}
-
 static void
 create_shared(OutputShared *shared, int nworkers)
 {
 	shared->build = gpusort_module_build();
-	shared->leader = MyProc;
 	shared->nworkers = nworkers;
-	ConditionVariableInit(&shared->changed);
-	gpusort_shared_init_lock(&shared->lock);
-}
-
-/* The leader has put its part of the rows: waits for the workers that have registered. */
-static void
-seal_ingest(OutputShared *shared)
-{
-	ConditionVariablePrepareToSleep(&shared->changed);
-	while (!shared->stop)
-	{
-		LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
-		shared->sealed = shared->registered == shared->signed_off;
-		LWLockRelease(&shared->lock);
-		if (shared->sealed)
-			break;
-		ConditionVariableSleep(&shared->changed, PG_WAIT_EXTENSION);
-	}
-	ConditionVariableCancelSleep();
+	gpusort_claims_create(&shared->claims);
 }
 
 /* Returns how many processes may read ranges: workers that have come too late to ingest do, too. */
@@ -348,33 +237,28 @@ static void
 lead_ingest(GpuSortOutputState *state)
 {
 	EState *estate = state->css.ss.ps.state;
-	OutputShared *shared = state->shared;
+	GpuSortClaims *claims;
 	GpuSortFailure failure;
 	uint32 ranges = 0;
 
-	if (shared == NULL)
+	if (state->shared == NULL)
 	{
 		if (state->own == NULL)
 			state->own = MemoryContextAllocZero(estate->es_query_cxt, sizeof(OutputShared));
-		state->shared = shared = state->own;
-		create_shared(shared, 0);
-		start_shared(shared, false);
+		state->shared = state->own;
+		create_shared(state->shared, 0);
+		gpusort_claims_start(&state->shared->claims, false);
 	}
-	if (!gpusort_shared_sorts_ingest(&state->sorts, &shared->stop, &failure))
-		stop_all(shared, &failure);
-	seal_ingest(shared);
-	if (!shared->stop && (!gpusort_shared_sorts_order(&state->sorts, processes(state), &ranges, &failure) || !gpusort_shared_sorts_open(&state->sorts, &shared->stop, &failure)))
-		stop_all(shared, &failure);
-	if (shared->stop)
-	{
+	claims = &state->shared->claims;
+	if (!gpusort_shared_sorts_ingest(&state->sorts, &claims->stop, &failure))
+		gpusort_claims_stop(claims, &failure);
+	gpusort_claims_seal(claims);
+	if (!claims->stop && (!gpusort_shared_sorts_order(&state->sorts, processes(state), &ranges, &failure) || !gpusort_shared_sorts_open(&state->sorts, &claims->stop, &failure)))
+		gpusort_claims_stop(claims, &failure);
+	if (claims->stop)
 		state->outcome = GPUSORT_OUTPUT_FAILED;
-		return;
-	}
-	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
-	shared->ranges = ranges;
-	shared->ordered = true;
-	LWLockRelease(&shared->lock);
-	wake_all(shared);
+	else
+		gpusort_claims_publish(claims, ranges);
 }
 
 static TupleTableSlot *
@@ -396,34 +280,6 @@ exec_output(CustomScanState *node)
 	return ExecStoreAllNullTuple(state->empty_row);
 }
 
-/* Adds the GpuSorts that ps and what is below it read to sorts; all nodes between must start over when they are told to. */
-static void
-find_sorts(PlanState *ps, int rescan_param, GpuSortSharedSorts *sorts)
-{
-	CustomScan *plan;
-
-	if (ps == NULL)
-		return;
-	plan = (CustomScan *) ps->plan;
-	if (!bms_is_member(rescan_param, plan->scan.plan.allParam))
-		return;
-	if (IsA(ps, CustomScanState) && plan->methods == &gpusort_scan_methods)
-	{
-		GpuSortScanState *sort = (GpuSortScanState *) ps;
-
-		if (sort->shared == NULL)
-			return;
-		if (sorts->sorts == NULL)
-			sorts->sorts = palloc(sizeof(GpuSortScanState *));
-		else
-			sorts->sorts = repalloc(sorts->sorts, (sorts->count + 1) * sizeof(GpuSortScanState *));
-		sorts->sorts[sorts->count++] = sort;
-		return;
-	}
-	find_sorts(IsA(ps, SubqueryScanState) ? ((SubqueryScanState *) ps)->subplan : ps->lefttree, rescan_param, sorts);
-	find_sorts(ps->righttree, rescan_param, sorts);
-}
-
 static void
 begin_output(CustomScanState *node, EState *estate, int eflags)
 {
@@ -441,7 +297,7 @@ begin_output(CustomScanState *node, EState *estate, int eflags)
 	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
 	state->empty_row = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
-	find_sorts(outerPlanState(node), state->rescan_param, &state->sorts);
+	gpusort_shared_sorts_find(&state->sorts, outerPlanState(node), state->rescan_param);
 	if (state->sorts.count == 0)
 		elog(ERROR, "there is no GpuSort below GpuSortOutput");
 	MemoryContextSwitchTo(caller);
@@ -502,7 +358,7 @@ reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordina
 
 	if (!state->in_segment)
 		return;
-	start_shared(state->shared, state->outcome == GPUSORT_OUTPUT_SERIAL);
+	gpusort_claims_start(&state->shared->claims, state->outcome == GPUSORT_OUTPUT_SERIAL);
 	if (state->outcome != GPUSORT_OUTPUT_SERIAL)
 		open_queues(state);
 }
@@ -623,23 +479,15 @@ gpusort_output_outcome(const GpuSortOutputState *state)
 uint32
 gpusort_output_ranges(const GpuSortOutputState *state)
 {
-	return state->shared->ranges;
+	return state->shared->claims.ranges;
 }
 
 /* Returns the process whose range this is; it is the leader's from now on if it was nobody's.  All before must be somebody's. */
 int
 gpusort_output_claim(GpuSortOutputState *state, uint32 range)
 {
-	OutputShared *shared = state->shared;
-	int owner;
-
-	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
-	if (shared->next == range)
-		shared->owners[shared->next++] = GPUSORT_LEADER_PROCESS;
-	owner = shared->owners[range];
-	LWLockRelease(&shared->lock);
 	gpusort_shared_sorts_show(&state->sorts, range);
-	return owner;
+	return gpusort_claims_owner(&state->shared->claims, range);
 }
 
 /* Returns the queue of a worker, open until stop. */
@@ -657,7 +505,7 @@ gpusort_output_begin_range(GpuSortOutputState *state, uint32 range)
 
 	if (gpusort_shared_sorts_ask(&state->sorts, range, &failure) && begin_range(state, &failure))
 		return true;
-	stop_all(state->shared, &failure);
+	gpusort_claims_stop(&state->shared->claims, &failure);
 	return false;
 }
 
@@ -685,7 +533,7 @@ gpusort_output_row(GpuSortOutputState *state)
 bool
 gpusort_output_has_failed(const GpuSortOutputState *state)
 {
-	return state->shared->stop;
+	return state->shared->claims.stop;
 }
 
 /* Returns true if Gather has been shut down, which had workers. */
@@ -703,7 +551,7 @@ gpusort_output_stop(GpuSortOutputState *state)
 
 	if (!state->in_segment)
 		return;
-	stop_all(state->shared, &none);
+	gpusort_claims_stop(&state->shared->claims, &none);
 	close_queues(state);
 }
 
@@ -715,7 +563,7 @@ gpusort_output_finish(GpuSortOutputState *state)
 
 	if (!gpusort_shared_sorts_verify(&state->sorts, &failure))
 	{
-		state->shared->failure = failure;
+		state->shared->claims.failure = failure;
 		gpusort_output_report_lost(state, true);
 	}
 	gpusort_shared_sorts_release(&state->sorts);
@@ -728,7 +576,7 @@ gpusort_output_finish(GpuSortOutputState *state)
 void
 gpusort_output_fall_back(GpuSortOutputState *state)
 {
-	const GpuSortFailure failure = state->shared->failure;
+	const GpuSortFailure failure = state->shared->claims.failure;
 
 	for (int i = 0; i < state->sorts.count; i++)
 	{
@@ -756,5 +604,5 @@ void
 gpusort_output_report_lost(GpuSortOutputState *state, bool emitted)
 {
 	state->sorts.sorts[0]->stream.emitted = emitted;
-	gpusort_report_lost(state->sorts.sorts[0], &state->shared->failure);
+	gpusort_report_lost(state->sorts.sorts[0], &state->shared->claims.failure);
 }

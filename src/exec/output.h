@@ -12,6 +12,7 @@
 
 #include "client/failure.h"
 #include "client/row_queue.h"
+#include "exec/claims.h"
 #include "exec/scan_state.h"
 #include "nodes/execnodes.h"
 
@@ -25,9 +26,6 @@ typedef enum GpuSortOutputOutcome
 	GPUSORT_OUTPUT_SERIAL, /* the rows come through Gather, from the leader alone */
 	GPUSORT_OUTPUT_FAILED, /* the service has lost them */
 } GpuSortOutputOutcome;
-
-/* Number of the leader among the processes; worker i (ParallelWorkerNumber) is i + 1. */
-#define GPUSORT_LEADER_PROCESS 0
 
 extern GpuSortOutputState *gpusort_output_find(PlanState *gather);
 extern GpuSortScanState *gpusort_output_first_sort(GpuSortOutputState *state);

@@ -40,6 +40,7 @@
 #include "exec/joint_ingest.h"
 #include "exec/prefixes.h"
 #include "exec/service_sort.h"
+#include "exec/sort_set.h"
 #include "exec/ties.h"
 #include "executor/executor.h"
 #include "settings.h"
@@ -202,19 +203,16 @@ gpusort_shared_sort_shutdown(CustomScanState *node)
 
 /* Begins one of the sorts in the service; false, with a reason, if that is not to be. */
 static bool
-begin_sort(GpuSortScanState *state, GpuSortSharedSorts *sorts, GpuSortFailure *failure)
+begin_sort(GpuSortScanState *state, GpuSortSharedSorts *sorts, GpuSortPrefix *prefixes, bool common_later,
+		   GpuSortFailure *failure)
 {
 	GpuSortSharedSort *own = state->shared;
-	GpuSortPrefix *prefixes;
-	bool common_later;
 
 	memset(&state->figures.ms, 0, sizeof(state->figures.ms));
 	memset(&state->figures.outcome, 0, sizeof(state->figures.outcome));
 	state->fallback.reason.reason = GPUSORT_REASON_NONE;
 	own->sorts = sorts;
 	INSTR_TIME_SET_CURRENT(own->begun);
-	prefixes = MemoryContextAlloc(state->sort_context, state->keys->strings * sizeof(GpuSortPrefix));
-	common_later = !gpusort_prefixes_choose(state->keys, gpusort_child(state), NULL, state->info.estimated_rows, prefixes);
 	gpusort_keys_lay_out(state->keys, prefixes, common_later);
 	if (!gpusort_service_sort_begin(state, failure))
 		return false;
@@ -229,14 +227,29 @@ begin_sort(GpuSortScanState *state, GpuSortSharedSorts *sorts, GpuSortFailure *f
 bool
 gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
 {
+	GpuSortPrefix **prefixes;
+	bool *common_later;
+
 	if (gpusort_plan_state(sorts->sorts[0])->state->es_epq_active != NULL)
 		return gpusort_failure_set(failure, GPUSORT_REASON_RECHECK, "a row is being rechecked after a concurrent update");
 	if (!gpusort_allowed)
 		return gpusort_failure_set(failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
 	sorts->lost = false;
+	prefixes = palloc(sorts->count * sizeof(GpuSortPrefix *));
+	common_later = palloc(sorts->count * sizeof(bool));
 	for (int i = 0; i < sorts->count; i++)
 	{
-		if (!begin_sort(sorts->sorts[i], sorts, failure))
+		GpuSortScanState *state = sorts->sorts[i];
+
+		prefixes[i] = MemoryContextAlloc(state->sort_context, state->keys->strings * sizeof(GpuSortPrefix));
+		common_later[i] = !gpusort_prefixes_choose(state->keys, gpusort_child(state), NULL, state->info.estimated_rows,
+												   prefixes[i]);
+	}
+	if (sorts->count > 1)
+		gpusort_shared_sorts_unify(sorts, prefixes, common_later);
+	for (int i = 0; i < sorts->count; i++)
+	{
+		if (!begin_sort(sorts->sorts[i], sorts, prefixes[i], common_later[i], failure))
 			return false;
 	}
 	return true;
@@ -368,41 +381,6 @@ order_rows(GpuSortScanState *state, GpuSortFailure *failure)
 	return true;
 }
 
-/* Returns true if keys of the two have the same bits for the same values of their column i. */
-static bool
-is_laid_out_alike(const GpuSortScanState *a, const GpuSortScanState *b, int i)
-{
-	const GpuSortColumn *left = &a->keys->columns[i];
-	const GpuSortColumn *right = &b->keys->columns[i];
-
-	return left->encoding == right->encoding && left->collation == right->collation &&
-		left->descending == right->descending && left->nulls_first == right->nulls_first &&
-		left->bits == right->bits && left->difference_bits == right->difference_bits &&
-		left->prefix_length == right->prefix_length && left->size_bits == right->size_bits &&
-		left->common_length == right->common_length &&
-		(left->common_length == 0 || memcmp(left->common_prefix, right->common_prefix, left->common_length) == 0);
-}
-
-/* Returns the bits of the keys in which ranges differ; 0: there are none for which all sorts have the same. */
-static uint32
-range_bits(const GpuSortSharedSorts *sorts)
-{
-	const GpuSortScanState *first = sorts->sorts[0];
-	int columns = first->info.range_columns;
-
-	for (int s = 0; s < sorts->count; s++)
-	{
-		const GpuSortScanState *other = sorts->sorts[s];
-		int alike = 0;
-
-		columns = Min(columns, Min(other->info.range_columns, other->keys->encoded));
-		while (alike < columns && (other == first || is_laid_out_alike(first, other, alike)))
-			alike++;
-		columns = alike;
-	}
-	return gpusort_keys_range_bits(first->keys, columns);
-}
-
 /* Returns into how many ranges rows are to be cut for so many processes. */
 static uint32
 ranges_wanted(const GpuSortExpected *expected, int processes)
@@ -457,7 +435,7 @@ gpusort_shared_sorts_order(GpuSortSharedSorts *sorts, int processes, uint32 *ran
 		if (state->figures.outcome.bytes > longest->figures.outcome.bytes)
 			longest = state;
 	}
-	bits = range_bits(sorts);
+	bits = gpusort_shared_sorts_range_bits(sorts);
 	most = bits == 0 ? 1 : ranges_wanted(&longest->shared->sorted->expected, processes);
 	if (!cut_rows(longest, longest, bits, most, failure))
 		return false;

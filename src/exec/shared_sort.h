@@ -9,14 +9,7 @@
 #define GPUSORT_SHARED_SORT_H
 
 #include "exec/scan_state.h"
-
-/* The GpuSorts that are cut at the same borders: of one GpuSortOutput. */
-typedef struct GpuSortSharedSorts
-{
-	GpuSortScanState **sorts;
-	int count;
-	bool lost; /* rows of one of them are: what has been computed of the range at hand is void */
-} GpuSortSharedSorts;
+#include "exec/sort_set.h"
 
 extern void gpusort_shared_sort_create(GpuSortScanState *state);
 extern void gpusort_shared_sort_lose(GpuSortScanState *state, const GpuSortFailure *failure);

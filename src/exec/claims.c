@@ -1,0 +1,170 @@
+/*-------------------------------------------------------------------------
+ *
+ * claims.c
+ *	  How far the processes of a shared sort are, and whose each range of its rows is.
+ *
+ * Legal order of calls.  The leader: create once; then for each run start, before
+ * workers start; seal, when it has put its part of the rows; publish; owner for each
+ * range in rising order.  A worker: register, before it reads a row; sign_off, if it has
+ * registered, when it has put its part; wait; next until there is none.  Any of them stop,
+ * at any time.
+ *
+ * Ranges are claimed in rising order, so that the leader, which emits them in that order, never waits for
+ * one whose turn among the workers is far off.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "exec/claims.h"
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "server/shared.h"
+#include "storage/latch.h"
+
+/* Makes what is shared; start must follow. */
+void
+gpusort_claims_create(GpuSortClaims *claims)
+{
+	claims->leader = MyProc;
+	ConditionVariableInit(&claims->changed);
+	gpusort_shared_init_lock(&claims->lock);
+}
+
+/* Nothing has been ingested, and no range is there; stop: nor is any wanted. */
+void
+gpusort_claims_start(GpuSortClaims *claims, bool stop)
+{
+	claims->stop = stop;
+	claims->registered = 0;
+	claims->signed_off = 0;
+	claims->sealed = false;
+	claims->published = false;
+	claims->ranges = 0;
+	claims->next = 0;
+	claims->failure.reason = GPUSORT_REASON_NONE;
+}
+
+/* Has all processes look at what has changed. */
+static void
+wake_all(GpuSortClaims *claims)
+{
+	ConditionVariableBroadcast(&claims->changed);
+	SetLatch(&claims->leader->procLatch);
+}
+
+/*
+ * Ends the work of all processes.  failure says why, unless another reason was noted first; of reason NONE: the
+ * rows are just not wanted any more.
+ */
+void
+gpusort_claims_stop(GpuSortClaims *claims, const GpuSortFailure *failure)
+{
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	if (!claims->stop)
+		claims->failure = *failure;
+	claims->stop = true;
+	LWLockRelease(&claims->lock);
+	wake_all(claims);
+}
+
+/* A worker is about to read rows; false if it comes too late for that: there must be none for it. */
+bool
+gpusort_claims_register(GpuSortClaims *claims)
+{
+	bool sealed;
+
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	sealed = claims->sealed;
+	if (!sealed)
+		claims->registered++;
+	LWLockRelease(&claims->lock);
+	return !sealed;
+}
+
+/* A worker that has registered has put its rows, or given up. */
+void
+gpusort_claims_sign_off(GpuSortClaims *claims)
+{
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	claims->signed_off++;
+	LWLockRelease(&claims->lock);
+	wake_all(claims);
+}
+
+/* The leader has put its rows: waits until all workers that have registered have signed off, or stop. */
+void
+gpusort_claims_seal(GpuSortClaims *claims)
+{
+	bool sealed = false;
+
+	ConditionVariablePrepareToSleep(&claims->changed);
+	while (!claims->stop && !sealed)
+	{
+		LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+		sealed = claims->sealed = claims->registered == claims->signed_off;
+		LWLockRelease(&claims->lock);
+		if (!sealed)
+			ConditionVariableSleep(&claims->changed, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+}
+
+/* The rows have been cut into so many ranges, which may be claimed from now on. */
+void
+gpusort_claims_publish(GpuSortClaims *claims, uint32 ranges)
+{
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	claims->ranges = ranges;
+	claims->published = true;
+	LWLockRelease(&claims->lock);
+	wake_all(claims);
+}
+
+/* Waits until there are ranges; false if nobody wants them any more. */
+bool
+gpusort_claims_wait(GpuSortClaims *claims)
+{
+	bool published = false;
+
+	ConditionVariablePrepareToSleep(&claims->changed);
+	while (!claims->stop && !published)
+	{
+		LWLockAcquire(&claims->lock, LW_SHARED);
+		published = claims->published;
+		LWLockRelease(&claims->lock);
+		if (!published)
+			ConditionVariableSleep(&claims->changed, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+	return published;
+}
+
+/* Returns the next range, which is process's from now on, or -1 if there is none. */
+int
+gpusort_claims_next(GpuSortClaims *claims, int process)
+{
+	int range = -1;
+
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	if (!claims->stop && claims->next < claims->ranges)
+	{
+		range = claims->next++;
+		claims->owners[range] = process;
+	}
+	LWLockRelease(&claims->lock);
+	return range;
+}
+
+/* Returns the process whose range this is; it is the leader's from now on if it was nobody's.  All before must be somebody's. */
+int
+gpusort_claims_owner(GpuSortClaims *claims, uint32 range)
+{
+	int owner;
+
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	if (claims->next == range)
+		claims->owners[claims->next++] = GPUSORT_LEADER_PROCESS;
+	owner = claims->owners[range];
+	LWLockRelease(&claims->lock);
+	return owner;
+}

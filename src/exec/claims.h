@@ -1,0 +1,55 @@
+/*-------------------------------------------------------------------------
+ *
+ * claims.h
+ *	  How far the processes of a shared sort are, and whose each range of its rows is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_CLAIMS_H
+#define GPUSORT_CLAIMS_H
+
+#include "compat.h"
+
+#include "client/failure.h"
+#include "service/protocol.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+
+/* Number of the leader among the processes; worker i (ParallelWorkerNumber) is i + 1. */
+#define GPUSORT_LEADER_PROCESS 0
+
+/* In shared memory.  For claims.c alone, but for stop, registered once sealed, ranges once published, and failure once stopped. */
+typedef struct GpuSortClaims
+{
+	PGPROC *leader;            /* to be woken */
+	volatile bool stop;        /* all are to end */
+	ConditionVariable changed; /* any of what follows, or stop */
+	LWLock lock;               /* guards what follows */
+	int registered;            /* workers that ingest */
+	int signed_off;            /* of them: have ingested */
+	bool sealed;               /* who has not registered has no part in the ingest */
+	bool published;            /* the ranges are there to be claimed */
+	uint32 ranges;
+	uint32 next; /* the first range that is nobody's */
+	GpuSortFailure failure;
+	int16 owners[GPUSORT_RANGES_MAX]; /* processes, of the ranges before next */
+} GpuSortClaims;
+
+/* The leader's */
+extern void gpusort_claims_create(GpuSortClaims *claims);
+extern void gpusort_claims_start(GpuSortClaims *claims, bool stop);
+extern void gpusort_claims_seal(GpuSortClaims *claims);
+extern void gpusort_claims_publish(GpuSortClaims *claims, uint32 ranges);
+extern int gpusort_claims_owner(GpuSortClaims *claims, uint32 range);
+
+/* A worker's */
+extern bool gpusort_claims_register(GpuSortClaims *claims);
+extern void gpusort_claims_sign_off(GpuSortClaims *claims);
+extern bool gpusort_claims_wait(GpuSortClaims *claims);
+extern int gpusort_claims_next(GpuSortClaims *claims, int process);
+
+/* Everybody's */
+extern void gpusort_claims_stop(GpuSortClaims *claims, const GpuSortFailure *failure);
+
+#endif /* GPUSORT_CLAIMS_H */

@@ -1,0 +1,115 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_set.c
+ *	  The GpuSorts whose rows are cut at the same borders.
+ *
+ * One below most plans, two below a merge join.  Rows of two sorts that are equal in
+ * the range columns must be on the same side of each border, so these columns must
+ * be alike in both keys: the planner sees to it that they are of the same types, and
+ * the prefixes of strings are made alike here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "exec/sort_set.h"
+
+/*
+ * Adds the GpuSorts that ps and what is below it read, in the order of the plan; all nodes between start over when this
+ * parameter changes.  They are kept in the current memory context.
+ */
+void
+gpusort_shared_sorts_find(GpuSortSharedSorts *sorts, PlanState *ps, int rescan_param)
+{
+	CustomScan *plan;
+
+	if (ps == NULL)
+		return;
+	plan = (CustomScan *) ps->plan;
+	if (!bms_is_member(rescan_param, plan->scan.plan.allParam))
+		return;
+	if (IsA(ps, CustomScanState) && plan->methods == &gpusort_scan_methods)
+	{
+		GpuSortScanState *sort = (GpuSortScanState *) ps;
+
+		if (sort->shared == NULL)
+			return;
+		if (sorts->sorts == NULL)
+			sorts->sorts = palloc(sizeof(GpuSortScanState *));
+		else
+			sorts->sorts = repalloc(sorts->sorts, (sorts->count + 1) * sizeof(GpuSortScanState *));
+		sorts->sorts[sorts->count++] = sort;
+		return;
+	}
+	gpusort_shared_sorts_find(sorts, IsA(ps, SubqueryScanState) ? ((SubqueryScanState *) ps)->subplan : ps->lefttree,
+							  rescan_param);
+	gpusort_shared_sorts_find(sorts, ps->righttree, rescan_param);
+}
+
+/*
+ * Has the range columns of all sorts be alike: strings have as much in the keys as the sort has that has most of
+ * them, and nothing is left out.
+ */
+void
+gpusort_shared_sorts_unify(const GpuSortSharedSorts *sorts, GpuSortPrefix **prefixes, bool *common_later)
+{
+	const GpuSortScanState *first = sorts->sorts[0];
+	int string = 0;
+
+	for (int i = 0; i < first->info.range_columns; i++)
+	{
+		int length = 0;
+
+		for (int s = 0; s < sorts->count; s++)
+		{
+			const GpuSortKeys *keys = sorts->sorts[s]->keys;
+
+			if (i >= keys->encodable || keys->columns[i].encoding != first->keys->columns[i].encoding)
+				return;
+			if (gpusort_column_is_string(&keys->columns[i]))
+				length = Max(length, prefixes[s][string].length);
+		}
+		if (!gpusort_column_is_string(&first->keys->columns[i]))
+			continue;
+		for (int s = 0; s < sorts->count; s++)
+		{
+			prefixes[s][string].length = length;
+			prefixes[s][string].common_length = 0;
+			common_later[s] = false;
+		}
+		string++;
+	}
+}
+
+/* Returns true if keys of the two have the same bits for the same values of their column i. */
+static bool
+is_laid_out_alike(const GpuSortScanState *a, const GpuSortScanState *b, int i)
+{
+	const GpuSortColumn *left = &a->keys->columns[i];
+	const GpuSortColumn *right = &b->keys->columns[i];
+
+	return left->encoding == right->encoding && left->collation == right->collation &&
+		left->descending == right->descending && left->nulls_first == right->nulls_first &&
+		left->bits == right->bits && left->difference_bits == right->difference_bits &&
+		left->prefix_length == right->prefix_length && left->size_bits == right->size_bits &&
+		left->common_length == right->common_length &&
+		(left->common_length == 0 || memcmp(left->common_prefix, right->common_prefix, left->common_length) == 0);
+}
+
+/* Returns in how many leading bits of the keys, which are laid out, ranges differ; 0: there are none that all sorts have alike. */
+uint32
+gpusort_shared_sorts_range_bits(const GpuSortSharedSorts *sorts)
+{
+	const GpuSortScanState *first = sorts->sorts[0];
+	int columns = first->info.range_columns;
+
+	for (int s = 0; s < sorts->count; s++)
+	{
+		const GpuSortScanState *other = sorts->sorts[s];
+		int alike = 0;
+
+		columns = Min(columns, Min(other->info.range_columns, other->keys->encoded));
+		while (alike < columns && (other == first || is_laid_out_alike(first, other, alike)))
+			alike++;
+		columns = alike;
+	}
+	return gpusort_keys_range_bits(first->keys, columns);
+}
