@@ -29,6 +29,15 @@
 #endif
 
 #if PG_VERSION_NUM < 160000
+/* From 16 on there are the clauses without those that make no difference. */
+#define PROCESSED_GROUP_CLAUSE(root)    ((root)->parse->groupClause)
+#define PROCESSED_DISTINCT_CLAUSE(root) ((root)->parse->distinctClause)
+#else
+#define PROCESSED_GROUP_CLAUSE(root)    ((root)->processed_groupClause)
+#define PROCESSED_DISTINCT_CLAUSE(root) ((root)->processed_distinctClause)
+#endif
+
+#if PG_VERSION_NUM < 160000
 /* The module is built with hidden symbols, as PostgreSQL 16 does by itself. */
 #undef PGDLLEXPORT
 #define PGDLLEXPORT __attribute__((visibility("default")))
@@ -57,6 +66,12 @@ typedef int16 CompareType;
 /* True if the join sorts its outer side incrementally. */
 #define MERGE_PATH_IS_INCREMENTAL(join) (false)
 
+/* A merge join of two paths that are in order */
+#define INITIAL_COST_MERGEJOIN(root, workspace, type, clauses, outer, inner, extra) \
+	initial_cost_mergejoin(root, workspace, type, clauses, outer, inner, NIL, NIL, extra)
+#define CREATE_MERGEJOIN_PATH(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, clauses) \
+	create_mergejoin_path(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, NULL, clauses, NIL, NIL)
+
 /* A SetOp has one input, with the rows of both sides. */
 #define SET_OPERATIONS_READ_APPEND
 #else
@@ -67,6 +82,10 @@ typedef int16 CompareType;
 	cost_sort(cost, root, pathkeys, (input)->disabled_nodes, (input)->total_cost, (input)->rows, \
 			  (input)->pathtarget->width, 0, work_mem, first)
 #define MERGE_PATH_IS_INCREMENTAL(join) ((join)->outer_presorted_keys > 0)
+#define INITIAL_COST_MERGEJOIN(root, workspace, type, clauses, outer, inner, extra) \
+	initial_cost_mergejoin(root, workspace, type, clauses, outer, inner, NIL, NIL, 0, extra)
+#define CREATE_MERGEJOIN_PATH(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, clauses) \
+	create_mergejoin_path(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, NULL, clauses, NIL, NIL, 0)
 #endif
 
 #endif /* GPUSORT_COMPAT_H */

@@ -20,6 +20,8 @@
 #include "nodes/extensible.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "plan/admission.h"
 
 /*
  * The CustomScan that takes the place of the finished Sort.  Like a Sort, it passes
@@ -72,7 +74,7 @@ static CustomPath *
 make_custom_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys,
 				 const CustomPathMethods *methods)
 {
-	CustomPath *path = makeNode(CustomPath);
+	CustomPath *path = (CustomPath *) newNode(sizeof(GpuSortPath), T_CustomPath);
 
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
@@ -83,6 +85,13 @@ make_custom_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys
 	return path;
 }
 
+/* Returns true if path is one of GpuSort, a GpuSortPath. */
+bool
+gpusort_path_is_sort(const Path *path)
+{
+	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &path_methods;
+}
+
 /*
  * Returns a path of GpuSort over input, for rel: so many rows, in the order of
  * pathkeys, at the cost of input and cost.
@@ -91,12 +100,15 @@ Path *
 gpusort_make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, double rows, GpuSortCost cost)
 {
 	CustomPath *path = make_custom_path(root, rel, input, pathkeys, &path_methods);
+	GpuSortPath *sort = (GpuSortPath *) path;
 
 	path->path.rows = rows;
 	path->path.startup_cost = input->total_cost + cost.setup + (cost.ingest + cost.order + cost.compare) * rows;
 	path->path.total_cost = path->path.startup_cost + cost.emit * rows;
 	path->path.pathkeys = pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	sort->input = input;
+	sort->cost = cost;
 	return &path->path;
 }
 
@@ -106,8 +118,10 @@ gpusort_make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, Li
 						   GpuSortCost cost)
 {
 	CustomPath *ingest = make_custom_path(root, rel, partial, pathkeys, &ingest_path_methods);
+	GpuSortCost leader_cost = cost;
 	double rows_gathered = 0;
 	GatherPath *gather;
+	GpuSortPath *sort;
 
 	ingest->path.parallel_aware = true;
 	ingest->path.parallel_safe = true;
@@ -116,6 +130,85 @@ gpusort_make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, Li
 	ingest->path.startup_cost = partial->total_cost + cost.ingest * partial->rows;
 	ingest->path.total_cost = ingest->path.startup_cost;
 	gather = create_gather_path(root, rel, &ingest->path, ingest->path.pathtarget, NULL, &rows_gathered);
-	cost.ingest = 0;
-	return gpusort_make_path(root, rel, &gather->path, pathkeys, rows, cost);
+	leader_cost.ingest = 0;
+	sort = (GpuSortPath *) gpusort_make_path(root, rel, &gather->path, pathkeys, rows, leader_cost);
+	sort->input = partial;
+	sort->gathered = true;
+	sort->cost = cost;
+	return &sort->custom.path;
+}
+
+/* Asks whether input's rows may be sorted by the service. */
+GpuSortAdmission
+gpusort_admit_path(const Path *input, List *pathkeys)
+{
+	const GpuSortCandidate candidate = {
+		.rows = input->rows,
+		.width = input->pathtarget->width,
+		.processes = 1,
+		.pathkeys = pathkeys,
+	};
+
+	return gpusort_admit(&candidate);
+}
+
+/* Returns true if the path's target has the columns that it is to be sorted by. */
+static bool
+has_sort_columns(const Path *path, List *pathkeys)
+{
+	ListCell *key;
+	ListCell *cell;
+
+	foreach(key, pathkeys)
+	{
+		bool found = false;
+
+		foreach(cell, lfirst_node(PathKey, key)->pk_eclass->ec_members)
+		{
+			if (list_member(path->pathtarget->exprs, lfirst_node(EquivalenceMember, cell)->em_expr))
+				found = true;
+		}
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* Returns true if partial gives path's rows in parallel, with what they are to be sorted by. */
+bool
+gpusort_may_ingest(const Path *path, const Path *partial, List *pathkeys)
+{
+	return equal(path->pathtarget->exprs, partial->pathtarget->exprs) && has_sort_columns(partial, pathkeys);
+}
+
+/* The best partial path that gives the same rows as a path; NULL if there is none. */
+Path *
+gpusort_partial_of(const Path *path)
+{
+	const RelOptInfo *rel = path->parent;
+
+	if (IsA(path, GatherPath) && !((const GatherPath *) path)->single_copy)
+		return ((const GatherPath *) path)->subpath;
+	return rel->consider_parallel && rel->partial_pathlist != NIL ? linitial(rel->partial_pathlist) : NULL;
+}
+
+/*
+ * Returns a GpuSort path of input's rows, for rel, or NULL: with the ingest of partial, if there is such a path
+ * and it gives the same rows.
+ */
+Path *
+gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys)
+{
+	GpuSortAdmission admission;
+	GpuSortCost cost;
+
+	if (PATH_REQ_OUTER(input) != NULL)
+		return NULL;
+	admission = gpusort_admit_path(input, pathkeys);
+	if (admission.encodable == 0)
+		return NULL;
+	cost = gpusort_path_cost(root, input, pathkeys, &admission);
+	if (partial != NULL && gpusort_may_ingest(input, partial, pathkeys))
+		return gpusort_make_parallel_path(root, rel, partial, pathkeys, input->rows, cost);
+	return gpusort_make_path(root, rel, input, pathkeys, input->rows, cost);
 }

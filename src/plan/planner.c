@@ -6,10 +6,8 @@
  * At UPPERREL_ORDERED, where PostgreSQL puts a Sort on its cheapest input, paths of
  * GpuSort over the same input (paths.c) compete with it by cost.
  *
- * For windows, DISTINCT, GROUP BY and merge joins the cheapest path that PostgreSQL
- * has found is looked through: where it sorts, the same path with GpuSort in the
- * Sort's place is added.  That changes no choice between sorting and hashing, but
- * lets parallel processes ingest rows where PostgreSQL would sort in one.
+ * Windows, DISTINCT, GROUP BY, set operations (upper_paths.c) and joins (join_paths.c) get
+ * paths over GpuSort beside PostgreSQL's, which may hash.
  *
  * Last, GpuSort takes the place of the Sorts that the finished plan still has
  * (sort_nodes.c).
@@ -30,12 +28,12 @@
 #include "optimizer/planner.h"
 #include "plan/admission.h"
 #include "plan/cost.h"
+#include "plan/join_paths.h"
 #include "plan/junk.h"
 #include "plan/lift.h"
 #include "plan/paths.h"
-#include "plan/rollup.h"
-#include "plan/set_operations.h"
 #include "plan/sort_nodes.h"
+#include "plan/upper_paths.h"
 #include "settings.h"
 
 static planner_hook_type previous_planner = NULL;
@@ -137,20 +135,6 @@ needs_sort(PlannerInfo *root, const RelOptInfo *rel, const RelOptInfo *ordered_r
 	return !pathkeys_contained_in(root->sort_pathkeys, path->pathkeys);
 }
 
-/* Asks whether input's rows may be sorted by the service. */
-static GpuSortAdmission
-admit_path(const Path *input, List *pathkeys)
-{
-	const GpuSortCandidate candidate = {
-		.rows = input->rows,
-		.width = input->pathtarget->width,
-		.processes = 1,
-		.pathkeys = pathkeys,
-	};
-
-	return gpusort_admit(&candidate);
-}
-
 /* Adds GpuSort paths to the ordered rel, if they are legal and may win. */
 static void
 consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
@@ -166,7 +150,7 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 
 	if (!needs_sort(root, input_rel, ordered_rel))
 		return;
-	admission = admit_path(input, root->sort_pathkeys);
+	admission = gpusort_admit_path(input, root->sort_pathkeys);
 	if (admission.encodable == 0)
 		return;
 
@@ -198,184 +182,6 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 		add_path(ordered_rel, paths[i]);
 }
 
-/* Returns true if the path's target has the columns that it is to be sorted by. */
-static bool
-has_sort_columns(const Path *path, List *pathkeys)
-{
-	ListCell *key;
-	ListCell *cell;
-
-	foreach(key, pathkeys)
-	{
-		bool found = false;
-
-		foreach(cell, lfirst_node(PathKey, key)->pk_eclass->ec_members)
-		{
-			if (list_member(path->pathtarget->exprs, lfirst_node(EquivalenceMember, cell)->em_expr))
-				found = true;
-		}
-		if (!found)
-			return false;
-	}
-	return true;
-}
-
-/* Returns true if partial gives path's rows in parallel, with what they are to be sorted by. */
-static bool
-may_ingest(const Path *path, const Path *partial, List *pathkeys)
-{
-	return equal(path->pathtarget->exprs, partial->pathtarget->exprs) && has_sort_columns(partial, pathkeys);
-}
-
-/*
- * The cheapest GpuSort path of input's rows, for rel, or NULL.  partial, if there
- * is one, gives the same rows in parallel.
- */
-static Path *
-sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys)
-{
-	GpuSortAdmission admission;
-	GpuSortCost cost;
-	Path *serial;
-	Path *parallel;
-
-	if (PATH_REQ_OUTER(input) != NULL)
-		return NULL;
-	admission = admit_path(input, pathkeys);
-	if (admission.encodable == 0)
-		return NULL;
-	cost = gpusort_path_cost(root, input, pathkeys, &admission);
-	serial = gpusort_make_path(root, rel, input, pathkeys, input->rows, cost);
-	if (partial == NULL || !may_ingest(input, partial, pathkeys))
-		return serial;
-	parallel = gpusort_make_parallel_path(root, rel, partial, pathkeys, input->rows, cost);
-	return parallel->total_cost < serial->total_cost ? parallel : serial;
-}
-
-/* The best partial path that gives the same rows as a path; NULL if there is none. */
-static Path *
-partial_of(const Path *path)
-{
-	const RelOptInfo *rel = path->parent;
-
-	return rel->consider_parallel && rel->partial_pathlist != NIL ? linitial(rel->partial_pathlist) : NULL;
-}
-
-static Size
-path_size(const Path *path)
-{
-	switch (nodeTag(path))
-	{
-		case T_ProjectionPath:
-			return sizeof(ProjectionPath);
-		case T_ProjectSetPath:
-			return sizeof(ProjectSetPath);
-		case T_GroupPath:
-			return sizeof(GroupPath);
-		case T_UpperUniquePath:
-			return sizeof(UpperUniquePath);
-		case T_AggPath:
-			return sizeof(AggPath);
-		case T_GroupingSetsPath:
-			return sizeof(GroupingSetsPath);
-		case T_WindowAggPath:
-			return sizeof(WindowAggPath);
-		default:
-			return 0;
-	}
-}
-
-/* The path with GpuSort in the place of the Sorts that it reads from; NULL if there are none to replace. */
-static Path *
-with_gpusort(PlannerInfo *root, Path *path)
-{
-	Size size = path_size(path);
-	Path *copy;
-	Path *below;
-	Path *below_with;
-
-	if (IsA(path, GatherMergePath) && IsA(((GatherMergePath *) path)->subpath, SortPath))
-	{
-		Path *partial = ((SortPath *) ((GatherMergePath *) path)->subpath)->subpath;
-		GpuSortAdmission admission;
-		GpuSortCost cost;
-
-		if (!may_ingest(path, partial, path->pathkeys))
-			return NULL;
-		admission = admit_path(path, path->pathkeys);
-		if (admission.encodable == 0)
-			return NULL;
-		cost = gpusort_path_cost(root, partial, path->pathkeys, &admission);
-		return gpusort_make_parallel_path(root, path->parent, partial, path->pathkeys, path->rows, cost);
-	}
-	if (IsA(path, SortPath))
-	{
-		below = ((SortPath *) path)->subpath;
-		below_with = with_gpusort(root, below);
-		return sorted_path(root, path->parent, below_with != NULL ? below_with : below,
-						   below_with != NULL ? NULL : partial_of(below), path->pathkeys);
-	}
-	if (size == 0)
-		return NULL;
-
-	/* All of these paths have what is below them in the same place. */
-	below = ((ProjectionPath *) path)->subpath;
-	below_with = with_gpusort(root, below);
-	if (below_with == NULL)
-		return NULL;
-	copy = palloc(size);
-	memcpy(copy, path, size);
-	((ProjectionPath *) copy)->subpath = below_with;
-	copy->parallel_safe = false;
-	EXCHANGE_DISABLED_NODES(copy, below, below_with);
-	copy->startup_cost += below_with->startup_cost - below->startup_cost;
-	copy->total_cost += below_with->total_cost - below->total_cost;
-	return copy;
-}
-
-/* Adds the like of a path of grouping sets with the grand total beside the groups, and those sorted by GpuSort. */
-static void
-consider_rollup(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel, const GroupingSetsPath *sets,
-				const GroupPathExtraData *extra)
-{
-	GpuSortRollup parts;
-	Path *groups;
-
-	if (!gpusort_parallel_output ||
-		!gpusort_rollup_split(root, output_rel, input_rel, sets, extra->havingQual, &parts))
-		return;
-	groups = with_gpusort(root, &parts.groups->path);
-	if (groups != NULL)
-		add_path(output_rel, gpusort_rollup_join(root, output_rel, groups, parts.total));
-}
-
-/* Adds the like of INTERSECT's or EXCEPT's path, hashed or not, over GpuSort. */
-static void
-consider_set_operation(PlannerInfo *root, RelOptInfo *rel)
-{
-	GpuSortSetOpInput input;
-	Path *sorted;
-
-	if (rel->pathlist == NIL || !gpusort_set_operation_input(root, linitial(rel->pathlist), &input))
-		return;
-	sorted = sorted_path(root, rel, input.rows, input.partial, input.pathkeys);
-	if (sorted != NULL)
-		add_path(rel, gpusort_set_operation_over(root, rel, linitial(rel->pathlist), sorted));
-}
-
-/* Adds the cheapest path's like with GpuSort to an upper rel that may have been sorted for. */
-static void
-consider_upper(PlannerInfo *root, RelOptInfo *output_rel)
-{
-	Path *path;
-
-	if (output_rel->pathlist == NIL)
-		return;
-	path = with_gpusort(root, linitial(output_rel->pathlist));
-	if (path != NULL)
-		add_path(output_rel, path);
-}
-
 static void
 create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 				   RelOptInfo *output_rel, void *extra)
@@ -390,66 +196,25 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 			consider_gpusort(root, input_rel, output_rel);
 			break;
 		case UPPERREL_GROUP_AGG:
-			if (output_rel->pathlist != NIL && IsA(linitial(output_rel->pathlist), GroupingSetsPath))
-				consider_rollup(root, input_rel, output_rel, linitial(output_rel->pathlist), extra);
-			consider_upper(root, output_rel);
-			break;
 		case UPPERREL_SETOP:
-			consider_set_operation(root, output_rel);
-			break;
 		case UPPERREL_WINDOW:
 		case UPPERREL_DISTINCT:
-			consider_upper(root, output_rel);
+			gpusort_add_upper_paths(root, stage, input_rel, output_rel, extra);
 			break;
 		default:
 			break;
 	}
 }
 
-/*
- * A merge join's input in order: GpuSort of it, if PostgreSQL would sort it.
- * Takes the cost of PostgreSQL's sort from the join's, and adds its own.
- */
-static bool
-sort_join_input(PlannerInfo *root, MergePath *join, Path **input, List **sort_keys)
-{
-	Path native;
-	Path *path;
-
-	if (*sort_keys == NIL)
-		return false;
-	path = sorted_path(root, (*input)->parent, *input, partial_of(*input), *sort_keys);
-	if (path == NULL)
-		return false;
-	COST_SORT(&native, root, *sort_keys, *input, -1);
-	EXCHANGE_DISABLED_NODES(&join->jpath.path, &native, path);
-	join->jpath.path.startup_cost += path->startup_cost - native.startup_cost;
-	join->jpath.path.total_cost += path->startup_cost - native.startup_cost;
-	*input = path;
-	*sort_keys = NIL;
-	return true;
-}
-
-/* Adds the like with GpuSort of a merge join that is the cheapest join so far, and sorts. */
 static void
-consider_join(PlannerInfo *root, RelOptInfo *join_rel, RelOptInfo *outer_rel, RelOptInfo *inner_rel,
-			  JoinType type, JoinPathExtraData *extra)
+add_join_paths(PlannerInfo *root, RelOptInfo *join_rel, RelOptInfo *outer_rel, RelOptInfo *inner_rel, JoinType type,
+			   JoinPathExtraData *extra)
 {
-	MergePath *join;
-
 	if (previous_set_join_pathlist)
 		previous_set_join_pathlist(root, join_rel, outer_rel, inner_rel, type, extra);
 	/* Paths of an UPDATE's or DELETE's columns are not for custom scans: ROWID_VAR. */
-	if (!gpusort_settings_enabled() || root->parse->commandType != CMD_SELECT || join_rel->pathlist == NIL ||
-		!IsA(linitial(join_rel->pathlist), MergePath) ||
-		MERGE_PATH_IS_INCREMENTAL(linitial_node(MergePath, join_rel->pathlist)))
-		return;
-	join = makeNode(MergePath);
-	*join = *linitial_node(MergePath, join_rel->pathlist);
-	join->jpath.path.parallel_safe = false;
-	if (sort_join_input(root, join, &join->jpath.outerjoinpath, &join->outersortkeys) |
-		sort_join_input(root, join, &join->jpath.innerjoinpath, &join->innersortkeys))
-		add_path(join_rel, &join->jpath.path);
+	if (gpusort_settings_enabled() && root->parse->commandType == CMD_SELECT)
+		gpusort_add_join_paths(root, join_rel, outer_rel, inner_rel, type, extra);
 }
 
 /* Returns false if the plan of parse has no Sort for sure: quickly, for short statements. */
@@ -492,5 +257,5 @@ gpusort_planner_init(void)
 	previous_create_upper_paths = create_upper_paths_hook;
 	create_upper_paths_hook = create_upper_paths;
 	previous_set_join_pathlist = set_join_pathlist_hook;
-	set_join_pathlist_hook = consider_join;
+	set_join_pathlist_hook = add_join_paths;
 }

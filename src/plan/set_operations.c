@@ -19,10 +19,9 @@
 #include "optimizer/tlist.h"
 #include "port/pg_bitutils.h"
 
-#ifdef SET_OPERATIONS_READ_APPEND
-/* Returns the same rows as append in parallel; NULL if one of its inputs has no path for that. */
-static Path *
-partial_append(PlannerInfo *root, RelOptInfo *rel, AppendPath *append)
+/* Returns the same rows as append in parallel, for rel; NULL if one of its inputs has no path for that. */
+Path *
+gpusort_partial_append(PlannerInfo *root, RelOptInfo *rel, AppendPath *append)
 {
 	const bool consider_parallel = rel->consider_parallel;
 	List *partial_paths = NIL;
@@ -58,6 +57,7 @@ partial_append(PlannerInfo *root, RelOptInfo *rel, AppendPath *append)
 	return path;
 }
 
+#ifdef SET_OPERATIONS_READ_APPEND
 /* Fills in what a set operation's path reads; false if path is none, or does not compare rows by sorting. */
 bool
 gpusort_set_operation_input(PlannerInfo *root, const Path *path, GpuSortSetOpInput *input)
@@ -73,7 +73,7 @@ gpusort_set_operation_input(PlannerInfo *root, const Path *path, GpuSortSetOpInp
 	if (!IsA(rows, AppendPath))
 		return false;
 	input->rows = rows;
-	input->partial = partial_append(root, path->parent, (AppendPath *) rows);
+	input->partial = gpusort_partial_append(root, path->parent, (AppendPath *) rows);
 	input->pathkeys = make_pathkeys_for_sortclauses(root, setop->distinctList,
 													make_tlist_from_pathtarget(rows->pathtarget));
 	return true;

@@ -20,6 +20,7 @@ typedef struct GpuSortSetOpInput
 	List *pathkeys; /* all columns but that number */
 } GpuSortSetOpInput;
 
+extern Path *gpusort_partial_append(PlannerInfo *root, RelOptInfo *rel, AppendPath *append);
 extern bool gpusort_set_operation_input(PlannerInfo *root, const Path *path, GpuSortSetOpInput *input);
 extern Path *gpusort_set_operation_over(PlannerInfo *root, RelOptInfo *rel, const Path *path, Path *sorted);
 

@@ -1,0 +1,578 @@
+/*-------------------------------------------------------------------------
+ *
+ * path_time.c
+ *	  How long a path takes, where PostgreSQL's costs do not say.
+ *
+ * PostgreSQL's costs tell its own plans from each other.  What a unit of them takes depends
+ * on the node: in a Sort five microseconds, in a scan two, in a hash table of many groups
+ * thirty, since there is no term for rows that are in no cache, for fresh pages and for
+ * groups.  So a path over GpuSort that competes with hashing is not given a cost made of
+ * such parts: what both paths take is estimated here, node by node, and the path over
+ * GpuSort gets PostgreSQL's cost of the other, times the ratio of the two times.
+ *
+ * Times are in the unit of GpuSort's cost (cost.c), 5 us, and come from bench/costs.
+ * Nodes that are not known, scans above all, take what their cost says.
+ *
+ * What is above a GpuSort with parallel ingest runs in all processes, if lift.c finds that
+ * it may: so the time of such a path has two parts, until the rows are in order and above
+ * that, of which the second is divided.  Whether it may is guessed here, from paths: the
+ * sort's first column is one that each node groups by, and expressions are parallel safe.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/path_time.h"
+
+#include <math.h>
+
+#include "executor/nodeAgg.h"
+#include "keys/types.h"
+#include "miscadmin.h"
+#include "node.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "optimizer/tlist.h"
+#include "plan/paths.h"
+#include "settings.h"
+
+/* Nanoseconds in units. */
+#define NS(n) ((n) *0.0002)
+
+/* Of a scan's cost, and of all that is not known: a unit is 2 us. */
+#define OTHER_UNIT 0.4
+
+/* GpuSort's cost leaves a margin, which is not wanted twice. */
+#define GPUSORT_UNIT 0.75
+
+/* What strings take PostgreSQL's sort more than its cost says; GpuSort's cost is too low by as much (cost.c). */
+#define STRING_FACTOR 2.0
+
+/* Rows on their way between processes: through Gather's queues, of which parallel_tuple_cost says twice that. */
+#define GATHER_ROW       (0.5 * parallel_tuple_cost)
+#define GATHER_MERGE_ROW (0.7 * parallel_tuple_cost)
+#define EXCHANGE_ROW     NS(20)
+
+/* Processes that share work do not get all of what they add. */
+#define PROCESS_GAIN 0.85
+
+/* A row that is looked up in a table of so many bytes, over one that lies in the cache. */
+#define CACHE_BYTES    (512.0 * 1024)
+#define CACHE_DOUBLING NS(25)
+#define CACHE_MISS_MAX NS(300)
+
+/* Aggregates: a transition, and what each group has of them; with a state by value, or one of its own. */
+#define TRANSITION       NS(15)
+#define TRANSITION_STATE NS(45)
+#define GROUP_TRANSITION NS(15)
+#define GROUP_STATE      NS(90)
+/* one with DISTINCT or ORDER BY, which sorts the rows of each group */
+#define TRANSITION_SORT  NS(300)
+
+#define HASH_ROW        NS(55)
+#define HASH_GROUP      NS(250)
+#define HASH_GROUP_BYTE NS(0.7)
+#define HASH_SPILL_ROW  NS(300)
+#define HASH_SPILL_BYTE NS(0.7)
+#define SORTED_ROW      NS(30)
+#define SORTED_GROUP    NS(60)
+#define UNIQUE_ROW      NS(40)
+#define WINDOW_ROW      NS(250)
+#define SETOP_ROW       NS(60)
+#define APPEND_ROW      NS(5)
+
+#define BUILD_ROW  NS(120)
+#define BUILD_BYTE NS(0.6)
+#define PROBE_ROW  NS(70)
+#define MERGE_ROW  NS(60)
+#define JOINED_ROW NS(40)
+
+/* Hash tables are this much larger than what is in them. */
+#define HASH_ROW_BYTES 48.0
+
+/*
+ * A path over GpuSort has to be faster by so much, for what is written here is not known that well; but not
+ * where hashing, if there are MORE_GROUPS times as many groups as estimated, takes WORSE times as long as it.
+ */
+#define MARGIN      1.2
+#define MORE_GROUPS 100.0
+#define WORSE       2.0
+
+/* What is asked of all nodes. */
+typedef struct Estimate
+{
+	PlannerInfo *root;
+	double groups; /* times the estimated number of groups */
+} Estimate;
+
+/* What is known of a path. */
+typedef struct PathTime
+{
+	double rows;   /* that it emits, in each process */
+	double before; /* all of the time, or until rows are in order */
+	double above;  /* from there on, divided if there are */
+	double processes;
+	const PathKey *range_key; /* by whose values the rows are shared out; NULL: by none, above belongs to one process */
+	bool works;               /* a node above the sort has something to do */
+} PathTime;
+
+static PathTime path_time(const Estimate *estimate, const Path *path);
+
+/* Returns all of the time of a path. */
+static double
+total_time(const PathTime *time)
+{
+	if (time->range_key != NULL && time->works)
+		return time->before + gpusort_setup_cost + time->above / (time->processes * PROCESS_GAIN) +
+			time->rows * EXCHANGE_ROW;
+	return time->before + time->above;
+}
+
+/* What a lookup in a table of so many bytes takes more than one in the cache. */
+static double
+cache_misses(double bytes)
+{
+	return bytes <= CACHE_BYTES ? 0 : Min(CACHE_DOUBLING * log2(bytes / CACHE_BYTES), CACHE_MISS_MAX);
+}
+
+/* Adds a node to what is below it; if it cannot run in several processes, range_key becomes NULL. */
+static void
+add_node(PathTime *time, double work, double rows, bool may_lift, bool works)
+{
+	if (time->range_key != NULL && !may_lift)
+	{
+		time->before = total_time(time);
+		time->above = 0;
+		time->range_key = NULL;
+	}
+	time->above += work;
+	time->rows = rows;
+	time->works |= works;
+}
+
+/* Returns true if workers may compute a path's columns. */
+static bool
+target_is_safe(const Estimate *estimate, const Path *path)
+{
+	return is_parallel_safe(estimate->root, (Node *) path->pathtarget->exprs);
+}
+
+/* Returns true if one of the clauses' columns, SortGroupClauses of tlist, is what the rows are shared out by. */
+static bool
+groups_by_range_key(const PathTime *time, List *clauses, List *tlist)
+{
+	ListCell *cell;
+
+	if (time->range_key == NULL)
+		return false;
+	foreach(cell, clauses)
+	{
+		Node *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, cell), tlist);
+		ListCell *member;
+
+		foreach(member, time->range_key->pk_eclass->ec_members)
+		{
+			if (equal(lfirst_node(EquivalenceMember, member)->em_expr, expr))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What transitions of a query's aggregates take for a row, and their states for a group. */
+static void
+aggregate_times(const PlannerInfo *root, double *row, double *group)
+{
+	ListCell *cell;
+
+	*row = TRANSITION_SORT * root->numOrderedAggs;
+	*group = 0;
+	foreach(cell, root->aggtransinfos)
+	{
+		const AggTransInfo *info = lfirst_node(AggTransInfo, cell);
+		bool state = !info->transtypeByVal || info->aggtranstype == INTERNALOID;
+
+		*row += state ? TRANSITION_STATE : TRANSITION;
+		*group += state ? GROUP_STATE : GROUP_TRANSITION;
+	}
+}
+
+/* Grouping so many rows by hashing. */
+static double
+hash_time(const Estimate *estimate, const Path *input, double rows, double groups, uint64 transition_space)
+{
+	const PlannerInfo *root = estimate->root;
+	double entry = hash_agg_entry_size(list_length(root->aggtransinfos), input->pathtarget->width, transition_space);
+	double limit = get_hash_memory_limit();
+	double bytes = entry * groups;
+	double row;
+	double group;
+	double time;
+
+	aggregate_times(root, &row, &group);
+	time = rows * (HASH_ROW + row + cache_misses(Min(bytes, limit))) + groups * (HASH_GROUP + group) +
+		Min(bytes, limit) * HASH_GROUP_BYTE;
+	if (bytes > limit)
+		time += rows * (1 - limit / bytes) * (HASH_SPILL_ROW + HASH_SPILL_BYTE * input->pathtarget->width);
+	return time;
+}
+
+/* Grouping so many rows that are in order. */
+static double
+sorted_time(const Estimate *estimate, double rows, double groups)
+{
+	double row;
+	double group;
+
+	aggregate_times(estimate->root, &row, &group);
+	return rows * (SORTED_ROW + row) + groups * (SORTED_GROUP + group);
+}
+
+static double
+more_groups(const Estimate *estimate, double groups, double rows)
+{
+	return Max(Min(groups * estimate->groups, rows), 1);
+}
+
+/* Rows that are left of groups by HAVING, by PostgreSQL's estimate. */
+static double
+rows_of_groups(const Path *path, double estimated_groups, double groups)
+{
+	return estimated_groups > 0 ? path->rows * groups / estimated_groups : groups;
+}
+
+static PathTime
+aggregate_time(const Estimate *estimate, const AggPath *path)
+{
+	PathTime time = path_time(estimate, path->subpath);
+	double groups = more_groups(estimate, path->numGroups, time.rows);
+	bool hashed = path->aggstrategy == AGG_HASHED;
+	bool may_lift = path->aggstrategy == AGG_SORTED && !DO_AGGSPLIT_SKIPFINAL(path->aggsplit) &&
+		groups_by_range_key(&time, path->groupClause, estimate->root->processed_tlist) &&
+		target_is_safe(estimate, &path->path) && is_parallel_safe(estimate->root, (Node *) path->qual);
+
+	add_node(&time, hashed ? hash_time(estimate, path->subpath, time.rows, groups, path->transitionSpace) : sorted_time(estimate, time.rows, groups),
+			 rows_of_groups(&path->path, path->numGroups, groups), may_lift, true);
+	return time;
+}
+
+static PathTime
+grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
+{
+	PathTime time = path_time(estimate, path->subpath);
+	double rows = time.rows;
+	double groups = more_groups(estimate, path->path.rows, rows);
+	bool may_lift = path->aggstrategy == AGG_SORTED && target_is_safe(estimate, &path->path) &&
+		is_parallel_safe(estimate->root, (Node *) path->qual);
+	double work = 0;
+	ListCell *cell;
+	ListCell *set;
+
+	foreach(cell, path->rollups)
+	{
+		const RollupData *rollup = lfirst_node(RollupData, cell);
+
+		if (rollup->is_hashed)
+		{
+			work += hash_time(estimate, path->subpath, rows, more_groups(estimate, rollup->numGroups, rows),
+							  path->transitionSpace);
+			may_lift = false;
+		}
+		else
+			work += sorted_time(estimate, rows * list_length(rollup->gsets), more_groups(estimate, rollup->numGroups, rows));
+		foreach(set, rollup->gsets_data)
+		{
+			if (lfirst_node(GroupingSetData, set)->set == NIL)
+				may_lift = false;
+		}
+		if (!groups_by_range_key(&time, rollup->groupClause, estimate->root->processed_tlist))
+			may_lift = false;
+	}
+	add_node(&time, work, groups, may_lift, true);
+	return time;
+}
+
+static PathTime
+window_time(const Estimate *estimate, const WindowAggPath *path)
+{
+	PathTime time = path_time(estimate, path->subpath);
+	bool may_lift = groups_by_range_key(&time, path->winclause->partitionClause, estimate->root->processed_tlist) &&
+		target_is_safe(estimate, &path->path);
+
+	add_node(&time, WINDOW_ROW * time.rows, path->path.rows, may_lift, true);
+	return time;
+}
+
+/* Returns true if the rows of both sides can be cut at the same borders: their keys are numbers. */
+static bool
+has_numeric_key(const PathKey *key)
+{
+	const char *why_not;
+	ListCell *cell;
+
+	foreach(cell, key->pk_eclass->ec_members)
+	{
+		const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
+		GpuSortEncoding encoding =
+			gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not);
+
+		if (encoding == GPUSORT_ENCODE_NONE || gpusort_key_types[encoding].bits == 0 ||
+			gpusort_key_types[encoding].create != NULL || member->em_datatype != linitial_node(EquivalenceMember, key->pk_eclass->ec_members)->em_datatype)
+			return false;
+	}
+	return true;
+}
+
+static PathTime
+merge_join_time(const Estimate *estimate, const MergePath *path)
+{
+	PathTime outer = path_time(estimate, path->jpath.outerjoinpath);
+	PathTime inner = path_time(estimate, path->jpath.innerjoinpath);
+	double rows = path->jpath.path.rows;
+	double work = (outer.rows + inner.rows) * MERGE_ROW + rows * JOINED_ROW;
+	Path native;
+
+	if (path->outersortkeys != NIL)
+	{
+		COST_SORT(&native, estimate->root, path->outersortkeys, path->jpath.outerjoinpath, -1);
+		outer.above += native.total_cost - path->jpath.outerjoinpath->total_cost;
+	}
+	if (path->innersortkeys != NIL)
+	{
+		COST_SORT(&native, estimate->root, path->innersortkeys, path->jpath.innerjoinpath, -1);
+		inner.above += native.total_cost - path->jpath.innerjoinpath->total_cost;
+	}
+	if (outer.range_key != NULL && inner.range_key != NULL &&
+		outer.range_key->pk_eclass == inner.range_key->pk_eclass && has_numeric_key(outer.range_key) &&
+		target_is_safe(estimate, &path->jpath.path) &&
+		is_parallel_safe(estimate->root, (Node *) path->jpath.joinrestrictinfo))
+	{
+		outer.before += inner.before;
+		outer.above += inner.above;
+		outer.processes = Max(outer.processes, inner.processes);
+		add_node(&outer, work, rows, true, true);
+	}
+	else
+		outer = (PathTime){.rows = rows, .before = total_time(&outer) + total_time(&inner), .above = work, .processes = 1};
+	return outer;
+}
+
+static PathTime
+hash_join_time(const Estimate *estimate, const HashPath *path)
+{
+	const Path *inner_path = path->jpath.innerjoinpath;
+	PathTime outer = path_time(estimate, path->jpath.outerjoinpath);
+	PathTime inner = path_time(estimate, inner_path);
+	double width = HASH_ROW_BYTES + inner_path->pathtarget->width;
+	double miss = cache_misses(Max(path->inner_rows_total, inner.rows) * width / Max(path->num_batches, 1));
+	PathTime time = {.rows = path->jpath.path.rows, .processes = 1};
+
+	time.before = total_time(&outer) + total_time(&inner) + inner.rows * (BUILD_ROW + miss + BUILD_BYTE * width) +
+		outer.rows * (PROBE_ROW + miss) + time.rows * JOINED_ROW;
+	if (path->num_batches > 1)
+		time.before += (1 - 1.0 / path->num_batches) *
+			((inner.rows + outer.rows) * HASH_SPILL_ROW +
+			 HASH_SPILL_BYTE * (inner.rows * width + outer.rows * path->jpath.outerjoinpath->pathtarget->width));
+	return time;
+}
+
+/* What a node takes that has one path below it, and of whose work PostgreSQL's cost is not far off. */
+static PathTime
+over_time(const Estimate *estimate, const Path *path, const Path *below, double work)
+{
+	PathTime time = path_time(estimate, below);
+
+	add_node(&time, work, below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, target_is_safe(estimate, path),
+			 false);
+	return time;
+}
+
+#ifdef SET_OPERATIONS_READ_APPEND
+static PathTime
+set_operation_time(const Estimate *estimate, const SetOpPath *path)
+{
+	PathTime time = path_time(estimate, path->subpath);
+	double groups = more_groups(estimate, path->numGroups, time.rows);
+
+	add_node(&time, path->strategy == SETOP_HASHED ? hash_time(estimate, path->subpath, time.rows, groups, 0) : SETOP_ROW * time.rows,
+			 path->path.rows, path->strategy == SETOP_SORTED && target_is_safe(estimate, &path->path), true);
+	return time;
+}
+#endif
+
+static bool
+is_string_key(const Path *path)
+{
+	return path->pathkeys != NIL && OidIsValid(linitial_node(PathKey, path->pathkeys)->pk_eclass->ec_collation);
+}
+
+static PathTime
+sort_time(const Estimate *estimate, const Path *path, const Path *below)
+{
+	double cost = path->total_cost - below->total_cost;
+
+	return over_time(estimate, path, below, is_string_key(path) ? STRING_FACTOR * cost : cost);
+}
+
+static PathTime
+gpusort_time(const Estimate *estimate, const GpuSortPath *path)
+{
+	double unit = GPUSORT_UNIT * (is_string_key(&path->custom.path) ? STRING_FACTOR : 1);
+	const Path *input = path->input;
+	PathTime time = path_time(estimate, input);
+	GpuSortCost cost = gpusort_cost_scaled(path->cost, unit);
+	double rows = path->custom.path.rows;
+	PathTime sorted = {.rows = rows, .processes = 1};
+
+	sorted.before = total_time(&time) + cost.setup + (cost.order + cost.compare) * rows +
+		cost.ingest * (path->gathered ? input->rows : rows);
+	sorted.above = cost.emit * rows;
+	if (path->gathered && gpusort_parallel_output)
+	{
+		sorted.before += parallel_setup_cost;
+		sorted.processes = Min(input->parallel_workers, max_parallel_workers) + (input->parallel_workers < 4 ? 1 : 0);
+		sorted.range_key = linitial_node(PathKey, path->custom.path.pathkeys);
+	}
+	return sorted;
+}
+
+static PathTime
+gather_time(const Estimate *estimate, const Path *path, const Path *below, double row)
+{
+	PathTime time = path_time(estimate, below);
+	double processes = below->rows > 0 ? path->rows / below->rows : 1;
+
+	time.before = total_time(&time) + parallel_setup_cost;
+	time.rows *= Max(processes, 1);
+	time.above = time.rows * row;
+	time.range_key = NULL;
+	return time;
+}
+
+static PathTime
+append_time(const Estimate *estimate, const Path *path, List *subpaths)
+{
+	PathTime time = {.processes = 1};
+	ListCell *cell;
+
+	foreach(cell, subpaths)
+	{
+		PathTime part = path_time(estimate, lfirst(cell));
+
+		time.before += total_time(&part);
+		time.rows += part.rows;
+	}
+	time.before += time.rows * APPEND_ROW;
+	return time;
+}
+
+static PathTime
+path_time(const Estimate *estimate, const Path *path)
+{
+	const Path *below;
+	PathTime time;
+
+	switch (nodeTag(path))
+	{
+		case T_ProjectionPath:
+			below = ((const ProjectionPath *) path)->subpath;
+			return over_time(estimate, path, below, Max(path->total_cost - below->total_cost, 0) * OTHER_UNIT);
+		case T_SortPath:
+			return sort_time(estimate, path, ((const SortPath *) path)->subpath);
+		case T_IncrementalSortPath:
+			return sort_time(estimate, path, ((const IncrementalSortPath *) path)->spath.subpath);
+		case T_GatherPath:
+			return gather_time(estimate, path, ((const GatherPath *) path)->subpath, GATHER_ROW);
+		case T_GatherMergePath:
+			return gather_time(estimate, path, ((const GatherMergePath *) path)->subpath, GATHER_MERGE_ROW);
+		case T_AggPath:
+			return aggregate_time(estimate, (const AggPath *) path);
+		case T_GroupPath:
+			{
+				const GroupPath *group = (const GroupPath *) path;
+
+				time = path_time(estimate, group->subpath);
+				add_node(&time, UNIQUE_ROW * time.rows,
+						 more_groups(estimate, path->rows, time.rows),
+						 groups_by_range_key(&time, group->groupClause, estimate->root->processed_tlist) &&
+							 target_is_safe(estimate, path) && is_parallel_safe(estimate->root, (Node *) group->qual),
+						 true);
+				return time;
+			}
+		case T_UpperUniquePath:
+			time = path_time(estimate, ((const UpperUniquePath *) path)->subpath);
+			add_node(&time, UNIQUE_ROW * time.rows, more_groups(estimate, path->rows, time.rows), target_is_safe(estimate, path),
+					 true);
+			return time;
+		case T_GroupingSetsPath:
+			return grouping_sets_time(estimate, (const GroupingSetsPath *) path);
+		case T_WindowAggPath:
+			return window_time(estimate, (const WindowAggPath *) path);
+#ifdef SET_OPERATIONS_READ_APPEND
+		case T_SetOpPath:
+			return set_operation_time(estimate, (const SetOpPath *) path);
+#endif
+		case T_MergePath:
+			return merge_join_time(estimate, (const MergePath *) path);
+		case T_HashPath:
+			return hash_join_time(estimate, (const HashPath *) path);
+		case T_AppendPath:
+			if (path->parallel_workers == 0)
+				return append_time(estimate, path, ((const AppendPath *) path)->subpaths);
+			break;
+		case T_CustomPath:
+			if (gpusort_path_is_sort(path))
+				return gpusort_time(estimate, (const GpuSortPath *) path);
+			break;
+		default:
+			break;
+	}
+	return (PathTime){.rows = path->rows, .before = path->total_cost * OTHER_UNIT, .processes = 1};
+}
+
+/* How many times as long as ours native takes, if there are so many times the estimated number of groups. */
+static double
+ratio(PlannerInfo *root, const Path *ours, const Path *native, double groups)
+{
+	const Estimate estimate = {.root = root, .groups = groups};
+	PathTime our_time = path_time(&estimate, ours);
+	PathTime native_time = path_time(&estimate, native);
+
+	return total_time(&native_time) / Max(total_time(&our_time), 1e-6);
+}
+
+/*
+ * How many times as fast as a path of PostgreSQL's one over GpuSort of the same rows is to be thought: with a
+ * margin for what is not known, but none where hashing would suffer by many more groups than estimated.
+ */
+double
+gpusort_path_advantage(PlannerInfo *root, const Path *ours, const Path *native)
+{
+	double advantage = ratio(root, ours, native, 1);
+
+	return ratio(root, ours, native, MORE_GROUPS) >= WORSE ? advantage : advantage / MARGIN;
+}
+
+/* Gives ours the cost with which it compares to native as it is so many times as fast. */
+void
+gpusort_path_set_cost(Path *ours, const Path *native, double advantage)
+{
+	double startup = ours->total_cost > 0 ? ours->startup_cost / ours->total_cost : 1;
+
+	ours->total_cost = native->total_cost / advantage;
+	ours->startup_cost = ours->total_cost * startup;
+}
+
+/*
+ * Raises the cost of ours to what it is by that of a partial path of PostgreSQL's, if it is below: an aggregate
+ * may follow in each process, before the rows have to be gathered, and then they must compare, too.
+ */
+void
+gpusort_path_raise_cost(PlannerInfo *root, Path *ours, const Path *native)
+{
+	double advantage = ratio(root, ours, native, 1);
+
+	if (native->total_cost / advantage > ours->total_cost)
+		gpusort_path_set_cost(ours, native, advantage);
+}

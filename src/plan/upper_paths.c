@@ -1,0 +1,280 @@
+/*-------------------------------------------------------------------------
+ *
+ * upper_paths.c
+ *	  Paths over GpuSort of windows, GROUP BY, DISTINCT and set operations.
+ *
+ * The cheapest path that PostgreSQL has found is looked through: where it sorts, the like
+ * with GpuSort in the Sort's place is a candidate.  Where rows are to be grouped, so is
+ * grouping them by sorting, whatever PostgreSQL's cheapest path does: hashing, most often.
+ * Each comes with a serial and with a parallel ingest.  The one that takes the least
+ * time is offered (path_time.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/upper_paths.h"
+
+#include "node.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "optimizer/prep.h"
+#include "optimizer/tlist.h"
+#include "plan/path_time.h"
+#include "plan/paths.h"
+#include "plan/rollup.h"
+#include "plan/set_operations.h"
+#include "settings.h"
+#include "utils/selfuncs.h"
+
+/* An upper rel for which paths are looked for. */
+typedef struct Offer
+{
+	PlannerInfo *root;
+	RelOptInfo *input_rel; /* NULL for set operations */
+	RelOptInfo *rel;
+	const GroupPathExtraData *grouping; /* of GROUP BY */
+	Path *native;                       /* PostgreSQL's cheapest */
+	bool parallel;                      /* with parallel ingest, where it can be had */
+
+	/* the best so far */
+	Path *best; /* NULL: none */
+	double advantage;
+} Offer;
+
+static Size
+path_size(const Path *path)
+{
+	switch (nodeTag(path))
+	{
+		case T_ProjectionPath:
+			return sizeof(ProjectionPath);
+		case T_ProjectSetPath:
+			return sizeof(ProjectSetPath);
+		case T_GroupPath:
+			return sizeof(GroupPath);
+		case T_UpperUniquePath:
+			return sizeof(UpperUniquePath);
+		case T_AggPath:
+			return sizeof(AggPath);
+		case T_GroupingSetsPath:
+			return sizeof(GroupingSetsPath);
+		case T_WindowAggPath:
+			return sizeof(WindowAggPath);
+		case T_IncrementalSortPath:
+			return sizeof(IncrementalSortPath);
+		default:
+			return 0;
+	}
+}
+
+/* The path with GpuSort in the place of the Sorts that it reads from; NULL if there are none to replace. */
+static Path *
+with_gpusort(const Offer *offer, Path *path)
+{
+	Size size = path_size(path);
+	Path *copy;
+	Path *below;
+	Path *below_with;
+
+	if (IsA(path, GatherMergePath) && IsA(((GatherMergePath *) path)->subpath, SortPath))
+		return gpusort_sorted_path(offer->root, path->parent, path,
+								   ((SortPath *) ((GatherMergePath *) path)->subpath)->subpath, path->pathkeys);
+	if (IsA(path, SortPath))
+	{
+		below = ((SortPath *) path)->subpath;
+		below_with = with_gpusort(offer, below);
+		if (below_with != NULL)
+			return gpusort_sorted_path(offer->root, path->parent, below_with, NULL, path->pathkeys);
+		return gpusort_sorted_path(offer->root, path->parent, below, offer->parallel ? gpusort_partial_of(below) : NULL,
+								   path->pathkeys);
+	}
+	if (size == 0)
+		return NULL;
+
+	/* All of these paths have what is below them in the same place. */
+	below = ((ProjectionPath *) path)->subpath;
+	below_with = with_gpusort(offer, below);
+	if (below_with == NULL)
+		return NULL;
+	copy = palloc(size);
+	memcpy(copy, path, size);
+	((ProjectionPath *) copy)->subpath = below_with;
+	copy->parallel_safe = false;
+	EXCHANGE_DISABLED_NODES(copy, below, below_with);
+	copy->startup_cost += below_with->startup_cost - below->startup_cost;
+	copy->total_cost += below_with->total_cost - below->total_cost;
+	return copy;
+}
+
+/* Takes a candidate, which may be NULL. */
+static void
+consider(Offer *offer, Path *path)
+{
+	double advantage;
+
+	if (path == NULL)
+		return;
+	advantage = gpusort_path_advantage(offer->root, path, offer->native);
+	if (offer->best == NULL || advantage > offer->advantage)
+	{
+		offer->best = path;
+		offer->advantage = advantage;
+	}
+}
+
+/* GpuSort of the rows of the rel below. */
+static Path *
+sorted_input(const Offer *offer, List *pathkeys)
+{
+	RelOptInfo *rel = offer->input_rel;
+	Path *input = rel->cheapest_total_path;
+
+	if (pathkeys == NIL || input == NULL || pathkeys_contained_in(pathkeys, input->pathkeys))
+		return NULL;
+	return gpusort_sorted_path(offer->root, offer->rel, input, offer->parallel ? gpusort_partial_of(input) : NULL, pathkeys);
+}
+
+/* GROUP BY by sorting. */
+static Path *
+grouped_path(const Offer *offer)
+{
+	PlannerInfo *root = offer->root;
+	List *clauses = PROCESSED_GROUP_CLAUSE(root);
+	List *having = (List *) offer->grouping->havingQual;
+	AggClauseCosts costs = {0};
+	double groups;
+	Path *sorted;
+
+	if (clauses == NIL || root->parse->groupingSets != NIL || !grouping_is_sortable(clauses) ||
+		IS_OTHER_REL(offer->input_rel))
+		return NULL;
+	sorted = sorted_input(offer, root->group_pathkeys);
+	if (sorted == NULL)
+		return NULL;
+	groups = estimate_num_groups(root, get_sortgrouplist_exprs(clauses, offer->grouping->targetList), sorted->rows, NULL,
+								 NULL);
+	if (!root->parse->hasAggs)
+		return (Path *) create_group_path(root, offer->rel, sorted, clauses, having, groups);
+	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	return (Path *) create_agg_path(root, offer->rel, sorted, offer->rel->reltarget, AGG_SORTED, AGGSPLIT_SIMPLE, clauses,
+									having, &costs, groups);
+}
+
+/* Considers grouping sets by sorting; PostgreSQL's path of that is there for its order, if it is not the cheapest. */
+static void
+consider_grouping_sets(Offer *offer)
+{
+	GpuSortRollup parts;
+	ListCell *cell;
+
+	foreach(cell, offer->rel->pathlist)
+	{
+		GroupingSetsPath *path = lfirst(cell);
+		Path *groups;
+
+		if (!IsA(path, GroupingSetsPath) || path->aggstrategy != AGG_SORTED)
+			continue;
+		consider(offer, with_gpusort(offer, &path->path));
+		if (!gpusort_parallel_output ||
+			!gpusort_rollup_split(offer->root, offer->rel, offer->input_rel, path, offer->grouping->havingQual, &parts))
+			continue;
+		groups = with_gpusort(offer, &parts.groups->path);
+		if (groups != NULL)
+			consider(offer, gpusort_rollup_join(offer->root, offer->rel, groups, parts.total));
+	}
+}
+
+/* DISTINCT and DISTINCT ON by sorting. */
+static Path *
+distinct_path(const Offer *offer)
+{
+	PlannerInfo *root = offer->root;
+	List *pathkeys = root->distinct_pathkeys;
+	Path *sorted;
+
+	if (!grouping_is_sortable(PROCESSED_DISTINCT_CLAUSE(root)))
+		return NULL;
+	if (root->parse->hasDistinctOn && list_length(pathkeys) < list_length(root->sort_pathkeys))
+		pathkeys = root->sort_pathkeys;
+	sorted = sorted_input(offer, pathkeys);
+	if (sorted == NULL)
+		return NULL;
+	return (Path *) create_upper_unique_path(root, offer->rel, sorted, list_length(root->distinct_pathkeys),
+											 offer->native->rows);
+}
+
+/* UNION by sorting, if PostgreSQL does it by hashing. */
+static Path *
+union_path(const Offer *offer)
+{
+	const AggPath *native = (const AggPath *) offer->native;
+	Path *partial = NULL;
+	List *pathkeys;
+	Path *sorted;
+	Path *path;
+
+	if (!IsA(native, AggPath) || native->aggstrategy != AGG_HASHED || !grouping_is_sortable(native->groupClause))
+		return NULL;
+	pathkeys = make_pathkeys_for_sortclauses(offer->root, native->groupClause,
+											 make_tlist_from_pathtarget(native->path.pathtarget));
+	if (pathkeys == NIL)
+		return NULL;
+	if (offer->parallel && IsA(native->subpath, AppendPath))
+		partial = gpusort_partial_append(offer->root, offer->rel, (AppendPath *) native->subpath);
+	else if (offer->parallel)
+		partial = gpusort_partial_of(native->subpath);
+	sorted = gpusort_sorted_path(offer->root, offer->rel, native->subpath, partial, pathkeys);
+	if (sorted == NULL)
+		return NULL;
+	path = (Path *) create_upper_unique_path(offer->root, offer->rel, sorted, list_length(pathkeys), native->path.rows);
+	path->pathtarget = native->path.pathtarget;
+	return path;
+}
+
+/* INTERSECT and EXCEPT by sorting. */
+static Path *
+set_operation_path(const Offer *offer)
+{
+	GpuSortSetOpInput input;
+	Path *sorted;
+
+	if (!gpusort_set_operation_input(offer->root, offer->native, &input))
+		return NULL;
+	sorted = gpusort_sorted_path(offer->root, offer->rel, input.rows, offer->parallel ? input.partial : NULL, input.pathkeys);
+	return sorted == NULL ? NULL : gpusort_set_operation_over(offer->root, offer->rel, offer->native, sorted);
+}
+
+/* Adds the best path over GpuSort to an upper rel that has all of PostgreSQL's, if there is one. */
+void
+gpusort_add_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, RelOptInfo *output_rel,
+						const GroupPathExtraData *grouping)
+{
+	Offer offer = {.root = root, .input_rel = input_rel, .rel = output_rel, .grouping = grouping};
+
+	if (output_rel->pathlist == NIL)
+		return;
+	offer.native = linitial(output_rel->pathlist);
+	for (int parallel = 1; parallel >= 0; parallel--)
+	{
+		offer.parallel = parallel;
+		consider(&offer, with_gpusort(&offer, offer.native));
+		if (stage == UPPERREL_GROUP_AGG)
+		{
+			consider(&offer, grouped_path(&offer));
+			consider_grouping_sets(&offer);
+		}
+		else if (stage == UPPERREL_DISTINCT)
+			consider(&offer, distinct_path(&offer));
+		else if (stage == UPPERREL_SETOP)
+		{
+			consider(&offer, union_path(&offer));
+			consider(&offer, set_operation_path(&offer));
+		}
+	}
+	if (offer.best == NULL)
+		return;
+	gpusort_path_set_cost(offer.best, offer.native, offer.advantage);
+	add_path(output_rel, offer.best);
+}
