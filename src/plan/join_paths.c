@@ -153,7 +153,7 @@ has_inputs(const JoinOffer *join)
 	const Path *outer = join->outer->cheapest_total_path;
 	const Path *inner = join->inner->cheapest_total_path;
 
-	return (join->type == JOIN_INNER || join->type == JOIN_LEFT || join->type == JOIN_SEMI || join->type == JOIN_ANTI) &&
+	return enable_sort && enable_mergejoin && (join->type == JOIN_INNER || join->type == JOIN_LEFT || join->type == JOIN_SEMI || join->type == JOIN_ANTI) &&
 		outer != NULL && inner != NULL && PATH_REQ_OUTER(outer) == NULL && PATH_REQ_OUTER(inner) == NULL &&
 		join->rel->lateral_relids == NULL && join->extra->restrictlist != NIL && !IS_OTHER_REL(join->rel) &&
 		(gpusort_force || (outer->rows >= gpusort_min_rows && inner->rows >= gpusort_min_rows));

@@ -5,7 +5,8 @@
  *
  * The cheapest path that PostgreSQL has found is looked through: where it sorts, the like
  * with GpuSort in the Sort's place is a candidate.  Where rows are to be grouped, so is
- * grouping them by sorting, whatever PostgreSQL's cheapest path does: hashing, most often.
+ * grouping them by sorting, whatever PostgreSQL's cheapest path does: hashing, most often;
+ * but not with enable_sort = off.
  * Each comes with a serial and with a parallel ingest.  The one that takes the least
  * time is offered (path_time.c).
  *
@@ -205,7 +206,10 @@ distinct_path(const Offer *offer)
 											 offer->native->rows);
 }
 
-/* UNION by sorting, if PostgreSQL does it by hashing. */
+/*
+ * UNION by sorting, if PostgreSQL does it by hashing.  The path of that may compute other columns of its groups, as
+ * one side of another set operation.
+ */
 static Path *
 union_path(const Offer *offer)
 {
@@ -215,10 +219,11 @@ union_path(const Offer *offer)
 	Path *sorted;
 	Path *path;
 
-	if (!IsA(native, AggPath) || native->aggstrategy != AGG_HASHED || !grouping_is_sortable(native->groupClause))
+	if (!IsA(native, AggPath) || native->aggstrategy != AGG_HASHED || !grouping_is_sortable(native->groupClause) ||
+		native->subpath->pathtarget->sortgrouprefs == NULL)
 		return NULL;
 	pathkeys = make_pathkeys_for_sortclauses(offer->root, native->groupClause,
-											 make_tlist_from_pathtarget(native->path.pathtarget));
+											 make_tlist_from_pathtarget(native->subpath->pathtarget));
 	if (pathkeys == NIL)
 		return NULL;
 	if (offer->parallel && IsA(native->subpath, AppendPath))
@@ -229,7 +234,8 @@ union_path(const Offer *offer)
 	if (sorted == NULL)
 		return NULL;
 	path = (Path *) create_upper_unique_path(offer->root, offer->rel, sorted, list_length(pathkeys), native->path.rows);
-	path->pathtarget = native->path.pathtarget;
+	if (!equal(path->pathtarget->exprs, native->path.pathtarget->exprs))
+		path = apply_projection_to_path(offer->root, offer->rel, path, native->path.pathtarget);
 	return path;
 }
 
@@ -261,17 +267,17 @@ gpusort_add_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *
 		offer.parallel = parallel;
 		consider(&offer, with_gpusort(&offer, offer.native));
 		if (stage == UPPERREL_GROUP_AGG)
-		{
-			consider(&offer, grouped_path(&offer));
 			consider_grouping_sets(&offer);
-		}
+		else if (stage == UPPERREL_SETOP)
+			consider(&offer, set_operation_path(&offer));
+		if (!enable_sort)
+			continue;
+		if (stage == UPPERREL_GROUP_AGG)
+			consider(&offer, grouped_path(&offer));
 		else if (stage == UPPERREL_DISTINCT)
 			consider(&offer, distinct_path(&offer));
 		else if (stage == UPPERREL_SETOP)
-		{
 			consider(&offer, union_path(&offer));
-			consider(&offer, set_operation_path(&offer));
-		}
 	}
 	if (offer.best == NULL)
 		return;

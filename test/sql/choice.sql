@@ -1,0 +1,106 @@
+\set ECHO none
+-- Which plan is chosen, by cost: PostgreSQL's heap or hash table, or GpuSort, in one process and in several.
+SET client_min_messages = warning;
+LOAD 'gpusort';
+\pset format unaligned
+\pset tuples_only on
+
+CREATE TABLE gs.choice AS
+SELECT i AS id, hashint4(i) AS u, i % 50 AS few, hashint4(i) % 1000 AS thousand, hashint4(i + 1) % 150000 AS many, i::float8 AS f, i::numeric AS n
+FROM generate_series(1, 300000) i;
+CREATE TABLE gs.other AS SELECT u, id AS v FROM gs.choice ORDER BY id % 1000;
+CREATE TABLE gs.short AS SELECT u, id AS v FROM gs.choice WHERE id <= 1000;
+CREATE TABLE gs.misjudged AS SELECT id, u FROM gs.choice;
+ALTER TABLE gs.misjudged ALTER u SET (n_distinct = 40000);
+ANALYZE gs.choice, gs.other, gs.short, gs.misjudged;
+
+-- What does the work: the first node of the plan that groups, joins or sorts, and what is below it.
+CREATE FUNCTION gs.chosen(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan text := gs.plan(query);
+BEGIN
+	RETURN concat_ws(' ', CASE WHEN plan ~ 'HashAggregate|HashSetOp|Hash (Right |Left |Semi |Anti )?Join|MixedAggregate' THEN 'hash' END,
+					 CASE WHEN plan ~ '-> +Sort|^Sort' THEN 'sort' END, CASE WHEN plan ~ 'GpuSort\)' THEN 'gpusort' END,
+					 CASE WHEN plan ~ 'Gather|GpuSortIngest|GpuSortExchange' THEN 'parallel' END);
+END $$;
+
+SELECT * FROM no_plan();
+SET gpusort.engine = host;
+SET work_mem = '64MB';
+SET max_parallel_workers_per_gather = 0;
+SELECT isnt(gs.node('SELECT u FROM gs.choice ORDER BY f'), NULL, 'a sort, for which the staging pool is mapped');
+
+-- the first rows
+SELECT is(gs.chosen('SELECT * FROM gs.choice ORDER BY u' || clause), chosen, 'by u' || clause)
+FROM (VALUES (' LIMIT 10', 'sort'), (' LIMIT 1000', 'sort'), (' LIMIT 100000', 'gpusort'), (' LIMIT 250000', 'gpusort'), (' OFFSET 200000 LIMIT 100', 'gpusort'), ('', 'gpusort')) v (clause, chosen);
+
+-- groups
+SELECT is(gs.chosen(format('SELECT %s, count(*), sum(f) FROM gs.choice GROUP BY %1$s', key)), chosen, 'GROUP BY ' || key)
+FROM (VALUES ('few', 'hash'), ('thousand', 'hash'), ('many', 'gpusort'), ('u', 'gpusort')) v (key, chosen);
+SELECT is(gs.chosen(format('SELECT %s FROM gs.choice GROUP BY %1$s HAVING %1$s > 0', key)), chosen, 'without an aggregate, GROUP BY ' || key)
+FROM (VALUES ('few', 'hash'), ('u', 'gpusort')) v (key, chosen);
+SELECT is(gs.chosen('SELECT u, count(*) FROM gs.choice GROUP BY u ORDER BY u'), 'gpusort', 'groups in order');
+SELECT is(gs.chosen('SELECT few, u, sum(f) FROM gs.choice GROUP BY ROLLUP (few, u)'), 'gpusort', 'grouping sets');
+SELECT is(gs.chosen('SELECT u, count(*) FROM gs.short GROUP BY u'), 'hash', 'groups of few rows');
+SELECT is(gs.chosen('SELECT u, count(*) FROM gs.misjudged GROUP BY u'), 'gpusort', 'where hashing suffers if there are more groups than estimated');
+SELECT unalike(gs.chosen('SELECT array_agg(id) FROM gs.choice GROUP BY ARRAY[u]'), '%gpusort%', 'not a type without an encoding');
+SELECT is(gs.digest(query), gs.native_digest(query), query)
+FROM (VALUES ('SELECT u, count(*), sum(n), max(id) FROM gs.choice GROUP BY u HAVING count(*) < 3 ORDER BY u'), ('SELECT many, few, sum(n) FROM gs.choice GROUP BY many, few ORDER BY many, few'),
+	  ('SELECT few, u, sum(f) FROM gs.choice GROUP BY ROLLUP (few, u) ORDER BY 1, 2'), ('SELECT u % 50000, 1 + count(*) FILTER (WHERE id > 7) FROM gs.choice GROUP BY 1 ORDER BY 1')) v (query);
+
+-- DISTINCT and set operations
+SELECT is(gs.chosen(format('SELECT DISTINCT %s FROM gs.choice', keys)), chosen, 'DISTINCT ' || keys)
+FROM (VALUES ('few', 'hash'), ('thousand', 'hash'), ('u', 'gpusort'), ('u, f', 'gpusort'), ('ON (u) *', 'gpusort'), ('ON (few) *', 'gpusort')) v (keys, chosen);
+SELECT is(gs.chosen(query), 'gpusort', query)
+FROM (VALUES ('SELECT u FROM gs.choice UNION SELECT v FROM gs.other'), ('SELECT u FROM gs.choice INTERSECT SELECT u FROM gs.other')) v (query)
+WHERE current_setting('server_version_num')::int < 180000 OR query LIKE '%UNION%';
+SELECT is(gs.digest(query || ' ORDER BY 1, 2'), gs.native_digest(query || ' ORDER BY 1, 2'), query)
+FROM (VALUES ('SELECT DISTINCT u, f FROM gs.choice'), ('SELECT u, few FROM gs.choice UNION SELECT v, 1 FROM gs.other'), ('(SELECT u, 1 FROM gs.choice UNION SELECT v, 2 FROM gs.other) EXCEPT SELECT u, 1 FROM gs.short')) v (query);
+
+-- joins: hashed on disk
+SET work_mem = '1MB';
+SELECT is(gs.chosen(query), chosen, query)
+FROM (VALUES ('SELECT * FROM gs.choice JOIN gs.other USING (u)', 'gpusort'), ('SELECT * FROM gs.choice LEFT JOIN gs.other USING (u)', 'gpusort'),
+	  ('SELECT * FROM gs.choice c WHERE EXISTS (SELECT FROM gs.other o WHERE o.u = c.u)', 'gpusort'), ('SELECT * FROM gs.choice c WHERE NOT EXISTS (SELECT FROM gs.other o WHERE o.u = c.u)', 'gpusort'),
+	  ('SELECT * FROM gs.choice JOIN gs.short USING (u)', 'hash')) v (query, chosen);
+SELECT is(gs.digest(query || ' ORDER BY 1, 2'), gs.native_digest(query || ' ORDER BY 1, 2'), query)
+FROM (VALUES ('SELECT c.id, o.v FROM gs.choice c JOIN gs.other o USING (u)'), ('SELECT c.id, o.v FROM gs.choice c LEFT JOIN gs.other o ON o.u = c.u AND o.v > c.id'),
+	  ('SELECT c.id, 0 FROM gs.choice c WHERE EXISTS (SELECT FROM gs.other o WHERE o.u = c.u AND o.v % 3 = 0)'), ('SELECT c.id, 0 FROM gs.choice c WHERE NOT EXISTS (SELECT FROM gs.other o WHERE o.u = c.u AND o.v % 3 = 0)')) v (query);
+SELECT is(gs.chosen('UPDATE gs.choice SET f = o.v FROM gs.other o WHERE o.u = choice.u'), 'hash', 'not of what is to be changed');
+
+SET work_mem = '64MB';
+
+-- nothing of that against the settings
+SET enable_sort = off;
+SELECT is(gs.chosen(query), 'hash', 'enable_sort = off: ' || query)
+FROM (VALUES ('SELECT DISTINCT u FROM gs.choice'), ('SELECT u, count(*) FROM gs.choice GROUP BY u'), ('SELECT * FROM gs.choice JOIN gs.other USING (u)')) v (query);
+RESET enable_sort;
+SET work_mem = '1MB';
+SET enable_mergejoin = off;
+SELECT is(gs.chosen('SELECT * FROM gs.choice JOIN gs.other USING (u)'), 'hash', 'enable_mergejoin = off');
+RESET enable_mergejoin;
+SET work_mem = '64MB';
+SET gpusort.min_rows = 1000000;
+SELECT is(gs.chosen(query), 'hash', 'fewer rows than gpusort.min_rows: ' || query)
+FROM (VALUES ('SELECT DISTINCT u FROM gs.choice'), ('SELECT u, count(*) FROM gs.choice GROUP BY u'), ('SELECT * FROM gs.choice JOIN gs.other USING (u)')) v (query);
+RESET gpusort.min_rows;
+SET gpusort.setup_cost = 1e9;
+SELECT is(gs.chosen(query), 'hash', 'a setup cost out of proportion: ' || query)
+FROM (VALUES ('SELECT DISTINCT u FROM gs.choice'), ('SELECT u, count(*) FROM gs.choice GROUP BY u'), ('SELECT * FROM gs.choice JOIN gs.other USING (u)')) v (query);
+RESET gpusort.setup_cost;
+
+-- in several processes
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT is(gs.chosen(query), chosen, 'with workers: ' || query)
+FROM (VALUES ('SELECT * FROM gs.choice ORDER BY u LIMIT 10', 'sort parallel'), ('SELECT * FROM gs.choice ORDER BY u LIMIT 100000', 'gpusort parallel'), ('SELECT u, count(*) FROM gs.choice GROUP BY u', 'gpusort parallel'),
+	  ('SELECT DISTINCT u, f FROM gs.choice', 'gpusort parallel'), ('SELECT sum(f) OVER (PARTITION BY many ORDER BY u) FROM gs.choice', 'gpusort parallel'),
+	  ('SELECT u FROM gs.choice UNION SELECT v FROM gs.other', 'gpusort parallel'), ('SELECT * FROM gs.choice JOIN gs.other USING (u)', 'gpusort parallel')) v (query, chosen);
+SELECT is(gs.digest(query || ' ORDER BY 1, 2'), gs.native_digest(query || ' ORDER BY 1, 2'), 'with workers: ' || query)
+FROM (VALUES ('SELECT u, count(*), sum(n) FROM gs.choice GROUP BY u'), ('SELECT DISTINCT u, f FROM gs.choice'), ('SELECT u, few FROM gs.choice UNION SELECT v, 1 FROM gs.other'),
+	  ('SELECT c.id, o.v FROM gs.choice c JOIN gs.other o USING (u)'), ('SELECT id, sum(f) OVER (PARTITION BY many ORDER BY u, id) FROM gs.choice')) v (query);
+
+SELECT * FROM finish();
+DROP TABLE gs.choice, gs.other, gs.short, gs.misjudged;
+DROP FUNCTION gs.chosen;
