@@ -111,7 +111,7 @@ CREATE TABLE lift.plan (ordinal serial, shape text, query text);
 INSERT INTO lift.plan (shape, query) VALUES
 	('GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan)))))', 'SELECT id, lag(b) OVER (PARTITION BY a ORDER BY b, id), sum(f) OVER (PARTITION BY a ORDER BY b, id) FROM lift.l'),
 	('GpuSortExchange(Gather(GpuSortOutput(WindowAgg(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT id, lag(b) OVER (PARTITION BY a, c ORDER BY b, id), sum(f) OVER (PARTITION BY a) FROM lift.l'),
-	('WindowAgg(Incremental Sort(WindowAgg(GpuSort(Seq Scan))))', 'SELECT id, lag(b) OVER (PARTITION BY a, c ORDER BY b, id), sum(f) OVER (PARTITION BY a ORDER BY id) FROM lift.l'),
+	('GpuSortExchange(Gather(GpuSortOutput(WindowAgg(Incremental Sort(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT id, lag(b) OVER (PARTITION BY a, c ORDER BY b, id), sum(f) OVER (PARTITION BY a ORDER BY id) FROM lift.l'),
 	('WindowAgg(GpuSort(GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT id, lag(b) OVER (PARTITION BY a ORDER BY b, id), sum(f) OVER (PARTITION BY b ORDER BY id) FROM lift.l'),
 	('GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan)))))', 'SELECT id, lag(b) OVER (PARTITION BY a ORDER BY b, id) FROM lift.l ORDER BY a, b, id'),
 	('GpuSortExchange(Gather(GpuSortOutput(Result(Sort(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT id, lag(b) OVER (PARTITION BY a ORDER BY b, id) FROM lift.l ORDER BY a, c, id'),
@@ -140,7 +140,8 @@ INSERT INTO lift.plan (shape, query) VALUES
 	('Merge Join(GpuSort(Gather(GpuSortIngest(Seq Scan))), GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r ON l.a = r.big'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id, m.id FROM lift.l JOIN lift.r USING (a) JOIN lift.l m USING (a)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan))))))', 'SELECT a, count(DISTINCT r.id) FROM lift.l JOIN lift.r USING (a) GROUP BY a'),
-	('Agg(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))))', 'SELECT r.a, count(DISTINCT r.id) FROM lift.l LEFT JOIN lift.r USING (a) GROUP BY r.a'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))))', 'SELECT r.a, count(DISTINCT r.id) FROM lift.l LEFT JOIN lift.r USING (a) GROUP BY r.a'),
+	('Agg(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Merge Full Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))))', 'SELECT r.a, count(DISTINCT r.id) FROM lift.l FULL JOIN lift.r USING (a) GROUP BY r.a'),
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan))))))', 'SELECT l.a, count(DISTINCT r.id) FROM lift.l LEFT JOIN lift.r USING (a) GROUP BY l.a'),
 	('GpuSortExchange(InitPlan Agg(Gather(Agg(Seq Scan))), Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT a, count(DISTINCT id) + (SELECT max(b) FROM lift.r) FROM lift.l GROUP BY a'),
 	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT a, lift.restricted(count(DISTINCT id)::int) FROM lift.l GROUP BY a'),
