@@ -12,10 +12,15 @@
  * range that nobody has claimed yet straight from the plan below GpuSortOutput, here.  At
  * the end Gather is read to its end, for the errors, counts and times of workers.
  *
- *	  BEGIN ---> BETWEEN <---> QUEUE, PLAN ---> ENDED
+ *	  BEGIN ---> BETWEEN <---> QUEUE, STASH, PLAN ---> ENDED
  *		|			|  lost before a row was emitted
  *		+--------> GATHER
  *		  refused
+ *
+ * While it waits for rows of a worker's range the leader computes the next range that nobody has
+ * claimed, a few rows at a time, and puts what comes of it into a stash until that
+ * range's turn: a tuplestore, which spills beyond work_mem.  So with few workers it is one of
+ * them, and yet never keeps them waiting for longer than these rows take.
  *
  * Where the service takes no part, or has lost the rows before one was emitted, the rows
  * come through Gather, from the leader alone (stage GATHER).
@@ -37,6 +42,7 @@
 #include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "storage/latch.h"
+#include "utils/tuplestore.h"
 
 /* Where the next row comes from. */
 typedef enum ExchangeStage
@@ -44,11 +50,26 @@ typedef enum ExchangeStage
 	STAGE_BEGIN,   /* nowhere yet */
 	STAGE_BETWEEN, /* the next range */
 	STAGE_QUEUE,   /* the range at hand, a worker's */
-	STAGE_PLAN,    /* the range at hand, the leader's */
+	STAGE_STASH,   /* the range at hand, the leader's, as far as it has been stashed */
+	STAGE_PLAN,    /* the same, straight from the plan */
 	STAGE_GATHER,  /* Gather */
 	STAGE_ENDED,   /* there is none */
 	STAGE_STOPPED, /* nowhere any more */
 } ExchangeStage;
+
+/* The leader is so many ranges ahead at most: it should have something to do, but not what workers could have done. */
+#define STASHED_RANGES_MAX 2
+
+/* So many rows are stashed before the worker is looked after again. */
+#define STASH_ROWS 32
+
+/* A range of the leader's whose turn is to come. */
+typedef struct StashedRange
+{
+	uint32 range;
+	bool complete; /* rows has all of it; else the plan has the rest */
+	Tuplestorestate *rows;
+} StashedRange;
 
 /* What a process has contributed. */
 typedef struct ProcessFigures
@@ -69,6 +90,8 @@ typedef struct ExchangeState
 	uint32 ranges;
 	int owner; /* process, of the range at hand */
 	GpuSortRowQueueReader *queue;
+	StashedRange stash[STASHED_RANGES_MAX]; /* in rising order; stores are kept for others when a range has been emitted */
+	int stashed;
 
 	int nprocesses;          /* entries in figures */
 	ProcessFigures *figures; /* by process, of the last time */
@@ -102,12 +125,40 @@ read_gather(ExchangeState *state)
 	return row;
 }
 
+/* The first stashed range has been emitted; its store will do for another. */
+static void
+drop_stashed(ExchangeState *state)
+{
+	Tuplestorestate *store = state->stash[0].rows;
+
+	ExecClearTuple(state->slot);
+	tuplestore_clear(store);
+	state->stashed--;
+	memmove(state->stash, state->stash + 1, (STASHED_RANGES_MAX - 1) * sizeof(StashedRange));
+	state->stash[STASHED_RANGES_MAX - 1].rows = store;
+}
+
+/* Throws away what is stashed. */
+static void
+end_stash(ExchangeState *state)
+{
+	ExecClearTuple(state->slot);
+	for (int i = 0; i < STASHED_RANGES_MAX; i++)
+	{
+		if (state->stash[i].rows != NULL)
+			tuplestore_end(state->stash[i].rows);
+		state->stash[i].rows = NULL;
+	}
+	state->stashed = 0;
+}
+
 /* Rows are lost: has the leader compute all, if none has been emitted.  Errors: one has. */
 static void
 fall_back(ExchangeState *state)
 {
 	if (state->emitted)
 		gpusort_output_report_lost(state->output, true);
+	end_stash(state);
 	gpusort_output_fall_back(state->output);
 	ExecReScan(outerPlanState(state));
 	state->stage = STAGE_GATHER;
@@ -167,6 +218,11 @@ next_range(ExchangeState *state)
 		state->queue = gpusort_output_queue(state->output, state->owner);
 		state->stage = STAGE_QUEUE;
 	}
+	else if (state->stashed > 0)
+	{
+		Assert(state->stash[0].range == state->range);
+		state->stage = STAGE_STASH;
+	}
 	else if (gpusort_output_begin_range(state->output, state->range))
 		state->stage = STAGE_PLAN;
 	else
@@ -197,6 +253,76 @@ note_gone(ExchangeState *state)
 	elog(ERROR, "a parallel worker has ended before its rows have");
 }
 
+/* Begins to stash the next range that is nobody's; false if there is none, or enough are stashed. */
+static bool
+stash_next_range(ExchangeState *state)
+{
+	StashedRange *next = &state->stash[state->stashed];
+	MemoryContext caller;
+	int range;
+
+	if (state->stashed == STASHED_RANGES_MAX)
+		return false;
+	range = gpusort_output_claim_next(state->output);
+	if (range < 0)
+		return false;
+	if (!gpusort_output_begin_range(state->output, range))
+	{
+		fall_back(state);
+		return true;
+	}
+	if (next->rows == NULL)
+	{
+		caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+		next->rows = tuplestore_begin_heap(false, false, work_mem);
+		MemoryContextSwitchTo(caller);
+	}
+	next->range = range;
+	next->complete = false;
+	state->stashed++;
+	return true;
+}
+
+/* Stashes some rows of a range of the leader's; false if there is nothing to do.  The range at hand may be lost by this. */
+static bool
+stash_rows(ExchangeState *state)
+{
+	StashedRange *last = &state->stash[state->stashed - 1];
+
+	if (state->stashed == 0 || last->complete)
+		return stash_next_range(state);
+	for (int i = 0; i < STASH_ROWS; i++)
+	{
+		TupleTableSlot *row = gpusort_output_row(state->output);
+
+		if (TupIsNull(row))
+		{
+			last->complete = true;
+			if (gpusort_output_has_failed(state->output))
+				fall_back(state);
+			break;
+		}
+		tuplestore_puttupleslot(last->rows, row);
+	}
+	return true;
+}
+
+/* Emits the next row of the stashed range at hand; NULL: there is none, or it is the plan's to give. */
+static TupleTableSlot *
+stashed_row(ExchangeState *state)
+{
+	StashedRange *first = &state->stash[0];
+
+	if (tuplestore_gettupleslot(first->rows, true, false, state->slot))
+		return state->slot;
+	if (first->complete)
+		end_range(state);
+	else
+		state->stage = STAGE_PLAN;
+	drop_stashed(state);
+	return NULL;
+}
+
 /* Emits the next row out of a worker's queue, waiting for it; NULL: the range has ended, or is lost. */
 static TupleTableSlot *
 queue_row(ExchangeState *state)
@@ -218,9 +344,14 @@ queue_row(ExchangeState *state)
 			case GPUSORT_ROW_QUEUE_EMPTY:
 				break;
 		}
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
+		if (!stash_rows(state))
+		{
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, PG_WAIT_EXTENSION);
+			ResetLatch(MyLatch);
+		}
 		CHECK_FOR_INTERRUPTS();
+		if (state->stage != STAGE_QUEUE)
+			return NULL;
 	}
 }
 
@@ -259,6 +390,9 @@ next_row(ExchangeState *state)
 				break;
 			case STAGE_QUEUE:
 				row = queue_row(state);
+				break;
+			case STAGE_STASH:
+				row = stashed_row(state);
 				break;
 			case STAGE_PLAN:
 				row = plan_row(state);
@@ -329,6 +463,7 @@ exec_exchange_node(CustomScanState *node)
 static void
 end_exchange_node(CustomScanState *node)
 {
+	end_stash((ExchangeState *) node);
 	ExecEndNode(outerPlanState(node));
 }
 
@@ -339,7 +474,7 @@ rescan_exchange_node(CustomScanState *node)
 	PlanState *gather = outerPlanState(node);
 
 	/* Workers that still run must end before Gather waits for them. */
-	ExecClearTuple(state->slot);
+	end_stash(state);
 	if (state->stage != STAGE_BEGIN)
 		gpusort_output_reset(state->output);
 	state->stage = STAGE_BEGIN;
@@ -353,11 +488,11 @@ shutdown_exchange_node(CustomScanState *node)
 {
 	ExchangeState *state = (ExchangeState *) node;
 
-	if (state->stage == STAGE_BETWEEN || state->stage == STAGE_QUEUE || state->stage == STAGE_PLAN)
-	{
-		if (gpusort_output_is_shut_down(state->output))
-			state->stage = STAGE_STOPPED;
-	}
+	if (state->stage == STAGE_BEGIN || state->stage == STAGE_GATHER || !gpusort_output_is_shut_down(state->output))
+		return;
+	end_stash(state);
+	if (state->stage != STAGE_ENDED)
+		state->stage = STAGE_STOPPED;
 }
 
 static void

@@ -490,6 +490,13 @@ gpusort_output_claim(GpuSortOutputState *state, uint32 range)
 	return gpusort_claims_owner(&state->shared->claims, range);
 }
 
+/* Returns the next range, which is the leader's from now on, or -1 if all are somebody's. */
+int
+gpusort_output_claim_next(GpuSortOutputState *state)
+{
+	return gpusort_claims_next(&state->shared->claims, GPUSORT_LEADER_PROCESS);
+}
+
 /* Returns the queue of a worker, open until stop. */
 GpuSortRowQueueReader *
 gpusort_output_queue(GpuSortOutputState *state, int process)

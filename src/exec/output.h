@@ -34,6 +34,7 @@ extern void gpusort_output_begin(GpuSortOutputState *state);
 extern GpuSortOutputOutcome gpusort_output_outcome(const GpuSortOutputState *state);
 extern uint32 gpusort_output_ranges(const GpuSortOutputState *state);
 extern int gpusort_output_claim(GpuSortOutputState *state, uint32 range);
+extern int gpusort_output_claim_next(GpuSortOutputState *state);
 extern GpuSortRowQueueReader *gpusort_output_queue(GpuSortOutputState *state, int process);
 extern bool gpusort_output_begin_range(GpuSortOutputState *state, uint32 range);
 extern TupleTableSlot *gpusort_output_row(GpuSortOutputState *state);
