@@ -29,8 +29,9 @@
  *	Of a shared sort that is so for each range: its rows have the numbers that were asked for
  *	(client.c), and none of them ties with one of another range.  What all ranges
  *	have together, whoever reads them, is compared by check_whole, where the numbers of all
- *	processes are added up.  With tails, rows of two ranges that one process reads also differ
- *	in the bits by which they were cut.
+ *	processes are added up.  With tails a range is asked for with the row before it, which is
+ *	compared with its first one and not read: so none has a smaller key than the one before,
+ *	whoever reads that, and the two differ in the bits by which they were cut.
  *
  *	A failure's reason is GPUSORT_REASON_VERIFY then.  Rows are believed when they
  *	have been read: what only the end tells, as that one is missing, comes too late
@@ -68,7 +69,6 @@ start(GpuSortReader *reader)
 	reader->rows = 0;
 	reader->bytes = 0;
 	reader->all_tie_rows = 0;
-	reader->has_key = false;
 	memset(reader->last_key, 0, sizeof(reader->last_key));
 	reader->verified = (GpuSortVerified){
 		.seed = gpusort_tail_seed(gpusort_client_token(reader->client)),
@@ -146,48 +146,6 @@ note_whole_range(GpuSortReader *reader)
 	reader->whole.sum += reader->verified.sum - reader->begun.sum;
 }
 
-/*
- * Lets go of the chunk at hand, whose rows have all been read, and waits for
- * the next one.  Returns true with a row to read, or false with failure->reason
- * NONE when there are no more, of a shared sort in the range at hand, or false with
- * the reason why the sort is lost.
- */
-bool
-gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
-{
-	const GpuSortEmitted *emitted = &reader->data.emitted;
-	instr_time begun;
-
-	failure->reason = GPUSORT_REASON_NONE;
-	Assert(gpusort_reader_at_end(reader));
-	if (!leave_chunk(reader, failure))
-		return false;
-	if (reader->last)
-	{
-		note_whole_range(reader);
-		if (!reader->expected.shared && reader->expected.verified && reader->expected.all && reader->verified.sum != reader->expected.sum)
-			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came are not those that were put");
-		return false;
-	}
-
-	INSTR_TIME_SET_CURRENT(begun);
-	if (!gpusort_client_next_data(reader->client, &reader->data, failure))
-		return false;
-	reader->wait_ms += gpusort_ms_since(begun);
-	reader->gather_ms += emitted->gather_ms;
-	reader->last = emitted->last != 0;
-	reader->cursor = reader->data.rows;
-	reader->end = reader->cursor + emitted->bytes;
-	reader->verified_end = reader->expected.verified ? reader->cursor : reader->end;
-	reader->left = emitted->rows;
-	reader->tie_rows = 0;
-	reader->chunks++;
-	reader->rows += emitted->rows;
-	reader->bytes += emitted->bytes;
-	reader->all_tie_rows += emitted->tie_rows;
-	return check_totals(reader, failure) && emitted->rows > 0;
-}
-
 /* A row, so many after the next one, is not one that was put; returns false, for the caller to return. */
 static bool
 refuse_row(GpuSortReader *reader, uint32 after, const char *why)
@@ -262,9 +220,9 @@ verify_row(GpuSortVerified *verified, char *row, uint32 length, uint32 room, uin
 	return NULL;
 }
 
-/* Verifies the next rows of the chunk at hand; false if one is refused, and reader->failure says why. */
+/* Verifies the next row of the chunk at hand, and so many bytes of rows; false if one is refused, and reader->failure says why. */
 static pg_attribute_always_inline bool
-verify_rows(GpuSortReader *reader, uint32 key_words)
+verify_rows(GpuSortReader *reader, uint32 bytes, uint32 key_words)
 {
 	char *row = reader->verified_end;
 	char *const end = reader->end;
@@ -274,7 +232,7 @@ verify_rows(GpuSortReader *reader, uint32 key_words)
 
 	if (row > stop)
 		return refuse_row(reader, 0, "is cut off");
-	stop = Min(stop, row + VERIFY_BYTES);
+	stop = Min(stop, row + bytes);
 	do
 	{
 		const uint32 length = ((MinimalTuple) row)->t_len;
@@ -294,16 +252,16 @@ verify_rows(GpuSortReader *reader, uint32 key_words)
 }
 
 /* The same, with code of its own for the keys that most rows have. */
-static inline bool
-verify_some_rows(GpuSortReader *reader)
+static pg_noinline bool
+verify_bytes(GpuSortReader *reader, uint32 bytes)
 {
 	const uint32 key_words = reader->expected.key_words;
 
 	if (key_words == 1)
-		return verify_rows(reader, 1);
+		return verify_rows(reader, bytes, 1);
 	if (key_words == 2)
-		return verify_rows(reader, 2);
-	return verify_rows(reader, key_words);
+		return verify_rows(reader, bytes, 2);
+	return verify_rows(reader, bytes, key_words);
 }
 
 /* Returns true if two keys differ in their first so many bits. */
@@ -320,22 +278,93 @@ differ_in_bits(const uint64 *left, const uint64 *right, uint32 bits)
 	return bits % 64 != 0 && (left[words] ^ right[words]) >> (64 - bits % 64) != 0;
 }
 
-/* The same, and the first row of a range must be of another group than the last one of the range before. */
+/* Verifies the next rows; the first of a range must be of another group than the row before it. */
 static pg_noinline bool
 verify_next_rows(GpuSortReader *reader)
 {
+	const uint64 *before = reader->verified.key;
 	const char *first = reader->verified_end;
 	const uint64 *key;
 
-	if (!verify_some_rows(reader))
+	if (!verify_bytes(reader, VERIFY_BYTES))
 		return false;
-	reader->has_key = true;
 	if (likely(!reader->at_border))
 		return true;
 	reader->at_border = false;
 	key = (const uint64 *) (first + MAXALIGN(((MinimalTuple) first)->t_len));
-	return differ_in_bits(reader->last_key, key, reader->expected.range_bits) ||
+	return differ_in_bits(before, key, reader->expected.range_bits) ||
 		refuse_row(reader, 0, "belongs to the range before");
+}
+
+/* Steps over the row before the range at hand, which has come first; false, with a reason, if it cannot be that. */
+static bool
+step_over_row_before(GpuSortReader *reader, GpuSortFailure *failure)
+{
+	char *row = reader->cursor;
+	bool ties = (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) != 0;
+
+	if (!verify_bytes(reader, 0) || (ties && !refuse_row(reader, 0, "ties with a row of the next range")))
+	{
+		*failure = reader->failure;
+		return false;
+	}
+	reader->row_before = false;
+	reader->at_border = true;
+	reader->cursor = reader->verified_end;
+	reader->left--;
+	reader->rows--;
+	reader->bytes -= reader->verified_end - row;
+	reader->verified.sum = reader->begun.sum;
+	return true;
+}
+
+/*
+ * Lets go of the chunk at hand, whose rows have all been read, and waits for
+ * the next one.  Returns true with a row to read, or false with failure->reason
+ * NONE when there are no more, of a shared sort in the range at hand, or false with
+ * the reason why the sort is lost.
+ */
+bool
+gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
+{
+	const GpuSortEmitted *emitted = &reader->data.emitted;
+	instr_time begun;
+
+	failure->reason = GPUSORT_REASON_NONE;
+	Assert(gpusort_reader_at_end(reader));
+	if (!leave_chunk(reader, failure))
+		return false;
+	if (reader->last)
+	{
+		note_whole_range(reader);
+		if (!reader->expected.shared && reader->expected.verified && reader->expected.all && reader->verified.sum != reader->expected.sum)
+			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came are not those that were put");
+		return false;
+	}
+
+	INSTR_TIME_SET_CURRENT(begun);
+	if (!gpusort_client_next_data(reader->client, &reader->data, failure))
+		return false;
+	reader->wait_ms += gpusort_ms_since(begun);
+	reader->gather_ms += emitted->gather_ms;
+	reader->last = emitted->last != 0;
+	reader->cursor = reader->data.rows;
+	reader->end = reader->cursor + emitted->bytes;
+	reader->verified_end = reader->expected.verified ? reader->cursor : reader->end;
+	reader->left = emitted->rows;
+	reader->tie_rows = 0;
+	reader->chunks++;
+	reader->rows += emitted->rows;
+	reader->bytes += emitted->bytes;
+	reader->all_tie_rows += emitted->tie_rows;
+	if (reader->row_before)
+	{
+		if (!step_over_row_before(reader, failure))
+			return false;
+		if (gpusort_reader_at_end(reader) && !reader->last)
+			return gpusort_reader_next_chunk(reader, failure);
+	}
+	return check_totals(reader, failure) && emitted->rows > 0;
 }
 
 /*
@@ -383,10 +412,12 @@ gpusort_reader_row(GpuSortReader *reader)
 bool
 gpusort_reader_ask(GpuSortReader *reader, uint64 first, uint64 end, GpuSortFailure *failure)
 {
+	bool row_before = reader->expected.verified && first > 0 && first < end;
+
 	Assert(reader->expected.shared && reader->nasked < GPUSORT_READS_MAX);
 	Assert(first <= end && end <= reader->expected.rows);
-	reader->asked[reader->nasked++] = end - first;
-	return first == end || gpusort_client_read(reader->client, first, end, failure);
+	reader->asked[reader->nasked++] = (GpuSortAskedRange){.empty = first == end, .row_before = row_before};
+	return first == end || gpusort_client_read(reader->client, row_before ? first - 1 : first, end, failure);
 }
 
 /*
@@ -396,7 +427,7 @@ gpusort_reader_ask(GpuSortReader *reader, uint64 first, uint64 end, GpuSortFailu
 bool
 gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure)
 {
-	bool empty = reader->asked[0] == 0;
+	const GpuSortAskedRange range = reader->asked[0];
 
 	Assert(reader->expected.shared && reader->nasked > 0);
 	keep_last_key(reader);
@@ -407,9 +438,10 @@ gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure)
 		reader->verified.sum = reader->begun.sum;
 	reader->nasked--;
 	memmove(reader->asked, reader->asked + 1, reader->nasked * sizeof(reader->asked[0]));
-	reader->last = empty;
+	reader->last = range.empty;
 	reader->in_range = true;
-	reader->at_border = reader->has_key;
+	reader->row_before = range.row_before;
+	reader->at_border = false;
 	reader->verified.flags = 0;
 	reader->begun = (GpuSortWhole){.rows = reader->rows, .bytes = reader->bytes, .sum = reader->verified.sum};
 	return true;

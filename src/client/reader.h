@@ -46,6 +46,13 @@ typedef struct GpuSortVerified
 	uint8 flags;       /* of the last one: KEY_TRUNCATED if it was put with that, TIE_NEXT if it came with that */
 } GpuSortVerified;
 
+/* A range of a shared sort that has been asked for. */
+typedef struct GpuSortAskedRange
+{
+	bool empty;
+	bool row_before; /* it was asked for with the row before it */
+} GpuSortAskedRange;
+
 /* For reader.[ch] alone, but for the totals and failure. */
 typedef struct GpuSortReader
 {
@@ -69,11 +76,11 @@ typedef struct GpuSortReader
 	uint64 all_tie_rows; /* marked TIE_NEXT */
 
 	/* of a shared sort */
-	uint64 asked[GPUSORT_READS_MAX]; /* rows of the ranges asked for and not begun */
+	GpuSortAskedRange asked[GPUSORT_READS_MAX]; /* and not begun, in order */
 	int nasked;
 	bool in_range;      /* the range at hand has not been read to its end */
-	bool has_key;       /* a row has been verified, so there is a last key */
-	bool at_border;     /* that is a key of another range */
+	bool row_before;    /* the row before the range at hand comes first, to be compared with */
+	bool at_border;     /* it has come: the next row to be verified is the first of the range */
 	GpuSortWhole begun; /* what rows, bytes and verified.sum were when it began */
 	GpuSortWhole whole; /* all ranges that were read to their ends */
 
