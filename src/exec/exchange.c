@@ -39,6 +39,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "node.h"
+#include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "storage/latch.h"
 #include "utils/tuplestore.h"
