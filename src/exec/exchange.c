@@ -109,17 +109,19 @@ uncount_row(PlanState *ps)
 static TupleTableSlot *
 read_gather(ExchangeState *state)
 {
-	bool participation = parallel_leader_participation;
+	PlanState *gather = outerPlanState(state);
 	TupleTableSlot *row;
 
-	parallel_leader_participation = true;
+	if (likely(parallel_leader_participation))
+		return ExecProcNode(gather);
 	PG_TRY();
 	{
-		row = ExecProcNode(outerPlanState(state));
+		parallel_leader_participation = true;
+		row = ExecProcNode(gather);
 	}
 	PG_FINALLY();
 	{
-		parallel_leader_participation = participation;
+		parallel_leader_participation = false;
 	}
 	PG_END_TRY();
 	return row;

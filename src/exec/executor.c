@@ -16,10 +16,14 @@
  *	  stream.c			rows to the node above; explain.c: what happened
  *	  input.c			INPUT: the child's rows to the service
  *	  fallback.c		the ways to TUPLESORT
+ *	  shared_sort.c		a sort whose rows several processes put and read; sort_set.c, joint_ingest.c
  *	  service_sort.c	one sort in the service, its wait, its figures, its end
  *	  scan_state.h		the node's state
  *	  ingest.c			the node below Gather; prefixes.c, column_stats.c: what is in the keys
  *	  ties.c, first_rows.c, bound.c, ranks.c
+ *
+ * The nodes above a sort whose rows several processes read are in exchange.c and output.c, with
+ * claims.c.  They drive such a GpuSort: its rows are put before one is asked for.
  *
  * A plain rescan with unchanged parameters has the service start again at the
  * first row.  Below a Limit only as many rows are asked for as that needs
