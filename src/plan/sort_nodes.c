@@ -232,6 +232,18 @@ cost_over(const Plan *plan, const Plan *below)
 	return plan->total_cost - below->total_cost;
 }
 
+/* Sets *found, a bool, if the plan gives this process a part of the rows, which depends on what others have had. */
+static void
+find_part(Plan **link, void *found)
+{
+	const Plan *plan = *link;
+
+	if (plan->parallel_aware)
+		*(bool *) found = true;
+	else if (!IsA(plan, Gather) && !IsA(plan, GatherMerge))
+		gpusort_plan_each_child(*link, find_part, found);
+}
+
 /* Looks at a plan, and puts another in its place. */
 static void
 visit(Plan **link, void *arg)
@@ -263,8 +275,13 @@ visit(Plan **link, void *arg)
 	place.merge_why_not = merge_why_not;
 	if (gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods))
 	{
+		bool part = false;
+
 		gpusort_plan_refer_to_child((CustomScan *) plan);
-		gpusort_plan_set_rescannable((CustomScan *) plan, place.rescannable);
+		/* A part is not there again when the process reads its plan again alone. */
+		if (gpusort_plan_is(plan, &gpusort_scan_methods))
+			gpusort_plan_each_child(plan, find_part, &part);
+		gpusort_plan_set_rescannable((CustomScan *) plan, place.rescannable && !part);
 	}
 
 	/* What holds for the plans below */
