@@ -46,4 +46,21 @@ like($output, qr/^given settings: gpusort is chosen at 18 of 18 points/m, 'alway
 ($status, $output) = costs('some.csv', '-f', "$scratch/first.csv", '-s', 'gpusort.setup_cost=0,gpusort.row_cost=0,gpusort.min_rows=5000');
 like($output, qr/^given settings: gpusort is chosen at 9 of 18 points/m, 'chosen for many rows');
 
+# the grid of plans above sorts: all kinds are measured, judged, and judged again from the file
+sub grid
+{
+	my ($csv, @arguments) = @_;
+	my $output = '';
+	IPC::Run::run([ 'bench/costs', 'grid', qw(-n 3000 -r 1 -W 1 -w 64MB -v -k -e), $engine, '-o', "$scratch/$csv", @arguments ],
+				  '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default * 5));
+	return ($? >> 8, $output);
+}
+($status, $output) = grid('grid.csv', '-c', 'distinct,join');
+is($status, 0, 'bench/costs grid') or diag $output;
+like($output, qr/^(\d+) of \1 points measured/m, 'measures every point') or diag $output;
+my ($points) = $output =~ /^all +(\d+) /m;
+cmp_ok($points, '>=', 60, 'and judges each with and without workers');
+($status, $output) = grid('again.csv', '-f', "$scratch/grid.csv", '-s', 'gpusort.setup_cost=1e9');
+like($output, qr/^all +\d+ +\d+% +0% /m, 'an earlier run can be looked at again, with settings that never choose gpusort') or diag $output;
+
 done_testing;
