@@ -28,7 +28,6 @@
 #include "access/sysattr.h"
 #include "node.h"
 #include "nodes/bitmapset.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "plan/plan_tree.h"
@@ -296,36 +295,6 @@ truncate_scan(Plan *scan, int columns)
 	((CustomScan *) scan)->custom_scan_tlist = list_truncate(((CustomScan *) scan)->custom_scan_tlist, columns);
 }
 
-/* A plan of the first columns of another's rows. */
-static Plan *
-make_projection(PlannedStmt *stmt, Plan *child, int columns)
-{
-	Result *result = makeNode(Result);
-	Plan *plan = &result->plan;
-	ListCell *cell;
-
-	INHERIT_DISABLED_NODES(plan, child);
-	plan->startup_cost = child->startup_cost;
-	plan->total_cost = child->total_cost;
-	plan->plan_rows = child->plan_rows;
-	plan->plan_width = child->plan_width;
-	plan->parallel_safe = child->parallel_safe;
-	plan->plan_node_id = gpusort_plan_last_node_id(stmt) + 1;
-	plan->extParam = child->extParam;
-	plan->allParam = child->allParam;
-	plan->lefttree = child;
-	foreach(cell, child->targetlist)
-	{
-		TargetEntry *entry = flatCopyTargetEntry(lfirst_node(TargetEntry, cell));
-
-		if (entry->resno > columns)
-			break;
-		entry->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, lfirst_node(TargetEntry, cell));
-		plan->targetlist = lappend(plan->targetlist, entry);
-	}
-	return plan;
-}
-
 /* The same of what runs below GpuSortExchange, and of all that passes its rows on. */
 static void
 end_lifted_targetlist(PlannedStmt *stmt, Plan *limit, Plan *exchange)
@@ -340,7 +309,8 @@ end_lifted_targetlist(PlannedStmt *stmt, Plan *limit, Plan *exchange)
 	if (can_end_targetlist(plan))
 		plan->targetlist = list_truncate(plan->targetlist, visible);
 	else
-		outerPlan(output) = make_projection(stmt, plan, visible);
+		outerPlan(output) = (Plan *) gpusort_plan_project(plan, gpusort_plan_columns(plan, visible),
+														  gpusort_plan_last_node_id(stmt) + 1);
 	truncate_scan(output, visible);
 	gather->targetlist = list_truncate(gather->targetlist, visible);
 	truncate_scan(exchange, visible);

@@ -36,7 +36,6 @@
 
 #include "node.h"
 #include "nodes/bitmapset.h"
-#include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
 #include "plan/parallel_safety.h"
@@ -186,8 +185,6 @@ share_plan(Plan **link, void *arg)
 static void
 pass_rows_on(Plan *plan, Plan *child)
 {
-	ListCell *cell;
-
 	INHERIT_DISABLED_NODES(plan, child);
 	plan->startup_cost = child->startup_cost;
 	plan->total_cost = child->total_cost;
@@ -195,14 +192,7 @@ pass_rows_on(Plan *plan, Plan *child)
 	plan->plan_width = child->plan_width;
 	plan->allParam = plan->extParam = child->allParam;
 	plan->lefttree = child;
-	plan->targetlist = NIL;
-	foreach(cell, child->targetlist)
-	{
-		TargetEntry *entry = flatCopyTargetEntry(lfirst_node(TargetEntry, cell));
-
-		entry->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, lfirst_node(TargetEntry, cell));
-		plan->targetlist = lappend(plan->targetlist, entry);
-	}
+	plan->targetlist = gpusort_plan_columns(child, list_length(child->targetlist));
 }
 
 static CustomScan *

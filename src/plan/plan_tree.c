@@ -132,3 +132,41 @@ gpusort_plan_refer_to_child(CustomScan *scan)
 	plan->targetlist = visible;
 	scan->custom_scan_tlist = columns;
 }
+
+/* A target list of the first so many columns of the plan's rows, for a plan over it. */
+List *
+gpusort_plan_columns(const Plan *plan, int count)
+{
+	List *columns = NIL;
+
+	for (int i = 0; i < count; i++)
+	{
+		TargetEntry *below = list_nth_node(TargetEntry, plan->targetlist, i);
+		TargetEntry *entry = flatCopyTargetEntry(below);
+
+		entry->expr = (Expr *) makeVarFromTargetEntry(OUTER_VAR, below);
+		columns = lappend(columns, entry);
+	}
+	return columns;
+}
+
+/* A projection of a plan's rows, at no cost. */
+Result *
+gpusort_plan_project(Plan *child, List *targetlist, int plan_node_id)
+{
+	Result *result = makeNode(Result);
+	Plan *plan = &result->plan;
+
+	INHERIT_DISABLED_NODES(plan, child);
+	plan->startup_cost = child->startup_cost;
+	plan->total_cost = child->total_cost;
+	plan->plan_rows = child->plan_rows;
+	plan->plan_width = child->plan_width;
+	plan->parallel_safe = child->parallel_safe;
+	plan->plan_node_id = plan_node_id;
+	plan->extParam = child->extParam;
+	plan->allParam = child->allParam;
+	plan->lefttree = child;
+	plan->targetlist = targetlist;
+	return result;
+}

@@ -21,5 +21,7 @@ extern void gpusort_plan_each_child(Plan *plan, GpuSortPlanCallback callback, vo
 extern void gpusort_plan_each_of_statement(PlannedStmt *stmt, GpuSortPlanCallback callback, void *arg);
 extern int gpusort_plan_last_node_id(PlannedStmt *stmt);
 extern void gpusort_plan_refer_to_child(CustomScan *scan);
+extern List *gpusort_plan_columns(const Plan *plan, int count);
+extern Result *gpusort_plan_project(Plan *child, List *targetlist, int plan_node_id);
 
 #endif /* GPUSORT_PLAN_TREE_H */

@@ -17,8 +17,8 @@
  * and of its collation.
  *
  * A merge join has two sorts, whose rows are cut at the same borders.  That takes keys that are bit by
- * bit the same for the same values, whatever other rows there are: those of numbers are, those of strings
- * and enums are laid out anew for each sort.  It holds for all kinds of joins: each row of both sides is
+ * bit the same for the same values: those of numbers of one type are, those of strings are laid out alike
+ * by the executor.  Those of enums depend on when they are looked up.  It holds for all kinds of joins: each row of both sides is
  * in just one range, with all rows that it matches.  But where rows without a match are extended by
  * NULLs, the columns of the other side say nothing any more.
  *
@@ -265,6 +265,13 @@ clause_var(Node *node, int varno)
 	return IsA(node, Var) && ((Var *) node)->varno == varno ? (Var *) node : NULL;
 }
 
+/* Returns true if the same values have the same keys in all sorts, once they are laid out alike. */
+static bool
+has_same_keys(const GpuSortKeyType *type)
+{
+	return type->string != GPUSORT_STRING_NONE || type->create == NULL;
+}
+
 /* Returns true if merge clause i joins column i of both sides, whose keys are the same for the same values. */
 static bool
 joins_column(const MergeJoin *join, int i, const GpuSortRangeColumn *outer, const GpuSortRangeColumn *inner)
@@ -272,10 +279,9 @@ joins_column(const MergeJoin *join, int i, const GpuSortRangeColumn *outer, cons
 	const OpExpr *clause = list_nth_node(OpExpr, join->mergeclauses, i);
 	const Var *outer_var = clause_var(linitial(clause->args), OUTER_VAR);
 	const Var *inner_var = clause_var(lsecond(clause->args), INNER_VAR);
-	const GpuSortKeyType *type = &gpusort_key_types[outer->encoding];
 
 	return outer_var != NULL && inner_var != NULL && bms_is_member(outer_var->varattno, outer->attnos) &&
-		bms_is_member(inner_var->varattno, inner->attnos) && type->bits > 0 && type->create == NULL &&
+		bms_is_member(inner_var->varattno, inner->attnos) && has_same_keys(&gpusort_key_types[outer->encoding]) &&
 		outer->encoding == inner->encoding && outer->opfamily == inner->opfamily &&
 		outer->collation == inner->collation && outer->descending == inner->descending &&
 		outer->nulls_first == inner->nulls_first && clause->inputcollid == outer->collation &&
@@ -329,7 +335,7 @@ join_ranges(const MergeJoin *join, GpuSortSafety *safety, GpuSortRangePlan *rang
 		   joins_column(join, columns, &ranges->columns[columns], &inner.columns[columns]))
 		columns++;
 	if (columns == 0)
-		return refuse(safety, "the two sorts of a merge join do not begin with a merge clause's columns of one numeric type");
+		return refuse(safety, "the two sorts of a merge join do not begin with a merge clause's columns of one type");
 	for (int i = 0; i < columns; i++)
 	{
 		List *tlist = join->join.plan.targetlist;

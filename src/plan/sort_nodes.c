@@ -21,6 +21,9 @@
  *	      partial plan			    GpuSortIngest
  *							          partial plan
  *
+ * What a Gather projects, such as a sort key that is an expression, is projected below
+ * GpuSortIngest then, by a Result.
+ *
  * Columns refer to the plan below, as set_plan_references leaves them in a Sort:
  * the custom scan's own list of columns (custom_scan_tlist) is one of references to
  * the plan below, and its target list refers to that.  So it is made here for the
@@ -40,6 +43,7 @@
 #include "optimizer/optimizer.h"
 #include "plan/admission.h"
 #include "plan/cost.h"
+#include "plan/parallel_safety.h"
 #include "plan/plan_tree.h"
 #include "settings.h"
 
@@ -129,10 +133,10 @@ is_worth_it(const Place *place, const Sort *sort, double rows, double native_cos
 
 /*
  * One of our nodes over child: for the rest like model, whose columns it has, with
- * the sort columns of sort.
+ * these sort columns, as gpusort_plan_pack has them.
  */
 static CustomScan *
-make_scan(const Plan *model, const Sort *sort, Plan *child, const CustomScanMethods *methods)
+make_scan(const Plan *model, List *sort_columns, Plan *child, const CustomScanMethods *methods)
 {
 	CustomScan *scan = makeNode(CustomScan);
 	Plan *plan = &scan->scan.plan;
@@ -151,15 +155,15 @@ make_scan(const Plan *model, const Sort *sort, Plan *child, const CustomScanMeth
 	plan->targetlist = model->targetlist;
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	scan->methods = methods;
-	scan->custom_private = gpusort_plan_pack(sort);
+	scan->custom_private = sort_columns;
 	return scan;
 }
 
 /* GpuSortIngest over a partial plan, with the columns of model. */
 static Plan *
-make_ingest(const Plan *model, const Sort *sort, Plan *partial)
+make_ingest(const Plan *model, List *sort_columns, Plan *partial)
 {
-	Plan *ingest = &make_scan(model, sort, partial, &gpusort_ingest_scan_methods)->scan.plan;
+	Plan *ingest = &make_scan(model, sort_columns, partial, &gpusort_ingest_scan_methods)->scan.plan;
 
 	ingest->plan_rows = 0;
 	ingest->parallel_aware = true;
@@ -182,33 +186,63 @@ replace_gather_merge(Place *place, GatherMerge *merge)
 	gather->plan.plan_rows = 0;
 	gather->plan.initPlan = NIL;
 	gather->plan.plan_node_id = new_node_id(place);
-	gather->plan.lefttree = make_ingest(&sort->plan, sort, partial);
+	gather->plan.lefttree = make_ingest(&sort->plan, gpusort_plan_pack(sort), partial);
 	gather->num_workers = merge->num_workers;
 	gather->rescan_param = merge->rescan_param;
 	gather->initParam = merge->initParam;
-	scan = make_scan(plan, sort, &gather->plan, &gpusort_scan_methods);
+	scan = make_scan(plan, gpusort_plan_pack(sort), &gather->plan, &gpusort_scan_methods);
 	return &scan->scan.plan;
 }
 
-/* GpuSort in the place of a Sort; GpuSortIngest below a Gather that is there. */
-static Plan *
-replace_sort(Place *place, Sort *sort)
+/*
+ * Has processes below a Gather compute what it projects, for GpuSortIngest needs the columns that are
+ * sorted by.  Returns false if that is the leader's alone.
+ */
+static bool
+project_below(Place *place, Gather *gather)
 {
-	Plan *child = outerPlan(sort);
+	Plan *partial = outerPlan(gather);
+	Result *result = gpusort_plan_project(partial, gather->plan.targetlist, 0);
+	GpuSortSafety safety;
 
-	if (IsA(child, Gather) && !((Gather *) child)->single_copy && gpusort_plan_passes_rows_on(child))
-	{
-		Plan *partial = outerPlan(child);
-		Plan *ingest = make_ingest(child, sort, partial);
+	gpusort_safety_init(&safety, place->stmt);
+	if (!gpusort_safety_of_node(&safety, &result->plan))
+		return false;
+	result->plan.plan_node_id = new_node_id(place);
+	result->plan.plan_width = gather->plan.plan_width;
+	result->plan.allParam = bms_union(partial->allParam, safety.used_params);
+	result->plan.extParam = bms_union(partial->extParam, safety.used_params);
+	gather->initParam = bms_union(gather->initParam, safety.used_params);
+	gather->plan.targetlist = gpusort_plan_columns(&result->plan, list_length(result->plan.targetlist));
+	gather->plan.lefttree = &result->plan;
+	return true;
+}
 
-		ingest->plan_node_id = new_node_id(place);
-		ingest->initPlan = NIL;
-		ingest->extParam = partial->extParam;
-		ingest->allParam = partial->allParam;
-		child->lefttree = ingest;
-		child->plan_rows = 0;
-	}
-	return &make_scan(&sort->plan, sort, child, &gpusort_scan_methods)->scan.plan;
+/* GpuSortIngest below the Gather that a GpuSort reads from, if there is one without. */
+static void
+add_ingest(Place *place, CustomScan *scan)
+{
+	Plan *gather = outerPlan(scan);
+	Plan *ingest;
+
+	if (!IsA(gather, Gather) || ((Gather *) gather)->single_copy ||
+		gpusort_plan_is(outerPlan(gather), &gpusort_ingest_scan_methods) ||
+		(!gpusort_plan_passes_rows_on(gather) && !project_below(place, (Gather *) gather)))
+		return;
+	ingest = make_ingest(gather, copyObject(scan->custom_private), outerPlan(gather));
+	ingest->plan_node_id = new_node_id(place);
+	ingest->initPlan = NIL;
+	ingest->extParam = outerPlan(ingest)->extParam;
+	ingest->allParam = outerPlan(ingest)->allParam;
+	gather->lefttree = ingest;
+	gather->plan_rows = 0;
+}
+
+/* GpuSort in the place of a Sort. */
+static Plan *
+replace_sort(Sort *sort)
+{
+	return &make_scan(&sort->plan, gpusort_plan_pack(sort), outerPlan(sort), &gpusort_scan_methods)->scan.plan;
 }
 
 /*
@@ -266,13 +300,15 @@ visit(Plan **link, void *arg)
 	else if (IsA(plan, Sort) && !place.foreign && gpusort_plan_passes_rows_on(plan))
 	{
 		if (is_worth_it(&place, (Sort *) plan, plan->plan_rows, cost_over(plan, outerPlan(plan)), 1, &why_not))
-			*link = replace_sort(&place, (Sort *) plan);
+			*link = replace_sort((Sort *) plan);
 		else
 			gpusort_log_refusal(place.merge_why_not != NULL ? place.merge_why_not : why_not);
 	}
 
 	plan = *link;
 	place.merge_why_not = merge_why_not;
+	if (gpusort_plan_is(plan, &gpusort_scan_methods))
+		add_ingest(&place, (CustomScan *) plan);
 	if (gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods))
 	{
 		bool part = false;

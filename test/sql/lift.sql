@@ -136,7 +136,8 @@ INSERT INTO lift.plan (shape, query) VALUES
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Anti Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id FROM lift.l WHERE NOT EXISTS (SELECT FROM lift.r WHERE r.a = l.a)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Semi Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id FROM lift.l WHERE EXISTS (SELECT FROM lift.r WHERE r.a = l.a AND r.id < l.id)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r USING (n)'),
-	('Merge Join(GpuSort(Gather(GpuSortIngest(Seq Scan))), GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r USING (t)'),
+	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r USING (t)'),
+	('GpuSortExchange(Gather(GpuSortOutput(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l LEFT JOIN lift.r USING (t, n)'),
 	('Merge Join(GpuSort(Gather(GpuSortIngest(Seq Scan))), GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r ON l.a = r.big'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id, m.id FROM lift.l JOIN lift.r USING (a) JOIN lift.l m USING (a)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan))))))', 'SELECT a, count(DISTINCT r.id) FROM lift.l JOIN lift.r USING (a) GROUP BY a'),
@@ -161,6 +162,15 @@ RESET gpusort.parallel_output;
 
 -- the answers
 SELECT is(lift.compare_shared(query), 'same', query) FROM lift.plan WHERE shape LIKE '%GpuSortExchange%' ORDER BY ordinal;
+
+-- a key that PostgreSQL has Gather project
+SET parallel_tuple_cost = 0;
+SELECT alike(lift.shape('SELECT l.id, r.id FROM lift.l FULL JOIN lift.r ON l.b = r.b AND l.id % 40 = r.id % 40'), '%Merge Full Join(GpuSort(Result(Seq Scan)), GpuSort(Result(Seq Scan)))%', 'workers project it');
+SELECT is(lift.compare_shared(query), 'same', query)
+FROM (VALUES ('SELECT l.id, r.id FROM lift.l FULL JOIN lift.r ON l.b = r.b AND l.id % 40 = r.id % 40'),
+			 ('SELECT l.id, r.id FROM lift.l FULL JOIN lift.r ON l.b = r.b AND l.id % 40 = r.id + (SELECT min(id) FROM lift.r)')) v (query);
+SELECT alike(lift.shape('SELECT l.id, r.id FROM lift.l FULL JOIN lift.r ON l.b = r.b AND lift.restricted(l.id) = r.id'), '%GpuSort(Gather(Seq Scan))%', 'not what workers may not compute');
+SET parallel_tuple_cost = 1;
 
 -- rows of every distribution
 CREATE VIEW lift.none AS SELECT * FROM lift.l WHERE id + 0 < 0;
