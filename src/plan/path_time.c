@@ -190,7 +190,7 @@ aggregate_times(const PlannerInfo *root, double *row, double *group)
 	*group = 0;
 	foreach(cell, root->aggtransinfos)
 	{
-		const AggTransInfo *info = lfirst_node(AggTransInfo, cell);
+		const AggTransInfo *info = lfirst(cell);
 		bool state = !info->transtypeByVal || info->aggtranstype == INTERNALOID;
 
 		*row += state ? TRANSITION_STATE : TRANSITION;
