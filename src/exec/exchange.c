@@ -67,6 +67,7 @@ typedef enum ExchangeStage
 typedef struct StashedRange
 {
 	uint32 range;
+	bool begun;    /* else it has been asked for, so that its rows are there when it is begun */
 	bool complete; /* rows has all of it; else the plan has the rest */
 	Tuplestorestate *rows;
 } StashedRange;
@@ -175,7 +176,7 @@ begin_exchange(ExchangeState *state)
 
 	state->emitted = false;
 	gpusort_output_begin(state->output);
-	if (gpusort_output_outcome(state->output) == GPUSORT_OUTPUT_SERIAL)
+	if (state->output->outcome == GPUSORT_OUTPUT_SERIAL)
 	{
 		state->stage = STAGE_GATHER;
 		return;
@@ -183,20 +184,30 @@ begin_exchange(ExchangeState *state)
 	(void) read_gather(state);
 	uncount_row(&gather->ps);
 	uncount_row(outerPlanState(gather));
-	if (gpusort_output_outcome(state->output) == GPUSORT_OUTPUT_FAILED)
+	if (state->output->outcome == GPUSORT_OUTPUT_FAILED)
 	{
 		fall_back(state);
 		return;
 	}
 	state->stage = STAGE_BETWEEN;
 	state->range = 0;
-	state->ranges = gpusort_output_ranges(state->output);
+	state->ranges = state->output->shared->claims.ranges;
 
 	state->nprocesses = 1 + gather->nworkers_launched;
 	bytes = state->nprocesses * sizeof(ProcessFigures);
 	if (state->figures != NULL)
 		pfree(state->figures);
 	state->figures = MemoryContextAllocZero(gather->ps.state->es_query_cxt, bytes);
+}
+
+/* The leader's range at hand, which was asked for if asked says so, comes from the plan. */
+static void
+begin_own_range(ExchangeState *state, bool asked)
+{
+	if (asked && gpusort_output_begin_range(state->output))
+		state->stage = STAGE_PLAN;
+	else
+		fall_back(state);
 }
 
 /* Goes to the next range, or to the end. */
@@ -220,15 +231,19 @@ next_range(ExchangeState *state)
 		state->queue = gpusort_output_queue(state->output, state->owner);
 		state->stage = STAGE_QUEUE;
 	}
-	else if (state->stashed > 0)
+	else if (state->stashed == 0)
+		begin_own_range(state, gpusort_output_ask(state->output, state->range));
+	else
 	{
 		Assert(state->stash[0].range == state->range);
-		state->stage = STAGE_STASH;
+		if (state->stash[0].begun)
+			state->stage = STAGE_STASH;
+		else
+		{
+			state->stashed = 0; /* the second is never asked for before the first has begun */
+			begin_own_range(state, true);
+		}
 	}
-	else if (gpusort_output_begin_range(state->output, state->range))
-		state->stage = STAGE_PLAN;
-	else
-		fall_back(state);
 }
 
 /* The range at hand has been emitted. */
@@ -255,12 +270,11 @@ note_gone(ExchangeState *state)
 	elog(ERROR, "a parallel worker has ended before its rows have");
 }
 
-/* Begins to stash the next range that is nobody's; false if there is none, or enough are stashed. */
+/* Asks for the next range that is nobody's; false if there is none, or enough are stashed. */
 static bool
 stash_next_range(ExchangeState *state)
 {
 	StashedRange *next = &state->stash[state->stashed];
-	MemoryContext caller;
 	int range;
 
 	if (state->stashed == STASHED_RANGES_MAX)
@@ -268,43 +282,56 @@ stash_next_range(ExchangeState *state)
 	range = gpusort_output_claim_next(state->output);
 	if (range < 0)
 		return false;
-	if (!gpusort_output_begin_range(state->output, range))
+	if (!gpusort_output_ask(state->output, range))
 	{
 		fall_back(state);
 		return true;
 	}
 	if (next->rows == NULL)
 	{
-		caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+		MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+
 		next->rows = tuplestore_begin_heap(false, false, work_mem);
 		MemoryContextSwitchTo(caller);
 	}
 	next->range = range;
+	next->begun = false;
 	next->complete = false;
 	state->stashed++;
 	return true;
 }
 
-/* Stashes some rows of a range of the leader's; false if there is nothing to do.  The range at hand may be lost by this. */
+/* Goes on with the leader's ranges; false if there is nothing to do.  The rows may turn out to be lost. */
 static bool
 stash_rows(ExchangeState *state)
 {
-	StashedRange *last = &state->stash[state->stashed - 1];
+	StashedRange *first = &state->stash[0];
 
-	if (state->stashed == 0 || last->complete)
+	while (first < state->stash + state->stashed && first->complete)
+		first++;
+	if (first == state->stash + state->stashed)
 		return stash_next_range(state);
+	if (!first->begun)
+	{
+		first->begun = true;
+		if (gpusort_output_begin_range(state->output))
+			(void) stash_next_range(state);
+		else
+			fall_back(state);
+		return true;
+	}
 	for (int i = 0; i < STASH_ROWS; i++)
 	{
 		TupleTableSlot *row = gpusort_output_row(state->output);
 
 		if (TupIsNull(row))
 		{
-			last->complete = true;
+			first->complete = true;
 			if (gpusort_output_has_failed(state->output))
 				fall_back(state);
 			break;
 		}
-		tuplestore_puttupleslot(last->rows, row);
+		tuplestore_puttupleslot(first->rows, row);
 	}
 	return true;
 }

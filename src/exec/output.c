@@ -51,37 +51,11 @@
 #include "miscadmin.h"
 #include "server/installation.h"
 
-/* In dynamic shared memory, or where there are no workers in the leader's; the workers' row queues follow. */
-typedef struct OutputShared
-{
-	uint64 build; /* of the leader's module: one of another build knows no more of this */
-	int nworkers; /* and row queues */
-	GpuSortClaims claims;
-} OutputShared;
-
-struct GpuSortOutputState
-{
-	CustomScanState css; /* must be first field */
-	int rescan_param;
-	GpuSortSharedSorts sorts;
-	OutputShared *shared; /* NULL: there is none yet */
-	bool in_segment;      /* it is in Gather's memory, and workers may be there */
-	bool started;         /* the plan below has, on a range: it must start over for another */
-
-	/* the leader's */
-	ParallelContext *workers; /* valid while in_segment */
-	OutputShared *own;        /* what is shared where there are no workers; NULL: not made */
-	GpuSortOutputOutcome outcome;
-	bool ingested;
-	GpuSortRowQueueReader **queues; /* by worker; NULL: none is open */
-	TupleTableSlot *empty_row;
-};
-
 /* Where the row queue of a worker is. */
 static void *
-row_queue(OutputShared *shared, int worker)
+row_queue(GpuSortOutputShared *shared, int worker)
 {
-	return (char *) shared + CACHELINEALIGN(sizeof(OutputShared)) + worker * gpusort_row_queue_bytes();
+	return (char *) shared + CACHELINEALIGN(sizeof(GpuSortOutputShared)) + worker * gpusort_row_queue_bytes();
 }
 
 /* Notes that this process has lost rows of the range at hand. */
@@ -196,7 +170,7 @@ ingest_in_worker(GpuSortOutputState *state)
 static void
 run_worker(GpuSortOutputState *state)
 {
-	OutputShared *shared = state->shared;
+	GpuSortOutputShared *shared = state->shared;
 	GpuSortFailure failure;
 	GpuSortRowQueueWriter *writer;
 
@@ -218,7 +192,7 @@ run_worker(GpuSortOutputState *state)
 }
 
 static void
-create_shared(OutputShared *shared, int nworkers)
+create_shared(GpuSortOutputShared *shared, int nworkers)
 {
 	shared->build = gpusort_module_build();
 	shared->nworkers = nworkers;
@@ -244,7 +218,7 @@ lead_ingest(GpuSortOutputState *state)
 	if (state->shared == NULL)
 	{
 		if (state->own == NULL)
-			state->own = MemoryContextAllocZero(estate->es_query_cxt, sizeof(OutputShared));
+			state->own = MemoryContextAllocZero(estate->es_query_cxt, sizeof(GpuSortOutputShared));
 		state->shared = state->own;
 		create_shared(state->shared, 0);
 		gpusort_claims_start(&state->shared->claims, false);
@@ -320,14 +294,14 @@ rescan_output(CustomScanState *node)
 static Size
 estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 {
-	return add_size(CACHELINEALIGN(sizeof(OutputShared)), mul_size(pcxt->nworkers, gpusort_row_queue_bytes()));
+	return add_size(CACHELINEALIGN(sizeof(GpuSortOutputShared)), mul_size(pcxt->nworkers, gpusort_row_queue_bytes()));
 }
 
 /* Makes the workers' queues anew, before they start. */
 static void
 open_queues(GpuSortOutputState *state)
 {
-	OutputShared *shared = state->shared;
+	GpuSortOutputShared *shared = state->shared;
 	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 
 	Assert(state->queues == NULL);
@@ -384,7 +358,7 @@ initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 	GpuSortOutputState *state = (GpuSortOutputState *) node;
 
 	/* After make install a worker may have loaded another module than its leader; it leaves everything to others. */
-	if (((OutputShared *) coordinate)->build == gpusort_module_build())
+	if (((GpuSortOutputShared *) coordinate)->build == gpusort_module_build())
 		state->shared = coordinate;
 }
 
@@ -447,13 +421,6 @@ gpusort_output_find(PlanState *gather)
 	return (GpuSortOutputState *) ps;
 }
 
-/* Returns the GpuSort whose keys the ranges are of. */
-GpuSortScanState *
-gpusort_output_first_sort(GpuSortOutputState *state)
-{
-	return state->sorts.sorts[0];
-}
-
 /* Begins the sorts in the service; to be called before Gather starts workers. */
 void
 gpusort_output_begin(GpuSortOutputState *state)
@@ -467,19 +434,6 @@ gpusort_output_begin(GpuSortOutputState *state)
 		return;
 	gpusort_shared_sorts_refuse(&state->sorts, &failure);
 	state->outcome = GPUSORT_OUTPUT_SERIAL;
-}
-
-GpuSortOutputOutcome
-gpusort_output_outcome(const GpuSortOutputState *state)
-{
-	return state->outcome;
-}
-
-/* Returns how many ranges there are, when Gather has returned the empty row. */
-uint32
-gpusort_output_ranges(const GpuSortOutputState *state)
-{
-	return state->shared->claims.ranges;
 }
 
 /* Returns the process whose range this is; it is the leader's from now on if it was nobody's.  All before must be somebody's. */
@@ -504,13 +458,25 @@ gpusort_output_queue(GpuSortOutputState *state, int process)
 	return state->queues[process - 1];
 }
 
-/* Has gpusort_output_row return the rows of a range that the leader has claimed; false if they are lost. */
+/* Asks for the rows of a range that the leader has claimed; false if they are lost. */
 bool
-gpusort_output_begin_range(GpuSortOutputState *state, uint32 range)
+gpusort_output_ask(GpuSortOutputState *state, uint32 range)
 {
 	GpuSortFailure failure;
 
-	if (gpusort_shared_sorts_ask(&state->sorts, range, &failure) && begin_range(state, &failure))
+	if (gpusort_shared_sorts_ask(&state->sorts, range, &failure))
+		return true;
+	gpusort_claims_stop(&state->shared->claims, &failure);
+	return false;
+}
+
+/* Has gpusort_output_row return the rows of the range that was asked for first; false if they are lost. */
+bool
+gpusort_output_begin_range(GpuSortOutputState *state)
+{
+	GpuSortFailure failure;
+
+	if (begin_range(state, &failure))
 		return true;
 	gpusort_claims_stop(&state->shared->claims, &failure);
 	return false;
@@ -534,20 +500,6 @@ gpusort_output_row(GpuSortOutputState *state)
 	if (instrument != NULL)
 		InstrStopNode(instrument, TupIsNull(row) ? 0 : 1);
 	return row;
-}
-
-/* Returns true if a process has lost rows. */
-bool
-gpusort_output_has_failed(const GpuSortOutputState *state)
-{
-	return state->shared->claims.stop;
-}
-
-/* Returns true if Gather has been shut down, which had workers. */
-bool
-gpusort_output_is_shut_down(const GpuSortOutputState *state)
-{
-	return state->shared == NULL;
 }
 
 /* No rows are wanted any more: has workers end. */

@@ -14,10 +14,8 @@
 #include "client/row_queue.h"
 #include "exec/claims.h"
 #include "exec/scan_state.h"
+#include "exec/sort_set.h"
 #include "nodes/execnodes.h"
-
-/* The node in the leader, as the GpuSortExchange node above Gather sees it. */
-typedef struct GpuSortOutputState GpuSortOutputState;
 
 /* What the first row asked for has come to. */
 typedef enum GpuSortOutputOutcome
@@ -27,23 +25,67 @@ typedef enum GpuSortOutputOutcome
 	GPUSORT_OUTPUT_FAILED, /* the service has lost them */
 } GpuSortOutputOutcome;
 
+/* In dynamic shared memory, or where there are no workers in the leader's; the workers' row queues follow. */
+typedef struct GpuSortOutputShared
+{
+	uint64 build; /* of the leader's module: one of another build knows no more of this */
+	int nworkers; /* and row queues */
+	GpuSortClaims claims;
+} GpuSortOutputShared;
+
+/* The node: for output.c alone, but that GpuSortExchange looks at outcome, and at shared while there are ranges. */
+typedef struct GpuSortOutputState
+{
+	CustomScanState css; /* must be first field */
+	int rescan_param;
+	GpuSortSharedSorts sorts;
+	GpuSortOutputShared *shared; /* NULL: there is none yet */
+	bool in_segment;             /* it is in Gather's memory, and workers may be there */
+	bool started;                /* the plan below has, on a range: it must start over for another */
+
+	/* the leader's */
+	ParallelContext *workers; /* valid while in_segment */
+	GpuSortOutputShared *own; /* what is shared where there are no workers; NULL: not made */
+	GpuSortOutputOutcome outcome;
+	bool ingested;
+	GpuSortRowQueueReader **queues; /* by worker; NULL: none is open */
+	TupleTableSlot *empty_row;
+} GpuSortOutputState;
+
 extern GpuSortOutputState *gpusort_output_find(PlanState *gather);
-extern GpuSortScanState *gpusort_output_first_sort(GpuSortOutputState *state);
 
 extern void gpusort_output_begin(GpuSortOutputState *state);
-extern GpuSortOutputOutcome gpusort_output_outcome(const GpuSortOutputState *state);
-extern uint32 gpusort_output_ranges(const GpuSortOutputState *state);
 extern int gpusort_output_claim(GpuSortOutputState *state, uint32 range);
 extern int gpusort_output_claim_next(GpuSortOutputState *state);
 extern GpuSortRowQueueReader *gpusort_output_queue(GpuSortOutputState *state, int process);
-extern bool gpusort_output_begin_range(GpuSortOutputState *state, uint32 range);
+extern bool gpusort_output_ask(GpuSortOutputState *state, uint32 range);
+extern bool gpusort_output_begin_range(GpuSortOutputState *state);
 extern TupleTableSlot *gpusort_output_row(GpuSortOutputState *state);
-extern bool gpusort_output_has_failed(const GpuSortOutputState *state);
-extern bool gpusort_output_is_shut_down(const GpuSortOutputState *state);
 extern void gpusort_output_stop(GpuSortOutputState *state);
 extern void gpusort_output_finish(GpuSortOutputState *state);
 extern void gpusort_output_fall_back(GpuSortOutputState *state);
 extern void gpusort_output_reset(GpuSortOutputState *state);
 pg_noreturn extern void gpusort_output_report_lost(GpuSortOutputState *state, bool emitted);
+
+/* Returns the GpuSort whose keys the ranges are of. */
+static inline GpuSortScanState *
+gpusort_output_first_sort(const GpuSortOutputState *state)
+{
+	return state->sorts.sorts[0];
+}
+
+/* Returns true if a process has lost rows; the ranges must be there. */
+static inline bool
+gpusort_output_has_failed(const GpuSortOutputState *state)
+{
+	return state->shared->claims.stop;
+}
+
+/* Returns true if Gather has been shut down, which had workers. */
+static inline bool
+gpusort_output_is_shut_down(const GpuSortOutputState *state)
+{
+	return state->shared == NULL;
+}
 
 #endif /* GPUSORT_OUTPUT_H */
