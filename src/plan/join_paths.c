@@ -15,9 +15,11 @@
 #include "miscadmin.h"
 #include "node.h"
 #include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
 #include "plan/path_time.h"
 #include "plan/paths.h"
 #include "settings.h"
@@ -34,11 +36,45 @@ typedef struct JoinOffer
 	bool parallel; /* with parallel ingest, where it can be had */
 } JoinOffer;
 
+/* The path with columns for what it is to be sorted by, if that is computed; NULL if it cannot be computed here. */
+static Path *
+with_sort_columns(const JoinOffer *join, Path *path, List *pathkeys)
+{
+	PathTarget *target = path->pathtarget;
+	ListCell *cell;
+
+	foreach(cell, pathkeys)
+	{
+		EquivalenceClass *eclass = lfirst_node(PathKey, cell)->pk_eclass;
+		EquivalenceMember *member =
+			find_computable_ec_member(join->root, eclass, path->pathtarget->exprs, path->parent->relids, false);
+
+		if (member == NULL)
+			return NULL;
+		if (list_member(target->exprs, member->em_expr))
+			continue;
+		if (target == path->pathtarget)
+			target = copy_pathtarget(target);
+		add_column_to_pathtarget(target, (Expr *) copyObject(member->em_expr), 0);
+	}
+	if (target == path->pathtarget)
+		return path;
+	return (Path *) create_projection_path(join->root, path->parent, path,
+										   set_pathtarget_cost_width(join->root, target));
+}
+
 /* GpuSort of a join's input. */
 static Path *
 sorted_input(const JoinOffer *join, RelOptInfo *rel, Path *input, List *pathkeys)
 {
-	return gpusort_sorted_path(join->root, rel, input, join->parallel ? gpusort_partial_of(input) : NULL, pathkeys);
+	Path *partial = join->parallel ? gpusort_partial_of(input) : NULL;
+	Path *rows = partial != NULL ? with_sort_columns(join, input, pathkeys) : input;
+
+	if (partial != NULL)
+		partial = with_sort_columns(join, partial, pathkeys);
+	if (rows == NULL)
+		rows = input;
+	return gpusort_sorted_path(join->root, rel, rows, partial, pathkeys);
 }
 
 /*
