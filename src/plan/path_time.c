@@ -49,9 +49,9 @@
 /* What strings take PostgreSQL's sort more than its cost says; GpuSort's cost is too low by as much (cost.c). */
 #define STRING_FACTOR 2.0
 
-/* Rows on their way between processes: through Gather's queues, of which parallel_tuple_cost says twice that. */
-#define GATHER_ROW       (0.5 * parallel_tuple_cost)
-#define GATHER_MERGE_ROW (0.7 * parallel_tuple_cost)
+/* Rows on their way between processes: through Gather's queues, of which parallel_tuple_cost says several times that. */
+#define GATHER_ROW       (0.16 * parallel_tuple_cost)
+#define GATHER_MERGE_ROW (0.35 * parallel_tuple_cost)
 #define EXCHANGE_ROW     NS(20)
 
 /* Processes that share work do not get all of what they add. */
@@ -77,8 +77,8 @@
 #define HASH_SPILL_BYTE NS(0.7)
 #define SORTED_ROW      NS(30)
 #define SORTED_GROUP    NS(60)
-#define UNIQUE_ROW      NS(40)
-#define WINDOW_ROW      NS(250)
+#define UNIQUE_ROW      NS(45)
+#define WINDOW_ROW      NS(300)
 #define SETOP_ROW       NS(60)
 #define APPEND_ROW      NS(5)
 
