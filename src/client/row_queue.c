@@ -13,9 +13,16 @@
  * word of zeros behind the last: no row has length 0.  Rows of any length are taken: one
  * that is longer than a batch is a message by itself, which shm_mq sends in pieces.
  *
+ * RUNNING AHEAD
+ *	The leader reads ranges in their order, so a worker whose range is not due finds its ring
+ *	full.  It goes on, with batches that wait in its own memory, up to work_mem: else
+ *	ranges whose rows are more than a ring would be made one after the other.  They go into the ring,
+ *	as it takes them, whenever another batch is sent or a range ends.
+ *
  * WAITS
- *	put and end_range wait while the ring is full, on the process latch, as shm_mq_send
- *	does, and end on cancel like it.  next never waits: after EMPTY the caller waits for
+ *	put and end_range wait while the ring is full and as much waits already as may, on the
+ *	process latch, as shm_mq_send does, and end on cancel like it; close_writer waits until all is in
+ *	the ring.  next never waits: after EMPTY the caller waits for
  *	its latch, which shm_mq sets, resets it, and asks again.
  *
  *	shm_mq keeps a quarter of the ring back before it tells the leader.  So that the leader
@@ -38,12 +45,17 @@
 #include "client/row_queue.h"
 
 #include "client/rowform.h"
+#include "lib/ilist.h"
+#include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/proc.h"
 #include "utils/memutils.h"
 
 /* Of rows in a batch: enough to make a message worth while, and less than a core's fastest cache. */
 #define BATCH_BYTES ((Size) 32 << 10)
+
+/* With room for the end of a range behind them. */
+#define BATCH_SPACE (BATCH_BYTES + sizeof(uint64))
 
 /* The least worth while to send early, but for the first row of a range. */
 #define EARLY_BYTES ((Size) 256)
@@ -63,6 +75,17 @@ struct GpuSortRowQueue
 };
 typedef struct GpuSortRowQueue GpuSortRowQueue;
 
+/* A message: a batch, or a long row by itself. */
+typedef struct Message
+{
+	slist_node node;
+	Size bytes;
+	bool tell;                                                              /* the leader is to know of it at once */
+	pg_attribute_aligned(MAXIMUM_ALIGNOF) char data[FLEXIBLE_ARRAY_MEMBER]; /* BATCH_SPACE or more */
+} Message;
+
+StaticAssertDecl(offsetof(Message, data) % MAXIMUM_ALIGNOF == 0, "rows are formed in place and aligned");
+
 struct GpuSortRowQueueWriter
 {
 	GpuSortRowQueue *queue;
@@ -71,7 +94,12 @@ struct GpuSortRowQueueWriter
 	GpuSortRowForm *form; /* of rows that are no tuples yet; NULL: there was none */
 	Size early;           /* so many bytes are sent to a leader that waits */
 	char *cursor;         /* where the next row goes */
-	char *batch;          /* with room for the end of a range behind BATCH_BYTES */
+	Message *batch;       /* at hand */
+
+	slist_head waiting; /* messages for which the ring had no room, oldest first; the first may be in it in part */
+	slist_node *newest; /* of them, if there are any */
+	Size waiting_bytes;
+	slist_head spare; /* batches to be used again */
 };
 
 static shm_mq *
@@ -97,6 +125,17 @@ gpusort_row_queue_create(void *shared)
 	(void) shm_mq_create(queue_messages(queue), GPUSORT_ROW_QUEUE_BYTES);
 }
 
+/* Begins an empty batch. */
+static void
+begin_batch(GpuSortRowQueueWriter *writer)
+{
+	if (slist_is_empty(&writer->spare))
+		writer->batch = MemoryContextAllocZero(writer->context, offsetof(Message, data) + BATCH_SPACE);
+	else
+		writer->batch = slist_container(Message, node, slist_pop_head_node(&writer->spare));
+	writer->cursor = writer->batch->data;
+}
+
 /* Opens a queue that the leader has opened, to write to it; one process may, once. */
 GpuSortRowQueueWriter *
 gpusort_row_queue_open_writer(void *shared)
@@ -105,7 +144,9 @@ gpusort_row_queue_open_writer(void *shared)
 
 	writer->queue = shared;
 	writer->context = CurrentMemoryContext;
-	writer->batch = writer->cursor = palloc0(BATCH_BYTES + sizeof(uint64));
+	slist_init(&writer->waiting);
+	slist_init(&writer->spare);
+	begin_batch(writer);
 	shm_mq_set_sender(queue_messages(writer->queue), MyProc);
 	writer->messages = shm_mq_attach(queue_messages(writer->queue), NULL, NULL);
 	return writer;
@@ -119,30 +160,77 @@ note_told(GpuSortRowQueueWriter *writer)
 		(void) pg_atomic_fetch_and_u32(&writer->queue->u.leader, ~WAITING);
 }
 
-/* Sends a message, and with tell has the leader know of all; false if the leader reads no more. */
-static bool
-send_message(GpuSortRowQueueWriter *writer, const void *data, Size bytes, bool tell)
+/* A message is in the ring: its memory may be used again. */
+static void
+release_message(GpuSortRowQueueWriter *writer, Message *message)
 {
-	if (tell)
-		note_told(writer);
-	return shm_mq_send(writer->messages, bytes, data, false, tell) == SHM_MQ_SUCCESS;
+	if (message->bytes <= BATCH_SPACE)
+		slist_push_head(&writer->spare, &message->node);
+	else
+		pfree(message);
+}
+
+/*
+ * Puts what waits into the ring, as much as it takes, and waits for it until no more than most bytes are left.
+ * Returns false if the leader reads no more.
+ */
+static bool
+push_waiting(GpuSortRowQueueWriter *writer, Size most)
+{
+	while (!slist_is_empty(&writer->waiting))
+	{
+		Message *message = slist_head_element(Message, node, &writer->waiting);
+		bool nowait = writer->waiting_bytes <= most;
+		bool tell = message->tell || (pg_atomic_read_u32(&writer->queue->u.leader) & WAITING);
+		shm_mq_result result;
+
+		if (tell)
+			note_told(writer);
+		result = shm_mq_send(writer->messages, message->bytes, message->data, nowait, tell);
+		if (result != SHM_MQ_SUCCESS)
+			return result == SHM_MQ_WOULD_BLOCK;
+		slist_pop_head_node(&writer->waiting);
+		writer->waiting_bytes -= message->bytes;
+		release_message(writer, message);
+	}
+	return true;
+}
+
+/* Sends a message, which is the queue's from now on, after those that wait; false if the leader reads no more. */
+static bool
+send_message(GpuSortRowQueueWriter *writer, Message *message, Size bytes, bool tell)
+{
+	message->bytes = bytes;
+	message->tell = tell;
+	if (slist_is_empty(&writer->waiting))
+		slist_push_head(&writer->waiting, &message->node);
+	else
+		slist_insert_after(writer->newest, &message->node);
+	writer->newest = &message->node;
+	writer->waiting_bytes += bytes;
+	return push_waiting(writer, (Size) work_mem * 1024);
 }
 
 /* Sends the batch at hand, which may be empty, and begins another. */
 static bool
 send_batch(GpuSortRowQueueWriter *writer, bool tell)
 {
-	Size bytes = writer->cursor - writer->batch;
+	Message *batch = writer->batch;
+	Size bytes = writer->cursor - batch->data;
+	bool sent;
 
-	writer->cursor = writer->batch;
-	return bytes == 0 || send_message(writer, writer->batch, bytes, tell);
+	if (bytes == 0)
+		return true;
+	sent = send_message(writer, batch, bytes, tell);
+	begin_batch(writer);
+	return sent;
 }
 
 /* Writes the row in slot to the batch; returns its length in bytes, or 0 when it does not fit. */
 static inline Size
 write_row(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)
 {
-	char *limit = writer->batch + BATCH_BYTES;
+	char *limit = writer->batch->data + BATCH_BYTES;
 	MinimalTuple minimal_tuple = gpusort_slot_minimal_tuple(slot);
 	HeapTuple heap_tuple = gpusort_slot_heap_tuple(slot);
 
@@ -167,21 +255,25 @@ send_long_row(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)
 {
 	bool should_free;
 	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &should_free);
-	bool sent = send_message(writer, tuple, tuple->t_len, true);
+	Message *message = MemoryContextAllocHuge(writer->context, offsetof(Message, data) + Max(tuple->t_len, BATCH_SPACE));
+	Size bytes = tuple->t_len;
 
+	memcpy(message->data, tuple, bytes);
 	if (should_free)
 		heap_free_minimal_tuple(tuple);
-	return sent;
+	return send_message(writer, message, bytes, true);
 }
 
 /* Does what the leader's flags ask for; false if it reads no more. */
 static pg_noinline bool
 heed_leader(GpuSortRowQueueWriter *writer, uint32 leader)
 {
-	Size bytes = writer->cursor - writer->batch;
+	Size bytes = writer->cursor - writer->batch->data;
 
 	if (leader & CLOSED)
 		return false;
+	if (!slist_is_empty(&writer->waiting))
+		return push_waiting(writer, (Size) work_mem * 1024);
 	if (bytes < writer->early)
 		return true;
 	writer->early = Min(Max(2 * bytes, EARLY_BYTES), BATCH_BYTES);
@@ -189,7 +281,7 @@ heed_leader(GpuSortRowQueueWriter *writer, uint32 leader)
 }
 
 /*
- * Puts the row in slot into the queue; waits while that is full.  Returns false, for this row and all after it,
+ * Puts the row in slot into the queue; waits as the head of this file says.  Returns false, for this row and all after it,
  * if the leader reads no more.  Expanded values are flattened; toasted ones stay so.
  */
 bool
@@ -220,11 +312,16 @@ gpusort_row_queue_end_range(GpuSortRowQueueWriter *writer)
 	return send_batch(writer, true);
 }
 
-/* Puts no more; rows of a range that was not ended are lost.  The writer is gone. */
+/* Puts no more, and waits until all is in the ring; rows of a range that was not ended are lost.  The writer is gone. */
 void
 gpusort_row_queue_close_writer(GpuSortRowQueueWriter *writer)
 {
+	(void) push_waiting(writer, 0);
 	shm_mq_detach(writer->messages);
+	while (!slist_is_empty(&writer->waiting))
+		pfree(slist_container(Message, node, slist_pop_head_node(&writer->waiting)));
+	while (!slist_is_empty(&writer->spare))
+		pfree(slist_container(Message, node, slist_pop_head_node(&writer->spare)));
 	pfree(writer->batch);
 	pfree(writer);
 }

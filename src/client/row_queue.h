@@ -24,7 +24,7 @@
 #include "executor/tuptable.h"
 #include "storage/shm_mq.h"
 
-/* Of the ring: so far a worker may be ahead of the leader. */
+/* Of the ring; a worker may be ahead of the leader by as much, and by what it keeps in its own memory. */
 #define GPUSORT_ROW_QUEUE_BYTES ((Size) 1 << 20)
 
 typedef struct GpuSortRowQueueWriter GpuSortRowQueueWriter;
