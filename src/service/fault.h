@@ -67,6 +67,11 @@
 	POINT(sorted_fewer_rows, SORTED, "one row fewer is said to come")                       \
 	POINT(sorted_rows_in, SORTED, "one row fewer is said to have been put")                 \
 	POINT(sorted_bytes, SORTED, "eight bytes fewer are said to come")                       \
+	POINT(ranges_range, RANGES, "borders of ranges in a chunk beyond the pool")             \
+	POINT(ranges_more, RANGES, "more ranges than were asked for")                           \
+	POINT(ranges_first, RANGES, "the first range does not begin at the first row")          \
+	POINT(ranges_swapped, RANGES, "two borders have changed places")                        \
+	POINT(ranges_beyond, RANGES, "a range begins behind the last row")                      \
 	POINT(grant_range, CHUNK, "a chunk beyond the pool is granted")                         \
 	POINT(grant_twice, CHUNK, "a chunk is granted twice")                                   \
 	POINT(grant_missing, CHUNK, "a chunk is not granted")                                   \
@@ -90,6 +95,8 @@
 	POINT(stop_ingest, CHUNK_PUT, "stops at ingest") \
 	POINT(stop_join, JOB_JOIN, "stops at join")      \
 	POINT(stop_sort, SORT, "stops at sort")          \
+	POINT(stop_cut, CUT, "stops at cut")             \
+	POINT(stop_read, READ, "stops at read")          \
 	POINT(stop_emit, CHUNK_FREE, "stops at emit")    \
 	POINT(stop_rewind, REWIND, "stops at rewind")
 
@@ -98,6 +105,7 @@
 	POINT(hang_begin, BEGIN, "hangs in begin") \
 	POINT(hang_put, PUT, "hangs in put")       \
 	POINT(hang_sort, SORT, "hangs in sort")    \
+	POINT(hang_cut, CUT, "hangs in cut")       \
 	POINT(hang_emit, EMIT, "hangs in emit")    \
 	POINT(hang_end, END, "hangs in end")
 

@@ -21,9 +21,11 @@ my $rows = q{SELECT i AS id, repeat('x', 1900) AS pad FROM generate_series(1, 10
 my $digest = "SELECT count(*) || md5(string_agg(id || ' ' || hashtext(pad), ',')) FROM (%s) s";
 my %queries = (
 	once => sprintf($digest, $rows),
+	# every process reads them
+	shared => sprintf($digest, 'SELECT id, pad || sum(id) OVER (PARTITION BY id / 10 ORDER BY id) AS pad FROM stuck ORDER BY id / 10, id OFFSET 0'),
 	rewind => sprintf($digest, "SELECT o, s.* FROM generate_series(1, 2) o LEFT JOIN LATERAL ($rows) s ON s.id >= o - 2"));
 
-# Starts them: [ POINT, at => N ], ...
+# Starts them: [ POINT, at => N, query => 'once', 'rewind' or 'shared' ], ...
 sub servers
 {
 	my ($class, @points) = @_;
@@ -36,9 +38,10 @@ sub servers
 		$node->init(conf => [ 'enable_material = off', 'jit = off', "gpusort.staging_memory = '16MB'" ]);
 		my $module = $node->own_module(gpusortd => $fault_service) . '/gpusort';
 		$node->start;
+		$node->safe_psql('postgres', "CREATE TABLE stuck AS $rows; ANALYZE stuck") if ($options{query} // '') eq 'shared';
 		push @self, bless {
 			name => $fault, call => $fault =~ s/.*_//r, fault => "$fault " . ($options{at} // 1), node => $node, module => $module,
-			query => $queries{ $fault =~ /rewind/ ? 'rewind' : 'once' } }, $class;
+			query => $queries{ $options{query} // 'once' } }, $class;
 	}
 	for my $self (@self)
 	{
@@ -54,7 +57,7 @@ sub new_session
 	my ($self) = @_;
 	$self->{session}->close if defined $self->{session};
 	$self->{session} = $self->{node}->session;
-	$self->{session}->run('SET gpusort.force = on');
+	$self->{session}->run('SET gpusort.force = on; SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0');
 	return;
 }
 

@@ -634,6 +634,69 @@ sorted_bytes(Answer *answer)
 	return true;
 }
 
+/*
+ * What is wrong with RANGES
+ */
+
+/* The numbers of the ranges' first rows. */
+static uint64_t *
+borders_of(Answer *answer)
+{
+	return (uint64_t *) gpusort_pool_chunk(answer->session->sessions->pool, answer->message.u.ranges.chunk);
+}
+
+static bool
+ranges_range(Answer *answer)
+{
+	if (answer->message.u.ranges.ranges == 0)
+		return false;
+	answer->message.u.ranges.chunk = pool_chunks(answer) + some(1000, 0);
+	return true;
+}
+
+static bool
+ranges_more(Answer *answer)
+{
+	answer->message.u.ranges.ranges = GPUSORT_RANGES_MAX + 1;
+	return true;
+}
+
+static bool
+ranges_first(Answer *answer)
+{
+	if (answer->message.u.ranges.ranges == 0)
+		return false;
+	borders_of(answer)[0]++;
+	return true;
+}
+
+static bool
+ranges_swapped(Answer *answer)
+{
+	uint32_t ranges = answer->message.u.ranges.ranges;
+	uint64_t *borders;
+	uint64_t border;
+
+	if (ranges < 3)
+		return false;
+	borders = borders_of(answer);
+	border = borders[1];
+	borders[1] = borders[2];
+	borders[2] = border;
+	return true;
+}
+
+static bool
+ranges_beyond(Answer *answer)
+{
+	uint32_t ranges = answer->message.u.ranges.ranges;
+
+	if (ranges == 0)
+		return false;
+	borders_of(answer)[ranges - 1] += UINT64_C(1) << 40;
+	return true;
+}
+
 static bool
 grant_range(Answer *answer)
 {

@@ -24,11 +24,18 @@ my %queries = (
 	early => "BEGIN; DECLARE c NO SCROLL CURSOR FOR $fetch; FETCH 9000 c; CLOSE c; COMMIT",
 	rewind => sprintf($digest, 'SELECT o, s.* FROM generate_series(1, 2) o LEFT JOIN LATERAL (SELECT id, k, pad FROM t ORDER BY k OFFSET 0) s ON s.id >= o - 2'),
 	merge => sprintf($digest, 'SELECT a.* FROM t a JOIN t b ON a.k / 2 = b.k / 2'),
-	parallel => sprintf($digest, 'SELECT id, k, pad FROM t ORDER BY k OFFSET 0'));
+	parallel => sprintf($digest, 'SELECT id, k, pad FROM t ORDER BY k OFFSET 0'),
+	window => sprintf($digest, 'SELECT id, pad || sum(id) OVER (PARTITION BY k / 10 ORDER BY k) AS pad FROM t ORDER BY k / 10, k OFFSET 0'),
+	joined => sprintf($digest, 'SELECT a.* FROM t a JOIN t b USING (k) ORDER BY k OFFSET 0'),
+	part => sprintf($digest, 'SELECT a.* FROM t a JOIN t b ON a.k / 20 = b.k / 20 ORDER BY a.k / 20, a.k, b.k OFFSET 0'));
 my %settings = (
 	merge => 'SET enable_material = off; SET enable_hashjoin = off; SET enable_nestloop = off',
 	rewind => 'SET enable_material = off',
-	parallel => 'SET max_parallel_workers_per_gather = 2');
+	parallel => 'SET max_parallel_workers_per_gather = 2',
+	window => 'SET max_parallel_workers_per_gather = 2',
+	joined => 'SET max_parallel_workers_per_gather = 2; SET enable_hashjoin = off; SET enable_nestloop = off',
+	# a sort of each process's own, of its part of the rows
+	part => 'SET max_parallel_workers_per_gather = 2; SET enable_hashjoin = off; SET enable_nestloop = off; SET gpusort.parallel_output = off');
 
 # What the checks find that are always there, what verify_rows finds, and what goes wrong where
 # rows are put; of these and of messages the first few are enough.
@@ -37,6 +44,7 @@ my @structure = qw(drop_row drop_row_and_bytes last_early last_missing skip_chun
 	false_flags false_tie tie_at_end insert_row);
 my @content = qw(other_chunk chunk_again lost_tie duplicate_row swap_rows flip_bit flip_header flip_end);
 my @sorted = qw(sorted_more_rows sorted_fewer_rows sorted_rows_in sorted_bytes);
+my @ranges = qw(ranges_range ranges_more ranges_first ranges_swapped ranges_beyond);
 my @grants = qw(grant_range grant_missing);
 my @begin = qw(job_token job_engine welcome_bytes welcome_chunks welcome_id welcome_other_id);
 my @messages = qw(message_short message_long message_version message_type message_late);
@@ -90,6 +98,10 @@ sub try_fault
 	return;
 }
 
+for my $query ('window', 'joined')
+{
+	like(session_for($query)->run("EXPLAIN $queries{$query}"), qr/GpuSortExchange/, "$query: every process reads rows");
+}
 # Every query gives the native answer while nothing is wrong, and has ten chunks.
 for my $query (sort keys %queries)
 {
@@ -117,6 +129,7 @@ my $seed = 0;
 my @rest = grep { $_ ne 'plain' } sort keys %queries;
 # one that stops reading early cannot tell the rows of a wrong chunk from its own, if they are in order
 my @complete = grep { !/^(?:early|limit|merge)$/ } @rest;
+my @shared = ('window', 'joined');
 for my $fault (@structure, @content)
 {
 	my $set = (grep { $_ eq $fault } @content) ? $verify : $default;
@@ -125,21 +138,27 @@ for my $fault (@structure, @content)
 	{
 		my @possible = $fault =~ /^(?:chunk_again|other_chunk)$/ ? @complete : @rest;
 		my @others = $all ? @possible : $fault =~ /tie/ ? 'ties' : $at % 2 ? $possible[ $seed % @possible ] : ();
-		try_fault($_, "$fault $at " . ++$seed, $set) for 'plain', @others;
+		try_fault($_, "$fault $at " . ++$seed, $set) for 'plain', $shared[ $at % @shared ], @others;
 	}
 }
 for my $fault (@sorted, @grants, @begin, @messages)
 {
-	# the second token is a worker's
-	for my $at (1 .. ($fault =~ /message/ ? 8 : $fault =~ /grant/ ? 4 : $fault eq 'job_token' ? 2 : 1))
+	# the second token is a worker's, the fourth is a reader's
+	for my $at (1 .. ($fault =~ /message/ ? 8 : $fault =~ /grant/ ? 4 : $fault eq 'job_token' ? 4 : 1))
 	{
-		try_fault($_, "$fault $at", $default) for $all ? sort keys %queries : ('plain', 'parallel');
+		try_fault($_, "$fault $at", $default) for $all ? sort keys %queries : ('plain', 'parallel', @shared);
 	}
+}
+# of a join's two sorts the second is cut where the first one was
+for my $fault (@ranges)
+{
+	try_fault('joined', "$fault 2 " . ++$seed, $verify);
+	try_fault($_, "$fault 1 " . ++$seed, $verify) for @shared;
 }
 try_fault($_, 'grant_twice ' . $_, $verify) for 'plain', 'parallel';
 
 is($count{$_} // 0, 0, "no $_") for 'wrong', 'crash', 'odd error';
-is(join(' ', grep { !$happened{$_} } @structure, @content, @sorted, @grants, @begin, @messages), '', 'every fault happened');
+is(join(' ', grep { !$happened{$_} } @structure, @content, @sorted, @ranges, @grants, @begin, @messages), '', 'every fault happened');
 note sprintf('%d trials in %.0f s: ', eval { my $n = 0; $n += $_ for values %count; $n }, time - $start), join(', ', map { "$count{$_} $_" } sort keys %count);
 unlike($node->log_text, qr/PANIC|terminating any other active server processes/, 'without a restart of the server');
 $node->choose_fault;

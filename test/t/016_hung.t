@@ -1,7 +1,7 @@
-# The service stops (SIGSTOP) when a client connects, puts rows, asks for their order, reads them, and
-# has them again: left alone, its queries end by PostgreSQL's own sort or by an error, and they can be
-# cancelled, terminated, timed out, and the server stopped.  So do queries of one that lives and owes
-# an answer.
+# The service stops (SIGSTOP) when a client connects, puts rows, asks for their order, reads them, has
+# them again, and when many processes have them cut and read them: left alone, its queries end by
+# PostgreSQL's own sort or by an error, and they can be cancelled, terminated, timed out, and the server
+# stopped.  So do queries of one that lives and owes an answer.
 use strict;
 use warnings;
 
@@ -13,7 +13,8 @@ use Test::More;
 # answer that is owed.
 my ($end_seconds, $stop_seconds, $owed_seconds) = (8, 12, 45);
 
-my @points = GpuSortStuck->servers([ 'stop_connect' ], [ 'stop_ingest', at => 3 ], [ 'stop_sort' ], [ 'stop_emit', at => 2 ], [ 'stop_rewind' ]);
+my @points = GpuSortStuck->servers([ 'stop_connect' ], [ 'stop_ingest', at => 3 ], [ 'stop_sort' ], [ 'stop_emit', at => 2 ], [ 'stop_rewind', query => 'rewind' ],
+	[ 'stop_cut', query => 'shared' ], [ 'stop_read', at => 2, query => 'shared' ]);
 is($_->sorts, 'right', "$_->{name}: the right answer") for @points;
 
 my ($silent) = GpuSortStuck->servers([ 'skip_chunk', at => 5 ]);

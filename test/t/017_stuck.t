@@ -11,7 +11,7 @@ use Test::More;
 # A call may take 10 seconds before the service gives itself up; the rest is for a busy machine.
 my ($end_seconds, $other_seconds, $stop_seconds) = (25, 5, 12);
 
-my @points = GpuSortStuck->servers([ 'hang_begin' ], [ 'hang_put', at => 2 ], [ 'hang_sort' ], [ 'hang_emit', at => 2 ], [ 'hang_end' ]);
+my @points = GpuSortStuck->servers([ 'hang_begin' ], [ 'hang_put', at => 2 ], [ 'hang_sort' ], [ 'hang_cut', query => 'shared' ], [ 'hang_emit', at => 2 ], [ 'hang_end' ]);
 
 # nothing is done about it; others sort meanwhile
 ok($_->begin, "$_->{name}: the call hangs") for @points;
