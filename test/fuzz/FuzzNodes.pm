@@ -6,7 +6,8 @@
 #   $nodes->text;				# all counts
 #
 # Counted are executed plans, those of functions and cursors too.  A sort's place is
-# its parent: "Merge Join", or "top" where it has none.
+# its parent: "Merge Join", or "top" where it has none.  Of a GpuSortExchange it is the node
+# that every process runs.
 package FuzzNodes;
 
 use strict;
@@ -15,7 +16,7 @@ use warnings;
 sub new
 {
 	my ($class) = @_;
-	return bless { gpusort => {}, native => {}, rescanned => 0, in_worker => 0, ingest => 0, plan => [] }, $class;
+	return bless { gpusort => {}, native => {}, rescanned => 0, in_worker => 0, ingest => 0, exchange => {}, exchange_runs => 0, plan => [] }, $class;
 }
 
 # What makes a session's server send the plans, whatever client_min_messages is.
@@ -68,6 +69,7 @@ sub _add_plan
 			$self->{in_worker}++ if $in_worker;
 		}
 		$self->{ingest}++ if $kind eq 'GpuSortIngest';
+		$self->{exchange}{$kind}++ if $parent->[1] eq 'GpuSortOutput';
 		$self->{native}{ $parent->[1] }++ if $kind eq 'Sort';
 		push @path, [ $indent, $kind, 0, $rescanned, $in_worker ];
 	}
@@ -78,6 +80,7 @@ sub add
 {
 	my ($self, @messages) = @_;
 	my $lines;
+	my %before = %{ $self->{exchange} };
 
 	$self->{plan} = [];
 	for (@messages)
@@ -97,6 +100,7 @@ sub add
 			push @$lines, $_;
 		}
 	}
+	$self->{exchange_runs}++ if grep { $self->{exchange}{$_} > ($before{$_} // 0) } keys %{ $self->{exchange} };
 	return;
 }
 
@@ -110,11 +114,11 @@ sub plan
 sub merge
 {
 	my ($self, $other) = @_;
-	for my $what (qw(gpusort native))
+	for my $what (qw(gpusort native exchange))
 	{
 		$self->{$what}{$_} += $other->{$what}{$_} for keys %{ $other->{$what} };
 	}
-	$self->{$_} += $other->{$_} for qw(rescanned in_worker ingest);
+	$self->{$_} += $other->{$_} for qw(rescanned in_worker ingest exchange_runs);
 	return;
 }
 
@@ -128,6 +132,7 @@ sub text
 {
 	my ($self) = @_;
 	return 'GpuSort under: ' . _list($self->{gpusort}) . "; rescanned $self->{rescanned}, in workers $self->{in_worker}; with GpuSortIngest $self->{ingest}\n"
+		. "runs with GpuSortExchange: $self->{exchange_runs}, over " . _list($self->{exchange}) . "\n"
 		. 'PostgreSQL\'s Sort under: ' . _list($self->{native});
 }
 

@@ -130,7 +130,7 @@ sub clean
 sub _random_settings
 {
 	my ($self) = @_;
-	my $workers = one_of(0, 0, 1, 2, 3);
+	my $workers = one_of(0, 0, 1, 2, 3, 4);
 	my @settings = (
 		'gpusort.force = ' . (chance(70) ? 'on' : 'off'),
 		'gpusort.min_rows = 0',
@@ -141,7 +141,8 @@ sub _random_settings
 	push @settings, 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0' if chance(70);
 	push @settings, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'min_parallel_index_scan_size = 0' if $workers && chance(85);
 	push @settings, 'parallel_leader_participation = off' if $workers && chance(25);
-	push @settings, 'max_parallel_workers = 0' if $workers && chance(5);
+	push @settings, 'max_parallel_workers = ' . one_of(0, 0, 1) if $workers && chance(8);
+	push @settings, 'gpusort.parallel_output = off' if $workers && chance(20);
 	push @settings, "$self->{force_parallel} = " . one_of('on', 'regress') if chance(20);
 	# so that there are sorts: most of them stand below joins and groups
 	push @settings, 'enable_hashjoin = off' if chance(50);

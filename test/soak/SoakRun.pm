@@ -103,7 +103,7 @@ sub _start_server
 	SoakWitness::tables($node);
 	$self->{started} = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
 	$self->{faults} = SoakFaults->new($node, settings => \%settings, directory => $directory, program => "$directory/gpusortd.own", programs => [ @{ $self->{programs} } ]);
-	$self->{witnesses} = [ map { SoakWitness->new($node, $_) } qw(sorts workers cursors cursors devices) ];
+	$self->{witnesses} = [ map { SoakWitness->new($node, $_) } qw(sorts workers windows cursors cursors devices) ];
 	return;
 }
 
@@ -207,6 +207,7 @@ sub _take_fuzz
 	{
 		my $result = JSON::PP->new->decode(_text($_) || '{}');
 		$self->{sums}{$_} += $result->{$_} // 0 for qw(rounds_done queries skipped runs failures);
+		$self->{sums}{'runs with GpuSortExchange'} += $result->{nodes}{exchange_runs} // 0;
 		$self->{by_name}{errors}{$_} += $result->{disturbances}{$_} for keys %{ $result->{disturbances} };
 	}
 	$self->_say('fuzzer: %d queries', $self->{sums}{queries} - $before);

@@ -6,10 +6,11 @@
 #   $witness->rest;					# ends what it is about, and is idle
 #   $witness->{right}, $witness->{errors}{58000}, $witness->{wrong}
 #
-# Of the kinds, `sorts` reads whole sorts, `workers` has parallel workers ingest the rows, `cursors`
-# holds a cursor for some seconds before it reads on, rewinds it or drops it, and `devices` asks the
-# service for its devices.  The one error that a lost service may cause is 58000, once rows have been
-# read.  Because a witness does the same thing all the time, what its backend holds tells of leaks.
+# Of the kinds, `sorts` reads whole sorts, `workers` has parallel workers ingest the rows, `windows`
+# has them compute a window above the sort, too, `cursors` holds a cursor for some seconds before it
+# reads on, rewinds it or drops it, and `devices` asks the service for its devices.  The one error that
+# a lost service may cause is 58000, once rows have been read.  Because a witness does the same thing
+# all the time, what its backend holds tells of leaks.
 package SoakWitness;
 
 use strict;
@@ -24,6 +25,7 @@ our $answer_seconds = 90;
 my $rows = 60000;
 my $sort = q{SELECT md5(string_agg(id || pad, ',')) FROM (SELECT id, pad FROM witness ORDER BY k, id) s};
 # more rows than a chunk has, so that there are some to read on
+my $window = q{SELECT md5(string_agg(id || ' ' || s, ',')) FROM (SELECT id, sum(id) OVER (PARTITION BY k ORDER BY id) AS s FROM witness ORDER BY k, id OFFSET 0) s};
 my $declare = 'BEGIN; DECLARE c SCROLL CURSOR FOR SELECT id, k, pad FROM witness ORDER BY k, id';
 my %answers;
 
@@ -50,6 +52,7 @@ sub tables
 	my $native = $node->session;
 	$native->run('SET gpusort.enable = off');
 	$answers{sort} = $native->run($sort);
+	$answers{window} = $native->run($window);
 	$native->run($declare);
 	$answers{first} = $native->run(q{SELECT read_on('c', 100, '')});
 	$answers{all} = $native->run("SELECT read_on('c', $rows, '$answers{first}')");
@@ -63,7 +66,7 @@ sub new
 	my $self = bless { kind => $kind, session => $node->session, due => time, right => 0, wrong => [], errors => {} }, $class;
 
 	$self->{session}->run('SET gpusort.force = on');
-	$self->{session}->run('SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0') if $kind eq 'workers';
+	$self->{session}->run('SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0') if $kind =~ /^(?:workers|windows)$/;
 	return $self;
 }
 
@@ -86,6 +89,7 @@ sub _begin
 {
 	my ($self) = @_;
 	return $self->_ask('SELECT count(*) >= 0 FROM gpusort_devices', 't') if $self->{kind} eq 'devices';
+	return $self->_ask($window, $answers{window}) if $self->{kind} eq 'windows';
 	return $self->_ask($sort, $answers{sort}) if $self->{kind} ne 'cursors';
 	if (!$self->{open})
 	{

@@ -21,12 +21,13 @@ cmp_ok($run->{queries}, '>', 0, 'queries were run');
 cmp_ok($run->{sorts}, '>', 0, 'and sorted by the service');
 SKIP:
 {
-	skip 'auto_explain is not there', 2 unless $run->{explains};
-	skip 'too few queries to tell', 2 if $run->{runs} < 100;
+	skip 'auto_explain is not there', 3 unless $run->{explains};
+	skip 'too few queries to tell', 3 if $run->{runs} < 100;
 	my $nodes = $run->{nodes};
 	diag($nodes->text);
 	cmp_ok(scalar keys %{ $nodes->{gpusort} }, '>=', 6, 'sorts stood below nodes of many kinds');
 	cmp_ok($nodes->{rescanned}, '>', 0, 'and were scanned again');
+	cmp_ok($nodes->{exchange_runs}, '>', 0, 'and were read by every process');
 }
 
 done_testing;
