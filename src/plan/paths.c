@@ -187,6 +187,9 @@ gpusort_partial_of(const Path *path)
 {
 	const RelOptInfo *rel = path->parent;
 
+	/* Its rows are not the rel's, but each value's once: the processes would have it once each. */
+	if (IsA(path, UniquePath))
+		return NULL;
 	if (IsA(path, GatherPath) && !((const GatherPath *) path)->single_copy)
 		return ((const GatherPath *) path)->subpath;
 	return rel->consider_parallel && rel->partial_pathlist != NIL ? linitial(rel->partial_pathlist) : NULL;
