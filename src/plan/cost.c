@@ -67,6 +67,9 @@
 #define TOP_N_ROW   (3.0 * cpu_operator_cost)
 #define TOP_N_LEVEL (3.6 * cpu_operator_cost)
 
+/* Bytes that a row in the heap has more than cost_sort knows; where the heap does not fit, all rows are sorted. */
+#define TOP_N_OVERHEAD 64.0
+
 /* Returns true if the rows of a table lie in the order of a column, as far as statistics say. */
 static bool
 column_is_in_order(Oid table, AttrNumber attno, bool descending)
@@ -230,8 +233,7 @@ gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows, const GpuSor
 /*
  * Returns what PostgreSQL's sort costs over its input where it keeps only the first rows, in a heap: in
  * the measure of GpuSort's cost, for its own estimate, made of comparisons alone, is several times too high
- * where few rows are asked for, and too low where many are.  -1 if it would sort all rows, by the same rule
- * as cost_sort's.
+ * where few rows are asked for, and too low where many are.  -1 if it would sort all rows.
  */
 double
 gpusort_top_n_cost(double rows, double first, int width, bool string_key)
@@ -240,7 +242,7 @@ gpusort_top_n_cost(double rows, double first, int width, bool string_key)
 	double memory = work_mem * 1024.0;
 	double moves;
 
-	if (first >= rows || first * row_bytes > memory || (rows <= 2 * first && rows * row_bytes <= memory))
+	if (first >= rows || first * (row_bytes + TOP_N_OVERHEAD) > memory || (rows <= 2 * first && rows * row_bytes <= memory))
 		return -1;
 	moves = first * (2 + log(rows / first)); /* the first rows, those that displace others, and out at the end */
 	return TOP_N_ROW * rows * (string_key ? STRING_KEY_FACTOR : 1) + TOP_N_LEVEL * moves * log2(Max(first, 2)) +

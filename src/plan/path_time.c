@@ -44,7 +44,7 @@
 #define OTHER_UNIT 0.4
 
 /* GpuSort's cost leaves a margin, which is not wanted twice. */
-#define GPUSORT_UNIT 0.75
+#define GPUSORT_UNIT 0.6
 
 /* What strings take PostgreSQL's sort more than its cost says; GpuSort's cost is too low by as much (cost.c). */
 #define STRING_FACTOR 2.0
@@ -53,6 +53,9 @@
 #define GATHER_ROW       (0.16 * parallel_tuple_cost)
 #define GATHER_MERGE_ROW (0.35 * parallel_tuple_cost)
 #define EXCHANGE_ROW     NS(20)
+
+/* A worker's start, beside parallel_setup_cost */
+#define WORKER_START (0.1 * parallel_setup_cost)
 
 /* Processes that share work do not get all of what they add. */
 #define PROCESS_GAIN 0.85
@@ -82,9 +85,9 @@
 #define SETOP_ROW       NS(60)
 #define APPEND_ROW      NS(5)
 
-#define BUILD_ROW  NS(120)
+#define BUILD_ROW  NS(150)
 #define BUILD_BYTE NS(0.6)
-#define PROBE_ROW  NS(70)
+#define PROBE_ROW  NS(90)
 #define MERGE_ROW  NS(60)
 #define JOINED_ROW NS(40)
 
@@ -304,10 +307,14 @@ window_time(const Estimate *estimate, const WindowAggPath *path)
 	return time;
 }
 
-/* Returns true if the rows of both sides can be cut at the same borders: their keys are numbers. */
+/*
+ * Returns true if the rows of both sides can be cut at the same borders, as range_plan.c will find: their keys are
+ * of one type, and that is no enum.
+ */
 static bool
-has_numeric_key(const PathKey *key)
+has_same_keys(const PathKey *key)
 {
+	const EquivalenceMember *first = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
 	const char *why_not;
 	ListCell *cell;
 
@@ -317,8 +324,8 @@ has_numeric_key(const PathKey *key)
 		GpuSortEncoding encoding =
 			gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not);
 
-		if (encoding == GPUSORT_ENCODE_NONE || gpusort_key_types[encoding].bits == 0 ||
-			gpusort_key_types[encoding].create != NULL || member->em_datatype != linitial_node(EquivalenceMember, key->pk_eclass->ec_members)->em_datatype)
+		if (member->em_datatype != first->em_datatype || encoding == GPUSORT_ENCODE_NONE ||
+			(gpusort_key_types[encoding].string == GPUSORT_STRING_NONE && gpusort_key_types[encoding].create != NULL))
 			return false;
 	}
 	return true;
@@ -344,7 +351,7 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 		inner.above += native.total_cost - path->jpath.innerjoinpath->total_cost;
 	}
 	if (outer.range_key != NULL && inner.range_key != NULL &&
-		outer.range_key->pk_eclass == inner.range_key->pk_eclass && has_numeric_key(outer.range_key) &&
+		outer.range_key->pk_eclass == inner.range_key->pk_eclass && has_same_keys(outer.range_key) &&
 		target_is_safe(estimate, &path->jpath.path) &&
 		is_parallel_safe(estimate->root, (Node *) path->jpath.joinrestrictinfo))
 	{
@@ -430,7 +437,7 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	sorted.above = cost.emit * rows;
 	if (path->gathered && gpusort_parallel_output)
 	{
-		sorted.before += parallel_setup_cost;
+		sorted.before += parallel_setup_cost + WORKER_START * input->parallel_workers;
 		sorted.processes = Min(input->parallel_workers, max_parallel_workers) + (input->parallel_workers < 4 ? 1 : 0);
 		sorted.range_key = linitial_node(PathKey, path->custom.path.pathkeys);
 	}
@@ -443,7 +450,7 @@ gather_time(const Estimate *estimate, const Path *path, const Path *below, doubl
 	PathTime time = path_time(estimate, below);
 	double processes = below->rows > 0 ? path->rows / below->rows : 1;
 
-	time.before = total_time(&time) + parallel_setup_cost;
+	time.before = total_time(&time) + parallel_setup_cost + WORKER_START * below->parallel_workers;
 	time.rows *= Max(processes, 1);
 	time.above = time.rows * row;
 	time.range_key = NULL;

@@ -162,7 +162,10 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	{
 		Path *partial = linitial(input_rel->partial_pathlist);
 
-		scaled = gpusort_cost_scaled(cost, native_scale(root, partial, root->sort_pathkeys, wanted, &admission));
+		double scale = native_scale(root, partial, root->sort_pathkeys, wanted, &admission);
+
+		scaled = gpusort_cost_scaled(cost, scale);
+		scaled.setup += (Max(scale, 1) - 1) * parallel_setup_cost; /* Gather's cost has it once */
 		paths[npaths++] = gpusort_make_parallel_path(root, ordered_rel, partial, root->sort_pathkeys, input->rows, scaled);
 	}
 	if (target != NULL) /* set operations have none */

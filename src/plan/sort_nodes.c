@@ -61,6 +61,9 @@ typedef struct Place
 	const char *merge_why_not;
 } Place;
 
+/* By so much GpuSort has to be cheaper than a sort of the first rows: few are sorted in next to no time. */
+#define BOUNDED_MARGIN 1.2
+
 static void visit(Plan **link, void *arg);
 
 /* A number for a node that the plan did not have. */
@@ -88,7 +91,7 @@ bounded_cost(const Limit *limit, const Sort *sort, double rows, double native_co
 		return native_cost;
 	*emitted = first;
 	cost = gpusort_top_n_cost(sort->plan.plan_rows, first, sort->plan.plan_width, admission->string_key);
-	return cost < 0 ? native_cost : cost;
+	return cost < 0 ? native_cost : cost / BOUNDED_MARGIN;
 }
 
 /*
