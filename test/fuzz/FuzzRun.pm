@@ -158,6 +158,9 @@ sub _random_settings
 	push @settings, 'auto_explain.log_verbose = on' if chance(40);
 	push @settings, 'auto_explain.log_analyze = on', 'auto_explain.log_timing = off' if chance(15);
 	push @settings, 'join_collapse_limit = 1' if chance(5);
+	# so that every process runs what is above sorts
+	push @settings, 'max_parallel_workers_per_gather = ' . between(1, 4), 'gpusort.force = on', 'gpusort.parallel_output = on', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
+		'min_parallel_table_scan_size = 0', map { "enable_$_ = off" } qw(hashagg hashjoin nestloop indexscan indexonlyscan bitmapscan) if chance(25);
 	return @settings;
 }
 
