@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""architecture - draws doc/architecture.svg, the processes of gpusort and the path of a row through them:
+"""architecture - draws doc/architecture.svg, the processes of gpusort and the path of a row through them, and
+doc/ranges.svg, how the rows of a sort are shared out among the processes of a parallel plan:
   doc/architecture.py
 
 Needs matplotlib (Debian and Ubuntu: python3-matplotlib).  Run it again after a change here: the same
@@ -14,19 +15,18 @@ sys.path.insert(0, os.path.join(HERE, "..", "bench"))
 import pictures
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-HEIGHT = 640
 IN, OUT, CONTROL = "#2c9f45", "#2f7fd6", "#bf8700"
 
 
 class Drawing(pictures.Page):
-    def __init__(self):
-        super().__init__("Processes and data", "green: the path of a row in; blue: its path out; dashed: the same where the service cannot; yellow: messages on sockets",
-                         {}, [], HEIGHT)
+    def __init__(self, title, legend, height):
+        super().__init__(title, legend, {}, [], height)
+        self.height_drawn = height
 
     def box(self, x, y, width, height, title, *lines, strong=False, edge=pictures.AXIS):
         """A box with its title in the upper left corner and lines of text below it."""
         self.figure.add_artist(FancyBboxPatch(
-            (x, HEIGHT - y - height), width, height, boxstyle="round,pad=0,rounding_size=5", transform=None,
+            (x, self.height_drawn - y - height), width, height, boxstyle="round,pad=0,rounding_size=5", transform=None,
             facecolor="none", edgecolor=edge, linewidth=1.8 if strong else 1))
         self.text(x + 9, y + 18, title, size=13 if strong else 12, weight="bold")
         for i, line in enumerate(lines):
@@ -37,7 +37,7 @@ class Drawing(pictures.Page):
         for i, (start, end) in enumerate(zip(points, points[1:])):
             style = ("<|" if both and i == 0 else "") + "-" + ("|>" if i == len(points) - 2 else "")
             self.figure.add_artist(FancyArrowPatch(
-                (start[0], HEIGHT - start[1]), (end[0], HEIGHT - end[1]), transform=None, shrinkA=0, shrinkB=0,
+                (start[0], self.height_drawn - start[1]), (end[0], self.height_drawn - end[1]), transform=None, shrinkA=0, shrinkB=0,
                 arrowstyle=style, mutation_scale=12, color=colour,
                 linewidth=2, linestyle=(0, (4, 3)) if dashed else "solid", zorder=3))
         if number:
@@ -45,8 +45,8 @@ class Drawing(pictures.Page):
                 "boxstyle": "circle,pad=0.25", "facecolor": colour, "edgecolor": "none"})
 
 
-def main():
-    page = Drawing()
+def draw_processes():
+    page = Drawing("Processes and data", "green: the path of a row in; blue: its path out; dashed: the same where the service cannot; yellow: messages on sockets", 640)
 
     page.box(20, 70, 330, 545, "PostgreSQL server", strong=True)
     page.box(35, 100, 300, 92, "parallel workers", edge=pictures.GRID)
@@ -111,4 +111,39 @@ def main():
     page.save(os.path.relpath(os.path.join(HERE, "architecture.svg")))
 
 
-main()
+def draw_ranges():
+    page = Drawing("Above the sort, in every process", "green: rows in; blue: the rows of ranges, and what is made of them; numbers: ranges, in their order", 480)
+    owners = (0, 1, 2, 1, 2, 0, 2, 1)
+    columns = ("leader", "worker 0", "worker 1")
+
+    page.box(20, 70, 200, 66, "GpuSortExchange", "gives range after range out,", "in order; in the leader", strong=True)
+    for i, name in enumerate(columns):
+        x = 20 + 215 * i
+        page.box(x, 156, 200, 304, name, strong=i == 0)
+        page.box(x + 12, 188, 176, 46, "GpuSortOutput", "claims the next range", edge=pictures.GRID)
+        page.box(x + 12, 256, 176, 46, "WindowAgg", "starts over for each range", edge=pictures.GRID)
+        page.box(x + 12, 324, 176, 46, "GpuSort", "emits the range at hand", edge=pictures.GRID)
+        page.box(x + 12, 404, 176, 44, "partial plan", "this process's part", edge=pictures.GRID)
+        page.arrow([(x + 60, 404), (x + 60, 370)], IN)
+        page.arrow([(x + 130, 324), (x + 130, 302)], OUT)
+        page.arrow([(x + 130, 256), (x + 130, 234)], OUT)
+        if i > 0:
+            page.box(x + 12, 84, 176, 46, "queue", "1 MiB, and work_mem", edge=OUT)
+            page.arrow([(x + 130, 188), (x + 130, 130)], OUT)
+    page.arrow([(150, 188), (150, 136)], OUT)
+    page.arrow([(247, 100), (220, 100)], OUT)
+    page.arrow([(462, 76), (462, 62), (233, 62), (233, 90), (220, 90)], OUT)
+
+    page.box(690, 70, 190, 390, "service gpusortd", "sorted rows, cut where the", "columns of PARTITION BY,", "GROUP BY, ... change", strong=True)
+    for i, owner in enumerate(owners):
+        page.box(702, 142 + 38 * i, 166, 32, f"{i}   {columns[owner]}", edge=OUT)
+    # every process puts its rows, and reads ranges
+    page.arrow([(638, 340), (690, 340)], OUT, both=True)
+    page.arrow([(80, 392), (660, 392), (690, 392)], IN)
+    page.text(644, 384, "rows in", size=10.5, color=IN)
+    page.text(644, 332, "ranges", size=10.5, color=OUT)
+    page.save(os.path.relpath(os.path.join(HERE, "ranges.svg")))
+
+
+draw_processes()
+draw_ranges()
