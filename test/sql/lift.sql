@@ -196,5 +196,6 @@ SELECT is(lift.compare_shared(format(query, tab)), 'same', format(query, tab)) F
 	('SELECT x.id, y.id, y.t FROM lift.r x LEFT JOIN %1$s y USING (a)'),
 	('SELECT x.id, y.id, y.t FROM %1$s x LEFT JOIN lift.r y USING (a)'),
 	('SELECT x.id, y.id, y.t FROM lift.r x FULL JOIN %1$s y USING (a)'),
-	('SELECT x.id, y.id, y.t FROM %1$s x FULL JOIN lift.r y USING (a)')) v (query);
+	('SELECT x.id, y.id, y.t FROM %1$s x FULL JOIN lift.r y USING (a)')) v (query)
+ORDER BY tab COLLATE "C", query COLLATE "C";
 SELECT * FROM finish();
