@@ -121,14 +121,11 @@ make_sort(const CustomScan *scan)
 {
 	Sort *sort = makeNode(Sort);
 	GpuSortPlanInfo info;
-	ListCell *cell;
 
 	gpusort_plan_unpack(scan, &info);
 	sort->plan = scan->scan.plan;
 	sort->plan.type = T_Sort;
-	sort->plan.targetlist = NIL;
-	foreach(cell, scan->custom_scan_tlist)
-		sort->plan.targetlist = lappend(sort->plan.targetlist, lfirst(cell));
+	sort->plan.targetlist = list_copy(scan->custom_scan_tlist);
 	sort->numCols = info.ncolumns;
 	sort->sortColIdx = palloc(info.ncolumns * sizeof(AttrNumber));
 	sort->sortOperators = palloc(info.ncolumns * sizeof(Oid));
@@ -185,11 +182,7 @@ share_plan(Plan **link, void *arg)
 static void
 pass_rows_on(Plan *plan, Plan *child)
 {
-	INHERIT_DISABLED_NODES(plan, child);
-	plan->startup_cost = child->startup_cost;
-	plan->total_cost = child->total_cost;
-	plan->plan_rows = child->plan_rows;
-	plan->plan_width = child->plan_width;
+	gpusort_plan_take_estimates(plan, child);
 	plan->allParam = plan->extParam = child->allParam;
 	plan->lefttree = child;
 	plan->targetlist = gpusort_plan_columns(child, list_length(child->targetlist));

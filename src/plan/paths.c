@@ -175,8 +175,8 @@ has_sort_columns(const Path *path, List *pathkeys)
 }
 
 /* Returns true if partial gives path's rows in parallel, with what they are to be sorted by. */
-bool
-gpusort_may_ingest(const Path *path, const Path *partial, List *pathkeys)
+static bool
+may_ingest(const Path *path, const Path *partial, List *pathkeys)
 {
 	return equal(path->pathtarget->exprs, partial->pathtarget->exprs) && has_sort_columns(partial, pathkeys);
 }
@@ -211,7 +211,7 @@ gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *parti
 	if (admission.encodable == 0)
 		return NULL;
 	cost = gpusort_path_cost(root, input, pathkeys, &admission);
-	if (partial != NULL && gpusort_may_ingest(input, partial, pathkeys))
+	if (partial != NULL && may_ingest(input, partial, pathkeys))
 		return gpusort_make_parallel_path(root, rel, partial, pathkeys, input->rows, cost);
 	return gpusort_make_path(root, rel, input, pathkeys, input->rows, cost);
 }

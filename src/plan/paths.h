@@ -28,7 +28,6 @@ extern Path *gpusort_make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path
 										GpuSortCost cost);
 extern bool gpusort_path_is_sort(const Path *path);
 extern GpuSortAdmission gpusort_admit_path(const Path *input, List *pathkeys);
-extern bool gpusort_may_ingest(const Path *path, const Path *partial, List *pathkeys);
 extern Path *gpusort_partial_of(const Path *path);
 extern Path *gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys);
 

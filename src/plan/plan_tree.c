@@ -150,6 +150,17 @@ gpusort_plan_columns(const Plan *plan, int count)
 	return columns;
 }
 
+/* Gives a plan the costs, and the number and width of rows, that another one has. */
+void
+gpusort_plan_take_estimates(Plan *plan, const Plan *from)
+{
+	INHERIT_DISABLED_NODES(plan, from);
+	plan->startup_cost = from->startup_cost;
+	plan->total_cost = from->total_cost;
+	plan->plan_rows = from->plan_rows;
+	plan->plan_width = from->plan_width;
+}
+
 /* A projection of a plan's rows, at no cost. */
 Result *
 gpusort_plan_project(Plan *child, List *targetlist, int plan_node_id)
@@ -157,11 +168,7 @@ gpusort_plan_project(Plan *child, List *targetlist, int plan_node_id)
 	Result *result = makeNode(Result);
 	Plan *plan = &result->plan;
 
-	INHERIT_DISABLED_NODES(plan, child);
-	plan->startup_cost = child->startup_cost;
-	plan->total_cost = child->total_cost;
-	plan->plan_rows = child->plan_rows;
-	plan->plan_width = child->plan_width;
+	gpusort_plan_take_estimates(plan, child);
 	plan->parallel_safe = child->parallel_safe;
 	plan->plan_node_id = plan_node_id;
 	plan->extParam = child->extParam;

@@ -22,6 +22,7 @@ extern void gpusort_plan_each_of_statement(PlannedStmt *stmt, GpuSortPlanCallbac
 extern int gpusort_plan_last_node_id(PlannedStmt *stmt);
 extern void gpusort_plan_refer_to_child(CustomScan *scan);
 extern List *gpusort_plan_columns(const Plan *plan, int count);
+extern void gpusort_plan_take_estimates(Plan *plan, const Plan *from);
 extern Result *gpusort_plan_project(Plan *child, List *targetlist, int plan_node_id);
 
 #endif /* GPUSORT_PLAN_TREE_H */

@@ -144,11 +144,7 @@ make_scan(const Plan *model, List *sort_columns, Plan *child, const CustomScanMe
 	CustomScan *scan = makeNode(CustomScan);
 	Plan *plan = &scan->scan.plan;
 
-	INHERIT_DISABLED_NODES(plan, model);
-	plan->startup_cost = model->startup_cost;
-	plan->total_cost = model->total_cost;
-	plan->plan_rows = model->plan_rows;
-	plan->plan_width = model->plan_width;
+	gpusort_plan_take_estimates(plan, model);
 	plan->parallel_safe = model->parallel_safe;
 	plan->plan_node_id = model->plan_node_id;
 	plan->initPlan = model->initPlan;
