@@ -28,7 +28,8 @@
  *		number of rows and costs are those of the plan in whose place it is.
  *
  * Not lifted: a plan that gives other rows, or does something more, when it is read again, since a
- * fallback may read it again; scrollable cursors' plans, which are read backward.
+ * fallback may read it again; scrollable cursors' plans, which are read backward; what a merge join goes
+ * back in, by marks.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,6 +58,7 @@ typedef struct LiftPlace
 {
 	Lift *lift;
 	const char *why_not; /* the plan right above was not lifted; NULL if there is nothing to say */
+	Plan **marked;       /* which of its children has to mark and restore positions; NULL if none has */
 } LiftPlace;
 
 /* One plan that is lifted. */
@@ -267,13 +269,26 @@ log_refusal(const char *why_not)
 				(errmsg("gpusort: one process does what is above a sort: %s", why_not)));
 }
 
+/* Which child of a plan has to mark and restore positions, as merge joins ask of their inner side; NULL if none. */
+static Plan **
+marked_child(Plan *plan, bool marked)
+{
+	if (IsA(plan, MergeJoin) && !((MergeJoin *) plan)->skip_mark_restore)
+		return &plan->righttree;
+	/* has its child do it */
+	if (IsA(plan, Result) && marked)
+		return &plan->lefttree;
+	return NULL;
+}
+
 /* Lifts what may be lifted of a plan. */
 static void
 visit(Plan **link, void *arg)
 {
 	LiftPlace *place = arg;
 	Lift *lift = place->lift;
-	LiftPlace below = {.lift = lift};
+	bool marked = link == place->marked;
+	LiftPlace below = {.lift = lift, .marked = marked_child(*link, marked)};
 	GpuSortRangePlan ranges;
 
 	if (gpusort_is_gathered_sort(*link))
@@ -283,12 +298,12 @@ visit(Plan **link, void *arg)
 	}
 	if (gpusort_range_plan_find(*link, &lift->safety, &ranges))
 	{
-		if (lift->never == NULL)
+		below.why_not = marked ? "a merge join goes back in it" : lift->never;
+		if (below.why_not == NULL)
 		{
 			*link = lift_plan(lift, *link, &ranges);
 			return;
 		}
-		below.why_not = lift->never;
 	}
 	else
 		below.why_not = lift->safety.why_not;

@@ -182,6 +182,19 @@ FROM (VALUES ('SELECT l.id, r.id FROM lift.l FULL JOIN lift.r ON l.b = r.b AND l
 SELECT alike(lift.shape('SELECT l.id, r.id FROM lift.l FULL JOIN lift.r ON l.b = r.b AND lift.restricted(l.id) = r.id'), '%GpuSort(Gather(Seq Scan))%', 'not what workers may not compute');
 SET parallel_tuple_cost = 1;
 
+-- where a merge join goes back in its inner side, which it does by marks
+CREATE INDEX l_id ON lift.l (id);
+SET enable_sort = off;
+SET enable_incremental_sort = off;
+CREATE VIEW lift.marks AS SELECT * FROM (VALUES
+			 ('SELECT l.id, s.a FROM lift.l RIGHT JOIN (WITH w AS NOT MATERIALIZED (SELECT * FROM lift.r ORDER BY a, t) SELECT * FROM w) s ON l.id = s.a'),
+			 ('SELECT l.id, s.a FROM lift.l RIGHT JOIN (WITH w AS NOT MATERIALIZED (SELECT * FROM lift.r ORDER BY id DESC, t) SELECT * FROM w) s ON l.id = s.id ORDER BY l.id DESC')) v (query);
+SELECT unalike(lift.shape(query), '%GpuSortExchange%', query) FROM lift.marks;
+SELECT is(lift.rows_or('same', query), 'same', query) FROM lift.marks;
+RESET enable_sort;
+RESET enable_incremental_sort;
+DROP INDEX lift.l_id;
+
 -- rows of every distribution
 CREATE VIEW lift.none AS SELECT * FROM lift.l WHERE id + 0 < 0;
 CREATE VIEW lift.one AS SELECT * FROM lift.l WHERE id + 0 = 77;
