@@ -12,6 +12,8 @@
 
 #include "postgres.h"
 
+#include "executor/instrument.h"
+
 #if PG_VERSION_NUM >= 180000
 #include "access/cmptype.h"
 #include "commands/explain_format.h"
@@ -24,8 +26,8 @@
 #include "varatt.h"
 #endif
 
-#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
-#error "gpusort supports PostgreSQL 15 to 18"
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
+#error "gpusort supports PostgreSQL 15 to 19"
 #endif
 
 #if PG_VERSION_NUM < 160000
@@ -86,6 +88,43 @@ typedef int16 CompareType;
 	initial_cost_mergejoin(root, workspace, type, clauses, outer, inner, NIL, NIL, 0, extra)
 #define CREATE_MERGEJOIN_PATH(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, clauses) \
 	create_mergejoin_path(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, NULL, clauses, NIL, NIL, 0)
+#endif
+
+#if PG_VERSION_NUM < 190000
+/* The parameters of a planner, and those that it got as the arguments of another */
+#define PLANNER_PARAMETERS Query *parse, const char *query_string, int cursor_options, ParamListInfo params
+#define PLANNER_ARGUMENTS  parse, query_string, cursor_options, params
+
+/* What made a collator of an ICU collation */
+#define ICU_COLLATOR(locale) ((locale)->info.icu.ucol)
+
+/* A tranche's name is each process's own to tell; from 19 on it is in shared memory, for 256 tranches. */
+#define LW_LOCK_NEW_TRANCHE(name) LWLockNewTrancheId()
+
+/* From 19 on a descriptor that was filled in column by column is not ready before. */
+#define TupleDescFinalize(desc) ((void) 0)
+
+/* What EXPLAIN ANALYZE counts for a node had no type of its own. */
+typedef Instrumentation NodeInstrumentation;
+
+/* An Append of paths that each process runs as a whole, or of partial ones */
+#define CREATE_APPEND_PATH(root, rel, paths, partial_paths, workers, parallel_aware) \
+	create_append_path(root, rel, paths, partial_paths, NIL, NULL, workers, parallel_aware, -1)
+#else
+#define PLANNER_PARAMETERS \
+	Query *parse, const char *query_string, int cursor_options, ParamListInfo params, ExplainState *explain
+#define PLANNER_ARGUMENTS                    parse, query_string, cursor_options, params, explain
+#define ICU_COLLATOR(locale)                 ((locale)->icu.ucol)
+#define LW_LOCK_NEW_TRANCHE(name)            LWLockNewTrancheId(name)
+#define LWLockRegisterTranche(tranche, name) ((void) 0)
+
+/* Since there is no other UniquePath any more, the path of a Unique has its name. */
+#define T_UpperUniquePath                    T_UniquePath
+#define UpperUniquePath                      UniquePath
+#define create_upper_unique_path             create_unique_path
+#define CREATE_APPEND_PATH(root, rel, paths, part_paths, workers, parallel_aware)                                \
+	create_append_path(root, rel, (AppendPathInput){.subpaths = (paths), .partial_subpaths = (part_paths)}, NIL, \
+					   NULL, workers, parallel_aware, -1)
 #endif
 
 #endif /* GPUSORT_COMPAT_H */

@@ -116,6 +116,7 @@ init_part(RowPart *part, TupleDesc desc, int first, int natts)
 		part->attributes[i].length = attribute->attlen;
 		part->simple &= part->attributes[i].kind != ATTRIBUTE_OTHER;
 	}
+	TupleDescFinalize(part->desc);
 }
 
 /*

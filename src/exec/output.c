@@ -486,7 +486,7 @@ gpusort_output_begin_range(GpuSortOutputState *state)
 TupleTableSlot *
 gpusort_output_row(GpuSortOutputState *state)
 {
-	Instrumentation *instrument = state->css.ss.ps.instrument;
+	NodeInstrumentation *instrument = state->css.ss.ps.instrument;
 	TupleTableSlot *row;
 
 	if (instrument != NULL)

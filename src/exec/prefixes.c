@@ -26,6 +26,7 @@
  */
 #include "exec/prefixes.h"
 
+#include <limits.h>
 #include <math.h>
 
 #include "common/hashfn.h"

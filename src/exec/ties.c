@@ -162,6 +162,7 @@ create_numbered_slots(GpuSortTies *ties, TupleDesc all)
 	for (int i = 1; i < number; i++)
 		TupleDescCopyEntry(desc, i, all, i);
 	TupleDescInitEntry(desc, number, "number", INT8OID, -1, 0);
+	TupleDescFinalize(desc);
 	ties->numbered = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	ties->sorted = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	ties->plain = MakeSingleTupleTableSlot(CreateTupleDescCopy(all), &TTSOpsVirtual);

@@ -69,7 +69,7 @@ gpusort_icu_has_keys(Oid collation)
 
 	if (!is_available())
 		return false;
-	count = gpusort_icu.ucol_getReorderCodes(pg_newlocale_from_collation(collation)->info.icu.ucol, codes,
+	count = gpusort_icu.ucol_getReorderCodes(ICU_COLLATOR(pg_newlocale_from_collation(collation)), codes,
 											 lengthof(codes), &error);
 	if (U_FAILURE(error))
 		return false;
@@ -284,12 +284,11 @@ void *
 gpusort_icu_create(Oid collation)
 {
 	pg_locale_t locale = pg_newlocale_from_collation(collation);
-	UCollator *collator = locale->info.icu.ucol;
+	UCollator *collator = ICU_COLLATOR(locale);
 	GpuSortIcu *state;
 	UErrorCode error = 0;
 	int strength;
 
-	Assert(locale->provider == COLLPROVIDER_ICU);
 	for (state = known; state != NULL; state = state->next)
 	{
 		if (state->collator == collator)

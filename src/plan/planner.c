@@ -232,16 +232,16 @@ may_sort(const Query *parse)
 
 /* Plans a statement, and puts GpuSort in the place of the Sorts that are left. */
 static PlannedStmt *
-plan_statement(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+plan_statement(PLANNER_PARAMETERS)
 {
 	bool sorts = gpusort_settings_enabled() && may_sort(parse);
 	bool rescannable = sorts && !parse->hasModifyingCTE && !contain_volatile_functions((Node *) parse);
 	PlannedStmt *stmt;
 
 	if (previous_planner != NULL)
-		stmt = previous_planner(parse, query_string, cursor_options, params);
+		stmt = previous_planner(PLANNER_ARGUMENTS);
 	else
-		stmt = standard_planner(parse, query_string, cursor_options, params);
+		stmt = standard_planner(PLANNER_ARGUMENTS);
 	if (sorts)
 	{
 		gpusort_sort_nodes_replace(stmt, rescannable);

@@ -254,7 +254,7 @@ gpusort_rollup_split(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInf
 Path *
 gpusort_rollup_join(PlannerInfo *root, RelOptInfo *grouped_rel, Path *groups, Path *total)
 {
-	Path *path = (Path *) create_append_path(root, grouped_rel, list_make2(groups, total), NIL, NIL, NULL, 0, false, -1);
+	Path *path = (Path *) CREATE_APPEND_PATH(root, grouped_rel, list_make2(groups, total), NIL, 0, false);
 
 	path->pathtarget = groups->pathtarget;
 	return path;

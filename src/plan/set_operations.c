@@ -51,7 +51,7 @@ gpusort_partial_append(PlannerInfo *root, RelOptInfo *rel, AppendPath *append)
 		return NULL;
 	/* PostgreSQL does not say so of the rel, as it makes no use of it; but each side is safe. */
 	rel->consider_parallel = true;
-	path = (Path *) create_append_path(root, rel, NIL, partial_paths, NIL, NULL, workers, enable_parallel_append, -1);
+	path = (Path *) CREATE_APPEND_PATH(root, rel, NIL, partial_paths, workers, enable_parallel_append);
 	rel->consider_parallel = consider_parallel;
 	path->pathtarget = append->path.pathtarget;
 	return path;

@@ -69,19 +69,22 @@ request_shared_memory(void)
 }
 
 static void
-init_shared(GpuSortShared *state)
+init_shared(GpuSortShared *state, int tranche)
 {
 	memset(state, 0, sizeof(*state));
-	LWLockInitialize(&state->lock, LWLockNewTrancheId());
+	LWLockInitialize(&state->lock, tranche);
 	ConditionVariableInit(&state->service_changed);
 	state->stats.reset = GetCurrentTimestamp();
 }
 
-/* Finds the segment, or makes it.  Errors: out of shared memory; AddinShmemInitLock is still held then. */
+/*
+ * Finds the segment, or makes it.  Errors: out of shared memory, or of tranches, after which the segment has
+ * none until one is found; AddinShmemInitLock is still held then.
+ */
 static void
 attach_shared_memory(void)
 {
-	char name[SHMEM_INDEX_KEYSIZE];
+	char name[NAMEDATALEN];
 	GpuSortShared *state;
 	bool found;
 
@@ -89,7 +92,9 @@ attach_shared_memory(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	state = ShmemInitStruct(name, sizeof(GpuSortShared), &found);
 	if (!found)
-		init_shared(state);
+		state->lock.tranche = 0;
+	if (state->lock.tranche == 0)
+		init_shared(state, LW_LOCK_NEW_TRANCHE("gpusort"));
 	LWLockRelease(AddinShmemInitLock);
 	shared = state;
 	LWLockRegisterTranche(shared->lock.tranche, "gpusort");
@@ -118,7 +123,8 @@ attach_or_do_without(void)
 		FlushErrorState();
 		shared = MemoryContextAlloc(TopMemoryContext, sizeof(GpuSortShared));
 		shared_is_private = true;
-		init_shared(shared);
+		/* Nobody else has its lock, and tranches are few: any will do */
+		init_shared(shared, LWTRANCHE_PARALLEL_QUERY_DSA);
 		ereport(LOG,
 				(errcode(error->sqlerrcode),
 				 errmsg("gpusort is not used in this session: %s", error->message),

@@ -7,6 +7,7 @@
  */
 #include "compat.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "client/client.h"
 #include "fmgr.h"
