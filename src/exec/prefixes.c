@@ -265,7 +265,7 @@ find_needs(Sample *sample, const GpuSortPrefix *prefix, double rows)
 static void
 choose_length(const Sample *sample, GpuSortPrefix *prefix, bool statistics)
 {
-	double word_cost = sample->column->type->icu ? ICU_WORD_COST : WORD_COST;
+	double word_cost = sample->column->type->source == GPUSORT_SOURCE_ICU ? ICU_WORD_COST : WORD_COST;
 	double best = INFINITY;
 	double truncated_words = 0;
 	int longest = 0;

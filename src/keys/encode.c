@@ -21,8 +21,9 @@
  *					  there; then the length from there up to prefix_length + 1: a
  *					  shorter string sorts before one that goes on with zero bytes.
  *					  Bit strings, whose last byte is padded with zeros, have no
- *					  common prefix, and their length in bits.  Of strings under ICU
- *					  collations the bytes are those that icu_strings.c makes of them
+ *					  common prefix, and their length in bits.  Of strings under
+ *					  collations that do not order by bytes, these are those that
+ *					  icu_strings.c or libc.c make of them
  *	  numeric 90	  see numeric.c
  *	  enum 32		  see enum.c
  *
@@ -233,11 +234,11 @@ put_name(GpuSortBitWriter *key, const GpuSortColumn *column, const char *data)
 }
 
 static pg_noinline bool
-put_icu(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn *column, Datum value)
+put_collated(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn *column, Datum value)
 {
 	char bytes[GPUSORT_COMMON_PREFIX_MAX + GPUSORT_PREFIX_MAX + 1 + GPUSORT_STRING_SLACK];
 	bool whole;
-	int length = gpusort_icu_string(keys, column, value, bytes, gpusort_wanted_bytes(column), &whole);
+	int length = gpusort_collated_string(keys, column, value, bytes, gpusort_wanted_bytes(column), &whole);
 
 	return gpusort_put_string(key, column, bytes, length, whole);
 }
@@ -319,7 +320,10 @@ gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words
 			case GPUSORT_ENCODE_ICU_TEXT:
 			case GPUSORT_ENCODE_ICU_BPCHAR:
 			case GPUSORT_ENCODE_ICU_NAME:
-				exact = put_icu(keys, &key, column, value);
+			case GPUSORT_ENCODE_LIBC_TEXT:
+			case GPUSORT_ENCODE_LIBC_BPCHAR:
+			case GPUSORT_ENCODE_LIBC_NAME:
+				exact = put_collated(keys, &key, column, value);
 				break;
 			case GPUSORT_ENCODE_NUMERIC:
 				exact = put_encoded(keys, &key, column, value, gpusort_numeric_encode, GPUSORT_NUMERIC_BITS, true);

@@ -34,4 +34,10 @@ extern bool gpusort_icu_has_keys(Oid collation);
 extern void *gpusort_icu_create(Oid collation);
 extern int gpusort_icu_bytes(void *collator, const char *data, int length, char *bytes, int room, bool *whole);
 
+/* libc.c; the bytes of its strings are made by libc_walk.c */
+extern bool gpusort_libc_is_bytewise(const char *name);
+extern bool gpusort_libc_has_keys(const char *locale, const char **why_not);
+extern void *gpusort_libc_create(Oid collation);
+extern int gpusort_libc_bytes(void *collation, const char *data, int length, bool goes_on, char *bytes, int room);
+
 #endif /* GPUSORT_ENCODERS_H */

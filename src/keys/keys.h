@@ -95,4 +95,9 @@ extern bool gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, u
 extern int gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes,
 							   int room);
 
+/* libc.c */
+extern bool gpusort_keys_by_libc(const GpuSortKeys *keys);
+extern int gpusort_keys_compare_libc(const GpuSortColumn *column, const char *a, const char *b);
+extern uint64 gpusort_keys_libc_hash(const GpuSortKeys *keys);
+
 #endif /* GPUSORT_KEYS_H */

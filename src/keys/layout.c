@@ -47,7 +47,7 @@ column_bits(const GpuSortColumn *column)
  * Makes keys of these columns, up to the first that has no encoding: the planner sees
  * to it that there is one before that.  They have no layout yet.  The result and what
  * it points to belong to the current memory context; columns belongs to the caller
- * and must live as long.  Errors: those of ICU.
+ * and must live as long.  Errors: those of ICU, and collations that are not there.
  */
 GpuSortKeys *
 gpusort_keys_create(GpuSortColumn *columns, int count)

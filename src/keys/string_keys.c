@@ -12,8 +12,12 @@
 
 #include "access/detoast.h"
 #include "keys/encoders.h"
+#include "keys/libc_walk.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+
+/* So many bytes of a string under a libc collation are fetched first: characters have one to three bytes of weights. */
+#define LIBC_BEGINNING_BYTES(room) (2 * (room) + 32)
 
 /* A string's bytes. */
 typedef struct StringBytes
@@ -88,9 +92,8 @@ find_bytes(const GpuSortKeys *keys, GpuSortStringForm form, Datum value, int wan
  * The first bytes of a string under an ICU collation, as gpusort_icu_bytes has
  * them.  How much of it its sort key needs is not known, so it is fetched whole.
  */
-pg_noinline int
-gpusort_icu_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room,
-				   bool *whole)
+static int
+icu_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room, bool *whole)
 {
 	StringBytes string = find_bytes(keys, column->type->string, value, room, true);
 	int length = gpusort_icu_bytes(column->state, string.data, string.length, bytes, room, whole);
@@ -100,10 +103,55 @@ gpusort_icu_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum v
 	return length;
 }
 
+/* The same under a libc collation, of the beginning of a toasted string; -1 if that does not tell. */
+static int
+libc_beginning(const GpuSortKeys *keys, const GpuSortColumn *column, struct varlena *value, char *bytes, int room)
+{
+	const struct varlena *first = gpusort_fetch_first(keys, value, LIBC_BEGINNING_BYTES(room));
+	int length = VARSIZE_ANY_EXHDR(first);
+	bool goes_on = length < toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
+
+	length = gpusort_libc_bytes(column->state, VARDATA_ANY(first), length, goes_on, bytes, room);
+	MemoryContextReset(keys->scratch);
+	return length;
+}
+
+/* The first bytes of a string under a libc collation, as gpusort_libc_bytes has them. */
+static int
+libc_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room)
+{
+	StringBytes string;
+	int length = -1;
+
+	if (column->type->string == GPUSORT_STRING_BYTES && !gpusort_is_plain((struct varlena *) DatumGetPointer(value)))
+		length = libc_beginning(keys, column, (struct varlena *) DatumGetPointer(value), bytes, room);
+	if (length >= 0)
+		return length;
+	string = find_bytes(keys, column->type->string, value, room, true);
+	length = gpusort_libc_bytes(column->state, string.data, string.length, false, bytes, room);
+	if (string.fetched)
+		MemoryContextReset(keys->scratch);
+	return length;
+}
+
+/*
+ * The first bytes of a string under a collation that does not order by bytes; *whole says whether that is all
+ * of them, and equal ones mean equal strings.
+ */
+pg_noinline int
+gpusort_collated_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room,
+						bool *whole)
+{
+	if (column->type->source == GPUSORT_SOURCE_ICU)
+		return icu_string(keys, column, value, bytes, room, whole);
+	*whole = false;
+	return libc_string(keys, column, value, bytes, room);
+}
+
 /*
  * Writes the first bytes, room at most, of a string of this column, of what its key is
  * made of, to bytes, which has room for GPUSORT_STRING_SLACK more.  Returns how many
- * there are.  Errors: those of detoasting and of ICU.
+ * there are.  Errors: those of detoasting, of ICU and of gpusort_libc_bytes.
  */
 int
 gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room)
@@ -112,9 +160,10 @@ gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum 
 	bool whole;
 	int length;
 
-	StaticAssertStmt(GPUSORT_STRING_SLACK >= GPUSORT_ICU_SLACK, "the bytes of ICU's strings have room");
-	if (column->type->icu)
-		return gpusort_icu_string(keys, column, value, bytes, room, &whole);
+	StaticAssertStmt(GPUSORT_STRING_SLACK >= GPUSORT_ICU_SLACK && GPUSORT_STRING_SLACK >= GPUSORT_LIBC_SLACK,
+					 "the bytes of collated strings have room");
+	if (column->type->source != GPUSORT_SOURCE_STRING)
+		return gpusort_collated_string(keys, column, value, bytes, room, &whole);
 	string = find_bytes(keys, column->type->string, value, room, false);
 	length = Min(string.length, room);
 	memcpy(bytes, string.data, length);

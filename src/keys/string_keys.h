@@ -20,8 +20,8 @@
 
 extern struct varlena *gpusort_fetch_first(const GpuSortKeys *keys, struct varlena *value, int wanted);
 extern struct varlena *gpusort_fetch_whole(const GpuSortKeys *keys, struct varlena *value);
-extern int gpusort_icu_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes,
-							  int room, bool *whole);
+extern int gpusort_collated_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes,
+								   int room, bool *whole);
 extern int gpusort_find_difference(const GpuSortColumn *column, const char *data, int length, int *differs_at);
 
 /* Returns true if this datum is neither compressed nor kept elsewhere. */

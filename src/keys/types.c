@@ -12,20 +12,13 @@
  */
 #include "keys/types.h"
 
-#include <gnu/libc-version.h>
-
-#include "access/htup_details.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_database.h"
+#include "catalog/pg_collation_d.h"
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
+#include "keys/collations.h"
 #include "keys/encoders.h"
 #include "keys/inline_encoders.h"
-#include "mb/pg_wchar.h"
-#include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 /* Families of PostgreSQL's own that its headers give no name. */
 #define BIT_BTREE_FAM      423
@@ -44,11 +37,6 @@
 #define MACADDR8_BTREE_FAM 3371
 #define ENUM_BTREE_FAM     3522
 #define XID8_BTREE_FAM     5067
-
-/* PostgreSQL's own collations, since 17: all of them compare bytes. */
-#ifndef COLLPROVIDER_BUILTIN
-#define COLLPROVIDER_BUILTIN 'b'
-#endif
 
 /*
  * The encodings.  What a new type takes:
@@ -98,36 +86,57 @@ const GpuSortKeyType gpusort_key_types[GPUSORT_ENCODE_Count] = {
 		.truncates = true,
 		.string = GPUSORT_STRING_BYTES,
 		.under_icu = GPUSORT_ENCODE_ICU_TEXT,
+		.under_libc = GPUSORT_ENCODE_LIBC_TEXT,
 	},
 	[GPUSORT_ENCODE_BPCHAR] = {
 		.truncates = true,
 		.string = GPUSORT_STRING_PADDED,
 		.under_icu = GPUSORT_ENCODE_ICU_BPCHAR,
+		.under_libc = GPUSORT_ENCODE_LIBC_BPCHAR,
 	},
 	[GPUSORT_ENCODE_BYTEA] = {.truncates = true, .string = GPUSORT_STRING_BYTES},
 	[GPUSORT_ENCODE_NAME] = {
 		.truncates = true,
 		.string = GPUSORT_STRING_NAME,
 		.under_icu = GPUSORT_ENCODE_ICU_NAME,
+		.under_libc = GPUSORT_ENCODE_LIBC_NAME,
 	},
 	[GPUSORT_ENCODE_BIT] = {.truncates = true, .string = GPUSORT_STRING_BITS},
 	[GPUSORT_ENCODE_ICU_TEXT] = {
 		.truncates = true,
 		.create = gpusort_icu_create,
 		.string = GPUSORT_STRING_BYTES,
-		.icu = true,
+		.source = GPUSORT_SOURCE_ICU,
 	},
 	[GPUSORT_ENCODE_ICU_BPCHAR] = {
 		.truncates = true,
 		.create = gpusort_icu_create,
 		.string = GPUSORT_STRING_PADDED,
-		.icu = true,
+		.source = GPUSORT_SOURCE_ICU,
 	},
 	[GPUSORT_ENCODE_ICU_NAME] = {
 		.truncates = true,
 		.create = gpusort_icu_create,
 		.string = GPUSORT_STRING_NAME,
-		.icu = true,
+		.source = GPUSORT_SOURCE_ICU,
+	},
+	[GPUSORT_ENCODE_LIBC_TEXT] = {
+		.truncates = true,
+		.create = gpusort_libc_create,
+		.string = GPUSORT_STRING_BYTES,
+		.source = GPUSORT_SOURCE_LIBC,
+	},
+	[GPUSORT_ENCODE_LIBC_BPCHAR] = {
+		.truncates = true,
+		.create = gpusort_libc_create,
+		.string = GPUSORT_STRING_PADDED,
+		.source = GPUSORT_SOURCE_LIBC,
+	},
+	[GPUSORT_ENCODE_LIBC_NAME] = {
+		.truncates = true,
+		.create = gpusort_libc_create,
+		.string = GPUSORT_STRING_NAME,
+		.source = GPUSORT_SOURCE_LIBC,
 	},
 };
 
@@ -178,90 +187,42 @@ static const struct
 static const char no_type[] = "has a type or an order without a key encoding";
 static const char no_collation[] = "has a collation without a key encoding";
 
-/*
- * Returns true if this libc locale compares strings by their bytes.  glibc's C.UTF-8
- * does so since 2.35; distributions' own ones before that are not to be relied on.
- */
-static bool
-libc_locale_is_bytewise(const char *name)
-{
-	int major = 0;
-	int minor = 0;
-
-	if (strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0)
-		return true;
-	if (pg_strcasecmp(name, "C.UTF-8") != 0 && pg_strcasecmp(name, "C.UTF8") != 0)
-		return false;
-	if (GetDatabaseEncoding() != PG_UTF8)
-		return false;
-	sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor);
-	return major > 2 || (major == 2 && minor >= 35);
-}
-
 /* How a collation orders strings. */
 typedef enum CollationOrder
 {
 	ORDER_UNKNOWN,
 	ORDER_BY_BYTES,
 	ORDER_BY_ICU,
+	ORDER_BY_LIBC,
 } CollationOrder;
 
-/* What a catalogue's tuple says of a collation: the provider, and in attribute attno its libc locale. */
+/* Says how a collation orders strings; if that is unknown, *why_not may say why, as in gpusort_key_encoding. */
 static CollationOrder
-tuple_order(Oid collation, char provider, int cache, HeapTuple tuple, AttrNumber attno)
+collation_order(Oid collation, const char **why_not)
 {
-	Datum locale;
-	bool isnull;
+	char *locale;
+	CollationOrder order = ORDER_UNKNOWN;
 
-	switch (provider)
+	if (!OidIsValid(collation))
+		return ORDER_UNKNOWN;
+	if (collation == C_COLLATION_OID)
+		return ORDER_BY_BYTES;
+	switch (gpusort_collation_provider(collation, &locale))
 	{
 		case COLLPROVIDER_BUILTIN:
 			return ORDER_BY_BYTES;
 		case COLLPROVIDER_ICU:
 			return gpusort_icu_has_keys(collation) ? ORDER_BY_ICU : ORDER_UNKNOWN;
 		case COLLPROVIDER_LIBC:
-			locale = SysCacheGetAttr(cache, tuple, attno, &isnull);
-			return !isnull && libc_locale_is_bytewise(TextDatumGetCString(locale)) ? ORDER_BY_BYTES : ORDER_UNKNOWN;
+			if (gpusort_libc_is_bytewise(locale))
+				order = ORDER_BY_BYTES;
+			else if (gpusort_libc_has_keys(locale, why_not))
+				order = ORDER_BY_LIBC;
+			pfree(locale);
+			return order;
 		default:
 			return ORDER_UNKNOWN;
 	}
-}
-
-/* The default collation's answer is the database's. */
-static CollationOrder
-default_collation_order(void)
-{
-	HeapTuple tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-	CollationOrder order;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	order = tuple_order(DEFAULT_COLLATION_OID, ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider, DATABASEOID, tuple,
-						Anum_pg_database_datcollate);
-	ReleaseSysCache(tuple);
-	return order;
-}
-
-static CollationOrder
-collation_order(Oid collation)
-{
-	HeapTuple tuple;
-	CollationOrder order;
-
-	if (!OidIsValid(collation))
-		return ORDER_UNKNOWN;
-	if (collation == C_COLLATION_OID)
-		return ORDER_BY_BYTES;
-	if (collation == DEFAULT_COLLATION_OID)
-		return default_collation_order();
-
-	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for collation %u", collation);
-	order = tuple_order(collation, ((Form_pg_collation) GETSTRUCT(tuple))->collprovider, COLLOID, tuple,
-						Anum_pg_collation_collcollate);
-	ReleaseSysCache(tuple);
-	return order;
 }
 
 /*
@@ -278,15 +239,18 @@ gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not
 			continue;
 		if (!orders[i].collated)
 			return orders[i].encoding;
-		switch (collation_order(collation))
+		*why_not = no_collation;
+		switch (collation_order(collation, why_not))
 		{
 			case ORDER_BY_BYTES:
 				return orders[i].encoding;
 			case ORDER_BY_ICU:
 				Assert(gpusort_key_types[orders[i].encoding].under_icu != GPUSORT_ENCODE_NONE);
 				return gpusort_key_types[orders[i].encoding].under_icu;
+			case ORDER_BY_LIBC:
+				Assert(gpusort_key_types[orders[i].encoding].under_libc != GPUSORT_ENCODE_NONE);
+				return gpusort_key_types[orders[i].encoding].under_libc;
 			case ORDER_UNKNOWN:
-				*why_not = no_collation;
 				return GPUSORT_ENCODE_NONE;
 		}
 	}

@@ -46,6 +46,9 @@ typedef enum GpuSortEncoding
 	GPUSORT_ENCODE_ICU_TEXT, /* under ICU collations */
 	GPUSORT_ENCODE_ICU_BPCHAR,
 	GPUSORT_ENCODE_ICU_NAME,
+	GPUSORT_ENCODE_LIBC_TEXT, /* under the C library's collations */
+	GPUSORT_ENCODE_LIBC_BPCHAR,
+	GPUSORT_ENCODE_LIBC_NAME,
 
 	GPUSORT_ENCODE_Count,
 } GpuSortEncoding;
@@ -59,6 +62,14 @@ typedef enum GpuSortStringForm
 	GPUSORT_STRING_NAME,     /* up to the first zero byte */
 	GPUSORT_STRING_BITS,     /* of a varlena that begins with their number */
 } GpuSortStringForm;
+
+/* What a string's bytes in the key are. */
+typedef enum GpuSortStringSource
+{
+	GPUSORT_SOURCE_STRING = 0, /* its own */
+	GPUSORT_SOURCE_ICU,        /* of ICU's sort key */
+	GPUSORT_SOURCE_LIBC,       /* of the first level of the C library's */
+} GpuSortStringSource;
 
 struct GpuSortBits; /* bit_writer.h */
 
@@ -84,8 +95,9 @@ typedef struct GpuSortKeyType
 
 	/* of strings */
 	GpuSortStringForm string;
-	GpuSortEncoding under_icu; /* what takes its place under ICU collations */
-	bool icu;                  /* the bytes are of ICU's sort key, and the state is the collation's */
+	GpuSortStringSource source; /* if it is not the string, the state is the collation's */
+	GpuSortEncoding under_icu;  /* what takes its place under ICU collations */
+	GpuSortEncoding under_libc; /* and under the C library's */
 } GpuSortKeyType;
 
 extern const GpuSortKeyType gpusort_key_types[GPUSORT_ENCODE_Count];
