@@ -4,6 +4,7 @@
 #   make                    builds what can be built
 #   make install            puts it where pg_config says
 #   make installcheck       the pgTAP suite, on a running server (PGHOST, PGPORT, PGUSER)
+#   make dist               gpusort-VERSION.zip of what is committed, as PGXN takes it
 #   make gpusortd-faults    the service with fault points, for test/t, as build-faults/gpusortd
 #   make check-service      the service, without PostgreSQL
 #   make check-engine       the engines alone; ENGINE=cuda on a GPU host
@@ -88,10 +89,16 @@ install-service: gpusortd
 	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
 	$(INSTALL_PROGRAM) gpusortd '$(DESTDIR)$(pkglibdir)/gpusortd'
 	$(if $(NVCC),$(INSTALL_SHLIB) cuda/gpusort_cuda.so '$(DESTDIR)$(pkglibdir)/gpusort_cuda.so')
+	$(MKDIR_P) '$(DESTDIR)$(mandir)/man8'
+	$(INSTALL_DATA) doc/gpusortd.8 '$(DESTDIR)$(mandir)/man8/gpusortd.8'
 
 uninstall: uninstall-service
 uninstall-service:
-	rm -f '$(DESTDIR)$(pkglibdir)/gpusortd' '$(DESTDIR)$(pkglibdir)/gpusort_cuda.so'
+	rm -f '$(DESTDIR)$(pkglibdir)/gpusortd' '$(DESTDIR)$(pkglibdir)/gpusort_cuda.so' '$(DESTDIR)$(mandir)/man8/gpusortd.8'
+
+# .gitattributes says what is left out
+dist:
+	git archive --format=zip --prefix=gpusort-$(EXTVERSION)/ -o gpusort-$(EXTVERSION).zip HEAD
 
 check-service:
 	$(MAKE) -C test/service check
@@ -125,5 +132,5 @@ clean-parts:
 	rm -rf build-faults
 	for d in cuda test/service test/engine test/device bench/device; do $(MAKE) -C $$d clean; done
 
-.PHONY: gpusortd-faults cuda-engine install-service uninstall-service check-service check-engine check-engine-host check-device \
+.PHONY: dist gpusortd-faults cuda-engine install-service uninstall-service check-service check-engine check-engine-host check-device \
 	tests-service tests-emulate tests-engine tests-device clean-parts
