@@ -35,11 +35,11 @@
 #include "commands/explain.h"
 #include "client/slots.h"
 #include "exec/explain.h"
+#include "exec/gather.h"
 #include "exec/output.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "node.h"
-#include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "storage/latch.h"
 #include "utils/tuplestore.h"
@@ -98,36 +98,6 @@ typedef struct ExchangeState
 	ProcessFigures *figures; /* by process, of the last time */
 } ExchangeState;
 
-/* The empty row that came through a node is none. */
-static void
-uncount_row(PlanState *ps)
-{
-	if (ps->instrument != NULL)
-		InstrUpdateTupleCount(ps->instrument, -1);
-}
-
-/* Reads from Gather, with the leader taking part in any case. */
-static TupleTableSlot *
-read_gather(ExchangeState *state)
-{
-	PlanState *gather = outerPlanState(state);
-	TupleTableSlot *row;
-
-	if (likely(parallel_leader_participation))
-		return ExecProcNode(gather);
-	PG_TRY();
-	{
-		parallel_leader_participation = true;
-		row = ExecProcNode(gather);
-	}
-	PG_FINALLY();
-	{
-		parallel_leader_participation = false;
-	}
-	PG_END_TRY();
-	return row;
-}
-
 /* The first stashed range has been emitted; its store will do for another. */
 static void
 drop_stashed(ExchangeState *state)
@@ -181,9 +151,8 @@ begin_exchange(ExchangeState *state)
 		state->stage = STAGE_GATHER;
 		return;
 	}
-	(void) read_gather(state);
-	uncount_row(&gather->ps);
-	uncount_row(outerPlanState(gather));
+	(void) gpusort_gather_row(&gather->ps);
+	gpusort_gather_uncount_row(&gather->ps);
 	if (state->output->outcome == GPUSORT_OUTPUT_FAILED)
 	{
 		fall_back(state);
@@ -217,7 +186,7 @@ next_range(ExchangeState *state)
 	if (state->range == state->ranges)
 	{
 		/* Errors of workers come in here, and their counts. */
-		while (!TupIsNull(read_gather(state)))
+		while (!TupIsNull(gpusort_gather_row(outerPlanState(state))))
 			;
 		gpusort_output_finish(state->output);
 		state->stage = STAGE_ENDED;
@@ -265,7 +234,7 @@ note_gone(ExchangeState *state)
 	}
 	/* It must have ended with an error, which comes in here. */
 	gpusort_output_stop(state->output);
-	while (!TupIsNull(read_gather(state)))
+	while (!TupIsNull(gpusort_gather_row(outerPlanState(state))))
 		;
 	elog(ERROR, "a parallel worker has ended before its rows have");
 }
@@ -427,7 +396,7 @@ next_row(ExchangeState *state)
 				row = plan_row(state);
 				break;
 			case STAGE_GATHER:
-				return read_gather(state);
+				return gpusort_gather_row(outerPlanState(state));
 			case STAGE_ENDED:
 				return state->slot;
 			case STAGE_STOPPED:
