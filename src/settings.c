@@ -15,6 +15,7 @@
 bool gpusort_enable = true;
 bool gpusort_force = false;
 bool gpusort_verify_rows = false;
+bool gpusort_verify_collation = true;
 bool gpusort_parallel_output = true;
 bool gpusort_allowed = true;
 bool gpusort_log_decisions = false;
@@ -107,6 +108,10 @@ gpusort_settings_init(void)
 							 "Verifies each row that comes back from the sort service, and that none is missing.",
 							 NULL,
 							 &gpusort_verify_rows, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.verify_collation",
+							 "Verifies with the C library that rows sorted under one of its collations are in order.",
+							 NULL,
+							 &gpusort_verify_collation, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.parallel_output",
 							 "Runs windows, groups, DISTINCT and joins above a GpuSort in all processes of a parallel plan.",
 							 NULL,

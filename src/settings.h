@@ -14,6 +14,7 @@
 extern bool gpusort_enable;
 extern bool gpusort_force;
 extern bool gpusort_verify_rows;
+extern bool gpusort_verify_collation;
 extern bool gpusort_parallel_output;
 extern int gpusort_engine; /* GpuSortEngineKind */
 extern int gpusort_min_rows;

@@ -82,6 +82,13 @@ gpusort_column_is_string(const GpuSortColumn *column)
 	return column->type->string != GPUSORT_STRING_NONE;
 }
 
+/* Returns true if strings of a column that is in the key are under a libc collation. */
+static inline bool
+gpusort_column_is_libc(const GpuSortColumn *column)
+{
+	return column->type->source == GPUSORT_SOURCE_LIBC;
+}
+
 /* layout.c */
 extern GpuSortKeys *gpusort_keys_create(GpuSortColumn *columns, int count);
 extern void gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool common_later);

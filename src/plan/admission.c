@@ -127,6 +127,15 @@ candidate_encoding(const GpuSortCandidate *candidate, int i, bool *descending, c
 	return pathkey_encoding(key, why_not);
 }
 
+/* Returns the collation of sort key number i, from 0. */
+static Oid
+candidate_collation(const GpuSortCandidate *candidate, int i)
+{
+	if (candidate->sort != NULL)
+		return candidate->sort->collations[i];
+	return list_nth_node(PathKey, candidate->pathkeys, i)->pk_eclass->ec_collation;
+}
+
 /* Finds out how many leading keys have an encoding; the comparators order rows by the others. */
 static void
 look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
@@ -145,6 +154,13 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 				refuse(admission, "sort key 1 %s", why_not);
 			break;
 		}
+		if (gpusort_key_types[encoding].source == GPUSORT_SOURCE_LIBC && gpusort_shared_distrusts_collation(candidate_collation(candidate, i)))
+		{
+			refuse(admission, "the collation of sort key %d was found to order strings otherwise than their keys", i + 1);
+			break;
+		}
+		if (gpusort_key_types[encoding].source == GPUSORT_SOURCE_LIBC)
+			admission->verified = gpusort_verify_collation;
 		if (i == 0)
 		{
 			admission->string_key = gpusort_key_types[encoding].string != GPUSORT_STRING_NONE;

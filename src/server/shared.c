@@ -51,6 +51,7 @@ static const char *const reason_names[GPUSORT_REASONS] = {
 	[GPUSORT_REASON_FEW_ROWS] = "few rows",
 	[GPUSORT_REASON_NOT_ALLOWED] = "not allowed",
 	[GPUSORT_REASON_VERIFY] = "verification",
+	[GPUSORT_REASON_COLLATION] = "collation",
 };
 
 /* Returns the name of a GpuSortReason, or of one of the client's own. */
@@ -368,6 +369,48 @@ gpusort_shared_jobs(GpuSortJobSlot jobs[GPUSORT_JOB_SLOTS])
 	LWLockAcquire(&state->lock, LW_SHARED);
 	memcpy(jobs, state->jobs, sizeof(state->jobs));
 	LWLockRelease(&state->lock);
+}
+
+/* Returns true if this collation of the current database is distrusted; the lock is held. */
+static bool
+is_distrusted(const GpuSortShared *state, Oid collation)
+{
+	if (state->ndistrusted == GPUSORT_DISTRUSTED_MAX)
+		return true;
+	for (int i = 0; i < state->ndistrusted; i++)
+	{
+		if (state->distrusted[i].database == MyDatabaseId && state->distrusted[i].collation == collation)
+			return true;
+	}
+	return false;
+}
+
+/* Has nobody sort by this collation's keys until the server restarts; true if that is news. */
+bool
+gpusort_shared_distrust_collation(Oid collation)
+{
+	GpuSortShared *state = gpusort_shared();
+	bool news;
+
+	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+	news = !is_distrusted(state, collation);
+	if (news)
+		state->distrusted[state->ndistrusted++] = (GpuSortDistrusted){.database = MyDatabaseId, .collation = collation};
+	LWLockRelease(&state->lock);
+	return news;
+}
+
+/* Returns true if nobody is to sort by this collation's keys. */
+bool
+gpusort_shared_distrusts_collation(Oid collation)
+{
+	GpuSortShared *state = gpusort_shared();
+	bool distrusts;
+
+	LWLockAcquire(&state->lock, LW_SHARED);
+	distrusts = is_distrusted(state, collation);
+	LWLockRelease(&state->lock);
+	return distrusts;
 }
 
 /* Adds a finished sort to the statistics: rows and bytes ingested, rows that needed a tie-break. */

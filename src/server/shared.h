@@ -65,6 +65,7 @@ typedef enum GpuSortPhase
 	GPUSORT_PHASE_QUEUE, /* for chunks and memory */
 	GPUSORT_PHASE_INGEST,
 	GPUSORT_PHASE_SORT,
+	GPUSORT_PHASE_VERIFY, /* its order, under a collation of the C library */
 	GPUSORT_PHASE_EMIT,
 } GpuSortPhase;
 
@@ -96,7 +97,8 @@ typedef struct GpuSortJobSlot
 #define GPUSORT_REASON_FEW_ROWS    (GPUSORT_REASON_INTERNAL + 4) /* not worth asking the service */
 #define GPUSORT_REASON_NOT_ALLOWED (GPUSORT_REASON_INTERNAL + 5) /* gpusort.allowed was turned off since it was planned */
 #define GPUSORT_REASON_VERIFY      (GPUSORT_REASON_INTERNAL + 6) /* what came back is not what was put */
-#define GPUSORT_REASONS            (GPUSORT_REASON_INTERNAL + 7)
+#define GPUSORT_REASON_COLLATION   (GPUSORT_REASON_INTERNAL + 7) /* the C library orders strings otherwise than their keys */
+#define GPUSORT_REASONS            (GPUSORT_REASON_INTERNAL + 8)
 
 /* Times of a sort in milliseconds, by phase. */
 typedef struct GpuSortTimes
@@ -124,12 +126,24 @@ typedef struct GpuSortStats
 	TimestampTz reset;
 } GpuSortStats;
 
+/* A collation of the C library whose order is not that of its keys: left alone until the server restarts. */
+typedef struct GpuSortDistrusted
+{
+	Oid database;
+	Oid collation;
+} GpuSortDistrusted;
+
+/* When so many are distrusted, all others are. */
+#define GPUSORT_DISTRUSTED_MAX 64
+
 typedef struct GpuSortShared
 {
 	LWLock lock; /* guards all of it but what GpuSortJobSlot says */
 	ConditionVariable service_changed;
 	GpuSortService service;
 	GpuSortStats stats;
+	int ndistrusted;
+	GpuSortDistrusted distrusted[GPUSORT_DISTRUSTED_MAX];
 	GpuSortJobSlot jobs[GPUSORT_JOB_SLOTS];
 } GpuSortShared;
 
@@ -152,6 +166,9 @@ extern void gpusort_shared_job_begun(GpuSortJobSlot *slot, GpuSortEngineKind eng
 extern void gpusort_shared_job_add(GpuSortJobSlot *slot, uint64 rows, uint64 bytes);
 extern void gpusort_shared_job_end(GpuSortJobSlot *slot);
 extern void gpusort_shared_jobs(GpuSortJobSlot jobs[GPUSORT_JOB_SLOTS]);
+
+extern bool gpusort_shared_distrust_collation(Oid collation);
+extern bool gpusort_shared_distrusts_collation(Oid collation);
 
 extern void gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 tie_rows, const GpuSortTimes *ms);
 extern void gpusort_shared_count_small_sort(void);

@@ -243,6 +243,8 @@ phase_name(GpuSortPhase phase)
 			return "ingest";
 		case GPUSORT_PHASE_SORT:
 			return "sort";
+		case GPUSORT_PHASE_VERIFY:
+			return "verify";
 		case GPUSORT_PHASE_EMIT:
 			return "emit";
 	}
