@@ -11,7 +11,8 @@
  * Of a shared sort the rows are read by ranges: init; then ask for each range, in rising
  * order, up to GPUSORT_READS_MAX of them ahead; begin_range goes to the next of those,
  * whether the one before was read to its end or not, and next_chunk says that there are
- * no more at the end of the range.  There is no rewind.
+ * no more at the end of the range.  Or this process alone reads the rows: then rewind comes
+ * first, and again at any time.
  *
  * WHAT IS VERIFIED
  *	Always: each row lies within its chunk and has legal flags; the rows of a
@@ -337,6 +338,11 @@ gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 	if (reader->last)
 	{
 		note_whole_range(reader);
+		if (reader->all_asked)
+		{
+			(void) gpusort_reader_check_whole(&reader->expected, &reader->whole, failure);
+			return false;
+		}
 		if (!reader->expected.shared && reader->expected.verified && reader->expected.all && reader->verified.sum != reader->expected.sum)
 			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came are not those that were put");
 		return false;
@@ -465,10 +471,37 @@ gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *
 	return true;
 }
 
-/* Starts again at the first row; not of a shared sort.  false, with a reason, if the sort is lost. */
+/* What was not read of the range at hand is not wanted; there must be no other asked for.  false, with a reason, if the sort is lost. */
+bool
+gpusort_reader_skip_range(GpuSortReader *reader, GpuSortFailure *failure)
+{
+	bool skip = !reader->last;
+
+	Assert(reader->expected.shared && reader->nasked == 0);
+	drop_chunk(reader);
+	reader->last = true;
+	reader->in_range = false;
+	return !skip || gpusort_client_skip(reader->client, failure);
+}
+
+/*
+ * Starts at the first row, again or, after init, for the first time.  Of a shared sort this process reads all rows then,
+ * as one range.  false, with a reason, if the sort is lost.
+ */
 bool
 gpusort_reader_rewind(GpuSortReader *reader, GpuSortFailure *failure)
 {
+	bool unread = reader->chunks == 0;
+
+	if (reader->expected.shared)
+	{
+		if (!gpusort_reader_skip_range(reader, failure))
+			return false;
+		start(reader);
+		reader->whole = (GpuSortWhole){0};
+		reader->all_asked = true;
+		return gpusort_reader_ask(reader, 0, reader->expected.rows, failure) && gpusort_reader_begin_range(reader, failure);
+	}
 	start(reader);
-	return gpusort_client_rewind(reader->client, failure);
+	return unread || gpusort_client_rewind(reader->client, failure);
 }

@@ -81,6 +81,7 @@ typedef struct GpuSortReader
 	bool in_range;      /* the range at hand has not been read to its end */
 	bool row_before;    /* the row before the range at hand comes first, to be compared with */
 	bool at_border;     /* it has come: the next row to be verified is the first of the range */
+	bool all_asked;     /* the range at hand is all of the rows, to be compared with what is expected at its end */
 	GpuSortWhole begun; /* what rows, bytes and verified.sum were when it began */
 	GpuSortWhole whole; /* all ranges that were read to their ends */
 
@@ -103,6 +104,7 @@ extern bool gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *fai
 extern bool gpusort_reader_ask(GpuSortReader *reader, uint64 first, uint64 end, GpuSortFailure *failure);
 extern bool gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure);
 extern bool gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *whole, GpuSortFailure *failure);
+extern bool gpusort_reader_skip_range(GpuSortReader *reader, GpuSortFailure *failure);
 extern bool gpusort_reader_rewind(GpuSortReader *reader, GpuSortFailure *failure);
 extern char *gpusort_reader_row(GpuSortReader *reader);
 

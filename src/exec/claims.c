@@ -4,10 +4,11 @@
  *	  How far the processes of a shared sort are, and whose each range of its rows is.
  *
  * Legal order of calls.  The leader: create once; then for each run start, before
- * workers start; seal, when it has put its part of the rows; publish; owner for each
- * range in rising order.  A worker: register, before it reads a row; sign_off, if it has
- * registered, when it has put its part; wait; next until there is none.  Any of them stop,
- * at any time.
+ * workers start; seal, when it has put its part of the rows; begin_parts, if their order is to
+ * be verified, next_part and verified_part until there is none, and finish_parts; publish;
+ * owner for each range in rising order.  A worker: register, before it reads a row; sign_off,
+ * if it has registered, when it has put its part; wait_parts, and, if there are any, next_part and
+ * verified_part until there is none; wait; next until there is none.  Any of them stop, at any time.
  *
  * Ranges are claimed in rising order, so that the leader, which emits them in that order, never waits for
  * one whose turn among the workers is far off.
@@ -41,6 +42,10 @@ gpusort_claims_start(GpuSortClaims *claims, bool stop)
 	claims->published = false;
 	claims->ranges = 0;
 	claims->next = 0;
+	claims->verifying = false;
+	claims->parts = 0;
+	claims->next_part = 0;
+	claims->verified_parts = 0;
 	claims->failure.reason = GPUSORT_REASON_NONE;
 }
 
@@ -107,6 +112,83 @@ gpusort_claims_seal(GpuSortClaims *claims)
 			ConditionVariableSleep(&claims->changed, PG_WAIT_EXTENSION);
 	}
 	ConditionVariableCancelSleep();
+}
+
+/* The rows are in order, as far as their keys say; processes are to verify that, in so many parts. */
+void
+gpusort_claims_begin_parts(GpuSortClaims *claims, uint32 parts)
+{
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	claims->parts = parts;
+	claims->verifying = true;
+	LWLockRelease(&claims->lock);
+	wake_all(claims);
+}
+
+/* There is no part left to claim: waits until all have been verified, or stop. */
+void
+gpusort_claims_finish_parts(GpuSortClaims *claims)
+{
+	bool finished = false;
+
+	ConditionVariablePrepareToSleep(&claims->changed);
+	while (!claims->stop && !finished)
+	{
+		LWLockAcquire(&claims->lock, LW_SHARED);
+		finished = claims->verified_parts == claims->parts;
+		LWLockRelease(&claims->lock);
+		if (!finished)
+			ConditionVariableSleep(&claims->changed, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+}
+
+/* Waits until there are parts to be verified; false if there will be none. */
+bool
+gpusort_claims_wait_parts(GpuSortClaims *claims)
+{
+	bool verifying = false;
+	bool published = false;
+
+	ConditionVariablePrepareToSleep(&claims->changed);
+	while (!claims->stop && !verifying && !published)
+	{
+		LWLockAcquire(&claims->lock, LW_SHARED);
+		verifying = claims->verifying;
+		published = claims->published;
+		LWLockRelease(&claims->lock);
+		if (!verifying && !published)
+			ConditionVariableSleep(&claims->changed, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+	return verifying && !published;
+}
+
+/* Returns the next part to be verified, by this process, or -1 if there is none. */
+int
+gpusort_claims_next_part(GpuSortClaims *claims)
+{
+	int part = -1;
+
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	if (!claims->stop && claims->next_part < claims->parts)
+		part = claims->next_part++;
+	LWLockRelease(&claims->lock);
+	return part;
+}
+
+/* A part has been found in order: so many pairs of neighbours, which are added to those in *total, in shared memory. */
+void
+gpusort_claims_verified_part(GpuSortClaims *claims, uint64 *total, uint64 pairs)
+{
+	bool finished;
+
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	*total += pairs;
+	finished = ++claims->verified_parts == claims->parts;
+	LWLockRelease(&claims->lock);
+	if (finished)
+		wake_all(claims);
 }
 
 /* The rows have been cut into so many ranges, which may be claimed from now on. */

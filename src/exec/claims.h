@@ -33,6 +33,12 @@ typedef struct GpuSortClaims
 	uint32 ranges;
 	uint32 next; /* the first range that is nobody's */
 	GpuSortFailure failure;
+
+	/* the order of the rows is verified, part by part, before ranges are published */
+	bool verifying;
+	uint32 parts;
+	uint32 next_part;                 /* the first that is nobody's */
+	uint32 verified_parts;            /* those that are */
 	int16 owners[GPUSORT_RANGES_MAX]; /* processes, of the ranges before next */
 } GpuSortClaims;
 
@@ -40,16 +46,21 @@ typedef struct GpuSortClaims
 extern void gpusort_claims_create(GpuSortClaims *claims);
 extern void gpusort_claims_start(GpuSortClaims *claims, bool stop);
 extern void gpusort_claims_seal(GpuSortClaims *claims);
+extern void gpusort_claims_begin_parts(GpuSortClaims *claims, uint32 parts);
+extern void gpusort_claims_finish_parts(GpuSortClaims *claims);
 extern void gpusort_claims_publish(GpuSortClaims *claims, uint32 ranges);
 extern int gpusort_claims_owner(GpuSortClaims *claims, uint32 range);
 
 /* A worker's */
 extern bool gpusort_claims_register(GpuSortClaims *claims);
 extern void gpusort_claims_sign_off(GpuSortClaims *claims);
+extern bool gpusort_claims_wait_parts(GpuSortClaims *claims);
 extern bool gpusort_claims_wait(GpuSortClaims *claims);
 extern int gpusort_claims_next(GpuSortClaims *claims, int process);
 
 /* Everybody's */
+extern int gpusort_claims_next_part(GpuSortClaims *claims);
+extern void gpusort_claims_verified_part(GpuSortClaims *claims, uint64 *total, uint64 pairs);
 extern void gpusort_claims_stop(GpuSortClaims *claims, const GpuSortFailure *failure);
 
 #endif /* GPUSORT_CLAIMS_H */

@@ -17,6 +17,7 @@
  *	  input.c			INPUT: the child's rows to the service
  *	  fallback.c		the ways to TUPLESORT
  *	  shared_sort.c		a sort whose rows several processes put and read; sort_set.c, joint_ingest.c
+ *	  collation_check.c	is it in order for the C library; order_check.c, joint_check.c
  *	  service_sort.c	one sort in the service, its wait, its figures, its end
  *	  scan_state.h		the node's state
  *	  ingest.c			the node below Gather; prefixes.c, column_stats.c: what is in the keys

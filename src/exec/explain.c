@@ -105,13 +105,31 @@ show_queue(const GpuSortTimes *ms, ExplainState *es)
 		ExplainPropertyFloat("Queue Wait", "ms", ms->queue, 3, es);
 }
 
+/* What has been verified: the rows, by their tails; their order, by the C library. */
 static void
-show_phases(const GpuSortTimes *ms, ExplainState *es)
+show_verified(const GpuSortFigures *figures, ExplainState *es)
+{
+	if (es->format != EXPLAIN_FORMAT_TEXT)
+	{
+		if (figures->verified)
+			ExplainPropertyText("Verified", "rows", es);
+		if (figures->pairs > 0)
+			ExplainPropertyUInteger("Verified Pairs", NULL, figures->pairs, es);
+	}
+	else if (figures->pairs > 0)
+		ExplainPropertyText("Verified", psprintf("%s" UINT64_FORMAT " pairs", figures->verified ? "rows, " : "", figures->pairs), es);
+	else if (figures->verified)
+		ExplainPropertyText("Verified", "rows", es);
+}
+
+static void
+show_phases(const GpuSortTimes *ms, const GpuSortFigures *figures, ExplainState *es)
 {
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		char *text = psprintf("ingest=%.3f upload wait=%.3f sort=%.3f gather=%.3f emit=%.3f ties=%.3f ms",
-							  ms->ingest, ms->upload_wait, ms->sort, ms->gather, ms->emit, ms->ties);
+		char *verify = figures->pairs > 0 ? psprintf(" verify=%.3f", figures->verify_ms) : "";
+		char *text = psprintf("ingest=%.3f upload wait=%.3f sort=%.3f%s gather=%.3f emit=%.3f ties=%.3f ms",
+							  ms->ingest, ms->upload_wait, ms->sort, verify, ms->gather, ms->emit, ms->ties);
 
 		ExplainPropertyText("Phases", text, es);
 		return;
@@ -120,6 +138,8 @@ show_phases(const GpuSortTimes *ms, ExplainState *es)
 	ExplainPropertyFloat("Ingest", "ms", ms->ingest, 3, es);
 	ExplainPropertyFloat("Upload Wait", "ms", ms->upload_wait, 3, es);
 	ExplainPropertyFloat("Sort", "ms", ms->sort, 3, es);
+	if (figures->pairs > 0)
+		ExplainPropertyFloat("Verify", "ms", figures->verify_ms, 3, es);
 	ExplainPropertyFloat("Gather", "ms", ms->gather, 3, es);
 	ExplainPropertyFloat("Emit", "ms", ms->emit, 3, es);
 	ExplainPropertyFloat("Ties", "ms", ms->ties, 3, es);
@@ -155,13 +175,12 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	ExplainPropertyInteger("Bytes", NULL, figures->outcome.bytes, es);
 	ExplainPropertyInteger("Runs", NULL, 1, es);
 	ExplainPropertyInteger("Tie Rows", NULL, figures->outcome.tie_rows, es);
-	if (figures->verified)
-		ExplainPropertyText("Verified", "rows", es);
+	show_verified(figures, es);
 	/* They cost nothing, like the times of the whole statement, and are shown with them or with those of nodes. */
 	if (es->timing || es->summary)
 	{
 		ms = gpusort_service_sort_times(state);
 		show_queue(&ms, es);
-		show_phases(&ms, es);
+		show_phases(&ms, figures, es);
 	}
 }

@@ -8,15 +8,17 @@
  * is full, the rows that it has are sorted and read back into the tuplesort, to
  * those still to come; the child is not read again.  When the service is lost the
  * child is, provided that the planner found that it gives the same rows again;
- * otherwise, and once a row has been emitted, the query ends with an error.
+ * otherwise, and once a row has been emitted, the query ends with an error.  When the rows are not in
+ * PostgreSQL's order, under a collation of the C library, they are read back and none is emitted before.
  *
- * Each of the four leaves the node in GPUSORT_STAGE_TUPLESORT, but for a loss of rows that
+ * Each of the five leaves the node in GPUSORT_STAGE_TUPLESORT, but for a loss of rows that
  * several processes read: those above decide what comes of it (shared_sort.c).
  *
  *-------------------------------------------------------------------------
  */
 #include "exec/fallback.h"
 
+#include "exec/ingest.h"
 #include "exec/service_sort.h"
 #include "exec/shared_sort.h"
 #include "exec/ties.h"
@@ -49,7 +51,8 @@ note_fallback(GpuSortScanState *state, const GpuSortFailure *failure)
 	gpusort_shared_count_fallback(failure->reason);
 	if (gpusort_log_decisions)
 		ereport(LOG,
-				(errmsg("gpusort: falling back to tuplesort: %s", failure->text)));
+				(errmsg("gpusort: falling back to tuplesort: %s", failure->text),
+				 failure->reason != GPUSORT_REASON_COLLATION ? 0 : errhint("Collations of ICU, and \"C\", do not depend on the C library.")));
 }
 
 /* Puts the first rows, and what the child still has, into the tuplesort. */
@@ -150,13 +153,13 @@ gpusort_fallback_lost(GpuSortScanState *state, const GpuSortFailure *failure)
 	finish_tuplesort(state);
 }
 
-/* Has the service sort what it has, and reads that back into the tuplesort; false if it is lost. */
+/* Reads the rows that the service has sorted back into the tuplesort; false if they are lost. */
 static bool
 read_back(GpuSortScanState *state, GpuSortFailure *failure)
 {
 	GpuSortReader *reader = &state->service.reader;
 
-	if (!gpusort_service_sort_wait(state, failure))
+	if (!gpusort_reader_rewind(reader, failure))
 		return false;
 	while (gpusort_reader_next_chunk(reader, failure))
 	{
@@ -194,14 +197,36 @@ gpusort_fallback_full(GpuSortScanState *state, TupleTableSlot *row, const GpuSor
 	GpuSortFailure failure;
 
 	begin_tuplesort(state);
-	if (state->ingest == NULL && !read_back(state, &failure))
+	if (state->ingest != NULL)
+		gpusort_ingest_let_go(state->ingest);
+	else if (!gpusort_service_sort_wait(state, &failure) || !read_back(state, &failure))
 	{
 		gpusort_fallback_lost(state, &failure);
 		return;
 	}
 	tuplesort_puttupleslot(state->fallback.sort, row);
 	feed_tuplesort(state);
-	if (state->ingest != NULL && !read_back(state, &failure))
+	if (state->ingest != NULL && (!gpusort_service_sort_wait(state, &failure) || !read_back(state, &failure)))
+	{
+		gpusort_fallback_lost(state, &failure);
+		return;
+	}
+	note_fallback(state, &reason);
+	finish_tuplesort(state);
+}
+
+/*
+ * To be called when the rows, none of which has been emitted, are in the keys' order and not in PostgreSQL's: those
+ * that the service has go into the tuplesort.
+ */
+void
+gpusort_fallback_disordered(GpuSortScanState *state, const GpuSortFailure *disordered)
+{
+	GpuSortFailure reason = *disordered;
+	GpuSortFailure failure;
+
+	begin_tuplesort(state);
+	if (!read_back(state, &failure))
 	{
 		gpusort_fallback_lost(state, &failure);
 		return;

@@ -15,8 +15,14 @@
  * rows when there is no sort, when it is full or lost; long rows, which stay in
  * a temporary file of the leader's.
  *
+ * Where the order of the rows is to be verified (joint_check.c), workers that have handed over all of
+ * their rows stay, below Gather, until they have verified their parts.  The leader's node then
+ * sends an empty row up whenever Gather asks for one, so that GpuSort can see, between rows
+ * of workers that do not stay, whether all others have: every worker that Gather knows of has stayed then.
+ *
  * Legal order of calls of the GpuSort node: find once; then for each sort start,
- * before Gather runs, and collect, after it has ended; reset at any time.  With
+ * before Gather runs, next until there is no row, and collect; where workers stay, check_order
+ * and finish, or let_go at any time; reset at any time.  With
  * no sort started, or none to join, the node passes its child's rows on.
  *
  * What a process does for its part in the sort is in joint_ingest.c.  If rows of a worker's are
@@ -31,17 +37,25 @@
 #include "access/parallel.h"
 #include "commands/explain.h"
 #include "exec/first_rows.h"
+#include "exec/gather.h"
 #include "exec/joint_ingest.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "pgstat.h"
 #include "server/installation.h"
 #include "server/shared.h"
+#include "storage/latch.h"
 #include "utils/memutils.h"
 
 /* In dynamic shared memory. */
 typedef struct IngestShared
 {
 	uint64 build; /* of the leader's module: one of another build knows no more of this */
-	GpuSortJointShared joint;
+	bool stays;   /* workers that have handed over all of their rows stay, to verify the order of all */
+	GpuSortClaims claims;
+	GpuSortOrderedRows rows;
+	GpuSortJointShared joint; /* variable length: must be last field */
 } IngestShared;
 
 struct GpuSortIngestState
@@ -50,9 +64,18 @@ struct GpuSortIngestState
 	GpuSortPlanInfo info;
 	GpuSortJointIngest joint; /* without a writer rows go up */
 	GpuSortFirstRows first;
+	IngestShared *shared; /* NULL: there are no workers */
+	const GpuSortRowForm *form;
 	bool is_member; /* a worker is to join the sort */
+	bool ended;     /* the child has no more rows */
+	bool passed;    /* rows of it have gone up */
 
 	/* the leader's */
+	GatherState *gather; /* above */
+	bool holds;          /* an empty row goes up, again and again, when the child has no more */
+	bool held;           /* one has */
+	bool participates;   /* the leader has a part of the rows */
+	TupleTableSlot *empty_row;
 	uint64 leader_rows; /* ingested by this node here */
 	int nworkers;       /* entries in worker_rows; 0 before collect */
 	uint64 *worker_rows;
@@ -64,25 +87,75 @@ join_sort(GpuSortIngestState *state)
 {
 	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	GpuSortFailure failure;
-	const GpuSortRowForm *form = gpusort_rowform_create(ExecGetResultType(outerPlanState(state)), state->info.visible);
 
+	state->form = gpusort_rowform_create(ExecGetResultType(outerPlanState(state)), state->info.visible);
 	state->is_member = false;
-	if (!gpusort_joint_ingest_join(&state->joint, form, NULL, &failure))
+	if (!gpusort_joint_ingest_join(&state->joint, state->form, NULL, &failure))
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort: a parallel worker passes its rows on: %s", failure.text)));
 	MemoryContextSwitchTo(caller);
 }
 
-/* Hands over what this process has ingested; further rows go up. */
-static void
+/* Hands over what this process has ingested; further rows go up.  Returns true in a worker whose rows are all in the sort. */
+static bool
 stop_writing(GpuSortIngestState *state)
 {
 	GpuSortFailure ignored;
+	bool left = false;
 
 	/* The leader's writer is GpuSort's to finish.  After a loss there is nobody to answer; the leader hears of it too. */
 	if (state->joint.client != NULL)
-		(void) gpusort_joint_ingest_leave(&state->joint, &ignored);
+		left = gpusort_joint_ingest_leave(&state->joint, &ignored);
 	state->joint.writer = NULL;
+	return left;
+}
+
+/* Verifies, in a worker, parts of the sorted rows; false, with a reason, if they are out of order, or lost. */
+static bool
+check_parts(GpuSortIngestState *state, GpuSortFailure *failure)
+{
+	IngestShared *shared = state->shared;
+	GpuSortSlots slots = {.form = state->form}; /* there are no long rows, and none is shown */
+	GpuSortReader reader;
+	GpuSortOrderReader own = {.reader = &reader};
+	bool good;
+
+	own.client = gpusort_client_join(shared->joint.token, shared->joint.generation, true, failure);
+	if (own.client == NULL)
+	{
+		ereport(DEBUG1,
+				(errmsg_internal("gpusort: a parallel worker verifies no rows: %s", failure->text)));
+		return true;
+	}
+	own.check = gpusort_collation_check_create(state->joint.keys, &slots);
+	good = gpusort_order_check_parts(&own, &shared->rows, &shared->claims, failure);
+	gpusort_client_end(own.client);
+	return good;
+}
+
+/* All rows of this worker are in the sort: stays until it is sorted, to verify it, or the leader wants nothing more. */
+static void
+stay(GpuSortIngestState *state)
+{
+	GpuSortClaims *claims = &state->shared->claims;
+	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+	GpuSortFailure failure;
+
+	gpusort_claims_sign_off(claims);
+	if (gpusort_claims_wait_parts(claims) && !check_parts(state, &failure))
+		gpusort_claims_stop(claims, &failure);
+	MemoryContextSwitchTo(caller);
+}
+
+/* There are no more rows: returns NULL, or in a leader that is to be asked again an empty row. */
+static TupleTableSlot *
+hold(GpuSortIngestState *state)
+{
+	state->ended = true;
+	if (!state->holds)
+		return NULL;
+	state->held = true;
+	return ExecStoreAllNullTuple(state->empty_row);
 }
 
 static TupleTableSlot *
@@ -97,16 +170,29 @@ exec_ingest(CustomScanState *node)
 
 	if (unlikely(state->is_member))
 		join_sort(state);
+	if (state->ended || (state->holds && !state->participates && state->gather->nworkers_launched > 0))
+		return hold(state);
 	writer = state->joint.writer;
 	if (writer == NULL)
-		return gpusort_first_rows_next(&state->first, child);
+	{
+		row = gpusort_first_rows_next(&state->first, child);
+		state->passed = true;
+		return TupIsNull(row) ? hold(state) : row;
+	}
 
 	rows_before = writer->rows;
 	row = gpusort_joint_ingest_rows(&state->joint, child, NULL, &failure);
 	state->leader_rows += writer->rows - rows_before;
-	if (TupIsNull(row) || failure.reason != GPUSORT_REASON_NONE)
-		stop_writing(state);
-	return row;
+	if (!TupIsNull(row))
+	{
+		if (failure.reason != GPUSORT_REASON_NONE)
+			(void) stop_writing(state);
+		state->passed = true;
+		return row;
+	}
+	if (stop_writing(state) && state->shared->stays && !state->passed)
+		stay(state);
+	return hold(state);
 }
 
 static void
@@ -127,6 +213,7 @@ begin_ingest(CustomScanState *node, EState *estate, int eflags)
 	state->joint.keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
 	gpusort_first_rows_init(&state->first, outerPlanState(node));
 	state->joint.first = &state->first;
+	state->empty_row = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
 	MemoryContextSwitchTo(caller);
 }
 
@@ -143,9 +230,11 @@ end_ingest(CustomScanState *node)
 static void
 rescan_ingest(CustomScanState *node)
 {
+	GpuSortIngestState *state = (GpuSortIngestState *) node;
 	PlanState *child = outerPlanState(node);
 
-	gpusort_first_rows_clear(&((GpuSortIngestState *) node)->first);
+	state->ended = false;
+	gpusort_first_rows_clear(&state->first);
 	if (child->chgParam == NULL)
 		ExecReScan(child);
 }
@@ -160,7 +249,11 @@ estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 static void
 reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
-	gpusort_joint_ingest_publish(&((GpuSortIngestState *) node)->joint);
+	GpuSortIngestState *state = (GpuSortIngestState *) node;
+
+	state->shared->stays = state->holds;
+	gpusort_claims_start(&state->shared->claims, false);
+	gpusort_joint_ingest_publish(&state->joint);
 }
 
 static void
@@ -170,9 +263,11 @@ initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate
 	IngestShared *shared = coordinate;
 
 	shared->build = gpusort_module_build();
+	gpusort_claims_create(&shared->claims);
 	gpusort_joint_ingest_create(&shared->joint, pcxt->nworkers);
+	state->shared = shared;
 	state->joint.shared = &shared->joint;
-	gpusort_joint_ingest_publish(&state->joint);
+	reinitialize_shared(node, pcxt, coordinate);
 }
 
 static void
@@ -184,6 +279,7 @@ initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 	/* After make install a worker may have loaded another module than its leader; it passes rows on. */
 	if (shared->build != gpusort_module_build())
 		return;
+	state->shared = shared;
 	state->joint.shared = &shared->joint;
 	state->is_member = true;
 }
@@ -192,7 +288,12 @@ initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 static void
 shutdown_ingest(CustomScanState *node)
 {
-	((GpuSortIngestState *) node)->joint.shared = NULL;
+	GpuSortIngestState *state = (GpuSortIngestState *) node;
+
+	if (!IsParallelWorker())
+		gpusort_ingest_let_go(state);
+	state->shared = NULL;
+	state->joint.shared = NULL;
 }
 
 static void
@@ -259,6 +360,7 @@ gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)
 		((CustomScanState *) outerPlanState(child))->methods != &exec_methods)
 		return NULL;
 	state = (GpuSortIngestState *) outerPlanState(child);
+	state->gather = castNode(GatherState, child);
 
 	above = child->ps_ResultTupleDesc;
 	below = ExecGetResultType(outerPlanState(state));
@@ -279,17 +381,130 @@ gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)
 	return state;
 }
 
+/* Workers that have signed off are there still. */
+static int
+stayed(const GpuSortIngestState *state)
+{
+	int workers = 0;
+
+	if (state->shared != NULL)
+	{
+		GpuSortClaims *claims = &state->shared->claims;
+
+		LWLockAcquire(&claims->lock, LW_SHARED);
+		workers = claims->signed_off;
+		LWLockRelease(&claims->lock);
+	}
+	return workers;
+}
+
 /*
  * Rows go to a sort from now on: in this process by writer, which is the
  * caller's until reset or collect, as are its keys; in workers that start after
  * this by joining.  common_later: the keys have no common prefixes yet, but are laid
- * out for some.
+ * out for some.  stay: workers stay until finish, to verify the order.
  */
 void
-gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, GpuSortKeys *keys, bool common_later)
+gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, GpuSortKeys *keys, bool common_later, bool stay)
 {
 	gpusort_ingest_reset(state);
 	gpusort_joint_ingest_start(&state->joint, writer, keys, common_later);
+	state->holds = stay;
+	state->participates = parallel_leader_participation;
+}
+
+/* Returns true if workers can be had to stay: empty rows do not go into expressions of Gather's. */
+bool
+gpusort_ingest_may_stay(const GpuSortIngestState *state)
+{
+	return state->gather->ps.ps_ProjInfo == NULL;
+}
+
+/*
+ * Returns the next row that came up; an empty slot, or NULL, when all processes have taken their rows in: then workers
+ * may have stayed.
+ */
+TupleTableSlot *
+gpusort_ingest_next(GpuSortIngestState *state)
+{
+	PlanState *gather = &state->gather->ps;
+
+	if (!state->holds)
+		return ExecProcNode(gather);
+	for (;;)
+	{
+		TupleTableSlot *row;
+
+		state->held = false;
+		row = gpusort_gather_row(gather);
+		if (!state->held)
+			return row;
+		gpusort_gather_uncount_row(gather);
+		if (state->gather->nreaders == stayed(state))
+			return NULL;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/*
+ * Has the order of the rows verified by all processes that are there; reader is the leader's, which has been asked for
+ * nothing, and check its own.  Adds up the pairs compared in *pairs.  false, with a reason, if rows are out of order, or lost.
+ */
+bool
+gpusort_ingest_check_order(GpuSortIngestState *state, const GpuSortOrderReader *own, uint64 *pairs, GpuSortFailure *failure)
+{
+	GpuSortClaims *claims = &state->shared->claims;
+	GpuSortOrderedRows *rows = &state->shared->rows;
+	int processes = 1 + stayed(state);
+
+	rows->expected = own->reader->expected;
+	if (!gpusort_order_cut(own->client, rows, processes, failure))
+		return false;
+	gpusort_claims_begin_parts(claims, gpusort_order_parts(rows, processes));
+	if (!gpusort_order_check_parts(own, rows, claims, failure))
+		return false;
+	gpusort_claims_finish_parts(claims);
+	*failure = claims->failure;
+	*pairs = rows->pairs;
+	return !claims->stop;
+}
+
+/* Returns how many workers have stayed to verify the rows. */
+int
+gpusort_ingest_stayed(const GpuSortIngestState *state)
+{
+	return state->holds ? stayed(state) : 0;
+}
+
+/* Returns true if a worker has other versions of the C library's locales. */
+bool
+gpusort_ingest_is_strange(const GpuSortIngestState *state)
+{
+	return state->joint.shared != NULL && state->joint.shared->strange_libc;
+}
+
+/* Workers that have stayed are to end.  Gather must be read to its end then, or start over. */
+void
+gpusort_ingest_let_go(GpuSortIngestState *state)
+{
+	GpuSortFailure none = {0};
+
+	state->holds = false;
+	if (state->shared != NULL)
+		gpusort_claims_stop(&state->shared->claims, &none);
+}
+
+/* The same, and reads Gather to its end: workers' errors, counts and times come in.  Errors: there is a row. */
+void
+gpusort_ingest_finish(GpuSortIngestState *state)
+{
+	bool held = state->holds;
+
+	gpusort_ingest_let_go(state);
+	if (held && !TupIsNull(ExecProcNode(&state->gather->ps)))
+		elog(ERROR, "a parallel worker has rows that came too late to be sorted");
 }
 
 /* The caller is about to write a row that came up: if nobody has chosen common prefixes there are to be none. */
@@ -320,7 +535,9 @@ gpusort_ingest_collect(GpuSortIngestState *state, GpuSortPut *put)
 void
 gpusort_ingest_reset(GpuSortIngestState *state)
 {
+	gpusort_ingest_let_go(state);
 	gpusort_joint_ingest_reset(&state->joint);
+	state->ended = false;
 	state->leader_rows = 0;
 	state->nworkers = 0;
 }

@@ -16,7 +16,9 @@
  */
 #include "exec/input.h"
 
+#include "client/elapsed.h"
 #include "exec/bound.h"
+#include "exec/collation_check.h"
 #include "exec/fallback.h"
 #include "exec/ingest.h"
 #include "exec/prefixes.h"
@@ -58,7 +60,8 @@ ingest_rows(GpuSortScanState *state)
 
 	for (;;)
 	{
-		TupleTableSlot *row = gpusort_first_rows_next(&state->first, child);
+		TupleTableSlot *row = state->ingest != NULL ? gpusort_ingest_next(state->ingest)
+													: gpusort_first_rows_next(&state->first, child);
 
 		if (TupIsNull(row))
 			break;
@@ -77,6 +80,50 @@ ingest_rows(GpuSortScanState *state)
 	return true;
 }
 
+/* Verifies the order of all rows, by this process or by all that took rows in. */
+static bool
+check_rows(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	GpuSortServiceSort *service = &state->service;
+	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
+
+	service->check = gpusort_collation_check_create(state->keys, &state->slots);
+	MemoryContextSwitchTo(caller);
+	gpusort_service_sort_show(state, GPUSORT_PHASE_VERIFY, 0);
+	/* Long rows are in a file of this process. */
+	if (state->ingest != NULL && gpusort_ingest_stayed(state->ingest) > 0 && state->slots.overflow.file == NULL)
+	{
+		GpuSortOrderReader own = {.check = service->check, .reader = &service->reader, .client = service->client};
+
+		return gpusort_ingest_check_order(state->ingest, &own, &state->figures.pairs, failure);
+	}
+	return gpusort_reader_rewind(&service->reader, failure) &&
+		gpusort_collation_check_rows(service->check, &service->reader, PG_UINT64_MAX, &state->figures.pairs, failure);
+}
+
+/*
+ * Verifies that the rows are in order under collations of the C library, if that is to be done, and sets the reader before
+ * the first; false, with a reason, if they are not, or lost.  Workers have ended then.
+ */
+static bool
+check_order(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	bool good = true;
+	instr_time start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	if (state->service.check_order)
+		good = check_rows(state, failure);
+	if (state->ingest != NULL)
+		gpusort_ingest_finish(state->ingest);
+	state->figures.verify_ms = gpusort_ms_since(start);
+	state->service.reader.wait_ms = 0; /* it is in that */
+	if (good && state->ingest != NULL && gpusort_ingest_is_strange(state->ingest))
+		good = gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
+								   "processes of the sort have different versions of a locale of the C library");
+	return good && gpusort_reader_rewind(&state->service.reader, failure);
+}
+
 /* Has the rows sorted that were ingested since start; false if it came to a fallback. */
 static bool
 sort_rows(GpuSortScanState *state, instr_time start)
@@ -92,6 +139,14 @@ sort_rows(GpuSortScanState *state, instr_time start)
 	}
 
 	gpusort_service_sort_note_times(state, start, ingested);
+	if (!check_order(state, &failure))
+	{
+		if (failure.reason == GPUSORT_REASON_COLLATION)
+			gpusort_fallback_disordered(state, &failure);
+		else
+			gpusort_fallback_lost(state, &failure);
+		return false;
+	}
 	state->service.unreported = true;
 	return true;
 }
@@ -104,8 +159,6 @@ gpusort_sort_input(GpuSortScanState *state)
 	instr_time start;
 	bool common_later;
 
-	memset(&state->figures.ms, 0, sizeof(state->figures.ms));
-	memset(&state->figures.outcome, 0, sizeof(state->figures.outcome));
 	state->fallback.reason.reason = GPUSORT_REASON_NONE;
 	state->bound = gpusort_bound_rows(state->limit);
 	if (state->shared != NULL)
@@ -136,13 +189,13 @@ gpusort_sort_input(GpuSortScanState *state)
 		return;
 	}
 	common_later = lay_out_keys(state);
-	if (!gpusort_service_sort_begin(state, &failure))
+	if (!gpusort_collation_check_allows(state->keys, &failure) || !gpusort_service_sort_begin(state, &failure))
 	{
 		gpusort_fallback_refused(state, &failure);
 		return;
 	}
 	if (state->ingest != NULL)
-		gpusort_ingest_start(state->ingest, &state->service.writer, state->keys, common_later);
+		gpusort_ingest_start(state->ingest, &state->service.writer, state->keys, common_later, state->service.by_ranges);
 	if (!ingest_rows(state) || !sort_rows(state, start))
 		return;
 	gpusort_service_sort_show(state, GPUSORT_PHASE_EMIT, 0);

@@ -16,6 +16,9 @@
  * A worker tells of its rows when the service has confirmed them, once, in its
  * entry of shared memory.  If any are missing the leader's sum shows it.
  *
+ * Keys of the C library's collations are made by what each process has read of the locale's files.  If that
+ * is not the same in a worker, which a hash tells, it takes no part, and the leader has PostgreSQL sort.
+ *
  * Legal order of calls.  The leader: create, once there is shared memory; for each
  * sort start and, in shared memory before workers start, publish; rows; collect, when
  * workers have left; reset at any time.  A worker: join, rows, leave; join has its keys laid out, as lay_out_keys does.
@@ -78,12 +81,14 @@ gpusort_joint_ingest_publish(GpuSortJointIngest *joint)
 
 	memset(shared->put, 0, shared->nworkers * sizeof(GpuSortPut));
 	shared->token = 0;
+	shared->strange_libc = false;
 	if (writer == NULL)
 		return;
 	shared->token = gpusort_client_token(writer->client);
 	shared->generation = gpusort_client_generation(writer->client);
 	shared->job = writer->job;
 	shared->verified = writer->tail > 0;
+	shared->libc_hash = gpusort_keys_libc_hash(joint->keys);
 	shared->common_later = joint->common_later;
 	shared->common_chosen = !joint->common_later;
 	memcpy(shared_prefixes(shared), joint->keys->prefixes, joint->keys->strings * sizeof(GpuSortPrefix));
@@ -111,9 +116,12 @@ gpusort_joint_ingest_reset(GpuSortJointIngest *joint)
 	joint->common_later = false;
 }
 
-/* Lays the keys of a worker out as those of all others are. */
-void
-gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint)
+/*
+ * Lays the keys of a worker out as those of all others are; false, with a reason, if it cannot make such keys, because
+ * the locale's files have been replaced since the leader has read them.
+ */
+bool
+gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *failure)
 {
 	GpuSortJointShared *shared = joint->shared;
 
@@ -121,6 +129,10 @@ gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint)
 	gpusort_keys_lay_out(joint->keys, shared_prefixes(shared), shared->common_later);
 	joint->settled = shared->common_chosen;
 	LWLockRelease(&shared->lock);
+	if (gpusort_keys_libc_hash(joint->keys) == shared->libc_hash)
+		return true;
+	shared->strange_libc = true;
+	return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION, "processes of the sort have different versions of a locale of the C library");
 }
 
 /*
@@ -135,10 +147,11 @@ gpusort_joint_ingest_join(GpuSortJointIngest *joint, const GpuSortRowForm *form,
 
 	if (shared->token == 0)
 		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "there is no sort to join");
+	if (!gpusort_joint_ingest_lay_out_keys(joint, failure))
+		return false;
 	joint->client = gpusort_client_join(shared->token, shared->generation, false, failure);
 	if (joint->client == NULL)
 		return false;
-	gpusort_joint_ingest_lay_out_keys(joint);
 	gpusort_writer_init(&joint->own_writer, joint->client, joint->keys, form, overflow, shared->job, shared->verified);
 	joint->writer = &joint->own_writer;
 	return true;

@@ -26,6 +26,8 @@ typedef struct GpuSortJointShared
 	GpuSortJobSlot *job; /* as in GpuSortWriter; at the same address in every process */
 	bool verified;       /* rows have tails */
 	bool common_later;   /* the common prefixes are anybody's to choose */
+	uint64 libc_hash;    /* of the C library's collations that keys are made by, in the leader; 0: there are none */
+	bool strange_libc;   /* they are others in a worker, which is not in the sort */
 	int nworkers;
 	LWLock lock; /* guards the common prefixes, and this: */
 	bool common_chosen;
@@ -60,7 +62,7 @@ extern void gpusort_joint_ingest_collect(const GpuSortJointIngest *joint, GpuSor
 extern void gpusort_joint_ingest_reset(GpuSortJointIngest *joint);
 
 /* A worker's */
-extern void gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint);
+extern bool gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *failure);
 extern bool gpusort_joint_ingest_join(GpuSortJointIngest *joint, const GpuSortRowForm *form, GpuSortOverflow *overflow,
 									  GpuSortFailure *failure);
 extern bool gpusort_joint_ingest_leave(GpuSortJointIngest *joint, GpuSortFailure *failure);

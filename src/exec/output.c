@@ -16,7 +16,9 @@
  *	   they read a row and sign off when their part is confirmed.  When its own part is in and
  *	   all who registered have signed off, the leader seals the ingest: a worker
  *	   that comes later must find nothing left for it.
- *	2. The leader has the rows sorted and cut into ranges, and tells the workers.
+ *	2. The leader has the rows sorted and cut into ranges.  Where the sort is by the C library's
+ *	   collations all processes verify their order, each a part of it at a time (joint_check.c).
+ *	   Then the leader tells the workers of the ranges.
  *	3. A worker claims the next range that is nobody's, has the plan start over on it,
  *	   writes what that gives to its row queue, and claims another, until there is none
  *	   left.  It asks the service for the rows of the range after next, so that it does not
@@ -44,6 +46,7 @@
 #include "access/parallel.h"
 #include "exec/claims.h"
 #include "exec/fallback.h"
+#include "exec/joint_check.h"
 #include "exec/shared_sort.h"
 #include "exec/sort_set.h"
 #include "exec/stream.h"
@@ -171,20 +174,30 @@ static void
 run_worker(GpuSortOutputState *state)
 {
 	GpuSortOutputShared *shared = state->shared;
+	GpuSortClaims *claims;
 	GpuSortFailure failure;
 	GpuSortRowQueueWriter *writer;
+	bool checks;
 
 	if (shared == NULL || shared->claims.stop)
 		return;
+	claims = &shared->claims;
 	ingest_in_worker(state);
-	if (!gpusort_claims_wait(&shared->claims))
+	checks = gpusort_claims_wait_parts(claims);
+	if (claims->stop)
 		return;
-	if (!gpusort_shared_sorts_open(&state->sorts, &shared->claims.stop, &failure))
+	if (!gpusort_shared_sorts_open(&state->sorts, &claims->stop, &failure))
 	{
+		if (failure.reason == GPUSORT_REASON_COLLATION)
+			gpusort_claims_stop(claims, &failure);
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort: a parallel worker leaves all ranges to others: %s", failure.text)));
 		return;
 	}
+	if (checks && !gpusort_joint_check_follow(&state->sorts, claims, &failure))
+		gpusort_claims_stop(claims, &failure);
+	if (!gpusort_claims_wait(claims))
+		return;
 	writer = gpusort_row_queue_open_writer(row_queue(shared, ParallelWorkerNumber));
 	write_ranges(state, writer);
 	gpusort_row_queue_close_writer(writer);
@@ -227,7 +240,7 @@ lead_ingest(GpuSortOutputState *state)
 	if (!gpusort_shared_sorts_ingest(&state->sorts, &claims->stop, &failure))
 		gpusort_claims_stop(claims, &failure);
 	gpusort_claims_seal(claims);
-	if (!claims->stop && (!gpusort_shared_sorts_order(&state->sorts, processes(state), &ranges, &failure) || !gpusort_shared_sorts_open(&state->sorts, &claims->stop, &failure)))
+	if (!claims->stop && (!gpusort_shared_sorts_order(&state->sorts, processes(state), &ranges, &failure) || !gpusort_shared_sorts_open(&state->sorts, &claims->stop, &failure) || !gpusort_joint_check_lead(&state->sorts, claims, processes(state), &failure)))
 		gpusort_claims_stop(claims, &failure);
 	if (claims->stop)
 		state->outcome = GPUSORT_OUTPUT_FAILED;

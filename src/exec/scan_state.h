@@ -45,7 +45,10 @@ typedef struct GpuSortServiceSort
 	GpuSortWriter writer;
 	GpuSortReader reader; /* read by stream.c, or by fallback.c */
 	struct GpuSortTies *ties;
-	GpuSortJobSlot *job; /* for gpusort_jobs; NULL: not listed */
+	bool check_order;                    /* a column is under a collation of the C library, and the order is to be verified */
+	struct GpuSortCollationCheck *check; /* NULL: not made */
+	bool by_ranges;                      /* it is a shared sort in the service */
+	GpuSortJobSlot *job;                 /* for gpusort_jobs; NULL: not listed */
 	MemoryContextCallback job_callback;
 	bool unreported; /* it is done, not lost, and the statistics have not been told */
 } GpuSortServiceSort;
@@ -78,7 +81,9 @@ typedef struct GpuSortFigures
 	char device[GPUSORT_NAME_BYTES];
 	bool verified; /* rows have tails (client/row_tail.h) */
 	GpuSortOutcome outcome;
-	GpuSortTimes ms; /* without the times that reader and ties keep: see gpusort_service_sort_times */
+	uint64 pairs;     /* of neighbours that have been compared under collations of the C library */
+	double verify_ms; /* which that took */
+	GpuSortTimes ms;  /* without the times that reader and ties keep: see gpusort_service_sort_times */
 } GpuSortFigures;
 
 typedef struct GpuSortScanState

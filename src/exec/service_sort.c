@@ -47,8 +47,9 @@ make_request(const GpuSortScanState *state, GpuSortRequest *request)
 	request->estimated_bytes = info->estimated_rows *
 		(gpusort_row_bytes(info->estimated_width) + state->keys->words * sizeof(uint64) + sizeof(uint32) +
 		 (gpusort_verify_rows ? gpusort_tail_bytes(state->keys->words) : 0));
-	request->limit = state->bound;
-	request->shared = state->shared != NULL;
+	/* Where the keys' order is to be verified all rows must be: what is left out may belong to the first. */
+	request->limit = state->service.check_order ? 0 : state->bound;
+	request->shared = state->service.by_ranges;
 }
 
 /*
@@ -63,6 +64,13 @@ gpusort_service_sort_begin(GpuSortScanState *state, GpuSortFailure *failure)
 	GpuSortRequest request;
 	MemoryContext caller;
 
+	memset(&figures->ms, 0, sizeof(figures->ms));
+	memset(&figures->outcome, 0, sizeof(figures->outcome));
+	figures->pairs = 0;
+	figures->verify_ms = 0;
+	service->check_order = gpusort_verify_collation && gpusort_keys_by_libc(state->keys);
+	service->by_ranges = state->shared != NULL ||
+		(service->check_order && state->ingest != NULL && gpusort_ingest_may_stay(state->ingest));
 	make_request(state, &request);
 	caller = MemoryContextSwitchTo(state->sort_context);
 	service->job = gpusort_shared_job_start();
@@ -99,6 +107,7 @@ expect_outcome(const GpuSortScanState *state, const GpuSortPut *put, GpuSortExpe
 		.rows = outcome->rows,
 		.bytes = outcome->bytes,
 		.tie_rows = outcome->tie_rows,
+		.shared = state->service.by_ranges,
 		.verified = state->figures.verified,
 		.all = outcome->rows == put->rows,
 		.key_words = state->keys->words,
@@ -140,7 +149,7 @@ gpusort_service_sort_order(GpuSortScanState *state, const GpuSortPut *others, Gp
 		expect_outcome(state, &put, expected, failure);
 }
 
-/* The same, and sets the reader before the first row. */
+/* The same; the reader is to be set before the first row by rewind. */
 bool
 gpusort_service_sort_wait(GpuSortScanState *state, GpuSortFailure *failure)
 {
@@ -228,6 +237,7 @@ gpusort_end_sort(GpuSortScanState *state)
 	state->fallback.sort = NULL;
 	state->stream = (GpuSortRowStream){0};
 	state->service.ties = NULL;
+	state->service.check = NULL;
 	state->service.client = NULL;
 	state->stage = GPUSORT_STAGE_INPUT;
 	MemoryContextReset(state->sort_context);

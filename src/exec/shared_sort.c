@@ -15,6 +15,7 @@
  *	  each process	ingest: puts its part
  *	  leader		order, when all have
  *	  worker		open: to read, with a connection of its own
+ *	  each process	check, if the leader has found parts whose order is to be verified
  *	  each process	(ask; gpusort_stream_begin_range, and then the plan above reads the range)*
  *	  worker		close
  *	  leader		verify, when workers have ended; release
@@ -37,6 +38,7 @@
 
 #include "access/parallel.h"
 #include "client/elapsed.h"
+#include "exec/collation_check.h"
 #include "exec/joint_ingest.h"
 #include "exec/prefixes.h"
 #include "exec/service_sort.h"
@@ -58,21 +60,13 @@
  */
 #define RANGE_ROWS_MIN 2000
 
-/* What the leader publishes when the rows are sorted. */
-typedef struct OrderedRows
-{
-	GpuSortExpected expected;
-	uint32 ranges;
-	uint64 first_rows[GPUSORT_RANGES_MAX + 1]; /* of each range; then the number of rows */
-} OrderedRows;
-
 /* In dynamic shared memory. */
 typedef struct SortShared
 {
 	dsm_handle segment;
 	SharedFileSet files;
 	bool long_rows; /* somebody has put some into the files */
-	OrderedRows sorted;
+	GpuSortOrderedRows sorted;
 	GpuSortWhole whole;       /* ranges that workers have read to their ends; guarded by joint.lock */
 	GpuSortJointShared joint; /* variable length: must be last field */
 } SortShared;
@@ -80,8 +74,8 @@ typedef struct SortShared
 /* The part of the node's state that is this file's. */
 struct GpuSortSharedSort
 {
-	SortShared *shared;  /* NULL: there are no workers */
-	OrderedRows *sorted; /* shared's, or this process's own */
+	SortShared *shared;         /* NULL: there are no workers */
+	GpuSortOrderedRows *sorted; /* shared's, or this process's own */
 	GpuSortJointIngest joint;
 	GpuSortSharedSorts *sorts; /* this one is of these; NULL: begun by nobody yet */
 	const volatile bool *stop; /* no rows are wanted any more */
@@ -124,6 +118,13 @@ bool
 gpusort_shared_sort_is_stopped(const GpuSortScanState *state)
 {
 	return *state->shared->stop;
+}
+
+/* Returns the rows of all processes, which the leader has had sorted. */
+GpuSortOrderedRows *
+gpusort_shared_sort_rows(const GpuSortScanState *state)
+{
+	return state->shared->sorted;
 }
 
 Size
@@ -208,12 +209,12 @@ begin_sort(GpuSortScanState *state, GpuSortSharedSorts *sorts, GpuSortPrefix *pr
 {
 	GpuSortSharedSort *own = state->shared;
 
-	memset(&state->figures.ms, 0, sizeof(state->figures.ms));
-	memset(&state->figures.outcome, 0, sizeof(state->figures.outcome));
 	state->fallback.reason.reason = GPUSORT_REASON_NONE;
 	own->sorts = sorts;
 	INSTR_TIME_SET_CURRENT(own->begun);
 	gpusort_keys_lay_out(state->keys, prefixes, common_later);
+	if (!gpusort_collation_check_allows(state->keys, failure))
+		return false;
 	if (!gpusort_service_sort_begin(state, failure))
 		return false;
 	gpusort_joint_ingest_start(&own->joint, &state->service.writer, state->keys, common_later);
@@ -338,6 +339,8 @@ gpusort_shared_sorts_ingest(GpuSortSharedSorts *sorts, const volatile bool *stop
 		share_long_rows(state);
 		if (IsParallelWorker() && !join_sort(state, failure))
 		{
+			if (failure->reason == GPUSORT_REASON_COLLATION)
+				return false;
 			ereport(DEBUG1,
 					(errmsg_internal("gpusort: a parallel worker leaves its rows to others: %s", failure->text)));
 			continue;
@@ -369,12 +372,11 @@ order_rows(GpuSortScanState *state, GpuSortFailure *failure)
 	instr_time ingested;
 
 	if (own->sorted == NULL)
-		own->sorted = MemoryContextAlloc(gpusort_plan_state(state)->state->es_query_cxt, sizeof(OrderedRows));
+		own->sorted = MemoryContextAlloc(gpusort_plan_state(state)->state->es_query_cxt, sizeof(GpuSortOrderedRows));
 	INSTR_TIME_SET_CURRENT(ingested);
 	gpusort_joint_ingest_collect(&own->joint, &put);
 	if (!gpusort_service_sort_order(state, &put, &own->sorted->expected, failure))
 		return false;
-	own->sorted->expected.shared = true;
 	if (own->shared != NULL && own->shared->long_rows)
 		own->sorted->expected.flags |= GPUSORT_ROW_OVERFLOW;
 	gpusort_service_sort_note_times(state, own->begun, ingested);
@@ -397,7 +399,7 @@ ranges_wanted(const GpuSortExpected *expected, int processes)
 static bool
 cut_rows(GpuSortScanState *state, GpuSortScanState *like, uint32 bits, uint32 most, GpuSortFailure *failure)
 {
-	OrderedRows *sorted = state->shared->sorted;
+	GpuSortOrderedRows *sorted = state->shared->sorted;
 	uint64 token = state == like ? 0 : gpusort_client_token(like->service.client);
 
 	sorted->expected.range_bits = bits;
@@ -466,9 +468,11 @@ open_sort(GpuSortScanState *state, GpuSortFailure *failure)
 {
 	GpuSortSharedSort *own = state->shared;
 	GpuSortServiceSort *service = &state->service;
-	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
+	MemoryContext caller;
 
-	gpusort_joint_ingest_lay_out_keys(&own->joint);
+	if (!gpusort_joint_ingest_lay_out_keys(&own->joint, failure))
+		return false;
+	caller = MemoryContextSwitchTo(state->sort_context);
 	service->client = gpusort_client_join(own->shared->joint.token, own->shared->joint.generation, true, failure);
 	if (service->client != NULL)
 	{

@@ -8,6 +8,7 @@
 #ifndef GPUSORT_SHARED_SORT_H
 #define GPUSORT_SHARED_SORT_H
 
+#include "exec/order_check.h"
 #include "exec/scan_state.h"
 #include "exec/sort_set.h"
 
@@ -15,6 +16,7 @@ extern void gpusort_shared_sort_create(GpuSortScanState *state);
 extern void gpusort_shared_sort_lose(GpuSortScanState *state, const GpuSortFailure *failure);
 extern const GpuSortFailure *gpusort_shared_sort_failure(const GpuSortScanState *state);
 extern bool gpusort_shared_sort_is_stopped(const GpuSortScanState *state);
+extern GpuSortOrderedRows *gpusort_shared_sort_rows(const GpuSortScanState *state);
 
 /* The node's callbacks for dynamic shared memory */
 extern Size gpusort_shared_sort_estimate(CustomScanState *node, ParallelContext *pcxt);

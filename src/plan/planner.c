@@ -156,6 +156,12 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 
 	wanted = wanted_rows(root, input->rows);
 	cost = gpusort_path_cost(root, input, root->sort_pathkeys, &admission);
+	if (admission.verified && wanted.first >= 0)
+	{
+		/* All rows are read, to be verified, before the first is emitted. */
+		cost.order += cost.emit;
+		cost.emit = 0;
+	}
 	scaled = gpusort_cost_scaled(cost, native_scale(root, input, root->sort_pathkeys, wanted, &admission));
 	paths[npaths++] = gpusort_make_path(root, ordered_rel, input, root->sort_pathkeys, input->rows, scaled);
 	if (input_rel->consider_parallel && input_rel->partial_pathlist != NIL)

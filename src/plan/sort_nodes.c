@@ -122,6 +122,8 @@ is_worth_it(const Place *place, const Sort *sort, double rows, double native_cos
 		return true;
 	if (place->limit != NULL)
 		native_cost = bounded_cost(place->limit, sort, rows, native_cost, &admission, &emitted);
+	if (admission.verified)
+		emitted = rows; /* all are read, to be verified */
 
 	cost = gpusort_sort_node_cost(place->stmt->rtable, sort, rows, &admission);
 	ours = (cost.setup + cost.order * rows) * place->processes + (cost.ingest / ingest_processes + cost.compare) * rows +

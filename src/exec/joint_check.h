@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * joint_check.h
+ *	  Has the order of shared sorts' rows verified by all of their processes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_JOINT_CHECK_H
+#define GPUSORT_JOINT_CHECK_H
+
+#include "compat.h"
+
+#include "exec/claims.h"
+#include "exec/order_check.h"
+#include "exec/sort_set.h"
+
+extern bool gpusort_joint_check_lead(GpuSortSharedSorts *sorts, GpuSortClaims *claims, int processes,
+									 GpuSortFailure *failure);
+extern bool gpusort_joint_check_follow(GpuSortSharedSorts *sorts, GpuSortClaims *claims, GpuSortFailure *failure);
+
+#endif /* GPUSORT_JOINT_CHECK_H */
