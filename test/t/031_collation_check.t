@@ -1,0 +1,212 @@
+# The order of libc's keys is verified by strcoll: a library whose strcoll has another order than its tables is
+# preloaded into servers.  Answers are what PostgreSQL's own sort gives with that library, the fallback is counted, and
+# the collation is left alone from then on.
+use strict;
+use warnings;
+
+use File::Temp qw(tempdir);
+use GpuSortNode;
+use IPC::Run ();
+use Test::More;
+
+# Locales of the C library's, which the machine need not have; PostgreSQL looks for them where we say.
+my $directory = tempdir(CLEANUP => 1);
+chmod 0755, $directory;
+for my $locale ('en_US', 'de_DE')
+{
+	plan skip_all => "no locale $locale can be made" unless eval {
+		IPC::Run::run([ 'localedef', '-i', $locale, '-f', 'UTF-8', "$directory/$locale.utf8" ], '>', '/dev/null', '2>&1');
+		-d "$directory/$locale.utf8";
+	};
+}
+plan skip_all => 'no gcc'
+	unless eval { IPC::Run::run([ 'gcc', '-O2', '-shared', '-fPIC', '-o', "$directory/other_order.so", 'test/lib/other_order.c', '-ldl' ]) };
+$ENV{LOCPATH} = $directory;
+$ENV{OTHER_ORDER} = "$directory/what";
+
+# What the library does in processes that begin from now on.
+sub be
+{
+	my ($what) = @_;
+	open my $file, '>', $ENV{OTHER_ORDER} or die "$ENV{OTHER_ORDER}: $!";
+	print $file $what;
+	close $file or die;
+	chmod 0644, $ENV{OTHER_ORDER};
+	return;
+}
+
+my $tables = q{
+	CREATE EXTENSION gpusort;
+	CREATE TABLE t AS SELECT i AS id, i % 7 AS k, md5(i::text) AS m, CASE WHEN i % 11 = 0 THEN NULL ELSE (ARRAY['apple', 'Apple', 'co-op', 'coop', 'a b'])[1 + i % 5] || i % 100 END AS w FROM generate_series(1, 20000) i;
+	CREATE TABLE other AS SELECT md5((i * 2)::text) AS m, i FROM generate_series(1, 5000) i;
+	CREATE TABLE long AS SELECT i AS id, md5(i::text) || repeat('x', CASE WHEN i % 100 = 0 THEN 1200000 ELSE 10 END) AS m FROM generate_series(1, 1000) i;
+	ANALYZE t, other, long;
+};
+my @settings = ('gpusort.force = on', 'gpusort.log_decisions = on', 'jit = off', 'enable_hashjoin = off', 'enable_hashagg = off', 'enable_nestloop = off', 'enable_incremental_sort = off',
+	'max_parallel_workers = 8', 'max_worker_processes = 12', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0');
+my $parallel = 'SET max_parallel_workers_per_gather = 2';
+my $digest = q{SELECT count(*) || ' ' || md5(string_agg(q::text, ',')) FROM (%s OFFSET 0) q};
+my %queries = (
+	text => 'SELECT id, m FROM t ORDER BY m',
+	descending => 'SELECT id, w FROM t ORDER BY w DESC, id',
+	second => 'SELECT id, k, w FROM t ORDER BY k, w NULLS FIRST, id',
+	limit => 'SELECT id, m FROM t ORDER BY m LIMIT 10',
+	other => 'SELECT id, m FROM t ORDER BY m COLLATE "de_DE", id',
+	window => 'SELECT m, row_number() OVER (PARTITION BY k, m ORDER BY id), sum(id) OVER (PARTITION BY k, m ORDER BY id) FROM t ORDER BY k, m',
+	join => 'SELECT t.id, other.i FROM t JOIN other USING (m) ORDER BY t.m, i',
+	long => 'SELECT id, m FROM long ORDER BY m');
+
+# A server whose C library is the other one; each is new, so that it distrusts nothing.
+sub new_node
+{
+	my ($name, @conf) = @_;
+	my $node = GpuSortNode->new($name);
+
+	$node->init(extra => [ '--locale=en_US.UTF-8', '--encoding=UTF8', '-A', 'trust' ], conf => [ @settings, @conf ]);
+	$ENV{LD_PRELOAD} = "$directory/other_order.so";
+	$node->start;
+	delete $ENV{LD_PRELOAD};
+	$node->wait_service;
+	$node->safe_psql('postgres', $tables);
+	$node->safe_psql('postgres', q{CREATE COLLATION "de_DE" (provider = libc, locale = 'de_DE.utf8')}) if $node->safe_psql('postgres', q{SELECT count(*) FROM pg_collation WHERE collname = 'de_DE'}) eq '0';
+	return $node;
+}
+
+sub reasons
+{
+	my ($node) = @_;
+	return $node->safe_psql('postgres', 'SELECT fallbacks, fallback_reasons FROM gpusort_stats');
+}
+
+# --- the order of the tables ----------------------------------------------------------------------
+
+be('');
+my $node = new_node('main');
+my %right;
+for my $name (sort keys %queries)
+{
+	my $query = sprintf $digest, $queries{$name};
+
+	$right{$name} = $node->safe_psql('postgres', "SET gpusort.enable = off; $query");
+	is($node->safe_psql('postgres', $query), $right{$name}, "$name: the right answer");
+	is($node->safe_psql('postgres', "$parallel; $query"), $right{$name}, "$name: the right answer of three processes");
+}
+is(reasons($node), '0|{}', 'no fallback');
+like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF) $queries{text}"), qr/Verified: rows, 19999 pairs\n.*verify=\d/, 'EXPLAIN of one process');
+like($node->safe_psql('postgres', "SET gpusort.verify_rows = off; EXPLAIN (ANALYZE, COSTS OFF) $queries{text}"), qr/Verified: 19999 pairs\n/, 'EXPLAIN without verify_rows');
+like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, FORMAT JSON) $queries{text}"), qr/"Verified Pairs": 19999,.*"Verify": \d/s, 'EXPLAIN as JSON');
+my $plan = $node->safe_psql('postgres', "$parallel; EXPLAIN (ANALYZE, COSTS OFF) $queries{text}");
+like($plan, qr/Verified: rows, 19999 pairs\n.*\n +->  Gather \([^)]*rows=0(\.00)? .*Workers Launched: 2\n.*GpuSortIngest\) \([^)]*rows=0(\.00)? /s, 'EXPLAIN of three processes');
+like($node->safe_psql('postgres', "$parallel; EXPLAIN (ANALYZE, COSTS OFF) $queries{window}"), qr/GpuSortExchange.*Verified: rows, 19999 pairs/s, 'EXPLAIN of an exchange');
+unlike($node->safe_psql('postgres', "SET gpusort.verify_collation = off; EXPLAIN (ANALYZE, COSTS OFF) $queries{text}"), qr/pairs|verify=/, 'EXPLAIN with verify_collation off');
+unlike($node->safe_psql('postgres', q{EXPLAIN (ANALYZE, COSTS OFF) SELECT id, m FROM t ORDER BY m COLLATE "C"}), qr/pairs|verify=/, 'other collations are not verified');
+for my $workers (0, 1)
+{
+	for my $leader ('on', 'off')
+	{
+		my $settings = "$parallel; SET max_parallel_workers = $workers; SET parallel_leader_participation = $leader;";
+		is(join(' ', map { $node->safe_psql('postgres', "$settings " . sprintf $digest, $queries{$_}) eq $right{$_} ? 'right' : $_ } sort keys %queries),
+			join(' ', ('right') x keys %queries), "$workers workers, parallel_leader_participation $leader");
+	}
+}
+is($node->safe_psql('postgres', "$parallel; SET parallel_leader_participation = off; " . sprintf $digest, $queries{text}), $right{text}, 'two workers, parallel_leader_participation off');
+$node->safe_psql('postgres', q{
+	BEGIN;
+	DECLARE c SCROLL CURSOR FOR SELECT id, m FROM t ORDER BY m;
+	FETCH 10 FROM c; FETCH BACKWARD 5 FROM c; MOVE ABSOLUTE 0 IN c; FETCH 3 FROM c;
+	COMMIT});
+my $rescans = q{SELECT x, (SELECT string_agg(m, ',') FROM (SELECT m FROM t WHERE id % 1000 = 0 OR x > 0 ORDER BY m OFFSET x LIMIT 3) s) FROM generate_series(1, 5) x};
+is($node->safe_psql('postgres', $rescans), $node->safe_psql('postgres', "SET gpusort.enable = off; $rescans"), 'rescans');
+is(reasons($node), '0|{}', 'no fallback by these');
+
+# A query that is cancelled while rows are verified leaves nothing behind.
+be('slow');
+for my $settings ('SET max_parallel_workers_per_gather = 0', $parallel)
+{
+	for my $query ($queries{text}, $queries{window})
+	{
+		my ($rc, $out, $err) = $node->psql('postgres', "$settings; SET statement_timeout = '700ms'; $query");
+		like($err, qr/canceling statement due to statement timeout/, 'cancelled while rows are verified');
+	}
+}
+my $session = $node->session;
+$session->send($queries{text});
+ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM gpusort_jobs WHERE phase = 'verify'}), 'gpusort_jobs has the phase');
+$node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->backend . ')');
+like(($session->result)[1], qr/canceling statement due to user request/, 'cancelled');
+ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM gpusort_jobs'), 'no sort is left');
+be('');
+is($node->safe_psql('postgres', "$parallel; " . sprintf $digest, $queries{text}), $right{text}, 'the next sort');
+
+# Workers that read the locale's files when these are others do not put keys.
+be('key');
+for my $name ('text', 'window')
+{
+	is($node->safe_psql('postgres', "SELECT gpusort_stats_reset(); $parallel; " . sprintf $digest, $queries{$name}), "\n$right{$name}", "$name: the right answer where workers have another locale");
+	like(reasons($node), qr/^1\|\{"collation": 1\}$/, "$name: the fallback");
+}
+be('');
+is($node->safe_psql('postgres', "SELECT gpusort_stats_reset(); " . sprintf $digest, $queries{text}), "\n$right{text}", 'the next sort, after that');
+is(reasons($node), '0|{}', 'and the collation is not distrusted');
+$node->stop;
+
+# --- another order --------------------------------------------------------------------------------
+
+my @cases = (
+	[ 'serial', '', 'text' ], [ 'descending', '', 'descending' ], [ 'second column', '', 'second' ], [ 'LIMIT', '', 'limit' ], [ 'long rows', '', 'long' ], [ 'three processes', $parallel, 'text' ],
+	[ 'two processes, one that reads', "$parallel; SET max_parallel_workers = 1; SET parallel_leader_participation = off", 'text' ], [ 'no workers', "$parallel; SET max_parallel_workers = 0", 'text' ],
+	[ 'parallel, DESC', $parallel, 'descending' ], [ 'window', $parallel, 'window' ], [ 'merge join', "$parallel; SET enable_material = off", 'join' ], [ 'parallel, long rows', $parallel, 'long' ]);
+be('strings');
+$node = new_node('turned');
+for my $case (@cases)
+{
+	my ($name, $settings, $which) = @$case;
+	my $query = sprintf $digest, $queries{$which};
+
+	# nothing is distrusted after a restart
+	$ENV{LD_PRELOAD} = "$directory/other_order.so";
+	$node->restart;
+	delete $ENV{LD_PRELOAD};
+	$node->wait_service;
+	my $native = $node->safe_psql('postgres', "SET gpusort.enable = off; $query");
+	isnt($native, $right{$which}, "$name: the library has another order") unless $which eq 'join';
+	$plan = $node->safe_psql('postgres', "$settings; EXPLAIN (COSTS OFF) $query");
+	like($plan, qr/GpuSort/, "$name: planned for gpusort");
+	my ($first, $second) = split /\n/, $node->safe_psql('postgres', "$settings; $query; $query");
+	is($first, $native, "$name: PostgreSQL's answer");
+	is($second, $native, "$name: and once more");
+	my $fallbacks = reasons($node);
+	# below the join each process may sort for itself
+	like($fallbacks, $which eq 'join' ? qr/^(\d)\|\{"collation": \g1\}$/ : qr/^1\|\{"collation": 1\}$/, "$name: one fallback");
+	unlike($node->safe_psql('postgres', "$settings; EXPLAIN (COSTS OFF) $query"), qr/GpuSort/, "$name: the collation is left alone");
+	is($node->safe_psql('postgres', "$settings; $query"), $native, "$name: in a new session");
+	is(reasons($node), $fallbacks, "$name: no fallback more");
+}
+like($node->safe_psql('postgres', "EXPLAIN (COSTS OFF) $queries{other}"), qr/GpuSort/, 'other collations are used');
+like($node->safe_psql('postgres', 'EXPLAIN (COSTS OFF) SELECT * FROM t ORDER BY k'), qr/GpuSort/, 'other types are used');
+like(PostgreSQL::Test::Utils::slurp_file($node->logfile), qr/gpusort leaves sorts under collation "default" to PostgreSQL until the server restarts/, 'the log says so');
+like(PostgreSQL::Test::Utils::slurp_file($node->logfile), qr/gpusort: not used: the collation of sort key 1 was found to order strings otherwise than their keys/, 'and why sorts are not taken');
+
+# A plan that was made before falls back before it sorts; a cursor is one.
+$ENV{LD_PRELOAD} = "$directory/other_order.so";
+$node->restart;
+delete $ENV{LD_PRELOAD};
+$node->wait_service;
+$session = $node->session;
+$session->run("SET plan_cache_mode = force_generic_plan; PREPARE p AS $queries{text}; PREPARE w AS $queries{window}");
+my $native = $node->safe_psql('postgres', "SET gpusort.enable = off; $queries{text}");
+is($session->run('EXECUTE p'), $native, 'a prepared statement');
+like($session->run('EXPLAIN (ANALYZE, COSTS OFF) EXECUTE p'), qr/Fallback Reason: collation: the collation of sort key 1 was found/, 'falls back at once when it is run again');
+is($session->run("BEGIN; DECLARE c CURSOR FOR $queries{text}; FETCH 5 FROM c"), join("\n", (split /\n/, $native)[0 .. 4]), 'a cursor');
+$session->run('COMMIT');
+
+# Without verification the keys' order is what comes.
+$ENV{LD_PRELOAD} = "$directory/other_order.so";
+$node->restart;
+delete $ENV{LD_PRELOAD};
+$node->wait_service;
+is($node->safe_psql('postgres', "SET gpusort.verify_collation = off; " . sprintf $digest, $queries{text}), $right{text}, 'verify_collation off');
+is(reasons($node), '0|{}', 'and no fallback');
+$node->stop;
+ok(!grep(/PANIC|TRAP/, PostgreSQL::Test::Utils::slurp_file($node->logfile)), 'no assertion has failed');
+done_testing();
