@@ -4,8 +4,10 @@
  *	  Where this module lies, what is installed with it, of which build it is, and
  *	  where a service of this build listens.
  *
- * Service and cuda engine are looked for beside the module's own file first: a
- * module that is loaded from a directory of its own brings them along.
+ * Service and cuda engine are looked for beside the module first: one that is
+ * loaded from a directory of its own, as by PostgreSQL 18's extension_control_path
+ * and dynamic_library_path, brings them along.  Where the module is a symbolic link,
+ * they may lie beside the link or beside what it leads to.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,14 +37,30 @@ gpusort_module_build(void)
 	return GPUSORT_BUILD;
 }
 
+/* Fills in the path of a file beside that one; false if there is none. */
+static bool
+find_beside(const char *file, const char *name, char path[MAXPGPATH])
+{
+	strlcpy(path, file, MAXPGPATH);
+	get_parent_directory(path);
+	join_path_components(path, path, name);
+	return access(path, F_OK) == 0;
+}
+
 /* Fills in where a file lies that is installed with the module: beside it, else where PostgreSQL's modules are. */
 void
 gpusort_installed_path(const char *name, char path[MAXPGPATH])
 {
-	strlcpy(path, gpusort_module_path(), MAXPGPATH);
-	get_parent_directory(path);
-	join_path_components(path, path, name);
-	if (access(path, F_OK) != 0)
+	const char *module = gpusort_module_path();
+	char *resolved;
+	bool found = find_beside(module, name, path);
+
+	if (!found && (resolved = realpath(module, NULL)) != NULL)
+	{
+		found = find_beside(resolved, name, path);
+		free(resolved);
+	}
+	if (!found)
 		join_path_components(path, pkglib_path, name);
 }
 
