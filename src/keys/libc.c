@@ -198,7 +198,7 @@ gpusort_keys_by_libc(const GpuSortKeys *keys)
 {
 	for (int i = 0; i < keys->encoded; i++)
 	{
-		if (keys->columns[i].type->source == GPUSORT_SOURCE_LIBC)
+		if (gpusort_column_is_libc(&keys->columns[i]))
 			return true;
 	}
 	return false;
@@ -243,7 +243,7 @@ gpusort_keys_libc_hash(const GpuSortKeys *keys)
 	{
 		GpuSortLibc *state = keys->columns[i].state;
 
-		if (keys->columns[i].type->source != GPUSORT_SOURCE_LIBC)
+		if (!gpusort_column_is_libc(&keys->columns[i]))
 			continue;
 		if (state->hash == 0)
 			state->hash = hash_locale(state);

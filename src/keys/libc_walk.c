@@ -28,8 +28,8 @@
  *		_NL_COLLATE_RULESETS has a byte for each level of a section.
  *
  * A locale whose tables look otherwise has no walker.  It is checked against strxfrm_l when it
- * is made, with every pair of ASCII characters and others, and so is every 64 other
- * characters when one of them occurs; where it is wrong, it gives up.
+ * is made, with every pair of printable ASCII characters and with others, and so is every other
+ * character when it occurs for the first time; where it is wrong, it gives up.
  *
  *-------------------------------------------------------------------------
  */
@@ -61,13 +61,17 @@
 /* Bytes of an element; of those that are known none has more than 9. */
 #define ELEMENT_MAX 20
 
+/* A set of characters with the bytes that follow them, as bits. */
+#define PAIR_BITS         65536
+#define PAIR_BIT(c, next) (((c) *0x9E3779B1u + (next) *0x85EBCA6Bu) >> 16)
+
 /* Entries of a list; more than there are of characters and contractions together. */
 #define ENTRIES_MAX 100000
 
 /* Texts that are made for checks. */
-#define CHECK_BYTES 1024
+#define CHECK_BYTES 512
 #define CHECK_ROOM  (8 * CHECK_BYTES)
-#define CHECK_TEXTS 32
+#define CHECK_TEXTS 8
 
 /* The weights of an element. */
 #define WEIGHT_BYTES     7
@@ -75,7 +79,7 @@
 #define WEIGHT_CONTRACTS 0x08 /* contractions begin with the character */
 #define WEIGHT_LONG      0x10 /* there are more bytes than fit: strxfrm_l is asked each time */
 #define WEIGHT_ELSEWHERE 0x20 /* the byte is 0, or no character */
-#define WEIGHT_UNKNOWN   0x40 /* of a contraction, that has not occurred yet */
+#define WEIGHT_UNKNOWN   0x40 /* the element has not occurred yet */
 #define WEIGHT_NONE      0x80 /* of a contraction that an entry before it hides */
 
 typedef struct Weight
@@ -114,8 +118,9 @@ struct GpuSortLibcWalk
 	Contraction *contractions; /* by first character, and then in the order of the locale's entries */
 	int ncontractions;
 	int capacity;
-	Weight ascii[256];    /* by byte */
-	Weight *pages[PAGES]; /* of characters beyond ASCII; NULL: none of them has occurred */
+	uint8_t pairs[PAIR_BITS / 8]; /* the first bytes of contractions, and others */
+	Weight ascii[256];            /* by byte */
+	Weight *pages[PAGES];         /* of characters beyond ASCII; NULL: none of them has occurred */
 };
 
 /* What a list has of elements that begin with a byte. */
@@ -293,26 +298,21 @@ read_char(const unsigned char *text, int length)
 	return c < 0x110000 ? c : 0;
 }
 
-/* Writes a character's bytes to text; returns how many. */
-static int
-write_char(uint32_t c, char *text)
+/* Returns true if a contraction may begin with a character that is followed by a byte. */
+static bool
+may_contract(const GpuSortLibcWalk *walk, uint32_t c, unsigned char next)
 {
-	int length = c < 0x80 ? 1 : c < 0x800 ? 2
-		: c < 0x10000                     ? 3
-										  : 4;
+	uint32_t bit = PAIR_BIT(c, next);
 
-	if (length == 1)
-		*text = c;
-	else
-	{
-		for (int i = length - 1; i > 0; i--)
-		{
-			text[i] = 0x80 | (c & 0x3F);
-			c >>= 6;
-		}
-		text[0] = (0xF00 >> length) | c;
-	}
-	return length;
+	return walk->pairs[bit / 8] >> bit % 8 & 1;
+}
+
+static void
+note_pair(GpuSortLibcWalk *walk, const Contraction *contraction)
+{
+	uint32_t bit = PAIR_BIT(contraction->first, contraction->text[char_length(contraction->text[0])]);
+
+	walk->pairs[bit / 8] |= 1 << bit % 8;
 }
 
 /* Has the walker know a contraction; false if it cannot. */
@@ -342,6 +342,7 @@ add_contraction(GpuSortLibcWalk *walk, unsigned char byte, const Entry *entry, i
 	contraction->weight.info = WEIGHT_UNKNOWN;
 	if (contraction->length > walk->longest)
 		walk->longest = contraction->length;
+	note_pair(walk, contraction);
 	return contraction->first != 0;
 }
 
@@ -449,45 +450,60 @@ is_right(GpuSortLibcWalk *walk, const char *text)
 		memcmp(ours, theirs, count) == 0;
 }
 
-/* Asks for the weights of count characters from first on; false if there is no memory for them. */
+/* Asks for the weights of a character; false if there is no memory for them. */
 static bool
-ask_weights(const GpuSortLibcWalk *walk, uint32_t first, int count, Weight *weights)
+ask_char(const GpuSortLibcWalk *walk, uint32_t c, const unsigned char *text, int length, Weight *weight)
 {
-	for (int i = 0; i < count; i++)
+	if (!ask_weight(walk, text, length, weight))
 	{
-		char text[4];
-		int length = write_char(first + i, text);
-
-		if (!ask_weight(walk, (unsigned char *) text, length, &weights[i]))
-			return false;
-		if (first_contraction(walk, first + i) != walk->contractions + walk->ncontractions)
-			weights[i].info |= WEIGHT_CONTRACTS;
+		weight->info = WEIGHT_UNKNOWN;
+		return false;
 	}
+	if (first_contraction(walk, c) != walk->contractions + walk->ncontractions)
+		weight->info |= WEIGHT_CONTRACTS;
 	return true;
 }
 
-/* Makes and checks the weights of a page of characters; NULL if they are not to be had. */
-static __attribute__((noinline)) Weight *
-fill_page(GpuSortLibcWalk *walk, uint32_t number)
+/* Checks a character that has occurred for the first time, alone and beside others. */
+static bool
+check_char(GpuSortLibcWalk *walk, const unsigned char *c, int length)
 {
-	Weight *page = malloc(PAGE_CHARS * sizeof(Weight));
-	char text[CHECK_BYTES];
-	int length = 0;
+	char text[3 * 4 + 2];
 
-	if (page == NULL)
-		return NULL;
-	if (!ask_weights(walk, number * PAGE_CHARS, PAGE_CHARS, page))
+	memcpy(text, c, length);
+	memcpy(text + length, c, length);
+	text[2 * length] = 'e';
+	memcpy(text + 2 * length + 1, c, length);
+	text[3 * length + 1] = '\0';
+	return is_right(walk, text);
+}
+
+/* The weights of a character beyond ASCII; NULL if they are not to be had. */
+static const Weight *
+find_char(GpuSortLibcWalk *walk, uint32_t c, const unsigned char *text, int length)
+{
+	Weight **page = &walk->pages[c / PAGE_CHARS];
+	Weight *weight;
+
+	if (*page == NULL)
 	{
-		free(page);
-		return NULL;
+		*page = malloc(PAGE_CHARS * sizeof(Weight));
+		if (*page == NULL)
+			return NULL;
+		for (int i = 0; i < PAGE_CHARS; i++)
+			(*page)[i].info = WEIGHT_UNKNOWN;
 	}
-	walk->pages[number] = page;
-	for (int i = 0; i < 2 * PAGE_CHARS; i++)
-		length += write_char(number * PAGE_CHARS + (i < PAGE_CHARS ? i : 2 * PAGE_CHARS - 1 - i), text + length);
-	text[length] = '\0';
-	if (!is_right(walk, text))
-		walk->gave_up = true;
-	return walk->gave_up ? NULL : page;
+	weight = &(*page)[c % PAGE_CHARS];
+	if (weight->info == WEIGHT_UNKNOWN)
+	{
+		if (!ask_char(walk, c, text, length, weight))
+			return NULL;
+		if (!check_char(walk, text, length))
+			walk->gave_up = true;
+		if (walk->gave_up)
+			return NULL;
+	}
+	return weight;
 }
 
 /* The weights of the contraction of a character that a text begins with, and its length; NULL if there is none. */
@@ -516,7 +532,7 @@ find_contraction(GpuSortLibcWalk *walk, uint32_t c, const unsigned char *text, c
 }
 
 /* The weights of the element that a text begins with, if it is not a plain one, and its length; NULL if it is unknown. */
-static __attribute__((noinline)) const Weight *
+static const Weight *
 find_other(GpuSortLibcWalk *walk, const unsigned char *text, const unsigned char *end, int *length)
 {
 	const Weight *weight = &walk->ascii[*text];
@@ -530,16 +546,10 @@ find_other(GpuSortLibcWalk *walk, const unsigned char *text, const unsigned char
 	if (c == 0)
 		return NULL;
 	if (*length > 1)
-	{
-		const Weight *page = walk->pages[c / PAGE_CHARS];
-
-		if (page == NULL)
-			page = fill_page(walk, c / PAGE_CHARS);
-		if (page == NULL)
-			return NULL;
-		weight = &page[c % PAGE_CHARS];
-	}
-	if (weight->info & WEIGHT_CONTRACTS)
+		weight = find_char(walk, c, text, *length);
+	if (weight == NULL)
+		return NULL;
+	if ((weight->info & WEIGHT_CONTRACTS) && *length < end - text && may_contract(walk, c, text[*length]))
 	{
 		contraction = find_contraction(walk, c, text, end, length);
 		if (contraction != NULL)
@@ -548,14 +558,25 @@ find_other(GpuSortLibcWalk *walk, const unsigned char *text, const unsigned char
 	return weight;
 }
 
-/* Writes at most room bytes of an element that has many; returns how many, or -1 if there is no memory for them. */
-static int
-put_long(const GpuSortLibcWalk *walk, const unsigned char *text, int length, char *bytes, int room)
+/*
+ * Writes the weights of the element that text begins with, which is not a plain one, room bytes at
+ * most of what does not fit a Weight; *length is the element's.  Returns how many bytes, or -1.
+ */
+static __attribute__((noinline)) int
+put_other(GpuSortLibcWalk *walk, const unsigned char *text, const unsigned char *end, char *bytes, int room, int *length)
 {
+	const Weight *weight = find_other(walk, text, end, length);
 	char string[ELEMENT_MAX + 1];
 
-	memcpy(string, text, length);
-	string[length] = '\0';
+	if (weight == NULL)
+		return -1;
+	if (!(weight->info & WEIGHT_LONG))
+	{
+		memcpy(bytes, weight, sizeof(Weight));
+		return weight->info & WEIGHT_LENGTH;
+	}
+	memcpy(string, text, *length);
+	string[*length] = '\0';
 	return gpusort_libc_ask(walk->locale, string, bytes, room);
 }
 
@@ -578,29 +599,24 @@ gpusort_libc_walk(GpuSortLibcWalk *walk, const char *data, int length, bool goes
 	while (text < stop)
 	{
 		const Weight *weight = &walk->ascii[*text];
-		int element = 1;
+		int info = weight->info;
 
-		if (__builtin_expect(weight->info > WEIGHT_LENGTH, 0))
+		if (__builtin_expect(info <= WEIGHT_LENGTH, 1))
 		{
-			weight = find_other(walk, text, end, &element);
-			if (weight == NULL)
-				return -1;
-			if (weight->info & WEIGHT_LONG)
-			{
-				int count = put_long(walk, text, element, next, full - next);
-
-				if (count < 0)
-					return -1;
-				next += count;
-				text += element;
-				if (next >= full)
-					return room;
-				continue;
-			}
+			memcpy(next, weight, sizeof(Weight));
+			next += info;
+			text++;
 		}
-		memcpy(next, weight, sizeof(Weight));
-		next += weight->info & WEIGHT_LENGTH;
-		text += element;
+		else
+		{
+			int element;
+			int count = put_other(walk, text, end, next, full - next, &element);
+
+			if (count < 0)
+				return -1;
+			next += count;
+			text += element;
+		}
 		if (next >= full)
 			return room;
 	}
@@ -632,7 +648,7 @@ append_piece(char *text, uint32_t random)
 	return length;
 }
 
-/* Checks texts with every pair of ASCII characters, and others at random. */
+/* Checks texts with every pair of printable ASCII characters, and others at random. */
 static bool
 check_texts(GpuSortLibcWalk *walk)
 {
@@ -640,10 +656,10 @@ check_texts(GpuSortLibcWalk *walk)
 	uint32_t random = 1;
 	int length;
 
-	for (int a = 1; a < 0x80; a++)
+	for (int a = ' '; a < 0x7F; a++)
 	{
 		length = 0;
-		for (int b = 1; b < 0x80; b++)
+		for (int b = a; b < 0x7F; b++)
 		{
 			text[length++] = a;
 			text[length++] = b;
@@ -658,7 +674,7 @@ check_texts(GpuSortLibcWalk *walk)
 		{
 			random = random * 1103515245 + 12345;
 			if (random >> 30 == 0)
-				text[length++] = ' ' + (random >> 16) % 95;
+				text[length++] = 1 + (random >> 16) % 0x7F;
 			length += append_piece(text + length, random >> 16);
 		}
 		text[length] = '\0';
@@ -681,7 +697,12 @@ learn(GpuSortLibcWalk *walk)
 		qsort(walk->contractions, walk->ncontractions, sizeof(Contraction), compare_contractions);
 	for (int byte = 0; byte < 256; byte++)
 		walk->ascii[byte].info = WEIGHT_ELSEWHERE;
-	return ask_weights(walk, 1, 0x7F, walk->ascii + 1) && check_texts(walk);
+	for (unsigned char c = 1; c < 0x80; c++)
+	{
+		if (!ask_char(walk, c, &c, 1, &walk->ascii[c]))
+			return false;
+	}
+	return check_texts(walk);
 }
 
 static void
