@@ -20,7 +20,7 @@
  *	  collation_check.c	is it in order for the C library; order_check.c, joint_check.c
  *	  service_sort.c	one sort in the service, its wait, its figures, its end
  *	  scan_state.h		the node's state
- *	  ingest.c			the node below Gather; prefixes.c, column_stats.c: what is in the keys
+ *	  ingest.c			the node below Gather; prefixes.c: what is in the keys
  *	  ties.c, first_rows.c, bound.c, ranks.c
  *
  * The nodes above a sort whose rows several processes read are in exchange.c and output.c, with

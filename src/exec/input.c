@@ -36,17 +36,19 @@ has_few_rows(GpuSortScanState *state)
 	return !gpusort_first_rows_read(&state->first, gpusort_child(state), Max(few, sample)) && state->first.count < few;
 }
 
-/* Lays the keys out; true if the common prefixes of their strings are left to GpuSortIngest to choose. */
+/*
+ * Lays the keys out; *common_later says whether the common prefixes of their strings are left to GpuSortIngest to
+ * choose.  false, with a reason, if the keys are not worth it.
+ */
 static bool
-lay_out_keys(GpuSortScanState *state)
+lay_out_keys(GpuSortScanState *state, bool *common_later, GpuSortFailure *failure)
 {
 	GpuSortFirstRows *first = state->ingest == NULL ? &state->first : NULL;
 	GpuSortPrefix *prefixes = MemoryContextAlloc(state->sort_context, state->keys->strings * sizeof(GpuSortPrefix));
-	bool common_later = !gpusort_prefixes_choose(state->keys, gpusort_child(state), first, state->info.estimated_rows,
-												 prefixes);
 
-	gpusort_keys_lay_out(state->keys, prefixes, common_later);
-	return common_later;
+	*common_later = !gpusort_prefixes_choose(state->keys, gpusort_child(state), first, state->info.estimated_rows, prefixes);
+	gpusort_keys_lay_out(state->keys, prefixes, *common_later);
+	return !gpusort_prefixes_tell_little(state->keys, prefixes, failure);
 }
 
 /* Adds the child's rows to the sort in the service; false if it came to a fallback. */
@@ -188,8 +190,8 @@ gpusort_sort_input(GpuSortScanState *state)
 		gpusort_fallback_few(state);
 		return;
 	}
-	common_later = lay_out_keys(state);
-	if (!gpusort_collation_check_allows(state->keys, &failure) || !gpusort_service_sort_begin(state, &failure))
+	if (!lay_out_keys(state, &common_later, &failure) || !gpusort_collation_check_allows(state->keys, &failure) ||
+		!gpusort_service_sort_begin(state, &failure))
 	{
 		gpusort_fallback_refused(state, &failure);
 		return;

@@ -14,13 +14,17 @@
  *		times as many such bytes are needed.  Behind those that the sample needs, a
  *		byte in which a string differs from its neighbour is taken for such a one;
  *	  - a string that the sample has twice is thought to be frequent.  It needs to
- *		be in the key to its end, so that its rows are equal and need no tie-break;
+ *		be in the key to its end, so that its rows are equal and need no tie-break.  Under
+ *		libc collations they need one in any case;
  *	  - the prefix length is chosen by cost: a word of the key is paid for by all rows, a
  *		comparison by those whose key is truncated.
  *
  * A sample that misleads costs time, never order: see encode.c.  First rows alone often
  * do, where rows lie in order; then the prefix is up to three words longer than they say,
  * which cost little.
+ *
+ * Where the strings of a first column are under a libc collation, whose first level alone is
+ * in the key, the sample also says whether that tells enough of them apart.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,7 +34,10 @@
 #include <math.h>
 
 #include "common/hashfn.h"
-#include "exec/column_stats.h"
+#include "column_stats.h"
+#include "keys/first_level.h"
+#include "server/shared.h"
+#include "settings.h"
 #include "utils/memutils.h"
 
 /* Of the strings, so many eighths have the common prefix. */
@@ -61,6 +68,9 @@
 #define TRUNCATED_WORD_COST 20.0
 #define COMPARE_COST        500.0
 
+/* Such a part of the comparisons may be left to the comparator. */
+#define TIED_MAX 0.5
+
 typedef struct SampleString
 {
 	const char *data;
@@ -76,7 +86,8 @@ typedef struct Sample
 	const GpuSortColumn *column;
 	SampleString strings[STRINGS_MAX];
 	int count;
-	int limit; /* so many are enough */
+	int limit;                  /* so many are enough */
+	GpuSortFirstLevels *levels; /* of a first column under a libc collation; else NULL */
 	char bytes[LOOK_BYTES + GPUSORT_STRING_SLACK];
 } Sample;
 
@@ -88,6 +99,8 @@ add_string(Sample *sample, Datum value)
 
 	memcpy(data, sample->bytes, length);
 	sample->strings[sample->count++] = (SampleString){.data = data, .length = length};
+	if (sample->levels != NULL)
+		gpusort_first_levels_add(sample->levels, value);
 }
 
 /* A GpuSortValueCallback: a value, and how many times it is to be in the sample. */
@@ -132,6 +145,17 @@ compare_strings(const void *a, const void *b)
 	return order != 0 ? order : left->length - right->length;
 }
 
+/* Adds values that statistics keep of the column; false if they do not stand for all of them. */
+static bool
+add_statistics(Sample *sample, PlanState *child)
+{
+	AttrNumber attno = sample->column->attno;
+	GpuSortTableColumn column;
+
+	return gpusort_find_table_column(child->state->es_range_table, child->plan, attno, &column) &&
+		gpusort_column_values(&column, TupleDescAttr(ExecGetResultType(child), attno - 1)->atttypid, add_value, sample);
+}
+
 /* How many bytes two strings begin with in common. */
 static int
 common_bytes(const SampleString *a, const char *data, int length)
@@ -167,6 +191,20 @@ choose_common(const Sample *sample, GpuSortPrefix *prefix)
 	}
 	if (prefix->common_length < COMMON_MIN || sample->column->type->string == GPUSORT_STRING_BITS)
 		prefix->common_length = 0;
+}
+
+/* Drops strings that have the same bytes as others, of a sample in order: where they tie in any case. */
+static void
+drop_equal(Sample *sample)
+{
+	int count = 1;
+
+	for (int i = 1; i < sample->count; i++)
+	{
+		if (compare_strings(&sample->strings[i], &sample->strings[count - 1]) != 0)
+			sample->strings[count++] = sample->strings[i];
+	}
+	sample->count = count;
 }
 
 /* How many bytes string i has in common with the one before; 0 for the first. */
@@ -299,6 +337,18 @@ choose_length(const Sample *sample, GpuSortPrefix *prefix, bool statistics)
 	prefix->length = best_length;
 }
 
+/* A sample of strings of the first column. */
+static GpuSortFirstLevels *
+create_levels(const GpuSortKeys *keys)
+{
+	GpuSortFirstLevels *levels = palloc(sizeof(GpuSortFirstLevels));
+
+	levels->keys = keys;
+	levels->column = &keys->columns[0];
+	levels->count = 0;
+	return levels;
+}
+
 /*
  * Chooses the prefixes of keys' strings, for about so many rows of child, the first
  * of which have been read, or, if first is NULL, will be: an entry for each column of
@@ -329,11 +379,10 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 		if (!gpusort_column_is_string(sample->column))
 			continue;
 		sample->count = 0;
+		sample->levels = i == 0 && gpusort_column_is_libc(sample->column) ? create_levels(keys) : NULL;
 		sample->limit = STRINGS_MAX - GPUSORT_SAMPLE_ROWS;
 		if (rows >= STATISTICS_ROWS)
-			statistics = gpusort_column_values(child, sample->column->attno,
-											   TupleDescAttr(ExecGetResultType(child), sample->column->attno - 1)->atttypid,
-											   add_value, sample);
+			statistics = add_statistics(sample, child);
 		known = sample->count;
 		if (first != NULL)
 			add_first_rows(sample, first, statistics ? Max(known / 8, 1) : Min(Max(first->count / 16, 64), GPUSORT_SAMPLE_ROWS));
@@ -342,10 +391,13 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 
 		prefixes->length = first != NULL ? DEFAULT_LENGTH : DEFAULT_LENGTH_LONG;
 		prefixes->common_length = 0;
+		prefixes->tied = sample->levels != NULL ? gpusort_first_levels_tied(sample->levels, rows) : 0;
 		if (sample->count >= 2 && (first != NULL || statistics))
 		{
 			qsort(sample->strings, sample->count, sizeof(SampleString), compare_strings);
 			choose_common(sample, prefixes);
+			if (gpusort_column_is_libc(sample->column))
+				drop_equal(sample);
 			find_needs(sample, prefixes, rows);
 			choose_length(sample, prefixes, statistics);
 		}
@@ -354,4 +406,17 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	return enough;
+}
+
+/*
+ * Returns true, with a failure that says so, if keys with these prefixes tell so few of the strings apart that
+ * PostgreSQL had better sort.  gpusort.force overrules it.
+ */
+bool
+gpusort_prefixes_tell_little(const GpuSortKeys *keys, const GpuSortPrefix *prefixes, GpuSortFailure *failure)
+{
+	if (gpusort_force || keys->strings == 0 || prefixes[0].tied <= TIED_MAX)
+		return false;
+	return !gpusort_failure_set(failure, GPUSORT_REASON_TIES,
+								"the first level of the collation tells too few of the strings apart");
 }

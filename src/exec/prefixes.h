@@ -10,6 +10,7 @@
 
 #include "compat.h"
 
+#include "client/failure.h"
 #include "exec/first_rows.h"
 #include "keys/keys.h"
 #include "nodes/execnodes.h"
@@ -19,5 +20,7 @@
 
 extern bool gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstRows *first, double rows,
 									GpuSortPrefix *prefixes);
+extern bool gpusort_prefixes_tell_little(const GpuSortKeys *keys, const GpuSortPrefix *prefixes,
+										 GpuSortFailure *failure);
 
 #endif /* GPUSORT_PREFIXES_H */

@@ -245,6 +245,8 @@ gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
 		prefixes[i] = MemoryContextAlloc(state->sort_context, state->keys->strings * sizeof(GpuSortPrefix));
 		common_later[i] = !gpusort_prefixes_choose(state->keys, gpusort_child(state), NULL, state->info.estimated_rows,
 												   prefixes[i]);
+		if (gpusort_prefixes_tell_little(state->keys, prefixes[i], failure))
+			return false;
 	}
 	if (sorts->count > 1)
 		gpusort_shared_sorts_unify(sorts, prefixes, common_later);

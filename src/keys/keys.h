@@ -33,6 +33,9 @@ typedef struct GpuSortPrefix
 	int length;        /* bytes of a string that are in the key, from where it differs from the common prefix */
 	int common_length; /* bytes that most strings begin with, which are not */
 	char common[GPUSORT_COMMON_PREFIX_MAX];
+
+	/* of the first column: how little the keys say, as gpusort_first_levels_tied has it; 0 of others */
+	double tied;
 } GpuSortPrefix;
 
 /* One ORDER BY column, as the planner found it. */
@@ -101,6 +104,8 @@ extern bool gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, u
 /* string_keys.c */
 extern int gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes,
 							   int room);
+extern int gpusort_keys_own_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes,
+								   int room);
 
 /* libc.c */
 extern bool gpusort_keys_by_libc(const GpuSortKeys *keys);

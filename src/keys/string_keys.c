@@ -148,6 +148,19 @@ gpusort_collated_string(const GpuSortKeys *keys, const GpuSortColumn *column, Da
 	return libc_string(keys, column, value, bytes, room);
 }
 
+/* Writes the first bytes, room at most, of a string of this column to bytes.  Returns how many there are.  Errors: those of detoasting. */
+int
+gpusort_keys_own_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room)
+{
+	StringBytes string = find_bytes(keys, column->type->string, value, room, false);
+	int length = Min(string.length, room);
+
+	memcpy(bytes, string.data, length);
+	if (string.fetched)
+		MemoryContextReset(keys->scratch);
+	return length;
+}
+
 /*
  * Writes the first bytes, room at most, of a string of this column, of what its key is
  * made of, to bytes, which has room for GPUSORT_STRING_SLACK more.  Returns how many
@@ -156,20 +169,13 @@ gpusort_collated_string(const GpuSortKeys *keys, const GpuSortColumn *column, Da
 int
 gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room)
 {
-	StringBytes string;
 	bool whole;
-	int length;
 
 	StaticAssertStmt(GPUSORT_STRING_SLACK >= GPUSORT_ICU_SLACK && GPUSORT_STRING_SLACK >= GPUSORT_LIBC_SLACK,
 					 "the bytes of collated strings have room");
 	if (column->type->source != GPUSORT_SOURCE_STRING)
 		return gpusort_collated_string(keys, column, value, bytes, room, &whole);
-	string = find_bytes(keys, column->type->string, value, room, false);
-	length = Min(string.length, room);
-	memcpy(bytes, string.data, length);
-	if (string.fetched)
-		MemoryContextReset(keys->scratch);
-	return length;
+	return gpusort_keys_own_string(keys, column, value, bytes, room);
 }
 
 /*

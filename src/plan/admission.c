@@ -164,6 +164,7 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 		if (i == 0)
 		{
 			admission->string_key = gpusort_key_types[encoding].string != GPUSORT_STRING_NONE;
+			admission->libc_key = gpusort_key_types[encoding].source == GPUSORT_SOURCE_LIBC;
 			admission->descending = descending;
 		}
 		admission->encodable = i + 1;

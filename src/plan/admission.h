@@ -31,6 +31,7 @@ typedef struct GpuSortAdmission
 	int encodable;    /* leading keys that have an encoding; 0: the sort is refused */
 	char *why_not;    /* it is, with gpusort.log_decisions */
 	bool string_key;  /* the first key is a string */
+	bool libc_key;    /* under a collation of the C library */
 	bool verified;    /* the order of all rows is verified, under a collation of the C library */
 	bool descending;  /* it is sorted down */
 	bool cuda;        /* a GPU would sort */

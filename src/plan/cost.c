@@ -17,8 +17,11 @@
 #include <math.h>
 
 #include "catalog/pg_statistic.h"
+#include "column_stats.h"
+#include "keys/first_level.h"
 #include "miscadmin.h"
 #include "node.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "settings.h"
@@ -124,6 +127,7 @@ base_cost(const GpuSortAdmission *admission, int width, bool in_order)
 	if (admission->cuda)
 		cost.setup += gpusort_setup_cost * CUDA_SETUPS;
 	cost.compare = 0;
+	cost.ties = 0;
 	return cost;
 }
 
@@ -165,6 +169,71 @@ estimate_groups(PlannerInfo *root, List *pathkeys, int columns, double rows)
 	return estimate_num_groups(root, exprs, rows, NULL, NULL);
 }
 
+/* A GpuSortValueCallback. */
+static void
+add_string(Datum value, int count, void *arg)
+{
+	for (int i = 0; i < count; i++)
+		gpusort_first_levels_add(arg, value);
+}
+
+/*
+ * What comparing costs per row, of so many, where a first key under a libc collation is a table's column and
+ * its values tie though they differ: the part of PostgreSQL's comparisons.
+ */
+static double
+tie_cost(const GpuSortTableColumn *column, Oid sort_operator, Oid collation, double rows)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort statistics", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	GpuSortColumn key = {.sort_operator = sort_operator, .collation = collation};
+	GpuSortFirstLevels *levels = palloc0(sizeof(GpuSortFirstLevels));
+	double tied = 0;
+
+	levels->keys = gpusort_keys_create(&key, 1);
+	levels->column = &key;
+	if (levels->keys->encodable > 0 && gpusort_column_is_libc(&key))
+	{
+		Oid opfamily;
+		Oid type;
+		CompareType order;
+
+		get_ordering_op_properties(sort_operator, &opfamily, &type, &order);
+		(void) gpusort_column_values(column, type, add_string, levels);
+		tied = gpusort_first_levels_tied(levels, rows);
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return tied * compare_cost(rows, 1);
+}
+
+/* The same for a path's first key: for one of its members, and only of a table's own column. */
+static double
+path_tie_cost(PlannerInfo *root, const PathKey *key, double rows)
+{
+	ListCell *cell;
+
+	foreach(cell, key->pk_eclass->ec_members)
+	{
+		const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
+		const Node *node = strip_implicit_coercions((Node *) member->em_expr);
+		const Var *var = (const Var *) node;
+		const RangeTblEntry *entry;
+		GpuSortTableColumn column;
+		Oid operator;
+
+		if (!IsA(node, Var) || var->varno <= 0 || var->varno >= root->simple_rel_array_size || var->varlevelsup > 0)
+			continue;
+		entry = planner_rt_fetch(var->varno, root);
+		operator= get_opfamily_member(key->pk_opfamily, member->em_datatype, member->em_datatype, BTLessStrategyNumber);
+		if (entry->rtekind != RTE_RELATION || var->varattno <= 0 || !OidIsValid(operator))
+			continue;
+		column = (GpuSortTableColumn){.table = entry->relid, .attno = var->varattno};
+		return tie_cost(&column, operator, key->pk_eclass->ec_collation, rows);
+	}
+	return 0;
+}
+
 /* Returns what GpuSort of input's rows by pathkeys costs over the input, for a sort that was admitted. */
 GpuSortCost
 gpusort_path_cost(PlannerInfo *root, const Path *input, List *pathkeys, const GpuSortAdmission *admission)
@@ -174,6 +243,9 @@ gpusort_path_cost(PlannerInfo *root, const Path *input, List *pathkeys, const Gp
 
 	if (admission->encodable < list_length(pathkeys))
 		cost.compare = compare_cost(input->rows, estimate_groups(root, pathkeys, admission->encodable, input->rows));
+	if (admission->libc_key)
+		cost.ties = path_tie_cost(root, linitial_node(PathKey, pathkeys), input->rows);
+	cost.compare += cost.ties;
 	return cost;
 }
 
@@ -214,10 +286,10 @@ gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows, const GpuSor
 {
 	const Plan *child = outerPlan(sort);
 	GpuSortCost cost = base_cost(admission, child->plan_width, sort_is_in_order(rtable, sort, admission->descending));
+	GpuSortTableColumn column;
 
 	if (admission->encodable < sort->numCols)
 	{
-		GpuSortTableColumn column;
 		double groups = 1;
 
 		for (int i = 0; i < admission->encodable; i++)
@@ -227,6 +299,9 @@ gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows, const GpuSor
 		}
 		cost.compare = compare_cost(rows, Min(groups, rows));
 	}
+	if (admission->libc_key && gpusort_find_table_column(rtable, child, sort->sortColIdx[0], &column))
+		cost.ties = tie_cost(&column, sort->sortOperators[0], sort->collations[0], rows);
+	cost.compare += cost.ties;
 	return cost;
 }
 
@@ -258,5 +333,6 @@ gpusort_cost_scaled(GpuSortCost cost, double factor)
 	cost.order *= factor;
 	cost.emit *= factor;
 	cost.compare *= factor;
+	cost.ties *= factor;
 	return cost;
 }

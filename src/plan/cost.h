@@ -23,7 +23,8 @@ typedef struct GpuSortCost
 	double ingest;  /* shared by parallel processes */
 	double order;   /* from ingest to the first row: the leader waits for it */
 	double emit;    /* the leader's */
-	double compare; /* of columns that are not encoded, the leader's */
+	double compare; /* of rows that the keys do not tell apart, the leader's */
+	double ties;    /* of that: of different strings that are alike in the first level of a collation */
 } GpuSortCost;
 
 extern GpuSortCost gpusort_path_cost(PlannerInfo *root, const Path *input, List *pathkeys,

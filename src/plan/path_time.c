@@ -435,6 +435,8 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	double rows = path->custom.path.rows;
 	PathTime sorted = {.rows = rows, .processes = 1};
 
+	/* Ties are compared as PostgreSQL's sort does it. */
+	cost.compare += path->cost.ties * (STRING_FACTOR - unit);
 	sorted.before = total_time(&time) + cost.setup + (cost.order + cost.compare) * rows +
 		cost.ingest * (path->gathered ? input->rows : rows);
 	sorted.above = cost.emit * rows;

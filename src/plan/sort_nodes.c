@@ -131,8 +131,9 @@ is_worth_it(const Place *place, const Sort *sort, double rows, double native_cos
 	if (ours < native_cost)
 		return true;
 	if (gpusort_log_decisions)
-		*why_not = psprintf("its cost of %.0f is above the %.0f of PostgreSQL's sort%s", ours, native_cost,
-							emitted < rows ? " for the rows that LIMIT asks for" : "");
+		*why_not = psprintf("its cost of %.0f is above the %.0f of PostgreSQL's sort%s%s", ours, native_cost,
+							emitted < rows ? " for the rows that LIMIT asks for" : "",
+							cost.ties * rows > ours / 2 ? ", as the first level of the collation tells too few of the strings apart" : "");
 	return false;
 }
 

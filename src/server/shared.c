@@ -52,6 +52,7 @@ static const char *const reason_names[GPUSORT_REASONS] = {
 	[GPUSORT_REASON_NOT_ALLOWED] = "not allowed",
 	[GPUSORT_REASON_VERIFY] = "verification",
 	[GPUSORT_REASON_COLLATION] = "collation",
+	[GPUSORT_REASON_TIES] = "ties",
 };
 
 /* Returns the name of a GpuSortReason, or of one of the client's own. */

@@ -98,7 +98,8 @@ typedef struct GpuSortJobSlot
 #define GPUSORT_REASON_NOT_ALLOWED (GPUSORT_REASON_INTERNAL + 5) /* gpusort.allowed was turned off since it was planned */
 #define GPUSORT_REASON_VERIFY      (GPUSORT_REASON_INTERNAL + 6) /* what came back is not what was put */
 #define GPUSORT_REASON_COLLATION   (GPUSORT_REASON_INTERNAL + 7) /* the C library orders strings otherwise than their keys */
-#define GPUSORT_REASONS            (GPUSORT_REASON_INTERNAL + 8)
+#define GPUSORT_REASON_TIES        (GPUSORT_REASON_INTERNAL + 8) /* the keys say too little of the rows */
+#define GPUSORT_REASONS            (GPUSORT_REASON_INTERNAL + 9)
 
 /* Times of a sort in milliseconds, by phase. */
 typedef struct GpuSortTimes

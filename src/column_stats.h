@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * column_stats.h
- *	  Values that statistics keep of a column of a plan's rows.
+ *	  Values that statistics keep of a table's column.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,12 +10,12 @@
 
 #include "compat.h"
 
-#include "nodes/execnodes.h"
+#include "table_column.h"
 
 /* Called with a value, and how many times it is to be taken. */
 typedef void (*GpuSortValueCallback)(Datum value, int count, void *arg);
 
-extern bool gpusort_column_values(PlanState *child, AttrNumber attno, Oid type, GpuSortValueCallback callback,
+extern bool gpusort_column_values(const GpuSortTableColumn *column, Oid type, GpuSortValueCallback callback,
 								  void *arg);
 
 #endif /* GPUSORT_COLUMN_STATS_H */

@@ -1,19 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * column_stats.c
- *	  Values that statistics keep of a column of a plan's rows.
+ *	  Values that statistics keep of a table's column.
  *
- * The column is one of a table's (table_column.c).  Where rows come from several tables,
- * the first one's statistics stand for all.
+ * Where rows come from several tables, the first one's statistics stand for all.
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/column_stats.h"
+#include "column_stats.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
 #include "parser/parse_coerce.h"
-#include "table_column.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -26,26 +24,23 @@
 #define FREQUENT_MAX 32
 
 /*
- * Calls back for values of column attno, of this type, of child's rows: those that
+ * Calls back for values of a column, if they are of this type: those that
  * divide them into parts of equal size, once; and frequent ones twice, about as many
  * as there are rows of them beside the others.  NULLs are not among them.  The values are valid
  * during the call.  Returns true if they stand for all of the column's.
  */
 bool
-gpusort_column_values(PlanState *child, AttrNumber attno, Oid type, GpuSortValueCallback callback, void *arg)
+gpusort_column_values(const GpuSortTableColumn *column, Oid type, GpuSortValueCallback callback, void *arg)
 {
-	GpuSortTableColumn column;
 	HeapTuple tuple;
 	AttStatsSlot slot;
 	int bounds = 0;
 	double share; /* of all rows, as far as known which values they have */
 
-	if (!gpusort_find_table_column(child->state->es_range_table, child->plan, attno, &column))
-		return false;
-	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(column.table), Int16GetDatum(column.attno),
+	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(column->table), Int16GetDatum(column->attno),
 							BoolGetDatum(false));
 	if (!HeapTupleIsValid(tuple))
-		tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(column.table), Int16GetDatum(column.attno),
+		tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(column->table), Int16GetDatum(column->attno),
 								BoolGetDatum(true));
 	if (!HeapTupleIsValid(tuple))
 		return false;
