@@ -16,6 +16,7 @@
 
 #include <math.h>
 
+#include "access/stratnum.h"
 #include "catalog/pg_statistic.h"
 #include "column_stats.h"
 #include "keys/first_level.h"
@@ -27,6 +28,7 @@
 #include "settings.h"
 #include "table_column.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
 
