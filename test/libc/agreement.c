@@ -275,7 +275,8 @@ check_random(double seconds)
 
 	while ((double) (clock() - start) / CLOCKS_PER_SEC < seconds)
 	{
-		int pieces = rand() % 16 ? rand() % 16 : rand() % 64 ? rand() % 64 : 2500;
+		int pieces = rand() % 16 ? rand() % 16 : rand() % 64 ? rand() % 64
+															 : 2500;
 
 		make_random(text[0], pieces, NULL);
 		make_random(text[1], pieces, rand() % 4 ? text[0] : NULL);
