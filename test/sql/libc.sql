@@ -53,7 +53,9 @@ CREATE TABLE gs.libc_string AS
 		UNION ALL SELECT overlay(w PLACING gs.word(gs.dice(3, i, 7), i, 110) FROM 1 + gs.dice(length(w), i) FOR gs.dice(2, i, 5))
 			FROM generate_series(1, 150) i, gs.word(12, i % 5 + 1000, CASE WHEN i % 2 = 0 THEN 48 ELSE 110 END) w
 		UNION ALL SELECT repeat('The same beginning, ', i % 3 * 5) || gs.word(i % 4, i, 110) FROM generate_series(1, 60) i
-		UNION ALL SELECT repeat(p, i) FROM unnest(ARRAY['a', 'aB', '-', U&'\00e9']) p, unnest(ARRAY[1, 5, 8, 9, 21, 33, 98, 130, 4095, 4096]) i
+		UNION ALL SELECT repeat(p, i) FROM unnest(ARRAY['a', 'aB', U&'\00e9']) p, unnest(ARRAY[1, 5, 8, 9, 21, 33, 98, 130, 4095, 4096]) i
+		-- the library takes a time that is quadratic for many of these
+		UNION ALL SELECT repeat('-', i) FROM unnest(ARRAY[1, 8, 9, 130, 300]) i
 		UNION ALL SELECT repeat('a-', 20000)
 	) s;
 
@@ -86,11 +88,11 @@ FROM unnest(ARRAY['t', 't DESC', 'v', 'v DESC NULLS LAST', 'c', 'c DESC', 'c COL
 SELECT is(gs.compare('SELECT c FROM gs.libc_declared ORDER BY c'), 'same', 'char(n): blanks at the end do not count');
 
 -- Toasted, inline, out of line and compressed; longer than any buffer
-CREATE TABLE gs.libc_toasted AS SELECT id, repeat(t, 1 + id % 300) AS t FROM (SELECT id::int, t FROM gs.libc_string WHERE length(t) < 200) s;
+CREATE TABLE gs.libc_toasted AS SELECT id, repeat(t, 1 + id % 200) AS t FROM (SELECT id::int, t FROM gs.libc_string WHERE length(t) < 200 AND t ~ '[[:alnum:]]') s WHERE id % 3 = 0;
 ALTER TABLE gs.libc_toasted ALTER t SET STORAGE EXTERNAL;
-INSERT INTO gs.libc_toasted SELECT id + 10000, t FROM gs.libc_toasted WHERE id % 3 = 0;
+INSERT INTO gs.libc_toasted SELECT id + 10000, t FROM gs.libc_toasted WHERE id % 2 = 0;
 ALTER TABLE gs.libc_toasted ALTER t SET STORAGE EXTENDED;
-INSERT INTO gs.libc_toasted SELECT i + 20000, repeat('compressible ', 400 + i % 3 * 300) || (ARRAY['end', 'End', U&'\00e9nd', '', 'en-d'])[1 + i % 5] FROM generate_series(1, 200) i;
+INSERT INTO gs.libc_toasted SELECT i + 20000, repeat('compressible ', 400 + i % 3 * 300) || (ARRAY['end', 'End', U&'\00e9nd', '', 'en-d'])[1 + i % 5] FROM generate_series(1, 60) i;
 SELECT is(gs.compare(format('SELECT id, left(t, 9), length(t) FROM gs.libc_toasted ORDER BY t COLLATE gs.%I, id', name)), 'same', name || ', toasted') FROM gs.libc WHERE name IN ('en_US', 'cs_CZ', 'ja_JP') ORDER BY ordinal;
 
 -- Many: beginnings that most have in common, some that are not ASCII, and runs of equal ones
@@ -120,7 +122,7 @@ RESET enable_hashjoin;
 RESET enable_nestloop;
 SELECT is(gs.compare_results(format('SELECT id, t FROM gs.libc_many ORDER BY t COLLATE gs."en_US", id %s', l)), 'same', l)
 FROM unnest(ARRAY['LIMIT 1', 'LIMIT 10', 'LIMIT 5000', 'OFFSET 11000', 'OFFSET 1000 LIMIT 100']) l;
-SELECT is(gs.compare_results('SELECT id, t FROM gs.libc_equal ORDER BY t COLLATE gs."en_US" FETCH FIRST 100 ROWS WITH TIES'), 'same', 'WITH TIES');
+SELECT is(gs.compare_results('SELECT t FROM gs.libc_equal ORDER BY t COLLATE gs."en_US" FETCH FIRST 100 ROWS WITH TIES'), 'same', 'WITH TIES');
 
 -- Parallel workers make keys as well.
 SET parallel_setup_cost = 0;
@@ -160,8 +162,7 @@ SELECT is(gs.compare_exchange(q), 'same', 'in all processes: ' || q)
 FROM unnest(ARRAY['SELECT id, row_number() OVER (PARTITION BY t COLLATE gs."en_US" ORDER BY id) FROM gs.libc_many',
 	'SELECT t COLLATE gs."cs_CZ" AS t, count(*), sum(id) FROM gs.libc_many GROUP BY 1',
 	'SELECT DISTINCT t COLLATE gs."sv_SE" AS t FROM gs.libc_many',
-	'SELECT id, rank() OVER (PARTITION BY few ORDER BY t COLLATE gs."de_DE") FROM gs.libc_many',
-	'SELECT a.id, b.few FROM gs.libc_heads a JOIN gs.libc_many b ON a.t COLLATE gs."fr_FR" = b.t']) q;
+	'SELECT id, rank() OVER (PARTITION BY few ORDER BY t COLLATE gs."de_DE") FROM gs.libc_many']) q;
 
 SELECT * FROM finish();
 DROP TABLE gs.libc_many, gs.libc_heads, gs.libc_toasted, gs.libc_declared, gs.libc_equal, gs.libc_string;
