@@ -103,6 +103,12 @@ ANALYZE gs.libc_many, gs.libc_heads;
 SELECT is(gs.compare_bulk(format('SELECT id, t FROM gs.libc_many ORDER BY t COLLATE gs.%I%s, id', name, CASE WHEN ordinal % 2 = 0 THEN ' DESC' ELSE '' END)), 'same', name || ', many') FROM gs.libc ORDER BY ordinal;
 SELECT is(gs.compare_bulk(format('SELECT id, t FROM gs.libc_heads ORDER BY t COLLATE gs.%I, id', name)), 'same', name || ', a common head') FROM gs.libc WHERE name IN ('en_US', 'sv_SE') ORDER BY ordinal;
 
+SELECT cmp_ok((gs.node('SELECT id, t FROM gs.libc_many ORDER BY t COLLATE gs."en_US", id')->>'Verified Pairs')::int, '>', 5000, 'neighbours are verified');
+SET gpusort.verify_collation = off;
+SELECT is(gs.node('SELECT id, t FROM gs.libc_many ORDER BY t COLLATE gs."en_US", id')->>'Verified Pairs', NULL, 'but where that is off');
+SELECT is(gs.compare_bulk(format('SELECT id, t FROM gs.libc_many ORDER BY t COLLATE gs.%I, id', name)), 'same', name || ', not verified') FROM gs.libc ORDER BY ordinal;
+RESET gpusort.verify_collation;
+
 -- Below other nodes
 SET enable_hashagg = off;
 SET enable_hashjoin = off;
