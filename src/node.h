@@ -70,6 +70,12 @@ extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns);
 extern List *gpusort_output_plan_pack(int rescan_param);
 extern int gpusort_output_plan_rescan_param(const CustomScan *plan);
 
+/*
+ * Where a LIMIT asks for at most one of so many rows, those that it does not ask for are dropped while rows are
+ * taken in: of rows in no order less than half are left then.
+ */
+#define GPUSORT_ROWS_PER_WANTED 4
+
 /* Bytes of a row in a chunk, for a width in bytes as the planner estimates it. */
 static inline uint64
 gpusort_row_bytes(uint32 width)

@@ -44,7 +44,12 @@ gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortK
 GpuSortPut
 gpusort_writer_put(const GpuSortWriter *writer)
 {
-	return (GpuSortPut){.rows = writer->rows, .bytes = writer->bytes, .sum = writer->sum};
+	return (GpuSortPut){
+		.rows = writer->rows,
+		.bytes = writer->bytes,
+		.sum = writer->sum,
+		.dropped = writer->cutoff != NULL ? writer->cutoff->dropped : 0,
+	};
 }
 
 /* Hands over the chunk at hand; false, with a reason, if the sort is full or lost. */
@@ -170,14 +175,12 @@ append_tail(GpuSortWriter *writer, char *row, Size length)
 }
 
 /*
- * Adds the row in slot; stored is what gpusort_stored_slot says of the plan that
- * has just made it.  false: the row was not taken, those before it were.  Either there
- * is no chunk for it nor for any row after it, failure says why; or it is a long
- * row and there is no overflow file, then failure->reason is NONE.  Errors: those
- * of detoasting, and of the overflow file.
+ * Writes the row in slot with its key: known_key, or if that is NULL the one that is made here, where it belongs;
+ * exact is what gpusort_keys_encode said of a known one.  For the rest as gpusort_writer_add.
  */
-bool
-gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, GpuSortFailure *failure)
+static pg_attribute_always_inline bool
+put_row(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, const uint64 *known_key, bool exact,
+		GpuSortFailure *failure)
 {
 	const Size key_bytes = writer->keys->words * sizeof(uint64);
 	const Size inline_bytes = GPUSORT_MAX_INLINE_ROW - writer->tail;
@@ -211,7 +214,11 @@ gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *
 			length = gpusort_overflow_store(writer->overflow, slot, row);
 		}
 	}
-	if (!gpusort_keys_encode(writer->keys, slot, (uint64 *) writer->cursor))
+	if (known_key == NULL)
+		exact = gpusort_keys_encode(writer->keys, slot, (uint64 *) writer->cursor);
+	else
+		memcpy(writer->cursor, known_key, key_bytes);
+	if (!exact)
 		row[GPUSORT_ROW_FLAGS_OFFSET] |= GPUSORT_ROW_KEY_TRUNCATED;
 	if (unlikely(writer->tail > 0))
 		length = append_tail(writer, row, length);
@@ -222,6 +229,36 @@ gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *
 	writer->rows++;
 	writer->bytes += MAXALIGN(length);
 	return true;
+}
+
+/* The same where the first rows alone are wanted: drops one that is not. */
+static pg_noinline bool
+put_wanted_row(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, GpuSortFailure *failure)
+{
+	uint64 key[GPUSORT_MAX_KEY_WORDS];
+	bool exact = gpusort_keys_encode(writer->keys, slot, key);
+
+	if (gpusort_cutoff_drops(writer->cutoff, key))
+		return true;
+	if (!put_row(writer, slot, stored, key, exact, failure))
+		return false;
+	gpusort_cutoff_took(writer->cutoff, key);
+	return true;
+}
+
+/*
+ * Adds the row in slot, unless it is one that is not wanted; stored is what gpusort_stored_slot says of the
+ * plan that has just made it.  false: the row was not taken, those before it were.  Either there
+ * is no chunk for it nor for any row after it, failure says why; or it is a long
+ * row and there is no overflow file, then failure->reason is NONE.  Errors: those
+ * of detoasting, and of the overflow file.
+ */
+bool
+gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, GpuSortFailure *failure)
+{
+	if (unlikely(writer->cutoff != NULL && !writer->cutoff->useless))
+		return put_wanted_row(writer, slot, stored, failure);
+	return put_row(writer, slot, stored, NULL, false, failure);
 }
 
 /* Hands over the last chunk; false, with a reason, if the sort is full or lost. */

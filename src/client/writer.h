@@ -11,6 +11,7 @@
 #include "compat.h"
 
 #include "client/client.h"
+#include "client/cutoff.h"
 #include "client/overflow.h"
 #include "client/rowform.h"
 #include "executor/tuptable.h"
@@ -25,8 +26,9 @@
 typedef struct GpuSortPut
 {
 	uint64 rows;
-	uint64 bytes; /* of rows, as far as they travel */
-	uint64 sum;   /* of the checks of rows with tails */
+	uint64 bytes;   /* of rows, as far as they travel */
+	uint64 sum;     /* of the checks of rows with tails */
+	uint64 dropped; /* rows that were not put, since they are not among those wanted */
 } GpuSortPut;
 
 typedef struct GpuSortWriter
@@ -39,6 +41,7 @@ typedef struct GpuSortWriter
 	uint32 seed;               /* of the checks in tails */
 	GpuSortOverflow *overflow; /* NULL: long rows are not taken */
 	GpuSortJobSlot *job;       /* where progress is shown; NULL: nowhere */
+	GpuSortCutoff *cutoff;     /* which rows are wanted, as the caller sets it; NULL: all */
 
 	/* the chunk at hand */
 	char *chunk;      /* NULL: none yet */

@@ -172,6 +172,8 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	ExplainPropertyText("Device", figures->device, es);
 	show_key_bits(&figures->outcome, es);
 	ExplainPropertyInteger("Rows", NULL, figures->outcome.rows, es);
+	if (figures->dropped > 0)
+		ExplainPropertyUInteger("Rows Removed by Limit", NULL, figures->dropped, es);
 	ExplainPropertyInteger("Bytes", NULL, figures->outcome.bytes, es);
 	ExplainPropertyInteger("Runs", NULL, 1, es);
 	ExplainPropertyInteger("Tie Rows", NULL, figures->outcome.tie_rows, es);

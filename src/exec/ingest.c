@@ -239,11 +239,20 @@ rescan_ingest(CustomScanState *node)
 		ExecReScan(child);
 }
 
+/* The first rows of the sort that is under way are wanted, not all. */
+static bool
+is_bounded(const GpuSortIngestState *state)
+{
+	return state->joint.writer != NULL && state->joint.writer->cutoff != NULL;
+}
+
 static Size
 estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 {
+	GpuSortIngestState *state = (GpuSortIngestState *) node;
+
 	return add_size(offsetof(IngestShared, joint),
-					gpusort_joint_ingest_bytes(((GpuSortIngestState *) node)->joint.keys, pcxt->nworkers));
+					gpusort_joint_ingest_bytes(state->joint.keys, pcxt->nworkers, is_bounded(state)));
 }
 
 static void
@@ -264,7 +273,7 @@ initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate
 
 	shared->build = gpusort_module_build();
 	gpusort_claims_create(&shared->claims);
-	gpusort_joint_ingest_create(&shared->joint, pcxt->nworkers);
+	gpusort_joint_ingest_create(&shared->joint, pcxt->nworkers, is_bounded(state));
 	state->shared = shared;
 	state->joint.shared = &shared->joint;
 	reinitialize_shared(node, pcxt, coordinate);

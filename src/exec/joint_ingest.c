@@ -43,19 +43,32 @@ shared_prefixes(GpuSortJointShared *shared)
 	return (GpuSortPrefix *) ((char *) shared + prefixes_offset(shared->nworkers));
 }
 
-/* Returns the bytes of shared memory for so many workers. */
-Size
-gpusort_joint_ingest_bytes(const GpuSortKeys *keys, int nworkers)
+static Size
+cutoff_offset(const GpuSortKeys *keys, int nworkers)
 {
-	return add_size(prefixes_offset(nworkers), mul_size(keys->strings, sizeof(GpuSortPrefix)));
+	return MAXALIGN(prefixes_offset(nworkers) + keys->strings * sizeof(GpuSortPrefix));
 }
 
-/* Makes what is in shared memory; there is no sort to join yet. */
+static GpuSortCutoffShared *
+shared_cutoff(GpuSortJointShared *shared, const GpuSortKeys *keys)
+{
+	return (GpuSortCutoffShared *) ((char *) shared + cutoff_offset(keys, shared->nworkers));
+}
+
+/* Returns the bytes of shared memory for so many workers; bounded: with room for a cutoff. */
+Size
+gpusort_joint_ingest_bytes(const GpuSortKeys *keys, int nworkers, bool bounded)
+{
+	return add_size(cutoff_offset(keys, nworkers), bounded ? gpusort_cutoff_shared_bytes() : 0);
+}
+
+/* Makes what is in shared memory, of bytes for so many workers; there is no sort to join yet. */
 void
-gpusort_joint_ingest_create(GpuSortJointShared *shared, int nworkers)
+gpusort_joint_ingest_create(GpuSortJointShared *shared, int nworkers, bool bounded)
 {
 	shared->token = 0;
 	shared->nworkers = nworkers;
+	shared->bounded = bounded;
 	gpusort_shared_init_lock(&shared->lock);
 }
 
@@ -91,6 +104,9 @@ gpusort_joint_ingest_publish(GpuSortJointIngest *joint)
 	shared->libc_hash = gpusort_keys_libc_hash(joint->keys);
 	shared->common_later = joint->common_later;
 	shared->common_chosen = !joint->common_later;
+	shared->has_cutoff = shared->bounded && writer->cutoff != NULL;
+	if (shared->has_cutoff)
+		gpusort_cutoff_share(writer->cutoff, shared_cutoff(shared, joint->keys));
 	memcpy(shared_prefixes(shared), joint->keys->prefixes, joint->keys->strings * sizeof(GpuSortPrefix));
 }
 
@@ -105,6 +121,7 @@ gpusort_joint_ingest_collect(const GpuSortJointIngest *joint, GpuSortPut *put)
 		put->rows += shared->put[i].rows;
 		put->bytes += shared->put[i].bytes;
 		put->sum += shared->put[i].sum;
+		put->dropped += shared->put[i].dropped;
 	}
 }
 
@@ -153,6 +170,8 @@ gpusort_joint_ingest_join(GpuSortJointIngest *joint, const GpuSortRowForm *form,
 	if (joint->client == NULL)
 		return false;
 	gpusort_writer_init(&joint->own_writer, joint->client, joint->keys, form, overflow, shared->job, shared->verified);
+	if (shared->has_cutoff)
+		joint->own_writer.cutoff = gpusort_cutoff_join(shared_cutoff(shared, joint->keys));
 	joint->writer = &joint->own_writer;
 	return true;
 }

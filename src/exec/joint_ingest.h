@@ -25,13 +25,16 @@ typedef struct GpuSortJointShared
 	uint32 generation;   /* of the service that sorts */
 	GpuSortJobSlot *job; /* as in GpuSortWriter; at the same address in every process */
 	bool verified;       /* rows have tails */
+	bool has_cutoff;     /* the first rows alone are wanted: which those are is found out together */
 	bool common_later;   /* the common prefixes are anybody's to choose */
 	uint64 libc_hash;    /* of the C library's collations that keys are made by, in the leader; 0: there are none */
 	bool strange_libc;   /* they are others in a worker, which is not in the sort */
 	int nworkers;
-	LWLock lock; /* guards the common prefixes, and this: */
+	bool bounded; /* there is room for a cutoff */
+	LWLock lock;  /* guards the common prefixes, and this: */
 	bool common_chosen;
-	GpuSortPut put[FLEXIBLE_ARRAY_MEMBER]; /* by ParallelWorkerNumber; then a GpuSortPrefix for each string column */
+	GpuSortPut put[FLEXIBLE_ARRAY_MEMBER]; /* by ParallelWorkerNumber; then a GpuSortPrefix for each string column; then,
+											 * if there is one, a GpuSortCutoffShared */
 } GpuSortJointShared;
 
 /* A process's part. */
@@ -51,8 +54,8 @@ typedef struct GpuSortJointIngest
 	bool common_later;
 } GpuSortJointIngest;
 
-extern Size gpusort_joint_ingest_bytes(const GpuSortKeys *keys, int nworkers);
-extern void gpusort_joint_ingest_create(GpuSortJointShared *shared, int nworkers);
+extern Size gpusort_joint_ingest_bytes(const GpuSortKeys *keys, int nworkers, bool bounded);
+extern void gpusort_joint_ingest_create(GpuSortJointShared *shared, int nworkers, bool bounded);
 
 /* The leader's */
 extern void gpusort_joint_ingest_start(GpuSortJointIngest *joint, GpuSortWriter *writer, GpuSortKeys *keys,

@@ -79,7 +79,8 @@ typedef struct GpuSortFigures
 {
 	GpuSortEngineKind engine;
 	char device[GPUSORT_NAME_BYTES];
-	bool verified; /* rows have tails (client/row_tail.h) */
+	bool verified;  /* rows have tails (client/row_tail.h) */
+	uint64 dropped; /* rows that were not put, since they are not among the first ones */
 	GpuSortOutcome outcome;
 	uint64 pairs;     /* of neighbours that have been compared under collations of the C library */
 	double verify_ms; /* which that took */

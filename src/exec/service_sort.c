@@ -53,6 +53,17 @@ make_request(const GpuSortScanState *state, GpuSortRequest *request)
 }
 
 /*
+ * Returns true if so few of the rows are wanted that it pays to tell which are not while they are taken in: by their
+ * keys, whose order is not to be verified then.
+ */
+static bool
+drops_rows(const GpuSortScanState *state)
+{
+	return state->bound > 0 && state->bound <= state->info.estimated_rows / GPUSORT_ROWS_PER_WANTED &&
+		!state->service.by_ranges && !state->service.check_order;
+}
+
+/*
  * Begins a sort in the service, and the writer that adds to it; the keys must be
  * laid out.  false, with a reason, when the sort is to be PostgreSQL's.
  */
@@ -91,6 +102,8 @@ gpusort_service_sort_begin(GpuSortScanState *state, GpuSortFailure *failure)
 		gpusort_shared_job_begun(service->job, figures->engine, figures->device);
 		gpusort_writer_init(&service->writer, service->client, state->keys, state->form, &state->slots.overflow,
 							service->job, figures->verified);
+		if (drops_rows(state))
+			service->writer.cutoff = gpusort_cutoff_create(state->keys->words, state->bound);
 	}
 	MemoryContextSwitchTo(caller);
 	return service->client != NULL;
@@ -117,6 +130,10 @@ expect_outcome(const GpuSortScanState *state, const GpuSortPut *put, GpuSortExpe
 	if (state->slots.overflow.file != NULL)
 		expected->flags |= GPUSORT_ROW_OVERFLOW;
 
+	if (put->dropped > 0 && put->rows < state->bound)
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   UINT64_FORMAT " rows were dropped and " UINT64_FORMAT " are left of " UINT64_FORMAT,
+								   put->dropped, put->rows, state->bound);
 	if (outcome->rows_in != put->rows || outcome->rows < wanted)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 								   "the sort service got " UINT64_FORMAT " rows of " UINT64_FORMAT " and has " UINT64_FORMAT " of " UINT64_FORMAT,
@@ -142,6 +159,8 @@ gpusort_service_sort_order(GpuSortScanState *state, const GpuSortPut *others, Gp
 	put.rows += others->rows;
 	put.bytes += others->bytes;
 	put.sum += others->sum;
+	put.dropped += others->dropped;
+	state->figures.dropped = put.dropped;
 	if (!gpusort_writer_finish(&service->writer, failure))
 		return false;
 	gpusort_service_sort_show(state, GPUSORT_PHASE_SORT, 0);
@@ -215,7 +234,7 @@ report_sort(GpuSortScanState *state)
 		return;
 	state->service.unreported = false;
 	ms = gpusort_service_sort_times(state);
-	gpusort_shared_count_sort(outcome->rows_in, outcome->bytes, outcome->tie_rows, &ms);
+	gpusort_shared_count_sort(outcome->rows_in + state->figures.dropped, outcome->bytes, outcome->tie_rows, &ms);
 }
 
 /* Drops the sort, in whatever stage it is; the next row asked for starts another. */

@@ -134,7 +134,7 @@ gpusort_shared_sort_estimate(CustomScanState *node, ParallelContext *pcxt)
 
 	if (state->shared == NULL)
 		return 0;
-	return add_size(offsetof(SortShared, joint), gpusort_joint_ingest_bytes(state->keys, pcxt->nworkers));
+	return add_size(offsetof(SortShared, joint), gpusort_joint_ingest_bytes(state->keys, pcxt->nworkers, false));
 }
 
 void
@@ -165,7 +165,7 @@ gpusort_shared_sort_initialize(CustomScanState *node, ParallelContext *pcxt, voi
 	shared->long_rows = false;
 	shared->sorted.ranges = 0;
 	shared->whole = (GpuSortWhole){0};
-	gpusort_joint_ingest_create(&shared->joint, pcxt->nworkers);
+	gpusort_joint_ingest_create(&shared->joint, pcxt->nworkers, false);
 	own->shared = shared;
 	own->sorted = &shared->sorted;
 	own->joint.shared = &shared->joint;

@@ -65,6 +65,9 @@
 #define HOST_ORDER_PART 0.15
 #define CUDA_ORDER_PART 0.05
 
+/* A row that LIMIT does not ask for is read and its key made, but it is dropped then: so much of the ingest. */
+#define DROPPED_PART 0.6
+
 /*
  * PostgreSQL's sort of the first rows alone: every row is copied and compared with the last of
  * the heap; one that goes into it, or comes out of it at the end, takes so much for each level.
@@ -324,6 +327,22 @@ gpusort_top_n_cost(double rows, double first, int width, bool string_key)
 	moves = first * (2 + log(rows / first)); /* the first rows, those that displace others, and out at the end */
 	return TOP_N_ROW * rows * (string_key ? STRING_KEY_FACTOR : 1) + TOP_N_LEVEL * moves * log2(Max(first, 2)) +
 		cpu_operator_cost * first;
+}
+
+/* Returns what a sort of so many rows costs of which the first are asked for: others are dropped while they are taken in. */
+GpuSortCost
+gpusort_cost_of_first(GpuSortCost cost, double rows, double first)
+{
+	double taken;
+
+	first = Max(first, 1);
+	if (first > rows / GPUSORT_ROWS_PER_WANTED)
+		return cost;
+	taken = Min(first * (1 + log(rows / first)) / rows, 1);
+	cost.ingest *= taken + DROPPED_PART * (1 - taken);
+	cost.order *= taken;
+	cost.compare *= taken;
+	return cost;
 }
 
 /* Returns a cost that is so many times as high. */

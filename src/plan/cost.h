@@ -32,6 +32,7 @@ extern GpuSortCost gpusort_path_cost(PlannerInfo *root, const Path *input, List 
 extern GpuSortCost gpusort_sort_node_cost(List *rtable, const Sort *sort, double rows,
 										  const GpuSortAdmission *admission);
 extern double gpusort_top_n_cost(double rows, double first, int width, bool string_key);
+extern GpuSortCost gpusort_cost_of_first(GpuSortCost cost, double rows, double first);
 extern GpuSortCost gpusort_cost_scaled(GpuSortCost cost, double factor);
 
 #endif /* GPUSORT_COST_H */

@@ -162,6 +162,8 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 		cost.order += cost.emit;
 		cost.emit = 0;
 	}
+	else if (wanted.first >= 0)
+		cost = gpusort_cost_of_first(cost, input->rows, wanted.first);
 	scaled = gpusort_cost_scaled(cost, native_scale(root, input, root->sort_pathkeys, wanted, &admission));
 	paths[npaths++] = gpusort_make_path(root, ordered_rel, input, root->sort_pathkeys, input->rows, scaled);
 	if (input_rel->consider_parallel && input_rel->partial_pathlist != NIL)

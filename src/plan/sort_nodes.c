@@ -126,6 +126,8 @@ is_worth_it(const Place *place, const Sort *sort, double rows, double native_cos
 		emitted = rows; /* all are read, to be verified */
 
 	cost = gpusort_sort_node_cost(place->stmt->rtable, sort, rows, &admission);
+	if (emitted < rows && !admission.verified)
+		cost = gpusort_cost_of_first(cost, rows, emitted);
 	ours = (cost.setup + cost.order * rows) * place->processes + (cost.ingest / ingest_processes + cost.compare) * rows +
 		cost.emit * emitted;
 	if (ours < native_cost)

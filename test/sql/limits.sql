@@ -90,7 +90,7 @@ SET work_mem = '64MB';
 SET plan_cache_mode = force_generic_plan;
 SET gpusort.engine = host;
 SELECT is(gs.uses('SELECT * FROM gs.many ORDER BY k' || clause), uses, 'GpuSort of 200000 rows:' || clause || CASE WHEN uses THEN '' ELSE ' not' END)
-FROM (VALUES (' LIMIT 10', false), (' LIMIT 1000', false), (' LIMIT 50000', true), (' LIMIT 150000', true), (' OFFSET 100000 LIMIT 10', true), (' OFFSET 10 LIMIT 10', false),
+FROM (VALUES (' LIMIT 10', false), (' LIMIT 100', false), (' LIMIT 50000', true), (' LIMIT 150000', true), (' OFFSET 100000 LIMIT 10', true), (' OFFSET 10 LIMIT 10', false),
 	  (' FETCH FIRST 10 ROWS WITH TIES', true), (' LIMIT (SELECT 10)', true), (' LIMIT 10 OFFSET (SELECT 10)', true)) v (clause, uses);
 SELECT is(gs.uses('SELECT * FROM (SELECT id, k FROM gs.many ORDER BY k, id OFFSET 0) s' || clause), uses, 'in a subquery, and above it' || clause)
 FROM (VALUES (' LIMIT 10', false), (' LIMIT 50000', true), (' WHERE id % 2 = 0 LIMIT 10', true)) v (clause, uses);

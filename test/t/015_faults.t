@@ -20,6 +20,9 @@ my %queries = (
 	ties => sprintf($digest, q{SELECT id, pad, (repeat(chr(97 + id % 2), 300) || k) COLLATE "C" AS text FROM t ORDER BY text OFFSET 0}),
 	wide => sprintf($digest, 'SELECT id, k, CASE WHEN id % 2000 = 0 THEN repeat(pad, 700) ELSE pad END AS pad FROM t ORDER BY k OFFSET 0'),
 	limit => sprintf($digest, 'SELECT id, k, pad FROM t ORDER BY k LIMIT 12000'),
+	# of which rows are dropped while they are taken in
+	first => sprintf($digest, 'SELECT id, k, pad FROM t ORDER BY k LIMIT 5000'),
+	first_parallel => sprintf($digest, 'SELECT id, k, pad FROM t ORDER BY k DESC LIMIT 5000'),
 	backward => "BEGIN; DECLARE c SCROLL CURSOR FOR $fetch; FETCH 9000 c; FETCH BACKWARD 3000 c; FETCH ALL c; COMMIT",
 	early => "BEGIN; DECLARE c NO SCROLL CURSOR FOR $fetch; FETCH 9000 c; CLOSE c; COMMIT",
 	rewind => sprintf($digest, 'SELECT o, s.* FROM generate_series(1, 2) o LEFT JOIN LATERAL (SELECT id, k, pad FROM t ORDER BY k OFFSET 0) s ON s.id >= o - 2'),
@@ -32,6 +35,7 @@ my %settings = (
 	merge => 'SET enable_material = off; SET enable_hashjoin = off; SET enable_nestloop = off',
 	rewind => 'SET enable_material = off',
 	parallel => 'SET max_parallel_workers_per_gather = 2',
+	first_parallel => 'SET max_parallel_workers_per_gather = 2',
 	window => 'SET max_parallel_workers_per_gather = 2',
 	joined => 'SET max_parallel_workers_per_gather = 2; SET enable_hashjoin = off; SET enable_nestloop = off',
 	# a sort of each process's own, of its part of the rows
@@ -128,7 +132,7 @@ my $default = 'SET gpusort.verify_rows = off';
 my $seed = 0;
 my @rest = grep { $_ ne 'plain' } sort keys %queries;
 # one that stops reading early cannot tell the rows of a wrong chunk from its own, if they are in order
-my @complete = grep { !/^(?:early|limit|merge)$/ } @rest;
+my @complete = grep { !/^(?:early|limit|first|first_parallel|merge)$/ } @rest;
 my @shared = ('window', 'joined');
 for my $fault (@structure, @content)
 {
