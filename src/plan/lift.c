@@ -14,7 +14,8 @@
  *									      partial plan
  *
  * It is lifted as high as it may be, for the higher it is the more is done in parallel, and the fewer
- * rows travel, as a rule; but not over nodes that do nothing but pass rows on or project them.  Of the
+ * rows travel, as a rule; but not over nodes that do nothing but pass rows on or project them, and not where
+ * passing rows on takes longer than what is done with them (lift_time.c).  Of the
  * Gathers below a merge join the first stays, with as many workers as any of them had.  A second
  * window's sort is PostgreSQL's again, one in each process, of the rows of a range.
  *
@@ -39,6 +40,7 @@
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
+#include "plan/lift_time.h"
 #include "plan/parallel_safety.h"
 #include "plan/plan_tree.h"
 #include "plan/range_plan.h"
@@ -299,6 +301,8 @@ visit(Plan **link, void *arg)
 	if (gpusort_range_plan_find(*link, &lift->safety, &ranges))
 	{
 		below.why_not = marked ? "a merge join goes back in it" : lift->never;
+		if (below.why_not == NULL && !gpusort_force && !gpusort_lift_saves_time(*link, &ranges))
+			below.why_not = "several would take longer, for the rows that come of it have to be passed on";
 		if (below.why_not == NULL)
 		{
 			*link = lift_plan(lift, *link, &ranges);

@@ -34,14 +34,9 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
+#include "plan/node_time.h"
 #include "plan/paths.h"
 #include "settings.h"
-
-/* Nanoseconds in units. */
-#define NS(n) ((n) *0.0002)
-
-/* Of a scan's cost, and of all that is not known: a unit is 2 us. */
-#define OTHER_UNIT 0.4
 
 /* GpuSort's cost leaves a margin, which is not wanted twice. */
 #define GPUSORT_UNIT 0.6
@@ -49,50 +44,28 @@
 /* What strings take PostgreSQL's sort more than its cost says; GpuSort's cost is too low by as much (cost.c). */
 #define STRING_FACTOR 2.0
 
-/* Rows on their way between processes: through Gather's queues, of which parallel_tuple_cost says several times that. */
+/* Rows on their way through Gather's queues, of which parallel_tuple_cost says several times that. */
 #define GATHER_ROW       (0.16 * parallel_tuple_cost)
 #define GATHER_MERGE_ROW (0.35 * parallel_tuple_cost)
-#define EXCHANGE_ROW     NS(20)
 
 /* A worker's start, beside parallel_setup_cost */
 #define WORKER_START (0.1 * parallel_setup_cost)
-
-/* What a process that reads ranges does before its first row and after its last: 100,000 rows do not pay for fifteen. */
-#define RANGES_START (0.7 * gpusort_setup_cost)
-
-/* Processes that share work do not get all of what they add. */
-#define PROCESS_GAIN 0.85
 
 /* A row that is looked up in a table of so many bytes, over one that lies in the cache. */
 #define CACHE_BYTES    (512.0 * 1024)
 #define CACHE_DOUBLING NS(25)
 #define CACHE_MISS_MAX NS(300)
 
-/* Aggregates: a transition, and what each group has of them; with a state by value, or one of its own. */
-#define TRANSITION       NS(15)
-#define TRANSITION_STATE NS(45)
-#define GROUP_TRANSITION NS(15)
-#define GROUP_STATE      NS(90)
-/* one with DISTINCT or ORDER BY, which sorts the rows of each group */
-#define TRANSITION_SORT  NS(300)
-
 #define HASH_ROW        NS(55)
 #define HASH_GROUP      NS(250)
 #define HASH_GROUP_BYTE NS(0.7)
 #define HASH_SPILL_ROW  NS(300)
 #define HASH_SPILL_BYTE NS(0.7)
-#define SORTED_ROW      NS(30)
-#define SORTED_GROUP    NS(60)
-#define UNIQUE_ROW      NS(45)
-#define WINDOW_ROW      NS(300)
-#define SETOP_ROW       NS(60)
 #define APPEND_ROW      NS(5)
 
 #define BUILD_ROW  NS(150)
 #define BUILD_BYTE NS(0.6)
 #define PROBE_ROW  NS(90)
-#define MERGE_ROW  NS(60)
-#define JOINED_ROW NS(40)
 
 /* Hash tables are this much larger than what is in them. */
 #define HASH_ROW_BYTES 48.0
@@ -130,8 +103,7 @@ static double
 total_time(const PathTime *time)
 {
 	if (time->range_key != NULL && time->works)
-		return time->before + RANGES_START * time->processes + time->above / (time->processes * PROCESS_GAIN) +
-			time->rows * EXCHANGE_ROW;
+		return time->before + Min(time->above, gpusort_time_in_ranges(time->above, time->rows, time->processes));
 	return time->before + time->above;
 }
 
@@ -443,7 +415,7 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	if (path->gathered && gpusort_parallel_output)
 	{
 		sorted.before += parallel_setup_cost + WORKER_START * input->parallel_workers;
-		sorted.processes = Min(input->parallel_workers, max_parallel_workers) + (input->parallel_workers < 4 ? 1 : 0);
+		sorted.processes = gpusort_range_processes(input->parallel_workers);
 		sorted.range_key = linitial_node(PathKey, path->custom.path.pathkeys);
 	}
 	return sorted;

@@ -102,6 +102,17 @@ SELECT is(gs.digest(query || ' ORDER BY 1, 2'), gs.native_digest(query || ' ORDE
 FROM (VALUES ('SELECT u, count(*), sum(n) FROM gs.choice GROUP BY u'), ('SELECT DISTINCT u, f FROM gs.choice'), ('SELECT u, few FROM gs.choice UNION SELECT v, 1 FROM gs.other'),
 	  ('SELECT c.id, o.v FROM gs.choice c JOIN gs.other o USING (u)'), ('SELECT id, sum(f) OVER (PARTITION BY many ORDER BY u, id) FROM gs.choice')) v (query);
 
+-- what is above a sort, in all of them only where that takes less time than passing the rows on
+SET max_parallel_workers_per_gather = 1;
+SET enable_hashagg = off;
+SELECT is(gs.plan(query) ~ 'GpuSortExchange', lifted, CASE WHEN lifted THEN 'in both processes: ' ELSE 'in one process: ' END || query)
+FROM (VALUES ('SELECT DISTINCT u, f FROM gs.choice', false), ('SELECT u, f FROM gs.choice GROUP BY u, f', false), ('SELECT sum(f) OVER (PARTITION BY many ORDER BY u) FROM gs.choice', true),
+	  ('SELECT many, count(DISTINCT id) FROM gs.choice GROUP BY many', true), ('SELECT DISTINCT ON (thousand) * FROM gs.choice ORDER BY thousand, u', true)) v (query, lifted);
+SET gpusort.force = on;
+SELECT alike(gs.plan('SELECT DISTINCT u, f FROM gs.choice'), '%GpuSortExchange%', 'by force');
+RESET gpusort.force;
+RESET enable_hashagg;
+
 SELECT * FROM finish();
 DROP TABLE gs.choice, gs.other, gs.short, gs.misjudged;
 DROP FUNCTION gs.chosen;

@@ -1,0 +1,17 @@
+/*-------------------------------------------------------------------------
+ *
+ * lift_time.h
+ *	  Whether what is above a sort takes less time in several processes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_LIFT_TIME_H
+#define GPUSORT_LIFT_TIME_H
+
+#include "compat.h"
+
+#include "plan/range_plan.h"
+
+extern bool gpusort_lift_saves_time(const Plan *plan, const GpuSortRangePlan *ranges);
+
+#endif /* GPUSORT_LIFT_TIME_H */
