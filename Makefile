@@ -9,8 +9,9 @@
 #   make check-service      the service, without PostgreSQL
 #   make check-engine       the engines alone; ENGINE=cuda on a GPU host
 #   make check-engine-host  the host engine alone
+#   make check-libc         the keys of the C library's collations
 #   make check-device       the device library and the reference sorts, emulated; ENGINE=cuda on a GPU host
-#   make tests-service tests-engine tests-device    compiles what these run, so that they can run
+#   make tests-service tests-engine tests-libc tests-device    compiles what these run, so that they can run
 #                           side by side (CUDA emulated)
 #
 #   NVCC=                   without the cuda engine
@@ -109,12 +110,18 @@ check-engine:
 check-engine-host:
 	$(MAKE) -C test/engine check-host
 
+check-libc:
+	$(MAKE) -C test/libc check
+
 check-device:
 	$(MAKE) -C test/device check
 	$(if $(filter cuda,$(ENGINE)),,$(MAKE) -C bench/device check)
 
 tests-service:
 	$(MAKE) -C test/service all
+
+tests-libc:
+	$(MAKE) -C test/libc all
 
 # test/engine, test/device and bench/device share the emulation
 tests-emulate:
@@ -130,7 +137,7 @@ tests-device: tests-emulate
 clean: clean-parts
 clean-parts:
 	rm -rf build-faults
-	for d in cuda test/service test/engine test/device bench/device; do $(MAKE) -C $$d clean; done
+	for d in cuda test/service test/engine test/libc test/device bench/device; do $(MAKE) -C $$d clean; done
 
-.PHONY: dist gpusortd-faults cuda-engine install-service uninstall-service check-service check-engine check-engine-host check-device \
-	tests-service tests-emulate tests-engine tests-device clean-parts
+.PHONY: dist gpusortd-faults cuda-engine install-service uninstall-service check-service check-engine check-engine-host check-libc check-device \
+	tests-service tests-emulate tests-engine tests-libc tests-device clean-parts

@@ -82,9 +82,14 @@ sub _look_round
 	my ($self) = @_;
 	my $node = $self->{node};
 
-	# C.UTF-8 under one of its names, and a language of the C library's, where there is one
-	my @more = map { $node->safe_psql('template1', "SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'c' AND collencoding IN (-1, 6) AND collcollate $_ ORDER BY 1 LIMIT 1") }
-		q{~* '^C\.utf-?8$'}, q{!~* '^(C|POSIX)(\.|$)'};
+	# C.UTF-8 under one of its names
+	my @more = ($node->safe_psql('template1', q{SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'c' AND collencoding IN (-1, 6) AND collcollate ~* '^C\.utf-?8$' ORDER BY 1 LIMIT 1}));
+	# languages of the C library, which the machine need not have
+	my %libc = libc_collations();
+	$self->{libc} = { map { $_ => $libc{$_} } grep { $node->psql('postgres', "BEGIN; CREATE SCHEMA fz; $libc{$_}; ROLLBACK", stderr => \my $refused) == 0 } sort keys %libc };
+	push @more, sort keys %{ $self->{libc} };
+	$database_options{libc} = q{LOCALE 'en_US.UTF-8'} if $self->{libc}{'fz.libc_en_us'};
+	$database_options{libc_czech} = q{LOCALE 'cs_CZ.UTF-8'} if $self->{libc}{'fz.libc_cs_cz'};
 	# those of PostgreSQL's own provider, from 17 on
 	push @more, split /\n/, $node->safe_psql('template1', q{SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'b' AND collencoding IN (-1, 6) ORDER BY 1});
 	$self->{collations} = [ ('"C"') x 3, '"POSIX"', ('"default"') x 2, ('"en-x-icu"') x 2, '"sv-x-icu"', map({ "fz.$_" } qw(ci base digits upper shifted backwards phonebook)), ('r.any') x 4, ('r.loose') x 2, grep { $_ ne '' } @more ];
@@ -107,7 +112,7 @@ sub _database
 	return $name if $self->{databases}{$name}++;
 	$node->safe_psql('postgres', "DROP DATABASE IF EXISTS $name") if $self->{server};
 	$node->safe_psql('postgres', "CREATE DATABASE $name TEMPLATE template0 ENCODING 'UTF8' $database_options{$kind}");
-	$node->safe_psql($name, 'CREATE EXTENSION gpusort; ' . fixtures());
+	$node->safe_psql($name, join ';', 'CREATE EXTENSION gpusort', fixtures(), map { $self->{libc}{$_} } sort keys %{ $self->{libc} });
 	$node->safe_psql($name, 'CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw') if $self->{foreign};
 	return $name;
 }
@@ -142,6 +147,7 @@ sub _random_settings
 	push @settings, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'min_parallel_index_scan_size = 0' if $workers && chance(85);
 	push @settings, 'parallel_leader_participation = off' if $workers && chance(25);
 	push @settings, 'max_parallel_workers = ' . one_of(0, 0, 1) if $workers && chance(8);
+	push @settings, 'gpusort.verify_collation = off' if chance(25);
 	push @settings, 'gpusort.parallel_output = off' if $workers && chance(20);
 	push @settings, "$self->{force_parallel} = " . one_of('on', 'regress') if chance(20);
 	# so that there are sorts: most of them stand below joins and groups

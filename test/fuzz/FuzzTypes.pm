@@ -20,7 +20,7 @@ use warnings;
 use Exporter qw(import);
 use FuzzRandom;
 
-our @EXPORT = qw(random_type random_collations value_expression fixtures is_inexact canonical collations_for @DIRECTIONS);
+our @EXPORT = qw(random_type random_collations libc_collations value_expression fixtures is_inexact canonical collations_for @DIRECTIONS);
 
 our @DIRECTIONS = ('', ' ASC', ' DESC', ' ASC NULLS FIRST', ' DESC NULLS LAST', ' NULLS FIRST', ' DESC NULLS FIRST', ' ASC NULLS LAST');
 
@@ -31,6 +31,9 @@ my $loose = qr/^(?:fz\.(?:ci|base)|r\.loose)$/;
 my @strings = ('', ' ', 'a', 'A', 'b', 'B', 'ab', 'aB', 'Ab', 'a b', 'a-b', 'a ', ' a', 'a  ', 'z', 'Z', 'Zz', 'e', "\x{e9}", "\x{c9}", 'E',
 	"e\x{301}", "a\x{302}\x{323}", "a\x{323}\x{302}", "\x{f6}", "\x{e4}", "\x{e5}", "\x{c5}", 'cote', "cot\x{e9}", "c\x{f4}te", "c\x{f4}t\x{e9}", 'co-op', 'coop', 'CO-OP', 'black bird', 'blackbird', 'black-bird',
 	"\x{e01}\x{e40}", "\x{3042}", "\x{30a2}", "a\x{1}b", "a\x{200b}b", "\x{ffff}", "\x{fffd}", "\x{10ffff}", 'a10', 'a9', 'a09', 'a0000000000000000000009', 'a99999999999999999999999',
+	# what the C library's locales see on other levels than one, and contract
+	'11a', '1 1a', '1-1a', "1 1\x{e1}", '11A', '-', ' - ', '--', '...', '(a)', "\x{ad}", "a\x{ad}b", "\x{1f600}a", "\x{1f1e9}\x{1f1ea}", "\x{e000}", "\x{378}", 'ch', 'cH', 'Ch', 'cz', 'hz', 'dzs', 'ddzs', 'aa',
+	"\x{130}", "\x{131}", 'i', 'I', "\x{df}", 'ss', "a\x{30a}", "\x{301}", "\x{3042}\x{3099}", "\x{30fc}\x{30a2}", "\x{4e00}\x{4e8c}",
 	"\x{ff}", "\x{65e5}\x{672c}", "\x{1f600}", '10', '9', '009', '1.5', '-1', '_', '~', '0123456789abcd', '0123456789abcde', '0123456789abcdef',
 	'0123456789abcdefghijklmn', '0123456789abcdefghijklmno', '0123456789abcdefghijklmnop', '0123456789abcdefghijklmnoP', 'x' x 100,
 	('x' x 99) . 'y', 'https://www.example.org/warehouse/region-4/customers/orders/', 'https://www.example.org/warehouse/region-4/customers/ordera', 'https://www.example.org/warehouse/region-4/customers/orders/zz', ('long ' x 60) . 'a', ('long ' x 60) . 'b');
@@ -43,7 +46,10 @@ my @alphabets = map { s/\\x\{(\w+)\}/chr hex $1/ger } (
 	q{chCHhldzsylLjnga},
 	q{0129aA.\x{665}\x{ff11}\x{30a2}\x{3042}\x{ff71}\x{3099}\x{30fc}\x{6f22}\x{5b57}},
 	q{aAb\x{1}\x{7f}\x{ad}\x{200b}\x{200d}\x{34f}\x{640}\x{e40}\x{e01}\x{e02}\x{627}\x{644}\x{df}},
-	q{\x{e4}\x{f6}\x{fc}\x{c4}\x{e5}\x{f8}\x{e6}\x{142}aouswxyz});
+	q{\x{e4}\x{f6}\x{fc}\x{c4}\x{e5}\x{f8}\x{e6}\x{142}aouswxyz},
+	# hardly a letter
+	q{ -.,_!"()/11aA1-},
+	q{\x{1f600}\x{1f1e6}\x{1f1e7}\x{200b}\x{ad}\x{e000}\x{378}\x{10ffff}\x{ffff}a1 -\x{301}b\x{e9}});
 
 my @texts = (
 	(map { [ 5 => "substr(translate(md5(N::text), '0123456789abcdef', '$_'), 1, (N % 23)::int)" ] } @alphabets),
@@ -245,6 +251,12 @@ sub random_collations
 	};
 	return ("CREATE COLLATION r.any (provider = icu, locale = '" . $locale->(below(4), @any) . "')",
 		"CREATE COLLATION r.loose (provider = icu, locale = '" . $locale->(between(1, 2), @harmless) . "', deterministic = false)");
+}
+
+# Languages of the C library, as fz.libc_* where it has them in UTF-8, and the statements that make them.
+sub libc_collations
+{
+	return map { ("fz.libc_\L$_" => "CREATE COLLATION fz.libc_$_ (provider = libc, locale = '$_.UTF-8')") } qw(en_US de_DE fr_FR fr_CA cs_CZ sv_SE ja_JP tr_TR hu_HU);
 }
 
 # Those of the collations that a type can be compared under.  Two names are equal if their bytes are,

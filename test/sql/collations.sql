@@ -66,33 +66,6 @@ END $$;
 SELECT gs.make_collations();
 INSERT INTO gs.collation VALUES (35, 'rules', NULL, false);
 
--- From 0 to n - 1, the same in every run.
-CREATE FUNCTION gs.dice(n int, VARIADIC salt int[]) RETURNS int LANGUAGE sql IMMUTABLE AS
-$$ SELECT (('x' || left(md5(salt::text), 8))::bit(32)::bigint % n)::int $$;
-
--- What words are made of: letters of all cases, contractions' parts, signs, digits and digits of others, accents alone and composed,
--- ligatures, characters without weight, other scripts, the first and the last of all, those beyond 16 bits.
-CREATE TABLE gs.piece AS SELECT row_number() OVER () AS id, p FROM unnest(ARRAY[
-	'a', 'a', 'A', 'b', 'B', 'c', 'C', 'h', 'H', 'd', 'z', 'Z', 's', 'l', 'L', 'e', 'E', 'k', 'i', 'I', 'aa', 'bb', 'ch', 'Ch', 'dzs', 'll', 'xyz', 'ss',
-	' ', '  ', '-', '_', '.', ',', '''', '$', '#', '~', '0', '1', '2', '9', '10', '007', E'\x01', E'\t', E'\x7f',
-	U&'\00e9', U&'\00c9', U&'e\0301', U&'\00e4', U&'a\0308', U&'\00e5', U&'\00f6', U&'\00f8', U&'\00df', U&'\00e6', U&'\0133', U&'\fb01', U&'l\00b7', U&'\0140',
-	U&'\0300', U&'\0301', U&'\0323', U&'\0323\0307', U&'\0307\0323', U&'\0345', U&'\034f', U&'\00ad', U&'\200b', U&'\200d', U&'\feff', U&'\00a0', U&'\2028',
-	U&'\212a', U&'\212b', U&'\037e', U&'\03b1', U&'\0391', U&'\0430', U&'\0410', U&'\0439', U&'\05d0', U&'\0627', U&'\0661', U&'\0967', U&'\ff11', U&'\2460', U&'\00b2',
-	U&'\0e01', U&'\0e40', U&'\0e48', U&'\0f71\0f72', U&'\1100\1161', U&'\ac00', U&'\3042', U&'\30a2', U&'\ff71', U&'\304b\3099', U&'\30fc', U&'\4e00', U&'\4e8c',
-	U&'\fdfa', U&'\d7ff', U&'\e000', U&'\fffd', U&'\fffe', U&'\ffff', U&'\+010000', U&'\+01f600', U&'\+01f1e9\+01f1ea', U&'\+01d165', U&'\+02f800', U&'\+10ffff']) p;
-
-CREATE FUNCTION gs.word(pieces int, seed int, kinds int) RETURNS text LANGUAGE sql AS
-$$ SELECT coalesce(string_agg(p, '' ORDER BY j), '') FROM generate_series(1, pieces) j JOIN gs.piece ON id = 1 + gs.dice(kinds, seed, j) $$;
-
--- Letters of alphabets that UTF-8 stores in two bytes, and ASCII, several alphabets in a word in some.
-CREATE FUNCTION gs.letters(letters int, seed int) RETURNS text LANGUAGE sql AS $$
-	SELECT string_agg(chr(CASE gs.dice(CASE WHEN seed % 3 = 0 THEN 9 ELSE 4 END, seed, j)
-		WHEN 0 THEN 97 + gs.dice(26, seed, j, 1) WHEN 1 THEN 65 + gs.dice(26, seed, j, 1) WHEN 2 THEN 192 + gs.dice(384, seed, j, 1) WHEN 3 THEN 32 + gs.dice(32, seed, j, 1)
-		WHEN 4 THEN 913 + gs.dice(70, seed, j, 1) WHEN 5 THEN 1024 + gs.dice(300, seed, j, 1) WHEN 6 THEN 1488 + gs.dice(27, seed, j, 1)
-		WHEN 7 THEN 1569 + gs.dice(26, seed, j, 1) ELSE 160 + gs.dice(1800, seed, j, 1) END), '' ORDER BY j)
-	FROM generate_series(1, letters) j
-$$;
-
 -- t is what is sorted; plain has no characters without weight and no accents on their own.
 CREATE TABLE gs.string AS
 	SELECT row_number() OVER () AS id, t, bool_and(t !~ U&'[\0300-\034f\00ad\0001\0009\007f\200b-\200d\feff\0e40-\0e48\0f71-\0f72\3099\fffe\+01d165]') OVER (PARTITION BY t) AS plain

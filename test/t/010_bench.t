@@ -76,6 +76,22 @@ like($output, qr/^\| sum \| 20000 \| [0-9.]+ \| (?:sort|hash)-(?:serial|parallel
 
 SKIP:
 {
+	($status, $output) = bench('collation.csv', qw(-f collation));
+	is($status, 0, 'bench/run collation') or diag $output;
+	skip 'the C library has no en_US.UTF-8', 4 if $output =~ /^note: collation: left out/m;
+	my %measured;
+	for (lines('collation.csv'))
+	{
+		my ($mode, $case, undef, $variant, undef, $value) = split /,/;
+		$measured{"$mode $case"}{$variant}++ if $value > 0;
+	}
+	is_deeply([ sort keys %measured ], [ sort map({ ("check $_", "collation $_", "collation $_-C") } qw(md5 words few)), 'mark md5', 'mark words' ], 'section collation has all cases');
+	is_deeply([ sort keys %{ $measured{"collation $_"} } ], [ sort "$engine-serial", "$engine-parallel", qw(native-serial native-parallel) ], "$_ in four variants") for qw(md5 words);
+	like($output, qr/^words +native [0-9.]+, $engine-serial [0-9.]+ ms: [0-9.]+x.*; [0-9.]+ times its time under "C" \(mark 1\.6: (?:met|MISSED)\)/m, 'beside PostgreSQL and beside "C"');
+}
+
+SKIP:
+{
 	skip 'there is no matplotlib for /usr/bin/python3', 2 if system(qw(/usr/bin/python3 -c), 'import matplotlib') != 0;
 	$output = `bench/plot -d $scratch -p host $scratch/all.csv 2>&1`;
 	is($?, 0, 'bench/plot') or diag $output;

@@ -8,12 +8,17 @@ use GpuSortNode;
 use IPC::Run ();
 use Test::More;
 
-# A locale of the C library's, which the machine need not have; PostgreSQL looks for it where we say.
+# Locales of the C library's, which the machine need not have; PostgreSQL looks for them where we say.
 my $locales = tempdir(CLEANUP => 1);
 chmod 0755, $locales;
-my $has_libc = eval { IPC::Run::run([ 'localedef', '-i', 'en_US', '-f', 'UTF-8', "$locales/en_US.utf8" ], '>', '/dev/null', '2>&1') };
+my %has_libc;
+for ([ 'en_US', 'UTF-8', 'en_US.utf8' ], [ 'cs_CZ', 'UTF-8', 'cs_CZ.utf8' ], [ 'ja_JP', 'UTF-8', 'ja_JP.utf8' ], [ 'en_US', 'ISO-8859-1', 'en_US.iso88591' ], [ 'ja_JP', 'EUC-JP', 'ja_JP.eucjp' ])
+{
+	my ($source, $charmap, $name) = @$_;
+	$has_libc{$name} = eval { IPC::Run::run([ 'localedef', '-i', $source, '-f', $charmap, "$locales/$name" ], '>', '/dev/null', '2>&1') };
+}
 IPC::Run::run([ 'sh', '-c', 'cp -r /usr/lib/locale/C.utf8 "$1" 2>/dev/null', 'sh', $locales ]);
-$ENV{LOCPATH} = $locales if $has_libc;
+$ENV{LOCPATH} = $locales if $has_libc{'en_US.utf8'};
 
 my $node = GpuSortNode->new('main');
 $node->init;
@@ -66,12 +71,35 @@ compare($node, 'libc, C', create_database('libc_c', q{ENCODING 'UTF8' LOCALE 'C'
 compare($node, 'libc, C, LATIN1', create_database('libc_latin1', q{ENCODING 'LATIN1' LOCALE 'C'}), 1);
 SKIP:
 {
-	skip 'no localedef, or no source of en_US', 8 unless $has_libc;
+	skip 'no localedef, or no source of en_US', 1 unless $has_libc{'en_US.utf8'};
 	my $database = create_database('libc_en', q{ENCODING 'UTF8' LOCALE 'en_US.utf8'});
 
 	compare($node, 'libc, en_US', $database, 1);
 	my $plan = $node->safe_psql($database, 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM words ORDER BY k, t, id');
 	like($plan, qr/Sort Method: .* radix/, 'libc, en_US: behind another column');
+
+	my $english = GpuSortNode->new('english');
+	$english->init(extra => [ '--locale=en_US.UTF-8', '-E', 'UTF8' ]);
+	$english->start;
+	$english->wait_service;
+	compare($english, 'a cluster made with en_US', 'postgres', 1);
+	$english->stop;
+}
+for (grep { $has_libc{$_} } qw(cs_CZ.utf8 ja_JP.utf8))
+{
+	compare($node, "libc, $_", create_database('libc_' . lc substr($_, 0, 2), "ENCODING 'UTF8' LOCALE '$_'"), 1);
+}
+# Another encoding has other tables: such sorts stay with PostgreSQL, and the log says so.
+for ([ 'en_US.iso88591', 'LATIN1' ], [ 'ja_JP.eucjp', 'EUC_JP' ])
+{
+	my ($locale, $encoding) = @$_;
+	next unless $has_libc{$locale};
+	my $database = create_database("libc_other_\L$encoding", "ENCODING '$encoding' LOCALE '$locale'");
+	my $log;
+
+	compare($node, "libc, $locale", $database, 0) if $encoding eq 'LATIN1';
+	$node->psql($database, q{SET client_min_messages = log; SET gpusort.log_decisions = on; SET gpusort.force = on; EXPLAIN SELECT relname::text FROM pg_class ORDER BY relname::text COLLATE "default"}, stderr => \$log);
+	like($log, qr{has a libc collation in a database that is not UTF-8}, "libc, $locale: why not");
 }
 SKIP:
 {
