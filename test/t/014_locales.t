@@ -78,6 +78,28 @@ SKIP:
 	my $plan = $node->safe_psql($database, 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM words ORDER BY k, t, id');
 	like($plan, qr/Sort Method: .* radix/, 'libc, en_US: behind another column');
 
+	# Toasted strings, of which the beginning is looked at: it tells, or has nothing but signs, which do not count.
+	$node->safe_psql($database, q{CREATE TABLE long (id int, t text); ALTER TABLE long ALTER t SET STORAGE EXTERNAL;
+		INSERT INTO long SELECT i, CASE i % 3 WHEN 0 THEN repeat(chr(233) || 'cs' || chr(97 + i % 5), 900 + i % 9)
+			WHEN 1 THEN chr(20000 + i % 40) || repeat(md5((i % 20)::text), 90) ELSE repeat('-', 300) || i % 50 || repeat(md5((i % 9)::text), 90) END FROM generate_series(1, 600) i});
+	for my $order ('t, id', 't DESC, id', 't COLLATE "en_US" DESC, id')
+	{
+		my $query = "SELECT id FROM long ORDER BY $order";
+		is($node->safe_psql($database, "SET gpusort.force = on; $query"), $node->safe_psql($database, "SET gpusort.enable = off; $query"), "libc, en_US, toasted: $order");
+	}
+
+	# Strings that differ in signs alone are left to PostgreSQL, as the first rows say, or statistics.
+	$node->safe_psql($database, q{CREATE TABLE signs WITH (autovacuum_enabled = off) AS
+		SELECT i AS id, translate(i::text, '0123456789', '.,;:!?-_()') AS t FROM generate_series(1, 20000) i});
+	my $query = 'SELECT * FROM signs ORDER BY t';
+	my $explain = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $query";
+	like($node->safe_psql($database, $explain), qr/Fallback Reason: ties: the first level of the collation tells too few/, 'signs: by the first rows');
+	like($node->safe_psql($database, "SET gpusort.force = on; $explain"), qr/Tie Rows: 20000/, 'signs: forced');
+	is($node->safe_psql($database, "SET gpusort.force = on; $query"), $node->safe_psql($database, "SET gpusort.enable = off; $query"), 'signs: in order');
+	unlike($node->safe_psql($database, "ANALYZE signs; $explain"), qr/GpuSort/, 'signs: by statistics');
+	$node->safe_psql($database, "SET gpusort.log_decisions = on; $query");
+	like($node->log_text, qr/not used: its cost of .*, as the first level of the collation tells too few of the strings apart/, 'signs: the log says why');
+
 	my $english = GpuSortNode->new('english');
 	$english->init(extra => [ '--locale=en_US.UTF-8', '-E', 'UTF8' ]);
 	$english->start;
