@@ -342,6 +342,7 @@ gpusort_cost_of_first(GpuSortCost cost, double rows, double first)
 	cost.ingest *= taken + DROPPED_PART * (1 - taken);
 	cost.order *= taken;
 	cost.compare *= taken;
+	cost.ties *= taken;
 	return cost;
 }
 
