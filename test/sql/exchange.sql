@@ -356,10 +356,10 @@ SELECT is((SELECT count(*) FROM gpusort_jobs), 0::bigint, 'no sort is left');
 
 -- errors in what is above, in any process
 CREATE FUNCTION gs.fails_for(i bigint, at bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS 'BEGIN RETURN 1 / (i - at); END';
-SELECT throws_ok(format(q, n), '22012', NULL, format(q, n))
+SELECT throws_ok(query, '22012', NULL, query)
 FROM (VALUES ('SELECT id, sum(gs.fails_for(id, %s)) OVER (PARTITION BY g ORDER BY id) FROM gs.x'), ('SELECT g, count(DISTINCT gs.fails_for(id, %s)) FROM gs.x GROUP BY g'),
 	('SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY g ORDER BY id) AS r FROM gs.x) s WHERE gs.fails_for(id, %s) < r'), ('SELECT x.id, gs.fails_for(x.id + coalesce(y.four, 0) * 0, %s) FROM gs.x LEFT JOIN gs.y USING (k)'),
-	('SELECT id, row_number() OVER (PARTITION BY g ORDER BY gs.fails_for(id, %s)) FROM gs.x')) v (q), (VALUES (1), (15000), (30000)) w (n);
+	('SELECT id, row_number() OVER (PARTITION BY g ORDER BY gs.fails_for(id, %s)) FROM gs.x')) v (q), LATERAL (VALUES (format(q, 1)), (format(q, 15000)), (format(q, 30000))) w (query);
 SELECT throws_ok('SELECT id, sum(k) OVER (PARTITION BY g ORDER BY id ROWS BETWEEN (SELECT -1) PRECEDING AND CURRENT ROW) FROM gs.x', '22013', NULL, 'a frame that starts below zero');
 SELECT throws_ok('SELECT 1 / (id - 5) FROM (SELECT id, sum(k) OVER (PARTITION BY g ORDER BY id) FROM gs.x OFFSET 0) s', '22012', NULL, 'an error above it');
 SELECT is((SELECT count(*) FROM gpusort_jobs), 0::bigint, 'no sort is left');
