@@ -26,8 +26,11 @@
 #include "varatt.h"
 #endif
 
-#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 210000
 #error "gpusort supports PostgreSQL 15 to 19"
+#elif PG_VERSION_NUM >= 200000
+#pragma message("gpusort supports PostgreSQL 15 to 19: this one is not released, and gpusort was not tested with it")
+#define pg_attribute_always_inline pg_always_inline
 #endif
 
 #if PG_VERSION_NUM < 160000
@@ -88,6 +91,16 @@ typedef int16 CompareType;
 	initial_cost_mergejoin(root, workspace, type, clauses, outer, inner, NIL, NIL, 0, extra)
 #define CREATE_MERGEJOIN_PATH(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, clauses) \
 	create_mergejoin_path(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, NULL, clauses, NIL, NIL, 0)
+#endif
+
+/*
+ * What a sort of PostgreSQL's own takes of the time that it took in the version to which costs were fitted:
+ * from 19 on it sorts by radix.  bench/versions measures it.
+ */
+#if PG_VERSION_NUM < 190000
+#define NATIVE_SORT_TIME 1.0
+#else
+#define NATIVE_SORT_TIME 0.75
 #endif
 
 #if PG_VERSION_NUM < 190000

@@ -10,7 +10,8 @@
  * such parts: what both paths take is estimated here, node by node, and the path over
  * GpuSort gets PostgreSQL's cost of the other, times the ratio of the two times.
  *
- * Times are in the unit of GpuSort's cost (cost.c), 5 us, and come from bench/costs.
+ * Times are in a unit of 5 us, that of PostgreSQL 15's sort and of GpuSort's cost there (cost.c), and come
+ * from bench/costs.
  * Nodes that are not known, scans above all, take what their cost says.
  *
  * What is above a GpuSort with parallel ingest runs in all processes, if lift.c finds that
@@ -306,6 +307,18 @@ has_same_keys(const PathKey *key)
 	return true;
 }
 
+/* PostgreSQL's sort of a path's rows, by keys; nothing if there are none. */
+static double
+native_sort_time(const Estimate *estimate, List *keys, const Path *input)
+{
+	Path sorted;
+
+	if (keys == NIL)
+		return 0;
+	COST_SORT(&sorted, estimate->root, keys, input, -1);
+	return NATIVE_SORT_TIME * (sorted.total_cost - input->total_cost);
+}
+
 static PathTime
 merge_join_time(const Estimate *estimate, const MergePath *path)
 {
@@ -313,18 +326,9 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 	PathTime inner = path_time(estimate, path->jpath.innerjoinpath);
 	double rows = path->jpath.path.rows;
 	double work = (outer.rows + inner.rows) * MERGE_ROW + rows * JOINED_ROW;
-	Path native;
 
-	if (path->outersortkeys != NIL)
-	{
-		COST_SORT(&native, estimate->root, path->outersortkeys, path->jpath.outerjoinpath, -1);
-		outer.above += native.total_cost - path->jpath.outerjoinpath->total_cost;
-	}
-	if (path->innersortkeys != NIL)
-	{
-		COST_SORT(&native, estimate->root, path->innersortkeys, path->jpath.innerjoinpath, -1);
-		inner.above += native.total_cost - path->jpath.innerjoinpath->total_cost;
-	}
+	outer.above += native_sort_time(estimate, path->outersortkeys, path->jpath.outerjoinpath);
+	inner.above += native_sort_time(estimate, path->innersortkeys, path->jpath.innerjoinpath);
 	if (outer.range_key != NULL && inner.range_key != NULL &&
 		outer.range_key->pk_eclass == inner.range_key->pk_eclass && has_same_keys(outer.range_key) &&
 		target_is_safe(estimate, &path->jpath.path) &&
@@ -392,7 +396,7 @@ is_string_key(const Path *path)
 static PathTime
 sort_time(const Estimate *estimate, const Path *path, const Path *below)
 {
-	double cost = path->total_cost - below->total_cost;
+	double cost = NATIVE_SORT_TIME * (path->total_cost - below->total_cost);
 
 	return over_time(estimate, path, below, is_string_key(path) ? STRING_FACTOR * cost : cost);
 }
@@ -400,7 +404,7 @@ sort_time(const Estimate *estimate, const Path *path, const Path *below)
 static PathTime
 gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 {
-	double unit = GPUSORT_UNIT * (is_string_key(&path->custom.path) ? STRING_FACTOR : 1);
+	double unit = GPUSORT_UNIT * NATIVE_SORT_TIME * (is_string_key(&path->custom.path) ? STRING_FACTOR : 1);
 	const Path *input = path->input;
 	PathTime time = path_time(estimate, input);
 	GpuSortCost cost = gpusort_cost_scaled(path->cost, unit);
