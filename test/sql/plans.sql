@@ -97,10 +97,13 @@ CREATE TEMP TABLE first AS SELECT gs.cost_over_input('SELECT id, k FROM gs.kb', 
 SELECT isnt(gs.node('SELECT k FROM gs.kinds ORDER BY t'), NULL, 'a sort, for which the staging pool is mapped');
 SET max_parallel_workers_per_gather = 0;
 SET work_mem = '64MB';
-SELECT is(first.cost - gs.cost_over_input('SELECT id, k FROM gs.kb', 'k'), 4 * current_setting('gpusort.setup_cost')::numeric,
-		  'the first sort of a connection costs the setup of four more') FROM first;
-SELECT is(gs.cost_over_input('SELECT id, k FROM gs.kb', 'id') - gs.cost_over_input('SELECT id, k FROM gs.kb', 'k'),
-		  4 * current_setting('gpusort.setup_cost')::numeric, 'so does a sort of rows that lie in order');
+-- a third more from 19 on, whose own sort is faster; in the hundredths that EXPLAIN shows
+CREATE TEMP TABLE setup AS SELECT 4 * current_setting('gpusort.setup_cost')::numeric /
+	CASE WHEN current_setting('server_version_num')::int < 190000 THEN 1 ELSE 0.75 END AS four;
+SELECT ok(abs(first.cost - gs.cost_over_input('SELECT id, k FROM gs.kb', 'k') - four) <= 0.02,
+		  'the first sort of a connection costs the setup of four more') FROM first, setup;
+SELECT ok(abs(gs.cost_over_input('SELECT id, k FROM gs.kb', 'id') - gs.cost_over_input('SELECT id, k FROM gs.kb', 'k') - four) <= 0.02,
+		  'so does a sort of rows that lie in order') FROM setup;
 SELECT is(gs.cost_over_input('SELECT id, k FROM gs.kb', 'id DESC'), gs.cost_over_input('SELECT id, k FROM gs.kb', 'k'), 'not in reverse');
 SELECT is(gs.cost_over_input('SELECT a.id FROM gs.kb a CROSS JOIN gs.kinds b', 'a.id'), gs.cost_over_input('SELECT a.id FROM gs.kb a CROSS JOIN gs.kinds b', 'a.k'),
 		  'nor above a join');
