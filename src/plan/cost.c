@@ -229,16 +229,16 @@ path_tie_cost(PlannerInfo *root, const PathKey *key, double rows)
 		const Var *var = (const Var *) node;
 		const RangeTblEntry *entry;
 		GpuSortTableColumn column;
-		Oid operator;
+		Oid less_than;
 
 		if (!IsA(node, Var) || var->varno <= 0 || var->varno >= root->simple_rel_array_size || var->varlevelsup > 0)
 			continue;
 		entry = planner_rt_fetch(var->varno, root);
-		operator= get_opfamily_member(key->pk_opfamily, member->em_datatype, member->em_datatype, BTLessStrategyNumber);
-		if (entry->rtekind != RTE_RELATION || var->varattno <= 0 || !OidIsValid(operator))
+		less_than = get_opfamily_member(key->pk_opfamily, member->em_datatype, member->em_datatype, BTLessStrategyNumber);
+		if (entry->rtekind != RTE_RELATION || var->varattno <= 0 || !OidIsValid(less_than))
 			continue;
 		column = (GpuSortTableColumn){.table = entry->relid, .attno = var->varattno};
-		return tie_cost(&column, operator, key->pk_eclass->ec_collation, rows);
+		return tie_cost(&column, less_than, key->pk_eclass->ec_collation, rows);
 	}
 	return 0;
 }
