@@ -101,7 +101,7 @@ time_above(const Plan *plan)
 		case T_Sort:
 		case T_IncrementalSort:
 		case T_CustomScan:
-			return time + cost_over(plan, below);
+			return time + NATIVE_SORT_TIME * cost_over(plan, below);
 		default:
 			return time + cost_over(plan, below) * OTHER_UNIT;
 	}
