@@ -106,7 +106,7 @@ FROM (VALUES ('SELECT u, count(*), sum(n) FROM gs.choice GROUP BY u'), ('SELECT 
 SET max_parallel_workers_per_gather = 1;
 SET enable_hashagg = off;
 SELECT is(gs.plan(query) ~ 'GpuSortExchange', lifted, CASE WHEN lifted THEN 'in both processes: ' ELSE 'in one process: ' END || query)
-FROM (VALUES ('SELECT DISTINCT u, f FROM gs.choice', false), ('SELECT u, f FROM gs.choice GROUP BY u, f', false), ('SELECT sum(f) OVER (PARTITION BY many ORDER BY u) FROM gs.choice', true),
+FROM (VALUES ('SELECT DISTINCT u, f FROM gs.choice', false), ('SELECT u, f FROM gs.choice GROUP BY u, f', false), ('SELECT id, rank() OVER (PARTITION BY many ORDER BY u) FROM gs.choice', false), ('SELECT sum(f) OVER (PARTITION BY many ORDER BY u) FROM gs.choice', true),
 	  ('SELECT many, count(DISTINCT id) FROM gs.choice GROUP BY many', true), ('SELECT DISTINCT ON (thousand) * FROM gs.choice ORDER BY thousand, u', true)) v (query, lifted);
 SET gpusort.force = on;
 SELECT alike(gs.plan('SELECT DISTINCT u, f FROM gs.choice'), '%GpuSortExchange%', 'by force');
