@@ -4,7 +4,7 @@
  *	  A C library whose strcoll orders some strings otherwise than its tables say.
  *
  * Preloaded (LD_PRELOAD) into a server by test/t/031_collation_check.t.  What it does is said by the file that
- * OTHER_ORDER names, and looked up whenever that has changed for the calling process:
+ * OTHER_ORDER names, which a process reads when it first asks for something, and again while it is slow:
  *
  *	  strings		strcoll has digits in the place of each other, 9 first
  *	  slow			strcoll takes a while
@@ -27,11 +27,12 @@
 
 static bool other_strings, slow, other_keys;
 
+static pid_t looked;
+
 /* Reads what is to be done, once in a process. */
 static void
 look(void)
 {
-	static pid_t looked;
 	char text[64] = "";
 	char title[256] = "";
 	int file;
@@ -81,7 +82,10 @@ strcoll_l(const char *a, const char *b, locale_t locale)
 	if (real == NULL)
 		real = (int (*)(const char *, const char *, locale_t)) dlsym(RTLD_NEXT, "strcoll_l");
 	if (slow)
+	{
 		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+		looked = 0;
+	}
 	if (!other_strings)
 		return real(a, b, locale);
 	left = turn(a);

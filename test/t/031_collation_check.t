@@ -42,7 +42,7 @@ my $tables = q{
 	CREATE TABLE long AS SELECT i AS id, md5(i::text) || repeat('x', CASE WHEN i % 100 = 0 THEN 1200000 ELSE 10 END) AS m FROM generate_series(1, 1000) i;
 	ANALYZE t, other, long;
 };
-my @settings = ('gpusort.force = on', 'gpusort.log_decisions = on', 'jit = off', 'enable_hashjoin = off', 'enable_hashagg = off', 'enable_nestloop = off', 'enable_incremental_sort = off',
+my @settings = ('gpusort.force = on', 'gpusort.staging_memory = 256MB', 'gpusort.log_decisions = on', 'jit = off', 'enable_hashjoin = off', 'enable_hashagg = off', 'enable_nestloop = off', 'enable_incremental_sort = off',
 	'max_parallel_workers = 8', 'max_worker_processes = 12', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0');
 my $parallel = 'SET max_parallel_workers_per_gather = 2';
 my $digest = q{SELECT count(*) || ' ' || md5(string_agg(q::text, ',')) FROM (%s OFFSET 0) q};
@@ -68,8 +68,29 @@ sub new_node
 	delete $ENV{LD_PRELOAD};
 	$node->wait_service;
 	$node->safe_psql('postgres', $tables);
+	$node->safe_psql('postgres', 'SELECT gpusort_stats_reset()');
 	$node->safe_psql('postgres', q{CREATE COLLATION "de_DE" (provider = libc, locale = 'de_DE.utf8')}) if $node->safe_psql('postgres', q{SELECT count(*) FROM pg_collation WHERE collname = 'de_DE'}) eq '0';
 	return $node;
+}
+
+# Starts a server again, with nothing distrusted and nothing counted.
+sub restart
+{
+	my ($node) = @_;
+	$ENV{LD_PRELOAD} = "$directory/other_order.so";
+	$node->restart;
+	delete $ENV{LD_PRELOAD};
+	count_anew($node);
+	return;
+}
+
+# Waits for the service; what was sorted while there was none does not count.
+sub count_anew
+{
+	my ($node) = @_;
+	$node->wait_service;
+	$node->safe_psql('postgres', 'SELECT gpusort_stats_reset()');
+	return;
 }
 
 sub reasons
@@ -117,6 +138,10 @@ $node->safe_psql('postgres', q{
 	COMMIT});
 my $rescans = q{SELECT x, (SELECT string_agg(m, ',') FROM (SELECT m FROM t WHERE id % 1000 = 0 OR x > 0 ORDER BY m OFFSET x LIMIT 3) s) FROM generate_series(1, 5) x};
 is($node->safe_psql('postgres', $rescans), $node->safe_psql('postgres', "SET gpusort.enable = off; $rescans"), 'rescans');
+$rescans = 'SET enable_material = off; SELECT x, m FROM generate_series(1, 3) x LEFT JOIN (SELECT m FROM t ORDER BY m LIMIT 30000) s ON true ORDER BY x, m';
+$rescans = $parallel . "; $rescans";
+like($node->safe_psql('postgres', $rescans =~ s/SELECT x, m/EXPLAIN (ANALYZE, COSTS OFF) SELECT x, m/r), qr/\(GpuSort\) [^\n]*loops=3\)\n.*GpuSortIngest/s, 'a sort of three processes is rescanned');
+is($node->safe_psql('postgres', $rescans), $node->safe_psql('postgres', "SET gpusort.enable = off; $rescans"), 'and its rows');
 is(reasons($node), '0|{}', 'no fallback by these');
 
 # A query that is cancelled while rows are verified leaves nothing behind.
@@ -138,6 +163,23 @@ ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM gpusort_jobs'),
 be('');
 is($node->safe_psql('postgres', "$parallel; " . sprintf $digest, $queries{text}), $right{text}, 'the next sort');
 
+# The service is lost while rows are verified: the input is read again.
+for my $name ('text', 'window')
+{
+	for my $settings ('SET max_parallel_workers_per_gather = 0', $parallel)
+	{
+		be('slow');
+		my $slow = $node->session;
+		$slow->send("$settings; SET gpusort.log_decisions = off; " . sprintf $digest, $queries{$name});
+		ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM gpusort_jobs WHERE phase = 'verify'}), "$name: rows are verified");
+		kill 'KILL', $node->services;
+		be('');
+		is(($slow->result)[0], $right{$name}, "$name: the right answer after the service was lost, $settings");
+		$node->wait_service;
+	}
+}
+like(reasons($node), qr/"service lost": 4/, 'four fallbacks by that');
+
 # Workers that read the locale's files when these are others do not put keys.
 be('key');
 for my $name ('text', 'window')
@@ -148,6 +190,22 @@ for my $name ('text', 'window')
 be('');
 is($node->safe_psql('postgres', "SELECT gpusort_stats_reset(); " . sprintf $digest, $queries{text}), "\n$right{text}", 'the next sort, after that');
 is(reasons($node), '0|{}', 'and the collation is not distrusted');
+$node->stop;
+
+# --- little memory --------------------------------------------------------------------------------
+
+# Memory that is full ends the ingest: workers that wait for the verification end, and PostgreSQL sorts.
+$node = new_node('memory', 'gpusort.host_memory = 12MB');
+# the estimate must not tell that it will not fit
+$node->safe_psql('postgres', q{CREATE TABLE grown (LIKE t) WITH (autovacuum_enabled = off); INSERT INTO grown SELECT * FROM t; ANALYZE grown; INSERT INTO grown SELECT t.* FROM t, generate_series(1, 9)});
+my $many = sprintf $digest, 'SELECT id, m FROM grown ORDER BY m, id';
+my $answer = $node->safe_psql('postgres', "SET gpusort.enable = off; $many");
+for my $settings ('', "$parallel;", "$parallel; SET parallel_leader_participation = off;")
+{
+	is($node->safe_psql('postgres', "$settings $many"), $answer, "the right answer with little memory, $settings");
+	is($node->safe_psql('postgres', "$settings " . sprintf $digest, $queries{text}), $right{text}, "and of what fits, $settings");
+}
+like(reasons($node), qr/^3\|\{"memory limit": 3\}$/, 'PostgreSQL has sorted three times');
 $node->stop;
 
 # --- another order --------------------------------------------------------------------------------
@@ -163,11 +221,7 @@ for my $case (@cases)
 	my ($name, $settings, $which) = @$case;
 	my $query = sprintf $digest, $queries{$which};
 
-	# nothing is distrusted after a restart
-	$ENV{LD_PRELOAD} = "$directory/other_order.so";
-	$node->restart;
-	delete $ENV{LD_PRELOAD};
-	$node->wait_service;
+	restart($node);
 	my $native = $node->safe_psql('postgres', "SET gpusort.enable = off; $query");
 	isnt($native, $right{$which}, "$name: the library has another order") unless $which eq 'join';
 	$plan = $node->safe_psql('postgres', "$settings; EXPLAIN (COSTS OFF) $query");
@@ -188,10 +242,7 @@ like(PostgreSQL::Test::Utils::slurp_file($node->logfile), qr/gpusort leaves sort
 like(PostgreSQL::Test::Utils::slurp_file($node->logfile), qr/gpusort: not used: the collation of sort key 1 was found to order strings otherwise than their keys/, 'and why sorts are not taken');
 
 # A plan that was made before falls back before it sorts; a cursor is one.
-$ENV{LD_PRELOAD} = "$directory/other_order.so";
-$node->restart;
-delete $ENV{LD_PRELOAD};
-$node->wait_service;
+restart($node);
 $session = $node->session;
 $session->run("SET plan_cache_mode = force_generic_plan; PREPARE p AS $queries{text}; PREPARE w AS $queries{window}");
 my $native = $node->safe_psql('postgres', "SET gpusort.enable = off; $queries{text}");
@@ -201,10 +252,7 @@ is($session->run("BEGIN; DECLARE c CURSOR FOR $queries{text}; FETCH 5 FROM c"), 
 $session->run('COMMIT');
 
 # Without verification the keys' order is what comes.
-$ENV{LD_PRELOAD} = "$directory/other_order.so";
-$node->restart;
-delete $ENV{LD_PRELOAD};
-$node->wait_service;
+restart($node);
 is($node->safe_psql('postgres', "SET gpusort.verify_collation = off; " . sprintf $digest, $queries{text}), $right{text}, 'verify_collation off');
 is(reasons($node), '0|{}', 'and no fallback');
 $node->stop;
