@@ -14,8 +14,7 @@
  *	  leader		begin, before workers start, or refuse
  *	  each process	ingest: puts its part
  *	  leader		order, when all have
- *	  worker		open: to read, with a connection of its own
- *	  each process	check, if the leader has found parts whose order is to be verified
+ *	  worker		open: to read, with a connection of its own; the order is verified now (joint_check.c)
  *	  each process	(ask; gpusort_stream_begin_range, and then the plan above reads the range)*
  *	  worker		close
  *	  leader		verify, when workers have ended; release
