@@ -48,8 +48,16 @@
 #define PGDLLEXPORT __attribute__((visibility("default")))
 #endif
 
+#if PG_VERSION_NUM >= 170000
+/* Extensions can name wait events. */
+#define HAVE_WAIT_EVENT_NAMES
+#endif
+
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
+
+/* A module says nothing about itself but what it was built for. */
+#define PG_MODULE_MAGIC_EXT(...) PG_MODULE_MAGIC
 
 /* Which way an order goes was told by btree's strategy numbers; those of CompareType are the same. */
 typedef int16 CompareType;

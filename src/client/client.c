@@ -132,6 +132,7 @@ enter_job(GpuSortClient *client, GpuSortMessage *request, GpuSortMessageType typ
 {
 	GpuSortMessage answer;
 
+	client->connection.wait = GPUSORT_WAIT_QUEUE;
 	if (!gpusort_connection_send(&client->connection, request, type, failure) ||
 		!gpusort_connection_receive_soon(&client->connection, &answer, failure) ||
 		(answer.type != GPUSORT_MSG_JOB && !gpusort_failure_unexpected(failure, &answer)))
@@ -152,6 +153,7 @@ enter_job(GpuSortClient *client, GpuSortMessage *request, GpuSortMessageType typ
 	client->queue_ms = answer.u.job.queue_ms > 0 ? answer.u.job.queue_ms : 0;
 	memcpy(client->device, answer.u.job.place.device, sizeof(client->device));
 	client->device[sizeof(client->device) - 1] = '\0';
+	client->connection.wait = GPUSORT_WAIT_INGEST;
 	return client;
 }
 
@@ -348,6 +350,7 @@ gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailu
 {
 	GpuSortMessage message;
 
+	client->connection.wait = GPUSORT_WAIT_SORT;
 	if (!end_input(client, GPUSORT_MSG_SORT, GPUSORT_MSG_SORTED, &message, failure))
 		return false;
 	*outcome = message.u.sorted;
@@ -401,6 +404,7 @@ gpusort_client_cut(GpuSortClient *client, uint32 bits, uint32 most, uint64 like,
 	uint32 count;
 
 	Assert(client->shared && client->nintervals == 0 && most <= GPUSORT_RANGES_MAX);
+	client->connection.wait = GPUSORT_WAIT_SORT;
 	message.u.cut.bits = bits;
 	message.u.cut.most = most;
 	message.u.cut.like = like;
@@ -438,6 +442,7 @@ gpusort_client_read(GpuSortClient *client, uint64 first, uint64 end, GpuSortFail
 	GpuSortMessage message = {0};
 
 	Assert(client->shared && client->nintervals < GPUSORT_READS_MAX && first < end);
+	client->connection.wait = GPUSORT_WAIT_EMIT;
 	message.u.read.first = first;
 	message.u.read.end = end;
 	if (client->nintervals == 0)
@@ -504,6 +509,7 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 	GpuSortMessage message;
 
 	Assert(!client->shared || client->nintervals > 0);
+	client->connection.wait = GPUSORT_WAIT_EMIT;
 	for (;;)
 	{
 		if (!gpusort_connection_receive_soon(&client->connection, &message, failure))
@@ -579,6 +585,7 @@ gpusort_client_devices(GpuSortDeviceCallback callback, void *arg, GpuSortFailure
 
 	if (client == NULL)
 		return false;
+	client->connection.wait = GPUSORT_WAIT_STATUS;
 	ok = gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_STATUS, failure);
 	while (ok)
 	{

@@ -6,6 +6,9 @@
  * Legal order of calls: init, open, (send | receive | has_chunk | chunk)*, close;
  * close is legal at any time after init, and twice.
  *
+ * Between two of these the caller says in wait what the next ones wait for; after init that is
+ * the connection.
+ *
  * Every wait watches the connection, the service's pulse, the process latch and
  * the postmaster, so it ends on cancel (by CHECK_FOR_INTERRUPTS), when the service
  * dies or hangs (LOST) and when the postmaster dies (exit); one for a message that
@@ -27,7 +30,6 @@
 #include "server/shared.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
-#include "utils/wait_event.h"
 
 /* What comes soon comes in so many looks at the pulse: far more than engine calls that it waits for may take. */
 #define SOON_LOOKS 30
@@ -44,6 +46,7 @@ gpusort_connection_init(GpuSortConnection *connection)
 {
 	memset(connection, 0, sizeof(*connection));
 	connection->socket = -1;
+	connection->wait = GPUSORT_WAIT_CONNECT;
 }
 
 /* Closes the connection, which ends what the service does for it, and lets go of the pool. */
@@ -71,7 +74,8 @@ static bool
 wait_for_service(GpuSortConnection *connection, int events, long milliseconds, GpuSortFailure *failure)
 {
 	int ready = WaitLatchOrSocket(MyLatch, events | WL_TIMEOUT | WL_LATCH_SET | WL_EXIT_ON_PM_DEATH,
-								  events != 0 ? connection->socket : PGINVALID_SOCKET, milliseconds, PG_WAIT_EXTENSION);
+								  events != 0 ? connection->socket : PGINVALID_SOCKET, milliseconds,
+								  gpusort_wait_event(connection->wait));
 
 	if (ready & WL_LATCH_SET)
 	{

@@ -15,6 +15,7 @@
 #include "client/failure.h"
 #include "client/mapped_pool.h"
 #include "server/availability.h"
+#include "server/wait_events.h"
 #include "service/protocol.h"
 
 typedef struct GpuSortConnection
@@ -23,6 +24,7 @@ typedef struct GpuSortConnection
 	GpuSortMappedPool *pool; /* NULL: closed */
 	GpuSortPulseWatch watch; /* of the service that it goes to */
 	int silent;              /* looks at its pulse since the last message */
+	GpuSortWait wait;        /* what for, when it waits */
 } GpuSortConnection;
 
 extern void gpusort_connection_init(GpuSortConnection *connection);

@@ -21,7 +21,7 @@
  *
  * WAITS
  *	put and end_range wait while the ring is full and as much waits already as may, on the
- *	process latch, as shm_mq_send does, and end on cancel like it; close_writer waits until all is in
+ *	process latch, as shm_mq_send would, and end on cancel like it; close_writer waits until all is in
  *	the ring.  next never waits: after EMPTY the caller waits for
  *	its latch, which shm_mq sets, resets it, and asks again.
  *
@@ -48,6 +48,8 @@
 #include "lib/ilist.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
+#include "server/wait_events.h"
+#include "storage/latch.h"
 #include "storage/proc.h"
 #include "utils/memutils.h"
 
@@ -170,6 +172,15 @@ release_message(GpuSortRowQueueWriter *writer, Message *message)
 		pfree(message);
 }
 
+/* The ring is full: waits until the leader has read from it, or until something else happens. */
+static void
+wait_for_room(void)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, gpusort_wait_event(GPUSORT_WAIT_EXCHANGE_ROOM));
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
 /*
  * Puts what waits into the ring, as much as it takes, and waits for it until no more than most bytes are left.
  * Returns false if the leader reads no more.
@@ -180,13 +191,17 @@ push_waiting(GpuSortRowQueueWriter *writer, Size most)
 	while (!slist_is_empty(&writer->waiting))
 	{
 		Message *message = slist_head_element(Message, node, &writer->waiting);
-		bool nowait = writer->waiting_bytes <= most;
-		bool tell = message->tell || (pg_atomic_read_u32(&writer->queue->u.leader) & WAITING);
 		shm_mq_result result;
 
-		if (tell)
+		message->tell |= (pg_atomic_read_u32(&writer->queue->u.leader) & WAITING) != 0;
+		if (message->tell)
 			note_told(writer);
-		result = shm_mq_send(writer->messages, message->bytes, message->data, nowait, tell);
+		result = shm_mq_send(writer->messages, message->bytes, message->data, true, message->tell);
+		if (result == SHM_MQ_WOULD_BLOCK && writer->waiting_bytes > most)
+		{
+			wait_for_room();
+			continue;
+		}
 		if (result != SHM_MQ_SUCCESS)
 			return result == SHM_MQ_WOULD_BLOCK;
 		slist_pop_head_node(&writer->waiting);

@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "server/shared.h"
+#include "server/wait_events.h"
 #include "storage/latch.h"
 
 /* Makes what is shared; start must follow. */
@@ -109,7 +110,7 @@ gpusort_claims_seal(GpuSortClaims *claims)
 		sealed = claims->sealed = claims->registered == claims->signed_off;
 		LWLockRelease(&claims->lock);
 		if (!sealed)
-			ConditionVariableSleep(&claims->changed, PG_WAIT_EXTENSION);
+			ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_WORKERS));
 	}
 	ConditionVariableCancelSleep();
 }
@@ -215,7 +216,7 @@ gpusort_claims_wait(GpuSortClaims *claims)
 		published = claims->published;
 		LWLockRelease(&claims->lock);
 		if (!published)
-			ConditionVariableSleep(&claims->changed, PG_WAIT_EXTENSION);
+			ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_RANGES));
 	}
 	ConditionVariableCancelSleep();
 	return published;

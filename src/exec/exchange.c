@@ -40,7 +40,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "node.h"
-#include "pgstat.h"
+#include "server/wait_events.h"
 #include "storage/latch.h"
 #include "utils/tuplestore.h"
 
@@ -344,7 +344,7 @@ queue_row(ExchangeState *state)
 		}
 		if (!stash_rows(state))
 		{
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, PG_WAIT_EXTENSION);
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, gpusort_wait_event(GPUSORT_WAIT_EXCHANGE));
 			ResetLatch(MyLatch);
 		}
 		CHECK_FOR_INTERRUPTS();

@@ -26,9 +26,9 @@
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "server/installation.h"
+#include "server/wait_events.h"
 #include "settings.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 /* How long a sort waits for a service, from when that was started or told to leave. */
 #define READY_WAIT_MS 2000
@@ -226,7 +226,7 @@ gpusort_availability_wait(uint32 *generation, char *why_not, size_t why_not_size
 			strlcpy(why_not, "the sort service did not become ready in time", why_not_size);
 			break;
 		}
-		(void) ConditionVariableTimedSleep(&state->service_changed, left, PG_WAIT_EXTENSION);
+		(void) ConditionVariableTimedSleep(&state->service_changed, left, gpusort_wait_event(GPUSORT_WAIT_START));
 	}
 	ConditionVariableCancelSleep();
 	return ready;

@@ -38,10 +38,10 @@
 #include "postmaster/interrupt.h"
 #include "server/service_process.h"
 #include "server/shared.h"
+#include "server/wait_events.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/guc.h"
-#include "utils/wait_event.h"
 
 /* A service that was ready for this long starts the delays anew. */
 #define STABLE_MS      10000
@@ -582,7 +582,7 @@ gpusort_supervisor_main(Datum arg)
 	{
 		supervise();
 		(void) WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_SOCKET_READABLE | WL_TIMEOUT, controls,
-								 next_due(), PG_WAIT_EXTENSION);
+								 next_due(), gpusort_wait_event(GPUSORT_WAIT_SUPERVISOR));
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)

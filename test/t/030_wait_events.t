@@ -1,0 +1,150 @@
+# What pg_stat_activity shows that a session waits for: from PostgreSQL 17 on an event for each kind
+# of wait, before that Extension for all.  Services stop, start slowly, or have no room; workers and
+# the leader of a plan wait for each other at a gate.
+use strict;
+use warnings;
+
+use GpuSortNode;
+use GpuSortStuck;
+use Test::More;
+
+my $names;	# whether waits have events of their own
+
+# Waits until a session that the condition chooses waits for the event; what they wait for, for the diagnosis.
+sub sees
+{
+	my ($watcher, $condition, $event, $name) = @_;
+	my $expected = 'Extension|' . ($names ? $event : 'Extension');
+	my $seen;
+
+	ok(wait_until(sub {
+		$seen = $watcher->run("SELECT DISTINCT wait_event_type, wait_event FROM pg_stat_activity WHERE $condition");
+		return grep { $_ eq $expected } split /\n/, $seen;
+	}, 20), "$name: $event") or diag $seen;
+	return;
+}
+
+# --- the service stops ------------------------------------------------------------------------------
+
+my %events = (
+	stop_connect => 'GpusortConnect', stop_ingest => 'GpusortIngest', stop_sort => 'GpusortSort', stop_emit => 'GpusortEmit',
+	stop_cut => 'GpusortSort', stop_read => 'GpusortEmit');
+my @points = GpuSortStuck->servers([ 'stop_connect' ], [ 'stop_ingest', at => 3 ], [ 'stop_sort' ], [ 'stop_emit', at => 2 ],
+	[ 'stop_cut', query => 'shared' ], [ 'stop_read', at => 2, query => 'shared' ]);
+$names = $points[0]->{node}->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
+for my $point (@points)
+{
+	my $watcher = $point->{node}->session;
+	my $backend = $point->{session}->backend;
+
+	# the supervisor would kill the service before long, and then nobody waits for it
+	kill 'STOP', $point->{node}->supervisors;
+	ok($point->begin, "$point->{name}: the service stops");
+	sees($watcher, $point->{name} eq 'stop_read' ? "backend_type IN ('client backend', 'parallel worker')" : "pid = $backend", $events{ $point->{name} }, $point->{name});
+	sees($watcher, "backend_type = 'parallel worker'", 'GpusortRanges', 'a worker meanwhile') if $point->{name} eq 'stop_cut';
+	kill 'CONT', $point->{node}->services, $point->{node}->supervisors;
+	is($point->outcome, 'right', 'it goes on, and the answer is right');
+	$watcher->close;
+}
+$_->{session}->close, $_->{node}->remove for @points;
+
+# --- it starts slowly, and has no room --------------------------------------------------------------
+
+my $node = GpuSortNode->new('main');
+$node->init(conf => [ 'gpusort.force = on', 'gpusort.staging_memory = 16MB', 'jit = off' ]);
+my $directory = $node->own_module;
+mkdir("$directory/real") && rename("$directory/gpusortd", "$directory/real/gpusortd") or die "$directory: $!";
+PostgreSQL::Test::Utils::append_to_file("$directory/gpusortd", "#!/bin/sh\nsleep 1\nexec '$directory/real/gpusortd' \"\$@\"\n");
+chmod 0755, "$directory/gpusortd" or die "$directory: $!";
+$node->start;
+my $service = $node->wait_service;
+$node->safe_psql('postgres', q{
+	CREATE TABLE t AS SELECT i AS id, i % 1000 AS g, hashint8extended(i, 7) AS k, 'row number ' || i AS pad FROM generate_series(1, 200000) i;
+	ANALYZE t;
+	CREATE PROCEDURE sort_for(seconds int) LANGUAGE plpgsql AS $$
+	DECLARE
+		stop timestamptz := clock_timestamp() + make_interval(secs => seconds);
+	BEGIN
+		WHILE clock_timestamp() < stop LOOP
+			EXECUTE 'SELECT count(id) FROM (SELECT id FROM generate_series(1, 1000) id ORDER BY id DESC OFFSET 0) s';
+		END LOOP;
+	END $$;
+	-- waits until nobody holds lock 1, in the processes of that kind
+	CREATE FUNCTION gate(i int, kind text) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+	BEGIN
+		IF (SELECT backend_type FROM pg_stat_activity WHERE pid = pg_backend_pid()) = kind THEN
+			PERFORM pg_advisory_lock_shared(1);
+			PERFORM pg_advisory_unlock_shared(1);
+		END IF;
+		RETURN i;
+	END $$;
+	ALTER FUNCTION gate COST 100000;
+	CREATE FUNCTION gate_alone(i int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS $$
+	BEGIN
+		PERFORM pg_advisory_lock_shared(1);
+		PERFORM pg_advisory_unlock_shared(1);
+		RETURN i;
+	END $$;
+});
+my $watcher = $node->session;
+my @sessions = map { $node->session } 1 .. 8;
+my $session = $sessions[0];
+
+$session->send('CALL sort_for(6)');
+kill 'KILL', $service;
+sees($watcher, 'pid = ' . $session->backend, 'GpusortStart', 'a service that is starting');
+$session->result;
+$node->wait_service($service);
+
+my $sort = q{SELECT count(*) || md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k) s};
+my $right = $node->safe_psql('postgres', "SET gpusort.enable = off; $sort");
+my $queue = 'Extension|' . ($names ? 'GpusortQueue' : 'Extension');
+my ($seen, @wrong);
+for my $try (1 .. 20)
+{
+	$_->send($sort) for @sessions;
+	wait_until(sub {
+		$seen ||= grep { $_ eq $queue } split /\n/, $watcher->run(q{SELECT wait_event_type, wait_event FROM pg_stat_activity WHERE backend_type = 'client backend'});
+		return $seen || !grep { !$_->answered } @sessions;
+	});
+	push @wrong, grep { $_ ne $right } map { ($_->result)[0] } @sessions;
+	last if $seen;
+}
+ok($seen, 'many sorts at once: GpusortQueue');
+is(scalar @wrong, 0, 'and their answers are right');
+
+# --- processes wait for each other ------------------------------------------------------------------
+
+# Runs a query while lock 1 is held and sees those wait that the condition chooses.
+sub sees_at_gate
+{
+	my ($query, $condition, $event, $name) = @_;
+	my $digest = "SELECT count(*) || ' ' || sum(hashtextextended(q::text, 0)::numeric) FROM ($query OFFSET 0) q";
+	my $answer = $node->safe_psql('postgres', "SET gpusort.enable = off; SET max_parallel_workers_per_gather = 0; $digest");
+
+	like($session->run("EXPLAIN $digest"), qr/GpuSortExchange/, "$name: the plan");
+	$watcher->run('SELECT pg_advisory_lock(1)');
+	$session->send($digest);
+	sees($watcher, $condition, $event, $name);
+	$watcher->run('SELECT pg_advisory_unlock(1)');
+	is(($session->result)[0], $answer, 'it goes on, and the answer is right');
+	return;
+}
+
+$session->run(q{SET max_parallel_workers_per_gather = 1; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET work_mem = '64kB'});
+my $leader = 'pid = ' . $session->backend;
+my $worker = "backend_type = 'parallel worker'";
+sees_at_gate(q{SELECT g, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t WHERE id % 50 <> 0 OR gate(id, 'parallel worker') > 0}, $leader, 'GpusortWorkers', 'a worker does not end its ingest');
+sees_at_gate(q{SELECT g, gate(g, 'parallel worker'), sum(id) OVER (PARTITION BY g ORDER BY id) FROM t}, $leader, 'GpusortExchange', 'a worker does not give its rows');
+sees_at_gate(q{SELECT gate_alone(g), pad, sum FROM (SELECT g, pad, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t OFFSET 0) s}, $worker, 'GpusortExchangeRoom', 'the leader does not take rows');
+
+if ($names)
+{
+	# as doc/operations.md has them
+	my ($table) = PostgreSQL::Test::Utils::slurp_file('doc/operations.md') =~ /\| wait event \|.*?\n\|[-|]+\n(.*?)\n\n/s;
+	my $documented = join "\n", sort map { /^\| `(\w+)`/ } split /\n/, $table;
+	is($node->safe_psql('postgres', q{SELECT name FROM pg_wait_events WHERE type = 'Extension' AND name LIKE 'Gpusort%' ORDER BY name COLLATE "C"}), $documented, 'pg_wait_events has those that are documented');
+}
+$_->close for @sessions, $watcher;
+
+done_testing;
