@@ -31,7 +31,7 @@
 #include "server/shared.h"
 #include "settings.h"
 
-PG_MODULE_MAGIC;
+PG_MODULE_MAGIC_EXT(.name = "gpusort", .version = GPUSORT_VERSION);
 
 PGDLLEXPORT void _PG_init(void);
 

@@ -51,6 +51,12 @@ SELECT is((SELECT string_agg(collname, ', ') FROM pg_collation
 -- the name POSIX, which has no constant from 18 on
 SELECT is(gs.compare('SELECT id, t FROM gs.v ORDER BY t COLLATE "POSIX", id'), 'same', 'POSIX');
 
+-- From 18 on a module says what it is.
+SELECT is(CASE WHEN current_setting('server_version_num')::int >= 180000
+		  THEN (gs.rows('SELECT module_name, version FROM pg_get_loaded_modules() WHERE file_name LIKE ''gpusort%'''))[1]
+		  ELSE format('(gpusort,%s)', gpusort_version()) END,
+		  format('(gpusort,%s)', gpusort_version()), 'the name and the version of the module');
+
 -- DISTINCT and GROUP BY take their columns in the order of an index, or of ORDER BY, from 17 on.
 SELECT is(gs.compare_results(query), 'same', query)
 FROM (VALUES ('SELECT DISTINCT few, k FROM gs.v ORDER BY k, few'),
