@@ -32,6 +32,7 @@
 #include "plan/junk.h"
 #include "plan/lift.h"
 #include "plan/paths.h"
+#include "plan/plan_tree.h"
 #include "plan/sort_nodes.h"
 #include "plan/upper_paths.h"
 #include "settings.h"
@@ -255,6 +256,7 @@ plan_statement(PLANNER_PARAMETERS)
 		gpusort_sort_nodes_replace(stmt, rescannable);
 		gpusort_lift(stmt, rescannable, cursor_options);
 		gpusort_junk_remove(stmt);
+		Assert(gpusort_plan_ids_are_unique(stmt));
 	}
 	return stmt;
 }

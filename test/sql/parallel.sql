@@ -200,4 +200,28 @@ SELECT alike(gs.forced_plan('SELECT thousand, tenthous, four FROM gs.p_ordered W
 SELECT is(gs.compare_results('SELECT thousand, tenthous, four FROM gs.p_ordered WHERE (thousand, tenthous, four) > (998, 5000, 3) ORDER BY thousand, tenthous'),
 		  'same', 'and its rows');
 
+
+-- Nodes below Gather are told apart by numbers of the plan: also those of a bitmap scan that was numbered last.
+CREATE INDEX ON gs.p (k);
+CREATE INDEX ON gs.p (num);
+CREATE FUNCTION gs.bitmap_rows(query text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ' || query INTO plan;
+	RETURN sum((node->>'Actual Rows')::numeric) FROM jsonb_path_query(plan::jsonb, 'strict $.** ? (@."Node Type" == "Bitmap Index Scan")') node;
+END $$;
+CREATE FUNCTION gs.forced_bitmap_rows(query text) RETURNS numeric LANGUAGE sql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
+AS $$ SELECT gs.bitmap_rows(query) $$;
+SET enable_seqscan = off;
+SET enable_indexscan = off;
+SET max_parallel_workers_per_gather = 1;
+SELECT alike(gs.forced_plan('SELECT k, id, sum(id) OVER (PARTITION BY k ORDER BY id) FROM gs.p WHERE k < 3000 OR num < 9000'),
+			 '%GpuSortOutput%Parallel Bitmap Heap Scan%BitmapOr%', 'all processes read a bitmap scan');
+SELECT is(gs.forced_bitmap_rows('SELECT k, id, sum(id) OVER (PARTITION BY k ORDER BY id) FROM gs.p WHERE k < 3000 OR num < 9000'),
+		  (SELECT (count(*) FILTER (WHERE k < 3000) + count(*) FILTER (WHERE num < 9000))::numeric FROM gs.p), 'whose counts are those of the bitmaps');
+SELECT is(gs.compare_results('SELECT * FROM (SELECT k, id, sum(id) OVER (PARTITION BY k ORDER BY id) FROM gs.p WHERE k < 3000 OR num < 9000) s ORDER BY k, id'), 'same', 'with its rows');
+RESET enable_seqscan;
+RESET enable_indexscan;
 SELECT * FROM finish();
