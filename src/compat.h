@@ -111,10 +111,24 @@ typedef int16 CompareType;
 #define NATIVE_SORT_TIME 0.75
 #endif
 
+#if PG_VERSION_NUM >= 180000
+/* Extensions can have options of EXPLAIN, and say more of plans and of their nodes. */
+#define HAVE_EXPLAIN_OPTIONS
+#endif
+
 #if PG_VERSION_NUM < 190000
 /* The parameters of a planner, and those that it got as the arguments of another */
 #define PLANNER_PARAMETERS Query *parse, const char *query_string, int cursor_options, ParamListInfo params
 #define PLANNER_ARGUMENTS  parse, query_string, cursor_options, params
+
+/* The planner does not know what EXPLAIN it plans for, and nothing can be kept with a plan. */
+#define PLANNER_EXPLAIN             NULL
+#define KEPT_WITH_PLAN(stmt)        NIL
+#define KEEP_WITH_PLAN(stmt, state) ((void) 0)
+
+#ifdef HAVE_EXPLAIN_OPTIONS
+#define REGISTER_EXPLAIN_OPTION(name, handler) RegisterExtensionExplainOption(name, handler)
+#endif
 
 /* What made a collator of an ICU collation */
 #define ICU_COLLATOR(locale) ((locale)->info.icu.ucol)
@@ -134,7 +148,13 @@ typedef Instrumentation NodeInstrumentation;
 #else
 #define PLANNER_PARAMETERS \
 	Query *parse, const char *query_string, int cursor_options, ParamListInfo params, ExplainState *explain
-#define PLANNER_ARGUMENTS                    parse, query_string, cursor_options, params, explain
+#define PLANNER_ARGUMENTS           parse, query_string, cursor_options, params, explain
+#define PLANNER_EXPLAIN             explain
+#define KEPT_WITH_PLAN(stmt)        ((stmt)->extension_state)
+#define KEEP_WITH_PLAN(stmt, state) ((stmt)->extension_state = lappend((stmt)->extension_state, state))
+#define CAN_KEEP_WITH_PLAN
+#define REGISTER_EXPLAIN_OPTION(name, handler) \
+	RegisterExtensionExplainOption(name, handler, GUCCheckBooleanExplainOption)
 #define ICU_COLLATOR(locale)                 ((locale)->icu.ucol)
 #define LW_LOCK_NEW_TRANCHE(name)            LWLockNewTrancheId(name)
 #define LWLockRegisterTranche(tranche, name) ((void) 0)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * admission.c
- *	  Whether a sort may go to the service, and the log of why not.
+ *	  Whether a sort may go to the service, and why not.
  *
  * The one place that says so before costs are compared, for paths (planner.c) and
  * for Sort nodes of finished plans (sort_nodes.c) alike.  What costs least is asked
@@ -20,14 +20,14 @@
 #include "server/shared.h"
 #include "settings.h"
 
-/* Refuses a sort; the reason is made only for a log that will have it. */
+/* Refuses a sort; the reason is made only for those who want to know. */
 static void pg_attribute_printf(2, 3)
 	refuse(GpuSortAdmission *admission, const char *fmt, ...)
 {
 	StringInfoData text;
 
 	admission->encodable = 0;
-	if (!gpusort_log_decisions)
+	if (!admission->tell)
 		return;
 	initStringInfo(&text);
 	for (;;)
@@ -43,18 +43,6 @@ static void pg_attribute_printf(2, 3)
 		enlargeStringInfo(&text, needed);
 	}
 	admission->why_not = text.data;
-}
-
-/*
- * Logs why a sort of a finished plan is left to PostgreSQL, with gpusort.log_decisions.  To be
- * called once for each; paths that are refused are not told of, for other paths may do better.
- */
-void
-gpusort_log_refusal(const char *why_not)
-{
-	if (gpusort_log_decisions)
-		ereport(LOG,
-				(errmsg("gpusort: not used: %s", why_not)));
 }
 
 /* What a LIMIT or OFFSET that is known only at run time is thought to be, of the rows: as PostgreSQL guesses. */
@@ -201,7 +189,7 @@ ask_service(const GpuSortService *service, double rows, int width, GpuSortAdmiss
 GpuSortAdmission
 gpusort_admit(const GpuSortCandidate *candidate)
 {
-	GpuSortAdmission admission = {0};
+	GpuSortAdmission admission = {.tell = candidate->tell};
 	GpuSortService service;
 
 	if (!gpusort_force && candidate->rows < gpusort_min_rows)

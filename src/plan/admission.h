@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * admission.h
- *	  Whether a sort may go to the service, and the log of why not.
+ *	  Whether a sort may go to the service, and why not.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,6 +19,7 @@ typedef struct GpuSortCandidate
 	double rows;
 	int width;     /* bytes of a row's data, as the planner estimates it */
 	int processes; /* that sort so many rows each */
+	bool tell;     /* somebody wants to know why it is refused */
 
 	/* what it is sorted by: of a path, or of a finished plan; the other one is NULL */
 	List *pathkeys;
@@ -29,7 +30,8 @@ typedef struct GpuSortCandidate
 typedef struct GpuSortAdmission
 {
 	int encodable;    /* leading keys that have an encoding; 0: the sort is refused */
-	char *why_not;    /* it is, with gpusort.log_decisions */
+	char *why_not;    /* it is; NULL if nobody wants to know */
+	bool tell;        /* somebody does */
 	bool string_key;  /* the first key is a string */
 	bool libc_key;    /* under a collation of the C library */
 	bool verified;    /* the order of all rows is verified, under a collation of the C library */
@@ -40,6 +42,5 @@ typedef struct GpuSortAdmission
 
 extern GpuSortAdmission gpusort_admit(const GpuSortCandidate *candidate);
 extern double gpusort_limit_rows(Node *count, Node *offset, double rows, bool *known);
-extern void gpusort_log_refusal(const char *why_not);
 
 #endif /* GPUSORT_ADMISSION_H */

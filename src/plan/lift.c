@@ -51,15 +51,18 @@ typedef struct Lift
 {
 	PlannedStmt *stmt;
 	GpuSortSafety safety;
-	int last_node_id;  /* 0: not known yet */
-	const char *never; /* why nothing of this statement is lifted; NULL if it may be */
+	int last_node_id; /* 0: not known yet */
+	bool scrollable;  /* the plans are of a cursor that can scroll */
+	bool look;        /* the plans stay as they are: only the reasons are wanted */
+	GpuSortDecisions *decisions;
 } Lift;
 
 /* Where in the plans we are. */
 typedef struct LiftPlace
 {
 	Lift *lift;
-	const char *why_not; /* the plan right above was not lifted; NULL if there is nothing to say */
+	const Plan *above;   /* the plan right above; NULL if there is none */
+	const char *why_not; /* it was not lifted; NULL if there is nothing to say */
 	Plan **marked;       /* which of its children has to mark and restore positions; NULL if none has */
 } LiftPlace;
 
@@ -262,15 +265,6 @@ lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
 	return &exchange->scan.plan;
 }
 
-/* Logs why what is above a sort is not lifted, with gpusort.log_decisions. */
-static void
-log_refusal(const char *why_not)
-{
-	if (gpusort_log_decisions && why_not != NULL)
-		ereport(LOG,
-				(errmsg("gpusort: one process does what is above a sort: %s", why_not)));
-}
-
 /* Which child of a plan has to mark and restore positions, as merge joins ask of their inner side; NULL if none. */
 static Plan **
 marked_child(Plan *plan, bool marked)
@@ -283,6 +277,26 @@ marked_child(Plan *plan, bool marked)
 	return NULL;
 }
 
+/* Returns why a plan that ranges tell about is not to be lifted, though it could be; NULL if it is. */
+static const char *
+why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *ranges, bool marked)
+{
+	GpuSortPlanInfo info;
+
+	gpusort_plan_unpack(linitial_node(CustomScan, ranges->sorts), &info);
+	if (marked)
+		return "a merge join goes back in it";
+	if (!info.rescannable)
+		return "the query does not give the same rows when it is read again";
+	if (lift->scrollable)
+		return "the cursor can scroll";
+	if (!gpusort_parallel_output)
+		return "gpusort.parallel_output is off";
+	if (!gpusort_force && !gpusort_lift_saves_time(plan, ranges))
+		return "several would take longer, for the rows that come of it have to be passed on";
+	return lift->look ? GPUSORT_REASON_PAST : NULL;
+}
+
 /* Lifts what may be lifted of a plan. */
 static void
 visit(Plan **link, void *arg)
@@ -290,19 +304,18 @@ visit(Plan **link, void *arg)
 	LiftPlace *place = arg;
 	Lift *lift = place->lift;
 	bool marked = link == place->marked;
-	LiftPlace below = {.lift = lift, .marked = marked_child(*link, marked)};
+	LiftPlace below = {.lift = lift, .above = *link, .marked = marked_child(*link, marked)};
 	GpuSortRangePlan ranges;
 
 	if (gpusort_is_gathered_sort(*link))
 	{
-		log_refusal(place->why_not);
+		if (place->why_not != NULL)
+			gpusort_decide_alone(lift->decisions, place->above, place->why_not);
 		return;
 	}
 	if (gpusort_range_plan_find(*link, &lift->safety, &ranges))
 	{
-		below.why_not = marked ? "a merge join goes back in it" : lift->never;
-		if (below.why_not == NULL && !gpusort_force && !gpusort_lift_saves_time(*link, &ranges))
-			below.why_not = "several would take longer, for the rows that come of it have to be passed on";
+		below.why_not = why_not_lifted(lift, *link, &ranges, marked);
 		if (below.why_not == NULL)
 		{
 			*link = lift_plan(lift, *link, &ranges);
@@ -314,23 +327,35 @@ visit(Plan **link, void *arg)
 	gpusort_plan_each_child(*link, visit, &below);
 }
 
+static void
+visit_statement(Lift *lift)
+{
+	LiftPlace place = {.lift = lift};
+
+	if (!lift->stmt->parallelModeNeeded)
+		return;
+	gpusort_safety_init(&lift->safety, lift->stmt);
+	gpusort_plan_each_of_statement(lift->stmt, visit, &place);
+}
+
 /*
- * Changes the plans of a statement as the head of this file says; rescannable is whether they give
- * the same rows, and do nothing more, when they are read again.  To be called when GpuSort is where
+ * Changes the plans of a statement as the head of this file says.  To be called when GpuSort is where
  * it is to be in the plans (sort_nodes.c).
  */
 void
-gpusort_lift(PlannedStmt *stmt, bool rescannable, int cursor_options)
+gpusort_lift(PlannedStmt *stmt, int cursor_options, GpuSortDecisions *decisions)
 {
-	Lift lift = {.stmt = stmt};
-	LiftPlace place = {.lift = &lift};
+	Lift lift = {.stmt = stmt, .scrollable = (cursor_options & CURSOR_OPT_SCROLL) != 0, .decisions = decisions};
 
-	if (!gpusort_parallel_output || !stmt->parallelModeNeeded)
-		return;
-	if (!rescannable)
-		lift.never = "the query does not give the same rows when it is read again";
-	else if (cursor_options & CURSOR_OPT_SCROLL)
-		lift.never = "the cursor can scroll";
-	gpusort_safety_init(&lift.safety, stmt);
-	gpusort_plan_each_of_statement(stmt, visit, &place);
+	if (gpusort_parallel_output || decisions != NULL)
+		visit_statement(&lift);
+}
+
+/* Changes nothing, and says of what is above the plans' GpuSorts why it was not lifted, as things are now. */
+void
+gpusort_lift_look(PlannedStmt *stmt, GpuSortDecisions *decisions)
+{
+	Lift lift = {.stmt = stmt, .look = true, .decisions = decisions};
+
+	visit_statement(&lift);
 }

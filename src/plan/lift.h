@@ -10,8 +10,9 @@
 
 #include "compat.h"
 
-#include "nodes/plannodes.h"
+#include "plan/decisions.h"
 
-extern void gpusort_lift(PlannedStmt *stmt, bool rescannable, int cursor_options);
+extern void gpusort_lift(PlannedStmt *stmt, int cursor_options, GpuSortDecisions *decisions);
+extern void gpusort_lift_look(PlannedStmt *stmt, GpuSortDecisions *decisions);
 
 #endif /* GPUSORT_LIFT_H */

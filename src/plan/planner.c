@@ -13,7 +13,8 @@
  * (sort_nodes.c).
  *
  * What is not legal, or cannot win, is left to PostgreSQL; with
- * gpusort.log_decisions the log says why, once for each Sort that the finished plan keeps.
+ * gpusort.log_decisions the log says why, once for each Sort that the finished plan keeps, and
+ * so does EXPLAIN (GPUSORT) (explain_option.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -21,6 +22,7 @@
 
 #include "miscadmin.h"
 #include "node.h"
+#include "nodes/makefuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -28,6 +30,8 @@
 #include "optimizer/planner.h"
 #include "plan/admission.h"
 #include "plan/cost.h"
+#include "plan/decisions.h"
+#include "plan/explain_option.h"
 #include "plan/join_paths.h"
 #include "plan/junk.h"
 #include "plan/lift.h"
@@ -239,6 +243,17 @@ may_sort(const Query *parse)
 		(parse->rtable != NIL && linitial_node(RangeTblEntry, parse->rtable)->rtekind != RTE_RELATION);
 }
 
+/* Returns true if the reasons for what is decided are to be kept with the plan: for this EXPLAIN, or for later ones. */
+static bool
+keeps_decisions(struct ExplainState *explain)
+{
+#ifdef CAN_KEEP_WITH_PLAN
+	return gpusort_log_decisions || gpusort_explain_option_is_on(explain);
+#else
+	return false;
+#endif
+}
+
 /* Plans a statement, and puts GpuSort in the place of the Sorts that are left. */
 static PlannedStmt *
 plan_statement(PLANNER_PARAMETERS)
@@ -253,9 +268,14 @@ plan_statement(PLANNER_PARAMETERS)
 		stmt = standard_planner(PLANNER_ARGUMENTS);
 	if (sorts)
 	{
-		gpusort_sort_nodes_replace(stmt, rescannable);
-		gpusort_lift(stmt, rescannable, cursor_options);
+		GpuSortDecisions asked = {.log = gpusort_log_decisions, .keep = keeps_decisions(PLANNER_EXPLAIN)};
+		GpuSortDecisions *decisions = asked.log || asked.keep ? &asked : NULL;
+
+		gpusort_sort_nodes_replace(stmt, rescannable, decisions);
+		gpusort_lift(stmt, cursor_options, decisions);
 		gpusort_junk_remove(stmt);
+		if (asked.keep)
+			KEEP_WITH_PLAN(stmt, makeDefElem(GPUSORT_KEPT_NAME, (Node *) asked.list, -1));
 		Assert(gpusort_plan_ids_are_unique(stmt));
 	}
 	return stmt;
@@ -265,6 +285,9 @@ plan_statement(PLANNER_PARAMETERS)
 void
 gpusort_planner_init(void)
 {
+#ifdef HAVE_EXPLAIN_OPTIONS
+	gpusort_explain_option_init();
+#endif
 	previous_planner = planner_hook;
 	planner_hook = plan_statement;
 	previous_create_upper_paths = create_upper_paths_hook;

@@ -56,6 +56,9 @@ typedef struct Place
 	int processes;      /* that run the plan here */
 	const Limit *limit; /* above, which asks for the first rows alone; NULL: all are asked for */
 	bool foreign;       /* below another extension's node */
+	bool lifted;        /* between GpuSortOutput and the GpuSorts below it */
+	bool look;          /* the plans stay as they are: only the reasons are wanted */
+	GpuSortDecisions *decisions;
 
 	/* of a Gather Merge right above, why it and the Sort were not replaced together; else NULL */
 	const char *merge_why_not;
@@ -97,7 +100,7 @@ bounded_cost(const Limit *limit, const Sort *sort, double rows, double native_co
 /*
  * Returns true if GpuSort is to do the work of sort, of so many rows in each process,
  * which PostgreSQL does at native_cost; ingest_processes share the ingest.  Else *why_not
- * gets the reason, if the log will have it.
+ * gets the reason, if somebody wants it.
  */
 static bool
 is_worth_it(const Place *place, const Sort *sort, double rows, double native_cost, int ingest_processes,
@@ -107,6 +110,7 @@ is_worth_it(const Place *place, const Sort *sort, double rows, double native_cos
 		.rows = rows,
 		.width = sort->plan.plan_width,
 		.processes = gpusort_force ? 1 : place->processes,
+		.tell = place->decisions != NULL,
 		.sort = sort,
 	};
 	GpuSortAdmission admission;
@@ -132,7 +136,7 @@ is_worth_it(const Place *place, const Sort *sort, double rows, double native_cos
 		cost.emit * emitted;
 	if (ours < native_cost)
 		return true;
-	if (gpusort_log_decisions)
+	if (place->decisions != NULL)
 		*why_not = psprintf("its cost of %.0f is above the %.0f of PostgreSQL's sort%s%s", ours, native_cost,
 							emitted < rows ? " for the rows that LIMIT asks for" : "",
 							cost.ties * rows > ours / 2 ? ", as the first level of the collation tells too few of the strings apart" : "");
@@ -263,6 +267,13 @@ drop_material(Plan **inner)
 		*inner = outerPlan(plan);
 }
 
+static bool
+is_ours(const Plan *plan)
+{
+	return gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods) ||
+		gpusort_plan_is(plan, &gpusort_exchange_scan_methods) || gpusort_plan_is(plan, &gpusort_output_scan_methods);
+}
+
 /* What a plan costs over the plan below it. */
 static double
 cost_over(const Plan *plan, const Plan *below)
@@ -282,47 +293,97 @@ find_part(Plan **link, void *found)
 		gpusort_plan_each_child(*link, find_part, found);
 }
 
+/* Puts GpuSort in the place of a Gather Merge over a Sort, if it is worth it.  Else *why_not gets the reason. */
+static void
+consider_gather_merge(Place *place, Plan **link, const char **why_not)
+{
+	GatherMerge *merge = (GatherMerge *) *link;
+	Sort *sort = (Sort *) outerPlan(merge);
+
+	if (!is_worth_it(place, sort, merge->plan.plan_rows, cost_over(&merge->plan, outerPlan(sort)), merge->num_workers + 1,
+					 why_not))
+		return;
+	if (place->look)
+		*why_not = GPUSORT_REASON_PAST;
+	else
+		*link = replace_gather_merge(place, merge);
+}
+
+/* Puts GpuSort in the place of a Sort, or says why not. */
+static void
+consider_sort(Place *place, Plan **link)
+{
+	Sort *sort = (Sort *) *link;
+	const char *why_not;
+
+	if (place->foreign)
+		gpusort_decide_left(place->decisions, &sort->plan, "another extension's node is right above it");
+	else if (place->lifted)
+		gpusort_decide_left(place->decisions, &sort->plan, "each process sorts the rows of one range after another");
+	else if (!gpusort_plan_passes_rows_on(&sort->plan))
+		gpusort_decide_left(place->decisions, &sort->plan, "its columns are not those of the plan below it");
+	else if (!is_worth_it(place, sort, sort->plan.plan_rows, cost_over(&sort->plan, outerPlan(sort)), 1, &why_not))
+		gpusort_decide_refused(place->decisions, &sort->plan, place->merge_why_not != NULL ? place->merge_why_not : why_not);
+	else if (place->look)
+		gpusort_decide_refused(place->decisions, &sort->plan, GPUSORT_REASON_PAST);
+	else
+		*link = replace_sort(sort);
+}
+
+/* Says of sorts that gpusort does not touch why. */
+static void
+consider_others(Place *place, Plan *plan)
+{
+	if (IsA(plan, IncrementalSort))
+		gpusort_decide_left(place->decisions, plan, "the rows come in order by the first of its columns, and the rest is sorted in small parts");
+	else if (IsA(plan, Agg))
+	{
+		ListCell *cell;
+
+		foreach(cell, ((Agg *) plan)->chain)
+		{
+			if (outerPlan(lfirst(cell)) != NULL)
+				gpusort_decide_left(place->decisions, plan, "the second and further sorts of grouping sets are no plan nodes");
+		}
+	}
+}
+
+/* Settles what a GpuSort or GpuSortIngest that is there has to know of the plan below it. */
+static void
+settle(Place *place, CustomScan *scan)
+{
+	bool is_sort = gpusort_plan_is(&scan->scan.plan, &gpusort_scan_methods);
+	bool part = false;
+
+	if (is_sort)
+		add_ingest(place, scan);
+	gpusort_plan_refer_to_child(scan);
+	/* A part is not there again when the process reads its plan again alone. */
+	if (is_sort)
+		gpusort_plan_each_child(&scan->scan.plan, find_part, &part);
+	gpusort_plan_set_rescannable(scan, place->rescannable && !part);
+}
+
 /* Looks at a plan, and puts another in its place. */
 static void
 visit(Plan **link, void *arg)
 {
 	Place place = *(Place *) arg;
 	Plan *plan = *link;
-	const char *why_not = NULL;
 	const char *merge_why_not = NULL;
 
 	if (IsA(plan, GatherMerge) && IsA(outerPlan(plan), Sort) && !place.foreign && gpusort_plan_passes_rows_on(plan) &&
 		gpusort_plan_passes_rows_on(outerPlan(plan)))
-	{
-		GatherMerge *merge = (GatherMerge *) plan;
-		Sort *sort = (Sort *) outerPlan(plan);
-
-		if (is_worth_it(&place, sort, plan->plan_rows, cost_over(plan, outerPlan(sort)), merge->num_workers + 1,
-						&merge_why_not))
-			*link = replace_gather_merge(&place, merge);
-	}
-	else if (IsA(plan, Sort) && !place.foreign && gpusort_plan_passes_rows_on(plan))
-	{
-		if (is_worth_it(&place, (Sort *) plan, plan->plan_rows, cost_over(plan, outerPlan(plan)), 1, &why_not))
-			*link = replace_sort((Sort *) plan);
-		else
-			gpusort_log_refusal(place.merge_why_not != NULL ? place.merge_why_not : why_not);
-	}
+		consider_gather_merge(&place, link, &merge_why_not);
+	else if (IsA(plan, Sort))
+		consider_sort(&place, link);
+	else
+		consider_others(&place, plan);
 
 	plan = *link;
 	place.merge_why_not = merge_why_not;
-	if (gpusort_plan_is(plan, &gpusort_scan_methods))
-		add_ingest(&place, (CustomScan *) plan);
-	if (gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods))
-	{
-		bool part = false;
-
-		gpusort_plan_refer_to_child((CustomScan *) plan);
-		/* A part is not there again when the process reads its plan again alone. */
-		if (gpusort_plan_is(plan, &gpusort_scan_methods))
-			gpusort_plan_each_child(plan, find_part, &part);
-		gpusort_plan_set_rescannable((CustomScan *) plan, place.rescannable && !part);
-	}
+	if (!place.look && (gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods)))
+		settle(&place, (CustomScan *) plan);
 
 	/* What holds for the plans below */
 	switch (nodeTag(plan))
@@ -351,10 +412,11 @@ visit(Plan **link, void *arg)
 		default:
 			place.limit = NULL;
 	}
-	place.foreign = IsA(plan, CustomScan) && !gpusort_plan_is(plan, &gpusort_scan_methods) &&
-		!gpusort_plan_is(plan, &gpusort_ingest_scan_methods);
+	place.foreign = IsA(plan, CustomScan) && !is_ours(plan);
+	if (IsA(plan, CustomScan))
+		place.lifted = gpusort_plan_is(plan, &gpusort_output_scan_methods);
 	gpusort_plan_each_child(plan, visit, &place);
-	if (IsA(plan, MergeJoin))
+	if (IsA(plan, MergeJoin) && !place.look)
 		drop_material(&plan->righttree);
 	((Place *) arg)->last_node_id = place.last_node_id;
 }
@@ -364,9 +426,18 @@ visit(Plan **link, void *arg)
  * whether they give the same rows, and do nothing more, when they are read again.
  */
 void
-gpusort_sort_nodes_replace(PlannedStmt *stmt, bool rescannable)
+gpusort_sort_nodes_replace(PlannedStmt *stmt, bool rescannable, GpuSortDecisions *decisions)
 {
-	Place place = {.stmt = stmt, .rescannable = rescannable, .processes = 1};
+	Place place = {.stmt = stmt, .rescannable = rescannable, .processes = 1, .decisions = decisions};
+
+	gpusort_plan_each_of_statement(stmt, visit, &place);
+}
+
+/* Changes nothing, and says of the Sorts that the plans have why they are none of GpuSort, as things are now. */
+void
+gpusort_sort_nodes_look(PlannedStmt *stmt, GpuSortDecisions *decisions)
+{
+	Place place = {.stmt = stmt, .processes = 1, .look = true, .decisions = decisions};
 
 	gpusort_plan_each_of_statement(stmt, visit, &place);
 }

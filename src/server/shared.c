@@ -62,6 +62,28 @@ gpusort_reason_name(int reason)
 	return reason >= 0 && reason < GPUSORT_REASONS ? reason_names[reason] : "unknown";
 }
 
+/* What gpusort_service calls a state. */
+const char *
+gpusort_service_state_name(GpuSortServiceState state)
+{
+	switch (state)
+	{
+		case GPUSORT_SERVICE_NONE:
+			return "none";
+		case GPUSORT_SERVICE_STARTING:
+			return "starting";
+		case GPUSORT_SERVICE_READY:
+			return "ready";
+		case GPUSORT_SERVICE_DRAINING:
+			return "draining";
+		case GPUSORT_SERVICE_HUNG:
+			return "hung";
+		case GPUSORT_SERVICE_BACKOFF:
+			return "backing off";
+	}
+	return "unknown";
+}
+
 static void
 request_shared_memory(void)
 {

@@ -153,6 +153,7 @@ extern GpuSortShared *gpusort_shared(void);
 extern bool gpusort_shared_is_private(void);
 extern GpuSortService gpusort_shared_service(void);
 extern const char *gpusort_reason_name(int reason);
+extern const char *gpusort_service_state_name(GpuSortServiceState state);
 extern void gpusort_shared_init_lock(LWLock *lock);
 
 /* The supervisor's alone */

@@ -104,27 +104,6 @@ result_row(FunctionCallInfo fcinfo)
 	return BlessTupleDesc(desc);
 }
 
-static const char *
-state_name(GpuSortServiceState state)
-{
-	switch (state)
-	{
-		case GPUSORT_SERVICE_NONE:
-			return "none";
-		case GPUSORT_SERVICE_STARTING:
-			return "starting";
-		case GPUSORT_SERVICE_READY:
-			return "ready";
-		case GPUSORT_SERVICE_DRAINING:
-			return "draining";
-		case GPUSORT_SERVICE_HUNG:
-			return "hung";
-		case GPUSORT_SERVICE_BACKOFF:
-			return "backing off";
-	}
-	return "unknown";
-}
-
 /* Returns the names of the engines in a mask, as text[]. */
 static Datum
 engine_names(uint32 engines)
@@ -151,7 +130,7 @@ gpusort_show_service(PG_FUNCTION_ARGS)
 
 	require_shared();
 	service = gpusort_shared_service();
-	values[0] = CStringGetTextDatum(state_name(service.state));
+	values[0] = CStringGetTextDatum(gpusort_service_state_name(service.state));
 	values[1] = TimestampTzGetDatum(service.since);
 	nulls[1] = service.since == 0;
 	values[2] = Int32GetDatum(service.pid);

@@ -91,6 +91,15 @@ my $before = length $node->log_text;
 $node->safe_psql('postgres', 'EXPLAIN SELECT * FROM small ORDER BY k; EXPLAIN SELECT * FROM t ORDER BY j');
 unlike(substr($node->log_text, $before), qr/gpusort: /, 'nor when nobody asked for it');
 
+# auto_explain tells it of queries that run, from PostgreSQL 19 on
+SKIP:
+{
+	skip 'auto_explain knows no options of other modules', 1 if $node->safe_psql('postgres', 'SHOW server_version_num') < 190000;
+	my $from = length $node->log_text;
+	$node->safe_psql('postgres', q{LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_extension_options = 'gpusort'; SELECT count(*) FROM (SELECT * FROM small ORDER BY j OFFSET 0) s});
+	like(substr($node->log_text, $from), qr/Sort Key: small\.j\s+GpuSort: not used: 500 rows are fewer than gpusort\.min_rows/, 'auto_explain logs it');
+}
+
 # rows that change while they are locked in order: PostgreSQL rechecks the query for one row
 my $locker = $node->session;
 $locker->run('BEGIN; UPDATE t SET k = -k WHERE id IN (10, 20)');

@@ -54,7 +54,7 @@ my $node = GpuSortNode->new('main');
 $node->init(conf => [ 'gpusort.force = on', 'gpusort.staging_memory = 16MB', 'jit = off' ]);
 my $directory = $node->own_module;
 mkdir("$directory/real") && rename("$directory/gpusortd", "$directory/real/gpusortd") or die "$directory: $!";
-PostgreSQL::Test::Utils::append_to_file("$directory/gpusortd", "#!/bin/sh\nsleep 1\nexec '$directory/real/gpusortd' \"\$@\"\n");
+PostgreSQL::Test::Utils::append_to_file("$directory/gpusortd", "#!/bin/sh\nsleep 3\nexec '$directory/real/gpusortd' \"\$@\"\n");
 chmod 0755, "$directory/gpusortd" or die "$directory: $!";
 $node->start;
 my $service = $node->wait_service;

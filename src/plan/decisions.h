@@ -1,0 +1,39 @@
+/*-------------------------------------------------------------------------
+ *
+ * decisions.h
+ *	  Why the sorts of a statement are done as they are.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_DECISIONS_H
+#define GPUSORT_DECISIONS_H
+
+#include "compat.h"
+
+#include "nodes/plannodes.h"
+
+/* What is said of a plan node, before the reason. */
+#define GPUSORT_NOT_USED    "not used"
+#define GPUSORT_ONE_PROCESS "one process does this"
+
+/* Under this name decisions are kept with a plan, where PostgreSQL can. */
+#define GPUSORT_KEPT_NAME "gpusort"
+
+/* A reason that cannot be found again. */
+#define GPUSORT_REASON_PAST "what spoke against it when this was planned does no more"
+
+/* Of one statement; where a pointer to it is NULL nobody asks for reasons, and none are made. */
+typedef struct GpuSortDecisions
+{
+	bool log;  /* they go to the server's log, those that somebody may wonder about */
+	bool keep; /* all of them go to list */
+	List *list;
+} GpuSortDecisions;
+
+extern void gpusort_decide_refused(GpuSortDecisions *decisions, const Plan *sort, const char *why_not);
+extern void gpusort_decide_left(GpuSortDecisions *decisions, const Plan *sort, const char *why_not);
+extern void gpusort_decide_alone(GpuSortDecisions *decisions, const Plan *above, const char *why_not);
+
+extern List *gpusort_decisions_of_node(List *list, int plan_node_id);
+
+#endif /* GPUSORT_DECISIONS_H */
