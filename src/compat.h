@@ -68,6 +68,7 @@ typedef int16 CompareType;
  * What settings like enable_seqscan disable is in the costs; from 18 on it is
  * counted, for paths and for plans, and the counts are compared before the costs.
  */
+#define MORE_DISABLED_NODES(path, other)             0
 #define INHERIT_DISABLED_NODES(node, from)           ((void) 0)
 #define EXCHANGE_DISABLED_NODES(path, before, after) ((void) 0)
 
@@ -88,6 +89,7 @@ typedef int16 CompareType;
 /* A SetOp has one input, with the rows of both sides. */
 #define SET_OPERATIONS_READ_APPEND
 #else
+#define MORE_DISABLED_NODES(path, other)   ((path)->disabled_nodes - (other)->disabled_nodes)
 #define INHERIT_DISABLED_NODES(node, from) ((node)->disabled_nodes = (from)->disabled_nodes)
 #define EXCHANGE_DISABLED_NODES(path, before, after) \
 	((path)->disabled_nodes += (after)->disabled_nodes - (before)->disabled_nodes)
@@ -121,6 +123,10 @@ typedef int16 CompareType;
 #define PLANNER_PARAMETERS Query *parse, const char *query_string, int cursor_options, ParamListInfo params
 #define PLANNER_ARGUMENTS  parse, query_string, cursor_options, params
 
+/* Whether merge joins and Gathers are wanted, as settings say; from 19 on modules can say it of single rels and joins */
+#define MAY_MERGE_JOIN(extra) (enable_mergejoin)
+#define MAY_GATHER(rel)       (true)
+
 /* The planner does not know what EXPLAIN it plans for, and nothing can be kept with a plan. */
 #define PLANNER_EXPLAIN             NULL
 #define KEPT_WITH_PLAN(stmt)        NIL
@@ -149,6 +155,8 @@ typedef Instrumentation NodeInstrumentation;
 #define PLANNER_PARAMETERS \
 	Query *parse, const char *query_string, int cursor_options, ParamListInfo params, ExplainState *explain
 #define PLANNER_ARGUMENTS           parse, query_string, cursor_options, params, explain
+#define MAY_MERGE_JOIN(extra)       (((extra)->pgs_mask & PGS_MERGEJOIN_PLAIN) != 0)
+#define MAY_GATHER(rel)             (((rel)->pgs_mask & PGS_GATHER) != 0)
 #define PLANNER_EXPLAIN             explain
 #define KEPT_WITH_PLAN(stmt)        ((stmt)->extension_state)
 #define KEEP_WITH_PLAN(stmt, state) ((stmt)->extension_state = lappend((stmt)->extension_state, state))

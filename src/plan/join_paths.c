@@ -189,7 +189,7 @@ has_inputs(const JoinOffer *join)
 	const Path *outer = join->outer->cheapest_total_path;
 	const Path *inner = join->inner->cheapest_total_path;
 
-	return enable_sort && enable_mergejoin && (join->type == JOIN_INNER || join->type == JOIN_LEFT || join->type == JOIN_SEMI || join->type == JOIN_ANTI) &&
+	return enable_sort && MAY_MERGE_JOIN(join->extra) && (join->type == JOIN_INNER || join->type == JOIN_LEFT || join->type == JOIN_SEMI || join->type == JOIN_ANTI) &&
 		outer != NULL && inner != NULL && PATH_REQ_OUTER(outer) == NULL && PATH_REQ_OUTER(inner) == NULL &&
 		join->rel->lateral_relids == NULL && join->extra->restrictlist != NIL && !IS_OTHER_REL(join->rel) &&
 		(gpusort_force || (outer->rows >= gpusort_min_rows && inner->rows >= gpusort_min_rows));
@@ -234,7 +234,7 @@ gpusort_add_join_paths(PlannerInfo *root, RelOptInfo *join_rel, RelOptInfo *oute
 		{
 			double advantage = candidates[i] != NULL ? gpusort_path_advantage(root, candidates[i], native) : 0;
 
-			if (advantage > best_advantage)
+			if (advantage > 0 && (best == NULL || MORE_DISABLED_NODES(best, candidates[i]) > 0 || (MORE_DISABLED_NODES(best, candidates[i]) == 0 && advantage > best_advantage)))
 			{
 				best = candidates[i];
 				best_advantage = advantage;

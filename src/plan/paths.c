@@ -211,7 +211,7 @@ gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *parti
 	if (admission.encodable == 0)
 		return NULL;
 	cost = gpusort_path_cost(root, input, pathkeys, &admission);
-	if (partial != NULL && may_ingest(input, partial, pathkeys))
+	if (partial != NULL && MAY_GATHER(rel) && MAY_GATHER(partial->parent) && may_ingest(input, partial, pathkeys))
 		return gpusort_make_parallel_path(root, rel, partial, pathkeys, input->rows, cost);
 	return gpusort_make_path(root, rel, input, pathkeys, input->rows, cost);
 }

@@ -118,7 +118,8 @@ consider(Offer *offer, Path *path)
 	if (path == NULL)
 		return;
 	advantage = gpusort_path_advantage(offer->root, path, offer->native);
-	if (offer->best == NULL || advantage > offer->advantage)
+	if (offer->best == NULL || MORE_DISABLED_NODES(offer->best, path) > 0 ||
+		(MORE_DISABLED_NODES(offer->best, path) == 0 && advantage > offer->advantage))
 	{
 		offer->best = path;
 		offer->advantage = advantage;

@@ -80,6 +80,22 @@ SET work_mem = '1MB';
 SET enable_mergejoin = off;
 SELECT is(gs.chosen('SELECT * FROM gs.choice JOIN gs.other USING (u)'), 'hash', 'enable_mergejoin = off');
 RESET enable_mergejoin;
+-- nor against another module's advice for single joins, from PostgreSQL 19 on
+DO $$
+BEGIN
+	IF current_setting('server_version_num')::int >= 190000 THEN
+		LOAD 'pg_plan_advice';
+		SET pg_plan_advice.advice = 'HASH_JOIN(other)';
+	END IF;
+EXCEPTION WHEN undefined_file THEN NULL; -- a module of contrib, which need not be there
+END $$;
+SELECT is(CASE WHEN coalesce(current_setting('pg_plan_advice.advice', true), '') = '' THEN 'hash' ELSE gs.chosen('SELECT * FROM gs.choice JOIN gs.other USING (u)') END, 'hash', 'advice to hash');
+DO $$
+BEGIN
+	IF coalesce(current_setting('pg_plan_advice.advice', true), '') <> '' THEN
+		RESET pg_plan_advice.advice;
+	END IF;
+END $$;
 SET work_mem = '64MB';
 SET gpusort.min_rows = 1000000;
 SELECT is(gs.chosen(query), 'hash', 'fewer rows than gpusort.min_rows: ' || query)

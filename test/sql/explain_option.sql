@@ -6,8 +6,6 @@ LOAD 'gpusort';
 \pset tuples_only on
 SET max_parallel_workers_per_gather = 0;
 SET gpusort.min_rows = 1000;
-SET gpusort.setup_cost = 0;
-SET gpusort.row_cost = 0;
 
 CREATE TABLE gs.e AS SELECT i AS id, (i * 7919) % 10007 AS k, i / 100 AS few, to_jsonb(i) AS j, 't' || i AS t FROM generate_series(1, 20000) i;
 CREATE INDEX ON gs.e (few);
@@ -63,6 +61,7 @@ SET plan_cache_mode = force_generic_plan;
 PREPARE e (int) AS SELECT * FROM gs.e WHERE id > $1 ORDER BY k;
 SELECT gs.says('GpuSort: not used: its cost of \d+ is above the \d+ of PostgreSQL''s sort', 'EXECUTE e(1)', 'a prepared statement');
 SET gpusort.setup_cost = 0;
+SET gpusort.row_cost = 0;
 SELECT gs.says('GpuSort: not used: what spoke against it when this was planned does no more', 'EXECUTE e(1)', 'which was planned with other settings');
 SELECT gs.says('GpuSort: not used: what spoke against it when this was planned does no more', 'EXECUTE e(1)', 'and again, for looking changes nothing');
 DEALLOCATE e;
@@ -73,6 +72,7 @@ PREPARE e (int) AS SELECT * FROM gs.e WHERE id > $1 ORDER BY k;
 SELECT is(cardinality(gs.rows('EXECUTE e(19999)')), 1, 'a plan that is kept with its reasons');
 RESET gpusort.log_decisions;
 SET gpusort.setup_cost = 0;
+SET gpusort.row_cost = 0;
 SELECT gs.says(CASE WHEN current_setting('server_version_num')::int >= 190000 THEN 'GpuSort: not used: its cost of \d+ is above the \d+ of PostgreSQL''s sort'
 				ELSE 'GpuSort: not used: what spoke against it when this was planned does no more' END, 'EXECUTE e(1)', 'reasons that were kept');
 DEALLOCATE e;
