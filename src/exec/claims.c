@@ -18,7 +18,6 @@
 #include "exec/claims.h"
 
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "server/shared.h"
 #include "server/wait_events.h"
 #include "storage/latch.h"
@@ -139,7 +138,7 @@ gpusort_claims_finish_parts(GpuSortClaims *claims)
 		finished = claims->verified_parts == claims->parts;
 		LWLockRelease(&claims->lock);
 		if (!finished)
-			ConditionVariableSleep(&claims->changed, PG_WAIT_EXTENSION);
+			ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_VERIFY));
 	}
 	ConditionVariableCancelSleep();
 }
@@ -159,7 +158,7 @@ gpusort_claims_wait_parts(GpuSortClaims *claims)
 		published = claims->published;
 		LWLockRelease(&claims->lock);
 		if (!verifying && !published)
-			ConditionVariableSleep(&claims->changed, PG_WAIT_EXTENSION);
+			ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_RANGES));
 	}
 	ConditionVariableCancelSleep();
 	return verifying && !published;

@@ -42,9 +42,9 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
-#include "pgstat.h"
 #include "server/installation.h"
 #include "server/shared.h"
+#include "server/wait_events.h"
 #include "storage/latch.h"
 #include "utils/memutils.h"
 
@@ -451,7 +451,7 @@ gpusort_ingest_next(GpuSortIngestState *state)
 		gpusort_gather_uncount_row(gather);
 		if (state->gather->nreaders == stayed(state))
 			return NULL;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, PG_WAIT_EXTENSION);
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, gpusort_wait_event(GPUSORT_WAIT_WORKERS));
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}

@@ -19,6 +19,9 @@
 /* Under this name decisions are kept with a plan, where PostgreSQL can. */
 #define GPUSORT_KEPT_NAME "gpusort"
 
+/* The reason of a Sort between GpuSortOutput and the GpuSorts below it. */
+#define GPUSORT_REASON_RANGE "each process sorts the rows of one range after another"
+
 /* A reason that cannot be found again. */
 #define GPUSORT_REASON_PAST "what spoke against it when this was planned does no more"
 

@@ -75,15 +75,8 @@ typedef struct Lifted
 	List *init_plans;        /* of all nodes down to the partial plans */
 	Bitmapset *params;       /* that any of these nodes depends on */
 	Bitmapset *other_params; /* rescan_params of all Gathers, the one that stays aside */
+	GpuSortDecisions *decisions;
 } Lifted;
-
-static int
-new_node_id(Lift *lift)
-{
-	if (lift->last_node_id == 0)
-		lift->last_node_id = gpusort_plan_last_node_id(lift->stmt);
-	return ++lift->last_node_id;
-}
 
 /* How many processes' work the planner counts on: costsize.c's get_parallel_divisor. */
 static double
@@ -181,7 +174,10 @@ share_plan(Plan **link, void *arg)
 	}
 	plan->plan_rows = clamp_row_est(plan->plan_rows / lifted->processes);
 	if (gpusort_plan_is(plan, &gpusort_scan_methods))
+	{
 		*link = make_sort((CustomScan *) plan);
+		gpusort_decide_left(lifted->decisions, *link, GPUSORT_REASON_RANGE);
+	}
 	gpusort_plan_each_child(*link, share_plan, lifted);
 }
 
@@ -201,7 +197,7 @@ make_scan(Lift *lift, Plan *child, const CustomScanMethods *methods)
 	CustomScan *scan = makeNode(CustomScan);
 
 	pass_rows_on(&scan->scan.plan, child);
-	scan->scan.plan.plan_node_id = new_node_id(lift);
+	scan->scan.plan.plan_node_id = ++lift->last_node_id;
 	scan->methods = methods;
 	gpusort_plan_refer_to_child(scan);
 	return scan;
@@ -229,11 +225,14 @@ lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
 {
 	const Plan top = *plan;
 	Gather *gather = (Gather *) outerPlan(linitial_node(CustomScan, ranges->sorts));
-	Lifted lifted = {.gather = gather, .range_columns = ranges->ncolumns};
+	Lifted lifted = {.gather = gather, .range_columns = ranges->ncolumns, .decisions = lift->decisions};
 	CustomScan *output;
 	CustomScan *exchange;
 	ListCell *cell;
 
+	/* Now, for soon the Gather is in no plan. */
+	if (lift->last_node_id == 0)
+		lift->last_node_id = gpusort_plan_last_node_id(lift->stmt);
 	gather->initParam = bms_union(gather->initParam, lift->safety.used_params);
 	foreach(cell, ranges->sorts)
 	{

@@ -319,7 +319,7 @@ consider_sort(Place *place, Plan **link)
 	if (place->foreign)
 		gpusort_decide_left(place->decisions, &sort->plan, "another extension's node is right above it");
 	else if (place->lifted)
-		gpusort_decide_left(place->decisions, &sort->plan, "each process sorts the rows of one range after another");
+		gpusort_decide_left(place->decisions, &sort->plan, GPUSORT_REASON_RANGE);
 	else if (!gpusort_plan_passes_rows_on(&sort->plan))
 		gpusort_decide_left(place->decisions, &sort->plan, "its columns are not those of the plan below it");
 	else if (!is_worth_it(place, sort, sort->plan.plan_rows, cost_over(&sort->plan, outerPlan(sort)), 1, &why_not))

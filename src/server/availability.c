@@ -23,7 +23,6 @@
 #include "server/availability.h"
 
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "server/installation.h"
 #include "server/wait_events.h"

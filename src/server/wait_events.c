@@ -29,6 +29,7 @@ static const char *const wait_names[] = {
 	[GPUSORT_WAIT_EMIT] = "GpusortEmit",
 	[GPUSORT_WAIT_WORKERS] = "GpusortWorkers",
 	[GPUSORT_WAIT_RANGES] = "GpusortRanges",
+	[GPUSORT_WAIT_VERIFY] = "GpusortVerify",
 	[GPUSORT_WAIT_EXCHANGE] = "GpusortExchange",
 	[GPUSORT_WAIT_EXCHANGE_ROOM] = "GpusortExchangeRoom",
 	[GPUSORT_WAIT_SUPERVISOR] = "GpusortSupervisorMain",
