@@ -30,7 +30,8 @@
  *
  * Not lifted: a plan that gives other rows, or does something more, when it is read again, since a
  * fallback may read it again; scrollable cursors' plans, which are read backward; what a merge join goes
- * back in, by marks.
+ * back in, by marks; what a nested loop reads again for each row, which would have the processes start
+ * over, where a GpuSort goes back to its first row.
  *
  *-------------------------------------------------------------------------
  */
@@ -64,6 +65,8 @@ typedef struct LiftPlace
 	const Plan *above;   /* the plan right above; NULL if there is none */
 	const char *why_not; /* it was not lifted; NULL if there is nothing to say */
 	Plan **marked;       /* which of its children has to mark and restore positions; NULL if none has */
+	Plan **repeated;     /* which of its children a nested loop reads again and again; NULL if none */
+	bool all_repeated;   /* all of its children are */
 } LiftPlace;
 
 /* One plan that is lifted. */
@@ -276,9 +279,17 @@ marked_child(Plan *plan, bool marked)
 	return NULL;
 }
 
+/* Returns true if a plan keeps its rows, so that it reads what is below it once however often it is read itself. */
+static bool
+keeps_rows(const Plan *plan)
+{
+	return IsA(plan, Material) || IsA(plan, Sort) || IsA(plan, Hash) || gpusort_plan_is(plan, &gpusort_scan_methods) ||
+		(IsA(plan, Agg) && ((const Agg *) plan)->aggstrategy == AGG_HASHED);
+}
+
 /* Returns why a plan that ranges tell about is not to be lifted, though it could be; NULL if it is. */
 static const char *
-why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *ranges, bool marked)
+why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *ranges, bool marked, bool repeated)
 {
 	GpuSortPlanInfo info;
 
@@ -291,6 +302,8 @@ why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *range
 		return "the cursor can scroll";
 	if (!gpusort_parallel_output)
 		return "gpusort.parallel_output is off";
+	if (!gpusort_force && repeated)
+		return "a nested loop reads it for each row";
 	if (!gpusort_force && !gpusort_lift_saves_time(plan, ranges))
 		return "several would take longer, for the rows that come of it have to be passed on";
 	return lift->look ? GPUSORT_REASON_PAST : NULL;
@@ -303,7 +316,14 @@ visit(Plan **link, void *arg)
 	LiftPlace *place = arg;
 	Lift *lift = place->lift;
 	bool marked = link == place->marked;
-	LiftPlace below = {.lift = lift, .above = *link, .marked = marked_child(*link, marked)};
+	bool repeated = link == place->repeated || place->all_repeated;
+	LiftPlace below = {
+		.lift = lift,
+		.above = *link,
+		.marked = marked_child(*link, marked),
+		.repeated = IsA(*link, NestLoop) ? &(*link)->righttree : NULL,
+		.all_repeated = repeated && !keeps_rows(*link),
+	};
 	GpuSortRangePlan ranges;
 
 	if (gpusort_is_gathered_sort(*link))
@@ -314,7 +334,7 @@ visit(Plan **link, void *arg)
 	}
 	if (gpusort_range_plan_find(*link, &lift->safety, &ranges))
 	{
-		below.why_not = why_not_lifted(lift, *link, &ranges, marked);
+		below.why_not = why_not_lifted(lift, *link, &ranges, marked, repeated);
 		if (below.why_not == NULL)
 		{
 			*link = lift_plan(lift, *link, &ranges);
