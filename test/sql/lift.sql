@@ -128,7 +128,7 @@ INSERT INTO lift.plan (shape, query) VALUES
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT a, b, c, count(DISTINCT id) FROM lift.l GROUP BY a, ROLLUP (b, c)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT a, b, c, count(DISTINCT id) FROM lift.l GROUP BY GROUPING SETS ((a, b), (a, c), (a))'),
 	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT a, b, c, count(DISTINCT id) FROM lift.l GROUP BY GROUPING SETS ((a, b), (c, b), (c, a))'),
-	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT a, b, count(DISTINCT id) FROM lift.l GROUP BY CUBE (a, b)'),
+	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT a, b, max(id) FROM lift.l GROUP BY CUBE (a, b)'),
 	('GpuSortExchange(Gather(GpuSortOutput(WindowAgg(Subquery Scan(Agg(GpuSort(Seq Scan)))))))', 'SELECT sum(m) OVER (PARTITION BY a ORDER BY b) FROM (SELECT a, b, max(DISTINCT id) AS m FROM lift.l GROUP BY a, b) s'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r USING (a, b)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l LEFT JOIN lift.r USING (a)'),

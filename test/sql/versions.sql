@@ -67,30 +67,30 @@ FROM (VALUES ('SELECT DISTINCT few, k FROM gs.v ORDER BY k, few'),
 			 ('SELECT few, array_agg(id ORDER BY k, id) FROM gs.v GROUP BY few ORDER BY few')) v (query);
 
 -- Rows are aggregated before they are joined, from 19 on; and what is IN is joined with each value once.
-CREATE TABLE gs.w AS SELECT i AS few, i % 7 AS seven FROM generate_series(0, 200) i;
-ANALYZE gs.w;
+CREATE TABLE gs.seven AS SELECT i AS few, i % 7 AS seven FROM generate_series(0, 200) i;
+ANALYZE gs.seven;
 SET gpusort.min_rows = 0;
 SET gpusort.force = on;
 SET enable_hashagg = off;
 SET enable_hashjoin = off;
 SET enable_nestloop = off;
 SELECT ok(current_setting('server_version_num')::int < 190000 OR
-		  gs.plan('SELECT w.seven, sum(v.id), avg(v.k::numeric) FROM gs.v JOIN gs.w USING (few) GROUP BY w.seven') LIKE '%GpuSort%Merge Join%Partial GroupAggregate%GpuSort%',
+		  gs.plan('SELECT s.seven, sum(v.id), avg(v.k::numeric) FROM gs.v JOIN gs.seven s USING (few) GROUP BY s.seven') LIKE '%GpuSort%Merge Join%Partial GroupAggregate%GpuSort%',
 		  'partial aggregates are sorted');
 SELECT is(gs.compare_results(query), 'same', query)
-FROM (VALUES (1, 'SELECT w.seven, sum(v.id), avg(v.k::numeric), count(*) FROM gs.v JOIN gs.w USING (few) GROUP BY w.seven ORDER BY w.seven'),
-			 (2, 'SELECT w.seven, max(v.t COLLATE "C"), stddev(v.k) FROM gs.v JOIN gs.w USING (few) GROUP BY w.seven ORDER BY 2 DESC, 1'),
-			 (3, 'SELECT sum(few) FROM gs.w WHERE few IN (SELECT few FROM gs.v WHERE id > 10)'),
-			 (4, 'SELECT v.id FROM gs.v JOIN gs.w USING (few) WHERE k IN (SELECT x.id % 5000 FROM gs.v x JOIN gs.w y USING (few) WHERE y.seven = 3) ORDER BY v.id')) v (i, query) ORDER BY i;
+FROM (VALUES (1, 'SELECT s.seven, sum(v.id), avg(v.k::numeric), count(*) FROM gs.v JOIN gs.seven s USING (few) GROUP BY s.seven ORDER BY s.seven'),
+			 (2, 'SELECT s.seven, max(v.t COLLATE "C"), stddev(v.k) FROM gs.v JOIN gs.seven s USING (few) GROUP BY s.seven ORDER BY 2 DESC, 1'),
+			 (3, 'SELECT sum(few) FROM gs.seven WHERE few IN (SELECT few FROM gs.v WHERE id > 10)'),
+			 (4, 'SELECT v.id FROM gs.v JOIN gs.seven s USING (few) WHERE k IN (SELECT x.id % 5000 FROM gs.v x JOIN gs.seven y USING (few) WHERE y.seven = 3) ORDER BY v.id')) v (i, query) ORDER BY i;
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT is(gs.compare_results(query), 'same', 'parallel: ' || query)
-FROM (VALUES (1, 'SELECT w.seven, sum(v.id), avg(v.k::numeric), count(*) FROM gs.v JOIN gs.w USING (few) GROUP BY w.seven ORDER BY w.seven'),
-			 (2, 'SELECT sum(few) FROM gs.w WHERE few IN (SELECT few FROM gs.v WHERE id > 10)'),
-			 (3, 'SELECT v.id FROM gs.v JOIN gs.w USING (few) WHERE k IN (SELECT x.id % 5000 FROM gs.v x JOIN gs.w y USING (few) WHERE y.seven = 3) ORDER BY v.id')) v (i, query) ORDER BY i;
+FROM (VALUES (1, 'SELECT s.seven, sum(v.id), avg(v.k::numeric), count(*) FROM gs.v JOIN gs.seven s USING (few) GROUP BY s.seven ORDER BY s.seven'),
+			 (2, 'SELECT sum(few) FROM gs.seven WHERE few IN (SELECT few FROM gs.v WHERE id > 10)'),
+			 (3, 'SELECT v.id FROM gs.v JOIN gs.seven s USING (few) WHERE k IN (SELECT x.id % 5000 FROM gs.v x JOIN gs.seven y USING (few) WHERE y.seven = 3) ORDER BY v.id')) v (i, query) ORDER BY i;
 RESET ALL;
 SET client_min_messages = warning;
-DROP TABLE gs.v, gs.w;
+DROP TABLE gs.v, gs.seven;
 SELECT * FROM finish();

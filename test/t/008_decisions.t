@@ -71,7 +71,7 @@ SKIP:
 sub alone
 {
 	my ($query, $reason, $name) = @_;
-	like(decision($query, 'SET gpusort.force = on', 'SET enable_hashagg = off', 'SET enable_hashjoin = off', 'SET enable_nestloop = off', @parallel, 'SET parallel_tuple_cost = 1'),
+	like(decision($query, 'SET gpusort.force = on', 'SET gpusort.setup_cost = 0', 'SET gpusort.row_cost = 0', 'SET enable_hashagg = off', 'SET enable_hashjoin = off', 'SET enable_nestloop = off', @parallel, 'SET parallel_tuple_cost = 1'),
 		 $reason eq '' ? qr/\A\z/ : qr/\A[^\n]*gpusort: one process does what is above a sort: $reason[^\n]*\z/, $name);
 }
 $node->safe_psql('postgres', q{CREATE FUNCTION restricted(bigint) RETURNS bigint LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS 'BEGIN RETURN $1; END'});
