@@ -146,7 +146,7 @@ SET gpusort.row_cost = 0;
 SET enable_hashagg = off;
 SET enable_hashjoin = off;
 SET enable_nestloop = off;
-CREATE FUNCTION gs.compare_exchange(query text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION gs.compare_libc(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	whole text := format('SELECT count(*) || '' '' || sum(hashtextextended(q::text, 0)::numeric) FROM (SELECT * FROM (%s) s OFFSET 0) q', query);
 	results text[] := '{}';
@@ -164,7 +164,7 @@ BEGIN
 	END LOOP;
 	RETURN CASE WHEN results[1] = results[2] THEN 'same' ELSE 'native ' || results[1] || ', gpusort ' || results[2] END;
 END $$;
-SELECT is(gs.compare_exchange(q), 'same', 'in all processes: ' || q)
+SELECT is(gs.compare_libc(q), 'same', 'in all processes: ' || q)
 FROM unnest(ARRAY['SELECT id, row_number() OVER (PARTITION BY t COLLATE gs."en_US" ORDER BY id) FROM gs.libc_many',
 	'SELECT t COLLATE gs."cs_CZ" AS t, count(*), sum(id) FROM gs.libc_many GROUP BY 1',
 	'SELECT DISTINCT t COLLATE gs."sv_SE" AS t FROM gs.libc_many',
