@@ -37,6 +37,7 @@
  */
 #include "plan/lift.h"
 
+#include "executor/executor.h"
 #include "node.h"
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
@@ -64,9 +65,8 @@ typedef struct LiftPlace
 	Lift *lift;
 	const Plan *above;   /* the plan right above; NULL if there is none */
 	const char *why_not; /* it was not lifted; NULL if there is nothing to say */
-	Plan **marked;       /* which of its children has to mark and restore positions; NULL if none has */
-	Plan **repeated;     /* which of its children a nested loop reads again and again; NULL if none */
-	bool all_repeated;   /* all of its children are */
+	bool marked;         /* it has to mark and restore positions */
+	bool repeated;       /* a nested loop reads it again and again */
 } LiftPlace;
 
 /* One plan that is lifted. */
@@ -267,23 +267,28 @@ lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
 	return &exchange->scan.plan;
 }
 
-/* Which child of a plan has to mark and restore positions, as merge joins ask of their inner side; NULL if none. */
-static Plan **
-marked_child(Plan *plan, bool marked)
+/* Returns true if the plan at this place is the inner side of a join of that kind. */
+static bool
+is_inner(const LiftPlace *place, Plan *const *link, NodeTag join)
 {
-	if (IsA(plan, MergeJoin) && !((MergeJoin *) plan)->skip_mark_restore)
-		return &plan->righttree;
-	/* has its child do it */
-	if (IsA(plan, Result) && marked)
-		return &plan->lefttree;
-	return NULL;
+	return place->above != NULL && nodeTag(place->above) == join && link == &place->above->righttree;
+}
+
+/* Returns true if the plan at this place has to mark and restore positions, as merge joins ask of their inner side. */
+static bool
+is_marked(const LiftPlace *place, Plan *const *link)
+{
+	if (is_inner(place, link, T_MergeJoin))
+		return !((const MergeJoin *) place->above)->skip_mark_restore;
+	/* a Result has its child do it */
+	return place->marked && IsA(place->above, Result);
 }
 
 /* Returns true if a plan keeps its rows, so that it reads what is below it once however often it is read itself. */
 static bool
 keeps_rows(const Plan *plan)
 {
-	return IsA(plan, Material) || IsA(plan, Sort) || IsA(plan, Hash) || gpusort_plan_is(plan, &gpusort_scan_methods) ||
+	return ExecMaterializesOutput(nodeTag(plan)) || IsA(plan, Hash) || gpusort_plan_is(plan, &gpusort_scan_methods) ||
 		(IsA(plan, Agg) && ((const Agg *) plan)->aggstrategy == AGG_HASHED);
 }
 
@@ -315,15 +320,9 @@ visit(Plan **link, void *arg)
 {
 	LiftPlace *place = arg;
 	Lift *lift = place->lift;
-	bool marked = link == place->marked;
-	bool repeated = link == place->repeated || place->all_repeated;
-	LiftPlace below = {
-		.lift = lift,
-		.above = *link,
-		.marked = marked_child(*link, marked),
-		.repeated = IsA(*link, NestLoop) ? &(*link)->righttree : NULL,
-		.all_repeated = repeated && !keeps_rows(*link),
-	};
+	bool marked = is_marked(place, link);
+	bool repeated = is_inner(place, link, T_NestLoop) || (place->repeated && !keeps_rows(place->above));
+	LiftPlace below = {.lift = lift, .above = *link, .marked = marked, .repeated = repeated};
 	GpuSortRangePlan ranges;
 
 	if (gpusort_is_gathered_sort(*link))

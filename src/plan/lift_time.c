@@ -49,8 +49,7 @@ find_aggregates(Node *node, void *arg)
 		if (bms_is_member(aggregate->aggtransno, found->seen))
 			return false;
 		found->seen = bms_add_member(found->seen, aggregate->aggtransno);
-		found->row += state ? TRANSITION_STATE : TRANSITION;
-		found->group += state ? GROUP_STATE : GROUP_TRANSITION;
+		gpusort_add_transition_times(state, &found->row, &found->group);
 		if (aggregate->aggorder != NIL || aggregate->aggdistinct != NIL)
 			found->row += TRANSITION_SORT;
 		return false;

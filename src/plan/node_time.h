@@ -50,6 +50,14 @@
 #define MERGE_ROW    NS(60)
 #define JOINED_ROW   NS(40)
 
+/* Adds what an aggregate's transition takes for a row and for a group; state says whether it has one that is not a value. */
+static inline void
+gpusort_add_transition_times(bool state, double *row, double *group)
+{
+	*row += state ? TRANSITION_STATE : TRANSITION;
+	*group += state ? GROUP_STATE : GROUP_TRANSITION;
+}
+
 /* How many processes read ranges, where so many workers are planned: a leader of many workers has enough to do with their rows. */
 static inline double
 gpusort_range_processes(int workers)

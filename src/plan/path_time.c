@@ -172,8 +172,7 @@ aggregate_times(const PlannerInfo *root, double *row, double *group)
 		const AggTransInfo *info = lfirst(cell);
 		bool state = !info->transtypeByVal || info->aggtranstype == INTERNALOID;
 
-		*row += state ? TRANSITION_STATE : TRANSITION;
-		*group += state ? GROUP_STATE : GROUP_TRANSITION;
+		gpusort_add_transition_times(state, row, group);
 	}
 }
 
