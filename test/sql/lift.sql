@@ -195,6 +195,19 @@ RESET enable_sort;
 RESET enable_incremental_sort;
 DROP INDEX lift.l_id;
 
+-- what a nested loop reads for each row, unless it is forced; from 16 on PostgreSQL may plan these otherwise
+CREATE FUNCTION lift.is_lifted(query text) RETURNS bool LANGUAGE plpgsql
+SET enable_nestloop = on SET enable_mergejoin = off SET enable_material = off SET gpusort.min_rows = 0
+AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	RETURN lift.shape_of(plan::jsonb->0->'Plan') LIKE '%GpuSortExchange%';
+END $$;
+SELECT ok(current_setting('server_version_num')::int >= 160000 OR lift.is_lifted('SELECT a, percentile_disc(0.5) WITHIN GROUP (ORDER BY n) FROM lift.l GROUP BY a'), 'groups are lifted unforced');
+SELECT ok(NOT lift.is_lifted('SELECT o.i, s.* FROM generate_series(1, 3) o (i) LEFT JOIN (SELECT a, percentile_disc(0.5) WITHIN GROUP (ORDER BY n) FROM lift.l GROUP BY a OFFSET 0) s ON s.a > o.i * 900'), 'but not where a nested loop reads them for each row');
+
 -- rows of every distribution
 CREATE VIEW lift.none AS SELECT * FROM lift.l WHERE id + 0 < 0;
 CREATE VIEW lift.one AS SELECT * FROM lift.l WHERE id + 0 = 77;
