@@ -188,8 +188,7 @@ run_worker(GpuSortOutputState *state)
 		return;
 	if (!gpusort_shared_sorts_open(&state->sorts, &claims->stop, &failure))
 	{
-		if (failure.reason == GPUSORT_REASON_COLLATION)
-			gpusort_claims_stop(claims, &failure);
+		/* It has put no rows, so what it cannot read or compare is nothing to the others, which may have emitted some. */
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort: a parallel worker leaves all ranges to others: %s", failure.text)));
 		return;
