@@ -39,6 +39,7 @@
 struct GpuSortRangeColumn
 {
 	Oid opfamily;
+	Oid type; /* that the sort operator compares */
 	Oid collation;
 	bool descending;
 	bool nulls_first;
@@ -77,11 +78,10 @@ refuse(GpuSortSafety *safety, const char *why_not)
 static bool
 describe_column(Oid sort_operator, Oid collation, bool nulls_first, GpuSortRangeColumn *column)
 {
-	Oid type;
 	CompareType order;
 	const char *why_not;
 
-	if (!get_ordering_op_properties(sort_operator, &column->opfamily, &type, &order))
+	if (!get_ordering_op_properties(sort_operator, &column->opfamily, &column->type, &order))
 		return false;
 	column->collation = collation;
 	column->nulls_first = nulls_first;
@@ -272,7 +272,10 @@ has_same_keys(const GpuSortKeyType *type)
 	return type->string != GPUSORT_STRING_NONE || type->create == NULL;
 }
 
-/* Returns true if merge clause i joins column i of both sides, whose keys are the same for the same values. */
+/*
+ * Returns true if merge clause i joins column i of both sides, whose keys are the same for the same values.  Those of
+ * two types are not, even of one encoding: which timestamp is equal to one with a zone depends on the session's zone.
+ */
 static bool
 joins_column(const MergeJoin *join, int i, const GpuSortRangeColumn *outer, const GpuSortRangeColumn *inner)
 {
@@ -282,7 +285,7 @@ joins_column(const MergeJoin *join, int i, const GpuSortRangeColumn *outer, cons
 
 	return outer_var != NULL && inner_var != NULL && bms_is_member(outer_var->varattno, outer->attnos) &&
 		bms_is_member(inner_var->varattno, inner->attnos) && has_same_keys(&gpusort_key_types[outer->encoding]) &&
-		outer->encoding == inner->encoding && outer->opfamily == inner->opfamily &&
+		outer->type == inner->type && outer->encoding == inner->encoding && outer->opfamily == inner->opfamily &&
 		outer->collation == inner->collation && outer->descending == inner->descending &&
 		outer->nulls_first == inner->nulls_first && clause->inputcollid == outer->collation &&
 		get_op_opfamily_strategy(clause->opno, outer->opfamily) == BTEqualStrategyNumber;

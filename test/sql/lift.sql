@@ -173,6 +173,20 @@ RESET gpusort.parallel_output;
 SELECT is(CASE WHEN varies THEN lift.rows_or('same', query) ELSE lift.compare_shared(query) END, 'same', query)
 FROM lift.plan WHERE shape LIKE '%GpuSortExchange%' ORDER BY ordinal;
 
+-- of two types that are compared, whose keys are not the same
+CREATE TABLE lift.times WITH (parallel_workers = 2) AS
+SELECT i AS id, '2026-01-01'::date + i % 300 AS day, '2026-01-01'::timestamp + i % 700 * '6 hours'::interval AS time,
+	   '2026-01-01 00:00 UTC'::timestamptz + i % 700 * '6 hours'::interval AS zoned
+FROM generate_series(1, 3000) i;
+ANALYZE lift.times;
+SET TimeZone = 'Asia/Dhaka';
+CREATE VIEW lift.timed AS SELECT format(query, one, two) AS query FROM (VALUES ('day', 'time'), ('time', 'zoned'), ('day', 'zoned')) t (one, two), (VALUES
+	('SELECT x.id, y.id FROM lift.times x JOIN lift.times y ON x.%s = y.%s'), ('SELECT x.id, y.id FROM lift.times x FULL JOIN lift.times y ON x.%s = y.%s'),
+	('SELECT x.id FROM lift.times x WHERE NOT EXISTS (SELECT FROM lift.times y WHERE x.%s = y.%s)')) v (query);
+SELECT is(lift.rows_or('same', query), 'same', query) FROM lift.timed;
+SELECT unalike(lift.shape(query), '%GpuSortOutput%Merge%', query) FROM lift.timed;
+RESET TimeZone;
+
 -- a key that PostgreSQL has Gather project
 SET parallel_tuple_cost = 0;
 SELECT alike(lift.shape('SELECT l.id, r.id FROM lift.l FULL JOIN lift.r ON l.b = r.b AND l.id % 40 = r.id % 40'), '%Merge Full Join(GpuSort(Result(Seq Scan)), GpuSort(Result(Seq Scan)))%', 'workers project it');
