@@ -82,7 +82,8 @@ wait_for_service(GpuSortConnection *connection, int events, long milliseconds, G
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
-	if (ready & WL_TIMEOUT)
+	/* While the listen queue is full nothing is owed. */
+	if ((ready & WL_TIMEOUT) != 0 && events != 0)
 		connection->silent++;
 	if ((ready & events) != 0 || gpusort_availability_look(&connection->watch))
 		return true;

@@ -5,6 +5,7 @@ use warnings;
 
 use GpuSortNode;
 use POSIX ();
+use Socket qw(:DEFAULT SOCK_NONBLOCK);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -27,6 +28,26 @@ sleep 0.7;
 kill 'CONT', $service;
 is($node->method, 'radix', 'a service that pauses goes on');
 is(join(' ', $node->services), $service, 'and is the same');
+
+# so many connect meanwhile that its queue is full, and who comes then tries again, many times
+kill 'STOP', $service;
+my ($path) = $node->sockets;
+my (@others, $full);
+while (!$full && @others < 10000)
+{
+	socket my $other, AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0 or die "socket: $!";
+	$full = !connect $other, pack_sockaddr_un($path);
+	push @others, $other;
+}
+my $late = $node->session;
+$late->run('SET gpusort.force = on');
+$late->send('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k');
+sleep 0.7;
+kill 'CONT', $service;
+like(($late->result)[0], qr/radix/, 'who finds its queue full is let in when it goes on');
+ok($full, 'the queue was full');
+$late->close;
+undef @others;
 
 # it hangs: killed and replaced, as the log tells in a line for each change
 my $start = time;
