@@ -13,6 +13,7 @@ use warnings;
 
 use Carp;
 use IPC::Run ();
+use Time::HiRes qw(time);
 
 sub new
 {
@@ -81,6 +82,54 @@ sub run
 	$self->send($sql);
 	my ($out) = $self->result;
 	return $out;
+}
+
+# Cancels a query by statement_timeout at points of time all over it: the ends of its first $parts - 1
+# parts.  Returns at how many of them it was cancelled, and in words, where it did not end within 100 ms,
+# or in another way.  The machine may have other things to do: a point is tried again when the query was
+# late, or was done before, and then a part is shorter from there on.
+sub cancel_all_over
+{
+	my ($self, $query, $parts) = @_;
+	my $setting = $self->run('SHOW statement_timeout');
+	my $whole;
+	my ($points, @wrong) = (0);
+
+	for my $try (1 .. 3)
+	{
+		my $start = time;
+		$self->run($query);
+		my $took = time - $start;
+		$whole = $took if !defined $whole || $took < $whole;
+	}
+	for my $part (1 .. $parts - 1)
+	{
+		my $best;
+
+		for (my ($tries, $done) = (0, 0); $tries < 12 && $done < 3; $tries++)
+		{
+			my $timeout = $whole * $part / $parts;
+			$self->run(sprintf 'SET statement_timeout = %d', 1 + 1000 * $timeout);
+			my $start = time;
+			$self->send($query);
+			my (undef, $err) = $self->result;
+			my $took = time - $start;
+			$self->run("SET statement_timeout = '$setting'");
+			if ($err eq '')
+			{
+				$whole = $took if $took < $whole;
+				$done++;
+				next;
+			}
+			push @wrong, $err unless $err =~ /ERROR:  57014:/;
+			$best = $took - $timeout if !defined $best || $took - $timeout < $best;
+			last if $best <= 0.1;
+		}
+		next unless defined $best;
+		$points++;
+		push @wrong, sprintf '%.0f ms late at %d/%d of %.1f s', 1000 * $best, $part, $parts, $whole if $best > 0.1;
+	}
+	return ($points, @wrong);
 }
 
 # Ends psql as a client does that vanishes.

@@ -138,32 +138,9 @@ $_->close for @sessions;
 # cancelled at all times: within 100 ms, like a serial sort
 $session->run('CREATE TABLE big AS SELECT id + 250000 * i AS id, k, pad FROM t, generate_series(0, 3) i; ANALYZE big');
 my $count = 'SELECT count(*) FROM (SELECT * FROM big ORDER BY k, id OFFSET 0) s';
-my $start = time;
-$session->run($count);
-my $whole = time - $start;
-my ($points, @late) = (0);
-for my $tenth (1 .. 9)
-{
-	my $best;
-	for my $try (1 .. 6)
-	{
-		my $timeout = $whole * $tenth / 10;
-		$session->run(sprintf 'SET statement_timeout = %d', 1000 * $timeout);
-		my $start = time;
-		$session->send($count);
-		my ($out, $err) = $session->result;
-		my $over = time - $start - $timeout;
-		$session->run('SET statement_timeout = 0');
-		last if $err eq '';
-		$best = $over if !defined $best || $over < $best;
-		last if $best <= 0.1;
-	}
-	next unless defined $best;
-	$points++;
-	push @late, sprintf '%.0f ms late at %d%% of %.1f s', 1000 * $best, 10 * $tenth, $whole if $best > 0.1;
-}
+my ($points, @wrong) = $session->cancel_all_over($count, 10);
 cmp_ok($points, '>=', 4, "$points points of time cancelled");
-is(scalar @late, 0, 'each within 100 ms') or diag join "\n", @late;
+is(scalar @wrong, 0, 'each within 100 ms') or diag join "\n", @wrong;
 is($session->run('SELECT count(*) FROM gpusort_jobs'), '0', 'no sort is left');
 ok(wait_until(sub { !workers($node) }), 'no worker is left');
 $_->close for $session, $holder;

@@ -245,37 +245,9 @@ is(join(' ', $node->services), $service, 'the service is the same');
 # cancelled at all times: within 100 ms
 for my $name ('window', 'join')
 {
-	my $whole;
-	for (1 .. 3)
-	{
-		my $start = time;
-		$session->run($queries{$name});
-		$whole = time - $start if !defined $whole || time - $start < $whole;
-	}
-	my ($points, @late) = (0);
-	for my $part (1 .. 9)
-	{
-		my $best;
-		for my $try (1 .. 5)
-		{
-			my $timeout = $whole * $part / 10;
-			$session->run(sprintf 'SET statement_timeout = %d', 1 + 1000 * $timeout);
-			my $start = time;
-			$session->send($queries{$name});
-			my ($out, $err) = $session->result;
-			my $over = time - $start - $timeout;
-			$session->run(q{SET statement_timeout = '60s'});
-			last if $err eq '';
-			like($err, qr/ERROR:  57014/, "$name, a timeout") unless $err =~ /ERROR:  57014/;
-			$best = $over if !defined $best || $over < $best;
-			last if $best <= 0.1;
-		}
-		next unless defined $best;
-		$points++;
-		push @late, sprintf '%.0f ms late at %d%% of %.1f s', 1000 * $best, 10 * $part, $whole if $best > 0.1;
-	}
+	my ($points, @wrong) = $session->cancel_all_over($queries{$name}, 10);
 	cmp_ok($points, '>=', 3, "$name: $points points of time cancelled");
-	is(scalar @late, 0, "$name: each within 100 ms") or diag join "\n", @late;
+	is(scalar @wrong, 0, "$name: each within 100 ms") or diag join "\n", @wrong;
 	ok(nothing_left($node, $service, $idle), "$name: nothing is left");
 }
 
