@@ -83,7 +83,7 @@ strcoll_l(const char *a, const char *b, locale_t locale)
 		real = (int (*)(const char *, const char *, locale_t)) dlsym(RTLD_NEXT, "strcoll_l");
 	if (slow)
 	{
-		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 		looked = 0;
 	}
 	if (!other_strings)
