@@ -12,8 +12,9 @@
  * Of a shared sort no rows come unasked: begin, (get_chunk, put_chunk)*, sort, cut,
  * (read, (next_data, free_data)*, skip)*, end, and no rewind; in a process that
  * reads what another has had sorted: join, (read, (next_data, free_data)*, skip)*,
- * end.  Rows come by intervals, in the order in which these were asked for; an
- * interval is over when its last row has come, or with skip.
+ * end.  Rows are given out by intervals, in the order in which these were asked for; an
+ * interval is over when its last row has come, or with skip.  The service may send rows of
+ * the next before all of the one at hand, when that is larger than it thought: they wait here.
  *
  * A client belongs to the memory context that was current at begin: when that
  * is reset, on error say, the connection closes, and the service takes back all
@@ -73,6 +74,10 @@ struct GpuSortClient
 	uint64 sorted_rows;                       /* that can be read, after sort */
 	RowInterval intervals[GPUSORT_READS_MAX]; /* asked for and not over, oldest first */
 	int nintervals;
+
+	/* DATA of intervals behind the one at hand, in the order in which they came; their chunks are ours */
+	GpuSortMessage early[GPUSORT_JOB_CHUNKS_MAX];
+	int nearly;
 };
 
 static void
@@ -461,13 +466,46 @@ end_interval(GpuSortClient *client)
 	client->next_row = client->intervals[0].first;
 }
 
+/* Keeps DATA of an interval that was asked for and is not at hand yet; false if it cannot be. */
+static bool
+keep_early(GpuSortClient *client, const GpuSortMessage *data)
+{
+	if (data->u.data.epoch - client->epoch >= (uint32) client->nintervals || data->u.data.emitted.rows == 0 ||
+		client->nearly == GPUSORT_JOB_CHUNKS_MAX)
+		return false;
+	client->early[client->nearly++] = *data;
+	return true;
+}
+
+/* Takes DATA of the interval at hand that came early; false if there is none. */
+static bool
+take_early(GpuSortClient *client, GpuSortMessage *data)
+{
+	for (int i = 0; i < client->nearly; i++)
+	{
+		if (client->early[i].u.data.epoch != client->epoch)
+			continue;
+		*data = client->early[i];
+		client->nearly--;
+		memmove(&client->early[i], &client->early[i + 1], (client->nearly - i) * sizeof(GpuSortMessage));
+		return true;
+	}
+	return false;
+}
+
 /* No more rows of the interval at hand are wanted: it is over.  Rows held must have been freed. */
 bool
 gpusort_client_skip(GpuSortClient *client, GpuSortFailure *failure)
 {
-	GpuSortMessage message = {0};
+	GpuSortMessage message;
 
 	Assert(client->shared && client->nintervals > 0);
+	while (take_early(client, &message))
+	{
+		if (!free_chunk(client, message.u.data.chunk, failure))
+			return false;
+	}
+	memset(&message, 0, sizeof(message));
 	message.u.skip.number = client->epoch;
 	end_interval(client);
 	return gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_SKIP, failure);
@@ -510,7 +548,7 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 
 	Assert(!client->shared || client->nintervals > 0);
 	client->connection.wait = GPUSORT_WAIT_EMIT;
-	for (;;)
+	while (!take_early(client, &message))
 	{
 		if (!gpusort_connection_receive_soon(&client->connection, &message, failure))
 			return false;
@@ -520,6 +558,8 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service sent a chunk that cannot be");
 		if (message.u.data.epoch == client->epoch)
 			break;
+		if (message.u.data.epoch > client->epoch && keep_early(client, &message))
+			continue;
 		if (message.u.data.epoch > client->epoch)
 			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service sent rows that were not asked for");
 		if (message.u.data.emitted.rows > 0 && !free_chunk(client, message.u.data.chunk, failure))

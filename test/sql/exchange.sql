@@ -440,4 +440,12 @@ SELECT is(gs.compare_exchange('SELECT id, sum(k) OVER (PARTITION BY g ORDER BY i
 SELECT is(gs.compare_exchange('SELECT DISTINCT ON (t) t, id FROM gs.x_parts ORDER BY t, k, id'), 'same', 'DISTINCT ON above a parallel append');
 SELECT is((SELECT count(*) FROM gpusort_jobs), 0::bigint, 'no sort is left in the end');
 
+-- ranges that are much larger than they were thought to be, so that they come in several chunks
+CREATE TABLE gs.x_later (g int, id int, v text);
+ALTER TABLE gs.x_later ALTER v SET STORAGE PLAIN;
+INSERT INTO gs.x_later SELECT CASE WHEN i % 20 = 0 THEN 500000 + i ELSE i END, i, CASE WHEN i % 20 = 0 THEN repeat(md5(i::text), 200) ELSE 'x' END FROM generate_series(1, 100000) i;
+ANALYZE gs.x_later;
+SELECT is(gs.compare_exchange('SELECT g, id, v, count(*) OVER (PARTITION BY g) FROM gs.x_later'), 'same', 'long rows are the last');
+SELECT is(gs.compare_exchange('SELECT g, id, v, count(*) OVER (PARTITION BY g) FROM gs.x_later ORDER BY g LIMIT 97000'), 'same', 'not all of them are wanted');
+
 SELECT * FROM finish();
