@@ -37,6 +37,7 @@
 #include "optimizer/tlist.h"
 #include "plan/node_time.h"
 #include "plan/paths.h"
+#include "plan/shard_time.h"
 #include "settings.h"
 
 /* GpuSort's cost leaves a margin, which is not wanted twice. */
@@ -63,6 +64,7 @@
 #define HASH_SPILL_ROW  NS(300)
 #define HASH_SPILL_BYTE NS(0.7)
 #define APPEND_ROW      NS(5)
+#define MERGED_ROW      NS(80)
 
 #define BUILD_ROW  NS(150)
 #define BUILD_BYTE NS(0.6)
@@ -437,20 +439,30 @@ gather_time(const Estimate *estimate, const Path *path, const Path *below, doubl
 	return time;
 }
 
+/* What is below an Append, or a Merge Append, which sorts by keys what does not come in order. */
 static PathTime
-append_time(const Estimate *estimate, const Path *path, List *subpaths)
+append_time(const Estimate *estimate, const Path *path, List *subpaths, List *keys)
 {
 	PathTime time = {.processes = 1};
+	bool of_shards = gpusort_paths_are_of_shards(subpaths);
+	bool at_once = gpusort_path_reads_shards_at_once(path);
 	ListCell *cell;
 
 	foreach(cell, subpaths)
 	{
-		PathTime part = path_time(estimate, lfirst(cell));
+		const Path *below = lfirst(cell);
+		PathTime part = {.rows = below->rows};
 
+		if (of_shards && gpusort_shard_path(below) != NULL)
+			part.before = gpusort_shard_time(below, at_once);
+		else
+			part = path_time(estimate, below);
+		if (!pathkeys_contained_in(keys, below->pathkeys))
+			part.above += native_sort_time(estimate, keys, below);
 		time.before += total_time(&part);
 		time.rows += part.rows;
 	}
-	time.before += time.rows * APPEND_ROW;
+	time.before += time.rows * (keys == NIL ? APPEND_ROW : MERGED_ROW);
 	return time;
 }
 
@@ -506,7 +518,11 @@ path_time(const Estimate *estimate, const Path *path)
 			return hash_join_time(estimate, (const HashPath *) path);
 		case T_AppendPath:
 			if (path->parallel_workers == 0)
-				return append_time(estimate, path, ((const AppendPath *) path)->subpaths);
+				return append_time(estimate, path, ((const AppendPath *) path)->subpaths, NIL);
+			break;
+		case T_MergeAppendPath:
+			if (gpusort_paths_are_of_shards(((const MergeAppendPath *) path)->subpaths))
+				return append_time(estimate, path, ((const MergeAppendPath *) path)->subpaths, path->pathkeys);
 			break;
 		case T_CustomPath:
 			if (gpusort_path_is_sort(path))

@@ -35,8 +35,10 @@
 #include "plan/join_paths.h"
 #include "plan/junk.h"
 #include "plan/lift.h"
+#include "plan/path_time.h"
 #include "plan/paths.h"
 #include "plan/plan_tree.h"
+#include "plan/shard_time.h"
 #include "plan/sort_nodes.h"
 #include "plan/upper_paths.h"
 #include "settings.h"
@@ -150,6 +152,7 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	GpuSortCost cost;
 	GpuSortCost scaled;
 	Wanted wanted;
+	const Path *merge = gpusort_find_merge_of_shards(ordered_rel);
 	Path *paths[2];
 	int npaths = 0;
 
@@ -189,6 +192,8 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 				paths[i] = apply_projection_to_path(root, ordered_rel, paths[i], target);
 		}
 	}
+	if (merge != NULL && wanted.first < 0 && wanted.estimated < 0 && gpusort_path_reads_shards_at_once(input))
+		gpusort_path_set_cost(paths[0], merge, gpusort_path_advantage(root, paths[0], merge));
 	if (gpusort_force)
 	{
 		ordered_rel->pathlist = NIL;

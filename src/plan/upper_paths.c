@@ -26,6 +26,7 @@
 #include "plan/paths.h"
 #include "plan/rollup.h"
 #include "plan/set_operations.h"
+#include "plan/shard_time.h"
 #include "settings.h"
 #include "utils/selfuncs.h"
 
@@ -70,6 +71,19 @@ path_size(const Path *path)
 	}
 }
 
+/* GpuSort of what a Merge Append merges, where that is rows of shards, which can be read at once; else NULL. */
+static Path *
+unmerged(const Offer *offer, MergeAppendPath *merge)
+{
+	RelOptInfo *rel = merge->path.parent;
+	Path *input = rel->cheapest_total_path;
+
+	if (!gpusort_paths_are_of_shards(merge->subpaths) || input == NULL || !gpusort_path_reads_shards_at_once(input) ||
+		!equal(input->pathtarget->exprs, merge->path.pathtarget->exprs))
+		return NULL;
+	return gpusort_sorted_path(offer->root, rel, input, NULL, merge->path.pathkeys);
+}
+
 /* The path with GpuSort in the place of the Sorts that it reads from; NULL if there are none to replace. */
 static Path *
 with_gpusort(const Offer *offer, Path *path)
@@ -91,6 +105,8 @@ with_gpusort(const Offer *offer, Path *path)
 		return gpusort_sorted_path(offer->root, path->parent, below, offer->parallel ? gpusort_partial_of(below) : NULL,
 								   path->pathkeys);
 	}
+	if (IsA(path, MergeAppendPath))
+		return unmerged(offer, (MergeAppendPath *) path);
 	if (size == 0)
 		return NULL;
 

@@ -1,0 +1,105 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_time.c
+ *	  How long it takes to get the rows of shards: foreign tables of several servers.
+ *
+ * The rows of shards can come in two ways.  An Append reads all of them at once, where the foreign data wrapper
+ * can do so: they scan, and write their rows, while this process takes rows of others apart.  A Merge Append of
+ * scans that each shard sorts reads one after the other: it waits until the first has sorted, then the second, and
+ * then for each batch of rows.  PostgreSQL's costs do not tell the two apart, and count a hundredth of a page for a
+ * row on its way, a twentieth of what it takes.  So the time is estimated here, in the unit of node_time.h, and a
+ * GpuSort over the Append competes by it.
+ *
+ * Only foreign scans that can be asynchronous count, and only if they are of two servers or more: those of one
+ * server have one connection, on which one waits for the other.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/shard_time.h"
+
+#include "foreign/fdwapi.h"
+#include "optimizer/cost.h"
+#include "plan/node_time.h"
+
+/* Here: a row received as text and taken apart, and a byte of it */
+#define FETCHED_ROW  NS(300)
+#define FETCHED_BYTE NS(3)
+
+/* In the shard: scanned and written as text; and sorted, by GpuSort in one process, for cursors have no other */
+#define SENT_ROW        NS(350)
+#define SENT_SORTED_ROW NS(300)
+
+/* Returns the foreign scan that a path is but for its columns, if it can be asynchronous; else NULL. */
+const Path *
+gpusort_shard_path(const Path *path)
+{
+	const FdwRoutine *routine;
+
+	if (IsA(path, ProjectionPath) && ((const ProjectionPath *) path)->dummypp)
+		path = ((const ProjectionPath *) path)->subpath;
+	if (!IsA(path, ForeignPath))
+		return NULL;
+	routine = path->parent->fdwroutine;
+	return routine != NULL && routine->IsForeignPathAsyncCapable != NULL &&
+			routine->IsForeignPathAsyncCapable((ForeignPath *) path)
+		? path
+		: NULL;
+}
+
+/* Returns true if two of the paths at least are foreign scans of different servers that may be asynchronous. */
+bool
+gpusort_paths_are_of_shards(const List *paths)
+{
+	Oid server = InvalidOid;
+	ListCell *cell;
+
+	if (!enable_async_append)
+		return false;
+	foreach(cell, paths)
+	{
+		const Path *shard = gpusort_shard_path(lfirst(cell));
+
+		if (shard == NULL)
+			continue;
+		if (OidIsValid(server) && shard->parent->serverid != server)
+			return true;
+		server = shard->parent->serverid;
+	}
+	return false;
+}
+
+/* Returns the path of rel that merges the rows of shards, as they come in order; NULL if there is none. */
+const Path *
+gpusort_find_merge_of_shards(const RelOptInfo *rel)
+{
+	ListCell *cell;
+
+	foreach(cell, rel->pathlist)
+	{
+		const Path *path = lfirst(cell);
+		const Path *below = IsA(path, ProjectionPath) ? ((const ProjectionPath *) path)->subpath : path;
+
+		if (IsA(below, MergeAppendPath) && gpusort_paths_are_of_shards(((const MergeAppendPath *) below)->subpaths))
+			return path;
+	}
+	return NULL;
+}
+
+/* Returns true if path is an Append of shards that create_plan will have read at once. */
+bool
+gpusort_path_reads_shards_at_once(const Path *path)
+{
+	return IsA(path, AppendPath) && path->pathkeys == NIL && !path->parallel_safe &&
+		gpusort_paths_are_of_shards(((const AppendPath *) path)->subpaths);
+}
+
+/* How long it takes to get a foreign scan's rows, beside those of others or after them. */
+double
+gpusort_shard_time(const Path *path, bool at_once)
+{
+	double row = FETCHED_ROW + FETCHED_BYTE * path->pathtarget->width;
+
+	if (!at_once)
+		row += SENT_ROW + (path->pathkeys != NIL ? SENT_SORTED_ROW : 0);
+	return path->rows * row;
+}

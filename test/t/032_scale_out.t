@@ -1,0 +1,268 @@
+# Sorts over three clusters by postgres_fdw, as doc/scale-out.md has them: a coordinator with a part of the rows and two
+# shards.  Answers are those of one table without gpusort, plans are the documented ones at the coordinator and in the
+# shards; a shard's service that is killed, a cancel, and a shard without gpusort change no answer.
+use strict;
+use warnings;
+
+use File::Temp qw(tempdir);
+use GpuSortNode;
+use IPC::Run ();
+use Test::More;
+
+# A locale of the C library's, which the machine need not have; PostgreSQL looks for it where we say.
+my $directory = tempdir(CLEANUP => 1);
+chmod 0755, $directory;
+my $locale = eval {
+	IPC::Run::run([ 'localedef', '-i', 'de_DE', '-f', 'UTF-8', "$directory/de_DE.utf8" ], '>', '/dev/null', '2>&1');
+	-d "$directory/de_DE.utf8";
+};
+$ENV{LOCPATH} = $directory if $locale;
+my $german = $locale ? 'german' : '"C"';
+
+my %node;
+for my $name ('main', 'one', 'two')
+{
+	$node{$name} = GpuSortNode->new($name);
+	$node{$name}->init(conf => [ 'gpusort.min_rows = 2000', 'gpusort.setup_cost = 20', 'gpusort.staging_memory = 32MB', 'jit = off', 'autovacuum = off' ]);
+	$node{$name}->start;
+}
+my $main = $node{main};
+my @shards = @node{ 'one', 'two' };
+my %service;
+for my $name (sort keys %node)
+{
+	$service{$name} = $node{$name}->wait_service;
+	$node{$name}->safe_psql('postgres', 'CREATE EXTENSION gpusort');
+	$node{$name}->safe_psql('postgres', q{CREATE COLLATION german (provider = libc, locale = 'de_DE.utf8')}) if $locale;
+}
+
+my $columns = qq{id int, g int, k int8, n numeric, s text COLLATE "C", w text COLLATE $german};
+my $rows = q{SELECT i AS id, i % 500 AS g, CASE WHEN i % 10 = 0 THEN NULL ELSE hashint8extended(i, 7) END AS k, (i * 7919 % 10007) / 7.0 AS n, md5(i::text) AS s,
+	(ARRAY['Apfel', 'Äpfel', 'apfel', 'Apfel-', 'co-op', 'coop'])[1 + i % 6] || i % 977 AS w FROM generate_series(1, 30000) i};
+$_->safe_psql('postgres', "CREATE TABLE part ($columns); CREATE TABLE parted ($columns) PARTITION BY HASH (g)") for values %node;
+$main->safe_psql('postgres', "CREATE EXTENSION postgres_fdw; CREATE TABLE whole ($columns); INSERT INTO whole $rows; ANALYZE whole");
+for my $i (0 .. 2)
+{
+	my $node = (@node{ 'main', 'one', 'two' })[$i];
+	$node->safe_psql('postgres', "INSERT INTO part SELECT * FROM ($rows) r WHERE satisfies_hash_partition('parted'::regclass, 3, $i, g); ANALYZE part");
+	if ($i == 0)
+	{
+		$node->safe_psql('postgres', 'ALTER TABLE parted ATTACH PARTITION part FOR VALUES WITH (MODULUS 3, REMAINDER 0)');
+		next;
+	}
+	$main->safe_psql('postgres', sprintf q{
+		CREATE SERVER shard%1$d FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%2$s', port '%3$d', dbname 'postgres', async_capable 'true', fetch_size '1000', options '-c cursor_tuple_fraction=1');
+		CREATE USER MAPPING FOR postgres SERVER shard%1$d OPTIONS (user 'postgres');
+		CREATE FOREIGN TABLE part%1$d PARTITION OF parted FOR VALUES WITH (MODULUS 3, REMAINDER %1$d) SERVER shard%1$d OPTIONS (table_name 'part');
+		ANALYZE part%1$d;
+	}, $i, $node->host, $node->port);
+}
+
+# --- answers --------------------------------------------------------------------------------------
+
+my %queries = (
+	ascending => 'SELECT * FROM %s ORDER BY k, id',
+	descending => 'SELECT * FROM %s ORDER BY k DESC, id',
+	'nulls first' => 'SELECT * FROM %s ORDER BY k NULLS FIRST, id DESC',
+	numeric => 'SELECT id, n FROM %s ORDER BY n, id',
+	'text under "C"' => 'SELECT id, s FROM %s ORDER BY s',
+	'text in German' => 'SELECT id, w FROM %s ORDER BY w, id',
+	'an expression' => 'SELECT id, g FROM %s ORDER BY id %% 1000, id',
+	'the first rows' => 'SELECT * FROM %s ORDER BY k, id LIMIT 100',
+	'OFFSET' => 'SELECT * FROM %s ORDER BY k, id LIMIT 100 OFFSET 20000',
+	'DISTINCT ON' => 'SELECT DISTINCT ON (g) * FROM %s ORDER BY g, k, id',
+	'a window' => 'SELECT id, rank() OVER w, sum(n) OVER w FROM %s WINDOW w AS (PARTITION BY g ORDER BY k, id) ORDER BY g, k, id',
+	'GROUP BY' => 'SELECT g, count(*), sum(n), min(s) FROM %s GROUP BY g ORDER BY g',
+	'GROUP BY of another column' => 'SELECT n, count(*) FROM %s GROUP BY n ORDER BY n',
+	'a join' => 'SELECT a.id, b.id FROM %1$s a JOIN %1$s b ON a.k = b.k ORDER BY a.k, a.id, b.id');
+my $digest = q{WITH q AS MATERIALIZED (%s) SELECT count(*) || ' ' || md5(string_agg(q::text, ',')) FROM q};
+my %right;
+
+sub digest
+{
+	my ($name, $table) = @_;
+	return sprintf $digest, sprintf $queries{$name}, $table;
+}
+
+# Compares all answers with those of the one table.
+sub all_right
+{
+	my ($name, $settings) = @_;
+	my @wrong;
+
+	for my $query (sort keys %queries)
+	{
+		$right{$query} //= $main->safe_psql('postgres', 'SET gpusort.enable = off; ' . digest($query, 'whole'));
+		my $answer = $main->safe_psql('postgres', ($settings || '') . digest($query, 'parted'));
+		push @wrong, "$query: $answer" if $answer ne $right{$query};
+	}
+	is(join("\n", @wrong), '', "$name: all answers");
+	return;
+}
+
+all_right('as planned');
+all_right('gpusort forced', 'SET gpusort.force = on; ');
+all_right('without gpusort at the coordinator', 'SET gpusort.enable = off; ');
+all_right('one shard after the other, no hashing', 'SET enable_async_append = off; SET enable_hashagg = off; SET enable_hashjoin = off; ');
+all_right('partitionwise', 'SET enable_partitionwise_aggregate = on; SET enable_partitionwise_join = on; ');
+$main->safe_psql('postgres', "ALTER SERVER shard$_ OPTIONS (ADD use_remote_estimate 'true')") for 1, 2;
+all_right('with remote estimates');
+$main->safe_psql('postgres', "ALTER SERVER shard$_ OPTIONS (DROP use_remote_estimate)") for 1, 2;
+
+# --- plans ----------------------------------------------------------------------------------------
+
+sub plan
+{
+	my ($query, $settings) = @_;
+	return $main->safe_psql('postgres', ($settings || '') . "EXPLAIN (VERBOSE, COSTS OFF) $query");
+}
+
+# The plans that shards make of the cursors that a plan has postgres_fdw open, in one string each.
+sub remote_plans
+{
+	my ($plan) = @_;
+	my @plans;
+
+	while ($plan =~ /Remote SQL: (.*)/g)
+	{
+		push @plans, $shards[ @plans % 2 ]->safe_psql('postgres', "SET search_path = pg_catalog; SET cursor_tuple_fraction = 1; EXPLAIN (COSTS OFF) DECLARE c CURSOR FOR $1");
+	}
+	return @plans;
+}
+
+# All shards at once, sorted here
+my $at_once = qr/Custom Scan \(GpuSort\)\n.*->  Append\n.*->  Seq Scan on public\.part .*->  Async Foreign Scan on public\.part1 .*->  Async Foreign Scan on public\.part2 /s;
+for my $case ([ 'ORDER BY', 'SELECT * FROM parted ORDER BY k', qr/^/ ],
+	[ 'text', 'SELECT id FROM parted ORDER BY s', qr/^/ ],
+	[ 'DISTINCT ON', 'SELECT DISTINCT ON (g) * FROM parted ORDER BY g, k DESC', qr/^Unique\n.*/s ],
+	[ 'a window', 'SELECT id, rank() OVER (PARTITION BY g ORDER BY k) FROM parted', qr/^WindowAgg\n.*/s ],
+	[ 'groups in order', q{SELECT g, string_agg(s, ',' ORDER BY s) FROM parted GROUP BY g}, qr/^GroupAggregate\n.*/s ])
+{
+	my ($name, $query, $above) = @$case;
+	like(plan($query), qr/$above$at_once/, "$name: a GpuSort reads all shards at once");
+}
+
+# One after the other, each sorted there: where the first rows are wanted, or shards cannot be read at once
+my $merge = qr/Merge Append\n.*->  (?:Sort|Custom Scan \(GpuSort\))\n.*->  Seq Scan on public\.part .*->  Foreign Scan on public\.part1 .*Remote SQL: [^\n]* ORDER BY [^\n]*\n.*->  Foreign Scan on public\.part2 /s;
+my $serial = 'SET enable_async_append = off; SET gpusort.row_cost = 1; ';
+my @remote;
+for my $case ([ 'LIMIT', 'SELECT * FROM parted ORDER BY k LIMIT 100', qr/^Limit\n.*/s, '' ],
+	[ 'ORDER BY', 'SELECT * FROM parted ORDER BY k', qr/^/, $serial ],
+	[ 'DISTINCT ON', 'SELECT DISTINCT ON (g) * FROM parted ORDER BY g, k DESC', qr/^Unique\n.*/s, $serial ],
+	[ 'a window', 'SELECT id, rank() OVER (PARTITION BY g ORDER BY k) FROM parted', qr/^WindowAgg\n.*/s, $serial ],
+	[ 'text', 'SELECT id FROM parted ORDER BY s', qr/^/, $serial ],
+	[ 'text in German', 'SELECT id FROM parted ORDER BY w', qr/^/, $serial ])
+{
+	my ($name, $query, $above, $settings) = @$case;
+	my $plan = plan($query, $settings);
+	like($plan, qr/$above$merge/, "$name: sorted shards are merged");
+	@remote = remote_plans($plan);
+	is(scalar(grep { /^Custom Scan \(GpuSort\)/ } @remote), 2, "$name: each sorts by GpuSort") or diag $plan, @remote;
+}
+is(scalar(() = plan('SELECT * FROM parted ORDER BY k', 'SET enable_async_append = off; ') =~ /Async/g), 0, 'nothing is read at once where that is off');
+
+my $union = 'SELECT * FROM ((SELECT * FROM part ORDER BY k, id LIMIT 100) UNION ALL (SELECT * FROM part1 ORDER BY k, id LIMIT 100) UNION ALL (SELECT * FROM part2 ORDER BY k, id LIMIT 100) OFFSET 0) s ORDER BY k, id LIMIT 100';
+is(scalar(() = plan($union) =~ /Async Foreign Scan.*\n.*\n.*Remote SQL: [^\n]* LIMIT 100::bigint/g), 2, 'branches of a UNION ALL have their LIMIT in the shards, at once');
+is($main->safe_psql('postgres', sprintf $digest, $union), $right{'the first rows'}, 'and the first rows are right');
+
+my $plan = plan('SELECT g, count(*), sum(n) FROM parted GROUP BY g', 'SET enable_partitionwise_aggregate = on; ');
+is(scalar(() = $plan =~ /Async Foreign Scan\n.*\n.*\n.*Remote SQL: [^\n]* GROUP BY 1/g), 2, 'groups by the partition key are made in the shards') or diag $plan;
+unlike(plan('SELECT id FROM parted ORDER BY s COLLATE "POSIX"'), qr/Remote SQL: [^\n]* ORDER BY/, 'a collation in ORDER BY is not sent');
+
+# --- views of functions: all processes of each shard ------------------------------------------------
+
+for my $i (1, 2)
+{
+	my $shard = $shards[ $i - 1 ];
+	$shard->append_conf('postgresql.conf', join "\n", 'max_worker_processes = 12', 'gpusort.force = on', 'max_parallel_workers_per_gather = 2', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
+		"session_preload_libraries = 'auto_explain'", 'auto_explain.log_min_duration = 0', 'auto_explain.log_analyze = on', 'auto_explain.log_timing = off', 'auto_explain.log_nested_statements = on', '');
+	$shard->restart;
+	$shard->wait_service;
+	$shard->safe_psql('postgres', q{
+		CREATE FUNCTION first_of_part() RETURNS SETOF part STABLE LANGUAGE plpgsql AS 'BEGIN RETURN QUERY SELECT DISTINCT ON (g) * FROM public.part ORDER BY g, k, id; END';
+		CREATE VIEW first_view AS SELECT * FROM first_of_part();
+		CREATE VIEW slowly AS SELECT i AS id FROM generate_series(1, 1000) i WHERE pg_sleep(0.001) IS NOT NULL;
+		CREATE VIEW slow AS SELECT i AS id FROM generate_series(1, 100000) i WHERE pg_sleep(0.01) IS NOT NULL});
+	$main->safe_psql('postgres', "CREATE TABLE first ($columns) PARTITION BY HASH (g)") if $i == 1;
+	$main->safe_psql('postgres', "CREATE FOREIGN TABLE first$i PARTITION OF first FOR VALUES WITH (MODULUS 3, REMAINDER $i) SERVER shard$i OPTIONS (table_name 'first_view'); CREATE FOREIGN TABLE slowly$i (id int) SERVER shard$i OPTIONS (table_name 'slowly', fetch_size '100'); CREATE FOREIGN TABLE slow$i (id int) SERVER shard$i OPTIONS (table_name 'slow')");
+}
+$main->safe_psql('postgres', q{
+	CREATE VIEW first_view AS SELECT DISTINCT ON (g) * FROM part ORDER BY g, k, id;
+	CREATE SERVER itself FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '} . $main->host . q{', port '} . $main->port . q{', dbname 'postgres', async_capable 'true');
+	CREATE USER MAPPING FOR postgres SERVER itself;
+	CREATE FOREIGN TABLE first0 PARTITION OF first FOR VALUES WITH (MODULUS 3, REMAINDER 0) SERVER itself OPTIONS (table_name 'first_view')});
+my $first = 'SELECT * FROM (SELECT * FROM first OFFSET 0) s ORDER BY g';
+is(scalar(() = plan($first) =~ /Async Foreign Scan/g), 3, 'views of functions are read at once');
+is($main->safe_psql('postgres', sprintf $digest, $first), $right{'DISTINCT ON'}, 'and give the answer');
+for my $shard (@shards)
+{
+	like($shard->log_text, qr/Query Text: SELECT DISTINCT ON[^\n]*\n(?:\t[^\n]*\n)*?[^\n]*GpuSort[^\n]*\n(?:\t[^\n]*\n)*?\s+Workers Launched: [12]\n/, 'made by several processes of the shard');
+}
+
+# --- what changes meanwhile -------------------------------------------------------------------------
+
+# Each shard's rows are those of its own snapshot, taken when its cursor is opened, and stay so to the end.
+my $session = $main->session;
+$session->run('BEGIN; DECLARE c CURSOR FOR SELECT id, k FROM parted ORDER BY k, id');
+$session->run('FETCH 10 FROM c');
+$main->safe_psql('postgres', 'UPDATE parted SET k = -k WHERE k IS NOT NULL; UPDATE whole SET k = -k WHERE k IS NOT NULL');
+my @rest = split /\n/, $session->run('FETCH ALL FROM c');
+is(scalar @rest, 29990, 'rows of a cursor are there once each while others are changed');
+$session->run('COMMIT');
+%right = ();
+all_right('after an UPDATE');
+$main->safe_psql('postgres', 'UPDATE parted SET k = -k WHERE k IS NOT NULL; UPDATE whole SET k = -k WHERE k IS NOT NULL');
+%right = ();
+
+# A shard's service is killed: before, and while its rows are read.
+my ($one) = $shards[0]->services;
+kill 'KILL', $one;
+all_right("a shard's service was killed");
+$one = $shards[0]->wait_service($one);
+$session->run('BEGIN; DECLARE c CURSOR FOR SELECT * FROM parted ORDER BY k, id');
+$session->run('FETCH 10 FROM c');
+kill 'KILL', $one;
+ok(wait_until(sub { !grep { $_ == $one } $shards[0]->services }), "a shard's service is gone while its rows are read");
+$session->send('FETCH ALL FROM c');
+my ($out, $err) = $session->result;
+my @rows = split /\n/, $out;
+ok(@rows == 29990 || $err =~ /gpusort lost the rows of a running sort/, 'all rows, or an error that says so') or diag scalar(@rows), " rows, $err";
+$session->run('ROLLBACK');
+$one = $shards[0]->wait_service($one);
+all_right('when it is back');
+
+# The coordinator's is killed while it takes rows in from all shards: they are read again.
+my ($service) = $main->services;
+$session->run('SET gpusort.force = on; SET gpusort.min_rows = 0');
+$session->send(q{SELECT string_agg(id::text, ',') FROM (SELECT id FROM (SELECT id FROM slowly1 UNION ALL SELECT id FROM slowly2) u ORDER BY id) s});
+ok(wait_until(sub { $main->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 1 }), 'the coordinator takes rows in');
+kill 'KILL', $service;
+($out, $err) = $session->result;
+is($out, join(',', map { ($_, $_) } 1 .. 1000), 'and reads them again when its service is killed') or diag $err;
+$main->wait_service($service);
+
+# A cancel at the coordinator ends the sort in the shard.
+for my $setting ('SET gpusort.force = off', 'SET gpusort.force = on')
+{
+	$session->run($setting);
+	$session->send('SELECT * FROM slow1 ORDER BY id');
+	ok(wait_until(sub { $shards[0]->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'FETCH%'}) eq '1' }), 'a shard is at work');
+	$main->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->backend . ')');
+	($out, $err) = $session->result;
+	like($err, qr/57014/, 'the query is cancelled');
+	ok(wait_until(sub { $shards[0]->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'FETCH%'}) eq '0' }), 'in the shard, too');
+	is($shards[0]->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs'), '0', 'and no sort is left');
+}
+$session->run('SET gpusort.force = off');
+like($session->run('SELECT count(*) FROM parted'), qr/^30000$/, 'the session goes on');
+
+# One shard without gpusort
+$shards[1]->append_conf('postgresql.conf', 'gpusort.allowed = off');
+$shards[1]->reload;
+ok($shards[1]->poll_query_until('postgres', 'SHOW gpusort.allowed', 'off'), 'gpusort is not allowed in a shard');
+@remote = remote_plans(plan('SELECT * FROM parted ORDER BY k LIMIT 100'));
+like($remote[0], qr/^Custom Scan \(GpuSort\)/, 'one shard sorts by GpuSort');
+like($remote[1], qr/^(?:Sort|Gather Merge)/, 'the other as PostgreSQL does');
+all_right('one shard without gpusort');
+
+done_testing;
