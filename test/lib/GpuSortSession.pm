@@ -106,7 +106,7 @@ sub cancel_all_over
 	{
 		my $best;
 
-		for (my ($tries, $done) = (0, 0); $tries < 12 && $done < 3; $tries++)
+		for (my ($tries, $done) = (0, 0); $tries < 30 && $done < 3; $tries++)
 		{
 			my $timeout = $whole * $part / $parts;
 			$self->run(sprintf 'SET statement_timeout = %d', 1 + 1000 * $timeout);
