@@ -6,8 +6,8 @@
  * The rows of shards can come in two ways.  An Append reads all of them at once, where the foreign data wrapper
  * can do so: they scan, and write their rows, while this process takes rows of others apart.  A Merge Append of
  * scans that each shard sorts reads one after the other: it waits until the first has sorted, then the second, and
- * then for each batch of rows.  PostgreSQL's costs do not tell the two apart, and count a hundredth of a page for a
- * row on its way, a twentieth of what it takes.  So the time is estimated here, in the unit of node_time.h, and a
+ * then for each batch of rows.  PostgreSQL's costs know nothing of what happens at once, and before version 17 a
+ * twentieth of what a row takes on its way.  So the time is estimated here, in the unit of node_time.h, and a
  * GpuSort over the Append competes by it.
  *
  * Only foreign scans that can be asynchronous count, and only if they are of two servers or more: those of one
