@@ -1,4 +1,4 @@
-# bench/run, table and plot at a size that says nothing of speed: every section runs, finds the plans
+# bench/run, table, plot and scale-out at a size that says nothing of speed: every section runs, finds the plans
 # it is about, and would tell of a wrong order or of a plan that is not gpusort's.
 use strict;
 use warnings;
@@ -125,6 +125,22 @@ $node->safe_psql('postgres', 'ALTER DATABASE postgres SET gpusort.min_rows = 100
 ($status, $output) = bench('native.csv', qw(-q k8 -v), "native-serial,$engine-serial", 'yardstick');
 like($output, qr/^NOTE: yardstick k8, $engine-serial: native plan$/m, 'a plan that is not gpusort\'s is told of');
 like($output, qr/^\| k8 .*[0-9]\* \|/m, 'and marked in the table');
+
+# clusters of its own; a wrong answer fails
+$output = '';
+IPC::Run::run([ 'bench/scale-out', qw(-n 20k -r 1 -w 64MB -v gpusort -k), '1 2', '-e', $engine, '-o', "$scratch/scale-out.csv" ],
+			  '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default * 5));
+is($?, 0, 'bench/scale-out') or diag $output;
+my %ways;
+for (lines('scale-out.csv'))
+{
+	my ($mode, $case, undef, $variant, undef, $value) = split /,/;
+	push @{ $ways{$case} }, $variant =~ s/-gpusort$//r if $value > 0;
+}
+is_deeply(\%ways, {
+	sort => [qw(1-direct 1-plain 1-copy 2-plain 2-copy)],
+	top => [qw(1-direct 1-plain 1-union 1-pushed 2-plain 2-union 2-pushed)],
+	map { $_ => [qw(1-direct 1-plain 1-pushed 2-plain 2-pushed)] } qw(distinct_on window group) }, 'has all cases in all ways');
 
 SKIP:
 {
