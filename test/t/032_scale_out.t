@@ -74,6 +74,7 @@ my %queries = (
 	'a window' => 'SELECT id, rank() OVER w, sum(n) OVER w FROM %s WINDOW w AS (PARTITION BY g ORDER BY k, id) ORDER BY g, k, id',
 	'GROUP BY' => 'SELECT g, count(*), sum(n), min(s) FROM %s GROUP BY g ORDER BY g',
 	'GROUP BY of another column' => 'SELECT n, count(*) FROM %s GROUP BY n ORDER BY n',
+	'sorts that are run again' => q{SELECT x, (SELECT string_agg(id::text, ',') FROM (SELECT id FROM %s WHERE g > x * 100 ORDER BY k, id OFFSET 5) s) FROM generate_series(1, 3) x},
 	'a join' => 'SELECT a.id, b.id FROM %1$s a JOIN %1$s b ON a.k = b.k ORDER BY a.k, a.id, b.id');
 my $digest = q{WITH q AS MATERIALIZED (%s) SELECT count(*) || ' ' || md5(string_agg(q::text, ',')) FROM q};
 my %right;
@@ -102,6 +103,7 @@ sub all_right
 
 all_right('as planned');
 all_right('gpusort forced', 'SET gpusort.force = on; ');
+all_right('merge joins', 'SET enable_hashjoin = off; SET enable_nestloop = off; SET gpusort.force = on; ');
 all_right('without gpusort at the coordinator', 'SET gpusort.enable = off; ');
 all_right('one shard after the other, no hashing', 'SET enable_async_append = off; SET enable_hashagg = off; SET enable_hashjoin = off; ');
 all_right('partitionwise', 'SET enable_partitionwise_aggregate = on; SET enable_partitionwise_join = on; ');
