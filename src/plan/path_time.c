@@ -64,7 +64,7 @@
 #define HASH_SPILL_ROW  NS(300)
 #define HASH_SPILL_BYTE NS(0.7)
 #define APPEND_ROW      NS(5)
-#define MERGED_ROW      NS(80)
+#define MERGED_ROW      NS(20)
 
 #define BUILD_ROW  NS(150)
 #define BUILD_BYTE NS(0.6)

@@ -6,8 +6,8 @@
  * The rows of shards can come in two ways.  An Append reads all of them at once, where the foreign data wrapper
  * can do so: they scan, and write their rows, while this process takes rows of others apart.  A Merge Append of
  * scans that each shard sorts reads one after the other: it waits until the first has sorted, then the second, and
- * then for each batch of rows.  PostgreSQL's costs know nothing of what happens at once, and before version 17 a
- * twentieth of what a row takes on its way.  So the time is estimated here, in the unit of node_time.h, and a
+ * then for each batch of rows.  PostgreSQL's costs know nothing of what happens at once, and before version 17
+ * next to nothing of what a row takes on its way.  So the time is estimated here, in the unit of node_time.h, and a
  * GpuSort over the Append competes by it.
  *
  * Only foreign scans that can be asynchronous count, and only if they are of two servers or more: those of one
@@ -22,12 +22,12 @@
 #include "plan/node_time.h"
 
 /* Here: a row received as text and taken apart, and a byte of it */
-#define FETCHED_ROW  NS(300)
-#define FETCHED_BYTE NS(3)
+#define FETCHED_ROW  NS(200)
+#define FETCHED_BYTE NS(1.6)
 
 /* In the shard: scanned and written as text; and sorted, by GpuSort in one process, for cursors have no other */
-#define SENT_ROW        NS(350)
-#define SENT_SORTED_ROW NS(300)
+#define SENT_ROW        NS(300)
+#define SENT_SORTED_ROW NS(170)
 
 /* Returns the foreign scan that a path is but for its columns, if it can be asynchronous; else NULL. */
 const Path *
