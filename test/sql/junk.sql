@@ -59,9 +59,10 @@ SELECT is(gs.outputs('SELECT id FROM (SELECT 0 AS id UNION ALL (SELECT id FROM g
 
 -- every combination of keys hidden and given, in every direction
 SELECT is(gs.compare(format('SELECT %s FROM gs.j ORDER BY %s %s, id', given, key, words)), 'same', format('%s by %s %s', given, key, words))
-FROM (VALUES ('id'), ('t'), ('b, f'), ('k, t, v, f')) g (given),
-	(VALUES ('k'), ('f'), ('t COLLATE "C"'), ('v COLLATE "C"'), ('b COLLATE "C"'), ('k % 10, t COLLATE "C"'), ('lower(t) COLLATE "C"'),
-			('even, f + k'), ('(k || ''x'') COLLATE "C", f')) k (key), gs.direction;
+FROM (VALUES (1, 'id'), (2, 't'), (3, 'b, f'), (4, 'k, t, v, f')) g (n, given),
+	(VALUES (1, 'k'), (2, 'f'), (3, 't COLLATE "C"'), (4, 'v COLLATE "C"'), (5, 'b COLLATE "C"'), (6, 'k % 10, t COLLATE "C"'), (7, 'lower(t) COLLATE "C"'),
+			(8, 'even, f + k'), (9, '(k || ''x'') COLLATE "C", f')) k (n, key), gs.direction d
+ORDER BY d.ordinal, k.n, g.n;
 SELECT is(gs.compare('SELECT id, t COLLATE "POSIX" AS p FROM gs.j ORDER BY t COLLATE "C" DESC, id'), 'same', 'the column given has a collation of its own');
 SELECT is(gs.compare('SELECT v, v::text AS x, id FROM gs.j ORDER BY v COLLATE "C", id DESC'), 'same', 'the same column twice');
 SELECT is(gs.compare('SELECT 1, id, NULL::int, ''x'' FROM gs.j ORDER BY t COLLATE "C", k, id'), 'same', 'constants beside it');
