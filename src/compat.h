@@ -86,8 +86,9 @@ typedef int16 CompareType;
 #define CREATE_MERGEJOIN_PATH(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, clauses) \
 	create_mergejoin_path(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, NULL, clauses, NIL, NIL)
 
-/* A SetOp has one input, with the rows of both sides. */
+/* A SetOp has one input, with the rows of both sides; from 18 on it has two. */
 #define SET_OPERATIONS_READ_APPEND
+#define SETOP_OPERATORS(setop) ((setop)->dupOperators)
 #else
 #define MORE_DISABLED_NODES(path, other)   ((path)->disabled_nodes - (other)->disabled_nodes)
 #define INHERIT_DISABLED_NODES(node, from) ((node)->disabled_nodes = (from)->disabled_nodes)
@@ -101,6 +102,7 @@ typedef int16 CompareType;
 	initial_cost_mergejoin(root, workspace, type, clauses, outer, inner, NIL, NIL, 0, extra)
 #define CREATE_MERGEJOIN_PATH(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, clauses) \
 	create_mergejoin_path(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, NULL, clauses, NIL, NIL, 0)
+#define SETOP_OPERATORS(setop) ((setop)->cmpOperators)
 #endif
 
 /*

@@ -124,6 +124,8 @@ time_above(const Plan *plan)
 		case T_Unique:
 			return time + below->plan_rows * UNIQUE_ROW;
 		case T_SetOp:
+			if (innerPlan(plan) != NULL)
+				time += time_above(innerPlan(plan)) + innerPlan(plan)->plan_rows * SETOP_ROW;
 			return time + below->plan_rows * SETOP_ROW;
 		case T_MergeJoin:
 			return time + time_above(innerPlan(plan)) + (below->plan_rows + innerPlan(plan)->plan_rows) * MERGE_ROW +

@@ -209,10 +209,8 @@ gpusort_safety_of_node(GpuSortSafety *safety, const Plan *plan)
 			return !is_unsafe_operator(&walk, ((const Group *) plan)->numCols, ((const Group *) plan)->grpOperators);
 		case T_Unique:
 			return !is_unsafe_operator(&walk, ((const Unique *) plan)->numCols, ((const Unique *) plan)->uniqOperators);
-#ifdef SET_OPERATIONS_READ_APPEND
 		case T_SetOp:
-			return !is_unsafe_operator(&walk, ((const SetOp *) plan)->numCols, ((const SetOp *) plan)->dupOperators);
-#endif
+			return !is_unsafe_operator(&walk, ((const SetOp *) plan)->numCols, SETOP_OPERATORS((const SetOp *) plan));
 		case T_MergeJoin:
 			return !is_unsafe((Node *) ((const MergeJoin *) plan)->mergeclauses, &walk) &&
 				!is_unsafe((Node *) ((const MergeJoin *) plan)->join.joinqual, &walk);

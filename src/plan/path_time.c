@@ -320,29 +320,37 @@ native_sort_time(const Estimate *estimate, List *keys, const Path *input)
 	return NATIVE_SORT_TIME * (sorted.total_cost - input->total_cost);
 }
 
+/* A node over both sides' rows in order, which has them in so many processes if it may and both sides have. */
+static PathTime
+both_sides_time(const Estimate *estimate, const Path *path, PathTime outer, const PathTime *inner, double work, bool may_lift)
+{
+	if (!may_lift || outer.range_key == NULL || inner->range_key == NULL || !target_is_safe(estimate, path))
+		return (PathTime){
+			.rows = path->rows,
+			.before = total_time(&outer) + total_time(inner),
+			.above = work,
+			.processes = 1,
+		};
+	outer.before += inner->before;
+	outer.above += inner->above;
+	outer.processes = Max(outer.processes, inner->processes);
+	add_node(&outer, work, path->rows, true, true);
+	return outer;
+}
+
 static PathTime
 merge_join_time(const Estimate *estimate, const MergePath *path)
 {
 	PathTime outer = path_time(estimate, path->jpath.outerjoinpath);
 	PathTime inner = path_time(estimate, path->jpath.innerjoinpath);
-	double rows = path->jpath.path.rows;
-	double work = (outer.rows + inner.rows) * MERGE_ROW + rows * JOINED_ROW;
+	double work = (outer.rows + inner.rows) * MERGE_ROW + path->jpath.path.rows * JOINED_ROW;
+	bool may_lift = outer.range_key != NULL && inner.range_key != NULL &&
+		outer.range_key->pk_eclass == inner.range_key->pk_eclass && has_same_keys(outer.range_key) &&
+		is_parallel_safe(estimate->root, (Node *) path->jpath.joinrestrictinfo);
 
 	outer.above += native_sort_time(estimate, path->outersortkeys, path->jpath.outerjoinpath);
 	inner.above += native_sort_time(estimate, path->innersortkeys, path->jpath.innerjoinpath);
-	if (outer.range_key != NULL && inner.range_key != NULL &&
-		outer.range_key->pk_eclass == inner.range_key->pk_eclass && has_same_keys(outer.range_key) &&
-		target_is_safe(estimate, &path->jpath.path) &&
-		is_parallel_safe(estimate->root, (Node *) path->jpath.joinrestrictinfo))
-	{
-		outer.before += inner.before;
-		outer.above += inner.above;
-		outer.processes = Max(outer.processes, inner.processes);
-		add_node(&outer, work, rows, true, true);
-	}
-	else
-		outer = (PathTime){.rows = rows, .before = total_time(&outer) + total_time(&inner), .above = work, .processes = 1};
-	return outer;
+	return both_sides_time(estimate, &path->jpath.path, outer, &inner, work, may_lift);
 }
 
 static PathTime
@@ -375,18 +383,29 @@ over_time(const Estimate *estimate, const Path *path, const Path *below, double 
 	return time;
 }
 
-#ifdef SET_OPERATIONS_READ_APPEND
 static PathTime
 set_operation_time(const Estimate *estimate, const SetOpPath *path)
 {
+	bool hashed = path->strategy == SETOP_HASHED;
+#ifdef SET_OPERATIONS_READ_APPEND
 	PathTime time = path_time(estimate, path->subpath);
 	double groups = more_groups(estimate, path->numGroups, time.rows);
 
-	add_node(&time, path->strategy == SETOP_HASHED ? hash_time(estimate, path->subpath, time.rows, groups, 0) : SETOP_ROW * time.rows,
-			 path->path.rows, path->strategy == SETOP_SORTED && target_is_safe(estimate, &path->path), true);
+	add_node(&time, hashed ? hash_time(estimate, path->subpath, time.rows, groups, 0) : SETOP_ROW * time.rows,
+			 path->path.rows, !hashed && target_is_safe(estimate, &path->path), true);
 	return time;
-}
+#else
+	PathTime left = path_time(estimate, path->leftpath);
+	PathTime right = path_time(estimate, path->rightpath);
+	double rows = left.rows + right.rows;
+	double groups = more_groups(estimate, path->numGroups, left.rows);
+	bool may_lift = !hashed && left.range_key != NULL && right.range_key != NULL && has_same_keys(left.range_key) &&
+		has_same_keys(right.range_key);
+
+	return both_sides_time(estimate, &path->path, left, &right,
+						   hashed ? hash_time(estimate, path->leftpath, rows, groups, 0) : SETOP_ROW * rows, may_lift);
 #endif
+}
 
 static bool
 is_string_key(const Path *path)
@@ -508,10 +527,8 @@ path_time(const Estimate *estimate, const Path *path)
 			return grouping_sets_time(estimate, (const GroupingSetsPath *) path);
 		case T_WindowAggPath:
 			return window_time(estimate, (const WindowAggPath *) path);
-#ifdef SET_OPERATIONS_READ_APPEND
 		case T_SetOpPath:
 			return set_operation_time(estimate, (const SetOpPath *) path);
-#endif
 		case T_MergePath:
 			return merge_join_time(estimate, (const MergePath *) path);
 		case T_HashPath:

@@ -20,7 +20,8 @@
  * bit the same for the same values: those of numbers of one type are, those of strings are laid out alike
  * by the executor.  Those of enums depend on when they are looked up.  It holds for all kinds of joins: each row of both sides is
  * in just one range, with all rows that it matches.  But where rows without a match are extended by
- * NULLs, the columns of the other side say nothing any more.
+ * NULLs, the columns of the other side say nothing any more.  A set operation of two inputs is like a merge
+ * join by all columns.
  *
  * A Sort in between, as for a second window, sorts the rows of each range; its keys must begin with
  * those columns.
@@ -273,21 +274,32 @@ has_same_keys(const GpuSortKeyType *type)
 }
 
 /*
- * Returns true if merge clause i joins column i of both sides, whose keys are the same for the same values.  Those of
- * two types are not, even of one encoding: which timestamp is equal to one with a zone depends on the session's zone.
+ * Returns true if columns of two sorts have the same keys for the same values.  Those of two types have not, even of
+ * one encoding: which timestamp is equal to one with a zone depends on the session's zone.
  */
+static bool
+is_alike(const GpuSortRangeColumn *a, const GpuSortRangeColumn *b)
+{
+	return a->opfamily == b->opfamily && a->type == b->type && a->collation == b->collation &&
+		a->descending == b->descending && a->nulls_first == b->nulls_first &&
+		has_same_keys(&gpusort_key_types[a->encoding]);
+}
+
+/* Returns true if merge clause i joins column i of both sides. */
 static bool
 joins_column(const MergeJoin *join, int i, const GpuSortRangeColumn *outer, const GpuSortRangeColumn *inner)
 {
-	const OpExpr *clause = list_nth_node(OpExpr, join->mergeclauses, i);
-	const Var *outer_var = clause_var(linitial(clause->args), OUTER_VAR);
-	const Var *inner_var = clause_var(lsecond(clause->args), INNER_VAR);
+	const OpExpr *clause;
+	const Var *outer_var;
+	const Var *inner_var;
 
+	if (i >= list_length(join->mergeclauses))
+		return false;
+	clause = list_nth_node(OpExpr, join->mergeclauses, i);
+	outer_var = clause_var(linitial(clause->args), OUTER_VAR);
+	inner_var = clause_var(lsecond(clause->args), INNER_VAR);
 	return outer_var != NULL && inner_var != NULL && bms_is_member(outer_var->varattno, outer->attnos) &&
-		bms_is_member(inner_var->varattno, inner->attnos) && has_same_keys(&gpusort_key_types[outer->encoding]) &&
-		outer->type == inner->type && outer->encoding == inner->encoding && outer->opfamily == inner->opfamily &&
-		outer->collation == inner->collation && outer->descending == inner->descending &&
-		outer->nulls_first == inner->nulls_first && clause->inputcollid == outer->collation &&
+		bms_is_member(inner_var->varattno, inner->attnos) && clause->inputcollid == outer->collation &&
 		get_op_opfamily_strategy(clause->opno, outer->opfamily) == BTEqualStrategyNumber;
 }
 
@@ -317,26 +329,40 @@ keeps_side(JoinType type, bool outer)
 	}
 }
 
+/* Finds out about both inputs of a node, which reads them in order; else why_not says why they are none to be cut. */
 static bool
-join_ranges(const MergeJoin *join, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+find_sides(const Plan *plan, const char *why_not, GpuSortSafety *safety, GpuSortRangePlan *outer, GpuSortRangePlan *inner)
 {
-	const Plan *inner_plan = innerPlan(join);
-	GpuSortRangePlan inner = {0};
-	int columns = 0;
+	const Plan *inner_plan = innerPlan(plan);
 
-	if (!is_known_join(join->join.jointype))
-		return refuse(safety, "a merge join is of a kind that is not known to allow it");
 	if (IsA(inner_plan, Material))
 	{
 		if (!gpusort_safety_of_node(safety, inner_plan))
 			return false;
 		inner_plan = outerPlan(inner_plan);
 	}
-	if (!find_ranges(outerPlan(join), safety, ranges) || !find_ranges(inner_plan, safety, &inner))
-		return refuse(safety, safety->why_not != NULL ? safety->why_not : "a merge join reads rows of something else than sorts with parallel ingest");
-	while (columns < Min(ranges->ncolumns, inner.ncolumns) && columns < list_length(join->mergeclauses) &&
+	if (!find_ranges(outerPlan(plan), safety, outer) || !find_ranges(inner_plan, safety, inner))
+		return refuse(safety, safety->why_not != NULL ? safety->why_not : why_not);
+	outer->sorts = list_concat(outer->sorts, inner->sorts);
+	outer->works = true;
+	return true;
+}
+
+static bool
+join_ranges(const MergeJoin *join, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+{
+	GpuSortRangePlan inner = {0};
+	int columns = 0;
+
+	if (!is_known_join(join->join.jointype))
+		return refuse(safety, "a merge join is of a kind that is not known to allow it");
+	if (!find_sides(&join->join.plan, "a merge join reads rows of something else than sorts with parallel ingest", safety,
+					ranges, &inner))
+		return false;
+	while (columns < Min(ranges->ncolumns, inner.ncolumns) && is_alike(&ranges->columns[columns], &inner.columns[columns]) &&
 		   joins_column(join, columns, &ranges->columns[columns], &inner.columns[columns]))
 		columns++;
+	ranges->ncolumns = columns;
 	if (columns == 0)
 		return refuse(safety, "the two sorts of a merge join do not begin with a merge clause's columns of one type");
 	for (int i = 0; i < columns; i++)
@@ -348,11 +374,48 @@ join_ranges(const MergeJoin *join, GpuSortSafety *safety, GpuSortRangePlan *rang
 		if (keeps_side(join->join.jointype, false))
 			column->attnos = bms_add_members(column->attnos, follow_column(tlist, INNER_VAR, inner.columns[i].attnos));
 	}
-	ranges->ncolumns = columns;
-	ranges->sorts = list_concat(ranges->sorts, inner.sorts);
-	ranges->works = true;
 	return true;
 }
+
+#ifndef SET_OPERATIONS_READ_APPEND
+/* Returns true if a set operation compares a column of one side with this one of the other. */
+static bool
+compares_column(const SetOp *setop, const GpuSortRangeColumn *outer, const GpuSortRangeColumn *inner)
+{
+	for (int i = 0; i < setop->numCols; i++)
+	{
+		AttrNumber attno = setop->cmpColIdx[i];
+
+		if (bms_is_member(attno, outer->attnos) && bms_is_member(attno, inner->attnos) &&
+			setop->cmpCollations[i] == outer->collation && op_in_opfamily(setop->cmpOperators[i], outer->opfamily))
+			return true;
+	}
+	return false;
+}
+
+/* Rows that a set operation compares are in one range; those that it gives out are the outer side's. */
+static bool
+set_operation_ranges(const SetOp *setop, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+{
+	GpuSortRangePlan inner = {0};
+	int columns = 0;
+
+	if (setop->strategy != SETOP_SORTED)
+		return refuse(safety, NULL);
+	if (!find_sides(&setop->plan, "a set operation reads rows of something else than sorts with parallel ingest", safety,
+					ranges, &inner))
+		return false;
+	while (columns < Min(ranges->ncolumns, inner.ncolumns) && is_alike(&ranges->columns[columns], &inner.columns[columns]) &&
+		   compares_column(setop, &ranges->columns[columns], &inner.columns[columns]))
+		columns++;
+	ranges->ncolumns = columns;
+	if (columns == 0)
+		return refuse(safety, "the two sorts of a set operation do not begin with the same column");
+	for (int i = 0; i < columns; i++)
+		ranges->columns[i].attnos = follow_column(setop->plan.targetlist, OUTER_VAR, ranges->columns[i].attnos);
+	return true;
+}
+#endif
 
 /* What a node with one child, about which ranges has been found out, makes of it. */
 static bool
@@ -479,6 +542,10 @@ find_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 		return sort_ranges((const CustomScan *) plan, safety, ranges);
 	if (IsA(plan, MergeJoin))
 		return join_ranges((const MergeJoin *) plan, safety, ranges) && gpusort_safety_of_node(safety, plan);
+#ifndef SET_OPERATIONS_READ_APPEND
+	if (IsA(plan, SetOp))
+		return set_operation_ranges((const SetOp *) plan, safety, ranges) && gpusort_safety_of_node(safety, plan);
+#endif
 	child = only_child(plan);
 	if (child == NULL)
 		return refuse(safety, NULL);

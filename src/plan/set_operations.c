@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * set_operations.c
- *	  INTERSECT and EXCEPT by sorting, with an input that several processes can read.
+ *	  INTERSECT and EXCEPT by sorting, with inputs that several processes can read.
  *
  * Up to PostgreSQL 17 a SetOp reads an Append of both sides, whose rows carry the
  * number of their side in a last column, and PostgreSQL makes no partial path of that:
  * here one is made of the sides' own.  From 18 on a SetOp has two inputs, each of
- * which is sorted for itself; those are left as they are.
+ * which is sorted for itself.  A side that is a subquery has partial paths of its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +17,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
+#include "plan/paths.h"
 #include "port/pg_bitutils.h"
 
 /* Returns the same rows as append in parallel, for rel; NULL if one of its inputs has no path for that. */
@@ -29,6 +30,8 @@ gpusort_partial_append(PlannerInfo *root, RelOptInfo *rel, AppendPath *append)
 	Path *path;
 	ListCell *cell;
 
+	if (append->subpaths == NIL)
+		return NULL;
 	foreach(cell, append->subpaths)
 	{
 		const Path *side = lfirst(cell);
@@ -57,47 +60,100 @@ gpusort_partial_append(PlannerInfo *root, RelOptInfo *rel, AppendPath *append)
 	return path;
 }
 
-#ifdef SET_OPERATIONS_READ_APPEND
-/* Fills in what a set operation's path reads; false if path is none, or does not compare rows by sorting. */
-bool
-gpusort_set_operation_input(PlannerInfo *root, const Path *path, GpuSortSetOpInput *input)
+/* Returns true if rows of a path can be sorted for a set operation by these clauses. */
+static bool
+is_sortable(List *clauses, const Path *path)
 {
-	const SetOpPath *setop = (const SetOpPath *) path;
-	Path *rows;
+	return clauses != NIL && grouping_is_sortable(clauses) && path->pathtarget->sortgrouprefs != NULL;
+}
 
-	if (!IsA(path, SetOpPath) || setop->distinctList == NIL || !grouping_is_sortable(setop->distinctList))
-		return false;
-	rows = setop->subpath;
+/* By which columns they are sorted then; constants are none. */
+static List *
+side_pathkeys(PlannerInfo *root, List *clauses, const Path *path)
+{
+	return make_pathkeys_for_sortclauses(root, clauses, make_tlist_from_pathtarget(path->pathtarget));
+}
+
+#ifdef SET_OPERATIONS_READ_APPEND
+static Path *
+over_sorted(PlannerInfo *root, RelOptInfo *rel, const SetOpPath *path, bool parallel)
+{
+	Path *rows = path->subpath;
+	Path *partial;
+	Path *sorted;
+
 	if (IsA(rows, SortPath))
 		rows = ((SortPath *) rows)->subpath;
-	if (!IsA(rows, AppendPath))
-		return false;
-	input->rows = rows;
-	input->partial = gpusort_partial_append(root, path->parent, (AppendPath *) rows);
-	input->pathkeys = make_pathkeys_for_sortclauses(root, setop->distinctList,
-													make_tlist_from_pathtarget(rows->pathtarget));
-	return true;
-}
-
-/* Returns the like of a set operation's path, for rel, over its input in order. */
-Path *
-gpusort_set_operation_over(PlannerInfo *root, RelOptInfo *rel, const Path *path, Path *sorted)
-{
-	const SetOpPath *setop = (const SetOpPath *) path;
-
-	return (Path *) create_setop_path(root, rel, sorted, setop->cmd, SETOP_SORTED, setop->distinctList,
-									  setop->flagColIdx, -1, setop->numGroups, path->rows);
+	if (!IsA(rows, AppendPath) || !is_sortable(path->distinctList, rows))
+		return NULL;
+	partial = parallel ? gpusort_partial_append(root, path->path.parent, (AppendPath *) rows) : NULL;
+	sorted = gpusort_sorted_path(root, rel, rows, partial, side_pathkeys(root, path->distinctList, rows));
+	if (sorted == NULL)
+		return NULL;
+	return (Path *) create_setop_path(root, rel, sorted, path->cmd, SETOP_SORTED, path->distinctList, path->flagColIdx, -1,
+									  path->numGroups, path->path.rows);
 }
 #else
-bool
-gpusort_set_operation_input(PlannerInfo *root, const Path *path, GpuSortSetOpInput *input)
+/*
+ * A side's rows in order: as they are, if they come so; sorted by GpuSort; or by PostgreSQL, if they are not for it.
+ * NULL if they cannot be sorted here.
+ */
+static Path *
+sorted_side(PlannerInfo *root, const SetOpPath *path, const Path *side, bool parallel)
 {
-	return false;
+	RelOptInfo *rel = side->parent;
+	Path *input = rel->cheapest_total_path;
+	Path *partial = NULL;
+	List *pathkeys;
+	Path *sorted;
+
+	if (!is_sortable(path->groupList, input))
+		return NULL;
+	pathkeys = side_pathkeys(root, path->groupList, input);
+	/* Of a subquery's rows it is known in the columns of the result, too. */
+	if (pathkeys_contained_in(pathkeys, input->pathkeys) ||
+		(is_sortable(path->groupList, &path->path) &&
+		 pathkeys_contained_in(side_pathkeys(root, path->groupList, &path->path), input->pathkeys)))
+		return input;
+	if (parallel)
+		partial = IsA(input, AppendPath) ? gpusort_partial_append(root, rel, (AppendPath *) input) : gpusort_partial_of(input);
+	sorted = gpusort_sorted_path(root, rel, input, partial, pathkeys);
+	return sorted != NULL ? sorted : (Path *) create_sort_path(root, rel, input, pathkeys, -1);
 }
 
-Path *
-gpusort_set_operation_over(PlannerInfo *root, RelOptInfo *rel, const Path *path, Path *sorted)
+static Path *
+over_sorted(PlannerInfo *root, RelOptInfo *rel, const SetOpPath *path, bool parallel)
 {
-	return NULL; /* never called */
+	Path *left = sorted_side(root, path, path->leftpath, parallel);
+	Path *right = sorted_side(root, path, path->rightpath, parallel);
+	Path *sorted;
+
+	if (left == NULL || right == NULL || (!gpusort_path_is_sort(left) && !gpusort_path_is_sort(right)))
+		return NULL;
+	sorted = (Path *) create_setop_path(root, rel, left, right, path->cmd, SETOP_SORTED, path->groupList, path->numGroups,
+										path->path.rows);
+	/* The left side's order, in the columns of the result. */
+	if (is_sortable(path->groupList, sorted))
+		sorted->pathkeys = side_pathkeys(root, path->groupList, sorted);
+	return sorted;
 }
 #endif
+
+/*
+ * Returns the like of a set operation's path, for rel, by sorting with GpuSort, in parallel where asked for and
+ * possible; NULL if path is none, or there is none.  It may compute other columns, as one side of another set
+ * operation.
+ */
+Path *
+gpusort_sorted_set_operation(PlannerInfo *root, RelOptInfo *rel, Path *path, bool parallel)
+{
+	const Path *native = IsA(path, ProjectionPath) ? ((ProjectionPath *) path)->subpath : path;
+	Path *sorted;
+
+	if (!IsA(native, SetOpPath))
+		return NULL;
+	sorted = over_sorted(root, rel, (const SetOpPath *) native, parallel);
+	if (sorted == NULL || native == path)
+		return sorted;
+	return apply_projection_to_path(root, rel, sorted, path->pathtarget);
+}

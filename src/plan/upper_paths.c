@@ -256,19 +256,6 @@ union_path(const Offer *offer)
 	return path;
 }
 
-/* INTERSECT and EXCEPT by sorting. */
-static Path *
-set_operation_path(const Offer *offer)
-{
-	GpuSortSetOpInput input;
-	Path *sorted;
-
-	if (!gpusort_set_operation_input(offer->root, offer->native, &input))
-		return NULL;
-	sorted = gpusort_sorted_path(offer->root, offer->rel, input.rows, offer->parallel ? input.partial : NULL, input.pathkeys);
-	return sorted == NULL ? NULL : gpusort_set_operation_over(offer->root, offer->rel, offer->native, sorted);
-}
-
 /* Adds the best path over GpuSort to an upper rel that has all of PostgreSQL's, if there is one. */
 void
 gpusort_add_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, RelOptInfo *output_rel,
@@ -286,7 +273,7 @@ gpusort_add_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *
 		if (stage == UPPERREL_GROUP_AGG)
 			consider_grouping_sets(&offer);
 		else if (stage == UPPERREL_SETOP)
-			consider(&offer, set_operation_path(&offer));
+			consider(&offer, gpusort_sorted_set_operation(root, output_rel, offer.native, parallel));
 		if (!enable_sort)
 			continue;
 		if (stage == UPPERREL_GROUP_AGG)

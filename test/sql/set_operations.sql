@@ -39,24 +39,60 @@ CREATE FUNCTION gs.sorted_set_plan(query text) RETURNS text LANGUAGE sql
 SET gpusort.setup_cost = 0 SET gpusort.row_cost = 0 SET enable_hashagg = off SET enable_sort = off
 AS $$ SELECT gs.plan(query) $$;
 
-SELECT is(gs.sorted_set_rows(q), gs.native_set_rows(q), q)
-FROM unnest(ARRAY[
-	'SELECT a, b FROM gs.left_side INTERSECT SELECT a, b FROM gs.right_side',
-	'SELECT a, b FROM gs.left_side INTERSECT ALL SELECT a, b FROM gs.right_side',
-	'SELECT a, b FROM gs.left_side EXCEPT SELECT a, b FROM gs.right_side',
-	'SELECT b FROM gs.left_side EXCEPT ALL SELECT b FROM gs.right_side WHERE a > 500',
-	'SELECT t FROM gs.left_side EXCEPT SELECT t FROM gs.right_side ORDER BY 1',
-	'SELECT n, b FROM gs.left_side INTERSECT SELECT n, b FROM gs.right_side WHERE b IS NULL',
-	'SELECT a FROM gs.left_side EXCEPT SELECT a FROM gs.right_side WHERE false',
-	'SELECT a FROM gs.left_side WHERE false INTERSECT SELECT a FROM gs.right_side',
-	'SELECT a FROM gs.left_side INTERSECT SELECT b FROM gs.right_side EXCEPT SELECT 5',
-	'(SELECT a FROM gs.left_side UNION SELECT b FROM gs.right_side) EXCEPT SELECT a + 1 FROM gs.right_side',
-	'SELECT a, count(*) AS c FROM gs.left_side GROUP BY a INTERSECT SELECT a, count(*) FROM gs.right_side GROUP BY a'
-	]) AS q;
+CREATE TABLE gs.set_operation_query (ordinal serial, q text);
+INSERT INTO gs.set_operation_query (q) VALUES
+	('SELECT a, b FROM gs.left_side INTERSECT SELECT a, b FROM gs.right_side'),
+	('SELECT a, b FROM gs.left_side INTERSECT ALL SELECT a, b FROM gs.right_side'),
+	('SELECT a, b FROM gs.left_side EXCEPT SELECT a, b FROM gs.right_side'),
+	('SELECT a, b FROM gs.left_side EXCEPT ALL SELECT a, b FROM gs.right_side'),
+	('SELECT b FROM gs.left_side EXCEPT ALL SELECT b FROM gs.right_side WHERE a > 500'),
+	('SELECT t FROM gs.left_side EXCEPT SELECT t FROM gs.right_side ORDER BY 1'),
+	('SELECT t, a FROM gs.left_side INTERSECT ALL SELECT t, a FROM gs.right_side ORDER BY 2, 1'),
+	('SELECT n, b FROM gs.left_side INTERSECT SELECT n, b FROM gs.right_side WHERE b IS NULL'),
+	('SELECT a FROM gs.left_side EXCEPT SELECT a FROM gs.right_side WHERE false'),
+	('SELECT a FROM gs.left_side EXCEPT ALL SELECT a FROM gs.right_side WHERE false'),
+	('SELECT a FROM gs.left_side WHERE false INTERSECT SELECT a FROM gs.right_side'),
+	('SELECT a, b FROM gs.left_side WHERE a + 0 < 0 EXCEPT SELECT a, b FROM gs.right_side'),
+	('SELECT a, b FROM gs.left_side EXCEPT SELECT a, b FROM gs.right_side WHERE a + 0 < 0'),
+	('SELECT a, b FROM gs.left_side INTERSECT ALL SELECT a, b FROM gs.right_side WHERE a + 0 = 5'),
+	('SELECT 5, a, b FROM gs.left_side INTERSECT SELECT 5, a, b FROM gs.right_side'),
+	('SELECT 5, b FROM gs.left_side EXCEPT SELECT a, b FROM gs.right_side'),
+	('SELECT 5 FROM gs.left_side INTERSECT SELECT a FROM gs.right_side'),
+	('SELECT a::int8, b FROM gs.left_side INTERSECT SELECT a, b FROM gs.right_side'),
+	('SELECT a, b FROM gs.left_side EXCEPT ALL SELECT b::numeric, a FROM gs.right_side'),
+	('SELECT a FROM gs.left_side INTERSECT SELECT b FROM gs.right_side EXCEPT SELECT 5'),
+	('SELECT a, b FROM gs.left_side EXCEPT (SELECT a, b FROM gs.right_side INTERSECT SELECT b, a FROM gs.left_side)'),
+	('(SELECT a FROM gs.left_side UNION SELECT b FROM gs.right_side) EXCEPT SELECT a + 1 FROM gs.right_side'),
+	('SELECT a, b FROM gs.right_side INTERSECT (SELECT a, b FROM gs.left_side UNION SELECT b, a FROM gs.right_side)'),
+	('SELECT a, b FROM gs.right_side INTERSECT ALL (SELECT a, b FROM gs.left_side UNION ALL SELECT b, a FROM gs.right_side)'),
+	('SELECT a FROM gs.left_side UNION (SELECT a::int8 FROM gs.left_side EXCEPT SELECT b FROM gs.right_side)'),
+	('SELECT a, count(*) AS c FROM gs.left_side GROUP BY a INTERSECT SELECT a, count(*) FROM gs.right_side GROUP BY a'),
+	('SELECT a, max(b) FROM (SELECT a, b FROM gs.left_side INTERSECT ALL SELECT a, b FROM gs.right_side) s GROUP BY a'),
+	('SELECT a, row_number() OVER (PARTITION BY a ORDER BY b) FROM (SELECT a, b FROM gs.left_side EXCEPT SELECT b, a FROM gs.right_side) s');
+SELECT is(gs.sorted_set_rows(q), gs.native_set_rows(q), q) FROM gs.set_operation_query ORDER BY ordinal;
+SET max_parallel_workers_per_gather = 1;
+SELECT is(gs.sorted_set_rows(q), gs.native_set_rows(q), 'a worker: ' || q) FROM gs.set_operation_query ORDER BY ordinal;
+SET max_parallel_workers_per_gather = 0;
+SELECT is(gs.sorted_set_rows(q), gs.native_set_rows(q), 'no worker: ' || q) FROM gs.set_operation_query ORDER BY ordinal;
+SET max_parallel_workers_per_gather = 2;
+SET gpusort.force = on;
+SELECT is(gs.sorted_set_rows(q), gs.native_set_rows(q), 'by force: ' || q) FROM gs.set_operation_query ORDER BY ordinal;
+SET max_parallel_workers = 0;
+SELECT is(gs.sorted_set_rows(q), gs.native_set_rows(q), 'planned for workers that do not come: ' || q) FROM gs.set_operation_query ORDER BY ordinal;
+RESET max_parallel_workers;
 
-SELECT CASE WHEN current_setting('server_version_num')::int < 180000
-	THEN matches(gs.sorted_set_plan('SELECT a, b FROM gs.left_side INTERSECT SELECT a, b FROM gs.right_side'),
-				 'GpuSort.*Gather.*Append', 'both sides are read in parallel')
-	ELSE pass('both sides are read in parallel') END;
+-- in all processes: up to PostgreSQL 17 over rows of both sides, then over each side in the order of both
+SELECT matches(gs.sorted_set_plan(q), CASE WHEN current_setting('server_version_num')::int < 180000
+		THEN 'GpuSortExchange.*SetOp.*GpuSort.*Append' ELSE 'GpuSortExchange.*SetOp.*GpuSort.*GpuSort' END, 'in all processes: ' || q)
+FROM gs.set_operation_query WHERE q ~ '^SELECT [abt, ]* FROM gs.left_side (INTERSECT|EXCEPT)( ALL)? SELECT [abt, ]* FROM gs.right_side( ORDER BY [0-9, ]*)?$' ORDER BY ordinal;
+-- from 18 on sides may be set operations, too, which come in order
+CREATE FUNCTION gs.nested_set_plan(query text) RETURNS text LANGUAGE sql SET gpusort.setup_cost = 0 SET gpusort.row_cost = 0
+AS $$ SELECT gs.plan(query) $$;
+SELECT ok(current_setting('server_version_num')::int < 180000 OR (plan ~ ('^Custom Scan .GpuSortExchange.*SetOp.*-> +' || side) AND plan !~ '-> +Sort'), 'in all processes: ' || q)
+FROM (VALUES ('SELECT a, b FROM gs.right_side INTERSECT (SELECT a, b FROM gs.left_side UNION SELECT b, a FROM gs.right_side)', 'Unique'),
+			 ('SELECT a, b FROM gs.right_side INTERSECT (SELECT a, b FROM gs.left_side UNION ALL SELECT b, a FROM gs.right_side)', 'Parallel Append'),
+			 ('SELECT a, b FROM gs.right_side EXCEPT (SELECT a, b FROM gs.left_side INTERSECT ALL SELECT b, a FROM gs.right_side)', 'SetOp'),
+			 ('(SELECT a, b FROM gs.left_side EXCEPT SELECT b, a FROM gs.right_side) INTERSECT SELECT a, b FROM gs.right_side ORDER BY 1, 2', 'SetOp')) v (q, side), gs.nested_set_plan(q) plan;
+RESET gpusort.force;
 
 SELECT * FROM finish();
