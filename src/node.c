@@ -17,6 +17,7 @@ typedef enum PlanPrivate
 	PLAN_OPERATORS,
 	PLAN_COLLATIONS,
 	PLAN_NULLS_FIRST,
+	PLAN_KEY_TYPES,
 	PLAN_SCALARS,
 	PLAN_PRIVATE_Count,
 } PlanPrivate;
@@ -42,6 +43,7 @@ gpusort_plan_pack(const Sort *sort)
 	List *operators = NIL;
 	List *collations = NIL;
 	List *nulls_first = NIL;
+	List *key_types = NIL;
 	List *lists;
 
 	for (int i = 0; i < sort->numCols; i++)
@@ -50,9 +52,10 @@ gpusort_plan_pack(const Sort *sort)
 		operators = lappend_oid(operators, sort->sortOperators[i]);
 		collations = lappend_oid(collations, sort->collations[i]);
 		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
+		key_types = lappend_oid(key_types, InvalidOid);
 	}
-	lists = list_make5(attnos, operators, collations, nulls_first,
-					   list_make4_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0));
+	lists = list_make5(attnos, operators, collations, nulls_first, key_types);
+	lists = lappend(lists, list_make4_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0));
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
 }
@@ -81,10 +84,15 @@ gpusort_plan_set_visible(CustomScan *plan, int visible)
 	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_VISIBLE)) = visible;
 }
 
-/* Has all processes read the rows, those that are equal in so many leading columns together. */
+/*
+ * Has all processes read the rows, those that are equal in so many leading columns together, which have the keys
+ * of these types.
+ */
 void
-gpusort_plan_set_range_columns(CustomScan *plan, int range_columns)
+gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *key_types)
 {
+	for (int i = 0; i < range_columns; i++)
+		lfirst_oid(list_nth_cell(list_nth(plan->custom_private, PLAN_KEY_TYPES), i)) = key_types[i];
 	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_RANGE_COLUMNS)) = range_columns;
 }
 
@@ -120,6 +128,7 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 		column->sort_operator = list_nth_oid(list_nth(lists, PLAN_OPERATORS), i);
 		column->collation = list_nth_oid(list_nth(lists, PLAN_COLLATIONS), i);
 		column->nulls_first = list_nth_int(list_nth(lists, PLAN_NULLS_FIRST), i) != 0;
+		column->key_type = list_nth_oid(list_nth(lists, PLAN_KEY_TYPES), i);
 	}
 	info->rescannable = list_nth_int(scalars, SCALAR_RESCANNABLE) != 0;
 	info->estimated_width = list_nth_int(scalars, SCALAR_WIDTH);

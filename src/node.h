@@ -64,7 +64,7 @@ extern void gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info);
 extern void gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos);
 extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
-extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns);
+extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *key_types);
 
 /* custom_private of a GpuSortOutput: the Gather's rescan_param, by which the plan below it starts over. */
 extern List *gpusort_output_plan_pack(int rescan_param);

@@ -5,8 +5,8 @@
  *
  * One below most plans, two below a merge join.  Rows of two sorts that are equal in
  * the range columns must be on the same side of each border, so these columns must
- * be alike in both keys: the planner sees to it that they are of the same types, and
- * the prefixes of strings are made alike here.
+ * be alike in both keys: the planner sees to it that they are of the same types, or
+ * encoded as if they were, and the prefixes of strings are made alike here.
  *
  *-------------------------------------------------------------------------
  */
@@ -62,7 +62,7 @@ gpusort_shared_sorts_unify(const GpuSortSharedSorts *sorts, GpuSortPrefix **pref
 		{
 			const GpuSortKeys *keys = sorts->sorts[s]->keys;
 
-			if (i >= keys->encodable || keys->columns[i].encoding != first->keys->columns[i].encoding)
+			if (i >= keys->encodable || !gpusort_columns_have_same_keys(&keys->columns[i], &first->keys->columns[i]))
 				return;
 			if (gpusort_column_is_string(&keys->columns[i]))
 				length = Max(length, prefixes[s][string].length);
@@ -86,7 +86,7 @@ is_laid_out_alike(const GpuSortScanState *a, const GpuSortScanState *b, int i)
 	const GpuSortColumn *left = &a->keys->columns[i];
 	const GpuSortColumn *right = &b->keys->columns[i];
 
-	return left->encoding == right->encoding && left->collation == right->collation &&
+	return gpusort_columns_have_same_keys(left, right) && left->collation == right->collation &&
 		left->descending == right->descending && left->nulls_first == right->nulls_first &&
 		left->bits == right->bits && left->difference_bits == right->difference_bits &&
 		left->prefix_length == right->prefix_length && left->size_bits == right->size_bits &&

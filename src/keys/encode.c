@@ -12,7 +12,8 @@
  *	  int8, float8, time, timestamps, money, macaddr8, pg_lsn, xid8 64 · uuid 128
  *					  exact: signs and exponents turned so that unsigned
  *					  comparison orders them; -0 is 0, every NaN the same and
- *					  above Infinity, as PostgreSQL has it
+ *					  above Infinity, as PostgreSQL has it.  Where two sorts must have
+ *					  the same keys, integers and floats can be those of a wider type
  *	  interval 74, timetz 96
  *					  exact: see inline_encoders.h
  *	  inet, cidr 137  exact: see network.c
@@ -120,6 +121,14 @@ fixed_value(GpuSortEncoding encoding, Datum value)
 			return float4_bits(DatumGetFloat4(value));
 		case GPUSORT_ENCODE_FLOAT8:
 			return float8_bits(DatumGetFloat8(value));
+		case GPUSORT_ENCODE_INT2_AS_INT4:
+			return (uint32) DatumGetInt16(value) ^ 0x80000000;
+		case GPUSORT_ENCODE_INT2_AS_INT8:
+			return (uint64) DatumGetInt16(value) ^ UINT64CONST(0x8000000000000000);
+		case GPUSORT_ENCODE_INT4_AS_INT8:
+			return (uint64) DatumGetInt32(value) ^ UINT64CONST(0x8000000000000000);
+		case GPUSORT_ENCODE_FLOAT4_AS_FLOAT8:
+			return float8_bits(DatumGetFloat4(value));
 		case GPUSORT_ENCODE_MACADDR:
 			return gpusort_load_bytes((const char *) DatumGetMacaddrP(value), sizeof(macaddr)) >> 16;
 		case GPUSORT_ENCODE_MACADDR8:

@@ -45,6 +45,7 @@ typedef struct GpuSortColumn
 	Oid sort_operator; /* < or > */
 	Oid collation;
 	bool nulls_first;
+	Oid key_type; /* the wider type whose keys are wanted; InvalidOid: the operator's own */
 
 	/* what follows is derived by gpusort_keys_create */
 	bool descending;
@@ -90,6 +91,14 @@ static inline bool
 gpusort_column_is_libc(const GpuSortColumn *column)
 {
 	return column->type->source == GPUSORT_SOURCE_LIBC;
+}
+
+/* Returns true if two columns, laid out alike, have the same bits for the same values. */
+static inline bool
+gpusort_columns_have_same_keys(const GpuSortColumn *a, const GpuSortColumn *b)
+{
+	return (a->type->as != GPUSORT_ENCODE_NONE ? a->type->as : a->encoding) ==
+		(b->type->as != GPUSORT_ENCODE_NONE ? b->type->as : b->encoding);
 }
 
 /* layout.c */

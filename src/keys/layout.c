@@ -67,6 +67,8 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 													 &column->descending, &why_not);
 		if (column->encoding == GPUSORT_ENCODE_NONE)
 			break;
+		if (OidIsValid(column->key_type))
+			column->encoding = gpusort_encoding_as(column->encoding, column->key_type);
 		type = column->type = &gpusort_key_types[column->encoding];
 		column->fixed_bits = type->encode == NULL && type->bits <= 64 ? type->bits : 0;
 		column->flip = column->descending && column->fixed_bits > 0 ? gpusort_low_mask(column->fixed_bits) : 0;

@@ -63,6 +63,10 @@ const GpuSortKeyType gpusort_key_types[GPUSORT_ENCODE_Count] = {
 	[GPUSORT_ENCODE_OID] = {.bits = 32},
 	[GPUSORT_ENCODE_FLOAT4] = {.bits = 32},
 	[GPUSORT_ENCODE_FLOAT8] = {.bits = 64},
+	[GPUSORT_ENCODE_INT2_AS_INT4] = {.bits = 32, .as = GPUSORT_ENCODE_INT4},
+	[GPUSORT_ENCODE_INT2_AS_INT8] = {.bits = 64, .as = GPUSORT_ENCODE_INT8},
+	[GPUSORT_ENCODE_INT4_AS_INT8] = {.bits = 64, .as = GPUSORT_ENCODE_INT8},
+	[GPUSORT_ENCODE_FLOAT4_AS_FLOAT8] = {.bits = 64, .as = GPUSORT_ENCODE_FLOAT8},
 	[GPUSORT_ENCODE_MACADDR] = {.bits = 48},
 	[GPUSORT_ENCODE_MACADDR8] = {.bits = 64},
 	[GPUSORT_ENCODE_TID] = {.bits = 48},
@@ -183,6 +187,20 @@ static const struct
 		{TID_BTREE_FAM, TIDOID, GPUSORT_ENCODE_TID},
 };
 
+/* How values are encoded as if they were of a wider type. */
+static const struct
+{
+	GpuSortEncoding encoding;
+	Oid type;
+	GpuSortEncoding as;
+} wider[] =
+	{
+		{GPUSORT_ENCODE_INT2, INT4OID, GPUSORT_ENCODE_INT2_AS_INT4},
+		{GPUSORT_ENCODE_INT2, INT8OID, GPUSORT_ENCODE_INT2_AS_INT8},
+		{GPUSORT_ENCODE_INT4, INT8OID, GPUSORT_ENCODE_INT4_AS_INT8},
+		{GPUSORT_ENCODE_FLOAT4, FLOAT8OID, GPUSORT_ENCODE_FLOAT4_AS_FLOAT8},
+};
+
 /* Why others have none, as the rest of a sentence that begins with the sort key. */
 static const char no_type[] = "has a type or an order without a key encoding";
 static const char no_collation[] = "has a collation without a key encoding";
@@ -258,7 +276,34 @@ gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not
 	return GPUSORT_ENCODE_NONE;
 }
 
-/* The same for a finished plan's sort operator; *descending says whether it sorts down. */
+/*
+ * Returns the type as which values of two types can be encoded so that those that opfamily takes for equal have
+ * the same bits: that of both, or the wider one; InvalidOid if there is none.  A date, say, is equal to a timestamp
+ * of other bits, and to which one of those with a zone depends on the session's.
+ */
+Oid
+gpusort_common_key_type(Oid opfamily, Oid a, Oid b)
+{
+	if (a == b)
+		return a;
+	if (opfamily != INTEGER_BTREE_FAM_OID && opfamily != FLOAT_BTREE_FAM)
+		return InvalidOid;
+	return get_typlen(a) > get_typlen(b) ? a : b;
+}
+
+/* Returns how values of an encoding are encoded as if they were of this type, which gpusort_common_key_type gave. */
+GpuSortEncoding
+gpusort_encoding_as(GpuSortEncoding encoding, Oid type)
+{
+	for (int i = 0; i < lengthof(wider); i++)
+	{
+		if (wider[i].encoding == encoding && wider[i].type == type)
+			return wider[i].as;
+	}
+	return encoding;
+}
+
+/* Like gpusort_key_encoding, for a finished plan's sort operator; *descending says whether it sorts down. */
 GpuSortEncoding
 gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending, const char **why_not)
 {

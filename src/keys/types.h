@@ -25,6 +25,10 @@ typedef enum GpuSortEncoding
 	GPUSORT_ENCODE_OID,
 	GPUSORT_ENCODE_FLOAT4,
 	GPUSORT_ENCODE_FLOAT8,
+	GPUSORT_ENCODE_INT2_AS_INT4, /* with the keys of a wider type */
+	GPUSORT_ENCODE_INT2_AS_INT8,
+	GPUSORT_ENCODE_INT4_AS_INT8,
+	GPUSORT_ENCODE_FLOAT4_AS_FLOAT8,
 	GPUSORT_ENCODE_MACADDR,
 	GPUSORT_ENCODE_MACADDR8,
 	GPUSORT_ENCODE_TID,
@@ -83,8 +87,9 @@ typedef bool (*GpuSortEncoder)(void *state, Datum value, struct GpuSortBits *bit
 /* One encoding; see types.c, which has them all, on what a new one takes. */
 typedef struct GpuSortKeyType
 {
-	int bits;       /* in the key, 1 to 192, without the one for NULL; 0: strings, laid out for each sort */
-	bool truncates; /* a value may not be in the key whole, so that rows need a tie-break */
+	int bits;           /* in the key, 1 to 192, without the one for NULL; 0: strings, laid out for each sort */
+	bool truncates;     /* a value may not be in the key whole, so that rows need a tie-break */
+	GpuSortEncoding as; /* equal values of that encoding have the same bits; NONE: of this one alone */
 
 	/* of what is not left to encode.c, as strings and short numbers are */
 	GpuSortEncoder encode;
@@ -103,6 +108,8 @@ typedef struct GpuSortKeyType
 extern const GpuSortKeyType gpusort_key_types[GPUSORT_ENCODE_Count];
 
 extern GpuSortEncoding gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not);
+extern Oid gpusort_common_key_type(Oid opfamily, Oid a, Oid b);
+extern GpuSortEncoding gpusort_encoding_as(GpuSortEncoding encoding, Oid type);
 extern GpuSortEncoding gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending,
 												 const char **why_not);
 

@@ -74,6 +74,7 @@ typedef struct Lifted
 {
 	Gather *gather;          /* the one that stays */
 	int range_columns;       /* of each GpuSort */
+	const Oid *key_types;    /* whose keys these have */
 	double processes;        /* that share the rows, as the planner counts the leader */
 	List *init_plans;        /* of all nodes down to the partial plans */
 	Bitmapset *params;       /* that any of these nodes depends on */
@@ -156,7 +157,7 @@ share_sort(Lifted *lifted, CustomScan *scan)
 	scan->scan.plan.lefttree = outerPlan(ingest);
 	scan->scan.plan.parallel_aware = true;
 	gpusort_plan_refer_to_child(scan);
-	gpusort_plan_set_range_columns(scan, lifted->range_columns);
+	gpusort_plan_set_range_columns(scan, lifted->range_columns, lifted->key_types);
 	change_rescan_param(&scan->scan.plan.lefttree, lifted);
 }
 
@@ -228,7 +229,12 @@ lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
 {
 	const Plan top = *plan;
 	Gather *gather = (Gather *) outerPlan(linitial_node(CustomScan, ranges->sorts));
-	Lifted lifted = {.gather = gather, .range_columns = ranges->ncolumns, .decisions = lift->decisions};
+	Lifted lifted = {
+		.gather = gather,
+		.range_columns = ranges->ncolumns,
+		.key_types = gpusort_range_key_types(ranges),
+		.decisions = lift->decisions,
+	};
 	CustomScan *output;
 	CustomScan *exchange;
 	ListCell *cell;

@@ -286,7 +286,7 @@ window_time(const Estimate *estimate, const WindowAggPath *path)
 
 /*
  * Returns true if the rows of both sides can be cut at the same borders, as range_plan.c will find: their keys are
- * of one type, and that is no enum.
+ * of one type, which is no enum, or of such that have the same keys.
  */
 static bool
 has_same_keys(const PathKey *key)
@@ -301,7 +301,7 @@ has_same_keys(const PathKey *key)
 		GpuSortEncoding encoding =
 			gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not);
 
-		if (member->em_datatype != first->em_datatype || encoding == GPUSORT_ENCODE_NONE ||
+		if (!OidIsValid(gpusort_common_key_type(key->pk_opfamily, member->em_datatype, first->em_datatype)) || encoding == GPUSORT_ENCODE_NONE ||
 			(gpusort_key_types[encoding].string == GPUSORT_STRING_NONE && gpusort_key_types[encoding].create != NULL))
 			return false;
 	}

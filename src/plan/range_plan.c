@@ -17,8 +17,8 @@
  * and of its collation.
  *
  * A merge join has two sorts, whose rows are cut at the same borders.  That takes keys that are bit by
- * bit the same for the same values: those of numbers of one type are, those of strings are laid out alike
- * by the executor.  Those of enums depend on when they are looked up.  It holds for all kinds of joins: each row of both sides is
+ * bit the same for the same values: those of numbers of one type are, and integers and floats can have those of
+ * the wider type; those of strings are laid out alike by the executor.  Those of enums depend on when they are looked up.  It holds for all kinds of joins: each row of both sides is
  * in just one range, with all rows that it matches.  But where rows without a match are extended by
  * NULLs, the columns of the other side say nothing any more.  A set operation of two inputs is like a merge
  * join by all columns.
@@ -40,7 +40,7 @@
 struct GpuSortRangeColumn
 {
 	Oid opfamily;
-	Oid type; /* that the sort operator compares */
+	Oid type; /* whose keys the sorts have: that which the sort operator compares, or a wider one */
 	Oid collation;
 	bool descending;
 	bool nulls_first;
@@ -273,16 +273,15 @@ has_same_keys(const GpuSortKeyType *type)
 	return type->string != GPUSORT_STRING_NONE || type->create == NULL;
 }
 
-/*
- * Returns true if columns of two sorts have the same keys for the same values.  Those of two types have not, even of
- * one encoding: which timestamp is equal to one with a zone depends on the session's zone.
- */
+/* Returns true if columns of two sorts can have the same keys for the same values: those of *type. */
 static bool
-is_alike(const GpuSortRangeColumn *a, const GpuSortRangeColumn *b)
+is_alike(const GpuSortRangeColumn *a, const GpuSortRangeColumn *b, Oid *type)
 {
-	return a->opfamily == b->opfamily && a->type == b->type && a->collation == b->collation &&
-		a->descending == b->descending && a->nulls_first == b->nulls_first &&
-		has_same_keys(&gpusort_key_types[a->encoding]);
+	if (a->opfamily != b->opfamily || a->collation != b->collation || a->descending != b->descending ||
+		a->nulls_first != b->nulls_first || !has_same_keys(&gpusort_key_types[a->encoding]))
+		return false;
+	*type = gpusort_common_key_type(a->opfamily, a->type, b->type);
+	return OidIsValid(*type);
 }
 
 /* Returns true if merge clause i joins column i of both sides. */
@@ -353,18 +352,19 @@ join_ranges(const MergeJoin *join, GpuSortSafety *safety, GpuSortRangePlan *rang
 {
 	GpuSortRangePlan inner = {0};
 	int columns = 0;
+	Oid type;
 
 	if (!is_known_join(join->join.jointype))
 		return refuse(safety, "a merge join is of a kind that is not known to allow it");
 	if (!find_sides(&join->join.plan, "a merge join reads rows of something else than sorts with parallel ingest", safety,
 					ranges, &inner))
 		return false;
-	while (columns < Min(ranges->ncolumns, inner.ncolumns) && is_alike(&ranges->columns[columns], &inner.columns[columns]) &&
+	while (columns < Min(ranges->ncolumns, inner.ncolumns) && is_alike(&ranges->columns[columns], &inner.columns[columns], &type) &&
 		   joins_column(join, columns, &ranges->columns[columns], &inner.columns[columns]))
-		columns++;
+		ranges->columns[columns++].type = type;
 	ranges->ncolumns = columns;
 	if (columns == 0)
-		return refuse(safety, "the two sorts of a merge join do not begin with a merge clause's columns of one type");
+		return refuse(safety, "the two sorts of a merge join do not begin with a merge clause's columns of types with the same keys");
 	for (int i = 0; i < columns; i++)
 	{
 		List *tlist = join->join.plan.targetlist;
@@ -399,15 +399,16 @@ set_operation_ranges(const SetOp *setop, GpuSortSafety *safety, GpuSortRangePlan
 {
 	GpuSortRangePlan inner = {0};
 	int columns = 0;
+	Oid type;
 
 	if (setop->strategy != SETOP_SORTED)
 		return refuse(safety, NULL);
 	if (!find_sides(&setop->plan, "a set operation reads rows of something else than sorts with parallel ingest", safety,
 					ranges, &inner))
 		return false;
-	while (columns < Min(ranges->ncolumns, inner.ncolumns) && is_alike(&ranges->columns[columns], &inner.columns[columns]) &&
+	while (columns < Min(ranges->ncolumns, inner.ncolumns) && is_alike(&ranges->columns[columns], &inner.columns[columns], &type) &&
 		   compares_column(setop, &ranges->columns[columns], &inner.columns[columns]))
-		columns++;
+		ranges->columns[columns++].type = type;
 	ranges->ncolumns = columns;
 	if (columns == 0)
 		return refuse(safety, "the two sorts of a set operation do not begin with the same column");
@@ -555,6 +556,17 @@ find_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 	for (int i = 0; i < ranges->ncolumns; i++)
 		ranges->columns[i].attnos = follow_column(plan->targetlist, child_varno(plan), ranges->columns[i].attnos);
 	return true;
+}
+
+/* Returns the types whose keys all sorts of a plan have in the columns that part ranges. */
+Oid *
+gpusort_range_key_types(const GpuSortRangePlan *ranges)
+{
+	Oid *types = palloc(ranges->ncolumns * sizeof(Oid));
+
+	for (int i = 0; i < ranges->ncolumns; i++)
+		types[i] = ranges->columns[i].type;
+	return types;
 }
 
 /*

@@ -139,7 +139,7 @@ INSERT INTO lift.plan (shape, query) VALUES
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r USING (n)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r USING (t)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l LEFT JOIN lift.r USING (t, n)'),
-	('Merge Join(GpuSort(Gather(GpuSortIngest(Seq Scan))), GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r ON l.a = r.big'),
+	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r ON l.a = r.big'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id, m.id FROM lift.l JOIN lift.r USING (a) JOIN lift.l m USING (a)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan))))))', 'SELECT a, count(DISTINCT r.id) FROM lift.l JOIN lift.r USING (a) GROUP BY a'),
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))))', 'SELECT r.a, count(DISTINCT r.id) FROM lift.l LEFT JOIN lift.r USING (a) GROUP BY r.a'),
@@ -186,6 +186,28 @@ CREATE VIEW lift.timed AS SELECT format(query, one, two) AS query FROM (VALUES (
 SELECT is(lift.rows_or('same', query), 'same', query) FROM lift.timed;
 SELECT unalike(lift.shape(query), '%GpuSortOutput%Merge%', query) FROM lift.timed;
 RESET TimeZone;
+
+-- of two types, of which one's keys can be the other's
+CREATE TABLE lift.wide WITH (parallel_workers = 2) AS
+SELECT i AS id, s.v::int2 AS s, s.v::int4 AS i, s.v::int8 AS b, s.v::float4 AS f, s.v::float8 AS d
+FROM generate_series(1, 3000) i, LATERAL (SELECT CASE WHEN i % 17 > 0 THEN (i * 7919 % 701 - 350) * CASE WHEN i % 3 = 0 THEN 90 ELSE 1 END END AS v) s;
+INSERT INTO lift.wide (id, s, i, b, f, d)
+SELECT 3000 + 10 * n + g, s, i, b, f::float4, d::float8 FROM (VALUES
+	(1, -32768, -32768, -32768, '-0', '0'), (2, 32767, 32767, 32767, '0', '-0'), (3, 0, -2147483648, -2147483648, 'NaN', 'NaN'),
+	(4, -1, 2147483647, 2147483647, 'Infinity', 'Infinity'), (5, 1, 32768, -9223372036854775808, '-Infinity', '-Infinity'),
+	(6, NULL, -32769, 9223372036854775807, '1e-45', '1.401298464324817e-45'), (7, 2, 3, 4294967296, '3.4028235e38', '3.4028234663852886e38'),
+	(8, 7, 7, 7, '0.1', '0.1'), (9, 8, 8, 8, '0.1', '0.10000000149011612'), (10, 9, 9, 9, '16777216', '16777217')) v (n, s, i, b, f, d), generate_series(1, 4) g;
+ANALYZE lift.wide;
+CREATE TABLE lift.mixed (ordinal serial, query text);
+INSERT INTO lift.mixed (query) SELECT format(query, one, two) FROM (VALUES
+	('s', 'i'), ('i', 's'), ('s', 'b'), ('b', 's'), ('i', 'b'), ('b', 'i'), ('f', 'd'), ('d', 'f')) t (one, two), (VALUES
+	('SELECT x.id, y.id FROM lift.wide x JOIN lift.wide y ON x.%s = y.%s'), ('SELECT x.id, y.id FROM lift.wide x FULL JOIN lift.wide y ON x.%s = y.%s'),
+	('SELECT x.id FROM lift.wide x WHERE NOT EXISTS (SELECT FROM lift.wide y WHERE x.%s = y.%s)'),
+	('SELECT count(*), count(DISTINCT y.id) FROM lift.wide x LEFT JOIN lift.wide y ON x.%1$s = y.%2$s GROUP BY x.%1$s')) v (query);
+INSERT INTO lift.mixed (query) VALUES
+	('SELECT x.id, y.id, z.id FROM lift.wide x JOIN lift.wide y ON x.s = y.i JOIN lift.wide z ON z.b = x.s WHERE x.id < 1500 AND y.id % 3 = 0 AND z.id % 4 = 0'),
+	('SELECT x.id, y.id FROM lift.wide x JOIN lift.wide y ON x.s = y.b AND x.f = y.d AND x.i = y.i');
+SELECT is(lift.compare_shared(query), 'same', query) FROM lift.mixed ORDER BY ordinal;
 
 -- a key that PostgreSQL has Gather project
 SET parallel_tuple_cost = 0;
