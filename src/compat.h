@@ -51,6 +51,11 @@
 #if PG_VERSION_NUM >= 170000
 /* Extensions can name wait events. */
 #define HAVE_WAIT_EVENT_NAMES
+
+/* What rows a window may stop at */
+#define WINDOW_PATH_RUN_CONDITION(path) ((path)->runCondition)
+#else
+#define WINDOW_PATH_RUN_CONDITION(path) ((path)->winclause->runCondition)
 #endif
 
 #if PG_VERSION_NUM < 180000

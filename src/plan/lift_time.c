@@ -16,15 +16,13 @@
 #include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/primnodes.h"
+#include "node.h"
 #include "plan/node_time.h"
-#include "utils/fmgroids.h"
+#include "plan/plan_tree.h"
 #include "utils/lsyscache.h"
 
 /* What giving a sorted row out takes. */
 #define EMIT_ROW NS(15)
-
-/* A window over a GpuSort that only numbers rows passes them on; others keep them in a tuplestore. */
-#define COUNTED_ROW NS(75)
 
 /* The aggregates of a node. */
 typedef struct Aggregates
@@ -70,33 +68,6 @@ aggregate_time(const Agg *agg)
 	return rows * sets * (SORTED_ROW + found.row) + plan->plan_rows * (SORTED_GROUP + found.group);
 }
 
-/* Sets *others, a bool, if there is a window function that does more than count rows. */
-static bool
-find_other_window_function(Node *node, void *others)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, WindowFunc))
-	{
-		const Oid function = ((const WindowFunc *) node)->winfnoid;
-
-		*(bool *) others |= function != F_ROW_NUMBER && function != F_RANK_ && function != F_DENSE_RANK_;
-		return *(bool *) others;
-	}
-	return expression_tree_walker(node, find_other_window_function, others);
-}
-
-static double
-window_time(const WindowAgg *window)
-{
-	double rows = outerPlan(window)->plan_rows;
-	bool others = window->runCondition != NIL;
-
-	if (!others)
-		(void) find_other_window_function((Node *) window->plan.targetlist, &others);
-	return rows * (others ? WINDOW_ROW : COUNTED_ROW);
-}
-
 /* What a node, by PostgreSQL's cost, takes beside the one below it. */
 static double
 cost_over(const Plan *plan, const Plan *below)
@@ -117,7 +88,7 @@ time_above(const Plan *plan)
 	switch (nodeTag(plan))
 	{
 		case T_WindowAgg:
-			return time + window_time((const WindowAgg *) plan);
+			return time + below->plan_rows * gpusort_window_row_time(plan->targetlist, ((const WindowAgg *) plan)->winref, ((const WindowAgg *) plan)->runCondition, gpusort_plan_is(below, &gpusort_scan_methods));
 		case T_Agg:
 			return time + aggregate_time((const Agg *) plan);
 		case T_Group:

@@ -45,10 +45,11 @@
 #define SORTED_ROW   NS(30)
 #define SORTED_GROUP NS(60)
 #define UNIQUE_ROW   NS(45)
-#define WINDOW_ROW   NS(300)
 #define SETOP_ROW    NS(60)
 #define MERGE_ROW    NS(60)
 #define JOINED_ROW   NS(40)
+
+extern double gpusort_window_row_time(List *columns, Index window, List *run_condition, bool over_gpusort);
 
 /* Adds what an aggregate's transition takes for a row and for a group; state says whether it has one that is not a value. */
 static inline void

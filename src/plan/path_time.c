@@ -279,33 +279,35 @@ window_time(const Estimate *estimate, const WindowAggPath *path)
 	PathTime time = path_time(estimate, path->subpath);
 	bool may_lift = groups_by_range_key(&time, path->winclause->partitionClause, estimate->root->processed_tlist) &&
 		target_is_safe(estimate, &path->path);
+	double row = gpusort_window_row_time(path->path.pathtarget->exprs, path->winclause->winref,
+										 WINDOW_PATH_RUN_CONDITION(path), gpusort_path_is_sort(path->subpath));
 
-	add_node(&time, WINDOW_ROW * time.rows, path->path.rows, may_lift, true);
+	add_node(&time, row * time.rows, path->path.rows, may_lift, true);
 	return time;
 }
 
 /*
  * Returns true if the rows of both sides can be cut at the same borders, as range_plan.c will find: their keys are
- * of one type, which is no enum, or of such that have the same keys.
+ * of one type, which is no enum, or of such that have the same keys.  Not without a key.
  */
 static bool
 has_same_keys(const PathKey *key)
 {
-	const EquivalenceMember *first = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
+	List *members = key != NULL ? key->pk_eclass->ec_members : NIL;
 	const char *why_not;
 	ListCell *cell;
 
-	foreach(cell, key->pk_eclass->ec_members)
+	foreach(cell, members)
 	{
 		const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
 		GpuSortEncoding encoding =
 			gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not);
 
-		if (!OidIsValid(gpusort_common_key_type(key->pk_opfamily, member->em_datatype, first->em_datatype)) || encoding == GPUSORT_ENCODE_NONE ||
+		if (!OidIsValid(gpusort_common_key_type(key->pk_opfamily, member->em_datatype, linitial_node(EquivalenceMember, members)->em_datatype)) || encoding == GPUSORT_ENCODE_NONE ||
 			(gpusort_key_types[encoding].string == GPUSORT_STRING_NONE && gpusort_key_types[encoding].create != NULL))
 			return false;
 	}
-	return true;
+	return members != NIL;
 }
 
 /* PostgreSQL's sort of a path's rows, by keys; nothing if there are none. */
@@ -320,11 +322,11 @@ native_sort_time(const Estimate *estimate, List *keys, const Path *input)
 	return NATIVE_SORT_TIME * (sorted.total_cost - input->total_cost);
 }
 
-/* A node over both sides' rows in order, which has them in so many processes if it may and both sides have. */
+/* A node over both sides' rows in order: in all processes, if it may, which takes range keys of both. */
 static PathTime
 both_sides_time(const Estimate *estimate, const Path *path, PathTime outer, const PathTime *inner, double work, bool may_lift)
 {
-	if (!may_lift || outer.range_key == NULL || inner->range_key == NULL || !target_is_safe(estimate, path))
+	if (!may_lift || !target_is_safe(estimate, path))
 		return (PathTime){
 			.rows = path->rows,
 			.before = total_time(&outer) + total_time(inner),
@@ -344,8 +346,8 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 	PathTime outer = path_time(estimate, path->jpath.outerjoinpath);
 	PathTime inner = path_time(estimate, path->jpath.innerjoinpath);
 	double work = (outer.rows + inner.rows) * MERGE_ROW + path->jpath.path.rows * JOINED_ROW;
-	bool may_lift = outer.range_key != NULL && inner.range_key != NULL &&
-		outer.range_key->pk_eclass == inner.range_key->pk_eclass && has_same_keys(outer.range_key) &&
+	bool may_lift = has_same_keys(outer.range_key) && has_same_keys(inner.range_key) &&
+		outer.range_key->pk_eclass == inner.range_key->pk_eclass &&
 		is_parallel_safe(estimate->root, (Node *) path->jpath.joinrestrictinfo);
 
 	outer.above += native_sort_time(estimate, path->outersortkeys, path->jpath.outerjoinpath);
@@ -399,8 +401,7 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 	PathTime right = path_time(estimate, path->rightpath);
 	double rows = left.rows + right.rows;
 	double groups = more_groups(estimate, path->numGroups, left.rows);
-	bool may_lift = !hashed && left.range_key != NULL && right.range_key != NULL && has_same_keys(left.range_key) &&
-		has_same_keys(right.range_key);
+	bool may_lift = !hashed && has_same_keys(left.range_key) && has_same_keys(right.range_key);
 
 	return both_sides_time(estimate, &path->path, left, &right,
 						   hashed ? hash_time(estimate, path->leftpath, rows, groups, 0) : SETOP_ROW * rows, may_lift);
