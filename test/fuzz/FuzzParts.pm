@@ -277,7 +277,7 @@ sub equal_pairs
 			}
 			elsif ($one->{number} && $two->{number})
 			{
-				my @casts = map { one_of('', '::int2', '::int4', '::int8', '::numeric') } 1 .. 2;
+				my @casts = map { one_of('', '::int2', '::int4', '::int8', '::float4', '::float8', '::numeric') } 1 .. 2;
 				my @modulo = map { one_of(1, 2, 7, 40, 1000) } 1 .. 2;
 				push @pairs, "($x->{sql} % $modulo[0])$casts[0] = ($y->{sql} % $modulo[1])$casts[1]";
 				push @pairs, "$x->{sql} = $y->{sql}" if chance(50);

@@ -241,6 +241,16 @@ sub recursive_query
 	return { name => 'recursive', mode => 'multiset', sql => "WITH RECURSIVE w(id, n) AS (SELECT id::int8, 0 FROM $table->{name} WHERE id <= 20 UNION $step)" . ($search || ' SELECT * FROM w') };
 }
 
+# Columns that one result column can have on two sides: of one type, or of numbers that differ in width.
+sub _are_alike
+{
+	my ($one, $two) = @_;
+
+	return 1 if $one->{sql} eq $two->{sql} && ($one->{collation} // '') eq ($two->{collation} // '');
+	return 1 if $one->{number} && $two->{number};
+	return 2 == grep { $_->{sql} =~ /^float[48]$/ } $one, $two;
+}
+
 sub set_query
 {
 	my ($context) = @_;
@@ -258,11 +268,11 @@ sub set_query
 	{
 		for my $column (@{ $one->{columns} })
 		{
-			my ($same) = grep { $_->{type}{sql} eq $column->{type}{sql} && ($_->{type}{collation} // '') eq ($column->{type}{collation} // '') } @{ $two->{columns} };
+			my ($same) = shuffled(grep { _are_alike($_->{type}, $column->{type}) } @{ $two->{columns} });
 			next unless $same;
 			push @names_one, $column->{name};
 			push @names_two, $same->{name};
-			push @types, $column->{type};
+			push @types, is_inexact($same->{type}) ? $same->{type} : $column->{type};
 		}
 		return set_query($context) if !@types;
 	}
@@ -279,6 +289,7 @@ sub set_query
 		}
 		push @sides, $i == @operations ? "($side)" : "($side) $operations[$i]";
 	}
+	@sides[1, 2] = ("($sides[1]", "$sides[2])") if @sides == 3 && chance(30);
 	return { name => 'set operation', %{ _distinct_like(join(' ', @sides), \@types, 1) } };
 }
 
