@@ -91,13 +91,16 @@ sub _is_stopped
 }
 
 # What came of the query that was begun: 'right', the code of its error, or what it said.  It took
-# {seconds}.
+# {seconds}: as the server has it, because the test may have had other things to do since, or up to now
+# where the session is gone.
 sub outcome
 {
 	my ($self) = @_;
 	my ($out, $err) = $self->{session}->result;
+	my $seconds = $self->{node}->safe_psql('postgres',
+		q{SELECT extract(epoch FROM state_change - query_start) FROM pg_stat_activity WHERE state = 'idle' AND pid = } . $self->{session}->backend);
 
-	$self->{seconds} = time - $self->{start};
+	$self->{seconds} = $seconds ne '' ? $seconds : time - $self->{start};
 	return $out eq $self->{right} ? 'right' : $err =~ /(?:ERROR|FATAL):  (\w+):/ ? $1 : "$out $err";
 }
 
