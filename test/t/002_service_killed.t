@@ -103,7 +103,7 @@ for my $at (100, 200000)
 lived;
 
 # sorts below other nodes, and of statements that write
-$node->safe_psql('postgres', 'CREATE TABLE w (id int, pad text)');
+$node->safe_psql('postgres', 'CREATE TABLE w (id int, pad text) WITH (autovacuum_enabled = off)');
 for ([ 'a window', 'md5(string_agg(id || \':\' || r, \',\'))', '(SELECT id, row_number() OVER (ORDER BY k, id) AS r FROM t WHERE gate(id, 200000) > 0) s' ],
 	 [ 'DISTINCT', 'md5(string_agg(k::text, \',\'))', '(SELECT DISTINCT ON (k % 1000) k FROM t WHERE gate(id, 200000) > 0 ORDER BY k % 1000, k) s' ],
 	 [ 'INSERT', undef, 'INSERT INTO w SELECT id, pad FROM t WHERE gate(id, 200000) > 0 ORDER BY k, id' ],
