@@ -146,6 +146,15 @@ show_phases(const GpuSortTimes *ms, const GpuSortFigures *figures, ExplainState 
 	ExplainCloseGroup("Phases", "Phases", true, es);
 }
 
+/* Returns true if there is nothing to tell of a sort; one whose rows other processes have read may have emitted none here. */
+static bool
+is_untold(const GpuSortScanState *state)
+{
+	if (state->stage == GPUSORT_STAGE_LOST)
+		return true;
+	return state->stage == GPUSORT_STAGE_INPUT && (state->shared == NULL || state->figures.outcome.key_bits == 0);
+}
+
 /* The ExplainCustomScan callback: the keys always, what happened with ANALYZE. */
 void
 gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
@@ -155,7 +164,7 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	GpuSortTimes ms;
 
 	gpusort_explain_keys(state, "Sort Key", state->info.ncolumns, ancestors, es);
-	if (!es->analyze || state->stage == GPUSORT_STAGE_INPUT || state->stage == GPUSORT_STAGE_LOST)
+	if (!es->analyze || is_untold(state))
 		return;
 
 	if (state->stage == GPUSORT_STAGE_TUPLESORT)

@@ -448,4 +448,9 @@ ANALYZE gs.x_later;
 SELECT is(gs.compare_exchange('SELECT g, id, v, count(*) OVER (PARTITION BY g) FROM gs.x_later'), 'same', 'long rows are the last');
 SELECT is(gs.compare_exchange('SELECT g, id, v, count(*) OVER (PARTITION BY g) FROM gs.x_later ORDER BY g LIMIT 97000'), 'same', 'not all of them are wanted');
 
+-- a leader that has read no range, since a worker was faster, tells of the sort too
+SET parallel_leader_participation = off;
+SELECT is((SELECT count(n->>'Rows') FROM generate_series(1, 20), LATERAL gs.nodes('SELECT id, sum(k) OVER (PARTITION BY g * 0 ORDER BY id) FROM gs.x', 'GpuSort') n), 20::bigint, 'Rows of sorts of one range');
+RESET parallel_leader_participation;
+
 SELECT * FROM finish();
