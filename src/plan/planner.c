@@ -152,7 +152,6 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 	GpuSortCost cost;
 	GpuSortCost scaled;
 	Wanted wanted;
-	const Path *merge = gpusort_find_merge_of_shards(ordered_rel);
 	Path *paths[2];
 	int npaths = 0;
 
@@ -192,8 +191,13 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 				paths[i] = apply_projection_to_path(root, ordered_rel, paths[i], target);
 		}
 	}
-	if (merge != NULL && wanted.first < 0 && wanted.estimated < 0 && gpusort_path_reads_shards_at_once(input))
-		gpusort_path_set_cost(paths[0], merge, gpusort_path_advantage(root, paths[0], merge));
+	if (wanted.first < 0 && wanted.estimated < 0 && gpusort_path_reads_shards_at_once(input))
+	{
+		const Path *merge = gpusort_find_merge_of_shards(ordered_rel);
+
+		if (merge != NULL)
+			gpusort_path_set_cost(paths[0], merge, gpusort_path_advantage(root, paths[0], merge));
+	}
 	if (gpusort_force)
 	{
 		ordered_rel->pathlist = NIL;
