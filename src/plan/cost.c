@@ -69,7 +69,7 @@
 #define CUDA_ORDER_PART 0.05
 
 /* A row that LIMIT does not ask for is read and its key made, but it is dropped then: so much of the ingest. */
-#define DROPPED_PART 0.6
+#define DROPPED_PART 0.55
 
 /*
  * PostgreSQL's sort of the first rows alone: every row is copied and compared with the last of
@@ -77,6 +77,9 @@
  */
 #define TOP_N_ROW   (3.0 * cpu_operator_cost)
 #define TOP_N_LEVEL (3.6 * cpu_operator_cost)
+
+/* A comparison of strings takes so many of a number's there, at least: the heap knows no abbreviated keys. */
+#define TOP_N_STRING 2.5
 
 /* Bytes that a row in the heap has more than cost_sort knows; where the heap does not fit, all rows are sorted. */
 #define TOP_N_OVERHEAD 64.0
@@ -329,7 +332,7 @@ gpusort_top_n_cost(double rows, double first, int width, bool string_key)
 	if (first >= rows || first * (row_bytes + TOP_N_OVERHEAD) > memory || (rows <= 2 * first && rows * row_bytes <= memory))
 		return -1;
 	moves = first * (2 + log(rows / first)); /* the first rows, those that displace others, and out at the end */
-	return (TOP_N_ROW * rows * (string_key ? STRING_KEY_FACTOR : 1) + TOP_N_LEVEL * moves * log2(Max(first, 2)) +
+	return (TOP_N_ROW * rows * (string_key ? TOP_N_STRING * STRING_KEY_FACTOR : 1) + TOP_N_LEVEL * moves * log2(Max(first, 2)) +
 			cpu_operator_cost * first) /
 		NATIVE_SORT_TIME;
 }
