@@ -2,7 +2,8 @@
  * duckdb.c - queries in DuckDB, for bench/run:
  *	  duckdb THREADS REPEATS [TABLE ROWS COLUMNS 'DIRECTORY/ *.csv']... < QUERIES
  *
- * Reads each table, in CSV files of ROWS rows together, into memory; COLUMNS are 'name': 'type', ...
+ * Reads each table, in CSV files of ROWS rows together, into memory, or into the database file DUCKDB_FILE
+ * with DUCKDB_MEMORY_LIMIT, if they are in the environment; COLUMNS are 'name': 'type', ...
  * Then runs each of the queries ("name rows SELECT ...", one a line; rows: those of the result)
  * REPEATS times as CREATE TABLE AS, taking turns.  Prints "name repeat milliseconds duckdb version,
  * seconds to load" for each; the time is that of CREATE TABLE AS alone.  Exits with 1 and a message
@@ -121,8 +122,14 @@ main(int argc, char **argv)
 		queries[nqueries++] = strdup(query);
 	}
 
-	if (duckdb_open(NULL, &database) != DuckDBSuccess || duckdb_connect(database, &connection) != DuckDBSuccess)
-		fail("open", "no database in memory");
+	if (duckdb_open(getenv("DUCKDB_FILE"), &database) != DuckDBSuccess || duckdb_connect(database, &connection) != DuckDBSuccess)
+		fail("open", "no database");
+	if (getenv("DUCKDB_MEMORY_LIMIT") != NULL)
+	{
+		snprintf(statement, sizeof(statement), "SET memory_limit = '%s'", getenv("DUCKDB_MEMORY_LIMIT"));
+		run(statement);
+		run("SET preserve_insertion_order = false"); /* as DuckDB's manual advises where memory is short */
+	}
 	snprintf(statement, sizeof(statement), "SET threads = %d", atoi(argv[1]));
 	run(statement);
 	load_seconds = seconds();
