@@ -55,6 +55,9 @@
 /* glibc's first version whose strcoll_l and first levels are known to agree. */
 #define GLIBC_MINOR_MIN 28 /* of 2 */
 
+/* Characters of one and two bytes. */
+#define LOW_CHARS 0x800
+
 #define PAGE_CHARS 64
 #define PAGES      (0x110000 / PAGE_CHARS)
 
@@ -78,7 +81,7 @@
 #define WEIGHT_LENGTH    7    /* the bits of info for it */
 #define WEIGHT_CONTRACTS 0x08 /* contractions begin with the character */
 #define WEIGHT_LONG      0x10 /* there are more bytes than fit: strxfrm_l is asked each time */
-#define WEIGHT_ELSEWHERE 0x20 /* the byte is 0, or no character */
+#define WEIGHT_ELSEWHERE 0x20 /* of the zero byte, which is no character */
 #define WEIGHT_UNKNOWN   0x40 /* the element has not occurred yet */
 #define WEIGHT_NONE      0x80 /* of a contraction that an entry before it hides */
 
@@ -119,8 +122,9 @@ struct GpuSortLibcWalk
 	int ncontractions;
 	int capacity;
 	uint8_t pairs[PAIR_BITS / 8]; /* the first bytes of contractions, and others */
-	Weight ascii[256];            /* by byte */
-	Weight *pages[PAGES];         /* of characters beyond ASCII; NULL: none of them has occurred */
+	bool starts[256];             /* bytes that are in no contraction but as its first */
+	Weight low[LOW_CHARS];
+	Weight *pages[PAGES]; /* of the other characters; NULL: none of them has occurred */
 };
 
 /* What a list has of elements that begin with a byte. */
@@ -478,13 +482,14 @@ check_char(GpuSortLibcWalk *walk, const unsigned char *c, int length)
 	return is_right(walk, text);
 }
 
-/* The weights of a character beyond ASCII; NULL if they are not to be had. */
-static const Weight *
-find_char(GpuSortLibcWalk *walk, uint32_t c, const unsigned char *text, int length)
+/* Where the weights of a character are kept, known or not; NULL if there is no memory for them. */
+static Weight *
+find_place(GpuSortLibcWalk *walk, uint32_t c)
 {
 	Weight **page = &walk->pages[c / PAGE_CHARS];
-	Weight *weight;
 
+	if (c < LOW_CHARS)
+		return &walk->low[c];
 	if (*page == NULL)
 	{
 		*page = malloc(PAGE_CHARS * sizeof(Weight));
@@ -493,8 +498,16 @@ find_char(GpuSortLibcWalk *walk, uint32_t c, const unsigned char *text, int leng
 		for (int i = 0; i < PAGE_CHARS; i++)
 			(*page)[i].info = WEIGHT_UNKNOWN;
 	}
-	weight = &(*page)[c % PAGE_CHARS];
-	if (weight->info == WEIGHT_UNKNOWN)
+	return &(*page)[c % PAGE_CHARS];
+}
+
+/* The weights of a character beyond ASCII; NULL if they are not to be had. */
+static const Weight *
+find_char(GpuSortLibcWalk *walk, uint32_t c, const unsigned char *text, int length)
+{
+	Weight *weight = find_place(walk, c);
+
+	if (weight != NULL && weight->info == WEIGHT_UNKNOWN)
 	{
 		if (!ask_char(walk, c, text, length, weight))
 			return NULL;
@@ -535,7 +548,7 @@ find_contraction(GpuSortLibcWalk *walk, uint32_t c, const unsigned char *text, c
 static const Weight *
 find_other(GpuSortLibcWalk *walk, const unsigned char *text, const unsigned char *end, int *length)
 {
-	const Weight *weight = &walk->ascii[*text];
+	const Weight *weight;
 	const Weight *contraction;
 	uint32_t c;
 
@@ -545,8 +558,7 @@ find_other(GpuSortLibcWalk *walk, const unsigned char *text, const unsigned char
 	c = read_char(text, *length);
 	if (c == 0)
 		return NULL;
-	if (*length > 1)
-		weight = find_char(walk, c, text, *length);
+	weight = *length > 1 ? find_char(walk, c, text, *length) : &walk->low[c];
 	if (weight == NULL)
 		return NULL;
 	if ((weight->info & WEIGHT_CONTRACTS) && *length < end - text && may_contract(walk, c, text[*length]))
@@ -581,6 +593,32 @@ put_other(GpuSortLibcWalk *walk, const unsigned char *text, const unsigned char 
 }
 
 /*
+ * The weights of the element that text begins with, and its length, if it is a character of one or two bytes and there
+ * is nothing special; else NULL.
+ */
+static inline const Weight *
+find_plain(const GpuSortLibcWalk *walk, const unsigned char *text, const unsigned char *end, int *length)
+{
+	uint32_t c = *text;
+	const Weight *weight;
+
+	*length = 1;
+	if (c >= 0x80)
+	{
+		if (c < 0xC2 || c >= 0xE0 || end - text < 2 || (text[1] & 0xC0) != 0x80)
+			return NULL;
+		c = (c & 0x1F) << 6 | (text[1] & 0x3F);
+		*length = 2;
+	}
+	weight = &walk->low[c];
+	if (__builtin_expect(weight->info <= WEIGHT_LENGTH, 1))
+		return weight;
+	if ((weight->info & ~WEIGHT_LENGTH) == WEIGHT_CONTRACTS && (end - text == *length || walk->starts[text[*length]]))
+		return weight;
+	return NULL;
+}
+
+/*
  * The same as gpusort_libc_ask, for a string of length bytes, or the beginning of one that goes
  * on; -1 if the walker cannot tell, as where the beginning is too short, or where bytes are
  * no characters.  It may write GPUSORT_LIBC_SLACK bytes more than room, which is 1 at least.
@@ -598,18 +636,24 @@ gpusort_libc_walk(GpuSortLibcWalk *walk, const char *data, int length, bool goes
 		return -1;
 	while (text < stop)
 	{
-		const Weight *weight = &walk->ascii[*text];
+		const Weight *weight = &walk->low[*text];
 		int info = weight->info;
+		int element;
 
-		if (__builtin_expect(info <= WEIGHT_LENGTH, 1))
+		if (*text < 0x80 && __builtin_expect(info <= WEIGHT_LENGTH, 1))
 		{
 			memcpy(next, weight, sizeof(Weight));
 			next += info;
 			text++;
 		}
+		else if ((weight = find_plain(walk, text, end, &element)) != NULL)
+		{
+			memcpy(next, weight, sizeof(Weight));
+			next += weight->info & WEIGHT_LENGTH;
+			text += element;
+		}
 		else
 		{
-			int element;
 			int count = put_other(walk, text, end, next, full - next, &element);
 
 			if (count < 0)
@@ -684,6 +728,21 @@ check_texts(GpuSortLibcWalk *walk)
 	return true;
 }
 
+/* Finds the bytes at which an element begins. */
+static void
+find_starts(GpuSortLibcWalk *walk)
+{
+	for (int byte = 0; byte < 256; byte++)
+		walk->starts[byte] = char_length(byte) > 0;
+	for (int i = 0; i < walk->ncontractions; i++)
+	{
+		const Contraction *contraction = &walk->contractions[i];
+
+		for (int j = 1; j < contraction->length; j++)
+			walk->starts[contraction->text[j]] = false;
+	}
+}
+
 /* Fills a walker for its locale; false if there cannot be one. */
 static bool
 learn(GpuSortLibcWalk *walk)
@@ -695,11 +754,13 @@ learn(GpuSortLibcWalk *walk)
 	}
 	if (walk->ncontractions > 0)
 		qsort(walk->contractions, walk->ncontractions, sizeof(Contraction), compare_contractions);
-	for (int byte = 0; byte < 256; byte++)
-		walk->ascii[byte].info = WEIGHT_ELSEWHERE;
+	find_starts(walk);
+	for (int c = 0; c < LOW_CHARS; c++)
+		walk->low[c].info = WEIGHT_UNKNOWN;
+	walk->low[0].info = WEIGHT_ELSEWHERE;
 	for (unsigned char c = 1; c < 0x80; c++)
 	{
-		if (!ask_char(walk, c, &c, 1, &walk->ascii[c]))
+		if (!ask_char(walk, c, &c, 1, &walk->low[c]))
 			return false;
 	}
 	return check_texts(walk);
