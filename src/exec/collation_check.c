@@ -39,6 +39,7 @@
 
 #include "access/detoast.h"
 #include "access/htup_details.h"
+#include "keys/libc_less.h"
 #include "miscadmin.h"
 #include "server/shared.h"
 #include "utils/builtins.h"
@@ -52,7 +53,7 @@ typedef struct CheckedValue
 	bool known; /* what follows is filled in */
 	bool isnull;
 	Datum value;  /* not of the C library's strings; it may point into the row */
-	char *string; /* of these, which end with a zero byte: a copy */
+	char *string; /* of these: a copy that ends with GPUSORT_LIBC_BEHIND zero bytes */
 	uint32 length;
 	uint32 capacity;
 } CheckedValue;
@@ -153,14 +154,14 @@ row_value(const GpuSortCollationCheck *check, const CheckedRow *row, AttrNumber 
 	return heap_getattr(&tuple, attno, check->slots->all->tts_tupleDescriptor, isnull);
 }
 
-/* Copies a string, to end with a zero byte. */
+/* Copies a string, to end with zero bytes. */
 static inline void
 copy_string(GpuSortCollationCheck *check, CheckedValue *value, const char *data, uint32 length)
 {
-	if (unlikely(length >= value->capacity))
-		enlarge(check, &value->string, &value->capacity, length + 1);
+	if (unlikely(length + GPUSORT_LIBC_BEHIND > value->capacity))
+		enlarge(check, &value->string, &value->capacity, length + GPUSORT_LIBC_BEHIND);
 	gpusort_copy(value->string, data, length);
-	value->string[length] = '\0';
+	memset(value->string + length, 0, GPUSORT_LIBC_BEHIND);
 	value->length = length;
 }
 
@@ -224,12 +225,21 @@ compare_strings(const GpuSortColumn *column, const CheckedValue *left, const Che
 	return order;
 }
 
+/* Returns true if left is before right, for the less work where that is the case; false: compare_strings tells. */
+static inline bool
+are_in_order(const GpuSortColumn *column, const CheckedValue *left, const CheckedValue *right)
+{
+	return column->descending ? gpusort_keys_is_less_libc(column, right->string, right->length, left->string)
+							  : gpusort_keys_is_less_libc(column, left->string, left->length, right->string);
+}
+
 /*
  * Compares two rows as the sort orders them, in the columns that are looked at: less than 0, more, or 0 if none
- * of these decides.  Rows with a string in common are equal, which has no order in later columns.
+ * of these decides.  Of neighbours, rows of different runs, the left one should be first, and those that have
+ * a string in common are out of order, as that has no order in later columns: more than 0.
  */
-static int
-compare(GpuSortCollationCheck *check, CheckedRow *left_row, CheckedRow *right_row, int equal)
+static pg_attribute_always_inline int
+compare(GpuSortCollationCheck *check, CheckedRow *left_row, CheckedRow *right_row, bool neighbours)
 {
 	for (int i = 0; i < check->count; i++)
 	{
@@ -246,8 +256,10 @@ compare(GpuSortCollationCheck *check, CheckedRow *left_row, CheckedRow *right_ro
 																							: 1;
 		else
 		{
+			if (neighbours && are_in_order(column, left, right))
+				return -1;
 			order = compare_strings(column, left, right);
-			return order != 0 ? order : equal;
+			return order != 0 ? order : neighbours;
 		}
 		if (order != 0)
 			return order;
@@ -316,7 +328,7 @@ end_run(GpuSortCollationCheck *check, CheckedRow *least, CheckedRow *greatest, u
 {
 	if (likely(check->before != NULL))
 	{
-		if (unlikely(compare(check, check->before, least, 1) > 0))
+		if (unlikely(compare(check, check->before, least, true) > 0))
 			return note_inversion(check, failure);
 		(*pairs)++;
 	}
@@ -329,11 +341,17 @@ end_run(GpuSortCollationCheck *check, CheckedRow *least, CheckedRow *greatest, u
 static void
 add_to_run(GpuSortCollationCheck *check, CheckedRow *row)
 {
+	int order;
+
 	if (check->least == NULL)
+	{
 		check->least = check->greatest = row;
-	else if (compare(check, row, check->greatest, 0) > 0)
+		return;
+	}
+	order = compare(check, row, check->greatest, false);
+	if (order > 0)
 		check->greatest = row;
-	else if (compare(check, row, check->least, 0) < 0)
+	else if (order < 0 && (check->least == check->greatest || compare(check, row, check->least, false) < 0))
 		check->least = row;
 }
 

@@ -119,6 +119,7 @@ extern int gpusort_keys_own_string(const GpuSortKeys *keys, const GpuSortColumn 
 /* libc.c */
 extern bool gpusort_keys_by_libc(const GpuSortKeys *keys);
 extern int gpusort_keys_compare_libc(const GpuSortColumn *column, const char *a, const char *b);
+extern bool gpusort_keys_is_less_libc(const GpuSortColumn *column, char *a, uint32 length, const char *b);
 extern uint64 gpusort_keys_libc_hash(const GpuSortKeys *keys);
 
 #endif /* GPUSORT_KEYS_H */

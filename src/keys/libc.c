@@ -25,6 +25,7 @@
 #include "common/hashfn.h"
 #include "keys/collations.h"
 #include "keys/keys.h"
+#include "keys/libc_less.h"
 #include "keys/libc_walk.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
@@ -43,7 +44,8 @@ typedef struct GpuSortLibc
 	const char *why_not;   /* it has no keys; NULL: it has */
 	bool learned;          /* what follows is known */
 	GpuSortLibcWalk *walk; /* NULL: strxfrm_l is asked */
-	uint64 hash;           /* over what it makes of some strings; 0: not known yet */
+	GpuSortLibcLess less;
+	uint64 hash; /* over what it makes of some strings; 0: not known yet */
 } GpuSortLibc;
 
 static GpuSortLibc *known = NULL;
@@ -139,7 +141,10 @@ gpusort_libc_create(Oid collation)
 	state = find_locale(name);
 	pfree(name);
 	if (!state->learned)
+	{
 		state->walk = gpusort_libc_walk_create(state->locale);
+		gpusort_libc_less_init(&state->less, state->locale, state->walk);
+	}
 	state->learned = true;
 	return state;
 }
@@ -211,6 +216,20 @@ gpusort_keys_compare_libc(const GpuSortColumn *column, const char *a, const char
 	const GpuSortLibc *state = column->state;
 
 	return strcoll_l(a, b, state->locale);
+}
+
+/*
+ * Returns true if strcoll has string a, of length bytes, before b; false if it has not, or if only gpusort_keys_compare_libc can
+ * tell.  Both end with a zero byte and have GPUSORT_LIBC_BEHIND bytes from there on, of which those of a are used.
+ */
+bool
+gpusort_keys_is_less_libc(const GpuSortColumn *column, char *a, uint32 length, const char *b)
+{
+	const GpuSortLibc *state = column->state;
+	bool is_less = gpusort_libc_is_less(&state->less, a, length, b);
+
+	Assert(!is_less || strcoll_l(a, b, state->locale) < 0);
+	return is_less;
 }
 
 /* A hash over the whole keys of some strings, and the library's version. */
@@ -287,6 +306,12 @@ gpusort_keys_by_libc(const GpuSortKeys *keys)
 
 int
 gpusort_keys_compare_libc(const GpuSortColumn *column, const char *a, const char *b)
+{
+	pg_unreachable();
+}
+
+bool
+gpusort_keys_is_less_libc(const GpuSortColumn *column, char *a, uint32 length, const char *b)
 {
 	pg_unreachable();
 }

@@ -667,6 +667,16 @@ gpusort_libc_walk(GpuSortLibcWalk *walk, const char *data, int length, bool goes
 	return goes_on ? -1 : next - bytes;
 }
 
+/*
+ * For each of the 256 bytes, whether an element begins at it in any string, whatever stands before it: it is the first of
+ * a character, and no contraction has it but in its own first place.  At the zero byte that ends a string, too.
+ */
+const bool *
+gpusort_libc_walk_starts(const GpuSortLibcWalk *walk)
+{
+	return walk->starts;
+}
+
 /* What texts are made of for a check, beside ASCII: accents, composed and not, parts of contractions, other scripts, unassigned ones. */
 static const char pieces[] =
 	" "

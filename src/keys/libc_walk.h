@@ -21,6 +21,7 @@ typedef struct GpuSortLibcWalk GpuSortLibcWalk;
 extern const char *gpusort_libc_unfit(locale_t locale);
 extern int gpusort_libc_ask(locale_t locale, const char *string, char *bytes, int room);
 extern GpuSortLibcWalk *gpusort_libc_walk_create(locale_t locale);
+extern const bool *gpusort_libc_walk_starts(const GpuSortLibcWalk *walk);
 extern int gpusort_libc_walk(GpuSortLibcWalk *walk, const char *data, int length, bool goes_on, char *bytes, int room);
 
 #endif /* __GLIBC__ */

@@ -8,13 +8,15 @@
  * For each locale it makes all strings of up to three pieces of several alphabets
  * (four, if SECONDS is 60 or more) and compares one in 16 pairs of them (all, if
  * SECONDS is 1 or more); and for SECONDS (0.2) it makes random ones: short, long,
- * and nearly the same.  SEED repeats a run.  Two things are to hold:
+ * and nearly the same.  SEED repeats a run.  Three things are to hold:
  *
  *	- the bytes that gpusort_libc_walk makes of a string are the first level of what
  *	  strxfrm_l makes of it, or as many of its bytes as there was room for;
- *	- where two strings' first levels differ, strcoll_l orders them likewise.
+ *	- where two strings' first levels differ, strcoll_l orders them likewise;
+ *	- where gpusort_libc_is_less says of two strings that the first is less, by looking at their ends,
+ *	  strcoll_l says so of the whole; and it does say so of most for which it can.
  *
- * Prints TAP, two points for each locale, with the numbers of strings and pairs.
+ * Prints TAP, three points for each locale, with the numbers of strings and pairs.
  * A locale that the C library lacks, or of which gpusort makes no keys, is skipped.
  *
  *-------------------------------------------------------------------------
@@ -27,6 +29,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "keys/libc_less.h"
 #include "keys/libc_walk.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
@@ -73,11 +76,15 @@ static const char *const alphabets[][PIECES_MAX] = {
 /* Of the locale at work */
 static locale_t locale;
 static GpuSortLibcWalk *walk;
+static GpuSortLibcLess less;
 static long nstrings;
 static long ncut; /* of which the beginning was enough */
 static long npairs;
+static long nless; /* of which the first level of one string is less */
+static long ntold; /* and of which that was told */
 static long wrong_keys;
 static long wrong_pairs;
+static long wrong_ends;
 
 /* The first level of strxfrm's key; its length.  room is enough for all of the key. */
 static int
@@ -133,14 +140,39 @@ check_key(const char *text, const unsigned char *level, int length)
 	}
 }
 
+/* Checks what is said by the ends of two strings, whose first levels are in that order; they have GPUSORT_LIBC_BEHIND bytes more. */
 static void
-check_pair(const char *a, const unsigned char *a_level, int a_length, const char *b, const unsigned char *b_level, int b_length)
+check_ends(char *a, char *b, int order)
+{
+	int whole = strcoll_l(a, b, locale);
+	size_t a_length = strlen(a);
+	size_t b_length = strlen(b);
+	bool a_less = gpusort_libc_is_less(&less, a, a_length, b);
+	bool b_less = gpusort_libc_is_less(&less, b, b_length, a);
+
+	nless += order != 0;
+	ntold += order < 0 ? a_less : order > 0 && b_less;
+	if ((!a_less || whole < 0) && (!b_less || whole > 0) && strlen(a) == a_length && strlen(b) == b_length)
+		return;
+	if (wrong_ends++ < SHOWN_MAX)
+	{
+		show("first:", a);
+		show("second:", b);
+		printf("#   by their ends %s, strcoll %d\n", a_less ? "less" : b_less ? "greater"
+																			  : "unknown",
+			   whole);
+	}
+}
+
+static void
+check_pair(char *a, const unsigned char *a_level, int a_length, char *b, const unsigned char *b_level, int b_length)
 {
 	int order = memcmp(a_level, b_level, a_length < b_length ? a_length : b_length);
 
 	npairs++;
 	if (order == 0)
 		order = a_length - b_length;
+	check_ends(a, b, order);
 	if (order == 0 || (order < 0) == (strcoll_l(a, b, locale) < 0))
 		return;
 	if (wrong_pairs++ < SHOWN_MAX)
@@ -303,22 +335,24 @@ check_locale(const char *name, int point, double seconds)
 	if (walk == NULL)
 	{
 		/* without a walker keys come from strxfrm_l, which is not what is tested here */
-		for (int i = 0; i < 2; i++)
+		for (int i = 0; i < 3; i++)
 			printf("%s %d - %s%s%s\n", why_not == NULL ? "not ok" : "ok", point + i, name, why_not == NULL ? ": no walker" : " # SKIP it ", why_not == NULL ? "" : why_not);
 		return why_not != NULL;
 	}
-	nstrings = ncut = npairs = wrong_keys = wrong_pairs = 0;
+	gpusort_libc_less_init(&less, locale, walk);
+	nstrings = ncut = npairs = nless = ntold = wrong_keys = wrong_pairs = wrong_ends = 0;
 	for (size_t i = 0; i < COUNT(alphabets); i++)
 		check_alphabet(alphabets[i], seconds >= 60 ? 4 : 3, seconds >= 1 ? 1 : 16);
 	check_random(seconds);
 	printf("%sok %d - %s: the bytes of %ld strings are the first level of strxfrm\n", wrong_keys ? "not " : "", point, name, nstrings);
 	printf("# of %ld of them, the beginning was enough\n", ncut);
 	printf("%sok %d - %s: the first levels of %ld pairs are in the order of strcoll\n", wrong_pairs ? "not " : "", point + 1, name, npairs);
-	if (wrong_keys + wrong_pairs > 0)
-		printf("# %s: %ld strings with another key, %ld pairs in another order\n", name, wrong_keys, wrong_pairs);
+	printf("%sok %d - %s: of %ld pairs with other first levels the ends tell %ld, as strcoll of the whole\n", wrong_ends > 0 || ntold <= nless / 2 ? "not " : "", point + 2, name, nless, ntold);
+	if (wrong_keys + wrong_pairs + wrong_ends > 0)
+		printf("# %s: %ld strings with another key, %ld pairs in another order, %ld by their ends\n", name, wrong_keys, wrong_pairs, wrong_ends);
 	fflush(stdout);
 	freelocale(locale);
-	return wrong_keys + wrong_pairs == 0;
+	return wrong_keys + wrong_pairs + wrong_ends == 0 && ntold > nless / 2;
 }
 
 int
@@ -330,8 +364,8 @@ main(int argc, char **argv)
 	bool good = true;
 
 	srand(seed);
-	printf("1..%d\n# seed %u\n", 2 * count, seed);
+	printf("1..%d\n# seed %u\n", 3 * count, seed);
 	for (int i = 0; i < count; i++)
-		good = check_locale(argc > 2 ? argv[i + 2] : locales[i], 1 + 2 * i, seconds) && good;
+		good = check_locale(argc > 2 ? argv[i + 2] : locales[i], 1 + 3 * i, seconds) && good;
 	return good ? 0 : 1;
 }

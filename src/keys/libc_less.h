@@ -1,0 +1,33 @@
+/*-------------------------------------------------------------------------
+ *
+ * libc_less.h
+ *	  Whether the C library's strcoll has one string before another; needs nothing of PostgreSQL.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_LIBC_LESS_H
+#define GPUSORT_LIBC_LESS_H
+
+#include "keys/libc_walk.h"
+
+#include <stddef.h>
+
+/* Bytes behind a string for gpusort_libc_is_less to use, the first of which is its zero byte. */
+#define GPUSORT_LIBC_BEHIND 8
+
+#ifdef __GLIBC__
+
+/* A locale, and where strings under it may be cut. */
+typedef struct GpuSortLibcLess
+{
+	locale_t locale;
+	bool tells;               /* anything */
+	unsigned char bytes[256]; /* what is known of each byte */
+} GpuSortLibcLess;
+
+extern void gpusort_libc_less_init(GpuSortLibcLess *less, locale_t locale, GpuSortLibcWalk *walk);
+extern bool gpusort_libc_is_less(const GpuSortLibcLess *less, char *a, size_t length, const char *b);
+
+#endif /* __GLIBC__ */
+
+#endif /* GPUSORT_LIBC_LESS_H */
