@@ -27,6 +27,10 @@
  *	above that: two comparisons a row at most, none of them by strcoll where strings have the same
  *	bytes.  So the work is linear in the rows.
  *
+ *	strcoll is asked of the ends of strings that begin alike, where that tells (keys/libc_less.c), which
+ *	goes by the same tables as the keys as far as beginnings are concerned.  So one in WHOLE_EVERY neighbours
+ *	is compared whole: what is wrong with a table shows in more than one of them.
+ *
  * Strings are copied once, to be terminated with a zero byte.  Rows that are needed beyond their
  * chunk are copied when it is left.
  *
@@ -46,6 +50,9 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
+
+/* One in so many neighbours is compared from the strings' beginnings on. */
+#define WHOLE_EVERY 32
 
 /* What is compared of a row in one column. */
 typedef struct CheckedValue
@@ -84,6 +91,7 @@ struct GpuSortCollationCheck
 	CheckedRow *least;    /* of the run at hand; NULL: none is at hand */
 	CheckedRow *greatest; /* of the same */
 	int different;        /* the column in which the last two rows compared differ */
+	uint32 neighbours;    /* strings that were compared as such */
 };
 
 /* Returns how many columns there are up to the last one in the key that is under a collation of the C library. */
@@ -256,7 +264,7 @@ compare(GpuSortCollationCheck *check, CheckedRow *left_row, CheckedRow *right_ro
 																							: 1;
 		else
 		{
-			if (neighbours && are_in_order(column, left, right))
+			if (neighbours && check->neighbours++ % WHOLE_EVERY != 0 && are_in_order(column, left, right))
 				return -1;
 			order = compare_strings(column, left, right);
 			return order != 0 ? order : neighbours;
