@@ -95,6 +95,7 @@ typedef struct PathTime
 	double before; /* all of the time, or until rows are in order */
 	double above;  /* from there on, divided if there are */
 	double processes;
+	double start;             /* of before, what it takes to start these */
 	const PathKey *range_key; /* by whose values the rows are shared out; NULL: by none, above belongs to one process */
 	bool works;               /* a node above the sort has something to do */
 } PathTime;
@@ -333,8 +334,10 @@ both_sides_time(const Estimate *estimate, const Path *path, PathTime outer, cons
 			.above = work,
 			.processes = 1,
 		};
-	outer.before += inner->before;
+	/* The same processes are of both sides. */
+	outer.before += inner->before - Min(outer.start, inner->start);
 	outer.above += inner->above;
+	outer.start = Max(outer.start, inner->start);
 	outer.processes = Max(outer.processes, inner->processes);
 	add_node(&outer, work, path->rows, true, true);
 	return outer;
@@ -439,7 +442,8 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	sorted.above = cost.emit * rows;
 	if (path->gathered && gpusort_parallel_output)
 	{
-		sorted.before += parallel_setup_cost + WORKER_START * input->parallel_workers;
+		sorted.start = parallel_setup_cost + WORKER_START * input->parallel_workers;
+		sorted.before += sorted.start;
 		sorted.processes = gpusort_range_processes(input->parallel_workers);
 		sorted.range_key = linitial_node(PathKey, path->custom.path.pathkeys);
 	}

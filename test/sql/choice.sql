@@ -119,6 +119,11 @@ SELECT is(gs.digest(query || ' ORDER BY 1, 2'), gs.native_digest(query || ' ORDE
 FROM (VALUES ('SELECT u, count(*), sum(n) FROM gs.choice GROUP BY u'), ('SELECT DISTINCT u, f FROM gs.choice'), ('SELECT u, few FROM gs.choice UNION SELECT v, 1 FROM gs.other'),
 	  ('SELECT c.id, o.v FROM gs.choice c JOIN gs.other o USING (u)'), ('SELECT id, sum(f) OVER (PARTITION BY many ORDER BY u, id) FROM gs.choice')) v (query);
 
+-- the workers are started once for both sides of a join
+SET parallel_setup_cost = 7000;
+SELECT is(gs.chosen('SELECT * FROM gs.choice JOIN gs.other USING (u)'), 'gpusort parallel', 'where workers are dear');
+SET parallel_setup_cost = 0;
+
 -- what is above a sort, in all of them only where that takes less time than passing the rows on
 SET max_parallel_workers_per_gather = 1;
 SET enable_hashagg = off;
