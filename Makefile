@@ -12,7 +12,7 @@
 #   make check-libc         the keys of the C library's collations
 #   make check-device       the device library and the reference sorts, emulated; ENGINE=cuda on a GPU host
 #   make tests-service tests-engine tests-libc tests-device    compiles what these run, so that they can run
-#                           side by side (CUDA emulated)
+#                           side by side (CUDA emulated; tests-device ENGINE=cuda for a GPU)
 #
 #   NVCC=                   without the cuda engine
 #   SANITIZE=address,undefined | thread    for the check targets
@@ -130,9 +130,14 @@ tests-emulate:
 tests-engine: tests-emulate
 	$(MAKE) -C test/engine all
 
+ifeq ($(ENGINE),cuda)
+tests-device:
+	$(MAKE) -C test/device cuda
+else
 tests-device: tests-emulate
 	$(MAKE) -C test/device emulated
 	$(MAKE) -C bench/device emulated
+endif
 
 clean: clean-parts
 clean-parts:
