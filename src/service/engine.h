@@ -27,10 +27,12 @@
 #ifndef GPUSORT_ENGINE_H
 #define GPUSORT_ENGINE_H
 
+#include <stdbool.h>
+
 #include "service/protocol.h"
 
 /* Bumped with every change here: an engine of another version is not loaded. */
-#define GPUSORT_ENGINE_ABI 5
+#define GPUSORT_ENGINE_ABI 6
 
 typedef struct GpuSortEngine GpuSortEngine; /* opaque, the engine's own */
 typedef struct GpuSort GpuSort;             /* opaque, the engine's own */
@@ -90,9 +92,11 @@ typedef struct GpuSortEngineOps
 	/*
 	 * Fills chunk with the rows from number first on, as many as it takes and none from number end on;
 	 * first < end <= outcome.rows.  emitted->last: the row before end is among them.  Rows are asked for
-	 * in any order; the fastest is where each call goes on where the one before ended.
+	 * in any order; the fastest is where each call goes on where the one before ended.  With records
+	 * each row has its key before it, key_words words, and the flags that it was put with (no TIE_NEXT,
+	 * and tie_rows is 0): records as in a chunk of ingest, without offsets.
 	 */
-	int (*emit)(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuSortEmitted *emitted,
+	int (*emit)(GpuSort *sort, uint64_t first, uint64_t end, bool records, void *chunk, GpuSortEmitted *emitted,
 				GpuSortError *error);
 
 	/* Copies the keys of the rows of these numbers, key_words words each, as they were put. */

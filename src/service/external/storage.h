@@ -1,0 +1,59 @@
+/*-------------------------------------------------------------------------
+ *
+ * storage.h
+ *	  Where the runs of a sort are kept: blocks of records, in the host's memory or
+ *	  in temporary files.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_EXTERNAL_STORAGE_H
+#define GPUSORT_EXTERNAL_STORAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "service/host/memory.h"
+#include "service/protocol.h"
+
+/* Of one sort; belongs to whoever created it. */
+typedef struct GpuSortStorage GpuSortStorage;
+
+/* A buffer is as large as a chunk; a block is at most this large, but for a single record that is larger. */
+#define GPUSORT_BLOCK_BYTES ((uint32_t) 256 << 10)
+
+/* Some records, as they are kept. */
+typedef struct GpuSortBlock
+{
+	uint32_t bytes;    /* of the records */
+	uint32_t rows;     /* the owner's business */
+	uint32_t stored;   /* bytes that it takes where it is kept */
+	uint32_t checksum; /* of what is stored */
+	uint32_t file;     /* GPUSORT_BLOCK_IN_MEMORY, or the number of a file */
+	uint64_t place;    /* an address, or bytes from the start of the file */
+} GpuSortBlock;
+
+#define GPUSORT_BLOCK_IN_MEMORY UINT32_MAX
+
+/* What is kept now, in bytes. */
+typedef struct GpuSortStored
+{
+	uint64_t memory;
+	uint64_t disk;
+} GpuSortStored;
+
+extern GpuSortStorage *gpusort_storage_create(GpuSortHostMemory *memory, const int *cancelled, GpuSortError *error);
+extern void gpusort_storage_destroy(GpuSortStorage *storage);
+
+extern int gpusort_storage_add_space(GpuSortStorage *storage, uint64_t owner, int descriptor, uint64_t start,
+									 uint64_t bytes, GpuSortError *error);
+extern bool gpusort_storage_reserve(GpuSortStorage *storage, uint64_t bytes, uint64_t *lacking);
+
+extern char *gpusort_storage_buffer(GpuSortStorage *storage, GpuSortError *error);
+extern void gpusort_storage_write(GpuSortStorage *storage, char *buffer, GpuSortBlock *blocks, uint32_t count);
+extern int gpusort_storage_finish_run(GpuSortStorage *storage, GpuSortError *error);
+extern void gpusort_storage_finish(GpuSortStorage *storage, GpuSortStored *stored);
+
+extern int gpusort_storage_read(GpuSortStorage *storage, const GpuSortBlock *blocks, uint32_t count, char *to,
+								GpuSortError *error);
+
+#endif /* GPUSORT_EXTERNAL_STORAGE_H */
