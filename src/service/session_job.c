@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "service/service_log.h"
 #include "service/session_state.h"
@@ -41,6 +42,8 @@ drop_commands(GpuSortSession *session, GpuSortCommand *command)
 			gpusort_pool_give_back(session->sessions->pool, command->chunk);
 		if (command->type == GPUSORT_COMMAND_EMIT)
 			((GpuSortRead *) command->interval)->emits--;
+		if (command->type == GPUSORT_COMMAND_SPACE && command->descriptor >= 0)
+			close(command->descriptor);
 		((GpuSortSession *) command->asker)->commands--;
 		free(command->borders);
 		free(command);
@@ -153,6 +156,8 @@ gpusort_session_command(GpuSortSession *session, GpuSortCommand what)
 	{
 		if (has_chunk(&what))
 			gpusort_pool_give_back(session->sessions->pool, what.chunk);
+		if (what.type == GPUSORT_COMMAND_SPACE && what.descriptor >= 0)
+			close(what.descriptor);
 		free(what.borders);
 		gpusort_session_fail(session, GPUSORT_REASON_NO_MEMORY, "the sort service has no memory left");
 		return;

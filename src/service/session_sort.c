@@ -18,6 +18,9 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "service/clock.h"
 #include "service/session.h"
 #include "service/session_state.h"
@@ -107,9 +110,41 @@ gpusort_session_sort(GpuSortSession *session)
 		gpusort_session_open_output(session);
 }
 
+/* FILE: space that the job has lacked; of a session that has no part in it any more it is dropped. */
+bool
+gpusort_session_file(GpuSortSession *session, const GpuSortMessage *message, int *descriptor)
+{
+	GpuSortCommand command = {
+		.type = GPUSORT_COMMAND_SPACE,
+		.descriptor = *descriptor,
+		.owner = session->number,
+		.start = message->u.space.start,
+		.space = message->u.space.bytes};
+
+	session->asked_space = false;
+	gpusort_queue_moved(session->sessions);
+	if (session->finished)
+		return true;
+	*descriptor = -1;
+	gpusort_session_command(session, command);
+	return true;
+}
+
 /*
  * What the job has done
  */
+
+/* A command of the session's waits for space in files: asks the client, unless it has been asked. */
+static void
+lacks_space(GpuSortSession *session, const GpuSortCommand *lack)
+{
+	GpuSortMessage message = {.u.space.bytes = lack->space};
+
+	if (session->asked_space || session->finished || (session->state != STATE_INGEST && session->state != STATE_SORTING))
+		return;
+	session->asked_space = true;
+	gpusort_session_send(session, &message, GPUSORT_MSG_SPACE);
+}
 
 /* The engine has not the memory to begin the sort: it waits, if that will change when others end. */
 static void
@@ -207,10 +242,16 @@ gpusort_session_done(GpuSortCommand *command)
 	GpuSortSession *session = command->asker;
 	GpuSortSession *owner = gpusort_job_owner(command->job);
 
+	if (command->type == GPUSORT_COMMAND_LACK)
+	{
+		lacks_space(session, command);
+		free(command);
+		return;
+	}
 	session->commands--;
 	if (!command->skipped && command->type != GPUSORT_COMMAND_BEGIN && command->type != GPUSORT_COMMAND_RESERVE)
 		gpusort_queue_moved(session->sessions);
-	if (command->type == GPUSORT_COMMAND_SORT || command->type == GPUSORT_COMMAND_END)
+	if (command->type == GPUSORT_COMMAND_SORT || command->type == GPUSORT_COMMAND_END || command->released)
 		session->sessions->releases++;
 	if (command->failed)
 		gpusort_session_note_failure(owner, &command->error);
@@ -238,6 +279,12 @@ gpusort_session_done(GpuSortCommand *command)
 			break;
 		case GPUSORT_COMMAND_CUT:
 			gpusort_session_was_cut(session, command);
+			break;
+		case GPUSORT_COMMAND_SPACE:
+			if (command->descriptor >= 0)
+				close(command->descriptor);
+			break;
+		case GPUSORT_COMMAND_LACK:
 			break;
 		case GPUSORT_COMMAND_END:
 			gpusort_job_free(session->job);

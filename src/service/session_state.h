@@ -77,7 +77,8 @@ struct GpuSortSession
 {
 	GpuSortSessions *sessions;
 	GpuSortSession *next;
-	int socket; /* -1 once closed */
+	uint64_t number; /* of all sessions of this service */
+	int socket;      /* -1 once closed */
 	int pid;    /* of the peer */
 	GpuSortSessionState state;
 	bool broken;  /* to be ended as soon as nobody uses it */
@@ -107,6 +108,7 @@ struct GpuSortSession
 	GpuSortQueueEntry neighbours; /* in the queue */
 
 	/* ingest */
+	bool asked_space; /* SPACE is not answered yet */
 	bool full;
 	GpuSortMessage full_message;
 	GpuSortMessage job_message; /* JOB, sent when the first reserve is there */
@@ -145,6 +147,7 @@ extern bool gpusort_session_admit(GpuSortSession *session);
 extern bool gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message);
 extern void gpusort_session_leave(GpuSortSession *session);
 extern void gpusort_session_sort(GpuSortSession *session);
+extern bool gpusort_session_file(GpuSortSession *session, const GpuSortMessage *message, int *descriptor);
 
 /* session_output.c: messages; false if they are not legal */
 extern bool gpusort_session_chunk_free(GpuSortSession *session, const GpuSortMessage *message);

@@ -1,0 +1,386 @@
+/*-------------------------------------------------------------------------
+ *
+ * external_sort.c
+ *	  A sort of any size: an engine's, and when that has no memory left, runs of it
+ *	  that are merged by ranges of keys.
+ *
+ * PATH OF THE DATA
+ *	external_sort.c		put: chunks into a sort of the engine, until it has no memory for one
+ *	runs.c				then that is sorted, and its records are written as a run; the next begins
+ *	storage.c			runs in the host's memory, or in temporary files of the client's
+ *	merge.c				when all is put: partitions of all runs' keys
+ *	interval_reader.c	a partition's records, run by run
+ *	partition.c			put into a sort of the engine, sorted, and given out
+ *
+ * As long as all rows fit into the memory this is the engine's sort and nothing else.  Memory for a chunk
+ * is asked for when it is put: those that clients are filling take none of it.
+ *
+ * Legal order of calls: create, begin (again while it is busy), reserve; (put, add_space)*, sort, (emit | cut)*,
+ * end.  end is legal after any of them.  All are the job's thread's.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "service/external/external_sort.h"
+#include "service/external/merge.h"
+#include "service/job.h"
+
+/* Memory that others have is waited for so long, a look each 10 ms, before a sort that has rows fails. */
+#define BUSY_LOOKS 6000
+
+struct GpuSortExternal
+{
+	GpuSortEngineHandle handle;
+	GpuSortRequest request;
+	const int *cancelled;
+	GpuSortCallWatch *watch;
+
+	/* what is put now */
+	GpuSort *sort; /* of the engine; NULL before begin, and when there are runs alone */
+	bool reserved; /* for a first chunk: */
+	uint32_t reserved_rows;
+	uint64_t put_bytes; /* records of the sort at hand */
+	uint64_t put_rows;
+	uint64_t rows_in; /* of all */
+
+	/* what did not fit */
+	GpuSortRuns runs;
+	GpuSortMergeSource source;
+	GpuSortMerge *merge;
+	bool sorted;
+	GpuSortOutcome outcome;
+};
+
+static bool
+lacks_memory(const GpuSortError *error)
+{
+	return error->reason == GPUSORT_REASON_MEMORY_LIMIT || error->reason == GPUSORT_REASON_MEMORY_BUSY ||
+		error->reason == GPUSORT_REASON_NO_MEMORY || error->reason == GPUSORT_REASON_TOO_MANY_ROWS;
+}
+
+/* NULL: there is no memory.  The watches are those of the caller's thread and of one that is made here. */
+GpuSortExternal *
+gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest *request, const int *cancelled,
+						GpuSortCallWatch *watch, GpuSortCallWatch *loader_watch)
+{
+	GpuSortExternal *external = calloc(1, sizeof(GpuSortExternal));
+
+	if (external == NULL)
+		return NULL;
+	external->handle = *handle;
+	external->request = *request;
+	external->cancelled = cancelled;
+	external->watch = watch;
+	external->runs.key_words = request->key_words;
+	external->source = (GpuSortMergeSource){
+		.handle = &external->handle,
+		.request = &external->request,
+		.runs = &external->runs,
+		.cancelled = cancelled,
+		.watch = loader_watch};
+	return external;
+}
+
+/* GpuSortEngineOps.begin.  May be called again when that failed with MEMORY_BUSY. */
+int
+gpusort_external_begin(GpuSortExternal *external, GpuSortPlace *place, GpuSortError *error)
+{
+	int rc = external->handle.ops->begin(external->handle.engine, &external->request, external->cancelled,
+										 &external->sort, place, error);
+
+	if (rc != 0)
+		external->sort = NULL;
+	return rc;
+}
+
+/* Returns true if begin has succeeded. */
+bool
+gpusort_external_has_begun(const GpuSortExternal *external)
+{
+	return external->sort != NULL || external->runs.nruns > 0;
+}
+
+/* Returns how many runs there are so far. */
+uint32_t
+gpusort_external_runs(const GpuSortExternal *external)
+{
+	return external->runs.nruns;
+}
+
+/*
+ * Makes sure that a chunk of rows_max rows can be put: of a sort that spills the first, for any other can once
+ * that can.  Failing is no failure of the sort.
+ */
+int
+gpusort_external_reserve(GpuSortExternal *external, uint32_t rows_max, GpuSortError *error)
+{
+	int rc;
+
+	if (external->request.spill && (external->reserved || external->rows_in > 0))
+		return 0;
+	rc = external->handle.ops->reserve(external->sort, rows_max, error);
+	if (rc == 0 && external->request.spill)
+	{
+		external->reserved = true;
+		external->reserved_rows = rows_max;
+	}
+	return rc;
+}
+
+/* Begins the engine's sort for the next rows; waits where others have the memory. */
+static int
+begin_next(GpuSortExternal *external, GpuSortError *error)
+{
+	GpuSortRequest request = external->request;
+	GpuSortPlace ignored;
+
+	request.estimated_rows = request.estimated_bytes = 0;
+	for (int looks = 0;; looks++)
+	{
+		const struct timespec pause = {.tv_nsec = 10000000};
+		int rc;
+
+		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_BEGIN);
+		rc = external->handle.ops->begin(external->handle.engine, &request, external->cancelled, &external->sort, &ignored, error);
+		gpusort_watch_leave(external->watch);
+		if (rc == 0)
+			return 0;
+		external->sort = NULL;
+		if (!lacks_memory(error) || looks == BUSY_LOOKS)
+			return -1;
+		if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
+			return gpusort_runs_cancelled(error);
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* Makes the sort at hand a run; its memory is free then. */
+static GpuSortProgress
+write_run(GpuSortExternal *external, uint64_t *lacking, GpuSortError *error)
+{
+	GpuSortOutcome outcome;
+	int rc;
+
+	if (external->runs.storage == NULL)
+		external->runs.storage = gpusort_storage_create(
+			external->handle.ops->kind == GPUSORT_ENGINE_HOST ? NULL : gpusort_registry_host_memory(), external->cancelled, error);
+	if (external->runs.storage == NULL)
+		return GPUSORT_PROGRESS_FAILED;
+	if (!gpusort_storage_reserve(external->runs.storage, external->put_bytes, lacking))
+		return GPUSORT_PROGRESS_LACKS_SPACE;
+
+	gpusort_watch_enter(external->watch, GPUSORT_COMMAND_SORT);
+	rc = external->handle.ops->sort(external->sort, &outcome, error);
+	gpusort_watch_leave(external->watch);
+	if (rc == 0)
+		rc = gpusort_runs_write(&external->runs, external->handle.ops, external->sort, outcome.rows, external->put_bytes,
+								external->cancelled, error);
+	if (rc != 0)
+		return GPUSORT_PROGRESS_FAILED;
+	external->outcome.sort_ms += outcome.sort_ms;
+	external->outcome.key_bits = outcome.key_bits;
+	if (outcome.packed_bits > external->outcome.packed_bits)
+		external->outcome.packed_bits = outcome.packed_bits;
+	external->handle.ops->end(external->sort);
+	external->sort = NULL;
+	external->put_bytes = external->put_rows = 0;
+	external->reserved = false;
+	return GPUSORT_PROGRESS_DONE;
+}
+
+/* Makes room in the engine for a chunk of so many rows. */
+static GpuSortProgress
+make_room(GpuSortExternal *external, uint32_t rows, uint64_t *lacking, GpuSortError *error)
+{
+	for (int looks = 0;; looks++)
+	{
+		const struct timespec pause = {.tv_nsec = 10000000};
+		int rc = 0;
+
+		if (external->sort == NULL)
+			rc = begin_next(external, error);
+		if (rc == 0)
+		{
+			gpusort_watch_enter(external->watch, GPUSORT_COMMAND_RESERVE);
+			rc = external->handle.ops->reserve(external->sort, rows, error);
+			gpusort_watch_leave(external->watch);
+			if (rc == 0)
+				return GPUSORT_PROGRESS_DONE;
+		}
+		if (external->sort == NULL || !lacks_memory(error))
+			return GPUSORT_PROGRESS_FAILED;
+		if (external->put_rows > 0)
+		{
+			GpuSortProgress progress = write_run(external, lacking, error);
+
+			if (progress != GPUSORT_PROGRESS_DONE)
+				return progress;
+			continue;
+		}
+		/* not even one chunk: others have what it is sure of, for a moment */
+		if (looks == BUSY_LOOKS)
+			return GPUSORT_PROGRESS_FAILED;
+		if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
+			return gpusort_runs_cancelled(error);
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* GpuSortEngineOps.put.  Of a sort that spills it needs no reserve. */
+GpuSortProgress
+gpusort_external_put(GpuSortExternal *external, const void *chunk, uint32_t rows, uint32_t bytes, uint32_t rows_max,
+					 uint64_t *lacking, GpuSortError *error)
+{
+	int rc;
+
+	if (external->request.spill)
+	{
+		if (external->reserved && rows <= external->reserved_rows)
+		{
+			rows_max = external->reserved_rows;
+			external->reserved = false;
+		}
+		else
+		{
+			GpuSortProgress progress = make_room(external, rows, lacking, error);
+
+			if (progress != GPUSORT_PROGRESS_DONE)
+				return progress;
+			rows_max = rows;
+		}
+	}
+	gpusort_watch_enter(external->watch, GPUSORT_COMMAND_PUT);
+	rc = external->handle.ops->put(external->sort, chunk, rows, bytes, rows_max, error);
+	gpusort_watch_leave(external->watch);
+	if (rc != 0)
+		return GPUSORT_PROGRESS_FAILED;
+	external->put_bytes += bytes;
+	external->put_rows += rows;
+	external->rows_in += rows;
+	return GPUSORT_PROGRESS_DONE;
+}
+
+/* More space in a file; see gpusort_storage_add_space.  The descriptor is taken, whatever comes of it. */
+int
+gpusort_external_add_space(GpuSortExternal *external, uint64_t owner, int descriptor, uint64_t start, uint64_t bytes,
+						   GpuSortError *error)
+{
+	return gpusort_storage_add_space(external->runs.storage, owner, descriptor, start, bytes, error);
+}
+
+/* Plans the merge; where partitions begin keys differ in the first so many bits. */
+static int
+plan_merge(GpuSortExternal *external, uint32_t bits, const GpuSortBorders *like, GpuSortError *error)
+{
+	gpusort_merge_free(external->merge);
+	external->merge = gpusort_merge_create(&external->source, bits, like, error);
+	return external->merge != NULL ? 0 : -1;
+}
+
+/* GpuSortEngineOps.sort. */
+GpuSortProgress
+gpusort_external_sort(GpuSortExternal *external, GpuSortOutcome *outcome, uint64_t *lacking, GpuSortError *error)
+{
+	GpuSortStored stored;
+	int rc;
+
+	if (external->runs.nruns == 0)
+	{
+		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_SORT);
+		rc = external->handle.ops->sort(external->sort, outcome, error);
+		gpusort_watch_leave(external->watch);
+		external->sorted = rc == 0;
+		outcome->runs = 0;
+		outcome->run_memory = outcome->run_disk = 0;
+		return rc == 0 ? GPUSORT_PROGRESS_DONE : GPUSORT_PROGRESS_FAILED;
+	}
+	if (external->put_rows > 0)
+	{
+		GpuSortProgress progress = write_run(external, lacking, error);
+
+		if (progress != GPUSORT_PROGRESS_DONE)
+			return progress;
+	}
+	if (external->sort != NULL)
+		external->handle.ops->end(external->sort);
+	external->sort = NULL;
+	gpusort_storage_finish(external->runs.storage, &stored);
+	if (!external->request.shared && plan_merge(external, 64 * external->request.key_words, NULL, error) != 0)
+		return GPUSORT_PROGRESS_FAILED;
+	external->outcome.rows_in = external->rows_in;
+	external->outcome.rows = external->runs.rows;
+	external->outcome.bytes = external->runs.row_bytes;
+	external->outcome.runs = external->runs.nruns;
+	external->outcome.run_memory = stored.memory;
+	external->outcome.run_disk = stored.disk;
+	external->sorted = true;
+	*outcome = external->outcome;
+	return GPUSORT_PROGRESS_DONE;
+}
+
+/* GpuSortEngineOps.emit. */
+int
+gpusort_external_emit(GpuSortExternal *external, uint64_t first, uint64_t end, void *chunk, GpuSortEmitted *emitted,
+					  GpuSortError *error)
+{
+	int rc;
+
+	if (external->runs.nruns == 0)
+	{
+		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_EMIT);
+		rc = external->handle.ops->emit(external->sort, first, end, false, chunk, emitted, error);
+		gpusort_watch_leave(external->watch);
+		return rc;
+	}
+	if (external->merge == NULL && plan_merge(external, 64 * external->request.key_words, NULL, error) != 0)
+		return -1;
+	return gpusort_merge_emit(external->merge, first, end, chunk, emitted, error);
+}
+
+/*
+ * Cuts rows into ranges that the first so many bits of keys do not differ in, most at most, as gpusort_ranges_cut does; or
+ * where *borders says, if that is not NULL, as gpusort_ranges_cut_like does.
+ */
+int
+gpusort_external_cut(GpuSortExternal *external, uint32_t bits, uint32_t most, uint64_t *first_rows,
+					 GpuSortBorders **borders, GpuSortError *error)
+{
+	int rc;
+
+	if (external->runs.nruns == 0)
+	{
+		GpuSortSorted sorted = {external->handle.ops, external->sort, external->request.key_words, external->rows_in};
+
+		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_CUT);
+		if (*borders != NULL)
+			rc = gpusort_ranges_cut_like(&sorted, *borders, first_rows, error);
+		else
+			rc = gpusort_ranges_cut(&sorted, bits, most, first_rows, borders, error);
+		gpusort_watch_leave(external->watch);
+		return rc;
+	}
+	if (plan_merge(external, *borders != NULL ? (*borders)->bits : bits, *borders, error) != 0 ||
+		gpusort_merge_find_rows(external->merge, error) != 0)
+		return -1;
+	if (*borders != NULL)
+		return gpusort_merge_cut_like(external->merge, *borders, first_rows, error);
+	return gpusort_merge_cut(external->merge, most, first_rows, borders, error);
+}
+
+/* Frees everything; NULL is nothing. */
+void
+gpusort_external_end(GpuSortExternal *external)
+{
+	if (external == NULL)
+		return;
+	gpusort_merge_free(external->merge);
+	if (external->sort != NULL)
+		external->handle.ops->end(external->sort);
+	if (external->runs.storage != NULL)
+		gpusort_storage_destroy(external->runs.storage);
+	gpusort_runs_free(&external->runs);
+	free(external);
+}
