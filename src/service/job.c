@@ -170,7 +170,7 @@ cut_rows(GpuSortJob *job, GpuSortCommand *command)
 
 	if (first_rows == NULL)
 	{
-		command->error = (GpuSortError){GPUSORT_REASON_NO_MEMORY, "the sort service has no memory left"};
+		command->error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service has no memory left"};
 		return -1;
 	}
 	if (command->borders != NULL)
