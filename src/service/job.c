@@ -152,7 +152,7 @@ emit_rows(GpuSortJob *job, GpuSortCommand *command)
 	command->skipped = interval->next >= end;
 	if (command->skipped)
 		return 0;
-	rc = job->handle.ops->emit(job->sort, interval->next, end, gpusort_pool_chunk(job->pool, command->chunk),
+	rc = job->handle.ops->emit(job->sort, interval->next, end, false, gpusort_pool_chunk(job->pool, command->chunk),
 							   &command->u.emitted, &command->error);
 	if (rc == 0)
 		interval->next += command->u.emitted.rows;

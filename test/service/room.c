@@ -121,7 +121,7 @@ read_rows(GpuSort *sort, uint64_t all)
 	{
 		GpuSortError error;
 
-		if (ops->emit(sort, rows, all, chunk, &emitted, &error) != 0)
+		if (ops->emit(sort, rows, all, false, chunk, &emitted, &error) != 0)
 			return 0;
 		for (uint32_t i = 0; i < emitted.rows; i++, rows++)
 		{

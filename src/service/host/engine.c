@@ -349,6 +349,9 @@ host_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 	outcome->rows = sort->rows_out;
 	outcome->bytes = sort->row_bytes;
 	outcome->tie_rows = sort->tie_rows;
+	outcome->run_memory = 0;
+	outcome->run_disk = 0;
+	outcome->runs = 0;
 	outcome->key_bits = sort->key_words * 64;
 	outcome->packed_bits = sort->packing.bits;
 	outcome->sort_ms = gpusort_clock_ms() - start;
@@ -356,7 +359,8 @@ host_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 }
 
 static int
-host_emit(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuSortEmitted *emitted, GpuSortError *error)
+host_emit(GpuSort *sort, uint64_t first, uint64_t end, bool records, void *chunk, GpuSortEmitted *emitted,
+		  GpuSortError *error)
 {
 	double start = gpusort_clock_ms();
 
@@ -366,7 +370,7 @@ host_emit(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuSortEmitt
 		return error_order_of_calls(error, "emit before sort");
 	if (first >= end || end > sort->rows_out)
 		return error_order_of_calls(error, "emit of rows that there are not");
-	gpusort_host_emit(sort, first, end, chunk, emitted);
+	gpusort_host_emit(sort, first, end, records, chunk, emitted);
 	emitted->gather_ms = gpusort_clock_ms() - start;
 	return 0;
 }

@@ -186,11 +186,24 @@ gpusort_host_ingest(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t by
 	return 0;
 }
 
-static inline void
-prefetch_row(const GpuSort *sort, uint64_t ref)
+/* A chunk being filled by several threads. */
+typedef struct Filling
 {
-	const char *row = sort->chunks[gpusort_host_ref_chunk(ref)].records + gpusort_host_ref_offset(ref);
-	uint32_t length = gpusort_host_ref_length(ref);
+	const GpuSort *sort;
+	char *chunk;
+	bool records;                      /* rows have their keys before them */
+	uint32_t key_bytes;                /* before each row */
+	uint64_t rows[EMIT_PARTS_MAX + 1]; /* where parts start, and the end */
+	uint32_t bytes[EMIT_PARTS_MAX + 1];
+	uint32_t tie_rows[EMIT_PARTS_MAX];
+} Filling;
+
+static inline void
+prefetch_row(const Filling *filling, uint64_t ref)
+{
+	const char *row = filling->sort->chunks[gpusort_host_ref_chunk(ref)].records + gpusort_host_ref_offset(ref) -
+		filling->key_bytes;
+	uint32_t length = gpusort_host_ref_length(ref) + filling->key_bytes;
 
 	if (length > PREFETCH_BYTES)
 		length = PREFETCH_BYTES;
@@ -201,19 +214,23 @@ prefetch_row(const GpuSort *sort, uint64_t ref)
 
 /* Copies rows, in the order of the elements from first up to end, to "to". */
 static uint32_t
-emit_rows(const GpuSort *sort, uint64_t first, uint64_t end, char *to, const char *to_end)
+emit_rows(const Filling *filling, uint64_t first, uint64_t end, char *to, const char *to_end)
 {
+	const GpuSort *sort = filling->sort;
+	const uint32_t key_bytes = filling->key_bytes;
+	const uint8_t flags_kept = filling->records ? GPUSORT_ROW_KEY_TRUNCATED | GPUSORT_ROW_OVERFLOW : GPUSORT_ROW_OVERFLOW;
+	const uint64_t tie_mark = filling->records ? 0 : GPUSORT_HOST_REF_MARK;
 	uint32_t tie_rows = 0;
 
 	for (uint64_t i = first; i < end; i++)
 	{
 		uint64_t ref = sort->elements[i].ref;
-		uint32_t length = gpusort_host_ref_length(ref);
-		const char *row = sort->chunks[gpusort_host_ref_chunk(ref)].records + gpusort_host_ref_offset(ref);
+		uint32_t length = gpusort_host_ref_length(ref) + key_bytes;
+		const char *row = sort->chunks[gpusort_host_ref_chunk(ref)].records + gpusort_host_ref_offset(ref) - key_bytes;
 		uint8_t flags;
 
 		if (i + PREFETCH_ROWS < end)
-			prefetch_row(sort, sort->elements[i + PREFETCH_ROWS].ref);
+			prefetch_row(filling, sort->elements[i + PREFETCH_ROWS].ref);
 
 		/*
 		 * Short rows are copied 32 bytes at a time and up to 24 bytes too far,
@@ -228,34 +245,24 @@ emit_rows(const GpuSort *sort, uint64_t first, uint64_t end, char *to, const cha
 		else
 			memcpy(to, row, length);
 
-		flags = row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_OVERFLOW;
-		if (ref & GPUSORT_HOST_REF_MARK)
+		flags = row[key_bytes + GPUSORT_ROW_FLAGS_OFFSET] & flags_kept;
+		if (ref & tie_mark)
 		{
 			flags |= GPUSORT_ROW_TIE_NEXT;
 			tie_rows++;
 		}
-		to[GPUSORT_ROW_FLAGS_OFFSET] = flags;
+		to[key_bytes + GPUSORT_ROW_FLAGS_OFFSET] = flags;
 		to += length;
 	}
 	return tie_rows;
 }
-
-/* A chunk being filled by several threads. */
-typedef struct Filling
-{
-	const GpuSort *sort;
-	char *chunk;
-	uint64_t rows[EMIT_PARTS_MAX + 1]; /* where parts start, and the end */
-	uint32_t bytes[EMIT_PARTS_MAX + 1];
-	uint32_t tie_rows[EMIT_PARTS_MAX];
-} Filling;
 
 static void
 fill_part(void *arg, uint32_t p)
 {
 	Filling *filling = arg;
 
-	filling->tie_rows[p] = emit_rows(filling->sort, filling->rows[p], filling->rows[p + 1],
+	filling->tie_rows[p] = emit_rows(filling, filling->rows[p], filling->rows[p + 1],
 									 filling->chunk + filling->bytes[p],
 									 filling->chunk + filling->bytes[p + 1]);
 }
@@ -263,12 +270,15 @@ fill_part(void *arg, uint32_t p)
 /*
  * Fills a chunk with the rows from number first on, as many as it takes, up to end.
  * Refs tell the lengths, so where each row goes is known before one is copied, and
- * threads can share the copying.
+ * threads can share the copying.  With records each has its key before it and the
+ * flags that it was put with.
  */
 void
-gpusort_host_emit(const GpuSort *sort, uint64_t first, uint64_t end, char *chunk, GpuSortEmitted *emitted)
+gpusort_host_emit(const GpuSort *sort, uint64_t first, uint64_t end, bool records, char *chunk,
+				  GpuSortEmitted *emitted)
 {
-	Filling filling = {.sort = sort, .chunk = chunk};
+	const uint32_t key_bytes = records ? sort->key_words * sizeof(uint64_t) : 0;
+	Filling filling = {.sort = sort, .chunk = chunk, .records = records, .key_bytes = key_bytes};
 	uint32_t parts = 2 * gpusort_threads_count(sort->threads);
 	uint32_t part = 0;
 	uint32_t part_bytes;
@@ -281,7 +291,7 @@ gpusort_host_emit(const GpuSort *sort, uint64_t first, uint64_t end, char *chunk
 	filling.rows[0] = i;
 	for (; i < end; i++)
 	{
-		uint32_t length = gpusort_host_ref_length(sort->elements[i].ref);
+		uint32_t length = gpusort_host_ref_length(sort->elements[i].ref) + key_bytes;
 
 		if (length > GPUSORT_CHUNK_BYTES - at)
 			break;
