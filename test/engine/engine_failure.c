@@ -222,7 +222,7 @@ cancel_after(useconds_t after)
 		result = test.ops->sort(sort, &outcome, &error);
 	while (result == 0)
 	{
-		result = test.ops->emit(sort, first, outcome.rows, test.pool + GPUSORT_CHUNK_BYTES, &emitted, &error);
+		result = test.ops->emit(sort, first, outcome.rows, false, test.pool + GPUSORT_CHUNK_BYTES, &emitted, &error);
 		if (result == 0)
 			result = test.ops->keys_at(sort, &first, 1, key, &error);
 		if (result == 0)

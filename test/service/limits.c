@@ -195,7 +195,7 @@ test_no_leak(void)
 static void
 test_full_again(void)
 {
-	const char *const options[] = {"--host-memory", "33554432", "--threads", "1", NULL};
+	const char *const options[] = {"--host-memory", "41943040", "--threads", "1", NULL};
 	Service service;
 	Client client;
 	Rows rows;

@@ -7,7 +7,8 @@
  *
  *	The account (charge, discharge) is what gpusort.host_memory limits.  A sort
  *	charges before it takes, and charges the worst case first, so that a sort
- *	that was let in can be finished.
+ *	that was let in can be finished.  Who may have how much of it memory_share.h
+ *	says; what a sort is charged for the sort itself knows, and tells with each call.
  *
  *	Extents (get, put) are the memory itself: whole pages of large mappings.  A
  *	page touched for the first time costs many times what copying into it costs,
@@ -31,6 +32,7 @@
 #include <sys/mman.h>
 
 #include "service/host/memory.h"
+#include "service/memory_share.h"
 
 #define HUGE_BYTES        ((size_t) 2 << 20)
 #define MAPPING_BYTES     ((size_t) 32 << 20)
@@ -46,9 +48,7 @@ struct GpuSortHostMemory
 {
 	pthread_mutex_t lock;
 
-	/* the account */
-	uint64_t limit;
-	uint64_t used;
+	GpuSortMemoryShare share; /* the account */
 
 	/* free extents, by rising address */
 	Extent *extents;
@@ -68,7 +68,7 @@ gpusort_host_memory_create(uint64_t limit)
 	if (memory == NULL)
 		return NULL;
 	pthread_mutex_init(&memory->lock, NULL);
-	memory->limit = limit;
+	memory->share.limit = limit;
 	return memory;
 }
 
@@ -87,14 +87,37 @@ gpusort_host_memory_destroy(GpuSortHostMemory *memory)
 uint64_t
 gpusort_host_memory_limit(GpuSortHostMemory *memory)
 {
-	return memory->limit;
+	return memory->share.limit;
 }
 
 /* Bytes that sorts are charged for. */
 uint64_t
 gpusort_host_memory_used(GpuSortHostMemory *memory)
 {
-	return __atomic_load_n(&memory->used, __ATOMIC_RELAXED);
+	uint64_t used;
+
+	pthread_mutex_lock(&memory->lock);
+	used = memory->share.used;
+	pthread_mutex_unlock(&memory->lock);
+	return used;
+}
+
+/* A sort is there that will be charged, or is to be. */
+void
+gpusort_host_memory_begin(GpuSortHostMemory *memory)
+{
+	pthread_mutex_lock(&memory->lock);
+	memory->share.sorts++;
+	pthread_mutex_unlock(&memory->lock);
+}
+
+/* It has ended, and is charged for nothing. */
+void
+gpusort_host_memory_end(GpuSortHostMemory *memory)
+{
+	pthread_mutex_lock(&memory->lock);
+	memory->share.sorts--;
+	pthread_mutex_unlock(&memory->lock);
 }
 
 /*
@@ -103,27 +126,30 @@ gpusort_host_memory_used(GpuSortHostMemory *memory)
  * MEMORY_LIMIT.  With the lock held.
  */
 static int
-check_limit(GpuSortHostMemory *memory, uint64_t bytes, uint64_t own, GpuSortError *error)
+check_share(GpuSortHostMemory *memory, uint64_t bytes, uint64_t own, GpuSortError *error)
 {
-	if (bytes <= memory->limit && memory->used <= memory->limit - bytes)
+	GpuSortMemoryShare *share = &memory->share;
+	bool fits_alone = bytes <= share->limit && gpusort_share_fits_alone(share, own + bytes);
+
+	/* Estimates may be so large that adding to them might overflow. */
+	if (bytes <= share->limit && gpusort_share_allows(share, own, bytes))
 		return 0;
-	error->reason = bytes <= memory->limit && own <= memory->limit - bytes ? GPUSORT_REASON_MEMORY_BUSY
-																		   : GPUSORT_REASON_MEMORY_LIMIT;
+	error->reason = fits_alone ? GPUSORT_REASON_MEMORY_BUSY : GPUSORT_REASON_MEMORY_LIMIT;
 	snprintf(error->text, sizeof(error->text),
 			 "gpusort.host_memory allows %llu MB, sorts use %llu MB of it, and %llu MB more are needed",
-			 (unsigned long long) (memory->limit >> 20), (unsigned long long) (memory->used >> 20),
+			 (unsigned long long) (share->limit >> 20), (unsigned long long) (share->used >> 20),
 			 (unsigned long long) ((bytes >> 20) + 1));
 	return -1;
 }
 
-/* Fails as the first charge of a sort, of that many bytes, would; charges nothing. */
+/* Fails as a charge of that many bytes, to a sort that is charged for own, would; charges nothing. */
 int
-gpusort_host_memory_would_fit(GpuSortHostMemory *memory, uint64_t bytes, GpuSortError *error)
+gpusort_host_memory_would_fit(GpuSortHostMemory *memory, uint64_t bytes, uint64_t own, GpuSortError *error)
 {
 	int rc;
 
 	pthread_mutex_lock(&memory->lock);
-	rc = check_limit(memory, bytes, 0, error);
+	rc = check_share(memory, bytes, own, error);
 	pthread_mutex_unlock(&memory->lock);
 	return rc;
 }
@@ -138,19 +164,19 @@ gpusort_host_memory_charge(GpuSortHostMemory *memory, uint64_t bytes, uint64_t o
 	int rc;
 
 	pthread_mutex_lock(&memory->lock);
-	rc = check_limit(memory, bytes, own, error);
+	rc = check_share(memory, bytes, own, error);
 	if (rc == 0)
-		__atomic_store_n(&memory->used, memory->used + bytes, __ATOMIC_RELAXED);
+		gpusort_share_take(&memory->share, own, bytes);
 	pthread_mutex_unlock(&memory->lock);
 	return rc;
 }
 
-/* Takes back a charge, or a part of it. */
+/* Takes back so many bytes of the charge of a sort that is charged for own. */
 void
-gpusort_host_memory_discharge(GpuSortHostMemory *memory, uint64_t bytes)
+gpusort_host_memory_discharge(GpuSortHostMemory *memory, uint64_t bytes, uint64_t own)
 {
 	pthread_mutex_lock(&memory->lock);
-	__atomic_store_n(&memory->used, memory->used - bytes, __ATOMIC_RELAXED);
+	gpusort_share_give_back(&memory->share, own, bytes);
 	pthread_mutex_unlock(&memory->lock);
 }
 
@@ -315,7 +341,7 @@ map_more(GpuSortHostMemory *memory, size_t bytes)
 	char *aligned;
 
 	/* What is free but too scattered must not add to what the limit allows. */
-	if (memory->mapped + size > memory->limit)
+	if (memory->mapped + size > memory->share.limit)
 		trim(memory, 0);
 
 	start = mmap(NULL, size + HUGE_BYTES, PROT_READ | PROT_WRITE,
