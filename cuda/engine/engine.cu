@@ -153,7 +153,9 @@ warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, char *chunk, Gp
 	if (result == 0)
 		result = gpusort_cuda_sort(sort, &outcome, error);
 	if (result == 0)
-		result = gpusort_cuda_emit(sort, 0, outcome.rows, chunk, &emitted, error);
+		result = gpusort_cuda_emit(sort, 0, outcome.rows, false, chunk, &emitted, error);
+	if (result == 0)
+		result = gpusort_cuda_emit(sort, 0, outcome.rows, true, chunk, &emitted, error);
 	if (result == 0)
 		result = gpusort_cuda_keys_at(sort, &row, 1, &key, error);
 	if (result == 0)

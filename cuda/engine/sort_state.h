@@ -156,6 +156,7 @@ typedef struct GpuSortShard
 	/* the first of them, and the row before which they end at the latest; by number in the shard */
 	uint32_t ahead_first;
 	uint32_t ahead_end;
+	bool ahead_records; /* with their keys */
 } GpuSortShard;
 
 struct GpuSort
