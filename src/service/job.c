@@ -170,7 +170,7 @@ cut_rows(GpuSortJob *job, GpuSortCommand *command)
 
 	if (first_rows == NULL)
 	{
-		command->error = (GpuSortError){GPUSORT_REASON_NO_MEMORY, 0, "the sort service has no memory left"};
+		command->error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service has no memory left"};
 		return -1;
 	}
 	rc = gpusort_external_cut(job->sort, command->bits, command->most, first_rows, &command->borders, &command->error);
@@ -190,7 +190,7 @@ begin_sort(GpuSortJob *job, GpuSortCommand *command)
 		job->sort = gpusort_external_create(&job->handle, &job->request, &job->cancelled, &job->watch, &job->loader_watch);
 	if (job->sort == NULL)
 	{
-		command->error = (GpuSortError){GPUSORT_REASON_NO_MEMORY, 0, "the sort service has no memory left"};
+		command->error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service has no memory left"};
 		return -1;
 	}
 	gpusort_watch_enter(&job->watch, GPUSORT_COMMAND_BEGIN);

@@ -580,7 +580,7 @@ gpusort_merge_cut_like(const GpuSortMerge *merge, const GpuSortBorders *borders,
 			first_rows[i] = merge->partitions[at]->first_row;
 		else
 		{
-			*error = (GpuSortError){GPUSORT_REASON_ORDER_CHECK, 0, "no partition of a merge begins at a border of ranges"};
+			*error = (GpuSortError){.reason = GPUSORT_REASON_ORDER_CHECK, .text = "no partition of a merge begins at a border of ranges"};
 			return -1;
 		}
 	}
@@ -619,7 +619,7 @@ start_loader(GpuSortMerge *merge, GpuSortError *error)
 		return 0;
 	if (pthread_create(&merge->loader, NULL, loader_main, merge) != 0)
 	{
-		*error = (GpuSortError){GPUSORT_REASON_NO_MEMORY, 0, "the sort service could not start a thread"};
+		*error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service could not start a thread"};
 		return -1;
 	}
 	merge->has_loader = true;

@@ -22,21 +22,21 @@
 int
 gpusort_runs_damaged(GpuSortError *error)
 {
-	*error = (GpuSortError){GPUSORT_REASON_STORAGE, 0, "a run of sorted rows is damaged: records are not what was written"};
+	*error = (GpuSortError){.reason = GPUSORT_REASON_STORAGE, .text = "a run of sorted rows is damaged: records are not what was written"};
 	return -1;
 }
 
 int
 gpusort_runs_no_memory(GpuSortError *error)
 {
-	*error = (GpuSortError){GPUSORT_REASON_NO_MEMORY, 0, "the sort service has no memory left"};
+	*error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service has no memory left"};
 	return -1;
 }
 
 int
 gpusort_runs_cancelled(GpuSortError *error)
 {
-	*error = (GpuSortError){GPUSORT_REASON_INTERNAL, 0, "the sort was cancelled"};
+	*error = (GpuSortError){.reason = GPUSORT_REASON_INTERNAL, .text = "the sort was cancelled"};
 	return -1;
 }
 

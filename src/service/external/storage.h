@@ -4,6 +4,14 @@
  *	  Where the runs of a sort are kept: blocks of records, in the host's memory or
  *	  in temporary files.
  *
+ *	  create, (reserve, add_space*, (buffer, write)*, finish_run)*, finish, read*, destroy
+ *
+ * A run is reserved with the bytes of all its records, and goes wholly to memory or
+ * wholly to files.  All is called from one thread, its sort's; but read from any,
+ * also by several at once.  What was written can be read after finish_run.  destroy
+ * is legal, and due, after any of them, also while runs are being written; no read
+ * may be under way then.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPUSORT_EXTERNAL_STORAGE_H
@@ -12,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "service/external/compression.h"
 #include "service/host/memory.h"
 #include "service/protocol.h"
 
@@ -47,6 +56,8 @@ extern void gpusort_storage_destroy(GpuSortStorage *storage);
 extern int gpusort_storage_add_space(GpuSortStorage *storage, uint64_t owner, int descriptor, uint64_t start,
 									 uint64_t bytes, GpuSortError *error);
 extern bool gpusort_storage_reserve(GpuSortStorage *storage, uint64_t bytes, uint64_t *lacking);
+
+extern void gpusort_storage_set_compression(GpuSortStorage *storage, GpuSortCompressionMode mode);
 
 extern char *gpusort_storage_buffer(GpuSortStorage *storage, GpuSortError *error);
 extern void gpusort_storage_write(GpuSortStorage *storage, char *buffer, GpuSortBlock *blocks, uint32_t count);
