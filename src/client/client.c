@@ -16,9 +16,13 @@
  * interval is over when its last row has come, or with skip.  The service may send rows of
  * the next before all of the one at hand, when that is larger than it thought: they wait here.
  *
+ * Where a sort is larger than memory the service may ask for space in a temporary file while
+ * get_chunk, sort or leave wait (space.c).  The calls give it, or raise fd.c's error.
+ *
  * A client belongs to the memory context that was current at begin: when that
  * is reset, on error say, the connection closes, and the service takes back all
- * that the sort held.  end does the same at once.
+ * that the sort held.  end does the same at once, and closes the temporary file; it must
+ * be called but after an error, when that belongs to the resource owner alone.
  *
  * connection.c says what may happen while a call waits for the service, and how
  * chunks come to be mapped.
@@ -30,6 +34,7 @@
 #include <math.h>
 
 #include "client/connection.h"
+#include "client/space.h"
 #include "server/shared.h"
 
 /* A chunk that may be filled with so many rows. */
@@ -62,6 +67,7 @@ struct GpuSortClient
 	uint32 current; /* the chunk that get_chunk returned */
 	bool full;
 	GpuSortFailure full_reason;
+	GpuSortSpace space;
 
 	/*
 	 * What DATA are the next rows: how often the rows were rewound; of a shared sort the number of the
@@ -242,6 +248,23 @@ gpusort_client_has_ecc(const GpuSortClient *client)
 	return client->ecc;
 }
 
+/* Gives the service the space that it asks for.  Errors: there is none. */
+static bool
+give_space(GpuSortClient *client, const GpuSortMessage *request, GpuSortFailure *failure)
+{
+	GpuSortMessage answer = {0};
+	bool first = client->space.file == 0;
+
+	if (!gpusort_space_can_grow(&client->space, request->u.space.bytes))
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service asked for " UINT64_FORMAT " bytes after " UINT64_FORMAT,
+								   request->u.space.bytes, client->space.bytes);
+	answer.u.space.bytes = request->u.space.bytes;
+	answer.u.space.start = gpusort_space_grow(&client->space, request->u.space.bytes);
+	return gpusort_connection_send_file(&client->connection, &answer, GPUSORT_MSG_FILE, first ? client->space.file : 0,
+										failure);
+}
+
 /* Takes note of a message that may come while chunks are put. */
 static bool
 note_ingest_message(GpuSortClient *client, const GpuSortMessage *message, GpuSortFailure *failure)
@@ -259,6 +282,8 @@ note_ingest_message(GpuSortClient *client, const GpuSortMessage *message, GpuSor
 			client->full = true;
 			gpusort_failure_copy(&client->full_reason, message);
 			return true;
+		case GPUSORT_MSG_SPACE:
+			return give_space(client, message, failure);
 		default:
 			return gpusort_failure_unexpected(failure, message);
 	}
@@ -327,8 +352,13 @@ end_input(GpuSortClient *client, GpuSortMessageType type, GpuSortMessageType ans
 			return false;
 		if (answer->type == answer_type)
 			return true;
+		if (answer->type == GPUSORT_MSG_SPACE)
+		{
+			if (!give_space(client, answer, failure))
+				return false;
+		}
 		/* Grants may cross ours on the wire: they are void. */
-		if (answer->type != GPUSORT_MSG_CHUNK && answer->type != GPUSORT_MSG_FULL)
+		else if (answer->type != GPUSORT_MSG_CHUNK && answer->type != GPUSORT_MSG_FULL)
 			return gpusort_failure_unexpected(failure, answer);
 	}
 }
@@ -608,11 +638,12 @@ gpusort_client_rewind(GpuSortClient *client, GpuSortFailure *failure)
 	return gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_REWIND, failure);
 }
 
-/* Ends the sort, wherever it is; the client's few bytes stay with their context. */
+/* Ends the sort, wherever it is; the client's few bytes stay with their context.  Not while an error is handled. */
 void
 gpusort_client_end(GpuSortClient *client)
 {
 	close_client(client);
+	gpusort_space_close(&client->space);
 }
 
 /* Calls back for every device of the service's engines; false, perhaps after some, if it cannot be asked. */

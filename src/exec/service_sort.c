@@ -19,6 +19,7 @@
 #include "client/elapsed.h"
 #include "client/row_tail.h"
 #include "exec/ingest.h"
+#include "exec/shared_sort.h"
 #include "exec/ties.h"
 #include "settings.h"
 #include "utils/memutils.h"
@@ -257,7 +258,9 @@ gpusort_end_sort(GpuSortScanState *state)
 	state->stream = (GpuSortRowStream){0};
 	state->service.ties = NULL;
 	state->service.check = NULL;
-	state->service.client = NULL;
+	gpusort_service_sort_release(state);
+	if (state->shared != NULL)
+		gpusort_shared_sort_drop(state);
 	state->stage = GPUSORT_STAGE_INPUT;
 	MemoryContextReset(state->sort_context);
 }

@@ -105,6 +105,17 @@ gpusort_shared_sort_lose(GpuSortScanState *state, const GpuSortFailure *failure)
 	state->shared->sorts->lost = true;
 }
 
+/* This process puts no more rows into the sort of another, if it has not left that yet. */
+void
+gpusort_shared_sort_drop(GpuSortScanState *state)
+{
+	GpuSortJointIngest *joint = &state->shared->joint;
+
+	if (joint->client != NULL)
+		gpusort_client_end(joint->client);
+	joint->client = NULL;
+}
+
 /* Returns why this process is to sort alone, or has lost its rows. */
 const GpuSortFailure *
 gpusort_shared_sort_failure(const GpuSortScanState *state)
@@ -593,7 +604,6 @@ gpusort_shared_sorts_end(GpuSortSharedSorts *sorts)
 
 		gpusort_end_sort(state);
 		gpusort_joint_ingest_reset(&state->shared->joint);
-		state->shared->joint.client = NULL;
 		state->shared->failure.reason = GPUSORT_REASON_NONE;
 	}
 	sorts->lost = false;

@@ -14,6 +14,7 @@
 
 extern void gpusort_shared_sort_create(GpuSortScanState *state);
 extern void gpusort_shared_sort_lose(GpuSortScanState *state, const GpuSortFailure *failure);
+extern void gpusort_shared_sort_drop(GpuSortScanState *state);
 extern const GpuSortFailure *gpusort_shared_sort_failure(const GpuSortScanState *state);
 extern bool gpusort_shared_sort_is_stopped(const GpuSortScanState *state);
 extern GpuSortOrderedRows *gpusort_shared_sort_rows(const GpuSortScanState *state);
