@@ -77,6 +77,7 @@ struct GpuSortClient
 	uint64 next_row; /* the number of the row that comes next */
 
 	bool shared;
+	bool in_runs;                             /* they are read back, sorted and merged as they come, which may take long */
 	uint64 sorted_rows;                       /* that can be read, after sort */
 	RowInterval intervals[GPUSORT_READS_MAX]; /* asked for and not over, oldest first */
 	int nintervals;
@@ -394,8 +395,30 @@ gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailu
 								   "the sort service says that of " UINT64_FORMAT " rows " UINT64_FORMAT
 								   " come and " UINT64_FORMAT " tie, after %g ms",
 								   outcome->rows_in, outcome->rows, outcome->tie_rows, outcome->sort_ms);
+	if (outcome->runs > outcome->rows_in || (outcome->runs == 0 && (outcome->run_memory > 0 || outcome->run_disk > 0)))
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service says that " UINT64_FORMAT " rows are in %u runs of " UINT64_FORMAT
+								   " bytes in memory and " UINT64_FORMAT " on disk",
+								   outcome->rows_in, outcome->runs, outcome->run_memory, outcome->run_disk);
 	client->sorted_rows = outcome->rows;
+	client->in_runs = outcome->runs > 0;
 	return true;
+}
+
+/* The rows of the sort that this process reads are in runs, as the outcome says of which another process was told. */
+void
+gpusort_client_expect_runs(GpuSortClient *client)
+{
+	client->in_runs = true;
+}
+
+/* Waits for the answer to what the client has asked of the sorted rows. */
+static bool
+receive_output(GpuSortClient *client, GpuSortMessage *message, GpuSortFailure *failure)
+{
+	if (client->in_runs)
+		return gpusort_connection_receive(&client->connection, message, failure);
+	return gpusort_connection_receive_soon(&client->connection, message, failure);
 }
 
 /* Gives a chunk back, without the length of its first row: if it came again as it is, that would show. */
@@ -444,7 +467,7 @@ gpusort_client_cut(GpuSortClient *client, uint32 bits, uint32 most, uint64 like,
 	message.u.cut.most = most;
 	message.u.cut.like = like;
 	if (!gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_CUT, failure) ||
-		!gpusort_connection_receive_soon(&client->connection, &message, failure))
+		!receive_output(client, &message, failure))
 		return false;
 	if (message.type != GPUSORT_MSG_RANGES)
 		return gpusort_failure_unexpected(failure, &message);
@@ -580,7 +603,7 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 	client->connection.wait = GPUSORT_WAIT_EMIT;
 	while (!take_early(client, &message))
 	{
-		if (!gpusort_connection_receive_soon(&client->connection, &message, failure))
+		if (!receive_output(client, &message, failure))
 			return false;
 		if (message.type != GPUSORT_MSG_DATA)
 			return gpusort_failure_unexpected(failure, &message);

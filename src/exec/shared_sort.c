@@ -130,6 +130,13 @@ gpusort_shared_sort_is_stopped(const GpuSortScanState *state)
 	return *state->shared->stop;
 }
 
+/* Returns how many processes will read the rows, if all that are planned start. */
+int
+gpusort_shared_sort_readers(const GpuSortScanState *state)
+{
+	return state->shared->sorts->readers;
+}
+
 /* Returns the rows of all processes, which the leader has had sorted. */
 GpuSortOrderedRows *
 gpusort_shared_sort_rows(const GpuSortScanState *state)
@@ -233,10 +240,10 @@ begin_sort(GpuSortScanState *state, GpuSortSharedSorts *sorts, GpuSortPrefix *pr
 
 /*
  * Begins the sorts in the service, before workers start; false, with a reason, if that is not to be: then
- * refuse must follow.
+ * refuse must follow.  readers: processes that will read the rows, if all that are planned start.
  */
 bool
-gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
+gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, int readers, GpuSortFailure *failure)
 {
 	GpuSortPrefix **prefixes;
 	bool *common_later;
@@ -246,6 +253,7 @@ gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
 	if (!gpusort_allowed)
 		return gpusort_failure_set(failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
 	sorts->lost = false;
+	sorts->readers = readers;
 	prefixes = palloc(sorts->count * sizeof(GpuSortPrefix *));
 	common_later = palloc(sorts->count * sizeof(bool));
 	for (int i = 0; i < sorts->count; i++)
