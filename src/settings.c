@@ -17,6 +17,7 @@ bool gpusort_force = false;
 bool gpusort_verify_rows = false;
 bool gpusort_verify_collation = true;
 bool gpusort_parallel_output = true;
+bool gpusort_spill = true;
 bool gpusort_allowed = true;
 bool gpusort_log_decisions = false;
 int gpusort_engine = GPUSORT_ENGINE_AUTO;
@@ -116,6 +117,10 @@ gpusort_settings_init(void)
 							 "Runs windows, groups, DISTINCT and joins above a GpuSort in all processes of a parallel plan.",
 							 NULL,
 							 &gpusort_parallel_output, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.spill",
+							 "Keeps what does not fit the memory for sorts in sorted runs, in memory and in temporary files.",
+							 "Without it PostgreSQL does sorts that do not fit.",
+							 &gpusort_spill, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.allowed",
 							 "Lets users have their sorts done by gpusort.",
 							 "What gpusort.enable is to a user this is to an administrator.",

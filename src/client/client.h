@@ -41,6 +41,7 @@ extern bool gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, 
 extern bool gpusort_client_cut(GpuSortClient *client, uint32 bits, uint32 most, uint64 like, uint64 *first_rows,
 							   uint32 *ranges, GpuSortFailure *failure);
 extern bool gpusort_client_read(GpuSortClient *client, uint64 first, uint64 end, GpuSortFailure *failure);
+extern void gpusort_client_expect_runs(GpuSortClient *client);
 extern bool gpusort_client_skip(GpuSortClient *client, GpuSortFailure *failure);
 extern bool gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailure *failure);
 extern void gpusort_client_free_data(GpuSortClient *client, GpuSortData *data);

@@ -19,7 +19,8 @@ typedef struct GpuSortExpected
 {
 	uint64 rows;
 	uint64 bytes;     /* padded to 8 */
-	uint64 tie_rows;  /* at most so many are marked TIE_NEXT */
+	uint64 tie_rows;  /* at most so many are marked TIE_NEXT; in_runs: not known */
+	bool in_runs;     /* they are sorted in runs, and merged as they come */
 	uint8 flags;      /* GPUSORT_ROW_*: those that a row may have */
 	bool verified;    /* rows have tails (row_tail.h) */
 	bool all;         /* they are all that were put, so sum is that of their checks */

@@ -19,6 +19,7 @@
 #include "client/elapsed.h"
 #include "client/row_tail.h"
 #include "exec/ingest.h"
+#include "exec/shared_sort.h"
 #include "exec/ties.h"
 #include "settings.h"
 #include "utils/memutils.h"
@@ -49,7 +50,10 @@ make_request(const GpuSortScanState *state, GpuSortRequest *request)
 		 (gpusort_verify_rows ? gpusort_tail_bytes(state->keys->words) : 0));
 	/* Where the keys' order is to be verified all rows must be: what is left out may belong to the first. */
 	request->limit = state->service.check_order ? 0 : state->bound;
+	request->spill = gpusort_spill;
 	request->shared = state->service.by_ranges;
+	if (state->service.by_ranges)
+		request->readers = state->shared != NULL ? gpusort_shared_sort_readers(state) : gpusort_ingest_processes(state->ingest);
 }
 
 /*
@@ -119,6 +123,7 @@ expect_outcome(const GpuSortScanState *state, const GpuSortPut *put, GpuSortExpe
 	*expected = (GpuSortExpected){
 		.rows = outcome->rows,
 		.bytes = outcome->bytes,
+		.in_runs = outcome->runs > 0,
 		.tie_rows = outcome->tie_rows,
 		.shared = state->service.by_ranges,
 		.verified = state->figures.verified,
@@ -223,6 +228,22 @@ gpusort_service_sort_times(const GpuSortScanState *state)
 	return ms;
 }
 
+/* Returns in how many runs the last sort was done; all at once is one. */
+uint32
+gpusort_service_sort_runs(const GpuSortScanState *state)
+{
+	return Max(state->figures.outcome.runs, 1);
+}
+
+/* Returns how many rows of the last sort need a tie-break; of one in runs, how many this process has seen since the first. */
+uint64
+gpusort_service_sort_tie_rows(const GpuSortScanState *state)
+{
+	const GpuSortOutcome *outcome = &state->figures.outcome;
+
+	return outcome->runs > 0 ? state->service.reader.all_tie_rows : outcome->tie_rows;
+}
+
 /* Adds what a sort in the service did to the statistics, once. */
 static void
 report_sort(GpuSortScanState *state)
@@ -234,7 +255,7 @@ report_sort(GpuSortScanState *state)
 		return;
 	state->service.unreported = false;
 	ms = gpusort_service_sort_times(state);
-	gpusort_shared_count_sort(outcome->rows_in + state->figures.dropped, outcome->bytes, outcome->tie_rows, &ms);
+	gpusort_shared_count_sort(outcome->rows_in + state->figures.dropped, outcome->bytes, gpusort_service_sort_runs(state), gpusort_service_sort_tie_rows(state), &ms);
 }
 
 /* Drops the sort, in whatever stage it is; the next row asked for starts another. */
@@ -257,7 +278,9 @@ gpusort_end_sort(GpuSortScanState *state)
 	state->stream = (GpuSortRowStream){0};
 	state->service.ties = NULL;
 	state->service.check = NULL;
-	state->service.client = NULL;
+	gpusort_service_sort_release(state);
+	if (state->shared != NULL)
+		gpusort_shared_sort_drop(state);
 	state->stage = GPUSORT_STAGE_INPUT;
 	MemoryContextReset(state->sort_context);
 }

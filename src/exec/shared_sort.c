@@ -105,6 +105,17 @@ gpusort_shared_sort_lose(GpuSortScanState *state, const GpuSortFailure *failure)
 	state->shared->sorts->lost = true;
 }
 
+/* This process puts no more rows into the sort of another, if it has not left that yet. */
+void
+gpusort_shared_sort_drop(GpuSortScanState *state)
+{
+	GpuSortJointIngest *joint = &state->shared->joint;
+
+	if (joint->client != NULL)
+		gpusort_client_end(joint->client);
+	joint->client = NULL;
+}
+
 /* Returns why this process is to sort alone, or has lost its rows. */
 const GpuSortFailure *
 gpusort_shared_sort_failure(const GpuSortScanState *state)
@@ -117,6 +128,13 @@ bool
 gpusort_shared_sort_is_stopped(const GpuSortScanState *state)
 {
 	return *state->shared->stop;
+}
+
+/* Returns how many processes will read the rows, if all that are planned start. */
+int
+gpusort_shared_sort_readers(const GpuSortScanState *state)
+{
+	return state->shared->sorts->readers;
 }
 
 /* Returns the rows of all processes, which the leader has had sorted. */
@@ -222,10 +240,10 @@ begin_sort(GpuSortScanState *state, GpuSortSharedSorts *sorts, GpuSortPrefix *pr
 
 /*
  * Begins the sorts in the service, before workers start; false, with a reason, if that is not to be: then
- * refuse must follow.
+ * refuse must follow.  readers: processes that will read the rows, if all that are planned start.
  */
 bool
-gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
+gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, int readers, GpuSortFailure *failure)
 {
 	GpuSortPrefix **prefixes;
 	bool *common_later;
@@ -235,6 +253,7 @@ gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
 	if (!gpusort_allowed)
 		return gpusort_failure_set(failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
 	sorts->lost = false;
+	sorts->readers = readers;
 	prefixes = palloc(sorts->count * sizeof(GpuSortPrefix *));
 	common_later = palloc(sorts->count * sizeof(bool));
 	for (int i = 0; i < sorts->count; i++)
@@ -593,7 +612,6 @@ gpusort_shared_sorts_end(GpuSortSharedSorts *sorts)
 
 		gpusort_end_sort(state);
 		gpusort_joint_ingest_reset(&state->shared->joint);
-		state->shared->joint.client = NULL;
 		state->shared->failure.reason = GPUSORT_REASON_NONE;
 	}
 	sorts->lost = false;
