@@ -38,6 +38,8 @@ gpusort_storage_create(GpuSortHostMemory *memory, const int *cancelled, GpuSortE
 		return NULL;
 	}
 	storage->memory = memory;
+	if (memory != NULL)
+		gpusort_host_memory_begin(memory);
 	storage->cancelled = cancelled;
 	pthread_mutex_init(&storage->lock, NULL);
 	pthread_cond_init(&storage->arrived, NULL);
@@ -49,7 +51,7 @@ gpusort_storage_create(GpuSortHostMemory *memory, const int *cancelled, GpuSortE
 static void
 discharge(GpuSortStorage *storage, uint64_t bytes)
 {
-	gpusort_host_memory_discharge(storage->memory, bytes);
+	gpusort_host_memory_discharge(storage->memory, bytes, storage->charged);
 	storage->charged -= bytes;
 }
 
@@ -80,6 +82,8 @@ gpusort_storage_destroy(GpuSortStorage *storage)
 	}
 	for (uint32_t i = 0; i < storage->nruns; i++)
 		cut_run(storage, &storage->runs[i], 0);
+	if (storage->memory != NULL)
+		gpusort_host_memory_end(storage->memory);
 	free(storage->runs);
 	gpusort_file_space_close(&storage->space);
 	pthread_cond_destroy(&storage->written);
