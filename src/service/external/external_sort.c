@@ -61,10 +61,10 @@ lacks_memory(const GpuSortError *error)
 		error->reason == GPUSORT_REASON_NO_MEMORY || error->reason == GPUSORT_REASON_TOO_MANY_ROWS;
 }
 
-/* NULL: there is no memory.  The watches are those of the caller's thread and of one that is made here. */
+/* NULL: there is no memory.  The watches are those of the caller's thread and of those that are made here. */
 GpuSortExternal *
 gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest *request, const int *cancelled,
-						GpuSortCallWatch *watch, GpuSortCallWatch *loader_watch)
+						GpuSortCallWatch *watch, GpuSortCallWatch *loader_watches)
 {
 	GpuSortExternal *external = calloc(1, sizeof(GpuSortExternal));
 
@@ -80,7 +80,7 @@ gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest 
 		.request = &external->request,
 		.runs = &external->runs,
 		.cancelled = cancelled,
-		.watch = loader_watch};
+		.watch = loader_watches};
 	return external;
 }
 

@@ -12,10 +12,10 @@
  * with other sorts, what fits may change from one partition to the next.
  *
  * THREADS
- *	The loader changes the list of partitions and opens them; the sort's thread, which calls the functions
- *	here, closes them when their last row was given out.  The loader may also close one that it needs
- *	the memory of, unless rows are just being given out of it.  A partition is its loader's while LOADING;
- *	the rest is under the lock.
+ *	Loaders open partitions; the sort's thread, which calls the functions here, closes them when their
+ *	last row was given out.  A loader may also close one that it needs the memory of, unless rows are
+ *	just being given out of it.  A partition is its loader's while LOADING, and so is what follows it in
+ *	the list, for nobody else cuts it in two; the rest is under the lock.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,10 +27,14 @@
 #include <unistd.h>
 
 #include "service/external/partition.h"
+#include "service/host/machine.h"
 #include "service/memory_share.h"
 
-/* Partitions that are to fit into the memory at once: one is read, one is loaded, and one's size was misjudged. */
-#define OPEN_PARTITIONS 3
+/* Threads that load partitions: each reads and checks what the disk has, and half of the processors are for sorting. */
+#define LOADERS_MAX GPUSORT_JOB_LOADERS
+
+/* Partitions that are to fit into the memory beside those that are loaded: one is read, and one's size was misjudged. */
+#define PARTITIONS_BESIDE 2
 
 /* Waits look for a cancel every so many milliseconds. */
 #define LOOK_MS 50
@@ -38,21 +42,30 @@
 /* So long memory is waited for that others have, before it is an error, in such looks. */
 #define BUSY_LOOKS 1200
 
+typedef struct Loader
+{
+	GpuSortMerge *merge;
+	GpuSortMergeSource source; /* with a watch of its own */
+	pthread_t thread;
+	char *buffer; /* of two chunks; the first loader's is find_rows' before it starts */
+} Loader;
+
 struct GpuSortMerge
 {
 	GpuSortMergeSource source;
 	uint32_t bits; /* partitions begin at keys that are 0 behind these, but for those that were cut again */
 	uint32_t capacity;
-	pthread_t loader;
-	bool has_loader;
-	char *buffer; /* the loader's, of two chunks; of find_rows before it starts */
+	Loader loaders[LOADERS_MAX];
+	uint32_t nloaders; /* that there are to be, and: */
+	uint32_t started;
 
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 	GpuSortPartition **partitions; /* by rising keys */
 	uint32_t count;
 	uint32_t room;
-	uint32_t open;             /* loading or open */
+	uint32_t open;             /* loading or open, and: */
+	uint32_t loading;
 	GpuSortPartition *wanted;  /* that the sort's thread waits for, or NULL */
 	GpuSortPartition *emitted; /* that rows are being given out of, or NULL */
 	GpuSortPartition *latest;  /* the last in the order of which rows were wanted, or NULL */
@@ -251,17 +264,30 @@ close_partition(GpuSortMerge *merge, GpuSortPartition *partition)
 	pthread_cond_broadcast(&merge->change);
 }
 
+/* The key that a partition ends before.  Without the lock. */
+static const uint64_t *
+end_key_of(GpuSortMerge *merge, const GpuSortPartition *partition)
+{
+	const uint64_t *key;
+
+	pthread_mutex_lock(&merge->lock);
+	key = end_key(merge, place_of(merge, partition));
+	pthread_mutex_unlock(&merge->lock);
+	return key;
+}
+
 /* Which partition is to be loaded now: one that is waited for, or one that will be; NULL: none.  With the lock held. */
 static GpuSortPartition *
 choose_partition(const GpuSortMerge *merge)
 {
+	const GpuSortPartition *from = merge->wanted != NULL ? merge->wanted : merge->latest;
 	uint64_t limit = merge->source.request->limit;
 
 	if (merge->wanted != NULL && merge->wanted->state == GPUSORT_PARTITION_CLOSED)
 		return merge->wanted;
-	if (merge->wanted != NULL || merge->latest == NULL || merge->no_room || merge->open >= merge->capacity)
+	if (from == NULL || merge->no_room || merge->open >= merge->capacity)
 		return NULL;
-	for (uint32_t at = place_of(merge, merge->latest) + 1, ahead = 1; at < merge->count && ahead < merge->capacity; at++, ahead++)
+	for (uint32_t at = place_of(merge, from) + 1, ahead = 1; at < merge->count && ahead < merge->capacity; at++, ahead++)
 	{
 		GpuSortPartition *partition = merge->partitions[at];
 
@@ -319,7 +345,7 @@ note_rows(GpuSortMerge *merge, uint32_t at)
 
 /* Counts the rows of all runs whose keys are below one. */
 static int
-count_rows_below(const GpuSortMerge *merge, const uint64_t *key, uint64_t *rows, GpuSortError *error)
+count_rows_below(const GpuSortMerge *merge, const uint64_t *key, char *buffer, uint64_t *rows, GpuSortError *error)
 {
 	const GpuSortRuns *runs = merge->source.runs;
 
@@ -330,7 +356,7 @@ count_rows_below(const GpuSortMerge *merge, const uint64_t *key, uint64_t *rows,
 
 		if (__atomic_load_n(merge->source.cancelled, __ATOMIC_RELAXED))
 			return gpusort_runs_cancelled(error);
-		if (gpusort_runs_find(runs, r, key, merge->buffer, &place, error) != 0)
+		if (gpusort_runs_find(runs, r, key, buffer, &place, error) != 0)
 			return -1;
 		*rows += gpusort_runs_rows_before(&runs->runs[r], place);
 	}
@@ -339,19 +365,17 @@ count_rows_below(const GpuSortMerge *merge, const uint64_t *key, uint64_t *rows,
 
 /* Cuts a partition in two that does not fit into the memory; it is waited for, so that its first row is known. */
 static int
-split(GpuSortMerge *merge, GpuSortPartition *partition, GpuSortError *error)
+split(Loader *loader, GpuSortPartition *partition, GpuSortError *error)
 {
+	GpuSortMerge *merge = loader->merge;
 	uint32_t words = merge->source.request->key_words;
 	uint64_t key[GPUSORT_MAX_KEY_WORDS];
 	uint64_t rows_below = 0;
 	bool single;
-	uint32_t at;
 	int rc;
 
-	/* The list is changed here alone, so what follows the partition stays. */
-	at = place_of(merge, partition);
-	if (gpusort_partition_middle_key(&merge->source, partition, end_key(merge, at), merge->buffer, key, &single, error) != 0 ||
-		(!single && count_rows_below(merge, key, &rows_below, error) != 0))
+	if (gpusort_partition_middle_key(&loader->source, partition, end_key_of(merge, partition), loader->buffer, key, &single, error) != 0 ||
+		(!single && count_rows_below(merge, key, loader->buffer, &rows_below, error) != 0))
 		return -1;
 	pthread_mutex_lock(&merge->lock);
 	if (single)
@@ -363,6 +387,8 @@ split(GpuSortMerge *merge, GpuSortPartition *partition, GpuSortError *error)
 	}
 	else
 	{
+		uint32_t at = place_of(merge, partition);
+
 		rc = insert_partition(merge, at + 1, key, error);
 		if (rc == 0)
 		{
@@ -383,24 +409,33 @@ split(GpuSortMerge *merge, GpuSortPartition *partition, GpuSortError *error)
  * it is CLOSED again then.  Without the lock.
  */
 static GpuSortLoad
-load(GpuSortMerge *merge, GpuSortPartition *partition, GpuSortError *error)
+load(Loader *loader, GpuSortPartition *partition, GpuSortError *error)
 {
+	GpuSortMerge *merge = loader->merge;
+
 	for (int looks = 0;;)
 	{
-		uint32_t at = place_of(merge, partition);
-		GpuSortLoad result = gpusort_partition_load(&merge->source, partition, end_key(merge, at), merge->buffer, error);
+		GpuSortLoad result =
+			gpusort_partition_load(&loader->source, partition, end_key_of(merge, partition), loader->buffer, error);
 		bool evicted;
 		bool is_wanted;
 
 		if (result == GPUSORT_LOAD_DONE)
 			return result;
-		gpusort_partition_close(&merge->source, partition);
+		gpusort_partition_close(&loader->source, partition);
 		if (result == GPUSORT_LOAD_FAILED || __atomic_load_n(merge->source.cancelled, __ATOMIC_RELAXED))
 			return GPUSORT_LOAD_FAILED;
 
 		pthread_mutex_lock(&merge->lock);
 		is_wanted = merge->wanted == partition;
 		evicted = is_wanted && evict(merge);
+		if (is_wanted && !evicted && merge->loading > 1)
+		{
+			/* what others load can be closed when they have */
+			merge->no_room = true;
+			look_later(merge);
+			evicted = true;
+		}
 		pthread_mutex_unlock(&merge->lock);
 		if (evicted)
 			continue;
@@ -408,7 +443,7 @@ load(GpuSortMerge *merge, GpuSortPartition *partition, GpuSortError *error)
 			return GPUSORT_LOAD_NO_ROOM;
 		if (partition->loaded > 1 &&
 			(error->reason != GPUSORT_REASON_MEMORY_BUSY || (looks >= 2 && partition->bytes > GPUSORT_SHARE_SURE / 4)))
-			return split(merge, partition, error) == 0 ? GPUSORT_LOAD_NO_ROOM : GPUSORT_LOAD_FAILED;
+			return split(loader, partition, error) == 0 ? GPUSORT_LOAD_NO_ROOM : GPUSORT_LOAD_FAILED;
 		if (error->reason != GPUSORT_REASON_MEMORY_BUSY || ++looks == BUSY_LOOKS)
 			return GPUSORT_LOAD_FAILED;
 		pthread_mutex_lock(&merge->lock);
@@ -420,7 +455,8 @@ load(GpuSortMerge *merge, GpuSortPartition *partition, GpuSortError *error)
 static void *
 loader_main(void *arg)
 {
-	GpuSortMerge *merge = arg;
+	Loader *loader = arg;
+	GpuSortMerge *merge = loader->merge;
 
 	pthread_mutex_lock(&merge->lock);
 	while (!merge->closing && !merge->failed)
@@ -437,10 +473,12 @@ loader_main(void *arg)
 		}
 		partition->state = GPUSORT_PARTITION_LOADING;
 		merge->open++;
+		merge->loading++;
 		was_wanted = merge->wanted == partition;
 		pthread_mutex_unlock(&merge->lock);
-		result = load(merge, partition, &error);
+		result = load(loader, partition, &error);
 		pthread_mutex_lock(&merge->lock);
+		merge->loading--;
 		if (result == GPUSORT_LOAD_DONE && partition->rows != GPUSORT_ROWS_UNKNOWN && partition->rows != partition->loaded)
 		{
 			gpusort_partition_close(&merge->source, partition);
@@ -459,8 +497,11 @@ loader_main(void *arg)
 			partition->state = GPUSORT_PARTITION_CLOSED;
 			merge->open--;
 			merge->no_room |= result == GPUSORT_LOAD_NO_ROOM && !was_wanted;
-			merge->failed |= result == GPUSORT_LOAD_FAILED;
-			merge->error = error;
+			if (result == GPUSORT_LOAD_FAILED && !merge->failed)
+			{
+				merge->failed = true;
+				merge->error = error;
+			}
 		}
 		pthread_cond_broadcast(&merge->change);
 	}
@@ -471,6 +512,24 @@ loader_main(void *arg)
 /*
  * The sort's thread
  */
+
+/* Makes what loaders need, but for their threads. */
+static int
+make_loaders(GpuSortMerge *merge, GpuSortError *error)
+{
+	for (uint32_t i = 0; i < merge->nloaders; i++)
+	{
+		Loader *loader = &merge->loaders[i];
+
+		loader->merge = merge;
+		loader->source = merge->source;
+		loader->source.watch = merge->source.watch + i;
+		loader->buffer = malloc(2 * GPUSORT_CHUNK_BYTES);
+		if (loader->buffer == NULL)
+			return gpusort_runs_no_memory(error);
+	}
+	return 0;
+}
 
 /*
  * Plans how sorted runs are merged: partitions begin at keys that differ in the first so many bits, and, with
@@ -489,18 +548,18 @@ gpusort_merge_create(const GpuSortMergeSource *source, uint32_t bits, const GpuS
 	}
 	merge->source = *source;
 	merge->bits = bits;
-	merge->capacity = source->request->shared ? source->request->readers + 2 : OPEN_PARTITIONS;
-	if (merge->capacity < OPEN_PARTITIONS)
-		merge->capacity = OPEN_PARTITIONS;
+	merge->nloaders = (gpusort_machine()->cpus + 1) / 2;
+	if (merge->nloaders > LOADERS_MAX)
+		merge->nloaders = LOADERS_MAX;
+	merge->capacity = merge->nloaders + PARTITIONS_BESIDE;
+	if (source->request->shared && source->request->readers > merge->capacity - PARTITIONS_BESIDE)
+		merge->capacity = source->request->readers + PARTITIONS_BESIDE;
 	pthread_mutex_init(&merge->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&merge->change, &attributes);
 	pthread_condattr_destroy(&attributes);
-	merge->buffer = malloc(2 * GPUSORT_CHUNK_BYTES);
-	if (merge->buffer == NULL)
-		(void) gpusort_runs_no_memory(error);
-	if (merge->buffer == NULL || plan_partitions(merge, source->runs->largest / merge->capacity, like, error) != 0)
+	if (make_loaders(merge, error) != 0 || plan_partitions(merge, source->runs->largest / merge->capacity, like, error) != 0)
 	{
 		gpusort_merge_free(merge);
 		return NULL;
@@ -520,7 +579,7 @@ gpusort_merge_find_rows(GpuSortMerge *merge, GpuSortError *error)
 		const uint64_t *end = end_key(merge, at);
 		uint64_t rows_below_end = merge->source.runs->rows;
 
-		if (end != NULL && count_rows_below(merge, end, &rows_below_end, error) != 0)
+		if (end != NULL && count_rows_below(merge, end, merge->loaders[0].buffer, &rows_below_end, error) != 0)
 			return -1;
 		partition->first_row = before;
 		partition->rows = rows_below_end - before;
@@ -612,18 +671,19 @@ find_partition(const GpuSortMerge *merge, uint64_t row, GpuSortPartition **unkno
 	return NULL;
 }
 
+/* Starts the loaders, or as many as there can be. */
 static int
-start_loader(GpuSortMerge *merge, GpuSortError *error)
+start_loaders(GpuSortMerge *merge, GpuSortError *error)
 {
-	if (merge->has_loader)
+	if (merge->started > 0)
 		return 0;
-	if (pthread_create(&merge->loader, NULL, loader_main, merge) != 0)
-	{
-		*error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service could not start a thread"};
-		return -1;
-	}
-	merge->has_loader = true;
-	return 0;
+	while (merge->started < merge->nloaders &&
+		   pthread_create(&merge->loaders[merge->started].thread, NULL, loader_main, &merge->loaders[merge->started]) == 0)
+		merge->started++;
+	if (merge->started > 0)
+		return 0;
+	*error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service could not start a thread"};
+	return -1;
 }
 
 /* Waits until the partition that has a row is open; NULL: it cannot be, *error tells.  With the lock held. */
@@ -672,7 +732,7 @@ gpusort_merge_emit(GpuSortMerge *merge, uint64_t first, uint64_t end, char *chun
 	uint64_t own_end;
 	int rc;
 
-	if (start_loader(merge, error) != 0)
+	if (start_loaders(merge, error) != 0)
 		return -1;
 	pthread_mutex_lock(&merge->lock);
 	partition = open_partition(merge, first, error);
@@ -704,17 +764,18 @@ gpusort_merge_emit(GpuSortMerge *merge, uint64_t first, uint64_t end, char *chun
 	return rc;
 }
 
-/* Ends the loader; an engine call of it ends first, soon if the sort was cancelled. */
+/* Ends the loaders; engine calls of theirs end first, soon if the sort was cancelled. */
 static void
-end_loader(GpuSortMerge *merge)
+end_loaders(GpuSortMerge *merge)
 {
-	if (!merge->has_loader)
-		return;
 	pthread_mutex_lock(&merge->lock);
 	merge->closing = true;
 	pthread_cond_broadcast(&merge->change);
 	pthread_mutex_unlock(&merge->lock);
-	pthread_join(merge->loader, NULL);
+	for (uint32_t i = 0; i < merge->started; i++)
+		pthread_join(merge->loaders[i].thread, NULL);
+	for (uint32_t i = 0; i < merge->nloaders; i++)
+		free(merge->loaders[i].buffer);
 }
 
 void
@@ -722,7 +783,7 @@ gpusort_merge_free(GpuSortMerge *merge)
 {
 	if (merge == NULL)
 		return;
-	end_loader(merge);
+	end_loaders(merge);
 	for (uint32_t at = 0; at < merge->count; at++)
 	{
 		GpuSortPartition *partition = merge->partitions[at];
@@ -734,7 +795,6 @@ gpusort_merge_free(GpuSortMerge *merge)
 		free(partition);
 	}
 	free(merge->partitions);
-	free(merge->buffer);
 	pthread_cond_destroy(&merge->change);
 	pthread_mutex_destroy(&merge->lock);
 	free(merge);
