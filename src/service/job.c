@@ -57,9 +57,9 @@ struct GpuSortJob
 	pthread_cond_t arrived;
 	Queue queue;
 
-	GpuSortCallWatch watch;        /* the thread's */
+	GpuSortCallWatch watch;                               /* the thread's */
 	GpuSortCallWatch loader_watches[GPUSORT_JOB_LOADERS]; /* of threads that the sort may have besides */
-	uint64_t rows_put;             /* atomic, the thread's */
+	uint64_t rows_put;                                    /* atomic, the thread's */
 
 	/* the thread's own */
 	GpuSortExternal *sort; /* NULL before BEGIN */

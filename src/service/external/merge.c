@@ -61,15 +61,15 @@ struct GpuSortMerge
 
 	pthread_mutex_t lock;
 	pthread_cond_t change;
-	GpuSortPartition **partitions; /* by rising keys */
+	GpuSortMergePartition **partitions; /* by rising keys */
 	uint32_t count;
 	uint32_t room;
-	uint32_t open;             /* loading or open, and: */
+	uint32_t open; /* loading or open, and: */
 	uint32_t loading;
-	GpuSortPartition *wanted;  /* that the sort's thread waits for, or NULL */
-	GpuSortPartition *emitted; /* that rows are being given out of, or NULL */
-	GpuSortPartition *latest;  /* the last in the order of which rows were wanted, or NULL */
-	bool no_room;              /* no more is loaded ahead before one was closed */
+	GpuSortMergePartition *wanted;  /* that the sort's thread waits for, or NULL */
+	GpuSortMergePartition *emitted; /* that rows are being given out of, or NULL */
+	GpuSortMergePartition *latest;  /* the last in the order of which rows were wanted, or NULL */
+	bool no_room;                   /* no more is loaded ahead before one was closed */
 	bool closing;
 	bool failed;
 	GpuSortError error;
@@ -121,7 +121,7 @@ static int
 insert_partition(GpuSortMerge *merge, uint32_t at, const uint64_t *key, GpuSortError *error)
 {
 	size_t key_bytes = merge->source.request->key_words * sizeof(uint64_t);
-	GpuSortPartition *partition = calloc(1, sizeof(GpuSortPartition));
+	GpuSortMergePartition *partition = calloc(1, sizeof(GpuSortMergePartition));
 
 	if (partition != NULL && key != NULL)
 	{
@@ -132,7 +132,7 @@ insert_partition(GpuSortMerge *merge, uint32_t at, const uint64_t *key, GpuSortE
 	if (merge->count == merge->room)
 	{
 		uint32_t room = merge->room > 0 ? 2 * merge->room : 64;
-		GpuSortPartition **moved = realloc(merge->partitions, room * sizeof(GpuSortPartition *));
+		GpuSortMergePartition **moved = realloc(merge->partitions, room * sizeof(GpuSortMergePartition *));
 
 		if (moved != NULL)
 		{
@@ -149,7 +149,7 @@ insert_partition(GpuSortMerge *merge, uint32_t at, const uint64_t *key, GpuSortE
 	}
 	partition->first_row = at == 0 ? 0 : GPUSORT_ROWS_UNKNOWN;
 	partition->rows = GPUSORT_ROWS_UNKNOWN;
-	memmove(merge->partitions + at + 1, merge->partitions + at, (merge->count - at) * sizeof(GpuSortPartition *));
+	memmove(merge->partitions + at + 1, merge->partitions + at, (merge->count - at) * sizeof(GpuSortMergePartition *));
 	merge->partitions[at] = partition;
 	merge->count++;
 	return 0;
@@ -163,7 +163,8 @@ mask_key(uint64_t *to, const uint64_t *from, uint32_t words, uint32_t bits)
 	{
 		uint32_t left = bits > 64 * w ? bits - 64 * w : 0;
 
-		to[w] = left >= 64 ? from[w] : left == 0 ? 0 : from[w] & ~(UINT64_MAX >> left);
+		to[w] = left >= 64 ? from[w] : left == 0 ? 0
+												 : from[w] & ~(UINT64_MAX >> left);
 	}
 }
 
@@ -171,7 +172,7 @@ mask_key(uint64_t *to, const uint64_t *from, uint32_t words, uint32_t bits)
 static int
 append_partition(GpuSortMerge *merge, const uint64_t *key, GpuSortError *error)
 {
-	const GpuSortPartition *last = merge->partitions[merge->count - 1];
+	const GpuSortMergePartition *last = merge->partitions[merge->count - 1];
 
 	if (last->first_key != NULL && gpusort_compare_keys(key, last->first_key, merge->source.request->key_words) <= 0)
 		return 0;
@@ -233,7 +234,7 @@ plan_partitions(GpuSortMerge *merge, uint64_t bytes, const GpuSortBorders *like,
 
 /* Where a partition is in the list. */
 static uint32_t
-place_of(const GpuSortMerge *merge, const GpuSortPartition *partition)
+place_of(const GpuSortMerge *merge, const GpuSortMergePartition *partition)
 {
 	uint32_t at = 0;
 
@@ -255,7 +256,7 @@ end_key(const GpuSortMerge *merge, uint32_t at)
 
 /* A partition that is not open any more.  With the lock held. */
 static void
-close_partition(GpuSortMerge *merge, GpuSortPartition *partition)
+close_partition(GpuSortMerge *merge, GpuSortMergePartition *partition)
 {
 	gpusort_partition_close(&merge->source, partition);
 	partition->state = GPUSORT_PARTITION_CLOSED;
@@ -266,7 +267,7 @@ close_partition(GpuSortMerge *merge, GpuSortPartition *partition)
 
 /* The key that a partition ends before.  Without the lock. */
 static const uint64_t *
-end_key_of(GpuSortMerge *merge, const GpuSortPartition *partition)
+end_key_of(GpuSortMerge *merge, const GpuSortMergePartition *partition)
 {
 	const uint64_t *key;
 
@@ -277,10 +278,10 @@ end_key_of(GpuSortMerge *merge, const GpuSortPartition *partition)
 }
 
 /* Which partition is to be loaded now: one that is waited for, or one that will be; NULL: none.  With the lock held. */
-static GpuSortPartition *
+static GpuSortMergePartition *
 choose_partition(const GpuSortMerge *merge)
 {
-	const GpuSortPartition *from = merge->wanted != NULL ? merge->wanted : merge->latest;
+	const GpuSortMergePartition *from = merge->wanted != NULL ? merge->wanted : merge->latest;
 	uint64_t limit = merge->source.request->limit;
 
 	if (merge->wanted != NULL && merge->wanted->state == GPUSORT_PARTITION_CLOSED)
@@ -289,7 +290,7 @@ choose_partition(const GpuSortMerge *merge)
 		return NULL;
 	for (uint32_t at = place_of(merge, from) + 1, ahead = 1; at < merge->count && ahead < merge->capacity; at++, ahead++)
 	{
-		GpuSortPartition *partition = merge->partitions[at];
+		GpuSortMergePartition *partition = merge->partitions[at];
 
 		if (limit > 0 && (partition->first_row == GPUSORT_ROWS_UNKNOWN || partition->first_row >= limit))
 			return NULL;
@@ -305,7 +306,7 @@ evict(GpuSortMerge *merge)
 {
 	for (uint32_t at = merge->count; at-- > 0;)
 	{
-		GpuSortPartition *partition = merge->partitions[at];
+		GpuSortMergePartition *partition = merge->partitions[at];
 
 		if (partition->state == GPUSORT_PARTITION_OPEN && partition != merge->emitted && partition != merge->wanted &&
 			partition->rows > 0)
@@ -337,7 +338,7 @@ look_later(GpuSortMerge *merge)
 static void
 note_rows(GpuSortMerge *merge, uint32_t at)
 {
-	GpuSortPartition **partitions = merge->partitions;
+	GpuSortMergePartition **partitions = merge->partitions;
 
 	for (; partitions[at]->first_row != GPUSORT_ROWS_UNKNOWN && partitions[at]->rows != GPUSORT_ROWS_UNKNOWN && at + 1 < merge->count; at++)
 		partitions[at + 1]->first_row = partitions[at]->first_row + partitions[at]->rows;
@@ -365,7 +366,7 @@ count_rows_below(const GpuSortMerge *merge, const uint64_t *key, char *buffer, u
 
 /* Cuts a partition in two that does not fit into the memory; it is waited for, so that its first row is known. */
 static int
-split(Loader *loader, GpuSortPartition *partition, GpuSortError *error)
+split(Loader *loader, GpuSortMergePartition *partition, GpuSortError *error)
 {
 	GpuSortMerge *merge = loader->merge;
 	uint32_t words = merge->source.request->key_words;
@@ -392,7 +393,7 @@ split(Loader *loader, GpuSortPartition *partition, GpuSortError *error)
 		rc = insert_partition(merge, at + 1, key, error);
 		if (rc == 0)
 		{
-			GpuSortPartition *upper = merge->partitions[at + 1];
+			GpuSortMergePartition *upper = merge->partitions[at + 1];
 
 			upper->first_row = rows_below;
 			if (partition->rows != GPUSORT_ROWS_UNKNOWN)
@@ -409,7 +410,7 @@ split(Loader *loader, GpuSortPartition *partition, GpuSortError *error)
  * it is CLOSED again then.  Without the lock.
  */
 static GpuSortLoad
-load(Loader *loader, GpuSortPartition *partition, GpuSortError *error)
+load(Loader *loader, GpuSortMergePartition *partition, GpuSortError *error)
 {
 	GpuSortMerge *merge = loader->merge;
 
@@ -461,7 +462,7 @@ loader_main(void *arg)
 	pthread_mutex_lock(&merge->lock);
 	while (!merge->closing && !merge->failed)
 	{
-		GpuSortPartition *partition = choose_partition(merge);
+		GpuSortMergePartition *partition = choose_partition(merge);
 		GpuSortError error = {.reason = GPUSORT_REASON_NONE};
 		GpuSortLoad result;
 		bool was_wanted;
@@ -575,7 +576,7 @@ gpusort_merge_find_rows(GpuSortMerge *merge, GpuSortError *error)
 
 	for (uint32_t at = 0; at < merge->count; at++)
 	{
-		GpuSortPartition *partition = merge->partitions[at];
+		GpuSortMergePartition *partition = merge->partitions[at];
 		const uint64_t *end = end_key(merge, at);
 		uint64_t rows_below_end = merge->source.runs->rows;
 
@@ -606,7 +607,7 @@ gpusort_merge_cut(const GpuSortMerge *merge, uint32_t most, uint64_t *first_rows
 	first_rows[0] = 0;
 	for (uint32_t at = 1; at < merge->count && made->ranges < most; at++)
 	{
-		const GpuSortPartition *partition = merge->partitions[at];
+		const GpuSortMergePartition *partition = merge->partitions[at];
 
 		if (partition->first_row <= first_rows[made->ranges - 1] || partition->first_row >= rows ||
 			partition->first_row - first_rows[made->ranges - 1] < per_range)
@@ -632,8 +633,7 @@ gpusort_merge_cut_like(const GpuSortMerge *merge, const GpuSortBorders *borders,
 		uint64_t key[GPUSORT_MAX_KEY_WORDS];
 
 		border_key(merge, borders, i - 1, key);
-		while (at < merge->count && (merge->partitions[at]->first_key == NULL ||
-									 gpusort_compare_keys(merge->partitions[at]->first_key, key, words) < 0))
+		while (at < merge->count && (merge->partitions[at]->first_key == NULL || gpusort_compare_keys(merge->partitions[at]->first_key, key, words) < 0))
 			at++;
 		if (at < merge->count && gpusort_compare_keys(merge->partitions[at]->first_key, key, words) == 0)
 			first_rows[i] = merge->partitions[at]->first_row;
@@ -647,8 +647,8 @@ gpusort_merge_cut_like(const GpuSortMerge *merge, const GpuSortBorders *borders,
 }
 
 /* The partition that has a row, if that is known; NULL and *unknown, the first of which it is not.  With the lock held. */
-static GpuSortPartition *
-find_partition(const GpuSortMerge *merge, uint64_t row, GpuSortPartition **unknown)
+static GpuSortMergePartition *
+find_partition(const GpuSortMerge *merge, uint64_t row, GpuSortMergePartition **unknown)
 {
 	uint32_t low = 0;
 	uint32_t high = merge->count;
@@ -687,11 +687,11 @@ start_loaders(GpuSortMerge *merge, GpuSortError *error)
 }
 
 /* Waits until the partition that has a row is open; NULL: it cannot be, *error tells.  With the lock held. */
-static GpuSortPartition *
+static GpuSortMergePartition *
 open_partition(GpuSortMerge *merge, uint64_t row, GpuSortError *error)
 {
-	GpuSortPartition *unknown;
-	GpuSortPartition *partition;
+	GpuSortMergePartition *unknown;
+	GpuSortMergePartition *partition;
 
 	for (;;)
 	{
@@ -728,7 +728,7 @@ int
 gpusort_merge_emit(GpuSortMerge *merge, uint64_t first, uint64_t end, char *chunk, GpuSortEmitted *emitted,
 				   GpuSortError *error)
 {
-	GpuSortPartition *partition;
+	GpuSortMergePartition *partition;
 	uint64_t own_end;
 	int rc;
 
@@ -786,7 +786,7 @@ gpusort_merge_free(GpuSortMerge *merge)
 	end_loaders(merge);
 	for (uint32_t at = 0; at < merge->count; at++)
 	{
-		GpuSortPartition *partition = merge->partitions[at];
+		GpuSortMergePartition *partition = merge->partitions[at];
 
 		if (partition->state == GPUSORT_PARTITION_OPEN)
 			gpusort_partition_close(&merge->source, partition);
