@@ -20,7 +20,8 @@ void
 gpusort_memory_init(GpuSortDeviceMemory *memory, uint64_t limit)
 {
 	memset(memory, 0, sizeof(*memory));
-	memory->limit = limit;
+	memory->share.limit = limit;
+	memory->share.each = GPUSORT_DEVICE_SURE;
 }
 
 void
@@ -39,36 +40,100 @@ reservation_bytes(GpuSortDeviceReservation reservation)
 	return reservation.estimate > reservation.need ? reservation.estimate : reservation.need;
 }
 
+void
+gpusort_memory_join(GpuSortCudaDevice *device)
+{
+	pthread_mutex_lock(&device->lock);
+	device->memory.share.sorts++;
+	pthread_mutex_unlock(&device->lock);
+}
+
+void
+gpusort_memory_leave(GpuSortCudaDevice *device)
+{
+	pthread_mutex_lock(&device->lock);
+	device->memory.share.sorts--;
+	pthread_mutex_unlock(&device->lock);
+}
+
+/* Has a reservation changed.  Under lock. */
+static void
+change_reservation(GpuSortDeviceMemory *memory, GpuSortDeviceReservation *reservation, GpuSortDeviceReservation wanted)
+{
+	const uint64_t own = reservation_bytes(*reservation);
+	const uint64_t bytes = reservation_bytes(wanted);
+
+	if (bytes > own)
+		gpusort_share_take(&memory->share, own, bytes - own);
+	else
+		gpusort_share_give_back(&memory->share, own, own - bytes);
+	memory->needed += wanted.need - reservation->need;
+	*reservation = wanted;
+}
+
+static int
+reserve(GpuSortCudaDevice *device, GpuSortDeviceReservation *reservation, GpuSortDeviceReservation wanted, bool last,
+		GpuSortError *error)
+{
+	GpuSortMemoryShare *share = &device->memory.share;
+	const uint64_t own = reservation_bytes(*reservation);
+	const uint64_t bytes = reservation_bytes(wanted);
+	uint64_t room;
+	bool fits_alone;
+	bool fits;
+
+	pthread_mutex_lock(&device->lock);
+	fits = bytes <= own || (last && bytes - own <= share->limit - share->used) ||
+		gpusort_share_allows(share, own, bytes - own);
+	fits_alone = gpusort_share_fits_alone(share, bytes);
+	room = own + gpusort_share_room(share, own);
+	if (fits)
+		change_reservation(&device->memory, reservation, wanted);
+	pthread_mutex_unlock(&device->lock);
+
+	if (!fits)
+		return gpusort_fail(error, fits_alone ? GPUSORT_REASON_MEMORY_BUSY : GPUSORT_REASON_MEMORY_LIMIT,
+							"the sort needs %.1f MB of memory on device %d, where gpusort.device_memory leaves %.1f MB",
+							MEGABYTES(bytes), device->ordinal, MEGABYTES(room));
+	return 0;
+}
+
 int
 gpusort_memory_reserve(GpuSortCudaDevice *device, GpuSortDeviceReservation *reservation,
 					   GpuSortDeviceReservation wanted, GpuSortError *error)
 {
-	GpuSortDeviceMemory *memory = &device->memory;
-	uint64_t others;
-	uint64_t left;
-	bool fits;
+	return reserve(device, reservation, wanted, false, error);
+}
+
+int
+gpusort_memory_reserve_last(GpuSortCudaDevice *device, GpuSortDeviceReservation *reservation,
+							GpuSortDeviceReservation wanted, GpuSortError *error)
+{
+	return reserve(device, reservation, wanted, true, error);
+}
+
+uint64_t
+gpusort_memory_room(GpuSortCudaDevice *device, const GpuSortDeviceReservation *reservation)
+{
+	const uint64_t own = reservation_bytes(*reservation);
+	uint64_t room;
 
 	pthread_mutex_lock(&device->lock);
-	others = memory->reserved - reservation_bytes(*reservation);
-	left = memory->limit > others ? memory->limit - others : 0;
-
-	/* Making it smaller always works. */
-	fits = reservation_bytes(wanted) <= left || reservation_bytes(wanted) <= reservation_bytes(*reservation);
-	if (fits)
-	{
-		memory->reserved = others + reservation_bytes(wanted);
-		memory->needed += wanted.need - reservation->need;
-		*reservation = wanted;
-	}
+	room = own + gpusort_share_room(&device->memory.share, own);
 	pthread_mutex_unlock(&device->lock);
+	return room;
+}
 
-	if (!fits)
-		return gpusort_fail(error,
-							reservation_bytes(wanted) <= memory->limit ? GPUSORT_REASON_MEMORY_BUSY
-																	   : GPUSORT_REASON_MEMORY_LIMIT,
-							"the sort needs %.1f MB of memory on device %d, where gpusort.device_memory leaves %.1f MB",
-							MEGABYTES(reservation_bytes(wanted)), device->ordinal, MEGABYTES(left));
-	return 0;
+void
+gpusort_memory_yield(GpuSortCudaDevice *device, GpuSortDeviceReservation *reservation)
+{
+	GpuSortMemoryShare *share = &device->memory.share;
+
+	pthread_mutex_lock(&device->lock);
+	if (reservation->estimate > reservation->need && reservation->estimate > gpusort_share_fair(share) &&
+		gpusort_share_starving(share))
+		change_reservation(&device->memory, reservation, {0, reservation->need});
+	pthread_mutex_unlock(&device->lock);
 }
 
 bool
@@ -132,7 +197,7 @@ gpusort_block_acquire(GpuSortCudaDevice *device, size_t bytes, GpuSortBlock *blo
 		bool full;
 
 		pthread_mutex_lock(&device->lock);
-		full = memory->held > memory->limit;
+		full = memory->held > memory->share.limit;
 		if (full && memory->cached > 0)
 			old = cache_remove(memory, 0);
 		memory->held -= old.bytes;

@@ -9,7 +9,7 @@
  *	staging buffers and the work memory for its rows.  The larger of that and what
  *	it estimated is reserved for it, so that two sorts which fit one after the
  *	other do not starve each other halfway.  The reservations of all sorts together
- *	never exceed the limit.
+ *	never exceed the limit, and who may have how much of it memory_share.h says.
  *
  * BLOCKS
  *	Memory is allocated from CUDA in blocks of a few sizes (gpusort_block_size) and
@@ -28,6 +28,13 @@
 #include <stdint.h>
 
 #include "service/engine.h"
+#include "service/memory_share.h"
+
+/*
+ * Bytes of a device's memory that each sort is sure of.  Staging buffers, one chunk and the work
+ * memory for the most rows that it can hold take up to 30.
+ */
+#define GPUSORT_DEVICE_SURE ((uint64_t) 32 << 20)
 
 struct GpuSortCudaDevice;
 
@@ -40,11 +47,11 @@ typedef struct GpuSortBlock
 /* All of it under the device's lock. */
 typedef struct GpuSortDeviceMemory
 {
+	GpuSortMemoryShare share; /* reserved for sorts */
+
 	/* in bytes */
-	uint64_t limit;
-	uint64_t reserved; /* for all sorts */
-	uint64_t needed;   /* by all sorts; not more than reserved */
-	uint64_t held;     /* in blocks, a sort's or cached */
+	uint64_t needed; /* by all sorts; not more than reserved */
+	uint64_t held;   /* in blocks, a sort's or cached */
 
 	GpuSortBlock *cache; /* the oldest first */
 	int cached;
@@ -64,12 +71,29 @@ extern void gpusort_memory_init(GpuSortDeviceMemory *memory, uint64_t limit);
 /* Frees the cache.  The device is the calling thread's. */
 extern void gpusort_memory_free(GpuSortDeviceMemory *memory);
 
+/* Counts a sort that will reserve memory, and counts it no longer. */
+extern void gpusort_memory_join(struct GpuSortCudaDevice *device);
+extern void gpusort_memory_leave(struct GpuSortCudaDevice *device);
+
 /*
  * Changes a sort's *reservation into wanted; MEMORY_LIMIT, or MEMORY_BUSY if it would fit without
  * other sorts, and nothing changed, when it does not fit.  Making it smaller never fails.
  */
 extern int gpusort_memory_reserve(struct GpuSortCudaDevice *device, GpuSortDeviceReservation *reservation,
 								  GpuSortDeviceReservation wanted, GpuSortError *error);
+
+/* The same of a sort that has all its rows and gives memory back next: what is kept for others is not kept from it. */
+extern int gpusort_memory_reserve_last(struct GpuSortCudaDevice *device, GpuSortDeviceReservation *reservation,
+									   GpuSortDeviceReservation wanted, GpuSortError *error);
+
+/* Returns the bytes that a sort's reservation can be now. */
+extern uint64_t gpusort_memory_room(struct GpuSortCudaDevice *device, const GpuSortDeviceReservation *reservation);
+
+/*
+ * Gives up what is reserved for no more than the estimate, if another sort was starved and this one
+ * has more than its fair share.
+ */
+extern void gpusort_memory_yield(struct GpuSortCudaDevice *device, GpuSortDeviceReservation *reservation);
 
 /* Returns true if a call failed because a device, or what gpusort may use of it, is full. */
 extern bool gpusort_lacks_memory(const GpuSortError *error);

@@ -101,6 +101,7 @@ begin_sort(const GpuSortDeviceSet *set, const GpuSortRequest *request, const int
 	sort->cancelled = cancelled;
 	sort->key_words = request->key_words;
 	sort->may_tie = request->may_tie != 0;
+	sort->spill = request->spill != 0;
 	sort->limit = request->limit;
 	gpusort_key_stats_none(&sort->boundary_stats);
 	if (gpusort_shards_begin(sort, request->estimated_rows, request->estimated_bytes, error) != 0)
@@ -300,7 +301,7 @@ engine_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 	uint64_t all = 0;
 
 	for (int i = 0; i < engine->set.count; i++)
-		all += engine->set.devices[i].memory.limit;
+		all += engine->set.devices[i].memory.share.limit;
 	for (int i = 0; i < engine->set.count && i < max; i++)
 	{
 		GpuSortCudaDevice *device = &engine->set.devices[i];
@@ -311,9 +312,9 @@ engine_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 		out->memory_total = device->memory_total;
 		snprintf(out->name, sizeof(out->name), "%s", device->name);
 		pthread_mutex_lock(&device->lock);
-		out->jobs = device->jobs;
-		out->memory_limit = device->memory.limit;
-		out->sort_limit = engine->set.joined ? all : device->memory.limit;
+		out->jobs = device->memory.share.sorts;
+		out->memory_limit = device->memory.share.limit;
+		out->sort_limit = engine->set.joined ? all : device->memory.share.limit;
 		out->memory_used = device->memory.needed;
 		snprintf(out->detail, sizeof(out->detail), "%.30s%s%s", device->detail,
 				 engine->pool_unpinned ? ", pool not pinned" : "", device->dead ? ", failed" : "");
