@@ -14,7 +14,12 @@
 #include "engine/device.h"
 
 #define GPUSORT_BLOCK_MIN ((uint64_t) 2 << 20)
-#define MEGABYTES(n)      ((double) (n) / (1 << 20))
+
+/* Blocks that are freed by one age while sorts are on the device, and how many ages before they were released. */
+#define GPUSORT_FREE_BESIDE_SORTS 4
+#define GPUSORT_AGES_BESIDE_SORTS 4
+
+#define MEGABYTES(n) ((double) (n) / (1 << 20))
 
 void
 gpusort_memory_init(GpuSortDeviceMemory *memory, uint64_t limit)
@@ -163,8 +168,21 @@ cache_remove(GpuSortDeviceMemory *memory, int i)
 	GpuSortBlock block = memory->cache[i];
 
 	memory->cached--;
+	if (!block.warm)
+		memory->idle -= block.bytes;
 	memmove(&memory->cache[i], &memory->cache[i + 1], sizeof(GpuSortBlock) * (memory->cached - i));
 	return block;
+}
+
+/* Notes that a sort has a block.  Under lock. */
+static void
+note_in_use(GpuSortDeviceMemory *memory, const GpuSortBlock *block)
+{
+	if (block->warm)
+		return;
+	memory->in_use += block->bytes;
+	if (memory->in_use > memory->peak)
+		memory->peak = memory->in_use;
 }
 
 int
@@ -180,6 +198,7 @@ gpusort_block_acquire(GpuSortCudaDevice *device, size_t bytes, GpuSortBlock *blo
 		if (memory->cache[i].bytes == bytes)
 		{
 			*block = cache_remove(memory, i);
+			note_in_use(memory, block);
 			pthread_mutex_unlock(&device->lock);
 			return 0;
 		}
@@ -188,12 +207,12 @@ gpusort_block_acquire(GpuSortCudaDevice *device, size_t bytes, GpuSortBlock *blo
 	pthread_mutex_unlock(&device->lock);
 
 	/* Make room within the limit, then, if the device has none, at the cost of the whole cache. */
-	block->base = NULL;
+	*block = {};
 	block->bytes = bytes;
 	status = cudaErrorMemoryAllocation;
 	for (;;)
 	{
-		GpuSortBlock old = {NULL, 0};
+		GpuSortBlock old = {};
 		bool full;
 
 		pthread_mutex_lock(&device->lock);
@@ -225,13 +244,15 @@ gpusort_block_acquire(GpuSortCudaDevice *device, size_t bytes, GpuSortBlock *blo
 
 	if (status != cudaSuccess)
 	{
-		block->base = NULL;
-		block->bytes = 0;
+		*block = {};
 		pthread_mutex_lock(&device->lock);
 		memory->held -= bytes;
 		pthread_mutex_unlock(&device->lock);
 		return gpusort_cuda_failed(device, status, "cudaMalloc", error);
 	}
+	pthread_mutex_lock(&device->lock);
+	note_in_use(memory, block);
+	pthread_mutex_unlock(&device->lock);
 	return 0;
 }
 
@@ -245,6 +266,9 @@ gpusort_block_release(GpuSortCudaDevice *device, GpuSortBlock *block)
 		return;
 
 	pthread_mutex_lock(&device->lock);
+	if (!block->warm)
+		memory->in_use -= block->bytes;
+	block->released = memory->ages;
 	if (memory->cached == memory->cache_size)
 	{
 		int size = memory->cache_size > 0 ? 2 * memory->cache_size : 64;
@@ -259,13 +283,85 @@ gpusort_block_release(GpuSortCudaDevice *device, GpuSortBlock *block)
 			kept = false;
 	}
 	if (kept)
+	{
 		memory->cache[memory->cached++] = *block;
+		if (!block->warm)
+			memory->idle += block->bytes;
+	}
 	else
 		memory->held -= block->bytes;
 	pthread_mutex_unlock(&device->lock);
 
 	if (!kept)
 		(void) cudaFree(block->base);
-	block->base = NULL;
-	block->bytes = 0;
+	*block = {};
+}
+
+void
+gpusort_memory_keep(GpuSortDeviceMemory *memory)
+{
+	for (int i = 0; i < memory->cached; i++)
+		memory->cache[i].warm = true;
+	memory->idle = 0;
+	memory->peak = 0;
+}
+
+/* Takes the oldest block of at most so many bytes that is not warm out of the cache.  Under lock. */
+static GpuSortBlock
+remove_idle(GpuSortDeviceMemory *memory, uint64_t most)
+{
+	const bool beside_sorts = memory->share.sorts > 0;
+
+	for (int i = 0; i < memory->cached; i++)
+	{
+		const GpuSortBlock *block = &memory->cache[i];
+
+		if (beside_sorts && memory->ages - block->released < GPUSORT_AGES_BESIDE_SORTS)
+			break;
+		if (!block->warm && block->bytes <= most)
+			return cache_remove(memory, i);
+	}
+	return {};
+}
+
+void
+gpusort_memory_age(GpuSortCudaDevice *device)
+{
+	GpuSortDeviceMemory *memory = &device->memory;
+	uint64_t keep;
+	uint32_t beside_sorts = 0;
+
+	pthread_mutex_lock(&device->lock);
+	keep = memory->peak - memory->in_use;
+	memory->peak = memory->in_use;
+	memory->ages++;
+	pthread_mutex_unlock(&device->lock);
+
+	/* A sort may begin meanwhile. */
+	while (beside_sorts < GPUSORT_FREE_BESIDE_SORTS)
+	{
+		GpuSortBlock block = {};
+
+		pthread_mutex_lock(&device->lock);
+		if (memory->idle > keep)
+			block = remove_idle(memory, memory->idle - keep);
+		memory->held -= block.bytes;
+		beside_sorts += memory->share.sorts > 0;
+		pthread_mutex_unlock(&device->lock);
+
+		if (block.base == NULL || cudaFree(block.base) != cudaSuccess)
+			break;
+	}
+	(void) cudaGetLastError();
+}
+
+bool
+gpusort_memory_is_aging(GpuSortCudaDevice *device)
+{
+	bool is_aging;
+
+	pthread_mutex_lock(&device->lock);
+	is_aging = device->memory.idle > 0 || device->memory.share.sorts > 0;
+	pthread_mutex_unlock(&device->lock);
+	return is_aging;
 }

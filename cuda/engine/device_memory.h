@@ -17,7 +17,8 @@
  *	cudaMalloc takes long and cudaFree waits for the whole device.  A block is
  *	reused for its exact size only, which keeps the reservations true to the byte.
  *	Cached blocks are freed, oldest first, when a new one would exceed the limit
- *	or the device has no more to give.
+ *	or the device has no more to give, and when they were not needed for a while
+ *	(gpusort_memory_age), but for those that the device is to be warm with.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,6 +43,8 @@ typedef struct GpuSortBlock
 {
 	void *base; /* device address; NULL: no block */
 	size_t bytes;
+	bool warm;         /* stays, however long nobody needs it */
+	uint32_t released; /* while cached: since this age */
 } GpuSortBlock;
 
 /* All of it under the device's lock. */
@@ -56,6 +59,12 @@ typedef struct GpuSortDeviceMemory
 	GpuSortBlock *cache; /* the oldest first */
 	int cached;
 	int cache_size;
+
+	/* in bytes, of blocks that are not warm */
+	uint64_t idle;   /* cached */
+	uint64_t in_use; /* of sorts */
+	uint64_t peak;   /* the most of that since the last age */
+	uint32_t ages;   /* calls of gpusort_memory_age */
 } GpuSortDeviceMemory;
 
 /* What one sort has reserved: the larger of the two, in bytes; belongs to the sort's thread. */
@@ -67,6 +76,20 @@ typedef struct GpuSortDeviceReservation
 
 /* Makes *memory that of a device where gpusort may use so many bytes. */
 extern void gpusort_memory_init(GpuSortDeviceMemory *memory, uint64_t limit);
+
+/* Makes all cached blocks warm.  No sort may be on the device. */
+extern void gpusort_memory_keep(GpuSortDeviceMemory *memory);
+
+/*
+ * Frees cached blocks that were not needed even at the busiest moment since the last call.  As
+ * cudaFree waits for the whole device, few are freed while sorts are there, and only such as were
+ * released several calls ago.  Called at intervals, it leaves what sorts keep taking, and after an
+ * interval without any only what is warm.  The device is the calling thread's.
+ */
+extern void gpusort_memory_age(struct GpuSortCudaDevice *device);
+
+/* Returns true if there is something that gpusort_memory_age may have to free some day. */
+extern bool gpusort_memory_is_aging(struct GpuSortCudaDevice *device);
 
 /* Frees the cache.  The device is the calling thread's. */
 extern void gpusort_memory_free(GpuSortDeviceMemory *memory);

@@ -15,6 +15,7 @@
 #include "build_id.h"
 #include "engine/check.h"
 #include "engine/device.h"
+#include "engine/reclaimer.h"
 #include "engine/redistribute.h"
 #include "engine/reservation.h"
 #include "engine/shard.h"
@@ -33,6 +34,7 @@
 struct GpuSortEngine
 {
 	GpuSortDeviceSet set;
+	GpuSortReclaimer reclaimer;
 	void *pool;         /* NULL unless pinned */
 	bool pool_unpinned; /* there is one, but it could not be pinned */
 };
@@ -193,6 +195,7 @@ warm_device(GpuSortCudaDevice *device, GpuSortError *error)
 		begun++;
 	while (begun > 0)
 		engine_end(sorts[--begun]);
+	gpusort_memory_keep(&device->memory);
 	return 0;
 }
 
@@ -261,6 +264,8 @@ engine_open(const GpuSortEngineConfig *config, GpuSortEngine **opened, GpuSortEr
 
 	engine->set.large_rows = large_rows != NULL ? strtoull(large_rows, NULL, 10) : UINT64_MAX;
 	result = open_devices(engine, config, error);
+	if (result == 0)
+		result = gpusort_reclaimer_start(&engine->reclaimer, &engine->set, error);
 	if (result == 0 && config->pool != NULL)
 	{
 		/* Without pinning copies are slower, but right. */
@@ -284,6 +289,7 @@ engine_open(const GpuSortEngineConfig *config, GpuSortEngine **opened, GpuSortEr
 static void
 engine_close(GpuSortEngine *engine)
 {
+	gpusort_reclaimer_stop(&engine->reclaimer);
 	if (engine->set.count > 0)
 		(void) cudaSetDevice(engine->set.devices[0].ordinal);
 	if (engine->pool != NULL)
@@ -331,6 +337,7 @@ engine_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *ca
 
 	if (begin_sort(&engine->set, request, cancelled, sort, error) != 0)
 		return -1;
+	gpusort_reclaimer_wake(&engine->reclaimer);
 	first = (*sort)->shards[0].device;
 	place->ordinal = first->ordinal;
 
@@ -358,6 +365,15 @@ engine_end(GpuSort *sort)
 
 extern "C"
 {
+	extern void gpusort_cuda_age(GpuSortEngine *engine);
+
+	/* For tests, which do not want to wait. */
+	void
+	gpusort_cuda_age(GpuSortEngine *engine)
+	{
+		gpusort_reclaim(&engine->set);
+	}
+
 	extern __attribute__((visibility("default"))) const GpuSortEngineOps gpusort_cuda_engine;
 
 	const GpuSortEngineOps gpusort_cuda_engine = {

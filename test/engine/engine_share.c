@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * engine_share.c
- *	  Several sorts that want more of a device's memory than there is.  See
- *	  engine_test.h.
+ *	  Several sorts that want more of a device's memory than there is, and what becomes
+ *	  of it when they want no more.  See engine_test.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +16,9 @@
 
 /* Rows of a chunk that is reserved, but where said otherwise: little beside the chunk. */
 #define FEW_ROWS 1000
+
+/* Of a sort's smallest blocks. */
+#define SMALL_BYTES (UINT64_C(24) << 20)
 
 /* Longer than others wait for a sort that was starved. */
 #define STARVED_US 700000
@@ -160,5 +163,114 @@ test_share(GpuSortEngineConfig config, uint32_t device)
 	failure.text[0] = '\0';
 	test_report(expected(&failure), "an estimate gives way to a starved sort", &failure);
 	test_idle("all shares are given back");
+	test.ops->close(test.engine);
+}
+
+static uint64_t (*allocated)(void);
+static void (*age)(GpuSortEngine *engine);
+
+/* A sort that takes some 100 MB. */
+static GpuSort *
+begin_large(CaseFailure *failure)
+{
+	GpuSort *sort = begin(0, failure);
+	GpuSortReason reason;
+
+	if (sort != NULL && reserve(sort, 24, FEW_ROWS, &reason) != 24)
+		case_failed(failure, "a sort was refused: reason %d", reason);
+	return sort;
+}
+
+/* Small blocks are warm ones here and others there: what is kept may be some more. */
+static bool
+expect_allocated(const char *when, uint64_t right, uint64_t more, CaseFailure *failure)
+{
+	const uint64_t now = allocated();
+
+	return (now >= right && now <= right + more) ||
+		case_failed(failure, "%s: %llu bytes are allocated, not %llu", when, (unsigned long long) now,
+					(unsigned long long) right);
+}
+
+/* What was needed at once since the age before stays. */
+static bool
+idle_memory(CaseFailure *failure)
+{
+	const uint64_t warm = allocated();
+	uint64_t one;
+	uint64_t two;
+	GpuSort *sorts[2];
+
+	sorts[0] = begin_large(failure);
+	one = allocated();
+	sorts[1] = begin_large(failure);
+	two = allocated();
+	end(sorts[0]);
+	end(sorts[1]);
+	if (failure->text[0] != '\0')
+		return false;
+
+	age(test.engine);
+	if (one <= warm || two <= one || !expect_allocated("after two sorts", two, 0, failure))
+		return false;
+	end(begin_large(failure));
+	age(test.engine);
+	if (!expect_allocated("after one sort", one, SMALL_BYTES, failure))
+		return false;
+	end(begin_large(failure));
+	age(test.engine);
+	if (!expect_allocated("after one more sort", one, SMALL_BYTES, failure))
+		return false;
+	age(test.engine);
+	return expect_allocated("after none", warm, 0, failure);
+}
+
+/* A sort that goes on does not wait for more than a few blocks to be freed, nor for any soon. */
+static bool
+idle_beside_sorts(CaseFailure *failure)
+{
+	GpuSort *brief = begin_large(failure);
+	GpuSort *sort = begin(0, failure);
+	const uint64_t all = allocated();
+	uint64_t before = all;
+	int ages = 0;
+	int fewer = 0;
+
+	end(brief);
+	for (; ages < 20 && failure->text[0] == '\0'; ages++)
+	{
+		age(test.engine);
+		fewer += allocated() < before;
+		before = allocated();
+		if (ages < 3)
+			expect_allocated("soon after a sort", all, 0, failure);
+	}
+	end(sort);
+	if (fewer == 0 || all - before < UINT64_C(90) << 20)
+		case_failed(failure, "%llu bytes of %llu are left, freed in %d steps", (unsigned long long) before,
+					(unsigned long long) all, fewer);
+	return failure->text[0] == '\0';
+}
+
+void
+test_age(GpuSortEngineConfig config, const char *library)
+{
+	CaseFailure failure = {.text = ""};
+	GpuSortError error;
+
+	*(void **) &allocated = rig_symbol(library, "emulate_allocated");
+	*(void **) &age = rig_symbol(library, "gpusort_cuda_age");
+	if (allocated == NULL || age == NULL)
+		return;
+	config.devices = "0";
+	if (test.ops->open(&config, &test.engine, &error) != 0)
+	{
+		case_failed(&failure, "open: %s", error.text);
+		test_report(false, "opened to age", &failure);
+		return;
+	}
+	test_report(idle_memory(&failure), "memory that no sort needs goes back", &failure);
+	failure.text[0] = '\0';
+	test_report(idle_beside_sorts(&failure), "memory goes back beside a sort, later and in parts", &failure);
 	test.ops->close(test.engine);
 }
