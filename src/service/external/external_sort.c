@@ -72,6 +72,8 @@ gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest 
 		return NULL;
 	external->handle = *handle;
 	external->request = *request;
+	if (request->spill && request->estimated_rows > GPUSORT_MAX_ROWS)
+		external->request.estimated_rows = external->request.estimated_bytes = 0; /* more than one run, however large */
 	external->cancelled = cancelled;
 	external->watch = watch;
 	external->runs.key_words = request->key_words;
