@@ -62,10 +62,10 @@ lacks_memory(const GpuSortError *error)
 		error->reason == GPUSORT_REASON_NO_MEMORY || error->reason == GPUSORT_REASON_TOO_MANY_ROWS;
 }
 
-/* NULL: there is no memory.  The watches are those of the caller's thread and of one that is made here. */
+/* NULL: there is no memory.  The watches are those of the caller's thread and of those that are made here. */
 GpuSortExternal *
 gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest *request, const int *cancelled,
-						GpuSortCallWatch *watch, GpuSortCallWatch *loader_watch)
+						GpuSortCallWatch *watch, GpuSortCallWatch *loader_watches)
 {
 	GpuSortExternal *external = calloc(1, sizeof(GpuSortExternal));
 
@@ -73,6 +73,8 @@ gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest 
 		return NULL;
 	external->handle = *handle;
 	external->request = *request;
+	if (request->spill && request->estimated_rows > GPUSORT_MAX_ROWS)
+		external->request.estimated_rows = external->request.estimated_bytes = 0; /* more than one run, however large */
 	external->cancelled = cancelled;
 	external->watch = watch;
 	external->runs.key_words = request->key_words;
@@ -81,7 +83,7 @@ gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest 
 		.request = &external->request,
 		.runs = &external->runs,
 		.cancelled = cancelled,
-		.watch = loader_watch};
+		.watch = loader_watches};
 	return external;
 }
 
