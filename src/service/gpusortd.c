@@ -51,6 +51,7 @@
 #include <unistd.h>
 
 #include "service/build.h"
+#include "service/external/run_rows.h"
 #include "service/fault.h"
 #include "service/service_log.h"
 #include "service/session.h"
@@ -581,6 +582,7 @@ main(int argc, char **argv)
 	supervised = gpusort_log_has_supervisor();
 	offer_for_oom();
 	check_build();
+	gpusort_run_rows_init();
 	start();
 	main_loop();
 }

@@ -29,6 +29,7 @@
 
 #include "service/chunk_rows.h"
 #include "service/external/external_sort.h"
+#include "service/external/run_rows.h"
 #include "service/fault.h"
 #include "service/job.h"
 
@@ -137,7 +138,11 @@ report_done(GpuSortCommand *command)
 static void
 reserve_chunk(GpuSortJob *job, GpuSortCommand *command)
 {
+	uint64_t most = job->request.spill ? gpusort_run_rows_most(job->rows_put) : UINT64_MAX;
+
 	command->rows_max = gpusort_chunk_rows_choose(&job->rows);
+	if (command->rows_max > most)
+		command->rows_max = most;
 	command->reserved = gpusort_external_reserve(job->sort, command->rows_max, &command->error) == 0;
 }
 

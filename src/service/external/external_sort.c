@@ -26,6 +26,7 @@
 
 #include "service/external/external_sort.h"
 #include "service/external/merge.h"
+#include "service/external/run_rows.h"
 #include "service/job.h"
 
 /* Memory that others have is waited for so long, a look each 10 ms, before a sort that has rows fails. */
@@ -240,6 +241,13 @@ gpusort_external_put(GpuSortExternal *external, const void *chunk, uint32_t rows
 
 	if (external->request.spill)
 	{
+		if (external->put_rows > 0 && external->put_rows + rows > gpusort_run_rows_most(external->runs.rows))
+		{
+			GpuSortProgress progress = write_run(external, lacking, error);
+
+			if (progress != GPUSORT_PROGRESS_DONE)
+				return progress;
+		}
 		if (external->reserved && rows <= external->reserved_rows)
 		{
 			rows_max = external->reserved_rows;
@@ -289,7 +297,7 @@ gpusort_external_sort(GpuSortExternal *external, GpuSortOutcome *outcome, uint64
 	GpuSortStored stored;
 	int rc;
 
-	if (external->runs.nruns == 0)
+	if (external->runs.nruns == 0 && !(external->request.spill && external->put_rows > 0 && gpusort_run_rows_are_few()))
 	{
 		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_SORT);
 		rc = external->handle.ops->sort(external->sort, outcome, error);

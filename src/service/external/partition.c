@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "service/external/partition.h"
+#include "service/external/run_rows.h"
 #include "service/job.h"
 
 /* Keys that are looked at to find one in the middle. */
@@ -172,6 +173,12 @@ gpusort_partition_load(const GpuSortMergeSource *source, GpuSortMergePartition *
 	partition->bytes = interval.bytes;
 	if (partition->loaded == 0 || partition->only_key != NULL)
 		return open_unsorted(source, partition, &interval, error);
+	if (interval.rows > gpusort_run_rows_partition(source->runs->rows))
+	{
+		gpusort_interval_free(&interval);
+		*error = (GpuSortError){.reason = GPUSORT_REASON_MEMORY_LIMIT, .text = "a partition has more rows than GPUSORT_RUN_ROWS allows"};
+		return GPUSORT_LOAD_NO_ROOM;
+	}
 
 	request.estimated_rows = interval.rows;
 	request.estimated_bytes = interval.bytes;

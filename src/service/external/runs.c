@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "service/external/run_rows.h"
 #include "service/external/runs.h"
 
 /* What was read is not what a run can be. */
@@ -43,6 +44,7 @@ gpusort_runs_cancelled(GpuSortError *error)
 /* Blocks of a run: so many, if they are neither very small nor too large. */
 #define RUN_BLOCKS      512
 #define BLOCK_BYTES_MIN ((uint64_t) 16 << 10)
+#define BLOCK_BYTES_FEW ((uint64_t) 1 << 10) /* the least where runs are of few rows */
 
 /*
  * How large the blocks of a run of so many bytes are: each border between partitions costs a block of each
@@ -52,9 +54,10 @@ static uint32_t
 choose_block_bytes(uint64_t bytes)
 {
 	uint64_t chosen = bytes / RUN_BLOCKS;
+	uint64_t least = gpusort_run_rows_are_few() ? BLOCK_BYTES_FEW : BLOCK_BYTES_MIN;
 
-	if (chosen < BLOCK_BYTES_MIN)
-		return BLOCK_BYTES_MIN;
+	if (chosen < least)
+		return least;
 	return chosen < GPUSORT_BLOCK_BYTES ? chosen : GPUSORT_BLOCK_BYTES;
 }
 
