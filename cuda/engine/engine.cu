@@ -15,6 +15,7 @@
 #include "build_id.h"
 #include "engine/check.h"
 #include "engine/device.h"
+#include "engine/host_buffers.h"
 #include "engine/reclaimer.h"
 #include "engine/redistribute.h"
 #include "engine/reservation.h"
@@ -34,6 +35,7 @@
 struct GpuSortEngine
 {
 	GpuSortDeviceSet set;
+	GpuSortHostBuffers buffers;
 	GpuSortReclaimer reclaimer;
 	void *pool;         /* NULL unless pinned */
 	bool pool_unpinned; /* there is one, but it could not be pinned */
@@ -262,10 +264,11 @@ engine_open(const GpuSortEngineConfig *config, GpuSortEngine **opened, GpuSortEr
 	/* Load all kernels with the context, not each at its first launch.  Read by the driver at its start. */
 	(void) setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 
+	gpusort_host_buffers_init(&engine->buffers);
 	engine->set.large_rows = large_rows != NULL ? strtoull(large_rows, NULL, 10) : UINT64_MAX;
 	result = open_devices(engine, config, error);
 	if (result == 0)
-		result = gpusort_reclaimer_start(&engine->reclaimer, &engine->set, error);
+		result = gpusort_reclaimer_start(&engine->reclaimer, &engine->set, &engine->buffers, error);
 	if (result == 0 && config->pool != NULL)
 	{
 		/* Without pinning copies are slower, but right. */
@@ -294,6 +297,7 @@ engine_close(GpuSortEngine *engine)
 		(void) cudaSetDevice(engine->set.devices[0].ordinal);
 	if (engine->pool != NULL)
 		(void) cudaHostUnregister(engine->pool);
+	gpusort_host_buffers_free(&engine->buffers);
 	(void) cudaGetLastError();
 	for (int i = 0; i < engine->set.count; i++)
 		gpusort_device_close(&engine->set.devices[i]);
@@ -352,6 +356,21 @@ engine_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *ca
 	return 0;
 }
 
+static void *
+engine_get_buffer(GpuSortEngine *engine)
+{
+	void *buffer = gpusort_host_buffer_get(&engine->buffers, &engine->set);
+
+	gpusort_reclaimer_wake(&engine->reclaimer);
+	return buffer;
+}
+
+static void
+engine_put_buffer(GpuSortEngine *engine, void *buffer)
+{
+	gpusort_host_buffer_put(&engine->buffers, buffer);
+}
+
 /* Also ends a sort that begin_sort could not finish to begin. */
 static void
 engine_end(GpuSort *sort)
@@ -371,7 +390,7 @@ extern "C"
 	void
 	gpusort_cuda_age(GpuSortEngine *engine)
 	{
-		gpusort_reclaim(&engine->set);
+		gpusort_reclaim(&engine->set, &engine->buffers);
 	}
 
 	extern __attribute__((visibility("default"))) const GpuSortEngineOps gpusort_cuda_engine;
@@ -391,5 +410,7 @@ extern "C"
 		gpusort_cuda_keys_at,
 		gpusort_cuda_rows_below,
 		engine_end,
+		engine_get_buffer,
+		engine_put_buffer,
 	};
 }

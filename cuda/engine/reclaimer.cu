@@ -17,18 +17,18 @@
 
 /* Returns true if there may be something to free some day. */
 static bool
-is_aging(const GpuSortDeviceSet *set)
+is_aging(const GpuSortDeviceSet *set, GpuSortHostBuffers *buffers)
 {
 	for (int i = 0; i < set->count; i++)
 	{
 		if (!__atomic_load_n(&set->devices[i].dead, __ATOMIC_ACQUIRE) && gpusort_memory_is_aging(&set->devices[i]))
 			return true;
 	}
-	return false;
+	return gpusort_host_buffers_are_aging(buffers);
 }
 
 void
-gpusort_reclaim(const GpuSortDeviceSet *set)
+gpusort_reclaim(const GpuSortDeviceSet *set, GpuSortHostBuffers *buffers)
 {
 	GpuSortError ignored;
 
@@ -37,6 +37,7 @@ gpusort_reclaim(const GpuSortDeviceSet *set)
 		if (gpusort_device_use(&set->devices[i], &ignored) == 0)
 			gpusort_memory_age(&set->devices[i]);
 	}
+	gpusort_host_buffers_age(buffers, set);
 }
 
 static void *
@@ -50,7 +51,7 @@ reclaimer_main(void *argument)
 		struct timespec until;
 		int status = 0;
 
-		if (!is_aging(reclaimer->set))
+		if (!is_aging(reclaimer->set, reclaimer->buffers))
 		{
 			reclaimer->asleep = true;
 			pthread_cond_wait(&reclaimer->change, &reclaimer->lock);
@@ -64,7 +65,7 @@ reclaimer_main(void *argument)
 		if (status == ETIMEDOUT)
 		{
 			pthread_mutex_unlock(&reclaimer->lock);
-			gpusort_reclaim(reclaimer->set);
+			gpusort_reclaim(reclaimer->set, reclaimer->buffers);
 			pthread_mutex_lock(&reclaimer->lock);
 		}
 	}
@@ -73,11 +74,13 @@ reclaimer_main(void *argument)
 }
 
 int
-gpusort_reclaimer_start(GpuSortReclaimer *reclaimer, const GpuSortDeviceSet *set, GpuSortError *error)
+gpusort_reclaimer_start(GpuSortReclaimer *reclaimer, const GpuSortDeviceSet *set, GpuSortHostBuffers *buffers,
+						GpuSortError *error)
 {
 	pthread_condattr_t attributes;
 
 	reclaimer->set = set;
+	reclaimer->buffers = buffers;
 	pthread_mutex_init(&reclaimer->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

@@ -14,7 +14,7 @@
  *
  * end is legal, and due, after any of them, also after one that failed; after
  * a failure nothing but end is.  Several sorts run side by side on threads of
- * their own.  describe may be called from any thread.
+ * their own.  describe, get_buffer and put_buffer may be called from any thread.
  *
  * No call exits the process, throws, or leaves memory behind that end or close
  * does not free.  A call that fails fills *error.
@@ -110,6 +110,14 @@ typedef struct GpuSortEngineOps
 					  GpuSortError *error);
 
 	void (*end)(GpuSort *sort);
+
+	/*
+	 * GPUSORT_CHUNK_BYTES of memory that puts and emits of this engine copy from and to the fastest, with
+	 * anything in it; it goes back before close.  NULL: there is none to be had, and other memory will do.
+	 * Any thread may call both.  Where any memory is as good both are NULL.
+	 */
+	void *(*get_buffer)(GpuSortEngine *engine);
+	void (*put_buffer)(GpuSortEngine *engine, void *buffer);
 } GpuSortEngineOps;
 
 /* The host engine (host/engine.c).  The cuda engine's library exports the like under the name below. */

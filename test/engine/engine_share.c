@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "engine_test.h"
@@ -252,6 +253,54 @@ idle_beside_sorts(CaseFailure *failure)
 	return failure->text[0] == '\0';
 }
 
+/* More buffers than any engine has. */
+#define BUFFERS_MOST 1000
+
+/* Gets buffers until there are none, fills each, and puts all back; returns how many there were. */
+static int
+take_buffers(CaseFailure *failure)
+{
+	static char *buffers[BUFFERS_MOST];
+	int count = 0;
+
+	while (count < BUFFERS_MOST && (buffers[count] = test.ops->get_buffer(test.engine)) != NULL)
+	{
+		memset(buffers[count], count, GPUSORT_CHUNK_BYTES);
+		count++;
+	}
+	for (int i = 0; i < count; i++)
+	{
+		if (buffers[i][0] != (char) i || buffers[i][GPUSORT_CHUNK_BYTES - 1] != (char) i)
+			case_failed(failure, "buffer %d of %d is another's", i, count);
+		test.ops->put_buffer(test.engine, buffers[i]);
+	}
+	return count;
+}
+
+static bool
+buffers_age(CaseFailure *failure)
+{
+	int count = take_buffers(failure);
+	char *first = test.ops->get_buffer(test.engine);
+	char *again;
+
+	if (count == 0 || count == BUFFERS_MOST)
+		case_failed(failure, "there are %d buffers", count);
+	test.ops->put_buffer(test.engine, first);
+	again = test.ops->get_buffer(test.engine);
+	if (again != first)
+		case_failed(failure, "a buffer that was put back is not got again");
+
+	/* all but one are freed by the second of these */
+	for (int i = 0; i < 3; i++)
+		age(test.engine);
+	memset(again, 1, GPUSORT_CHUNK_BYTES);
+	test.ops->put_buffer(test.engine, again);
+	if (take_buffers(failure) != count)
+		case_failed(failure, "there are fewer buffers than there were");
+	return failure->text[0] == '\0';
+}
+
 void
 test_age(GpuSortEngineConfig config, const char *library)
 {
@@ -272,5 +321,8 @@ test_age(GpuSortEngineConfig config, const char *library)
 	test_report(idle_memory(&failure), "memory that no sort needs goes back", &failure);
 	failure.text[0] = '\0';
 	test_report(idle_beside_sorts(&failure), "memory goes back beside a sort, later and in parts", &failure);
+	failure.text[0] = '\0';
+	if (test.ops->get_buffer != NULL)
+		test_report(buffers_age(&failure), "buffers are there again after they went back", &failure);
 	test.ops->close(test.engine);
 }
