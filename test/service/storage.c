@@ -45,6 +45,8 @@ typedef struct Case
 	Records records;
 	GpuSortRunBlock blocks[BLOCKS_MAX];
 	uint32_t count;
+	GpuSortRunPart parts[BLOCKS_MAX];
+	uint32_t nparts;
 	uint64_t bytes;
 } Case;
 
@@ -101,6 +103,16 @@ end(Case *ended)
 	free(ended);
 }
 
+/* Hands over a buffer with so many blocks. */
+static void
+write_part(Case *run, char *buffer, GpuSortRunBlock *blocks, uint32_t count)
+{
+	GpuSortRunPart *part = &run->parts[run->nparts++];
+
+	*part = (GpuSortRunPart){.blocks = blocks, .count = count};
+	gpusort_storage_write(run->storage, buffer, part);
+}
+
 /* Writes a run of so many bytes in blocks of at most block_bytes, of changing size; 0 or -1 with error. */
 static int
 write_run(Case *run, uint64_t bytes, uint32_t block_bytes)
@@ -141,7 +153,7 @@ write_run(Case *run, uint64_t bytes, uint32_t block_bytes)
 		}
 		if (run->count == first)
 			bail("too many blocks");
-		gpusort_storage_write(run->storage, buffer, &run->blocks[first], run->count - first);
+		write_part(run, buffer, &run->blocks[first], run->count - first);
 	}
 	return gpusort_storage_finish_run(run->storage, &error);
 }
@@ -572,7 +584,7 @@ test_ends(const char *directory)
 			memset(buffer, i, BUFFER_SIZE);
 			run->blocks[i] = (GpuSortRunBlock){.bytes = BUFFER_SIZE, .rows = 1};
 			if (i < 5)
-				gpusort_storage_write(run->storage, buffer, &run->blocks[i], 1);
+				write_part(run, buffer, &run->blocks[i], 1);
 		}
 		end(run);
 	}
@@ -595,6 +607,92 @@ test_ends(const char *directory)
 	end(run);
 }
 
+/* Cuts a buffer into blocks of a megabyte, but for one that was filled with 0xEE. */
+static int
+cut_megabytes(GpuSortRunPart *part, const char *buffer, GpuSortError *cut_error)
+{
+	if ((unsigned char) buffer[0] == 0xEE)
+	{
+		*cut_error = (GpuSortError){.reason = GPUSORT_REASON_STORAGE, .text = "cannot be cut"};
+		return -1;
+	}
+	while (part->count < BUFFER_SIZE / MIB)
+		part->blocks[part->count++] = (GpuSortRunBlock){.bytes = MIB, .rows = 1};
+	return 0;
+}
+
+/* An engine with two buffers. */
+static char engines_buffers[2][GPUSORT_CHUNK_BYTES];
+static int engines_buffers_used;
+
+static void *
+get_buffer(GpuSortEngine *engine)
+{
+	(void) engine;
+	return engines_buffers_used < 2 ? engines_buffers[engines_buffers_used++] : NULL;
+}
+
+static void
+put_buffer(GpuSortEngine *engine, void *buffer)
+{
+	(void) engine;
+	if (buffer != engines_buffers[0] && buffer != engines_buffers[1])
+		bail("an engine got a buffer that is not its own");
+	engines_buffers_used--;
+}
+
+/* Writes runs of buffers that are cut by who writes them, of which the last one cannot be. */
+static void
+test_cutting(const char *directory)
+{
+	static const GpuSortEngineOps ops = {.get_buffer = get_buffer, .put_buffer = put_buffer};
+	const GpuSortEngineHandle handle = {.ops = &ops};
+	GpuSortHostMemory *memory = gpusort_host_memory_create(40 * MIB);
+	Case *run = begin(memory, &never, RANDOM, directory);
+	const char *wrong = NULL;
+	GpuSortError ignored;
+	uint64_t lacking;
+	int used;
+
+	gpusort_storage_set_engine(run->storage, &handle);
+	for (int r = 0; r < 3; r++)
+	{
+		bool fails = r == 2;
+
+		if (!gpusort_storage_reserve(run->storage, 40 * MIB, &lacking))
+			bail("no space");
+		run->nparts = 0;
+		for (uint32_t i = 0; i < 10; i++)
+		{
+			char *buffer = gpusort_storage_buffer(run->storage, &error);
+
+			if (buffer == NULL && fails)
+				break;
+			if (buffer == NULL)
+				bail("%s", error.text);
+			memset(buffer, fails && i == 3 ? 0xEE : 16 * r + i, BUFFER_SIZE);
+			run->parts[i] = (GpuSortRunPart){.blocks = &run->blocks[i * (BUFFER_SIZE / MIB)], .cut = cut_megabytes};
+			gpusort_storage_write(run->storage, buffer, &run->parts[i]);
+		}
+		if (gpusort_storage_finish_run(run->storage, &error) != (fails ? -1 : 0))
+			bail("run %d: %s", r, error.text);
+		for (uint32_t i = 0; i < 10 && !fails; i++)
+		{
+			static char read[BUFFER_SIZE];
+
+			if (gpusort_storage_read(run->storage, run->parts[i].blocks, run->parts[i].count, read, &ignored) != 0 ||
+				read[0] != (char) (16 * r + i) || memcmp(read, read + 1, BUFFER_SIZE - 1) != 0)
+				wrong = "a part is not what was written";
+		}
+	}
+	ok(wrong == NULL && strcmp(error.text, "cannot be cut") == 0, "buffers are cut when they are written: %s",
+	   told(wrong));
+	used = engines_buffers_used;
+	end(run);
+	ok(used == 2 && engines_buffers_used == 0, "an engine's buffers are used, and given back");
+	gpusort_host_memory_destroy(memory);
+}
+
 int
 main(void)
 {
@@ -611,5 +709,6 @@ main(void)
 	test_write_errors(directory);
 	test_readers(directory);
 	test_ends(directory);
+	test_cutting(directory);
 	return done_testing();
 }

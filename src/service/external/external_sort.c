@@ -187,10 +187,13 @@ hand_over(GpuSortExternal *external, uint64_t *lacking, GpuSortError *error)
 	if (gpusort_run_writer_wait(&external->writer, error) != 0)
 		return GPUSORT_PROGRESS_FAILED;
 	if (external->runs.storage == NULL)
+	{
 		external->runs.storage = gpusort_storage_create(
 			external->handle.ops->kind == GPUSORT_ENGINE_HOST ? NULL : gpusort_registry_host_memory(), external->cancelled, error);
-	if (external->runs.storage == NULL)
-		return GPUSORT_PROGRESS_FAILED;
+		if (external->runs.storage == NULL)
+			return GPUSORT_PROGRESS_FAILED;
+		gpusort_storage_set_engine(external->runs.storage, &external->handle);
+	}
 	if (!gpusort_storage_reserve(external->runs.storage, external->put_bytes, lacking))
 		return GPUSORT_PROGRESS_LACKS_SPACE;
 	if (external->handed_over == 0 && external->put_bytes / 2 >= RUN_BYTES_LEAST)

@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "service/external/chunk_buffer.h"
 #include "service/external/partition.h"
 #include "service/host/machine.h"
 #include "service/memory_share.h"
@@ -47,7 +48,8 @@ typedef struct Loader
 	GpuSortMerge *merge;
 	GpuSortMergeSource source; /* with a watch of its own */
 	pthread_t thread;
-	char *buffer; /* of two chunks; the first loader's is find_rows' before it starts */
+	GpuSortChunkBuffer chunk;
+	GpuSortLoadMemory memory; /* the first loader's is find_rows' before it starts */
 } Loader;
 
 struct GpuSortMerge
@@ -346,7 +348,7 @@ note_rows(GpuSortMerge *merge, uint32_t at)
 
 /* Counts the rows of all runs whose keys are below one. */
 static int
-count_rows_below(const GpuSortMerge *merge, const uint64_t *key, char *buffer, uint64_t *rows, GpuSortError *error)
+count_rows_below(const GpuSortMerge *merge, const uint64_t *key, char *scratch, uint64_t *rows, GpuSortError *error)
 {
 	const GpuSortRuns *runs = merge->source.runs;
 
@@ -357,7 +359,7 @@ count_rows_below(const GpuSortMerge *merge, const uint64_t *key, char *buffer, u
 
 		if (__atomic_load_n(merge->source.cancelled, __ATOMIC_RELAXED))
 			return gpusort_runs_cancelled(error);
-		if (gpusort_runs_find(runs, r, key, buffer, &place, error) != 0)
+		if (gpusort_runs_find(runs, r, key, scratch, &place, error) != 0)
 			return -1;
 		*rows += gpusort_runs_rows_before(&runs->runs[r], place);
 	}
@@ -375,8 +377,8 @@ split(Loader *loader, GpuSortMergePartition *partition, GpuSortError *error)
 	bool single;
 	int rc;
 
-	if (gpusort_partition_middle_key(&loader->source, partition, end_key_of(merge, partition), loader->buffer, key, &single, error) != 0 ||
-		(!single && count_rows_below(merge, key, loader->buffer, &rows_below, error) != 0))
+	if (gpusort_partition_middle_key(&loader->source, partition, end_key_of(merge, partition), &loader->memory, key, &single, error) != 0 ||
+		(!single && count_rows_below(merge, key, loader->memory.scratch, &rows_below, error) != 0))
 		return -1;
 	pthread_mutex_lock(&merge->lock);
 	if (single)
@@ -417,7 +419,7 @@ load(Loader *loader, GpuSortMergePartition *partition, GpuSortError *error)
 	for (int looks = 0;;)
 	{
 		GpuSortLoad result =
-			gpusort_partition_load(&loader->source, partition, end_key_of(merge, partition), loader->buffer, error);
+			gpusort_partition_load(&loader->source, partition, end_key_of(merge, partition), &loader->memory, error);
 		bool evicted;
 		bool is_wanted;
 
@@ -525,8 +527,9 @@ make_loaders(GpuSortMerge *merge, GpuSortError *error)
 		loader->merge = merge;
 		loader->source = merge->source;
 		loader->source.watch = merge->source.watch + i;
-		loader->buffer = malloc(2 * GPUSORT_CHUNK_BYTES);
-		if (loader->buffer == NULL)
+		loader->chunk = gpusort_chunk_buffer_get(merge->source.handle);
+		loader->memory = (GpuSortLoadMemory){.chunk = loader->chunk.start, .scratch = malloc(GPUSORT_CHUNK_BYTES)};
+		if (loader->memory.chunk == NULL || loader->memory.scratch == NULL)
 			return gpusort_runs_no_memory(error);
 	}
 	return 0;
@@ -580,7 +583,7 @@ gpusort_merge_find_rows(GpuSortMerge *merge, GpuSortError *error)
 		const uint64_t *end = end_key(merge, at);
 		uint64_t rows_below_end = merge->source.runs->rows;
 
-		if (end != NULL && count_rows_below(merge, end, merge->loaders[0].buffer, &rows_below_end, error) != 0)
+		if (end != NULL && count_rows_below(merge, end, merge->loaders[0].memory.scratch, &rows_below_end, error) != 0)
 			return -1;
 		partition->first_row = before;
 		partition->rows = rows_below_end - before;
@@ -775,7 +778,10 @@ end_loaders(GpuSortMerge *merge)
 	for (uint32_t i = 0; i < merge->started; i++)
 		pthread_join(merge->loaders[i].thread, NULL);
 	for (uint32_t i = 0; i < merge->nloaders; i++)
-		free(merge->loaders[i].buffer);
+	{
+		gpusort_chunk_buffer_put(merge->source.handle, &merge->loaders[i].chunk);
+		free(merge->loaders[i].memory.scratch);
+	}
 }
 
 void

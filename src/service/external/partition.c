@@ -33,6 +33,7 @@ typedef struct ChunkFilling
 	const GpuSortMergeSource *source;
 	GpuSort *sort;
 	char *chunk;
+	char *scratch;
 	uint32_t bytes;
 	uint32_t rows;
 } ChunkFilling;
@@ -81,7 +82,7 @@ put_interval(ChunkFilling *filling, const GpuSortKeyInterval *interval, GpuSortE
 {
 	GpuSortIntervalReader reader;
 
-	gpusort_interval_reader_init(&reader, filling->source->runs, interval, filling->chunk + GPUSORT_CHUNK_BYTES);
+	gpusort_interval_reader_init(&reader, filling->source->runs, interval, filling->scratch);
 	for (;;)
 	{
 		uint32_t room = GPUSORT_CHUNK_BYTES - filling->bytes - filling->rows * sizeof(uint32_t);
@@ -154,20 +155,20 @@ open_unsorted(const GpuSortMergeSource *source, GpuSortMergePartition *partition
 }
 
 /*
- * Loads a partition that ends before end_key (NULL: with the last of all).  buffer is the caller's, of two chunks.
- * After anything but DONE it is to be closed.
+ * Loads a partition that ends before end_key (NULL: with the last of all).  After anything but DONE it is
+ * to be closed.
  */
 GpuSortLoad
 gpusort_partition_load(const GpuSortMergeSource *source, GpuSortMergePartition *partition, const uint64_t *end_key,
-					   char *buffer, GpuSortError *error)
+					   const GpuSortLoadMemory *memory, GpuSortError *error)
 {
 	GpuSortRequest request = {.key_words = source->request->key_words, .may_tie = source->request->may_tie, .spill = 1};
-	ChunkFilling filling = {.source = source, .chunk = buffer};
+	ChunkFilling filling = {.source = source, .chunk = memory->chunk, .scratch = memory->scratch};
 	GpuSortKeyInterval interval;
 	GpuSortPlace place;
 	GpuSortLoad result;
 
-	if (gpusort_interval_create(source->runs, partition->first_key, end_key, buffer, &interval, error) != 0)
+	if (gpusort_interval_create(source->runs, partition->first_key, end_key, memory->scratch, &interval, error) != 0)
 		return GPUSORT_LOAD_FAILED;
 	partition->loaded = interval.rows;
 	partition->bytes = interval.bytes;
@@ -360,11 +361,12 @@ note_key(KeySample *sample, const uint64_t *key)
 
 /* Reads all keys of an interval. */
 static int
-read_keys(const GpuSortMergeSource *source, const GpuSortKeyInterval *interval, char *buffer, KeySample *sample, GpuSortError *error)
+read_keys(const GpuSortMergeSource *source, const GpuSortKeyInterval *interval, const GpuSortLoadMemory *memory,
+		  KeySample *sample, GpuSortError *error)
 {
 	GpuSortIntervalReader reader;
 
-	gpusort_interval_reader_init(&reader, source->runs, interval, buffer + GPUSORT_CHUNK_BYTES);
+	gpusort_interval_reader_init(&reader, source->runs, interval, memory->scratch);
 	for (;;)
 	{
 		uint32_t at = 0;
@@ -373,17 +375,17 @@ read_keys(const GpuSortMergeSource *source, const GpuSortKeyInterval *interval, 
 
 		if (__atomic_load_n(source->cancelled, __ATOMIC_RELAXED))
 			return gpusort_runs_cancelled(error);
-		if (gpusort_interval_read(&reader, buffer, GPUSORT_CHUNK_BYTES, 0, &bytes, &rows, error) != 0)
+		if (gpusort_interval_read(&reader, memory->chunk, GPUSORT_CHUNK_BYTES, 0, &bytes, &rows, error) != 0)
 			return -1;
 		if (rows == 0)
 			return bytes == 0 ? 0 : gpusort_runs_damaged(error);
 		while (at < bytes)
 		{
-			uint32_t record = gpusort_record_bytes(buffer + at, sample->words, bytes - at);
+			uint32_t record = gpusort_record_bytes(memory->chunk + at, sample->words, bytes - at);
 
 			if (record == 0)
 				return gpusort_runs_damaged(error);
-			note_key(sample, (const uint64_t *) (buffer + at));
+			note_key(sample, (const uint64_t *) (memory->chunk + at));
 			at += record;
 		}
 	}
@@ -391,22 +393,22 @@ read_keys(const GpuSortMergeSource *source, const GpuSortKeyInterval *interval, 
 
 /*
  * Finds a key that cuts a partition in two, neither of them empty; *single if all its keys are equal: *key is that
- * one then.  Reads all of it.  buffer is of two chunks.
+ * one then.  Reads all of it.
  */
 int
 gpusort_partition_middle_key(const GpuSortMergeSource *source, const GpuSortMergePartition *partition, const uint64_t *end_key,
-							 char *buffer, uint64_t *key, bool *single, GpuSortError *error)
+							 const GpuSortLoadMemory *memory, uint64_t *key, bool *single, GpuSortError *error)
 {
 	KeySample sample = {.words = source->request->key_words};
 	GpuSortKeyInterval interval;
 	uint32_t middle;
 	int rc;
 
-	if (gpusort_interval_create(source->runs, partition->first_key, end_key, buffer, &interval, error) != 0)
+	if (gpusort_interval_create(source->runs, partition->first_key, end_key, memory->scratch, &interval, error) != 0)
 		return -1;
 	sample.step = interval.rows / SAMPLE_KEYS + 1;
 	sample.keys = malloc((SAMPLE_KEYS + 1) * sample.words * sizeof(uint64_t));
-	rc = sample.keys != NULL ? read_keys(source, &interval, buffer, &sample, error) : gpusort_runs_no_memory(error);
+	rc = sample.keys != NULL ? read_keys(source, &interval, memory, &sample, error) : gpusort_runs_no_memory(error);
 	gpusort_interval_free(&interval);
 	if (rc == 0 && sample.rows == 0)
 		rc = gpusort_runs_damaged(error);

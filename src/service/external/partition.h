@@ -42,6 +42,13 @@ typedef struct GpuSortMergePartition
 	uint32_t taken;      /* those that were given out */
 } GpuSortMergePartition;
 
+/* What a partition is read with, GPUSORT_CHUNK_BYTES each; the caller's. */
+typedef struct GpuSortLoadMemory
+{
+	char *chunk;   /* that is put */
+	char *scratch; /* the reader's */
+} GpuSortLoadMemory;
+
 /* What came of loading. */
 typedef enum GpuSortLoad
 {
@@ -51,12 +58,13 @@ typedef enum GpuSortLoad
 } GpuSortLoad;
 
 extern GpuSortLoad gpusort_partition_load(const GpuSortMergeSource *source, GpuSortMergePartition *partition,
-										  const uint64_t *end_key, char *buffer, GpuSortError *error);
+										  const uint64_t *end_key, const GpuSortLoadMemory *memory,
+										  GpuSortError *error);
 extern int gpusort_partition_emit(const GpuSortMergeSource *source, GpuSortMergePartition *partition, uint64_t first,
 								  uint64_t end, char *chunk, GpuSortEmitted *emitted, GpuSortError *error);
 extern void gpusort_partition_close(const GpuSortMergeSource *source, GpuSortMergePartition *partition);
 extern int gpusort_partition_middle_key(const GpuSortMergeSource *source, const GpuSortMergePartition *partition,
-										const uint64_t *end_key, char *buffer, uint64_t *key, bool *single,
-										GpuSortError *error);
+										const uint64_t *end_key, const GpuSortLoadMemory *memory, uint64_t *key,
+										bool *single, GpuSortError *error);
 
 #endif /* GPUSORT_EXTERNAL_PARTITION_H */

@@ -61,19 +61,99 @@ choose_block_bytes(uint64_t bytes)
 	return chosen < GPUSORT_BLOCK_BYTES ? chosen : GPUSORT_BLOCK_BYTES;
 }
 
-/* Blocks that so many bytes of records take at most: two neighbours in a buffer, or two buffers, are more than one full. */
-static uint64_t
-blocks_most(uint64_t bytes, uint32_t block_bytes)
+/* What a buffer is cut into, by the thread that writes it. */
+typedef struct BufferPart
 {
-	return 2 * (bytes / block_bytes) + 2 * (bytes / (GPUSORT_CHUNK_BYTES / 2)) + 8;
+	GpuSortRunPart part; /* first, as cut_blocks gets that */
+	struct BufferPart *next;
+	uint32_t key_words;
+	uint32_t block_bytes;
+	uint32_t rows; /* that the engine says are in it, and: */
+	uint32_t bytes;
+	uint64_t *first_keys; /* key_words for each block */
+} BufferPart;
+
+/* All of a run, in order. */
+typedef struct BufferParts
+{
+	BufferPart *first;
+	BufferPart **end;
+} BufferParts;
+
+/* Appends a part without blocks; NULL: there is no memory. */
+static BufferPart *
+append_part(BufferParts *parts, uint32_t key_words, uint32_t block_bytes)
+{
+	BufferPart *part = calloc(1, sizeof(BufferPart));
+
+	if (part == NULL)
+		return NULL;
+	part->key_words = key_words;
+	part->block_bytes = block_bytes;
+	*parts->end = part;
+	parts->end = &part->next;
+	return part;
 }
 
-/* Adds a run without blocks, with room for so many; NULL: there is no memory. */
-static GpuSortRun *
-add_run(GpuSortRuns *runs, uint64_t blocks)
+static void
+free_parts(BufferParts *parts)
 {
+	while (parts->first != NULL)
+	{
+		BufferPart *part = parts->first;
+
+		parts->first = part->next;
+		free(part->part.blocks);
+		free(part->first_keys);
+		free(part);
+	}
+}
+
+/* GpuSortRunPart.cut: fails if what is in the buffer is not the records that it should have. */
+static int
+cut_blocks(GpuSortRunPart *cut, const char *buffer, GpuSortError *error)
+{
+	BufferPart *part = (BufferPart *) cut;
+	size_t key_bytes = part->key_words * sizeof(uint64_t);
+	uint32_t most = 2 * (part->bytes / part->block_bytes) + 2; /* two neighbours are more than one full */
+	GpuSortRunBlock *block = NULL;
+	uint32_t rows = 0;
+
+	cut->blocks = calloc(most, sizeof(GpuSortRunBlock));
+	part->first_keys = malloc(most * key_bytes);
+	if (cut->blocks == NULL || part->first_keys == NULL)
+		return gpusort_runs_no_memory(error);
+	for (uint32_t at = 0; at < part->bytes;)
+	{
+		uint32_t bytes = gpusort_record_bytes(buffer + at, part->key_words, part->bytes - at);
+
+		if (bytes == 0)
+			return gpusort_runs_damaged(error);
+		if (block == NULL || block->bytes + bytes > part->block_bytes)
+		{
+			if (cut->count == most)
+				return gpusort_runs_damaged(error);
+			memcpy((char *) part->first_keys + cut->count * key_bytes, buffer + at, key_bytes);
+			block = &cut->blocks[cut->count++];
+		}
+		block->bytes += bytes;
+		block->rows++;
+		rows++;
+		at += bytes;
+	}
+	return rows == part->rows ? 0 : gpusort_runs_damaged(error);
+}
+
+/* Adds a run of all parts' blocks; NULL: there is no memory. */
+static GpuSortRun *
+add_run(GpuSortRuns *runs, const BufferParts *parts)
+{
+	size_t key_bytes = runs->key_words * sizeof(uint64_t);
+	uint64_t blocks = 0;
 	GpuSortRun *run;
 
+	for (const BufferPart *part = parts->first; part != NULL; part = part->next)
+		blocks += part->part.count;
 	if (blocks > UINT32_MAX)
 		return NULL;
 	if (runs->nruns == runs->room)
@@ -88,58 +168,64 @@ add_run(GpuSortRuns *runs, uint64_t blocks)
 	}
 	run = &runs->runs[runs->nruns];
 	*run = (GpuSortRun){
-		.blocks = calloc(blocks, sizeof(GpuSortRunBlock)),
-		.first_keys = malloc(blocks * runs->key_words * sizeof(uint64_t)),
+		.blocks = malloc(blocks * sizeof(GpuSortRunBlock)),
+		.first_keys = malloc(blocks * key_bytes),
 		.rows_before = malloc(blocks * sizeof(uint64_t))};
 	runs->nruns++;
-	return run->blocks != NULL && run->first_keys != NULL && run->rows_before != NULL ? run : NULL;
-}
-
-/* Cuts a buffer of so many rows and bytes into blocks, behind those that the run has; fails if they are not. */
-static int
-cut_blocks(const GpuSortRuns *runs, GpuSortRun *run, const char *buffer, const GpuSortEmitted *emitted, uint64_t room,
-		   uint32_t block_bytes, GpuSortError *error)
-{
-	GpuSortRunBlock *block = NULL;
-	uint32_t rows = 0;
-
-	for (uint32_t at = 0; at < emitted->bytes;)
+	if (run->blocks == NULL || run->first_keys == NULL || run->rows_before == NULL)
+		return NULL;
+	for (const BufferPart *part = parts->first; part != NULL; part = part->next)
 	{
-		uint32_t bytes = gpusort_record_bytes(buffer + at, runs->key_words, emitted->bytes - at);
-
-		if (bytes == 0)
-			return gpusort_runs_damaged(error);
-		if (block == NULL || block->bytes + bytes > block_bytes)
+		memcpy((char *) run->first_keys + run->nblocks * key_bytes, part->first_keys, part->part.count * key_bytes);
+		for (uint32_t i = 0; i < part->part.count; i++)
 		{
-			if (run->nblocks == room)
-				return gpusort_runs_damaged(error);
-			memcpy(run->first_keys + (size_t) run->nblocks * runs->key_words, buffer + at,
-				   runs->key_words * sizeof(uint64_t));
-			run->rows_before[run->nblocks] = run->rows + rows;
-			block = &run->blocks[run->nblocks++];
+			run->blocks[run->nblocks] = part->part.blocks[i];
+			run->rows_before[run->nblocks++] = run->rows;
+			run->rows += part->part.blocks[i].rows;
+			run->bytes += part->part.blocks[i].bytes;
 		}
-		block->bytes += bytes;
-		block->rows++;
-		rows++;
-		at += bytes;
 	}
-	return rows == emitted->rows && rows > 0 ? 0 : gpusort_runs_damaged(error);
+	return run;
 }
 
-/* Gives back what a run's blocks do not take of the memory for them; they are not moved about any more. */
-static void
-shrink_run(GpuSortRun *run, uint32_t key_words)
+/*
+ * Has all rows of an engine's sort emitted and handed over to the storage.  What fails there is known when the run
+ * is finished, if not before.
+ */
+static int
+write_parts(const GpuSortRuns *runs, const GpuSortEngineOps *ops, GpuSort *sort, uint64_t rows, uint32_t block_bytes,
+			const int *cancelled, BufferParts *parts, GpuSortError *error)
 {
-	void *blocks = realloc(run->blocks, run->nblocks * sizeof(GpuSortRunBlock));
-	void *keys = realloc(run->first_keys, (size_t) run->nblocks * key_words * sizeof(uint64_t));
-	void *rows = realloc(run->rows_before, run->nblocks * sizeof(uint64_t));
+	for (uint64_t row = 0; row < rows;)
+	{
+		BufferPart *part = append_part(parts, runs->key_words, block_bytes);
+		GpuSortEmitted emitted = {.rows = 0};
+		char *buffer;
+		int rc;
 
-	if (blocks != NULL)
-		run->blocks = blocks;
-	if (keys != NULL)
-		run->first_keys = keys;
-	if (rows != NULL)
-		run->rows_before = rows;
+		if (part == NULL)
+			return gpusort_runs_no_memory(error);
+		buffer = gpusort_storage_buffer(runs->storage, error);
+		if (buffer == NULL)
+			return -1;
+		if (__atomic_load_n(cancelled, __ATOMIC_RELAXED))
+			rc = gpusort_runs_cancelled(error);
+		else
+			rc = ops->emit(sort, row, rows, true, buffer, &emitted, error);
+		if (rc == 0 && (emitted.rows == 0 || emitted.rows > rows - row || emitted.bytes > GPUSORT_CHUNK_BYTES))
+			rc = gpusort_runs_damaged(error);
+		if (rc == 0)
+		{
+			part->rows = emitted.rows;
+			part->bytes = emitted.bytes;
+			part->part.cut = cut_blocks;
+		}
+		gpusort_storage_write(runs->storage, buffer, &part->part);
+		if (rc != 0)
+			return -1;
+		row += emitted.rows;
+	}
+	return 0;
 }
 
 /*
@@ -150,47 +236,25 @@ int
 gpusort_runs_write(GpuSortRuns *runs, const GpuSortEngineOps *ops, GpuSort *sort, uint64_t rows, uint64_t bytes,
 				   const int *cancelled, GpuSortError *error)
 {
-	uint32_t block_bytes = choose_block_bytes(bytes);
-	uint64_t room = blocks_most(bytes, block_bytes);
-	GpuSortRun *run = add_run(runs, room);
-	int rc = run != NULL ? 0 : gpusort_runs_no_memory(error);
+	BufferParts parts = {.first = NULL, .end = &parts.first};
+	GpuSortRun *run = NULL;
 	GpuSortError write_error;
+	int rc = write_parts(runs, ops, sort, rows, choose_block_bytes(bytes), cancelled, &parts, error);
 
-	for (uint64_t row = 0; rc == 0 && row < rows;)
-	{
-		GpuSortEmitted emitted;
-		uint32_t first_block = run->nblocks;
-		char *buffer = gpusort_storage_buffer(runs->storage, error);
-
-		if (buffer == NULL)
-		{
-			rc = -1;
-			break;
-		}
-		if (__atomic_load_n(cancelled, __ATOMIC_RELAXED))
-			rc = gpusort_runs_cancelled(error);
-		else
-			rc = ops->emit(sort, row, rows, true, buffer, &emitted, error);
-		if (rc == 0)
-			rc = cut_blocks(runs, run, buffer, &emitted, room, block_bytes, error);
-		gpusort_storage_write(runs->storage, buffer, run->blocks + first_block, rc == 0 ? run->nblocks - first_block : 0);
-		if (rc == 0)
-		{
-			row += emitted.rows;
-			run->rows += emitted.rows;
-			run->bytes += emitted.bytes;
-		}
-	}
-
-	/* The blocks are the storage's until then, whatever went wrong. */
+	/* The parts are the storage's until then, whatever went wrong. */
 	if (gpusort_storage_finish_run(runs->storage, &write_error) != 0 && rc == 0)
 	{
 		*error = write_error;
 		rc = -1;
 	}
+	if (rc == 0)
+	{
+		run = add_run(runs, &parts);
+		rc = run != NULL ? 0 : gpusort_runs_no_memory(error);
+	}
+	free_parts(&parts);
 	if (rc != 0)
 		return -1;
-	shrink_run(run, runs->key_words);
 	runs->rows += run->rows;
 	runs->record_bytes += run->bytes;
 	runs->row_bytes += run->bytes - run->rows * runs->key_words * sizeof(uint64_t);

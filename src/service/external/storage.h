@@ -4,7 +4,7 @@
  *	  Where the runs of a sort are kept: blocks of records, in the host's memory or
  *	  in temporary files.
  *
- *	  create, (reserve, add_space*, (buffer, write)*, finish_run)*, finish, read*, destroy
+ *	  create, set_*, (reserve, add_space*, (buffer, write)*, finish_run)*, finish, read*, destroy
  *
  * A run is reserved with the bytes of all its records, and goes wholly to memory or
  * wholly to files.  All is called from one thread, its sort's; but read from any,
@@ -23,6 +23,7 @@
 #include "service/external/compression.h"
 #include "service/host/memory.h"
 #include "service/protocol.h"
+#include "service/registry.h"
 
 /* Of one sort; belongs to whoever created it. */
 typedef struct GpuSortStorage GpuSortStorage;
@@ -43,6 +44,19 @@ typedef struct GpuSortRunBlock
 
 #define GPUSORT_BLOCK_IN_MEMORY UINT32_MAX
 
+/* What a buffer has: blocks back to back.  The owner's, and stays where it is until finish_run has returned. */
+typedef struct GpuSortRunPart
+{
+	GpuSortRunBlock *blocks; /* bytes and rows are set, the rest is filled by and by */
+	uint32_t count;
+
+	/*
+	 * NULL: the blocks are there.  Else it makes them of the buffer, by the thread that writes it; fails with
+	 * *error filled, as then the storage does.
+	 */
+	int (*cut)(struct GpuSortRunPart *part, const char *buffer, GpuSortError *error);
+} GpuSortRunPart;
+
 /* What is kept now, in bytes. */
 typedef struct GpuSortStored
 {
@@ -57,10 +71,11 @@ extern int gpusort_storage_add_space(GpuSortStorage *storage, uint64_t owner, in
 									 uint64_t bytes, GpuSortError *error);
 extern bool gpusort_storage_reserve(GpuSortStorage *storage, uint64_t bytes, uint64_t *lacking);
 
+extern void gpusort_storage_set_engine(GpuSortStorage *storage, const GpuSortEngineHandle *handle);
 extern void gpusort_storage_set_compression(GpuSortStorage *storage, GpuSortCompressionMode mode);
 
 extern char *gpusort_storage_buffer(GpuSortStorage *storage, GpuSortError *error);
-extern void gpusort_storage_write(GpuSortStorage *storage, char *buffer, GpuSortRunBlock *blocks, uint32_t count);
+extern void gpusort_storage_write(GpuSortStorage *storage, char *buffer, GpuSortRunPart *part);
 extern int gpusort_storage_finish_run(GpuSortStorage *storage, GpuSortError *error);
 extern void gpusort_storage_finish(GpuSortStorage *storage, GpuSortStored *stored);
 

@@ -170,6 +170,13 @@ gpusort_storage_reserve(GpuSortStorage *storage, uint64_t bytes, uint64_t *lacki
 	return false;
 }
 
+/* Whose chunks the buffers are for; it outlives the storage.  Before the first buffer is asked for. */
+void
+gpusort_storage_set_engine(GpuSortStorage *storage, const GpuSortEngineHandle *handle)
+{
+	storage->handle = handle;
+}
+
 /* When runs in files are compressed; AUTO until then.  Before anything is written. */
 void
 gpusort_storage_set_compression(GpuSortStorage *storage, GpuSortCompressionMode mode)

@@ -14,11 +14,13 @@
 
 #include <pthread.h>
 
+#include "service/external/chunk_buffer.h"
 #include "service/external/file_space.h"
 #include "service/external/storage.h"
 
-/* Threads that write, at most; a buffer is filled and one waits meanwhile. */
-#define GPUSORT_WRITERS_MAX       4
+/* Threads that write, at most, and where runs are in files alone; a buffer is filled and one waits meanwhile. */
+#define GPUSORT_WRITERS_MAX       8
+#define GPUSORT_FILE_WRITERS_MAX  4
 #define GPUSORT_WRITE_BUFFERS_MAX (GPUSORT_WRITERS_MAX + 2)
 
 /* Memory of a run. */
@@ -32,11 +34,10 @@ typedef struct GpuSortRunMemory
 typedef struct GpuSortWrite
 {
 	char *buffer;
-	GpuSortRunBlock *blocks;
-	uint32_t count;
+	GpuSortRunPart *part;
 } GpuSortWrite;
 
-/* A buffer's memory that is not in use; in its first bytes. */
+/* Memory of a buffer's size that is not in use; in its first bytes. */
 typedef struct GpuSortSpare
 {
 	struct GpuSortSpare *next;
@@ -46,17 +47,18 @@ struct GpuSortStorage
 {
 	GpuSortHostMemory *memory; /* NULL: files alone */
 	const int *cancelled;
+	const GpuSortEngineHandle *handle; /* that fills the buffers, or NULL */
 
 	/* of the sort's thread */
 	GpuSortRunMemory *runs; /* in memory */
 	uint32_t nruns;
 	bool has_run; /* the last of runs is for the run that is written now */
 	uint64_t charged;
+	GpuSortChunkBuffer all_buffers[GPUSORT_WRITE_BUFFERS_MAX];
 	uint32_t nbuffers;
 	bool started; /* the writers, as far as there are any */
 	pthread_t writers[GPUSORT_WRITERS_MAX];
 	uint32_t nwriters;
-	char *filling; /* the buffer that the sort has */
 
 	/* the rest is under the lock */
 	pthread_mutex_t lock;
