@@ -52,6 +52,7 @@
 
 #include "service/build.h"
 #include "service/fault.h"
+#include "service/memory_share.h"
 #include "service/service_log.h"
 #include "service/session.h"
 #include "service/watchdog.h"
@@ -172,6 +173,8 @@ parse_options(int argc, char **argv, Options *parsed)
 				break;
 			case HOST_MEMORY:
 				parsed->engines.host_memory = parse_number(optarg, UINT64_MAX / 2);
+				if (parsed->engines.host_memory != 0 && parsed->engines.host_memory < GPUSORT_SHARE_SURE)
+					usage("--host-memory is less than 16 MB: one sort needs as much, 0 is a quarter of the machine's");
 				break;
 			case STAGING_MEMORY:
 				parsed->staging_memory = parse_number(optarg, UINT64_MAX / 2);
@@ -286,6 +289,8 @@ start_signals(void)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+	/* A file that may not grow is an error of its sort. */
+	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGUSR1, SIG_IGN);
 	signal(SIGUSR2, SIG_IGN);
 
