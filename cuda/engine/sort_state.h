@@ -165,6 +165,7 @@ struct GpuSort
 	const int *cancelled;               /* belongs to the caller */
 	uint32_t key_words;
 	bool may_tie;
+	bool spill;     /* what does not fit goes elsewhere: the estimate is a hope, no need */
 	uint64_t limit; /* rows wanted; 0: all */
 
 	GpuSortShard shards[GPUSORT_SHARDS_MAX];

@@ -48,6 +48,7 @@ typedef struct GpuSortServiceSort
 	bool check_order;                    /* a column is under a collation of the C library, and the order is to be verified */
 	struct GpuSortCollationCheck *check; /* NULL: not made */
 	bool by_ranges;                      /* it is a shared sort in the service */
+	int readers;                         /* of a sort whose rows several processes read: so many, if all start; shared_sort.c's */
 	GpuSortJobSlot *job;                 /* for gpusort_jobs; NULL: not listed */
 	MemoryContextCallback job_callback;
 	bool unreported; /* it is done, not lost, and the statistics have not been told */

@@ -19,7 +19,6 @@
 #include "client/elapsed.h"
 #include "client/row_tail.h"
 #include "exec/ingest.h"
-#include "exec/shared_sort.h"
 #include "exec/ties.h"
 #include "settings.h"
 #include "utils/memutils.h"
@@ -53,7 +52,7 @@ make_request(const GpuSortScanState *state, GpuSortRequest *request)
 	request->spill = gpusort_spill;
 	request->shared = state->service.by_ranges;
 	if (state->service.by_ranges)
-		request->readers = state->shared != NULL ? gpusort_shared_sort_readers(state) : gpusort_ingest_processes(state->ingest);
+		request->readers = state->shared != NULL ? state->service.readers : gpusort_ingest_processes(state->ingest);
 }
 
 /*
@@ -279,8 +278,6 @@ gpusort_end_sort(GpuSortScanState *state)
 	state->service.ties = NULL;
 	state->service.check = NULL;
 	gpusort_service_sort_release(state);
-	if (state->shared != NULL)
-		gpusort_shared_sort_drop(state);
 	state->stage = GPUSORT_STAGE_INPUT;
 	MemoryContextReset(state->sort_context);
 }

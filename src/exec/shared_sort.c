@@ -130,13 +130,6 @@ gpusort_shared_sort_is_stopped(const GpuSortScanState *state)
 	return *state->shared->stop;
 }
 
-/* Returns how many processes will read the rows, if all that are planned start. */
-int
-gpusort_shared_sort_readers(const GpuSortScanState *state)
-{
-	return state->shared->sorts->readers;
-}
-
 /* Returns the rows of all processes, which the leader has had sorted. */
 GpuSortOrderedRows *
 gpusort_shared_sort_rows(const GpuSortScanState *state)
@@ -253,7 +246,6 @@ gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, int readers, GpuSortFailur
 	if (!gpusort_allowed)
 		return gpusort_failure_set(failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
 	sorts->lost = false;
-	sorts->readers = readers;
 	prefixes = palloc(sorts->count * sizeof(GpuSortPrefix *));
 	common_later = palloc(sorts->count * sizeof(bool));
 	for (int i = 0; i < sorts->count; i++)
@@ -270,6 +262,7 @@ gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, int readers, GpuSortFailur
 		gpusort_shared_sorts_unify(sorts, prefixes, common_later);
 	for (int i = 0; i < sorts->count; i++)
 	{
+		sorts->sorts[i]->service.readers = readers;
 		if (!begin_sort(sorts->sorts[i], sorts, prefixes[i], common_later[i], failure))
 			return false;
 	}
@@ -610,6 +603,7 @@ gpusort_shared_sorts_end(GpuSortSharedSorts *sorts)
 	{
 		GpuSortScanState *state = sorts->sorts[i];
 
+		gpusort_shared_sort_drop(state);
 		gpusort_end_sort(state);
 		gpusort_joint_ingest_reset(&state->shared->joint);
 		state->shared->failure.reason = GPUSORT_REASON_NONE;

@@ -17,7 +17,6 @@ extern void gpusort_shared_sort_lose(GpuSortScanState *state, const GpuSortFailu
 extern void gpusort_shared_sort_drop(GpuSortScanState *state);
 extern const GpuSortFailure *gpusort_shared_sort_failure(const GpuSortScanState *state);
 extern bool gpusort_shared_sort_is_stopped(const GpuSortScanState *state);
-extern int gpusort_shared_sort_readers(const GpuSortScanState *state);
 extern GpuSortOrderedRows *gpusort_shared_sort_rows(const GpuSortScanState *state);
 
 /* The node's callbacks for dynamic shared memory */

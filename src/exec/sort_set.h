@@ -15,8 +15,7 @@ typedef struct GpuSortSharedSorts
 {
 	GpuSortScanState **sorts;
 	int count;
-	int readers; /* processes that will read their rows, if all start */
-	bool lost;   /* rows of one of them are: what has been computed of the range at hand is void */
+	bool lost; /* rows of one of them are: what has been computed of the range at hand is void */
 } GpuSortSharedSorts;
 
 extern void gpusort_shared_sorts_find(GpuSortSharedSorts *sorts, PlanState *ps, int rescan_param);

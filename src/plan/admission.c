@@ -196,7 +196,7 @@ ask_service(const GpuSortService *service, double rows, int width, GpuSortAdmiss
 		return; /* what it takes is not known yet: the executor waits for it, and falls back */
 	if (gpusort_engine == GPUSORT_ENGINE_CUDA && !admission->cuda)
 		refuse(admission, "gpusort.engine is cuda and the service has no CUDA device");
-	else if (rows > (double) GPUSORT_MAX_ROWS)
+	else if (rows > (double) GPUSORT_MAX_ROWS && !gpusort_spill)
 		refuse(admission, "%.0f rows are more than one sort takes", rows);
 	else
 		ask_memory(service, bytes, admission);

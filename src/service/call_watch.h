@@ -13,6 +13,9 @@
 
 #include <stdint.h>
 
+/* Threads that a job may have besides its own. */
+#define GPUSORT_JOB_LOADERS 4
+
 typedef struct GpuSortCallWatch
 {
 	const uint32_t *ticks; /* atomic: counted by the main thread */

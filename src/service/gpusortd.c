@@ -51,6 +51,7 @@
 #include <unistd.h>
 
 #include "service/build.h"
+#include "service/external/run_rows.h"
 #include "service/fault.h"
 #include "service/memory_share.h"
 #include "service/service_log.h"
@@ -289,7 +290,6 @@ start_signals(void)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	/* A file that may not grow is an error of its sort. */
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGUSR1, SIG_IGN);
 	signal(SIGUSR2, SIG_IGN);
@@ -585,6 +585,7 @@ main(int argc, char **argv)
 	supervised = gpusort_log_has_supervisor();
 	offer_for_oom();
 	check_build();
+	gpusort_run_rows_init();
 	start();
 	main_loop();
 }

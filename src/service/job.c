@@ -29,6 +29,7 @@
 
 #include "service/chunk_rows.h"
 #include "service/external/external_sort.h"
+#include "service/external/run_rows.h"
 #include "service/fault.h"
 #include "service/job.h"
 
@@ -57,9 +58,9 @@ struct GpuSortJob
 	pthread_cond_t arrived;
 	Queue queue;
 
-	GpuSortCallWatch watch;        /* the thread's */
-	GpuSortCallWatch loader_watch; /* of the thread that the sort may have besides */
-	uint64_t rows_put;             /* atomic, the thread's */
+	GpuSortCallWatch watch;                               /* the thread's */
+	GpuSortCallWatch loader_watches[GPUSORT_JOB_LOADERS]; /* of threads that the sort may have besides */
+	uint64_t rows_put;                                    /* atomic, the thread's */
 
 	/* the thread's own */
 	GpuSortExternal *sort; /* NULL before BEGIN */
@@ -137,7 +138,11 @@ report_done(GpuSortCommand *command)
 static void
 reserve_chunk(GpuSortJob *job, GpuSortCommand *command)
 {
+	uint64_t most = job->request.spill ? gpusort_run_rows_most(job->rows_put) : UINT64_MAX;
+
 	command->rows_max = gpusort_chunk_rows_choose(&job->rows);
+	if (command->rows_max > most)
+		command->rows_max = most;
 	command->reserved = gpusort_external_reserve(job->sort, command->rows_max, &command->error) == 0;
 }
 
@@ -187,7 +192,7 @@ begin_sort(GpuSortJob *job, GpuSortCommand *command)
 	int rc;
 
 	if (job->sort == NULL)
-		job->sort = gpusort_external_create(&job->handle, &job->request, &job->cancelled, &job->watch, &job->loader_watch);
+		job->sort = gpusort_external_create(&job->handle, &job->request, &job->cancelled, &job->watch, job->loader_watches);
 	if (job->sort == NULL)
 	{
 		command->error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service has no memory left"};
@@ -403,7 +408,9 @@ gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortRequest *reque
 	job->request = *request;
 	job->pool = pool;
 	job->owner = owner;
-	job->watch.ticks = job->loader_watch.ticks = &ticks;
+	job->watch.ticks = &ticks;
+	for (int i = 0; i < GPUSORT_JOB_LOADERS; i++)
+		job->loader_watches[i].ticks = &ticks;
 	gpusort_chunk_rows_init(&job->rows, request);
 	job->end = calloc(1, sizeof(GpuSortCommand));
 	if (job->end == NULL)
@@ -511,18 +518,23 @@ watched_call(const GpuSortJob *job, const GpuSortCallWatch *watch, GpuSortCall *
 	return true;
 }
 
-/* Fills *call if a thread of the job is in an engine call: of two with that which takes longer. */
+/* Fills *call if a thread of the job is in an engine call: of several with that which takes longest. */
 bool
 gpusort_job_call(const GpuSortJob *job, GpuSortCall *call)
 {
-	GpuSortCall loader;
-	bool own = watched_call(job, &job->watch, call);
+	bool any = watched_call(job, &job->watch, call);
 
-	if (!watched_call(job, &job->loader_watch, &loader))
-		return own;
-	if (!own || loader.seconds > call->seconds)
-		*call = loader;
-	return true;
+	for (int i = 0; i < GPUSORT_JOB_LOADERS; i++)
+	{
+		GpuSortCall other;
+
+		if (watched_call(job, &job->loader_watches[i], &other) && (!any || other.seconds > call->seconds))
+		{
+			*call = other;
+			any = true;
+		}
+	}
+	return any;
 }
 
 /*

@@ -6,8 +6,8 @@
  * A sort takes what it needs while there is some.  Three rules keep one from having
  * what others cannot do without:
  *
- *	- Every sort, and those that are to come, is sure of GPUSORT_SHARE_SURE bytes: as many are
- *	  kept for those that have less, and for some newcomers.
+ *	- Every sort, and those that are to come, is sure of some bytes (GPUSORT_SHARE_SURE, or what
+ *	  the owner says): as many are kept for those that have less, and for some newcomers.
  *	- A sort that is refused while it has less than its fair share, the same for all, is
  *	  starved.  For a while after that those that have more than theirs get nothing: they write
  *	  what they have to a run, which sets it free.
@@ -40,16 +40,24 @@ typedef struct GpuSortMemoryShare
 {
 	uint64_t limit;
 	uint64_t used;  /* by all sorts */
-	uint64_t sure;  /* of that, what each has of the first GPUSORT_SHARE_SURE bytes */
+	uint64_t sure;  /* of that, what each has of the bytes that it is sure of */
 	uint32_t sorts; /* that have a part, or will */
 	bool starving;  /* a sort was starved */
 	double starved; /* when, by gpusort_clock_ms */
+	uint64_t each;  /* bytes that a sort is sure of; 0: GPUSORT_SHARE_SURE */
 } GpuSortMemoryShare;
 
+/* Bytes that a sort is sure of. */
 static inline uint64_t
-gpusort_share_sure_part(uint64_t own)
+gpusort_share_each(const GpuSortMemoryShare *share)
 {
-	return own < GPUSORT_SHARE_SURE ? own : GPUSORT_SHARE_SURE;
+	return share->each > 0 ? share->each : GPUSORT_SHARE_SURE;
+}
+
+static inline uint64_t
+gpusort_share_sure_part(const GpuSortMemoryShare *share, uint64_t own)
+{
+	return own < gpusort_share_each(share) ? own : gpusort_share_each(share);
 }
 
 /* Bytes that are kept for others than a sort that has own, and for newcomers. */
@@ -57,32 +65,56 @@ static inline uint64_t
 gpusort_share_kept(const GpuSortMemoryShare *share, uint64_t own)
 {
 	uint64_t others = share->sorts > 0 ? share->sorts - 1 : 0;
-	uint64_t promised = (others + GPUSORT_SHARE_NEWCOMERS) * GPUSORT_SHARE_SURE;
-	uint64_t taken = share->sure - gpusort_share_sure_part(own);
+	uint64_t promised = (others + GPUSORT_SHARE_NEWCOMERS) * gpusort_share_each(share);
+	uint64_t taken = share->sure - gpusort_share_sure_part(share, own);
 	uint64_t kept = promised > taken ? promised - taken : 0;
 	uint64_t most = share->limit / GPUSORT_SHARE_KEPT_PART;
 
 	return kept < most ? kept : most;
 }
 
+/* The same part for all sorts. */
+static inline uint64_t
+gpusort_share_fair(const GpuSortMemoryShare *share)
+{
+	return share->limit / (share->sorts > 0 ? share->sorts : 1);
+}
+
+/* Returns true if a sort was starved lately, so that no other gets more than its fair share. */
+static inline bool
+gpusort_share_starving(GpuSortMemoryShare *share)
+{
+	if (share->starving)
+		share->starving = gpusort_clock_ms() - share->starved < GPUSORT_SHARE_STARVED_MS;
+	return share->starving && share->sorts > 1;
+}
+
+/* Returns how many bytes more a sort that has own may have now. */
+static inline uint64_t
+gpusort_share_room(GpuSortMemoryShare *share, uint64_t own)
+{
+	uint64_t fair = gpusort_share_fair(share);
+	uint64_t left = share->limit > share->used ? share->limit - share->used : 0;
+	uint64_t kept = gpusort_share_kept(share, own);
+	uint64_t room = left > kept ? left - kept : 0;
+	uint64_t sure = gpusort_share_each(share) - gpusort_share_sure_part(share, own);
+
+	if (sure > left)
+		sure = left;
+	if (room < sure)
+		room = sure;
+	if (gpusort_share_starving(share) && room > (fair > own ? fair - own : 0))
+		room = fair > own ? fair - own : 0;
+	return room;
+}
+
 /* Returns true if a sort that has own may have so many bytes more; notes that it is starved if it may not and should. */
 static inline bool
 gpusort_share_allows(GpuSortMemoryShare *share, uint64_t own, uint64_t bytes)
 {
-	uint64_t fair = share->limit / (share->sorts > 0 ? share->sorts : 1);
-	uint64_t left = share->limit > share->used ? share->limit - share->used : 0;
-	bool is_sure = own + bytes <= GPUSORT_SHARE_SURE;
-	double now = 0;
-
-	if (share->starving)
-	{
-		now = gpusort_clock_ms();
-		share->starving = now - share->starved < GPUSORT_SHARE_STARVED_MS;
-	}
-	if (bytes <= left && (is_sure || bytes + gpusort_share_kept(share, own) <= left) &&
-		!(share->starving && share->sorts > 1 && own + bytes > fair))
+	if (bytes <= gpusort_share_room(share, own))
 		return true;
-	if (share->sorts > 1 && own + bytes <= fair)
+	if (share->sorts > 1 && own + bytes <= gpusort_share_fair(share))
 	{
 		share->starving = true;
 		share->starved = gpusort_clock_ms();
@@ -94,9 +126,9 @@ gpusort_share_allows(GpuSortMemoryShare *share, uint64_t own, uint64_t bytes)
 static inline bool
 gpusort_share_fits_alone(const GpuSortMemoryShare *share, uint64_t bytes)
 {
-	GpuSortMemoryShare alone = {share->limit, 0, 0, 1, false, 0};
+	GpuSortMemoryShare alone = {share->limit, 0, 0, 1, false, 0, share->each};
 
-	return bytes <= share->limit && (bytes <= GPUSORT_SHARE_SURE || bytes + gpusort_share_kept(&alone, 0) <= share->limit);
+	return bytes <= gpusort_share_room(&alone, 0);
 }
 
 /* A sort that has own takes so many bytes more. */
@@ -104,7 +136,7 @@ static inline void
 gpusort_share_take(GpuSortMemoryShare *share, uint64_t own, uint64_t bytes)
 {
 	share->used += bytes;
-	share->sure += gpusort_share_sure_part(own + bytes) - gpusort_share_sure_part(own);
+	share->sure += gpusort_share_sure_part(share, own + bytes) - gpusort_share_sure_part(share, own);
 }
 
 /* A sort that has own gives so many of them back. */
@@ -112,7 +144,7 @@ static inline void
 gpusort_share_give_back(GpuSortMemoryShare *share, uint64_t own, uint64_t bytes)
 {
 	share->used -= bytes;
-	share->sure -= gpusort_share_sure_part(own) - gpusort_share_sure_part(own - bytes);
+	share->sure -= gpusort_share_sure_part(share, own) - gpusort_share_sure_part(share, own - bytes);
 }
 
 #endif /* GPUSORT_MEMORY_SHARE_H */

@@ -110,7 +110,10 @@ gpusort_session_sort(GpuSortSession *session)
 		gpusort_session_open_output(session);
 }
 
-/* FILE: space that the job has lacked; of a session that has no part in it any more it is dropped. */
+/*
+ * FILE: space that the job has lacked.  What another's did in time, so that the rows are in order now, is dropped, as
+ * is that of a session that has no part in the sort any more.
+ */
 bool
 gpusort_session_file(GpuSortSession *session, const GpuSortMessage *message, int *descriptor)
 {
@@ -123,7 +126,7 @@ gpusort_session_file(GpuSortSession *session, const GpuSortMessage *message, int
 
 	session->asked_space = false;
 	gpusort_queue_moved(session->sessions);
-	if (session->finished)
+	if (session->finished || session->state == STATE_OUTPUT)
 		return true;
 	*descriptor = -1;
 	gpusort_session_command(session, command);

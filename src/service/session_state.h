@@ -79,7 +79,7 @@ struct GpuSortSession
 	GpuSortSession *next;
 	uint64_t number; /* of all sessions of this service */
 	int socket;      /* -1 once closed */
-	int pid;    /* of the peer */
+	int pid;         /* of the peer */
 	GpuSortSessionState state;
 	bool broken;  /* to be ended as soon as nobody uses it */
 	bool gone;    /* the peer has closed its end */

@@ -43,7 +43,7 @@ typedef struct Case
 {
 	GpuSortStorage *storage;
 	Records records;
-	GpuSortBlock blocks[BLOCKS_MAX];
+	GpuSortRunBlock blocks[BLOCKS_MAX];
 	uint32_t count;
 	uint64_t bytes;
 } Case;
@@ -135,7 +135,7 @@ write_run(Case *run, uint64_t bytes, uint32_t block_bytes)
 
 				memcpy(buffer + filled + i, &word, 8);
 			}
-			run->blocks[run->count++] = (GpuSortBlock){.bytes = size, .rows = run->count};
+			run->blocks[run->count++] = (GpuSortRunBlock){.bytes = size, .rows = run->count};
 			filled += size;
 			run->bytes += size;
 		}
@@ -340,7 +340,7 @@ test_space(const char *directory)
 	gpusort_storage_finish(run->storage, &stored);
 	for (uint32_t i = 0; i < run->count; i++)
 	{
-		const GpuSortBlock *block = &run->blocks[i];
+		const GpuSortRunBlock *block = &run->blocks[i];
 
 		if (used[block->file] < block->place + block->stored)
 			used[block->file] = (uint32_t) (block->place + block->stored);
@@ -393,7 +393,7 @@ test_damage(const char *directory, GpuSortCompressionMode mode)
 	int copy = dup(descriptor);
 	int other;
 	uint64_t lacking;
-	GpuSortBlock *block;
+	GpuSortRunBlock *block;
 	char byte;
 
 	gpusort_storage_set_compression(run->storage, mode);
@@ -570,7 +570,7 @@ test_ends(const char *directory)
 			char *buffer = gpusort_storage_buffer(run->storage, &error);
 
 			memset(buffer, i, BUFFER_SIZE);
-			run->blocks[i] = (GpuSortBlock){.bytes = BUFFER_SIZE, .rows = 1};
+			run->blocks[i] = (GpuSortRunBlock){.bytes = BUFFER_SIZE, .rows = 1};
 			if (i < 5)
 				gpusort_storage_write(run->storage, buffer, &run->blocks[i], 1);
 		}

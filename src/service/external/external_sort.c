@@ -26,6 +26,7 @@
 
 #include "service/external/external_sort.h"
 #include "service/external/merge.h"
+#include "service/external/run_rows.h"
 #include "service/job.h"
 
 /* Memory that others have is waited for so long, a look each 10 ms, before a sort that has rows fails. */
@@ -61,10 +62,10 @@ lacks_memory(const GpuSortError *error)
 		error->reason == GPUSORT_REASON_NO_MEMORY || error->reason == GPUSORT_REASON_TOO_MANY_ROWS;
 }
 
-/* NULL: there is no memory.  The watches are those of the caller's thread and of one that is made here. */
+/* NULL: there is no memory.  The watches are those of the caller's thread and of those that are made here. */
 GpuSortExternal *
 gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest *request, const int *cancelled,
-						GpuSortCallWatch *watch, GpuSortCallWatch *loader_watch)
+						GpuSortCallWatch *watch, GpuSortCallWatch *loader_watches)
 {
 	GpuSortExternal *external = calloc(1, sizeof(GpuSortExternal));
 
@@ -72,6 +73,8 @@ gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest 
 		return NULL;
 	external->handle = *handle;
 	external->request = *request;
+	if (request->spill && request->estimated_rows > GPUSORT_MAX_ROWS)
+		external->request.estimated_rows = external->request.estimated_bytes = 0; /* more than one run, however large */
 	external->cancelled = cancelled;
 	external->watch = watch;
 	external->runs.key_words = request->key_words;
@@ -80,7 +83,7 @@ gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest 
 		.request = &external->request,
 		.runs = &external->runs,
 		.cancelled = cancelled,
-		.watch = loader_watch};
+		.watch = loader_watches};
 	return external;
 }
 
@@ -238,6 +241,13 @@ gpusort_external_put(GpuSortExternal *external, const void *chunk, uint32_t rows
 
 	if (external->request.spill)
 	{
+		if (external->put_rows > 0 && external->put_rows + rows > gpusort_run_rows_most(external->runs.rows))
+		{
+			GpuSortProgress progress = write_run(external, lacking, error);
+
+			if (progress != GPUSORT_PROGRESS_DONE)
+				return progress;
+		}
 		if (external->reserved && rows <= external->reserved_rows)
 		{
 			rows_max = external->reserved_rows;
@@ -287,7 +297,7 @@ gpusort_external_sort(GpuSortExternal *external, GpuSortOutcome *outcome, uint64
 	GpuSortStored stored;
 	int rc;
 
-	if (external->runs.nruns == 0)
+	if (external->runs.nruns == 0 && !(external->request.spill && external->put_rows > 0 && gpusort_run_rows_are_few()))
 	{
 		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_SORT);
 		rc = external->handle.ops->sort(external->sort, outcome, error);

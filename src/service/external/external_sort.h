@@ -25,7 +25,7 @@ typedef enum GpuSortProgress
 
 extern GpuSortExternal *gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest *request,
 												const int *cancelled, GpuSortCallWatch *watch,
-												GpuSortCallWatch *loader_watch);
+												GpuSortCallWatch *loader_watches);
 extern int gpusort_external_begin(GpuSortExternal *external, GpuSortPlace *place, GpuSortError *error);
 extern bool gpusort_external_has_begun(const GpuSortExternal *external);
 extern uint32_t gpusort_external_runs(const GpuSortExternal *external);

@@ -120,7 +120,7 @@ next_part(const GpuSortIntervalReader *reader, uint32_t room, uint32_t room_per_
 	const GpuSortRun *run = &reader->runs->runs[reader->run];
 	GpuSortRunPlace at = reader->at;
 	GpuSortRunPlace end = reader->interval->ends[reader->run];
-	const GpuSortBlock *block = &run->blocks[at.block];
+	const GpuSortRunBlock *block = &run->blocks[at.block];
 	Part part = {.blocks = 1, .bytes = block->bytes - at.byte, .rows = block->rows - at.row, .whole = at.byte == 0};
 
 	if (at.block == end.block)
@@ -132,7 +132,7 @@ next_part(const GpuSortIntervalReader *reader, uint32_t room, uint32_t room_per_
 	}
 	while (part.whole && at.block + part.blocks < end.block)
 	{
-		const GpuSortBlock *next = block + part.blocks;
+		const GpuSortRunBlock *next = block + part.blocks;
 
 		if (part.bytes + (uint64_t) next->bytes + (uint64_t) room_per_row * (part.rows + next->rows) > room)
 			break;
@@ -147,7 +147,7 @@ next_part(const GpuSortIntervalReader *reader, uint32_t room, uint32_t room_per_
 static void
 pass(GpuSortIntervalReader *reader, const Part *part)
 {
-	const GpuSortBlock *block = &reader->runs->runs[reader->run].blocks[reader->at.block];
+	const GpuSortRunBlock *block = &reader->runs->runs[reader->run].blocks[reader->at.block];
 
 	if (part->whole || reader->at.byte + part->bytes == block->bytes)
 		reader->at = (GpuSortRunPlace){reader->at.block + part->blocks, 0, 0};
@@ -164,7 +164,7 @@ int
 gpusort_interval_read(GpuSortIntervalReader *reader, char *to, uint32_t room, uint32_t room_per_row, uint32_t *bytes,
 					  uint32_t *rows, GpuSortError *error)
 {
-	const GpuSortBlock *block;
+	const GpuSortRunBlock *block;
 	Part part;
 
 	*bytes = *rows = 0;

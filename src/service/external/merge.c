@@ -12,10 +12,10 @@
  * with other sorts, what fits may change from one partition to the next.
  *
  * THREADS
- *	The loader changes the list of partitions and opens them; the sort's thread, which calls the functions
- *	here, closes them when their last row was given out.  The loader may also close one that it needs
- *	the memory of, unless rows are just being given out of it.  A partition is its loader's while LOADING;
- *	the rest is under the lock.
+ *	Loaders open partitions; the sort's thread, which calls the functions here, closes them when their
+ *	last row was given out.  A loader may also close one that it needs the memory of, unless rows are
+ *	just being given out of it.  A partition is its loader's while LOADING, and so is what follows it in
+ *	the list, for nobody else cuts it in two; the rest is under the lock.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,10 +27,14 @@
 #include <unistd.h>
 
 #include "service/external/partition.h"
+#include "service/host/machine.h"
 #include "service/memory_share.h"
 
-/* Partitions that are to fit into the memory at once: one is read, one is loaded, and one's size was misjudged. */
-#define OPEN_PARTITIONS 3
+/* Threads that load partitions: each reads and checks what the disk has, and half of the processors are for sorting. */
+#define LOADERS_MAX GPUSORT_JOB_LOADERS
+
+/* Partitions that are to fit into the memory beside those that are loaded: one is read, and one's size was misjudged. */
+#define PARTITIONS_BESIDE 2
 
 /* Waits look for a cancel every so many milliseconds. */
 #define LOOK_MS 50
@@ -38,25 +42,34 @@
 /* So long memory is waited for that others have, before it is an error, in such looks. */
 #define BUSY_LOOKS 1200
 
+typedef struct Loader
+{
+	GpuSortMerge *merge;
+	GpuSortMergeSource source; /* with a watch of its own */
+	pthread_t thread;
+	char *buffer; /* of two chunks; the first loader's is find_rows' before it starts */
+} Loader;
+
 struct GpuSortMerge
 {
 	GpuSortMergeSource source;
 	uint32_t bits; /* partitions begin at keys that are 0 behind these, but for those that were cut again */
 	uint32_t capacity;
-	pthread_t loader;
-	bool has_loader;
-	char *buffer; /* the loader's, of two chunks; of find_rows before it starts */
+	Loader loaders[LOADERS_MAX];
+	uint32_t nloaders; /* that there are to be, and: */
+	uint32_t started;
 
 	pthread_mutex_t lock;
 	pthread_cond_t change;
-	GpuSortPartition **partitions; /* by rising keys */
+	GpuSortMergePartition **partitions; /* by rising keys */
 	uint32_t count;
 	uint32_t room;
-	uint32_t open;             /* loading or open */
-	GpuSortPartition *wanted;  /* that the sort's thread waits for, or NULL */
-	GpuSortPartition *emitted; /* that rows are being given out of, or NULL */
-	GpuSortPartition *latest;  /* the last in the order of which rows were wanted, or NULL */
-	bool no_room;              /* no more is loaded ahead before one was closed */
+	uint32_t open; /* loading or open, and: */
+	uint32_t loading;
+	GpuSortMergePartition *wanted;  /* that the sort's thread waits for, or NULL */
+	GpuSortMergePartition *emitted; /* that rows are being given out of, or NULL */
+	GpuSortMergePartition *latest;  /* the last in the order of which rows were wanted, or NULL */
+	bool no_room;                   /* no more is loaded ahead before one was closed */
 	bool closing;
 	bool failed;
 	GpuSortError error;
@@ -108,7 +121,7 @@ static int
 insert_partition(GpuSortMerge *merge, uint32_t at, const uint64_t *key, GpuSortError *error)
 {
 	size_t key_bytes = merge->source.request->key_words * sizeof(uint64_t);
-	GpuSortPartition *partition = calloc(1, sizeof(GpuSortPartition));
+	GpuSortMergePartition *partition = calloc(1, sizeof(GpuSortMergePartition));
 
 	if (partition != NULL && key != NULL)
 	{
@@ -119,7 +132,7 @@ insert_partition(GpuSortMerge *merge, uint32_t at, const uint64_t *key, GpuSortE
 	if (merge->count == merge->room)
 	{
 		uint32_t room = merge->room > 0 ? 2 * merge->room : 64;
-		GpuSortPartition **moved = realloc(merge->partitions, room * sizeof(GpuSortPartition *));
+		GpuSortMergePartition **moved = realloc(merge->partitions, room * sizeof(GpuSortMergePartition *));
 
 		if (moved != NULL)
 		{
@@ -136,7 +149,7 @@ insert_partition(GpuSortMerge *merge, uint32_t at, const uint64_t *key, GpuSortE
 	}
 	partition->first_row = at == 0 ? 0 : GPUSORT_ROWS_UNKNOWN;
 	partition->rows = GPUSORT_ROWS_UNKNOWN;
-	memmove(merge->partitions + at + 1, merge->partitions + at, (merge->count - at) * sizeof(GpuSortPartition *));
+	memmove(merge->partitions + at + 1, merge->partitions + at, (merge->count - at) * sizeof(GpuSortMergePartition *));
 	merge->partitions[at] = partition;
 	merge->count++;
 	return 0;
@@ -150,7 +163,8 @@ mask_key(uint64_t *to, const uint64_t *from, uint32_t words, uint32_t bits)
 	{
 		uint32_t left = bits > 64 * w ? bits - 64 * w : 0;
 
-		to[w] = left >= 64 ? from[w] : left == 0 ? 0 : from[w] & ~(UINT64_MAX >> left);
+		to[w] = left >= 64 ? from[w] : left == 0 ? 0
+												 : from[w] & ~(UINT64_MAX >> left);
 	}
 }
 
@@ -158,7 +172,7 @@ mask_key(uint64_t *to, const uint64_t *from, uint32_t words, uint32_t bits)
 static int
 append_partition(GpuSortMerge *merge, const uint64_t *key, GpuSortError *error)
 {
-	const GpuSortPartition *last = merge->partitions[merge->count - 1];
+	const GpuSortMergePartition *last = merge->partitions[merge->count - 1];
 
 	if (last->first_key != NULL && gpusort_compare_keys(key, last->first_key, merge->source.request->key_words) <= 0)
 		return 0;
@@ -220,7 +234,7 @@ plan_partitions(GpuSortMerge *merge, uint64_t bytes, const GpuSortBorders *like,
 
 /* Where a partition is in the list. */
 static uint32_t
-place_of(const GpuSortMerge *merge, const GpuSortPartition *partition)
+place_of(const GpuSortMerge *merge, const GpuSortMergePartition *partition)
 {
 	uint32_t at = 0;
 
@@ -242,7 +256,7 @@ end_key(const GpuSortMerge *merge, uint32_t at)
 
 /* A partition that is not open any more.  With the lock held. */
 static void
-close_partition(GpuSortMerge *merge, GpuSortPartition *partition)
+close_partition(GpuSortMerge *merge, GpuSortMergePartition *partition)
 {
 	gpusort_partition_close(&merge->source, partition);
 	partition->state = GPUSORT_PARTITION_CLOSED;
@@ -251,19 +265,32 @@ close_partition(GpuSortMerge *merge, GpuSortPartition *partition)
 	pthread_cond_broadcast(&merge->change);
 }
 
+/* The key that a partition ends before.  Without the lock. */
+static const uint64_t *
+end_key_of(GpuSortMerge *merge, const GpuSortMergePartition *partition)
+{
+	const uint64_t *key;
+
+	pthread_mutex_lock(&merge->lock);
+	key = end_key(merge, place_of(merge, partition));
+	pthread_mutex_unlock(&merge->lock);
+	return key;
+}
+
 /* Which partition is to be loaded now: one that is waited for, or one that will be; NULL: none.  With the lock held. */
-static GpuSortPartition *
+static GpuSortMergePartition *
 choose_partition(const GpuSortMerge *merge)
 {
+	const GpuSortMergePartition *from = merge->wanted != NULL ? merge->wanted : merge->latest;
 	uint64_t limit = merge->source.request->limit;
 
 	if (merge->wanted != NULL && merge->wanted->state == GPUSORT_PARTITION_CLOSED)
 		return merge->wanted;
-	if (merge->wanted != NULL || merge->latest == NULL || merge->no_room || merge->open >= merge->capacity)
+	if (from == NULL || merge->no_room || merge->open >= merge->capacity)
 		return NULL;
-	for (uint32_t at = place_of(merge, merge->latest) + 1, ahead = 1; at < merge->count && ahead < merge->capacity; at++, ahead++)
+	for (uint32_t at = place_of(merge, from) + 1, ahead = 1; at < merge->count && ahead < merge->capacity; at++, ahead++)
 	{
-		GpuSortPartition *partition = merge->partitions[at];
+		GpuSortMergePartition *partition = merge->partitions[at];
 
 		if (limit > 0 && (partition->first_row == GPUSORT_ROWS_UNKNOWN || partition->first_row >= limit))
 			return NULL;
@@ -279,7 +306,7 @@ evict(GpuSortMerge *merge)
 {
 	for (uint32_t at = merge->count; at-- > 0;)
 	{
-		GpuSortPartition *partition = merge->partitions[at];
+		GpuSortMergePartition *partition = merge->partitions[at];
 
 		if (partition->state == GPUSORT_PARTITION_OPEN && partition != merge->emitted && partition != merge->wanted &&
 			partition->rows > 0)
@@ -311,7 +338,7 @@ look_later(GpuSortMerge *merge)
 static void
 note_rows(GpuSortMerge *merge, uint32_t at)
 {
-	GpuSortPartition **partitions = merge->partitions;
+	GpuSortMergePartition **partitions = merge->partitions;
 
 	for (; partitions[at]->first_row != GPUSORT_ROWS_UNKNOWN && partitions[at]->rows != GPUSORT_ROWS_UNKNOWN && at + 1 < merge->count; at++)
 		partitions[at + 1]->first_row = partitions[at]->first_row + partitions[at]->rows;
@@ -319,7 +346,7 @@ note_rows(GpuSortMerge *merge, uint32_t at)
 
 /* Counts the rows of all runs whose keys are below one. */
 static int
-count_rows_below(const GpuSortMerge *merge, const uint64_t *key, uint64_t *rows, GpuSortError *error)
+count_rows_below(const GpuSortMerge *merge, const uint64_t *key, char *buffer, uint64_t *rows, GpuSortError *error)
 {
 	const GpuSortRuns *runs = merge->source.runs;
 
@@ -330,7 +357,7 @@ count_rows_below(const GpuSortMerge *merge, const uint64_t *key, uint64_t *rows,
 
 		if (__atomic_load_n(merge->source.cancelled, __ATOMIC_RELAXED))
 			return gpusort_runs_cancelled(error);
-		if (gpusort_runs_find(runs, r, key, merge->buffer, &place, error) != 0)
+		if (gpusort_runs_find(runs, r, key, buffer, &place, error) != 0)
 			return -1;
 		*rows += gpusort_runs_rows_before(&runs->runs[r], place);
 	}
@@ -339,19 +366,17 @@ count_rows_below(const GpuSortMerge *merge, const uint64_t *key, uint64_t *rows,
 
 /* Cuts a partition in two that does not fit into the memory; it is waited for, so that its first row is known. */
 static int
-split(GpuSortMerge *merge, GpuSortPartition *partition, GpuSortError *error)
+split(Loader *loader, GpuSortMergePartition *partition, GpuSortError *error)
 {
+	GpuSortMerge *merge = loader->merge;
 	uint32_t words = merge->source.request->key_words;
 	uint64_t key[GPUSORT_MAX_KEY_WORDS];
 	uint64_t rows_below = 0;
 	bool single;
-	uint32_t at;
 	int rc;
 
-	/* The list is changed here alone, so what follows the partition stays. */
-	at = place_of(merge, partition);
-	if (gpusort_partition_middle_key(&merge->source, partition, end_key(merge, at), merge->buffer, key, &single, error) != 0 ||
-		(!single && count_rows_below(merge, key, &rows_below, error) != 0))
+	if (gpusort_partition_middle_key(&loader->source, partition, end_key_of(merge, partition), loader->buffer, key, &single, error) != 0 ||
+		(!single && count_rows_below(merge, key, loader->buffer, &rows_below, error) != 0))
 		return -1;
 	pthread_mutex_lock(&merge->lock);
 	if (single)
@@ -363,10 +388,12 @@ split(GpuSortMerge *merge, GpuSortPartition *partition, GpuSortError *error)
 	}
 	else
 	{
+		uint32_t at = place_of(merge, partition);
+
 		rc = insert_partition(merge, at + 1, key, error);
 		if (rc == 0)
 		{
-			GpuSortPartition *upper = merge->partitions[at + 1];
+			GpuSortMergePartition *upper = merge->partitions[at + 1];
 
 			upper->first_row = rows_below;
 			if (partition->rows != GPUSORT_ROWS_UNKNOWN)
@@ -383,24 +410,33 @@ split(GpuSortMerge *merge, GpuSortPartition *partition, GpuSortError *error)
  * it is CLOSED again then.  Without the lock.
  */
 static GpuSortLoad
-load(GpuSortMerge *merge, GpuSortPartition *partition, GpuSortError *error)
+load(Loader *loader, GpuSortMergePartition *partition, GpuSortError *error)
 {
+	GpuSortMerge *merge = loader->merge;
+
 	for (int looks = 0;;)
 	{
-		uint32_t at = place_of(merge, partition);
-		GpuSortLoad result = gpusort_partition_load(&merge->source, partition, end_key(merge, at), merge->buffer, error);
+		GpuSortLoad result =
+			gpusort_partition_load(&loader->source, partition, end_key_of(merge, partition), loader->buffer, error);
 		bool evicted;
 		bool is_wanted;
 
 		if (result == GPUSORT_LOAD_DONE)
 			return result;
-		gpusort_partition_close(&merge->source, partition);
+		gpusort_partition_close(&loader->source, partition);
 		if (result == GPUSORT_LOAD_FAILED || __atomic_load_n(merge->source.cancelled, __ATOMIC_RELAXED))
 			return GPUSORT_LOAD_FAILED;
 
 		pthread_mutex_lock(&merge->lock);
 		is_wanted = merge->wanted == partition;
 		evicted = is_wanted && evict(merge);
+		if (is_wanted && !evicted && merge->loading > 1)
+		{
+			/* what others load can be closed when they have */
+			merge->no_room = true;
+			look_later(merge);
+			evicted = true;
+		}
 		pthread_mutex_unlock(&merge->lock);
 		if (evicted)
 			continue;
@@ -408,7 +444,7 @@ load(GpuSortMerge *merge, GpuSortPartition *partition, GpuSortError *error)
 			return GPUSORT_LOAD_NO_ROOM;
 		if (partition->loaded > 1 &&
 			(error->reason != GPUSORT_REASON_MEMORY_BUSY || (looks >= 2 && partition->bytes > GPUSORT_SHARE_SURE / 4)))
-			return split(merge, partition, error) == 0 ? GPUSORT_LOAD_NO_ROOM : GPUSORT_LOAD_FAILED;
+			return split(loader, partition, error) == 0 ? GPUSORT_LOAD_NO_ROOM : GPUSORT_LOAD_FAILED;
 		if (error->reason != GPUSORT_REASON_MEMORY_BUSY || ++looks == BUSY_LOOKS)
 			return GPUSORT_LOAD_FAILED;
 		pthread_mutex_lock(&merge->lock);
@@ -420,12 +456,13 @@ load(GpuSortMerge *merge, GpuSortPartition *partition, GpuSortError *error)
 static void *
 loader_main(void *arg)
 {
-	GpuSortMerge *merge = arg;
+	Loader *loader = arg;
+	GpuSortMerge *merge = loader->merge;
 
 	pthread_mutex_lock(&merge->lock);
 	while (!merge->closing && !merge->failed)
 	{
-		GpuSortPartition *partition = choose_partition(merge);
+		GpuSortMergePartition *partition = choose_partition(merge);
 		GpuSortError error = {.reason = GPUSORT_REASON_NONE};
 		GpuSortLoad result;
 		bool was_wanted;
@@ -437,10 +474,12 @@ loader_main(void *arg)
 		}
 		partition->state = GPUSORT_PARTITION_LOADING;
 		merge->open++;
+		merge->loading++;
 		was_wanted = merge->wanted == partition;
 		pthread_mutex_unlock(&merge->lock);
-		result = load(merge, partition, &error);
+		result = load(loader, partition, &error);
 		pthread_mutex_lock(&merge->lock);
+		merge->loading--;
 		if (result == GPUSORT_LOAD_DONE && partition->rows != GPUSORT_ROWS_UNKNOWN && partition->rows != partition->loaded)
 		{
 			gpusort_partition_close(&merge->source, partition);
@@ -459,8 +498,11 @@ loader_main(void *arg)
 			partition->state = GPUSORT_PARTITION_CLOSED;
 			merge->open--;
 			merge->no_room |= result == GPUSORT_LOAD_NO_ROOM && !was_wanted;
-			merge->failed |= result == GPUSORT_LOAD_FAILED;
-			merge->error = error;
+			if (result == GPUSORT_LOAD_FAILED && !merge->failed)
+			{
+				merge->failed = true;
+				merge->error = error;
+			}
 		}
 		pthread_cond_broadcast(&merge->change);
 	}
@@ -471,6 +513,24 @@ loader_main(void *arg)
 /*
  * The sort's thread
  */
+
+/* Makes what loaders need, but for their threads. */
+static int
+make_loaders(GpuSortMerge *merge, GpuSortError *error)
+{
+	for (uint32_t i = 0; i < merge->nloaders; i++)
+	{
+		Loader *loader = &merge->loaders[i];
+
+		loader->merge = merge;
+		loader->source = merge->source;
+		loader->source.watch = merge->source.watch + i;
+		loader->buffer = malloc(2 * GPUSORT_CHUNK_BYTES);
+		if (loader->buffer == NULL)
+			return gpusort_runs_no_memory(error);
+	}
+	return 0;
+}
 
 /*
  * Plans how sorted runs are merged: partitions begin at keys that differ in the first so many bits, and, with
@@ -489,18 +549,18 @@ gpusort_merge_create(const GpuSortMergeSource *source, uint32_t bits, const GpuS
 	}
 	merge->source = *source;
 	merge->bits = bits;
-	merge->capacity = source->request->shared ? source->request->readers + 2 : OPEN_PARTITIONS;
-	if (merge->capacity < OPEN_PARTITIONS)
-		merge->capacity = OPEN_PARTITIONS;
+	merge->nloaders = (gpusort_machine()->cpus + 1) / 2;
+	if (merge->nloaders > LOADERS_MAX)
+		merge->nloaders = LOADERS_MAX;
+	merge->capacity = merge->nloaders + PARTITIONS_BESIDE;
+	if (source->request->shared && source->request->readers > merge->capacity - PARTITIONS_BESIDE)
+		merge->capacity = source->request->readers + PARTITIONS_BESIDE;
 	pthread_mutex_init(&merge->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&merge->change, &attributes);
 	pthread_condattr_destroy(&attributes);
-	merge->buffer = malloc(2 * GPUSORT_CHUNK_BYTES);
-	if (merge->buffer == NULL)
-		(void) gpusort_runs_no_memory(error);
-	if (merge->buffer == NULL || plan_partitions(merge, source->runs->largest / merge->capacity, like, error) != 0)
+	if (make_loaders(merge, error) != 0 || plan_partitions(merge, source->runs->largest / merge->capacity, like, error) != 0)
 	{
 		gpusort_merge_free(merge);
 		return NULL;
@@ -516,11 +576,11 @@ gpusort_merge_find_rows(GpuSortMerge *merge, GpuSortError *error)
 
 	for (uint32_t at = 0; at < merge->count; at++)
 	{
-		GpuSortPartition *partition = merge->partitions[at];
+		GpuSortMergePartition *partition = merge->partitions[at];
 		const uint64_t *end = end_key(merge, at);
 		uint64_t rows_below_end = merge->source.runs->rows;
 
-		if (end != NULL && count_rows_below(merge, end, &rows_below_end, error) != 0)
+		if (end != NULL && count_rows_below(merge, end, merge->loaders[0].buffer, &rows_below_end, error) != 0)
 			return -1;
 		partition->first_row = before;
 		partition->rows = rows_below_end - before;
@@ -547,7 +607,7 @@ gpusort_merge_cut(const GpuSortMerge *merge, uint32_t most, uint64_t *first_rows
 	first_rows[0] = 0;
 	for (uint32_t at = 1; at < merge->count && made->ranges < most; at++)
 	{
-		const GpuSortPartition *partition = merge->partitions[at];
+		const GpuSortMergePartition *partition = merge->partitions[at];
 
 		if (partition->first_row <= first_rows[made->ranges - 1] || partition->first_row >= rows ||
 			partition->first_row - first_rows[made->ranges - 1] < per_range)
@@ -573,8 +633,7 @@ gpusort_merge_cut_like(const GpuSortMerge *merge, const GpuSortBorders *borders,
 		uint64_t key[GPUSORT_MAX_KEY_WORDS];
 
 		border_key(merge, borders, i - 1, key);
-		while (at < merge->count && (merge->partitions[at]->first_key == NULL ||
-									 gpusort_compare_keys(merge->partitions[at]->first_key, key, words) < 0))
+		while (at < merge->count && (merge->partitions[at]->first_key == NULL || gpusort_compare_keys(merge->partitions[at]->first_key, key, words) < 0))
 			at++;
 		if (at < merge->count && gpusort_compare_keys(merge->partitions[at]->first_key, key, words) == 0)
 			first_rows[i] = merge->partitions[at]->first_row;
@@ -588,8 +647,8 @@ gpusort_merge_cut_like(const GpuSortMerge *merge, const GpuSortBorders *borders,
 }
 
 /* The partition that has a row, if that is known; NULL and *unknown, the first of which it is not.  With the lock held. */
-static GpuSortPartition *
-find_partition(const GpuSortMerge *merge, uint64_t row, GpuSortPartition **unknown)
+static GpuSortMergePartition *
+find_partition(const GpuSortMerge *merge, uint64_t row, GpuSortMergePartition **unknown)
 {
 	uint32_t low = 0;
 	uint32_t high = merge->count;
@@ -612,26 +671,27 @@ find_partition(const GpuSortMerge *merge, uint64_t row, GpuSortPartition **unkno
 	return NULL;
 }
 
+/* Starts the loaders, or as many as there can be. */
 static int
-start_loader(GpuSortMerge *merge, GpuSortError *error)
+start_loaders(GpuSortMerge *merge, GpuSortError *error)
 {
-	if (merge->has_loader)
+	if (merge->started > 0)
 		return 0;
-	if (pthread_create(&merge->loader, NULL, loader_main, merge) != 0)
-	{
-		*error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service could not start a thread"};
-		return -1;
-	}
-	merge->has_loader = true;
-	return 0;
+	while (merge->started < merge->nloaders &&
+		   pthread_create(&merge->loaders[merge->started].thread, NULL, loader_main, &merge->loaders[merge->started]) == 0)
+		merge->started++;
+	if (merge->started > 0)
+		return 0;
+	*error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service could not start a thread"};
+	return -1;
 }
 
 /* Waits until the partition that has a row is open; NULL: it cannot be, *error tells.  With the lock held. */
-static GpuSortPartition *
+static GpuSortMergePartition *
 open_partition(GpuSortMerge *merge, uint64_t row, GpuSortError *error)
 {
-	GpuSortPartition *unknown;
-	GpuSortPartition *partition;
+	GpuSortMergePartition *unknown;
+	GpuSortMergePartition *partition;
 
 	for (;;)
 	{
@@ -668,11 +728,11 @@ int
 gpusort_merge_emit(GpuSortMerge *merge, uint64_t first, uint64_t end, char *chunk, GpuSortEmitted *emitted,
 				   GpuSortError *error)
 {
-	GpuSortPartition *partition;
+	GpuSortMergePartition *partition;
 	uint64_t own_end;
 	int rc;
 
-	if (start_loader(merge, error) != 0)
+	if (start_loaders(merge, error) != 0)
 		return -1;
 	pthread_mutex_lock(&merge->lock);
 	partition = open_partition(merge, first, error);
@@ -704,17 +764,18 @@ gpusort_merge_emit(GpuSortMerge *merge, uint64_t first, uint64_t end, char *chun
 	return rc;
 }
 
-/* Ends the loader; an engine call of it ends first, soon if the sort was cancelled. */
+/* Ends the loaders; engine calls of theirs end first, soon if the sort was cancelled. */
 static void
-end_loader(GpuSortMerge *merge)
+end_loaders(GpuSortMerge *merge)
 {
-	if (!merge->has_loader)
-		return;
 	pthread_mutex_lock(&merge->lock);
 	merge->closing = true;
 	pthread_cond_broadcast(&merge->change);
 	pthread_mutex_unlock(&merge->lock);
-	pthread_join(merge->loader, NULL);
+	for (uint32_t i = 0; i < merge->started; i++)
+		pthread_join(merge->loaders[i].thread, NULL);
+	for (uint32_t i = 0; i < merge->nloaders; i++)
+		free(merge->loaders[i].buffer);
 }
 
 void
@@ -722,10 +783,10 @@ gpusort_merge_free(GpuSortMerge *merge)
 {
 	if (merge == NULL)
 		return;
-	end_loader(merge);
+	end_loaders(merge);
 	for (uint32_t at = 0; at < merge->count; at++)
 	{
-		GpuSortPartition *partition = merge->partitions[at];
+		GpuSortMergePartition *partition = merge->partitions[at];
 
 		if (partition->state == GPUSORT_PARTITION_OPEN)
 			gpusort_partition_close(&merge->source, partition);
@@ -734,7 +795,6 @@ gpusort_merge_free(GpuSortMerge *merge)
 		free(partition);
 	}
 	free(merge->partitions);
-	free(merge->buffer);
 	pthread_cond_destroy(&merge->change);
 	pthread_mutex_destroy(&merge->lock);
 	free(merge);

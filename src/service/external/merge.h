@@ -22,7 +22,7 @@ typedef struct GpuSortMergeSource
 	const GpuSortRequest *request;
 	const GpuSortRuns *runs; /* at least one, each with rows */
 	const int *cancelled;
-	GpuSortCallWatch *watch; /* the loader's */
+	GpuSortCallWatch *watch; /* the loaders', GPUSORT_JOB_LOADERS of them */
 } GpuSortMergeSource;
 
 extern GpuSortMerge *gpusort_merge_create(const GpuSortMergeSource *source, uint32_t bits, const GpuSortBorders *like,

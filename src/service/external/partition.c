@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "service/external/partition.h"
+#include "service/external/run_rows.h"
 #include "service/job.h"
 
 /* Keys that are looked at to find one in the middle. */
@@ -27,18 +28,18 @@ lacks_memory(const GpuSortError *error)
 }
 
 /* A chunk that is being filled with records, to be put into an engine's sort. */
-typedef struct Filling
+typedef struct ChunkFilling
 {
 	const GpuSortMergeSource *source;
 	GpuSort *sort;
 	char *chunk;
 	uint32_t bytes;
 	uint32_t rows;
-} Filling;
+} ChunkFilling;
 
 /* Puts the chunk. */
 static GpuSortLoad
-put_chunk(Filling *filling, GpuSortError *error)
+put_chunk(ChunkFilling *filling, GpuSortError *error)
 {
 	const GpuSortEngineOps *ops = filling->source->handle->ops;
 	GpuSortLoad result = GPUSORT_LOAD_DONE;
@@ -57,7 +58,7 @@ put_chunk(Filling *filling, GpuSortError *error)
 
 /* Takes note of so many rows that were read to the end of what the chunk has. */
 static int
-append_offsets(Filling *filling, uint32_t bytes, uint32_t rows, GpuSortError *error)
+append_offsets(ChunkFilling *filling, uint32_t bytes, uint32_t rows, GpuSortError *error)
 {
 	uint32_t key_words = filling->source->request->key_words;
 	uint32_t end = filling->bytes + bytes;
@@ -76,7 +77,7 @@ append_offsets(Filling *filling, uint32_t bytes, uint32_t rows, GpuSortError *er
 
 /* Reads all records of an interval and puts them. */
 static GpuSortLoad
-put_interval(Filling *filling, const GpuSortKeyInterval *interval, GpuSortError *error)
+put_interval(ChunkFilling *filling, const GpuSortKeyInterval *interval, GpuSortError *error)
 {
 	GpuSortIntervalReader reader;
 
@@ -113,7 +114,7 @@ put_interval(Filling *filling, const GpuSortKeyInterval *interval, GpuSortError 
 
 /* Sorts what was put, and sees that it is what belongs to the partition. */
 static int
-sort_partition(const GpuSortMergeSource *source, GpuSortPartition *partition, const uint64_t *end_key, GpuSort *sort,
+sort_partition(const GpuSortMergeSource *source, GpuSortMergePartition *partition, const uint64_t *end_key, GpuSort *sort,
 			   GpuSortError *error)
 {
 	const GpuSortEngineOps *ops = source->handle->ops;
@@ -130,15 +131,14 @@ sort_partition(const GpuSortMergeSource *source, GpuSortPartition *partition, co
 	if (rc == 0)
 		rc = ops->keys_at(sort, ends, 2, keys, error);
 	gpusort_watch_leave(source->watch);
-	if (rc == 0 && ((partition->first_key != NULL && gpusort_compare_keys(keys, partition->first_key, words) < 0) ||
-					(end_key != NULL && gpusort_compare_keys(keys + words, end_key, words) >= 0)))
+	if (rc == 0 && ((partition->first_key != NULL && gpusort_compare_keys(keys, partition->first_key, words) < 0) || (end_key != NULL && gpusort_compare_keys(keys + words, end_key, words) >= 0)))
 		rc = gpusort_runs_damaged(error);
 	return rc;
 }
 
 /* Opens a partition of one key, or without rows: nothing is sorted. */
 static int
-open_unsorted(const GpuSortMergeSource *source, GpuSortPartition *partition, GpuSortKeyInterval *interval, GpuSortError *error)
+open_unsorted(const GpuSortMergeSource *source, GpuSortMergePartition *partition, GpuSortKeyInterval *interval, GpuSortError *error)
 {
 	if (partition->loaded == 0)
 	{
@@ -158,11 +158,11 @@ open_unsorted(const GpuSortMergeSource *source, GpuSortPartition *partition, Gpu
  * After anything but DONE it is to be closed.
  */
 GpuSortLoad
-gpusort_partition_load(const GpuSortMergeSource *source, GpuSortPartition *partition, const uint64_t *end_key,
+gpusort_partition_load(const GpuSortMergeSource *source, GpuSortMergePartition *partition, const uint64_t *end_key,
 					   char *buffer, GpuSortError *error)
 {
 	GpuSortRequest request = {.key_words = source->request->key_words, .may_tie = source->request->may_tie, .spill = 1};
-	Filling filling = {.source = source, .chunk = buffer};
+	ChunkFilling filling = {.source = source, .chunk = buffer};
 	GpuSortKeyInterval interval;
 	GpuSortPlace place;
 	GpuSortLoad result;
@@ -173,6 +173,12 @@ gpusort_partition_load(const GpuSortMergeSource *source, GpuSortPartition *parti
 	partition->bytes = interval.bytes;
 	if (partition->loaded == 0 || partition->only_key != NULL)
 		return open_unsorted(source, partition, &interval, error);
+	if (interval.rows > gpusort_run_rows_partition(source->runs->rows))
+	{
+		gpusort_interval_free(&interval);
+		*error = (GpuSortError){.reason = GPUSORT_REASON_MEMORY_LIMIT, .text = "a partition has more rows than GPUSORT_RUN_ROWS allows"};
+		return GPUSORT_LOAD_NO_ROOM;
+	}
 
 	request.estimated_rows = interval.rows;
 	request.estimated_bytes = interval.bytes;
@@ -196,7 +202,7 @@ gpusort_partition_load(const GpuSortMergeSource *source, GpuSortPartition *parti
 
 /* Frees what an open partition has, or one that could not be loaded. */
 void
-gpusort_partition_close(const GpuSortMergeSource *source, GpuSortPartition *partition)
+gpusort_partition_close(const GpuSortMergeSource *source, GpuSortMergePartition *partition)
 {
 	if (partition->sort != NULL)
 		source->handle->ops->end(partition->sort);
@@ -209,7 +215,7 @@ gpusort_partition_close(const GpuSortMergeSource *source, GpuSortPartition *part
 
 /* Has the next records of a single partition in its buffer. */
 static int
-fill_buffer(GpuSortPartition *partition, GpuSortError *error)
+fill_buffer(GpuSortMergePartition *partition, GpuSortError *error)
 {
 	uint32_t rows;
 
@@ -221,7 +227,7 @@ fill_buffer(GpuSortPartition *partition, GpuSortError *error)
 
 /* Has the reader of a single partition be before a row of it. */
 static int
-seek_row(const GpuSortMergeSource *source, GpuSortPartition *partition, uint64_t row, GpuSortError *error)
+seek_row(const GpuSortMergeSource *source, GpuSortMergePartition *partition, uint64_t row, GpuSortError *error)
 {
 	uint32_t key_words = source->request->key_words;
 
@@ -268,7 +274,7 @@ emit_row(char *to, const char *row, uint32_t length, bool ties)
 
 /* Gives out rows of equal keys, as they were put. */
 static int
-emit_single(const GpuSortMergeSource *source, GpuSortPartition *partition, uint64_t first, uint64_t end, char *chunk,
+emit_single(const GpuSortMergeSource *source, GpuSortMergePartition *partition, uint64_t first, uint64_t end, char *chunk,
 			GpuSortEmitted *emitted, GpuSortError *error)
 {
 	uint32_t key_bytes = source->request->key_words * sizeof(uint64_t);
@@ -302,7 +308,7 @@ emit_single(const GpuSortMergeSource *source, GpuSortPartition *partition, uint6
 
 /* Fills a chunk with rows of an open partition, by their numbers in it, as GpuSortEngineOps.emit does. */
 int
-gpusort_partition_emit(const GpuSortMergeSource *source, GpuSortPartition *partition, uint64_t first, uint64_t end,
+gpusort_partition_emit(const GpuSortMergeSource *source, GpuSortMergePartition *partition, uint64_t first, uint64_t end,
 					   char *chunk, GpuSortEmitted *emitted, GpuSortError *error)
 {
 	int rc;
@@ -327,7 +333,7 @@ compare_samples(const void *a, const void *b, void *words)
 }
 
 /* Some keys of an interval, at equal distances, and the greatest and the least of all. */
-typedef struct Sample
+typedef struct KeySample
 {
 	uint32_t words;
 	uint64_t step; /* every so many rows */
@@ -336,10 +342,10 @@ typedef struct Sample
 	uint64_t *keys; /* room for SAMPLE_KEYS + 1 */
 	uint64_t least[GPUSORT_MAX_KEY_WORDS];
 	uint64_t greatest[GPUSORT_MAX_KEY_WORDS];
-} Sample;
+} KeySample;
 
 static void
-note_key(Sample *sample, const uint64_t *key)
+note_key(KeySample *sample, const uint64_t *key)
 {
 	size_t bytes = sample->words * sizeof(uint64_t);
 
@@ -354,7 +360,7 @@ note_key(Sample *sample, const uint64_t *key)
 
 /* Reads all keys of an interval. */
 static int
-read_keys(const GpuSortMergeSource *source, const GpuSortKeyInterval *interval, char *buffer, Sample *sample, GpuSortError *error)
+read_keys(const GpuSortMergeSource *source, const GpuSortKeyInterval *interval, char *buffer, KeySample *sample, GpuSortError *error)
 {
 	GpuSortIntervalReader reader;
 
@@ -388,10 +394,10 @@ read_keys(const GpuSortMergeSource *source, const GpuSortKeyInterval *interval, 
  * one then.  Reads all of it.  buffer is of two chunks.
  */
 int
-gpusort_partition_middle_key(const GpuSortMergeSource *source, const GpuSortPartition *partition, const uint64_t *end_key,
+gpusort_partition_middle_key(const GpuSortMergeSource *source, const GpuSortMergePartition *partition, const uint64_t *end_key,
 							 char *buffer, uint64_t *key, bool *single, GpuSortError *error)
 {
-	Sample sample = {.words = source->request->key_words};
+	KeySample sample = {.words = source->request->key_words};
 	GpuSortKeyInterval interval;
 	uint32_t middle;
 	int rc;

@@ -21,7 +21,7 @@ typedef enum GpuSortPartitionState
 	GPUSORT_PARTITION_OPEN,
 } GpuSortPartitionState;
 
-typedef struct GpuSortPartition
+typedef struct GpuSortMergePartition
 {
 	uint64_t *first_key; /* it has the keys from here on; NULL: from the first of all on */
 	uint64_t first_row;  /* number of its first row, or ROWS_UNKNOWN */
@@ -29,8 +29,8 @@ typedef struct GpuSortPartition
 	uint64_t loaded;     /* rows that were found when it was loaded; the loader's while LOADING, as this: */
 	uint64_t bytes;      /* of their records */
 	GpuSortPartitionState state;
-	uint64_t *only_key;  /* all its keys are this one, too many for the memory: rows come as they were put; else NULL */
-	uint64_t emitted;    /* rows given out since it was opened */
+	uint64_t *only_key; /* all its keys are this one, too many for the memory: rows come as they were put; else NULL */
+	uint64_t emitted;   /* rows given out since it was opened */
 
 	/* OPEN */
 	GpuSort *sort;               /* in order; NULL: it has no rows, or only_key */
@@ -40,7 +40,7 @@ typedef struct GpuSortPartition
 	char *buffer;        /* only_key: records; behind them GPUSORT_CHUNK_BYTES for the reader */
 	uint32_t buffered;   /* their bytes, and: */
 	uint32_t taken;      /* those that were given out */
-} GpuSortPartition;
+} GpuSortMergePartition;
 
 /* What came of loading. */
 typedef enum GpuSortLoad
@@ -50,12 +50,12 @@ typedef enum GpuSortLoad
 	GPUSORT_LOAD_NO_ROOM, /* the engine has no memory for it now; *error says why */
 } GpuSortLoad;
 
-extern GpuSortLoad gpusort_partition_load(const GpuSortMergeSource *source, GpuSortPartition *partition,
+extern GpuSortLoad gpusort_partition_load(const GpuSortMergeSource *source, GpuSortMergePartition *partition,
 										  const uint64_t *end_key, char *buffer, GpuSortError *error);
-extern int gpusort_partition_emit(const GpuSortMergeSource *source, GpuSortPartition *partition, uint64_t first,
+extern int gpusort_partition_emit(const GpuSortMergeSource *source, GpuSortMergePartition *partition, uint64_t first,
 								  uint64_t end, char *chunk, GpuSortEmitted *emitted, GpuSortError *error);
-extern void gpusort_partition_close(const GpuSortMergeSource *source, GpuSortPartition *partition);
-extern int gpusort_partition_middle_key(const GpuSortMergeSource *source, const GpuSortPartition *partition,
+extern void gpusort_partition_close(const GpuSortMergeSource *source, GpuSortMergePartition *partition);
+extern int gpusort_partition_middle_key(const GpuSortMergeSource *source, const GpuSortMergePartition *partition,
 										const uint64_t *end_key, char *buffer, uint64_t *key, bool *single,
 										GpuSortError *error);
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "service/external/run_rows.h"
 #include "service/external/runs.h"
 
 /* What was read is not what a run can be. */
@@ -43,6 +44,7 @@ gpusort_runs_cancelled(GpuSortError *error)
 /* Blocks of a run: so many, if they are neither very small nor too large. */
 #define RUN_BLOCKS      512
 #define BLOCK_BYTES_MIN ((uint64_t) 16 << 10)
+#define BLOCK_BYTES_FEW ((uint64_t) 1 << 10) /* the least where runs are of few rows */
 
 /*
  * How large the blocks of a run of so many bytes are: each border between partitions costs a block of each
@@ -52,9 +54,10 @@ static uint32_t
 choose_block_bytes(uint64_t bytes)
 {
 	uint64_t chosen = bytes / RUN_BLOCKS;
+	uint64_t least = gpusort_run_rows_are_few() ? BLOCK_BYTES_FEW : BLOCK_BYTES_MIN;
 
-	if (chosen < BLOCK_BYTES_MIN)
-		return BLOCK_BYTES_MIN;
+	if (chosen < least)
+		return least;
 	return chosen < GPUSORT_BLOCK_BYTES ? chosen : GPUSORT_BLOCK_BYTES;
 }
 
@@ -85,7 +88,7 @@ add_run(GpuSortRuns *runs, uint64_t blocks)
 	}
 	run = &runs->runs[runs->nruns];
 	*run = (GpuSortRun){
-		.blocks = calloc(blocks, sizeof(GpuSortBlock)),
+		.blocks = calloc(blocks, sizeof(GpuSortRunBlock)),
 		.first_keys = malloc(blocks * runs->key_words * sizeof(uint64_t)),
 		.rows_before = malloc(blocks * sizeof(uint64_t))};
 	runs->nruns++;
@@ -97,7 +100,7 @@ static int
 cut_blocks(const GpuSortRuns *runs, GpuSortRun *run, const char *buffer, const GpuSortEmitted *emitted, uint64_t room,
 		   uint32_t block_bytes, GpuSortError *error)
 {
-	GpuSortBlock *block = NULL;
+	GpuSortRunBlock *block = NULL;
 	uint32_t rows = 0;
 
 	for (uint32_t at = 0; at < emitted->bytes;)
@@ -127,7 +130,7 @@ cut_blocks(const GpuSortRuns *runs, GpuSortRun *run, const char *buffer, const G
 static void
 shrink_run(GpuSortRun *run, uint32_t key_words)
 {
-	void *blocks = realloc(run->blocks, run->nblocks * sizeof(GpuSortBlock));
+	void *blocks = realloc(run->blocks, run->nblocks * sizeof(GpuSortRunBlock));
 	void *keys = realloc(run->first_keys, (size_t) run->nblocks * key_words * sizeof(uint64_t));
 	void *rows = realloc(run->rows_before, run->nblocks * sizeof(uint64_t));
 
@@ -225,7 +228,7 @@ gpusort_runs_find(const GpuSortRuns *runs, uint32_t number, const uint64_t *key,
 {
 	const GpuSortRun *run = &runs->runs[number];
 	uint32_t below = blocks_below(run, key, runs->key_words);
-	const GpuSortBlock *block;
+	const GpuSortRunBlock *block;
 	uint32_t at = 0;
 	uint32_t row = 0;
 

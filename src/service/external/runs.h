@@ -14,8 +14,8 @@
 /* One run: blocks in order. */
 typedef struct GpuSortRun
 {
-	GpuSortBlock *blocks;
-	uint64_t *first_keys; /* key_words for each block */
+	GpuSortRunBlock *blocks;
+	uint64_t *first_keys;  /* key_words for each block */
 	uint64_t *rows_before; /* each block, in the run */
 	uint32_t nblocks;
 	uint64_t rows;

@@ -31,7 +31,7 @@ typedef struct GpuSortStorage GpuSortStorage;
 #define GPUSORT_BLOCK_BYTES ((uint32_t) 256 << 10)
 
 /* Some records, as they are kept. */
-typedef struct GpuSortBlock
+typedef struct GpuSortRunBlock
 {
 	uint32_t bytes;    /* of the records */
 	uint32_t rows;     /* the owner's business */
@@ -39,7 +39,7 @@ typedef struct GpuSortBlock
 	uint32_t checksum; /* of what is stored */
 	uint32_t file;     /* GPUSORT_BLOCK_IN_MEMORY, or the number of a file */
 	uint64_t place;    /* an address, or bytes from the start of the file */
-} GpuSortBlock;
+} GpuSortRunBlock;
 
 #define GPUSORT_BLOCK_IN_MEMORY UINT32_MAX
 
@@ -60,11 +60,11 @@ extern bool gpusort_storage_reserve(GpuSortStorage *storage, uint64_t bytes, uin
 extern void gpusort_storage_set_compression(GpuSortStorage *storage, GpuSortCompressionMode mode);
 
 extern char *gpusort_storage_buffer(GpuSortStorage *storage, GpuSortError *error);
-extern void gpusort_storage_write(GpuSortStorage *storage, char *buffer, GpuSortBlock *blocks, uint32_t count);
+extern void gpusort_storage_write(GpuSortStorage *storage, char *buffer, GpuSortRunBlock *blocks, uint32_t count);
 extern int gpusort_storage_finish_run(GpuSortStorage *storage, GpuSortError *error);
 extern void gpusort_storage_finish(GpuSortStorage *storage, GpuSortStored *stored);
 
-extern int gpusort_storage_read(GpuSortStorage *storage, const GpuSortBlock *blocks, uint32_t count, char *to,
+extern int gpusort_storage_read(GpuSortStorage *storage, const GpuSortRunBlock *blocks, uint32_t count, char *to,
 								GpuSortError *error);
 
 #endif /* GPUSORT_EXTERNAL_STORAGE_H */

@@ -23,20 +23,20 @@
 /* Blocks next to each other in a file. */
 typedef struct Neighbours
 {
-	const GpuSortBlock *blocks;
+	const GpuSortRunBlock *blocks;
 	uint32_t count;
 	uint32_t stored;
 	uint32_t bytes;
 } Neighbours;
 
 static Neighbours
-find_neighbours(const GpuSortBlock *blocks, uint32_t count)
+find_neighbours(const GpuSortRunBlock *blocks, uint32_t count)
 {
 	Neighbours found = {.blocks = blocks, .count = 1, .stored = blocks->stored, .bytes = blocks->bytes};
 
 	while (found.count < count)
 	{
-		const GpuSortBlock *next = &blocks[found.count];
+		const GpuSortRunBlock *next = &blocks[found.count];
 
 		if (next->file != blocks->file || next->place != blocks->place + found.stored ||
 			next->stored > READ_BYTES || found.stored > READ_BYTES - next->stored)
@@ -50,7 +50,7 @@ find_neighbours(const GpuSortBlock *blocks, uint32_t count)
 
 /* For a block that is not what was written. */
 static int
-damaged(const GpuSortBlock *block, const char *what, GpuSortError *error)
+damaged(const GpuSortRunBlock *block, const char *what, GpuSortError *error)
 {
 	char text[GPUSORT_TEXT_BYTES];
 
@@ -65,7 +65,7 @@ check(const Neighbours *read, const char *from, GpuSortError *error)
 {
 	for (uint32_t i = 0; i < read->count; i++)
 	{
-		const GpuSortBlock *block = &read->blocks[i];
+		const GpuSortRunBlock *block = &read->blocks[i];
 
 		if (gpusort_checksum(from, block->stored) != block->checksum)
 			return damaged(block, "a block's checksum does not match", error);
@@ -80,7 +80,7 @@ unpack(const Neighbours *read, const char *from, char *to, GpuSortError *error)
 {
 	for (uint32_t i = 0; i < read->count; i++)
 	{
-		const GpuSortBlock *block = &read->blocks[i];
+		const GpuSortRunBlock *block = &read->blocks[i];
 
 		if (block->stored == block->bytes)
 			memcpy(to, from, block->bytes);
@@ -96,7 +96,7 @@ unpack(const Neighbours *read, const char *from, char *to, GpuSortError *error)
 static int
 read_file(GpuSortStorage *storage, const Neighbours *read, char *scratch, char *to, GpuSortError *error)
 {
-	const GpuSortBlock *block = read->blocks;
+	const GpuSortRunBlock *block = read->blocks;
 	char *target = scratch != NULL ? scratch : to;
 	bool short_read;
 	int descriptor;
@@ -110,7 +110,7 @@ read_file(GpuSortStorage *storage, const Neighbours *read, char *scratch, char *
 		return gpusort_file_error(error, system_error, "could not read a run from a temporary file");
 	if (short_read)
 	{
-		GpuSortBlock all = *block;
+		GpuSortRunBlock all = *block;
 
 		all.stored = read->stored;
 		return damaged(&all, "the file is too short", error);
@@ -126,7 +126,7 @@ read_file(GpuSortStorage *storage, const Neighbours *read, char *scratch, char *
  * it (system_error is 0).
  */
 int
-gpusort_storage_read(GpuSortStorage *storage, const GpuSortBlock *blocks, uint32_t count, char *to,
+gpusort_storage_read(GpuSortStorage *storage, const GpuSortRunBlock *blocks, uint32_t count, char *to,
 					 GpuSortError *error)
 {
 	error->system_error = 0;

@@ -32,7 +32,7 @@ typedef struct GpuSortRunMemory
 typedef struct GpuSortWrite
 {
 	char *buffer;
-	GpuSortBlock *blocks;
+	GpuSortRunBlock *blocks;
 	uint32_t count;
 } GpuSortWrite;
 

@@ -138,7 +138,7 @@ compress_blocks(const GpuSortWrite *write, Stored *stored, char *scratch)
 
 	for (uint32_t i = 0; i < write->count; i++)
 	{
-		GpuSortBlock *block = &write->blocks[i];
+		GpuSortRunBlock *block = &write->blocks[i];
 
 		block->stored = gpusort_compress(from, block->bytes, to);
 		if (block->stored == 0)
@@ -162,7 +162,7 @@ write_blocks(const GpuSortWrite *write, const Stored *stored)
 
 	for (uint32_t i = 0; i < write->count; i++)
 	{
-		GpuSortBlock *block = &write->blocks[i];
+		GpuSortRunBlock *block = &write->blocks[i];
 
 		if (!stored->compressed)
 			block->stored = block->bytes;
@@ -336,7 +336,7 @@ gpusort_storage_buffer(GpuSortStorage *storage, GpuSortError *error)
  * where they are until finish_run has returned.
  */
 void
-gpusort_storage_write(GpuSortStorage *storage, char *buffer, GpuSortBlock *blocks, uint32_t count)
+gpusort_storage_write(GpuSortStorage *storage, char *buffer, GpuSortRunBlock *blocks, uint32_t count)
 {
 	pthread_mutex_lock(&storage->lock);
 	storage->filling = NULL;
