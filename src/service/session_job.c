@@ -14,12 +14,14 @@
 #include "service/session_state.h"
 
 static void
-send_failure(GpuSortSession *session, GpuSortMessageType type, GpuSortReason reason, const char *text)
+send_failure(GpuSortSession *session, GpuSortMessageType type, const GpuSortError *error)
 {
 	GpuSortMessage message = {.type = type};
 
-	message.u.failure.reason = reason;
-	snprintf(message.u.failure.text, sizeof(message.u.failure.text), "%s", text);
+	message.u.failure.reason = error->reason;
+	if (error->reason == GPUSORT_REASON_STORAGE)
+		message.u.failure.system_error = error->system_error;
+	snprintf(message.u.failure.text, sizeof(message.u.failure.text), "%s", error->text);
 	gpusort_session_send(session, &message, type);
 }
 
@@ -74,16 +76,16 @@ end_output(GpuSortSession *session)
 	session->borders = NULL;
 }
 
-static void lose(GpuSortSession *session, GpuSortReason reason, const char *text);
+static void lose(GpuSortSession *session, const GpuSortError *error);
 
 /* The job of an owner is no more to its members and readers. */
 static void
-lose_members(GpuSortSession *session, GpuSortReason reason, const char *text)
+lose_members(GpuSortSession *session, const GpuSortError *error)
 {
 	for (GpuSortSession *member = session->sessions->first; member != NULL; member = member->next)
 	{
 		if (member->owner == session)
-			lose(member, reason, text);
+			lose(member, error);
 	}
 }
 
@@ -105,13 +107,13 @@ gpusort_session_finish(GpuSortSession *session)
 		session->job = NULL;
 		return;
 	}
-	lose_members(session, GPUSORT_REASON_INTERNAL, "the sort has ended");
+	lose_members(session, &(GpuSortError){.reason = GPUSORT_REASON_INTERNAL, .text = "the sort has ended"});
 	drop_commands(session, gpusort_job_finish(session->job));
 }
 
 /* The sort is lost to this session: tells the client, keeps the connection until it closes. */
 static void
-lose(GpuSortSession *session, GpuSortReason reason, const char *text)
+lose(GpuSortSession *session, const GpuSortError *error)
 {
 	if (session->state >= STATE_REFUSED)
 		return;
@@ -119,15 +121,15 @@ lose(GpuSortSession *session, GpuSortReason reason, const char *text)
 	{
 		session->state = STATE_REFUSED;
 		gpusort_queue_leave(session);
-		send_failure(session, GPUSORT_MSG_REFUSED, reason, text);
+		send_failure(session, GPUSORT_MSG_REFUSED, error);
 	}
 	else
 	{
 		session->state = STATE_FAILED;
-		send_failure(session, GPUSORT_MSG_FAILED, reason, text);
+		send_failure(session, GPUSORT_MSG_FAILED, error);
 	}
 	if (session->owner == NULL && session->job != NULL)
-		lose_members(session, reason, text);
+		lose_members(session, error);
 	gpusort_session_finish(session);
 }
 
@@ -136,11 +138,21 @@ lose(GpuSortSession *session, GpuSortReason reason, const char *text)
  * would have.
  */
 void
-gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *text)
+gpusort_session_fail_by(GpuSortSession *session, const GpuSortError *error)
 {
 	if (session->owner != NULL && session->state == STATE_INGEST)
 		session = session->owner;
-	lose(session, reason, text);
+	lose(session, error);
+}
+
+/* The same for a reason that no call of the system has to do with. */
+void
+gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *text)
+{
+	GpuSortError error = {.reason = reason};
+
+	snprintf(error.text, sizeof(error.text), "%s", text);
+	gpusort_session_fail_by(session, &error);
 }
 
 /* Has the job do what is asked for; the chunk is the job's until it comes back. */

@@ -296,7 +296,7 @@ gpusort_session_done(GpuSortCommand *command)
 			break;
 	}
 	if (command->failed)
-		gpusort_session_fail(owner, command->error.reason, command->error.text);
+		gpusort_session_fail_by(owner, &command->error);
 	command->next = session->spares;
 	session->spares = command;
 }
