@@ -110,7 +110,10 @@ gpusort_session_sort(GpuSortSession *session)
 		gpusort_session_open_output(session);
 }
 
-/* FILE: space that the job has lacked; of a session that has no part in it any more it is dropped. */
+/*
+ * FILE: space that the job has lacked; of a session that has no part in it any more it is dropped, and where others
+ * gave enough meanwhile, so that all is sorted.
+ */
 bool
 gpusort_session_file(GpuSortSession *session, const GpuSortMessage *message, int *descriptor)
 {
@@ -123,7 +126,7 @@ gpusort_session_file(GpuSortSession *session, const GpuSortMessage *message, int
 
 	session->asked_space = false;
 	gpusort_queue_moved(session->sessions);
-	if (session->finished)
+	if (session->finished || session->state == STATE_OUTPUT)
 		return true;
 	*descriptor = -1;
 	gpusort_session_command(session, command);
@@ -153,7 +156,7 @@ lacks_memory(GpuSortSession *session, const GpuSortError *error)
 	if (session->state != STATE_BEGINNING)
 		return;
 	if (error->reason != GPUSORT_REASON_MEMORY_BUSY || !session->queued)
-		gpusort_session_fail(session, error->reason, error->text);
+		gpusort_session_lose(session, error);
 	else
 	{
 		session->state = STATE_QUEUED;
@@ -293,7 +296,7 @@ gpusort_session_done(GpuSortCommand *command)
 			break;
 	}
 	if (command->failed)
-		gpusort_session_fail(owner, command->error.reason, command->error.text);
+		gpusort_session_lose(owner, &command->error);
 	command->next = session->spares;
 	session->spares = command;
 }
