@@ -121,7 +121,7 @@ on_message(GpuSortSession *session, const GpuSortMessage *message, int *descript
 			gpusort_session_sort(session);
 			return true;
 		case GPUSORT_MSG_FILE:
-			if (!session->asked_space || (state != STATE_INGEST && state != STATE_SORTING && state != STATE_LEFT))
+			if (!session->asked_space || (state != STATE_INGEST && state != STATE_SORTING && state != STATE_OUTPUT && state != STATE_LEFT))
 				return false;
 			return gpusort_session_file(session, message, descriptor);
 		case GPUSORT_MSG_CHUNK_FREE:
@@ -195,6 +195,8 @@ receive(GpuSortSession *session)
 		}
 		if (size <= 0)
 		{
+			if (descriptor >= 0)
+				close(descriptor);
 			session->broken = true;
 			session->gone = true;
 			return;
