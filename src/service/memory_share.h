@@ -79,8 +79,8 @@ gpusort_share_allows(GpuSortMemoryShare *share, uint64_t own, uint64_t bytes)
 		now = gpusort_clock_ms();
 		share->starving = now - share->starved < GPUSORT_SHARE_STARVED_MS;
 	}
-	if (bytes <= left && (is_sure || bytes + gpusort_share_kept(share, own) <= left) &&
-		!(share->starving && share->sorts > 1 && own + bytes > fair))
+	if (bytes <= left &&
+		(is_sure || (bytes + gpusort_share_kept(share, own) <= left && !(share->starving && share->sorts > 1 && own + bytes > fair))))
 		return true;
 	if (share->sorts > 1 && own + bytes <= fair)
 	{
