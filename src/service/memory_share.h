@@ -101,11 +101,9 @@ gpusort_share_room(GpuSortMemoryShare *share, uint64_t own)
 
 	if (sure > left)
 		sure = left;
-	if (room < sure)
-		room = sure;
 	if (gpusort_share_starving(share) && room > (fair > own ? fair - own : 0))
 		room = fair > own ? fair - own : 0;
-	return room;
+	return room < sure ? sure : room;
 }
 
 /* Returns true if a sort that has own may have so many bytes more; notes that it is starved if it may not and should. */

@@ -16,12 +16,8 @@
 static void
 send_failure(GpuSortSession *session, GpuSortMessageType type, const GpuSortError *error)
 {
-	GpuSortMessage message = {.type = type};
+	GpuSortMessage message = {.u.failure = *error};
 
-	message.u.failure.reason = error->reason;
-	if (error->reason == GPUSORT_REASON_STORAGE)
-		message.u.failure.system_error = error->system_error;
-	snprintf(message.u.failure.text, sizeof(message.u.failure.text), "%s", error->text);
 	gpusort_session_send(session, &message, type);
 }
 
@@ -96,6 +92,8 @@ lose_members(GpuSortSession *session, const GpuSortError *error)
 void
 gpusort_session_finish(GpuSortSession *session)
 {
+	const GpuSortError ended = {.reason = GPUSORT_REASON_INTERNAL, .text = "the sort has ended"};
+
 	if (session->job == NULL || session->finished)
 		return;
 	session->finished = true;
@@ -107,7 +105,7 @@ gpusort_session_finish(GpuSortSession *session)
 		session->job = NULL;
 		return;
 	}
-	lose_members(session, &(GpuSortError){.reason = GPUSORT_REASON_INTERNAL, .text = "the sort has ended"});
+	lose_members(session, &ended);
 	drop_commands(session, gpusort_job_finish(session->job));
 }
 
@@ -138,21 +136,21 @@ lose(GpuSortSession *session, const GpuSortError *error)
  * would have.
  */
 void
-gpusort_session_fail_by(GpuSortSession *session, const GpuSortError *error)
+gpusort_session_lose(GpuSortSession *session, const GpuSortError *error)
 {
 	if (session->owner != NULL && session->state == STATE_INGEST)
 		session = session->owner;
 	lose(session, error);
 }
 
-/* The same for a reason that no call of the system has to do with. */
+/* The same with a reason of the service's own. */
 void
 gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *text)
 {
 	GpuSortError error = {.reason = reason};
 
 	snprintf(error.text, sizeof(error.text), "%s", text);
-	gpusort_session_fail_by(session, &error);
+	gpusort_session_lose(session, &error);
 }
 
 /* Has the job do what is asked for; the chunk is the job's until it comes back. */
