@@ -9,7 +9,6 @@
 
 #include <limits.h>
 
-#include "service/memory_share.h"
 #include "service/protocol.h"
 #include "utils/guc.h"
 
@@ -41,7 +40,7 @@ static const struct config_enum_entry engine_options[] = {
 
 #define MAX_DEVICES   64
 #define MAX_MEMORY_MB (INT_MAX / 2)
-#define MIN_MEMORY_MB ((int) (GPUSORT_SHARE_SURE >> 20))
+#define MIN_MEMORY_MB ((int) (GPUSORT_MEMORY_MIN >> 20))
 
 /* A check hook: accepts "all", or distinct ordinals separated by commas. */
 static bool

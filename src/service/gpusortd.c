@@ -53,7 +53,6 @@
 #include "service/build.h"
 #include "service/external/run_rows.h"
 #include "service/fault.h"
-#include "service/memory_share.h"
 #include "service/service_log.h"
 #include "service/session.h"
 #include "service/watchdog.h"
@@ -174,7 +173,7 @@ parse_options(int argc, char **argv, Options *parsed)
 				break;
 			case HOST_MEMORY:
 				parsed->engines.host_memory = parse_number(optarg, UINT64_MAX / 2);
-				if (parsed->engines.host_memory != 0 && parsed->engines.host_memory < GPUSORT_SHARE_SURE)
+				if (parsed->engines.host_memory != 0 && parsed->engines.host_memory < GPUSORT_MEMORY_MIN)
 					usage("--host-memory is less than 16 MB: one sort needs as much, 0 is a quarter of the machine's");
 				break;
 			case STAGING_MEMORY:

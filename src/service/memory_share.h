@@ -25,9 +25,10 @@
 #include <stdint.h>
 
 #include "service/clock.h"
+#include "service/protocol.h"
 
 /* What a sort is sure of: enough to sort a few chunks. */
-#define GPUSORT_SHARE_SURE ((uint64_t) 16 << 20)
+#define GPUSORT_SHARE_SURE GPUSORT_MEMORY_MIN
 
 /* Sorts to come that it is kept for, and the part of the memory that is kept at most. */
 #define GPUSORT_SHARE_NEWCOMERS 4
