@@ -70,6 +70,13 @@ lacks_memory(const GpuSortError *error)
 		error->reason == GPUSORT_REASON_NO_MEMORY || error->reason == GPUSORT_REASON_TOO_MANY_ROWS;
 }
 
+/* Returns true if there may be the memory when others have given theirs back. */
+static bool
+is_for_a_moment(const GpuSortError *error)
+{
+	return error->reason == GPUSORT_REASON_MEMORY_BUSY || error->reason == GPUSORT_REASON_NO_MEMORY;
+}
+
 /* NULL: there is no memory.  The watches are those of the caller's thread and of those that are made here. */
 GpuSortExternal *
 gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest *request, const int *cancelled,
@@ -163,7 +170,7 @@ begin_next(GpuSortExternal *external, GpuSortError *error)
 		if (rc == 0)
 			return 0;
 		external->sort = NULL;
-		if (!lacks_memory(error) || looks == BUSY_LOOKS)
+		if (!is_for_a_moment(error) || looks == BUSY_LOOKS)
 			return -1;
 		if (gpusort_run_writer_wait(&external->writer, error) != 0)
 			return -1;
@@ -243,7 +250,7 @@ make_room(GpuSortExternal *external, uint32_t rows, uint64_t *lacking, GpuSortEr
 			continue;
 		}
 		/* not even one chunk: others have what it is sure of, for a moment */
-		if (looks == BUSY_LOOKS)
+		if (looks == BUSY_LOOKS || !is_for_a_moment(error))
 			return GPUSORT_PROGRESS_FAILED;
 		if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
 			return gpusort_runs_cancelled(error);
