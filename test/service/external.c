@@ -371,14 +371,15 @@ test_giant_groups(void)
 	test_answer("5 keys, each more than the memory, and few others", 16 * MIB, 320000, 1, KEYS_SKEWED, 240, 280, 30);
 }
 
-/* As many megabytes of rows as EXTERNAL_MB says. */
+/* As many megabytes of rows as EXTERNAL_MB says, in EXTERNAL_MEMORY of memory. */
 static void
 test_many_runs(void)
 {
 	const char *text = getenv("EXTERNAL_MB");
 	uint64_t megabytes = text != NULL ? strtoull(text, NULL, 10) : 100;
+	const char *memory = getenv("EXTERNAL_MEMORY");
 
-	test_answer("many runs", 16 * MIB, megabytes * 8700, 1, KEYS_RANDOM, 80, 140, 0);
+	test_answer("many runs", (memory != NULL ? strtoull(memory, NULL, 10) : 16) * MIB, megabytes * 8700, 1, KEYS_RANDOM, 80, 140, 0);
 }
 
 static void
