@@ -40,6 +40,7 @@ static const struct config_enum_entry engine_options[] = {
 
 #define MAX_DEVICES   64
 #define MAX_MEMORY_MB (INT_MAX / 2)
+#define MIN_MEMORY_MB ((int) (GPUSORT_MEMORY_MIN >> 20))
 
 /* A check hook: accepts "all", or distinct ordinals separated by commas. */
 static bool
@@ -69,6 +70,17 @@ check_devices(char **value, void **extra, GucSource source)
 	}
 	GUC_check_errdetail("Device ordinals from 0 to %d, separated by commas without spaces, or \"all\".",
 						MAX_DEVICES - 1);
+	return false;
+}
+
+/* A check hook: accepts 0, or what one sort at least can be done with. */
+static bool
+check_host_memory(int *value, void **extra, GucSource source)
+{
+	if (*value == 0 || *value >= MIN_MEMORY_MB)
+		return true;
+	GUC_check_errdetail("Sorts of the host engine have %d MB at least.", MIN_MEMORY_MB);
+	GUC_check_errhint("With 0 it is a quarter of the memory that the server may use.");
 	return false;
 }
 
@@ -139,7 +151,7 @@ gpusort_settings_init(void)
 							"The memory that sorts of the host engine may use.",
 							"0 is a quarter of the memory that the server may use.",
 							&gpusort_host_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB,
-							NULL, NULL, NULL);
+							check_host_memory, NULL, NULL);
 	DefineCustomIntVariable("gpusort.host_threads",
 							"The threads that the host engine sorts with.",
 							"0 is as many as the server may use processors.",

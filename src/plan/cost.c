@@ -11,7 +11,7 @@
  * and constants come from bench/costs; see doc/measurements.md.
  *
  * What does not fit the memory is written to runs and read again, once, at what PostgreSQL's sort
- * takes a page of its own runs for.
+ * takes a page of its own runs for; processes share that as they share PostgreSQL's.
  *
  * They were fitted to PostgreSQL 15.  A later version that sorts faster has the same estimate
  * of its own sort; so GpuSort costs the more there, by NATIVE_SORT_TIME (compat.h).
@@ -145,9 +145,9 @@ base_cost(const GpuSortAdmission *admission, int width, bool in_order)
 		cost.setup *= STRING_KEY_FACTOR;
 		row *= STRING_KEY_FACTOR;
 	}
-	cost.ingest = INGEST_PART * row;
-	cost.order = order_part * row + run;
-	cost.emit = (1 - INGEST_PART - order_part) * row + cpu_operator_cost + run;
+	cost.ingest = INGEST_PART * row + 2 * run;
+	cost.order = order_part * row;
+	cost.emit = (1 - INGEST_PART - order_part) * row + cpu_operator_cost;
 	if (admission->cuda)
 		cost.setup += setup * CUDA_SETUPS;
 	cost.compare = 0;

@@ -173,6 +173,8 @@ parse_options(int argc, char **argv, Options *parsed)
 				break;
 			case HOST_MEMORY:
 				parsed->engines.host_memory = parse_number(optarg, UINT64_MAX / 2);
+				if (parsed->engines.host_memory != 0 && parsed->engines.host_memory < GPUSORT_MEMORY_MIN)
+					usage("--host-memory is less than 16 MB: one sort needs as much, 0 is a quarter of the machine's");
 				break;
 			case STAGING_MEMORY:
 				parsed->staging_memory = parse_number(optarg, UINT64_MAX / 2);

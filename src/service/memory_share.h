@@ -25,9 +25,10 @@
 #include <stdint.h>
 
 #include "service/clock.h"
+#include "service/protocol.h"
 
 /* What a sort is sure of: enough to sort a few chunks. */
-#define GPUSORT_SHARE_SURE ((uint64_t) 16 << 20)
+#define GPUSORT_SHARE_SURE GPUSORT_MEMORY_MIN
 
 /* Sorts to come that it is kept for, and the part of the memory that is kept at most. */
 #define GPUSORT_SHARE_NEWCOMERS 4
@@ -101,11 +102,9 @@ gpusort_share_room(GpuSortMemoryShare *share, uint64_t own)
 
 	if (sure > left)
 		sure = left;
-	if (room < sure)
-		room = sure;
 	if (gpusort_share_starving(share) && room > (fair > own ? fair - own : 0))
 		room = fair > own ? fair - own : 0;
-	return room;
+	return room < sure ? sure : room;
 }
 
 /* Returns true if a sort that has own may have so many bytes more; notes that it is starved if it may not and should. */

@@ -121,6 +121,9 @@
 #define GPUSORT_MAX_KEY_WORDS 32
 #define GPUSORT_MAX_ROWS      UINT64_C(0xFFFFFFFE) /* 32-bit row ids */
 
+/* Less than this as gpusort.host_memory or gpusort.device_memory is not enough for one sort, in bytes. */
+#define GPUSORT_MEMORY_MIN ((uint64_t) 16 << 20)
+
 /* Every sort, and every member, is guaranteed this many chunks; more may be borrowed while there are some. */
 #define GPUSORT_JOB_CHUNKS_MIN 2
 /* It holds at most this many chunks at once, so that one cannot starve the rest. */

@@ -195,6 +195,8 @@ receive(GpuSortSession *session)
 		}
 		if (size <= 0)
 		{
+			if (descriptor >= 0)
+				close(descriptor);
 			session->broken = true;
 			session->gone = true;
 			return;

@@ -111,8 +111,8 @@ gpusort_session_sort(GpuSortSession *session)
 }
 
 /*
- * FILE: space that the job has lacked.  What another's did in time, so that the rows are in order now, is dropped, as
- * is that of a session that has no part in the sort any more.
+ * FILE: space that the job has lacked; of a session that has no part in it any more it is dropped, and where others
+ * gave enough meanwhile, so that all is sorted.
  */
 bool
 gpusort_session_file(GpuSortSession *session, const GpuSortMessage *message, int *descriptor)
@@ -156,7 +156,7 @@ lacks_memory(GpuSortSession *session, const GpuSortError *error)
 	if (session->state != STATE_BEGINNING)
 		return;
 	if (error->reason != GPUSORT_REASON_MEMORY_BUSY || !session->queued)
-		gpusort_session_fail(session, error->reason, error->text);
+		gpusort_session_lose(session, error);
 	else
 	{
 		session->state = STATE_QUEUED;
@@ -296,7 +296,7 @@ gpusort_session_done(GpuSortCommand *command)
 			break;
 	}
 	if (command->failed)
-		gpusort_session_fail(owner, command->error.reason, command->error.text);
+		gpusort_session_lose(owner, &command->error);
 	command->next = session->spares;
 	session->spares = command;
 }

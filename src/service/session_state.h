@@ -170,6 +170,7 @@ extern void gpusort_session_reserve(GpuSortSession *session);
 /* session_job.c: what a job does for a session, and what ends it */
 extern void gpusort_session_command(GpuSortSession *session, GpuSortCommand what);
 extern void gpusort_session_close_reads(GpuSortSession *session, uint32_t number);
+extern void gpusort_session_lose(GpuSortSession *session, const GpuSortError *error);
 extern void gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *text);
 extern void gpusort_session_finish(GpuSortSession *session);
 extern void gpusort_session_note_failure(GpuSortSession *owner, const GpuSortError *error);

@@ -277,23 +277,6 @@ test_no_memory_left(void)
 	service_stop(&service);
 }
 
-static void
-test_hardly_any_memory(void)
-{
-	const char *const options[] = {"--host-memory", "1048576", "--threads", "1", NULL};
-	Service service;
-	Client client;
-	GpuSortMessage message;
-
-	service_start(&service, options);
-	client_open(&client, &service);
-	message = client_begin(&client, 1, false, 0, 0);
-	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_MEMORY_LIMIT,
-	   "a sort is refused where not even one chunk would fit");
-	client_close(&client);
-	service_stop(&service);
-}
-
 /* Readers that pause must not take the pool from others. */
 static void
 test_paused_readers(void)
@@ -526,7 +509,6 @@ main(void)
 	test_full_again();
 	if (!SANITIZED)
 		test_no_memory_left();
-	test_hardly_any_memory();
 	test_paused_readers();
 	test_engines();
 	test_failing_device("begin");

@@ -200,7 +200,7 @@ $node->stop;
 # --- little memory --------------------------------------------------------------------------------
 
 # Memory that is full ends the ingest: workers that wait for the verification end, and PostgreSQL sorts.
-$node = new_node('memory', 'gpusort.host_memory = 12MB', 'gpusort.spill = off');
+$node = new_node('memory', 'gpusort.host_memory = 16MB', 'gpusort.spill = off');
 # the estimate must not tell that it will not fit
 $node->safe_psql('postgres', q{CREATE TABLE grown (LIKE t) WITH (autovacuum_enabled = off); INSERT INTO grown SELECT * FROM t; ANALYZE grown; INSERT INTO grown SELECT t.* FROM t, generate_series(1, 9)});
 my $many = sprintf $digest, 'SELECT id, m FROM grown ORDER BY m, id';

@@ -6,7 +6,8 @@
  *
  * PATH OF THE DATA
  *	external_sort.c		put: chunks into a sort of the engine, until it has no memory for one
- *	runs.c				then that is sorted, and its records are written as a run; the next begins
+ *	run_writer.c		then that is sorted beside the next, and
+ *	runs.c				its records are written as a run
  *	storage.c			runs in the host's memory, or in temporary files of the client's
  *	merge.c				when all is put: partitions of all runs' keys
  *	interval_reader.c	a partition's records, run by run
@@ -26,11 +27,15 @@
 
 #include "service/external/external_sort.h"
 #include "service/external/merge.h"
+#include "service/external/run_writer.h"
 #include "service/external/run_rows.h"
 #include "service/job.h"
 
 /* Memory that others have is waited for so long, a look each 10 ms, before a sort that has rows fails. */
 #define BUSY_LOOKS 6000
+
+/* Runs are not made small to be filled and written at once, if they were smaller than this. */
+#define RUN_BYTES_LEAST ((uint64_t) 32 << 20)
 
 struct GpuSortExternal
 {
@@ -48,6 +53,9 @@ struct GpuSortExternal
 	uint64_t rows_in; /* of all */
 
 	/* what did not fit */
+	GpuSortRunWriter writer;
+	uint64_t run_bytes; /* that a run is to have from the second on; 0: as many as there is memory for */
+	uint32_t handed_over;
 	GpuSortRuns runs;
 	GpuSortMergeSource source;
 	GpuSortMerge *merge;
@@ -60,6 +68,13 @@ lacks_memory(const GpuSortError *error)
 {
 	return error->reason == GPUSORT_REASON_MEMORY_LIMIT || error->reason == GPUSORT_REASON_MEMORY_BUSY ||
 		error->reason == GPUSORT_REASON_NO_MEMORY || error->reason == GPUSORT_REASON_TOO_MANY_ROWS;
+}
+
+/* Returns true if there may be the memory when others have given theirs back. */
+static bool
+is_for_a_moment(const GpuSortError *error)
+{
+	return error->reason == GPUSORT_REASON_MEMORY_BUSY || error->reason == GPUSORT_REASON_NO_MEMORY;
 }
 
 /* NULL: there is no memory.  The watches are those of the caller's thread and of those that are made here. */
@@ -78,6 +93,8 @@ gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest 
 	external->cancelled = cancelled;
 	external->watch = watch;
 	external->runs.key_words = request->key_words;
+	external->writer = (GpuSortRunWriter){
+		.ops = handle->ops, .runs = &external->runs, .cancelled = cancelled, .watch = loader_watches};
 	external->source = (GpuSortMergeSource){
 		.handle = &external->handle,
 		.request = &external->request,
@@ -103,14 +120,14 @@ gpusort_external_begin(GpuSortExternal *external, GpuSortPlace *place, GpuSortEr
 bool
 gpusort_external_has_begun(const GpuSortExternal *external)
 {
-	return external->sort != NULL || external->runs.nruns > 0;
+	return external->sort != NULL || external->handed_over > 0;
 }
 
-/* Returns how many runs there are so far. */
+/* Returns how many runs there are so far, and the memory that they took in the engine is free. */
 uint32_t
 gpusort_external_runs(const GpuSortExternal *external)
 {
-	return external->runs.nruns;
+	return __atomic_load_n(&external->writer.finished, __ATOMIC_ACQUIRE);
 }
 
 /*
@@ -144,6 +161,7 @@ begin_next(GpuSortExternal *external, GpuSortError *error)
 	for (int looks = 0;; looks++)
 	{
 		const struct timespec pause = {.tv_nsec = 10000000};
+		bool writes = external->writer.busy;
 		int rc;
 
 		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_BEGIN);
@@ -152,21 +170,29 @@ begin_next(GpuSortExternal *external, GpuSortError *error)
 		if (rc == 0)
 			return 0;
 		external->sort = NULL;
-		if (!lacks_memory(error) || looks == BUSY_LOOKS)
+		if (!is_for_a_moment(error) || looks == BUSY_LOOKS)
 			return -1;
+		if (gpusort_run_writer_wait(&external->writer, error) != 0)
+			return -1;
+		if (writes)
+			continue;
 		if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
 			return gpusort_runs_cancelled(error);
 		nanosleep(&pause, NULL);
 	}
 }
 
-/* Makes the sort at hand a run; its memory is free then. */
+/*
+ * Has the sort at hand become a run, when the one before is written.  Those that follow take half of the memory
+ * that the first one had, if that is not little: then one is filled while another is written.
+ */
 static GpuSortProgress
-write_run(GpuSortExternal *external, uint64_t *lacking, GpuSortError *error)
+hand_over(GpuSortExternal *external, uint64_t *lacking, GpuSortError *error)
 {
-	GpuSortOutcome outcome;
-	int rc;
+	GpuSort *sort = external->sort;
 
+	if (gpusort_run_writer_wait(&external->writer, error) != 0)
+		return GPUSORT_PROGRESS_FAILED;
 	if (external->runs.storage == NULL)
 		external->runs.storage = gpusort_storage_create(
 			external->handle.ops->kind == GPUSORT_ENGINE_HOST ? NULL : gpusort_registry_host_memory(), external->cancelled, error);
@@ -174,23 +200,14 @@ write_run(GpuSortExternal *external, uint64_t *lacking, GpuSortError *error)
 		return GPUSORT_PROGRESS_FAILED;
 	if (!gpusort_storage_reserve(external->runs.storage, external->put_bytes, lacking))
 		return GPUSORT_PROGRESS_LACKS_SPACE;
-
-	gpusort_watch_enter(external->watch, GPUSORT_COMMAND_SORT);
-	rc = external->handle.ops->sort(external->sort, &outcome, error);
-	gpusort_watch_leave(external->watch);
-	if (rc == 0)
-		rc = gpusort_runs_write(&external->runs, external->handle.ops, external->sort, outcome.rows, external->put_bytes,
-								external->cancelled, error);
-	if (rc != 0)
-		return GPUSORT_PROGRESS_FAILED;
-	external->outcome.sort_ms += outcome.sort_ms;
-	external->outcome.key_bits = outcome.key_bits;
-	if (outcome.packed_bits > external->outcome.packed_bits)
-		external->outcome.packed_bits = outcome.packed_bits;
-	external->handle.ops->end(external->sort);
+	if (external->handed_over == 0 && external->put_bytes / 2 >= RUN_BYTES_LEAST)
+		external->run_bytes = external->put_bytes / 2;
 	external->sort = NULL;
-	external->put_bytes = external->put_rows = 0;
+	external->handed_over++;
 	external->reserved = false;
+	if (gpusort_run_writer_start(&external->writer, sort, external->put_bytes, error) != 0)
+		return GPUSORT_PROGRESS_FAILED;
+	external->put_bytes = external->put_rows = 0;
 	return GPUSORT_PROGRESS_DONE;
 }
 
@@ -215,21 +232,35 @@ make_room(GpuSortExternal *external, uint32_t rows, uint64_t *lacking, GpuSortEr
 		}
 		if (external->sort == NULL || !lacks_memory(error))
 			return GPUSORT_PROGRESS_FAILED;
+		if (external->writer.busy)
+		{
+			if (gpusort_run_writer_wait(&external->writer, error) != 0)
+				return GPUSORT_PROGRESS_FAILED;
+			continue;
+		}
 		if (external->put_rows > 0)
 		{
-			GpuSortProgress progress = write_run(external, lacking, error);
+			GpuSortProgress progress = hand_over(external, lacking, error);
 
 			if (progress != GPUSORT_PROGRESS_DONE)
 				return progress;
 			continue;
 		}
 		/* not even one chunk: others have what it is sure of, for a moment */
-		if (looks == BUSY_LOOKS)
+		if (looks == BUSY_LOOKS || !is_for_a_moment(error))
 			return GPUSORT_PROGRESS_FAILED;
 		if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
 			return gpusort_runs_cancelled(error);
 		nanosleep(&pause, NULL);
 	}
+}
+
+/* Returns true if what was put is to be a run, whether or not there is memory for so many rows more. */
+static bool
+is_run_full(const GpuSortExternal *external, uint32_t rows)
+{
+	return (external->run_bytes > 0 && external->put_bytes >= external->run_bytes) ||
+		external->put_rows + rows > gpusort_run_rows_most(external->rows_in - external->put_rows);
 }
 
 /* GpuSortEngineOps.put.  Of a sort that spills it needs no reserve. */
@@ -241,9 +272,9 @@ gpusort_external_put(GpuSortExternal *external, const void *chunk, uint32_t rows
 
 	if (external->request.spill)
 	{
-		if (external->put_rows > 0 && external->put_rows + rows > gpusort_run_rows_most(external->runs.rows))
+		if (external->put_rows > 0 && is_run_full(external, rows))
 		{
-			GpuSortProgress progress = write_run(external, lacking, error);
+			GpuSortProgress progress = hand_over(external, lacking, error);
 
 			if (progress != GPUSORT_PROGRESS_DONE)
 				return progress;
@@ -297,7 +328,7 @@ gpusort_external_sort(GpuSortExternal *external, GpuSortOutcome *outcome, uint64
 	GpuSortStored stored;
 	int rc;
 
-	if (external->runs.nruns == 0 && !(external->request.spill && external->put_rows > 0 && gpusort_run_rows_are_few()))
+	if (external->handed_over == 0 && !(external->request.spill && external->put_rows > 0 && gpusort_run_rows_are_few()))
 	{
 		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_SORT);
 		rc = external->handle.ops->sort(external->sort, outcome, error);
@@ -309,17 +340,22 @@ gpusort_external_sort(GpuSortExternal *external, GpuSortOutcome *outcome, uint64
 	}
 	if (external->put_rows > 0)
 	{
-		GpuSortProgress progress = write_run(external, lacking, error);
+		GpuSortProgress progress = hand_over(external, lacking, error);
 
 		if (progress != GPUSORT_PROGRESS_DONE)
 			return progress;
 	}
+	if (gpusort_run_writer_wait(&external->writer, error) != 0)
+		return GPUSORT_PROGRESS_FAILED;
 	if (external->sort != NULL)
 		external->handle.ops->end(external->sort);
 	external->sort = NULL;
 	gpusort_storage_finish(external->runs.storage, &stored);
 	if (!external->request.shared && plan_merge(external, 64 * external->request.key_words, NULL, error) != 0)
 		return GPUSORT_PROGRESS_FAILED;
+	external->outcome.sort_ms = external->writer.sort_ms;
+	external->outcome.key_bits = external->writer.key_bits;
+	external->outcome.packed_bits = external->writer.packed_bits;
 	external->outcome.rows_in = external->rows_in;
 	external->outcome.rows = external->runs.rows;
 	external->outcome.bytes = external->runs.row_bytes;
@@ -338,7 +374,7 @@ gpusort_external_emit(GpuSortExternal *external, uint64_t first, uint64_t end, v
 {
 	int rc;
 
-	if (external->runs.nruns == 0)
+	if (external->handed_over == 0)
 	{
 		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_EMIT);
 		rc = external->handle.ops->emit(external->sort, first, end, false, chunk, emitted, error);
@@ -360,7 +396,7 @@ gpusort_external_cut(GpuSortExternal *external, uint32_t bits, uint32_t most, ui
 {
 	int rc;
 
-	if (external->runs.nruns == 0)
+	if (external->handed_over == 0)
 	{
 		GpuSortSorted sorted = {external->handle.ops, external->sort, external->request.key_words, external->rows_in};
 
@@ -384,8 +420,11 @@ gpusort_external_cut(GpuSortExternal *external, uint32_t bits, uint32_t most, ui
 void
 gpusort_external_end(GpuSortExternal *external)
 {
+	GpuSortError ignored;
+
 	if (external == NULL)
 		return;
+	(void) gpusort_run_writer_wait(&external->writer, &ignored);
 	gpusort_merge_free(external->merge);
 	if (external->sort != NULL)
 		external->handle.ops->end(external->sort);

@@ -433,10 +433,11 @@ load(Loader *loader, GpuSortMergePartition *partition, GpuSortError *error)
 		if (is_wanted && !evicted && merge->loading > 1)
 		{
 			/* what others load can be closed when they have */
-			merge->no_room = true;
 			look_later(merge);
 			evicted = true;
 		}
+		/* or others would load ahead again with what was set free */
+		merge->no_room |= is_wanted;
 		pthread_mutex_unlock(&merge->lock);
 		if (evicted)
 			continue;
