@@ -62,7 +62,7 @@ sub new
 	}
 	else
 	{
-		$self->{node} = GpuSortNode->new("server$$");
+		$self->{node} = GpuSortNode->new("server$$" . ($self->{run_rows} ? 'r' : ''));
 		$self->{node}->init(conf => [ 'max_worker_processes = 16', 'max_parallel_workers = 8', 'log_min_messages = warning', 'log_error_verbosity = verbose', 'autovacuum = off', 'jit = off' ]);
 		local $ENV{GPUSORT_RUN_ROWS} = $self->{run_rows} // 0;
 		$self->{node}->start;
