@@ -37,6 +37,9 @@
 /* Partitions that are to fit into the memory beside those that are loaded: one is read, and one's size was misjudged. */
 #define PARTITIONS_BESIDE 2
 
+/* More readers than so many share what is open. */
+#define READERS_MAX 64
+
 /* Waits look for a cancel every so many milliseconds. */
 #define LOOK_MS 50
 
@@ -544,6 +547,7 @@ GpuSortMerge *
 gpusort_merge_create(const GpuSortMergeSource *source, uint32_t bits, const GpuSortBorders *like, GpuSortError *error)
 {
 	GpuSortMerge *merge = calloc(1, sizeof(GpuSortMerge));
+	uint32_t readers = source->request->shared ? source->request->readers : 0;
 	pthread_condattr_t attributes;
 
 	if (merge == NULL)
@@ -551,14 +555,16 @@ gpusort_merge_create(const GpuSortMergeSource *source, uint32_t bits, const GpuS
 		(void) gpusort_runs_no_memory(error);
 		return NULL;
 	}
+	if (readers > READERS_MAX)
+		readers = READERS_MAX;
 	merge->source = *source;
 	merge->bits = bits;
 	merge->nloaders = (gpusort_machine()->cpus + 1) / 2;
 	if (merge->nloaders > LOADERS_MAX)
 		merge->nloaders = LOADERS_MAX;
 	merge->capacity = merge->nloaders + PARTITIONS_BESIDE;
-	if (source->request->shared && source->request->readers > merge->capacity - PARTITIONS_BESIDE)
-		merge->capacity = source->request->readers + PARTITIONS_BESIDE;
+	if (readers > merge->capacity - PARTITIONS_BESIDE)
+		merge->capacity = readers + PARTITIONS_BESIDE;
 	pthread_mutex_init(&merge->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
