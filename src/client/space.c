@@ -45,9 +45,14 @@ gpusort_space_grow(GpuSortSpace *space, uint64 bytes)
 		space->file = OpenTemporaryFile(false);
 	}
 	if (FileWrite(space->file, &last, 1, start + bytes - 1, WAIT_EVENT_BUFFILE_WRITE) != 1)
+	{
+		bool full = errno == ENOSPC;
+
 		ereport(ERROR,
 				(errcode_for_file_access(),
-				 errmsg("could not extend temporary file \"%s\": %m", FilePathName(space->file))));
+				 errmsg("could not extend temporary file \"%s\": %m", FilePathName(space->file)),
+				 full ? errhint("Check free disk space.") : 0));
+	}
 	space->bytes += bytes;
 	return start;
 }
