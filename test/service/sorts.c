@@ -131,7 +131,7 @@ test_no_rows(void)
 	ok(problem == NULL, "no rows are sorted");
 	ok(sort_read(&client, &rows) == NULL, "no rows are read");
 	client.epoch = 1;
-	message.u.rewind.epoch = 1;
+	message = (GpuSortMessage){.u.rewind.epoch = 1};
 	client_send(&client, GPUSORT_MSG_REWIND, message);
 	ok(sort_read(&client, &rows) == NULL, "no rows are read again");
 	client_close(&client);
@@ -153,17 +153,17 @@ test_rewind(void)
 	ok(sort_finish(&client, &rows, &message) == NULL, "many chunks are sorted");
 	ok(sort_read(&client, &rows) == NULL, "and read");
 
-	message.u.rewind.epoch = ++client.epoch;
+	message = (GpuSortMessage){.u.rewind.epoch = ++client.epoch};
 	client_send(&client, GPUSORT_MSG_REWIND, message);
 	ok(sort_read(&client, &rows) == NULL, "and read again");
 
-	message.u.rewind.epoch = ++client.epoch;
+	message = (GpuSortMessage){.u.rewind.epoch = ++client.epoch};
 	client_send(&client, GPUSORT_MSG_REWIND, message);
-	message.u.rewind.epoch = ++client.epoch;
+	message = (GpuSortMessage){.u.rewind.epoch = ++client.epoch};
 	client_send(&client, GPUSORT_MSG_REWIND, message);
 	ok(sort_read(&client, &rows) == NULL, "and read again after two rewinds");
 
-	message.u.rewind.epoch = ++client.epoch;
+	message = (GpuSortMessage){.u.rewind.epoch = ++client.epoch};
 	client_send(&client, GPUSORT_MSG_REWIND, message);
 	for (int i = 0; i < 3; i++)
 	{
@@ -172,7 +172,7 @@ test_rewind(void)
 		client_send(&client, GPUSORT_MSG_CHUNK_FREE,
 					(GpuSortMessage){.u.chunk.chunk = message.u.data.chunk});
 	}
-	message.u.rewind.epoch = ++client.epoch;
+	message = (GpuSortMessage){.u.rewind.epoch = ++client.epoch};
 	client_send(&client, GPUSORT_MSG_REWIND, message);
 	ok(sort_read(&client, &rows) == NULL, "and all of them after a rewind in the middle");
 	client_close(&client);
