@@ -688,7 +688,10 @@ find_row(GpuSortMerge *merge, uint64_t row, GpuSortError *error)
 		rc = buffer != NULL ? count_rows_below(merge, middle->first_key, buffer, &rows_below, error) : gpusort_runs_no_memory(error);
 		pthread_mutex_lock(&merge->lock);
 		if (rc == 0)
+		{
 			middle->first_row = rows_below;
+			note_rows(merge, place_of(merge, middle)); /* it may have been loaded ahead */
+		}
 	}
 	pthread_mutex_unlock(&merge->lock);
 	free(buffer);
@@ -699,14 +702,10 @@ find_row(GpuSortMerge *merge, uint64_t row, GpuSortError *error)
 static GpuSortMergePartition *
 find_partition(const GpuSortMerge *merge, uint64_t row, GpuSortMergePartition **unknown)
 {
-	uint32_t low = find_known(merge, row);
+	GpuSortMergePartition *known = merge->partitions[find_known(merge, row)];
 
-	*unknown = NULL;
-	if (merge->partitions[low]->rows == GPUSORT_ROWS_UNKNOWN)
-		*unknown = merge->partitions[low];
-	else if (row - merge->partitions[low]->first_row < merge->partitions[low]->rows)
-		return merge->partitions[low];
-	return NULL;
+	*unknown = known->rows == GPUSORT_ROWS_UNKNOWN ? known : NULL;
+	return *unknown == NULL && row - known->first_row < known->rows ? known : NULL;
 }
 
 /* Starts the loaders, or as many as there can be. */
