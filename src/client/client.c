@@ -337,14 +337,12 @@ gpusort_client_put_chunk(GpuSortClient *client, uint32 rows, uint32 bytes, GpuSo
 	return gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_CHUNK_PUT, failure);
 }
 
-/* Says that no more rows come, by a message of that type, and waits for the answer to it. */
+/* Says that no more rows come, by a message of that type, and waits for the answer to it, which takes its place. */
 static bool
 end_input(GpuSortClient *client, GpuSortMessageType type, GpuSortMessageType answer_type,
 		  GpuSortMessage *answer, GpuSortFailure *failure)
 {
-	GpuSortMessage message = {0};
-
-	if (!gpusort_connection_send(&client->connection, &message, type, failure))
+	if (!gpusort_connection_send(&client->connection, answer, type, failure))
 		return false;
 	client->ngranted = 0;
 	for (;;)
@@ -368,7 +366,7 @@ end_input(GpuSortClient *client, GpuSortMessageType type, GpuSortMessageType ans
 bool
 gpusort_client_leave(GpuSortClient *client, GpuSortFailure *failure)
 {
-	GpuSortMessage message;
+	GpuSortMessage message = {0};
 
 	return end_input(client, GPUSORT_MSG_LEAVE, GPUSORT_MSG_LEFT, &message, failure);
 }
@@ -380,12 +378,14 @@ is_duration(double ms)
 	return isfinite(ms) && ms >= 0;
 }
 
-/* After begin: ends the input and waits for the order; *outcome is filled. */
+/* After begin: ends the input and waits for the order; *outcome is filled.  Rows will come from number first on. */
 bool
-gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailure *failure)
+gpusort_client_sort(GpuSortClient *client, uint64 first, GpuSortOutcome *outcome, GpuSortFailure *failure)
 {
-	GpuSortMessage message;
+	GpuSortMessage message = {0};
 
+	message.u.sort.first = first;
+	client->next_row = first;
 	client->connection.wait = GPUSORT_WAIT_SORT;
 	if (!end_input(client, GPUSORT_MSG_SORT, GPUSORT_MSG_SORTED, &message, failure))
 		return false;
@@ -649,15 +649,16 @@ gpusort_client_free_data(GpuSortClient *client, GpuSortData *data)
 	data->rows = NULL;
 }
 
-/* The next rows will be the first again; not of a shared sort.  Rows held must have been freed. */
+/* The next rows will be those from number first on; not of a shared sort.  Rows held must have been freed. */
 bool
-gpusort_client_rewind(GpuSortClient *client, GpuSortFailure *failure)
+gpusort_client_rewind(GpuSortClient *client, uint64 first, GpuSortFailure *failure)
 {
 	GpuSortMessage message = {0};
 
 	Assert(!client->shared);
 	message.u.rewind.epoch = ++client->epoch;
-	client->next_row = 0;
+	message.u.rewind.first = first;
+	client->next_row = first;
 	return gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_REWIND, failure);
 }
 

@@ -201,6 +201,8 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	ExplainPropertyInteger("Rows", NULL, figures->outcome.rows, es);
 	if (figures->dropped > 0)
 		ExplainPropertyUInteger("Rows Removed by Limit", NULL, figures->dropped, es);
+	if (figures->skipped > 0)
+		ExplainPropertyUInteger("Rows Skipped", NULL, figures->skipped, es);
 	ExplainPropertyInteger("Bytes", NULL, figures->outcome.bytes, es);
 	ExplainPropertyUInteger("Runs", NULL, gpusort_service_sort_runs(state), es);
 	show_run_storage(&figures->outcome, es);

@@ -82,6 +82,7 @@ typedef struct GpuSortFigures
 	char device[GPUSORT_NAME_BYTES];
 	bool verified;  /* rows have tails (client/row_tail.h) */
 	uint64 dropped; /* rows that were not put, since they are not among the first ones */
+	uint64 skipped; /* rows that are not read, since OFFSET drops them */
 	GpuSortOutcome outcome;
 	uint64 pairs;     /* of neighbours that have been compared under collations of the C library */
 	double verify_ms; /* which that took */
@@ -103,7 +104,7 @@ typedef struct GpuSortScanState
 	GpuSortFirstRows first;
 	struct GpuSortIngestState *ingest; /* below Gather; NULL: the child is read by this process alone */
 	struct GpuSortSharedSort *shared;  /* several processes read the rows; NULL: this one reads all */
-	const LimitState *limit;           /* above: only its rows are wanted; NULL: all */
+	LimitState *limit;                 /* above: only its rows are wanted; NULL: all */
 
 	/* one sort of the child's rows; gpusort_end_sort resets it */
 	GpuSortStage stage;

@@ -18,6 +18,7 @@
 
 #include "client/elapsed.h"
 #include "client/row_tail.h"
+#include "exec/bound.h"
 #include "exec/ingest.h"
 #include "exec/ties.h"
 #include "settings.h"
@@ -81,6 +82,7 @@ gpusort_service_sort_begin(GpuSortScanState *state, GpuSortFailure *failure)
 	memset(&figures->ms, 0, sizeof(figures->ms));
 	memset(&figures->outcome, 0, sizeof(figures->outcome));
 	figures->pairs = 0;
+	figures->skipped = 0;
 	figures->verify_ms = 0;
 	service->check_order = gpusort_verify_collation && gpusort_keys_by_libc(state->keys);
 	service->by_ranges = state->shared != NULL ||
@@ -114,7 +116,8 @@ gpusort_service_sort_begin(GpuSortScanState *state, GpuSortFailure *failure)
 
 /* Compares what came of the sort with what was put, and fills in what its rows must be. */
 static bool
-expect_outcome(const GpuSortScanState *state, const GpuSortPut *put, GpuSortExpected *expected, GpuSortFailure *failure)
+expect_outcome(const GpuSortScanState *state, const GpuSortPut *put, uint64 first, GpuSortExpected *expected,
+			   GpuSortFailure *failure)
 {
 	const GpuSortOutcome *outcome = &state->figures.outcome;
 	uint64 wanted = state->bound > 0 ? Min(state->bound, put->rows) : put->rows;
@@ -122,6 +125,7 @@ expect_outcome(const GpuSortScanState *state, const GpuSortPut *put, GpuSortExpe
 	*expected = (GpuSortExpected){
 		.rows = outcome->rows,
 		.bytes = outcome->bytes,
+		.first = first,
 		.in_runs = outcome->runs > 0,
 		.tie_rows = outcome->tie_rows,
 		.shared = state->service.by_ranges,
@@ -151,10 +155,10 @@ expect_outcome(const GpuSortScanState *state, const GpuSortPut *put, GpuSortExpe
 
 /*
  * Ends the input and waits for the order of the rows that this process has put, and of those that others have;
- * *expected is what they must be when they are read.  false, with a reason, if they are lost.
+ * *expected is what they must be when they are read, from number first on.  false, with a reason, if they are lost.
  */
 bool
-gpusort_service_sort_order(GpuSortScanState *state, const GpuSortPut *others, GpuSortExpected *expected,
+gpusort_service_sort_order(GpuSortScanState *state, const GpuSortPut *others, uint64 first, GpuSortExpected *expected,
 						   GpuSortFailure *failure)
 {
 	GpuSortServiceSort *service = &state->service;
@@ -168,23 +172,51 @@ gpusort_service_sort_order(GpuSortScanState *state, const GpuSortPut *others, Gp
 	if (!gpusort_writer_finish(&service->writer, failure))
 		return false;
 	gpusort_service_sort_show(state, GPUSORT_PHASE_SORT, 0);
-	return gpusort_client_sort(service->client, &state->figures.outcome, failure) &&
-		expect_outcome(state, &put, expected, failure);
+	return gpusort_client_sort(service->client, first, &state->figures.outcome, failure) &&
+		expect_outcome(state, &put, first, expected, failure);
 }
 
-/* The same; the reader is to be set before the first row by rewind. */
+/* The same; the reader is to be set before the first row that is wanted, most likely that of number first, by rewind. */
 bool
-gpusort_service_sort_wait(GpuSortScanState *state, GpuSortFailure *failure)
+gpusort_service_sort_wait(GpuSortScanState *state, uint64 first, GpuSortFailure *failure)
 {
 	GpuSortPut others = {0};
 	GpuSortExpected expected;
 
 	if (state->ingest != NULL)
 		gpusort_ingest_collect(state->ingest, &others);
-	if (!gpusort_service_sort_order(state, &others, &expected, failure))
+	if (!gpusort_service_sort_order(state, &others, first, &expected, failure))
 		return false;
 	gpusort_reader_init(&state->service.reader, state->service.client, &expected);
 	return true;
+}
+
+/*
+ * Returns the number of the first row that is to be read: those before it are dropped by a Limit above, which must be
+ * about to ask for the first.  All are read where they are to be verified or kept, and where one of them may tie with
+ * others: that is not known before they are sorted, unless none can.
+ */
+uint64
+gpusort_service_sort_first(const GpuSortScanState *state, bool sorted)
+{
+	const GpuSortServiceSort *service = &state->service;
+	const GpuSortOutcome *outcome = &state->figures.outcome;
+
+	if ((state->eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) || service->by_ranges || service->check_order || state->figures.verified)
+		return 0;
+	if (state->keys->may_tie && (!sorted || outcome->runs > 0 || outcome->tie_rows > 0))
+		return 0;
+	return gpusort_bound_offset(state->limit, &state->ranked.css.ss.ps);
+}
+
+/* Sets the reader before the first row that is to be read, again or for the first time; false, with a reason, if the sort is lost. */
+bool
+gpusort_service_sort_rewind(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	uint64 first = gpusort_service_sort_first(state, true);
+
+	state->figures.skipped = Min(first, state->figures.outcome.rows);
+	return gpusort_reader_rewind(&state->service.reader, first, failure);
 }
 
 /* Notes the times of a sort that began at start, whose rows were all ingested at ingested, and are in order now. */

@@ -388,7 +388,7 @@ order_rows(GpuSortScanState *state, GpuSortFailure *failure)
 		own->sorted = MemoryContextAlloc(gpusort_plan_state(state)->state->es_query_cxt, sizeof(GpuSortOrderedRows));
 	INSTR_TIME_SET_CURRENT(ingested);
 	gpusort_joint_ingest_collect(&own->joint, &put);
-	if (!gpusort_service_sort_order(state, &put, &own->sorted->expected, failure))
+	if (!gpusort_service_sort_order(state, &put, 0, &own->sorted->expected, failure))
 		return false;
 	if (own->shared != NULL && own->shared->long_rows)
 		own->sorted->expected.flags |= GPUSORT_ROW_OVERFLOW;

@@ -32,11 +32,12 @@
  *	-> SORT				<- SORTED		(chunks granted and not put return to the
  *										 pool with SORT)
  *						<- DATA ...		(ahead of the reader, as the pool allows;
- *										 the one with last = 1 ends the rows.  A
- *										 sort of no rows sends one DATA with
- *										 rows = 0, last = 1 and no chunk)
+ *										 rows before number first are not sent; the
+ *										 one with last = 1 ends the rows.  Where none
+ *										 is left there is one DATA with rows = 0,
+ *										 last = 1 and no chunk)
  *	-> CHUNK_FREE						(for every DATA that had a chunk)
- *	-> REWIND							(rows start again at the first; DATA of an
+ *	-> REWIND							(rows start again, at number first; DATA of an
  *										 older epoch may still arrive and must be
  *										 freed unread)
  *	At any time after JOB: <- FAILED	(the sort is lost; close)
@@ -111,7 +112,7 @@
 #include <stdint.h>
 
 #define GPUSORT_PROTOCOL_MAGIC   0x67707573u /* "gpus" */
-#define GPUSORT_PROTOCOL_VERSION 7
+#define GPUSORT_PROTOCOL_VERSION 8
 
 /* What is installed with the module, in one directory. */
 #define GPUSORT_SERVICE_FILE     "gpusortd"
@@ -367,6 +368,10 @@ typedef struct GpuSortMessage
 			uint64_t bytes; /* SPACE: that are wanted; FILE: that are given, as many at least */
 			uint64_t start; /* FILE: where they begin in the file */
 		} space;
+		struct
+		{
+			uint64_t first; /* number of the first row that is wanted; of a shared sort 0 */
+		} sort;
 		GpuSortOutcome sorted;
 		struct
 		{
@@ -378,6 +383,7 @@ typedef struct GpuSortMessage
 		struct
 		{
 			uint32_t epoch; /* 1 for the first REWIND, and so on */
+			uint64_t first; /* number of the first row that is wanted */
 		} rewind;
 		struct
 		{

@@ -116,10 +116,7 @@ on_message(GpuSortSession *session, const GpuSortMessage *message, int *descript
 			gpusort_session_leave(session);
 			return true;
 		case GPUSORT_MSG_SORT:
-			if (state != STATE_INGEST || session->owner != NULL)
-				return false;
-			gpusort_session_sort(session);
-			return true;
+			return state == STATE_INGEST && session->owner == NULL && gpusort_session_sort(session, message);
 		case GPUSORT_MSG_FILE:
 			if (!session->asked_space || (state != STATE_INGEST && state != STATE_SORTING && state != STATE_OUTPUT && state != STATE_LEFT))
 				return false;

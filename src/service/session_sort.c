@@ -90,16 +90,20 @@ gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message)
 }
 
 /* SORT */
-void
-gpusort_session_sort(GpuSortSession *session)
+bool
+gpusort_session_sort(GpuSortSession *session, const GpuSortMessage *message)
 {
+	uint64_t first = message->u.sort.first;
+
+	if (session->request.shared && first > 0)
+		return false;
 	for (GpuSortSession *member = session->sessions->first; member != NULL; member = member->next)
 	{
 		if (member->owner == session)
 		{
 			gpusort_session_fail(session, GPUSORT_REASON_INTERNAL,
 								 "a process has not handed over its rows yet");
-			return;
+			return true;
 		}
 	}
 	session->state = STATE_SORTING;
@@ -107,7 +111,8 @@ gpusort_session_sort(GpuSortSession *session)
 	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_SORT});
 
 	if (session->state == STATE_SORTING && !session->request.shared)
-		gpusort_session_open_output(session);
+		gpusort_session_open_output(session, first);
+	return true;
 }
 
 /*

@@ -66,8 +66,9 @@ typedef struct GpuSortRead
 {
 	GpuSortInterval rows; /* must be first field; what DATA calls an epoch is its number */
 	bool open;            /* rows of it are to come */
+	uint64_t first;       /* number of its first row */
 	uint32_t emits;       /* under way */
-	uint64_t bytes_left;  /* of rows not sent yet; of a shared sort about */
+	uint64_t bytes_left;  /* of rows not sent yet; about, where these are not all */
 } GpuSortRead;
 
 /* Each emit has a chunk, so that so many reads at most have any. */
@@ -146,7 +147,7 @@ extern bool gpusort_session_admit(GpuSortSession *session);
 /* session_sort.c: messages; false if they are not legal */
 extern bool gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message);
 extern void gpusort_session_leave(GpuSortSession *session);
-extern void gpusort_session_sort(GpuSortSession *session);
+extern bool gpusort_session_sort(GpuSortSession *session, const GpuSortMessage *message);
 extern bool gpusort_session_file(GpuSortSession *session, const GpuSortMessage *message, int *descriptor);
 
 /* session_output.c: messages; false if they are not legal */
@@ -157,7 +158,7 @@ extern bool gpusort_session_read(GpuSortSession *session, const GpuSortMessage *
 extern bool gpusort_session_skip(GpuSortSession *session, const GpuSortMessage *message);
 
 /* session_output.c: rows of a plain sort are asked for before they are sorted, and come when they are */
-extern void gpusort_session_open_output(GpuSortSession *session);
+extern void gpusort_session_open_output(GpuSortSession *session, uint64_t first);
 extern void gpusort_session_start_output(GpuSortSession *session);
 
 /* session_output.c: EMIT and CUT have come back */

@@ -70,7 +70,7 @@ get_on(Mover *mover)
 	GpuSortMessage message = {.u.chunk.chunk = mover->chunk};
 
 	client_send(&mover->client, GPUSORT_MSG_CHUNK_FREE, message);
-	message.u.rewind.epoch = ++mover->client.epoch;
+	message = (GpuSortMessage){.u.rewind.epoch = ++mover->client.epoch};
 	client_send(&mover->client, GPUSORT_MSG_REWIND, message);
 	mover->chunk = client_expect(&mover->client, GPUSORT_MSG_DATA).u.data.chunk;
 }

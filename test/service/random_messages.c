@@ -278,6 +278,7 @@ legal_message(Wanderer *wanderer)
 		{
 			message.type = GPUSORT_MSG_REWIND;
 			message.u.rewind.epoch = ++wanderer->client.epoch;
+			message.u.rewind.first = chance(50) ? 0 : random64() % 1000;
 		}
 	}
 	else if (wanderer->ngranted > 0 && chance(85))

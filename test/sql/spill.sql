@@ -118,9 +118,15 @@ FROM (VALUES ('h'), ('t DESC')) v (key), (VALUES (10, 0), (3000, 5), (10, 60000)
 SELECT is(gs.compare_spilled('SELECT * FROM gs.sp ORDER BY t, id LIMIT 90000'), 'same', 'nearly all rows');
 SELECT is(gs.compare_spilled('SELECT g, t FROM (SELECT *, repeat(''w'', 200) AS w FROM gs.sp OFFSET 0) s ORDER BY t, g OFFSET 90000'), 'same', 'the last rows');
 
+SELECT is(gs.compare_spilled(format('SELECT * FROM gs.sp ORDER BY %s OFFSET %s', key, off)), 'same', format('%s OFFSET %s', key, off))
+FROM (VALUES ('h, id'), ('n DESC, id'), ('few, id'), ('t, id')) v (key), (VALUES (1), (50000), (99990), (1000000)) w (off);
+SELECT is(gs.node('SELECT * FROM gs.sp ORDER BY h, id OFFSET 50000')->>'Rows Skipped', '50000', 'partitions before OFFSET are not loaded');
+SELECT is(gs.node('SELECT * FROM gs.sp ORDER BY t, id OFFSET 50000')->>'Rows Skipped', NULL, 'but where rows may tie');
+
 -- run again, there and back
 SET enable_material = off;
 SELECT is(gs.compare_spilled('SELECT x, s.* FROM (VALUES (1), (2), (3)) v (x) LEFT JOIN (SELECT id, h, t FROM gs.sp ORDER BY h, id) s ON true'), 'same', 'the same rows three times');
+SELECT is(gs.compare_spilled('SELECT x, s.* FROM (VALUES (1), (2), (3)) v (x) LEFT JOIN (SELECT id, h, t FROM gs.sp ORDER BY h, id OFFSET 70000) s ON true'), 'same', 'behind an OFFSET, three times');
 SELECT is(gs.compare_spilled('SELECT x, s.* FROM (VALUES (1), (2)) v (x), LATERAL (SELECT id, h, t, x + id AS y FROM gs.sp WHERE id > x ORDER BY h, id) s'), 'same', 'other rows each time');
 SELECT is(gs.compare_results('SELECT x, s.* FROM (VALUES (5), (3000), (10)) v (x), LATERAL (SELECT id, h, t FROM gs.sp ORDER BY t, id LIMIT x) s'), 'same', 'other bounds each time');
 RESET enable_material;

@@ -656,29 +656,66 @@ gpusort_merge_cut_like(const GpuSortMerge *merge, const GpuSortBorders *borders,
 	return 0;
 }
 
+/* The last partition that is known to begin at a row or before.  With the lock held. */
+static uint32_t
+find_known(const GpuSortMerge *merge, uint64_t row)
+{
+	uint32_t at = merge->count - 1;
+
+	while (merge->partitions[at]->first_row == GPUSORT_ROWS_UNKNOWN || merge->partitions[at]->first_row > row)
+		at--;
+	return at;
+}
+
+/*
+ * Finds out which partition has a row, where it is not the next one of those that are known: by what is below the
+ * keys that partitions begin with, without loading those before it.
+ */
+static int
+find_row(GpuSortMerge *merge, uint64_t row, GpuSortError *error)
+{
+	char *buffer = NULL;
+	int rc = 0;
+
+	pthread_mutex_lock(&merge->lock);
+	while (rc == 0)
+	{
+		uint32_t low = find_known(merge, row);
+		uint32_t high = low + 1;
+		GpuSortMergePartition *middle;
+		uint64_t rows_below;
+
+		if (merge->partitions[low]->first_row == row || merge->partitions[low]->rows != GPUSORT_ROWS_UNKNOWN)
+			break;
+		while (high < merge->count && merge->partitions[high]->first_row == GPUSORT_ROWS_UNKNOWN)
+			high++;
+		if (high - low == 1)
+			break;
+		middle = merge->partitions[low + (high - low) / 2];
+		pthread_mutex_unlock(&merge->lock);
+		if (buffer == NULL)
+			buffer = malloc(2 * GPUSORT_CHUNK_BYTES);
+		rc = buffer != NULL ? count_rows_below(merge, middle->first_key, buffer, &rows_below, error) : gpusort_runs_no_memory(error);
+		pthread_mutex_lock(&merge->lock);
+		if (rc == 0)
+		{
+			middle->first_row = rows_below;
+			note_rows(merge, place_of(merge, middle)); /* it may have been loaded ahead */
+		}
+	}
+	pthread_mutex_unlock(&merge->lock);
+	free(buffer);
+	return rc;
+}
+
 /* The partition that has a row, if that is known; NULL and *unknown, the first of which it is not.  With the lock held. */
 static GpuSortMergePartition *
 find_partition(const GpuSortMerge *merge, uint64_t row, GpuSortMergePartition **unknown)
 {
-	uint32_t low = 0;
-	uint32_t high = merge->count;
+	GpuSortMergePartition *known = merge->partitions[find_known(merge, row)];
 
-	/* the last partition that is known to begin at the row or before; what is unknown comes after what is known */
-	while (high - low > 1)
-	{
-		uint32_t middle = low + (high - low) / 2;
-
-		if (merge->partitions[middle]->first_row != GPUSORT_ROWS_UNKNOWN && merge->partitions[middle]->first_row <= row)
-			low = middle;
-		else
-			high = middle;
-	}
-	*unknown = NULL;
-	if (merge->partitions[low]->rows == GPUSORT_ROWS_UNKNOWN)
-		*unknown = merge->partitions[low];
-	else if (row - merge->partitions[low]->first_row < merge->partitions[low]->rows)
-		return merge->partitions[low];
-	return NULL;
+	*unknown = known->rows == GPUSORT_ROWS_UNKNOWN ? known : NULL;
+	return *unknown == NULL && row - known->first_row < known->rows ? known : NULL;
 }
 
 /* Starts the loaders, or as many as there can be. */
@@ -742,7 +779,7 @@ gpusort_merge_emit(GpuSortMerge *merge, uint64_t first, uint64_t end, char *chun
 	uint64_t own_end;
 	int rc;
 
-	if (start_loaders(merge, error) != 0)
+	if (find_row(merge, first, error) != 0 || start_loaders(merge, error) != 0)
 		return -1;
 	pthread_mutex_lock(&merge->lock);
 	partition = open_partition(merge, first, error);
