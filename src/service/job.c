@@ -378,6 +378,7 @@ job_main(void *arg)
 		{
 			go_on(job);
 			gpusort_watch_enter(&job->watch, GPUSORT_COMMAND_END);
+			GPUSORT_FAULT_CALL(GPUSORT_COMMAND_END);
 			gpusort_external_end(job->sort);
 			gpusort_watch_leave(&job->watch);
 			report_done(command);

@@ -177,13 +177,13 @@ sub _set_memory
 {
 	my ($self) = @_;
 	return if $self->{server};
-	my $want = weighted(80 => '0 64', 8 => '1 64', 12 => '0 16');
+	my $want = weighted(80 => '0 64', 8 => '16 64', 12 => '0 16');
 	return if $want eq ($self->{memory} // '0 64');
 
 	my ($host, $staging) = split / /, $want;
 	$self->{node}->safe_psql('postgres', "ALTER SYSTEM SET gpusort.host_memory = '${host}MB'");
 	# a device's engine needs more than that for itself
-	$self->{node}->safe_psql('postgres', "ALTER SYSTEM SET gpusort.device_memory = '" . $host * 64 . "MB'");
+	$self->{node}->safe_psql('postgres', "ALTER SYSTEM SET gpusort.device_memory = '" . $host * 4 . "MB'");
 	$self->{node}->safe_psql('postgres', "ALTER SYSTEM SET gpusort.staging_memory = '${staging}MB'");
 	my ($old) = $self->{node}->services;
 	$self->{node}->reload;

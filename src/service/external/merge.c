@@ -37,6 +37,9 @@
 /* Partitions that are to fit into the memory beside those that are loaded: one is read, and one's size was misjudged. */
 #define PARTITIONS_BESIDE 2
 
+/* Loaders do not make partitions smaller than this: each takes memory of the engine besides its rows'. */
+#define PARTITION_BYTES ((uint64_t) 16 << 20)
+
 /* More readers than so many share what is open. */
 #define READERS_MAX 64
 
@@ -539,6 +542,19 @@ make_loaders(GpuSortMerge *merge, GpuSortError *error)
 	return 0;
 }
 
+/* How many loaders there are to be where a run, and so the memory, has so many bytes. */
+static uint32_t
+choose_loaders(uint64_t bytes)
+{
+	uint32_t loaders = (gpusort_machine()->cpus + 1) / 2;
+	uint64_t partitions = bytes / PARTITION_BYTES;
+	uint64_t most = partitions > PARTITIONS_BESIDE ? partitions - PARTITIONS_BESIDE : 1;
+
+	if (loaders > LOADERS_MAX)
+		loaders = LOADERS_MAX;
+	return loaders < most ? loaders : (uint32_t) most;
+}
+
 /*
  * Plans how sorted runs are merged: partitions begin at keys that differ in the first so many bits, and, with
  * like, where those borders are.  NULL: it cannot be, *error tells.
@@ -559,9 +575,7 @@ gpusort_merge_create(const GpuSortMergeSource *source, uint32_t bits, const GpuS
 		readers = READERS_MAX;
 	merge->source = *source;
 	merge->bits = bits;
-	merge->nloaders = (gpusort_machine()->cpus + 1) / 2;
-	if (merge->nloaders > LOADERS_MAX)
-		merge->nloaders = LOADERS_MAX;
+	merge->nloaders = choose_loaders(source->runs->largest);
 	merge->capacity = merge->nloaders + PARTITIONS_BESIDE;
 	if (readers > merge->capacity - PARTITIONS_BESIDE)
 		merge->capacity = readers + PARTITIONS_BESIDE;
