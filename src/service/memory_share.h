@@ -34,8 +34,11 @@
 #define GPUSORT_SHARE_NEWCOMERS 4
 #define GPUSORT_SHARE_KEPT_PART 4
 
-/* So long others wait for a sort that was starved, in milliseconds. */
-#define GPUSORT_SHARE_STARVED_MS 500
+/*
+ * So long others wait for a sort that was starved, in milliseconds: those that are taking rows in ask for memory far
+ * more often than that, and so does a starved one.
+ */
+#define GPUSORT_SHARE_STARVED_MS 50
 
 typedef struct GpuSortMemoryShare
 {
