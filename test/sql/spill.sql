@@ -6,7 +6,7 @@ LOAD 'gpusort';
 \pset tuples_only on
 
 -- little memory, which a device needs more of for itself; the service starts anew for it
-SELECT CASE WHEN count(*) > 0 THEN 400000 ELSE 100000 END AS rows, CASE WHEN count(*) > 0 THEN 96 ELSE 24 END AS megabytes
+SELECT CASE WHEN count(*) > 0 THEN 200000 ELSE 100000 END AS rows, CASE WHEN count(*) > 0 THEN 48 ELSE 24 END AS megabytes
 FROM gpusort_devices WHERE engine = 'cuda' \gset
 CREATE FUNCTION gs.await_limit(bytes bigint) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
