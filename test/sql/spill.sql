@@ -6,7 +6,7 @@ LOAD 'gpusort';
 \pset tuples_only on
 
 -- little memory, which a device needs more of for itself; the service starts anew for it
-SELECT CASE WHEN count(*) > 0 THEN 200000 ELSE 100000 END AS rows, CASE WHEN count(*) > 0 THEN 48 ELSE 24 END AS megabytes
+SELECT CASE WHEN count(*) > 0 THEN 300000 ELSE 100000 END AS rows, CASE WHEN count(*) > 0 THEN 64 ELSE 24 END AS megabytes
 FROM gpusort_devices WHERE engine = 'cuda' \gset
 CREATE FUNCTION gs.await_limit(bytes bigint) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
@@ -148,7 +148,7 @@ SELECT is(gs.fetch('second_one', 'FORWARD 3'), gs.native_rows('SELECT id, h, t F
 COMMIT;
 
 -- no more in files than a user may have, and what comes after the error
-SELECT throws_ok('SET LOCAL temp_file_limit = ''1MB''; SET LOCAL gpusort.force = on; SELECT count(*) FROM (SELECT * FROM (SELECT * FROM gs.sp UNION ALL SELECT * FROM gs.sp UNION ALL SELECT * FROM gs.sp) u ORDER BY h, id OFFSET 1) s', '53400', NULL, 'temp_file_limit');
+SELECT throws_ok('SET LOCAL temp_file_limit = ''1MB''; SET LOCAL gpusort.force = on; SELECT count(s) FROM (SELECT * FROM (SELECT * FROM gs.sp UNION ALL SELECT * FROM gs.sp UNION ALL SELECT * FROM gs.sp) u ORDER BY h, id OFFSET 1) s', '53400', NULL, 'temp_file_limit');
 SELECT is((SELECT count(*) FROM pg_ls_tmpdir() WHERE name LIKE format('pgsql_tmp%s.%%', pg_backend_pid())), 0::bigint, 'no file is left after it');
 SELECT is(gs.compare_spilled('SELECT * FROM gs.sp ORDER BY h, id'), 'same', 'and the next sort is right');
 
