@@ -59,16 +59,8 @@ struct GpuSortExternal
 	GpuSortRuns runs;
 	GpuSortMergeSource source;
 	GpuSortMerge *merge;
-	bool sorted;
 	GpuSortOutcome outcome;
 };
-
-static bool
-lacks_memory(const GpuSortError *error)
-{
-	return error->reason == GPUSORT_REASON_MEMORY_LIMIT || error->reason == GPUSORT_REASON_MEMORY_BUSY ||
-		error->reason == GPUSORT_REASON_NO_MEMORY || error->reason == GPUSORT_REASON_TOO_MANY_ROWS;
-}
 
 /* Returns true if there may be the memory when others have given theirs back. */
 static bool
@@ -233,7 +225,7 @@ make_room(GpuSortExternal *external, uint32_t rows, uint64_t *lacking, GpuSortEr
 			if (rc == 0)
 				return GPUSORT_PROGRESS_DONE;
 		}
-		if (external->sort == NULL || !lacks_memory(error))
+		if (external->sort == NULL || !gpusort_runs_lack_memory(error))
 			return GPUSORT_PROGRESS_FAILED;
 		if (external->writer.busy)
 		{
@@ -336,7 +328,6 @@ gpusort_external_sort(GpuSortExternal *external, GpuSortOutcome *outcome, uint64
 		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_SORT);
 		rc = external->handle.ops->sort(external->sort, outcome, error);
 		gpusort_watch_leave(external->watch);
-		external->sorted = rc == 0;
 		outcome->runs = 0;
 		outcome->run_memory = outcome->run_disk = 0;
 		return rc == 0 ? GPUSORT_PROGRESS_DONE : GPUSORT_PROGRESS_FAILED;
@@ -365,7 +356,6 @@ gpusort_external_sort(GpuSortExternal *external, GpuSortOutcome *outcome, uint64
 	external->outcome.runs = external->runs.nruns;
 	external->outcome.run_memory = stored.memory;
 	external->outcome.run_disk = stored.disk;
-	external->sorted = true;
 	*outcome = external->outcome;
 	return GPUSORT_PROGRESS_DONE;
 }

@@ -20,13 +20,6 @@
 /* Keys that are looked at to find one in the middle. */
 #define SAMPLE_KEYS 255
 
-static bool
-lacks_memory(const GpuSortError *error)
-{
-	return error->reason == GPUSORT_REASON_MEMORY_LIMIT || error->reason == GPUSORT_REASON_MEMORY_BUSY ||
-		error->reason == GPUSORT_REASON_NO_MEMORY || error->reason == GPUSORT_REASON_TOO_MANY_ROWS;
-}
-
 /* A chunk that is being filled with records, to be put into an engine's sort. */
 typedef struct ChunkFilling
 {
@@ -49,7 +42,7 @@ put_chunk(ChunkFilling *filling, GpuSortError *error)
 		return result;
 	gpusort_watch_enter(filling->source->watch, GPUSORT_COMMAND_PUT);
 	if (ops->reserve(filling->sort, filling->rows, error) != 0)
-		result = lacks_memory(error) ? GPUSORT_LOAD_NO_ROOM : GPUSORT_LOAD_FAILED;
+		result = gpusort_runs_lack_memory(error) ? GPUSORT_LOAD_NO_ROOM : GPUSORT_LOAD_FAILED;
 	else if (ops->put(filling->sort, filling->chunk, filling->rows, filling->bytes, filling->rows, error) != 0)
 		result = GPUSORT_LOAD_FAILED;
 	gpusort_watch_leave(filling->source->watch);
@@ -187,7 +180,7 @@ gpusort_partition_load(const GpuSortMergeSource *source, GpuSortMergePartition *
 	if (source->handle->ops->begin(source->handle->engine, &request, source->cancelled, &partition->sort, &place, error) != 0)
 	{
 		partition->sort = NULL;
-		result = lacks_memory(error) ? GPUSORT_LOAD_NO_ROOM : GPUSORT_LOAD_FAILED;
+		result = gpusort_runs_lack_memory(error) ? GPUSORT_LOAD_NO_ROOM : GPUSORT_LOAD_FAILED;
 	}
 	else
 		result = GPUSORT_LOAD_DONE;

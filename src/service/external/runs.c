@@ -34,6 +34,14 @@ gpusort_runs_no_memory(GpuSortError *error)
 	return -1;
 }
 
+/* Returns true if an engine has refused rows for want of memory, or of numbers for them: they may be more than one run. */
+bool
+gpusort_runs_lack_memory(const GpuSortError *error)
+{
+	return error->reason == GPUSORT_REASON_MEMORY_LIMIT || error->reason == GPUSORT_REASON_MEMORY_BUSY ||
+		error->reason == GPUSORT_REASON_NO_MEMORY || error->reason == GPUSORT_REASON_TOO_MANY_ROWS;
+}
+
 int
 gpusort_runs_cancelled(GpuSortError *error)
 {

@@ -78,6 +78,7 @@ extern void gpusort_runs_free(GpuSortRuns *runs);
 
 extern int gpusort_runs_damaged(GpuSortError *error);
 extern int gpusort_runs_no_memory(GpuSortError *error);
+extern bool gpusort_runs_lack_memory(const GpuSortError *error);
 extern int gpusort_runs_cancelled(GpuSortError *error);
 
 #endif /* GPUSORT_EXTERNAL_RUNS_H */
