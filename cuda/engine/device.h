@@ -53,6 +53,7 @@ typedef struct GpuSortCudaDevice
 	pthread_mutex_t lock;
 
 	/* under lock */
+	uint32_t jobs;
 	GpuSortDeviceMemory memory;
 	GpuSortLane *lanes; /* free ones */
 

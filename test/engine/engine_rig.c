@@ -57,19 +57,13 @@ rig_engine(const char *name, const char *library)
 	return ops;
 }
 
-void *
-rig_symbol(const char *library, const char *name)
-{
-	void *handle = library != NULL ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : NULL;
-
-	return handle != NULL ? dlsym(handle, name) : NULL;
-}
-
 void (*rig_emulate_fail(const char *library))(long call)
 {
-	void (*found)(long call);
+	void *handle = library != NULL ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : NULL;
+	void (*found)(long call) = NULL;
 
-	*(void **) &found = rig_symbol(library, "emulate_fail");
+	if (handle != NULL)
+		*(void **) &found = dlsym(handle, "emulate_fail");
 	return found;
 }
 
