@@ -10,7 +10,7 @@ ARG DEBIAN=trixie
 
 FROM postgres:${PG_MAJOR}-${DEBIAN} AS build
 RUN apt-get update \
-	&& apt-get install -y --no-install-recommends gcc libc6-dev make "postgresql-server-dev-${PG_MAJOR}" \
+	&& apt-get install -y --no-install-recommends gcc libc6-dev liblz4-dev make "postgresql-server-dev-${PG_MAJOR}" \
 	&& rm -rf /var/lib/apt/lists/*
 COPY . /gpusort
 RUN make -C /gpusort -j "$(nproc)" PG_CONFIG="/usr/lib/postgresql/${PG_MAJOR}/bin/pg_config" NVCC= with_llvm=no \

@@ -15,6 +15,7 @@
 #                           side by side (CUDA emulated; tests-device ENGINE=cuda for a GPU)
 #
 #   NVCC=                   without the cuda engine
+#   LZ4=no                  without compression of temporary files; by default with it where liblz4 is found
 #   SANITIZE=address,undefined | thread    for the check targets
 
 EXTENSION = gpusort
@@ -51,13 +52,13 @@ include $(PGXS)
 
 # The service is a program of its own: PostgreSQL's flags and headers are not for it.
 SERVICE_CC = gcc
-SERVICE_CFLAGS = -std=gnu11 -O2 -g -fno-omit-frame-pointer -pthread -Wall -Wextra -Isrc $(BUILD_ID_INCLUDE) -MMD -MP $(COPT) $(SERVICE_COPT)
+SERVICE_CFLAGS = -std=gnu11 -O2 -g -fno-omit-frame-pointer -pthread -Wall -Wextra -Isrc $(BUILD_ID_INCLUDE) -MMD -MP $(LZ4_CFLAGS) $(COPT) $(SERVICE_COPT)
 
 $(SERVICE_OBJS): %.o: %.c
 	$(SERVICE_CC) $(SERVICE_CFLAGS) -c -o $@ $<
 
 gpusortd: $(SERVICE_OBJS)
-	$(SERVICE_CC) $(SERVICE_CFLAGS) -o $@ $^ -ldl
+	$(SERVICE_CC) $(SERVICE_CFLAGS) -o $@ $^ -ldl $(LZ4_LIBS)
 
 # The service with fault points (src/service/fault.h).
 FAULT_OBJS = $(SERVICE_UNITS:src/%.c=build-faults/%.o) build-faults/fault.o
@@ -71,7 +72,7 @@ build-faults/fault.o: test/service/fault.c
 	$(SERVICE_CC) $(SERVICE_CFLAGS) -DGPUSORT_FAULTS -c -o $@ $<
 
 build-faults/gpusortd: $(FAULT_OBJS)
-	$(SERVICE_CC) $(SERVICE_CFLAGS) -o $@ $^ -ldl
+	$(SERVICE_CC) $(SERVICE_CFLAGS) -o $@ $^ -ldl $(LZ4_LIBS)
 
 gpusortd-faults: build-faults/gpusortd
 

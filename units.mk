@@ -9,7 +9,15 @@ gpusort_units = $(foreach room,$(1),$(patsubst $(GPUSORT_TOP)%,%,$(sort $(wildca
 # The extension, the service, and the engine that is built into it (also alone, for its tests).
 EXTENSION_UNITS = $(call gpusort_units,src src/plan src/exec src/keys src/client src/server,c)
 HOST_ENGINE_UNITS = $(call gpusort_units,src/service/host,c)
-SERVICE_UNITS = $(call gpusort_units,src/service,c) $(HOST_ENGINE_UNITS)
+EXTERNAL_SORT_UNITS = $(call gpusort_units,src/service/external,c)
+SERVICE_UNITS = $(call gpusort_units,src/service,c) $(EXTERNAL_SORT_UNITS) $(HOST_ENGINE_UNITS)
+
+# LZ4, for runs in files: where it is found, but for LZ4=no.
+LZ4 ?= $(shell if pkg-config --exists liblz4 2>/dev/null || cc -E -include lz4.h -x c /dev/null >/dev/null 2>&1; \
+	then echo yes; else echo no; fi)
+LZ4 := $(LZ4)
+LZ4_CFLAGS := $(if $(filter yes,$(LZ4)),-DGPUSORT_LZ4 $(shell pkg-config --cflags liblz4 2>/dev/null))
+LZ4_LIBS := $(if $(filter yes,$(LZ4)),$(or $(shell pkg-config --libs liblz4 2>/dev/null),-llz4))
 
 # The sort library on the device; the engine on top of it; sorts over several devices, host to host.
 DEVICE_SORT_UNITS = $(call gpusort_units,cuda/sort cuda/sort/radix,cu)

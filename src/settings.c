@@ -17,6 +17,7 @@ bool gpusort_force = false;
 bool gpusort_verify_rows = false;
 bool gpusort_verify_collation = true;
 bool gpusort_parallel_output = true;
+bool gpusort_spill = true;
 bool gpusort_allowed = true;
 bool gpusort_log_decisions = false;
 int gpusort_engine = GPUSORT_ENGINE_AUTO;
@@ -39,6 +40,7 @@ static const struct config_enum_entry engine_options[] = {
 
 #define MAX_DEVICES   64
 #define MAX_MEMORY_MB (INT_MAX / 2)
+#define MIN_MEMORY_MB ((int) (GPUSORT_MEMORY_MIN >> 20))
 
 /* A check hook: accepts "all", or distinct ordinals separated by commas. */
 static bool
@@ -68,6 +70,17 @@ check_devices(char **value, void **extra, GucSource source)
 	}
 	GUC_check_errdetail("Device ordinals from 0 to %d, separated by commas without spaces, or \"all\".",
 						MAX_DEVICES - 1);
+	return false;
+}
+
+/* A check hook: accepts 0, or what one sort at least can be done with. */
+static bool
+check_host_memory(int *value, void **extra, GucSource source)
+{
+	if (*value == 0 || *value >= MIN_MEMORY_MB)
+		return true;
+	GUC_check_errdetail("Sorts of the host engine have %d MB at least.", MIN_MEMORY_MB);
+	GUC_check_errhint("With 0 it is a quarter of the memory that the server may use.");
 	return false;
 }
 
@@ -116,6 +129,10 @@ gpusort_settings_init(void)
 							 "Runs windows, groups, DISTINCT and joins above a GpuSort in all processes of a parallel plan.",
 							 NULL,
 							 &gpusort_parallel_output, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.spill",
+							 "Keeps what does not fit the memory for sorts in sorted runs, in memory and in temporary files.",
+							 "Without it PostgreSQL does sorts that do not fit.",
+							 &gpusort_spill, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.allowed",
 							 "Lets users have their sorts done by gpusort.",
 							 "What gpusort.enable is to a user this is to an administrator.",
@@ -134,7 +151,7 @@ gpusort_settings_init(void)
 							"The memory that sorts of the host engine may use.",
 							"0 is a quarter of the memory that the server may use.",
 							&gpusort_host_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB,
-							NULL, NULL, NULL);
+							check_host_memory, NULL, NULL);
 	DefineCustomIntVariable("gpusort.host_threads",
 							"The threads that the host engine sorts with.",
 							"0 is as many as the server may use processors.",

@@ -16,6 +16,7 @@ extern bool gpusort_force;
 extern bool gpusort_verify_rows;
 extern bool gpusort_verify_collation;
 extern bool gpusort_parallel_output;
+extern bool gpusort_spill;
 extern int gpusort_engine; /* GpuSortEngineKind */
 extern int gpusort_min_rows;
 extern double gpusort_setup_cost;

@@ -53,4 +53,11 @@ gpusort_row_head_out(uint64_t head, bool tie_next)
 	return head;
 }
 
+/* The same word of a row that leaves in a record, to be sorted once more: as it was put. */
+GPUSORT_HD static inline uint64_t
+gpusort_record_head_out(uint64_t head)
+{
+	return head & ~((uint64_t) GPUSORT_ROW_TIE_NEXT << 8 * GPUSORT_ROW_FLAGS_OFFSET);
+}
+
 #endif /* GPUSORT_CHUNK_H */

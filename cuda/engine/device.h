@@ -53,7 +53,6 @@ typedef struct GpuSortCudaDevice
 	pthread_mutex_t lock;
 
 	/* under lock */
-	uint32_t jobs;
 	GpuSortDeviceMemory memory;
 	GpuSortLane *lanes; /* free ones */
 

@@ -15,6 +15,8 @@
 #include "build_id.h"
 #include "engine/check.h"
 #include "engine/device.h"
+#include "engine/host_buffers.h"
+#include "engine/reclaimer.h"
 #include "engine/redistribute.h"
 #include "engine/reservation.h"
 #include "engine/shard.h"
@@ -33,6 +35,8 @@
 struct GpuSortEngine
 {
 	GpuSortDeviceSet set;
+	GpuSortHostBuffers buffers;
+	GpuSortReclaimer reclaimer;
 	void *pool;         /* NULL unless pinned */
 	bool pool_unpinned; /* there is one, but it could not be pinned */
 };
@@ -101,6 +105,7 @@ begin_sort(const GpuSortDeviceSet *set, const GpuSortRequest *request, const int
 	sort->cancelled = cancelled;
 	sort->key_words = request->key_words;
 	sort->may_tie = request->may_tie != 0;
+	sort->spill = request->spill != 0;
 	sort->limit = request->limit;
 	gpusort_key_stats_none(&sort->boundary_stats);
 	if (gpusort_shards_begin(sort, request->estimated_rows, request->estimated_bytes, error) != 0)
@@ -153,7 +158,9 @@ warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, char *chunk, Gp
 	if (result == 0)
 		result = gpusort_cuda_sort(sort, &outcome, error);
 	if (result == 0)
-		result = gpusort_cuda_emit(sort, 0, outcome.rows, chunk, &emitted, error);
+		result = gpusort_cuda_emit(sort, 0, outcome.rows, false, chunk, &emitted, error);
+	if (result == 0)
+		result = gpusort_cuda_emit(sort, 0, outcome.rows, true, chunk, &emitted, error);
 	if (result == 0)
 		result = gpusort_cuda_keys_at(sort, &row, 1, &key, error);
 	if (result == 0)
@@ -190,6 +197,7 @@ warm_device(GpuSortCudaDevice *device, GpuSortError *error)
 		begun++;
 	while (begun > 0)
 		engine_end(sorts[--begun]);
+	gpusort_memory_keep(&device->memory);
 	return 0;
 }
 
@@ -256,8 +264,11 @@ engine_open(const GpuSortEngineConfig *config, GpuSortEngine **opened, GpuSortEr
 	/* Load all kernels with the context, not each at its first launch.  Read by the driver at its start. */
 	(void) setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 
+	gpusort_host_buffers_init(&engine->buffers);
 	engine->set.large_rows = large_rows != NULL ? strtoull(large_rows, NULL, 10) : UINT64_MAX;
 	result = open_devices(engine, config, error);
+	if (result == 0)
+		result = gpusort_reclaimer_start(&engine->reclaimer, &engine->set, &engine->buffers, error);
 	if (result == 0 && config->pool != NULL)
 	{
 		/* Without pinning copies are slower, but right. */
@@ -281,10 +292,12 @@ engine_open(const GpuSortEngineConfig *config, GpuSortEngine **opened, GpuSortEr
 static void
 engine_close(GpuSortEngine *engine)
 {
+	gpusort_reclaimer_stop(&engine->reclaimer);
 	if (engine->set.count > 0)
 		(void) cudaSetDevice(engine->set.devices[0].ordinal);
 	if (engine->pool != NULL)
 		(void) cudaHostUnregister(engine->pool);
+	gpusort_host_buffers_free(&engine->buffers);
 	(void) cudaGetLastError();
 	for (int i = 0; i < engine->set.count; i++)
 		gpusort_device_close(&engine->set.devices[i]);
@@ -298,7 +311,7 @@ engine_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 	uint64_t all = 0;
 
 	for (int i = 0; i < engine->set.count; i++)
-		all += engine->set.devices[i].memory.limit;
+		all += engine->set.devices[i].memory.share.limit;
 	for (int i = 0; i < engine->set.count && i < max; i++)
 	{
 		GpuSortCudaDevice *device = &engine->set.devices[i];
@@ -309,9 +322,9 @@ engine_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 		out->memory_total = device->memory_total;
 		snprintf(out->name, sizeof(out->name), "%s", device->name);
 		pthread_mutex_lock(&device->lock);
-		out->jobs = device->jobs;
-		out->memory_limit = device->memory.limit;
-		out->sort_limit = engine->set.joined ? all : device->memory.limit;
+		out->jobs = device->memory.share.sorts;
+		out->memory_limit = device->memory.share.limit;
+		out->sort_limit = engine->set.joined ? all : device->memory.share.limit;
 		out->memory_used = device->memory.needed;
 		snprintf(out->detail, sizeof(out->detail), "%.30s%s%s", device->detail,
 				 engine->pool_unpinned ? ", pool not pinned" : "", device->dead ? ", failed" : "");
@@ -328,6 +341,7 @@ engine_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *ca
 
 	if (begin_sort(&engine->set, request, cancelled, sort, error) != 0)
 		return -1;
+	gpusort_reclaimer_wake(&engine->reclaimer);
 	first = (*sort)->shards[0].device;
 	place->ordinal = first->ordinal;
 
@@ -340,6 +354,21 @@ engine_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *ca
 	else
 		snprintf(place->device, sizeof(place->device), "%u x %.50s", (*sort)->shard_count, first->name);
 	return 0;
+}
+
+static void *
+engine_get_buffer(GpuSortEngine *engine)
+{
+	void *buffer = gpusort_host_buffer_get(&engine->buffers, &engine->set);
+
+	gpusort_reclaimer_wake(&engine->reclaimer);
+	return buffer;
+}
+
+static void
+engine_put_buffer(GpuSortEngine *engine, void *buffer)
+{
+	gpusort_host_buffer_put(&engine->buffers, buffer);
 }
 
 /* Also ends a sort that begin_sort could not finish to begin. */
@@ -355,6 +384,15 @@ engine_end(GpuSort *sort)
 
 extern "C"
 {
+	extern void gpusort_cuda_age(GpuSortEngine *engine);
+
+	/* For tests, which do not want to wait. */
+	void
+	gpusort_cuda_age(GpuSortEngine *engine)
+	{
+		gpusort_reclaim(&engine->set, &engine->buffers);
+	}
+
 	extern __attribute__((visibility("default"))) const GpuSortEngineOps gpusort_cuda_engine;
 
 	const GpuSortEngineOps gpusort_cuda_engine = {
@@ -372,5 +410,7 @@ extern "C"
 		gpusort_cuda_keys_at,
 		gpusort_cuda_rows_below,
 		engine_end,
+		engine_get_buffer,
+		engine_put_buffer,
 	};
 }

@@ -18,6 +18,9 @@
  * reads are as long as rows are, and a row of megabytes is spread over as many
  * blocks as rows of 16 bytes would be.
  *
+ * Records are rows with their keys, which lie right before them in their chunks: the same, with
+ * each row key_words longer.
+ *
  *-------------------------------------------------------------------------
  */
 #include "engine/check.h"
@@ -29,23 +32,33 @@
 /* Words that a block fills. */
 #define GPUSORT_TILE_WORDS 1024
 
+/* Words of all rows up to and with this one; of RECORDS, with keys of key_words. */
+template <bool RECORDS>
+static __device__ uint64_t
+words_to(const uint64_t *ends, uint32_t row, uint32_t key_words)
+{
+	return RECORDS ? ends[row] + ((uint64_t) row + 1) * key_words : ends[row];
+}
+
 /*
  * Cuts: how many rows from `first` on, and none from `end` on, fill a chunk.  Both cuts are
  * filled in, one on the device and one on the host.  ties is a bit per row, or NULL.  One block.
  */
+template <bool RECORDS>
 static __global__ void
-find_cut(const uint64_t *ends, const uint32_t *ties, uint32_t first, uint32_t end, GpuSortCut *cut, GpuSortCut *told)
+find_cut(const uint64_t *ends, const uint32_t *ties, uint32_t key_words, uint32_t first, uint32_t end, GpuSortCut *cut,
+		 GpuSortCut *told)
 {
 	__shared__ uint32_t cut_end;
 	__shared__ uint32_t tie_rows;
-	const uint64_t first_word = first > 0 ? ends[first - 1] : 0;
+	const uint64_t first_word = first > 0 ? words_to<RECORDS>(ends, first - 1, key_words) : 0;
 
 	if (threadIdx.x < 32)
 	{
 		const uint32_t most = end - first < GPUSORT_CHUNK_WORDS ? end : first + (uint32_t) GPUSORT_CHUNK_WORDS;
 		const uint64_t limit = first_word + GPUSORT_CHUNK_WORDS;
 		const uint32_t found = gpusort_first_beyond(first, most, [=](uint32_t row)
-													{ return ends[row] > limit; });
+													{ return words_to<RECORDS>(ends, row, key_words) > limit; });
 
 		if (threadIdx.x == 0)
 		{
@@ -82,7 +95,7 @@ find_cut(const uint64_t *ends, const uint32_t *ties, uint32_t first, uint32_t en
 		found.first_word = first_word;
 		found.first_row = first;
 		found.rows = cut_end - first;
-		found.words = cut_end > first ? (uint32_t) (ends[cut_end - 1] - first_word) : 0;
+		found.words = cut_end > first ? (uint32_t) (words_to<RECORDS>(ends, cut_end - 1, key_words) - first_word) : 0;
 		found.tie_rows = tie_rows;
 		*cut = found;
 		*told = found;
@@ -93,9 +106,10 @@ find_cut(const uint64_t *ends, const uint32_t *ties, uint32_t first, uint32_t en
  * Fills out with the rows of cut.  One block per tile of what the chunk may hold; those
  * beyond the cut's words have nothing to do.  ties is a bit per row, or NULL.
  */
+template <bool RECORDS>
 static __global__ void
 gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const uint64_t *ends, const uint32_t *ties,
-			const GpuSortCut *cut, uint64_t *out)
+			uint32_t key_words, const GpuSortCut *cut, uint64_t *out)
 {
 	__shared__ int32_t starts[GPUSORT_TILE_WORDS];   /* in words of the tile; the first may be below 0 */
 	__shared__ uint64_t sources[GPUSORT_TILE_WORDS]; /* addresses; bit 0 set: TIE_NEXT */
@@ -120,7 +134,7 @@ gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const u
 		bool second = threadIdx.x >= 32;
 		uint64_t word = tile_word + (second ? tile_words - 1 : 0);
 		uint32_t row = gpusort_first_beyond(cut_row, cut_end, [=](uint32_t at)
-											{ return ends[at] > word; });
+											{ return words_to<RECORDS>(ends, at, key_words) > word; });
 
 		if (threadIdx.x == 0)
 			first_row = row;
@@ -133,12 +147,15 @@ gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const u
 	for (uint32_t i = threadIdx.x; i < tile_rows; i += blockDim.x)
 	{
 		uint32_t row = first_row + i;
-		uint64_t start = row > 0 ? ends[row - 1] : 0;
+		uint64_t start = row > 0 ? words_to<RECORDS>(ends, row - 1, key_words) : 0;
 		GpuSortRowRef ref = refs[row];
+		uint64_t source = chunks[gpusort_ref_chunk(ref)].base + gpusort_ref_place(ref);
 		bool tie = ties != NULL && (ties[row / 32] >> row % 32 & 1);
 
 		starts[i] = (int32_t) ((int64_t) start - (int64_t) tile_word);
-		sources[i] = (chunks[gpusort_ref_chunk(ref)].base + gpusort_ref_place(ref)) | (tie ? 1 : 0);
+		if (RECORDS)
+			source -= key_words * sizeof(uint64_t);
+		sources[i] = source | (tie ? 1 : 0);
 	}
 	__syncthreads();
 
@@ -163,7 +180,9 @@ gather_rows(const GpuSortDeviceChunk *chunks, const GpuSortRowRef *refs, const u
 		source = sources[row];
 		inside = (uint32_t) ((int32_t) word - starts[row]);
 		value = ((const uint64_t *) (source & ~UINT64_C(1)))[inside];
-		if (inside == 0)
+		if (RECORDS && inside == key_words)
+			value = gpusort_record_head_out(value);
+		if (!RECORDS && inside == 0)
 			value = gpusort_row_head_out(value, source & 1);
 		out[tile_start + word] = value;
 	}
@@ -175,29 +194,45 @@ gpusort_staging_buffer(const GpuSortShard *shard, int buffer)
 	return (char *) shard->staging.base + buffer * GPUSORT_CHUNK_BYTES;
 }
 
-int
-gpusort_gather_ahead(GpuSortShard *shard, int buffer, uint32_t first, uint32_t end, GpuSortError *error)
+/* Starts the kernels of gpusort_gather_ahead. */
+template <bool RECORDS>
+static int
+start_gather(GpuSortShard *shard, int buffer, uint32_t first, uint32_t end, GpuSortError *error)
 {
+	const uint32_t key_words = RECORDS ? shard->sort->key_words : 0;
 	GpuSortWork *work = &shard->work;
 	GpuSortLane *lane = shard->lane;
 	GpuSortCut *cut = &lane->state->cuts[buffer];
-	uint64_t words = lane->mirror->total_words;
+	const uint32_t *ties = RECORDS ? NULL : work->equal;
+	uint64_t words = lane->mirror->total_words + (uint64_t) shard->rows_out * key_words;
 
 	if (words > GPUSORT_CHUNK_WORDS)
 		words = GPUSORT_CHUNK_WORDS;
 
-	GPUSORT_CUDA(shard->device, error, cudaEventRecord(lane->gather_begun[buffer], lane->compute));
-	GPUSORT_LAUNCH(shard->device, error, find_cut, 1, GPUSORT_THREADS, lane->compute,
-				   work->ends, work->equal, first, end, cut, &lane->mirror->cuts[buffer]);
+	GPUSORT_LAUNCH(shard->device, error, find_cut<RECORDS>, 1, GPUSORT_THREADS, lane->compute,
+				   work->ends, ties, key_words, first, end, cut, &lane->mirror->cuts[buffer]);
 	GPUSORT_CUDA(shard->device, error, cudaEventRecord(lane->computed, lane->compute));
-	GPUSORT_LAUNCH(shard->device, error, gather_rows,
+	GPUSORT_LAUNCH(shard->device, error, gather_rows<RECORDS>,
 				   (unsigned int) ((words + GPUSORT_TILE_WORDS - 1) / GPUSORT_TILE_WORDS), GPUSORT_THREADS,
-				   lane->compute, work->chunks, work->sorted_refs, work->ends, work->equal, cut,
+				   lane->compute, work->chunks, work->sorted_refs, work->ends, ties, key_words, cut,
 				   (uint64_t *) gpusort_staging_buffer(shard, buffer));
+	return 0;
+}
+
+int
+gpusort_gather_ahead(GpuSortShard *shard, int buffer, uint32_t first, uint32_t end, bool records, GpuSortError *error)
+{
+	GpuSortLane *lane = shard->lane;
+
+	GPUSORT_CUDA(shard->device, error, cudaEventRecord(lane->gather_begun[buffer], lane->compute));
+	if ((records ? start_gather<true>(shard, buffer, first, end, error)
+				 : start_gather<false>(shard, buffer, first, end, error)) != 0)
+		return -1;
 	GPUSORT_CUDA(shard->device, error, cudaEventRecord(lane->gathered[buffer], lane->compute));
 	shard->ahead = buffer;
 	shard->ahead_first = first;
 	shard->ahead_end = end;
+	shard->ahead_records = records;
 	return 0;
 }
 
@@ -206,12 +241,13 @@ gpusort_gather_ahead(GpuSortShard *shard, int buffer, uint32_t first, uint32_t e
  * until it is known how many a chunk takes.  They are in buffer *buffer, or will be.
  */
 static int
-gather_chunk(GpuSortShard *shard, uint32_t first, uint32_t end, int *buffer, GpuSortCut *cut, GpuSortError *error)
+gather_chunk(GpuSortShard *shard, uint32_t first, uint32_t end, bool records, int *buffer, GpuSortCut *cut,
+			 GpuSortError *error)
 {
 	const GpuSortLane *lane = shard->lane;
 
 	*buffer = shard->ahead >= 0 ? shard->ahead : 0;
-	if (shard->ahead >= 0 && shard->ahead_first == first)
+	if (shard->ahead >= 0 && shard->ahead_first == first && shard->ahead_records == records)
 	{
 		uint64_t cut_end;
 
@@ -226,7 +262,7 @@ gather_chunk(GpuSortShard *shard, uint32_t first, uint32_t end, int *buffer, Gpu
 	}
 
 	/* What was gathered ahead is overwritten, in the order of the stream. */
-	if (gpusort_gather_ahead(shard, *buffer, first, end, error) != 0 ||
+	if (gpusort_gather_ahead(shard, *buffer, first, end, records, error) != 0 ||
 		gpusort_wait(shard->device, lane->computed, error) != 0)
 		return -1;
 	*cut = lane->mirror->cuts[*buffer];
@@ -255,7 +291,8 @@ end_in_shard(const GpuSortShard *shard, uint64_t end)
 
 /* Gathers ahead what follows when rows of `shard`, from `buffer`, are followed by those from `next` on, below end. */
 static int
-gather_next(GpuSort *sort, GpuSortShard *shard, int buffer, uint64_t next, uint64_t end, GpuSortError *error)
+gather_next(GpuSort *sort, GpuSortShard *shard, int buffer, uint64_t next, uint64_t end, bool records,
+			GpuSortError *error)
 {
 	GpuSortShard *following;
 	uint32_t first;
@@ -270,18 +307,19 @@ gather_next(GpuSort *sort, GpuSortShard *shard, int buffer, uint64_t next, uint6
 
 	/* The other buffer is free: the emit that filled a chunk from there waited for its copy. */
 	if (following == shard)
-		return gpusort_gather_ahead(shard, 1 - buffer, first, following_end, error);
+		return gpusort_gather_ahead(shard, 1 - buffer, first, following_end, records, error);
 
-	if (following->ahead >= 0 && following->ahead_first == first && following->ahead_end == following_end)
+	if (following->ahead >= 0 && following->ahead_first == first && following->ahead_end == following_end &&
+		following->ahead_records == records)
 		return 0;
 	if (gpusort_device_use(following->device, error) != 0 ||
-		gpusort_gather_ahead(following, 0, first, following_end, error) != 0)
+		gpusort_gather_ahead(following, 0, first, following_end, records, error) != 0)
 		return -1;
 	return gpusort_device_use(shard->device, error);
 }
 
 int
-gpusort_cuda_emit(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuSortEmitted *emitted,
+gpusort_cuda_emit(GpuSort *sort, uint64_t first, uint64_t end, bool records, void *chunk, GpuSortEmitted *emitted,
 				  GpuSortError *error)
 {
 	GpuSortShard *shard;
@@ -305,7 +343,7 @@ gpusort_cuda_emit(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuS
 	lane = shard->lane;
 	first_own = (uint32_t) (first - shard->first_out);
 	if (gpusort_device_use(device, error) != 0 ||
-		gather_chunk(shard, first_own, end_in_shard(shard, end), &buffer, &cut, error) != 0)
+		gather_chunk(shard, first_own, end_in_shard(shard, end), records, &buffer, &cut, error) != 0)
 		return -1;
 	if (cut.first_row != first_own || cut.rows == 0 || cut.words > GPUSORT_CHUNK_WORDS)
 		return gpusort_fail(error, GPUSORT_REASON_INTERNAL, "%u rows of %u words were cut for a chunk",
@@ -316,7 +354,7 @@ gpusort_cuda_emit(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuS
 				 cudaMemcpyAsync(chunk, gpusort_staging_buffer(shard, buffer), (size_t) cut.words * 8,
 								 cudaMemcpyDeviceToHost, lane->copies));
 	GPUSORT_CUDA(device, error, cudaEventRecord(lane->downloaded, lane->copies));
-	if (gather_next(sort, shard, buffer, first + cut.rows, end, error) != 0 ||
+	if (gather_next(sort, shard, buffer, first + cut.rows, end, records, error) != 0 ||
 		gpusort_wait(device, lane->downloaded, error) != 0)
 		return -1;
 

@@ -33,9 +33,7 @@ shard_release(GpuSortShard *shard)
 	gpusort_block_release(device, &shard->staging);
 	(void) gpusort_memory_reserve(device, &shard->reservation, nothing, &ignored);
 
-	pthread_mutex_lock(&device->lock);
-	device->jobs--;
-	pthread_mutex_unlock(&device->lock);
+	gpusort_memory_leave(device);
 	free(shard->slabs);
 }
 
@@ -52,10 +50,7 @@ add_shard_on(GpuSort *sort, GpuSortCudaDevice *device, GpuSortDeviceReservation 
 	shard->device = device;
 	shard->ahead = -1;
 
-	pthread_mutex_lock(&device->lock);
-	device->jobs++;
-	pthread_mutex_unlock(&device->lock);
-
+	gpusort_memory_join(device);
 	if (gpusort_memory_reserve(device, &shard->reservation, reservation, error) != 0 ||
 		gpusort_lane_acquire(device, &shard->lane, error) != 0 ||
 		gpusort_block_acquire(device, GPUSORT_STAGING_BYTES, &shard->staging, error) != 0)
@@ -89,7 +84,7 @@ best_device(const GpuSort *sort)
 		if (used || __atomic_load_n(&device->dead, __ATOMIC_ACQUIRE))
 			continue;
 		pthread_mutex_lock(&device->lock);
-		left = device->memory.limit - device->memory.reserved;
+		left = device->memory.share.limit - device->memory.share.used;
 		pthread_mutex_unlock(&device->lock);
 		if (best == NULL || left > most)
 		{
@@ -144,7 +139,7 @@ gpusort_shards_begin(GpuSort *sort, uint64_t estimated_rows, uint64_t estimated_
 	{
 		if (begin_on(sort, 1, estimated_rows, estimated_bytes, error) == 0)
 			return 0;
-		if (most == 1 || !gpusort_lacks_memory(error))
+		if (!gpusort_lacks_memory(error) || (most == 1 && !sort->spill))
 			return -1;
 	}
 
@@ -158,6 +153,16 @@ gpusort_shards_begin(GpuSort *sort, uint64_t estimated_rows, uint64_t estimated_
 		gpusort_shards_end(sort);
 		busy |= error->reason == GPUSORT_REASON_MEMORY_BUSY;
 	}
+
+	/* What has files to go to only has to begin. */
+	if (sort->spill)
+	{
+		if (begin_on(sort, 1, 0, 0, error) == 0)
+			return 0;
+		if (!gpusort_lacks_memory(error))
+			return -1;
+	}
+
 	/* What fits all of them, but for other sorts, is not too large for being too large for one. */
 	if (busy)
 		error->reason = GPUSORT_REASON_MEMORY_BUSY;

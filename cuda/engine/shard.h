@@ -17,8 +17,8 @@
 
 /*
  * Makes the shards that a new sort begins with.  estimated_bytes is that of records, as they lie
- * in chunks.  MEMORY_LIMIT or MEMORY_BUSY when the estimate does not fit.  Whatever it
- * returns, gpusort_shards_end is due.
+ * in chunks.  MEMORY_LIMIT or MEMORY_BUSY when the estimate does not fit, or, of a sort that may
+ * spill, not even what it needs to begin.  Whatever it returns, gpusort_shards_end is due.
  */
 extern int gpusort_shards_begin(GpuSort *sort, uint64_t estimated_rows, uint64_t estimated_bytes,
 								GpuSortError *error);

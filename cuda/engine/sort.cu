@@ -499,7 +499,7 @@ gpusort_cuda_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 			ties = gpusort_ties_join(ties, shard->lane->mirror->ties[i]);
 		outcome->rows += shard->rows_out;
 		outcome->bytes += 8 * shard->lane->mirror->total_words;
-		if (gpusort_gather_ahead(shard, 0, 0, shard->rows_out, error) != 0)
+		if (gpusort_gather_ahead(shard, 0, 0, shard->rows_out, false, error) != 0)
 			return -1;
 	}
 	for (uint32_t p = 0; p < sort->shard_count; p++)

@@ -156,6 +156,7 @@ typedef struct GpuSortShard
 	/* the first of them, and the row before which they end at the latest; by number in the shard */
 	uint32_t ahead_first;
 	uint32_t ahead_end;
+	bool ahead_records; /* with their keys */
 } GpuSortShard;
 
 struct GpuSort
@@ -164,6 +165,7 @@ struct GpuSort
 	const int *cancelled;               /* belongs to the caller */
 	uint32_t key_words;
 	bool may_tie;
+	bool spill;     /* what does not fit goes elsewhere: the estimate is a hope, no need */
 	uint64_t limit; /* rows wanted; 0: all */
 
 	GpuSortShard shards[GPUSORT_SHARDS_MAX];

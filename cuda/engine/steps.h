@@ -54,8 +54,8 @@ extern uint32_t gpusort_tie_blocks(uint32_t rows);
 
 /* sort.cu, gather.cu, lookup.cu: as GpuSortEngineOps says. */
 extern int gpusort_cuda_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error);
-extern int gpusort_cuda_emit(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuSortEmitted *emitted,
-							 GpuSortError *error);
+extern int gpusort_cuda_emit(GpuSort *sort, uint64_t first, uint64_t end, bool records, void *chunk,
+							 GpuSortEmitted *emitted, GpuSortError *error);
 extern int gpusort_cuda_keys_at(GpuSort *sort, const uint64_t *rows, uint32_t count, uint64_t *keys,
 								GpuSortError *error);
 extern int gpusort_cuda_rows_below(GpuSort *sort, uint32_t bits, const uint64_t *keys, uint32_t count, uint64_t *rows,
@@ -63,9 +63,10 @@ extern int gpusort_cuda_rows_below(GpuSort *sort, uint32_t bits, const uint64_t 
 
 /*
  * gather.cu: starts gathering the shard's rows from `first` on, none from `end` on, into a staging
- * buffer.  They are numbered from the shard's own first one; first < end.
+ * buffer, with their keys if records.  They are numbered from the shard's own first one; first < end.
  */
-extern int gpusort_gather_ahead(GpuSortShard *shard, int buffer, uint32_t first, uint32_t end, GpuSortError *error);
+extern int gpusort_gather_ahead(GpuSortShard *shard, int buffer, uint32_t first, uint32_t end, bool records,
+								GpuSortError *error);
 
 /* gather.cu: returns the place of staging buffer 0 or 1. */
 extern char *gpusort_staging_buffer(const GpuSortShard *shard, int buffer);

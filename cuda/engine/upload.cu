@@ -122,16 +122,24 @@ reserve_on(GpuSortShard *shard, uint32_t rows_max, GpuSortError *error)
 	GpuSort *sort = shard->sort;
 	size_t slab_bytes = 0;
 	uint64_t work_bytes;
-	GpuSortDeviceReservation before = shard->reservation;
+	uint64_t room;
+	GpuSortDeviceReservation before;
 	GpuSortBlock block;
 
 	if (gpusort_device_use(shard->device, error) != 0)
 		return -1;
 
-	/* Rather a smaller slab than is due than none. */
+	if (sort->spill)
+		gpusort_memory_yield(shard->device, &shard->reservation);
 	if (reserves_held(shard) < shard->chunks_reserved + 1)
 		slab_bytes = next_slab_size(shard);
 	work_bytes = worst_work_bytes(shard, rows_max, 1);
+	before = shard->reservation;
+
+	/* Rather a smaller slab than is due than none; only who gets not even the smallest is starved. */
+	room = gpusort_memory_room(shard->device, &shard->reservation);
+	while (slab_bytes > GPUSORT_CHUNK_BYTES && reservation_with(shard, work_bytes, slab_bytes).need > room)
+		slab_bytes /= 2;
 	while (gpusort_memory_reserve(shard->device, &shard->reservation,
 								  reservation_with(shard, work_bytes, slab_bytes), error) != 0)
 	{
@@ -325,5 +333,5 @@ gpusort_reserve_work(GpuSortShard *shard, uint64_t work_bytes, GpuSortError *err
 	shard->chunks_reserved = 0;
 	shard->rows_reserved = 0;
 	reservation.estimate = 0;
-	return gpusort_memory_reserve(shard->device, &shard->reservation, reservation, error);
+	return gpusort_memory_reserve_last(shard->device, &shard->reservation, reservation, error);
 }

@@ -16,9 +16,13 @@
  * interval is over when its last row has come, or with skip.  The service may send rows of
  * the next before all of the one at hand, when that is larger than it thought: they wait here.
  *
+ * Where a sort is larger than memory the service may ask for space in a temporary file while
+ * get_chunk, sort or leave wait (space.c).  The calls give it, or raise fd.c's error.
+ *
  * A client belongs to the memory context that was current at begin: when that
  * is reset, on error say, the connection closes, and the service takes back all
- * that the sort held.  end does the same at once.
+ * that the sort held.  end does the same at once, and closes the temporary file; it must
+ * be called but after an error, when that belongs to the resource owner alone.
  *
  * connection.c says what may happen while a call waits for the service, and how
  * chunks come to be mapped.
@@ -30,6 +34,7 @@
 #include <math.h>
 
 #include "client/connection.h"
+#include "client/space.h"
 #include "server/shared.h"
 
 /* A chunk that may be filled with so many rows. */
@@ -62,6 +67,7 @@ struct GpuSortClient
 	uint32 current; /* the chunk that get_chunk returned */
 	bool full;
 	GpuSortFailure full_reason;
+	GpuSortSpace space;
 
 	/*
 	 * What DATA are the next rows: how often the rows were rewound; of a shared sort the number of the
@@ -71,6 +77,7 @@ struct GpuSortClient
 	uint64 next_row; /* the number of the row that comes next */
 
 	bool shared;
+	bool in_runs;                             /* they are read back, sorted and merged as they come, which may take long */
 	uint64 sorted_rows;                       /* that can be read, after sort */
 	RowInterval intervals[GPUSORT_READS_MAX]; /* asked for and not over, oldest first */
 	int nintervals;
@@ -242,6 +249,23 @@ gpusort_client_has_ecc(const GpuSortClient *client)
 	return client->ecc;
 }
 
+/* Gives the service the space that it asks for.  Errors: there is none. */
+static bool
+give_space(GpuSortClient *client, const GpuSortMessage *request, GpuSortFailure *failure)
+{
+	GpuSortMessage answer = {0};
+	bool first = client->space.file == 0;
+
+	if (!gpusort_space_can_grow(&client->space, request->u.space.bytes))
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service asked for " UINT64_FORMAT " bytes after " UINT64_FORMAT,
+								   request->u.space.bytes, client->space.bytes);
+	answer.u.space.bytes = request->u.space.bytes;
+	answer.u.space.start = gpusort_space_grow(&client->space, request->u.space.bytes);
+	return gpusort_connection_send_file(&client->connection, &answer, GPUSORT_MSG_FILE, first ? client->space.file : 0,
+										failure);
+}
+
 /* Takes note of a message that may come while chunks are put. */
 static bool
 note_ingest_message(GpuSortClient *client, const GpuSortMessage *message, GpuSortFailure *failure)
@@ -259,6 +283,8 @@ note_ingest_message(GpuSortClient *client, const GpuSortMessage *message, GpuSor
 			client->full = true;
 			gpusort_failure_copy(&client->full_reason, message);
 			return true;
+		case GPUSORT_MSG_SPACE:
+			return give_space(client, message, failure);
 		default:
 			return gpusort_failure_unexpected(failure, message);
 	}
@@ -311,14 +337,12 @@ gpusort_client_put_chunk(GpuSortClient *client, uint32 rows, uint32 bytes, GpuSo
 	return gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_CHUNK_PUT, failure);
 }
 
-/* Says that no more rows come, by a message of that type, and waits for the answer to it. */
+/* Says that no more rows come, by a message of that type, and waits for the answer to it, which takes its place. */
 static bool
 end_input(GpuSortClient *client, GpuSortMessageType type, GpuSortMessageType answer_type,
 		  GpuSortMessage *answer, GpuSortFailure *failure)
 {
-	GpuSortMessage message = {0};
-
-	if (!gpusort_connection_send(&client->connection, &message, type, failure))
+	if (!gpusort_connection_send(&client->connection, answer, type, failure))
 		return false;
 	client->ngranted = 0;
 	for (;;)
@@ -327,8 +351,13 @@ end_input(GpuSortClient *client, GpuSortMessageType type, GpuSortMessageType ans
 			return false;
 		if (answer->type == answer_type)
 			return true;
+		if (answer->type == GPUSORT_MSG_SPACE)
+		{
+			if (!give_space(client, answer, failure))
+				return false;
+		}
 		/* Grants may cross ours on the wire: they are void. */
-		if (answer->type != GPUSORT_MSG_CHUNK && answer->type != GPUSORT_MSG_FULL)
+		else if (answer->type != GPUSORT_MSG_CHUNK && answer->type != GPUSORT_MSG_FULL)
 			return gpusort_failure_unexpected(failure, answer);
 	}
 }
@@ -337,7 +366,7 @@ end_input(GpuSortClient *client, GpuSortMessageType type, GpuSortMessageType ans
 bool
 gpusort_client_leave(GpuSortClient *client, GpuSortFailure *failure)
 {
-	GpuSortMessage message;
+	GpuSortMessage message = {0};
 
 	return end_input(client, GPUSORT_MSG_LEAVE, GPUSORT_MSG_LEFT, &message, failure);
 }
@@ -349,12 +378,14 @@ is_duration(double ms)
 	return isfinite(ms) && ms >= 0;
 }
 
-/* After begin: ends the input and waits for the order; *outcome is filled. */
+/* After begin: ends the input and waits for the order; *outcome is filled.  Rows will come from number first on. */
 bool
-gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailure *failure)
+gpusort_client_sort(GpuSortClient *client, uint64 first, GpuSortOutcome *outcome, GpuSortFailure *failure)
 {
-	GpuSortMessage message;
+	GpuSortMessage message = {0};
 
+	message.u.sort.first = first;
+	client->next_row = first;
 	client->connection.wait = GPUSORT_WAIT_SORT;
 	if (!end_input(client, GPUSORT_MSG_SORT, GPUSORT_MSG_SORTED, &message, failure))
 		return false;
@@ -364,8 +395,30 @@ gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailu
 								   "the sort service says that of " UINT64_FORMAT " rows " UINT64_FORMAT
 								   " come and " UINT64_FORMAT " tie, after %g ms",
 								   outcome->rows_in, outcome->rows, outcome->tie_rows, outcome->sort_ms);
+	if (outcome->runs > outcome->rows_in || (outcome->runs == 0 && (outcome->run_memory > 0 || outcome->run_disk > 0)))
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service says that " UINT64_FORMAT " rows are in %u runs of " UINT64_FORMAT
+								   " bytes in memory and " UINT64_FORMAT " on disk",
+								   outcome->rows_in, outcome->runs, outcome->run_memory, outcome->run_disk);
 	client->sorted_rows = outcome->rows;
+	client->in_runs = outcome->runs > 0;
 	return true;
+}
+
+/* The rows of the sort that this process reads are in runs, as the outcome says of which another process was told. */
+void
+gpusort_client_expect_runs(GpuSortClient *client)
+{
+	client->in_runs = true;
+}
+
+/* Waits for the answer to what the client has asked of the sorted rows. */
+static bool
+receive_output(GpuSortClient *client, GpuSortMessage *message, GpuSortFailure *failure)
+{
+	if (client->in_runs)
+		return gpusort_connection_receive(&client->connection, message, failure);
+	return gpusort_connection_receive_soon(&client->connection, message, failure);
 }
 
 /* Gives a chunk back, without the length of its first row: if it came again as it is, that would show. */
@@ -414,7 +467,7 @@ gpusort_client_cut(GpuSortClient *client, uint32 bits, uint32 most, uint64 like,
 	message.u.cut.most = most;
 	message.u.cut.like = like;
 	if (!gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_CUT, failure) ||
-		!gpusort_connection_receive_soon(&client->connection, &message, failure))
+		!receive_output(client, &message, failure))
 		return false;
 	if (message.type != GPUSORT_MSG_RANGES)
 		return gpusort_failure_unexpected(failure, &message);
@@ -550,7 +603,7 @@ gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailur
 	client->connection.wait = GPUSORT_WAIT_EMIT;
 	while (!take_early(client, &message))
 	{
-		if (!gpusort_connection_receive_soon(&client->connection, &message, failure))
+		if (!receive_output(client, &message, failure))
 			return false;
 		if (message.type != GPUSORT_MSG_DATA)
 			return gpusort_failure_unexpected(failure, &message);
@@ -596,23 +649,25 @@ gpusort_client_free_data(GpuSortClient *client, GpuSortData *data)
 	data->rows = NULL;
 }
 
-/* The next rows will be the first again; not of a shared sort.  Rows held must have been freed. */
+/* The next rows will be those from number first on; not of a shared sort.  Rows held must have been freed. */
 bool
-gpusort_client_rewind(GpuSortClient *client, GpuSortFailure *failure)
+gpusort_client_rewind(GpuSortClient *client, uint64 first, GpuSortFailure *failure)
 {
 	GpuSortMessage message = {0};
 
 	Assert(!client->shared);
 	message.u.rewind.epoch = ++client->epoch;
-	client->next_row = 0;
+	message.u.rewind.first = first;
+	client->next_row = first;
 	return gpusort_connection_send(&client->connection, &message, GPUSORT_MSG_REWIND, failure);
 }
 
-/* Ends the sort, wherever it is; the client's few bytes stay with their context. */
+/* Ends the sort, wherever it is; the client's few bytes stay with their context.  Not while an error is handled. */
 void
 gpusort_client_end(GpuSortClient *client)
 {
 	close_client(client);
+	gpusort_space_close(&client->space);
 }
 
 /* Calls back for every device of the service's engines; false, perhaps after some, if it cannot be asked. */

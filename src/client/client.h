@@ -37,14 +37,15 @@ extern bool gpusort_client_leave(GpuSortClient *client, GpuSortFailure *failure)
 extern char *gpusort_client_get_chunk(GpuSortClient *client, uint32 *rows_max, GpuSortFailure *failure);
 extern bool gpusort_client_is_full(const GpuSortClient *client);
 extern bool gpusort_client_put_chunk(GpuSortClient *client, uint32 rows, uint32 bytes, GpuSortFailure *failure);
-extern bool gpusort_client_sort(GpuSortClient *client, GpuSortOutcome *outcome, GpuSortFailure *failure);
+extern bool gpusort_client_sort(GpuSortClient *client, uint64 first, GpuSortOutcome *outcome, GpuSortFailure *failure);
 extern bool gpusort_client_cut(GpuSortClient *client, uint32 bits, uint32 most, uint64 like, uint64 *first_rows,
 							   uint32 *ranges, GpuSortFailure *failure);
 extern bool gpusort_client_read(GpuSortClient *client, uint64 first, uint64 end, GpuSortFailure *failure);
+extern void gpusort_client_expect_runs(GpuSortClient *client);
 extern bool gpusort_client_skip(GpuSortClient *client, GpuSortFailure *failure);
 extern bool gpusort_client_next_data(GpuSortClient *client, GpuSortData *data, GpuSortFailure *failure);
 extern void gpusort_client_free_data(GpuSortClient *client, GpuSortData *data);
-extern bool gpusort_client_rewind(GpuSortClient *client, GpuSortFailure *failure);
+extern bool gpusort_client_rewind(GpuSortClient *client, uint64 first, GpuSortFailure *failure);
 extern void gpusort_client_end(GpuSortClient *client);
 
 typedef void (*GpuSortDeviceCallback)(const GpuSortMessage *device, void *arg);

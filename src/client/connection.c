@@ -3,8 +3,8 @@
  * connection.c
  *	  A backend's connection to the service.
  *
- * Legal order of calls: init, open, (send | receive | has_chunk | chunk)*, close;
- * close is legal at any time after init, and twice.
+ * Legal order of calls: init, open, (send | send_file | receive | has_chunk | chunk)*,
+ * close; close is legal at any time after init, and twice.
  *
  * Between two of these the caller says in wait what the next ones wait for; after init that is
  * the connection.
@@ -28,7 +28,6 @@
 #include "miscadmin.h"
 #include "server/installation.h"
 #include "server/shared.h"
-#include "storage/fd.h"
 #include "storage/latch.h"
 
 /* What comes soon comes in so many looks at the pulse: far more than engine calls that it waits for may take. */
@@ -90,10 +89,53 @@ wait_for_service(GpuSortConnection *connection, int events, long milliseconds, G
 	return gpusort_failure_set(failure, GPUSORT_REASON_LOST, "the sort service does not answer");
 }
 
-/* Sends a message, of which the first fields are filled in here; waits while the socket is full. */
+/* The descriptor of a file.  fd.c closes those of files that are not in use, so it is good until another one is opened. */
+static int
+file_descriptor(File file)
+{
+	int descriptor = FileSize(file) < 0 ? -1 : FileGetRawDesc(file); /* which opens it if need be */
+
+	if (descriptor < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open temporary file \"%s\": %m", FilePathName(file))));
+	return descriptor;
+}
+
+/* Sends a message if the socket takes it, with the descriptor of file if that is not 0; as sendmsg. */
+static ssize_t
+try_send(GpuSortConnection *connection, GpuSortMessage *message, File file)
+{
+	union
+	{
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = {.iov_base = message, .iov_len = sizeof(*message)};
+	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (file != 0)
+	{
+		int descriptor = file_descriptor(file);
+
+		memset(&control, 0, sizeof(control));
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(descriptor));
+		memcpy(CMSG_DATA(&control.header), &descriptor, sizeof(descriptor));
+		header.msg_control = control.space;
+		header.msg_controllen = sizeof(control.space);
+	}
+	return sendmsg(connection->socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/*
+ * Sends a message, of which the first fields are filled in here, with a descriptor of file if that is not 0;
+ * waits while the socket is full.  Errors: the file cannot be opened.
+ */
 bool
-gpusort_connection_send(GpuSortConnection *connection, GpuSortMessage *message, GpuSortMessageType type,
-						GpuSortFailure *failure)
+gpusort_connection_send_file(GpuSortConnection *connection, GpuSortMessage *message, GpuSortMessageType type, File file,
+							 GpuSortFailure *failure)
 {
 	message->magic = GPUSORT_PROTOCOL_MAGIC;
 	message->version = GPUSORT_PROTOCOL_VERSION;
@@ -101,7 +143,7 @@ gpusort_connection_send(GpuSortConnection *connection, GpuSortMessage *message, 
 
 	for (;;)
 	{
-		ssize_t n = send(connection->socket, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = try_send(connection, message, file);
 
 		if (n == sizeof(*message))
 			return true;
@@ -110,6 +152,14 @@ gpusort_connection_send(GpuSortConnection *connection, GpuSortMessage *message, 
 		if (errno == EAGAIN && !wait_for_service(connection, WL_SOCKET_WRITEABLE, GPUSORT_LOOK_MS, failure))
 			return false;
 	}
+}
+
+/* The same without a file. */
+bool
+gpusort_connection_send(GpuSortConnection *connection, GpuSortMessage *message, GpuSortMessageType type,
+						GpuSortFailure *failure)
+{
+	return gpusort_connection_send_file(connection, message, type, 0, failure);
 }
 
 /*

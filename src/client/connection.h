@@ -17,6 +17,7 @@
 #include "server/availability.h"
 #include "server/wait_events.h"
 #include "service/protocol.h"
+#include "storage/fd.h"
 
 typedef struct GpuSortConnection
 {
@@ -33,6 +34,8 @@ extern void gpusort_connection_close(GpuSortConnection *connection);
 
 extern bool gpusort_connection_send(GpuSortConnection *connection, GpuSortMessage *message,
 									GpuSortMessageType type, GpuSortFailure *failure);
+extern bool gpusort_connection_send_file(GpuSortConnection *connection, GpuSortMessage *message,
+										 GpuSortMessageType type, File file, GpuSortFailure *failure);
 extern bool gpusort_connection_receive(GpuSortConnection *connection, GpuSortMessage *message,
 									   GpuSortFailure *failure);
 extern bool gpusort_connection_receive_soon(GpuSortConnection *connection, GpuSortMessage *message,

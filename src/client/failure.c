@@ -3,8 +3,10 @@
  * failure.c
  *	  Why a backend has no sort in the service, or no more of it.
  *
- * Whoever fails fills a GpuSortFailure of its caller's; nothing here raises an
- * error.
+ * Whoever fails fills a GpuSortFailure of its caller's, and PostgreSQL's own sort is what most
+ * come to.  Not so where a run of a sort larger than memory was not written, or is not what was
+ * written: a sort of PostgreSQL's would fare no better, or the machine is not to be
+ * trusted.  That is an error of the query at once, in whatever process hears of it.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,7 +38,23 @@ gpusort_failure_copy(GpuSortFailure *failure, const GpuSortMessage *message)
 	failure->text[sizeof(failure->text) - 1] = '\0';
 }
 
-/* Fills *failure for a message that is not legal where it came; returns false. */
+/* Ends the query: a run could not be written or read, for this errno, or if that is 0 is damaged. */
+pg_noreturn static void
+report_storage(const char *text, int system_error)
+{
+	if (system_error == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("gpusort got other rows back from a sorted run than it put there: %s", text),
+				 errhint("Run the query again: if this recurs a disk or the machine's memory may be faulty.")));
+	errno = system_error;
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 strstr(text, strerror(system_error)) != NULL ? errmsg("gpusort: %s", text) : errmsg("gpusort: %s: %m", text),
+			 system_error != ENOSPC ? 0 : errhint("Check free disk space.")));
+}
+
+/* Fills *failure for a message that is not legal where it came; returns false.  Errors: it tells of a run that is lost. */
 bool
 gpusort_failure_unexpected(GpuSortFailure *failure, const GpuSortMessage *message)
 {
@@ -44,5 +62,7 @@ gpusort_failure_unexpected(GpuSortFailure *failure, const GpuSortMessage *messag
 		return gpusort_failure_set(failure, GPUSORT_REASON_INTERNAL,
 								   "unexpected message %d from the sort service", message->type);
 	gpusort_failure_copy(failure, message);
+	if (failure->reason == GPUSORT_REASON_STORAGE)
+		report_storage(failure->text, message->u.failure.system_error);
 	return false;
 }

@@ -17,7 +17,7 @@
  * WHAT IS VERIFIED
  *	Always: each row lies within its chunk and has legal flags; the rows of a
  *	chunk are as many, use as many bytes and are marked as ties as often as was
- *	said; so are all rows together.  This keeps the reader within its chunks,
+ *	said; so are all rows together, but for their bytes where the first rows do not come.  This keeps the reader within its chunks,
  *	whatever lies in them, and tells when rows are missing or too many.
  *
  *	With tails (row_tail.h): each row is one that was put into this sort, bit for bit; none has a
@@ -85,6 +85,8 @@ gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client, const GpuSortE
 	reader->client = client;
 	reader->expected = *expected;
 	reader->tail = expected->verified ? gpusort_tail_bytes(expected->key_words) : 0;
+	if (expected->in_runs)
+		gpusort_client_expect_runs(client);
 	start(reader);
 }
 
@@ -120,15 +122,16 @@ static bool
 check_totals(const GpuSortReader *reader, GpuSortFailure *failure)
 {
 	const GpuSortExpected *expected = &reader->expected;
-	bool complete = reader->rows == expected->rows && reader->bytes == expected->bytes;
+	uint64 rows = expected->rows - Min(expected->first, expected->rows);
+	bool complete = reader->rows == rows && (reader->bytes == expected->bytes || expected->first > 0);
 
-	if (reader->rows > expected->rows || reader->bytes > expected->bytes ||
+	if (reader->rows > rows || reader->bytes > expected->bytes ||
 		(!expected->shared && complete != reader->last))
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 								   UINT64_FORMAT " rows in " UINT64_FORMAT " bytes came, of " UINT64_FORMAT " in " UINT64_FORMAT ", by %s %u",
-								   reader->rows, reader->bytes, expected->rows, expected->bytes,
+								   reader->rows, reader->bytes, rows, expected->bytes,
 								   reader->last ? "the last chunk," : "chunk", reader->chunks);
-	if (reader->all_tie_rows > expected->tie_rows)
+	if (!expected->in_runs && reader->all_tie_rows > expected->tie_rows)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
 								   UINT64_FORMAT " rows are marked as ties where at most " UINT64_FORMAT " tie",
 								   reader->all_tie_rows, expected->tie_rows);
@@ -343,7 +346,8 @@ gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure)
 			(void) gpusort_reader_check_whole(&reader->expected, &reader->whole, failure);
 			return false;
 		}
-		if (!reader->expected.shared && reader->expected.verified && reader->expected.all && reader->verified.sum != reader->expected.sum)
+		if (!reader->expected.shared && reader->expected.verified && reader->expected.all && reader->expected.first == 0 &&
+			reader->verified.sum != reader->expected.sum)
 			return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came are not those that were put");
 		return false;
 	}
@@ -485,16 +489,17 @@ gpusort_reader_skip_range(GpuSortReader *reader, GpuSortFailure *failure)
 }
 
 /*
- * Starts at the first row, again or, after init, for the first time.  Of a shared sort this process reads all rows then,
- * as one range.  false, with a reason, if the sort is lost.
+ * Starts at row number first, again or, after init, for the first time.  Of a shared sort that is 0, and this process reads
+ * all rows then, as one range.  false, with a reason, if the sort is lost.
  */
 bool
-gpusort_reader_rewind(GpuSortReader *reader, GpuSortFailure *failure)
+gpusort_reader_rewind(GpuSortReader *reader, uint64 first, GpuSortFailure *failure)
 {
-	bool unread = reader->chunks == 0;
+	bool unread = reader->chunks == 0 && reader->expected.first == first;
 
 	if (reader->expected.shared)
 	{
+		Assert(first == 0);
 		if (!gpusort_reader_skip_range(reader, failure))
 			return false;
 		start(reader);
@@ -503,5 +508,6 @@ gpusort_reader_rewind(GpuSortReader *reader, GpuSortFailure *failure)
 		return gpusort_reader_ask(reader, 0, reader->expected.rows, failure) && gpusort_reader_begin_range(reader, failure);
 	}
 	start(reader);
-	return unread || gpusort_client_rewind(reader->client, failure);
+	reader->expected.first = first;
+	return unread || gpusort_client_rewind(reader->client, first, failure);
 }

@@ -19,7 +19,9 @@ typedef struct GpuSortExpected
 {
 	uint64 rows;
 	uint64 bytes;     /* padded to 8 */
-	uint64 tie_rows;  /* at most so many are marked TIE_NEXT */
+	uint64 first;     /* rows before this number do not come */
+	uint64 tie_rows;  /* at most so many are marked TIE_NEXT; in_runs: not known */
+	bool in_runs;     /* they are sorted in runs, and merged as they come */
 	uint8 flags;      /* GPUSORT_ROW_*: those that a row may have */
 	bool verified;    /* rows have tails (row_tail.h) */
 	bool all;         /* they are all that were put, so sum is that of their checks */
@@ -105,7 +107,7 @@ extern bool gpusort_reader_ask(GpuSortReader *reader, uint64 first, uint64 end, 
 extern bool gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure);
 extern bool gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *whole, GpuSortFailure *failure);
 extern bool gpusort_reader_skip_range(GpuSortReader *reader, GpuSortFailure *failure);
-extern bool gpusort_reader_rewind(GpuSortReader *reader, GpuSortFailure *failure);
+extern bool gpusort_reader_rewind(GpuSortReader *reader, uint64 first, GpuSortFailure *failure);
 extern char *gpusort_reader_row(GpuSortReader *reader);
 
 /* Returns true if there is no row left in the chunk at hand, or no chunk yet.  Less than the shortest row is none. */

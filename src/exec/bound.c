@@ -11,6 +11,9 @@
  * counts before it asks for a row, and before it has the nodes below it start
  * again.
  *
+ * A Limit right above need not be given the rows before its OFFSET, which it drops: it counts them,
+ * and goes on where it is told that it has counted to.
+ *
  *-------------------------------------------------------------------------
  */
 #include "exec/bound.h"
@@ -41,4 +44,25 @@ gpusort_bound_rows(const LimitState *limit)
 		pg_add_s64_overflow(limit->count, limit->offset, &rows))
 		return 0;
 	return Max(rows, 1);
+}
+
+/*
+ * Returns how many rows a Limit right above the node, which is about to ask for the first one, will drop before it
+ * emits one; 0: limit is NULL, or above other nodes that look at them.
+ */
+uint64
+gpusort_bound_offset(const LimitState *limit, const PlanState *node)
+{
+	if (limit == NULL || outerPlanState(limit) != node || limit->limitOption != LIMIT_OPTION_COUNT ||
+		limit->lstate != LIMIT_RESCAN || limit->position != 0)
+		return 0;
+	return limit->offset;
+}
+
+/* The row that the Limit gets next, as its first, has so many before it, as many as it would drop. */
+void
+gpusort_bound_pass(LimitState *limit, uint64 rows)
+{
+	Assert(limit->lstate == LIMIT_RESCAN && limit->position == 0 && (uint64) limit->offset == rows);
+	limit->position = rows;
 }

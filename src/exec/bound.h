@@ -14,5 +14,7 @@
 
 extern PlanState *gpusort_bound_node(LimitState *limit);
 extern uint64 gpusort_bound_rows(const LimitState *limit);
+extern uint64 gpusort_bound_offset(const LimitState *limit, const PlanState *node);
+extern void gpusort_bound_pass(LimitState *limit, uint64 rows);
 
 #endif /* GPUSORT_BOUND_H */

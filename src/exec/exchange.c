@@ -145,7 +145,7 @@ begin_exchange(ExchangeState *state)
 	Size bytes;
 
 	state->emitted = false;
-	gpusort_output_begin(state->output);
+	gpusort_output_begin(state->output, 1 + castNode(Gather, gather->ps.plan)->num_workers);
 	if (state->output->outcome == GPUSORT_OUTPUT_SERIAL)
 	{
 		state->stage = STAGE_GATHER;

@@ -100,6 +100,8 @@ end_gpusort(CustomScanState *node)
 {
 	GpuSortScanState *state = (GpuSortScanState *) node;
 
+	if (state->shared != NULL)
+		gpusort_shared_sort_drop(state);
 	gpusort_end_sort(state);
 	MemoryContextDelete(state->first.context);
 	MemoryContextDelete(state->sort_context);

@@ -97,6 +97,24 @@ show_key_bits(const GpuSortOutcome *outcome, ExplainState *es)
 	ExplainCloseGroup("Key Bits", "Key Bits", true, es);
 }
 
+/* Where the runs of a sort larger than memory were kept; most sorts have none. */
+static void
+show_run_storage(const GpuSortOutcome *outcome, ExplainState *es)
+{
+	uint64 disk_kb = (outcome->run_disk + 1023) / 1024;
+	const char *storage = "memory";
+
+	if (outcome->runs == 0)
+		return;
+	if (outcome->run_disk > 0)
+		storage = outcome->run_memory > 0 ? "memory and disk" : "disk";
+	ExplainPropertyText("Run Storage", storage, es);
+	if (es->format != EXPLAIN_FORMAT_TEXT)
+		ExplainPropertyUInteger("Disk", "kB", disk_kb, es);
+	else if (disk_kb > 0)
+		ExplainPropertyText("Disk", psprintf(UINT64_FORMAT "kB", disk_kb), es);
+}
+
 /* How long the sort waited for others before it began; most have not. */
 static void
 show_queue(const GpuSortTimes *ms, ExplainState *es)
@@ -183,9 +201,12 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	ExplainPropertyInteger("Rows", NULL, figures->outcome.rows, es);
 	if (figures->dropped > 0)
 		ExplainPropertyUInteger("Rows Removed by Limit", NULL, figures->dropped, es);
+	if (figures->skipped > 0)
+		ExplainPropertyUInteger("Rows Skipped", NULL, figures->skipped, es);
 	ExplainPropertyInteger("Bytes", NULL, figures->outcome.bytes, es);
-	ExplainPropertyInteger("Runs", NULL, 1, es);
-	ExplainPropertyInteger("Tie Rows", NULL, figures->outcome.tie_rows, es);
+	ExplainPropertyUInteger("Runs", NULL, gpusort_service_sort_runs(state), es);
+	show_run_storage(&figures->outcome, es);
+	ExplainPropertyUInteger("Tie Rows", NULL, gpusort_service_sort_tie_rows(state), es);
 	show_verified(figures, es);
 	/* They cost nothing, like the times of the whole statement, and are shown with them or with those of nodes. */
 	if (es->timing || es->summary)

@@ -159,7 +159,7 @@ read_back(GpuSortScanState *state, GpuSortFailure *failure)
 {
 	GpuSortReader *reader = &state->service.reader;
 
-	if (!gpusort_reader_rewind(reader, failure))
+	if (!gpusort_reader_rewind(reader, 0, failure))
 		return false;
 	while (gpusort_reader_next_chunk(reader, failure))
 	{
@@ -199,14 +199,14 @@ gpusort_fallback_full(GpuSortScanState *state, TupleTableSlot *row, const GpuSor
 	begin_tuplesort(state);
 	if (state->ingest != NULL)
 		gpusort_ingest_let_go(state->ingest);
-	else if (!gpusort_service_sort_wait(state, &failure) || !read_back(state, &failure))
+	else if (!gpusort_service_sort_wait(state, 0, &failure) || !read_back(state, &failure))
 	{
 		gpusort_fallback_lost(state, &failure);
 		return;
 	}
 	tuplesort_puttupleslot(state->fallback.sort, row);
 	feed_tuplesort(state);
-	if (state->ingest != NULL && (!gpusort_service_sort_wait(state, &failure) || !read_back(state, &failure)))
+	if (state->ingest != NULL && (!gpusort_service_sort_wait(state, 0, &failure) || !read_back(state, &failure)))
 	{
 		gpusort_fallback_lost(state, &failure);
 		return;

@@ -429,6 +429,13 @@ gpusort_ingest_may_stay(const GpuSortIngestState *state)
 	return state->gather->ps.ps_ProjInfo == NULL;
 }
 
+/* Returns how many processes take rows in, if all workers that are planned start. */
+int
+gpusort_ingest_processes(const GpuSortIngestState *state)
+{
+	return 1 + castNode(Gather, state->gather->ps.plan)->num_workers;
+}
+
 /*
  * Returns the next row that came up; an empty slot, or NULL, when all processes have taken their rows in: then workers
  * may have stayed.

@@ -25,6 +25,7 @@ extern TupleTableSlot *gpusort_ingest_next(GpuSortIngestState *state);
 extern void gpusort_ingest_settle_common_prefixes(GpuSortIngestState *state);
 extern void gpusort_ingest_collect(GpuSortIngestState *state, GpuSortPut *put);
 extern bool gpusort_ingest_may_stay(const GpuSortIngestState *state);
+extern int gpusort_ingest_processes(const GpuSortIngestState *state);
 extern int gpusort_ingest_stayed(const GpuSortIngestState *state);
 extern bool gpusort_ingest_is_strange(const GpuSortIngestState *state);
 extern bool gpusort_ingest_check_order(GpuSortIngestState *state, const GpuSortOrderReader *own, uint64 *pairs,

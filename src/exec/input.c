@@ -99,13 +99,13 @@ check_rows(GpuSortScanState *state, GpuSortFailure *failure)
 
 		return gpusort_ingest_check_order(state->ingest, &own, &state->figures.pairs, failure);
 	}
-	return gpusort_reader_rewind(&service->reader, failure) &&
+	return gpusort_reader_rewind(&service->reader, 0, failure) &&
 		gpusort_collation_check_rows(service->check, &service->reader, PG_UINT64_MAX, &state->figures.pairs, failure);
 }
 
 /*
  * Verifies that the rows are in order under collations of the C library, if that is to be done, and sets the reader before
- * the first; false, with a reason, if they are not, or lost.  Workers have ended then.
+ * the first that is wanted; false, with a reason, if they are not, or lost.  Workers have ended then.
  */
 static bool
 check_order(GpuSortScanState *state, GpuSortFailure *failure)
@@ -123,7 +123,7 @@ check_order(GpuSortScanState *state, GpuSortFailure *failure)
 	if (good && state->ingest != NULL && gpusort_ingest_is_strange(state->ingest))
 		good = gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
 								   "processes of the sort have different versions of a locale of the C library");
-	return good && gpusort_reader_rewind(&state->service.reader, failure);
+	return good && gpusort_service_sort_rewind(state, failure);
 }
 
 /* Has the rows sorted that were ingested since start; false if it came to a fallback. */
@@ -134,7 +134,7 @@ sort_rows(GpuSortScanState *state, instr_time start)
 	instr_time ingested;
 
 	INSTR_TIME_SET_CURRENT(ingested);
-	if (!gpusort_service_sort_wait(state, &failure))
+	if (!gpusort_service_sort_wait(state, gpusort_service_sort_first(state, false), &failure))
 	{
 		gpusort_fallback_lost(state, &failure);
 		return false;

@@ -433,16 +433,16 @@ gpusort_output_find(PlanState *gather)
 	return (GpuSortOutputState *) ps;
 }
 
-/* Begins the sorts in the service; to be called before Gather starts workers. */
+/* Begins the sorts in the service; to be called before Gather starts workers.  readers: processes with those, if all start. */
 void
-gpusort_output_begin(GpuSortOutputState *state)
+gpusort_output_begin(GpuSortOutputState *state, int readers)
 {
 	GpuSortFailure failure;
 
 	state->ingested = false;
 	state->started = false;
 	state->outcome = GPUSORT_OUTPUT_RANGES;
-	if (gpusort_shared_sorts_begin(&state->sorts, &failure))
+	if (gpusort_shared_sorts_begin(&state->sorts, readers, &failure))
 		return;
 	gpusort_shared_sorts_refuse(&state->sorts, &failure);
 	state->outcome = GPUSORT_OUTPUT_SERIAL;

@@ -54,7 +54,7 @@ typedef struct GpuSortOutputState
 
 extern GpuSortOutputState *gpusort_output_find(PlanState *gather);
 
-extern void gpusort_output_begin(GpuSortOutputState *state);
+extern void gpusort_output_begin(GpuSortOutputState *state, int readers);
 extern int gpusort_output_claim(GpuSortOutputState *state, uint32 range);
 extern int gpusort_output_claim_next(GpuSortOutputState *state);
 extern GpuSortRowQueueReader *gpusort_output_queue(GpuSortOutputState *state, int process);

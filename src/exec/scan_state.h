@@ -48,6 +48,7 @@ typedef struct GpuSortServiceSort
 	bool check_order;                    /* a column is under a collation of the C library, and the order is to be verified */
 	struct GpuSortCollationCheck *check; /* NULL: not made */
 	bool by_ranges;                      /* it is a shared sort in the service */
+	int readers;                         /* of a sort whose rows several processes read: so many, if all start; shared_sort.c's */
 	GpuSortJobSlot *job;                 /* for gpusort_jobs; NULL: not listed */
 	MemoryContextCallback job_callback;
 	bool unreported; /* it is done, not lost, and the statistics have not been told */
@@ -81,6 +82,7 @@ typedef struct GpuSortFigures
 	char device[GPUSORT_NAME_BYTES];
 	bool verified;  /* rows have tails (client/row_tail.h) */
 	uint64 dropped; /* rows that were not put, since they are not among the first ones */
+	uint64 skipped; /* rows that are not read, since OFFSET drops them */
 	GpuSortOutcome outcome;
 	uint64 pairs;     /* of neighbours that have been compared under collations of the C library */
 	double verify_ms; /* which that took */
@@ -102,7 +104,7 @@ typedef struct GpuSortScanState
 	GpuSortFirstRows first;
 	struct GpuSortIngestState *ingest; /* below Gather; NULL: the child is read by this process alone */
 	struct GpuSortSharedSort *shared;  /* several processes read the rows; NULL: this one reads all */
-	const LimitState *limit;           /* above: only its rows are wanted; NULL: all */
+	LimitState *limit;                 /* above: only its rows are wanted; NULL: all */
 
 	/* one sort of the child's rows; gpusort_end_sort resets it */
 	GpuSortStage stage;

@@ -18,6 +18,7 @@
 
 #include "client/elapsed.h"
 #include "client/row_tail.h"
+#include "exec/bound.h"
 #include "exec/ingest.h"
 #include "exec/ties.h"
 #include "settings.h"
@@ -49,7 +50,10 @@ make_request(const GpuSortScanState *state, GpuSortRequest *request)
 		 (gpusort_verify_rows ? gpusort_tail_bytes(state->keys->words) : 0));
 	/* Where the keys' order is to be verified all rows must be: what is left out may belong to the first. */
 	request->limit = state->service.check_order ? 0 : state->bound;
+	request->spill = gpusort_spill;
 	request->shared = state->service.by_ranges;
+	if (state->service.by_ranges)
+		request->readers = state->shared != NULL ? state->service.readers : gpusort_ingest_processes(state->ingest);
 }
 
 /*
@@ -78,6 +82,7 @@ gpusort_service_sort_begin(GpuSortScanState *state, GpuSortFailure *failure)
 	memset(&figures->ms, 0, sizeof(figures->ms));
 	memset(&figures->outcome, 0, sizeof(figures->outcome));
 	figures->pairs = 0;
+	figures->skipped = 0;
 	figures->verify_ms = 0;
 	service->check_order = gpusort_verify_collation && gpusort_keys_by_libc(state->keys);
 	service->by_ranges = state->shared != NULL ||
@@ -111,7 +116,8 @@ gpusort_service_sort_begin(GpuSortScanState *state, GpuSortFailure *failure)
 
 /* Compares what came of the sort with what was put, and fills in what its rows must be. */
 static bool
-expect_outcome(const GpuSortScanState *state, const GpuSortPut *put, GpuSortExpected *expected, GpuSortFailure *failure)
+expect_outcome(const GpuSortScanState *state, const GpuSortPut *put, uint64 first, GpuSortExpected *expected,
+			   GpuSortFailure *failure)
 {
 	const GpuSortOutcome *outcome = &state->figures.outcome;
 	uint64 wanted = state->bound > 0 ? Min(state->bound, put->rows) : put->rows;
@@ -119,6 +125,8 @@ expect_outcome(const GpuSortScanState *state, const GpuSortPut *put, GpuSortExpe
 	*expected = (GpuSortExpected){
 		.rows = outcome->rows,
 		.bytes = outcome->bytes,
+		.first = first,
+		.in_runs = outcome->runs > 0,
 		.tie_rows = outcome->tie_rows,
 		.shared = state->service.by_ranges,
 		.verified = state->figures.verified,
@@ -147,10 +155,10 @@ expect_outcome(const GpuSortScanState *state, const GpuSortPut *put, GpuSortExpe
 
 /*
  * Ends the input and waits for the order of the rows that this process has put, and of those that others have;
- * *expected is what they must be when they are read.  false, with a reason, if they are lost.
+ * *expected is what they must be when they are read, from number first on.  false, with a reason, if they are lost.
  */
 bool
-gpusort_service_sort_order(GpuSortScanState *state, const GpuSortPut *others, GpuSortExpected *expected,
+gpusort_service_sort_order(GpuSortScanState *state, const GpuSortPut *others, uint64 first, GpuSortExpected *expected,
 						   GpuSortFailure *failure)
 {
 	GpuSortServiceSort *service = &state->service;
@@ -164,23 +172,51 @@ gpusort_service_sort_order(GpuSortScanState *state, const GpuSortPut *others, Gp
 	if (!gpusort_writer_finish(&service->writer, failure))
 		return false;
 	gpusort_service_sort_show(state, GPUSORT_PHASE_SORT, 0);
-	return gpusort_client_sort(service->client, &state->figures.outcome, failure) &&
-		expect_outcome(state, &put, expected, failure);
+	return gpusort_client_sort(service->client, first, &state->figures.outcome, failure) &&
+		expect_outcome(state, &put, first, expected, failure);
 }
 
-/* The same; the reader is to be set before the first row by rewind. */
+/* The same; the reader is to be set before the first row that is wanted, most likely that of number first, by rewind. */
 bool
-gpusort_service_sort_wait(GpuSortScanState *state, GpuSortFailure *failure)
+gpusort_service_sort_wait(GpuSortScanState *state, uint64 first, GpuSortFailure *failure)
 {
 	GpuSortPut others = {0};
 	GpuSortExpected expected;
 
 	if (state->ingest != NULL)
 		gpusort_ingest_collect(state->ingest, &others);
-	if (!gpusort_service_sort_order(state, &others, &expected, failure))
+	if (!gpusort_service_sort_order(state, &others, first, &expected, failure))
 		return false;
 	gpusort_reader_init(&state->service.reader, state->service.client, &expected);
 	return true;
+}
+
+/*
+ * Returns the number of the first row that is to be read: those before it are dropped by a Limit above, which must be
+ * about to ask for the first.  All are read where they are to be verified or kept, and where one of them may tie with
+ * others: that is not known before they are sorted, unless none can.
+ */
+uint64
+gpusort_service_sort_first(const GpuSortScanState *state, bool sorted)
+{
+	const GpuSortServiceSort *service = &state->service;
+	const GpuSortOutcome *outcome = &state->figures.outcome;
+
+	if ((state->eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) || service->by_ranges || service->check_order || state->figures.verified)
+		return 0;
+	if (state->keys->may_tie && (!sorted || outcome->runs > 0 || outcome->tie_rows > 0))
+		return 0;
+	return gpusort_bound_offset(state->limit, &state->ranked.css.ss.ps);
+}
+
+/* Sets the reader before the first row that is to be read, again or for the first time; false, with a reason, if the sort is lost. */
+bool
+gpusort_service_sort_rewind(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	uint64 first = gpusort_service_sort_first(state, true);
+
+	state->figures.skipped = Min(first, state->figures.outcome.rows);
+	return gpusort_reader_rewind(&state->service.reader, first, failure);
 }
 
 /* Notes the times of a sort that began at start, whose rows were all ingested at ingested, and are in order now. */
@@ -223,6 +259,22 @@ gpusort_service_sort_times(const GpuSortScanState *state)
 	return ms;
 }
 
+/* Returns in how many runs the last sort was done; all at once is one. */
+uint32
+gpusort_service_sort_runs(const GpuSortScanState *state)
+{
+	return Max(state->figures.outcome.runs, 1);
+}
+
+/* Returns how many rows of the last sort need a tie-break; of one in runs, how many this process has seen since the first. */
+uint64
+gpusort_service_sort_tie_rows(const GpuSortScanState *state)
+{
+	const GpuSortOutcome *outcome = &state->figures.outcome;
+
+	return outcome->runs > 0 ? state->service.reader.all_tie_rows : outcome->tie_rows;
+}
+
 /* Adds what a sort in the service did to the statistics, once. */
 static void
 report_sort(GpuSortScanState *state)
@@ -234,7 +286,7 @@ report_sort(GpuSortScanState *state)
 		return;
 	state->service.unreported = false;
 	ms = gpusort_service_sort_times(state);
-	gpusort_shared_count_sort(outcome->rows_in + state->figures.dropped, outcome->bytes, outcome->tie_rows, &ms);
+	gpusort_shared_count_sort(outcome->rows_in + state->figures.dropped, outcome->bytes, gpusort_service_sort_runs(state), gpusort_service_sort_tie_rows(state), &ms);
 }
 
 /* Drops the sort, in whatever stage it is; the next row asked for starts another. */
@@ -257,7 +309,7 @@ gpusort_end_sort(GpuSortScanState *state)
 	state->stream = (GpuSortRowStream){0};
 	state->service.ties = NULL;
 	state->service.check = NULL;
-	state->service.client = NULL;
+	gpusort_service_sort_release(state);
 	state->stage = GPUSORT_STAGE_INPUT;
 	MemoryContextReset(state->sort_context);
 }

@@ -105,6 +105,17 @@ gpusort_shared_sort_lose(GpuSortScanState *state, const GpuSortFailure *failure)
 	state->shared->sorts->lost = true;
 }
 
+/* This process puts no more rows into the sort of another, if it has not left that yet. */
+void
+gpusort_shared_sort_drop(GpuSortScanState *state)
+{
+	GpuSortJointIngest *joint = &state->shared->joint;
+
+	if (joint->client != NULL)
+		gpusort_client_end(joint->client);
+	joint->client = NULL;
+}
+
 /* Returns why this process is to sort alone, or has lost its rows. */
 const GpuSortFailure *
 gpusort_shared_sort_failure(const GpuSortScanState *state)
@@ -222,10 +233,10 @@ begin_sort(GpuSortScanState *state, GpuSortSharedSorts *sorts, GpuSortPrefix *pr
 
 /*
  * Begins the sorts in the service, before workers start; false, with a reason, if that is not to be: then
- * refuse must follow.
+ * refuse must follow.  readers: processes that will read the rows, if all that are planned start.
  */
 bool
-gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
+gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, int readers, GpuSortFailure *failure)
 {
 	GpuSortPrefix **prefixes;
 	bool *common_later;
@@ -251,6 +262,7 @@ gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
 		gpusort_shared_sorts_unify(sorts, prefixes, common_later);
 	for (int i = 0; i < sorts->count; i++)
 	{
+		sorts->sorts[i]->service.readers = readers;
 		if (!begin_sort(sorts->sorts[i], sorts, prefixes[i], common_later[i], failure))
 			return false;
 	}
@@ -376,7 +388,7 @@ order_rows(GpuSortScanState *state, GpuSortFailure *failure)
 		own->sorted = MemoryContextAlloc(gpusort_plan_state(state)->state->es_query_cxt, sizeof(GpuSortOrderedRows));
 	INSTR_TIME_SET_CURRENT(ingested);
 	gpusort_joint_ingest_collect(&own->joint, &put);
-	if (!gpusort_service_sort_order(state, &put, &own->sorted->expected, failure))
+	if (!gpusort_service_sort_order(state, &put, 0, &own->sorted->expected, failure))
 		return false;
 	if (own->shared != NULL && own->shared->long_rows)
 		own->sorted->expected.flags |= GPUSORT_ROW_OVERFLOW;
@@ -591,9 +603,9 @@ gpusort_shared_sorts_end(GpuSortSharedSorts *sorts)
 	{
 		GpuSortScanState *state = sorts->sorts[i];
 
+		gpusort_shared_sort_drop(state);
 		gpusort_end_sort(state);
 		gpusort_joint_ingest_reset(&state->shared->joint);
-		state->shared->joint.client = NULL;
 		state->shared->failure.reason = GPUSORT_REASON_NONE;
 	}
 	sorts->lost = false;

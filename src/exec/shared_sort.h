@@ -14,6 +14,7 @@
 
 extern void gpusort_shared_sort_create(GpuSortScanState *state);
 extern void gpusort_shared_sort_lose(GpuSortScanState *state, const GpuSortFailure *failure);
+extern void gpusort_shared_sort_drop(GpuSortScanState *state);
 extern const GpuSortFailure *gpusort_shared_sort_failure(const GpuSortScanState *state);
 extern bool gpusort_shared_sort_is_stopped(const GpuSortScanState *state);
 extern GpuSortOrderedRows *gpusort_shared_sort_rows(const GpuSortScanState *state);
@@ -26,7 +27,7 @@ extern void gpusort_shared_sort_initialize_worker(CustomScanState *node, shm_toc
 extern void gpusort_shared_sort_shutdown(CustomScanState *node);
 
 /* The leader's */
-extern bool gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, GpuSortFailure *failure);
+extern bool gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, int readers, GpuSortFailure *failure);
 extern void gpusort_shared_sorts_refuse(GpuSortSharedSorts *sorts, const GpuSortFailure *failure);
 extern bool gpusort_shared_sorts_order(GpuSortSharedSorts *sorts, int processes, uint32 *ranges, GpuSortFailure *failure);
 extern void gpusort_shared_sorts_show(GpuSortSharedSorts *sorts, uint32 range);

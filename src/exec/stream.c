@@ -5,7 +5,8 @@
  *
  * The first row asked for has the input sorted (input.c).  From the service rows
  * come in chunks, in order, and are shown where they lie.  Rows that need a
- * tie-break, and long rows, make a detour (ties.c, overflow.c).
+ * tie-break, and long rows, make a detour (ties.c, overflow.c).  Those before an OFFSET right above do
+ * not come: with the first row that does, the Limit is told that they have been passed (bound.c).
  *
  * Going back: a node that may be asked to scan backward keeps the rows it has
  * emitted in a tuplestore, which spills beyond work_mem.  A marked position, below
@@ -17,6 +18,7 @@
  */
 #include "exec/stream.h"
 
+#include "exec/bound.h"
 #include "exec/fallback.h"
 #include "exec/input.h"
 #include "exec/service_sort.h"
@@ -148,6 +150,8 @@ stream_next_other(GpuSortScanState *state)
 		gpusort_fallback_lost(state, &reader->failure);
 		return NULL;
 	}
+	if (!state->stream.emitted && reader->expected.first > 0)
+		gpusort_bound_pass(state->limit, reader->expected.first);
 	if (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT)
 		return stream_next_run(state, row);
 	state->stream.emitted = true;
@@ -325,7 +329,7 @@ start_over(GpuSortScanState *state)
 	gpusort_ties_reset(state->service.ties);
 }
 
-/* Goes back to the first row; false, with a reason, if the sort is lost.  The node must have been begun for that. */
+/* Goes back to the first row that is wanted; false, with a reason, if the sort is lost.  The node must have been begun for that. */
 bool
 gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure)
 {
@@ -335,7 +339,7 @@ gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure)
 		return true;
 	}
 	start_over(state);
-	return gpusort_reader_rewind(&state->service.reader, failure);
+	return gpusort_service_sort_rewind(state, failure);
 }
 
 /*

@@ -159,6 +159,27 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 	}
 }
 
+/* Finds out where rows of so many bytes go that do not fit the memory, or refuses them if they may go nowhere. */
+static void
+ask_memory(const GpuSortService *service, double bytes, GpuSortAdmission *admission)
+{
+	double limit = admission->cuda ? service->device_limit : service->host_limit;
+	double in_memory = 0;
+
+	if (bytes <= limit)
+		return;
+	if (!gpusort_spill)
+	{
+		refuse(admission, "about %.0f MB of rows are more than %s allows, and gpusort.spill is off", bytes / (1024 * 1024),
+			   admission->cuda ? "gpusort.device_memory" : "gpusort.host_memory");
+		return;
+	}
+	if (admission->cuda)
+		in_memory = Min(bytes - limit, (double) service->host_limit);
+	admission->memory_run_part = in_memory / bytes;
+	admission->disk_run_part = (bytes - limit - in_memory) / bytes;
+}
+
 /* Refuses what the service would not take, if there is one or will be. */
 static void
 ask_service(const GpuSortService *service, double rows, int width, GpuSortAdmission *admission)
@@ -175,11 +196,10 @@ ask_service(const GpuSortService *service, double rows, int width, GpuSortAdmiss
 		return; /* what it takes is not known yet: the executor waits for it, and falls back */
 	if (gpusort_engine == GPUSORT_ENGINE_CUDA && !admission->cuda)
 		refuse(admission, "gpusort.engine is cuda and the service has no CUDA device");
-	else if (rows > (double) GPUSORT_MAX_ROWS)
+	else if (rows > (double) GPUSORT_MAX_ROWS && !gpusort_spill)
 		refuse(admission, "%.0f rows are more than one sort takes", rows);
-	else if (bytes > (double) (admission->cuda ? service->device_limit : service->host_limit))
-		refuse(admission, "about %.0f MB of rows are more than %s allows", bytes / (1024 * 1024),
-			   admission->cuda ? "gpusort.device_memory" : "gpusort.host_memory");
+	else
+		ask_memory(service, bytes, admission);
 }
 
 /*

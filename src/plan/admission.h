@@ -38,6 +38,10 @@ typedef struct GpuSortAdmission
 	bool descending;  /* it is sorted down */
 	bool cuda;        /* a GPU would sort */
 	bool pool_mapped; /* this backend has the staging pool mapped, by a sort before */
+
+	/* Parts of the rows that do not fit what sorts them, and are kept in runs meanwhile */
+	double memory_run_part; /* in the host's memory, beside a GPU */
+	double disk_run_part;   /* in temporary files */
 } GpuSortAdmission;
 
 extern GpuSortAdmission gpusort_admit(const GpuSortCandidate *candidate);

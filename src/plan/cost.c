@@ -10,6 +10,9 @@
  * processes share the ingest; below LIMIT only the first rows are emitted.  Settings
  * and constants come from bench/costs; see doc/measurements.md.
  *
+ * What does not fit the memory is written to runs and read again, once, at what PostgreSQL's sort
+ * takes a page of its own runs for; processes share that as they share PostgreSQL's.
+ *
  * They were fitted to PostgreSQL 15.  A later version that sorts faster has the same estimate
  * of its own sort; so GpuSort costs the more there, by NATIVE_SORT_TIME (compat.h).
  *
@@ -26,6 +29,7 @@
 #include "miscadmin.h"
 #include "node.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "settings.h"
@@ -67,6 +71,12 @@
 #define INGEST_PART     0.5
 #define HOST_ORDER_PART 0.15
 #define CUDA_ORDER_PART 0.05
+
+/* A row that is kept in a run in the host's memory, beside a GPU: so much of a row's cost to write it, and again to read it. */
+#define MEMORY_RUN_PART 0.1
+
+/* Pages of a run in a file are read, and written, one after another as often as PostgreSQL's sort expects of its own. */
+#define RUN_PAGE_COST (seq_page_cost * 0.75 + random_page_cost * 0.25)
 
 /* A row that LIMIT does not ask for is read and its key made, but it is dropped then: so much of the ingest. */
 #define DROPPED_PART 0.55
@@ -122,6 +132,8 @@ base_cost(const GpuSortAdmission *admission, int width, bool in_order)
 	double setup = gpusort_setup_cost / NATIVE_SORT_TIME;
 	double row = gpusort_row_cost / NATIVE_SORT_TIME * (1 + gpusort_row_bytes(width) / BYTES_LIKE_A_ROW);
 	double order_part = admission->cuda ? CUDA_ORDER_PART : HOST_ORDER_PART;
+	double run = admission->memory_run_part * MEMORY_RUN_PART * row +
+		admission->disk_run_part * gpusort_row_bytes(width) / BLCKSZ * RUN_PAGE_COST;
 
 	cost.setup = setup;
 	if (!admission->pool_mapped)
@@ -133,7 +145,7 @@ base_cost(const GpuSortAdmission *admission, int width, bool in_order)
 		cost.setup *= STRING_KEY_FACTOR;
 		row *= STRING_KEY_FACTOR;
 	}
-	cost.ingest = INGEST_PART * row;
+	cost.ingest = INGEST_PART * row + 2 * run;
 	cost.order = order_part * row;
 	cost.emit = (1 - INGEST_PART - order_part) * row + cpu_operator_cost;
 	if (admission->cuda)

@@ -44,6 +44,7 @@ static const char *const reason_names[GPUSORT_REASONS] = {
 	[GPUSORT_REASON_DEVICE] = "device error",
 	[GPUSORT_REASON_ORDER_CHECK] = "order check",
 	[GPUSORT_REASON_BAD_CHUNK] = "bad chunk",
+	[GPUSORT_REASON_STORAGE] = "run storage",
 	[GPUSORT_REASON_INTERNAL] = "internal",
 	[GPUSORT_REASON_UNAVAILABLE] = "service unavailable",
 	[GPUSORT_REASON_LOST] = "service lost",
@@ -436,15 +437,15 @@ gpusort_shared_distrusts_collation(Oid collation)
 	return distrusts;
 }
 
-/* Adds a finished sort to the statistics: rows and bytes ingested, rows that needed a tie-break. */
+/* Adds a finished sort to the statistics: rows and bytes ingested, runs, rows that needed a tie-break. */
 void
-gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 tie_rows, const GpuSortTimes *ms)
+gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 runs, uint64 tie_rows, const GpuSortTimes *ms)
 {
 	GpuSortShared *state = gpusort_shared();
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
 	state->stats.sorts++;
-	state->stats.runs++;
+	state->stats.runs += runs;
 	state->stats.rows += rows;
 	state->stats.bytes += bytes;
 	state->stats.tie_rows += tie_rows;

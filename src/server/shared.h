@@ -172,7 +172,7 @@ extern void gpusort_shared_jobs(GpuSortJobSlot jobs[GPUSORT_JOB_SLOTS]);
 extern bool gpusort_shared_distrust_collation(Oid collation);
 extern bool gpusort_shared_distrusts_collation(Oid collation);
 
-extern void gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 tie_rows, const GpuSortTimes *ms);
+extern void gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 runs, uint64 tie_rows, const GpuSortTimes *ms);
 extern void gpusort_shared_count_small_sort(void);
 extern void gpusort_shared_count_fallback(int reason);
 extern GpuSortStats gpusort_shared_stats(void);

@@ -14,7 +14,7 @@
  *
  * end is legal, and due, after any of them, also after one that failed; after
  * a failure nothing but end is.  Several sorts run side by side on threads of
- * their own.  describe may be called from any thread.
+ * their own.  describe, get_buffer and put_buffer may be called from any thread.
  *
  * No call exits the process, throws, or leaves memory behind that end or close
  * does not free.  A call that fails fills *error.
@@ -27,10 +27,12 @@
 #ifndef GPUSORT_ENGINE_H
 #define GPUSORT_ENGINE_H
 
+#include <stdbool.h>
+
 #include "service/protocol.h"
 
 /* Bumped with every change here: an engine of another version is not loaded. */
-#define GPUSORT_ENGINE_ABI 5
+#define GPUSORT_ENGINE_ABI 6
 
 typedef struct GpuSortEngine GpuSortEngine; /* opaque, the engine's own */
 typedef struct GpuSort GpuSort;             /* opaque, the engine's own */
@@ -90,9 +92,11 @@ typedef struct GpuSortEngineOps
 	/*
 	 * Fills chunk with the rows from number first on, as many as it takes and none from number end on;
 	 * first < end <= outcome.rows.  emitted->last: the row before end is among them.  Rows are asked for
-	 * in any order; the fastest is where each call goes on where the one before ended.
+	 * in any order; the fastest is where each call goes on where the one before ended.  With records
+	 * each row has its key before it, key_words words, and the flags that it was put with (no TIE_NEXT,
+	 * and tie_rows is 0): records as in a chunk of ingest, without offsets.
 	 */
-	int (*emit)(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuSortEmitted *emitted,
+	int (*emit)(GpuSort *sort, uint64_t first, uint64_t end, bool records, void *chunk, GpuSortEmitted *emitted,
 				GpuSortError *error);
 
 	/* Copies the keys of the rows of these numbers, key_words words each, as they were put. */
@@ -106,6 +110,14 @@ typedef struct GpuSortEngineOps
 					  GpuSortError *error);
 
 	void (*end)(GpuSort *sort);
+
+	/*
+	 * GPUSORT_CHUNK_BYTES of memory that puts and emits of this engine copy from and to the fastest, with
+	 * anything in it; it goes back before close.  NULL: there is none to be had, and other memory will do.
+	 * Any thread may call both.  Where any memory is as good both are NULL.
+	 */
+	void *(*get_buffer)(GpuSortEngine *engine);
+	void (*put_buffer)(GpuSortEngine *engine, void *buffer);
 } GpuSortEngineOps;
 
 /* The host engine (host/engine.c).  The cuda engine's library exports the like under the name below. */

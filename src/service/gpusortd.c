@@ -51,6 +51,7 @@
 #include <unistd.h>
 
 #include "service/build.h"
+#include "service/external/run_rows.h"
 #include "service/fault.h"
 #include "service/service_log.h"
 #include "service/session.h"
@@ -172,6 +173,8 @@ parse_options(int argc, char **argv, Options *parsed)
 				break;
 			case HOST_MEMORY:
 				parsed->engines.host_memory = parse_number(optarg, UINT64_MAX / 2);
+				if (parsed->engines.host_memory != 0 && parsed->engines.host_memory < GPUSORT_MEMORY_MIN)
+					usage("--host-memory is less than 16 MB: one sort needs as much, 0 is a quarter of the machine's");
 				break;
 			case STAGING_MEMORY:
 				parsed->staging_memory = parse_number(optarg, UINT64_MAX / 2);
@@ -286,6 +289,7 @@ start_signals(void)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGUSR1, SIG_IGN);
 	signal(SIGUSR2, SIG_IGN);
 
@@ -580,6 +584,7 @@ main(int argc, char **argv)
 	supervised = gpusort_log_has_supervisor();
 	offer_for_oom();
 	check_build();
+	gpusort_run_rows_init();
 	start();
 	main_loop();
 }

@@ -28,6 +28,8 @@
 #include <unistd.h>
 
 #include "service/chunk_rows.h"
+#include "service/external/external_sort.h"
+#include "service/external/run_rows.h"
 #include "service/fault.h"
 #include "service/job.h"
 
@@ -56,16 +58,16 @@ struct GpuSortJob
 	pthread_cond_t arrived;
 	Queue queue;
 
-	/* the thread's, atomic: the engine call it is in, as 1 + its GpuSortCommandType, or 0; its tick; rows put */
-	int call;
-	uint32_t call_tick;
-	uint64_t rows_put;
+	GpuSortCallWatch watch;                               /* the thread's */
+	GpuSortCallWatch loader_watches[GPUSORT_JOB_LOADERS]; /* of threads that the sort may have besides */
+	uint64_t rows_put;                                    /* atomic, the thread's */
 
 	/* the thread's own */
-	GpuSort *sort;
+	GpuSortExternal *sort; /* NULL before BEGIN */
 	GpuSortChunkRows rows;
 	bool failed;
 	uint64_t sorted_rows;
+	Queue waiting; /* for space in files: commands that are done when there is enough, in order */
 };
 
 static pthread_mutex_t done_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -136,8 +138,12 @@ report_done(GpuSortCommand *command)
 static void
 reserve_chunk(GpuSortJob *job, GpuSortCommand *command)
 {
+	uint64_t most = job->request.spill ? gpusort_run_rows_most(job->rows_put) : UINT64_MAX;
+
 	command->rows_max = gpusort_chunk_rows_choose(&job->rows);
-	command->reserved = job->handle.ops->reserve(job->sort, command->rows_max, &command->error) == 0;
+	if (command->rows_max > most)
+		command->rows_max = most;
+	command->reserved = gpusort_external_reserve(job->sort, command->rows_max, &command->error) == 0;
 }
 
 /* Fills the command's chunk with the next rows of its interval, if there are any. */
@@ -152,7 +158,7 @@ emit_rows(GpuSortJob *job, GpuSortCommand *command)
 	command->skipped = interval->next >= end;
 	if (command->skipped)
 		return 0;
-	rc = job->handle.ops->emit(job->sort, interval->next, end, gpusort_pool_chunk(job->pool, command->chunk),
+	rc = gpusort_external_emit(job->sort, interval->next, end, gpusort_pool_chunk(job->pool, command->chunk),
 							   &command->u.emitted, &command->error);
 	if (rc == 0)
 		interval->next += command->u.emitted.rows;
@@ -163,95 +169,192 @@ emit_rows(GpuSortJob *job, GpuSortCommand *command)
 static int
 cut_rows(GpuSortJob *job, GpuSortCommand *command)
 {
-	GpuSortSorted sorted = {job->handle.ops, job->sort, job->request.key_words, job->sorted_rows};
 	/* not in the chunk itself, which all clients have mapped, before it is final */
 	uint64_t *first_rows = malloc(GPUSORT_RANGES_MAX * sizeof(uint64_t));
 	int rc;
 
 	if (first_rows == NULL)
 	{
-		command->error = (GpuSortError){GPUSORT_REASON_NO_MEMORY, "the sort service has no memory left"};
+		command->error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service has no memory left"};
 		return -1;
 	}
-	if (command->borders != NULL)
-		rc = gpusort_ranges_cut_like(&sorted, command->borders, first_rows, &command->error);
-	else
-		rc = gpusort_ranges_cut(&sorted, command->bits, command->most, first_rows, &command->borders, &command->error);
+	rc = gpusort_external_cut(job->sort, command->bits, command->most, first_rows, &command->borders, &command->error);
 	if (rc == 0)
 		memcpy(gpusort_pool_chunk(job->pool, command->chunk), first_rows, command->borders->ranges * sizeof(uint64_t));
 	free(first_rows);
 	return rc;
 }
 
-/* Lets others see which engine call the thread is in; none when it is back. */
-static void
-enter_call(GpuSortJob *job, GpuSortCommandType type)
+/* Begins the sort; busy is no failure, and is tried again. */
+static int
+begin_sort(GpuSortJob *job, GpuSortCommand *command)
 {
-	__atomic_store_n(&job->call_tick, __atomic_load_n(&ticks, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-	__atomic_store_n(&job->call, type + 1, __ATOMIC_RELEASE);
-	GPUSORT_FAULT_CALL(type);
+	int rc;
+
+	if (job->sort == NULL)
+		job->sort = gpusort_external_create(&job->handle, &job->request, &job->cancelled, &job->watch, job->loader_watches);
+	if (job->sort == NULL)
+	{
+		command->error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service has no memory left"};
+		return -1;
+	}
+	gpusort_watch_enter(&job->watch, GPUSORT_COMMAND_BEGIN);
+	rc = gpusort_external_begin(job->sort, &command->u.place, &command->error);
+	gpusort_watch_leave(&job->watch);
+	command->busy = rc != 0 && command->error.reason == GPUSORT_REASON_MEMORY_BUSY;
+	return command->busy ? 0 : rc;
 }
 
-static void
-leave_call(GpuSortJob *job)
+/* Puts the command's chunk. */
+static GpuSortProgress
+put_rows(GpuSortJob *job, GpuSortCommand *command)
 {
-	__atomic_store_n(&job->call, 0, __ATOMIC_RELEASE);
+	uint32_t runs = gpusort_external_runs(job->sort);
+	GpuSortProgress progress =
+		gpusort_external_put(job->sort, gpusort_pool_chunk(job->pool, command->chunk), command->rows, command->bytes,
+							 command->rows_max, &command->space, &command->error);
+
+	command->released = gpusort_external_runs(job->sort) != runs;
+	if (progress != GPUSORT_PROGRESS_DONE)
+		return progress;
+	__atomic_fetch_add(&job->rows_put, command->rows, __ATOMIC_RELAXED);
+	gpusort_chunk_rows_note(&job->rows, command->rows, command->bytes);
+	if (!command->final)
+		reserve_chunk(job, command);
+	return progress;
 }
 
-/* Makes the engine calls for a command. */
-static void
+/* Returns true if a command can be done only when the sort was begun, and that it was. */
+static bool
+can_run(const GpuSortJob *job, const GpuSortCommand *command)
+{
+	return !job->failed && !__atomic_load_n(&job->cancelled, __ATOMIC_RELAXED) &&
+		(command->type == GPUSORT_COMMAND_BEGIN || (job->sort != NULL && gpusort_external_has_begun(job->sort)));
+}
+
+/* Makes the engine calls for a command; LACKS_SPACE: it is to be run again when there is more. */
+static GpuSortProgress
 run_command(GpuSortJob *job, GpuSortCommand *command)
 {
-	const GpuSortEngineOps *ops = job->handle.ops;
 	GpuSortError *error = &command->error;
-	int rc = 0;
+	GpuSortProgress progress = GPUSORT_PROGRESS_DONE;
 
-	if (job->failed || __atomic_load_n(&job->cancelled, __ATOMIC_RELAXED) ||
-		(job->sort == NULL && command->type != GPUSORT_COMMAND_BEGIN))
+	if (!can_run(job, command))
 	{
 		command->skipped = true;
-		return;
+		return progress;
 	}
-	enter_call(job, command->type);
+	gpusort_watch_enter(&job->watch, command->type);
+	GPUSORT_FAULT_CALL(command->type);
+	gpusort_watch_leave(&job->watch);
 	switch (command->type)
 	{
 		case GPUSORT_COMMAND_BEGIN:
-			rc = ops->begin(job->handle.engine, &job->request, &job->cancelled, &job->sort,
-							&command->u.place, error);
-			if (rc != 0)
-				job->sort = NULL;
-			command->busy = rc != 0 && error->reason == GPUSORT_REASON_MEMORY_BUSY;
-			if (command->busy)
-				rc = 0;
+			progress = begin_sort(job, command);
 			break;
 		case GPUSORT_COMMAND_RESERVE:
+			gpusort_watch_enter(&job->watch, command->type);
 			reserve_chunk(job, command);
+			gpusort_watch_leave(&job->watch);
 			break;
 		case GPUSORT_COMMAND_PUT:
-			rc = ops->put(job->sort, gpusort_pool_chunk(job->pool, command->chunk),
-						  command->rows, command->bytes, command->rows_max, error);
-			__atomic_fetch_add(&job->rows_put, command->rows, __ATOMIC_RELAXED);
-			gpusort_chunk_rows_note(&job->rows, command->rows, command->bytes);
-			if (rc == 0 && !command->final)
-				reserve_chunk(job, command);
+			progress = put_rows(job, command);
 			break;
 		case GPUSORT_COMMAND_SORT:
-			rc = ops->sort(job->sort, &command->u.outcome, error);
-			if (rc == 0)
+			progress = gpusort_external_sort(job->sort, &command->u.outcome, &command->space, error);
+			if (progress == GPUSORT_PROGRESS_DONE)
 				job->sorted_rows = command->u.outcome.rows;
 			break;
 		case GPUSORT_COMMAND_EMIT:
-			rc = emit_rows(job, command);
+			progress = emit_rows(job, command);
 			break;
 		case GPUSORT_COMMAND_CUT:
-			rc = cut_rows(job, command);
+			progress = cut_rows(job, command);
 			break;
+		case GPUSORT_COMMAND_SPACE:
+			progress = gpusort_external_add_space(job->sort, command->owner, command->descriptor, command->start,
+												  command->space, error);
+			command->descriptor = -1;
+			break;
+		case GPUSORT_COMMAND_LACK:
 		case GPUSORT_COMMAND_END:
 			break;
 	}
-	leave_call(job);
-	if (rc != 0)
+	if (progress == GPUSORT_PROGRESS_FAILED)
 		job->failed = command->failed = true;
+	return progress;
+}
+
+/* Tells the asker of a command that it waits for space in files. */
+static void
+report_lack(GpuSortJob *job, const GpuSortCommand *command)
+{
+	GpuSortCommand *lack = calloc(1, sizeof(GpuSortCommand));
+
+	/* Without memory for that nobody hears of it, unless another one's waits too; cancels still do. */
+	if (lack == NULL)
+		return;
+	*lack = (GpuSortCommand){
+		.type = GPUSORT_COMMAND_LACK, .job = job, .asker = command->asker, .descriptor = -1, .space = command->space};
+	report_done(lack);
+}
+
+/* Returns true if a command is one that space is asked of its process for. */
+static bool
+may_lack(const GpuSortCommand *command)
+{
+	return command->type == GPUSORT_COMMAND_PUT || command->type == GPUSORT_COMMAND_SORT;
+}
+
+/* Returns true if a command is to be done after those before it, and no sooner. */
+static bool
+is_in_order(const GpuSortCommand *command)
+{
+	return may_lack(command) || command->type == GPUSORT_COMMAND_EMIT || command->type == GPUSORT_COMMAND_CUT;
+}
+
+/*
+ * Does a command, and tells what came of it; one that lacks space, or comes behind such a one, waits.  Whoever
+ * waits for it is asked for space, for not all of them may be listening.
+ */
+static void
+do_command(GpuSortJob *job, GpuSortCommand *command)
+{
+	bool waits = job->waiting.first != NULL && is_in_order(command) && can_run(job, command);
+
+	if (waits)
+		command->space = job->waiting.first->space;
+	else if (run_command(job, command) != GPUSORT_PROGRESS_LACKS_SPACE)
+	{
+		report_done(command);
+		return;
+	}
+	append(&job->waiting, command);
+	if (may_lack(command))
+		report_lack(job, command);
+}
+
+/* Goes on with what waits for space, for there is more now, or it will not be done any more. */
+static void
+go_on(GpuSortJob *job)
+{
+	while (job->waiting.first != NULL)
+	{
+		GpuSortCommand *command = job->waiting.first;
+
+		if (run_command(job, command) == GPUSORT_PROGRESS_LACKS_SPACE)
+		{
+			for (GpuSortCommand *other = command; other != NULL; other = other->next)
+			{
+				other->space = command->space;
+				if (may_lack(other))
+					report_lack(job, other);
+			}
+			return;
+		}
+		job->waiting.first = command->next;
+		report_done(command);
+	}
 }
 
 static void *
@@ -262,6 +365,7 @@ job_main(void *arg)
 	for (;;)
 	{
 		GpuSortCommand *command;
+		bool has_room;
 
 		pthread_mutex_lock(&job->lock);
 		while (job->queue.first == NULL)
@@ -272,17 +376,18 @@ job_main(void *arg)
 
 		if (command->type == GPUSORT_COMMAND_END)
 		{
-			if (job->sort != NULL)
-			{
-				enter_call(job, GPUSORT_COMMAND_END);
-				job->handle.ops->end(job->sort);
-				leave_call(job);
-			}
+			go_on(job);
+			gpusort_watch_enter(&job->watch, GPUSORT_COMMAND_END);
+			GPUSORT_FAULT_CALL(GPUSORT_COMMAND_END);
+			gpusort_external_end(job->sort);
+			gpusort_watch_leave(&job->watch);
 			report_done(command);
 			return NULL;
 		}
-		run_command(job, command);
-		report_done(command);
+		has_room = command->type == GPUSORT_COMMAND_SPACE;
+		do_command(job, command);
+		if (has_room || job->failed)
+			go_on(job);
 	}
 }
 
@@ -304,6 +409,9 @@ gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortRequest *reque
 	job->request = *request;
 	job->pool = pool;
 	job->owner = owner;
+	job->watch.ticks = &ticks;
+	for (int i = 0; i < GPUSORT_JOB_LOADERS; i++)
+		job->loader_watches[i].ticks = &ticks;
 	gpusort_chunk_rows_init(&job->rows, request);
 	job->end = calloc(1, sizeof(GpuSortCommand));
 	if (job->end == NULL)
@@ -391,24 +499,43 @@ gpusort_jobs_tick(void)
 	__atomic_fetch_add(&ticks, 1, __ATOMIC_RELAXED);
 }
 
-/* Fills *call if the job's thread is in an engine call. */
-bool
-gpusort_job_call(const GpuSortJob *job, GpuSortCall *call)
+/* Fills *call if a thread is in an engine call. */
+static bool
+watched_call(const GpuSortJob *job, const GpuSortCallWatch *watch, GpuSortCall *call)
 {
-	int type = __atomic_load_n(&job->call, __ATOMIC_ACQUIRE);
+	int type = __atomic_load_n(&watch->call, __ATOMIC_ACQUIRE);
 	uint32_t since_finish = ticks - job->finished;
 
 	if (type == 0)
 		return false;
 	call->type = type - 1;
 	call->rows = __atomic_load_n(&job->rows_put, __ATOMIC_RELAXED);
-	call->seconds = ticks - __atomic_load_n(&job->call_tick, __ATOMIC_RELAXED);
+	call->seconds = ticks - __atomic_load_n(&watch->since, __ATOMIC_RELAXED);
 
 	/* END is no call that is to return early. */
 	call->cancelled_seconds = 0;
 	if (call->type != GPUSORT_COMMAND_END && __atomic_load_n(&job->cancelled, __ATOMIC_RELAXED))
 		call->cancelled_seconds = since_finish < call->seconds ? since_finish : call->seconds;
 	return true;
+}
+
+/* Fills *call if a thread of the job is in an engine call: of several with that which takes longest. */
+bool
+gpusort_job_call(const GpuSortJob *job, GpuSortCall *call)
+{
+	bool any = watched_call(job, &job->watch, call);
+
+	for (int i = 0; i < GPUSORT_JOB_LOADERS; i++)
+	{
+		GpuSortCall other;
+
+		if (watched_call(job, &job->loader_watches[i], &other) && (!any || other.seconds > call->seconds))
+		{
+			*call = other;
+			any = true;
+		}
+	}
+	return any;
 }
 
 /*

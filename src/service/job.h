@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "service/call_watch.h"
 #include "service/pool.h"
 #include "service/ranges.h"
 #include "service/registry.h"
@@ -24,7 +25,9 @@ typedef enum GpuSortCommandType
 	GPUSORT_COMMAND_SORT,
 	GPUSORT_COMMAND_EMIT,
 	GPUSORT_COMMAND_CUT,
-	GPUSORT_COMMAND_END, /* the thread's last */
+	GPUSORT_COMMAND_SPACE, /* in a file; what waits for it goes on */
+	GPUSORT_COMMAND_LACK,  /* not a command: tells the asker that one of its own waits for space */
+	GPUSORT_COMMAND_END,   /* the thread's last */
 } GpuSortCommandType;
 
 /*
@@ -58,11 +61,16 @@ typedef struct GpuSortCommand
 	GpuSortInterval *interval; /* EMIT */
 	uint32_t bits;             /* CUT */
 	uint32_t most;             /* CUT */
+	int descriptor;            /* SPACE: of the file, or -1; the command's until it is done */
+	uint64_t owner;            /* SPACE: whose file it is */
+	uint64_t start;            /* SPACE: bytes from the start of the file */
+	uint64_t space;            /* SPACE: bytes; LACK: that are lacking */
 	/* CUT: to cut at, or NULL; what came of it.  Belongs to the command */
 	GpuSortBorders *borders;
 
 	/* what came of it */
 	bool skipped;   /* not done, an earlier one has made it pointless */
+	bool released;  /* memory of the engine was set free: rows are in a run */
 	bool failed;    /* the sort is lost, see error */
 	bool busy;      /* BEGIN: other sorts have the memory, see error; it may be given again */
 	bool reserved;  /* RESERVE, PUT: there is room for one more; else see error */

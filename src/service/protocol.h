@@ -26,14 +26,18 @@
  *										 them, in time, not at once; after FULL
  *										 only the chunks already granted may be
  *										 put)
+ *						<- SPACE		(before the answer to a put, or to SORT: rows have to
+ *										 leave the memory)
+ *	-> FILE								(the answer to SPACE)
  *	-> SORT				<- SORTED		(chunks granted and not put return to the
  *										 pool with SORT)
  *						<- DATA ...		(ahead of the reader, as the pool allows;
- *										 the one with last = 1 ends the rows.  A
- *										 sort of no rows sends one DATA with
- *										 rows = 0, last = 1 and no chunk)
+ *										 rows before number first are not sent; the
+ *										 one with last = 1 ends the rows.  Where none
+ *										 is left there is one DATA with rows = 0,
+ *										 last = 1 and no chunk)
  *	-> CHUNK_FREE						(for every DATA that had a chunk)
- *	-> REWIND							(rows start again at the first; DATA of an
+ *	-> REWIND							(rows start again, at number first; DATA of an
  *										 older epoch may still arrive and must be
  *										 freed unread)
  *	At any time after JOB: <- FAILED	(the sort is lost; close)
@@ -43,6 +47,8 @@
  *	-> JOB_JOIN			<- JOB | REFUSED (the token is the one in the beginner's JOB)
  *						<- CHUNK		(as above)
  *	-> CHUNK_PUT		<- CHUNK | FULL	(as above, but FULL is each process's own)
+ *						<- SPACE
+ *	-> FILE								(as above)
  *	-> LEAVE			<- LEFT			(what was put is part of the sort; chunks
  *										 granted and not put return to the pool.
  *										 Only closing is legal after it)
@@ -67,6 +73,14 @@
  *	At any time after JOB: <- FAILED	(the sort is lost, or has ended; close)
  *
  *	A reader may close at any time; that is no failure.
+ *
+ * A SORT LARGER THAN MEMORY (request.spill)
+ *	What does not fit is kept in sorted runs, in the host's memory or in temporary files.
+ *	Files are the client's, which makes them, counts their bytes against its limits before
+ *	one is written, and deletes them whenever it likes: the service has descriptors of its
+ *	own.  SPACE asks for so many bytes more; FILE gives them, at the end of the process's
+ *	one file, whose descriptor comes with the first FILE of a connection.  Who cannot give
+ *	them closes.  The service writes only where it was given space.
  *
  * CHUNKS
  *	The pool is one memfd of pool_chunks chunks of GPUSORT_CHUNK_BYTES.  A chunk
@@ -98,7 +112,7 @@
 #include <stdint.h>
 
 #define GPUSORT_PROTOCOL_MAGIC   0x67707573u /* "gpus" */
-#define GPUSORT_PROTOCOL_VERSION 6
+#define GPUSORT_PROTOCOL_VERSION 8
 
 /* What is installed with the module, in one directory. */
 #define GPUSORT_SERVICE_FILE     "gpusortd"
@@ -107,6 +121,9 @@
 #define GPUSORT_CHUNK_BYTES   ((size_t) 4 << 20)
 #define GPUSORT_MAX_KEY_WORDS 32
 #define GPUSORT_MAX_ROWS      UINT64_C(0xFFFFFFFE) /* 32-bit row ids */
+
+/* Less than this as gpusort.host_memory or gpusort.device_memory is not enough for one sort, in bytes. */
+#define GPUSORT_MEMORY_MIN ((uint64_t) 16 << 20)
 
 /* Every sort, and every member, is guaranteed this many chunks; more may be borrowed while there are some. */
 #define GPUSORT_JOB_CHUNKS_MIN 2
@@ -160,6 +177,7 @@ typedef enum GpuSortMessageType
 	GPUSORT_MSG_CUT,
 	GPUSORT_MSG_READ,
 	GPUSORT_MSG_SKIP,
+	GPUSORT_MSG_FILE,
 
 	/* service to client */
 	GPUSORT_MSG_WELCOME = 64,
@@ -173,6 +191,7 @@ typedef enum GpuSortMessageType
 	GPUSORT_MSG_FAILED,
 	GPUSORT_MSG_LEFT,
 	GPUSORT_MSG_RANGES,
+	GPUSORT_MSG_SPACE,
 
 	/* service to supervisor, on the control socket */
 	GPUSORT_MSG_READY = 128,
@@ -206,6 +225,7 @@ typedef enum GpuSortReason
 	GPUSORT_REASON_DEVICE,      /* the device or its driver reported an error */
 	GPUSORT_REASON_ORDER_CHECK, /* the sorted keys were found out of order */
 	GPUSORT_REASON_BAD_CHUNK,   /* a chunk's offsets or lengths made no sense */
+	GPUSORT_REASON_STORAGE,     /* a run could not be written or read; system_error tells, 0: it is not what was written */
 	GPUSORT_REASON_INTERNAL,
 } GpuSortReason;
 
@@ -224,6 +244,8 @@ typedef struct GpuSortRequest
 	uint32_t key_words; /* 64-bit words per key, 1 to GPUSORT_MAX_KEY_WORDS */
 	uint32_t may_tie;   /* 0: no row will be KEY_TRUNCATED */
 	uint32_t shared;    /* rows are read by intervals, by several clients; not with a limit */
+	uint32_t spill;     /* the client gives space in files when memory is full; 0: it wants to hear FULL then */
+	uint32_t readers;   /* of a shared sort: processes that will read it, about */
 	uint64_t estimated_rows;
 	uint64_t estimated_bytes; /* records, as they lie in chunks */
 	/*
@@ -247,7 +269,10 @@ typedef struct GpuSortOutcome
 	uint64_t rows_in;     /* that were put */
 	uint64_t rows;        /* that will come; with a limit, at least as many as are wanted */
 	uint64_t bytes;       /* of them, padded to 8, without keys */
-	uint64_t tie_rows;    /* rows in a run of equal keys with a row that is KEY_TRUNCATED */
+	uint64_t tie_rows;    /* rows in a run of equal keys with a row that is KEY_TRUNCATED; with runs not known yet, 0 */
+	uint64_t run_memory;  /* bytes of runs in the host's memory */
+	uint64_t run_disk;    /* bytes of runs in files, as they were written */
+	uint32_t runs;        /* that rows were sorted in; 0: all of them at once, in memory */
 	uint32_t key_bits;    /* before compaction: 64 * key_words */
 	uint32_t packed_bits; /* after */
 	double sort_ms;       /* compaction, sort and check */
@@ -267,6 +292,7 @@ typedef struct GpuSortEmitted
 typedef struct GpuSortError
 {
 	GpuSortReason reason;
+	int32_t system_error; /* STORAGE: the errno; else 0 */
 	char text[GPUSORT_TEXT_BYTES];
 } GpuSortError;
 
@@ -337,6 +363,15 @@ typedef struct GpuSortMessage
 			uint32_t rows;
 			uint32_t bytes; /* of the records, from the front of the chunk */
 		} put;
+		struct
+		{
+			uint64_t bytes; /* SPACE: that are wanted; FILE: that are given, as many at least */
+			uint64_t start; /* FILE: where they begin in the file */
+		} space;
+		struct
+		{
+			uint64_t first; /* number of the first row that is wanted; of a shared sort 0 */
+		} sort;
 		GpuSortOutcome sorted;
 		struct
 		{
@@ -348,6 +383,7 @@ typedef struct GpuSortMessage
 		struct
 		{
 			uint32_t epoch; /* 1 for the first REWIND, and so on */
+			uint64_t first; /* number of the first row that is wanted */
 		} rewind;
 		struct
 		{

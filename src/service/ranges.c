@@ -52,9 +52,9 @@ borders_bytes(uint32_t words, uint32_t count)
 	return sizeof(GpuSortBorders) + (size_t) count * words * sizeof(uint64_t);
 }
 
-/* Borders, for so many keys at most; the caller frees them.  NULL: there is no memory. */
-static GpuSortBorders *
-borders_make(uint32_t bits, uint32_t count)
+/* No borders, with room for so many of so many bits; the caller frees them.  NULL: there is no memory. */
+GpuSortBorders *
+gpusort_borders_make(uint32_t bits, uint32_t count)
 {
 	uint32_t words = words_of(bits);
 	GpuSortBorders *borders = calloc(1, borders_bytes(words, count));
@@ -72,7 +72,7 @@ GpuSortBorders *
 gpusort_borders_copy(const GpuSortBorders *borders)
 {
 	uint32_t count = borders->ranges > 0 ? borders->ranges - 1 : 0;
-	GpuSortBorders *copy = borders_make(borders->bits, count);
+	GpuSortBorders *copy = gpusort_borders_make(borders->bits, count);
 
 	if (copy != NULL)
 		memcpy(copy, borders, borders_bytes(borders->words, count));
@@ -201,7 +201,7 @@ int
 gpusort_ranges_cut(const GpuSortSorted *sorted, uint32_t bits, uint32_t most, uint64_t *first_rows,
 				   GpuSortBorders **borders, GpuSortError *error)
 {
-	GpuSortBorders *made = borders_make(bits, most);
+	GpuSortBorders *made = gpusort_borders_make(bits, most);
 
 	if (made == NULL)
 		return error_memory(error);

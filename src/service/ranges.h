@@ -35,6 +35,7 @@ extern int gpusort_ranges_cut(const GpuSortSorted *sorted, uint32_t bits, uint32
 							  GpuSortBorders **borders, GpuSortError *error);
 extern int gpusort_ranges_cut_like(const GpuSortSorted *sorted, const GpuSortBorders *borders, uint64_t *first_rows,
 								   GpuSortError *error);
+extern GpuSortBorders *gpusort_borders_make(uint32_t bits, uint32_t count);
 extern GpuSortBorders *gpusort_borders_copy(const GpuSortBorders *borders);
 
 #endif /* GPUSORT_RANGES_H */

@@ -160,6 +160,13 @@ gpusort_registry_find(GpuSortEngineKind kind)
 	return NULL;
 }
 
+/* The memory of the host engine, which is also where runs of other engines' sorts go. */
+GpuSortHostMemory *
+gpusort_registry_host_memory(void)
+{
+	return gpusort_host_engine_memory(host.engine);
+}
+
 /* Fills in what READY says about the engines: all but pool_chunks.  message was zeroed. */
 void
 gpusort_registry_ready(GpuSortMessage *message)

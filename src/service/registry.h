@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "service/engine.h"
+#include "service/host/memory.h"
 
 #define GPUSORT_DEVICES_MAX 32
 
@@ -41,6 +42,7 @@ extern bool gpusort_registry_open(const GpuSortRegistryConfig *config);
 extern void gpusort_registry_close(void);
 extern uint32_t gpusort_registry_mask(void);
 extern const GpuSortEngineHandle *gpusort_registry_find(GpuSortEngineKind kind);
+extern GpuSortHostMemory *gpusort_registry_host_memory(void);
 extern void gpusort_registry_ready(GpuSortMessage *message);
 
 #endif /* GPUSORT_REGISTRY_H */

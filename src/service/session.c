@@ -37,6 +37,9 @@
 /* Messages of one client before others have their turn. */
 #define MESSAGES_AT_ONCE 64
 
+/* Descriptors that a message may come with, so that those that nobody asked for are known and closed. */
+#define DESCRIPTORS_MAX 8
+
 static const char *const state_names[] = {
 	"new", "greeted", "queued", "beginning", "ingest", "sorting", "output", "left", "refused", "failed", "closing", "closed"};
 
@@ -82,9 +85,9 @@ on_status(GpuSortSession *session)
 	}
 }
 
-/* Does what a message asks for; false if it is not legal now. */
+/* Does what a message asks for; false if it is not legal now.  *descriptor came with it, or is -1; taken if it is set to -1. */
 static bool
-on_message(GpuSortSession *session, const GpuSortMessage *message)
+on_message(GpuSortSession *session, const GpuSortMessage *message, int *descriptor)
 {
 	GpuSortSessionState state = session->state;
 
@@ -113,10 +116,11 @@ on_message(GpuSortSession *session, const GpuSortMessage *message)
 			gpusort_session_leave(session);
 			return true;
 		case GPUSORT_MSG_SORT:
-			if (state != STATE_INGEST || session->owner != NULL)
+			return state == STATE_INGEST && session->owner == NULL && gpusort_session_sort(session, message);
+		case GPUSORT_MSG_FILE:
+			if (!session->asked_space || (state != STATE_INGEST && state != STATE_SORTING && state != STATE_OUTPUT && state != STATE_LEFT))
 				return false;
-			gpusort_session_sort(session);
-			return true;
+			return gpusort_session_file(session, message, descriptor);
 		case GPUSORT_MSG_CHUNK_FREE:
 			return state == STATE_OUTPUT && gpusort_session_chunk_free(session, message);
 		case GPUSORT_MSG_REWIND:
@@ -132,6 +136,43 @@ on_message(GpuSortSession *session, const GpuSortMessage *message)
 	}
 }
 
+/* Receives a message as recv does; *descriptor gets the one that came with it, or -1.  Of several all are closed. */
+static ssize_t
+receive_message(const GpuSortSession *session, GpuSortMessage *message, int *descriptor)
+{
+	union
+	{
+		struct cmsghdr header;
+		char space[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
+	} control;
+	struct iovec part = {.iov_base = message, .iov_len = sizeof(*message)};
+	struct msghdr header = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof(control.space)};
+	ssize_t size = recvmsg(session->socket, &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *attached;
+
+	*descriptor = -1;
+	if (size < 0)
+		return size;
+	for (attached = CMSG_FIRSTHDR(&header); attached != NULL; attached = CMSG_NXTHDR(&header, (struct cmsghdr *) attached))
+	{
+		int received[DESCRIPTORS_MAX];
+		size_t count = (attached->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (attached->cmsg_level != SOL_SOCKET || attached->cmsg_type != SCM_RIGHTS || count > DESCRIPTORS_MAX)
+			continue;
+		memcpy(received, CMSG_DATA(attached), count * sizeof(int));
+		if (count == 1 && *descriptor < 0)
+			*descriptor = received[0];
+		else
+		{
+			for (size_t i = 0; i < count; i++)
+				close(received[i]);
+		}
+	}
+	return size;
+}
+
 /* Reads what the client has sent. */
 static void
 receive(GpuSortSession *session)
@@ -139,8 +180,8 @@ receive(GpuSortSession *session)
 	for (int i = 0; i < MESSAGES_AT_ONCE && !session->broken; i++)
 	{
 		GpuSortMessage message;
-		ssize_t size = recv(session->socket, &message, sizeof(message),
-							MSG_DONTWAIT | MSG_TRUNC);
+		int descriptor;
+		ssize_t size = receive_message(session, &message, &descriptor);
 
 		if (size < 0)
 		{
@@ -151,12 +192,18 @@ receive(GpuSortSession *session)
 		}
 		if (size <= 0)
 		{
+			if (descriptor >= 0)
+				close(descriptor);
 			session->broken = true;
 			session->gone = true;
 			return;
 		}
 		if (session->state == STATE_CLOSING)
+		{
+			if (descriptor >= 0)
+				close(descriptor);
 			continue;
+		}
 		if (size != sizeof(message) || message.magic != GPUSORT_PROTOCOL_MAGIC ||
 			message.version != GPUSORT_PROTOCOL_VERSION)
 		{
@@ -164,12 +211,14 @@ receive(GpuSortSession *session)
 							 session->pid, GPUSORT_PROTOCOL_VERSION, size);
 			session->broken = true;
 		}
-		else if (session->state != STATE_FAILED && !on_message(session, &message))
+		else if (session->state != STATE_FAILED && !on_message(session, &message, &descriptor))
 		{
 			gpusort_log_peer("process %d sent message %u that is not legal in state \"%s\", closed",
 							 session->pid, message.type, state_names[session->state]);
 			session->broken = true;
 		}
+		if (descriptor >= 0)
+			close(descriptor);
 	}
 }
 
@@ -222,6 +271,7 @@ gpusort_session_start(GpuSortSessions *sessions, int socket, int pid)
 	if (session == NULL)
 		return false;
 	session->sessions = sessions;
+	session->number = ++sessions->named;
 	session->socket = socket;
 	session->pid = pid;
 	event.data.ptr = session;

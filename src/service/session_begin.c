@@ -103,7 +103,7 @@ gpusort_session_admit(GpuSortSession *session)
 
 	if (!session->share.guaranteed && !gpusort_pool_admit(sessions->pool, &session->share, 0))
 	{
-		session->lacks = (GpuSortError){GPUSORT_REASON_POOL, POOL_IS_LENT};
+		session->lacks = (GpuSortError){.reason = GPUSORT_REASON_POOL, .text = POOL_IS_LENT};
 		return false;
 	}
 	session->state = STATE_BEGINNING;

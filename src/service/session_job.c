@@ -8,17 +8,16 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "service/service_log.h"
 #include "service/session_state.h"
 
 static void
-send_failure(GpuSortSession *session, GpuSortMessageType type, GpuSortReason reason, const char *text)
+send_failure(GpuSortSession *session, GpuSortMessageType type, const GpuSortError *error)
 {
-	GpuSortMessage message = {.type = type};
+	GpuSortMessage message = {.u.failure = *error};
 
-	message.u.failure.reason = reason;
-	snprintf(message.u.failure.text, sizeof(message.u.failure.text), "%s", text);
 	gpusort_session_send(session, &message, type);
 }
 
@@ -41,6 +40,8 @@ drop_commands(GpuSortSession *session, GpuSortCommand *command)
 			gpusort_pool_give_back(session->sessions->pool, command->chunk);
 		if (command->type == GPUSORT_COMMAND_EMIT)
 			((GpuSortRead *) command->interval)->emits--;
+		if (command->type == GPUSORT_COMMAND_SPACE && command->descriptor >= 0)
+			close(command->descriptor);
 		((GpuSortSession *) command->asker)->commands--;
 		free(command->borders);
 		free(command);
@@ -71,16 +72,16 @@ end_output(GpuSortSession *session)
 	session->borders = NULL;
 }
 
-static void lose(GpuSortSession *session, GpuSortReason reason, const char *text);
+static void lose(GpuSortSession *session, const GpuSortError *error);
 
 /* The job of an owner is no more to its members and readers. */
 static void
-lose_members(GpuSortSession *session, GpuSortReason reason, const char *text)
+lose_members(GpuSortSession *session, const GpuSortError *error)
 {
 	for (GpuSortSession *member = session->sessions->first; member != NULL; member = member->next)
 	{
 		if (member->owner == session)
-			lose(member, reason, text);
+			lose(member, error);
 	}
 }
 
@@ -91,6 +92,8 @@ lose_members(GpuSortSession *session, GpuSortReason reason, const char *text)
 void
 gpusort_session_finish(GpuSortSession *session)
 {
+	const GpuSortError ended = {.reason = GPUSORT_REASON_INTERNAL, .text = "the sort has ended"};
+
 	if (session->job == NULL || session->finished)
 		return;
 	session->finished = true;
@@ -102,13 +105,13 @@ gpusort_session_finish(GpuSortSession *session)
 		session->job = NULL;
 		return;
 	}
-	lose_members(session, GPUSORT_REASON_INTERNAL, "the sort has ended");
+	lose_members(session, &ended);
 	drop_commands(session, gpusort_job_finish(session->job));
 }
 
 /* The sort is lost to this session: tells the client, keeps the connection until it closes. */
 static void
-lose(GpuSortSession *session, GpuSortReason reason, const char *text)
+lose(GpuSortSession *session, const GpuSortError *error)
 {
 	if (session->state >= STATE_REFUSED)
 		return;
@@ -116,15 +119,15 @@ lose(GpuSortSession *session, GpuSortReason reason, const char *text)
 	{
 		session->state = STATE_REFUSED;
 		gpusort_queue_leave(session);
-		send_failure(session, GPUSORT_MSG_REFUSED, reason, text);
+		send_failure(session, GPUSORT_MSG_REFUSED, error);
 	}
 	else
 	{
 		session->state = STATE_FAILED;
-		send_failure(session, GPUSORT_MSG_FAILED, reason, text);
+		send_failure(session, GPUSORT_MSG_FAILED, error);
 	}
 	if (session->owner == NULL && session->job != NULL)
-		lose_members(session, reason, text);
+		lose_members(session, error);
 	gpusort_session_finish(session);
 }
 
@@ -133,11 +136,21 @@ lose(GpuSortSession *session, GpuSortReason reason, const char *text)
  * would have.
  */
 void
-gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *text)
+gpusort_session_lose(GpuSortSession *session, const GpuSortError *error)
 {
 	if (session->owner != NULL && session->state == STATE_INGEST)
 		session = session->owner;
-	lose(session, reason, text);
+	lose(session, error);
+}
+
+/* The same with a reason of the service's own. */
+void
+gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *text)
+{
+	GpuSortError error = {.reason = reason};
+
+	snprintf(error.text, sizeof(error.text), "%s", text);
+	gpusort_session_lose(session, &error);
 }
 
 /* Has the job do what is asked for; the chunk is the job's until it comes back. */
@@ -153,6 +166,8 @@ gpusort_session_command(GpuSortSession *session, GpuSortCommand what)
 	{
 		if (has_chunk(&what))
 			gpusort_pool_give_back(session->sessions->pool, what.chunk);
+		if (what.type == GPUSORT_COMMAND_SPACE && what.descriptor >= 0)
+			close(what.descriptor);
 		free(what.borders);
 		gpusort_session_fail(session, GPUSORT_REASON_NO_MEMORY, "the sort service has no memory left");
 		return;

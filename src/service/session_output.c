@@ -26,6 +26,7 @@ open_read(GpuSortSession *session, uint64_t first, uint64_t end)
 	while (read->open || read->emits > 0)
 		read++;
 	read->rows = (GpuSortInterval){.number = session->epoch, .next = first, .end = end};
+	read->first = first;
 	read->open = true;
 	return read;
 }
@@ -87,26 +88,38 @@ pump(GpuSortSession *session)
 	while (read != NULL && session->state == STATE_OUTPUT && emit(session, read));
 }
 
-/* SORT was asked for: the first rows follow without coming back here, if there is a chunk. */
-void
-gpusort_session_open_output(GpuSortSession *session)
+/* About how many bytes so many of the rows have. */
+static uint64_t
+bytes_of(const GpuSortOutcome *outcome, uint64_t rows)
 {
-	emit(session, open_read(session, 0, UINT64_MAX));
+	if (rows == outcome->rows)
+		return outcome->bytes;
+	return (uint64_t) ((double) outcome->bytes / (double) outcome->rows * (double) rows);
 }
 
-/* The newest read, of all rows, can begin. */
+/* SORT was asked for: rows from number first on follow without coming back here, if there is a chunk. */
+void
+gpusort_session_open_output(GpuSortSession *session, uint64_t first)
+{
+	emit(session, open_read(session, first, UINT64_MAX));
+}
+
+/* The newest read, of all rows but perhaps the first, can begin. */
 void
 gpusort_session_start_output(GpuSortSession *session)
 {
+	const GpuSortOutcome *outcome = &session->outcome;
+
 	for (GpuSortRead *read = session->reads; read < session->reads + READS_KEPT; read++)
 	{
 		if (!read->open)
 			continue;
-		read->bytes_left = session->outcome.bytes;
-		if (session->outcome.rows == 0)
+		if (read->first < outcome->rows)
+			read->bytes_left = bytes_of(outcome, outcome->rows - read->first);
+		else
 		{
 			GpuSortMessage message = {
-				.u.data = {.chunk = GPUSORT_NO_CHUNK, .epoch = read->rows.number, .emitted.last = 1}};
+				.u.data = {.chunk = GPUSORT_NO_CHUNK, .epoch = read->rows.number, .first = read->first, .emitted.last = 1}};
 
 			read->open = false;
 			gpusort_session_send(session, &message, GPUSORT_MSG_DATA);
@@ -137,7 +150,7 @@ gpusort_session_rewind(GpuSortSession *session, const GpuSortMessage *message)
 		return false;
 	gpusort_session_close_reads(session, session->epoch);
 	session->epoch++;
-	open_read(session, 0, UINT64_MAX);
+	open_read(session, message->u.rewind.first, UINT64_MAX);
 	gpusort_session_start_output(session);
 	return true;
 }
@@ -156,8 +169,7 @@ gpusort_session_read(GpuSortSession *session, const GpuSortMessage *message)
 	if (!session->request.shared || open == GPUSORT_READS_MAX || first >= end || end > outcome->rows)
 		return false;
 	session->epoch++;
-	open_read(session, first, end)->bytes_left =
-		(uint64_t) ((double) outcome->bytes / (double) outcome->rows * (double) (end - first));
+	open_read(session, first, end)->bytes_left = bytes_of(outcome, end - first);
 	pump(session);
 	return true;
 }

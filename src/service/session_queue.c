@@ -98,7 +98,7 @@ refuse(GpuSortSession *session, double now)
 	char text[sizeof(lacks->text)];
 
 	if (lacks->reason == GPUSORT_REASON_NONE)
-		*lacks = (GpuSortError){GPUSORT_REASON_DEVICE, "the engine does not get on with the sort"};
+		*lacks = (GpuSortError){.reason = GPUSORT_REASON_DEVICE, .text = "the engine does not get on with the sort"};
 	snprintf(text, sizeof(text), "after a wait of %.0f ms: %.150s", now - session->arrived, lacks->text);
 	gpusort_session_fail(session, lacks->reason, now - session->arrived < 1 ? lacks->text : text);
 }

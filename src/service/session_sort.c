@@ -18,6 +18,9 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "service/clock.h"
 #include "service/session.h"
 #include "service/session_state.h"
@@ -87,16 +90,20 @@ gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message)
 }
 
 /* SORT */
-void
-gpusort_session_sort(GpuSortSession *session)
+bool
+gpusort_session_sort(GpuSortSession *session, const GpuSortMessage *message)
 {
+	uint64_t first = message->u.sort.first;
+
+	if (session->request.shared && first > 0)
+		return false;
 	for (GpuSortSession *member = session->sessions->first; member != NULL; member = member->next)
 	{
 		if (member->owner == session)
 		{
 			gpusort_session_fail(session, GPUSORT_REASON_INTERNAL,
 								 "a process has not handed over its rows yet");
-			return;
+			return true;
 		}
 	}
 	session->state = STATE_SORTING;
@@ -104,12 +111,48 @@ gpusort_session_sort(GpuSortSession *session)
 	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_SORT});
 
 	if (session->state == STATE_SORTING && !session->request.shared)
-		gpusort_session_open_output(session);
+		gpusort_session_open_output(session, first);
+	return true;
+}
+
+/*
+ * FILE: space that the job has lacked; of a session that has no part in it any more it is dropped, and where others
+ * gave enough meanwhile, so that all is sorted.
+ */
+bool
+gpusort_session_file(GpuSortSession *session, const GpuSortMessage *message, int *descriptor)
+{
+	GpuSortCommand command = {
+		.type = GPUSORT_COMMAND_SPACE,
+		.descriptor = *descriptor,
+		.owner = session->number,
+		.start = message->u.space.start,
+		.space = message->u.space.bytes};
+
+	session->asked_space = false;
+	gpusort_queue_moved(session->sessions);
+	if (session->finished || session->state == STATE_OUTPUT)
+		return true;
+	*descriptor = -1;
+	gpusort_session_command(session, command);
+	return true;
 }
 
 /*
  * What the job has done
  */
+
+/* A command of the session's waits for space in files: asks the client, unless it has been asked. */
+static void
+lacks_space(GpuSortSession *session, const GpuSortCommand *lack)
+{
+	GpuSortMessage message = {.u.space.bytes = lack->space};
+
+	if (session->asked_space || session->finished || (session->state != STATE_INGEST && session->state != STATE_SORTING))
+		return;
+	session->asked_space = true;
+	gpusort_session_send(session, &message, GPUSORT_MSG_SPACE);
+}
 
 /* The engine has not the memory to begin the sort: it waits, if that will change when others end. */
 static void
@@ -118,7 +161,7 @@ lacks_memory(GpuSortSession *session, const GpuSortError *error)
 	if (session->state != STATE_BEGINNING)
 		return;
 	if (error->reason != GPUSORT_REASON_MEMORY_BUSY || !session->queued)
-		gpusort_session_fail(session, error->reason, error->text);
+		gpusort_session_lose(session, error);
 	else
 	{
 		session->state = STATE_QUEUED;
@@ -207,10 +250,16 @@ gpusort_session_done(GpuSortCommand *command)
 	GpuSortSession *session = command->asker;
 	GpuSortSession *owner = gpusort_job_owner(command->job);
 
+	if (command->type == GPUSORT_COMMAND_LACK)
+	{
+		lacks_space(session, command);
+		free(command);
+		return;
+	}
 	session->commands--;
 	if (!command->skipped && command->type != GPUSORT_COMMAND_BEGIN && command->type != GPUSORT_COMMAND_RESERVE)
 		gpusort_queue_moved(session->sessions);
-	if (command->type == GPUSORT_COMMAND_SORT || command->type == GPUSORT_COMMAND_END)
+	if (command->type == GPUSORT_COMMAND_SORT || command->type == GPUSORT_COMMAND_END || command->released)
 		session->sessions->releases++;
 	if (command->failed)
 		gpusort_session_note_failure(owner, &command->error);
@@ -239,6 +288,12 @@ gpusort_session_done(GpuSortCommand *command)
 		case GPUSORT_COMMAND_CUT:
 			gpusort_session_was_cut(session, command);
 			break;
+		case GPUSORT_COMMAND_SPACE:
+			if (command->descriptor >= 0)
+				close(command->descriptor);
+			break;
+		case GPUSORT_COMMAND_LACK:
+			break;
 		case GPUSORT_COMMAND_END:
 			gpusort_job_free(session->job);
 			session->job = NULL;
@@ -246,7 +301,7 @@ gpusort_session_done(GpuSortCommand *command)
 			break;
 	}
 	if (command->failed)
-		gpusort_session_fail(owner, command->error.reason, command->error.text);
+		gpusort_session_lose(owner, &command->error);
 	command->next = session->spares;
 	session->spares = command;
 }

@@ -66,8 +66,9 @@ typedef struct GpuSortRead
 {
 	GpuSortInterval rows; /* must be first field; what DATA calls an epoch is its number */
 	bool open;            /* rows of it are to come */
+	uint64_t first;       /* number of its first row */
 	uint32_t emits;       /* under way */
-	uint64_t bytes_left;  /* of rows not sent yet; of a shared sort about */
+	uint64_t bytes_left;  /* of rows not sent yet; about, where these are not all */
 } GpuSortRead;
 
 /* Each emit has a chunk, so that so many reads at most have any. */
@@ -77,8 +78,9 @@ struct GpuSortSession
 {
 	GpuSortSessions *sessions;
 	GpuSortSession *next;
-	int socket; /* -1 once closed */
-	int pid;    /* of the peer */
+	uint64_t number; /* of all sessions of this service */
+	int socket;      /* -1 once closed */
+	int pid;         /* of the peer */
 	GpuSortSessionState state;
 	bool broken;  /* to be ended as soon as nobody uses it */
 	bool gone;    /* the peer has closed its end */
@@ -107,6 +109,7 @@ struct GpuSortSession
 	GpuSortQueueEntry neighbours; /* in the queue */
 
 	/* ingest */
+	bool asked_space; /* SPACE is not answered yet */
 	bool full;
 	GpuSortMessage full_message;
 	GpuSortMessage job_message; /* JOB, sent when the first reserve is there */
@@ -144,7 +147,8 @@ extern bool gpusort_session_admit(GpuSortSession *session);
 /* session_sort.c: messages; false if they are not legal */
 extern bool gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message);
 extern void gpusort_session_leave(GpuSortSession *session);
-extern void gpusort_session_sort(GpuSortSession *session);
+extern bool gpusort_session_sort(GpuSortSession *session, const GpuSortMessage *message);
+extern bool gpusort_session_file(GpuSortSession *session, const GpuSortMessage *message, int *descriptor);
 
 /* session_output.c: messages; false if they are not legal */
 extern bool gpusort_session_chunk_free(GpuSortSession *session, const GpuSortMessage *message);
@@ -154,7 +158,7 @@ extern bool gpusort_session_read(GpuSortSession *session, const GpuSortMessage *
 extern bool gpusort_session_skip(GpuSortSession *session, const GpuSortMessage *message);
 
 /* session_output.c: rows of a plain sort are asked for before they are sorted, and come when they are */
-extern void gpusort_session_open_output(GpuSortSession *session);
+extern void gpusort_session_open_output(GpuSortSession *session, uint64_t first);
 extern void gpusort_session_start_output(GpuSortSession *session);
 
 /* session_output.c: EMIT and CUT have come back */
@@ -167,6 +171,7 @@ extern void gpusort_session_reserve(GpuSortSession *session);
 /* session_job.c: what a job does for a session, and what ends it */
 extern void gpusort_session_command(GpuSortSession *session, GpuSortCommand what);
 extern void gpusort_session_close_reads(GpuSortSession *session, uint32_t number);
+extern void gpusort_session_lose(GpuSortSession *session, const GpuSortError *error);
 extern void gpusort_session_fail(GpuSortSession *session, GpuSortReason reason, const char *text);
 extern void gpusort_session_finish(GpuSortSession *session);
 extern void gpusort_session_note_failure(GpuSortSession *owner, const GpuSortError *error);

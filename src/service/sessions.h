@@ -26,8 +26,9 @@ typedef struct GpuSortSessions
 	int epoll;
 	GpuSortPool *pool;
 	GpuSortSession *first;
-	uint32_t jobs; /* engine sorts begun and not ended */
-	bool draining; /* take no new ones */
+	uint32_t jobs;  /* engine sorts begun and not ended */
+	bool draining;  /* take no new ones */
+	uint64_t named; /* sessions so far, of which each has its number */
 
 	/* those that wait to be let in (session_queue.c) */
 	GpuSortQueue queue; /* by arrival */

@@ -41,6 +41,7 @@ static const char *const call_names[] = {
 	[GPUSORT_COMMAND_SORT] = "sort",
 	[GPUSORT_COMMAND_EMIT] = "emit",
 	[GPUSORT_COMMAND_CUT] = "cut",
+	[GPUSORT_COMMAND_SPACE] = "space",
 	[GPUSORT_COMMAND_END] = "end",
 };
 

@@ -31,9 +31,9 @@
 #define __device__
 #define __host__
 #define __grid_constant__
-#define __shared__	static thread_local
-#define __align__(bytes)	__attribute__((aligned(bytes)))
-#define __forceinline__	inline
+#define __shared__       static thread_local
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __forceinline__  inline
 #define __launch_bounds__(...)
 #define __restrict__
 
@@ -43,17 +43,18 @@ struct dim3
 	unsigned int y;
 	unsigned int z;
 
-	constexpr dim3(unsigned int x_ = 1, unsigned int y_ = 1, unsigned int z_ = 1) : x(x_), y(y_), z(z_)
+	constexpr dim3(unsigned int x_ = 1, unsigned int y_ = 1, unsigned int z_ = 1)
+		: x(x_), y(y_), z(z_)
 	{
 	}
 };
 
 struct uint4
 {
-	uint32_t	x;
-	uint32_t	y;
-	uint32_t	z;
-	uint32_t	w;
+	uint32_t x;
+	uint32_t y;
+	uint32_t z;
+	uint32_t w;
 };
 
 extern __thread dim3 threadIdx;
@@ -67,8 +68,8 @@ extern void __syncthreads();
 /* What the lanes of a warp have told each other. */
 struct EmulatedExchange
 {
-	uint32_t	values[32];
-	uint32_t	votes;			/* lowest bits of the values */
+	uint32_t values[32];
+	uint32_t votes; /* lowest bits of the values */
 };
 
 extern const EmulatedExchange *emulate_warp_exchange(uint32_t mask, uint32_t value);
@@ -78,7 +79,7 @@ static inline uint32_t
 emulate_warp_reduce(uint32_t mask, uint32_t value, Combine combine)
 {
 	const uint32_t *values = emulate_warp_exchange(mask, value)->values;
-	uint32_t	result = values[__builtin_ctz(mask)];
+	uint32_t result = values[__builtin_ctz(mask)];
 
 	for (int i = 1; i < 32; i++)
 	{
@@ -88,12 +89,12 @@ emulate_warp_reduce(uint32_t mask, uint32_t value, Combine combine)
 	return result;
 }
 
-#define __reduce_or_sync(mask, value)	emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a | b; })
-#define __reduce_and_sync(mask, value)	emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a & b; })
-#define __reduce_xor_sync(mask, value)	emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a ^ b; })
-#define __reduce_min_sync(mask, value)	emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a < b ? a : b; })
-#define __reduce_max_sync(mask, value)	emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a > b ? a : b; })
-#define __reduce_add_sync(mask, value)	emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a + b; })
+#define __reduce_or_sync(mask, value)  emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a | b; })
+#define __reduce_and_sync(mask, value) emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a & b; })
+#define __reduce_xor_sync(mask, value) emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a ^ b; })
+#define __reduce_min_sync(mask, value) emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a < b ? a : b; })
+#define __reduce_max_sync(mask, value) emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a > b ? a : b; })
+#define __reduce_add_sync(mask, value) emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a + b; })
 
 static inline uint32_t
 __ballot_sync(uint32_t mask, bool vote)
@@ -106,26 +107,26 @@ static inline uint32_t
 __match_any_sync(uint32_t mask, uint32_t value)
 {
 	const uint32_t *values = emulate_warp_exchange(mask, value)->values;
-	uint32_t	result = 0;
+	uint32_t result = 0;
 
 	for (int i = 0; i < 32; i++)
 		result |= (uint32_t) (values[i] == value) << i;
 	return result & mask;
 }
 
-#define __any_sync(mask, vote)		(__ballot_sync(mask, vote) != 0)
-#define __all_sync(mask, vote)		(__ballot_sync(mask, vote) == (mask))
-#define __syncwarp(...)				((void) emulate_warp_exchange(0xFFFFFFFF, 0))
-#define __activemask()				0xFFFFFFFFu
+#define __any_sync(mask, vote) (__ballot_sync(mask, vote) != 0)
+#define __all_sync(mask, vote) (__ballot_sync(mask, vote) == (mask))
+#define __syncwarp(...)        ((void) emulate_warp_exchange(0xFFFFFFFF, 0))
+#define __activemask()         0xFFFFFFFFu
 
 /* A value of 4 or 8 bytes of the lane that `source` says for this one; width 32 only. */
 template <typename Value, typename Source>
 static inline Value
 emulate_shuffle(uint32_t mask, Value value, Source source)
 {
-	const int	lane = threadIdx.x % 32;
-	uint32_t	words[2] = {0, 0};
-	int			from = source(lane);
+	const int lane = threadIdx.x % 32;
+	uint32_t words[2] = {0, 0};
+	int from = source(lane);
 
 	static_assert(sizeof(Value) <= sizeof(words), "shuffles move 4 or 8 bytes");
 	if (from < 0 || from > 31)
@@ -141,53 +142,57 @@ template <typename Value>
 static inline Value
 __shfl_sync(uint32_t mask, Value value, int from)
 {
-	return emulate_shuffle(mask, value, [=](int) { return from % 32; });
+	return emulate_shuffle(mask, value, [=](int)
+						   { return from % 32; });
 }
 
 template <typename Value>
 static inline Value
 __shfl_up_sync(uint32_t mask, Value value, unsigned int places)
 {
-	return emulate_shuffle(mask, value, [=](int lane) { return lane - (int) places; });
+	return emulate_shuffle(mask, value, [=](int lane)
+						   { return lane - (int) places; });
 }
 
 template <typename Value>
 static inline Value
 __shfl_down_sync(uint32_t mask, Value value, unsigned int places)
 {
-	return emulate_shuffle(mask, value, [=](int lane) { return lane + (int) places; });
+	return emulate_shuffle(mask, value, [=](int lane)
+						   { return lane + (int) places; });
 }
 
 template <typename Value>
 static inline Value
 __shfl_xor_sync(uint32_t mask, Value value, int bits)
 {
-	return emulate_shuffle(mask, value, [=](int lane) { return lane ^ bits; });
+	return emulate_shuffle(mask, value, [=](int lane)
+						   { return lane ^ bits; });
 }
 
-#define __popc(bits)				__builtin_popcount(bits)
-#define __popcll(bits)				__builtin_popcountll(bits)
-#define __ffs(bits)					__builtin_ffs((int) (bits))
-#define __ffsll(bits)				__builtin_ffsll((long long) (bits))
-#define __clz(bits)					((bits) != 0 ? __builtin_clz(bits) : 32)
-#define __clzll(bits)				((bits) != 0 ? __builtin_clzll(bits) : 64)
-#define __ldg(place)				(*(place))
-#define __threadfence()				__atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define __threadfence_block()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define __threadfence_system()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define atomicAdd(place, value)		__atomic_fetch_add(place, value, __ATOMIC_RELAXED)
-#define atomicOr(place, value)		__atomic_fetch_or(place, value, __ATOMIC_RELAXED)
-#define atomicAnd(place, value)		__atomic_fetch_and(place, value, __ATOMIC_RELAXED)
-#define atomicXor(place, value)		__atomic_fetch_xor(place, value, __ATOMIC_RELAXED)
-#define atomicSub(place, value)		__atomic_fetch_sub(place, value, __ATOMIC_RELAXED)
-#define atomicExch(place, value)	__atomic_exchange_n(place, value, __ATOMIC_RELAXED)
+#define __popc(bits)             __builtin_popcount(bits)
+#define __popcll(bits)           __builtin_popcountll(bits)
+#define __ffs(bits)              __builtin_ffs((int) (bits))
+#define __ffsll(bits)            __builtin_ffsll((long long) (bits))
+#define __clz(bits)              ((bits) != 0 ? __builtin_clz(bits) : 32)
+#define __clzll(bits)            ((bits) != 0 ? __builtin_clzll(bits) : 64)
+#define __ldg(place)             (*(place))
+#define __threadfence()          __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define __threadfence_block()    __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define __threadfence_system()   __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define atomicAdd(place, value)  __atomic_fetch_add(place, value, __ATOMIC_RELAXED)
+#define atomicOr(place, value)   __atomic_fetch_or(place, value, __ATOMIC_RELAXED)
+#define atomicAnd(place, value)  __atomic_fetch_and(place, value, __ATOMIC_RELAXED)
+#define atomicXor(place, value)  __atomic_fetch_xor(place, value, __ATOMIC_RELAXED)
+#define atomicSub(place, value)  __atomic_fetch_sub(place, value, __ATOMIC_RELAXED)
+#define atomicExch(place, value) __atomic_exchange_n(place, value, __ATOMIC_RELAXED)
 
 template <typename Place, typename Value>
 static inline Place
 emulate_atomic_best(Place *place, Value value, bool larger)
 {
-	Place		old = __atomic_load_n(place, __ATOMIC_RELAXED);
-	Place		wanted = (Place) value;
+	Place old = __atomic_load_n(place, __ATOMIC_RELAXED);
+	Place wanted = (Place) value;
 
 	while (larger ? old < wanted : wanted < old)
 	{
@@ -197,8 +202,8 @@ emulate_atomic_best(Place *place, Value value, bool larger)
 	return old;
 }
 
-#define atomicMin(place, value)		emulate_atomic_best(place, value, false)
-#define atomicMax(place, value)		emulate_atomic_best(place, value, true)
+#define atomicMin(place, value) emulate_atomic_best(place, value, false)
+#define atomicMax(place, value) emulate_atomic_best(place, value, true)
 
 template <typename Place>
 static inline Place
@@ -254,15 +259,15 @@ enum
 
 struct cudaDeviceProp
 {
-	char		name[256];
-	int			major;
-	int			minor;
-	int			ECCEnabled;
+	char name[256];
+	int major;
+	int minor;
+	int ECCEnabled;
 };
 
 struct cudaFuncAttributes
 {
-	int			unused;
+	int unused;
 };
 
 typedef struct EmulatedStream *cudaStream_t;
@@ -328,6 +333,9 @@ cudaFuncSetAttribute(Kernel, cudaFuncAttribute, int)
 /* Forgets a fault, and makes the call-th call from now fail as GPUSORT_EMULATE_FAIL does; 0: none. */
 extern "C" void emulate_fail(long call);
 
+/* Returns the bytes of device memory that are allocated, on all devices. */
+extern "C" size_t emulate_allocated();
+
 /* Appends work to a stream; NULL is the stream that everything on it is done at once. */
 extern void emulate_append(cudaStream_t stream, std::function<void()> work);
 
@@ -339,24 +347,25 @@ extern void *emulate_dynamic_shared();
 /* Ends the program if a kernel's limit is below what it is started with, or not the same each time. */
 extern void emulate_shared_limit(const void *kernel, size_t shared_bytes, size_t most_bytes);
 
-#define GPUSORT_DYNAMIC_SHARED(type, name)	type *name = (type *) emulate_dynamic_shared()
+#define GPUSORT_DYNAMIC_SHARED(type, name) type *name = (type *) emulate_dynamic_shared()
 
 template <typename Kernel, typename... Arguments>
 static inline void
 emulate_launch(Kernel kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
 			   Arguments... arguments)
 {
-	emulate_append(stream, [=]() {
-		emulate_blocks(grid, block, shared_bytes, [=]() { kernel(arguments...); });
-	});
+	emulate_append(stream, [=]()
+				   { emulate_blocks(grid, block, shared_bytes, [=]()
+									{ kernel(arguments...); }); });
 }
 
 #define GPUSORT_START_KERNEL(kernel, grid, block, stream, ...) \
 	emulate_launch(kernel, grid, block, 0, stream, __VA_ARGS__)
 #define GPUSORT_START_KERNEL_SHARED_OF(kernel, grid, block, shared_bytes, most_bytes, stream, ...) \
-	do { \
-		emulate_shared_limit((const void *) (kernel), shared_bytes, most_bytes); \
-		emulate_launch(kernel, grid, block, shared_bytes, stream, __VA_ARGS__); \
+	do                                                                                             \
+	{                                                                                              \
+		emulate_shared_limit((const void *) (kernel), shared_bytes, most_bytes);                   \
+		emulate_launch(kernel, grid, block, shared_bytes, stream, __VA_ARGS__);                    \
 	} while (0)
 
-#endif							/* GPUSORT_EMULATED_CUDA_RUNTIME_H */
+#endif /* GPUSORT_EMULATED_CUDA_RUNTIME_H */

@@ -637,6 +637,14 @@ cudaDeviceEnablePeerAccess(int, unsigned int)
 	return plain_call();
 }
 
+size_t
+emulate_allocated()
+{
+	std::lock_guard<std::mutex> guard(memory_lock);
+
+	return allocated_bytes;
+}
+
 cudaError_t
 cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {

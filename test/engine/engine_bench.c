@@ -73,7 +73,7 @@ emit_rows(const GpuSortEngineOps *ops, GpuSort *sort, uint64_t first, uint64_t e
 
 	do
 	{
-		if (ops->emit(sort, first, end, pool + turn++ % POOL_CHUNKS * GPUSORT_CHUNK_BYTES, &emitted, &error) != 0)
+		if (ops->emit(sort, first, end, false, pool + turn++ % POOL_CHUNKS * GPUSORT_CHUNK_BYTES, &emitted, &error) != 0)
 			fail("emit", &error);
 		first += emitted.rows;
 		*gather_ms += emitted.gather_ms;

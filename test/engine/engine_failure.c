@@ -222,7 +222,7 @@ cancel_after(useconds_t after)
 		result = test.ops->sort(sort, &outcome, &error);
 	while (result == 0)
 	{
-		result = test.ops->emit(sort, first, outcome.rows, test.pool + GPUSORT_CHUNK_BYTES, &emitted, &error);
+		result = test.ops->emit(sort, first, outcome.rows, false, test.pool + GPUSORT_CHUNK_BYTES, &emitted, &error);
 		if (result == 0)
 			result = test.ops->keys_at(sort, &first, 1, key, &error);
 		if (result == 0)
@@ -284,7 +284,7 @@ test_memory(GpuSortEngineConfig config, uint32_t device)
 	for (int i = 0; i < 3; i++)
 		test_case("what fits within the limit is sorted", spec);
 
-	/* Two at once share it: the first to ask gets it. */
+	/* Two at once share it: the first to ask gets it, but for what every sort is sure of. */
 	failure.text[0] = '\0';
 	request.estimated_rows = 0;
 	request.estimated_bytes = 0;
@@ -305,7 +305,9 @@ test_memory(GpuSortEngineConfig config, uint32_t device)
 		if (reserves == 0 || reserves == 1000 ||
 			(error.reason != GPUSORT_REASON_MEMORY_LIMIT && error.reason != GPUSORT_REASON_MEMORY_BUSY))
 			case_failed(&failure, "%d reserves, then reason %d: %s", reserves, error.reason, error.text);
-		else if (test.ops->reserve(sorts[1], rows_max, &error) == 0 && test.ops->reserve(sorts[1], rows_max, &error) == 0)
+		for (reserves = 0; reserves < 10 && test.ops->reserve(sorts[1], rows_max, &error) == 0;)
+			reserves++;
+		if (reserves == 10)
 			case_failed(&failure, "the second sort got memory as well");
 		else if (error.reason != GPUSORT_REASON_MEMORY_BUSY)
 			case_failed(&failure, "the second sort was not told that others use the memory: reason %d", error.reason);
@@ -372,7 +374,7 @@ test_several(GpuSortEngineConfig config)
 	GpuSortError error;
 	int count;
 
-	config.memory_limit = UINT64_C(64) << 20;
+	config.memory_limit = UINT64_C(84) << 20;
 	if (test.ops->open(&config, &test.engine, &error) != 0)
 	{
 		case_failed(&failure, "open: %s", error.text);
@@ -384,7 +386,7 @@ test_several(GpuSortEngineConfig config)
 	{
 		for (int i = 0; i < 3; i++)
 		{
-			/* a device has room for about 3300 rows */
+			/* a device has room for about 3300 rows; a quarter of its memory is kept for other sorts */
 			spec.rows = (i < 2 ? 2600 : 5000) * (uint64_t) count;
 			spec.reserve_ahead = i == 1;
 			spec.fits = i < 2 ? 1 : -1;

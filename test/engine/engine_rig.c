@@ -57,13 +57,19 @@ rig_engine(const char *name, const char *library)
 	return ops;
 }
 
-void (*rig_emulate_fail(const char *library))(long call)
+void *
+rig_symbol(const char *library, const char *name)
 {
 	void *handle = library != NULL ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : NULL;
-	void (*found)(long call) = NULL;
 
-	if (handle != NULL)
-		*(void **) &found = dlsym(handle, "emulate_fail");
+	return handle != NULL ? dlsym(handle, name) : NULL;
+}
+
+void (*rig_emulate_fail(const char *library))(long call)
+{
+	void (*found)(long call);
+
+	*(void **) &found = rig_symbol(library, "emulate_fail");
 	return found;
 }
 

@@ -21,6 +21,9 @@ extern const GpuSortEngineOps *rig_engine(const char *name, const char *library)
 /* The library's emulate_fail (emulate/cuda_runtime.h), or NULL: it is none of emulated CUDA. */
 extern void (*rig_emulate_fail(const char *library))(long call);
 
+/* What the library calls by this name, of emulated CUDA or of the engine's own; NULL: it keeps it to itself. */
+extern void *rig_symbol(const char *library, const char *name);
+
 /* A staging pool of so many chunks; never freed. */
 extern char *rig_pool(uint32_t chunks);
 

@@ -11,7 +11,8 @@
  *		--rows N			rows of the largest cases (1000000)
  *		--most N			no case has more rows than that; for slow engines
  *		--chunk N			no chunk of a case has more rows than that
- *		--only NAMES		of: shapes limits random threads damage cancel memory faults several
+ *		--only NAMES		of: shapes limits random threads damage cancel memory share age
+ *							faults several
  *		--patience N		how soon a cancelled call has to return (500 ms)
  *
  * Prints TAP.  The tests themselves are in engine_order.c and engine_failure.c.
@@ -129,7 +130,7 @@ main(int argc, char **argv)
 		{NULL, 0, NULL, 0}};
 	GpuSortEngineConfig config = {.devices = "all"};
 	const char *name = "host";
-	const char *only = "shapes limits random threads damage cancel memory faults several";
+	const char *only = "shapes limits random threads damage cancel memory share age faults several";
 	void (*emulate_fail)(long call);
 	const char *library = NULL;
 	int rounds = 100;
@@ -199,6 +200,10 @@ main(int argc, char **argv)
 	test_report(true, "closed", &failure);
 	if (strstr(only, "memory"))
 		test_memory(config, device.ordinal);
+	if (strstr(only, "share") && library != NULL)
+		test_share(config, device.ordinal);
+	if (strstr(only, "age"))
+		test_age(config, library);
 	emulate_fail = rig_emulate_fail(library);
 	if (library == NULL || emulate_fail != NULL)
 		test_place(config);

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * engine_test.h
- *	  What the parts of engine_test share: engine_test.c runs them, engine_order.c
- *	  and engine_failure.c are what it runs.
+ *	  What the parts of engine_test share: engine_test.c runs them, engine_order.c,
+ *	  engine_failure.c and engine_share.c are what it runs.
  *
  *-------------------------------------------------------------------------
  */
@@ -61,6 +61,12 @@ extern void test_cancel(void);
 
 /* With an engine of its own, on this device alone, that may use little memory. */
 extern void test_memory(GpuSortEngineConfig config, uint32_t device);
+
+/* engine_share.c: sorts that want more than there is, with an engine of its own on this device; cuda only. */
+extern void test_share(GpuSortEngineConfig config, uint32_t device);
+
+/* engine_share.c: device memory that sorts no longer need goes back; only with emulated CUDA. */
+extern void test_age(GpuSortEngineConfig config, const char *library);
 
 /* Whichever call of CUDA fails, the sort fails with its error, and all is given back. */
 extern void test_faults(GpuSortEngineConfig config, void (*emulate_fail)(long call));

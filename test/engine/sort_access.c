@@ -32,7 +32,7 @@ chunk_end(const SortCase *from, uint64_t first)
 
 	while (first < from->rows_out)
 	{
-		bytes += GPUSORT_ALIGN8(from->lengths[from->order[first]]);
+		bytes += sort_case_emitted_bytes(from, from->order[first]);
 		if (bytes > GPUSORT_CHUNK_BYTES)
 			break;
 		first++;

@@ -9,6 +9,8 @@
  * stable sort by key gives.  Rows carry bytes that follow from their number, so
  * every row that comes out is compared byte for byte.
  *
+ * They are read as rows alone and as records, with keys and the flags that were put.
+ *
  * Chunks are overwritten as soon as put returns, and before each emit, so that an
  * engine which reads them late or does not fill them is found out.
  *
@@ -145,6 +147,7 @@ sort_case_make(SortCase *made, const CaseSpec *spec, uint64_t salt)
 	made->spec = *spec;
 	made->salt = salt;
 	made->borders = 0;
+	made->records = false;
 	made->keys = sort_case_allocate(spec->rows * spec->key_words * sizeof(uint64_t));
 	made->lengths = sort_case_allocate(spec->rows * sizeof(uint32_t));
 	made->flags = sort_case_allocate(spec->rows);
@@ -256,11 +259,18 @@ sort_case_put(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, 
 	return true;
 }
 
+uint32_t
+sort_case_emitted_bytes(const SortCase *from, uint32_t row)
+{
+	return GPUSORT_ALIGN8(from->lengths[row]) + (from->records ? 8 * from->spec.key_words : 0);
+}
+
 /* Compares the rows of a chunk with what is right from *place on; expected is room for the longest. */
 static bool
 check_chunk(const SortCase *from, const char *out, const GpuSortEmitted *emitted, uint64_t *place, uint64_t end,
 			char *expected, CaseFailure *failure)
 {
+	const uint32_t key_bytes = from->records ? 8 * from->spec.key_words : 0;
 	uint32_t at = 0;
 	uint32_t ties = 0;
 
@@ -275,14 +285,16 @@ check_chunk(const SortCase *from, const char *out, const GpuSortEmitted *emitted
 			return case_failed(failure, "more rows came out than were asked for");
 		row = from->order[*place];
 		length = from->lengths[row];
-		tie = from->tie_next[*place];
-		flags = (from->flags[row] & ~GPUSORT_ROW_KEY_TRUNCATED) | (tie ? GPUSORT_ROW_TIE_NEXT : 0);
-		write_row(from, row, expected, flags);
-		if (at + GPUSORT_ALIGN8(length) > emitted->bytes || emitted->bytes > GPUSORT_CHUNK_BYTES ||
-			memcmp(out + at, expected, length) != 0)
+		tie = !from->records && from->tie_next[*place];
+		flags = from->records ? from->flags[row]
+							  : (from->flags[row] & ~GPUSORT_ROW_KEY_TRUNCATED) | (tie ? GPUSORT_ROW_TIE_NEXT : 0);
+		memcpy(expected, from->keys + (uint64_t) row * from->spec.key_words, key_bytes);
+		write_row(from, row, expected + key_bytes, flags);
+		if (at + sort_case_emitted_bytes(from, row) > emitted->bytes || emitted->bytes > GPUSORT_CHUNK_BYTES ||
+			memcmp(out + at, expected, key_bytes + length) != 0)
 			return case_failed(failure, "place %llu: row %u of %u bytes with flags 0x%02x was expected, at %u of %u bytes",
 							   (unsigned long long) *place, row, length, flags, at, emitted->bytes);
-		at += GPUSORT_ALIGN8(length);
+		at += sort_case_emitted_bytes(from, row);
 		ties += tie;
 		++*place;
 	}
@@ -304,7 +316,7 @@ sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort,
 	for (uint64_t i = 0; i < from->spec.rows; i++)
 		if (from->lengths[i] > most)
 			most = from->lengths[i];
-	expected = sort_case_allocate(GPUSORT_ALIGN8(most));
+	expected = sort_case_allocate(8 * from->spec.key_words + GPUSORT_ALIGN8(most));
 
 	for (uint64_t i = 0; i < chunks && *place < end && passed; i++)
 	{
@@ -313,12 +325,12 @@ sort_case_read(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort,
 
 		memset(out, 0xA5, GPUSORT_CHUNK_BYTES);
 		memset(&emitted, 0xA5, sizeof(emitted));
-		if (ops->emit(sort, *place, end, out, &emitted, &error) != 0)
+		if (ops->emit(sort, *place, end, from->records, out, &emitted, &error) != 0)
 			passed = case_failed(failure, "emit: %s", error.text);
 		else
 			passed = check_chunk(from, out, &emitted, place, end, expected, failure);
 		if (passed && *place < end &&
-			emitted.bytes + GPUSORT_ALIGN8(from->lengths[from->order[*place]]) <= GPUSORT_CHUNK_BYTES &&
+			emitted.bytes + sort_case_emitted_bytes(from, from->order[*place]) <= GPUSORT_CHUNK_BYTES &&
 			++not_full > from->borders)
 			passed = case_failed(failure, "the next row would have fit a chunk of %u bytes", emitted.bytes);
 	}
@@ -378,9 +390,17 @@ run_between(SortCase *rows, const GpuSortEngineOps *ops, GpuSort *sort, char *ch
 		!sort_case_look_up(rows, ops, sort, failure) ||
 		!sort_case_read(rows, ops, sort, out, &place, rows->rows_out, UINT64_MAX, failure))
 		return false;
-	place = 0;
-	return sort_case_read(rows, ops, sort, out, &place, rows->rows_out, UINT64_MAX, failure) &&
-		sort_case_read_intervals(rows, ops, sort, out, failure);
+
+	/* Rows, then records. */
+	for (int records = 0; records < 2; records++)
+	{
+		rows->records = records;
+		place = 0;
+		if (!sort_case_read(rows, ops, sort, out, &place, rows->rows_out, UINT64_MAX, failure) ||
+			!sort_case_read_intervals(rows, ops, sort, out, failure))
+			return false;
+	}
+	return true;
 }
 
 bool

@@ -50,6 +50,7 @@ typedef struct SortCase
 	uint64_t bytes;    /* of them, padded */
 	uint64_t tie_rows; /* of them, in runs of equal keys with a row that is KEY_TRUNCATED */
 	uint32_t borders;  /* between devices: at each a chunk may end before it is full */
+	bool records;      /* they are read with keys, and flags as they were put */
 } SortCase;
 
 typedef struct CaseFailure
@@ -70,6 +71,9 @@ extern bool sort_case_write(const SortCase *from, uint64_t row, RigChunk *chunk)
  */
 extern bool sort_case_put(const SortCase *from, const GpuSortEngineOps *ops, GpuSort *sort, char *in,
 						  uint64_t *put_rows, GpuSortError *full, CaseFailure *failure);
+
+/* Bytes that a row takes of a chunk as it is read. */
+extern uint32_t sort_case_emitted_bytes(const SortCase *from, uint32_t row);
 
 /*
  * Reads rows from place *place of the order on, up to `end`, at most `chunks` chunks, and compares

@@ -16,7 +16,7 @@ use warnings;
 sub new
 {
 	my ($class) = @_;
-	return bless { gpusort => {}, native => {}, rescanned => 0, in_worker => 0, ingest => 0, exchange => {}, exchange_runs => 0, plan => [] }, $class;
+	return bless { gpusort => {}, native => {}, rescanned => 0, in_worker => 0, ingest => 0, exchange => {}, exchange_runs => 0, analyzed => 0, in_runs => 0, plan => [] }, $class;
 }
 
 # What makes a session's server send the plans, whatever client_min_messages is.
@@ -45,6 +45,8 @@ sub _add_plan
 	for (@lines)
 	{
 		my ($indent, $kind);
+		$self->{analyzed}++ if /^\s+Sort Method: \S+ radix/;
+		$self->{in_runs}++ if /^\s+Run Storage: /;
 		if (/^(\s*)(?:->  )?(\S.*?)  \(cost=/)
 		{
 			($indent, $kind) = (length $1, _kind($2));
@@ -118,7 +120,7 @@ sub merge
 	{
 		$self->{$what}{$_} += $other->{$what}{$_} for keys %{ $other->{$what} };
 	}
-	$self->{$_} += $other->{$_} for qw(rescanned in_worker ingest exchange_runs);
+	$self->{$_} += $other->{$_} for qw(rescanned in_worker ingest exchange_runs analyzed in_runs);
 	return;
 }
 
@@ -131,7 +133,7 @@ sub _list
 sub text
 {
 	my ($self) = @_;
-	return 'GpuSort under: ' . _list($self->{gpusort}) . "; rescanned $self->{rescanned}, in workers $self->{in_worker}; with GpuSortIngest $self->{ingest}\n"
+	return 'GpuSort under: ' . _list($self->{gpusort}) . "; rescanned $self->{rescanned}, in workers $self->{in_worker}; with GpuSortIngest $self->{ingest}; of $self->{analyzed} analyzed $self->{in_runs} in runs\n"
 		. "runs with GpuSortExchange: $self->{exchange_runs}, over " . _list($self->{exchange}) . "\n"
 		. 'PostgreSQL\'s Sort under: ' . _list($self->{native});
 }

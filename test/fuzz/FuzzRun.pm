@@ -44,12 +44,13 @@ my $bad_fallback = qr/falling back to tuplesort: (?!(?:after a wait of \d+ ms: )
 # called with text; save: a directory for reproductions; minimise: seconds for each failure; server:
 # true to use the running server that the environment names, and not make one; name: what the names
 # of databases made there begin with; tolerate_loss: true where somebody kills the service and cancels
-# and terminates sessions meanwhile, so that what a session is told of it is no failure, but counted.
+# and terminates sessions meanwhile, so that what a session is told of it is no failure, but counted;
+# run_rows: not 0 to have all sorts done in runs, the first of so many rows (GPUSORT_RUN_ROWS).
 sub new
 {
 	my ($class, %option) = @_;
 	my $self = bless { seed => 1, per_round => 40, max_failures => 1, max_rows => 120000, minimise => 20, report => sub { print @_ }, %option,
-		queries => 0, runs => 0, sorts => 0, fallbacks => {}, failures => 0, rounds_done => 0, skipped => 0, kinds => {}, errors => {}, disturbances => {} }, $class;
+		queries => 0, runs => 0, sorts => 0, sorted_runs => 0, fallbacks => {}, failures => 0, rounds_done => 0, skipped => 0, kinds => {}, errors => {}, disturbances => {} }, $class;
 
 	$self->{nodes} = FuzzNodes->new;
 	$self->{scratch} = tempdir('gpusort-fuzz-XXXXXXXX', TMPDIR => 1, CLEANUP => 1);
@@ -61,8 +62,9 @@ sub new
 	}
 	else
 	{
-		$self->{node} = GpuSortNode->new("server$$");
+		$self->{node} = GpuSortNode->new("server$$" . ($self->{run_rows} ? 'r' : ''));
 		$self->{node}->init(conf => [ 'max_worker_processes = 16', 'max_parallel_workers = 8', 'log_min_messages = warning', 'log_error_verbosity = verbose', 'autovacuum = off', 'jit = off' ]);
+		local $ENV{GPUSORT_RUN_ROWS} = $self->{run_rows} // 0;
 		$self->{node}->start;
 		$self->{node}->wait_service;
 	}
@@ -175,13 +177,13 @@ sub _set_memory
 {
 	my ($self) = @_;
 	return if $self->{server};
-	my $want = weighted(80 => '0 64', 8 => '1 64', 12 => '0 16');
+	my $want = weighted(80 => '0 64', 8 => '16 64', 12 => '0 16');
 	return if $want eq ($self->{memory} // '0 64');
 
 	my ($host, $staging) = split / /, $want;
 	$self->{node}->safe_psql('postgres', "ALTER SYSTEM SET gpusort.host_memory = '${host}MB'");
 	# a device's engine needs more than that for itself
-	$self->{node}->safe_psql('postgres', "ALTER SYSTEM SET gpusort.device_memory = '" . $host * 64 . "MB'");
+	$self->{node}->safe_psql('postgres', "ALTER SYSTEM SET gpusort.device_memory = '" . $host * 4 . "MB'");
 	$self->{node}->safe_psql('postgres', "ALTER SYSTEM SET gpusort.staging_memory = '${staging}MB'");
 	my ($old) = $self->{node}->services;
 	$self->{node}->reload;
@@ -529,7 +531,7 @@ sub _report
 	$self->{failures}++;
 	@smaller = eval { $self->_minimised($database, $schema, $tables, $query, $settings, $kind) } if $query && $kind =~ /^(?:rows|order|error|fallback)$/ && $self->{minimise};
 	my @lines = ("seed $self->{round_seed}, $database, memory " . ($self->{memory} // 'as it is') . ($query ? ", $query->{name} ($query->{mode})" : ''), split /\n/, $what);
-	push @lines, "reproduce with: test/fuzz/fuzz --seed $self->{round_seed} --rounds 1 --queries $self->{per_round} --rows $self->{max_rows}";
+	push @lines, "reproduce with: test/fuzz/fuzz --seed $self->{round_seed} --rounds 1 --queries $self->{per_round} --rows $self->{max_rows}" . ($self->{run_rows} ? " --runs=$self->{run_rows}" : '');
 	push @lines, 'the plan, if it was the last query:', @plan if $query && @plan;
 	unshift @lines, (map { s/[^\x00-\x7f]/?/gr } split /\n/, $query->{sql}), '' if $query;
 	my $text = join '', map { "-- $_\n" } @lines;
@@ -642,10 +644,11 @@ sub _count
 {
 	my ($self, $session) = @_;
 	return if $self->{server};
-	my ($stats) = $session->run(q{SELECT sorts, fallback_reasons FROM gpusort_stats; SELECT gpusort_stats_reset()});
-	my ($sorts, $reasons) = split /\0/, $stats // '';
+	my ($stats) = $session->run(q{SELECT sorts, runs, fallback_reasons FROM gpusort_stats; SELECT gpusort_stats_reset()});
+	my ($sorts, $runs, $reasons) = split /\0/, $stats // '';
 
 	$self->{sorts} += $sorts || 0;
+	$self->{sorted_runs} += $runs || 0;
 	while (($reasons // '') =~ /"([^"]+)": (\d+)/g)
 	{
 		$self->{fallbacks}{$1} += $2;
@@ -679,6 +682,7 @@ sub run
 		last if $self->{failures} >= $self->{max_failures};
 	}
 	$self->{took} = time - $start;
+	$self->_report("runs: none of $self->{sorts} sorts had several", 'any', [], []) if $self->{run_rows} && $self->{sorts} >= 100 && $self->{sorted_runs} == $self->{sorts};
 	return $self->{failures} == 0;
 }
 
@@ -687,8 +691,8 @@ sub summary
 	my ($self) = @_;
 	my $fallbacks = join ', ', map { "$_ $self->{fallbacks}{$_}" } sort keys %{ $self->{fallbacks} };
 	my $errors = join ', ', map { "$_ $self->{errors}{$_}" } sort keys %{ $self->{errors} };
-	return sprintf "seeds %d to %d, %.0f s: %d rounds, %d queries (%d too slow), %d runs with gpusort, %d sorts in the service, fallbacks: %s; errors that both have: %s; %d failures",
-		$self->{seed}, $self->{seed} + $self->{rounds_done} - 1, $self->{took}, @$self{qw(rounds_done queries skipped runs sorts)}, $fallbacks || 'none', $errors || 'none', $self->{failures};
+	return sprintf "seeds %d to %d, %.0f s: %d rounds, %d queries (%d too slow), %d runs with gpusort, %d sorts in the service in %d runs, fallbacks: %s; errors that both have: %s; %d failures",
+		$self->{seed}, $self->{seed} + $self->{rounds_done} - 1, $self->{took}, @$self{qw(rounds_done queries skipped runs sorts sorted_runs)}, $fallbacks || 'none', $errors || 'none', $self->{failures};
 }
 
 1;

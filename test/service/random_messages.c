@@ -13,6 +13,8 @@
  *
  *-------------------------------------------------------------------------
  */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -47,8 +49,12 @@ typedef struct Wanderer
 	uint32_t data[HELD_MAX]; /* chunks with rows that were not freed */
 	uint32_t ndata;
 	bool sorted;
-	uint64_t rows; /* that are sorted */
-	int open;      /* READs that are not over */
+	uint64_t rows;    /* that are sorted */
+	int open;         /* READs that are not over */
+	int large;        /* chunks that it will fill before it has them sorted */
+	uint64_t lacking; /* bytes that SPACE has asked for and FILE not given yet */
+	uint64_t given;   /* of space */
+	int file;         /* that it is in; 0: there is none yet */
 	/* it has sent what may have had it closed: its chunks may be others', and it does not write into them */
 	bool strayed;
 	int sent;
@@ -56,6 +62,8 @@ typedef struct Wanderer
 
 static Service service;
 static Wanderer wanderers[CLIENTS];
+static Rows large_rows; /* a chunk of them, and more */
+static int spaces;      /* SPACE that came */
 
 static bool
 chance(int of_100)
@@ -94,6 +102,8 @@ restart(Wanderer *wanderer)
 {
 	if (wanderer->client.pool != NULL || wanderer->client.socket > 0)
 		client_close(&wanderer->client);
+	if (wanderer->file > 0)
+		close(wanderer->file);
 	memset(wanderer, 0, sizeof(*wanderer));
 	/* some share a process, as sorts that are cut alike do */
 	clients_are_one_process(chance(30));
@@ -121,6 +131,11 @@ read_all(Wanderer *wanderer, int milliseconds)
 			wanderer->sorted = true;
 		if (message.type == GPUSORT_MSG_SORTED)
 			wanderer->rows = message.u.sorted.rows;
+		if (message.type == GPUSORT_MSG_SPACE)
+		{
+			wanderer->lacking = message.u.space.bytes;
+			spaces++;
+		}
 		if (message.type == GPUSORT_MSG_DATA && message.u.data.emitted.last && wanderer->open > 0)
 			wanderer->open--;
 		if (message.type == GPUSORT_MSG_RANGES && message.u.ranges.ranges > 0 && wanderer->ndata < HELD_MAX)
@@ -151,6 +166,11 @@ fill(const Wanderer *wanderer, void *chunk, uint32_t rows_max, GpuSortMessage *m
 		message->u.put.bytes = 8 * (random64() % 10000);
 		random_bytes(chunk, message->u.put.bytes);
 		random_bytes(gpusort_chunk_offset(chunk, message->u.put.rows - 1), message->u.put.rows * sizeof(uint32_t));
+		return;
+	}
+	if (wanderer->large > 0)
+	{
+		(void) rows_fill(&large_rows, 0, rows_max, chunk, &message->u.put.rows, &message->u.put.bytes);
 		return;
 	}
 	rows_make(&rows, 1 + random64() % 2000, words, (Keys) (random64() % (KEYS_LAST_WORD + 1)), 8, 8 + random64() % 300,
@@ -224,10 +244,26 @@ legal_message(Wanderer *wanderer)
 			message.type = GPUSORT_MSG_JOB_BEGIN;
 			message.u.job_begin = (GpuSortRequest){
 				.engine = GPUSORT_ENGINE_AUTO, .key_words = 1 + random64() % (chance(80) ? 3 : GPUSORT_MAX_KEY_WORDS), .may_tie = chance(50), .estimated_rows = chance(50) ? 0 : random64() % 100000, .estimated_bytes = chance(50) ? 0 : random64() % 10000000, .limit = chance(70) ? 0 : random64() % 500};
+			message.u.job_begin.spill = chance(60);
+			message.u.job_begin.readers = chance(90) ? random64() % 8 : random_number();
 			message.u.job_begin.shared = message.u.job_begin.limit == 0 && chance(50);
+			if (chance(15))
+			{
+				message.u.job_begin.key_words = large_rows.key_words;
+				message.u.job_begin.spill = 1;
+				wanderer->large = 40;
+			}
 			wanderer->request = message.u.job_begin;
 			wanderer->asked = true;
 		}
+	}
+	else if (wanderer->lacking > 0 && chance(70))
+	{
+		message.type = GPUSORT_MSG_FILE;
+		message.u.space.start = wanderer->given;
+		message.u.space.bytes = chance(80) ? wanderer->lacking : 1 + random64() % wanderer->lacking;
+		wanderer->given += message.u.space.bytes;
+		wanderer->lacking = 0;
 	}
 	else if (wanderer->sorted)
 	{
@@ -242,10 +278,12 @@ legal_message(Wanderer *wanderer)
 		{
 			message.type = GPUSORT_MSG_REWIND;
 			message.u.rewind.epoch = ++wanderer->client.epoch;
+			message.u.rewind.first = chance(50) ? 0 : random64() % 1000;
 		}
 	}
 	else if (wanderer->ngranted > 0 && chance(85))
 	{
+		wanderer->large -= wanderer->large > 1;
 		message.type = GPUSORT_MSG_CHUNK_PUT;
 		message.u.put.chunk = wanderer->granted[--wanderer->ngranted];
 		if (wanderer->strayed)
@@ -253,7 +291,7 @@ legal_message(Wanderer *wanderer)
 		else
 			fill(wanderer, client_chunk(&wanderer->client, message.u.put.chunk), wanderer->rows_max[wanderer->ngranted], &message);
 	}
-	else if (wanderer->token != 0 && !wanderer->put_all && chance(50))
+	else if (wanderer->token != 0 && !wanderer->put_all && wanderer->large <= 1 && chance(50))
 	{
 		message.type = wanderer->joined ? GPUSORT_MSG_LEAVE : GPUSORT_MSG_SORT;
 		wanderer->put_all = true;
@@ -278,7 +316,7 @@ any_message(Wanderer *wanderer)
 	}
 	if (chance(50))
 		fields[0] = chunk;
-	message.type = chance(90) ? GPUSORT_MSG_HELLO + random64() % (GPUSORT_MSG_SKIP - GPUSORT_MSG_HELLO + 1) : random64() % 256;
+	message.type = chance(90) ? GPUSORT_MSG_HELLO + random64() % (GPUSORT_MSG_FILE - GPUSORT_MSG_HELLO + 1) : random64() % 256;
 	/* what makes no sense is mostly refused for its size before its fields are looked at */
 	if (message.type == GPUSORT_MSG_JOB_BEGIN && chance(70))
 	{
@@ -287,6 +325,39 @@ any_message(Wanderer *wanderer)
 		wanderer->request = message.u.job_begin;
 	}
 	return message;
+}
+
+/* Sends so many bytes: with a file, if that is to be, or now and then with what nobody asked for. */
+static bool
+send_with_file(Wanderer *wanderer, char *buffer, size_t size, bool with_file)
+{
+	char space[CMSG_SPACE(2 * sizeof(int))] __attribute__((aligned(8))) = {0};
+	struct iovec part = {.iov_base = buffer, .iov_len = size};
+	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+	int descriptors[2] = {STDOUT_FILENO, STDERR_FILENO};
+	int count = chance(1) ? 1 + random64() % 2 : 0;
+
+	if (with_file && chance(95))
+	{
+		wanderer->file = open(test_directory(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+		if (wanderer->file < 0)
+			bail("a file cannot be made");
+		descriptors[0] = wanderer->file;
+		count = 1;
+	}
+	if (count > 0)
+	{
+		struct cmsghdr *rights;
+
+		header.msg_control = space;
+		header.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		rights = CMSG_FIRSTHDR(&header);
+		rights->cmsg_level = SOL_SOCKET;
+		rights->cmsg_type = SCM_RIGHTS;
+		rights->cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(rights), descriptors, count * sizeof(int));
+	}
+	return sendmsg(wanderer->client.socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t) size;
 }
 
 /* Sends one message; false if the connection is over. */
@@ -322,7 +393,7 @@ send_one(Wanderer *wanderer)
 		wanderer->strayed = true;
 	}
 	memcpy(buffer, &message, sizeof(message));
-	return send(wanderer->client.socket, buffer, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t) size;
+	return send_with_file(wanderer, buffer, size, message.type == GPUSORT_MSG_FILE && wanderer->file == 0);
 }
 
 static void
@@ -342,7 +413,12 @@ wander(int messages)
 			restart(wanderer);
 	}
 	for (int i = 0; i < CLIENTS; i++)
+	{
 		client_close(&wanderers[i].client);
+		if (wanderers[i].file > 0)
+			close(wanderers[i].file);
+		wanderers[i].file = 0;
+	}
 }
 
 /* Sorts until it is killed; tells how each sort went, a byte each: right, refused, or wrong. */
@@ -403,6 +479,7 @@ main(void)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	test_directory();
+	rows_make(&large_rows, 60000, 2, KEYS_LAST_WORD, 60, 100, 0);
 	service_start(&service, options);
 	ok(client_sees_room(&service, POOL_CHUNKS / GPUSORT_JOB_CHUNKS_MIN), "as many sorts as there are chunks for");
 	if (pipe(honest) != 0)
@@ -433,6 +510,8 @@ main(void)
 	ok(right > 0, "%d of them, and %d sorts were refused", right, refused);
 	ok(client_sees_idle(&service), "all sorts ended and gave their memory back");
 	ok(client_sees_room(&service, POOL_CHUNKS / GPUSORT_JOB_CHUNKS_MIN), "all chunks are back");
+	diag("space was asked for %d times", spaces);
 	ok(service_stop(&service) == 0, "the service ends");
+	rows_free(&large_rows);
 	return done_testing();
 }

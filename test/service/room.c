@@ -121,7 +121,7 @@ read_rows(GpuSort *sort, uint64_t all)
 	{
 		GpuSortError error;
 
-		if (ops->emit(sort, rows, all, chunk, &emitted, &error) != 0)
+		if (ops->emit(sort, rows, all, false, chunk, &emitted, &error) != 0)
 			return 0;
 		for (uint32_t i = 0; i < emitted.rows; i++, rows++)
 		{
@@ -263,6 +263,58 @@ test_reserve(int which, bool all_after)
 	ops->close(engine);
 }
 
+/* Begins a sort of so many rows and bytes; returns why it is refused. */
+static GpuSortReason
+begin_estimated(GpuSort **sort, bool spill, uint64_t rows, uint64_t bytes)
+{
+	static const int never = 0;
+	GpuSortRequest request = {.key_words = 1, .spill = spill, .estimated_rows = rows, .estimated_bytes = bytes};
+	GpuSortPlace place;
+	GpuSortError error;
+
+	if (ops->begin(engine, &request, &never, sort, &place, &error) == 0)
+		return GPUSORT_REASON_NONE;
+	return error.reason;
+}
+
+/* What is estimated is no matter to a sort that may be kept in runs, but that there is memory for one. */
+static void
+test_spill(void)
+{
+	const uint32_t rows_max = 1;
+	GpuSort *sorts[8];
+	GpuSort *refused;
+	GpuSortError error;
+	GpuSortReason reason = GPUSORT_REASON_NONE;
+	int n = 0;
+
+	open_engine();
+	ok(begin_estimated(&refused, false, 1000, UINT64_C(1) << 40) == GPUSORT_REASON_MEMORY_LIMIT,
+	   "what is larger than memory is refused");
+	ok(begin_estimated(&sorts[n], true, UINT64_MAX, UINT64_MAX) == GPUSORT_REASON_NONE,
+	   "unless it may be kept in runs");
+	n++;
+	while (ops->reserve(sorts[0], rows_max, &error) == 0)
+		;
+	ok(error.reason == GPUSORT_REASON_MEMORY_LIMIT, "it gets what there is");
+	while (reason == GPUSORT_REASON_NONE && n < 8)
+	{
+		reason = begin_estimated(&sorts[n], true, UINT64_MAX, 0);
+		if (reason != GPUSORT_REASON_NONE)
+			break;
+		while (ops->reserve(sorts[n], rows_max, &error) == 0)
+			;
+		n++;
+	}
+	ok(n > 4 && reason == GPUSORT_REASON_MEMORY_BUSY, "%d sorts at once get some, and one more is to wait", n);
+	while (n > 0)
+		ops->end(sorts[--n]);
+	ok(idle(), "all is given back");
+	ok(begin_estimated(&sorts[0], false, 0, 900 << 20) == GPUSORT_REASON_NONE, "also what is kept for others");
+	ops->end(sorts[0]);
+	ops->close(engine);
+}
+
 int
 main(void)
 {
@@ -270,6 +322,7 @@ main(void)
 	chunk = aligned_alloc(4096, GPUSORT_CHUNK_BYTES);
 	if (chunk == NULL)
 		bail("no memory");
+	test_spill();
 	for (int which = 1; which <= 4; which++)
 	{
 		test_reserve(which, false);

@@ -131,7 +131,7 @@ test_no_rows(void)
 	ok(problem == NULL, "no rows are sorted");
 	ok(sort_read(&client, &rows) == NULL, "no rows are read");
 	client.epoch = 1;
-	message.u.rewind.epoch = 1;
+	message = (GpuSortMessage){.u.rewind.epoch = 1};
 	client_send(&client, GPUSORT_MSG_REWIND, message);
 	ok(sort_read(&client, &rows) == NULL, "no rows are read again");
 	client_close(&client);
@@ -153,17 +153,17 @@ test_rewind(void)
 	ok(sort_finish(&client, &rows, &message) == NULL, "many chunks are sorted");
 	ok(sort_read(&client, &rows) == NULL, "and read");
 
-	message.u.rewind.epoch = ++client.epoch;
+	message = (GpuSortMessage){.u.rewind.epoch = ++client.epoch};
 	client_send(&client, GPUSORT_MSG_REWIND, message);
 	ok(sort_read(&client, &rows) == NULL, "and read again");
 
-	message.u.rewind.epoch = ++client.epoch;
+	message = (GpuSortMessage){.u.rewind.epoch = ++client.epoch};
 	client_send(&client, GPUSORT_MSG_REWIND, message);
-	message.u.rewind.epoch = ++client.epoch;
+	message = (GpuSortMessage){.u.rewind.epoch = ++client.epoch};
 	client_send(&client, GPUSORT_MSG_REWIND, message);
 	ok(sort_read(&client, &rows) == NULL, "and read again after two rewinds");
 
-	message.u.rewind.epoch = ++client.epoch;
+	message = (GpuSortMessage){.u.rewind.epoch = ++client.epoch};
 	client_send(&client, GPUSORT_MSG_REWIND, message);
 	for (int i = 0; i < 3; i++)
 	{
@@ -172,10 +172,38 @@ test_rewind(void)
 		client_send(&client, GPUSORT_MSG_CHUNK_FREE,
 					(GpuSortMessage){.u.chunk.chunk = message.u.data.chunk});
 	}
-	message.u.rewind.epoch = ++client.epoch;
+	message = (GpuSortMessage){.u.rewind.epoch = ++client.epoch};
 	client_send(&client, GPUSORT_MSG_REWIND, message);
 	ok(sort_read(&client, &rows) == NULL, "and all of them after a rewind in the middle");
 	client_close(&client);
+	rows_free(&rows);
+}
+
+/* Rows that the client does not want are not sent: after SORT and after REWIND. */
+static void
+test_from(void)
+{
+	const uint64_t numbers[] = {1, 150000, 299999, 300000, 300001, UINT64_MAX, 0};
+	Rows rows;
+
+	rows_make(&rows, 300000, 1, KEYS_RANDOM, 80, 120, 0);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+	{
+		uint64_t first = numbers[i];
+		uint64_t again = numbers[(i + 2) % (sizeof(numbers) / sizeof(numbers[0]))];
+		GpuSortMessage message;
+		Client client;
+
+		client_open(&client, &service);
+		client_begin(&client, 1, false, 0, 0);
+		sort_put(&client, &rows);
+		ok(sort_finish_from(&client, &rows, first, &message) == NULL && sort_read_from(&client, &rows, first) == NULL,
+		   "rows from %llu on are read", (unsigned long long) first);
+		message = (GpuSortMessage){.u.rewind = {.epoch = ++client.epoch, .first = again}};
+		client_send(&client, GPUSORT_MSG_REWIND, message);
+		ok(sort_read_from(&client, &rows, again) == NULL, "and from %llu on", (unsigned long long) again);
+		client_close(&client);
+	}
 	rows_free(&rows);
 }
 
@@ -287,6 +315,7 @@ main(void)
 	test_rows_of_all_sizes();
 	test_without_ties();
 	test_rewind();
+	test_from();
 	test_many_clients();
 	test_hello();
 	ok(service.warnings == 0 && !service_log(&service, "", 1), "nothing was logged");

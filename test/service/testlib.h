@@ -114,6 +114,8 @@ extern const char *rows_check(const Rows *rows, uint64_t place, const void *chun
 extern const char *sort_put(Client *client, const Rows *rows);
 extern const char *sort_finish(Client *client, const Rows *rows, GpuSortMessage *sorted);
 extern const char *sort_read(Client *client, const Rows *rows);
+extern const char *sort_finish_from(Client *client, const Rows *rows, uint64_t first, GpuSortMessage *sorted);
+extern const char *sort_read_from(Client *client, const Rows *rows, uint64_t first);
 extern const char *sort_cut(Client *client, const Rows *rows, uint32_t bits, uint32_t most, uint64_t *first_rows,
 							uint32_t *ranges);
 extern const char *sort_read_interval(Client *client, const Rows *rows, uint64_t first, uint64_t end);

@@ -240,13 +240,13 @@ sort_put(Client *client, const Rows *rows)
 	return NULL;
 }
 
-/* Sends SORT and checks what SORTED says. */
+/* Sends SORT, for rows from number first on, and checks what SORTED says. */
 const char *
-sort_finish(Client *client, const Rows *rows, GpuSortMessage *sorted)
+sort_finish_from(Client *client, const Rows *rows, uint64_t first, GpuSortMessage *sorted)
 {
 	uint64_t bytes = 0;
 
-	client_send(client, GPUSORT_MSG_SORT, (GpuSortMessage){.magic = 0});
+	client_send(client, GPUSORT_MSG_SORT, (GpuSortMessage){.u.sort.first = first});
 	do
 	{
 		if (!client_receive(client, sorted, ANSWER_MS))
@@ -267,11 +267,17 @@ sort_finish(Client *client, const Rows *rows, GpuSortMessage *sorted)
 	return NULL;
 }
 
-/* Reads all rows of the client's epoch and frees every chunk. */
 const char *
-sort_read(Client *client, const Rows *rows)
+sort_finish(Client *client, const Rows *rows, GpuSortMessage *sorted)
 {
-	uint64_t place = 0;
+	return sort_finish_from(client, rows, 0, sorted);
+}
+
+/* Reads the rows of the client's epoch, which was asked for from number first on, and frees every chunk. */
+const char *
+sort_read_from(Client *client, const Rows *rows, uint64_t first)
+{
+	uint64_t place = first;
 	GpuSortMessage data;
 	const char *problem = NULL;
 
@@ -290,13 +296,19 @@ sort_read(Client *client, const Rows *rows)
 				return problem;
 			place += data.u.data.emitted.rows;
 		}
-		else if (data.u.data.epoch == client->epoch && (rows->n > 0 || !data.u.data.emitted.last))
+		else if (data.u.data.epoch == client->epoch && (rows->n > first || !data.u.data.emitted.last || data.u.data.first != first))
 			return "a DATA without rows came";
 		if (data.u.data.emitted.rows > 0)
 			client_send(client, GPUSORT_MSG_CHUNK_FREE,
 						(GpuSortMessage){.u.chunk.chunk = data.u.data.chunk});
 	} while (data.u.data.epoch != client->epoch || !data.u.data.emitted.last);
-	return place == rows->n ? NULL : "fewer rows came than were put";
+	return place == rows->n || first > rows->n ? NULL : "fewer rows came than were put";
+}
+
+const char *
+sort_read(Client *client, const Rows *rows)
+{
+	return sort_read_from(client, rows, 0);
 }
 
 /* Has the rows of a shared sort cut; fills first_rows, with the number of rows behind the last, and *ranges. */

@@ -165,7 +165,7 @@ sub _random_settings
 {
 	my %all = (
 		staging_memory => int(16 + rand 49) . 'MB',
-		host_memory => (1, int(32 + rand 993), int(32 + rand 993))[ rand 3 ] . 'MB',
+		host_memory => (16, int(32 + rand 993), int(32 + rand 993))[ rand 3 ] . 'MB',
 		host_threads => int rand 4,
 		devices => (qw(all 0))[ rand 2 ],
 		device_memory => (0, 64, 1024, 8192)[ rand 4 ] . 'MB');

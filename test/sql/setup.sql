@@ -46,6 +46,14 @@ BEGIN
 		'strict $.** ? (@."Custom Plan Provider" == "GpuSort")');
 END $$;
 
+-- Whether every sort is done in runs, as with GPUSORT_RUN_ROWS (script/test runs).
+CREATE TABLE gs.service AS
+SELECT coalesce(gs.node('SELECT i FROM generate_series(1, 5000) i ORDER BY -i') ? 'Run Storage', false) AS makes_runs;
+
+-- The Tie Rows of a node that has so many keys with ties: in runs the last row of each is not counted.
+CREATE FUNCTION gs.tie_rows(node jsonb, keys int) RETURNS int LANGUAGE sql AS
+$$ SELECT (node->>'Tie Rows')::int + CASE WHEN node ? 'Run Storage' THEN keys ELSE 0 END $$;
+
 -- All rows of a query as text, in order; the long ones by their digest.
 CREATE FUNCTION gs.rows(query text) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE

@@ -44,12 +44,13 @@ SKIP:
 	is($node->safe_psql('postgres', 'SET gpusort.force = on; SET gpusort.engine = cuda; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s'), $rows, 'PostgreSQL does');
 }
 
-# a job larger than the memory allowed: where the planner knows it is not begun, where it does not
+# a job larger than the memory allowed, which may not spill: where the planner knows it is not begun, where it does not
 # the rows that were ingested go on into PostgreSQL's sort; a device's engine needs more for itself
 my ($memory, $count) = $engine eq 'host' ? ('16MB', 250000) : ('64MB', 1000000);
 $node->safe_psql('postgres', qq{
 	ALTER SYSTEM SET gpusort.host_memory = '$memory';
 	ALTER SYSTEM SET gpusort.device_memory = '$memory';
+	ALTER SYSTEM SET gpusort.spill = off;
 	-- more rows than the planner expects of it; some are larger than a chunk's share
 	CREATE FUNCTION surprise(n int) RETURNS TABLE (id int, k int, s text) LANGUAGE plpgsql IMMUTABLE ROWS 10 AS \$\$
 	BEGIN

@@ -65,7 +65,7 @@ is(join(' ', $node->services), $next, 'the service is the same');
 
 # values out of range are refused where they are set
 for my $setting (q{devices = 'first, second'}, q{devices = '0,0x'}, q{devices = '-1'}, q{devices = ''}, q{devices = '0,0'}, 'device_memory = -1',
-	q{host_memory = 'much'}, q{staging_memory = '1kB'}, q{staging_memory = '100000TB'})
+	q{host_memory = 'much'}, q{host_memory = '15MB'}, q{staging_memory = '1kB'}, q{staging_memory = '100000TB'})
 {
 	my (undef, undef, $err) = $node->psql('postgres', "ALTER SYSTEM SET gpusort.$setting", extra_params => [qw(-v VERBOSITY=sqlstate)]);
 	like($err, qr/ERROR:  22023$/, "gpusort.$setting is refused");

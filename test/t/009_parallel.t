@@ -151,7 +151,7 @@ $node->remove;
 SKIP:
 {
 	skip 'the memory of the host engine', 7 if $engine ne 'host';
-	$node = new_node('memory', 'gpusort.host_memory = 48MB');
+	$node = new_node('memory', 'gpusort.host_memory = 48MB', 'gpusort.spill = off');
 	# the estimate must not tell that it will not fit
 	$node->safe_psql('postgres', q{CREATE TABLE grown (LIKE t); INSERT INTO grown SELECT * FROM t WHERE id <= 40000; ANALYZE grown; ALTER TABLE grown SET (autovacuum_enabled = off); INSERT INTO grown SELECT * FROM t WHERE id > 40000});
 	for my $leader ('on', 'off')

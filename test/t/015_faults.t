@@ -20,6 +20,7 @@ my %queries = (
 	ties => sprintf($digest, q{SELECT id, pad, (repeat(chr(97 + id % 2), 300) || k) COLLATE "C" AS text FROM t ORDER BY text OFFSET 0}),
 	wide => sprintf($digest, 'SELECT id, k, CASE WHEN id % 2000 = 0 THEN repeat(pad, 700) ELSE pad END AS pad FROM t ORDER BY k OFFSET 0'),
 	limit => sprintf($digest, 'SELECT id, k, pad FROM t ORDER BY k LIMIT 12000'),
+	offset => sprintf($digest, 'SELECT id, k, pad FROM t ORDER BY k OFFSET 3000'),
 	# of which rows are dropped while they are taken in
 	first => sprintf($digest, 'SELECT id, k, pad FROM t ORDER BY k LIMIT 5000'),
 	first_parallel => sprintf($digest, 'SELECT id, k, pad FROM t ORDER BY k DESC LIMIT 5000'),

@@ -1,4 +1,4 @@
-# The memory of the sort service: when the system has none left, sorts go on without it and lose
+# The memory of the sort service: when the system has none left, sorts that may not spill go on without it and lose
 # no row; how many threads it has; that the kernel ends it before a process of the server.
 use strict;
 use warnings;
@@ -9,7 +9,7 @@ use Test::More;
 plan skip_all => 'the memory that the host engine sorts in' if $engine ne 'host';
 
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ 'gpusort.host_memory = 1GB', 'gpusort.host_threads = 1', 'gpusort.force = on', 'max_parallel_workers_per_gather = 0' ]);
+$node->init(conf => [ 'gpusort.host_memory = 1GB', 'gpusort.host_threads = 1', 'gpusort.force = on', 'gpusort.spill = off', 'max_parallel_workers_per_gather = 0' ]);
 $node->start;
 my $service = $node->wait_service;
 $node->safe_psql('postgres', q{

@@ -364,7 +364,7 @@ $node->remove;
 SKIP:
 {
 	skip 'the memory of the host engine', 9 if $engine ne 'host';
-	$node = new_node('memory', 'gpusort.host_memory = 12MB');
+	$node = new_node('memory', 'gpusort.host_memory = 16MB', 'gpusort.spill = off');
 	# the estimate must not tell that it will not fit
 	$node->safe_psql('postgres', q{CREATE TABLE grown (LIKE t); INSERT INTO grown SELECT * FROM t WHERE id <= 20000; ANALYZE grown; ALTER TABLE grown SET (autovacuum_enabled = off); INSERT INTO grown SELECT * FROM t WHERE id > 20000});
 	for my $leader ('on', 'off')

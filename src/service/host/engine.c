@@ -175,6 +175,13 @@ host_close(GpuSortEngine *engine)
 	free(engine);
 }
 
+/* Runs of its sorts are charged to the same account, and lie in the same extents. */
+GpuSortHostMemory *
+gpusort_host_engine_memory(GpuSortEngine *engine)
+{
+	return engine->memory;
+}
+
 static int
 host_describe(GpuSortEngine *engine, GpuSortDevice *devices, int max)
 {
@@ -206,6 +213,8 @@ static int
 host_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *cancelled,
 		   GpuSort **result, GpuSortPlace *place, GpuSortError *error)
 {
+	/* One that may be kept in runs needs no more at once than what a run can be made with. */
+	const uint64_t rows = request->spill ? 0 : request->estimated_rows;
 	GpuSort *sort;
 	uint64_t estimate;
 
@@ -228,15 +237,19 @@ host_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *canc
 	memset(sort->all, 0xFF, sizeof(sort->all));
 
 	/* Estimates are not trusted so far that adding them up might overflow. */
-	if (request->estimated_rows > GPUSORT_MAX_ROWS)
+	if (rows > GPUSORT_MAX_ROWS)
 	{
 		free(sort);
 		return gpusort_host_error_rows(error);
 	}
-	estimate = request->estimated_rows * gpusort_host_bytes_per_row(sort);
+	estimate = rows * gpusort_host_bytes_per_row(sort);
 	estimate = request->estimated_bytes > UINT64_MAX - estimate ? UINT64_MAX : request->estimated_bytes + estimate;
-	if (gpusort_host_memory_would_fit(engine->memory, estimate, error) != 0)
+	if (request->spill)
+		estimate = gpusort_host_least_bytes(sort);
+	gpusort_host_memory_begin(engine->memory);
+	if (gpusort_host_memory_would_fit(engine->memory, estimate, 0, error) != 0)
 	{
+		gpusort_host_memory_end(engine->memory);
 		free(sort);
 		return -1;
 	}
@@ -349,6 +362,9 @@ host_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 	outcome->rows = sort->rows_out;
 	outcome->bytes = sort->row_bytes;
 	outcome->tie_rows = sort->tie_rows;
+	outcome->run_memory = 0;
+	outcome->run_disk = 0;
+	outcome->runs = 0;
 	outcome->key_bits = sort->key_words * 64;
 	outcome->packed_bits = sort->packing.bits;
 	outcome->sort_ms = gpusort_clock_ms() - start;
@@ -356,7 +372,8 @@ host_sort(GpuSort *sort, GpuSortOutcome *outcome, GpuSortError *error)
 }
 
 static int
-host_emit(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuSortEmitted *emitted, GpuSortError *error)
+host_emit(GpuSort *sort, uint64_t first, uint64_t end, bool records, void *chunk, GpuSortEmitted *emitted,
+		  GpuSortError *error)
 {
 	double start = gpusort_clock_ms();
 
@@ -366,7 +383,7 @@ host_emit(GpuSort *sort, uint64_t first, uint64_t end, void *chunk, GpuSortEmitt
 		return error_order_of_calls(error, "emit before sort");
 	if (first >= end || end > sort->rows_out)
 		return error_order_of_calls(error, "emit of rows that there are not");
-	gpusort_host_emit(sort, first, end, chunk, emitted);
+	gpusort_host_emit(sort, first, end, records, chunk, emitted);
 	emitted->gather_ms = gpusort_clock_ms() - start;
 	return 0;
 }
@@ -402,6 +419,7 @@ host_end(GpuSort *sort)
 	GpuSortEngine *engine = sort->engine;
 
 	gpusort_host_room_free(sort);
+	gpusort_host_memory_end(engine->memory);
 	free(sort);
 	count_job(engine, -1);
 }

@@ -7,7 +7,8 @@
  *
  *	The account (charge, discharge) is what gpusort.host_memory limits.  A sort
  *	charges before it takes, and charges the worst case first, so that a sort
- *	that was let in can be finished.
+ *	that was let in can be finished.  Who may have how much of it memory_share.h
+ *	says; what a sort is charged for the sort itself knows, and tells with each call.
  *
  *	Extents (get, put) are the memory itself: whole pages of large mappings.  A
  *	page touched for the first time costs many times what copying into it costs,
@@ -17,12 +18,19 @@
  *	kernel maps from high addresses to low ones; taking from the high end of the
  *	list therefore prefers what was in use before over what is fresh.
  *
+ *	What is free may be too scattered for who wants it in one piece.  It is then
+ *	moved together: pages keep what they are, and only get other addresses.  That
+ *	goes block by block of a huge page's size and alignment, as are all mappings
+ *	and what is unmapped of them: so no block is of two mappings, which the
+ *	kernel would not move at once, and it moves a block by one entry of its tables.
+ *
  * Every function may be called from any thread.  What get returns belongs to
  * the caller until it is put back, whole or page by page; destroy unmaps only
  * what was put back.
  *
  *-------------------------------------------------------------------------
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,10 +39,15 @@
 #include <sys/mman.h>
 
 #include "service/host/memory.h"
+#include "service/memory_share.h"
 
 #define HUGE_BYTES        ((size_t) 2 << 20)
 #define MAPPING_BYTES     ((size_t) 32 << 20)
 #define ROUND_UP(n, unit) (((n) + (unit) -1) / (unit) * (unit))
+
+/* The first and the last border of huge pages at an address or beyond it. */
+#define HUGE_UP(address)   ((char *) ROUND_UP((uintptr_t) (address), HUGE_BYTES))
+#define HUGE_DOWN(address) ((char *) ((uintptr_t) (address) / HUGE_BYTES * HUGE_BYTES))
 
 typedef struct Extent
 {
@@ -46,9 +59,7 @@ struct GpuSortHostMemory
 {
 	pthread_mutex_t lock;
 
-	/* the account */
-	uint64_t limit;
-	uint64_t used;
+	GpuSortMemoryShare share; /* the account */
 
 	/* free extents, by rising address */
 	Extent *extents;
@@ -68,7 +79,7 @@ gpusort_host_memory_create(uint64_t limit)
 	if (memory == NULL)
 		return NULL;
 	pthread_mutex_init(&memory->lock, NULL);
-	memory->limit = limit;
+	memory->share.limit = limit;
 	return memory;
 }
 
@@ -87,14 +98,37 @@ gpusort_host_memory_destroy(GpuSortHostMemory *memory)
 uint64_t
 gpusort_host_memory_limit(GpuSortHostMemory *memory)
 {
-	return memory->limit;
+	return memory->share.limit;
 }
 
 /* Bytes that sorts are charged for. */
 uint64_t
 gpusort_host_memory_used(GpuSortHostMemory *memory)
 {
-	return __atomic_load_n(&memory->used, __ATOMIC_RELAXED);
+	uint64_t used;
+
+	pthread_mutex_lock(&memory->lock);
+	used = memory->share.used;
+	pthread_mutex_unlock(&memory->lock);
+	return used;
+}
+
+/* A sort is there that will be charged, or is to be. */
+void
+gpusort_host_memory_begin(GpuSortHostMemory *memory)
+{
+	pthread_mutex_lock(&memory->lock);
+	memory->share.sorts++;
+	pthread_mutex_unlock(&memory->lock);
+}
+
+/* It has ended, and is charged for nothing. */
+void
+gpusort_host_memory_end(GpuSortHostMemory *memory)
+{
+	pthread_mutex_lock(&memory->lock);
+	memory->share.sorts--;
+	pthread_mutex_unlock(&memory->lock);
 }
 
 /*
@@ -103,27 +137,30 @@ gpusort_host_memory_used(GpuSortHostMemory *memory)
  * MEMORY_LIMIT.  With the lock held.
  */
 static int
-check_limit(GpuSortHostMemory *memory, uint64_t bytes, uint64_t own, GpuSortError *error)
+check_share(GpuSortHostMemory *memory, uint64_t bytes, uint64_t own, GpuSortError *error)
 {
-	if (bytes <= memory->limit && memory->used <= memory->limit - bytes)
+	GpuSortMemoryShare *share = &memory->share;
+	bool fits_alone = bytes <= share->limit && gpusort_share_fits_alone(share, own + bytes);
+
+	/* Estimates may be so large that adding to them might overflow. */
+	if (bytes <= share->limit && gpusort_share_allows(share, own, bytes))
 		return 0;
-	error->reason = bytes <= memory->limit && own <= memory->limit - bytes ? GPUSORT_REASON_MEMORY_BUSY
-																		   : GPUSORT_REASON_MEMORY_LIMIT;
+	error->reason = fits_alone ? GPUSORT_REASON_MEMORY_BUSY : GPUSORT_REASON_MEMORY_LIMIT;
 	snprintf(error->text, sizeof(error->text),
 			 "gpusort.host_memory allows %llu MB, sorts use %llu MB of it, and %llu MB more are needed",
-			 (unsigned long long) (memory->limit >> 20), (unsigned long long) (memory->used >> 20),
+			 (unsigned long long) (share->limit >> 20), (unsigned long long) (share->used >> 20),
 			 (unsigned long long) ((bytes >> 20) + 1));
 	return -1;
 }
 
-/* Fails as the first charge of a sort, of that many bytes, would; charges nothing. */
+/* Fails as a charge of that many bytes, to a sort that is charged for own, would; charges nothing. */
 int
-gpusort_host_memory_would_fit(GpuSortHostMemory *memory, uint64_t bytes, GpuSortError *error)
+gpusort_host_memory_would_fit(GpuSortHostMemory *memory, uint64_t bytes, uint64_t own, GpuSortError *error)
 {
 	int rc;
 
 	pthread_mutex_lock(&memory->lock);
-	rc = check_limit(memory, bytes, 0, error);
+	rc = check_share(memory, bytes, own, error);
 	pthread_mutex_unlock(&memory->lock);
 	return rc;
 }
@@ -138,19 +175,19 @@ gpusort_host_memory_charge(GpuSortHostMemory *memory, uint64_t bytes, uint64_t o
 	int rc;
 
 	pthread_mutex_lock(&memory->lock);
-	rc = check_limit(memory, bytes, own, error);
+	rc = check_share(memory, bytes, own, error);
 	if (rc == 0)
-		__atomic_store_n(&memory->used, memory->used + bytes, __ATOMIC_RELAXED);
+		gpusort_share_take(&memory->share, own, bytes);
 	pthread_mutex_unlock(&memory->lock);
 	return rc;
 }
 
-/* Takes back a charge, or a part of it. */
+/* Takes back so many bytes of the charge of a sort that is charged for own. */
 void
-gpusort_host_memory_discharge(GpuSortHostMemory *memory, uint64_t bytes)
+gpusort_host_memory_discharge(GpuSortHostMemory *memory, uint64_t bytes, uint64_t own)
 {
 	pthread_mutex_lock(&memory->lock);
-	__atomic_store_n(&memory->used, memory->used - bytes, __ATOMIC_RELAXED);
+	gpusort_share_give_back(&memory->share, own, bytes);
 	pthread_mutex_unlock(&memory->lock);
 }
 
@@ -233,6 +270,26 @@ insert_extent(GpuSortHostMemory *memory, char *start, size_t bytes)
 }
 
 /*
+ * Takes what is from low up to high, of extent i, out of the list; what lies on
+ * both sides of it stays.  Returns false if there is no list entry for that.  With the lock held.
+ */
+static bool
+cut_extent(GpuSortHostMemory *memory, size_t i, char *low, char *high)
+{
+	Extent extent = memory->extents[i];
+
+	if (!room_for_one_more(memory))
+		return false;
+	memory->cached -= extent.bytes;
+	remove_extent(memory, i);
+	if (low > extent.start)
+		insert_extent(memory, extent.start, low - extent.start);
+	if (extent.start + extent.bytes > high)
+		insert_extent(memory, high, extent.start + extent.bytes - high);
+	return true;
+}
+
+/*
  * Unmaps free extents, lowest addresses first, until no more than keep bytes
  * are cached.  Works in whole huge pages: a part of one would be split by the
  * kernel and stay slow.  With the lock held.
@@ -245,8 +302,8 @@ trim(GpuSortHostMemory *memory, uint64_t keep)
 	while (memory->cached > keep && i < memory->count)
 	{
 		Extent extent = memory->extents[i];
-		char *low = (char *) ROUND_UP((uintptr_t) extent.start, HUGE_BYTES);
-		char *high = (char *) ((uintptr_t) (extent.start + extent.bytes) / HUGE_BYTES * HUGE_BYTES);
+		char *low = HUGE_UP(extent.start);
+		char *high = HUGE_DOWN(extent.start + extent.bytes);
 
 		if (high <= low)
 		{
@@ -255,25 +312,15 @@ trim(GpuSortHostMemory *memory, uint64_t keep)
 		}
 		if (memory->cached - (uint64_t) (high - low) < keep)
 			high = low + ROUND_UP(memory->cached - keep, HUGE_BYTES);
-
-		/* A piece may be left on both sides, which takes one entry more. */
-		if (!room_for_one_more(memory))
+		if (!cut_extent(memory, i, low, high))
 			return;
 		if (munmap(low, high - low) != 0)
+		{
+			insert_extent(memory, low, high - low);
 			return;
+		}
 		memory->mapped -= high - low;
-		memory->cached -= extent.bytes;
-		remove_extent(memory, i);
-		if (low > extent.start)
-		{
-			insert_extent(memory, extent.start, low - extent.start);
-			i++;
-		}
-		if (extent.start + extent.bytes > high)
-		{
-			insert_extent(memory, high, extent.start + extent.bytes - high);
-			i++;
-		}
+		i += (low > extent.start) + (extent.start + extent.bytes > high);
 	}
 }
 
@@ -306,35 +353,153 @@ gpusort_host_memory_cached(GpuSortHostMemory *memory)
 	return cached;
 }
 
-/* Maps at least that many bytes and puts them into the list.  With the lock held. */
-static bool
-map_more(GpuSortHostMemory *memory, size_t bytes)
+/* Addresses for so many bytes, in whole huge pages, with no memory behind them unless protection lets it be used. */
+static char *
+map_aligned(size_t size, int protection)
 {
-	size_t size = bytes > MAPPING_BYTES ? ROUND_UP(bytes, HUGE_BYTES) : MAPPING_BYTES;
-	char *start;
+	char *start = mmap(NULL, size + HUGE_BYTES, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *aligned;
 
-	/* What is free but too scattered must not add to what the limit allows. */
-	if (memory->mapped + size > memory->limit)
-		trim(memory, 0);
-
-	start = mmap(NULL, size + HUGE_BYTES, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (start == MAP_FAILED)
-		return false;
-	aligned = (char *) ROUND_UP((uintptr_t) start, HUGE_BYTES);
+		return NULL;
+	aligned = HUGE_UP(start);
 	if (aligned > start)
 		munmap(start, aligned - start);
 	if (aligned < start + HUGE_BYTES)
 		munmap(aligned + size, start + HUGE_BYTES - aligned);
+	return aligned;
+}
+
+/* Bytes of free extents that lie in whole huge pages.  With the lock held. */
+static size_t
+count_movable(const GpuSortHostMemory *memory)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < memory->count; i++)
+	{
+		char *low = HUGE_UP(memory->extents[i].start);
+		char *high = HUGE_DOWN(memory->extents[i].start + memory->extents[i].bytes);
+
+		bytes += high > low ? high - low : 0;
+	}
+	return bytes;
+}
+
+/*
+ * Moves pages, in whole huge pages, to addresses that belong to the caller; returns how
+ * many bytes it could.  The system may have unmapped the huge page at which it failed, but
+ * not what is there.
+ */
+static size_t
+move_pages(char *to, char *from, size_t bytes)
+{
+	for (size_t done = 0; done < bytes; done += HUGE_BYTES)
+	{
+		if (mremap(from + done, HUGE_BYTES, HUGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, to + done) == MAP_FAILED)
+			return done;
+	}
+	return bytes;
+}
+
+/*
+ * Unmaps the huge page that pages could not be moved to, and size bytes in all, of addresses
+ * that nothing was moved to.  The first is left mapped, without memory, where nobody knows
+ * whether the system has unmapped it: it could be another thread's by now.
+ */
+static void
+give_up_addresses(char *start, size_t size)
+{
+	char *probe = mmap(start, HUGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (probe != MAP_FAILED)
+		munmap(probe, HUGE_BYTES);
+	if (size > HUGE_BYTES)
+		munmap(start + HUGE_BYTES, size - HUGE_BYTES);
+}
+
+/*
+ * Makes an extent of size bytes, in whole huge pages, of moved bytes of free ones, that
+ * there are, and of fresh ones, and puts it into the list.  Returns false if the system does
+ * not let us; what was moved until then is in the list too.  With the lock held.
+ */
+static bool
+gather(GpuSortHostMemory *memory, size_t size, size_t moved)
+{
+	char *start = map_aligned(size, PROT_NONE);
+	size_t done = 0;
+	bool good = true;
+
+	if (start == NULL)
+		return false;
+
+	/* from high addresses to low ones, as they are taken */
+	for (size_t i = memory->count; i-- > 0 && done < moved;)
+	{
+		char *low = HUGE_UP(memory->extents[i].start);
+		char *high = HUGE_DOWN(memory->extents[i].start + memory->extents[i].bytes);
+		size_t bytes;
+
+		if (high <= low)
+			continue;
+		if ((size_t) (high - low) > moved - done)
+			low = high - (moved - done);
+		good = cut_extent(memory, i, low, high);
+		if (!good)
+			break;
+		bytes = move_pages(start + done, low, high - low);
+		done += bytes;
+		if (bytes < (size_t) (high - low))
+		{
+			insert_extent(memory, low + bytes, high - low - bytes);
+			give_up_addresses(start + done, size - done);
+			if (done > 0)
+				insert_extent(memory, start, done);
+			return false;
+		}
+	}
+	if (good && done < size)
+	{
+		good = mprotect(start + done, size - done, PROT_READ | PROT_WRITE) == 0;
+		memory->mapped += good ? size - done : 0;
+	}
+	if (!good)
+		munmap(start + done, size - done);
+	if (done > 0 || good)
+		insert_extent(memory, start, good ? size : done);
+	return good;
+}
+
+/* Has an extent of at least that many bytes be in the list.  With the lock held. */
+static bool
+map_more(GpuSortHostMemory *memory, size_t bytes)
+{
+	size_t size = bytes > MAPPING_BYTES ? ROUND_UP(bytes, HUGE_BYTES) : MAPPING_BYTES;
+	size_t movable = count_movable(memory);
+	char *start;
+
+	if (movable >= ROUND_UP(bytes, HUGE_BYTES))
+	{
+		if (gather(memory, ROUND_UP(bytes, HUGE_BYTES), ROUND_UP(bytes, HUGE_BYTES)))
+			return true;
+	}
+
+	/* What is free but too scattered must not add to what the limit allows. */
+	else if (memory->mapped + size > memory->share.limit && movable > 0 && gather(memory, size, movable))
+		return true;
+	if (memory->mapped + size > memory->share.limit)
+		trim(memory, 0);
 
 	/*
 	 * Huge pages are up to the system.  Asked for, they come from memory that
 	 * nobody has used lately, and a virtual machine may have to be given that
 	 * first: seconds, for a gain in reading rows that was not to be measured.
 	 */
+	start = map_aligned(size, PROT_READ | PROT_WRITE);
+	if (start == NULL)
+		return false;
 	memory->mapped += size;
-	insert_extent(memory, aligned, size);
+	insert_extent(memory, start, size);
 	return true;
 }
 

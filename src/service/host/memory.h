@@ -19,10 +19,13 @@ typedef struct GpuSortHostMemory GpuSortHostMemory;
 extern GpuSortHostMemory *gpusort_host_memory_create(uint64_t limit);
 extern void gpusort_host_memory_destroy(GpuSortHostMemory *memory);
 
+extern void gpusort_host_memory_begin(GpuSortHostMemory *memory);
+extern void gpusort_host_memory_end(GpuSortHostMemory *memory);
 extern int gpusort_host_memory_charge(GpuSortHostMemory *memory, uint64_t bytes, uint64_t own,
 									  GpuSortError *error);
-extern void gpusort_host_memory_discharge(GpuSortHostMemory *memory, uint64_t bytes);
-extern int gpusort_host_memory_would_fit(GpuSortHostMemory *memory, uint64_t bytes, GpuSortError *error);
+extern void gpusort_host_memory_discharge(GpuSortHostMemory *memory, uint64_t bytes, uint64_t own);
+extern int gpusort_host_memory_would_fit(GpuSortHostMemory *memory, uint64_t bytes, uint64_t own,
+										 GpuSortError *error);
 extern uint64_t gpusort_host_memory_limit(GpuSortHostMemory *memory);
 extern uint64_t gpusort_host_memory_used(GpuSortHostMemory *memory);
 
@@ -30,5 +33,8 @@ extern void *gpusort_host_memory_get(GpuSortHostMemory *memory, size_t bytes, Gp
 extern void gpusort_host_memory_put(GpuSortHostMemory *memory, void *start, size_t bytes);
 extern void gpusort_host_memory_age(GpuSortHostMemory *memory);
 extern uint64_t gpusort_host_memory_cached(GpuSortHostMemory *memory);
+
+/* engine.c: what the sorts of an engine share; belongs to it. */
+extern GpuSortHostMemory *gpusort_host_engine_memory(GpuSortEngine *engine);
 
 #endif /* GPUSORT_HOST_MEMORY_H */

@@ -65,6 +65,13 @@ reserve_bytes(const GpuSort *sort, uint32_t rows_max)
 	return chunk_bytes(sort, GPUSORT_CHUNK_BYTES, rows_max) + rows_max * 2 * sizeof(GpuSortElement);
 }
 
+/* The bytes that a sort takes at least, to sort anything: a reserve for one row. */
+uint64_t
+gpusort_host_least_bytes(const GpuSort *sort)
+{
+	return reserve_bytes(sort, 1);
+}
+
 /* The bytes that a row takes besides its record. */
 uint64_t
 gpusort_host_bytes_per_row(const GpuSort *sort)
@@ -75,7 +82,7 @@ gpusort_host_bytes_per_row(const GpuSort *sort)
 static void
 discharge(GpuSort *sort, uint64_t bytes)
 {
-	gpusort_host_memory_discharge(sort->memory, bytes);
+	gpusort_host_memory_discharge(sort->memory, bytes, sort->charged);
 	sort->charged -= bytes;
 }
 

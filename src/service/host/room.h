@@ -11,6 +11,7 @@
 
 #include "service/host/sort_state.h"
 
+extern uint64_t gpusort_host_least_bytes(const GpuSort *sort);
 extern uint64_t gpusort_host_bytes_per_row(const GpuSort *sort);
 
 extern int gpusort_host_room_reserve(GpuSort *sort, uint32_t rows_max, GpuSortError *error);

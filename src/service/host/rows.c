@@ -7,7 +7,8 @@
  * everything after this trusts the refs made here.  While a key is in the
  * cache it is folded into the OR and AND of its words, which later tell the
  * bits that vary, and compared with the one before, so that input that is in
- * order already needs no sort.
+ * order already needs no sort.  Threads take parts of a chunk, and what they found
+ * is put together in the order of the parts.
  *
  * Emit: refs are read one after another but the rows they mean lie anywhere.
  * What a row costs is a miss or two, so rows are asked for well before they
@@ -29,6 +30,14 @@
 
 /* Of longer rows the CPU's own prefetcher gets the rest. */
 #define PREFETCH_BYTES 256
+
+/*
+ * A chunk is ingested in a part for each thread, this many at most.  Fewer threads
+ * than the least gain nothing that waking them does not cost, nor do smaller chunks.
+ */
+#define INGEST_PARTS_MAX      8
+#define INGEST_THREADS_MIN    4
+#define INGEST_PARALLEL_BYTES ((uint32_t) 64 << 10)
 
 /*
  * A chunk is filled in this many parts at most, two for each thread: one that
@@ -58,37 +67,79 @@ store_records(char *to, const char *from, size_t bytes)
 	memcpy(to + done, from + done, bytes - done);
 }
 
+/* What the rows of a part of a chunk, or of all of it, say of their keys and lengths. */
+typedef struct IngestPart
+{
+	bool good;
+	bool ascending;
+	bool descending;
+	const uint64_t *first_key; /* in the chunk; NULL: no rows */
+	const uint64_t *last_key;
+	uint64_t row_bytes;
+	uint64_t ref_sum;
+	uint64_t any[GPUSORT_MAX_KEY_WORDS];
+	uint64_t all[GPUSORT_MAX_KEY_WORDS];
+} IngestPart;
+
+/* A chunk being ingested, perhaps by several threads. */
+typedef struct Ingest
+{
+	const GpuSort *sort;
+	const char *chunk;
+	uint32_t rows;
+	uint32_t bytes;
+	const GpuSortHostChunk *ingested;
+	uint32_t nparts;
+	IngestPart parts[INGEST_PARTS_MAX];
+} Ingest;
+
+/* Takes note that a key follows another one. */
+static inline __attribute__((always_inline)) void
+compare_keys(const uint64_t *previous, const uint64_t *key, const uint32_t words, bool *ascending, bool *descending)
+{
+	uint32_t w = 0;
+
+	while (w + 1 < words && previous[w] == key[w])
+		w++;
+	if (key[w] < previous[w])
+		*ascending = false;
+	else
+		*descending = false;
+}
+
 /*
- * Checks the rows of a chunk and makes their entries.  The client could still
- * write to the chunk, so what is checked is read once.  words is sort->key_words
- * and inline_words is sort->inline_words; they are arguments so that the
- * compiler makes a loop for each common width.
+ * Checks rows of a chunk, from first up to end, and makes their entries.  The client
+ * could still write to the chunk, so what is checked is read once.  words is
+ * sort->key_words and inline_words is sort->inline_words; they are arguments so that
+ * the compiler makes a loop for each common width.  Returns false if they make no
+ * sense.
  */
 static inline __attribute__((always_inline)) bool
-ingest_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uint64_t *entries,
-			const uint32_t words, const uint32_t inline_words)
+ingest_rows(const Ingest *ingest, uint32_t first, uint32_t end, IngestPart *part, const uint32_t words,
+			const uint32_t inline_words)
 {
+	const GpuSort *sort = ingest->sort;
+	const char *chunk = ingest->chunk;
+	const uint32_t bytes = ingest->bytes;
 	const uint32_t *offsets = (const uint32_t *) (chunk + GPUSORT_CHUNK_BYTES) - 1;
 	const uint32_t key_bytes = words * 8;
+	uint64_t *entries = ingest->ingested->entries + (uint64_t) first * (inline_words + 1);
+	const uint64_t *first_key = NULL;
+	const uint64_t *previous = NULL;
 	uint64_t row_bytes = 0;
 	uint64_t ref_sum = 0;
 	uint64_t any[GPUSORT_MAX_KEY_WORDS];
 	uint64_t all[GPUSORT_MAX_KEY_WORDS];
-	const uint64_t *previous = sort->last_key;
 	bool ascending = sort->ascending;
 	bool descending = sort->descending;
 
 	for (uint32_t w = 0; w < words; w++)
 	{
-		any[w] = sort->any[w];
-		all[w] = sort->all[w];
+		any[w] = 0;
+		all[w] = UINT64_MAX;
 	}
 
-	/* The first row of all has nothing before it, and agrees with any order. */
-	if (sort->rows == 0)
-		previous = NULL;
-
-	for (uint32_t i = 0; i < rows; i++)
+	for (uint32_t i = first; i < end; i++)
 	{
 		uint32_t offset = __atomic_load_n(&offsets[-(int64_t) i], __ATOMIC_RELAXED);
 		uint32_t length;
@@ -120,77 +171,154 @@ ingest_rows(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes, uin
 		entries[inline_words] = ref;
 		entries += inline_words + 1;
 
-		if ((ascending || descending) && previous != NULL)
-		{
-			uint32_t w = 0;
-
-			while (w + 1 < words && previous[w] == key[w])
-				w++;
-			if (key[w] < previous[w])
-				ascending = false;
-			else
-				descending = false;
-		}
+		if (previous == NULL)
+			first_key = key;
+		else if (ascending || descending)
+			compare_keys(previous, key, words, &ascending, &descending);
 		previous = key;
 	}
 
 	for (uint32_t w = 0; w < words; w++)
 	{
-		sort->any[w] = any[w];
-		sort->all[w] = all[w];
+		part->any[w] = any[w];
+		part->all[w] = all[w];
 	}
-	memcpy(sort->last_key, previous, key_bytes);
-	sort->ascending = ascending;
-	sort->descending = descending;
-	sort->row_bytes += row_bytes;
-	sort->ref_sum += ref_sum;
+	part->first_key = first_key;
+	part->last_key = previous;
+	part->ascending = ascending;
+	part->descending = descending;
+	part->row_bytes = row_bytes;
+	part->ref_sum = ref_sum;
 	return true;
+}
+
+/* Where part p of n begins in what has a size, of which each part but the last is a multiple of unit. */
+static uint32_t
+part_start(uint32_t size, uint32_t p, uint32_t n, uint32_t unit)
+{
+	return p == n ? size : (uint64_t) size * p / n / unit * unit;
+}
+
+/* Ingests a part of the rows, and copies as large a part of the records. */
+static void
+ingest_part(void *arg, uint32_t p)
+{
+	Ingest *ingest = arg;
+	IngestPart *part = &ingest->parts[p];
+	const uint32_t first = part_start(ingest->rows, p, ingest->nparts, 1);
+	const uint32_t end = part_start(ingest->rows, p + 1, ingest->nparts, 1);
+	const uint32_t from = part_start(ingest->bytes, p, ingest->nparts, 64);
+	const uint32_t to = part_start(ingest->bytes, p + 1, ingest->nparts, 64);
+
+	switch (ingest->sort->key_words)
+	{
+		case 1:
+			part->good = ingest_rows(ingest, first, end, part, 1, 1);
+			break;
+		case 2:
+			part->good = ingest_rows(ingest, first, end, part, 2, 2);
+			break;
+		case 3:
+			part->good = ingest_rows(ingest, first, end, part, 3, 3);
+			break;
+		case 4:
+			part->good = ingest_rows(ingest, first, end, part, 4, 4);
+			break;
+		default:
+			part->good = ingest_rows(ingest, first, end, part, ingest->sort->key_words, 0);
+			break;
+	}
+	if (part->good)
+		store_records(ingest->ingested->records + from, ingest->chunk + from, to - from);
+}
+
+/* Adds what a part says to what the sort knows, in the order of the parts; previous: the key before it, or NULL. */
+static void
+add_part(GpuSort *sort, const IngestPart *part, const uint64_t *previous)
+{
+	sort->ascending = sort->ascending && part->ascending;
+	sort->descending = sort->descending && part->descending;
+	if (previous != NULL)
+		compare_keys(previous, part->first_key, sort->key_words, &sort->ascending, &sort->descending);
+	for (uint32_t w = 0; w < sort->key_words; w++)
+	{
+		sort->any[w] |= part->any[w];
+		sort->all[w] &= part->all[w];
+	}
+	sort->row_bytes += part->row_bytes;
+	sort->ref_sum += part->ref_sum;
+}
+
+/* In how many parts a chunk of so many bytes is ingested. */
+static uint32_t
+count_ingest_parts(const GpuSort *sort, uint32_t bytes)
+{
+	uint32_t threads = gpusort_threads_count(sort->threads);
+
+	if (threads < INGEST_THREADS_MIN || bytes < INGEST_PARALLEL_BYTES)
+		return 1;
+	return threads < INGEST_PARTS_MAX ? threads : INGEST_PARTS_MAX;
 }
 
 /*
  * Ingests a chunk of at least one row: fills ingested->records and ingested->entries,
  * which the caller has allocated, and the sort's knowledge of its keys.  Fails
- * with BAD_CHUNK.
+ * with BAD_CHUNK, and has not changed the sort then.
  */
 int
 gpusort_host_ingest(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes,
 					GpuSortHostChunk *ingested, GpuSortError *error)
 {
-	bool good;
+	/* The first row of all has nothing before it, and agrees with any order. */
+	const uint64_t *previous = sort->rows > 0 ? sort->last_key : NULL;
+	Ingest ingest;
 
-	switch (sort->key_words)
+	ingest.sort = sort;
+	ingest.chunk = chunk;
+	ingest.rows = rows;
+	ingest.bytes = bytes;
+	ingest.ingested = ingested;
+	ingest.nparts = count_ingest_parts(sort, bytes);
+	gpusort_threads_run(sort->threads, ingest.nparts, ingest_part, &ingest);
+	for (uint32_t p = 0; p < ingest.nparts; p++)
 	{
-		case 1:
-			good = ingest_rows(sort, chunk, rows, bytes, ingested->entries, 1, 1);
-			break;
-		case 2:
-			good = ingest_rows(sort, chunk, rows, bytes, ingested->entries, 2, 2);
-			break;
-		case 3:
-			good = ingest_rows(sort, chunk, rows, bytes, ingested->entries, 3, 3);
-			break;
-		case 4:
-			good = ingest_rows(sort, chunk, rows, bytes, ingested->entries, 4, 4);
-			break;
-		default:
-			good = ingest_rows(sort, chunk, rows, bytes, ingested->entries, sort->key_words, 0);
-			break;
+		if (!ingest.parts[p].good)
+		{
+			error->reason = GPUSORT_REASON_BAD_CHUNK;
+			strcpy(error->text, "a chunk's offsets or lengths make no sense");
+			return -1;
+		}
 	}
-	if (!good)
+	for (uint32_t p = 0; p < ingest.nparts; p++)
 	{
-		error->reason = GPUSORT_REASON_BAD_CHUNK;
-		strcpy(error->text, "a chunk's offsets or lengths make no sense");
-		return -1;
+		/* There may be fewer rows than parts. */
+		if (ingest.parts[p].first_key == NULL)
+			continue;
+		add_part(sort, &ingest.parts[p], previous);
+		previous = ingest.parts[p].last_key;
 	}
-	store_records(ingested->records, chunk, bytes);
+	memcpy(sort->last_key, previous, sort->key_words * sizeof(uint64_t));
 	return 0;
 }
 
-static inline void
-prefetch_row(const GpuSort *sort, uint64_t ref)
+/* A chunk being filled by several threads. */
+typedef struct Filling
 {
-	const char *row = sort->chunks[gpusort_host_ref_chunk(ref)].records + gpusort_host_ref_offset(ref);
-	uint32_t length = gpusort_host_ref_length(ref);
+	const GpuSort *sort;
+	char *chunk;
+	bool records;                      /* rows have their keys before them */
+	uint32_t key_bytes;                /* before each row */
+	uint64_t rows[EMIT_PARTS_MAX + 1]; /* where parts start, and the end */
+	uint32_t bytes[EMIT_PARTS_MAX + 1];
+	uint32_t tie_rows[EMIT_PARTS_MAX];
+} Filling;
+
+static inline void
+prefetch_row(const Filling *filling, uint64_t ref)
+{
+	const char *row = filling->sort->chunks[gpusort_host_ref_chunk(ref)].records + gpusort_host_ref_offset(ref) -
+		filling->key_bytes;
+	uint32_t length = gpusort_host_ref_length(ref) + filling->key_bytes;
 
 	if (length > PREFETCH_BYTES)
 		length = PREFETCH_BYTES;
@@ -201,19 +329,23 @@ prefetch_row(const GpuSort *sort, uint64_t ref)
 
 /* Copies rows, in the order of the elements from first up to end, to "to". */
 static uint32_t
-emit_rows(const GpuSort *sort, uint64_t first, uint64_t end, char *to, const char *to_end)
+emit_rows(const Filling *filling, uint64_t first, uint64_t end, char *to, const char *to_end)
 {
+	const GpuSort *sort = filling->sort;
+	const uint32_t key_bytes = filling->key_bytes;
+	const uint8_t flags_kept = filling->records ? GPUSORT_ROW_KEY_TRUNCATED | GPUSORT_ROW_OVERFLOW : GPUSORT_ROW_OVERFLOW;
+	const uint64_t tie_mark = filling->records ? 0 : GPUSORT_HOST_REF_MARK;
 	uint32_t tie_rows = 0;
 
 	for (uint64_t i = first; i < end; i++)
 	{
 		uint64_t ref = sort->elements[i].ref;
-		uint32_t length = gpusort_host_ref_length(ref);
-		const char *row = sort->chunks[gpusort_host_ref_chunk(ref)].records + gpusort_host_ref_offset(ref);
+		uint32_t length = gpusort_host_ref_length(ref) + key_bytes;
+		const char *row = sort->chunks[gpusort_host_ref_chunk(ref)].records + gpusort_host_ref_offset(ref) - key_bytes;
 		uint8_t flags;
 
 		if (i + PREFETCH_ROWS < end)
-			prefetch_row(sort, sort->elements[i + PREFETCH_ROWS].ref);
+			prefetch_row(filling, sort->elements[i + PREFETCH_ROWS].ref);
 
 		/*
 		 * Short rows are copied 32 bytes at a time and up to 24 bytes too far,
@@ -228,34 +360,24 @@ emit_rows(const GpuSort *sort, uint64_t first, uint64_t end, char *to, const cha
 		else
 			memcpy(to, row, length);
 
-		flags = row[GPUSORT_ROW_FLAGS_OFFSET] & GPUSORT_ROW_OVERFLOW;
-		if (ref & GPUSORT_HOST_REF_MARK)
+		flags = row[key_bytes + GPUSORT_ROW_FLAGS_OFFSET] & flags_kept;
+		if (ref & tie_mark)
 		{
 			flags |= GPUSORT_ROW_TIE_NEXT;
 			tie_rows++;
 		}
-		to[GPUSORT_ROW_FLAGS_OFFSET] = flags;
+		to[key_bytes + GPUSORT_ROW_FLAGS_OFFSET] = flags;
 		to += length;
 	}
 	return tie_rows;
 }
-
-/* A chunk being filled by several threads. */
-typedef struct Filling
-{
-	const GpuSort *sort;
-	char *chunk;
-	uint64_t rows[EMIT_PARTS_MAX + 1]; /* where parts start, and the end */
-	uint32_t bytes[EMIT_PARTS_MAX + 1];
-	uint32_t tie_rows[EMIT_PARTS_MAX];
-} Filling;
 
 static void
 fill_part(void *arg, uint32_t p)
 {
 	Filling *filling = arg;
 
-	filling->tie_rows[p] = emit_rows(filling->sort, filling->rows[p], filling->rows[p + 1],
+	filling->tie_rows[p] = emit_rows(filling, filling->rows[p], filling->rows[p + 1],
 									 filling->chunk + filling->bytes[p],
 									 filling->chunk + filling->bytes[p + 1]);
 }
@@ -263,12 +385,15 @@ fill_part(void *arg, uint32_t p)
 /*
  * Fills a chunk with the rows from number first on, as many as it takes, up to end.
  * Refs tell the lengths, so where each row goes is known before one is copied, and
- * threads can share the copying.
+ * threads can share the copying.  With records each has its key before it and the
+ * flags that it was put with.
  */
 void
-gpusort_host_emit(const GpuSort *sort, uint64_t first, uint64_t end, char *chunk, GpuSortEmitted *emitted)
+gpusort_host_emit(const GpuSort *sort, uint64_t first, uint64_t end, bool records, char *chunk,
+				  GpuSortEmitted *emitted)
 {
-	Filling filling = {.sort = sort, .chunk = chunk};
+	const uint32_t key_bytes = records ? sort->key_words * sizeof(uint64_t) : 0;
+	Filling filling = {.sort = sort, .chunk = chunk, .records = records, .key_bytes = key_bytes};
 	uint32_t parts = 2 * gpusort_threads_count(sort->threads);
 	uint32_t part = 0;
 	uint32_t part_bytes;
@@ -281,7 +406,7 @@ gpusort_host_emit(const GpuSort *sort, uint64_t first, uint64_t end, char *chunk
 	filling.rows[0] = i;
 	for (; i < end; i++)
 	{
-		uint32_t length = gpusort_host_ref_length(sort->elements[i].ref);
+		uint32_t length = gpusort_host_ref_length(sort->elements[i].ref) + key_bytes;
 
 		if (length > GPUSORT_CHUNK_BYTES - at)
 			break;

@@ -12,6 +12,7 @@
 
 extern int gpusort_host_ingest(GpuSort *sort, const char *chunk, uint32_t rows, uint32_t bytes,
 							   GpuSortHostChunk *ingested, GpuSortError *error);
-extern void gpusort_host_emit(const GpuSort *sort, uint64_t first, uint64_t end, char *chunk, GpuSortEmitted *emitted);
+extern void gpusort_host_emit(const GpuSort *sort, uint64_t first, uint64_t end, bool records, char *chunk,
+							  GpuSortEmitted *emitted);
 
 #endif /* GPUSORT_HOST_ROWS_H */

@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * call_watch.h
+ *	  What engine call a thread is in, and since when, for the watchdog.
+ *
+ * Written by the thread, read by the main thread.  Time is the number of ticks that the main
+ * thread has counted.  Waits for disks and for other threads are no engine calls.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_CALL_WATCH_H
+#define GPUSORT_CALL_WATCH_H
+
+#include <stdint.h>
+
+/* Threads that a job may have besides its own. */
+#define GPUSORT_JOB_LOADERS 4
+
+typedef struct GpuSortCallWatch
+{
+	const uint32_t *ticks; /* atomic: counted by the main thread */
+	int call;              /* atomic: 1 + GpuSortCommandType, or 0 */
+	uint32_t since;        /* atomic: tick when it was entered */
+} GpuSortCallWatch;
+
+/* The thread is in an engine call of that type (GpuSortCommandType) from now on. */
+static inline void
+gpusort_watch_enter(GpuSortCallWatch *watch, int type)
+{
+	__atomic_store_n(&watch->since, __atomic_load_n(watch->ticks, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	__atomic_store_n(&watch->call, type + 1, __ATOMIC_RELEASE);
+}
+
+/* The thread is in none. */
+static inline void
+gpusort_watch_leave(GpuSortCallWatch *watch)
+{
+	__atomic_store_n(&watch->call, 0, __ATOMIC_RELEASE);
+}
+
+#endif /* GPUSORT_CALL_WATCH_H */

@@ -1,0 +1,428 @@
+/*-------------------------------------------------------------------------
+ *
+ * external_sort.c
+ *	  A sort of any size: an engine's, and when that has no memory left, runs of it
+ *	  that are merged by ranges of keys.
+ *
+ * PATH OF THE DATA
+ *	external_sort.c		put: chunks into a sort of the engine, until it has no memory for one
+ *	run_writer.c		then that is sorted beside the next, and
+ *	runs.c				its records are written as a run
+ *	storage.c			runs in the host's memory, or in temporary files of the client's
+ *	merge.c				when all is put: partitions of all runs' keys
+ *	interval_reader.c	a partition's records, run by run
+ *	partition.c			put into a sort of the engine, sorted, and given out
+ *
+ * As long as all rows fit into the memory this is the engine's sort and nothing else.  Memory for a chunk
+ * is asked for when it is put: those that clients are filling take none of it.
+ *
+ * Legal order of calls: create, begin (again while it is busy), reserve; (put, add_space)*, sort, (emit | cut)*,
+ * end.  end is legal after any of them.  All are the job's thread's.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "service/external/external_sort.h"
+#include "service/external/merge.h"
+#include "service/external/run_writer.h"
+#include "service/external/run_rows.h"
+#include "service/job.h"
+
+/* Memory that others have is waited for so long, a look each 10 ms, before a sort that has rows fails. */
+#define BUSY_LOOKS 6000
+
+/* Runs are not made small to be filled and written at once, if they were smaller than this. */
+#define RUN_BYTES_LEAST ((uint64_t) 32 << 20)
+
+struct GpuSortExternal
+{
+	GpuSortEngineHandle handle;
+	GpuSortRequest request;
+	const int *cancelled;
+	GpuSortCallWatch *watch;
+
+	/* what is put now */
+	GpuSort *sort; /* of the engine; NULL before begin, and when there are runs alone */
+	bool reserved; /* for a first chunk: */
+	uint32_t reserved_rows;
+	uint64_t put_bytes; /* records of the sort at hand */
+	uint64_t put_rows;
+	uint64_t rows_in; /* of all */
+
+	/* what did not fit */
+	GpuSortRunWriter writer;
+	uint64_t run_bytes; /* that a run is to have from the second on; 0: as many as there is memory for */
+	uint32_t handed_over;
+	GpuSortRuns runs;
+	GpuSortMergeSource source;
+	GpuSortMerge *merge;
+	GpuSortOutcome outcome;
+};
+
+/* Returns true if there may be the memory when others have given theirs back. */
+static bool
+is_for_a_moment(const GpuSortError *error)
+{
+	return error->reason == GPUSORT_REASON_MEMORY_BUSY || error->reason == GPUSORT_REASON_NO_MEMORY;
+}
+
+/* NULL: there is no memory.  The watches are those of the caller's thread and of those that are made here. */
+GpuSortExternal *
+gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest *request, const int *cancelled,
+						GpuSortCallWatch *watch, GpuSortCallWatch *loader_watches)
+{
+	GpuSortExternal *external = calloc(1, sizeof(GpuSortExternal));
+
+	if (external == NULL)
+		return NULL;
+	external->handle = *handle;
+	external->request = *request;
+	if (request->spill && request->estimated_rows > GPUSORT_MAX_ROWS)
+		external->request.estimated_rows = external->request.estimated_bytes = 0; /* more than one run, however large */
+	external->cancelled = cancelled;
+	external->watch = watch;
+	external->runs.key_words = request->key_words;
+	external->writer = (GpuSortRunWriter){
+		.ops = handle->ops, .runs = &external->runs, .cancelled = cancelled, .watch = loader_watches};
+	external->source = (GpuSortMergeSource){
+		.handle = &external->handle,
+		.request = &external->request,
+		.runs = &external->runs,
+		.cancelled = cancelled,
+		.watch = loader_watches};
+	return external;
+}
+
+/* GpuSortEngineOps.begin.  May be called again when that failed with MEMORY_BUSY. */
+int
+gpusort_external_begin(GpuSortExternal *external, GpuSortPlace *place, GpuSortError *error)
+{
+	int rc = external->handle.ops->begin(external->handle.engine, &external->request, external->cancelled,
+										 &external->sort, place, error);
+
+	if (rc != 0)
+		external->sort = NULL;
+	return rc;
+}
+
+/* Returns true if begin has succeeded. */
+bool
+gpusort_external_has_begun(const GpuSortExternal *external)
+{
+	return external->sort != NULL || external->handed_over > 0;
+}
+
+/* Returns how many runs there are so far, and the memory that they took in the engine is free. */
+uint32_t
+gpusort_external_runs(const GpuSortExternal *external)
+{
+	return __atomic_load_n(&external->writer.finished, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Makes sure that a chunk of rows_max rows can be put: of a sort that spills the first, for any other can once
+ * that can.  Failing is no failure of the sort.
+ */
+int
+gpusort_external_reserve(GpuSortExternal *external, uint32_t rows_max, GpuSortError *error)
+{
+	int rc;
+
+	if (external->request.spill && (external->reserved || external->rows_in > 0))
+		return 0;
+	rc = external->handle.ops->reserve(external->sort, rows_max, error);
+	if (rc == 0 && external->request.spill)
+	{
+		external->reserved = true;
+		external->reserved_rows = rows_max;
+	}
+	return rc;
+}
+
+/* Begins the engine's sort for the next rows; waits where others have the memory. */
+static int
+begin_next(GpuSortExternal *external, GpuSortError *error)
+{
+	GpuSortRequest request = external->request;
+	GpuSortPlace ignored;
+
+	request.estimated_rows = request.estimated_bytes = 0;
+	for (int looks = 0;; looks++)
+	{
+		const struct timespec pause = {.tv_nsec = 10000000};
+		bool writes = external->writer.busy;
+		int rc;
+
+		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_BEGIN);
+		rc = external->handle.ops->begin(external->handle.engine, &request, external->cancelled, &external->sort, &ignored, error);
+		gpusort_watch_leave(external->watch);
+		if (rc == 0)
+			return 0;
+		external->sort = NULL;
+		if (!is_for_a_moment(error) || looks == BUSY_LOOKS)
+			return -1;
+		if (gpusort_run_writer_wait(&external->writer, error) != 0)
+			return -1;
+		if (writes)
+			continue;
+		if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
+			return gpusort_runs_cancelled(error);
+		nanosleep(&pause, NULL);
+	}
+}
+
+/*
+ * Has the sort at hand become a run, when the one before is written.  Those that follow take half of the memory
+ * that the first one had, if that is not little: then one is filled while another is written.
+ */
+static GpuSortProgress
+hand_over(GpuSortExternal *external, uint64_t *lacking, GpuSortError *error)
+{
+	GpuSort *sort = external->sort;
+
+	if (gpusort_run_writer_wait(&external->writer, error) != 0)
+		return GPUSORT_PROGRESS_FAILED;
+	if (external->runs.storage == NULL)
+	{
+		external->runs.storage = gpusort_storage_create(
+			external->handle.ops->kind == GPUSORT_ENGINE_HOST ? NULL : gpusort_registry_host_memory(), external->cancelled, error);
+		if (external->runs.storage == NULL)
+			return GPUSORT_PROGRESS_FAILED;
+		gpusort_storage_set_engine(external->runs.storage, &external->handle);
+	}
+	if (!gpusort_storage_reserve(external->runs.storage, external->put_bytes, lacking))
+		return GPUSORT_PROGRESS_LACKS_SPACE;
+	if (external->handed_over == 0 && external->put_bytes / 2 >= RUN_BYTES_LEAST)
+		external->run_bytes = external->put_bytes / 2;
+	external->sort = NULL;
+	external->handed_over++;
+	external->reserved = false;
+	if (gpusort_run_writer_start(&external->writer, sort, external->put_bytes, error) != 0)
+		return GPUSORT_PROGRESS_FAILED;
+	external->put_bytes = external->put_rows = 0;
+	return GPUSORT_PROGRESS_DONE;
+}
+
+/* Makes room in the engine for a chunk of so many rows. */
+static GpuSortProgress
+make_room(GpuSortExternal *external, uint32_t rows, uint64_t *lacking, GpuSortError *error)
+{
+	for (int looks = 0;; looks++)
+	{
+		const struct timespec pause = {.tv_nsec = 10000000};
+		int rc = 0;
+
+		if (external->sort == NULL)
+			rc = begin_next(external, error);
+		if (rc == 0)
+		{
+			gpusort_watch_enter(external->watch, GPUSORT_COMMAND_RESERVE);
+			rc = external->handle.ops->reserve(external->sort, rows, error);
+			gpusort_watch_leave(external->watch);
+			if (rc == 0)
+				return GPUSORT_PROGRESS_DONE;
+		}
+		if (external->sort == NULL || !gpusort_runs_lack_memory(error))
+			return GPUSORT_PROGRESS_FAILED;
+		if (external->writer.busy)
+		{
+			if (gpusort_run_writer_wait(&external->writer, error) != 0)
+				return GPUSORT_PROGRESS_FAILED;
+			continue;
+		}
+		if (external->put_rows > 0)
+		{
+			GpuSortProgress progress = hand_over(external, lacking, error);
+
+			if (progress != GPUSORT_PROGRESS_DONE)
+				return progress;
+			continue;
+		}
+		/* not even one chunk: others have what it is sure of, for a moment */
+		if (looks == BUSY_LOOKS || !is_for_a_moment(error))
+			return GPUSORT_PROGRESS_FAILED;
+		if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
+			return gpusort_runs_cancelled(error);
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* Returns true if what was put is to be a run, whether or not there is memory for so many rows more. */
+static bool
+is_run_full(const GpuSortExternal *external, uint32_t rows)
+{
+	return (external->run_bytes > 0 && external->put_bytes >= external->run_bytes) ||
+		external->put_rows + rows > gpusort_run_rows_most(external->rows_in - external->put_rows);
+}
+
+/* GpuSortEngineOps.put.  Of a sort that spills it needs no reserve. */
+GpuSortProgress
+gpusort_external_put(GpuSortExternal *external, const void *chunk, uint32_t rows, uint32_t bytes, uint32_t rows_max,
+					 uint64_t *lacking, GpuSortError *error)
+{
+	int rc;
+
+	if (external->request.spill)
+	{
+		if (external->put_rows > 0 && is_run_full(external, rows))
+		{
+			GpuSortProgress progress = hand_over(external, lacking, error);
+
+			if (progress != GPUSORT_PROGRESS_DONE)
+				return progress;
+		}
+		if (external->reserved && rows <= external->reserved_rows)
+		{
+			rows_max = external->reserved_rows;
+			external->reserved = false;
+		}
+		else
+		{
+			GpuSortProgress progress = make_room(external, rows, lacking, error);
+
+			if (progress != GPUSORT_PROGRESS_DONE)
+				return progress;
+			rows_max = rows;
+		}
+	}
+	gpusort_watch_enter(external->watch, GPUSORT_COMMAND_PUT);
+	rc = external->handle.ops->put(external->sort, chunk, rows, bytes, rows_max, error);
+	gpusort_watch_leave(external->watch);
+	if (rc != 0)
+		return GPUSORT_PROGRESS_FAILED;
+	external->put_bytes += bytes;
+	external->put_rows += rows;
+	external->rows_in += rows;
+	return GPUSORT_PROGRESS_DONE;
+}
+
+/* More space in a file; see gpusort_storage_add_space.  The descriptor is taken, whatever comes of it. */
+int
+gpusort_external_add_space(GpuSortExternal *external, uint64_t owner, int descriptor, uint64_t start, uint64_t bytes,
+						   GpuSortError *error)
+{
+	return gpusort_storage_add_space(external->runs.storage, owner, descriptor, start, bytes, error);
+}
+
+/* Plans the merge; where partitions begin keys differ in the first so many bits. */
+static int
+plan_merge(GpuSortExternal *external, uint32_t bits, const GpuSortBorders *like, GpuSortError *error)
+{
+	gpusort_merge_free(external->merge);
+	external->merge = gpusort_merge_create(&external->source, bits, like, error);
+	return external->merge != NULL ? 0 : -1;
+}
+
+/* GpuSortEngineOps.sort. */
+GpuSortProgress
+gpusort_external_sort(GpuSortExternal *external, GpuSortOutcome *outcome, uint64_t *lacking, GpuSortError *error)
+{
+	GpuSortStored stored;
+	int rc;
+
+	if (external->handed_over == 0 && !(external->request.spill && external->put_rows > 0 && gpusort_run_rows_are_few()))
+	{
+		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_SORT);
+		rc = external->handle.ops->sort(external->sort, outcome, error);
+		gpusort_watch_leave(external->watch);
+		outcome->runs = 0;
+		outcome->run_memory = outcome->run_disk = 0;
+		return rc == 0 ? GPUSORT_PROGRESS_DONE : GPUSORT_PROGRESS_FAILED;
+	}
+	if (external->put_rows > 0)
+	{
+		GpuSortProgress progress = hand_over(external, lacking, error);
+
+		if (progress != GPUSORT_PROGRESS_DONE)
+			return progress;
+	}
+	if (gpusort_run_writer_wait(&external->writer, error) != 0)
+		return GPUSORT_PROGRESS_FAILED;
+	if (external->sort != NULL)
+		external->handle.ops->end(external->sort);
+	external->sort = NULL;
+	gpusort_storage_finish(external->runs.storage, &stored);
+	if (!external->request.shared && plan_merge(external, 64 * external->request.key_words, NULL, error) != 0)
+		return GPUSORT_PROGRESS_FAILED;
+	external->outcome.sort_ms = external->writer.sort_ms;
+	external->outcome.key_bits = external->writer.key_bits;
+	external->outcome.packed_bits = external->writer.packed_bits;
+	external->outcome.rows_in = external->rows_in;
+	external->outcome.rows = external->runs.rows;
+	external->outcome.bytes = external->runs.row_bytes;
+	external->outcome.runs = external->runs.nruns;
+	external->outcome.run_memory = stored.memory;
+	external->outcome.run_disk = stored.disk;
+	*outcome = external->outcome;
+	return GPUSORT_PROGRESS_DONE;
+}
+
+/* GpuSortEngineOps.emit. */
+int
+gpusort_external_emit(GpuSortExternal *external, uint64_t first, uint64_t end, void *chunk, GpuSortEmitted *emitted,
+					  GpuSortError *error)
+{
+	int rc;
+
+	if (external->handed_over == 0)
+	{
+		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_EMIT);
+		rc = external->handle.ops->emit(external->sort, first, end, false, chunk, emitted, error);
+		gpusort_watch_leave(external->watch);
+		return rc;
+	}
+	if (external->merge == NULL && plan_merge(external, 64 * external->request.key_words, NULL, error) != 0)
+		return -1;
+	return gpusort_merge_emit(external->merge, first, end, chunk, emitted, error);
+}
+
+/*
+ * Cuts rows into ranges that the first so many bits of keys do not differ in, most at most, as gpusort_ranges_cut does; or
+ * where *borders says, if that is not NULL, as gpusort_ranges_cut_like does.
+ */
+int
+gpusort_external_cut(GpuSortExternal *external, uint32_t bits, uint32_t most, uint64_t *first_rows,
+					 GpuSortBorders **borders, GpuSortError *error)
+{
+	int rc;
+
+	if (external->handed_over == 0)
+	{
+		GpuSortSorted sorted = {external->handle.ops, external->sort, external->request.key_words, external->rows_in};
+
+		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_CUT);
+		if (*borders != NULL)
+			rc = gpusort_ranges_cut_like(&sorted, *borders, first_rows, error);
+		else
+			rc = gpusort_ranges_cut(&sorted, bits, most, first_rows, borders, error);
+		gpusort_watch_leave(external->watch);
+		return rc;
+	}
+	if (plan_merge(external, *borders != NULL ? (*borders)->bits : bits, *borders, error) != 0 ||
+		gpusort_merge_find_rows(external->merge, error) != 0)
+		return -1;
+	if (*borders != NULL)
+		return gpusort_merge_cut_like(external->merge, *borders, first_rows, error);
+	return gpusort_merge_cut(external->merge, most, first_rows, borders, error);
+}
+
+/* Frees everything; NULL is nothing. */
+void
+gpusort_external_end(GpuSortExternal *external)
+{
+	GpuSortError ignored;
+
+	if (external == NULL)
+		return;
+	(void) gpusort_run_writer_wait(&external->writer, &ignored);
+	gpusort_merge_free(external->merge);
+	if (external->sort != NULL)
+		external->handle.ops->end(external->sort);
+	if (external->runs.storage != NULL)
+		gpusort_storage_destroy(external->runs.storage);
+	gpusort_runs_free(&external->runs);
+	free(external);
+}

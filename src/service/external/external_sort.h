@@ -1,0 +1,45 @@
+/*-------------------------------------------------------------------------
+ *
+ * external_sort.h
+ *	  A sort of any size: an engine's, and when that has no memory left, runs of it
+ *	  that are merged by ranges of keys.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_EXTERNAL_SORT_H
+#define GPUSORT_EXTERNAL_SORT_H
+
+#include "service/call_watch.h"
+#include "service/ranges.h"
+#include "service/registry.h"
+
+typedef struct GpuSortExternal GpuSortExternal;
+
+/* What came of a call. */
+typedef enum GpuSortProgress
+{
+	GPUSORT_PROGRESS_FAILED = -1, /* *error tells */
+	GPUSORT_PROGRESS_DONE,
+	GPUSORT_PROGRESS_LACKS_SPACE, /* nothing was done: to be called again when there is more file space */
+} GpuSortProgress;
+
+extern GpuSortExternal *gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest *request,
+												const int *cancelled, GpuSortCallWatch *watch,
+												GpuSortCallWatch *loader_watches);
+extern int gpusort_external_begin(GpuSortExternal *external, GpuSortPlace *place, GpuSortError *error);
+extern bool gpusort_external_has_begun(const GpuSortExternal *external);
+extern uint32_t gpusort_external_runs(const GpuSortExternal *external);
+extern int gpusort_external_reserve(GpuSortExternal *external, uint32_t rows_max, GpuSortError *error);
+extern GpuSortProgress gpusort_external_put(GpuSortExternal *external, const void *chunk, uint32_t rows, uint32_t bytes,
+											uint32_t rows_max, uint64_t *lacking, GpuSortError *error);
+extern int gpusort_external_add_space(GpuSortExternal *external, uint64_t owner, int descriptor, uint64_t start,
+									  uint64_t bytes, GpuSortError *error);
+extern GpuSortProgress gpusort_external_sort(GpuSortExternal *external, GpuSortOutcome *outcome, uint64_t *lacking,
+											 GpuSortError *error);
+extern int gpusort_external_emit(GpuSortExternal *external, uint64_t first, uint64_t end, void *chunk,
+								 GpuSortEmitted *emitted, GpuSortError *error);
+extern int gpusort_external_cut(GpuSortExternal *external, uint32_t bits, uint32_t most, uint64_t *first_rows,
+								GpuSortBorders **borders, GpuSortError *error);
+extern void gpusort_external_end(GpuSortExternal *external);
+
+#endif /* GPUSORT_EXTERNAL_SORT_H */

@@ -1,0 +1,793 @@
+/*-------------------------------------------------------------------------
+ *
+ * spill.c
+ *	  Tests of the sort service: sorts larger than memory, for which clients give
+ *	  space in files.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "testlib.h"
+
+#define MIB ((uint64_t) 1 << 20)
+
+/* The pool is as small as makes what is lost show. */
+#define POOL_CHUNKS 12
+
+static const GpuSortMessage nothing = {.magic = 0};
+
+static Service service;
+static int descriptors; /* that it has in the beginning */
+static Rows many_rows;  /* more than the memory */
+
+/* A client's file. */
+typedef struct SpaceFile
+{
+	int descriptor; /* -1: there is none yet */
+	uint64_t given;
+} SpaceFile;
+
+/* Descriptors that the service has. */
+static int
+count_descriptors(void)
+{
+	char path[64];
+	DIR *directory;
+	int count = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int) service.pid);
+	directory = opendir(path);
+	if (directory == NULL)
+		bail("%s: %s", path, strerror(errno));
+	while (readdir(directory) != NULL)
+		count++;
+	closedir(directory);
+	return count;
+}
+
+/* Returns true if the service comes to have as many as when it began. */
+static bool
+has_descriptors(void)
+{
+	for (int i = 0; i < 200; i++)
+	{
+		if (count_descriptors() == descriptors)
+			return true;
+		usleep(10000);
+	}
+	diag("%d descriptors, not %d", count_descriptors(), descriptors);
+	return false;
+}
+
+static int
+make_file(int flags)
+{
+	int descriptor = open(test_directory(), O_TMPFILE | O_CLOEXEC | flags, 0600);
+
+	if (descriptor < 0)
+		bail("open: %s", strerror(errno));
+	return descriptor;
+}
+
+/* Sends a message of so many bytes with descriptors. */
+static bool
+send_with(Client *client, GpuSortMessage message, size_t bytes, const int *descriptors, int count)
+{
+	char space[CMSG_SPACE(16 * sizeof(int))] __attribute__((aligned(8))) = {0};
+	struct iovec part = {.iov_base = &message, .iov_len = bytes};
+	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+
+	message.magic = GPUSORT_PROTOCOL_MAGIC;
+	message.version = GPUSORT_PROTOCOL_VERSION;
+	if (count > 0)
+	{
+		struct cmsghdr *rights;
+
+		header.msg_control = space;
+		header.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		rights = CMSG_FIRSTHDR(&header);
+		rights->cmsg_level = SOL_SOCKET;
+		rights->cmsg_type = SCM_RIGHTS;
+		rights->cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(rights), descriptors, count * sizeof(int));
+	}
+	return sendmsg(client->socket, &header, MSG_NOSIGNAL) == (ssize_t) bytes;
+}
+
+static bool
+send_file(Client *client, uint64_t start, uint64_t bytes, const int *descriptors, int count)
+{
+	GpuSortMessage message = {.type = GPUSORT_MSG_FILE, .u.space = {.bytes = bytes, .start = start}};
+
+	return send_with(client, message, sizeof(message), descriptors, count);
+}
+
+/* Gives so many bytes at the end of the client's file. */
+static void
+give(Client *client, SpaceFile *file, uint64_t bytes)
+{
+	bool has_file = file->descriptor >= 0;
+
+	if (!has_file)
+		file->descriptor = make_file(O_RDWR);
+	send_file(client, file->given, bytes, &file->descriptor, has_file ? 0 : 1);
+	file->given += bytes;
+}
+
+/* Begins a sort, as soon as it is let in; returns the token to join it by. */
+static uint64_t
+begin_shared(Client *client, uint32_t key_words, bool shared)
+{
+	for (int i = 0; i < 200; i++)
+	{
+		GpuSortMessage message = {
+			.u.job_begin = {.key_words = key_words, .may_tie = 1, .spill = 1, .shared = shared, .readers = 2}};
+
+		client_open(client, &service);
+		client_send(client, GPUSORT_MSG_JOB_BEGIN, message);
+		if (client_receive(client, &message, ANSWER_MS) && message.type == GPUSORT_MSG_JOB)
+			return message.u.job.token;
+		if (message.type != GPUSORT_MSG_REFUSED)
+			bail("no answer to JOB_BEGIN");
+		client_close(client);
+		usleep(50000);
+	}
+	bail("a sort is refused all the time");
+}
+
+static uint64_t
+begin(Client *client, uint32_t key_words)
+{
+	return begin_shared(client, key_words, false);
+}
+
+static void
+join(Client *client, uint64_t token)
+{
+	client_open(client, &service);
+	client_send(client, GPUSORT_MSG_JOB_JOIN, (GpuSortMessage){.u.job_join.token = token});
+	client_expect(client, GPUSORT_MSG_JOB);
+}
+
+/* Fills a chunk that was granted and puts it; returns the next row. */
+static uint64_t
+put_chunk(Client *client, const Rows *rows, uint64_t from, const GpuSortMessage *granted)
+{
+	GpuSortMessage message = {.u.put.chunk = granted->u.chunk.chunk};
+	uint64_t next = rows_fill(rows, from, granted->u.chunk.rows_max, client_chunk(client, granted->u.chunk.chunk),
+							  &message.u.put.rows, &message.u.put.bytes);
+
+	client_send(client, GPUSORT_MSG_CHUNK_PUT, message);
+	return next;
+}
+
+/* Puts rows until SPACE comes; returns the bytes that are wanted. */
+static uint64_t
+put_until_space(Client *client, uint64_t *next)
+{
+	for (;;)
+	{
+		GpuSortMessage message;
+
+		if (!client_receive(client, &message, ANSWER_MS))
+			bail("neither CHUNK nor SPACE came");
+		if (message.type == GPUSORT_MSG_SPACE)
+			return message.u.space.bytes;
+		if (message.type != GPUSORT_MSG_CHUNK)
+			bail("message %d came in place of CHUNK or SPACE: %s", message.type, message.u.failure.text);
+		if (*next == many_rows.n)
+			*next = 0;
+		*next = put_chunk(client, &many_rows, *next, &message);
+	}
+}
+
+/* Puts rows up to a number and gives what space is asked for; NULL, or what went wrong. */
+static const char *
+put_all(Client *client, const Rows *rows, uint64_t *next, uint64_t end, SpaceFile *file)
+{
+	while (*next < end)
+	{
+		GpuSortMessage message;
+
+		if (!client_receive(client, &message, ANSWER_MS))
+			return "no answer came";
+		if (message.type == GPUSORT_MSG_SPACE)
+			give(client, file, message.u.space.bytes);
+		else if (message.type == GPUSORT_MSG_CHUNK)
+			*next = put_chunk(client, rows, *next, &message);
+		else
+			return "neither CHUNK nor SPACE came";
+	}
+	return NULL;
+}
+
+/* Sends SORT and gives space until SORTED is there. */
+static const char *
+finish(Client *client, const Rows *rows, SpaceFile *file, GpuSortMessage *sorted)
+{
+	client_send(client, GPUSORT_MSG_SORT, nothing);
+	for (;;)
+	{
+		if (!client_receive(client, sorted, ANSWER_MS))
+			return "SORTED did not come";
+		if (sorted->type == GPUSORT_MSG_SPACE)
+			give(client, file, sorted->u.space.bytes);
+		else if (sorted->type != GPUSORT_MSG_CHUNK)
+			break;
+	}
+	if (sorted->type != GPUSORT_MSG_SORTED)
+		return "no SORTED came";
+	return sorted->u.sorted.rows == rows->n ? NULL : "SORTED tells another number of rows";
+}
+
+static void
+close_client(Client *client, SpaceFile *file)
+{
+	client_close(client);
+	if (file->descriptor >= 0)
+		close(file->descriptor);
+	file->descriptor = -1;
+}
+
+static const char *
+told(const char *problem)
+{
+	return problem != NULL ? problem : "well";
+}
+
+/* Waits for FAILED; the text of it, or NULL. */
+static const char *
+fails(Client *client, GpuSortMessage *message)
+{
+	while (client_receive(client, message, ANSWER_MS))
+	{
+		if (message->type == GPUSORT_MSG_FAILED)
+			return message->u.failure.text;
+	}
+	return NULL;
+}
+
+/* Whole sorts, one after another and several times over. */
+static void
+test_sorts(void)
+{
+	static const Keys kinds[] = {KEYS_RANDOM, KEYS_SKEWED, KEYS_EQUAL};
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+	{
+		Client client;
+		SpaceFile file = {.descriptor = -1};
+		GpuSortMessage message = {.magic = 0};
+		Rows rows;
+		uint64_t next = 0;
+		const char *problem;
+
+		rows_make(&rows, 250000, 1, kinds[k], 80, 140, 20);
+		begin(&client, 1);
+		problem = put_all(&client, &rows, &next, rows.n, &file);
+		if (problem == NULL)
+			problem = finish(&client, &rows, &file, &message);
+		if (problem == NULL && (message.u.sorted.runs < 2 || message.u.sorted.run_disk == 0))
+			problem = "it was in memory";
+		if (problem == NULL)
+			problem = sort_read(&client, &rows);
+		if (problem == NULL)
+		{
+			client_send(&client, GPUSORT_MSG_REWIND, (GpuSortMessage){.u.rewind.epoch = ++client.epoch});
+			problem = sort_read(&client, &rows);
+		}
+		ok(problem == NULL, "keys %d are sorted in runs, and read twice: %s", kinds[k], told(problem));
+		close_client(&client, &file);
+		rows_free(&rows);
+	}
+	ok(client_sees_idle(&service) && has_descriptors(), "memory and descriptors are back");
+}
+
+/* A shared sort, read by its owner and another process. */
+static void
+test_shared(void)
+{
+	Client owner;
+	Client reader;
+	SpaceFile file = {.descriptor = -1};
+	GpuSortMessage message = {.magic = 0};
+	uint64_t first_rows[GPUSORT_RANGES_MAX + 1];
+	uint32_t ranges = 0;
+	uint64_t next = 0;
+	uint64_t token = begin_shared(&owner, 1, true);
+	const char *problem = put_all(&owner, &many_rows, &next, many_rows.n, &file);
+
+	if (problem == NULL)
+		problem = finish(&owner, &many_rows, &file, &message);
+	if (problem == NULL)
+		problem = sort_cut(&owner, &many_rows, 64, 20, first_rows, &ranges);
+	client_open(&reader, &service);
+	client_send(&reader, GPUSORT_MSG_JOB_JOIN, (GpuSortMessage){.u.job_join = {.token = token, .reader = 1}});
+	client_expect(&reader, GPUSORT_MSG_JOB);
+	for (uint32_t i = 0; problem == NULL && i < ranges; i++)
+		problem = sort_read_interval(i % 3 ? &reader : &owner, &many_rows, first_rows[i], first_rows[i + 1]);
+	for (uint32_t i = ranges; problem == NULL && i-- > 0;)
+		problem = sort_read_interval(i % 3 ? &owner : &reader, &many_rows, first_rows[i], first_rows[i + 1]);
+	ok(problem == NULL && ranges > 2, "two processes read %u ranges of a shared sort: %s", ranges, told(problem));
+	client_close(&reader);
+	close_client(&owner, &file);
+	ok(client_sees_idle(&service), "memory is back");
+}
+
+/* Too little space is taken, and more asked for. */
+static void
+test_little_space(void)
+{
+	Client client;
+	SpaceFile file = {.descriptor = -1};
+	GpuSortMessage message = {.magic = 0};
+	uint64_t next = 0;
+	uint64_t wanted;
+	uint64_t before = UINT64_MAX;
+	int asked = 0;
+	const char *problem;
+
+	begin(&client, 1);
+	wanted = put_until_space(&client, &next);
+	while (wanted < before && asked < 1000)
+	{
+		before = wanted;
+		give(&client, &file, 5 * MIB);
+		asked++;
+		message.type = 0;
+		while (client_receive(&client, &message, ANSWER_MS) && message.type == GPUSORT_MSG_CHUNK && next < many_rows.n)
+			next = put_chunk(&client, &many_rows, next, &message);
+		if (message.type != GPUSORT_MSG_SPACE || asked == 2)
+			break;
+		wanted = message.u.space.bytes;
+	}
+	ok(asked == 2 && message.type == GPUSORT_MSG_SPACE, "of too little space more is asked for, %d times", asked);
+	give(&client, &file, message.u.space.bytes);
+	problem = put_all(&client, &many_rows, &next, many_rows.n, &file);
+	if (problem == NULL)
+		problem = finish(&client, &many_rows, &file, &message);
+	if (problem == NULL)
+		problem = sort_read(&client, &many_rows);
+	ok(problem == NULL, "and it is sorted: %s", told(problem));
+	close_client(&client, &file);
+}
+
+/* What FILE may come with that is no space. */
+static void
+test_bad_files(void)
+{
+	static const char *const names[] = {"without a descriptor", "with a pipe", "with two descriptors", "with nine descriptors", "with a directory", "with a second file",
+										"of bytes given before", "of no bytes", "beyond what there is", "with a file that is added to", "with a file that cannot be written"};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	{
+		Client client;
+		GpuSortMessage message = {.magic = 0};
+		uint64_t next = 0;
+		uint64_t wanted;
+		int sent[9];
+		int pipes[2];
+		const char *text;
+
+		if (pipe(pipes) != 0)
+			bail("pipe: %s", strerror(errno));
+		for (int d = 0; d < 9; d++)
+			sent[d] = make_file(i == 9 ? O_RDWR | O_APPEND : O_RDWR);
+		begin(&client, 1);
+		wanted = put_until_space(&client, &next);
+		switch (i)
+		{
+			case 0:
+				send_file(&client, 0, wanted, NULL, 0);
+				break;
+			case 1:
+				send_file(&client, 0, wanted, &pipes[1], 1);
+				break;
+			case 2:
+				send_file(&client, 0, wanted, sent, 2);
+				break;
+			case 3:
+				send_file(&client, 0, wanted, sent, 9);
+				break;
+			case 4:
+				close(sent[0]);
+				sent[0] = open("/", O_RDONLY | O_CLOEXEC);
+				send_file(&client, 0, wanted, sent, 1);
+				break;
+			case 5:
+			case 6:
+				send_file(&client, 0, MIB, sent, 1);
+				do
+				{
+					if (!client_receive(&client, &message, ANSWER_MS))
+						bail("SPACE did not come again");
+				} while (message.type != GPUSORT_MSG_SPACE);
+				if (i == 5)
+					send_file(&client, MIB, wanted, sent + 1, 1);
+				else
+					send_file(&client, MIB - 1, wanted, NULL, 0);
+				break;
+			case 7:
+				send_file(&client, 0, 0, sent, 1);
+				break;
+			case 8:
+				send_file(&client, UINT64_MAX - 7, wanted, sent, 1);
+				break;
+			case 9:
+				send_file(&client, 0, wanted, sent, 1);
+				break;
+			case 10:
+				close(sent[0]);
+				sent[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+				close(sent[0]);
+				{
+					char path[200];
+
+					snprintf(path, sizeof(path), "%s/read-only", test_directory());
+					close(open(path, O_CREAT | O_RDWR, 0600));
+					sent[0] = open(path, O_RDONLY | O_CLOEXEC);
+				}
+				send_file(&client, 0, wanted, sent, 1);
+				break;
+		}
+		text = fails(&client, &message);
+		ok(text != NULL &&
+			   (i == 10 ? message.u.failure.reason == GPUSORT_REASON_STORAGE && message.u.failure.system_error == EBADF
+						: message.u.failure.reason == GPUSORT_REASON_INTERNAL),
+		   "FILE %s fails the sort: %s", names[i], text != NULL ? text : "it did not");
+		client_close(&client);
+		for (int d = 0; d < 9; d++)
+			close(sent[d]);
+		close(pipes[0]);
+		close(pipes[1]);
+	}
+	ok(client_sees_idle(&service) && has_descriptors(), "memory and descriptors are back");
+}
+
+/* Descriptors that nobody asked for. */
+static void
+test_unasked_files(void)
+{
+	int sent[2] = {make_file(O_RDWR), make_file(O_RDWR)};
+	int closed = 0;
+
+	for (int i = 0; i < 6; i++)
+	{
+		Client client;
+		GpuSortMessage message = {.type = GPUSORT_MSG_STATUS};
+
+		client_open(&client, &service);
+		if (i > 2)
+			client_send(&client, GPUSORT_MSG_JOB_BEGIN, (GpuSortMessage){.u.job_begin = {.key_words = 1, .spill = i > 3}});
+		if (i > 2)
+			client_expect(&client, GPUSORT_MSG_JOB);
+		if (i == 0)
+			send_with(&client, message, 0, sent, 1); /* nothing, but a descriptor */
+		else if (i == 1)
+			send_with(&client, message, 10, sent, 2);
+		else
+			send_file(&client, 0, MIB, sent, i == 5 ? 0 : 1);
+		closed += client_is_closed(&client, 5000);
+		client_close(&client);
+	}
+	ok(closed == 6, "who sends what nobody asked for is closed: %d of 6", closed);
+	for (int i = 0; i < 10; i++)
+	{
+		Client client;
+		GpuSortMessage message = {.type = GPUSORT_MSG_STATUS};
+
+		client_open(&client, &service);
+		send_with(&client, message, sizeof(message), sent, 1 + i % 2);
+		client_expect(&client, GPUSORT_MSG_DEVICE);
+		client_close(&client);
+	}
+	ok(has_descriptors(), "and no descriptor stays open");
+	close(sent[0]);
+	close(sent[1]);
+}
+
+/* Clients that go while space is waited for, or when it was just given. */
+static void
+test_clients_that_go(void)
+{
+	for (int i = 0; i < POOL_CHUNKS + 2; i++)
+	{
+		Client client;
+		SpaceFile file = {.descriptor = -1};
+		uint64_t next = 0;
+		uint64_t wanted;
+
+		begin(&client, 1);
+		wanted = put_until_space(&client, &next);
+		if (i % 3 == 1)
+			give(&client, &file, wanted);
+		if (i % 3 == 2)
+		{
+			give(&client, &file, 10 * wanted);
+			usleep(random64() % 30000);
+		}
+		close_client(&client, &file);
+	}
+	ok(client_sees_idle(&service) && has_descriptors(), "clients that go while they are asked for space leave nothing");
+	ok(client_sees_room(&service, 1), "and their chunks are back");
+}
+
+/* A member that leaves while its put waits, before it has read SPACE. */
+static void
+test_member_that_leaves(void)
+{
+	Client owner;
+	Client member;
+	SpaceFile file = {.descriptor = -1};
+	SpaceFile other = {.descriptor = -1};
+	GpuSortMessage message = {.magic = 0};
+	uint64_t next = 0;
+	uint64_t token = begin(&owner, 1);
+	uint64_t wanted;
+	const char *problem;
+
+	join(&member, token);
+	wanted = put_until_space(&member, &next);
+	client_send(&member, GPUSORT_MSG_LEAVE, nothing);
+	client_expect(&member, GPUSORT_MSG_LEFT);
+	give(&member, &other, wanted);
+	ok(!client_is_closed(&member, 100), "a member that has left may answer SPACE");
+	problem = put_all(&owner, &many_rows, &next, many_rows.n, &file);
+	if (problem == NULL)
+		problem = finish(&owner, &many_rows, &file, &message);
+	if (problem == NULL)
+		problem = sort_read(&owner, &many_rows);
+	ok(problem == NULL && file.given > 0, "and the owner gives the space: %s", told(problem));
+	close_client(&member, &other);
+	close_client(&owner, &file);
+	ok(client_sees_idle(&service) && has_descriptors(), "memory and descriptors are back");
+}
+
+/* A member's loss while it is asked for space is the sort's. */
+static void
+test_member_that_goes(void)
+{
+	Client owner;
+	Client member;
+	GpuSortMessage message = {.magic = 0};
+	uint64_t next = 0;
+	uint64_t token = begin(&owner, 1);
+
+	join(&member, token);
+	(void) put_until_space(&member, &next);
+	client_close(&member);
+	ok(fails(&owner, &message) != NULL, "a member that goes while it is asked for space fails the sort: %s", message.u.failure.text);
+	client_close(&owner);
+	ok(client_sees_idle(&service) && has_descriptors(), "memory and descriptors are back");
+}
+
+/* An owner that is asked and does not answer: a member's space does for both. */
+static void
+test_silent_owner(bool late)
+{
+	Client owner;
+	Client member;
+	SpaceFile file = {.descriptor = -1};
+	SpaceFile own = {.descriptor = -1};
+	GpuSortMessage message = {.magic = 0};
+	uint64_t next = 0;
+	uint64_t start;
+	uint64_t token = begin(&owner, 1);
+	uint64_t wanted = put_until_space(&owner, &next);
+	const char *problem;
+
+	join(&member, token);
+	start = next;
+	problem = put_all(&member, &many_rows, &next, many_rows.n, &file);
+	ok(problem == NULL && next > start, "a member goes on while the owner is silent: %s", told(problem));
+	client_send(&member, GPUSORT_MSG_LEAVE, nothing);
+	do
+	{
+		if (!client_receive(&member, &message, ANSWER_MS))
+			bail("LEFT did not come");
+		if (message.type == GPUSORT_MSG_SPACE)
+			give(&member, &file, message.u.space.bytes);
+	} while (message.type != GPUSORT_MSG_LEFT);
+	if (!late)
+		give(&owner, &own, wanted);
+	client_send(&owner, GPUSORT_MSG_SORT, nothing);
+	/* it reads no SPACE before SORTED, if there was enough */
+	do
+	{
+		if (!client_receive(&owner, &message, late ? 3000 : ANSWER_MS))
+			break;
+		if (message.type == GPUSORT_MSG_SPACE && !late)
+			give(&owner, &own, message.u.space.bytes);
+	} while (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SPACE);
+	if (late)
+		give(&owner, &own, wanted);
+	while (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SPACE)
+	{
+		if (!client_receive(&owner, &message, ANSWER_MS))
+			bail("SORTED did not come");
+		if (message.type == GPUSORT_MSG_SPACE)
+			give(&owner, &own, message.u.space.bytes);
+	}
+	problem = message.type == GPUSORT_MSG_SORTED ? sort_read(&owner, &many_rows) : "no SORTED came";
+	ok(problem == NULL, "the owner answers %s, and all is sorted: %s", late ? "after SORT" : "before SORT", told(problem));
+	close_client(&member, &file);
+	close_client(&owner, &own);
+	ok(client_sees_idle(&service) && has_descriptors(), "memory and descriptors are back");
+}
+
+/* Space that comes when all is sorted already. */
+static void
+test_space_after_sorted(void)
+{
+	Client owner;
+	Client member;
+	SpaceFile file = {.descriptor = -1};
+	SpaceFile own = {.descriptor = -1};
+	GpuSortMessage message = {.magic = 0};
+	uint64_t next = 0;
+	uint64_t token = begin(&owner, 1);
+	uint64_t wanted = put_until_space(&owner, &next);
+	const char *problem = NULL;
+
+	/* the member gives enough for both and all that follows */
+	join(&member, token);
+	while (file.given == 0)
+	{
+		message = nothing;
+		if (!client_receive(&member, &message, ANSWER_MS))
+			bail("SPACE did not come to the member");
+		if (message.type == GPUSORT_MSG_CHUNK)
+			next = put_chunk(&member, &many_rows, next, &message);
+		else
+			give(&member, &file, 50 * message.u.space.bytes);
+	}
+	problem = put_all(&member, &many_rows, &next, many_rows.n, &file);
+	client_send(&member, GPUSORT_MSG_LEAVE, nothing);
+	do
+	{
+		if (!client_receive(&member, &message, ANSWER_MS))
+			bail("LEFT did not come");
+	} while (message.type != GPUSORT_MSG_LEFT);
+	client_send(&owner, GPUSORT_MSG_SORT, nothing);
+	do
+	{
+		if (!client_receive(&owner, &message, ANSWER_MS))
+			bail("SORTED did not come");
+	} while (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SPACE);
+	give(&owner, &own, wanted);
+	if (problem == NULL)
+		problem = message.type == GPUSORT_MSG_SORTED ? sort_read(&owner, &many_rows) : "no SORTED came";
+	ok(problem == NULL, "space may come when all is sorted: %s", told(problem));
+	close_client(&member, &file);
+	close_client(&owner, &own);
+	ok(client_sees_idle(&service) && has_descriptors(), "memory and descriptors are back");
+}
+
+/* Several sorts at once, each larger than the memory. */
+typedef struct Sorter
+{
+	pthread_t thread;
+	Rows rows;
+	const char *problem;
+} Sorter;
+
+static void *
+sorter_main(void *arg)
+{
+	Sorter *sorter = arg;
+	Client client;
+	SpaceFile file = {.descriptor = -1};
+	GpuSortMessage message;
+	uint64_t next = 0;
+
+	begin(&client, sorter->rows.key_words);
+	sorter->problem = put_all(&client, &sorter->rows, &next, sorter->rows.n, &file);
+	if (sorter->problem == NULL)
+		sorter->problem = finish(&client, &sorter->rows, &file, &message);
+	if (sorter->problem == NULL)
+		sorter->problem = sort_read(&client, &sorter->rows);
+	close_client(&client, &file);
+	return NULL;
+}
+
+static void
+test_many_clients(void)
+{
+	Sorter sorters[5] = {0};
+	int good = 0;
+
+	for (int i = 0; i < 5; i++)
+		rows_make(&sorters[i].rows, 100000 + 10000 * i, 1 + i % 3, (Keys) (i % 3), 80, 140, 10);
+	for (int i = 0; i < 5; i++)
+		pthread_create(&sorters[i].thread, NULL, sorter_main, &sorters[i]);
+	for (int i = 0; i < 5; i++)
+	{
+		pthread_join(sorters[i].thread, NULL);
+		good += sorters[i].problem == NULL;
+		if (sorters[i].problem != NULL)
+			diag("client %d: %s", i, sorters[i].problem);
+		rows_free(&sorters[i].rows);
+	}
+	ok(good == 5, "5 clients sort at once");
+	ok(client_sees_idle(&service), "memory is back");
+}
+
+/* A client that does not give space is told when memory is full, as ever. */
+static void
+test_without_spill(void)
+{
+	Client client;
+	GpuSortMessage message = {.magic = 0};
+	uint64_t next = 0;
+
+	client_open(&client, &service);
+	if (client_begin(&client, 1, false, 0, 0).type != GPUSORT_MSG_JOB)
+		bail("refused");
+	while (client_receive(&client, &message, ANSWER_MS) && message.type == GPUSORT_MSG_CHUNK && next < many_rows.n)
+		next = put_chunk(&client, &many_rows, next, &message);
+	ok(message.type == GPUSORT_MSG_FULL, "a client that gives no space hears FULL");
+	client_close(&client);
+}
+
+/* The service ends with a sort that waits for space, or of which it writes a run. */
+static void
+test_end(const char *const *options)
+{
+	for (int writes = 0; writes < 2; writes++)
+	{
+		Client client;
+		SpaceFile file = {.descriptor = -1};
+		uint64_t next = 0;
+		uint64_t wanted;
+
+		if (writes)
+			service_start(&service, options);
+		begin(&client, 1);
+		wanted = put_until_space(&client, &next);
+		if (writes)
+			give(&client, &file, wanted);
+		ok(service_stop(&service) == 0, "the service ends while a sort %s", writes ? "writes a run" : "waits for space");
+		close_client(&client, &file);
+	}
+}
+
+int
+main(void)
+{
+	const char *const options[] = {"--staging-memory", "50331648", "--host-memory", "25165824", "--threads", "2", NULL};
+	uint64_t seed = time(NULL);
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	diag("seed %llu", (unsigned long long) seed);
+	random_seed(seed);
+	rows_make(&many_rows, 260000, 1, KEYS_RANDOM, 80, 140, 0);
+	service_start(&service, options);
+	descriptors = count_descriptors();
+
+	test_sorts();
+	test_shared();
+	test_little_space();
+	test_bad_files();
+	test_unasked_files();
+	test_clients_that_go();
+	test_member_that_leaves();
+	test_member_that_goes();
+	test_silent_owner(false);
+	test_silent_owner(true);
+	test_space_after_sorted();
+	test_many_clients();
+	test_without_spill();
+	test_end(options);
+	rows_free(&many_rows);
+	return done_testing();
+}
