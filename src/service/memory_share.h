@@ -8,8 +8,8 @@
  *
  *	- Every sort, and those that are to come, is sure of some bytes (GPUSORT_SHARE_SURE, or what
  *	  the owner says): as many are kept for those that have less, and for some newcomers.
- *	- A sort that is refused while it has less than its fair share, the same for all, is
- *	  starved.  For a while after that those that have more than theirs get nothing: they write
+ *	- A sort that is refused while it has less than its fair share, the same for all, or than
+ *	  it is sure of, is starved.  For a while after that those that have more than theirs get nothing: they write
  *	  what they have to a run, which sets it free.
  *	- What does not fit with that is refused as BUSY; what does not fit even alone, as LIMIT.
  *
@@ -116,7 +116,7 @@ gpusort_share_allows(GpuSortMemoryShare *share, uint64_t own, uint64_t bytes)
 {
 	if (bytes <= gpusort_share_room(share, own))
 		return true;
-	if (share->sorts > 1 && own + bytes <= gpusort_share_fair(share))
+	if (share->sorts > 1 && (own + bytes <= gpusort_share_fair(share) || own + bytes <= gpusort_share_each(share)))
 	{
 		share->starving = true;
 		share->starved = gpusort_clock_ms();

@@ -762,6 +762,47 @@ test_side_by_side(uint64_t memory)
 	gpusort_host_engine.close(engine);
 }
 
+/*
+ * Sorts that are read a little and then left, as by cursors, each by several readers: they give way to one that
+ * needs what they have, and go on later.
+ */
+static void
+test_left_sorts(uint64_t memory, uint32_t readers)
+{
+	GpuSortEngine *engine = open_engine(memory);
+	Sort sorts[4];
+	Rows rows[4];
+	uint64_t next[4];
+	const char *problem = NULL;
+	double start = now_ms();
+
+	for (int i = 0; i < 4; i++)
+	{
+		rows_make(&rows[i], 200000, 1, KEYS_RANDOM, 80, 140, 10);
+		begin(&sorts[i], engine, (GpuSortRequest){.key_words = 1, .may_tie = 1, .shared = readers > 0, .readers = readers});
+		if (problem == NULL)
+			problem = sort_rows(&sorts[i], &rows[i]);
+		next[i] = 0;
+		for (uint32_t part = 0; problem == NULL && part <= readers; part++)
+		{
+			uint64_t at = part * 50000;
+
+			problem = emit_chunk(&sorts[i], &rows[i], part == 0 ? &next[i] : &at, rows[i].n);
+		}
+	}
+	for (int i = 4; problem == NULL && i-- > 0;)
+		problem = read_rows(&sorts[i], &rows[i], next[i], rows[i].n);
+	ok(problem == NULL, "4 sorts in %llu MB, of which 3 are left for a while, %u readers: %.0f ms: %s",
+	   (unsigned long long) (memory / MIB), readers, now_ms() - start, told(problem));
+	for (int i = 0; i < 4; i++)
+	{
+		end(&sorts[i]);
+		rows_free(&rows[i]);
+	}
+	ok(is_idle(engine), "all memory is back");
+	gpusort_host_engine.close(engine);
+}
+
 /* Cancels a sort after a while. */
 typedef struct Canceller
 {
@@ -1089,6 +1130,8 @@ test_all_scarce_memory(void)
 	test_scarce_memory(KEYS_SKEWED, 48 * MIB, 3, 8);
 	test_side_by_side(64 * MIB);
 	test_side_by_side(40 * MIB);
+	test_left_sorts(40 * MIB, 0);
+	test_left_sorts(32 * MIB, 3);
 }
 
 /* Several loaders at once, whatever the machine has. */

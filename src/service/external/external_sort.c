@@ -96,13 +96,24 @@ gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest 
 	return external;
 }
 
+/* Returns true if memory that was lacking was given back by other sorts, which can do without. */
+static bool
+others_make_way(const GpuSortError *error)
+{
+	return is_for_a_moment(error) && gpusort_merges_make_way(NULL);
+}
+
 /* GpuSortEngineOps.begin.  May be called again when that failed with MEMORY_BUSY. */
 int
 gpusort_external_begin(GpuSortExternal *external, GpuSortPlace *place, GpuSortError *error)
 {
-	int rc = external->handle.ops->begin(external->handle.engine, &external->request, external->cancelled,
-										 &external->sort, place, error);
+	int rc;
 
+	do
+	{
+		rc = external->handle.ops->begin(external->handle.engine, &external->request, external->cancelled,
+										 &external->sort, place, error);
+	} while (rc != 0 && others_make_way(error));
 	if (rc != 0)
 		external->sort = NULL;
 	return rc;
@@ -133,7 +144,10 @@ gpusort_external_reserve(GpuSortExternal *external, uint32_t rows_max, GpuSortEr
 
 	if (external->request.spill && (external->reserved || external->rows_in > 0))
 		return 0;
-	rc = external->handle.ops->reserve(external->sort, rows_max, error);
+	do
+	{
+		rc = external->handle.ops->reserve(external->sort, rows_max, error);
+	} while (rc != 0 && others_make_way(error));
 	if (rc == 0 && external->request.spill)
 	{
 		external->reserved = true;
@@ -166,7 +180,7 @@ begin_next(GpuSortExternal *external, GpuSortError *error)
 			return -1;
 		if (gpusort_run_writer_wait(&external->writer, error) != 0)
 			return -1;
-		if (writes)
+		if (writes || others_make_way(error))
 			continue;
 		if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
 			return gpusort_runs_cancelled(error);
@@ -246,7 +260,8 @@ make_room(GpuSortExternal *external, uint32_t rows, uint64_t *lacking, GpuSortEr
 			return GPUSORT_PROGRESS_FAILED;
 		if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
 			return gpusort_runs_cancelled(error);
-		nanosleep(&pause, NULL);
+		if (!others_make_way(error))
+			nanosleep(&pause, NULL);
 	}
 }
 

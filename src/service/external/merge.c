@@ -9,13 +9,15 @@
  * own, which then goes on with those that will be asked for next while rows are given out.
  *
  * One that does not fit after all is cut again in the middle of its keys.  As memory is shared
- * with other sorts, what fits may change from one partition to the next.
+ * with other sorts, what fits may change from one partition to the next.  A sort that waits for
+ * memory has other merges close what they do not need just now: a cursor may be left where it is
+ * for as long as its user likes.
  *
  * THREADS
  *	Loaders open partitions; the sort's thread, which calls the functions here, closes them when their
  *	last row was given out.  A loader may also close one that it needs the memory of, unless rows are
- *	just being given out of it.  A partition is its loader's while LOADING, and so is what follows it in
- *	the list, for nobody else cuts it in two; the rest is under the lock.
+ *	just being given out of it, and so may other sorts' threads.  A partition is its loader's while LOADING,
+ *	and so is what follows it in the list, for nobody else cuts it in two; the rest is under the lock.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,9 +25,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "service/clock.h"
 #include "service/external/chunk_buffer.h"
 #include "service/external/partition.h"
 #include "service/host/machine.h"
@@ -48,6 +52,9 @@
 
 /* So long memory is waited for that others have, before it is an error, in such looks. */
 #define BUSY_LOOKS 1200
+
+/* Other sorts have a partition closed, to have its memory, if no row of it was asked for in so long, in milliseconds. */
+#define IDLE_MS 250
 
 typedef struct Loader
 {
@@ -81,7 +88,14 @@ struct GpuSortMerge
 	bool closing;
 	bool failed;
 	GpuSortError error;
+
+	LIST_ENTRY(GpuSortMerge)
+	neighbours; /* in merges */
 };
+
+/* Merges that have loaders, under their lock, which is taken before that of one of them. */
+static pthread_mutex_t merges_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(GpuSortMerges, GpuSortMerge) merges = LIST_HEAD_INITIALIZER(merges);
 
 /*
  * Planning
@@ -326,6 +340,52 @@ evict(GpuSortMerge *merge)
 	return false;
 }
 
+/* Closes all open partitions that rows are not being given out of; returns true if there were any.  With the lock held. */
+static bool
+close_idle(GpuSortMerge *merge)
+{
+	double now = gpusort_clock_ms();
+	bool closed = false;
+
+	for (uint32_t at = 0; at < merge->count; at++)
+	{
+		GpuSortMergePartition *partition = merge->partitions[at];
+
+		if (partition->state == GPUSORT_PARTITION_OPEN && partition != merge->emitted && partition != merge->wanted &&
+			(partition->emitted == 0 || now - partition->used >= IDLE_MS))
+		{
+			close_partition(merge, partition);
+			closed = true;
+		}
+	}
+	/* or it would be loaded again at once */
+	merge->no_room |= closed;
+	return closed;
+}
+
+/*
+ * Has other merges than one, or than NULL, close what they have loaded ahead, and what nobody has asked for rows of
+ * lately: for a sort that waits for memory.  Returns true if that gave some back.
+ */
+bool
+gpusort_merges_make_way(const GpuSortMerge *asker)
+{
+	bool closed = false;
+	GpuSortMerge *merge;
+
+	pthread_mutex_lock(&merges_lock);
+	LIST_FOREACH(merge, &merges, neighbours)
+	{
+		/* one whose lock is taken does get on, and is asked again */
+		if (merge == asker || pthread_mutex_trylock(&merge->lock) != 0)
+			continue;
+		closed |= close_idle(merge);
+		pthread_mutex_unlock(&merge->lock);
+	}
+	pthread_mutex_unlock(&merges_lock);
+	return closed;
+}
+
 /* Waits for a change, not for long.  With the lock held. */
 static void
 look_later(GpuSortMerge *merge)
@@ -451,6 +511,8 @@ load(Loader *loader, GpuSortMergePartition *partition, GpuSortError *error)
 			continue;
 		if (!is_wanted)
 			return GPUSORT_LOAD_NO_ROOM;
+		if (gpusort_merges_make_way(merge))
+			continue;
 		if (partition->loaded > 1 &&
 			(error->reason != GPUSORT_REASON_MEMORY_BUSY || (looks >= 2 && partition->bytes > GPUSORT_SHARE_SURE / 4)))
 			return split(loader, partition, error) == 0 ? GPUSORT_LOAD_NO_ROOM : GPUSORT_LOAD_FAILED;
@@ -732,7 +794,7 @@ find_partition(const GpuSortMerge *merge, uint64_t row, GpuSortMergePartition **
 	return *unknown == NULL && row - known->first_row < known->rows ? known : NULL;
 }
 
-/* Starts the loaders, or as many as there can be. */
+/* Starts the loaders, or as many as there can be; from then on other sorts may have partitions closed. */
 static int
 start_loaders(GpuSortMerge *merge, GpuSortError *error)
 {
@@ -742,7 +804,12 @@ start_loaders(GpuSortMerge *merge, GpuSortError *error)
 		   pthread_create(&merge->loaders[merge->started].thread, NULL, loader_main, &merge->loaders[merge->started]) == 0)
 		merge->started++;
 	if (merge->started > 0)
+	{
+		pthread_mutex_lock(&merges_lock);
+		LIST_INSERT_HEAD(&merges, merge, neighbours);
+		pthread_mutex_unlock(&merges_lock);
 		return 0;
+	}
 	*error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service could not start a thread"};
 	return -1;
 }
@@ -819,6 +886,7 @@ gpusort_merge_emit(GpuSortMerge *merge, uint64_t first, uint64_t end, char *chun
 
 	pthread_mutex_lock(&merge->lock);
 	merge->emitted = NULL;
+	partition->used = gpusort_clock_ms();
 	if (partition->emitted >= partition->rows)
 		close_partition(merge, partition);
 	pthread_mutex_unlock(&merge->lock);
@@ -847,6 +915,12 @@ gpusort_merge_free(GpuSortMerge *merge)
 {
 	if (merge == NULL)
 		return;
+	if (merge->started > 0)
+	{
+		pthread_mutex_lock(&merges_lock);
+		LIST_REMOVE(merge, neighbours);
+		pthread_mutex_unlock(&merges_lock);
+	}
 	end_loaders(merge);
 	for (uint32_t at = 0; at < merge->count; at++)
 	{

@@ -30,7 +30,8 @@ typedef struct GpuSortMergePartition
 	uint64_t bytes;      /* of their records */
 	GpuSortPartitionState state;
 	uint64_t *only_key; /* all its keys are this one, too many for the memory: rows come as they were put; else NULL */
-	uint64_t emitted;   /* rows given out since it was opened */
+	uint64_t emitted;   /* rows given out since it was opened, and: */
+	double used;        /* when last, by gpusort_clock_ms */
 
 	/* OPEN */
 	GpuSort *sort;               /* in order; NULL: it has no rows, or only_key */
