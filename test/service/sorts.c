@@ -34,6 +34,7 @@ test_answers(void)
 		{KEYS_SKEWED, "skewed"},
 		{KEYS_HIGH_BIT, "high bit"},
 		{KEYS_LAST_WORD, "last word"},
+		{KEYS_TEXT, "text"},
 	};
 	static const uint32_t widths[] = {1, 2, 3, 5, 32};
 	static const uint64_t counts[] = {1, 1000, 60000};
@@ -62,7 +63,7 @@ test_answers(void)
 static void
 test_many_rows(void)
 {
-	static const Keys kinds[] = {KEYS_RANDOM, KEYS_FEW, KEYS_SKEWED, KEYS_LAST_WORD, KEYS_HIGH_BIT};
+	static const Keys kinds[] = {KEYS_RANDOM, KEYS_FEW, KEYS_SKEWED, KEYS_LAST_WORD, KEYS_HIGH_BIT, KEYS_TEXT};
 
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
 	{

@@ -100,6 +100,7 @@ typedef enum Keys
 	KEYS_SKEWED, /* nearly all small */
 	KEYS_HIGH_BIT,
 	KEYS_LAST_WORD, /* only the last word differs much */
+	KEYS_TEXT,      /* hexadecimal digits, half of them with the same first one */
 } Keys;
 
 extern void rows_make(Rows *rows, uint64_t n, uint32_t key_words, Keys keys,

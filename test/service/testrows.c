@@ -70,6 +70,10 @@ make_key(uint64_t *key, uint32_t words, Keys keys, uint64_t i, uint64_t n)
 			key[0] = (random64() % 3) * 0x5555555555555555u;
 			key[words - 1] = random64();
 			break;
+		case KEYS_TEXT:
+			for (uint32_t b = 0; b < words * 8; b++)
+				key[b / 8] = key[b / 8] << 8 | "0123456789abcdef"[b == 0 && random64() % 2 ? 11 : random64() % 16];
+			break;
 	}
 }
 
