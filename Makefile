@@ -87,7 +87,7 @@ cuda-engine:
 	$(MAKE) -C cuda NVCC=$(NVCC)
 
 install: install-service
-install-service: gpusortd
+install-service: gpusortd $(if $(NVCC),cuda-engine)
 	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
 	$(INSTALL_PROGRAM) gpusortd '$(DESTDIR)$(pkglibdir)/gpusortd'
 	$(if $(NVCC),$(INSTALL_SHLIB) cuda/gpusort_cuda.so '$(DESTDIR)$(pkglibdir)/gpusort_cuda.so')
