@@ -40,13 +40,6 @@
 #define MIB    ((uint64_t) 1 << 20)
 #define OWNERS 3
 
-/* A file of space for runs. */
-typedef struct SpaceFile
-{
-	int descriptor; /* a second one of the file; -1: there is none yet */
-	uint64_t given;
-} SpaceFile;
-
 /* A sort, and what it has. */
 typedef struct Sort
 {
@@ -57,9 +50,9 @@ typedef struct Sort
 	uint32_t ticks;
 	GpuSortCallWatch watch;
 	GpuSortCallWatch loader_watches[GPUSORT_JOB_LOADERS];
-	SpaceFile files[OWNERS];
-	int asked; /* times for space */
-	int flags; /* of the files: how they are opened */
+	SpaceFile files[OWNERS]; /* by second descriptors of theirs */
+	int asked;               /* times for space */
+	int flags;               /* of the files: how they are opened */
 	GpuSortOutcome outcome;
 	GpuSortError error;
 	char *chunk;

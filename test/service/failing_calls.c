@@ -26,6 +26,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* CALL(type, name, parameters, arguments, value of a failure) */
 #define CALLS(CALL)                                                                                                         \
@@ -45,8 +46,11 @@
 	CALL(int, accept4, (int fd, struct sockaddr *address, socklen_t *n, int flags), (fd, address, n, flags), -1)            \
 	CALL(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *n), (fd, level, name, value, n), -1)        \
 	CALL(ssize_t, recv, (int fd, void *p, size_t n, int flags), (fd, p, n, flags), -1)                                      \
+	CALL(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), -1)                           \
 	CALL(ssize_t, send, (int fd, const void *p, size_t n, int flags), (fd, p, n, flags), -1)                                \
 	CALL(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags), -1)                     \
+	CALL(ssize_t, pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at), -1)                                         \
+	CALL(ssize_t, pwrite, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at), -1)                                  \
 	CALL(int, pthread_create, (pthread_t * thread, const pthread_attr_t *attributes, void *(*start)(void *), void *arg),    \
 		 (thread, attributes, start, arg), errno)
 

@@ -54,7 +54,8 @@ judge(const char *problem, double start)
 {
 	static const char *const not_done[] = {
 		"no chunk came", "FULL came", "no CHUNK came", "SORTED did not come", "FAILED came", "no SORTED came",
-		"DATA did not come", "no DATA came", "RANGES did not come", "no RANGES came"};
+		"DATA did not come", "no DATA came", "RANGES did not come", "no RANGES came", "no answer came",
+		"neither CHUNK nor SPACE came"};
 
 	if (problem == NULL)
 		return RIGHT;
@@ -168,6 +169,36 @@ sort_shared(const Service *service)
 	return judge(problem, start);
 }
 
+/* A sort in runs, which are in a file of the client's. */
+static Result
+sort_in_runs(const Service *service)
+{
+	Client client;
+	SpaceFile file = {.descriptor = -1};
+	GpuSortMessage message = {.u.job_begin = {.key_words = 1, .spill = 1}};
+	const char *problem = NULL;
+	double start = now_ms();
+	uint64_t next = 0;
+
+	if (!client_try_open(&client, service))
+		return now_ms() - start > ANSWER_MS ? HUNG : NOT_DONE;
+	client_send(&client, GPUSORT_MSG_JOB_BEGIN, message);
+	if (!client_receive(&client, &message, ANSWER_MS) || message.type != GPUSORT_MSG_JOB)
+	{
+		client_close(&client);
+		return now_ms() - start > ANSWER_MS ? HUNG : NOT_DONE;
+	}
+	problem = space_put(&client, &rows, &next, rows.n, &file);
+	if (problem == NULL)
+		problem = space_finish(&client, &rows, &file, &message);
+	if (problem == NULL && message.u.sorted.runs < 2)
+		problem = "it is in memory";
+	if (problem == NULL)
+		problem = sort_read(&client, &rows);
+	space_close(&client, &file);
+	return judge(problem, start);
+}
+
 /* Starts a service whose number-th call of a function fails, and uses it; says in tally what was wrong. */
 static void
 run(const char *function, uint64_t number, int error, Tally *tally)
@@ -185,9 +216,10 @@ run(const char *function, uint64_t number, int error, Tally *tally)
 	snprintf(path, sizeof(path), "%s/s", test_directory());
 	started = service_begin(&service, path, options);
 	tally->runs++;
-	for (int i = 0; started && problem == NULL && (i < 2 || (i < 5 && last != RIGHT)); i++)
+	for (int i = 0; started && problem == NULL && (i < 3 || (i < 6 && last != RIGHT)); i++)
 	{
-		last = i % 2 == 0 ? sort_once(&service) : sort_shared(&service);
+		last = i % 3 == 0 ? sort_once(&service) : i % 3 == 1 ? sort_shared(&service)
+															 : sort_in_runs(&service);
 		tally->not_done += last == NOT_DONE;
 		if (last == WRONG || last == HUNG)
 			problem = last == WRONG ? "a wrong answer" : "no answer";
@@ -297,10 +329,15 @@ main(void)
 		{"accept4", ECONNABORTED},
 		{"getsockopt", ENOTCONN},
 		{"recv", ECONNRESET},
-		{"recv", EINTR},
+		{"recvmsg", ECONNRESET},
+		{"recvmsg", EINTR},
 		{"send", EAGAIN},
 		{"sendmsg", ENOBUFS},
 		{"sendmsg", EPIPE},
+		{"pread", EIO},
+		{"pread", EINTR},
+		{"pwrite", ENOSPC},
+		{"pwrite", EINTR},
 	};
 	const char *each = getenv("INJECT_EACH");
 	char program[4096];
@@ -313,6 +350,7 @@ main(void)
 	tell_findings_apart("ASAN_OPTIONS");
 	tell_findings_apart("UBSAN_OPTIONS");
 	tell_findings_apart("TSAN_OPTIONS");
+	setenv("GPUSORT_RUN_ROWS", "4000", 1); /* of those that may have runs */
 	rows_make(&rows, 30000, 1, KEYS_FEW, 100, 300, 0);
 	snprintf(counts, sizeof(counts), "%s/counts", test_directory());
 	setenv("GPUSORT_FAIL_COUNTS", counts, 1);

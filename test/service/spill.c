@@ -32,13 +32,6 @@ static Service service;
 static int descriptors; /* that it has in the beginning */
 static Rows many_rows;  /* more than the memory */
 
-/* A client's file. */
-typedef struct SpaceFile
-{
-	int descriptor; /* -1: there is none yet */
-	uint64_t given;
-} SpaceFile;
-
 /* Descriptors that the service has. */
 static int
 count_descriptors(void)
@@ -69,61 +62,6 @@ has_descriptors(void)
 	}
 	diag("%d descriptors, not %d", count_descriptors(), descriptors);
 	return false;
-}
-
-static int
-make_file(int flags)
-{
-	int descriptor = open(test_directory(), O_TMPFILE | O_CLOEXEC | flags, 0600);
-
-	if (descriptor < 0)
-		bail("open: %s", strerror(errno));
-	return descriptor;
-}
-
-/* Sends a message of so many bytes with descriptors. */
-static bool
-send_with(Client *client, GpuSortMessage message, size_t bytes, const int *descriptors, int count)
-{
-	char space[CMSG_SPACE(16 * sizeof(int))] __attribute__((aligned(8))) = {0};
-	struct iovec part = {.iov_base = &message, .iov_len = bytes};
-	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
-
-	message.magic = GPUSORT_PROTOCOL_MAGIC;
-	message.version = GPUSORT_PROTOCOL_VERSION;
-	if (count > 0)
-	{
-		struct cmsghdr *rights;
-
-		header.msg_control = space;
-		header.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		rights = CMSG_FIRSTHDR(&header);
-		rights->cmsg_level = SOL_SOCKET;
-		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(rights), descriptors, count * sizeof(int));
-	}
-	return sendmsg(client->socket, &header, MSG_NOSIGNAL) == (ssize_t) bytes;
-}
-
-static bool
-send_file(Client *client, uint64_t start, uint64_t bytes, const int *descriptors, int count)
-{
-	GpuSortMessage message = {.type = GPUSORT_MSG_FILE, .u.space = {.bytes = bytes, .start = start}};
-
-	return send_with(client, message, sizeof(message), descriptors, count);
-}
-
-/* Gives so many bytes at the end of the client's file. */
-static void
-give(Client *client, SpaceFile *file, uint64_t bytes)
-{
-	bool has_file = file->descriptor >= 0;
-
-	if (!has_file)
-		file->descriptor = make_file(O_RDWR);
-	send_file(client, file->given, bytes, &file->descriptor, has_file ? 0 : 1);
-	file->given += bytes;
 }
 
 /* Begins a sort, as soon as it is let in; returns the token to join it by. */
@@ -161,18 +99,6 @@ join(Client *client, uint64_t token)
 	client_expect(client, GPUSORT_MSG_JOB);
 }
 
-/* Fills a chunk that was granted and puts it; returns the next row. */
-static uint64_t
-put_chunk(Client *client, const Rows *rows, uint64_t from, const GpuSortMessage *granted)
-{
-	GpuSortMessage message = {.u.put.chunk = granted->u.chunk.chunk};
-	uint64_t next = rows_fill(rows, from, granted->u.chunk.rows_max, client_chunk(client, granted->u.chunk.chunk),
-							  &message.u.put.rows, &message.u.put.bytes);
-
-	client_send(client, GPUSORT_MSG_CHUNK_PUT, message);
-	return next;
-}
-
 /* Puts rows until SPACE comes; returns the bytes that are wanted. */
 static uint64_t
 put_until_space(Client *client, uint64_t *next)
@@ -189,56 +115,8 @@ put_until_space(Client *client, uint64_t *next)
 			bail("message %d came in place of CHUNK or SPACE: %s", message.type, message.u.failure.text);
 		if (*next == many_rows.n)
 			*next = 0;
-		*next = put_chunk(client, &many_rows, *next, &message);
+		*next = space_put_chunk(client, &many_rows, *next, &message);
 	}
-}
-
-/* Puts rows up to a number and gives what space is asked for; NULL, or what went wrong. */
-static const char *
-put_all(Client *client, const Rows *rows, uint64_t *next, uint64_t end, SpaceFile *file)
-{
-	while (*next < end)
-	{
-		GpuSortMessage message;
-
-		if (!client_receive(client, &message, ANSWER_MS))
-			return "no answer came";
-		if (message.type == GPUSORT_MSG_SPACE)
-			give(client, file, message.u.space.bytes);
-		else if (message.type == GPUSORT_MSG_CHUNK)
-			*next = put_chunk(client, rows, *next, &message);
-		else
-			return "neither CHUNK nor SPACE came";
-	}
-	return NULL;
-}
-
-/* Sends SORT and gives space until SORTED is there. */
-static const char *
-finish(Client *client, const Rows *rows, SpaceFile *file, GpuSortMessage *sorted)
-{
-	client_send(client, GPUSORT_MSG_SORT, nothing);
-	for (;;)
-	{
-		if (!client_receive(client, sorted, ANSWER_MS))
-			return "SORTED did not come";
-		if (sorted->type == GPUSORT_MSG_SPACE)
-			give(client, file, sorted->u.space.bytes);
-		else if (sorted->type != GPUSORT_MSG_CHUNK)
-			break;
-	}
-	if (sorted->type != GPUSORT_MSG_SORTED)
-		return "no SORTED came";
-	return sorted->u.sorted.rows == rows->n ? NULL : "SORTED tells another number of rows";
-}
-
-static void
-close_client(Client *client, SpaceFile *file)
-{
-	client_close(client);
-	if (file->descriptor >= 0)
-		close(file->descriptor);
-	file->descriptor = -1;
 }
 
 static const char *
@@ -275,9 +153,9 @@ test_sorts(void)
 
 		rows_make(&rows, 250000, 1, kinds[k], 80, 140, 20);
 		begin(&client, 1);
-		problem = put_all(&client, &rows, &next, rows.n, &file);
+		problem = space_put(&client, &rows, &next, rows.n, &file);
 		if (problem == NULL)
-			problem = finish(&client, &rows, &file, &message);
+			problem = space_finish(&client, &rows, &file, &message);
 		if (problem == NULL && (message.u.sorted.runs < 2 || message.u.sorted.run_disk == 0))
 			problem = "it was in memory";
 		if (problem == NULL)
@@ -288,7 +166,7 @@ test_sorts(void)
 			problem = sort_read(&client, &rows);
 		}
 		ok(problem == NULL, "keys %d are sorted in runs, and read twice: %s", kinds[k], told(problem));
-		close_client(&client, &file);
+		space_close(&client, &file);
 		rows_free(&rows);
 	}
 	ok(client_sees_idle(&service) && has_descriptors(), "memory and descriptors are back");
@@ -306,10 +184,10 @@ test_shared(void)
 	uint32_t ranges = 0;
 	uint64_t next = 0;
 	uint64_t token = begin_shared(&owner, 1, true);
-	const char *problem = put_all(&owner, &many_rows, &next, many_rows.n, &file);
+	const char *problem = space_put(&owner, &many_rows, &next, many_rows.n, &file);
 
 	if (problem == NULL)
-		problem = finish(&owner, &many_rows, &file, &message);
+		problem = space_finish(&owner, &many_rows, &file, &message);
 	if (problem == NULL)
 		problem = sort_cut(&owner, &many_rows, 64, 20, first_rows, &ranges);
 	client_open(&reader, &service);
@@ -321,7 +199,7 @@ test_shared(void)
 		problem = sort_read_interval(i % 3 ? &owner : &reader, &many_rows, first_rows[i], first_rows[i + 1]);
 	ok(problem == NULL && ranges > 2, "two processes read %u ranges of a shared sort: %s", ranges, told(problem));
 	client_close(&reader);
-	close_client(&owner, &file);
+	space_close(&owner, &file);
 	ok(client_sees_idle(&service), "memory is back");
 }
 
@@ -343,24 +221,24 @@ test_little_space(void)
 	while (wanted < before && asked < 1000)
 	{
 		before = wanted;
-		give(&client, &file, 5 * MIB);
+		space_give(&client, &file, 5 * MIB);
 		asked++;
 		message.type = 0;
 		while (client_receive(&client, &message, ANSWER_MS) && message.type == GPUSORT_MSG_CHUNK && next < many_rows.n)
-			next = put_chunk(&client, &many_rows, next, &message);
+			next = space_put_chunk(&client, &many_rows, next, &message);
 		if (message.type != GPUSORT_MSG_SPACE || asked == 2)
 			break;
 		wanted = message.u.space.bytes;
 	}
 	ok(asked == 2 && message.type == GPUSORT_MSG_SPACE, "of too little space more is asked for, %d times", asked);
-	give(&client, &file, message.u.space.bytes);
-	problem = put_all(&client, &many_rows, &next, many_rows.n, &file);
+	space_give(&client, &file, message.u.space.bytes);
+	problem = space_put(&client, &many_rows, &next, many_rows.n, &file);
 	if (problem == NULL)
-		problem = finish(&client, &many_rows, &file, &message);
+		problem = space_finish(&client, &many_rows, &file, &message);
 	if (problem == NULL)
 		problem = sort_read(&client, &many_rows);
 	ok(problem == NULL, "and it is sorted: %s", told(problem));
-	close_client(&client, &file);
+	space_close(&client, &file);
 }
 
 /* What FILE may come with that is no space. */
@@ -382,49 +260,49 @@ test_bad_files(void)
 		if (pipe(pipes) != 0)
 			bail("pipe: %s", strerror(errno));
 		for (int d = 0; d < 9; d++)
-			sent[d] = make_file(i == 9 ? O_RDWR | O_APPEND : O_RDWR);
+			sent[d] = space_make_file(i == 9 ? O_RDWR | O_APPEND : O_RDWR);
 		begin(&client, 1);
 		wanted = put_until_space(&client, &next);
 		switch (i)
 		{
 			case 0:
-				send_file(&client, 0, wanted, NULL, 0);
+				space_send_file(&client, 0, wanted, NULL, 0);
 				break;
 			case 1:
-				send_file(&client, 0, wanted, &pipes[1], 1);
+				space_send_file(&client, 0, wanted, &pipes[1], 1);
 				break;
 			case 2:
-				send_file(&client, 0, wanted, sent, 2);
+				space_send_file(&client, 0, wanted, sent, 2);
 				break;
 			case 3:
-				send_file(&client, 0, wanted, sent, 9);
+				space_send_file(&client, 0, wanted, sent, 9);
 				break;
 			case 4:
 				close(sent[0]);
 				sent[0] = open("/", O_RDONLY | O_CLOEXEC);
-				send_file(&client, 0, wanted, sent, 1);
+				space_send_file(&client, 0, wanted, sent, 1);
 				break;
 			case 5:
 			case 6:
-				send_file(&client, 0, MIB, sent, 1);
+				space_send_file(&client, 0, MIB, sent, 1);
 				do
 				{
 					if (!client_receive(&client, &message, ANSWER_MS))
 						bail("SPACE did not come again");
 				} while (message.type != GPUSORT_MSG_SPACE);
 				if (i == 5)
-					send_file(&client, MIB, wanted, sent + 1, 1);
+					space_send_file(&client, MIB, wanted, sent + 1, 1);
 				else
-					send_file(&client, MIB - 1, wanted, NULL, 0);
+					space_send_file(&client, MIB - 1, wanted, NULL, 0);
 				break;
 			case 7:
-				send_file(&client, 0, 0, sent, 1);
+				space_send_file(&client, 0, 0, sent, 1);
 				break;
 			case 8:
-				send_file(&client, UINT64_MAX - 7, wanted, sent, 1);
+				space_send_file(&client, UINT64_MAX - 7, wanted, sent, 1);
 				break;
 			case 9:
-				send_file(&client, 0, wanted, sent, 1);
+				space_send_file(&client, 0, wanted, sent, 1);
 				break;
 			case 10:
 				close(sent[0]);
@@ -437,7 +315,7 @@ test_bad_files(void)
 					close(open(path, O_CREAT | O_RDWR, 0600));
 					sent[0] = open(path, O_RDONLY | O_CLOEXEC);
 				}
-				send_file(&client, 0, wanted, sent, 1);
+				space_send_file(&client, 0, wanted, sent, 1);
 				break;
 		}
 		text = fails(&client, &message);
@@ -458,7 +336,7 @@ test_bad_files(void)
 static void
 test_unasked_files(void)
 {
-	int sent[2] = {make_file(O_RDWR), make_file(O_RDWR)};
+	int sent[2] = {space_make_file(O_RDWR), space_make_file(O_RDWR)};
 	int closed = 0;
 
 	for (int i = 0; i < 6; i++)
@@ -472,11 +350,11 @@ test_unasked_files(void)
 		if (i > 2)
 			client_expect(&client, GPUSORT_MSG_JOB);
 		if (i == 0)
-			send_with(&client, message, 0, sent, 1); /* nothing, but a descriptor */
+			space_send_with(&client, message, 0, sent, 1); /* nothing, but a descriptor */
 		else if (i == 1)
-			send_with(&client, message, 10, sent, 2);
+			space_send_with(&client, message, 10, sent, 2);
 		else
-			send_file(&client, 0, MIB, sent, i == 5 ? 0 : 1);
+			space_send_file(&client, 0, MIB, sent, i == 5 ? 0 : 1);
 		closed += client_is_closed(&client, 5000);
 		client_close(&client);
 	}
@@ -487,7 +365,7 @@ test_unasked_files(void)
 		GpuSortMessage message = {.type = GPUSORT_MSG_STATUS};
 
 		client_open(&client, &service);
-		send_with(&client, message, sizeof(message), sent, 1 + i % 2);
+		space_send_with(&client, message, sizeof(message), sent, 1 + i % 2);
 		client_expect(&client, GPUSORT_MSG_DEVICE);
 		client_close(&client);
 	}
@@ -510,13 +388,13 @@ test_clients_that_go(void)
 		begin(&client, 1);
 		wanted = put_until_space(&client, &next);
 		if (i % 3 == 1)
-			give(&client, &file, wanted);
+			space_give(&client, &file, wanted);
 		if (i % 3 == 2)
 		{
-			give(&client, &file, 10 * wanted);
+			space_give(&client, &file, 10 * wanted);
 			usleep(random64() % 30000);
 		}
-		close_client(&client, &file);
+		space_close(&client, &file);
 	}
 	ok(client_sees_idle(&service) && has_descriptors(), "clients that go while they are asked for space leave nothing");
 	ok(client_sees_room(&service, 1), "and their chunks are back");
@@ -540,16 +418,16 @@ test_member_that_leaves(void)
 	wanted = put_until_space(&member, &next);
 	client_send(&member, GPUSORT_MSG_LEAVE, nothing);
 	client_expect(&member, GPUSORT_MSG_LEFT);
-	give(&member, &other, wanted);
+	space_give(&member, &other, wanted);
 	ok(!client_is_closed(&member, 100), "a member that has left may answer SPACE");
-	problem = put_all(&owner, &many_rows, &next, many_rows.n, &file);
+	problem = space_put(&owner, &many_rows, &next, many_rows.n, &file);
 	if (problem == NULL)
-		problem = finish(&owner, &many_rows, &file, &message);
+		problem = space_finish(&owner, &many_rows, &file, &message);
 	if (problem == NULL)
 		problem = sort_read(&owner, &many_rows);
 	ok(problem == NULL && file.given > 0, "and the owner gives the space: %s", told(problem));
-	close_client(&member, &other);
-	close_client(&owner, &file);
+	space_close(&member, &other);
+	space_close(&owner, &file);
 	ok(client_sees_idle(&service) && has_descriptors(), "memory and descriptors are back");
 }
 
@@ -588,7 +466,7 @@ test_silent_owner(bool late)
 
 	join(&member, token);
 	start = next;
-	problem = put_all(&member, &many_rows, &next, many_rows.n, &file);
+	problem = space_put(&member, &many_rows, &next, many_rows.n, &file);
 	ok(problem == NULL && next > start, "a member goes on while the owner is silent: %s", told(problem));
 	client_send(&member, GPUSORT_MSG_LEAVE, nothing);
 	do
@@ -596,10 +474,10 @@ test_silent_owner(bool late)
 		if (!client_receive(&member, &message, ANSWER_MS))
 			bail("LEFT did not come");
 		if (message.type == GPUSORT_MSG_SPACE)
-			give(&member, &file, message.u.space.bytes);
+			space_give(&member, &file, message.u.space.bytes);
 	} while (message.type != GPUSORT_MSG_LEFT);
 	if (!late)
-		give(&owner, &own, wanted);
+		space_give(&owner, &own, wanted);
 	client_send(&owner, GPUSORT_MSG_SORT, nothing);
 	/* it reads no SPACE before SORTED, if there was enough */
 	do
@@ -607,21 +485,21 @@ test_silent_owner(bool late)
 		if (!client_receive(&owner, &message, late ? 3000 : ANSWER_MS))
 			break;
 		if (message.type == GPUSORT_MSG_SPACE && !late)
-			give(&owner, &own, message.u.space.bytes);
+			space_give(&owner, &own, message.u.space.bytes);
 	} while (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SPACE);
 	if (late)
-		give(&owner, &own, wanted);
+		space_give(&owner, &own, wanted);
 	while (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SPACE)
 	{
 		if (!client_receive(&owner, &message, ANSWER_MS))
 			bail("SORTED did not come");
 		if (message.type == GPUSORT_MSG_SPACE)
-			give(&owner, &own, message.u.space.bytes);
+			space_give(&owner, &own, message.u.space.bytes);
 	}
 	problem = message.type == GPUSORT_MSG_SORTED ? sort_read(&owner, &many_rows) : "no SORTED came";
 	ok(problem == NULL, "the owner answers %s, and all is sorted: %s", late ? "after SORT" : "before SORT", told(problem));
-	close_client(&member, &file);
-	close_client(&owner, &own);
+	space_close(&member, &file);
+	space_close(&owner, &own);
 	ok(client_sees_idle(&service) && has_descriptors(), "memory and descriptors are back");
 }
 
@@ -647,11 +525,11 @@ test_space_after_sorted(void)
 		if (!client_receive(&member, &message, ANSWER_MS))
 			bail("SPACE did not come to the member");
 		if (message.type == GPUSORT_MSG_CHUNK)
-			next = put_chunk(&member, &many_rows, next, &message);
+			next = space_put_chunk(&member, &many_rows, next, &message);
 		else
-			give(&member, &file, 50 * message.u.space.bytes);
+			space_give(&member, &file, 50 * message.u.space.bytes);
 	}
-	problem = put_all(&member, &many_rows, &next, many_rows.n, &file);
+	problem = space_put(&member, &many_rows, &next, many_rows.n, &file);
 	client_send(&member, GPUSORT_MSG_LEAVE, nothing);
 	do
 	{
@@ -664,12 +542,12 @@ test_space_after_sorted(void)
 		if (!client_receive(&owner, &message, ANSWER_MS))
 			bail("SORTED did not come");
 	} while (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SPACE);
-	give(&owner, &own, wanted);
+	space_give(&owner, &own, wanted);
 	if (problem == NULL)
 		problem = message.type == GPUSORT_MSG_SORTED ? sort_read(&owner, &many_rows) : "no SORTED came";
 	ok(problem == NULL, "space may come when all is sorted: %s", told(problem));
-	close_client(&member, &file);
-	close_client(&owner, &own);
+	space_close(&member, &file);
+	space_close(&owner, &own);
 	ok(client_sees_idle(&service) && has_descriptors(), "memory and descriptors are back");
 }
 
@@ -691,12 +569,12 @@ sorter_main(void *arg)
 	uint64_t next = 0;
 
 	begin(&client, sorter->rows.key_words);
-	sorter->problem = put_all(&client, &sorter->rows, &next, sorter->rows.n, &file);
+	sorter->problem = space_put(&client, &sorter->rows, &next, sorter->rows.n, &file);
 	if (sorter->problem == NULL)
-		sorter->problem = finish(&client, &sorter->rows, &file, &message);
+		sorter->problem = space_finish(&client, &sorter->rows, &file, &message);
 	if (sorter->problem == NULL)
 		sorter->problem = sort_read(&client, &sorter->rows);
-	close_client(&client, &file);
+	space_close(&client, &file);
 	return NULL;
 }
 
@@ -734,7 +612,7 @@ test_without_spill(void)
 	if (client_begin(&client, 1, false, 0, 0).type != GPUSORT_MSG_JOB)
 		bail("refused");
 	while (client_receive(&client, &message, ANSWER_MS) && message.type == GPUSORT_MSG_CHUNK && next < many_rows.n)
-		next = put_chunk(&client, &many_rows, next, &message);
+		next = space_put_chunk(&client, &many_rows, next, &message);
 	ok(message.type == GPUSORT_MSG_FULL, "a client that gives no space hears FULL");
 	client_close(&client);
 }
@@ -755,9 +633,9 @@ test_end(const char *const *options)
 		begin(&client, 1);
 		wanted = put_until_space(&client, &next);
 		if (writes)
-			give(&client, &file, wanted);
+			space_give(&client, &file, wanted);
 		ok(service_stop(&service) == 0, "the service ends while a sort %s", writes ? "writes a run" : "waits for space");
-		close_client(&client, &file);
+		space_close(&client, &file);
 	}
 }
 

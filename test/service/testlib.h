@@ -127,4 +127,21 @@ extern uint64_t random64(void);
 extern void random_seed(uint64_t seed);
 extern double now_ms(void);
 
+/* A file of a client's, for the service to write to. */
+typedef struct SpaceFile
+{
+	int descriptor; /* -1: there is none yet */
+	uint64_t given; /* bytes */
+} SpaceFile;
+
+/* testspace.c */
+extern int space_make_file(int flags);
+extern bool space_send_with(Client *client, GpuSortMessage message, size_t bytes, const int *descriptors, int count);
+extern bool space_send_file(Client *client, uint64_t start, uint64_t bytes, const int *descriptors, int count);
+extern void space_give(Client *client, SpaceFile *file, uint64_t bytes);
+extern uint64_t space_put_chunk(Client *client, const Rows *rows, uint64_t from, const GpuSortMessage *granted);
+extern const char *space_put(Client *client, const Rows *rows, uint64_t *next, uint64_t end, SpaceFile *file);
+extern const char *space_finish(Client *client, const Rows *rows, SpaceFile *file, GpuSortMessage *sorted);
+extern void space_close(Client *client, SpaceFile *file);
+
 #endif /* GPUSORT_TESTLIB_H */

@@ -214,7 +214,7 @@ typedef struct Partition
 	uint32_t mask;
 	uint32_t bins;
 	uint16_t *groups; /* the bin of each of its values; NULL: that of the same number */
-	uint32_t skew; /* elements from the cache line that out starts in to out */
+	uint32_t skew;    /* elements from the cache line that out starts in to out */
 	/* per part and bin: the histogram, then where to write, from that cache line on */
 	uint64_t *part_offsets;
 	uint64_t bin_offsets[(1 << PARALLEL_DIGIT_BITS) + 1]; /* and the end */
