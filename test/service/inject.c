@@ -89,6 +89,19 @@ join_and_leave(const Service *service, uint64_t token)
 	client_close(&member);
 }
 
+/* Sends JOB_BEGIN; true, and *message is the answer, if that is JOB, else the client is closed. */
+static bool
+begin(Client *client, const Service *service, GpuSortMessage *message)
+{
+	if (!client_try_open(client, service))
+		return false;
+	client_send(client, GPUSORT_MSG_JOB_BEGIN, *message);
+	if (client_receive(client, message, ANSWER_MS) && message->type == GPUSORT_MSG_JOB)
+		return true;
+	client_close(client);
+	return false;
+}
+
 /* A sort with a member, whose rows are read twice. */
 static Result
 sort_once(const Service *service)
@@ -98,14 +111,8 @@ sort_once(const Service *service)
 	const char *problem = NULL;
 	double start = now_ms();
 
-	if (!client_try_open(&client, service))
+	if (!begin(&client, service, &message))
 		return now_ms() - start > ANSWER_MS ? HUNG : NOT_DONE;
-	client_send(&client, GPUSORT_MSG_JOB_BEGIN, message);
-	if (!client_receive(&client, &message, ANSWER_MS) || message.type != GPUSORT_MSG_JOB)
-	{
-		client_close(&client);
-		return now_ms() - start > ANSWER_MS ? HUNG : NOT_DONE;
-	}
 	join_and_leave(service, message.u.job.token);
 	problem = sort_put(&client, &rows);
 	if (problem == NULL)
@@ -149,14 +156,8 @@ sort_shared(const Service *service)
 	double start = now_ms();
 	uint64_t token;
 
-	if (!client_try_open(&client, service))
+	if (!begin(&client, service, &message))
 		return now_ms() - start > ANSWER_MS ? HUNG : NOT_DONE;
-	client_send(&client, GPUSORT_MSG_JOB_BEGIN, message);
-	if (!client_receive(&client, &message, ANSWER_MS) || message.type != GPUSORT_MSG_JOB)
-	{
-		client_close(&client);
-		return now_ms() - start > ANSWER_MS ? HUNG : NOT_DONE;
-	}
 	token = message.u.job.token;
 	problem = sort_put(&client, &rows);
 	if (problem == NULL)
@@ -178,19 +179,10 @@ sort_in_runs(const Service *service)
 	GpuSortMessage message = {.u.job_begin = {.key_words = 1, .spill = 1}};
 	const char *problem = NULL;
 	double start = now_ms();
-	uint64_t next = 0;
 
-	if (!client_try_open(&client, service))
+	if (!begin(&client, service, &message))
 		return now_ms() - start > ANSWER_MS ? HUNG : NOT_DONE;
-	client_send(&client, GPUSORT_MSG_JOB_BEGIN, message);
-	if (!client_receive(&client, &message, ANSWER_MS) || message.type != GPUSORT_MSG_JOB)
-	{
-		client_close(&client);
-		return now_ms() - start > ANSWER_MS ? HUNG : NOT_DONE;
-	}
-	problem = space_put(&client, &rows, &next, rows.n, &file);
-	if (problem == NULL)
-		problem = space_finish(&client, &rows, &file, &message);
+	problem = space_sort(&client, &rows, 0, &file, &message);
 	if (problem == NULL && message.u.sorted.runs < 2)
 		problem = "it is in memory";
 	if (problem == NULL)

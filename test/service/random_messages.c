@@ -331,9 +331,6 @@ any_message(Wanderer *wanderer)
 static bool
 send_with_file(Wanderer *wanderer, char *buffer, size_t size, bool with_file)
 {
-	char space[CMSG_SPACE(2 * sizeof(int))] __attribute__((aligned(8))) = {0};
-	struct iovec part = {.iov_base = buffer, .iov_len = size};
-	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
 	int descriptors[2] = {STDOUT_FILENO, STDERR_FILENO};
 	int count = chance(1) ? 1 + random64() % 2 : 0;
 
@@ -345,19 +342,7 @@ send_with_file(Wanderer *wanderer, char *buffer, size_t size, bool with_file)
 		descriptors[0] = wanderer->file;
 		count = 1;
 	}
-	if (count > 0)
-	{
-		struct cmsghdr *rights;
-
-		header.msg_control = space;
-		header.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		rights = CMSG_FIRSTHDR(&header);
-		rights->cmsg_level = SOL_SOCKET;
-		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(rights), descriptors, count * sizeof(int));
-	}
-	return sendmsg(wanderer->client.socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t) size;
+	return space_send_bytes(&wanderer->client, buffer, size, descriptors, count, MSG_DONTWAIT);
 }
 
 /* Sends one message; false if the connection is over. */

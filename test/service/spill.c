@@ -148,14 +148,11 @@ test_sorts(void)
 		SpaceFile file = {.descriptor = -1};
 		GpuSortMessage message = {.magic = 0};
 		Rows rows;
-		uint64_t next = 0;
 		const char *problem;
 
 		rows_make(&rows, 250000, 1, kinds[k], 80, 140, 20);
 		begin(&client, 1);
-		problem = space_put(&client, &rows, &next, rows.n, &file);
-		if (problem == NULL)
-			problem = space_finish(&client, &rows, &file, &message);
+		problem = space_sort(&client, &rows, 0, &file, &message);
 		if (problem == NULL && (message.u.sorted.runs < 2 || message.u.sorted.run_disk == 0))
 			problem = "it was in memory";
 		if (problem == NULL)
@@ -182,12 +179,9 @@ test_shared(void)
 	GpuSortMessage message = {.magic = 0};
 	uint64_t first_rows[GPUSORT_RANGES_MAX + 1];
 	uint32_t ranges = 0;
-	uint64_t next = 0;
 	uint64_t token = begin_shared(&owner, 1, true);
-	const char *problem = space_put(&owner, &many_rows, &next, many_rows.n, &file);
+	const char *problem = space_sort(&owner, &many_rows, 0, &file, &message);
 
-	if (problem == NULL)
-		problem = space_finish(&owner, &many_rows, &file, &message);
 	if (problem == NULL)
 		problem = sort_cut(&owner, &many_rows, 64, 20, first_rows, &ranges);
 	client_open(&reader, &service);
@@ -226,9 +220,7 @@ test_little_space(void)
 	} while (message.type == GPUSORT_MSG_SPACE && asked < 2);
 	ok(asked == 2 && message.type == GPUSORT_MSG_SPACE, "of too little space more is asked for, %d times", asked);
 	space_give(&client, &file, message.u.space.bytes);
-	problem = space_put(&client, &many_rows, &next, many_rows.n, &file);
-	if (problem == NULL)
-		problem = space_finish(&client, &many_rows, &file, &message);
+	problem = space_sort(&client, &many_rows, next, &file, &message);
 	if (problem == NULL)
 		problem = sort_read(&client, &many_rows);
 	ok(problem == NULL, "and it is sorted: %s", told(problem));
@@ -414,9 +406,7 @@ test_member_that_leaves(void)
 	client_expect(&member, GPUSORT_MSG_LEFT);
 	space_give(&member, &other, wanted);
 	ok(!client_is_closed(&member, 100), "a member that has left may answer SPACE");
-	problem = space_put(&owner, &many_rows, &next, many_rows.n, &file);
-	if (problem == NULL)
-		problem = space_finish(&owner, &many_rows, &file, &message);
+	problem = space_sort(&owner, &many_rows, next, &file, &message);
 	if (problem == NULL)
 		problem = sort_read(&owner, &many_rows);
 	ok(problem == NULL && file.given > 0, "and the owner gives the space: %s", told(problem));
@@ -560,12 +550,9 @@ sorter_main(void *arg)
 	Client client;
 	SpaceFile file = {.descriptor = -1};
 	GpuSortMessage message;
-	uint64_t next = 0;
 
 	begin(&client, sorter->rows.key_words);
-	sorter->problem = space_put(&client, &sorter->rows, &next, sorter->rows.n, &file);
-	if (sorter->problem == NULL)
-		sorter->problem = space_finish(&client, &sorter->rows, &file, &message);
+	sorter->problem = space_sort(&client, &sorter->rows, 0, &file, &message);
 	if (sorter->problem == NULL)
 		sorter->problem = sort_read(&client, &sorter->rows);
 	space_close(&client, &file);

@@ -136,12 +136,13 @@ typedef struct SpaceFile
 
 /* testspace.c */
 extern int space_make_file(int flags);
+extern bool space_send_bytes(Client *client, void *bytes, size_t size, const int *descriptors, int count, int flags);
 extern bool space_send_with(Client *client, GpuSortMessage message, size_t bytes, const int *descriptors, int count);
 extern bool space_send_file(Client *client, uint64_t start, uint64_t bytes, const int *descriptors, int count);
 extern void space_give(Client *client, SpaceFile *file, uint64_t bytes);
 extern uint64_t space_put_chunk(Client *client, const Rows *rows, uint64_t from, const GpuSortMessage *granted);
 extern const char *space_put(Client *client, const Rows *rows, uint64_t *next, uint64_t end, SpaceFile *file);
-extern const char *space_finish(Client *client, const Rows *rows, SpaceFile *file, GpuSortMessage *sorted);
+extern const char *space_sort(Client *client, const Rows *rows, uint64_t next, SpaceFile *file, GpuSortMessage *sorted);
 extern void space_close(Client *client, SpaceFile *file);
 
 #endif /* GPUSORT_TESTLIB_H */

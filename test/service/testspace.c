@@ -25,16 +25,14 @@ space_make_file(int flags)
 	return descriptor;
 }
 
-/* Sends a message of so many bytes with descriptors. */
+/* Sends so many bytes with descriptors, 16 at most; false if that is not possible now, or not any more. */
 bool
-space_send_with(Client *client, GpuSortMessage message, size_t bytes, const int *descriptors, int count)
+space_send_bytes(Client *client, void *bytes, size_t size, const int *descriptors, int count, int flags)
 {
 	char space[CMSG_SPACE(16 * sizeof(int))] __attribute__((aligned(8))) = {0};
-	struct iovec part = {.iov_base = &message, .iov_len = bytes};
+	struct iovec part = {.iov_base = bytes, .iov_len = size};
 	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
 
-	message.magic = GPUSORT_PROTOCOL_MAGIC;
-	message.version = GPUSORT_PROTOCOL_VERSION;
 	if (count > 0)
 	{
 		struct cmsghdr *rights;
@@ -47,7 +45,16 @@ space_send_with(Client *client, GpuSortMessage message, size_t bytes, const int 
 		rights->cmsg_len = CMSG_LEN(count * sizeof(int));
 		memcpy(CMSG_DATA(rights), descriptors, count * sizeof(int));
 	}
-	return sendmsg(client->socket, &header, MSG_NOSIGNAL) == (ssize_t) bytes;
+	return sendmsg(client->socket, &header, MSG_NOSIGNAL | flags) == (ssize_t) size;
+}
+
+/* Sends a message of so many bytes with descriptors. */
+bool
+space_send_with(Client *client, GpuSortMessage message, size_t bytes, const int *descriptors, int count)
+{
+	message.magic = GPUSORT_PROTOCOL_MAGIC;
+	message.version = GPUSORT_PROTOCOL_VERSION;
+	return space_send_bytes(client, &message, bytes, descriptors, count, 0);
 }
 
 bool
@@ -103,8 +110,8 @@ space_put(Client *client, const Rows *rows, uint64_t *next, uint64_t end, SpaceF
 }
 
 /* Sends SORT and gives space until SORTED is there. */
-const char *
-space_finish(Client *client, const Rows *rows, SpaceFile *file, GpuSortMessage *sorted)
+static const char *
+finish(Client *client, const Rows *rows, SpaceFile *file, GpuSortMessage *sorted)
 {
 	client_send(client, GPUSORT_MSG_SORT, (GpuSortMessage){.magic = 0});
 	for (;;)
@@ -119,6 +126,15 @@ space_finish(Client *client, const Rows *rows, SpaceFile *file, GpuSortMessage *
 	if (sorted->type != GPUSORT_MSG_SORTED)
 		return "no SORTED came";
 	return sorted->u.sorted.rows == rows->n ? NULL : "SORTED tells another number of rows";
+}
+
+/* Puts the rows from a number on, sends SORT and gives what space is asked for; NULL, or what went wrong. */
+const char *
+space_sort(Client *client, const Rows *rows, uint64_t next, SpaceFile *file, GpuSortMessage *sorted)
+{
+	const char *problem = space_put(client, rows, &next, rows->n, file);
+
+	return problem != NULL ? problem : finish(client, rows, file, sorted);
 }
 
 void
