@@ -76,6 +76,7 @@ typedef int16 CompareType;
 #define MORE_DISABLED_NODES(path, other)             0
 #define INHERIT_DISABLED_NODES(node, from)           ((void) 0)
 #define EXCHANGE_DISABLED_NODES(path, before, after) ((void) 0)
+#define DISABLE_PATH(path)                           ((path)->startup_cost += disable_cost, (path)->total_cost += disable_cost)
 
 /* cost_sort for the first rows of a path, -1 for all, in work_mem */
 #define COST_SORT(cost, root, pathkeys, input, first)                                                            \
@@ -99,6 +100,7 @@ typedef int16 CompareType;
 #define INHERIT_DISABLED_NODES(node, from) ((node)->disabled_nodes = (from)->disabled_nodes)
 #define EXCHANGE_DISABLED_NODES(path, before, after) \
 	((path)->disabled_nodes += (after)->disabled_nodes - (before)->disabled_nodes)
+#define DISABLE_PATH(path) ((path)->disabled_nodes++)
 #define COST_SORT(cost, root, pathkeys, input, first)                                            \
 	cost_sort(cost, root, pathkeys, (input)->disabled_nodes, (input)->total_cost, (input)->rows, \
 			  (input)->pathtarget->width, 0, work_mem, first)

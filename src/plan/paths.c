@@ -18,6 +18,7 @@
 
 #include "node.h"
 #include "nodes/extensible.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
@@ -94,7 +95,8 @@ gpusort_path_is_sort(const Path *path)
 
 /*
  * Returns a path of GpuSort over input, for rel: so many rows, in the order of
- * pathkeys, at the cost of input and cost.
+ * pathkeys, at the cost of input and cost.  enable_sort = off counts against it as
+ * against a Sort.
  */
 Path *
 gpusort_make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, double rows, GpuSortCost cost)
@@ -105,6 +107,8 @@ gpusort_make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkey
 	path->path.rows = rows;
 	path->path.startup_cost = input->total_cost + cost.setup + (cost.ingest + cost.order + cost.compare) * rows;
 	path->path.total_cost = path->path.startup_cost + cost.emit * rows;
+	if (!enable_sort)
+		DISABLE_PATH(&path->path);
 	path->path.pathkeys = pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	sort->input = input;

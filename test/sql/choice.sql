@@ -74,6 +74,10 @@ SET work_mem = '64MB';
 SET enable_sort = off;
 SELECT is(gs.chosen(query), 'hash', 'enable_sort = off: ' || query)
 FROM (VALUES ('SELECT DISTINCT u FROM gs.choice'), ('SELECT u, count(*) FROM gs.choice GROUP BY u'), ('SELECT * FROM gs.choice JOIN gs.other USING (u)')) v (query);
+SELECT is(gs.chosen('SELECT * FROM gs.choice ORDER BY u'), 'gpusort', 'enable_sort = off, where nothing else gives the order');
+CREATE INDEX choice_u ON gs.choice (u);
+SELECT is(gs.chosen('SELECT * FROM gs.choice ORDER BY u'), '', 'enable_sort = off, where an index gives it');
+DROP INDEX gs.choice_u;
 RESET enable_sort;
 SET work_mem = '1MB';
 SET enable_mergejoin = off;
