@@ -3,6 +3,7 @@
 # A query is a hash:
 #   name   what kind it is
 #   sql    the statements, for psql; after it the session is as it was before
+#   select the SELECT in them, where they are none themselves
 #   mode   what must be the same with and without gpusort:
 #          exact     all output
 #          multiset  the rows, in whatever order
@@ -122,7 +123,7 @@ sub _plain
 
 	return { %$query, name => 'select' } unless chance(6);
 	$query = _select($context, total => 1, plain => 1);
-	return { %$query, name => 'fetch count', sql => "\\set FETCH_COUNT @{[ one_of(1, 7, 1000) ]}\n$query->{sql};\n\\set FETCH_COUNT 0\nSELECT" };
+	return { %$query, name => 'fetch count', select => $query->{sql}, sql => "\\set FETCH_COUNT @{[ one_of(1, 7, 1000) ]}\n$query->{sql};\n\\set FETCH_COUNT 0\nSELECT" };
 }
 
 sub _cursor
@@ -153,7 +154,7 @@ sub _cursor
 	# another one that is open at the same time
 	my $other = chance(20) ? _ordered($context, plain => 1) : undef;
 	@moves = ("DECLARE d CURSOR FOR $other->{sql}", map { ($_, chance(50) ? 'FETCH ' . one_of(1, 3, 50, 1000) . ' FROM d' : ()) } @moves) if $other;
-	return { name => 'cursor', mode => 'exact',
+	return { name => 'cursor', select => $query->{sql}, mode => 'exact',
 		sql => join(";\n", 'BEGIN', "DECLARE c $scroll CURSOR @{[ $hold ? 'WITH HOLD ' : '' ]}FOR $query->{sql}", @moves, one_of('COMMIT', 'ROLLBACK'), $hold ? ('CLOSE ALL') : ()) };
 }
 
@@ -163,10 +164,10 @@ sub _create
 	my $query = _ordered($context);
 	my $read = "SET LOCAL max_parallel_workers_per_gather = 0;\nTABLE made";
 
-	return { name => 'create table as', mode => 'exact', sql => "BEGIN;\nCREATE TABLE made AS $query->{sql};\n$read;\nROLLBACK" } if $query->{sql} =~ / FOR / || chance(40);
-	return { name => 'insert', mode => 'exact',
+	return { name => 'create table as', select => $query->{sql}, mode => 'exact', sql => "BEGIN;\nCREATE TABLE made AS $query->{sql};\n$read;\nROLLBACK" } if $query->{sql} =~ / FOR / || chance(40);
+	return { name => 'insert', select => $query->{sql}, mode => 'exact',
 		sql => "BEGIN;\nCREATE TABLE made AS $query->{sql};\nTRUNCATE made;\nINSERT INTO made $query->{sql} RETURNING o1;\n$read;\nROLLBACK" } if chance(40);
-	return { name => 'materialized view', mode => 'exact',
+	return { name => 'materialized view', select => $query->{sql}, mode => 'exact',
 		sql => "BEGIN;\nCREATE MATERIALIZED VIEW made AS $query->{sql};\nREFRESH MATERIALIZED VIEW made;\n$read;\nROLLBACK" };
 }
 
@@ -185,7 +186,7 @@ sub _prepared
 	{
 		$sql .= ";\nEXECUTE p (@{[ one_of(0, between(0, $rows)) ]}, @{[ one_of('NULL', 0, 1, between(0, $rows)) ]})";
 	}
-	return { name => 'prepared', mode => 'exact', sql => "$sql;\nDEALLOCATE p" };
+	return { name => 'prepared', select => $query->{sql} =~ s/\$1/0/r, mode => 'exact', sql => "$sql;\nDEALLOCATE p" };
 }
 
 # Rows changed by way of a join.
@@ -223,7 +224,7 @@ sub _plpgsql
 		15 => "OPEN c FOR $query->{sql}; LOOP FETCH c INTO x; EXIT WHEN NOT FOUND; n := n + 1; RETURN NEXT x::text; ${stop}END LOOP; CLOSE c;");
 	my $function = "CREATE FUNCTION g() RETURNS SETOF text LANGUAGE plpgsql AS \$body\$ DECLARE x record; z record; n int := 0; c refcursor; q text := \$q\$$query->{sql}\$q\$; BEGIN $body END \$body\$";
 
-	return { name => 'plpgsql', mode => 'exact', sql => "$function;\nSELECT * FROM g();\n" . (chance(30) ? "SELECT * FROM g();\n" : '') . 'DROP FUNCTION g()' };
+	return { name => 'plpgsql', select => $query->{sql}, mode => 'exact', sql => "$function;\nSELECT * FROM g();\n" . (chance(30) ? "SELECT * FROM g();\n" : '') . 'DROP FUNCTION g()' };
 }
 
 # A set-returning SQL function, whose query is left half-way where LIMIT stops it.
@@ -234,7 +235,7 @@ sub _function
 	my $text = "SELECT q::text FROM ($query->{sql}) q";
 	my $call = weighted(40 => 'SELECT g()', 30 => 'SELECT * FROM g()', 30 => 'SELECT g() LIMIT 5');
 
-	return { name => 'sql function', mode => 'exact',
+	return { name => 'sql function', select => $query->{sql}, mode => 'exact',
 		sql => "CREATE FUNCTION g() RETURNS SETOF text LANGUAGE sql STABLE AS \$body\$ $text \$body\$;\n$call;\nDROP FUNCTION g()" };
 }
 
@@ -268,7 +269,7 @@ sub _copy
 {
 	my ($context) = @_;
 	my $query = _ordered($context);
-	return { name => 'copy', mode => 'exact', sql => "COPY ($query->{sql}) TO STDOUT" };
+	return { name => 'copy', select => $query->{sql}, mode => 'exact', sql => "COPY ($query->{sql}) TO STDOUT" };
 }
 
 sub _explain
@@ -279,7 +280,7 @@ sub _explain
 	my %seen;
 	@options = grep { !$seen{$_}++ } map { split /, / } @options;
 
-	return { name => 'explain', mode => 'errors', sql => 'EXPLAIN (' . join(', ', @options) . ") $query->{sql}" };
+	return { name => 'explain', select => $query->{sql}, mode => 'errors', sql => 'EXPLAIN (' . join(', ', @options) . ") $query->{sql}" };
 }
 
 sub random_query

@@ -339,6 +339,7 @@ sub _try
 		}
 		my ($ours, @messages) = $session->run($self->_prologue('on', @$settings) . $query->{sql});
 		my $states = _sqlstates(@messages);
+		my @slow_plan;
 
 		$self->{runs}++;
 		$self->{nodes}->add(@messages) if $self->{explains};
@@ -365,7 +366,7 @@ sub _try
 			if ($states =~ /57014/)
 			{
 				# a plan that has to have what the settings forbid is chosen by how much of that it has, not by what it takes
-				my ($plan) = $session->run($self->_prologue('on', @$settings) . "EXPLAIN $query->{sql}");
+				my ($plan) = $session->run($self->_prologue('on', @$settings) . 'EXPLAIN ' . ($query->{select} // $query->{sql}));
 				my $forbidden = ($plan // '') =~ /\.\.[0-9]{11,}\./;
 				# rows that are read again are merged again, and of runs as small as these that takes longer than reading them
 				my $reread = $self->{run_rows} && ($plan // '') =~ /Nested Loop|SubPlan/ && $plan =~ /GpuSort/;
@@ -374,10 +375,11 @@ sub _try
 					$self->{skipped}++;
 					next;
 				}
+				@slow_plan = ('-- planned with gpusort as', split /\n/, ($plan // '') =~ tr/\0/\n/r);
 			}
 		}
 		return ("session: backend $session->{backend}\n" . join("\n", _without_plans(@messages)), $settings) unless defined $ours;
-		return ("error: $native_states natively, $states with gpusort\n" . join("\n", '-- native', @native_messages, '-- gpusort', _without_plans(@messages)), $settings) if $states ne $native_states;
+		return ("error: $native_states natively, $states with gpusort\n" . join("\n", '-- native', @native_messages, '-- gpusort', _without_plans(@messages), @slow_plan), $settings) if $states ne $native_states;
 		next if $ours eq $native || $query->{mode} eq 'errors';
 
 		my $wrong;
