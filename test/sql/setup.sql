@@ -136,6 +136,38 @@ CREATE FUNCTION gs.forced_digest(query text) RETURNS text LANGUAGE sql
 SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
 AS $$ SELECT gs.digest(query) $$;
 
+-- All nodes of a kind in EXPLAIN (ANALYZE, VERBOSE).
+CREATE FUNCTION gs.nodes(query text, kind text) RETURNS SETOF jsonb LANGUAGE plpgsql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
+AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, TIMING OFF, FORMAT JSON) ' || query INTO plan;
+	RETURN QUERY SELECT jsonb_path_query(plan::jsonb, 'strict $.** ? (@."Custom Plan Provider" == $kind)', jsonb_build_object('kind', kind));
+END $$;
+
+-- A query for the number of another's rows, and a sum over all that does not depend on their order.
+CREATE FUNCTION gs.sum_query(query text) RETURNS text LANGUAGE sql AS $$
+SELECT format('SELECT count(*) || '' '' || sum(hashtextextended(gs_row::text, 0)::numeric) FROM (SELECT * FROM (%s) gs_query OFFSET 0) gs_row', query)
+$$;
+
+CREATE FUNCTION gs.sum_of_rows(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	EXECUTE gs.sum_query(query) INTO result;
+	RETURN result;
+END $$;
+
+CREATE FUNCTION gs.native_sum(query text) RETURNS text LANGUAGE sql
+SET gpusort.enable = off
+AS $$ SELECT gs.sum_of_rows(query) $$;
+
+CREATE FUNCTION gs.forced_sum(query text) RETURNS text LANGUAGE sql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
+AS $$ SELECT gs.sum_of_rows(query) $$;
+
 CREATE FUNCTION gs.compare_bulk(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	node jsonb := gs.node(query);
