@@ -156,18 +156,35 @@ gpusort_external_reserve(GpuSortExternal *external, uint32_t rows_max, GpuSortEr
 	return rc;
 }
 
+/*
+ * After error, lets a moment pass in which others give memory back, unless looks has had them all.  Fails if error is of
+ * another kind, and if the sort is cancelled.
+ */
+static int
+await_memory(const GpuSortExternal *external, int *looks, GpuSortError *error)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+
+	if (!is_for_a_moment(error) || (*looks)++ == BUSY_LOOKS)
+		return -1;
+	if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
+		return gpusort_runs_cancelled(error);
+	if (!others_make_way(error))
+		nanosleep(&pause, NULL);
+	return 0;
+}
+
 /* Begins the engine's sort for the next rows; waits where others have the memory. */
 static int
 begin_next(GpuSortExternal *external, GpuSortError *error)
 {
 	GpuSortRequest request = external->request;
 	GpuSortPlace ignored;
+	int looks = 0;
 
 	request.estimated_rows = request.estimated_bytes = 0;
-	for (int looks = 0;; looks++)
+	for (;;)
 	{
-		const struct timespec pause = {.tv_nsec = 10000000};
-		bool writes = external->writer.busy;
 		int rc;
 
 		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_BEGIN);
@@ -176,15 +193,12 @@ begin_next(GpuSortExternal *external, GpuSortError *error)
 		if (rc == 0)
 			return 0;
 		external->sort = NULL;
-		if (!is_for_a_moment(error) || looks == BUSY_LOOKS)
+		if (is_for_a_moment(error) && external->writer.busy)
+			rc = gpusort_run_writer_wait(&external->writer, error);
+		else
+			rc = await_memory(external, &looks, error);
+		if (rc != 0)
 			return -1;
-		if (gpusort_run_writer_wait(&external->writer, error) != 0)
-			return -1;
-		if (writes || others_make_way(error))
-			continue;
-		if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
-			return gpusort_runs_cancelled(error);
-		nanosleep(&pause, NULL);
 	}
 }
 
@@ -224,9 +238,10 @@ hand_over(GpuSortExternal *external, uint64_t *lacking, GpuSortError *error)
 static GpuSortProgress
 make_room(GpuSortExternal *external, uint32_t rows, uint64_t *lacking, GpuSortError *error)
 {
-	for (int looks = 0;; looks++)
+	int looks = 0;
+
+	for (;;)
 	{
-		const struct timespec pause = {.tv_nsec = 10000000};
 		int rc = 0;
 
 		if (external->sort == NULL)
@@ -256,12 +271,8 @@ make_room(GpuSortExternal *external, uint32_t rows, uint64_t *lacking, GpuSortEr
 			continue;
 		}
 		/* not even one chunk: others have what it is sure of, for a moment */
-		if (looks == BUSY_LOOKS || !is_for_a_moment(error))
+		if (await_memory(external, &looks, error) != 0)
 			return GPUSORT_PROGRESS_FAILED;
-		if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
-			return gpusort_runs_cancelled(error);
-		if (!others_make_way(error))
-			nanosleep(&pause, NULL);
 	}
 }
 

@@ -306,7 +306,8 @@ choose_partition(const GpuSortMerge *merge)
 	const GpuSortMergePartition *from = merge->wanted != NULL ? merge->wanted : merge->latest;
 	uint64_t limit = merge->source.request->limit;
 
-	if (merge->wanted != NULL && merge->wanted->state == GPUSORT_PARTITION_CLOSED)
+	/* one without rows is closed when it was loaded, and waited for until the sort's thread sees that */
+	if (merge->wanted != NULL && merge->wanted->state == GPUSORT_PARTITION_CLOSED && merge->wanted->rows != 0)
 		return merge->wanted;
 	if (from == NULL || merge->no_room || merge->open >= merge->capacity)
 		return NULL;
@@ -511,7 +512,7 @@ load(Loader *loader, GpuSortMergePartition *partition, GpuSortError *error)
 			continue;
 		if (!is_wanted)
 			return GPUSORT_LOAD_NO_ROOM;
-		if (gpusort_merges_make_way(merge))
+		if (error->reason == GPUSORT_REASON_MEMORY_BUSY && gpusort_merges_make_way(merge))
 			continue;
 		if (partition->loaded > 1 &&
 			(error->reason != GPUSORT_REASON_MEMORY_BUSY || (looks >= 2 && partition->bytes > GPUSORT_SHARE_SURE / 4)))
