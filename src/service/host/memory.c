@@ -41,8 +41,8 @@
 #include "service/host/memory.h"
 #include "service/memory_share.h"
 
-#define HUGE_BYTES        ((size_t) 2 << 20)
-#define MAPPING_BYTES     ((size_t) 32 << 20)
+#define HUGE_BYTES    ((size_t) 2 << 20)
+#define MAPPING_BYTES ((size_t) 32 << 20)
 
 /* A huge page that is at hand comes in less: zeroing it takes a tenth of that. */
 #define HUGE_PAGE_MS 2
