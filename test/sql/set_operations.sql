@@ -31,12 +31,12 @@ BEGIN
 	RETURN result;
 END $$;
 CREATE FUNCTION gs.sorted_set_rows(query text) RETURNS text LANGUAGE sql
-SET gpusort.setup_cost = 0 SET gpusort.row_cost = 0 SET enable_hashagg = off SET enable_sort = off
+SET gpusort.setup_cost = 0 SET gpusort.row_cost = 0 SET enable_hashagg = off
 AS $$ SELECT gs.set_rows(query) $$;
 CREATE FUNCTION gs.native_set_rows(query text) RETURNS text LANGUAGE sql SET gpusort.enable = off
 AS $$ SELECT gs.set_rows(query) $$;
 CREATE FUNCTION gs.sorted_set_plan(query text) RETURNS text LANGUAGE sql
-SET gpusort.setup_cost = 0 SET gpusort.row_cost = 0 SET enable_hashagg = off SET enable_sort = off
+SET gpusort.setup_cost = 0 SET gpusort.row_cost = 0 SET enable_hashagg = off
 AS $$ SELECT gs.plan(query) $$;
 
 CREATE TABLE gs.set_operation_query (ordinal serial, q text);
