@@ -186,7 +186,7 @@ sub _prepared
 	{
 		$sql .= ";\nEXECUTE p (@{[ one_of(0, between(0, $rows)) ]}, @{[ one_of('NULL', 0, 1, between(0, $rows)) ]})";
 	}
-	return { name => 'prepared', select => $query->{sql} =~ s/\$1/0/r, mode => 'exact', sql => "$sql;\nDEALLOCATE p" };
+	return { name => 'prepared', select => $query->{sql} =~ s/\$1/0/gr, mode => 'exact', sql => "$sql;\nDEALLOCATE p" };
 }
 
 # Rows changed by way of a join.

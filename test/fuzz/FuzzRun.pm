@@ -367,15 +367,16 @@ sub _try
 			{
 				# a plan that has to have what the settings forbid is chosen by how much of that it has, not by what it takes
 				my ($plan) = $session->run($self->_prologue('on', @$settings) . 'EXPLAIN ' . ($query->{select} // $query->{sql}));
-				my $forbidden = ($plan // '') =~ /\.\.[0-9]{11,}\./;
+				$plan //= '';
+				my $forbidden = $plan =~ /\.\.[0-9]{11,}\./;
 				# rows that are read again are merged again, and of runs as small as these that takes longer than reading them
-				my $reread = $self->{run_rows} && ($plan // '') =~ /Nested Loop|SubPlan/ && $plan =~ /GpuSort/;
+				my $reread = $self->{run_rows} && $plan =~ /Nested Loop|SubPlan/ && $plan =~ /GpuSort/;
 				if ($forbidden || $reread)
 				{
 					$self->{skipped}++;
 					next;
 				}
-				@slow_plan = ('-- planned with gpusort as', split /\n/, ($plan // '') =~ tr/\0/\n/r);
+				@slow_plan = ('-- planned with gpusort as', split /\n/, $plan =~ tr/\0/\n/r);
 			}
 		}
 		return ("session: backend $session->{backend}\n" . join("\n", _without_plans(@messages)), $settings) unless defined $ours;

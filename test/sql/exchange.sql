@@ -33,8 +33,6 @@ SET enable_hashagg = off;
 SET enable_hashjoin = off;
 SET enable_nestloop = off;
 
-CREATE FUNCTION gs.in_order(list text[]) RETURNS text[] LANGUAGE sql AS $$ SELECT coalesce(array_agg(e ORDER BY e COLLATE "C"), '{}') FROM unnest(list) e $$;
-
 -- 'same' when the rows are PostgreSQL's, whatever the plan: a loop in PL/pgSQL runs it without
 -- workers, an aggregate above it with them.  Where the query ends with an order that leaves no
 -- ties, rows must come in it.

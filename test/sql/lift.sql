@@ -71,8 +71,6 @@ AS $$ SELECT lift.sorted_digest(query) $$;
 CREATE FUNCTION lift.forced_sorted_digest(query text) RETURNS text LANGUAGE sql
 SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
 AS $$ SELECT lift.sorted_digest(query) $$;
-CREATE FUNCTION lift.sorted(result text[]) RETURNS text[] LANGUAGE sql
-AS $$ SELECT coalesce(array_agg(r ORDER BY r COLLATE "C"), '{}') FROM unnest(result) r $$;
 
 -- 'same' when the plan is lifted, the service sorts, and the rows are PostgreSQL's: with workers and without.
 CREATE FUNCTION lift.compare_shared(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -84,11 +82,11 @@ BEGIN
 	ELSIF node->>'Sort Method' NOT IN ('gpu radix', 'cpu radix') THEN
 		RETURN 'sort method ' || (node->>'Sort Method') || ': ' || coalesce(node->>'Fallback Reason', 'no reason');
 	ELSIF lift.native_sorted_digest(query) <> lift.forced_sorted_digest(query) THEN
-		RETURN 'other rows with workers; without: ' || gs.difference(lift.sorted(gs.native_rows(query)), lift.sorted(gs.forced_rows(query)));
+		RETURN 'other rows with workers; without: ' || gs.difference(gs.in_order(gs.native_rows(query)), gs.in_order(gs.forced_rows(query)));
 	ELSIF query ~ ' ORDER BY [a-z, ]*$' THEN
 		RETURN gs.compare_results(query);
 	END IF;
-	RETURN gs.difference(lift.sorted(gs.native_rows(query)), lift.sorted(gs.forced_rows(query)));
+	RETURN gs.difference(gs.in_order(gs.native_rows(query)), gs.in_order(gs.forced_rows(query)));
 END $$;
 
 SELECT * FROM no_plan();

@@ -20,15 +20,7 @@ SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
 
 -- The GpuSortIngest node of EXPLAIN (ANALYZE, VERBOSE), or NULL.
-CREATE FUNCTION gs.ingest(query text) RETURNS jsonb LANGUAGE plpgsql
-SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
-AS $$
-DECLARE
-	plan json;
-BEGIN
-	EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, TIMING OFF, FORMAT JSON) ' || query INTO plan;
-	RETURN jsonb_path_query_first(plan::jsonb, 'strict $.** ? (@."Custom Plan Provider" == "GpuSortIngest")');
-END $$;
+CREATE FUNCTION gs.ingest(query text) RETURNS jsonb LANGUAGE sql AS $$ SELECT node FROM gs.nodes(query, 'GpuSortIngest') node LIMIT 1 $$;
 
 -- 'same' when rows were taken in below Gather, and the result is PostgreSQL's.  A
 -- loop in PL/pgSQL runs the plan without workers, an aggregate with them: both.

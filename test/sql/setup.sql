@@ -168,6 +168,9 @@ CREATE FUNCTION gs.forced_sum(query text) RETURNS text LANGUAGE sql
 SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
 AS $$ SELECT gs.sum_of_rows(query) $$;
 
+-- Rows of a query whose order does not count, in one.
+CREATE FUNCTION gs.in_order(list text[]) RETURNS text[] LANGUAGE sql AS $$ SELECT coalesce(array_agg(e ORDER BY e COLLATE "C"), '{}') FROM unnest(list) e $$;
+
 CREATE FUNCTION gs.compare_bulk(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	node jsonb := gs.node(query);

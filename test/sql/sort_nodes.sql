@@ -21,8 +21,6 @@ BEGIN
 		UNION ALL SELECT 'top' WHERE plan->0->'Plan'->>'Custom Plan Provider' = 'GpuSort') k);
 END $$;
 
-CREATE FUNCTION gs.sorted(result text[]) RETURNS text[] LANGUAGE sql
-AS $$ SELECT coalesce(array_agg(r ORDER BY r COLLATE "C"), '{}') FROM unnest(result) r $$;
 
 -- 'same' when there is a GpuSort right below a node of that kind (one of several, with | between), and the rows are those of PostgreSQL's plan.
 CREATE FUNCTION gs.compare_below(parent text, query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -30,7 +28,7 @@ BEGIN
 	IF NOT string_to_array(parent, '|') && gs.parents(query) THEN
 		RETURN format('GpuSort below %s', gs.parents(query));
 	END IF;
-	RETURN gs.difference(gs.sorted(gs.native_rows(query)), gs.sorted(gs.forced_rows(query)));
+	RETURN gs.difference(gs.in_order(gs.native_rows(query)), gs.in_order(gs.forced_rows(query)));
 END $$;
 
 CREATE TABLE gs.n AS
