@@ -114,11 +114,11 @@ count_descriptors(void)
 	return count;
 }
 
+/* Makes a sort that has not begun. */
 static void
-begin_with(Sort *sort, const GpuSortEngineOps *ops, GpuSortEngine *engine, GpuSortRequest request)
+prepare(Sort *sort, const GpuSortEngineOps *ops, GpuSortEngine *engine, GpuSortRequest request)
 {
 	GpuSortEngineHandle handle = {.ops = ops, .engine = engine};
-	GpuSortPlace place;
 
 	memset(sort, 0, sizeof(*sort));
 	sort->engine = engine;
@@ -134,6 +134,14 @@ begin_with(Sort *sort, const GpuSortEngineOps *ops, GpuSortEngine *engine, GpuSo
 	sort->external = gpusort_external_create(&handle, &sort->request, &sort->cancelled, &sort->watch, sort->loader_watches);
 	if (sort->external == NULL)
 		bail("no memory");
+}
+
+static void
+begin_with(Sort *sort, const GpuSortEngineOps *ops, GpuSortEngine *engine, GpuSortRequest request)
+{
+	GpuSortPlace place;
+
+	prepare(sort, ops, engine, request);
 	while (gpusort_external_begin(sort->external, &place, &sort->error) != 0)
 	{
 		if (sort->error.reason != GPUSORT_REASON_MEMORY_BUSY)
@@ -158,6 +166,20 @@ end(Sort *sort)
 			close(sort->files[i].descriptor);
 	}
 	free(sort->chunk);
+}
+
+/* Begins a sort and makes room for its first chunk, if there is the memory now. */
+static bool
+try_begin(Sort *sort, GpuSortEngine *engine)
+{
+	GpuSortPlace place;
+
+	prepare(sort, &gpusort_host_engine, engine, (GpuSortRequest){.key_words = 1, .may_tie = 1});
+	if (gpusort_external_begin(sort->external, &place, &sort->error) == 0 &&
+		gpusort_external_reserve(sort->external, 40000, &sort->error) == 0)
+		return true;
+	end(sort);
+	return false;
 }
 
 /* Gives a sort the space that it lacks, one file after the other. */
@@ -796,6 +818,50 @@ test_left_sorts(uint64_t memory, uint32_t readers)
 	gpusort_host_engine.close(engine);
 }
 
+/*
+ * Sorts that begin when another one has its runs, and wait for rows, as those above it in a plan do: they have the room
+ * for their first chunk, as many as there can be, and give it up to the one that is read.
+ */
+static void
+test_waiting_sorts(uint64_t memory)
+{
+	GpuSortEngine *engine = open_engine(memory);
+	Sort waiting[8];
+	Sort sort;
+	Rows rows;
+	Rows few;
+	const char *problem;
+	double start;
+	int n = 0;
+
+	rows_make(&rows, 200000, 1, KEYS_RANDOM, 80, 140, 10);
+	rows_make(&few, 1000, 1, KEYS_RANDOM, 80, 140, 10);
+	begin(&sort, engine, (GpuSortRequest){.key_words = 1, .may_tie = 1});
+	problem = sort_rows(&sort, &rows);
+	while (n < 8 && try_begin(&waiting[n], engine))
+		n++;
+	start = now_ms();
+	if (problem == NULL)
+		problem = read_rows(&sort, &rows, 0, rows.n);
+	ok(problem == NULL && now_ms() - start < 20000, "%d sorts wait for rows in %llu MB while one of %u runs is read: %.0f ms: %s", n,
+	   (unsigned long long) (memory / MIB), sort.outcome.runs, now_ms() - start, told(problem));
+	end(&sort);
+	problem = NULL;
+	for (int i = 0; i < n; i++)
+	{
+		if (problem == NULL)
+			problem = sort_rows(&waiting[i], &few);
+		if (problem == NULL)
+			problem = read_rows(&waiting[i], &few, 0, few.n);
+		end(&waiting[i]);
+	}
+	ok(problem == NULL, "they sort their rows after it: %s", told(problem));
+	ok(is_idle(engine), "all memory is back");
+	rows_free(&rows);
+	rows_free(&few);
+	gpusort_host_engine.close(engine);
+}
+
 /* Cancels a sort after a while. */
 typedef struct Canceller
 {
@@ -1125,6 +1191,8 @@ test_all_scarce_memory(void)
 	test_side_by_side(40 * MIB);
 	test_left_sorts(40 * MIB, 0);
 	test_left_sorts(32 * MIB, 3);
+	test_waiting_sorts(24 * MIB);
+	test_waiting_sorts(40 * MIB);
 }
 
 /* Several loaders at once, whatever the machine has. */

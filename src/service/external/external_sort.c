@@ -21,11 +21,14 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "service/external/external_sort.h"
+#include "service/external/make_way.h"
 #include "service/external/merge.h"
 #include "service/external/run_writer.h"
 #include "service/external/run_rows.h"
@@ -44,8 +47,12 @@ struct GpuSortExternal
 	const int *cancelled;
 	GpuSortCallWatch *watch;
 
-	/* what is put now */
-	GpuSort *sort; /* of the engine; NULL before begin, and when there are runs alone */
+	/* what is put now; the job's thread has the lock as long as it is at it */
+	pthread_mutex_t lock;
+	GpuSortMemoryHolder holder;
+	bool begun;
+	bool ingests;  /* has begun, and sort was not called */
+	GpuSort *sort; /* of the engine; NULL before begin, when there are runs alone, and when it made way before its first row */
 	bool reserved; /* for a first chunk: */
 	uint32_t reserved_rows;
 	uint64_t put_bytes; /* records of the sort at hand */
@@ -67,6 +74,29 @@ static bool
 is_for_a_moment(const GpuSortError *error)
 {
 	return error->reason == GPUSORT_REASON_MEMORY_BUSY || error->reason == GPUSORT_REASON_NO_MEMORY;
+}
+
+/*
+ * GpuSortMemoryHolder.make_way: a sort that waits for its first rows gives up the room for them.  In a plan those may be
+ * another sort's, which then waits for memory as long as this one waits for rows.
+ */
+static bool
+make_way(GpuSortMemoryHolder *holder)
+{
+	GpuSortExternal *external = (GpuSortExternal *) ((char *) holder - offsetof(GpuSortExternal, holder));
+	bool gives;
+
+	if (pthread_mutex_trylock(&external->lock) != 0)
+		return false;
+	gives = external->ingests && external->request.spill && external->sort != NULL && external->put_rows == 0;
+	if (gives)
+	{
+		external->handle.ops->end(external->sort);
+		external->sort = NULL;
+		external->reserved = false;
+	}
+	pthread_mutex_unlock(&external->lock);
+	return gives;
 }
 
 /* NULL: there is no memory.  The watches are those of the caller's thread and of those that are made here. */
@@ -93,6 +123,9 @@ gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest 
 		.runs = &external->runs,
 		.cancelled = cancelled,
 		.watch = loader_watches};
+	pthread_mutex_init(&external->lock, NULL);
+	external->holder.make_way = make_way;
+	gpusort_memory_holder_add(&external->holder);
 	return external;
 }
 
@@ -100,7 +133,7 @@ gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest 
 static bool
 others_make_way(const GpuSortError *error)
 {
-	return is_for_a_moment(error) && gpusort_merges_make_way(NULL);
+	return is_for_a_moment(error) && gpusort_memory_make_way(NULL);
 }
 
 /* GpuSortEngineOps.begin.  May be called again when that failed with MEMORY_BUSY. */
@@ -109,6 +142,7 @@ gpusort_external_begin(GpuSortExternal *external, GpuSortPlace *place, GpuSortEr
 {
 	int rc;
 
+	pthread_mutex_lock(&external->lock);
 	do
 	{
 		rc = external->handle.ops->begin(external->handle.engine, &external->request, external->cancelled,
@@ -116,6 +150,8 @@ gpusort_external_begin(GpuSortExternal *external, GpuSortPlace *place, GpuSortEr
 	} while (rc != 0 && others_make_way(error));
 	if (rc != 0)
 		external->sort = NULL;
+	external->begun = external->ingests = rc == 0;
+	pthread_mutex_unlock(&external->lock);
 	return rc;
 }
 
@@ -123,7 +159,7 @@ gpusort_external_begin(GpuSortExternal *external, GpuSortPlace *place, GpuSortEr
 bool
 gpusort_external_has_begun(const GpuSortExternal *external)
 {
-	return external->sort != NULL || external->handed_over > 0;
+	return external->begun;
 }
 
 /* Returns how many runs there are so far, and the memory that they took in the engine is free. */
@@ -140,10 +176,14 @@ gpusort_external_runs(const GpuSortExternal *external)
 int
 gpusort_external_reserve(GpuSortExternal *external, uint32_t rows_max, GpuSortError *error)
 {
-	int rc;
+	int rc = 0;
 
-	if (external->request.spill && (external->reserved || external->rows_in > 0))
+	pthread_mutex_lock(&external->lock);
+	if (external->request.spill && (external->reserved || external->rows_in > 0 || external->sort == NULL))
+	{
+		pthread_mutex_unlock(&external->lock);
 		return 0;
+	}
 	do
 	{
 		rc = external->handle.ops->reserve(external->sort, rows_max, error);
@@ -153,7 +193,26 @@ gpusort_external_reserve(GpuSortExternal *external, uint32_t rows_max, GpuSortEr
 		external->reserved = true;
 		external->reserved_rows = rows_max;
 	}
+	pthread_mutex_unlock(&external->lock);
 	return rc;
+}
+
+/*
+ * After error, lets a moment pass in which others give memory back, unless looks has had them all.  Fails if error is of
+ * another kind, and if the sort is cancelled.
+ */
+static int
+await_memory(const GpuSortExternal *external, int *looks, GpuSortError *error)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+
+	if (!is_for_a_moment(error) || (*looks)++ == BUSY_LOOKS)
+		return -1;
+	if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
+		return gpusort_runs_cancelled(error);
+	if (!others_make_way(error))
+		nanosleep(&pause, NULL);
+	return 0;
 }
 
 /* Begins the engine's sort for the next rows; waits where others have the memory. */
@@ -162,12 +221,11 @@ begin_next(GpuSortExternal *external, GpuSortError *error)
 {
 	GpuSortRequest request = external->request;
 	GpuSortPlace ignored;
+	int looks = 0;
 
 	request.estimated_rows = request.estimated_bytes = 0;
-	for (int looks = 0;; looks++)
+	for (;;)
 	{
-		const struct timespec pause = {.tv_nsec = 10000000};
-		bool writes = external->writer.busy;
 		int rc;
 
 		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_BEGIN);
@@ -176,15 +234,12 @@ begin_next(GpuSortExternal *external, GpuSortError *error)
 		if (rc == 0)
 			return 0;
 		external->sort = NULL;
-		if (!is_for_a_moment(error) || looks == BUSY_LOOKS)
+		if (is_for_a_moment(error) && external->writer.busy)
+			rc = gpusort_run_writer_wait(&external->writer, error);
+		else
+			rc = await_memory(external, &looks, error);
+		if (rc != 0)
 			return -1;
-		if (gpusort_run_writer_wait(&external->writer, error) != 0)
-			return -1;
-		if (writes || others_make_way(error))
-			continue;
-		if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
-			return gpusort_runs_cancelled(error);
-		nanosleep(&pause, NULL);
 	}
 }
 
@@ -224,9 +279,10 @@ hand_over(GpuSortExternal *external, uint64_t *lacking, GpuSortError *error)
 static GpuSortProgress
 make_room(GpuSortExternal *external, uint32_t rows, uint64_t *lacking, GpuSortError *error)
 {
-	for (int looks = 0;; looks++)
+	int looks = 0;
+
+	for (;;)
 	{
-		const struct timespec pause = {.tv_nsec = 10000000};
 		int rc = 0;
 
 		if (external->sort == NULL)
@@ -256,12 +312,8 @@ make_room(GpuSortExternal *external, uint32_t rows, uint64_t *lacking, GpuSortEr
 			continue;
 		}
 		/* not even one chunk: others have what it is sure of, for a moment */
-		if (looks == BUSY_LOOKS || !is_for_a_moment(error))
+		if (await_memory(external, &looks, error) != 0)
 			return GPUSORT_PROGRESS_FAILED;
-		if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
-			return gpusort_runs_cancelled(error);
-		if (!others_make_way(error))
-			nanosleep(&pause, NULL);
 	}
 }
 
@@ -273,10 +325,10 @@ is_run_full(const GpuSortExternal *external, uint32_t rows)
 		external->put_rows + rows > gpusort_run_rows_most(external->rows_in - external->put_rows);
 }
 
-/* GpuSortEngineOps.put.  Of a sort that spills it needs no reserve. */
-GpuSortProgress
-gpusort_external_put(GpuSortExternal *external, const void *chunk, uint32_t rows, uint32_t bytes, uint32_t rows_max,
-					 uint64_t *lacking, GpuSortError *error)
+/* gpusort_external_put with the lock held. */
+static GpuSortProgress
+put_chunk(GpuSortExternal *external, const void *chunk, uint32_t rows, uint32_t bytes, uint32_t rows_max,
+		  uint64_t *lacking, GpuSortError *error)
 {
 	int rc;
 
@@ -314,6 +366,19 @@ gpusort_external_put(GpuSortExternal *external, const void *chunk, uint32_t rows
 	return GPUSORT_PROGRESS_DONE;
 }
 
+/* GpuSortEngineOps.put.  Of a sort that spills it needs no reserve. */
+GpuSortProgress
+gpusort_external_put(GpuSortExternal *external, const void *chunk, uint32_t rows, uint32_t bytes, uint32_t rows_max,
+					 uint64_t *lacking, GpuSortError *error)
+{
+	GpuSortProgress progress;
+
+	pthread_mutex_lock(&external->lock);
+	progress = put_chunk(external, chunk, rows, bytes, rows_max, lacking, error);
+	pthread_mutex_unlock(&external->lock);
+	return progress;
+}
+
 /* More space in a file; see gpusort_storage_add_space.  The descriptor is taken, whatever comes of it. */
 int
 gpusort_external_add_space(GpuSortExternal *external, uint64_t owner, int descriptor, uint64_t start, uint64_t bytes,
@@ -338,6 +403,11 @@ gpusort_external_sort(GpuSortExternal *external, GpuSortOutcome *outcome, uint64
 	GpuSortStored stored;
 	int rc;
 
+	pthread_mutex_lock(&external->lock);
+	external->ingests = false;
+	pthread_mutex_unlock(&external->lock);
+	if (external->sort == NULL && external->handed_over == 0 && begin_next(external, error) != 0)
+		return GPUSORT_PROGRESS_FAILED;
 	if (external->handed_over == 0 && !(external->request.spill && external->put_rows > 0 && gpusort_run_rows_are_few()))
 	{
 		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_SORT);
@@ -432,6 +502,7 @@ gpusort_external_end(GpuSortExternal *external)
 
 	if (external == NULL)
 		return;
+	gpusort_memory_holder_remove(&external->holder);
 	(void) gpusort_run_writer_wait(&external->writer, &ignored);
 	gpusort_merge_free(external->merge);
 	if (external->sort != NULL)
@@ -439,5 +510,6 @@ gpusort_external_end(GpuSortExternal *external)
 	if (external->runs.storage != NULL)
 		gpusort_storage_destroy(external->runs.storage);
 	gpusort_runs_free(&external->runs);
+	pthread_mutex_destroy(&external->lock);
 	free(external);
 }

@@ -31,6 +31,7 @@
 
 #include "service/clock.h"
 #include "service/external/chunk_buffer.h"
+#include "service/external/make_way.h"
 #include "service/external/partition.h"
 #include "service/host/machine.h"
 #include "service/memory_share.h"
@@ -89,13 +90,8 @@ struct GpuSortMerge
 	bool failed;
 	GpuSortError error;
 
-	LIST_ENTRY(GpuSortMerge)
-	neighbours; /* in merges */
+	GpuSortMemoryHolder holder; /* from when there are loaders on */
 };
-
-/* Merges that have loaders, under their lock, which is taken before that of one of them. */
-static pthread_mutex_t merges_lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(GpuSortMerges, GpuSortMerge) merges = LIST_HEAD_INITIALIZER(merges);
 
 /*
  * Planning
@@ -306,7 +302,8 @@ choose_partition(const GpuSortMerge *merge)
 	const GpuSortMergePartition *from = merge->wanted != NULL ? merge->wanted : merge->latest;
 	uint64_t limit = merge->source.request->limit;
 
-	if (merge->wanted != NULL && merge->wanted->state == GPUSORT_PARTITION_CLOSED)
+	/* one without rows is closed when it was loaded, and waited for until the sort's thread sees that */
+	if (merge->wanted != NULL && merge->wanted->state == GPUSORT_PARTITION_CLOSED && merge->wanted->rows != 0)
 		return merge->wanted;
 	if (from == NULL || merge->no_room || merge->open >= merge->capacity)
 		return NULL;
@@ -363,26 +360,17 @@ close_idle(GpuSortMerge *merge)
 	return closed;
 }
 
-/*
- * Has other merges than one, or than NULL, close what they have loaded ahead, and what nobody has asked for rows of
- * lately: for a sort that waits for memory.  Returns true if that gave some back.
- */
-bool
-gpusort_merges_make_way(const GpuSortMerge *asker)
+/* GpuSortMemoryHolder.make_way: closes what was loaded ahead, and what nobody has asked for rows of lately. */
+static bool
+make_way(GpuSortMemoryHolder *holder)
 {
-	bool closed = false;
-	GpuSortMerge *merge;
+	GpuSortMerge *merge = (GpuSortMerge *) ((char *) holder - offsetof(GpuSortMerge, holder));
+	bool closed;
 
-	pthread_mutex_lock(&merges_lock);
-	LIST_FOREACH(merge, &merges, neighbours)
-	{
-		/* one whose lock is taken does get on, and is asked again */
-		if (merge == asker || pthread_mutex_trylock(&merge->lock) != 0)
-			continue;
-		closed |= close_idle(merge);
-		pthread_mutex_unlock(&merge->lock);
-	}
-	pthread_mutex_unlock(&merges_lock);
+	if (pthread_mutex_trylock(&merge->lock) != 0)
+		return false;
+	closed = close_idle(merge);
+	pthread_mutex_unlock(&merge->lock);
 	return closed;
 }
 
@@ -511,7 +499,7 @@ load(Loader *loader, GpuSortMergePartition *partition, GpuSortError *error)
 			continue;
 		if (!is_wanted)
 			return GPUSORT_LOAD_NO_ROOM;
-		if (gpusort_merges_make_way(merge))
+		if (error->reason == GPUSORT_REASON_MEMORY_BUSY && gpusort_memory_make_way(&merge->holder))
 			continue;
 		if (partition->loaded > 1 &&
 			(error->reason != GPUSORT_REASON_MEMORY_BUSY || (looks >= 2 && partition->bytes > GPUSORT_SHARE_SURE / 4)))
@@ -805,9 +793,8 @@ start_loaders(GpuSortMerge *merge, GpuSortError *error)
 		merge->started++;
 	if (merge->started > 0)
 	{
-		pthread_mutex_lock(&merges_lock);
-		LIST_INSERT_HEAD(&merges, merge, neighbours);
-		pthread_mutex_unlock(&merges_lock);
+		merge->holder.make_way = make_way;
+		gpusort_memory_holder_add(&merge->holder);
 		return 0;
 	}
 	*error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service could not start a thread"};
@@ -916,11 +903,7 @@ gpusort_merge_free(GpuSortMerge *merge)
 	if (merge == NULL)
 		return;
 	if (merge->started > 0)
-	{
-		pthread_mutex_lock(&merges_lock);
-		LIST_REMOVE(merge, neighbours);
-		pthread_mutex_unlock(&merges_lock);
-	}
+		gpusort_memory_holder_remove(&merge->holder);
 	end_loaders(merge);
 	for (uint32_t at = 0; at < merge->count; at++)
 	{

@@ -35,6 +35,5 @@ extern int gpusort_merge_cut_like(const GpuSortMerge *merge, const GpuSortBorder
 extern int gpusort_merge_emit(GpuSortMerge *merge, uint64_t first, uint64_t end, char *chunk, GpuSortEmitted *emitted,
 							  GpuSortError *error);
 extern void gpusort_merge_free(GpuSortMerge *merge);
-extern bool gpusort_merges_make_way(const GpuSortMerge *asker);
 
 #endif /* GPUSORT_EXTERNAL_MERGE_H */

@@ -41,8 +41,12 @@
 #include "service/host/memory.h"
 #include "service/memory_share.h"
 
-#define HUGE_BYTES        ((size_t) 2 << 20)
-#define MAPPING_BYTES     ((size_t) 32 << 20)
+#define HUGE_BYTES    ((size_t) 2 << 20)
+#define MAPPING_BYTES ((size_t) 32 << 20)
+
+/* A huge page that is at hand comes in less: zeroing it takes a tenth of that. */
+#define HUGE_PAGE_MS 2
+
 #define ROUND_UP(n, unit) (((n) + (unit) -1) / (unit) * (unit))
 
 /* The first and the last border of huge pages at an address or beyond it. */
@@ -68,6 +72,7 @@ struct GpuSortHostMemory
 	uint64_t cached; /* bytes in them */
 	uint64_t mapped; /* bytes in all mappings, free or not */
 	uint64_t peak;   /* the most bytes in use since the last age */
+	bool huge_pages; /* they came soon when they were last asked for; asked again after each age */
 };
 
 /* Memory of which sorts may take limit bytes, none of it mapped yet; NULL if the system has none. */
@@ -80,6 +85,7 @@ gpusort_host_memory_create(uint64_t limit)
 		return NULL;
 	pthread_mutex_init(&memory->lock, NULL);
 	memory->share.limit = limit;
+	memory->huge_pages = true;
 	return memory;
 }
 
@@ -338,6 +344,7 @@ gpusort_host_memory_age(GpuSortHostMemory *memory)
 	out = memory->mapped - memory->cached;
 	trim(memory, memory->peak - out);
 	memory->peak = out;
+	memory->huge_pages = true;
 	pthread_mutex_unlock(&memory->lock);
 }
 
@@ -470,6 +477,25 @@ gather(GpuSortHostMemory *memory, size_t size, size_t moved)
 	return good;
 }
 
+/*
+ * Has the kernel put huge pages behind a new mapping, which makes touching it for the first time three times as fast.
+ * Returns false if the first of them is long in coming, and there will be small ones then: where memory is in fragments,
+ * or a virtual machine has to be given it first, those of a large sort would take seconds.
+ */
+static bool
+use_huge_pages(char *start, size_t size)
+{
+	double began = gpusort_clock_ms();
+
+	if (madvise(start, size, MADV_HUGEPAGE) != 0)
+		return false;
+	*(volatile char *) start = 0;
+	if (gpusort_clock_ms() - began < HUGE_PAGE_MS)
+		return true;
+	(void) madvise(start, size, MADV_NOHUGEPAGE);
+	return false;
+}
+
 /* Has an extent of at least that many bytes be in the list.  With the lock held. */
 static bool
 map_more(GpuSortHostMemory *memory, size_t bytes)
@@ -490,14 +516,11 @@ map_more(GpuSortHostMemory *memory, size_t bytes)
 	if (memory->mapped + size > memory->share.limit)
 		trim(memory, 0);
 
-	/*
-	 * Huge pages are up to the system.  Asked for, they come from memory that
-	 * nobody has used lately, and a virtual machine may have to be given that
-	 * first: seconds, for a gain in reading rows that was not to be measured.
-	 */
 	start = map_aligned(size, PROT_READ | PROT_WRITE);
 	if (start == NULL)
 		return false;
+	if (memory->huge_pages)
+		memory->huge_pages = use_huge_pages(start, size);
 	memory->mapped += size;
 	insert_extent(memory, start, size);
 	return true;

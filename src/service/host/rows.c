@@ -35,7 +35,7 @@
  * A chunk is ingested in a part for each thread, this many at most.  Fewer threads
  * than the least gain nothing that waking them does not cost, nor do smaller chunks.
  */
-#define INGEST_PARTS_MAX      8
+#define INGEST_PARTS_MAX      16
 #define INGEST_THREADS_MIN    4
 #define INGEST_PARALLEL_BYTES ((uint32_t) 64 << 10)
 
@@ -43,7 +43,7 @@
  * A chunk is filled in this many parts at most, two for each thread: one that
  * is late then does not hold up the others for long.
  */
-#define EMIT_PARTS_MAX 8
+#define EMIT_PARTS_MAX 32
 
 /*
  * Copies records to a page.  They are next read when they are emitted, long

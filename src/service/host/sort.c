@@ -15,7 +15,10 @@
  *				per bin first, and only full lines are written, past the cache
  *				(software write combining, as in Satish et al., SIGMOD 2010).
  *				Bins that are still large are partitioned in the same way one
- *				after another, the others are tasks for the threads.
+ *				after another, the others are tasks for the threads.  Where a
+ *				sample says that some bins would be much larger than others,
+ *				as those of text are, the digit is wider, and bins are of as
+ *				many neighbouring values as make them alike.
  *	small		One thread, within its cache: histogram, scatter, and insertion
  *				sort for bins of a few elements, or the same again for larger
  *				ones.
@@ -50,6 +53,15 @@
 
 /* A partition aims at bins of two to the power of this many elements. */
 #define BIN_BITS 12
+
+/* Digits whose values are grouped to bins have this many bits: what bin each value is in has to stay in the cache. */
+#define GROUPED_DIGIT_BITS 14
+
+/* Values are grouped if the largest bin would have so many times the elements of an average one. */
+#define GROUPED_SKEW 4
+
+/* Keys that are looked at to know that. */
+#define SAMPLE_KEYS 16384
 
 /* Elements in a cache line. */
 #define LINE 4
@@ -193,10 +205,16 @@ typedef struct Partition
 	uint64_t *all;
 	bool *disorder;
 
+	/* a few keys of each part, in out before anything else is */
+	uint64_t *sample;
+	uint32_t sample_keys; /* of each */
+
 	/* the digit */
 	uint32_t shift;
+	uint32_t mask;
 	uint32_t bins;
-	uint32_t skew; /* elements from the cache line that out starts in to out */
+	uint16_t *groups; /* the bin of each of its values; NULL: that of the same number */
+	uint32_t skew;    /* elements from the cache line that out starts in to out */
 	/* per part and bin: the histogram, then where to write, from that cache line on */
 	uint64_t *part_offsets;
 	uint64_t bin_offsets[(1 << PARALLEL_DIGIT_BITS) + 1]; /* and the end */
@@ -223,13 +241,22 @@ summary_bytes(uint32_t parts)
 	return GPUSORT_ALIGN8(parts * (2 * sizeof(uint64_t) + sizeof(bool)));
 }
 
+/* Bytes of part_offsets of so many parts. */
+static size_t
+offsets_bytes(uint32_t parts)
+{
+	return parts * sizeof(uint64_t) * (1 << PARALLEL_DIGIT_BITS);
+}
+
 /* Bytes of work space for the histograms of any range of a sort of so many rows. */
 size_t
 gpusort_host_histogram_bytes(const GpuSort *sort, uint64_t rows)
 {
 	uint32_t parts = count_parts(sort, rows);
 
-	return summary_bytes(parts) + parts * sizeof(uint64_t) * (1 << PARALLEL_DIGIT_BITS);
+	if (rows <= SMALL_MAX)
+		return 0;
+	return summary_bytes(parts) + offsets_bytes(parts) + sizeof(uint16_t) * (1 << GROUPED_DIGIT_BITS);
 }
 
 /* Where part p starts. */
@@ -244,14 +271,15 @@ examine_part(void *arg, uint32_t p)
 {
 	Partition *partition = arg;
 	const GpuSortElement *in = partition->in;
+	size_t start = part_start(partition, p);
 	size_t end = part_start(partition, p + 1);
-	size_t i = part_start(partition, p);
-	uint64_t previous = i > 0 ? in[i - 1].key : 0;
+	uint64_t *sample = partition->sample + (size_t) p * partition->sample_keys;
+	uint64_t previous = start > 0 ? in[start - 1].key : 0;
 	uint64_t any = 0;
 	uint64_t all = ~UINT64_C(0);
 	bool disorder = false;
 
-	for (; i < end; i++)
+	for (size_t i = start; i < end; i++)
 	{
 		uint64_t key = in[i].key;
 
@@ -260,26 +288,45 @@ examine_part(void *arg, uint32_t p)
 		disorder |= key < previous;
 		previous = key;
 	}
+	for (uint32_t i = 0; i < partition->sample_keys; i++)
+		sample[i] = in[start + (end - start) * i / partition->sample_keys].key;
 	partition->any[p] = any;
 	partition->all[p] = all;
 	partition->disorder[p] = disorder;
 }
 
+/* The bin of a key; grouped is whether there are groups, for the compiler to make a loop for each case. */
+static inline __attribute__((always_inline)) uint32_t
+bin_of(const Partition *partition, uint64_t key, const bool grouped)
+{
+	uint32_t value = key >> partition->shift & partition->mask;
+
+	return grouped ? partition->groups[value] : value;
+}
+
+static inline __attribute__((always_inline)) void
+count_bins(const Partition *partition, uint32_t p, const bool grouped)
+{
+	const GpuSortElement *in = partition->in;
+	uint64_t *histogram = partition->part_offsets + (size_t) p * partition->bins;
+	size_t end = part_start(partition, p + 1);
+
+	for (size_t i = part_start(partition, p); i < end; i++)
+		histogram[bin_of(partition, in[i].key, grouped)]++;
+}
+
 static void
 histogram_part(void *arg, uint32_t p)
 {
-	Partition *partition = arg;
-	const GpuSortElement *in = partition->in;
-	uint64_t *histogram = partition->part_offsets + (size_t) p * partition->bins;
-	uint32_t mask = partition->bins - 1;
-	uint32_t shift = partition->shift;
-	size_t end = part_start(partition, p + 1);
+	const Partition *partition = arg;
 
-	memset(histogram, 0, partition->bins * sizeof(uint64_t));
+	memset(partition->part_offsets + (size_t) p * partition->bins, 0, partition->bins * sizeof(uint64_t));
 	if (gpusort_host_cancelled(partition->sort))
 		return;
-	for (size_t i = part_start(partition, p); i < end; i++)
-		histogram[in[i].key >> shift & mask]++;
+	if (partition->groups != NULL)
+		count_bins(partition, p, true);
+	else
+		count_bins(partition, p, false);
 }
 
 /* Writes a full line of elements, past the cache where the CPU can. */
@@ -294,29 +341,22 @@ write_line(GpuSortElement *to, const GpuSortElement *line)
 #endif
 }
 
-static void
-scatter_part(void *arg, uint32_t p)
+static inline __attribute__((always_inline)) void
+scatter(const Partition *partition, uint32_t p, const bool grouped)
 {
-	Partition *partition = arg;
 	const GpuSortElement *in = partition->in;
 	GpuSortElement *out = partition->out - partition->skew;
 	uint64_t *offsets = partition->part_offsets + (size_t) p * partition->bins;
 	uint32_t bins = partition->bins;
-	uint32_t mask = bins - 1;
-	uint32_t shift = partition->shift;
 	size_t end = part_start(partition, p + 1);
 	GpuSortElement lines[1 << PARALLEL_DIGIT_BITS][LINE] __attribute__((aligned(64)));
 	uint64_t first[1 << PARALLEL_DIGIT_BITS];
-
-	/* The histogram is not of the whole part then, so offsets would be wrong. */
-	if (gpusort_host_cancelled(partition->sort))
-		return;
 
 	memcpy(first, offsets, bins * sizeof(uint64_t));
 	for (size_t i = part_start(partition, p); i < end; i++)
 	{
 		GpuSortElement element = in[i];
-		uint32_t d = element.key >> shift & mask;
+		uint32_t d = bin_of(partition, element.key, grouped);
 		uint64_t place = offsets[d]++;
 
 		lines[d][place % LINE] = element;
@@ -345,6 +385,20 @@ scatter_part(void *arg, uint32_t p)
 }
 
 static void
+scatter_part(void *arg, uint32_t p)
+{
+	const Partition *partition = arg;
+
+	/* The histogram is not of the whole part then, so offsets would be wrong. */
+	if (gpusort_host_cancelled(partition->sort))
+		return;
+	if (partition->groups != NULL)
+		scatter(partition, p, true);
+	else
+		scatter(partition, p, false);
+}
+
+static void
 sort_bin(void *arg, uint32_t d)
 {
 	Partition *partition = arg;
@@ -364,6 +418,57 @@ copy_part(void *arg, uint32_t p)
 	size_t end = part_start(partition, p + 1);
 
 	memcpy(partition->out + start, partition->in + start, (end - start) * sizeof(GpuSortElement));
+}
+
+/*
+ * Makes bins of neighbouring values of a wider digit, no more of them than there would be; false, and nothing
+ * changed, if the sample says that those are alike, or that this would not help.
+ */
+static bool
+group_values(Partition *partition, uint32_t varying)
+{
+	uint32_t bits = varying < GROUPED_DIGIT_BITS ? varying : GROUPED_DIGIT_BITS;
+	uint32_t shift = varying - bits;
+	uint32_t mask = (1 << bits) - 1;
+	uint32_t sample_keys = partition->parts * partition->sample_keys;
+	uint32_t *counts = (uint32_t *) (partition->sample + sample_keys);
+	uint32_t per_bin = (mask + 1) / partition->bins; /* values */
+	uint32_t largest_value = 0;
+	uint32_t largest_bin = 0;
+	uint32_t target = 2 * sample_keys / partition->bins + 1;
+	uint32_t bin = 0;
+	uint32_t sum = 0;
+
+	memset(counts, 0, (mask + 1) * sizeof(uint32_t));
+	for (uint32_t i = 0; i < sample_keys; i++)
+		counts[partition->sample[i] >> shift & mask]++;
+	for (uint32_t value = 0; value <= mask; value++)
+	{
+		sum = (value % per_bin == 0 ? 0 : sum) + counts[value];
+		if (counts[value] > largest_value)
+			largest_value = counts[value];
+		if (sum > largest_bin)
+			largest_bin = sum;
+	}
+	if (largest_bin <= GROUPED_SKEW * (sample_keys / partition->bins + 1) || largest_value > largest_bin / 2)
+		return false;
+
+	/* A bin ends where two of them would have more than twice the average, so there are not more than before. */
+	sum = 0;
+	for (uint32_t value = 0; value <= mask; value++)
+	{
+		if (sum > 0 && sum + counts[value] > target)
+		{
+			bin++;
+			sum = 0;
+		}
+		partition->groups[value] = bin;
+		sum += counts[value];
+	}
+	partition->shift = shift;
+	partition->mask = mask;
+	partition->bins = bin + 1;
+	return true;
 }
 
 /*
@@ -396,7 +501,10 @@ choose_digit(Partition *partition, GpuSortThreads *threads)
 	if (bits > varying)
 		bits = varying;
 	partition->bins = 1 << bits;
+	partition->mask = partition->bins - 1;
 	partition->shift = varying - bits;
+	if (!group_values(partition, varying))
+		partition->groups = NULL;
 	return true;
 }
 
@@ -486,10 +594,13 @@ sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t 
 	partition.swap = swap;
 	partition.skew = (uintptr_t) out / sizeof(GpuSortElement) % LINE;
 	partition.parts = count_parts(sort, n);
+	partition.sample = (uint64_t *) out;
+	partition.sample_keys = SAMPLE_KEYS / partition.parts;
 	partition.any = sort->histograms;
 	partition.all = partition.any + partition.parts;
 	partition.disorder = (bool *) (partition.all + partition.parts);
 	partition.part_offsets = (uint64_t *) ((char *) sort->histograms + summary_bytes(partition.parts));
+	partition.groups = (uint16_t *) ((char *) partition.part_offsets + offsets_bytes(partition.parts));
 	return sort_partitioned(&partition, error);
 }
 

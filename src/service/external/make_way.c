@@ -1,0 +1,53 @@
+/*-------------------------------------------------------------------------
+ *
+ * make_way.c
+ *	  Sorts that have memory which they do not need just now; see make_way.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <pthread.h>
+#include <stddef.h>
+
+#include "service/external/make_way.h"
+
+/* Under the lock, which is taken before those of holders. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(GpuSortMemoryHolders, GpuSortMemoryHolder) holders = LIST_HEAD_INITIALIZER(holders);
+
+/* From now on a holder may be asked.  The caller has no lock that its function takes. */
+void
+gpusort_memory_holder_add(GpuSortMemoryHolder *holder)
+{
+	pthread_mutex_lock(&lock);
+	LIST_INSERT_HEAD(&holders, holder, neighbours);
+	pthread_mutex_unlock(&lock);
+}
+
+/* From now on it is not. */
+void
+gpusort_memory_holder_remove(GpuSortMemoryHolder *holder)
+{
+	pthread_mutex_lock(&lock);
+	LIST_REMOVE(holder, neighbours);
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * Has all holders but one, or but NULL, give up what they can do without, for a sort that waits for memory.  Returns
+ * true if that gave some back.
+ */
+bool
+gpusort_memory_make_way(const GpuSortMemoryHolder *asker)
+{
+	bool gave = false;
+	GpuSortMemoryHolder *holder;
+
+	pthread_mutex_lock(&lock);
+	LIST_FOREACH(holder, &holders, neighbours)
+	{
+		if (holder != asker)
+			gave |= holder->make_way(holder);
+	}
+	pthread_mutex_unlock(&lock);
+	return gave;
+}
