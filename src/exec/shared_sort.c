@@ -47,11 +47,21 @@
 #include "settings.h"
 #include "storage/sharedfileset.h"
 
-/* A range has about so many bytes of rows: that much fits a core's cache, with what is made of it. */
-#define RANGE_BYTES ((uint64) 512 << 10)
+/*
+ * A range has about so many bytes of rows, half a chunk: a range begins a chunk, so that smaller ones wait for the
+ * service and its device more often.
+ */
+#define RANGE_BYTES ((uint64) 2 << 20)
 
-/* So many ranges a process at least: one has more to do than another, and the last to end is waited for. */
-#define RANGES_PER_PROCESS 4
+/*
+ * Or fewer, for so many ranges a process, since one has more to do than another and the last to end is waited for; but
+ * not fewer than what fits a core's cache, with what is made of it.
+ */
+#define RANGES_PER_PROCESS 32
+#define RANGE_BYTES_MIN    ((uint64) 512 << 10)
+
+/* Fewer still, for so many. */
+#define RANGES_PER_PROCESS_MIN 4
 
 /*
  * No range has fewer rows, or gpusort.min_rows if that is less, but where there are no more: starting the plan
@@ -400,10 +410,12 @@ order_rows(GpuSortScanState *state, GpuSortFailure *failure)
 static uint32
 ranges_wanted(const GpuSortExpected *expected, int processes)
 {
-	uint64 ranges = Max(expected->bytes / RANGE_BYTES, (uint64) processes * RANGES_PER_PROCESS);
+	uint64 ranges = Min(expected->bytes / RANGE_BYTES_MIN, (uint64) processes * RANGES_PER_PROCESS);
 
 	if (processes == 1)
 		return 1; /* nobody to share with: the plan above need not start over */
+	ranges = Max(ranges, expected->bytes / RANGE_BYTES);
+	ranges = Max(ranges, (uint64) processes * RANGES_PER_PROCESS_MIN);
 	ranges = Min(ranges, expected->rows / Max(Min(gpusort_min_rows, RANGE_ROWS_MIN), 1));
 	return Max(Min(ranges, GPUSORT_RANGES_MAX), 1);
 }

@@ -23,10 +23,10 @@ sub costs
 	return ($? >> 8, $output);
 }
 
-my ($status, $output) = costs('first.csv', split(/ /, "-n 1000,10000 -r 2 -W 1"));
+my ($status, $output) = costs('first.csv', split(/ /, "-n 1000,10000,30000 -r 2 -W 1"));
 is($status, 0, 'bench/costs') or diag $output;
 unlike($output, qr/no plan of/, 'every plan is the one that is meant') or diag $output;
-like($output, qr/^suggested: gpusort\.setup_cost = [\d.]+, gpusort\.row_cost = [\d.]+;/m, 'suggests settings');
+like($output, qr/^suggested: gpusort\.setup_cost = [\d.]+, gpusort\.row_cost = [\d.]+;/m, 'suggests settings') or diag $output;
 my %times;
 open my $file, '<', "$scratch/first.csv" or die "$scratch/first.csv: $!";
 while (<$file>)
@@ -35,16 +35,16 @@ while (<$file>)
 	$times{"$mode $case $rows"}{$variant}++ if /^(?:costs|first)/ && $value > 0;
 }
 my %each = map { $_ => 2 } qw(scan native-0 native4MB-0 gpusort-0 native-1 native4MB-1 gpusort-1);
-is_deeply($times{"costs $_"}, \%each, "$_ rows in every variant, twice") for 'int16 1000', 'int16 10000', 'int88 1000', 'int88 10000';
+is_deeply($times{"costs $_"}, \%each, "$_ rows in every variant, twice") for map { ("int16 $_", "int88 $_") } 1000, 10000, 30000;
 is($times{'first int88 10000'}{"$_-first"}, 10, "the first sort of ten connections, $_") for qw(native gpusort);
 
-# 2 cases, 2 sizes, 2 numbers of workers, 2 sizes of work_mem; the first sort, 2 sizes
+# 2 cases, 3 sizes, 2 numbers of workers, 2 sizes of work_mem; the first sort, 3 sizes
 ($status, $output) = costs('never.csv', '-f', "$scratch/first.csv", '-s', 'gpusort.setup_cost=1e9');
-like($output, qr/^given settings: gpusort is chosen at 0 of 18 points/m, 'an earlier run can be looked at again; never chosen');
+like($output, qr/^given settings: gpusort is chosen at 0 of 27 points/m, 'an earlier run can be looked at again; never chosen');
 ($status, $output) = costs('always.csv', '-f', "$scratch/first.csv", '-s', 'gpusort.setup_cost=0,gpusort.row_cost=0');
-like($output, qr/^given settings: gpusort is chosen at 18 of 18 points/m, 'always chosen');
+like($output, qr/^given settings: gpusort is chosen at 27 of 27 points/m, 'always chosen');
 ($status, $output) = costs('some.csv', '-f', "$scratch/first.csv", '-s', 'gpusort.setup_cost=0,gpusort.row_cost=0,gpusort.min_rows=5000');
-like($output, qr/^given settings: gpusort is chosen at 9 of 18 points/m, 'chosen for many rows');
+like($output, qr/^given settings: gpusort is chosen at 18 of 27 points/m, 'chosen for many rows');
 
 # the grid of plans above sorts: all kinds are measured, judged, and judged again from the file
 sub grid
