@@ -191,7 +191,7 @@ consider_gpusort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_r
 				paths[i] = apply_projection_to_path(root, ordered_rel, paths[i], target);
 		}
 	}
-	if (wanted.first < 0 && wanted.estimated < 0 && gpusort_path_reads_shards_at_once(input))
+	if (enable_sort && wanted.first < 0 && wanted.estimated < 0 && gpusort_path_reads_shards_at_once(input))
 	{
 		const Path *merge = gpusort_find_merge_of_shards(ordered_rel);
 
