@@ -78,8 +78,8 @@ unmerged(const Offer *offer, MergeAppendPath *merge)
 	RelOptInfo *rel = merge->path.parent;
 	Path *input = rel->cheapest_total_path;
 
-	if (!gpusort_paths_are_of_shards(merge->subpaths) || input == NULL || !gpusort_path_reads_shards_at_once(input) ||
-		!equal(input->pathtarget->exprs, merge->path.pathtarget->exprs))
+	if (!enable_sort || !gpusort_paths_are_of_shards(merge->subpaths) || input == NULL ||
+		!gpusort_path_reads_shards_at_once(input) || !equal(input->pathtarget->exprs, merge->path.pathtarget->exprs))
 		return NULL;
 	return gpusort_sorted_path(offer->root, rel, input, NULL, merge->path.pathkeys);
 }

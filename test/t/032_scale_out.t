@@ -162,9 +162,12 @@ for my $case ([ 'LIMIT', 'SELECT * FROM parted ORDER BY k LIMIT 100', qr/^Limit\
 	is(scalar(grep { /^Custom Scan \(GpuSort\)/ } @remote), 2, "$name: each sorts by GpuSort") or diag $plan, @remote;
 }
 is(scalar(() = plan('SELECT * FROM parted ORDER BY k', 'SET enable_async_append = off; ') =~ /Async/g), 0, 'nothing is read at once where that is off');
-my $foreign = 'SELECT * FROM (SELECT * FROM part1 UNION ALL SELECT * FROM part2) s ORDER BY k';
-like(plan($foreign), qr/Custom Scan \(GpuSort\)/, 'foreign tables alone are sorted here');
-unlike(plan($foreign, 'SET enable_sort = off; '), qr/GpuSort/, 'but not where sorting is off, since the shards can');
+my $foreign = '(SELECT * FROM part1 UNION ALL SELECT * FROM part2) s';
+for my $query ("SELECT * FROM $foreign ORDER BY k", "SELECT DISTINCT ON (g) * FROM $foreign ORDER BY g, k DESC")
+{
+	like(plan($query), qr/Custom Scan \(GpuSort\)/, "foreign tables alone are sorted here: $query");
+	unlike(plan($query, 'SET enable_sort = off; '), qr/GpuSort/, 'but not where sorting is off, since the shards can');
+}
 
 my $union = 'SELECT * FROM ((SELECT * FROM part ORDER BY k, id LIMIT 100) UNION ALL (SELECT * FROM part1 ORDER BY k, id LIMIT 100) UNION ALL (SELECT * FROM part2 ORDER BY k, id LIMIT 100) OFFSET 0) s ORDER BY k, id LIMIT 100';
 is(scalar(() = plan($union) =~ /Async Foreign Scan.*\n.*\n.*Remote SQL: [^\n]* LIMIT 100::bigint/g), 2, 'branches of a UNION ALL have their LIMIT in the shards, at once');
