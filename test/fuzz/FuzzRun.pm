@@ -535,6 +535,8 @@ sub _minimised
 		my ($rows) = $session->run("SELECT q::text FROM r.$table->{name} q LIMIT 20");
 		push @data, map { "--   $table->{name} " . _shortened($_) } split /\0/, $rows // '';
 	}
+	# the round's other queries need what was taken away
+	$self->_setup($session, $schema);
 	return (@kept, @data);
 }
 

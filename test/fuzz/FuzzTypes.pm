@@ -241,13 +241,18 @@ sub random_type
 sub random_collations
 {
 	my @languages = qw(und en de fr sv da nb cs sk hu es lt vi pl tr ja zh ko th ar ru el fa hr et);
+	my %untailored = map { $_ => 1 } qw(und en de fr ru el);
 	my @harmless = qw(kn-true kf-upper kf-lower ks-level1 ks-level2 ks-level3);
 	my @any = (@harmless, qw(ka-shifted kb-true kc-true kk-true ks-level4 ks-identic kr-digit-latn kr-grek kv-currency co-standard co-search co-trad co-phonebk co-pinyin co-stroke co-eor));
 	my $locale = sub {
 		my ($n, @attributes) = @_;
 		my %seen;
 		my @some = grep { /^(\w\w)/ && !$seen{$1}++ } some_of($n, @attributes);
-		return one_of(@languages) . (@some ? '-u-' . join('-', sort @some) : '');
+		my $language = one_of(@languages);
+		# Numbers by value and a tailored order: ICU's comparisons of digits other than ASCII's
+		# contradict each other there, so that no order is the right one.
+		@some = grep { $_ ne 'kn-true' } @some if !$untailored{$language} || grep { /^co-/ && $_ ne 'co-standard' } @some;
+		return $language . (@some ? '-u-' . join('-', sort @some) : '');
 	};
 	return ("CREATE COLLATION r.any (provider = icu, locale = '" . $locale->(below(4), @any) . "')",
 		"CREATE COLLATION r.loose (provider = icu, locale = '" . $locale->(between(1, 2), @harmless) . "', deterministic = false)");
