@@ -32,6 +32,7 @@ use FuzzServer;
 use FuzzSession;
 use FuzzTypes;
 use GpuSortNode;
+use List::Util qw(min);
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bad_lines);
@@ -276,11 +277,13 @@ sub _compare_ranked
 	return if $fields == 0;
 	my ($all, @messages) = $session->run($query->{rank});
 	return if _sqlstates(@messages) ne '';
-	my %ranks;
+	# rows that look the same may have several places
+	my (%ranks, %rows);
 	for my $row (_rows($all, $fields))
 	{
 		my ($rank, $rest) = split /\0/, $row, 2;
-		push @{ $ranks{$rest} }, $rank;
+		$ranks{$rest}{$rank} = 1;
+		$rows{$rest}++;
 	}
 	my @native = _rows($native, $fields - 1);
 	my @ours = _rows($ours, $fields - 1);
@@ -290,15 +293,16 @@ sub _compare_ranked
 		return "rows: $difference" if $difference;
 	}
 	return sprintf 'rows: %d natively, %d with gpusort', scalar @native, scalar @ours if @native != @ours;
-	my %used;
+	my (%used, %alike);
 	for my $i (0 .. $#ours)
 	{
-		my $ranks = $ranks{ $ours[$i] };
-		return "rows: row $i is none of the query's: " . _shortened($ours[$i]) unless $ranks && $used{ $ours[$i] }++ < @$ranks;
-		# rows that look the same may have several places
-		my %places = map { $_ => 1 } @{ $ranks{ $native[$i] } };
-		return "order: row $i has rank $ranks->[0] and natively $ranks{ $native[$i] }[0]: " . _shortened($ours[$i]) . ' instead of ' . _shortened($native[$i])
-			unless grep { $places{$_} } @$ranks;
+		my ($our_row, $native_row) = ($ours[$i], $native[$i]);
+		my $ranks = $ranks{$our_row};
+		my $native_ranks = $ranks{$native_row};
+		return "rows: row $i is none of the query's: " . _shortened($our_row) unless $ranks && $used{$our_row}++ < $rows{$our_row};
+		next if $our_row eq $native_row || ($alike{$our_row}{$native_row} //= grep { $native_ranks->{$_} } keys %$ranks);
+		my ($rank, $native_rank) = map { min(keys %$_) } $ranks, $native_ranks;
+		return "order: row $i has rank $rank and natively $native_rank: " . _shortened($our_row) . ' instead of ' . _shortened($native_row);
 	}
 	return;
 }
