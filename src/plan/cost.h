@@ -17,6 +17,7 @@
 /* What a sort costs over its input, in PostgreSQL's unit. */
 typedef struct GpuSortCost
 {
+	double margin; /* cost over time, in units that take PostgreSQL's sort as long */
 	double setup;
 
 	/* per row */

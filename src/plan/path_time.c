@@ -39,9 +39,7 @@
 #include "plan/paths.h"
 #include "plan/shard_time.h"
 #include "settings.h"
-
-/* GpuSort's cost leaves a margin, which is not wanted twice. */
-#define GPUSORT_UNIT 0.6
+#include "utils/spccache.h"
 
 /* What strings take PostgreSQL's sort more than its cost says; GpuSort's cost is too low by as much (cost.c). */
 #define STRING_FACTOR 2.0
@@ -77,9 +75,9 @@
  * A path over GpuSort has to be faster by so much, for what is written here is not known that well; but not
  * where hashing, if there are MORE_GROUPS times as many groups as estimated, takes WORSE times as long as it.
  */
-#define MARGIN      1.2
+#define MARGIN      1.25
 #define MORE_GROUPS 100.0
-#define WORSE       2.0
+#define WORSE       2.5
 
 /* What is asked of all nodes. */
 typedef struct Estimate
@@ -287,6 +285,13 @@ window_time(const Estimate *estimate, const WindowAggPath *path)
 	return time;
 }
 
+/* The type of a key's first member. */
+static Oid
+first_type(const PathKey *key)
+{
+	return linitial_node(EquivalenceMember, key->pk_eclass->ec_members)->em_datatype;
+}
+
 /*
  * Returns true if the rows of both sides can be cut at the same borders, as range_plan.c will find: their keys are
  * of one type, which is no enum, or of such that have the same keys.  Not without a key.
@@ -304,7 +309,7 @@ has_same_keys(const PathKey *key)
 		GpuSortEncoding encoding =
 			gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not);
 
-		if (!OidIsValid(gpusort_common_key_type(key->pk_opfamily, member->em_datatype, linitial_node(EquivalenceMember, members)->em_datatype)) || encoding == GPUSORT_ENCODE_NONE ||
+		if (!OidIsValid(gpusort_common_key_type(key->pk_opfamily, member->em_datatype, first_type(key))) || encoding == GPUSORT_ENCODE_NONE ||
 			(gpusort_key_types[encoding].string == GPUSORT_STRING_NONE && gpusort_key_types[encoding].create != NULL))
 			return false;
 	}
@@ -321,6 +326,24 @@ native_sort_time(const Estimate *estimate, List *keys, const Path *input)
 		return 0;
 	COST_SORT(&sorted, estimate->root, keys, input, -1);
 	return NATIVE_SORT_TIME * (sorted.total_cost - input->total_cost);
+}
+
+/* Returns true if the first clause of a merge join compares what the rows of its sides are shared out by. */
+static bool
+joins_range_keys(const MergePath *path, const PathKey *outer, const PathKey *inner)
+{
+	const RestrictInfo *clause;
+
+	if (!has_same_keys(outer) || !has_same_keys(inner) || path->path_mergeclauses == NIL)
+		return false;
+	if (outer->pk_eclass == inner->pk_eclass)
+		return true;
+	/* The sides of an outer join's clause are not equal in its rows, so they are of two classes. */
+	clause = linitial_node(RestrictInfo, path->path_mergeclauses);
+	return ((clause->left_ec == outer->pk_eclass && clause->right_ec == inner->pk_eclass) ||
+			(clause->left_ec == inner->pk_eclass && clause->right_ec == outer->pk_eclass)) &&
+		outer->pk_opfamily == inner->pk_opfamily && outer->pk_eclass->ec_collation == inner->pk_eclass->ec_collation &&
+		OidIsValid(gpusort_common_key_type(outer->pk_opfamily, first_type(outer), first_type(inner)));
 }
 
 /* A node over both sides' rows in order: in all processes, if it may, which takes range keys of both. */
@@ -349,8 +372,7 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 	PathTime outer = path_time(estimate, path->jpath.outerjoinpath);
 	PathTime inner = path_time(estimate, path->jpath.innerjoinpath);
 	double work = (outer.rows + inner.rows) * MERGE_ROW + path->jpath.path.rows * JOINED_ROW;
-	bool may_lift = has_same_keys(outer.range_key) && has_same_keys(inner.range_key) &&
-		outer.range_key->pk_eclass == inner.range_key->pk_eclass &&
+	bool may_lift = joins_range_keys(path, outer.range_key, inner.range_key) &&
 		is_parallel_safe(estimate->root, (Node *) path->jpath.joinrestrictinfo);
 
 	outer.above += native_sort_time(estimate, path->outersortkeys, path->jpath.outerjoinpath);
@@ -428,7 +450,8 @@ sort_time(const Estimate *estimate, const Path *path, const Path *below)
 static PathTime
 gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 {
-	double unit = GPUSORT_UNIT * NATIVE_SORT_TIME * (is_string_key(&path->custom.path) ? STRING_FACTOR : 1);
+	/* The cost's margin is not wanted twice. */
+	double unit = NATIVE_SORT_TIME / path->cost.margin * (is_string_key(&path->custom.path) ? STRING_FACTOR : 1);
 	const Path *input = path->input;
 	PathTime time = path_time(estimate, input);
 	GpuSortCost cost = gpusort_cost_scaled(path->cost, unit);
@@ -488,6 +511,32 @@ append_time(const Estimate *estimate, const Path *path, List *subpaths, List *ke
 	}
 	time.before += time.rows * (keys == NIL ? APPEND_ROW : MERGED_ROW);
 	return time;
+}
+
+/*
+ * What a parallel scan of a table in memory costs each process too much: PostgreSQL has them share rows, but each pay
+ * for all of the pages, as if a disk gave them.  Half of a wide row's cost are its pages.
+ */
+static double
+shared_pages_cost(const Estimate *estimate, const Path *path)
+{
+	const RelOptInfo *rel = path->parent;
+	double page_cost;
+	double cost = 0;
+	ListCell *cell;
+
+	if (path->parallel_workers == 0)
+		return 0;
+	if (IsA(path, AppendPath))
+	{
+		foreach(cell, ((const AppendPath *) path)->subpaths)
+			cost += shared_pages_cost(estimate, lfirst(cell));
+		return cost;
+	}
+	if (path->pathtype != T_SeqScan || rel->tuples <= 0 || estimate->root->total_table_pages > effective_cache_size)
+		return 0;
+	get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
+	return rel->pages * page_cost * (1 - Min(path->rows / Max(rel->rows, 1), 1));
 }
 
 static PathTime
@@ -553,7 +602,11 @@ path_time(const Estimate *estimate, const Path *path)
 		default:
 			break;
 	}
-	return (PathTime){.rows = path->rows, .before = path->total_cost * OTHER_UNIT, .processes = 1};
+	return (PathTime){
+		.rows = path->rows,
+		.before = (path->total_cost - shared_pages_cost(estimate, path)) * OTHER_UNIT,
+		.processes = 1,
+	};
 }
 
 /* How many times as long as ours native takes, if there are so many times the estimated number of groups. */

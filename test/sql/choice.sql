@@ -11,7 +11,7 @@ FROM generate_series(1, 300000) i;
 CREATE TABLE gs.other AS SELECT u, id AS v FROM gs.choice ORDER BY id % 1000;
 CREATE TABLE gs.short AS SELECT u, id AS v FROM gs.choice WHERE id <= 1000;
 CREATE TABLE gs.misjudged AS SELECT id, u FROM gs.choice;
-ALTER TABLE gs.misjudged ALTER u SET (n_distinct = 40000);
+ALTER TABLE gs.misjudged ALTER u SET (n_distinct = 30000);
 ANALYZE gs.choice, gs.other, gs.short, gs.misjudged;
 
 -- What does the work: the first node of the plan that groups, joins or sorts, and what is below it.
@@ -43,7 +43,10 @@ FROM (VALUES ('few', 'hash'), ('u', 'gpusort')) v (key, chosen);
 SELECT is(gs.chosen('SELECT u, count(*) FROM gs.choice GROUP BY u ORDER BY u'), 'gpusort', 'groups in order');
 SELECT is(gs.chosen('SELECT few, u, sum(f) FROM gs.choice GROUP BY ROLLUP (few, u)'), 'gpusort', 'grouping sets');
 SELECT is(gs.chosen('SELECT u, count(*) FROM gs.short GROUP BY u'), 'hash', 'groups of few rows');
+SELECT is(gs.chosen('SELECT u, count(*) FROM gs.misjudged GROUP BY u'), 'hash', 'where both take about as long');
+SET work_mem = '1MB';
 SELECT is(gs.chosen('SELECT u, count(*) FROM gs.misjudged GROUP BY u'), 'gpusort', 'where hashing suffers if there are more groups than estimated');
+SET work_mem = '64MB';
 SELECT unalike(gs.chosen('SELECT array_agg(id) FROM gs.choice GROUP BY ARRAY[u]'), '%gpusort%', 'not a type without an encoding');
 SELECT is(gs.digest(query), gs.native_digest(query), query)
 FROM (VALUES ('SELECT u, count(*), sum(n), max(id) FROM gs.choice GROUP BY u HAVING count(*) < 3 ORDER BY u'), ('SELECT many, few, sum(n) FROM gs.choice GROUP BY many, few ORDER BY many, few'),
@@ -118,10 +121,12 @@ SELECT is(gs.chosen(query), chosen, 'with workers: ' || query)
 FROM (VALUES ('SELECT * FROM gs.choice ORDER BY u LIMIT 10', 'sort parallel'),
 	  ('SELECT * FROM gs.choice ORDER BY u LIMIT 100000', CASE WHEN current_setting('server_version_num')::int < 190000 THEN 'gpusort parallel' ELSE 'gpusort' END), ('SELECT u, count(*) FROM gs.choice GROUP BY u', 'gpusort parallel'),
 	  ('SELECT DISTINCT u, f FROM gs.choice', 'gpusort parallel'), ('SELECT sum(f) OVER (PARTITION BY many ORDER BY u) FROM gs.choice', 'gpusort parallel'),
-	  ('SELECT u FROM gs.choice UNION SELECT v FROM gs.other', 'gpusort parallel'), ('SELECT u FROM gs.choice EXCEPT SELECT u FROM gs.other', 'gpusort parallel'), ('SELECT * FROM gs.choice JOIN gs.other USING (u)', 'gpusort parallel')) v (query, chosen);
+	  ('SELECT u FROM gs.choice UNION SELECT v FROM gs.other', 'gpusort parallel'), ('SELECT u FROM gs.choice EXCEPT SELECT u FROM gs.other', 'gpusort parallel'), ('SELECT * FROM gs.choice JOIN gs.other USING (u)', 'gpusort parallel'),
+	  ('SELECT * FROM gs.choice LEFT JOIN gs.other USING (u)', 'gpusort parallel'), ('SELECT * FROM gs.choice c WHERE NOT EXISTS (SELECT FROM gs.other o WHERE o.u = c.u)', 'gpusort parallel')) v (query, chosen);
 SELECT is(gs.digest(query || ' ORDER BY 1, 2'), gs.native_digest(query || ' ORDER BY 1, 2'), 'with workers: ' || query)
 FROM (VALUES ('SELECT u, count(*), sum(n) FROM gs.choice GROUP BY u'), ('SELECT DISTINCT u, f FROM gs.choice'), ('SELECT u, few FROM gs.choice UNION SELECT v, 1 FROM gs.other'),
-	  ('SELECT c.id, o.v FROM gs.choice c JOIN gs.other o USING (u)'), ('SELECT id, sum(f) OVER (PARTITION BY many ORDER BY u, id) FROM gs.choice')) v (query);
+	  ('SELECT c.id, o.v FROM gs.choice c JOIN gs.other o USING (u)'), ('SELECT c.id, 0 FROM gs.choice c WHERE NOT EXISTS (SELECT FROM gs.other o WHERE o.u = c.u AND o.v % 3 = 0)'),
+	  ('SELECT id, sum(f) OVER (PARTITION BY many ORDER BY u, id) FROM gs.choice')) v (query);
 
 -- the workers are started once for both sides of a join
 SET parallel_setup_cost = 7000;
