@@ -11,7 +11,7 @@ FROM generate_series(1, 300000) i;
 CREATE TABLE gs.other AS SELECT u, id AS v FROM gs.choice ORDER BY id % 1000;
 CREATE TABLE gs.short AS SELECT u, id AS v FROM gs.choice WHERE id <= 1000;
 CREATE TABLE gs.misjudged AS SELECT id, u FROM gs.choice;
-ALTER TABLE gs.misjudged ALTER u SET (n_distinct = 30000);
+ALTER TABLE gs.misjudged ALTER u SET (n_distinct = 40000);
 ANALYZE gs.choice, gs.other, gs.short, gs.misjudged;
 
 -- What does the work: the first node of the plan that groups, joins or sorts, and what is below it.
@@ -44,7 +44,7 @@ SELECT is(gs.chosen('SELECT u, count(*) FROM gs.choice GROUP BY u ORDER BY u'), 
 SELECT is(gs.chosen('SELECT few, u, sum(f) FROM gs.choice GROUP BY ROLLUP (few, u)'), 'gpusort', 'grouping sets');
 SELECT is(gs.chosen('SELECT u, count(*) FROM gs.short GROUP BY u'), 'hash', 'groups of few rows');
 SELECT is(gs.chosen('SELECT u, count(*) FROM gs.misjudged GROUP BY u'), 'hash', 'where both take about as long');
-SET work_mem = '1MB';
+SET work_mem = '2MB';
 SELECT is(gs.chosen('SELECT u, count(*) FROM gs.misjudged GROUP BY u'), 'gpusort', 'where hashing suffers if there are more groups than estimated');
 SET work_mem = '64MB';
 SELECT unalike(gs.chosen('SELECT array_agg(id) FROM gs.choice GROUP BY ARRAY[u]'), '%gpusort%', 'not a type without an encoding');
