@@ -75,7 +75,7 @@
  * A path over GpuSort has to be faster by so much, for what is written here is not known that well; but not
  * where hashing, if there are MORE_GROUPS times as many groups as estimated, takes WORSE times as long as it.
  */
-#define MARGIN      1.25
+#define MARGIN      1.2
 #define MORE_GROUPS 100.0
 #define WORSE       2.5
 
