@@ -12,7 +12,7 @@
  *
  * Times are in a unit of 5 us, that of PostgreSQL 15's sort and of GpuSort's cost there (cost.c), and come
  * from bench/costs.
- * Nodes that are not known, scans above all, take what their cost says.
+ * Nodes that are not known, scans above all, take what their cost says, but for pages that processes share.
  *
  * What is above a GpuSort with parallel ingest runs in all processes, if lift.c finds that
  * it may: so the time of such a path has two parts, until the rows are in order and above
@@ -533,7 +533,7 @@ shared_pages_cost(const Estimate *estimate, const Path *path)
 			cost += shared_pages_cost(estimate, lfirst(cell));
 		return cost;
 	}
-	if (path->pathtype != T_SeqScan || rel->tuples <= 0 || estimate->root->total_table_pages > effective_cache_size)
+	if (path->pathtype != T_SeqScan || estimate->root->total_table_pages > effective_cache_size)
 		return 0;
 	get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
 	return rel->pages * page_cost * (1 - Min(path->rows / Max(rel->rows, 1), 1));
