@@ -1,5 +1,5 @@
 \set ECHO none
--- What is above a sort in all processes (src/plan/lift.c): which plans, which not, and their answers.
+-- What is above a sort in all processes (src/plan/finish/lift.c): which plans, which not, and their answers.
 SET client_min_messages = warning;
 LOAD 'gpusort';
 \pset format unaligned

@@ -1,6 +1,6 @@
 \set ECHO none
 -- Grouping sets with a grand total, which is computed beside the groups
--- (src/plan/rollup.c).
+-- (src/plan/offer/rollup.c).
 SET client_min_messages = warning;
 LOAD 'gpusort';
 \pset format unaligned

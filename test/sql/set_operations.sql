@@ -1,6 +1,6 @@
 \set ECHO none
 -- INTERSECT and EXCEPT over rows that several processes ingest
--- (src/plan/set_operations.c).
+-- (src/plan/offer/set_operations.c).
 SET client_min_messages = warning;
 LOAD 'gpusort';
 \pset format unaligned

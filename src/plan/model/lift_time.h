@@ -10,7 +10,7 @@
 
 #include "compat.h"
 
-#include "plan/range_plan.h"
+#include "plan/finish/range_plan.h"
 
 extern bool gpusort_lift_saves_time(const Plan *plan, const GpuSortRangePlan *ranges);
 

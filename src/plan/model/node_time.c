@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/node_time.h"
+#include "plan/model/node_time.h"
 
 #include "nodes/nodeFuncs.h"
 #include "nodes/primnodes.h"

@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/admission.h"
+#include "plan/offer/admission.h"
 
 #include "client/mapped_pool.h"
 #include "keys/types.h"

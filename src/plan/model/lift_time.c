@@ -11,14 +11,14 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/lift_time.h"
+#include "plan/model/lift_time.h"
 
 #include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/primnodes.h"
 #include "node.h"
-#include "plan/node_time.h"
-#include "plan/plan_tree.h"
+#include "plan/model/node_time.h"
+#include "plan/finish/plan_tree.h"
 #include "utils/lsyscache.h"
 
 /* What giving a sorted row out takes. */

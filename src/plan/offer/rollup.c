@@ -21,7 +21,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/rollup.h"
+#include "plan/offer/rollup.h"
 
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"

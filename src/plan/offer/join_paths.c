@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/join_paths.h"
+#include "plan/offer/join_paths.h"
 
 #include "miscadmin.h"
 #include "node.h"
@@ -20,8 +20,8 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
-#include "plan/path_time.h"
-#include "plan/paths.h"
+#include "plan/model/path_time.h"
+#include "plan/offer/paths.h"
 #include "settings.h"
 
 /* A join for which paths are looked for. */

@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/plan_tree.h"
+#include "plan/finish/plan_tree.h"
 
 #include "nodes/bitmapset.h"
 #include "nodes/makefuncs.h"

@@ -11,7 +11,7 @@
 #include "compat.h"
 
 #include "nodes/pathnodes.h"
-#include "plan/cost.h"
+#include "plan/model/cost.h"
 
 /* A path of GpuSort. */
 typedef struct GpuSortPath

@@ -10,11 +10,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/parallel_safety.h"
+#include "plan/finish/parallel_safety.h"
 
 #include "catalog/pg_proc.h"
 #include "nodes/nodeFuncs.h"
-#include "plan/plan_tree.h"
+#include "plan/finish/plan_tree.h"
 #include "utils/lsyscache.h"
 
 /* One expression that is walked. */

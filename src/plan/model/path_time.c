@@ -21,7 +21,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/path_time.h"
+#include "plan/model/path_time.h"
 
 #include <math.h>
 
@@ -35,9 +35,9 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
-#include "plan/node_time.h"
-#include "plan/paths.h"
-#include "plan/shard_time.h"
+#include "plan/model/node_time.h"
+#include "plan/offer/paths.h"
+#include "plan/model/shard_time.h"
 #include "settings.h"
 #include "utils/spccache.h"
 

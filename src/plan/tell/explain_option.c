@@ -14,7 +14,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/explain_option.h"
+#include "plan/tell/explain_option.h"
 
 #ifdef HAVE_EXPLAIN_OPTIONS
 #include "commands/defrem.h"
@@ -22,9 +22,9 @@
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #include "nodes/execnodes.h"
-#include "plan/decisions.h"
-#include "plan/lift.h"
-#include "plan/sort_nodes.h"
+#include "plan/tell/decisions.h"
+#include "plan/finish/lift.h"
+#include "plan/finish/sort_nodes.h"
 #include "server/shared.h"
 #include "settings.h"
 

@@ -10,14 +10,14 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/set_operations.h"
+#include "plan/offer/set_operations.h"
 
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
-#include "plan/paths.h"
+#include "plan/offer/paths.h"
 #include "port/pg_bitutils.h"
 
 /* Returns the same rows as append in parallel, for rel; NULL if one of its inputs has no path for that. */

@@ -35,17 +35,17 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/lift.h"
+#include "plan/finish/lift.h"
 
 #include "executor/executor.h"
 #include "node.h"
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
-#include "plan/lift_time.h"
-#include "plan/parallel_safety.h"
-#include "plan/plan_tree.h"
-#include "plan/range_plan.h"
+#include "plan/model/lift_time.h"
+#include "plan/finish/parallel_safety.h"
+#include "plan/finish/plan_tree.h"
+#include "plan/finish/range_plan.h"
 #include "settings.h"
 
 /* A statement whose plans are gone through. */

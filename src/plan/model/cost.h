@@ -12,7 +12,7 @@
 
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
-#include "plan/admission.h"
+#include "plan/offer/admission.h"
 
 /* What a sort costs over its input, in PostgreSQL's unit. */
 typedef struct GpuSortCost

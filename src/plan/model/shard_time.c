@@ -15,11 +15,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/shard_time.h"
+#include "plan/model/shard_time.h"
 
 #include "foreign/fdwapi.h"
 #include "optimizer/cost.h"
-#include "plan/node_time.h"
+#include "plan/model/node_time.h"
 
 /* Here: a row received as text and taken apart, and a byte of it */
 #define FETCHED_ROW  NS(200)

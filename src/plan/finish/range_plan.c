@@ -28,13 +28,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/range_plan.h"
+#include "plan/finish/range_plan.h"
 
 #include "access/stratnum.h"
 #include "keys/types.h"
 #include "node.h"
 #include "nodes/bitmapset.h"
-#include "plan/plan_tree.h"
+#include "plan/finish/plan_tree.h"
 #include "utils/lsyscache.h"
 
 struct GpuSortRangeColumn

@@ -37,14 +37,14 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/sort_nodes.h"
+#include "plan/finish/sort_nodes.h"
 
 #include "node.h"
 #include "optimizer/optimizer.h"
-#include "plan/admission.h"
-#include "plan/cost.h"
-#include "plan/parallel_safety.h"
-#include "plan/plan_tree.h"
+#include "plan/offer/admission.h"
+#include "plan/model/cost.h"
+#include "plan/finish/parallel_safety.h"
+#include "plan/finish/plan_tree.h"
 #include "settings.h"
 
 /* Where in a statement's plans we are. */

@@ -23,14 +23,14 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/junk.h"
+#include "plan/finish/junk.h"
 
 #include "access/sysattr.h"
 #include "node.h"
 #include "nodes/bitmapset.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "plan/plan_tree.h"
+#include "plan/finish/plan_tree.h"
 #include "utils/lsyscache.h"
 
 /* The expression that computes the bits of a column, whatever type they are called. */

@@ -18,7 +18,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/cost.h"
+#include "plan/model/cost.h"
 
 #include <math.h>
 

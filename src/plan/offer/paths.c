@@ -14,7 +14,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/paths.h"
+#include "plan/offer/paths.h"
 
 #include "node.h"
 #include "nodes/extensible.h"
@@ -22,7 +22,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "plan/admission.h"
+#include "plan/offer/admission.h"
 
 /*
  * The CustomScan that takes the place of the finished Sort.  Like a Sort, it passes

@@ -12,7 +12,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/upper_paths.h"
+#include "plan/offer/upper_paths.h"
 
 #include "node.h"
 #include "optimizer/cost.h"
@@ -22,11 +22,11 @@
 #include "optimizer/planner.h"
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
-#include "plan/path_time.h"
-#include "plan/paths.h"
-#include "plan/rollup.h"
-#include "plan/set_operations.h"
-#include "plan/shard_time.h"
+#include "plan/model/path_time.h"
+#include "plan/offer/paths.h"
+#include "plan/offer/rollup.h"
+#include "plan/offer/set_operations.h"
+#include "plan/model/shard_time.h"
 #include "settings.h"
 #include "utils/selfuncs.h"
 

@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/decisions.h"
+#include "plan/tell/decisions.h"
 
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
