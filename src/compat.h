@@ -33,6 +33,19 @@
 #define pg_attribute_always_inline pg_always_inline
 #endif
 
+/* The kind of join that one becomes when its sides are exchanged, where it keeps the rows of its inner side; else itself */
+#if PG_VERSION_NUM < 160000
+#define TURNED_JOIN(type) ((type) == JOIN_RIGHT ? JOIN_LEFT : (type))
+#elif PG_VERSION_NUM < 180000
+#define TURNED_JOIN(type) ((type) == JOIN_RIGHT ? JOIN_LEFT : (type) == JOIN_RIGHT_ANTI ? JOIN_ANTI : (type))
+#else
+#define TURNED_JOIN(type)                      \
+	((type) == JOIN_RIGHT		   ? JOIN_LEFT \
+		 : (type) == JOIN_RIGHT_ANTI ? JOIN_ANTI \
+		 : (type) == JOIN_RIGHT_SEMI ? JOIN_SEMI \
+									 : (type))
+#endif
+
 #if PG_VERSION_NUM < 160000
 /* From 16 on there are the clauses without those that make no difference. */
 #define PROCESSED_GROUP_CLAUSE(root)    ((root)->parse->groupClause)
@@ -73,7 +86,8 @@ typedef int16 CompareType;
  * What settings like enable_seqscan disable is in the costs; from 18 on it is
  * counted, for paths and for plans, and the counts are compared before the costs.
  */
-#define MORE_DISABLED_NODES(path, other)             0
+#define MORE_DISABLED_NODES(path, other) \
+	((int) ((path)->total_cost / disable_cost) - (int) ((other)->total_cost / disable_cost))
 #define INHERIT_DISABLED_NODES(node, from)           ((void) 0)
 #define EXCHANGE_DISABLED_NODES(path, before, after) ((void) 0)
 #define DISABLE_PATH(path)                           ((path)->startup_cost += disable_cost, (path)->total_cost += disable_cost)
@@ -133,7 +147,7 @@ typedef int16 CompareType;
 #define PLANNER_ARGUMENTS  parse, query_string, cursor_options, params
 
 /* Whether merge joins and Gathers are wanted, as settings say; from 19 on modules can say it of single rels and joins */
-#define MAY_MERGE_JOIN(extra) (enable_mergejoin)
+#define MAY_MERGE_JOIN_REL(rel) (enable_mergejoin)
 #define MAY_GATHER(rel)       (true)
 
 /* The planner does not know what EXPLAIN it plans for, and nothing can be kept with a plan. */
@@ -164,7 +178,7 @@ typedef Instrumentation NodeInstrumentation;
 #define PLANNER_PARAMETERS \
 	Query *parse, const char *query_string, int cursor_options, ParamListInfo params, ExplainState *explain
 #define PLANNER_ARGUMENTS           parse, query_string, cursor_options, params, explain
-#define MAY_MERGE_JOIN(extra)       (((extra)->pgs_mask & PGS_MERGEJOIN_PLAIN) != 0)
+#define MAY_MERGE_JOIN_REL(rel)     (((rel)->pgs_mask & PGS_MERGEJOIN_PLAIN) != 0)
 #define MAY_GATHER(rel)             (((rel)->pgs_mask & PGS_GATHER) != 0)
 #define PLANNER_EXPLAIN             explain
 #define KEPT_WITH_PLAN(stmt)        ((stmt)->extension_state)

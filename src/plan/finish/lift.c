@@ -15,7 +15,7 @@
  *
  * It is lifted as high as it may be, for the higher it is the more is done in parallel, and the fewer
  * rows travel, as a rule; but not over nodes that do nothing but pass rows on or project them, and not where
- * passing rows on takes longer than what is done with them (lift_time.c).  Of the
+ * passing rows on takes longer than what is done with them (plan_time.c).  Of the
  * Gathers below a merge join the first stays, with as many workers as any of them had.  A second
  * window's sort is PostgreSQL's again, one in each process, of the rows of a range.
  *
@@ -42,7 +42,7 @@
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
-#include "plan/model/lift_time.h"
+#include "plan/model/plan_time.h"
 #include "plan/finish/parallel_safety.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/finish/range_plan.h"

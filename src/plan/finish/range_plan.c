@@ -170,8 +170,10 @@ agg_ranges(const Agg *agg, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 	};
 	ListCell *cell;
 
-	if (agg->aggstrategy != AGG_SORTED || DO_AGGSPLIT_SKIPFINAL(agg->aggsplit))
-		return refuse(safety, "an aggregate does not group by sorting, or is a part of one");
+	if (agg->aggstrategy != AGG_SORTED)
+		return refuse(safety, "an aggregate without GROUP BY, or by hashing, needs all rows in one process");
+	if (DO_AGGSPLIT_SKIPFINAL(agg->aggsplit))
+		return refuse(safety, "an aggregate is computed in parts already, by PostgreSQL's own parallel plan");
 	foreach(cell, agg->groupingSets)
 		grouping.count = Min(grouping.count, list_length((List *) lfirst(cell)));
 	if (!group_ranges(&grouping, safety, ranges))

@@ -42,7 +42,9 @@
 #include "node.h"
 #include "optimizer/optimizer.h"
 #include "plan/offer/admission.h"
-#include "plan/model/cost.h"
+#include "plan/model/constants.h"
+#include "plan/model/shape.h"
+#include "plan/model/sort_time.h"
 #include "plan/finish/parallel_safety.h"
 #include "plan/finish/plan_tree.h"
 #include "settings.h"
@@ -64,9 +66,6 @@ typedef struct Place
 	const char *merge_why_not;
 } Place;
 
-/* By so much GpuSort has to be cheaper than a sort of the first rows: few are sorted in next to no time. */
-#define BOUNDED_MARGIN 1.2
-
 static void visit(Plan **link, void *arg);
 
 /* A number for a node that the plan did not have. */
@@ -79,32 +78,12 @@ new_node_id(Place *place)
 }
 
 /*
- * What PostgreSQL's sort costs for the rows that a Limit above it asks for, where it costs so much for all by
- * PostgreSQL's estimate.  *emitted becomes the number of these.
- */
-static double
-bounded_cost(const Limit *limit, const Sort *sort, double rows, double native_cost, const GpuSortAdmission *admission,
-			 double *emitted)
-{
-	bool known;
-	double first = gpusort_limit_rows(limit->limitCount, limit->limitOffset, rows, &known);
-	double cost = -1;
-
-	if (first < 0 || first >= rows)
-		return native_cost;
-	*emitted = first;
-	cost = gpusort_top_n_cost(sort->plan.plan_rows, first, sort->plan.plan_width, admission->string_key);
-	return cost < 0 ? native_cost : cost / BOUNDED_MARGIN;
-}
-
-/*
- * Returns true if GpuSort is to do the work of sort, of so many rows in each process,
- * which PostgreSQL does at native_cost; ingest_processes share the ingest.  Else *why_not
+ * Returns true if GpuSort is to do the work of sort, of so many rows in each process, of which PostgreSQL
+ * merges the rows of so many processes, or none; ingest_processes share the ingest.  Else *why_not
  * gets the reason, if somebody wants it.
  */
 static bool
-is_worth_it(const Place *place, const Sort *sort, double rows, double native_cost, int ingest_processes,
-			const char **why_not)
+is_worth_it(const Place *place, const Sort *sort, double rows, int ingest_processes, const char **why_not)
 {
 	const GpuSortCandidate candidate = {
 		.rows = rows,
@@ -114,9 +93,11 @@ is_worth_it(const Place *place, const Sort *sort, double rows, double native_cos
 		.sort = sort,
 	};
 	GpuSortAdmission admission;
-	GpuSortCost cost;
-	double emitted = rows;
+	GpuSortTime time;
+	double first = -1;
+	double emitted;
 	double ours;
+	double native;
 
 	admission = gpusort_admit(&candidate);
 	*why_not = admission.why_not;
@@ -125,21 +106,27 @@ is_worth_it(const Place *place, const Sort *sort, double rows, double native_cos
 	if (gpusort_force)
 		return true;
 	if (place->limit != NULL)
-		native_cost = bounded_cost(place->limit, sort, rows, native_cost, &admission, &emitted);
-	if (admission.verified)
-		emitted = rows; /* all are read, to be verified */
+	{
+		bool known;
 
-	cost = gpusort_sort_node_cost(place->stmt->rtable, sort, rows, &admission);
-	if (emitted < rows && !admission.verified)
-		cost = gpusort_cost_of_first(cost, rows, emitted);
-	ours = (cost.setup + cost.order * rows) * place->processes + (cost.ingest / ingest_processes + cost.compare) * rows +
-		cost.emit * emitted;
-	if (ours < native_cost)
+		first = gpusort_limit_rows(place->limit->limitCount, place->limit->limitOffset, rows, &known);
+	}
+	time = gpusort_node_sort_time(place->stmt->rtable, sort, rows, &admission);
+	native = gpusort_native_sort_time(sort->plan.plan_rows, sort->plan.plan_width, first, time.string_factor, time.in_order);
+	if (ingest_processes > 1)
+		native = native * gpusort_crowd(ingest_processes - 1) +
+			(first < 0 ? rows : Min(first, rows)) * gpusort_constant(GPUSORT_TIME_MERGE_ROW, false);
+	emitted = first < 0 || admission.verified ? rows : Min(first, rows); /* all are read, to be verified */
+	if (emitted < rows)
+		time = gpusort_sort_time_of_first(time, rows, emitted);
+	ours = (time.setup + time.order * rows) * place->processes + (time.ingest / ingest_processes * gpusort_crowd(ingest_processes - 1) + time.compare) * rows +
+		time.emit * emitted;
+	if (ours * GPUSORT_MARGIN + gpusort_least_gain(true) < native)
 		return true;
 	if (place->decisions != NULL)
-		*why_not = psprintf("its cost of %.0f is above the %.0f of PostgreSQL's sort%s%s", ours, native_cost,
+		*why_not = psprintf("it would take %.2f ms, PostgreSQL's sort %.2f ms%s%s", ours / 1e6, native / 1e6,
 							emitted < rows ? " for the rows that LIMIT asks for" : "",
-							cost.ties * rows > ours / 2 ? ", as the first level of the collation tells too few of the strings apart" : "");
+							time.ties * rows > ours / 2 ? ", as the first level of the collation tells too few of the strings apart" : "");
 	return false;
 }
 
@@ -274,13 +261,6 @@ is_ours(const Plan *plan)
 		gpusort_plan_is(plan, &gpusort_exchange_scan_methods) || gpusort_plan_is(plan, &gpusort_output_scan_methods);
 }
 
-/* What a plan costs over the plan below it. */
-static double
-cost_over(const Plan *plan, const Plan *below)
-{
-	return plan->total_cost - below->total_cost;
-}
-
 /* Sets *found, a bool, if the plan gives this process a part of the rows, which depends on what others have had. */
 static void
 find_part(Plan **link, void *found)
@@ -300,8 +280,7 @@ consider_gather_merge(Place *place, Plan **link, const char **why_not)
 	GatherMerge *merge = (GatherMerge *) *link;
 	Sort *sort = (Sort *) outerPlan(merge);
 
-	if (!is_worth_it(place, sort, merge->plan.plan_rows, cost_over(&merge->plan, outerPlan(sort)), merge->num_workers + 1,
-					 why_not))
+	if (!is_worth_it(place, sort, merge->plan.plan_rows, merge->num_workers + 1, why_not))
 		return;
 	if (place->look)
 		*why_not = GPUSORT_REASON_PAST;
@@ -322,7 +301,7 @@ consider_sort(Place *place, Plan **link)
 		gpusort_decide_left(place->decisions, &sort->plan, GPUSORT_REASON_RANGE);
 	else if (!gpusort_plan_passes_rows_on(&sort->plan))
 		gpusort_decide_left(place->decisions, &sort->plan, "its columns are not those of the plan below it");
-	else if (!is_worth_it(place, sort, sort->plan.plan_rows, cost_over(&sort->plan, outerPlan(sort)), 1, &why_not))
+	else if (!is_worth_it(place, sort, sort->plan.plan_rows, 1, &why_not))
 		gpusort_decide_refused(place->decisions, &sort->plan, place->merge_why_not != NULL ? place->merge_why_not : why_not);
 	else if (place->look)
 		gpusort_decide_refused(place->decisions, &sort->plan, GPUSORT_REASON_PAST);

@@ -1,23 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * path_time.c
- *	  How long a path takes, where PostgreSQL's costs do not say.
+ *	  How long a path takes: the model's adaptor for paths.
  *
  * PostgreSQL's costs tell its own plans from each other.  What a unit of them takes depends
  * on the node: in a Sort five microseconds, in a scan two, in a hash table of many groups
  * thirty, since there is no term for rows that are in no cache, for fresh pages and for
- * groups.  So a path over GpuSort that competes with hashing is not given a cost made of
- * such parts: what both paths take is estimated here, node by node, and the path over
- * GpuSort gets PostgreSQL's cost of the other, times the ratio of the two times.
- *
- * Times are in a unit of 5 us, that of PostgreSQL 15's sort and of GpuSort's cost there (cost.c), and come
- * from bench/costs.
- * Nodes that are not known, scans above all, take what their cost says, but for pages that processes share.
+ * groups.  So where a path over GpuSort could take the place of another, what both take is estimated here,
+ * node by node, in ns, and the ratio of the two decides (offers.c).  Nodes that are not
+ * known, scans above all, take what their cost says, but for pages that processes share.
  *
  * What is above a GpuSort with parallel ingest runs in all processes, if lift.c finds that
  * it may: so the time of such a path has two parts, until the rows are in order and above
  * that, of which the second is divided.  Whether it may is guessed here, from paths: the
  * sort's first column is one that each node groups by, and expressions are parallel safe.
+ *
+ * Estimates of rows can be wrong by ten and more.  So times are also asked for as if there were
+ * more groups, or fewer, or as many times the rows on one side of a join (GpuSortGuess).
  *
  *-------------------------------------------------------------------------
  */
@@ -25,6 +24,7 @@
 
 #include <math.h>
 
+#include "catalog/pg_type_d.h"
 #include "executor/nodeAgg.h"
 #include "keys/types.h"
 #include "miscadmin.h"
@@ -35,55 +35,19 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
-#include "plan/model/node_time.h"
-#include "plan/offer/paths.h"
+#include "plan/model/constants.h"
+#include "plan/model/shape.h"
 #include "plan/model/shard_time.h"
+#include "plan/offer/paths.h"
 #include "settings.h"
 #include "utils/spccache.h"
-
-/* What strings take PostgreSQL's sort more than its cost says; GpuSort's cost is too low by as much (cost.c). */
-#define STRING_FACTOR 2.0
-
-/* Rows on their way through Gather's queues, of which parallel_tuple_cost says several times that. */
-#define GATHER_ROW       (0.16 * parallel_tuple_cost)
-#define GATHER_MERGE_ROW (0.35 * parallel_tuple_cost)
-
-/* A worker's start, beside parallel_setup_cost */
-#define WORKER_START (0.1 * parallel_setup_cost)
-
-/* A row that is looked up in a table of so many bytes, over one that lies in the cache. */
-#define CACHE_BYTES    (512.0 * 1024)
-#define CACHE_DOUBLING NS(25)
-#define CACHE_MISS_MAX NS(300)
-
-#define HASH_ROW        NS(55)
-#define HASH_GROUP      NS(250)
-#define HASH_GROUP_BYTE NS(0.7)
-#define HASH_SPILL_ROW  NS(300)
-#define HASH_SPILL_BYTE NS(0.7)
-#define APPEND_ROW      NS(5)
-#define MERGED_ROW      NS(20)
-
-#define BUILD_ROW  NS(150)
-#define BUILD_BYTE NS(0.6)
-#define PROBE_ROW  NS(90)
-
-/* Hash tables are this much larger than what is in them. */
-#define HASH_ROW_BYTES 48.0
-
-/*
- * A path over GpuSort has to be faster by so much, for what is written here is not known that well; but not
- * where hashing, if there are MORE_GROUPS times as many groups as estimated, takes WORSE times as long as it.
- */
-#define MARGIN      1.2
-#define MORE_GROUPS 100.0
-#define WORSE       2.5
 
 /* What is asked of all nodes. */
 typedef struct Estimate
 {
 	PlannerInfo *root;
-	double groups; /* times the estimated number of groups */
+	const GpuSortGuess *guess;
+	double first; /* so many rows are wanted of the path; -1: all */
 } Estimate;
 
 /* What is known of a path. */
@@ -109,11 +73,13 @@ total_time(const PathTime *time)
 	return time->before + time->above;
 }
 
-/* What a lookup in a table of so many bytes takes more than one in the cache. */
-static double
-cache_misses(double bytes)
+/* What a path takes of which all rows are read. */
+static PathTime
+input_time(const Estimate *estimate, const Path *path)
 {
-	return bytes <= CACHE_BYTES ? 0 : Min(CACHE_DOUBLING * log2(bytes / CACHE_BYTES), CACHE_MISS_MAX);
+	const Estimate all = {.root = estimate->root, .guess = estimate->guess, .first = -1};
+
+	return path_time(&all, path);
 }
 
 /* Adds a node to what is below it; if it cannot run in several processes, range_key becomes NULL. */
@@ -160,58 +126,65 @@ groups_by_range_key(const PathTime *time, List *clauses, List *tlist)
 	return false;
 }
 
-/* What transitions of a query's aggregates take for a row, and their states for a group. */
-static void
-aggregate_times(const PlannerInfo *root, double *row, double *group)
+/* The aggregates of a query. */
+static GpuSortAggregates
+find_aggregates(const PlannerInfo *root)
 {
+	GpuSortAggregates found = {.sorts = root->numOrderedAggs};
 	ListCell *cell;
 
-	*row = TRANSITION_SORT * root->numOrderedAggs;
-	*group = 0;
 	foreach(cell, root->aggtransinfos)
 	{
 		const AggTransInfo *info = lfirst(cell);
-		bool state = !info->transtypeByVal || info->aggtranstype == INTERNALOID;
 
-		gpusort_add_transition_times(state, row, group);
+		if (info->transtypeByVal && info->aggtranstype != INTERNALOID)
+			found.values++;
+		else
+			found.states++;
 	}
+	return found;
 }
 
-/* Grouping so many rows by hashing. */
+/* Grouping so many rows of a path, by hashing or in order. */
 static double
-hash_time(const Estimate *estimate, const Path *input, double rows, double groups, uint64 transition_space)
+group_time(const Estimate *estimate, GpuSortNodeKind kind, const Path *input, double rows, double groups, uint64 transition_space)
 {
 	const PlannerInfo *root = estimate->root;
-	double entry = hash_agg_entry_size(list_length(root->aggtransinfos), input->pathtarget->width, transition_space);
-	double limit = get_hash_memory_limit();
-	double bytes = entry * groups;
-	double row;
-	double group;
-	double time;
+	const GpuSortShape shape = {
+		.kind = kind,
+		.rows = rows,
+		.groups = groups,
+		.width = input->pathtarget->width,
+		.aggregates = find_aggregates(root),
+		.memory = get_hash_memory_limit(),
+		.entry = hash_agg_entry_size(list_length(root->aggtransinfos), input->pathtarget->width, transition_space),
+	};
 
-	aggregate_times(root, &row, &group);
-	time = rows * (HASH_ROW + row + cache_misses(Min(bytes, limit))) + groups * (HASH_GROUP + group) +
-		Min(bytes, limit) * HASH_GROUP_BYTE;
-	if (bytes > limit)
-		time += rows * (1 - limit / bytes) * (HASH_SPILL_ROW + HASH_SPILL_BYTE * input->pathtarget->width);
-	return time;
+	return gpusort_node_time(&shape);
 }
 
-/* Grouping so many rows that are in order. */
+/* A node of which the number of rows is all that counts. */
 static double
-sorted_time(const Estimate *estimate, double rows, double groups)
+rows_time(GpuSortNodeKind kind, double rows)
 {
-	double row;
-	double group;
+	const GpuSortShape shape = {.kind = kind, .rows = rows};
 
-	aggregate_times(estimate->root, &row, &group);
-	return rows * (SORTED_ROW + row) + groups * (SORTED_GROUP + group);
+	return gpusort_node_time(&shape);
+}
+
+/* What a node costs beside the one below it. */
+static double
+cost_time(double cost)
+{
+	const GpuSortShape shape = {.kind = GPUSORT_NODE_OTHER, .cost = cost};
+
+	return gpusort_node_time(&shape);
 }
 
 static double
 more_groups(const Estimate *estimate, double groups, double rows)
 {
-	return Max(Min(groups * estimate->groups, rows), 1);
+	return Max(Min(groups * estimate->guess->groups, rows), 1);
 }
 
 /* Rows that are left of groups by HAVING, by PostgreSQL's estimate. */
@@ -224,14 +197,16 @@ rows_of_groups(const Path *path, double estimated_groups, double groups)
 static PathTime
 aggregate_time(const Estimate *estimate, const AggPath *path)
 {
-	PathTime time = path_time(estimate, path->subpath);
+	PathTime time = input_time(estimate, path->subpath);
 	double groups = more_groups(estimate, path->numGroups, time.rows);
 	bool hashed = path->aggstrategy == AGG_HASHED;
 	bool may_lift = path->aggstrategy == AGG_SORTED && !DO_AGGSPLIT_SKIPFINAL(path->aggsplit) &&
 		groups_by_range_key(&time, path->groupClause, estimate->root->processed_tlist) &&
 		target_is_safe(estimate, &path->path) && is_parallel_safe(estimate->root, (Node *) path->qual);
 
-	add_node(&time, hashed ? hash_time(estimate, path->subpath, time.rows, groups, path->transitionSpace) : sorted_time(estimate, time.rows, groups),
+	add_node(&time,
+			 group_time(estimate, hashed ? GPUSORT_NODE_HASH_GROUPS : GPUSORT_NODE_SORTED_GROUPS, path->subpath, time.rows, groups,
+						path->transitionSpace),
 			 rows_of_groups(&path->path, path->numGroups, groups), may_lift, true);
 	return time;
 }
@@ -239,7 +214,7 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 static PathTime
 grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
 {
-	PathTime time = path_time(estimate, path->subpath);
+	PathTime time = input_time(estimate, path->subpath);
 	double rows = time.rows;
 	double groups = more_groups(estimate, path->path.rows, rows);
 	bool may_lift = path->aggstrategy == AGG_SORTED && target_is_safe(estimate, &path->path) &&
@@ -254,12 +229,13 @@ grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
 
 		if (rollup->is_hashed)
 		{
-			work += hash_time(estimate, path->subpath, rows, more_groups(estimate, rollup->numGroups, rows),
-							  path->transitionSpace);
+			work += group_time(estimate, GPUSORT_NODE_HASH_GROUPS, path->subpath, rows,
+							   more_groups(estimate, rollup->numGroups, rows), path->transitionSpace);
 			may_lift = false;
 		}
 		else
-			work += sorted_time(estimate, rows * list_length(rollup->gsets), more_groups(estimate, rollup->numGroups, rows));
+			work += group_time(estimate, GPUSORT_NODE_SORTED_GROUPS, path->subpath, rows * list_length(rollup->gsets),
+							   more_groups(estimate, rollup->numGroups, rows), 0);
 		foreach(set, rollup->gsets_data)
 		{
 			if (lfirst_node(GroupingSetData, set)->set == NIL)
@@ -275,13 +251,14 @@ grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
 static PathTime
 window_time(const Estimate *estimate, const WindowAggPath *path)
 {
-	PathTime time = path_time(estimate, path->subpath);
+	PathTime time = input_time(estimate, path->subpath);
 	bool may_lift = groups_by_range_key(&time, path->winclause->partitionClause, estimate->root->processed_tlist) &&
 		target_is_safe(estimate, &path->path);
-	double row = gpusort_window_row_time(path->path.pathtarget->exprs, path->winclause->winref,
-										 WINDOW_PATH_RUN_CONDITION(path), gpusort_path_is_sort(path->subpath));
+	bool numbers = gpusort_path_is_sort(path->subpath) &&
+		gpusort_window_only_numbers(path->path.pathtarget->exprs, path->winclause->winref, WINDOW_PATH_RUN_CONDITION(path));
 
-	add_node(&time, row * time.rows, path->path.rows, may_lift, true);
+	add_node(&time, rows_time(numbers ? GPUSORT_NODE_NUMBERING : GPUSORT_NODE_WINDOW, time.rows), path->path.rows, may_lift,
+			 true);
 	return time;
 }
 
@@ -316,16 +293,17 @@ has_same_keys(const PathKey *key)
 	return members != NIL;
 }
 
-/* PostgreSQL's sort of a path's rows, by keys; nothing if there are none. */
+/* PostgreSQL's sort of so many rows of a path, by keys; nothing if there are none. */
 static double
-native_sort_time(const Estimate *estimate, List *keys, const Path *input)
+native_sort_time(const Estimate *estimate, List *keys, const Path *input, double rows, double first)
 {
-	Path sorted;
+	const PathKey *key;
 
 	if (keys == NIL)
 		return 0;
-	COST_SORT(&sorted, estimate->root, keys, input, -1);
-	return NATIVE_SORT_TIME * (sorted.total_cost - input->total_cost);
+	key = linitial_node(PathKey, keys);
+	return gpusort_native_sort_time(rows, input->pathtarget->width, first, gpusort_string_factor(key),
+									gpusort_path_is_in_order(estimate->root, input, key));
 }
 
 /* Returns true if the first clause of a merge join compares what the rows of its sides are shared out by. */
@@ -366,48 +344,77 @@ both_sides_time(const Estimate *estimate, const Path *path, PathTime outer, cons
 	return outer;
 }
 
+/* How many times the estimated rows a side of a join is guessed to have, if it is the join that is asked for. */
+static double
+guessed_side(const Estimate *estimate, const Path *join, const Path *side)
+{
+	if (join->parent != estimate->guess->join)
+		return 1;
+	return bms_equal(side->parent->relids, estimate->guess->one_side) ? estimate->guess->one_rows : estimate->guess->other_rows;
+}
+
+/* The sort of a join's side, of more rows or fewer than estimated. */
+static double
+more_rows_time(const Path *side, double rows, double factor)
+{
+	const GpuSortPath *sort = (const GpuSortPath *) side;
+
+	if (factor == 1 || !gpusort_path_is_sort(side))
+		return 0;
+	return (factor - 1) * rows *
+		(sort->time.ingest / (sort->gathered ? gpusort_range_processes(sort->input->parallel_workers) : 1) + sort->time.order +
+		 sort->time.emit + sort->time.compare);
+}
+
 static PathTime
 merge_join_time(const Estimate *estimate, const MergePath *path)
 {
-	PathTime outer = path_time(estimate, path->jpath.outerjoinpath);
-	PathTime inner = path_time(estimate, path->jpath.innerjoinpath);
-	double work = (outer.rows + inner.rows) * MERGE_ROW + path->jpath.path.rows * JOINED_ROW;
+	const Path *outer_path = path->jpath.outerjoinpath;
+	const Path *inner_path = path->jpath.innerjoinpath;
+	double outer_factor = guessed_side(estimate, &path->jpath.path, outer_path);
+	double inner_factor = guessed_side(estimate, &path->jpath.path, inner_path);
+	PathTime outer = input_time(estimate, outer_path);
+	PathTime inner = input_time(estimate, inner_path);
+	GpuSortShape shape = {.kind = GPUSORT_NODE_MERGE_JOIN, .rows_out = path->jpath.path.rows * outer_factor * inner_factor};
 	bool may_lift = joins_range_keys(path, outer.range_key, inner.range_key) &&
 		is_parallel_safe(estimate->root, (Node *) path->jpath.joinrestrictinfo);
 
-	outer.above += native_sort_time(estimate, path->outersortkeys, path->jpath.outerjoinpath);
-	inner.above += native_sort_time(estimate, path->innersortkeys, path->jpath.innerjoinpath);
-	return both_sides_time(estimate, &path->jpath.path, outer, &inner, work, may_lift);
+	outer.before += more_rows_time(outer_path, outer.rows, outer_factor);
+	inner.before += more_rows_time(inner_path, inner.rows, inner_factor);
+	shape.rows = outer.rows *= outer_factor;
+	shape.inner_rows = inner.rows *= inner_factor;
+	outer.above += native_sort_time(estimate, path->outersortkeys, outer_path, outer.rows, -1);
+	inner.above += native_sort_time(estimate, path->innersortkeys, inner_path, inner.rows, -1);
+	return both_sides_time(estimate, &path->jpath.path, outer, &inner, gpusort_node_time(&shape), may_lift);
 }
 
 static PathTime
 hash_join_time(const Estimate *estimate, const HashPath *path)
 {
+	const Path *outer_path = path->jpath.outerjoinpath;
 	const Path *inner_path = path->jpath.innerjoinpath;
-	PathTime outer = path_time(estimate, path->jpath.outerjoinpath);
-	PathTime inner = path_time(estimate, inner_path);
-	double width = HASH_ROW_BYTES + inner_path->pathtarget->width;
-	double miss = cache_misses(Max(path->inner_rows_total, inner.rows) * width / Max(path->num_batches, 1));
-	PathTime time = {.rows = path->jpath.path.rows, .processes = 1};
+	double outer_factor = guessed_side(estimate, &path->jpath.path, outer_path);
+	double inner_factor = guessed_side(estimate, &path->jpath.path, inner_path);
+	PathTime outer = input_time(estimate, outer_path);
+	PathTime inner = input_time(estimate, inner_path);
+	bool one_table = path->jpath.path.parallel_aware;
+	const GpuSortShape shape = {
+		.kind = GPUSORT_NODE_HASH_JOIN,
+		.rows = outer.rows * outer_factor,
+		.inner_rows = inner.rows * inner_factor,
+		.rows_out = path->jpath.path.rows * outer_factor * inner_factor,
+		.width = outer_path->pathtarget->width,
+		.inner_width = inner_path->pathtarget->width,
+		.memory = get_hash_memory_limit() * (one_table ? path->jpath.path.parallel_workers + 1.0 : 1.0),
+		.table_rows = Max(one_table ? path->inner_rows_total : inner.rows, inner.rows) * inner_factor,
+		.batches = path->num_batches,
+	};
 
-	time.before = total_time(&outer) + total_time(&inner) + inner.rows * (BUILD_ROW + miss + BUILD_BYTE * width) +
-		outer.rows * (PROBE_ROW + miss) + time.rows * JOINED_ROW;
-	if (path->num_batches > 1)
-		time.before += (1 - 1.0 / path->num_batches) *
-			((inner.rows + outer.rows) * HASH_SPILL_ROW +
-			 HASH_SPILL_BYTE * (inner.rows * width + outer.rows * path->jpath.outerjoinpath->pathtarget->width));
-	return time;
-}
-
-/* What a node takes that has one path below it, and of whose work PostgreSQL's cost is not far off. */
-static PathTime
-over_time(const Estimate *estimate, const Path *path, const Path *below, double work)
-{
-	PathTime time = path_time(estimate, below);
-
-	add_node(&time, work, below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, target_is_safe(estimate, path),
-			 false);
-	return time;
+	return (PathTime){
+		.rows = shape.rows_out,
+		.processes = 1,
+		.before = total_time(&outer) + total_time(&inner) + gpusort_node_time(&shape),
+	};
 }
 
 static PathTime
@@ -415,58 +422,63 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 {
 	bool hashed = path->strategy == SETOP_HASHED;
 #ifdef SET_OPERATIONS_READ_APPEND
-	PathTime time = path_time(estimate, path->subpath);
+	PathTime time = input_time(estimate, path->subpath);
 	double groups = more_groups(estimate, path->numGroups, time.rows);
 
-	add_node(&time, hashed ? hash_time(estimate, path->subpath, time.rows, groups, 0) : SETOP_ROW * time.rows,
+	add_node(&time, hashed ? group_time(estimate, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0) : rows_time(GPUSORT_NODE_SETOP, time.rows),
 			 path->path.rows, !hashed && target_is_safe(estimate, &path->path), true);
 	return time;
 #else
-	PathTime left = path_time(estimate, path->leftpath);
-	PathTime right = path_time(estimate, path->rightpath);
+	PathTime left = input_time(estimate, path->leftpath);
+	PathTime right = input_time(estimate, path->rightpath);
 	double rows = left.rows + right.rows;
 	double groups = more_groups(estimate, path->numGroups, left.rows);
 	bool may_lift = !hashed && has_same_keys(left.range_key) && has_same_keys(right.range_key);
 
 	return both_sides_time(estimate, &path->path, left, &right,
-						   hashed ? hash_time(estimate, path->leftpath, rows, groups, 0) : SETOP_ROW * rows, may_lift);
+						   hashed ? group_time(estimate, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0) : rows_time(GPUSORT_NODE_SETOP, rows),
+						   may_lift);
 #endif
 }
 
-static bool
-is_string_key(const Path *path)
-{
-	return path->pathkeys != NIL && OidIsValid(linitial_node(PathKey, path->pathkeys)->pk_eclass->ec_collation);
-}
-
+/* PostgreSQL's sort; an incremental one has small parts to sort. */
 static PathTime
-sort_time(const Estimate *estimate, const Path *path, const Path *below)
+sort_time(const Estimate *estimate, const Path *path, const Path *below, int presorted)
 {
-	double cost = NATIVE_SORT_TIME * (path->total_cost - below->total_cost);
+	PathTime time = input_time(estimate, below);
+	double work = native_sort_time(estimate, path->pathkeys, below, time.rows, estimate->first);
 
-	return over_time(estimate, path, below, is_string_key(path) ? STRING_FACTOR * cost : cost);
+	if (presorted > 0)
+		work = Min(work, cost_time((path->total_cost - below->total_cost)));
+	add_node(&time, work, below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, target_is_safe(estimate, path),
+			 false);
+	if (estimate->first >= 0)
+		time.rows = Min(time.rows, estimate->first);
+	return time;
 }
 
 static PathTime
 gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 {
-	/* The cost's margin is not wanted twice. */
-	double unit = NATIVE_SORT_TIME / path->cost.margin * (is_string_key(&path->custom.path) ? STRING_FACTOR : 1);
 	const Path *input = path->input;
-	PathTime time = path_time(estimate, input);
-	GpuSortCost cost = gpusort_cost_scaled(path->cost, unit);
+	PathTime time = input_time(estimate, input);
+	GpuSortTime sort = path->time;
 	double rows = path->custom.path.rows;
+	double first = path->verified || estimate->first < 0 ? rows : Min(estimate->first, rows);
 	PathTime sorted = {.rows = rows, .processes = 1};
 
-	/* Ties are compared as PostgreSQL's sort does it. */
-	cost.compare += path->cost.ties * (STRING_FACTOR - unit);
-	sorted.before = total_time(&time) + cost.setup + (cost.order + cost.compare) * rows +
-		cost.ingest * (path->gathered ? input->rows : rows);
-	sorted.above = cost.emit * rows;
+	if (estimate->first >= 0 && !path->verified)
+		sort = gpusort_sort_time_of_first(sort, rows, first);
+	sorted.before = total_time(&time) + sort.ingest * time.rows;
+	if (path->gathered)
+	{
+		sorted.start = gpusort_start_time(input->parallel_workers);
+		sorted.before = sorted.before * gpusort_crowd(input->parallel_workers) + sorted.start;
+	}
+	sorted.before += sort.setup + (sort.order + sort.compare) * rows;
+	sorted.above = sort.emit * first;
 	if (path->gathered && gpusort_parallel_output)
 	{
-		sorted.start = parallel_setup_cost + WORKER_START * input->parallel_workers;
-		sorted.before += sorted.start;
 		sorted.processes = gpusort_range_processes(input->parallel_workers);
 		sorted.range_key = linitial_node(PathKey, path->custom.path.pathkeys);
 	}
@@ -474,14 +486,14 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 }
 
 static PathTime
-gather_time(const Estimate *estimate, const Path *path, const Path *below, double row)
+gather_time(const Estimate *estimate, const Path *path, const Path *below, GpuSortNodeKind kind)
 {
 	PathTime time = path_time(estimate, below);
 	double processes = below->rows > 0 ? path->rows / below->rows : 1;
 
-	time.before = total_time(&time) + parallel_setup_cost + WORKER_START * below->parallel_workers;
+	time.before = total_time(&time) * gpusort_crowd(below->parallel_workers) + gpusort_start_time(below->parallel_workers);
 	time.rows *= Max(processes, 1);
-	time.above = time.rows * row;
+	time.above = rows_time(kind, time.rows);
 	time.range_key = NULL;
 	return time;
 }
@@ -503,13 +515,13 @@ append_time(const Estimate *estimate, const Path *path, List *subpaths, List *ke
 		if (of_shards && gpusort_shard_path(below) != NULL)
 			part.before = gpusort_shard_time(below, at_once);
 		else
-			part = path_time(estimate, below);
+			part = input_time(estimate, below);
 		if (!pathkeys_contained_in(keys, below->pathkeys))
-			part.above += native_sort_time(estimate, keys, below);
+			part.above += native_sort_time(estimate, keys, below, part.rows, -1);
 		time.before += total_time(&part);
 		time.rows += part.rows;
 	}
-	time.before += time.rows * (keys == NIL ? APPEND_ROW : MERGED_ROW);
+	time.before += rows_time(keys == NIL ? GPUSORT_NODE_APPEND : GPUSORT_NODE_MERGE_APPEND, time.rows);
 	return time;
 }
 
@@ -539,43 +551,98 @@ shared_pages_cost(const Estimate *estimate, const Path *path)
 	return rel->pages * page_cost * (1 - Min(path->rows / Max(rel->rows, 1), 1));
 }
 
+/* What a nested loop takes: its sides', and its own work by cost, in which the inner side is read again and again. */
+static PathTime
+nested_loop_time(const Estimate *estimate, const JoinPath *path)
+{
+	const Path *outer_path = path->outerjoinpath;
+	PathTime outer = input_time(estimate, outer_path);
+
+	return (PathTime){
+		.rows = path->path.rows,
+		.processes = 1,
+		.before = total_time(&outer) + cost_time(path->path.total_cost - outer_path->total_cost),
+	};
+}
+
+/* A node that passes rows on, or does something with each of them that its cost knows. */
+static PathTime
+over_time(const Estimate *estimate, const Path *path, const Path *below)
+{
+	PathTime time = path_time(estimate, below);
+
+	add_node(&time, cost_time(path->total_cost - below->total_cost),
+			 below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, target_is_safe(estimate, path), false);
+	return time;
+}
+
+static PathTime
+subquery_time(const Estimate *estimate, const SubqueryScanPath *path)
+{
+	const Estimate inside = {
+		.root = path->path.parent->subroot,
+		.guess = estimate->guess,
+		.first = path->path.param_info == NULL && path->path.parent->baserestrictinfo == NIL ? estimate->first : -1,
+	};
+
+	/* Its columns are others. */
+	PathTime time = path_time(&inside, path->subpath);
+
+	time.before = total_time(&time) + cost_time(path->path.total_cost - path->subpath->total_cost);
+	time.above = 0;
+	time.range_key = NULL;
+	time.rows = path->subpath->rows > 0 ? path->path.rows * time.rows / path->subpath->rows : path->path.rows;
+	return time;
+}
+
+/* What a scan takes, and all else that is not known: the part of its cost that the rows that are wanted have. */
+static PathTime
+other_time(const Estimate *estimate, const Path *path)
+{
+	double cost = path->total_cost - shared_pages_cost(estimate, path);
+
+	if (estimate->first >= 0 && path->rows > 0 && estimate->first < path->rows)
+		cost = path->startup_cost + (cost - path->startup_cost) * estimate->first / path->rows;
+	return (PathTime){.rows = path->rows, .before = cost_time(cost), .processes = 1};
+}
+
 static PathTime
 path_time(const Estimate *estimate, const Path *path)
 {
-	const Path *below;
 	PathTime time;
 
 	switch (nodeTag(path))
 	{
 		case T_ProjectionPath:
-			below = ((const ProjectionPath *) path)->subpath;
-			return over_time(estimate, path, below, Max(path->total_cost - below->total_cost, 0) * OTHER_UNIT);
+			return over_time(estimate, path, ((const ProjectionPath *) path)->subpath);
+		case T_MaterialPath:
+			return over_time(estimate, path, ((const MaterialPath *) path)->subpath);
 		case T_SortPath:
-			return sort_time(estimate, path, ((const SortPath *) path)->subpath);
+			return sort_time(estimate, path, ((const SortPath *) path)->subpath, 0);
 		case T_IncrementalSortPath:
-			return sort_time(estimate, path, ((const IncrementalSortPath *) path)->spath.subpath);
+			return sort_time(estimate, path, ((const IncrementalSortPath *) path)->spath.subpath,
+							 ((const IncrementalSortPath *) path)->nPresortedCols);
 		case T_GatherPath:
-			return gather_time(estimate, path, ((const GatherPath *) path)->subpath, GATHER_ROW);
+			return gather_time(estimate, path, ((const GatherPath *) path)->subpath, GPUSORT_NODE_GATHER);
 		case T_GatherMergePath:
-			return gather_time(estimate, path, ((const GatherMergePath *) path)->subpath, GATHER_MERGE_ROW);
+			return gather_time(estimate, path, ((const GatherMergePath *) path)->subpath, GPUSORT_NODE_GATHER_MERGE);
 		case T_AggPath:
 			return aggregate_time(estimate, (const AggPath *) path);
 		case T_GroupPath:
 			{
 				const GroupPath *group = (const GroupPath *) path;
 
-				time = path_time(estimate, group->subpath);
-				add_node(&time, UNIQUE_ROW * time.rows,
-						 more_groups(estimate, path->rows, time.rows),
+				time = input_time(estimate, group->subpath);
+				add_node(&time, rows_time(GPUSORT_NODE_UNIQUE, time.rows), more_groups(estimate, path->rows, time.rows),
 						 groups_by_range_key(&time, group->groupClause, estimate->root->processed_tlist) &&
 							 target_is_safe(estimate, path) && is_parallel_safe(estimate->root, (Node *) group->qual),
 						 true);
 				return time;
 			}
 		case T_UpperUniquePath:
-			time = path_time(estimate, ((const UpperUniquePath *) path)->subpath);
-			add_node(&time, UNIQUE_ROW * time.rows, more_groups(estimate, path->rows, time.rows), target_is_safe(estimate, path),
-					 true);
+			time = input_time(estimate, ((const UpperUniquePath *) path)->subpath);
+			add_node(&time, rows_time(GPUSORT_NODE_UNIQUE, time.rows), more_groups(estimate, path->rows, time.rows),
+					 target_is_safe(estimate, path), true);
 			return time;
 		case T_GroupingSetsPath:
 			return grouping_sets_time(estimate, (const GroupingSetsPath *) path);
@@ -587,14 +654,16 @@ path_time(const Estimate *estimate, const Path *path)
 			return merge_join_time(estimate, (const MergePath *) path);
 		case T_HashPath:
 			return hash_join_time(estimate, (const HashPath *) path);
+		case T_NestPath:
+			return nested_loop_time(estimate, (const JoinPath *) path);
+		case T_SubqueryScanPath:
+			return subquery_time(estimate, (const SubqueryScanPath *) path);
 		case T_AppendPath:
 			if (path->parallel_workers == 0)
 				return append_time(estimate, path, ((const AppendPath *) path)->subpaths, NIL);
 			break;
 		case T_MergeAppendPath:
-			if (gpusort_paths_are_of_shards(((const MergeAppendPath *) path)->subpaths))
-				return append_time(estimate, path, ((const MergeAppendPath *) path)->subpaths, path->pathkeys);
-			break;
+			return append_time(estimate, path, ((const MergeAppendPath *) path)->subpaths, path->pathkeys);
 		case T_CustomPath:
 			if (gpusort_path_is_sort(path))
 				return gpusort_time(estimate, (const GpuSortPath *) path);
@@ -602,55 +671,15 @@ path_time(const Estimate *estimate, const Path *path)
 		default:
 			break;
 	}
-	return (PathTime){
-		.rows = path->rows,
-		.before = (path->total_cost - shared_pages_cost(estimate, path)) * OTHER_UNIT,
-		.processes = 1,
-	};
+	return other_time(estimate, path);
 }
 
-/* How many times as long as ours native takes, if there are so many times the estimated number of groups. */
-static double
-ratio(PlannerInfo *root, const Path *ours, const Path *native, double groups)
-{
-	const Estimate estimate = {.root = root, .groups = groups};
-	PathTime our_time = path_time(&estimate, ours);
-	PathTime native_time = path_time(&estimate, native);
-
-	return total_time(&native_time) / Max(total_time(&our_time), 1e-6);
-}
-
-/*
- * How many times as fast as a path of PostgreSQL's one over GpuSort of the same rows is to be thought: with a
- * margin for what is not known, but none where hashing would suffer by many more groups than estimated.
- */
+/* Returns what a path takes, in ns, if so many of its rows are wanted (-1: all), and numbers of rows are as guessed. */
 double
-gpusort_path_advantage(PlannerInfo *root, const Path *ours, const Path *native)
+gpusort_path_time(PlannerInfo *root, const Path *path, double first, const GpuSortGuess *guess)
 {
-	double advantage = ratio(root, ours, native, 1);
+	const Estimate estimate = {.root = root, .guess = guess, .first = first};
+	PathTime time = path_time(&estimate, path);
 
-	return ratio(root, ours, native, MORE_GROUPS) >= WORSE ? advantage : advantage / MARGIN;
-}
-
-/* Gives ours the cost with which it compares to native as it is so many times as fast. */
-void
-gpusort_path_set_cost(Path *ours, const Path *native, double advantage)
-{
-	double startup = ours->total_cost > 0 ? ours->startup_cost / ours->total_cost : 1;
-
-	ours->total_cost = native->total_cost / advantage;
-	ours->startup_cost = ours->total_cost * startup;
-}
-
-/*
- * Raises the cost of ours to what it is by that of a partial path of PostgreSQL's, if it is below: an aggregate
- * may follow in each process, before the rows have to be gathered, and then they must compare, too.
- */
-void
-gpusort_path_raise_cost(PlannerInfo *root, Path *ours, const Path *native)
-{
-	double advantage = ratio(root, ours, native, 1);
-
-	if (native->total_cost / advantage > ours->total_cost)
-		gpusort_path_set_cost(ours, native, advantage);
+	return total_time(&time);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * path_time.h
- *	  How long a path takes, where PostgreSQL's costs do not say.
+ *	  How long a path takes: the model's adaptor for paths.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,8 +12,16 @@
 
 #include "nodes/pathnodes.h"
 
-extern double gpusort_path_advantage(PlannerInfo *root, const Path *ours, const Path *native);
-extern void gpusort_path_set_cost(Path *ours, const Path *native, double advantage);
-extern void gpusort_path_raise_cost(PlannerInfo *root, Path *ours, const Path *native);
+/* Numbers of rows in place of those that are estimated: so many times as many. */
+typedef struct GpuSortGuess
+{
+	double groups;          /* of all nodes that group */
+	const RelOptInfo *join; /* of this join alone: */
+	const Bitmapset *one_side;
+	double one_rows;
+	double other_rows;
+} GpuSortGuess;
+
+extern double gpusort_path_time(PlannerInfo *root, const Path *path, double first, const GpuSortGuess *guess);
 
 #endif /* GPUSORT_PATH_TIME_H */

@@ -7,7 +7,7 @@
  * can do so: they scan, and write their rows, while this process takes rows of others apart.  A Merge Append of
  * scans that each shard sorts reads one after the other: it waits until the first has sorted, then the second, and
  * then for each batch of rows.  PostgreSQL's costs know nothing of what happens at once, and before version 17
- * next to nothing of what a row takes on its way.  So the time is estimated here, in the unit of node_time.h, and a
+ * next to nothing of what a row takes on its way.  So the time is estimated here, in ns, and a
  * GpuSort over the Append competes by it.
  *
  * Only foreign scans that can be asynchronous count, and only if they are of two servers or more: those of one
@@ -19,15 +19,7 @@
 
 #include "foreign/fdwapi.h"
 #include "optimizer/cost.h"
-#include "plan/model/node_time.h"
-
-/* Here: a row received as text and taken apart, and a byte of it */
-#define FETCHED_ROW  NS(200)
-#define FETCHED_BYTE NS(1.6)
-
-/* In the shard: scanned and written as text; and sorted, by GpuSort in one process, for cursors have no other */
-#define SENT_ROW        NS(300)
-#define SENT_SORTED_ROW NS(170)
+#include "plan/model/constants.h"
 
 /* Returns the foreign scan that a path is but for its columns, if it can be asynchronous; else NULL. */
 const Path *
@@ -97,9 +89,11 @@ gpusort_path_reads_shards_at_once(const Path *path)
 double
 gpusort_shard_time(const Path *path, bool at_once)
 {
-	double row = FETCHED_ROW + FETCHED_BYTE * path->pathtarget->width;
+	double row = gpusort_constant(GPUSORT_TIME_FETCHED_ROW, false) +
+		gpusort_constant(GPUSORT_TIME_FETCHED_BYTE, false) * path->pathtarget->width;
 
 	if (!at_once)
-		row += SENT_ROW + (path->pathkeys != NIL ? SENT_SORTED_ROW : 0);
+		row += gpusort_constant(GPUSORT_TIME_SENT_ROW, false) +
+			(path->pathkeys != NIL ? gpusort_constant(GPUSORT_TIME_SENT_SORTED_ROW, false) : 0);
 	return path->rows * row;
 }

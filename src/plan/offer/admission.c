@@ -151,7 +151,7 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 			admission->verified = gpusort_verify_collation;
 		if (i == 0)
 		{
-			admission->string_key = gpusort_key_types[encoding].string != GPUSORT_STRING_NONE;
+			admission->first = encoding;
 			admission->libc_key = gpusort_key_types[encoding].source == GPUSORT_SOURCE_LIBC;
 			admission->descending = descending;
 		}
@@ -202,6 +202,21 @@ ask_service(const GpuSortService *service, double rows, int width, GpuSortAdmiss
 		ask_memory(service, bytes, admission);
 }
 
+static bool
+uses_cuda(const GpuSortService *service)
+{
+	return gpusort_engine != GPUSORT_ENGINE_HOST && (service->engines & (1 << GPUSORT_ENGINE_CUDA)) != 0;
+}
+
+/* Returns true if a GPU sorts, for this session. */
+bool
+gpusort_sorts_on_cuda(void)
+{
+	const GpuSortService service = gpusort_shared_service();
+
+	return uses_cuda(&service);
+}
+
 /*
  * Says whether a sort may go to the service: encodable is 0 if not.  gpusort.force overrules what is
  * only thought not to pay.  May start the service.
@@ -214,14 +229,17 @@ gpusort_admit(const GpuSortCandidate *candidate)
 
 	if (!gpusort_force && candidate->rows < gpusort_min_rows)
 	{
-		refuse(&admission, "%.0f rows are fewer than gpusort.min_rows", candidate->rows);
+		if (candidate->rows < 1.5)
+			refuse(&admission, "1 row is fewer than gpusort.min_rows");
+		else
+			refuse(&admission, "%.0f rows are fewer than gpusort.min_rows", candidate->rows);
 		return admission;
 	}
 	look_at_keys(candidate, &admission);
 	if (admission.encodable == 0)
 		return admission;
 	service = gpusort_shared_service();
-	admission.cuda = gpusort_engine != GPUSORT_ENGINE_HOST && (service.engines & (1 << GPUSORT_ENGINE_CUDA)) != 0;
+	admission.cuda = uses_cuda(&service);
 	admission.pool_mapped = gpusort_mapped_pool_exists();
 	ask_service(&service, candidate->rows * candidate->processes, candidate->width, &admission);
 	return admission;

@@ -12,6 +12,7 @@
 
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
+#include "keys/types.h"
 
 /* A sort that may go to the service. */
 typedef struct GpuSortCandidate
@@ -32,7 +33,7 @@ typedef struct GpuSortAdmission
 	int encodable;    /* leading keys that have an encoding; 0: the sort is refused */
 	char *why_not;    /* it is; NULL if nobody wants to know */
 	bool tell;        /* somebody does */
-	bool string_key;  /* the first key is a string */
+	GpuSortEncoding first; /* of the first key */
 	bool libc_key;    /* under a collation of the C library */
 	bool verified;    /* the order of all rows is verified, under a collation of the C library */
 	bool descending;  /* it is sorted down */
@@ -45,6 +46,7 @@ typedef struct GpuSortAdmission
 } GpuSortAdmission;
 
 extern GpuSortAdmission gpusort_admit(const GpuSortCandidate *candidate);
+extern bool gpusort_sorts_on_cuda(void);
 extern double gpusort_limit_rows(Node *count, Node *offset, double rows, bool *known);
 
 #endif /* GPUSORT_ADMISSION_H */

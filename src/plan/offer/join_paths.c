@@ -1,12 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * join_paths.c
- *	  Merge joins of what GpuSort has sorted.
+ *	  Merge joins of what GpuSort has sorted, in the place of a join that PostgreSQL has chosen.
  *
- * Two kinds of paths are offered beside PostgreSQL's: its cheapest path's like, if that is a
- * merge join that sorts, with GpuSort in the Sorts' place; and a merge join of both
- * inputs in an order of GpuSort's, where PostgreSQL's cheapest path may be a hash join, in
- * one process or in all.  What each takes decides (path_time.c).
+ * PostgreSQL decides which relations are joined in which order.  A hash join, or a merge join that sorts,
+ * can be done by a merge join of both sides sorted by GpuSort.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,25 +18,24 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
-#include "plan/model/path_time.h"
 #include "plan/offer/paths.h"
 #include "settings.h"
 
-/* A join for which paths are looked for. */
-typedef struct JoinOffer
+/* A join that another could take the place of. */
+typedef struct JoinPlace
 {
 	PlannerInfo *root;
 	RelOptInfo *rel;
-	RelOptInfo *outer;
-	RelOptInfo *inner;
+	Path *outer;
+	Path *inner;
 	JoinType type;
-	JoinPathExtraData *extra;
+	JoinPathExtraData extra;
 	bool parallel; /* with parallel ingest, where it can be had */
-} JoinOffer;
+} JoinPlace;
 
 /* The path with columns for what it is to be sorted by, if that is computed; NULL if it cannot be computed here. */
 static Path *
-with_sort_columns(const JoinOffer *join, Path *path, List *pathkeys)
+with_sort_columns(const JoinPlace *join, Path *path, List *pathkeys)
 {
 	PathTarget *target = path->pathtarget;
 	ListCell *cell;
@@ -47,7 +44,7 @@ with_sort_columns(const JoinOffer *join, Path *path, List *pathkeys)
 	{
 		EquivalenceClass *eclass = lfirst_node(PathKey, cell)->pk_eclass;
 		EquivalenceMember *member =
-			find_computable_ec_member(join->root, eclass, path->pathtarget->exprs, path->parent->relids, false);
+			find_computable_ec_member(join->root, eclass, path->pathtarget->exprs, path->parent->relids, true);
 
 		if (member == NULL)
 			return NULL;
@@ -63,69 +60,30 @@ with_sort_columns(const JoinOffer *join, Path *path, List *pathkeys)
 										   set_pathtarget_cost_width(join->root, target));
 }
 
-/* GpuSort of a join's input. */
+/* A side's rows in order: by GpuSort, if they do not come so. */
 static Path *
-sorted_input(const JoinOffer *join, RelOptInfo *rel, Path *input, List *pathkeys)
+sorted_side(const JoinPlace *join, Path *input, List *pathkeys)
 {
 	Path *partial = join->parallel ? gpusort_partial_of(input) : NULL;
 	Path *rows = partial != NULL ? with_sort_columns(join, input, pathkeys) : input;
 
+	if (pathkeys_contained_in(pathkeys, input->pathkeys))
+		return input;
 	if (partial != NULL)
 		partial = with_sort_columns(join, partial, pathkeys);
 	if (rows == NULL)
 		rows = input;
-	return gpusort_sorted_path(join->root, rel, rows, partial, pathkeys);
-}
-
-/*
- * A merge join's input in order: GpuSort of it, if PostgreSQL would sort it.
- * Takes the cost of PostgreSQL's sort from the join's, and adds its own.
- */
-static bool
-sort_join_input(const JoinOffer *join, MergePath *path, Path **input, List **sort_keys)
-{
-	Path native;
-	Path *sorted;
-
-	if (*sort_keys == NIL)
-		return false;
-	sorted = sorted_input(join, (*input)->parent, *input, *sort_keys);
-	if (sorted == NULL)
-		return false;
-	COST_SORT(&native, join->root, *sort_keys, *input, -1);
-	EXCHANGE_DISABLED_NODES(&path->jpath.path, &native, sorted);
-	path->jpath.path.startup_cost += sorted->startup_cost - native.startup_cost;
-	path->jpath.path.total_cost += sorted->startup_cost - native.startup_cost;
-	*input = sorted;
-	*sort_keys = NIL;
-	return true;
-}
-
-/* The like of a merge join with GpuSort in the place of its Sorts; NULL if path is none, or there are none. */
-static Path *
-with_gpusort(const JoinOffer *join, const Path *path)
-{
-	MergePath *copy;
-
-	if (!IsA(path, MergePath) || MERGE_PATH_IS_INCREMENTAL((const MergePath *) path))
-		return NULL;
-	copy = makeNode(MergePath);
-	*copy = *(const MergePath *) path;
-	copy->jpath.path.parallel_safe = false;
-	if (!(sort_join_input(join, copy, &copy->jpath.outerjoinpath, &copy->outersortkeys) |
-		  sort_join_input(join, copy, &copy->jpath.innerjoinpath, &copy->innersortkeys)))
-		return NULL;
-	return &copy->jpath.path;
+	return gpusort_sorted_path(join->root, input->parent, rows, partial, pathkeys);
 }
 
 /* Returns true if a clause compares a column of one side with one of the other, and notes which is which. */
 static bool
-is_between_sides(const JoinOffer *join, RestrictInfo *clause)
+is_between_sides(const JoinPlace *join, RestrictInfo *clause)
 {
-	if (bms_is_subset(clause->left_relids, join->outer->relids) && bms_is_subset(clause->right_relids, join->inner->relids))
+	if (bms_is_subset(clause->left_relids, join->outer->parent->relids) && bms_is_subset(clause->right_relids, join->inner->parent->relids))
 		clause->outer_is_left = true;
-	else if (bms_is_subset(clause->left_relids, join->inner->relids) &&
-			 bms_is_subset(clause->right_relids, join->outer->relids))
+	else if (bms_is_subset(clause->left_relids, join->inner->parent->relids) &&
+			 bms_is_subset(clause->right_relids, join->outer->parent->relids))
 		clause->outer_is_left = false;
 	else
 		return false;
@@ -134,12 +92,12 @@ is_between_sides(const JoinOffer *join, RestrictInfo *clause)
 
 /* The join's clauses that a merge join can use, as PostgreSQL selects them. */
 static List *
-merge_clauses(const JoinOffer *join)
+merge_clauses(const JoinPlace *join)
 {
 	List *clauses = NIL;
 	ListCell *cell;
 
-	foreach(cell, join->extra->restrictlist)
+	foreach(cell, join->extra.restrictlist)
 	{
 		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
 
@@ -154,97 +112,86 @@ merge_clauses(const JoinOffer *join)
 	return clauses;
 }
 
-/* A merge join of both inputs sorted by GpuSort; NULL if there is none. */
-static Path *
-merge_join(const JoinOffer *join)
+/* Returns true if a merge join may do what the join does, of sides with rows enough to sort. */
+static bool
+may_merge(const JoinPlace *join)
 {
-	PlannerInfo *root = join->root;
+	const Path *outer = join->outer;
+	const Path *inner = join->inner;
+
+	if (!enable_sort || !MAY_MERGE_JOIN_REL(join->rel) || join->root->parse->commandType != CMD_SELECT)
+		return false;
+	if (join->type != JOIN_INNER && join->type != JOIN_LEFT && join->type != JOIN_SEMI && join->type != JOIN_ANTI)
+		return false;
+	if (PATH_REQ_OUTER(outer) != NULL || PATH_REQ_OUTER(inner) != NULL || join->rel->lateral_relids != NULL ||
+		join->extra.restrictlist == NIL || IS_OTHER_REL(join->rel))
+		return false;
+	return gpusort_force || (outer->rows >= gpusort_min_rows && inner->rows >= gpusort_min_rows);
+}
+
+/* The join that a path does; one that keeps the inner side's rows is turned round. */
+static JoinPlace
+describe(PlannerInfo *root, JoinPath *path, SpecialJoinInfo *info, bool parallel)
+{
+	JoinPlace join = {
+		.root = root,
+		.rel = path->path.parent,
+		.outer = path->outerjoinpath,
+		.inner = path->innerjoinpath,
+		.type = path->jointype,
+		.extra = {.restrictlist = path->joinrestrictinfo, .inner_unique = path->inner_unique},
+		.parallel = parallel,
+	};
+
+	if (TURNED_JOIN(path->jointype) != path->jointype)
+	{
+		join.outer = path->innerjoinpath;
+		join.inner = path->outerjoinpath;
+		join.type = TURNED_JOIN(path->jointype);
+		join.extra.inner_unique = false;
+	}
+	*info = (SpecialJoinInfo){
+		.type = T_SpecialJoinInfo,
+		.jointype = join.type,
+		.min_lefthand = join.outer->parent->relids,
+		.min_righthand = join.inner->parent->relids,
+		.syn_lefthand = join.outer->parent->relids,
+		.syn_righthand = join.inner->parent->relids,
+	};
+	join.extra.sjinfo = info;
+	return join;
+}
+
+/*
+ * Returns a merge join, of sides that GpuSort sorts, in parallel where asked for and possible, that gives the rows of
+ * a join of PostgreSQL's; NULL if there is none, or nothing would be GpuSort's.
+ */
+Path *
+gpusort_joined_path(PlannerInfo *root, JoinPath *native, bool parallel)
+{
+	SpecialJoinInfo info;
+	JoinPlace join = describe(root, native, &info, parallel);
 	JoinCostWorkspace workspace;
-	List *clauses = merge_clauses(join);
+	List *clauses;
 	List *outer_keys;
 	Path *outer;
 	Path *inner;
 
+	if (!may_merge(&join))
+		return NULL;
+	clauses = merge_clauses(&join);
 	if (clauses == NIL)
 		return NULL;
-	outer_keys = select_outer_pathkeys_for_merge(root, clauses, join->rel);
+	outer_keys = select_outer_pathkeys_for_merge(root, clauses, join.rel);
 	clauses = find_mergeclauses_for_outer_pathkeys(root, outer_keys, clauses);
-	outer = sorted_input(join, join->outer, join->outer->cheapest_total_path, outer_keys);
+	outer = sorted_side(&join, join.outer, outer_keys);
 	if (outer == NULL)
 		return NULL;
-	inner = sorted_input(join, join->inner, join->inner->cheapest_total_path,
-						 make_inner_pathkeys_for_merge(root, clauses, outer_keys));
-	if (inner == NULL)
+	inner = sorted_side(&join, join.inner, make_inner_pathkeys_for_merge(root, clauses, outer_keys));
+	if (inner == NULL || (!gpusort_path_is_sort(outer) && !gpusort_path_is_sort(inner)))
 		return NULL;
-	INITIAL_COST_MERGEJOIN(root, &workspace, join->type, clauses, outer, inner, join->extra);
-	return (Path *) CREATE_MERGEJOIN_PATH(root, join->rel, join->type, &workspace, join->extra, outer, inner,
-										  join->extra->restrictlist,
-										  build_join_pathkeys(root, join->rel, join->type, outer_keys), clauses);
-}
-
-/* Returns true if both inputs have a path that is no business of other rels, of rows enough to sort. */
-static bool
-has_inputs(const JoinOffer *join)
-{
-	const Path *outer = join->outer->cheapest_total_path;
-	const Path *inner = join->inner->cheapest_total_path;
-
-	return enable_sort && MAY_MERGE_JOIN(join->extra) && (join->type == JOIN_INNER || join->type == JOIN_LEFT || join->type == JOIN_SEMI || join->type == JOIN_ANTI) &&
-		outer != NULL && inner != NULL && PATH_REQ_OUTER(outer) == NULL && PATH_REQ_OUTER(inner) == NULL &&
-		join->rel->lateral_relids == NULL && join->extra->restrictlist != NIL && !IS_OTHER_REL(join->rel) &&
-		(gpusort_force || (outer->rows >= gpusort_min_rows && inner->rows >= gpusort_min_rows));
-}
-
-/* What PostgreSQL would most likely do with the join alone: its cheapest path, of one process or of all. */
-static Path *
-native_path(const JoinOffer *join)
-{
-	Path *serial = join->rel->pathlist != NIL ? linitial(join->rel->pathlist) : NULL;
-	Path *parallel;
-
-	if (!join->rel->consider_parallel || join->rel->partial_pathlist == NIL)
-		return serial;
-	parallel = (Path *) create_gather_path(join->root, join->rel, linitial(join->rel->partial_pathlist),
-										   join->rel->reltarget, NULL, NULL);
-	return serial == NULL || parallel->total_cost < serial->total_cost ? parallel : serial;
-}
-
-/* Adds the best path over GpuSort of a join that has all of PostgreSQL's paths, if there is one. */
-void
-gpusort_add_join_paths(PlannerInfo *root, RelOptInfo *join_rel, RelOptInfo *outer_rel, RelOptInfo *inner_rel,
-					   JoinType type, JoinPathExtraData *extra)
-{
-	JoinOffer join = {.root = root, .rel = join_rel, .outer = outer_rel, .inner = inner_rel, .type = type, .extra = extra};
-	Path *best = NULL;
-	double best_advantage = 0;
-	Path *native;
-
-	if (join_rel->pathlist == NIL || (!has_inputs(&join) && !IsA(linitial(join_rel->pathlist), MergePath)))
-		return;
-	native = native_path(&join);
-	for (int parallel = 1; parallel >= 0; parallel--)
-	{
-		Path *candidates[2] = {NULL, NULL};
-
-		join.parallel = parallel;
-		candidates[0] = with_gpusort(&join, linitial(join_rel->pathlist));
-		if (has_inputs(&join))
-			candidates[1] = merge_join(&join);
-		for (int i = 0; i < 2; i++)
-		{
-			double advantage = candidates[i] != NULL ? gpusort_path_advantage(root, candidates[i], native) : 0;
-
-			if (advantage > 0 && (best == NULL || MORE_DISABLED_NODES(best, candidates[i]) > 0 || (MORE_DISABLED_NODES(best, candidates[i]) == 0 && advantage > best_advantage)))
-			{
-				best = candidates[i];
-				best_advantage = advantage;
-			}
-		}
-	}
-	if (best == NULL)
-		return;
-	gpusort_path_set_cost(best, native, best_advantage);
-	if (IsA(native, GatherPath))
-		gpusort_path_raise_cost(root, best, ((GatherPath *) native)->subpath);
-	add_path(join_rel, best);
+	INITIAL_COST_MERGEJOIN(root, &workspace, join.type, clauses, outer, inner, &join.extra);
+	return (Path *) CREATE_MERGEJOIN_PATH(root, join.rel, join.type, &workspace, &join.extra, outer, inner,
+										  join.extra.restrictlist,
+										  build_join_pathkeys(root, join.rel, join.type, outer_keys), clauses);
 }

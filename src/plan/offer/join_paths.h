@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * join_paths.h
- *	  Merge joins of what GpuSort has sorted.
+ *	  Merge joins of what GpuSort has sorted, in the place of a join that PostgreSQL has chosen.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +12,6 @@
 
 #include "nodes/pathnodes.h"
 
-extern void gpusort_add_join_paths(PlannerInfo *root, RelOptInfo *join_rel, RelOptInfo *outer_rel,
-								   RelOptInfo *inner_rel, JoinType type, JoinPathExtraData *extra);
+extern Path *gpusort_joined_path(PlannerInfo *root, JoinPath *native, bool parallel);
 
 #endif /* GPUSORT_JOIN_PATHS_H */

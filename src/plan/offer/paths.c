@@ -94,35 +94,63 @@ gpusort_path_is_sort(const Path *path)
 }
 
 /*
- * Returns a path of GpuSort over input, for rel: so many rows, in the order of
- * pathkeys, at the cost of input and cost.  enable_sort = off counts against it as
- * against a Sort.
+ * What a node that takes so many ns costs: PostgreSQL's sort of numbers as it was fitted takes 5 us a unit.  The cost
+ * decides nothing, a path over GpuSort has that of the path in whose place it is (offers.c); it is for EXPLAIN.
  */
+static double
+cost_of_time(double time)
+{
+	return time / 5000 * cpu_operator_cost / DEFAULT_CPU_OPERATOR_COST;
+}
+
+/* The path that a GpuSort reads, as the plan will have it. */
 Path *
-gpusort_make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, double rows, GpuSortCost cost)
+gpusort_path_input(const Path *path)
+{
+	return linitial_node(SortPath, ((const CustomPath *) path)->custom_paths)->subpath;
+}
+
+/* Returns a GpuSort that reads another path of the same rows, in one process. */
+Path *
+gpusort_path_over(const Path *path, Path *input)
+{
+	GpuSortPath *copy = palloc(sizeof(GpuSortPath));
+	SortPath *sort = makeNode(SortPath);
+
+	*copy = *(const GpuSortPath *) path;
+	*sort = *linitial_node(SortPath, copy->custom.custom_paths);
+	sort->subpath = input;
+	copy->custom.custom_paths = list_make1(sort);
+	copy->input = input;
+	return &copy->custom.path;
+}
+
+/* A path of GpuSort over input, for rel: so many rows, in the order of pathkeys.  enable_sort = off counts against it as against a Sort. */
+static GpuSortPath *
+make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, double rows, const GpuSortTime *time)
 {
 	CustomPath *path = make_custom_path(root, rel, input, pathkeys, &path_methods);
 	GpuSortPath *sort = (GpuSortPath *) path;
 
 	path->path.rows = rows;
-	path->path.startup_cost = input->total_cost + cost.setup + (cost.ingest + cost.order + cost.compare) * rows;
-	path->path.total_cost = path->path.startup_cost + cost.emit * rows;
+	path->path.startup_cost =
+		input->total_cost + cost_of_time(time->setup + (time->ingest + time->order + time->compare) * rows);
+	path->path.total_cost = path->path.startup_cost + cost_of_time(time->emit * rows);
 	if (!enable_sort)
 		DISABLE_PATH(&path->path);
 	path->path.pathkeys = pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	sort->input = input;
-	sort->cost = cost;
-	return &path->path;
+	sort->time = *time;
+	return sort;
 }
 
 /* The same over Gather over GpuSortIngest over a partial path; rows is what all processes have together. */
-Path *
-gpusort_make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathkeys, double rows,
-						   GpuSortCost cost)
+static GpuSortPath *
+make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathkeys, double rows, const GpuSortTime *time)
 {
 	CustomPath *ingest = make_custom_path(root, rel, partial, pathkeys, &ingest_path_methods);
-	GpuSortCost leader_cost = cost;
+	GpuSortTime leader_time = *time;
 	double rows_gathered = 0;
 	GatherPath *gather;
 	GpuSortPath *sort;
@@ -131,20 +159,20 @@ gpusort_make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, Li
 	ingest->path.parallel_safe = true;
 	ingest->path.parallel_workers = partial->parallel_workers;
 	ingest->path.rows = rows_gathered;
-	ingest->path.startup_cost = partial->total_cost + cost.ingest * partial->rows;
+	ingest->path.startup_cost = partial->total_cost + cost_of_time(time->ingest * partial->rows);
 	ingest->path.total_cost = ingest->path.startup_cost;
 	gather = create_gather_path(root, rel, &ingest->path, ingest->path.pathtarget, NULL, &rows_gathered);
-	leader_cost.ingest = 0;
-	sort = (GpuSortPath *) gpusort_make_path(root, rel, &gather->path, pathkeys, rows, leader_cost);
+	leader_time.ingest = 0;
+	sort = make_path(root, rel, &gather->path, pathkeys, rows, &leader_time);
 	sort->input = partial;
 	sort->gathered = true;
-	sort->cost = cost;
-	return &sort->custom.path;
+	sort->time = *time;
+	return sort;
 }
 
 /* Asks whether input's rows may be sorted by the service. */
-GpuSortAdmission
-gpusort_admit_path(const Path *input, List *pathkeys)
+static GpuSortAdmission
+admit_path(const Path *input, List *pathkeys)
 {
 	const GpuSortCandidate candidate = {
 		.rows = input->rows,
@@ -207,15 +235,19 @@ Path *
 gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys)
 {
 	GpuSortAdmission admission;
-	GpuSortCost cost;
+	GpuSortTime time;
+	GpuSortPath *path;
 
 	if (PATH_REQ_OUTER(input) != NULL)
 		return NULL;
-	admission = gpusort_admit_path(input, pathkeys);
+	admission = admit_path(input, pathkeys);
 	if (admission.encodable == 0)
 		return NULL;
-	cost = gpusort_path_cost(root, input, pathkeys, &admission);
+	time = gpusort_path_sort_time(root, input, pathkeys, &admission);
 	if (partial != NULL && MAY_GATHER(rel) && MAY_GATHER(partial->parent) && may_ingest(input, partial, pathkeys))
-		return gpusort_make_parallel_path(root, rel, partial, pathkeys, input->rows, cost);
-	return gpusort_make_path(root, rel, input, pathkeys, input->rows, cost);
+		path = make_parallel_path(root, rel, partial, pathkeys, input->rows, &time);
+	else
+		path = make_path(root, rel, input, pathkeys, input->rows, &time);
+	path->verified = admission.verified;
+	return &path->custom.path;
 }

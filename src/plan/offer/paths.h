@@ -11,7 +11,7 @@
 #include "compat.h"
 
 #include "nodes/pathnodes.h"
-#include "plan/model/cost.h"
+#include "plan/model/sort_time.h"
 
 /* A path of GpuSort. */
 typedef struct GpuSortPath
@@ -19,15 +19,13 @@ typedef struct GpuSortPath
 	CustomPath custom; /* must be first field */
 	const Path *input; /* whose rows are sorted: a partial path, if they are gathered */
 	bool gathered;
-	GpuSortCost cost; /* over the input, of the rows of all processes; ingest, if they are gathered, of its own */
+	bool verified;    /* all rows are read, to be verified, before the first is emitted */
+	GpuSortTime time; /* over the input */
 } GpuSortPath;
 
-extern Path *gpusort_make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, double rows,
-							   GpuSortCost cost);
-extern Path *gpusort_make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathkeys, double rows,
-										GpuSortCost cost);
 extern bool gpusort_path_is_sort(const Path *path);
-extern GpuSortAdmission gpusort_admit_path(const Path *input, List *pathkeys);
+extern Path *gpusort_path_input(const Path *path);
+extern Path *gpusort_path_over(const Path *path, Path *input);
 extern Path *gpusort_partial_of(const Path *path);
 extern Path *gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys);
 

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * upper_paths.c
- *	  Paths over GpuSort of windows, GROUP BY, DISTINCT and set operations.
+ *	  What GpuSort could do for windows, GROUP BY, DISTINCT, set operations and ORDER BY.
  *
  * The cheapest path that PostgreSQL has found is looked through: where it sorts, the like
- * with GpuSort in the Sort's place is a candidate.  Where rows are to be grouped, so is
+ * with GpuSort in the Sort's place is an offer.  Where rows are to be grouped, so is
  * grouping them by sorting, whatever PostgreSQL's cheapest path does: hashing, most often;
- * but not with enable_sort = off.
- * Each comes with a serial and with a parallel ingest.  The one that takes the least
- * time is offered (path_time.c).
+ * but not with enable_sort = off.  Where rows are to be in order, so is GpuSort over the cheapest path of
+ * them, whatever gives the order in PostgreSQL's: an index, say.
+ * Each comes with a serial and with a parallel ingest.  offers.c decides which of them takes PostgreSQL's place.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,11 +22,11 @@
 #include "optimizer/planner.h"
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
-#include "plan/model/path_time.h"
+#include "plan/model/shard_time.h"
+#include "plan/offer/offers.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/rollup.h"
 #include "plan/offer/set_operations.h"
-#include "plan/model/shard_time.h"
 #include "settings.h"
 #include "utils/selfuncs.h"
 
@@ -39,10 +39,6 @@ typedef struct Offer
 	const GroupPathExtraData *grouping; /* of GROUP BY */
 	Path *native;                       /* PostgreSQL's cheapest */
 	bool parallel;                      /* with parallel ingest, where it can be had */
-
-	/* the best so far */
-	Path *best; /* NULL: none */
-	double advantage;
 } Offer;
 
 static Size
@@ -125,23 +121,6 @@ with_gpusort(const Offer *offer, Path *path)
 	return copy;
 }
 
-/* Takes a candidate, which may be NULL. */
-static void
-consider(Offer *offer, Path *path)
-{
-	double advantage;
-
-	if (path == NULL)
-		return;
-	advantage = gpusort_path_advantage(offer->root, path, offer->native);
-	if (offer->best == NULL || MORE_DISABLED_NODES(offer->best, path) > 0 ||
-		(MORE_DISABLED_NODES(offer->best, path) == 0 && advantage > offer->advantage))
-	{
-		offer->best = path;
-		offer->advantage = advantage;
-	}
-}
-
 /* GpuSort of the rows of the rel below. */
 static Path *
 sorted_input(const Offer *offer, List *pathkeys)
@@ -180,9 +159,9 @@ grouped_path(const Offer *offer)
 									having, &costs, groups);
 }
 
-/* Considers grouping sets by sorting; PostgreSQL's path of that is there for its order, if it is not the cheapest. */
+/* Offers grouping sets by sorting; PostgreSQL's path of that is there for its order, if it is not the cheapest. */
 static void
-consider_grouping_sets(Offer *offer)
+offer_grouping_sets(const Offer *offer)
 {
 	GpuSortRollup parts;
 	ListCell *cell;
@@ -194,13 +173,13 @@ consider_grouping_sets(Offer *offer)
 
 		if (!IsA(path, GroupingSetsPath) || path->aggstrategy != AGG_SORTED)
 			continue;
-		consider(offer, with_gpusort(offer, &path->path));
+		gpusort_offer(offer->rel, NULL, with_gpusort(offer, &path->path));
 		if (!gpusort_parallel_output ||
 			!gpusort_rollup_split(offer->root, offer->rel, offer->input_rel, path, offer->grouping->havingQual, &parts))
 			continue;
 		groups = with_gpusort(offer, &parts.groups->path);
 		if (groups != NULL)
-			consider(offer, gpusort_rollup_join(offer->root, offer->rel, groups, parts.total));
+			gpusort_offer(offer->rel, NULL, gpusort_rollup_join(offer->root, offer->rel, groups, parts.total));
 	}
 }
 
@@ -256,35 +235,106 @@ union_path(const Offer *offer)
 	return path;
 }
 
-/* Adds the best path over GpuSort to an upper rel that has all of PostgreSQL's, if there is one. */
+/* Offers set operations by sorting, in the place of each of PostgreSQL's paths: several operations can have one rel. */
+static void
+offer_set_operations(Offer *offer)
+{
+	ListCell *cell;
+
+	foreach(cell, offer->rel->pathlist)
+	{
+		Path *native = offer->native = lfirst(cell);
+
+		gpusort_offer(native->parent, native, with_gpusort(offer, native));
+		gpusort_offer(native->parent, native, gpusort_sorted_set_operation(offer->root, offer->rel, native, offer->parallel));
+		if (enable_sort)
+			gpusort_offer(native->parent, native, union_path(offer));
+	}
+}
+
+/*
+ * Returns true if rel's cheapest path is there and needs a sort to come in the order of the query.
+ *
+ * It may not be there: PostgreSQL has added rel's paths that are in order to the ordered rel as they
+ * are, where add_path frees those that others dominate, and rel still points to them.  A path that
+ * needs a sort was not added itself (a Sort over it was), so it is never freed.  That decides:
+ *
+ *	- a path that the ordered rel has is there, and in order;
+ *	- one whose parent is another rel was freed, and its memory used for something else: paths that were
+ *	  made since have the ordered rel for parent, or are ours;
+ *	- one whose parent is rel is there, or was freed and is as it was: then it is in order.
+ *
+ * A freed path is read for no more than that, its parent and its pathkeys, whose list nobody frees; and
+ * it can be read, for a memory context keeps small pieces until it is reset, which ours is not before
+ * the plan is made.  The last step of a set operation belongs to a rel of its own.
+ */
+static bool
+needs_sort(PlannerInfo *root, const RelOptInfo *rel, const RelOptInfo *ordered_rel)
+{
+	const Path *path = rel->cheapest_total_path;
+
+	if (path == NULL || root->sort_pathkeys == NIL || list_member_ptr(ordered_rel->pathlist, path))
+		return false;
+	if (path->parent != rel && !list_member_ptr(root->upper_rels[UPPERREL_SETOP], path->parent))
+		return false;
+	return !pathkeys_contained_in(root->sort_pathkeys, path->pathkeys);
+}
+
+/* Offers GpuSort of all rows of a query in its order. */
+static void
+offer_order(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
+{
+	Path *input = input_rel->cheapest_total_path;
+	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
+
+	if (!needs_sort(root, input_rel, ordered_rel))
+		return;
+	for (int parallel = 1; parallel >= 0; parallel--)
+	{
+		Path *partial = parallel && input_rel->partial_pathlist != NIL ? linitial(input_rel->partial_pathlist) : NULL;
+		Path *path;
+
+		if (parallel && partial == NULL)
+			continue;
+		path = gpusort_sorted_path(root, ordered_rel, input, partial, root->sort_pathkeys);
+		/* set operations have no target */
+		if (path != NULL && target != NULL && path->pathtarget != target)
+			path = apply_projection_to_path(root, ordered_rel, path, target);
+		gpusort_offer(ordered_rel, NULL, path);
+	}
+}
+
+/* Offers what GpuSort could do for an upper rel that has all of PostgreSQL's paths. */
 void
-gpusort_add_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, RelOptInfo *output_rel,
-						const GroupPathExtraData *grouping)
+gpusort_offer_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, RelOptInfo *output_rel,
+						  const GroupPathExtraData *grouping)
 {
 	Offer offer = {.root = root, .input_rel = input_rel, .rel = output_rel, .grouping = grouping};
 
 	if (output_rel->pathlist == NIL)
 		return;
 	offer.native = linitial(output_rel->pathlist);
+	if (stage == UPPERREL_ORDERED)
+	{
+		offer_order(root, input_rel, output_rel);
+		return;
+	}
 	for (int parallel = 1; parallel >= 0; parallel--)
 	{
 		offer.parallel = parallel;
-		consider(&offer, with_gpusort(&offer, offer.native));
+		if (stage == UPPERREL_SETOP)
+		{
+			offer_set_operations(&offer);
+			continue;
+		}
+		gpusort_offer(output_rel, NULL, with_gpusort(&offer, offer.native));
 		if (stage == UPPERREL_GROUP_AGG)
-			consider_grouping_sets(&offer);
-		else if (stage == UPPERREL_SETOP)
-			consider(&offer, gpusort_sorted_set_operation(root, output_rel, offer.native, parallel));
+			offer_grouping_sets(&offer);
 		if (!enable_sort)
 			continue;
 		if (stage == UPPERREL_GROUP_AGG)
-			consider(&offer, grouped_path(&offer));
+			gpusort_offer(output_rel, NULL, grouped_path(&offer));
 		else if (stage == UPPERREL_DISTINCT)
-			consider(&offer, distinct_path(&offer));
-		else if (stage == UPPERREL_SETOP)
-			consider(&offer, union_path(&offer));
+			gpusort_offer(output_rel, NULL, distinct_path(&offer));
 	}
-	if (offer.best == NULL)
-		return;
-	gpusort_path_set_cost(offer.best, offer.native, offer.advantage);
-	add_path(output_rel, offer.best);
 }

@@ -12,7 +12,7 @@
 
 #include "nodes/pathnodes.h"
 
-extern void gpusort_add_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+extern void gpusort_offer_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 									RelOptInfo *output_rel, const GroupPathExtraData *grouping);
 
 #endif /* GPUSORT_UPPER_PATHS_H */

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * lift_time.h
+ * plan_time.h
  *	  Whether what is above a sort takes less time in several processes.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUSORT_LIFT_TIME_H
-#define GPUSORT_LIFT_TIME_H
+#ifndef GPUSORT_PLAN_TIME_H
+#define GPUSORT_PLAN_TIME_H
 
 #include "compat.h"
 
@@ -14,4 +14,4 @@
 
 extern bool gpusort_lift_saves_time(const Plan *plan, const GpuSortRangePlan *ranges);
 
-#endif /* GPUSORT_LIFT_TIME_H */
+#endif /* GPUSORT_PLAN_TIME_H */

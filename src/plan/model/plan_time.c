@@ -1,0 +1,141 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_time.c
+ *	  How long what is above the sorts of a finished plan takes.
+ *
+ * Several processes share what nodes do with the sorted rows, but each row that comes out of the last
+ * of these nodes is written to a queue and read from it, which takes as long as a Unique takes for a
+ * row.  So where nearly all rows come out, and next to nothing is done with them, one process is
+ * faster, unless there are many.  The times are the model's (shape.c), of shapes that are read off the nodes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/model/plan_time.h"
+
+#include "catalog/pg_type_d.h"
+#include "node.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/primnodes.h"
+#include "plan/finish/plan_tree.h"
+#include "plan/model/constants.h"
+#include "plan/model/shape.h"
+#include "plan/model/sort_time.h"
+#include "plan/offer/admission.h"
+#include "utils/lsyscache.h"
+
+/* The aggregates of a node. */
+typedef struct Aggregates
+{
+	Bitmapset *seen; /* their transitions: several can have one in common */
+	GpuSortAggregates found;
+} Aggregates;
+
+static bool
+find_aggregates(Node *node, void *arg)
+{
+	Aggregates *found = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		const Aggref *aggregate = (const Aggref *) node;
+		if (bms_is_member(aggregate->aggtransno, found->seen))
+			return false;
+		found->seen = bms_add_member(found->seen, aggregate->aggtransno);
+		if (!get_typbyval(aggregate->aggtranstype) || aggregate->aggtranstype == INTERNALOID)
+			found->found.states++;
+		else
+			found->found.values++;
+		if (aggregate->aggorder != NIL || aggregate->aggdistinct != NIL)
+			found->found.sorts++;
+		return false;
+	}
+	return expression_tree_walker(node, find_aggregates, arg);
+}
+
+/* What a node, by PostgreSQL's cost, has beside the one below it. */
+static double
+cost_over(const Plan *plan, const Plan *below)
+{
+	return plan->total_cost - below->total_cost;
+}
+
+/* The shape of a node above sorts, of rows of the node below it. */
+static GpuSortShape
+node_shape(const Plan *plan, const Plan *below)
+{
+	GpuSortShape shape = {
+		.kind = GPUSORT_NODE_OTHER,
+		.rows = below->plan_rows,
+		.rows_out = plan->plan_rows,
+		.groups = plan->plan_rows,
+		.width = below->plan_width,
+		.cost = cost_over(plan, below),
+	};
+
+	if (innerPlan(plan) != NULL)
+		shape.inner_rows = innerPlan(plan)->plan_rows;
+	switch (nodeTag(plan))
+	{
+		case T_WindowAgg:
+			shape.kind = gpusort_plan_is(below, &gpusort_scan_methods) &&
+					gpusort_window_only_numbers(plan->targetlist, ((const WindowAgg *) plan)->winref,
+												((const WindowAgg *) plan)->runCondition)
+				? GPUSORT_NODE_NUMBERING
+				: GPUSORT_NODE_WINDOW;
+			break;
+		case T_Agg:
+			{
+				Aggregates found = {0};
+
+				(void) find_aggregates((Node *) plan->targetlist, &found);
+				(void) find_aggregates((Node *) plan->qual, &found);
+				shape.kind = GPUSORT_NODE_SORTED_GROUPS;
+				shape.aggregates = found.found;
+				shape.rows *= Max(list_length(((const Agg *) plan)->groupingSets), 1);
+				break;
+			}
+		case T_Group:
+		case T_Unique:
+			shape.kind = GPUSORT_NODE_UNIQUE;
+			break;
+		case T_SetOp:
+			shape.kind = GPUSORT_NODE_SETOP;
+			break;
+		case T_MergeJoin:
+			shape.kind = GPUSORT_NODE_MERGE_JOIN;
+			break;
+		default:
+			break;
+	}
+	return shape;
+}
+
+/* Returns what a plan takes from where its GpuSorts have sorted. */
+static double
+time_above(const Plan *plan)
+{
+	const Plan *below = IsA(plan, SubqueryScan) ? ((const SubqueryScan *) plan)->subplan : outerPlan(plan);
+	GpuSortShape shape;
+
+	if (gpusort_is_gathered_sort(plan))
+		return plan->plan_rows * gpusort_constant(GPUSORT_TIME_EMIT_ROW, gpusort_sorts_on_cuda());
+	if (IsA(plan, Sort) || IsA(plan, IncrementalSort) || IsA(plan, CustomScan))
+		return time_above(below) + gpusort_native_sort_time(below->plan_rows, below->plan_width, -1, 1, false);
+	shape = node_shape(plan, below);
+	return time_above(below) + (innerPlan(plan) != NULL ? time_above(innerPlan(plan)) : 0) + gpusort_node_time(&shape);
+}
+
+/* Returns true if a plan that ranges tell about takes less time range by range, in as many processes as there may be. */
+bool
+gpusort_lift_saves_time(const Plan *plan, const GpuSortRangePlan *ranges)
+{
+	double time = time_above(plan);
+	int workers = 0;
+	ListCell *cell;
+
+	foreach(cell, ranges->sorts)
+		workers = Max(workers, castNode(Gather, outerPlan(lfirst_node(CustomScan, cell)))->num_workers);
+	return gpusort_time_in_ranges(time, plan->plan_rows, gpusort_range_processes(workers)) < time;
+}

@@ -1,0 +1,193 @@
+/*-------------------------------------------------------------------------
+ *
+ * shape.c
+ *	  How long a node takes, beside what is below it: the one formula for each kind of node.
+ *
+ * All constants are those of constants.c, all times are in ns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/model/shape.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/primnodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "plan/model/constants.h"
+#include "plan/model/sort_time.h"
+#include "utils/fmgroids.h"
+
+/* Tables up to so many bytes lie in a core's cache. */
+#define CACHE_BYTES (512.0 * 1024)
+
+/* Hash tables of joins are this much larger than the rows in them. */
+#define HASH_ROW_BYTES 48.0
+
+/* Processes that share work do not get all of what they add. */
+#define PROCESS_GAIN 0.85
+
+#define TIME(name) gpusort_constant(GPUSORT_TIME_##name, false)
+
+/* What a lookup in a table of so many bytes takes more than one in the cache. */
+static double
+cache_miss(double bytes)
+{
+	return bytes <= CACHE_BYTES ? 0 : Min(TIME(CACHE_DOUBLING) * log2(bytes / CACHE_BYTES), TIME(CACHE_MISS));
+}
+
+static double
+transition_time(const GpuSortAggregates *aggregates)
+{
+	return aggregates->values * TIME(TRANSITION) + aggregates->states * TIME(TRANSITION_STATE) +
+		aggregates->sorts * TIME(TRANSITION_SORT);
+}
+
+static double
+group_time(const GpuSortAggregates *aggregates)
+{
+	return aggregates->values * TIME(GROUP) + aggregates->states * TIME(GROUP_STATE);
+}
+
+static double
+hash_groups_time(const GpuSortShape *shape)
+{
+	double bytes = shape->entry * shape->groups;
+	double kept = shape->memory > 0 ? Min(bytes, shape->memory) : bytes;
+	double time = shape->rows * (TIME(HASH_ROW) + transition_time(&shape->aggregates) + cache_miss(kept)) +
+		shape->groups * (TIME(HASH_GROUP) + group_time(&shape->aggregates)) + kept * TIME(HASH_GROUP_BYTE);
+
+	if (bytes > kept)
+		time += shape->rows * (1 - kept / bytes) * (TIME(HASH_SPILL_ROW) + TIME(HASH_SPILL_BYTE) * shape->width);
+	return time;
+}
+
+static double
+hash_join_time(const GpuSortShape *shape)
+{
+	double width = HASH_ROW_BYTES + shape->inner_width;
+	double batches = shape->batches;
+	double miss;
+	double time;
+
+	if (shape->memory > 0)
+		batches = Max(batches, ceil(shape->table_rows * width / shape->memory));
+	batches = Max(batches, 1);
+	miss = cache_miss(shape->table_rows * width / batches);
+	time = shape->inner_rows * (TIME(BUILD_ROW) + miss + TIME(BUILD_BYTE) * width) +
+		shape->rows * (TIME(PROBE_ROW) + miss) + shape->rows_out * TIME(JOINED_ROW);
+	if (batches > 1)
+		time += (1 - 1 / batches) *
+			((shape->inner_rows + shape->rows) * TIME(HASH_SPILL_ROW) +
+			 TIME(HASH_SPILL_BYTE) * (shape->inner_rows * width + shape->rows * shape->width));
+	return time;
+}
+
+/* Returns what a node takes, in ns, beside what is below it. */
+double
+gpusort_node_time(const GpuSortShape *shape)
+{
+	switch (shape->kind)
+	{
+		case GPUSORT_NODE_HASH_GROUPS:
+			return hash_groups_time(shape);
+		case GPUSORT_NODE_SORTED_GROUPS:
+			return shape->rows * (TIME(SORTED_ROW) + transition_time(&shape->aggregates)) +
+				shape->groups * (TIME(SORTED_GROUP) + group_time(&shape->aggregates));
+		case GPUSORT_NODE_UNIQUE:
+			return shape->rows * TIME(UNIQUE_ROW);
+		case GPUSORT_NODE_SETOP:
+			return (shape->rows + shape->inner_rows) * TIME(SETOP_ROW);
+		case GPUSORT_NODE_WINDOW:
+			return shape->rows * TIME(WINDOW_ROW);
+		case GPUSORT_NODE_NUMBERING:
+			return shape->rows * TIME(NUMBERED_ROW);
+		case GPUSORT_NODE_HASH_JOIN:
+			return hash_join_time(shape);
+		case GPUSORT_NODE_MERGE_JOIN:
+			return (shape->rows + shape->inner_rows) * TIME(MERGE_JOIN_ROW) + shape->rows_out * TIME(JOINED_ROW);
+		case GPUSORT_NODE_APPEND:
+			return shape->rows * TIME(APPEND_ROW);
+		case GPUSORT_NODE_MERGE_APPEND:
+			return shape->rows * TIME(MERGED_ROW);
+		case GPUSORT_NODE_GATHER:
+			return shape->rows * TIME(GATHER_ROW);
+		case GPUSORT_NODE_GATHER_MERGE:
+			return shape->rows * TIME(MERGE_ROW);
+		case GPUSORT_NODE_OTHER:
+			return Max(shape->cost, 0) * TIME(COST);
+	}
+	return 0;
+}
+
+/* Returns what starting so many workers takes the leader; parallel_setup_cost scales it, as the table has its default. */
+double
+gpusort_start_time(int workers)
+{
+	return (TIME(GATHER) + TIME(WORKER) * workers) * parallel_setup_cost / DEFAULT_PARALLEL_SETUP_COST;
+}
+
+/* Returns how many times as long as alone a process takes of which a Gather has so many beside the leader's. */
+double
+gpusort_crowd(int workers)
+{
+	static long cores = 0;
+
+	if (cores == 0)
+		cores = Max(sysconf(_SC_NPROCESSORS_ONLN), 1);
+	return Max((double) (workers + 1) / cores, 1);
+}
+
+/* Returns how many processes read ranges, where so many workers are planned: a leader of many has enough to do with their rows. */
+double
+gpusort_range_processes(int workers)
+{
+	workers = Min(workers, max_parallel_workers);
+	return (workers + (workers < 4 ? 1 : 0)) / gpusort_crowd(workers);
+}
+
+/* Returns what takes so long in one process, in several that read ranges, if so many rows come of it. */
+double
+gpusort_time_in_ranges(double above, double rows, double processes)
+{
+	return gpusort_ranges_time() * processes + above / Max(processes * PROCESS_GAIN, 1) +
+		rows * (TIME(EXCHANGE_ROW) + TIME(EXCHANGE_PUT) / processes);
+}
+
+/* A window of which the functions are looked for. */
+typedef struct Functions
+{
+	Index window;
+	bool others; /* there is one that does more than number rows */
+} Functions;
+
+static bool
+find_other_function(Node *node, void *arg)
+{
+	Functions *functions = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, WindowFunc))
+	{
+		const Oid function = ((const WindowFunc *) node)->winfnoid;
+
+		/* those of another window have been computed below */
+		functions->others |= ((const WindowFunc *) node)->winref == functions->window && function != F_ROW_NUMBER &&
+			function != F_RANK_ && function != F_DENSE_RANK_;
+		return functions->others;
+	}
+	return expression_tree_walker(node, find_other_function, arg);
+}
+
+/* Returns true if a window of these columns only numbers rows: over a GpuSort it passes them on then (exec/ranks.c). */
+bool
+gpusort_window_only_numbers(List *columns, Index window, List *run_condition)
+{
+	Functions functions = {.window = window};
+
+	return run_condition == NIL && !find_other_function((Node *) columns, &functions);
+}

@@ -1,0 +1,393 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_time.c
+ *	  How long a sort takes over its input: GpuSort's, and PostgreSQL's own.
+ *
+ * Of a GpuSort a row has three parts, each of which grows with the row's bytes: ingest, which parallel processes
+ * share; order, which all wait for; emit, which is the reader's.  Below LIMIT only the first rows
+ * are ordered and emitted.  gpusort.setup_cost and gpusort.row_cost scale what constants.c has of the setup and
+ * of rows: at their defaults the table holds as it is.
+ *
+ * PostgreSQL's sort compares rows * log2(rows) times; more for strings, of which the C library's
+ * collations are the dearest; less for rows that are in order already.  What does not fit work_mem it
+ * writes and reads.  A later version that sorts faster takes NATIVE_SORT_TIME of that (compat.h).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/model/sort_time.h"
+
+#include <math.h>
+
+#include "access/stratnum.h"
+#include "catalog/pg_statistic.h"
+#include "column_stats.h"
+#include "keys/first_level.h"
+#include "keys/types.h"
+#include "miscadmin.h"
+#include "node.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "plan/model/constants.h"
+#include "settings.h"
+#include "table_column.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/selfuncs.h"
+#include "utils/syscache.h"
+#include "utils/tuplesort.h"
+
+/* The settings at which the table of constants holds as it is. */
+#define DEFAULT_SETUP_COST 80.0
+#define DEFAULT_ROW_COST   0.03
+
+/* Rows are in order for PostgreSQL's sort, which notices, from this correlation of a table's column with its pages on. */
+#define IN_ORDER_CORRELATION 0.999
+
+/* A row that LIMIT does not ask for is read and its key made, but it is dropped then: so much of the ingest. */
+#define DROPPED_PART 0.55
+
+/* Bytes that a row in the heap of the first rows has more; where the heap does not fit, all rows are sorted. */
+#define TOP_N_OVERHEAD 64.0
+
+/* Strings in the heap are compared without abbreviated keys: so much longer than where all rows are sorted. */
+#define TOP_N_STRING 1.25
+
+/* Returns true if the rows of a table lie in the order of a column, as far as statistics say. */
+static bool
+column_is_in_order(Oid table, AttrNumber attno, bool descending)
+{
+	float correlation = 0;
+	HeapTuple tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(table), Int16GetDatum(attno),
+									  BoolGetDatum(false));
+	AttStatsSlot slot;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid, ATTSTATSSLOT_NUMBERS))
+	{
+		correlation = slot.numbers[0];
+		free_attstatsslot(&slot);
+	}
+	ReleaseSysCache(tuple);
+	return descending ? correlation <= -IN_ORDER_CORRELATION : correlation >= IN_ORDER_CORRELATION;
+}
+
+/*
+ * What comparing takes per row, where the encoded columns have so many different
+ * values: as PostgreSQL's sort, for the rows that are equal in these.
+ */
+static double
+compare_time(double rows, double groups)
+{
+	return NATIVE_SORT_TIME * gpusort_constant(GPUSORT_TIME_COMPARISON, false) * log2(Max(rows / groups, 1));
+}
+
+/* How many times as long as a number PostgreSQL's sort takes for a first key of this encoding. */
+static double
+string_factor(GpuSortEncoding encoding)
+{
+	const GpuSortKeyType *type = &gpusort_key_types[encoding];
+
+	if (encoding == GPUSORT_ENCODE_NONE || type->string == GPUSORT_STRING_NONE)
+		return 1;
+	switch (type->source)
+	{
+		case GPUSORT_SOURCE_LIBC:
+			return gpusort_constant(GPUSORT_TIME_STRING_LIBC, false);
+		case GPUSORT_SOURCE_ICU:
+			return gpusort_constant(GPUSORT_TIME_STRING_ICU, false);
+		default:
+			return gpusort_constant(GPUSORT_TIME_STRING, false);
+	}
+}
+
+/* The same for a path's first key. */
+double
+gpusort_string_factor(const PathKey *key)
+{
+	const EquivalenceMember *member = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
+	const char *why_not;
+
+	return string_factor(gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not));
+}
+
+/* What all sorts have in common. */
+static GpuSortTime
+base_time(const GpuSortAdmission *admission, int width, bool in_order)
+{
+	const bool cuda = admission->cuda;
+	const double bytes = gpusort_row_bytes(width);
+	const double setup_scale = gpusort_setup_cost / DEFAULT_SETUP_COST;
+	double ingest = gpusort_constant(GPUSORT_TIME_INGEST_ROW, cuda);
+	double order = gpusort_constant(GPUSORT_TIME_ORDER_ROW, cuda);
+	double emit = gpusort_constant(GPUSORT_TIME_EMIT_ROW, cuda);
+	double row_scale = gpusort_row_cost / DEFAULT_ROW_COST *
+		(1 + bytes * gpusort_constant(GPUSORT_TIME_ROW_BYTE, cuda) / (ingest + order + emit));
+	GpuSortTime time = {
+		.setup = gpusort_constant(GPUSORT_TIME_SETUP, cuda) * setup_scale,
+		.ingest = ingest * row_scale,
+		.order = order * row_scale,
+		.emit = emit * row_scale,
+		.string_factor = string_factor(admission->first),
+		.in_order = in_order,
+		.cuda = cuda,
+	};
+
+	if (!admission->pool_mapped)
+		time.setup += gpusort_constant(GPUSORT_TIME_FIRST_USE, cuda) * setup_scale;
+	time.ingest += admission->memory_run_part * gpusort_constant(GPUSORT_TIME_MEMORY_RUN, cuda) * row_scale +
+		admission->disk_run_part * bytes / BLCKSZ * gpusort_constant(GPUSORT_TIME_DISK_PAGE, cuda);
+	return time;
+}
+
+/* Returns true if the input is a table whose rows lie in the order of the first key. */
+bool
+gpusort_path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key)
+{
+	const bool descending = key->pk_cmptype == COMPARE_GT;
+	ListCell *cell;
+
+	if (input->pathtype != T_SeqScan)
+		return false;
+	foreach(cell, key->pk_eclass->ec_members)
+	{
+		const Var *var = (Var *) lfirst_node(EquivalenceMember, cell)->em_expr;
+
+		if (IsA(var, Var) && var->varno == input->parent->relid && var->varlevelsup == 0 &&
+			column_is_in_order(planner_rt_fetch(var->varno, root)->relid, var->varattno, descending))
+			return true;
+	}
+	return false;
+}
+
+/* How many different values the first columns of pathkeys have. */
+static double
+estimate_groups(PlannerInfo *root, List *pathkeys, int columns, double rows)
+{
+	List *exprs = NIL;
+
+	for (int i = 0; i < columns; i++)
+	{
+		const EquivalenceClass *eclass = list_nth_node(PathKey, pathkeys, i)->pk_eclass;
+		Expr *expr = linitial_node(EquivalenceMember, eclass->ec_members)->em_expr;
+
+		/* Columns of set operations have no statistics: the guess that cost_incremental_sort makes. */
+		if (bms_is_member(0, pull_varnos(root, (Node *) expr)))
+			return DEFAULT_NUM_DISTINCT;
+		exprs = lappend(exprs, expr);
+	}
+	return estimate_num_groups(root, exprs, rows, NULL, NULL);
+}
+
+/* A GpuSortValueCallback. */
+static void
+add_string(Datum value, int count, void *arg)
+{
+	for (int i = 0; i < count; i++)
+		gpusort_first_levels_add(arg, value);
+}
+
+/*
+ * What comparing takes per row, of so many, where a first key under a libc collation is a table's column and
+ * its values tie though they differ: the part of PostgreSQL's comparisons.
+ */
+static double
+tie_time(const GpuSortTableColumn *column, Oid sort_operator, Oid collation, double rows)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort statistics", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	GpuSortColumn key = {.sort_operator = sort_operator, .collation = collation};
+	GpuSortFirstLevels *levels = palloc0(sizeof(GpuSortFirstLevels));
+	double tied = 0;
+
+	levels->keys = gpusort_keys_create(&key, 1);
+	levels->column = &key;
+	if (levels->keys->encodable > 0 && gpusort_column_is_libc(&key))
+	{
+		Oid opfamily;
+		Oid type;
+		CompareType order;
+
+		get_ordering_op_properties(sort_operator, &opfamily, &type, &order);
+		(void) gpusort_column_values(column, type, add_string, levels);
+		tied = gpusort_first_levels_tied(levels, rows);
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return tied * compare_time(rows, 1) * gpusort_constant(GPUSORT_TIME_STRING_LIBC, false);
+}
+
+/* The same for a path's first key: for one of its members, and only of a table's own column. */
+static double
+path_tie_time(PlannerInfo *root, const PathKey *key, double rows)
+{
+	ListCell *cell;
+
+	foreach(cell, key->pk_eclass->ec_members)
+	{
+		const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
+		const Node *node = strip_implicit_coercions((Node *) member->em_expr);
+		const Var *var = (const Var *) node;
+		const RangeTblEntry *entry;
+		GpuSortTableColumn column;
+		Oid less_than;
+
+		if (!IsA(node, Var) || var->varno <= 0 || var->varno >= root->simple_rel_array_size || var->varlevelsup > 0)
+			continue;
+		entry = planner_rt_fetch(var->varno, root);
+		less_than = get_opfamily_member(key->pk_opfamily, member->em_datatype, member->em_datatype, BTLessStrategyNumber);
+		if (entry->rtekind != RTE_RELATION || var->varattno <= 0 || !OidIsValid(less_than))
+			continue;
+		column = (GpuSortTableColumn){.table = entry->relid, .attno = var->varattno};
+		return tie_time(&column, less_than, key->pk_eclass->ec_collation, rows);
+	}
+	return 0;
+}
+
+/* Returns what sorting input's rows by pathkeys takes over the input, for a sort that was admitted. */
+GpuSortTime
+gpusort_path_sort_time(PlannerInfo *root, const Path *input, List *pathkeys, const GpuSortAdmission *admission)
+{
+	bool in_order = gpusort_path_is_in_order(root, input, linitial_node(PathKey, pathkeys));
+	GpuSortTime time = base_time(admission, input->pathtarget->width, in_order);
+
+	if (admission->encodable < list_length(pathkeys))
+		time.compare = compare_time(input->rows, estimate_groups(root, pathkeys, admission->encodable, input->rows));
+	if (admission->libc_key)
+		time.compare += time.ties = path_tie_time(root, linitial_node(PathKey, pathkeys), input->rows);
+	return time;
+}
+
+/*
+ * Returns true if a finished Sort's input is a table whose rows lie in the order of the
+ * first key.  Under another type or collation a column may have another order.
+ */
+static bool
+sort_is_in_order(List *rtable, const Sort *sort, bool descending)
+{
+	const Plan *child = outerPlan(sort);
+	const TargetEntry *key = get_tle_by_resno(child->targetlist, sort->sortColIdx[0]);
+	GpuSortTableColumn column;
+
+	return IsA(child, SeqScan) && key != NULL && IsA(key->expr, Var) &&
+		gpusort_find_table_column(rtable, child, key->resno, &column) &&
+		column_is_in_order(column.table, column.attno, descending);
+}
+
+/* How many different values a column has among so many rows; 1 if statistics do not say. */
+static double
+column_groups(Oid table, AttrNumber column, double rows)
+{
+	double groups = 1;
+	HeapTuple tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(table), Int16GetDatum(column),
+									  BoolGetDatum(false));
+
+	if (!HeapTupleIsValid(tuple))
+		return 1;
+	groups = ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct;
+	ReleaseSysCache(tuple);
+	return Max(groups < 0 ? -groups * rows : groups, 1);
+}
+
+/* The same for a finished Sort of so many rows. */
+GpuSortTime
+gpusort_node_sort_time(List *rtable, const Sort *sort, double rows, const GpuSortAdmission *admission)
+{
+	const Plan *child = outerPlan(sort);
+	GpuSortTime time = base_time(admission, child->plan_width, sort_is_in_order(rtable, sort, admission->descending));
+	GpuSortTableColumn column;
+
+	if (admission->encodable < sort->numCols)
+	{
+		double groups = 1;
+
+		for (int i = 0; i < admission->encodable; i++)
+		{
+			if (gpusort_find_table_column(rtable, child, sort->sortColIdx[i], &column) && !column.one_of_several)
+				groups *= column_groups(column.table, column.attno, rows);
+		}
+		time.compare = compare_time(rows, Min(groups, rows));
+	}
+	if (admission->libc_key && gpusort_find_table_column(rtable, child, sort->sortColIdx[0], &column))
+		time.compare += time.ties = tie_time(&column, sort->sortOperators[0], sort->collations[0], rows);
+	return time;
+}
+
+/* PostgreSQL's sort of the first rows, in a heap; -1 if it would sort all rows. */
+static double
+top_n_time(double rows, double first, int width, double string_factor)
+{
+	const double row_bytes = gpusort_row_bytes(width);
+	const double memory = work_mem * 1024.0;
+	double moves;
+
+	if (first >= rows || first * (row_bytes + TOP_N_OVERHEAD) > memory || (rows <= 2 * first && rows * row_bytes <= memory))
+		return -1;
+	moves = first * (2 + log(rows / first)); /* the first rows, those that displace others, and out at the end */
+	return gpusort_constant(GPUSORT_TIME_HEAP_ROW, false) * rows * (string_factor > 1 ? TOP_N_STRING * string_factor : 1) +
+		gpusort_constant(GPUSORT_TIME_HEAP_LEVEL, false) * moves * log2(Max(first, 2));
+}
+
+/*
+ * Returns what PostgreSQL's sort of so many rows takes over its input; first: of which so many are wanted, -1 for
+ * all; string_factor: how many times as long as a number a key takes.
+ */
+double
+gpusort_native_sort_time(double rows, int width, double first, double string_factor, bool in_order)
+{
+	const double memory = work_mem * 1024.0;
+	double bytes = rows * (MAXALIGN(SizeofHeapTupleHeader) + MAXALIGN(width));
+	double time;
+
+	if (rows < 2)
+		return 0;
+	if (first >= 0)
+	{
+		time = top_n_time(rows, first, width, string_factor);
+		if (time >= 0)
+			return time;
+	}
+	time = NATIVE_SORT_TIME * gpusort_constant(GPUSORT_TIME_COMPARISON, false) * rows * log2(rows) * string_factor;
+	if (in_order)
+		time *= gpusort_constant(GPUSORT_TIME_IN_ORDER, false);
+	if (bytes > memory)
+	{
+		double runs = Max(ceil(log(bytes / memory) / log(tuplesort_merge_order(memory))), 1);
+
+		time += 2 * ceil(bytes / BLCKSZ) * runs * gpusort_constant(GPUSORT_TIME_SORT_PAGE, false);
+	}
+	return time + gpusort_constant(GPUSORT_TIME_SORT_EMIT_ROW, false) * (first >= 0 ? Min(first, rows) : rows);
+}
+
+/* Returns what a sort of so many rows takes of which the first are asked for: others are dropped while they are taken in. */
+GpuSortTime
+gpusort_sort_time_of_first(GpuSortTime time, double rows, double first)
+{
+	double taken;
+
+	first = Max(first, 1);
+	if (first > rows / GPUSORT_ROWS_PER_WANTED)
+		return time;
+	taken = Min(first * (1 + log(rows / first)) / rows, 1);
+	time.ingest *= taken + DROPPED_PART * (1 - taken);
+	time.order *= taken;
+	time.compare *= taken;
+	time.ties *= taken;
+	return time;
+}
+
+/* Returns what is to be gained at least, beside the margin: by a sort in a sort's place, or by what does more than sort. */
+double
+gpusort_least_gain(bool sort)
+{
+	return gpusort_constant(sort ? GPUSORT_TIME_SORT_GAIN : GPUSORT_TIME_GAIN, false) * gpusort_setup_cost / DEFAULT_SETUP_COST;
+}
+
+/* Returns what reading a process's ranges takes beside their rows. */
+double
+gpusort_ranges_time(void)
+{
+	return gpusort_constant(GPUSORT_TIME_RANGES, false) * gpusort_setup_cost / DEFAULT_SETUP_COST;
+}
