@@ -217,28 +217,28 @@ gpusort_settings_init(void)
 	DefineCustomBoolVariable("gpusort.enable",
 							 "Lets the planner use GpuSort.",
 							 NULL,
-							 &gpusort_enable, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_enable, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomEnumVariable("gpusort.engine",
 							 "What sorts: a CUDA device, the host's cores, or the first of the two that is there.",
 							 NULL,
-							 &gpusort_engine, GPUSORT_ENGINE_AUTO, engine_options, PGC_USERSET, 0,
+							 &gpusort_engine, GPUSORT_ENGINE_AUTO, engine_options, PGC_USERSET, GUC_EXPLAIN,
 							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.force",
 							 "Uses GpuSort wherever it is legal, whatever the cost.",
 							 NULL,
-							 &gpusort_force, false, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_force, false, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.min_rows",
 							"Sorts of fewer estimated rows stay with PostgreSQL.",
 							NULL,
-							&gpusort_min_rows, 2000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+							&gpusort_min_rows, 2000, 0, INT_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpusort.setup_cost",
 							 "The planner's estimate of what a GpuSort costs before its first row.",
 							 NULL,
-							 &gpusort_setup_cost, 80.0, 0, 1e10, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_setup_cost, 80.0, 0, 1e10, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpusort.row_cost",
 							 "The planner's estimate of what a GpuSort costs per row.",
 							 NULL,
-							 &gpusort_row_cost, 0.03, 0, 1e10, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_row_cost, 0.03, 0, 1e10, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.log_decisions",
 							 "Logs why a sort stays with PostgreSQL.",
 							 NULL,
@@ -250,19 +250,19 @@ gpusort_settings_init(void)
 	DefineCustomBoolVariable("gpusort.verify_collation",
 							 "Verifies with the C library that rows sorted under one of its collations are in order.",
 							 NULL,
-							 &gpusort_verify_collation, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_verify_collation, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.parallel_output",
 							 "Runs windows, groups, DISTINCT and joins above a GpuSort in all processes of a parallel plan.",
 							 NULL,
-							 &gpusort_parallel_output, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_parallel_output, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.spill",
 							 "Keeps what does not fit the memory for sorts in sorted runs, in memory and in temporary files.",
 							 "Without it PostgreSQL does sorts that do not fit.",
-							 &gpusort_spill, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_spill, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.allowed",
 							 "Lets users have their sorts done by gpusort.",
 							 "What gpusort.enable is to a user this is to an administrator.",
-							 &gpusort_allowed, true, PGC_SUSET, 0, NULL, NULL, NULL);
+							 &gpusort_allowed, true, PGC_SUSET, GUC_EXPLAIN, NULL, NULL, NULL);
 
 	DefineCustomStringVariable("gpusort.devices",
 							   "The CUDA devices to use: \"all\", \"none\", or their ordinals separated by commas.",
@@ -271,12 +271,12 @@ gpusort_settings_init(void)
 	DefineCustomIntVariable("gpusort.device_memory",
 							"The memory that sorts may use on each CUDA device.",
 							"0 is 90 % of what is free when the service starts.",
-							&gpusort_device_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB,
+							&gpusort_device_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB | GUC_EXPLAIN,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.host_memory",
 							"The memory that sorts of the host engine may use.",
 							"0 is a quarter of the memory that the server may use.",
-							&gpusort_host_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB,
+							&gpusort_host_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB | GUC_EXPLAIN,
 							check_host_memory, NULL, NULL);
 	DefineCustomIntVariable("gpusort.host_threads",
 							"The threads that the host engine sorts with.",
