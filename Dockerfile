@@ -14,7 +14,7 @@ RUN apt-get update \
 	&& rm -rf /var/lib/apt/lists/*
 COPY . /gpusort
 RUN make -C /gpusort -j "$(nproc)" PG_CONFIG="/usr/lib/postgresql/${PG_MAJOR}/bin/pg_config" NVCC= with_llvm=no \
-	&& make -C /gpusort PG_CONFIG="/usr/lib/postgresql/${PG_MAJOR}/bin/pg_config" NVCC= with_llvm=no DOCS= DESTDIR=/image install
+	&& make -C /gpusort PG_CONFIG="/usr/lib/postgresql/${PG_MAJOR}/bin/pg_config" NVCC= with_llvm=no DOCUMENTS= DESTDIR=/image install
 
 FROM postgres:${PG_MAJOR}-${DEBIAN}
 COPY --from=build /image/ /

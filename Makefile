@@ -15,6 +15,7 @@
 #                           side by side (CUDA emulated; tests-device ENGINE=cuda for a GPU)
 #
 #   NVCC=                   without the cuda engine
+#   DOCUMENTS=              without README.md, documents and benchmarks: into documentdir, else below docdir
 #   LZ4=no                  without compression of temporary files; by default with it where liblz4 is found
 #   SANITIZE=address,undefined | thread    for the check targets
 
@@ -27,7 +28,6 @@ include units.mk
 
 OBJS = $(EXTENSION_UNITS:.c=.o)
 DATA = $(wildcard sql/gpusort--*.sql)
-DOCS = README.md
 
 REGRESS = $(shell sed 's/\#.*//' test/schedule)
 # pg_regress looks for sql/ below inputdir, and for expected/ below outputdir (PostgreSQL 15) or
@@ -85,6 +85,21 @@ all: gpusortd $(if $(NVCC),cuda-engine)
 
 cuda-engine:
 	$(MAKE) -C cuda NVCC=$(NVCC)
+
+# Programs and links of documents work where they are installed.
+DOCUMENTS = $(shell script/documents)
+documentdir = $(docdir)/extension/gpusort
+
+install: install-documents
+install-documents:
+	for file in $(DOCUMENTS); do \
+		test -x "$$file" && mode=755 || mode=644; \
+		install -D -m "$$mode" "$$file" '$(DESTDIR)$(documentdir)'/"$$file" || exit 1; \
+	done
+
+uninstall: uninstall-documents
+uninstall-documents:
+	rm -rf '$(DESTDIR)$(documentdir)'
 
 install: install-service
 install-service: gpusortd $(if $(NVCC),cuda-engine)
@@ -145,5 +160,5 @@ clean-parts:
 	rm -rf build-faults
 	for d in cuda test/service test/engine test/libc test/device bench/device; do $(MAKE) -C $$d clean; done
 
-.PHONY: dist gpusortd-faults cuda-engine install-service uninstall-service check-service check-engine check-engine-host check-libc check-device \
+.PHONY: dist install-documents uninstall-documents gpusortd-faults cuda-engine install-service uninstall-service check-service check-engine check-engine-host check-libc check-device \
 	tests-service tests-emulate tests-engine tests-libc tests-device clean-parts

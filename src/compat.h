@@ -46,6 +46,9 @@
 									 : (type))
 #endif
 
+/* The version that the module is built for, as packages name it. */
+#define PG_MAJOR (PG_VERSION_NUM / 10000)
+
 #if PG_VERSION_NUM < 160000
 /* From 16 on there are the clauses without those that make no difference. */
 #define PROCESSED_GROUP_CLAUSE(root)    ((root)->parse->groupClause)

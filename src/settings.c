@@ -38,38 +38,60 @@ static const struct config_enum_entry engine_options[] = {
 	{NULL, 0, false},
 };
 
-#define MAX_DEVICES   64
-#define MAX_MEMORY_MB (INT_MAX / 2)
-#define MIN_MEMORY_MB ((int) (GPUSORT_MEMORY_MIN >> 20))
+#define MAX_DEVICES           64
+#define MAX_MEMORY_MB         1073741823
+#define MIN_HOST_MEMORY_MB    16
+#define MAX_THREADS           1024
+#define MIN_STAGING_MEMORY_MB 16
+#define MAX_STAGING_MEMORY_MB 65536
 
-/* A check hook: accepts "all", or distinct ordinals separated by commas. */
+#define NUMBER_TEXT(number) CppAsString2(number)
+
+StaticAssertDecl(MAX_MEMORY_MB == INT_MAX / 2, "limits are those of an int, in kB");
+StaticAssertDecl(MIN_HOST_MEMORY_MB == GPUSORT_MEMORY_MIN >> 20, "the service has its own limit");
+
+static const char *
+skip_blanks(const char *text)
+{
+	while (*text == ' ' || *text == '\t')
+		text++;
+	return text;
+}
+
+/* A check hook: accepts "all", "none", or distinct ordinals separated by commas, with blanks or without. */
 static bool
 check_devices(char **value, void **extra, GucSource source)
 {
 	const char *rest = *value;
 	uint64 seen = 0;
 
-	if (strcmp(rest, "all") == 0)
+	if (strcmp(rest, "all") == 0 || strcmp(rest, "none") == 0)
 		return true;
 	for (;;)
 	{
 		char *end;
 		long ordinal;
 
+		rest = skip_blanks(rest);
 		if (*rest < '0' || *rest > '9')
 			break;
 		ordinal = strtol(rest, &end, 10);
-		if (ordinal >= MAX_DEVICES || (seen & (UINT64CONST(1) << ordinal)))
+		if (ordinal >= MAX_DEVICES)
 			break;
+		if (seen & (UINT64CONST(1) << ordinal))
+		{
+			GUC_check_errdetail("Device %ld is in the list twice.", ordinal);
+			return false;
+		}
 		seen |= UINT64CONST(1) << ordinal;
-		if (*end == '\0')
+		rest = skip_blanks(end);
+		if (*rest == '\0')
 			return true;
-		if (*end != ',')
+		if (*rest != ',')
 			break;
-		rest = end + 1;
+		rest++;
 	}
-	GUC_check_errdetail("Device ordinals from 0 to %d, separated by commas without spaces, or \"all\".",
-						MAX_DEVICES - 1);
+	GUC_check_errdetail("Device ordinals from 0 to %d, separated by commas, or \"all\", or \"none\".", MAX_DEVICES - 1);
 	return false;
 }
 
@@ -77,42 +99,146 @@ check_devices(char **value, void **extra, GucSource source)
 static bool
 check_host_memory(int *value, void **extra, GucSource source)
 {
-	if (*value == 0 || *value >= MIN_MEMORY_MB)
+	if (*value == 0 || *value >= MIN_HOST_MEMORY_MB)
 		return true;
-	GUC_check_errdetail("Sorts of the host engine have %d MB at least.", MIN_MEMORY_MB);
+	GUC_check_errdetail("Sorts of the host engine have %d MB at least.", MIN_HOST_MEMORY_MB);
 	GUC_check_errhint("With 0 it is a quarter of the memory that the server may use.");
 	return false;
+}
+
+/*
+ * Settings that keep users or gpusort from something.  One that was given before the module was there
+ * and is not legal must not leave them with their defaults, which keep nobody from anything.
+ */
+typedef struct Restriction
+{
+	const char *name;
+	const char *strictest; /* the value that allows least; of a number the least that is a limit */
+	const char *most;      /* of a number the highest, else NULL */
+	int unit;              /* of a number: a flag of guc.h, or 0 */
+	char *given;           /* before the setting was defined; NULL if it was not */
+} Restriction;
+
+static Restriction restrictions[] = {
+	{.name = "gpusort.enable", .strictest = "off"},
+	{.name = "gpusort.allowed", .strictest = "off"},
+	{.name = "gpusort.spill", .strictest = "off"},
+	{.name = "gpusort.verify_rows", .strictest = "on"},
+	{.name = "gpusort.verify_collation", .strictest = "on"},
+	{.name = "gpusort.engine", .strictest = "host"},
+	{.name = "gpusort.devices", .strictest = "none"},
+	{.name = "gpusort.device_memory", .strictest = "1", .most = NUMBER_TEXT(MAX_MEMORY_MB), .unit = GUC_UNIT_MB},
+	{.name = "gpusort.host_memory",
+	 .strictest = NUMBER_TEXT(MIN_HOST_MEMORY_MB),
+	 .most = NUMBER_TEXT(MAX_MEMORY_MB),
+	 .unit = GUC_UNIT_MB},
+	{.name = "gpusort.host_threads", .strictest = "1", .most = NUMBER_TEXT(MAX_THREADS)},
+	{.name = "gpusort.staging_memory",
+	 .strictest = NUMBER_TEXT(MIN_STAGING_MEMORY_MB),
+	 .most = NUMBER_TEXT(MAX_STAGING_MEMORY_MB),
+	 .unit = GUC_UNIT_MB},
+};
+
+/* Keeps what was given for settings that are not defined yet. */
+static void
+note_given(void)
+{
+	for (int i = 0; i < lengthof(restrictions); i++)
+	{
+		const char *given = GetConfigOption(restrictions[i].name, true, false);
+
+		restrictions[i].given = given == NULL ? NULL : pstrdup(given);
+	}
+}
+
+/* Returns the legal value for one that is not: of a number the nearest that is a limit, else the strictest. */
+static const char *
+legal_value(const Restriction *restriction)
+{
+	double number;
+
+	if (restriction->most != NULL && parse_real(restriction->given, &number, restriction->unit, NULL) &&
+		number > strtod(restriction->most, NULL))
+		return restriction->most;
+	return restriction->strictest;
+}
+
+/* Returns true if a number is positive and would be rounded to 0, which is no limit. */
+static bool
+is_rounded_off(const Restriction *restriction)
+{
+	double number;
+
+	return restriction->most != NULL && parse_real(restriction->given, &number, restriction->unit, NULL) && number > 0 &&
+		number < 1;
+}
+
+/* Puts a value in the place of the default, which any legal one that was given or comes later replaces. */
+static bool
+put_value(const char *name, const char *value, GucSource source)
+{
+	return set_config_option(name, value, PGC_SIGHUP, source, GUC_ACTION_SET, true, WARNING, false) > 0;
+}
+
+/* Gives restrictions a legal value that were given one that is not: PostgreSQL has warned and taken the default. */
+static void
+replace_refused(void)
+{
+	for (int i = 0; i < lengthof(restrictions); i++)
+	{
+		const Restriction *restriction = &restrictions[i];
+		const char *name = restriction->name;
+
+		if (restriction->given == NULL)
+			continue;
+		if (is_rounded_off(restriction))
+		{
+			/* it has been taken, from the file or the command line */
+			if (!put_value(name, restriction->strictest, PGC_S_FILE))
+				(void) put_value(name, restriction->strictest, PGC_S_ARGV);
+		}
+		else if (set_config_option(name, restriction->given, PGC_POSTMASTER, PGC_S_TEST, GUC_ACTION_SET, false, DEBUG5,
+								   false) == 0)
+			(void) put_value(name, legal_value(restriction), PGC_S_DYNAMIC_DEFAULT);
+		else
+			continue;
+		ereport(WARNING,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s is \"%s\", not \"%s\"", name, GetConfigOptionByName(name, NULL, false), restriction->given),
+				 errdetail("What was given is not legal, and the default would restrict less.")));
+	}
 }
 
 /* To be called once, at load: makes the settings known to the server. */
 void
 gpusort_settings_init(void)
 {
+	note_given();
 	DefineCustomBoolVariable("gpusort.enable",
 							 "Lets the planner use GpuSort.",
 							 NULL,
-							 &gpusort_enable, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_enable, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomEnumVariable("gpusort.engine",
 							 "What sorts: a CUDA device, the host's cores, or the first of the two that is there.",
 							 NULL,
-							 &gpusort_engine, GPUSORT_ENGINE_AUTO, engine_options, PGC_USERSET, 0,
+							 &gpusort_engine, GPUSORT_ENGINE_AUTO, engine_options, PGC_USERSET, GUC_EXPLAIN,
 							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.force",
 							 "Uses GpuSort wherever it is legal, whatever the cost.",
 							 NULL,
-							 &gpusort_force, false, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_force, false, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.min_rows",
 							"Sorts of fewer estimated rows stay with PostgreSQL.",
 							NULL,
-							&gpusort_min_rows, 2000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+							&gpusort_min_rows, 2000, 0, INT_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpusort.setup_cost",
 							 "The planner's estimate of what a GpuSort costs before its first row.",
 							 NULL,
-							 &gpusort_setup_cost, 80.0, 0, 1e10, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_setup_cost, 80.0, 0, 1e10, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpusort.row_cost",
 							 "The planner's estimate of what a GpuSort costs per row.",
 							 NULL,
-							 &gpusort_row_cost, 0.03, 0, 1e10, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_row_cost, 0.03, 0, 1e10, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.log_decisions",
 							 "Logs why a sort stays with PostgreSQL.",
 							 NULL,
@@ -124,43 +250,44 @@ gpusort_settings_init(void)
 	DefineCustomBoolVariable("gpusort.verify_collation",
 							 "Verifies with the C library that rows sorted under one of its collations are in order.",
 							 NULL,
-							 &gpusort_verify_collation, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_verify_collation, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.parallel_output",
 							 "Runs windows, groups, DISTINCT and joins above a GpuSort in all processes of a parallel plan.",
 							 NULL,
-							 &gpusort_parallel_output, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_parallel_output, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.spill",
 							 "Keeps what does not fit the memory for sorts in sorted runs, in memory and in temporary files.",
 							 "Without it PostgreSQL does sorts that do not fit.",
-							 &gpusort_spill, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_spill, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.allowed",
 							 "Lets users have their sorts done by gpusort.",
 							 "What gpusort.enable is to a user this is to an administrator.",
-							 &gpusort_allowed, true, PGC_SUSET, 0, NULL, NULL, NULL);
+							 &gpusort_allowed, true, PGC_SUSET, GUC_EXPLAIN, NULL, NULL, NULL);
 
 	DefineCustomStringVariable("gpusort.devices",
-							   "The CUDA devices to use: \"all\", or their ordinals separated by commas.",
+							   "The CUDA devices to use: \"all\", \"none\", or their ordinals separated by commas.",
 							   NULL,
 							   &gpusort_devices, "all", PGC_SIGHUP, 0, check_devices, NULL, NULL);
 	DefineCustomIntVariable("gpusort.device_memory",
 							"The memory that sorts may use on each CUDA device.",
 							"0 is 90 % of what is free when the service starts.",
-							&gpusort_device_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB,
+							&gpusort_device_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB | GUC_EXPLAIN,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.host_memory",
 							"The memory that sorts of the host engine may use.",
 							"0 is a quarter of the memory that the server may use.",
-							&gpusort_host_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB,
+							&gpusort_host_memory, 0, 0, MAX_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB | GUC_EXPLAIN,
 							check_host_memory, NULL, NULL);
 	DefineCustomIntVariable("gpusort.host_threads",
 							"The threads that the host engine sorts with.",
 							"0 is as many as the server may use processors.",
-							&gpusort_host_threads, 0, 0, 1024, PGC_SIGHUP, 0,
+							&gpusort_host_threads, 0, 0, MAX_THREADS, PGC_SIGHUP, 0,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.staging_memory",
 							"The memory through which rows travel between backends and the sort service.",
 							NULL,
-							&gpusort_staging_memory, 256, 16, 65536, PGC_SIGHUP, GUC_UNIT_MB,
+							&gpusort_staging_memory, 256, MIN_STAGING_MEMORY_MB, MAX_STAGING_MEMORY_MB, PGC_SIGHUP, GUC_UNIT_MB,
 							NULL, NULL, NULL);
 	MarkGUCPrefixReserved("gpusort");
+	replace_refused();
 }

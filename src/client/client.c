@@ -160,6 +160,8 @@ enter_job(GpuSortClient *client, GpuSortMessage *request, GpuSortMessageType typ
 		return NULL;
 	}
 	client->engine = answer.u.job.engine;
+	if (client->engine == GPUSORT_ENGINE_HOST)
+		gpusort_connection_expect_host(&client->connection);
 	client->ecc = answer.u.job.place.ecc != 0;
 	client->token = answer.u.job.token;
 	client->queue_ms = answer.u.job.queue_ms > 0 ? answer.u.job.queue_ms : 0;

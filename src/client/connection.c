@@ -30,8 +30,14 @@
 #include "server/shared.h"
 #include "storage/latch.h"
 
-/* What comes soon comes in so many looks at the pulse: far more than engine calls that it waits for may take. */
+/*
+ * What comes soon comes in so many looks at the pulse: more than the wait in the service's queue, or than
+ * calls of an engine on devices, may take.
+ */
 #define SOON_LOOKS 30
+
+/* The host engine's calls return in so many, or the service ends itself.  Rows in runs do not come soon. */
+#define HOST_SOON_LOOKS 5
 
 static bool
 fail_lost(GpuSortFailure *failure)
@@ -46,6 +52,14 @@ gpusort_connection_init(GpuSortConnection *connection)
 	memset(connection, 0, sizeof(*connection));
 	connection->socket = -1;
 	connection->wait = GPUSORT_WAIT_CONNECT;
+	connection->soon = SOON_LOOKS;
+}
+
+/* From now on, what comes soon waits for nothing but calls of the host engine. */
+void
+gpusort_connection_expect_host(GpuSortConnection *connection)
+{
+	connection->soon = HOST_SOON_LOOKS;
 }
 
 /* Closes the connection, which ends what the service does for it, and lets go of the pool. */
@@ -196,9 +210,9 @@ receive_message(GpuSortConnection *connection, GpuSortMessage *message, bool soo
 		{
 			if (!wait_for_service(connection, WL_SOCKET_READABLE, GPUSORT_LOOK_MS, failure))
 				return false;
-			if (soon && connection->silent >= SOON_LOOKS)
+			if (soon && connection->silent >= connection->soon)
 				return gpusort_failure_set(failure, GPUSORT_REASON_LOST, "the sort service owes an answer for %d seconds",
-										   SOON_LOOKS * GPUSORT_LOOK_MS / 1000);
+										   connection->soon * GPUSORT_LOOK_MS / 1000);
 			continue;
 		}
 		if (n <= 0)

@@ -25,11 +25,13 @@ typedef struct GpuSortConnection
 	GpuSortMappedPool *pool; /* NULL: closed */
 	GpuSortPulseWatch watch; /* of the service that it goes to */
 	int silent;              /* looks at its pulse since the last message */
+	int soon;                /* so many are too many for what comes soon */
 	GpuSortWait wait;        /* what for, when it waits */
 } GpuSortConnection;
 
 extern void gpusort_connection_init(GpuSortConnection *connection);
 extern bool gpusort_connection_open(GpuSortConnection *connection, uint32 generation, GpuSortFailure *failure);
+extern void gpusort_connection_expect_host(GpuSortConnection *connection);
 extern void gpusort_connection_close(GpuSortConnection *connection);
 
 extern bool gpusort_connection_send(GpuSortConnection *connection, GpuSortMessage *message,

@@ -18,6 +18,7 @@
 #include "keys/collations.h"
 #include "keys/encoders.h"
 #include "keys/inline_encoders.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 /* Families of PostgreSQL's own that its headers give no name. */
@@ -202,7 +203,6 @@ static const struct
 };
 
 /* Why others have none, as the rest of a sentence that begins with the sort key. */
-static const char no_type[] = "has a type or an order without a key encoding";
 static const char no_collation[] = "has a collation without a key encoding";
 
 /* How a collation orders strings. */
@@ -243,6 +243,18 @@ collation_order(Oid collation, const char **why_not)
 	}
 }
 
+/* Returns true if values of the type are encoded in some order. */
+static bool
+knows_type(Oid type)
+{
+	for (int i = 0; i < lengthof(orders); i++)
+	{
+		if (orders[i].type == type)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Returns how values that opfamily compares as type under collation are encoded;
  * GPUSORT_ENCODE_NONE if they are not, and *why_not then says why, as the rest of a
@@ -272,7 +284,9 @@ gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not
 				return GPUSORT_ENCODE_NONE;
 		}
 	}
-	*why_not = no_type;
+	*why_not = psprintf(knows_type(type) ? "is of type %s in an order without a key encoding"
+										 : "is of type %s, which has no key encoding",
+						format_type_be(type));
 	return GPUSORT_ENCODE_NONE;
 }
 
@@ -313,7 +327,7 @@ gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending, co
 
 	if (!get_ordering_op_properties(sort_operator, &opfamily, &type, &order))
 	{
-		*why_not = no_type;
+		*why_not = "has an order without a key encoding";
 		return GPUSORT_ENCODE_NONE;
 	}
 	*descending = order == COMPARE_GT;

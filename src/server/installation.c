@@ -18,6 +18,7 @@
 
 #include "build_id.h"
 #include "miscadmin.h"
+#include "service/protocol.h"
 
 /* The path by which this module was loaded; valid as long as it is. */
 const char *
@@ -62,6 +63,19 @@ gpusort_installed_path(const char *name, char path[MAXPGPATH])
 	}
 	if (!found)
 		join_path_components(path, pkglib_path, name);
+}
+
+/* Within an ereport of what the service says: a hint where that is that there is no engine for GPUs to load. */
+int
+gpusort_engine_hint(const char *text)
+{
+	char path[MAXPGPATH];
+
+	gpusort_installed_path(GPUSORT_CUDA_ENGINE_FILE, path);
+	if (strncmp(text, "no cuda engine", strlen("no cuda engine")) != 0 || access(path, F_OK) == 0)
+		return 0;
+	return errhint("To sort on a GPU, install the package gpusort-cuda (gpusort_%d-cuda where packages are RPMs), or build gpusort with nvcc.",
+				   PG_MAJOR);
 }
 
 /*

@@ -20,6 +20,7 @@
 
 extern const char *gpusort_module_path(void);
 extern uint64 gpusort_module_build(void);
+extern int gpusort_engine_hint(const char *text);
 extern void gpusort_installed_path(const char *name, char path[MAXPGPATH]);
 extern void gpusort_socket_path(uint32 generation, char path[MAXPGPATH]);
 

@@ -60,6 +60,27 @@ add_argument(GpuSortServiceArguments *list, const char *fmt, ...)
 	va_end(values);
 }
 
+/* Adds gpusort.devices as the service reads it, without blanks; where there are to be none, no engine for them. */
+static void
+add_devices(GpuSortServiceArguments *list)
+{
+	bool none = strcmp(gpusort_devices, "none") == 0;
+	char devices[MAXPGPATH];
+	char *to = devices;
+
+	strlcpy(devices, none ? "all" : gpusort_devices, sizeof(devices));
+	for (const char *from = devices; *from != '\0'; from++)
+	{
+		if (*from != ' ' && *from != '\t')
+			*to++ = *from;
+	}
+	*to = '\0';
+	add_argument(list, "--engine");
+	add_argument(list, "%s", none ? "host" : "auto");
+	add_argument(list, "--devices");
+	add_argument(list, "%s", devices);
+}
+
 /* Fills in the command line of a service of that generation under the present settings. */
 static void
 build_arguments(GpuSortServiceArguments *list, uint32 generation)
@@ -78,10 +99,7 @@ build_arguments(GpuSortServiceArguments *list, uint32 generation)
 	gpusort_socket_path(generation, path);
 	add_argument(list, "--socket");
 	add_argument(list, "%s", path);
-	add_argument(list, "--engine");
-	add_argument(list, "auto");
-	add_argument(list, "--devices");
-	add_argument(list, "%s", gpusort_devices[0] != '\0' ? gpusort_devices : "all");
+	add_devices(list);
 	add_argument(list, "--device-memory");
 	add_argument(list, UINT64_FORMAT, gpusort_device_memory * mb);
 	add_argument(list, "--host-memory");

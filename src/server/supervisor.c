@@ -36,6 +36,7 @@
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
+#include "server/installation.h"
 #include "server/service_process.h"
 #include "server/shared.h"
 #include "server/wait_events.h"
@@ -51,8 +52,8 @@
 /* Each service is asked so often whether it lives; and a supervisor that sleeps twice as long was kept from asking. */
 #define BEAT_MS 500
 
-/* The log tells of a service that is not ready after so long: sorts have ceased to wait for it. */
-#define LATE_MS 2000
+/* The log tells of a service that is not ready after so long: on a busy machine one that is well may take a few seconds. */
+#define LATE_MS 10000
 
 /* One that is to end has so long to do it before it is killed; then to vanish, before it is left behind. */
 #define EXIT_WAIT_MS 2000
@@ -345,7 +346,8 @@ log_for_service(const GpuSortServiceProcess *process, GpuSortMessage *message)
 	strlcpy(last_report, text, sizeof(last_report));
 	ereport(again ? DEBUG1 : message->u.log.warning ? WARNING
 													: LOG,
-			(errmsg("sort service: %s", text)));
+			(errmsg("sort service: %s", text),
+			 gpusort_engine_hint(text)));
 }
 
 /* Reads what a service says until there is no more. */

@@ -86,5 +86,28 @@ FROM gs.upgrade_released, gs.upgrade_fresh WHERE NOT newest ORDER BY version;
 SELECT is(gpusort_version(), (SELECT version FROM gs.upgrade_released WHERE newest), 'gpusort_version() after an update');
 SELECT is((SELECT count(*) FROM gpusort_stats), 1::bigint, 'gpusort_stats after an update');
 SELECT is((SELECT count(*) FROM gpusort_service), 1::bigint, 'gpusort_service after an update');
+
+-- Functions of the same name that can be called without arguments prevent neither.
+DROP EXTENSION gpusort;
+CREATE SCHEMA hostile;
+CREATE FUNCTION gs.be_hostile(call text, place text DEFAULT 'hostile') RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('CREATE FUNCTION %I.%I(a int DEFAULT 1, OUT x int) RETURNS SETOF int LANGUAGE sql AS ''SELECT 1''', place, call);
+	EXECUTE format('CREATE FUNCTION %I.%I(VARIADIC a text[] DEFAULT ''{}'', OUT x int) RETURNS SETOF int LANGUAGE sql AS ''SELECT 1''', place, call);
+END $$;
+SELECT gs.be_hostile(name) FROM unnest(ARRAY['gpusort_devices', 'gpusort_service', 'gpusort_stats', 'gpusort_jobs', 'gpusort_version', 'gpusort_stats_reset']) name \g /dev/null
+SELECT lives_ok('CREATE EXTENSION gpusort SCHEMA hostile', 'CREATE EXTENSION where others have functions of these names');
+SELECT is((SELECT count(*) FROM hostile.gpusort_stats), 1::bigint, 'its views are over its own functions');
+SELECT is(pg_get_viewdef('hostile.gpusort_jobs'::regclass) LIKE '%hostile.gpusort_jobs() gpusort_jobs(pid%', true, 'by their names');
+DROP EXTENSION gpusort;
+CREATE SCHEMA meanwhile;
+CREATE EXTENSION gpusort SCHEMA meanwhile VERSION '0.1.0';
+SELECT gs.be_hostile(name, 'meanwhile') FROM unnest(ARRAY['gpusort_service', 'gpusort_stats']) name \g /dev/null
+SELECT lives_ok('ALTER EXTENSION gpusort UPDATE', 'ALTER EXTENSION UPDATE, too');
+SELECT is((SELECT count(*) FROM meanwhile.gpusort_service), 1::bigint, 'with its views');
+
+-- each view and each of its columns is described
+SELECT is((SELECT array_agg(format('%s.%s', attrelid::regclass, attname)) FROM pg_attribute JOIN pg_depend ON classid = 'pg_class'::regclass AND objid = attrelid AND deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'gpusort')
+		   WHERE attnum > 0 AND (col_description(attrelid, attnum) IS NULL OR obj_description(attrelid, 'pg_class') IS NULL)), NULL, 'every view and column has a comment');
 SELECT * FROM finish();
 ROLLBACK;

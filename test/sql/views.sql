@@ -148,4 +148,12 @@ RESET ROLE;
 DROP ROLE regress_gpusort_monitor;
 DROP ROLE regress_gpusort_user;
 
+-- settings that plans depend on
+SELECT is(array_agg(name ORDER BY name), '{gpusort.allowed,gpusort.device_memory,gpusort.enable,gpusort.engine,gpusort.force,gpusort.host_memory,gpusort.min_rows,gpusort.parallel_output,gpusort.row_cost,gpusort.setup_cost,gpusort.spill,gpusort.verify_collation}',
+		  'EXPLAIN (SETTINGS) shows what plans depend on')
+FROM pg_settings WHERE name LIKE 'gpusort.%' AND 'EXPLAIN' = ANY (pg_settings_get_flags(name));
+SET gpusort.row_cost = 0.02;
+SELECT matches(gs.explain_text('SELECT * FROM gs.v ORDER BY k', 'TIMING OFF, SETTINGS'), 'Settings: .*gpusort.row_cost = ''0.02''', 'where it is not the default');
+RESET gpusort.row_cost;
+
 SELECT * FROM finish();

@@ -35,7 +35,8 @@ sub refused
 }
 
 refused('SELECT * FROM small ORDER BY k', '500 rows are fewer than gpusort.min_rows', 'too few rows');
-refused('SELECT * FROM t ORDER BY j', 'sort key 1 .*type', 'a type', 'SET gpusort.force = on');
+refused('SELECT * FROM t ORDER BY j', 'sort key 1 is of type jsonb, which has no key encoding', 'a type', 'SET gpusort.force = on');
+refused('SELECT * FROM t ORDER BY a', 'sort key 1 is of type anyarray, which has no key encoding', 'a type of many', 'SET gpusort.force = on');
 is(decision('SELECT * FROM t ORDER BY k, a', 'SET gpusort.force = on'), '', 'not the type of a second column');
 refused('SELECT * FROM t ORDER BY k LIMIT 10', 'its cost of [0-9]+ is above the [0-9]+ .*LIMIT asks', 'a small LIMIT');
 refused('SELECT * FROM t ORDER BY k LIMIT 10', 'its cost of [0-9]+ is above the [0-9]+ .*LIMIT asks', 'the same in parallel', @parallel);

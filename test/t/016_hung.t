@@ -10,8 +10,8 @@ use GpuSortStuck;
 use Test::More;
 
 # What it may take: 5 seconds, and 8 for a fast stop, on a machine that does nothing else; 30 for an
-# answer that is owed.
-my ($end_seconds, $stop_seconds, $owed_seconds) = (8, 12, 45);
+# answer that is owed where devices sort.
+my ($end_seconds, $stop_seconds, $owed_seconds) = (8, 12, $engine eq 'host' ? 9 : 45);
 
 my @points = GpuSortStuck->servers([ 'stop_connect' ], [ 'stop_ingest', at => 3 ], [ 'stop_sort' ], [ 'stop_emit', at => 2 ], [ 'stop_rewind', query => 'rewind' ],
 	[ 'stop_cut', query => 'shared' ], [ 'stop_read', at => 2, query => 'shared' ]);
@@ -19,6 +19,9 @@ is($_->sorts, 'right', "$_->{name}: the right answer") for @points;
 
 my ($silent) = GpuSortStuck->servers([ 'skip_chunk', at => 5 ]);
 ok($silent->begin, 'the last chunk is not sent');
+is($silent->outcome, '58000', 'a query whose last rows do not come ends by itself');
+cmp_ok($silent->{seconds}, '<', $owed_seconds, sprintf 'in %.1f seconds', $silent->{seconds});
+is($silent->sorts, 'right', 'and the next one sorts');
 
 # nothing is done about it
 ok($_->begin, "$_->{name}: the service stops") for @points;
@@ -71,11 +74,6 @@ $point->{node}->safe_psql('postgres', qq{CREATE FUNCTION devices(OUT engine text
 ok($point->begin, 'status: the service stops');
 is($point->outcome, 'right', 'gpusort_devices ends by itself, with no device');
 cmp_ok($point->{seconds}, '<', $end_seconds, sprintf 'in %.1f seconds', $point->{seconds});
-
-# what is owed has not come
-is($silent->outcome, '58000', 'a query whose last rows do not come ends by itself');
-cmp_ok($silent->{seconds}, '<', $owed_seconds, sprintf 'in %.1f seconds', $silent->{seconds});
-is($silent->sorts, 'right', 'and the next one sorts');
 
 unlike($_->{node}->log_text, qr/PANIC|terminating any other active server processes/, "$_->{name}: no server process has crashed") for @points, $silent;
 

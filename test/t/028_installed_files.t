@@ -75,6 +75,11 @@ unlink "$directory/gpusortd", "$directory/gpusort_cuda.so";
 $node->start;
 is(readlink '/proc/' . $node->wait_service . '/exe', "$pkglibdir/gpusortd", 'without one, the service where PostgreSQL has its modules');
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+SKIP:
+{
+	skip 'the engine for GPUs is installed', 1 if -e "$pkglibdir/gpusort_cuda.so";
+	like($node->log_text, qr/no cuda engine.* is not installed\n.*HINT:.*install the package gpusort-cuda/, 'the log tells which package has the engine for GPUs');
+}
 $node->stop;
 
 SKIP:
@@ -112,6 +117,17 @@ SKIP:
 	$session->close;
 	$node->stop;
 	chmod 0755, "$root/lib", "$root/share/extension", "$root/share", $root;
+}
+
+# documents lead to what is installed
+chomp(my $docdir = `$pg_config --docdir`);
+my $documents = "$docdir/extension/gpusort";
+SKIP:
+{
+	skip 'no documents are installed', 2 unless -e "$documents/README.md";
+	my @missing = grep { !-e "$documents/$_" } slurp_file("$documents/README.md") =~ /\]\(([^)#:]+)/g;
+	is("@missing", '', 'links of the installed README.md lead to what is there');
+	like(`$documents/bench/costs -h`, qr/^costs - /, 'bench/costs is there and runs');
 }
 
 done_testing;

@@ -1,0 +1,116 @@
+# What README.md and the documents show of a session is what a session shows: their statements are
+# run, and their plans compared.  Numbers may differ, and "..." is anything.
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use GpuSortNode;
+use PostgreSQL::Test::Utils qw(slurp_file);
+use Test::More;
+
+plan skip_all => 'samples are of the host engine' unless $engine eq 'host';
+
+my $root = dirname(__FILE__) . '/../..';
+my $node = GpuSortNode->new('main');
+$node->init(conf => [ 'max_parallel_workers_per_gather = 2', 'gpusort.min_rows = 2000', 'gpusort.verify_rows = off', 'shared_buffers = 128MB' ]);
+$node->start;
+$node->wait_service;
+my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+
+# The blocks between fences, with the line of text before each.
+sub blocks
+{
+	my ($file) = @_;
+	my $text = slurp_file("$root/$file");
+	my @blocks;
+
+	push @blocks, { file => $file, before => $1, text => $2 } while $text =~ /([^\n]*)\n\n```\n(.*?)^```$/msg;
+	return @blocks;
+}
+
+# A pattern for what a sample shows.
+sub pattern
+{
+	my ($sample) = @_;
+	my $pattern = join '\n', map { quotemeta } split /\n/, $sample;
+
+	$pattern =~ s/\\\.\\\.\\\./.*/g;
+	$pattern =~ s/Device\\:\\ .*?(?=\\n)/Device: .*/g;
+	# a number with its fraction, but for those of names
+	$pattern =~ s/(?<![A-Za-z])[0-9]+(?:\\\.[0-9]+)?/[0-9]+(?:\\.[0-9]+)?/g;
+	return qr/^$pattern$/;
+}
+
+# Statements run without an error, in one session; what the last one shows is returned.
+sub shown
+{
+	my ($name, $sql) = @_;
+	my ($status, $out, $err) = $node->psql('postgres', $sql);
+
+	is($err =~ /(ERROR:.*)/ ? $1 : '', '', "$name: runs");
+	return $out =~ s/^\s+|\s+$//gr;
+}
+
+sub compare
+{
+	my ($name, $got, $sample) = @_;
+	# aligned output has a space before each line
+	$sample =~ s/^ //mg;
+	$sample =~ s/\s+$//;
+	like($got, pattern($sample), "$name: shows what it does");
+	return;
+}
+
+# of pgbench, and of README.md's own
+$node->safe_psql('postgres', q{CREATE TABLE pgbench_accounts AS SELECT i AS aid, 1 AS bid, i * 7919 % 10007 AS abalance, repeat(' ', 84) AS filler FROM generate_series(1, 50000) i;
+	ANALYZE pgbench_accounts});
+my %count;
+my @blocks = blocks('README.md');
+for my $i (0 .. $#blocks)
+{
+	my $text = $blocks[$i]{text};
+
+	if ($text =~ /^CREATE EXTENSION gpusort;.*^EXPLAIN/ms)
+	{
+		like($blocks[ $i + 1 ]{before}, qr/^On two cores without a GPU this says/, 'what follows the first example is what it shows');
+		my ($setup, $explain) = $text =~ /(.*)^(EXPLAIN.*)/ms;
+		shown('the first example', $setup);
+		compare('the first example', shown('the first example', $explain), $blocks[ $i + 1 ]{text});
+		$count{example}++;
+	}
+}
+for my $block (@blocks, map { blocks($_) } qw(doc/operations.md doc/settings.md doc/types.md))
+{
+	my $text = $block->{text};
+
+	if ($text =~ /^=# (.*?;)\n(.*)/s)
+	{
+		my ($sql, $sample) = ($1, $2);
+
+		next if $sql =~ /GPUSORT/ && $version < 180000;
+		compare($sql, shown($sql, $sql), $sample);
+		$count{session}++;
+	}
+	elsif ($text =~ /^SELECT/)
+	{
+		shown($_, $_) for $text =~ /^(SELECT.*?;)/msg;
+		$count{statements}++;
+	}
+}
+is_deeply([ sort keys %count ], [qw(example session statements)], 'there are samples of all kinds');
+
+# what is counted in words
+my %words = (five => 5, six => 6, seven => 7, eight => 8, nine => 9);
+my ($said) = slurp_file("$root/README.md") =~ /runs (\w+) large `ORDER BY`s/;
+my ($queries) = slurp_file("$root/script/demo") =~ /^queries=\((.*?)^\)/ms;
+is($words{$said}, scalar(() = $queries =~ /ORDER BY/g), 'README.md says how many ORDER BYs script/demo runs');
+
+# every property and node of EXPLAIN is in README.md
+my $readme = slurp_file("$root/README.md");
+my %shown = map { $_ => 1 } map { slurp_file($_) =~ /ExplainProperty\w+\("([^"]+)"/g } glob "$root/src/exec/*.c";
+delete @shown{ 'Encoded', 'Packed', 'Verified Pairs', 'Ingest', 'Upload Wait', 'Sort', 'Verify', 'Gather', 'Emit', 'Ties' };    # parts of what text shows as one
+is(join(', ', grep { $readme !~ /`\Q$_\E`/ } sort keys %shown), '', 'README.md has every property of EXPLAIN');
+is(join(', ', grep { $readme !~ /`$_`/ } qw(GpuSort GpuSortIngest GpuSortOutput GpuSortExchange)), '', 'and every node');
+$node->stop;
+
+done_testing;
