@@ -56,6 +56,19 @@ sub _deep
 	return "(md5($few) || repeat('-', 60) || $x)";
 }
 
+# What workers may not be able to compute: a correlated subquery, or what an InitPlan sets.
+sub _of_leader
+{
+	my ($id) = @_;
+	my $table = "generate_series(1, @{[ between(2, 5) ]}) of_leader (n)";
+
+	return one_of(
+		"(SELECT min(n) FROM $table WHERE n > $id % 4)",
+		"(SELECT count(*) FROM $table WHERE n <> $id % 3)",
+		"($id % (SELECT max(n) FROM $table))",
+		"(SELECT sum(n) FROM $table WHERE n >= $id % (SELECT max(n) FROM $table))");
+}
+
 # An expression of a column to sort by.
 sub random_key
 {
@@ -64,6 +77,7 @@ sub random_key
 	my $collation = one_of(collations_for($type, @{ $context->{collations} }));
 
 	return $x if chance(50);
+	return _of_leader($id) if chance(4);
 	return _deep($x, $type) if ($type->{text} || $type->{number}) && chance(6);
 	if (chance(12))
 	{
@@ -142,6 +156,7 @@ sub random_predicate
 		# PostgreSQL expects few rows of it
 		20 => "$id % 1 = 0",
 		15 => "$id <= @{[ between(0, $rows) ]}",
+		5 => "$id % 7 <> @{[ _of_leader($id) ]}",
 		15 => "$column->{sql} IS NOT NULL",
 		5 => "$column->{sql} IS NULL",
 		10 => "$id BETWEEN @{[ between(0, $rows) ]} AND @{[ between(0, $rows) ]}",

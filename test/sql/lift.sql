@@ -264,4 +264,25 @@ SELECT is(lift.compare_shared(format(query, tab)), 'same', format(query, tab)) F
 	('SELECT x.id, y.id, y.t FROM lift.r x FULL JOIN %1$s y USING (a)'),
 	('SELECT x.id, y.id, y.t FROM %1$s x FULL JOIN lift.r y USING (a)')) v (query)
 ORDER BY tab COLLATE "C", query COLLATE "C";
+
+-- What only the leader has, a correlated subquery and what an InitPlan sets, wherever workers might have to compute it.
+CREATE INDEX ON lift.r (a);
+SELECT is(lift.forced_sorted_digest(format(query, expression)), lift.native_sorted_digest(format(query, expression)), format(query, expression)) FROM (VALUES
+	('(SELECT min(c.id) FROM lift.r c WHERE c.a = x.a)'), ('(x.b + (SELECT max(c.b) FROM lift.r c))'),
+	('(SELECT count(*)::int FROM lift.r c WHERE c.a = x.a AND c.b < (SELECT max(d.b) FROM lift.r d))')) e (expression), (VALUES
+	('SELECT x.id, y.id FROM lift.l x JOIN lift.r y ON x.a = y.a AND y.id = %s WHERE x.id < 900'),
+	('SELECT x.id, y.id FROM lift.l x LEFT JOIN lift.r y ON x.a = y.a AND y.id > %s WHERE x.id < 900'),
+	('SELECT x.id, y.id FROM lift.l x JOIN lift.r y ON y.a = %s WHERE x.id < 900'),
+	('SELECT x.id, y.id FROM lift.l x JOIN lift.r y USING (a) WHERE x.id < 900 AND y.b + %s > 300'),
+	('SELECT x.id, row_number() OVER (PARTITION BY %s ORDER BY x.id) FROM lift.l x WHERE x.id < 900'),
+	('SELECT x.id, sum(%s) OVER (PARTITION BY x.a ORDER BY x.id) FROM lift.l x WHERE x.id < 900'),
+	('SELECT x.id, lag(x.id, %s %% 3) OVER (PARTITION BY x.c ORDER BY x.id) FROM lift.l x WHERE x.id < 900'),
+	('SELECT x.a, min(x.id) FROM lift.l x WHERE x.id < 900 GROUP BY x.a HAVING min(%s) > 100'),
+	('SELECT DISTINCT %s, x.c FROM lift.l x WHERE x.id < 900'),
+	('SELECT x.c, count(*) FILTER (WHERE %s > 100) FROM lift.l x WHERE x.id < 900 GROUP BY x.c'),
+	('SELECT x.id FROM lift.l x WHERE x.id < 900 AND %s > 100 ORDER BY x.b, x.id OFFSET 10'),
+	('SELECT x.id FROM lift.l x WHERE x.id < 900 ORDER BY %s, x.id OFFSET 10')) v (query)
+ORDER BY expression COLLATE "C", query COLLATE "C";
+SELECT matches(lift.shape('SELECT x.id, y.id FROM lift.l x JOIN lift.r y ON x.a = y.a AND y.id = (SELECT min(c.id) FROM lift.r c WHERE c.a = x.a)'), 'SubPlan',
+			   'there is a subplan that workers do not have');
 SELECT * FROM finish();
