@@ -15,7 +15,7 @@
  *
  * An offer takes a place only if
  *
- *	  - it gives the same rows, in an order that begins with that of the path in the place;
+ *	  - it gives the same rows, in the order of the path in the place if what reads them relies on it;
  *	  - it joins the same relations in the same steps, those that PostgreSQL would have joined in several processes too;
  *	  - none of its inputs costs more than the path in the place, so that no path costs less than its inputs;
  *	  - it takes less time: by GPUSORT_MARGIN of what it does itself, and some least gain; and, for estimates can
@@ -71,6 +71,7 @@ typedef struct Place
 	double first; /* so many rows are wanted; -1: all */
 	bool alone;   /* one process reads it, once: Gathers may be in it */
 	bool last;    /* it gives the rows of its query: in its order, if that has one */
+	bool ordered; /* what reads it relies on the order of PostgreSQL's path */
 } Place;
 
 /* What could stand in a place. */
@@ -295,15 +296,17 @@ add_joins(List *joins, const Path *path, bool partial_only)
 	return joins;
 }
 
-/* Returns true if a path has the sort order and the joins of the one in its place, those of several processes in several. */
+/* Returns true if a path has the order that is needed and the joins of the one in its place, those of several processes in several. */
 static bool
 fits(const Choice *choice, const Path *path)
 {
+	const Place *place = choice->place;
 	const Path *native = choice->native;
+	List *order = place->ordered ? native->pathkeys : place->last ? place->root->sort_pathkeys : NIL;
 	List *joins;
 
 	if (MORE_DISABLED_NODES(path, native) > 0 || PATH_REQ_OUTER(path) != NULL ||
-		!pathkeys_contained_in(native->pathkeys, path->pathkeys))
+		!pathkeys_contained_in(order, path->pathkeys))
 		return false;
 	joins = add_joins(NIL, path, false);
 	return list_length(joins) == list_length(choice->joins) && list_difference_ptr(joins, choice->joins) == NIL &&
@@ -519,8 +522,36 @@ place_below(const Place *place, const Path *path, int link)
 		.alone = place->alone,
 		.last = place->last && passes_on(path),
 	};
+	const bool needed = place->ordered || (place->last && place->root->sort_pathkeys != NIL);
 
 
+	/* Nodes that pass rows on need an order if it is needed of them, those that sort or hash none, others that of what they read. */
+	switch (nodeTag(path))
+	{
+		case T_SortPath:
+		case T_HashPath:
+			below.ordered = false;
+			break;
+		case T_AggPath:
+			below.ordered = ((const AggPath *) path)->aggstrategy != AGG_HASHED;
+			break;
+		case T_LimitPath:
+		case T_LockRowsPath:
+		case T_ModifyTablePath:
+		case T_ProjectSetPath:
+		case T_ProjectionPath:
+		case T_MaterialPath:
+		case T_SubqueryScanPath:
+			below.ordered = needed;
+			break;
+		case T_NestPath:
+		case T_AppendPath:
+			below.ordered = needed && path->pathkeys != NIL;
+			break;
+		default:
+			below.ordered = true;
+			break;
+	}
 	switch (nodeTag(path))
 	{
 		case T_LimitPath:
