@@ -149,3 +149,25 @@ gpusort_column_known_values(const GpuSortTableColumn *column, Oid type, GpuSortV
 	ReleaseSysCache(tuple);
 	return Min(share, 1);
 }
+
+/*
+ * Returns for about which part of a table's rows the key of a sort ends with this column, whose values have this type and
+ * encoding: rows that are equal in it and in those before tie, whatever follows. Strings under a collation of the C
+ * library end it, but for NULLs and values that have ranks (exec/few_values.c); others are taken to be whole.
+ */
+double
+gpusort_column_ends_keys(const GpuSortTableColumn *column, Oid type, GpuSortEncoding encoding)
+{
+	double different;
+	double share;
+
+	if (gpusort_key_types[encoding].source != GPUSORT_SOURCE_LIBC)
+		return 0;
+	share = gpusort_column_known_values(column, type, NULL, NULL, &different);
+	if (share < 0)
+		return 1;
+	/* First rows know what statistics do not. */
+	if (share < GPUSORT_KNOWN_SHARE && different <= GPUSORT_FEW_VALUES)
+		share = GPUSORT_KNOWN_SHARE;
+	return share >= GPUSORT_KNOWN_SHARE ? 1 - share : 1;
+}

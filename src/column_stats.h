@@ -10,6 +10,7 @@
 
 #include "compat.h"
 
+#include "keys/types.h"
 #include "table_column.h"
 
 /* Called with a value, and how many times it is to be taken. */
@@ -23,6 +24,7 @@ typedef void (*GpuSortValueCallback)(Datum value, int count, void *arg);
 
 extern double gpusort_column_known_values(const GpuSortTableColumn *column, Oid type, GpuSortValueCallback callback,
 										  void *arg, double *different);
+extern double gpusort_column_ends_keys(const GpuSortTableColumn *column, Oid type, GpuSortEncoding encoding);
 extern bool gpusort_column_values(const GpuSortTableColumn *column, Oid type, GpuSortValueCallback callback,
 								  void *arg);
 

@@ -120,6 +120,7 @@ gpusort_joint_ingest_collect(const GpuSortJointIngest *joint, GpuSortPut *put)
 	for (int i = 0; shared != NULL && i < shared->nworkers; i++)
 	{
 		put->rows += shared->put[i].rows;
+		put->truncated += shared->put[i].truncated;
 		put->bytes += shared->put[i].bytes;
 		put->sum += shared->put[i].sum;
 		put->dropped += shared->put[i].dropped;
