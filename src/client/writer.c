@@ -46,6 +46,7 @@ gpusort_writer_put(const GpuSortWriter *writer)
 {
 	return (GpuSortPut){
 		.rows = writer->rows,
+		.truncated = writer->truncated,
 		.bytes = writer->bytes,
 		.sum = writer->sum,
 		.dropped = writer->cutoff != NULL ? writer->cutoff->dropped : 0,
@@ -219,7 +220,10 @@ put_row(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, con
 	else
 		memcpy(writer->cursor, known_key, key_bytes);
 	if (!exact)
+	{
 		row[GPUSORT_ROW_FLAGS_OFFSET] |= GPUSORT_ROW_KEY_TRUNCATED;
+		writer->truncated++;
+	}
 	if (unlikely(writer->tail > 0))
 		length = append_tail(writer, row, length);
 

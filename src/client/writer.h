@@ -26,9 +26,10 @@
 typedef struct GpuSortPut
 {
 	uint64 rows;
-	uint64 bytes;   /* of rows, as far as they travel */
-	uint64 sum;     /* of the checks of rows with tails */
-	uint64 dropped; /* rows that were not put, since they are not among those wanted */
+	uint64 truncated; /* those of them whose keys are */
+	uint64 bytes;     /* of rows, as far as they travel */
+	uint64 sum;       /* of the checks of rows with tails */
+	uint64 dropped;   /* rows that were not put, since they are not among those wanted */
 } GpuSortPut;
 
 typedef struct GpuSortWriter
@@ -52,6 +53,7 @@ typedef struct GpuSortWriter
 
 	/* totals */
 	uint64 rows;
+	uint64 truncated;       /* those of them whose keys are */
 	uint64 bytes;           /* of rows, as far as they travel */
 	uint64 sum;             /* of the checks in tails */
 	uint64 bytes_shown;     /* of them, in job */

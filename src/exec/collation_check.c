@@ -15,8 +15,9 @@
  *	sort's own order.
  *
  *	Two rows of different runs have different keys.  A string of the C library's is never in
- *	the key whole, so the key ends with the first that is not NULL: if the rows have equal
- *	values before it, keys can differ in nothing but this string.  So columns are compared in
+ *	the key whole, so the key ends with the first that is neither NULL nor has a rank there, which
+ *	strcoll has given (keys/known_values.c): if the rows have equal values before it,
+ *	keys can differ in nothing but this string.  So columns are compared in
  *	turn up to the last one in the key that is of such a collation.  Others among them are
  *	compared by their comparators, for they tell which column decides.  Rows that differ in
  *	none of these columns are ordered by later ones, whose keys are exact; but if they have a
@@ -244,7 +245,7 @@ are_in_order(const GpuSortColumn *column, const CheckedValue *left, const Checke
 /*
  * Compares two rows as the sort orders them, in the columns that are looked at: less than 0, more, or 0 if none
  * of these decides.  Of neighbours, rows of different runs, the left one should be first, and those that have
- * a string in common are out of order, as that has no order in later columns: more than 0.
+ * a string without ranks in common are out of order, as that has no order in later columns: more than 0.
  */
 static pg_attribute_always_inline int
 compare(GpuSortCollationCheck *check, CheckedRow *left_row, CheckedRow *right_row, bool neighbours)
@@ -267,7 +268,8 @@ compare(GpuSortCollationCheck *check, CheckedRow *left_row, CheckedRow *right_ro
 			if (neighbours && check->neighbours++ % WHOLE_EVERY != 0 && are_in_order(column, left, right))
 				return -1;
 			order = compare_strings(column, left, right);
-			return order != 0 ? order : neighbours;
+			if (order != 0 || column->rank_bits == 0)
+				return order != 0 ? order : neighbours;
 		}
 		if (order != 0)
 			return order;
@@ -367,8 +369,8 @@ add_to_run(GpuSortCollationCheck *check, CheckedRow *row)
 static inline bool
 check_row(GpuSortCollationCheck *check, char *data, uint64 *pairs, GpuSortFailure *failure)
 {
-	CheckedRow *row = take_row(check, data);
 	bool ties = (gpusort_row_flags(data) & GPUSORT_ROW_TIE_NEXT) != 0;
+	CheckedRow *row = take_row(check, data);
 
 	if (likely(!ties && check->least == NULL))
 		return end_run(check, row, row, pairs, failure);

@@ -28,6 +28,7 @@
 #include "exec/joint_ingest.h"
 
 #include "access/parallel.h"
+#include "exec/few_values.h"
 #include "exec/prefixes.h"
 #include "executor/executor.h"
 
@@ -119,6 +120,7 @@ gpusort_joint_ingest_collect(const GpuSortJointIngest *joint, GpuSortPut *put)
 	for (int i = 0; shared != NULL && i < shared->nworkers; i++)
 	{
 		put->rows += shared->put[i].rows;
+		put->truncated += shared->put[i].truncated;
 		put->bytes += shared->put[i].bytes;
 		put->sum += shared->put[i].sum;
 		put->dropped += shared->put[i].dropped;
@@ -229,15 +231,28 @@ gpusort_joint_ingest_settle_common_prefixes(GpuSortJointIngest *joint)
 static void
 choose_common_prefixes(GpuSortJointIngest *joint, PlanState *child)
 {
-	GpuSortPrefix *ours = palloc(joint->keys->strings * sizeof(GpuSortPrefix));
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort choice", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller;
+	GpuSortPrefix *ours;
 
-	(void) gpusort_first_rows_read(joint->first, child, GPUSORT_SAMPLE_ROWS);
+	(void) gpusort_first_rows_read(joint->first, child, Max(GPUSORT_SAMPLE_ROWS, GPUSORT_FEW_VALUES_ROWS));
+	caller = MemoryContextSwitchTo(context);
+	ours = palloc(joint->keys->strings * sizeof(GpuSortPrefix));
 	/* The leader has looked at statistics, which say too little: so they are not worth another look. */
 	(void) gpusort_prefixes_choose(joint->keys, child, joint->first, 0, ours);
 	for (int i = 0; i < joint->keys->strings; i++)
-		ours[i].length = joint->keys->prefixes[i].length;
+	{
+		const GpuSortPrefix *laid_out = &joint->keys->prefixes[i];
+
+		if (laid_out->settled)
+			ours[i] = *laid_out;
+		ours[i].length = laid_out->length;
+		ours[i].known = laid_out->known;
+	}
+	gpusort_few_values_add(joint->keys, joint->first, ours);
 	settle(joint, ours);
-	pfree(ours);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
 }
 
 /*

@@ -23,6 +23,8 @@
  * do, where rows lie in order; then the prefix is up to three words longer than they say,
  * which cost little.
  *
+ * Of a column with few values these are known (few_values.c).
+ *
  * Where the strings of a first column are under a libc collation, whose first level alone is
  * in the key, the sample also says whether that tells enough of them apart.
  *
@@ -35,6 +37,7 @@
 
 #include "common/hashfn.h"
 #include "column_stats.h"
+#include "exec/few_values.h"
 #include "keys/first_level.h"
 #include "server/shared.h"
 #include "settings.h"
@@ -352,8 +355,8 @@ create_levels(const GpuSortKeys *keys)
 /*
  * Chooses the prefixes of keys' strings, for about so many rows of child, the first
  * of which have been read, or, if first is NULL, will be: an entry for each column of
- * strings.  Returns false if so little is known that the common prefixes should be chosen
- * again when some have been.
+ * strings.  Returns false if so little is known of some that their common prefixes and known values should be
+ * chosen again when some have been: then of no rows, for common prefixes alone.
  */
 bool
 gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstRows *first, double rows,
@@ -386,11 +389,10 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 		known = sample->count;
 		if (first != NULL)
 			add_first_rows(sample, first, statistics ? Max(known / 8, 1) : Min(Max(first->count / 16, 64), GPUSORT_SAMPLE_ROWS));
-		else
-			enough &= statistics;
-
 		prefixes->length = first != NULL ? DEFAULT_LENGTH : DEFAULT_LENGTH_LONG;
 		prefixes->common_length = 0;
+		prefixes->known.ranked = prefixes->known.complete = false;
+		prefixes->known.count = 0;
 		prefixes->tied = sample->levels != NULL ? gpusort_first_levels_tied(sample->levels, rows) : 0;
 		if (sample->count >= 2 && (first != NULL || statistics))
 		{
@@ -401,6 +403,12 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 			find_needs(sample, prefixes, rows);
 			choose_length(sample, prefixes, statistics);
 		}
+		if (rows > 0)
+			gpusort_few_values_choose(keys, i, child, first, rows >= STATISTICS_ROWS, prefixes);
+		if (prefixes->known.complete)
+			prefixes->tied = 0;
+		prefixes->settled = first != NULL || (statistics && prefixes->known.ranked == prefixes->known.complete);
+		enough &= prefixes->settled;
 		prefixes++;
 	}
 	MemoryContextSwitchTo(caller);

@@ -165,10 +165,13 @@ gpusort_service_sort_order(GpuSortScanState *state, const GpuSortPut *others, ui
 	GpuSortPut put = gpusort_writer_put(&service->writer);
 
 	put.rows += others->rows;
+	put.truncated += others->truncated;
 	put.bytes += others->bytes;
 	put.sum += others->sum;
 	put.dropped += others->dropped;
 	state->figures.dropped = put.dropped;
+	/* Where each key is whole it has no more of the C library's strings than ranks that strcoll has given. */
+	service->check_order &= put.truncated > 0;
 	if (!gpusort_writer_finish(&service->writer, failure))
 		return false;
 	gpusort_service_sort_show(state, GPUSORT_PHASE_SORT, 0);

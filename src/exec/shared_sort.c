@@ -270,6 +270,8 @@ gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, int readers, GpuSortFailur
 	}
 	if (sorts->count > 1)
 		gpusort_shared_sorts_unify(sorts, prefixes, common_later);
+	else
+		gpusort_shared_sorts_keep_ranges(sorts->sorts[0], prefixes[0]);
 	for (int i = 0; i < sorts->count; i++)
 	{
 		sorts->sorts[i]->service.readers = readers;

@@ -71,6 +71,7 @@ gpusort_shared_sorts_unify(const GpuSortSharedSorts *sorts, GpuSortPrefix **pref
 			continue;
 		for (int s = 0; s < sorts->count; s++)
 		{
+			prefixes[s][string].known.ranked = false;
 			prefixes[s][string].length = length;
 			prefixes[s][string].common_length = 0;
 			common_later[s] = false;
@@ -79,7 +80,25 @@ gpusort_shared_sorts_unify(const GpuSortSharedSorts *sorts, GpuSortPrefix **pref
 	}
 }
 
-/* Returns true if keys of the two have the same bits for the same values of their column i. */
+/*
+ * Has range columns of a sort have ranks only where nearly all values are known: those that are not differ behind
+ * the bits that ranges are cut by, and are all in a few of them.
+ */
+void
+gpusort_shared_sorts_keep_ranges(const GpuSortScanState *state, GpuSortPrefix *prefixes)
+{
+	const GpuSortKeys *keys = state->keys;
+
+	for (int i = 0; i < Min(state->info.range_columns, keys->encodable); i++)
+	{
+		if (!gpusort_column_is_string(&keys->columns[i]))
+			continue;
+		prefixes->known.ranked &= prefixes->known.complete;
+		prefixes++;
+	}
+}
+
+/* Returns true if keys of the two have the same bits for the same values of their column i.  Ranks are not the same where known values are not. */
 static bool
 is_laid_out_alike(const GpuSortScanState *a, const GpuSortScanState *b, int i)
 {
@@ -88,6 +107,7 @@ is_laid_out_alike(const GpuSortScanState *a, const GpuSortScanState *b, int i)
 
 	return gpusort_columns_have_same_keys(left, right) && left->collation == right->collation &&
 		left->descending == right->descending && left->nulls_first == right->nulls_first &&
+		left->rank_bits == 0 && right->rank_bits == 0 &&
 		left->bits == right->bits && left->difference_bits == right->difference_bits &&
 		left->prefix_length == right->prefix_length && left->size_bits == right->size_bits &&
 		left->common_length == right->common_length &&

@@ -20,6 +20,7 @@ typedef struct GpuSortSharedSorts
 
 extern void gpusort_shared_sorts_find(GpuSortSharedSorts *sorts, PlanState *ps, int rescan_param);
 extern void gpusort_shared_sorts_unify(const GpuSortSharedSorts *sorts, GpuSortPrefix **prefixes, bool *common_later);
+extern void gpusort_shared_sorts_keep_ranges(const GpuSortScanState *state, GpuSortPrefix *prefixes);
 extern uint32 gpusort_shared_sorts_range_bits(const GpuSortSharedSorts *sorts);
 
 #endif /* GPUSORT_SORT_SET_H */

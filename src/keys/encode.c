@@ -47,6 +47,13 @@
  * more in common than the others, costs some bits for the difference and nothing else:
  * strings that differ from it early are in the key from where they do.
  *
+ * Of a column with few different values, most are known before rows are encoded: n of them, in
+ * order.  Then a string has a rank in the key (GPUSORT_RANK_BITS): 2i + 1 if it is known value i, and 2i if it
+ * sorts behind i of them and before the others, which comparing it with them tells (known_values.c).  So
+ * rows with a known value are exact, whatever the collation, and later columns follow.  A row with another one
+ * is truncated, and has as much of the string as there is room for in place of the later columns:
+ * rows with an odd rank and rows with an even one differ in that, so the two do not meet.
+ *
  * A value that the key does not hold whole truncates it, and the rest of the key stays
  * zero.  So rows with equal keys are either all exact and equal, or all truncated in
  * the same column and need a tie-break by the comparator; what later columns hold
@@ -62,6 +69,7 @@
 #include "keys/bit_writer.h"
 #include "keys/encoders.h"
 #include "keys/inline_encoders.h"
+#include "keys/known_values.h"
 #include "keys/string_keys.h"
 #include "storage/itemptr.h"
 #include "utils/builtins.h"
@@ -310,6 +318,15 @@ gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words
 			continue;
 		}
 
+		if (column->rank_bits > 0)
+		{
+			uint32 rank = column->known != NULL ? gpusort_known_rank(keys, column, value) : 0;
+
+			gpusort_put_bits(&key, column->rank_bits, column->descending ? rank ^ gpusort_low_mask(column->rank_bits) : rank);
+			if (rank & 1)
+				continue;
+		}
+
 		/* Only what is worth it has a case: the rest goes by the table. */
 		switch (column->encoding)
 		{
@@ -354,7 +371,7 @@ gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words
 									column->type->detoast);
 				break;
 		}
-		if (!exact)
+		if (!exact || column->rank_bits > 0)
 		{
 			gpusort_finish_key(&key, words + keys->words);
 			return false;

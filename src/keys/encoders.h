@@ -32,6 +32,7 @@ extern bool gpusort_enum_encode(void *state, Datum value, GpuSortBits *bits);
 #define GPUSORT_ICU_SLACK 8 /* bytes that may be written beyond those asked for */
 extern bool gpusort_icu_has_keys(Oid collation);
 extern void *gpusort_icu_create(Oid collation);
+extern bool gpusort_icu_is_total(const void *collator);
 extern int gpusort_icu_bytes(void *collator, const char *data, int length, char *bytes, int room, bool *whole);
 
 /* libc.c; the bytes of its strings are made by libc_walk.c */

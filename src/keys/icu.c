@@ -325,6 +325,15 @@ gpusort_icu_create(Oid collation)
 	return state;
 }
 
+/* Returns true if the collation of a GpuSortIcu has an order of all strings, in which those that differ are not equal. */
+bool
+gpusort_icu_is_total(const void *collator)
+{
+	const GpuSortIcu *state = collator;
+
+	return state->decides && state->deterministic;
+}
+
 #else /* no USE_ICU: the server has no such collations */
 
 bool
@@ -337,6 +346,12 @@ void *
 gpusort_icu_create(Oid collation)
 {
 	elog(ERROR, "collation %u is not ICU's", collation);
+}
+
+bool
+gpusort_icu_is_total(const void *collator)
+{
+	return false;
 }
 
 int

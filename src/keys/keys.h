@@ -21,8 +21,30 @@
 #define GPUSORT_COMMON_PREFIX_MAX 1000 /* bytes */
 #define GPUSORT_PREFIX_MAX        246  /* bytes */
 
+/* The most values of a column that are known beforehand, and bytes of them; and bits of a rank among them. */
+#define GPUSORT_KNOWN_MAX   255
+#define GPUSORT_KNOWN_BYTES 4096
+#define GPUSORT_RANK_BITS   9
+
 /* Bytes that gpusort_keys_string may write beyond those asked for. */
 #define GPUSORT_STRING_SLACK 8
+
+/* A string that may become a known value. */
+typedef struct GpuSortKnownString
+{
+	const char *data;
+	int length; /* bytes */
+} GpuSortKnownString;
+
+/* Values of a column of strings whose ranks are in the key: see encode.c. */
+typedef struct GpuSortKnownValues
+{
+	bool ranked;   /* there are to be ranks, be the values chosen yet or not */
+	bool complete; /* nearly all rows are thought to have one of these values */
+	int count;
+	uint16 ends[GPUSORT_KNOWN_MAX]; /* of each value, in bytes */
+	char bytes[GPUSORT_KNOWN_BYTES];
+} GpuSortKnownValues;
 
 /*
  * What goes into the key of a column's strings: see encode.c.  It is chosen before the
@@ -33,6 +55,8 @@ typedef struct GpuSortPrefix
 	int length;        /* bytes of a string that are in the key, from where it differs from the common prefix */
 	int common_length; /* bytes that most strings begin with, which are not */
 	char common[GPUSORT_COMMON_PREFIX_MAX];
+	GpuSortKnownValues known; /* in their order */
+	bool settled;             /* statistics have told all of this: there is no need to choose again by first rows */
 
 	/* of the first column: how little the keys say, as gpusort_first_levels_tied has it; 0 of others */
 	double tied;
@@ -61,7 +85,9 @@ typedef struct GpuSortColumn
 	int prefix_length;   /* bytes after that */
 	int size_bits;       /* after these, for the length */
 	int common_length;
-	const char *common_prefix; /* belongs to the keys */
+	const char *common_prefix;       /* belongs to the keys */
+	int rank_bits;                   /* 0: strings have no ranks; else they follow the NULL bit, and strings without one have the rest of the key */
+	struct GpuSortKnownTable *known; /* the values that have ranks, belongs to the keys; NULL: none */
 } GpuSortColumn;
 
 typedef struct GpuSortKeys
@@ -78,6 +104,7 @@ typedef struct GpuSortKeys
 	bool one_fixed;          /* there is just one column, of fixed_bits */
 	GpuSortPrefix *prefixes; /* of the strings, in order */
 	MemoryContext scratch;   /* for detoasted values; reset after each row that used it */
+	MemoryContext tables;    /* of known values; NULL: there have been none */
 } GpuSortKeys;
 
 static inline bool
@@ -91,6 +118,16 @@ static inline bool
 gpusort_column_is_libc(const GpuSortColumn *column)
 {
 	return column->type->source == GPUSORT_SOURCE_LIBC;
+}
+
+/* Returns which value of those that are known has this number, and its length in bytes. */
+static inline const char *
+gpusort_known_value(const GpuSortKnownValues *known, int i, int *length)
+{
+	int start = i == 0 ? 0 : known->ends[i - 1];
+
+	*length = known->ends[i] - start;
+	return known->bytes + start;
 }
 
 /* Returns true if two columns, laid out alike, have the same bits for the same values. */
@@ -109,6 +146,11 @@ extern uint32 gpusort_keys_range_bits(const GpuSortKeys *keys, int columns);
 
 /* encode.c */
 extern bool gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words);
+
+/* known_values.c */
+extern bool gpusort_keys_may_rank(const GpuSortColumn *column);
+extern bool gpusort_keys_set_known(const GpuSortColumn *column, GpuSortKnownString *strings, int count,
+								   GpuSortKnownValues *known);
 
 /* string_keys.c */
 extern int gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes,

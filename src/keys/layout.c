@@ -10,11 +10,14 @@
 #include "keys/keys.h"
 
 #include "keys/bit_writer.h"
+#include "keys/known_values.h"
 #include "port/pg_bitutils.h"
 #include "service/protocol.h"
 #include "utils/memutils.h"
 
 #define DIFFERENCE_BITS_MAX 11 /* for common prefixes of any length */
+#define UNKNOWN_BYTES       6  /* of strings without a rank of their own, where there are few: with the rest they fill a word */
+#define MAX_BITS            ((uint32) GPUSORT_MAX_KEY_WORDS * 64)
 
 /* Bits of a number up to max. */
 static inline int
@@ -34,13 +37,27 @@ difference_bits(const GpuSortColumn *column, const GpuSortPrefix *prefix, bool c
 	return prefix->common_length > 0 ? bits_for(2 * prefix->common_length) : 0;
 }
 
-/* Bits of a column in the key, its NULL bit included. */
+/* Bits of a string in the key. */
+static inline uint32
+string_bits(const GpuSortColumn *column)
+{
+	return column->difference_bits + 8 * column->prefix_length + column->size_bits;
+}
+
+/* Bits of a column in the key, its NULL bit included; those of strings without a rank of their own overlap with later columns'. */
 static uint32
 column_bits(const GpuSortColumn *column)
 {
-	if (gpusort_column_is_string(column))
-		return 1 + column->difference_bits + 8 * column->prefix_length + column->size_bits;
-	return 1 + column->type->bits;
+	if (!gpusort_column_is_string(column))
+		return 1 + column->type->bits;
+	return 1 + (column->rank_bits > 0 ? column->rank_bits : string_bits(column));
+}
+
+/* The same with those that strings without a rank have. */
+static inline uint32
+whole_bits(const GpuSortColumn *column)
+{
+	return column->bits + (column->rank_bits > 0 ? string_bits(column) : 0);
 }
 
 /*
@@ -90,13 +107,10 @@ set_length(GpuSortColumn *column, int length)
 	column->bits = column_bits(column);
 }
 
-/* The last string's prefix takes what is left of the last word: it travels in any case. */
-static uint32
-fill_last_word(GpuSortColumn *column, uint32 bits)
+/* A string that begins at bit start takes what is left of so many bits. */
+static void
+fill(GpuSortColumn *column, uint32 start, uint32 bits)
 {
-	uint32 rest = column->bits;
-	uint32 words = (bits + 63) / 64;
-
 	for (int length = column->prefix_length + 1; length <= GPUSORT_PREFIX_MAX; length++)
 	{
 		int before = column->prefix_length;
@@ -104,13 +118,57 @@ fill_last_word(GpuSortColumn *column, uint32 bits)
 		if (length % 8 == 7)
 			continue; /* with its length, the end of the string would exceed a word */
 		set_length(column, length);
-		if (bits - rest + column->bits > words * 64)
+		if (start + whole_bits(column) > bits)
 		{
 			set_length(column, before);
 			break;
 		}
 	}
-	return bits - rest + column->bits;
+}
+
+/* The last string's prefix takes what is left of the last word: it travels in any case. */
+static uint32
+fill_last_word(GpuSortColumn *column, uint32 bits)
+{
+	uint32 rest = bits - column->bits;
+
+	fill(column, rest, TYPEALIGN(64, bits));
+	return rest + column->bits;
+}
+
+/*
+ * Strings without a rank of their own take what is left of the key, in place of later columns, and make it longer if need be.
+ * Returns the bits of the key.
+ */
+static uint32
+lay_out_unknown(GpuSortKeys *keys, uint32 bits)
+{
+	for (int i = 0; i < keys->encoded; i++)
+	{
+		GpuSortColumn *column = &keys->columns[i];
+		uint32 start = gpusort_keys_range_bits(keys, i);
+
+		while (column->rank_bits > 0 && start + whole_bits(column) > MAX_BITS)
+			set_length(column, Max(column->prefix_length - 8, 0));
+		bits = Max(bits, start + whole_bits(column));
+	}
+	for (int i = 0; i < keys->encoded; i++)
+	{
+		if (keys->columns[i].rank_bits > 0)
+			fill(&keys->columns[i], gpusort_keys_range_bits(keys, i), TYPEALIGN(64, bits));
+	}
+	return bits;
+}
+
+/* Begins the layout of a column of strings with this prefix. */
+static void
+lay_out_string(GpuSortColumn *column, const GpuSortPrefix *prefix, bool common_later)
+{
+	const GpuSortKnownValues *known = &prefix->known;
+
+	column->difference_bits = difference_bits(column, prefix, common_later && !prefix->settled);
+	column->rank_bits = known->ranked ? GPUSORT_RANK_BITS : 0;
+	set_length(column, known->ranked && known->complete ? Min(prefix->length, UNKNOWN_BYTES) : prefix->length);
 }
 
 /*
@@ -122,7 +180,6 @@ fill_last_word(GpuSortColumn *column, uint32 bits)
 void
 gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool common_later)
 {
-	const uint32 max_bits = GPUSORT_MAX_KEY_WORDS * 64;
 	GpuSortColumn *last_string = NULL;
 	const GpuSortPrefix *prefix = prefixes;
 	uint32 bits = 0;
@@ -137,15 +194,13 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool comm
 
 		if (gpusort_column_is_string(column))
 		{
-			column->difference_bits = difference_bits(column, prefix, common_later);
-			set_length(column, prefix->length);
-			prefix++;
+			lay_out_string(column, prefix++, common_later);
 		}
 		else
 			column->bits = column_bits(column);
 		bits += column->bits;
 	}
-	while (bits > max_bits)
+	while (bits > MAX_BITS)
 	{
 		GpuSortColumn *longest = NULL;
 
@@ -153,7 +208,7 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool comm
 		{
 			GpuSortColumn *column = &keys->columns[i];
 
-			if (gpusort_column_is_string(column) &&
+			if (gpusort_column_is_string(column) && column->rank_bits == 0 &&
 				(longest == NULL || column->prefix_length > longest->prefix_length))
 				longest = column;
 		}
@@ -173,13 +228,13 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool comm
 	{
 		GpuSortColumn *column = &keys->columns[i];
 
-		if (bits + column->bits > max_bits)
+		if (bits + column->bits + (column->rank_bits > 0 ? column->difference_bits + 1 : 0) > MAX_BITS)
 			break;
 		bits += column->bits;
 		keys->encoded = i + 1;
 		keys->last_attno = Max(keys->last_attno, column->attno);
 		if (gpusort_column_is_string(column))
-			last_string = column;
+			last_string = column->rank_bits == 0 ? column : NULL; /* those before ranks leave room to what has none */
 		if (column->type->truncates)
 			keys->may_tie = true;
 		else if (keys->exact_columns == i)
@@ -187,6 +242,7 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool comm
 	}
 	if (last_string != NULL)
 		bits = fill_last_word(last_string, bits);
+	bits = lay_out_unknown(keys, bits);
 	if (keys->encoded < keys->count)
 		keys->may_tie = true;
 	keys->exact_columns = Min(keys->exact_columns, keys->count - 1);
@@ -195,7 +251,24 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool comm
 	gpusort_keys_set_common_prefixes(keys, prefixes);
 }
 
-/* Has keys leave these common prefixes of their strings out; the layout has room for that. */
+/* Makes what finds the ranks of a column's strings; NULL: none are known. */
+static struct GpuSortKnownTable *
+create_table(GpuSortKeys *keys, const GpuSortColumn *column, const GpuSortKnownValues *known)
+{
+	struct GpuSortKnownTable *table;
+	MemoryContext caller;
+
+	if (column->rank_bits == 0 || known->count == 0)
+		return NULL;
+	if (keys->tables == NULL)
+		keys->tables = AllocSetContextCreate(GetMemoryChunkContext(keys), "gpusort known values", ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(keys->tables);
+	table = gpusort_known_table_create(column, known);
+	MemoryContextSwitchTo(caller);
+	return table;
+}
+
+/* Has keys leave these common prefixes of their strings out, and rank these known values; the layout has room for that. */
 void
 gpusort_keys_set_common_prefixes(GpuSortKeys *keys, const GpuSortPrefix *prefixes)
 {
@@ -203,6 +276,8 @@ gpusort_keys_set_common_prefixes(GpuSortKeys *keys, const GpuSortPrefix *prefixe
 
 	if (keys->strings > 0 && prefixes != prefix)
 		memcpy(prefix, prefixes, keys->strings * sizeof(GpuSortPrefix));
+	if (keys->tables != NULL)
+		MemoryContextReset(keys->tables);
 	for (int i = 0; i < keys->encodable; i++)
 	{
 		GpuSortColumn *column = &keys->columns[i];
@@ -212,6 +287,7 @@ gpusort_keys_set_common_prefixes(GpuSortKeys *keys, const GpuSortPrefix *prefixe
 		Assert(column->type->string != GPUSORT_STRING_BITS || prefix->common_length == 0);
 		column->common_length = prefix->common_length;
 		column->common_prefix = prefix->common;
+		column->known = create_table(keys, column, &prefix->known);
 		prefix++;
 	}
 }

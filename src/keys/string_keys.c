@@ -13,19 +13,10 @@
 #include "access/detoast.h"
 #include "keys/encoders.h"
 #include "keys/libc_walk.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
 
 /* So many bytes of a string under a libc collation are fetched first: characters have one to three bytes of weights. */
 #define LIBC_BEGINNING_BYTES(room) (2 * (room) + 32)
-
-/* A string's bytes. */
-typedef struct StringBytes
-{
-	const char *data;
-	int length;
-	bool fetched; /* they are in the keys' scratch context */
-} StringBytes;
 
 /* The first bytes of a toasted value, wanted of them if it has so many, in keys->scratch. */
 pg_noinline struct varlena *
@@ -51,51 +42,13 @@ gpusort_fetch_whole(const GpuSortKeys *keys, struct varlena *value)
 }
 
 /*
- * Finds the bytes of a string, whatever its form: all of them; of a toasted one no more
- * than the first wanted, if it is not wanted whole.
- */
-static pg_attribute_always_inline StringBytes
-find_bytes(const GpuSortKeys *keys, GpuSortStringForm form, Datum value, int wanted, bool whole)
-{
-	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
-	struct varlena *plain = stored;
-	StringBytes bytes = {0};
-
-	if (form == GPUSORT_STRING_NAME)
-	{
-		bytes.data = NameStr(*DatumGetName(value));
-		bytes.length = strnlen(bytes.data, NAMEDATALEN);
-		return bytes;
-	}
-	if (!gpusort_is_plain(stored))
-	{
-		/* Blanks at the end of a padded one are found in the whole only. */
-		if (whole || form == GPUSORT_STRING_PADDED)
-			plain = gpusort_fetch_whole(keys, stored);
-		else
-			plain = gpusort_fetch_first(keys, stored, wanted + GPUSORT_BIT_HEADER_BYTES);
-		bytes.fetched = true;
-	}
-	bytes.data = VARDATA_ANY(plain);
-	bytes.length = VARSIZE_ANY_EXHDR(plain);
-	if (form == GPUSORT_STRING_PADDED)
-		bytes.length = bpchartruelen(unconstify(char *, bytes.data), bytes.length);
-	else if (form == GPUSORT_STRING_BITS)
-	{
-		bytes.data += GPUSORT_BIT_HEADER_BYTES;
-		bytes.length -= GPUSORT_BIT_HEADER_BYTES;
-	}
-	return bytes;
-}
-
-/*
  * The first bytes of a string under an ICU collation, as gpusort_icu_bytes has
  * them.  How much of it its sort key needs is not known, so it is fetched whole.
  */
 static int
 icu_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room, bool *whole)
 {
-	StringBytes string = find_bytes(keys, column->type->string, value, room, true);
+	GpuSortStringBytes string = gpusort_find_bytes(keys, column->type->string, value, room, true);
 	int length = gpusort_icu_bytes(column->state, string.data, string.length, bytes, room, whole);
 
 	if (string.fetched)
@@ -120,14 +73,14 @@ libc_beginning(const GpuSortKeys *keys, const GpuSortColumn *column, struct varl
 static int
 libc_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room)
 {
-	StringBytes string;
+	GpuSortStringBytes string;
 	int length = -1;
 
 	if (column->type->string == GPUSORT_STRING_BYTES && !gpusort_is_plain((struct varlena *) DatumGetPointer(value)))
 		length = libc_beginning(keys, column, (struct varlena *) DatumGetPointer(value), bytes, room);
 	if (length >= 0)
 		return length;
-	string = find_bytes(keys, column->type->string, value, room, true);
+	string = gpusort_find_bytes(keys, column->type->string, value, room, true);
 	length = gpusort_libc_bytes(column->state, string.data, string.length, false, bytes, room);
 	if (string.fetched)
 		MemoryContextReset(keys->scratch);
@@ -152,7 +105,7 @@ gpusort_collated_string(const GpuSortKeys *keys, const GpuSortColumn *column, Da
 int
 gpusort_keys_own_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room)
 {
-	StringBytes string = find_bytes(keys, column->type->string, value, room, false);
+	GpuSortStringBytes string = gpusort_find_bytes(keys, column->type->string, value, room, false);
 	int length = Min(string.length, room);
 
 	memcpy(bytes, string.data, length);

@@ -14,9 +14,18 @@
 
 #include "keys/bit_writer.h"
 #include "keys/keys.h"
+#include "utils/builtins.h"
 #include "utils/varbit.h"
 
 #define GPUSORT_BIT_HEADER_BYTES ((int) VARBITHDRSZ) /* the length of a bit string, before its bytes */
+
+/* A string's bytes. */
+typedef struct GpuSortStringBytes
+{
+	const char *data;
+	int length;
+	bool fetched; /* they are in the keys' scratch context */
+} GpuSortStringBytes;
 
 extern struct varlena *gpusort_fetch_first(const GpuSortKeys *keys, struct varlena *value, int wanted);
 extern struct varlena *gpusort_fetch_whole(const GpuSortKeys *keys, struct varlena *value);
@@ -29,6 +38,44 @@ static inline bool
 gpusort_is_plain(const struct varlena *value)
 {
 	return VARATT_IS_4B_U(value) || (VARATT_IS_1B(value) && !VARATT_IS_1B_E(value));
+}
+
+/*
+ * Finds the bytes of a string, whatever its form: all of them; of a toasted one no more
+ * than the first wanted, if it is not wanted whole.
+ */
+static pg_attribute_always_inline GpuSortStringBytes
+gpusort_find_bytes(const GpuSortKeys *keys, GpuSortStringForm form, Datum value, int wanted, bool whole)
+{
+	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
+	struct varlena *plain = stored;
+	GpuSortStringBytes bytes = {0};
+
+	if (form == GPUSORT_STRING_NAME)
+	{
+		bytes.data = NameStr(*DatumGetName(value));
+		bytes.length = strnlen(bytes.data, NAMEDATALEN);
+		return bytes;
+	}
+	if (!gpusort_is_plain(stored))
+	{
+		/* Blanks at the end of a padded one are found in the whole only. */
+		if (whole || form == GPUSORT_STRING_PADDED)
+			plain = gpusort_fetch_whole(keys, stored);
+		else
+			plain = gpusort_fetch_first(keys, stored, wanted + GPUSORT_BIT_HEADER_BYTES);
+		bytes.fetched = true;
+	}
+	bytes.data = VARDATA_ANY(plain);
+	bytes.length = VARSIZE_ANY_EXHDR(plain);
+	if (form == GPUSORT_STRING_PADDED)
+		bytes.length = bpchartruelen(unconstify(char *, bytes.data), bytes.length);
+	else if (form == GPUSORT_STRING_BITS)
+	{
+		bytes.data += GPUSORT_BIT_HEADER_BYTES;
+		bytes.length -= GPUSORT_BIT_HEADER_BYTES;
+	}
+	return bytes;
 }
 
 /* How many bytes of a string are enough for its key: when there are as many, others do not matter. */

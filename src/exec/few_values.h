@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * few_values.h
+ *	  Which columns of strings have ranks in a sort's keys, and of which values.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_FEW_VALUES_H
+#define GPUSORT_FEW_VALUES_H
+
+#include "compat.h"
+
+#include "exec/first_rows.h"
+#include "keys/keys.h"
+#include "nodes/execnodes.h"
+
+/* So many rows show which values there are, where statistics do not. */
+#define GPUSORT_FEW_VALUES_ROWS 1024
+
+extern void gpusort_few_values_choose(const GpuSortKeys *keys, int i, PlanState *child, GpuSortFirstRows *first,
+									  bool statistics, GpuSortPrefix *prefix);
+extern void gpusort_few_values_add(const GpuSortKeys *keys, GpuSortFirstRows *first, GpuSortPrefix *prefixes);
+
+#endif /* GPUSORT_FEW_VALUES_H */
