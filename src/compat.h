@@ -37,10 +37,11 @@
 #if PG_VERSION_NUM < 160000
 #define TURNED_JOIN(type) ((type) == JOIN_RIGHT ? JOIN_LEFT : (type))
 #elif PG_VERSION_NUM < 180000
-#define TURNED_JOIN(type) ((type) == JOIN_RIGHT ? JOIN_LEFT : (type) == JOIN_RIGHT_ANTI ? JOIN_ANTI : (type))
+#define TURNED_JOIN(type) ((type) == JOIN_RIGHT ? JOIN_LEFT : (type) == JOIN_RIGHT_ANTI ? JOIN_ANTI \
+																						: (type))
 #else
-#define TURNED_JOIN(type)                      \
-	((type) == JOIN_RIGHT		   ? JOIN_LEFT \
+#define TURNED_JOIN(type)                        \
+	((type) == JOIN_RIGHT            ? JOIN_LEFT \
 		 : (type) == JOIN_RIGHT_ANTI ? JOIN_ANTI \
 		 : (type) == JOIN_RIGHT_SEMI ? JOIN_SEMI \
 									 : (type))
@@ -151,7 +152,7 @@ typedef int16 CompareType;
 
 /* Whether merge joins and Gathers are wanted, as settings say; from 19 on modules can say it of single rels and joins */
 #define MAY_MERGE_JOIN_REL(rel) (enable_mergejoin)
-#define MAY_GATHER(rel)       (true)
+#define MAY_GATHER(rel)         (true)
 
 /* The planner does not know what EXPLAIN it plans for, and nothing can be kept with a plan. */
 #define PLANNER_EXPLAIN             NULL

@@ -16,18 +16,18 @@
 typedef enum GpuSortConstant
 {
 	/* GpuSort, over its input */
-	GPUSORT_TIME_SETUP,         /* before the first row: the service's answer, the first chunk */
-	GPUSORT_TIME_FIRST_USE,     /* a connection's first sort maps the staging pool */
-	GPUSORT_TIME_INGEST_ROW,    /* in each process that has a part of the rows */
-	GPUSORT_TIME_ORDER_ROW,     /* all wait for it */
-	GPUSORT_TIME_EMIT_ROW,      /* in the process that reads it */
-	GPUSORT_TIME_ROW_BYTE,      /* of a row in a chunk, in all of these by their parts */
-	GPUSORT_TIME_MEMORY_RUN,    /* a row, and another for each byte of it: written to a run in host memory, and read */
-	GPUSORT_TIME_DISK_PAGE,     /* of a run in a file: written, and read */
+	GPUSORT_TIME_SETUP,      /* before the first row: the service's answer, the first chunk */
+	GPUSORT_TIME_FIRST_USE,  /* a connection's first sort maps the staging pool */
+	GPUSORT_TIME_INGEST_ROW, /* in each process that has a part of the rows */
+	GPUSORT_TIME_ORDER_ROW,  /* all wait for it */
+	GPUSORT_TIME_EMIT_ROW,   /* in the process that reads it */
+	GPUSORT_TIME_ROW_BYTE,   /* of a row in a chunk, in all of these by their parts */
+	GPUSORT_TIME_MEMORY_RUN, /* a row, and another for each byte of it: written to a run in host memory, and read */
+	GPUSORT_TIME_DISK_PAGE,  /* of a run in a file: written, and read */
 
 	/* PostgreSQL's sort */
-	GPUSORT_TIME_COMPARISON,    /* of two rows by a number, where all rows are sorted: rows * log2(rows) of them */
-	GPUSORT_TIME_STRING,        /* a string takes so many times as long: "C" */
+	GPUSORT_TIME_COMPARISON, /* of two rows by a number, where all rows are sorted: rows * log2(rows) of them */
+	GPUSORT_TIME_STRING,     /* a string takes so many times as long: "C" */
 	GPUSORT_TIME_STRING_ICU,
 	GPUSORT_TIME_STRING_LIBC,
 	GPUSORT_TIME_IN_ORDER,      /* rows that are in order already: a part */
@@ -37,14 +37,14 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_SORT_EMIT_ROW, /* out of PostgreSQL's sort */
 
 	/* parallel plans */
-	GPUSORT_TIME_GATHER,        /* started: the segment, the plan in it */
-	GPUSORT_TIME_WORKER,        /* started */
-	GPUSORT_TIME_GATHER_ROW,    /* through a worker's queue to the leader */
-	GPUSORT_TIME_MERGE_ROW,     /* the same, by Gather Merge */
-	GPUSORT_TIME_FRESH_PAGE,    /* of shared buffers, seen by a worker for the first time */
-	GPUSORT_TIME_RANGES,        /* a process that reads ranges, before its first row and after its last */
-	GPUSORT_TIME_EXCHANGE_ROW,  /* in the leader */
-	GPUSORT_TIME_EXCHANGE_PUT,  /* in the process that makes the row */
+	GPUSORT_TIME_GATHER,       /* started: the segment, the plan in it */
+	GPUSORT_TIME_WORKER,       /* started */
+	GPUSORT_TIME_GATHER_ROW,   /* through a worker's queue to the leader */
+	GPUSORT_TIME_MERGE_ROW,    /* the same, by Gather Merge */
+	GPUSORT_TIME_FRESH_PAGE,   /* of shared buffers, seen by a worker for the first time */
+	GPUSORT_TIME_RANGES,       /* a process that reads ranges, before its first row and after its last */
+	GPUSORT_TIME_EXCHANGE_ROW, /* in the leader */
+	GPUSORT_TIME_EXCHANGE_PUT, /* in the process that makes the row */
 
 	/* rows and groups by hashing */
 	GPUSORT_TIME_HASH_ROW,

@@ -30,15 +30,15 @@ typedef struct GpuSortCandidate
 /* What has been found out of a sort that was admitted, for its cost. */
 typedef struct GpuSortAdmission
 {
-	int encodable;    /* leading keys that have an encoding; 0: the sort is refused */
-	char *why_not;    /* it is; NULL if nobody wants to know */
-	bool tell;        /* somebody does */
+	int encodable;         /* leading keys that have an encoding; 0: the sort is refused */
+	char *why_not;         /* it is; NULL if nobody wants to know */
+	bool tell;             /* somebody does */
 	GpuSortEncoding first; /* of the first key */
-	bool libc_key;    /* under a collation of the C library */
-	bool verified;    /* the order of all rows is verified, under a collation of the C library */
-	bool descending;  /* it is sorted down */
-	bool cuda;        /* a GPU would sort */
-	bool pool_mapped; /* this backend has the staging pool mapped, by a sort before */
+	bool libc_key;         /* under a collation of the C library */
+	bool verified;         /* the order of all rows is verified, under a collation of the C library */
+	bool descending;       /* it is sorted down */
+	bool cuda;             /* a GPU would sort */
+	bool pool_mapped;      /* this backend has the staging pool mapped, by a sort before */
 
 	/* Parts of the rows that do not fit what sorts them, and are kept in runs meanwhile */
 	double memory_run_part; /* in the host's memory, beside a GPU */

@@ -65,30 +65,30 @@ struct GpuSortOffers
 };
 
 /* A place in the tree of paths. */
-typedef struct Place
+typedef struct PathPlace
 {
 	PlannerInfo *root;
 	double first; /* so many rows are wanted; -1: all */
 	bool alone;   /* one process reads it, once: Gathers may be in it */
 	bool last;    /* it gives the rows of its query: in its order, if that has one */
 	bool ordered; /* what reads it relies on the order of PostgreSQL's path */
-} Place;
+} PathPlace;
 
 /* What could stand in a place. */
 typedef struct Choice
 {
-	const Place *place;
+	const PathPlace *place;
 	const Path *native;
-	List *joins;    /* rels that native joins */
-	List *partial;  /* those of them that it joins in several processes */
-	bool forced; /* by gpusort.force: whatever time it takes */
+	List *joins;   /* rels that native joins */
+	List *partial; /* those of them that it joins in several processes */
+	bool forced;   /* by gpusort.force: whatever time it takes */
 	Path *best;
 	double best_time;
 } Choice;
 
 static GpuSortOffers *offers = NULL;
 
-static Path *take(const Place *place, Path *path);
+static Path *take(const PathPlace *place, Path *path);
 
 /* Begins to plan a statement, with offers or without; returns what is to be handed to end, whatever happens. */
 GpuSortOffers *
@@ -300,9 +300,10 @@ add_joins(List *joins, const Path *path, bool partial_only)
 static bool
 fits(const Choice *choice, const Path *path)
 {
-	const Place *place = choice->place;
+	const PathPlace *place = choice->place;
 	const Path *native = choice->native;
-	List *order = place->ordered ? native->pathkeys : place->last ? place->root->sort_pathkeys : NIL;
+	List *order = place->ordered ? native->pathkeys : place->last ? place->root->sort_pathkeys
+																  : NIL;
 	List *joins;
 
 	if (MORE_DISABLED_NODES(path, native) > 0 || PATH_REQ_OUTER(path) != NULL ||
@@ -373,7 +374,7 @@ groups(const Path *path)
 static bool
 worst_is_no_worse(const Choice *choice, const Path *ours, const GpuSortGuess *guesses, int count)
 {
-	const Place *place = choice->place;
+	const PathPlace *place = choice->place;
 	double our_worst = 0;
 	double native_worst = 0;
 
@@ -419,7 +420,7 @@ static bool
 hashing_may_suffer(const Choice *choice, const Path *ours)
 {
 	const GpuSortGuess many = {.groups = MORE_GROUPS};
-	const Place *place = choice->place;
+	const PathPlace *place = choice->place;
 
 	return groups(choice->native) &&
 		gpusort_path_time(place->root, choice->native, place->first, &many) >=
@@ -431,7 +432,7 @@ static void
 compete(Choice *choice, Path *path)
 {
 	static const GpuSortGuess estimated = {.groups = 1};
-	const Place *place = choice->place;
+	const PathPlace *place = choice->place;
 	double time;
 	double margin;
 
@@ -493,7 +494,7 @@ take_cost(Path *path, double startup_cost, double total_cost)
 
 /* The number of rows that a Limit wants of what is below it; -1: all, or nobody knows. */
 static double
-limit_of(const Place *place, const LimitPath *path)
+limit_of(const PathPlace *place, const LimitPath *path)
 {
 	PlannerInfo *root = place->root;
 	bool known;
@@ -513,10 +514,10 @@ passes_on(const Path *path)
 }
 
 /* Where the child of a path is: link 0 or 1, or one of a list (2). */
-static Place
-place_below(const Place *place, const Path *path, int link)
+static PathPlace
+place_below(const PathPlace *place, const Path *path, int link)
 {
-	Place below = {
+	PathPlace below = {
 		.root = place->root,
 		.first = -1,
 		.alone = place->alone,
@@ -582,14 +583,14 @@ place_below(const Place *place, const Path *path, int link)
 
 /* Returns a path with what takes the places below it: the same, if nothing does. */
 static Path *
-with_children(const Place *place, Path *path)
+with_children(const PathPlace *place, Path *path)
 {
 	Children children = children_of(path);
 	Path *copy = NULL;
 
 	if (gpusort_path_is_sort(path) && !((GpuSortPath *) path)->gathered)
 	{
-		const Place below = place_below(place, path, 0);
+		const PathPlace below = place_below(place, path, 0);
 		Path *input = gpusort_path_input(path);
 		Path *taken = take(&below, input);
 
@@ -598,7 +599,7 @@ with_children(const Place *place, Path *path)
 	for (int i = 0; i < 2; i++)
 	{
 		Path *child = children.links[i] != NULL ? *children.links[i] : NULL;
-		const Place below = place_below(place, path, i);
+		const PathPlace below = place_below(place, path, i);
 		Path *taken = child != NULL ? take(&below, child) : NULL;
 
 		if (taken == child)
@@ -610,7 +611,7 @@ with_children(const Place *place, Path *path)
 	}
 	if (children.list != NULL)
 	{
-		const Place below = place_below(place, path, 2);
+		const PathPlace below = place_below(place, path, 2);
 		List *list = NIL;
 		bool changed = false;
 		ListCell *cell;
@@ -674,7 +675,7 @@ compete_offers(Choice *choice, const RelOffers *of_rel)
 
 /* Has all that could stand in a place compete for it; paths of PostgreSQL's are there with what takes places below. */
 static Path *
-choose(const Place *place, Path *path, const RelOffers *of_rel, const RelOffers *of_order)
+choose(const PathPlace *place, Path *path, const RelOffers *of_rel, const RelOffers *of_order)
 {
 	static const GpuSortGuess estimated = {.groups = 1};
 	Path *taken = with_children(place, path);
@@ -717,7 +718,7 @@ ask(const RelOptInfo *rel, const Path *native)
 
 /* Returns what is to stand in a place, where PostgreSQL has path. */
 static Path *
-take(const Place *place, Path *path)
+take(const PathPlace *place, Path *path)
 {
 	List *ordered = place->root->upper_rels[UPPERREL_ORDERED];
 	RelOffers *of_rel = NULL;
@@ -771,7 +772,7 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 	foreach(cell, final_rel->pathlist)
 	{
 		Path *path = lfirst(cell);
-		Place place = {
+		PathPlace place = {
 			.root = root,
 			.first = -1,
 			.alone = root->parent_root == NULL || is_cte(root) || !path->parallel_safe,

@@ -13,6 +13,6 @@
 #include "nodes/pathnodes.h"
 
 extern void gpusort_offer_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
-									RelOptInfo *output_rel, const GroupPathExtraData *grouping);
+									  RelOptInfo *output_rel, const GroupPathExtraData *grouping);
 
 #endif /* GPUSORT_UPPER_PATHS_H */
