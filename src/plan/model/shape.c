@@ -10,7 +10,7 @@
 #include "plan/model/shape.h"
 
 #include <math.h>
-#include <unistd.h>
+#include <sched.h>
 
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -134,10 +134,14 @@ gpusort_start_time(int workers)
 double
 gpusort_crowd(int workers)
 {
-	static long cores = 0;
+	static int cores = 0;
 
 	if (cores == 0)
-		cores = Max(sysconf(_SC_NPROCESSORS_ONLN), 1);
+	{
+		cpu_set_t set;
+
+		cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? Max(CPU_COUNT(&set), 1) : workers + 1;
+	}
 	return Max((double) (workers + 1) / cores, 1);
 }
 
