@@ -41,11 +41,11 @@ typedef struct LookedUp
 	uint32 length;
 } LookedUp;
 
-typedef struct KnownEntry
+typedef struct RankedString
 {
 	LookedUp string;
 	uint32 rank;
-} KnownEntry;
+} RankedString;
 
 struct GpuSortKnownTable
 {
@@ -53,7 +53,7 @@ struct GpuSortKnownTable
 	int known;           /* the first entries, in order */
 	int entries;         /* with those remembered */
 	uint16 slots[SLOTS]; /* entry + 1; 0: none */
-	KnownEntry entry[GPUSORT_KNOWN_MAX + REMEMBERED_MAX];
+	RankedString entry[GPUSORT_KNOWN_MAX + REMEMBERED_MAX];
 };
 
 /* Returns true if strings of a column can have ranks: under its collation those of different bytes are never equal. */
@@ -176,7 +176,7 @@ put(GpuSortKnownTable *table, uint16 *slot, const LookedUp *string, uint32 rank)
 	char *data = MemoryContextAlloc(table->context, Max(string->length, 1));
 
 	memcpy(data, string->data, string->length);
-	table->entry[table->entries] = (KnownEntry){.string = *string, .rank = rank};
+	table->entry[table->entries] = (RankedString){.string = *string, .rank = rank};
 	table->entry[table->entries].string.data = data;
 	*slot = ++table->entries;
 }
@@ -185,7 +185,7 @@ put(GpuSortKnownTable *table, uint16 *slot, const LookedUp *string, uint32 rank)
 GpuSortKnownTable *
 gpusort_known_table_create(const GpuSortColumn *column, const GpuSortKnownValues *known)
 {
-	GpuSortKnownTable *table = palloc(offsetof(GpuSortKnownTable, entry) + (known->count + REMEMBERED_MAX) * sizeof(KnownEntry));
+	GpuSortKnownTable *table = palloc(offsetof(GpuSortKnownTable, entry) + (known->count + REMEMBERED_MAX) * sizeof(RankedString));
 
 	memset(table, 0, offsetof(GpuSortKnownTable, entry));
 	table->context = CurrentMemoryContext;

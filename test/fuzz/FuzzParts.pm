@@ -93,6 +93,8 @@ sub random_key
 			5 => "($x || 'z')",
 			5 => "substr($x, 3)",
 			5 => "md5($x)",
+			8 => "left($x, 1) COLLATE $collation",
+			5 => "(CASE WHEN $id % 9 < 4 THEN 'a' WHEN $id % 9 < 8 THEN 'A' ELSE left($x, 2) END) COLLATE $collation",
 			5 => "($x\::text COLLATE $collation)");
 	}
 	if ($type->{number})
