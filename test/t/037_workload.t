@@ -1,0 +1,186 @@
+# bench/workload on a small database with queries of known outcome: it tells which plan changed, whose
+# answer differs, ties or fails, and says so by its exit status.  bench/workloads makes a database.
+use strict;
+use warnings;
+
+use File::Temp qw(tempdir);
+use GpuSortNode;
+use Test::More;
+
+my $node = GpuSortNode->new('main');
+$node->init(conf => [ 'max_worker_processes = 8', "shared_preload_libraries = 'gpusort, pg_stat_statements'" ]);
+$node->start;
+$node->wait_service;
+my $scratch = tempdir(CLEANUP => 1);
+local @ENV{qw(PGHOST PGPORT PGDATABASE)} = ($node->host, $node->port, 'postgres');
+
+sub run_bench
+{
+	my (@command) = @_;
+	my $output = '';
+	IPC::Run::run(\@command, '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default * 5));
+	return ($? >> 8, $output);
+}
+
+# Runs bench/workload on one of the folders, with gpusort chosen wherever it can be.
+sub workload
+{
+	my ($folder, @arguments) = @_;
+	return run_bench('bench/workload', '-k', 1, map({ ('-c', $_) } qw(gpusort.setup_cost=0 gpusort.row_cost=0 gpusort.force=on)), @arguments, "$scratch/$folder");
+}
+
+sub queries
+{
+	my ($folder, %query) = @_;
+	mkdir "$scratch/$folder";
+	for my $name (keys %query)
+	{
+		open my $file, '>', "$scratch/$folder/$name.sql" or die $!;
+		print $file $query{$name};
+		close $file;
+	}
+	return;
+}
+
+# The line of a query in what was printed, without its times
+sub line_of
+{
+	my ($output, $name) = @_;
+	my ($line) = $output =~ /^\Q$name\E +(.*)/m or return '';
+	return $line =~ s/^(?:\S+ +){3}//r =~ s/ +/ /gr;
+}
+
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE t AS SELECT i AS id, i % 7 AS few, md5((i % 500)::text) AS word, i * 0.1::float8 AS f FROM generate_series(1, 20000) i;
+CREATE TABLE u AS SELECT i AS id, i % 3 AS few FROM generate_series(1, 5000) i;
+VACUUM ANALYZE t, u;
+SQL
+
+my $on = "current_setting('gpusort.enable')::bool";
+queries('good',
+	sorted => qq{-- a comment; of two parts\nSELECT id, word FROM t ORDER BY word COLLATE "C", id;\n},
+	plain => 'SELECT count(*) FROM t WHERE few = 3',
+	floats => 'SELECT few, sum(f), avg(f) FROM (SELECT * FROM t ORDER BY CASE WHEN ' . $on . ' THEN id ELSE -id END OFFSET 0) s GROUP BY few',
+	ties => "SELECT few, id FROM t ORDER BY few, CASE WHEN $on THEN id ELSE -id END LIMIT 5",
+	dependent => "SELECT sum(n) FROM (SELECT row_number() OVER (PARTITION BY few) * id AS n FROM (SELECT * FROM t ORDER BY md5(id || current_setting('work_mem') || $on) OFFSET 0) s) r",
+	several => "\\timing on\nSELECT 1; SELECT ';' || few FROM u GROUP BY few; DROP TABLE t");
+
+my ($status, $output) = workload('good', '-o', "$scratch/good.csv", '--plans', "$scratch/plans");
+is($status, 0, 'queries with equal answers') or diag $output;
+is(line_of($output, 'sorted') =~ s/(?:even|faster|slower) //r, 'changed same same GpuSort', 'a plan that changed, and its node') or diag $output;
+like(line_of($output, 'plain'), qr/^same same same even$/, 'one that did not') or diag $output;
+like(line_of($output, 'floats'), qr/^\w+ same same /, 'sums of floats in another order are the same');
+like(line_of($output, 'ties'), qr/^changed same ties /, 'LIMIT among equal rows') or diag $output;
+like(line_of($output, 'dependent'), qr/^\w+ same plan-dependent /, "an answer that depends on PostgreSQL's plan") or diag $output;
+like(line_of($output, 'several-2'), qr/^\w+ same same /, 'several queries in a file');
+like($output, qr/^left out: 1 statements that are no queries$/m, 'what is no query is left out');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), 20000, 'and not run');
+like($output, qr/^changed: .*geometric mean of the ratios [\d.]+$/m, 'a mean');
+like($output, qr/^planning: [\d.]+ ms without gpusort, [-+][\d.]+ % with it/m, 'the time of planning');
+for my $variant (qw(off on))
+{
+	open my $file, '<', "$scratch/plans/sorted.$variant.txt" or die "sorted.$variant.txt: $!";
+	my $plan = join '', <$file>;
+	is($plan =~ /GpuSort/ ? 'on' : 'off', $variant, "--plans keeps EXPLAIN, $variant");
+}
+open my $file, '<', "$scratch/good.csv" or die $!;
+my @csv = <$file>;
+is(scalar(grep { /^good,/ } @csv), 7, 'the CSV has a line a query');
+is(scalar(grep { /^# (?:date|command|cpu|gpu|postgresql|settings): ./ } @csv), 6, 'and the host');
+is_deeply([ map { (split /,/)[5, 6, 7] } grep { /^good,sorted,/ } @csv ], [qw(yes yes GpuSort)], 'and what was found');
+
+queries('bad',
+	differs => "SELECT count(*), $on FROM t",
+	fails => 'SELECT 1 / (id - 7) FROM t',
+	fails_with => "SELECT 1 / CASE WHEN $on THEN id - 7 ELSE 1 END FROM t",
+	lost => 'SELECT pg_terminate_backend(pg_backend_pid())',
+	long => 'SELECT pg_sleep(60)',
+	writes => 'WITH d AS (DELETE FROM t RETURNING id) SELECT count(*) FROM d',
+	open => 'SELECT count(*) FROM t WHERE (few = 1',
+	wrong => 'SELECT FROM nowhere');
+($status, $output) = workload('bad', '-t', 2);
+is($status, 1, 'answers that differ end in an error') or diag $output;
+is(line_of($output, 'differs'), 'same same DIFFERS DIFFERS', 'the one that differs') or diag $output;
+like($output, qr/^DIFFER: differs$/m, 'is named');
+like($output, qr/^fails .* error\n    off: division by zero$/m, 'an error on both sides');
+like($output, qr/^fails_with .* ERROR\n    on: division by zero$/m, 'an error with gpusort only');
+like($output, qr/^lost .* error\n    off: terminating connection/m, 'a session that is lost');
+like($output, qr/^long +>2000 .* skipped$/m, 'a query that takes too long');
+like($output, qr/^writes .* error\n    off: cannot execute .* in a read-only transaction$/m, 'a query that writes does not');
+like($output, qr/^wrong .* error\n(?:    \w+: relation "nowhere" does not exist\n)+/m, 'a query that cannot be planned');
+like($output, qr/^open .* error\n    off: a quote, a comment or a parenthesis is not closed$/m, 'half a query');
+like($output, qr/^errors: fails, fails_with, lost, open, writes, wrong$/m, 'errors are named');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), 20000, 'nothing was written');
+($status, $output) = workload('bad', '-q', 'fails');
+is($status, 0, 'an error on both sides is not gpusort\'s');
+
+queries('slow', slower => "SELECT max(few), (SELECT pg_sleep(CASE WHEN $on THEN 0.4 ELSE 0.1 END)) IS NULL FROM (SELECT * FROM t ORDER BY word COLLATE \"C\", id OFFSET 10) s");
+($status, $output) = workload('slow', '-o', "$scratch/slow.csv");
+is($status, 1, 'a slower query ends in an error') or diag $output;
+like($output, qr/^slower: slower [\d.]+\/[\d.]+$/m, 'is named');
+open $file, '<', "$scratch/slow.csv" or die $!;
+is((split /,/, (grep { /^slow,slower,/ } <$file>)[0])[12], 4, 'after three more turns');
+
+# a plan that was not chosen, for want of force, and would have been much faster
+queries('forgone', sort => "SELECT max(few), (SELECT pg_sleep(CASE WHEN current_setting('gpusort.force')::bool THEN 0 ELSE 1 END)) IS NULL FROM (SELECT * FROM t ORDER BY word COLLATE \"C\", id OFFSET 10) s");
+($status, $output) = run_bench('bench/workload', qw(-k 2 -c gpusort.setup_cost=1e9 --also-forced), "$scratch/forgone");
+is($status, 0, '--also-forced') or diag $output;
+like($output, qr/^time forgone: sort [\d.]+\/[\d.]+$/m, 'tells time forgone') or diag $output;
+like(line_of($output, 'sort'), qr/^same same same even forced: [\d.]+ ms, GpuSort$/, 'and by which plan') or diag $output;
+
+($status, $output) = workload('good', '--explain-only', '-q', 'sorted,plain,nothing');
+is($status, 0, '--explain-only') or diag $output;
+like($output, qr/^no such query: nothing$/m, 'a query that is not there');
+like($output, qr/^2 of 2 queries: 1 plans changed$/m, 'compares plans alone');
+
+SKIP:
+{
+	skip 'there is no pg_stat_statements', 4 if $node->psql('postgres', 'CREATE EXTENSION pg_stat_statements') != 0;
+	$node->safe_psql('postgres', 'SELECT pg_stat_statements_reset()');
+	$node->safe_psql('postgres', $_) for 'SELECT few, count(*) FROM t GROUP BY few', 'SELECT count(*) FROM t WHERE id < 100', 'CREATE TABLE v (i int)', 'SELECT max(word) FROM t';
+	($status, $output) = run_bench(qw(bench/workload --statements -k 1));
+	is($status, 0, '--statements') or diag $output;
+	like($output, qr/^2 of 2 queries: /m, 'has the statements that read') or diag $output;
+	like($output, qr/^left out: \d+ statements that are no queries$/m, 'not the others');
+	like($output, qr/^left out: 1 statements of pg_stat_statements with parameters/m, 'nor those with parameters');
+}
+
+($status, $output) = run_bench(qw(bench/workload -d nowhere), "$scratch/good");
+is($status, 2, 'no database') or diag $output;
+($status, $output) = run_bench('bench/workload');
+is($status, 2, 'no queries');
+like($output, qr/^Options$/m, 'is told its use');
+
+# where gpusort is not loaded it is; where it is not there, that is said
+my $bare = PostgreSQL::Test::Cluster->new('bare', own_host => 1, port => 5432);
+$bare->init;
+$bare->append_conf('postgresql.conf', "listen_addresses = ''\ndynamic_library_path = '/nowhere'");
+$bare->start;
+{
+	local $ENV{PGHOST} = $bare->host;
+	($status, $output) = run_bench('bench/workload', "$scratch/good");
+	is($status, 2, 'without gpusort') or diag $output;
+	like($output, qr/^gpusort is not there: /m, 'that is said');
+}
+$bare->stop;
+
+# the suite that needs no kit
+($status, $output) = run_bench('bench/workloads', qw(star 0.001 -l C -d star -Q), "$scratch/star");
+is($status, 0, 'bench/workloads star') or diag $output;
+is(scalar(() = glob "$scratch/star/q*.sql"), 13, 'writes its queries');
+($status, $output) = run_bench(qw(bench/workload -k 1 -d star), "$scratch/star");
+like($output, qr/^13 of 13 queries: /m, 'which bench/workload runs') or diag $output;
+unlike($output, qr/DIFFERS|ERROR/, 'with equal answers') or diag $output;
+($status, $output) = run_bench(qw(bench/workloads tpch 1 -k), "$scratch/nowhere");
+isnt($status, 0, 'no kit');
+like($output, qr/^no folder tpch-kit in /m, 'that is said');
+
+SKIP:
+{
+	skip 'there is no matplotlib for /usr/bin/python3', 2 if system(qw(/usr/bin/python3 -c), 'import matplotlib') != 0;
+	$output = `bench/plot -d $scratch -p host $scratch/good.csv $scratch/slow.csv 2>&1`;
+	is($?, 0, 'bench/plot') or diag $output;
+	ok(-s "$scratch/host-workloads.svg", 'draws them');
+}
+
+done_testing;
