@@ -15,6 +15,14 @@
 
 typedef struct GpuSortClient GpuSortClient;
 
+/* As what a process joins the sort of another. */
+typedef enum GpuSortJoinAs
+{
+	GPUSORT_JOIN_MEMBER,
+	GPUSORT_JOIN_READER,
+	GPUSORT_JOIN_SORTER,
+} GpuSortJoinAs;
+
 /* Rows that have arrived; they belong to the client until it frees the chunk. */
 typedef struct GpuSortData
 {
@@ -31,7 +39,7 @@ extern bool gpusort_client_has_ecc(const GpuSortClient *client);
 extern uint64 gpusort_client_token(const GpuSortClient *client);
 extern uint32 gpusort_client_generation(const GpuSortClient *client);
 
-extern GpuSortClient *gpusort_client_join(uint64 token, uint32 generation, bool reader, GpuSortFailure *failure);
+extern GpuSortClient *gpusort_client_join(uint64 token, uint32 generation, GpuSortJoinAs as, GpuSortFailure *failure);
 extern bool gpusort_client_leave(GpuSortClient *client, GpuSortFailure *failure);
 
 extern char *gpusort_client_get_chunk(GpuSortClient *client, uint32 *rows_max, GpuSortFailure *failure);

@@ -120,7 +120,7 @@ check_parts(GpuSortIngestState *state, GpuSortFailure *failure)
 	GpuSortOrderReader own = {.reader = &reader};
 	bool good;
 
-	own.client = gpusort_client_join(shared->joint.token, shared->joint.generation, true, failure);
+	own.client = gpusort_client_join(shared->joint.token, shared->joint.generation, GPUSORT_JOIN_READER, failure);
 	if (own.client == NULL)
 	{
 		ereport(DEBUG1,

@@ -166,7 +166,7 @@ gpusort_joint_ingest_join(GpuSortJointIngest *joint, const GpuSortRowForm *form,
 		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "there is no sort to join");
 	if (!gpusort_joint_ingest_lay_out_keys(joint, failure))
 		return false;
-	joint->client = gpusort_client_join(shared->token, shared->generation, false, failure);
+	joint->client = gpusort_client_join(shared->token, shared->generation, GPUSORT_JOIN_MEMBER, failure);
 	if (joint->client == NULL)
 		return false;
 	gpusort_writer_init(&joint->own_writer, joint->client, joint->keys, form, overflow, shared->job, shared->verified);

@@ -498,7 +498,7 @@ open_sort(GpuSortScanState *state, GpuSortFailure *failure)
 	if (!gpusort_joint_ingest_lay_out_keys(&own->joint, failure))
 		return false;
 	caller = MemoryContextSwitchTo(state->sort_context);
-	service->client = gpusort_client_join(own->shared->joint.token, own->shared->joint.generation, true, failure);
+	service->client = gpusort_client_join(own->shared->joint.token, own->shared->joint.generation, GPUSORT_JOIN_READER, failure);
 	if (service->client != NULL)
 	{
 		service->ties = gpusort_ties_create(state->info.columns + state->keys->exact_columns,

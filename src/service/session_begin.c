@@ -139,14 +139,13 @@ somebody_waits(const GpuSortSessions *sessions)
 	return session != NULL;
 }
 
-/* The sort that a token names, if it takes members, or readers, now; NULL if there is none. */
+/* The sort that a token names, if it is in that state, and shared if that is asked for; NULL if there is none. */
 static GpuSortSession *
-find_owner(const GpuSortSessions *sessions, uint64_t token, bool reader)
+find_owner(const GpuSortSessions *sessions, uint64_t token, GpuSortSessionState state, bool shared)
 {
-	GpuSortSessionState state = reader ? STATE_OUTPUT : STATE_INGEST;
 	GpuSortSession *owner = sessions->first;
 
-	while (owner != NULL && !(owner->token == token && owner->owner == NULL && owner->state == state && (!reader || owner->request.shared)))
+	while (owner != NULL && !(owner->token == token && owner->owner == NULL && owner->state == state && (!shared || owner->request.shared)))
 		owner = owner->next;
 	return owner;
 }
@@ -157,7 +156,9 @@ gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
 {
 	GpuSortPool *pool = session->sessions->pool;
 	bool reader = message->u.job_join.reader != 0;
-	GpuSortSession *owner = find_owner(session->sessions, message->u.job_join.token, reader);
+	bool sorter = reader && message->u.job_join.sorter != 0;
+	GpuSortSession *owner =
+		find_owner(session->sessions, message->u.job_join.token, reader && !sorter ? STATE_OUTPUT : STATE_INGEST, reader);
 
 	session->state = STATE_QUEUED;
 	if (refuse_foreign(session))
@@ -180,7 +181,8 @@ gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
 	session->job_message = owner->job_message;
 	if (reader)
 	{
-		session->state = STATE_OUTPUT;
+		session->state = sorter ? STATE_INGEST : STATE_OUTPUT;
+		session->sorter = sorter;
 		session->outcome = owner->outcome;
 		gpusort_queue_moved(session->sessions);
 		gpusort_session_send(session, &session->job_message, GPUSORT_MSG_JOB);
