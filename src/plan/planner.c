@@ -35,6 +35,7 @@
 #include "plan/offer/join_paths.h"
 #include "plan/finish/junk.h"
 #include "plan/finish/lift.h"
+#include "plan/finish/partial_ranges.h"
 #include "plan/model/path_time.h"
 #include "plan/offer/paths.h"
 #include "plan/finish/plan_tree.h"
@@ -282,6 +283,7 @@ plan_statement(PLANNER_PARAMETERS)
 
 		gpusort_sort_nodes_replace(stmt, rescannable, decisions);
 		gpusort_lift(stmt, cursor_options, decisions);
+		gpusort_partial_ranges_settle(stmt);
 		gpusort_junk_remove(stmt);
 		if (asked.keep)
 			KEEP_WITH_PLAN(stmt, makeDefElem(GPUSORT_KEPT_NAME, (Node *) asked.list, -1));

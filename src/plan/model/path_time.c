@@ -138,26 +138,33 @@ target_is_safe(const Estimate *estimate, const Path *path)
 	return is_parallel_safe(estimate->root, (Node *) path->pathtarget->exprs);
 }
 
-/* Returns true if one of the clauses' columns, SortGroupClauses of tlist, is what the rows are shared out by. */
-static bool
-groups_by_range_key(const PathTime *time, List *clauses, List *tlist)
+/* Returns true if one of the clauses' columns, SortGroupClauses of tlist, has the values of a key; not if that is NULL. */
+bool
+gpusort_groups_by_key(const PathKey *key, List *clauses, List *tlist)
 {
 	ListCell *cell;
 
-	if (time->range_key == NULL)
+	if (key == NULL)
 		return false;
 	foreach(cell, clauses)
 	{
 		Node *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, cell), tlist);
 		ListCell *member;
 
-		foreach(member, time->range_key->pk_eclass->ec_members)
+		foreach(member, key->pk_eclass->ec_members)
 		{
 			if (equal(lfirst_node(EquivalenceMember, member)->em_expr, expr))
 				return true;
 		}
 	}
 	return false;
+}
+
+/* Returns true if that is what the rows are shared out by. */
+static bool
+groups_by_range_key(const PathTime *time, List *clauses, List *tlist)
+{
+	return gpusort_groups_by_key(time->range_key, clauses, tlist);
 }
 
 /* What transitions of a query's aggregates take for a row, and their states for a group. */
@@ -329,8 +336,8 @@ native_sort_time(const Estimate *estimate, List *keys, const Path *input)
 }
 
 /* Returns true if the first clause of a merge join compares what the rows of its sides are shared out by. */
-static bool
-joins_range_keys(const MergePath *path, const PathKey *outer, const PathKey *inner)
+bool
+gpusort_joins_range_keys(const MergePath *path, const PathKey *outer, const PathKey *inner)
 {
 	const RestrictInfo *clause;
 
@@ -372,7 +379,7 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 	PathTime outer = path_time(estimate, path->jpath.outerjoinpath);
 	PathTime inner = path_time(estimate, path->jpath.innerjoinpath);
 	double work = (outer.rows + inner.rows) * MERGE_ROW + path->jpath.path.rows * JOINED_ROW;
-	bool may_lift = joins_range_keys(path, outer.range_key, inner.range_key) &&
+	bool may_lift = gpusort_joins_range_keys(path, outer.range_key, inner.range_key) &&
 		is_parallel_safe(estimate->root, (Node *) path->jpath.joinrestrictinfo);
 
 	outer.above += native_sort_time(estimate, path->outersortkeys, path->jpath.outerjoinpath);

@@ -12,6 +12,8 @@
  * list is the same from the partial path up, so the columns are, too.  No row goes
  * through Gather but in exceptions (ingest.c), so it is planned for none.
  *
+ * A shared sort is GpuSort over a partial path, a partial path itself (ranges_path.c).
+ *
  *-------------------------------------------------------------------------
  */
 #include "plan/offer/paths.h"
@@ -140,6 +142,32 @@ gpusort_make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, Li
 	sort->gathered = true;
 	sort->cost = cost;
 	return &sort->custom.path;
+}
+
+/*
+ * Returns a path of GpuSort over a partial path, whose rows all processes read by ranges, each of them a part of those in
+ * order: only below a path that gpusort_ranges_path knows.  rows is what all processes have together.
+ */
+Path *
+gpusort_make_shared_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathkeys, double rows, GpuSortCost cost)
+{
+	CustomPath *path = make_custom_path(root, rel, partial, pathkeys, &path_methods);
+	GpuSortPath *sort = (GpuSortPath *) path;
+
+	path->path.parallel_aware = true;
+	path->path.parallel_safe = true;
+	path->path.parallel_workers = partial->parallel_workers;
+	path->path.rows = partial->rows;
+	path->path.startup_cost = partial->total_cost + cost.setup + cost.ingest * partial->rows + cost.order * rows;
+	path->path.total_cost = path->path.startup_cost + (cost.emit + cost.compare) * partial->rows;
+	if (!enable_sort)
+		DISABLE_PATH(&path->path);
+	path->path.pathkeys = pathkeys;
+	path->flags = CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	sort->input = partial;
+	sort->shared = true;
+	sort->cost = cost;
+	return &path->path;
 }
 
 /* Asks whether input's rows may be sorted by the service. */

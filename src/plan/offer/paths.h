@@ -19,6 +19,7 @@ typedef struct GpuSortPath
 	CustomPath custom; /* must be first field */
 	const Path *input; /* whose rows are sorted: a partial path, if they are gathered */
 	bool gathered;
+	bool shared;      /* all processes read its rows, by ranges: those of input, a partial path */
 	GpuSortCost cost; /* over the input, of the rows of all processes; ingest, if they are gathered, of its own */
 } GpuSortPath;
 
@@ -26,6 +27,8 @@ extern Path *gpusort_make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, 
 							   GpuSortCost cost);
 extern Path *gpusort_make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathkeys, double rows,
 										GpuSortCost cost);
+extern Path *gpusort_make_shared_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathkeys, double rows,
+									  GpuSortCost cost);
 extern bool gpusort_path_is_sort(const Path *path);
 extern GpuSortAdmission gpusort_admit_path(const Path *input, List *pathkeys);
 extern Path *gpusort_partial_of(const Path *path);
