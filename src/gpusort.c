@@ -26,10 +26,12 @@
 #include "exec/executor.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "plan/offer/join_paths.h"
 #include "plan/planner.h"
 #include "server/availability.h"
 #include "server/shared.h"
 #include "settings.h"
+#include "utils/guc.h"
 
 PG_MODULE_MAGIC_EXT(.name = "gpusort", .version = GPUSORT_VERSION);
 
@@ -49,6 +51,8 @@ is_loaded_by_call(void)
 void
 _PG_init(void)
 {
+	DefineCustomBoolVariable("gpusort.partial_trial", "For trial: with gpusort.force, joins are partial ones where they can be.",
+							 NULL, &gpusort_partial_trial, false, PGC_USERSET, GUC_NOT_IN_SAMPLE | GUC_NO_SHOW_ALL, NULL, NULL, NULL);
 	gpusort_settings_init();
 	if (process_shared_preload_libraries_in_progress)
 	{

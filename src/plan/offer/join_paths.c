@@ -22,7 +22,10 @@
 #include "optimizer/tlist.h"
 #include "plan/model/path_time.h"
 #include "plan/offer/paths.h"
+#include "plan/offer/ranges_path.h"
 #include "settings.h"
+
+bool gpusort_partial_trial = false;
 
 /* A join for which paths are looked for. */
 typedef struct JoinOffer
@@ -182,6 +185,58 @@ merge_join(const JoinOffer *join)
 										  build_join_pathkeys(root, join->rel, join->type, outer_keys), clauses);
 }
 
+/* For trial: a partial path's rows in order, all processes reading them. */
+static Path *
+shared_input(const JoinOffer *join, RelOptInfo *rel, List *pathkeys)
+{
+	Path *input = rel->cheapest_total_path;
+	Path *partial = rel->consider_parallel && rel->partial_pathlist != NIL ? linitial(rel->partial_pathlist) : NULL;
+	GpuSortAdmission admission;
+
+	if (partial == NULL || !partial->parallel_safe || partial->parallel_workers == 0)
+		return NULL;
+	partial = with_sort_columns(join, partial, pathkeys);
+	if (partial == NULL)
+		return NULL;
+	admission = gpusort_admit_path(input, pathkeys);
+	if (admission.encodable == 0)
+		return NULL;
+	return gpusort_make_shared_path(join->root, rel, partial, pathkeys, input->rows,
+									gpusort_path_cost(join->root, input, pathkeys, &admission));
+}
+
+/* For trial: adds the merge join of ranges to the join's partial paths, at a cost that wins; false if there is none. */
+static bool
+try_partial_join(const JoinOffer *join)
+{
+	PlannerInfo *root = join->root;
+	JoinCostWorkspace workspace;
+	List *clauses = merge_clauses(join);
+	List *outer_keys;
+	Path *outer;
+	Path *inner;
+	Path *path;
+
+	if (clauses == NIL || !join->rel->consider_parallel)
+		return false;
+	outer_keys = select_outer_pathkeys_for_merge(root, clauses, join->rel);
+	clauses = find_mergeclauses_for_outer_pathkeys(root, outer_keys, clauses);
+	outer = shared_input(join, join->outer, outer_keys);
+	inner = shared_input(join, join->inner, make_inner_pathkeys_for_merge(root, clauses, outer_keys));
+	if (outer == NULL || inner == NULL)
+		return false;
+	INITIAL_COST_MERGEJOIN(root, &workspace, join->type, clauses, outer, inner, join->extra);
+	path = (Path *) CREATE_MERGEJOIN_PATH(root, join->rel, join->type, &workspace, join->extra, outer, inner,
+										  join->extra->restrictlist,
+										  build_join_pathkeys(root, join->rel, join->type, outer_keys), clauses);
+	path = gpusort_ranges_path(root, join->rel, path);
+	if (path == NULL)
+		return false;
+	path->startup_cost = path->total_cost = ((Path *) linitial(join->rel->pathlist))->total_cost / 1000;
+	add_partial_path(join->rel, path);
+	return true;
+}
+
 /* Returns true if both inputs have a path that is no business of other rels, of rows enough to sort. */
 static bool
 has_inputs(const JoinOffer *join)
@@ -220,6 +275,8 @@ gpusort_add_join_paths(PlannerInfo *root, RelOptInfo *join_rel, RelOptInfo *oute
 	Path *native;
 
 	if (join_rel->pathlist == NIL || (!has_inputs(&join) && !IsA(linitial(join_rel->pathlist), MergePath)))
+		return;
+	if (gpusort_partial_trial && gpusort_force && has_inputs(&join) && try_partial_join(&join))
 		return;
 	native = native_path(&join);
 	for (int parallel = 1; parallel >= 0; parallel--)

@@ -12,6 +12,8 @@
 
 #include "nodes/pathnodes.h"
 
+extern bool gpusort_partial_trial;
+
 extern void gpusort_add_join_paths(PlannerInfo *root, RelOptInfo *join_rel, RelOptInfo *outer_rel,
 								   RelOptInfo *inner_rel, JoinType type, JoinPathExtraData *extra);
 
