@@ -41,7 +41,6 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_WORKER,       /* started */
 	GPUSORT_TIME_GATHER_ROW,   /* through a worker's queue to the leader */
 	GPUSORT_TIME_MERGE_ROW,    /* the same, by Gather Merge */
-	GPUSORT_TIME_FRESH_PAGE,   /* of shared buffers, seen by a worker for the first time */
 	GPUSORT_TIME_RANGES,       /* a process that reads ranges, before its first row and after its last */
 	GPUSORT_TIME_EXCHANGE_ROW, /* in the leader */
 	GPUSORT_TIME_EXCHANGE_PUT, /* in the process that makes the row */
