@@ -521,6 +521,12 @@ append_time(const Estimate *estimate, const Path *path, List *subpaths, List *ke
 		time.before += total_time(&part);
 		time.rows += part.rows;
 	}
+	/* Shards are asked for no more of their sorted rows than are wanted. */
+	if (of_shards && keys != NIL && estimate->first >= 0 && estimate->first < time.rows)
+	{
+		time.before *= estimate->first / time.rows;
+		time.rows = estimate->first;
+	}
 	time.before += rows_time(keys == NIL ? GPUSORT_NODE_APPEND : GPUSORT_NODE_MERGE_APPEND, time.rows);
 	return time;
 }
