@@ -22,7 +22,7 @@ SELECT * FROM finish();
 
 -- The first third of the rows has fewer values than the others.  v: values that differ in case, accents and punctuation, with
 -- blanks at the end, empty ones and NULLs; w: two hundred; x: long ones; y: as many as rows.
-CREATE TABLE gs.few AS
+CREATE TABLE gs.few_strings AS
 	SELECT i AS id,
 		(ARRAY['a', 'A', U&'\00e1', 'a-', 'b', 'B', '', NULL, 'co-op', 'coop', 'Coop', ' ', 'b ', U&'\00df', 'ss', 'zebra', 'Zebra'])[1 + gs.dice(CASE WHEN i < 1700 THEN 9 ELSE 17 END, i)] AS v,
 		CASE WHEN i % 50 = 0 AND i > 2500 THEN md5(i::text) ELSE 'w' || gs.dice(200, i, 3) END AS w,
@@ -30,18 +30,18 @@ CREATE TABLE gs.few AS
 		md5(i::text) AS y,
 		gs.dice(5, i, 9) AS n
 	FROM generate_series(1, 5000) i;
-ALTER TABLE gs.few ADD COLUMN c char(6), ADD COLUMN k name;
-UPDATE gs.few SET c = v, k = v;
-CREATE TABLE gs.few_known AS SELECT * FROM gs.few ORDER BY id;
+ALTER TABLE gs.few_strings ADD COLUMN c char(6), ADD COLUMN k name;
+UPDATE gs.few_strings SET c = v, k = v;
+CREATE TABLE gs.few_known AS SELECT * FROM gs.few_strings ORDER BY id;
 VACUUM ANALYZE gs.few_known;
 -- First rows that have all values
-CREATE TABLE gs.few_mixed AS SELECT * FROM gs.few ORDER BY gs.dice(1000, id), id;
+CREATE TABLE gs.few_mixed AS SELECT * FROM gs.few_strings ORDER BY gs.dice(1000, id), id;
 -- Statistics that are out of date
-CREATE TABLE gs.few_stale AS SELECT * FROM gs.few WHERE id < 1700 ORDER BY id;
+CREATE TABLE gs.few_stale AS SELECT * FROM gs.few_strings WHERE id < 1700 ORDER BY id;
 ALTER TABLE gs.few_stale SET (autovacuum_enabled = off);
 ANALYZE gs.few_stale;
-INSERT INTO gs.few_stale SELECT * FROM gs.few WHERE id >= 1700 ORDER BY id;
-ALTER TABLE gs.few SET (autovacuum_enabled = off);
+INSERT INTO gs.few_stale SELECT * FROM gs.few_strings WHERE id >= 1700 ORDER BY id;
+ALTER TABLE gs.few_strings SET (autovacuum_enabled = off);
 
 CREATE TABLE gs.few_order AS SELECT row_number() OVER () AS number, o FROM unnest(ARRAY[
 	'v COLLATE gs.few_libc, id',
@@ -87,10 +87,10 @@ FROM gs.few_source s, gs.few_order, gs.few_difference(format('SELECT id, v, c, w
 WHERE d <> 'same';
 SELECT ok(gs.forced_plan('SELECT * FROM gs.few_known ORDER BY v COLLATE gs.few_libc, id') LIKE '%GpuSortIngest%', 'rows are taken in by several');
 SELECT is(gs.few_difference('SELECT v COLLATE gs.few_libc AS v, w COLLATE gs.few_libc AS w, count(*), sum(id) FROM gs.few_known GROUP BY 1, 2 ORDER BY 1, 2'), 'same', 'groups');
-SELECT is(gs.few_difference('SELECT a.id, b.id FROM gs.few_known a JOIN gs.few b ON a.w COLLATE gs.few_libc = b.w COLLATE gs.few_libc AND a.v COLLATE gs.few_libc = b.v COLLATE gs.few_libc WHERE a.n = 1 AND b.n < 2 ORDER BY a.v COLLATE gs.few_libc, a.w COLLATE gs.few_libc, a.id, b.id'), 'same', 'a join, whose sides have the same keys');
+SELECT is(gs.few_difference('SELECT a.id, b.id FROM gs.few_known a JOIN gs.few_strings b ON a.w COLLATE gs.few_libc = b.w COLLATE gs.few_libc AND a.v COLLATE gs.few_libc = b.v COLLATE gs.few_libc WHERE a.n = 1 AND b.n < 2 ORDER BY a.v COLLATE gs.few_libc, a.w COLLATE gs.few_libc, a.id, b.id'), 'same', 'a join, whose sides have the same keys');
 RESET max_parallel_workers_per_gather;
 
-SELECT is(gs.few_difference('SELECT id, v FROM gs.few ORDER BY v COLLATE gs.few_libc, n, id LIMIT 700 OFFSET 50'), 'same', 'the first rows alone');
+SELECT is(gs.few_difference('SELECT id, v FROM gs.few_strings ORDER BY v COLLATE gs.few_libc, n, id LIMIT 700 OFFSET 50'), 'same', 'the first rows alone');
 SET max_parallel_workers_per_gather = 0;
 SELECT is(gs.tie_rows(gs.node('SELECT * FROM gs.few_mixed ORDER BY v COLLATE gs.few_libc, c COLLATE gs.few_libc, n, id'), 0), 0, 'no row ties where all values are known');
 SELECT is(gs.tie_rows(gs.node('SELECT * FROM gs.few_mixed ORDER BY v COLLATE "en-x-icu", c COLLATE "en-x-icu", n, id'), 0), 0, 'nor under an ICU collation');
@@ -100,7 +100,7 @@ SET gpusort.verify_collation = off;
 SELECT is(gs.few_difference('SELECT id, v FROM gs.few_stale ORDER BY v COLLATE gs.few_libc, w COLLATE gs.few_libc, id'), 'same', 'nothing rests on that');
 RESET gpusort.verify_collation;
 SET gpusort.verify_rows = on;
-SELECT is(gs.few_difference('SELECT id, v FROM gs.few ORDER BY n, v COLLATE gs.few_libc, c COLLATE gs.few_libc, id'), 'same', 'rows are verified');
+SELECT is(gs.few_difference('SELECT id, v FROM gs.few_strings ORDER BY n, v COLLATE gs.few_libc, c COLLATE gs.few_libc, id'), 'same', 'rows are verified');
 RESET gpusort.verify_rows;
 SELECT * FROM finish();
-DROP TABLE gs.few_mixed, gs.few, gs.few_known, gs.few_stale, gs.few_order, gs.few_source;
+DROP TABLE gs.few_mixed, gs.few_strings, gs.few_known, gs.few_stale, gs.few_order, gs.few_source;
