@@ -66,7 +66,7 @@ CREATE TABLE gs.few_order AS SELECT row_number() OVER () AS number, o FROM unnes
 	'x COLLATE gs.few_libc, v COLLATE gs.few_libc']) o;
 
 CREATE TABLE gs.few_source (name text);
-INSERT INTO gs.few_source VALUES ('few'), ('few_known'), ('few_stale');
+INSERT INTO gs.few_source VALUES ('few_strings'), ('few_known'), ('few_stale');
 
 -- Rows that stand elsewhere than in PostgreSQL's order, by a number that window functions do not give: arrays of rows.
 CREATE FUNCTION gs.few_difference(query text) RETURNS text LANGUAGE sql AS
