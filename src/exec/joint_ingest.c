@@ -246,7 +246,9 @@ choose_common_prefixes(GpuSortJointIngest *joint, PlanState *child)
 
 		if (laid_out->settled)
 			ours[i] = *laid_out;
+		/* what the layout follows from: a worker that comes later makes its own from these */
 		ours[i].length = laid_out->length;
+		ours[i].settled = laid_out->settled;
 		ours[i].known = laid_out->known;
 	}
 	gpusort_few_values_add(joint->keys, joint->first, ours);
