@@ -150,9 +150,14 @@ typedef int16 CompareType;
 #define PLANNER_PARAMETERS Query *parse, const char *query_string, int cursor_options, ParamListInfo params
 #define PLANNER_ARGUMENTS  parse, query_string, cursor_options, params
 
-/* Whether merge joins and Gathers are wanted, as settings say; from 19 on modules can say it of single rels and joins */
-#define MAY_MERGE_JOIN_REL(rel) (enable_mergejoin)
-#define MAY_GATHER(rel)         (true)
+/*
+ * Whether merge joins and Gathers are wanted, as settings say; from 19 on modules can say it of single rels and
+ * joins, and pg_plan_advice fails at a join over a CustomScan
+ */
+#define MAY_MERGE_JOIN_REL(rel)         (enable_mergejoin)
+#define MAY_GATHER(rel)                 (true)
+#define TAKE_JOIN_STRATEGIES(join, rel) ((void) 0)
+#define JOINS_ARE_ADVISED               false
 
 /* The planner does not know what EXPLAIN it plans for, and nothing can be kept with a plan. */
 #define PLANNER_EXPLAIN             NULL
@@ -181,12 +186,14 @@ typedef Instrumentation NodeInstrumentation;
 #else
 #define PLANNER_PARAMETERS \
 	Query *parse, const char *query_string, int cursor_options, ParamListInfo params, ExplainState *explain
-#define PLANNER_ARGUMENTS           parse, query_string, cursor_options, params, explain
-#define MAY_MERGE_JOIN_REL(rel)     (((rel)->pgs_mask & PGS_MERGEJOIN_PLAIN) != 0)
-#define MAY_GATHER(rel)             (((rel)->pgs_mask & PGS_GATHER) != 0)
-#define PLANNER_EXPLAIN             explain
-#define KEPT_WITH_PLAN(stmt)        ((stmt)->extension_state)
-#define KEEP_WITH_PLAN(stmt, state) ((stmt)->extension_state = lappend((stmt)->extension_state, state))
+#define PLANNER_ARGUMENTS               parse, query_string, cursor_options, params, explain
+#define MAY_MERGE_JOIN_REL(rel)         (((rel)->pgs_mask & PGS_MERGEJOIN_PLAIN) != 0)
+#define MAY_GATHER(rel)                 (((rel)->pgs_mask & PGS_GATHER) != 0)
+#define TAKE_JOIN_STRATEGIES(join, rel) ((join)->pgs_mask = (rel)->pgs_mask)
+#define JOINS_ARE_ADVISED               (join_path_setup_hook != NULL)
+#define PLANNER_EXPLAIN                 explain
+#define KEPT_WITH_PLAN(stmt)            ((stmt)->extension_state)
+#define KEEP_WITH_PLAN(stmt, state)     ((stmt)->extension_state = lappend((stmt)->extension_state, state))
 #define CAN_KEEP_WITH_PLAN
 #define REGISTER_EXPLAIN_OPTION(name, handler) \
 	RegisterExtensionExplainOption(name, handler, GUCCheckBooleanExplainOption)

@@ -86,22 +86,6 @@ SET work_mem = '1MB';
 SET enable_mergejoin = off;
 SELECT is(gs.chosen('SELECT * FROM gs.choice JOIN gs.other USING (u)'), 'hash', 'enable_mergejoin = off');
 RESET enable_mergejoin;
--- nor against another module's advice for single joins, from PostgreSQL 19 on
-DO $$
-BEGIN
-	IF current_setting('server_version_num')::int >= 190000 THEN
-		LOAD 'pg_plan_advice';
-		SET pg_plan_advice.advice = 'HASH_JOIN(other)';
-	END IF;
-EXCEPTION WHEN undefined_file THEN NULL; -- a module of contrib, which need not be there
-END $$;
-SELECT is(CASE WHEN coalesce(current_setting('pg_plan_advice.advice', true), '') = '' THEN 'hash' ELSE gs.chosen('SELECT * FROM gs.choice JOIN gs.other USING (u)') END, 'hash', 'advice to hash');
-DO $$
-BEGIN
-	IF coalesce(current_setting('pg_plan_advice.advice', true), '') <> '' THEN
-		RESET pg_plan_advice.advice;
-	END IF;
-END $$;
 SET work_mem = '64MB';
 SET gpusort.min_rows = 1000000;
 SELECT is(gs.chosen(query), 'hash', 'fewer rows than gpusort.min_rows: ' || query)
@@ -116,10 +100,9 @@ RESET gpusort.setup_cost;
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET min_parallel_table_scan_size = 0;
--- from 19 on one process and several are as good for the first rows
 SELECT is(gs.chosen(query), chosen, 'with workers: ' || query)
 FROM (VALUES ('SELECT * FROM gs.choice ORDER BY u LIMIT 10', 'sort parallel'),
-	  ('SELECT * FROM gs.choice ORDER BY u LIMIT 100000', CASE WHEN current_setting('server_version_num')::int < 190000 THEN 'gpusort parallel' ELSE 'gpusort' END), ('SELECT u, count(*) FROM gs.choice GROUP BY u', 'gpusort parallel'),
+	  ('SELECT * FROM gs.choice ORDER BY u LIMIT 100000', 'gpusort parallel'), ('SELECT u, count(*) FROM gs.choice GROUP BY u', 'gpusort parallel'),
 	  ('SELECT DISTINCT u, f FROM gs.choice', 'gpusort parallel'), ('SELECT sum(f) OVER (PARTITION BY many ORDER BY u) FROM gs.choice', 'gpusort parallel'),
 	  ('SELECT u FROM gs.choice UNION SELECT v FROM gs.other', 'gpusort parallel'), ('SELECT u FROM gs.choice EXCEPT SELECT u FROM gs.other', 'gpusort parallel'), ('SELECT * FROM gs.choice JOIN gs.other USING (u)', 'gpusort parallel'),
 	  ('SELECT * FROM gs.choice LEFT JOIN gs.other USING (u)', 'gpusort parallel'), ('SELECT * FROM gs.choice c WHERE NOT EXISTS (SELECT FROM gs.other o WHERE o.u = c.u)', 'hash parallel')) v (query, chosen);
@@ -144,6 +127,23 @@ SELECT alike(gs.plan('SELECT DISTINCT u, f FROM gs.choice'), '%GpuSortExchange%'
 RESET gpusort.force;
 RESET enable_hashagg;
 
+-- another module's advice for joins, from PostgreSQL 19 on: they are as it says, and it can tell of them
+SET max_parallel_workers_per_gather = 0;
+CREATE FUNCTION gs.has_advice() RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN
+	IF current_setting('server_version_num')::int >= 190000 THEN
+		LOAD 'pg_plan_advice';
+		SET pg_plan_advice.advice = 'HASH_JOIN(other)';
+		RETURN true;
+	END IF;
+	RETURN false;
+EXCEPTION WHEN undefined_file THEN RETURN false; -- a module of contrib, which need not be there
+END $$;
+SELECT gs.has_advice() AS has_advice \gset
+SELECT is(CASE WHEN :'has_advice' THEN gs.chosen('SELECT * FROM gs.choice JOIN gs.other USING (u)') ELSE 'hash' END, 'hash', 'advice to hash');
+SELECT lives_ok(CASE WHEN :'has_advice' THEN 'EXPLAIN (PLAN_ADVICE) ' ELSE '' END || 'SELECT * FROM gs.choice JOIN (SELECT u FROM gs.other ORDER BY v OFFSET 1) s USING (u) ORDER BY id', 'advice to be had');
+
 SELECT * FROM finish();
+DROP FUNCTION gs.has_advice;
 DROP TABLE gs.choice, gs.other, gs.short, gs.misjudged;
 DROP FUNCTION gs.chosen;

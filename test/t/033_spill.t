@@ -103,7 +103,7 @@ same('texts from workers', sprintf $digest, 'SELECT s, id FROM t ORDER BY s DESC
 $session->run('SET enable_hashagg = off; SET enable_hashjoin = off; SET enable_nestloop = off');
 for ([ 'a window', 'SELECT g, id, s, sum(id) OVER (PARTITION BY g ORDER BY id), lag(s) OVER (PARTITION BY g ORDER BY id) FROM t' ],
 	 [ 'DISTINCT', 'SELECT DISTINCT s, h, few FROM t' ],
-	 [ 'a merge join', 'SELECT a.id, a.s, b.id AS other FROM t a JOIN (SELECT id, h, s FROM t WHERE g < 4000) b ON a.h = b.h AND a.s = b.s' ])
+	 [ 'a merge join', 'SELECT a.id, a.s, b.id AS other FROM t a FULL JOIN (SELECT id, h, s FROM t WHERE g < 4000) b ON a.h = b.h AND a.s = b.s' ])
 {
 	my ($name, $statement) = @$_;
 	like($session->run("EXPLAIN $statement"), qr/GpuSortExchange/, "$name in every process");

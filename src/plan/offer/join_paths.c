@@ -112,6 +112,24 @@ merge_clauses(const JoinPlace *join)
 	return clauses;
 }
 
+/* Returns true if a full join has clauses besides those that it merges by, which it could not check. */
+static bool
+lacks_clauses(const JoinPlace *join, List *clauses)
+{
+	ListCell *cell;
+
+	if (join->type != JOIN_FULL)
+		return false;
+	foreach(cell, join->extra.restrictlist)
+	{
+		RestrictInfo *clause = lfirst_node(RestrictInfo, cell);
+
+		if (!RINFO_IS_PUSHED_DOWN(clause, join->rel->relids) && !list_member_ptr(clauses, clause))
+			return true;
+	}
+	return false;
+}
+
 /* Returns true if a merge join may do what the join does, of sides with rows enough to sort. */
 static bool
 may_merge(const JoinPlace *join)
@@ -121,7 +139,7 @@ may_merge(const JoinPlace *join)
 
 	if (!enable_sort || !MAY_MERGE_JOIN_REL(join->rel) || join->root->parse->commandType != CMD_SELECT)
 		return false;
-	if (join->type != JOIN_INNER && join->type != JOIN_LEFT && join->type != JOIN_SEMI && join->type != JOIN_ANTI)
+	if (join->type != JOIN_INNER && join->type != JOIN_LEFT && join->type != JOIN_FULL && join->type != JOIN_SEMI && join->type != JOIN_ANTI)
 		return false;
 	if (PATH_REQ_OUTER(outer) != NULL || PATH_REQ_OUTER(inner) != NULL || join->rel->lateral_relids != NULL ||
 		join->extra.restrictlist == NIL || IS_OTHER_REL(join->rel))
@@ -159,6 +177,7 @@ describe(PlannerInfo *root, JoinPath *path, SpecialJoinInfo *info, bool parallel
 		.syn_righthand = join.inner->parent->relids,
 	};
 	join.extra.sjinfo = info;
+	TAKE_JOIN_STRATEGIES(&join.extra, join.rel);
 	return join;
 }
 
@@ -184,6 +203,8 @@ gpusort_joined_path(PlannerInfo *root, JoinPath *native, bool parallel)
 		return NULL;
 	outer_keys = select_outer_pathkeys_for_merge(root, clauses, join.rel);
 	clauses = find_mergeclauses_for_outer_pathkeys(root, outer_keys, clauses);
+	if (lacks_clauses(&join, clauses))
+		return NULL;
 	outer = sorted_side(&join, join.outer, outer_keys);
 	if (outer == NULL)
 		return NULL;

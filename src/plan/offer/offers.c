@@ -23,7 +23,8 @@
  *		side, is no worse than the worst of the other.
  *
  * Paths that are read below a Gather stay: there GpuSort takes the place of Sorts alone, in the finished plan
- * (sort_nodes.c).  So do those that a nested loop reads again and again.
+ * (sort_nodes.c).  So do those that a nested loop reads again and again, and joins of which another module advises,
+ * with what is below them.
  *
  *-------------------------------------------------------------------------
  */
@@ -704,6 +705,12 @@ choose(const PathPlace *place, Path *path, const RelOffers *of_rel, const RelOff
 	return choice.best;
 }
 
+static bool
+is_join(const Path *path)
+{
+	return IsA(path, NestPath) || IsA(path, MergePath) || IsA(path, HashPath);
+}
+
 /* Returns the offers for a rel, or a path of it, once; NULL if there are none, or they are being asked already. */
 static RelOffers *
 ask(const RelOptInfo *rel, const Path *native)
@@ -725,7 +732,7 @@ take(const PathPlace *place, Path *path)
 	RelOffers *of_order = NULL;
 	Path *taken;
 
-	if (path->param_info != NULL || !place->alone)
+	if (path->param_info != NULL || !place->alone || (JOINS_ARE_ADVISED && is_join(path)))
 		return path;
 	if (passes_on(path))
 		return with_children(place, path);
