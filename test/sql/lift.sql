@@ -212,7 +212,7 @@ SET parallel_tuple_cost = 0;
 SELECT alike(lift.shape('SELECT l.id, r.id FROM lift.l FULL JOIN lift.r ON l.b = r.b AND l.id % 40 = r.id % 40'), '%Merge Full Join(GpuSort(Seq Scan), GpuSort(Seq Scan))%', 'workers project it');
 SET gpusort.parallel_output = off;
 SELECT alike(lift.shape('SELECT l.id, r.id FROM lift.l FULL JOIN lift.r ON l.b = r.b AND l.id % 40 = r.id % 40'),
-			 '%Merge Full Join(GpuSort(Gather(GpuSortIngest(Result(Seq Scan)))), GpuSort(Gather(GpuSortIngest(Result(Seq Scan)))))%', 'also where the join stays in the leader');
+			 '%Merge Full Join(GpuSort(Gather(GpuSortIngest(Seq Scan))), GpuSort(Gather(GpuSortIngest(Seq Scan))))%', 'also where the join stays in the leader');
 SELECT is(lift.forced_sorted_digest(query), lift.native_sorted_digest(query), query)
 FROM (VALUES ('SELECT l.id, r.id FROM lift.l FULL JOIN lift.r ON l.b = r.b AND l.id % 40 = r.id % 40')) v (query);
 RESET gpusort.parallel_output;

@@ -19,6 +19,7 @@
 #include "optimizer/optimizer.h"
 #include "plan/model/constants.h"
 #include "plan/model/sort_time.h"
+#include "settings.h"
 #include "utils/fmgroids.h"
 
 /* Tables up to so many bytes lie in a core's cache. */
@@ -130,7 +131,10 @@ gpusort_start_time(int workers)
 	return (TIME(GATHER) + TIME(WORKER) * workers) * parallel_setup_cost / DEFAULT_PARALLEL_SETUP_COST;
 }
 
-/* Returns how many times as long as alone a process takes of which a Gather has so many beside the leader's. */
+/*
+ * Returns how many times as long as alone a process takes of which a Gather has so many beside the leader's.  With
+ * gpusort.force each has a core, so that plans are the same on all machines.
+ */
 double
 gpusort_crowd(int workers)
 {
@@ -142,7 +146,7 @@ gpusort_crowd(int workers)
 
 		cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? Max(CPU_COUNT(&set), 1) : workers + 1;
 	}
-	return Max((double) (workers + 1) / cores, 1);
+	return gpusort_force ? 1 : Max((double) (workers + 1) / cores, 1);
 }
 
 /* Returns how many processes read ranges, where so many workers are planned: a leader of many has enough to do with their rows. */
