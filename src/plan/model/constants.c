@@ -29,6 +29,7 @@ static const Constant constants[] = {
 	[GPUSORT_TIME_INGEST_ROW] = {"ingest_row", 44, 33, GRID},
 	[GPUSORT_TIME_ORDER_ROW] = {"order_row", 13, 2.3, GRID},
 	[GPUSORT_TIME_EMIT_ROW] = {"emit_row", 38, 24, GRID},
+	[GPUSORT_TIME_VERIFY_ROW] = {"verify_row", 75, 75, "2026-11-23-collation-host-2-cores.csv"},
 	[GPUSORT_TIME_ROW_BYTE] = {"row_byte", 0.088, 0.045, COSTS},
 	[GPUSORT_TIME_MEMORY_RUN] = {"memory_run", 0, 9, "2026-11-23-any-size-h100-16-cores.csv"},
 	[GPUSORT_TIME_DISK_PAGE] = {"disk_page", 10.3e3, 5.3e3, "2026-11-23-any-size-files-h100-16-cores.csv"},

@@ -21,6 +21,7 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_INGEST_ROW, /* in each process that has a part of the rows */
 	GPUSORT_TIME_ORDER_ROW,  /* all wait for it */
 	GPUSORT_TIME_EMIT_ROW,   /* in the process that reads it */
+	GPUSORT_TIME_VERIFY_ROW, /* compared with the one before it, where a collation of the C library's is verified */
 	GPUSORT_TIME_ROW_BYTE,   /* of a row in a chunk, in all of these by their parts */
 	GPUSORT_TIME_MEMORY_RUN, /* a row, and another for each byte of it: written to a run in host memory, and read */
 	GPUSORT_TIME_DISK_PAGE,  /* of a run in a file: written, and read */

@@ -475,8 +475,8 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 		sorted.start = gpusort_start_time(input->parallel_workers);
 		sorted.before = sorted.before * gpusort_crowd(input->parallel_workers) + sorted.start;
 	}
-	sorted.before += sort.setup + (sort.order + sort.compare) * rows;
-	sorted.above = sort.emit * first;
+	sorted.before += sort.setup + sort.order * rows;
+	sorted.above = sort.compare * rows + sort.emit * first; /* those who read ranges compare what is in them */
 	if (path->gathered && gpusort_parallel_output)
 	{
 		sorted.processes = gpusort_range_processes(input->parallel_workers);

@@ -189,16 +189,26 @@ add_string(Datum value, int count, void *arg)
 		gpusort_first_levels_add(arg, value);
 }
 
+/* A table's column that is sorted by. */
+typedef struct KeyColumn
+{
+	GpuSortTableColumn column;
+	Oid type;
+	Oid less_than; /* or another ordering operator */
+	Oid collation;
+	GpuSortEncoding encoding;
+} KeyColumn;
+
 /*
  * What comparing takes per row, of so many, where a first key under a libc collation is a table's column and
  * its values tie though they differ: the part of PostgreSQL's comparisons.
  */
 static double
-tie_time(const GpuSortTableColumn *column, Oid sort_operator, Oid collation, double rows)
+tie_time(const KeyColumn *first, double rows)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort statistics", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	GpuSortColumn key = {.sort_operator = sort_operator, .collation = collation};
+	GpuSortColumn key = {.sort_operator = first->less_than, .collation = first->collation};
 	GpuSortFirstLevels *levels = palloc0(sizeof(GpuSortFirstLevels));
 	double tied = 0;
 
@@ -210,8 +220,8 @@ tie_time(const GpuSortTableColumn *column, Oid sort_operator, Oid collation, dou
 		Oid type;
 		CompareType order;
 
-		get_ordering_op_properties(sort_operator, &opfamily, &type, &order);
-		(void) gpusort_column_values(column, type, add_string, levels);
+		get_ordering_op_properties(first->less_than, &opfamily, &type, &order);
+		(void) gpusort_column_values(&first->column, type, add_string, levels);
 		tied = gpusort_first_levels_tied(levels, rows);
 	}
 	MemoryContextSwitchTo(caller);
@@ -219,9 +229,9 @@ tie_time(const GpuSortTableColumn *column, Oid sort_operator, Oid collation, dou
 	return tied * compare_time(rows, 1) * gpusort_constant(GPUSORT_TIME_STRING_LIBC, false);
 }
 
-/* The same for a path's first key: for one of its members, and only of a table's own column. */
-static double
-path_tie_time(PlannerInfo *root, const PathKey *key, double rows)
+/* Finds the table's column that has the values of a key; false if it is none. */
+static bool
+find_key_column(PlannerInfo *root, const PathKey *key, KeyColumn *found)
 {
 	ListCell *cell;
 
@@ -231,19 +241,57 @@ path_tie_time(PlannerInfo *root, const PathKey *key, double rows)
 		const Node *node = strip_implicit_coercions((Node *) member->em_expr);
 		const Var *var = (const Var *) node;
 		const RangeTblEntry *entry;
-		GpuSortTableColumn column;
-		Oid less_than;
+		const char *why_not;
 
 		if (!IsA(node, Var) || var->varno <= 0 || var->varno >= root->simple_rel_array_size || var->varlevelsup > 0)
 			continue;
 		entry = planner_rt_fetch(var->varno, root);
-		less_than = get_opfamily_member(key->pk_opfamily, member->em_datatype, member->em_datatype, BTLessStrategyNumber);
-		if (entry->rtekind != RTE_RELATION || var->varattno <= 0 || !OidIsValid(less_than))
+		if (entry->rtekind != RTE_RELATION || var->varattno <= 0)
 			continue;
-		column = (GpuSortTableColumn){.table = entry->relid, .attno = var->varattno};
-		return tie_time(&column, less_than, key->pk_eclass->ec_collation, rows);
+		found->column = (GpuSortTableColumn){.table = entry->relid, .attno = var->varattno};
+		found->type = member->em_datatype;
+		found->less_than = get_opfamily_member(key->pk_opfamily, member->em_datatype, member->em_datatype, BTLessStrategyNumber);
+		found->collation = key->pk_eclass->ec_collation;
+		found->encoding = gpusort_key_encoding(key->pk_opfamily, member->em_datatype, found->collation, &why_not);
+		if (OidIsValid(found->less_than))
+			return true;
 	}
-	return 0;
+	return false;
+}
+
+/*
+ * What comparing takes per row where the key ends with a column of strings for this part of the rows, which are equal
+ * up to there in so many groups: once when the order is verified, and once when rows come out.
+ */
+static double
+end_time(double part, double rows, double groups, bool last)
+{
+	const double columns = gpusort_constant(GPUSORT_TIME_STRING, false) + (last ? 0 : 1);
+
+	return 2 * part * columns * compare_time(rows, groups);
+}
+
+/* What strings of the C library's collations take per row, where these columns have keys: verifying and comparing. */
+static double
+path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
+{
+	double time = gpusort_constant(GPUSORT_TIME_VERIFY_ROW, false);
+	double part = 1;
+
+	for (int i = 0; i < columns && part > 0; i++)
+	{
+		KeyColumn key;
+		double ends;
+
+		if (!find_key_column(root, list_nth_node(PathKey, pathkeys, i), &key))
+			continue;
+		ends = part * gpusort_column_ends_keys(&key.column, key.type, key.encoding);
+		if (ends <= 0)
+			continue;
+		time += end_time(ends, rows, estimate_groups(root, pathkeys, i + 1, rows), i + 1 == list_length(pathkeys));
+		part -= ends;
+	}
+	return time;
 }
 
 /* Returns what sorting input's rows by pathkeys takes over the input, for a sort that was admitted. */
@@ -252,11 +300,14 @@ gpusort_path_sort_time(PlannerInfo *root, const Path *input, List *pathkeys, con
 {
 	bool in_order = gpusort_path_is_in_order(root, input, linitial_node(PathKey, pathkeys));
 	GpuSortTime time = base_time(admission, input->pathtarget->width, in_order);
+	KeyColumn key;
 
 	if (admission->encodable < list_length(pathkeys))
 		time.compare = compare_time(input->rows, estimate_groups(root, pathkeys, admission->encodable, input->rows));
-	if (admission->libc_key)
-		time.compare += time.ties = path_tie_time(root, linitial_node(PathKey, pathkeys), input->rows);
+	if (admission->libc_key && find_key_column(root, linitial_node(PathKey, pathkeys), &key))
+		time.compare += time.ties = tie_time(&key, input->rows);
+	if (admission->verified)
+		time.compare += path_libc_time(root, pathkeys, admission->encodable, input->rows);
 	return time;
 }
 
@@ -291,27 +342,52 @@ column_groups(Oid table, AttrNumber column, double rows)
 	return Max(groups < 0 ? -groups * rows : groups, 1);
 }
 
-/* The same for a finished Sort of so many rows. */
+/* The table's column that a finished Sort sorts by in place i; false if it is none. */
+static bool
+find_sort_column(List *rtable, const Sort *sort, int i, KeyColumn *found)
+{
+	const Plan *child = outerPlan(sort);
+	const TargetEntry *entry = get_tle_by_resno(child->targetlist, sort->sortColIdx[i]);
+	const char *why_not;
+	bool descending;
+
+	if (entry == NULL || !gpusort_find_table_column(rtable, child, sort->sortColIdx[i], &found->column) || found->column.one_of_several)
+		return false;
+	found->type = exprType((Node *) entry->expr);
+	found->less_than = sort->sortOperators[i];
+	found->collation = sort->collations[i];
+	found->encoding = gpusort_operator_encoding(found->less_than, found->collation, &descending, &why_not);
+	return true;
+}
+
+/* The same as gpusort_path_sort_time for a finished Sort of so many rows. */
 GpuSortTime
 gpusort_node_sort_time(List *rtable, const Sort *sort, double rows, const GpuSortAdmission *admission)
 {
 	const Plan *child = outerPlan(sort);
 	GpuSortTime time = base_time(admission, child->plan_width, sort_is_in_order(rtable, sort, admission->descending));
-	GpuSortTableColumn column;
+	double groups = 1;
+	double part = 1;
 
-	if (admission->encodable < sort->numCols)
+	if (admission->verified)
+		time.compare = gpusort_constant(GPUSORT_TIME_VERIFY_ROW, false);
+	for (int i = 0; i < admission->encodable; i++)
 	{
-		double groups = 1;
+		KeyColumn key;
+		double ends;
 
-		for (int i = 0; i < admission->encodable; i++)
-		{
-			if (gpusort_find_table_column(rtable, child, sort->sortColIdx[i], &column) && !column.one_of_several)
-				groups *= column_groups(column.table, column.attno, rows);
-		}
-		time.compare = compare_time(rows, Min(groups, rows));
+		if (!find_sort_column(rtable, sort, i, &key))
+			continue;
+		groups = Min(groups * column_groups(key.column.table, key.column.attno, rows), rows);
+		if (i == 0 && admission->libc_key)
+			time.compare += time.ties = tie_time(&key, rows);
+		ends = admission->verified ? part * gpusort_column_ends_keys(&key.column, key.type, key.encoding) : 0;
+		if (ends > 0)
+			time.compare += end_time(ends, rows, groups, i + 1 == sort->numCols);
+		part -= ends;
 	}
-	if (admission->libc_key && gpusort_find_table_column(rtable, child, sort->sortColIdx[0], &column))
-		time.compare += time.ties = tie_time(&column, sort->sortOperators[0], sort->collations[0], rows);
+	if (admission->encodable < sort->numCols)
+		time.compare += compare_time(rows, groups);
 	return time;
 }
 
