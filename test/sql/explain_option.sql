@@ -101,11 +101,11 @@ CREATE FUNCTION gs.explained_on_18(query text, options text) RETURNS text LANGUA
 BEGIN
 	RETURN CASE WHEN current_setting('server_version_num')::int >= 180000 THEN gs.explained(query, options) END;
 END $$;
-SELECT gs.on_18((gs.explained_on_18('SELECT * FROM gs.e ORDER BY j', 'GPUSORT, FORMAT JSON')::jsonb @? '$.**.GpuSort[*] ? (@ starts with "not used: sort key 1 has")')::text, 'true', 'JSON');
+SELECT gs.on_18((gs.explained_on_18('SELECT * FROM gs.e ORDER BY j', 'GPUSORT, FORMAT JSON')::jsonb @? '$.**.GpuSort[*] ? (@ starts with "not used: sort key 1 is of type")')::text, 'true', 'JSON');
 SELECT gs.on_18((gs.explained_on_18('SELECT * FROM gs.e ORDER BY j', 'GPUSORT, FORMAT JSON')::jsonb #>> '{0,GpuSort Service}'), '%', 'the service in JSON');
-SELECT gs.on_18(gs.explained_on_18('SELECT * FROM gs.e ORDER BY j', 'GPUSORT, FORMAT XML'), '%<GpuSort>%<Item>not used: sort key 1 has%</GpuSort>%', 'XML');
-SELECT gs.on_18(gs.explained_on_18('SELECT * FROM gs.e ORDER BY j', 'GPUSORT, FORMAT YAML'), '%GpuSort: %- "not used: sort key 1 has%', 'YAML');
-SELECT gs.on_18(gs.explained_on_18('SELECT * FROM gs.e ORDER BY j', 'GPUSORT on, ANALYZE, BUFFERS off'), '%actual time%GpuSort: not used: sort key 1 has%', 'with ANALYZE');
+SELECT gs.on_18(gs.explained_on_18('SELECT * FROM gs.e ORDER BY j', 'GPUSORT, FORMAT XML'), '%<GpuSort>%<Item>not used: sort key 1 is of type%</GpuSort>%', 'XML');
+SELECT gs.on_18(gs.explained_on_18('SELECT * FROM gs.e ORDER BY j', 'GPUSORT, FORMAT YAML'), '%GpuSort: %- "not used: sort key 1 is of type%', 'YAML');
+SELECT gs.on_18(gs.explained_on_18('SELECT * FROM gs.e ORDER BY j', 'GPUSORT on, ANALYZE, BUFFERS off'), '%actual time%GpuSort: not used: sort key 1 is of type%', 'with ANALYZE');
 SELECT gs.on_18(gs.explained_on_18('SELECT * FROM gs.e ORDER BY k', 'GPUSORT, COSTS OFF'), '%GpuSort Service: ready, on %', 'the service');
 SET gpusort.enable = off;
 SELECT gs.on_18(gs.explained_on_18('SELECT * FROM gs.e ORDER BY j', 'GPUSORT, COSTS OFF'), '%Sort%GpuSort Service: not asked, gpusort.enable is off%', 'gpusort.enable = off');
