@@ -21,6 +21,7 @@
 #include "access/stratnum.h"
 #include "catalog/pg_statistic.h"
 #include "column_stats.h"
+#include "common/hashfn.h"
 #include "keys/first_level.h"
 #include "keys/types.h"
 #include "miscadmin.h"
@@ -32,6 +33,7 @@
 #include "plan/model/constants.h"
 #include "settings.h"
 #include "table_column.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/selfuncs.h"
@@ -199,16 +201,33 @@ typedef struct KeyColumn
 	GpuSortEncoding encoding;
 } KeyColumn;
 
-/*
- * What comparing takes per row, of so many, where a first key under a libc collation is a table's column and
- * its values tie though they differ: the part of PostgreSQL's comparisons.
- */
+/* Which part of a column's rows tie, as far as statistics say, and of how many rows that was asked. */
+typedef struct KnownTies
+{
+	KeyColumn key;
+	double rows;
+	double tied;
+	bool valid;
+} KnownTies;
+
+/* What was found out of statistics since they last changed: plans ask for the same columns again and again. */
+#define KNOWN_TIES 64
+static KnownTies known_ties[KNOWN_TIES];
+
+/* A SyscacheCallbackFunction: statistics have changed, of whatever column. */
+static void
+forget_ties(Datum arg, int cache, uint32 hash)
+{
+	memset(known_ties, 0, sizeof(known_ties));
+}
+
+/* Finds out which part of so many rows of a column under a libc collation tie. */
 static double
-tie_time(const KeyColumn *first, double rows)
+find_tied(const KeyColumn *column, double rows)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort statistics", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	GpuSortColumn key = {.sort_operator = first->less_than, .collation = first->collation};
+	GpuSortColumn key = {.sort_operator = column->less_than, .collation = column->collation};
 	GpuSortFirstLevels *levels = palloc0(sizeof(GpuSortFirstLevels));
 	double tied = 0;
 
@@ -216,17 +235,37 @@ tie_time(const KeyColumn *first, double rows)
 	levels->column = &key;
 	if (levels->keys->encodable > 0 && gpusort_column_is_libc(&key))
 	{
-		Oid opfamily;
-		Oid type;
-		CompareType order;
-
-		get_ordering_op_properties(first->less_than, &opfamily, &type, &order);
-		(void) gpusort_column_values(&first->column, type, add_string, levels);
+		(void) gpusort_column_values(&column->column, column->type, add_string, levels);
 		tied = gpusort_first_levels_tied(levels, rows);
 	}
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
-	return tied * compare_time(rows, 1) * gpusort_constant(GPUSORT_TIME_STRING_LIBC, false);
+	return tied;
+}
+
+/*
+ * What comparing takes per row, of so many, where a first key under a libc collation is a table's column and
+ * its values tie though they differ: the part of PostgreSQL's comparisons.
+ */
+static double
+tie_time(const KeyColumn *first, double rows)
+{
+	static bool registered = false;
+	const double about = exp2(ceil(log2(Max(rows, 1)))); /* so that it is asked of few numbers of rows */
+	KnownTies *known = &known_ties[hash_combine(first->column.table * 31 + first->column.attno, first->collation) % KNOWN_TIES];
+
+	if (!registered)
+		CacheRegisterSyscacheCallback(STATRELATTINH, forget_ties, (Datum) 0);
+	registered = true;
+	if (!known->valid || known->rows != about || known->key.column.table != first->column.table ||
+		known->key.column.attno != first->column.attno || known->key.less_than != first->less_than ||
+		known->key.collation != first->collation)
+	{
+		double tied = find_tied(first, about);
+
+		*known = (KnownTies){.key = *first, .rows = about, .tied = tied, .valid = true};
+	}
+	return known->tied * compare_time(rows, 1) * gpusort_constant(GPUSORT_TIME_STRING_LIBC, false);
 }
 
 /* Finds the table's column that has the values of a key; false if it is none. */
@@ -261,14 +300,14 @@ find_key_column(PlannerInfo *root, const PathKey *key, KeyColumn *found)
 
 /*
  * What comparing takes per row where the key ends with a column of strings for this part of the rows, which are equal
- * up to there in so many groups: once when the order is verified, and once when rows come out.
+ * up to there in so many groups: strings, and, unless it is the last column, what decides.
  */
 static double
 end_time(double part, double rows, double groups, bool last)
 {
-	const double columns = gpusort_constant(GPUSORT_TIME_STRING, false) + (last ? 0 : 1);
+	double time = gpusort_constant(GPUSORT_TIME_COMPARISON, false) * gpusort_constant(GPUSORT_TIME_STRING, false) * Max(1 - groups / rows, 0);
 
-	return 2 * part * columns * compare_time(rows, groups);
+	return part * (time + (last ? 0 : 2 * compare_time(rows, groups)));
 }
 
 /* What strings of the C library's collations take per row, where these columns have keys: verifying and comparing. */
