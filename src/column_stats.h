@@ -17,7 +17,7 @@
 typedef void (*GpuSortValueCallback)(Datum value, int count, void *arg);
 
 /* So many different values of a column are few. */
-#define GPUSORT_FEW_VALUES 200
+#define GPUSORT_FEW_VALUES 800
 
 /* Values that so many of a column's rows have are nearly all of them. */
 #define GPUSORT_KNOWN_SHARE 0.9

@@ -24,88 +24,105 @@
 /* Strings of bytes that are no longer in the key than this have no ranks: they are exact, and as short. */
 #define SHORT_BYTES 14
 
-/* The most strings of statistics and of first rows. */
-#define STRINGS_MAX (2 * GPUSORT_KNOWN_MAX + GPUSORT_FEW_VALUES_ROWS)
+/* Of the hash table: a power of two, more than twice the strings. */
+#define SLOTS 4096
 
-/* A column's strings, in a memory context of their own. */
+/* A column's different strings, in a memory context of their own. */
 typedef struct Strings
 {
 	const GpuSortKeys *keys;
 	const GpuSortColumn *column;
+	bool too_many; /* or one is too long: there are to be no ranks */
 	int count;
-	bool too_long; /* one of them is */
-	GpuSortKnownString strings[STRINGS_MAX];
+	int rows; /* first rows that they are of */
+	GpuSortKnownString strings[GPUSORT_KNOWN_MAX];
+	uint32 seen[GPUSORT_KNOWN_MAX]; /* in how many of these */
+	uint16 slots[SLOTS];            /* number + 1; 0: none */
 	char bytes[GPUSORT_KNOWN_BYTES + GPUSORT_STRING_SLACK];
 } Strings;
 
-/* Adds a string. */
-static void
+StaticAssertDecl(SLOTS > 2 * GPUSORT_KNOWN_MAX, "there are slots enough");
+
+/* Adds a string if it is a new one; returns its number, or -1 if there are too many. */
+static int
 add_string(Strings *strings, const char *data, int length)
 {
-	char *copy = palloc(Max(length, 1));
+	uint32 slot = hash_bytes((const unsigned char *) data, length) % SLOTS;
+	char *copy;
 
+	for (; strings->slots[slot] != 0; slot = (slot + 1) % SLOTS)
+	{
+		int number = strings->slots[slot] - 1;
+
+		if (strings->strings[number].length == length && memcmp(strings->strings[number].data, data, length) == 0)
+			return number;
+	}
+	if (strings->count == GPUSORT_KNOWN_MAX)
+	{
+		strings->too_many = true;
+		return -1;
+	}
+	copy = palloc(Max(length, 1));
 	memcpy(copy, data, length);
-	strings->strings[strings->count++] = (GpuSortKnownString){.data = copy, .length = length};
+	strings->strings[strings->count] = (GpuSortKnownString){.data = copy, .length = length};
+	strings->seen[strings->count] = 0;
+	strings->slots[slot] = ++strings->count;
+	return strings->count - 1;
+}
+
+/* Adds the string of a value; returns its number, or -1 if it is too long, or there are too many. */
+static int
+add_own_string(Strings *strings, Datum value)
+{
+	int length = gpusort_keys_own_string(strings->keys, strings->column, value, strings->bytes, GPUSORT_KNOWN_BYTES);
+
+	if (length < GPUSORT_KNOWN_BYTES)
+		return add_string(strings, strings->bytes, length);
+	strings->too_many = true;
+	return -1;
 }
 
 /* A GpuSortValueCallback. */
 static void
 add_value(Datum value, int count, void *arg)
 {
-	Strings *strings = arg;
-	int length = gpusort_keys_own_string(strings->keys, strings->column, value, strings->bytes, GPUSORT_KNOWN_BYTES);
-
-	if (length == GPUSORT_KNOWN_BYTES)
-		strings->too_long = true;
-	else if (strings->count < STRINGS_MAX)
-		add_string(strings, strings->bytes, length);
+	(void) add_own_string(arg, value);
 }
 
-/* Adds values of the first rows, spread over them, but not evenly; returns of how many rows. */
-static int
+/* Adds values of the first rows, spread over them, but not evenly. */
+static void
 add_first_rows(Strings *strings, GpuSortFirstRows *first)
 {
 	int stride = Max(first->count / GPUSORT_FEW_VALUES_ROWS, 1);
-	int before = strings->count;
 
-	for (int i = 0; i * stride < first->count && i < GPUSORT_FEW_VALUES_ROWS; i++)
+	for (int i = 0; i * stride < first->count && i < GPUSORT_FEW_VALUES_ROWS && !strings->too_many; i++)
 	{
 		int row = Min(i * stride + hash_bytes_uint32(i) % stride, first->count - 1);
 		bool isnull;
 		Datum value;
+		int number;
 
 		ExecStoreMinimalTuple(first->rows[row], first->slot, false);
 		value = slot_getattr(first->slot, strings->column->attno, &isnull);
-		if (!isnull)
-			add_value(value, 1, strings);
+		if (isnull)
+			continue;
+		number = add_own_string(strings, value);
+		if (number >= 0)
+			strings->seen[number]++;
+		strings->rows++;
 	}
 	ExecClearTuple(first->slot);
-	return strings->count - before;
 }
 
-static int
-compare_strings(const void *a, const void *b)
-{
-	const GpuSortKnownString *left = a;
-	const GpuSortKnownString *right = b;
-	int order = memcmp(left->data, right->data, Min(left->length, right->length));
-
-	return order != 0 ? order : left->length - right->length;
-}
-
-/* Returns which part of the rows is thought to have one of the values of these, by these alone; they are reordered. */
+/* Returns which part of the rows is thought to have one of the values of the first ones, by these alone. */
 static double
-known_share(GpuSortKnownString *strings, int count)
+known_share(const Strings *strings)
 {
 	int single = 0;
 
-	qsort(strings, count, sizeof(GpuSortKnownString), compare_strings);
-	for (int i = 0; i < count; i++)
-	{
-		single += (i == 0 || compare_strings(&strings[i], &strings[i - 1]) != 0) &&
-			(i + 1 == count || compare_strings(&strings[i], &strings[i + 1]) != 0);
-	}
-	return count == 0 ? 0 : 1 - (double) single / count;
+	for (int i = 0; i < strings->count; i++)
+		single += strings->seen[i] == 1;
+	return strings->too_many || strings->rows == 0 ? 0 : 1 - (double) single / strings->rows;
 }
 
 static Strings *
@@ -116,15 +133,17 @@ create_strings(const GpuSortKeys *keys, const GpuSortColumn *column)
 	strings->keys = keys;
 	strings->column = column;
 	strings->count = 0;
-	strings->too_long = false;
+	strings->rows = 0;
+	strings->too_many = false;
+	memset(strings->slots, 0, sizeof(strings->slots));
 	return strings;
 }
 
-/* Has known be the values of strings; returns false if these are too many. */
+/* Has known be the values of strings, which are reordered; returns false if these are too many. */
 static bool
 set_known(Strings *strings, GpuSortKnownValues *known)
 {
-	return !strings->too_long && strings->count > 0 &&
+	return !strings->too_many && strings->count > 0 &&
 		gpusort_keys_set_known(strings->column, strings->strings, strings->count, known);
 }
 
@@ -148,24 +167,36 @@ choose_by_statistics(Strings *strings, GpuSortFirstRows *first, double share, do
 {
 	bool enough = share >= GPUSORT_KNOWN_SHARE;
 
-	if (!enough && different > GPUSORT_FEW_VALUES)
+	if (!enough && (different > GPUSORT_FEW_VALUES || !behind))
 		return;
-	known->ranked = set_known(strings, known) && (enough || behind);
-	known->complete = enough;
-	if (known->ranked && first != NULL)
+	if (first != NULL)
 	{
-		(void) add_first_rows(strings, first);
-		known->complete |= set_known(strings, known);
+		add_first_rows(strings, first);
+		enough |= known_share(strings) >= GPUSORT_KNOWN_SHARE;
 	}
+	known->ranked = set_known(strings, known);
+	known->complete = known->ranked && enough;
 }
 
 /* Chooses by first rows alone. */
 static void
 choose_by_first_rows(Strings *strings, GpuSortFirstRows *first, GpuSortKnownValues *known)
 {
-	(void) add_first_rows(strings, first);
-	known->ranked = known_share(strings->strings, strings->count) >= GPUSORT_KNOWN_SHARE && set_known(strings, known);
+	add_first_rows(strings, first);
+	known->ranked = known_share(strings) >= GPUSORT_KNOWN_SHARE && set_known(strings, known);
 	known->complete = known->ranked;
+}
+
+/* Returns how many first rows are worth looking at: 0 if no column of the keys could have ranks with others behind it. */
+int
+gpusort_few_values_rows(const GpuSortKeys *keys)
+{
+	for (int i = 0; i + 1 < keys->encodable; i++)
+	{
+		if (gpusort_keys_may_rank(&keys->columns[i]) && keys->columns[i].type->source != GPUSORT_SOURCE_STRING)
+			return GPUSORT_FEW_VALUES_ROWS;
+	}
+	return 0;
 }
 
 /*
@@ -215,15 +246,15 @@ gpusort_few_values_add(const GpuSortKeys *keys, GpuSortFirstRows *first, GpuSort
 		if (!known->ranked || known->complete)
 			continue;
 		strings = create_strings(keys, column);
-		(void) add_first_rows(strings, first);
-		if (known->count == 0 && known_share(strings->strings, strings->count) < GPUSORT_KNOWN_SHARE)
+		add_first_rows(strings, first);
+		if (known->count == 0 && known_share(strings) < GPUSORT_KNOWN_SHARE)
 			continue;
 		for (int v = 0; v < known->count; v++)
 		{
 			int length;
 			const char *data = gpusort_known_value(known, v, &length);
 
-			add_string(strings, data, length);
+			(void) add_string(strings, data, length);
 		}
 		(void) set_known(strings, known);
 	}

@@ -15,8 +15,9 @@
 #include "nodes/execnodes.h"
 
 /* So many rows show which values there are, where statistics do not. */
-#define GPUSORT_FEW_VALUES_ROWS 1024
+#define GPUSORT_FEW_VALUES_ROWS 4096
 
+extern int gpusort_few_values_rows(const GpuSortKeys *keys);
 extern void gpusort_few_values_choose(const GpuSortKeys *keys, int i, PlanState *child, GpuSortFirstRows *first,
 									  bool statistics, GpuSortPrefix *prefix);
 extern void gpusort_few_values_add(const GpuSortKeys *keys, GpuSortFirstRows *first, GpuSortPrefix *prefixes);

@@ -20,6 +20,7 @@
 #include "exec/bound.h"
 #include "exec/collation_check.h"
 #include "exec/fallback.h"
+#include "exec/few_values.h"
 #include "exec/ingest.h"
 #include "exec/prefixes.h"
 #include "exec/service_sort.h"
@@ -31,7 +32,7 @@ static bool
 has_few_rows(GpuSortScanState *state)
 {
 	int few = gpusort_force ? 0 : gpusort_min_rows;
-	int sample = state->keys->strings > 0 ? GPUSORT_SAMPLE_ROWS : 0;
+	int sample = state->keys->strings > 0 ? Max(GPUSORT_SAMPLE_ROWS, gpusort_few_values_rows(state->keys)) : 0;
 
 	return !gpusort_first_rows_read(&state->first, gpusort_child(state), Max(few, sample)) && state->first.count < few;
 }

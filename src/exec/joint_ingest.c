@@ -235,7 +235,7 @@ choose_common_prefixes(GpuSortJointIngest *joint, PlanState *child)
 	MemoryContext caller;
 	GpuSortPrefix *ours;
 
-	(void) gpusort_first_rows_read(joint->first, child, Max(GPUSORT_SAMPLE_ROWS, GPUSORT_FEW_VALUES_ROWS));
+	(void) gpusort_first_rows_read(joint->first, child, Max(GPUSORT_SAMPLE_ROWS, gpusort_few_values_rows(joint->keys)));
 	caller = MemoryContextSwitchTo(context);
 	ours = palloc(joint->keys->strings * sizeof(GpuSortPrefix));
 	/* The leader has looked at statistics, which say too little: so they are not worth another look. */

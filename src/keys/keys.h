@@ -22,9 +22,9 @@
 #define GPUSORT_PREFIX_MAX        246  /* bytes */
 
 /* The most values of a column that are known beforehand, and bytes of them; and bits of a rank among them. */
-#define GPUSORT_KNOWN_MAX   255
-#define GPUSORT_KNOWN_BYTES 4096
-#define GPUSORT_RANK_BITS   9
+#define GPUSORT_KNOWN_MAX   1023
+#define GPUSORT_KNOWN_BYTES 32768
+#define GPUSORT_RANK_BITS   11
 
 /* Bytes that gpusort_keys_string may write beyond those asked for. */
 #define GPUSORT_STRING_SLACK 8

@@ -26,7 +26,7 @@
 #define REMEMBERED_BYTES_MAX 128
 
 /* Of the hash table; a power of two that is more than twice the entries. */
-#define SLOT_BITS 11
+#define SLOT_BITS 12
 #define SLOTS     (1 << SLOT_BITS)
 
 /* Strings up to here are told apart by their first and last words. */
@@ -95,46 +95,28 @@ compare_known(const void *a, const void *b, void *arg)
 	return compare(arg, left->data, left->length, right->data, right->length);
 }
 
-/* A qsort comparator: by bytes, which is cheap. */
-static int
-compare_bytes(const void *a, const void *b)
-{
-	const GpuSortKnownString *left = a;
-	const GpuSortKnownString *right = b;
-	int order = memcmp(left->data, right->data, Min(left->length, right->length));
-
-	return order != 0 ? order : left->length - right->length;
-}
-
 /*
- * Has known be the values among these strings, which are reordered, of a column that may rank.  Returns false, and changes
- * nothing, if there are more than it has room for.
+ * Has known be these strings, which are different and are reordered, of a column that may rank.  Returns false, and
+ * changes nothing, if there are more than it has room for.
  */
 bool
 gpusort_keys_set_known(const GpuSortColumn *column, GpuSortKnownString *strings, int count, GpuSortKnownValues *known)
 {
-	int different = 0;
 	int bytes = 0;
 
-	qsort(strings, count, sizeof(GpuSortKnownString), compare_bytes);
 	for (int i = 0; i < count; i++)
-	{
-		if (different > 0 && compare_bytes(&strings[i], &strings[different - 1]) == 0)
-			continue;
 		bytes += strings[i].length;
-		strings[different++] = strings[i];
-		if (different > GPUSORT_KNOWN_MAX || bytes > GPUSORT_KNOWN_BYTES)
-			return false;
-	}
-	qsort_arg(strings, different, sizeof(GpuSortKnownString), compare_known, unconstify(GpuSortColumn *, column));
+	if (count > GPUSORT_KNOWN_MAX || bytes > GPUSORT_KNOWN_BYTES)
+		return false;
+	qsort_arg(strings, count, sizeof(GpuSortKnownString), compare_known, unconstify(GpuSortColumn *, column));
 	bytes = 0;
-	for (int i = 0; i < different; i++)
+	for (int i = 0; i < count; i++)
 	{
 		memcpy(known->bytes + bytes, strings[i].data, strings[i].length);
 		bytes += strings[i].length;
 		known->ends[i] = bytes;
 	}
-	known->count = different;
+	known->count = count;
 	return true;
 }
 

@@ -300,14 +300,26 @@ find_key_column(PlannerInfo *root, const PathKey *key, KeyColumn *found)
 
 /*
  * What comparing takes per row where the key ends with a column of strings for this part of the rows, which are equal
- * up to there in so many groups: strings, and, unless it is the last column, what decides.
+ * up to there in so many groups: strings, and what decides, if there is a column behind, so much longer than a number.
  */
 static double
-end_time(double part, double rows, double groups, bool last)
+end_time(double part, double rows, double groups, double behind)
 {
-	double time = gpusort_constant(GPUSORT_TIME_COMPARISON, false) * gpusort_constant(GPUSORT_TIME_STRING, false) * Max(1 - groups / rows, 0);
+	double equal = gpusort_constant(GPUSORT_TIME_COMPARISON, false) * gpusort_constant(GPUSORT_TIME_STRING, false) *
+		Max(1 - groups / rows, 0);
 
-	return part * (time + (last ? 0 : 2 * compare_time(rows, groups)));
+	return part * (equal + (behind > 0 ? (1 + behind) * compare_time(rows, groups) : 0));
+}
+
+/* How many times as long as a number the dearest of a path's keys from i on takes; 0: there is none. */
+static double
+dearest_from(List *pathkeys, int i)
+{
+	double factor = 0;
+
+	for (; i < list_length(pathkeys); i++)
+		factor = Max(factor, gpusort_string_factor(list_nth_node(PathKey, pathkeys, i)));
+	return factor;
 }
 
 /* What strings of the C library's collations take per row, where these columns have keys: verifying and comparing. */
@@ -327,7 +339,7 @@ path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
 		ends = part * gpusort_column_ends_keys(&key.column, key.type, key.encoding);
 		if (ends <= 0)
 			continue;
-		time += end_time(ends, rows, estimate_groups(root, pathkeys, i + 1, rows), i + 1 == list_length(pathkeys));
+		time += end_time(ends, rows, estimate_groups(root, pathkeys, i + 1, rows), dearest_from(pathkeys, i + 1));
 		part -= ends;
 	}
 	return time;
@@ -422,7 +434,13 @@ gpusort_node_sort_time(List *rtable, const Sort *sort, double rows, const GpuSor
 			time.compare += time.ties = tie_time(&key, rows);
 		ends = admission->verified ? part * gpusort_column_ends_keys(&key.column, key.type, key.encoding) : 0;
 		if (ends > 0)
-			time.compare += end_time(ends, rows, groups, i + 1 == sort->numCols);
+		{
+			double behind = 0;
+
+			for (int j = i + 1; j < sort->numCols; j++)
+				behind = Max(behind, find_sort_column(rtable, sort, j, &key) ? string_factor(key.encoding) : 1);
+			time.compare += end_time(ends, rows, groups, behind);
+		}
 		part -= ends;
 	}
 	if (admission->encodable < sort->numCols)
