@@ -365,6 +365,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 	MemoryContext context;
 	MemoryContext caller;
 	Sample *sample;
+	const bool look = rows >= STATISTICS_ROWS || first == NULL; /* at statistics */
 	bool enough = true;
 
 	if (keys->strings == 0)
@@ -384,7 +385,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 		sample->count = 0;
 		sample->levels = i == 0 && gpusort_column_is_libc(sample->column) ? create_levels(keys) : NULL;
 		sample->limit = STRINGS_MAX - GPUSORT_SAMPLE_ROWS;
-		if (rows >= STATISTICS_ROWS)
+		if (look)
 			statistics = add_statistics(sample, child);
 		known = sample->count;
 		if (first != NULL)
@@ -404,7 +405,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 			choose_length(sample, prefixes, statistics);
 		}
 		if (rows > 0)
-			gpusort_few_values_choose(keys, i, child, first, rows >= STATISTICS_ROWS, prefixes);
+			gpusort_few_values_choose(keys, i, child, first, look, prefixes);
 		if (prefixes->known.complete)
 			prefixes->tied = 0;
 		prefixes->settled = first != NULL || (statistics && prefixes->known.ranked == prefixes->known.complete);

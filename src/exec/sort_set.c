@@ -81,8 +81,8 @@ gpusort_shared_sorts_unify(const GpuSortSharedSorts *sorts, GpuSortPrefix **pref
 }
 
 /*
- * Has range columns of a sort have ranks only where nearly all values are known: those that are not differ behind
- * the bits that ranges are cut by, and are all in a few of them.
+ * Has range columns of a sort have ranks only where nearly all values are known, or statistics say that they are so few that first
+ * rows will show them: those that are not known differ behind the bits that ranges are cut by, and are all in a few of them.
  */
 void
 gpusort_shared_sorts_keep_ranges(const GpuSortScanState *state, GpuSortPrefix *prefixes)
@@ -93,7 +93,7 @@ gpusort_shared_sorts_keep_ranges(const GpuSortScanState *state, GpuSortPrefix *p
 	{
 		if (!gpusort_column_is_string(&keys->columns[i]))
 			continue;
-		prefixes->known.ranked &= prefixes->known.complete;
+		prefixes->known.ranked &= prefixes->known.complete || prefixes->known.count > 0;
 		prefixes++;
 	}
 }
