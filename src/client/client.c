@@ -12,7 +12,9 @@
  * Of a shared sort no rows come unasked: begin, (get_chunk, put_chunk)*, sort, cut,
  * (read, (next_data, free_data)*, skip)*, end, and no rewind; in a process that
  * reads what another has had sorted: join, (read, (next_data, free_data)*, skip)*,
- * end.  Rows are given out by intervals, in the order in which these were asked for; an
+ * end.  Where another process that has joined as the sorter has the rows sorted: begin, (get_chunk, put_chunk)*,
+ * leave, (read, (next_data, free_data)*, skip)*, end; there, join, sort, cut and then as a reader, or
+ * join, leave, end.  Rows are given out by intervals, in the order in which these were asked for; an
  * interval is over when its last row has come, or with skip.  The service may send rows of
  * the next before all of the one at hand, when that is larger than it thought: they wait here.
  *
@@ -190,9 +192,9 @@ gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
 }
 
 /*
- * Joins the sort that another process has begun, to add rows to it; as a reader,
- * to read those of a shared sort, which is sorted.  NULL when the service is not
- * there or refuses.  The client is allocated in the current memory context.
+ * Joins the sort that another process has begun: to add rows to it; as a reader, to read those of a shared
+ * sort, which is sorted, or, where all rows have been put and it is not, as its sorter, to have them sorted
+ * and cut before.  NULL when the service is not there or refuses.  The client is allocated in the current memory context.
  */
 GpuSortClient *
 gpusort_client_join(uint64 token, uint32 generation, bool reader, GpuSortFailure *failure)
@@ -364,7 +366,10 @@ end_input(GpuSortClient *client, GpuSortMessageType type, GpuSortMessageType ans
 	}
 }
 
-/* After join: what was put is sure to be in the sort when this returns true. */
+/*
+ * After join: what was put is sure to be in the sort when this returns true.  After begin of a shared sort: the
+ * same, and a sorter may have it sorted in our place; its rows can be read then.
+ */
 bool
 gpusort_client_leave(GpuSortClient *client, GpuSortFailure *failure)
 {
