@@ -79,6 +79,7 @@ struct GpuSortClient
 	uint64 next_row; /* the number of the row that comes next */
 
 	bool shared;
+	bool void_grants;                         /* chunks may have been granted that others' SORT took back */
 	bool in_runs;                             /* they are read back, sorted and merged as they come, which may take long */
 	uint64 sorted_rows;                       /* that can be read, after sort */
 	RowInterval intervals[GPUSORT_READS_MAX]; /* asked for and not over, oldest first */
@@ -187,7 +188,10 @@ gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
 		return NULL;
 	message.u.job_begin = *request;
 	if (request->shared)
+	{
 		expect_intervals(client);
+		client->void_grants = true;
+	}
 	return enter_job(client, &message, GPUSORT_MSG_JOB_BEGIN, 0, failure);
 }
 
@@ -408,6 +412,7 @@ gpusort_client_sort(GpuSortClient *client, uint64 first, GpuSortOutcome *outcome
 								   " bytes in memory and " UINT64_FORMAT " on disk",
 								   outcome->rows_in, outcome->runs, outcome->run_memory, outcome->run_disk);
 	client->sorted_rows = outcome->rows;
+	client->void_grants = false;
 	client->in_runs = outcome->runs > 0;
 	return true;
 }
@@ -423,9 +428,14 @@ gpusort_client_expect_runs(GpuSortClient *client)
 static bool
 receive_output(GpuSortClient *client, GpuSortMessage *message, GpuSortFailure *failure)
 {
-	if (client->in_runs)
-		return gpusort_connection_receive(&client->connection, message, failure);
-	return gpusort_connection_receive_soon(&client->connection, message, failure);
+	bool received;
+
+	do
+	{
+		received = client->in_runs ? gpusort_connection_receive(&client->connection, message, failure)
+								   : gpusort_connection_receive_soon(&client->connection, message, failure);
+	} while (received && client->void_grants && message->type == GPUSORT_MSG_CHUNK);
+	return received;
 }
 
 /* Gives a chunk back, without the length of its first row: if it came again as it is, that would show. */

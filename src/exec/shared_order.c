@@ -10,6 +10,7 @@
  */
 #include "exec/shared_sort.h"
 
+#include "access/parallel.h"
 #include "client/elapsed.h"
 #include "exec/service_sort.h"
 #include "exec/shared_sort_state.h"
@@ -49,11 +50,24 @@ order_rows(GpuSortScanState *state, GpuSortFailure *failure)
 		own->sorted = MemoryContextAlloc(gpusort_plan_state(state)->state->es_query_cxt, sizeof(GpuSortOrderedRows));
 	INSTR_TIME_SET_CURRENT(ingested);
 	gpusort_joint_ingest_collect(&own->joint, &put);
+	if (IsParallelWorker())
+	{
+		/* The leader's are in its writer where it is the leader that is here. */
+		put.rows += own->shared->leader_put.rows;
+		put.truncated += own->shared->leader_put.truncated;
+		put.bytes += own->shared->leader_put.bytes;
+		put.sum += own->shared->leader_put.sum;
+	}
 	if (!gpusort_service_sort_order(state, &put, 0, &own->sorted->expected, failure))
 		return false;
 	if (own->shared != NULL && own->shared->long_rows)
 		own->sorted->expected.flags |= GPUSORT_ROW_OVERFLOW;
 	gpusort_service_sort_note_times(state, own->begun, ingested);
+	if (own->shared != NULL)
+	{
+		own->shared->outcome = state->figures.outcome;
+		own->shared->ms = state->figures.ms;
+	}
 	return true;
 }
 
@@ -124,7 +138,7 @@ gpusort_shared_sorts_order(GpuSortSharedSorts *sorts, int processes, uint32 *ran
 		if (state != longest && !cut_rows(state, longest, bits, most, failure))
 			return false;
 		gpusort_reader_init(&state->service.reader, state->service.client, &state->shared->sorted->expected);
-		state->service.unreported = true;
+		state->service.unreported = !IsParallelWorker();
 	}
 	*ranges = longest->shared->sorted->ranges;
 	return true;

@@ -120,6 +120,8 @@ gpusort_shared_sort_reinitialize(CustomScanState *node, ParallelContext *pcxt, v
 	own->shared->long_rows = false;
 	own->shared->sorted.ranges = 0;
 	own->shared->whole = (GpuSortWhole){0};
+	own->shared->leader_put = (GpuSortPut){0};
+	own->shared->outcome.key_bits = 0;
 	gpusort_joint_ingest_publish(&own->joint);
 }
 
@@ -137,6 +139,8 @@ gpusort_shared_sort_initialize(CustomScanState *node, ParallelContext *pcxt, voi
 	shared->long_rows = false;
 	shared->sorted.ranges = 0;
 	shared->whole = (GpuSortWhole){0};
+	shared->leader_put = (GpuSortPut){0};
+	shared->outcome.key_bits = 0;
 	gpusort_joint_ingest_create(&shared->joint, pcxt->nworkers, false);
 	own->shared = shared;
 	own->sorted = &shared->sorted;
@@ -158,6 +162,81 @@ gpusort_shared_sort_initialize_worker(CustomScanState *node, shm_toc *toc, void 
 	own->joint.shared = &shared->joint;
 }
 
+static void
+add_whole(GpuSortWhole *sum, const GpuSortWhole *whole)
+{
+	sum->rows += whole->rows;
+	sum->bytes += whole->bytes;
+	sum->sum += whole->sum;
+}
+
+/*
+ * Compares the rows that all processes have read with those that were put, when workers have ended; false, with a
+ * reason, if they are others.  Says nothing of a sort of which some rows were read by nobody.
+ */
+static bool
+verify_sort(const GpuSortScanState *state, GpuSortFailure *failure)
+{
+	const GpuSortSortShared *shared = state->shared->shared;
+	const GpuSortExpected *expected = &state->shared->sorted->expected;
+	GpuSortWhole whole = state->service.reader.whole;
+
+	if (shared != NULL)
+		add_whole(&whole, &shared->whole);
+	return whole.rows != expected->rows || gpusort_reader_check_whole(expected, &whole, failure);
+}
+
+/* The same of all sorts. */
+bool
+gpusort_shared_sorts_verify(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		if (!verify_sort(sorts->sorts[i], failure))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The leader learns what came of a sort that any process has had done, for EXPLAIN and the statistics, and verifies it: while
+ * the shared memory is there.
+ */
+static void
+finish_sort(GpuSortScanState *state)
+{
+	GpuSortSharedSort *own = state->shared;
+
+	if (own->shared == NULL || own->shared->outcome.key_bits == 0)
+		return;
+	if (state->figures.outcome.key_bits == 0)
+	{
+		state->figures.outcome = own->shared->outcome;
+		state->figures.ms = own->shared->ms;
+		state->service.unreported = true;
+	}
+	state->figures.pairs = own->shared->sorted.pairs;
+	own->shared->outcome.key_bits = 0;
+	(void) verify_sort(state, &own->unlike);
+}
+
+/* Does so for all sorts that have not done it; false, with a reason, if other rows were read of one than were put. */
+bool
+gpusort_shared_sorts_finish(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortSharedSort *own = sorts->sorts[i]->shared;
+
+		finish_sort(sorts->sorts[i]);
+		*failure = own->unlike;
+		own->unlike.reason = GPUSORT_REASON_NONE;
+		if (failure->reason != GPUSORT_REASON_NONE)
+			return false;
+	}
+	return true;
+}
+
 /* The shared memory goes after this. */
 void
 gpusort_shared_sort_shutdown(CustomScanState *node)
@@ -167,6 +246,8 @@ gpusort_shared_sort_shutdown(CustomScanState *node)
 
 	if (own == NULL || own->shared == NULL)
 		return;
+	if (own->sorts != NULL && own->sorts->partial && !IsParallelWorker())
+		finish_sort(state); /* before GpuSortOutput, whose shutdown comes later */
 	gpusort_slots_clear(&state->slots);
 	gpusort_overflow_close(&state->slots.overflow);
 	own->shared = NULL;
@@ -182,6 +263,7 @@ begin_sort(GpuSortScanState *state, GpuSortSharedSorts *sorts, GpuSortPrefix *pr
 	GpuSortSharedSort *own = state->shared;
 
 	state->fallback.reason.reason = GPUSORT_REASON_NONE;
+	state->service.reader = (GpuSortReader){0};
 	own->sorts = sorts;
 	INSTR_TIME_SET_CURRENT(own->begun);
 	gpusort_keys_lay_out(state->keys, prefixes, common_later);
@@ -282,6 +364,20 @@ join_sort(GpuSortScanState *state, GpuSortFailure *failure)
 	return joined;
 }
 
+/* The leader's rows are all put, and others may have them sorted; false, with a reason, if they are lost. */
+static bool
+leave_to_others(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	GpuSortSharedSort *own = state->shared;
+
+	if (own->shared == NULL)
+		return true;
+	if (!gpusort_writer_finish(&state->service.writer, failure) || !gpusort_client_leave(state->service.client, failure))
+		return false;
+	own->shared->leader_put = gpusort_writer_put(&state->service.writer);
+	return true;
+}
+
 /* Puts this process's part of a sort's rows; false, with a reason, if the sort is full or lost. */
 static bool
 ingest_rows(GpuSortScanState *state, const volatile bool *stop, GpuSortFailure *failure)
@@ -297,27 +393,33 @@ ingest_rows(GpuSortScanState *state, const volatile bool *stop, GpuSortFailure *
 		gpusort_overflow_export(&state->slots.overflow);
 		state->shared->shared->long_rows = true;
 	}
-	return !IsParallelWorker() || gpusort_joint_ingest_leave(joint, failure);
+	if (IsParallelWorker())
+		return gpusort_joint_ingest_leave(joint, failure);
+	return !state->shared->sorts->partial || leave_to_others(state, failure);
 }
 
 /*
  * Puts this process's part of the rows of each sort, or stops when *stop says that none are wanted; false, with a
  * reason, if one is full or lost.  A worker that cannot join a sort leaves its part to others, who find it in their
- * children.
+ * children; *whole becomes false then.
  */
 bool
-gpusort_shared_sorts_ingest(GpuSortSharedSorts *sorts, const volatile bool *stop, GpuSortFailure *failure)
+gpusort_shared_sorts_ingest(GpuSortSharedSorts *sorts, const volatile bool *stop, bool *whole, GpuSortFailure *failure)
 {
+	*whole = true;
 	for (int i = 0; i < sorts->count && !*stop; i++)
 	{
 		GpuSortScanState *state = sorts->sorts[i];
 
 		state->shared->sorts = sorts;
+		if (IsParallelWorker())
+			INSTR_TIME_SET_CURRENT(state->shared->begun);
 		share_long_rows(state);
 		if (IsParallelWorker() && !join_sort(state, failure))
 		{
 			if (failure->reason == GPUSORT_REASON_COLLATION)
 				return false;
+			*whole = false;
 			ereport(DEBUG1,
 					(errmsg_internal("gpusort: a parallel worker leaves its rows to others: %s", failure->text)));
 			continue;
@@ -340,17 +442,9 @@ gpusort_shared_sorts_have_rows(GpuSortSharedSorts *sorts)
 	return false;
 }
 
-static void
-add_whole(GpuSortWhole *sum, const GpuSortWhole *whole)
-{
-	sum->rows += whole->rows;
-	sum->bytes += whole->bytes;
-	sum->sum += whole->sum;
-}
-
-/* A worker becomes a reader of a sort; false, with a reason, if it cannot. */
+/* A worker joins a sort to read it, once it is sorted, or to have it sorted before; false, with a reason, if it cannot. */
 static bool
-open_sort(GpuSortScanState *state, GpuSortFailure *failure)
+open_sort(GpuSortScanState *state, bool sorted, GpuSortFailure *failure)
 {
 	GpuSortSharedSort *own = state->shared;
 	GpuSortServiceSort *service = &state->service;
@@ -364,14 +458,47 @@ open_sort(GpuSortScanState *state, GpuSortFailure *failure)
 	{
 		service->ties = gpusort_ties_create(state->info.columns + state->keys->exact_columns,
 											state->info.ncolumns - state->keys->exact_columns, &state->slots);
-		gpusort_reader_init(&service->reader, service->client, &own->sorted->expected);
+		if (sorted)
+			gpusort_reader_init(&service->reader, service->client, &own->sorted->expected);
 	}
 	MemoryContextSwitchTo(caller);
 	return service->client != NULL;
 }
 
 /*
- * Lets this process read ranges, once the leader has ordered the rows; false, with a reason, if it cannot.  stop
+ * Lets a worker have the sorts' rows sorted, which all processes have put; false, with a reason, if it cannot:
+ * another process is to do it.
+ */
+bool
+gpusort_shared_sorts_join_to_order(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
+{
+	int joined = 0;
+
+	for (; joined < sorts->count; joined++)
+	{
+		GpuSortScanState *state = sorts->sorts[joined];
+
+		if (!open_sort(state, false, failure))
+			break;
+		state->service.by_ranges = true;
+		state->service.check_order = gpusort_verify_collation && gpusort_keys_by_libc(state->keys);
+		state->figures.verified = state->shared->shared->joint.verified;
+	}
+	if (joined == sorts->count)
+		return true;
+	while (joined-- > 0)
+	{
+		GpuSortFailure ignored;
+
+		/* Should it be lost with that, others will find it so. */
+		(void) gpusort_client_leave(sorts->sorts[joined]->service.client, &ignored);
+		gpusort_service_sort_release(sorts->sorts[joined]);
+	}
+	return false;
+}
+
+/*
+ * Lets this process read ranges, once the rows are ordered, unless it may; false, with a reason, if it cannot.  stop
  * says, while it reads, that no rows are wanted any more.
  */
 bool
@@ -385,8 +512,10 @@ gpusort_shared_sorts_open(GpuSortSharedSorts *sorts, const volatile bool *stop, 
 		state->shared->sorts = sorts;
 		state->shared->stop = stop;
 		share_long_rows(state);
-		if (IsParallelWorker() && !open_sort(state, failure))
+		if (IsParallelWorker() && state->service.client == NULL && !open_sort(state, true, failure))
 			return false;
+		if (!IsParallelWorker() && sorts->partial && state->service.reader.client == NULL)
+			gpusort_reader_init(&state->service.reader, state->service.client, &state->shared->sorted->expected);
 	}
 	return true;
 }
@@ -433,28 +562,6 @@ gpusort_shared_sorts_show(GpuSortSharedSorts *sorts, uint32 range)
 
 		gpusort_service_sort_show(state, GPUSORT_PHASE_EMIT, state->shared->sorted->first_rows[range]);
 	}
-}
-
-/*
- * Compares the rows that all processes have read with those that were put, when workers have ended; false, with a
- * reason, if they are others.  Says nothing of a sort of which some rows were read by nobody.
- */
-bool
-gpusort_shared_sorts_verify(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
-{
-	for (int i = 0; i < sorts->count; i++)
-	{
-		GpuSortScanState *state = sorts->sorts[i];
-		const GpuSortSortShared *shared = state->shared->shared;
-		const GpuSortExpected *expected = &state->shared->sorted->expected;
-		GpuSortWhole whole = state->service.reader.whole;
-
-		if (shared != NULL)
-			add_whole(&whole, &shared->whole);
-		if (whole.rows == expected->rows && !gpusort_reader_check_whole(expected, &whole, failure))
-			return false;
-	}
-	return true;
 }
 
 /* Ends the sorts in the service, of which no row is wanted any more; what is known of them stays. */

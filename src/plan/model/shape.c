@@ -161,6 +161,13 @@ gpusort_time_in_ranges(double above, double rows, double processes)
 		rows * (TIME(EXCHANGE_ROW) + TIME(EXCHANGE_PUT) / processes);
 }
 
+/* Returns what a process takes for its part of the ranges of so many, below a Gather, of rows that would take it so long in one go. */
+double
+gpusort_time_of_part(double above, double processes)
+{
+	return gpusort_ranges_time() * processes + above / PROCESS_GAIN;
+}
+
 /* A window of which the functions are looked for. */
 typedef struct Functions
 {

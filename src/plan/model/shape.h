@@ -64,6 +64,7 @@ typedef struct GpuSortShape
 
 extern double gpusort_node_time(const GpuSortShape *shape);
 extern double gpusort_time_in_ranges(double above, double rows, double processes);
+extern double gpusort_time_of_part(double above, double processes);
 extern double gpusort_start_time(int workers);
 extern double gpusort_range_processes(int workers);
 extern double gpusort_crowd(int workers);
