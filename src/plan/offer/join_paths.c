@@ -19,6 +19,7 @@
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "plan/offer/paths.h"
+#include "plan/offer/ranges_path.h"
 #include "settings.h"
 
 /* A join that another could take the place of. */
@@ -30,7 +31,7 @@ typedef struct JoinPlace
 	Path *inner;
 	JoinType type;
 	JoinPathExtraData extra;
-	bool parallel; /* with parallel ingest, where it can be had */
+	GpuSortJoinInput input;
 } JoinPlace;
 
 /* The path with columns for what it is to be sorted by, if that is computed; NULL if it cannot be computed here. */
@@ -64,7 +65,7 @@ with_sort_columns(const JoinPlace *join, Path *path, List *pathkeys)
 static Path *
 sorted_side(const JoinPlace *join, Path *input, List *pathkeys)
 {
-	Path *partial = join->parallel ? gpusort_partial_of(input) : NULL;
+	Path *partial = join->input == GPUSORT_JOIN_GATHERED ? gpusort_partial_of(input) : NULL;
 	Path *rows = partial != NULL ? with_sort_columns(join, input, pathkeys) : input;
 
 	if (pathkeys_contained_in(pathkeys, input->pathkeys))
@@ -74,6 +75,17 @@ sorted_side(const JoinPlace *join, Path *input, List *pathkeys)
 	if (rows == NULL)
 		rows = input;
 	return gpusort_sorted_path(join->root, input->parent, rows, partial, pathkeys);
+}
+
+/* A side's rows in order, by GpuSort, of which all processes read ranges. */
+static Path *
+shared_side(const JoinPlace *join, Path *input, List *pathkeys)
+{
+	Path *partial = input->parallel_workers > 0 ? input : gpusort_partial_of(input);
+
+	if (partial != NULL)
+		partial = with_sort_columns(join, partial, pathkeys);
+	return partial != NULL ? gpusort_shared_path(join->root, partial, pathkeys) : NULL;
 }
 
 /* Returns true if a clause compares a column of one side with one of the other, and notes which is which. */
@@ -131,7 +143,7 @@ may_merge(const JoinPlace *join)
 
 /* The join that a path does; one that keeps the inner side's rows is turned round. */
 static JoinPlace
-describe(PlannerInfo *root, JoinPath *path, SpecialJoinInfo *info, bool parallel)
+describe(PlannerInfo *root, JoinPath *path, SpecialJoinInfo *info, GpuSortJoinInput input)
 {
 	JoinPlace join = {
 		.root = root,
@@ -140,7 +152,7 @@ describe(PlannerInfo *root, JoinPath *path, SpecialJoinInfo *info, bool parallel
 		.inner = path->innerjoinpath,
 		.type = path->jointype,
 		.extra = {.restrictlist = path->joinrestrictinfo, .inner_unique = path->inner_unique},
-		.parallel = parallel,
+		.input = input,
 	};
 
 	if (TURNED_JOIN(path->jointype) != path->jointype)
@@ -163,14 +175,15 @@ describe(PlannerInfo *root, JoinPath *path, SpecialJoinInfo *info, bool parallel
 }
 
 /*
- * Returns a merge join, of sides that GpuSort sorts, in parallel where asked for and possible, that gives the rows of
+ * Returns a merge join, of sides that GpuSort sorts, with such an ingest where it can be had, that gives the rows of
  * a join of PostgreSQL's; NULL if there is none, or nothing would be GpuSort's.
  */
 Path *
-gpusort_joined_path(PlannerInfo *root, JoinPath *native, bool parallel)
+gpusort_joined_path(PlannerInfo *root, JoinPath *native, GpuSortJoinInput input)
 {
 	SpecialJoinInfo info;
-	JoinPlace join = describe(root, native, &info, parallel);
+	JoinPlace join = describe(root, native, &info, input);
+	Path *(*side)(const JoinPlace *, Path *, List *) = input == GPUSORT_JOIN_SHARED ? shared_side : sorted_side;
 	JoinCostWorkspace workspace;
 	List *clauses;
 	List *outer_keys;
@@ -184,14 +197,31 @@ gpusort_joined_path(PlannerInfo *root, JoinPath *native, bool parallel)
 		return NULL;
 	outer_keys = select_outer_pathkeys_for_merge(root, clauses, join.rel);
 	clauses = find_mergeclauses_for_outer_pathkeys(root, outer_keys, clauses);
-	outer = sorted_side(&join, join.outer, outer_keys);
+	outer = side(&join, join.outer, outer_keys);
 	if (outer == NULL)
 		return NULL;
-	inner = sorted_side(&join, join.inner, make_inner_pathkeys_for_merge(root, clauses, outer_keys));
+	inner = side(&join, join.inner, make_inner_pathkeys_for_merge(root, clauses, outer_keys));
 	if (inner == NULL || (!gpusort_path_is_sort(outer) && !gpusort_path_is_sort(inner)))
 		return NULL;
 	INITIAL_COST_MERGEJOIN(root, &workspace, join.type, clauses, outer, inner, &join.extra);
 	return (Path *) CREATE_MERGEJOIN_PATH(root, join.rel, join.type, &workspace, &join.extra, outer, inner,
 										  join.extra.restrictlist,
 										  build_join_pathkeys(root, join.rel, join.type, outer_keys), clauses);
+}
+
+/*
+ * Returns a partial path of the rows of a partial join of PostgreSQL's, by a merge join of ranges of both sides, which
+ * all processes sort; NULL if there is none.
+ */
+Path *
+gpusort_joined_ranges_path(PlannerInfo *root, JoinPath *native)
+{
+	Path *join = gpusort_joined_path(root, native, GPUSORT_JOIN_SHARED);
+
+	if (join == NULL)
+		return NULL;
+	((MergePath *) join)->materialize_inner = false;
+	if (!equal(join->pathtarget->exprs, native->path.pathtarget->exprs))
+		join = apply_projection_to_path(root, join->parent, join, native->path.pathtarget);
+	return gpusort_ranges_path(root, join->parent, join);
 }
