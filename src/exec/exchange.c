@@ -492,22 +492,12 @@ explain_exchange_node(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	ExchangeState *state = (ExchangeState *) node;
 	GpuSortScanState *sort = gpusort_output_first_sort(state->output);
-	List *by_process = NIL;
 
 	gpusort_explain_keys(sort, "Range Key", sort->info.range_columns, ancestors, es);
 	if (!es->analyze || state->stage == STAGE_BEGIN || state->stage == STAGE_GATHER)
 		return;
 	ExplainPropertyUInteger("Ranges", NULL, state->ranges, es);
-	if (!es->verbose)
-		return;
-	for (int i = 0; i < state->nprocesses; i++)
-	{
-		const GpuSortProcessFigures *figures = &state->figures[i];
-		char *name = i == GPUSORT_LEADER_PROCESS ? pstrdup("leader") : psprintf("worker %d", i - 1);
-
-		by_process = lappend(by_process, psprintf("%s " UINT64_FORMAT " of " UINT64_FORMAT " ranges", name, figures->rows, figures->ranges));
-	}
-	ExplainPropertyList("Rows by Process", by_process, es);
+	gpusort_explain_processes(state->figures, state->nprocesses, es);
 }
 
 static const CustomExecMethods exec_methods = {

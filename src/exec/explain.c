@@ -227,3 +227,20 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 		show_phases(&ms, figures, es);
 	}
 }
+
+/* With VERBOSE: which rows and ranges processes have read, by their numbers. */
+void
+gpusort_explain_processes(const GpuSortProcessFigures *figures, int nprocesses, ExplainState *es)
+{
+	List *by_process = NIL;
+
+	if (!es->verbose)
+		return;
+	for (int i = 0; i < nprocesses; i++)
+	{
+		char *name = i == GPUSORT_LEADER_PROCESS ? pstrdup("leader") : psprintf("worker %d", i - 1);
+
+		by_process = lappend(by_process, psprintf("%s " UINT64_FORMAT " of " UINT64_FORMAT " ranges", name, figures[i].rows, figures[i].ranges));
+	}
+	ExplainPropertyList("Rows by Process", by_process, es);
+}

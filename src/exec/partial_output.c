@@ -42,132 +42,62 @@
 
 #include "access/parallel.h"
 #include "commands/explain.h"
-#include "exec/claims.h"
 #include "exec/explain.h"
 #include "exec/fallback.h"
 #include "exec/joint_check.h"
+#include "exec/partial_share.h"
 #include "exec/shared_sort.h"
-#include "exec/sort_set.h"
 #include "exec/stream.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "optimizer/optimizer.h"
-#include "server/installation.h"
-#include "settings.h"
+#include "server/wait_events.h"
+#include "storage/latch.h"
 
-/* Where the next row of this process comes from. */
-typedef enum PartialStage
-{
-	STAGE_BEGIN,  /* nowhere yet */
-	STAGE_RANGES, /* the range at hand */
-	STAGE_ALONE,  /* the plan below, which this process runs as a whole */
-	STAGE_ENDED,  /* there is none */
-} PartialStage;
-
-/* In dynamic shared memory, or where there are no workers in the leader's. */
-typedef struct PartialShared
-{
-	uint64 build;   /* of the leader's module: one of another build knows no more of this */
-	bool alone;     /* the service takes no part: one process does everything */
-	int nprocesses; /* the leader and its workers, if all start */
-	GpuSortClaims claims;
-	GpuSortProcessFigures figures[FLEXIBLE_ARRAY_MEMBER]; /* by process, each of them writes its own */
-} PartialShared;
-
-typedef struct PartialState
-{
-	CustomScanState css; /* must be first field */
-	int rescan_param;
-	GpuSortSharedSorts sorts;
-	PartialShared *shared; /* NULL: there is none yet */
-	PartialStage stage;
-	bool started; /* the plan below has, on a range: it must start over for another */
-	int asked;    /* the next range, which is this process's; -1: there is none */
-
-	/* the leader's */
-	PlanState *gather;
-	ParallelContext *workers; /* NULL: shared is not in Gather's memory, and there are no workers */
-	PartialShared *own;       /* what is shared then */
-
-	/* for EXPLAIN, of the last run */
-	uint32 ranges;
-	int nprocesses;
-	GpuSortProcessFigures *figures; /* NULL: none */
-} PartialState;
-
-static Size
-shared_bytes(int nprocesses)
-{
-	return offsetof(PartialShared, figures) + nprocesses * sizeof(GpuSortProcessFigures);
-}
+/* So long a worker keeps back that rows are lost. */
+#define OTHER_ERRORS_MS      200
+#define OTHER_ERRORS_STEP_MS 10
 
 static GpuSortProcessFigures *
-own_figures(PartialState *state)
+own_figures(GpuSortPartialState *state)
 {
 	return &state->shared->figures[ParallelWorkerNumber + 1];
 }
 
 /*
- * Begins the sorts in the service, for the processes that share what is shared, before any of them reads; if it takes no
- * part, alone says so.
+ * Waits until it is known by what another process has failed, if rows are lost because it has: it told the leader so before
+ * its connection to the service closed.  The leader ends this process then, or finds an error to raise.
  */
 static void
-begin_sorts(PartialState *state)
+wait_for_other_errors(void)
 {
-	PartialShared *shared = state->shared;
-	GpuSortFailure failure;
-	bool begun;
-
-	state->stage = STAGE_BEGIN;
-	state->started = false;
-	gpusort_claims_start(&shared->claims, false);
-	memset(shared->figures, 0, shared->nprocesses * sizeof(GpuSortProcessFigures));
-	if (state->sorts.sorts[0]->info.range_columns == 0)
-		begun = gpusort_failure_set(&failure, GPUSORT_REASON_UNAVAILABLE, "the rows cannot be shared out");
-	else if (!gpusort_spill)
-		begun = gpusort_failure_set(&failure, GPUSORT_REASON_UNAVAILABLE, "gpusort.spill is off");
-	else if (shared->nprocesses > 1 && !parallel_leader_participation)
-		begun = gpusort_failure_set(&failure, GPUSORT_REASON_UNAVAILABLE, "parallel_leader_participation is off");
-	else
-		begun = gpusort_shared_sorts_begin(&state->sorts, shared->nprocesses, &failure);
-	shared->alone = !begun;
-	if (begun)
-		return;
-	gpusort_shared_sorts_refuse(&state->sorts, &failure);
-	shared->claims.failure = failure;
-}
-
-/* The leader's memory will do for a process without workers. */
-static void
-begin_without_workers(PartialState *state)
-{
-	if (state->own == NULL)
+	CHECK_FOR_INTERRUPTS();
+	for (int i = 0; IsParallelWorker() && i < OTHER_ERRORS_MS / OTHER_ERRORS_STEP_MS; i++)
 	{
-		state->own = MemoryContextAllocZero(state->css.ss.ps.state->es_query_cxt, shared_bytes(1));
-		state->own->nprocesses = 1;
-		gpusort_claims_create(&state->own->claims);
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, OTHER_ERRORS_STEP_MS,
+						 gpusort_wait_event(GPUSORT_WAIT_RANGES));
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
 	}
-	state->shared = state->own;
-	begin_sorts(state);
 }
 
 /* Rows are lost, which is an error, or not wanted any more, so that this process has none. */
 static void
-stop_here(PartialState *state)
+stop_here(GpuSortPartialState *state)
 {
 	GpuSortScanState *sort = state->sorts.sorts[0];
 	GpuSortClaims *claims = &state->shared->claims;
 
-	state->stage = STAGE_ENDED;
+	state->stage = GPUSORT_PARTIAL_ENDED;
 	if (claims->failure.reason == GPUSORT_REASON_NONE)
 		return;
+	wait_for_other_errors();
 	sort->stream.emitted = claims->published;
 	gpusort_report_lost(sort, &claims->failure);
 }
 
 /* Notes that this process has lost rows of the range at hand. */
 static void
-note_lost(PartialState *state)
+note_lost(GpuSortPartialState *state)
 {
 	for (int i = 0; i < state->sorts.count; i++)
 	{
@@ -178,7 +108,7 @@ note_lost(PartialState *state)
 
 /* Puts this process's part of the rows, unless it has come too late to have one. */
 static void
-ingest(PartialState *state)
+ingest(GpuSortPartialState *state)
 {
 	GpuSortClaims *claims = &state->shared->claims;
 	GpuSortFailure failure;
@@ -200,7 +130,7 @@ ingest(PartialState *state)
 
 /* Returns how many processes may read ranges; a worker does not know how many have started. */
 static int
-processes(const PartialState *state)
+processes(const GpuSortPartialState *state)
 {
 	return state->workers != NULL ? 1 + state->workers->nworkers_launched : state->shared->nprocesses;
 }
@@ -215,7 +145,7 @@ leave_to_others(const char *what, const GpuSortFailure *failure)
 
 /* Has the rows sorted, and their order verified, and publishes the ranges; false if that is another process's to do. */
 static bool
-order(PartialState *state)
+order(GpuSortPartialState *state)
 {
 	GpuSortClaims *claims = &state->shared->claims;
 	GpuSortFailure failure;
@@ -238,7 +168,7 @@ order(PartialState *state)
 
 /* Returns true if this process may read the rows, which are in order. */
 static bool
-open_sorts(PartialState *state)
+open_sorts(GpuSortPartialState *state)
 {
 	GpuSortFailure failure;
 
@@ -246,15 +176,15 @@ open_sorts(PartialState *state)
 		return true;
 	/* Whoever has had the rows sorted reads all that others do not. */
 	leave_to_others("all ranges", &failure);
-	state->stage = STAGE_ENDED;
+	state->stage = GPUSORT_PARTIAL_ENDED;
 	return false;
 }
 
 /* No row is left for this process. */
 static void
-end_ranges(PartialState *state)
+end_ranges(GpuSortPartialState *state)
 {
-	state->stage = STAGE_ENDED;
+	state->stage = GPUSORT_PARTIAL_ENDED;
 	if (state->shared->claims.stop)
 		stop_here(state);
 	else if (IsParallelWorker())
@@ -263,7 +193,7 @@ end_ranges(PartialState *state)
 
 /* Asks for the rows of the next range, if there is one, and makes it this process's; false if rows are lost. */
 static bool
-ask_next(PartialState *state, GpuSortFailure *failure)
+ask_next(GpuSortPartialState *state, GpuSortFailure *failure)
 {
 	state->asked = gpusort_claims_next(&state->shared->claims, ParallelWorkerNumber + 1);
 	return state->asked < 0 || gpusort_shared_sorts_ask(&state->sorts, state->asked, failure);
@@ -271,7 +201,7 @@ ask_next(PartialState *state, GpuSortFailure *failure)
 
 /* Goes to the next range, or to the end. */
 static void
-next_range(PartialState *state)
+next_range(GpuSortPartialState *state)
 {
 	GpuSortFailure failure;
 
@@ -293,13 +223,13 @@ next_range(PartialState *state)
 
 /* Begins with the ranges, once they are published. */
 static void
-begin_ranges(PartialState *state)
+begin_ranges(GpuSortPartialState *state)
 {
 	GpuSortFailure failure;
 
 	if (!open_sorts(state))
 		return;
-	state->stage = STAGE_RANGES;
+	state->stage = GPUSORT_PARTIAL_RANGES;
 	if (ask_next(state, &failure))
 		next_range(state);
 	else
@@ -311,7 +241,7 @@ begin_ranges(PartialState *state)
 
 /* Does its part of what comes before the first row can be read. */
 static void
-prepare(PartialState *state)
+prepare(GpuSortPartialState *state)
 {
 	GpuSortClaims *claims = &state->shared->claims;
 	GpuSortFailure failure;
@@ -346,41 +276,41 @@ prepare(PartialState *state)
 
 /* The first row is asked for. */
 static void
-begin(PartialState *state)
+begin(GpuSortPartialState *state)
 {
 	if (state->shared == NULL && IsParallelWorker())
 	{
-		state->stage = STAGE_ENDED;
+		state->stage = GPUSORT_PARTIAL_ENDED;
 		return;
 	}
 	if (state->shared == NULL)
-		begin_without_workers(state);
+		gpusort_partial_begin_without_workers(state);
 	state->sorts.partial = true;
 	if (!state->shared->alone)
 		prepare(state);
 	else if (gpusort_claims_take_all(&state->shared->claims))
 	{
 		gpusort_shared_sorts_refuse(&state->sorts, &state->shared->claims.failure);
-		state->stage = STAGE_ALONE;
+		state->stage = GPUSORT_PARTIAL_ALONE;
 	}
 	else
-		state->stage = STAGE_ENDED;
+		state->stage = GPUSORT_PARTIAL_ENDED;
 }
 
 /* The node's ExecProcNode. */
 static TupleTableSlot *
 exec_partial(PlanState *ps)
 {
-	PartialState *state = (PartialState *) ps;
+	GpuSortPartialState *state = (GpuSortPartialState *) ps;
 
 	for (;;)
 	{
 		switch (state->stage)
 		{
-			case STAGE_BEGIN:
+			case GPUSORT_PARTIAL_BEGIN:
 				begin(state);
 				break;
-			case STAGE_RANGES:
+			case GPUSORT_PARTIAL_RANGES:
 				{
 					TupleTableSlot *row = ExecProcNode(outerPlanState(state));
 
@@ -398,9 +328,9 @@ exec_partial(PlanState *ps)
 						next_range(state);
 					break;
 				}
-			case STAGE_ALONE:
+			case GPUSORT_PARTIAL_ALONE:
 				return ExecProcNode(outerPlanState(state));
-			case STAGE_ENDED:
+			case GPUSORT_PARTIAL_ENDED:
 				return NULL;
 		}
 	}
@@ -415,7 +345,7 @@ exec_partial_node(CustomScanState *node)
 static void
 begin_partial_node(CustomScanState *node, EState *estate, int eflags)
 {
-	PartialState *state = (PartialState *) node;
+	GpuSortPartialState *state = (GpuSortPartialState *) node;
 	PlanState *ps = &node->ss.ps;
 	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
 
@@ -434,110 +364,15 @@ begin_partial_node(CustomScanState *node, EState *estate, int eflags)
 	MemoryContextSwitchTo(caller);
 }
 
-/* Has workers that wait for others, or read, end: no more rows are wanted. */
-static void
-stop_workers(PartialState *state)
-{
-	GpuSortFailure none = {0};
-
-	if (state->workers != NULL)
-		gpusort_claims_stop(&state->shared->claims, &none);
-}
-
-/* Gather starts over, and waits for its workers first. */
-static void
-before_gather_starts_over(Datum arg)
-{
-	stop_workers((PartialState *) DatumGetPointer(arg));
-}
-
-static void
-share(PartialState *state)
-{
-	MemoryContext caller;
-
-	begin_sorts(state);
-	if (state->gather == NULL)
-		return;
-	caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	RegisterExprContextCallback(state->gather->ps_ExprContext, before_gather_starts_over, PointerGetDatum(state));
-	MemoryContextSwitchTo(caller);
-}
-
-static Size
-estimate_shared(CustomScanState *node, ParallelContext *pcxt)
-{
-	return shared_bytes(1 + pcxt->nworkers);
-}
-
-static void
-initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
-{
-	PartialState *state = (PartialState *) node;
-
-	/* Without a segment there is but this process. */
-	if (pcxt->seg == NULL)
-		return;
-	state->shared = coordinate;
-	state->workers = pcxt;
-	state->shared->build = gpusort_module_build();
-	state->shared->nprocesses = 1 + pcxt->nworkers;
-	gpusort_claims_create(&state->shared->claims);
-	gpusort_shared_sorts_end(&state->sorts);
-	share(state);
-}
-
-/* Keeps what EXPLAIN tells, and compares what all have read with what was put; workers have ended, or read no more. */
-static void
-take_figures(PartialState *state)
-{
-	PartialShared *shared = state->shared;
-	GpuSortFailure failure;
-
-	if (state->figures != NULL)
-		pfree(state->figures);
-	state->ranges = shared->claims.ranges;
-	state->nprocesses = shared->alone ? 0 : shared->nprocesses;
-	state->figures = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, shared->nprocesses * sizeof(GpuSortProcessFigures));
-	memcpy(state->figures, shared->figures, shared->nprocesses * sizeof(GpuSortProcessFigures));
-	if (!gpusort_shared_sorts_finish(&state->sorts, &failure))
-	{
-		state->sorts.sorts[0]->stream.emitted = true;
-		gpusort_report_lost(state->sorts.sorts[0], &failure);
-	}
-}
-
-static void
-reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
-{
-	PartialState *state = (PartialState *) node;
-
-	if (state->workers == NULL)
-		return;
-	take_figures(state);
-	gpusort_shared_sorts_end(&state->sorts);
-	share(state);
-}
-
-static void
-initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
-{
-	PartialState *state = (PartialState *) node;
-
-	/* After make install a worker may have loaded another module than its leader; it leaves everything to others. */
-	if (((PartialShared *) coordinate)->build == gpusort_module_build())
-		state->shared = coordinate;
-}
-
 /* A rescan of Gather's: what the GpuSorts read is not read through the plan, so they are told here. */
 static void
 rescan_partial_node(CustomScanState *node)
 {
-	PartialState *state = (PartialState *) node;
+	GpuSortPartialState *state = (GpuSortPartialState *) node;
 	PlanState *child = outerPlanState(node);
 	MemoryContext caller = MemoryContextSwitchTo(child->state->es_query_cxt);
 
-	if (IsParallelWorker() && state->stage != STAGE_BEGIN)
+	if (IsParallelWorker() && state->stage != GPUSORT_PARTIAL_BEGIN)
 		elog(ERROR, "GpuSortOutput cannot start over while Gather does not");
 	gpusort_shared_sorts_rescan(&state->sorts, node->ss.ps.chgParam);
 	/* With workers the sorts have been begun anew (reinitialize_shared). */
@@ -545,7 +380,7 @@ rescan_partial_node(CustomScanState *node)
 	{
 		gpusort_shared_sorts_end(&state->sorts);
 		state->shared = NULL;
-		state->stage = STAGE_BEGIN;
+		state->stage = GPUSORT_PARTIAL_BEGIN;
 	}
 	if (child->chgParam == NULL)
 		ExecReScan(child);
@@ -556,26 +391,26 @@ rescan_partial_node(CustomScanState *node)
 static void
 shutdown_partial_node(CustomScanState *node)
 {
-	PartialState *state = (PartialState *) node;
+	GpuSortPartialState *state = (GpuSortPartialState *) node;
 
 	if (IsParallelWorker() || state->shared == NULL)
 		return;
-	stop_workers(state);
-	take_figures(state);
+	gpusort_partial_stop_workers(state);
+	gpusort_partial_take_figures(state);
 	gpusort_shared_sorts_release(&state->sorts);
 	if (state->workers != NULL)
 		state->shared = NULL;
 	state->workers = NULL;
-	if (state->stage != STAGE_BEGIN)
-		state->stage = STAGE_ENDED;
+	if (state->stage != GPUSORT_PARTIAL_BEGIN)
+		state->stage = GPUSORT_PARTIAL_ENDED;
 }
 
 static void
 end_partial_node(CustomScanState *node)
 {
-	PartialState *state = (PartialState *) node;
+	GpuSortPartialState *state = (GpuSortPartialState *) node;
 
-	stop_workers(state);
+	gpusort_partial_stop_workers(state);
 	state->workers = NULL;
 	state->shared = NULL;
 	ExecEndNode(outerPlanState(node));
@@ -584,24 +419,14 @@ end_partial_node(CustomScanState *node)
 static void
 explain_partial_node(CustomScanState *node, List *ancestors, ExplainState *es)
 {
-	PartialState *state = (PartialState *) node;
+	GpuSortPartialState *state = (GpuSortPartialState *) node;
 	GpuSortScanState *sort = state->sorts.sorts[0];
-	List *by_process = NIL;
 
 	gpusort_explain_keys(sort, "Range Key", sort->info.range_columns, ancestors, es);
 	if (!es->analyze || state->nprocesses == 0)
 		return;
 	ExplainPropertyUInteger("Ranges", NULL, state->ranges, es);
-	if (!es->verbose)
-		return;
-	for (int i = 0; i < state->nprocesses; i++)
-	{
-		const GpuSortProcessFigures *figures = &state->figures[i];
-		char *name = i == GPUSORT_LEADER_PROCESS ? pstrdup("leader") : psprintf("worker %d", i - 1);
-
-		by_process = lappend(by_process, psprintf("%s " UINT64_FORMAT " of " UINT64_FORMAT " ranges", name, figures->rows, figures->ranges));
-	}
-	ExplainPropertyList("Rows by Process", by_process, es);
+	gpusort_explain_processes(state->figures, state->nprocesses, es);
 }
 
 static const CustomExecMethods exec_methods = {
@@ -610,10 +435,10 @@ static const CustomExecMethods exec_methods = {
 	.ExecCustomScan = exec_partial_node,
 	.EndCustomScan = end_partial_node,
 	.ReScanCustomScan = rescan_partial_node,
-	.EstimateDSMCustomScan = estimate_shared,
-	.InitializeDSMCustomScan = initialize_shared,
-	.ReInitializeDSMCustomScan = reinitialize_shared,
-	.InitializeWorkerCustomScan = initialize_worker,
+	.EstimateDSMCustomScan = gpusort_partial_estimate_shared,
+	.InitializeDSMCustomScan = gpusort_partial_initialize_shared,
+	.ReInitializeDSMCustomScan = gpusort_partial_reinitialize_shared,
+	.InitializeWorkerCustomScan = gpusort_partial_initialize_worker,
 	.ShutdownCustomScan = shutdown_partial_node,
 	.ExplainCustomScan = explain_partial_node,
 };
@@ -622,7 +447,7 @@ static const CustomExecMethods exec_methods = {
 Node *
 gpusort_partial_output_create_state(void)
 {
-	PartialState *state = (PartialState *) newNode(sizeof(PartialState), T_CustomScanState);
+	GpuSortPartialState *state = (GpuSortPartialState *) newNode(sizeof(GpuSortPartialState), T_CustomScanState);
 
 	state->css.methods = &exec_methods;
 	return (Node *) state;
@@ -633,5 +458,5 @@ void
 gpusort_partial_output_note_gather(PlanState *ps, PlanState *gather)
 {
 	if (IsA(ps, CustomScanState) && ((CustomScanState *) ps)->methods == &exec_methods)
-		((PartialState *) ps)->gather = gather;
+		((GpuSortPartialState *) ps)->gather = gather;
 }
