@@ -183,7 +183,7 @@ agg_ranges(const Agg *agg, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 
 	if (agg->aggstrategy != AGG_SORTED)
 		return refuse(safety, "an aggregate without GROUP BY, or by hashing, needs all rows in one process");
-	if (DO_AGGSPLIT_SKIPFINAL(agg->aggsplit))
+	if (DO_AGGSPLIT_SKIPFINAL(agg->aggsplit) && !gpusort_is_shared_sort(linitial(ranges->sorts)))
 		return refuse(safety, "an aggregate is computed in parts already, by PostgreSQL's own parallel plan");
 	foreach(cell, agg->groupingSets)
 		grouping.count = Min(grouping.count, list_length((List *) lfirst(cell)));

@@ -211,7 +211,7 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	PathTime time = input_time(estimate, path->subpath);
 	double groups = more_groups(estimate, path->numGroups, time.rows);
 	bool hashed = path->aggstrategy == AGG_HASHED;
-	bool may_lift = path->aggstrategy == AGG_SORTED && !DO_AGGSPLIT_SKIPFINAL(path->aggsplit) &&
+	bool may_lift = path->aggstrategy == AGG_SORTED && (time.shared || !DO_AGGSPLIT_SKIPFINAL(path->aggsplit)) &&
 		groups_by_range_key(&time, path->groupClause, estimate->root->processed_tlist) &&
 		target_is_safe(estimate, &path->path) && is_parallel_safe(estimate->root, (Node *) path->qual);
 

@@ -16,11 +16,13 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/prep.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/ranges_path.h"
 #include "settings.h"
+#include "utils/selfuncs.h"
 
 /* A join that another could take the place of. */
 typedef struct JoinPlace
@@ -209,12 +211,9 @@ gpusort_joined_path(PlannerInfo *root, JoinPath *native, GpuSortJoinInput input)
 										  build_join_pathkeys(root, join.rel, join.type, outer_keys), clauses);
 }
 
-/*
- * Returns a partial path of the rows of a partial join of PostgreSQL's, by a merge join of ranges of both sides, which
- * all processes sort; NULL if there is none.
- */
-Path *
-gpusort_joined_ranges_path(PlannerInfo *root, JoinPath *native)
+/* A merge join in the place of a partial join, of ranges of both sides, which all processes sort; NULL if there is none. */
+static Path *
+joined_ranges(PlannerInfo *root, JoinPath *native)
 {
 	Path *join = gpusort_joined_path(root, native, GPUSORT_JOIN_SHARED);
 
@@ -223,5 +222,53 @@ gpusort_joined_ranges_path(PlannerInfo *root, JoinPath *native)
 	((MergePath *) join)->materialize_inner = false;
 	if (!equal(join->pathtarget->exprs, native->path.pathtarget->exprs))
 		join = apply_projection_to_path(root, join->parent, join, native->path.pathtarget);
-	return gpusort_ranges_path(root, join->parent, join);
+	return join;
+}
+
+/* Returns a partial path of the rows of a partial join of PostgreSQL's, by ranges; NULL if there is none. */
+Path *
+gpusort_joined_ranges_path(PlannerInfo *root, JoinPath *native)
+{
+	Path *join = joined_ranges(root, native);
+
+	return join != NULL ? gpusort_ranges_path(root, join->parent, join) : NULL;
+}
+
+/*
+ * Returns a partial path of the groups of a partial aggregate of PostgreSQL's over a join, by ranges: each group from one
+ * process, so that there is one of it to combine.  NULL if there is none, or the join by ranges, which may have been
+ * made already, gives its rows in another order than that of the groups.
+ *
+ * Where rows are to be sorted for the groups alone, groups that are whole in all processes take less time, which no
+ * Finalize has to combine (lift.c): for that there is no path here.
+ */
+Path *
+gpusort_grouped_ranges_path(PlannerInfo *root, const AggPath *native, bool ordered)
+{
+	RelOptInfo *rel = native->path.parent;
+	Path *join = IsA(native->subpath, SortPath) ? ((SortPath *) native->subpath)->subpath : native->subpath;
+	AggClauseCosts costs = {0};
+	double groups;
+	Path *path;
+
+	if (native->aggsplit != AGGSPLIT_INITIAL_SERIAL || native->groupClause == NIL || root->group_pathkeys == NIL ||
+		!grouping_is_sortable(native->groupClause))
+		return NULL;
+	if (gpusort_path_is_output(join))
+		join = gpusort_output_path_child(join);
+	else if (IsA(join, HashPath) || IsA(join, MergePath))
+		join = joined_ranges(root, (JoinPath *) join);
+	else
+		return NULL;
+	if (join == NULL || !pathkeys_contained_in(root->group_pathkeys, join->pathkeys))
+		return NULL;
+	groups = estimate_num_groups(root, get_sortgrouplist_exprs(native->groupClause, root->processed_tlist), join->parent->rows, NULL,
+								 NULL);
+	get_agg_clause_costs(root, AGGSPLIT_INITIAL_SERIAL, &costs);
+	path = (Path *) create_agg_path(root, rel, join, native->path.pathtarget, AGG_SORTED, AGGSPLIT_INITIAL_SERIAL,
+									native->groupClause, native->qual, &costs, Max(groups * join->rows / join->parent->rows, 1));
+	path = gpusort_ranges_path(root, rel, path);
+	if (path != NULL && ordered)
+		path = (Path *) create_sort_path(root, rel, path, native->path.pathkeys, -1);
+	return path;
 }

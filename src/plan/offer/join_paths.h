@@ -22,5 +22,6 @@ typedef enum GpuSortJoinInput
 
 extern Path *gpusort_joined_path(PlannerInfo *root, JoinPath *native, GpuSortJoinInput input);
 extern Path *gpusort_joined_ranges_path(PlannerInfo *root, JoinPath *native);
+extern Path *gpusort_grouped_ranges_path(PlannerInfo *root, const AggPath *native, bool ordered);
 
 #endif /* GPUSORT_JOIN_PATHS_H */

@@ -87,6 +87,7 @@ typedef struct Choice
 	bool forced;   /* by gpusort.force: whatever time it takes */
 	Path *best;
 	double best_time;
+	double own_time; /* of PostgreSQL's path without what takes places below it */
 } Choice;
 
 static GpuSortOffers *offers = NULL;
@@ -462,7 +463,7 @@ compete(Choice *choice, Path *path)
 		margin = hashing_may_suffer(choice, path)
 			? 0
 			: (GPUSORT_MARGIN - 1) * Max(time - input_time(place->root, path), 0) + gpusort_least_gain(IsA(choice->native, SortPath));
-		if (time + margin >= choice->best_time || !is_safe(choice, path))
+		if (time + margin >= choice->own_time || time >= choice->best_time || !is_safe(choice, path))
 			return;
 	}
 	choice->best = path;
@@ -717,6 +718,7 @@ choose(const PathPlace *place, Path *path, const RelOffers *of_rel, const RelOff
 	choice.partial = add_joins(NIL, taken, true);
 	choice.forced = gpusort_force && (of_order != NULL || sorts);
 	choice.best_time = gpusort_path_time(place->root, taken, place->first, &estimated);
+	choice.own_time = taken == path ? choice.best_time : gpusort_path_time(place->root, path, place->first, &estimated);
 	compete_offers(&choice, of_rel);
 	compete_offers(&choice, of_order);
 	if (sorts && of_order == NULL)
@@ -740,11 +742,15 @@ choose_shared(const PathPlace *place, Path *path)
 	Path *taken = with_children(place, path);
 	Choice choice = {.place = place, .native = taken, .best = taken};
 
-	if (!IsA(taken, HashPath) && !IsA(taken, MergePath))
+	if (!IsA(taken, HashPath) && !IsA(taken, MergePath) && !IsA(taken, AggPath))
 		return taken;
 	choice.joins = add_joins(NIL, taken, false);
 	choice.best_time = gpusort_path_time(place->root, taken, -1, &estimated);
-	compete(&choice, gpusort_joined_ranges_path(place->root, (JoinPath *) taken));
+	choice.own_time = taken == path ? choice.best_time : gpusort_path_time(place->root, path, -1, &estimated);
+	if (IsA(taken, AggPath))
+		compete(&choice, gpusort_grouped_ranges_path(place->root, (AggPath *) taken, place->ordered && taken->pathkeys != NIL));
+	else
+		compete(&choice, gpusort_joined_ranges_path(place->root, (JoinPath *) taken));
 	if (choice.best != taken)
 		take_cost(choice.best, path->startup_cost, path->total_cost);
 	return choice.best;

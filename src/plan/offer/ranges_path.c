@@ -17,8 +17,6 @@
 #include "plan/offer/ranges_path.h"
 
 #include "keys/types.h"
-#include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
@@ -36,30 +34,11 @@ typedef struct Ranges
 
 static bool find_ranges(Ranges *ranges, const Path *path);
 
-/* A row of a window function's arguments in its place: whether it may run in workers is told by these and by its own function. */
-static Node *
-without_window_functions(Node *node, void *context)
-{
-	WindowFunc *function = (WindowFunc *) node;
-	List *args;
-
-	if (node == NULL || !IsA(node, WindowFunc))
-		return node == NULL ? NULL : expression_tree_mutator(node, without_window_functions, context);
-	args = list_copy(function->args);
-	if (function->aggfilter != NULL)
-		args = lappend(args, function->aggfilter);
-	return (Node *) makeFuncExpr(function->winfnoid, function->wintype, args, function->wincollid, function->inputcollid, COERCE_EXPLICIT_CALL);
-}
-
-/* Returns true if workers may compute it; window functions they may, as all rows that these see are in one process. */
+/* Returns true if workers may compute it. */
 static bool
 is_safe(const Ranges *ranges, const void *expression)
 {
-	Node *node = (Node *) expression;
-
-	if (ranges->root->parse->hasWindowFuncs)
-		node = without_window_functions(node, NULL);
-	return is_parallel_safe(ranges->root, node);
+	return is_parallel_safe(ranges->root, (Node *) expression);
 }
 
 /* Returns true if the path's rows have one column with the values of a key, so that it is plain which the plan sorts by. */
@@ -113,18 +92,16 @@ join_ranges(Ranges *ranges, const MergePath *path)
 	return gpusort_joins_range_keys(path, ranges->key, inner.key) && is_safe(ranges, path->jpath.joinrestrictinfo);
 }
 
-/* Groups by so many clauses, of which one must be of the key. */
 static bool
-group_ranges(const Ranges *ranges, List *clauses, List *tlist)
+group_ranges(Ranges *ranges, const AggPath *path)
 {
-	return gpusort_groups_by_key(ranges->key, clauses, tlist);
+	return path->aggstrategy == AGG_SORTED && find_ranges(ranges, path->subpath) &&
+		gpusort_groups_by_key(ranges->key, path->groupClause, ranges->root->processed_tlist) && is_safe(ranges, path->qual);
 }
 
 static bool
 find_ranges(Ranges *ranges, const Path *path)
 {
-	List *tlist = ranges->root->processed_tlist;
-
 	if (!is_safe(ranges, path->pathtarget->exprs))
 		return false;
 	switch (nodeTag(path))
@@ -133,37 +110,8 @@ find_ranges(Ranges *ranges, const Path *path)
 			return gpusort_path_is_sort(path) && sort_ranges(ranges, (const GpuSortPath *) path);
 		case T_MergePath:
 			return join_ranges(ranges, (const MergePath *) path);
-		case T_ProjectionPath:
-			return find_ranges(ranges, ((const ProjectionPath *) path)->subpath);
 		case T_AggPath:
-			{
-				const AggPath *agg = (const AggPath *) path;
-
-				return agg->aggstrategy == AGG_SORTED && (agg->aggsplit == AGGSPLIT_SIMPLE || agg->aggsplit == AGGSPLIT_INITIAL_SERIAL) && find_ranges(ranges, agg->subpath) &&
-					group_ranges(ranges, agg->groupClause, tlist) && is_safe(ranges, agg->qual);
-			}
-		case T_GroupPath:
-			{
-				const GroupPath *group = (const GroupPath *) path;
-
-				return find_ranges(ranges, group->subpath) && group_ranges(ranges, group->groupClause, tlist) &&
-					is_safe(ranges, group->qual);
-			}
-		case T_UpperUniquePath:
-			{
-				const UpperUniquePath *unique = (const UpperUniquePath *) path;
-
-				/* by the first of what it is sorted by */
-				return unique->numkeys > 0 && find_ranges(ranges, unique->subpath);
-			}
-		case T_WindowAggPath:
-			{
-				const WindowAggPath *window = (const WindowAggPath *) path;
-
-				return find_ranges(ranges, window->subpath) &&
-					group_ranges(ranges, window->winclause->partitionClause, tlist) &&
-					is_safe(ranges, window->winclause->startOffset) && is_safe(ranges, window->winclause->endOffset);
-			}
+			return group_ranges(ranges, (const AggPath *) path);
 		default:
 			return false;
 	}
