@@ -396,12 +396,15 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 	const Path *inner_path = path->jpath.innerjoinpath;
 	double outer_factor = guessed_side(estimate, &path->jpath.path, outer_path);
 	double inner_factor = guessed_side(estimate, &path->jpath.path, inner_path);
+	List *keys = path->outersortkeys != NIL ? path->outersortkeys : outer_path->pathkeys;
 	PathTime outer = input_time(estimate, outer_path);
 	PathTime inner = input_time(estimate, inner_path);
 	GpuSortShape shape = {.kind = GPUSORT_NODE_MERGE_JOIN, .rows_out = path->jpath.path.rows * outer_factor * inner_factor};
 	bool may_lift = gpusort_joins_range_keys(path, outer.range_key, inner.range_key) &&
 		is_parallel_safe(estimate->root, (Node *) path->jpath.joinrestrictinfo);
 
+	if (keys != NIL)
+		shape.comparison = gpusort_string_factor(linitial_node(PathKey, keys));
 	outer.before += more_rows_time(outer_path, outer.rows, outer_factor);
 	inner.before += more_rows_time(inner_path, inner.rows, inner_factor);
 	shape.rows = outer.rows *= outer_factor;
@@ -490,7 +493,7 @@ shared_sort_time(const GpuSortPath *path, const PathTime *input)
 	return (PathTime){
 		.rows = input->rows,
 		.before = total_time(input) + sort->ingest * input->rows + sort->setup / gpusort_crowd(workers) + shared_order_time(path),
-		.above = (sort->emit + sort->compare) * input->rows,
+		.above = (sort->emit + sort->compare) * input->rows + (path->verified ? gpusort_verify_time(input->rows) : 0),
 		.processes = gpusort_range_processes(workers),
 		.range_key = linitial_node(PathKey, path->custom.path.pathkeys),
 		.shared = true,

@@ -86,6 +86,16 @@ hash_join_time(const GpuSortShape *shape)
 	return time;
 }
 
+/* Each row is compared with the next of the other side, and one that was joined with the mark, too. */
+static double
+merge_join_time(const GpuSortShape *shape)
+{
+	const double dearer = Max(shape->comparison, 1) - 1;
+
+	return (shape->rows + shape->inner_rows) * TIME(MERGE_JOIN_ROW) + shape->rows_out * TIME(JOINED_ROW) +
+		(shape->rows + shape->inner_rows + shape->rows_out) * TIME(COMPARISON) * dearer;
+}
+
 /* Returns what a node takes, in ns, beside what is below it. */
 double
 gpusort_node_time(const GpuSortShape *shape)
@@ -108,7 +118,7 @@ gpusort_node_time(const GpuSortShape *shape)
 		case GPUSORT_NODE_HASH_JOIN:
 			return hash_join_time(shape);
 		case GPUSORT_NODE_MERGE_JOIN:
-			return (shape->rows + shape->inner_rows) * TIME(MERGE_JOIN_ROW) + shape->rows_out * TIME(JOINED_ROW);
+			return merge_join_time(shape);
 		case GPUSORT_NODE_APPEND:
 			return shape->rows * TIME(APPEND_ROW);
 		case GPUSORT_NODE_MERGE_APPEND:

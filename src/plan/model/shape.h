@@ -58,6 +58,7 @@ typedef struct GpuSortShape
 	double entry;      /* bytes of a group in a hash table */
 	double table_rows; /* of a hash join's table, which processes may share */
 	double batches;    /* of a hash join */
+	double comparison; /* of a merge join: how many times as long as of numbers a comparison takes; 0: as long */
 	int workers;       /* of a Gather */
 	double cost;       /* of another node */
 } GpuSortShape;

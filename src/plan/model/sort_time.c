@@ -385,6 +385,13 @@ gpusort_least_gain(bool sort)
 	return gpusort_constant(sort ? GPUSORT_TIME_SORT_GAIN : GPUSORT_TIME_GAIN, false) * gpusort_setup_cost / DEFAULT_SETUP_COST;
 }
 
+/* Returns what it takes to verify the order of so many rows under a collation of the C library: each is compared with the next. */
+double
+gpusort_verify_time(double rows)
+{
+	return rows * gpusort_constant(GPUSORT_TIME_COMPARISON, false) * gpusort_constant(GPUSORT_TIME_STRING_LIBC, false);
+}
+
 /* Returns what reading a process's ranges takes beside their rows. */
 double
 gpusort_ranges_time(void)

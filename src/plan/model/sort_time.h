@@ -42,6 +42,7 @@ extern double gpusort_native_sort_time(double rows, int width, double first, dou
 extern double gpusort_string_factor(const PathKey *key);
 extern bool gpusort_path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *key);
 extern double gpusort_ranges_time(void);
+extern double gpusort_verify_time(double rows);
 extern double gpusort_least_gain(bool sort);
 
 #endif /* GPUSORT_SORT_TIME_H */

@@ -51,7 +51,7 @@ with_sort_columns(const JoinPlace *join, Path *path, List *pathkeys)
 
 		if (member == NULL)
 			return NULL;
-		if (list_member(target->exprs, member->em_expr))
+		if (gpusort_count_columns(target->exprs, member) > 0)
 			continue;
 		if (target == path->pathtarget)
 			target = copy_pathtarget(target);

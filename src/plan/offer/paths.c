@@ -208,6 +208,26 @@ admit_path(const Path *input, double rows, List *pathkeys)
 	return gpusort_admit(&candidate);
 }
 
+static const Expr *
+without_labels(const Expr *expr)
+{
+	while (IsA(expr, RelabelType))
+		expr = ((const RelabelType *) expr)->arg;
+	return expr;
+}
+
+/* Returns how many of these expressions have the values of a member of what is sorted by, as PostgreSQL looks for it: relabelled or not. */
+int
+gpusort_count_columns(List *exprs, const EquivalenceMember *member)
+{
+	int columns = 0;
+	ListCell *cell;
+
+	foreach(cell, exprs)
+		columns += equal(without_labels(lfirst(cell)), without_labels(member->em_expr));
+	return columns;
+}
+
 /* Returns true if the path's target has the columns that it is to be sorted by. */
 static bool
 has_sort_columns(const Path *path, List *pathkeys)
@@ -221,7 +241,7 @@ has_sort_columns(const Path *path, List *pathkeys)
 
 		foreach(cell, lfirst_node(PathKey, key)->pk_eclass->ec_members)
 		{
-			if (list_member(path->pathtarget->exprs, lfirst_node(EquivalenceMember, cell)->em_expr))
+			if (gpusort_count_columns(path->pathtarget->exprs, lfirst_node(EquivalenceMember, cell)) > 0)
 				found = true;
 		}
 		if (!found)

@@ -47,19 +47,9 @@ has_one_column(const Path *path, const PathKey *key)
 {
 	int columns = 0;
 	ListCell *cell;
-	ListCell *member;
 
-	foreach(cell, path->pathtarget->exprs)
-	{
-		foreach(member, key->pk_eclass->ec_members)
-		{
-			if (equal(lfirst_node(EquivalenceMember, member)->em_expr, lfirst(cell)))
-			{
-				columns++;
-				break;
-			}
-		}
-	}
+	foreach(cell, key->pk_eclass->ec_members)
+		columns += gpusort_count_columns(path->pathtarget->exprs, lfirst_node(EquivalenceMember, cell));
 	return columns == 1;
 }
 
