@@ -49,6 +49,9 @@ BEGIN
 	IF node->>'Partial Mode' IN ('Partial', 'Finalize') THEN
 		name := (node->>'Partial Mode') || ' ' || name;
 	END IF;
+	IF node ? 'Range Key' AND jsonb_array_length(node->'Range Key') = 0 THEN
+		name := name || ' without ranges';
+	END IF;
 	SELECT string_agg(partial.shape_of(c), ', ') INTO below FROM jsonb_array_elements(node->'Plans') c;
 	RETURN name || coalesce('(' || below || ')', '');
 END $$;
@@ -80,7 +83,7 @@ CREATE FUNCTION partial.compare(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	shape text := partial.shape(partial.digest(query));
 BEGIN
-	IF shape NOT LIKE '%Gather%GpuSortOutput%' OR shape LIKE '%Exchange%' THEN
+	IF shape NOT LIKE '%Gather%GpuSortOutput%' OR shape LIKE '%Exchange%' OR shape LIKE '%without ranges%' THEN
 		RETURN 'not partial: ' || shape;
 	ELSIF partial.native(query) <> partial.forced(query) THEN
 		RETURN 'other rows: ' || partial.forced(query) || ', not ' || partial.native(query);
@@ -126,11 +129,11 @@ INSERT INTO partial.query (query) VALUES
 	('WITH j AS MATERIALIZED (SELECT a.id, b.t FROM partial.a JOIN partial.b USING (k)) SELECT * FROM j x'),
 	('SELECT a.id, b.id FROM partial.a JOIN partial.b ON a.t COLLATE "und-x-icu" = b.t COLLATE "und-x-icu" WHERE a.few < 20 AND b.four = 1');
 
--- in the place of merge joins, and of hash joins
+-- in the place of merge joins, and of hash joins, but those of strings, which take a merge join long to compare
 SET enable_hashjoin = off;
 SELECT is(partial.compare(query), 'same', query) FROM partial.query ORDER BY ordinal;
 RESET enable_hashjoin;
-SELECT is(partial.compare(query), 'same', query) FROM partial.query ORDER BY ordinal;
+SELECT is(partial.compare(query), 'same', query) FROM partial.query WHERE query !~ 'USING .t.|COLLATE' ORDER BY ordinal;
 
 -- small sides, and such as are empty: whatever the plan
 SELECT is(partial.forced(query), partial.native(query), query) FROM unnest(ARRAY[
@@ -173,6 +176,7 @@ RESET enable_hashjoin;
 SET gpusort.row_cost = 0;
 
 -- fewer workers than planned, or none; as many as there are
+SET enable_hashjoin = off;
 SET max_parallel_workers = 0;
 SELECT is(count(*) FILTER (WHERE partial.compare(query) = 'same'), count(*), 'no workers') FROM partial.query;
 SET max_parallel_workers = 1;
@@ -184,6 +188,7 @@ RESET gpusort.verify_rows;
 SET work_mem = '64kB';
 SELECT is(count(*) FILTER (WHERE partial.compare(query) = 'same'), count(*), 'little work_mem') FROM partial.query;
 RESET work_mem;
+RESET enable_hashjoin;
 
 -- the service takes no part: one process does it all
 SET plan_cache_mode = force_generic_plan;
