@@ -278,11 +278,12 @@ prepare(GpuSortPartialState *state)
 static void
 begin(GpuSortPartialState *state)
 {
+	/* Others may take the end of its rows for the end of all: so does a parallel Append. */
 	if (state->shared == NULL && IsParallelWorker())
-	{
-		state->stage = GPUSORT_PARTIAL_ENDED;
-		return;
-	}
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a parallel worker has loaded another build of gpusort than its leader"),
+				 errhint("Run the query again in a new session.")));
 	if (state->shared == NULL)
 		gpusort_partial_begin_without_workers(state);
 	state->sorts.partial = true;

@@ -158,7 +158,7 @@ gpusort_partial_initialize_worker(CustomScanState *node, shm_toc *toc, void *coo
 {
 	GpuSortPartialState *state = (GpuSortPartialState *) node;
 
-	/* After make install a worker may have loaded another module than its leader; it leaves everything to others. */
+	/* After make install a worker may have loaded another module than its leader: an error, should it be asked for a row. */
 	if (((GpuSortPartialShared *) coordinate)->build == gpusort_module_build())
 		state->shared = coordinate;
 }

@@ -35,7 +35,7 @@ my %queries = (
 	first => sprintf($sum, 'SELECT * FROM (SELECT id, g, row_number() OVER (PARTITION BY g ORDER BY id DESC) AS r FROM t) s WHERE r = 1'),
 	group => sprintf($sum, q{SELECT g, count(DISTINCT id), string_agg(pad, ',' ORDER BY id) FROM t GROUP BY g}),
 	distinct => sprintf($sum, 'SELECT DISTINCT ON (g) g, id, pad FROM t ORDER BY g, id'),
-	join => sprintf($in_order, 'SELECT g, t.id, other.id AS o FROM t JOIN other USING (g) ORDER BY g'));
+	join => sprintf($sum, 'SELECT g, t.id, other.id AS o FROM t JOIN other USING (g) ORDER BY g'));
 # Where a process waits: while rows are ingested, and while a window is computed.
 my $ingest_gate = sprintf($in_order, 'SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t WHERE gate(id, 50000) > 0 ORDER BY g, id');
 my $window_gate = sprintf($in_order, 'SELECT g, id, sum(gate(id, %d)) OVER (PARTITION BY g ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id');
