@@ -15,6 +15,10 @@
  * that, of which the second is divided.  Whether it may is guessed here, from paths: the
  * sort's first column is one that each node groups by, and expressions are parallel safe.
  *
+ * Below a Gather all times and rows are those of one process of several.  Where these share ranges of sorted rows (a
+ * GpuSortOutput) the order is what all wait for, and the rest each does for its part; the Gather above counts what
+ * the processes take from each other, as of any partial path.
+ *
  * Estimates of rows can be wrong by ten and more.  So times are also asked for as if there were
  * more groups, or fewer, or as many times the rows on one side of a join (GpuSortGuess).
  *
