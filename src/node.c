@@ -97,9 +97,15 @@ gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *k
 }
 
 List *
-gpusort_output_plan_pack(int rescan_param)
+gpusort_output_plan_pack(int rescan_param, bool partial)
 {
-	return list_make1(list_make1_int(rescan_param));
+	return list_make1(list_make2_int(rescan_param, partial));
+}
+
+bool
+gpusort_output_plan_is_partial(const CustomScan *plan)
+{
+	return lsecond_int((const List *) linitial(plan->custom_private)) != 0;
 }
 
 int

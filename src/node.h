@@ -19,6 +19,15 @@
  *	          GpuSort			parallel-aware: ingests this process's part, then emits the range at hand
  *	            partial plan
  *
+ * The same where the rows are wanted in no order, anywhere below a Gather:
+ *
+ *	  Gather
+ *	    plan					partial: joins, aggregates
+ *	      GpuSortOutput			in each process: gives what it makes of its ranges to the node above
+ *	        plan
+ *	          GpuSort			parallel-aware
+ *	            partial plan
+ *
  * Neither of the two rooms includes a header of the other's.  The planner makes
  * CustomScans with these method tables, and packs into them what the executor unpacks
  * when it begins the node.
@@ -66,8 +75,12 @@ extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
 extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *key_types);
 
-/* custom_private of a GpuSortOutput: the Gather's rescan_param, by which the plan below it starts over. */
-extern List *gpusort_output_plan_pack(int rescan_param);
+/*
+ * custom_private of a GpuSortOutput: the Gather's rescan_param, by which the plan below it starts over, -1 while it is
+ * not known; and whether its rows go to the node above it, each process's own, in place of a queue.
+ */
+extern List *gpusort_output_plan_pack(int rescan_param, bool partial);
+extern bool gpusort_output_plan_is_partial(const CustomScan *plan);
 extern int gpusort_output_plan_rescan_param(const CustomScan *plan);
 
 /*

@@ -12,7 +12,9 @@
  * Of a shared sort no rows come unasked: begin, (get_chunk, put_chunk)*, sort, cut,
  * (read, (next_data, free_data)*, skip)*, end, and no rewind; in a process that
  * reads what another has had sorted: join, (read, (next_data, free_data)*, skip)*,
- * end.  Rows are given out by intervals, in the order in which these were asked for; an
+ * end.  Where another process that has joined as the sorter has the rows sorted: begin, (get_chunk, put_chunk)*,
+ * leave, (read, (next_data, free_data)*, skip)*, end; there, join, sort, cut and then as a reader, or
+ * join, leave, end.  Rows are given out by intervals, in the order in which these were asked for; an
  * interval is over when its last row has come, or with skip.  The service may send rows of
  * the next before all of the one at hand, when that is larger than it thought: they wait here.
  *
@@ -77,6 +79,7 @@ struct GpuSortClient
 	uint64 next_row; /* the number of the row that comes next */
 
 	bool shared;
+	bool void_grants;                         /* chunks may have been granted that others' SORT took back */
 	bool in_runs;                             /* they are read back, sorted and merged as they come, which may take long */
 	uint64 sorted_rows;                       /* that can be read, after sort */
 	RowInterval intervals[GPUSORT_READS_MAX]; /* asked for and not over, oldest first */
@@ -185,14 +188,17 @@ gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
 		return NULL;
 	message.u.job_begin = *request;
 	if (request->shared)
+	{
 		expect_intervals(client);
+		client->void_grants = true;
+	}
 	return enter_job(client, &message, GPUSORT_MSG_JOB_BEGIN, 0, failure);
 }
 
 /*
- * Joins the sort that another process has begun, to add rows to it; as a reader,
- * to read those of a shared sort, which is sorted.  NULL when the service is not
- * there or refuses.  The client is allocated in the current memory context.
+ * Joins the sort that another process has begun: to add rows to it; as a reader, to read those of a shared
+ * sort, which is sorted, or, where all rows have been put and it is not, as its sorter, to have them sorted
+ * and cut before.  NULL when the service is not there or refuses.  The client is allocated in the current memory context.
  */
 GpuSortClient *
 gpusort_client_join(uint64 token, uint32 generation, bool reader, GpuSortFailure *failure)
@@ -364,7 +370,10 @@ end_input(GpuSortClient *client, GpuSortMessageType type, GpuSortMessageType ans
 	}
 }
 
-/* After join: what was put is sure to be in the sort when this returns true. */
+/*
+ * After join: what was put is sure to be in the sort when this returns true.  After begin of a shared sort: the
+ * same, and a sorter may have it sorted in our place; its rows can be read then.
+ */
 bool
 gpusort_client_leave(GpuSortClient *client, GpuSortFailure *failure)
 {
@@ -403,6 +412,7 @@ gpusort_client_sort(GpuSortClient *client, uint64 first, GpuSortOutcome *outcome
 								   " bytes in memory and " UINT64_FORMAT " on disk",
 								   outcome->rows_in, outcome->runs, outcome->run_memory, outcome->run_disk);
 	client->sorted_rows = outcome->rows;
+	client->void_grants = false;
 	client->in_runs = outcome->runs > 0;
 	return true;
 }
@@ -418,9 +428,14 @@ gpusort_client_expect_runs(GpuSortClient *client)
 static bool
 receive_output(GpuSortClient *client, GpuSortMessage *message, GpuSortFailure *failure)
 {
-	if (client->in_runs)
-		return gpusort_connection_receive(&client->connection, message, failure);
-	return gpusort_connection_receive_soon(&client->connection, message, failure);
+	bool received;
+
+	do
+	{
+		received = client->in_runs ? gpusort_connection_receive(&client->connection, message, failure)
+								   : gpusort_connection_receive_soon(&client->connection, message, failure);
+	} while (received && client->void_grants && message->type == GPUSORT_MSG_CHUNK);
+	return received;
 }
 
 /* Gives a chunk back, without the length of its first row: if it came again as it is, that would show. */

@@ -10,6 +10,12 @@
  * if it has registered, when it has put its part; wait_parts, and, if there are any, next_part and
  * verified_part until there is none; wait; next until there is none.  Any of them stop, at any time.
  *
+ * Where no process leads (partial_output.c), because the leader of the plan may be the last to come, or busy with rows
+ * that workers send: each process registers, and signs off or seals: who is the last of those that have registered
+ * seals the ingest, if one of them has found the end of the rows.  Then await_task until there are ranges, or no rows
+ * are wanted; one of them is to have the rows sorted.  Nobody waits for a process that has not registered, and one that
+ * has waits for nobody before it has signed off.
+ *
  * Ranges are claimed in rising order, so that the leader, which emits them in that order, never waits for
  * one whose turn among the workers is far off.
  *
@@ -40,6 +46,9 @@ gpusort_claims_start(GpuSortClaims *claims, bool stop)
 	claims->signed_off = 0;
 	claims->sealed = false;
 	claims->published = false;
+	claims->whole = false;
+	claims->ordering = false;
+	claims->taken = false;
 	claims->ranges = 0;
 	claims->next = 0;
 	claims->verifying = false;
@@ -94,6 +103,77 @@ gpusort_claims_sign_off(GpuSortClaims *claims)
 	claims->signed_off++;
 	LWLockRelease(&claims->lock);
 	wake_all(claims);
+}
+
+/*
+ * A process that has registered has put its rows; whole: all that it found, up to the end.  Seals the ingest if all have,
+ * and somebody found the end: what a process has left to others they have put.
+ */
+void
+gpusort_claims_sign_off_or_seal(GpuSortClaims *claims, bool whole)
+{
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	claims->signed_off++;
+	claims->whole |= whole;
+	claims->sealed = claims->whole && claims->registered == claims->signed_off;
+	LWLockRelease(&claims->lock);
+	wake_all(claims);
+}
+
+/* Returns what there is to do for a process, which is that process's from now on if it is to order rows; else NONE. */
+static GpuSortClaimsTask
+find_task(GpuSortClaims *claims, bool orders, bool verifies)
+{
+	GpuSortClaimsTask task = GPUSORT_TASK_NONE;
+
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	if (claims->published)
+		task = GPUSORT_TASK_READ;
+	else if (claims->verifying && verifies)
+		task = GPUSORT_TASK_VERIFY;
+	else if (claims->sealed && !claims->ordering && orders)
+	{
+		claims->ordering = true;
+		task = GPUSORT_TASK_ORDER;
+	}
+	LWLockRelease(&claims->lock);
+	return task;
+}
+
+/* Waits until there is something to do; orders, verifies: whether the process would do that. */
+GpuSortClaimsTask
+gpusort_claims_await_task(GpuSortClaims *claims, bool orders, bool verifies)
+{
+	GpuSortClaimsTask task = GPUSORT_TASK_NONE;
+
+	ConditionVariablePrepareToSleep(&claims->changed);
+	while (!claims->stop && (task = find_task(claims, orders, verifies)) == GPUSORT_TASK_NONE)
+		ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_RANGES));
+	ConditionVariableCancelSleep();
+	return task;
+}
+
+/* A process that was to have the rows sorted cannot: another one is to. */
+void
+gpusort_claims_yield_order(GpuSortClaims *claims)
+{
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	claims->ordering = false;
+	LWLockRelease(&claims->lock);
+	wake_all(claims);
+}
+
+/* Returns true to the first process that asks: it is to do everything alone. */
+bool
+gpusort_claims_take_all(GpuSortClaims *claims)
+{
+	bool first;
+
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	first = !claims->taken;
+	claims->taken = true;
+	LWLockRelease(&claims->lock);
+	return first;
 }
 
 /* The leader has put its rows: waits until all workers that have registered have signed off, or stop. */

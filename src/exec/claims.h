@@ -19,6 +19,13 @@
 /* Number of the leader among the processes; worker i (ParallelWorkerNumber) is i + 1. */
 #define GPUSORT_LEADER_PROCESS 0
 
+/* What a process has contributed. */
+typedef struct GpuSortProcessFigures
+{
+	uint64 ranges;
+	uint64 rows;
+} GpuSortProcessFigures;
+
 /* In shared memory.  For claims.c alone, but for stop, registered once sealed, ranges once published, and failure once stopped. */
 typedef struct GpuSortClaims
 {
@@ -30,6 +37,9 @@ typedef struct GpuSortClaims
 	int signed_off;            /* of them: have ingested */
 	bool sealed;               /* who has not registered has no part in the ingest */
 	bool published;            /* the ranges are there to be claimed */
+	bool whole;                /* somebody who has signed off found the end of the rows to ingest */
+	bool ordering;             /* a process has the rows sorted */
+	bool taken;                /* a process does everything alone */
 	uint32 ranges;
 	uint32 next; /* the first range that is nobody's */
 	GpuSortFailure failure;
@@ -57,6 +67,20 @@ extern void gpusort_claims_sign_off(GpuSortClaims *claims);
 extern bool gpusort_claims_wait_parts(GpuSortClaims *claims);
 extern bool gpusort_claims_wait(GpuSortClaims *claims);
 extern int gpusort_claims_next(GpuSortClaims *claims, int process);
+
+/* Of processes of which none leads */
+typedef enum GpuSortClaimsTask
+{
+	GPUSORT_TASK_NONE,   /* no rows are wanted any more */
+	GPUSORT_TASK_ORDER,  /* to have the rows sorted and publish the ranges, or yield */
+	GPUSORT_TASK_VERIFY, /* to verify parts */
+	GPUSORT_TASK_READ,   /* to claim ranges */
+} GpuSortClaimsTask;
+
+extern void gpusort_claims_sign_off_or_seal(GpuSortClaims *claims, bool whole);
+extern GpuSortClaimsTask gpusort_claims_await_task(GpuSortClaims *claims, bool orders, bool verifies);
+extern void gpusort_claims_yield_order(GpuSortClaims *claims);
+extern bool gpusort_claims_take_all(GpuSortClaims *claims);
 
 /* Everybody's */
 extern int gpusort_claims_next_part(GpuSortClaims *claims);

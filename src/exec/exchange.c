@@ -34,6 +34,7 @@
 #include "access/parallel.h"
 #include "commands/explain.h"
 #include "client/slots.h"
+#include "exec/claims.h"
 #include "exec/explain.h"
 #include "exec/gather.h"
 #include "exec/output.h"
@@ -72,13 +73,6 @@ typedef struct StashedRange
 	Tuplestorestate *rows;
 } StashedRange;
 
-/* What a process has contributed. */
-typedef struct ProcessFigures
-{
-	uint64 ranges;
-	uint64 rows;
-} ProcessFigures;
-
 typedef struct ExchangeState
 {
 	CustomScanState css; /* must be first field */
@@ -94,8 +88,8 @@ typedef struct ExchangeState
 	StashedRange stash[STASHED_RANGES_MAX]; /* in rising order; stores are kept for others when a range has been emitted */
 	int stashed;
 
-	int nprocesses;          /* entries in figures */
-	ProcessFigures *figures; /* by process, of the last time */
+	int nprocesses;                 /* entries in figures */
+	GpuSortProcessFigures *figures; /* by process, of the last time */
 } ExchangeState;
 
 /* The first stashed range has been emitted; its store will do for another. */
@@ -163,7 +157,7 @@ begin_exchange(ExchangeState *state)
 	state->ranges = state->output->shared->claims.ranges;
 
 	state->nprocesses = 1 + gather->nworkers_launched;
-	bytes = state->nprocesses * sizeof(ProcessFigures);
+	bytes = state->nprocesses * sizeof(GpuSortProcessFigures);
 	if (state->figures != NULL)
 		pfree(state->figures);
 	state->figures = MemoryContextAllocZero(gather->ps.state->es_query_cxt, bytes);
@@ -498,22 +492,12 @@ explain_exchange_node(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	ExchangeState *state = (ExchangeState *) node;
 	GpuSortScanState *sort = gpusort_output_first_sort(state->output);
-	List *by_process = NIL;
 
 	gpusort_explain_keys(sort, "Range Key", sort->info.range_columns, ancestors, es);
 	if (!es->analyze || state->stage == STAGE_BEGIN || state->stage == STAGE_GATHER)
 		return;
 	ExplainPropertyUInteger("Ranges", NULL, state->ranges, es);
-	if (!es->verbose)
-		return;
-	for (int i = 0; i < state->nprocesses; i++)
-	{
-		const ProcessFigures *figures = &state->figures[i];
-		char *name = i == GPUSORT_LEADER_PROCESS ? pstrdup("leader") : psprintf("worker %d", i - 1);
-
-		by_process = lappend(by_process, psprintf("%s " UINT64_FORMAT " of " UINT64_FORMAT " ranges", name, figures->rows, figures->ranges));
-	}
-	ExplainPropertyList("Rows by Process", by_process, es);
+	gpusort_explain_processes(state->figures, state->nprocesses, es);
 }
 
 static const CustomExecMethods exec_methods = {

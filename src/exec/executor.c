@@ -23,7 +23,7 @@
  *	  ingest.c			the node below Gather; prefixes.c: what is in the keys
  *	  ties.c, first_rows.c, bound.c, ranks.c
  *
- * The nodes above a sort whose rows several processes read are in exchange.c and output.c, with
+ * The nodes above a sort whose rows several processes read are in exchange.c and output.c, or in partial_output.c, with
  * claims.c.  They drive such a GpuSort: its rows are put before one is asked for.
  *
  * A plain rescan with unchanged parameters has the service start again at the
@@ -41,6 +41,7 @@
 #include "exec/explain.h"
 #include "exec/fallback.h"
 #include "exec/ingest.h"
+#include "exec/partial_output.h"
 #include "exec/scan_state.h"
 #include "exec/service_sort.h"
 #include "exec/shared_sort.h"
@@ -89,7 +90,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	state->keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
 	state->sort_context = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
 	gpusort_first_rows_init(&state->first, outerPlanState(node));
-	if (state->info.range_columns > 0)
+	if (plan->scan.plan.parallel_aware)
 		gpusort_shared_sort_create(state);
 	state->stage = GPUSORT_STAGE_INPUT;
 	MemoryContextSwitchTo(caller);
@@ -208,7 +209,7 @@ state_of(PlanState *ps)
 	return (GpuSortScanState *) ps;
 }
 
-/* Shows nodes that may be above a GpuSort to it. */
+/* Shows nodes that may be above a GpuSort to it, and to a GpuSortOutput the Gather above it, which is arg. */
 static bool
 visit(PlanState *ps, void *arg)
 {
@@ -218,6 +219,10 @@ visit(PlanState *ps, void *arg)
 		gpusort_ranks_consider((WindowAggState *) ps, &state->ranked);
 	else if (IsA(ps, LimitState) && (state = state_of(gpusort_bound_node((LimitState *) ps))) != NULL)
 		state->limit = (LimitState *) ps;
+	if (IsA(ps, GatherState) || IsA(ps, GatherMergeState))
+		arg = ps;
+	else if (arg != NULL)
+		gpusort_partial_output_note_gather(ps, arg);
 	return planstate_tree_walker(ps, visit, arg);
 }
 

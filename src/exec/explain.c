@@ -10,6 +10,7 @@
 #include "commands/explain.h"
 #include "exec/scan_state.h"
 #include "exec/service_sort.h"
+#include "exec/shared_sort.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
@@ -164,12 +165,22 @@ show_phases(const GpuSortTimes *ms, const GpuSortFigures *figures, ExplainState 
 	ExplainCloseGroup("Phases", "Phases", true, es);
 }
 
+/* Returns true if the service took no part in a shared sort, which another process may have done alone. */
+static bool
+is_refused(const GpuSortScanState *state)
+{
+	return state->stage == GPUSORT_STAGE_INPUT && state->shared != NULL &&
+		gpusort_shared_sort_failure(state)->reason != GPUSORT_REASON_NONE;
+}
+
 /* Returns true if there is nothing to tell of a sort; one whose rows other processes have read may have emitted none here. */
 static bool
 is_untold(const GpuSortScanState *state)
 {
 	if (state->stage == GPUSORT_STAGE_LOST)
 		return true;
+	if (is_refused(state))
+		return false;
 	return state->stage == GPUSORT_STAGE_INPUT && (state->shared == NULL || state->figures.outcome.key_bits == 0);
 }
 
@@ -185,9 +196,9 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	if (!es->analyze || is_untold(state))
 		return;
 
-	if (state->stage == GPUSORT_STAGE_TUPLESORT)
+	if (state->stage == GPUSORT_STAGE_TUPLESORT || is_refused(state))
 	{
-		const GpuSortFailure *reason = &state->fallback.reason;
+		const GpuSortFailure *reason = is_refused(state) ? gpusort_shared_sort_failure(state) : &state->fallback.reason;
 
 		ExplainPropertyText("Sort Method", "fallback: tuplesort", es);
 		ExplainPropertyText("Fallback Reason", psprintf("%s: %s", gpusort_reason_name(reason->reason), reason->text),
@@ -215,4 +226,21 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 		show_queue(&ms, es);
 		show_phases(&ms, figures, es);
 	}
+}
+
+/* With VERBOSE: which rows and ranges processes have read, by their numbers. */
+void
+gpusort_explain_processes(const GpuSortProcessFigures *figures, int nprocesses, ExplainState *es)
+{
+	List *by_process = NIL;
+
+	if (!es->verbose)
+		return;
+	for (int i = 0; i < nprocesses; i++)
+	{
+		char *name = i == GPUSORT_LEADER_PROCESS ? pstrdup("leader") : psprintf("worker %d", i - 1);
+
+		by_process = lappend(by_process, psprintf("%s " UINT64_FORMAT " of " UINT64_FORMAT " ranges", name, figures[i].rows, figures[i].ranges));
+	}
+	ExplainPropertyList("Rows by Process", by_process, es);
 }

@@ -47,6 +47,7 @@
 #include "exec/claims.h"
 #include "exec/fallback.h"
 #include "exec/joint_check.h"
+#include "exec/partial_output.h"
 #include "exec/shared_sort.h"
 #include "exec/sort_set.h"
 #include "exec/stream.h"
@@ -76,22 +77,7 @@ note_lost(GpuSortOutputState *state)
 static bool
 begin_range(GpuSortOutputState *state, GpuSortFailure *failure)
 {
-	PlanState *child = outerPlanState(state);
-
-	for (int i = 0; i < state->sorts.count; i++)
-	{
-		if (!gpusort_stream_begin_range(state->sorts.sorts[i], failure))
-			return false;
-	}
-	if (state->started)
-	{
-		MemoryContext caller = MemoryContextSwitchTo(child->state->es_query_cxt);
-
-		child->chgParam = bms_add_member(child->chgParam, state->rescan_param);
-		MemoryContextSwitchTo(caller);
-	}
-	state->started = true;
-	return true;
+	return gpusort_stream_begin_ranges(&state->sorts, outerPlanState(state), state->rescan_param, &state->started, failure);
 }
 
 /* Writes what the plan below makes of the range at hand to the queue; false if that is not wanted any more, or lost. */
@@ -157,6 +143,7 @@ ingest_in_worker(GpuSortOutputState *state)
 {
 	GpuSortClaims *claims = &state->shared->claims;
 	GpuSortFailure failure;
+	bool whole;
 
 	if (!gpusort_claims_register(claims))
 	{
@@ -164,7 +151,7 @@ ingest_in_worker(GpuSortOutputState *state)
 			elog(ERROR, "a parallel worker has rows that came too late to be sorted");
 		return;
 	}
-	if (!gpusort_shared_sorts_ingest(&state->sorts, &claims->stop, &failure))
+	if (!gpusort_shared_sorts_ingest(&state->sorts, &claims->stop, &whole, &failure))
 		gpusort_claims_stop(claims, &failure);
 	gpusort_claims_sign_off(claims);
 }
@@ -226,6 +213,7 @@ lead_ingest(GpuSortOutputState *state)
 	GpuSortClaims *claims;
 	GpuSortFailure failure;
 	uint32 ranges = 0;
+	bool whole;
 
 	if (state->shared == NULL)
 	{
@@ -236,7 +224,7 @@ lead_ingest(GpuSortOutputState *state)
 		gpusort_claims_start(&state->shared->claims, false);
 	}
 	claims = &state->shared->claims;
-	if (!gpusort_shared_sorts_ingest(&state->sorts, &claims->stop, &failure))
+	if (!gpusort_shared_sorts_ingest(&state->sorts, &claims->stop, &whole, &failure))
 		gpusort_claims_stop(claims, &failure);
 	gpusort_claims_seal(claims);
 	if (!claims->stop && (!gpusort_shared_sorts_order(&state->sorts, processes(state), &ranges, &failure) || !gpusort_shared_sorts_open(&state->sorts, &claims->stop, &failure) || !gpusort_joint_check_lead(&state->sorts, claims, processes(state), &failure)))
@@ -411,8 +399,11 @@ static const CustomExecMethods exec_methods = {
 static Node *
 create_state(CustomScan *plan)
 {
-	GpuSortOutputState *state = (GpuSortOutputState *) newNode(sizeof(GpuSortOutputState), T_CustomScanState);
+	GpuSortOutputState *state;
 
+	if (gpusort_output_plan_is_partial(plan))
+		return gpusort_partial_output_create_state();
+	state = (GpuSortOutputState *) newNode(sizeof(GpuSortOutputState), T_CustomScanState);
 	state->css.methods = &exec_methods;
 	return (Node *) state;
 }

@@ -13,7 +13,7 @@
  *
  *	  leader		begin, before workers start, or refuse
  *	  each process	ingest: puts its part
- *	  leader		order, when all have
+ *	  leader		order, when all have (shared_order.c)
  *	  worker		open: to read, with a connection of its own; the order is verified now (joint_check.c)
  *	  each process	(ask; gpusort_stream_begin_range, and then the plan above reads the range)*
  *	  worker		close
@@ -36,63 +36,15 @@
 #include "exec/shared_sort.h"
 
 #include "access/parallel.h"
-#include "client/elapsed.h"
 #include "exec/collation_check.h"
 #include "exec/joint_ingest.h"
 #include "exec/prefixes.h"
 #include "exec/service_sort.h"
+#include "exec/shared_sort_state.h"
 #include "exec/sort_set.h"
 #include "exec/ties.h"
 #include "executor/executor.h"
 #include "settings.h"
-#include "storage/sharedfileset.h"
-
-/*
- * A range has about so many bytes of rows, half a chunk: a range begins a chunk, so that smaller ones wait for the
- * service and its device more often.
- */
-#define RANGE_BYTES ((uint64) 2 << 20)
-
-/*
- * Or fewer, for so many ranges a process, since one has more to do than another and the last to end is waited for; but
- * not fewer than what fits a core's cache, with what is made of it.
- */
-#define RANGES_PER_PROCESS 32
-#define RANGE_BYTES_MIN    ((uint64) 512 << 10)
-
-/* Fewer still, for so many. */
-#define RANGES_PER_PROCESS_MIN 4
-
-/*
- * No range has fewer rows, or gpusort.min_rows if that is less, but where there are no more: starting the plan
- * above over takes as long as some hundred rows.
- */
-#define RANGE_ROWS_MIN 2000
-
-/* In dynamic shared memory. */
-typedef struct SortShared
-{
-	dsm_handle segment;
-	SharedFileSet files;
-	bool long_rows; /* somebody has put some into the files */
-	GpuSortOrderedRows sorted;
-	GpuSortWhole whole;       /* ranges that workers have read to their ends; guarded by joint.lock */
-	GpuSortJointShared joint; /* variable length: must be last field */
-} SortShared;
-
-/* The part of the node's state that is this file's. */
-struct GpuSortSharedSort
-{
-	SortShared *shared;         /* NULL: there are no workers */
-	GpuSortOrderedRows *sorted; /* shared's, or this process's own */
-	GpuSortJointIngest joint;
-	GpuSortSharedSorts *sorts; /* this one is of these; NULL: begun by nobody yet */
-	const volatile bool *stop; /* no rows are wanted any more */
-	GpuSortFailure failure;    /* why this process is to sort alone, or has lost its rows */
-	instr_time begun;
-};
-
-typedef struct GpuSortSharedSort GpuSortSharedSort;
 
 /* The node is one whose rows several processes read: makes what it needs for that. */
 void
@@ -154,7 +106,7 @@ gpusort_shared_sort_estimate(CustomScanState *node, ParallelContext *pcxt)
 
 	if (state->shared == NULL)
 		return 0;
-	return add_size(offsetof(SortShared, joint), gpusort_joint_ingest_bytes(state->keys, pcxt->nworkers, false));
+	return add_size(offsetof(GpuSortSortShared, joint), gpusort_joint_ingest_bytes(state->keys, pcxt->nworkers, false));
 }
 
 void
@@ -168,6 +120,8 @@ gpusort_shared_sort_reinitialize(CustomScanState *node, ParallelContext *pcxt, v
 	own->shared->long_rows = false;
 	own->shared->sorted.ranges = 0;
 	own->shared->whole = (GpuSortWhole){0};
+	own->shared->leader_put = (GpuSortPut){0};
+	own->shared->outcome.key_bits = 0;
 	gpusort_joint_ingest_publish(&own->joint);
 }
 
@@ -175,7 +129,7 @@ void
 gpusort_shared_sort_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
 	GpuSortSharedSort *own = ((GpuSortScanState *) node)->shared;
-	SortShared *shared = coordinate;
+	GpuSortSortShared *shared = coordinate;
 
 	/* Without a segment there is but this process. */
 	if (own == NULL || pcxt->seg == NULL)
@@ -185,6 +139,8 @@ gpusort_shared_sort_initialize(CustomScanState *node, ParallelContext *pcxt, voi
 	shared->long_rows = false;
 	shared->sorted.ranges = 0;
 	shared->whole = (GpuSortWhole){0};
+	shared->leader_put = (GpuSortPut){0};
+	shared->outcome.key_bits = 0;
 	gpusort_joint_ingest_create(&shared->joint, pcxt->nworkers, false);
 	own->shared = shared;
 	own->sorted = &shared->sorted;
@@ -196,7 +152,7 @@ void
 gpusort_shared_sort_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 {
 	GpuSortSharedSort *own = ((GpuSortScanState *) node)->shared;
-	SortShared *shared = coordinate;
+	GpuSortSortShared *shared = coordinate;
 
 	/* GpuSortOutput has found out whether the leader's module is ours, and does not use the node if it is another. */
 	if (own == NULL)
@@ -204,6 +160,81 @@ gpusort_shared_sort_initialize_worker(CustomScanState *node, shm_toc *toc, void 
 	own->shared = shared;
 	own->sorted = &shared->sorted;
 	own->joint.shared = &shared->joint;
+}
+
+static void
+add_whole(GpuSortWhole *sum, const GpuSortWhole *whole)
+{
+	sum->rows += whole->rows;
+	sum->bytes += whole->bytes;
+	sum->sum += whole->sum;
+}
+
+/*
+ * Compares the rows that all processes have read with those that were put, when workers have ended; false, with a
+ * reason, if they are others.  Says nothing of a sort of which some rows were read by nobody.
+ */
+static bool
+verify_sort(const GpuSortScanState *state, GpuSortFailure *failure)
+{
+	const GpuSortSortShared *shared = state->shared->shared;
+	const GpuSortExpected *expected = &state->shared->sorted->expected;
+	GpuSortWhole whole = state->service.reader.whole;
+
+	if (shared != NULL)
+		add_whole(&whole, &shared->whole);
+	return whole.rows != expected->rows || gpusort_reader_check_whole(expected, &whole, failure);
+}
+
+/* The same of all sorts. */
+bool
+gpusort_shared_sorts_verify(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		if (!verify_sort(sorts->sorts[i], failure))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The leader learns what came of a sort that any process has had done, for EXPLAIN and the statistics, and verifies it: while
+ * the shared memory is there.
+ */
+static void
+finish_sort(GpuSortScanState *state)
+{
+	GpuSortSharedSort *own = state->shared;
+
+	if (own->shared == NULL || own->shared->outcome.key_bits == 0)
+		return;
+	if (state->figures.outcome.key_bits == 0)
+	{
+		state->figures.outcome = own->shared->outcome;
+		state->figures.ms = own->shared->ms;
+		state->service.unreported = true;
+	}
+	state->figures.pairs = own->shared->sorted.pairs;
+	own->shared->outcome.key_bits = 0;
+	(void) verify_sort(state, &own->unlike);
+}
+
+/* Does so for all sorts that have not done it; false, with a reason, if other rows were read of one than were put. */
+bool
+gpusort_shared_sorts_finish(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortSharedSort *own = sorts->sorts[i]->shared;
+
+		finish_sort(sorts->sorts[i]);
+		*failure = own->unlike;
+		own->unlike.reason = GPUSORT_REASON_NONE;
+		if (failure->reason != GPUSORT_REASON_NONE)
+			return false;
+	}
+	return true;
 }
 
 /* The shared memory goes after this. */
@@ -215,6 +246,8 @@ gpusort_shared_sort_shutdown(CustomScanState *node)
 
 	if (own == NULL || own->shared == NULL)
 		return;
+	if (own->sorts != NULL && own->sorts->partial && !IsParallelWorker())
+		finish_sort(state); /* before GpuSortOutput, whose shutdown comes later */
 	gpusort_slots_clear(&state->slots);
 	gpusort_overflow_close(&state->slots.overflow);
 	own->shared = NULL;
@@ -230,6 +263,7 @@ begin_sort(GpuSortScanState *state, GpuSortSharedSorts *sorts, GpuSortPrefix *pr
 	GpuSortSharedSort *own = state->shared;
 
 	state->fallback.reason.reason = GPUSORT_REASON_NONE;
+	state->service.reader = (GpuSortReader){0};
 	own->sorts = sorts;
 	INSTR_TIME_SET_CURRENT(own->begun);
 	gpusort_keys_lay_out(state->keys, prefixes, common_later);
@@ -330,6 +364,20 @@ join_sort(GpuSortScanState *state, GpuSortFailure *failure)
 	return joined;
 }
 
+/* The leader's rows are all put, and others may have them sorted; false, with a reason, if they are lost. */
+static bool
+leave_to_others(GpuSortScanState *state, GpuSortFailure *failure)
+{
+	GpuSortSharedSort *own = state->shared;
+
+	if (own->shared == NULL)
+		return true;
+	if (!gpusort_writer_finish(&state->service.writer, failure) || !gpusort_client_leave(state->service.client, failure))
+		return false;
+	own->shared->leader_put = gpusort_writer_put(&state->service.writer);
+	return true;
+}
+
 /* Puts this process's part of a sort's rows; false, with a reason, if the sort is full or lost. */
 static bool
 ingest_rows(GpuSortScanState *state, const volatile bool *stop, GpuSortFailure *failure)
@@ -345,27 +393,33 @@ ingest_rows(GpuSortScanState *state, const volatile bool *stop, GpuSortFailure *
 		gpusort_overflow_export(&state->slots.overflow);
 		state->shared->shared->long_rows = true;
 	}
-	return !IsParallelWorker() || gpusort_joint_ingest_leave(joint, failure);
+	if (IsParallelWorker())
+		return gpusort_joint_ingest_leave(joint, failure);
+	return !state->shared->sorts->partial || leave_to_others(state, failure);
 }
 
 /*
  * Puts this process's part of the rows of each sort, or stops when *stop says that none are wanted; false, with a
  * reason, if one is full or lost.  A worker that cannot join a sort leaves its part to others, who find it in their
- * children.
+ * children; *whole becomes false then.
  */
 bool
-gpusort_shared_sorts_ingest(GpuSortSharedSorts *sorts, const volatile bool *stop, GpuSortFailure *failure)
+gpusort_shared_sorts_ingest(GpuSortSharedSorts *sorts, const volatile bool *stop, bool *whole, GpuSortFailure *failure)
 {
+	*whole = true;
 	for (int i = 0; i < sorts->count && !*stop; i++)
 	{
 		GpuSortScanState *state = sorts->sorts[i];
 
 		state->shared->sorts = sorts;
+		if (IsParallelWorker())
+			INSTR_TIME_SET_CURRENT(state->shared->begun);
 		share_long_rows(state);
 		if (IsParallelWorker() && !join_sort(state, failure))
 		{
 			if (failure->reason == GPUSORT_REASON_COLLATION)
 				return false;
+			*whole = false;
 			ereport(DEBUG1,
 					(errmsg_internal("gpusort: a parallel worker leaves its rows to others: %s", failure->text)));
 			continue;
@@ -388,110 +442,9 @@ gpusort_shared_sorts_have_rows(GpuSortSharedSorts *sorts)
 	return false;
 }
 
-/* Has the rows sorted that all processes have put; false, with a reason, if they are lost. */
+/* A worker joins a sort to read it, once it is sorted, or to have it sorted before; false, with a reason, if it cannot. */
 static bool
-order_rows(GpuSortScanState *state, GpuSortFailure *failure)
-{
-	GpuSortSharedSort *own = state->shared;
-	GpuSortPut put = {0};
-	instr_time ingested;
-
-	if (own->sorted == NULL)
-		own->sorted = MemoryContextAlloc(gpusort_plan_state(state)->state->es_query_cxt, sizeof(GpuSortOrderedRows));
-	INSTR_TIME_SET_CURRENT(ingested);
-	gpusort_joint_ingest_collect(&own->joint, &put);
-	if (!gpusort_service_sort_order(state, &put, 0, &own->sorted->expected, failure))
-		return false;
-	if (own->shared != NULL && own->shared->long_rows)
-		own->sorted->expected.flags |= GPUSORT_ROW_OVERFLOW;
-	gpusort_service_sort_note_times(state, own->begun, ingested);
-	return true;
-}
-
-/* Returns into how many ranges rows are to be cut for so many processes. */
-static uint32
-ranges_wanted(const GpuSortExpected *expected, int processes)
-{
-	uint64 ranges = Min(expected->bytes / RANGE_BYTES_MIN, (uint64) processes * RANGES_PER_PROCESS);
-
-	if (processes == 1)
-		return 1; /* nobody to share with: the plan above need not start over */
-	ranges = Max(ranges, expected->bytes / RANGE_BYTES);
-	ranges = Max(ranges, (uint64) processes * RANGES_PER_PROCESS_MIN);
-	ranges = Min(ranges, expected->rows / Max(Min(gpusort_min_rows, RANGE_ROWS_MIN), 1));
-	return Max(Min(ranges, GPUSORT_RANGES_MAX), 1);
-}
-
-/* Cuts a sort's rows, at the borders of like if that is another. */
-static bool
-cut_rows(GpuSortScanState *state, GpuSortScanState *like, uint32 bits, uint32 most, GpuSortFailure *failure)
-{
-	GpuSortOrderedRows *sorted = state->shared->sorted;
-	uint64 token = state == like ? 0 : gpusort_client_token(like->service.client);
-
-	sorted->expected.range_bits = bits;
-	if (most == 1)
-	{
-		sorted->ranges = like->shared->sorted->expected.rows > 0;
-		sorted->first_rows[0] = 0;
-	}
-	else if (!gpusort_client_cut(state->service.client, bits, most, token, sorted->first_rows, &sorted->ranges, failure))
-		return false;
-	sorted->first_rows[sorted->ranges] = sorted->expected.rows;
-	if (sorted->ranges != like->shared->sorted->ranges)
-		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service cut one sort into %u ranges, and another into %u",
-								   like->shared->sorted->ranges, sorted->ranges);
-	return true;
-}
-
-/*
- * Has the rows sorted, when all processes have put theirs, and cuts them into *ranges ranges for so many processes;
- * false, with a reason, if they are lost.  Workers may read when this has returned.
- */
-bool
-gpusort_shared_sorts_order(GpuSortSharedSorts *sorts, int processes, uint32 *ranges, GpuSortFailure *failure)
-{
-	GpuSortScanState *longest = sorts->sorts[0];
-	uint32 bits;
-	uint32 most;
-
-	for (int i = 0; i < sorts->count; i++)
-	{
-		GpuSortScanState *state = sorts->sorts[i];
-
-		if (!order_rows(state, failure))
-			return false;
-		if (state->figures.outcome.bytes > longest->figures.outcome.bytes)
-			longest = state;
-	}
-	bits = gpusort_shared_sorts_range_bits(sorts);
-	most = bits == 0 ? 1 : ranges_wanted(&longest->shared->sorted->expected, processes);
-	if (!cut_rows(longest, longest, bits, most, failure))
-		return false;
-	for (int i = 0; i < sorts->count; i++)
-	{
-		GpuSortScanState *state = sorts->sorts[i];
-
-		if (state != longest && !cut_rows(state, longest, bits, most, failure))
-			return false;
-		gpusort_reader_init(&state->service.reader, state->service.client, &state->shared->sorted->expected);
-		state->service.unreported = true;
-	}
-	*ranges = longest->shared->sorted->ranges;
-	return true;
-}
-
-static void
-add_whole(GpuSortWhole *sum, const GpuSortWhole *whole)
-{
-	sum->rows += whole->rows;
-	sum->bytes += whole->bytes;
-	sum->sum += whole->sum;
-}
-
-/* A worker becomes a reader of a sort; false, with a reason, if it cannot. */
-static bool
-open_sort(GpuSortScanState *state, GpuSortFailure *failure)
+open_sort(GpuSortScanState *state, bool sorted, GpuSortFailure *failure)
 {
 	GpuSortSharedSort *own = state->shared;
 	GpuSortServiceSort *service = &state->service;
@@ -505,14 +458,47 @@ open_sort(GpuSortScanState *state, GpuSortFailure *failure)
 	{
 		service->ties = gpusort_ties_create(state->info.columns + state->keys->exact_columns,
 											state->info.ncolumns - state->keys->exact_columns, &state->slots);
-		gpusort_reader_init(&service->reader, service->client, &own->sorted->expected);
+		if (sorted)
+			gpusort_reader_init(&service->reader, service->client, &own->sorted->expected);
 	}
 	MemoryContextSwitchTo(caller);
 	return service->client != NULL;
 }
 
 /*
- * Lets this process read ranges, once the leader has ordered the rows; false, with a reason, if it cannot.  stop
+ * Lets a worker have the sorts' rows sorted, which all processes have put; false, with a reason, if it cannot:
+ * another process is to do it.
+ */
+bool
+gpusort_shared_sorts_join_to_order(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
+{
+	int joined = 0;
+
+	for (; joined < sorts->count; joined++)
+	{
+		GpuSortScanState *state = sorts->sorts[joined];
+
+		if (!open_sort(state, false, failure))
+			break;
+		state->service.by_ranges = true;
+		state->service.check_order = gpusort_verify_collation && gpusort_keys_by_libc(state->keys);
+		state->figures.verified = state->shared->shared->joint.verified;
+	}
+	if (joined == sorts->count)
+		return true;
+	while (joined-- > 0)
+	{
+		GpuSortFailure ignored;
+
+		/* Should it be lost with that, others will find it so. */
+		(void) gpusort_client_leave(sorts->sorts[joined]->service.client, &ignored);
+		gpusort_service_sort_release(sorts->sorts[joined]);
+	}
+	return false;
+}
+
+/*
+ * Lets this process read ranges, once the rows are ordered, unless it may; false, with a reason, if it cannot.  stop
  * says, while it reads, that no rows are wanted any more.
  */
 bool
@@ -526,8 +512,10 @@ gpusort_shared_sorts_open(GpuSortSharedSorts *sorts, const volatile bool *stop, 
 		state->shared->sorts = sorts;
 		state->shared->stop = stop;
 		share_long_rows(state);
-		if (IsParallelWorker() && !open_sort(state, failure))
+		if (IsParallelWorker() && state->service.client == NULL && !open_sort(state, true, failure))
 			return false;
+		if (!IsParallelWorker() && sorts->partial && state->service.reader.client == NULL)
+			gpusort_reader_init(&state->service.reader, state->service.client, &state->shared->sorted->expected);
 	}
 	return true;
 }
@@ -554,7 +542,7 @@ gpusort_shared_sorts_close(GpuSortSharedSorts *sorts)
 	for (int i = 0; i < sorts->count; i++)
 	{
 		GpuSortScanState *state = sorts->sorts[i];
-		SortShared *shared = state->shared->shared;
+		GpuSortSortShared *shared = state->shared->shared;
 
 		LWLockAcquire(&shared->joint.lock, LW_EXCLUSIVE);
 		add_whole(&shared->whole, &state->service.reader.whole);
@@ -574,28 +562,6 @@ gpusort_shared_sorts_show(GpuSortSharedSorts *sorts, uint32 range)
 
 		gpusort_service_sort_show(state, GPUSORT_PHASE_EMIT, state->shared->sorted->first_rows[range]);
 	}
-}
-
-/*
- * Compares the rows that all processes have read with those that were put, when workers have ended; false, with a
- * reason, if they are others.  Says nothing of a sort of which some rows were read by nobody.
- */
-bool
-gpusort_shared_sorts_verify(GpuSortSharedSorts *sorts, GpuSortFailure *failure)
-{
-	for (int i = 0; i < sorts->count; i++)
-	{
-		GpuSortScanState *state = sorts->sorts[i];
-		const SortShared *shared = state->shared->shared;
-		const GpuSortExpected *expected = &state->shared->sorted->expected;
-		GpuSortWhole whole = state->service.reader.whole;
-
-		if (shared != NULL)
-			add_whole(&whole, &shared->whole);
-		if (whole.rows == expected->rows && !gpusort_reader_check_whole(expected, &whole, failure))
-			return false;
-	}
-	return true;
 }
 
 /* Ends the sorts in the service, of which no row is wanted any more; what is known of them stays. */

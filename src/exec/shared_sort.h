@@ -31,13 +31,15 @@ extern bool gpusort_shared_sorts_begin(GpuSortSharedSorts *sorts, int readers, G
 extern void gpusort_shared_sorts_refuse(GpuSortSharedSorts *sorts, const GpuSortFailure *failure);
 extern bool gpusort_shared_sorts_order(GpuSortSharedSorts *sorts, int processes, uint32 *ranges, GpuSortFailure *failure);
 extern void gpusort_shared_sorts_show(GpuSortSharedSorts *sorts, uint32 range);
+extern bool gpusort_shared_sorts_finish(GpuSortSharedSorts *sorts, GpuSortFailure *failure);
 extern bool gpusort_shared_sorts_verify(GpuSortSharedSorts *sorts, GpuSortFailure *failure);
 extern void gpusort_shared_sorts_release(GpuSortSharedSorts *sorts);
 extern void gpusort_shared_sorts_end(GpuSortSharedSorts *sorts);
 
 /* Everybody's */
 extern void gpusort_shared_sorts_rescan(GpuSortSharedSorts *sorts, Bitmapset *changed);
-extern bool gpusort_shared_sorts_ingest(GpuSortSharedSorts *sorts, const volatile bool *stop, GpuSortFailure *failure);
+extern bool gpusort_shared_sorts_ingest(GpuSortSharedSorts *sorts, const volatile bool *stop, bool *whole, GpuSortFailure *failure);
+extern bool gpusort_shared_sorts_join_to_order(GpuSortSharedSorts *sorts, GpuSortFailure *failure);
 extern bool gpusort_shared_sorts_have_rows(GpuSortSharedSorts *sorts);
 extern bool gpusort_shared_sorts_open(GpuSortSharedSorts *sorts, const volatile bool *stop, GpuSortFailure *failure);
 extern bool gpusort_shared_sorts_ask(GpuSortSharedSorts *sorts, uint32 range, GpuSortFailure *failure);

@@ -46,7 +46,7 @@ gpusort_shared_sorts_find(GpuSortSharedSorts *sorts, PlanState *ps, int rescan_p
 
 /*
  * Has the range columns of all sorts be alike: strings have as much in the keys as the sort has that has most of
- * them, and nothing is left out.
+ * them, and nothing is left out, so that what most of them begin with is in the keys, too.
  */
 void
 gpusort_shared_sorts_unify(const GpuSortSharedSorts *sorts, GpuSortPrefix **prefixes, bool *common_later)
@@ -65,14 +65,14 @@ gpusort_shared_sorts_unify(const GpuSortSharedSorts *sorts, GpuSortPrefix **pref
 			if (i >= keys->encodable || !gpusort_columns_have_same_keys(&keys->columns[i], &first->keys->columns[i]))
 				return;
 			if (gpusort_column_is_string(&keys->columns[i]))
-				length = Max(length, prefixes[s][string].length);
+				length = Max(length, prefixes[s][string].length + prefixes[s][string].common_length);
 		}
 		if (!gpusort_column_is_string(&first->keys->columns[i]))
 			continue;
 		for (int s = 0; s < sorts->count; s++)
 		{
 			prefixes[s][string].known.ranked = false;
-			prefixes[s][string].length = length;
+			prefixes[s][string].length = Min(length, GPUSORT_PREFIX_MAX);
 			prefixes[s][string].common_length = 0;
 			common_later[s] = false;
 		}

@@ -15,7 +15,8 @@ typedef struct GpuSortSharedSorts
 {
 	GpuSortScanState **sorts;
 	int count;
-	bool lost; /* rows of one of them are: what has been computed of the range at hand is void */
+	bool partial; /* no process leads: any of them may have the rows sorted */
+	bool lost;    /* rows of one of them are: what has been computed of the range at hand is void */
 } GpuSortSharedSorts;
 
 extern void gpusort_shared_sorts_find(GpuSortSharedSorts *sorts, PlanState *ps, int rescan_param);

@@ -354,3 +354,26 @@ gpusort_stream_begin_range(GpuSortScanState *state, GpuSortFailure *failure)
 	state->stage = GPUSORT_STAGE_STREAM;
 	return gpusort_reader_begin_range(&state->service.reader, failure);
 }
+
+/*
+ * Has a plan over shared sorts read the range that was asked for first; false, with a reason, if its rows are lost.
+ * *started: it has read one, so that it must start over.
+ */
+bool
+gpusort_stream_begin_ranges(GpuSortSharedSorts *sorts, PlanState *plan, int rescan_param, bool *started, GpuSortFailure *failure)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		if (!gpusort_stream_begin_range(sorts->sorts[i], failure))
+			return false;
+	}
+	if (*started)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(plan->state->es_query_cxt);
+
+		plan->chgParam = bms_add_member(plan->chgParam, rescan_param);
+		MemoryContextSwitchTo(caller);
+	}
+	*started = true;
+	return true;
+}

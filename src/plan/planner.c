@@ -23,6 +23,7 @@
 #include "optimizer/planner.h"
 #include "plan/finish/junk.h"
 #include "plan/finish/lift.h"
+#include "plan/finish/partial_ranges.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/finish/sort_nodes.h"
 #include "plan/offer/offers.h"
@@ -117,6 +118,7 @@ plan_statement(PLANNER_PARAMETERS)
 
 		gpusort_sort_nodes_replace(stmt, rescannable, decisions);
 		gpusort_lift(stmt, cursor_options, decisions);
+		gpusort_partial_ranges_settle(stmt);
 		gpusort_junk_remove(stmt);
 		if (asked.keep)
 			KEEP_WITH_PLAN(stmt, makeDefElem(GPUSORT_KEPT_NAME, (Node *) asked.list, -1));

@@ -74,6 +74,17 @@
  *
  *	A reader may close at any time; that is no failure.
  *
+ * LEGAL ORDER WHERE A MEMBER HAS A SHARED SORT SORTED, whose beginner need not be there
+ *	beginner	-> LEAVE	<- LEFT		(if it has put rows: they are part of the sort)
+ *	member		-> JOB_JOIN	<- JOB | REFUSED (with reader = 1, when all others have LEFT and the
+ *											  beginner has not SORTED: so it is the sorter, which
+ *											  puts no rows)
+ *				-> SORT, CUT			(in the place of the beginner, which hears nothing of it and
+ *										 may READ from then on)
+ *				-> LEAVE	<- LEFT		(in the place of SORT: others are to have it sorted)
+ *	After SORTED it is a reader.  If it closes before, the sort fails.  Who means to read alone joins
+ *	when it knows of SORTED.
+ *
  * A SORT LARGER THAN MEMORY (request.spill)
  *	What does not fit is kept in sorted runs, in the host's memory or in temporary files.
  *	Files are the client's, which makes them, counts their bytes against its limits before

@@ -111,12 +111,15 @@ on_message(GpuSortSession *session, const GpuSortMessage *message, int *descript
 		case GPUSORT_MSG_CHUNK_PUT:
 			return state == STATE_INGEST && gpusort_session_put(session, message);
 		case GPUSORT_MSG_LEAVE:
-			if (state != STATE_INGEST || session->owner == NULL)
+			if (state != STATE_INGEST || (session->owner == NULL && !session->request.shared))
 				return false;
-			gpusort_session_leave(session);
+			if (session->owner != NULL)
+				gpusort_session_leave(session);
+			else
+				gpusort_session_leave_to_members(session);
 			return true;
 		case GPUSORT_MSG_SORT:
-			return state == STATE_INGEST && session->owner == NULL && gpusort_session_sort(session, message);
+			return state == STATE_INGEST && gpusort_session_sort(session, message);
 		case GPUSORT_MSG_FILE:
 			if (!session->asked_space || (state != STATE_INGEST && state != STATE_SORTING && state != STATE_OUTPUT && state != STATE_LEFT))
 				return false;
@@ -226,9 +229,9 @@ receive(GpuSortSession *session)
 static void
 end_sort(GpuSortSession *session, GpuSortSessionState state)
 {
-	if (session->owner != NULL && session->state == STATE_INGEST)
+	if (session->owner != NULL && (session->state == STATE_INGEST || session->state == STATE_SORTING))
 		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL,
-							 "a process closed its connection while it put rows into the sort");
+							 session->state == STATE_INGEST ? "a process closed its connection while it put rows into the sort" : "a process closed its connection while it had the rows sorted");
 	gpusort_queue_leave(session);
 	session->state = state;
 	gpusort_session_finish(session);

@@ -139,15 +139,16 @@ somebody_waits(const GpuSortSessions *sessions)
 	return session != NULL;
 }
 
-/* The sort that a token names, if it takes members, or readers, now; NULL if there is none. */
+/* The sort that a token names, if it takes members now, or readers: once it is sorted, or before, to have it sorted; NULL if there is none. */
 static GpuSortSession *
 find_owner(const GpuSortSessions *sessions, uint64_t token, bool reader)
 {
-	GpuSortSessionState state = reader ? STATE_OUTPUT : STATE_INGEST;
 	GpuSortSession *owner = sessions->first;
 
-	while (owner != NULL && !(owner->token == token && owner->owner == NULL && owner->state == state && (!reader || owner->request.shared)))
+	while (owner != NULL && (owner->token != token || owner->owner != NULL))
 		owner = owner->next;
+	if (owner == NULL || (owner->state != STATE_INGEST && (!reader || owner->state != STATE_OUTPUT)) || (reader && !owner->request.shared))
+		return NULL;
 	return owner;
 }
 
@@ -180,7 +181,8 @@ gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
 	session->job_message = owner->job_message;
 	if (reader)
 	{
-		session->state = STATE_OUTPUT;
+		session->sorter = owner->state == STATE_INGEST;
+		session->state = owner->state;
 		session->outcome = owner->outcome;
 		gpusort_queue_moved(session->sessions);
 		gpusort_session_send(session, &session->job_message, GPUSORT_MSG_JOB);

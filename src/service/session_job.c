@@ -138,7 +138,7 @@ lose(GpuSortSession *session, const GpuSortError *error)
 void
 gpusort_session_lose(GpuSortSession *session, const GpuSortError *error)
 {
-	if (session->owner != NULL && session->state == STATE_INGEST)
+	if (session->owner != NULL && (session->state == STATE_INGEST || session->state == STATE_SORTING))
 		session = session->owner;
 	lose(session, error);
 }

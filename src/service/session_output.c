@@ -194,7 +194,9 @@ find_borders(const GpuSortSession *session, uint64_t token, uint32_t bits, uint3
 {
 	for (const GpuSortSession *other = session->sessions->first; other != NULL; other = other->next)
 	{
-		if (other != session && other->token == token && other->pid == session->pid && other->state == STATE_OUTPUT &&
+		const GpuSortSession *owner = other->owner != NULL ? other->owner : other;
+
+		if (other != session && owner->token == token && other->pid == session->pid && other->state == STATE_OUTPUT &&
 			other->borders != NULL && other->borders->bits == bits && other->borders->ranges <= most)
 			return other->borders;
 	}
@@ -209,7 +211,7 @@ gpusort_session_cut(GpuSortSession *session, const GpuSortMessage *message)
 	uint32_t most = message->u.cut.most;
 	const GpuSortBorders *like = NULL;
 
-	if (!session->request.shared || session->owner != NULL || session->cutting || bits < 1 ||
+	if (!session->request.shared || (session->owner != NULL && !session->sorter) || session->cutting || bits < 1 ||
 		bits > 64 * session->request.key_words || most < 1 || most > GPUSORT_RANGES_MAX)
 		return false;
 	session->cut = (GpuSortCommand){.type = GPUSORT_COMMAND_CUT, .bits = bits, .most = most};

@@ -89,23 +89,46 @@ gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message)
 	return true;
 }
 
-/* SORT */
+/*
+ * LEAVE of the owner of a shared sort: what it put is in the job's queue, and a member may send SORT.  It
+ * stays the owner.
+ */
+void
+gpusort_session_leave_to_members(GpuSortSession *session)
+{
+	GpuSortMessage message = {.type = GPUSORT_MSG_LEFT};
+
+	session->left = true;
+	gpusort_pool_give_back_all(session->sessions->pool, &session->share, GPUSORT_CHUNK_GRANTED);
+	gpusort_session_send(session, &message, GPUSORT_MSG_LEFT);
+}
+
+/* SORT, of the owner or of a member in its place */
 bool
 gpusort_session_sort(GpuSortSession *session, const GpuSortMessage *message)
 {
+	GpuSortSession *owner = session->owner != NULL ? session->owner : session;
 	uint64_t first = message->u.sort.first;
 
 	if (session->request.shared && first > 0)
 		return false;
+	if (session != owner && (!session->sorter || owner->state != STATE_INGEST))
+		return false;
 	for (GpuSortSession *member = session->sessions->first; member != NULL; member = member->next)
 	{
-		if (member->owner == session)
+		if (member->owner == owner && member != session)
 		{
 			gpusort_session_fail(session, GPUSORT_REASON_INTERNAL,
 								 "a process has not handed over its rows yet");
 			return true;
 		}
 	}
+	if (session != owner)
+	{
+		owner->state = STATE_SORTING;
+		gpusort_pool_give_back_all(session->sessions->pool, &owner->share, GPUSORT_CHUNK_GRANTED);
+	}
+	session->left = false;
 	session->state = STATE_SORTING;
 	gpusort_pool_give_back_all(session->sessions->pool, &session->share, GPUSORT_CHUNK_GRANTED);
 	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_SORT});
@@ -142,13 +165,16 @@ gpusort_session_file(GpuSortSession *session, const GpuSortMessage *message, int
  * What the job has done
  */
 
-/* A command of the session's waits for space in files: asks the client, unless it has been asked. */
+/*
+ * A command of the session's waits for space in files: asks the client, unless it has been asked.  One that has left gives
+ * none until it sends SORT itself: whoever does is asked.
+ */
 static void
 lacks_space(GpuSortSession *session, const GpuSortCommand *lack)
 {
 	GpuSortMessage message = {.u.space.bytes = lack->space};
 
-	if (session->asked_space || session->finished || (session->state != STATE_INGEST && session->state != STATE_SORTING))
+	if (session->asked_space || session->finished || session->left || (session->state != STATE_INGEST && session->state != STATE_SORTING))
 		return;
 	session->asked_space = true;
 	gpusort_session_send(session, &message, GPUSORT_MSG_SPACE);
@@ -238,6 +264,11 @@ done_sort(GpuSortSession *session, const GpuSortCommand *command)
 		return;
 	session->state = STATE_OUTPUT;
 	session->outcome = command->u.outcome;
+	if (session->owner != NULL)
+	{
+		session->owner->state = STATE_OUTPUT;
+		session->owner->outcome = command->u.outcome;
+	}
 	message.u.sorted = command->u.outcome;
 	gpusort_session_send(session, &message, GPUSORT_MSG_SORTED);
 	gpusort_session_start_output(session);

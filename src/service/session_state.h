@@ -26,7 +26,8 @@
  *
  *	Readers have joined a shared sort's job when it was in OUTPUT, and are members
  *	in everything but this: they have chunks for output, and nothing is lost with
- *	them.
+ *	them.  One that has joined as a sorter is a member in INGEST until it sends SORT; then the
+ *	owner goes through SORTING to OUTPUT with it.
  *
  * OUTPUT
  *	What a session is sent are the rows of its reads.  Of a plain sort a read is all
@@ -92,6 +93,8 @@ struct GpuSortSession
 	const GpuSortEngineHandle *handle;
 	GpuSortJob *job;       /* NULL before and after */
 	GpuSortSession *owner; /* of the job, if this is a member or a reader; else NULL */
+	bool sorter;           /* it has joined to have the rows sorted, and cut, in the owner's place */
+	bool left;             /* the owner, and SORT is to come from whoever is last: it does not listen, and is asked nothing */
 	uint64_t token;        /* what members join by */
 	bool finished;         /* the job was told to end; a member: it has no part in it any more */
 	uint32_t commands;     /* given to the job and not done or dropped; the owner's END counts */
@@ -147,6 +150,7 @@ extern bool gpusort_session_admit(GpuSortSession *session);
 /* session_sort.c: messages; false if they are not legal */
 extern bool gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message);
 extern void gpusort_session_leave(GpuSortSession *session);
+extern void gpusort_session_leave_to_members(GpuSortSession *session);
 extern bool gpusort_session_sort(GpuSortSession *session, const GpuSortMessage *message);
 extern bool gpusort_session_file(GpuSortSession *session, const GpuSortMessage *message, int *descriptor);
 

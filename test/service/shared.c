@@ -569,7 +569,7 @@ test_misbehaviour(void)
 	misbehave(LATE, GPUSORT_MSG_JOB_BEGIN, (GpuSortMessage){.u.job_begin = {.key_words = 1, .shared = 1, .limit = 1}},
 			  "JOB_BEGIN shared and with a limit");
 	ok(is_refused(OF_PLAIN, 1), "nobody reads another's plain sort");
-	ok(is_refused(EARLY, 1), "nobody reads before SORTED");
+	ok(!is_refused(EARLY, 1), "who joins to read before SORTED is to have the rows sorted");
 	ok(is_refused(LATE, 0), "nobody puts after SORTED");
 }
 
@@ -651,6 +651,117 @@ test_owner_that_goes(bool shut_out)
 	ok(failed == 30, "when an owner %s its readers are told: %d of 30", shut_out ? "is shut out" : "goes", failed);
 	ok(client_sees_idle(&service), "the sort's memory is back");
 	ok(client_sees_room(&service, MOST), "and so are all chunks");
+}
+
+/* Begins a shared sort of some_rows and puts them, all in the beginner, which leaves it to others to have them sorted; returns the token. */
+static uint64_t
+put_and_leave(Client *owner)
+{
+	GpuSortMessage message;
+	uint64_t token;
+
+	client_open(owner, &service);
+	token = client_begin_shared(owner, 1).u.job.token;
+	if (sort_put(owner, &some_rows) != NULL)
+		bail("rows are not taken");
+	client_send(owner, GPUSORT_MSG_LEAVE, nothing);
+	do
+	{
+		if (!client_receive(owner, &message, ANSWER_MS))
+			bail("LEFT did not come");
+	} while (message.type == GPUSORT_MSG_CHUNK);
+	if (message.type != GPUSORT_MSG_LEFT)
+		bail("no LEFT came");
+	return token;
+}
+
+/* A member has the rows sorted and cut, whose beginner does not, and all of them read. */
+static void
+test_sorter(void)
+{
+	Client owner;
+	Client sorter;
+	Client reader;
+	GpuSortMessage message;
+	uint64_t token = put_and_leave(&owner);
+	const char *problem;
+	uint32_t ranges;
+
+	must_join(&sorter, token);
+	problem = sort_finish(&sorter, &some_rows, &message);
+	ok(problem == NULL, "a sorter has rows sorted%s%s", problem ? ": " : "", problem ? problem : "");
+	ranges = cut(&sorter, &some_rows, 64, 20);
+	must_join(&reader, token);
+	for (uint32_t i = 0; problem == NULL && i < ranges; i++)
+		problem = sort_read_interval(i % 3 == 0 ? &owner : i % 3 == 1 ? &sorter
+																	  : &reader,
+									 &some_rows, first_rows[i], first_rows[i + 1]);
+	ok(problem == NULL && ranges > 2, "owner, sorter and reader read %u ranges%s%s", ranges, problem ? ": " : "", problem ? problem : "");
+	client_close(&sorter);
+	ok(sort_read_interval(&owner, &some_rows, 0, some_rows.n) == NULL, "the owner reads on when the sorter has gone");
+	client_close(&reader);
+	client_close(&owner);
+
+	/* one that leaves it to another, or to the owner */
+	for (int by_owner = 0; by_owner < 2; by_owner++)
+	{
+		token = put_and_leave(&owner);
+		must_join(&sorter, token);
+		client_send(&sorter, GPUSORT_MSG_LEAVE, nothing);
+		client_expect(&sorter, GPUSORT_MSG_LEFT);
+		client_close(&sorter);
+		if (!by_owner)
+			must_join(&sorter, token);
+		problem = sort_finish(by_owner ? &owner : &sorter, &some_rows, &message);
+		if (problem == NULL)
+			problem = sort_read_interval(&owner, &some_rows, 0, some_rows.n);
+		ok(problem == NULL, "a sorter may leave it to %s%s%s", by_owner ? "the owner" : "another", problem ? ": " : "", problem ? problem : "");
+		if (!by_owner)
+			client_close(&sorter);
+		client_close(&owner);
+	}
+	ok(client_sees_idle(&service) && client_sees_room(&service, MOST), "nothing is left");
+}
+
+/* What sorters may not do: they are shut out, or the sort is lost. */
+static void
+test_sorters_that_fail(void)
+{
+	Client owner;
+	Client sorter;
+	Client other;
+	uint64_t token;
+
+	for (int type = 0; type < 2; type++)
+	{
+		token = put_and_leave(&owner);
+		must_join(&sorter, token);
+		client_send(&sorter, type == 0 ? GPUSORT_MSG_READ : GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.read = {0, 1}});
+		ok(client_is_closed(&sorter, 5000) && fails(&owner), "%s of a sorter before SORT ends the sort", type == 0 ? "READ" : "CHUNK_PUT");
+		client_close(&sorter);
+		client_close(&owner);
+	}
+	token = put_and_leave(&owner);
+	must_join(&sorter, token);
+	client_close(&sorter);
+	ok(fails(&owner), "one that closes before SORT ends the sort");
+	client_close(&owner);
+
+	token = put_and_leave(&owner);
+	must_join(&sorter, token);
+	must_join(&other, token);
+	client_send(&sorter, GPUSORT_MSG_SORT, nothing);
+	ok(fails(&sorter) && fails(&other) && fails(&owner), "so does SORT where there is a second one");
+	client_close(&sorter);
+	client_close(&other);
+	client_close(&owner);
+
+	token = put_and_leave(&owner);
+	must_join(&sorter, token);
+	client_close(&owner);
+	ok(fails(&sorter), "the sort ends with its beginner");
+	client_close(&sorter);
+	ok(client_sees_idle(&service) && client_sees_room(&service, MOST), "nothing is left");
 }
 
 /* Others do without a reader that the pool has no chunks for. */
@@ -772,6 +883,8 @@ main(void)
 	test_readers_that_go();
 	test_owner_that_goes(false);
 	test_owner_that_goes(true);
+	test_sorter();
+	test_sorters_that_fail();
 	test_exhausted_pool();
 	test_drain(options);
 	if (getenv("FAKE_ENGINE") != NULL)

@@ -105,7 +105,7 @@ FROM (VALUES ('SELECT * FROM gs.choice ORDER BY u LIMIT 10', 'sort parallel'),
 	  ('SELECT * FROM gs.choice ORDER BY u LIMIT 100000', 'gpusort parallel'), ('SELECT u, count(*) FROM gs.choice GROUP BY u', 'gpusort parallel'),
 	  ('SELECT DISTINCT u, f FROM gs.choice', 'gpusort parallel'), ('SELECT sum(f) OVER (PARTITION BY many ORDER BY u) FROM gs.choice', 'gpusort parallel'),
 	  ('SELECT u FROM gs.choice UNION SELECT v FROM gs.other', 'gpusort parallel'), ('SELECT u FROM gs.choice EXCEPT SELECT u FROM gs.other', 'gpusort parallel'), ('SELECT * FROM gs.choice JOIN gs.other USING (u)', 'gpusort parallel'),
-	  ('SELECT * FROM gs.choice LEFT JOIN gs.other USING (u)', 'gpusort parallel'), ('SELECT * FROM gs.choice c WHERE NOT EXISTS (SELECT FROM gs.other o WHERE o.u = c.u)', 'hash parallel')) v (query, chosen);
+	  ('SELECT * FROM gs.choice LEFT JOIN gs.other USING (u)', 'gpusort parallel'), ('SELECT * FROM gs.choice c WHERE NOT EXISTS (SELECT FROM gs.other o WHERE o.u = c.u)', 'gpusort parallel')) v (query, chosen);
 SELECT is(gs.digest(query || ' ORDER BY 1, 2'), gs.native_digest(query || ' ORDER BY 1, 2'), 'with workers: ' || query)
 FROM (VALUES ('SELECT u, count(*), sum(n) FROM gs.choice GROUP BY u'), ('SELECT DISTINCT u, f FROM gs.choice'), ('SELECT u, few FROM gs.choice UNION SELECT v, 1 FROM gs.other'),
 	  ('SELECT c.id, o.v FROM gs.choice c JOIN gs.other o USING (u)'), ('SELECT c.id, 0 FROM gs.choice c WHERE NOT EXISTS (SELECT FROM gs.other o WHERE o.u = c.u AND o.v % 3 = 0)'),

@@ -56,24 +56,24 @@ BEGIN
 	RETURN 'same';
 END $$;
 
--- 'same' when the plan has so many GpuSortExchange as well, whose sorts the service did.
+-- 'same' when the plan has so many GpuSortOutput as well, whose sorts the service did.
 CREATE FUNCTION gs.compare_exchange(query text, exchanges int DEFAULT 1) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	found int;
 	failed text;
 BEGIN
-	SELECT count(*) INTO found FROM gs.nodes(query, 'GpuSortExchange');
+	SELECT count(*) INTO found FROM gs.nodes(query, 'GpuSortOutput');
 	IF found <> exchanges THEN
-		RETURN format('%s GpuSortExchange in the plan: %s', found, gs.forced_plan(query));
+		RETURN format('%s GpuSortOutput in the plan: %s', found, gs.forced_plan(query));
 	END IF;
 	SELECT string_agg(format('sort method %s: %s', n->>'Sort Method', n->>'Fallback Reason'), '; ') INTO failed
 	FROM gs.nodes(query, 'GpuSort') n WHERE n->>'Sort Method' NOT IN ('gpu radix', 'cpu radix');
 	IF failed IS NOT NULL THEN
 		RETURN failed;
 	END IF;
-	SELECT count(*) INTO found FROM gs.nodes(gs.sum_query(query), 'GpuSortExchange');
+	SELECT count(*) INTO found FROM gs.nodes(gs.sum_query(query), 'GpuSortOutput');
 	IF found <> exchanges THEN
-		RETURN format('%s GpuSortExchange below an aggregate', found);
+		RETURN format('%s GpuSortOutput below an aggregate', found);
 	END IF;
 	RETURN gs.compare_above(query);
 END $$;
@@ -284,7 +284,7 @@ RESET gpusort.verify_rows;
 -- processes
 SET parallel_leader_participation = off;
 SELECT is(gs.compare_exchange('SELECT id, sum(k) OVER (PARTITION BY g ORDER BY id) FROM gs.x'), 'same', 'parallel_leader_participation = off');
-SELECT is(gs.compare_exchange('SELECT x.id, y.id FROM gs.x JOIN gs.y USING (k)'), 'same', 'and a join');
+SELECT is(gs.compare_exchange('SELECT x.id, y.id FROM gs.x FULL JOIN gs.y USING (k)'), 'same', 'and a join');
 RESET parallel_leader_participation;
 SET max_parallel_workers = 0;
 SELECT is(gs.compare_exchange('SELECT id, sum(k) OVER (PARTITION BY g ORDER BY id) FROM gs.x'), 'same', 'no worker is to be had');

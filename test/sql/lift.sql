@@ -77,7 +77,7 @@ CREATE FUNCTION lift.compare_shared(query text) RETURNS text LANGUAGE plpgsql AS
 DECLARE
 	node jsonb := gs.node(query);
 BEGIN
-	IF lift.shape(query) NOT LIKE '%GpuSortExchange%' THEN
+	IF lift.shape(query) NOT LIKE '%GpuSortOutput%' THEN
 		RETURN 'not lifted: ' || lift.shape(query);
 	ELSIF node->>'Sort Method' NOT IN ('gpu radix', 'cpu radix') THEN
 		RETURN 'sort method ' || (node->>'Sort Method') || ': ' || coalesce(node->>'Fallback Reason', 'no reason');
@@ -128,17 +128,17 @@ INSERT INTO lift.plan (shape, query) VALUES
 	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT a, b, c, count(DISTINCT id) FROM lift.l GROUP BY GROUPING SETS ((a, b), (c, b), (c, a))'),
 	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT a, b, max(id) FROM lift.l GROUP BY CUBE (a, b)'),
 	('GpuSortExchange(Gather(GpuSortOutput(WindowAgg(Subquery Scan(Agg(GpuSort(Seq Scan)))))))', 'SELECT sum(m) OVER (PARTITION BY a ORDER BY b) FROM (SELECT a, b, max(DISTINCT id) AS m FROM lift.l GROUP BY a, b) s'),
-	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r USING (a, b)'),
+	('Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r USING (a, b)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l LEFT JOIN lift.r USING (a)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.r RIGHT JOIN lift.l USING (a)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Full Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l FULL JOIN lift.r USING (a)'),
-	('GpuSortExchange(Gather(GpuSortOutput(Merge Anti Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id FROM lift.l WHERE NOT EXISTS (SELECT FROM lift.r WHERE r.a = l.a)'),
+	('Gather(GpuSortOutput(Merge Anti Join(GpuSort(Seq Scan), GpuSort(Seq Scan))))', 'SELECT l.id FROM lift.l WHERE NOT EXISTS (SELECT FROM lift.r WHERE r.a = l.a)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Semi Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id FROM lift.l WHERE EXISTS (SELECT FROM lift.r WHERE r.a = l.a AND r.id < l.id)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r USING (n)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r USING (t)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l LEFT JOIN lift.r USING (t, n)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r ON l.a = r.big'),
-	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)), GpuSort(Seq Scan)))))', 'SELECT l.id, r.id, m.id FROM lift.l JOIN lift.r USING (a) JOIN lift.l m USING (a)'),
+	('GpuSortExchange(Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), Materialize(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))))', 'SELECT l.id, r.id, m.id FROM lift.l JOIN lift.r USING (a) JOIN lift.l m USING (a)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan))))))', 'SELECT a, count(DISTINCT r.id) FROM lift.l JOIN lift.r USING (a) GROUP BY a'),
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Merge Left Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))))', 'SELECT r.a, count(DISTINCT r.id) FROM lift.l LEFT JOIN lift.r USING (a) GROUP BY r.a'),
 	('Agg(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Merge Full Join(GpuSort(Seq Scan), GpuSort(Seq Scan)))))))', 'SELECT r.a, count(DISTINCT r.id) FROM lift.l FULL JOIN lift.r USING (a) GROUP BY r.a'),
@@ -164,12 +164,12 @@ SELECT is(CASE WHEN varies THEN lift.rows_or(shape, query) ELSE lift.shape(query
 
 -- with everything else as it is
 SET gpusort.parallel_output = off;
-SELECT is(count(*)::int, 0, 'none with gpusort.parallel_output off') FROM lift.plan WHERE lift.shape(query) LIKE '%GpuSortExchange%';
+SELECT is(count(*)::int, 0, 'none with gpusort.parallel_output off') FROM lift.plan WHERE lift.shape(query) LIKE '%GpuSortOutput%';
 RESET gpusort.parallel_output;
 
 -- the answers
 SELECT is(CASE WHEN varies THEN lift.rows_or('same', query) ELSE lift.compare_shared(query) END, 'same', query)
-FROM lift.plan WHERE shape LIKE '%GpuSortExchange%' ORDER BY ordinal;
+FROM lift.plan WHERE shape LIKE '%GpuSortOutput%' ORDER BY ordinal;
 
 -- of two types that are compared, whose keys are not the same
 CREATE TABLE lift.times WITH (parallel_workers = 2) AS
@@ -203,9 +203,10 @@ INSERT INTO lift.mixed (query) SELECT format(query, one, two) FROM (VALUES
 	('SELECT x.id FROM lift.wide x WHERE NOT EXISTS (SELECT FROM lift.wide y WHERE x.%s = y.%s)'),
 	('SELECT count(*), count(DISTINCT y.id) FROM lift.wide x LEFT JOIN lift.wide y ON x.%1$s = y.%2$s GROUP BY x.%1$s')) v (query);
 INSERT INTO lift.mixed (query) VALUES
-	('SELECT x.id, y.id, z.id FROM lift.wide x JOIN lift.wide y ON x.s = y.i JOIN lift.wide z ON z.b = x.s WHERE x.id < 1500 AND y.id % 3 = 0 AND z.id % 4 = 0'),
 	('SELECT x.id, y.id FROM lift.wide x JOIN lift.wide y ON x.s = y.b AND x.f = y.d AND x.i = y.i');
 SELECT is(lift.compare_shared(query), 'same', query) FROM lift.mixed ORDER BY query COLLATE "C";
+SELECT is(lift.forced_sorted_digest(query), lift.native_sorted_digest(query), query) FROM (VALUES
+	('SELECT x.id, y.id, z.id FROM lift.wide x JOIN lift.wide y ON x.s = y.i JOIN lift.wide z ON z.b = x.s WHERE x.id < 1500 AND y.id % 3 = 0 AND z.id % 4 = 0')) v (query);
 
 -- a key that PostgreSQL has Gather project
 SET parallel_tuple_cost = 0;

@@ -155,7 +155,7 @@ INSERT INTO gs.sp_queries VALUES
 	(4, 1, 'SELECT t, count(*), sum(n), max(uu::text) FROM gs.sp GROUP BY t'),
 	(5, 2, 'SELECT x.id, x.t, y.id, y.pad FROM gs.sp x JOIN gs.sp_other y USING (k)'),
 	(6, 2, 'SELECT x.id, x.t, y.id, y.pad FROM gs.sp x LEFT JOIN gs.sp_other y ON x.k = y.k AND x.id = y.id');
-SELECT alike(gs.forced_plan(query), '%GpuSortExchange%', 'the plan of query ' || ordinal) FROM gs.sp_queries ORDER BY ordinal;
+SELECT alike(gs.forced_plan(query), '%GpuSortOutput%', 'the plan of query ' || ordinal) FROM gs.sp_queries ORDER BY ordinal;
 SELECT cmp_ok((SELECT count(*) FROM gs.nodes(query, 'GpuSort') node WHERE node ? 'Run Storage'), '>=', 1::bigint, 'runs in query ' || ordinal) FROM gs.sp_queries ORDER BY ordinal;
 SELECT is(gs.forced_sum(query), gs.native_sum(query), 'query ' || ordinal) FROM gs.sp_queries ORDER BY ordinal;
 SET gpusort.verify_rows = on;

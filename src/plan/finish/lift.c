@@ -258,7 +258,7 @@ lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
 	output = make_scan(lift, plan, &gpusort_output_scan_methods);
 	output->scan.plan.parallel_aware = true;
 	output->scan.plan.parallel_safe = true;
-	output->custom_private = gpusort_output_plan_pack(gather->rescan_param);
+	output->custom_private = gpusort_output_plan_pack(gather->rescan_param, false);
 
 	pass_rows_on(&gather->plan, &output->scan.plan);
 	gather->plan.plan_rows = 0;
@@ -331,6 +331,9 @@ visit(Plan **link, void *arg)
 	LiftPlace below = {.lift = lift, .above = *link, .marked = marked, .repeated = repeated};
 	GpuSortRangePlan ranges;
 
+	/* What is below is in all processes already, and has no Gather. */
+	if (gpusort_plan_is(*link, &gpusort_output_scan_methods))
+		return;
 	if (gpusort_is_gathered_sort(*link))
 	{
 		if (place->why_not != NULL)

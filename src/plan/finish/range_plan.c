@@ -68,6 +68,13 @@ gpusort_is_gathered_sort(const Plan *plan)
 		gpusort_plan_is(outerPlan(outerPlan(plan)), &gpusort_ingest_scan_methods);
 }
 
+/* Returns true if plan is a GpuSort whose rows all processes take in, each its part, and read. */
+bool
+gpusort_is_shared_sort(const Plan *plan)
+{
+	return gpusort_plan_is(plan, &gpusort_scan_methods) && plan->parallel_aware;
+}
+
 static bool
 refuse(GpuSortSafety *safety, const char *why_not)
 {
@@ -95,11 +102,15 @@ describe_column(Oid sort_operator, Oid collation, bool nulls_first, GpuSortRange
 static bool
 sort_ranges(const CustomScan *scan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
-	const Gather *gather = (const Gather *) outerPlan(scan);
 	GpuSortPlanInfo info;
 
-	if (gather->single_copy || gather->rescan_param < 0 || !gpusort_plan_passes_rows_on(&gather->plan))
-		return refuse(safety, "its Gather is not a plain one");
+	if (!gpusort_is_shared_sort(&scan->scan.plan))
+	{
+		const Gather *gather = (const Gather *) outerPlan(scan);
+
+		if (gather->single_copy || gather->rescan_param < 0 || !gpusort_plan_passes_rows_on(&gather->plan))
+			return refuse(safety, "its Gather is not a plain one");
+	}
 	gpusort_plan_unpack(scan, &info);
 	ranges->sorts = list_make1((void *) scan);
 	ranges->columns = palloc0(info.ncolumns * sizeof(GpuSortRangeColumn));
@@ -172,7 +183,7 @@ agg_ranges(const Agg *agg, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 
 	if (agg->aggstrategy != AGG_SORTED)
 		return refuse(safety, "an aggregate without GROUP BY, or by hashing, needs all rows in one process");
-	if (DO_AGGSPLIT_SKIPFINAL(agg->aggsplit))
+	if (DO_AGGSPLIT_SKIPFINAL(agg->aggsplit) && !gpusort_is_shared_sort(linitial(ranges->sorts)))
 		return refuse(safety, "an aggregate is computed in parts already, by PostgreSQL's own parallel plan");
 	foreach(cell, agg->groupingSets)
 		grouping.count = Min(grouping.count, list_length((List *) lfirst(cell)));
@@ -541,7 +552,7 @@ find_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
 	const Plan *child;
 
-	if (gpusort_is_gathered_sort(plan))
+	if (gpusort_is_gathered_sort(plan) || gpusort_is_shared_sort(plan))
 		return sort_ranges((const CustomScan *) plan, safety, ranges);
 	if (IsA(plan, MergeJoin))
 		return join_ranges((const MergeJoin *) plan, safety, ranges) && gpusort_safety_of_node(safety, plan);

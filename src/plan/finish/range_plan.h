@@ -20,13 +20,14 @@ typedef struct GpuSortRangeColumn GpuSortRangeColumn;
 /* What is known of a plan that may run range by range. */
 typedef struct GpuSortRangePlan
 {
-	List *sorts;                 /* of CustomScan: the GpuSorts over Gather that it reads from, in their order */
+	List *sorts;                 /* of CustomScan: the GpuSorts, over Gather or shared, that it reads from, in their order */
 	int ncolumns;                /* so many leading columns of all these sorts are the same below and here */
 	GpuSortRangeColumn *columns; /* and may part ranges */
 	bool works;                  /* it has more to do than to pass rows on */
 } GpuSortRangePlan;
 
 extern bool gpusort_is_gathered_sort(const Plan *plan);
+extern bool gpusort_is_shared_sort(const Plan *plan);
 extern Oid *gpusort_range_key_types(const GpuSortRangePlan *ranges);
 extern bool gpusort_range_plan_find(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges);
 

@@ -15,6 +15,10 @@
  * that, of which the second is divided.  Whether it may is guessed here, from paths: the
  * sort's first column is one that each node groups by, and expressions are parallel safe.
  *
+ * Below a Gather all times and rows are those of one process of several.  Where these share ranges of sorted rows (a
+ * GpuSortOutput) the order is what all wait for, and the rest each does for its part; the Gather above counts what
+ * the processes take from each other, as of any partial path.
+ *
  * Estimates of rows can be wrong by ten and more.  So times are also asked for as if there were
  * more groups, or fewer, or as many times the rows on one side of a join (GpuSortGuess).
  *
@@ -59,6 +63,7 @@ typedef struct PathTime
 	double processes;
 	double start;             /* of before, what it takes to start these */
 	const PathKey *range_key; /* by whose values the rows are shared out; NULL: by none, above belongs to one process */
+	bool shared;              /* all of these are one process's, of those that share ranges below a Gather: rows, too */
 	bool works;               /* a node above the sort has something to do */
 } PathTime;
 
@@ -68,6 +73,8 @@ static PathTime path_time(const Estimate *estimate, const Path *path);
 static double
 total_time(const PathTime *time)
 {
+	if (time->shared)
+		return time->before + gpusort_time_of_part(time->above, time->processes);
 	if (time->range_key != NULL && time->works)
 		return time->before + Min(time->above, gpusort_time_in_ranges(time->above, time->rows, time->processes));
 	return time->before + time->above;
@@ -91,6 +98,7 @@ add_node(PathTime *time, double work, double rows, bool may_lift, bool works)
 		time->before = total_time(time);
 		time->above = 0;
 		time->range_key = NULL;
+		time->shared = false;
 	}
 	time->above += work;
 	time->rows = rows;
@@ -104,26 +112,33 @@ target_is_safe(const Estimate *estimate, const Path *path)
 	return is_parallel_safe(estimate->root, (Node *) path->pathtarget->exprs);
 }
 
-/* Returns true if one of the clauses' columns, SortGroupClauses of tlist, is what the rows are shared out by. */
-static bool
-groups_by_range_key(const PathTime *time, List *clauses, List *tlist)
+/* Returns true if one of the clauses' columns, SortGroupClauses of tlist, has the values of a key; not if that is NULL. */
+bool
+gpusort_groups_by_key(const PathKey *key, List *clauses, List *tlist)
 {
 	ListCell *cell;
 
-	if (time->range_key == NULL)
+	if (key == NULL)
 		return false;
 	foreach(cell, clauses)
 	{
 		Node *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, cell), tlist);
 		ListCell *member;
 
-		foreach(member, time->range_key->pk_eclass->ec_members)
+		foreach(member, key->pk_eclass->ec_members)
 		{
 			if (equal(lfirst_node(EquivalenceMember, member)->em_expr, expr))
 				return true;
 		}
 	}
 	return false;
+}
+
+/* Returns true if that is what the rows are shared out by. */
+static bool
+groups_by_range_key(const PathTime *time, List *clauses, List *tlist)
+{
+	return gpusort_groups_by_key(time->range_key, clauses, tlist);
 }
 
 /* The aggregates of a query. */
@@ -200,7 +215,7 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	PathTime time = input_time(estimate, path->subpath);
 	double groups = more_groups(estimate, path->numGroups, time.rows);
 	bool hashed = path->aggstrategy == AGG_HASHED;
-	bool may_lift = path->aggstrategy == AGG_SORTED && !DO_AGGSPLIT_SKIPFINAL(path->aggsplit) &&
+	bool may_lift = path->aggstrategy == AGG_SORTED && (time.shared || !DO_AGGSPLIT_SKIPFINAL(path->aggsplit)) &&
 		groups_by_range_key(&time, path->groupClause, estimate->root->processed_tlist) &&
 		target_is_safe(estimate, &path->path) && is_parallel_safe(estimate->root, (Node *) path->qual);
 
@@ -307,8 +322,8 @@ native_sort_time(const Estimate *estimate, List *keys, const Path *input, double
 }
 
 /* Returns true if the first clause of a merge join compares what the rows of its sides are shared out by. */
-static bool
-joins_range_keys(const MergePath *path, const PathKey *outer, const PathKey *inner)
+bool
+gpusort_joins_range_keys(const MergePath *path, const PathKey *outer, const PathKey *inner)
 {
 	const RestrictInfo *clause;
 
@@ -353,6 +368,16 @@ guessed_side(const Estimate *estimate, const Path *join, const Path *side)
 	return bms_equal(side->parent->relids, estimate->guess->one_side) ? estimate->guess->one_rows : estimate->guess->other_rows;
 }
 
+/*
+ * What the processes of a shared sort all wait for, while its rows are put in order: each takes no longer for it where
+ * there are more processes than cores.
+ */
+static double
+shared_order_time(const GpuSortPath *path)
+{
+	return path->time.order * path->rows / gpusort_crowd(path->custom.path.parallel_workers);
+}
+
 /* The sort of a join's side, of more rows or fewer than estimated. */
 static double
 more_rows_time(const Path *side, double rows, double factor)
@@ -361,6 +386,8 @@ more_rows_time(const Path *side, double rows, double factor)
 
 	if (factor == 1 || !gpusort_path_is_sort(side))
 		return 0;
+	if (sort->shared)
+		return (factor - 1) * (rows * (sort->time.ingest + sort->time.emit + sort->time.compare) + shared_order_time(sort));
 	return (factor - 1) * rows *
 		(sort->time.ingest / (sort->gathered ? gpusort_range_processes(sort->input->parallel_workers) : 1) + sort->time.order +
 		 sort->time.emit + sort->time.compare);
@@ -373,12 +400,15 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 	const Path *inner_path = path->jpath.innerjoinpath;
 	double outer_factor = guessed_side(estimate, &path->jpath.path, outer_path);
 	double inner_factor = guessed_side(estimate, &path->jpath.path, inner_path);
+	List *keys = path->outersortkeys != NIL ? path->outersortkeys : outer_path->pathkeys;
 	PathTime outer = input_time(estimate, outer_path);
 	PathTime inner = input_time(estimate, inner_path);
 	GpuSortShape shape = {.kind = GPUSORT_NODE_MERGE_JOIN, .rows_out = path->jpath.path.rows * outer_factor * inner_factor};
-	bool may_lift = joins_range_keys(path, outer.range_key, inner.range_key) &&
+	bool may_lift = gpusort_joins_range_keys(path, outer.range_key, inner.range_key) &&
 		is_parallel_safe(estimate->root, (Node *) path->jpath.joinrestrictinfo);
 
+	if (keys != NIL)
+		shape.comparison = gpusort_string_factor(linitial_node(PathKey, keys));
 	outer.before += more_rows_time(outer_path, outer.rows, outer_factor);
 	inner.before += more_rows_time(inner_path, inner.rows, inner_factor);
 	shape.rows = outer.rows *= outer_factor;
@@ -457,6 +487,23 @@ sort_time(const Estimate *estimate, const Path *path, const Path *below, int pre
 	return time;
 }
 
+/* A sort whose rows all processes take in, each its part, and read by ranges, below a Gather. */
+static PathTime
+shared_sort_time(const GpuSortPath *path, const PathTime *input)
+{
+	const int workers = path->custom.path.parallel_workers;
+	const GpuSortTime *sort = &path->time;
+
+	return (PathTime){
+		.rows = input->rows,
+		.before = total_time(input) + sort->ingest * input->rows + sort->setup / gpusort_crowd(workers) + shared_order_time(path),
+		.above = (sort->emit + sort->compare) * input->rows,
+		.processes = gpusort_range_processes(workers),
+		.range_key = linitial_node(PathKey, path->custom.path.pathkeys),
+		.shared = true,
+	};
+}
+
 static PathTime
 gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 {
@@ -467,6 +514,8 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 	double first = path->verified || estimate->first < 0 ? rows : Min(estimate->first, rows);
 	PathTime sorted = {.rows = rows, .processes = 1};
 
+	if (path->shared)
+		return shared_sort_time(path, &time);
 	if (estimate->first >= 0 && !path->verified)
 		sort = gpusort_sort_time_of_first(sort, rows, first);
 	sorted.before = total_time(&time) + sort.ingest * time.rows;
@@ -483,6 +532,15 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 		sorted.range_key = linitial_node(PathKey, path->custom.path.pathkeys);
 	}
 	return sorted;
+}
+
+/* What processes do with their ranges, below a Gather. */
+static PathTime
+ranges_time(const Estimate *estimate, const Path *child)
+{
+	PathTime time = input_time(estimate, child);
+
+	return (PathTime){.rows = time.rows, .before = total_time(&time), .processes = 1};
 }
 
 static PathTime
@@ -673,6 +731,8 @@ path_time(const Estimate *estimate, const Path *path)
 		case T_CustomPath:
 			if (gpusort_path_is_sort(path))
 				return gpusort_time(estimate, (const GpuSortPath *) path);
+			if (gpusort_path_is_output(path))
+				return ranges_time(estimate, gpusort_output_path_child(path));
 			break;
 		default:
 			break;

@@ -87,6 +87,16 @@ hash_join_time(const GpuSortShape *shape)
 	return time;
 }
 
+/* Each row is compared with the next of the other side, and one that was joined with the mark, too. */
+static double
+merge_join_time(const GpuSortShape *shape)
+{
+	const double dearer = Max(shape->comparison, 1) - 1;
+
+	return (shape->rows + shape->inner_rows) * TIME(MERGE_JOIN_ROW) + shape->rows_out * TIME(JOINED_ROW) +
+		(shape->rows + shape->inner_rows + shape->rows_out) * TIME(COMPARISON) * dearer;
+}
+
 /* Returns what a node takes, in ns, beside what is below it. */
 double
 gpusort_node_time(const GpuSortShape *shape)
@@ -109,7 +119,7 @@ gpusort_node_time(const GpuSortShape *shape)
 		case GPUSORT_NODE_HASH_JOIN:
 			return hash_join_time(shape);
 		case GPUSORT_NODE_MERGE_JOIN:
-			return (shape->rows + shape->inner_rows) * TIME(MERGE_JOIN_ROW) + shape->rows_out * TIME(JOINED_ROW);
+			return merge_join_time(shape);
 		case GPUSORT_NODE_APPEND:
 			return shape->rows * TIME(APPEND_ROW);
 		case GPUSORT_NODE_MERGE_APPEND:
@@ -163,6 +173,13 @@ gpusort_time_in_ranges(double above, double rows, double processes)
 {
 	return gpusort_ranges_time() * processes + above / Max(processes * PROCESS_GAIN, 1) +
 		rows * (TIME(EXCHANGE_ROW) + TIME(EXCHANGE_PUT) / processes);
+}
+
+/* Returns what a process takes for its part of the ranges of so many, below a Gather, of rows that would take it so long in one go. */
+double
+gpusort_time_of_part(double above, double processes)
+{
+	return gpusort_ranges_time() * processes + above / PROCESS_GAIN;
 }
 
 /* A window of which the functions are looked for. */

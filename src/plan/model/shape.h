@@ -58,12 +58,14 @@ typedef struct GpuSortShape
 	double entry;      /* bytes of a group in a hash table */
 	double table_rows; /* of a hash join's table, which processes may share */
 	double batches;    /* of a hash join */
+	double comparison; /* of a merge join: how many times as long as of numbers a comparison takes; 0: as long */
 	int workers;       /* of a Gather */
 	double cost;       /* of another node */
 } GpuSortShape;
 
 extern double gpusort_node_time(const GpuSortShape *shape);
 extern double gpusort_time_in_ranges(double above, double rows, double processes);
+extern double gpusort_time_of_part(double above, double processes);
 extern double gpusort_start_time(int workers);
 extern double gpusort_range_processes(int workers);
 extern double gpusort_crowd(int workers);

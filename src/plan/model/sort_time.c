@@ -345,20 +345,20 @@ path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
 	return time;
 }
 
-/* Returns what sorting input's rows by pathkeys takes over the input, for a sort that was admitted. */
+/* Returns what sorting input's rows, so many of all processes, by pathkeys takes over the input, for a sort that was admitted. */
 GpuSortTime
-gpusort_path_sort_time(PlannerInfo *root, const Path *input, List *pathkeys, const GpuSortAdmission *admission)
+gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *pathkeys, const GpuSortAdmission *admission)
 {
 	bool in_order = gpusort_path_is_in_order(root, input, linitial_node(PathKey, pathkeys));
 	GpuSortTime time = base_time(admission, input->pathtarget->width, in_order);
 	KeyColumn key;
 
 	if (admission->encodable < list_length(pathkeys))
-		time.compare = compare_time(input->rows, estimate_groups(root, pathkeys, admission->encodable, input->rows));
+		time.compare = compare_time(rows, estimate_groups(root, pathkeys, admission->encodable, rows));
 	if (admission->libc_key && find_key_column(root, linitial_node(PathKey, pathkeys), &key))
-		time.compare += time.ties = tie_time(&key, input->rows);
+		time.compare += time.ties = tie_time(&key, rows);
 	if (admission->verified)
-		time.compare += path_libc_time(root, pathkeys, admission->encodable, input->rows);
+		time.compare += path_libc_time(root, pathkeys, admission->encodable, rows);
 	return time;
 }
 

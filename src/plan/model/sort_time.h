@@ -33,7 +33,7 @@ typedef struct GpuSortTime
 	bool cuda; /* a GPU sorts */
 } GpuSortTime;
 
-extern GpuSortTime gpusort_path_sort_time(PlannerInfo *root, const Path *input, List *pathkeys,
+extern GpuSortTime gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *pathkeys,
 										  const GpuSortAdmission *admission);
 extern GpuSortTime gpusort_node_sort_time(List *rtable, const Sort *sort, double rows,
 										  const GpuSortAdmission *admission);

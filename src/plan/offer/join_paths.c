@@ -16,10 +16,13 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/prep.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "plan/offer/paths.h"
+#include "plan/offer/ranges_path.h"
 #include "settings.h"
+#include "utils/selfuncs.h"
 
 /* A join that another could take the place of. */
 typedef struct JoinPlace
@@ -30,7 +33,7 @@ typedef struct JoinPlace
 	Path *inner;
 	JoinType type;
 	JoinPathExtraData extra;
-	bool parallel; /* with parallel ingest, where it can be had */
+	GpuSortJoinInput input;
 } JoinPlace;
 
 /* The path with columns for what it is to be sorted by, if that is computed; NULL if it cannot be computed here. */
@@ -48,7 +51,7 @@ with_sort_columns(const JoinPlace *join, Path *path, List *pathkeys)
 
 		if (member == NULL)
 			return NULL;
-		if (list_member(target->exprs, member->em_expr))
+		if (gpusort_count_columns(target->exprs, member) > 0)
 			continue;
 		if (target == path->pathtarget)
 			target = copy_pathtarget(target);
@@ -64,7 +67,7 @@ with_sort_columns(const JoinPlace *join, Path *path, List *pathkeys)
 static Path *
 sorted_side(const JoinPlace *join, Path *input, List *pathkeys)
 {
-	Path *partial = join->parallel ? gpusort_partial_of(input) : NULL;
+	Path *partial = join->input == GPUSORT_JOIN_GATHERED ? gpusort_partial_of(input) : NULL;
 	Path *rows = partial != NULL ? with_sort_columns(join, input, pathkeys) : input;
 
 	if (pathkeys_contained_in(pathkeys, input->pathkeys))
@@ -74,6 +77,17 @@ sorted_side(const JoinPlace *join, Path *input, List *pathkeys)
 	if (rows == NULL)
 		rows = input;
 	return gpusort_sorted_path(join->root, input->parent, rows, partial, pathkeys);
+}
+
+/* A side's rows in order, by GpuSort, of which all processes read ranges. */
+static Path *
+shared_side(const JoinPlace *join, Path *input, List *pathkeys)
+{
+	Path *partial = input->parallel_workers > 0 ? input : gpusort_partial_of(input);
+
+	if (partial != NULL)
+		partial = with_sort_columns(join, partial, pathkeys);
+	return partial != NULL ? gpusort_shared_path(join->root, partial, pathkeys) : NULL;
 }
 
 /* Returns true if a clause compares a column of one side with one of the other, and notes which is which. */
@@ -149,7 +163,7 @@ may_merge(const JoinPlace *join)
 
 /* The join that a path does; one that keeps the inner side's rows is turned round. */
 static JoinPlace
-describe(PlannerInfo *root, JoinPath *path, SpecialJoinInfo *info, bool parallel)
+describe(PlannerInfo *root, JoinPath *path, SpecialJoinInfo *info, GpuSortJoinInput input)
 {
 	JoinPlace join = {
 		.root = root,
@@ -158,7 +172,7 @@ describe(PlannerInfo *root, JoinPath *path, SpecialJoinInfo *info, bool parallel
 		.inner = path->innerjoinpath,
 		.type = path->jointype,
 		.extra = {.restrictlist = path->joinrestrictinfo, .inner_unique = path->inner_unique},
-		.parallel = parallel,
+		.input = input,
 	};
 
 	if (TURNED_JOIN(path->jointype) != path->jointype)
@@ -182,14 +196,15 @@ describe(PlannerInfo *root, JoinPath *path, SpecialJoinInfo *info, bool parallel
 }
 
 /*
- * Returns a merge join, of sides that GpuSort sorts, in parallel where asked for and possible, that gives the rows of
+ * Returns a merge join, of sides that GpuSort sorts, with such an ingest where it can be had, that gives the rows of
  * a join of PostgreSQL's; NULL if there is none, or nothing would be GpuSort's.
  */
 Path *
-gpusort_joined_path(PlannerInfo *root, JoinPath *native, bool parallel)
+gpusort_joined_path(PlannerInfo *root, JoinPath *native, GpuSortJoinInput input)
 {
 	SpecialJoinInfo info;
-	JoinPlace join = describe(root, native, &info, parallel);
+	JoinPlace join = describe(root, native, &info, input);
+	Path *(*side)(const JoinPlace *, Path *, List *) = input == GPUSORT_JOIN_SHARED ? shared_side : sorted_side;
 	JoinCostWorkspace workspace;
 	List *clauses;
 	List *outer_keys;
@@ -205,14 +220,76 @@ gpusort_joined_path(PlannerInfo *root, JoinPath *native, bool parallel)
 	clauses = find_mergeclauses_for_outer_pathkeys(root, outer_keys, clauses);
 	if (lacks_clauses(&join, clauses))
 		return NULL;
-	outer = sorted_side(&join, join.outer, outer_keys);
+	outer = side(&join, join.outer, outer_keys);
 	if (outer == NULL)
 		return NULL;
-	inner = sorted_side(&join, join.inner, make_inner_pathkeys_for_merge(root, clauses, outer_keys));
+	inner = side(&join, join.inner, make_inner_pathkeys_for_merge(root, clauses, outer_keys));
 	if (inner == NULL || (!gpusort_path_is_sort(outer) && !gpusort_path_is_sort(inner)))
 		return NULL;
 	INITIAL_COST_MERGEJOIN(root, &workspace, join.type, clauses, outer, inner, &join.extra);
 	return (Path *) CREATE_MERGEJOIN_PATH(root, join.rel, join.type, &workspace, &join.extra, outer, inner,
 										  join.extra.restrictlist,
 										  build_join_pathkeys(root, join.rel, join.type, outer_keys), clauses);
+}
+
+/* A merge join in the place of a partial join, of ranges of both sides, which all processes sort; NULL if there is none. */
+static Path *
+joined_ranges(PlannerInfo *root, JoinPath *native)
+{
+	Path *join = native->jointype != JOIN_FULL ? gpusort_joined_path(root, native, GPUSORT_JOIN_SHARED) : NULL;
+
+	if (join == NULL)
+		return NULL;
+	((MergePath *) join)->materialize_inner = false;
+	if (!equal(join->pathtarget->exprs, native->path.pathtarget->exprs))
+		join = apply_projection_to_path(root, join->parent, join, native->path.pathtarget);
+	return join;
+}
+
+/* Returns a partial path of the rows of a partial join of PostgreSQL's, by ranges; NULL if there is none. */
+Path *
+gpusort_joined_ranges_path(PlannerInfo *root, JoinPath *native)
+{
+	Path *join = joined_ranges(root, native);
+
+	return join != NULL ? gpusort_ranges_path(root, join->parent, join) : NULL;
+}
+
+/*
+ * Returns a partial path of the groups of a partial aggregate of PostgreSQL's over a join, by ranges: each group from one
+ * process, so that there is one of it to combine.  NULL if there is none, or the join by ranges, which may have been
+ * made already, gives its rows in another order than that of the groups.
+ *
+ * Where rows are to be sorted for the groups alone, groups that are whole in all processes take less time, which no
+ * Finalize has to combine (lift.c): for that there is no path here.
+ */
+Path *
+gpusort_grouped_ranges_path(PlannerInfo *root, const AggPath *native, bool ordered)
+{
+	RelOptInfo *rel = native->path.parent;
+	Path *join = IsA(native->subpath, SortPath) ? ((SortPath *) native->subpath)->subpath : native->subpath;
+	AggClauseCosts costs = {0};
+	double groups;
+	Path *path;
+
+	if (native->aggsplit != AGGSPLIT_INITIAL_SERIAL || native->groupClause == NIL || root->group_pathkeys == NIL ||
+		!grouping_is_sortable(native->groupClause))
+		return NULL;
+	if (gpusort_path_is_output(join))
+		join = gpusort_output_path_child(join);
+	else if (IsA(join, HashPath) || IsA(join, MergePath))
+		join = joined_ranges(root, (JoinPath *) join);
+	else
+		return NULL;
+	if (join == NULL || !pathkeys_contained_in(root->group_pathkeys, join->pathkeys))
+		return NULL;
+	groups = estimate_num_groups(root, get_sortgrouplist_exprs(native->groupClause, root->processed_tlist), join->parent->rows, NULL,
+								 NULL);
+	get_agg_clause_costs(root, AGGSPLIT_INITIAL_SERIAL, &costs);
+	path = (Path *) create_agg_path(root, rel, join, native->path.pathtarget, AGG_SORTED, AGGSPLIT_INITIAL_SERIAL,
+									native->groupClause, native->qual, &costs, Max(groups * join->rows / join->parent->rows, 1));
+	path = gpusort_ranges_path(root, rel, path);
+	if (path != NULL && ordered)
+		path = (Path *) create_sort_path(root, rel, path, native->path.pathkeys, -1);
+	return path;
 }

@@ -12,6 +12,16 @@
 
 #include "nodes/pathnodes.h"
 
-extern Path *gpusort_joined_path(PlannerInfo *root, JoinPath *native, bool parallel);
+/* How sides come to their GpuSorts, and who joins. */
+typedef enum GpuSortJoinInput
+{
+	GPUSORT_JOIN_SERIAL,
+	GPUSORT_JOIN_GATHERED, /* by a parallel ingest */
+	GPUSORT_JOIN_SHARED,   /* likewise, and all processes join: of a partial path */
+} GpuSortJoinInput;
+
+extern Path *gpusort_joined_path(PlannerInfo *root, JoinPath *native, GpuSortJoinInput input);
+extern Path *gpusort_joined_ranges_path(PlannerInfo *root, JoinPath *native);
+extern Path *gpusort_grouped_ranges_path(PlannerInfo *root, const AggPath *native, bool ordered);
 
 #endif /* GPUSORT_JOIN_PATHS_H */

@@ -18,13 +18,15 @@
  *	  - it gives the same rows, in the order of the path in the place if what reads them relies on it;
  *	  - it joins the same relations in the same steps, those that PostgreSQL would have joined in several processes too;
  *	  - none of its inputs costs more than the path in the place, so that no path costs less than its inputs;
- *	  - it takes less time: by GPUSORT_MARGIN of what it does itself, and some least gain; and, for estimates can
+ *	  - it takes less time: than PostgreSQL's path by GPUSORT_MARGIN of what it does itself, and some least gain, and than
+ *		that with what has taken places below it by anything; and, for estimates can
  *		be wrong by ten, the worst that it takes with ten times or a tenth of the groups, or of the rows on a join's
  *		side, is no worse than the worst of the other.
  *
- * Paths that are read below a Gather stay: there GpuSort takes the place of Sorts alone, in the finished plan
- * (sort_nodes.c).  So do those that a nested loop reads again and again, and joins of which another module advises,
- * with what is below them.
+ * Below a Gather a join or group of PostgreSQL's in all processes stays there: what takes its place is a
+ * partial path, too, of ranges that all processes sort (ranges_path.c).  Else GpuSort takes the place of Sorts alone
+ * there, in the finished plan (sort_nodes.c).  Paths that a nested loop reads again and again stay as they are, and joins of which another
+ * module advises, with what is below them.
  *
  *-------------------------------------------------------------------------
  */
@@ -71,6 +73,8 @@ typedef struct PathPlace
 	PlannerInfo *root;
 	double first; /* so many rows are wanted; -1: all */
 	bool alone;   /* one process reads it, once: Gathers may be in it */
+	bool once;    /* so does the statement: it is not of a SubPlan */
+	bool shared;  /* processes of a Gather have a part of its rows each, which they read once */
 	bool last;    /* it gives the rows of its query: in its order, if that has one */
 	bool ordered; /* what reads it relies on the order of PostgreSQL's path */
 } PathPlace;
@@ -85,6 +89,7 @@ typedef struct Choice
 	bool forced;   /* by gpusort.force: whatever time it takes */
 	Path *best;
 	double best_time;
+	double own_time; /* of PostgreSQL's path without what takes places below it */
 } Choice;
 
 static GpuSortOffers *offers = NULL;
@@ -168,6 +173,12 @@ typedef struct Children
 		children.links[0] = &((type *) path)->subpath;                                                \
 	} while (0)
 
+static bool
+is_join(const Path *path)
+{
+	return IsA(path, NestPath) || IsA(path, MergePath) || IsA(path, HashPath);
+}
+
 static Children
 children_of(Path *path)
 {
@@ -230,6 +241,12 @@ children_of(Path *path)
 		case T_NestPath:
 			children.size = sizeof(NestPath);
 			break;
+		case T_GatherPath:
+			ONE_CHILD(GatherPath);
+			break;
+		case T_GatherMergePath:
+			ONE_CHILD(GatherMergePath);
+			break;
 		case T_MergePath:
 			children.size = sizeof(MergePath);
 			break;
@@ -247,7 +264,7 @@ children_of(Path *path)
 		default:
 			break;
 	}
-	if (IsA(path, NestPath) || IsA(path, MergePath) || IsA(path, HashPath))
+	if (is_join(path))
 	{
 		children.links[0] = &((JoinPath *) path)->outerjoinpath;
 		children.links[1] = &((JoinPath *) path)->innerjoinpath;
@@ -255,18 +272,16 @@ children_of(Path *path)
 	return children;
 }
 
-/* The path that a node of one process, or a Gather, reads; NULL if there is none, or several. */
+/* The path that a node reads; NULL if there is none, or several. */
 static const Path *
 only_child(const Path *path)
 {
 	Children children;
 
-	if (IsA(path, GatherPath))
-		return ((const GatherPath *) path)->subpath;
-	if (IsA(path, GatherMergePath))
-		return ((const GatherMergePath *) path)->subpath;
 	if (IsA(path, MemoizePath))
 		return ((const MemoizePath *) path)->subpath;
+	if (gpusort_path_is_output(path))
+		return gpusort_output_path_child(path);
 	if (IsA(path, CustomPath))
 		return gpusort_path_is_sort(path) ? ((const GpuSortPath *) path)->input : NULL;
 	children = children_of((Path *) path);
@@ -456,7 +471,7 @@ compete(Choice *choice, Path *path)
 		margin = hashing_may_suffer(choice, path)
 			? 0
 			: (GPUSORT_MARGIN - 1) * Max(time - input_time(place->root, path), 0) + gpusort_least_gain(IsA(choice->native, SortPath));
-		if (time + margin >= choice->best_time || !is_safe(choice, path))
+		if (time + margin >= choice->own_time || time >= choice->best_time || !is_safe(choice, path))
 			return;
 	}
 	choice->best = path;
@@ -489,7 +504,8 @@ take_cost(Path *path, double startup_cost, double total_cost)
 			}
 			return;
 		}
-		below = children.links[0] != NULL ? *children.links[0] : NULL;
+		below = gpusort_path_is_output(below) ? gpusort_output_path_child(below) : children.links[0] != NULL ? *children.links[0]
+																											 : NULL;
 	}
 }
 
@@ -514,6 +530,17 @@ passes_on(const Path *path)
 	return IsA(path, LimitPath) || IsA(path, LockRowsPath) || IsA(path, ModifyTablePath) || IsA(path, ProjectSetPath);
 }
 
+/*
+ * Returns true if what is below a Gather may be read by ranges: it is not to start over but with the Gather, the leader
+ * takes part, all rows are wanted, and sorts have room.
+ */
+static bool
+may_share(const PathPlace *place, const Path *path)
+{
+	return place->alone && place->once && place->first < 0 && gpusort_parallel_output && gpusort_spill && parallel_leader_participation &&
+		place->root->parse->commandType == CMD_SELECT && !(IsA(path, GatherPath) && ((const GatherPath *) path)->single_copy);
+}
+
 /* Where the child of a path is: link 0 or 1, or one of a list (2). */
 static PathPlace
 place_below(const PathPlace *place, const Path *path, int link)
@@ -522,16 +549,18 @@ place_below(const PathPlace *place, const Path *path, int link)
 		.root = place->root,
 		.first = -1,
 		.alone = place->alone,
+		.once = place->once,
+		.shared = place->shared,
 		.last = place->last && passes_on(path),
 	};
 	const bool needed = place->ordered || (place->last && place->root->sort_pathkeys != NIL);
-
 
 	/* Nodes that pass rows on need an order if it is needed of them, those that sort or hash none, others that of what they read. */
 	switch (nodeTag(path))
 	{
 		case T_SortPath:
 		case T_HashPath:
+		case T_GatherPath:
 			below.ordered = false;
 			break;
 		case T_AggPath:
@@ -570,7 +599,12 @@ place_below(const PathPlace *place, const Path *path, int link)
 			break;
 		case T_NestPath:
 			if (link == 1)
-				below.alone = false;
+				below.alone = below.shared = false;
+			break;
+		case T_GatherPath:
+		case T_GatherMergePath:
+			below.shared = may_share(place, path);
+			below.alone = false;
 			break;
 		case T_AppendPath:
 			if (path->parallel_aware)
@@ -614,6 +648,7 @@ with_children(const PathPlace *place, Path *path)
 	{
 		const PathPlace below = place_below(place, path, 2);
 		List *list = NIL;
+		bool safe = path->parallel_safe;
 		bool changed = false;
 		ListCell *cell;
 
@@ -622,13 +657,14 @@ with_children(const PathPlace *place, Path *path)
 			Path *taken = take(&below, lfirst(cell));
 
 			changed |= taken != lfirst(cell);
+			safe &= taken->parallel_safe;
 			list = lappend(list, taken);
 		}
 		if (changed)
 		{
 			copy = memcpy(palloc(children.size), path, children.size);
 			*children_of(copy).list = list;
-			copy->parallel_safe = false;
+			copy->parallel_safe = safe;
 		}
 	}
 	if (copy == NULL)
@@ -690,14 +726,15 @@ choose(const PathPlace *place, Path *path, const RelOffers *of_rel, const RelOff
 	choice.partial = add_joins(NIL, taken, true);
 	choice.forced = gpusort_force && (of_order != NULL || sorts);
 	choice.best_time = gpusort_path_time(place->root, taken, place->first, &estimated);
+	choice.own_time = taken == path ? choice.best_time : gpusort_path_time(place->root, path, place->first, &estimated);
 	compete_offers(&choice, of_rel);
 	compete_offers(&choice, of_order);
 	if (sorts && of_order == NULL)
 		compete_sorts(&choice, taken);
 	if (joins)
 	{
-		compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, true));
-		compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, false));
+		compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, GPUSORT_JOIN_GATHERED));
+		compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, GPUSORT_JOIN_SERIAL));
 	}
 	if (choice.best != taken)
 		take_cost(choice.best, path->startup_cost,
@@ -705,10 +742,26 @@ choose(const PathPlace *place, Path *path, const RelOffers *of_rel, const RelOff
 	return choice.best;
 }
 
-static bool
-is_join(const Path *path)
+/* The same below a Gather, of a partial path: what takes its place is one, too. */
+static Path *
+choose_shared(const PathPlace *place, Path *path)
 {
-	return IsA(path, NestPath) || IsA(path, MergePath) || IsA(path, HashPath);
+	static const GpuSortGuess estimated = {.groups = 1};
+	Path *taken = with_children(place, path);
+	Choice choice = {.place = place, .native = taken, .best = taken};
+
+	if (JOINS_ARE_ADVISED || (!IsA(taken, HashPath) && !IsA(taken, MergePath) && !IsA(taken, AggPath)))
+		return taken;
+	choice.joins = add_joins(NIL, taken, false);
+	choice.best_time = gpusort_path_time(place->root, taken, -1, &estimated);
+	choice.own_time = taken == path ? choice.best_time : gpusort_path_time(place->root, path, -1, &estimated);
+	if (IsA(taken, AggPath))
+		compete(&choice, gpusort_grouped_ranges_path(place->root, (AggPath *) taken, place->ordered && taken->pathkeys != NIL));
+	else
+		compete(&choice, gpusort_joined_ranges_path(place->root, (JoinPath *) taken));
+	if (choice.best != taken)
+		take_cost(choice.best, path->startup_cost, path->total_cost);
+	return choice.best;
 }
 
 /* Returns the offers for a rel, or a path of it, once; NULL if there are none, or they are being asked already. */
@@ -732,7 +785,11 @@ take(const PathPlace *place, Path *path)
 	RelOffers *of_order = NULL;
 	Path *taken;
 
-	if (path->param_info != NULL || !place->alone || (JOINS_ARE_ADVISED && is_join(path)))
+	if (path->param_info != NULL || (JOINS_ARE_ADVISED && is_join(path)))
+		return path;
+	if (place->shared)
+		return path->parallel_workers > 0 ? choose_shared(place, path) : path;
+	if (!place->alone)
 		return path;
 	if (passes_on(path))
 		return with_children(place, path);
@@ -783,6 +840,7 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 			.root = root,
 			.first = -1,
 			.alone = root->parent_root == NULL || is_cte(root) || !path->parallel_safe,
+			.once = root->parent_root == NULL || is_cte(root),
 			.last = true,
 		};
 

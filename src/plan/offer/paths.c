@@ -1,16 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * paths.c
- *	  The paths of GpuSort and GpuSortIngest, and the plans made of them.
+ *	  The paths of GpuSort, GpuSortIngest and GpuSortOutput, and the plans made of them.
  *
  * A CustomPath's child is a SortPath: from that, create_plan makes the finished
  * Sort plan, with its columns, operators and collations settled, of which the
  * CustomScan takes the place.
  *
  * A parallel sort is GpuSort over Gather over GpuSortIngest over a partial path.
- * Both custom nodes get their sort columns from a SortPath of their own; the target
+ * Both these nodes get their sort columns from a SortPath of their own; the target
  * list is the same from the partial path up, so the columns are, too.  No row goes
  * through Gather but in exceptions (ingest.c), so it is planned for none.
+ *
+ * A shared sort is GpuSort over a partial path, a partial path itself; GpuSortOutput is over what processes do with
+ * ranges of such sorts' rows, below any Gather (ranges_path.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -60,6 +63,21 @@ plan_ingest_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 	return replace_sort(root, path, custom_plans, &gpusort_ingest_scan_methods);
 }
 
+/* What a GpuSortOutput's columns refer to, and more, is settled when the plan is finished, too (partial_ranges.c). */
+static Plan *
+plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
+{
+	Plan *child = linitial(custom_plans);
+	CustomScan *scan = makeNode(CustomScan);
+
+	scan->scan.plan.targetlist = copyObject(child->targetlist);
+	scan->scan.plan.lefttree = child;
+	scan->custom_scan_tlist = copyObject(child->targetlist);
+	scan->methods = &gpusort_output_scan_methods;
+	scan->custom_private = gpusort_output_plan_pack(-1, true);
+	return &scan->scan.plan;
+}
+
 static const CustomPathMethods path_methods = {
 	.CustomName = GPUSORT_NODE_NAME,
 	.PlanCustomPath = plan_gpusort_path,
@@ -70,7 +88,12 @@ static const CustomPathMethods ingest_path_methods = {
 	.PlanCustomPath = plan_ingest_path,
 };
 
-/* A path of one of the two nodes over input, without its costs. */
+static const CustomPathMethods output_path_methods = {
+	.CustomName = GPUSORT_OUTPUT_NODE_NAME,
+	.PlanCustomPath = plan_output_path,
+};
+
+/* A path of one of the first two nodes over input, without its costs. */
 static CustomPath *
 make_custom_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys,
 				 const CustomPathMethods *methods)
@@ -141,6 +164,7 @@ make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, doubl
 	path->path.pathkeys = pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	sort->input = input;
+	sort->rows = rows;
 	sort->time = *time;
 	return sort;
 }
@@ -170,18 +194,38 @@ make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *path
 	return sort;
 }
 
-/* Asks whether input's rows may be sorted by the service. */
+/* Asks whether input's rows, so many, may be sorted by the service. */
 static GpuSortAdmission
-admit_path(const Path *input, List *pathkeys)
+admit_path(const Path *input, double rows, List *pathkeys)
 {
 	const GpuSortCandidate candidate = {
-		.rows = input->rows,
+		.rows = rows,
 		.width = input->pathtarget->width,
 		.processes = 1,
 		.pathkeys = pathkeys,
 	};
 
 	return gpusort_admit(&candidate);
+}
+
+static const Expr *
+without_labels(const Expr *expr)
+{
+	while (IsA(expr, RelabelType))
+		expr = ((const RelabelType *) expr)->arg;
+	return expr;
+}
+
+/* Returns how many of these expressions have the values of a member of what is sorted by, as PostgreSQL looks for it: relabelled or not. */
+int
+gpusort_count_columns(List *exprs, const EquivalenceMember *member)
+{
+	int columns = 0;
+	ListCell *cell;
+
+	foreach(cell, exprs)
+		columns += equal(without_labels(lfirst(cell)), without_labels(member->em_expr));
+	return columns;
 }
 
 /* Returns true if the path's target has the columns that it is to be sorted by. */
@@ -197,7 +241,7 @@ has_sort_columns(const Path *path, List *pathkeys)
 
 		foreach(cell, lfirst_node(PathKey, key)->pk_eclass->ec_members)
 		{
-			if (list_member(path->pathtarget->exprs, lfirst_node(EquivalenceMember, cell)->em_expr))
+			if (gpusort_count_columns(path->pathtarget->exprs, lfirst_node(EquivalenceMember, cell)) > 0)
 				found = true;
 		}
 		if (!found)
@@ -240,14 +284,82 @@ gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *parti
 
 	if (PATH_REQ_OUTER(input) != NULL)
 		return NULL;
-	admission = admit_path(input, pathkeys);
+	admission = admit_path(input, input->rows, pathkeys);
 	if (admission.encodable == 0)
 		return NULL;
-	time = gpusort_path_sort_time(root, input, pathkeys, &admission);
+	time = gpusort_path_sort_time(root, input, input->rows, pathkeys, &admission);
 	if (partial != NULL && MAY_GATHER(rel) && MAY_GATHER(partial->parent) && may_ingest(input, partial, pathkeys))
 		path = make_parallel_path(root, rel, partial, pathkeys, input->rows, &time);
 	else
 		path = make_path(root, rel, input, pathkeys, input->rows, &time);
 	path->verified = admission.verified;
 	return &path->custom.path;
+}
+
+/*
+ * Returns a path of GpuSort over a partial path, for its rel, or NULL: all processes take its rows in, and read them by
+ * ranges, each of them a part of those in order.  Only below a path that gpusort_ranges_path knows.
+ */
+Path *
+gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys)
+{
+	const double rows = partial->parent->rows;
+	GpuSortAdmission admission;
+	GpuSortTime time;
+	GpuSortPath *sort;
+
+	if (PATH_REQ_OUTER(partial) != NULL || !partial->parallel_safe || partial->parallel_workers == 0 || !has_sort_columns(partial, pathkeys))
+		return NULL;
+	admission = admit_path(partial, rows, pathkeys);
+	if (admission.encodable == 0)
+		return NULL;
+	time = gpusort_path_sort_time(root, partial, rows, pathkeys, &admission);
+	sort = make_path(root, partial->parent, partial, pathkeys, partial->rows, &time);
+	sort->custom.path.parallel_aware = true;
+	sort->custom.path.parallel_safe = true;
+	sort->custom.path.parallel_workers = partial->parallel_workers;
+	sort->custom.flags = CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	linitial_node(SortPath, sort->custom.custom_paths)->path.rows = rows; /* what the service is told of */
+	sort->rows = rows;
+	sort->shared = true;
+	sort->verified = admission.verified;
+	return &sort->custom.path;
+}
+
+/*
+ * Returns a partial path of GpuSortOutput for rel: of child, which so many workers run range by range, over shared sorts.
+ * Its costs and rows are taken to be those of one process.
+ */
+Path *
+gpusort_output_path(PlannerInfo *root, RelOptInfo *rel, Path *child, int workers)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = child->pathtarget;
+	path->path.parallel_aware = true;
+	path->path.parallel_safe = true;
+	path->path.parallel_workers = workers;
+	path->path.rows = child->rows;
+	INHERIT_DISABLED_NODES(&path->path, child);
+	path->path.startup_cost = child->startup_cost;
+	path->path.total_cost = child->total_cost;
+	path->custom_paths = list_make1(child);
+	path->methods = &output_path_methods;
+	return &path->path;
+}
+
+/* Returns true if path is one of GpuSortOutput. */
+bool
+gpusort_path_is_output(const Path *path)
+{
+	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &output_path_methods;
+}
+
+/* The path that a GpuSortOutput runs range by range. */
+Path *
+gpusort_output_path_child(const Path *path)
+{
+	return linitial(((const CustomPath *) path)->custom_paths);
 }

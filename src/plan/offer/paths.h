@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * paths.h
- *	  The paths of GpuSort and GpuSortIngest, and the plans made of them.
+ *	  The paths of GpuSort, GpuSortIngest and GpuSortOutput, and the plans made of them.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,6 +19,8 @@ typedef struct GpuSortPath
 	CustomPath custom; /* must be first field */
 	const Path *input; /* whose rows are sorted: a partial path, if they are gathered */
 	bool gathered;
+	bool shared;      /* all processes read its rows, by ranges: those of input, a partial path */
+	double rows;      /* of all processes */
 	bool verified;    /* all rows are read, to be verified, before the first is emitted */
 	GpuSortTime time; /* over the input */
 } GpuSortPath;
@@ -28,5 +30,10 @@ extern Path *gpusort_path_input(const Path *path);
 extern Path *gpusort_path_over(const Path *path, Path *input);
 extern Path *gpusort_partial_of(const Path *path);
 extern Path *gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *partial, List *pathkeys);
+extern int gpusort_count_columns(List *exprs, const EquivalenceMember *member);
+extern Path *gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys);
+extern Path *gpusort_output_path(PlannerInfo *root, RelOptInfo *rel, Path *child, int workers);
+extern bool gpusort_path_is_output(const Path *path);
+extern Path *gpusort_output_path_child(const Path *path);
 
 #endif /* GPUSORT_PATHS_H */

@@ -1,0 +1,124 @@
+/*-------------------------------------------------------------------------
+ *
+ * ranges_path.c
+ *	  Partial paths of what processes do with ranges of sorted rows.
+ *
+ * A path over GpuSorts that all processes read (gpusort_shared_path) may run once for each range of the
+ * sorted rows, in whatever process, on the terms of range_plan.c.  Then GpuSortOutput over it is a partial path: each row
+ * comes from one process, in no order, and partial joins and aggregates may stand above it, up to a Gather.
+ *
+ * What is checked here of paths is what range_plan.c will find in the plan, for the first column that is sorted by:
+ * with that alone ranges can be cut.  Plan nodes get the Gather's parameter for rescans, by which they start over for
+ * each range, from PostgreSQL, as they are below parallel-aware ones; what else the plan needs to know is
+ * settled when it is finished (partial_ranges.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/offer/ranges_path.h"
+
+#include "keys/types.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "plan/model/path_time.h"
+#include "plan/offer/paths.h"
+#include "settings.h"
+
+/* A path that is looked at, and what is found. */
+typedef struct Ranges
+{
+	PlannerInfo *root;
+	const PathKey *key; /* the first that the sorts below are by; NULL: its rows cannot be shared out */
+	int workers;        /* that the inputs are planned for */
+} Ranges;
+
+static bool find_ranges(Ranges *ranges, const Path *path);
+
+/* Returns true if workers may compute it. */
+static bool
+is_safe(const Ranges *ranges, const void *expression)
+{
+	return is_parallel_safe(ranges->root, (Node *) expression);
+}
+
+/* Returns true if the path's rows have one column with the values of a key, so that it is plain which the plan sorts by. */
+static bool
+has_one_column(const Path *path, const PathKey *key)
+{
+	int columns = 0;
+	ListCell *cell;
+
+	foreach(cell, key->pk_eclass->ec_members)
+		columns += gpusort_count_columns(path->pathtarget->exprs, lfirst_node(EquivalenceMember, cell));
+	return columns == 1;
+}
+
+static bool
+sort_ranges(Ranges *ranges, const GpuSortPath *sort)
+{
+	const PathKey *key = linitial_node(PathKey, sort->custom.path.pathkeys);
+	const EquivalenceMember *member = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
+	const char *why_not;
+
+	if (!sort->shared || !has_one_column(sort->input, key) || PATH_REQ_OUTER(sort->input) != NULL ||
+		gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not) == GPUSORT_ENCODE_NONE)
+		return false;
+	ranges->key = key;
+	ranges->workers = Max(ranges->workers, sort->custom.path.parallel_workers);
+	return true;
+}
+
+static bool
+join_ranges(Ranges *ranges, const MergePath *path)
+{
+	Ranges inner = *ranges;
+
+	if (path->outersortkeys != NIL || path->innersortkeys != NIL ||
+		(path->jpath.jointype != JOIN_INNER && path->jpath.jointype != JOIN_LEFT && path->jpath.jointype != JOIN_SEMI &&
+		 path->jpath.jointype != JOIN_ANTI && path->jpath.jointype != JOIN_RIGHT && path->jpath.jointype != JOIN_FULL) ||
+		!find_ranges(ranges, path->jpath.outerjoinpath) || !find_ranges(&inner, path->jpath.innerjoinpath))
+		return false;
+	ranges->workers = Max(ranges->workers, inner.workers);
+	return gpusort_joins_range_keys(path, ranges->key, inner.key) && is_safe(ranges, path->jpath.joinrestrictinfo);
+}
+
+static bool
+group_ranges(Ranges *ranges, const AggPath *path)
+{
+	return path->aggstrategy == AGG_SORTED && find_ranges(ranges, path->subpath) &&
+		gpusort_groups_by_key(ranges->key, path->groupClause, ranges->root->processed_tlist) && is_safe(ranges, path->qual);
+}
+
+static bool
+find_ranges(Ranges *ranges, const Path *path)
+{
+	if (!is_safe(ranges, path->pathtarget->exprs))
+		return false;
+	switch (nodeTag(path))
+	{
+		case T_CustomPath:
+			return gpusort_path_is_sort(path) && sort_ranges(ranges, (const GpuSortPath *) path);
+		case T_MergePath:
+			return join_ranges(ranges, (const MergePath *) path);
+		case T_AggPath:
+			return group_ranges(ranges, (const AggPath *) path);
+		default:
+			return false;
+	}
+}
+
+/*
+ * Returns a partial path of the rows of child, for rel, each from one process; NULL if child cannot run range by range.
+ * child is a path over GpuSorts that gpusort_shared_path has made, and must be read once by each process: not on the
+ * inner side of a nested loop.  Its costs and rows are taken to be those of one process.
+ */
+Path *
+gpusort_ranges_path(PlannerInfo *root, RelOptInfo *rel, Path *child)
+{
+	Ranges ranges = {.root = root};
+
+	if (!gpusort_parallel_output || !gpusort_spill || !parallel_leader_participation || PATH_REQ_OUTER(child) != NULL ||
+		gpusort_path_is_sort(child) || !find_ranges(&ranges, child))
+		return NULL;
+	return gpusort_output_path(root, rel, child, ranges.workers);
+}
