@@ -27,6 +27,7 @@
 
 static GpuSortShared *shared = NULL;
 static bool shared_is_private = false; /* it is this session's own */
+static bool preloaded = false;         /* the server has loaded this module before any session */
 static shmem_request_hook_type previous_shmem_request = NULL;
 static shmem_startup_hook_type previous_shmem_startup = NULL;
 
@@ -171,6 +172,7 @@ startup_shared_memory(void)
 void
 gpusort_shared_init(void)
 {
+	preloaded = true;
 	previous_shmem_request = shmem_request_hook;
 	shmem_request_hook = request_shared_memory;
 	previous_shmem_startup = shmem_startup_hook;
@@ -192,6 +194,13 @@ gpusort_shared_is_private(void)
 {
 	(void) gpusort_shared();
 	return shared_is_private;
+}
+
+/* Returns true if the server has loaded this module by shared_preload_libraries. */
+bool
+gpusort_shared_is_preloaded(void)
+{
+	return preloaded;
 }
 
 /* Makes it the state of no service, whose generations go on all the same; the lock is held. */
@@ -279,6 +288,20 @@ gpusort_shared_set_engines(const GpuSortMessage *ready)
 	state->service.devices = ready->u.ready.devices;
 	state->service.device_limit = ready->u.ready.device_limit;
 	state->service.host_limit = ready->u.ready.host_limit;
+	LWLockRelease(&state->lock);
+}
+
+/* Notes what the current service says before it is ready, or why there is none; formatted as by printf. */
+void
+gpusort_shared_set_report(const char *fmt, ...)
+{
+	GpuSortShared *state = gpusort_shared();
+	va_list values;
+
+	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+	va_start(values, fmt);
+	vsnprintf(state->service.report, sizeof(state->service.report), fmt, values);
+	va_end(values);
 	LWLockRelease(&state->lock);
 }
 
@@ -435,6 +458,28 @@ gpusort_shared_distrusts_collation(Oid collation)
 	distrusts = is_distrusted(state, collation);
 	LWLockRelease(&state->lock);
 	return distrusts;
+}
+
+/* Returns the collations of the current database that are distrusted; *all is whether all others are, too. */
+List *
+gpusort_shared_distrusted_collations(bool *all)
+{
+	GpuSortDistrusted distrusted[GPUSORT_DISTRUSTED_MAX];
+	GpuSortShared *state = gpusort_shared();
+	List *collations = NIL;
+	int count;
+
+	LWLockAcquire(&state->lock, LW_SHARED);
+	count = state->ndistrusted;
+	memcpy(distrusted, state->distrusted, sizeof(distrusted));
+	LWLockRelease(&state->lock);
+	*all = count == GPUSORT_DISTRUSTED_MAX;
+	for (int i = 0; i < count; i++)
+	{
+		if (distrusted[i].database == MyDatabaseId)
+			collations = lappend_oid(collations, distrusted[i].collation);
+	}
+	return collations;
 }
 
 /* Adds a finished sort to the statistics: rows and bytes ingested, runs, rows that needed a tie-break. */

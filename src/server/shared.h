@@ -12,6 +12,7 @@
 #include "compat.h"
 
 #include "datatype/timestamp.h"
+#include "nodes/pg_list.h"
 #include "port/atomics.h"
 #include "service/protocol.h"
 #include "storage/condition_variable.h"
@@ -57,6 +58,7 @@ typedef struct GpuSortService
 	uint32 devices;
 	uint64 device_limit;                 /* bytes */
 	uint64 host_limit;                   /* bytes */
+	char report[GPUSORT_TEXT_BYTES];     /* what it said before it was ready, or why there is none; empty: nothing */
 	GpuSortPulse pulses[GPUSORT_PULSES]; /* of generation g in g % GPUSORT_PULSES */
 } GpuSortService;
 
@@ -151,6 +153,7 @@ typedef struct GpuSortShared
 extern void gpusort_shared_init(void);
 extern GpuSortShared *gpusort_shared(void);
 extern bool gpusort_shared_is_private(void);
+extern bool gpusort_shared_is_preloaded(void);
 extern GpuSortService gpusort_shared_service(void);
 extern const char *gpusort_reason_name(int reason);
 extern const char *gpusort_service_state_name(GpuSortServiceState state);
@@ -161,6 +164,7 @@ extern bool gpusort_shared_claim_service(void);
 extern void gpusort_shared_release_service(void);
 extern void gpusort_shared_set_service(GpuSortServiceState service_state, pid_t pid, uint32 generation, uint32 leaving);
 extern void gpusort_shared_set_engines(const GpuSortMessage *ready);
+extern void gpusort_shared_set_report(const char *fmt, ...) pg_attribute_printf(1, 2);
 extern void gpusort_shared_set_pulse(uint32 generation, bool lost);
 
 extern GpuSortJobSlot *gpusort_shared_job_start(void);
@@ -170,6 +174,7 @@ extern void gpusort_shared_job_end(GpuSortJobSlot *slot);
 extern void gpusort_shared_jobs(GpuSortJobSlot jobs[GPUSORT_JOB_SLOTS]);
 
 extern bool gpusort_shared_distrust_collation(Oid collation);
+extern List *gpusort_shared_distrusted_collations(bool *all);
 extern bool gpusort_shared_distrusts_collation(Oid collation);
 
 extern void gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 runs, uint64 tie_rows, const GpuSortTimes *ms);
