@@ -23,16 +23,17 @@ COMMENT ON FUNCTION gpusort_devices() IS 'devices that the sort service uses; si
 
 CREATE FUNCTION gpusort_service(
     OUT state text,
-    OUT since timestamptz,
+    OUT state_change timestamptz,
     OUT pid integer,
     OUT supervisor_pid integer,
     OUT generation bigint,
     OUT leaving integer,
-    OUT started timestamptz,
+    OUT service_start timestamptz,
     OUT engines text[],
     OUT devices integer,
     OUT device_limit bigint,
-    OUT host_limit bigint)
+    OUT host_limit bigint,
+    OUT report text)
 RETURNS record
 AS 'MODULE_PATHNAME', 'gpusort_show_service'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
@@ -44,21 +45,47 @@ CREATE FUNCTION gpusort_stats(
     OUT bytes bigint,
     OUT runs bigint,
     OUT tie_rows bigint,
-    OUT ingest_ms double precision,
-    OUT upload_wait_ms double precision,
-    OUT sort_ms double precision,
-    OUT gather_ms double precision,
-    OUT emit_ms double precision,
-    OUT ties_ms double precision,
-    OUT queue_ms double precision,
+    OUT ingest_time double precision,
+    OUT upload_wait_time double precision,
+    OUT sort_time double precision,
+    OUT gather_time double precision,
+    OUT emit_time double precision,
+    OUT tie_time double precision,
     OUT small_sorts bigint,
     OUT fallbacks bigint,
     OUT fallback_reasons jsonb,
-    OUT stats_reset timestamptz)
+    OUT stats_reset timestamptz,
+    OUT queue_time double precision,
+    OUT temp_bytes bigint)
 RETURNS record
 AS 'MODULE_PATHNAME', 'gpusort_show_stats'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION gpusort_stats() IS 'what gpusort has done since the server started or the statistics were reset';
+
+CREATE FUNCTION gpusort_stats_database(
+    OUT datid oid,
+    OUT datname name,
+    OUT sorts bigint,
+    OUT rows bigint,
+    OUT bytes bigint,
+    OUT runs bigint,
+    OUT tie_rows bigint,
+    OUT ingest_time double precision,
+    OUT upload_wait_time double precision,
+    OUT sort_time double precision,
+    OUT gather_time double precision,
+    OUT emit_time double precision,
+    OUT tie_time double precision,
+    OUT small_sorts bigint,
+    OUT fallbacks bigint,
+    OUT fallback_reasons jsonb,
+    OUT stats_reset timestamptz,
+    OUT queue_time double precision,
+    OUT temp_bytes bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpusort_show_stats_database'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpusort_stats_database() IS 'the same by database';
 
 CREATE FUNCTION gpusort_jobs(
     OUT pid integer,
@@ -70,7 +97,12 @@ CREATE FUNCTION gpusort_jobs(
     OUT rows_in bigint,
     OUT rows_out bigint,
     OUT bytes bigint,
-    OUT started timestamptz)
+    OUT sort_start timestamptz,
+    OUT datname name,
+    OUT usename name,
+    OUT queryid bigint,
+    OUT estimated_rows bigint,
+    OUT temp_bytes bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'gpusort_show_jobs'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
@@ -109,15 +141,30 @@ COMMENT ON FUNCTION gpusort_environment() IS 'what gpusort_check() looks at; siz
 
 -- Whoever may create functions in this schema can make a call by name ambiguous, with an overload that
 -- has defaults.  So each view is made of a function that has a name which nobody knows yet.
+-- Functions have columns that were added later at the end, views where they belong; views keep old names for
+-- one version.
 DO $$
 DECLARE
     name text;
+    columns text;
     unknown text;
 BEGIN
-    FOREACH name IN ARRAY ARRAY['gpusort_devices', 'gpusort_service', 'gpusort_stats', 'gpusort_jobs'] LOOP
+    FOR name, columns IN VALUES
+        ('gpusort_devices', '*'),
+        ('gpusort_service', '*'),
+        ('gpusort_stats', 'COUNTED, '
+            'ingest_time AS ingest_ms, upload_wait_time AS upload_wait_ms, sort_time AS sort_ms, '
+            'gather_time AS gather_ms, emit_time AS emit_ms, tie_time AS ties_ms'),
+        ('gpusort_stats_database', 'datid, datname, COUNTED'),
+        ('gpusort_jobs', 'pid, datid, datname, usesysid, usename, queryid, phase, engine, device, estimated_rows, '
+            'rows_in, rows_out, bytes, temp_bytes, sort_start, sort_start AS started')
+    LOOP
+        columns := pg_catalog.replace(columns, 'COUNTED',
+            'sorts, rows, bytes, temp_bytes, runs, tie_rows, queue_time, ingest_time, upload_wait_time, sort_time, '
+            'gather_time, emit_time, tie_time, small_sorts, fallbacks, fallback_reasons, stats_reset');
         unknown := pg_catalog.format('gpusort_%s', pg_catalog.gen_random_uuid());
         EXECUTE pg_catalog.format('ALTER FUNCTION %I() RENAME TO %I', name, unknown);
-        EXECUTE pg_catalog.format('CREATE VIEW %I AS SELECT * FROM %I() AS %I', name, unknown, name);
+        EXECUTE pg_catalog.format('CREATE VIEW %I AS SELECT %s FROM %I() AS %I', name, columns, unknown, name);
         EXECUTE pg_catalog.format('ALTER FUNCTION %I() RENAME TO %I', unknown, name);
     END LOOP;
 END $$;
@@ -312,53 +359,89 @@ COMMENT ON COLUMN gpusort_devices.memory_used IS 'bytes that sorts and what is k
 COMMENT ON COLUMN gpusort_devices.jobs IS 'sorts that it has';
 COMMENT ON VIEW gpusort_service IS 'state of the sort service';
 COMMENT ON COLUMN gpusort_service.state IS 'none, starting, ready, draining, hung or backing off';
-COMMENT ON COLUMN gpusort_service.since IS 'when it came to be in that state';
+COMMENT ON COLUMN gpusort_service.state_change IS 'when it came to be in that state';
 COMMENT ON COLUMN gpusort_service.pid IS 'process that takes sorts';
 COMMENT ON COLUMN gpusort_service.supervisor_pid IS 'background worker that keeps it running';
 COMMENT ON COLUMN gpusort_service.generation IS 'number of the service: later ones have higher';
 COMMENT ON COLUMN gpusort_service.leaving IS 'services of older generations that end their last sorts, or cannot be killed';
-COMMENT ON COLUMN gpusort_service.started IS 'when the service was started';
+COMMENT ON COLUMN gpusort_service.service_start IS 'when the service was started';
 COMMENT ON COLUMN gpusort_service.engines IS 'what it sorts with';
 COMMENT ON COLUMN gpusort_service.devices IS 'CUDA devices that it has';
 COMMENT ON COLUMN gpusort_service.device_limit IS 'bytes that one sort may use on devices';
 COMMENT ON COLUMN gpusort_service.host_limit IS 'bytes that sorts of the host engine may use';
+COMMENT ON COLUMN gpusort_service.report IS 'what it said before it was ready, or why there is none';
 COMMENT ON VIEW gpusort_stats IS 'what gpusort has done since stats_reset';
 COMMENT ON COLUMN gpusort_stats.sorts IS 'sorts that the service has done';
 COMMENT ON COLUMN gpusort_stats.rows IS 'rows of these';
 COMMENT ON COLUMN gpusort_stats.bytes IS 'bytes of these';
+COMMENT ON COLUMN gpusort_stats.temp_bytes IS 'bytes of them written to temporary files';
 COMMENT ON COLUMN gpusort_stats.runs IS 'parts in which they were sorted';
 COMMENT ON COLUMN gpusort_stats.tie_rows IS 'rows that the key did not decide and PostgreSQL''s comparator did';
-COMMENT ON COLUMN gpusort_stats.ingest_ms IS 'milliseconds of taking rows in';
-COMMENT ON COLUMN gpusort_stats.upload_wait_ms IS 'milliseconds of waiting until rows were with the engine';
-COMMENT ON COLUMN gpusort_stats.sort_ms IS 'milliseconds of sorting';
-COMMENT ON COLUMN gpusort_stats.gather_ms IS 'milliseconds of putting rows in order';
-COMMENT ON COLUMN gpusort_stats.emit_ms IS 'milliseconds of waiting for rows in order';
-COMMENT ON COLUMN gpusort_stats.ties_ms IS 'milliseconds of sorting rows that the key did not decide';
-COMMENT ON COLUMN gpusort_stats.queue_ms IS 'milliseconds of waiting for other sorts to end';
+COMMENT ON COLUMN gpusort_stats.queue_time IS 'milliseconds of waiting for other sorts to end';
+COMMENT ON COLUMN gpusort_stats.ingest_time IS 'milliseconds of taking rows in';
+COMMENT ON COLUMN gpusort_stats.upload_wait_time IS 'milliseconds of waiting for rows to be with the engine';
+COMMENT ON COLUMN gpusort_stats.sort_time IS 'milliseconds of sorting';
+COMMENT ON COLUMN gpusort_stats.gather_time IS 'milliseconds of putting rows in order';
+COMMENT ON COLUMN gpusort_stats.emit_time IS 'milliseconds of waiting for rows in order';
+COMMENT ON COLUMN gpusort_stats.tie_time IS 'milliseconds of sorting rows that the key did not decide';
 COMMENT ON COLUMN gpusort_stats.small_sorts IS 'sorts that had fewer rows than gpusort.min_rows, which PostgreSQL did';
 COMMENT ON COLUMN gpusort_stats.fallbacks IS 'sorts that the service did not do, and PostgreSQL did';
 COMMENT ON COLUMN gpusort_stats.fallback_reasons IS 'these by reason';
 COMMENT ON COLUMN gpusort_stats.stats_reset IS 'since when is counted';
+COMMENT ON COLUMN gpusort_stats.ingest_ms IS 'old name of ingest_time, which goes with the next version';
+COMMENT ON COLUMN gpusort_stats.upload_wait_ms IS 'old name of upload_wait_time, which goes with the next version';
+COMMENT ON COLUMN gpusort_stats.sort_ms IS 'old name of sort_time, which goes with the next version';
+COMMENT ON COLUMN gpusort_stats.gather_ms IS 'old name of gather_time, which goes with the next version';
+COMMENT ON COLUMN gpusort_stats.emit_ms IS 'old name of emit_time, which goes with the next version';
+COMMENT ON COLUMN gpusort_stats.ties_ms IS 'old name of tie_time, which goes with the next version';
+COMMENT ON VIEW gpusort_stats_database IS 'the same by database that has sorted';
+COMMENT ON COLUMN gpusort_stats_database.datid IS 'OID of the database; unknown: those beyond the first 64';
+COMMENT ON COLUMN gpusort_stats_database.datname IS 'name of the database; unknown if it was dropped';
+COMMENT ON COLUMN gpusort_stats_database.sorts IS 'sorts that the service has done';
+COMMENT ON COLUMN gpusort_stats_database.rows IS 'rows of these';
+COMMENT ON COLUMN gpusort_stats_database.bytes IS 'bytes of these';
+COMMENT ON COLUMN gpusort_stats_database.temp_bytes IS 'bytes of them written to temporary files';
+COMMENT ON COLUMN gpusort_stats_database.runs IS 'parts in which they were sorted';
+COMMENT ON COLUMN gpusort_stats_database.tie_rows IS 'rows that PostgreSQL''s comparator has decided';
+COMMENT ON COLUMN gpusort_stats_database.queue_time IS 'milliseconds of waiting for other sorts to end';
+COMMENT ON COLUMN gpusort_stats_database.ingest_time IS 'milliseconds of taking rows in';
+COMMENT ON COLUMN gpusort_stats_database.upload_wait_time IS 'milliseconds of waiting for rows to be with the engine';
+COMMENT ON COLUMN gpusort_stats_database.sort_time IS 'milliseconds of sorting';
+COMMENT ON COLUMN gpusort_stats_database.gather_time IS 'milliseconds of putting rows in order';
+COMMENT ON COLUMN gpusort_stats_database.emit_time IS 'milliseconds of waiting for rows in order';
+COMMENT ON COLUMN gpusort_stats_database.tie_time IS 'milliseconds of sorting these';
+COMMENT ON COLUMN gpusort_stats_database.small_sorts IS 'sorts of few rows, which PostgreSQL did';
+COMMENT ON COLUMN gpusort_stats_database.fallbacks IS 'sorts that the service did not do, and PostgreSQL did';
+COMMENT ON COLUMN gpusort_stats_database.fallback_reasons IS 'these by reason';
+COMMENT ON COLUMN gpusort_stats_database.stats_reset IS 'since when is counted';
 COMMENT ON VIEW gpusort_jobs IS 'sorts that run now';
 COMMENT ON COLUMN gpusort_jobs.pid IS 'process of the session';
 COMMENT ON COLUMN gpusort_jobs.datid IS 'OID of its database';
+COMMENT ON COLUMN gpusort_jobs.datname IS 'name of its database';
 COMMENT ON COLUMN gpusort_jobs.usesysid IS 'OID of its user';
+COMMENT ON COLUMN gpusort_jobs.usename IS 'name of its user';
+COMMENT ON COLUMN gpusort_jobs.queryid IS 'of its statement, where PostgreSQL computes it';
 COMMENT ON COLUMN gpusort_jobs.phase IS 'queue, ingest, sort, verify or emit';
 COMMENT ON COLUMN gpusort_jobs.engine IS 'cuda or host; unknown in the queue';
 COMMENT ON COLUMN gpusort_jobs.device IS 'what sorts; unknown in the queue';
+COMMENT ON COLUMN gpusort_jobs.estimated_rows IS 'rows that the planner expects';
 COMMENT ON COLUMN gpusort_jobs.rows_in IS 'rows taken in so far';
 COMMENT ON COLUMN gpusort_jobs.rows_out IS 'rows given out so far';
 COMMENT ON COLUMN gpusort_jobs.bytes IS 'bytes of rows taken in so far';
-COMMENT ON COLUMN gpusort_jobs.started IS 'when the sort began';
+COMMENT ON COLUMN gpusort_jobs.temp_bytes IS 'bytes of temporary files that it may write so far';
+COMMENT ON COLUMN gpusort_jobs.sort_start IS 'when the sort began';
+COMMENT ON COLUMN gpusort_jobs.started IS 'old name of sort_start, which goes with the next version';
 
 -- Reading is for members of pg_monitor, resetting for superusers.
 REVOKE ALL ON FUNCTION gpusort_devices() FROM PUBLIC;
 REVOKE ALL ON FUNCTION gpusort_service() FROM PUBLIC;
 REVOKE ALL ON FUNCTION gpusort_stats() FROM PUBLIC;
+REVOKE ALL ON FUNCTION gpusort_stats_database() FROM PUBLIC;
 REVOKE ALL ON FUNCTION gpusort_jobs() FROM PUBLIC;
 REVOKE ALL ON FUNCTION gpusort_stats_reset() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION gpusort_devices() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION gpusort_service() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION gpusort_stats() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION gpusort_stats_database() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION gpusort_jobs() TO pg_monitor;
-GRANT SELECT ON gpusort_devices, gpusort_service, gpusort_stats, gpusort_jobs TO pg_monitor;
+GRANT SELECT ON gpusort_devices, gpusort_service, gpusort_stats, gpusort_stats_database, gpusort_jobs TO pg_monitor;
