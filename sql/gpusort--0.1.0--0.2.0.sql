@@ -91,6 +91,22 @@ AS 'MODULE_PATHNAME', 'gpusort_show_jobs'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION gpusort_jobs() IS 'running sorts: phase, rows taken in and given out so far';
 
+CREATE FUNCTION gpusort_advise(
+    statements integer DEFAULT 20,
+    OUT queryid bigint,
+    OUT query text,
+    OUT calls bigint,
+    OUT total_exec_time double precision,
+    OUT temp_blks bigint,
+    OUT changes boolean,
+    OUT nodes text,
+    OUT ratio double precision,
+    OUT reason text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpusort_advise'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION gpusort_advise(integer) IS 'what gpusort changes of what pg_stat_statements knows';
+
 CREATE FUNCTION gpusort_environment(
     OUT version text,
     OUT build text,

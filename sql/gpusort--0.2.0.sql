@@ -114,6 +114,22 @@ AS 'MODULE_PATHNAME', 'gpusort_stats_reset'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION gpusort_stats_reset() IS 'sets the statistics to zero';
 
+CREATE FUNCTION gpusort_advise(
+    statements integer DEFAULT 20,
+    OUT queryid bigint,
+    OUT query text,
+    OUT calls bigint,
+    OUT total_exec_time double precision,
+    OUT temp_blks bigint,
+    OUT changes boolean,
+    OUT nodes text,
+    OUT ratio double precision,
+    OUT reason text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpusort_advise'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION gpusort_advise(integer) IS 'what gpusort changes of what pg_stat_statements knows';
+
 CREATE FUNCTION gpusort_environment(
     OUT version text,
     OUT build text,
