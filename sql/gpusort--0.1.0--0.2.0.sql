@@ -224,8 +224,8 @@ distrusted AS (
     FROM environment LEFT JOIN unnest(distrusted) left_alone ON true GROUP BY distrusts_all),
 hooked AS (
     SELECT string_agg(library, ', ' ORDER BY library) AS names,
-           string_agg(library, ', ' ORDER BY library)
-               FILTER (WHERE library <> ALL (ARRAY['auto_explain', 'pg_stat_statements'])) AS untested
+           string_agg(library, ', ' ORDER BY library) FILTER (WHERE library <> ALL (ARRAY[
+           'auto_explain', 'hypopg', 'pg_qualstats', 'pg_stat_kcache', 'pg_stat_statements', 'pgaudit'])) AS untested
     FROM environment, unnest(hooks) library)
 SELECT f.severity, f.subject, f.found, f.expected, CASE WHEN f.severity <> 'ok' THEN f.action END
 FROM environment e, extension x, setting s, wanted w, unanalyzed u, changed c, distrusted d, hooked h,
