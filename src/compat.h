@@ -59,6 +59,13 @@
 #define PROCESSED_DISTINCT_CLAUSE(root) ((root)->processed_distinctClause)
 #endif
 
+/* Errors: the user may not do what a plan does. */
+#if PG_VERSION_NUM < 160000
+#define CHECK_PERMISSIONS(stmt) ((void) ExecCheckRTPerms((stmt)->rtable, true))
+#else
+#define CHECK_PERMISSIONS(stmt) ((void) ExecCheckPermissions((stmt)->rtable, (stmt)->permInfos, true))
+#endif
+
 #if PG_VERSION_NUM < 160000
 /* The module is built with hidden symbols, as PostgreSQL 16 does by itself. */
 #undef PGDLLEXPORT
@@ -159,6 +166,8 @@ typedef int16 CompareType;
 #define TAKE_JOIN_STRATEGIES(join, rel) ((void) 0)
 #define JOINS_ARE_ADVISED               false
 
+#define PG_PLAN_QUERY(query, text, options) pg_plan_query(query, text, options, NULL)
+
 /* The planner does not know what EXPLAIN it plans for, and nothing can be kept with a plan. */
 #define PLANNER_EXPLAIN             NULL
 #define KEPT_WITH_PLAN(stmt)        NIL
@@ -186,14 +195,15 @@ typedef Instrumentation NodeInstrumentation;
 #else
 #define PLANNER_PARAMETERS \
 	Query *parse, const char *query_string, int cursor_options, ParamListInfo params, ExplainState *explain
-#define PLANNER_ARGUMENTS               parse, query_string, cursor_options, params, explain
-#define MAY_MERGE_JOIN_REL(rel)         (((rel)->pgs_mask & PGS_MERGEJOIN_PLAIN) != 0)
-#define MAY_GATHER(rel)                 (((rel)->pgs_mask & PGS_GATHER) != 0)
-#define TAKE_JOIN_STRATEGIES(join, rel) ((join)->pgs_mask = (rel)->pgs_mask)
-#define JOINS_ARE_ADVISED               (join_path_setup_hook != NULL)
-#define PLANNER_EXPLAIN                 explain
-#define KEPT_WITH_PLAN(stmt)            ((stmt)->extension_state)
-#define KEEP_WITH_PLAN(stmt, state)     ((stmt)->extension_state = lappend((stmt)->extension_state, state))
+#define PLANNER_ARGUMENTS                   parse, query_string, cursor_options, params, explain
+#define MAY_MERGE_JOIN_REL(rel)             (((rel)->pgs_mask & PGS_MERGEJOIN_PLAIN) != 0)
+#define MAY_GATHER(rel)                     (((rel)->pgs_mask & PGS_GATHER) != 0)
+#define TAKE_JOIN_STRATEGIES(join, rel)     ((join)->pgs_mask = (rel)->pgs_mask)
+#define JOINS_ARE_ADVISED                   (join_path_setup_hook != NULL)
+#define PLANNER_EXPLAIN                     explain
+#define PG_PLAN_QUERY(query, text, options) pg_plan_query(query, text, options, NULL, NULL)
+#define KEPT_WITH_PLAN(stmt)                ((stmt)->extension_state)
+#define KEEP_WITH_PLAN(stmt, state)         ((stmt)->extension_state = lappend((stmt)->extension_state, state))
 #define CAN_KEEP_WITH_PLAN
 #define REGISTER_EXPLAIN_OPTION(name, handler) \
 	RegisterExtensionExplainOption(name, handler, GUCCheckBooleanExplainOption)

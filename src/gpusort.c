@@ -28,6 +28,8 @@
 #include "miscadmin.h"
 #include "plan/planner.h"
 #include "server/availability.h"
+#include "server/environment.h"
+#include "server/installation.h"
 #include "server/shared.h"
 #include "settings.h"
 
@@ -50,6 +52,8 @@ void
 _PG_init(void)
 {
 	gpusort_settings_init();
+	gpusort_installation_init();
+	gpusort_environment_init();
 	if (process_shared_preload_libraries_in_progress)
 	{
 		gpusort_shared_init();

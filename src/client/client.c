@@ -257,6 +257,13 @@ gpusort_client_has_ecc(const GpuSortClient *client)
 	return client->ecc;
 }
 
+/* Returns how many bytes of this process's temporary file the service was given. */
+uint64
+gpusort_client_temp_bytes(const GpuSortClient *client)
+{
+	return client->space.bytes;
+}
+
 /* Gives the service the space that it asks for.  Errors: there is none. */
 static bool
 give_space(GpuSortClient *client, const GpuSortMessage *request, GpuSortFailure *failure)

@@ -28,6 +28,7 @@ extern GpuSortEngineKind gpusort_client_engine(const GpuSortClient *client);
 extern const char *gpusort_client_device(const GpuSortClient *client);
 extern double gpusort_client_queue_ms(const GpuSortClient *client);
 extern bool gpusort_client_has_ecc(const GpuSortClient *client);
+extern uint64 gpusort_client_temp_bytes(const GpuSortClient *client);
 extern uint64 gpusort_client_token(const GpuSortClient *client);
 extern uint32 gpusort_client_generation(const GpuSortClient *client);
 

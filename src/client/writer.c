@@ -53,6 +53,17 @@ gpusort_writer_put(const GpuSortWriter *writer)
 	};
 }
 
+/* Shows so many more rows, and what has been written of them since the last time, in gpusort_jobs. */
+void
+gpusort_writer_show(GpuSortWriter *writer, uint32 rows)
+{
+	uint64 temp_bytes = gpusort_client_temp_bytes(writer->client);
+
+	gpusort_shared_job_add(writer->job, rows, writer->bytes - writer->bytes_shown, temp_bytes - writer->temp_bytes_shown);
+	writer->bytes_shown = writer->bytes;
+	writer->temp_bytes_shown = temp_bytes;
+}
+
 /* Hands over the chunk at hand; false, with a reason, if the sort is full or lost. */
 static bool
 flush_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
@@ -62,8 +73,7 @@ flush_chunk(GpuSortWriter *writer, GpuSortFailure *failure)
 
 	writer->chunk = NULL;
 	writer->rows_left = 0;
-	gpusort_shared_job_add(writer->job, rows, writer->bytes - writer->bytes_shown);
-	writer->bytes_shown = writer->bytes;
+	gpusort_writer_show(writer, rows);
 	return gpusort_client_put_chunk(writer->client, rows, bytes, failure);
 }
 

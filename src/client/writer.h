@@ -53,16 +53,18 @@ typedef struct GpuSortWriter
 
 	/* totals */
 	uint64 rows;
-	uint64 truncated;       /* those of them whose keys are */
-	uint64 bytes;           /* of rows, as far as they travel */
-	uint64 sum;             /* of the checks in tails */
-	uint64 bytes_shown;     /* of them, in job */
+	uint64 truncated;   /* those of them whose keys are */
+	uint64 bytes;       /* of rows, as far as they travel */
+	uint64 sum;         /* of the checks in tails */
+	uint64 bytes_shown; /* of them, in job */
+	uint64 temp_bytes_shown;
 	double wait_ms;         /* for chunks */
 	GpuSortFailure failure; /* reason NONE, or why there are no more chunks */
 } GpuSortWriter;
 
 extern void gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
 								const GpuSortRowForm *form, GpuSortOverflow *overflow, GpuSortJobSlot *job, bool verified);
+extern void gpusort_writer_show(GpuSortWriter *writer, uint32 rows);
 extern GpuSortPut gpusort_writer_put(const GpuSortWriter *writer);
 extern TupleTableSlot *gpusort_stored_slot(PlanState *child, const GpuSortRowForm *form);
 extern bool gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored,

@@ -48,7 +48,7 @@ static void
 note_fallback(GpuSortScanState *state, const GpuSortFailure *failure)
 {
 	state->fallback.reason = *failure;
-	gpusort_shared_count_fallback(failure->reason);
+	gpusort_stats_count_fallback(failure->reason);
 	if (gpusort_log_decisions)
 		ereport(LOG,
 				(errmsg("gpusort: falling back to tuplesort: %s", failure->text),
@@ -85,7 +85,7 @@ gpusort_fallback_few(GpuSortScanState *state)
 {
 	state->fallback.reason.reason = GPUSORT_REASON_FEW_ROWS;
 	strlcpy(state->fallback.reason.text, "there are fewer than gpusort.min_rows", sizeof(state->fallback.reason.text));
-	gpusort_shared_count_small_sort();
+	gpusort_stats_count_small_sort();
 	if (gpusort_log_decisions && !state->fallback.few_logged)
 		ereport(LOG,
 				(errmsg("gpusort: sorting with tuplesort: %d rows are fewer than gpusort.min_rows", state->first.count)));

@@ -89,7 +89,7 @@ gpusort_service_sort_begin(GpuSortScanState *state, GpuSortFailure *failure)
 		(service->check_order && state->ingest != NULL && gpusort_ingest_may_stay(state->ingest));
 	make_request(state, &request);
 	caller = MemoryContextSwitchTo(state->sort_context);
-	service->job = gpusort_shared_job_start();
+	service->job = gpusort_shared_job_start(state->info.estimated_rows);
 	service->job_callback.func = release_job_slot;
 	service->job_callback.arg = service;
 	MemoryContextRegisterResetCallback(state->sort_context, &service->job_callback);
@@ -175,8 +175,11 @@ gpusort_service_sort_order(GpuSortScanState *state, const GpuSortPut *others, ui
 	if (!gpusort_writer_finish(&service->writer, failure))
 		return false;
 	gpusort_service_sort_show(state, GPUSORT_PHASE_SORT, 0);
-	return gpusort_client_sort(service->client, first, &state->figures.outcome, failure) &&
-		expect_outcome(state, &put, first, expected, failure);
+	if (!gpusort_client_sort(service->client, first, &state->figures.outcome, failure))
+		return false;
+	if (service->writer.client != NULL) /* not where this process has put no rows */
+		gpusort_writer_show(&service->writer, 0);
+	return expect_outcome(state, &put, first, expected, failure);
 }
 
 /* The same; the reader is to be set before the first row that is wanted, most likely that of number first, by rewind. */
@@ -283,13 +286,21 @@ static void
 report_sort(GpuSortScanState *state)
 {
 	const GpuSortOutcome *outcome = &state->figures.outcome;
-	GpuSortTimes ms;
+	GpuSortStats sort;
 
 	if (!state->service.unreported)
 		return;
 	state->service.unreported = false;
-	ms = gpusort_service_sort_times(state);
-	gpusort_shared_count_sort(outcome->rows_in + state->figures.dropped, outcome->bytes, gpusort_service_sort_runs(state), gpusort_service_sort_tie_rows(state), &ms);
+	sort = (GpuSortStats){
+		.sorts = 1,
+		.rows = outcome->rows_in + state->figures.dropped,
+		.bytes = outcome->bytes,
+		.temp_bytes = outcome->run_disk,
+		.runs = gpusort_service_sort_runs(state),
+		.tie_rows = gpusort_service_sort_tie_rows(state),
+		.ms = gpusort_service_sort_times(state),
+	};
+	gpusort_stats_count_sort(&sort);
 }
 
 /* Drops the sort, in whatever stage it is; the next row asked for starts another. */

@@ -32,6 +32,7 @@
 #include "plan/tell/explain_option.h"
 #include "settings.h"
 
+static bool hooked = false;
 static planner_hook_type previous_planner = NULL;
 static create_upper_paths_hook_type previous_create_upper_paths = NULL;
 
@@ -127,6 +128,13 @@ plan_statement(PLANNER_PARAMETERS)
 	return stmt;
 }
 
+/* Returns true if plans of this session are gone through. */
+bool
+gpusort_planner_is_hooked(void)
+{
+	return hooked;
+}
+
 /* To be called once, at load. */
 void
 gpusort_planner_init(void)
@@ -134,6 +142,7 @@ gpusort_planner_init(void)
 #ifdef HAVE_EXPLAIN_OPTIONS
 	gpusort_explain_option_init();
 #endif
+	hooked = true;
 	previous_planner = planner_hook;
 	planner_hook = plan_statement;
 	previous_create_upper_paths = create_upper_paths_hook;

@@ -11,5 +11,6 @@
 #include "compat.h"
 
 extern void gpusort_planner_init(void);
+extern bool gpusort_planner_is_hooked(void);
 
 #endif /* GPUSORT_PLANNER_H */

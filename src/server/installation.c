@@ -14,11 +14,15 @@
 #include "server/installation.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "build_id.h"
 #include "miscadmin.h"
 #include "service/protocol.h"
+
+/* The module's file as it was when it was loaded; all zeros if it could not be seen. */
+static struct stat loaded;
 
 /* The path by which this module was loaded; valid as long as it is. */
 const char *
@@ -29,6 +33,26 @@ gpusort_module_path(void)
 	if (dladdr(gpusort_module_path, &module) == 0 || module.dli_fname == NULL)
 		return "gpusort";
 	return module.dli_fname;
+}
+
+/* To be called once, at load: notes which file this module is. */
+void
+gpusort_installation_init(void)
+{
+	if (stat(gpusort_module_path(), &loaded) != 0)
+		memset(&loaded, 0, sizeof(loaded));
+}
+
+/* Returns true if another file has been put in the place of this module since it was loaded. */
+bool
+gpusort_module_is_replaced(void)
+{
+	struct stat now;
+
+	if (loaded.st_ino == 0)
+		return false;
+	return stat(gpusort_module_path(), &now) != 0 || now.st_dev != loaded.st_dev || now.st_ino != loaded.st_ino ||
+		now.st_mtime != loaded.st_mtime;
 }
 
 /* The same in the service and the engines that are built with this module, and in no others. */

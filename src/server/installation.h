@@ -18,7 +18,9 @@
 #define GPUSORT_SOCKET_DIRECTORY "pg_stat_tmp"
 #define GPUSORT_SOCKET_PREFIX    "gpusort."
 
+extern void gpusort_installation_init(void);
 extern const char *gpusort_module_path(void);
+extern bool gpusort_module_is_replaced(void);
 extern uint64 gpusort_module_build(void);
 extern int gpusort_engine_hint(const char *text);
 extern void gpusort_installed_path(const char *name, char path[MAXPGPATH]);

@@ -274,6 +274,18 @@ gpusort_process_has_ended(GpuSortServiceProcess *process)
 	return true;
 }
 
+/* Fills in how it has ended. */
+void
+gpusort_process_how_it_ended(const GpuSortServiceProcess *process, char *text, size_t size)
+{
+	int status = process->status;
+
+	if (WIFSIGNALED(status))
+		snprintf(text, size, "was terminated by signal %d: %s", WTERMSIG(status), pg_strsignal(WTERMSIG(status)));
+	else
+		snprintf(text, size, "exited with exit code %d", WEXITSTATUS(status));
+}
+
 /* Removes a socket and its lock, if no service holds it. */
 static void
 remove_files(const char *socket)

@@ -57,6 +57,7 @@ extern bool gpusort_process_ping(GpuSortServiceProcess *process, bool counts);
 extern void gpusort_process_drain(GpuSortServiceProcess *process);
 extern void gpusort_process_kill(GpuSortServiceProcess *process);
 extern bool gpusort_process_has_ended(GpuSortServiceProcess *process);
+extern void gpusort_process_how_it_ended(const GpuSortServiceProcess *process, char *text, size_t size);
 extern void gpusort_process_close(GpuSortServiceProcess *process);
 extern void gpusort_process_remove_files(const GpuSortServiceProcess *process);
 extern void gpusort_process_remove_old_files(void);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shared.c
- *	  Shared memory: the state of the service, the running sorts, statistics.
+ *	  Shared memory: the state of the service, the running sorts.
  *
  * The segment is reserved at server start when gpusort is preloaded, and taken
  * from the server's slack by the first session that needs it otherwise: it is
@@ -22,46 +22,15 @@
 #include "server/installation.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
+#include "utils/backend_status.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 static GpuSortShared *shared = NULL;
 static bool shared_is_private = false; /* it is this session's own */
+static bool preloaded = false;         /* the server has loaded this module before any session */
 static shmem_request_hook_type previous_shmem_request = NULL;
 static shmem_startup_hook_type previous_shmem_startup = NULL;
-
-/* Indexed by GpuSortReason and the client's own; also the keys of gpusort_stats.fallback_reasons. */
-static const char *const reason_names[GPUSORT_REASONS] = {
-	[GPUSORT_REASON_NONE] = "none",
-	[GPUSORT_REASON_NO_ENGINE] = "no engine",
-	[GPUSORT_REASON_MEMORY_LIMIT] = "memory limit",
-	[GPUSORT_REASON_MEMORY_BUSY] = "memory in use",
-	[GPUSORT_REASON_NO_MEMORY] = "out of memory",
-	[GPUSORT_REASON_POOL] = "staging pool",
-	[GPUSORT_REASON_TOO_MANY_ROWS] = "too many rows",
-	[GPUSORT_REASON_DRAINING] = "service restarting",
-	[GPUSORT_REASON_BUILD] = "another build",
-	[GPUSORT_REASON_DEVICE] = "device error",
-	[GPUSORT_REASON_ORDER_CHECK] = "order check",
-	[GPUSORT_REASON_BAD_CHUNK] = "bad chunk",
-	[GPUSORT_REASON_STORAGE] = "run storage",
-	[GPUSORT_REASON_INTERNAL] = "internal",
-	[GPUSORT_REASON_UNAVAILABLE] = "service unavailable",
-	[GPUSORT_REASON_LOST] = "service lost",
-	[GPUSORT_REASON_RECHECK] = "row recheck",
-	[GPUSORT_REASON_FEW_ROWS] = "few rows",
-	[GPUSORT_REASON_NOT_ALLOWED] = "not allowed",
-	[GPUSORT_REASON_VERIFY] = "verification",
-	[GPUSORT_REASON_COLLATION] = "collation",
-	[GPUSORT_REASON_TIES] = "ties",
-};
-
-/* Returns the name of a GpuSortReason, or of one of the client's own. */
-const char *
-gpusort_reason_name(int reason)
-{
-	return reason >= 0 && reason < GPUSORT_REASONS ? reason_names[reason] : "unknown";
-}
 
 /* What gpusort_service calls a state. */
 const char *
@@ -171,6 +140,7 @@ startup_shared_memory(void)
 void
 gpusort_shared_init(void)
 {
+	preloaded = true;
 	previous_shmem_request = shmem_request_hook;
 	shmem_request_hook = request_shared_memory;
 	previous_shmem_startup = shmem_startup_hook;
@@ -192,6 +162,13 @@ gpusort_shared_is_private(void)
 {
 	(void) gpusort_shared();
 	return shared_is_private;
+}
+
+/* Returns true if the server has loaded this module by shared_preload_libraries. */
+bool
+gpusort_shared_is_preloaded(void)
+{
+	return preloaded;
 }
 
 /* Makes it the state of no service, whose generations go on all the same; the lock is held. */
@@ -282,6 +259,20 @@ gpusort_shared_set_engines(const GpuSortMessage *ready)
 	LWLockRelease(&state->lock);
 }
 
+/* Notes what the current service says before it is ready, or why there is none; formatted as by printf. */
+void
+gpusort_shared_set_report(const char *fmt, ...)
+{
+	GpuSortShared *state = gpusort_shared();
+	va_list values;
+
+	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+	va_start(values, fmt);
+	vsnprintf(state->service.report, sizeof(state->service.report), fmt, values);
+	va_end(values);
+	LWLockRelease(&state->lock);
+}
+
 /* Tells those that wait for a service that it lives, or that what it held is lost. */
 void
 gpusort_shared_set_pulse(uint32 generation, bool lost)
@@ -325,7 +316,7 @@ gpusort_shared_service(void)
  * end it.
  */
 GpuSortJobSlot *
-gpusort_shared_job_start(void)
+gpusort_shared_job_start(uint64 estimated_rows)
 {
 	GpuSortShared *state = gpusort_shared();
 	GpuSortJobSlot *slot = NULL;
@@ -339,9 +330,12 @@ gpusort_shared_job_start(void)
 			memset(slot, 0, sizeof(*slot));
 			pg_atomic_init_u64(&slot->rows_in, 0);
 			pg_atomic_init_u64(&slot->bytes, 0);
+			pg_atomic_init_u64(&slot->temp_bytes, 0);
 			slot->pid = MyProcPid;
 			slot->database = MyDatabaseId;
 			slot->user = GetUserId();
+			slot->query_id = pgstat_get_my_query_id();
+			slot->estimated_rows = estimated_rows;
 			slot->phase = GPUSORT_PHASE_QUEUE;
 			slot->engine = GPUSORT_ENGINE_AUTO;
 			slot->started = GetCurrentTimestamp();
@@ -363,14 +357,15 @@ gpusort_shared_job_begun(GpuSortJobSlot *slot, GpuSortEngineKind engine, const c
 	slot->phase = GPUSORT_PHASE_INGEST;
 }
 
-/* Shows that so many more rows were ingested; slot may be NULL. */
+/* Shows that so many more rows were ingested, and temporary files have grown; slot may be NULL. */
 void
-gpusort_shared_job_add(GpuSortJobSlot *slot, uint64 rows, uint64 bytes)
+gpusort_shared_job_add(GpuSortJobSlot *slot, uint64 rows, uint64 bytes, uint64 temp_bytes)
 {
 	if (slot == NULL)
 		return;
 	(void) pg_atomic_fetch_add_u64(&slot->rows_in, rows);
 	(void) pg_atomic_fetch_add_u64(&slot->bytes, bytes);
+	(void) pg_atomic_fetch_add_u64(&slot->temp_bytes, temp_bytes);
 }
 
 /* Gives the slot back; it may be NULL. */
@@ -437,73 +432,24 @@ gpusort_shared_distrusts_collation(Oid collation)
 	return distrusts;
 }
 
-/* Adds a finished sort to the statistics: rows and bytes ingested, runs, rows that needed a tie-break. */
-void
-gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 runs, uint64 tie_rows, const GpuSortTimes *ms)
+/* Returns the collations of the current database that are distrusted; *all is whether all others are, too. */
+List *
+gpusort_shared_distrusted_collations(bool *all)
 {
+	GpuSortDistrusted distrusted[GPUSORT_DISTRUSTED_MAX];
 	GpuSortShared *state = gpusort_shared();
-
-	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
-	state->stats.sorts++;
-	state->stats.runs += runs;
-	state->stats.rows += rows;
-	state->stats.bytes += bytes;
-	state->stats.tie_rows += tie_rows;
-	state->stats.ms.queue += ms->queue;
-	state->stats.ms.ingest += ms->ingest;
-	state->stats.ms.upload_wait += ms->upload_wait;
-	state->stats.ms.sort += ms->sort;
-	state->stats.ms.gather += ms->gather;
-	state->stats.ms.emit += ms->emit;
-	state->stats.ms.ties += ms->ties;
-	LWLockRelease(&state->lock);
-}
-
-/* Adds a sort whose rows were too few for the service. */
-void
-gpusort_shared_count_small_sort(void)
-{
-	GpuSortShared *state = gpusort_shared();
-
-	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
-	state->stats.small_sorts++;
-	LWLockRelease(&state->lock);
-}
-
-/* Adds a sort that PostgreSQL's tuplesort had to do. */
-void
-gpusort_shared_count_fallback(int reason)
-{
-	GpuSortShared *state = gpusort_shared();
-
-	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
-	state->stats.fallbacks++;
-	if (reason >= 0 && reason < GPUSORT_REASONS)
-		state->stats.fallbacks_by_reason[reason]++;
-	LWLockRelease(&state->lock);
-}
-
-/* Returns a consistent copy of the statistics. */
-GpuSortStats
-gpusort_shared_stats(void)
-{
-	GpuSortShared *state = gpusort_shared();
-	GpuSortStats stats;
+	List *collations = NIL;
+	int count;
 
 	LWLockAcquire(&state->lock, LW_SHARED);
-	stats = state->stats;
+	count = state->ndistrusted;
+	memcpy(distrusted, state->distrusted, sizeof(distrusted));
 	LWLockRelease(&state->lock);
-	return stats;
-}
-
-/* Starts the statistics anew. */
-void
-gpusort_shared_reset_stats(void)
-{
-	GpuSortShared *state = gpusort_shared();
-
-	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
-	memset(&state->stats, 0, sizeof(state->stats));
-	state->stats.reset = GetCurrentTimestamp();
-	LWLockRelease(&state->lock);
+	*all = count == GPUSORT_DISTRUSTED_MAX;
+	for (int i = 0; i < count; i++)
+	{
+		if (distrusted[i].database == MyDatabaseId)
+			collations = lappend_oid(collations, distrusted[i].collation);
+	}
+	return collations;
 }

@@ -12,7 +12,9 @@
 #include "compat.h"
 
 #include "datatype/timestamp.h"
+#include "nodes/pg_list.h"
 #include "port/atomics.h"
+#include "server/statistics.h"
 #include "service/protocol.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
@@ -57,6 +59,7 @@ typedef struct GpuSortService
 	uint32 devices;
 	uint64 device_limit;                 /* bytes */
 	uint64 host_limit;                   /* bytes */
+	char report[GPUSORT_TEXT_BYTES];     /* what it said before it was ready, or why there is none; empty: nothing */
 	GpuSortPulse pulses[GPUSORT_PULSES]; /* of generation g in g % GPUSORT_PULSES */
 } GpuSortService;
 
@@ -70,8 +73,8 @@ typedef enum GpuSortPhase
 } GpuSortPhase;
 
 /*
- * A running sort.  Its backend alone writes it, but for rows_in and bytes, to
- * which its parallel workers add.  Only pid is read under the lock: the others
+ * A running sort.  Its backend alone writes it, but for rows_in, bytes and
+ * temp_bytes, to which its parallel workers add.  Only pid is read under the lock: the others
  * may be some chunks behind.
  */
 typedef struct GpuSortJobSlot
@@ -79,53 +82,19 @@ typedef struct GpuSortJobSlot
 	pid_t pid; /* 0: free */
 	Oid database;
 	Oid user;
+	uint64 query_id; /* 0: not known */
+	uint64 estimated_rows;
 	GpuSortPhase phase;
 	GpuSortEngineKind engine; /* AUTO in QUEUE */
 	pg_atomic_uint64 rows_in;
-	pg_atomic_uint64 bytes; /* of the rows ingested */
+	pg_atomic_uint64 bytes;      /* of the rows ingested */
+	pg_atomic_uint64 temp_bytes; /* of temporary files, for runs */
 	uint64 rows_out;
 	TimestampTz started;
 	char device[GPUSORT_NAME_BYTES];
 } GpuSortJobSlot;
 
 #define GPUSORT_JOB_SLOTS 128
-
-/* Reasons of the client's own, beside those of the protocol. */
-#define GPUSORT_REASON_UNAVAILABLE (GPUSORT_REASON_INTERNAL + 1) /* no service to talk to */
-#define GPUSORT_REASON_LOST        (GPUSORT_REASON_INTERNAL + 2) /* the service went away */
-#define GPUSORT_REASON_RECHECK     (GPUSORT_REASON_INTERNAL + 3) /* EvalPlanQual's few rows */
-#define GPUSORT_REASON_FEW_ROWS    (GPUSORT_REASON_INTERNAL + 4) /* not worth asking the service */
-#define GPUSORT_REASON_NOT_ALLOWED (GPUSORT_REASON_INTERNAL + 5) /* gpusort.allowed was turned off since it was planned */
-#define GPUSORT_REASON_VERIFY      (GPUSORT_REASON_INTERNAL + 6) /* what came back is not what was put */
-#define GPUSORT_REASON_COLLATION   (GPUSORT_REASON_INTERNAL + 7) /* the C library orders strings otherwise than their keys */
-#define GPUSORT_REASON_TIES        (GPUSORT_REASON_INTERNAL + 8) /* the keys say too little of the rows */
-#define GPUSORT_REASONS            (GPUSORT_REASON_INTERNAL + 9)
-
-/* Times of a sort in milliseconds, by phase. */
-typedef struct GpuSortTimes
-{
-	double queue;       /* until there were chunks and memory */
-	double ingest;      /* of rows, their production by the child included; the wait in the queue is no part of it */
-	double upload_wait; /* for chunks, and for the last uploads; no part of ingest */
-	double sort;        /* in the engine: compaction, sort, check */
-	double gather;      /* in the engine: putting rows into order */
-	double emit;        /* waiting for rows that had not arrived */
-	double ties;        /* ordering runs of equal keys with the comparator */
-} GpuSortTimes;
-
-typedef struct GpuSortStats
-{
-	uint64 sorts;
-	uint64 rows;
-	uint64 bytes;
-	uint64 runs;
-	uint64 tie_rows;
-	GpuSortTimes ms;
-	uint64 small_sorts; /* of few rows, done by PostgreSQL: no fallbacks */
-	uint64 fallbacks;
-	uint64 fallbacks_by_reason[GPUSORT_REASONS];
-	TimestampTz reset;
-} GpuSortStats;
 
 /* A collation of the C library whose order is not that of its keys: left alone until the server restarts. */
 typedef struct GpuSortDistrusted
@@ -142,7 +111,7 @@ typedef struct GpuSortShared
 	LWLock lock; /* guards all of it but what GpuSortJobSlot says */
 	ConditionVariable service_changed;
 	GpuSortService service;
-	GpuSortStats stats;
+	GpuSortAllStats stats;
 	int ndistrusted;
 	GpuSortDistrusted distrusted[GPUSORT_DISTRUSTED_MAX];
 	GpuSortJobSlot jobs[GPUSORT_JOB_SLOTS];
@@ -151,8 +120,8 @@ typedef struct GpuSortShared
 extern void gpusort_shared_init(void);
 extern GpuSortShared *gpusort_shared(void);
 extern bool gpusort_shared_is_private(void);
+extern bool gpusort_shared_is_preloaded(void);
 extern GpuSortService gpusort_shared_service(void);
-extern const char *gpusort_reason_name(int reason);
 extern const char *gpusort_service_state_name(GpuSortServiceState state);
 extern void gpusort_shared_init_lock(LWLock *lock);
 
@@ -161,21 +130,18 @@ extern bool gpusort_shared_claim_service(void);
 extern void gpusort_shared_release_service(void);
 extern void gpusort_shared_set_service(GpuSortServiceState service_state, pid_t pid, uint32 generation, uint32 leaving);
 extern void gpusort_shared_set_engines(const GpuSortMessage *ready);
+extern void gpusort_shared_set_report(const char *fmt, ...) pg_attribute_printf(1, 2);
 extern void gpusort_shared_set_pulse(uint32 generation, bool lost);
 
-extern GpuSortJobSlot *gpusort_shared_job_start(void);
+extern GpuSortJobSlot *gpusort_shared_job_start(uint64 estimated_rows);
 extern void gpusort_shared_job_begun(GpuSortJobSlot *slot, GpuSortEngineKind engine, const char *device);
-extern void gpusort_shared_job_add(GpuSortJobSlot *slot, uint64 rows, uint64 bytes);
+extern void gpusort_shared_job_add(GpuSortJobSlot *slot, uint64 rows, uint64 bytes, uint64 temp_bytes);
 extern void gpusort_shared_job_end(GpuSortJobSlot *slot);
 extern void gpusort_shared_jobs(GpuSortJobSlot jobs[GPUSORT_JOB_SLOTS]);
 
 extern bool gpusort_shared_distrust_collation(Oid collation);
+extern List *gpusort_shared_distrusted_collations(bool *all);
 extern bool gpusort_shared_distrusts_collation(Oid collation);
 
-extern void gpusort_shared_count_sort(uint64 rows, uint64 bytes, uint64 runs, uint64 tie_rows, const GpuSortTimes *ms);
-extern void gpusort_shared_count_small_sort(void);
-extern void gpusort_shared_count_fallback(int reason);
-extern GpuSortStats gpusort_shared_stats(void);
-extern void gpusort_shared_reset_stats(void);
 
 #endif /* GPUSORT_SHARED_H */

@@ -178,11 +178,13 @@ start_service(void)
 				(errcode_for_file_access(),
 				 errmsg("gpusort could not start the sort service \"%s\": %m", process->arguments.text[0]),
 				 errhint("Install gpusort completely, or set gpusort.enable = off.")));
+		gpusort_shared_set_report("%s cannot be started", process->arguments.text[0]);
 		schedule_start(false);
 		return;
 	}
 	(void) epoll_ctl(controls, EPOLL_CTL_ADD, process->control, &event);
 	current = process;
+	gpusort_shared_set_report("%s", "");
 	/* Nobody is to wait again for what did not come before. */
 	set_state(start_failed ? GPUSORT_SERVICE_BACKOFF : GPUSORT_SERVICE_STARTING);
 }
@@ -195,22 +197,18 @@ static void
 log_end(const GpuSortServiceProcess *process, int pid)
 {
 	int status = process->status;
-	int level;
+	char how[GPUSORT_TEXT_BYTES];
 
+	gpusort_process_how_it_ended(process, how, sizeof(how));
 	if (status != last_status)
 		failures = 0;
 	last_status = status;
-	level = failure_level(process);
-	if (WIFSIGNALED(status))
-		ereport(level,
-				(errmsg("sort service (PID %d) was terminated by signal %d: %s",
-						pid, WTERMSIG(status), pg_strsignal(WTERMSIG(status))),
-				 errdetail("It is started again; sorts that it held fall back to PostgreSQL's or fail.")));
-	else
-		ereport(level,
-				(errmsg("sort service (PID %d) exited with exit code %d",
-						pid, WEXITSTATUS(status)),
-				 errdetail("It is started again; until then PostgreSQL sorts by itself.")));
+	/* one that does not start has said why */
+	if (process == current && (process->ready != 0 || gpusort_shared_service().report[0] == '\0'))
+		gpusort_shared_set_report("%s", how);
+	ereport(failure_level(process),
+			(errmsg("sort service (PID %d) %s", pid, how),
+			 errdetail("It is started again; %s.", WIFSIGNALED(status) ? "sorts that it held fall back to PostgreSQL's or fail" : "until then PostgreSQL sorts by itself")));
 }
 
 /* What is to be done after a service has ended. */
@@ -344,6 +342,8 @@ log_for_service(const GpuSortServiceProcess *process, GpuSortMessage *message)
 	text[GPUSORT_TEXT_BYTES - 1] = '\0';
 	again = process->ready == 0 && strcmp(text, last_report) == 0;
 	strlcpy(last_report, text, sizeof(last_report));
+	if (process == current && process->ready == 0)
+		gpusort_shared_set_report("%s", text);
 	ereport(again ? DEBUG1 : message->u.log.warning ? WARNING
 													: LOG,
 			(errmsg("sort service: %s", text),

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * views.c
- *	  The functions behind gpusort_devices, gpusort_service, gpusort_stats and gpusort_jobs.
+ *	  The functions behind gpusort_devices, gpusort_service, gpusort_stats, gpusort_stats_database and gpusort_jobs.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,6 +10,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "client/client.h"
+#include "commands/dbcommands.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -19,6 +20,7 @@
 #include "utils/builtins.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
@@ -27,6 +29,7 @@ extern PGDLLEXPORT Datum gpusort_version(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum gpusort_show_devices(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum gpusort_show_service(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum gpusort_show_stats(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum gpusort_show_stats_database(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum gpusort_stats_reset(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum gpusort_show_jobs(PG_FUNCTION_ARGS);
 
@@ -34,8 +37,16 @@ PG_FUNCTION_INFO_V1(gpusort_version);
 PG_FUNCTION_INFO_V1(gpusort_show_devices);
 PG_FUNCTION_INFO_V1(gpusort_show_service);
 PG_FUNCTION_INFO_V1(gpusort_show_stats);
+PG_FUNCTION_INFO_V1(gpusort_show_stats_database);
 PG_FUNCTION_INFO_V1(gpusort_stats_reset);
 PG_FUNCTION_INFO_V1(gpusort_show_jobs);
+
+/*
+ * Rows are made of the columns that a function has in the extension that is installed, which may be
+ * older than the module: what a version adds stands at the end.
+ */
+#define STATS_COLUMNS 17
+#define JOBS_COLUMNS  15
 
 /* The version of the module, whatever version of the SQL objects is installed. */
 Datum
@@ -104,6 +115,15 @@ result_row(FunctionCallInfo fcinfo)
 	return BlessTupleDesc(desc);
 }
 
+/* Fills in a name, or NULL for what is there no more. */
+static void
+put_name(const char *name, Datum *value, bool *null)
+{
+	*null = name == NULL;
+	if (name != NULL)
+		*value = DirectFunctionCall1(namein, CStringGetDatum(name));
+}
+
 /* Returns the names of the engines in a mask, as text[]. */
 static Datum
 engine_names(uint32 engines)
@@ -125,8 +145,8 @@ gpusort_show_service(PG_FUNCTION_ARGS)
 {
 	TupleDesc desc = result_row(fcinfo);
 	GpuSortService service;
-	Datum values[11];
-	bool nulls[11] = {0};
+	Datum values[12];
+	bool nulls[12] = {0};
 
 	require_shared();
 	service = gpusort_shared_service();
@@ -145,6 +165,8 @@ gpusort_show_service(PG_FUNCTION_ARGS)
 	values[8] = Int32GetDatum(service.devices);
 	values[9] = Int64GetDatum(service.device_limit);
 	values[10] = Int64GetDatum(service.host_limit);
+	nulls[11] = service.report[0] == '\0';
+	values[11] = CStringGetTextDatum(service.report);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
@@ -169,37 +191,72 @@ fallbacks_by_reason(const GpuSortStats *stats)
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
 }
 
-/* The row of gpusort_stats; as the extension's version 0.1.0 declares it, it has no queue_ms. */
+/* Fills in the columns of gpusort_stats(). */
+static void
+stats_columns(const GpuSortStats *stats, TimestampTz reset, Datum values[STATS_COLUMNS])
+{
+	int i = 0;
+
+	values[i++] = Int64GetDatum(stats->sorts);
+	values[i++] = Int64GetDatum(stats->rows);
+	values[i++] = Int64GetDatum(stats->bytes);
+	values[i++] = Int64GetDatum(stats->runs);
+	values[i++] = Int64GetDatum(stats->tie_rows);
+	values[i++] = Float8GetDatum(stats->ms.ingest);
+	values[i++] = Float8GetDatum(stats->ms.upload_wait);
+	values[i++] = Float8GetDatum(stats->ms.sort);
+	values[i++] = Float8GetDatum(stats->ms.gather);
+	values[i++] = Float8GetDatum(stats->ms.emit);
+	values[i++] = Float8GetDatum(stats->ms.ties);
+	values[i++] = Int64GetDatum(stats->small_sorts);
+	values[i++] = Int64GetDatum(stats->fallbacks);
+	values[i++] = fallbacks_by_reason(stats);
+	values[i++] = TimestampTzGetDatum(reset);
+	values[i++] = Float8GetDatum(stats->ms.queue);
+	values[i++] = Int64GetDatum(stats->temp_bytes);
+	Assert(i == STATS_COLUMNS);
+}
+
+/* The row of gpusort_stats(). */
 Datum
 gpusort_show_stats(PG_FUNCTION_ARGS)
 {
 	TupleDesc desc = result_row(fcinfo);
-	GpuSortStats stats;
-	Datum values[16];
-	bool nulls[16] = {0};
-	int i = 0;
+	GpuSortAllStats *all = palloc(sizeof(GpuSortAllStats));
+	GpuSortStats sum;
+	Datum values[STATS_COLUMNS];
+	bool nulls[STATS_COLUMNS] = {0};
 
 	require_shared();
-	stats = gpusort_shared_stats();
-	values[i++] = Int64GetDatum(stats.sorts);
-	values[i++] = Int64GetDatum(stats.rows);
-	values[i++] = Int64GetDatum(stats.bytes);
-	values[i++] = Int64GetDatum(stats.runs);
-	values[i++] = Int64GetDatum(stats.tie_rows);
-	values[i++] = Float8GetDatum(stats.ms.ingest);
-	values[i++] = Float8GetDatum(stats.ms.upload_wait);
-	values[i++] = Float8GetDatum(stats.ms.sort);
-	values[i++] = Float8GetDatum(stats.ms.gather);
-	values[i++] = Float8GetDatum(stats.ms.emit);
-	values[i++] = Float8GetDatum(stats.ms.ties);
-	if (desc->natts == lengthof(values))
-		values[i++] = Float8GetDatum(stats.ms.queue);
-	values[i++] = Int64GetDatum(stats.small_sorts);
-	values[i++] = Int64GetDatum(stats.fallbacks);
-	values[i++] = fallbacks_by_reason(&stats);
-	values[i++] = TimestampTzGetDatum(stats.reset);
-	Assert(i == desc->natts);
+	gpusort_stats_get(all);
+	sum = gpusort_stats_sum(all);
+	stats_columns(&sum, all->reset, values);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+}
+
+/* The rows of gpusort_stats_database(): the same for each database that has sorted. */
+Datum
+gpusort_show_stats_database(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	GpuSortAllStats *all = palloc(sizeof(GpuSortAllStats));
+
+	require_shared();
+	InitMaterializedSRF(fcinfo, 0);
+	gpusort_stats_get(all);
+	for (int i = 0; i < all->count; i++)
+	{
+		Oid database = all->databases[i].database;
+		Datum values[2 + STATS_COLUMNS];
+		bool nulls[2 + STATS_COLUMNS] = {0};
+
+		nulls[0] = !OidIsValid(database);
+		values[0] = ObjectIdGetDatum(database);
+		put_name(get_database_name(database), &values[1], &nulls[1]);
+		stats_columns(&all->databases[i], all->reset, values + 2);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
 }
 
 /* Starts gpusort_stats anew. */
@@ -207,7 +264,7 @@ Datum
 gpusort_stats_reset(PG_FUNCTION_ARGS)
 {
 	require_shared();
-	gpusort_shared_reset_stats();
+	gpusort_stats_clear();
 	PG_RETURN_VOID();
 }
 
@@ -230,7 +287,7 @@ phase_name(GpuSortPhase phase)
 	return "unknown";
 }
 
-/* The rows of gpusort_jobs: the sorts that run now. */
+/* The rows of gpusort_jobs(): the sorts that run now. */
 Datum
 gpusort_show_jobs(PG_FUNCTION_ARGS)
 {
@@ -243,8 +300,8 @@ gpusort_show_jobs(PG_FUNCTION_ARGS)
 	for (int i = 0; i < GPUSORT_JOB_SLOTS; i++)
 	{
 		GpuSortJobSlot *job = &jobs[i];
-		Datum values[10];
-		bool nulls[10] = {0};
+		Datum values[JOBS_COLUMNS];
+		bool nulls[JOBS_COLUMNS] = {0};
 
 		if (job->pid == 0)
 			continue;
@@ -260,6 +317,12 @@ gpusort_show_jobs(PG_FUNCTION_ARGS)
 		values[7] = Int64GetDatum(job->rows_out);
 		values[8] = Int64GetDatum(pg_atomic_read_u64(&job->bytes));
 		values[9] = TimestampTzGetDatum(job->started);
+		put_name(get_database_name(job->database), &values[10], &nulls[10]);
+		put_name(GetUserNameFromId(job->user, true), &values[11], &nulls[11]);
+		nulls[12] = job->query_id == 0;
+		values[12] = Int64GetDatum(job->query_id);
+		values[13] = Int64GetDatum(job->estimated_rows);
+		values[14] = Int64GetDatum(pg_atomic_read_u64(&job->temp_bytes));
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
 	return (Datum) 0;

@@ -95,16 +95,18 @@ BEGIN
 	EXECUTE format('CREATE FUNCTION %I.%I(a int DEFAULT 1, OUT x int) RETURNS SETOF int LANGUAGE sql AS ''SELECT 1''', place, call);
 	EXECUTE format('CREATE FUNCTION %I.%I(VARIADIC a text[] DEFAULT ''{}'', OUT x int) RETURNS SETOF int LANGUAGE sql AS ''SELECT 1''', place, call);
 END $$;
-SELECT gs.be_hostile(name) FROM unnest(ARRAY['gpusort_devices', 'gpusort_service', 'gpusort_stats', 'gpusort_jobs', 'gpusort_version', 'gpusort_stats_reset']) name \g /dev/null
+SELECT gs.be_hostile(name) FROM unnest(ARRAY['gpusort_devices', 'gpusort_service', 'gpusort_stats', 'gpusort_jobs', 'gpusort_version', 'gpusort_stats_reset', 'gpusort_environment']) name \g /dev/null
 SELECT lives_ok('CREATE EXTENSION gpusort SCHEMA hostile', 'CREATE EXTENSION where others have functions of these names');
 SELECT is((SELECT count(*) FROM hostile.gpusort_stats), 1::bigint, 'its views are over its own functions');
+SELECT cmp_ok((SELECT count(*) FROM hostile.gpusort_check()), '>', 10::bigint, 'and so is gpusort_check()');
 SELECT is(pg_get_viewdef('hostile.gpusort_jobs'::regclass) LIKE '%hostile.gpusort_jobs() gpusort_jobs(pid%', true, 'by their names');
 DROP EXTENSION gpusort;
 CREATE SCHEMA meanwhile;
 CREATE EXTENSION gpusort SCHEMA meanwhile VERSION '0.1.0';
-SELECT gs.be_hostile(name, 'meanwhile') FROM unnest(ARRAY['gpusort_service', 'gpusort_stats']) name \g /dev/null
+SELECT gs.be_hostile(name, 'meanwhile') FROM unnest(ARRAY['gpusort_service', 'gpusort_stats', 'gpusort_environment']) name \g /dev/null
 SELECT lives_ok('ALTER EXTENSION gpusort UPDATE', 'ALTER EXTENSION UPDATE, too');
 SELECT is((SELECT count(*) FROM meanwhile.gpusort_service), 1::bigint, 'with its views');
+SELECT cmp_ok((SELECT count(*) FROM meanwhile.gpusort_check()), '>', 10::bigint, 'and gpusort_check()');
 
 -- each view and each of its columns is described
 SELECT is((SELECT array_agg(format('%s.%s', attrelid::regclass, attname)) FROM pg_attribute JOIN pg_depend ON classid = 'pg_class'::regclass AND objid = attrelid AND deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'gpusort')

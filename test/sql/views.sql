@@ -78,8 +78,10 @@ SELECT is(s.rows - b.rows, 61000::bigint, 'their rows') FROM gpusort_stats s, gs
 SELECT is(s.tie_rows - b.tie_rows + CASE WHEN makes_runs THEN 2 ELSE 0 END, 1000::bigint, 'their ties') FROM gpusort_stats s, gs.before b, gs.service;
 SELECT ok(s.runs - b.runs = 2 OR makes_runs AND s.runs - b.runs > 2, 'their runs') FROM gpusort_stats s, gs.before b, gs.service;
 SELECT cmp_ok(s.bytes - b.bytes, '>=', 61000 * 24::bigint, 'their bytes') FROM gpusort_stats s, gs.before b;
-SELECT ok(s.ingest_ms > b.ingest_ms AND s.sort_ms >= b.sort_ms AND s.gather_ms >= b.gather_ms AND s.emit_ms >= b.emit_ms
-		  AND s.ties_ms >= b.ties_ms AND s.queue_ms >= b.queue_ms AND s.upload_wait_ms >= b.upload_wait_ms, 'their times') FROM gpusort_stats s, gs.before b;
+SELECT ok(s.ingest_time > b.ingest_time AND s.sort_time >= b.sort_time AND s.gather_time >= b.gather_time AND s.emit_time >= b.emit_time
+		  AND s.tie_time >= b.tie_time AND s.queue_time >= b.queue_time AND s.upload_wait_time >= b.upload_wait_time, 'their times') FROM gpusort_stats s, gs.before b;
+SELECT is(ROW(ingest_ms, upload_wait_ms, sort_ms, gather_ms, emit_ms, ties_ms), ROW(ingest_time, upload_wait_time, sort_time, gather_time, emit_time, tie_time), 'by their old names, too') FROM gpusort_stats;
+SELECT is(s.temp_bytes > b.temp_bytes, false, 'nothing was written to files') FROM gpusort_stats s, gs.before b;
 SELECT is(s.fallbacks - b.fallbacks, 0::bigint, 'no fallback') FROM gpusort_stats s, gs.before b;
 SELECT is(s.stats_reset, b.stats_reset, 'no reset') FROM gpusort_stats s, gs.before b;
 SELECT is((SELECT sum(value::bigint) FROM jsonb_each_text(fallback_reasons)), NULLIF(fallbacks, 0)::numeric, 'every fallback has a reason') FROM gpusort_stats;
@@ -91,9 +93,13 @@ SELECT is(s.rows - b.rows, 600::bigint, 'with their rows') FROM gpusort_stats s,
 SELECT is(cardinality(gs.forced_rows('SELECT id FROM gs.v ORDER BY k LIMIT 50000')), 50000, 'one of which not all rows are asked for');
 SELECT is(s.sorts - b.sorts, 4::bigint, 'is one sort more') FROM gpusort_stats s, gs.before b;
 SELECT is(s.rows - b.rows, 60600::bigint, 'with all of its rows') FROM gpusort_stats s, gs.before b;
+SELECT is(d.datid, (SELECT oid FROM pg_database WHERE datname = current_database()), 'this database is one of those that have sorted') FROM gpusort_stats_database d WHERE datname = current_database();
+SELECT is((SELECT ROW(sum(sorts), sum(rows), sum(bytes), sum(runs), sum(tie_rows), sum(small_sorts), sum(fallbacks), min(stats_reset))::text FROM gpusort_stats_database),
+		  (SELECT ROW(sorts, rows, bytes, runs, tie_rows, small_sorts, fallbacks, stats_reset)::text FROM gpusort_stats), 'the databases together are gpusort_stats');
 SELECT gpusort_stats_reset() \g /dev/null
+SELECT is((SELECT count(*) FROM gpusort_stats_database), 0::bigint, 'no database has sorted after a reset');
 SELECT is(ROW(sorts, rows, bytes, runs, tie_rows, fallbacks, fallback_reasons)::text, '(0,0,0,0,0,0,{})', 'zero after a reset') FROM gpusort_stats;
-SELECT is(queue_ms + ingest_ms + upload_wait_ms + sort_ms + gather_ms + emit_ms + ties_ms, 0::float8, 'in time too') FROM gpusort_stats;
+SELECT is(queue_time + ingest_time + upload_wait_time + sort_time + gather_time + emit_time + tie_time + temp_bytes, 0::float8, 'in time too') FROM gpusort_stats;
 SELECT cmp_ok(s.stats_reset, '>', b.stats_reset, 'and its time is known') FROM gpusort_stats s, gs.before b;
 
 -- running sorts
@@ -114,7 +120,10 @@ SELECT is(rows_in, 60000::bigint, 'after it took all of them in') FROM gpusort_j
 SELECT cmp_ok(bytes, '>=', 60000 * 24::bigint, 'with their bytes') FROM gpusort_jobs WHERE pid = pg_backend_pid();
 SELECT ok(rows_out BETWEEN 0 AND 60000, 'some are out') FROM gpusort_jobs WHERE pid = pg_backend_pid();
 SELECT ok(engine IN ('cuda', 'host') AND device <> '', 'the device is named') FROM gpusort_jobs WHERE pid = pg_backend_pid();
-SELECT ok(started BETWEEN now() AND clock_timestamp(), 'it started a moment ago') FROM gpusort_jobs WHERE pid = pg_backend_pid();
+SELECT ok(sort_start BETWEEN now() AND clock_timestamp() AND started = sort_start, 'it started a moment ago') FROM gpusort_jobs WHERE pid = pg_backend_pid();
+SELECT is(ROW(datname, usename)::text, ROW(current_database(), current_user)::text, 'with the names of both') FROM gpusort_jobs WHERE pid = pg_backend_pid();
+SELECT is(estimated_rows, 60000::bigint, 'the planner has expected as many') FROM gpusort_jobs WHERE pid = pg_backend_pid();
+SELECT is(temp_bytes, 0::bigint, 'without temporary files') FROM gpusort_jobs WHERE pid = pg_backend_pid();
 SELECT cmp_ok((SELECT sum(jobs) FROM gpusort_devices), '>=', 1::bigint, 'the devices know of it');
 CLOSE c;
 SELECT is((SELECT count(*) FROM gpusort_jobs WHERE pid = pg_backend_pid()), 0::bigint, 'none when it is closed');
@@ -137,12 +146,12 @@ SELECT ok(host_limit > 0 AND (device_limit > 0) = (devices > 0), 'and limits') F
 SET ROLE regress_gpusort_user;
 SELECT lives_ok('SELECT gpusort_version()', 'everybody may know the version');
 SELECT throws_ok('SELECT * FROM ' || name, '42501', NULL, name || ' is not for everybody')
-FROM (VALUES ('gpusort_devices'), ('gpusort_service'), ('gpusort_stats'), ('gpusort_jobs'),
-			 ('gpusort_devices()'), ('gpusort_service()'), ('gpusort_stats()'), ('gpusort_jobs()'), ('gpusort_stats_reset()')) v (name);
+FROM (VALUES ('gpusort_devices'), ('gpusort_service'), ('gpusort_stats'), ('gpusort_stats_database'), ('gpusort_jobs'),
+			 ('gpusort_devices()'), ('gpusort_service()'), ('gpusort_stats()'), ('gpusort_stats_database()'), ('gpusort_jobs()'), ('gpusort_stats_reset()')) v (name);
 SET ROLE regress_gpusort_monitor;
 SELECT lives_ok('SELECT * FROM ' || name, 'pg_monitor may read ' || name)
-FROM (VALUES ('gpusort_devices'), ('gpusort_service'), ('gpusort_stats'), ('gpusort_jobs'),
-			 ('gpusort_devices()'), ('gpusort_service()'), ('gpusort_stats()'), ('gpusort_jobs()')) v (name);
+FROM (VALUES ('gpusort_devices'), ('gpusort_service'), ('gpusort_stats'), ('gpusort_stats_database'), ('gpusort_jobs'),
+			 ('gpusort_devices()'), ('gpusort_service()'), ('gpusort_stats()'), ('gpusort_stats_database()'), ('gpusort_jobs()')) v (name);
 SELECT throws_ok('SELECT gpusort_stats_reset()', '42501', NULL, 'but not reset');
 RESET ROLE;
 DROP ROLE regress_gpusort_monitor;

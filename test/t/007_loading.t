@@ -60,7 +60,7 @@ my $objects = q{SELECT string_agg(o, ' ' ORDER BY o) FROM (SELECT pg_describe_ob
 	FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'gpusort') AND deptype = 'e') s};
 my $updated = $node->safe_psql('postgres', "ALTER EXTENSION gpusort UPDATE; $objects");
 is($updated, $node->safe_psql('postgres', "DROP EXTENSION gpusort; CREATE EXTENSION gpusort; $objects"), 'updated they are those of CREATE EXTENSION');
-is($node->safe_psql('postgres', 'SELECT queue_ms >= 0 FROM gpusort_stats'), 't', 'with their new columns');
+is($node->safe_psql('postgres', 'SELECT queue_time >= 0 FROM gpusort_stats'), 't', 'with their new columns');
 
 # ends with the server
 ok($node->stop, 'the server stops');

@@ -55,7 +55,7 @@ for my $memory ('1GB', '64MB')
 	cmp_ok($taken, '>=', $seconds < 5 ? 30 : 8, 'most are done by the service');
 	(undef, undef, my @plans) = all_at_once("EXPLAIN (ANALYZE, COSTS OFF) $sort");
 	ok((grep { /Queue Wait: [\d.]+ ms/ } @plans) > 0, 'EXPLAIN tells how long a sort has waited');
-	cmp_ok($node->safe_psql('postgres', 'SELECT queue_ms FROM gpusort_stats'), '>', 0, 'and so does gpusort_stats');
+	cmp_ok($node->safe_psql('postgres', 'SELECT queue_time FROM gpusort_stats'), '>', 0, 'and so does gpusort_stats');
 }
 
 # 32 cursors of one session

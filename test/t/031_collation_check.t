@@ -258,6 +258,7 @@ restart($node);
 $node->safe_psql('postgres', $queries{text});
 like($node->safe_psql('postgres', "EXPLAIN (COSTS OFF) $queries{other}"), qr/GpuSort/, 'other collations are used');
 like($node->safe_psql('postgres', 'EXPLAIN (COSTS OFF) SELECT * FROM t ORDER BY k'), qr/GpuSort/, 'other types are used');
+is($node->safe_psql('postgres', q{SELECT severity, found FROM gpusort_check() WHERE subject = 'collations'}), 'warning|left to PostgreSQL: "default"', 'gpusort_check() tells');
 like(PostgreSQL::Test::Utils::slurp_file($node->logfile), qr/gpusort leaves sorts under collation "default" to PostgreSQL until the server restarts/, 'the log says so');
 like(PostgreSQL::Test::Utils::slurp_file($node->logfile), qr/gpusort: not used: the collation of sort key 1 was found to order strings otherwise than their keys/, 'and why sorts are not taken');
 

@@ -12,10 +12,11 @@ plan skip_all => 'samples are of the host engine' unless $engine eq 'host';
 
 my $root = dirname(__FILE__) . '/../..';
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ 'max_parallel_workers_per_gather = 2', 'gpusort.min_rows = 2000', 'gpusort.verify_rows = off', 'shared_buffers = 128MB' ]);
+$node->init(conf => [ 'max_parallel_workers_per_gather = 2', 'gpusort.min_rows = 2000', 'gpusort.verify_rows = off', 'shared_buffers = 128MB', q{shared_preload_libraries = 'gpusort,pg_stat_statements'} ]);
 $node->start;
 $node->wait_service;
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+$node->safe_psql('postgres', 'CREATE EXTENSION pg_stat_statements');
 
 # The blocks between fences, with the line of text before each.
 sub blocks

@@ -47,6 +47,7 @@
 #include "plan/model/sort_time.h"
 #include "plan/finish/parallel_safety.h"
 #include "plan/finish/plan_tree.h"
+#include "plan/tell/estimate.h"
 #include "settings.h"
 
 /* Where in a statement's plans we are. */
@@ -103,7 +104,7 @@ is_worth_it(const Place *place, const Sort *sort, double rows, int ingest_proces
 	*why_not = admission.why_not;
 	if (admission.encodable == 0)
 		return false;
-	if (gpusort_force)
+	if (gpusort_force && !gpusort_estimate_is_wanted())
 		return true;
 	if (place->limit != NULL)
 	{
@@ -121,8 +122,12 @@ is_worth_it(const Place *place, const Sort *sort, double rows, int ingest_proces
 		time = gpusort_sort_time_of_first(time, rows, emitted);
 	ours = (time.setup + time.order * rows) * place->processes + (time.ingest / ingest_processes * gpusort_crowd(ingest_processes - 1) + time.compare) * rows +
 		time.emit * emitted;
-	if (ours * GPUSORT_MARGIN + gpusort_least_gain(true) < native)
+	if (gpusort_force || ours * GPUSORT_MARGIN + gpusort_least_gain(true) < native)
+	{
+		if (!place->look)
+			gpusort_estimate_add(0, native - ours);
 		return true;
+	}
 	if (place->decisions != NULL)
 		*why_not = psprintf("it would take %.2f ms, PostgreSQL's sort %.2f ms%s%s", ours / 1e6, native / 1e6,
 							emitted < rows ? " for the rows that LIMIT asks for" : "",

@@ -43,6 +43,7 @@
 #include "plan/offer/admission.h"
 #include "plan/offer/join_paths.h"
 #include "plan/offer/paths.h"
+#include "plan/tell/estimate.h"
 #include "settings.h"
 
 /* Estimated numbers of rows can be wrong by so much. */
@@ -825,10 +826,38 @@ is_cte(const PlannerInfo *root)
 	return parent != NULL && list_length(parent->cte_plan_ids) < list_length(parent->parse->cteList);
 }
 
+/* What is saved by a path that is taken in the place of PostgreSQL's, with which it begins alike. */
+static double
+saved_time(const PathPlace *place, Path *native, Path *taken)
+{
+	static const GpuSortGuess estimated = {.groups = 1};
+	Children ours = children_of(taken);
+	Children theirs = children_of(native);
+	double saved = 0;
+
+	if (native != taken)
+		saved = gpusort_path_time(place->root, native, place->first, &estimated) - gpusort_path_time(place->root, taken, place->first, &estimated);
+	if (native == taken || saved != 0 || nodeTag(native) != nodeTag(taken))
+		return saved;
+	/* The model knows only the cost of such a node, of a Limit say, which is that of both. */
+	for (int i = 0; i < 2; i++)
+	{
+		const PathPlace below = place_below(place, native, i);
+
+		if (theirs.links[i] != NULL && ours.links[i] != NULL)
+			saved += saved_time(&below, *theirs.links[i], *ours.links[i]);
+	}
+	return saved;
+}
+
 /* Has offers take their places in the paths of a query, which has all of them. */
 void
 gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 {
+	static const GpuSortGuess estimated = {.groups = 1};
+	Path *cheapest = NULL;
+	Path *taken = NULL;
+	PathPlace chosen = {0};
 	ListCell *cell;
 
 	if (!is_planned_alone(root))
@@ -850,5 +879,13 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 		if (place.first >= 0 && IsA(path, LimitPath))
 			place.first = -1;
 		lfirst(cell) = take(&place, path);
+		if (cheapest == NULL || path->total_cost < cheapest->total_cost)
+		{
+			cheapest = path;
+			taken = lfirst(cell);
+			chosen = place;
+		}
 	}
+	if (gpusort_estimate_is_wanted() && cheapest != NULL)
+		gpusort_estimate_add(gpusort_path_time(root, cheapest, chosen.first, &estimated), saved_time(&chosen, cheapest, taken));
 }

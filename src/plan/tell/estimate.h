@@ -1,0 +1,25 @@
+/*-------------------------------------------------------------------------
+ *
+ * estimate.h
+ *	  How long a statement takes by the model, and what gpusort saves of it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_ESTIMATE_H
+#define GPUSORT_ESTIMATE_H
+
+#include "compat.h"
+
+/* In nanoseconds.  What only processes that share the work above a sort save is not in it. */
+typedef struct GpuSortEstimate
+{
+	double native; /* the plan without gpusort */
+	double saved;
+} GpuSortEstimate;
+
+extern void gpusort_estimate_begin(GpuSortEstimate *estimate);
+extern void gpusort_estimate_end(void);
+extern bool gpusort_estimate_is_wanted(void);
+extern void gpusort_estimate_add(double native, double saved);
+
+#endif /* GPUSORT_ESTIMATE_H */

@@ -1,0 +1,75 @@
+/*-------------------------------------------------------------------------
+ *
+ * statistics.h
+ *	  What gpusort has done, by database; and why it did not.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_STATISTICS_H
+#define GPUSORT_STATISTICS_H
+
+#include "compat.h"
+
+#include "datatype/timestamp.h"
+#include "service/protocol.h"
+
+/* Reasons of the client's own, beside those of the protocol. */
+#define GPUSORT_REASON_UNAVAILABLE (GPUSORT_REASON_INTERNAL + 1) /* no service to talk to */
+#define GPUSORT_REASON_LOST        (GPUSORT_REASON_INTERNAL + 2) /* the service went away */
+#define GPUSORT_REASON_RECHECK     (GPUSORT_REASON_INTERNAL + 3) /* EvalPlanQual's few rows */
+#define GPUSORT_REASON_FEW_ROWS    (GPUSORT_REASON_INTERNAL + 4) /* not worth asking the service */
+#define GPUSORT_REASON_NOT_ALLOWED (GPUSORT_REASON_INTERNAL + 5) /* gpusort.allowed was turned off since it was planned */
+#define GPUSORT_REASON_VERIFY      (GPUSORT_REASON_INTERNAL + 6) /* what came back is not what was put */
+#define GPUSORT_REASON_COLLATION   (GPUSORT_REASON_INTERNAL + 7) /* the C library orders strings otherwise than their keys */
+#define GPUSORT_REASON_TIES        (GPUSORT_REASON_INTERNAL + 8) /* the keys say too little of the rows */
+#define GPUSORT_REASONS            (GPUSORT_REASON_INTERNAL + 9)
+
+/* Times of a sort in milliseconds, by phase. */
+typedef struct GpuSortTimes
+{
+	double queue;       /* until there were chunks and memory */
+	double ingest;      /* of rows, their production by the child included; the wait in the queue is no part of it */
+	double upload_wait; /* for chunks, and for the last uploads; no part of ingest */
+	double sort;        /* in the engine: compaction, sort, check */
+	double gather;      /* in the engine: putting rows into order */
+	double emit;        /* waiting for rows that had not arrived */
+	double ties;        /* ordering runs of equal keys with the comparator */
+} GpuSortTimes;
+
+/* What sorts have done that were sorted in one database. */
+typedef struct GpuSortStats
+{
+	Oid database; /* InvalidOid: of those beyond the first GPUSORT_STATS_DATABASES */
+	uint64 sorts; /* done by the service */
+	uint64 rows;
+	uint64 bytes;
+	uint64 temp_bytes; /* written to temporary files */
+	uint64 runs;
+	uint64 tie_rows;
+	GpuSortTimes ms;
+	uint64 small_sorts; /* of few rows, done by PostgreSQL: no fallbacks */
+	uint64 fallbacks;
+	uint64 fallbacks_by_reason[GPUSORT_REASONS];
+} GpuSortStats;
+
+/* So many databases are counted apart, and all others together, in one entry more. */
+#define GPUSORT_STATS_DATABASES 64
+
+/* Of all databases; the entries of those that have sorted, in no order, and then that of the others. */
+typedef struct GpuSortAllStats
+{
+	TimestampTz reset;
+	int count; /* of databases that have sorted, or GPUSORT_STATS_DATABASES + 1 */
+	GpuSortStats databases[GPUSORT_STATS_DATABASES + 1];
+} GpuSortAllStats;
+
+extern const char *gpusort_reason_name(int reason);
+
+extern void gpusort_stats_count_sort(const GpuSortStats *sort);
+extern void gpusort_stats_count_small_sort(void);
+extern void gpusort_stats_count_fallback(int reason);
+extern void gpusort_stats_get(GpuSortAllStats *stats);
+extern GpuSortStats gpusort_stats_sum(const GpuSortAllStats *stats);
+extern void gpusort_stats_clear(void);
+
+#endif /* GPUSORT_STATISTICS_H */
