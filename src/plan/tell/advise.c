@@ -32,6 +32,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
+#include "utils/tuplestore.h"
 
 /* PostgreSQL 15's PG_FUNCTION_INFO_V1 does not export the function itself. */
 extern PGDLLEXPORT Datum gpusort_advise(PG_FUNCTION_ARGS);
