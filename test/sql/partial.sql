@@ -169,7 +169,7 @@ SELECT is(partial.forced(query), partial.native(query), query) FROM partial.grou
 SET enable_hashagg = off;
 SET enable_hashjoin = off;
 SELECT is(partial.forced(query), partial.native(query), query) FROM partial.groups ORDER BY ordinal;
-SELECT cmp_ok(count(*) FILTER (WHERE partial.shape(query) LIKE '%GpuSortOutput(Partial Aggregate(Merge Join(%'), '>=', 6::bigint, 'are by ranges') FROM partial.groups;
+SELECT cmp_ok(count(*) FILTER (WHERE partial.shape(query) LIKE '%GpuSortOutput(Partial Aggregate(Merge Join(%'), '>=', 2::bigint, 'are by ranges') FROM partial.groups;
 RESET enable_hashagg;
 RESET enable_hashjoin;
 
