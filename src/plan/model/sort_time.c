@@ -53,6 +53,9 @@
 /* Bytes that a row in the heap of the first rows has more; where the heap does not fit, all rows are sorted. */
 #define TOP_N_OVERHEAD 64.0
 
+/* Where rows are compared that are equal, there can be so many times as many of them as estimated. */
+#define MORE_ROWS 10.0
+
 /* Strings in the heap are compared without abbreviated keys: so much longer than where all rows are sorted. */
 #define TOP_N_STRING 1.25
 
@@ -300,7 +303,8 @@ find_key_column(PlannerInfo *root, const PathKey *key, KeyColumn *found)
 
 /*
  * What comparing takes per row where the key ends with a column of strings for this part of the rows, which are equal
- * up to there in so many groups: strings, and what decides, if there is a column behind, so much longer than a number.
+ * up to there in so many groups: strings, and what is behind, so much longer than a number; 0: nothing.  There can be ten
+ * times as many rows of as many groups.
  */
 static double
 end_time(double part, double rows, double groups, double behind)
@@ -308,18 +312,28 @@ end_time(double part, double rows, double groups, double behind)
 	double equal = gpusort_constant(GPUSORT_TIME_COMPARISON, false) * gpusort_constant(GPUSORT_TIME_STRING, false) *
 		Max(1 - groups / rows, 0);
 
-	return part * (equal + (behind > 0 ? (1 + behind) * compare_time(rows, groups) : 0));
+	return part * (equal + (behind > 0 ? (1 + behind) * compare_time(MORE_ROWS * rows, groups) : 0));
 }
 
-/* How many times as long as a number the dearest of a path's keys from i on takes; 0: there is none. */
+/* How many times as long as a number a path's keys from i on take, one after the other; 0: there is none. */
 static double
-dearest_from(List *pathkeys, int i)
+keys_from(List *pathkeys, int i)
 {
 	double factor = 0;
 
 	for (; i < list_length(pathkeys); i++)
-		factor = Max(factor, gpusort_string_factor(list_nth_node(PathKey, pathkeys, i)));
+		factor += gpusort_string_factor(list_nth_node(PathKey, pathkeys, i));
 	return factor;
+}
+
+static bool
+is_libc_key(const PathKey *key)
+{
+	const EquivalenceMember *member = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
+	const char *why_not;
+
+	return gpusort_key_types[gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not)].source ==
+		GPUSORT_SOURCE_LIBC;
 }
 
 /* What strings of the C library's collations take per row, where these columns have keys: verifying and comparing. */
@@ -331,15 +345,18 @@ path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
 
 	for (int i = 0; i < columns && part > 0; i++)
 	{
+		const PathKey *pathkey = list_nth_node(PathKey, pathkeys, i);
 		KeyColumn key;
 		double ends;
 
-		if (!find_key_column(root, list_nth_node(PathKey, pathkeys, i), &key))
-			continue;
-		ends = part * gpusort_column_ends_keys(&key.column, key.type, key.encoding);
+		/* Of what is no table's column nothing is known: processes that share ranges do without ranks then. */
+		if (find_key_column(root, pathkey, &key))
+			ends = part * gpusort_column_ends_keys(&key.column, key.type, key.encoding);
+		else
+			ends = is_libc_key(pathkey) ? part : 0;
 		if (ends <= 0)
 			continue;
-		time += end_time(ends, rows, estimate_groups(root, pathkeys, i + 1, rows), dearest_from(pathkeys, i + 1));
+		time += end_time(ends, rows, estimate_groups(root, pathkeys, i + 1, rows), keys_from(pathkeys, i + 1));
 		part -= ends;
 	}
 	return time;
@@ -438,7 +455,7 @@ gpusort_node_sort_time(List *rtable, const Sort *sort, double rows, const GpuSor
 			double behind = 0;
 
 			for (int j = i + 1; j < sort->numCols; j++)
-				behind = Max(behind, find_sort_column(rtable, sort, j, &key) ? string_factor(key.encoding) : 1);
+				behind += find_sort_column(rtable, sort, j, &key) ? string_factor(key.encoding) : 1;
 			time.compare += end_time(ends, rows, groups, behind);
 		}
 		part -= ends;
