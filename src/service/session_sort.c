@@ -209,6 +209,13 @@ admitted(GpuSortSession *session)
 	gpusort_session_send(session, message, GPUSORT_MSG_JOB);
 }
 
+/* Returns true if the session's client may put rows, and hears of it when it can. */
+static bool
+takes_rows(const GpuSortSession *session)
+{
+	return session->state == STATE_INGEST && !session->left;
+}
+
 static void
 done_reserve(GpuSortSession *session, const GpuSortCommand *command)
 {
@@ -224,7 +231,7 @@ done_reserve(GpuSortSession *session, const GpuSortCommand *command)
 	}
 	if (session->state == STATE_QUEUED || session->state == STATE_BEGINNING)
 		admitted(session);
-	if (session->state == STATE_INGEST)
+	if (takes_rows(session))
 		send_chunk(session, command);
 	else
 		gpusort_pool_give_back(pool, command->chunk);
@@ -235,7 +242,7 @@ done_put(GpuSortSession *session, const GpuSortCommand *command)
 {
 	GpuSortPool *pool = session->sessions->pool;
 
-	if (session->state != STATE_INGEST || command->skipped || command->failed)
+	if (!takes_rows(session) || command->skipped || command->failed)
 	{
 		gpusort_pool_give_back(pool, command->chunk);
 		return;
