@@ -298,7 +298,8 @@ gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *parti
 
 /*
  * Returns a path of GpuSort over a partial path, for its rel, or NULL: all processes take its rows in, and read them by
- * ranges, each of them a part of those in order.  Only below a path that gpusort_ranges_path knows.
+ * ranges, each of them a part of those in order.  Only below a path that gpusort_ranges_path knows.  Not where the order is
+ * to be verified, under the C library's collations: should it be wrong, nothing can be read again.
  */
 Path *
 gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys)
@@ -311,7 +312,7 @@ gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys)
 	if (PATH_REQ_OUTER(partial) != NULL || !partial->parallel_safe || partial->parallel_workers == 0 || !has_sort_columns(partial, pathkeys))
 		return NULL;
 	admission = admit_path(partial, rows, pathkeys);
-	if (admission.encodable == 0)
+	if (admission.encodable == 0 || admission.verified)
 		return NULL;
 	time = gpusort_path_sort_time(root, partial, rows, pathkeys, &admission);
 	sort = make_path(root, partial->parent, partial, pathkeys, partial->rows, &time);
@@ -322,7 +323,6 @@ gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys)
 	linitial_node(SortPath, sort->custom.custom_paths)->path.rows = rows; /* what the service is told of */
 	sort->rows = rows;
 	sort->shared = true;
-	sort->verified = admission.verified;
 	return &sort->custom.path;
 }
 
