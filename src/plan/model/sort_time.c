@@ -108,14 +108,20 @@ string_factor(GpuSortEncoding encoding)
 	}
 }
 
-/* The same for a path's first key. */
-double
-gpusort_string_factor(const PathKey *key)
+static GpuSortEncoding
+path_key_encoding(const PathKey *key)
 {
 	const EquivalenceMember *member = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
 	const char *why_not;
 
-	return string_factor(gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not));
+	return gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not);
+}
+
+/* The same for a path's key. */
+double
+gpusort_string_factor(const PathKey *key)
+{
+	return string_factor(path_key_encoding(key));
 }
 
 /* What all sorts have in common. */
@@ -326,16 +332,6 @@ keys_from(List *pathkeys, int i)
 	return factor;
 }
 
-static bool
-is_libc_key(const PathKey *key)
-{
-	const EquivalenceMember *member = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
-	const char *why_not;
-
-	return gpusort_key_types[gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not)].source ==
-		GPUSORT_SOURCE_LIBC;
-}
-
 /* What strings of the C library's collations take per row, where these columns have keys: verifying and comparing. */
 static double
 path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
@@ -353,7 +349,7 @@ path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
 		if (find_key_column(root, pathkey, &key))
 			ends = part * gpusort_column_ends_keys(&key.column, key.type, key.encoding);
 		else
-			ends = is_libc_key(pathkey) ? part : 0;
+			ends = gpusort_key_types[path_key_encoding(pathkey)].source == GPUSORT_SOURCE_LIBC ? part : 0;
 		if (ends <= 0)
 			continue;
 		time += end_time(ends, rows, estimate_groups(root, pathkeys, i + 1, rows), keys_from(pathkeys, i + 1));
@@ -419,7 +415,7 @@ find_sort_column(List *rtable, const Sort *sort, int i, KeyColumn *found)
 	const char *why_not;
 	bool descending;
 
-	if (entry == NULL || !gpusort_find_table_column(rtable, child, sort->sortColIdx[i], &found->column) || found->column.one_of_several)
+	if (entry == NULL || !gpusort_find_table_column(rtable, child, sort->sortColIdx[i], &found->column))
 		return false;
 	found->type = exprType((Node *) entry->expr);
 	found->less_than = sort->sortOperators[i];
@@ -446,7 +442,8 @@ gpusort_node_sort_time(List *rtable, const Sort *sort, double rows, const GpuSor
 
 		if (!find_sort_column(rtable, sort, i, &key))
 			continue;
-		groups = Min(groups * column_groups(key.column.table, key.column.attno, rows), rows);
+		if (!key.column.one_of_several)
+			groups = Min(groups * column_groups(key.column.table, key.column.attno, rows), rows);
 		if (i == 0 && admission->libc_key)
 			time.compare += time.ties = tie_time(&key, rows);
 		ends = admission->verified ? part * gpusort_column_ends_keys(&key.column, key.type, key.encoding) : 0;

@@ -22,7 +22,6 @@
 #include "optimizer/tlist.h"
 #include "plan/model/path_time.h"
 #include "plan/offer/paths.h"
-#include "settings.h"
 
 /* A path that is looked at, and what is found. */
 typedef struct Ranges
@@ -109,16 +108,14 @@ find_ranges(Ranges *ranges, const Path *path)
 
 /*
  * Returns a partial path of the rows of child, for rel, each from one process; NULL if child cannot run range by range.
- * child is a path over GpuSorts that gpusort_shared_path has made, and must be read once by each process: not on the
- * inner side of a nested loop.  Its costs and rows are taken to be those of one process.
+ * child is a path over GpuSorts that gpusort_shared_path has made, where processes may share ranges (offers.c).  Its costs and rows are taken to be those of one process.
  */
 Path *
 gpusort_ranges_path(PlannerInfo *root, RelOptInfo *rel, Path *child)
 {
 	Ranges ranges = {.root = root};
 
-	if (!gpusort_parallel_output || !gpusort_spill || !parallel_leader_participation || PATH_REQ_OUTER(child) != NULL ||
-		gpusort_path_is_sort(child) || !find_ranges(&ranges, child))
+	if (PATH_REQ_OUTER(child) != NULL || gpusort_path_is_sort(child) || !find_ranges(&ranges, child))
 		return NULL;
 	return gpusort_output_path(root, rel, child, ranges.workers);
 }
