@@ -185,9 +185,17 @@ append_tail(GpuSortWriter *writer, char *row, Size length)
 	return length;
 }
 
+/* Makes the key of the row in slot; returns what gpusort_keys_encode does. */
+static inline bool
+encode_key(const GpuSortWriter *writer, TupleTableSlot *slot, uint64 *key)
+{
+	slot_getsomeattrs(slot, writer->keys->last_attno);
+	return gpusort_keys_encode(writer->keys, slot->tts_values, slot->tts_isnull, key);
+}
+
 /*
  * Writes the row in slot with its key: known_key, or if that is NULL the one that is made here, where it belongs;
- * exact is what gpusort_keys_encode said of a known one.  For the rest as gpusort_writer_add.
+ * exact is what encode_key said of a known one.  For the rest as gpusort_writer_add.
  */
 static pg_attribute_always_inline bool
 put_row(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, const uint64 *known_key, bool exact,
@@ -226,7 +234,7 @@ put_row(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, con
 		}
 	}
 	if (known_key == NULL)
-		exact = gpusort_keys_encode(writer->keys, slot, (uint64 *) writer->cursor);
+		exact = encode_key(writer, slot, (uint64 *) writer->cursor);
 	else
 		memcpy(writer->cursor, known_key, key_bytes);
 	if (!exact)
@@ -250,7 +258,7 @@ static pg_noinline bool
 put_wanted_row(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored, GpuSortFailure *failure)
 {
 	uint64 key[GPUSORT_MAX_KEY_WORDS];
-	bool exact = gpusort_keys_encode(writer->keys, slot, key);
+	bool exact = encode_key(writer, slot, key);
 
 	if (gpusort_cutoff_drops(writer->cutoff, key))
 		return true;

@@ -286,29 +286,28 @@ encode_one_fixed(const GpuSortKeys *keys, Datum value, bool isnull, uint64 *word
 }
 
 /*
- * Writes the key of the row in slot to words (keys->words of them).  Returns
- * false if it is truncated: an equal key does not mean an equal row.
- * Errors: those of detoasting, and of the encoders.
+ * Writes the key of a row to words (keys->words of them), of whose attributes the
+ * values and nulls up to keys->last_attno are here.  Returns false if it is truncated:
+ * an equal key does not mean an equal row.  Errors: those of detoasting, and of the encoders.
  */
 bool
-gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words)
+gpusort_keys_encode(const GpuSortKeys *keys, const Datum *values, const bool *nulls, uint64 *words)
 {
 	GpuSortBitWriter key = {.next = words, .room = 64};
 
-	slot_getsomeattrs(slot, keys->last_attno);
 	if (keys->one_fixed)
 	{
 		int i = keys->last_attno - 1;
 
-		encode_one_fixed(keys, slot->tts_values[i], slot->tts_isnull[i], words);
+		encode_one_fixed(keys, values[i], nulls[i], words);
 		return true;
 	}
 
 	for (int i = 0; i < keys->encoded; i++)
 	{
 		const GpuSortColumn *column = &keys->columns[i];
-		Datum value = slot->tts_values[column->attno - 1];
-		bool isnull = slot->tts_isnull[column->attno - 1];
+		Datum value = values[column->attno - 1];
+		bool isnull = nulls[column->attno - 1];
 		bool exact = true;
 
 		gpusort_put_bits(&key, 1, isnull != column->nulls_first);

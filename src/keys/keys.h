@@ -14,7 +14,7 @@
 
 #include "compat.h"
 
-#include "executor/tuptable.h"
+#include "access/attnum.h"
 #include "keys/types.h"
 
 /* The most that the key leaves out or has of a string. */
@@ -145,7 +145,7 @@ extern void gpusort_keys_set_common_prefixes(GpuSortKeys *keys, const GpuSortPre
 extern uint32 gpusort_keys_range_bits(const GpuSortKeys *keys, int columns);
 
 /* encode.c */
-extern bool gpusort_keys_encode(const GpuSortKeys *keys, TupleTableSlot *slot, uint64 *words);
+extern bool gpusort_keys_encode(const GpuSortKeys *keys, const Datum *values, const bool *nulls, uint64 *words);
 
 /* known_values.c */
 extern bool gpusort_keys_may_rank(const GpuSortColumn *column);
