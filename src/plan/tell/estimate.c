@@ -39,5 +39,5 @@ gpusort_estimate_add(double native, double saved)
 	if (current == NULL)
 		return;
 	current->native += native;
-	current->saved += Max(saved, 0);
+	current->saved += saved;
 }

@@ -14,7 +14,7 @@
 typedef struct GpuSortEstimate
 {
 	double native; /* the plan without gpusort */
-	double saved;
+	double saved;  /* less than zero where gpusort.force has it take longer */
 } GpuSortEstimate;
 
 extern void gpusort_estimate_begin(GpuSortEstimate *estimate);
