@@ -41,17 +41,12 @@
 #include "plan/model/shape.h"
 #include "plan/model/sort_time.h"
 #include "plan/offer/admission.h"
+#include "plan/offer/choice.h"
 #include "plan/offer/join_paths.h"
+#include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
 #include "plan/tell/estimate.h"
 #include "settings.h"
-
-/* Estimated numbers of rows can be wrong by so much. */
-#define GUESS 10.0
-
-/* Where hashing is as good by the estimate, but gets so many times worse if there are many more groups, it has no margin. */
-#define MORE_GROUPS 100.0
-#define WORSE       2.5
 
 /* Paths over GpuSort that could take the place of a rel's, or of one of its paths alone. */
 typedef struct RelOffers
@@ -68,34 +63,9 @@ struct GpuSortOffers
 	List *rels; /* of RelOffers */
 };
 
-/* A place in the tree of paths. */
-typedef struct PathPlace
-{
-	PlannerInfo *root;
-	double first; /* so many rows are wanted; -1: all */
-	bool alone;   /* one process reads it, once: Gathers may be in it */
-	bool once;    /* so does the statement: it is not of a SubPlan */
-	bool shared;  /* processes of a Gather have a part of its rows each, which they read once */
-	bool last;    /* it gives the rows of its query: in its order, if that has one */
-	bool ordered; /* what reads it relies on the order of PostgreSQL's path */
-} PathPlace;
-
-/* What could stand in a place. */
-typedef struct Choice
-{
-	const PathPlace *place;
-	const Path *native;
-	List *joins;   /* rels that native joins */
-	List *partial; /* those of them that it joins in several processes */
-	bool forced;   /* by gpusort.force: whatever time it takes */
-	Path *best;
-	double best_time;
-	double own_time; /* of PostgreSQL's path without what takes places below it */
-} Choice;
-
 static GpuSortOffers *offers = NULL;
 
-static Path *take(const PathPlace *place, Path *path);
+static Path *take(const GpuSortPlace *place, Path *path);
 
 /* Begins to plan a statement, with offers or without; returns what is to be handed to end, whatever happens. */
 GpuSortOffers *
@@ -158,361 +128,9 @@ gpusort_offer(const RelOptInfo *rel, const Path *native, Path *path)
 	found->paths = lappend(found->paths, path);
 }
 
-/* How a path refers to what is below it. */
-typedef struct Children
-{
-	Size size;       /* of the path; 0: it is not gone through */
-	Path **links[2]; /* NULL: none */
-	List **list;     /* of paths; NULL: none */
-} Children;
-
-#define ONE_CHILD(type)                                                                               \
-	do                                                                                                \
-	{                                                                                                 \
-		StaticAssertStmt(offsetof(type, subpath) == offsetof(ProjectionPath, subpath), "one layout"); \
-		children.size = sizeof(type);                                                                 \
-		children.links[0] = &((type *) path)->subpath;                                                \
-	} while (0)
-
-static bool
-is_join(const Path *path)
-{
-	return IsA(path, NestPath) || IsA(path, MergePath) || IsA(path, HashPath);
-}
-
-static Children
-children_of(Path *path)
-{
-	Children children = {0};
-
-	switch (nodeTag(path))
-	{
-		case T_ProjectionPath:
-			ONE_CHILD(ProjectionPath);
-			break;
-		case T_ProjectSetPath:
-			ONE_CHILD(ProjectSetPath);
-			break;
-		case T_SortPath:
-			ONE_CHILD(SortPath);
-			break;
-		case T_IncrementalSortPath:
-			children.size = sizeof(IncrementalSortPath);
-			children.links[0] = &((IncrementalSortPath *) path)->spath.subpath;
-			break;
-		case T_GroupPath:
-			ONE_CHILD(GroupPath);
-			break;
-		case T_UpperUniquePath:
-			ONE_CHILD(UpperUniquePath);
-			break;
-		case T_AggPath:
-			ONE_CHILD(AggPath);
-			break;
-		case T_GroupingSetsPath:
-			ONE_CHILD(GroupingSetsPath);
-			break;
-		case T_WindowAggPath:
-			ONE_CHILD(WindowAggPath);
-			break;
-		case T_LimitPath:
-			ONE_CHILD(LimitPath);
-			break;
-		case T_LockRowsPath:
-			ONE_CHILD(LockRowsPath);
-			break;
-		case T_ModifyTablePath:
-			ONE_CHILD(ModifyTablePath);
-			break;
-		case T_MaterialPath:
-			ONE_CHILD(MaterialPath);
-			break;
-		case T_SubqueryScanPath:
-			ONE_CHILD(SubqueryScanPath);
-			break;
-		case T_SetOpPath:
-			children.size = sizeof(SetOpPath);
-#ifdef SET_OPERATIONS_READ_APPEND
-			children.links[0] = &((SetOpPath *) path)->subpath;
-#else
-			children.links[0] = &((SetOpPath *) path)->leftpath;
-			children.links[1] = &((SetOpPath *) path)->rightpath;
-#endif
-			break;
-		case T_NestPath:
-			children.size = sizeof(NestPath);
-			break;
-		case T_GatherPath:
-			ONE_CHILD(GatherPath);
-			break;
-		case T_GatherMergePath:
-			ONE_CHILD(GatherMergePath);
-			break;
-		case T_MergePath:
-			children.size = sizeof(MergePath);
-			break;
-		case T_HashPath:
-			children.size = sizeof(HashPath);
-			break;
-		case T_AppendPath:
-			children.size = sizeof(AppendPath);
-			children.list = &((AppendPath *) path)->subpaths;
-			break;
-		case T_MergeAppendPath:
-			children.size = sizeof(MergeAppendPath);
-			children.list = &((MergeAppendPath *) path)->subpaths;
-			break;
-		default:
-			break;
-	}
-	if (is_join(path))
-	{
-		children.links[0] = &((JoinPath *) path)->outerjoinpath;
-		children.links[1] = &((JoinPath *) path)->innerjoinpath;
-	}
-	return children;
-}
-
-/* The path that a node reads; NULL if there is none, or several. */
-static const Path *
-only_child(const Path *path)
-{
-	Children children;
-
-	if (IsA(path, MemoizePath))
-		return ((const MemoizePath *) path)->subpath;
-	if (gpusort_path_is_output(path))
-		return gpusort_output_path_child(path);
-	if (IsA(path, CustomPath))
-		return gpusort_path_is_sort(path) ? ((const GpuSortPath *) path)->input : NULL;
-	children = children_of((Path *) path);
-	return children.links[0] != NULL && children.links[1] == NULL ? *children.links[0] : NULL;
-}
-
-/* Adds the rels that a path joins to a list, each once: all of them, or those that it joins in several processes. */
-static List *
-add_joins(List *joins, const Path *path, bool partial_only)
-{
-	const Path *child = only_child(path);
-	Children children;
-	ListCell *cell;
-
-	if (IsA(path, GatherPath) || IsA(path, GatherMergePath) || (gpusort_path_is_sort(path) && ((const GpuSortPath *) path)->gathered))
-		partial_only = false;
-	if (child != NULL)
-		return add_joins(joins, child, partial_only);
-	children = children_of((Path *) path);
-	if (children.links[0] != NULL)
-	{
-		if (!IsA(path, SetOpPath) && !partial_only)
-			joins = list_append_unique_ptr(joins, path->parent);
-		joins = add_joins(add_joins(joins, *children.links[0], partial_only), *children.links[1], partial_only);
-	}
-	foreach(cell, children.list != NULL ? *children.list : NIL)
-		joins = add_joins(joins, lfirst(cell), partial_only);
-	return joins;
-}
-
-/* Returns true if a path has the order that is needed and the joins of the one in its place, those of several processes in several. */
-static bool
-fits(const Choice *choice, const Path *path)
-{
-	const PathPlace *place = choice->place;
-	const Path *native = choice->native;
-	List *order = place->ordered ? native->pathkeys : place->last ? place->root->sort_pathkeys
-																  : NIL;
-	List *joins;
-
-	if (MORE_DISABLED_NODES(path, native) > 0 || PATH_REQ_OUTER(path) != NULL ||
-		!pathkeys_contained_in(order, path->pathkeys))
-		return false;
-	joins = add_joins(NIL, path, false);
-	return list_length(joins) == list_length(choice->joins) && list_difference_ptr(joins, choice->joins) == NIL &&
-		list_difference_ptr(choice->partial, add_joins(NIL, path, true)) == NIL;
-}
-
-/* Returns false if one of the paths of PostgreSQL's that path reads costs more than the one in whose place it would be. */
-static bool
-inputs_cost_less(const Path *path, double cost)
-{
-	const Path *child = only_child(path);
-	Children children;
-	ListCell *cell;
-
-	if (gpusort_path_is_sort(path))
-		return child->total_cost <= cost;
-	if (child != NULL)
-		return inputs_cost_less(child, cost);
-	children = children_of((Path *) path);
-	for (int i = 0; i < 2; i++)
-	{
-		if (children.links[i] != NULL && !inputs_cost_less(*children.links[i], cost))
-			return false;
-	}
-	foreach(cell, children.list != NULL ? *children.list : NIL)
-	{
-		if (!inputs_cost_less(lfirst(cell), cost))
-			return false;
-	}
-	return true;
-}
-
-/* What a path takes before its GpuSorts begin: others' work, which the model does not have to know well. */
-static double
-input_time(PlannerInfo *root, const Path *path)
-{
-	static const GpuSortGuess estimated = {.groups = 1};
-	const Path *child = only_child(path);
-	Children children;
-	double time = 0;
-
-	if (gpusort_path_is_sort(path))
-		return gpusort_path_time(root, ((const GpuSortPath *) path)->input, -1, &estimated);
-	if (child != NULL)
-		return input_time(IsA(path, SubqueryScanPath) ? path->parent->subroot : root, child);
-	children = children_of((Path *) path);
-	for (int i = 0; i < 2; i++)
-	{
-		if (children.links[i] != NULL)
-			time += input_time(root, *children.links[i]);
-	}
-	return time;
-}
-
-/* Returns true if a path groups rows, so that the number of groups counts. */
-static bool
-groups(const Path *path)
-{
-	return IsA(path, AggPath) || IsA(path, GroupPath) || IsA(path, UpperUniquePath) || IsA(path, GroupingSetsPath) ||
-		IsA(path, SetOpPath) || (IsA(path, ProjectionPath) && groups(((const ProjectionPath *) path)->subpath));
-}
-
-/* Returns true if the worst that ours takes by any of the guesses is no worse than the worst of native. */
-static bool
-worst_is_no_worse(const Choice *choice, const Path *ours, const GpuSortGuess *guesses, int count)
-{
-	const PathPlace *place = choice->place;
-	double our_worst = 0;
-	double native_worst = 0;
-
-	for (int i = 0; i < count; i++)
-	{
-		our_worst = Max(our_worst, gpusort_path_time(place->root, ours, place->first, &guesses[i]));
-		native_worst = Max(native_worst, gpusort_path_time(place->root, choice->native, place->first, &guesses[i]));
-	}
-	return our_worst <= native_worst;
-}
-
-/* Returns true if ours is worth taking the place even where numbers of rows are estimated badly. */
-static bool
-is_safe(const Choice *choice, const Path *ours)
-{
-	const Path *native = choice->native;
-
-	if (IsA(native, HashPath) || IsA(native, MergePath))
-	{
-		const JoinPath *join = (const JoinPath *) native;
-		const Relids one = join->outerjoinpath->parent->relids;
-		const GpuSortGuess guesses[] = {
-			{1, join->path.parent, one, 1, 1},
-			{1, join->path.parent, one, GUESS, 1},
-			{1, join->path.parent, one, 1, GUESS},
-			{1, join->path.parent, one, 1 / GUESS, 1},
-			{1, join->path.parent, one, 1, 1 / GUESS},
-		};
-
-		return worst_is_no_worse(choice, ours, guesses, lengthof(guesses));
-	}
-	if (groups(native))
-	{
-		const GpuSortGuess guesses[] = {{.groups = 1}, {.groups = GUESS}, {.groups = 1 / GUESS}};
-
-		return worst_is_no_worse(choice, ours, guesses, lengthof(guesses));
-	}
-	return true;
-}
-
-/* Returns true if hashing, of so long by the estimate, would suffer by many more groups than estimated, and ours not. */
-static bool
-hashing_may_suffer(const Choice *choice, const Path *ours)
-{
-	const GpuSortGuess many = {.groups = MORE_GROUPS};
-	const PathPlace *place = choice->place;
-
-	return groups(choice->native) &&
-		gpusort_path_time(place->root, choice->native, place->first, &many) >=
-		WORSE * gpusort_path_time(place->root, ours, place->first, &many);
-}
-
-/* Has a path over GpuSort compete for the place; it may be NULL. */
-static void
-compete(Choice *choice, Path *path)
-{
-	static const GpuSortGuess estimated = {.groups = 1};
-	const PathPlace *place = choice->place;
-	double time;
-	double margin;
-
-	if (path == NULL || !fits(choice, path) || (!choice->forced && !inputs_cost_less(path, choice->native->total_cost)))
-		return;
-	if (!equal(path->pathtarget->exprs, choice->native->pathtarget->exprs))
-		path = apply_projection_to_path(place->root, path->parent, path, choice->native->pathtarget);
-	time = gpusort_path_time(place->root, path, place->first, &estimated);
-	if (choice->best != choice->native)
-	{
-		if (time < choice->best_time)
-		{
-			choice->best = path;
-			choice->best_time = time;
-		}
-		return;
-	}
-	if (MORE_DISABLED_NODES(choice->native, path) == 0 && !choice->forced)
-	{
-		margin = hashing_may_suffer(choice, path)
-			? 0
-			: (GPUSORT_MARGIN - 1) * Max(time - input_time(place->root, path), 0) + gpusort_least_gain(IsA(choice->native, SortPath));
-		if (time + margin >= choice->own_time || time >= choice->best_time || !is_safe(choice, path))
-			return;
-	}
-	choice->best = path;
-	choice->best_time = time;
-}
-
-/* Gives a path the cost of the one in whose place it is, and has nothing below it that is ours cost more than that. */
-static void
-take_cost(Path *path, double startup_cost, double total_cost)
-{
-	Children children;
-
-	path->startup_cost = Min(startup_cost, total_cost);
-	path->total_cost = total_cost;
-	for (Path *below = path; below != NULL;)
-	{
-		below->total_cost = Min(below->total_cost, total_cost);
-		below->startup_cost = Min(below->startup_cost, below->total_cost);
-		if (gpusort_path_is_sort(below))
-			return;
-		children = children_of(below);
-		if (children.links[1] != NULL)
-		{
-			/* the sides of a join of ours are GpuSorts, or PostgreSQL's paths, which cost less */
-			for (int i = 0; i < 2; i++)
-			{
-				if (gpusort_path_is_sort(*children.links[i]))
-					take_cost(*children.links[i], (*children.links[i])->startup_cost,
-							  Min((*children.links[i])->total_cost, total_cost));
-			}
-			return;
-		}
-		below = gpusort_path_is_output(below) ? gpusort_output_path_child(below) : children.links[0] != NULL ? *children.links[0]
-																											 : NULL;
-	}
-}
-
 /* The number of rows that a Limit wants of what is below it; -1: all, or nobody knows. */
 static double
-limit_of(const PathPlace *place, const LimitPath *path)
+limit_of(const GpuSortPlace *place, const LimitPath *path)
 {
 	PlannerInfo *root = place->root;
 	bool known;
@@ -536,17 +154,17 @@ passes_on(const Path *path)
  * takes part, all rows are wanted, and sorts have room.
  */
 static bool
-may_share(const PathPlace *place, const Path *path)
+may_share(const GpuSortPlace *place, const Path *path)
 {
 	return place->alone && place->once && place->first < 0 && gpusort_parallel_output && gpusort_spill && parallel_leader_participation &&
 		place->root->parse->commandType == CMD_SELECT && !(IsA(path, GatherPath) && ((const GatherPath *) path)->single_copy);
 }
 
 /* Where the child of a path is: link 0 or 1, or one of a list (2). */
-static PathPlace
-place_below(const PathPlace *place, const Path *path, int link)
+static GpuSortPlace
+place_below(const GpuSortPlace *place, const Path *path, int link)
 {
-	PathPlace below = {
+	GpuSortPlace below = {
 		.root = place->root,
 		.first = -1,
 		.alone = place->alone,
@@ -619,14 +237,14 @@ place_below(const PathPlace *place, const Path *path, int link)
 
 /* Returns a path with what takes the places below it: the same, if nothing does. */
 static Path *
-with_children(const PathPlace *place, Path *path)
+with_children(const GpuSortPlace *place, Path *path)
 {
-	Children children = children_of(path);
+	GpuSortPathChildren children = gpusort_path_children(path);
 	Path *copy = NULL;
 
 	if (gpusort_path_is_sort(path) && !((GpuSortPath *) path)->gathered)
 	{
-		const PathPlace below = place_below(place, path, 0);
+		const GpuSortPlace below = place_below(place, path, 0);
 		Path *input = gpusort_path_input(path);
 		Path *taken = take(&below, input);
 
@@ -635,19 +253,19 @@ with_children(const PathPlace *place, Path *path)
 	for (int i = 0; i < 2; i++)
 	{
 		Path *child = children.links[i] != NULL ? *children.links[i] : NULL;
-		const PathPlace below = place_below(place, path, i);
+		const GpuSortPlace below = place_below(place, path, i);
 		Path *taken = child != NULL ? take(&below, child) : NULL;
 
 		if (taken == child)
 			continue;
 		if (copy == NULL)
 			copy = memcpy(palloc(children.size), path, children.size);
-		*children_of(copy).links[i] = taken;
+		*gpusort_path_children(copy).links[i] = taken;
 		copy->parallel_safe &= taken->parallel_safe;
 	}
 	if (children.list != NULL)
 	{
-		const PathPlace below = place_below(place, path, 2);
+		const GpuSortPlace below = place_below(place, path, 2);
 		List *list = NIL;
 		bool safe = path->parallel_safe;
 		bool changed = false;
@@ -664,7 +282,7 @@ with_children(const PathPlace *place, Path *path)
 		if (changed)
 		{
 			copy = memcpy(palloc(children.size), path, children.size);
-			*children_of(copy).list = list;
+			*gpusort_path_children(copy).list = list;
 			copy->parallel_safe = safe;
 		}
 	}
@@ -678,7 +296,7 @@ with_children(const PathPlace *place, Path *path)
 
 /* Sorts by GpuSort in the place of a sort of PostgreSQL's, or of a Gather Merge of sorts. */
 static void
-compete_sorts(Choice *choice, Path *path)
+compete_sorts(GpuSortChoice *choice, Path *path)
 {
 	PlannerInfo *root = choice->place->root;
 	Path *input;
@@ -688,7 +306,7 @@ compete_sorts(Choice *choice, Path *path)
 	{
 		input = ((SortPath *) path)->subpath;
 		partial = gpusort_partial_of(input);
-		compete(choice, gpusort_sorted_path(root, path->parent, input, NULL, path->pathkeys));
+		gpusort_choice_compete(choice, gpusort_sorted_path(root, path->parent, input, NULL, path->pathkeys));
 	}
 	else if (IsA(path, GatherMergePath) && IsA(((GatherMergePath *) path)->subpath, SortPath))
 	{
@@ -698,71 +316,59 @@ compete_sorts(Choice *choice, Path *path)
 	else
 		return;
 	if (partial != NULL && partial->parallel_workers > 0)
-		compete(choice, gpusort_sorted_path(root, path->parent, input, partial, path->pathkeys));
+		gpusort_choice_compete(choice, gpusort_sorted_path(root, path->parent, input, partial, path->pathkeys));
 }
 
 /* Has the offers for a rel compete, which may be NULL. */
 static void
-compete_offers(Choice *choice, const RelOffers *of_rel)
+compete_offers(GpuSortChoice *choice, const RelOffers *of_rel)
 {
 	ListCell *cell;
 
 	foreach(cell, of_rel != NULL ? of_rel->paths : NIL)
-		compete(choice, with_children(choice->place, lfirst(cell)));
+		gpusort_choice_compete(choice, with_children(choice->place, lfirst(cell)));
 }
 
 /* Has all that could stand in a place compete for it; paths of PostgreSQL's are there with what takes places below. */
 static Path *
-choose(const PathPlace *place, Path *path, const RelOffers *of_rel, const RelOffers *of_order)
+choose(const GpuSortPlace *place, Path *path, const RelOffers *of_rel, const RelOffers *of_order)
 {
-	static const GpuSortGuess estimated = {.groups = 1};
 	Path *taken = with_children(place, path);
 	const bool joins = IsA(taken, HashPath) || IsA(taken, MergePath);
 	const bool sorts = IsA(taken, SortPath) || IsA(taken, GatherMergePath);
-	Choice choice = {.place = place, .native = taken, .best = taken};
+	GpuSortChoice choice;
 
 	if (of_rel == NULL && of_order == NULL && !joins && !sorts)
 		return taken;
-	choice.joins = add_joins(NIL, taken, false);
-	choice.partial = add_joins(NIL, taken, true);
+	choice = gpusort_choice_begin(place, path, taken);
 	choice.forced = gpusort_force && (of_order != NULL || sorts);
-	choice.best_time = gpusort_path_time(place->root, taken, place->first, &estimated);
-	choice.own_time = taken == path ? choice.best_time : gpusort_path_time(place->root, path, place->first, &estimated);
 	compete_offers(&choice, of_rel);
 	compete_offers(&choice, of_order);
 	if (sorts && of_order == NULL)
 		compete_sorts(&choice, taken);
 	if (joins)
 	{
-		compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, GPUSORT_JOIN_GATHERED));
-		compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, GPUSORT_JOIN_SERIAL));
+		gpusort_choice_compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, GPUSORT_JOIN_GATHERED));
+		gpusort_choice_compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, GPUSORT_JOIN_SERIAL));
 	}
-	if (choice.best != taken)
-		take_cost(choice.best, path->startup_cost,
-				  choice.forced ? Max(path->total_cost, choice.best->total_cost) : path->total_cost);
-	return choice.best;
+	return gpusort_choice_end(&choice, path);
 }
 
 /* The same below a Gather, of a partial path: what takes its place is one, too. */
 static Path *
-choose_shared(const PathPlace *place, Path *path)
+choose_shared(const GpuSortPlace *place, Path *path)
 {
-	static const GpuSortGuess estimated = {.groups = 1};
 	Path *taken = with_children(place, path);
-	Choice choice = {.place = place, .native = taken, .best = taken};
+	GpuSortChoice choice;
 
 	if (JOINS_ARE_ADVISED || (!IsA(taken, HashPath) && !IsA(taken, MergePath) && !IsA(taken, AggPath)))
 		return taken;
-	choice.joins = add_joins(NIL, taken, false);
-	choice.best_time = gpusort_path_time(place->root, taken, -1, &estimated);
-	choice.own_time = taken == path ? choice.best_time : gpusort_path_time(place->root, path, -1, &estimated);
+	choice = gpusort_choice_begin(place, path, taken);
 	if (IsA(taken, AggPath))
-		compete(&choice, gpusort_grouped_ranges_path(place->root, (AggPath *) taken, place->ordered && taken->pathkeys != NIL));
+		gpusort_choice_compete(&choice, gpusort_grouped_ranges_path(place->root, (AggPath *) taken, place->ordered && taken->pathkeys != NIL));
 	else
-		compete(&choice, gpusort_joined_ranges_path(place->root, (JoinPath *) taken));
-	if (choice.best != taken)
-		take_cost(choice.best, path->startup_cost, path->total_cost);
-	return choice.best;
+		gpusort_choice_compete(&choice, gpusort_joined_ranges_path(place->root, (JoinPath *) taken));
+	return gpusort_choice_end(&choice, path);
 }
 
 /* Returns the offers for a rel, or a path of it, once; NULL if there are none, or they are being asked already. */
@@ -779,14 +385,14 @@ ask(const RelOptInfo *rel, const Path *native)
 
 /* Returns what is to stand in a place, where PostgreSQL has path. */
 static Path *
-take(const PathPlace *place, Path *path)
+take(const GpuSortPlace *place, Path *path)
 {
 	List *ordered = place->root->upper_rels[UPPERREL_ORDERED];
 	RelOffers *of_rel = NULL;
 	RelOffers *of_order = NULL;
 	Path *taken;
 
-	if (path->param_info != NULL || (JOINS_ARE_ADVISED && is_join(path)))
+	if (path->param_info != NULL || (JOINS_ARE_ADVISED && gpusort_path_is_join(path)))
 		return path;
 	if (place->shared)
 		return path->parallel_workers > 0 ? choose_shared(place, path) : path;
@@ -828,11 +434,11 @@ is_cte(const PlannerInfo *root)
 
 /* What is saved by a path that is taken in the place of PostgreSQL's, with which it begins alike. */
 static double
-saved_time(const PathPlace *place, Path *native, Path *taken)
+saved_time(const GpuSortPlace *place, Path *native, Path *taken)
 {
 	static const GpuSortGuess estimated = {.groups = 1};
-	Children ours = children_of(taken);
-	Children theirs = children_of(native);
+	GpuSortPathChildren ours = gpusort_path_children(taken);
+	GpuSortPathChildren theirs = gpusort_path_children(native);
 	double saved = 0;
 
 	if (native != taken)
@@ -842,7 +448,7 @@ saved_time(const PathPlace *place, Path *native, Path *taken)
 	/* The model knows only the cost of such a node, of a Limit say, which is that of both. */
 	for (int i = 0; i < 2; i++)
 	{
-		const PathPlace below = place_below(place, native, i);
+		const GpuSortPlace below = place_below(place, native, i);
 
 		if (theirs.links[i] != NULL && ours.links[i] != NULL)
 			saved += saved_time(&below, *theirs.links[i], *ours.links[i]);
@@ -857,7 +463,7 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 	static const GpuSortGuess estimated = {.groups = 1};
 	Path *cheapest = NULL;
 	Path *taken = NULL;
-	PathPlace chosen = {0};
+	GpuSortPlace chosen = {0};
 	ListCell *cell;
 
 	if (!is_planned_alone(root))
@@ -865,7 +471,7 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 	foreach(cell, final_rel->pathlist)
 	{
 		Path *path = lfirst(cell);
-		PathPlace place = {
+		GpuSortPlace place = {
 			.root = root,
 			.first = -1,
 			.alone = root->parent_root == NULL || is_cte(root) || !path->parallel_safe,

@@ -24,6 +24,7 @@
 #include "optimizer/tlist.h"
 #include "plan/model/shard_time.h"
 #include "plan/offer/offers.h"
+#include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/rollup.h"
 #include "plan/offer/set_operations.h"
@@ -41,29 +42,23 @@ typedef struct Offer
 	bool parallel;                      /* with parallel ingest, where it can be had */
 } Offer;
 
-static Size
-path_size(const Path *path)
+/* Returns true if a path of an upper rel does something to the rows of one path below it, of which one process reads all. */
+static bool
+is_looked_through(const Path *path)
 {
 	switch (nodeTag(path))
 	{
 		case T_ProjectionPath:
-			return sizeof(ProjectionPath);
 		case T_ProjectSetPath:
-			return sizeof(ProjectSetPath);
 		case T_GroupPath:
-			return sizeof(GroupPath);
 		case T_UpperUniquePath:
-			return sizeof(UpperUniquePath);
 		case T_AggPath:
-			return sizeof(AggPath);
 		case T_GroupingSetsPath:
-			return sizeof(GroupingSetsPath);
 		case T_WindowAggPath:
-			return sizeof(WindowAggPath);
 		case T_IncrementalSortPath:
-			return sizeof(IncrementalSortPath);
+			return true;
 		default:
-			return 0;
+			return false;
 	}
 }
 
@@ -84,7 +79,7 @@ unmerged(const Offer *offer, MergeAppendPath *merge)
 static Path *
 with_gpusort(const Offer *offer, Path *path)
 {
-	Size size = path_size(path);
+	GpuSortPathChildren children;
 	Path *copy;
 	Path *below;
 	Path *below_with;
@@ -103,17 +98,16 @@ with_gpusort(const Offer *offer, Path *path)
 	}
 	if (IsA(path, MergeAppendPath))
 		return unmerged(offer, (MergeAppendPath *) path);
-	if (size == 0)
+	if (!is_looked_through(path))
 		return NULL;
 
-	/* All of these paths have what is below them in the same place. */
-	below = ((ProjectionPath *) path)->subpath;
+	children = gpusort_path_children(path);
+	below = *children.links[0];
 	below_with = with_gpusort(offer, below);
 	if (below_with == NULL)
 		return NULL;
-	copy = palloc(size);
-	memcpy(copy, path, size);
-	((ProjectionPath *) copy)->subpath = below_with;
+	copy = memcpy(palloc(children.size), path, children.size);
+	*gpusort_path_children(copy).links[0] = below_with;
 	copy->parallel_safe = false;
 	EXCHANGE_DISABLED_NODES(copy, below, below_with);
 	copy->startup_cost += below_with->startup_cost - below->startup_cost;

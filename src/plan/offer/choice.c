@@ -1,0 +1,256 @@
+/*-------------------------------------------------------------------------
+ *
+ * choice.c
+ *	  Which path stands in a place of the tree that PostgreSQL chose.
+ *
+ * PostgreSQL's path is there to begin with.  Those over GpuSort compete for the place one after the other, and the
+ * last one that has won has the place, at the cost of PostgreSQL's.  The rules are told in offers.c.
+ *
+ * Legal order of calls: begin, compete*, end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/offer/choice.h"
+
+#include "node.h"
+#include "optimizer/cost.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "plan/model/path_time.h"
+#include "plan/model/shape.h"
+#include "plan/model/sort_time.h"
+#include "plan/offer/path_tree.h"
+#include "plan/offer/paths.h"
+
+/* Estimated numbers of rows can be wrong by so much. */
+#define GUESS 10.0
+
+/* Where hashing is as good by the estimate, but gets so many times worse if there are many more groups, it has no margin. */
+#define MORE_GROUPS 100.0
+#define WORSE       2.5
+
+static const GpuSortGuess estimated = {.groups = 1};
+
+/* Returns a place with PostgreSQL's path in it; taken is that with what takes places below it. */
+GpuSortChoice
+gpusort_choice_begin(const GpuSortPlace *place, const Path *path, Path *taken)
+{
+	GpuSortChoice choice = {
+		.place = place,
+		.native = taken,
+		.joins = gpusort_path_add_joins(NIL, taken, false),
+		.best = taken,
+		.best_time = gpusort_path_time(place->root, taken, place->first, &estimated),
+	};
+
+	/* Below a Gather all paths are partial. */
+	if (!place->shared)
+		choice.partial = gpusort_path_add_joins(NIL, taken, true);
+	choice.own_time = taken == path ? choice.best_time : gpusort_path_time(place->root, path, place->first, &estimated);
+	return choice;
+}
+
+/* Returns true if a path has the order that is needed and the joins of the one in its place, those of several processes in several. */
+static bool
+fits(const GpuSortChoice *choice, const Path *path)
+{
+	const GpuSortPlace *place = choice->place;
+	const Path *native = choice->native;
+	List *order = place->ordered ? native->pathkeys : place->last ? place->root->sort_pathkeys
+																  : NIL;
+	List *joins;
+
+	if (MORE_DISABLED_NODES(path, native) > 0 || PATH_REQ_OUTER(path) != NULL ||
+		!pathkeys_contained_in(order, path->pathkeys))
+		return false;
+	joins = gpusort_path_add_joins(NIL, path, false);
+	return list_length(joins) == list_length(choice->joins) && list_difference_ptr(joins, choice->joins) == NIL &&
+		list_difference_ptr(choice->partial, gpusort_path_add_joins(NIL, path, true)) == NIL;
+}
+
+/* Returns false if one of the paths of PostgreSQL's that path reads costs more than the one in whose place it would be. */
+static bool
+inputs_cost_less(const Path *path, double cost)
+{
+	const Path *child = gpusort_path_only_child(path);
+	GpuSortPathChildren children;
+	ListCell *cell;
+
+	if (gpusort_path_is_sort(path))
+		return child->total_cost <= cost;
+	if (child != NULL)
+		return inputs_cost_less(child, cost);
+	children = gpusort_path_children((Path *) path);
+	for (int i = 0; i < 2; i++)
+	{
+		if (children.links[i] != NULL && !inputs_cost_less(*children.links[i], cost))
+			return false;
+	}
+	foreach(cell, children.list != NULL ? *children.list : NIL)
+	{
+		if (!inputs_cost_less(lfirst(cell), cost))
+			return false;
+	}
+	return true;
+}
+
+/* What a path takes before its GpuSorts begin: others' work, which the model does not have to know well. */
+static double
+input_time(PlannerInfo *root, const Path *path)
+{
+	const Path *child = gpusort_path_only_child(path);
+	GpuSortPathChildren children;
+	double time = 0;
+
+	if (gpusort_path_is_sort(path))
+		return gpusort_path_time(root, ((const GpuSortPath *) path)->input, -1, &estimated);
+	if (child != NULL)
+		return input_time(IsA(path, SubqueryScanPath) ? path->parent->subroot : root, child);
+	children = gpusort_path_children((Path *) path);
+	for (int i = 0; i < 2; i++)
+	{
+		if (children.links[i] != NULL)
+			time += input_time(root, *children.links[i]);
+	}
+	return time;
+}
+
+/* Returns true if a path groups rows, so that the number of groups counts. */
+static bool
+groups(const Path *path)
+{
+	return IsA(path, AggPath) || IsA(path, GroupPath) || IsA(path, UpperUniquePath) || IsA(path, GroupingSetsPath) ||
+		IsA(path, SetOpPath) || (IsA(path, ProjectionPath) && groups(((const ProjectionPath *) path)->subpath));
+}
+
+/* Returns true if the worst that ours takes by any of the guesses is no worse than the worst of native. */
+static bool
+worst_is_no_worse(const GpuSortChoice *choice, const Path *ours, const GpuSortGuess *guesses, int count)
+{
+	const GpuSortPlace *place = choice->place;
+	double our_worst = 0;
+	double native_worst = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		our_worst = Max(our_worst, gpusort_path_time(place->root, ours, place->first, &guesses[i]));
+		native_worst = Max(native_worst, gpusort_path_time(place->root, choice->native, place->first, &guesses[i]));
+	}
+	return our_worst <= native_worst;
+}
+
+/* Returns true if ours is worth taking the place even where numbers of rows are estimated badly. */
+static bool
+is_safe(const GpuSortChoice *choice, const Path *ours)
+{
+	const Path *native = choice->native;
+
+	if (IsA(native, HashPath) || IsA(native, MergePath))
+	{
+		const JoinPath *join = (const JoinPath *) native;
+		const Relids one = join->outerjoinpath->parent->relids;
+		const GpuSortGuess guesses[] = {
+			{1, join->path.parent, one, 1, 1},
+			{1, join->path.parent, one, GUESS, 1},
+			{1, join->path.parent, one, 1, GUESS},
+			{1, join->path.parent, one, 1 / GUESS, 1},
+			{1, join->path.parent, one, 1, 1 / GUESS},
+		};
+
+		return worst_is_no_worse(choice, ours, guesses, lengthof(guesses));
+	}
+	if (groups(native))
+	{
+		const GpuSortGuess guesses[] = {{.groups = 1}, {.groups = GUESS}, {.groups = 1 / GUESS}};
+
+		return worst_is_no_worse(choice, ours, guesses, lengthof(guesses));
+	}
+	return true;
+}
+
+/* Returns true if hashing, of so long by the estimate, would suffer by many more groups than estimated, and ours not. */
+static bool
+hashing_may_suffer(const GpuSortChoice *choice, const Path *ours)
+{
+	const GpuSortGuess many = {.groups = MORE_GROUPS};
+	const GpuSortPlace *place = choice->place;
+
+	return groups(choice->native) &&
+		gpusort_path_time(place->root, choice->native, place->first, &many) >=
+		WORSE * gpusort_path_time(place->root, ours, place->first, &many);
+}
+
+/* Has a path over GpuSort compete for the place; it may be NULL. */
+void
+gpusort_choice_compete(GpuSortChoice *choice, Path *path)
+{
+	const GpuSortPlace *place = choice->place;
+	double time;
+	double margin;
+
+	if (path == NULL || !fits(choice, path) || (!choice->forced && !inputs_cost_less(path, choice->native->total_cost)))
+		return;
+	if (!equal(path->pathtarget->exprs, choice->native->pathtarget->exprs))
+		path = apply_projection_to_path(place->root, path->parent, path, choice->native->pathtarget);
+	time = gpusort_path_time(place->root, path, place->first, &estimated);
+	if (choice->best != choice->native)
+	{
+		if (time < choice->best_time)
+		{
+			choice->best = path;
+			choice->best_time = time;
+		}
+		return;
+	}
+	if (MORE_DISABLED_NODES(choice->native, path) == 0 && !choice->forced)
+	{
+		margin = hashing_may_suffer(choice, path)
+			? 0
+			: (GPUSORT_MARGIN - 1) * Max(time - input_time(place->root, path), 0) + gpusort_least_gain(IsA(choice->native, SortPath));
+		if (time + margin >= choice->own_time || time >= choice->best_time || !is_safe(choice, path))
+			return;
+	}
+	choice->best = path;
+	choice->best_time = time;
+}
+
+/* Gives a path the cost of the one in whose place it is, and has nothing below it that is ours cost more than that. */
+static void
+take_cost(Path *path, double startup_cost, double total_cost)
+{
+	GpuSortPathChildren children;
+
+	path->startup_cost = Min(startup_cost, total_cost);
+	path->total_cost = total_cost;
+	for (Path *below = path; below != NULL;)
+	{
+		below->total_cost = Min(below->total_cost, total_cost);
+		below->startup_cost = Min(below->startup_cost, below->total_cost);
+		if (gpusort_path_is_sort(below))
+			return;
+		children = gpusort_path_children(below);
+		if (children.links[1] != NULL)
+		{
+			/* the sides of a join of ours are GpuSorts, or PostgreSQL's paths, which cost less */
+			for (int i = 0; i < 2; i++)
+			{
+				if (gpusort_path_is_sort(*children.links[i]))
+					take_cost(*children.links[i], (*children.links[i])->startup_cost,
+							  Min((*children.links[i])->total_cost, total_cost));
+			}
+			return;
+		}
+		below = gpusort_path_is_output(below) ? gpusort_output_path_child(below) : children.links[0] != NULL ? *children.links[0]
+																											 : NULL;
+	}
+}
+
+/* Returns what stands in the place, of PostgreSQL's path, with that one's cost. */
+Path *
+gpusort_choice_end(const GpuSortChoice *choice, const Path *path)
+{
+	if (choice->best != choice->native)
+		take_cost(choice->best, path->startup_cost,
+				  choice->forced ? Max(path->total_cost, choice->best->total_cost) : path->total_cost);
+	return choice->best;
+}

@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * choice.h
+ *	  Which path stands in a place of the tree that PostgreSQL chose.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_CHOICE_H
+#define GPUSORT_CHOICE_H
+
+#include "compat.h"
+
+#include "nodes/pathnodes.h"
+
+/* A place in the tree of paths. */
+typedef struct GpuSortPlace
+{
+	PlannerInfo *root;
+	double first; /* so many rows are wanted; -1: all */
+	bool alone;   /* one process reads it, once: Gathers may be in it */
+	bool once;    /* so does the statement: it is not of a SubPlan */
+	bool shared;  /* processes of a Gather have a part of its rows each, which they read once */
+	bool last;    /* it gives the rows of its query: in its order, if that has one */
+	bool ordered; /* what reads it relies on the order of PostgreSQL's path */
+} GpuSortPlace;
+
+/* What could stand in a place. */
+typedef struct GpuSortChoice
+{
+	const GpuSortPlace *place;
+	const Path *native;
+	List *joins;   /* rels that native joins */
+	List *partial; /* those of them that it joins in several processes */
+	bool forced;   /* by gpusort.force: whatever time it takes */
+	Path *best;
+	double best_time;
+	double own_time; /* of PostgreSQL's path without what takes places below it */
+} GpuSortChoice;
+
+extern GpuSortChoice gpusort_choice_begin(const GpuSortPlace *place, const Path *path, Path *taken);
+extern void gpusort_choice_compete(GpuSortChoice *choice, Path *path);
+extern Path *gpusort_choice_end(const GpuSortChoice *choice, const Path *path);
+
+#endif /* GPUSORT_CHOICE_H */
