@@ -210,24 +210,26 @@ typedef struct KeyColumn
 	GpuSortEncoding encoding;
 } KeyColumn;
 
-/* Which part of a column's rows tie, as far as statistics say, and of how many rows that was asked. */
-typedef struct KnownTies
+/* Of so many numbers of rows, the powers of two, it is known which part ties. */
+#define KNOWN_ROWS_BITS 48
+
+/* What statistics say of a column, since they last changed: plans ask for the same columns again and again. */
+typedef struct KnownColumn
 {
 	KeyColumn key;
-	double rows;
-	double tied;
+	double ends;                 /* as gpusort_column_ends_keys has it; -1: not known yet */
+	float tied[KNOWN_ROWS_BITS]; /* the part that ties under a libc collation, of 2^i rows; -1: not known yet */
 	bool valid;
-} KnownTies;
+} KnownColumn;
 
-/* What was found out of statistics since they last changed: plans ask for the same columns again and again. */
-#define KNOWN_TIES 64
-static KnownTies known_ties[KNOWN_TIES];
+#define KNOWN_COLUMNS 64
+static KnownColumn known_columns[KNOWN_COLUMNS];
 
 /* A SyscacheCallbackFunction: statistics have changed, of whatever column. */
 static void
-forget_ties(Datum arg, int cache, uint32 hash)
+forget_columns(Datum arg, int cache, uint32 hash)
 {
-	memset(known_ties, 0, sizeof(known_ties));
+	memset(known_columns, 0, sizeof(known_columns));
 }
 
 /* Finds out which part of so many rows of a column under a libc collation tie. */
@@ -252,6 +254,27 @@ find_tied(const KeyColumn *column, double rows)
 	return tied;
 }
 
+/* Returns what is known of a column, nothing yet perhaps; valid until the next one is asked for. */
+static KnownColumn *
+known_column(const KeyColumn *key)
+{
+	static bool registered = false;
+	KnownColumn *known = &known_columns[hash_combine(key->column.table * 31 + key->column.attno, key->collation) % KNOWN_COLUMNS];
+
+	if (!registered)
+		CacheRegisterSyscacheCallback(STATRELATTINH, forget_columns, (Datum) 0);
+	registered = true;
+	if (!known->valid || known->key.column.table != key->column.table || known->key.column.attno != key->column.attno ||
+		known->key.column.one_of_several != key->column.one_of_several || known->key.type != key->type ||
+		known->key.less_than != key->less_than || known->key.collation != key->collation)
+	{
+		*known = (KnownColumn){.key = *key, .ends = -1, .valid = true};
+		for (int i = 0; i < KNOWN_ROWS_BITS; i++)
+			known->tied[i] = -1;
+	}
+	return known;
+}
+
 /*
  * What comparing takes per row, of so many, where a first key under a libc collation is a table's column and
  * its values tie though they differ: the part of PostgreSQL's comparisons.
@@ -259,22 +282,29 @@ find_tied(const KeyColumn *column, double rows)
 static double
 tie_time(const KeyColumn *first, double rows)
 {
-	static bool registered = false;
-	const double about = exp2(ceil(log2(Max(rows, 1)))); /* so that it is asked of few numbers of rows */
-	KnownTies *known = &known_ties[hash_combine(first->column.table * 31 + first->column.attno, first->collation) % KNOWN_TIES];
+	const int bits = Min((int) ceil(log2(Max(rows, 1))), KNOWN_ROWS_BITS - 1);
+	double tied = known_column(first)->tied[bits];
 
-	if (!registered)
-		CacheRegisterSyscacheCallback(STATRELATTINH, forget_ties, (Datum) 0);
-	registered = true;
-	if (!known->valid || known->rows != about || known->key.column.table != first->column.table ||
-		known->key.column.attno != first->column.attno || known->key.less_than != first->less_than ||
-		known->key.collation != first->collation)
+	if (tied < 0)
 	{
-		double tied = find_tied(first, about);
-
-		*known = (KnownTies){.key = *first, .rows = about, .tied = tied, .valid = true};
+		tied = find_tied(first, exp2(bits));
+		known_column(first)->tied[bits] = tied;
 	}
-	return known->tied * compare_time(rows, 1) * gpusort_constant(GPUSORT_TIME_STRING_LIBC, false);
+	return tied * compare_time(rows, 1) * gpusort_constant(GPUSORT_TIME_STRING_LIBC, false);
+}
+
+/* Returns for about which part of the rows the key of a sort ends with this column. */
+static double
+column_ends(const KeyColumn *key)
+{
+	double ends = known_column(key)->ends;
+
+	if (ends < 0)
+	{
+		ends = gpusort_column_ends_keys(&key->column, key->type, key->encoding);
+		known_column(key)->ends = ends;
+	}
+	return ends;
 }
 
 /* Finds the table's column that has the values of a key; false if it is none. */
@@ -347,7 +377,7 @@ path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
 
 		/* Of what is no table's column nothing is known: processes that share ranges do without ranks then. */
 		if (find_key_column(root, pathkey, &key))
-			ends = part * gpusort_column_ends_keys(&key.column, key.type, key.encoding);
+			ends = part * column_ends(&key);
 		else
 			ends = gpusort_key_types[path_key_encoding(pathkey)].source == GPUSORT_SOURCE_LIBC ? part : 0;
 		if (ends <= 0)
@@ -446,7 +476,7 @@ gpusort_node_sort_time(List *rtable, const Sort *sort, double rows, const GpuSor
 			groups = Min(groups * column_groups(key.column.table, key.column.attno, rows), rows);
 		if (i == 0 && admission->libc_key)
 			time.compare += time.ties = tie_time(&key, rows);
-		ends = admission->verified ? part * gpusort_column_ends_keys(&key.column, key.type, key.encoding) : 0;
+		ends = admission->verified ? part * column_ends(&key) : 0;
 		if (ends > 0)
 		{
 			double behind = 0;

@@ -40,13 +40,13 @@ gpusort_choice_begin(const GpuSortPlace *place, const Path *path, Path *taken)
 		.native = taken,
 		.joins = gpusort_path_add_joins(NIL, taken, false),
 		.best = taken,
-		.best_time = gpusort_path_time(place->root, taken, place->first, &estimated),
+		.path = path,
+		.best_time = -1,
 	};
 
 	/* Below a Gather all paths are partial. */
 	if (!place->shared)
 		choice.partial = gpusort_path_add_joins(NIL, taken, true);
-	choice.own_time = taken == path ? choice.best_time : gpusort_path_time(place->root, path, place->first, &estimated);
 	return choice;
 }
 
@@ -192,6 +192,13 @@ gpusort_choice_compete(GpuSortChoice *choice, Path *path)
 		return;
 	if (!equal(path->pathtarget->exprs, choice->native->pathtarget->exprs))
 		path = apply_projection_to_path(place->root, path->parent, path, choice->native->pathtarget);
+	if (choice->best_time < 0)
+	{
+		choice->best_time = gpusort_path_time(place->root, choice->native, place->first, &estimated);
+		choice->own_time = choice->native == choice->path
+			? choice->best_time
+			: gpusort_path_time(place->root, choice->path, place->first, &estimated);
+	}
 	time = gpusort_path_time(place->root, path, place->first, &estimated);
 	if (choice->best != choice->native)
 	{
@@ -245,10 +252,12 @@ take_cost(Path *path, double startup_cost, double total_cost)
 	}
 }
 
-/* Returns what stands in the place, of PostgreSQL's path, with that one's cost. */
+/* Returns what stands in the place, with the cost of PostgreSQL's path. */
 Path *
-gpusort_choice_end(const GpuSortChoice *choice, const Path *path)
+gpusort_choice_end(const GpuSortChoice *choice)
 {
+	const Path *path = choice->path;
+
 	if (choice->best != choice->native)
 		take_cost(choice->best, path->startup_cost,
 				  choice->forced ? Max(path->total_cost, choice->best->total_cost) : path->total_cost);

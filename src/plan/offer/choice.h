@@ -28,17 +28,18 @@ typedef struct GpuSortPlace
 typedef struct GpuSortChoice
 {
 	const GpuSortPlace *place;
-	const Path *native;
-	List *joins;   /* rels that native joins */
-	List *partial; /* those of them that it joins in several processes */
-	bool forced;   /* by gpusort.force: whatever time it takes */
+	const Path *path;   /* PostgreSQL's */
+	const Path *native; /* the same with what takes places below it */
+	List *joins;        /* rels that native joins */
+	List *partial;      /* those of them that it joins in several processes */
+	bool forced;        /* by gpusort.force: whatever time it takes */
 	Path *best;
-	double best_time;
-	double own_time; /* of PostgreSQL's path without what takes places below it */
+	double best_time; /* -1: nobody has asked yet */
+	double own_time;  /* of path */
 } GpuSortChoice;
 
 extern GpuSortChoice gpusort_choice_begin(const GpuSortPlace *place, const Path *path, Path *taken);
 extern void gpusort_choice_compete(GpuSortChoice *choice, Path *path);
-extern Path *gpusort_choice_end(const GpuSortChoice *choice, const Path *path);
+extern Path *gpusort_choice_end(const GpuSortChoice *choice);
 
 #endif /* GPUSORT_CHOICE_H */

@@ -351,7 +351,7 @@ choose(const GpuSortPlace *place, Path *path, const RelOffers *of_rel, const Rel
 		gpusort_choice_compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, GPUSORT_JOIN_GATHERED));
 		gpusort_choice_compete(&choice, gpusort_joined_path(place->root, (JoinPath *) taken, GPUSORT_JOIN_SERIAL));
 	}
-	return gpusort_choice_end(&choice, path);
+	return gpusort_choice_end(&choice);
 }
 
 /* The same below a Gather, of a partial path: what takes its place is one, too. */
@@ -368,7 +368,7 @@ choose_shared(const GpuSortPlace *place, Path *path)
 		gpusort_choice_compete(&choice, gpusort_grouped_ranges_path(place->root, (AggPath *) taken, place->ordered && taken->pathkeys != NIL));
 	else
 		gpusort_choice_compete(&choice, gpusort_joined_ranges_path(place->root, (JoinPath *) taken));
-	return gpusort_choice_end(&choice, path);
+	return gpusort_choice_end(&choice);
 }
 
 /* Returns the offers for a rel, or a path of it, once; NULL if there are none, or they are being asked already. */
