@@ -31,6 +31,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "plan/finish/plan_tree.h"
+#include "plan/node_kinds.h"
 #include "utils/lsyscache.h"
 
 /* The expression that computes the bits of a column, whatever type they are called. */
@@ -273,19 +274,10 @@ end_targetlist(Plan *limit, Plan *window)
 static bool
 can_end_targetlist(const Plan *plan)
 {
-	switch (nodeTag(plan))
-	{
-		case T_WindowAgg:
-			return plan->qual == NIL && ((const WindowAgg *) plan)->runCondition == NIL;
-		case T_Agg:
-		case T_Group:
-		case T_MergeJoin:
-		case T_SubqueryScan:
-		case T_Result:
-			return true;
-		default:
-			return false;
-	}
+	const GpuSortNodeRow *row = gpusort_node_row(plan);
+
+	return row != NULL && row->can_end_columns &&
+		(!IsA(plan, WindowAgg) || (plan->qual == NIL && ((const WindowAgg *) plan)->runCondition == NIL));
 }
 
 static void

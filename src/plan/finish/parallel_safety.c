@@ -15,6 +15,7 @@
 #include "catalog/pg_proc.h"
 #include "nodes/nodeFuncs.h"
 #include "plan/finish/plan_tree.h"
+#include "plan/node_kinds.h"
 #include "utils/lsyscache.h"
 
 /* One expression that is walked. */
@@ -149,74 +150,27 @@ is_unsafe(Node *node, void *context)
 	}
 }
 
-/* Returns true if an operator's function may not run in workers. */
-static bool
-is_unsafe_operator(Walk *walk, int count, const Oid *operators)
-{
-	for (int i = 0; i < count; i++)
-	{
-		if (is_unsafe_function(get_opcode(operators[i]), walk))
-			return true;
-	}
-	return false;
-}
-
-static bool
-is_unsafe_window(Walk *walk, const WindowAgg *window)
-{
-	return is_unsafe(window->startOffset, walk) || is_unsafe(window->endOffset, walk) ||
-		is_unsafe((Node *) window->runCondition, walk) ||
-		(OidIsValid(window->startInRangeFunc) && is_unsafe_function(window->startInRangeFunc, walk)) ||
-		(OidIsValid(window->endInRangeFunc) && is_unsafe_function(window->endInRangeFunc, walk)) ||
-		is_unsafe_operator(walk, window->partNumCols, window->partOperators) ||
-		is_unsafe_operator(walk, window->ordNumCols, window->ordOperators);
-}
-
-static bool
-is_unsafe_agg(Walk *walk, const Agg *agg)
-{
-	ListCell *cell;
-
-	if (is_unsafe_operator(walk, agg->numCols, agg->grpOperators))
-		return true;
-	foreach(cell, agg->chain)
-	{
-		if (is_unsafe_agg(walk, lfirst_node(Agg, cell)))
-			return true;
-	}
-	return false;
-}
-
 /*
- * Returns true if a node itself may run in workers, whatever is below it: one of those that
- * range_plan.c knows.  Its parameters are added to used_params.  Else why_not says why, as the rest of
- * a sentence.
+ * Returns true if a node itself may run in workers, whatever is below it: one of those that node_kinds.c knows.  Its
+ * parameters are added to used_params.  Else why_not says why, as the rest of a sentence.
  */
 bool
 gpusort_safety_of_node(GpuSortSafety *safety, const Plan *plan)
 {
+	const GpuSortNodeRow *row = gpusort_node_row(plan);
 	Walk walk = {.safety = safety};
+	GpuSortComputed computed = {0};
+	ListCell *cell;
 
-	if (is_unsafe((Node *) plan->targetlist, &walk) || is_unsafe((Node *) plan->qual, &walk))
+	if (row != NULL && row->computed != NULL)
+		row->computed(plan, &computed);
+	if (is_unsafe((Node *) plan->targetlist, &walk) || is_unsafe((Node *) plan->qual, &walk) ||
+		is_unsafe((Node *) computed.expressions, &walk))
 		return false;
-	switch (nodeTag(plan))
+	foreach(cell, computed.functions)
 	{
-		case T_WindowAgg:
-			return !is_unsafe_window(&walk, (const WindowAgg *) plan);
-		case T_Agg:
-			return !is_unsafe_agg(&walk, (const Agg *) plan);
-		case T_Group:
-			return !is_unsafe_operator(&walk, ((const Group *) plan)->numCols, ((const Group *) plan)->grpOperators);
-		case T_Unique:
-			return !is_unsafe_operator(&walk, ((const Unique *) plan)->numCols, ((const Unique *) plan)->uniqOperators);
-		case T_SetOp:
-			return !is_unsafe_operator(&walk, ((const SetOp *) plan)->numCols, SETOP_OPERATORS((const SetOp *) plan));
-		case T_MergeJoin:
-			return !is_unsafe((Node *) ((const MergeJoin *) plan)->mergeclauses, &walk) &&
-				!is_unsafe((Node *) ((const MergeJoin *) plan)->join.joinqual, &walk);
-		case T_Result:
-			return !is_unsafe(((const Result *) plan)->resconstantqual, &walk);
-		default:
-			return true;
+		if (is_unsafe_function(lfirst_oid(cell), &walk))
+			return false;
 	}
+	return true;
 }

@@ -35,6 +35,7 @@
 #include "node.h"
 #include "nodes/bitmapset.h"
 #include "plan/finish/plan_tree.h"
+#include "plan/node_kinds.h"
 #include "utils/lsyscache.h"
 
 struct GpuSortRangeColumn
@@ -47,16 +48,6 @@ struct GpuSortRangeColumn
 	GpuSortEncoding encoding;
 	Bitmapset *attnos; /* of the plan's rows that have its values */
 };
-
-/* Columns that a node groups by. */
-typedef struct Grouping
-{
-	const char *what; /* in the log */
-	int count;
-	const AttrNumber *attnos; /* in the child's rows */
-	const Oid *operators;     /* of equality */
-	const Oid *collations;
-} Grouping;
 
 static bool find_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges);
 
@@ -131,7 +122,7 @@ sort_ranges(const CustomScan *scan, GpuSortSafety *safety, GpuSortRangePlan *ran
 
 /* Returns true if the node groups by this column of the child's, and takes equal what the sort takes equal. */
 static bool
-groups_by(const Grouping *grouping, const GpuSortRangeColumn *column)
+groups_by(const GpuSortGrouping *grouping, const GpuSortRangeColumn *column)
 {
 	for (int i = 0; i < grouping->count; i++)
 	{
@@ -144,7 +135,7 @@ groups_by(const Grouping *grouping, const GpuSortRangeColumn *column)
 
 /* Of the attributes with a column's values those are left that the node groups by: others can be NULL in its rows. */
 static void
-keep_grouped(const Grouping *grouping, GpuSortRangeColumn *column)
+keep_grouped(const GpuSortGrouping *grouping, GpuSortRangeColumn *column)
 {
 	Bitmapset *grouped = NULL;
 
@@ -155,45 +146,25 @@ keep_grouped(const Grouping *grouping, GpuSortRangeColumn *column)
 
 /* Only columns that the node groups by may part its ranges. */
 static bool
-group_ranges(const Grouping *grouping, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+group_ranges(const Plan *plan, const GpuSortNodeRow *row, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
+	const GpuSortGrouping grouping = row->grouping(plan);
 	int columns = 0;
+	ListCell *cell;
 
 	ranges->works = true;
-	while (columns < ranges->ncolumns && groups_by(grouping, &ranges->columns[columns]))
+	while (columns < ranges->ncolumns && groups_by(&grouping, &ranges->columns[columns]))
 		columns++;
 	ranges->ncolumns = columns;
 	if (columns == 0)
-		return refuse(safety, grouping->what);
-	return true;
-}
-
-/* The same for an Agg, whose grouping sets are the first so many columns, for each link of its chain. */
-static bool
-agg_ranges(const Agg *agg, GpuSortSafety *safety, GpuSortRangePlan *ranges)
-{
-	Grouping grouping = {
-		.what = "the sort does not begin with a column of GROUP BY that all grouping sets have",
-		.count = agg->numCols,
-		.attnos = agg->grpColIdx,
-		.operators = agg->grpOperators,
-		.collations = agg->grpCollations,
-	};
-	ListCell *cell;
-
-	if (agg->aggstrategy != AGG_SORTED)
-		return refuse(safety, "an aggregate without GROUP BY, or by hashing, needs all rows in one process");
-	if (DO_AGGSPLIT_SKIPFINAL(agg->aggsplit) && !gpusort_is_shared_sort(linitial(ranges->sorts)))
-		return refuse(safety, "an aggregate is computed in parts already, by PostgreSQL's own parallel plan");
-	foreach(cell, agg->groupingSets)
-		grouping.count = Min(grouping.count, list_length((List *) lfirst(cell)));
-	if (!group_ranges(&grouping, safety, ranges))
-		return false;
-	for (int i = 0; agg->groupingSets != NIL && i < ranges->ncolumns; i++)
+		return refuse(safety, row->not_grouped);
+	if (!IsA(plan, Agg))
+		return true;
+	for (int i = 0; ((const Agg *) plan)->groupingSets != NIL && i < ranges->ncolumns; i++)
 		keep_grouped(&grouping, &ranges->columns[i]);
-	foreach(cell, agg->chain)
+	foreach(cell, ((const Agg *) plan)->chain)
 	{
-		if (!agg_ranges(lfirst_node(Agg, cell), safety, ranges))
+		if (!group_ranges(lfirst(cell), row, safety, ranges))
 			return false;
 	}
 	return true;
@@ -315,13 +286,6 @@ joins_column(const MergeJoin *join, int i, const GpuSortRangeColumn *outer, cons
 		get_op_opfamily_strategy(clause->opno, outer->opfamily) == BTEqualStrategyNumber;
 }
 
-static bool
-is_known_join(JoinType type)
-{
-	return type == JOIN_INNER || type == JOIN_LEFT || type == JOIN_SEMI || type == JOIN_ANTI || type == JOIN_RIGHT ||
-		type == JOIN_FULL;
-}
-
 /* Returns true if rows of a join have the outer (or inner) side's columns as they were. */
 static bool
 keeps_side(JoinType type, bool outer)
@@ -367,8 +331,6 @@ join_ranges(const MergeJoin *join, GpuSortSafety *safety, GpuSortRangePlan *rang
 	int columns = 0;
 	Oid type;
 
-	if (!is_known_join(join->join.jointype))
-		return refuse(safety, "a merge join is of a kind that is not known to allow it");
 	if (!find_sides(&join->join.plan, "a merge join reads rows of something else than sorts with parallel ingest", safety,
 					ranges, &inner))
 		return false;
@@ -414,8 +376,6 @@ set_operation_ranges(const SetOp *setop, GpuSortSafety *safety, GpuSortRangePlan
 	int columns = 0;
 	Oid type;
 
-	if (setop->strategy != SETOP_SORTED)
-		return refuse(safety, NULL);
 	if (!find_sides(&setop->plan, "a set operation reads rows of something else than sorts with parallel ingest", safety,
 					ranges, &inner))
 		return false;
@@ -431,105 +391,27 @@ set_operation_ranges(const SetOp *setop, GpuSortSafety *safety, GpuSortRangePlan
 }
 #endif
 
-/* What a node with one child, about which ranges has been found out, makes of it. */
+/* What a node makes of the ranges of what it reads, which are in ranges if that is one child. */
 static bool
-node_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+node_ranges(const Plan *plan, const GpuSortNodeRow *row, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
-	switch (nodeTag(plan))
+	switch (row->ranges)
 	{
-		case T_WindowAgg:
-			{
-				const WindowAgg *window = (const WindowAgg *) plan;
-				const Grouping grouping = {
-					.what = "the sort does not begin with a column of a window's PARTITION BY",
-					.count = window->partNumCols,
-					.attnos = window->partColIdx,
-					.operators = window->partOperators,
-					.collations = window->partCollations,
-				};
-
-				return group_ranges(&grouping, safety, ranges);
-			}
-		case T_Agg:
-			return agg_ranges((const Agg *) plan, safety, ranges);
-		case T_Group:
-			{
-				const Group *group = (const Group *) plan;
-				const Grouping grouping = {
-					.what = "the sort does not begin with a column of GROUP BY",
-					.count = group->numCols,
-					.attnos = group->grpColIdx,
-					.operators = group->grpOperators,
-					.collations = group->grpCollations,
-				};
-
-				return group_ranges(&grouping, safety, ranges);
-			}
-		case T_Unique:
-			{
-				const Unique *unique = (const Unique *) plan;
-				const Grouping grouping = {
-					.what = "the sort does not begin with a column of DISTINCT",
-					.count = unique->numCols,
-					.attnos = unique->uniqColIdx,
-					.operators = unique->uniqOperators,
-					.collations = unique->uniqCollations,
-				};
-
-				return group_ranges(&grouping, safety, ranges);
-			}
-#ifdef SET_OPERATIONS_READ_APPEND
-		case T_SetOp:
-			{
-				const SetOp *setop = (const SetOp *) plan;
-				const Grouping grouping = {
-					.what = "the sort does not begin with a column of the set operation",
-					.count = setop->numCols,
-					.attnos = setop->dupColIdx,
-					.operators = setop->dupOperators,
-					.collations = setop->dupCollations,
-				};
-
-				if (setop->strategy != SETOP_SORTED)
-					return refuse(safety, NULL);
-				return group_ranges(&grouping, safety, ranges);
-			}
-#endif
-		case T_Sort:
-		case T_IncrementalSort:
-		case T_CustomScan:
+		case GPUSORT_RANGES_GROUP:
+			return group_ranges(plan, row, safety, ranges);
+		case GPUSORT_RANGES_SORT:
 			return sort_again_ranges(plan, safety, ranges);
-		default:
-			ranges->works |= plan->qual != NIL;
-			return true;
-	}
-}
-
-/* The plan whose rows a node reads, if it is one that can run range by range and has one child; else NULL. */
-static const Plan *
-only_child(const Plan *plan)
-{
-	switch (nodeTag(plan))
-	{
-		case T_WindowAgg:
-		case T_Agg:
-		case T_Group:
-		case T_Unique:
-#ifdef SET_OPERATIONS_READ_APPEND
-		case T_SetOp:
+		case GPUSORT_RANGES_JOIN:
+			return join_ranges((const MergeJoin *) plan, safety, ranges);
+		case GPUSORT_RANGES_SETS:
+#ifndef SET_OPERATIONS_READ_APPEND
+			return set_operation_ranges((const SetOp *) plan, safety, ranges);
 #endif
-		case T_Sort:
-		case T_IncrementalSort:
-		case T_Result:
-		case T_ProjectSet:
-			return outerPlan(plan);
-		case T_SubqueryScan:
-			return ((const SubqueryScan *) plan)->subplan;
-		case T_CustomScan:
-			return gpusort_plan_is(plan, &gpusort_scan_methods) ? outerPlan(plan) : NULL;
-		default:
-			return NULL;
+		case GPUSORT_RANGES_PASS:
+			break;
 	}
+	ranges->works |= plan->qual != NIL;
+	return true;
 }
 
 /* By what number Vars of a node's target list refer to the rows that it reads. */
@@ -550,21 +432,28 @@ child_varno(const Plan *plan)
 static bool
 find_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
+	const GpuSortNodeRow *row = gpusort_node_row(plan);
 	const Plan *child;
+	const char *why_not = NULL;
 
 	if (gpusort_is_gathered_sort(plan) || gpusort_is_shared_sort(plan))
 		return sort_ranges((const CustomScan *) plan, safety, ranges);
-	if (IsA(plan, MergeJoin))
-		return join_ranges((const MergeJoin *) plan, safety, ranges) && gpusort_safety_of_node(safety, plan);
-#ifndef SET_OPERATIONS_READ_APPEND
-	if (IsA(plan, SetOp))
-		return set_operation_ranges((const SetOp *) plan, safety, ranges) && gpusort_safety_of_node(safety, plan);
-#endif
-	child = only_child(plan);
-	if (child == NULL)
+	if (row == NULL)
 		return refuse(safety, NULL);
-	if (!find_ranges(child, safety, ranges) || !node_ranges(plan, safety, ranges) ||
-		!gpusort_safety_of_node(safety, plan))
+	if (row->ranges == GPUSORT_RANGES_JOIN || row->ranges == GPUSORT_RANGES_SETS)
+	{
+		if (row->may_run != NULL && !row->may_run(plan, false, &why_not))
+			return refuse(safety, why_not);
+		return node_ranges(plan, row, safety, ranges) && gpusort_safety_of_node(safety, plan);
+	}
+	child = IsA(plan, SubqueryScan) ? ((const SubqueryScan *) plan)->subplan : outerPlan(plan);
+	if (child == NULL || (row->ranges == GPUSORT_RANGES_SORT && row->may_run != NULL && !row->may_run(plan, false, &why_not)))
+		return refuse(safety, NULL);
+	if (!find_ranges(child, safety, ranges))
+		return false;
+	if (row->may_run != NULL && !row->may_run(plan, gpusort_is_shared_sort(linitial(ranges->sorts)), &why_not))
+		return refuse(safety, why_not);
+	if (!node_ranges(plan, row, safety, ranges) || !gpusort_safety_of_node(safety, plan))
 		return false;
 	for (int i = 0; i < ranges->ncolumns; i++)
 		ranges->columns[i].attnos = follow_column(plan->targetlist, child_varno(plan), ranges->columns[i].attnos);

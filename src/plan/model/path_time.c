@@ -28,23 +28,19 @@
 
 #include <math.h>
 
-#include "catalog/pg_type_d.h"
 #include "executor/nodeAgg.h"
-#include "keys/types.h"
 #include "miscadmin.h"
 #include "node.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
-#include "optimizer/tlist.h"
-#include "plan/model/constants.h"
+#include "plan/model/native_time.h"
 #include "plan/model/shape.h"
 #include "plan/model/shard_time.h"
+#include "plan/node_kinds.h"
 #include "plan/offer/paths.h"
 #include "settings.h"
-#include "utils/spccache.h"
 
 /* What is asked of all nodes. */
 typedef struct Estimate
@@ -105,95 +101,11 @@ add_node(PathTime *time, double work, double rows, bool may_lift, bool works)
 	time->works |= works;
 }
 
-/* Returns true if workers may compute a path's columns. */
+/* Returns true if what a path does may run in all processes that share the rows below it. */
 static bool
-target_is_safe(const Estimate *estimate, const Path *path)
+may_lift(const Estimate *estimate, const Path *path, const PathTime *below)
 {
-	return is_parallel_safe(estimate->root, (Node *) path->pathtarget->exprs);
-}
-
-/* Returns true if one of the clauses' columns, SortGroupClauses of tlist, has the values of a key; not if that is NULL. */
-bool
-gpusort_groups_by_key(const PathKey *key, List *clauses, List *tlist)
-{
-	ListCell *cell;
-
-	if (key == NULL)
-		return false;
-	foreach(cell, clauses)
-	{
-		Node *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, cell), tlist);
-		ListCell *member;
-
-		foreach(member, key->pk_eclass->ec_members)
-		{
-			if (equal(lfirst_node(EquivalenceMember, member)->em_expr, expr))
-				return true;
-		}
-	}
-	return false;
-}
-
-/* Returns true if that is what the rows are shared out by. */
-static bool
-groups_by_range_key(const PathTime *time, List *clauses, List *tlist)
-{
-	return gpusort_groups_by_key(time->range_key, clauses, tlist);
-}
-
-/* The aggregates of a query. */
-static GpuSortAggregates
-find_aggregates(const PlannerInfo *root)
-{
-	GpuSortAggregates found = {.sorts = root->numOrderedAggs};
-	ListCell *cell;
-
-	foreach(cell, root->aggtransinfos)
-	{
-		const AggTransInfo *info = lfirst(cell);
-
-		if (info->transtypeByVal && info->aggtranstype != INTERNALOID)
-			found.values++;
-		else
-			found.states++;
-	}
-	return found;
-}
-
-/* Grouping so many rows of a path, by hashing or in order. */
-static double
-group_time(const Estimate *estimate, GpuSortNodeKind kind, const Path *input, double rows, double groups, uint64 transition_space)
-{
-	const PlannerInfo *root = estimate->root;
-	const GpuSortShape shape = {
-		.kind = kind,
-		.rows = rows,
-		.groups = groups,
-		.width = input->pathtarget->width,
-		.aggregates = find_aggregates(root),
-		.memory = get_hash_memory_limit(),
-		.entry = hash_agg_entry_size(list_length(root->aggtransinfos), input->pathtarget->width, transition_space),
-	};
-
-	return gpusort_node_time(&shape);
-}
-
-/* A node of which the number of rows is all that counts. */
-static double
-rows_time(GpuSortNodeKind kind, double rows)
-{
-	const GpuSortShape shape = {.kind = kind, .rows = rows};
-
-	return gpusort_node_time(&shape);
-}
-
-/* What a node costs beside the one below it. */
-static double
-cost_time(double cost)
-{
-	const GpuSortShape shape = {.kind = GPUSORT_NODE_OTHER, .cost = cost};
-
-	return gpusort_node_time(&shape);
+	return gpusort_path_may_run_by_ranges(estimate->root, path, below->range_key, below->shared);
 }
 
 static double
@@ -215,14 +127,11 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	PathTime time = input_time(estimate, path->subpath);
 	double groups = more_groups(estimate, path->numGroups, time.rows);
 	bool hashed = path->aggstrategy == AGG_HASHED;
-	bool may_lift = path->aggstrategy == AGG_SORTED && (time.shared || !DO_AGGSPLIT_SKIPFINAL(path->aggsplit)) &&
-		groups_by_range_key(&time, path->groupClause, estimate->root->processed_tlist) &&
-		target_is_safe(estimate, &path->path) && is_parallel_safe(estimate->root, (Node *) path->qual);
 
 	add_node(&time,
-			 group_time(estimate, hashed ? GPUSORT_NODE_HASH_GROUPS : GPUSORT_NODE_SORTED_GROUPS, path->subpath, time.rows, groups,
-						path->transitionSpace),
-			 rows_of_groups(&path->path, path->numGroups, groups), may_lift, true);
+			 gpusort_path_group_time(estimate->root, hashed ? GPUSORT_NODE_HASH_GROUPS : GPUSORT_NODE_SORTED_GROUPS, path->subpath, time.rows, groups,
+									 path->transitionSpace),
+			 rows_of_groups(&path->path, path->numGroups, groups), may_lift(estimate, &path->path, &time), true);
 	return time;
 }
 
@@ -232,34 +141,21 @@ grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
 	PathTime time = input_time(estimate, path->subpath);
 	double rows = time.rows;
 	double groups = more_groups(estimate, path->path.rows, rows);
-	bool may_lift = path->aggstrategy == AGG_SORTED && target_is_safe(estimate, &path->path) &&
-		is_parallel_safe(estimate->root, (Node *) path->qual);
 	double work = 0;
 	ListCell *cell;
-	ListCell *set;
 
 	foreach(cell, path->rollups)
 	{
 		const RollupData *rollup = lfirst_node(RollupData, cell);
 
 		if (rollup->is_hashed)
-		{
-			work += group_time(estimate, GPUSORT_NODE_HASH_GROUPS, path->subpath, rows,
-							   more_groups(estimate, rollup->numGroups, rows), path->transitionSpace);
-			may_lift = false;
-		}
+			work += gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, rows,
+											more_groups(estimate, rollup->numGroups, rows), path->transitionSpace);
 		else
-			work += group_time(estimate, GPUSORT_NODE_SORTED_GROUPS, path->subpath, rows * list_length(rollup->gsets),
-							   more_groups(estimate, rollup->numGroups, rows), 0);
-		foreach(set, rollup->gsets_data)
-		{
-			if (lfirst_node(GroupingSetData, set)->set == NIL)
-				may_lift = false;
-		}
-		if (!groups_by_range_key(&time, rollup->groupClause, estimate->root->processed_tlist))
-			may_lift = false;
+			work += gpusort_path_group_time(estimate->root, GPUSORT_NODE_SORTED_GROUPS, path->subpath, rows * list_length(rollup->gsets),
+											more_groups(estimate, rollup->numGroups, rows), 0);
 	}
-	add_node(&time, work, groups, may_lift, true);
+	add_node(&time, work, groups, may_lift(estimate, &path->path, &time), true);
 	return time;
 }
 
@@ -267,83 +163,19 @@ static PathTime
 window_time(const Estimate *estimate, const WindowAggPath *path)
 {
 	PathTime time = input_time(estimate, path->subpath);
-	bool may_lift = groups_by_range_key(&time, path->winclause->partitionClause, estimate->root->processed_tlist) &&
-		target_is_safe(estimate, &path->path);
 	bool numbers = gpusort_path_is_sort(path->subpath) &&
 		gpusort_window_only_numbers(path->path.pathtarget->exprs, path->winclause->winref, WINDOW_PATH_RUN_CONDITION(path));
 
-	add_node(&time, rows_time(numbers ? GPUSORT_NODE_NUMBERING : GPUSORT_NODE_WINDOW, time.rows), path->path.rows, may_lift,
-			 true);
+	add_node(&time, gpusort_rows_time(numbers ? GPUSORT_NODE_NUMBERING : GPUSORT_NODE_WINDOW, time.rows), path->path.rows,
+			 may_lift(estimate, &path->path, &time), true);
 	return time;
 }
 
-/* The type of a key's first member. */
-static Oid
-first_type(const PathKey *key)
-{
-	return linitial_node(EquivalenceMember, key->pk_eclass->ec_members)->em_datatype;
-}
-
-/*
- * Returns true if the rows of both sides can be cut at the same borders, as range_plan.c will find: their keys are
- * of one type, which is no enum, or of such that have the same keys.  Not without a key.
- */
-static bool
-has_same_keys(const PathKey *key)
-{
-	List *members = key != NULL ? key->pk_eclass->ec_members : NIL;
-	const char *why_not;
-	ListCell *cell;
-
-	foreach(cell, members)
-	{
-		const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
-		GpuSortEncoding encoding =
-			gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not);
-
-		if (!OidIsValid(gpusort_common_key_type(key->pk_opfamily, member->em_datatype, first_type(key))) || encoding == GPUSORT_ENCODE_NONE ||
-			(gpusort_key_types[encoding].string == GPUSORT_STRING_NONE && gpusort_key_types[encoding].create != NULL))
-			return false;
-	}
-	return members != NIL;
-}
-
-/* PostgreSQL's sort of so many rows of a path, by keys; nothing if there are none. */
-static double
-native_sort_time(const Estimate *estimate, List *keys, const Path *input, double rows, double first)
-{
-	const PathKey *key;
-
-	if (keys == NIL)
-		return 0;
-	key = linitial_node(PathKey, keys);
-	return gpusort_native_sort_time(rows, input->pathtarget->width, first, gpusort_string_factor(key),
-									gpusort_path_is_in_order(estimate->root, input, key));
-}
-
-/* Returns true if the first clause of a merge join compares what the rows of its sides are shared out by. */
-bool
-gpusort_joins_range_keys(const MergePath *path, const PathKey *outer, const PathKey *inner)
-{
-	const RestrictInfo *clause;
-
-	if (!has_same_keys(outer) || !has_same_keys(inner) || path->path_mergeclauses == NIL)
-		return false;
-	if (outer->pk_eclass == inner->pk_eclass)
-		return true;
-	/* The sides of an outer join's clause are not equal in its rows, so they are of two classes. */
-	clause = linitial_node(RestrictInfo, path->path_mergeclauses);
-	return ((clause->left_ec == outer->pk_eclass && clause->right_ec == inner->pk_eclass) ||
-			(clause->left_ec == inner->pk_eclass && clause->right_ec == outer->pk_eclass)) &&
-		outer->pk_opfamily == inner->pk_opfamily && outer->pk_eclass->ec_collation == inner->pk_eclass->ec_collation &&
-		OidIsValid(gpusort_common_key_type(outer->pk_opfamily, first_type(outer), first_type(inner)));
-}
-
-/* A node over both sides' rows in order: in all processes, if it may, which takes range keys of both. */
+/* A node over both sides' rows in order: in all processes, if it may, which takes the same keys of both. */
 static PathTime
-both_sides_time(const Estimate *estimate, const Path *path, PathTime outer, const PathTime *inner, double work, bool may_lift)
+both_sides_time(const Estimate *estimate, const Path *path, PathTime outer, const PathTime *inner, double work, bool same_keys)
 {
-	if (!may_lift || !target_is_safe(estimate, path))
+	if (!same_keys || !may_lift(estimate, path, &outer))
 		return (PathTime){
 			.rows = path->rows,
 			.before = total_time(&outer) + total_time(inner),
@@ -404,8 +236,7 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 	PathTime outer = input_time(estimate, outer_path);
 	PathTime inner = input_time(estimate, inner_path);
 	GpuSortShape shape = {.kind = GPUSORT_NODE_MERGE_JOIN, .rows_out = path->jpath.path.rows * outer_factor * inner_factor};
-	bool may_lift = gpusort_joins_range_keys(path, outer.range_key, inner.range_key) &&
-		is_parallel_safe(estimate->root, (Node *) path->jpath.joinrestrictinfo);
+	bool same_keys = gpusort_joins_range_keys(path, outer.range_key, inner.range_key);
 
 	if (keys != NIL)
 		shape.comparison = gpusort_string_factor(linitial_node(PathKey, keys));
@@ -413,9 +244,9 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 	inner.before += more_rows_time(inner_path, inner.rows, inner_factor);
 	shape.rows = outer.rows *= outer_factor;
 	shape.inner_rows = inner.rows *= inner_factor;
-	outer.above += native_sort_time(estimate, path->outersortkeys, outer_path, outer.rows, -1);
-	inner.above += native_sort_time(estimate, path->innersortkeys, inner_path, inner.rows, -1);
-	return both_sides_time(estimate, &path->jpath.path, outer, &inner, gpusort_node_time(&shape), may_lift);
+	outer.above += gpusort_path_native_sort_time(estimate->root, path->outersortkeys, outer_path, outer.rows, -1);
+	inner.above += gpusort_path_native_sort_time(estimate->root, path->innersortkeys, inner_path, inner.rows, -1);
+	return both_sides_time(estimate, &path->jpath.path, outer, &inner, gpusort_node_time(&shape), same_keys);
 }
 
 static PathTime
@@ -455,19 +286,19 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 	PathTime time = input_time(estimate, path->subpath);
 	double groups = more_groups(estimate, path->numGroups, time.rows);
 
-	add_node(&time, hashed ? group_time(estimate, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0) : rows_time(GPUSORT_NODE_SETOP, time.rows),
-			 path->path.rows, !hashed && target_is_safe(estimate, &path->path), true);
+	add_node(&time, hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0) : gpusort_rows_time(GPUSORT_NODE_SETOP, time.rows),
+			 path->path.rows, may_lift(estimate, &path->path, &time), true);
 	return time;
 #else
 	PathTime left = input_time(estimate, path->leftpath);
 	PathTime right = input_time(estimate, path->rightpath);
 	double rows = left.rows + right.rows;
 	double groups = more_groups(estimate, path->numGroups, left.rows);
-	bool may_lift = !hashed && has_same_keys(left.range_key) && has_same_keys(right.range_key);
+	bool same_keys = gpusort_key_parts_both_sides(left.range_key) && gpusort_key_parts_both_sides(right.range_key);
 
 	return both_sides_time(estimate, &path->path, left, &right,
-						   hashed ? group_time(estimate, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0) : rows_time(GPUSORT_NODE_SETOP, rows),
-						   may_lift);
+						   hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0) : gpusort_rows_time(GPUSORT_NODE_SETOP, rows),
+						   same_keys);
 #endif
 }
 
@@ -476,11 +307,11 @@ static PathTime
 sort_time(const Estimate *estimate, const Path *path, const Path *below, int presorted)
 {
 	PathTime time = input_time(estimate, below);
-	double work = native_sort_time(estimate, path->pathkeys, below, time.rows, estimate->first);
+	double work = gpusort_path_native_sort_time(estimate->root, path->pathkeys, below, time.rows, estimate->first);
 
 	if (presorted > 0)
-		work = Min(work, cost_time((path->total_cost - below->total_cost)));
-	add_node(&time, work, below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, target_is_safe(estimate, path),
+		work = Min(work, gpusort_cost_time((path->total_cost - below->total_cost)));
+	add_node(&time, work, below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, may_lift(estimate, path, &time),
 			 false);
 	if (estimate->first >= 0)
 		time.rows = Min(time.rows, estimate->first);
@@ -551,7 +382,7 @@ gather_time(const Estimate *estimate, const Path *path, const Path *below, GpuSo
 
 	time.before = total_time(&time) * gpusort_crowd(below->parallel_workers) + gpusort_start_time(below->parallel_workers);
 	time.rows *= Max(processes, 1);
-	time.above = rows_time(kind, time.rows);
+	time.above = gpusort_rows_time(kind, time.rows);
 	time.range_key = NULL;
 	return time;
 }
@@ -575,7 +406,7 @@ append_time(const Estimate *estimate, const Path *path, List *subpaths, List *ke
 		else
 			part = input_time(estimate, below);
 		if (!pathkeys_contained_in(keys, below->pathkeys))
-			part.above += native_sort_time(estimate, keys, below, part.rows, -1);
+			part.above += gpusort_path_native_sort_time(estimate->root, keys, below, part.rows, -1);
 		time.before += total_time(&part);
 		time.rows += part.rows;
 	}
@@ -585,34 +416,8 @@ append_time(const Estimate *estimate, const Path *path, List *subpaths, List *ke
 		time.before *= estimate->first / time.rows;
 		time.rows = estimate->first;
 	}
-	time.before += rows_time(keys == NIL ? GPUSORT_NODE_APPEND : GPUSORT_NODE_MERGE_APPEND, time.rows);
+	time.before += gpusort_rows_time(keys == NIL ? GPUSORT_NODE_APPEND : GPUSORT_NODE_MERGE_APPEND, time.rows);
 	return time;
-}
-
-/*
- * What a parallel scan of a table in memory costs each process too much: PostgreSQL has them share rows, but each pay
- * for all of the pages, as if a disk gave them.  Half of a wide row's cost are its pages.
- */
-static double
-shared_pages_cost(const Estimate *estimate, const Path *path)
-{
-	const RelOptInfo *rel = path->parent;
-	double page_cost;
-	double cost = 0;
-	ListCell *cell;
-
-	if (path->parallel_workers == 0)
-		return 0;
-	if (IsA(path, AppendPath))
-	{
-		foreach(cell, ((const AppendPath *) path)->subpaths)
-			cost += shared_pages_cost(estimate, lfirst(cell));
-		return cost;
-	}
-	if (path->pathtype != T_SeqScan || estimate->root->total_table_pages > effective_cache_size)
-		return 0;
-	get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
-	return rel->pages * page_cost * (1 - Min(path->rows / Max(rel->rows, 1), 1));
 }
 
 /* What a nested loop takes: its sides', and its own work by cost, in which the inner side is read again and again. */
@@ -625,7 +430,7 @@ nested_loop_time(const Estimate *estimate, const JoinPath *path)
 	return (PathTime){
 		.rows = path->path.rows,
 		.processes = 1,
-		.before = total_time(&outer) + cost_time(path->path.total_cost - outer_path->total_cost),
+		.before = total_time(&outer) + gpusort_cost_time(path->path.total_cost - outer_path->total_cost),
 	};
 }
 
@@ -635,8 +440,8 @@ over_time(const Estimate *estimate, const Path *path, const Path *below)
 {
 	PathTime time = path_time(estimate, below);
 
-	add_node(&time, cost_time(path->total_cost - below->total_cost),
-			 below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, target_is_safe(estimate, path), false);
+	add_node(&time, gpusort_cost_time(path->total_cost - below->total_cost),
+			 below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, may_lift(estimate, path, &time), false);
 	return time;
 }
 
@@ -652,7 +457,7 @@ subquery_time(const Estimate *estimate, const SubqueryScanPath *path)
 	/* Its columns are others. */
 	PathTime time = path_time(&inside, path->subpath);
 
-	time.before = total_time(&time) + cost_time(path->path.total_cost - path->subpath->total_cost);
+	time.before = total_time(&time) + gpusort_cost_time(path->path.total_cost - path->subpath->total_cost);
 	time.above = 0;
 	time.range_key = NULL;
 	time.rows = path->subpath->rows > 0 ? path->path.rows * time.rows / path->subpath->rows : path->path.rows;
@@ -663,11 +468,11 @@ subquery_time(const Estimate *estimate, const SubqueryScanPath *path)
 static PathTime
 other_time(const Estimate *estimate, const Path *path)
 {
-	double cost = path->total_cost - shared_pages_cost(estimate, path);
+	double cost = path->total_cost - gpusort_shared_pages_cost(estimate->root, path);
 
 	if (estimate->first >= 0 && path->rows > 0 && estimate->first < path->rows)
 		cost = path->startup_cost + (cost - path->startup_cost) * estimate->first / path->rows;
-	return (PathTime){.rows = path->rows, .before = cost_time(cost), .processes = 1};
+	return (PathTime){.rows = path->rows, .before = gpusort_cost_time(cost), .processes = 1};
 }
 
 static PathTime
@@ -697,16 +502,15 @@ path_time(const Estimate *estimate, const Path *path)
 				const GroupPath *group = (const GroupPath *) path;
 
 				time = input_time(estimate, group->subpath);
-				add_node(&time, rows_time(GPUSORT_NODE_UNIQUE, time.rows), more_groups(estimate, path->rows, time.rows),
-						 groups_by_range_key(&time, group->groupClause, estimate->root->processed_tlist) &&
-							 target_is_safe(estimate, path) && is_parallel_safe(estimate->root, (Node *) group->qual),
+				add_node(&time, gpusort_rows_time(GPUSORT_NODE_UNIQUE, time.rows), more_groups(estimate, path->rows, time.rows),
+						 may_lift(estimate, path, &time),
 						 true);
 				return time;
 			}
 		case T_UpperUniquePath:
 			time = input_time(estimate, ((const UpperUniquePath *) path)->subpath);
-			add_node(&time, rows_time(GPUSORT_NODE_UNIQUE, time.rows), more_groups(estimate, path->rows, time.rows),
-					 target_is_safe(estimate, path), true);
+			add_node(&time, gpusort_rows_time(GPUSORT_NODE_UNIQUE, time.rows), more_groups(estimate, path->rows, time.rows),
+					 may_lift(estimate, path, &time), true);
 			return time;
 		case T_GroupingSetsPath:
 			return grouping_sets_time(estimate, (const GroupingSetsPath *) path);

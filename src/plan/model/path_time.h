@@ -22,8 +22,6 @@ typedef struct GpuSortGuess
 	double other_rows;
 } GpuSortGuess;
 
-extern bool gpusort_groups_by_key(const PathKey *key, List *clauses, List *tlist);
-extern bool gpusort_joins_range_keys(const MergePath *path, const PathKey *outer, const PathKey *inner);
 extern double gpusort_path_time(PlannerInfo *root, const Path *path, double first, const GpuSortGuess *guess);
 
 #endif /* GPUSORT_PATH_TIME_H */

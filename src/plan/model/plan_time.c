@@ -12,47 +12,13 @@
  */
 #include "plan/model/plan_time.h"
 
-#include "catalog/pg_type_d.h"
 #include "node.h"
-#include "nodes/nodeFuncs.h"
-#include "nodes/primnodes.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/model/constants.h"
 #include "plan/model/shape.h"
 #include "plan/model/sort_time.h"
+#include "plan/node_kinds.h"
 #include "plan/offer/admission.h"
-#include "utils/lsyscache.h"
-
-/* The aggregates of a node. */
-typedef struct Aggregates
-{
-	Bitmapset *seen; /* their transitions: several can have one in common */
-	GpuSortAggregates found;
-} Aggregates;
-
-static bool
-find_aggregates(Node *node, void *arg)
-{
-	Aggregates *found = arg;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Aggref))
-	{
-		const Aggref *aggregate = (const Aggref *) node;
-		if (bms_is_member(aggregate->aggtransno, found->seen))
-			return false;
-		found->seen = bms_add_member(found->seen, aggregate->aggtransno);
-		if (!get_typbyval(aggregate->aggtranstype) || aggregate->aggtranstype == INTERNALOID)
-			found->found.states++;
-		else
-			found->found.values++;
-		if (aggregate->aggorder != NIL || aggregate->aggdistinct != NIL)
-			found->found.sorts++;
-		return false;
-	}
-	return expression_tree_walker(node, find_aggregates, arg);
-}
 
 /* What a node, by PostgreSQL's cost, has beside the one below it. */
 static double
@@ -65,6 +31,7 @@ cost_over(const Plan *plan, const Plan *below)
 static GpuSortShape
 node_shape(const Plan *plan, const Plan *below)
 {
+	const GpuSortNodeRow *row = gpusort_node_row(plan);
 	GpuSortShape shape = {
 		.kind = GPUSORT_NODE_OTHER,
 		.rows = below->plan_rows,
@@ -76,39 +43,10 @@ node_shape(const Plan *plan, const Plan *below)
 
 	if (innerPlan(plan) != NULL)
 		shape.inner_rows = innerPlan(plan)->plan_rows;
-	switch (nodeTag(plan))
-	{
-		case T_WindowAgg:
-			shape.kind = gpusort_plan_is(below, &gpusort_scan_methods) &&
-					gpusort_window_only_numbers(plan->targetlist, ((const WindowAgg *) plan)->winref,
-												((const WindowAgg *) plan)->runCondition)
-				? GPUSORT_NODE_NUMBERING
-				: GPUSORT_NODE_WINDOW;
-			break;
-		case T_Agg:
-			{
-				Aggregates found = {0};
-
-				(void) find_aggregates((Node *) plan->targetlist, &found);
-				(void) find_aggregates((Node *) plan->qual, &found);
-				shape.kind = GPUSORT_NODE_SORTED_GROUPS;
-				shape.aggregates = found.found;
-				shape.rows *= Max(list_length(((const Agg *) plan)->groupingSets), 1);
-				break;
-			}
-		case T_Group:
-		case T_Unique:
-			shape.kind = GPUSORT_NODE_UNIQUE;
-			break;
-		case T_SetOp:
-			shape.kind = GPUSORT_NODE_SETOP;
-			break;
-		case T_MergeJoin:
-			shape.kind = GPUSORT_NODE_MERGE_JOIN;
-			break;
-		default:
-			break;
-	}
+	if (row != NULL)
+		shape.kind = row->time;
+	if (row != NULL && row->fill_shape != NULL)
+		row->fill_shape(plan, below, &shape);
 	return shape;
 }
 

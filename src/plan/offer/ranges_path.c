@@ -17,10 +17,8 @@
 #include "plan/offer/ranges_path.h"
 
 #include "keys/types.h"
-#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/tlist.h"
-#include "plan/model/path_time.h"
+#include "plan/node_kinds.h"
 #include "plan/offer/paths.h"
 
 /* A path that is looked at, and what is found. */
@@ -32,13 +30,6 @@ typedef struct Ranges
 } Ranges;
 
 static bool find_ranges(Ranges *ranges, const Path *path);
-
-/* Returns true if workers may compute it. */
-static bool
-is_safe(const Ranges *ranges, const void *expression)
-{
-	return is_parallel_safe(ranges->root, (Node *) expression);
-}
 
 /* Returns true if the path's rows have one column with the values of a key, so that it is plain which the plan sorts by. */
 static bool
@@ -72,38 +63,25 @@ join_ranges(Ranges *ranges, const MergePath *path)
 {
 	Ranges inner = *ranges;
 
-	if (path->outersortkeys != NIL || path->innersortkeys != NIL ||
-		(path->jpath.jointype != JOIN_INNER && path->jpath.jointype != JOIN_LEFT && path->jpath.jointype != JOIN_SEMI &&
-		 path->jpath.jointype != JOIN_ANTI && path->jpath.jointype != JOIN_RIGHT && path->jpath.jointype != JOIN_FULL) ||
-		!find_ranges(ranges, path->jpath.outerjoinpath) || !find_ranges(&inner, path->jpath.innerjoinpath))
+	if (path->outersortkeys != NIL || path->innersortkeys != NIL || !find_ranges(ranges, path->jpath.outerjoinpath) ||
+		!find_ranges(&inner, path->jpath.innerjoinpath))
 		return false;
 	ranges->workers = Max(ranges->workers, inner.workers);
-	return gpusort_joins_range_keys(path, ranges->key, inner.key) && is_safe(ranges, path->jpath.joinrestrictinfo);
-}
-
-static bool
-group_ranges(Ranges *ranges, const AggPath *path)
-{
-	return path->aggstrategy == AGG_SORTED && find_ranges(ranges, path->subpath) &&
-		gpusort_groups_by_key(ranges->key, path->groupClause, ranges->root->processed_tlist) && is_safe(ranges, path->qual);
+	return gpusort_joins_range_keys(path, ranges->key, inner.key);
 }
 
 static bool
 find_ranges(Ranges *ranges, const Path *path)
 {
-	if (!is_safe(ranges, path->pathtarget->exprs))
-		return false;
-	switch (nodeTag(path))
-	{
-		case T_CustomPath:
-			return gpusort_path_is_sort(path) && sort_ranges(ranges, (const GpuSortPath *) path);
-		case T_MergePath:
-			return join_ranges(ranges, (const MergePath *) path);
-		case T_AggPath:
-			return group_ranges(ranges, (const AggPath *) path);
-		default:
-			return false;
-	}
+	bool found = false;
+
+	if (gpusort_path_is_sort(path))
+		found = sort_ranges(ranges, (const GpuSortPath *) path);
+	else if (IsA(path, MergePath))
+		found = join_ranges(ranges, (const MergePath *) path);
+	else if (IsA(path, AggPath))
+		found = find_ranges(ranges, ((const AggPath *) path)->subpath);
+	return found && gpusort_path_may_run_by_ranges(ranges->root, path, ranges->key, true);
 }
 
 /*

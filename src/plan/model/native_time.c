@@ -1,0 +1,109 @@
+/*-------------------------------------------------------------------------
+ *
+ * native_time.c
+ *	  How long PostgreSQL's own nodes take, read off paths, in ns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/model/native_time.h"
+
+#include "catalog/pg_type_d.h"
+#include "executor/nodeAgg.h"
+#include "miscadmin.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "plan/model/sort_time.h"
+#include "utils/spccache.h"
+
+/* The aggregates of a query. */
+static GpuSortAggregates
+find_aggregates(const PlannerInfo *root)
+{
+	GpuSortAggregates found = {.sorts = root->numOrderedAggs};
+	ListCell *cell;
+
+	foreach(cell, root->aggtransinfos)
+	{
+		const AggTransInfo *info = lfirst(cell);
+
+		if (info->transtypeByVal && info->aggtranstype != INTERNALOID)
+			found.values++;
+		else
+			found.states++;
+	}
+	return found;
+}
+
+/* Returns what grouping takes, of so many rows of a path, by hashing or in order. */
+double
+gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *input, double rows, double groups, uint64 transition_space)
+{
+	const GpuSortShape shape = {
+		.kind = kind,
+		.rows = rows,
+		.groups = groups,
+		.width = input->pathtarget->width,
+		.aggregates = find_aggregates(root),
+		.memory = get_hash_memory_limit(),
+		.entry = hash_agg_entry_size(list_length(root->aggtransinfos), input->pathtarget->width, transition_space),
+	};
+
+	return gpusort_node_time(&shape);
+}
+
+/* Returns what a node takes of which the number of rows is all that counts. */
+double
+gpusort_rows_time(GpuSortNodeKind kind, double rows)
+{
+	const GpuSortShape shape = {.kind = kind, .rows = rows};
+
+	return gpusort_node_time(&shape);
+}
+
+/* Returns what takes so much of PostgreSQL's cost. */
+double
+gpusort_cost_time(double cost)
+{
+	const GpuSortShape shape = {.kind = GPUSORT_NODE_OTHER, .cost = cost};
+
+	return gpusort_node_time(&shape);
+}
+
+/* Returns what PostgreSQL's sort takes of so many rows of a path, by keys; 0 if there are none. */
+double
+gpusort_path_native_sort_time(PlannerInfo *root, List *keys, const Path *input, double rows, double first)
+{
+	const PathKey *key;
+
+	if (keys == NIL)
+		return 0;
+	key = linitial_node(PathKey, keys);
+	return gpusort_native_sort_time(rows, input->pathtarget->width, first, gpusort_string_factor(key),
+									gpusort_path_is_in_order(root, input, key));
+}
+
+/*
+ * Returns what a parallel scan of a table in memory costs each process too much: PostgreSQL has them share rows, but each pay
+ * for all of the pages, as if a disk gave them.  Half of a wide row's cost are its pages.
+ */
+double
+gpusort_shared_pages_cost(PlannerInfo *root, const Path *path)
+{
+	const RelOptInfo *rel = path->parent;
+	double page_cost;
+	double cost = 0;
+	ListCell *cell;
+
+	if (path->parallel_workers == 0)
+		return 0;
+	if (IsA(path, AppendPath))
+	{
+		foreach(cell, ((const AppendPath *) path)->subpaths)
+			cost += gpusort_shared_pages_cost(root, lfirst(cell));
+		return cost;
+	}
+	if (path->pathtype != T_SeqScan || root->total_table_pages > effective_cache_size)
+		return 0;
+	get_tablespace_page_costs(rel->reltablespace, NULL, &page_cost);
+	return rel->pages * page_cost * (1 - Min(path->rows / Max(rel->rows, 1), 1));
+}
