@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use File::Basename qw(dirname);
 use File::Path qw(make_path);
 use GpuSortNode;
 use PostgreSQL::Test::Utils qw(slurp_file);
@@ -125,8 +126,12 @@ my $documents = "$docdir/extension/gpusort";
 SKIP:
 {
 	skip 'no documents are installed', 2 unless -e "$documents/README.md";
-	my @missing = grep { !-e "$documents/$_" } slurp_file("$documents/README.md") =~ /\]\(([^)#:]+)/g;
-	is("@missing", '', 'links of the installed README.md lead to what is there');
+	my @missing;
+	for my $document ("$documents/README.md", glob "$documents/doc/*.md")
+	{
+		push @missing, grep { !-e dirname($document) . "/$_" } slurp_file($document) =~ /\]\(([^)#:]+)[)#]/g;
+	}
+	is("@missing", '', 'links of the installed documents lead to what is there');
 	like(`$documents/bench/costs -h`, qr/^costs - /, 'bench/costs is there and runs');
 }
 

@@ -18,15 +18,13 @@ $node->wait_service;
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_stat_statements');
 
-# The blocks between fences, with the line of text before each.
+# The blocks between fences without a language.
 sub blocks
 {
 	my ($file) = @_;
 	my $text = slurp_file("$root/$file");
-	my @blocks;
 
-	push @blocks, { file => $file, before => $1, text => $2 } while $text =~ /([^\n]*)\n\n```\n(.*?)^```$/msg;
-	return @blocks;
+	return $text =~ /\n\n```\n(.*?)^```$/msg;
 }
 
 # A pattern for what a sample shows.
@@ -66,25 +64,15 @@ sub compare
 $node->safe_psql('postgres', q{CREATE TABLE pgbench_accounts AS SELECT i AS aid, 1 AS bid, i * 7919 % 10007 AS abalance, repeat(' ', 84) AS filler FROM generate_series(1, 50000) i;
 	ANALYZE pgbench_accounts});
 my %count;
-my @blocks = blocks('README.md');
-for my $i (0 .. $#blocks)
+for my $text (map { blocks($_) } 'README.md', map { "doc/$_.md" } qw(explain faq limits operations settings troubleshooting types))
 {
-	my $text = $blocks[$i]{text};
-
 	if ($text =~ /^CREATE EXTENSION gpusort;.*^EXPLAIN/ms)
 	{
-		like($blocks[ $i + 1 ]{before}, qr/^On two cores without a GPU this says/, 'what follows the first example is what it shows');
-		my ($setup, $explain) = $text =~ /(.*)^(EXPLAIN.*)/ms;
-		shown('the first example', $setup);
-		compare('the first example', shown('the first example', $explain), $blocks[ $i + 1 ]{text});
+		# its table is what the samples of doc/explain.md are of
+		like(shown('the first example', $text), qr/^ *Custom Scan \(GpuSort\).*Sort Method: cpu radix/ms, 'the first example is sorted by gpusort');
 		$count{example}++;
 	}
-}
-for my $block (@blocks, map { blocks($_) } qw(doc/operations.md doc/settings.md doc/types.md))
-{
-	my $text = $block->{text};
-
-	if ($text =~ /^=# (.*?;)\n(.*)/s)
+	elsif ($text =~ /^=# (.*?;)\n(.*)/s)
 	{
 		my ($sql, $sample) = ($1, $2);
 
@@ -106,12 +94,12 @@ my ($said) = slurp_file("$root/README.md") =~ /runs (\w+) large `ORDER BY`s/;
 my ($queries) = slurp_file("$root/script/demo") =~ /^queries=\((.*?)^\)/ms;
 is($words{$said}, scalar(() = $queries =~ /ORDER BY/g), 'README.md says how many ORDER BYs script/demo runs');
 
-# every property and node of EXPLAIN is in README.md
-my $readme = slurp_file("$root/README.md");
+# every property and node of EXPLAIN is in doc/explain.md
+my $explain = slurp_file("$root/doc/explain.md");
 my %shown = map { $_ => 1 } map { slurp_file($_) =~ /ExplainProperty\w+\("([^"]+)"/g } glob "$root/src/exec/*.c";
 delete @shown{ 'Encoded', 'Packed', 'Verified Pairs', 'Ingest', 'Upload Wait', 'Sort', 'Verify', 'Gather', 'Emit', 'Ties' };    # parts of what text shows as one
-is(join(', ', grep { $readme !~ /`\Q$_\E`/ } sort keys %shown), '', 'README.md has every property of EXPLAIN');
-is(join(', ', grep { $readme !~ /`$_`/ } qw(GpuSort GpuSortIngest GpuSortOutput GpuSortExchange)), '', 'and every node');
+is(join(', ', grep { $explain !~ /`\Q$_\E`/ } sort keys %shown), '', 'doc/explain.md has every property of EXPLAIN');
+is(join(', ', grep { $explain !~ /`$_`/ } qw(GpuSort GpuSortIngest GpuSortOutput GpuSortExchange)), '', 'and every node');
 $node->stop;
 
 done_testing;
