@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "cub_sort.h"
-#include "reference/reference.h"
+#include "published/reference.h"
 #include "sort/key_stats.h"
 #include "sort/launch.h"
 #include "sort/radix/radix_sort.h"

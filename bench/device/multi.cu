@@ -17,7 +17,7 @@
 #include <string>
 
 #include "multi/multi_sort.h"
-#include "reference/multi_reference.h"
+#include "published/multi_reference.h"
 
 #define FILL_ROWS ((uint64_t) 1 << 25) /* made at a time */
 #define U32_ROWS  UINT64_C(2000000000) /* of the mark for u32 keys */

@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "reference/cpu_team.h"
+#include "published/cpu_team.h"
 
 #include <unistd.h>
 

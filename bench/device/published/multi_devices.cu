@@ -21,7 +21,7 @@
 #include <algorithm>
 #endif
 
-#include "reference/multi_devices.h"
+#include "published/multi_devices.h"
 #include "sort/launch.h"
 
 const GpuSortMultiReference *const gpusort_multi_references[] = {

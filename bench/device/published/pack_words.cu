@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "reference/common.h"
+#include "published/common.h"
 
 #define THREADS     256
 #define MOST_BLOCKS 4096

@@ -33,8 +33,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reference/merge_runs.h"
-#include "reference/multi_devices.h"
+#include "published/merge_runs.h"
+#include "published/multi_devices.h"
 
 #define GROUPS_MAX (GPUSORT_MULTI_REFERENCE_DEVICES / 2)
 

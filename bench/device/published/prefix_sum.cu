@@ -11,7 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "reference/common.h"
+#include "published/common.h"
 
 #define THREADS     256
 #define ITEMS       16

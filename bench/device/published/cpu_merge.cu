@@ -29,8 +29,8 @@
  */
 #include <string.h>
 
-#include "reference/common.h"
-#include "reference/cpu_team.h"
+#include "published/common.h"
+#include "published/cpu_team.h"
 
 #define VECTOR    32        /* bytes */
 #define BLOCK     (1 << 17) /* bytes that one thread sorts on its own, in two arrays of that size */

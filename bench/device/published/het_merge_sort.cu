@@ -24,7 +24,7 @@
 #include <parallel/algorithm>
 #include <utility>
 
-#include "reference/multi_devices.h"
+#include "published/multi_devices.h"
 
 struct GpuSortMultiContext
 {

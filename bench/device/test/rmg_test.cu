@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * rmg_test.cu
- *	  The references over several GPUs (bench/device/reference/multi_reference.h) against
+ *	  The references over several GPUs (bench/device/published/multi_reference.h) against
  *	  std::sort, and their partitioning and merging alone.  Prints TAP.
  *
  * --rows is the number of rows of the larger cases.  Where there are fewer devices
@@ -14,9 +14,9 @@
 #include <math.h>
 
 #include "distributions.h"
-#include "reference/merge_runs.h"
-#include "reference/multi_reference.h"
-#include "reference/rmg_partition.h"
+#include "published/merge_runs.h"
+#include "published/multi_reference.h"
+#include "published/rmg_partition.h"
 
 /* Keys that the papers do not have, behind bench/device's. */
 typedef enum Shape

@@ -30,8 +30,8 @@
 #include <emmintrin.h>
 #endif
 
-#include "reference/common.h"
-#include "reference/cpu_team.h"
+#include "published/common.h"
+#include "published/cpu_team.h"
 
 #define DIGIT_BITS 8
 #define DIGITS     (1 << DIGIT_BITS)

@@ -45,8 +45,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reference/multi_devices.h"
-#include "reference/rmg_partition.h"
+#include "published/multi_devices.h"
+#include "published/rmg_partition.h"
 
 #define DIGITS       GPUSORT_RMG_RADIX
 #define SEGMENTS_MAX 128 /* sorted one by one */

@@ -6,7 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "reference/references.h"
+#include "published/references.h"
 
 /* Filled in at the program's start, as the entries lie in other units. */
 const GpuSortReference gpusort_references[] = {

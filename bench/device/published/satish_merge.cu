@@ -26,7 +26,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "reference/common.h"
+#include "published/common.h"
 
 #define THREADS   256
 #define TILE      2048       /* rows of a first run; a power of two */

@@ -41,7 +41,7 @@
  */
 #include <stdlib.h>
 
-#include "reference/common.h"
+#include "published/common.h"
 
 #define THREADS        256
 #define SMALL          2048 /* words sorted in shared memory; a power of two */

@@ -42,7 +42,7 @@
  */
 #include <string.h>
 
-#include "reference/common.h"
+#include "published/common.h"
 
 #define THREADS      256
 #define ITEMS        4 /* rows per thread: the paper's int2 x 4 */

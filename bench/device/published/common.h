@@ -10,8 +10,8 @@
 #ifndef GPUSORT_REFERENCE_COMMON_H
 #define GPUSORT_REFERENCE_COMMON_H
 
-#include "reference/block.h"
-#include "reference/references.h"
+#include "published/block.h"
+#include "published/references.h"
 #include "sort/launch.h"
 #include "sort/portable.h"
 

@@ -29,7 +29,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "reference/common.h"
+#include "published/common.h"
 
 #define THREADS    256
 #define TILE       2048       /* words of a block with local memory */

@@ -9,7 +9,7 @@
 #ifndef GPUSORT_REFERENCES_H
 #define GPUSORT_REFERENCES_H
 
-#include "reference/reference.h"
+#include "published/reference.h"
 
 extern const GpuSortReference gpusort_satish_radix;
 extern const GpuSortReference gpusort_satish_merge;

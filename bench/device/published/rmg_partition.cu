@@ -26,8 +26,8 @@
  */
 #include <cuda_runtime.h>
 
-#include "reference/multi_devices.h"
-#include "reference/rmg_partition.h"
+#include "published/multi_devices.h"
+#include "published/rmg_partition.h"
 #include "sort/launch.h"
 
 #define THREADS      1024

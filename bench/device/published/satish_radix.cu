@@ -30,7 +30,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "reference/common.h"
+#include "published/common.h"
 
 #define THREADS    256
 #define ITEMS      15 /* rows per thread, odd */

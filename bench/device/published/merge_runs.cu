@@ -16,8 +16,8 @@
  */
 #include <cuda_runtime.h>
 
-#include "reference/merge_runs.h"
-#include "reference/multi_devices.h"
+#include "published/merge_runs.h"
+#include "published/multi_devices.h"
 #include "sort/launch.h"
 
 #define THREADS    256

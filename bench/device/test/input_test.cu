@@ -6,7 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "../../test/device/device_test.h"
+#include "device_test.h"
 
 #include "bench.h"
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * reference_test.cu
- *	  The sorts of one GPU and of the CPU in bench/device/reference/, each against
+ * published_test.cu
+ *	  The sorts of one GPU and of the CPU in bench/device/published/, each against
  *	  std::stable_sort: all key widths, with row ids and without, all
  *	  distributions, sizes around their tiles, and input made against each of
  *	  them.  Prints TAP.
@@ -11,7 +11,7 @@
 #include "device_test.h"
 
 #include "distributions.h"
-#include "reference/reference.h"
+#include "published/reference.h"
 #include "sort/launch.h"
 
 #define THREADS   256

@@ -6,7 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "reference/common.h"
+#include "published/common.h"
 
 #define THREADS     256
 #define MOST_BLOCKS 1024

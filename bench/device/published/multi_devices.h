@@ -13,7 +13,7 @@
 #ifndef GPUSORT_MULTI_DEVICES_H
 #define GPUSORT_MULTI_DEVICES_H
 
-#include "reference/multi_reference.h"
+#include "published/multi_reference.h"
 
 #define GPUSORT_TRY(call)             \
 	do                                \
