@@ -27,8 +27,8 @@ CUDA_ENGINE_UNITS = $(call gpusort_units,cuda/engine,cu)
 $(shell $(GPUSORT_TOP)script/id-of-build)
 BUILD_ID_INCLUDE = -I$(GPUSORT_TOP)build
 
-# What is not shipped: sorts over several devices and the published sorts.
-RESEARCH_UNITS = $(call gpusort_units,bench/device/multi bench/device/published,cu)
+# What is not shipped: sorts of arrays and over several devices, and the published sorts.
+RESEARCH_UNITS = $(call gpusort_units,bench/device/array bench/device/multi bench/device/published,cu)
 
 # Dependencies come with the objects; there is no other way to make them.
 %.d: ;

@@ -20,9 +20,10 @@
 #include <string>
 #include <vector>
 
+#include "array/array_sort.h"
+#include "array/array_stats.h"
 #include "cub_sort.h"
 #include "published/reference.h"
-#include "sort/key_stats.h"
 #include "sort/launch.h"
 #include "sort/radix/radix_sort.h"
 
@@ -115,7 +116,7 @@ library_open(BenchRun *run)
 	if (run->algorithm->variant == LIBRARY_CORE)
 		BENCH_CUDA(gpusort_radix_temp_bytes(rows, 32, &run->temp_bytes));
 	else if (run->algorithm->variant != LIBRARY_PLANNED)
-		BENCH_CUDA((cudaError_t) gpusort_device_sort_array_bytes(&source, rows, library_limit(run), &run->temp_bytes));
+		BENCH_CUDA((cudaError_t) gpusort_array_sort_bytes(&source, rows, library_limit(run), &run->temp_bytes));
 	else
 	{
 		if (library_plan(run) != 0)
@@ -157,14 +158,14 @@ library_sort(BenchRun *run)
 		GpuSortDeviceWait wait = {};
 
 		wait.mirror = run->pinned;
-		BENCH_CUDA((cudaError_t) gpusort_device_sort_array(&source, rows, library_limit(run), &wait,
-														   run->memory[0], run->temp_bytes, ids, (GpuSortStream) run->stream));
+		BENCH_CUDA((cudaError_t) gpusort_array_sort(&source, rows, library_limit(run), &wait,
+													run->memory[0], run->temp_bytes, ids, (GpuSortStream) run->stream));
 	}
 	else
 	{
 		sort = device_sort(run);
-		BENCH_CUDA((cudaError_t) gpusort_device_sort(&sort, run->memory[0], run->temp_bytes, ids, NULL,
-													 (GpuSortStream) run->stream));
+		BENCH_CUDA((cudaError_t) gpusort_array_sort_planned(&sort, run->memory[0], run->temp_bytes, ids,
+															(GpuSortStream) run->stream));
 	}
 	return 0;
 }

@@ -73,7 +73,6 @@ describe_sort(const GpuSortShard *shard, const GpuSortPackPlan *plan, SortWait *
 {
 	GpuSortDeviceSort described = {};
 
-	described.source.kind = GPUSORT_KEYS_REFS;
 	described.source.key_words = shard->sort->key_words;
 	described.source.refs = shard->work.refs;
 	described.source.chunks = shard->work.chunks;

@@ -39,7 +39,7 @@
 #include <stdint.h>
 
 #include "sort/compact.h"
-#include "sort/row_ref.h"
+#include "sort/key_source.h"
 
 #ifdef __cplusplus
 extern "C"
@@ -53,30 +53,6 @@ extern "C"
 
 	/* cudaStream_t */
 	typedef struct CUstream_st *GpuSortStream;
-
-	/* Where the keys lie, and in what form. */
-	typedef enum GpuSortKeyKind
-	{
-		GPUSORT_KEYS_WORDS, /* key_words words each, stride_words apart, from base on */
-		GPUSORT_KEYS_REFS,  /* key_words words before each row, found through refs and chunks */
-
-		/* arrays of plain values at base, each a key of one word, made when it is read: */
-		GPUSORT_KEYS_UINT32,
-		GPUSORT_KEYS_INT32,
-		GPUSORT_KEYS_INT64,
-		GPUSORT_KEYS_FLOAT, /* PostgreSQL's order: -0 = 0, all NaN equal and largest */
-		GPUSORT_KEYS_DOUBLE,
-	} GpuSortKeyKind;
-
-	typedef struct GpuSortKeySource
-	{
-		GpuSortKeyKind kind;
-		uint32_t key_words;
-		uint64_t stride_words;            /* WORDS: from one row's key to the next one's */
-		const void *base;                 /* all but REFS: row 0's key */
-		const GpuSortRowRef *refs;        /* REFS: of each row */
-		const GpuSortDeviceChunk *chunks; /* REFS */
-	} GpuSortKeySource;
 
 	/* What is known of the order that the rows have. */
 	typedef enum GpuSortInputOrder
@@ -169,18 +145,6 @@ extern "C"
  */
 	extern int gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t *ids,
 								   uint32_t *wanted, GpuSortStream stream);
-
-	/*
- * gpusort_device_sort for an array of which nothing is known: statistics of the keys
- * in one pass, plan, sort; without statistics where there are few rows of 4 bytes, to
- * which they cost more than they save.  source.kind is not REFS.  ids is device memory for `rows`
- * uint32_t; with a limit the first so many are the result.  Waits.
- */
-	extern int gpusort_device_sort_array_bytes(const GpuSortKeySource *source, uint32_t rows, uint32_t limit,
-											   size_t *temp_bytes);
-	extern int gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_t limit,
-										 const GpuSortDeviceWait *wait, void *temp, size_t temp_bytes, uint32_t *ids,
-										 GpuSortStream stream);
 
 #ifdef __cplusplus
 }

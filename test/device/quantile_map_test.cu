@@ -214,12 +214,12 @@ check_monotone(const char *what, Shape shape, const GpuSortQuantileMap &map, uin
 
 /* The map of these keys, and the codes that the device makes by it. */
 static void
-check_map(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool refs)
+check_map(Shape shape, uint32_t words, uint32_t bits, uint32_t rows)
 {
 	const Keys keys = make_keys(shape, words, bits, rows);
 	const GpuSortPackPlan plan = plan_of(keys);
 	const uint32_t window_bits = plan.packed_bits < 64 ? plan.packed_bits : 64;
-	const GpuSortKeySource source = refs ? upload_refs(keys) : upload_words(keys, 0);
+	const GpuSortKeySource source = upload_refs(keys);
 	GpuSortQuantileMap *there = (GpuSortQuantileMap *) test_device(sizeof(GpuSortQuantileMap));
 	uint32_t *partial_keys = (uint32_t *) test_device(rows * sizeof(uint32_t));
 	uint32_t *counts = (uint32_t *) test_device(GPUSORT_MAX_PASSES * GPUSORT_BINS * sizeof(uint32_t));
@@ -273,13 +273,13 @@ test_maps(void)
 			const uint32_t words = bits > 64 ? 2 + (uint32_t) test_below(3) : 1 + (uint32_t) test_below(2);
 
 			if (test_taken())
-				check_map((Shape) shape, words, bits, 4096 + (uint32_t) test_below(5000), test_below(3) == 0);
+				check_map((Shape) shape, words, bits, 4096 + (uint32_t) test_below(5000));
 		}
 	}
 	for (uint32_t rows : {1, 2, 3, 100, 1023, 1025, 4095, 4097})
 	{
 		if (test_taken())
-			check_map((Shape) test_below(SHAPES), 2, 64, std::max<uint32_t>(rows, 2), test_below(2));
+			check_map((Shape) test_below(SHAPES), 2, 64, std::max<uint32_t>(rows, 2));
 	}
 	test_point("maps keep order, and are made into codes");
 }
@@ -319,7 +319,7 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	snprintf(what, sizeof(what), "%s, %u words, %u bits, %u rows, sorted", shape_names[shape], words, plan.packed_bits, rows);
 	for (uint32_t i = 0; i < rows; i++)
 		plain[i] = gpusort_pack_window(&plan, &keys.all[(size_t) i * words], 0, 32);
-	sort.source = test_below(2) ? upload_refs(keys) : upload_words(keys, 0);
+	sort.source = upload_refs(keys);
 	sort.plan = &plan;
 	sort.rows = rows;
 	sort.partial_keys = given ? test_device_copy(plain) : NULL;
@@ -401,78 +401,11 @@ test_sorts(void)
 	test_point("sorts by partial keys of a map");
 }
 
-/* Arrays of plain values, and of words, of which nothing is known. */
-template <typename Value>
-static void
-check_array(const char *what, GpuSortKeyKind kind, const std::vector<Value> &values, bool mapped)
-{
-	const uint32_t rows = (uint32_t) values.size();
-	const std::vector<uint32_t> right = test_stable_order(rows, [&](uint32_t a, uint32_t b)
-														  { return values[a] < values[b]; });
-	uint32_t *ids = (uint32_t *) test_device((size_t) rows * 4);
-	GpuSortKeySource source = {};
-	GpuSortQuantileMap *map = (GpuSortQuantileMap *) test_device(sizeof(GpuSortQuantileMap));
-	GpuSortPackPlan plan;
-	int waits = 0;
-	GpuSortDeviceWait wait = {mirror_memory(), count_wait, &waits};
-	GpuSortMapUse use;
-	size_t temp_bytes;
-	void *temp;
-	Keys keys = {1, {}};
-
-	source.kind = kind;
-	source.key_words = 1;
-	source.stride_words = 1;
-	source.base = test_device_copy(values);
-	for (uint32_t i = 0; i < rows; i++)
-		keys.all.push_back(kind == GPUSORT_KEYS_WORDS ? (uint64_t) values[i] : gpusort_plain_key(kind, values.data(), i));
-	plan = plan_of(keys);
-	TEST_CHECK(gpusort_quantile_map_find(&source, &plan, rows, &wait, map, &use, test_stream) == 0, "%s: no map", what);
-	TEST_CHECK((use.code_bits > 0) == mapped, "%s: codes of %u bits", what, use.code_bits);
-	TEST_CHECK(gpusort_device_sort_array_bytes(&source, rows, 0, &temp_bytes) == 0, "%s: no size", what);
-	temp = test_device(temp_bytes);
-	waits = 0;
-	TEST_CHECK(gpusort_device_sort_array(&source, rows, 0, &wait, temp, temp_bytes, ids, (GpuSortStream) test_stream) == 0,
-			   "%s: failed", what);
-	TEST_CHECK(waits >= 2, "%s: %d waits", what, waits);
-	check_ids(what, test_host_copy(ids, rows), right, rows);
-	test_free_all();
-}
-
-static void
-test_arrays(void)
-{
-	for (uint32_t rows : {2500u, 12000u})
-	{
-		const uint64_t seed = test_random();
-		std::vector<uint64_t> words(rows);
-		std::vector<int64_t> numbers(rows);
-		std::vector<double> doubles(rows);
-
-		if (!test_taken())
-			continue;
-		for (uint32_t i = 0; i < rows; i++)
-		{
-			words[i] = gpusort_row_zipf(seed, i, 1, 0x1p64);
-			numbers[i] = (int64_t) (gpusort_row_zipf(seed, i, 1, 0x1p62) * (test_below(2) ? 1 : -1));
-			doubles[i] = i % 100 == 0 ? (double) numbers[i] : 1 + (double) test_below(1 << 20) * 0x1p-52;
-		}
-		check_array("words", GPUSORT_KEYS_WORDS, words, true);
-		check_array("numbers", GPUSORT_KEYS_INT64, numbers, true);
-		check_array("doubles", GPUSORT_KEYS_DOUBLE, doubles, true);
-		for (uint64_t &word : words)
-			word = test_random();
-		check_array("uniform words", GPUSORT_KEYS_WORDS, words, false);
-	}
-	test_point("arrays");
-}
-
 int
 main(int argc, char **argv)
 {
 	test_begin(argc, argv, 0, 0);
 	test_maps();
 	test_sorts();
-	test_arrays();
 	return test_end();
 }

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * device_sort_array.cu
- *	  gpusort_device_sort for a plain array of which nothing is known: statistics, plan,
- *	  sort; see device_sort.h.
+ * array_sort.cu
+ *	  The sort of an array of which nothing is known: statistics, plan, sort; see array_sort.h.
  *
  * Statistics and partial keys take one read of the keys: the plan is guessed from a sample,
  * and made again in the rare case that the statistics say it does not serve.  Keys
@@ -10,12 +9,12 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "sort/device_sort.h"
+#include "array/array_sort.h"
 
 #include <cuda_runtime.h>
 
-#include "sort/key_source.h"
-#include "sort/key_stats.h"
+#include "array/array_stats.h"
+#include "sort/key_stats.cuh"
 #include "sort/quantile_map.h"
 #include "sort/radix/radix_sort.h"
 #include "sort/region.h"
@@ -87,7 +86,7 @@ describe_array(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint
 }
 
 int
-gpusort_device_sort_array_bytes(const GpuSortKeySource *source, uint32_t rows, uint32_t limit, size_t *temp_bytes)
+gpusort_array_sort_bytes(const GpuSortKeySource *source, uint32_t rows, uint32_t limit, size_t *temp_bytes)
 {
 	GpuSortPackPlan plan;
 	GpuSortDeviceSort sort;
@@ -129,7 +128,7 @@ guess_plan(const GpuSortKeySource *source, uint32_t rows, const GpuSortDeviceWai
 	int ended;
 
 	*guessed = false;
-	if (step < SAMPLE_STEP_MIN || source->key_words > GPUSORT_STATS_PARTIAL_KEY_WORDS ||
+	if (step < SAMPLE_STEP_MIN || source->key_words > GPUSORT_STATS_GROUP ||
 		source->kind == GPUSORT_KEYS_UINT32)
 		return cudaSuccess;
 	sampled = rows / step + (rows % step > 0);
@@ -153,9 +152,40 @@ plan_whole(GpuSortPackPlan *plan)
 	gpusort_pack_plan(plan, 1, &any);
 }
 
+/*
+ * Returns true if the array is its own partial keys, and there is nothing to do but to sort by
+ * them.  The radix core goes by the low bits; constant bits above them do not matter to it.
+ */
+static bool
+is_own_partial_keys(const GpuSortDeviceSort *sort)
+{
+	const GpuSortPackWord *word = &sort->plan->words[0];
+
+	return sort->source.kind == GPUSORT_KEYS_UINT32 && sort->partial_keys == NULL &&
+		sort->sorted_partial_keys == NULL && word->base == 0 && word->kept == gpusort_ones(word->bits) &&
+		sort->order == GPUSORT_INPUT_UNKNOWN && sort->limit == 0 && sort->plan->packed_bits > 0 && sort->rows > 1;
+}
+
 int
-gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_t limit, const GpuSortDeviceWait *wait,
-						  void *temp, size_t temp_bytes, uint32_t *ids, GpuSortStream stream)
+gpusort_array_sort_planned(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t *ids,
+						   GpuSortStream stream)
+{
+	GpuSortRadixSort core = {};
+
+	if (!is_own_partial_keys(sort))
+		return gpusort_device_sort(sort, temp, temp_bytes, ids, NULL, stream);
+	core.temp = temp;
+	core.temp_bytes = temp_bytes;
+	core.keys_in = (const uint32_t *) sort->source.base;
+	core.rows = sort->rows;
+	core.bits = (int) sort->plan->packed_bits;
+	core.ids_out = ids;
+	return gpusort_radix_sort(&core, (cudaStream_t) stream);
+}
+
+int
+gpusort_array_sort(const GpuSortKeySource *source, uint32_t rows, uint32_t limit, const GpuSortDeviceWait *wait,
+				   void *temp, size_t temp_bytes, uint32_t *ids, GpuSortStream stream)
 {
 	GpuSortKeyStats *stats = (GpuSortKeyStats *) temp;
 	const GpuSortKeyStats *found = (const GpuSortKeyStats *) wait->mirror;
@@ -170,7 +200,7 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 				  "statistics fit the mirror");
 	if (wait->mirror == NULL || source->kind == GPUSORT_KEYS_REFS || rows > GPUSORT_DEVICE_SORT_MAX_ROWS)
 		return cudaErrorInvalidValue;
-	if ((ended = gpusort_device_sort_array_bytes(source, rows, limit, &start)) != 0)
+	if ((ended = gpusort_array_sort_bytes(source, rows, limit, &start)) != 0)
 		return ended;
 	if (temp_bytes < start)
 		return cudaErrorInvalidValue;
@@ -180,7 +210,7 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 	{
 		plan_whole(&plan);
 		describe_array(source, &plan, rows, limit, wait, &sort);
-		return gpusort_device_sort(&sort, (char *) temp + start, temp_bytes - start, ids, NULL, stream);
+		return gpusort_array_sort_planned(&sort, (char *) temp + start, temp_bytes - start, ids, stream);
 	}
 	if ((ended = guess_plan(source, rows, wait, stats, &plan, &guessed, (cudaStream_t) stream)) != 0 ||
 		(ended = gpusort_key_stats_reset(stats, stream)) != 0)
@@ -230,5 +260,5 @@ gpusort_device_sort_array(const GpuSortKeySource *source, uint32_t rows, uint32_
 		sort.order = GPUSORT_INPUT_SORTED;
 	else if (gpusort_key_stats_reversed(found, rows))
 		sort.order = GPUSORT_INPUT_REVERSED;
-	return gpusort_device_sort(&sort, (char *) temp + start, temp_bytes - start, ids, NULL, stream);
+	return gpusort_array_sort_planned(&sort, (char *) temp + start, temp_bytes - start, ids, stream);
 }
