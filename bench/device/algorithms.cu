@@ -100,8 +100,9 @@ library_plan(BenchRun *run)
 	(void) cudaFree(on_device);
 	BENCH_CUDA(status);
 	gpusort_pack_plan(&run->plan, source.key_words, &stats);
-	run->order = gpusort_key_stats_sorted(&stats, rows) ? GPUSORT_INPUT_SORTED : gpusort_key_stats_reversed(&stats, rows) ? GPUSORT_INPUT_REVERSED
-																														  : GPUSORT_INPUT_UNKNOWN;
+	run->order = gpusort_key_stats_sorted(&stats, rows) ? GPUSORT_INPUT_SORTED
+		: gpusort_key_stats_reversed(&stats, rows)      ? GPUSORT_INPUT_REVERSED
+														: GPUSORT_INPUT_UNKNOWN;
 	return 0;
 }
 
@@ -223,7 +224,8 @@ enum
 static __global__ void
 number_rows(uint32_t *ids, uint32_t rows)
 {
-	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows; i += (uint64_t) gridDim.x * blockDim.x)
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows;
+		 i += (uint64_t) gridDim.x * blockDim.x)
 		ids[i] = (uint32_t) i;
 }
 
@@ -249,8 +251,9 @@ cub_call(BenchRun *run, void *temp)
 		args.keys[i] = run->memory[i];
 		args.ids[i] = (uint32_t *) run->memory[2 + i];
 	}
-	status = run->input->key == BENCH_U32 ? bench_cub_sort_u32(&args, run->stream) : run->input->key == BENCH_U64 ? bench_cub_sort_u64(&args, run->stream)
-																												  : bench_cub_sort_float(&args, run->stream);
+	status = run->input->key == BENCH_U32 ? bench_cub_sort_u32(&args, run->stream)
+		: run->input->key == BENCH_U64    ? bench_cub_sort_u64(&args, run->stream)
+										  : bench_cub_sort_float(&args, run->stream);
 	run->output.keys = args.keys[0];
 	run->output.ids = args.ids[0];
 	return status;

@@ -235,7 +235,8 @@ sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *pa
 
 	if (work->map != NULL)
 	{
-		int ended = gpusort_quantile_map_find(&sort->source, sort->plan, sort->rows, &sort->wait, work->map, &use, stream);
+		int ended =
+			gpusort_quantile_map_find(&sort->source, sort->plan, sort->rows, &sort->wait, work->map, &use, stream);
 
 		if (ended != 0)
 			return ended;
@@ -283,7 +284,7 @@ sort_selected(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_
 	if (ended != 0 || *kept == 0)
 		return ended;
 
-	/* By row number first: keys are the numbers, and ids, which nobody wants, take place in ids. */
+	/* By row number first: keys are the numbers; the core's ids are not needed and go to ids. */
 	core.temp = work->select;
 	core.temp_bytes = work->select_bytes;
 	core.keys_in = work->kept_ids;
@@ -293,8 +294,8 @@ sort_selected(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_
 	core.ids_out = ids;
 	status = gpusort_radix_sort(&core, stream);
 	if (status == cudaSuccess)
-		status = gpusort_make_partial_keys(&sort->source, sort->plan, work->kept_in_row_order, *kept, work->partial_keys,
-										   stream);
+		status = gpusort_make_partial_keys(&sort->source, sort->plan, work->kept_in_row_order, *kept,
+										   work->partial_keys, stream);
 	if (status == cudaSuccess)
 	{
 		core.keys_in = work->partial_keys;
@@ -344,7 +345,8 @@ gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes
 		{
 			if (partial_keys == NULL)
 			{
-				ended = gpusort_make_partial_keys(&sort->source, sort->plan, NULL, sort->rows, work.partial_keys, stream);
+				ended =
+					gpusort_make_partial_keys(&sort->source, sort->plan, NULL, sort->rows, work.partial_keys, stream);
 				partial_keys = work.partial_keys;
 			}
 			if (ended == 0)

@@ -10,7 +10,7 @@
  * are.
  *
  * Statistics of parts are joined, in any order.  The pair that two parts meet at
- * belongs to neither and is noted apart; a pair that nobody noted is missing in
+ * belongs to neither and is added apart; a pair that was not added is missing in
  * `pairs`, so rows never pass for sorted by mistake.
  *
  *-------------------------------------------------------------------------

@@ -92,8 +92,8 @@ sampled_row(uint32_t i, uint32_t parts, uint32_t rows)
 template <int FORM>
 static __global__ void
 __launch_bounds__(CHECKED)
-	check_ties(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t rows,
-			   GpuSortSkewCheck *check)
+	check_ties(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+			   uint32_t rows, GpuSortSkewCheck *check)
 {
 	__shared__ uint32_t tops[CHECKED];
 	__shared__ uint32_t rests[CHECKED];
@@ -279,8 +279,8 @@ find_decided(const MapWork *work)
 template <int FORM>
 static __global__ void
 __launch_bounds__(MAKE_THREADS)
-	make_map(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t rows,
-			 GpuSortQuantileMap *map)
+	make_map(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+			 uint32_t rows, GpuSortQuantileMap *map)
 {
 	GPUSORT_DYNAMIC_SHARED(MapWork, work);
 	const uint32_t bits = gpusort_pack_window_bits(&plan, 0, 64);
@@ -301,8 +301,8 @@ __launch_bounds__(MAKE_THREADS)
 		const uint32_t i = k * MAKE_THREADS + t;
 		uint64_t made;
 
-		work->sample[i] = gpusort_pack_window64(&plan, gpusort_source_key<FORM>(&source, sampled_row(i, SAMPLE, rows), &made),
-												0, 64);
+		work->sample[i] =
+			gpusort_pack_window64(&plan, gpusort_source_key<FORM>(&source, sampled_row(i, SAMPLE, rows), &made), 0, 64);
 	}
 	if (t == 0)
 		work->plain_ties = work->mapped_ties = 0;
@@ -407,8 +407,9 @@ load_map(SharedMap *shared, const GpuSortQuantileMap *map)
 template <int FORM, bool COUNTED>
 static __global__ void
 __launch_bounds__(MAP_THREADS)
-	map_partial_keys(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window, uint32_t rows,
-					 const GpuSortQuantileMap *map, uint32_t *partial_keys, int digits, uint32_t *histogram)
+	map_partial_keys(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window,
+					 uint32_t rows, const GpuSortQuantileMap *map, uint32_t *partial_keys, int digits,
+					 uint32_t *histogram)
 {
 	__shared__ SharedMap shared;
 	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);
@@ -482,8 +483,8 @@ gpusort_quantile_map_wanted(const GpuSortSkewCheck *check)
 }
 
 cudaError_t
-gpusort_quantile_map_make(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, GpuSortQuantileMap *map,
-						  cudaStream_t stream)
+gpusort_quantile_map_make(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+						  GpuSortQuantileMap *map, cudaStream_t stream)
 {
 	if (rows == 0 || plan->packed_bits <= 32)
 		return cudaErrorInvalidValue;
@@ -496,7 +497,8 @@ gpusort_quantile_map_make(const GpuSortKeySource *source, const GpuSortPackPlan 
 
 int
 gpusort_quantile_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-						  const GpuSortDeviceWait *wait, GpuSortQuantileMap *map, GpuSortMapUse *use, cudaStream_t stream)
+						  const GpuSortDeviceWait *wait, GpuSortQuantileMap *map, GpuSortMapUse *use,
+						  cudaStream_t stream)
 {
 	const GpuSortQuantileMap *found = (const GpuSortQuantileMap *) wait->mirror;
 	cudaError_t status;
@@ -529,8 +531,8 @@ gpusort_quantile_map_find(const GpuSortKeySource *source, const GpuSortPackPlan 
 
 cudaError_t
 gpusort_quantile_map_codes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-						   const GpuSortQuantileMap *map, uint32_t code_bits, uint32_t *partial_keys, uint32_t *histogram,
-						   cudaStream_t stream)
+						   const GpuSortQuantileMap *map, uint32_t code_bits, uint32_t *partial_keys,
+						   uint32_t *histogram, cudaStream_t stream)
 {
 	const uint32_t wanted = (uint32_t) (((uint64_t) rows + MAP_THREADS - 1) / MAP_THREADS);
 	const uint32_t blocks = wanted < MAP_BLOCKS ? wanted : MAP_BLOCKS;

@@ -103,7 +103,8 @@ check_sort(const char *what, const Keys &keys, const Way &way, const std::vector
 			{
 				if (sorted_partial_keys[i] != partial_keys[right[i]])
 				{
-					test_fail("%s: partial key %u is %08x instead of %08x", what, i, sorted_partial_keys[i], partial_keys[right[i]]);
+					test_fail("%s: partial key %u is %08x instead of %08x", what, i, sorted_partial_keys[i],
+							  partial_keys[right[i]]);
 					break;
 				}
 			}
@@ -202,7 +203,8 @@ test_widths(void)
 	{
 		check_random_way("some bits a word", masked_keys(rows, words, words % 2 ? 1 : 1 + (uint32_t) test_below(64)));
 	}
-	for (uint32_t bits = (uint32_t) test_below(4); bits <= 64; bits += bits == 31 || bits == 32 ? 1 : 2 + (uint32_t) test_below(3))
+	for (uint32_t bits = (uint32_t) test_below(4); bits <= 64;
+		 bits += bits == 31 || bits == 32 ? 1 : 2 + (uint32_t) test_below(3))
 		check_random_way("bits of one word", masked_keys(rows, 1, bits));
 	test_point("keys of 1 to %d words, any bits of them constant", GPUSORT_DEVICE_SORT_MAX_KEY_WORDS);
 }
@@ -227,7 +229,9 @@ test_runs(void)
 	test_point("single runs");
 
 	for (uint32_t length : {2, 32, 33, 300, 2500})
-		check_random_way("runs of one length", keys_of_runs(std::vector<uint32_t>(1 + 9999 / length, length), 2 + (uint32_t) test_below(3), 3));
+		check_random_way(
+			"runs of one length",
+			keys_of_runs(std::vector<uint32_t>(1 + 9999 / length, length), 2 + (uint32_t) test_below(3), 3));
 	test_point("many runs of one length, over tile borders");
 }
 

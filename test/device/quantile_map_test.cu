@@ -68,7 +68,8 @@ numbers_of(Shape shape, uint32_t bits, uint32_t rows)
 			case ZIPF_ONE:
 			case ZIPF_TWO:
 			case ZIPF_THREE:
-				numbers[i] = gpusort_row_zipf(seed, i, shape == ZIPF_HALF ? 0.5 : shape - ZIPF_ONE + 1.0, (double) largest);
+				numbers[i] =
+					gpusort_row_zipf(seed, i, shape == ZIPF_HALF ? 0.5 : shape - ZIPF_ONE + 1.0, (double) largest);
 				break;
 			case OUTLIER:
 				numbers[i] = random % (1 << 20);
@@ -159,7 +160,8 @@ code_of(const GpuSortQuantileMap &map, uint64_t window)
 
 /* That it keeps the order of windows of so many bits: around its splitters, at the ends, and of the keys. */
 static void
-check_monotone(const char *what, Shape shape, const GpuSortQuantileMap &map, uint32_t bits, const Keys &keys, const GpuSortPackPlan &plan)
+check_monotone(const char *what, Shape shape, const GpuSortQuantileMap &map, uint32_t bits, const Keys &keys,
+			   const GpuSortPackPlan &plan)
 {
 	const uint64_t largest = gpusort_ones(bits);
 	uint32_t decided = 0;
@@ -200,7 +202,8 @@ check_monotone(const char *what, Shape shape, const GpuSortQuantileMap &map, uin
 		const uint32_t code = code_of(map, windows[i]);
 
 		TEST_CHECK(i == 0 || code_of(map, windows[i - 1]) <= code, "%s: %llx has code %x, %llx has %x", what,
-				   (unsigned long long) windows[i - 1], code_of(map, windows[i - 1]), (unsigned long long) windows[i], code);
+				   (unsigned long long) windows[i - 1], code_of(map, windows[i - 1]), (unsigned long long) windows[i],
+				   code);
 		TEST_CHECK(i == 0 || code - map.decided.first >= map.decided.count || code_of(map, windows[i - 1]) != code ||
 					   windows[i - 1] == windows[i],
 				   "%s: %llx and %llx have code %x, which is decided", what,
@@ -234,8 +237,8 @@ check_map(Shape shape, uint32_t words, uint32_t bits, uint32_t rows)
 	check_monotone(what, shape, map, window_bits, keys, plan);
 	if (bits == 64 && rows >= 4096 && shape_pays[shape] >= 0)
 	{
-		TEST_CHECK((int) map.pays == shape_pays[shape], "%s: %u rows of the sample tie, %u by the map", what, map.plain_ties,
-				   map.mapped_ties);
+		TEST_CHECK((int) map.pays == shape_pays[shape], "%s: %u rows of the sample tie, %u by the map", what,
+				   map.plain_ties, map.mapped_ties);
 		TEST_CHECK((int) gpusort_quantile_map_wanted(&map.check) == shape_pays[shape], "%s: %s a map", what,
 				   gpusort_quantile_map_wanted(&map.check) ? "wants" : "does not want");
 	}
@@ -245,8 +248,8 @@ check_map(Shape shape, uint32_t words, uint32_t bits, uint32_t rows)
 		std::vector<uint32_t> codes;
 
 		TEST_CUDA(cudaMemsetAsync(counts, 0, expected.size() * sizeof(uint32_t), test_stream));
-		TEST_CUDA(gpusort_quantile_map_codes(&source, &plan, rows, there, map.code_bits, partial_keys, counted ? counts : NULL,
-											 test_stream));
+		TEST_CUDA(gpusort_quantile_map_codes(&source, &plan, rows, there, map.code_bits, partial_keys,
+											 counted ? counts : NULL, test_stream));
 		codes = test_host_copy(partial_keys, rows);
 		for (uint32_t i = 0; i < rows; i++)
 		{
@@ -316,7 +319,8 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	bool used;
 	char what[80];
 
-	snprintf(what, sizeof(what), "%s, %u words, %u bits, %u rows, sorted", shape_names[shape], words, plan.packed_bits, rows);
+	snprintf(what, sizeof(what), "%s, %u words, %u bits, %u rows, sorted", shape_names[shape], words, plan.packed_bits,
+			 rows);
 	for (uint32_t i = 0; i < rows; i++)
 		plain[i] = gpusort_pack_window(&plan, &keys.all[(size_t) i * words], 0, 32);
 	sort.source = upload_refs(keys);
@@ -328,7 +332,8 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	sort.wait.mirror = mirror_memory();
 	sort.wait.wait = count_wait;
 	sort.wait.context = &waits;
-	TEST_CHECK(gpusort_quantile_map_find(&sort.source, &plan, rows, &sort.wait, there, &use, test_stream) == 0, "%s: no map", what);
+	TEST_CHECK(gpusort_quantile_map_find(&sort.source, &plan, rows, &sort.wait, there, &use, test_stream) == 0,
+			   "%s: no map", what);
 	used = use.code_bits > 0 && rows >= CONSIDERED_ROWS;
 	if (used)
 		test_download(&map, there, sizeof(map));
@@ -340,7 +345,8 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	temp = test_device(temp_bytes);
 	TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes - 1, ids, NULL, (GpuSortStream) test_stream) != 0,
 			   "%s: sorted with too little memory", what);
-	TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed", what);
+	TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed",
+			   what);
 	check_ids(what, test_host_copy(ids, rows), right, rows);
 	sorted = test_host_copy(sort.sorted_partial_keys, rows);
 	for (uint32_t i = 0; i < rows; i++)
@@ -360,8 +366,8 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 		with_map = waits;
 		waits = 0;
 		sort.any_partial_keys = false;
-		TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed",
-				   what);
+		TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0,
+				   "%s: failed", what);
 		check_ids(what, test_host_copy(ids, rows), right, rows);
 		sorted = test_host_copy(sort.sorted_partial_keys, rows);
 		for (uint32_t i = 0; i < rows; i++)
@@ -369,8 +375,8 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 
 		waits = 0;
 		sort.sorted_partial_keys = NULL;
-		TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed",
-				   what);
+		TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0,
+				   "%s: failed", what);
 		check_ids(what, test_host_copy(ids, rows), right, rows);
 		TEST_CHECK(waits == with_map, "%s: %d waits, not %d", what, waits, with_map);
 	}

@@ -136,7 +136,8 @@ upload_refs(const Keys &keys)
 
 			memory.insert(memory.end(), keys.all.begin() + (size_t) row * keys.words,
 						  keys.all.begin() + (size_t) (row + 1) * keys.words);
-			refs.push_back(gpusort_ref_make((uint32_t) chunks.size(), (uint32_t) (8 * memory.size()), 8 * row_words, false));
+			refs.push_back(
+				gpusort_ref_make((uint32_t) chunks.size(), (uint32_t) (8 * memory.size()), 8 * row_words, false));
 			for (uint32_t w = 0; w < row_words; w++)
 				memory.push_back(test_random());
 		}

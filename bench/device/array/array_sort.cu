@@ -103,6 +103,24 @@ gpusort_array_sort_bytes(const GpuSortKeySource *source, uint32_t rows, uint32_t
 	return status;
 }
 
+/*
+ * Returns true if a plan made of some rows serves others as well, which have these statistics:
+ * if it subtracts nothing and keeps all bits that vary.  That it also may otherwise is not
+ * looked into.
+ */
+static bool
+plan_covers(const GpuSortPackPlan *plan, const GpuSortKeyStats *stats)
+{
+	for (uint32_t w = 0; w < plan->key_words; w++)
+	{
+		const GpuSortPackWord *word = &plan->words[w];
+
+		if (word->base != 0 || ((stats->key_or[w] ^ stats->key_and[w]) & ~word->kept) != 0)
+			return false;
+	}
+	return true;
+}
+
 /* Reads statistics back into the mirror.  Waits. */
 static int
 read_stats(const GpuSortKeyStats *stats, const GpuSortDeviceWait *wait, cudaStream_t stream)
@@ -137,7 +155,7 @@ guess_plan(const GpuSortKeySource *source, uint32_t rows, const GpuSortDeviceWai
 		(ended = read_stats(stats, wait, stream)) != 0)
 		return ended;
 	gpusort_pack_plan(plan, source->key_words, found);
-	*guessed = gpusort_pack_covers(plan, found) && !gpusort_key_stats_sorted(found, sampled) &&
+	*guessed = plan_covers(plan, found) && !gpusort_key_stats_sorted(found, sampled) &&
 		!gpusort_key_stats_reversed(found, sampled);
 	return cudaSuccess;
 }
@@ -225,7 +243,7 @@ gpusort_array_sort(const GpuSortKeySource *source, uint32_t rows, uint32_t limit
 	{
 		uint32_t *histogram;
 
-		/* partial keys lie where the sort would make them, the rest of temp is that of a sort to which they are given */
+		/* partial keys lie where the sort would make them; the rest of temp is for a sort that is given them */
 		sort.partial_keys = (uint32_t *) ((char *) temp + start);
 		(void) gpusort_region_lay(&start, rows * sizeof(uint32_t));
 		ended = gpusort_device_sort_begin(&sort, (char *) temp + start, temp_bytes - start, &histogram, stream);
@@ -238,13 +256,13 @@ gpusort_array_sort(const GpuSortKeySource *source, uint32_t rows, uint32_t limit
 	if (ended != 0 || (ended = read_stats(stats, wait, (cudaStream_t) stream)) != 0)
 		return ended;
 
-	if (checked && gpusort_quantile_map_wanted(mirrored_check(wait)) && gpusort_pack_covers(&plan, found))
+	if (checked && gpusort_quantile_map_wanted(mirrored_check(wait)) && plan_covers(&plan, found))
 	{
 		/* the sort makes the partial keys itself */
 		describe_array(source, &plan, rows, limit, wait, &sort);
 		start = stats_bytes();
 	}
-	else if (!guessed || !gpusort_pack_covers(&plan, found))
+	else if (!guessed || !plan_covers(&plan, found))
 	{
 		/* a plan needs all statistics */
 		if (guessed &&

@@ -155,7 +155,8 @@ static int
 start_array(const GpuSortKeySource *source, uint32_t first_word, uint32_t rows, GpuSortKeyStats *stats,
 			uint32_t step, const ArrayPartialKeys *wanted, cudaStream_t stream)
 {
-	const uint64_t stride = (KIND == GPUSORT_KEYS_WORDS ? source->stride_words * sizeof(uint64_t) : sizeof(Word)) * step;
+	const uint64_t stride =
+		(KIND == GPUSORT_KEYS_WORDS ? source->stride_words * sizeof(uint64_t) : sizeof(Word)) * step;
 	const uint32_t threads = wanted->partial_keys != NULL ? GPUSORT_PARTIAL_KEY_THREADS : GPUSORT_STATS_THREADS;
 	const uint32_t most = wanted->partial_keys != NULL ? GPUSORT_PARTIAL_KEY_BLOCKS : GPUSORT_STATS_ARRAY_BLOCKS;
 	const uint32_t items = GPUSORT_STATS_ITEMS(WORDS * sizeof(Word), wanted->partial_keys != NULL);
@@ -166,15 +167,14 @@ start_array(const GpuSortKeySource *source, uint32_t first_word, uint32_t rows, 
 	if (blocks > most)
 		blocks = most;
 	if (wanted->partial_keys != NULL && wanted->digits > 0)
-		GPUSORT_START_KERNEL_SHARED_OF((array_stats<Word, KIND, WORDS, true, GPUSORT_PARTIAL_KEY_THREADS>), blocks, threads,
-									   GPUSORT_HISTOGRAM_SHARED(wanted->digits),
-									   GPUSORT_HISTOGRAM_SHARED(GPUSORT_MAX_PASSES), stream,
-									   (const char *) source->base, (uint32_t) stride, source->key_words, first_word,
-									   rows, stats, *wanted);
+		GPUSORT_START_KERNEL_SHARED_OF(
+			(array_stats<Word, KIND, WORDS, true, GPUSORT_PARTIAL_KEY_THREADS>), blocks, threads,
+			GPUSORT_HISTOGRAM_SHARED(wanted->digits), GPUSORT_HISTOGRAM_SHARED(GPUSORT_MAX_PASSES), stream,
+			(const char *) source->base, (uint32_t) stride, source->key_words, first_word, rows, stats, *wanted);
 	else if (wanted->partial_keys != NULL)
-		GPUSORT_START_KERNEL((array_stats<Word, KIND, WORDS, true, GPUSORT_PARTIAL_KEY_THREADS>), blocks, threads, stream,
-							 (const char *) source->base, (uint32_t) stride, source->key_words, first_word, rows, stats,
-							 *wanted);
+		GPUSORT_START_KERNEL((array_stats<Word, KIND, WORDS, true, GPUSORT_PARTIAL_KEY_THREADS>), blocks, threads,
+							 stream, (const char *) source->base, (uint32_t) stride, source->key_words, first_word,
+							 rows, stats, *wanted);
 	else
 		GPUSORT_START_KERNEL((array_stats<Word, KIND, WORDS, false, GPUSORT_STATS_THREADS>), blocks, threads, stream,
 							 (const char *) source->base, (uint32_t) stride, source->key_words, first_word, rows, stats,
@@ -218,8 +218,8 @@ pass_over_array(const GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *
 						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, 3>(source, w, rows, stats, step, wanted, on);
 						break;
 					default:
-						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, GPUSORT_STATS_GROUP>(source, w, rows,
-																								stats, step, wanted, on);
+						status = start_array<uint64_t, GPUSORT_KEYS_WORDS, GPUSORT_STATS_GROUP>(source, w, rows, stats,
+																								step, wanted, on);
 						break;
 				}
 			}

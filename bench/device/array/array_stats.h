@@ -25,7 +25,7 @@ extern int gpusort_key_stats_sample(const GpuSortKeySource *source, uint32_t row
 
 /*
  * As gpusort_key_stats_array, and the rows' partial keys by a plan on the way: where the plan
- * is guessed, and the statistics tell whether it serves (gpusort_pack_covers).  That needs
+ * is guessed, and the statistics tell whether it serves.  That needs
  * no minimum and no maximum, so these are left as they are.
  * Adds the partial keys' digits to histogram as radix_sort.h wants them, if that is not
  * NULL.  Keys have GPUSORT_STATS_GROUP (key_stats.cuh) words at most.

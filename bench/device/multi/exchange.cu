@@ -111,7 +111,7 @@ find_bin(const SplitterTable<Key> *table, int levels, Key key, uint32_t row)
 	return bin;
 }
 
-/* Returns the sum of the values of the threads before this one, and in *total that of all.  By all threads of a block. */
+/* Returns the sum of the values of the threads before this one, and in *total that of all.  All threads of a block. */
 static __device__ inline uint64_t
 block_exclusive_scan(uint64_t value, uint64_t *total)
 {

@@ -139,7 +139,8 @@ list_pieces(const GpuSortMulti *multi, uint32_t bin, GpuSortMultiSlot *slot)
 
 		if (rows == 0)
 			continue;
-		piece->from_row = (uint64_t) index * multi->chunk_rows + multi->piece_offsets[(size_t) chunk * multi->bins + bin];
+		piece->from_row =
+			(uint64_t) index * multi->chunk_rows + multi->piece_offsets[(size_t) chunk * multi->bins + bin];
 		piece->source = source;
 		piece->rows = rows;
 		piece->to_row = to_row;

@@ -109,7 +109,8 @@ set_room(GpuSortMulti *multi, const GpuSortMultiConfig *config)
 		multi->config.sample_per_bin = GPUSORT_MULTI_SAMPLE;
 	multi->chunk_room = config->chunk_rows != 0 ? config->chunk_rows : GPUSORT_MULTI_CHUNK_BYTES / row_bytes;
 	if (multi->chunk_room >= GPUSORT_MULTI_CHUNK_ALIGNED)
-		multi->chunk_room = (uint32_t) divide_up(multi->chunk_room, GPUSORT_MULTI_CHUNK_UNIT) * GPUSORT_MULTI_CHUNK_UNIT;
+		multi->chunk_room =
+			(uint32_t) divide_up(multi->chunk_room, GPUSORT_MULTI_CHUNK_UNIT) * GPUSORT_MULTI_CHUNK_UNIT;
 	multi->chunk_room = (uint32_t) std::min((uint64_t) multi->chunk_room,
 											divide_up(rows, multi->device_count) + GPUSORT_MULTI_CHUNK_UNIT);
 

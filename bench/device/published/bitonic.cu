@@ -229,7 +229,8 @@ cut_temp(GpuSortTemp *temp, uint32_t rows, int key_bytes, bool with_ids)
 {
 	Buffers buffers;
 
-	buffers.words = gpusort_take<char>(temp, padded(rows) * gpusort_word_bytes(key_bytes, with_ids) * (MOST_STEPS == 0 ? 2 : 1));
+	buffers.words =
+		gpusort_take<char>(temp, padded(rows) * gpusort_word_bytes(key_bytes, with_ids) * (MOST_STEPS == 0 ? 2 : 1));
 	return buffers;
 }
 

@@ -92,8 +92,10 @@ gpusort_cut_and_sort(const GpuSortReferenceArgs *args, cudaStream_t stream)
 }
 
 /* Calls function<Key, WITH_IDS>(...) as args want it. */
-#define GPUSORT_BY_TYPE(args, function, ...) \
-	((args)->key_bytes == 4 ? ((args)->ids_out != NULL ? function<uint32_t, true>(__VA_ARGS__) : function<uint32_t, false>(__VA_ARGS__)) : ((args)->ids_out != NULL ? function<uint64_t, true>(__VA_ARGS__) : function<uint64_t, false>(__VA_ARGS__)))
+#define GPUSORT_BY_TYPE(args, function, ...)                                                                          \
+	((args)->key_bytes == 4                                                                                           \
+		 ? ((args)->ids_out != NULL ? function<uint32_t, true>(__VA_ARGS__) : function<uint32_t, false>(__VA_ARGS__)) \
+		 : ((args)->ids_out != NULL ? function<uint64_t, true>(__VA_ARGS__) : function<uint64_t, false>(__VA_ARGS__)))
 
 /* ---- prefix sums (prefix_sum.cu) ---- */
 

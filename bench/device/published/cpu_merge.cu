@@ -110,11 +110,11 @@ reverse(Vector4 *v)
 INLINE void
 sort_lanes(Vector8 *v)
 {
-	static const unsigned char pairs[19][2] = {
-		{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3}, {4, 6}, {5, 7}, {1, 2}, {5, 6}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {2, 4}, {3, 5}, {1, 2}, {3, 4}, {5, 6}};
+	static const unsigned char low[] = {0, 2, 4, 6, 0, 1, 4, 5, 1, 5, 0, 1, 2, 3, 2, 3, 1, 3, 5};
+	static const unsigned char high[] = {1, 3, 5, 7, 2, 3, 6, 7, 2, 6, 4, 5, 6, 7, 4, 5, 2, 4, 6};
 
 	for (int i = 0; i < 19; i++)
-		order(&v[pairs[i][0]], &v[pairs[i][1]]);
+		order(&v[low[i]], &v[high[i]]);
 }
 
 INLINE void

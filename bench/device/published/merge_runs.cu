@@ -115,8 +115,8 @@ merge_keys(const Key *keys, uint64_t first_count, uint64_t count, Key *merged, u
 
 	if (count == 0)
 		return cudaSuccess;
-	GPUSORT_START_KERNEL(find_cuts<Key>, (unsigned int) (tiles / THREADS + 1), THREADS, stream, keys, first_count, count,
-						 cuts);
+	GPUSORT_START_KERNEL(find_cuts<Key>, (unsigned int) (tiles / THREADS + 1), THREADS, stream, keys, first_count,
+						 count, cuts);
 	GPUSORT_TRY_STARTED();
 	GPUSORT_START_KERNEL(merge_tiles<Key>, (unsigned int) tiles, THREADS, stream, keys, first_count, count,
 						 (const uint64_t *) cuts, merged);

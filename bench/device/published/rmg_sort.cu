@@ -262,7 +262,9 @@ stretch_of(const GpuSortMultiContext *context, const Bucket *bucket, int d, uint
 {
 	const GpuSortReferenceDevice *device = &context->devices.device[d];
 	const Lane *lane = &context->lanes[d];
-	const Piece *piece = &context->pieces[0][(uint64_t) (bucket - context->buckets[0]) * (uint64_t) context->devices.count + (uint64_t) d];
+	const Piece *piece =
+		&context
+			 ->pieces[0][(uint64_t) (bucket - context->buckets[0]) * (uint64_t) context->devices.count + (uint64_t) d];
 	const size_t bytes = piece->offset * (size_t) context->devices.key_bytes;
 	GpuSortRmgStretch stretch;
 
@@ -314,7 +316,8 @@ scatter_digits(GpuSortMultiContext *context, int d)
 {
 	GpuSortReferenceDevices *devices = &context->devices;
 	GpuSortReferenceDevice *device = &devices->device[d];
-	const uint64_t all = gpusort_reference_min(context->chunk, context->rows - gpusort_reference_min(context->chunk * (uint64_t) d, context->rows));
+	const uint64_t all = gpusort_reference_min(
+		context->chunk, context->rows - gpusort_reference_min(context->chunk * (uint64_t) d, context->rows));
 	uint64_t tiles = 0;
 
 	GPUSORT_TRY(cudaSetDevice(device->ordinal));

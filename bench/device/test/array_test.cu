@@ -179,8 +179,10 @@ check_array(const char *what, GpuSortKeyKind kind, const std::vector<Value> &val
 	TEST_CHECK(status == 0, "%s: status %d", what, status);
 	check_ids(what, test_host_copy(ids, wanted), right, wanted);
 	test_check_guards();
-	TEST_CHECK(rows == 0 || memcmp(test_host_copy((const Value *) source.base, rows).data(), values.data(), rows * sizeof(Value)) == 0,
-			   "%s: the array has changed", what);
+	TEST_CHECK(
+		rows == 0 ||
+			memcmp(test_host_copy((const Value *) source.base, rows).data(), values.data(), rows * sizeof(Value)) == 0,
+		"%s: the array has changed", what);
 	test_free_all();
 }
 
@@ -315,7 +317,8 @@ test_planned(void)
 				for (uint32_t i = 0; i < rows; i++)
 				{
 					/* a minimum that is worth to subtract, or none */
-					const uint64_t value = base > 0 ? UINT64_C(0x0FFFFF00) + test_below(700) : test_random() >> test_below(40);
+					const uint64_t value =
+						base > 0 ? UINT64_C(0x0FFFFF00) + test_below(700) : test_random() >> test_below(40);
 
 					memcpy(&memory[i * bytes], &value, bytes);
 					keys.all.push_back(kind == GPUSORT_KEYS_WORDS ? value : gpusort_plain_key(kind, memory.data(), i));
@@ -377,7 +380,8 @@ check_mapped_array(const char *what, GpuSortKeyKind kind, const std::vector<Valu
 	source.stride_words = 1;
 	source.base = test_device_copy(values);
 	for (uint32_t i = 0; i < rows; i++)
-		keys.all.push_back(kind == GPUSORT_KEYS_WORDS ? (uint64_t) values[i] : gpusort_plain_key(kind, values.data(), i));
+		keys.all.push_back(kind == GPUSORT_KEYS_WORDS ? (uint64_t) values[i]
+													  : gpusort_plain_key(kind, values.data(), i));
 	plan = plan_of(keys);
 	TEST_CHECK(gpusort_quantile_map_find(&source, &plan, rows, &wait, map, &use, test_stream) == 0, "%s: no map", what);
 	TEST_CHECK((use.code_bits > 0) == mapped, "%s: codes of %u bits", what, use.code_bits);

@@ -17,7 +17,8 @@ make_keys(int distribution, int bits, uint64_t rows)
 	uint64_t seed = test_random();
 
 	for (uint64_t i = 0; i < rows; i++)
-		keys[i] = bits == 64 ? gpusort_distribution_key64(distribution, i, rows, seed) : gpusort_distribution_key32(distribution, i, rows, seed);
+		keys[i] = bits == 64 ? gpusort_distribution_key64(distribution, i, rows, seed)
+							 : gpusort_distribution_key32(distribution, i, rows, seed);
 	return keys;
 }
 
@@ -60,8 +61,8 @@ test_orders(int bits)
 			TEST_CHECK(zero[i] == 0, "zero: row %llu", (unsigned long long) i);
 			falling += i > 0 && nearly[i - 1] > nearly[i];
 		}
-		TEST_CHECK(rows < 1000 || (falling > 0.2 * (double) rows && falling < 0.5 * (double) rows), "nearly: %.0f of %llu rows fall",
-				   falling, (unsigned long long) rows);
+		TEST_CHECK(rows < 1000 || (falling > 0.2 * (double) rows && falling < 0.5 * (double) rows),
+				   "nearly: %.0f of %llu rows fall", falling, (unsigned long long) rows);
 	}
 	test_point("%d bits: sorted, nearly, reverse, zero", bits);
 }
@@ -88,8 +89,8 @@ test_spread(int bits)
 		uint64_t in_block = i / block;
 
 		TEST_CHECK(buckets[i] / bucket == i % block * 128 / block, "bucket: row %llu", (unsigned long long) i);
-		TEST_CHECK(staggered[i] / bucket == (in_block < 64 ? 2 * in_block + 1 : 2 * (in_block - 64)), "staggered: row %llu",
-				   (unsigned long long) i);
+		TEST_CHECK(staggered[i] / bucket == (in_block < 64 ? 2 * in_block + 1 : 2 * (in_block - 64)),
+				   "staggered: row %llu", (unsigned long long) i);
 	}
 	test_point("%d bits: uniform, gaussian, bucket, staggered", bits);
 }

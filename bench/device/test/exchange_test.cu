@@ -19,7 +19,8 @@ make_keys(uint64_t rows, int distribution, uint32_t key_bytes)
 	uint64_t seed = test_random();
 
 	for (uint64_t i = 0; i < rows; i++)
-		keys[i] = key_bytes == 4 ? gpusort_distribution_key32(distribution, i, rows, seed) : gpusort_distribution_key64(distribution, i, rows, seed);
+		keys[i] = key_bytes == 4 ? gpusort_distribution_key32(distribution, i, rows, seed)
+								 : gpusort_distribution_key64(distribution, i, rows, seed);
 	return keys;
 }
 
@@ -165,8 +166,8 @@ test_partition(void)
 	test_point("partition: rows around the sizes of warps, blocks and tiles");
 
 	for (uint32_t bins : {1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 129, 255, 256})
-		check_partition((uint32_t) std::min(test_rows, (uint64_t) 5000), GPUSORT_GAUSSIAN, bins % 2 ? 4 : 8, bins, 12345,
-						true);
+		check_partition((uint32_t) std::min(test_rows, (uint64_t) 5000), GPUSORT_GAUSSIAN, bins % 2 ? 4 : 8, bins,
+						12345, true);
 	test_point("partition: 1 to 256 bins");
 
 	/* more tiles than scan_tiles has threads */

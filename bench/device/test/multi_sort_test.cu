@@ -38,11 +38,12 @@ make_keys(uint64_t rows, int kind, uint32_t key_bytes)
 	for (uint64_t i = 0; i < rows; i++)
 	{
 		uint64_t random = gpusort_row_random(seed, i, 0);
-		uint64_t key = kind == KEYS_ZIPF_THREE ? gpusort_row_zipf(seed, i, 3.0, 1e6) : kind == KEYS_TWO_VALUES ? (random & 1) * 0x12345678
-			: kind == KEYS_LOW_BITS                                                                            ? random % 1000
-			: kind == KEYS_EXTREMES                                                                            ? (random % 8 == 0 ? random : 0 - (random >> 8 & 1))
-			: key_bytes == 4                                                                                   ? gpusort_distribution_key32(kind, i, rows, seed)
-																											   : gpusort_distribution_key64(kind, i, rows, seed);
+		uint64_t key = kind == KEYS_ZIPF_THREE ? gpusort_row_zipf(seed, i, 3.0, 1e6)
+			: kind == KEYS_TWO_VALUES          ? (random & 1) * 0x12345678
+			: kind == KEYS_LOW_BITS            ? random % 1000
+			: kind == KEYS_EXTREMES            ? (random % 8 == 0 ? random : 0 - (random >> 8 & 1))
+			: key_bytes == 4                   ? gpusort_distribution_key32(kind, i, rows, seed)
+											   : gpusort_distribution_key64(kind, i, rows, seed);
 
 		memcpy(&keys[i * key_bytes], &key, key_bytes);
 	}
@@ -67,7 +68,8 @@ in_order(const std::vector<char> &rows, uint32_t row_bytes, const std::vector<ui
 
 	result.reserve(rows.size());
 	for (uint32_t row : order)
-		result.insert(result.end(), rows.begin() + (size_t) row * row_bytes, rows.begin() + (size_t) (row + 1) * row_bytes);
+		result.insert(result.end(), rows.begin() + (size_t) row * row_bytes,
+					  rows.begin() + (size_t) (row + 1) * row_bytes);
 	return result;
 }
 
@@ -176,20 +178,25 @@ run_sort(GpuSortMulti *multi, const GpuSortMultiConfig *config, uint64_t rows, i
 	if (status != cudaSuccess)
 		return status;
 
-	std::vector<uint32_t> order = config->key_bytes == 4 ? right_order<uint32_t>(keys_before) : right_order<uint64_t>(keys_before);
+	std::vector<uint32_t> order =
+		config->key_bytes == 4 ? right_order<uint32_t>(keys_before) : right_order<uint64_t>(keys_before);
 	std::vector<char> right_keys = in_order(keys_before, config->key_bytes, order);
 	std::vector<char> right_ids((char *) order.data(), (char *) (order.data() + rows));
 	std::vector<char> right_payload = in_order(payload_before, payload_bytes, order);
-	const char *what = kind < GPUSORT_DISTRIBUTIONS ? gpusort_distribution_name(kind) : kind == KEYS_ZIPF_THREE ? "zipf3"
-		: kind == KEYS_TWO_VALUES                                                                               ? "two values"
-		: kind == KEYS_LOW_BITS                                                                                 ? "low bits"
-																												: "extremes";
+	const char *what = kind < GPUSORT_DISTRIBUTIONS ? gpusort_distribution_name(kind)
+		: kind == KEYS_ZIPF_THREE                   ? "zipf3"
+		: kind == KEYS_TWO_VALUES                   ? "two values"
+		: kind == KEYS_LOW_BITS                     ? "low bits"
+													: "extremes";
 
-	TEST_CHECK(wanted.keys && wanted.in_place ? keys == right_keys : keys_out.is(right_keys, wanted.keys) && keys == keys_before,
+	TEST_CHECK(wanted.keys && wanted.in_place ? keys == right_keys
+											  : keys_out.is(right_keys, wanted.keys) && keys == keys_before,
 			   "%llu rows, %s, %d devices: keys are wrong", (unsigned long long) rows, what, config->device_count);
 	TEST_CHECK(ids_out.is(right_ids, wanted.ids), "%llu rows, %s, %d devices: ids are wrong", (unsigned long long) rows,
 			   what, config->device_count);
-	TEST_CHECK(wanted.payload && wanted.in_place ? payload == right_payload : payload_out.is(right_payload, wanted.payload) && payload == payload_before,
+	TEST_CHECK(wanted.payload && wanted.in_place
+				   ? payload == right_payload
+				   : payload_out.is(right_payload, wanted.payload) && payload == payload_before,
 			   "%llu rows, %s, %d devices: payload is wrong", (unsigned long long) rows, what, config->device_count);
 	for (int i = 0; i < config->device_count; i++)
 	{
@@ -293,7 +300,8 @@ test_outputs(void)
 		config.chunk_rows = 900;
 		config.bins_per_device = 2;
 		for (int bits = 0; bits < 16; bits++)
-			check_sorts(&config, {2500}, {GPUSORT_BUCKET}, {(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0});
+			check_sorts(&config, {2500}, {GPUSORT_BUCKET},
+						{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0});
 	}
 	test_point("outputs that are not wanted, and outputs in the input's place");
 }
@@ -373,7 +381,8 @@ test_at_random(void)
 			sizes.push_back(test_below(rows + 1));
 			kinds.push_back((int) test_below(KEYS_KINDS));
 		}
-		check_sorts(&config, sizes, kinds, {test_below(4) > 0, test_below(4) > 0, test_below(4) > 0, test_below(4) == 0});
+		check_sorts(&config, sizes, kinds,
+					{test_below(4) > 0, test_below(4) > 0, test_below(4) > 0, test_below(4) == 0});
 	}
 	test_point("%llu contexts at random", (unsigned long long) test_rounds);
 }

@@ -132,10 +132,12 @@ check_sort(const GpuSortReference *reference, const Input *input, bool with_ids,
 	bad_keys = differences(keys_out, input->right_keys.data(), key_bytes);
 	if (with_ids && reference->stable)
 		bad_ids = differences(ids_out, input->right_ids.data(), id_bytes);
-	TEST_CHECK(bad_keys == 0 && bad_ids == 0, "%s, %s, %u rows, %d-byte keys%s: %llu words of keys and %llu ids are wrong",
-			   reference->name, what, input->rows, input->key_bytes, with_ids ? " with ids" : "",
-			   (unsigned long long) bad_keys, (unsigned long long) bad_ids);
-	TEST_CHECK(differences(input->keys, keys_before.data(), key_bytes) == 0, "%s has changed its input", reference->name);
+	TEST_CHECK(bad_keys == 0 && bad_ids == 0,
+			   "%s, %s, %u rows, %d-byte keys%s: %llu words of keys and %llu ids are wrong", reference->name, what,
+			   input->rows, input->key_bytes, with_ids ? " with ids" : "", (unsigned long long) bad_keys,
+			   (unsigned long long) bad_ids);
+	TEST_CHECK(differences(input->keys, keys_before.data(), key_bytes) == 0, "%s has changed its input",
+			   reference->name);
 	host_free_all(reference->name);
 }
 
@@ -297,8 +299,9 @@ static void
 test_sizes(const GpuSortReference *reference)
 {
 	/* around warps, blocks, lines, vectors and tiles */
-	static const uint32_t sizes[] = {0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049,
-									 3071, 3073, 3839, 3840, 3841, 4096, 4097, 6145, 7681, 8192, 8193, 16384, 16385, 32768, 32769, 65537, 131073};
+	static const uint32_t sizes[] = {0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 255, 256,
+									 257, 1023, 1024, 1025, 2047, 2048, 2049, 3071, 3073, 3839, 3840, 3841,
+									 4096, 4097, 6145, 7681, 8192, 8193, 16384, 16385, 32768, 32769, 65537, 131073};
 
 	for (uint32_t size : sizes)
 	{
@@ -435,7 +438,8 @@ check_order(const Key *keys_in, const Key *keys_out, const uint32_t *ids, uint32
 		mine[HASH_OUT] += gpusort_row_random(0, key, 0);
 		if (i > 0 && keys_out[i - 1] > key)
 			mine[BAD_ROWS]++;
-		if (ids != NULL && (ids[i] >= rows || keys_in[ids[i]] != key || (i > 0 && keys_out[i - 1] == key && ids[i - 1] >= ids[i])))
+		if (ids != NULL &&
+			(ids[i] >= rows || keys_in[ids[i]] != key || (i > 0 && keys_out[i - 1] == key && ids[i - 1] >= ids[i])))
 			mine[BAD_ROWS]++;
 	}
 	for (int i = 0; i < FOUND; i++)

@@ -34,7 +34,8 @@ typedef enum Shape
 static const char *
 shape_name(int shape)
 {
-	static const char *const names[] = {"two values", "last digit", "borders", "zipf3", "half zero", "even", "mixed lengths"};
+	static const char *const names[] = {"two values", "last digit", "borders", "zipf3",
+										"half zero", "even", "mixed lengths"};
 
 	return shape < GPUSORT_DISTRIBUTIONS ? gpusort_distribution_name(shape) : names[shape - GPUSORT_DISTRIBUTIONS];
 }
@@ -63,7 +64,8 @@ make_key(int shape, int key_bytes, uint64_t row, uint64_t rows, uint64_t seed)
 		case SHAPE_MIXED:
 			return (test_random() & mask) >> random % (uint64_t) bits;
 		default:
-			return bits == 32 ? gpusort_distribution_key32(shape, row, rows, seed) : gpusort_distribution_key64(shape, row, rows, seed);
+			return bits == 32 ? gpusort_distribution_key32(shape, row, rows, seed)
+							  : gpusort_distribution_key64(shape, row, rows, seed);
 	}
 }
 
@@ -149,7 +151,8 @@ check_all(const GpuSortMultiReference *reference, int count)
 	Opened opened = open_reference(reference, count, test_rows, sizeof(Key));
 
 	/* shapes and key types take turns; many devices get cases at random only */
-	for (int shape = (int) (test_seed + sizeof(Key) / 4 + (unsigned int) count) % 2; shape < SHAPES && count <= 4; shape += 2)
+	for (int shape = (int) (test_seed + sizeof(Key) / 4 + (unsigned int) count) % 2; shape < SHAPES && count <= 4;
+		 shape += 2)
 	{
 		if (test_taken())
 			(void) check_sort<Key>(&opened, shape, test_rows);
@@ -201,7 +204,8 @@ test_rmg_claims(void)
 	times = check_sort<uint32_t>(&opened, SHAPE_EVEN, rows);
 	TEST_CHECK(times.passes == 1, "uniform keys took %d passes", times.passes);
 	TEST_CHECK(times.fullest <= chunk + 2 * (chunk / 200), "%llu keys on a device", (unsigned long long) times.fullest);
-	TEST_CHECK(times.sent > rows / 2 && times.sent < rows, "%llu uniform keys were sent", (unsigned long long) times.sent);
+	TEST_CHECK(times.sent > rows / 2 && times.sent < rows, "%llu uniform keys were sent",
+			   (unsigned long long) times.sent);
 	times = check_sort<uint32_t>(&opened, GPUSORT_ZERO, rows);
 	TEST_CHECK(times.passes == 4, "equal keys took %d passes", times.passes);
 	TEST_CHECK(times.sent == 0, "%llu equal keys were sent", (unsigned long long) times.sent);
@@ -334,8 +338,8 @@ check_merge(uint64_t first_count, uint64_t count, int shape)
 
 	TEST_CUDA(gpusort_merge_runs(runs, first_count, count, sizeof(Key), merged, temp, test_stream));
 	std::sort(keys.begin(), keys.end());
-	TEST_CHECK(test_host_copy(merged, count) == keys, "%llu and %llu keys: wrong order", (unsigned long long) first_count,
-			   (unsigned long long) (count - first_count));
+	TEST_CHECK(test_host_copy(merged, count) == keys, "%llu and %llu keys: wrong order",
+			   (unsigned long long) first_count, (unsigned long long) (count - first_count));
 	test_free_all();
 }
 
