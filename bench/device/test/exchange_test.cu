@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * exchange_test.cu
- *	  Splitters, partition and the reading of pieces (cuda/multi/exchange.h), against
+ *	  Splitters, partition and the reading of pieces (multi/exchange.h), against
  *	  what they should be by definition.  Prints TAP.
  *
  *-------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * multi_sort_test.cu
- *	  Sorts over several devices, host to host (cuda/multi/multi_sort.h), against
+ *	  Sorts over several devices, host to host (multi/multi_sort.h), against
  *	  std::stable_sort.  Prints TAP.
  *
  * With fewer GPUs than a case wants, ordinals repeat: a GPU then plays several

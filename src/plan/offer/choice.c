@@ -33,7 +33,7 @@ static const GpuSortGuess estimated = {.groups = 1};
 
 /* Returns a place with PostgreSQL's path in it; taken is that with what takes places below it. */
 GpuSortChoice
-gpusort_choice_begin(const GpuSortPlace *place, const Path *path, Path *taken)
+gpusort_choice_begin(const GpuSortPathPlace *place, const Path *path, Path *taken)
 {
 	GpuSortChoice choice = {
 		.place = place,
@@ -54,7 +54,7 @@ gpusort_choice_begin(const GpuSortPlace *place, const Path *path, Path *taken)
 static bool
 fits(const GpuSortChoice *choice, const Path *path)
 {
-	const GpuSortPlace *place = choice->place;
+	const GpuSortPathPlace *place = choice->place;
 	const Path *native = choice->native;
 	List *order = place->ordered ? native->pathkeys : place->last ? place->root->sort_pathkeys
 																  : NIL;
@@ -127,7 +127,7 @@ groups(const Path *path)
 static bool
 worst_is_no_worse(const GpuSortChoice *choice, const Path *ours, const GpuSortGuess *guesses, int count)
 {
-	const GpuSortPlace *place = choice->place;
+	const GpuSortPathPlace *place = choice->place;
 	double our_worst = 0;
 	double native_worst = 0;
 
@@ -173,7 +173,7 @@ static bool
 hashing_may_suffer(const GpuSortChoice *choice, const Path *ours)
 {
 	const GpuSortGuess many = {.groups = MORE_GROUPS};
-	const GpuSortPlace *place = choice->place;
+	const GpuSortPathPlace *place = choice->place;
 
 	return groups(choice->native) &&
 		gpusort_path_time(place->root, choice->native, place->first, &many) >=
@@ -184,7 +184,7 @@ hashing_may_suffer(const GpuSortChoice *choice, const Path *ours)
 void
 gpusort_choice_compete(GpuSortChoice *choice, Path *path)
 {
-	const GpuSortPlace *place = choice->place;
+	const GpuSortPathPlace *place = choice->place;
 	double time;
 	double margin;
 

@@ -13,7 +13,7 @@
 #include "nodes/pathnodes.h"
 
 /* A place in the tree of paths. */
-typedef struct GpuSortPlace
+typedef struct GpuSortPathPlace
 {
 	PlannerInfo *root;
 	double first; /* so many rows are wanted; -1: all */
@@ -22,12 +22,12 @@ typedef struct GpuSortPlace
 	bool shared;  /* processes of a Gather have a part of its rows each, which they read once */
 	bool last;    /* it gives the rows of its query: in its order, if that has one */
 	bool ordered; /* what reads it relies on the order of PostgreSQL's path */
-} GpuSortPlace;
+} GpuSortPathPlace;
 
 /* What could stand in a place. */
 typedef struct GpuSortChoice
 {
-	const GpuSortPlace *place;
+	const GpuSortPathPlace *place;
 	const Path *path;   /* PostgreSQL's */
 	const Path *native; /* the same with what takes places below it */
 	List *joins;        /* rels that native joins */
@@ -38,7 +38,7 @@ typedef struct GpuSortChoice
 	double own_time;  /* of path */
 } GpuSortChoice;
 
-extern GpuSortChoice gpusort_choice_begin(const GpuSortPlace *place, const Path *path, Path *taken);
+extern GpuSortChoice gpusort_choice_begin(const GpuSortPathPlace *place, const Path *path, Path *taken);
 extern void gpusort_choice_compete(GpuSortChoice *choice, Path *path);
 extern Path *gpusort_choice_end(const GpuSortChoice *choice);
 

@@ -65,7 +65,7 @@ struct GpuSortOffers
 
 static GpuSortOffers *offers = NULL;
 
-static Path *take(const GpuSortPlace *place, Path *path);
+static Path *take(const GpuSortPathPlace *place, Path *path);
 
 /* Begins to plan a statement, with offers or without; returns what is to be handed to end, whatever happens. */
 GpuSortOffers *
@@ -130,7 +130,7 @@ gpusort_offer(const RelOptInfo *rel, const Path *native, Path *path)
 
 /* The number of rows that a Limit wants of what is below it; -1: all, or nobody knows. */
 static double
-limit_of(const GpuSortPlace *place, const LimitPath *path)
+limit_of(const GpuSortPathPlace *place, const LimitPath *path)
 {
 	PlannerInfo *root = place->root;
 	bool known;
@@ -154,17 +154,17 @@ passes_on(const Path *path)
  * takes part, all rows are wanted, and sorts have room.
  */
 static bool
-may_share(const GpuSortPlace *place, const Path *path)
+may_share(const GpuSortPathPlace *place, const Path *path)
 {
 	return place->alone && place->once && place->first < 0 && gpusort_parallel_output && gpusort_spill && parallel_leader_participation &&
 		place->root->parse->commandType == CMD_SELECT && !(IsA(path, GatherPath) && ((const GatherPath *) path)->single_copy);
 }
 
 /* Where the child of a path is: link 0 or 1, or one of a list (2). */
-static GpuSortPlace
-place_below(const GpuSortPlace *place, const Path *path, int link)
+static GpuSortPathPlace
+place_below(const GpuSortPathPlace *place, const Path *path, int link)
 {
-	GpuSortPlace below = {
+	GpuSortPathPlace below = {
 		.root = place->root,
 		.first = -1,
 		.alone = place->alone,
@@ -237,14 +237,14 @@ place_below(const GpuSortPlace *place, const Path *path, int link)
 
 /* Returns a path with what takes the places below it: the same, if nothing does. */
 static Path *
-with_children(const GpuSortPlace *place, Path *path)
+with_children(const GpuSortPathPlace *place, Path *path)
 {
 	GpuSortPathChildren children = gpusort_path_children(path);
 	Path *copy = NULL;
 
 	if (gpusort_path_is_sort(path) && !((GpuSortPath *) path)->gathered)
 	{
-		const GpuSortPlace below = place_below(place, path, 0);
+		const GpuSortPathPlace below = place_below(place, path, 0);
 		Path *input = gpusort_path_input(path);
 		Path *taken = take(&below, input);
 
@@ -253,7 +253,7 @@ with_children(const GpuSortPlace *place, Path *path)
 	for (int i = 0; i < 2; i++)
 	{
 		Path *child = children.links[i] != NULL ? *children.links[i] : NULL;
-		const GpuSortPlace below = place_below(place, path, i);
+		const GpuSortPathPlace below = place_below(place, path, i);
 		Path *taken = child != NULL ? take(&below, child) : NULL;
 
 		if (taken == child)
@@ -265,7 +265,7 @@ with_children(const GpuSortPlace *place, Path *path)
 	}
 	if (children.list != NULL)
 	{
-		const GpuSortPlace below = place_below(place, path, 2);
+		const GpuSortPathPlace below = place_below(place, path, 2);
 		List *list = NIL;
 		bool safe = path->parallel_safe;
 		bool changed = false;
@@ -331,7 +331,7 @@ compete_offers(GpuSortChoice *choice, const RelOffers *of_rel)
 
 /* Has all that could stand in a place compete for it; paths of PostgreSQL's are there with what takes places below. */
 static Path *
-choose(const GpuSortPlace *place, Path *path, const RelOffers *of_rel, const RelOffers *of_order)
+choose(const GpuSortPathPlace *place, Path *path, const RelOffers *of_rel, const RelOffers *of_order)
 {
 	Path *taken = with_children(place, path);
 	const bool joins = IsA(taken, HashPath) || IsA(taken, MergePath);
@@ -356,7 +356,7 @@ choose(const GpuSortPlace *place, Path *path, const RelOffers *of_rel, const Rel
 
 /* The same below a Gather, of a partial path: what takes its place is one, too. */
 static Path *
-choose_shared(const GpuSortPlace *place, Path *path)
+choose_shared(const GpuSortPathPlace *place, Path *path)
 {
 	Path *taken = with_children(place, path);
 	GpuSortChoice choice;
@@ -385,7 +385,7 @@ ask(const RelOptInfo *rel, const Path *native)
 
 /* Returns what is to stand in a place, where PostgreSQL has path. */
 static Path *
-take(const GpuSortPlace *place, Path *path)
+take(const GpuSortPathPlace *place, Path *path)
 {
 	List *ordered = place->root->upper_rels[UPPERREL_ORDERED];
 	RelOffers *of_rel = NULL;
@@ -434,7 +434,7 @@ is_cte(const PlannerInfo *root)
 
 /* What is saved by a path that is taken in the place of PostgreSQL's, with which it begins alike. */
 static double
-saved_time(const GpuSortPlace *place, Path *native, Path *taken)
+saved_time(const GpuSortPathPlace *place, Path *native, Path *taken)
 {
 	static const GpuSortGuess estimated = {.groups = 1};
 	GpuSortPathChildren ours = gpusort_path_children(taken);
@@ -448,7 +448,7 @@ saved_time(const GpuSortPlace *place, Path *native, Path *taken)
 	/* The model knows only the cost of such a node, of a Limit say, which is that of both. */
 	for (int i = 0; i < 2; i++)
 	{
-		const GpuSortPlace below = place_below(place, native, i);
+		const GpuSortPathPlace below = place_below(place, native, i);
 
 		if (theirs.links[i] != NULL && ours.links[i] != NULL)
 			saved += saved_time(&below, *theirs.links[i], *ours.links[i]);
@@ -463,7 +463,7 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 	static const GpuSortGuess estimated = {.groups = 1};
 	Path *cheapest = NULL;
 	Path *taken = NULL;
-	GpuSortPlace chosen = {0};
+	GpuSortPathPlace chosen = {0};
 	ListCell *cell;
 
 	if (!is_planned_alone(root))
@@ -471,7 +471,7 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 	foreach(cell, final_rel->pathlist)
 	{
 		Path *path = lfirst(cell);
-		GpuSortPlace place = {
+		GpuSortPathPlace place = {
 			.root = root,
 			.first = -1,
 			.alone = root->parent_root == NULL || is_cte(root) || !path->parallel_safe,
