@@ -26,7 +26,7 @@ sub costs
 my ($status, $output) = costs('first.csv', split(/ /, "-n 1000,10000,30000 -r 2 -W 1"));
 is($status, 0, 'bench/costs') or diag $output;
 unlike($output, qr/no plan of/, 'every plan is the one that is meant') or diag $output;
-like($output, qr/^suggested: gpusort\.setup_cost = [\d.]+, gpusort\.row_cost = [\d.]+;/m, 'suggests settings') or diag $output;
+like($output, qr/^suggested: gpusort\.setup_cost = [\d.]+, gpusort\.row_cost = [\d.]+$/m, 'suggests settings') or diag $output;
 my %times;
 open my $file, '<', "$scratch/first.csv" or die "$scratch/first.csv: $!";
 while (<$file>)
@@ -43,6 +43,7 @@ is($times{'first int88 10000'}{"$_-first"}, 10, "the first sort of ten connectio
 like($output, qr/^given settings: gpusort is chosen at 0 of 27 points/m, 'an earlier run can be looked at again; never chosen');
 ($status, $output) = costs('always.csv', '-f', "$scratch/first.csv", '-s', 'gpusort.setup_cost=0,gpusort.row_cost=0');
 like($output, qr/^given settings: gpusort is chosen at 27 of 27 points/m, 'always chosen');
+like($output, qr/^int88 +0 +64MB +\S+ +1000\b/m, 'from the fewest rows on') or diag $output;
 ($status, $output) = costs('some.csv', '-f', "$scratch/first.csv", '-s', 'gpusort.setup_cost=0,gpusort.row_cost=0,gpusort.min_rows=5000');
 like($output, qr/^given settings: gpusort is chosen at 18 of 27 points/m, 'chosen for many rows');
 
