@@ -87,7 +87,7 @@ cuda-engine:
 	$(MAKE) -C cuda NVCC=$(NVCC)
 
 # Programs and links of documents work where they are installed.
-DOCUMENTS = $(shell script/documents)
+DOCUMENTS = $(shell script/lib/documents)
 documentdir = $(docdir)/extension/gpusort
 
 install: install-documents

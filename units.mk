@@ -25,7 +25,7 @@ CUDA_ENGINE_UNITS = $(call gpusort_units,cuda/engine,cu)
 MULTI_SORT_UNITS = $(call gpusort_units,cuda/multi,cu)
 
 # The id of what is built, as build/build_id.h.
-$(shell $(GPUSORT_TOP)script/id-of-build)
+$(shell $(GPUSORT_TOP)script/lib/id-of-build)
 BUILD_ID_INCLUDE = -I$(GPUSORT_TOP)build
 
 # The published sorts, for tests and the device benchmark.

@@ -2,7 +2,7 @@
 # comes through, and sorts are gpusort's on the other side.
 #
 # pg_upgrade wants two installations of PostgreSQL that both have gpusort: GPUSORT_OLD_PG_CONFIG names
-# the older one (script/test-upgrade installs it, script/test-matrix --upgrade also makes two).
+# the older one (script/test upgrade has both).
 use strict;
 use warnings;
 
@@ -163,7 +163,7 @@ sub test_pg_upgrade
 subtest 'dump' => \&test_dump;
 subtest 'pg_upgrade' => sub {
 	my $old_config = $ENV{GPUSORT_OLD_PG_CONFIG};
-	plan skip_all => 'GPUSORT_OLD_PG_CONFIG names no older PostgreSQL: script/test-upgrade has one' unless $old_config;
+	plan skip_all => 'GPUSORT_OLD_PG_CONFIG names no older PostgreSQL: script/test upgrade has one' unless $old_config;
 	test_pg_upgrade($old_config);
 };
 done_testing();
