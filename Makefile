@@ -11,8 +11,8 @@
 #   make check-engine-host  the host engine alone
 #   make check-libc         the keys of the C library's collations
 #   make check-device       the device library and the reference sorts, emulated; ENGINE=cuda on a GPU host
-#   make tests-service tests-engine tests-libc tests-device    compiles what these run, so that they can run
-#                           side by side (CUDA emulated; tests-device ENGINE=cuda for a GPU)
+#   make tests-service tests-engine tests-engine-host tests-libc tests-device    compiles what these run, so that
+#                           they can run side by side (CUDA emulated; tests-device ENGINE=cuda for a GPU)
 #
 #   NVCC=                   without the cuda engine
 #   DOCUMENTS=              without README.md, documents and benchmarks: into documentdir, else below docdir
@@ -143,6 +143,9 @@ tests-libc:
 tests-emulate:
 	$(MAKE) -C test/emulate all
 
+tests-engine-host:
+	$(MAKE) -C test/engine host
+
 tests-engine: tests-emulate
 	$(MAKE) -C test/engine all
 
@@ -161,4 +164,4 @@ clean-parts:
 	for d in cuda test/service test/engine test/libc test/device bench/device; do $(MAKE) -C $$d clean; done
 
 .PHONY: dist install-documents uninstall-documents gpusortd-faults cuda-engine install-service uninstall-service check-service check-engine check-engine-host check-libc check-device \
-	tests-service tests-emulate tests-engine tests-libc tests-device clean-parts
+	tests-service tests-emulate tests-engine tests-engine-host tests-libc tests-device clean-parts
