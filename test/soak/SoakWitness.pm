@@ -63,10 +63,12 @@ sub tables
 sub new
 {
 	my ($class, $node, $kind) = @_;
-	my $self = bless { kind => $kind, session => $node->session, due => time, right => 0, wrong => [], errors => {} }, $class;
+	my $self = bless { kind => $kind, session => $node->session, due => time, right => 0, wrong => [], errors => {} },
+		$class;
 
 	$self->{session}->run('SET gpusort.force = on');
-	$self->{session}->run('SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0') if $kind =~ /^(?:workers|windows)$/;
+	$self->{session}->run('SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; '
+		. 'SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0') if $kind =~ /^(?:workers|windows)$/;
 	return $self;
 }
 
@@ -118,7 +120,8 @@ sub _judge
 	$self->{errors}{$_}++ for @states;
 	if (@states)
 	{
-		push @{ $self->{wrong} }, "$self->{kind}: $self->{sql}\n$err" if $states[0] ne '58000' || grep { !/^(?:58000|25P02)$/ } @states;
+		push @{ $self->{wrong} }, "$self->{kind}: $self->{sql}\n$err"
+			if $states[0] ne '58000' || grep { !/^(?:58000|25P02)$/ } @states;
 		$self->{open} = 0;
 		return $self->_ask('ROLLBACK', '');
 	}
@@ -128,7 +131,8 @@ sub _judge
 	}
 	else
 	{
-		push @{ $self->{wrong} }, "$self->{kind}: $self->{sql}\n" . ($out eq '' ? "no answer: $err" : substr($out, 0, 200) . " instead of $self->{answer}");
+		push @{ $self->{wrong} }, "$self->{kind}: $self->{sql}\n"
+			. ($out eq '' ? "no answer: $err" : substr($out, 0, 200) . " instead of $self->{answer}");
 	}
 	return;
 }
