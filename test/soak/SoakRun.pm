@@ -137,7 +137,9 @@ sub _measure
 {
 	my ($self, $settle) = @_;
 	my $node = $self->{node};
-	my $busy = q{SELECT concat_ws(', ', (SELECT 'sorts of ' || string_agg(pid::text, ' ') FROM gpusort_jobs), (SELECT string_agg(format('%s: %s jobs, %s bytes', name, jobs, memory_used), ', ') FROM gpusort_devices WHERE jobs > 0 OR memory_used > 0))};
+	my $busy = q{SELECT concat_ws(', ', (SELECT 'sorts of ' || string_agg(pid::text, ' ') FROM gpusort_jobs),
+		(SELECT string_agg(format('%s: %s jobs, %s bytes', name, jobs, memory_used), ', ') FROM gpusort_devices
+			WHERE jobs > 0 OR memory_used > 0))};
 
 	$self->{faults}->release;
 	$_->rest for @{ $self->{witnesses} };
@@ -259,7 +261,8 @@ sub _part
 		if (time > $next_line)
 		{
 			$next_line += 60;
-			$self->_say('faults: %s', join ', ', map { "$_ $self->{faults}{counts}{$_}" } sort keys %{ $self->{faults}{counts} });
+			my $counts = $self->{faults}{counts};
+			$self->_say('faults: %s', join ', ', map { "$_ $counts->{$_}" } sort keys %$counts);
 		}
 		sleep 0.03;
 	}
@@ -291,7 +294,8 @@ sub _stop_server
 	(undef, my @lines) = bad_lines($node->logfile, 0);
 	$self->{restarts} += grep { /terminating any other active/ } @lines;
 	$self->_wrong(map { chomp; "the server's log: $_" } grep { $_ !~ $of_faults } @lines);
-	$self->{by_name}{'ends of services'}{$1}++ while $log =~ /sort service \(PID \d+\) (?:was terminated by |exited with )([\w ]*\d+)/g;
+	$self->{by_name}{'ends of services'}{$1}++
+		while $log =~ /sort service \(PID \d+\) (?:was terminated by |exited with )([\w ]*\d+)/g;
 	return;
 }
 
