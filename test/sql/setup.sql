@@ -136,15 +136,17 @@ CREATE FUNCTION gs.forced_digest(query text) RETURNS text LANGUAGE sql
 SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
 AS $$ SELECT gs.digest(query) $$;
 
--- All nodes of a kind in EXPLAIN (ANALYZE, VERBOSE).
-CREATE FUNCTION gs.nodes(query text, kind text) RETURNS SETOF jsonb LANGUAGE plpgsql
+-- All nodes of a kind in EXPLAIN (ANALYZE, VERBOSE), or of all of gpusort's kinds.
+CREATE FUNCTION gs.nodes(query text, kind text DEFAULT NULL) RETURNS SETOF jsonb LANGUAGE plpgsql
 SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
 AS $$
 DECLARE
 	plan json;
 BEGIN
 	EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, TIMING OFF, FORMAT JSON) ' || query INTO plan;
-	RETURN QUERY SELECT jsonb_path_query(plan::jsonb, 'strict $.** ? (@."Custom Plan Provider" == $kind)', jsonb_build_object('kind', kind));
+	RETURN QUERY SELECT n
+	FROM jsonb_path_query(plan::jsonb, 'strict $.** ? (@."Custom Plan Provider" starts with "GpuSort")') n
+	WHERE kind IS NULL OR n->>'Custom Plan Provider' = kind;
 END $$;
 
 -- A query for the number of another's rows, and a sum over all that does not depend on their order.
