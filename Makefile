@@ -12,8 +12,8 @@
 #   make check-libc         the keys of the C library's collations
 #   make check-device       the device library, emulated; ENGINE=cuda on a GPU host
 #   make check-research     what is not shipped, in bench/device: likewise
-#   make tests-service tests-engine tests-libc tests-device tests-research    compiles what these run, so that
-#                           they can run side by side (CUDA emulated; with ENGINE=cuda the last two for a GPU)
+#   make tests-service tests-engine tests-engine-host tests-libc tests-device tests-research    compiles what
+#                           these run, so that they can run side by side (CUDA emulated; with ENGINE=cuda the last two for a GPU)
 #
 #   NVCC=                   without the cuda engine
 #   DOCUMENTS=              without README.md, documents and benchmarks: into documentdir, else below docdir
@@ -88,7 +88,7 @@ cuda-engine:
 	$(MAKE) -C cuda NVCC=$(NVCC)
 
 # Programs and links of documents work where they are installed.
-DOCUMENTS = $(shell script/documents)
+DOCUMENTS = $(shell script/lib/documents)
 documentdir = $(docdir)/extension/gpusort
 
 install: install-documents
@@ -146,6 +146,9 @@ tests-libc:
 tests-emulate:
 	$(MAKE) -C test/emulate all
 
+tests-engine-host:
+	$(MAKE) -C test/engine host
+
 tests-engine: tests-emulate
 	$(MAKE) -C test/engine all
 
@@ -167,4 +170,4 @@ clean-parts:
 	for d in cuda test/service test/engine test/libc test/device bench/device; do $(MAKE) -C $$d clean; done
 
 .PHONY: dist install-documents uninstall-documents gpusortd-faults cuda-engine install-service uninstall-service check-service check-engine check-engine-host check-libc check-device check-research \
-	tests-service tests-emulate tests-engine tests-libc tests-device tests-research clean-parts
+	tests-service tests-emulate tests-engine tests-engine-host tests-libc tests-device tests-research clean-parts

@@ -24,7 +24,7 @@ DEVICE_SORT_UNITS = $(call gpusort_units,cuda/sort cuda/sort/radix,cu)
 CUDA_ENGINE_UNITS = $(call gpusort_units,cuda/engine,cu)
 
 # The id of what is built, as build/build_id.h.
-$(shell $(GPUSORT_TOP)script/id-of-build)
+$(shell $(GPUSORT_TOP)script/lib/id-of-build)
 BUILD_ID_INCLUDE = -I$(GPUSORT_TOP)build
 
 # What is not shipped: sorts of arrays and over several devices, and the published sorts.

@@ -46,7 +46,8 @@ static void
 describe_spec(const CaseSpec *spec, char *text, size_t size)
 {
 	snprintf(text, size, "%llu rows, limit %llu, %u words %s, lengths %d to %u, %u%% truncated keys, %u per chunk%s",
-			 (unsigned long long) spec->rows, (unsigned long long) spec->limit, spec->key_words, rig_keys_names[spec->keys], spec->lengths,
+			 (unsigned long long) spec->rows, (unsigned long long) spec->limit, spec->key_words,
+			 rig_keys_names[spec->keys], spec->lengths,
 			 spec->length_max, spec->truncated_percent, spec->chunk_rows, spec->claim_no_ties ? ", no ties" : "");
 }
 

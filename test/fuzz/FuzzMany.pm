@@ -38,7 +38,8 @@ sub _process
 	$run->clean;
 	print $run->summary, "\n", $run->{nodes}->text, "\n";
 	open my $file, '>', "$directory/process-$k.json" or croak "$directory: $!";
-	print $file JSON::PP->new->encode({ (map { $_ => $run->{$_} || 0 } @numbers), (map { $_ => $run->{$_} } @counts), nodes => { %{ $run->{nodes} } } });
+	print $file JSON::PP->new->encode({ (map { $_ => $run->{$_} || 0 } @numbers), (map { $_ => $run->{$_} } @counts),
+		nodes => { %{ $run->{nodes} } } });
 	close $file;
 	return;
 }
@@ -121,7 +122,8 @@ sub run_many
 			print "process $k ended early:\n", map { "  $_\n" } @lines;
 			$early++;
 			my $left = int($option{seconds} - (time - $start));
-			$process{ _start($k, $directory, %option, seconds => $left, seed => $option{seed} + 1000 * $early) } = $k if $left > 20 && !$stopped && $early < 3 * $processes;
+			$process{ _start($k, $directory, %option, seconds => $left, seed => $option{seed} + 1000 * $early) } = $k
+				if $left > 20 && !$stopped && $early < 3 * $processes;
 		}
 	}
 	(undef, @bad) = bad_lines($log, $from) if defined $log;
@@ -135,8 +137,12 @@ sub run_many
 	my $busy = $processes < $cores ? $processes : $cores;
 	my $took = time - $start;
 	printf "%d processes on %d cores, %.0f s, %.2f core-hours: %d rounds, %d queries (%d too slow), %d runs with gpusort, %d sorts in the service%s\n",
-		$processes, $cores, $took, $busy * ($sum{took} // 0) / $processes / 3600, map { $_ // 0 } @sum{qw(rounds_done queries skipped runs sorts)}, $server ? '' : ' in ' . ($sum{sorted_runs} // 0) . ' runs';
-	print $nodes->text, "\nfallbacks" . ($server ? ' (not counted on a shared server)' : '') . ': ', _list(%{ $by_name{fallbacks} }), '; errors that both have: ', _list(%{ $by_name{errors} }), "\n", _list(%{ $by_name{kinds} }), "\n";
+		$processes, $cores, $took, $busy * ($sum{took} // 0) / $processes / 3600,
+			map { $_ // 0 } @sum{qw(rounds_done queries skipped runs sorts)},
+			$server ? '' : ' in ' . ($sum{sorted_runs} // 0) . ' runs';
+	print $nodes->text, "\nfallbacks" . ($server ? ' (not counted on a shared server)' : '') . ': ',
+		_list(%{ $by_name{fallbacks} }), '; errors that both have: ', _list(%{ $by_name{errors} }), "\n",
+		_list(%{ $by_name{kinds} }), "\n";
 	print 'ended by faults from outside: ', _list(%{ $by_name{disturbances} }), "\n" if $option{tolerate_loss};
 	print "$sum{bystander} sessions ended by another's crash\n" if $sum{bystander};
 	print "the server's log:\n", @bad if @bad;

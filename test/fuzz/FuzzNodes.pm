@@ -16,7 +16,8 @@ use warnings;
 sub new
 {
 	my ($class) = @_;
-	return bless { gpusort => {}, native => {}, rescanned => 0, in_worker => 0, ingest => 0, exchange => {}, exchange_runs => 0, analyzed => 0, in_runs => 0, plan => [] }, $class;
+	return bless { gpusort => {}, native => {}, rescanned => 0, in_worker => 0, ingest => 0, exchange => {},
+		exchange_runs => 0, analyzed => 0, in_runs => 0, plan => [] }, $class;
 }
 
 # What makes a session's server send the plans, whatever client_min_messages is.
@@ -127,13 +128,15 @@ sub merge
 sub _list
 {
 	my ($counts) = @_;
-	return join(', ', map { "$_ $counts->{$_}" } sort { $counts->{$b} <=> $counts->{$a} || $a cmp $b } keys %$counts) || 'none';
+	return join(', ', map { "$_ $counts->{$_}" } sort { $counts->{$b} <=> $counts->{$a} || $a cmp $b } keys %$counts)
+		|| 'none';
 }
 
 sub text
 {
 	my ($self) = @_;
-	return 'GpuSort under: ' . _list($self->{gpusort}) . "; rescanned $self->{rescanned}, in workers $self->{in_worker}; with GpuSortIngest $self->{ingest}; of $self->{analyzed} analyzed $self->{in_runs} in runs\n"
+	return 'GpuSort under: ' . _list($self->{gpusort})
+		. "; rescanned $self->{rescanned}, in workers $self->{in_worker}; with GpuSortIngest $self->{ingest}; of $self->{analyzed} analyzed $self->{in_runs} in runs\n"
 		. "runs with GpuSortExchange: $self->{exchange_runs}, over " . _list($self->{exchange}) . "\n"
 		. 'PostgreSQL\'s Sort under: ' . _list($self->{native});
 }

@@ -34,7 +34,9 @@ sub helpers
 
 		# more rows than the planner expects
 		push @sql, "CREATE FUNCTION f_$name(n int8) RETURNS SETOF $name LANGUAGE plpgsql STABLE ROWS 10 AS 'BEGIN RETURN QUERY SELECT * FROM $name WHERE id <= n; END'";
-		push @sql, "CREATE VIEW v_$name AS SELECT * FROM $name" . one_of('', ' WHERE ' . random_predicate('id', $table, @{ $from{scope} })) . ' ORDER BY ' . join(', ', total_keys($context, \%from));
+		push @sql, "CREATE VIEW v_$name AS SELECT * FROM $name" . one_of('',
+			' WHERE ' . random_predicate('id', $table, @{ $from{scope} })) . ' ORDER BY '
+			. join(', ', total_keys($context, \%from));
 	}
 	return @sql;
 }
@@ -81,7 +83,8 @@ sub random_key
 	return _deep($x, $type) if ($type->{text} || $type->{number}) && chance(6);
 	if (chance(12))
 	{
-		return one_of("($x IS NULL)", "CASE WHEN $id % 3 = 0 THEN $x END", "coalesce($x, $x)", "fz.h($id\::int8, 3)", "$x\::text COLLATE \"C\"");
+		return one_of("($x IS NULL)", "CASE WHEN $id % 3 = 0 THEN $x END", "coalesce($x, $x)", "fz.h($id\::int8, 3)",
+			"$x\::text COLLATE \"C\"");
 	}
 	if ($type->{text})
 	{
@@ -139,7 +142,8 @@ sub random_keys
 sub total_keys
 {
 	my ($context, $from, $n) = @_;
-	my @keys = random_keys($context, $n // weighted(5 => 0, 35 => 1, 35 => 2, 15 => 3, 10 => between(4, 8)), $from->{ids}[0], @{ $from->{scope} });
+	my @keys = random_keys($context, $n // weighted(5 => 0, 35 => 1, 35 => 2, 15 => 3, 10 => between(4, 8)),
+		$from->{ids}[0], @{ $from->{scope} });
 	my @ids = map { $_ . one_of(@DIRECTIONS) } shuffled(@{ $from->{ids} });
 
 	return chance(8) ? (@ids, @keys) : (@keys, @ids);
@@ -183,14 +187,17 @@ sub from_one
 	my $where = $few ? "id <= $max_rows" : chance(30) ? random_predicate('id', $table, scope_of($table, $name)) : 'true';
 	my %from = (scope => \@scope, ids => ["$alias.id"], table => $table);
 	my %inner = (scope => [ scope_of($table, $name) ], ids => ["$name.id"], table => $table);
-	my $kind = weighted(55 => 'table', 8 => 'subquery', 6 => 'cte', 8 => 'ordered', 4 => 'function', 4 => 'values', 3 => 'sample', 4 => 'view', 6 => 'window', 5 => 'distinct on', 4 => 'set', 4 => 'group', 3 => 'first', 3 => 'record');
+	my $kind = weighted(55 => 'table', 8 => 'subquery', 6 => 'cte', 8 => 'ordered', 4 => 'function', 4 => 'values',
+		3 => 'sample', 4 => 'view', 6 => 'window', 5 => 'distinct on', 4 => 'set', 4 => 'group', 3 => 'first', 3 => 'record');
 	my @order = total_keys($context, \%inner);
 	my $order = ' ORDER BY ' . join(', ', @order);
 
 	if ($kind eq 'table' || $kind eq 'view' || $kind eq 'sample')
 	{
 		my $sample = $kind eq 'sample' && !$table->{foreign};
-		$from{sql} = ($kind eq 'view' ? 'v_' : '') . "$name $alias" . ($sample ? ' TABLESAMPLE ' . one_of('BERNOULLI', 'SYSTEM') . " (@{[ between(0, 100) ]}) REPEATABLE (@{[ below(100) ]})" : '');
+		$from{sql} = ($kind eq 'view' ? 'v_' : '') . "$name $alias"
+			. ($sample ? ' TABLESAMPLE ' . one_of('BERNOULLI', 'SYSTEM')
+			. " (@{[ between(0, 100) ]}) REPEATABLE (@{[ below(100) ]})" : '');
 		$where =~ s/\b(?:\Q$name\E\.)?(id|c\d+)\b/$alias.$1/g;
 		$from{where} = $where if $where ne 'true';
 	}
@@ -217,13 +224,15 @@ sub from_one
 		my $partition = @partition ? 'PARTITION BY ' . join(', ', @partition) : '';
 		my $number = weighted(60 => 'row_number()', 20 => 'lag(id, 2, 0)', 20 => 'count(*)');
 		$from{sql} = "(SELECT *, $number OVER ($partition$order) AS rn FROM $name WHERE $where) $alias";
-		push @{ $from{scope} }, { sql => "$alias.rn", type => { name => 'int8', sql => 'int8', base => 'int8', number => 1 } };
+		push @{ $from{scope} }, { sql => "$alias.rn",
+			type => { name => 'int8', sql => 'int8', base => 'int8', number => 1 } };
 		$from{where} = "$alias.rn <= " . between(1, 5) if chance(40);
 	}
 	elsif ($kind eq 'distinct on')
 	{
 		my @keys = random_keys($context, between(1, 2), 'id', @{ $inner{scope} });
-		$from{sql} = "(SELECT DISTINCT ON (" . join(', ', map { without_direction($_) } @keys) . ") * FROM $name WHERE $where ORDER BY " . join(', ', @keys, @order) . ") $alias";
+		$from{sql} = "(SELECT DISTINCT ON (" . join(', ', map { without_direction($_) } @keys)
+			. ") * FROM $name WHERE $where ORDER BY " . join(', ', @keys, @order) . ") $alias";
 	}
 	elsif ($kind eq 'set')
 	{
@@ -237,14 +246,16 @@ sub from_one
 		# not of values that are equal and look different: which one is shown is PostgreSQL's choice
 		my @groups = some_of(between(1, 2), grep { !is_inexact($_->{type}) } @{ $table->{columns} }[ 1 .. $#{ $table->{columns} } ]);
 		my $groups = join ', ', map { $_->{name} } @groups;
-		$from{sql} = "(SELECT min(id) AS id" . (@groups ? ", $groups" : '') . " FROM $name WHERE $where" . (@groups ? " GROUP BY $groups" : ' HAVING count(*) > 0') . ") $alias";
+		$from{sql} = "(SELECT min(id) AS id" . (@groups ? ", $groups" : '') . " FROM $name WHERE $where"
+			. (@groups ? " GROUP BY $groups" : ' HAVING count(*) > 0') . ") $alias";
 		$from{scope} = [ $scope[0], map { { sql => "$alias.$_->{name}", type => $_->{type} } } @groups ];
 	}
 	elsif ($kind eq 'record')
 	{
 		my ($one, $two) = map { one_of(@{ $table->{columns} }) } 1 .. 2;
 		$from{sql} = "(SELECT *, ROW($one->{name}, $two->{name}) AS both FROM $name WHERE $where@{[ one_of('', ' OFFSET 0') ]}) $alias";
-		push @{ $from{scope} }, { sql => "($alias.both).f1", type => $one->{type} }, { sql => "($alias.both).f2", type => $two->{type} };
+		push @{ $from{scope} }, { sql => "($alias.both).f1", type => $one->{type} },
+			{ sql => "($alias.both).f2", type => $two->{type} };
 	}
 	elsif ($kind eq 'first')
 	{
@@ -258,8 +269,10 @@ sub from_one
 		my $n = between(1, 60);
 		my %int = (name => 'int4', sql => 'int4', base => 'int4', number => 1);
 		my %text = (name => 'text', sql => 'text', base => 'text', text => 1);
-		$from{sql} = '(VALUES ' . join(', ', map { my $k = one_of('NULL', below(20), below(1000)); "($_, $k\::int4, '@{[ 'v' x below(30) ]}$k'::text)" } shuffled(1 .. $n)) . ") $alias (id, c1, c2)";
-		$from{scope} = [ { sql => "$alias.id", type => \%int }, { sql => "$alias.c1", type => \%int }, { sql => "$alias.c2", type => \%text } ];
+		$from{sql} = '(VALUES ' . join(', ', map { my $k = one_of('NULL', below(20),
+			below(1000)); "($_, $k\::int4, '@{[ 'v' x below(30) ]}$k'::text)" } shuffled(1 .. $n)) . ") $alias (id, c1, c2)";
+		$from{scope} = [ { sql => "$alias.id", type => \%int }, { sql => "$alias.c1", type => \%int },
+			{ sql => "$alias.c2", type => \%text } ];
 		$from{table} = { name => '', rows => $n };
 		$from{no_row} = 1;
 	}
@@ -290,7 +303,8 @@ sub equal_pairs
 			if ($one->{text} && $two->{text})
 			{
 				my $same = ($one->{collation} // $one->{sql}) eq ($two->{collation} // $two->{sql});
-				push @pairs, $same && chance(70) ? "$x->{sql} = $y->{sql}" : "$x->{sql} = $y->{sql} COLLATE " . one_of(collations_for($two, collations_for($one, @{ $context->{collations} })));
+				push @pairs, $same && chance(70) ? "$x->{sql} = $y->{sql}" : "$x->{sql} = $y->{sql} COLLATE "
+					. one_of(collations_for($two, collations_for($one, @{ $context->{collations} })));
 			}
 			elsif ($one->{number} && $two->{number})
 			{
@@ -299,7 +313,8 @@ sub equal_pairs
 				push @pairs, "($x->{sql} % $modulo[0])$casts[0] = ($y->{sql} % $modulo[1])$casts[1]";
 				push @pairs, "$x->{sql} = $y->{sql}" if chance(50);
 				# an operator class of its own, of which only a merge join makes use
-				push @pairs, "$x->{sql} OPERATOR(fz.@{[ one_of('=#', '=@', '=@') ]}) $y->{sql}" if $one->{sql} eq 'int4' && $two->{sql} eq 'int4' && chance(50);
+				push @pairs, "$x->{sql} OPERATOR(fz.@{[ one_of('=#', '=@', '=@') ]}) $y->{sql}"
+					if $one->{sql} eq 'int4' && $two->{sql} eq 'int4' && chance(50);
 			}
 			elsif ($one->{sql} eq $two->{sql} || grep { my $family = $_; 2 == grep { my $type = $_; grep { $type eq $_ } @$family } $one->{sql}, $two->{sql} } @families)
 			{
@@ -310,7 +325,8 @@ sub equal_pairs
 	my @deep = map { my $side = $_; [ grep { $_->{type}{text} || $_->{type}{number} } @$side ] } $left, $right;
 	if ($deep[0][0] && $deep[1][0] && chance(40))
 	{
-		push @pairs, join(' = ', map { my $column = one_of(@$_); _deep($column->{sql}, $column->{type}) } @deep) . ' COLLATE ' . one_of('"C"', '"C"', '"en-x-icu"');
+		push @pairs, join(' = ', map { my $column = one_of(@$_); _deep($column->{sql}, $column->{type}) } @deep) . ' COLLATE '
+			. one_of('"C"', '"C"', '"en-x-icu"');
 	}
 	my ($x, $y) = (one_of(@$left), one_of(@$right));
 	push @pairs, "($x->{sql} IS NULL) = ($y->{sql} IS NULL)" if chance(10);
@@ -356,7 +372,8 @@ sub _dependent
 	if ($kind eq 'distinct on')
 	{
 		my @keys = random_keys($context, 1, 'b.id', @{ $inner->{scope} });
-		return 'SELECT DISTINCT ON (' . join(', ', map { without_direction($_) } @keys) . ") b.* FROM $inner->{sql} WHERE $where AND b.id <= 200 ORDER BY " . join(', ', @keys, @order);
+		return 'SELECT DISTINCT ON (' . join(', ', map { without_direction($_) } @keys)
+			. ") b.* FROM $inner->{sql} WHERE $where AND b.id <= 200 ORDER BY " . join(', ', @keys, @order);
 	}
 	if ($kind eq 'window')
 	{
@@ -408,7 +425,8 @@ sub from_join
 	($outer, $inner) = (_enclosed(from_one($context, 'a', $most[0])), _enclosed(from_one($context, 'b', $most[1])));
 	$outer = _padded($outer, $most[0]) if @most && chance(5);
 	$inner = _padded($inner, $most[1]) if @most && chance(20);
-	my @pairs = $kind eq 'column' ? some_of(weighted(50 => 1, 35 => 2, 15 => 3), equal_pairs($context, $outer->{scope}, $inner->{scope})) : ();
+	my @pairs = $kind eq 'column' ? some_of(weighted(50 => 1, 35 => 2, 15 => 3),
+		equal_pairs($context, $outer->{scope}, $inner->{scope})) : ();
 	if ($kind eq 'column' && chance($inner->{also} ? 60 : 25))
 	{
 		# many pairs, and in half of the cases keys that tie

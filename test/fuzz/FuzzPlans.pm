@@ -28,7 +28,8 @@ sub _distinct_like
 	my ($core, $types, $limits) = @_;
 	my $n = @$types;
 	my $kind = weighted(25 => 'none', 45 => 'some', 30 => 'all');
-	my @order = $kind eq 'none' ? () : map { "o$_" . one_of(@DIRECTIONS) } some_of($kind eq 'all' ? $n : between(1, $n), 1 .. $n);
+	my @order = $kind eq 'none' ? () : map { "o$_" . one_of(@DIRECTIONS) } some_of($kind eq 'all' ? $n : between(1, $n),
+		1 .. $n);
 	my $order = join ', ', @order;
 
 	return { sql => _shown($core, $types), mode => 'multiset' } unless @order;
@@ -59,12 +60,14 @@ sub distinct_on_query
 	my $from = $option{from} // random_from($context);
 	my @keys = random_keys($context, between(1, 2), $from->{ids}[0], @{ $from->{scope} });
 	my $on = join ', ', map { without_direction($_) } @keys;
-	my @outputs = (@{ $from->{ids} }, @{ $from->{also} || [] }, map { $_->{sql} } some_of(between(0, 3), @{ $from->{scope} }));
+	my @outputs = (@{ $from->{ids} }, @{ $from->{also} || [] },
+		map { $_->{sql} } some_of(between(0, 3), @{ $from->{scope} }));
 
 	# an operator class of its own has its own equality, which DISTINCT ON then goes by
 	my $order = join ', ', @keys, total_keys($context, $from, between(0, 2));
 	return { name => 'distinct on', mode => 'exact',
-		sql => "SELECT DISTINCT ON ($on) " . aliased(@outputs) . " FROM $from->{sql}" . where_of($from) . " ORDER BY $order" . (chance(20) ? ' LIMIT 10' : '') };
+		sql => "SELECT DISTINCT ON ($on) " . aliased(@outputs) . " FROM $from->{sql}" . where_of($from) . " ORDER BY $order"
+			. (chance(20) ? ' LIMIT 10' : '') };
 }
 
 # An output that fails in one row, if that is there.
@@ -103,13 +106,15 @@ sub group_query
 
 	for my $column (@groups)
 	{
-		my $expression = $column->{type}{number} && chance(25) ? "($column->{sql} % @{[ one_of(2, 10, 100) ]})" : chance(8) ? "($column->{sql} IS NULL)" : $column->{sql};
+		my $expression = $column->{type}{number} && chance(25) ? "($column->{sql} % @{[ one_of(2, 10, 100) ]})" : chance(8)
+			? "($column->{sql} IS NULL)" : $column->{sql};
 		next if grep { $_ eq $expression } @expressions;
 		push @expressions, $expression;
 		push @shown, $expression eq $column->{sql} ? canonical($column->{type}, $expression) : $expression;
 	}
 	my @aggregates = map { _aggregate($context, $from) } 1 .. between(0, 3);
-	push @aggregates, 'rank() OVER (' . one_of('', 'PARTITION BY count(*) ') . "ORDER BY min($from->{ids}[0]))" if chance(15);
+	push @aggregates, 'rank() OVER (' . one_of('', 'PARTITION BY count(*) ') . "ORDER BY min($from->{ids}[0]))"
+		if chance(15);
 	my @outputs = (@shown, 'grouping(' . join(', ', @expressions) . ')', @aggregates);
 	my $groups = join ', ', @expressions;
 	# Columns that a join made equal are the same to the planner above grouping sets, too, where one of
@@ -127,11 +132,14 @@ sub group_query
 
 	if ($option{total})
 	{
-		my $keys = join ', ', map { $_ . one_of(@DIRECTIONS) } shuffled(@expressions), 'grouping(' . join(', ', @expressions) . ')';
+		my $keys = join ', ', map { $_ . one_of(@DIRECTIONS) } shuffled(@expressions),
+			'grouping(' . join(', ', @expressions) . ')';
 		return { name => 'group', sql => "SELECT $list $core ORDER BY $keys$limit", mode => 'exact' };
 	}
-	return { name => 'group', sql => "SELECT $list $core", mode => 'multiset' } if $joined && $sets ne $groups || chance(25);
-	my $keys = join ', ', map { $_ . one_of(@DIRECTIONS) } some_of(between(1, 3), @expressions, 'count(*)', "min($from->{ids}[0])");
+	return { name => 'group', sql => "SELECT $list $core", mode => 'multiset' }
+		if $joined && $sets ne $groups || chance(25);
+	my $keys = join ', ', map { $_ . one_of(@DIRECTIONS) } some_of(between(1, 3), @expressions, 'count(*)',
+		"min($from->{ids}[0])");
 	return { name => 'group', sql => "SELECT $list $core ORDER BY $keys$limit", mode => 'ranked', whole => $limit eq '',
 		rank => "SELECT rank() OVER (ORDER BY $keys), $list $core" };
 }
@@ -145,15 +153,18 @@ sub _window
 	my $x = $column->{sql};
 	my ($number) = shuffled(grep { $_->{type}{number} } @{ $from->{scope} });
 	# the time of these grows with the square of the rows
-	my $exclude = $from->{table}{rows} > 300 ? '' : one_of('', '', ' EXCLUDE CURRENT ROW', ' EXCLUDE GROUP', ' EXCLUDE TIES');
+	my $exclude = $from->{table}{rows} > 300 ? '' : one_of('', '', ' EXCLUDE CURRENT ROW', ' EXCLUDE GROUP',
+		' EXCLUDE TIES');
 	my $kind = weighted(50 => 'total', 35 => 'ties', 15 => 'offset');
-	my @functions = ('rank()', 'dense_rank()', 'count(*)', "count($x)", "max($id)", 'cume_dist()', "sum($number->{sql}::numeric)");
+	my @functions = ('rank()', 'dense_rank()', 'count(*)', "count($x)", "max($id)", 'cume_dist()',
+		"sum($number->{sql}::numeric)");
 	my (@keys, $frame);
 
 	if ($kind eq 'total')
 	{
 		@keys = total_keys($context, $from, between(0, 2));
-		$frame = weighted(60 => '', 25 => " ROWS BETWEEN @{[ below(5) ]} PRECEDING AND @{[ below(5) ]} FOLLOWING$exclude", 15 => ' ROWS UNBOUNDED PRECEDING');
+		$frame = weighted(60 => '', 25 => " ROWS BETWEEN @{[ below(5) ]} PRECEDING AND @{[ below(5) ]} FOLLOWING$exclude",
+			15 => ' ROWS UNBOUNDED PRECEDING');
 		push @functions, 'row_number()', "lag($x)", "lead($id, 2)", "first_value($x)", "nth_value($id, 3)", 'ntile(4)';
 	}
 	elsif ($kind eq 'ties')
@@ -179,7 +190,8 @@ sub window_query
 	my ($context, %option) = @_;
 	my $from = $option{from} // random_from($context);
 	my $partition = sub {
-		my @keys = map { without_direction($_) } random_keys($context, weighted(30 => 0, 50 => 1, 20 => 2), $from->{ids}[0], @{ $from->{scope} });
+		my @keys = map { without_direction($_) } random_keys($context, weighted(30 => 0, 50 => 1, 20 => 2), $from->{ids}[0],
+			@{ $from->{scope} });
 		return @keys ? 'PARTITION BY ' . join(', ', @keys) : '';
 	};
 	my $shared = $partition->();
@@ -198,7 +210,8 @@ sub window_query
 	push @outputs, _failing($from) if !$option{total} && $limit eq '' && chance(4);
 	my $core = 'SELECT ' . aliased(@outputs) . " FROM $from->{sql}" . where_of($from) . ' WINDOW ' . join(', ', @windows);
 	return { name => 'window', mode => 'multiset', sql => $core } if !$option{total} && chance(60);
-	return { name => 'window', mode => 'exact', sql => "$core ORDER BY " . join(', ', total_keys($context, $from)) . $limit };
+	return { name => 'window', mode => 'exact', sql => "$core ORDER BY " . join(', ', total_keys($context, $from))
+		. $limit };
 }
 
 # A join as it is, without ORDER BY: its rows, or numbers that tell whether all are there once.
@@ -211,12 +224,14 @@ sub join_query
 	my $order = $option{total} ? ' ORDER BY ' . join(', ', total_keys($context, $from)) : '';
 	my @also = @{ $from->{also} || [] };
 	my @failing = !$option{total} && chance(5) ? _failing($from) : ();
-	my $list = aliased(@ids, @also, @failing, map { $_->{type}{wide} ? "md5($_->{sql})" : $_->{sql} } some_of(between(0, 2), @{ $from->{scope} }));
+	my $list = aliased(@ids, @also, @failing,
+		map { $_->{type}{wide} ? "md5($_->{sql})" : $_->{sql} } some_of(between(0, 2), @{ $from->{scope} }));
 	my $pair = join ' + ', map { my $n = $_; "coalesce($ids[$n]\::int8 + 1, 0) * " . (1, 1000003, 7919)[$n] } 0 .. $#ids;
 	my $sums = aliased('count(*)', (map { "count($_)" } @ids), (map { "sum($_)" } @also), "sum(fz.h($pair, 1)::numeric)");
 
 	# most of them by merging
-	my @settings = chance(60) ? ('enable_hashjoin = off', 'enable_nestloop = off', some_of(below(2), 'enable_material = off')) : ();
+	my @settings = chance(60) ? ('enable_hashjoin = off', 'enable_nestloop = off',
+		some_of(below(2), 'enable_material = off')) : ();
 	my %query = (name => 'join', settings => \@settings);
 	return { %query, mode => 'exact', sql => "SELECT $list $core$order" } if $order ne '';
 	return { %query, mode => 'exact', sql => "SELECT $sums $core" } if chance(50);
@@ -237,8 +252,11 @@ sub recursive_query
 		25 => "SELECT b.id::int8, w.n + 1 FROM w CROSS JOIN LATERAL (SELECT b.id FROM $other->{sql}$where AND b.id % $n = w.id % $n ORDER BY $keys LIMIT 2) b WHERE w.n < 4",
 		20 => "SELECT b.id::int8, b.n + 1 FROM (SELECT id, n, rank() OVER (PARTITION BY n ORDER BY id % $n DESC, id) AS r FROM w) b WHERE n < 5 AND r % 3 <> 0",
 		20 => "SELECT q.id, q.n + 1 FROM (SELECT DISTINCT ON (id % $n) (id * 7) % 61 AS id, n FROM w ORDER BY id % $n, id DESC, n) q WHERE n < 6");
-	my $search = $step =~ /^SELECT b.id::int8, w.n \+ 1 FROM w JOIN/ && chance(50) ? ' SEARCH BREADTH FIRST BY id SET seq SELECT id, n, seq FROM w ORDER BY seq' : '';
-	return { name => 'recursive', mode => 'multiset', sql => "WITH RECURSIVE w(id, n) AS (SELECT id::int8, 0 FROM $table->{name} WHERE id <= 20 UNION $step)" . ($search || ' SELECT * FROM w') };
+	my $search = $step =~ /^SELECT b.id::int8, w.n \+ 1 FROM w JOIN/ && chance(50)
+		? ' SEARCH BREADTH FIRST BY id SET seq SELECT id, n, seq FROM w ORDER BY seq' : '';
+	return { name => 'recursive', mode => 'multiset',
+		sql => "WITH RECURSIVE w(id, n) AS (SELECT id::int8, 0 FROM $table->{name} WHERE id <= 20 UNION $step)"
+		. ($search || ' SELECT * FROM w') };
 }
 
 # Columns that one result column can have on two sides: of one type, or of numbers that differ in width.
@@ -276,16 +294,19 @@ sub set_query
 		}
 		return set_query($context) if !@types;
 	}
-	my @operations = map { one_of('UNION ALL', 'UNION', 'INTERSECT', 'EXCEPT', 'UNION ALL', 'INTERSECT ALL', 'EXCEPT ALL') } 1 .. between(1, 2);
+	my @operations = map { one_of('UNION ALL', 'UNION', 'INTERSECT', 'EXCEPT', 'UNION ALL', 'INTERSECT ALL',
+		'EXCEPT ALL') } 1 .. between(1, 2);
 	my @sides;
 	for my $i (0 .. @operations)
 	{
 		my ($table, $names) = $i % 2 ? ($two, \@names_two) : ($one, \@names_one);
-		my $side = "SELECT " . aliased(@$names) . " FROM $table->{name} WHERE " . random_predicate('id', $table, { sql => $names->[0] });
+		my $side = "SELECT " . aliased(@$names) . " FROM $table->{name} WHERE "
+			. random_predicate('id', $table, { sql => $names->[0] });
 		if (chance(25))
 		{
 			my $from = { scope => [ scope_of($table, $table->{name}) ], ids => ['id'], table => $table };
-			$side .= ' ORDER BY ' . join(', ', map { s/^id\b/$table->{name}.id/r } total_keys($context, $from)) . ' LIMIT ' . between(0, $table->{rows} + 1);
+			$side .= ' ORDER BY ' . join(', ', map { s/^id\b/$table->{name}.id/r } total_keys($context, $from)) . ' LIMIT '
+				. between(0, $table->{rows} + 1);
 		}
 		push @sides, $i == @operations ? "($side)" : "($side) $operations[$i]";
 	}

@@ -110,7 +110,8 @@ sub _ordered
 		14 => \&window_query,
 		10 => \&distinct_on_query,
 		10 => \&group_query,
-		16 => sub { my ($context, %option) = @_; return join_query($context, %option, from => $option{from} // from_join($context)) });
+		16 => sub { my ($context, %option) = @_; return join_query($context, %option,
+		from => $option{from} // from_join($context)) });
 	return $make->($context, %option, total => 1);
 }
 
@@ -123,7 +124,8 @@ sub _plain
 
 	return { %$query, name => 'select' } unless chance(6);
 	$query = _select($context, total => 1, plain => 1);
-	return { %$query, name => 'fetch count', select => $query->{sql}, sql => "\\set FETCH_COUNT @{[ one_of(1, 7, 1000) ]}\n$query->{sql};\n\\set FETCH_COUNT 0\nSELECT" };
+	return { %$query, name => 'fetch count', select => $query->{sql},
+		sql => "\\set FETCH_COUNT @{[ one_of(1, 7, 1000) ]}\n$query->{sql};\n\\set FETCH_COUNT 0\nSELECT" };
 }
 
 sub _cursor
@@ -138,8 +140,10 @@ sub _cursor
 	{
 		my $n = one_of(1, 2, 10, 100, 5000);
 		push @moves, ($scroll eq 'SCROLL' || chance(2)) && chance(60)
-			? weighted(30 => "FETCH BACKWARD $n FROM c", 10 => 'FETCH PRIOR FROM c', 10 => 'FETCH LAST FROM c', 10 => 'FETCH FIRST FROM c', 10 => "FETCH ABSOLUTE @{[ between(-20, 200) ]} FROM c",
-				10 => "FETCH RELATIVE @{[ between(-9, 9) ]} FROM c", 10 => "MOVE BACKWARD $n FROM c", 5 => 'MOVE BACKWARD ALL FROM c', 5 => 'FETCH BACKWARD ALL FROM c')
+			? weighted(30 => "FETCH BACKWARD $n FROM c", 10 => 'FETCH PRIOR FROM c', 10 => 'FETCH LAST FROM c',
+				10 => 'FETCH FIRST FROM c', 10 => "FETCH ABSOLUTE @{[ between(-20, 200) ]} FROM c",
+				10 => "FETCH RELATIVE @{[ between(-9, 9) ]} FROM c", 10 => "MOVE BACKWARD $n FROM c",
+					5 => 'MOVE BACKWARD ALL FROM c', 5 => 'FETCH BACKWARD ALL FROM c')
 			: weighted(60 => "FETCH $n FROM c", 15 => 'FETCH NEXT FROM c', 10 => 'FETCH ALL FROM c', 15 => "MOVE $n FROM c");
 	}
 	if ($hold)
@@ -153,9 +157,11 @@ sub _cursor
 	push @moves, 'CLOSE c' if chance(70) || $hold;
 	# another one that is open at the same time
 	my $other = chance(20) ? _ordered($context, plain => 1) : undef;
-	@moves = ("DECLARE d CURSOR FOR $other->{sql}", map { ($_, chance(50) ? 'FETCH ' . one_of(1, 3, 50, 1000) . ' FROM d' : ()) } @moves) if $other;
+	@moves = ("DECLARE d CURSOR FOR $other->{sql}",
+		map { ($_, chance(50) ? 'FETCH ' . one_of(1, 3, 50, 1000) . ' FROM d' : ()) } @moves) if $other;
 	return { name => 'cursor', select => $query->{sql}, mode => 'exact',
-		sql => join(";\n", 'BEGIN', "DECLARE c $scroll CURSOR @{[ $hold ? 'WITH HOLD ' : '' ]}FOR $query->{sql}", @moves, one_of('COMMIT', 'ROLLBACK'), $hold ? ('CLOSE ALL') : ()) };
+		sql => join(";\n", 'BEGIN', "DECLARE c $scroll CURSOR @{[ $hold ? 'WITH HOLD ' : '' ]}FOR $query->{sql}", @moves,
+			one_of('COMMIT', 'ROLLBACK'), $hold ? ('CLOSE ALL') : ()) };
 }
 
 sub _create
@@ -164,7 +170,8 @@ sub _create
 	my $query = _ordered($context);
 	my $read = "SET LOCAL max_parallel_workers_per_gather = 0;\nTABLE made";
 
-	return { name => 'create table as', select => $query->{sql}, mode => 'exact', sql => "BEGIN;\nCREATE TABLE made AS $query->{sql};\n$read;\nROLLBACK" } if $query->{sql} =~ / FOR / || chance(40);
+	return { name => 'create table as', select => $query->{sql}, mode => 'exact',
+		sql => "BEGIN;\nCREATE TABLE made AS $query->{sql};\n$read;\nROLLBACK" } if $query->{sql} =~ / FOR / || chance(40);
 	return { name => 'insert', select => $query->{sql}, mode => 'exact',
 		sql => "BEGIN;\nCREATE TABLE made AS $query->{sql};\nTRUNCATE made;\nINSERT INTO made $query->{sql} RETURNING o1;\n$read;\nROLLBACK" } if chance(40);
 	return { name => 'materialized view', select => $query->{sql}, mode => 'exact',
@@ -206,7 +213,8 @@ sub _modify
 		25 => "DELETE FROM $name WHERE NOT EXISTS (SELECT 1 FROM $other->{sql}$where)",
 		20 => "UPDATE $name SET $column = $name.$column FROM $other->{sql}$where",
 		20 => "MERGE INTO $name USING (SELECT DISTINCT b.id AS bid FROM $other->{sql}@{[ where_of($other) ]}) s ON $name.id = s.bid WHEN MATCHED AND s.bid % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET $column = $name.$column WHEN NOT MATCHED THEN DO NOTHING");
-	return { name => 'modify', settings => [ chance(60) ? ('enable_hashjoin = off', 'enable_nestloop = off') : () ], mode => 'exact', sql => "BEGIN;\n$change;\nSELECT count(*), sum(id), sum(fz.h(id::int8, 7)::numeric) FROM $name;\nROLLBACK" };
+	return { name => 'modify', settings => [ chance(60) ? ('enable_hashjoin = off', 'enable_nestloop = off') : () ],
+		mode => 'exact', sql => "BEGIN;\n$change;\nSELECT count(*), sum(id), sum(fz.h(id::int8, 7)::numeric) FROM $name;\nROLLBACK" };
 }
 
 sub _plpgsql
@@ -224,7 +232,8 @@ sub _plpgsql
 		15 => "OPEN c FOR $query->{sql}; LOOP FETCH c INTO x; EXIT WHEN NOT FOUND; n := n + 1; RETURN NEXT x::text; ${stop}END LOOP; CLOSE c;");
 	my $function = "CREATE FUNCTION g() RETURNS SETOF text LANGUAGE plpgsql AS \$body\$ DECLARE x record; z record; n int := 0; c refcursor; q text := \$q\$$query->{sql}\$q\$; BEGIN $body END \$body\$";
 
-	return { name => 'plpgsql', select => $query->{sql}, mode => 'exact', sql => "$function;\nSELECT * FROM g();\n" . (chance(30) ? "SELECT * FROM g();\n" : '') . 'DROP FUNCTION g()' };
+	return { name => 'plpgsql', select => $query->{sql}, mode => 'exact',
+		sql => "$function;\nSELECT * FROM g();\n" . (chance(30) ? "SELECT * FROM g();\n" : '') . 'DROP FUNCTION g()' };
 }
 
 # A set-returning SQL function, whose query is left half-way where LIMIT stops it.
@@ -247,7 +256,8 @@ sub _nested
 	return weighted(
 		40 => { name => 'array', mode => 'exact', sql => "SELECT ARRAY(SELECT o1 FROM ($query->{sql}) q)" },
 		30 => { name => 'row_number', mode => 'exact', sql => "SELECT row_number() OVER (), q.* FROM ($query->{sql}) q" },
-		30 => { name => 'with', mode => 'exact', sql => "WITH w AS MATERIALIZED ($query->{sql}) SELECT * FROM w UNION ALL SELECT * FROM w" });
+		30 => { name => 'with', mode => 'exact',
+		sql => "WITH w AS MATERIALIZED ($query->{sql}) SELECT * FROM w UNION ALL SELECT * FROM w" });
 }
 
 # A few rows that are long, up to longer than a chunk of the staging pool.
@@ -276,11 +286,13 @@ sub _explain
 {
 	my ($context) = @_;
 	my $query = one_of(\&_select, \&_ordered, \&_ordered, \&recursive_query)->($context);
-	my @options = some_of(between(1, 4), 'ANALYZE', 'ANALYZE', 'VERBOSE', 'ANALYZE, BUFFERS', 'FORMAT ' . one_of(qw(json xml yaml)), 'ANALYZE, TIMING off');
+	my @options = some_of(between(1, 4), 'ANALYZE', 'ANALYZE', 'VERBOSE', 'ANALYZE, BUFFERS',
+		'FORMAT ' . one_of(qw(json xml yaml)), 'ANALYZE, TIMING off');
 	my %seen;
 	@options = grep { !$seen{$_}++ } map { split /, / } @options;
 
-	return { name => 'explain', select => $query->{sql}, mode => 'errors', sql => 'EXPLAIN (' . join(', ', @options) . ") $query->{sql}" };
+	return { name => 'explain', select => $query->{sql}, mode => 'errors',
+		sql => 'EXPLAIN (' . join(', ', @options) . ") $query->{sql}" };
 }
 
 sub random_query

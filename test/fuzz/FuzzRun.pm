@@ -51,8 +51,10 @@ my $bad_fallback = qr/falling back to tuplesort: (?!(?:after a wait of \d+ ms: )
 sub new
 {
 	my ($class, %option) = @_;
-	my $self = bless { seed => 1, per_round => 40, max_failures => 1, max_rows => 120000, minimise => 20, report => sub { print @_ }, %option,
-		queries => 0, runs => 0, sorts => 0, sorted_runs => 0, fallbacks => {}, failures => 0, rounds_done => 0, skipped => 0, kinds => {}, errors => {}, disturbances => {} }, $class;
+	my $self = bless { seed => 1, per_round => 40, max_failures => 1, max_rows => 120000, minimise => 20,
+		report => sub { print @_ }, %option,
+		queries => 0, runs => 0, sorts => 0, sorted_runs => 0, fallbacks => {}, failures => 0, rounds_done => 0, skipped => 0,
+			kinds => {}, errors => {}, disturbances => {} }, $class;
 
 	$self->{nodes} = FuzzNodes->new;
 	$self->{scratch} = tempdir('gpusort-fuzz-XXXXXXXX', TMPDIR => 1, CLEANUP => 1);
@@ -65,7 +67,8 @@ sub new
 	else
 	{
 		$self->{node} = GpuSortNode->new("server$$" . ($self->{run_rows} ? 'r' : ''));
-		$self->{node}->init(conf => [ 'max_worker_processes = 16', 'max_parallel_workers = 8', 'log_min_messages = warning', 'log_error_verbosity = verbose', 'autovacuum = off', 'jit = off' ]);
+		$self->{node}->init(conf => [ 'max_worker_processes = 16', 'max_parallel_workers = 8', 'log_min_messages = warning',
+			'log_error_verbosity = verbose', 'autovacuum = off', 'jit = off' ]);
 		local $ENV{GPUSORT_RUN_ROWS} = $self->{run_rows} // 0;
 		$self->{node}->start;
 		$self->{node}->wait_service;
@@ -87,20 +90,28 @@ sub _look_round
 	my $node = $self->{node};
 
 	# C.UTF-8 under one of its names
-	my @more = ($node->safe_psql('template1', q{SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'c' AND collencoding IN (-1, 6) AND collcollate ~* '^C\.utf-?8$' ORDER BY 1 LIMIT 1}));
+	my @more = ($node->safe_psql('template1',
+		q{SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'c' AND collencoding IN (-1, 6) AND collcollate ~* '^C\.utf-?8$' ORDER BY 1 LIMIT 1}));
 	# languages of the C library, which the machine need not have
 	my %libc = libc_collations();
-	$self->{libc} = { map { $_ => $libc{$_} } grep { $node->psql('postgres', "BEGIN; CREATE SCHEMA fz; $libc{$_}; ROLLBACK", stderr => \my $refused) == 0 } sort keys %libc };
+	$self->{libc} = { map { $_ => $libc{$_} } grep { $node->psql('postgres',
+		"BEGIN; CREATE SCHEMA fz; $libc{$_}; ROLLBACK", stderr => \my $refused) == 0 } sort keys %libc };
 	push @more, sort keys %{ $self->{libc} };
 	$database_options{libc} = q{LOCALE 'en_US.UTF-8'} if $self->{libc}{'fz.libc_en_us'};
 	$database_options{libc_czech} = q{LOCALE 'cs_CZ.UTF-8'} if $self->{libc}{'fz.libc_cs_cz'};
 	# those of PostgreSQL's own provider, from 17 on
-	push @more, split /\n/, $node->safe_psql('template1', q{SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'b' AND collencoding IN (-1, 6) ORDER BY 1});
-	$self->{collations} = [ ('"C"') x 3, '"POSIX"', ('"default"') x 2, ('"en-x-icu"') x 2, '"sv-x-icu"', map({ "fz.$_" } qw(ci base digits upper shifted backwards phonebook)), ('r.any') x 4, ('r.loose') x 2, grep { $_ ne '' } @more ];
-	$self->{foreign} = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'file_fdw'});
-	$database_options{builtin} = q{LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' LOCALE 'C'} if $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
+	push @more, split /\n/, $node->safe_psql('template1',
+		q{SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'b' AND collencoding IN (-1, 6) ORDER BY 1});
+	$self->{collations} = [ ('"C"') x 3, '"POSIX"', ('"default"') x 2, ('"en-x-icu"') x 2, '"sv-x-icu"',
+		map({ "fz.$_" } qw(ci base digits upper shifted backwards phonebook)), ('r.any') x 4, ('r.loose') x 2,
+		grep { $_ ne '' } @more ];
+	$self->{foreign} = $node->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_available_extensions WHERE name = 'file_fdw'});
+	$database_options{builtin} = q{LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' LOCALE 'C'}
+		if $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
 	# the name that this had up to 15, or the later one
-	$self->{force_parallel} = $node->safe_psql('postgres', q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
+	$self->{force_parallel} = $node->safe_psql('postgres',
+		q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
 	# that of a server's own configuration need not be in the backend's path
 	$self->{explains} = $node->psql('postgres', q{LOAD 'auto_explain'}) == 0;
 	return;
@@ -116,8 +127,10 @@ sub _database
 	return $name if $self->{databases}{$name}++;
 	$node->safe_psql('postgres', "DROP DATABASE IF EXISTS $name") if $self->{server};
 	$node->safe_psql('postgres', "CREATE DATABASE $name TEMPLATE template0 ENCODING 'UTF8' $database_options{$kind}");
-	$node->safe_psql($name, join ';', 'CREATE EXTENSION gpusort', fixtures(), map { $self->{libc}{$_} } sort keys %{ $self->{libc} });
-	$node->safe_psql($name, 'CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw') if $self->{foreign};
+	$node->safe_psql($name, join ';', 'CREATE EXTENSION gpusort', fixtures(),
+		map { $self->{libc}{$_} } sort keys %{ $self->{libc} });
+	$node->safe_psql($name, 'CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw')
+		if $self->{foreign};
 	return $name;
 }
 
@@ -148,7 +161,8 @@ sub _random_settings
 		"max_parallel_workers_per_gather = $workers");
 
 	push @settings, 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0' if chance(70);
-	push @settings, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'min_parallel_index_scan_size = 0' if $workers && chance(85);
+	push @settings, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
+		'min_parallel_index_scan_size = 0' if $workers && chance(85);
 	push @settings, 'parallel_leader_participation = off' if $workers && chance(25);
 	push @settings, 'max_parallel_workers = ' . one_of(0, 0, 1) if $workers && chance(8);
 	push @settings, 'gpusort.verify_collation = off' if chance(25);
@@ -160,7 +174,8 @@ sub _random_settings
 	push @settings, 'enable_hashagg = off' if chance(50);
 	push @settings, 'enable_incremental_sort = off' if chance(40);
 	push @settings, 'enable_indexscan = off', 'enable_indexonlyscan = off' if chance(30);
-	push @settings, map { "enable_$_ = off" } some_of(between(0, 3), qw(mergejoin bitmapscan material memoize seqscan sort gathermerge partition_pruning parallel_append parallel_hash));
+	push @settings, map { "enable_$_ = off" } some_of(between(0, 3),
+		qw(mergejoin bitmapscan material memoize seqscan sort gathermerge partition_pruning parallel_append parallel_hash));
 	push @settings, map { "enable_$_ = on" } some_of(2, qw(partitionwise_join partitionwise_aggregate)) if chance(25);
 	push @settings, 'plan_cache_mode = ' . one_of('force_generic_plan', 'force_custom_plan') if chance(30);
 	push @settings, 'jit = on', 'jit_above_cost = 0' if chance(2);
@@ -169,7 +184,8 @@ sub _random_settings
 	push @settings, 'auto_explain.log_analyze = on', 'auto_explain.log_timing = off' if chance(15);
 	push @settings, 'join_collapse_limit = 1' if chance(5);
 	# so that every process runs what is above sorts
-	push @settings, 'max_parallel_workers_per_gather = ' . between(1, 4), 'gpusort.force = on', 'gpusort.parallel_output = on', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
+	push @settings, 'max_parallel_workers_per_gather = ' . between(1, 4), 'gpusort.force = on',
+		'gpusort.parallel_output = on', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
 		'min_parallel_table_scan_size = 0', map { "enable_$_ = off" } qw(hashagg hashjoin nestloop indexscan indexonlyscan bitmapscan) if chance(25);
 	return @settings;
 }
@@ -203,7 +219,8 @@ sub _hog
 	my $hog = FuzzSession->new($self->{node}, $database, $self->{scratch}, '-hog');
 
 	$hog->run(join ";\n", 'SET gpusort.force = on', 'BEGIN',
-		map { ("DECLARE c$_ CURSOR FOR SELECT g FROM generate_series(1, 1000000) g ORDER BY g DESC", "FETCH 1 FROM c$_") } 1 .. $sorts);
+		map { ("DECLARE c$_ CURSOR FOR SELECT g FROM generate_series(1, 1000000) g ORDER BY g DESC",
+			"FETCH 1 FROM c$_") } 1 .. $sorts);
 	return $hog;
 }
 
@@ -212,7 +229,11 @@ sub _hog
 sub _prologue
 {
 	my ($self, $enable, @settings) = @_;
-	return join ";\n", 'RESET ALL', 'SET search_path = r, fz, public', 'SET client_min_messages = warning', sprintf("SET statement_timeout = '%ds'", $enable eq 'on' ? $FuzzSession::statement_seconds : $FuzzSession::native_seconds), (map { "SET $_" } @settings), $enable eq 'on' ? ('SET client_min_messages = log', 'SET gpusort.log_decisions = on', $self->{explains} ? FuzzNodes::settings() : ()) : (), "SET gpusort.enable = $enable;\n";
+	return join ";\n", 'RESET ALL', 'SET search_path = r, fz, public', 'SET client_min_messages = warning',
+		sprintf("SET statement_timeout = '%ds'", $enable eq 'on' ? $FuzzSession::statement_seconds
+		: $FuzzSession::native_seconds), (map { "SET $_" } @settings),
+		$enable eq 'on' ? ('SET client_min_messages = log', 'SET gpusort.log_decisions = on',
+		$self->{explains} ? FuzzNodes::settings() : ()) : (), "SET gpusort.enable = $enable;\n";
 }
 
 sub _sqlstates
@@ -299,10 +320,12 @@ sub _compare_ranked
 		my ($our_row, $native_row) = ($ours[$i], $native[$i]);
 		my $ranks = $ranks{$our_row};
 		my $native_ranks = $ranks{$native_row};
-		return "rows: row $i is none of the query's: " . _shortened($our_row) unless $ranks && $used{$our_row}++ < $rows{$our_row};
+		return "rows: row $i is none of the query's: " . _shortened($our_row)
+			unless $ranks && $used{$our_row}++ < $rows{$our_row};
 		next if $our_row eq $native_row || ($alike{$our_row}{$native_row} //= grep { $native_ranks->{$_} } keys %$ranks);
 		my ($rank, $native_rank) = map { min(keys %$_) } $ranks, $native_ranks;
-		return "order: row $i has rank $rank and natively $native_rank: " . _shortened($our_row) . ' instead of ' . _shortened($native_row);
+		return "order: row $i has rank $rank and natively $native_rank: " . _shortened($our_row) . ' instead of '
+			. _shortened($native_row);
 	}
 	return;
 }
@@ -383,8 +406,11 @@ sub _try
 				@slow_plan = ('-- planned with gpusort as', split /\n/, $plan =~ tr/\0/\n/r);
 			}
 		}
-		return ("session: backend $session->{backend}\n" . join("\n", _without_plans(@messages)), $settings) unless defined $ours;
-		return ("error: $native_states natively, $states with gpusort\n" . join("\n", '-- native', @native_messages, '-- gpusort', _without_plans(@messages), @slow_plan), $settings) if $states ne $native_states;
+		return ("session: backend $session->{backend}\n" . join("\n", _without_plans(@messages)), $settings)
+			unless defined $ours;
+		return ("error: $native_states natively, $states with gpusort\n"
+			. join("\n", '-- native', @native_messages, '-- gpusort', _without_plans(@messages), @slow_plan), $settings)
+			if $states ne $native_states;
 		next if $ours eq $native || $query->{mode} eq 'errors';
 
 		my $wrong;
@@ -415,11 +441,14 @@ sub _leftovers
 {
 	my ($self, $session, $descriptors) = @_;
 	my @found;
-	my ($contexts) = $session->run($self->_prologue('off') . q{SELECT string_agg(DISTINCT name, ', ') FROM pg_backend_memory_contexts WHERE name LIKE 'gpusort%'});
+	my ($contexts) = $session->run($self->_prologue('off')
+		. q{SELECT string_agg(DISTINCT name, ', ') FROM pg_backend_memory_contexts WHERE name LIKE 'gpusort%'});
 	push @found, "memory contexts: $contexts" if ($contexts // '\N') !~ /^\\N/;
-	push @found, "connections: $descriptors at first, " . $session->descriptors . ' in the end' if $session->descriptors > $descriptors + 1;
+	push @found, "connections: $descriptors at first, " . $session->descriptors . ' in the end'
+		if $session->descriptors > $descriptors + 1;
 	my $files;
-	my ($of_files, $of_jobs) = $self->{server} ? (q{WHERE name LIKE 'pgsql\_tmp' || pg_backend_pid() || '.%'}, 'WHERE pid = pg_backend_pid()') : ('', '');
+	my ($of_files, $of_jobs) = $self->{server} ? (q{WHERE name LIKE 'pgsql\_tmp' || pg_backend_pid() || '.%'},
+		'WHERE pid = pg_backend_pid()') : ('', '');
 	# parallel workers end a little later
 	for (1 .. 20)
 	{
@@ -440,7 +469,8 @@ sub bad_lines
 	seek $file, $from, 0;
 	# statements are the fuzzer's own
 	my @lines = <$file>;
-	return (tell $file, grep { /$bad_log/ && !/ (?:STATEMENT|CONTEXT|DETAIL|QUERY):/ && /(?:ERROR|WARNING|FATAL|PANIC|LOG|TRAP)/ } @lines);
+	return (tell $file, grep { /$bad_log/ && !/ (?:STATEMENT|CONTEXT|DETAIL|QUERY):/
+		&& /(?:ERROR|WARNING|FATAL|PANIC|LOG|TRAP)/ } @lines);
 }
 
 # Those that have come into the log of the fuzzer's own server; others' lines are in one that is shared.
@@ -457,7 +487,8 @@ sub _new_log
 sub _setup
 {
 	my ($self, $session, $schema) = @_;
-	return $session->run(join ";\n", $self->_prologue('off') . 'DISCARD TEMP', 'DROP SCHEMA IF EXISTS r CASCADE', 'CREATE SCHEMA r', @$schema);
+	return $session->run(join ";\n", $self->_prologue('off') . 'DISCARD TEMP', 'DROP SCHEMA IF EXISTS r CASCADE',
+		'CREATE SCHEMA r', @$schema);
 }
 
 # Takes rows and columns away as long as the failure stays.  Returns the statements that do it.
@@ -552,14 +583,18 @@ sub _report
 	my @smaller;
 
 	$self->{failures}++;
-	@smaller = eval { $self->_minimised($database, $schema, $tables, $query, $settings, $kind) } if $query && $kind =~ /^(?:rows|order|error|fallback)$/ && $self->{minimise};
-	my @lines = ("seed $self->{round_seed}, $database, memory " . ($self->{memory} // 'as it is') . ($query ? ", $query->{name} ($query->{mode})" : ''), split /\n/, $what);
+	@smaller = eval { $self->_minimised($database, $schema, $tables, $query, $settings, $kind) }
+		if $query && $kind =~ /^(?:rows|order|error|fallback)$/ && $self->{minimise};
+	my @lines = ("seed $self->{round_seed}, $database, memory " . ($self->{memory} // 'as it is')
+		. ($query ? ", $query->{name} ($query->{mode})" : ''), split /\n/, $what);
 	push @lines, "reproduce with: test/fuzz/fuzz --seed $self->{round_seed} --rounds 1 --queries $self->{per_round} --rows $self->{max_rows}" . ($self->{run_rows} ? " --runs=$self->{run_rows}" : '');
 	push @lines, 'the plan, if it was the last query:', @plan if $query && @plan;
 	unshift @lines, (map { s/[^\x00-\x7f]/?/gr } split /\n/, $query->{sql}), '' if $query;
 	my $text = join '', map { "-- $_\n" } @lines;
-	$text .= "-- database $database, after FuzzTypes::fixtures\nCREATE SCHEMA r;\nSET search_path = r, fz, public;\n" . join('', map { "$_;\n" } @$schema);
-	$text .= "-- the failure stays when these are done:\n" . join('', map { /^--/ ? "$_\n" : "$_;\n" } @smaller) if @smaller;
+	$text .= "-- database $database, after FuzzTypes::fixtures\nCREATE SCHEMA r;\nSET search_path = r, fz, public;\n"
+		. join('', map { "$_;\n" } @$schema);
+	$text .= "-- the failure stays when these are done:\n" . join('', map { /^--/ ? "$_\n" : "$_;\n" } @smaller)
+		if @smaller;
 	$text .= join('', map { "SET $_;\n" } @$settings) . "$query->{sql};\n" if $query;
 	if ($self->{save})
 	{
@@ -620,7 +655,8 @@ sub _round
 	return $self->_revive if grep { /$gone/ } @messages;
 	return if $self->_disturbed($session);
 	# A view's key may mix collations (42P21, 42P22): then there is no such view, for both.
-	croak "seed $self->{round_seed}: the schema cannot be made:\n@messages\n" . join ";\n", @schema if grep { /ERROR:/ && !/ERROR:  42P2[12]:/ } @messages;
+	croak "seed $self->{round_seed}: the schema cannot be made:\n@messages\n" . join ";\n", @schema
+	if grep { /ERROR:/ && !/ERROR:  42P2[12]:/ } @messages;
 	my $large = grep { $_->{rows} > 10000 } @$tables;
 	for (1 .. ($large ? 1 + int($self->{per_round} / 4) : $self->{per_round}))
 	{
@@ -633,7 +669,8 @@ sub _round
 		my ($wrong, $settings) = $self->_try($session, $query, @variants);
 		if ($self->{verbose})
 		{
-			$self->{report}->(sprintf "%.2f s: %s\n%s\n", time - $start, join(', ', $query->{name}, map { "[@$_]" } @variants), $query->{sql} =~ s/[^\x00-\x7f]/?/gr);
+			$self->{report}->(sprintf "%.2f s: %s\n%s\n", time - $start, join(', ', $query->{name}, map { "[@$_]" } @variants),
+				$query->{sql} =~ s/[^\x00-\x7f]/?/gr);
 		}
 		$self->{kinds}{ $query->{name} }++;
 		# what the statements that did not run would have done is not there
@@ -706,7 +743,8 @@ sub run
 		last if $self->{failures} >= $self->{max_failures};
 	}
 	$self->{took} = time - $start;
-	$self->_report("runs: none of $self->{sorts} sorts had several", 'any', [], []) if $self->{run_rows} && $self->{sorts} >= 100 && $self->{sorted_runs} == $self->{sorts};
+	$self->_report("runs: none of $self->{sorts} sorts had several", 'any', [], [])
+		if $self->{run_rows} && $self->{sorts} >= 100 && $self->{sorted_runs} == $self->{sorts};
 	return $self->{failures} == 0;
 }
 
@@ -716,7 +754,9 @@ sub summary
 	my $fallbacks = join ', ', map { "$_ $self->{fallbacks}{$_}" } sort keys %{ $self->{fallbacks} };
 	my $errors = join ', ', map { "$_ $self->{errors}{$_}" } sort keys %{ $self->{errors} };
 	return sprintf "seeds %d to %d, %.0f s: %d rounds, %d queries (%d too slow), %d runs with gpusort, %d sorts in the service in %d runs, fallbacks: %s; errors that both have: %s; %d failures",
-		$self->{seed}, $self->{seed} + $self->{rounds_done} - 1, $self->{took}, @$self{qw(rounds_done queries skipped runs sorts sorted_runs)}, $fallbacks || 'none', $errors || 'none', $self->{failures};
+		$self->{seed}, $self->{seed} + $self->{rounds_done} - 1, $self->{took},
+			@$self{qw(rounds_done queries skipped runs sorts sorted_runs)}, $fallbacks || 'none', $errors || 'none',
+			$self->{failures};
 }
 
 1;

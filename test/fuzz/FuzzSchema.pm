@@ -55,7 +55,8 @@ sub _table
 	my $id = { name => 'id', type => $ids{ weighted(80 => 'int4', 15 => 'int8', 5 => 'numeric') } };
 	# columns that come late are added when the rows are there; columns that go are dropped then
 	my @late = chance(25) ? splice(@$columns, -1) : ();
-	my @gone = map { { name => "gone$_", type => { sql => one_of(qw(int4 text bool float8)) } } } 1 .. (chance(25) ? between(1, 2) : 0);
+	my @gone = map { { name => "gone$_", type => { sql => one_of(qw(int4 text bool float8)) } } } 1 .. (chance(25)
+		? between(1, 2) : 0);
 	my @first = shuffled($id, @$columns, @gone);
 	my $kind = weighted(65 => 'plain', 20 => 'partitioned', 8 => 'inherited', 7 => 'temporary');
 	my $list = join ', ', map { _declaration($_) } @first;
@@ -93,7 +94,8 @@ sub _table
 	my $values = sub {
 		return join ', ', map {
 			$_->{name} eq 'id' ? 'i' : $_->{name} =~ /^gone/ ? 'NULL'
-				: value_expression($_->{type}, _random_number($rows), one_of(0, 0, 5, 30, 95, 100), one_of(0, 5, 20, 100), below(100000) * 4)
+				: value_expression($_->{type}, _random_number($rows), one_of(0, 0, 5, 30, 95, 100), one_of(0, 5, 20, 100),
+					below(100000) * 4)
 		} @_;
 	};
 	my $names = join ', ', map { $_->{name} } @first;
@@ -121,7 +123,8 @@ sub _table
 	if (chance(30))
 	{
 		my @narrow = grep { !$_->{type}{wide} && $_->{type}{name} ne 'numeric' } @$columns;
-		push @sql, "CREATE INDEX ON $name (" . join(', ', map { $_->{name} . one_of('', ' DESC', ' NULLS FIRST') } some_of(between(1, 2), @narrow)) . ')' if @narrow;
+		push @sql, "CREATE INDEX ON $name (" . join(', ',
+			map { $_->{name} . one_of('', ' DESC', ' NULLS FIRST') } some_of(between(1, 2), @narrow)) . ')' if @narrow;
 	}
 	push @sql, "ANALYZE $name" if chance(70);
 	return ({ name => $name, rows => $rows, columns => [ $id, @$columns, @late ] }, @sql);
@@ -155,7 +158,8 @@ sub random_schema
 
 	for my $types (\@types, \@other)
 	{
-		my $rows = weighted(3 => 0, 3 => 1, 24 => between(2, 30), 50 => between(31, 700), 16 => between(700, 4000), 3 => between(4000, 30000), 1 => between(30000, 120000));
+		my $rows = weighted(3 => 0, 3 => 1, 24 => between(2, 30), 50 => between(31, 700), 16 => between(700, 4000),
+			3 => between(4000, 30000), 1 => between(30000, 120000));
 		my $number = 0;
 		my ($table, @more);
 

@@ -26,7 +26,8 @@ sub new
 {
 	my ($class, $node, $database, $scratch, $name) = @_;
 	$name //= '';
-	my $self = bless { out => "$scratch/out$name", err => "$scratch/err$name", count => 0, read => 0, disturbances => [] }, $class;
+	my $self = bless { out => "$scratch/out$name", err => "$scratch/err$name", count => 0, read => 0, disturbances => [] },
+		$class;
 
 	open my $err, '>', $self->{err} or croak "$self->{err}: $!";
 	# by which script/soak knows whom it may disturb

@@ -49,7 +49,8 @@ BEGIN
 	my ($bindir, $pgxs) = split /\n/, `@{[ $ENV{PG_CONFIG} || 'pg_config' ]} --bindir --pgxs`;
 	die "no pg_config\n" unless defined $pgxs;
 	$pgxs =~ s{/makefiles/pgxs\.mk$}{};
-	die "no PostgreSQL::Test::Cluster in $pgxs: it comes with the server's development package\n" unless -d "$pgxs/test/perl";
+	die "no PostgreSQL::Test::Cluster in $pgxs: it comes with the server's development package\n"
+		unless -d "$pgxs/test/perl";
 	unshift @INC, "$pgxs/test/perl";
 	$ENV{PATH} = "$bindir:$ENV{PATH}";
 	$ENV{PG_REGRESS} //= "$pgxs/test/regress/pg_regress";
@@ -205,7 +206,8 @@ sub remove
 sub psql_command
 {
 	my ($self, $database) = @_;
-	return ($self->installed_command('psql'), '-XAtq', '-d', $self->connstr($database || 'postgres'), '-v', 'VERBOSITY=verbose');
+	return ($self->installed_command('psql'), '-XAtq', '-d', $self->connstr($database || 'postgres'), '-v',
+		'VERBOSITY=verbose');
 }
 
 # A psql that stays.  It goes on after errors, which the test reads.
@@ -292,7 +294,8 @@ sub method
 	my $text = $self->safe_psql('postgres', 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) '
 								. 'SELECT i FROM generate_series(1, 1000) i ORDER BY i DESC', %params);
 	my $radix = $engine eq 'cuda' ? 'gpu radix' : 'cpu radix';
-	return $text !~ /GpuSort/ ? 'native' : $text =~ /Sort Method: $radix/ ? 'radix' : $text =~ /fallback/ ? 'fallback' : $text;
+	return $text !~ /GpuSort/ ? 'native' : $text =~ /Sort Method: $radix/ ? 'radix' : $text =~ /fallback/ ? 'fallback'
+		: $text;
 }
 
 # Polls a condition that comes true in time; returns its last value.
@@ -336,7 +339,8 @@ sub new
 	flock $lock, LOCK_EX or die "$directory/lock: $!";
 	if (!-d "$directory/pgdata")
 	{
-		PostgreSQL::Test::Utils::system_or_bail('initdb', '-D', "$directory/new", qw(-U postgres -A trust -N --no-locale -E UTF8));
+		PostgreSQL::Test::Utils::system_or_bail('initdb', '-D', "$directory/new",
+			qw(-U postgres -A trust -N --no-locale -E UTF8));
 		rename "$directory/new", "$directory/pgdata" or die "$directory/pgdata: $!";
 	}
 	return $self;

@@ -21,7 +21,8 @@ sub new
 	my $self = bless { in => '', out => '', err => '', count => 0 }, $class;
 
 	$self->{timer} = IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default);
-	$self->{harness} = IPC::Run::start($command, '<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err}, $self->{timer});
+	$self->{harness} = IPC::Run::start($command, '<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err},
+		$self->{timer});
 	$self->{backend} = $self->run('SELECT pg_backend_pid()');
 	return $self;
 }

@@ -22,7 +22,8 @@ my $digest = "SELECT count(*) || md5(string_agg(id || ' ' || hashtext(pad), ',')
 my %queries = (
 	once => sprintf($digest, $rows),
 	# every process reads them
-	shared => sprintf($digest, 'SELECT id, pad || sum(id) OVER (PARTITION BY id / 10 ORDER BY id) AS pad FROM stuck ORDER BY id / 10, id OFFSET 0'),
+	shared => sprintf($digest, 'SELECT id, pad || sum(id) OVER (PARTITION BY id / 10 ORDER BY id) AS pad FROM stuck '
+		. 'ORDER BY id / 10, id OFFSET 0'),
 	rewind => sprintf($digest, "SELECT o, s.* FROM generate_series(1, 2) o LEFT JOIN LATERAL ($rows) s ON s.id >= o - 2"));
 
 # Starts them: [ POINT, at => N, query => 'once', 'rewind' or 'shared' ], ...
@@ -40,7 +41,8 @@ sub servers
 		$node->start;
 		$node->safe_psql('postgres', "CREATE TABLE stuck AS $rows; ANALYZE stuck") if ($options{query} // '') eq 'shared';
 		push @self, bless {
-			name => $fault, call => $fault =~ s/.*_//r, fault => "$fault " . ($options{at} // 1), node => $node, module => $module,
+			name => $fault, call => $fault =~ s/.*_//r, fault => "$fault " . ($options{at} // 1), node => $node,
+				module => $module,
 			query => $queries{ $options{query} // 'once' } }, $class;
 	}
 	for my $self (@self)
@@ -57,7 +59,8 @@ sub new_session
 	my ($self) = @_;
 	$self->{session}->close if defined $self->{session};
 	$self->{session} = $self->{node}->session;
-	$self->{session}->run('SET gpusort.force = on; SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0');
+	$self->{session}->run('SET gpusort.force = on; SET max_parallel_workers_per_gather = 2; '
+		. 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0');
 	return;
 }
 
@@ -80,7 +83,8 @@ sub begin
 	$node->choose_fault($self->{fault});
 	$self->{session}->send($self->{query});
 	$self->{start} = time;
-	return wait_until(sub { $node->fault_happened && ($self->{name} !~ /stop/ || grep { _is_stopped($_) } $node->services) });
+	return wait_until(sub { $node->fault_happened
+		&& ($self->{name} !~ /stop/ || grep { _is_stopped($_) } $node->services) });
 }
 
 sub _is_stopped
@@ -98,7 +102,8 @@ sub outcome
 	my ($self) = @_;
 	my ($out, $err) = $self->{session}->result;
 	my $seconds = $self->{node}->safe_psql('postgres',
-		q{SELECT extract(epoch FROM state_change - query_start) FROM pg_stat_activity WHERE state = 'idle' AND pid = } . $self->{session}->backend);
+		q{SELECT extract(epoch FROM state_change - query_start) FROM pg_stat_activity WHERE state = 'idle' AND pid = }
+			. $self->{session}->backend);
 
 	$self->{seconds} = $seconds ne '' ? $seconds : time - $self->{start};
 	return $out eq $self->{right} ? 'right' : $err =~ /(?:ERROR|FATAL):  (\w+):/ ? $1 : "$out $err";

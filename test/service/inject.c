@@ -25,7 +25,8 @@
 #define POOL_CHUNKS 8
 #define FINDING     99 /* the exit code of sanitizers that found something */
 
-static const char *const options[] = {"--staging-memory", "33554432", "--host-memory", "134217728", "--threads", "2", NULL};
+static const char *const options[] = {"--staging-memory", "33554432", "--host-memory", "134217728",
+									  "--threads", "2", NULL};
 
 /* What comes of a sort. */
 typedef enum Result
@@ -278,7 +279,8 @@ test_function(const char *function, int error, const char *counts, uint64_t each
 
 		run(function, number, error, &tally);
 	}
-	ok(calls > 0 && tally.problem[0] == '\0', "%s fails (%s) at %d of its %d calls: %d starts and %d sorts fail, %d services end",
+	ok(calls > 0 && tally.problem[0] == '\0',
+	   "%s fails (%s) at %d of its %d calls: %d starts and %d sorts fail, %d services end",
 	   function, strerror(error), tally.runs, (int) calls, tally.not_started, tally.not_done, tally.ended);
 	if (tally.problem[0] != '\0')
 		diag("%s", tally.problem);

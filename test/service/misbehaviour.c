@@ -79,13 +79,16 @@ test_no_messages(void)
 		{"one byte", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION, GPUSORT_MSG_HELLO, 1},
 		{"a short message", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION, GPUSORT_MSG_HELLO, sizeof(GpuSortMessage) - 1},
 		{"a long message", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION, GPUSORT_MSG_HELLO, sizeof(GpuSortMessage) + 1},
-		{"a very long message", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION, GPUSORT_MSG_HELLO, 2 * sizeof(GpuSortMessage)},
+		{"a very long message", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION, GPUSORT_MSG_HELLO,
+		 2 * sizeof(GpuSortMessage)},
 		{"another magic", GPUSORT_PROTOCOL_MAGIC + 1, GPUSORT_PROTOCOL_VERSION, GPUSORT_MSG_HELLO, sizeof(GpuSortMessage)},
 		{"another version", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION + 1, GPUSORT_MSG_HELLO, sizeof(GpuSortMessage)},
 		{"type 0", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION, 0, sizeof(GpuSortMessage)},
 		{"an unknown type", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION, 50, sizeof(GpuSortMessage)},
-		{"the service's WELCOME", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION, GPUSORT_MSG_WELCOME, sizeof(GpuSortMessage)},
-		{"the supervisor's DRAIN", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION, GPUSORT_MSG_DRAIN, sizeof(GpuSortMessage)},
+		{"the service's WELCOME", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION, GPUSORT_MSG_WELCOME,
+		 sizeof(GpuSortMessage)},
+		{"the supervisor's DRAIN", GPUSORT_PROTOCOL_MAGIC, GPUSORT_PROTOCOL_VERSION, GPUSORT_MSG_DRAIN,
+		 sizeof(GpuSortMessage)},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

@@ -175,7 +175,8 @@ fill(const Wanderer *wanderer, void *chunk, uint32_t rows_max, GpuSortMessage *m
 	}
 	rows_make(&rows, 1 + random64() % 2000, words, (Keys) (random64() % (KEYS_LAST_WORD + 1)), 8, 8 + random64() % 300,
 			  wanderer->request.may_tie ? 20 : 0);
-	rows_fill(&rows, 0, rows_max == 0 || chance(3) ? UINT32_MAX : rows_max, chunk, &message->u.put.rows, &message->u.put.bytes);
+	rows_fill(&rows, 0, rows_max == 0 || chance(3) ? UINT32_MAX : rows_max, chunk, &message->u.put.rows,
+			  &message->u.put.bytes);
 	rows_free(&rows);
 	if (chance(15))
 	{
@@ -289,7 +290,8 @@ legal_message(Wanderer *wanderer)
 		if (wanderer->strayed)
 			message.u.put.rows = message.u.put.bytes = 8 + random64() % 100;
 		else
-			fill(wanderer, client_chunk(&wanderer->client, message.u.put.chunk), wanderer->rows_max[wanderer->ngranted], &message);
+			fill(wanderer, client_chunk(&wanderer->client, message.u.put.chunk),
+				 wanderer->rows_max[wanderer->ngranted], &message);
 	}
 	else if (wanderer->token != 0 && !wanderer->put_all && wanderer->large <= 1 && chance(50))
 	{
@@ -316,7 +318,8 @@ any_message(Wanderer *wanderer)
 	}
 	if (chance(50))
 		fields[0] = chunk;
-	message.type = chance(90) ? GPUSORT_MSG_HELLO + random64() % (GPUSORT_MSG_FILE - GPUSORT_MSG_HELLO + 1) : random64() % 256;
+	message.type = chance(90) ? GPUSORT_MSG_HELLO + random64() % (GPUSORT_MSG_FILE - GPUSORT_MSG_HELLO + 1)
+							  : random64() % 256;
 	/* what makes no sense is mostly refused for its size before its fields are looked at */
 	if (message.type == GPUSORT_MSG_JOB_BEGIN && chance(70))
 	{
@@ -421,15 +424,18 @@ be_honest(int to)
 
 		rows_make(&rows, 1 + random64() % 40000, 1 + random64() % 2, KEYS_RANDOM, 16, 150, 0);
 		client_open(&client, &service);
-		message = shared ? client_begin_shared(&client, rows.key_words) : client_begin(&client, rows.key_words, false, rows.n, 0);
+		message = shared ? client_begin_shared(&client, rows.key_words)
+						 : client_begin(&client, rows.key_words, false, rows.n, 0);
 		problem = message.type == GPUSORT_MSG_JOB ? sort_put(&client, &rows) : NULL;
 		if (message.type == GPUSORT_MSG_JOB && problem == NULL)
 			problem = sort_finish(&client, &rows, &message);
 		if (message.type == GPUSORT_MSG_SORTED && problem == NULL)
 			problem = shared ? sort_read_ranges(&client, &rows) : sort_read(&client, &rows);
 		/* full is refused as well, but late */
-		how = message.type == GPUSORT_MSG_REFUSED || (problem && strcmp(problem, "FULL came") == 0) ? 'f' : problem == NULL ? 'r'
-																															: 'w';
+		if (message.type == GPUSORT_MSG_REFUSED || (problem && strcmp(problem, "FULL came") == 0))
+			how = 'f';
+		else
+			how = problem == NULL ? 'r' : 'w';
 		if (how == 'w')
 			diag("the honest client: %s", problem);
 		client_close(&client);
@@ -491,7 +497,8 @@ main(void)
 		refused += how == 'f';
 		wrong += how == 'w';
 	}
-	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM && wrong == 0, "an honest client beside them had right answers alone");
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM && wrong == 0,
+	   "an honest client beside them had right answers alone");
 	ok(right > 0, "%d of them, and %d sorts were refused", right, refused);
 	ok(client_sees_idle(&service), "all sorts ended and gave their memory back");
 	ok(client_sees_room(&service, POOL_CHUNKS / GPUSORT_JOB_CHUNKS_MIN), "all chunks are back");

@@ -222,7 +222,8 @@ test_readers(uint64_t n, Keys keys, uint32_t words, uint32_t bits, uint32_t most
 	} while (busy > 0 && problem == NULL);
 	if (problem == NULL && read != n)
 		problem = "not all rows were read";
-	ok(problem == NULL, "%llu rows, keys %d of %u words by %u bits: %u ranges, %d readers, %s order%s%s", (unsigned long long) n, keys,
+	ok(problem == NULL, "%llu rows, keys %d of %u words by %u bits: %u ranges, %d readers, %s order%s%s",
+	   (unsigned long long) n, keys,
 	   words, bits, ranges, readers, shuffled ? "any" : "rising", problem ? ": " : "", problem ? problem : "");
 	for (int i = readers; i >= 0; i--)
 		client_close(&all[i].client);
@@ -290,7 +291,8 @@ test_skip(void)
 		data = client_expect(&owner, GPUSORT_MSG_DATA);
 		free_chunk(&owner, data.u.data.chunk);
 	} while (data.u.data.epoch != owner.epoch);
-	ok(data.u.data.first == 0 && data.u.data.emitted.rows == 100 && data.u.data.emitted.last, "the READ behind a skipped one goes on");
+	ok(data.u.data.first == 0 && data.u.data.emitted.rows == 100 && data.u.data.emitted.last,
+	   "the READ behind a skipped one goes on");
 	client_close(&owner);
 	rows_free(&rows);
 }
@@ -547,7 +549,8 @@ test_misbehaviour(void)
 	misbehave(OUTPUT, GPUSORT_MSG_READ, (GpuSortMessage){.u.read = {6, 5}}, "READ backwards");
 	misbehave(OUTPUT, GPUSORT_MSG_READ, (GpuSortMessage){.u.read = {0, UINT64_MAX}}, "READ of all rows there might be");
 	misbehave(OUTPUT, GPUSORT_MSG_CUT, (GpuSortMessage){.u.cut = {.bits = 0, .most = 10}}, "CUT by no bits");
-	misbehave(OUTPUT, GPUSORT_MSG_CUT, (GpuSortMessage){.u.cut = {.bits = 65, .most = 10}}, "CUT by more bits than keys have");
+	misbehave(OUTPUT, GPUSORT_MSG_CUT, (GpuSortMessage){.u.cut = {.bits = 65, .most = 10}},
+			  "CUT by more bits than keys have");
 	misbehave(OUTPUT, GPUSORT_MSG_CUT, (GpuSortMessage){.u.cut = {.bits = 64, .most = 0}}, "CUT into no ranges");
 	misbehave(OUTPUT, GPUSORT_MSG_CUT, (GpuSortMessage){.u.cut = {.bits = 64, .most = GPUSORT_RANGES_MAX + 1}},
 			  "CUT into too many ranges");
@@ -557,8 +560,10 @@ test_misbehaviour(void)
 		Stage stage = i == 0 ? READING : READER;
 
 		misbehave(stage, GPUSORT_MSG_READ, read_message, "one READ too many");
-		misbehave(stage, GPUSORT_MSG_SKIP, (GpuSortMessage){.u.skip.number = GPUSORT_READS_MAX + 1}, "SKIP of a READ to come");
-		misbehave(stage, GPUSORT_MSG_CHUNK_FREE, (GpuSortMessage){.u.chunk.chunk = POOL_CHUNKS}, "CHUNK_FREE beyond the pool");
+		misbehave(stage, GPUSORT_MSG_SKIP, (GpuSortMessage){.u.skip.number = GPUSORT_READS_MAX + 1},
+				  "SKIP of a READ to come");
+		misbehave(stage, GPUSORT_MSG_CHUNK_FREE, (GpuSortMessage){.u.chunk.chunk = POOL_CHUNKS},
+				  "CHUNK_FREE beyond the pool");
 		misbehave(stage, GPUSORT_MSG_REWIND, (GpuSortMessage){.u.rewind.epoch = 1}, "REWIND");
 		misbehave(stage, GPUSORT_MSG_SORT, nothing, "SORT");
 		misbehave(stage, GPUSORT_MSG_LEAVE, nothing, "LEAVE");
@@ -653,7 +658,10 @@ test_owner_that_goes(bool shut_out)
 	ok(client_sees_room(&service, MOST), "and so are all chunks");
 }
 
-/* Begins a shared sort of some_rows and puts them, all in the beginner, which leaves it to others to have them sorted; returns the token. */
+/*
+ * Begins a shared sort of some_rows and puts them, all in the beginner, which leaves it to others to have them
+ * sorted; returns the token.
+ */
 static uint64_t
 put_and_leave(Client *owner)
 {
@@ -696,7 +704,8 @@ test_sorter(void)
 		problem = sort_read_interval(i % 3 == 0 ? &owner : i % 3 == 1 ? &sorter
 																	  : &reader,
 									 &some_rows, first_rows[i], first_rows[i + 1]);
-	ok(problem == NULL && ranges > 2, "owner, sorter and reader read %u ranges%s%s", ranges, problem ? ": " : "", problem ? problem : "");
+	ok(problem == NULL && ranges > 2, "owner, sorter and reader read %u ranges%s%s", ranges, problem ? ": " : "",
+	   problem ? problem : "");
 	client_close(&sorter);
 	ok(sort_read_interval(&owner, &some_rows, 0, some_rows.n) == NULL, "the owner reads on when the sorter has gone");
 	client_close(&reader);
@@ -715,7 +724,8 @@ test_sorter(void)
 		problem = sort_finish(by_owner ? &owner : &sorter, &some_rows, &message);
 		if (problem == NULL)
 			problem = sort_read_interval(&owner, &some_rows, 0, some_rows.n);
-		ok(problem == NULL, "a sorter may leave it to %s%s%s", by_owner ? "the owner" : "another", problem ? ": " : "", problem ? problem : "");
+		ok(problem == NULL, "a sorter may leave it to %s%s%s", by_owner ? "the owner" : "another",
+		   problem ? ": " : "", problem ? problem : "");
 		if (!by_owner)
 			client_close(&sorter);
 		client_close(&owner);
@@ -737,7 +747,8 @@ test_sorters_that_fail(void)
 		token = put_and_leave(&owner);
 		must_join(&sorter, token);
 		client_send(&sorter, type == 0 ? GPUSORT_MSG_READ : GPUSORT_MSG_CHUNK_PUT, (GpuSortMessage){.u.read = {0, 1}});
-		ok(client_is_closed(&sorter, 5000) && fails(&owner), "%s of a sorter before SORT ends the sort", type == 0 ? "READ" : "CHUNK_PUT");
+		ok(client_is_closed(&sorter, 5000) && fails(&owner), "%s of a sorter before SORT ends the sort",
+		   type == 0 ? "READ" : "CHUNK_PUT");
 		client_close(&sorter);
 		client_close(&owner);
 	}

@@ -231,8 +231,10 @@ test_little_space(void)
 static void
 test_bad_files(void)
 {
-	static const char *const names[] = {"without a descriptor", "with a pipe", "with two descriptors", "with nine descriptors", "with a directory", "with a second file",
-										"of bytes given before", "of no bytes", "beyond what there is", "with a file that is added to", "with a file that cannot be written"};
+	static const char *const names[] = {"without a descriptor", "with a pipe", "with two descriptors",
+										"with nine descriptors", "with a directory", "with a second file",
+										"of bytes given before", "of no bytes", "beyond what there is", "with a file that is added to",
+										"with a file that cannot be written"};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{
 		Client client;
@@ -428,7 +430,8 @@ test_member_that_goes(void)
 	join(&member, token);
 	(void) put_until_space(&member, &next);
 	client_close(&member);
-	ok(fails(&owner, &message) != NULL, "a member that goes while it is asked for space fails the sort: %s", message.u.failure.text);
+	ok(fails(&owner, &message) != NULL, "a member that goes while it is asked for space fails the sort: %s",
+	   message.u.failure.text);
 	client_close(&owner);
 	ok(client_sees_idle(&service) && has_descriptors(), "memory and descriptors are back");
 }

@@ -39,19 +39,22 @@ my $most_ended = 4;
 
 my $hits = q{FROM (SELECT a.pid FROM pg_stat_activity a LEFT JOIN gpusort_jobs j USING (pid)
 	WHERE a.application_name = 'fuzz session' AND a.state = 'active' ORDER BY j.pid IS NULL, random() LIMIT 1) s};
-my $long_sort = 'SET gpusort.force = on; SELECT count(*) FROM (SELECT g, md5(g::text) FROM generate_series(1, 400000) g ORDER BY 2 OFFSET 0) s';
+my $long_sort = 'SET gpusort.force = on; SELECT count(*) FROM (SELECT g, md5(g::text) '
+	. 'FROM generate_series(1, 400000) g ORDER BY 2 OFFSET 0) s';
 
 # settings: those of the service as they are without faults; programs: what can take the place of
 # gpusortd, beside those made here.  directory: where the node's module and service are.
 sub new
 {
 	my ($class, $node, %option) = @_;
-	my $self = bless { node => $node, %option, counts => {}, problems => [], stopped => {}, ended => 0, probed => 0, ready_since => 0, next_of_users => time, wait => 1 }, $class;
+	my $self = bless { node => $node, %option, counts => {}, problems => [], stopped => {}, ended => 0, probed => 0,
+		ready_since => 0, next_of_users => time, wait => 1 }, $class;
 	my $directory = $self->{directory};
 
 	$self->{control} = $node->session;
 	# one that ends at once, one that never becomes ready, and one that is none
-	for (map { [ "other-$_->[0]", $_->[1] ] } [ 'ends', "#!/bin/sh\nexit 2\n" ], [ 'idles', "#!/bin/sh\nexec sleep 5\n" ], [ 'none', '' ])
+	for (map { [ "other-$_->[0]", $_->[1] ] } [ 'ends', "#!/bin/sh\nexit 2\n" ], [ 'idles', "#!/bin/sh\nexec sleep 5\n" ],
+		[ 'none', '' ])
 	{
 		my ($name, $text) = @$_;
 		open my $file, '>', "$directory/$name" or croak "$name: $!";
@@ -131,7 +134,8 @@ sub _look_after_stopped
 			next;
 		}
 		next if $for < $replaced_seconds && (!defined $stop->{until} || time < $stop->{until});
-		push @{ $self->{problems} }, "service $pid was stopped and is still there after $replaced_seconds s" if !defined $stop->{until};
+		push @{ $self->{problems} }, "service $pid was stopped and is still there after $replaced_seconds s"
+			if !defined $stop->{until};
 		kill 'CONT', $pid;
 		delete $self->{stopped}{$pid};
 	}
@@ -153,7 +157,8 @@ sub _put_program
 sub _set
 {
 	my ($self, %settings) = @_;
-	my $sql = join '; ', (map { "ALTER SYSTEM SET gpusort.$_ = '$settings{$_}'" } sort keys %settings), 'SELECT pg_reload_conf()';
+	my $sql = join '; ', (map { "ALTER SYSTEM SET gpusort.$_ = '$settings{$_}'" } sort keys %settings),
+		'SELECT pg_reload_conf()';
 	$self->{control}->result if $self->{probing};
 	$self->{probing} = 0;
 	$self->{control}->run($sql);
@@ -266,7 +271,8 @@ sub step
 		$self->_fault_of_users;
 		$self->{next_of_users} = time + 0.1 + rand 2;
 	}
-	if ($weather eq 'storm' && $self->{ready_since} && time > $self->{ready_since} + $self->{wait} && !defined $self->{back})
+	if ($weather eq 'storm' && $self->{ready_since} && time > $self->{ready_since} + $self->{wait}
+		&& !defined $self->{back})
 	{
 		$self->_fault_of_service;
 	}
@@ -295,7 +301,8 @@ sub undo
 	$self->_set(%{ $self->{settings} });
 	# the service of before may still be ending its last sorts
 	wait_until(sub { $self->{node}->services == 1 && $self->{node}->method eq 'radix' }, 120)
-		or push @{ $self->{problems} }, 'no service, or more than one, two minutes after the last fault: ' . join(' ', $self->{node}->services);
+		or push @{ $self->{problems} }, 'no service, or more than one, two minutes after the last fault: '
+			. join(' ', $self->{node}->services);
 	return;
 }
 

@@ -40,12 +40,14 @@ use Time::HiRes qw(sleep time);
 my $fuzz = realpath(dirname(__FILE__) . '/../fuzz/fuzz');
 
 # The server has these, and has them again when it is measured.
-my %settings = (staging_memory => '64MB', host_memory => '512MB', host_threads => 0, devices => 'all', device_memory => 0);
+my %settings = (staging_memory => '64MB', host_memory => '512MB', host_threads => 0, devices => 'all',
+device_memory => 0);
 
 # kB that resident memory may have grown by: what caches of a process that does the same thing again take.
 # The service keeps the memory of sorts until it has not needed it for a while: then it has none of it, but
 # a short run does not wait for that.  A CUDA context grows as kernels are used for the first time.
-my %allowed_memory = (postmaster => 2048, supervisor => 1024, witness => 16384, service => $engine eq 'cuda' ? 131072 : 16384);
+my %allowed_memory = (postmaster => 2048, supervisor => 1024, witness => 16384,
+service => $engine eq 'cuda' ? 131072 : 16384);
 my $settled_seconds = 65;
 my $short_seconds = 300;
 
@@ -56,7 +58,8 @@ my $of_faults = qr/sort service \(PID \d+\) was terminated by signal 9\b/;
 sub new
 {
 	my ($class, %option) = @_;
-	my $self = bless { seconds => 60, processes => 2, seed => int time, programs => [], report => sub { print @_ }, %option, problems => [], sums => {}, by_name => {} }, $class;
+	my $self = bless { seconds => 60, processes => 2, seed => int time, programs => [], report => sub { print @_ },
+		%option, problems => [], sums => {}, by_name => {} }, $class;
 
 	srand $self->{seed};
 	return $self;
@@ -93,16 +96,20 @@ sub _start_server
 	make_path($directory);
 	# links, so that PostgreSQL takes it for the module that the extension's functions name
 	symlink "$installed/$_", "$directory/$_" for grep { -e "$installed/$_" } qw(gpusort.so gpusort_cuda.so);
-	copy("$installed/gpusortd", "$directory/$_") && chmod 0755, "$directory/$_" or croak "$directory/$_: $!" for qw(gpusortd gpusortd.own);
-	$node->init(conf => [ "shared_preload_libraries = '$directory/gpusort'", 'max_connections = 200', 'max_worker_processes = 32', 'max_parallel_workers = 16',
-			'log_error_verbosity = verbose', 'autovacuum = off', 'jit = off', map { "gpusort.$_ = '$settings{$_}'" } sort keys %settings ]);
+	copy("$installed/gpusortd", "$directory/$_") && chmod 0755, "$directory/$_" or croak "$directory/$_: $!"
+		for qw(gpusortd gpusortd.own);
+	$node->init(conf => [ "shared_preload_libraries = '$directory/gpusort'", 'max_connections = 200',
+		'max_worker_processes = 32', 'max_parallel_workers = 16',
+			'log_error_verbosity = verbose', 'autovacuum = off', 'jit = off',
+				map { "gpusort.$_ = '$settings{$_}'" } sort keys %settings ]);
 	$node->start;
 	$node->wait_service;
 	# what sessions are told they compare; the log is for what nobody is told
 	$node->safe_psql('postgres', 'ALTER ROLE postgres SET log_min_messages = fatal');
 	SoakWitness::tables($node);
 	$self->{started} = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
-	$self->{faults} = SoakFaults->new($node, settings => \%settings, directory => $directory, program => "$directory/gpusortd.own", programs => [ @{ $self->{programs} } ]);
+	$self->{faults} = SoakFaults->new($node, settings => \%settings, directory => $directory,
+		program => "$directory/gpusortd.own", programs => [ @{ $self->{programs} } ]);
 	$self->{witnesses} = [ map { SoakWitness->new($node, $_) } qw(sorts workers windows cursors cursors devices) ];
 	return;
 }
@@ -112,7 +119,8 @@ sub _admitted
 {
 	my ($self) = @_;
 	my @sessions = map { $self->{node}->session } 1 .. 12;
-	my $cursor = 'SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT g FROM generate_series(1, 3000) g ORDER BY g DESC; FETCH 1 FROM c';
+	my $cursor = 'SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT g FROM generate_series(1, 3000) g '
+		. 'ORDER BY g DESC; FETCH 1 FROM c';
 
 	$_->send($cursor) for @sessions;
 	$_->result for @sessions;
@@ -129,13 +137,16 @@ sub _measure
 {
 	my ($self, $settle) = @_;
 	my $node = $self->{node};
-	my $busy = q{SELECT concat_ws(', ', (SELECT 'sorts of ' || string_agg(pid::text, ' ') FROM gpusort_jobs), (SELECT string_agg(format('%s: %s jobs, %s bytes', name, jobs, memory_used), ', ') FROM gpusort_devices WHERE jobs > 0 OR memory_used > 0))};
+	my $busy = q{SELECT concat_ws(', ', (SELECT 'sorts of ' || string_agg(pid::text, ' ') FROM gpusort_jobs),
+		(SELECT string_agg(format('%s: %s jobs, %s bytes', name, jobs, memory_used), ', ') FROM gpusort_devices
+			WHERE jobs > 0 OR memory_used > 0))};
 
 	$self->{faults}->release;
 	$_->rest for @{ $self->{witnesses} };
 	$self->{faults}->undo;
 	$_->exercise for @{ $self->{witnesses} };
-	wait_until(sub { $node->safe_psql('postgres', $busy) eq '' }, 30) or $self->_wrong('nothing should sort: ' . $node->safe_psql('postgres', $busy));
+	wait_until(sub { $node->safe_psql('postgres', $busy) eq '' }, 30)
+		or $self->_wrong('nothing should sort: ' . $node->safe_psql('postgres', $busy));
 	sleep($settle && $self->{seconds} >= $short_seconds ? $settled_seconds : 1);
 
 	my ($service) = $node->services;
@@ -152,7 +163,8 @@ sub _measure
 		$found{$name} = { %$held, contexts => $contexts };
 	}
 	my @files = service_files($node);
-	$self->_say('idle: %s', join '; ', map { my $held = $found{$_}; "$_ " . ($held ? join ', ', map { "$_ $held->{$_}" } sort keys %$held : 'gone') } sort keys %found);
+	$self->_say('idle: %s', join '; ', map { my $held = $found{$_}; "$_ "
+		. ($held ? join ', ', map { "$_ $held->{$_}" } sort keys %$held : 'gone') } sort keys %found);
 	return { processes => \%found, service => $service, files => \@files, admitted => $self->_admitted };
 }
 
@@ -165,8 +177,10 @@ sub _compare
 		my $allowed = $kind eq 'service' && $self->{seconds} < $short_seconds ? 1 << 20 : $allowed_memory{$kind};
 		$self->_wrong(grown($name, $first->{processes}{$name}, $last->{processes}{$name}, $allowed));
 	}
-	$self->_wrong("the service admits $last->{admitted} sorts at once, $first->{admitted} at first") if $last->{admitted} != $first->{admitted};
-	$self->_wrong('files of services that are gone: ' . join ' ', @{ $last->{files} }) if @{ $last->{files} } > @{ $first->{files} };
+	$self->_wrong("the service admits $last->{admitted} sorts at once, $first->{admitted} at first")
+		if $last->{admitted} != $first->{admitted};
+	$self->_wrong('files of services that are gone: ' . join ' ', @{ $last->{files} })
+		if @{ $last->{files} } > @{ $first->{files} };
 	return;
 }
 
@@ -177,7 +191,8 @@ sub _start_fuzz
 {
 	my ($self, $part, $seconds) = @_;
 	my $directory = "$ENV{TESTDIR}/$part";
-	my @command = ($^X, $fuzz, qw(--server --tolerate-loss --failures 5 --rows 20000), '--seed', $self->{seed} + ord $part, '-j', $self->{processes}, '--seconds', int $seconds, '--save', $directory);
+	my @command = ($^X, $fuzz, qw(--server --tolerate-loss --failures 5 --rows 20000), '--seed', $self->{seed} + ord $part,
+		'-j', $self->{processes}, '--seconds', int $seconds, '--save', $directory);
 
 	make_path($directory);
 	my $pid = fork // croak "fork: $!";
@@ -246,7 +261,8 @@ sub _part
 		if (time > $next_line)
 		{
 			$next_line += 60;
-			$self->_say('faults: %s', join ', ', map { "$_ $self->{faults}{counts}{$_}" } sort keys %{ $self->{faults}{counts} });
+			my $counts = $self->{faults}{counts};
+			$self->_say('faults: %s', join ', ', map { "$_ $counts->{$_}" } sort keys %$counts);
 		}
 		sleep 0.03;
 	}
@@ -260,7 +276,8 @@ sub _stop_server
 	my ($self) = @_;
 	my $node = $self->{node};
 
-	my ($sorts, $fallbacks, $reasons) = split /\|/, $node->safe_psql('postgres', 'SELECT sorts, fallbacks, fallback_reasons FROM gpusort_stats');
+	my ($sorts, $fallbacks, $reasons) = split /\|/,
+		$node->safe_psql('postgres', 'SELECT sorts, fallbacks, fallback_reasons FROM gpusort_stats');
 	@{ $self->{sums} }{qw(sorts fallbacks)} = ($sorts, $fallbacks);
 	$self->{by_name}{fallbacks}{$1} = $2 while $reasons =~ /"([^"]+)": (\d+)/g;
 	$self->{restarts} = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()') eq $self->{started} ? 0 : 1;
@@ -277,7 +294,8 @@ sub _stop_server
 	(undef, my @lines) = bad_lines($node->logfile, 0);
 	$self->{restarts} += grep { /terminating any other active/ } @lines;
 	$self->_wrong(map { chomp; "the server's log: $_" } grep { $_ !~ $of_faults } @lines);
-	$self->{by_name}{'ends of services'}{$1}++ while $log =~ /sort service \(PID \d+\) (?:was terminated by |exited with )([\w ]*\d+)/g;
+	$self->{by_name}{'ends of services'}{$1}++
+		while $log =~ /sort service \(PID \d+\) (?:was terminated by |exited with )([\w ]*\d+)/g;
 	return;
 }
 
@@ -297,7 +315,8 @@ sub run
 	$self->_part('calm', $self->{seconds} * 0.25, 'calm');
 	my $last = $self->{last} = $self->_measure(1);
 	$self->_compare($stormed, $last, qr//);
-	$self->_wrong("the service was replaced without a fault: $stormed->{service}, now $last->{service}") if $last->{service} != $stormed->{service};
+	$self->_wrong("the service was replaced without a fault: $stormed->{service}, now $last->{service}")
+		if $last->{service} != $stormed->{service};
 	$self->_compare($first, $last, qr/^$/);
 	for my $witness (@{ $self->{witnesses} })
 	{
@@ -323,17 +342,20 @@ sub rows
 	{
 		push @rows, map { [ $what, $_, $self->{by_name}{$what}{$_}, '' ] } sort keys %{ $self->{by_name}{$what} };
 	}
-	push @rows, [ 'time', 'a stopped service was replaced, at most', sprintf('%.1f', $self->{faults}{slowest} // 0), 's' ], [ 'time', 'fast stop', sprintf('%.1f', $self->{stop_seconds}), 's' ];
+	push @rows, [ 'time', 'a stopped service was replaced, at most', sprintf('%.1f', $self->{faults}{slowest} // 0), 's' ],
+		[ 'time', 'fast stop', sprintf('%.1f', $self->{stop_seconds}), 's' ];
 	for my $name (sort keys %{ $self->{warm}{processes} })
 	{
 		for my $what ([ 'memory', 'kB' ], [ 'contexts', 'kB' ], [ 'descriptors', '' ], [ 'threads', '' ], [ 'pools', '' ])
 		{
 			next unless defined $self->{warm}{processes}{$name}{ $what->[0] };
-			push @rows, map { [ $what->[0], "$name, $_", $self->{$_}{processes}{$name}{ $what->[0] } // '', $what->[1] ] } qw(warm last);
+			push @rows, map { [ $what->[0], "$name, $_", $self->{$_}{processes}{$name}{ $what->[0] } // '',
+				$what->[1] ] } qw(warm last);
 		}
 	}
 	push @rows, (map { [ 'sorts admitted', $_, $self->{$_}{admitted}, '' ] } qw(first last));
-	push @rows, [ 'result', 'wrong answers', $wrong, '' ], [ 'result', 'restarts', $self->{restarts}, '' ], [ 'result', 'all that was wrong', scalar @{ $self->{problems} }, '' ];
+	push @rows, [ 'result', 'wrong answers', $wrong, '' ], [ 'result', 'restarts', $self->{restarts}, '' ],
+		[ 'result', 'all that was wrong', scalar @{ $self->{problems} }, '' ];
 	return @rows;
 }
 

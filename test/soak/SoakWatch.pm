@@ -43,7 +43,8 @@ sub grown
 	my ($name, $first, $last, $memory) = @_;
 	return "$name is gone" unless defined $first && defined $last;
 	my %allowed = (memory => $memory, contexts => 512, descriptors => 1, threads => 1, pools => 1);
-	return map { defined $first->{$_} && $last->{$_} > $first->{$_} + $allowed{$_} ? "$name: $_ $first->{$_} at first, $last->{$_} in the end" : () } sort keys %allowed;
+	return map { defined $first->{$_} && $last->{$_} > $first->{$_} + $allowed{$_}
+		? "$name: $_ $first->{$_} at first, $last->{$_} in the end" : () } sort keys %allowed;
 }
 
 # The sockets and locks of services, and other files of gpusort's in the data directory.

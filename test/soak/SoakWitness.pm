@@ -25,7 +25,8 @@ our $answer_seconds = 90;
 my $rows = 60000;
 my $sort = q{SELECT md5(string_agg(id || pad, ',')) FROM (SELECT id, pad FROM witness ORDER BY k, id) s};
 # more rows than a chunk has, so that there are some to read on
-my $window = q{SELECT md5(string_agg(id || ' ' || s, ',')) FROM (SELECT id, sum(id) OVER (PARTITION BY k ORDER BY id) AS s FROM witness ORDER BY k, id OFFSET 0) s};
+my $window = q{SELECT md5(string_agg(id || ' ' || s, ','))
+	FROM (SELECT id, sum(id) OVER (PARTITION BY k ORDER BY id) AS s FROM witness ORDER BY k, id OFFSET 0) s};
 my $declare = 'BEGIN; DECLARE c SCROLL CURSOR FOR SELECT id, k, pad FROM witness ORDER BY k, id';
 my %answers;
 
@@ -34,7 +35,9 @@ sub tables
 	my ($node) = @_;
 	$node->safe_psql('postgres', qq{
 		CREATE EXTENSION gpusort;
-		CREATE TABLE witness AS SELECT i AS id, (i * 7919::bigint) % 30011 AS k, 'row number ' || i || ' ' || repeat('x', i % 200) AS pad FROM generate_series(1, $rows) i;
+		CREATE TABLE witness AS SELECT i AS id, (i * 7919::bigint) % 30011 AS k,
+				'row number ' || i || ' ' || repeat('x', i % 200) AS pad
+			FROM generate_series(1, $rows) i;
 		ANALYZE witness;
 		-- reads so many rows on; the digest of them all follows from that of those before
 		CREATE FUNCTION read_on(c refcursor, so_many int, digest text) RETURNS text LANGUAGE plpgsql AS \$\$
@@ -63,10 +66,12 @@ sub tables
 sub new
 {
 	my ($class, $node, $kind) = @_;
-	my $self = bless { kind => $kind, session => $node->session, due => time, right => 0, wrong => [], errors => {} }, $class;
+	my $self = bless { kind => $kind, session => $node->session, due => time, right => 0, wrong => [], errors => {} },
+		$class;
 
 	$self->{session}->run('SET gpusort.force = on');
-	$self->{session}->run('SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0') if $kind =~ /^(?:workers|windows)$/;
+	$self->{session}->run('SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; '
+		. 'SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0') if $kind =~ /^(?:workers|windows)$/;
 	return $self;
 }
 
@@ -118,7 +123,8 @@ sub _judge
 	$self->{errors}{$_}++ for @states;
 	if (@states)
 	{
-		push @{ $self->{wrong} }, "$self->{kind}: $self->{sql}\n$err" if $states[0] ne '58000' || grep { !/^(?:58000|25P02)$/ } @states;
+		push @{ $self->{wrong} }, "$self->{kind}: $self->{sql}\n$err"
+			if $states[0] ne '58000' || grep { !/^(?:58000|25P02)$/ } @states;
 		$self->{open} = 0;
 		return $self->_ask('ROLLBACK', '');
 	}
@@ -128,7 +134,8 @@ sub _judge
 	}
 	else
 	{
-		push @{ $self->{wrong} }, "$self->{kind}: $self->{sql}\n" . ($out eq '' ? "no answer: $err" : substr($out, 0, 200) . " instead of $self->{answer}");
+		push @{ $self->{wrong} }, "$self->{kind}: $self->{sql}\n"
+			. ($out eq '' ? "no answer: $err" : substr($out, 0, 200) . " instead of $self->{answer}");
 	}
 	return;
 }

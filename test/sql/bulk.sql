@@ -28,12 +28,12 @@ SELECT i AS id,
 	   decode(substr(md5(i::text), 1, (h % 17)::int * 2), 'hex') AS c_bytea,
 	   round(((h - 2147483648) * power(10, (h % 40)::int - 20))::numeric, 10) AS c_numeric,
 	   round((h % 100000)::numeric / 100, 2) AS c_money
-FROM (SELECT i, (('x' || substr(md5('seed' || i), 1, 8))::bit(32)::bigint & 4294967295) AS h FROM generate_series(1, 200000) i) s;
+FROM (SELECT i, (('x' || substr(md5('seed' || i), 1, 8))::bit(32)::bigint & 4294967295) AS h FROM generate_series(1, 100000) i) s;
 ANALYZE gs.bulk;
 
 SELECT * FROM no_plan();
 
-SELECT cmp_ok((SELECT count(*) FROM gs.bulk), '=', 200000::bigint, 'the table has its rows');
+SELECT cmp_ok((SELECT count(*) FROM gs.bulk), '=', 100000::bigint, 'the table has its rows');
 
 SELECT is(gs.compare_bulk(format('SELECT id, %1$I FROM gs.bulk ORDER BY %1$I, id', attname)), 'same', attname || ', id')
 FROM pg_attribute WHERE attrelid = 'gs.bulk'::regclass AND attnum > 1 ORDER BY attnum;

@@ -62,16 +62,17 @@ DECLARE
 	found int;
 	failed text;
 BEGIN
-	SELECT count(*) INTO found FROM gs.nodes(query, 'GpuSortOutput');
+	SELECT count(*) FILTER (WHERE n->>'Custom Plan Provider' = 'GpuSortOutput'),
+		string_agg(format('sort method %s: %s', n->>'Sort Method', n->>'Fallback Reason'), '; ')
+			FILTER (WHERE n->>'Custom Plan Provider' = 'GpuSort' AND n->>'Sort Method' NOT IN ('gpu radix', 'cpu radix'))
+	INTO found, failed FROM gs.nodes(query) n;
 	IF found <> exchanges THEN
 		RETURN format('%s GpuSortOutput in the plan: %s', found, gs.forced_plan(query));
 	END IF;
-	SELECT string_agg(format('sort method %s: %s', n->>'Sort Method', n->>'Fallback Reason'), '; ') INTO failed
-	FROM gs.nodes(query, 'GpuSort') n WHERE n->>'Sort Method' NOT IN ('gpu radix', 'cpu radix');
 	IF failed IS NOT NULL THEN
 		RETURN failed;
 	END IF;
-	SELECT count(*) INTO found FROM gs.nodes(gs.sum_query(query), 'GpuSortOutput');
+	found := cardinality(string_to_array(gs.forced_plan(gs.sum_query(query)), 'Custom Scan (GpuSortOutput)')) - 1;
 	IF found <> exchanges THEN
 		RETURN format('%s GpuSortOutput below an aggregate', found);
 	END IF;

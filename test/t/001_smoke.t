@@ -54,6 +54,7 @@ ok($node->kill_postmaster, 'nothing outlives a postmaster that is killed');
 $node->start;
 ok($node->wait_service, 'and the service comes up with the next');
 is(scalar $node->services, 1, 'one of it');
-is(scalar(() = glob $node->data_dir . '/pg_stat_tmp/gpusort*'), 2, 'with a socket and a lock, and nothing of the one that was killed');
+is(scalar(() = glob $node->data_dir . '/pg_stat_tmp/gpusort*'), 2,
+	'with a socket and a lock, and nothing of the one that was killed');
 
 done_testing;

@@ -47,7 +47,8 @@ sub without_delay
 # Ends a part: the server and its sessions lived through it.
 sub lived
 {
-	is($bystander->run("SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s"), $rows, 'another session lived through it all');
+	is($bystander->run("SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s"), $rows,
+		'another session lived through it all');
 	is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'), $started, 'and so did the server');
 	unlike($node->log_text, qr/PANIC|terminating any other active server processes/, 'without a restart of its processes');
 	$service = without_delay;
@@ -62,7 +63,8 @@ $service = $node->wait_service($service);
 
 # stopped, not killed: while it hangs, queries can be cancelled
 kill 'STOP', $service;
-my ($status, $out, $err) = $node->psql('postgres', q{SET gpusort.force = on; SET statement_timeout = 500; SELECT count(*) FROM (SELECT * FROM t ORDER BY k OFFSET 0) s});
+my ($status, $out, $err) = $node->psql('postgres',
+	q{SET gpusort.force = on; SET statement_timeout = 500; SELECT count(*) FROM (SELECT * FROM t ORDER BY k OFFSET 0) s});
 ok($status == 0 || $err =~ /statement timeout/, 'a service that hangs can be waited for or cancelled') or diag $err;
 kill 'CONT', $service;
 is($node->method, 'radix', 'and goes on');
@@ -77,7 +79,8 @@ for my $at (100, 200000)
 		$holder->run('SELECT pg_advisory_lock(1)');
 		# the filter keeps every row; it is there to stop in the middle of the table
 		$session->send("SELECT count(*), md5(string_agg(id || pad, ',')) FROM (SELECT id, pad FROM t WHERE $function(id, $at) > 0 ORDER BY k, id) s");
-		ok(wait_until(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }),
+		ok(wait_until(sub { $node->safe_psql('postgres',
+			q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }),
 		   "$function: the sort waits at row $at");
 		kill 'KILL', $service;
 		ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
@@ -94,7 +97,8 @@ for my $at (100, 200000)
 		}
 		is($session->run('SELECT 1'), '1', 'and the session lives');
 		$service = $node->wait_service($service);
-		is($session->run("SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s"), $rows, 'and sorts again');
+		is($session->run("SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s"), $rows,
+			'and sorts again');
 		$session->close;
 	}
 	$service = without_delay;
@@ -104,13 +108,17 @@ lived;
 
 # sorts below other nodes, and of statements that write
 $node->safe_psql('postgres', 'CREATE TABLE w (id int, pad text) WITH (autovacuum_enabled = off)');
-for ([ 'a window', 'md5(string_agg(id || \':\' || r, \',\'))', '(SELECT id, row_number() OVER (ORDER BY k, id) AS r FROM t WHERE gate(id, 200000) > 0) s' ],
-	 [ 'DISTINCT', 'md5(string_agg(k::text, \',\'))', '(SELECT DISTINCT ON (k % 1000) k FROM t WHERE gate(id, 200000) > 0 ORDER BY k % 1000, k) s' ],
+for ([ 'a window', 'md5(string_agg(id || \':\' || r, \',\'))',
+	'(SELECT id, row_number() OVER (ORDER BY k, id) AS r FROM t WHERE gate(id, 200000) > 0) s' ],
+	 [ 'DISTINCT', 'md5(string_agg(k::text, \',\'))',
+		'(SELECT DISTINCT ON (k % 1000) k FROM t WHERE gate(id, 200000) > 0 ORDER BY k % 1000, k) s' ],
 	 [ 'INSERT', undef, 'INSERT INTO w SELECT id, pad FROM t WHERE gate(id, 200000) > 0 ORDER BY k, id' ],
-	 [ 'a merge join', 'sum(a.id::numeric * b.k)', 't a JOIN (SELECT k FROM t WHERE gate(id, 200000) > 0 OFFSET 0) b USING (k)' ])
+	 [ 'a merge join', 'sum(a.id::numeric * b.k)',
+	't a JOIN (SELECT k FROM t WHERE gate(id, 200000) > 0 OFFSET 0) b USING (k)' ])
 {
 	my ($name, $result, $query) = @$_;
-	my $statement = defined $result ? "SELECT $result FROM $query" : "TRUNCATE w; $query; SELECT md5(string_agg(id || pad, ',' ORDER BY ctid)) FROM w";
+	my $statement = defined $result ? "SELECT $result FROM $query"
+		: "TRUNCATE w; $query; SELECT md5(string_agg(id || pad, ',' ORDER BY ctid)) FROM w";
 	my $session = $node->session;
 
 	$session->run('SET enable_hashjoin = off; SET enable_nestloop = off; SET gpusort.enable = off');
@@ -118,13 +126,15 @@ for ([ 'a window', 'md5(string_agg(id || \':\' || r, \',\'))', '(SELECT id, row_
 	$session->run('SET gpusort.enable = on; SET gpusort.force = on');
 	$holder->run('SELECT pg_advisory_lock(1)');
 	$session->send($statement);
-	ok(wait_until(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }), "$name: the sort waits");
+	ok(wait_until(sub { $node->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }), "$name: the sort waits");
 	kill 'KILL', $service;
 	ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
 	$holder->run('SELECT pg_advisory_unlock(1)');
 	my ($out, $err) = $session->result;
 	# the other side of a join has emitted rows already
-	ok($out eq $expected || ($name eq 'a merge join' && $err =~ /ERROR:.*HINT:/s), 'the right answer, or an error where rows were emitted') or diag "$out $err";
+	ok($out eq $expected || ($name eq 'a merge join' && $err =~ /ERROR:.*HINT:/s),
+		'the right answer, or an error where rows were emitted') or diag "$out $err";
 	$service = $node->wait_service($service);
 	is($session->run($statement), $expected, 'and again the right one');
 	$session->close;
@@ -178,7 +188,8 @@ for my $round (1 .. 3)
 }
 is($wrong, 0, "killed again and again: $right right, $failed failed, none wrong");
 is(scalar $node->services, 1, 'and is one');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_locks WHERE locktype = \'advisory\''), 0, 'nobody is left waiting');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_locks WHERE locktype = \'advisory\''), 0,
+	'nobody is left waiting');
 
 lived;
 $_->close for @sessions;

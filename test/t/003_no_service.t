@@ -15,11 +15,13 @@ chmod 0500, $obstacle or die "chmod: $!";
 
 $node->start;
 $node->safe_psql('postgres', 'CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k FROM generate_series(1, 20000) i');
-my $rows = $node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s');
+my $rows = $node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT string_agg(id::text, \',\') '
+	. 'FROM (SELECT * FROM t ORDER BY k, id) s');
 my $start = time;
 for my $i (1 .. 5)
 {
-	is($node->safe_psql('postgres', 'SET gpusort.force = on; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s'), $rows, "answer $i without a service");
+	is($node->safe_psql('postgres', 'SET gpusort.force = on; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t '
+		. 'ORDER BY k, id) s'), $rows, "answer $i without a service");
 }
 # each that waited for it would take two seconds
 cmp_ok(time - $start, '<', 8, 'and without much waiting');
@@ -33,15 +35,19 @@ unlike($node->log_text, qr/PANIC|terminating any other active server processes/,
 # the obstacle gone
 chmod 0700, $obstacle or die "chmod: $!";
 ok($node->wait_service, 'the service comes once it can');
-is($node->safe_psql('postgres', 'SET gpusort.force = on; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s'), $rows, 'and sorts');
+is($node->safe_psql('postgres', 'SET gpusort.force = on; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t '
+	. 'ORDER BY k, id) s'), $rows, 'and sorts');
 
 # an engine that is not there is no reason for an error
 SKIP:
 {
 	skip 'there is a GPU', 2 if -e '/dev/nvidiactl';
-	my $text = $node->safe_psql('postgres', 'SET gpusort.force = on; SET gpusort.engine = cuda; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k');
+	my $text = $node->safe_psql('postgres',
+		'SET gpusort.force = on; SET gpusort.engine = cuda; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t '
+		. 'ORDER BY k');
 	unlike($text, qr/gpu radix/, 'the cuda engine without a GPU does not sort');
-	is($node->safe_psql('postgres', 'SET gpusort.force = on; SET gpusort.engine = cuda; SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s'), $rows, 'PostgreSQL does');
+	is($node->safe_psql('postgres', 'SET gpusort.force = on; SET gpusort.engine = cuda; '
+		. 'SELECT string_agg(id::text, \',\') FROM (SELECT * FROM t ORDER BY k, id) s'), $rows, 'PostgreSQL does');
 }
 
 # a job larger than the memory allowed, which may not spill: where the planner knows it is not begun, where it does not
@@ -69,19 +75,24 @@ like($text, qr/Fallback Reason: .*gpusort\.(?:host|device)_memory/, 'and names t
 for my $order ('k, id', 's COLLATE "C" DESC')
 {
 	my $digest = "SELECT count(*), md5(string_agg(id || left(s, 40), ',')) FROM (SELECT * FROM surprise($count) ORDER BY $order) s";
-	is($node->safe_psql('postgres', "SET gpusort.force = on; $digest"), $node->safe_psql('postgres', "SET gpusort.enable = off; $digest"), "full in the middle of the rows, by $order: the right answer");
+	is($node->safe_psql('postgres', "SET gpusort.force = on; $digest"),
+		$node->safe_psql('postgres', "SET gpusort.enable = off; $digest"),
+		"full in the middle of the rows, by $order: the right answer");
 }
 # likewise rows with a resjunk column: the executor's junk filter is not there to leave it out
 my $insert = "INSERT INTO %s SELECT id, left(s, 40) FROM surprise($count) ORDER BY k, id";
 $node->safe_psql('postgres', "CREATE TABLE $_ (id int, s text)") for 'native', 'forced';
 $node->safe_psql('postgres', 'SET gpusort.enable = off; ' . sprintf $insert, 'native');
-like($node->safe_psql('postgres', 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ' . sprintf $insert, 'forced'),
+like($node->safe_psql('postgres', 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ' . sprintf $insert,
+	'forced'),
 	 qr/fallback: tuplesort/, 'full in the middle of rows with a resjunk key');
 is($node->safe_psql('postgres', q{SELECT md5(string_agg(id || s, ',' ORDER BY ctid)) FROM forced}),
    $node->safe_psql('postgres', q{SELECT md5(string_agg(id || s, ',' ORDER BY ctid)) FROM native}), 'the right rows');
 is($node->method, 'radix', 'a small sort fits');
-like($node->safe_psql('postgres', 'SET gpusort.force = on; SET gpusort.log_decisions = on; EXPLAIN SELECT * FROM generate_series(1, 100000000) i ORDER BY i DESC'),
+like($node->safe_psql('postgres', 'SET gpusort.force = on; SET gpusort.log_decisions = on; EXPLAIN SELECT * '
+	. 'FROM generate_series(1, 100000000) i ORDER BY i DESC'),
 	 qr/^ *(?:Sort|->  Sort)/m, 'one that the planner knows to be too large is not tried');
-ok(wait_until(sub { $node->log_lines(qr/gpusort: not used: .*gpusort\.(?:host|device)_memory/) }, 5), 'and the log names the setting');
+ok(wait_until(sub { $node->log_lines(qr/gpusort: not used: .*gpusort\.(?:host|device)_memory/) }, 5),
+	'and the log names the setting');
 
 done_testing;

@@ -17,7 +17,8 @@ $node->safe_psql('postgres', q{
 });
 my %answer;
 my @orders = ('k, id', 'm', 'k % 100 DESC, m DESC', 'pad, id DESC', '-id');
-$answer{$_} = $node->safe_psql('postgres', "SET gpusort.enable = off; SELECT md5(string_agg(id || m, ',')) FROM (SELECT * FROM t ORDER BY $_) s") for @orders;
+$answer{$_} = $node->safe_psql('postgres',
+	"SET gpusort.enable = off; SELECT md5(string_agg(id || m, ',')) FROM (SELECT * FROM t ORDER BY $_) s") for @orders;
 
 sub sorted_rightly
 {
@@ -47,9 +48,11 @@ for my $round (1 .. 2)
 }
 # twenty cursors open at once: more than the pool can serve
 $_->run('BEGIN; DECLARE c CURSOR FOR SELECT id FROM t ORDER BY k, id') for @sessions;
-is(join(' ', map { scalar(split /\n/, $_->run('FETCH 500 FROM c')) } @sessions), join(' ', (500) x 20), 'twenty cursors open: each gives its rows');
+is(join(' ', map { scalar(split /\n/, $_->run('FETCH 500 FROM c')) } @sessions), join(' ', (500) x 20),
+	'twenty cursors open: each gives its rows');
 cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs'), '>', 0, 'gpusort_jobs shows sorts');
-is(join(' ', map { scalar(split /\n/, $_->run('FETCH ALL FROM c')) } @sessions), join(' ', (99500) x 20), 'and the rest of them');
+is(join(' ', map { scalar(split /\n/, $_->run('FETCH ALL FROM c')) } @sessions), join(' ', (99500) x 20),
+	'and the rest of them');
 $_->run('COMMIT') for @sessions;
 $_->close for @sessions;
 sorted_rightly('after twenty sessions');
@@ -63,22 +66,27 @@ for my $i (0 .. 5)
 	  : $sessions[$i]->send('SELECT count(*) FROM (SELECT a.* FROM t a, generate_series(1, 50) ORDER BY a.m OFFSET 0) s');
 }
 ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') > 0 }), 'sorts are running');
-is($node->safe_psql('postgres', 'SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid IN (' . join(', ', map { $_->backend } @sessions) . ')'), 6, 'their backends are terminated');
-ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_activity WHERE pid IN (' . join(', ', map { $_->backend } @sessions) . ')') == 0 }), 'and gone');
+is($node->safe_psql('postgres', 'SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid IN ('
+	. join(', ', map { $_->backend } @sessions) . ')'), 6, 'their backends are terminated');
+ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_activity WHERE pid IN ('
+	. join(', ', map { $_->backend } @sessions) . ')') == 0 }), 'and gone');
 sorted_rightly('after terminated backends');
 is(join(' ', $node->services), $service, 'the service is the same');
 
 # clients that vanish
-@sessions = map { my $s = $node->session; $s->run('SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY m; FETCH c'); $s } 1 .. 4;
+@sessions = map { my $s = $node->session; $s->run('SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT * '
+	. 'FROM t ORDER BY m; FETCH c'); $s } 1 .. 4;
 $_->vanish for @sessions;
-ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 0 }), 'the sorts of clients that vanish end');
+ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 0 }),
+	'the sorts of clients that vanish end');
 sorted_rightly('after clients that vanished');
 
 # killed: PostgreSQL restarts its processes, and with them the supervisor and the service
 my $victim = $node->session;
 $victim->run('SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY k, id; FETCH c');
 kill 'KILL', $victim->backend;
-ok(wait_until(sub { $node->log_text =~ /all server processes terminated; reinitializing/ }) && $node->poll_query_until('postgres', 'SELECT true'), 'the server recovers from a killed backend');
+ok(wait_until(sub { $node->log_text =~ /all server processes terminated; reinitializing/ })
+	&& $node->poll_query_until('postgres', 'SELECT true'), 'the server recovers from a killed backend');
 $service = $node->wait_service;
 is(scalar $node->services, 1, 'there is one service');
 sorted_rightly('after a killed backend');
@@ -86,7 +94,8 @@ sorted_rightly('after a killed backend');
 # the supervisor terminated
 my ($supervisor) = $node->supervisors;
 kill 'TERM', $supervisor;
-ok(wait_until(sub { my ($pid) = $node->supervisors; defined $pid && $pid != $supervisor }), 'a supervisor that is terminated is followed by another');
+ok(wait_until(sub { my ($pid) = $node->supervisors; defined $pid && $pid != $supervisor }),
+	'a supervisor that is terminated is followed by another');
 $node->wait_service;
 is(scalar $node->services, 1, 'there is one service');
 sorted_rightly('after a terminated supervisor');

@@ -27,7 +27,8 @@ $session->run('SET gpusort.force = on');
 
 for my $name (sort keys %query)
 {
-	like($node->safe_psql('postgres', "SET gpusort.force = on; EXPLAIN (COSTS OFF) $query{$name}"), qr/GpuSort/, "$name: goes through GpuSort");
+	like($node->safe_psql('postgres', "SET gpusort.force = on; EXPLAIN (COSTS OFF) $query{$name}"), qr/GpuSort/,
+		"$name: goes through GpuSort");
 	is($session->run($query{$name}), '1500000', "$name: the whole sort");
 
 	# points of time all over the sort
@@ -39,8 +40,10 @@ for my $name (sort keys %query)
 }
 
 # pg_cancel_backend, while rows are ingested slowly and while a client does not fetch
-$session->send('SELECT count(*) FROM (SELECT i, pg_sleep(0.01) FROM generate_series(1, 5000) i ORDER BY i DESC OFFSET 0) s');
-ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 1 }), 'a slow sort is running');
+$session->send('SELECT count(*) FROM (SELECT i, pg_sleep(0.01) FROM generate_series(1, 5000) i '
+	. 'ORDER BY i DESC OFFSET 0) s');
+ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 1 }),
+	'a slow sort is running');
 sleep 0.3;
 $node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->backend . ')');
 my $start = time;

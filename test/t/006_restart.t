@@ -24,7 +24,8 @@ for my $mode ('fast', 'immediate', 'fast')
 	$in->run('SET gpusort.force = on');
 	$in->send('SELECT count(*) FROM (SELECT i, pg_sleep(0.01) FROM generate_series(1, 100000) i ORDER BY i DESC OFFSET 0) s');
 	my $out = $node->session;
-	is(scalar(split /\n/, $out->run('SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT id FROM t ORDER BY k, id; FETCH 10 FROM c')), 10, 'a cursor is open');
+	is(scalar(split /\n/, $out->run('SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT id FROM t '
+		. 'ORDER BY k, id; FETCH 10 FROM c')), 10, 'a cursor is open');
 	ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 2 }), 'two sorts run');
 	my $start = time;
 	ok($node->stop($mode), "$mode stop");
@@ -45,7 +46,8 @@ $node->safe_psql('postgres', q{ALTER SYSTEM SET gpusort.staging_memory = '32MB'}
 $node->reload;
 my @sessions = map { $node->session } 1 .. 10;
 $_->send("SET gpusort.force = on; $sort") for @sessions;
-is(join(' ', map { ($_->result)[0] } @sessions), join(' ', ($rows) x 10), 'ten sorts while the settings change: right answers');
+is(join(' ', map { ($_->result)[0] } @sessions), join(' ', ($rows) x 10),
+	'ten sorts while the settings change: right answers');
 $_->close for @sessions;
 is(scalar(split /\n/, $cursor->run('FETCH ALL FROM c')), 249999, 'the cursor goes on');
 $cursor->run('COMMIT');
@@ -64,10 +66,12 @@ ok(wait_until(sub { $node->safe_psql('postgres', 'SHOW gpusort.setup_cost') eq '
 is(join(' ', $node->services), $next, 'the service is the same');
 
 # values out of range are refused where they are set
-for my $setting (q{devices = 'first, second'}, q{devices = '0,0x'}, q{devices = '-1'}, q{devices = ''}, q{devices = '0,0'}, 'device_memory = -1',
+for my $setting (q{devices = 'first, second'}, q{devices = '0,0x'}, q{devices = '-1'}, q{devices = ''},
+	q{devices = '0,0'}, 'device_memory = -1',
 	q{host_memory = 'much'}, q{host_memory = '15MB'}, q{staging_memory = '1kB'}, q{staging_memory = '100000TB'})
 {
-	my (undef, undef, $err) = $node->psql('postgres', "ALTER SYSTEM SET gpusort.$setting", extra_params => [qw(-v VERBOSITY=sqlstate)]);
+	my (undef, undef, $err) = $node->psql('postgres', "ALTER SYSTEM SET gpusort.$setting",
+		extra_params => [qw(-v VERBOSITY=sqlstate)]);
 	like($err, qr/ERROR:  22023$/, "gpusort.$setting is refused");
 }
 

@@ -11,21 +11,25 @@ my $node = GpuSortNode->new('main');
 $node->init(conf => ["shared_preload_libraries = ''"]);
 $node->start;
 is(scalar $node->services, 0, 'no service without gpusort');
-$node->safe_psql('postgres', 'CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k FROM generate_series(1, 30000) i; ANALYZE t');
+$node->safe_psql('postgres', 'CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k '
+	. 'FROM generate_series(1, 30000) i; ANALYZE t');
 my $sort = q{SELECT md5(string_agg(id::text, ',')) FROM (SELECT * FROM t ORDER BY k, id) s};
 my $rows = $node->safe_psql('postgres', $sort);
-unlike($node->safe_psql('postgres', 'SET gpusort.force = on; EXPLAIN (COSTS OFF) SELECT * FROM t ORDER BY k'), qr/GpuSort/, 'plans are as they were');
+unlike($node->safe_psql('postgres', 'SET gpusort.force = on; EXPLAIN (COSTS OFF) SELECT * FROM t ORDER BY k'),
+	qr/GpuSort/, 'plans are as they were');
 
 # sessions that load it all at once
 my @sessions = map { $node->session } 1 .. 8;
 $_->send("LOAD 'gpusort'; SET gpusort.force = on; $sort") for @sessions;
-is(join(' ', map { ($_->result)[0] } @sessions), join(' ', ($rows) x 8), 'eight sessions LOAD it at once: right answers');
+is(join(' ', map { ($_->result)[0] } @sessions), join(' ', ($rows) x 8),
+	'eight sessions LOAD it at once: right answers');
 is($node->method, 'native', 'a session that did not is not concerned');
 ok(wait_until(sub { scalar $node->services == 1 }, 10), 'one service was started') or diag $node->log_text;
 ok(wait_until(sub { scalar $node->supervisors == 1 }, 10), 'by one supervisor');
 for my $session (@sessions[ 0, 7 ])
 {
-	like($session->run('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k'), qr/Sort Method: (?:cpu|gpu) radix/, 'which sorts');
+	like($session->run('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k'),
+		qr/Sort Method: (?:cpu|gpu) radix/, 'which sorts');
 }
 $_->close for @sessions;
 is($node->safe_psql('postgres', "LOAD 'gpusort'; LOAD 'gpusort'; SET gpusort.force = on; $sort"), $rows, 'LOAD twice');
@@ -34,7 +38,8 @@ is($node->safe_psql('postgres', "LOAD 'gpusort'; LOAD 'gpusort'; SET gpusort.for
 my ($service) = $node->services;
 kill 'KILL', $service;
 ok(wait_until(sub { my ($pid) = $node->services; $pid && $pid != $service }, 20), 'a killed service is started again');
-ok(wait_until(sub { $node->safe_psql('postgres', "LOAD 'gpusort'; SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k") =~ /radix/ }, 20), 'and sorts');
+ok(wait_until(sub { $node->safe_psql('postgres',
+	"LOAD 'gpusort'; SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k") =~ /radix/ }, 20), 'and sorts');
 
 # per role and per database, as an administrator sets it; and for everybody
 $node->safe_psql('postgres', q{CREATE ROLE sorter LOGIN; GRANT SELECT ON t TO sorter; ALTER ROLE sorter SET session_preload_libraries = 'gpusort'});
@@ -43,23 +48,27 @@ is($node->method, 'native', 'and of nobody else');
 $node->safe_psql('postgres', q{ALTER SYSTEM SET session_preload_libraries = 'gpusort'});
 $node->reload;
 ok(wait_until(sub { $node->method eq 'radix' }, 10), 'session_preload_libraries of the server');
-is($node->safe_psql('postgres', "SET gpusort.force = on; $sort", extra_params => [qw(-U sorter)]), $rows, 'an ordinary user sorts');
+is($node->safe_psql('postgres', "SET gpusort.force = on; $sort", extra_params => [qw(-U sorter)]), $rows,
+	'an ordinary user sorts');
 
 # settings before the module is there
 is($node->safe_psql('postgres', 'SHOW gpusort.enable'), 'on', 'a setting of the module');
 $node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
-is($node->safe_psql('postgres', 'SELECT gpusort_version() = extversion FROM pg_extension WHERE extname = \'gpusort\''), 't', 'the extension');
+is($node->safe_psql('postgres', 'SELECT gpusort_version() = extversion FROM pg_extension WHERE extname = \'gpusort\''),
+	't', 'the extension');
 is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM gpusort_devices'), 't', 'its views');
 
 # the extension as an older version has made it
 my $upgrade = 'DROP EXTENSION gpusort; CREATE EXTENSION gpusort VERSION \'0.1.0\'';
-is($node->safe_psql('postgres', "$upgrade; SELECT sorts >= 0 AND stats_reset < now() FROM gpusort_stats"), 't', 'objects of version 0.1.0 with this module');
+is($node->safe_psql('postgres', "$upgrade; SELECT sorts >= 0 AND stats_reset < now() FROM gpusort_stats"), 't',
+	'objects of version 0.1.0 with this module');
 my $objects = q{SELECT string_agg(o, ' ' ORDER BY o) FROM (SELECT pg_describe_object(classid, objid, 0) || coalesce(pg_get_function_arguments(nullif(objid, 0)), '')
 	|| coalesce(obj_description(objid, 'pg_proc'), '') || coalesce((SELECT proacl::text FROM pg_proc p WHERE p.oid = objid), '')
 	|| coalesce((SELECT relacl::text || pg_get_viewdef(c.oid) FROM pg_class c WHERE c.oid = objid), '') AS o
 	FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'gpusort') AND deptype = 'e') s};
 my $updated = $node->safe_psql('postgres', "ALTER EXTENSION gpusort UPDATE; $objects");
-is($updated, $node->safe_psql('postgres', "DROP EXTENSION gpusort; CREATE EXTENSION gpusort; $objects"), 'updated they are those of CREATE EXTENSION');
+is($updated, $node->safe_psql('postgres', "DROP EXTENSION gpusort; CREATE EXTENSION gpusort; $objects"),
+	'updated they are those of CREATE EXTENSION');
 is($node->safe_psql('postgres', 'SELECT queue_time >= 0 FROM gpusort_stats'), 't', 'with their new columns');
 
 # ends with the server

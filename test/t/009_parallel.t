@@ -44,13 +44,15 @@ sub new_node
 sub workers
 {
 	my ($node) = @_;
-	return split /\n/, $node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
+	return split /\n/, $node->safe_psql('postgres',
+		q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
 }
 
 sub waits_at_gate
 {
 	my ($node) = @_;
-	return wait_until(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 });
+	return wait_until(sub { $node->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 });
 }
 
 my $node = new_node('main');
@@ -72,7 +74,8 @@ for my $leader ('on', 'off')
 	$holder->run('SELECT pg_advisory_lock(1)');
 	$session->send($gated);
 	ok(waits_at_gate($node), "leader $leader: the sort waits in the middle");
-	ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT sum(rows_in) FROM gpusort_jobs') > 50000 }), 'gpusort_jobs counts what all processes ingest');
+	ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT sum(rows_in) FROM gpusort_jobs') > 50000 }),
+		'gpusort_jobs counts what all processes ingest');
 	kill 'KILL', $service;
 	ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
 	$holder->run('SELECT pg_advisory_unlock(1)');
@@ -90,7 +93,8 @@ for my $round (1 .. 3)
 	$session->run('SET parallel_leader_participation = off');
 	$session->send($gated);
 	ok(waits_at_gate($node), "round $round: a worker waits in the middle");
-	my ($pid) = split /\n/, $node->safe_psql('postgres', q{SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted});
+	my ($pid) = split /\n/, $node->safe_psql('postgres',
+		q{SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted});
 	if ($round == 1)
 	{
 		$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
@@ -159,10 +163,12 @@ SKIP:
 		my $query = "SET parallel_leader_participation = $leader; ";
 		(my $grown = $all) =~ s/FROM t /FROM grown /;
 		like($node->safe_psql('postgres', "$query EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM grown ORDER BY k, id"),
-			 qr/fallback: tuplesort.*memory limit.*GpuSortIngest/s, "leader $leader: the memory fills up while workers ingest rows");
+			 qr/fallback: tuplesort.*memory limit.*GpuSortIngest/s,
+				"leader $leader: the memory fills up while workers ingest rows");
 		is($node->safe_psql('postgres', "$query $grown"), $right, 'the right answer');
 		$node->safe_psql('postgres', "$query DROP TABLE IF EXISTS made; CREATE TABLE made AS SELECT id, pad FROM grown ORDER BY k, id");
-		is($node->safe_psql('postgres', q{SELECT count(*) || md5(string_agg(id || pad, ',' ORDER BY ctid)) FROM made}), $right, 'and with a resjunk key');
+		is($node->safe_psql('postgres', q{SELECT count(*) || md5(string_agg(id || pad, ',' ORDER BY ctid)) FROM made}),
+			$right, 'and with a resjunk key');
 	}
 	is($node->method, 'radix', 'and small sorts go on');
 	$node->remove;
@@ -174,7 +180,8 @@ my @many = map { $node->session } 1 .. 4;
 for my $round (1 .. 2)
 {
 	$_->send($all) for @many;
-	is(join(' ', map { ($_->result)[0] } @many), join(' ', ($right) x 4), "round $round: four parallel sorts with chunks for two processes");
+	is(join(' ', map { ($_->result)[0] } @many), join(' ', ($right) x 4),
+		"round $round: four parallel sorts with chunks for two processes");
 }
 $_->close for @many;
 

@@ -20,7 +20,8 @@ sub bench
 {
 	my ($csv, @arguments) = @_;
 	my $output = '';
-	IPC::Run::run([ 'bench/run', qw(-n 20k -k 20k -N 10k -r 1 -W 1 -p 2 -w 64MB -e), $engine, '-o', "$scratch/$csv", @arguments ],
+	IPC::Run::run([ 'bench/run', qw(-n 20k -k 20k -N 10k -r 1 -W 1 -p 2 -w 64MB -e), $engine, '-o', "$scratch/$csv",
+		@arguments ],
 				  '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default * 5));
 	return ($? >> 8, $output);
 }
@@ -53,7 +54,8 @@ for my $mode (qw(check yardstick shapes nodes scaling))
 }
 is("@other", '', 'each in four variants');
 like($output, qr/Same order and same rows as native: 16 of 16/, 'in the same order');
-like($output, qr/^\| copy +\| 20000 \|(?: +[0-9.]+ \|){4} +[0-9.]+x \|$/m, 'the table at the end has times and a ratio');
+like($output, qr/^\| copy +\| 20000 \|(?: +[0-9.]+ \|){4} +[0-9.]+x \|$/m,
+	'the table at the end has times and a ratio');
 
 ($status, $output) = bench('above.csv', qw(-f above above-shapes));
 is($status, 0, 'bench/run above') or diag $output;
@@ -69,7 +71,8 @@ is_deeply([ sort keys %{ $chosen{above} } ],
 		rollup2 limit100k limit1M offset) ], 'section above has all queries');
 is_deeply([ sort keys %{ $native{above} } ], [ sort keys %{ $chosen{above} } ], 'with a native plan each');
 is_deeply([ sort keys %{ $chosen{'above-shapes'} } ],
-	[ sort qw(skew skew_percentile few_window few_group wide wrong_few wrong_many) ], 'section above-shapes has all cases');
+	[ sort qw(skew skew_percentile few_window few_group wide wrong_few wrong_many) ],
+		'section above-shapes has all cases');
 like($chosen{above}{sum}, qr/ plan: .*WindowAgg > .*GpuSort/, 'the nodes of a plan');
 like($output, qr/^sum +native [0-9.]+, $engine [0-9.]+ ms: [0-9.]+x/m, 'each is told of at once');
 like($output, qr/^\| sum \| 20000 \| [0-9.]+ \| (?:sort|hash)-(?:serial|parallel) \| $engine \| [0-9.]+ \| [0-9]+ \+ [0-9]+ \| [0-9.]+x \|/m, 'and in the table');
@@ -85,8 +88,11 @@ SKIP:
 		my ($mode, $case, undef, $variant, undef, $value) = split /,/;
 		$measured{"$mode $case"}{$variant}++ if $value > 0;
 	}
-	is_deeply([ sort keys %measured ], [ sort map({ ("check $_", "collation $_", "collation $_-C") } qw(md5 words few)), 'mark md5', 'mark words' ], 'section collation has all cases');
-	is_deeply([ sort keys %{ $measured{"collation $_"} } ], [ sort "$engine-serial", "$engine-parallel", qw(native-serial native-parallel) ], "$_ in four variants") for qw(md5 words);
+	is_deeply([ sort keys %measured ], [ sort map({ ("check $_", "collation $_", "collation $_-C") } qw(md5 words few)),
+		'mark md5', 'mark words' ], 'section collation has all cases');
+	is_deeply([ sort keys %{ $measured{"collation $_"} } ],
+		[ sort "$engine-serial", "$engine-parallel", qw(native-serial native-parallel) ], "$_ in four variants")
+		for qw(md5 words);
 	like($output, qr/^words +native [0-9.]+, $engine-serial [0-9.]+ ms: [0-9.]+x.*; [0-9.]+ times its time under "C" \(mark 1\.6: (?:met|MISSED)\)/m, 'beside PostgreSQL and beside "C"');
 }
 
@@ -128,7 +134,8 @@ like($output, qr/^\| k8 .*[0-9]\* \|/m, 'and marked in the table');
 
 # clusters of its own; a wrong answer fails
 $output = '';
-IPC::Run::run([ 'bench/scale-out', qw(-n 20k -r 1 -w 64MB -v gpusort -k), '1 2', '-e', $engine, '-o', "$scratch/scale-out.csv" ],
+IPC::Run::run([ 'bench/scale-out', qw(-n 20k -r 1 -w 64MB -v gpusort -k), '1 2', '-e', $engine, '-o',
+	"$scratch/scale-out.csv" ],
 			  '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default * 5));
 is($?, 0, 'bench/scale-out') or diag $output;
 my %ways;
@@ -140,7 +147,8 @@ for (lines('scale-out.csv'))
 is_deeply(\%ways, {
 	sort => [qw(1-direct 1-plain 1-copy 2-plain 2-copy)],
 	top => [qw(1-direct 1-plain 1-union 1-pushed 2-plain 2-union 2-pushed)],
-	map { $_ => [qw(1-direct 1-plain 1-pushed 2-plain 2-pushed)] } qw(distinct_on window group) }, 'has all cases in all ways');
+	map { $_ => [qw(1-direct 1-plain 1-pushed 2-plain 2-pushed)] } qw(distinct_on window group) },
+	'has all cases in all ways');
 
 SKIP:
 {

@@ -7,7 +7,8 @@ use warnings;
 use GpuSortNode;
 use Test::More;
 
-my @parallel = ('max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12', 'max_worker_processes = 16', 'jit = off',
+my @parallel = ('max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12', 'max_worker_processes = 16',
+	'jit = off',
 				'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'gpusort.force = on');
 # Each stretch of the table, longer than what is looked at, begins in a way of its own, and some in none.
 my $tables = q{
@@ -18,7 +19,8 @@ my $tables = q{
 	ALTER TABLE t SET (autovacuum_enabled = off);
 };
 # Statistics say nothing of an expression; and nothing of the column before ANALYZE.
-my %keys = (column => 't COLLATE "C"', expression => q{(t || '') COLLATE "C" DESC}, icu => q{t COLLATE "en-x-icu"}, several => q{(id % 3)::text COLLATE "C", (t || '') COLLATE "C"});
+my %keys = (column => 't COLLATE "C"', expression => q{(t || '') COLLATE "C" DESC}, icu => q{t COLLATE "en-x-icu"},
+several => q{(id % 3)::text COLLATE "C", (t || '') COLLATE "C"});
 my $node = GpuSortNode->new('main');
 $node->init(conf => [ @parallel, "gpusort.staging_memory = 64MB" ]);
 $node->start;
@@ -37,14 +39,17 @@ for my $statistics ('no', 'with')
 	$node->safe_psql('postgres', 'ANALYZE t') if $statistics eq 'with';
 	for my $name (sort keys %keys)
 	{
-		like($node->safe_psql('postgres', "EXPLAIN SELECT id, t FROM t ORDER BY $keys{$name}, id"), qr/GpuSortIngest/, "$statistics statistics, $name: parallel");
+		like($node->safe_psql('postgres', "EXPLAIN SELECT id, t FROM t ORDER BY $keys{$name}, id"), qr/GpuSortIngest/,
+			"$statistics statistics, $name: parallel");
 		for my $leader ('on', 'off')
 		{
 			my $settings = "SET parallel_leader_participation = $leader";
 			my @answers = map { $node->safe_psql('postgres', "$settings; " . query($keys{$name})) } 1 .. 4;
-			is(scalar(grep { $_ eq $right{$name} } @answers), 4, "$statistics statistics, $name, leader $leader: the right order");
+			is(scalar(grep { $_ eq $right{$name} } @answers), 4,
+				"$statistics statistics, $name, leader $leader: the right order");
 		}
-		is($node->safe_psql('postgres', 'SET max_parallel_workers = 0; ' . query($keys{$name})), $right{$name}, "$statistics statistics, $name: no worker to be had");
+		is($node->safe_psql('postgres', 'SET max_parallel_workers = 0; ' . query($keys{$name})), $right{$name},
+			"$statistics statistics, $name: no worker to be had");
 	}
 }
 my $text = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, VERBOSE, TIMING OFF) SELECT id, t FROM t ORDER BY $keys{expression}, id");
@@ -54,14 +59,16 @@ like($text, qr/Workers Launched: 3.*Rows Ingested: 90000/s, 'all rows are ingest
 is($node->safe_psql('postgres', q{SET enable_material = off; SET enable_hashjoin = off; SELECT count(DISTINCT d) FROM generate_series(1, 5) g,
 	LATERAL (SELECT md5(string_agg(id || t, ',')) AS d FROM (SELECT id, t FROM t WHERE id % 5 <> g ORDER BY (t || '') COLLATE "C") s) q}), 5, 'another sort for each row');
 
-is($node->safe_psql('postgres', 'SELECT fallbacks FROM gpusort_stats'), 0, 'no process has made other keys than the others');
+is($node->safe_psql('postgres', 'SELECT fallbacks FROM gpusort_stats'), 0,
+	'no process has made other keys than the others');
 
 # rows that find no chunk come up through Gather, from processes that have written some or none
 my @sessions = map { $node->session } 1 .. 6;
 for my $name ('column', 'expression')
 {
 	$_->send(query($keys{$name})) for @sessions;
-	is(join(' ', map { ($_->result)[0] } @sessions), join(' ', ($right{$name}) x @sessions), "$name: more sorts at once than the pool has chunks for");
+	is(join(' ', map { ($_->result)[0] } @sessions), join(' ', ($right{$name}) x @sessions),
+		"$name: more sorts at once than the pool has chunks for");
 }
 $_->close for @sessions;
 unlike($node->log_text, qr/PANIC|terminating any other active server processes/, 'the server lived through it all');

@@ -12,10 +12,12 @@ use Test::More;
 my $locales = tempdir(CLEANUP => 1);
 chmod 0755, $locales;
 my %has_libc;
-for ([ 'en_US', 'UTF-8', 'en_US.utf8' ], [ 'cs_CZ', 'UTF-8', 'cs_CZ.utf8' ], [ 'ja_JP', 'UTF-8', 'ja_JP.utf8' ], [ 'en_US', 'ISO-8859-1', 'en_US.iso88591' ], [ 'ja_JP', 'EUC-JP', 'ja_JP.eucjp' ])
+for ([ 'en_US', 'UTF-8', 'en_US.utf8' ], [ 'cs_CZ', 'UTF-8', 'cs_CZ.utf8' ], [ 'ja_JP', 'UTF-8', 'ja_JP.utf8' ],
+	[ 'en_US', 'ISO-8859-1', 'en_US.iso88591' ], [ 'ja_JP', 'EUC-JP', 'ja_JP.eucjp' ])
 {
 	my ($source, $charmap, $name) = @$_;
-	$has_libc{$name} = eval { IPC::Run::run([ 'localedef', '-i', $source, '-f', $charmap, "$locales/$name" ], '>', '/dev/null', '2>&1') };
+	$has_libc{$name} = eval { IPC::Run::run([ 'localedef', '-i', $source, '-f', $charmap, "$locales/$name" ], '>',
+		'/dev/null', '2>&1') };
 }
 IPC::Run::run([ 'sh', '-c', 'cp -r /usr/lib/locale/C.utf8 "$1" 2>/dev/null', 'sh', $locales ]);
 $ENV{LOCPATH} = $locales if $has_libc{'en_US.utf8'};
@@ -42,7 +44,8 @@ sub compare
 	my ($server, $name, $database, $uses) = @_;
 	my %used;
 
-	my @orders = ('t, id', 't DESC, id', 't NULLS FIRST, k DESC, id', 't::char(20), id', 't::varchar, k, id', '(t || k) DESC, id');
+	my @orders = ('t, id', 't DESC, id', 't NULLS FIRST, k DESC, id', 't::char(20), id', 't::varchar, k, id',
+		'(t || k) DESC, id');
 	my $queries = join '', map {
 		my $query = "SELECT id, t FROM words ORDER BY $_;\n\\echo next\n";
 		"SET gpusort.enable = off; $query SET gpusort.enable = on; SET gpusort.force = on; $query EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $query"
@@ -75,7 +78,8 @@ SKIP:
 	my $database = create_database('libc_en', q{ENCODING 'UTF8' LOCALE 'en_US.utf8'});
 
 	compare($node, 'libc, en_US', $database, 1);
-	my $plan = $node->safe_psql($database, 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM words ORDER BY k, t, id');
+	my $plan = $node->safe_psql($database, 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * '
+		. 'FROM words ORDER BY k, t, id');
 	like($plan, qr/Sort Method: .* radix/, 'libc, en_US: behind another column');
 
 	# Toasted strings, of which the beginning is looked at: it tells, or has nothing but signs, which do not count.
@@ -85,7 +89,8 @@ SKIP:
 	for my $order ('t, id', 't DESC, id', 't COLLATE "en_US" DESC, id')
 	{
 		my $query = "SELECT id FROM long ORDER BY $order";
-		is($node->safe_psql($database, "SET gpusort.force = on; $query"), $node->safe_psql($database, "SET gpusort.enable = off; $query"), "libc, en_US, toasted: $order");
+		is($node->safe_psql($database, "SET gpusort.force = on; $query"),
+			$node->safe_psql($database, "SET gpusort.enable = off; $query"), "libc, en_US, toasted: $order");
 	}
 
 	# Strings that differ in signs alone are left to PostgreSQL, as the first rows say, or statistics.
@@ -93,9 +98,11 @@ SKIP:
 		SELECT i AS id, translate(i::text, '0123456789', '.,;:!?-_()') AS t FROM generate_series(1, 20000) i});
 	my $query = 'SELECT * FROM signs ORDER BY t';
 	my $explain = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $query";
-	like($node->safe_psql($database, $explain), qr/Fallback Reason: ties: the first level of the collation tells too few/, 'signs: by the first rows');
+	like($node->safe_psql($database, $explain), qr/Fallback Reason: ties: the first level of the collation tells too few/,
+		'signs: by the first rows');
 	like($node->safe_psql($database, "SET gpusort.force = on; $explain"), qr/Tie Rows: 20000/, 'signs: forced');
-	is($node->safe_psql($database, "SET gpusort.force = on; $query"), $node->safe_psql($database, "SET gpusort.enable = off; $query"), 'signs: in order');
+	is($node->safe_psql($database, "SET gpusort.force = on; $query"),
+		$node->safe_psql($database, "SET gpusort.enable = off; $query"), 'signs: in order');
 	unlike($node->safe_psql($database, "ANALYZE signs; $explain"), qr/GpuSort/, 'signs: by statistics');
 	$node->safe_psql($database, "SET gpusort.log_decisions = on; $query");
 	like($node->log_text, qr/not used: it would take .*, as the first level of the collation tells too few of the strings apart/, 'signs: the log says why');
@@ -126,11 +133,16 @@ for ([ 'en_US.iso88591', 'LATIN1' ], [ 'ja_JP.eucjp', 'EUC_JP' ])
 SKIP:
 {
 	skip 'no ICU', 1 unless $has_icu;
-	compare($node, 'ICU, en', create_database('icu_en', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'}), 1);
-	compare($node, 'ICU, Czech', create_database('icu_cs', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'cs'}), 1);
-	compare($node, 'ICU, numeric and shifted', create_database('icu_kn', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'de-u-kn-true-ka-shifted'}), 1);
-	compare($node, 'ICU, LATIN1', create_database('icu_latin1', q{ENCODING 'LATIN1' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'de-u-co-phonebk'}), 1);
-	compare($node, 'ICU, WIN1252', create_database('icu_win', q{ENCODING 'WIN1252' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'sv'}), 1);
+	compare($node, 'ICU, en', create_database('icu_en',
+		q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'}), 1);
+	compare($node, 'ICU, Czech', create_database('icu_cs',
+		q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'cs'}), 1);
+	compare($node, 'ICU, numeric and shifted',
+		create_database('icu_kn', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'de-u-kn-true-ka-shifted'}), 1);
+	compare($node, 'ICU, LATIN1', create_database('icu_latin1',
+		q{ENCODING 'LATIN1' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'de-u-co-phonebk'}), 1);
+	compare($node, 'ICU, WIN1252', create_database('icu_win',
+		q{ENCODING 'WIN1252' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'sv'}), 1);
 
 	# characters that another encoding stores in two or three bytes
 	my $database = create_database('icu_euc', q{ENCODING 'EUC_JP' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'ja'});
@@ -140,7 +152,8 @@ SKIP:
 
 	if ($version >= 160000)
 	{
-		compare($node, 'ICU with rules', create_database('icu_rules', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'und' ICU_RULES '&z < a &c < ch &B = ö'}), 1);
+		compare($node, 'ICU with rules', create_database('icu_rules',
+			q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'und' ICU_RULES '&z < a &c < ch &B = ö'}), 1);
 	}
 
 	my $icu = GpuSortNode->new('icu');
@@ -151,12 +164,15 @@ SKIP:
 }
 if ($version >= 170000)
 {
-	compare($node, 'builtin, C', create_database('builtin_c', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C'}), 1);
-	compare($node, 'builtin, C.UTF-8', create_database('builtin_utf8', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8'}), 1);
+	compare($node, 'builtin, C', create_database('builtin_c',
+		q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C'}), 1);
+	compare($node, 'builtin, C.UTF-8', create_database('builtin_utf8',
+		q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8'}), 1);
 }
 if ($version >= 180000)
 {
-	compare($node, 'builtin, PG_UNICODE_FAST', create_database('builtin_fast', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER builtin BUILTIN_LOCALE 'PG_UNICODE_FAST'}), 1);
+	compare($node, 'builtin, PG_UNICODE_FAST',
+		create_database('builtin_fast', q{ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER builtin BUILTIN_LOCALE 'PG_UNICODE_FAST'}), 1);
 }
 
 done_testing;

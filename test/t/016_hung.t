@@ -13,7 +13,8 @@ use Test::More;
 # answer that is owed where devices sort.
 my ($end_seconds, $stop_seconds, $owed_seconds) = (8, 12, $engine eq 'host' ? 9 : 45);
 
-my @points = GpuSortStuck->servers([ 'stop_connect' ], [ 'stop_ingest', at => 3 ], [ 'stop_sort' ], [ 'stop_emit', at => 2 ], [ 'stop_rewind', query => 'rewind' ],
+my @points = GpuSortStuck->servers([ 'stop_connect' ], [ 'stop_ingest', at => 3 ], [ 'stop_sort' ],
+	[ 'stop_emit', at => 2 ], [ 'stop_rewind', query => 'rewind' ],
 	[ 'stop_cut', query => 'shared' ], [ 'stop_read', at => 2, query => 'shared' ]);
 is($_->sorts, 'right', "$_->{name}: the right answer") for @points;
 
@@ -75,6 +76,7 @@ ok($point->begin, 'status: the service stops');
 is($point->outcome, 'right', 'gpusort_devices ends by itself, with no device');
 cmp_ok($point->{seconds}, '<', $end_seconds, sprintf 'in %.1f seconds', $point->{seconds});
 
-unlike($_->{node}->log_text, qr/PANIC|terminating any other active server processes/, "$_->{name}: no server process has crashed") for @points, $silent;
+unlike($_->{node}->log_text, qr/PANIC|terminating any other active server processes/,
+	"$_->{name}: no server process has crashed") for @points, $silent;
 
 done_testing;

@@ -11,7 +11,8 @@ use Test::More;
 # A call may take 10 seconds before the service gives itself up; the rest is for a busy machine.
 my ($end_seconds, $other_seconds, $stop_seconds) = (25, 5, 12);
 
-my @points = GpuSortStuck->servers([ 'hang_begin' ], [ 'hang_put', at => 2 ], [ 'hang_sort' ], [ 'hang_cut', query => 'shared' ], [ 'hang_emit', at => 2 ], [ 'hang_end' ]);
+my @points = GpuSortStuck->servers([ 'hang_begin' ], [ 'hang_put', at => 2 ], [ 'hang_sort' ],
+	[ 'hang_cut', query => 'shared' ], [ 'hang_emit', at => 2 ], [ 'hang_end' ]);
 
 # nothing is done about it; others sort meanwhile
 ok($_->begin, "$_->{name}: the call hangs") for @points;
@@ -40,7 +41,8 @@ ok($_->begin, "$_->{name}: the call hangs") for @points;
 for my $point (@points)
 {
 	$point->{node}->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $point->{session}->backend . ')');
-	like($point->outcome, $point->{name} eq 'hang_end' ? qr/^right$/ : qr/^57014$/, "$point->{name}: the query is cancelled");
+	like($point->outcome, $point->{name} eq 'hang_end' ? qr/^right$/ : qr/^57014$/,
+		"$point->{name}: the query is cancelled");
 	is($point->sorts, 'right', 'the next one is right');
 	cmp_ok($point->{seconds}, '<', $other_seconds, sprintf 'in %.1f seconds', $point->{seconds});
 }
@@ -50,6 +52,7 @@ $_->{service} = $_->{node}->wait_service($_->{service}) for @points;
 ok($_->begin, "$_->{name}: the call hangs") for @points;
 $_->stop('fast') for @points;
 ok($_->stopped($stop_seconds), "$_->{name}: fast stop") && note sprintf 'in %.1f seconds', $_->{seconds} for @points;
-unlike($_->{node}->log_text, qr/PANIC|terminating any other active server processes/, "$_->{name}: no server process has crashed") for @points;
+unlike($_->{node}->log_text, qr/PANIC|terminating any other active server processes/,
+	"$_->{name}: no server process has crashed") for @points;
 
 done_testing;

@@ -33,24 +33,30 @@ sub complaint
 # gpusort.allowed is not the user's
 my $denied = qr/permission denied to set parameter/;
 is($node->method(@alice), 'radix', 'a user sorts with gpusort');
-like(complaint('postgres', "SET gpusort.allowed = $_", @alice), $denied, "SET gpusort.allowed = $_ is not for users") for 'on', 'off';
+like(complaint('postgres', "SET gpusort.allowed = $_", @alice), $denied, "SET gpusort.allowed = $_ is not for users")
+	for 'on', 'off';
 like(complaint('postgres', 'SET gpusort.log_decisions = on', @alice), $denied, 'nor is gpusort.log_decisions');
-like(complaint('postgres', "ALTER ROLE alice SET $_", @alice), $denied, "nor ALTER ROLE ... SET $_") for 'gpusort.allowed = on', 'gpusort.log_decisions = on';
-like(complaint('postgres', 'CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql SET gpusort.allowed = on AS $$ SELECT 1 $$', @alice), $denied, 'nor a function that sets it');
+like(complaint('postgres', "ALTER ROLE alice SET $_", @alice), $denied, "nor ALTER ROLE ... SET $_")
+	for 'gpusort.allowed = on', 'gpusort.log_decisions = on';
+like(complaint('postgres', 'CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql SET gpusort.allowed = on AS $$ '
+	. 'SELECT 1 $$', @alice), $denied, 'nor a function that sets it');
 
 $node->safe_psql('postgres', 'ALTER ROLE alice SET gpusort.allowed = off');
 is($node->method(@alice), 'native', 'an administrator has turned it off for a role: its plans are as without gpusort');
 is($node->method(@bob), 'radix', 'but not those of another');
-my $widen = 'SET gpusort.enable = on; SET gpusort.force = on; SET gpusort.min_rows = 0; SET gpusort.setup_cost = 0; SET gpusort.row_cost = 0;';
+my $widen = 'SET gpusort.enable = on; SET gpusort.force = on; SET gpusort.min_rows = 0; '
+	. 'SET gpusort.setup_cost = 0; SET gpusort.row_cost = 0;';
 my $explain = 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM t ORDER BY k';
 unlike($node->safe_psql('postgres', "$widen $explain", @alice), qr/GpuSort/, 'whatever the user sets');
 unlike($node->safe_psql('postgres', "RESET ALL; DISCARD ALL; $widen $explain", @alice), qr/GpuSort/, 'and resets');
 {
 	local $ENV{PGOPTIONS} = '-c gpusort.allowed=on';
 	# psql ends before it would read a statement
-	like(complaint('postgres', undef, extra_params => [qw(-U alice -c), 'SELECT 1']), $denied, 'nor as an option of the connection');
+	like(complaint('postgres', undef, extra_params => [qw(-U alice -c), 'SELECT 1']), $denied,
+		'nor as an option of the connection');
 }
-unlike($node->safe_psql('without', "$widen EXPLAIN SELECT i FROM generate_series(1, 1000) i ORDER BY 1", @bob), qr/GpuSort/, 'a database without gpusort');
+unlike($node->safe_psql('without', "$widen EXPLAIN SELECT i FROM generate_series(1, 1000) i ORDER BY 1", @bob),
+	qr/GpuSort/, 'a database without gpusort');
 $node->safe_psql('postgres', 'ALTER ROLE alice RESET gpusort.allowed');
 
 # a plan that is there already
@@ -91,32 +97,39 @@ $plain->safe_psql('postgres', q{
 	GRANT SELECT ON t TO PUBLIC;
 });
 $node = $plain;
-like(complaint('postgres', q{LOAD 'gpusort'}, @alice), qr/access to library "gpusort" is not allowed/, 'a user may not LOAD it');
+like(complaint('postgres', q{LOAD 'gpusort'}, @alice), qr/access to library "gpusort" is not allowed/,
+	'a user may not LOAD it');
 is($plain->safe_psql('postgres', "SELECT gpusort_version() <> ''; $widen EXPLAIN (COSTS OFF) SELECT * FROM t ORDER BY k", @alice), "t\nSort\n  Sort Key: k\n  ->  Seq Scan on t",
    'gpusort_version() is for everybody, and plans stay as they were');
 is(scalar $plain->services, 0, 'and no service starts');
 my (undef, $out, $err) = $plain->psql('postgres', 'SELECT * FROM gpusort_devices', extra_params => [qw(-U monitor)]);
 like($err, qr/WARNING:.*loaded gpusort by a function call/, 'nor for one who may read gpusort_devices');
 is($out, '', 'who is told that there is none');
-is($plain->safe_psql('postgres', 'SELECT sorts FROM gpusort_stats', extra_params => [qw(-U monitor)]), '0', 'and reads statistics');
+is($plain->safe_psql('postgres', 'SELECT sorts FROM gpusort_stats', extra_params => [qw(-U monitor)]), '0',
+	'and reads statistics');
 is(scalar $plain->services + scalar $plain->supervisors, 0, 'no process has come of it');
-like(complaint('postgres', "$_; SELECT gpusort_version()", @alice), qr/permission denied/, "$_ before it is loaded comes to nothing")
+like(complaint('postgres', "$_; SELECT gpusort_version()", @alice), qr/permission denied/,
+	"$_ before it is loaded comes to nothing")
   for 'SET gpusort.allowed = on', 'SET gpusort.log_decisions = on';
-like(complaint('postgres', 'ALTER ROLE alice SET gpusort.allowed = on', @alice), qr/permission denied/, 'nor can it be kept for later');
+like(complaint('postgres', 'ALTER ROLE alice SET gpusort.allowed = on', @alice), qr/permission denied/,
+	'nor can it be kept for later');
 
-($out, $err) = ($plain->psql('postgres', "LOAD 'gpusort'; SET gpusort.allowed = off; $widen $explain; SELECT * FROM gpusort_devices"))[ 1, 2 ];
+($out, $err) = ($plain->psql('postgres',
+	"LOAD 'gpusort'; SET gpusort.allowed = off; $widen $explain; SELECT * FROM gpusort_devices"))[ 1, 2 ];
 unlike($out, qr/GpuSort/, 'LOAD by a superuser, with gpusort.allowed off');
 like($err, qr/WARNING:.*gpusort\.allowed is off/, 'and gpusort_devices');
 is(scalar $plain->services + scalar $plain->supervisors, 0, 'start no service either');
 
 # and with workers, which load what their leader has loaded
-my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;';
+my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; '
+	. 'SET min_parallel_table_scan_size = 0;';
 like($plain->safe_psql('postgres', "SELECT gpusort_version(); $parallel $widen EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM t", @alice),
 	 qr/Workers Launched: 2/, 'parallel queries of a session that has called it');
 like($plain->safe_psql('postgres', "LOAD 'gpusort'; SET SESSION AUTHORIZATION alice; $parallel $widen EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k"),
 	 qr/radix.*Workers Launched: 2/s, 'LOAD by a superuser is a decision: parallel sorts of a user');
 ok(wait_until(sub { scalar $plain->services == 1 }, 10), 'with a service');
 is($plain->method(@alice), 'native', 'but in that session only');
-like($plain->safe_psql('postgres', 'SELECT count(*) > 0 FROM gpusort_devices', extra_params => [qw(-U monitor)]), qr/t/, 'which can be asked for its devices then');
+like($plain->safe_psql('postgres', 'SELECT count(*) > 0 FROM gpusort_devices', extra_params => [qw(-U monitor)]), qr/t/,
+	'which can be asked for its devices then');
 
 done_testing;

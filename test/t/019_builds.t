@@ -14,7 +14,8 @@ my $directory = $node->own_module;
 $node->start;
 my $service = $node->wait_service;
 is(readlink "/proc/$service/exe", "$directory/gpusortd", 'the service is the one beside the module');
-is($node->safe_psql('postgres', 'SHOW shared_preload_libraries'), "$directory/gpusort", 'which is not where PostgreSQL has its modules');
+is($node->safe_psql('postgres', 'SHOW shared_preload_libraries'), "$directory/gpusort",
+	'which is not where PostgreSQL has its modules');
 my ($supervisor) = $node->supervisors;
 my $maps = slurp_file("/proc/$supervisor/maps");
 like($maps, qr{\Q$directory\E/gpusort\.so}, 'the supervisor runs it');
@@ -40,7 +41,8 @@ ok(wait_until(sub { $node->log_lines(qr/LOG:.*exited with exit code 2/) }), 'its
 is(scalar $node->log_lines(qr/LOG:.*exited with exit code 2/), 1, 'as the log tells once');
 ok($node->log_lines(qr/of build [0-9a-f]{16}, the server's module of $build: restart the server/), 'and why');
 my $start = time;
-is($node->safe_psql('postgres', 'SET gpusort.force = on; SELECT string_agg(i::text, \',\') FROM (SELECT i FROM generate_series(1, 5) i ORDER BY i DESC) s'), '5,4,3,2,1',
+is($node->safe_psql('postgres', 'SET gpusort.force = on; SELECT string_agg(i::text, \',\') FROM (SELECT i '
+	. 'FROM generate_series(1, 5) i ORDER BY i DESC) s'), '5,4,3,2,1',
    'PostgreSQL sorts');
 like($node->method, qr/^(?:native|fallback)$/, 'by itself');
 cmp_ok(time - $start, '<', 5, 'without waiting');

@@ -11,7 +11,8 @@ my $node = GpuSortNode->new('main');
 $node->init;
 $node->start;
 my $service = $node->wait_service;
-$node->safe_psql('postgres', 'CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k FROM generate_series(1, 30000) i; ANALYZE t');
+$node->safe_psql('postgres', 'CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k '
+	. 'FROM generate_series(1, 30000) i; ANALYZE t');
 
 # How many pools a process has mapped.
 sub pools
@@ -57,7 +58,8 @@ ok(wait_until(sub { pools($idle) == 0 }, 25), 'an idle session gives the pool ba
 ok(wait_until(sub { pools($busy) == 0 }, 10), 'one that does other things does');
 ok(wait_until(sub { pools($_) == 0 }, 10), 'one that had an error does') for $failed, $off;
 is(pools($cursor), 1, 'one with a cursor does not');
-is($cursor->run('FETCH 1 FROM c') . $cursor->run('MOVE 29988 IN c') . $cursor->run('FETCH 1 FROM c'), $node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT id FROM t ORDER BY k, id OFFSET 10 LIMIT 1') . $last,
+is($cursor->run('FETCH 1 FROM c') . $cursor->run('MOVE 29988 IN c') . $cursor->run('FETCH 1 FROM c'),
+	$node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT id FROM t ORDER BY k, id OFFSET 10 LIMIT 1') . $last,
    'and goes on');
 is($idle->run($sort), $last, 'they sort again');
 like($idle->run('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k'), qr/radix/, 'in the service');

@@ -9,7 +9,8 @@ use Test::More;
 
 my $node = GpuSortNode->new('main');
 $node->init(conf => ["shared_preload_libraries = ''", 'max_locks_per_transaction = 64']);
-my $sort = 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT i FROM generate_series(1, 1000) i ORDER BY i DESC';
+my $sort = 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT i '
+	. 'FROM generate_series(1, 1000) i ORDER BY i DESC';
 my $engine_name = $engine eq 'cuda' ? 'gpu' : 'cpu';
 
 # As when a new version is installed while sessions use the old one: two modules, each with its service,
@@ -55,10 +56,13 @@ is(scalar $node->log_lines(qr/ERROR|WARNING|exit code/), 0, 'nobody complains') 
 
 # the same for a parallel worker, which loads what is there now
 rename "$new.so", "$old.so" or die $!;
-my $parallel = $first->run('SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;'
-	. ' SET gpusort.force = on; CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k FROM generate_series(1, 30000) i; ANALYZE t;'
+my $parallel = $first->run('SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; '
+	. 'SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;'
+	. ' SET gpusort.force = on; CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k '
+		. 'FROM generate_series(1, 30000) i; ANALYZE t;'
 	. ' EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k');
-like($parallel, qr/$engine_name radix.*Workers Launched: 2.*GpuSortIngest/s, 'a parallel sort whose workers load another build');
+like($parallel, qr/$engine_name radix.*Workers Launched: 2.*GpuSortIngest/s,
+	'a parallel sort whose workers load another build');
 like($parallel, qr/worker 0 0, worker 1 0/, 'which leave the sort to the leader');
 is($first->run('SELECT sum(id * n) FROM (SELECT id, row_number() OVER () AS n FROM (SELECT * FROM t ORDER BY k, id) s) s'),
    $node->safe_psql('postgres', 'SELECT sum(id * n) FROM (SELECT id, row_number() OVER (ORDER BY k, id) AS n FROM t) s'), 'with the right rows');
@@ -69,7 +73,8 @@ $node->stop;
 $node->start;
 SKIP:
 {
-	skip 'from PostgreSQL 19 on locks have memory of their own', 10 if $node->safe_psql('postgres', 'SHOW server_version_num') >= 190000;
+	skip 'from PostgreSQL 19 on locks have memory of their own', 10
+		if $node->safe_psql('postgres', 'SHOW server_version_num') >= 190000;
 
 	my $hog = $node->session;
 	(undef, my $err) = do { $hog->send('SELECT pg_advisory_lock(i) FROM generate_series(1, 100000) i'); $hog->result };
@@ -80,12 +85,14 @@ SKIP:
 	unlike($text, qr/GpuSort/, 'a session without shared memory has its rows sorted by PostgreSQL');
 	like($text, qr/Sort Method: quicksort/, 'without an error');
 	$session->run($sort) for 1 .. 3;
-	is(scalar $node->log_lines(qr/LOG:.*gpusort is not used in this session: not enough shared memory/), 1, 'and a line in the log');
+	is(scalar $node->log_lines(qr/LOG:.*gpusort is not used in this session: not enough shared memory/), 1,
+		'and a line in the log');
 	$session->run('CREATE EXTENSION gpusort');
 	for my $view ('gpusort_stats', 'gpusort_jobs', 'gpusort_service', 'gpusort_stats_reset()')
 	{
 		$session->send("SELECT * FROM $view");
-		like(($session->result)[1], qr/ERROR:.*there is no shared memory for gpusort.*HINT:.*shared_preload_libraries/s, "$view says so");
+		like(($session->result)[1], qr/ERROR:.*there is no shared memory for gpusort.*HINT:.*shared_preload_libraries/s,
+			"$view says so");
 	}
 	$session->send('SELECT * FROM gpusort_devices');
 	like(($session->result)[1], qr/WARNING:.*there is no shared memory for gpusort/, 'gpusort_devices too');

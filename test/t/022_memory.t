@@ -9,7 +9,8 @@ use Test::More;
 plan skip_all => 'the memory that the host engine sorts in' if $engine ne 'host';
 
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ 'gpusort.host_memory = 1GB', 'gpusort.host_threads = 1', 'gpusort.force = on', 'gpusort.spill = off', 'max_parallel_workers_per_gather = 0' ]);
+$node->init(conf => [ 'gpusort.host_memory = 1GB', 'gpusort.host_threads = 1', 'gpusort.force = on',
+	'gpusort.spill = off', 'max_parallel_workers_per_gather = 0' ]);
 $node->start;
 my $service = $node->wait_service;
 $node->safe_psql('postgres', q{
@@ -28,10 +29,12 @@ sub read_file
 }
 
 is(read_file("/proc/$service/oom_score_adj") + 0, 1000, 'the kernel ends the service first when memory runs out');
-is($node->safe_psql('postgres', q{SELECT detail FROM gpusort_devices WHERE engine = 'host'}), '1 threads', 'gpusort.host_threads');
+is($node->safe_psql('postgres', q{SELECT detail FROM gpusort_devices WHERE engine = 'host'}), '1 threads',
+	'gpusort.host_threads');
 $node->append_conf('postgresql.conf', 'gpusort.host_threads = 3');
 $node->reload;
-ok(wait_until(sub { $node->safe_psql('postgres', q{SELECT detail FROM gpusort_devices WHERE engine = 'host'}) eq '3 threads' }), 'and after a change of it');
+ok(wait_until(sub { $node->safe_psql('postgres',
+	q{SELECT detail FROM gpusort_devices WHERE engine = 'host'}) eq '3 threads' }), 'and after a change of it');
 $service = $node->wait_service;
 
 # A sequence moves with every row read, so the rows cannot be read a second time.

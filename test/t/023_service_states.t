@@ -67,7 +67,8 @@ $session->run('SET gpusort.force = on; BEGIN; DECLARE c NO SCROLL CURSOR FOR SEL
 $session->run('FETCH c');
 $start = time;
 kill 'STOP', $service;
-is($node->safe_psql('postgres', "SET gpusort.force = on; $sort"), $rows, 'a sort that meets a service that hangs: the right answer');
+is($node->safe_psql('postgres', "SET gpusort.force = on; $sort"), $rows,
+	'a sort that meets a service that hangs: the right answer');
 cmp_ok(time - $start, '<', 10, 'in time');
 $session->send('FETCH ALL FROM c');
 my (undef, $err) = $session->result;
@@ -77,7 +78,8 @@ $service = $node->wait_service($service);
 kill 'STOP', $service;
 $start = time;
 my (undef, $out, $warning) = $node->psql('postgres', 'SELECT count(*) FROM gpusort_devices');
-ok($out eq '0' && $warning =~ /does not answer|ended or closed/, 'gpusort_devices gives up, too') or diag "$out $warning";
+ok($out eq '0' && $warning =~ /does not answer|ended or closed/, 'gpusort_devices gives up, too')
+	or diag "$out $warning";
 cmp_ok(time - $start, '<', 10, 'in time');
 $service = $node->wait_service($service);
 
@@ -127,7 +129,8 @@ SKIP:
 	ok(wait_until(sub { $stuck->method eq 'radix' }), 'another one serves');
 	is($stuck->safe_psql('postgres', 'SELECT state, leaving FROM gpusort_service'), 'ready|1', 'as gpusort_service shows');
 	waitpid $service, 0;
-	ok(wait_until(sub { $stuck->log_lines(qr/sort service \(PID $service\) that was left behind has ended/) }), 'its end is told, too');
+	ok(wait_until(sub { $stuck->log_lines(qr/sort service \(PID $service\) that was left behind has ended/) }),
+		'its end is told, too');
 	is($stuck->safe_psql('postgres', 'SELECT state, leaving FROM gpusort_service'), 'ready|0', 'and it is gone');
 	# the same while the server stops
 	($service) = $stuck->services;

@@ -30,9 +30,11 @@ my $next = (grep { $_ != $service } $node->services)[0];
 ok(wait_until(sub { $node->method eq 'radix' }), 'and sorts');
 is(join(' ', map { $node->method } 1 .. 5), join(' ', ('radix') x 5), 'all of them');
 my $start = time;
-is($session->run("SELECT id FROM (SELECT * FROM t ORDER BY k DESC, id OFFSET 0) s LIMIT 1") ne '', 1, 'also for the session that has the cursor');
+is($session->run("SELECT id FROM (SELECT * FROM t ORDER BY k DESC, id OFFSET 0) s LIMIT 1") ne '', 1,
+	'also for the session that has the cursor');
 cmp_ok(time - $start, '<', 5, 'without waiting');
-is($node->safe_psql('postgres', 'SELECT state, pid, leaving FROM gpusort_service'), "ready|$next|1", 'gpusort_service shows both');
+is($node->safe_psql('postgres', 'SELECT state, pid, leaving FROM gpusort_service'), "ready|$next|1",
+	'gpusort_service shows both');
 is(scalar(split /\n/, $session->run('FETCH ALL FROM c')), 249999, 'the cursor goes on to its end');
 $session->run('COMMIT');
 ok(wait_until(sub { join(' ', $node->services) eq $next }), 'and its service ends with it');
@@ -77,7 +79,8 @@ close $file;
 $idle->own_module(gpusortd => $script);
 $idle->start;
 $start = time;
-$idle->safe_psql('postgres', 'SET gpusort.force = on; SELECT i FROM generate_series(1, 1000) i ORDER BY i DESC') for 1 .. 6;
+$idle->safe_psql('postgres', 'SET gpusort.force = on; SELECT i FROM generate_series(1, 1000) i ORDER BY i DESC')
+	for 1 .. 6;
 # each that waited would take two seconds
 cmp_ok(time - $start, '<', 10, 'sorts wait for a service that starts, but not long');
 ok(wait_until(sub { $idle->log_lines(qr/LOG:.*is not ready after 10 seconds/) }), 'the log tells that it is not ready');
@@ -86,7 +89,8 @@ $idle->safe_psql('postgres', $table);
 my $session2 = $idle->session;
 $session2->run('SET gpusort.force = on');
 $start = time;
-is($session2->run('SELECT count(*) FROM (SELECT i FROM generate_series(1, 1000) i ORDER BY i DESC OFFSET 0) s'), '1000', 'a sort') for 1 .. 10;
+is($session2->run('SELECT count(*) FROM (SELECT i FROM generate_series(1, 1000) i ORDER BY i DESC OFFSET 0) s'), '1000',
+	'a sort') for 1 .. 10;
 cmp_ok(time - $start, '<', 5, 'ten sorts do not wait for it');
 is($session2->run($sort), $rows, 'PostgreSQL sorts');
 is(scalar $idle->log_lines(qr/(?:LOG|WARNING):.*sort service/), 1, 'one line in the log');

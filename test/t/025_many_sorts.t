@@ -9,7 +9,8 @@ use Time::HiRes qw(time);
 
 my $sorts = 40;
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ 'max_connections = 60', 'gpusort.staging_memory = 16MB', 'gpusort.host_memory = 1GB', 'gpusort.force = on', 'max_parallel_workers_per_gather = 0' ]);
+$node->init(conf => [ 'max_connections = 60', 'gpusort.staging_memory = 16MB', 'gpusort.host_memory = 1GB',
+	'gpusort.force = on', 'max_parallel_workers_per_gather = 0' ]);
 $node->start;
 my $service = $node->wait_service;
 $node->safe_psql('postgres', q{
@@ -30,7 +31,8 @@ sub all_at_once
 	my $start = time;
 
 	$_->send($query) for @sessions;
-	my $queued = wait_until(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM gpusort_jobs WHERE phase = 'queue'}) }, 2);
+	my $queued = wait_until(sub { $node->safe_psql('postgres',
+		q{SELECT count(*) FROM gpusort_jobs WHERE phase = 'queue'}) }, 2);
 	my @answers = map { my ($out, $err) = $_->result; $err . $out } @sessions;
 	return ($queued, time - $start, @answers);
 }

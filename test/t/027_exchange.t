@@ -8,8 +8,10 @@ use GpuSortNode;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my @parallel = ('max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12', 'max_worker_processes = 16', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
-				'min_parallel_table_scan_size = 0', 'gpusort.force = on', 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0', 'enable_hashagg = off', 'enable_hashjoin = off', 'enable_nestloop = off', 'jit = off');
+my @parallel = ('max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12', 'max_worker_processes = 16',
+	'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
+				'min_parallel_table_scan_size = 0', 'gpusort.force = on', 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0',
+					'enable_hashagg = off', 'enable_hashjoin = off', 'enable_nestloop = off', 'jit = off');
 my $tables = q{
 	CREATE EXTENSION gpusort;
 	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 8009 AS g, 'row number ' || i || ' ' || repeat('x', i % 300) AS pad FROM generate_series(1, 60000) i;
@@ -32,14 +34,18 @@ my $in_order = q{SELECT count(*) || ' ' || md5(string_agg(q::text, ',')) FROM (%
 my $sum = q{SELECT count(*) || ' ' || sum(hashtextextended(q::text, 0)::numeric) FROM (%s OFFSET 0) q};
 # PostgreSQL's own full joins are of one process, where it may not hash: others stay in several as they are.
 my %queries = (
-	window => sprintf($in_order, 'SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id'),
-	first => sprintf($sum, 'SELECT * FROM (SELECT id, g, row_number() OVER (PARTITION BY g ORDER BY id DESC) AS r FROM t) s WHERE r = 1'),
+	window => sprintf($in_order, 'SELECT g, id, sum(id) OVER (PARTITION BY g '
+		. 'ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id'),
+	first => sprintf($sum, 'SELECT * FROM (SELECT id, g, row_number() OVER (PARTITION BY g ORDER BY id DESC) AS r '
+	. 'FROM t) s WHERE r = 1'),
 	group => sprintf($sum, q{SELECT g, count(DISTINCT id), string_agg(pad, ',' ORDER BY id) FROM t GROUP BY g}),
 	distinct => sprintf($sum, 'SELECT DISTINCT ON (g) g, id, pad FROM t ORDER BY g, id'),
 	join => sprintf($sum, 'SELECT t.id, other.id AS o FROM t FULL JOIN other USING (g)'));
 # Where a process waits: while rows are ingested, and while a window is computed.
-my $ingest_gate = sprintf($in_order, 'SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t WHERE gate(id, 50000) > 0 ORDER BY g, id');
-my $window_gate = sprintf($in_order, 'SELECT g, id, sum(gate(id, %d)) OVER (PARTITION BY g ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id');
+my $ingest_gate = sprintf($in_order, 'SELECT g, id, sum(id) OVER (PARTITION BY g '
+. 'ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t WHERE gate(id, 50000) > 0 ORDER BY g, id');
+my $window_gate = sprintf($in_order, 'SELECT g, id, sum(gate(id, %d)) OVER (PARTITION BY g '
+	. 'ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id');
 my %right;
 
 sub new_node
@@ -57,13 +63,15 @@ sub new_node
 sub workers
 {
 	my ($node) = @_;
-	return split /\n/, $node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
+	return split /\n/, $node->safe_psql('postgres',
+		q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
 }
 
 sub waits_at_gate
 {
 	my ($node) = @_;
-	return wait_until(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) > 0 });
+	return wait_until(sub { $node->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) > 0 });
 }
 
 # Descriptors of a process that stand for a connection or shared memory.
@@ -78,7 +86,8 @@ sub nothing_left
 {
 	my ($node, $service, $before) = @_;
 	return wait_until(sub {
-		!workers($node) && $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') eq '0' && !(() = glob $node->data_dir . "/base/pgsql_tmp/*")
+		!workers($node) && $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') eq '0'
+			&& !(() = glob $node->data_dir . "/base/pgsql_tmp/*")
 			&& (!defined $service || descriptors($service) <= $before);
 	}, 20);
 }
@@ -97,7 +106,8 @@ for my $name (sort keys %queries)
 	like($node->safe_psql('postgres', "EXPLAIN $queries{$name}"), qr/GpuSortExchange/, "$name: the plan");
 	is($session->run($queries{$name}), $right{$name}, "$name: the right answer");
 }
-my $text = $node->safe_psql('postgres', 'EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t');
+my $text = $node->safe_psql('postgres', 'EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) '
+	. 'SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t');
 like($text, qr/"Workers Launched": 3/, 'three workers');
 like($text, qr/"Ranges": [1-9]\d*/, 'Ranges');
 like($text, qr/"Range Key": \["t\.g"\]/, 'Range Key');
@@ -108,25 +118,33 @@ for my $workers (0, 1, 2)
 	for my $leader ('on', 'off')
 	{
 		$session->run("SET max_parallel_workers = $workers; SET parallel_leader_participation = $leader");
-		is(join(' ', map { $session->run($queries{$_}) eq $right{$_} ? 'right' : $_ } sort keys %queries), join(' ', ('right') x keys %queries),
+		is(join(' ', map { $session->run($queries{$_}) eq $right{$_} ? 'right' : $_ } sort keys %queries),
+			join(' ', ('right') x keys %queries),
 			"$workers workers, parallel_leader_participation $leader");
 	}
 }
 $session->run('RESET max_parallel_workers; SET parallel_leader_participation = off');
-is($session->run($queries{$_}), $right{$_}, "$_: parallel_leader_participation off, three workers") for sort keys %queries;
+is($session->run($queries{$_}), $right{$_}, "$_: parallel_leader_participation off, three workers")
+	for sort keys %queries;
 $session->run('RESET parallel_leader_participation');
 
 # statements of all kinds
 $session->run("SET plan_cache_mode = force_generic_plan; PREPARE p (int) AS SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t WHERE id > \$1 ORDER BY g, id");
-for my $statement ('CREATE TABLE again AS EXECUTE p(0)', "CREATE TABLE again AS SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id",
-	'CREATE MATERIALIZED VIEW again AS SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id')
+for my $statement ('CREATE TABLE again AS EXECUTE p(0)',
+	"CREATE TABLE again AS SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id",
+	'CREATE MATERIALIZED VIEW again AS SELECT g, id, sum(id) OVER (PARTITION BY g '
+		. 'ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id')
 {
 	$session->run("$statement; SET gpusort.enable = off");
-	is($session->run(sprintf $in_order, 'SELECT * FROM again ORDER BY g, id'), $right{window}, $statement =~ s/ SELECT.*//r);
-	$session->run('RESET gpusort.enable; DROP ' . ($statement =~ /MATERIALIZED/ ? 'MATERIALIZED VIEW' : 'TABLE') . ' again');
+	is($session->run(sprintf $in_order, 'SELECT * FROM again ORDER BY g, id'), $right{window},
+		$statement =~ s/ SELECT.*//r);
+	$session->run('RESET gpusort.enable; DROP ' . ($statement =~ /MATERIALIZED/ ? 'MATERIALIZED VIEW' : 'TABLE')
+		. ' again');
 }
-my $copied = $session->run('COPY (SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id) TO STDOUT');
-is($copied, $session->run('SET gpusort.enable = off; COPY (SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id) TO STDOUT; RESET gpusort.enable'), 'COPY ... TO');
+my $copied = $session->run('COPY (SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t '
+	. 'ORDER BY g, id) TO STDOUT');
+is($copied, $session->run('SET gpusort.enable = off; COPY (SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) '
+	. 'FROM t ORDER BY g, id) TO STDOUT; RESET gpusort.enable'), 'COPY ... TO');
 $session->run(q{
 	CREATE FUNCTION rows(n int) RETURNS text LANGUAGE plpgsql AS $$
 	DECLARE
@@ -152,14 +170,24 @@ my %early = (
 	offset => ['SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id OFFSET 30000 LIMIT 10'],
 	join => ['SELECT count(*) FROM (SELECT t.id, other.id FROM t JOIN other USING (g) LIMIT 10) q'],
 	exists => ['SELECT EXISTS (SELECT 1 FROM (SELECT id, count(*) OVER (PARTITION BY g) AS c FROM t) q WHERE c > 1)'],
-	cursor => ['BEGIN; DECLARE c CURSOR FOR SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id; FETCH 10 FROM c; CLOSE c; COMMIT'],
-	parts => ['BEGIN; DECLARE c CURSOR FOR SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id; FETCH 20000 FROM c; SELECT pg_sleep(0.2); FETCH 20000 FROM c; SELECT pg_sleep(0.2); FETCH 200 FROM c; ROLLBACK'],
-	hold => ['BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id; FETCH 10 FROM c; COMMIT; FETCH 2000 FROM c; CLOSE c'],
+	cursor => ['BEGIN; DECLARE c CURSOR FOR SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t '
+	. 'ORDER BY g, id; FETCH 10 FROM c; CLOSE c; COMMIT'],
+	parts => ['BEGIN; DECLARE c CURSOR FOR SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t '
+	. 'ORDER BY g, id; FETCH 20000 FROM c; SELECT pg_sleep(0.2); FETCH 20000 FROM c; SELECT pg_sleep(0.2); FETCH 200 '
+	. 'FROM c; ROLLBACK'],
+	hold => ['BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t '
+	. 'ORDER BY g, id; FETCH 10 FROM c; COMMIT; FETCH 2000 FROM c; CLOSE c'],
 	loop => ['SELECT rows(5)'],
-	rescan => ['SELECT f.id, q.* FROM few f, LATERAL (SELECT g, id, sum(id + f.id) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id LIMIT 30) q', 'enable_nestloop = on'],
-	again => ['SELECT f.id, count(*), sum(q.s) FROM few f, LATERAL (SELECT id, sum(id) OVER (PARTITION BY g ORDER BY id) AS s FROM t WHERE t.id % 4 <> f.id % 4 OFFSET 0) q GROUP BY f.id ORDER BY f.id', 'enable_nestloop = on'],
-	correlated => ['SELECT f.id, (SELECT sum(c) FROM (SELECT count(DISTINCT id) AS c FROM t WHERE id % 5 = f.id GROUP BY g) q) FROM few f ORDER BY f.id'],
-	inner => ['SELECT count(*), sum(q.s) FROM few f JOIN (SELECT g, sum(id) OVER (PARTITION BY g ORDER BY id) AS s FROM t OFFSET 0) q ON q.g % 4 >= f.id', 'enable_nestloop = on; SET enable_material = off; SET enable_mergejoin = off'],
+	rescan => ['SELECT f.id, q.* FROM few f, LATERAL (SELECT g, id, sum(id + f.id) OVER (PARTITION BY g ORDER BY id) '
+	. 'FROM t ORDER BY g, id LIMIT 30) q', 'enable_nestloop = on'],
+	again => ['SELECT f.id, count(*), sum(q.s) FROM few f, LATERAL (SELECT id, sum(id) OVER (PARTITION BY g '
+	. 'ORDER BY id) AS s FROM t WHERE t.id % 4 <> f.id % 4 OFFSET 0) q GROUP BY f.id ORDER BY f.id',
+	'enable_nestloop = on'],
+	correlated => ['SELECT f.id, (SELECT sum(c) FROM (SELECT count(DISTINCT id) AS c FROM t WHERE id % 5 = f.id '
+	. 'GROUP BY g) q) FROM few f ORDER BY f.id'],
+	inner => ['SELECT count(*), sum(q.s) FROM few f JOIN (SELECT g, sum(id) OVER (PARTITION BY g ORDER BY id) AS s '
+	. 'FROM t OFFSET 0) q ON q.g % 4 >= f.id',
+	'enable_nestloop = on; SET enable_material = off; SET enable_mergejoin = off'],
 );
 for my $name (sort keys %early)
 {
@@ -196,23 +224,27 @@ for my $row (1, 30000, 59999)
 is($session->run($queries{$_}), $right{$_}, "$_: right after errors") for sort keys %queries;
 
 # processes that wait, ended or cancelled: while rows are ingested, at the first rows, in the middle
-my $middle = $node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT id FROM t ORDER BY g, id OFFSET 30000 LIMIT 1');
+my $middle = $node->safe_psql('postgres',
+	'SET gpusort.enable = off; SELECT id FROM t ORDER BY g, id OFFSET 30000 LIMIT 1');
 my $begin = $node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT id FROM t ORDER BY g, id LIMIT 1');
 my %gates = (ingest => $ingest_gate, begin => sprintf($window_gate, $begin), middle => sprintf($window_gate, $middle));
 for my $stage (sort keys %gates)
 {
-	for my $how ('terminate the process that waits', 'cancel the process that waits', 'cancel the query', 'terminate a worker', 'statement_timeout')
+	for my $how ('terminate the process that waits', 'cancel the process that waits', 'cancel the query',
+		'terminate a worker', 'statement_timeout')
 	{
 		$holder->run('SELECT pg_advisory_lock(1)');
 		$session->run(q{SET statement_timeout = '1500ms'}) if $how eq 'statement_timeout';
 		$session->send($gates{$stage});
 		ok(waits_at_gate($node), "$stage: a process waits");
 		# the first that waits may be the leader, which ends with its session
-		my ($pid) = grep { $_ != $session->backend } split /\n/, $node->safe_psql('postgres', q{SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted});
+		my ($pid) = grep { $_ != $session->backend } split /\n/,
+			$node->safe_psql('postgres', q{SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted});
 		my $function = $how =~ /^terminate/ ? 'pg_terminate_backend' : 'pg_cancel_backend';
 		if ($how eq 'terminate a worker' || ($how =~ /^terminate/ && !defined $pid))
 		{
-			($pid) = $node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1}) =~ /(\d+)/;
+			($pid) = $node->safe_psql('postgres',
+				q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1}) =~ /(\d+)/;
 		}
 		elsif ($how eq 'cancel the query' || !defined $pid)
 		{
@@ -225,7 +257,8 @@ for my $stage (sort keys %gates)
 		my ($out, $err) = $session->result;
 		if ($how eq 'terminate a worker')
 		{
-			ok($out eq $right{window} || $err =~ /57P01|57014/, "$stage, $how: the right answer or an error of PostgreSQL's") or diag "$out $err";
+			ok($out eq $right{window} || $err =~ /57P01|57014/, "$stage, $how: the right answer or an error of PostgreSQL's")
+				or diag "$out $err";
 		}
 		else
 		{
@@ -299,7 +332,8 @@ for my $stage (sort keys %gates)
 	$holder->run('SELECT pg_advisory_unlock(1)');
 	my ($out, $err) = $session->result;
 	my $clean = $err =~ /ERROR:  58000.*HINT:/s && $err !~ /XX000|WARNING/ && $out eq '';
-	$stage eq 'ingest' ? is($out, $right{window}, 'the right answer without it') : ok($out eq $right{window} || $clean, 'the right answer or a clean error')
+	$stage eq 'ingest' ? is($out, $right{window}, 'the right answer without it')
+		: ok($out eq $right{window} || $clean, 'the right answer or a clean error')
 		or diag "$out $err";
 	ok(nothing_left($node), 'nothing is left');
 	# the next one may take some seconds, the more the more of them were killed
@@ -349,14 +383,16 @@ for my $stage (sort keys %gates)
 	kill 'STOP', $service;
 	$holder->run('SELECT pg_advisory_unlock(1)');
 	($out, $err) = $session->result;
-	ok($err =~ /57014/ || $out eq $right{window}, 'with a service that is stopped the query can be cancelled') or diag "$out $err";
+	ok($err =~ /57014/ || $out eq $right{window}, 'with a service that is stopped the query can be cancelled')
+		or diag "$out $err";
 	cmp_ok(time - $start, '<', 6, 'in time');
 	kill 'CONT', $service;
 	$session->run(q{SET statement_timeout = '60s'});
 	ok(nothing_left($node), 'nothing is left');
 }
 $_->close for @sessions, $session, $holder;
-unlike($node->log_text, qr/PANIC|TRAP|XX000|terminating any other active server processes|leak|still referenced/, 'the server lived through it all');
+unlike($node->log_text, qr/PANIC|TRAP|XX000|terminating any other active server processes|leak|still referenced/,
+	'the server lived through it all');
 $node->remove;
 
 # --- little room ----------------------------------------------------------------------------------
@@ -384,7 +420,8 @@ SKIP:
 }
 
 # a pool that has no chunks for all
-$node = new_node('pool', 'gpusort.staging_memory = 16MB', 'max_parallel_workers_per_gather = 8', 'max_worker_processes = 30', 'max_parallel_workers = 28');
+$node = new_node('pool', 'gpusort.staging_memory = 16MB', 'max_parallel_workers_per_gather = 8',
+	'max_worker_processes = 30', 'max_parallel_workers = 28');
 $node->safe_psql('postgres', 'ALTER TABLE t SET (parallel_workers = 8)');
 @sessions = map { $node->session } 1 .. 4;
 $_->run(q{SET statement_timeout = '100s'}) for @sessions;
@@ -392,14 +429,16 @@ is($sessions[0]->run($queries{$_}), $right{$_}, "$_: eight workers and the small
 for my $name (sort keys %queries)
 {
 	$_->send($queries{$name}) for @sessions;
-	is(join("\n", map { my ($out, $err) = $_->result; diag $err if $err ne ''; $out } @sessions), join("\n", ($right{$name}) x 4), "$name: four at once");
+	is(join("\n", map { my ($out, $err) = $_->result; diag $err if $err ne ''; $out } @sessions),
+		join("\n", ($right{$name}) x 4), "$name: four at once");
 }
 # different ones at once, so that joins hold one sort and wait for the other
 for my $round (1 .. 2)
 {
 	my @names = map { (sort keys %queries)[ ($_ + $round) % keys %queries ] } 0 .. 3;
 	$sessions[$_]->send($queries{ $names[$_] }) for 0 .. 3;
-	is(join("\n", map { my ($out, $err) = $_->result; diag $err if $err ne ''; $out } @sessions), join("\n", map { $right{$_} } @names), "round $round: @names at once");
+	is(join("\n", map { my ($out, $err) = $_->result; diag $err if $err ne ''; $out } @sessions),
+		join("\n", map { $right{$_} } @names), "round $round: @names at once");
 }
 ok(nothing_left($node), 'nothing is left');
 
@@ -417,7 +456,8 @@ $session->run('RESET temp_file_limit');
 ok(nothing_left($node), 'no file is left');
 is($session->run($long), $native, 'rows of 5 MB again');
 $_->close for @sessions;
-unlike($node->log_text, qr/PANIC|TRAP|XX000|terminating any other active server processes|leak|still referenced/, 'the server lived through it all');
+unlike($node->log_text, qr/PANIC|TRAP|XX000|terminating any other active server processes|leak|still referenced/,
+	'the server lived through it all');
 $node->remove;
 
 done_testing;

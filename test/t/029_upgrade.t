@@ -2,7 +2,7 @@
 # comes through, and sorts are gpusort's on the other side.
 #
 # pg_upgrade wants two installations of PostgreSQL that both have gpusort: GPUSORT_OLD_PG_CONFIG names
-# the older one (script/test-upgrade installs it, script/test-matrix --upgrade also makes two).
+# the older one (script/test upgrade has both).
 use strict;
 use warnings;
 
@@ -80,7 +80,8 @@ sub facts_of
 sub sorted_by
 {
 	my ($node) = @_;
-	my ($method) = $node->safe_psql('sorts', 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM sorted') =~ /Sort Method: (.*)/;
+	my ($method) = $node->safe_psql('sorts',
+		'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM sorted') =~ /Sort Method: (.*)/;
 	return $method;
 }
 
@@ -98,17 +99,21 @@ sub test_dump
 	$node->safe_psql('postgres', 'CREATE DATABASE updated; CREATE DATABASE fresh; CREATE DATABASE restored');
 	$node->safe_psql('updated', q{CREATE EXTENSION gpusort VERSION '0.1.0'; ALTER EXTENSION gpusort UPDATE});
 	$node->safe_psql('fresh', 'CREATE EXTENSION gpusort');
-	is(extension_of($node, 'updated'), extension_of($node, 'fresh'), 'an extension that was updated looks like a fresh one');
+	is(extension_of($node, 'updated'), extension_of($node, 'fresh'),
+		'an extension that was updated looks like a fresh one');
 	is(dump_of($node, 'updated'), dump_of($node, 'fresh'), 'and is dumped like one');
 	unlike(dump_of($node, 'updated'), qr/gpusort_(?:stats|jobs|devices|service|version)/, 'by its name alone');
 
 	$node->safe_psql('sorts', 'ALTER EXTENSION gpusort UPDATE');
 	my $dump = dump_of($node, 'sorts');
-	like($dump, qr/GRANT ALL ON FUNCTION public\.gpusort_stats_reset\(\) TO alice/, 'rights that were given later are dumped');
+	like($dump, qr/GRANT ALL ON FUNCTION public\.gpusort_stats_reset\(\) TO alice/,
+		'rights that were given later are dumped');
 	append_to_file($file, $dump);
-	command_ok([ $node->installed_command('psql'), '-Xqv', 'ON_ERROR_STOP=1', '-f', $file, '-d', $node->connstr('restored') ], 'a dump is restored');
+	command_ok([ $node->installed_command('psql'), '-Xqv', 'ON_ERROR_STOP=1', '-f', $file, '-d',
+		$node->connstr('restored') ], 'a dump is restored');
 	is(dump_of($node, 'restored'), $dump, 'what was restored is dumped alike');
-	$node->safe_psql('postgres', 'ALTER DATABASE sorts RENAME TO before; ALTER DATABASE restored RENAME TO sorts; ALTER DATABASE sorts SET gpusort.row_cost = 0.01');
+	$node->safe_psql('postgres', 'ALTER DATABASE sorts RENAME TO before; ALTER DATABASE restored RENAME TO sorts; '
+		. 'ALTER DATABASE sorts SET gpusort.row_cost = 0.01');
 	is_deeply(facts_of($node), $facts, 'and is what it was');
 	$node->stop;
 }
@@ -132,14 +137,16 @@ sub test_pg_upgrade
 	$old->stop;
 
 	$new->init(@initdb, conf => [ 'gpusort.row_cost = 0.02', 'gpusort.staging_memory = 32MB' ]);
-	my @upgrade = ($new->installed_command('pg_upgrade'), '--no-sync', '-d', $old->data_dir, '-D', $new->data_dir, '-b', $old_bin, '-B', $new_bin,
+	my @upgrade = ($new->installed_command('pg_upgrade'), '--no-sync', '-d', $old->data_dir, '-D', $new->data_dir, '-b',
+		$old_bin, '-B', $new_bin,
 		'-s', $new->host, '-p', $old->port, '-P', $new->port, '-U', 'postgres');
 	chdir $work or die "$work: $!";
 	for my $options ([ '--check' ], [])
 	{
 		my ($out, $err) = ('', '');
 		my $done = IPC::Run::run([ @upgrade, @$options ], '<', \undef, '>', \$out, '2>', \$err);
-		ok($done, "pg_upgrade @$options") or diag($out, $err, map { slurp_file($_) } glob($new->data_dir . '/pg_upgrade_output.d/*/log/*.log'));
+		ok($done, "pg_upgrade @$options") or diag($out, $err,
+			map { slurp_file($_) } glob($new->data_dir . '/pg_upgrade_output.d/*/log/*.log'));
 	}
 	is($new->processes, 0, 'no process of gpusort is left of it');
 	is($old->processes, 0, 'nor of the older server');
@@ -147,7 +154,8 @@ sub test_pg_upgrade
 	$new->start;
 	$new->wait_service;
 	note $new->safe_psql('postgres', 'SELECT version()');
-	is($new->safe_psql('sorts', q{SELECT extversion FROM pg_extension WHERE extname = 'gpusort'}), '0.1.0', 'the extension is the one that was there');
+	is($new->safe_psql('sorts', q{SELECT extversion FROM pg_extension WHERE extname = 'gpusort'}), '0.1.0',
+		'the extension is the one that was there');
 	$new->safe_psql('sorts', 'ALTER EXTENSION gpusort UPDATE; ANALYZE');
 	$new->safe_psql('sorts', 'REVOKE EXECUTE ON FUNCTION gpusort_stats_reset() FROM alice');
 	$new->safe_psql('postgres', 'CREATE DATABASE fresh');
@@ -163,7 +171,7 @@ sub test_pg_upgrade
 subtest 'dump' => \&test_dump;
 subtest 'pg_upgrade' => sub {
 	my $old_config = $ENV{GPUSORT_OLD_PG_CONFIG};
-	plan skip_all => 'GPUSORT_OLD_PG_CONFIG names no older PostgreSQL: script/test-upgrade has one' unless $old_config;
+	plan skip_all => 'GPUSORT_OLD_PG_CONFIG names no older PostgreSQL: script/test upgrade has one' unless $old_config;
 	test_pg_upgrade($old_config);
 };
 done_testing();

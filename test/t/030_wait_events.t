@@ -37,9 +37,11 @@ sub sees
 # --- the service stops ------------------------------------------------------------------------------
 
 my %events = (
-	stop_connect => 'GpusortConnect', stop_ingest => 'GpusortIngest', stop_sort => 'GpusortSort', stop_emit => 'GpusortEmit',
+	stop_connect => 'GpusortConnect', stop_ingest => 'GpusortIngest', stop_sort => 'GpusortSort',
+		stop_emit => 'GpusortEmit',
 	stop_cut => 'GpusortSort', stop_read => 'GpusortEmit');
-my @points = GpuSortStuck->servers([ 'stop_connect' ], [ 'stop_ingest', at => 3 ], [ 'stop_sort' ], [ 'stop_emit', at => 2 ],
+my @points = GpuSortStuck->servers([ 'stop_connect' ], [ 'stop_ingest', at => 3 ], [ 'stop_sort' ],
+	[ 'stop_emit', at => 2 ],
 	[ 'stop_cut', query => 'shared' ], [ 'stop_read', at => 2, query => 'shared' ]);
 $names = $points[0]->{node}->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
 for my $point (@points)
@@ -50,8 +52,10 @@ for my $point (@points)
 	# the supervisor would kill the service before long, and then nobody waits for it
 	kill 'STOP', $point->{node}->supervisors;
 	ok($point->begin, "$point->{name}: the service stops");
-	sees($watcher, $point->{name} eq 'stop_read' ? "backend_type IN ('client backend', 'parallel worker')" : "pid = $backend", $events{ $point->{name} }, $point->{name});
-	sees($watcher, "backend_type = 'parallel worker'", 'GpusortRanges', 'a worker meanwhile') if $point->{name} eq 'stop_cut';
+	sees($watcher, $point->{name} eq 'stop_read' ? "backend_type IN ('client backend', 'parallel worker')"
+		: "pid = $backend", $events{ $point->{name} }, $point->{name});
+	sees($watcher, "backend_type = 'parallel worker'", 'GpusortRanges', 'a worker meanwhile')
+		if $point->{name} eq 'stop_cut';
 	kill 'CONT', $point->{node}->services, $point->{node}->supervisors;
 	is($point->outcome, 'right', 'it goes on, and the answer is right');
 	$watcher->close;
@@ -64,7 +68,8 @@ my $node = GpuSortNode->new('main');
 $node->init(conf => [ 'gpusort.force = on', 'gpusort.staging_memory = 16MB', 'jit = off' ]);
 my $directory = $node->own_module;
 mkdir("$directory/real") && rename("$directory/gpusortd", "$directory/real/gpusortd") or die "$directory: $!";
-PostgreSQL::Test::Utils::append_to_file("$directory/gpusortd", "#!/bin/sh\nsleep 3\nexec '$directory/real/gpusortd' \"\$@\"\n");
+PostgreSQL::Test::Utils::append_to_file("$directory/gpusortd",
+	"#!/bin/sh\nsleep 3\nexec '$directory/real/gpusortd' \"\$@\"\n");
 chmod 0755, "$directory/gpusortd" or die "$directory: $!";
 $node->start;
 my $service = $node->wait_service;
@@ -128,7 +133,8 @@ for my $try (1 .. 20)
 {
 	$_->send($sort) for @sessions;
 	wait_until(sub {
-		$seen ||= grep { $_ eq $queue } split /\n/, $watcher->run(q{SELECT wait_event_type, wait_event FROM pg_stat_activity WHERE backend_type = 'client backend'});
+		$seen ||= grep { $_ eq $queue } split /\n/,
+			$watcher->run(q{SELECT wait_event_type, wait_event FROM pg_stat_activity WHERE backend_type = 'client backend'});
 		return $seen || !grep { !$_->answered } @sessions;
 	});
 	push @wrong, grep { $_ ne $right } map { ($_->result)[0] } @sessions;
@@ -144,7 +150,8 @@ sub sees_at_gate
 {
 	my ($query, $condition, $event, $name) = @_;
 	my $digest = "SELECT count(*) || ' ' || sum(hashtextextended(q::text, 0)::numeric) FROM ($query OFFSET 0) q";
-	my $answer = $node->safe_psql('postgres', "SET gpusort.enable = off; SET max_parallel_workers_per_gather = 0; $digest");
+	my $answer = $node->safe_psql('postgres',
+		"SET gpusort.enable = off; SET max_parallel_workers_per_gather = 0; $digest");
 
 	like($session->run("EXPLAIN $digest"), qr/GpuSortExchange/, "$name: the plan");
 	# on a busy machine PostgreSQL may sort in place of the service

@@ -23,7 +23,8 @@ my %node;
 for my $name ('main', 'one', 'two')
 {
 	$node{$name} = GpuSortNode->new($name);
-	$node{$name}->init(conf => [ 'gpusort.min_rows = 2000', 'gpusort.setup_cost = 20', 'gpusort.staging_memory = 32MB', 'jit = off', 'autovacuum = off' ]);
+	$node{$name}->init(conf => [ 'gpusort.min_rows = 2000', 'gpusort.setup_cost = 20', 'gpusort.staging_memory = 32MB',
+		'jit = off', 'autovacuum = off' ]);
 	$node{$name}->start;
 }
 my $main = $node{main};
@@ -39,7 +40,8 @@ for my $name (sort keys %node)
 my $columns = qq{id int, g int, k int8, n numeric, s text COLLATE "C", w text COLLATE $german};
 my $rows = q{SELECT i AS id, i % 500 AS g, CASE WHEN i % 10 = 0 THEN NULL ELSE hashint8extended(i, 7) END AS k, (i * 7919 % 10007) / 7.0 AS n, md5(i::text) AS s,
 	(ARRAY['Apfel', 'Äpfel', 'apfel', 'Apfel-', 'co-op', 'coop'])[1 + i % 6] || i % 977 AS w FROM generate_series(1, 30000) i};
-$_->safe_psql('postgres', "CREATE TABLE part ($columns); CREATE TABLE parted ($columns) PARTITION BY HASH (g)") for values %node;
+$_->safe_psql('postgres', "CREATE TABLE part ($columns); CREATE TABLE parted ($columns) PARTITION BY HASH (g)")
+	for values %node;
 $main->safe_psql('postgres', "CREATE EXTENSION postgres_fdw; CREATE TABLE whole ($columns); INSERT INTO whole $rows; ANALYZE whole");
 for my $i (0 .. 2)
 {
@@ -71,7 +73,8 @@ my %queries = (
 	'the first rows' => 'SELECT * FROM %s ORDER BY k, id LIMIT 100',
 	'OFFSET' => 'SELECT * FROM %s ORDER BY k, id LIMIT 100 OFFSET 20000',
 	'DISTINCT ON' => 'SELECT DISTINCT ON (g) * FROM %s ORDER BY g, k, id',
-	'a window' => 'SELECT id, rank() OVER w, sum(n) OVER w FROM %s WINDOW w AS (PARTITION BY g ORDER BY k, id) ORDER BY g, k, id',
+	'a window' => 'SELECT id, rank() OVER w, sum(n) OVER w FROM %s WINDOW w AS (PARTITION BY g ORDER BY k, id) '
+	. 'ORDER BY g, k, id',
 	'GROUP BY' => 'SELECT g, count(*), sum(n), min(s) FROM %s GROUP BY g ORDER BY g',
 	'GROUP BY of another column' => 'SELECT n, count(*) FROM %s GROUP BY n ORDER BY n',
 	'sorts that are run again' => q{SELECT x, (SELECT string_agg(id::text, ',') FROM (SELECT id FROM %s WHERE g > x * 100 ORDER BY k, id OFFSET 5) s) FROM generate_series(1, 3) x},
@@ -105,7 +108,8 @@ all_right('as planned');
 all_right('gpusort forced', 'SET gpusort.force = on; ');
 all_right('merge joins', 'SET enable_hashjoin = off; SET enable_nestloop = off; SET gpusort.force = on; ');
 all_right('without gpusort at the coordinator', 'SET gpusort.enable = off; ');
-all_right('one shard after the other, no hashing', 'SET enable_async_append = off; SET enable_hashagg = off; SET enable_hashjoin = off; ');
+all_right('one shard after the other, no hashing',
+	'SET enable_async_append = off; SET enable_hashagg = off; SET enable_hashjoin = off; ');
 all_right('partitionwise', 'SET enable_partitionwise_aggregate = on; SET enable_partitionwise_join = on; ');
 $main->safe_psql('postgres', "ALTER SERVER shard$_ OPTIONS (ADD use_remote_estimate 'true')") for 1, 2;
 all_right('with remote estimates');
@@ -127,7 +131,8 @@ sub remote_plans
 
 	while ($plan =~ /Remote SQL: (.*)/g)
 	{
-		push @plans, $shards[ @plans % 2 ]->safe_psql('postgres', "SET search_path = pg_catalog; SET cursor_tuple_fraction = 1; EXPLAIN (COSTS OFF) DECLARE c CURSOR FOR $1");
+		push @plans, $shards[ @plans % 2 ]->safe_psql('postgres',
+			"SET search_path = pg_catalog; SET cursor_tuple_fraction = 1; EXPLAIN (COSTS OFF) DECLARE c CURSOR FOR $1");
 	}
 	return @plans;
 }
@@ -161,7 +166,8 @@ for my $case ([ 'LIMIT', 'SELECT * FROM parted ORDER BY k LIMIT 100', qr/^Limit\
 	@remote = remote_plans($plan);
 	is(scalar(grep { /^Custom Scan \(GpuSort\)/ } @remote), 2, "$name: each sorts by GpuSort") or diag $plan, @remote;
 }
-is(scalar(() = plan('SELECT * FROM parted ORDER BY k', 'SET enable_async_append = off; ') =~ /Async/g), 0, 'nothing is read at once where that is off');
+is(scalar(() = plan('SELECT * FROM parted ORDER BY k', 'SET enable_async_append = off; ') =~ /Async/g), 0,
+	'nothing is read at once where that is off');
 my $foreign = '(SELECT * FROM part1 UNION ALL SELECT * FROM part2) s';
 for my $query ("SELECT * FROM $foreign ORDER BY k", "SELECT DISTINCT ON (g) * FROM $foreign ORDER BY g, k DESC")
 {
@@ -169,21 +175,29 @@ for my $query ("SELECT * FROM $foreign ORDER BY k", "SELECT DISTINCT ON (g) * FR
 	unlike(plan($query, 'SET enable_sort = off; '), qr/GpuSort/, 'but not where sorting is off, since the shards can');
 }
 
-my $union = 'SELECT * FROM ((SELECT * FROM part ORDER BY k, id LIMIT 100) UNION ALL (SELECT * FROM part1 ORDER BY k, id LIMIT 100) UNION ALL (SELECT * FROM part2 ORDER BY k, id LIMIT 100) OFFSET 0) s ORDER BY k, id LIMIT 100';
-is(scalar(() = plan($union) =~ /Async Foreign Scan.*\n.*\n.*Remote SQL: [^\n]* LIMIT 100::bigint/g), 2, 'branches of a UNION ALL have their LIMIT in the shards, at once');
+my $union = 'SELECT * FROM ((SELECT * FROM part ORDER BY k, id LIMIT 100) UNION ALL (SELECT * FROM part1 '
+	. 'ORDER BY k, id LIMIT 100) UNION ALL (SELECT * FROM part2 ORDER BY k, id LIMIT 100) OFFSET 0) s ORDER BY k, id '
+	. 'LIMIT 100';
+is(scalar(() = plan($union) =~ /Async Foreign Scan.*\n.*\n.*Remote SQL: [^\n]* LIMIT 100::bigint/g), 2,
+	'branches of a UNION ALL have their LIMIT in the shards, at once');
 is($main->safe_psql('postgres', sprintf $digest, $union), $right{'the first rows'}, 'and the first rows are right');
 
 my $plan = plan('SELECT g, count(*), sum(n) FROM parted GROUP BY g', 'SET enable_partitionwise_aggregate = on; ');
-is(scalar(() = $plan =~ /Async Foreign Scan\n.*\n.*\n.*Remote SQL: [^\n]* GROUP BY 1/g), 2, 'groups by the partition key are made in the shards') or diag $plan;
-unlike(plan('SELECT id FROM parted ORDER BY s COLLATE "POSIX"'), qr/Remote SQL: [^\n]* ORDER BY/, 'a collation in ORDER BY is not sent');
+is(scalar(() = $plan =~ /Async Foreign Scan\n.*\n.*\n.*Remote SQL: [^\n]* GROUP BY 1/g), 2,
+	'groups by the partition key are made in the shards') or diag $plan;
+unlike(plan('SELECT id FROM parted ORDER BY s COLLATE "POSIX"'), qr/Remote SQL: [^\n]* ORDER BY/,
+	'a collation in ORDER BY is not sent');
 
 # --- views of functions: all processes of each shard ------------------------------------------------
 
 for my $i (1, 2)
 {
 	my $shard = $shards[ $i - 1 ];
-	$shard->append_conf('postgresql.conf', join "\n", 'max_worker_processes = 12', 'gpusort.force = on', 'max_parallel_workers_per_gather = 2', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
-		"session_preload_libraries = 'auto_explain'", 'auto_explain.log_min_duration = 0', 'auto_explain.log_analyze = on', 'auto_explain.log_timing = off', 'auto_explain.log_nested_statements = on', '');
+	$shard->append_conf('postgresql.conf', join "\n", 'max_worker_processes = 12', 'gpusort.force = on',
+		'max_parallel_workers_per_gather = 2', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
+		'min_parallel_table_scan_size = 0',
+		"session_preload_libraries = 'auto_explain'", 'auto_explain.log_min_duration = 0', 'auto_explain.log_analyze = on',
+			'auto_explain.log_timing = off', 'auto_explain.log_nested_statements = on', '');
 	$shard->restart;
 	$shard->wait_service;
 	$shard->safe_psql('postgres', q{
@@ -234,7 +248,8 @@ ok(wait_until(sub { !grep { $_ == $one } $shards[0]->services }), "a shard's ser
 $session->send('FETCH ALL FROM c');
 my ($out, $err) = $session->result;
 my @rows = split /\n/, $out;
-ok(@rows == 29990 || $err =~ /gpusort lost the rows of a running sort/, 'all rows, or an error that says so') or diag scalar(@rows), " rows, $err";
+ok(@rows == 29990 || $err =~ /gpusort lost the rows of a running sort/, 'all rows, or an error that says so')
+	or diag scalar(@rows), " rows, $err";
 $session->run('ROLLBACK');
 $one = $shards[0]->wait_service($one);
 all_right('when it is back');
@@ -243,7 +258,8 @@ all_right('when it is back');
 my ($service) = $main->services;
 $session->run('SET gpusort.force = on; SET gpusort.min_rows = 0');
 $session->send(q{SELECT string_agg(id::text, ',') FROM (SELECT id FROM (SELECT id FROM slowly1 UNION ALL SELECT id FROM slowly2) u ORDER BY id) s});
-ok(wait_until(sub { $main->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 1 }), 'the coordinator takes rows in');
+ok(wait_until(sub { $main->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 1 }),
+	'the coordinator takes rows in');
 kill 'KILL', $service;
 ($out, $err) = $session->result;
 is($out, join(',', map { ($_, $_) } 1 .. 1000), 'and reads them again when its service is killed') or diag $err;
@@ -254,11 +270,15 @@ for my $setting ('SET gpusort.force = off', 'SET gpusort.force = on')
 {
 	$session->run($setting);
 	$session->send('SELECT * FROM slow1 ORDER BY id');
-	ok(wait_until(sub { $shards[0]->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'FETCH%'}) eq '1' }), 'a shard is at work');
+	ok(wait_until(sub { $shards[0]->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'FETCH%'}) eq '1' }),
+		'a shard is at work');
 	$main->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->backend . ')');
 	($out, $err) = $session->result;
 	like($err, qr/57014/, 'the query is cancelled');
-	ok(wait_until(sub { $shards[0]->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'FETCH%'}) eq '0' }), 'in the shard, too');
+	ok(wait_until(sub { $shards[0]->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'FETCH%'}) eq '0' }),
+		'in the shard, too');
 	is($shards[0]->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs'), '0', 'and no sort is left');
 }
 $session->run('SET gpusort.force = off');

@@ -78,7 +78,9 @@ unlike($plan_off, qr/GpuSort/, 'with gpusort.spill = off none is planned that do
 $plan_off = $session->run("EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM (SELECT id, h, s || repeat('y', 50) AS s FROM t WHERE id % 7 < 7 OFFSET 0) q ORDER BY h, id");
 like($plan_off, qr/fallback: tuplesort/, 'and PostgreSQL sorts one that was thought to fit');
 is($session->run(sprintf $digest, "SELECT * FROM (SELECT id, h, s || repeat('y', 50) AS s FROM t WHERE id % 7 < 7 OFFSET 0) q ORDER BY h, id"),
-   $session->run('SET gpusort.enable = off; ' . sprintf($digest, "SELECT id, h, s || repeat('y', 50) AS s FROM t ORDER BY h, id") . '; RESET gpusort.enable; RESET gpusort.spill'), 'which is right');
+   $session->run('SET gpusort.enable = off; ' . sprintf($digest,
+"SELECT id, h, s || repeat('y', 50) AS s FROM t ORDER BY h, id") . '; RESET gpusort.enable; RESET gpusort.spill'),
+'which is right');
 
 # files are counted as any
 $session->run(q{SELECT pg_stat_reset()});
@@ -90,9 +92,11 @@ ok(wait_until(sub { $session->run(q{SELECT temp_bytes > 1000000 AND temp_files >
 is(join(' ', files_left), '', 'and it is gone');
 
 # keys
-same("by $_", sprintf $digest, "SELECT * FROM t ORDER BY $_") for 's, id', 'few DESC NULLS LAST, s DESC, h', 'few NULLS FIRST, g DESC, id';
+same("by $_", sprintf $digest, "SELECT * FROM t ORDER BY $_")
+	for 's, id', 'few DESC NULLS LAST, s DESC, h', 'few NULLS FIRST, g DESC, id';
 same('long ties', sprintf $digest, "SELECT id, s FROM (SELECT id, h, repeat('z', 120) || g % 7 AS s FROM t WHERE id <= 150000 OFFSET 0) q ORDER BY s, id");
-same('all keys equal, in the order in which they came', sprintf $digest, 'SELECT one, id, s FROM (SELECT 1 AS one, * FROM t OFFSET 0) q ORDER BY one');
+same('all keys equal, in the order in which they came', sprintf $digest,
+	'SELECT one, id, s FROM (SELECT 1 AS one, * FROM t OFFSET 0) q ORDER BY one');
 same('wide rows', sprintf $digest, q{SELECT * FROM (SELECT id, h, w || '' AS w FROM wide OFFSET 0) q ORDER BY h, id});
 
 # parallel
@@ -101,21 +105,25 @@ like($session->run("EXPLAIN $query"), qr/GpuSortIngest/, 'a plan with workers');
 same('rows from workers', sprintf $digest, $query);
 same('texts from workers', sprintf $digest, 'SELECT s, id FROM t ORDER BY s DESC, id');
 $session->run('SET enable_hashagg = off; SET enable_hashjoin = off; SET enable_nestloop = off');
-for ([ 'a window', 'SELECT g, id, s, sum(id) OVER (PARTITION BY g ORDER BY id), lag(s) OVER (PARTITION BY g ORDER BY id) FROM t' ],
+for ([ 'a window', 'SELECT g, id, s, sum(id) OVER (PARTITION BY g ORDER BY id), lag(s) OVER (PARTITION BY g '
+	. 'ORDER BY id) FROM t' ],
 	 [ 'DISTINCT', 'SELECT DISTINCT s, h, few FROM t' ],
-	 [ 'a merge join', 'SELECT a.id, a.s, b.id AS other FROM t a FULL JOIN (SELECT id, h, s FROM t WHERE g < 4000) b ON a.h = b.h AND a.s = b.s' ])
+	 [ 'a merge join', 'SELECT a.id, a.s, b.id AS other FROM t a FULL JOIN (SELECT id, h, s FROM t '
+	. 'WHERE g < 4000) b ON a.h = b.h AND a.s = b.s' ])
 {
 	my ($name, $statement) = @$_;
 	like($session->run("EXPLAIN $statement"), qr/GpuSortExchange/, "$name in every process");
 	same("$name in every process", sprintf $sum, $statement);
 }
 $session->run('SET gpusort.parallel_output = off');
-same('a window above a sort of workers', sprintf $sum, 'SELECT g, id, s, sum(id) OVER (PARTITION BY g ORDER BY id), lag(s) OVER (PARTITION BY g ORDER BY id) FROM t');
+same('a window above a sort of workers', sprintf $sum,
+	'SELECT g, id, s, sum(id) OVER (PARTITION BY g ORDER BY id), lag(s) OVER (PARTITION BY g ORDER BY id) FROM t');
 $session->run("RESET $_") for qw(gpusort.parallel_output max_parallel_workers_per_gather enable_hashagg enable_hashjoin enable_nestloop);
 
 # rescans, LIMIT
 $session->run('SET enable_material = off');
-same('other rows each time', sprintf $digest, 'SELECT x, q.* FROM (VALUES (1), (2)) v (x), LATERAL (SELECT id, s, x + id AS y FROM t WHERE id > x ORDER BY h, id) q');
+same('other rows each time', sprintf $digest,
+	'SELECT x, q.* FROM (VALUES (1), (2)) v (x), LATERAL (SELECT id, s, x + id AS y FROM t WHERE id > x ORDER BY h, id) q');
 same('bounds', sprintf $digest, "SELECT * FROM (SELECT id, s FROM t ORDER BY s, id LIMIT 290000 OFFSET 50000) q");
 my $limit = sprintf $digest, "$query LIMIT 1000";
 is($session->run($limit), $session->run("SET gpusort.enable = off; $limit; RESET gpusort.enable"), 'the first rows');
@@ -126,7 +134,8 @@ for my $on ('off', 'on')
 {
 	$session->run("SET gpusort.enable = $on; CREATE TABLE made_$on AS $query");
 }
-is($session->run('SELECT count(*) FROM made_on a JOIN made_off b ON a.ctid = b.ctid AND a IS NOT DISTINCT FROM b'), $rows, 'CREATE TABLE AS');
+is($session->run('SELECT count(*) FROM made_on a JOIN made_off b ON a.ctid = b.ctid AND a IS NOT DISTINCT FROM b'),
+	$rows, 'CREATE TABLE AS');
 $session->run('DROP TABLE made_on, made_off');
 
 # cursors
@@ -134,9 +143,11 @@ my %read;
 for my $on ('off', 'on')
 {
 	$session->run("SET gpusort.enable = $on; BEGIN; DECLARE s SCROLL CURSOR FOR $query; DECLARE h SCROLL CURSOR WITH HOLD FOR SELECT id, s FROM t ORDER BY s, id");
-	my @fetches = map { $session->run("FETCH $_ FROM s") } 'ABSOLUTE 200000', 'BACKWARD 5', 'RELATIVE 30', 'FORWARD 2000', 'FIRST', 'LAST', 'RELATIVE -77';
+	my @fetches = map { $session->run("FETCH $_ FROM s") } 'ABSOLUTE 200000', 'BACKWARD 5', 'RELATIVE 30', 'FORWARD 2000',
+		'FIRST', 'LAST', 'RELATIVE -77';
 	$session->run('COMMIT');
-	$read{$on} = join "\n", @fetches, map { $session->run("FETCH $_ FROM h") } 'FORWARD 100', 'ABSOLUTE 150000', 'BACKWARD 3', 'LAST';
+	$read{$on} = join "\n", @fetches, map { $session->run("FETCH $_ FROM h") } 'FORWARD 100', 'ABSOLUTE 150000',
+		'BACKWARD 3', 'LAST';
 	$session->run('CLOSE h');
 }
 cmp_ok(length $read{on}, '>', 10000, 'cursors have rows');
@@ -161,6 +172,7 @@ $session->run('COMMIT; RESET temp_tablespaces');
 is(join(' ', files_left), '', 'no file is left there');
 
 is(join(' ', $node->services), $service, 'the service is the same');
-is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) FROM gpusort_devices())'), '0|0', 'and holds nothing');
+is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) '
+	. 'FROM gpusort_devices())'), '0|0', 'and holds nothing');
 $session->close;
 done_testing();

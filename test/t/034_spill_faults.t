@@ -12,8 +12,10 @@ use Time::HiRes qw(sleep time);
 plan skip_all => 'the memory that the host engine sorts in' if $engine ne 'host';
 
 my $rows = 250000;
-my @conf = ('gpusort.host_memory = 24MB', 'gpusort.force = on', 'work_mem = 256MB', 'jit = off', 'max_worker_processes = 16', 'max_parallel_workers = 8',
-			'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0');
+my @conf = ('gpusort.host_memory = 24MB', 'gpusort.force = on', 'work_mem = 256MB', 'jit = off',
+	'max_worker_processes = 16', 'max_parallel_workers = 8',
+			'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'gpusort.setup_cost = 0',
+				'gpusort.row_cost = 0');
 
 my $node = GpuSortNode->new('main');
 $node->init(conf => \@conf);
@@ -64,7 +66,8 @@ sub nothing_left
 	my $state;
 
 	wait_until(sub {
-		$state = $node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) FROM gpusort_devices())');
+		$state = $node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) '
+			. 'FROM gpusort_devices())');
 		return $state eq '0|0' && !files_left() && !open_files();
 	}, 10);
 	is(join(' ', $state, files_left, open_files), '0|0', "$name: nothing is left");
@@ -78,7 +81,8 @@ sub goes_on
 	my ($runs, $fallbacks) = split /\|/, $node->safe_psql('postgres', 'SELECT runs, fallbacks FROM gpusort_stats()');
 
 	is($session->run("SET gpusort.verify_rows = on; $query"), $right, "$name: the next sort is right");
-	my ($runs_after, $fallbacks_after) = split /\|/, $node->safe_psql('postgres', 'SELECT runs, fallbacks FROM gpusort_stats()');
+	my ($runs_after, $fallbacks_after) = split /\|/,
+		$node->safe_psql('postgres', 'SELECT runs, fallbacks FROM gpusort_stats()');
 	cmp_ok($runs_after - $runs, '>=', 2, "$name: and in runs");
 	is($fallbacks_after - $fallbacks, 0, "$name: by the service");
 	nothing_left($name);
@@ -96,7 +100,8 @@ sub new_service
 	ok(wait_until(sub {
 		my @services = $node->services;
 		$service = $services[0];
-		return @services == 1 && -e "/proc/$service/cmdline" && slurp_file("/proc/$service/cmdline") =~ /\Q$argument\E/ && $node->wait_service == $service;
+		return @services == 1 && -e "/proc/$service/cmdline" && slurp_file("/proc/$service/cmdline") =~ /\Q$argument\E/
+			&& $node->wait_service == $service;
 	}), 'a new service');
 	return;
 }
@@ -121,7 +126,8 @@ is(system('prlimit', "--pid=$service", '--fsize=4194304:'), 0, 'a limit of the s
 $session->send($query);
 my ($out, $err) = $session->result;
 is($out, '', 'no rows');
-like($err, qr/ERROR:  [0-9A-Z]{5}: gpusort: could not write a run to a temporary file: File too large/, 'but what was wrong');
+like($err, qr/ERROR:  [0-9A-Z]{5}: gpusort: could not write a run to a temporary file: File too large/,
+	'but what was wrong');
 is(system('prlimit', "--pid=$service", '--fsize=unlimited:'), 0, 'no limit');
 is(join(' ', $node->services), $service, 'the service lives');
 goes_on('the size of files');
@@ -141,7 +147,8 @@ for my $settings ('', "$parallel;")
 {
 	$session->send("$settings $query");
 	($out, $err) = $session->result;
-	like($err, qr/ERROR:  \w{5}: could not create temporary file "[^"]+": Permission denied/, "and no other directory, $settings");
+	like($err, qr/ERROR:  \w{5}: could not create temporary file "[^"]+": Permission denied/,
+		"and no other directory, $settings");
 }
 chmod 0700, $base or die "$base: $!";
 $session->run('RESET max_parallel_workers_per_gather');
@@ -186,10 +193,13 @@ goes_on('flipped bits');
 
 # while rows are put and written: the sort can be repeated
 my $gated = sprintf $digest, "SELECT * FROM ($long) l WHERE gate(id, 1200000) > 0 ORDER BY h, id";
-my $right_gated = $session->run("SET gpusort.enable = off; " . $gated =~ s/gate\(id, 1200000\)/id/r . "; RESET gpusort.enable");
+my $right_gated = $session->run("SET gpusort.enable = off; " . $gated =~ s/gate\(id, 1200000\)/id/r
+	. "; RESET gpusort.enable");
 $holder->run('SELECT pg_advisory_lock(1)');
 $session->send($gated);
-ok(wait_until(sub { scalar(open_files) && $node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }, 20), 'a sort that has written runs waits');
+ok(wait_until(sub { scalar(open_files) && $node->safe_psql('postgres',
+	q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }, 20),
+	'a sort that has written runs waits');
 kill 'KILL', $service;
 ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is killed');
 $holder->run('SELECT pg_advisory_unlock(1)');
@@ -225,7 +235,8 @@ for my $part (1 .. 5)
 	sleep $whole * $part / 6;
 	kill 'KILL', $node->services;
 	($out, $err) = $session->result;
-	$out eq $expected ? $good++ : $out eq '' && $err =~ /ERROR:.*HINT:/s ? $failed++ : do { $wrong++; diag "$part: $out $err" };
+	$out eq $expected ? $good++ : $out eq '' && $err =~ /ERROR:.*HINT:/s ? $failed++
+		: do { $wrong++; diag "$part: $out $err" };
 	new_service;
 }
 $session->run('RESET max_parallel_workers_per_gather');
@@ -234,7 +245,8 @@ goes_on('killed at any moment');
 
 # --- cancels --------------------------------------------------------------------------------------
 
-for ([ 'a sort', '', $query ], [ 'a parallel sort', $parallel, $query ], [ 'a window in every process', $parallel, $window ])
+for ([ 'a sort', '', $query ], [ 'a parallel sort', $parallel, $query ],
+	[ 'a window in every process', $parallel, $window ])
 {
 	my ($name, $settings, $statement) = @$_;
 	$session->run($settings) if $settings ne '';
@@ -267,12 +279,15 @@ $node->stop;
 
 $node->start;
 $node->wait_service;
-($out, $err) = do { my ($status, $o, $e) = $node->psql('postgres', q{ALTER SYSTEM SET gpusort.host_memory = '4MB'}); ($status, $e) };
+($out, $err) = do { my ($status, $o, $e) = $node->psql('postgres',
+	q{ALTER SYSTEM SET gpusort.host_memory = '4MB'}); ($status, $e) };
 isnt($out, 0, 'a memory that no sort can be done in');
-like($err, qr/invalid value for parameter "gpusort.host_memory": 4.*DETAIL:.*16 MB.*HINT:/s, 'is refused with what can be done');
+like($err, qr/invalid value for parameter "gpusort.host_memory": 4.*DETAIL:.*16 MB.*HINT:/s,
+	'is refused with what can be done');
 $node->append_conf('postgresql.conf', 'gpusort.host_memory = 4MB');
 $node->reload;
-ok(wait_until(sub { $node->log_text =~ /invalid value for parameter "gpusort.host_memory": 4/ }, 10), 'also where it is reloaded');
+ok(wait_until(sub { $node->log_text =~ /invalid value for parameter "gpusort.host_memory": 4/ }, 10),
+	'also where it is reloaded');
 is($node->method, 'radix', 'and the service goes on');
 $node->stop;
 done_testing();

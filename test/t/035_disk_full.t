@@ -15,7 +15,8 @@ BEGIN
 		my $directory = File::Temp::tempdir('gpusort-full-XXXXXX', TMPDIR => 1);
 		$ENV{GPUSORT_TEST_SMALL_FILE_SYSTEM} = $directory;
 		my @perl = ($^X, (map { "-I$_" } @INC), $0);
-		my $status = system('unshare', '-Urm', 'sh', '-c', "mount -t tmpfs -o size=12m,mode=0777 tmpfs $directory && exec unshare -U $ids \"\$@\"", 'sh', @perl);
+		my $status = system('unshare', '-Urm', 'sh', '-c',
+			"mount -t tmpfs -o size=12m,mode=0777 tmpfs $directory && exec unshare -U $ids \"\$@\"", 'sh', @perl);
 		rmdir $directory;
 		exit($status == 0 ? 0 : $status >> 8 || 1);
 	}
@@ -29,13 +30,15 @@ plan skip_all => 'no file system of its own' unless defined $small;
 plan skip_all => 'the memory that the host engine sorts in' if $engine ne 'host';
 
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ 'gpusort.host_memory = 24MB', 'gpusort.force = on', 'work_mem = 256MB', 'jit = off', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
+$node->init(conf => [ 'gpusort.host_memory = 24MB', 'gpusort.force = on', 'work_mem = 256MB', 'jit = off',
+	'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
 					  'min_parallel_table_scan_size = 0', 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0' ]);
 $node->start;
 my $service = $node->wait_service;
 $node->safe_psql('postgres', qq{
 	CREATE EXTENSION gpusort;
-	CREATE TABLE t AS SELECT i AS id, hashint4(i) AS h, i % 9001 AS g, md5(i::text) || md5((-i)::text) AS s FROM generate_series(1, 250000) i;
+	CREATE TABLE t AS SELECT i AS id, hashint4(i) AS h, i % 9001 AS g,
+		md5(i::text) || md5((-i)::text) AS s FROM generate_series(1, 250000) i;
 	ANALYZE t;
 });
 $node->safe_psql('postgres', "CREATE TABLESPACE small LOCATION '$small'");
@@ -45,7 +48,8 @@ my $window = q{SELECT count(*) || ' ' || sum(hashtextextended(q::text, 0)::numer
 my $session = $node->session;
 my $right = $session->run("SET gpusort.enable = off; $query; RESET gpusort.enable");
 
-for ([ 'a sort', '', $query ], [ 'a parallel sort', 'SET max_parallel_workers_per_gather = 2;', $query ], [ 'a window in every process', 'SET max_parallel_workers_per_gather = 2;', $window ])
+for ([ 'a sort', '', $query ], [ 'a parallel sort', 'SET max_parallel_workers_per_gather = 2;', $query ],
+	[ 'a window in every process', 'SET max_parallel_workers_per_gather = 2;', $window ])
 {
 	my ($name, $settings, $statement) = @$_;
 
@@ -55,7 +59,9 @@ for ([ 'a sort', '', $query ], [ 'a parallel sort', 'SET max_parallel_workers_pe
 	# the service's, or the process's own, whose file has grown by then
 	like($err, qr/ERROR:  53100: (?:gpusort: could not write a run to a temporary file|could not extend temporary file "[^"]+"): No space left on device\n.*HINT:  Check free disk space/s, "$name: but what was wrong");
 	$session->run('RESET temp_tablespaces; RESET max_parallel_workers_per_gather');
-	ok(wait_until(sub { $node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) FROM gpusort_devices())') eq '0|0' }, 10), "$name: the sort has ended");
+	ok(wait_until(sub { $node->safe_psql('postgres',
+		'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) FROM gpusort_devices())') eq '0|0' }, 10),
+		"$name: the sort has ended");
 	is(join(' ', glob "$small/PG_*/pgsql_tmp/*"), '', "$name: its file is gone");
 	my ($used) = `df --output=used -k $small` =~ /(\d+)\s*$/;
 	ok(wait_until(sub { ($used) = `df --output=used -k $small` =~ /(\d+)\s*$/; $used < 100 }, 10), "$name: and its space is free") or diag $used;

@@ -8,8 +8,10 @@ use Test::More;
 plan skip_all => 'the memory that the host engine sorts in' if $engine ne 'host';
 
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ 'gpusort.host_memory = 64MB', 'gpusort.staging_memory = 256MB', 'gpusort.force = on', 'work_mem = 64MB', 'jit = off', 'max_worker_processes = 30', 'max_parallel_workers = 20',
-					  'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0' ]);
+$node->init(conf => [ 'gpusort.host_memory = 64MB', 'gpusort.staging_memory = 256MB', 'gpusort.force = on',
+	'work_mem = 64MB', 'jit = off', 'max_worker_processes = 30', 'max_parallel_workers = 20',
+					  'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
+						'gpusort.setup_cost = 0', 'gpusort.row_cost = 0' ]);
 $node->start;
 my $service = $node->wait_service;
 $node->safe_psql('postgres', q{
@@ -40,16 +42,19 @@ sub at_once
 		diag "$name, session $n: $out $err";
 	}
 	is($wrong, 0, "$name: right rows for all");
-	my ($sorts, $runs, $fallbacks, $reasons) = split /\|/, $node->safe_psql('postgres', 'SELECT sorts, runs, fallbacks, fallback_reasons FROM gpusort_stats()');
+	my ($sorts, $runs, $fallbacks, $reasons) = split /\|/,
+		$node->safe_psql('postgres', 'SELECT sorts, runs, fallbacks, fallback_reasons FROM gpusort_stats()');
 	is($fallbacks, 0, "$name: none is PostgreSQL's") or diag $reasons;
 	cmp_ok($runs, '>=', 2 * @$sessions, "$name: in runs ($runs of $sorts sorts)");
-	is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) FROM gpusort_devices())'), '0|0', "$name: nothing is left");
+	is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) '
+		. 'FROM gpusort_devices())'), '0|0', "$name: nothing is left");
 	return;
 }
 
 my @sessions = map { $node->session } 1 .. 8;
 $_->run(q{SET statement_timeout = '100s'}) for @sessions;
-at_once('eight sorts', \@sessions, sprintf($digest, "SELECT * FROM ($long) l ORDER BY h, id"), sprintf($digest, "SELECT * FROM ($long) l ORDER BY s DESC, id"));
+at_once('eight sorts', \@sessions, sprintf($digest, "SELECT * FROM ($long) l ORDER BY h, id"),
+	sprintf($digest, "SELECT * FROM ($long) l ORDER BY s DESC, id"));
 $_->run('SET max_parallel_workers_per_gather = 2') for @sessions;
 at_once('four parallel sorts', [ @sessions[ 0 .. 3 ] ], sprintf($digest, "SELECT * FROM ($long) l ORDER BY h, id"));
 $_->run('RESET max_parallel_workers_per_gather') for @sessions;

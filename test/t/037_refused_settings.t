@@ -78,7 +78,8 @@ for my $i (0 .. $#rounds)
 
 # What a service gets, what comes later, and where else settings are given.
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ "gpusort.allowed = 'nope'", "gpusort.host_memory = '2MB'", "gpusort.staging_memory = '1MB'", "gpusort.devices = '1, 1'" ]);
+$node->init(conf => [ "gpusort.allowed = 'nope'", "gpusort.host_memory = '2MB'", "gpusort.staging_memory = '1MB'",
+	"gpusort.devices = '1, 1'" ]);
 $node->start;
 sub arguments
 {
@@ -90,16 +91,20 @@ my $arguments;
 ok(wait_until(sub { ($arguments = arguments()) =~ /--engine/ }), 'a service');
 like($arguments, qr/--host-memory 16777216 --staging-memory 16777216 /, 'the service has the least of limits');
 like($arguments, qr/--engine host --devices all/, 'and no devices');
-unlike($node->safe_psql('postgres', 'SET gpusort.force = on; EXPLAIN SELECT i FROM generate_series(1, 100000) i ORDER BY i'), qr/GpuSort/, 'gpusort.allowed is off');
+unlike($node->safe_psql('postgres', 'SET gpusort.force = on; EXPLAIN SELECT i FROM generate_series(1, 100000) i '
+	. 'ORDER BY i'), qr/GpuSort/, 'gpusort.allowed is off');
 $node->adjust_conf('postgresql.conf', 'gpusort.allowed', 'on');
 $node->append_conf('postgresql.conf', "gpusort.devices = '1, 2'\ngpusort.host_memory = '32MB'\n");
 $node->reload;
-ok(wait_until(sub { $node->safe_psql('postgres', 'SHOW gpusort.allowed') eq 'on' }), 'a legal one counts after a reload');
-ok(wait_until(sub { arguments() =~ /--engine auto --devices 1,2 .*--host-memory 33554432 / }), 'the service has them, the list without blanks');
+ok(wait_until(sub { $node->safe_psql('postgres', 'SHOW gpusort.allowed') eq 'on' }),
+	'a legal one counts after a reload');
+ok(wait_until(sub { arguments() =~ /--engine auto --devices 1,2 .*--host-memory 33554432 / }),
+	'the service has them, the list without blanks');
 # PostgreSQL keeps what was, as with its own settings
 $node->append_conf('postgresql.conf', "gpusort.host_memory = '2MB'\n");
 $node->reload;
-ok(wait_until(sub { $node->log_lines(qr/invalid value for parameter "gpusort.host_memory": 2/) }), 'an illegal one is refused at a reload');
+ok(wait_until(sub { $node->log_lines(qr/invalid value for parameter "gpusort.host_memory": 2/) }),
+	'an illegal one is refused at a reload');
 is($node->safe_psql('postgres', 'SHOW gpusort.host_memory'), '32MB', 'and what was stays');
 
 # Errors where somebody asks
@@ -116,7 +121,8 @@ my $plain = GpuSortNode->new('plain');
 $plain->init(conf => [ "shared_preload_libraries = ''", "gpusort.host_memory = '2MB'", 'gpusort.allowed = on' ]);
 $plain->start;
 $plain->safe_psql('postgres', q{CREATE ROLE bob LOGIN; ALTER ROLE bob SET gpusort.allowed = 'nope'; ALTER ROLE bob SET session_preload_libraries = 'gpusort'});
-is($plain->safe_psql('postgres', 'SHOW gpusort.allowed', extra_params => [qw(-U bob)]), 'off', 'a role whose gpusort.allowed is not legal');
+is($plain->safe_psql('postgres', 'SHOW gpusort.allowed', extra_params => [qw(-U bob)]), 'off',
+	'a role whose gpusort.allowed is not legal');
 is($plain->safe_psql('postgres', "LOAD 'gpusort'; SHOW gpusort.allowed"), 'on', 'and one without');
 is($plain->safe_psql('postgres', "LOAD 'gpusort'; SHOW gpusort.host_memory"), '16MB', 'loaded later, too');
 is($plain->safe_psql('postgres', "SET gpusort.allowed = 'nope'; LOAD 'gpusort'; RESET gpusort.allowed; SHOW gpusort.allowed"), 'on', 'what a session did goes with it');

@@ -18,7 +18,8 @@ sub run_bench
 {
 	my (@command) = @_;
 	my $output = '';
-	IPC::Run::run(\@command, '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default * 5));
+	IPC::Run::run(\@command, '<', '/dev/null', '>', \$output, '2>&1',
+		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default * 5));
 	return ($? >> 8, $output);
 }
 
@@ -26,7 +27,8 @@ sub run_bench
 sub workload
 {
 	my ($folder, @arguments) = @_;
-	return run_bench('bench/workload', '-k', 1, map({ ('-c', $_) } qw(gpusort.setup_cost=0 gpusort.row_cost=0 gpusort.force=on)), @arguments, "$scratch/$folder");
+	return run_bench('bench/workload', '-k', 1,
+		map({ ('-c', $_) } qw(gpusort.setup_cost=0 gpusort.row_cost=0 gpusort.force=on)), @arguments, "$scratch/$folder");
 }
 
 sub queries
@@ -60,18 +62,21 @@ my $on = "current_setting('gpusort.enable')::bool";
 queries('good',
 	sorted => qq{-- a comment; of two parts\nSELECT id, word FROM t ORDER BY word COLLATE "C", id;\n},
 	plain => 'SELECT count(*) FROM t WHERE few = 3',
-	floats => 'SELECT few, sum(f), avg(f) FROM (SELECT * FROM t ORDER BY CASE WHEN ' . $on . ' THEN id ELSE -id END OFFSET 0) s GROUP BY few',
+	floats => 'SELECT few, sum(f), avg(f) FROM (SELECT * FROM t ORDER BY CASE WHEN ' . $on
+	. ' THEN id ELSE -id END OFFSET 0) s GROUP BY few',
 	ties => "SELECT few, id FROM t ORDER BY few, CASE WHEN $on THEN id ELSE -id END LIMIT 5",
 	dependent => "SELECT sum(n) FROM (SELECT row_number() OVER (PARTITION BY few) * id AS n FROM (SELECT * FROM t ORDER BY md5(id || current_setting('work_mem') || $on) OFFSET 0) s) r",
 	several => "\\timing on\nSELECT 1; SELECT ';' || few FROM u GROUP BY few; DROP TABLE t");
 
 my ($status, $output) = workload('good', '-o', "$scratch/good.csv", '--plans', "$scratch/plans");
 is($status, 0, 'queries with equal answers') or diag $output;
-is(line_of($output, 'sorted') =~ s/(?:even|faster|slower) //r, 'changed same same GpuSort', 'a plan that changed, and its node') or diag $output;
+is(line_of($output, 'sorted') =~ s/(?:even|faster|slower) //r, 'changed same same GpuSort',
+	'a plan that changed, and its node') or diag $output;
 like(line_of($output, 'plain'), qr/^same same same even$/, 'one that did not') or diag $output;
 like(line_of($output, 'floats'), qr/^\w+ same same /, 'sums of floats in another order are the same');
 like(line_of($output, 'ties'), qr/^changed same ties /, 'LIMIT among equal rows') or diag $output;
-like(line_of($output, 'dependent'), qr/^\w+ same plan-dependent /, "an answer that depends on PostgreSQL's plan") or diag $output;
+like(line_of($output, 'dependent'), qr/^\w+ same plan-dependent /, "an answer that depends on PostgreSQL's plan")
+	or diag $output;
 like(line_of($output, 'several-2'), qr/^\w+ same same /, 'several queries in a file');
 like($output, qr/^left out: 1 statements that are no queries$/m, 'what is no query is left out');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), 20000, 'and not run');
@@ -106,8 +111,10 @@ like($output, qr/^fails .* error\n    off: division by zero$/m, 'an error on bot
 like($output, qr/^fails_with .* ERROR\n    on: division by zero$/m, 'an error with gpusort only');
 like($output, qr/^lost .* error\n    off: terminating connection/m, 'a session that is lost');
 like($output, qr/^long +>2000 .* skipped$/m, 'a query that takes too long');
-like($output, qr/^writes .* error\n    off: cannot execute .* in a read-only transaction$/m, 'a query that writes does not');
-like($output, qr/^wrong .* error\n(?:    \w+: relation "nowhere" does not exist\n)+/m, 'a query that cannot be planned');
+like($output, qr/^writes .* error\n    off: cannot execute .* in a read-only transaction$/m,
+	'a query that writes does not');
+like($output, qr/^wrong .* error\n(?:    \w+: relation "nowhere" does not exist\n)+/m,
+	'a query that cannot be planned');
 like($output, qr/^open .* error\n    off: a quote, a comment or a parenthesis is not closed$/m, 'half a query');
 like($output, qr/^errors: fails, fails_with, lost, open, writes, wrong$/m, 'errors are named');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), 20000, 'nothing was written');
@@ -126,7 +133,8 @@ queries('forgone', sort => "SELECT max(few), (SELECT pg_sleep(CASE WHEN current_
 ($status, $output) = run_bench('bench/workload', qw(-k 2 -c gpusort.setup_cost=1e9 --also-forced), "$scratch/forgone");
 is($status, 0, '--also-forced') or diag $output;
 like($output, qr/^time forgone: sort [\d.]+\/[\d.]+$/m, 'tells time forgone') or diag $output;
-like(line_of($output, 'sort'), qr/^same same same even forced: [\d.]+ ms, GpuSort$/, 'and by which plan') or diag $output;
+like(line_of($output, 'sort'), qr/^same same same even forced: [\d.]+ ms, GpuSort$/, 'and by which plan')
+	or diag $output;
 
 ($status, $output) = workload('good', '--explain-only', '-q', 'sorted,plain,nothing');
 is($status, 0, '--explain-only') or diag $output;
@@ -137,7 +145,8 @@ SKIP:
 {
 	skip 'there is no pg_stat_statements', 4 if $node->psql('postgres', 'CREATE EXTENSION pg_stat_statements') != 0;
 	$node->safe_psql('postgres', 'SELECT pg_stat_statements_reset()');
-	$node->safe_psql('postgres', $_) for 'SELECT few, count(*) FROM t GROUP BY few', 'SELECT count(*) FROM t WHERE id < 100', 'CREATE TABLE v (i int)', 'SELECT max(word) FROM t';
+	$node->safe_psql('postgres', $_) for 'SELECT few, count(*) FROM t GROUP BY few',
+		'SELECT count(*) FROM t WHERE id < 100', 'CREATE TABLE v (i int)', 'SELECT max(word) FROM t';
 	($status, $output) = run_bench(qw(bench/workload --statements -k 1));
 	is($status, 0, '--statements') or diag $output;
 	like($output, qr/^2 of 2 queries: /m, 'has the statements that read') or diag $output;

@@ -18,11 +18,13 @@ sub run_bench
 {
 	my (@command) = @_;
 	my $output = '';
-	IPC::Run::run(\@command, '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default * 5));
+	IPC::Run::run(\@command, '<', '/dev/null', '>', \$output, '2>&1',
+		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default * 5));
 	return ($? >> 8, $output);
 }
 
-my ($status, $output) = run_bench('bench/workloads', 'star', '0.1', '-l', 'C.UTF-8', '-d', 'star', '-Q', $queries, '-w', $queries);
+my ($status, $output) = run_bench('bench/workloads', 'star', '0.1', '-l', 'C.UTF-8', '-d', 'star', '-Q', $queries, '-w',
+	$queries);
 is($status, 0, 'the star schema is made') or diag($output);
 is(scalar(my @files = glob "$queries/*.sql"), 13, 'and has its queries');
 

@@ -9,8 +9,10 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ 'max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12', 'max_worker_processes = 16', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
-	'min_parallel_table_scan_size = 0', 'gpusort.min_rows = 0', 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0', 'enable_nestloop = off', 'jit = off' ]);
+$node->init(conf => [ 'max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12', 'max_worker_processes = 16',
+	'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
+	'min_parallel_table_scan_size = 0', 'gpusort.min_rows = 0', 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0',
+		'enable_nestloop = off', 'jit = off' ]);
 $node->start;
 my $service = $node->wait_service;
 $node->safe_psql('postgres', q{
@@ -34,7 +36,8 @@ my $sum = q{SELECT count(*) || ' ' || sum(hashtextextended(q::text, 0)::numeric)
 my %queries = (
 	join => sprintf($sum, 'SELECT a.id, b.id AS o FROM a JOIN b USING (k)'),
 	rows => sprintf($sum, 'SELECT * FROM (SELECT a.id, a.pad, b.id AS o FROM a JOIN b USING (k) OFFSET 0) s'),
-	twice => sprintf($sum, 'SELECT a.id, b.id AS o FROM a JOIN b USING (k) UNION ALL SELECT a.id, b.id FROM a JOIN b ON a.id = b.id'),
+	twice => sprintf($sum, 'SELECT a.id, b.id AS o FROM a JOIN b USING (k) UNION ALL SELECT a.id, b.id FROM a '
+	. 'JOIN b ON a.id = b.id'),
 	nested => sprintf($sum, 'SELECT a.id, x.o FROM a JOIN (SELECT a.id, b.id AS o FROM a JOIN b USING (k)) x USING (id)'));
 my %gates = (
 	ingest => sprintf($sum, 'SELECT a.id, b.id AS o FROM a JOIN b USING (k) WHERE gate(a.id, 50000) > 0'),
@@ -49,13 +52,15 @@ sub nothing_left
 {
 	return wait_until(sub {
 		$node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'}) eq '0'
-			&& $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') eq '0' && !(() = glob $node->data_dir . '/base/pgsql_tmp/*');
+			&& $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') eq '0'
+				&& !(() = glob $node->data_dir . '/base/pgsql_tmp/*');
 	}, 20);
 }
 
 sub waits_at_gate
 {
-	return wait_until(sub { $node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) > 0 }, 30);
+	return wait_until(sub { $node->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) > 0 }, 30);
 }
 
 # --- answers --------------------------------------------------------------------------------------
@@ -71,8 +76,10 @@ for my $name (sort keys %queries)
 	}
 	$session->run('RESET max_parallel_workers');
 }
-is(join(' ', map { $session->run($queries{join}) eq $right{join} ? 'right' : 'wrong' } 1 .. 20), join(' ', ('right') x 20), 'again and again');
-$session->run('SET plan_cache_mode = force_generic_plan; PREPARE p AS ' . $queries{join} . '; EXECUTE p; SET parallel_leader_participation = off');
+is(join(' ', map { $session->run($queries{join}) eq $right{join} ? 'right' : 'wrong' } 1 .. 20),
+	join(' ', ('right') x 20), 'again and again');
+$session->run('SET plan_cache_mode = force_generic_plan; PREPARE p AS ' . $queries{join}
+	. '; EXECUTE p; SET parallel_leader_participation = off');
 is($session->run('EXECUTE p'), $right{join}, 'the leader takes no part');
 $session->run('RESET parallel_leader_participation; DEALLOCATE p; RESET plan_cache_mode');
 ok(nothing_left(), 'nothing is left');
@@ -95,7 +102,8 @@ $session->run('BEGIN; DECLARE c CURSOR FOR SELECT a.id FROM a JOIN b USING (k); 
 ok(nothing_left(), 'nothing is left of a cursor');
 for my $row (1, 30000, 59999)
 {
-	for my $query ("SELECT sum(10 / (a.id - $row)) FROM a LEFT JOIN b USING (k)", "SELECT count(*) FROM a JOIN b USING (k) WHERE 10 / (a.id - $row) < 20")
+	for my $query ("SELECT sum(10 / (a.id - $row)) FROM a LEFT JOIN b USING (k)",
+		"SELECT count(*) FROM a JOIN b USING (k) WHERE 10 / (a.id - $row) < 20")
 	{
 		$session->send($query);
 		my ($out, $err) = $session->result;
@@ -112,12 +120,14 @@ for my $stage (sort keys %gates)
 		$session->send($gates{$stage});
 		ok(waits_at_gate(), "$stage: a process waits");
 		my ($pid) = $how eq 'pg_cancel_backend' ? $session->backend
-			: grep { $_ != $session->backend } split /\n/, $node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
+			: grep { $_ != $session->backend } split /\n/,
+				$node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'});
 		my $start = time;
 		$node->safe_psql('postgres', "SELECT $how($pid)") if defined $pid;
 		$holder->run('SELECT pg_advisory_unlock(1)') if $how eq 'pg_terminate_backend';
 		my ($out, $err) = $session->result;
-		ok($err =~ /ERROR:  (?:57P01|57014)/ || ($how eq 'pg_terminate_backend' && $out eq $right{join}), "$stage, $how: an error of PostgreSQL's") or diag "$out $err";
+		ok($err =~ /ERROR:  (?:57P01|57014)/ || ($how eq 'pg_terminate_backend' && $out eq $right{join}),
+			"$stage, $how: an error of PostgreSQL's") or diag "$out $err";
 		unlike($err, qr/WARNING|XX000|58000/, 'and no other');
 		cmp_ok(time - $start, '<', 4, 'at once');
 		$holder->run('SELECT pg_advisory_unlock_all()');
@@ -141,7 +151,8 @@ for my $stage (sort keys %gates)
 	ok(wait_until(sub { !grep { $_ == $service } $node->services }), 'the service is gone');
 	$holder->run('SELECT pg_advisory_unlock(1)');
 	my ($out, $err) = $session->result;
-	ok($out eq $right{join} || ($err =~ /ERROR:  58000.*HINT:/s && $err !~ /XX000|WARNING/ && $out eq ''), 'the right answer or a clean error') or diag "$out $err";
+	ok($out eq $right{join} || ($err =~ /ERROR:  58000.*HINT:/s && $err !~ /XX000|WARNING/ && $out eq ''),
+		'the right answer or a clean error') or diag "$out $err";
 	ok(nothing_left(), 'nothing is left');
 	$service = $node->wait_service($service);
 	is($session->run($queries{join}), $right{join}, 'and with the next one');

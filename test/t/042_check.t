@@ -15,17 +15,21 @@ my $machine = q{ AND subject NOT IN ('engine', 'driver', 'locked memory', 'host 
 # --- a server that is as it should be ---------------------------------------------------------
 
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ q{shared_preload_libraries = 'pg_stat_statements,gpusort,auto_explain'}, q{gpusort.staging_memory = '64MB'} ]);
+$node->init(conf => [ q{shared_preload_libraries = 'pg_stat_statements,gpusort,auto_explain'},
+	q{gpusort.staging_memory = '64MB'} ]);
 $node->start;
 $node->wait_service;
 $node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
 is($node->safe_psql('postgres', "$unwell$machine"), '', 'where all is well nothing is told');
-is($node->safe_psql('postgres', q{SELECT severity || ': ' || found FROM gpusort_check() WHERE subject = 'hooks'}), 'ok: auto_explain, pg_stat_statements', 'libraries with hooks, before gpusort and after it');
+is($node->safe_psql('postgres', q{SELECT severity || ': ' || found FROM gpusort_check() WHERE subject = 'hooks'}),
+	'ok: auto_explain, pg_stat_statements', 'libraries with hooks, before gpusort and after it');
 my ($memory) = $node->safe_psql('postgres', 'SELECT memory_total FROM gpusort_devices WHERE engine = \'host\'');
-is($node->safe_psql('postgres', 'SELECT memory FROM gpusort_environment()'), $memory, 'the memory is what the service has found');
+is($node->safe_psql('postgres', 'SELECT memory FROM gpusort_environment()'), $memory,
+	'the memory is what the service has found');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_settings WHERE name = 'huge_pages_status' AND (setting = 'on') <> (SELECT huge_pages FROM gpusort_environment())}), '0', 'huge pages as the server says, where it says so');
 my ($locked) = slurp_file('/proc/self/limits') =~ /^Max locked memory\s+(\S+)/m;
-is($node->safe_psql('postgres', q{SELECT coalesce(memlock::text, 'unlimited') FROM gpusort_environment()}), $locked, 'the limit of locked memory');
+is($node->safe_psql('postgres', q{SELECT coalesce(memlock::text, 'unlimited') FROM gpusort_environment()}), $locked,
+	'the limit of locked memory');
 
 # --- limits that are too large or too small ----------------------------------------------------
 
@@ -34,10 +38,12 @@ $node->append_conf('postgresql.conf', "gpusort.host_memory = '${mb}MB'\ngpusort.
 $node->restart;
 $node->wait_service;
 my $told = $node->safe_psql('postgres', $unwell);
-like($told, qr/^warning host memory: .* for sorts, 16 MB of gpusort.staging_memory, /m, 'more memory for sorts than there is');
+like($told, qr/^warning host memory: .* for sorts, 16 MB of gpusort.staging_memory, /m,
+	'more memory for sorts than there is');
 like($told, qr/^notice staging memory: gpusort.staging_memory of 16 MB$/m, 'little staging memory');
 like($told, qr/^warning worker processes: max_worker_processes 3$/m, 'too few processes for the workers of a plan');
-is($node->safe_psql('postgres', q{SELECT expected FROM gpusort_check() WHERE subject = 'worker processes'}), q{4 or more: gpusort's supervisor, one for logical replication, those of a plan}, 'and how many there should be');
+is($node->safe_psql('postgres', q{SELECT expected FROM gpusort_check() WHERE subject = 'worker processes'}),
+	q{4 or more: gpusort's supervisor, one for logical replication, those of a plan}, 'and how many there should be');
 $node->stop;
 
 SKIP:
@@ -48,7 +54,8 @@ SKIP:
 	$large->wait_service;
 	$large->safe_psql('postgres', 'CREATE EXTENSION gpusort');
 	is($large->safe_psql('postgres', q{SELECT severity || ': ' || found FROM gpusort_check() WHERE subject = 'huge pages'}), 'warning: shared_buffers of 1024 MB, not in huge pages', 'large buffers in small pages');
-	like($large->safe_psql('postgres', q{SELECT action FROM gpusort_check() WHERE subject = 'huge pages'}), qr/^sysctl vm\.nr_hugepages=[0-9]+ or more/, 'and how many huge ones they take');
+	like($large->safe_psql('postgres', q{SELECT action FROM gpusort_check() WHERE subject = 'huge pages'}),
+		qr/^sysctl vm\.nr_hugepages=[0-9]+ or more/, 'and how many huge ones they take');
 	$large->stop;
 }
 
@@ -61,7 +68,8 @@ $plain->safe_psql('postgres', 'CREATE EXTENSION gpusort; CREATE ROLE alice LOGIN
 for my $user ('alice', $plain->safe_psql('postgres', 'SELECT current_user'))
 {
 	$told = $plain->safe_psql('postgres', "$unwell$machine", extra_params => [ '-U', $user ]);
-	is($told, "warning preloading: only this session has loaded gpusort\nnotice service: none", "gpusort is not preloaded, as $user is told");
+	is($told, "warning preloading: only this session has loaded gpusort\nnotice service: none",
+		"gpusort is not preloaded, as $user is told");
 }
 is(scalar $plain->services, 0, 'who asks starts no service');
 $plain->stop;
@@ -79,7 +87,8 @@ $function =~ s{MODULE_PATHNAME}{$directory/gpusort};
 $own->start;
 my $service = $own->wait_service;
 $own->safe_psql('postgres', $function);
-is($own->safe_psql('postgres', 'SELECT state, replaced FROM gpusort_environment()'), 'ready|f', 'a server with a module of its own');
+is($own->safe_psql('postgres', 'SELECT state, replaced FROM gpusort_environment()'), 'ready|f',
+	'a server with a module of its own');
 my $module = slurp_file("$directory/gpusort.so");
 rename "$directory/gpusort.so", "$directory/gpusort.old" or die $!;
 open my $file, '>:raw', "$directory/gpusort.so" or die $!;
@@ -106,7 +115,8 @@ ok($own->poll_query_until('postgres', q{SELECT state = 'backing off' AND report 
 rename "$directory/gpusortd.old", "$directory/gpusortd" or die $!;
 $own->reload;
 ok($own->wait_service, 'one that is right again');
-is($own->safe_psql('postgres', q{SELECT state, coalesce(report, '') !~ 'cannot|exited' FROM gpusort_environment()}), 'ready|t', 'is ready, and what was wrong is forgotten');
+is($own->safe_psql('postgres', q{SELECT state, coalesce(report, '') !~ 'cannot|exited' FROM gpusort_environment()}),
+	'ready|t', 'is ready, and what was wrong is forgotten');
 $own->stop;
 
 done_testing;

@@ -7,7 +7,8 @@ use GpuSortNode;
 use Test::More;
 
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ q{shared_preload_libraries = 'gpusort'}, 'gpusort.min_rows = 2000', 'work_mem = 4MB', 'max_parallel_workers_per_gather = 0' ]);
+$node->init(conf => [ q{shared_preload_libraries = 'gpusort'}, 'gpusort.min_rows = 2000', 'work_mem = 4MB',
+	'max_parallel_workers_per_gather = 0' ]);
 $node->start;
 $node->wait_service;
 $node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
@@ -42,7 +43,8 @@ $node->safe_psql('postgres', q{
 });
 my %queries = (
 	sorted => 'SELECT count(*) FROM (SELECT * FROM t ORDER BY k OFFSET 0) sorted',
-	with_parameters => 'SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY m) AS n FROM t WHERE id > 10) with_parameters WHERE n = 7',
+	with_parameters => 'SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY m) AS n FROM t '
+	. 'WHERE id > 10) with_parameters WHERE n = 7',
 	no_sort => 'SELECT count(*) FROM t no_sort',
 	no_encoding => 'SELECT count(*) FROM (SELECT * FROM documents ORDER BY j OFFSET 0) no_encoding',
 	of_gone => 'SELECT * FROM gone of_gone ORDER BY i',
@@ -65,8 +67,10 @@ is($advice->('sorted'), 't|GpuSort|t|', 'a sort that gpusort takes: its nodes, a
 is($advice->('with_parameters'), 't|GpuSort|t|', 'one with parameters');
 is($advice->('no_sort'), 'f|||its plan has no sort', 'a statement without a sort');
 like($advice->('no_encoding'), qr/^f\|\|\|sort key 1 is of type jsonb/, 'a sort that stays PostgreSQL\'s, and why');
-is($advice->('of_gone'), 'f|||cannot be planned: relation "gone" does not exist', 'one that cannot be planned any more');
-like($advice->('volatile'), qr/^f\|\|\|.* (?:row is|rows are) fewer than gpusort\.min_rows$/, 'one of few rows, whose functions are not called');
+is($advice->('of_gone'), 'f|||cannot be planned: relation "gone" does not exist',
+	'one that cannot be planned any more');
+like($advice->('volatile'), qr/^f\|\|\|.* (?:row is|rows are) fewer than gpusort\.min_rows$/,
+	'one of few rows, whose functions are not called');
 is($advice->($_), '', "$_ is none that only reads tables") for qw(for_update deletes cte_deletes no_table);
 is($node->safe_psql('postgres', $counter), $before, 'nothing was run');
 is($node->safe_psql('postgres', q{SELECT bool_and(calls = 1 AND total_exec_time > 0 AND temp_blks >= 0 AND queryid <> 0) FROM gpusort_advise(100) WHERE query ~ 'sort'}), 't', 'what pg_stat_statements has of them');
@@ -76,24 +80,30 @@ is($node->safe_psql('postgres', q{SELECT temp_blks > 0, changes FROM gpusort_adv
 
 # what it takes: the longest first, so many of them
 $node->safe_psql('postgres', q{SELECT count(*) FROM t short WHERE id = 1; SELECT pg_sleep(1), count(*) FROM t long WHERE id = 1; SELECT count(*) FROM documents WHERE id = 1});
-is($node->safe_psql('postgres', 'SELECT query ~ \'long\' FROM gpusort_advise(1)'), 't', 'the one that took longest is first');
+is($node->safe_psql('postgres', 'SELECT query ~ \'long\' FROM gpusort_advise(1)'), 't',
+	'the one that took longest is first');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_advise(2)'), '2', 'so many as are wanted');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_advise(0)'), '0', 'none if none is');
-is($node->safe_psql('postgres', 'SELECT (array_agg(total_exec_time))[1:4] = (SELECT array_agg(t ORDER BY t DESC) FROM (SELECT total_exec_time AS t FROM gpusort_advise(4)) s) FROM gpusort_advise(4)'), 't', 'in this order');
+is($node->safe_psql('postgres', 'SELECT (array_agg(total_exec_time))[1:4] = (SELECT array_agg(t ORDER BY t DESC) '
+	. 'FROM (SELECT total_exec_time AS t FROM gpusort_advise(4)) s) FROM gpusort_advise(4)'), 't', 'in this order');
 
 # what the session has set comes back, after errors too
-is($node->safe_psql('postgres', "SELECT count(*) > 0 FROM gpusort_advise(); SHOW gpusort.enable; SHOW search_path"), "t\non\n\"\$user\", public", 'settings are as they were');
+is($node->safe_psql('postgres', "SELECT count(*) > 0 FROM gpusort_advise(); SHOW gpusort.enable; SHOW search_path"),
+	"t\non\n\"\$user\", public", 'settings are as they were');
 is($node->safe_psql('postgres', "SET gpusort.enable = off; SELECT bool_or(changes) FROM gpusort_advise(); SHOW gpusort.enable"), "t\noff", 'whatever they were');
-is($node->safe_psql('postgres', "SET gpusort.allowed = off; SELECT bool_or(changes) FROM gpusort_advise()"), 'f', 'where gpusort is not allowed it changes nothing');
+is($node->safe_psql('postgres', "SET gpusort.allowed = off; SELECT bool_or(changes) FROM gpusort_advise()"), 'f',
+	'where gpusort is not allowed it changes nothing');
 
 # rights: who may not see statements is shown none, who may not read tables no plans
 my @alice = (extra_params => [qw(-U alice)]);
 is($node->safe_psql('postgres', $ask, @alice), '0', 'a user without rights sees no statements of others');
 $node->safe_psql('postgres', 'GRANT pg_read_all_stats TO alice');
-is($advice->('short', @alice), 'f|||cannot be planned: permission denied for table t', 'one who may see them has no plans of tables that are not his');
+is($advice->('short', @alice), 'f|||cannot be planned: permission denied for table t',
+	'one who may see them has no plans of tables that are not his');
 $node->safe_psql('postgres', 'GRANT SELECT ON t TO alice');
 is($advice->('short', @alice), 'f|||its plan has no sort', 'until he may read them');
-like(complaint($ask, extra_params => [ '-U', 'alice', '-c', 'SET statement_timeout = 1', '-c', "$ask, pg_sleep(1)" ]), qr/statement timeout/, 'a timeout ends it');
+like(complaint($ask, extra_params => [ '-U', 'alice', '-c', 'SET statement_timeout = 1', '-c', "$ask, pg_sleep(1)" ]),
+	qr/statement timeout/, 'a timeout ends it');
 $node->stop;
 
 done_testing;

@@ -44,16 +44,24 @@ for my $name (sort keys %$queries)
 		SELECT attname, format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'columns'::regclass AND attnum > 0", @exporter);
 
 	is_deeply([ sort keys %types ], [ sort keys %usage ], "$name: its columns are its metrics and labels");
-	is(join(' ', grep { $types{$_} !~ ($usage{$_} eq 'LABEL' ? qr/^(?:text|name)$/ : qr/^(?:integer|bigint|numeric|double precision)$/) } sort keys %types), '', "$name: labels are texts, metrics are numbers");
-	is($node->safe_psql('postgres', "SELECT count(*) FROM ($query) q WHERE NOT q IS NOT NULL", @exporter), '0', "$name: no value is unknown");
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM (' . $query . ') q GROUP BY ' . (join(', ', @labels) || '()') . ' HAVING count(*) > 1', @exporter), '', "$name: a row for each set of labels");
-	cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM ($query) q", @exporter), '>', 0, "$name: there are rows") unless $name eq 'gpusort_fallback';
+	is(join(' ', grep { $types{$_} !~ ($usage{$_} eq 'LABEL' ? qr/^(?:text|name)$/
+		: qr/^(?:integer|bigint|numeric|double precision)$/) } sort keys %types), '',
+		"$name: labels are texts, metrics are numbers");
+	is($node->safe_psql('postgres', "SELECT count(*) FROM ($query) q WHERE NOT q IS NOT NULL", @exporter), '0',
+		"$name: no value is unknown");
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM (' . $query . ') q GROUP BY ' . (join(', ', @labels) || '()')
+		. ' HAVING count(*) > 1', @exporter), '', "$name: a row for each set of labels");
+	cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM ($query) q", @exporter), '>', 0, "$name: there are rows")
+		unless $name eq 'gpusort_fallback';
 	is($collected{$name} =~ s/\s+/ /gr, $query =~ s/\s+/ /gr, "$name: gpusort.collector.yml has the same query");
 	$metrics{"${name}_$_"} = [ lc $usage{$_}, @labels ] for grep { $usage{$_} ne 'LABEL' } keys %usage;
 }
-is_deeply({ map { $_->{metric_name} => [ $_->{type}, sort @{ $_->{key_labels} // [] } ] } @{ $collector->{metrics} } }, \%metrics, 'gpusort.collector.yml has the same metrics');
-is(join(' ', grep { my $m = $_; $m->{metric_name} ne "$m->{query_ref}_$m->{values}[0]" } @{ $collector->{metrics} }), '', 'each of its column');
-is($node->safe_psql('postgres', "SELECT sorts FROM ($queries->{gpusort_stats}{query}) q WHERE datname = 'postgres'", @exporter), $node->safe_psql('postgres', 'SELECT sorts FROM gpusort_stats'), 'a value is that of the view');
+is_deeply({ map { $_->{metric_name} => [ $_->{type}, sort @{ $_->{key_labels} // [] } ] } @{ $collector->{metrics} } },
+	\%metrics, 'gpusort.collector.yml has the same metrics');
+is(join(' ', grep { my $m = $_; $m->{metric_name} ne "$m->{query_ref}_$m->{values}[0]" } @{ $collector->{metrics} }),
+	'', 'each of its column');
+is($node->safe_psql('postgres', "SELECT sorts FROM ($queries->{gpusort_stats}{query}) q WHERE datname = 'postgres'",
+	@exporter), $node->safe_psql('postgres', 'SELECT sorts FROM gpusort_stats'), 'a value is that of the view');
 
 # --- what asks for them ------------------------------------------------------------------------
 
@@ -68,8 +76,10 @@ for my $panel (@{ $dashboard->{panels} })
 	for my $target (@{ $panel->{targets} })
 	{
 		is(unknown($target->{expr}), '', "the dashboard's $panel->{title}: there are such metrics");
-		my %labels = map { $_ => 1 } 'instance', map { my ($type, @labels) = @$_; @labels } @metrics{ grep { $metrics{$_} } $target->{expr} =~ /\b(gpusort_[a-z_]+)/g };
-		is(join(' ', grep { !$labels{$_} } $target->{legendFormat} =~ /\{\{(\w+)\}\}/g, $target->{expr} =~ /by \((\w+)\)/), '', "the dashboard's $panel->{title}: and such labels");
+		my %labels = map { $_ => 1 } 'instance',
+			map { my ($type, @labels) = @$_; @labels } @metrics{ grep { $metrics{$_} } $target->{expr} =~ /\b(gpusort_[a-z_]+)/g };
+		is(join(' ', grep { !$labels{$_} } $target->{legendFormat} =~ /\{\{(\w+)\}\}/g, $target->{expr} =~ /by \((\w+)\)/),
+			'', "the dashboard's $panel->{title}: and such labels");
 	}
 }
 my @alerts = slurp_file("$root/doc/monitoring.md") =~ /^\| [^|`]+ \| (`(?:[^|]|\\\|)+`[^|]*) \|/mg;
@@ -83,9 +93,11 @@ SKIP:
 	my ($program) = grep { -x } map { ("$_/prometheus-postgres-exporter", "$_/postgres_exporter") } File::Spec->path;
 	skip 'prometheus-postgres-exporter is not installed', 2 unless defined $program;
 	my $port = PostgreSQL::Test::Cluster::get_free_port();
-	local $ENV{DATA_SOURCE_NAME} = 'user=exporter dbname=postgres sslmode=disable host=' . $node->host . ' port=' . $node->port;
+	local $ENV{DATA_SOURCE_NAME} = 'user=exporter dbname=postgres sslmode=disable host=' . $node->host . ' port='
+		. $node->port;
 	my $log = '';
-	my $exporter = IPC::Run::start([ $program, "--web.listen-address=127.0.0.1:$port", "--extend.query-path=$root/monitoring/queries.yaml" ], '<', \undef, '&>', \$log);
+	my $exporter = IPC::Run::start([ $program, "--web.listen-address=127.0.0.1:$port",
+		"--extend.query-path=$root/monitoring/queries.yaml" ], '<', \undef, '&>', \$log);
 	my $response;
 	for (1 .. 100)
 	{
@@ -96,7 +108,8 @@ SKIP:
 	}
 	$exporter->kill_kill;
 	my %given = map { $_ => 1 } $response->{content} =~ /^(gpusort_\w+)/mg;
-	is(join(' ', grep { !$given{$_} && !/^gpusort_fallback/ } sort keys %metrics), '', 'postgres_exporter gives every metric') or diag $log;
+	is(join(' ', grep { !$given{$_} && !/^gpusort_fallback/ } sort keys %metrics), '',
+		'postgres_exporter gives every metric') or diag $log;
 	like($response->{content}, qr/^gpusort_service_ready\{[^}]*\} 1$/m, 'and its value');
 }
 $node->stop;

@@ -46,11 +46,14 @@ for my $kind (qw(dist rpm deb))
 {
 	($status, $output) = run('script/package', $kind);
 	is($status, 1, "script/package $kind makes none");
-	like($output, qr{META\.json:.*script/publisher MAINTAINER REPOSITORY BUGTRACKER fills them in}s, 'and says what to do');
+	like($output, qr{META\.json:.*script/publisher MAINTAINER REPOSITORY BUGTRACKER fills them in}s,
+		'and says what to do');
 }
 
-my @right = ('Jane Doe <jane@example.org>', 'https://git.example.org/gpusort', 'https://bugs.example.org/gpusort?new=1&x=2');
-for my $wrong ([ 'Jane Doe', @right[ 1, 2 ] ], [ $right[0], 'git.example.org', $right[2] ], [ @right[ 0, 1 ], 'nowhere' ], [ $right[0] ])
+my @right = ('Jane Doe <jane@example.org>', 'https://git.example.org/gpusort',
+	'https://bugs.example.org/gpusort?new=1&x=2');
+for my $wrong ([ 'Jane Doe', @right[ 1, 2 ] ], [ $right[0], 'git.example.org', $right[2] ],
+	[ @right[ 0, 1 ], 'nowhere' ], [ $right[0] ])
 {
 	($status, $output) = run('script/publisher', @$wrong);
 	is($status, 2, "refused: @$wrong");
@@ -60,9 +63,12 @@ is("$status$output", '0', 'they are filled in');
 is((run('script/publisher', '--check'))[0], 0, 'none is left');
 my $text = join '', map { slurp_file("$copy/$_") } @files;
 is(scalar(() = $text =~ /gpusort\.invalid/g), 0, 'nowhere');
-like(slurp_file("$copy/META.json"), qr/"maintainer": "\Q$right[0]\E".*"web": "\Q$right[2]\E".*"url": "\Q$right[1]\E"/s, 'META.json has them');
-like(slurp_file("$copy/debian/control"), qr/^Maintainer: \Q$right[0]\E\n.*^Vcs-Git: \Q$right[1]\E\n/ms, 'and debian/control');
-is(slurp_file("$copy/debian/control.in") =~ s/PGVERSION/15/gr =~ /^Maintainer: (.*)$/m && $1, $right[0], 'and control.in');
+like(slurp_file("$copy/META.json"), qr/"maintainer": "\Q$right[0]\E".*"web": "\Q$right[2]\E".*"url": "\Q$right[1]\E"/s,
+	'META.json has them');
+like(slurp_file("$copy/debian/control"), qr/^Maintainer: \Q$right[0]\E\n.*^Vcs-Git: \Q$right[1]\E\n/ms,
+	'and debian/control');
+is(slurp_file("$copy/debian/control.in") =~ s/PGVERSION/15/gr =~ /^Maintainer: (.*)$/m && $1, $right[0],
+	'and control.in');
 like(slurp_file("$copy/debian/changelog"), qr/^ -- \Q$right[0]\E  /m, 'and debian/changelog');
 
 done_testing;
