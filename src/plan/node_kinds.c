@@ -37,7 +37,8 @@ target_is_safe(PlannerInfo *root, const Path *path)
 	return is_parallel_safe(root, (Node *) path->pathtarget->exprs);
 }
 
-/* Returns true if one of the clauses' columns, SortGroupClauses of tlist, has the values of a key; not if that is NULL. */
+/* Returns true if one of the clauses' columns, SortGroupClauses of tlist, has the values of a key; not if that is NULL.
+ */
 bool
 gpusort_groups_by_key(const PathKey *key, List *clauses, List *tlist)
 {
@@ -83,7 +84,8 @@ gpusort_key_parts_both_sides(const PathKey *key)
 		GpuSortEncoding encoding =
 			gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not);
 
-		if (!OidIsValid(gpusort_common_key_type(key->pk_opfamily, member->em_datatype, first_type(key))) || encoding == GPUSORT_ENCODE_NONE ||
+		if (!OidIsValid(gpusort_common_key_type(key->pk_opfamily, member->em_datatype, first_type(key))) ||
+			encoding == GPUSORT_ENCODE_NONE ||
 			(gpusort_key_types[encoding].string == GPUSORT_STRING_NONE && gpusort_key_types[encoding].create != NULL))
 			return false;
 	}
@@ -406,7 +408,8 @@ merge_join_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key,
 {
 	const JoinPath *join = (const JoinPath *) path;
 
-	return is_known_join(join->jointype) && is_parallel_safe(root, (Node *) join->joinrestrictinfo) && target_is_safe(root, path);
+	return is_known_join(join->jointype) && is_parallel_safe(root, (Node *) join->joinrestrictinfo) &&
+		target_is_safe(root, path);
 }
 
 /* --- Result --- */
@@ -484,7 +487,10 @@ static const GpuSortNodeRow rows[] = {
 	 .computed = merge_join_computed,
 	 .path_may_run = merge_join_path_may_run},
 	{.plan = T_Sort, .path = T_SortPath, .ranges = GPUSORT_RANGES_SORT, .time = GPUSORT_NODE_OTHER},
-	{.plan = T_IncrementalSort, .path = T_IncrementalSortPath, .ranges = GPUSORT_RANGES_SORT, .time = GPUSORT_NODE_OTHER},
+	{.plan = T_IncrementalSort,
+	 .path = T_IncrementalSortPath,
+	 .ranges = GPUSORT_RANGES_SORT,
+	 .time = GPUSORT_NODE_OTHER},
 	{.plan = T_CustomScan, .ranges = GPUSORT_RANGES_SORT, .time = GPUSORT_NODE_OTHER, .may_run = sort_again_may_run},
 	{.plan = T_Result,
 	 .path = T_ProjectionPath,
@@ -509,8 +515,8 @@ gpusort_node_row(const Plan *plan)
 }
 
 /*
- * Returns true if a path is thought to run by ranges of the values of a key, which is that of the rows below it, or NULL;
- * shared: of rows that processes share already.  Paths that are not in the table pass rows on.
+ * Returns true if a path is thought to run by ranges of the values of a key, which is that of the rows below it, or
+ * NULL; shared: of rows that processes share already.  Paths that are not in the table pass rows on.
  */
 bool
 gpusort_path_may_run_by_ranges(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)

@@ -268,7 +268,8 @@ lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
 	exchange = make_scan(lift, &gather->plan, &gpusort_exchange_scan_methods);
 	exchange->scan.plan.plan_rows = top.plan_rows;
 	exchange->scan.plan.initPlan = lifted.init_plans;
-	exchange->scan.plan.allParam = bms_del_member(bms_difference(lifted.params, lifted.other_params), gather->rescan_param);
+	exchange->scan.plan.allParam =
+		bms_del_member(bms_difference(lifted.params, lifted.other_params), gather->rescan_param);
 	exchange->scan.plan.extParam = bms_difference(exchange->scan.plan.allParam, set_params(lifted.init_plans));
 	return &exchange->scan.plan;
 }

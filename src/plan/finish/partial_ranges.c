@@ -6,8 +6,8 @@
  * Each GpuSortOutput that is a partial path's (ranges_path.c) gets the number of its Gather's parameter for
  * rescans, and the GpuSorts below it how many of their first columns part ranges, and whose keys these have, as
  * range_plan.c finds.  Should it find that the plan may not run range by range, though the path
- * looked as if, the GpuSorts have no such column, and at run time one process does it all: the answer is right, and a path
- * was offered that should not have been.
+ * looked as if, the GpuSorts have no such column, and at run time one process does it all: the answer is right, and a
+ * path was offered that should not have been.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,7 +46,8 @@ settle(const RangesPlace *place, CustomScan *output)
 		return;
 	}
 	foreach(cell, ranges.sorts)
-		gpusort_plan_set_range_columns(lfirst_node(CustomScan, cell), ranges.ncolumns, gpusort_range_key_types(&ranges));
+		gpusort_plan_set_range_columns(lfirst_node(CustomScan, cell), ranges.ncolumns,
+									   gpusort_range_key_types(&ranges));
 }
 
 static void

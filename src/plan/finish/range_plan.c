@@ -18,10 +18,10 @@
  *
  * A merge join has two sorts, whose rows are cut at the same borders.  That takes keys that are bit by
  * bit the same for the same values: those of numbers of one type are, and integers and floats can have those of
- * the wider type; those of strings are laid out alike by the executor.  Those of enums depend on when they are looked up.  It holds for all kinds of joins: each row of both sides is
- * in just one range, with all rows that it matches.  But where rows without a match are extended by
- * NULLs, the columns of the other side say nothing any more.  A set operation of two inputs is like a merge
- * join by all columns.
+ * the wider type; those of strings are laid out alike by the executor.  Those of enums depend on when they are looked
+ * up.  It holds for all kinds of joins: each row of both sides is in just one range, with all rows that it matches. But
+ * where rows without a match are extended by NULLs, the columns of the other side say nothing any more.  A set
+ * operation of two inputs is like a merge join by all columns.
  *
  * A Sort in between, as for a second window, sorts the rows of each range; its keys must begin with
  * those columns.
@@ -235,7 +235,8 @@ follow_column(List *tlist, int varno, const Bitmapset *attnos)
 
 		while (IsA(node, RelabelType))
 			node = (const Node *) ((const RelabelType *) node)->arg;
-		if (IsA(node, Var) && ((const Var *) node)->varno == varno && bms_is_member(((const Var *) node)->varattno, attnos))
+		if (IsA(node, Var) && ((const Var *) node)->varno == varno &&
+			bms_is_member(((const Var *) node)->varattno, attnos))
 			above = bms_add_member(above, entry->resno);
 	}
 	return above;
@@ -307,7 +308,8 @@ keeps_side(JoinType type, bool outer)
 
 /* Finds out about both inputs of a node, which reads them in order; else why_not says why they are none to be cut. */
 static bool
-find_sides(const Plan *plan, const char *why_not, GpuSortSafety *safety, GpuSortRangePlan *outer, GpuSortRangePlan *inner)
+find_sides(const Plan *plan, const char *why_not, GpuSortSafety *safety, GpuSortRangePlan *outer,
+		   GpuSortRangePlan *inner)
 {
 	const Plan *inner_plan = innerPlan(plan);
 
@@ -331,15 +333,18 @@ join_ranges(const MergeJoin *join, GpuSortSafety *safety, GpuSortRangePlan *rang
 	int columns = 0;
 	Oid type;
 
-	if (!find_sides(&join->join.plan, "a merge join reads rows of something else than sorts with parallel ingest", safety,
-					ranges, &inner))
+	if (!find_sides(&join->join.plan, "a merge join reads rows of something else than sorts with parallel ingest",
+					safety, ranges, &inner))
 		return false;
-	while (columns < Min(ranges->ncolumns, inner.ncolumns) && is_alike(&ranges->columns[columns], &inner.columns[columns], &type) &&
+	while (columns < Min(ranges->ncolumns, inner.ncolumns) &&
+		   is_alike(&ranges->columns[columns], &inner.columns[columns], &type) &&
 		   joins_column(join, columns, &ranges->columns[columns], &inner.columns[columns]))
 		ranges->columns[columns++].type = type;
 	ranges->ncolumns = columns;
 	if (columns == 0)
-		return refuse(safety, "the two sorts of a merge join do not begin with a merge clause's columns of types with the same keys");
+		return refuse(
+			safety,
+			"the two sorts of a merge join do not begin with a merge clause's columns of types with the same keys");
 	for (int i = 0; i < columns; i++)
 	{
 		List *tlist = join->join.plan.targetlist;
@@ -376,10 +381,11 @@ set_operation_ranges(const SetOp *setop, GpuSortSafety *safety, GpuSortRangePlan
 	int columns = 0;
 	Oid type;
 
-	if (!find_sides(&setop->plan, "a set operation reads rows of something else than sorts with parallel ingest", safety,
-					ranges, &inner))
+	if (!find_sides(&setop->plan, "a set operation reads rows of something else than sorts with parallel ingest",
+					safety, ranges, &inner))
 		return false;
-	while (columns < Min(ranges->ncolumns, inner.ncolumns) && is_alike(&ranges->columns[columns], &inner.columns[columns], &type) &&
+	while (columns < Min(ranges->ncolumns, inner.ncolumns) &&
+		   is_alike(&ranges->columns[columns], &inner.columns[columns], &type) &&
 		   compares_column(setop, &ranges->columns[columns], &inner.columns[columns]))
 		ranges->columns[columns++].type = type;
 	ranges->ncolumns = columns;
@@ -447,7 +453,8 @@ find_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 		return node_ranges(plan, row, safety, ranges) && gpusort_safety_of_node(safety, plan);
 	}
 	child = IsA(plan, SubqueryScan) ? ((const SubqueryScan *) plan)->subplan : outerPlan(plan);
-	if (child == NULL || (row->ranges == GPUSORT_RANGES_SORT && row->may_run != NULL && !row->may_run(plan, false, &why_not)))
+	if (child == NULL ||
+		(row->ranges == GPUSORT_RANGES_SORT && row->may_run != NULL && !row->may_run(plan, false, &why_not)))
 		return refuse(safety, NULL);
 	if (!find_ranges(child, safety, ranges))
 		return false;

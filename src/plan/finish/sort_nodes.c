@@ -113,14 +113,16 @@ is_worth_it(const Place *place, const Sort *sort, double rows, int ingest_proces
 		first = gpusort_limit_rows(place->limit->limitCount, place->limit->limitOffset, rows, &known);
 	}
 	time = gpusort_node_sort_time(place->stmt->rtable, sort, rows, &admission);
-	native = gpusort_native_sort_time(sort->plan.plan_rows, sort->plan.plan_width, first, time.string_factor, time.in_order);
+	native =
+		gpusort_native_sort_time(sort->plan.plan_rows, sort->plan.plan_width, first, time.string_factor, time.in_order);
 	if (ingest_processes > 1)
 		native = native * gpusort_crowd(ingest_processes - 1) +
 			(first < 0 ? rows : Min(first, rows)) * gpusort_constant(GPUSORT_TIME_MERGE_ROW, false);
 	emitted = first < 0 || admission.verified ? rows : Min(first, rows); /* all are read, to be verified */
 	if (emitted < rows)
 		time = gpusort_sort_time_of_first(time, rows, emitted);
-	ours = (time.setup + time.order * rows) * place->processes + (time.ingest / ingest_processes * gpusort_crowd(ingest_processes - 1) + time.compare) * rows +
+	ours = (time.setup + time.order * rows) * place->processes +
+		(time.ingest / ingest_processes * gpusort_crowd(ingest_processes - 1) + time.compare) * rows +
 		time.emit * emitted;
 	if (gpusort_force || ours * GPUSORT_MARGIN + gpusort_least_gain(true) < native)
 	{
@@ -131,7 +133,9 @@ is_worth_it(const Place *place, const Sort *sort, double rows, int ingest_proces
 	if (place->decisions != NULL)
 		*why_not = psprintf("it would take %.2f ms, PostgreSQL's sort %.2f ms%s%s", ours / 1e6, native / 1e6,
 							emitted < rows ? " for the rows that LIMIT asks for" : "",
-							time.ties * rows > ours / 2 ? ", as the first level of the collation tells too few of the strings apart" : "");
+							time.ties * rows > ours / 2
+								? ", as the first level of the collation tells too few of the strings apart"
+								: "");
 	return false;
 }
 
@@ -307,7 +311,8 @@ consider_sort(Place *place, Plan **link)
 	else if (!gpusort_plan_passes_rows_on(&sort->plan))
 		gpusort_decide_left(place->decisions, &sort->plan, "its columns are not those of the plan below it");
 	else if (!is_worth_it(place, sort, sort->plan.plan_rows, 1, &why_not))
-		gpusort_decide_refused(place->decisions, &sort->plan, place->merge_why_not != NULL ? place->merge_why_not : why_not);
+		gpusort_decide_refused(place->decisions, &sort->plan,
+							   place->merge_why_not != NULL ? place->merge_why_not : why_not);
 	else if (place->look)
 		gpusort_decide_refused(place->decisions, &sort->plan, GPUSORT_REASON_PAST);
 	else
@@ -319,7 +324,9 @@ static void
 consider_others(Place *place, Plan *plan)
 {
 	if (IsA(plan, IncrementalSort))
-		gpusort_decide_left(place->decisions, plan, "the rows come in order by the first of its columns, and the rest is sorted in small parts");
+		gpusort_decide_left(
+			place->decisions, plan,
+			"the rows come in order by the first of its columns, and the rest is sorted in small parts");
 	else if (IsA(plan, Agg))
 	{
 		ListCell *cell;
@@ -327,7 +334,8 @@ consider_others(Place *place, Plan *plan)
 		foreach(cell, ((Agg *) plan)->chain)
 		{
 			if (outerPlan(lfirst(cell)) != NULL)
-				gpusort_decide_left(place->decisions, plan, "the second and further sorts of grouping sets are no plan nodes");
+				gpusort_decide_left(place->decisions, plan,
+									"the second and further sorts of grouping sets are no plan nodes");
 		}
 	}
 }
@@ -366,7 +374,8 @@ visit(Plan **link, void *arg)
 
 	plan = *link;
 	place.merge_why_not = merge_why_not;
-	if (!place.look && (gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods)))
+	if (!place.look &&
+		(gpusort_plan_is(plan, &gpusort_scan_methods) || gpusort_plan_is(plan, &gpusort_ingest_scan_methods)))
 		settle(&place, (CustomScan *) plan);
 
 	/* What holds for the plans below */

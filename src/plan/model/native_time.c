@@ -36,7 +36,8 @@ find_aggregates(const PlannerInfo *root)
 
 /* Returns what grouping takes, of so many rows of a path, by hashing or in order. */
 double
-gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *input, double rows, double groups, uint64 transition_space)
+gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *input, double rows, double groups,
+						uint64 transition_space)
 {
 	const GpuSortShape shape = {
 		.kind = kind,
@@ -83,8 +84,8 @@ gpusort_path_native_sort_time(PlannerInfo *root, List *keys, const Path *input, 
 }
 
 /*
- * Returns what a parallel scan of a table in memory costs each process too much: PostgreSQL has them share rows, but each pay
- * for all of the pages, as if a disk gave them.  Half of a wide row's cost are its pages.
+ * Returns what a parallel scan of a table in memory costs each process too much: PostgreSQL has them share rows, but
+ * each pay for all of the pages, as if a disk gave them.  Half of a wide row's cost are its pages.
  */
 double
 gpusort_shared_pages_cost(PlannerInfo *root, const Path *path)

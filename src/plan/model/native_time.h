@@ -13,10 +13,12 @@
 #include "nodes/pathnodes.h"
 #include "plan/model/shape.h"
 
-extern double gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *input, double rows, double groups, uint64 transition_space);
+extern double gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *input, double rows,
+									  double groups, uint64 transition_space);
 extern double gpusort_rows_time(GpuSortNodeKind kind, double rows);
 extern double gpusort_cost_time(double cost);
-extern double gpusort_path_native_sort_time(PlannerInfo *root, List *keys, const Path *input, double rows, double first);
+extern double gpusort_path_native_sort_time(PlannerInfo *root, List *keys, const Path *input, double rows,
+											double first);
 extern double gpusort_shared_pages_cost(PlannerInfo *root, const Path *path);
 
 #endif /* GPUSORT_NATIVE_TIME_H */

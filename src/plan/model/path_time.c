@@ -129,8 +129,8 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	bool hashed = path->aggstrategy == AGG_HASHED;
 
 	add_node(&time,
-			 gpusort_path_group_time(estimate->root, hashed ? GPUSORT_NODE_HASH_GROUPS : GPUSORT_NODE_SORTED_GROUPS, path->subpath, time.rows, groups,
-									 path->transitionSpace),
+			 gpusort_path_group_time(estimate->root, hashed ? GPUSORT_NODE_HASH_GROUPS : GPUSORT_NODE_SORTED_GROUPS,
+									 path->subpath, time.rows, groups, path->transitionSpace),
 			 rows_of_groups(&path->path, path->numGroups, groups), may_lift(estimate, &path->path, &time), true);
 	return time;
 }
@@ -152,7 +152,8 @@ grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
 			work += gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, rows,
 											more_groups(estimate, rollup->numGroups, rows), path->transitionSpace);
 		else
-			work += gpusort_path_group_time(estimate->root, GPUSORT_NODE_SORTED_GROUPS, path->subpath, rows * list_length(rollup->gsets),
+			work += gpusort_path_group_time(estimate->root, GPUSORT_NODE_SORTED_GROUPS, path->subpath,
+											rows * list_length(rollup->gsets),
 											more_groups(estimate, rollup->numGroups, rows), 0);
 	}
 	add_node(&time, work, groups, may_lift(estimate, &path->path, &time), true);
@@ -164,16 +165,18 @@ window_time(const Estimate *estimate, const WindowAggPath *path)
 {
 	PathTime time = input_time(estimate, path->subpath);
 	bool numbers = gpusort_path_is_sort(path->subpath) &&
-		gpusort_window_only_numbers(path->path.pathtarget->exprs, path->winclause->winref, WINDOW_PATH_RUN_CONDITION(path));
+		gpusort_window_only_numbers(path->path.pathtarget->exprs, path->winclause->winref,
+									WINDOW_PATH_RUN_CONDITION(path));
 
-	add_node(&time, gpusort_rows_time(numbers ? GPUSORT_NODE_NUMBERING : GPUSORT_NODE_WINDOW, time.rows), path->path.rows,
-			 may_lift(estimate, &path->path, &time), true);
+	add_node(&time, gpusort_rows_time(numbers ? GPUSORT_NODE_NUMBERING : GPUSORT_NODE_WINDOW, time.rows),
+			 path->path.rows, may_lift(estimate, &path->path, &time), true);
 	return time;
 }
 
 /* A node over both sides' rows in order: in all processes, if it may, which takes the same keys of both. */
 static PathTime
-both_sides_time(const Estimate *estimate, const Path *path, PathTime outer, const PathTime *inner, double work, bool same_keys)
+both_sides_time(const Estimate *estimate, const Path *path, PathTime outer, const PathTime *inner, double work,
+				bool same_keys)
 {
 	if (!same_keys || !may_lift(estimate, path, &outer))
 		return (PathTime){
@@ -197,7 +200,8 @@ guessed_side(const Estimate *estimate, const Path *join, const Path *side)
 {
 	if (join->parent != estimate->guess->join)
 		return 1;
-	return bms_equal(side->parent->relids, estimate->guess->one_side) ? estimate->guess->one_rows : estimate->guess->other_rows;
+	return bms_equal(side->parent->relids, estimate->guess->one_side) ? estimate->guess->one_rows
+																	  : estimate->guess->other_rows;
 }
 
 /*
@@ -219,10 +223,11 @@ more_rows_time(const Path *side, double rows, double factor)
 	if (factor == 1 || !gpusort_path_is_sort(side))
 		return 0;
 	if (sort->shared)
-		return (factor - 1) * (rows * (sort->time.ingest + sort->time.emit + sort->time.compare) + shared_order_time(sort));
+		return (factor - 1) *
+			(rows * (sort->time.ingest + sort->time.emit + sort->time.compare) + shared_order_time(sort));
 	return (factor - 1) * rows *
-		(sort->time.ingest / (sort->gathered ? gpusort_range_processes(sort->input->parallel_workers) : 1) + sort->time.order +
-		 sort->time.emit + sort->time.compare);
+		(sort->time.ingest / (sort->gathered ? gpusort_range_processes(sort->input->parallel_workers) : 1) +
+		 sort->time.order + sort->time.emit + sort->time.compare);
 }
 
 static PathTime
@@ -235,7 +240,8 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 	List *keys = path->outersortkeys != NIL ? path->outersortkeys : outer_path->pathkeys;
 	PathTime outer = input_time(estimate, outer_path);
 	PathTime inner = input_time(estimate, inner_path);
-	GpuSortShape shape = {.kind = GPUSORT_NODE_MERGE_JOIN, .rows_out = path->jpath.path.rows * outer_factor * inner_factor};
+	GpuSortShape shape = {.kind = GPUSORT_NODE_MERGE_JOIN,
+						  .rows_out = path->jpath.path.rows * outer_factor * inner_factor};
 	bool same_keys = gpusort_joins_range_keys(path, outer.range_key, inner.range_key);
 
 	if (keys != NIL)
@@ -286,8 +292,11 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 	PathTime time = input_time(estimate, path->subpath);
 	double groups = more_groups(estimate, path->numGroups, time.rows);
 
-	add_node(&time, hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0) : gpusort_rows_time(GPUSORT_NODE_SETOP, time.rows),
-			 path->path.rows, may_lift(estimate, &path->path, &time), true);
+	add_node(
+		&time,
+		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0)
+			   : gpusort_rows_time(GPUSORT_NODE_SETOP, time.rows),
+		path->path.rows, may_lift(estimate, &path->path, &time), true);
 	return time;
 #else
 	PathTime left = input_time(estimate, path->leftpath);
@@ -296,9 +305,11 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 	double groups = more_groups(estimate, path->numGroups, left.rows);
 	bool same_keys = gpusort_key_parts_both_sides(left.range_key) && gpusort_key_parts_both_sides(right.range_key);
 
-	return both_sides_time(estimate, &path->path, left, &right,
-						   hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0) : gpusort_rows_time(GPUSORT_NODE_SETOP, rows),
-						   same_keys);
+	return both_sides_time(
+		estimate, &path->path, left, &right,
+		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0)
+			   : gpusort_rows_time(GPUSORT_NODE_SETOP, rows),
+		same_keys);
 #endif
 }
 
@@ -311,8 +322,8 @@ sort_time(const Estimate *estimate, const Path *path, const Path *below, int pre
 
 	if (presorted > 0)
 		work = Min(work, gpusort_cost_time((path->total_cost - below->total_cost)));
-	add_node(&time, work, below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, may_lift(estimate, path, &time),
-			 false);
+	add_node(&time, work, below->rows > 0 ? path->rows * time.rows / below->rows : path->rows,
+			 may_lift(estimate, path, &time), false);
 	if (estimate->first >= 0)
 		time.rows = Min(time.rows, estimate->first);
 	return time;
@@ -327,7 +338,8 @@ shared_sort_time(const GpuSortPath *path, const PathTime *input)
 
 	return (PathTime){
 		.rows = input->rows,
-		.before = total_time(input) + sort->ingest * input->rows + sort->setup / gpusort_crowd(workers) + shared_order_time(path),
+		.before = total_time(input) + sort->ingest * input->rows + sort->setup / gpusort_crowd(workers) +
+			shared_order_time(path),
 		.above = (sort->emit + sort->compare) * input->rows,
 		.processes = gpusort_range_processes(workers),
 		.range_key = linitial_node(PathKey, path->custom.path.pathkeys),
@@ -380,7 +392,8 @@ gather_time(const Estimate *estimate, const Path *path, const Path *below, GpuSo
 	PathTime time = path_time(estimate, below);
 	double processes = below->rows > 0 ? path->rows / below->rows : 1;
 
-	time.before = total_time(&time) * gpusort_crowd(below->parallel_workers) + gpusort_start_time(below->parallel_workers);
+	time.before =
+		total_time(&time) * gpusort_crowd(below->parallel_workers) + gpusort_start_time(below->parallel_workers);
 	time.rows *= Max(processes, 1);
 	time.above = gpusort_rows_time(kind, time.rows);
 	time.range_key = NULL;
@@ -441,7 +454,8 @@ over_time(const Estimate *estimate, const Path *path, const Path *below)
 	PathTime time = path_time(estimate, below);
 
 	add_node(&time, gpusort_cost_time(path->total_cost - below->total_cost),
-			 below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, may_lift(estimate, path, &time), false);
+			 below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, may_lift(estimate, path, &time),
+			 false);
 	return time;
 }
 
@@ -502,15 +516,14 @@ path_time(const Estimate *estimate, const Path *path)
 				const GroupPath *group = (const GroupPath *) path;
 
 				time = input_time(estimate, group->subpath);
-				add_node(&time, gpusort_rows_time(GPUSORT_NODE_UNIQUE, time.rows), more_groups(estimate, path->rows, time.rows),
-						 may_lift(estimate, path, &time),
-						 true);
+				add_node(&time, gpusort_rows_time(GPUSORT_NODE_UNIQUE, time.rows),
+						 more_groups(estimate, path->rows, time.rows), may_lift(estimate, path, &time), true);
 				return time;
 			}
 		case T_UpperUniquePath:
 			time = input_time(estimate, ((const UpperUniquePath *) path)->subpath);
-			add_node(&time, gpusort_rows_time(GPUSORT_NODE_UNIQUE, time.rows), more_groups(estimate, path->rows, time.rows),
-					 may_lift(estimate, path, &time), true);
+			add_node(&time, gpusort_rows_time(GPUSORT_NODE_UNIQUE, time.rows),
+					 more_groups(estimate, path->rows, time.rows), may_lift(estimate, path, &time), true);
 			return time;
 		case T_GroupingSetsPath:
 			return grouping_sets_time(estimate, (const GroupingSetsPath *) path);

@@ -44,7 +44,8 @@
 #define DEFAULT_SETUP_COST 80.0
 #define DEFAULT_ROW_COST   0.03
 
-/* Rows are in order for PostgreSQL's sort, which notices, from this correlation of a table's column with its pages on. */
+/* Rows are in order for PostgreSQL's sort, which notices, from this correlation of a table's column with its pages on.
+ */
 #define IN_ORDER_CORRELATION 0.999
 
 /* A row that LIMIT does not ask for is read and its key made, but it is dropped then: so much of the ingest. */
@@ -259,7 +260,8 @@ static KnownColumn *
 known_column(const KeyColumn *key)
 {
 	static bool registered = false;
-	KnownColumn *known = &known_columns[hash_combine(key->column.table * 31 + key->column.attno, key->collation) % KNOWN_COLUMNS];
+	KnownColumn *known =
+		&known_columns[hash_combine(key->column.table * 31 + key->column.attno, key->collation) % KNOWN_COLUMNS];
 
 	if (!registered)
 		CacheRegisterSyscacheCallback(STATRELATTINH, forget_columns, (Datum) 0);
@@ -328,7 +330,8 @@ find_key_column(PlannerInfo *root, const PathKey *key, KeyColumn *found)
 			continue;
 		found->column = (GpuSortTableColumn){.table = entry->relid, .attno = var->varattno};
 		found->type = member->em_datatype;
-		found->less_than = get_opfamily_member(key->pk_opfamily, member->em_datatype, member->em_datatype, BTLessStrategyNumber);
+		found->less_than =
+			get_opfamily_member(key->pk_opfamily, member->em_datatype, member->em_datatype, BTLessStrategyNumber);
 		found->collation = key->pk_eclass->ec_collation;
 		found->encoding = gpusort_key_encoding(key->pk_opfamily, member->em_datatype, found->collation, &why_not);
 		if (OidIsValid(found->less_than))
@@ -339,8 +342,8 @@ find_key_column(PlannerInfo *root, const PathKey *key, KeyColumn *found)
 
 /*
  * What comparing takes per row where the key ends with a column of strings for this part of the rows, which are equal
- * up to there in so many groups: strings, and what is behind, so much longer than a number; 0: nothing.  There can be ten
- * times as many rows of as many groups.
+ * up to there in so many groups: strings, and what is behind, so much longer than a number; 0: nothing.  There can be
+ * ten times as many rows of as many groups.
  */
 static double
 end_time(double part, double rows, double groups, double behind)
@@ -388,9 +391,11 @@ path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
 	return time;
 }
 
-/* Returns what sorting input's rows, so many of all processes, by pathkeys takes over the input, for a sort that was admitted. */
+/* Returns what sorting input's rows, so many of all processes, by pathkeys takes over the input, for a sort that was
+ * admitted. */
 GpuSortTime
-gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *pathkeys, const GpuSortAdmission *admission)
+gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *pathkeys,
+					   const GpuSortAdmission *admission)
 {
 	bool in_order = gpusort_path_is_in_order(root, input, linitial_node(PathKey, pathkeys));
 	GpuSortTime time = base_time(admission, input->pathtarget->width, in_order);
@@ -500,10 +505,12 @@ top_n_time(double rows, double first, int width, double string_factor)
 	const double memory = work_mem * 1024.0;
 	double moves;
 
-	if (first >= rows || first * (row_bytes + TOP_N_OVERHEAD) > memory || (rows <= 2 * first && rows * row_bytes <= memory))
+	if (first >= rows || first * (row_bytes + TOP_N_OVERHEAD) > memory ||
+		(rows <= 2 * first && rows * row_bytes <= memory))
 		return -1;
 	moves = first * (2 + log(rows / first)); /* the first rows, those that displace others, and out at the end */
-	return gpusort_constant(GPUSORT_TIME_HEAP_ROW, false) * rows * (string_factor > 1 ? TOP_N_STRING * string_factor : 1) +
+	return gpusort_constant(GPUSORT_TIME_HEAP_ROW, false) * rows *
+		(string_factor > 1 ? TOP_N_STRING * string_factor : 1) +
 		gpusort_constant(GPUSORT_TIME_HEAP_LEVEL, false) * moves * log2(Max(first, 2));
 }
 
@@ -538,7 +545,8 @@ gpusort_native_sort_time(double rows, int width, double first, double string_fac
 	return time + gpusort_constant(GPUSORT_TIME_SORT_EMIT_ROW, false) * (first >= 0 ? Min(first, rows) : rows);
 }
 
-/* Returns what a sort of so many rows takes of which the first are asked for: others are dropped while they are taken in. */
+/* Returns what a sort of so many rows takes of which the first are asked for: others are dropped while they are taken
+ * in. */
 GpuSortTime
 gpusort_sort_time_of_first(GpuSortTime time, double rows, double first)
 {
@@ -555,11 +563,13 @@ gpusort_sort_time_of_first(GpuSortTime time, double rows, double first)
 	return time;
 }
 
-/* Returns what is to be gained at least, beside the margin: by a sort in a sort's place, or by what does more than sort. */
+/* Returns what is to be gained at least, beside the margin: by a sort in a sort's place, or by what does more than
+ * sort. */
 double
 gpusort_least_gain(bool sort)
 {
-	return gpusort_constant(sort ? GPUSORT_TIME_SORT_GAIN : GPUSORT_TIME_GAIN, false) * gpusort_setup_cost / DEFAULT_SETUP_COST;
+	return gpusort_constant(sort ? GPUSORT_TIME_SORT_GAIN : GPUSORT_TIME_GAIN, false) * gpusort_setup_cost /
+		DEFAULT_SETUP_COST;
 }
 
 /* Returns what reading a process's ranges takes beside their rows. */

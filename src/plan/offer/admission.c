@@ -142,9 +142,11 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 				refuse(admission, "sort key 1 %s", why_not);
 			break;
 		}
-		if (gpusort_key_types[encoding].source == GPUSORT_SOURCE_LIBC && gpusort_shared_distrusts_collation(candidate_collation(candidate, i)))
+		if (gpusort_key_types[encoding].source == GPUSORT_SOURCE_LIBC &&
+			gpusort_shared_distrusts_collation(candidate_collation(candidate, i)))
 		{
-			refuse(admission, "the collation of sort key %d was found to order strings otherwise than their keys", i + 1);
+			refuse(admission, "the collation of sort key %d was found to order strings otherwise than their keys",
+				   i + 1);
 			break;
 		}
 		if (gpusort_key_types[encoding].source == GPUSORT_SOURCE_LIBC)
@@ -170,8 +172,8 @@ ask_memory(const GpuSortService *service, double bytes, GpuSortAdmission *admiss
 		return;
 	if (!gpusort_spill)
 	{
-		refuse(admission, "about %.0f MB of rows are more than %s allows, and gpusort.spill is off", bytes / (1024 * 1024),
-			   admission->cuda ? "gpusort.device_memory" : "gpusort.host_memory");
+		refuse(admission, "about %.0f MB of rows are more than %s allows, and gpusort.spill is off",
+			   bytes / (1024 * 1024), admission->cuda ? "gpusort.device_memory" : "gpusort.host_memory");
 		return;
 	}
 	if (admission->cuda)

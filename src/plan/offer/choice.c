@@ -25,7 +25,8 @@
 /* Estimated numbers of rows can be wrong by so much. */
 #define GUESS 10.0
 
-/* Where hashing is as good by the estimate, but gets so many times worse if there are many more groups, it has no margin. */
+/* Where hashing is as good by the estimate, but gets so many times worse if there are many more groups, it has no
+ * margin. */
 #define MORE_GROUPS 100.0
 #define WORSE       2.5
 
@@ -50,7 +51,8 @@ gpusort_choice_begin(const GpuSortPathPlace *place, const Path *path, Path *take
 	return choice;
 }
 
-/* Returns true if a path has the order that is needed and the joins of the one in its place, those of several processes in several. */
+/* Returns true if a path has the order that is needed and the joins of the one in its place, those of several processes
+ * in several. */
 static bool
 fits(const GpuSortChoice *choice, const Path *path)
 {
@@ -68,7 +70,8 @@ fits(const GpuSortChoice *choice, const Path *path)
 		list_difference_ptr(choice->partial, gpusort_path_add_joins(NIL, path, true)) == NIL;
 }
 
-/* Returns false if one of the paths of PostgreSQL's that path reads costs more than the one in whose place it would be. */
+/* Returns false if one of the paths of PostgreSQL's that path reads costs more than the one in whose place it would be.
+ */
 static bool
 inputs_cost_less(const Path *path, double cost)
 {
@@ -168,7 +171,8 @@ is_safe(const GpuSortChoice *choice, const Path *ours)
 	return true;
 }
 
-/* Returns true if hashing, of so long by the estimate, would suffer by many more groups than estimated, and ours not. */
+/* Returns true if hashing, of so long by the estimate, would suffer by many more groups than estimated, and ours not.
+ */
 static bool
 hashing_may_suffer(const GpuSortChoice *choice, const Path *ours)
 {
@@ -213,7 +217,8 @@ gpusort_choice_compete(GpuSortChoice *choice, Path *path)
 	{
 		margin = hashing_may_suffer(choice, path)
 			? 0
-			: (GPUSORT_MARGIN - 1) * Max(time - input_time(place->root, path), 0) + gpusort_least_gain(IsA(choice->native, SortPath));
+			: (GPUSORT_MARGIN - 1) * Max(time - input_time(place->root, path), 0) +
+				gpusort_least_gain(IsA(choice->native, SortPath));
 		if (time + margin >= choice->own_time || time >= choice->best_time || !is_safe(choice, path))
 			return;
 	}
@@ -247,8 +252,9 @@ take_cost(Path *path, double startup_cost, double total_cost)
 			}
 			return;
 		}
-		below = gpusort_path_is_output(below) ? gpusort_output_path_child(below) : children.links[0] != NULL ? *children.links[0]
-																											 : NULL;
+		below = gpusort_path_is_output(below) ? gpusort_output_path_child(below)
+			: children.links[0] != NULL       ? *children.links[0]
+											  : NULL;
 	}
 }
 

@@ -94,7 +94,8 @@ shared_side(const JoinPlace *join, Path *input, List *pathkeys)
 static bool
 is_between_sides(const JoinPlace *join, RestrictInfo *clause)
 {
-	if (bms_is_subset(clause->left_relids, join->outer->parent->relids) && bms_is_subset(clause->right_relids, join->inner->parent->relids))
+	if (bms_is_subset(clause->left_relids, join->outer->parent->relids) &&
+		bms_is_subset(clause->right_relids, join->inner->parent->relids))
 		clause->outer_is_left = true;
 	else if (bms_is_subset(clause->left_relids, join->inner->parent->relids) &&
 			 bms_is_subset(clause->right_relids, join->outer->parent->relids))
@@ -153,7 +154,8 @@ may_merge(const JoinPlace *join)
 
 	if (!enable_sort || !MAY_MERGE_JOIN_REL(join->rel) || join->root->parse->commandType != CMD_SELECT)
 		return false;
-	if (join->type != JOIN_INNER && join->type != JOIN_LEFT && join->type != JOIN_FULL && join->type != JOIN_SEMI && join->type != JOIN_ANTI)
+	if (join->type != JOIN_INNER && join->type != JOIN_LEFT && join->type != JOIN_FULL && join->type != JOIN_SEMI &&
+		join->type != JOIN_ANTI)
 		return false;
 	if (PATH_REQ_OUTER(outer) != NULL || PATH_REQ_OUTER(inner) != NULL || join->rel->lateral_relids != NULL ||
 		join->extra.restrictlist == NIL || IS_OTHER_REL(join->rel))
@@ -232,7 +234,8 @@ gpusort_joined_path(PlannerInfo *root, JoinPath *native, GpuSortJoinInput input)
 										  build_join_pathkeys(root, join.rel, join.type, outer_keys), clauses);
 }
 
-/* A merge join in the place of a partial join, of ranges of both sides, which all processes sort; NULL if there is none. */
+/* A merge join in the place of a partial join, of ranges of both sides, which all processes sort; NULL if there is
+ * none. */
 static Path *
 joined_ranges(PlannerInfo *root, JoinPath *native)
 {
@@ -256,9 +259,9 @@ gpusort_joined_ranges_path(PlannerInfo *root, JoinPath *native)
 }
 
 /*
- * Returns a partial path of the groups of a partial aggregate of PostgreSQL's over a join, by ranges: each group from one
- * process, so that there is one of it to combine.  NULL if there is none, or the join by ranges, which may have been
- * made already, gives its rows in another order than that of the groups.
+ * Returns a partial path of the groups of a partial aggregate of PostgreSQL's over a join, by ranges: each group from
+ * one process, so that there is one of it to combine.  NULL if there is none, or the join by ranges, which may have
+ * been made already, gives its rows in another order than that of the groups.
  *
  * Where rows are to be sorted for the groups alone, groups that are whole in all processes take less time, which no
  * Finalize has to combine (lift.c): for that there is no path here.
@@ -283,11 +286,12 @@ gpusort_grouped_ranges_path(PlannerInfo *root, const AggPath *native, bool order
 		return NULL;
 	if (join == NULL || !pathkeys_contained_in(root->group_pathkeys, join->pathkeys))
 		return NULL;
-	groups = estimate_num_groups(root, get_sortgrouplist_exprs(native->groupClause, root->processed_tlist), join->parent->rows, NULL,
-								 NULL);
+	groups = estimate_num_groups(root, get_sortgrouplist_exprs(native->groupClause, root->processed_tlist),
+								 join->parent->rows, NULL, NULL);
 	get_agg_clause_costs(root, AGGSPLIT_INITIAL_SERIAL, &costs);
 	path = (Path *) create_agg_path(root, rel, join, native->path.pathtarget, AGG_SORTED, AGGSPLIT_INITIAL_SERIAL,
-									native->groupClause, native->qual, &costs, Max(groups * join->rows / join->parent->rows, 1));
+									native->groupClause, native->qual, &costs,
+									Max(groups * join->rows / join->parent->rows, 1));
 	path = gpusort_ranges_path(root, rel, path);
 	if (path != NULL && ordered)
 		path = (Path *) create_sort_path(root, rel, path, native->path.pathkeys, -1);

@@ -18,15 +18,15 @@
  *	  - it gives the same rows, in the order of the path in the place if what reads them relies on it;
  *	  - it joins the same relations in the same steps, those that PostgreSQL would have joined in several processes too;
  *	  - none of its inputs costs more than the path in the place, so that no path costs less than its inputs;
- *	  - it takes less time: than PostgreSQL's path by GPUSORT_MARGIN of what it does itself, and some least gain, and than
- *		that with what has taken places below it by anything; and, for estimates can
- *		be wrong by ten, the worst that it takes with ten times or a tenth of the groups, or of the rows on a join's
- *		side, is no worse than the worst of the other.
+ *	  - it takes less time: than PostgreSQL's path by GPUSORT_MARGIN of what it does itself, and some least gain, and
+ * than that with what has taken places below it by anything; and, for estimates can be wrong by ten, the worst that it
+ * takes with ten times or a tenth of the groups, or of the rows on a join's side, is no worse than the worst of the
+ * other.
  *
  * Below a Gather a join or group of PostgreSQL's in all processes stays there: what takes its place is a
  * partial path, too, of ranges that all processes sort (ranges_path.c).  Else GpuSort takes the place of Sorts alone
- * there, in the finished plan (sort_nodes.c).  Paths that a nested loop reads again and again stay as they are, and joins of which another
- * module advises, with what is below them.
+ * there, in the finished plan (sort_nodes.c).  Paths that a nested loop reads again and again stay as they are, and
+ * joins of which another module advises, with what is below them.
  *
  *-------------------------------------------------------------------------
  */
@@ -100,7 +100,8 @@ offers_of(const RelOptInfo *rel, const Path *native)
 	{
 		RelOffers *of_rel = lfirst(cell);
 
-		if (of_rel->rel == rel && of_rel->native == native && (native == NULL || of_rel->native_cost == native->total_cost))
+		if (of_rel->rel == rel && of_rel->native == native &&
+			(native == NULL || of_rel->native_cost == native->total_cost))
 			return of_rel;
 	}
 	return NULL;
@@ -156,8 +157,9 @@ passes_on(const Path *path)
 static bool
 may_share(const GpuSortPathPlace *place, const Path *path)
 {
-	return place->alone && place->once && place->first < 0 && gpusort_parallel_output && gpusort_spill && parallel_leader_participation &&
-		place->root->parse->commandType == CMD_SELECT && !(IsA(path, GatherPath) && ((const GatherPath *) path)->single_copy);
+	return place->alone && place->once && place->first < 0 && gpusort_parallel_output && gpusort_spill &&
+		parallel_leader_participation && place->root->parse->commandType == CMD_SELECT &&
+		!(IsA(path, GatherPath) && ((const GatherPath *) path)->single_copy);
 }
 
 /* Where the child of a path is: link 0 or 1, or one of a list (2). */
@@ -174,7 +176,8 @@ place_below(const GpuSortPathPlace *place, const Path *path, int link)
 	};
 	const bool needed = place->ordered || (place->last && place->root->sort_pathkeys != NIL);
 
-	/* Nodes that pass rows on need an order if it is needed of them, those that sort or hash none, others that of what they read. */
+	/* Nodes that pass rows on need an order if it is needed of them, those that sort or hash none, others that of what
+	 * they read. */
 	switch (nodeTag(path))
 	{
 		case T_SortPath:
@@ -365,7 +368,9 @@ choose_shared(const GpuSortPathPlace *place, Path *path)
 		return taken;
 	choice = gpusort_choice_begin(place, path, taken);
 	if (IsA(taken, AggPath))
-		gpusort_choice_compete(&choice, gpusort_grouped_ranges_path(place->root, (AggPath *) taken, place->ordered && taken->pathkeys != NIL));
+		gpusort_choice_compete(
+			&choice,
+			gpusort_grouped_ranges_path(place->root, (AggPath *) taken, place->ordered && taken->pathkeys != NIL));
 	else
 		gpusort_choice_compete(&choice, gpusort_joined_ranges_path(place->root, (JoinPath *) taken));
 	return gpusort_choice_end(&choice);
@@ -442,7 +447,8 @@ saved_time(const GpuSortPathPlace *place, Path *native, Path *taken)
 	double saved = 0;
 
 	if (native != taken)
-		saved = gpusort_path_time(place->root, native, place->first, &estimated) - gpusort_path_time(place->root, taken, place->first, &estimated);
+		saved = gpusort_path_time(place->root, native, place->first, &estimated) -
+			gpusort_path_time(place->root, taken, place->first, &estimated);
 	if (native == taken || saved != 0 || nodeTag(native) != nodeTag(taken))
 		return saved;
 	/* The model knows only the cost of such a node, of a Limit say, which is that of both. */
@@ -481,7 +487,8 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 
 		/* What a cursor is expected to read of its rows, or EXISTS of its query's */
 		if (root->tuple_fraction > 0)
-			place.first = root->tuple_fraction < 1 ? clamp_row_est(root->tuple_fraction * path->rows) : root->tuple_fraction;
+			place.first =
+				root->tuple_fraction < 1 ? clamp_row_est(root->tuple_fraction * path->rows) : root->tuple_fraction;
 		if (place.first >= 0 && IsA(path, LimitPath))
 			place.first = -1;
 		lfirst(cell) = take(&place, path);
@@ -493,5 +500,6 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 		}
 	}
 	if (gpusort_estimate_is_wanted() && cheapest != NULL)
-		gpusort_estimate_add(gpusort_path_time(root, cheapest, chosen.first, &estimated), saved_time(&chosen, cheapest, taken));
+		gpusort_estimate_add(gpusort_path_time(root, cheapest, chosen.first, &estimated),
+							 saved_time(&chosen, cheapest, taken));
 }

@@ -142,7 +142,8 @@ gpusort_path_add_joins(List *joins, const Path *path, bool partial_only)
 	GpuSortPathChildren children;
 	ListCell *cell;
 
-	if (IsA(path, GatherPath) || IsA(path, GatherMergePath) || (gpusort_path_is_sort(path) && ((const GpuSortPath *) path)->gathered))
+	if (IsA(path, GatherPath) || IsA(path, GatherMergePath) ||
+		(gpusort_path_is_sort(path) && ((const GpuSortPath *) path)->gathered))
 		partial_only = false;
 	if (child != NULL)
 		return gpusort_path_add_joins(joins, child, partial_only);
@@ -151,7 +152,8 @@ gpusort_path_add_joins(List *joins, const Path *path, bool partial_only)
 	{
 		if (!IsA(path, SetOpPath) && !partial_only)
 			joins = list_append_unique_ptr(joins, path->parent);
-		joins = gpusort_path_add_joins(gpusort_path_add_joins(joins, *children.links[0], partial_only), *children.links[1], partial_only);
+		joins = gpusort_path_add_joins(gpusort_path_add_joins(joins, *children.links[0], partial_only),
+									   *children.links[1], partial_only);
 	}
 	foreach(cell, children.list != NULL ? *children.list : NIL)
 		joins = gpusort_path_add_joins(joins, lfirst(cell), partial_only);

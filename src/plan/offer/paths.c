@@ -148,7 +148,8 @@ gpusort_path_over(const Path *path, Path *input)
 	return &copy->custom.path;
 }
 
-/* A path of GpuSort over input, for rel: so many rows, in the order of pathkeys.  enable_sort = off counts against it as against a Sort. */
+/* A path of GpuSort over input, for rel: so many rows, in the order of pathkeys.  enable_sort = off counts against it
+ * as against a Sort. */
 static GpuSortPath *
 make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, double rows, const GpuSortTime *time)
 {
@@ -171,7 +172,8 @@ make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, doubl
 
 /* The same over Gather over GpuSortIngest over a partial path; rows is what all processes have together. */
 static GpuSortPath *
-make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathkeys, double rows, const GpuSortTime *time)
+make_parallel_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathkeys, double rows,
+				   const GpuSortTime *time)
 {
 	CustomPath *ingest = make_custom_path(root, rel, partial, pathkeys, &ingest_path_methods);
 	GpuSortTime leader_time = *time;
@@ -216,7 +218,8 @@ without_labels(const Expr *expr)
 	return expr;
 }
 
-/* Returns how many of these expressions have the values of a member of what is sorted by, as PostgreSQL looks for it: relabelled or not. */
+/* Returns how many of these expressions have the values of a member of what is sorted by, as PostgreSQL looks for it:
+ * relabelled or not. */
 int
 gpusort_count_columns(List *exprs, const EquivalenceMember *member)
 {
@@ -298,8 +301,8 @@ gpusort_sorted_path(PlannerInfo *root, RelOptInfo *rel, Path *input, Path *parti
 
 /*
  * Returns a path of GpuSort over a partial path, for its rel, or NULL: all processes take its rows in, and read them by
- * ranges, each of them a part of those in order.  Only below a path that gpusort_ranges_path knows.  Not where the order is
- * to be verified, under the C library's collations: should it be wrong, nothing can be read again.
+ * ranges, each of them a part of those in order.  Only below a path that gpusort_ranges_path knows.  Not where the
+ * order is to be verified, under the C library's collations: should it be wrong, nothing can be read again.
  */
 Path *
 gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys)
@@ -309,7 +312,8 @@ gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys)
 	GpuSortTime time;
 	GpuSortPath *sort;
 
-	if (PATH_REQ_OUTER(partial) != NULL || !partial->parallel_safe || partial->parallel_workers == 0 || !has_sort_columns(partial, pathkeys))
+	if (PATH_REQ_OUTER(partial) != NULL || !partial->parallel_safe || partial->parallel_workers == 0 ||
+		!has_sort_columns(partial, pathkeys))
 		return NULL;
 	admission = admit_path(partial, rows, pathkeys);
 	if (admission.encodable == 0 || admission.verified)
@@ -327,8 +331,8 @@ gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkeys)
 }
 
 /*
- * Returns a partial path of GpuSortOutput for rel: of child, which so many workers run range by range, over shared sorts.
- * Its costs and rows are taken to be those of one process.
+ * Returns a partial path of GpuSortOutput for rel: of child, which so many workers run range by range, over shared
+ * sorts. Its costs and rows are taken to be those of one process.
  */
 Path *
 gpusort_output_path(PlannerInfo *root, RelOptInfo *rel, Path *child, int workers)

@@ -4,8 +4,8 @@
  *	  Partial paths of what processes do with ranges of sorted rows.
  *
  * A path over GpuSorts that all processes read (gpusort_shared_path) may run once for each range of the
- * sorted rows, in whatever process, on the terms of range_plan.c.  Then GpuSortOutput over it is a partial path: each row
- * comes from one process, in no order, and partial joins and aggregates may stand above it, up to a Gather.
+ * sorted rows, in whatever process, on the terms of range_plan.c.  Then GpuSortOutput over it is a partial path: each
+ * row comes from one process, in no order, and partial joins and aggregates may stand above it, up to a Gather.
  *
  * What is checked here of paths is what range_plan.c will find in the plan, for the first column that is sorted by:
  * with that alone ranges can be cut.  Plan nodes get the Gather's parameter for rescans, by which they start over for
@@ -31,7 +31,8 @@ typedef struct Ranges
 
 static bool find_ranges(Ranges *ranges, const Path *path);
 
-/* Returns true if the path's rows have one column with the values of a key, so that it is plain which the plan sorts by. */
+/* Returns true if the path's rows have one column with the values of a key, so that it is plain which the plan sorts
+ * by. */
 static bool
 has_one_column(const Path *path, const PathKey *key)
 {
@@ -51,7 +52,8 @@ sort_ranges(Ranges *ranges, const GpuSortPath *sort)
 	const char *why_not;
 
 	if (!sort->shared || !has_one_column(sort->input, key) || PATH_REQ_OUTER(sort->input) != NULL ||
-		gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not) == GPUSORT_ENCODE_NONE)
+		gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not) ==
+			GPUSORT_ENCODE_NONE)
 		return false;
 	ranges->key = key;
 	ranges->workers = Max(ranges->workers, sort->custom.path.parallel_workers);
@@ -86,7 +88,8 @@ find_ranges(Ranges *ranges, const Path *path)
 
 /*
  * Returns a partial path of the rows of child, for rel, each from one process; NULL if child cannot run range by range.
- * child is a path over GpuSorts that gpusort_shared_path has made, where processes may share ranges (offers.c).  Its costs and rows are taken to be those of one process.
+ * child is a path over GpuSorts that gpusort_shared_path has made, where processes may share ranges (offers.c).  Its
+ * costs and rows are taken to be those of one process.
  */
 Path *
 gpusort_ranges_path(PlannerInfo *root, RelOptInfo *rel, Path *child)

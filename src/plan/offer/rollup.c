@@ -16,8 +16,8 @@
  *	      ...
  *
  * The input is read twice, which pays where the groups would be one process's work
- * otherwise, and is right where it is the same both times.  Legal order of calls: split; then the caller has the groups' path sorted
- * as it likes; join.
+ * otherwise, and is right where it is the same both times.  Legal order of calls: split; then the caller has the
+ * groups' path sorted as it likes; join.
  *
  *-------------------------------------------------------------------------
  */

@@ -90,8 +90,8 @@ over_sorted(PlannerInfo *root, RelOptInfo *rel, const SetOpPath *path, bool para
 	sorted = gpusort_sorted_path(root, rel, rows, partial, side_pathkeys(root, path->distinctList, rows));
 	if (sorted == NULL)
 		return NULL;
-	return (Path *) create_setop_path(root, rel, sorted, path->cmd, SETOP_SORTED, path->distinctList, path->flagColIdx, -1,
-									  path->numGroups, path->path.rows);
+	return (Path *) create_setop_path(root, rel, sorted, path->cmd, SETOP_SORTED, path->distinctList, path->flagColIdx,
+									  -1, path->numGroups, path->path.rows);
 }
 #else
 /*
@@ -116,7 +116,8 @@ sorted_side(PlannerInfo *root, const SetOpPath *path, const Path *side, bool par
 		 pathkeys_contained_in(side_pathkeys(root, path->groupList, &path->path), input->pathkeys)))
 		return input;
 	if (parallel)
-		partial = IsA(input, AppendPath) ? gpusort_partial_append(root, rel, (AppendPath *) input) : gpusort_partial_of(input);
+		partial = IsA(input, AppendPath) ? gpusort_partial_append(root, rel, (AppendPath *) input)
+										 : gpusort_partial_of(input);
 	sorted = gpusort_sorted_path(root, rel, input, partial, pathkeys);
 	return sorted != NULL ? sorted : (Path *) create_sort_path(root, rel, input, pathkeys, -1);
 }
@@ -130,8 +131,8 @@ over_sorted(PlannerInfo *root, RelOptInfo *rel, const SetOpPath *path, bool para
 
 	if (left == NULL || right == NULL || (!gpusort_path_is_sort(left) && !gpusort_path_is_sort(right)))
 		return NULL;
-	sorted = (Path *) create_setop_path(root, rel, left, right, path->cmd, SETOP_SORTED, path->groupList, path->numGroups,
-										path->path.rows);
+	sorted = (Path *) create_setop_path(root, rel, left, right, path->cmd, SETOP_SORTED, path->groupList,
+										path->numGroups, path->path.rows);
 	/* The left side's order, in the columns of the result. */
 	if (is_sortable(path->groupList, sorted))
 		sorted->pathkeys = side_pathkeys(root, path->groupList, sorted);

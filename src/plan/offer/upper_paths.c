@@ -42,7 +42,8 @@ typedef struct Offer
 	bool parallel;                      /* with parallel ingest, where it can be had */
 } Offer;
 
-/* Returns true if a path of an upper rel does something to the rows of one path below it, of which one process reads all. */
+/* Returns true if a path of an upper rel does something to the rows of one path below it, of which one process reads
+ * all. */
 static bool
 is_looked_through(const Path *path)
 {
@@ -124,7 +125,8 @@ sorted_input(const Offer *offer, List *pathkeys)
 
 	if (pathkeys == NIL || input == NULL || pathkeys_contained_in(pathkeys, input->pathkeys))
 		return NULL;
-	return gpusort_sorted_path(offer->root, offer->rel, input, offer->parallel ? gpusort_partial_of(input) : NULL, pathkeys);
+	return gpusort_sorted_path(offer->root, offer->rel, input, offer->parallel ? gpusort_partial_of(input) : NULL,
+							   pathkeys);
 }
 
 /* GROUP BY by sorting. */
@@ -144,13 +146,13 @@ grouped_path(const Offer *offer)
 	sorted = sorted_input(offer, root->group_pathkeys);
 	if (sorted == NULL)
 		return NULL;
-	groups = estimate_num_groups(root, get_sortgrouplist_exprs(clauses, offer->grouping->targetList), sorted->rows, NULL,
-								 NULL);
+	groups = estimate_num_groups(root, get_sortgrouplist_exprs(clauses, offer->grouping->targetList), sorted->rows,
+								 NULL, NULL);
 	if (!root->parse->hasAggs)
 		return (Path *) create_group_path(root, offer->rel, sorted, clauses, having, groups);
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	return (Path *) create_agg_path(root, offer->rel, sorted, offer->rel->reltarget, AGG_SORTED, AGGSPLIT_SIMPLE, clauses,
-									having, &costs, groups);
+	return (Path *) create_agg_path(root, offer->rel, sorted, offer->rel->reltarget, AGG_SORTED, AGGSPLIT_SIMPLE,
+									clauses, having, &costs, groups);
 }
 
 /* Offers grouping sets by sorting; PostgreSQL's path of that is there for its order, if it is not the cheapest. */
@@ -240,7 +242,8 @@ offer_set_operations(Offer *offer)
 		Path *native = offer->native = lfirst(cell);
 
 		gpusort_offer(native->parent, native, with_gpusort(offer, native));
-		gpusort_offer(native->parent, native, gpusort_sorted_set_operation(offer->root, offer->rel, native, offer->parallel));
+		gpusort_offer(native->parent, native,
+					  gpusort_sorted_set_operation(offer->root, offer->rel, native, offer->parallel));
 		if (enable_sort)
 			gpusort_offer(native->parent, native, union_path(offer));
 	}

@@ -112,13 +112,14 @@ read_statements(void)
 	schema = find_schema("pg_stat_statements");
 	require(schema != NULL, "the extension pg_stat_statements", "CREATE EXTENSION pg_stat_statements.");
 	initStringInfo(&query);
-	appendStringInfo(&query,
-					 "SELECT queryid, query, sum(calls)::bigint, sum(total_exec_time)::float8,"
-					 " sum(temp_blks_read + temp_blks_written)::bigint"
-					 " FROM %s.pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())"
-					 " AND queryid IS NOT NULL AND query IS NOT NULL GROUP BY queryid, query"
-					 " ORDER BY sum(total_exec_time) DESC, sum(temp_blks_read + temp_blks_written) DESC",
-					 schema);
+	appendStringInfo(
+		&query,
+		"SELECT queryid, query, sum(calls)::bigint, sum(total_exec_time)::float8,"
+		" sum(temp_blks_read + temp_blks_written)::bigint"
+		" FROM %s.pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())"
+		" AND queryid IS NOT NULL AND query IS NOT NULL GROUP BY queryid, query"
+		" ORDER BY sum(total_exec_time) DESC, sum(temp_blks_read + temp_blks_written) DESC",
+		schema);
 	if (SPI_execute(query.data, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "pg_stat_statements cannot be read");
 	for (uint64 i = 0; i < SPI_processed; i++)
@@ -158,7 +159,8 @@ find_table(Node *node, void *arg)
 	return expression_tree_walker(node, find_table, arg);
 }
 
-/* Returns the one query of a statement's text, analyzed; NULL if it does something else than reading tables of users. */
+/* Returns the one query of a statement's text, analyzed; NULL if it does something else than reading tables of users.
+ */
 static Query *
 analyze(const char *text)
 {

@@ -17,10 +17,10 @@ static void
 keep(GpuSortDecisions *decisions, const Plan *plan, const char *what, const char *why_not)
 {
 	if (decisions->keep)
-		decisions->list = lappend(decisions->list,
-								  makeDefElem(pstrdup(what),
-											  (Node *) list_make2(makeInteger(plan->plan_node_id), makeString(pstrdup(why_not))),
-											  -1));
+		decisions->list = lappend(
+			decisions->list,
+			makeDefElem(pstrdup(what),
+						(Node *) list_make2(makeInteger(plan->plan_node_id), makeString(pstrdup(why_not))), -1));
 }
 
 /* A Sort of a finished plan stays PostgreSQL's.  To be called once for each; paths that are refused are not told of. */
@@ -68,7 +68,8 @@ gpusort_decisions_of_node(List *list, int plan_node_id)
 		List *values = (List *) decision->arg;
 
 		if (intVal(linitial(values)) == plan_node_id)
-			texts = list_append_unique(texts, makeString(psprintf("%s: %s", decision->defname, strVal(lsecond(values)))));
+			texts =
+				list_append_unique(texts, makeString(psprintf("%s: %s", decision->defname, strVal(lsecond(values)))));
 	}
 	foreach(cell, texts)
 		lfirst(cell) = strVal(lfirst(cell));
