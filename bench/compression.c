@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "service/clock.h"
-#include "service/external/storage.h"
+#include "service/external/storage/storage.h"
 
 #define READERS_MAX  64
 #define BUFFER_BYTES ((uint32_t) GPUSORT_CHUNK_BYTES)

@@ -54,8 +54,8 @@
 #include "service/external/run_rows.h"
 #include "service/fault.h"
 #include "service/service_log.h"
-#include "service/session.h"
-#include "service/watchdog.h"
+#include "service/session/session.h"
+#include "service/session/watchdog.h"
 
 /* Exit codes that tell the supervisor what happened. */
 #define EXIT_START_FAILED    1

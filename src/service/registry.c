@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "service/build.h"
-#include "service/host/machine.h"
+#include "service/machine/machine.h"
 #include "service/registry.h"
 #include "service/service_log.h"
 

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "service/engine.h"
-#include "service/host/memory.h"
+#include "service/machine/memory.h"
 
 #define GPUSORT_DEVICES_MAX 32
 

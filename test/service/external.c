@@ -24,8 +24,8 @@
 
 #include "service/external/external_sort.h"
 #include "service/external/runs.h"
-#include "service/host/machine.h"
-#include "service/job.h"
+#include "service/machine/machine.h"
+#include "service/job/job.h"
 #include "testlib.h"
 
 /* Sanitizers make everything slow. */

@@ -32,7 +32,7 @@
 #include "service/external/merge.h"
 #include "service/external/run_writer.h"
 #include "service/external/run_rows.h"
-#include "service/job.h"
+#include "service/job/job.h"
 
 /* Memory that others have is waited for so long, a look each 10 ms, before a sort that has rows fails. */
 #define BUSY_LOOKS 6000

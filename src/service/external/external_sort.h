@@ -10,7 +10,7 @@
 #define GPUSORT_EXTERNAL_SORT_H
 
 #include "service/call_watch.h"
-#include "service/ranges.h"
+#include "service/external/ranges.h"
 #include "service/registry.h"
 
 typedef struct GpuSortExternal GpuSortExternal;

@@ -30,10 +30,10 @@
 #include <unistd.h>
 
 #include "service/clock.h"
-#include "service/external/chunk_buffer.h"
+#include "service/external/storage/chunk_buffer.h"
 #include "service/external/make_way.h"
 #include "service/external/partition.h"
-#include "service/host/machine.h"
+#include "service/machine/machine.h"
 #include "service/memory_share.h"
 
 /* Threads that load partitions: each reads and checks what the disk has, and half of the processors are for sorting. */

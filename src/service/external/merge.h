@@ -10,7 +10,7 @@
 
 #include "service/call_watch.h"
 #include "service/external/runs.h"
-#include "service/ranges.h"
+#include "service/external/ranges.h"
 #include "service/registry.h"
 
 typedef struct GpuSortMerge GpuSortMerge;

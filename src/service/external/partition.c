@@ -15,7 +15,7 @@
 
 #include "service/external/partition.h"
 #include "service/external/run_rows.h"
-#include "service/job.h"
+#include "service/job/job.h"
 
 /* Keys that are looked at to find one in the middle. */
 #define SAMPLE_KEYS 255

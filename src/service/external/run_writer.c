@@ -11,7 +11,7 @@
  *-------------------------------------------------------------------------
  */
 #include "service/external/run_writer.h"
-#include "service/job.h"
+#include "service/job/job.h"
 
 static void *
 writer_main(void *arg)

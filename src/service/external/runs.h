@@ -9,7 +9,7 @@
 #define GPUSORT_EXTERNAL_RUNS_H
 
 #include "service/engine.h"
-#include "service/external/storage.h"
+#include "service/external/storage/storage.h"
 
 /* One run: blocks in order. */
 typedef struct GpuSortRun

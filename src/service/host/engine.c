@@ -27,9 +27,9 @@
 #include <time.h>
 
 #include "service/clock.h"
-#include "service/host/errors.h"
+#include "service/errors.h"
 #include "service/host/search.h"
-#include "service/host/machine.h"
+#include "service/machine/machine.h"
 #include "service/host/order.h"
 #include "service/host/packing.h"
 #include "service/host/room.h"

@@ -24,7 +24,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "service/host/errors.h"
+#include "service/errors.h"
 #include "service/host/order.h"
 #include "service/host/packing.h"
 #include "service/host/sort.h"

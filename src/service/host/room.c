@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "service/host/errors.h"
+#include "service/errors.h"
 #include "service/host/order.h"
 #include "service/host/room.h"
 #include "service/host/sort.h"

@@ -38,7 +38,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "service/host/errors.h"
+#include "service/errors.h"
 #include "service/host/sort.h"
 
 /* Up to this many elements are sorted by insertion. */
