@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * errors.c
- *	  Errors that any step of a sort in the host engine may meet.
+ *	  Errors that any step of a sort may meet.
  *
  * Each fills *error and returns -1, for the caller to return.
  *
@@ -14,7 +14,7 @@
 
 /* For a sort that was told to stop. */
 int
-gpusort_host_error_cancelled(GpuSortError *error)
+gpusort_error_cancelled(GpuSortError *error)
 {
 	error->reason = GPUSORT_REASON_INTERNAL;
 	strcpy(error->text, "the sort was cancelled");
@@ -23,7 +23,7 @@ gpusort_host_error_cancelled(GpuSortError *error)
 
 /* For an allocation that failed. */
 int
-gpusort_host_error_memory(GpuSortError *error)
+gpusort_error_memory(GpuSortError *error)
 {
 	error->reason = GPUSORT_REASON_NO_MEMORY;
 	strcpy(error->text, "the system has no memory left for a sort");
@@ -32,7 +32,7 @@ gpusort_host_error_memory(GpuSortError *error)
 
 /* The sort has, or is expected to have, more rows than ids. */
 int
-gpusort_host_error_rows(GpuSortError *error)
+gpusort_error_rows(GpuSortError *error)
 {
 	error->reason = GPUSORT_REASON_TOO_MANY_ROWS;
 	snprintf(error->text, sizeof(error->text), "a sort takes %llu rows at most", (unsigned long long) GPUSORT_MAX_ROWS);

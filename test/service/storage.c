@@ -87,7 +87,7 @@ begin(GpuSortHostMemory *memory, const int *cancelled, Records records, const ch
 
 	memset(&error, 0, sizeof(error));
 	begun->records = records;
-	begun->storage = gpusort_storage_create(memory, cancelled, &error);
+	begun->storage = gpusort_storage_create(memory, 2, cancelled, &error);
 	if (begun->storage == NULL)
 		bail("%s", error.text);
 	if (directory != NULL &&

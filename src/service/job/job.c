@@ -44,9 +44,8 @@ typedef struct Queue
 
 struct GpuSortJob
 {
-	GpuSortEngineHandle handle;
+	GpuSortJobMeans means;
 	GpuSortRequest request;
-	const GpuSortPool *pool;
 	void *owner;
 	pthread_t thread;
 	int cancelled;       /* atomic */
@@ -158,7 +157,7 @@ emit_rows(GpuSortJob *job, GpuSortCommand *command)
 	command->skipped = interval->next >= end;
 	if (command->skipped)
 		return 0;
-	rc = gpusort_external_emit(job->sort, interval->next, end, gpusort_pool_chunk(job->pool, command->chunk),
+	rc = gpusort_external_emit(job->sort, interval->next, end, gpusort_pool_chunk(job->means.pool, command->chunk),
 							   &command->u.emitted, &command->error);
 	if (rc == 0)
 		interval->next += command->u.emitted.rows;
@@ -180,7 +179,7 @@ cut_rows(GpuSortJob *job, GpuSortCommand *command)
 	}
 	rc = gpusort_external_cut(job->sort, command->bits, command->most, first_rows, &command->borders, &command->error);
 	if (rc == 0)
-		memcpy(gpusort_pool_chunk(job->pool, command->chunk), first_rows, command->borders->ranges * sizeof(uint64_t));
+		memcpy(gpusort_pool_chunk(job->means.pool, command->chunk), first_rows, command->borders->ranges * sizeof(uint64_t));
 	free(first_rows);
 	return rc;
 }
@@ -192,13 +191,22 @@ begin_sort(GpuSortJob *job, GpuSortCommand *command)
 	int rc;
 
 	if (job->sort == NULL)
-		job->sort = gpusort_external_create(&job->handle, &job->request, &job->cancelled, &job->watch, job->loader_watches);
+	{
+		const GpuSortExternalMeans means = {.handle = job->means.handle,
+											.run_memory = job->means.run_memory,
+											.cpus = job->means.cpus,
+											.cancelled = &job->cancelled,
+											.watch = &job->watch,
+											.loader_watches = job->loader_watches};
+
+		job->sort = gpusort_external_create(&means, &job->request);
+	}
 	if (job->sort == NULL)
 	{
 		command->error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service has no memory left"};
 		return -1;
 	}
-	gpusort_watch_enter(&job->watch, GPUSORT_COMMAND_BEGIN);
+	gpusort_watch_enter(&job->watch, GPUSORT_CALL_BEGIN);
 	rc = gpusort_external_begin(job->sort, &command->u.place, &command->error);
 	gpusort_watch_leave(&job->watch);
 	command->busy = rc != 0 && command->error.reason == GPUSORT_REASON_MEMORY_BUSY;
@@ -211,7 +219,7 @@ put_rows(GpuSortJob *job, GpuSortCommand *command)
 {
 	uint32_t runs = gpusort_external_runs(job->sort);
 	GpuSortProgress progress =
-		gpusort_external_put(job->sort, gpusort_pool_chunk(job->pool, command->chunk), command->rows, command->bytes,
+		gpusort_external_put(job->sort, gpusort_pool_chunk(job->means.pool, command->chunk), command->rows, command->bytes,
 							 command->rows_max, &command->space, &command->error);
 
 	command->released = gpusort_external_runs(job->sort) != runs;
@@ -244,7 +252,7 @@ run_command(GpuSortJob *job, GpuSortCommand *command)
 		command->skipped = true;
 		return progress;
 	}
-	gpusort_watch_enter(&job->watch, command->type);
+	gpusort_watch_enter(&job->watch, (GpuSortCallType) command->type);
 	GPUSORT_FAULT_CALL(command->type);
 	gpusort_watch_leave(&job->watch);
 	switch (command->type)
@@ -253,7 +261,7 @@ run_command(GpuSortJob *job, GpuSortCommand *command)
 			progress = begin_sort(job, command);
 			break;
 		case GPUSORT_COMMAND_RESERVE:
-			gpusort_watch_enter(&job->watch, command->type);
+			gpusort_watch_enter(&job->watch, (GpuSortCallType) command->type);
 			reserve_chunk(job, command);
 			gpusort_watch_leave(&job->watch);
 			break;
@@ -377,7 +385,7 @@ job_main(void *arg)
 		if (command->type == GPUSORT_COMMAND_END)
 		{
 			go_on(job);
-			gpusort_watch_enter(&job->watch, GPUSORT_COMMAND_END);
+			gpusort_watch_enter(&job->watch, GPUSORT_CALL_END);
 			GPUSORT_FAULT_CALL(GPUSORT_COMMAND_END);
 			gpusort_external_end(job->sort);
 			gpusort_watch_leave(&job->watch);
@@ -396,8 +404,7 @@ job_main(void *arg)
  * let us.
  */
 GpuSortJob *
-gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortRequest *request,
-				  const GpuSortPool *pool, void *owner)
+gpusort_job_start(const GpuSortJobMeans *means, const GpuSortRequest *request, void *owner)
 {
 	GpuSortJob *job = calloc(1, sizeof(GpuSortJob));
 	pthread_attr_t attributes;
@@ -405,9 +412,8 @@ gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortRequest *reque
 
 	if (job == NULL)
 		return NULL;
-	job->handle = *handle;
+	job->means = *means;
 	job->request = *request;
-	job->pool = pool;
 	job->owner = owner;
 	job->watch.ticks = &ticks;
 	for (int i = 0; i < GPUSORT_JOB_LOADERS; i++)
@@ -508,13 +514,13 @@ watched_call(const GpuSortJob *job, const GpuSortCallWatch *watch, GpuSortCall *
 
 	if (type == 0)
 		return false;
-	call->type = type - 1;
+	call->type = (GpuSortCallType) (type - 1);
 	call->rows = __atomic_load_n(&job->rows_put, __ATOMIC_RELAXED);
 	call->seconds = ticks - __atomic_load_n(&watch->since, __ATOMIC_RELAXED);
 
 	/* END is no call that is to return early. */
 	call->cancelled_seconds = 0;
-	if (call->type != GPUSORT_COMMAND_END && __atomic_load_n(&job->cancelled, __ATOMIC_RELAXED))
+	if (call->type != GPUSORT_CALL_END && __atomic_load_n(&job->cancelled, __ATOMIC_RELAXED))
 		call->cancelled_seconds = since_finish < call->seconds ? since_finish : call->seconds;
 	return true;
 }

@@ -11,23 +11,23 @@
 #include <stdbool.h>
 
 #include "service/call_watch.h"
-#include "service/pool.h"
 #include "service/external/ranges.h"
-#include "service/registry.h"
+#include "service/machine/memory.h"
+#include "service/pool.h"
 
 typedef struct GpuSortJob GpuSortJob;
 
 typedef enum GpuSortCommandType
 {
-	GPUSORT_COMMAND_BEGIN,
-	GPUSORT_COMMAND_RESERVE,
-	GPUSORT_COMMAND_PUT, /* and reserve the next, unless "final" is set */
-	GPUSORT_COMMAND_SORT,
-	GPUSORT_COMMAND_EMIT,
-	GPUSORT_COMMAND_CUT,
-	GPUSORT_COMMAND_SPACE, /* in a file; what waits for it goes on */
-	GPUSORT_COMMAND_LACK,  /* not a command: tells the asker that one of its own waits for space */
-	GPUSORT_COMMAND_END,   /* the thread's last */
+	GPUSORT_COMMAND_BEGIN = GPUSORT_CALL_BEGIN,
+	GPUSORT_COMMAND_RESERVE = GPUSORT_CALL_RESERVE,
+	GPUSORT_COMMAND_PUT = GPUSORT_CALL_PUT, /* and reserve the next, unless "final" is set */
+	GPUSORT_COMMAND_SORT = GPUSORT_CALL_SORT,
+	GPUSORT_COMMAND_EMIT = GPUSORT_CALL_EMIT,
+	GPUSORT_COMMAND_CUT = GPUSORT_CALL_CUT,
+	GPUSORT_COMMAND_SPACE = GPUSORT_CALL_SPACE, /* in a file; what waits for it goes on */
+	GPUSORT_COMMAND_END = GPUSORT_CALL_END,     /* the thread's last */
+	GPUSORT_COMMAND_LACK,                       /* not a command: tells the asker that one of its own waits for space */
 } GpuSortCommandType;
 
 /*
@@ -87,19 +87,27 @@ typedef struct GpuSortCommand
 /* An engine call that has not returned. */
 typedef struct GpuSortCall
 {
-	GpuSortCommandType type;
+	GpuSortCallType type;
 	uint64_t rows;              /* that the sort has */
 	uint32_t seconds;           /* it has taken, by gpusort_jobs_tick */
 	uint32_t cancelled_seconds; /* of them, since it was asked to return */
 } GpuSortCall;
+
+/* What a job works with; all of it outlives the job. */
+typedef struct GpuSortJobMeans
+{
+	GpuSortEngineHandle handle;
+	const GpuSortPool *pool;
+	GpuSortHostMemory *run_memory; /* for runs; NULL: they go to files alone */
+	int cpus;                      /* that the service may use */
+} GpuSortJobMeans;
 
 extern bool gpusort_jobs_open(int *descriptor);
 extern void gpusort_jobs_close(void);
 extern GpuSortCommand *gpusort_jobs_done(void);
 extern void gpusort_jobs_tick(void);
 
-extern GpuSortJob *gpusort_job_start(const GpuSortEngineHandle *handle, const GpuSortRequest *request,
-									 const GpuSortPool *pool, void *owner);
+extern GpuSortJob *gpusort_job_start(const GpuSortJobMeans *means, const GpuSortRequest *request, void *owner);
 extern void *gpusort_job_owner(const GpuSortJob *job);
 extern bool gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command, GpuSortCommand *spare);
 extern GpuSortCommand *gpusort_job_take_back(GpuSortJob *job, const void *asker, uint32_t number);

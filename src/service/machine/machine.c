@@ -202,3 +202,10 @@ gpusort_machine(void)
 		machine = gpusort_machine_read("");
 	return &machine;
 }
+
+/* Bytes that sorts may take of the machine's memory, by gpusort.host_memory: 0 is a quarter of it. */
+uint64_t
+gpusort_machine_memory_limit(const GpuSortMachine *machine, uint64_t setting)
+{
+	return setting > 0 ? setting : machine->memory / 4;
+}

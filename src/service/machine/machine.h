@@ -6,8 +6,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUSORT_HOST_MACHINE_H
-#define GPUSORT_HOST_MACHINE_H
+#ifndef GPUSORT_MACHINE_H
+#define GPUSORT_MACHINE_H
 
 #include <stdint.h>
 
@@ -18,6 +18,7 @@ typedef struct GpuSortMachine
 } GpuSortMachine;
 
 extern const GpuSortMachine *gpusort_machine(void);
+extern uint64_t gpusort_machine_memory_limit(const GpuSortMachine *machine, uint64_t setting);
 extern GpuSortMachine gpusort_machine_read(const char *root);
 
-#endif /* GPUSORT_HOST_MACHINE_H */
+#endif /* GPUSORT_MACHINE_H */

@@ -34,7 +34,4 @@ extern void gpusort_host_memory_put(GpuSortHostMemory *memory, void *start, size
 extern void gpusort_host_memory_age(GpuSortHostMemory *memory);
 extern uint64_t gpusort_host_memory_cached(GpuSortHostMemory *memory);
 
-/* engine.c: what the sorts of an engine share; belongs to it. */
-extern GpuSortHostMemory *gpusort_host_engine_memory(GpuSortEngine *engine);
-
 #endif /* GPUSORT_HOST_MEMORY_H */

@@ -92,6 +92,13 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 	return true;
 }
 
+/* Memory for the runs of a sort: none where that is what the engine has too little of. */
+static GpuSortHostMemory *
+run_memory(const GpuSortSession *session)
+{
+	return session->handle->ops->kind == GPUSORT_ENGINE_HOST ? NULL : session->sessions->host_memory;
+}
+
 /*
  * Begins a sort that is in the queue, or goes on with beginning it; false if the pool
  * has no chunks for it now.  What the engine says to it comes later.
@@ -111,7 +118,12 @@ gpusort_session_admit(GpuSortSession *session)
 	gpusort_queue_moved(sessions);
 	if (session->job == NULL)
 	{
-		session->job = gpusort_job_start(session->handle, &session->request, sessions->pool, session);
+		const GpuSortJobMeans means = {.handle = *session->handle,
+									   .pool = sessions->pool,
+									   .run_memory = run_memory(session),
+									   .cpus = sessions->cpus};
+
+		session->job = gpusort_job_start(&means, &session->request, session);
 		if (session->job == NULL)
 		{
 			gpusort_pool_dismiss(sessions->pool, &session->share);

@@ -25,6 +25,8 @@ typedef struct GpuSortSessions
 {
 	int epoll;
 	GpuSortPool *pool;
+	GpuSortHostMemory *host_memory; /* of the host engine, and of others' runs */
+	int cpus;                       /* that the service may use */
 	GpuSortSession *first;
 	uint32_t jobs;  /* engine sorts begun and not ended */
 	bool draining;  /* take no new ones */

@@ -35,14 +35,14 @@
 #define DEVICE_ROWS_PER_SECOND 10000000
 
 static const char *const call_names[] = {
-	[GPUSORT_COMMAND_BEGIN] = "begin",
-	[GPUSORT_COMMAND_RESERVE] = "reserve",
-	[GPUSORT_COMMAND_PUT] = "put",
-	[GPUSORT_COMMAND_SORT] = "sort",
-	[GPUSORT_COMMAND_EMIT] = "emit",
-	[GPUSORT_COMMAND_CUT] = "cut",
-	[GPUSORT_COMMAND_SPACE] = "space",
-	[GPUSORT_COMMAND_END] = "end",
+	[GPUSORT_CALL_BEGIN] = "begin",
+	[GPUSORT_CALL_RESERVE] = "reserve",
+	[GPUSORT_CALL_PUT] = "put",
+	[GPUSORT_CALL_SORT] = "sort",
+	[GPUSORT_CALL_EMIT] = "emit",
+	[GPUSORT_CALL_CUT] = "cut",
+	[GPUSORT_CALL_SPACE] = "space",
+	[GPUSORT_CALL_END] = "end",
 };
 
 /* Returns true if anything was asked of an engine and is not done. */
@@ -83,7 +83,7 @@ gpusort_watchdog_look(GpuSortSessions *sessions)
 	gpusort_jobs_tick();
 	for (const GpuSortSession *session = sessions->first; session != NULL; session = session->next)
 	{
-		if (find_call(session, &call) && call.type == GPUSORT_COMMAND_SORT)
+		if (find_call(session, &call) && call.type == GPUSORT_CALL_SORT)
 			*(session->handle->ops->kind == GPUSORT_ENGINE_HOST ? &host_rows : &device_rows) += call.rows;
 	}
 	more_seconds = host_rows / HOST_ROWS_PER_SECOND + device_rows / DEVICE_ROWS_PER_SECOND;

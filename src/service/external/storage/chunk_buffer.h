@@ -9,7 +9,7 @@
 #ifndef GPUSORT_EXTERNAL_CHUNK_BUFFER_H
 #define GPUSORT_EXTERNAL_CHUNK_BUFFER_H
 
-#include "service/registry.h"
+#include "service/engine.h"
 
 typedef struct GpuSortChunkBuffer
 {

@@ -97,7 +97,7 @@ gpusort_file_space_add(GpuSortFileSpace *space, uint64_t owner, int descriptor, 
 		if (descriptor >= 0)
 			close(descriptor);
 		if (refused == NULL)
-			return gpusort_host_error_memory(error);
+			return gpusort_error_memory(error);
 		error->reason = GPUSORT_REASON_INTERNAL;
 		snprintf(error->text, sizeof(error->text), "space for a run, %llu bytes from %llu on, %s",
 				 (unsigned long long) bytes, (unsigned long long) start, refused);

@@ -20,10 +20,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "service/engine.h"
 #include "service/external/storage/compression.h"
 #include "service/machine/memory.h"
 #include "service/protocol.h"
-#include "service/registry.h"
 
 /* Of one sort; belongs to whoever created it. */
 typedef struct GpuSortStorage GpuSortStorage;
@@ -64,7 +64,8 @@ typedef struct GpuSortStored
 	uint64_t disk;
 } GpuSortStored;
 
-extern GpuSortStorage *gpusort_storage_create(GpuSortHostMemory *memory, const int *cancelled, GpuSortError *error);
+extern GpuSortStorage *gpusort_storage_create(GpuSortHostMemory *memory, int cpus, const int *cancelled,
+											  GpuSortError *error);
 extern void gpusort_storage_destroy(GpuSortStorage *storage);
 
 extern int gpusort_storage_add_space(GpuSortStorage *storage, uint64_t owner, int descriptor, uint64_t start,

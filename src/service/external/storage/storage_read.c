@@ -137,7 +137,7 @@ gpusort_storage_read(GpuSortStorage *storage, const GpuSortRunBlock *blocks, uin
 		int rc;
 
 		if (__atomic_load_n(storage->cancelled, __ATOMIC_RELAXED) != 0)
-			return gpusort_host_error_cancelled(error);
+			return gpusort_error_cancelled(error);
 		if (blocks->file == GPUSORT_BLOCK_IN_MEMORY)
 			memcpy(to, (const char *) (uintptr_t) blocks->place, read.bytes);
 		else
@@ -146,7 +146,7 @@ gpusort_storage_read(GpuSortStorage *storage, const GpuSortRunBlock *blocks, uin
 			{
 				scratch = gpusort_storage_get_scratch(storage);
 				if (scratch == NULL)
-					return gpusort_host_error_memory(error);
+					return gpusort_error_memory(error);
 			}
 			rc = read_file(storage, &read, scratch, to, error);
 			if (scratch != NULL)

@@ -23,21 +23,22 @@
 
 /*
  * A storage for one sort; the caller destroys it.  memory: the account for runs in the
- * host's memory, or NULL for files alone.  *cancelled is read with __atomic_load_n until
+ * host's memory, or NULL for files alone.  cpus: that the process may use.  *cancelled is read with __atomic_load_n until
  * destroy: not 0 asks every call to return soon with an error.
  */
 GpuSortStorage *
-gpusort_storage_create(GpuSortHostMemory *memory, const int *cancelled, GpuSortError *error)
+gpusort_storage_create(GpuSortHostMemory *memory, int cpus, const int *cancelled, GpuSortError *error)
 {
 	GpuSortStorage *storage = calloc(1, sizeof(GpuSortStorage));
 
 	error->system_error = 0;
 	if (storage == NULL)
 	{
-		(void) gpusort_host_error_memory(error);
+		(void) gpusort_error_memory(error);
 		return NULL;
 	}
 	storage->memory = memory;
+	storage->cpus = cpus;
 	if (memory != NULL)
 		gpusort_host_memory_begin(memory);
 	storage->cancelled = cancelled;

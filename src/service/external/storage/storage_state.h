@@ -46,6 +46,7 @@ typedef struct GpuSortSpare
 struct GpuSortStorage
 {
 	GpuSortHostMemory *memory; /* NULL: files alone */
+	int cpus;                  /* that the process may use */
 	const int *cancelled;
 	const GpuSortEngineHandle *handle; /* that fills the buffers, or NULL */
 

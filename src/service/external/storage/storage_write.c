@@ -20,7 +20,6 @@
 #include "service/external/storage/checksum.h"
 #include "service/external/storage/storage_state.h"
 #include "service/errors.h"
-#include "service/machine/machine.h"
 
 /* What a buffer becomes where it is kept. */
 typedef struct Stored
@@ -105,7 +104,7 @@ has_ended(GpuSortStorage *storage)
 
 	if (__atomic_load_n(storage->cancelled, __ATOMIC_RELAXED) != 0)
 	{
-		(void) gpusort_host_error_cancelled(&error);
+		(void) gpusort_error_cancelled(&error);
 		note_error(storage, &error);
 	}
 	return storage->failed || storage->closing;
@@ -296,7 +295,7 @@ static void
 start_writers(GpuSortStorage *storage)
 {
 	uint32_t most = storage->memory != NULL ? GPUSORT_WRITERS_MAX : GPUSORT_FILE_WRITERS_MAX;
-	uint32_t wanted = (uint32_t) gpusort_machine_read("").cpus / 2;
+	uint32_t wanted = (uint32_t) storage->cpus / 2;
 
 	if (wanted < 1)
 		wanted = 1;
@@ -357,7 +356,7 @@ gpusort_storage_buffer(GpuSortStorage *storage, GpuSortError *error)
 	if (buffer == NULL)
 	{
 		error->system_error = 0;
-		(void) gpusort_host_error_memory(error);
+		(void) gpusort_error_memory(error);
 	}
 	else if (has_ended(storage))
 	{
