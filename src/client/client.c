@@ -35,6 +35,8 @@
 
 #include <math.h>
 
+#include "miscadmin.h"
+
 #include "client/connection.h"
 #include "client/space.h"
 #include "server/shared.h"
@@ -187,6 +189,7 @@ gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
 	if (client == NULL)
 		return NULL;
 	message.u.job_begin = *request;
+	message.u.job_begin.role = GetSessionUserId();
 	if (request->shared)
 	{
 		expect_intervals(client);

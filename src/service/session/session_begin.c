@@ -9,7 +9,9 @@
  * waits (session_queue.c).
  *
  * The sorts of one process together are guaranteed no more than a part of the pool,
- * so that one session with many cursors leaves room for the others.  What they have
+ * so that one session with many cursors leaves room for the others; those of one role
+ * no more than a part of what other roles leave, so that there is room for who comes
+ * next, however many sessions a role has.  What they have
  * borrowed does not count: it shrinks as the pool fills, and would make it a matter
  * of chance how many sorts a session may have.
  *
@@ -22,10 +24,14 @@
 /* One process's sorts are guaranteed no more than this fraction of the pool, but two of them are let in. */
 #define PROCESS_FRACTION 2
 
+/* And this fraction of what other roles leave of it is kept from a role, but two of its sorts are let in. */
+#define ROLE_FRACTION 4
+
 /* Readers leave this fraction of the pool to sorts to come: a plan of many processes can do with fewer of them. */
 #define SPARE_FRACTION 8
 
-#define POOL_IS_LENT "all of gpusort.staging_memory is lent to other sorts"
+#define POOL_IS_LENT       "all of gpusort.staging_memory is lent to other sorts"
+#define ROLE_HAS_ITS_SHARE "other sorts of this role have all that one role gets of gpusort.staging_memory"
 
 /* Returns true if another sort is more than its process gets of the pool. */
 static bool
@@ -40,6 +46,30 @@ exceeds_process_share(const GpuSortSession *session)
 			chunks += gpusort_pool_share_chunks(&other->share);
 	}
 	return chunks > most && chunks > 2 * GPUSORT_JOB_CHUNKS_MIN;
+}
+
+/*
+ * Returns true if another sort is more than its role gets of the pool.  Its members and readers count, and are
+ * not held to it: they are of plans that are under way.
+ */
+static bool
+exceeds_role_share(const GpuSortSession *session)
+{
+	uint32_t left = gpusort_pool_chunks(session->sessions->pool);
+	uint32_t chunks = GPUSORT_JOB_CHUNKS_MIN;
+
+	if (session->request.role == 0)
+		return false;
+	for (const GpuSortSession *other = session->sessions->first; other != NULL; other = other->next)
+	{
+		if (other == session)
+			continue;
+		if (other->request.role == session->request.role)
+			chunks += gpusort_pool_share_chunks(&other->share);
+		else
+			left -= gpusort_pool_share_chunks(&other->share);
+	}
+	return chunks > left - left / ROLE_FRACTION && chunks > 2 * GPUSORT_JOB_CHUNKS_MIN;
 }
 
 /* Refuses a sort of a module whose rows may not be what this service takes them for. */
@@ -99,6 +129,21 @@ run_memory(const GpuSortSession *session)
 	return session->handle->ops->kind == GPUSORT_ENGINE_HOST ? NULL : session->sessions->host_memory;
 }
 
+/* Guarantees a sort its chunks of the pool; false, and lacks says why, if there are none for it now. */
+static bool
+get_share(GpuSortSession *session)
+{
+	if (session->share.guaranteed)
+		return true;
+	session->role_lacks = exceeds_role_share(session);
+	if (!session->role_lacks && gpusort_pool_admit(session->sessions->pool, &session->share, 0))
+		return true;
+	session->lacks = (GpuSortError){.reason = GPUSORT_REASON_POOL, .text = POOL_IS_LENT};
+	if (session->role_lacks)
+		session->lacks = (GpuSortError){.reason = GPUSORT_REASON_POOL, .text = ROLE_HAS_ITS_SHARE};
+	return false;
+}
+
 /*
  * Begins a sort that is in the queue, or goes on with beginning it; false if the pool
  * has no chunks for it now.  What the engine says to it comes later.
@@ -108,11 +153,8 @@ gpusort_session_admit(GpuSortSession *session)
 {
 	GpuSortSessions *sessions = session->sessions;
 
-	if (!session->share.guaranteed && !gpusort_pool_admit(sessions->pool, &session->share, 0))
-	{
-		session->lacks = (GpuSortError){.reason = GPUSORT_REASON_POOL, .text = POOL_IS_LENT};
+	if (!get_share(session))
 		return false;
-	}
 	session->state = STATE_BEGINNING;
 	session->tried = sessions->releases;
 	gpusort_queue_moved(sessions);
@@ -146,7 +188,7 @@ somebody_waits(const GpuSortSessions *sessions)
 {
 	const GpuSortSession *session = TAILQ_FIRST(&sessions->queue);
 
-	while (session != NULL && session->lacks.reason == GPUSORT_REASON_NONE)
+	while (session != NULL && (session->lacks.reason == GPUSORT_REASON_NONE || session->role_lacks))
 		session = TAILQ_NEXT(session, neighbours);
 	return session != NULL;
 }

@@ -7,6 +7,7 @@
  *-------------------------------------------------------------------------
  */
 #include "service/session/session_state.h"
+#include "service/session/patience.h"
 
 #include <sys/epoll.h>
 
@@ -45,6 +46,7 @@ gpusort_session_send(GpuSortSession *session, GpuSortMessage *message, GpuSortMe
 void
 gpusort_queue_enter(GpuSortSession *session)
 {
+	session->patience = gpusort_session_patience(session);
 	TAILQ_INSERT_TAIL(&session->sessions->queue, session, neighbours);
 	session->queued = true;
 	session->arrived = gpusort_clock_ms();

@@ -107,8 +107,10 @@ struct GpuSortSession
 	bool begun;                   /* the engine has it */
 	bool queued;                  /* it is in the queue: from JOB_BEGIN to JOB */
 	double arrived;               /* ms of gpusort_clock_ms: JOB_BEGIN did */
+	double patience;              /* ms that it waits at most */
 	uint32_t tried;               /* sessions' releases when it was */
 	GpuSortError lacks;           /* what it waits for; reason NONE: nothing yet */
+	bool role_lacks;              /* and that is its role's part of the pool, which others do not wait for */
 	GpuSortQueueEntry neighbours; /* in the queue */
 
 	/* ingest */
