@@ -8,9 +8,11 @@ gpusort_units = $(foreach room,$(1),$(patsubst $(GPUSORT_TOP)%,%,$(sort $(wildca
 
 # The extension, the service, and the engine that is built into it (also alone, for its tests).
 EXTENSION_UNITS = $(call gpusort_units,src src/plan src/plan/offer src/plan/model src/plan/finish src/plan/tell src/exec src/keys src/client src/server,c)
-HOST_ENGINE_UNITS = $(call gpusort_units,src/service/host,c)
-EXTERNAL_SORT_UNITS = $(call gpusort_units,src/service/external,c)
-SERVICE_UNITS = $(call gpusort_units,src/service,c) $(EXTERNAL_SORT_UNITS) $(HOST_ENGINE_UNITS)
+MACHINE_UNITS = $(call gpusort_units,src/service/machine,c)
+HOST_ENGINE_UNITS = $(call gpusort_units,src/service/host,c) $(MACHINE_UNITS) src/service/errors.c
+STORAGE_UNITS = $(call gpusort_units,src/service/external/storage,c)
+EXTERNAL_SORT_UNITS = $(call gpusort_units,src/service/external,c) $(STORAGE_UNITS)
+SERVICE_UNITS = $(sort $(call gpusort_units,src/service src/service/session src/service/job,c) $(EXTERNAL_SORT_UNITS) $(HOST_ENGINE_UNITS))
 
 # LZ4, for runs in files: where it is found, but for LZ4=no.
 LZ4 ?= $(shell if pkg-config --exists liblz4 2>/dev/null || cc -E -include lz4.h -x c /dev/null >/dev/null 2>&1; \

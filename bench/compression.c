@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "service/clock.h"
-#include "service/external/storage.h"
+#include "service/external/storage/storage.h"
 
 #define READERS_MAX  64
 #define BUFFER_BYTES ((uint32_t) GPUSORT_CHUNK_BYTES)
@@ -131,7 +131,7 @@ main(int argc, char **argv)
 		fail(path);
 	unlink(path);
 	copy = dup(file);
-	storage = gpusort_storage_create(NULL, &never, &error);
+	storage = gpusort_storage_create(NULL, (int) sysconf(_SC_NPROCESSORS_ONLN), &never, &error);
 	if (storage == NULL || gpusort_storage_add_space(storage, 1, file, 0, 2 * bytes, &error) != 0 ||
 		!gpusort_storage_reserve(storage, bytes, &lacking))
 		fail("no space");

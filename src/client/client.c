@@ -34,6 +34,7 @@
 #include "client/client.h"
 
 #include "client/client_state.h"
+#include "miscadmin.h"
 #include "server/shared.h"
 
 static void
@@ -135,6 +136,7 @@ gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
 	if (client == NULL)
 		return NULL;
 	message.u.job_begin = *request;
+	message.u.job_begin.role = GetSessionUserId();
 	if (request->shared)
 	{
 		expect_intervals(client);

@@ -13,22 +13,35 @@
 
 #include <stdint.h>
 
+/* Calls of GpuSortEngineOps, by name, and what else a thread may be long at. */
+typedef enum GpuSortCallType
+{
+	GPUSORT_CALL_BEGIN,
+	GPUSORT_CALL_RESERVE,
+	GPUSORT_CALL_PUT,
+	GPUSORT_CALL_SORT,
+	GPUSORT_CALL_EMIT,
+	GPUSORT_CALL_CUT,
+	GPUSORT_CALL_SPACE, /* takes space in files */
+	GPUSORT_CALL_END,
+} GpuSortCallType;
+
 /* Threads that a job may have besides its own. */
 #define GPUSORT_JOB_LOADERS 4
 
 typedef struct GpuSortCallWatch
 {
 	const uint32_t *ticks; /* atomic: counted by the main thread */
-	int call;              /* atomic: 1 + GpuSortCommandType, or 0 */
+	int call;              /* atomic: 1 + GpuSortCallType, or 0 */
 	uint32_t since;        /* atomic: tick when it was entered */
 } GpuSortCallWatch;
 
-/* The thread is in an engine call of that type (GpuSortCommandType) from now on. */
+/* The thread is in an engine call of that type from now on. */
 static inline void
-gpusort_watch_enter(GpuSortCallWatch *watch, int type)
+gpusort_watch_enter(GpuSortCallWatch *watch, GpuSortCallType type)
 {
 	__atomic_store_n(&watch->since, __atomic_load_n(watch->ticks, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-	__atomic_store_n(&watch->call, type + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&watch->call, (int) type + 1, __ATOMIC_RELEASE);
 }
 
 /* The thread is in none. */

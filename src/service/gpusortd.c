@@ -53,9 +53,10 @@
 #include "service/build.h"
 #include "service/external/run_rows.h"
 #include "service/fault.h"
+#include "service/machine/machine.h"
 #include "service/service_log.h"
-#include "service/session.h"
-#include "service/watchdog.h"
+#include "service/session/session.h"
+#include "service/session/watchdog.h"
 
 /* Exit codes that tell the supervisor what happened. */
 #define EXIT_START_FAILED    1
@@ -74,8 +75,9 @@
 typedef struct Options
 {
 	const char *socket;
-	const char *build; /* what started it is of this build; NULL: not told */
-	uint64_t staging_memory;
+	const char *build;       /* what started it is of this build; NULL: not told */
+	uint64_t staging_memory; /* bytes; 0: the default */
+	uint64_t host_memory;    /* bytes; 0: the default */
 	GpuSortRegistryConfig engines;
 } Options;
 
@@ -172,8 +174,8 @@ parse_options(int argc, char **argv, Options *parsed)
 				parsed->engines.device_memory = parse_number(optarg, UINT64_MAX / 2);
 				break;
 			case HOST_MEMORY:
-				parsed->engines.host_memory = parse_number(optarg, UINT64_MAX / 2);
-				if (parsed->engines.host_memory != 0 && parsed->engines.host_memory < GPUSORT_MEMORY_MIN)
+				parsed->host_memory = parse_number(optarg, UINT64_MAX / 2);
+				if (parsed->host_memory != 0 && parsed->host_memory < GPUSORT_MEMORY_MIN)
 					usage("--host-memory is less than 16 MB: one sort needs as much, 0 is a quarter of the machine's");
 				break;
 			case STAGING_MEMORY:
@@ -337,6 +339,11 @@ start(void)
 		gpusort_log(true, "%s", problem);
 		exit(EXIT_START_FAILED);
 	}
+	sessions.cpus = gpusort_machine()->cpus;
+	sessions.host_memory = gpusort_host_memory_create(gpusort_machine_memory_limit(gpusort_machine(), options->host_memory));
+	if (sessions.host_memory == NULL)
+		start_failed("could not make the account of the host's memory");
+	engines.host_memory = sessions.host_memory;
 	engines.pool = gpusort_pool_start(sessions.pool);
 	engines.pool_bytes = gpusort_pool_chunks(sessions.pool) * GPUSORT_CHUNK_BYTES;
 	if (!gpusort_registry_open(&engines))
@@ -474,6 +481,7 @@ finish(int code)
 	}
 	gpusort_sessions_reap(&sessions);
 	gpusort_registry_close();
+	gpusort_host_memory_destroy(sessions.host_memory);
 	gpusort_jobs_close();
 	gpusort_pool_destroy(sessions.pool);
 	exit(code);

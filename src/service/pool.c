@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 #include "service/clock.h"
-#include "service/host/machine.h"
+#include "service/machine/machine.h"
 #include "service/pool.h"
 
 #ifndef MADV_POPULATE_WRITE

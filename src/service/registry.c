@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "service/build.h"
-#include "service/host/machine.h"
+#include "service/machine/machine.h"
 #include "service/registry.h"
 #include "service/service_log.h"
 
@@ -108,7 +108,7 @@ bool
 gpusort_registry_open(const GpuSortRegistryConfig *config)
 {
 	GpuSortEngineConfig host_config = {
-		.memory_limit = config->host_memory,
+		.memory = config->host_memory,
 		.threads = config->threads,
 		.pool = config->pool,
 		.pool_bytes = config->pool_bytes,
@@ -158,13 +158,6 @@ gpusort_registry_find(GpuSortEngineKind kind)
 	if (kind == GPUSORT_ENGINE_HOST && host.ops != NULL)
 		return &host;
 	return NULL;
-}
-
-/* The memory of the host engine, which is also where runs of other engines' sorts go. */
-GpuSortHostMemory *
-gpusort_registry_host_memory(void)
-{
-	return gpusort_host_engine_memory(host.engine);
 }
 
 /* Fills in what READY says about the engines: all but pool_chunks.  message was zeroed. */

@@ -14,16 +14,8 @@
 #include <stdbool.h>
 
 #include "service/engine.h"
-#include "service/host/memory.h"
 
 #define GPUSORT_DEVICES_MAX 32
-
-/* An open engine. */
-typedef struct GpuSortEngineHandle
-{
-	const GpuSortEngineOps *ops; /* NULL: there is no such engine */
-	GpuSortEngine *engine;
-} GpuSortEngineHandle;
 
 /* The service's options about engines, and its pool; 0 leaves a choice to the engine. */
 typedef struct GpuSortRegistryConfig
@@ -31,9 +23,9 @@ typedef struct GpuSortRegistryConfig
 	GpuSortEngineKind kind;   /* HOST: the cuda engine is not looked for */
 	const char *cuda_library; /* NULL: the one beside this program */
 	const char *devices;
-	uint64_t device_memory; /* bytes per device */
-	uint64_t host_memory;   /* bytes */
-	int threads;            /* of the host engine */
+	uint64_t device_memory;                /* bytes per device */
+	struct GpuSortHostMemory *host_memory; /* of the host engine; outlives it */
+	int threads;                           /* of the host engine */
 	void *pool;
 	size_t pool_bytes;
 } GpuSortRegistryConfig;
@@ -42,7 +34,6 @@ extern bool gpusort_registry_open(const GpuSortRegistryConfig *config);
 extern void gpusort_registry_close(void);
 extern uint32_t gpusort_registry_mask(void);
 extern const GpuSortEngineHandle *gpusort_registry_find(GpuSortEngineKind kind);
-extern GpuSortHostMemory *gpusort_registry_host_memory(void);
 extern void gpusort_registry_ready(GpuSortMessage *message);
 
 #endif /* GPUSORT_REGISTRY_H */

@@ -4,14 +4,14 @@
  *	  With how many rows chunks are granted: near what they will hold, whatever was
  *	  estimated, so that little memory is counted that nobody needs.
  *
- * The choice itself is asked first (service/chunk_rows.c), then the service.
+ * The choice itself is asked first (service/job/chunk_rows.c), then the service.
  *
  *-------------------------------------------------------------------------
  */
 #include <string.h>
 #include <time.h>
 
-#include "service/chunk_rows.h"
+#include "service/job/chunk_rows.h"
 #include "testlib.h"
 
 #define MIB UINT64_C(1048576)

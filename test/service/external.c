@@ -24,8 +24,7 @@
 
 #include "service/external/external_sort.h"
 #include "service/external/runs.h"
-#include "service/host/machine.h"
-#include "service/job.h"
+#include "service/machine/machine.h"
 #include "testlib.h"
 
 /* Sanitizers make everything slow. */
@@ -63,23 +62,8 @@ typedef struct Sort
 static GpuSortHostMemory *run_memory;
 static GpuSortEngineOps device_ops;
 
-GpuSortHostMemory *
-gpusort_registry_host_memory(void)
-{
-	return run_memory;
-}
-
-/* The machine, with as many processors as a test wants. */
-extern const GpuSortMachine *__real_gpusort_machine(void);
-extern const GpuSortMachine *__wrap_gpusort_machine(void);
-
-static GpuSortMachine machine;
-
-const GpuSortMachine *
-__wrap_gpusort_machine(void)
-{
-	return &machine;
-}
+/* Processors, as many as a test wants. */
+static int processors;
 
 static GpuSortEngine *
 open_engine(uint64_t memory)
@@ -118,7 +102,12 @@ count_descriptors(void)
 static void
 prepare(Sort *sort, const GpuSortEngineOps *ops, GpuSortEngine *engine, GpuSortRequest request)
 {
-	GpuSortEngineHandle handle = {.ops = ops, .engine = engine};
+	const GpuSortExternalMeans means = {.handle = {.ops = ops, .engine = engine},
+										.run_memory = ops->kind == GPUSORT_ENGINE_HOST ? NULL : run_memory,
+										.cpus = processors,
+										.cancelled = &sort->cancelled,
+										.watch = &sort->watch,
+										.loader_watches = sort->loader_watches};
 
 	memset(sort, 0, sizeof(*sort));
 	sort->engine = engine;
@@ -131,7 +120,7 @@ prepare(Sort *sort, const GpuSortEngineOps *ops, GpuSortEngine *engine, GpuSortR
 	for (int i = 0; i < OWNERS; i++)
 		sort->files[i].descriptor = -1;
 	sort->chunk = malloc(GPUSORT_CHUNK_BYTES);
-	sort->external = gpusort_external_create(&handle, &sort->request, &sort->cancelled, &sort->watch, sort->loader_watches);
+	sort->external = gpusort_external_create(&means, &sort->request);
 	if (sort->external == NULL)
 		bail("no memory");
 }
@@ -693,9 +682,9 @@ test_scarce_memory(Keys keys, uint64_t memory, int hogs, int cpus)
 	const char *problem;
 	double start = now_ms();
 	int holds = 0;
-	int before = machine.cpus;
+	int before = processors;
 
-	machine.cpus = cpus;
+	processors = cpus;
 	for (int i = 0; i < hogs; i++)
 	{
 		hog[i] = (Hog){.engine = engine};
@@ -718,7 +707,7 @@ test_scarce_memory(Keys keys, uint64_t memory, int hogs, int cpus)
 	ok(is_idle(engine), "all memory is back");
 	rows_free(&rows);
 	gpusort_host_engine.close(engine);
-	machine.cpus = before;
+	processors = before;
 }
 
 /* Two sorts of one engine at once. */
@@ -1199,16 +1188,16 @@ test_all_scarce_memory(void)
 static void
 test_many_processors(void)
 {
-	int before = machine.cpus;
+	int before = processors;
 
-	machine.cpus = 16;
+	processors = 16;
 	test_answer("many loaders", 24 * MIB, 500000, 1, KEYS_RANDOM, 16, 160, 20);
 	test_answer("many loaders", 16 * MIB, 400000, 1, KEYS_SKEWED, 16, 160, 20);
 	test_answer("many loaders", 16 * MIB, 400000, 2, KEYS_HIGH_BIT, 16, 160, 20);
 	test_rewinds(KEYS_RANDOM);
 	test_rewinds(KEYS_SKEWED);
 	test_shared(KEYS_RANDOM, 2, 70, 1000, 7, 24 * MIB);
-	machine.cpus = before;
+	processors = before;
 }
 
 /* The tests that are named, or all. */
@@ -1236,7 +1225,7 @@ main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	diag("seed %llu", (unsigned long long) seed);
 	random_seed(seed);
-	machine = *__real_gpusort_machine();
+	processors = gpusort_machine()->cpus;
 	device_ops = gpusort_host_engine;
 	device_ops.kind = GPUSORT_ENGINE_CUDA;
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "service/service_log.h"
-#include "service/session_state.h"
+#include "service/session/session_state.h"
 
 #define FAULT_FILE "gpusort.fault"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "service/host/machine.h"
+#include "service/machine/machine.h"
 #include "testlib.h"
 
 #define MIB UINT64_C(1048576)

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "service/host/memory.h"
+#include "service/machine/memory.h"
 #include "testlib.h"
 
 #define MIB   ((size_t) 1 << 20)

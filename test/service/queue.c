@@ -21,12 +21,17 @@
 static const char *const two_sorts[] = {"--threads", "1", "--staging-memory", "16777216", NULL};
 
 static void
+request(Client *client, const Service *service, GpuSortRequest wanted)
+{
+	wanted.key_words = 1;
+	client_open(client, service);
+	client_send(client, GPUSORT_MSG_JOB_BEGIN, (GpuSortMessage){.u.job_begin = wanted});
+}
+
+static void
 ask(Client *client, const Service *service, uint64_t bytes)
 {
-	GpuSortMessage message = {.u.job_begin = {.key_words = 1, .estimated_bytes = bytes}};
-
-	client_open(client, service);
-	client_send(client, GPUSORT_MSG_JOB_BEGIN, message);
+	request(client, service, (GpuSortRequest){.estimated_bytes = bytes});
 }
 
 /* A sort that holds what it has and does nothing; returns its token. */
@@ -328,6 +333,102 @@ test_own_sorts(void)
 	service_stop(&service);
 }
 
+/* A role's sorts get three quarters of what others leave, and hold up nobody else's. */
+static void
+test_roles(void)
+{
+	const char *const options[] = {"--threads", "1", "--staging-memory", "67108864", NULL};
+	Service service;
+	Mover mover;
+	Client greedy[8];
+	Client other[2];
+	Client member;
+	GpuSortMessage message;
+	uint64_t token = 0;
+
+	/* of 16 chunks the mover, of no role, has two */
+	service_start(&service, options);
+	start_mover(&mover, &service);
+	for (int i = 0; i < 5; i++)
+	{
+		request(&greedy[i], &service, (GpuSortRequest){.role = 10});
+		message = client_expect(&greedy[i], GPUSORT_MSG_JOB);
+		ok(message.u.job.queue_ms == 0, "sort %d of a role does not wait", i + 1);
+	}
+	request(&greedy[5], &service, (GpuSortRequest){.role = 10});
+	request(&greedy[6], &service, (GpuSortRequest){.role = 10});
+	ok(await(&greedy[5], &mover, 300).type == 0, "the next one waits, though there are chunks");
+	for (int i = 0; i < 2; i++)
+	{
+		request(&other[i], &service, (GpuSortRequest){.role = 11});
+		message = client_expect(&other[i], GPUSORT_MSG_JOB);
+		token = message.u.job.token;
+		ok(message.u.job.queue_ms == 0, "sort %d of another role does not wait for it", i + 1);
+	}
+	client_close(&other[0]);
+	client_open(&member, &service);
+	client_send(&member, GPUSORT_MSG_JOB_JOIN, (GpuSortMessage){.u.job_join.token = token});
+	ok(client_expect(&member, GPUSORT_MSG_JOB).type == GPUSORT_MSG_JOB, "nor is a member of its sort refused for it");
+	client_close(&member);
+	client_close(&other[1]);
+
+	client_close(&greedy[0]);
+	ok(await(&greedy[5], &mover, ANSWER_MS).type == GPUSORT_MSG_JOB, "the first that waits goes on when one of its role ends");
+	ok(await(&greedy[6], &mover, 200).type == 0, "the second waits on");
+	message = await(&greedy[6], &mover, ANSWER_MS);
+	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_POOL &&
+		   strstr(message.u.failure.text, "role") != NULL,
+	   "and is told in the end: %s", message.u.failure.text);
+	for (int i = 1; i < 7; i++)
+		client_close(&greedy[i]);
+	client_close(&mover.client);
+	service_stop(&service);
+
+	/* two sorts of a role are let in, however small the pool is */
+	service_start(&service, two_sorts);
+	for (int i = 0; i < 2; i++)
+	{
+		request(&greedy[i], &service, (GpuSortRequest){.role = 10});
+		client_expect(&greedy[i], GPUSORT_MSG_JOB);
+	}
+	ok(true, "two sorts of one role fill a small pool");
+	client_close(&greedy[0]);
+	client_close(&greedy[1]);
+	service_stop(&service);
+}
+
+/* A sort waits for ten times as long as PostgreSQL's own would take, about. */
+static void
+test_small_sorts(void)
+{
+	Service service;
+	Mover mover;
+	Client holder;
+	Client small;
+	Client large;
+	GpuSortMessage message;
+	double start;
+
+	service_start(&service, two_sorts);
+	start_mover(&mover, &service);
+	hold(&holder, &service);
+	request(&large, &service, (GpuSortRequest){.estimated_rows = 10000000});
+	start = now_ms();
+	request(&small, &service, (GpuSortRequest){.estimated_rows = 4000});
+	message = await(&small, &mover, ANSWER_MS);
+	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_POOL &&
+		   strstr(message.u.failure.text, "PostgreSQL's own sort") != NULL,
+	   "a small sort is refused: %s", message.u.failure.text);
+	ok(now_ms() - start >= 10 && now_ms() - start < SOON_MS, "before long (%.0f ms)", now_ms() - start);
+	ok(await(&large, &mover, 200).type == 0, "while a large one waits on");
+	client_close(&small);
+	client_close(&holder);
+	ok(await(&large, &mover, ANSWER_MS).type == GPUSORT_MSG_JOB, "and is let in");
+	client_close(&large);
+	client_close(&mover.client);
+	service_stop(&service);
+}
+
 int
 main(void)
 {
@@ -339,5 +440,7 @@ main(void)
 	test_one_process("268435456", 16);
 	test_one_process("67108864", 4);
 	test_own_sorts();
+	test_roles();
+	test_small_sorts();
 	return done_testing();
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ranges.c
- *	  Tests of what cuts sorted rows into ranges (src/service/ranges.c), on the
+ *	  Tests of what cuts sorted rows into ranges (src/service/external/ranges.c), on the
  *	  host engine.
  *
  *-------------------------------------------------------------------------
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "service/ranges.h"
+#include "service/external/ranges.h"
 #include "testlib.h"
 
 static const GpuSortEngineOps *const ops = &gpusort_host_engine;

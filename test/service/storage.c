@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * storage.c
- *	  Tests of where runs are kept (src/service/external/storage.h), in memory and
+ *	  Tests of where runs are kept (src/service/external/storage/storage.h), in memory and
  *	  in files, and of what they are kept with: checksums, compression.
  *
  *-------------------------------------------------------------------------
@@ -19,9 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "service/external/checksum.h"
-#include "service/external/file_space.h"
-#include "service/external/storage.h"
+#include "service/external/storage/checksum.h"
+#include "service/external/storage/file_space.h"
+#include "service/external/storage/storage.h"
 #include "testlib.h"
 
 #define MIB         ((uint64_t) 1 << 20)
@@ -87,7 +87,7 @@ begin(GpuSortHostMemory *memory, const int *cancelled, Records records, const ch
 
 	memset(&error, 0, sizeof(error));
 	begun->records = records;
-	begun->storage = gpusort_storage_create(memory, cancelled, &error);
+	begun->storage = gpusort_storage_create(memory, 2, cancelled, &error);
 	if (begun->storage == NULL)
 		bail("%s", error.text);
 	if (directory != NULL &&

@@ -3,7 +3,7 @@
  * watchdog.c
  *	  Tests of the sort service: engine calls that do not return.
  *
- * The limits are those of src/service/watchdog.c.  Services with different fakes
+ * The limits are those of src/service/session/watchdog.c.  Services with different fakes
  * (fake_engine.c) wait for them side by side.
  *
  *-------------------------------------------------------------------------

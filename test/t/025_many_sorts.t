@@ -80,4 +80,31 @@ for my $other (@sessions[0 .. 3])
 }
 $session->run('COMMIT');
 
+# 8 cursors of one role, in a session each, leave room for other roles' sorts
+$node->append_conf('postgresql.conf', 'gpusort.staging_memory = 64MB');
+$node->reload;
+$service = $node->wait_service($service);
+$node->safe_psql('postgres', q{
+	CREATE ROLE greedy; CREATE ROLE modest;
+	GRANT SELECT ON t TO greedy, modest;
+	CREATE TABLE small AS SELECT * FROM t LIMIT 4000; ANALYZE small; GRANT SELECT ON small TO modest;
+});
+my @greedy = splice @sessions, 0, 8;
+for my $holder (@greedy)
+{
+	my ($out, $err) = $holder->run("SET SESSION AUTHORIZATION greedy; BEGIN; DECLARE c CURSOR FOR $sort; FETCH 1 FROM c");
+	is($err, '', 'a cursor of a role') if $err ne '';
+}
+is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs'),
+	6, 'a role with a cursor in each of 8 sessions has as many in the service as three quarters of the pool guarantee');
+my $modest = shift @sessions;
+$modest->run('SET SESSION AUTHORIZATION modest; SET gpusort.min_rows = 0');
+for my $table ('t', 'small')
+{
+	my ($plan) = $modest->run("EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM $table ORDER BY k");
+	like($plan, qr/(?:gpu|cpu) radix/, "a sort of another role is done by the service ($table)");
+	unlike($plan, qr/Queue Wait/, 'and does not wait');
+}
+$_->run('COMMIT') for @greedy;
+
 done_testing;

@@ -32,7 +32,6 @@
 #include "service/external/merge.h"
 #include "service/external/run_writer.h"
 #include "service/external/run_rows.h"
-#include "service/job.h"
 
 /* Memory that others have is waited for so long, a look each 10 ms, before a sort that has rows fails. */
 #define BUSY_LOOKS 6000
@@ -42,10 +41,8 @@
 
 struct GpuSortExternal
 {
-	GpuSortEngineHandle handle;
+	GpuSortExternalMeans means;
 	GpuSortRequest request;
-	const int *cancelled;
-	GpuSortCallWatch *watch;
 
 	/* what is put now; the job's thread has the lock as long as it is at it */
 	pthread_mutex_t lock;
@@ -91,7 +88,7 @@ make_way(GpuSortMemoryHolder *holder)
 	gives = external->ingests && external->request.spill && external->sort != NULL && external->put_rows == 0;
 	if (gives)
 	{
-		external->handle.ops->end(external->sort);
+		external->means.handle.ops->end(external->sort);
 		external->sort = NULL;
 		external->reserved = false;
 	}
@@ -99,30 +96,28 @@ make_way(GpuSortMemoryHolder *holder)
 	return gives;
 }
 
-/* NULL: there is no memory.  The watches are those of the caller's thread and of those that are made here. */
+/* NULL: there is no memory. */
 GpuSortExternal *
-gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest *request, const int *cancelled,
-						GpuSortCallWatch *watch, GpuSortCallWatch *loader_watches)
+gpusort_external_create(const GpuSortExternalMeans *means, const GpuSortRequest *request)
 {
 	GpuSortExternal *external = calloc(1, sizeof(GpuSortExternal));
 
 	if (external == NULL)
 		return NULL;
-	external->handle = *handle;
+	external->means = *means;
 	external->request = *request;
 	if (request->spill && request->estimated_rows > GPUSORT_MAX_ROWS)
 		external->request.estimated_rows = external->request.estimated_bytes = 0; /* more than one run, however large */
-	external->cancelled = cancelled;
-	external->watch = watch;
 	external->runs.key_words = request->key_words;
 	external->writer = (GpuSortRunWriter){
-		.ops = handle->ops, .runs = &external->runs, .cancelled = cancelled, .watch = loader_watches};
+		.ops = means->handle.ops, .runs = &external->runs, .cancelled = means->cancelled, .watch = means->loader_watches};
 	external->source = (GpuSortMergeSource){
-		.handle = &external->handle,
+		.handle = &external->means.handle,
+		.cpus = means->cpus,
 		.request = &external->request,
 		.runs = &external->runs,
-		.cancelled = cancelled,
-		.watch = loader_watches};
+		.cancelled = means->cancelled,
+		.watch = means->loader_watches};
 	pthread_mutex_init(&external->lock, NULL);
 	external->holder.make_way = make_way;
 	gpusort_memory_holder_add(&external->holder);
@@ -145,8 +140,8 @@ gpusort_external_begin(GpuSortExternal *external, GpuSortPlace *place, GpuSortEr
 	pthread_mutex_lock(&external->lock);
 	do
 	{
-		rc = external->handle.ops->begin(external->handle.engine, &external->request, external->cancelled,
-										 &external->sort, place, error);
+		rc = external->means.handle.ops->begin(external->means.handle.engine, &external->request, external->means.cancelled,
+											   &external->sort, place, error);
 	} while (rc != 0 && others_make_way(error));
 	if (rc != 0)
 		external->sort = NULL;
@@ -186,7 +181,7 @@ gpusort_external_reserve(GpuSortExternal *external, uint32_t rows_max, GpuSortEr
 	}
 	do
 	{
-		rc = external->handle.ops->reserve(external->sort, rows_max, error);
+		rc = external->means.handle.ops->reserve(external->sort, rows_max, error);
 	} while (rc != 0 && others_make_way(error));
 	if (rc == 0 && external->request.spill)
 	{
@@ -208,8 +203,8 @@ await_memory(const GpuSortExternal *external, int *looks, GpuSortError *error)
 
 	if (!is_for_a_moment(error) || (*looks)++ == BUSY_LOOKS)
 		return -1;
-	if (__atomic_load_n(external->cancelled, __ATOMIC_RELAXED))
-		return gpusort_runs_cancelled(error);
+	if (__atomic_load_n(external->means.cancelled, __ATOMIC_RELAXED))
+		return gpusort_error_cancelled(error);
 	if (!others_make_way(error))
 		nanosleep(&pause, NULL);
 	return 0;
@@ -228,9 +223,9 @@ begin_next(GpuSortExternal *external, GpuSortError *error)
 	{
 		int rc;
 
-		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_BEGIN);
-		rc = external->handle.ops->begin(external->handle.engine, &request, external->cancelled, &external->sort, &ignored, error);
-		gpusort_watch_leave(external->watch);
+		gpusort_watch_enter(external->means.watch, GPUSORT_CALL_BEGIN);
+		rc = external->means.handle.ops->begin(external->means.handle.engine, &request, external->means.cancelled, &external->sort, &ignored, error);
+		gpusort_watch_leave(external->means.watch);
 		if (rc == 0)
 			return 0;
 		external->sort = NULL;
@@ -256,11 +251,11 @@ hand_over(GpuSortExternal *external, uint64_t *lacking, GpuSortError *error)
 		return GPUSORT_PROGRESS_FAILED;
 	if (external->runs.storage == NULL)
 	{
-		external->runs.storage = gpusort_storage_create(
-			external->handle.ops->kind == GPUSORT_ENGINE_HOST ? NULL : gpusort_registry_host_memory(), external->cancelled, error);
+		external->runs.storage =
+			gpusort_storage_create(external->means.run_memory, external->means.cpus, external->means.cancelled, error);
 		if (external->runs.storage == NULL)
 			return GPUSORT_PROGRESS_FAILED;
-		gpusort_storage_set_engine(external->runs.storage, &external->handle);
+		gpusort_storage_set_engine(external->runs.storage, &external->means.handle);
 	}
 	if (!gpusort_storage_reserve(external->runs.storage, external->put_bytes, lacking))
 		return GPUSORT_PROGRESS_LACKS_SPACE;
@@ -289,9 +284,9 @@ make_room(GpuSortExternal *external, uint32_t rows, uint64_t *lacking, GpuSortEr
 			rc = begin_next(external, error);
 		if (rc == 0)
 		{
-			gpusort_watch_enter(external->watch, GPUSORT_COMMAND_RESERVE);
-			rc = external->handle.ops->reserve(external->sort, rows, error);
-			gpusort_watch_leave(external->watch);
+			gpusort_watch_enter(external->means.watch, GPUSORT_CALL_RESERVE);
+			rc = external->means.handle.ops->reserve(external->sort, rows, error);
+			gpusort_watch_leave(external->means.watch);
 			if (rc == 0)
 				return GPUSORT_PROGRESS_DONE;
 		}
@@ -355,9 +350,9 @@ put_chunk(GpuSortExternal *external, const void *chunk, uint32_t rows, uint32_t 
 			rows_max = rows;
 		}
 	}
-	gpusort_watch_enter(external->watch, GPUSORT_COMMAND_PUT);
-	rc = external->handle.ops->put(external->sort, chunk, rows, bytes, rows_max, error);
-	gpusort_watch_leave(external->watch);
+	gpusort_watch_enter(external->means.watch, GPUSORT_CALL_PUT);
+	rc = external->means.handle.ops->put(external->sort, chunk, rows, bytes, rows_max, error);
+	gpusort_watch_leave(external->means.watch);
 	if (rc != 0)
 		return GPUSORT_PROGRESS_FAILED;
 	external->put_bytes += bytes;
@@ -410,9 +405,9 @@ gpusort_external_sort(GpuSortExternal *external, GpuSortOutcome *outcome, uint64
 		return GPUSORT_PROGRESS_FAILED;
 	if (external->handed_over == 0 && !(external->request.spill && external->put_rows > 0 && gpusort_run_rows_are_few()))
 	{
-		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_SORT);
-		rc = external->handle.ops->sort(external->sort, outcome, error);
-		gpusort_watch_leave(external->watch);
+		gpusort_watch_enter(external->means.watch, GPUSORT_CALL_SORT);
+		rc = external->means.handle.ops->sort(external->sort, outcome, error);
+		gpusort_watch_leave(external->means.watch);
 		outcome->runs = 0;
 		outcome->run_memory = outcome->run_disk = 0;
 		return rc == 0 ? GPUSORT_PROGRESS_DONE : GPUSORT_PROGRESS_FAILED;
@@ -427,7 +422,7 @@ gpusort_external_sort(GpuSortExternal *external, GpuSortOutcome *outcome, uint64
 	if (gpusort_run_writer_wait(&external->writer, error) != 0)
 		return GPUSORT_PROGRESS_FAILED;
 	if (external->sort != NULL)
-		external->handle.ops->end(external->sort);
+		external->means.handle.ops->end(external->sort);
 	external->sort = NULL;
 	gpusort_storage_finish(external->runs.storage, &stored);
 	if (!external->request.shared && plan_merge(external, 64 * external->request.key_words, NULL, error) != 0)
@@ -454,9 +449,9 @@ gpusort_external_emit(GpuSortExternal *external, uint64_t first, uint64_t end, v
 
 	if (external->handed_over == 0)
 	{
-		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_EMIT);
-		rc = external->handle.ops->emit(external->sort, first, end, false, chunk, emitted, error);
-		gpusort_watch_leave(external->watch);
+		gpusort_watch_enter(external->means.watch, GPUSORT_CALL_EMIT);
+		rc = external->means.handle.ops->emit(external->sort, first, end, false, chunk, emitted, error);
+		gpusort_watch_leave(external->means.watch);
 		return rc;
 	}
 	if (external->merge == NULL && plan_merge(external, 64 * external->request.key_words, NULL, error) != 0)
@@ -476,14 +471,14 @@ gpusort_external_cut(GpuSortExternal *external, uint32_t bits, uint32_t most, ui
 
 	if (external->handed_over == 0)
 	{
-		GpuSortSorted sorted = {external->handle.ops, external->sort, external->request.key_words, external->rows_in};
+		GpuSortSorted sorted = {external->means.handle.ops, external->sort, external->request.key_words, external->rows_in};
 
-		gpusort_watch_enter(external->watch, GPUSORT_COMMAND_CUT);
+		gpusort_watch_enter(external->means.watch, GPUSORT_CALL_CUT);
 		if (*borders != NULL)
 			rc = gpusort_ranges_cut_like(&sorted, *borders, first_rows, error);
 		else
 			rc = gpusort_ranges_cut(&sorted, bits, most, first_rows, borders, error);
-		gpusort_watch_leave(external->watch);
+		gpusort_watch_leave(external->means.watch);
 		return rc;
 	}
 	if (plan_merge(external, *borders != NULL ? (*borders)->bits : bits, *borders, error) != 0 ||
@@ -506,7 +501,7 @@ gpusort_external_end(GpuSortExternal *external)
 	(void) gpusort_run_writer_wait(&external->writer, &ignored);
 	gpusort_merge_free(external->merge);
 	if (external->sort != NULL)
-		external->handle.ops->end(external->sort);
+		external->means.handle.ops->end(external->sort);
 	if (external->runs.storage != NULL)
 		gpusort_storage_destroy(external->runs.storage);
 	gpusort_runs_free(&external->runs);

@@ -10,8 +10,9 @@
 #define GPUSORT_EXTERNAL_SORT_H
 
 #include "service/call_watch.h"
-#include "service/ranges.h"
-#include "service/registry.h"
+#include "service/engine.h"
+#include "service/external/ranges.h"
+#include "service/machine/memory.h"
 
 typedef struct GpuSortExternal GpuSortExternal;
 
@@ -23,9 +24,18 @@ typedef enum GpuSortProgress
 	GPUSORT_PROGRESS_LACKS_SPACE, /* nothing was done: to be called again when there is more file space */
 } GpuSortProgress;
 
-extern GpuSortExternal *gpusort_external_create(const GpuSortEngineHandle *handle, const GpuSortRequest *request,
-												const int *cancelled, GpuSortCallWatch *watch,
-												GpuSortCallWatch *loader_watches);
+/* What a sort works with; all of it outlives the sort. */
+typedef struct GpuSortExternalMeans
+{
+	GpuSortEngineHandle handle;
+	GpuSortHostMemory *run_memory;    /* for runs; NULL: they go to files alone */
+	int cpus;                         /* that the process may use */
+	const int *cancelled;             /* atomic */
+	GpuSortCallWatch *watch;          /* of the caller's thread */
+	GpuSortCallWatch *loader_watches; /* of threads that are made here, GPUSORT_JOB_LOADERS of them */
+} GpuSortExternalMeans;
+
+extern GpuSortExternal *gpusort_external_create(const GpuSortExternalMeans *means, const GpuSortRequest *request);
 extern int gpusort_external_begin(GpuSortExternal *external, GpuSortPlace *place, GpuSortError *error);
 extern bool gpusort_external_has_begun(const GpuSortExternal *external);
 extern uint32_t gpusort_external_runs(const GpuSortExternal *external);

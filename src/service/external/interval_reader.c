@@ -53,7 +53,7 @@ gpusort_interval_create(const GpuSortRuns *runs, const uint64_t *first_key, cons
 	if (interval->starts == NULL || interval->ends == NULL)
 	{
 		gpusort_interval_free(interval);
-		return gpusort_runs_no_memory(error);
+		return gpusort_error_memory(error);
 	}
 	if (find_places(runs, first_key, false, scratch, interval->starts, error) != 0 ||
 		find_places(runs, end_key, true, scratch, interval->ends, error) != 0)

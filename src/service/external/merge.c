@@ -30,10 +30,9 @@
 #include <unistd.h>
 
 #include "service/clock.h"
-#include "service/external/chunk_buffer.h"
+#include "service/external/storage/chunk_buffer.h"
 #include "service/external/make_way.h"
 #include "service/external/partition.h"
-#include "service/host/machine.h"
 #include "service/memory_share.h"
 
 /* Threads that load partitions: each reads and checks what the disk has, and half of the processors are for sorting. */
@@ -163,7 +162,7 @@ insert_partition(GpuSortMerge *merge, uint32_t at, const uint64_t *key, GpuSortE
 		if (partition != NULL)
 			free(partition->first_key);
 		free(partition);
-		return gpusort_runs_no_memory(error);
+		return gpusort_error_memory(error);
 	}
 	partition->first_row = at == 0 ? 0 : GPUSORT_ROWS_UNKNOWN;
 	partition->rows = GPUSORT_ROWS_UNKNOWN;
@@ -218,7 +217,7 @@ plan_partitions(GpuSortMerge *merge, uint64_t bytes, const GpuSortBorders *like,
 	uint64_t count;
 	uint64_t sum = 0;
 	Start *starts = sort_starts(merge->source.runs, &count);
-	int rc = starts != NULL ? insert_partition(merge, 0, NULL, error) : gpusort_runs_no_memory(error);
+	int rc = starts != NULL ? insert_partition(merge, 0, NULL, error) : gpusort_error_memory(error);
 
 	for (uint64_t i = 0; rc == 0 && i < count; i++)
 	{
@@ -412,7 +411,7 @@ count_rows_below(const GpuSortMerge *merge, const uint64_t *key, char *scratch, 
 		GpuSortRunPlace place;
 
 		if (__atomic_load_n(merge->source.cancelled, __ATOMIC_RELAXED))
-			return gpusort_runs_cancelled(error);
+			return gpusort_error_cancelled(error);
 		if (gpusort_runs_find(runs, r, key, scratch, &place, error) != 0)
 			return -1;
 		*rows += gpusort_runs_rows_before(&runs->runs[r], place);
@@ -440,7 +439,7 @@ split(Loader *loader, GpuSortMergePartition *partition, GpuSortError *error)
 		partition->only_key = malloc(words * sizeof(uint64_t));
 		if (partition->only_key != NULL)
 			memcpy(partition->only_key, key, words * sizeof(uint64_t));
-		rc = partition->only_key != NULL ? 0 : gpusort_runs_no_memory(error);
+		rc = partition->only_key != NULL ? 0 : gpusort_error_memory(error);
 	}
 	else
 	{
@@ -587,16 +586,16 @@ make_loaders(GpuSortMerge *merge, GpuSortError *error)
 		loader->chunk = gpusort_chunk_buffer_get(merge->source.handle);
 		loader->memory = (GpuSortLoadMemory){.chunk = loader->chunk.start, .scratch = malloc(GPUSORT_CHUNK_BYTES)};
 		if (loader->memory.chunk == NULL || loader->memory.scratch == NULL)
-			return gpusort_runs_no_memory(error);
+			return gpusort_error_memory(error);
 	}
 	return 0;
 }
 
 /* How many loaders there are to be where a run, and so the memory, has so many bytes. */
 static uint32_t
-choose_loaders(uint64_t bytes)
+choose_loaders(int cpus, uint64_t bytes)
 {
-	uint32_t loaders = (gpusort_machine()->cpus + 1) / 2;
+	uint32_t loaders = ((uint32_t) cpus + 1) / 2;
 	uint64_t partitions = bytes / PARTITION_BYTES;
 	uint64_t most = partitions > PARTITIONS_BESIDE ? partitions - PARTITIONS_BESIDE : 1;
 
@@ -618,14 +617,14 @@ gpusort_merge_create(const GpuSortMergeSource *source, uint32_t bits, const GpuS
 
 	if (merge == NULL)
 	{
-		(void) gpusort_runs_no_memory(error);
+		(void) gpusort_error_memory(error);
 		return NULL;
 	}
 	if (readers > READERS_MAX)
 		readers = READERS_MAX;
 	merge->source = *source;
 	merge->bits = bits;
-	merge->nloaders = choose_loaders(source->runs->largest);
+	merge->nloaders = choose_loaders(source->cpus, source->runs->largest);
 	merge->capacity = merge->nloaders + PARTITIONS_BESIDE;
 	if (readers > merge->capacity - PARTITIONS_BESIDE)
 		merge->capacity = readers + PARTITIONS_BESIDE;
@@ -676,7 +675,7 @@ gpusort_merge_cut(const GpuSortMerge *merge, uint32_t most, uint64_t *first_rows
 	uint64_t per_range = rows / most;
 
 	if (made == NULL)
-		return gpusort_runs_no_memory(error);
+		return gpusort_error_memory(error);
 	made->ranges = 1;
 	first_rows[0] = 0;
 	for (uint32_t at = 1; at < merge->count && made->ranges < most; at++)
@@ -759,7 +758,7 @@ find_row(GpuSortMerge *merge, uint64_t row, GpuSortError *error)
 		pthread_mutex_unlock(&merge->lock);
 		if (buffer == NULL)
 			buffer = malloc(2 * GPUSORT_CHUNK_BYTES);
-		rc = buffer != NULL ? count_rows_below(merge, middle->first_key, buffer, &rows_below, error) : gpusort_runs_no_memory(error);
+		rc = buffer != NULL ? count_rows_below(merge, middle->first_key, buffer, &rows_below, error) : gpusort_error_memory(error);
 		pthread_mutex_lock(&merge->lock);
 		if (rc == 0)
 		{
@@ -823,7 +822,7 @@ open_partition(GpuSortMerge *merge, uint64_t row, GpuSortError *error)
 			if (merge->failed)
 				*error = merge->error;
 			else
-				(void) gpusort_runs_cancelled(error);
+				(void) gpusort_error_cancelled(error);
 			partition = NULL;
 			break;
 		}

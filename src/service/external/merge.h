@@ -10,8 +10,7 @@
 
 #include "service/call_watch.h"
 #include "service/external/runs.h"
-#include "service/ranges.h"
-#include "service/registry.h"
+#include "service/external/ranges.h"
 
 typedef struct GpuSortMerge GpuSortMerge;
 
@@ -19,6 +18,7 @@ typedef struct GpuSortMerge GpuSortMerge;
 typedef struct GpuSortMergeSource
 {
 	const GpuSortEngineHandle *handle;
+	int cpus; /* that the process may use */
 	const GpuSortRequest *request;
 	const GpuSortRuns *runs; /* at least one, each with rows */
 	const int *cancelled;

@@ -15,7 +15,6 @@
 
 #include "service/external/partition.h"
 #include "service/external/run_rows.h"
-#include "service/job.h"
 
 /* Keys that are looked at to find one in the middle. */
 #define SAMPLE_KEYS 255
@@ -40,7 +39,7 @@ put_chunk(ChunkFilling *filling, GpuSortError *error)
 
 	if (filling->rows == 0)
 		return result;
-	gpusort_watch_enter(filling->source->watch, GPUSORT_COMMAND_PUT);
+	gpusort_watch_enter(filling->source->watch, GPUSORT_CALL_PUT);
 	if (ops->reserve(filling->sort, filling->rows, error) != 0)
 		result = gpusort_runs_lack_memory(error) ? GPUSORT_LOAD_NO_ROOM : GPUSORT_LOAD_FAILED;
 	else if (ops->put(filling->sort, filling->chunk, filling->rows, filling->bytes, filling->rows, error) != 0)
@@ -83,7 +82,7 @@ put_interval(ChunkFilling *filling, const GpuSortKeyInterval *interval, GpuSortE
 		uint32_t rows;
 
 		if (__atomic_load_n(filling->source->cancelled, __ATOMIC_RELAXED))
-			return gpusort_runs_cancelled(error);
+			return gpusort_error_cancelled(error);
 		if (gpusort_interval_read(&reader, filling->chunk + filling->bytes, room, sizeof(uint32_t), &bytes, &rows, error) != 0)
 			return GPUSORT_LOAD_FAILED;
 		if (rows > 0)
@@ -118,7 +117,7 @@ sort_partition(const GpuSortMergeSource *source, GpuSortMergePartition *partitio
 	GpuSortOutcome outcome;
 	int rc;
 
-	gpusort_watch_enter(source->watch, GPUSORT_COMMAND_SORT);
+	gpusort_watch_enter(source->watch, GPUSORT_CALL_SORT);
 	rc = ops->sort(sort, &outcome, error);
 	if (rc == 0 && outcome.rows != partition->loaded)
 		rc = gpusort_runs_damaged(error);
@@ -144,7 +143,7 @@ open_unsorted(const GpuSortMergeSource *source, GpuSortMergePartition *partition
 	partition->reader_row = partition->buffered = partition->taken = 0;
 	gpusort_interval_reader_init(&partition->reader, source->runs, &partition->interval,
 								 partition->buffer + GPUSORT_CHUNK_BYTES);
-	return partition->buffer != NULL ? 0 : gpusort_runs_no_memory(error);
+	return partition->buffer != NULL ? 0 : gpusort_error_memory(error);
 }
 
 /*
@@ -176,7 +175,7 @@ gpusort_partition_load(const GpuSortMergeSource *source, GpuSortMergePartition *
 
 	request.estimated_rows = interval.rows;
 	request.estimated_bytes = interval.bytes;
-	gpusort_watch_enter(source->watch, GPUSORT_COMMAND_BEGIN);
+	gpusort_watch_enter(source->watch, GPUSORT_CALL_BEGIN);
 	if (source->handle->ops->begin(source->handle->engine, &request, source->cancelled, &partition->sort, &place, error) != 0)
 	{
 		partition->sort = NULL;
@@ -367,7 +366,7 @@ read_keys(const GpuSortMergeSource *source, const GpuSortKeyInterval *interval, 
 		uint32_t rows;
 
 		if (__atomic_load_n(source->cancelled, __ATOMIC_RELAXED))
-			return gpusort_runs_cancelled(error);
+			return gpusort_error_cancelled(error);
 		if (gpusort_interval_read(&reader, memory->chunk, GPUSORT_CHUNK_BYTES, 0, &bytes, &rows, error) != 0)
 			return -1;
 		if (rows == 0)
@@ -401,7 +400,7 @@ gpusort_partition_middle_key(const GpuSortMergeSource *source, const GpuSortMerg
 		return -1;
 	sample.step = interval.rows / SAMPLE_KEYS + 1;
 	sample.keys = malloc((SAMPLE_KEYS + 1) * sample.words * sizeof(uint64_t));
-	rc = sample.keys != NULL ? read_keys(source, &interval, memory, &sample, error) : gpusort_runs_no_memory(error);
+	rc = sample.keys != NULL ? read_keys(source, &interval, memory, &sample, error) : gpusort_error_memory(error);
 	gpusort_interval_free(&interval);
 	if (rc == 0 && sample.rows == 0)
 		rc = gpusort_runs_damaged(error);

@@ -11,7 +11,6 @@
  *-------------------------------------------------------------------------
  */
 #include "service/external/run_writer.h"
-#include "service/job.h"
 
 static void *
 writer_main(void *arg)
@@ -19,7 +18,7 @@ writer_main(void *arg)
 	GpuSortRunWriter *writer = arg;
 	GpuSortOutcome outcome;
 
-	gpusort_watch_enter(writer->watch, GPUSORT_COMMAND_SORT);
+	gpusort_watch_enter(writer->watch, GPUSORT_CALL_SORT);
 	writer->rc = writer->ops->sort(writer->sort, &outcome, &writer->error);
 	gpusort_watch_leave(writer->watch);
 	if (writer->rc == 0)

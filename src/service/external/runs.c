@@ -27,26 +27,12 @@ gpusort_runs_damaged(GpuSortError *error)
 	return -1;
 }
 
-int
-gpusort_runs_no_memory(GpuSortError *error)
-{
-	*error = (GpuSortError){.reason = GPUSORT_REASON_NO_MEMORY, .text = "the sort service has no memory left"};
-	return -1;
-}
-
 /* Returns true if an engine has refused rows for want of memory, or of numbers for them: they may be more than one run. */
 bool
 gpusort_runs_lack_memory(const GpuSortError *error)
 {
 	return error->reason == GPUSORT_REASON_MEMORY_LIMIT || error->reason == GPUSORT_REASON_MEMORY_BUSY ||
 		error->reason == GPUSORT_REASON_NO_MEMORY || error->reason == GPUSORT_REASON_TOO_MANY_ROWS;
-}
-
-int
-gpusort_runs_cancelled(GpuSortError *error)
-{
-	*error = (GpuSortError){.reason = GPUSORT_REASON_INTERNAL, .text = "the sort was cancelled"};
-	return -1;
 }
 
 /* Blocks of a run: so many, if they are neither very small nor too large. */
@@ -130,7 +116,7 @@ cut_blocks(GpuSortRunPart *cut, const char *buffer, GpuSortError *error)
 	cut->blocks = calloc(most, sizeof(GpuSortRunBlock));
 	part->first_keys = malloc(most * key_bytes);
 	if (cut->blocks == NULL || part->first_keys == NULL)
-		return gpusort_runs_no_memory(error);
+		return gpusort_error_memory(error);
 	for (uint32_t at = 0; at < part->bytes;)
 	{
 		uint32_t bytes = gpusort_record_bytes(buffer + at, part->key_words, part->bytes - at);
@@ -212,12 +198,12 @@ write_parts(const GpuSortRuns *runs, const GpuSortEngineOps *ops, GpuSort *sort,
 		int rc;
 
 		if (part == NULL)
-			return gpusort_runs_no_memory(error);
+			return gpusort_error_memory(error);
 		buffer = gpusort_storage_buffer(runs->storage, error);
 		if (buffer == NULL)
 			return -1;
 		if (__atomic_load_n(cancelled, __ATOMIC_RELAXED))
-			rc = gpusort_runs_cancelled(error);
+			rc = gpusort_error_cancelled(error);
 		else
 			rc = ops->emit(sort, row, rows, true, buffer, &emitted, error);
 		if (rc == 0 && (emitted.rows == 0 || emitted.rows > rows - row || emitted.bytes > GPUSORT_CHUNK_BYTES))
@@ -258,7 +244,7 @@ gpusort_runs_write(GpuSortRuns *runs, const GpuSortEngineOps *ops, GpuSort *sort
 	if (rc == 0)
 	{
 		run = add_run(runs, &parts);
-		rc = run != NULL ? 0 : gpusort_runs_no_memory(error);
+		rc = run != NULL ? 0 : gpusort_error_memory(error);
 	}
 	free_parts(&parts);
 	if (rc != 0)

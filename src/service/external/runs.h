@@ -9,7 +9,8 @@
 #define GPUSORT_EXTERNAL_RUNS_H
 
 #include "service/engine.h"
-#include "service/external/storage.h"
+#include "service/errors.h"
+#include "service/external/storage/storage.h"
 
 /* One run: blocks in order. */
 typedef struct GpuSortRun
@@ -77,8 +78,6 @@ extern uint64_t gpusort_runs_rows_before(const GpuSortRun *run, GpuSortRunPlace 
 extern void gpusort_runs_free(GpuSortRuns *runs);
 
 extern int gpusort_runs_damaged(GpuSortError *error);
-extern int gpusort_runs_no_memory(GpuSortError *error);
 extern bool gpusort_runs_lack_memory(const GpuSortError *error);
-extern int gpusort_runs_cancelled(GpuSortError *error);
 
 #endif /* GPUSORT_EXTERNAL_RUNS_H */

@@ -27,9 +27,9 @@
 #include <time.h>
 
 #include "service/clock.h"
-#include "service/host/errors.h"
+#include "service/errors.h"
 #include "service/host/search.h"
-#include "service/host/machine.h"
+#include "service/machine/machine.h"
 #include "service/host/order.h"
 #include "service/host/packing.h"
 #include "service/host/room.h"
@@ -42,6 +42,7 @@
 struct GpuSortEngine
 {
 	GpuSortHostMemory *memory;
+	bool own_memory; /* it is the engine's to free */
 	GpuSortThreads *threads;
 	uint64_t memory_total; /* bytes that the service may use, limit or not */
 	char name[GPUSORT_NAME_BYTES];
@@ -125,21 +126,19 @@ static int
 host_open(const GpuSortEngineConfig *config, GpuSortEngine **result, GpuSortError *error)
 {
 	GpuSortEngine *engine = calloc(1, sizeof(GpuSortEngine));
-	uint64_t limit = config->memory_limit;
 	int threads = config->threads;
 	const GpuSortMachine *machine = gpusort_machine();
 	pthread_condattr_t attributes;
 
 	if (engine == NULL)
-		return gpusort_host_error_memory(error);
+		return gpusort_error_memory(error);
 	engine->memory_total = machine->memory;
-	if (limit == 0)
-		limit = engine->memory_total / 4;
 	if (threads <= 0)
 		threads = machine->cpus;
 	read_cpu_name(engine->name, sizeof(engine->name));
 
-	engine->memory = gpusort_host_memory_create(limit);
+	engine->own_memory = config->memory == NULL;
+	engine->memory = engine->own_memory ? gpusort_host_memory_create(gpusort_machine_memory_limit(machine, config->memory_limit)) : config->memory;
 	engine->threads = gpusort_threads_create(threads);
 	pthread_mutex_init(&engine->lock, NULL);
 	pthread_condattr_init(&attributes);
@@ -151,10 +150,10 @@ host_open(const GpuSortEngineConfig *config, GpuSortEngine **result, GpuSortErro
 	{
 		if (engine->threads != NULL)
 			gpusort_threads_destroy(engine->threads);
-		if (engine->memory != NULL)
+		if (engine->own_memory && engine->memory != NULL)
 			gpusort_host_memory_destroy(engine->memory);
 		free(engine);
-		return gpusort_host_error_memory(error);
+		return gpusort_error_memory(error);
 	}
 	*result = engine;
 	return 0;
@@ -169,17 +168,11 @@ host_close(GpuSortEngine *engine)
 	pthread_mutex_unlock(&engine->lock);
 	pthread_join(engine->reclaimer, NULL);
 	gpusort_threads_destroy(engine->threads);
-	gpusort_host_memory_destroy(engine->memory);
+	if (engine->own_memory)
+		gpusort_host_memory_destroy(engine->memory);
 	pthread_cond_destroy(&engine->change);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);
-}
-
-/* Runs of its sorts are charged to the same account, and lie in the same extents. */
-GpuSortHostMemory *
-gpusort_host_engine_memory(GpuSortEngine *engine)
-{
-	return engine->memory;
 }
 
 static int
@@ -222,7 +215,7 @@ host_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *canc
 		return error_order_of_calls(error, "key_words is out of range");
 	sort = calloc(1, sizeof(GpuSort));
 	if (sort == NULL)
-		return gpusort_host_error_memory(error);
+		return gpusort_error_memory(error);
 	sort->engine = engine;
 	sort->memory = engine->memory;
 	sort->threads = engine->threads;
@@ -240,7 +233,7 @@ host_begin(GpuSortEngine *engine, const GpuSortRequest *request, const int *canc
 	if (rows > GPUSORT_MAX_ROWS)
 	{
 		free(sort);
-		return gpusort_host_error_rows(error);
+		return gpusort_error_rows(error);
 	}
 	estimate = rows * gpusort_host_bytes_per_row(sort);
 	estimate = request->estimated_bytes > UINT64_MAX - estimate ? UINT64_MAX : request->estimated_bytes + estimate;
@@ -287,7 +280,7 @@ host_put(GpuSort *sort, const void *chunk, uint32_t rows, uint32_t bytes, uint32
 		return -1;
 	}
 	if (gpusort_host_cancelled(sort))
-		return gpusort_host_error_cancelled(error);
+		return gpusort_error_cancelled(error);
 
 	ingested = &sort->chunks[sort->nchunks];
 	if (sort->nreserves == 0 || !gpusort_host_room_take(sort, rows_max, rows, bytes, ingested))
@@ -312,7 +305,7 @@ sort_elements(GpuSort *sort, GpuSortError *error)
 	gpusort_packing_plan(&sort->packing, sort->any, sort->all, sort->key_words);
 	gpusort_host_extract(sort, in_order ? sort->elements : sort->other, !sort->ascending && in_order);
 	if (gpusort_host_cancelled(sort))
-		return gpusort_host_error_cancelled(error);
+		return gpusort_error_cancelled(error);
 	if (!in_order &&
 		gpusort_host_sort_parallel(sort, sort->elements, sort->other, sort->rows, true, error) != 0)
 		return -1;
@@ -378,7 +371,7 @@ host_emit(GpuSort *sort, uint64_t first, uint64_t end, bool records, void *chunk
 	double start = gpusort_clock_ms();
 
 	if (gpusort_host_cancelled(sort))
-		return gpusort_host_error_cancelled(error);
+		return gpusort_error_cancelled(error);
 	if (!sort->sorting)
 		return error_order_of_calls(error, "emit before sort");
 	if (first >= end || end > sort->rows_out)
@@ -410,7 +403,7 @@ host_rows_below(GpuSort *sort, uint32_t bits, const uint64_t *keys, uint32_t cou
 	if (bits < 1 || bits > 64 * sort->key_words)
 		return error_order_of_calls(error, "rows_below by bits that keys have not");
 	gpusort_host_rows_below(sort, bits, keys, count, rows);
-	return gpusort_host_cancelled(sort) ? gpusort_host_error_cancelled(error) : 0;
+	return gpusort_host_cancelled(sort) ? gpusort_error_cancelled(error) : 0;
 }
 
 static void

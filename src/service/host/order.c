@@ -24,7 +24,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "service/host/errors.h"
+#include "service/errors.h"
 #include "service/host/order.h"
 #include "service/host/packing.h"
 #include "service/host/sort.h"
@@ -305,7 +305,7 @@ finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, siz
 
 	gpusort_threads_run(sort->threads, count_blocks(n), check_block, &finish);
 	if (gpusort_host_cancelled(sort))
-		rc = gpusort_host_error_cancelled(error);
+		rc = gpusort_error_cancelled(error);
 	else if (finish.disorder || (word == 0 && finish.ref_sum != sort->ref_sum))
 		rc = error_disorder(error);
 	else if (word + 1 < sort->packing.words || sort->may_tie)
@@ -316,7 +316,7 @@ finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, siz
 	}
 	pthread_mutex_destroy(&finish.lock);
 	if (rc == 0 && gpusort_host_cancelled(sort))
-		rc = gpusort_host_error_cancelled(error);
+		rc = gpusort_error_cancelled(error);
 	return rc;
 }
 

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "service/host/errors.h"
+#include "service/errors.h"
 #include "service/host/order.h"
 #include "service/host/room.h"
 #include "service/host/sort.h"
@@ -118,7 +118,7 @@ grow(void **array, uint32_t count, uint32_t *room, size_t item_bytes, GpuSortErr
 		return 0;
 	moved = realloc(*array, larger * item_bytes);
 	if (moved == NULL)
-		return gpusort_host_error_memory(error);
+		return gpusort_error_memory(error);
 	*array = moved;
 	*room = larger;
 	return 0;
@@ -235,7 +235,7 @@ gpusort_host_room_reserve(GpuSort *sort, uint32_t rows_max, GpuSortError *error)
 	size_t slab_bytes = chunk_bytes(sort, GPUSORT_CHUNK_BYTES, rows_max);
 
 	if (rows > GPUSORT_MAX_ROWS || sort->nchunks + sort->nreserves + 1 > GPUSORT_HOST_REF_CHUNKS_MAX)
-		return gpusort_host_error_rows(error);
+		return gpusort_error_rows(error);
 	if (gpusort_host_memory_charge(sort->memory, reserve_bytes(sort, rows_max), sort->charged, error) != 0)
 		return -1;
 	sort->charged += reserve_bytes(sort, rows_max);

@@ -38,7 +38,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "service/host/errors.h"
+#include "service/errors.h"
 #include "service/host/sort.h"
 
 /* Up to this many elements are sorted by insertion. */
@@ -547,11 +547,11 @@ sort_partitioned(Partition *partition, GpuSortError *error)
 	}
 	gpusort_threads_run(threads, partition->parts, histogram_part, partition);
 	if (gpusort_host_cancelled(sort))
-		return gpusort_host_error_cancelled(error);
+		return gpusort_error_cancelled(error);
 	scan_histograms(partition);
 	gpusort_threads_run(threads, partition->parts, scatter_part, partition);
 	if (gpusort_host_cancelled(sort))
-		return gpusort_host_error_cancelled(error);
+		return gpusort_error_cancelled(error);
 
 	for (uint32_t d = 0; d < partition->bins; d++)
 	{
@@ -565,7 +565,7 @@ sort_partitioned(Partition *partition, GpuSortError *error)
 	}
 	gpusort_threads_run(threads, partition->bins, sort_bin, partition);
 	if (gpusort_host_cancelled(sort))
-		return gpusort_host_error_cancelled(error);
+		return gpusort_error_cancelled(error);
 	return 0;
 }
 
@@ -579,7 +579,7 @@ sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t 
 	Partition partition;
 
 	if (gpusort_host_cancelled(sort))
-		return gpusort_host_error_cancelled(error);
+		return gpusort_error_cancelled(error);
 	if (n <= SMALL_MAX)
 	{
 		sort_small(in, out, n, swap);

@@ -21,7 +21,7 @@
 
 #include "service/engine.h"
 #include "service/host/element.h"
-#include "service/host/memory.h"
+#include "service/machine/memory.h"
 #include "service/host/threads.h"
 
 /*
