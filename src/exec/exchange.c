@@ -33,8 +33,8 @@
 
 #include "access/parallel.h"
 #include "commands/explain.h"
-#include "client/slots.h"
-#include "exec/claims.h"
+#include "sort/slots.h"
+#include "parallel/claims.h"
 #include "exec/explain.h"
 #include "exec/gather.h"
 #include "exec/output.h"

@@ -21,7 +21,7 @@
 #include "exec/ingest.h"
 #include "exec/service_sort.h"
 #include "exec/shared_sort.h"
-#include "exec/ties.h"
+#include "sort/ties.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "settings.h"

@@ -36,9 +36,9 @@
 
 #include "access/parallel.h"
 #include "commands/explain.h"
-#include "exec/first_rows.h"
+#include "sort/first_rows.h"
 #include "exec/gather.h"
-#include "exec/joint_ingest.h"
+#include "parallel/joint_ingest.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"

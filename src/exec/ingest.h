@@ -10,8 +10,8 @@
 
 #include "compat.h"
 
-#include "client/writer.h"
-#include "exec/order_check.h"
+#include "sort/writer.h"
+#include "parallel/order_check.h"
 #include "node.h"
 #include "nodes/execnodes.h"
 

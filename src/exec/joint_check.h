@@ -10,8 +10,8 @@
 
 #include "compat.h"
 
-#include "exec/claims.h"
-#include "exec/order_check.h"
+#include "parallel/claims.h"
+#include "parallel/order_check.h"
 #include "exec/sort_set.h"
 
 extern bool gpusort_joint_check_lead(GpuSortSharedSorts *sorts, GpuSortClaims *claims, int processes,

@@ -44,7 +44,7 @@
 #include "exec/output.h"
 
 #include "access/parallel.h"
-#include "exec/claims.h"
+#include "parallel/claims.h"
 #include "exec/fallback.h"
 #include "exec/joint_check.h"
 #include "exec/partial_output.h"

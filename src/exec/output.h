@@ -11,8 +11,8 @@
 #include "compat.h"
 
 #include "client/failure.h"
-#include "client/row_queue.h"
-#include "exec/claims.h"
+#include "parallel/row_queue.h"
+#include "parallel/claims.h"
 #include "exec/scan_state.h"
 #include "exec/sort_set.h"
 #include "nodes/execnodes.h"

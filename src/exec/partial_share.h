@@ -10,7 +10,7 @@
 
 #include "compat.h"
 
-#include "exec/claims.h"
+#include "parallel/claims.h"
 #include "exec/sort_set.h"
 #include "nodes/extensible.h"
 

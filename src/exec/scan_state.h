@@ -17,10 +17,10 @@
 #include "compat.h"
 
 #include "client/client.h"
-#include "client/reader.h"
-#include "client/slots.h"
-#include "client/writer.h"
-#include "exec/first_rows.h"
+#include "sort/reader.h"
+#include "sort/slots.h"
+#include "sort/writer.h"
+#include "sort/first_rows.h"
 #include "exec/ranks.h"
 #include "keys/keys.h"
 #include "node.h"
@@ -80,7 +80,7 @@ typedef struct GpuSortFigures
 {
 	GpuSortEngineKind engine;
 	char device[GPUSORT_NAME_BYTES];
-	bool verified;  /* rows have tails (client/row_tail.h) */
+	bool verified;  /* rows have tails (sort/row_tail.h) */
 	uint64 dropped; /* rows that were not put, since they are not among the first ones */
 	uint64 skipped; /* rows that are not read, since OFFSET drops them */
 	GpuSortOutcome outcome;

@@ -17,10 +17,10 @@
 #include "exec/service_sort.h"
 
 #include "client/elapsed.h"
-#include "client/row_tail.h"
+#include "sort/row_tail.h"
 #include "exec/bound.h"
 #include "exec/ingest.h"
-#include "exec/ties.h"
+#include "sort/ties.h"
 #include "settings.h"
 #include "utils/memutils.h"
 

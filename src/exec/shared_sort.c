@@ -36,13 +36,13 @@
 #include "exec/shared_sort.h"
 
 #include "access/parallel.h"
-#include "exec/collation_check.h"
-#include "exec/joint_ingest.h"
-#include "exec/prefixes.h"
+#include "sort/collation_check.h"
+#include "parallel/joint_ingest.h"
+#include "sort/prefixes.h"
 #include "exec/service_sort.h"
 #include "exec/shared_sort_state.h"
 #include "exec/sort_set.h"
-#include "exec/ties.h"
+#include "sort/ties.h"
 #include "executor/executor.h"
 #include "settings.h"
 

@@ -8,7 +8,7 @@
 #ifndef GPUSORT_SHARED_SORT_H
 #define GPUSORT_SHARED_SORT_H
 
-#include "exec/order_check.h"
+#include "parallel/order_check.h"
 #include "exec/scan_state.h"
 #include "exec/sort_set.h"
 

@@ -8,8 +8,8 @@
 #ifndef GPUSORT_SHARED_SORT_STATE_H
 #define GPUSORT_SHARED_SORT_STATE_H
 
-#include "exec/joint_ingest.h"
-#include "exec/order_check.h"
+#include "parallel/joint_ingest.h"
+#include "parallel/order_check.h"
 #include "exec/scan_state.h"
 #include "exec/sort_set.h"
 #include "portability/instr_time.h"

@@ -23,7 +23,7 @@
 #include "exec/input.h"
 #include "exec/service_sort.h"
 #include "exec/shared_sort.h"
-#include "exec/ties.h"
+#include "sort/ties.h"
 #include "miscadmin.h"
 
 /* From the next row on, rows emitted are kept. */

@@ -13,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/first_rows.h"
+#include "sort/first_rows.h"
 
 #include "utils/memutils.h"
 

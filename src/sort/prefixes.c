@@ -30,14 +30,14 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/prefixes.h"
+#include "sort/prefixes.h"
 
 #include <limits.h>
 #include <math.h>
 
 #include "common/hashfn.h"
 #include "column_stats.h"
-#include "exec/few_values.h"
+#include "sort/few_values.h"
 #include "keys/first_level.h"
 #include "server/shared.h"
 #include "settings.h"

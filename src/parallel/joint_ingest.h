@@ -10,8 +10,8 @@
 
 #include "compat.h"
 
-#include "client/writer.h"
-#include "exec/first_rows.h"
+#include "sort/writer.h"
+#include "sort/first_rows.h"
 #include "keys/keys.h"
 #include "server/shared.h"
 

@@ -18,9 +18,9 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "client/overflow.h"
+#include "sort/overflow.h"
 
-#include "client/rowform.h"
+#include "sort/rowform.h"
 #include "service/protocol.h"
 #include "utils/memutils.h"
 

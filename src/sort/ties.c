@@ -21,7 +21,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/ties.h"
+#include "sort/ties.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_operator_d.h"

@@ -21,7 +21,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/claims.h"
+#include "parallel/claims.h"
 
 #include "miscadmin.h"
 #include "server/shared.h"

@@ -31,7 +31,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "client/cutoff.h"
+#include "sort/cutoff.h"
 
 #include "server/shared.h"
 #include "storage/lwlock.h"

@@ -13,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "client/slots.h"
+#include "sort/slots.h"
 
 #include "executor/executor.h"
 #include "service/protocol.h"

@@ -12,7 +12,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/order_check.h"
+#include "parallel/order_check.h"
 
 /* So many parts a process: one has more to do than another, and the last to end is waited for. */
 #define PARTS_PER_PROCESS 4

@@ -10,8 +10,8 @@
 
 #include "compat.h"
 
-#include "client/overflow.h"
-#include "client/rowform.h"
+#include "sort/overflow.h"
+#include "sort/rowform.h"
 #include "executor/tuptable.h"
 #include "nodes/execnodes.h"
 

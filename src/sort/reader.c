@@ -40,11 +40,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "client/reader.h"
+#include "sort/reader.h"
 
 #include "client/elapsed.h"
-#include "client/overflow.h"
-#include "client/row_tail.h"
+#include "sort/overflow.h"
+#include "sort/row_tail.h"
 #include "server/shared.h"
 
 /* So many bytes of rows are verified in one go: they are in the fastest cache still when they are read. */

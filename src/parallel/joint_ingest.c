@@ -25,11 +25,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/joint_ingest.h"
+#include "parallel/joint_ingest.h"
 
 #include "access/parallel.h"
-#include "exec/few_values.h"
-#include "exec/prefixes.h"
+#include "sort/few_values.h"
+#include "sort/prefixes.h"
 #include "executor/executor.h"
 
 static Size

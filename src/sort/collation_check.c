@@ -40,7 +40,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/collation_check.h"
+#include "sort/collation_check.h"
 
 #include "access/detoast.h"
 #include "access/htup_details.h"

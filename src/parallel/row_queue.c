@@ -42,9 +42,9 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "client/row_queue.h"
+#include "parallel/row_queue.h"
 
-#include "client/rowform.h"
+#include "sort/rowform.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
 #include "port/atomics.h"

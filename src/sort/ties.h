@@ -10,8 +10,8 @@
 
 #include "compat.h"
 
-#include "client/reader.h"
-#include "client/slots.h"
+#include "sort/reader.h"
+#include "sort/slots.h"
 #include "keys/keys.h"
 #include "utils/tuplesort.h"
 

@@ -13,11 +13,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "client/writer.h"
+#include "sort/writer.h"
 
 #include "access/htup_details.h"
 #include "client/elapsed.h"
-#include "client/row_tail.h"
+#include "sort/row_tail.h"
 
 /*
  * Begins writing into client's chunks.  overflow: where long rows go; NULL: add

@@ -12,7 +12,7 @@
 
 #include "access/htup_details.h"
 #include "client/client.h"
-#include "client/rowform.h"
+#include "sort/rowform.h"
 
 /* What the rows must be when they come back. */
 typedef struct GpuSortExpected

@@ -19,7 +19,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "client/rowform.h"
+#include "sort/rowform.h"
 
 #include "access/htup_details.h"
 #include "access/tupmacs.h"

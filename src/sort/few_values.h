@@ -10,7 +10,7 @@
 
 #include "compat.h"
 
-#include "exec/first_rows.h"
+#include "sort/first_rows.h"
 #include "keys/keys.h"
 #include "nodes/execnodes.h"
 

@@ -16,7 +16,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/few_values.h"
+#include "sort/few_values.h"
 
 #include "column_stats.h"
 #include "common/hashfn.h"

@@ -10,9 +10,9 @@
 
 #include "compat.h"
 
-#include "client/reader.h"
-#include "exec/claims.h"
-#include "exec/collation_check.h"
+#include "sort/reader.h"
+#include "parallel/claims.h"
+#include "sort/collation_check.h"
 #include "service/protocol.h"
 
 /* The rows of a shared sort, in order and cut into ranges; what the leader publishes. */

@@ -11,7 +11,7 @@
 #include "compat.h"
 
 #include "client/failure.h"
-#include "exec/first_rows.h"
+#include "sort/first_rows.h"
 #include "keys/keys.h"
 #include "nodes/execnodes.h"
 

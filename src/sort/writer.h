@@ -11,9 +11,9 @@
 #include "compat.h"
 
 #include "client/client.h"
-#include "client/cutoff.h"
-#include "client/overflow.h"
-#include "client/rowform.h"
+#include "sort/cutoff.h"
+#include "sort/overflow.h"
+#include "sort/rowform.h"
 #include "executor/tuptable.h"
 #include "keys/keys.h"
 #include "nodes/execnodes.h"
