@@ -33,7 +33,6 @@
 
 #include "access/parallel.h"
 #include "commands/explain.h"
-#include "sort/slots.h"
 #include "parallel/claims.h"
 #include "exec/explain.h"
 #include "exec/gather.h"
@@ -42,6 +41,7 @@
 #include "miscadmin.h"
 #include "node.h"
 #include "server/wait_events.h"
+#include "sort/heap_rows.h"
 #include "storage/latch.h"
 #include "utils/tuplestore.h"
 

@@ -20,9 +20,8 @@
  * sends an empty row up whenever Gather asks for one, so that GpuSort can see, between rows
  * of workers that do not stay, whether all others have: every worker that Gather knows of has stayed then.
  *
- * Legal order of calls of the GpuSort node: find once; then for each sort start,
- * before Gather runs, next until there is no row, and collect; where workers stay, check_order
- * and finish, or let_go at any time; reset at any time.  With
+ * To the sort of the GpuSort node this is both its source, of rows that come up through Gather, and its peers, the
+ * processes that put the others (sort/peers.h).  With
  * no sort started, or none to join, the node passes its child's rows on.
  *
  * What a process does for its part in the sort is in joint_ingest.c.  If rows of a worker's are
@@ -36,17 +35,18 @@
 
 #include "access/parallel.h"
 #include "commands/explain.h"
-#include "sort/first_rows.h"
 #include "exec/gather.h"
-#include "parallel/joint_ingest.h"
+#include "exec/plan_source.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "parallel/joint_ingest.h"
+#include "parallel/order_check.h"
 #include "server/installation.h"
 #include "server/shared.h"
 #include "server/wait_events.h"
+#include "sort/sort.h"
 #include "storage/latch.h"
-#include "utils/memutils.h"
 
 /* In dynamic shared memory. */
 typedef struct IngestShared
@@ -58,19 +58,35 @@ typedef struct IngestShared
 	GpuSortJointShared joint; /* variable length: must be last field */
 } IngestShared;
 
+/* What the GpuSort above Gather has of the node. */
+typedef struct IngestSource
+{
+	GpuSortPlanSource plan; /* must be first field: Gather's rows */
+	GpuSortIngestState *ingest;
+} IngestSource;
+
+typedef struct IngestPeers
+{
+	GpuSortPeers peers; /* must be first field */
+	GpuSortIngestState *ingest;
+} IngestPeers;
+
 struct GpuSortIngestState
 {
 	CustomScanState css; /* must be first field */
 	GpuSortPlanInfo info;
 	GpuSortJointIngest joint; /* without a writer rows go up */
-	GpuSortFirstRows first;
+	GpuSortHeapRows *rows;
+	GpuSortPlanSource child; /* of input */
+	GpuSortInput input;
 	IngestShared *shared; /* NULL: there are no workers */
-	const GpuSortRowForm *form;
-	bool is_member; /* a worker is to join the sort */
-	bool ended;     /* the child has no more rows */
-	bool passed;    /* rows of it have gone up */
+	bool is_member;       /* a worker is to join the sort */
+	bool ended;           /* the child has no more rows */
+	bool passed;          /* rows of it have gone up */
 
 	/* the leader's */
+	IngestSource source; /* of the sort above */
+	IngestPeers peers;
 	GatherState *gather; /* above */
 	bool holds;          /* an empty row goes up, again and again, when the child has no more */
 	bool held;           /* one has */
@@ -88,9 +104,8 @@ join_sort(GpuSortIngestState *state)
 	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	GpuSortFailure failure;
 
-	state->form = gpusort_rowform_create(ExecGetResultType(outerPlanState(state)), state->info.visible);
 	state->is_member = false;
-	if (!gpusort_joint_ingest_join(&state->joint, state->form, NULL, &failure))
+	if (!gpusort_joint_ingest_join(&state->joint, NULL, &failure))
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort: a parallel worker passes its rows on: %s", failure.text)));
 	MemoryContextSwitchTo(caller);
@@ -115,7 +130,6 @@ static bool
 check_parts(GpuSortIngestState *state, GpuSortFailure *failure)
 {
 	IngestShared *shared = state->shared;
-	GpuSortSlots slots = {.form = state->form}; /* there are no long rows, and none is shown */
 	GpuSortReader reader;
 	GpuSortOrderReader own = {.reader = &reader};
 	bool good;
@@ -127,7 +141,7 @@ check_parts(GpuSortIngestState *state, GpuSortFailure *failure)
 				(errmsg_internal("gpusort: a parallel worker verifies no rows: %s", failure->text)));
 		return true;
 	}
-	own.check = gpusort_collation_check_create(state->joint.keys, &slots);
+	own.check = gpusort_collation_check_create(state->joint.keys, &state->rows->rows); /* there are no long ones */
 	good = gpusort_order_check_parts(&own, &shared->rows, &shared->claims, failure);
 	gpusort_client_end(own.client);
 	return good;
@@ -158,15 +172,26 @@ hold(GpuSortIngestState *state)
 	return ExecStoreAllNullTuple(state->empty_row);
 }
 
+/* Returns the next row of this process's part, to go up. */
+static TupleTableSlot *
+pass_row(GpuSortIngestState *state)
+{
+	const GpuSortRow *row;
+
+	state->child.source.attributes = 0;
+	row = gpusort_input_next(&state->input);
+	state->passed = true;
+	return row == NULL ? hold(state) : gpusort_heap_rows_slot(state->rows, row);
+}
+
 static TupleTableSlot *
 exec_ingest(CustomScanState *node)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
-	PlanState *child = outerPlanState(node);
 	GpuSortWriter *writer;
 	GpuSortFailure failure;
-	TupleTableSlot *row;
 	uint64 rows_before;
+	bool all;
 
 	if (unlikely(state->is_member))
 		join_sort(state);
@@ -174,25 +199,33 @@ exec_ingest(CustomScanState *node)
 		return hold(state);
 	writer = state->joint.writer;
 	if (writer == NULL)
-	{
-		row = gpusort_first_rows_next(&state->first, child);
-		state->passed = true;
-		return TupIsNull(row) ? hold(state) : row;
-	}
+		return pass_row(state);
 
 	rows_before = writer->rows;
-	row = gpusort_joint_ingest_rows(&state->joint, child, NULL, &failure);
+	all = gpusort_joint_ingest_rows(&state->joint, NULL, &failure);
 	state->leader_rows += writer->rows - rows_before;
-	if (!TupIsNull(row))
+	if (!all)
 	{
 		if (failure.reason != GPUSORT_REASON_NONE)
 			(void) stop_writing(state);
-		state->passed = true;
-		return row;
+		return pass_row(state);
 	}
 	if (stop_writing(state) && state->shared->stays && !state->passed)
 		stay(state);
 	return hold(state);
+}
+
+/* Makes the rows of this process's part. */
+static GpuSortHeapRows *
+create_rows(PlanState *child, int visible)
+{
+	TupleDesc all = ExecGetResultType(child);
+	TupleDesc shown = CreateTemplateTupleDesc(visible);
+
+	for (int i = 1; i <= visible; i++)
+		TupleDescCopyEntry(shown, i, all, i);
+	TupleDescFinalize(shown);
+	return gpusort_heap_rows_create(all, shown);
 }
 
 static void
@@ -205,14 +238,16 @@ begin_ingest(CustomScanState *node, EState *estate, int eflags)
 	gpusort_plan_unpack((CustomScan *) ps->plan, &state->info);
 	outerPlanState(node) = ExecInitNode(outerPlan(ps->plan), estate, eflags);
 
-	/* Rows that are passed on are in the child's slots, or in that of the first rows. */
-	ps->resultops = ExecGetResultSlotOps(outerPlanState(node), NULL);
+	/* Rows that are passed on are in slots of several kinds. */
+	ps->resultops = &TTSOpsVirtual;
 	ps->resultopsset = true;
 	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
 	state->joint.keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
-	gpusort_first_rows_init(&state->first, outerPlanState(node));
-	state->joint.first = &state->first;
+	state->rows = create_rows(outerPlanState(node), state->info.visible);
+	gpusort_plan_source_init(&state->child, outerPlanState(node), state->rows, false);
+	gpusort_input_init(&state->input, &state->child.source, &state->rows->rows);
+	state->joint.input = &state->input;
 	state->empty_row = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
 	MemoryContextSwitchTo(caller);
 }
@@ -224,6 +259,7 @@ end_ingest(CustomScanState *node)
 
 	if (state->joint.client != NULL)
 		gpusort_client_end(state->joint.client);
+	gpusort_rows_clear(&state->rows->rows);
 	ExecEndNode(outerPlanState(node));
 }
 
@@ -234,7 +270,8 @@ rescan_ingest(CustomScanState *node)
 	PlanState *child = outerPlanState(node);
 
 	state->ended = false;
-	gpusort_first_rows_clear(&state->first);
+	gpusort_rows_clear(&state->rows->rows);
+	gpusort_input_clear(&state->input);
 	if (child->chgParam == NULL)
 		ExecReScan(child);
 }
@@ -293,6 +330,17 @@ initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 	state->is_member = true;
 }
 
+/* Workers that have stayed are to end.  Gather must be read to its end then, or start over. */
+static void
+let_go(GpuSortIngestState *state)
+{
+	GpuSortFailure none = {0};
+
+	state->holds = false;
+	if (state->shared != NULL)
+		gpusort_claims_stop(&state->shared->claims, &none);
+}
+
 /* The shared memory goes after this. */
 static void
 shutdown_ingest(CustomScanState *node)
@@ -300,7 +348,7 @@ shutdown_ingest(CustomScanState *node)
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 
 	if (!IsParallelWorker())
-		gpusort_ingest_let_go(state);
+		let_go(state);
 	state->shared = NULL;
 	state->joint.shared = NULL;
 }
@@ -408,40 +456,11 @@ stayed(const GpuSortIngestState *state)
 }
 
 /*
- * Rows go to a sort from now on: in this process by writer, which is the
- * caller's until reset or collect, as are its keys; in workers that start after
- * this by joining.  common_later: the keys have no common prefixes yet, but are laid
- * out for some.  stay: workers stay until finish, to verify the order.
- */
-void
-gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, GpuSortKeys *keys, bool common_later, bool stay)
-{
-	gpusort_ingest_reset(state);
-	gpusort_joint_ingest_start(&state->joint, writer, keys, common_later);
-	state->holds = stay;
-	state->participates = parallel_leader_participation;
-}
-
-/* Returns true if workers can be had to stay: empty rows do not go into expressions of Gather's. */
-bool
-gpusort_ingest_may_stay(const GpuSortIngestState *state)
-{
-	return state->gather->ps.ps_ProjInfo == NULL;
-}
-
-/* Returns how many processes take rows in, if all workers that are planned start. */
-int
-gpusort_ingest_processes(const GpuSortIngestState *state)
-{
-	return 1 + castNode(Gather, state->gather->ps.plan)->num_workers;
-}
-
-/*
  * Returns the next row that came up; an empty slot, or NULL, when all processes have taken their rows in: then workers
  * may have stayed.
  */
-TupleTableSlot *
-gpusort_ingest_next(GpuSortIngestState *state)
+static TupleTableSlot *
+next_row(GpuSortIngestState *state)
 {
 	PlanState *gather = &state->gather->ps;
 
@@ -464,76 +483,57 @@ gpusort_ingest_next(GpuSortIngestState *state)
 	}
 }
 
-/*
- * Has the order of the rows verified by all processes that are there; reader is the leader's, which has been asked for
- * nothing, and check its own.  Adds up the pairs compared in *pairs.  false, with a reason, if rows are out of order, or lost.
- */
-bool
-gpusort_ingest_check_order(GpuSortIngestState *state, const GpuSortOrderReader *own, uint64 *pairs, GpuSortFailure *failure)
+/* The source's: a row that came up, for the sort, if there is one, to write. */
+static int
+next_batch(GpuSortSource *source, GpuSortRow *rows, int n)
 {
-	GpuSortClaims *claims = &state->shared->claims;
-	GpuSortOrderedRows *rows = &state->shared->rows;
-	int processes = 1 + stayed(state);
+	GpuSortIngestState *state = ((IngestSource *) source)->ingest;
+	TupleTableSlot *slot = next_row(state);
 
-	rows->expected = own->reader->expected;
-	if (!gpusort_order_cut(own->client, rows, processes, failure))
-		return false;
-	gpusort_claims_begin_parts(claims, gpusort_order_parts(rows, processes));
-	if (!gpusort_order_check_parts(own, rows, claims, failure))
-		return false;
-	gpusort_claims_finish_parts(claims);
-	*failure = claims->failure;
-	*pairs = rows->pairs;
-	return !claims->stop;
+	if (TupIsNull(slot))
+		return 0;
+	/* If nobody has chosen common prefixes there are to be none. */
+	if (state->joint.writer != NULL)
+		gpusort_joint_ingest_settle_common_prefixes(&state->joint);
+	gpusort_plan_source_show(&state->source.plan, slot, rows);
+	return 1;
 }
 
-/* Returns how many workers have stayed to verify the rows. */
-int
-gpusort_ingest_stayed(const GpuSortIngestState *state)
+static const GpuSortSourceMethods source_methods = {
+	.next_batch = next_batch,
+	.restart = gpusort_plan_source_restart,
+	.table_column = gpusort_plan_source_table_column,
+};
+
+/* The peers' methods, of the GpuSort in the leader: peers.h tells what each does. */
+
+static void
+peers_reset(GpuSortPeers *peers)
 {
-	return state->holds ? stayed(state) : 0;
+	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
+
+	let_go(state);
+	gpusort_joint_ingest_reset(&state->joint);
+	state->ended = false;
+	state->leader_rows = 0;
+	state->nworkers = 0;
 }
 
-/* Returns true if a worker has other versions of the C library's locales. */
-bool
-gpusort_ingest_is_strange(const GpuSortIngestState *state)
+static void
+peers_start(GpuSortPeers *peers, GpuSortState *sort, bool common_later)
 {
-	return state->joint.shared != NULL && state->joint.shared->strange_libc;
+	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
+
+	peers_reset(peers);
+	gpusort_joint_ingest_start(&state->joint, &sort->service.writer, sort->keys, common_later);
+	state->holds = sort->service.shared;
+	state->participates = parallel_leader_participation;
 }
 
-/* Workers that have stayed are to end.  Gather must be read to its end then, or start over. */
-void
-gpusort_ingest_let_go(GpuSortIngestState *state)
+static void
+peers_collect(GpuSortPeers *peers, GpuSortPut *put)
 {
-	GpuSortFailure none = {0};
-
-	state->holds = false;
-	if (state->shared != NULL)
-		gpusort_claims_stop(&state->shared->claims, &none);
-}
-
-/* The same, and reads Gather to its end: workers' errors, counts and times come in.  Errors: there is a row. */
-void
-gpusort_ingest_finish(GpuSortIngestState *state)
-{
-	bool held = state->holds;
-
-	gpusort_ingest_let_go(state);
-	if (held && !TupIsNull(ExecProcNode(&state->gather->ps)))
-		elog(ERROR, "a parallel worker has rows that came too late to be sorted");
-}
-
-/* The caller is about to write a row that came up: if nobody has chosen common prefixes there are to be none. */
-void
-gpusort_ingest_settle_common_prefixes(GpuSortIngestState *state)
-{
-	gpusort_joint_ingest_settle_common_prefixes(&state->joint);
-}
-
-/* Gather has ended: adds what workers have put to *put. */
-void
-gpusort_ingest_collect(GpuSortIngestState *state, GpuSortPut *put)
-{
+	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
 	const GpuSortJointShared *shared = state->joint.shared;
 
 	state->joint.writer = NULL;
@@ -547,13 +547,82 @@ gpusort_ingest_collect(GpuSortIngestState *state, GpuSortPut *put)
 	gpusort_joint_ingest_collect(&state->joint, put);
 }
 
-/* There is no sort any more: rows go up, in workers that start after this too. */
-void
-gpusort_ingest_reset(GpuSortIngestState *state)
+static bool
+peers_may_verify(GpuSortPeers *peers)
 {
-	gpusort_ingest_let_go(state);
-	gpusort_joint_ingest_reset(&state->joint);
-	state->ended = false;
-	state->leader_rows = 0;
-	state->nworkers = 0;
+	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
+
+	return state->holds && stayed(state) > 0;
+}
+
+static bool
+peers_verify(GpuSortPeers *peers, GpuSortState *sort, uint64 *pairs, GpuSortFailure *failure)
+{
+	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
+	GpuSortServiceSort *service = &sort->service;
+	GpuSortOrderReader own = {.check = service->check, .reader = &service->reader, .client = service->client};
+	GpuSortClaims *claims = &state->shared->claims;
+	GpuSortOrderedRows *rows = &state->shared->rows;
+	int processes = 1 + stayed(state);
+
+	rows->expected = own.reader->expected;
+	if (!gpusort_order_cut(own.client, rows, processes, failure))
+		return false;
+	gpusort_claims_begin_parts(claims, gpusort_order_parts(rows, processes));
+	if (!gpusort_order_check_parts(&own, rows, claims, failure))
+		return false;
+	gpusort_claims_finish_parts(claims);
+	*failure = claims->failure;
+	*pairs = rows->pairs;
+	return !claims->stop;
+}
+
+/* Reads Gather to its end, too: workers' errors, counts and times come in.  Errors: there is a row. */
+static bool
+peers_finish(GpuSortPeers *peers, GpuSortFailure *failure)
+{
+	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
+	bool held = state->holds;
+
+	let_go(state);
+	if (held && !TupIsNull(ExecProcNode(&state->gather->ps)))
+		elog(ERROR, "a parallel worker has rows that came too late to be sorted");
+	if (state->joint.shared == NULL || !state->joint.shared->strange_libc)
+		return true;
+	return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
+							   "processes of the sort have different versions of a locale of the C library");
+}
+
+static void
+peers_let_go(GpuSortPeers *peers)
+{
+	let_go(((IngestPeers *) peers)->ingest);
+}
+
+static const GpuSortPeersMethods peers_methods = {
+	.start = peers_start,
+	.collect = peers_collect,
+	.may_verify = peers_may_verify,
+	.verify = peers_verify,
+	.finish = peers_finish,
+	.let_go = peers_let_go,
+	.reset = peers_reset,
+};
+
+/* Returns what the sort of the GpuSort above Gather, of rows like these, has of the node. */
+void
+gpusort_ingest_connect(GpuSortIngestState *state, const GpuSortHeapRows *rows, bool may_restart,
+					   GpuSortSource **source, GpuSortPeers **peers)
+{
+	GatherState *gather = state->gather;
+
+	gpusort_plan_source_init(&state->source.plan, &gather->ps, rows, may_restart);
+	state->source.plan.source.methods = &source_methods;
+	state->source.ingest = state;
+	state->peers.peers.methods = &peers_methods;
+	/* Empty rows do not go into expressions of Gather's, so workers cannot be had to stay then. */
+	state->peers.peers.verifiers = gather->ps.ps_ProjInfo == NULL ? 1 + castNode(Gather, gather->ps.plan)->num_workers : 0;
+	state->peers.ingest = state;
+	*source = &state->source.plan.source;
+	*peers = &state->peers.peers;
 }

@@ -11,8 +11,6 @@
 #include "exec/partial_share.h"
 
 #include "access/parallel.h"
-#include "exec/fallback.h"
-#include "exec/shared_sort.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "server/installation.h"
@@ -39,18 +37,18 @@ begin_sorts(GpuSortPartialState *state)
 	state->started = false;
 	gpusort_claims_start(&shared->claims, false);
 	memset(shared->figures, 0, shared->nprocesses * sizeof(GpuSortProcessFigures));
-	if (state->sorts.sorts[0]->info.range_columns == 0)
+	if (state->nodes.nodes[0]->info.range_columns == 0)
 		begun = gpusort_failure_set(&failure, GPUSORT_REASON_UNAVAILABLE, "the rows cannot be shared out");
 	else if (!gpusort_spill)
 		begun = gpusort_failure_set(&failure, GPUSORT_REASON_UNAVAILABLE, "gpusort.spill is off");
 	else if (shared->nprocesses > 1 && !parallel_leader_participation)
 		begun = gpusort_failure_set(&failure, GPUSORT_REASON_UNAVAILABLE, "parallel_leader_participation is off");
 	else
-		begun = gpusort_shared_sorts_begin(&state->sorts, shared->nprocesses, &failure);
+		begun = gpusort_nodes_begin(&state->nodes, shared->nprocesses, &failure);
 	shared->alone = !begun;
 	if (begun)
 		return;
-	gpusort_shared_sorts_refuse(&state->sorts, &failure);
+	gpusort_joint_sorts_refuse(&state->nodes.sorts, &failure);
 	shared->claims.failure = failure;
 }
 
@@ -117,7 +115,7 @@ gpusort_partial_initialize_shared(CustomScanState *node, ParallelContext *pcxt, 
 	state->shared->build = gpusort_module_build();
 	state->shared->nprocesses = 1 + pcxt->nworkers;
 	gpusort_claims_create(&state->shared->claims);
-	gpusort_shared_sorts_end(&state->sorts);
+	gpusort_joint_sorts_end(&state->nodes.sorts);
 	share(state);
 }
 
@@ -134,11 +132,8 @@ gpusort_partial_take_figures(GpuSortPartialState *state)
 	state->nprocesses = shared->alone ? 0 : shared->nprocesses;
 	state->figures = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, shared->nprocesses * sizeof(GpuSortProcessFigures));
 	memcpy(state->figures, shared->figures, shared->nprocesses * sizeof(GpuSortProcessFigures));
-	if (!gpusort_shared_sorts_finish(&state->sorts, &failure))
-	{
-		state->sorts.sorts[0]->stream.emitted = true;
-		gpusort_report_lost(state->sorts.sorts[0], &failure);
-	}
+	if (!gpusort_joint_sorts_finish(&state->nodes.sorts, &failure))
+		gpusort_sort_report_lost(true, &failure);
 }
 
 void
@@ -149,7 +144,7 @@ gpusort_partial_reinitialize_shared(CustomScanState *node, ParallelContext *pcxt
 	if (state->workers == NULL)
 		return;
 	gpusort_partial_take_figures(state);
-	gpusort_shared_sorts_end(&state->sorts);
+	gpusort_joint_sorts_end(&state->nodes.sorts);
 	share(state);
 }
 

@@ -6,7 +6,7 @@
  * A worker joins the sort with a connection of its own, the leader writes with the
  * writer of the sort that it has begun.  Below a Gather whose rows one process reads
  * the parts are GpuSortIngest nodes (ingest.c), else the GpuSort nodes themselves
- * (shared_sort.c).
+ * (joint_sort.c).
  *
  * All must make the same keys.  How much of its strings is in the key is settled by
  * the leader before workers start, but the common prefixes that keys leave out
@@ -30,7 +30,7 @@
 #include "access/parallel.h"
 #include "sort/few_values.h"
 #include "sort/prefixes.h"
-#include "executor/executor.h"
+#include "utils/memutils.h"
 
 static Size
 prefixes_offset(int nworkers)
@@ -159,8 +159,7 @@ gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *fai
  * belongs to the current memory context; overflow as for a writer.
  */
 bool
-gpusort_joint_ingest_join(GpuSortJointIngest *joint, const GpuSortRowForm *form, GpuSortOverflow *overflow,
-						  GpuSortFailure *failure)
+gpusort_joint_ingest_join(GpuSortJointIngest *joint, GpuSortOverflow *overflow, GpuSortFailure *failure)
 {
 	GpuSortJointShared *shared = joint->shared;
 
@@ -171,7 +170,7 @@ gpusort_joint_ingest_join(GpuSortJointIngest *joint, const GpuSortRowForm *form,
 	joint->client = gpusort_client_join(shared->token, shared->generation, false, failure);
 	if (joint->client == NULL)
 		return false;
-	gpusort_writer_init(&joint->own_writer, joint->client, joint->keys, form, overflow, shared->job, shared->verified);
+	gpusort_writer_init(&joint->own_writer, joint->client, joint->keys, overflow, shared->job, shared->verified);
 	if (shared->has_cutoff)
 		joint->own_writer.cutoff = gpusort_cutoff_join(shared_cutoff(shared, joint->keys));
 	joint->writer = &joint->own_writer;
@@ -229,17 +228,17 @@ gpusort_joint_ingest_settle_common_prefixes(GpuSortJointIngest *joint)
 
 /* Looks at our first rows, to settle the common prefixes. */
 static void
-choose_common_prefixes(GpuSortJointIngest *joint, PlanState *child)
+choose_common_prefixes(GpuSortJointIngest *joint)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort choice", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller;
 	GpuSortPrefix *ours;
 
-	(void) gpusort_first_rows_read(joint->first, child, Max(GPUSORT_SAMPLE_ROWS, gpusort_few_values_rows(joint->keys)));
+	(void) gpusort_input_read_first(joint->input, Max(GPUSORT_SAMPLE_ROWS, gpusort_few_values_rows(joint->keys)));
 	caller = MemoryContextSwitchTo(context);
 	ours = palloc(joint->keys->strings * sizeof(GpuSortPrefix));
 	/* The leader has looked at statistics, which say too little: so they are not worth another look. */
-	(void) gpusort_prefixes_choose(joint->keys, child, joint->first, 0, ours);
+	(void) gpusort_prefixes_choose(joint->keys, joint->input, true, 0, ours);
 	for (int i = 0; i < joint->keys->strings; i++)
 	{
 		const GpuSortPrefix *laid_out = &joint->keys->prefixes[i];
@@ -251,35 +250,22 @@ choose_common_prefixes(GpuSortJointIngest *joint, PlanState *child)
 		ours[i].settled = laid_out->settled;
 		ours[i].known = laid_out->known;
 	}
-	gpusort_few_values_add(joint->keys, joint->first, ours);
+	gpusort_few_values_add(joint->keys, joint->input, ours);
 	settle(joint, ours);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 }
 
 /*
- * Adds the child's rows to the sort.  Returns a row that was not taken, with failure's reason why no others
- * will be, or NONE if it is a long one; an empty slot, or NULL, after the last row, and when *stop
- * says that none are wanted any more; stop may be NULL.
+ * Puts the rows of the input, until there are none, or *stop says that none are wanted any more; stop may be NULL.  false:
+ * the input's next row was not taken, with failure's reason why no others will be, or NONE if it is a long one.
  */
-TupleTableSlot *
-gpusort_joint_ingest_rows(GpuSortJointIngest *joint, PlanState *child, const volatile bool *stop,
-						  GpuSortFailure *failure)
+bool
+gpusort_joint_ingest_rows(GpuSortJointIngest *joint, const volatile bool *stop, GpuSortFailure *failure)
 {
-	GpuSortWriter *writer = joint->writer;
-	GpuSortFirstRows *first = joint->first;
-	TupleTableSlot *stored = gpusort_stored_slot(child, writer->form);
+	GpuSortInput *input = joint->input;
 
-	failure->reason = GPUSORT_REASON_NONE;
 	if (unlikely(!joint->settled))
-		choose_common_prefixes(joint, child);
-	for (;;)
-	{
-		TupleTableSlot *row = gpusort_first_rows_next(first, child);
-
-		if (TupIsNull(row) || unlikely(!gpusort_writer_add(writer, row, row == first->slot ? NULL : stored, failure)))
-			return row;
-		if (unlikely(stop != NULL && *stop))
-			return NULL;
-	}
+		choose_common_prefixes(joint);
+	return input->rows->kind->put_rows(input->rows, joint->writer, input, stop, failure);
 }

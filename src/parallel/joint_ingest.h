@@ -10,10 +10,10 @@
 
 #include "compat.h"
 
-#include "sort/writer.h"
-#include "sort/first_rows.h"
 #include "keys/keys.h"
 #include "server/shared.h"
+#include "sort/input.h"
+#include "sort/writer.h"
 
 /*
  * In dynamic shared memory.  The leader writes it before workers start; then each
@@ -42,7 +42,7 @@ typedef struct GpuSortJointIngest
 {
 	GpuSortJointShared *shared; /* NULL: no other process takes part */
 	GpuSortKeys *keys;
-	GpuSortFirstRows *first;
+	GpuSortInput *input;
 	GpuSortWriter *writer; /* where rows go; NULL: nowhere */
 	bool settled;          /* the common prefixes of our keys are everybody's */
 
@@ -66,13 +66,11 @@ extern void gpusort_joint_ingest_reset(GpuSortJointIngest *joint);
 
 /* A worker's */
 extern bool gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *failure);
-extern bool gpusort_joint_ingest_join(GpuSortJointIngest *joint, const GpuSortRowForm *form, GpuSortOverflow *overflow,
-									  GpuSortFailure *failure);
+extern bool gpusort_joint_ingest_join(GpuSortJointIngest *joint, GpuSortOverflow *overflow, GpuSortFailure *failure);
 extern bool gpusort_joint_ingest_leave(GpuSortJointIngest *joint, GpuSortFailure *failure);
 
 /* Everybody's */
 extern void gpusort_joint_ingest_settle_common_prefixes(GpuSortJointIngest *joint);
-extern TupleTableSlot *gpusort_joint_ingest_rows(GpuSortJointIngest *joint, PlanState *child, const volatile bool *stop,
-												 GpuSortFailure *failure);
+extern bool gpusort_joint_ingest_rows(GpuSortJointIngest *joint, const volatile bool *stop, GpuSortFailure *failure);
 
 #endif /* GPUSORT_JOINT_INGEST_H */

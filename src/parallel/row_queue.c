@@ -249,10 +249,15 @@ write_row(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)
 	MinimalTuple minimal_tuple = gpusort_slot_minimal_tuple(slot);
 	HeapTuple heap_tuple = gpusort_slot_heap_tuple(slot);
 
+	GpuSortRow row = {0};
+
 	if (minimal_tuple != NULL)
-		return gpusort_copy_minimal_tuple(minimal_tuple, writer->cursor, limit);
+		return gpusort_copy_tuple((const char *) minimal_tuple, minimal_tuple->t_len, writer->cursor, limit);
 	if (heap_tuple != NULL)
-		return gpusort_copy_tuple(heap_tuple, writer->cursor, limit);
+	{
+		row.tuple = gpusort_tuple_end(heap_tuple, &row.length);
+		return gpusort_copy_tuple(row.tuple, row.length, writer->cursor, limit);
+	}
 	if (unlikely(writer->form == NULL))
 	{
 		MemoryContext caller = MemoryContextSwitchTo(writer->context);
@@ -261,7 +266,9 @@ write_row(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)
 		MemoryContextSwitchTo(caller);
 	}
 	slot_getallattrs(slot);
-	return gpusort_rowform_fill(writer->form, slot, NULL, writer->cursor, limit);
+	row.values = slot->tts_values;
+	row.nulls = slot->tts_isnull;
+	return gpusort_rowform_fill(writer->form, &row, writer->cursor, limit);
 }
 
 /* Sends the row in slot by itself; the batch at hand is empty. */

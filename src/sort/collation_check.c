@@ -43,7 +43,6 @@
 #include "sort/collation_check.h"
 
 #include "access/detoast.h"
-#include "access/htup_details.h"
 #include "keys/libc_less.h"
 #include "miscadmin.h"
 #include "server/shared.h"
@@ -69,10 +68,10 @@ typedef struct CheckedValue
 /* A row to be compared. */
 typedef struct CheckedRow
 {
-	char *row;             /* in the reader's chunk, or copied */
-	char *copy;            /* memory for a copy */
-	uint32 copy_capacity;  /* bytes of it */
-	MinimalTuple long_row; /* what row stands for in the overflow file; NULL: it is itself */
+	char *row;            /* in the reader's chunk, or copied */
+	char *copy;           /* memory for a copy */
+	uint32 copy_capacity; /* bytes of it */
+	char *long_row;       /* what row stands for in the overflow file; NULL: it is itself */
 	CheckedValue *values;
 } CheckedRow;
 
@@ -84,7 +83,7 @@ struct GpuSortCollationCheck
 	const GpuSortColumn *columns;
 	int count;            /* columns up to the last one under a collation of the C library */
 	SortSupport supports; /* of the others among them */
-	GpuSortSlots *slots;
+	GpuSortRows *rows_of;
 	MemoryContext context;
 	MemoryContext scratch; /* what comparators and detoasting leave behind */
 	CheckedRow rows[CHECKED_ROWS];
@@ -111,13 +110,13 @@ checked_columns(const GpuSortKeys *keys)
  * library.  Belongs to the current memory context.
  */
 GpuSortCollationCheck *
-gpusort_collation_check_create(const GpuSortKeys *keys, GpuSortSlots *slots)
+gpusort_collation_check_create(const GpuSortKeys *keys, GpuSortRows *rows)
 {
 	GpuSortCollationCheck *check = palloc0(sizeof(GpuSortCollationCheck));
 
 	check->columns = keys->columns;
 	check->count = checked_columns(keys);
-	check->slots = slots;
+	check->rows_of = rows;
 	check->context = CurrentMemoryContext;
 	check->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort collation check", ALLOCSET_DEFAULT_SIZES);
 	for (int i = 0; i < CHECKED_ROWS; i++)
@@ -153,14 +152,7 @@ enlarge(GpuSortCollationCheck *check, char **memory, uint32 *capacity, uint32 by
 static inline Datum
 row_value(const GpuSortCollationCheck *check, const CheckedRow *row, AttrNumber attno, bool *isnull)
 {
-	HeapTupleData tuple;
-
-	if (likely(row->long_row == NULL))
-		return gpusort_rowform_value(check->slots->form, row->row, attno, isnull);
-	tuple = (HeapTupleData){
-		.t_len = row->long_row->t_len + MINIMAL_TUPLE_OFFSET,
-		.t_data = (HeapTupleHeader) ((char *) row->long_row - MINIMAL_TUPLE_OFFSET)};
-	return heap_getattr(&tuple, attno, check->slots->all->tts_tupleDescriptor, isnull);
+	return gpusort_rows_value(check->rows_of, row->long_row != NULL ? row->long_row : row->row, attno, isnull);
 }
 
 /* Copies a string, to end with zero bytes. */
@@ -326,7 +318,7 @@ take_row(GpuSortCollationCheck *check, char *data)
 	{
 		MemoryContext caller = MemoryContextSwitchTo(check->context);
 
-		row->long_row = gpusort_overflow_fetch(&check->slots->overflow, data);
+		row->long_row = gpusort_overflow_fetch(&check->rows_of->overflow, data);
 		MemoryContextSwitchTo(caller);
 	}
 	return row;
@@ -388,7 +380,7 @@ keep_rows(GpuSortCollationCheck *check)
 
 		if ((row != check->before && row != check->least && row != check->greatest) || row->row == row->copy)
 			continue;
-		length = ((MinimalTuple) row->row)->t_len;
+		length = gpusort_row_length(row->row);
 		if (length > row->copy_capacity)
 			enlarge(check, &row->copy, &row->copy_capacity, length);
 		memcpy(row->copy, row->row, length);

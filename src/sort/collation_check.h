@@ -10,13 +10,13 @@
 
 #include "compat.h"
 
-#include "sort/reader.h"
-#include "sort/slots.h"
 #include "keys/keys.h"
+#include "sort/reader.h"
+#include "sort/row_kind.h"
 
 typedef struct GpuSortCollationCheck GpuSortCollationCheck;
 
-extern GpuSortCollationCheck *gpusort_collation_check_create(const GpuSortKeys *keys, GpuSortSlots *slots);
+extern GpuSortCollationCheck *gpusort_collation_check_create(const GpuSortKeys *keys, GpuSortRows *rows);
 extern bool gpusort_collation_check_rows(GpuSortCollationCheck *check, GpuSortReader *reader, uint64 rows,
 										 uint64 *pairs, GpuSortFailure *failure);
 extern bool gpusort_collation_check_allows(const GpuSortKeys *keys, GpuSortFailure *failure);

@@ -10,6 +10,12 @@
 
 #include "compat.h"
 
+/*
+ * Where a LIMIT asks for at most one of so many rows, those that it does not ask for are dropped while rows are
+ * taken in: of rows in no order less than half are left then.
+ */
+#define GPUSORT_ROWS_PER_WANTED 4
+
 /* Leading words of a key that are looked at: rows that are equal in these are kept. */
 #define GPUSORT_CUTOFF_WORDS 8
 

@@ -91,8 +91,9 @@ add_value(Datum value, int count, void *arg)
 
 /* Adds values of the first rows, spread over them, but not evenly. */
 static void
-add_first_rows(Strings *strings, GpuSortFirstRows *first)
+add_first_rows(Strings *strings, const GpuSortInput *input)
 {
+	const GpuSortFirstRows *first = &input->first;
 	int stride = Max(first->count / GPUSORT_FEW_VALUES_ROWS, 1);
 
 	for (int i = 0; i * stride < first->count && i < GPUSORT_FEW_VALUES_ROWS && !strings->too_many; i++)
@@ -102,8 +103,7 @@ add_first_rows(Strings *strings, GpuSortFirstRows *first)
 		Datum value;
 		int number;
 
-		ExecStoreMinimalTuple(first->rows[row], first->slot, false);
-		value = slot_getattr(first->slot, strings->column->attno, &isnull);
+		value = gpusort_rows_value(input->rows, first->rows[row], strings->column->attno, &isnull);
 		if (isnull)
 			continue;
 		number = add_own_string(strings, value);
@@ -111,7 +111,6 @@ add_first_rows(Strings *strings, GpuSortFirstRows *first)
 			strings->seen[number]++;
 		strings->rows++;
 	}
-	ExecClearTuple(first->slot);
 }
 
 /* Returns which part of the rows is thought to have one of the values of the first ones, by these alone. */
@@ -149,20 +148,19 @@ set_known(Strings *strings, GpuSortKnownValues *known)
 
 /* Adds what statistics know of the column; returns as gpusort_column_known_values does. */
 static double
-add_statistics(Strings *strings, PlanState *child, double *different)
+add_statistics(Strings *strings, GpuSortSource *source, double *different)
 {
-	AttrNumber attno = strings->column->attno;
 	GpuSortTableColumn column;
+	Oid type;
 
-	if (!gpusort_find_table_column(child->state->es_range_table, child->plan, attno, &column))
+	if (!source->methods->table_column(source, strings->column->attno, &column, &type))
 		return -1;
-	return gpusort_column_known_values(&column, TupleDescAttr(ExecGetResultType(child), attno - 1)->atttypid, add_value,
-									   strings, different);
+	return gpusort_column_known_values(&column, type, add_value, strings, different);
 }
 
 /* Chooses by statistics, which know the values of this share of the rows. */
 static void
-choose_by_statistics(Strings *strings, GpuSortFirstRows *first, double share, double different, bool behind,
+choose_by_statistics(Strings *strings, const GpuSortInput *first, double share, double different, bool behind,
 					 GpuSortKnownValues *known)
 {
 	bool enough = share >= GPUSORT_KNOWN_SHARE;
@@ -180,7 +178,7 @@ choose_by_statistics(Strings *strings, GpuSortFirstRows *first, double share, do
 
 /* Chooses by first rows alone. */
 static void
-choose_by_first_rows(Strings *strings, GpuSortFirstRows *first, GpuSortKnownValues *known)
+choose_by_first_rows(Strings *strings, const GpuSortInput *first, GpuSortKnownValues *known)
 {
 	add_first_rows(strings, first);
 	known->ranked = known_share(strings) >= GPUSORT_KNOWN_SHARE && set_known(strings, known);
@@ -204,7 +202,7 @@ gpusort_few_values_rows(const GpuSortKeys *keys)
  * statistics: they are worth a look.  What it takes is in the current memory context.
  */
 void
-gpusort_few_values_choose(const GpuSortKeys *keys, int i, PlanState *child, GpuSortFirstRows *first, bool statistics,
+gpusort_few_values_choose(const GpuSortKeys *keys, int i, const GpuSortInput *input, bool first, bool statistics,
 						  GpuSortPrefix *prefix)
 {
 	const GpuSortColumn *column = &keys->columns[i];
@@ -218,11 +216,11 @@ gpusort_few_values_choose(const GpuSortKeys *keys, int i, PlanState *child, GpuS
 		return;
 	strings = create_strings(keys, column);
 	if (statistics)
-		share = add_statistics(strings, child, &different);
+		share = add_statistics(strings, input->source, &different);
 	if (share >= 0)
-		choose_by_statistics(strings, first, share, different, behind, &prefix->known);
-	else if (first != NULL)
-		choose_by_first_rows(strings, first, &prefix->known);
+		choose_by_statistics(strings, first ? input : NULL, share, different, behind, &prefix->known);
+	else if (first)
+		choose_by_first_rows(strings, input, &prefix->known);
 	else
 		prefix->known.ranked = behind && !by_bytes;
 }
@@ -232,7 +230,7 @@ gpusort_few_values_choose(const GpuSortKeys *keys, int i, PlanState *child, GpuS
  * is in the current memory context.
  */
 void
-gpusort_few_values_add(const GpuSortKeys *keys, GpuSortFirstRows *first, GpuSortPrefix *prefixes)
+gpusort_few_values_add(const GpuSortKeys *keys, const GpuSortInput *input, GpuSortPrefix *prefixes)
 {
 	for (int i = 0; i < keys->encodable; i++)
 	{
@@ -246,7 +244,7 @@ gpusort_few_values_add(const GpuSortKeys *keys, GpuSortFirstRows *first, GpuSort
 		if (!known->ranked || known->complete)
 			continue;
 		strings = create_strings(keys, column);
-		add_first_rows(strings, first);
+		add_first_rows(strings, input);
 		if (known->count == 0 && known_share(strings) < GPUSORT_KNOWN_SHARE)
 			continue;
 		for (int v = 0; v < known->count; v++)

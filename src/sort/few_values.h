@@ -10,16 +10,15 @@
 
 #include "compat.h"
 
-#include "sort/first_rows.h"
 #include "keys/keys.h"
-#include "nodes/execnodes.h"
+#include "sort/input.h"
 
 /* So many rows show which values there are, where statistics do not. */
 #define GPUSORT_FEW_VALUES_ROWS 4096
 
 extern int gpusort_few_values_rows(const GpuSortKeys *keys);
-extern void gpusort_few_values_choose(const GpuSortKeys *keys, int i, PlanState *child, GpuSortFirstRows *first,
+extern void gpusort_few_values_choose(const GpuSortKeys *keys, int i, const GpuSortInput *input, bool first,
 									  bool statistics, GpuSortPrefix *prefix);
-extern void gpusort_few_values_add(const GpuSortKeys *keys, GpuSortFirstRows *first, GpuSortPrefix *prefixes);
+extern void gpusort_few_values_add(const GpuSortKeys *keys, const GpuSortInput *input, GpuSortPrefix *prefixes);
 
 #endif /* GPUSORT_FEW_VALUES_H */

@@ -20,7 +20,7 @@
  */
 #include "sort/overflow.h"
 
-#include "sort/rowform.h"
+#include "sort/row.h"
 #include "service/protocol.h"
 #include "utils/memutils.h"
 
@@ -31,7 +31,7 @@ typedef struct OverflowRow
 	uint8 flags;
 	uint8 unused;
 	uint16 process; /* of a shared sort: whose file */
-	uint32 tuple_length;
+	uint32 row_length;
 	int32 fileno;
 	int64 offset;
 } OverflowRow;
@@ -77,29 +77,24 @@ create_file(GpuSortOverflow *overflow)
 }
 
 /*
- * Moves the row in slot to the file, and writes at row what stands for it.  Returns the length of
- * that in bytes.  Errors: those of temporary files, and of detoasting.
+ * Copies a row in memory to the file, and writes at instead what stands for it.  Returns the length of
+ * that in bytes.  Errors: those of temporary files.
  */
 Size
-gpusort_overflow_store(GpuSortOverflow *overflow, TupleTableSlot *slot, char *row)
+gpusort_overflow_store(GpuSortOverflow *overflow, const char *row, char *instead)
 {
 	OverflowRow where = {.length = sizeof(OverflowRow), .flags = GPUSORT_ROW_OVERFLOW, .process = overflow->process};
-	bool should_free;
-	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &should_free);
 	int fileno;
 	off_t offset;
 
 	if (overflow->file == NULL)
 		create_file(overflow);
 	BufFileTell(overflow->file, &fileno, &offset);
-	BufFileWrite(overflow->file, tuple, tuple->t_len);
-
-	where.tuple_length = tuple->t_len;
+	where.row_length = gpusort_row_length(row);
 	where.fileno = fileno;
 	where.offset = offset;
-	memcpy(row, &where, sizeof(where));
-	if (should_free)
-		heap_free_minimal_tuple(tuple);
+	BufFileWrite(overflow->file, (void *) row, where.row_length);
+	memcpy(instead, &where, sizeof(where));
 	return sizeof(where);
 }
 
@@ -144,30 +139,30 @@ other_file(GpuSortOverflow *overflow, int process)
  * The row that one with GPUSORT_ROW_OVERFLOW stands for, palloc'd; there must have been one stored.  Errors: it
  * cannot be read, or there is no such row.
  */
-MinimalTuple
-gpusort_overflow_fetch(GpuSortOverflow *overflow, const char *row)
+char *
+gpusort_overflow_fetch(GpuSortOverflow *overflow, const char *instead)
 {
 	OverflowRow where;
 	BufFile *file;
-	MinimalTuple tuple;
+	char *row;
 
-	memcpy(&where, row, sizeof(where));
-	if (where.tuple_length < GPUSORT_ROW_BYTES_MIN || where.tuple_length > MaxAllocSize)
+	memcpy(&where, instead, sizeof(where));
+	if (where.row_length < GPUSORT_ROW_BYTES_MIN || where.row_length > MaxAllocSize)
 		gpusort_row_report_damaged();
 	file = where.process == overflow->process ? overflow->file
 		: overflow->fileset != NULL           ? other_file(overflow, where.process)
 											  : NULL;
 	if (file == NULL)
 		gpusort_row_report_damaged();
-	tuple = palloc(where.tuple_length);
+	row = palloc(where.row_length);
 	if (BufFileSeek(file, where.fileno, where.offset, SEEK_SET) != 0 ||
-		BufFileRead(file, tuple, where.tuple_length) != where.tuple_length)
+		BufFileRead(file, row, where.row_length) != where.row_length)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not read a row back from gpusort's temporary file: %m")));
-	if (tuple->t_len != where.tuple_length)
+	if (gpusort_row_length(row) != where.row_length)
 		gpusort_row_report_damaged();
-	return tuple;
+	return row;
 }
 
 /* Closes all files; one that is not shared is deleted, with all rows in it.  Nothing is shared any more. */

@@ -10,8 +10,6 @@
 
 #include "compat.h"
 
-#include "access/htup_details.h"
-#include "executor/tuptable.h"
 #include "storage/buffile.h"
 #include "storage/sharedfileset.h"
 
@@ -32,9 +30,9 @@ typedef struct GpuSortOverflow
 } GpuSortOverflow;
 
 extern void gpusort_overflow_share(GpuSortOverflow *overflow, SharedFileSet *fileset, int process);
-extern Size gpusort_overflow_store(GpuSortOverflow *overflow, TupleTableSlot *slot, char *row);
+extern Size gpusort_overflow_store(GpuSortOverflow *overflow, const char *row, char *instead);
 extern void gpusort_overflow_export(GpuSortOverflow *overflow);
-extern MinimalTuple gpusort_overflow_fetch(GpuSortOverflow *overflow, const char *row);
+extern char *gpusort_overflow_fetch(GpuSortOverflow *overflow, const char *instead);
 extern void gpusort_overflow_close(GpuSortOverflow *overflow);
 
 #endif /* GPUSORT_OVERFLOW_H */

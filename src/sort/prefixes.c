@@ -118,8 +118,9 @@ add_value(Datum value, int count, void *arg)
 
 /* Adds values of the first rows, spread over them, but not evenly: their values may come round and round. */
 static void
-add_first_rows(Sample *sample, GpuSortFirstRows *first, int count)
+add_first_rows(Sample *sample, const GpuSortInput *input, int count)
 {
+	const GpuSortFirstRows *first = &input->first;
 	int stride = Max(first->count / Max(count, 1), 1);
 
 	for (int i = 0; i * stride < first->count; i++)
@@ -130,12 +131,10 @@ add_first_rows(Sample *sample, GpuSortFirstRows *first, int count)
 
 		if (i >= count)
 			break;
-		ExecStoreMinimalTuple(first->rows[row], first->slot, false);
-		value = slot_getattr(first->slot, sample->column->attno, &isnull);
+		value = gpusort_rows_value(input->rows, first->rows[row], sample->column->attno, &isnull);
 		if (!isnull)
 			add_string(sample, value);
 	}
-	ExecClearTuple(first->slot);
 }
 
 static int
@@ -150,13 +149,13 @@ compare_strings(const void *a, const void *b)
 
 /* Adds values that statistics keep of the column; false if they do not stand for all of them. */
 static bool
-add_statistics(Sample *sample, PlanState *child)
+add_statistics(Sample *sample, GpuSortSource *source)
 {
-	AttrNumber attno = sample->column->attno;
 	GpuSortTableColumn column;
+	Oid type;
 
-	return gpusort_find_table_column(child->state->es_range_table, child->plan, attno, &column) &&
-		gpusort_column_values(&column, TupleDescAttr(ExecGetResultType(child), attno - 1)->atttypid, add_value, sample);
+	return source->methods->table_column(source, sample->column->attno, &column, &type) &&
+		gpusort_column_values(&column, type, add_value, sample);
 }
 
 /* How many bytes two strings begin with in common. */
@@ -353,19 +352,19 @@ create_levels(const GpuSortKeys *keys)
 }
 
 /*
- * Chooses the prefixes of keys' strings, for about so many rows of child, the first
- * of which have been read, or, if first is NULL, will be: an entry for each column of
+ * Chooses the prefixes of keys' strings, for about so many rows of the input, of which, if first says so, the first
+ * have been kept back: an entry for each column of
  * strings.  Returns false if so little is known of some that their common prefixes and known values should be
  * chosen again when some have been: then of no rows, for common prefixes alone.
  */
 bool
-gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstRows *first, double rows,
+gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool first, double rows,
 						GpuSortPrefix *prefixes)
 {
 	MemoryContext context;
 	MemoryContext caller;
 	Sample *sample;
-	const bool look = rows >= STATISTICS_ROWS || first == NULL; /* at statistics */
+	const bool look = rows >= STATISTICS_ROWS || !first; /* at statistics */
 	bool enough = true;
 
 	if (keys->strings == 0)
@@ -386,16 +385,16 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 		sample->levels = i == 0 && gpusort_column_is_libc(sample->column) ? create_levels(keys) : NULL;
 		sample->limit = STRINGS_MAX - GPUSORT_SAMPLE_ROWS;
 		if (look)
-			statistics = add_statistics(sample, child);
+			statistics = add_statistics(sample, input->source);
 		known = sample->count;
-		if (first != NULL)
-			add_first_rows(sample, first, statistics ? Max(known / 8, 1) : Min(Max(first->count / 16, 64), GPUSORT_SAMPLE_ROWS));
-		prefixes->length = first != NULL ? DEFAULT_LENGTH : DEFAULT_LENGTH_LONG;
+		if (first)
+			add_first_rows(sample, input, statistics ? Max(known / 8, 1) : Min(Max(input->first.count / 16, 64), GPUSORT_SAMPLE_ROWS));
+		prefixes->length = first ? DEFAULT_LENGTH : DEFAULT_LENGTH_LONG;
 		prefixes->common_length = 0;
 		prefixes->known.ranked = prefixes->known.complete = false;
 		prefixes->known.count = 0;
 		prefixes->tied = sample->levels != NULL ? gpusort_first_levels_tied(sample->levels, rows) : 0;
-		if (sample->count >= 2 && (first != NULL || statistics))
+		if (sample->count >= 2 && (first || statistics))
 		{
 			qsort(sample->strings, sample->count, sizeof(SampleString), compare_strings);
 			choose_common(sample, prefixes);
@@ -405,10 +404,10 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 			choose_length(sample, prefixes, statistics);
 		}
 		if (rows > 0)
-			gpusort_few_values_choose(keys, i, child, first, look, prefixes);
+			gpusort_few_values_choose(keys, i, input, first, look, prefixes);
 		if (prefixes->known.complete)
 			prefixes->tied = 0;
-		prefixes->settled = first != NULL || (statistics && prefixes->known.ranked == prefixes->known.complete);
+		prefixes->settled = first || (statistics && prefixes->known.ranked == prefixes->known.complete);
 		enough &= prefixes->settled;
 		prefixes++;
 	}

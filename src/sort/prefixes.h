@@ -11,14 +11,13 @@
 #include "compat.h"
 
 #include "client/failure.h"
-#include "sort/first_rows.h"
 #include "keys/keys.h"
-#include "nodes/execnodes.h"
+#include "sort/input.h"
 
 /* So many rows are enough to choose by. */
 #define GPUSORT_SAMPLE_ROWS 256
 
-extern bool gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstRows *first, double rows,
+extern bool gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool first, double rows,
 									GpuSortPrefix *prefixes);
 extern bool gpusort_prefixes_tell_little(const GpuSortKeys *keys, const GpuSortPrefix *prefixes,
 										 GpuSortFailure *failure);

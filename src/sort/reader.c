@@ -220,7 +220,7 @@ verify_row(GpuSortVerified *verified, char *row, uint32 length, uint32 room, uin
 	verified->key = key;
 	verified->flags = (own_flags & GPUSORT_ROW_KEY_TRUNCATED) | (flags & GPUSORT_ROW_TIE_NEXT);
 	verified->sum += end->check;
-	((MinimalTuple) row)->t_len = own_length;
+	gpusort_row_set_length(row, own_length);
 	return NULL;
 }
 
@@ -239,7 +239,7 @@ verify_rows(GpuSortReader *reader, uint32 bytes, uint32 key_words)
 	stop = Min(stop, row + bytes);
 	do
 	{
-		const uint32 length = ((MinimalTuple) row)->t_len;
+		const uint32 length = gpusort_row_length(row);
 		const char *why = verify_row(&verified, row, length, end - row, key_words);
 
 		if (unlikely(why != NULL))
@@ -295,7 +295,7 @@ verify_next_rows(GpuSortReader *reader)
 	if (likely(!reader->at_border))
 		return true;
 	reader->at_border = false;
-	key = (const uint64 *) (first + MAXALIGN(((MinimalTuple) first)->t_len));
+	key = (const uint64 *) (first + MAXALIGN(gpusort_row_length(first)));
 	return differ_in_bits(before, key, reader->expected.range_bits) ||
 		refuse_row(reader, 0, "belongs to the range before");
 }
@@ -392,7 +392,7 @@ gpusort_reader_row(GpuSortReader *reader)
 
 	if (row == reader->verified_end && !verify_next_rows(reader))
 		return NULL;
-	length = ((MinimalTuple) row)->t_len;
+	length = gpusort_row_length(row);
 	flags = gpusort_row_flags(row);
 	if (length < GPUSORT_ROW_BYTES_MIN || length > reader->verified_end - row)
 		why = "has a length that cannot be";

@@ -10,9 +10,8 @@
 
 #include "compat.h"
 
-#include "access/htup_details.h"
 #include "client/client.h"
-#include "sort/rowform.h"
+#include "sort/row.h"
 
 /* What the rows must be when they come back. */
 typedef struct GpuSortExpected
@@ -138,7 +137,7 @@ gpusort_reader_plain_row(GpuSortReader *reader)
 
 	if (unlikely(room < GPUSORT_ROW_BYTES_MIN))
 		return NULL;
-	length = ((MinimalTuple) row)->t_len;
+	length = gpusort_row_length(row);
 	/* One comparison for a length that is too short or too long: room is no less than the minimum. */
 	if (unlikely(length - GPUSORT_ROW_BYTES_MIN > (uint32) room - GPUSORT_ROW_BYTES_MIN) ||
 		unlikely(!gpusort_reader_next_is_plain(reader)))

@@ -24,6 +24,9 @@
 #include "access/htup_details.h"
 #include "access/tupmacs.h"
 
+/* What a tuple is to have room for beyond its end: aligning writes up to 8 bytes, and a value by value is as long. */
+#define SLACK (2 * sizeof(uint64))
+
 /* How the values of an attribute are stored. */
 typedef enum AttributeKind
 {
@@ -144,11 +147,11 @@ gpusort_rowform_has_resjunk(const GpuSortRowForm *form)
 
 /* By PostgreSQL's own functions, in two passes. */
 static Size
-fill_any(const RowPart *part, Datum *values, bool *isnull, bool has_nulls, char *row, char *limit)
+fill_any(const RowPart *part, const Datum *values, const bool *isnull, bool has_nulls, char *row, char *limit)
 {
 	MinimalTuple tuple = (MinimalTuple) row;
 	Size header = has_nulls ? part->header_with_nulls : part->header;
-	Size data = heap_compute_data_size(part->desc, values, isnull);
+	Size data = heap_compute_data_size(part->desc, (Datum *) values, (bool *) isnull);
 
 	if (row + header + data > limit)
 		return 0;
@@ -156,7 +159,7 @@ fill_any(const RowPart *part, Datum *values, bool *isnull, bool has_nulls, char 
 	tuple->t_len = header + data;
 	HeapTupleHeaderSetNatts(tuple, part->natts);
 	tuple->t_hoff = header + MINIMAL_TUPLE_OFFSET;
-	heap_fill_tuple(part->desc, values, isnull, row + header, data,
+	heap_fill_tuple(part->desc, (Datum *) values, (bool *) isnull, row + header, data,
 					&tuple->t_infomask, has_nulls ? tuple->t_bits : NULL);
 	return header + data;
 }
@@ -187,10 +190,9 @@ align_data(char *data, uintptr_t align)
  * when it does not fit below limit with some bytes to spare.
  */
 static inline Size
-fill_part(const RowPart *part, Datum *values, bool *isnull, char *row, char *limit)
+fill_part(const RowPart *part, const Datum *values, const bool *isnull, char *row, char *limit)
 {
-	/* Aligning writes up to 8 bytes, and a value by value is as long. */
-	const Size slack = 2 * sizeof(uint64);
+	const Size slack = SLACK;
 	MinimalTuple tuple = (MinimalTuple) row;
 	bool has_nulls = any_null(isnull, part->natts);
 	Size header = has_nulls ? part->header_with_nulls : part->header;
@@ -310,20 +312,19 @@ gpusort_rowform_is_visible(const GpuSortRowForm *form, TupleDesc desc)
 }
 
 /*
- * Forms the row of the values in slot, all of which must be there, at row, which
- * is 8-aligned.  visible is a tuple of the visible attributes' values, to be
- * copied, or NULL.  Returns the row's length in bytes, or 0 when it does not fit
+ * Forms a row at row, which is 8-aligned, of the values, all of which must be there; its tuple, if it has one, is that of
+ * the visible attributes, to be copied.  Returns the row's length in bytes, or 0 when it does not fit
  * below limit with some bytes to spare.
  */
 Size
-gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple visible, char *row, char *limit)
+gpusort_rowform_fill(const GpuSortRowForm *form, const GpuSortRow *values, char *row, char *limit)
 {
 	Size length;
 
-	if (visible != NULL)
-		length = gpusort_copy_tuple(visible, row, limit);
+	if (values->tuple != NULL)
+		length = gpusort_copy_tuple(values->tuple, values->length, row, limit);
 	else
-		length = fill_part(&form->visible, slot->tts_values, slot->tts_isnull, row, limit);
+		length = fill_part(&form->visible, values->values, values->nulls, row, limit);
 
 	if (form->has_resjunk && likely(length > 0))
 	{
@@ -332,7 +333,7 @@ gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple
 		uint32 visible_length = length;
 		Size resjunk_length;
 
-		resjunk_length = fill_part(&form->resjunk, slot->tts_values + first, slot->tts_isnull + first, resjunk, limit);
+		resjunk_length = fill_part(&form->resjunk, values->values + first, values->nulls + first, resjunk, limit);
 		if (unlikely(resjunk_length == 0))
 			return 0;
 		length = MAXALIGN(length) + resjunk_length;
@@ -342,22 +343,31 @@ gpusort_rowform_fill(const GpuSortRowForm *form, TupleTableSlot *slot, HeapTuple
 	return length;
 }
 
+/* Returns the bytes that one tuple of a row takes at most. */
+static Size
+part_room(const RowPart *part, const Datum *values, const bool *isnull)
+{
+	return part->header_with_nulls + heap_compute_data_size(part->desc, (Datum *) values, (bool *) isnull) + SLACK;
+}
+
+/* Returns how many bytes of room are enough for gpusort_rowform_fill. */
+Size
+gpusort_rowform_room(const GpuSortRowForm *form, const GpuSortRow *values)
+{
+	const int first = form->visible.natts;
+	Size room = values->tuple != NULL ? values->length : part_room(&form->visible, values->values, values->nulls);
+
+	if (form->has_resjunk)
+		room = MAXALIGN(room) + part_room(&form->resjunk, values->values + first, values->nulls + first);
+	return room;
+}
+
 static HeapTupleData
 as_heap_tuple(MinimalTuple tuple)
 {
 	return (HeapTupleData){
 		.t_len = tuple->t_len + MINIMAL_TUPLE_OFFSET,
 		.t_data = (HeapTupleHeader) ((char *) tuple - MINIMAL_TUPLE_OFFSET)};
-}
-
-/* Ends the query: a row that came back is not as it was formed. */
-void
-gpusort_row_report_damaged(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("gpusort got a row back damaged"),
-			 errhint("Run the query again, with gpusort.verify_rows = on, or gpusort.enable = off if it recurs.")));
 }
 
 /* Returns the tuple of the resjunk attributes of a row that was formed with some.  Errors: it was not. */

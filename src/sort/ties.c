@@ -23,9 +23,6 @@
  */
 #include "sort/ties.h"
 
-#include "access/htup_details.h"
-#include "catalog/pg_operator_d.h"
-#include "catalog/pg_type_d.h"
 #include "client/elapsed.h"
 #include "miscadmin.h"
 #include "server/shared.h"
@@ -45,7 +42,7 @@ struct GpuSortTies
 	int count;
 	GpuSortColumn *columns;
 	SortSupport supports;
-	GpuSortSlots *slots;
+	GpuSortRows *rows_of;
 	MemoryContext context;
 	MemoryContext scratch; /* what comparators leave behind */
 
@@ -56,26 +53,21 @@ struct GpuSortTies
 	int capacity;
 	Tuplesortstate *sort; /* NULL: the array */
 
-	/* for the tuplesort; NULL: rows cannot have one attribute more */
-	TupleTableSlot *numbered; /* virtual, all attributes of a row and its number in the run */
-	TupleTableSlot *sorted;   /* the same, as the tuplesort returns it */
-	TupleTableSlot *plain;    /* virtual, without the number */
-
 	double ms; /* spent on runs so far */
 };
 
 /*
  * Makes what orders runs by these columns, those that the keys do not decide.
- * Rows are shown, and compared, in slots.  Belongs to the current memory context.
+ * Belongs to the current memory context.
  */
 GpuSortTies *
-gpusort_ties_create(GpuSortColumn *columns, int count, GpuSortSlots *slots)
+gpusort_ties_create(GpuSortColumn *columns, int count, GpuSortRows *rows)
 {
 	GpuSortTies *ties = palloc0(sizeof(GpuSortTies));
 
 	ties->count = count;
 	ties->columns = columns;
-	ties->slots = slots;
+	ties->rows_of = rows;
 	ties->context = CurrentMemoryContext;
 	ties->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort ties", ALLOCSET_DEFAULT_SIZES);
 	ties->capacity = 256;
@@ -100,7 +92,7 @@ compare_rows(const void *a, const void *b, void *arg)
 	const TieRow *left = a;
 	const TieRow *right = b;
 	GpuSortTies *ties = arg;
-	const GpuSortRowForm *form = ties->slots->form;
+	const GpuSortRows *rows = ties->rows_of;
 	int first = ApplySortComparator(left->value, left->isnull, right->value, right->isnull, &ties->supports[0]);
 
 	CHECK_FOR_INTERRUPTS();
@@ -115,126 +107,13 @@ compare_rows(const void *a, const void *b, void *arg)
 		bool right_null;
 		int order;
 
-		left_value = gpusort_rowform_value(form, left->row, support->ssup_attno, &left_null);
-		right_value = gpusort_rowform_value(form, right->row, support->ssup_attno, &right_null);
+		left_value = gpusort_rows_value(rows, left->row, support->ssup_attno, &left_null);
+		right_value = gpusort_rows_value(rows, right->row, support->ssup_attno, &right_null);
 		order = ApplySortComparator(left_value, left_null, right_value, right_null, support);
 		if (order != 0)
 			return order;
 	}
 	return left->row < right->row ? -1 : left->row > right->row;
-}
-
-/*
- * Begins PostgreSQL's own sort of rows by these columns, within work_mem.  options
- * as for tuplesort_begin_heap.  Belongs to the current memory context.
- */
-Tuplesortstate *
-gpusort_tuplesort_begin(TupleDesc desc, const GpuSortColumn *columns, int count, int options)
-{
-	AttrNumber *attnos = palloc(count * sizeof(AttrNumber));
-	Oid *operators = palloc(count * sizeof(Oid));
-	Oid *collations = palloc(count * sizeof(Oid));
-	bool *nulls_first = palloc(count * sizeof(bool));
-	Tuplesortstate *sort;
-
-	for (int i = 0; i < count; i++)
-	{
-		attnos[i] = columns[i].attno;
-		operators[i] = columns[i].sort_operator;
-		collations[i] = columns[i].collation;
-		nulls_first[i] = columns[i].nulls_first;
-	}
-	sort = tuplesort_begin_heap(desc, count, attnos, operators, collations, nulls_first, work_mem, NULL, options);
-	pfree(attnos);
-	pfree(operators);
-	pfree(collations);
-	pfree(nulls_first);
-	return sort;
-}
-
-/* Makes the slots for rows with numbers; belong to the current memory context. */
-static void
-create_numbered_slots(GpuSortTies *ties, TupleDesc all)
-{
-	const AttrNumber number = all->natts + 1;
-	TupleDesc desc = CreateTemplateTupleDesc(number);
-
-	for (int i = 1; i < number; i++)
-		TupleDescCopyEntry(desc, i, all, i);
-	TupleDescInitEntry(desc, number, "number", INT8OID, -1, 0);
-	TupleDescFinalize(desc);
-	ties->numbered = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
-	ties->sorted = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-	ties->plain = MakeSingleTupleTableSlot(CreateTupleDescCopy(all), &TTSOpsVirtual);
-}
-
-/*
- * Begins the tuplesort of a run: by the columns, and then by the numbers of the
- * rows.  Only where these have as many attributes as there can be they have none.
- */
-static void
-begin_tuplesort(GpuSortTies *ties)
-{
-	TupleDesc all = ties->slots->all->tts_tupleDescriptor;
-	GpuSortColumn *columns;
-
-	if (all->natts == MaxTupleAttributeNumber)
-	{
-		ties->sort = gpusort_tuplesort_begin(all, ties->columns, ties->count, TUPLESORT_NONE);
-		return;
-	}
-	if (ties->numbered == NULL)
-		create_numbered_slots(ties, all);
-	columns = palloc((ties->count + 1) * sizeof(GpuSortColumn));
-	memcpy(columns, ties->columns, ties->count * sizeof(GpuSortColumn));
-	columns[ties->count] = (GpuSortColumn){.attno = all->natts + 1, .sort_operator = Int8LessOperator};
-	ties->sort = gpusort_tuplesort_begin(ties->numbered->tts_tupleDescriptor, columns, ties->count + 1, TUPLESORT_NONE);
-	pfree(columns);
-}
-
-/* Makes to, a virtual slot, have the first natts attributes of from; they stay where they are. */
-static void
-copy_attributes(TupleTableSlot *to, TupleTableSlot *from, int natts)
-{
-	slot_getsomeattrs(from, natts);
-	ExecClearTuple(to);
-	memcpy(to->tts_values, from->tts_values, natts * sizeof(Datum));
-	memcpy(to->tts_isnull, from->tts_isnull, natts * sizeof(bool));
-	ExecStoreVirtualTuple(to);
-}
-
-/* Puts a row into the tuplesort, as that of the run with this number. */
-static void
-put_into_tuplesort(GpuSortTies *ties, char *row, int64 number)
-{
-	TupleTableSlot *slot = gpusort_slots_load(ties->slots, row);
-	TupleTableSlot *numbered = ties->numbered;
-
-	if (numbered != NULL)
-	{
-		const int natts = slot->tts_tupleDescriptor->natts;
-
-		copy_attributes(numbered, slot, natts);
-		numbered->tts_values[natts] = Int64GetDatum(number);
-		numbered->tts_isnull[natts] = false;
-	}
-	tuplesort_puttupleslot(ties->sort, numbered != NULL ? numbered : slot);
-	ExecClearTuple(slot);
-}
-
-/* Has slots->all hold the next row out of the tuplesort, without its number; false after the last. */
-static bool
-get_from_tuplesort(GpuSortTies *ties)
-{
-	TupleTableSlot *all = ties->slots->all;
-
-	if (ties->numbered == NULL)
-		return tuplesort_gettupleslot(ties->sort, true, false, all, NULL);
-	if (!tuplesort_gettupleslot(ties->sort, true, false, ties->sorted, NULL))
-		return false;
-	copy_attributes(ties->plain, ties->sorted, all->tts_tupleDescriptor->natts);
-	ExecCopySlot(all, ties->plain);
-	return true;
 }
 
 /* Reads the next row of a run, from the next chunk if need be; NULL, with a reason, if the sort is lost. */
@@ -264,6 +143,7 @@ bool
 gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuSortFailure *failure)
 {
 	MemoryContext caller = MemoryContextSwitchTo(ties->context);
+	GpuSortRows *rows = ties->rows_of;
 	instr_time start;
 	char *row = first;
 	bool overflows = false;
@@ -297,7 +177,7 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 		{
 			TieRow *tied = &ties->rows[i];
 
-			tied->value = gpusort_rowform_value(ties->slots->form, tied->row, ties->supports[0].ssup_attno, &tied->isnull);
+			tied->value = gpusort_rows_value(rows, tied->row, ties->supports[0].ssup_attno, &tied->isnull);
 		}
 		qsort_arg(ties->rows, ties->nrows, sizeof(TieRow), compare_rows, ties);
 		MemoryContextReset(ties->scratch);
@@ -305,13 +185,12 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 	else
 	{
 		bool goes_on;
-
 		int64 number = 0;
 
-		begin_tuplesort(ties);
+		ties->sort = rows->kind->tuplesort_begin(rows, ties->columns, ties->count, true, TUPLESORT_NONE);
 		while (number < ties->nrows)
 		{
-			put_into_tuplesort(ties, ties->rows[number].row, number);
+			rows->kind->tuplesort_put_back(rows, ties->sort, ties->rows[number].row, true, number);
 			number++;
 		}
 		goes_on = (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) != 0;
@@ -325,7 +204,7 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 				return false;
 			}
 			goes_on = (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT) != 0;
-			put_into_tuplesort(ties, row, number++);
+			rows->kind->tuplesort_put_back(rows, ties->sort, row, true, number++);
 		}
 		tuplesort_performsort(ties->sort);
 	}
@@ -334,17 +213,18 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 	return true;
 }
 
-/*
- * Returns the slot with the visible attributes of the next row of the run, valid until
- * the next call; NULL after the last.
- */
-TupleTableSlot *
+/* Shows the next row of the run, valid until the next call; NULL after the last. */
+void *
 gpusort_ties_next(GpuSortTies *ties)
 {
+	GpuSortRows *rows = ties->rows_of;
+
 	if (ties->sort != NULL)
 	{
-		if (get_from_tuplesort(ties))
-			return gpusort_slots_project(ties->slots);
+		void *row = rows->kind->tuplesort_get(rows, ties->sort, true, true);
+
+		if (row != NULL)
+			return row;
 		tuplesort_end(ties->sort);
 		ties->sort = NULL;
 		ties->nrows = 0;
@@ -352,7 +232,7 @@ gpusort_ties_next(GpuSortTies *ties)
 	}
 	if (ties->next >= ties->nrows)
 		return NULL;
-	return gpusort_slots_emit(ties->slots, ties->rows[ties->next++].row);
+	return rows->kind->show(rows, ties->rows[ties->next++].row);
 }
 
 /* Drops the run at hand. */

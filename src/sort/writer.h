@@ -12,12 +12,9 @@
 
 #include "client/client.h"
 #include "sort/cutoff.h"
-#include "sort/overflow.h"
-#include "sort/rowform.h"
-#include "executor/tuptable.h"
 #include "keys/keys.h"
-#include "nodes/execnodes.h"
 #include "server/shared.h"
+#include "sort/overflow.h"
 
 /* Rows longer than this, in bytes, go to the overflow file. */
 #define GPUSORT_MAX_INLINE_ROW (GPUSORT_CHUNK_BYTES / 4)
@@ -36,11 +33,9 @@ typedef struct GpuSortWriter
 {
 	GpuSortClient *client;
 	const GpuSortKeys *keys;
-	const GpuSortRowForm *form;
-	bool has_resjunk;          /* rows have to be formed: a tuple of the child's will not do */
 	Size tail;                 /* bytes behind each row for verifying it (row_tail.h); 0: none */
 	uint32 seed;               /* of the checks in tails */
-	GpuSortOverflow *overflow; /* NULL: long rows are not taken */
+	GpuSortOverflow *overflow; /* where long rows go; NULL: they are not taken */
 	GpuSortJobSlot *job;       /* where progress is shown; NULL: nowhere */
 	GpuSortCutoff *cutoff;     /* which rows are wanted, as the caller sets it; NULL: all */
 
@@ -63,12 +58,20 @@ typedef struct GpuSortWriter
 } GpuSortWriter;
 
 extern void gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys,
-								const GpuSortRowForm *form, GpuSortOverflow *overflow, GpuSortJobSlot *job, bool verified);
+								GpuSortOverflow *overflow, GpuSortJobSlot *job, bool verified);
 extern void gpusort_writer_show(GpuSortWriter *writer, uint32 rows);
 extern GpuSortPut gpusort_writer_put(const GpuSortWriter *writer);
-extern TupleTableSlot *gpusort_stored_slot(PlanState *child, const GpuSortRowForm *form);
-extern bool gpusort_writer_add(GpuSortWriter *writer, TupleTableSlot *slot, TupleTableSlot *stored,
-							   GpuSortFailure *failure);
 extern bool gpusort_writer_finish(GpuSortWriter *writer, GpuSortFailure *failure);
+
+/* For put_rows.h alone */
+extern bool gpusort_writer_next_chunk(GpuSortWriter *writer, GpuSortFailure *failure);
+extern Size gpusort_writer_append_tail(GpuSortWriter *writer, char *row, Size length);
+
+/* Returns where the rows of the chunk at hand must end, without their tails: at its offsets. */
+static inline char *
+gpusort_writer_chunk_end(const GpuSortWriter *writer)
+{
+	return (char *) ((uintptr_t) writer->offset & ~(uintptr_t) (MAXIMUM_ALIGNOF - 1)) - writer->tail;
+}
 
 #endif /* GPUSORT_WRITER_H */

@@ -12,10 +12,10 @@
 
 #include "parallel/claims.h"
 #include "parallel/order_check.h"
-#include "exec/sort_set.h"
+#include "parallel/sort_set.h"
 
-extern bool gpusort_joint_check_lead(GpuSortSharedSorts *sorts, GpuSortClaims *claims, int processes,
+extern bool gpusort_joint_check_lead(GpuSortJointSorts *sorts, GpuSortClaims *claims, int processes,
 									 GpuSortFailure *failure);
-extern bool gpusort_joint_check_follow(GpuSortSharedSorts *sorts, GpuSortClaims *claims, GpuSortFailure *failure);
+extern bool gpusort_joint_check_follow(GpuSortJointSorts *sorts, GpuSortClaims *claims, GpuSortFailure *failure);
 
 #endif /* GPUSORT_JOINT_CHECK_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sort_set.c
- *	  The GpuSorts whose rows are cut at the same borders.
+ *	  The sorts whose rows are cut at the same borders.
  *
  * One below most plans, two below a merge join.  Rows of two sorts that are equal in
  * the range columns must be on the same side of each border, so these columns must
@@ -10,38 +10,19 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/sort_set.h"
+#include "parallel/sort_set.h"
 
-/*
- * Adds the GpuSorts that ps and what is below it read, in the order of the plan; all nodes between start over when this
- * parameter changes.  They are kept in the current memory context.
- */
+#include "parallel/joint_sort_state.h"
+
+/* Adds a sort; the set grows in the current memory context. */
 void
-gpusort_shared_sorts_find(GpuSortSharedSorts *sorts, PlanState *ps, int rescan_param)
+gpusort_joint_sorts_add(GpuSortJointSorts *sorts, GpuSortJointSort *sort)
 {
-	CustomScan *plan;
-
-	if (ps == NULL)
-		return;
-	plan = (CustomScan *) ps->plan;
-	if (!bms_is_member(rescan_param, plan->scan.plan.allParam))
-		return;
-	if (IsA(ps, CustomScanState) && plan->methods == &gpusort_scan_methods)
-	{
-		GpuSortScanState *sort = (GpuSortScanState *) ps;
-
-		if (sort->shared == NULL)
-			return;
-		if (sorts->sorts == NULL)
-			sorts->sorts = palloc(sizeof(GpuSortScanState *));
-		else
-			sorts->sorts = repalloc(sorts->sorts, (sorts->count + 1) * sizeof(GpuSortScanState *));
-		sorts->sorts[sorts->count++] = sort;
-		return;
-	}
-	gpusort_shared_sorts_find(sorts, IsA(ps, SubqueryScanState) ? ((SubqueryScanState *) ps)->subplan : ps->lefttree,
-							  rescan_param);
-	gpusort_shared_sorts_find(sorts, ps->righttree, rescan_param);
+	if (sorts->sorts == NULL)
+		sorts->sorts = palloc(sizeof(GpuSortJointSort *));
+	else
+		sorts->sorts = repalloc(sorts->sorts, (sorts->count + 1) * sizeof(GpuSortJointSort *));
+	sorts->sorts[sorts->count++] = sort;
 }
 
 /*
@@ -49,25 +30,25 @@ gpusort_shared_sorts_find(GpuSortSharedSorts *sorts, PlanState *ps, int rescan_p
  * them, and nothing is left out, so that what most of them begin with is in the keys, too.
  */
 void
-gpusort_shared_sorts_unify(const GpuSortSharedSorts *sorts, GpuSortPrefix **prefixes, bool *common_later)
+gpusort_joint_sorts_unify(const GpuSortJointSorts *sorts, GpuSortPrefix **prefixes, bool *common_later)
 {
-	const GpuSortScanState *first = sorts->sorts[0];
+	const GpuSortJointSort *first = sorts->sorts[0];
 	int string = 0;
 
-	for (int i = 0; i < first->info.range_columns; i++)
+	for (int i = 0; i < first->range_columns; i++)
 	{
 		int length = 0;
 
 		for (int s = 0; s < sorts->count; s++)
 		{
-			const GpuSortKeys *keys = sorts->sorts[s]->keys;
+			const GpuSortKeys *keys = sorts->sorts[s]->sort->keys;
 
-			if (i >= keys->encodable || !gpusort_columns_have_same_keys(&keys->columns[i], &first->keys->columns[i]))
+			if (i >= keys->encodable || !gpusort_columns_have_same_keys(&keys->columns[i], &first->sort->keys->columns[i]))
 				return;
 			if (gpusort_column_is_string(&keys->columns[i]))
 				length = Max(length, prefixes[s][string].length + prefixes[s][string].common_length);
 		}
-		if (!gpusort_column_is_string(&first->keys->columns[i]))
+		if (!gpusort_column_is_string(&first->sort->keys->columns[i]))
 			continue;
 		for (int s = 0; s < sorts->count; s++)
 		{
@@ -85,11 +66,11 @@ gpusort_shared_sorts_unify(const GpuSortSharedSorts *sorts, GpuSortPrefix **pref
  * rows will show them: those that are not known differ behind the bits that ranges are cut by, and are all in a few of them.
  */
 void
-gpusort_shared_sorts_keep_ranges(const GpuSortScanState *state, GpuSortPrefix *prefixes)
+gpusort_joint_sorts_keep_ranges(const GpuSortJointSort *own, GpuSortPrefix *prefixes)
 {
-	const GpuSortKeys *keys = state->keys;
+	const GpuSortKeys *keys = own->sort->keys;
 
-	for (int i = 0; i < Min(state->info.range_columns, keys->encodable); i++)
+	for (int i = 0; i < Min(own->range_columns, keys->encodable); i++)
 	{
 		if (!gpusort_column_is_string(&keys->columns[i]))
 			continue;
@@ -100,10 +81,10 @@ gpusort_shared_sorts_keep_ranges(const GpuSortScanState *state, GpuSortPrefix *p
 
 /* Returns true if keys of the two have the same bits for the same values of their column i.  Ranks are not the same where known values are not. */
 static bool
-is_laid_out_alike(const GpuSortScanState *a, const GpuSortScanState *b, int i)
+is_laid_out_alike(const GpuSortJointSort *a, const GpuSortJointSort *b, int i)
 {
-	const GpuSortColumn *left = &a->keys->columns[i];
-	const GpuSortColumn *right = &b->keys->columns[i];
+	const GpuSortColumn *left = &a->sort->keys->columns[i];
+	const GpuSortColumn *right = &b->sort->keys->columns[i];
 
 	return gpusort_columns_have_same_keys(left, right) && left->collation == right->collation &&
 		left->descending == right->descending && left->nulls_first == right->nulls_first &&
@@ -116,20 +97,20 @@ is_laid_out_alike(const GpuSortScanState *a, const GpuSortScanState *b, int i)
 
 /* Returns in how many leading bits of the keys, which are laid out, ranges differ; 0: there are none that all sorts have alike. */
 uint32
-gpusort_shared_sorts_range_bits(const GpuSortSharedSorts *sorts)
+gpusort_joint_sorts_range_bits(const GpuSortJointSorts *sorts)
 {
-	const GpuSortScanState *first = sorts->sorts[0];
-	int columns = first->info.range_columns;
+	const GpuSortJointSort *first = sorts->sorts[0];
+	int columns = first->range_columns;
 
 	for (int s = 0; s < sorts->count; s++)
 	{
-		const GpuSortScanState *other = sorts->sorts[s];
+		const GpuSortJointSort *other = sorts->sorts[s];
 		int alike = 0;
 
-		columns = Min(columns, Min(other->info.range_columns, other->keys->encoded));
+		columns = Min(columns, Min(other->range_columns, other->sort->keys->encoded));
 		while (alike < columns && (other == first || is_laid_out_alike(first, other, alike)))
 			alike++;
 		columns = alike;
 	}
-	return gpusort_keys_range_bits(first->keys, columns);
+	return gpusort_keys_range_bits(first->sort->keys, columns);
 }

@@ -12,21 +12,21 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/joint_check.h"
+#include "parallel/joint_check.h"
 
 #include "client/elapsed.h"
-#include "exec/service_sort.h"
-#include "exec/shared_sort.h"
+#include "sort/service_sort.h"
+#include "parallel/joint_sort.h"
 
 /* Returns the sort that a part of all sorts' is of, and makes *part its number there. */
-static GpuSortScanState *
-sort_of_part(const GpuSortSharedSorts *sorts, uint32 *part)
+static GpuSortJointSort *
+sort_of_part(const GpuSortJointSorts *sorts, uint32 *part)
 {
 	int i = 0;
 
 	for (;;)
 	{
-		uint32 parts = gpusort_order_parts_of(gpusort_shared_sort_rows(sorts->sorts[i]));
+		uint32 parts = gpusort_order_parts_of(gpusort_joint_sort_rows(sorts->sorts[i]));
 
 		if (*part < parts)
 			return sorts->sorts[i];
@@ -38,27 +38,19 @@ sort_of_part(const GpuSortSharedSorts *sorts, uint32 *part)
 
 /* Verifies one part of a sort, which belongs to this process. */
 static bool
-check_part(GpuSortScanState *state, uint32 part, GpuSortClaims *claims, GpuSortFailure *failure)
+check_part(GpuSortJointSort *own, uint32 part, GpuSortClaims *claims, GpuSortFailure *failure)
 {
-	GpuSortServiceSort *service = &state->service;
-	GpuSortOrderedRows *rows = gpusort_shared_sort_rows(state);
+	GpuSortState *sort = gpusort_joint_sort_sort(own);
+	GpuSortServiceSort *service = &sort->service;
+	GpuSortOrderedRows *rows = gpusort_joint_sort_rows(own);
 	uint64 pairs = 0;
-	bool good;
 
-	if (service->check == NULL)
-	{
-		MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
-
-		service->check = gpusort_collation_check_create(state->keys, &state->slots);
-		MemoryContextSwitchTo(caller);
-	}
-	good = gpusort_order_check_part(service->check, &service->reader, service->client, rows, part, &pairs, failure);
-	if (good)
-	{
-		gpusort_claims_verified_part(claims, &rows->pairs, pairs);
-		gpusort_reader_init(&service->reader, service->client, &rows->expected);
-	}
-	return good;
+	gpusort_service_sort_create_check(sort);
+	if (!gpusort_order_check_part(service->check, &service->reader, service->client, rows, part, &pairs, failure))
+		return false;
+	gpusort_claims_verified_part(claims, &rows->pairs, pairs);
+	gpusort_reader_init(&service->reader, service->client, &rows->expected);
+	return true;
 }
 
 /*
@@ -66,16 +58,16 @@ check_part(GpuSortScanState *state, uint32 part, GpuSortClaims *claims, GpuSortF
  * reason, if one is out of order, or lost.
  */
 bool
-gpusort_joint_check_follow(GpuSortSharedSorts *sorts, GpuSortClaims *claims, GpuSortFailure *failure)
+gpusort_joint_check_follow(GpuSortJointSorts *sorts, GpuSortClaims *claims, GpuSortFailure *failure)
 {
 	int claimed;
 
 	while ((claimed = gpusort_claims_next_part(claims)) >= 0)
 	{
 		uint32 part = claimed;
-		GpuSortScanState *state = sort_of_part(sorts, &part);
+		GpuSortJointSort *own = sort_of_part(sorts, &part);
 
-		if (!check_part(state, part, claims, failure))
+		if (!check_part(own, part, claims, failure))
 			return false;
 	}
 	return true;
@@ -83,19 +75,19 @@ gpusort_joint_check_follow(GpuSortSharedSorts *sorts, GpuSortClaims *claims, Gpu
 
 /* Divides the sorts whose order is to be verified into parts for so many processes; returns how many there are. */
 static uint32
-divide(GpuSortSharedSorts *sorts, int processes)
+divide(GpuSortJointSorts *sorts, int processes)
 {
 	uint32 parts = 0;
 
 	for (int i = 0; i < sorts->count; i++)
 	{
-		GpuSortScanState *state = sorts->sorts[i];
-		GpuSortOrderedRows *rows = gpusort_shared_sort_rows(state);
+		GpuSortState *sort = gpusort_joint_sort_sort(sorts->sorts[i]);
+		GpuSortOrderedRows *rows = gpusort_joint_sort_rows(sorts->sorts[i]);
 
 		rows->part_ranges = 0;
-		if (!state->service.check_order)
+		if (!sort->service.check_order)
 			continue;
-		gpusort_service_sort_show(state, GPUSORT_PHASE_VERIFY, 0);
+		gpusort_service_sort_show(sort, GPUSORT_PHASE_VERIFY, 0);
 		parts += gpusort_order_parts(rows, processes);
 	}
 	return parts;
@@ -106,7 +98,7 @@ divide(GpuSortSharedSorts *sorts, int processes)
  * there to be read.  false, with a reason, if they are out of order, or lost.
  */
 bool
-gpusort_joint_check_lead(GpuSortSharedSorts *sorts, GpuSortClaims *claims, int processes, GpuSortFailure *failure)
+gpusort_joint_check_lead(GpuSortJointSorts *sorts, GpuSortClaims *claims, int processes, GpuSortFailure *failure)
 {
 	uint32 parts = divide(sorts, processes);
 	instr_time start;
@@ -120,12 +112,10 @@ gpusort_joint_check_lead(GpuSortSharedSorts *sorts, GpuSortClaims *claims, int p
 	gpusort_claims_finish_parts(claims);
 	for (int i = 0; i < sorts->count; i++)
 	{
-		GpuSortScanState *state = sorts->sorts[i];
+		GpuSortState *sort = gpusort_joint_sort_sort(sorts->sorts[i]);
 
-		if (!state->service.check_order)
-			continue;
-		state->figures.pairs = gpusort_shared_sort_rows(state)->pairs;
-		state->figures.verify_ms = gpusort_ms_since(start);
+		if (sort->service.check_order)
+			gpusort_service_sort_note_check(sort, gpusort_joint_sort_rows(sorts->sorts[i])->pairs, gpusort_ms_since(start));
 	}
 	return true;
 }

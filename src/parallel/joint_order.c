@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
- * shared_order.c
- *	  Has the rows of shared sorts sorted, and cut into ranges.
+ * joint_order.c
+ *	  Has the rows of joint sorts sorted, and cut into ranges.
  *
- * Once, when all processes have put theirs (shared_sort.c has the order of calls).  All sorts of a plan are cut at the
+ * Once, when all processes have put theirs (joint_sort.c has the order of calls).  All sorts of a plan are cut at the
  * borders of the longest.
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/shared_sort.h"
+#include "parallel/joint_sort.h"
 
 #include "access/parallel.h"
 #include "client/elapsed.h"
-#include "exec/service_sort.h"
-#include "exec/shared_sort_state.h"
+#include "sort/service_sort.h"
+#include "parallel/joint_sort_state.h"
 #include "settings.h"
 
 /*
@@ -40,14 +40,14 @@
 
 /* Has the rows sorted that all processes have put; false, with a reason, if they are lost. */
 static bool
-order_rows(GpuSortScanState *state, GpuSortFailure *failure)
+order_rows(GpuSortJointSort *own, GpuSortFailure *failure)
 {
-	GpuSortSharedSort *own = state->shared;
+	GpuSortState *sort = own->sort;
 	GpuSortPut put = {0};
 	instr_time ingested;
 
 	if (own->sorted == NULL)
-		own->sorted = MemoryContextAlloc(gpusort_plan_state(state)->state->es_query_cxt, sizeof(GpuSortOrderedRows));
+		own->sorted = MemoryContextAlloc(own->context, sizeof(GpuSortOrderedRows));
 	INSTR_TIME_SET_CURRENT(ingested);
 	gpusort_joint_ingest_collect(&own->joint, &put);
 	if (IsParallelWorker())
@@ -58,15 +58,15 @@ order_rows(GpuSortScanState *state, GpuSortFailure *failure)
 		put.bytes += own->shared->leader_put.bytes;
 		put.sum += own->shared->leader_put.sum;
 	}
-	if (!gpusort_service_sort_order(state, &put, 0, &own->sorted->expected, failure))
+	if (!gpusort_service_sort_order(sort, &put, 0, &own->sorted->expected, failure))
 		return false;
 	if (own->shared != NULL && own->shared->long_rows)
 		own->sorted->expected.flags |= GPUSORT_ROW_OVERFLOW;
-	gpusort_service_sort_note_times(state, own->begun, ingested);
+	gpusort_service_sort_note_times(sort, ingested);
 	if (own->shared != NULL)
 	{
-		own->shared->outcome = state->figures.outcome;
-		own->shared->ms = state->figures.ms;
+		own->shared->outcome = sort->figures.outcome;
+		own->shared->ms = sort->figures.ms;
 	}
 	return true;
 }
@@ -87,23 +87,23 @@ ranges_wanted(const GpuSortExpected *expected, int processes)
 
 /* Cuts a sort's rows, at the borders of like if that is another. */
 static bool
-cut_rows(GpuSortScanState *state, GpuSortScanState *like, uint32 bits, uint32 most, GpuSortFailure *failure)
+cut_rows(GpuSortJointSort *own, GpuSortJointSort *like, uint32 bits, uint32 most, GpuSortFailure *failure)
 {
-	GpuSortOrderedRows *sorted = state->shared->sorted;
-	uint64 token = state == like ? 0 : gpusort_client_token(like->service.client);
+	GpuSortOrderedRows *sorted = own->sorted;
+	uint64 token = own == like ? 0 : gpusort_client_token(like->sort->service.client);
 
 	sorted->expected.range_bits = bits;
 	if (most == 1)
 	{
-		sorted->ranges = like->shared->sorted->expected.rows > 0;
+		sorted->ranges = like->sorted->expected.rows > 0;
 		sorted->first_rows[0] = 0;
 	}
-	else if (!gpusort_client_cut(state->service.client, bits, most, token, sorted->first_rows, &sorted->ranges, failure))
+	else if (!gpusort_client_cut(own->sort->service.client, bits, most, token, sorted->first_rows, &sorted->ranges, failure))
 		return false;
 	sorted->first_rows[sorted->ranges] = sorted->expected.rows;
-	if (sorted->ranges != like->shared->sorted->ranges)
+	if (sorted->ranges != like->sorted->ranges)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service cut one sort into %u ranges, and another into %u",
-								   like->shared->sorted->ranges, sorted->ranges);
+								   like->sorted->ranges, sorted->ranges);
 	return true;
 }
 
@@ -112,34 +112,33 @@ cut_rows(GpuSortScanState *state, GpuSortScanState *like, uint32 bits, uint32 mo
  * false, with a reason, if they are lost.  Workers may read when this has returned.
  */
 bool
-gpusort_shared_sorts_order(GpuSortSharedSorts *sorts, int processes, uint32 *ranges, GpuSortFailure *failure)
+gpusort_joint_sorts_order(GpuSortJointSorts *sorts, int processes, uint32 *ranges, GpuSortFailure *failure)
 {
-	GpuSortScanState *longest = sorts->sorts[0];
+	GpuSortJointSort *longest = sorts->sorts[0];
 	uint32 bits;
 	uint32 most;
 
 	for (int i = 0; i < sorts->count; i++)
 	{
-		GpuSortScanState *state = sorts->sorts[i];
+		GpuSortJointSort *own = sorts->sorts[i];
 
-		if (!order_rows(state, failure))
+		if (!order_rows(own, failure))
 			return false;
-		if (state->figures.outcome.bytes > longest->figures.outcome.bytes)
-			longest = state;
+		if (own->sort->figures.outcome.bytes > longest->sort->figures.outcome.bytes)
+			longest = own;
 	}
-	bits = gpusort_shared_sorts_range_bits(sorts);
-	most = bits == 0 ? 1 : ranges_wanted(&longest->shared->sorted->expected, processes);
+	bits = gpusort_joint_sorts_range_bits(sorts);
+	most = bits == 0 ? 1 : ranges_wanted(&longest->sorted->expected, processes);
 	if (!cut_rows(longest, longest, bits, most, failure))
 		return false;
 	for (int i = 0; i < sorts->count; i++)
 	{
-		GpuSortScanState *state = sorts->sorts[i];
+		GpuSortJointSort *own = sorts->sorts[i];
 
-		if (state != longest && !cut_rows(state, longest, bits, most, failure))
+		if (own != longest && !cut_rows(own, longest, bits, most, failure))
 			return false;
-		gpusort_reader_init(&state->service.reader, state->service.client, &state->shared->sorted->expected);
-		state->service.unreported = !IsParallelWorker();
+		gpusort_service_sort_open(own->sort, &own->sorted->expected, !IsParallelWorker());
 	}
-	*ranges = longest->shared->sorted->ranges;
+	*ranges = longest->sorted->ranges;
 	return true;
 }
