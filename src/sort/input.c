@@ -28,6 +28,7 @@ gpusort_input_init(GpuSortInput *input, GpuSortSource *source, GpuSortRows *rows
 	input->rows = rows;
 	input->first = (GpuSortFirstRows){0};
 	input->first.context = AllocSetContextCreate(CurrentMemoryContext, "gpusort first rows", ALLOCSET_DEFAULT_SIZES);
+	input->at_first = false;
 	input->count = 0;
 	input->next = 0;
 }
@@ -62,6 +63,7 @@ gpusort_input_read_first(GpuSortInput *input, int count)
 
 	Assert(first->count == 0 && !first->ended && input->count == 0);
 	source->attributes = 0;
+	input->at_first = true;
 	while (first->count < count && first->bytes < FIRST_ROWS_BYTES)
 	{
 		int read = source->methods->next_batch(source, input->batch, GPUSORT_BATCH_ROWS);
@@ -80,14 +82,19 @@ gpusort_input_read_first(GpuSortInput *input, int count)
 	return true;
 }
 
-/* Returns the next row that has been kept back, in a batch of its own; NULL: there is none, and the source has no more either. */
+/* Returns the next row that has been kept back, in a batch of its own, or the first behind them; NULL: there is none. */
 const GpuSortRow *
 gpusort_input_next_kept(GpuSortInput *input)
 {
 	GpuSortFirstRows *first = &input->first;
 
 	if (first->next >= first->count)
-		return NULL;
+	{
+		if (first->ended)
+			return NULL;
+		input->at_first = false;
+		return gpusort_input_next(input);
+	}
 	input->rows->kind->open(input->rows, first->rows[first->next++], input->source->attributes, input->batch);
 	input->count = 1;
 	input->next = 1;
@@ -102,6 +109,7 @@ gpusort_input_clear(GpuSortInput *input)
 
 	MemoryContextReset(first->context);
 	*first = (GpuSortFirstRows){.context = first->context};
+	input->at_first = false;
 	input->count = 0;
 	input->next = 0;
 }

@@ -30,6 +30,7 @@ typedef struct GpuSortInput
 	GpuSortSource *source;
 	GpuSortRows *rows; /* whose kind they are */
 	GpuSortFirstRows first;
+	bool at_first; /* the next batch is one of first's rows, or first says that there is none */
 
 	/* the batch at hand */
 	int count;
@@ -48,13 +49,13 @@ gpusort_input_next(GpuSortInput *input)
 {
 	if (input->next >= input->count)
 	{
-		if (unlikely(input->first.next < input->first.count || input->first.ended))
+		if (unlikely(input->at_first))
 			return gpusort_input_next_kept(input);
 		input->next = 0;
 		input->count = input->source->methods->next_batch(input->source, input->batch, GPUSORT_BATCH_ROWS);
 		if (unlikely(input->count == 0))
 		{
-			input->first.ended = true;
+			input->first.ended = input->at_first = true;
 			return NULL;
 		}
 	}
