@@ -452,6 +452,7 @@ exec_exchange_node(CustomScanState *node)
 	return exec_exchange(&node->ss.ps);
 }
 
+/* Throws the stash away; all else is GpuSortOutput's to end. */
 static void
 end_exchange_node(CustomScanState *node)
 {
@@ -459,6 +460,7 @@ end_exchange_node(CustomScanState *node)
 	ExecEndNode(outerPlanState(node));
 }
 
+/* Ends what is going on, whole: the next row asked for begins the sorts anew. */
 static void
 rescan_exchange_node(CustomScanState *node)
 {

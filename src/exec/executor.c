@@ -96,6 +96,7 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	MemoryContextSwitchTo(caller);
 }
 
+/* Drops the sort, and what this process still has of another's, which the connections to the service end with. */
 static void
 end_gpusort(CustomScanState *node)
 {
@@ -117,6 +118,11 @@ bound_suffices(const GpuSortScanState *state)
 	return state->sort->bound == 0 || (wanted > 0 && wanted <= state->sort->bound);
 }
 
+/*
+ * Goes back to the first row where the rows are the same and all that are wanted are there; else drops the sort, and what is
+ * asked for next has the child read again, which is rescanned here unless a changed parameter has it start over by
+ * itself.  A joint sort stays as it is: its ranges are begun, and its rows dropped, by GpuSortOutput.
+ */
 static void
 rescan_gpusort(CustomScanState *node)
 {
@@ -171,6 +177,7 @@ restore_gpusort(CustomScanState *node)
 	gpusort_stream_restore(state);
 }
 
+/* Room for what the processes of a joint sort share; other GpuSorts share nothing. */
 static Size
 estimate_gpusort(CustomScanState *node, ParallelContext *pcxt)
 {
@@ -179,6 +186,7 @@ estimate_gpusort(CustomScanState *node, ParallelContext *pcxt)
 	return state->joint == NULL ? 0 : gpusort_joint_sort_estimate(state->joint, pcxt->nworkers);
 }
 
+/* In the leader, before workers start for the first time: the sort may have been begun, and is published then. */
 static void
 initialize_gpusort(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -189,6 +197,7 @@ initialize_gpusort(CustomScanState *node, ParallelContext *pcxt, void *coordinat
 		gpusort_joint_sort_initialize(state->joint, coordinate, pcxt->seg, pcxt->nworkers);
 }
 
+/* The same before they start again: drops all long rows, and what was put and read. */
 static void
 reinitialize_gpusort(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -208,7 +217,7 @@ initialize_gpusort_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 		gpusort_joint_sort_attach(state->joint, coordinate);
 }
 
-/* The shared memory goes after this. */
+/* The shared memory goes after this: long rows in it are dropped, and what EXPLAIN tells is kept.  The sort stays until end or rescan. */
 static void
 shutdown_gpusort(CustomScanState *node)
 {

@@ -252,6 +252,7 @@ begin_ingest(CustomScanState *node, EState *estate, int eflags)
 	MemoryContextSwitchTo(caller);
 }
 
+/* Ends a worker's connection; the leader's is GpuSort's. */
 static void
 end_ingest(CustomScanState *node)
 {
@@ -263,6 +264,7 @@ end_ingest(CustomScanState *node)
 	ExecEndNode(outerPlanState(node));
 }
 
+/* Gather starts over: all rows of the child are to be read again.  Whether they go to a sort is GpuSort's to say, by reset and start. */
 static void
 rescan_ingest(CustomScanState *node)
 {
@@ -292,6 +294,7 @@ estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 					gpusort_joint_ingest_bytes(state->joint.keys, pcxt->nworkers, is_bounded(state)));
 }
 
+/* Before workers start, again or for the first time: the sort that they are to join is the one at hand, if there is one. */
 static void
 reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -341,7 +344,7 @@ let_go(GpuSortIngestState *state)
 		gpusort_claims_stop(&state->shared->claims, &none);
 }
 
-/* The shared memory goes after this. */
+/* The shared memory goes after this: workers that have stayed end.  What EXPLAIN tells has been collected. */
 static void
 shutdown_ingest(CustomScanState *node)
 {

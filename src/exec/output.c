@@ -310,6 +310,7 @@ close_queues(GpuSortOutputState *state)
 	state->queues = NULL;
 }
 
+/* Before workers start, again or for the first time: nothing is claimed, and queues are empty. */
 static void
 reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -347,7 +348,7 @@ initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 		state->shared = coordinate;
 }
 
-/* The shared memory goes after this; workers that still run must end. */
+/* The shared memory goes after this; workers that still run must end, and with the queues go the sorts in the service. */
 static void
 shutdown_output(CustomScanState *node)
 {
@@ -361,6 +362,7 @@ shutdown_output(CustomScanState *node)
 	state->shared = NULL;
 }
 
+/* The same, where that has not been done; the GpuSorts end with the plan below. */
 static void
 end_output(CustomScanState *node)
 {

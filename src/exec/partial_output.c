@@ -390,6 +390,7 @@ shutdown_partial_node(CustomScanState *node)
 		state->stage = GPUSORT_PARTIAL_ENDED;
 }
 
+/* Has workers that wait end; the GpuSorts end with the plan below. */
 static void
 end_partial_node(CustomScanState *node)
 {

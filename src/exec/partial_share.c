@@ -96,12 +96,14 @@ share(GpuSortPartialState *state)
 	MemoryContextSwitchTo(caller);
 }
 
+/* The node's callbacks for dynamic shared memory: room for all processes' figures and claims. */
 Size
 gpusort_partial_estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 {
 	return shared_bytes(1 + pcxt->nworkers);
 }
 
+/* In the leader, before workers start for the first time: drops what this process may have sorted alone, and begins the sorts. */
 void
 gpusort_partial_initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -136,6 +138,7 @@ gpusort_partial_take_figures(GpuSortPartialState *state)
 		gpusort_sort_report_lost(true, &failure);
 }
 
+/* The same before they start again, when what EXPLAIN tells of the last time has been kept. */
 void
 gpusort_partial_reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
