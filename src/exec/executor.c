@@ -8,7 +8,7 @@
  *
  *	  executor.c		the callbacks
  *	  stream.c			rows to the node above; explain.c: what happened
- *	  ingest.c			the node below Gather; gather.c
+ *	  ingest.c			the node below Gather, with ingest_peers.c; gather.c
  *	  scan_state.h		the node's state
  *	  plan_source.c		the child's rows, as the source of a sort
  *	  bound.c, ranks.c	what the nodes above want
@@ -119,7 +119,8 @@ bound_suffices(const GpuSortScanState *state)
 }
 
 /*
- * Goes back to the first row where the rows are the same and all that are wanted are there; else drops the sort, and what is
+ * Goes back to the first row where the rows are the same and all that are wanted are there; else drops the sort, and
+ * what is
  * asked for next has the child read again, which is rescanned here unless a changed parameter has it start over by
  * itself.  A joint sort stays as it is: its ranges are begun, and its rows dropped, by GpuSortOutput.
  */
@@ -217,7 +218,10 @@ initialize_gpusort_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 		gpusort_joint_sort_attach(state->joint, coordinate);
 }
 
-/* The shared memory goes after this: long rows in it are dropped, and what EXPLAIN tells is kept.  The sort stays until end or rescan. */
+/*
+ * The shared memory goes after this: long rows in it are dropped, and what EXPLAIN tells is kept.  The sort stays
+ * until end or rescan.
+ */
 static void
 shutdown_gpusort(CustomScanState *node)
 {

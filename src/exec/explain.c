@@ -172,7 +172,10 @@ is_refused(const GpuSortScanState *state)
 		gpusort_joint_sort_refusal(state->joint)->reason != GPUSORT_REASON_NONE;
 }
 
-/* Returns true if there is nothing to tell of a sort; one whose rows other processes have read may have emitted none here. */
+/*
+ * Returns true if there is nothing to tell of a sort; one whose rows other processes have read may have emitted none
+ * here.
+ */
 static bool
 is_untold(const GpuSortScanState *state)
 {

@@ -3,7 +3,8 @@
  * nodes.c
  *	  The GpuSort nodes below a GpuSortOutput, whose rows several processes read.
  *
- * One below most plans, two below a merge join.  A GpuSortOutput does with their sorts what parallel/joint_sort.h tells; what
+ * One below most plans, two below a merge join.  A GpuSortOutput does with their sorts what parallel/joint_sort.h
+ * tells; what
  * is done with the nodes is here.
  *
  *-------------------------------------------------------------------------
@@ -61,7 +62,8 @@ gpusort_nodes_rescan(GpuSortNodes *nodes, Bitmapset *changed)
 }
 
 /*
- * Has plan, which is above the nodes, read the range that was asked for first; false, with a reason, if its rows are lost.
+ * Has plan, which is above the nodes, read the range that was asked for first; false, with a reason, if its rows are
+ * lost.
  * *started: it has read one, so that it must start over.
  */
 bool

@@ -160,7 +160,9 @@ run_worker(GpuSortOutputState *state)
 		return;
 	if (!gpusort_joint_sorts_open(&state->nodes.sorts, &claims->stop, &failure))
 	{
-		/* It has put no rows, so what it cannot read or compare is nothing to the others, which may have emitted some. */
+		/*
+		 * It has put no rows, so what it cannot read or compare is nothing to the others, which may have emitted some.
+		 */
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort: a parallel worker leaves all ranges to others: %s", failure.text)));
 		return;
@@ -348,7 +350,9 @@ initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 		state->shared = coordinate;
 }
 
-/* The shared memory goes after this; workers that still run must end, and with the queues go the sorts in the service. */
+/*
+ * The shared memory goes after this; workers that still run must end, and with the queues go the sorts in the service.
+ */
 static void
 shutdown_output(CustomScanState *node)
 {
@@ -411,7 +415,10 @@ gpusort_output_find(PlanState *gather)
 	return (GpuSortOutputState *) ps;
 }
 
-/* Begins the sorts in the service; to be called before Gather starts workers.  readers: processes with those, if all start. */
+/*
+ * Begins the sorts in the service; to be called before Gather starts workers.  readers: processes with those, if all
+ * start.
+ */
 void
 gpusort_output_begin(GpuSortOutputState *state, int readers)
 {
@@ -426,7 +433,10 @@ gpusort_output_begin(GpuSortOutputState *state, int readers)
 	state->outcome = GPUSORT_OUTPUT_SERIAL;
 }
 
-/* Returns the process whose range this is; it is the leader's from now on if it was nobody's.  All before must be somebody's. */
+/*
+ * Returns the process whose range this is; it is the leader's from now on if it was nobody's.  All before must be
+ * somebody's.
+ */
 int
 gpusort_output_claim(GpuSortOutputState *state, uint32 range)
 {
@@ -504,7 +514,9 @@ gpusort_output_stop(GpuSortOutputState *state)
 	close_queues(state);
 }
 
-/* All ranges have been emitted, and workers have ended: compares what was read with what was put, and ends the sorts. */
+/*
+ * All ranges have been emitted, and workers have ended: compares what was read with what was put, and ends the sorts.
+ */
 void
 gpusort_output_finish(GpuSortOutputState *state)
 {

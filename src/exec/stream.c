@@ -309,7 +309,10 @@ gpusort_stream_start_over(GpuSortScanState *state)
 	stream->ended = false;
 }
 
-/* Goes back to the first row that is wanted; false, with a reason, if rows are lost.  The node must have been begun for that. */
+/*
+ * Goes back to the first row that is wanted; false, with a reason, if rows are lost.  The node must have been begun
+ * for that.
+ */
 bool
 gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure)
 {

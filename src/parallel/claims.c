@@ -106,7 +106,8 @@ gpusort_claims_sign_off(GpuSortClaims *claims)
 }
 
 /*
- * A process that has registered has put its rows; whole: all that it found, up to the end.  Seals the ingest if all have,
+ * A process that has registered has put its rows; whole: all that it found, up to the end.  Seals the ingest if all
+ * have,
  * and somebody found the end: what a process has left to others they have put.
  */
 void
@@ -317,7 +318,10 @@ gpusort_claims_next(GpuSortClaims *claims, int process)
 	return range;
 }
 
-/* Returns the process whose range this is; it is the leader's from now on if it was nobody's.  All before must be somebody's. */
+/*
+ * Returns the process whose range this is; it is the leader's from now on if it was nobody's.  All before must be
+ * somebody's.
+ */
 int
 gpusort_claims_owner(GpuSortClaims *claims, uint32 range)
 {

@@ -26,7 +26,10 @@ typedef struct GpuSortProcessFigures
 	uint64 rows;
 } GpuSortProcessFigures;
 
-/* In shared memory.  For claims.c alone, but for stop, registered once sealed, ranges once published, and failure once stopped. */
+/*
+ * In shared memory.  For claims.c alone, but for stop, registered once sealed, ranges once published, and failure once
+ * stopped.
+ */
 typedef struct GpuSortClaims
 {
 	PGPROC *leader;            /* to be woken */

@@ -54,7 +54,8 @@ check_part(GpuSortJointSort *own, uint32 part, GpuSortClaims *claims, GpuSortFai
 }
 
 /*
- * Verifies, in a worker or the leader, parts of sorts that this process may read, until there are none left; false, with a
+ * Verifies, in a worker or the leader, parts of sorts that this process may read, until there are none left; false,
+ * with a
  * reason, if one is out of order, or lost.
  */
 bool

@@ -217,7 +217,10 @@ settle(GpuSortJointIngest *joint, const GpuSortPrefix *ours)
 	LWLockRelease(&shared->lock);
 }
 
-/* A row is about to be written that did not come from this child: if nobody has chosen common prefixes there are to be none. */
+/*
+ * A row is about to be written that did not come from this child: if nobody has chosen common prefixes there are to be
+ * none.
+ */
 void
 gpusort_joint_ingest_settle_common_prefixes(GpuSortJointIngest *joint)
 {
@@ -257,7 +260,8 @@ choose_common_prefixes(GpuSortJointIngest *joint)
 }
 
 /*
- * Puts the rows of the input, until there are none, or *stop says that none are wanted any more; stop may be NULL.  false:
+ * Puts the rows of the input, until there are none, or *stop says that none are wanted any more; stop may be NULL.
+ * false:
  * the input's next row was not taken, with failure's reason why no others will be, or NONE if it is a long one.
  */
 bool

@@ -3,7 +3,8 @@
  * joint_sort.c
  *	  Sorts whose rows several processes put, and read by ranges.
  *
- * In the leader and in every worker the rows of a sort's source, this process's part, are put (joint_ingest.c); when all
+ * In the leader and in every worker the rows of a sort's source, this process's part, are put (joint_ingest.c); when
+ * all
  * have, one process has the rows sorted and cut into ranges (joint_order.c), and each process reads those that
  * it claims.  Rows that are equal in range_columns are in one range.
  *
@@ -25,7 +26,10 @@
 #include "sort/prefixes.h"
 #include "sort/service_sort.h"
 
-/* Makes a joint sort of a sort whose rows several processes put; range_columns is as in its struct.  Belongs to the current memory context. */
+/*
+ * Makes a joint sort of a sort whose rows several processes put; range_columns is as in its struct.  Belongs to the
+ * current memory context.
+ */
 GpuSortJointSort *
 gpusort_joint_sort_create(GpuSortState *sort, int range_columns)
 {
@@ -161,7 +165,8 @@ gpusort_joint_sorts_verify(GpuSortJointSorts *sorts, GpuSortFailure *failure)
 }
 
 /*
- * The leader learns what came of a sort that any process has had done, for EXPLAIN and the statistics, and verifies it: while
+ * The leader learns what came of a sort that any process has had done, for EXPLAIN and the statistics, and verifies
+ * it: while
  * the shared memory is there.
  */
 static void
@@ -378,7 +383,10 @@ gpusort_joint_sorts_have_rows(GpuSortJointSorts *sorts)
 	return false;
 }
 
-/* A worker joins a sort to read it, once it is sorted, or to have it sorted before; false, with a reason, if it cannot. */
+/*
+ * A worker joins a sort to read it, once it is sorted, or to have it sorted before; false, with a reason, if it
+ * cannot.
+ */
 static bool
 open_sort(GpuSortJointSort *own, bool sorted, GpuSortFailure *failure)
 {
@@ -451,7 +459,9 @@ gpusort_joint_sorts_ask(GpuSortJointSorts *sorts, uint32 range, GpuSortFailure *
 	return true;
 }
 
-/* The next rows of each sort are those of the range that was asked for first; false, with a reason, if they are lost. */
+/*
+ * The next rows of each sort are those of the range that was asked for first; false, with a reason, if they are lost.
+ */
 bool
 gpusort_joint_sorts_begin_range(GpuSortJointSorts *sorts, GpuSortFailure *failure)
 {

@@ -5,7 +5,8 @@
  *
  * LEGAL ORDER OF CALLS
  *	Every process makes the same sorts (sort/sort.h), each with a source of its own part of the rows, and of each a
- *	GpuSortJointSort; those that are cut at the same borders are a GpuSortJointSorts: one, or two to be merged.  What the
+ *	GpuSortJointSort; those that are cut at the same borders are a GpuSortJointSorts: one, or two to be merged.  What
+ *	the
  *	processes share is in dynamic shared memory: the leader's estimate and initialize before workers start, the worker's
  *	attach; reinitialize before they start again; detach before the memory goes.  Without workers there is none.  Then
  *
@@ -20,11 +21,13 @@
  *		each process	end at any time: the next is begin or, in a worker, nothing
  *
  *	Which process does what when is told by claims.h.  Where a function returns false, with a reason, the
- *	rows are lost to all, and whoever leads decides what comes of it: refuse has PostgreSQL sort in the leader alone.  While rows
+ *	rows are lost to all, and whoever leads decides what comes of it: refuse has PostgreSQL sort in the leader alone.
+ *	While rows
  *	are read sorts->lost says so: what has been made of the range at hand is void.
  *
  * MEMORY
- *	What is of one sort is in the context of the GpuSortState; the rest belongs to the context that was current at create.
+ *	What is of one sort is in the context of the GpuSortState; the rest belongs to the context that was current at
+ *	create.
  *
  *-------------------------------------------------------------------------
  */

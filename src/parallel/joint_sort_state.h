@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * joint_sort_state.h
- *	  The state of a sort whose rows several processes put and read, for joint_sort.c, joint_order.c and sort_set.c alone.
+ *	  The state of a sort whose rows several processes put and read, for joint_sort.c, joint_order.c and sort_set.c
+ *	  alone.
  *
  *-------------------------------------------------------------------------
  */

@@ -75,7 +75,10 @@ gpusort_order_check_part(GpuSortCollationCheck *check, GpuSortReader *reader, Gp
 		gpusort_collation_check_rows(check, reader, count, pairs, failure) && gpusort_reader_skip_range(reader, failure);
 }
 
-/* Verifies one part of a sort after another, as this process claims them; false, with a reason, if one is bad, or lost. */
+/*
+ * Verifies one part of a sort after another, as this process claims them; false, with a reason, if one is bad, or
+ * lost.
+ */
 bool
 gpusort_order_check_parts(const GpuSortOrderReader *own, GpuSortOrderedRows *rows, GpuSortClaims *claims,
 						  GpuSortFailure *failure)

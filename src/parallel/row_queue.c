@@ -303,7 +303,8 @@ heed_leader(GpuSortRowQueueWriter *writer, uint32 leader)
 }
 
 /*
- * Puts the row in slot into the queue; waits as the head of this file says.  Returns false, for this row and all after it,
+ * Puts the row in slot into the queue; waits as the head of this file says.  Returns false, for this row and all after
+ * it,
  * if the leader reads no more.  Expanded values are flattened; toasted ones stay so.
  */
 bool
@@ -334,7 +335,9 @@ gpusort_row_queue_end_range(GpuSortRowQueueWriter *writer)
 	return send_batch(writer, true);
 }
 
-/* Puts no more, and waits until all is in the ring; rows of a range that was not ended are lost.  The writer is gone. */
+/*
+ * Puts no more, and waits until all is in the ring; rows of a range that was not ended are lost.  The writer is gone.
+ */
 void
 gpusort_row_queue_close_writer(GpuSortRowQueueWriter *writer)
 {

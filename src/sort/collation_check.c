@@ -442,7 +442,10 @@ gpusort_collation_check_rows(GpuSortCollationCheck *check, GpuSortReader *reader
 	return good;
 }
 
-/* Says whether keys like these may be sorted by; false, with a reason, if a collation of theirs has been found to be out of order. */
+/*
+ * Says whether keys like these may be sorted by; false, with a reason, if a collation of theirs has been found to be
+ * out of order.
+ */
 bool
 gpusort_collation_check_allows(const GpuSortKeys *keys, GpuSortFailure *failure)
 {

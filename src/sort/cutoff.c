@@ -42,7 +42,9 @@
 /* Of the rows taken after the first borders were made, every so many-th is in the sample. */
 #define SAMPLE_STRIDE 4
 
-/* Borders, each an eighth of the rows below it from the next; the least sixteen have a key of the sample between them. */
+/*
+ * Borders, each an eighth of the rows below it from the next; the least sixteen have a key of the sample between them.
+ */
 #define BORDERS_MAX 64
 
 /* When the limit is one of so few borders it moves in large steps. */
@@ -54,7 +56,9 @@
 /* How often in a row borders are made anew because most rows come below all of them. */
 #define FALLING_MAX 3
 
-/* After how many rows taken it is time to ask whether it is worth it, and of how many of these one has to be dropped. */
+/*
+ * After how many rows taken it is time to ask whether it is worth it, and of how many of these one has to be dropped.
+ */
 #define REVIEW_ROWS  16384
 #define REVIEW_RATIO 8
 

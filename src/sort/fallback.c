@@ -12,7 +12,8 @@
  * otherwise, and once a row has been given out, the query ends with an error.  When the rows are not in
  * PostgreSQL's order, under a collation of the C library, they are read back and none is given out before.
  *
- * Each of the five leaves native begun, and but for few and refused fed; sort.c performs it.  Of a sort whose rows several
+ * Each of the five leaves native begun, and but for few and refused fed; sort.c performs it.  Of a sort whose rows
+ * several
  * processes read none is begun: a loss is told to those above, who decide what comes of it (parallel/joint_sort.c).
  *
  *-------------------------------------------------------------------------
@@ -83,7 +84,10 @@ gpusort_fallback_refused(GpuSortState *sort, const GpuSortFailure *failure)
 	note_fallback(sort, failure);
 }
 
-/* Ends the query: the rows of a sort are lost, and there is no way to have them again; emitted: since some have been given out. */
+/*
+ * Ends the query: the rows of a sort are lost, and there is no way to have them again; emitted: since some have been
+ * given out.
+ */
 void
 gpusort_sort_report_lost(bool emitted, const GpuSortFailure *failure)
 {

@@ -185,7 +185,9 @@ choose_by_first_rows(Strings *strings, const GpuSortInput *first, GpuSortKnownVa
 	known->complete = known->ranked;
 }
 
-/* Returns how many first rows are worth looking at: 0 if no column of the keys could have ranks with others behind it. */
+/*
+ * Returns how many first rows are worth looking at: 0 if no column of the keys could have ranks with others behind it.
+ */
 int
 gpusort_few_values_rows(const GpuSortKeys *keys)
 {
@@ -198,7 +200,8 @@ gpusort_few_values_rows(const GpuSortKeys *keys)
 }
 
 /*
- * Chooses the known values of column i, a string's, whose other choices have been made; first as for gpusort_prefixes_choose.
+ * Chooses the known values of column i, a string's, whose other choices have been made; first as for
+ * gpusort_prefixes_choose.
  * statistics: they are worth a look.  What it takes is in the current memory context.
  */
 void
@@ -226,7 +229,8 @@ gpusort_few_values_choose(const GpuSortKeys *keys, int i, const GpuSortInput *in
 }
 
 /*
- * Adds values of the first rows of a process to those that are known, of columns with ranks of which too few are known.  What it takes
+ * Adds values of the first rows of a process to those that are known, of columns with ranks of which too few are
+ * known.  What it takes
  * is in the current memory context.
  */
 void

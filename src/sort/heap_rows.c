@@ -3,7 +3,8 @@
  * heap_rows.c
  *	  Heap rows: the kind of row that the executor has.
  *
- * A row is a MinimalTuple, or where some attributes are resjunk two (rowform.c).  A row of a source has as its tuple what
+ * A row is a MinimalTuple, or where some attributes are resjunk two (rowform.c).  A row of a source has as its tuple
+ * what
  * a heap tuple, or a MinimalTuple, ends with (gpusort_tuple_end), of all attributes or where some are resjunk of the
  * visible ones; in the latter case the values of all are there, too.
  *
@@ -23,7 +24,10 @@
 #include "sort/input.h"
 #include "sort/put_rows.h"
 
-/* Makes rows with the attributes of all, of which the leading ones of visible are shown.  They belong to the current memory context. */
+/*
+ * Makes rows with the attributes of all, of which the leading ones of visible are shown.  They belong to the current
+ * memory context.
+ */
 GpuSortHeapRows *
 gpusort_heap_rows_create(TupleDesc all, TupleDesc visible)
 {

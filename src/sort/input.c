@@ -52,7 +52,8 @@ keep(GpuSortInput *input, const GpuSortRow *row)
 }
 
 /*
- * Keeps back the first count rows, or as many as FIRST_ROWS_BYTES hold, and what comes in one batch with the last of them;
+ * Keeps back the first count rows, or as many as FIRST_ROWS_BYTES hold, and what comes in one batch with the last of
+ * them;
  * nothing has been read yet.  Returns false if there are fewer.
  */
 bool
@@ -82,7 +83,9 @@ gpusort_input_read_first(GpuSortInput *input, int count)
 	return true;
 }
 
-/* Returns the next row that has been kept back, in a batch of its own, or the first behind them; NULL: there is none. */
+/*
+ * Returns the next row that has been kept back, in a batch of its own, or the first behind them; NULL: there is none.
+ */
 const GpuSortRow *
 gpusort_input_next_kept(GpuSortInput *input)
 {

@@ -17,7 +17,8 @@
  * WHAT IS VERIFIED
  *	Always: each row lies within its chunk and has legal flags; the rows of a
  *	chunk are as many, use as many bytes and are marked as ties as often as was
- *	said; so are all rows together, but for their bytes where the first rows do not come.  This keeps the reader within its chunks,
+ *	said; so are all rows together, but for their bytes where the first rows do not come.  This keeps the reader within
+ *	its chunks,
  *	whatever lies in them, and tells when rows are missing or too many.
  *
  *	With tails (row_tail.h): each row is one that was put into this sort, bit for bit; none has a
@@ -224,7 +225,10 @@ verify_row(GpuSortVerified *verified, char *row, uint32 length, uint32 room, uin
 	return NULL;
 }
 
-/* Verifies the next row of the chunk at hand, and so many bytes of rows; false if one is refused, and reader->failure says why. */
+/*
+ * Verifies the next row of the chunk at hand, and so many bytes of rows; false if one is refused, and reader->failure
+ * says why.
+ */
 static pg_attribute_always_inline bool
 verify_rows(GpuSortReader *reader, uint32 bytes, uint32 key_words)
 {
@@ -475,7 +479,10 @@ gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *
 	return true;
 }
 
-/* What was not read of the range at hand is not wanted; there must be no other asked for.  false, with a reason, if the sort is lost. */
+/*
+ * What was not read of the range at hand is not wanted; there must be no other asked for.  false, with a reason, if
+ * the sort is lost.
+ */
 bool
 gpusort_reader_skip_range(GpuSortReader *reader, GpuSortFailure *failure)
 {
@@ -489,7 +496,8 @@ gpusort_reader_skip_range(GpuSortReader *reader, GpuSortFailure *failure)
 }
 
 /*
- * Starts at row number first, again or, after init, for the first time.  Of a shared sort that is 0, and this process reads
+ * Starts at row number first, again or, after init, for the first time.  Of a shared sort that is 0, and this process
+ * reads
  * all rows then, as one range.  false, with a reason, if the sort is lost.
  */
 bool

@@ -37,7 +37,8 @@ struct GpuSortWriter;
 typedef struct GpuSortRowKind
 {
 	/*
-	 * ROWS OF A SOURCE.  put_rows writes rows of the input into chunks, until there are none or *stop, which may be NULL,
+	 * ROWS OF A SOURCE.  put_rows writes rows of the input into chunks, until there are none or *stop, which may be
+	 * NULL,
 	 * says that none are wanted.  false: the input's next row was not taken, as gpusort_put_rows has it.
 	 */
 	bool (*put_rows)(GpuSortRows *rows, struct GpuSortWriter *writer, struct GpuSortInput *input, const volatile bool *stop,
@@ -46,11 +47,15 @@ typedef struct GpuSortRowKind
 	/* Makes a row in memory, palloc'd, of a row of a source. */
 	char *(*copy)(GpuSortRows *rows, const GpuSortRow *row);
 
-	/* Makes a row of a source of one in memory, with so many values; it points into that, and is valid until the next call. */
+	/*
+	 * Makes a row of a source of one in memory, with so many values; it points into that, and is valid until the next
+	 * call.
+	 */
 	void (*open)(GpuSortRows *rows, char *copy, int attributes, GpuSortRow *row);
 
 	/*
-	 * ROWS IN MEMORY, a chunk or whatever else.  value returns that of an attribute (1-based); it may point into the row.
+	 * ROWS IN MEMORY, a chunk or whatever else.  value returns that of an attribute (1-based); it may point into the
+	 * row.
 	 * show returns what the sort's reader gets of a row, valid until the row goes and until the next call; to be called
 	 * once for each row.
 	 */
@@ -61,8 +66,10 @@ typedef struct GpuSortRowKind
 	void (*clear)(GpuSortRows *rows);
 
 	/*
-	 * POSTGRESQL'S OWN SORT, by these columns, within work_mem; options are tuplesort's.  It belongs to the current memory context.
-	 * numbered: rows that are equal stay in the order of their numbers, where the kind has one at all.  get returns what show
+	 * POSTGRESQL'S OWN SORT, by these columns, within work_mem; options are tuplesort's.  It belongs to the current
+	 * memory context.
+	 * numbered: rows that are equal stay in the order of their numbers, where the kind has one at all.  get returns
+	 * what show
 	 * would, valid until the next call; NULL after the last row.
 	 */
 	Tuplesortstate *(*tuplesort_begin)(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered, int options);

@@ -124,7 +124,8 @@ gpusort_service_sort_begin_shared(GpuSortState *sort, int readers, GpuSortFailur
 }
 
 /*
- * Joins, in another process, a shared sort: to read it, as expected says, or where that is NULL to have it sorted before; the keys must be
+ * Joins, in another process, a shared sort: to read it, as expected says, or where that is NULL to have it sorted
+ * before; the keys must be
  * laid out.  verified: rows have tails.  false, with a reason, if that is not to be.
  */
 bool
@@ -156,7 +157,10 @@ gpusort_service_sort_open(GpuSortState *sort, const GpuSortExpected *expected, b
 	sort->service.unreported = unreported;
 }
 
-/* What came of a shared sort that any process has had sorted, for EXPLAIN and the statistics, unless that is known here. */
+/*
+ * What came of a shared sort that any process has had sorted, for EXPLAIN and the statistics, unless that is known
+ * here.
+ */
 void
 gpusort_service_sort_learn(GpuSortState *sort, const GpuSortOutcome *outcome, const GpuSortTimes *ms, uint64 pairs)
 {
@@ -256,7 +260,9 @@ gpusort_service_sort_order(GpuSortState *sort, const GpuSortPut *others, uint64 
 	return expect_outcome(sort, &put, first, expected, failure);
 }
 
-/* The same; the reader is to be set before the first row that is wanted, most likely that of number first, by rewind. */
+/*
+ * The same; the reader is to be set before the first row that is wanted, most likely that of number first, by rewind.
+ */
 bool
 gpusort_service_sort_wait(GpuSortState *sort, uint64 first, GpuSortFailure *failure)
 {
@@ -289,7 +295,10 @@ gpusort_service_sort_first(const GpuSortState *sort, bool sorted)
 	return sort->offset;
 }
 
-/* Sets the reader before the first row that is to be read, again or for the first time; false, with a reason, if the sort is lost. */
+/*
+ * Sets the reader before the first row that is to be read, again or for the first time; false, with a reason, if the
+ * sort is lost.
+ */
 bool
 gpusort_service_sort_rewind(GpuSortState *sort, GpuSortFailure *failure)
 {
@@ -346,7 +355,10 @@ gpusort_service_sort_runs(const GpuSortState *sort)
 	return Max(sort->figures.outcome.runs, 1);
 }
 
-/* Returns how many rows of the last sort need a tie-break; of one in runs, how many this process has seen since the first. */
+/*
+ * Returns how many rows of the last sort need a tie-break; of one in runs, how many this process has seen since the
+ * first.
+ */
 uint64
 gpusort_service_sort_tie_rows(const GpuSortState *sort)
 {

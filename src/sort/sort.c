@@ -32,7 +32,10 @@
 #include "sort/ties.h"
 #include "utils/memutils.h"
 
-/* Makes a sort of the source's rows, of that kind, by these columns, which belong to it.  All belongs to the current memory context. */
+/*
+ * Makes a sort of the source's rows, of that kind, by these columns, which belong to it.  All belongs to the current
+ * memory context.
+ */
 GpuSortState *
 gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *columns, int ncolumns)
 {
@@ -71,7 +74,9 @@ lay_out_keys(GpuSortState *sort, bool *common_later, GpuSortFailure *failure)
 	return !gpusort_prefixes_tell_little(sort->keys, prefixes, failure);
 }
 
-/* Begins a sort: in the service, or where that is not to be PostgreSQL's.  Rows of the source may have been read then. */
+/*
+ * Begins a sort: in the service, or where that is not to be PostgreSQL's.  Rows of the source may have been read then.
+ */
 void
 gpusort_sort_begin(GpuSortState *sort)
 {
@@ -143,7 +148,8 @@ check_rows(GpuSortState *sort, GpuSortFailure *failure)
 }
 
 /*
- * Verifies that the rows are in order under collations of the C library, if that is to be done, and sets the reader before
+ * Verifies that the rows are in order under collations of the C library, if that is to be done, and sets the reader
+ * before
  * the first that is wanted; false, with a reason, if they are not, or lost.  Peers have ended then.
  */
 static bool
@@ -219,7 +225,10 @@ lose(GpuSortState *sort, const GpuSortFailure *failure)
 		gpusort_sort_perform(sort);
 }
 
-/* All rows, or those of the range at hand, have been given out: when nobody can ask for them again, the service need not keep them. */
+/*
+ * All rows, or those of the range at hand, have been given out: when nobody can ask for them again, the service need
+ * not keep them.
+ */
 static void
 finish(GpuSortState *sort)
 {
@@ -329,7 +338,8 @@ start_over(GpuSortState *sort)
 }
 
 /*
- * Goes back to the first row that is wanted; may_reread must have been set.  false, with a reason, if rows are lost: then
+ * Goes back to the first row that is wanted; may_reread must have been set.  false, with a reason, if rows are lost:
+ * then
  * end is legal alone.
  */
 bool
@@ -345,7 +355,10 @@ gpusort_sort_rewind(GpuSortState *sort, GpuSortFailure *failure)
 	return gpusort_service_sort_rewind(sort, failure);
 }
 
-/* Of a shared sort: the next rows are those of the next range that its reader was asked for.  false, with a reason, if they are lost. */
+/*
+ * Of a shared sort: the next rows are those of the next range that its reader was asked for.  false, with a reason, if
+ * they are lost.
+ */
 bool
 gpusort_sort_begin_range(GpuSortState *sort, GpuSortFailure *failure)
 {

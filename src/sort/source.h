@@ -37,11 +37,15 @@ typedef struct GpuSortSourceMethods
 	 */
 	int (*next_batch)(GpuSortSource *source, GpuSortRow *rows, int n);
 
-	/* Has the next batch be the first again; called where may_restart says so, and only before a row has been given out. */
+	/*
+	 * Has the next batch be the first again; called where may_restart says so, and only before a row has been given
+	 * out.
+	 */
 	void (*restart)(GpuSortSource *source);
 
 	/*
-	 * Finds the column of a table that attribute attno has the values of, and its type here, to look into its statistics;
+	 * Finds the column of a table that attribute attno has the values of, and its type here, to look into its
+	 * statistics;
 	 * false: there is none, or nobody knows.
 	 */
 	bool (*table_column)(GpuSortSource *source, AttrNumber attno, GpuSortTableColumn *column, Oid *type);

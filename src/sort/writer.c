@@ -19,7 +19,8 @@
 #include "sort/row_tail.h"
 
 /*
- * Begins writing into client's chunks.  overflow: where long rows go; NULL: put_rows stops at them.  job: where progress is shown;
+ * Begins writing into client's chunks.  overflow: where long rows go; NULL: put_rows stops at them.  job: where
+ * progress is shown;
  * NULL: nowhere.  All belong to the caller, and must be there until the writer is done with.  verified: rows get tails,
  * in every process that writes or in none.
  */
