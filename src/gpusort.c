@@ -4,10 +4,10 @@
  *	  Large sorts on the GPU, without a change to any query: the module's entry.
  *
  * The rooms, in the order of a row's path: plan/ puts a GpuSort node where a Sort
- * would be; node.h is what it tells exec/, which runs the node; keys/ makes words
- * of sort keys; client/ brings rows into the staging pool's chunks and out of them,
- * and talks to the service (service/), which sorts; server/ keeps the service
- * running, and has what processes share, and the views that show it.
+ * would be; node.h is what it tells exec/, which runs the node; sort/ brings its rows
+ * into the staging pool's chunks and out of them, parallel/ those of several processes;
+ * keys/ makes words of sort keys; client/ talks to the service (service/), which sorts;
+ * server/ keeps the service running, and has what processes share, and the views that show it.
  *
  * Loads by shared_preload_libraries (the service starts with the server), by
  * session_preload_libraries and by LOAD (it starts with the first large sort).

@@ -83,17 +83,4 @@ extern List *gpusort_output_plan_pack(int rescan_param, bool partial);
 extern bool gpusort_output_plan_is_partial(const CustomScan *plan);
 extern int gpusort_output_plan_rescan_param(const CustomScan *plan);
 
-/*
- * Where a LIMIT asks for at most one of so many rows, those that it does not ask for are dropped while rows are
- * taken in: of rows in no order less than half are left then.
- */
-#define GPUSORT_ROWS_PER_WANTED 4
-
-/* Bytes of a row in a chunk, for a width in bytes as the planner estimates it. */
-static inline uint64
-gpusort_row_bytes(uint32 width)
-{
-	return MAXALIGN(SizeofMinimalTupleHeader) + MAXALIGN(width);
-}
-
 #endif /* GPUSORT_NODE_H */

@@ -7,7 +7,7 @@
  * custom nodes.  So once the executor has started, each Limit is followed down,
  * through nodes that emit as many rows as they read, and a GpuSort found there is
  * shown the Limit (executor.c).  It looks at it when it sorts, and drops rows that are not among
- * so many while it takes them in (client/cutoff.c): a Limit knows its
+ * so many while it takes them in (sort/cutoff.c): a Limit knows its
  * counts before it asks for a row, and before it has the nodes below it start
  * again.
  *

@@ -33,8 +33,7 @@
 
 #include "access/parallel.h"
 #include "commands/explain.h"
-#include "client/slots.h"
-#include "exec/claims.h"
+#include "parallel/claims.h"
 #include "exec/explain.h"
 #include "exec/gather.h"
 #include "exec/output.h"
@@ -42,6 +41,7 @@
 #include "miscadmin.h"
 #include "node.h"
 #include "server/wait_events.h"
+#include "sort/heap_rows.h"
 #include "storage/latch.h"
 #include "utils/tuplestore.h"
 
@@ -452,6 +452,7 @@ exec_exchange_node(CustomScanState *node)
 	return exec_exchange(&node->ss.ps);
 }
 
+/* Throws the stash away; all else is GpuSortOutput's to end. */
 static void
 end_exchange_node(CustomScanState *node)
 {
@@ -459,6 +460,7 @@ end_exchange_node(CustomScanState *node)
 	ExecEndNode(outerPlanState(node));
 }
 
+/* Ends what is going on, whole: the next row asked for begins the sorts anew. */
 static void
 rescan_exchange_node(CustomScanState *node)
 {

@@ -3,57 +3,64 @@
  * executor.c
  *	  The GpuSort node at run time: its callbacks, and what nodes above it change.
  *
- * The first row asked for makes the node read its child to the end and sort:
- *
- *	  INPUT --- rows to the service, sorted ---> STREAM
- *		|										   |
- *		|  few rows, refused, full, lost		   |  lost before a row was emitted
- *		+-----------------> TUPLESORT <------------+
- *
- * Each file of exec/ includes those below it only:
+ * The first row asked for makes the node have its child's rows sorted (sort/sort.h).  Each file of exec/ includes those
+ * below it only:
  *
  *	  executor.c		the callbacks
  *	  stream.c			rows to the node above; explain.c: what happened
- *	  input.c			INPUT: the child's rows to the service
- *	  fallback.c		the ways to TUPLESORT
- *	  shared_sort.c		a sort whose rows several processes put and read; sort_set.c, joint_ingest.c
- *	  collation_check.c	is it in order for the C library; order_check.c, joint_check.c
- *	  service_sort.c	one sort in the service, its wait, its figures, its end
+ *	  ingest.c			the node below Gather, with ingest_peers.c; gather.c
  *	  scan_state.h		the node's state
- *	  ingest.c			the node below Gather; prefixes.c: what is in the keys
- *	  ties.c, first_rows.c, bound.c, ranks.c
+ *	  plan_source.c		the child's rows, as the source of a sort
+ *	  bound.c, ranks.c	what the nodes above want
  *
  * The nodes above a sort whose rows several processes read are in exchange.c and output.c, or in partial_output.c, with
- * claims.c.  They drive such a GpuSort: its rows are put before one is asked for.
+ * nodes.c.  They drive such a GpuSort: its rows are put before one is asked for.
  *
  * A plain rescan with unchanged parameters has the service start again at the
  * first row.  Below a Limit only as many rows are asked for as that needs
  * (bound.c); a rescan that needs more sorts again.
  *
- * Memory: sort_context holds what belongs to one sort (service_sort.c); everything
- * else belongs to the query.
- *
  *-------------------------------------------------------------------------
  */
 #include "exec/executor.h"
 
+#include "access/parallel.h"
 #include "exec/bound.h"
 #include "exec/explain.h"
-#include "exec/fallback.h"
 #include "exec/ingest.h"
 #include "exec/partial_output.h"
 #include "exec/scan_state.h"
-#include "exec/service_sort.h"
-#include "exec/shared_sort.h"
 #include "exec/stream.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/memutils.h"
 
 static ExecutorStart_hook_type previous_executor_start = NULL;
 
 /* How many GpuSort nodes this process has begun. */
 static uint64 nodes_begun = 0;
+
+/* Makes the sort of the child's rows. */
+static void
+make_sort(GpuSortScanState *state)
+{
+	const GpuSortPlanInfo *info = &state->info;
+	PlanState *child = gpusort_child(state);
+	GpuSortSource *source = &state->source.source;
+	GpuSortPeers *peers = NULL;
+
+	state->ingest = gpusort_ingest_find(child, info);
+	if (state->ingest == NULL)
+		gpusort_plan_source_init(&state->source, child, state->rows, info->rescannable);
+	else
+		gpusort_ingest_connect(state->ingest, state->rows, info->rescannable, &source, &peers);
+	state->sort = gpusort_sort_create(&state->rows->rows, source, info->columns, info->ncolumns);
+	state->sort->estimated_rows = info->estimated_rows;
+	state->sort->estimated_width = info->estimated_width;
+	state->sort->may_reread = (state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
+	state->sort->peers = peers;
+	if (gpusort_plan_state(state)->plan->parallel_aware)
+		state->joint = gpusort_joint_sort_create(state->sort, info->range_columns);
+}
 
 static void
 begin_gpusort(CustomScanState *node, EState *estate, int eflags)
@@ -78,34 +85,27 @@ begin_gpusort(CustomScanState *node, EState *estate, int eflags)
 	 * parent's expressions are compiled after this and go by resultops.
 	 */
 	rows = ExecGetResultType(outerPlanState(node));
-	state->form = gpusort_rowform_create(rows, state->info.visible);
-	gpusort_slots_init(&state->slots, estate, state->form, rows, ps->ps_ResultTupleDesc);
+	state->rows = gpusort_heap_rows_create(rows, ps->ps_ResultTupleDesc);
 	ps->resultops = &TTSOpsMinimalTuple;
 	ps->resultopsset = true;
-	ps->resultopsfixed = state->slots.projected == NULL;
+	ps->resultopsfixed = state->rows->projected == NULL;
 	ps->ps_ProjInfo = NULL;
 	ps->ExecProcNode = gpusort_stream_exec;
 
-	state->ingest = gpusort_ingest_find(outerPlanState(node), &state->info);
-	state->keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
-	state->sort_context = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
-	gpusort_first_rows_init(&state->first, outerPlanState(node));
-	if (plan->scan.plan.parallel_aware)
-		gpusort_shared_sort_create(state);
-	state->stage = GPUSORT_STAGE_INPUT;
+	make_sort(state);
 	MemoryContextSwitchTo(caller);
 }
 
+/* Drops the sort, and what this process still has of another's, which the connections to the service end with. */
 static void
 end_gpusort(CustomScanState *node)
 {
 	GpuSortScanState *state = (GpuSortScanState *) node;
 
-	if (state->shared != NULL)
-		gpusort_shared_sort_drop(state);
-	gpusort_end_sort(state);
-	MemoryContextDelete(state->first.context);
-	MemoryContextDelete(state->sort_context);
+	if (state->joint != NULL)
+		gpusort_joint_sort_drop(state->joint);
+	gpusort_stream_end(state);
+	gpusort_sort_drop(state->sort);
 	ExecEndNode(outerPlanState(node));
 }
 
@@ -115,47 +115,47 @@ bound_suffices(const GpuSortScanState *state)
 {
 	uint64 wanted = gpusort_bound_rows(state->limit);
 
-	return state->bound == 0 || (wanted > 0 && wanted <= state->bound);
+	return state->sort->bound == 0 || (wanted > 0 && wanted <= state->sort->bound);
 }
 
+/*
+ * Goes back to the first row where the rows are the same and all that are wanted are there; else drops the sort, and
+ * what is
+ * asked for next has the child read again, which is rescanned here unless a changed parameter has it start over by
+ * itself.  A joint sort stays as it is: its ranges are begun, and its rows dropped, by GpuSortOutput.
+ */
 static void
 rescan_gpusort(CustomScanState *node)
 {
 	GpuSortScanState *state = (GpuSortScanState *) node;
 	PlanState *child = outerPlanState(node);
+	GpuSortStage stage = state->sort->stage;
 	GpuSortFailure failure;
 
-	gpusort_slots_clear(&state->slots);
-	if (state->shared != NULL && (state->stage == GPUSORT_STAGE_STREAM || state->stage == GPUSORT_STAGE_LOST))
+	gpusort_rows_clear(&state->rows->rows);
+	if (state->joint != NULL && (stage == GPUSORT_STAGE_SERVICE || stage == GPUSORT_STAGE_LOST))
 	{
-		/* The rows are those of the range that GpuSortOutput has begun (stream.c). */
+		/* The rows are those of the range that GpuSortOutput has begun. */
 		if (node->ss.ps.chgParam == NULL)
 			elog(ERROR, "GpuSort cannot start over within a range");
 		return;
 	}
-	if (state->stage == GPUSORT_STAGE_INPUT)
+	if (stage == GPUSORT_STAGE_INPUT)
 	{
 		if (child->chgParam == NULL)
 			ExecReScan(child);
 		return;
 	}
-
-	if (child->chgParam == NULL && bound_suffices(state) &&
-		(state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)))
+	if (child->chgParam == NULL && bound_suffices(state) && state->sort->may_reread)
 	{
-		if (state->stage == GPUSORT_STAGE_TUPLESORT)
-		{
-			tuplesort_rescan(state->fallback.sort);
-			return;
-		}
 		if (gpusort_stream_rewind(state, &failure))
 			return;
 		if (!state->info.rescannable)
-			gpusort_report_lost(state, &failure);
+			gpusort_sort_report_lost(state->sort->emitted, &failure);
 	}
 
 	/* The rows are others now, or gone: sort again. */
-	gpusort_end_sort(state);
+	gpusort_stream_end(state);
 	if (child->chgParam == NULL)
 		ExecReScan(child);
 }
@@ -166,10 +166,7 @@ mark_gpusort(CustomScanState *node)
 	GpuSortScanState *state = (GpuSortScanState *) node;
 
 	Assert(state->eflags & EXEC_FLAG_MARK);
-	if (state->stage == GPUSORT_STAGE_TUPLESORT)
-		tuplesort_markpos(state->fallback.sort);
-	else if (state->stage == GPUSORT_STAGE_STREAM)
-		gpusort_stream_mark(state);
+	gpusort_stream_mark(state);
 }
 
 static void
@@ -178,10 +175,60 @@ restore_gpusort(CustomScanState *node)
 	GpuSortScanState *state = (GpuSortScanState *) node;
 
 	Assert(state->eflags & EXEC_FLAG_MARK);
-	if (state->stage == GPUSORT_STAGE_TUPLESORT)
-		tuplesort_restorepos(state->fallback.sort);
-	else if (state->stage == GPUSORT_STAGE_STREAM)
-		gpusort_stream_restore(state);
+	gpusort_stream_restore(state);
+}
+
+/* Room for what the processes of a joint sort share; other GpuSorts share nothing. */
+static Size
+estimate_gpusort(CustomScanState *node, ParallelContext *pcxt)
+{
+	GpuSortScanState *state = (GpuSortScanState *) node;
+
+	return state->joint == NULL ? 0 : gpusort_joint_sort_estimate(state->joint, pcxt->nworkers);
+}
+
+/* In the leader, before workers start for the first time: the sort may have been begun, and is published then. */
+static void
+initialize_gpusort(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuSortScanState *state = (GpuSortScanState *) node;
+
+	/* Without a segment there is but this process. */
+	if (state->joint != NULL && pcxt->seg != NULL)
+		gpusort_joint_sort_initialize(state->joint, coordinate, pcxt->seg, pcxt->nworkers);
+}
+
+/* The same before they start again: drops all long rows, and what was put and read. */
+static void
+reinitialize_gpusort(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuSortScanState *state = (GpuSortScanState *) node;
+
+	if (state->joint != NULL)
+		gpusort_joint_sort_reinitialize(state->joint);
+}
+
+static void
+initialize_gpusort_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
+{
+	GpuSortScanState *state = (GpuSortScanState *) node;
+
+	/* GpuSortOutput has found out whether the leader's module is ours, and does not use the node if it is another. */
+	if (state->joint != NULL)
+		gpusort_joint_sort_attach(state->joint, coordinate);
+}
+
+/*
+ * The shared memory goes after this: long rows in it are dropped, and what EXPLAIN tells is kept.  The sort stays
+ * until end or rescan.
+ */
+static void
+shutdown_gpusort(CustomScanState *node)
+{
+	GpuSortScanState *state = (GpuSortScanState *) node;
+
+	if (state->joint != NULL)
+		gpusort_joint_sort_detach(state->joint);
 }
 
 static const CustomExecMethods exec_methods = {
@@ -192,15 +239,15 @@ static const CustomExecMethods exec_methods = {
 	.ReScanCustomScan = rescan_gpusort,
 	.MarkPosCustomScan = mark_gpusort,
 	.RestrPosCustomScan = restore_gpusort,
-	.EstimateDSMCustomScan = gpusort_shared_sort_estimate,
-	.InitializeDSMCustomScan = gpusort_shared_sort_initialize,
-	.ReInitializeDSMCustomScan = gpusort_shared_sort_reinitialize,
-	.InitializeWorkerCustomScan = gpusort_shared_sort_initialize_worker,
-	.ShutdownCustomScan = gpusort_shared_sort_shutdown,
+	.EstimateDSMCustomScan = estimate_gpusort,
+	.InitializeDSMCustomScan = initialize_gpusort,
+	.ReInitializeDSMCustomScan = reinitialize_gpusort,
+	.InitializeWorkerCustomScan = initialize_gpusort_worker,
+	.ShutdownCustomScan = shutdown_gpusort,
 	.ExplainCustomScan = gpusort_explain,
 };
 
-/* Returns the state of a GpuSort; NULL of any other node, and of NULL. */
+/* Returns the state of a GpuSortState; NULL of any other node, and of NULL. */
 static GpuSortScanState *
 state_of(PlanState *ps)
 {

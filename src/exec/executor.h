@@ -10,6 +10,8 @@
 #ifndef GPUSORT_EXECUTOR_H
 #define GPUSORT_EXECUTOR_H
 
+#include "compat.h"
+
 extern void gpusort_executor_init(void);
 
 #endif /* GPUSORT_EXECUTOR_H */

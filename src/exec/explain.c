@@ -9,11 +9,10 @@
 
 #include "commands/explain.h"
 #include "exec/scan_state.h"
-#include "exec/service_sort.h"
-#include "exec/shared_sort.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
+#include "sort/service_sort.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
@@ -169,19 +168,22 @@ show_phases(const GpuSortTimes *ms, const GpuSortFigures *figures, ExplainState 
 static bool
 is_refused(const GpuSortScanState *state)
 {
-	return state->stage == GPUSORT_STAGE_INPUT && state->shared != NULL &&
-		gpusort_shared_sort_failure(state)->reason != GPUSORT_REASON_NONE;
+	return state->sort->stage == GPUSORT_STAGE_INPUT && state->joint != NULL &&
+		gpusort_joint_sort_refusal(state->joint)->reason != GPUSORT_REASON_NONE;
 }
 
-/* Returns true if there is nothing to tell of a sort; one whose rows other processes have read may have emitted none here. */
+/*
+ * Returns true if there is nothing to tell of a sort; one whose rows other processes have read may have emitted none
+ * here.
+ */
 static bool
 is_untold(const GpuSortScanState *state)
 {
-	if (state->stage == GPUSORT_STAGE_LOST)
+	if (state->sort->stage == GPUSORT_STAGE_LOST)
 		return true;
 	if (is_refused(state))
 		return false;
-	return state->stage == GPUSORT_STAGE_INPUT && (state->shared == NULL || state->figures.outcome.key_bits == 0);
+	return state->sort->stage == GPUSORT_STAGE_INPUT && (state->joint == NULL || state->sort->figures.outcome.key_bits == 0);
 }
 
 /* The ExplainCustomScan callback: the keys always, what happened with ANALYZE. */
@@ -189,16 +191,17 @@ void
 gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	GpuSortScanState *state = (GpuSortScanState *) node;
-	const GpuSortFigures *figures = &state->figures;
+	const GpuSortState *sort = state->sort;
+	const GpuSortFigures *figures = &sort->figures;
 	GpuSortTimes ms;
 
 	gpusort_explain_keys(state, "Sort Key", state->info.ncolumns, ancestors, es);
 	if (!es->analyze || is_untold(state))
 		return;
 
-	if (state->stage == GPUSORT_STAGE_TUPLESORT || is_refused(state))
+	if (sort->stage == GPUSORT_STAGE_NATIVE || is_refused(state))
 	{
-		const GpuSortFailure *reason = is_refused(state) ? gpusort_shared_sort_failure(state) : &state->fallback.reason;
+		const GpuSortFailure *reason = is_refused(state) ? gpusort_joint_sort_refusal(state->joint) : &sort->reason;
 
 		ExplainPropertyText("Sort Method", "fallback: tuplesort", es);
 		ExplainPropertyText("Fallback Reason", psprintf("%s: %s", gpusort_reason_name(reason->reason), reason->text),
@@ -215,14 +218,14 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	if (figures->skipped > 0)
 		ExplainPropertyUInteger("Rows Skipped", NULL, figures->skipped, es);
 	ExplainPropertyInteger("Bytes", NULL, figures->outcome.bytes, es);
-	ExplainPropertyUInteger("Runs", NULL, gpusort_service_sort_runs(state), es);
+	ExplainPropertyUInteger("Runs", NULL, gpusort_service_sort_runs(sort), es);
 	show_run_storage(&figures->outcome, es);
-	ExplainPropertyUInteger("Tie Rows", NULL, gpusort_service_sort_tie_rows(state), es);
+	ExplainPropertyUInteger("Tie Rows", NULL, gpusort_service_sort_tie_rows(sort), es);
 	show_verified(figures, es);
 	/* They cost nothing, like the times of the whole statement, and are shown with them or with those of nodes. */
 	if (es->timing || es->summary)
 	{
-		ms = gpusort_service_sort_times(state);
+		ms = gpusort_service_sort_times(sort);
 		show_queue(&ms, es);
 		show_phases(&ms, figures, es);
 	}

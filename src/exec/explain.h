@@ -10,7 +10,7 @@
 
 #include "compat.h"
 
-#include "exec/claims.h"
+#include "parallel/claims.h"
 #include "exec/scan_state.h"
 #include "nodes/extensible.h" /* ExplainState, wherever the version has it */
 

@@ -20,9 +20,8 @@
  * sends an empty row up whenever Gather asks for one, so that GpuSort can see, between rows
  * of workers that do not stay, whether all others have: every worker that Gather knows of has stayed then.
  *
- * Legal order of calls of the GpuSort node: find once; then for each sort start,
- * before Gather runs, next until there is no row, and collect; where workers stay, check_order
- * and finish, or let_go at any time; reset at any time.  With
+ * To the sort of the GpuSort node this is both its source, of rows that come up through Gather, and its peers, the
+ * processes that put the others (sort/peers.h).  With
  * no sort started, or none to join, the node passes its child's rows on.
  *
  * What a process does for its part in the sort is in joint_ingest.c.  If rows of a worker's are
@@ -32,54 +31,12 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "exec/ingest.h"
+#include "exec/ingest_state.h"
 
 #include "access/parallel.h"
 #include "commands/explain.h"
-#include "exec/first_rows.h"
-#include "exec/gather.h"
-#include "exec/joint_ingest.h"
 #include "executor/executor.h"
-#include "miscadmin.h"
-#include "optimizer/optimizer.h"
 #include "server/installation.h"
-#include "server/shared.h"
-#include "server/wait_events.h"
-#include "storage/latch.h"
-#include "utils/memutils.h"
-
-/* In dynamic shared memory. */
-typedef struct IngestShared
-{
-	uint64 build; /* of the leader's module: one of another build knows no more of this */
-	bool stays;   /* workers that have handed over all of their rows stay, to verify the order of all */
-	GpuSortClaims claims;
-	GpuSortOrderedRows rows;
-	GpuSortJointShared joint; /* variable length: must be last field */
-} IngestShared;
-
-struct GpuSortIngestState
-{
-	CustomScanState css; /* must be first field */
-	GpuSortPlanInfo info;
-	GpuSortJointIngest joint; /* without a writer rows go up */
-	GpuSortFirstRows first;
-	IngestShared *shared; /* NULL: there are no workers */
-	const GpuSortRowForm *form;
-	bool is_member; /* a worker is to join the sort */
-	bool ended;     /* the child has no more rows */
-	bool passed;    /* rows of it have gone up */
-
-	/* the leader's */
-	GatherState *gather; /* above */
-	bool holds;          /* an empty row goes up, again and again, when the child has no more */
-	bool held;           /* one has */
-	bool participates;   /* the leader has a part of the rows */
-	TupleTableSlot *empty_row;
-	uint64 leader_rows; /* ingested by this node here */
-	int nworkers;       /* entries in worker_rows; 0 before collect */
-	uint64 *worker_rows;
-};
 
 /* Joins the sort that the leader has begun; if that is not to be, rows go up. */
 static void
@@ -88,22 +45,26 @@ join_sort(GpuSortIngestState *state)
 	MemoryContext caller = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
 	GpuSortFailure failure;
 
-	state->form = gpusort_rowform_create(ExecGetResultType(outerPlanState(state)), state->info.visible);
 	state->is_member = false;
-	if (!gpusort_joint_ingest_join(&state->joint, state->form, NULL, &failure))
+	if (!gpusort_joint_ingest_join(&state->joint, NULL, &failure))
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort: a parallel worker passes its rows on: %s", failure.text)));
 	MemoryContextSwitchTo(caller);
 }
 
-/* Hands over what this process has ingested; further rows go up.  Returns true in a worker whose rows are all in the sort. */
+/*
+ * Hands over what this process has ingested; further rows go up.  Returns true in a worker whose rows are all in the
+ * sort.
+ */
 static bool
 stop_writing(GpuSortIngestState *state)
 {
 	GpuSortFailure ignored;
 	bool left = false;
 
-	/* The leader's writer is GpuSort's to finish.  After a loss there is nobody to answer; the leader hears of it too. */
+	/*
+	 * The leader's writer is GpuSort's to finish.  After a loss there is nobody to answer; the leader hears of it too.
+	 */
 	if (state->joint.client != NULL)
 		left = gpusort_joint_ingest_leave(&state->joint, &ignored);
 	state->joint.writer = NULL;
@@ -115,7 +76,6 @@ static bool
 check_parts(GpuSortIngestState *state, GpuSortFailure *failure)
 {
 	IngestShared *shared = state->shared;
-	GpuSortSlots slots = {.form = state->form}; /* there are no long rows, and none is shown */
 	GpuSortReader reader;
 	GpuSortOrderReader own = {.reader = &reader};
 	bool good;
@@ -127,7 +87,7 @@ check_parts(GpuSortIngestState *state, GpuSortFailure *failure)
 				(errmsg_internal("gpusort: a parallel worker verifies no rows: %s", failure->text)));
 		return true;
 	}
-	own.check = gpusort_collation_check_create(state->joint.keys, &slots);
+	own.check = gpusort_collation_check_create(state->joint.keys, &state->rows->rows); /* there are no long ones */
 	good = gpusort_order_check_parts(&own, &shared->rows, &shared->claims, failure);
 	gpusort_client_end(own.client);
 	return good;
@@ -158,15 +118,26 @@ hold(GpuSortIngestState *state)
 	return ExecStoreAllNullTuple(state->empty_row);
 }
 
+/* Returns the next row of this process's part, to go up. */
+static TupleTableSlot *
+pass_row(GpuSortIngestState *state)
+{
+	const GpuSortRow *row;
+
+	state->child.source.attributes = 0;
+	row = gpusort_input_next(&state->input);
+	state->passed = true;
+	return row == NULL ? hold(state) : gpusort_heap_rows_slot(state->rows, row);
+}
+
 static TupleTableSlot *
 exec_ingest(CustomScanState *node)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
-	PlanState *child = outerPlanState(node);
 	GpuSortWriter *writer;
 	GpuSortFailure failure;
-	TupleTableSlot *row;
 	uint64 rows_before;
+	bool all;
 
 	if (unlikely(state->is_member))
 		join_sort(state);
@@ -174,25 +145,33 @@ exec_ingest(CustomScanState *node)
 		return hold(state);
 	writer = state->joint.writer;
 	if (writer == NULL)
-	{
-		row = gpusort_first_rows_next(&state->first, child);
-		state->passed = true;
-		return TupIsNull(row) ? hold(state) : row;
-	}
+		return pass_row(state);
 
 	rows_before = writer->rows;
-	row = gpusort_joint_ingest_rows(&state->joint, child, NULL, &failure);
+	all = gpusort_joint_ingest_rows(&state->joint, NULL, &failure);
 	state->leader_rows += writer->rows - rows_before;
-	if (!TupIsNull(row))
+	if (!all)
 	{
 		if (failure.reason != GPUSORT_REASON_NONE)
 			(void) stop_writing(state);
-		state->passed = true;
-		return row;
+		return pass_row(state);
 	}
 	if (stop_writing(state) && state->shared->stays && !state->passed)
 		stay(state);
 	return hold(state);
+}
+
+/* Makes the rows of this process's part. */
+static GpuSortHeapRows *
+create_rows(PlanState *child, int visible)
+{
+	TupleDesc all = ExecGetResultType(child);
+	TupleDesc shown = CreateTemplateTupleDesc(visible);
+
+	for (int i = 1; i <= visible; i++)
+		TupleDescCopyEntry(shown, i, all, i);
+	TupleDescFinalize(shown);
+	return gpusort_heap_rows_create(all, shown);
 }
 
 static void
@@ -205,18 +184,21 @@ begin_ingest(CustomScanState *node, EState *estate, int eflags)
 	gpusort_plan_unpack((CustomScan *) ps->plan, &state->info);
 	outerPlanState(node) = ExecInitNode(outerPlan(ps->plan), estate, eflags);
 
-	/* Rows that are passed on are in the child's slots, or in that of the first rows. */
-	ps->resultops = ExecGetResultSlotOps(outerPlanState(node), NULL);
+	/* Rows that are passed on are in slots of several kinds. */
+	ps->resultops = &TTSOpsVirtual;
 	ps->resultopsset = true;
 	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
 	state->joint.keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
-	gpusort_first_rows_init(&state->first, outerPlanState(node));
-	state->joint.first = &state->first;
+	state->rows = create_rows(outerPlanState(node), state->info.visible);
+	gpusort_plan_source_init(&state->child, outerPlanState(node), state->rows, false);
+	gpusort_input_init(&state->input, &state->child.source, &state->rows->rows);
+	state->joint.input = &state->input;
 	state->empty_row = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
 	MemoryContextSwitchTo(caller);
 }
 
+/* Ends a worker's connection; the leader's is GpuSort's. */
 static void
 end_ingest(CustomScanState *node)
 {
@@ -224,9 +206,14 @@ end_ingest(CustomScanState *node)
 
 	if (state->joint.client != NULL)
 		gpusort_client_end(state->joint.client);
+	gpusort_rows_clear(&state->rows->rows);
 	ExecEndNode(outerPlanState(node));
 }
 
+/*
+ * Gather starts over: all rows of the child are to be read again.  Whether they go to a sort is GpuSort's to say, by
+ * reset and start.
+ */
 static void
 rescan_ingest(CustomScanState *node)
 {
@@ -234,7 +221,8 @@ rescan_ingest(CustomScanState *node)
 	PlanState *child = outerPlanState(node);
 
 	state->ended = false;
-	gpusort_first_rows_clear(&state->first);
+	gpusort_rows_clear(&state->rows->rows);
+	gpusort_input_clear(&state->input);
 	if (child->chgParam == NULL)
 		ExecReScan(child);
 }
@@ -255,6 +243,10 @@ estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 					gpusort_joint_ingest_bytes(state->joint.keys, pcxt->nworkers, is_bounded(state)));
 }
 
+/*
+ * Before workers start, again or for the first time: the sort that they are to join is the one at hand, if there is
+ * one.
+ */
 static void
 reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -293,7 +285,7 @@ initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 	state->is_member = true;
 }
 
-/* The shared memory goes after this. */
+/* The shared memory goes after this: workers that have stayed end.  What EXPLAIN tells has been collected. */
 static void
 shutdown_ingest(CustomScanState *node)
 {
@@ -325,7 +317,7 @@ explain_ingest(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyList("Rows by Process", by_process, es);
 }
 
-static const CustomExecMethods exec_methods = {
+const CustomExecMethods gpusort_ingest_exec_methods = {
 	.CustomName = GPUSORT_INGEST_NODE_NAME,
 	.BeginCustomScan = begin_ingest,
 	.ExecCustomScan = exec_ingest,
@@ -344,7 +336,7 @@ create_state(CustomScan *plan)
 {
 	GpuSortIngestState *state = (GpuSortIngestState *) newNode(sizeof(GpuSortIngestState), T_CustomScanState);
 
-	state->css.methods = &exec_methods;
+	state->css.methods = &gpusort_ingest_exec_methods;
 	return (Node *) state;
 }
 
@@ -352,208 +344,3 @@ const CustomScanMethods gpusort_ingest_scan_methods = {
 	.CustomName = GPUSORT_INGEST_NODE_NAME,
 	.CreateCustomScanState = create_state,
 };
-
-/*
- * Returns the GpuSortIngest node of a GpuSort over child; NULL if there is none.
- * Errors: the two would not make the same of a row.
- */
-GpuSortIngestState *
-gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)
-{
-	GpuSortIngestState *state;
-	TupleDesc above;
-	TupleDesc below;
-	bool same;
-
-	if (!IsA(child, GatherState) || !IsA(outerPlanState(child), CustomScanState) ||
-		((CustomScanState *) outerPlanState(child))->methods != &exec_methods)
-		return NULL;
-	state = (GpuSortIngestState *) outerPlanState(child);
-	state->gather = castNode(GatherState, child);
-
-	above = child->ps_ResultTupleDesc;
-	below = ExecGetResultType(outerPlanState(state));
-	same = above->natts == below->natts && info->ncolumns == state->info.ncolumns &&
-		info->visible == state->info.visible;
-	for (int i = 0; same && i < above->natts; i++)
-		same = TupleDescAttr(above, i)->atttypid == TupleDescAttr(below, i)->atttypid;
-	for (int i = 0; same && i < info->ncolumns; i++)
-	{
-		const GpuSortColumn *a = &info->columns[i];
-		const GpuSortColumn *b = &state->info.columns[i];
-
-		same = a->attno == b->attno && a->sort_operator == b->sort_operator && a->collation == b->collation &&
-			a->nulls_first == b->nulls_first;
-	}
-	if (!same)
-		elog(ERROR, "GpuSort and GpuSortIngest differ in their rows");
-	return state;
-}
-
-/* Workers that have signed off are there still. */
-static int
-stayed(const GpuSortIngestState *state)
-{
-	int workers = 0;
-
-	if (state->shared != NULL)
-	{
-		GpuSortClaims *claims = &state->shared->claims;
-
-		LWLockAcquire(&claims->lock, LW_SHARED);
-		workers = claims->signed_off;
-		LWLockRelease(&claims->lock);
-	}
-	return workers;
-}
-
-/*
- * Rows go to a sort from now on: in this process by writer, which is the
- * caller's until reset or collect, as are its keys; in workers that start after
- * this by joining.  common_later: the keys have no common prefixes yet, but are laid
- * out for some.  stay: workers stay until finish, to verify the order.
- */
-void
-gpusort_ingest_start(GpuSortIngestState *state, GpuSortWriter *writer, GpuSortKeys *keys, bool common_later, bool stay)
-{
-	gpusort_ingest_reset(state);
-	gpusort_joint_ingest_start(&state->joint, writer, keys, common_later);
-	state->holds = stay;
-	state->participates = parallel_leader_participation;
-}
-
-/* Returns true if workers can be had to stay: empty rows do not go into expressions of Gather's. */
-bool
-gpusort_ingest_may_stay(const GpuSortIngestState *state)
-{
-	return state->gather->ps.ps_ProjInfo == NULL;
-}
-
-/* Returns how many processes take rows in, if all workers that are planned start. */
-int
-gpusort_ingest_processes(const GpuSortIngestState *state)
-{
-	return 1 + castNode(Gather, state->gather->ps.plan)->num_workers;
-}
-
-/*
- * Returns the next row that came up; an empty slot, or NULL, when all processes have taken their rows in: then workers
- * may have stayed.
- */
-TupleTableSlot *
-gpusort_ingest_next(GpuSortIngestState *state)
-{
-	PlanState *gather = &state->gather->ps;
-
-	if (!state->holds)
-		return ExecProcNode(gather);
-	for (;;)
-	{
-		TupleTableSlot *row;
-
-		state->held = false;
-		row = gpusort_gather_row(gather);
-		if (!state->held)
-			return row;
-		gpusort_gather_uncount_row(gather);
-		if (state->gather->nreaders == stayed(state))
-			return NULL;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, gpusort_wait_event(GPUSORT_WAIT_WORKERS));
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
-	}
-}
-
-/*
- * Has the order of the rows verified by all processes that are there; reader is the leader's, which has been asked for
- * nothing, and check its own.  Adds up the pairs compared in *pairs.  false, with a reason, if rows are out of order, or lost.
- */
-bool
-gpusort_ingest_check_order(GpuSortIngestState *state, const GpuSortOrderReader *own, uint64 *pairs, GpuSortFailure *failure)
-{
-	GpuSortClaims *claims = &state->shared->claims;
-	GpuSortOrderedRows *rows = &state->shared->rows;
-	int processes = 1 + stayed(state);
-
-	rows->expected = own->reader->expected;
-	if (!gpusort_order_cut(own->client, rows, processes, failure))
-		return false;
-	gpusort_claims_begin_parts(claims, gpusort_order_parts(rows, processes));
-	if (!gpusort_order_check_parts(own, rows, claims, failure))
-		return false;
-	gpusort_claims_finish_parts(claims);
-	*failure = claims->failure;
-	*pairs = rows->pairs;
-	return !claims->stop;
-}
-
-/* Returns how many workers have stayed to verify the rows. */
-int
-gpusort_ingest_stayed(const GpuSortIngestState *state)
-{
-	return state->holds ? stayed(state) : 0;
-}
-
-/* Returns true if a worker has other versions of the C library's locales. */
-bool
-gpusort_ingest_is_strange(const GpuSortIngestState *state)
-{
-	return state->joint.shared != NULL && state->joint.shared->strange_libc;
-}
-
-/* Workers that have stayed are to end.  Gather must be read to its end then, or start over. */
-void
-gpusort_ingest_let_go(GpuSortIngestState *state)
-{
-	GpuSortFailure none = {0};
-
-	state->holds = false;
-	if (state->shared != NULL)
-		gpusort_claims_stop(&state->shared->claims, &none);
-}
-
-/* The same, and reads Gather to its end: workers' errors, counts and times come in.  Errors: there is a row. */
-void
-gpusort_ingest_finish(GpuSortIngestState *state)
-{
-	bool held = state->holds;
-
-	gpusort_ingest_let_go(state);
-	if (held && !TupIsNull(ExecProcNode(&state->gather->ps)))
-		elog(ERROR, "a parallel worker has rows that came too late to be sorted");
-}
-
-/* The caller is about to write a row that came up: if nobody has chosen common prefixes there are to be none. */
-void
-gpusort_ingest_settle_common_prefixes(GpuSortIngestState *state)
-{
-	gpusort_joint_ingest_settle_common_prefixes(&state->joint);
-}
-
-/* Gather has ended: adds what workers have put to *put. */
-void
-gpusort_ingest_collect(GpuSortIngestState *state, GpuSortPut *put)
-{
-	const GpuSortJointShared *shared = state->joint.shared;
-
-	state->joint.writer = NULL;
-	if (shared == NULL)
-		return;
-	if (state->worker_rows == NULL)
-		state->worker_rows = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, shared->nworkers * sizeof(uint64));
-	state->nworkers = shared->nworkers;
-	for (int i = 0; i < state->nworkers; i++)
-		state->worker_rows[i] = shared->put[i].rows;
-	gpusort_joint_ingest_collect(&state->joint, put);
-}
-
-/* There is no sort any more: rows go up, in workers that start after this too. */
-void
-gpusort_ingest_reset(GpuSortIngestState *state)
-{
-	gpusort_ingest_let_go(state);
-	gpusort_joint_ingest_reset(&state->joint);
-	state->ended = false;
-	state->leader_rows = 0;
-	state->nworkers = 0;
-}

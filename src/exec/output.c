@@ -7,7 +7,7 @@
  *	    Gather
  *	      GpuSortOutput			in the leader and in each worker
  *	        plan
- *	          GpuSort			one or several (shared_sort.c)
+ *	          GpuSort			one or several (parallel/joint_sort.h)
  *	            partial plan
  *
  * In every process, in this order:
@@ -17,7 +17,7 @@
  *	   all who registered have signed off, the leader seals the ingest: a worker
  *	   that comes later must find nothing left for it.
  *	2. The leader has the rows sorted and cut into ranges.  Where the sort is by the C library's
- *	   collations all processes verify their order, each a part of it at a time (joint_check.c).
+ *	   collations all processes verify their order, each a part of it at a time (parallel/joint_check.c).
  *	   Then the leader tells the workers of the ranges.
  *	3. A worker claims the next range that is nobody's, has the plan start over on it,
  *	   writes what that gives to its row queue, and claims another, until there is none
@@ -44,13 +44,9 @@
 #include "exec/output.h"
 
 #include "access/parallel.h"
-#include "exec/claims.h"
-#include "exec/fallback.h"
-#include "exec/joint_check.h"
+#include "parallel/claims.h"
+#include "parallel/joint_check.h"
 #include "exec/partial_output.h"
-#include "exec/shared_sort.h"
-#include "exec/sort_set.h"
-#include "exec/stream.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "server/installation.h"
@@ -62,22 +58,11 @@ row_queue(GpuSortOutputShared *shared, int worker)
 	return (char *) shared + CACHELINEALIGN(sizeof(GpuSortOutputShared)) + worker * gpusort_row_queue_bytes();
 }
 
-/* Notes that this process has lost rows of the range at hand. */
-static void
-note_lost(GpuSortOutputState *state)
-{
-	for (int i = 0; i < state->sorts.count; i++)
-	{
-		if (state->sorts.sorts[i]->stage == GPUSORT_STAGE_LOST)
-			gpusort_claims_stop(&state->shared->claims, gpusort_shared_sort_failure(state->sorts.sorts[i]));
-	}
-}
-
 /* Has the plan below read the range that was asked for first; false if its rows are lost. */
 static bool
 begin_range(GpuSortOutputState *state, GpuSortFailure *failure)
 {
-	return gpusort_stream_begin_ranges(&state->sorts, outerPlanState(state), state->rescan_param, &state->started, failure);
+	return gpusort_nodes_begin_range(&state->nodes, outerPlanState(state), state->rescan_param, &state->started, failure);
 }
 
 /* Writes what the plan below makes of the range at hand to the queue; false if that is not wanted any more, or lost. */
@@ -92,9 +77,9 @@ write_range(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
 	{
 		TupleTableSlot *row = ExecProcNode(child);
 
-		if (unlikely(state->sorts.lost))
+		if (unlikely(state->nodes.sorts.lost))
 		{
-			note_lost(state);
+			gpusort_joint_sorts_note_lost(&state->nodes.sorts, &state->shared->claims);
 			return false;
 		}
 		if (TupIsNull(row))
@@ -117,7 +102,7 @@ write_ranges(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
 	int range = gpusort_claims_next(claims, process);
 	GpuSortFailure failure = {0};
 
-	if (range >= 0 && !gpusort_shared_sorts_ask(&state->sorts, range, &failure))
+	if (range >= 0 && !gpusort_joint_sorts_ask(&state->nodes.sorts, range, &failure))
 	{
 		gpusort_claims_stop(claims, &failure);
 		return;
@@ -127,7 +112,7 @@ write_ranges(GpuSortOutputState *state, GpuSortRowQueueWriter *writer)
 		CHECK_FOR_INTERRUPTS();
 		range = gpusort_claims_next(claims, process);
 		if (!begin_range(state, &failure) ||
-			(range >= 0 && !gpusort_shared_sorts_ask(&state->sorts, range, &failure)))
+			(range >= 0 && !gpusort_joint_sorts_ask(&state->nodes.sorts, range, &failure)))
 		{
 			gpusort_claims_stop(claims, &failure);
 			return;
@@ -147,11 +132,11 @@ ingest_in_worker(GpuSortOutputState *state)
 
 	if (!gpusort_claims_register(claims))
 	{
-		if (!claims->stop && gpusort_shared_sorts_have_rows(&state->sorts))
+		if (!claims->stop && gpusort_joint_sorts_have_rows(&state->nodes.sorts))
 			elog(ERROR, "a parallel worker has rows that came too late to be sorted");
 		return;
 	}
-	if (!gpusort_shared_sorts_ingest(&state->sorts, &claims->stop, &whole, &failure))
+	if (!gpusort_joint_sorts_ingest(&state->nodes.sorts, &claims->stop, &whole, &failure))
 		gpusort_claims_stop(claims, &failure);
 	gpusort_claims_sign_off(claims);
 }
@@ -173,21 +158,23 @@ run_worker(GpuSortOutputState *state)
 	checks = gpusort_claims_wait_parts(claims);
 	if (claims->stop)
 		return;
-	if (!gpusort_shared_sorts_open(&state->sorts, &claims->stop, &failure))
+	if (!gpusort_joint_sorts_open(&state->nodes.sorts, &claims->stop, &failure))
 	{
-		/* It has put no rows, so what it cannot read or compare is nothing to the others, which may have emitted some. */
+		/*
+		 * It has put no rows, so what it cannot read or compare is nothing to the others, which may have emitted some.
+		 */
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort: a parallel worker leaves all ranges to others: %s", failure.text)));
 		return;
 	}
-	if (checks && !gpusort_joint_check_follow(&state->sorts, claims, &failure))
+	if (checks && !gpusort_joint_check_follow(&state->nodes.sorts, claims, &failure))
 		gpusort_claims_stop(claims, &failure);
 	if (!gpusort_claims_wait(claims))
 		return;
 	writer = gpusort_row_queue_open_writer(row_queue(shared, ParallelWorkerNumber));
 	write_ranges(state, writer);
 	gpusort_row_queue_close_writer(writer);
-	gpusort_shared_sorts_close(&state->sorts);
+	gpusort_joint_sorts_close(&state->nodes.sorts);
 }
 
 static void
@@ -224,10 +211,10 @@ lead_ingest(GpuSortOutputState *state)
 		gpusort_claims_start(&state->shared->claims, false);
 	}
 	claims = &state->shared->claims;
-	if (!gpusort_shared_sorts_ingest(&state->sorts, &claims->stop, &whole, &failure))
+	if (!gpusort_joint_sorts_ingest(&state->nodes.sorts, &claims->stop, &whole, &failure))
 		gpusort_claims_stop(claims, &failure);
 	gpusort_claims_seal(claims);
-	if (!claims->stop && (!gpusort_shared_sorts_order(&state->sorts, processes(state), &ranges, &failure) || !gpusort_shared_sorts_open(&state->sorts, &claims->stop, &failure) || !gpusort_joint_check_lead(&state->sorts, claims, processes(state), &failure)))
+	if (!claims->stop && (!gpusort_joint_sorts_order(&state->nodes.sorts, processes(state), &ranges, &failure) || !gpusort_joint_sorts_open(&state->nodes.sorts, &claims->stop, &failure) || !gpusort_joint_check_lead(&state->nodes.sorts, claims, processes(state), &failure)))
 		gpusort_claims_stop(claims, &failure);
 	if (claims->stop)
 		state->outcome = GPUSORT_OUTPUT_FAILED;
@@ -271,8 +258,8 @@ begin_output(CustomScanState *node, EState *estate, int eflags)
 	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
 	state->empty_row = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
-	gpusort_shared_sorts_find(&state->sorts, outerPlanState(node), state->rescan_param);
-	if (state->sorts.count == 0)
+	gpusort_nodes_find(&state->nodes, outerPlanState(node), state->rescan_param);
+	if (state->nodes.sorts.count == 0)
 		elog(ERROR, "there is no GpuSort below GpuSortOutput");
 	MemoryContextSwitchTo(caller);
 }
@@ -285,7 +272,7 @@ rescan_output(CustomScanState *node)
 	PlanState *child = outerPlanState(node);
 	MemoryContext caller = MemoryContextSwitchTo(child->state->es_query_cxt);
 
-	gpusort_shared_sorts_rescan(&state->sorts, node->ss.ps.chgParam);
+	gpusort_nodes_rescan(&state->nodes, node->ss.ps.chgParam);
 	if (child->chgParam == NULL)
 		ExecReScan(child);
 	MemoryContextSwitchTo(caller);
@@ -325,6 +312,7 @@ close_queues(GpuSortOutputState *state)
 	state->queues = NULL;
 }
 
+/* Before workers start, again or for the first time: nothing is claimed, and queues are empty. */
 static void
 reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -362,7 +350,9 @@ initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 		state->shared = coordinate;
 }
 
-/* The shared memory goes after this; workers that still run must end. */
+/*
+ * The shared memory goes after this; workers that still run must end, and with the queues go the sorts in the service.
+ */
 static void
 shutdown_output(CustomScanState *node)
 {
@@ -371,11 +361,12 @@ shutdown_output(CustomScanState *node)
 	if (!state->in_segment)
 		return;
 	gpusort_output_stop(state);
-	gpusort_shared_sorts_release(&state->sorts);
+	gpusort_joint_sorts_release(&state->nodes.sorts);
 	state->in_segment = false;
 	state->shared = NULL;
 }
 
+/* The same, where that has not been done; the GpuSorts end with the plan below. */
 static void
 end_output(CustomScanState *node)
 {
@@ -424,7 +415,10 @@ gpusort_output_find(PlanState *gather)
 	return (GpuSortOutputState *) ps;
 }
 
-/* Begins the sorts in the service; to be called before Gather starts workers.  readers: processes with those, if all start. */
+/*
+ * Begins the sorts in the service; to be called before Gather starts workers.  readers: processes with those, if all
+ * start.
+ */
 void
 gpusort_output_begin(GpuSortOutputState *state, int readers)
 {
@@ -433,17 +427,20 @@ gpusort_output_begin(GpuSortOutputState *state, int readers)
 	state->ingested = false;
 	state->started = false;
 	state->outcome = GPUSORT_OUTPUT_RANGES;
-	if (gpusort_shared_sorts_begin(&state->sorts, readers, &failure))
+	if (gpusort_nodes_begin(&state->nodes, readers, &failure))
 		return;
-	gpusort_shared_sorts_refuse(&state->sorts, &failure);
+	gpusort_joint_sorts_refuse(&state->nodes.sorts, &failure);
 	state->outcome = GPUSORT_OUTPUT_SERIAL;
 }
 
-/* Returns the process whose range this is; it is the leader's from now on if it was nobody's.  All before must be somebody's. */
+/*
+ * Returns the process whose range this is; it is the leader's from now on if it was nobody's.  All before must be
+ * somebody's.
+ */
 int
 gpusort_output_claim(GpuSortOutputState *state, uint32 range)
 {
-	gpusort_shared_sorts_show(&state->sorts, range);
+	gpusort_joint_sorts_show(&state->nodes.sorts, range);
 	return gpusort_claims_owner(&state->shared->claims, range);
 }
 
@@ -467,7 +464,7 @@ gpusort_output_ask(GpuSortOutputState *state, uint32 range)
 {
 	GpuSortFailure failure;
 
-	if (gpusort_shared_sorts_ask(&state->sorts, range, &failure))
+	if (gpusort_joint_sorts_ask(&state->nodes.sorts, range, &failure))
 		return true;
 	gpusort_claims_stop(&state->shared->claims, &failure);
 	return false;
@@ -495,9 +492,9 @@ gpusort_output_row(GpuSortOutputState *state)
 	if (instrument != NULL)
 		InstrStartNode(instrument);
 	row = ExecProcNode(outerPlanState(state));
-	if (unlikely(state->sorts.lost))
+	if (unlikely(state->nodes.sorts.lost))
 	{
-		note_lost(state);
+		gpusort_joint_sorts_note_lost(&state->nodes.sorts, &state->shared->claims);
 		row = NULL;
 	}
 	if (instrument != NULL)
@@ -517,18 +514,20 @@ gpusort_output_stop(GpuSortOutputState *state)
 	close_queues(state);
 }
 
-/* All ranges have been emitted, and workers have ended: compares what was read with what was put, and ends the sorts. */
+/*
+ * All ranges have been emitted, and workers have ended: compares what was read with what was put, and ends the sorts.
+ */
 void
 gpusort_output_finish(GpuSortOutputState *state)
 {
 	GpuSortFailure failure;
 
-	if (!gpusort_shared_sorts_verify(&state->sorts, &failure))
+	if (!gpusort_joint_sorts_verify(&state->nodes.sorts, &failure))
 	{
 		state->shared->claims.failure = failure;
 		gpusort_output_report_lost(state, true);
 	}
-	gpusort_shared_sorts_release(&state->sorts);
+	gpusort_joint_sorts_release(&state->nodes.sorts);
 }
 
 /*
@@ -540,13 +539,13 @@ gpusort_output_fall_back(GpuSortOutputState *state)
 {
 	const GpuSortFailure failure = state->shared->claims.failure;
 
-	for (int i = 0; i < state->sorts.count; i++)
+	for (int i = 0; i < state->nodes.sorts.count; i++)
 	{
-		if (!state->sorts.sorts[i]->info.rescannable)
+		if (!state->nodes.nodes[i]->info.rescannable)
 			gpusort_output_report_lost(state, false);
 	}
 	gpusort_output_stop(state);
-	gpusort_shared_sorts_refuse(&state->sorts, &failure);
+	gpusort_joint_sorts_refuse(&state->nodes.sorts, &failure);
 	state->outcome = GPUSORT_OUTPUT_SERIAL;
 }
 
@@ -555,7 +554,7 @@ void
 gpusort_output_reset(GpuSortOutputState *state)
 {
 	gpusort_output_stop(state);
-	gpusort_shared_sorts_end(&state->sorts);
+	gpusort_joint_sorts_end(&state->nodes.sorts);
 	state->outcome = GPUSORT_OUTPUT_SERIAL;
 	if (!state->in_segment)
 		state->shared = NULL;
@@ -565,6 +564,5 @@ gpusort_output_reset(GpuSortOutputState *state)
 void
 gpusort_output_report_lost(GpuSortOutputState *state, bool emitted)
 {
-	state->sorts.sorts[0]->stream.emitted = emitted;
-	gpusort_report_lost(state->sorts.sorts[0], &state->shared->claims.failure);
+	gpusort_sort_report_lost(emitted, &state->shared->claims.failure);
 }

@@ -11,10 +11,9 @@
 #include "compat.h"
 
 #include "client/failure.h"
-#include "client/row_queue.h"
-#include "exec/claims.h"
-#include "exec/scan_state.h"
-#include "exec/sort_set.h"
+#include "parallel/row_queue.h"
+#include "parallel/claims.h"
+#include "exec/nodes.h"
 #include "nodes/execnodes.h"
 
 /* What the first row asked for has come to. */
@@ -38,7 +37,7 @@ typedef struct GpuSortOutputState
 {
 	CustomScanState css; /* must be first field */
 	int rescan_param;
-	GpuSortSharedSorts sorts;
+	GpuSortNodes nodes;
 	GpuSortOutputShared *shared; /* NULL: there is none yet */
 	bool in_segment;             /* it is in Gather's memory, and workers may be there */
 	bool started;                /* the plan below has, on a range: it must start over for another */
@@ -71,7 +70,7 @@ pg_noreturn extern void gpusort_output_report_lost(GpuSortOutputState *state, bo
 static inline GpuSortScanState *
 gpusort_output_first_sort(const GpuSortOutputState *state)
 {
-	return state->sorts.sorts[0];
+	return state->nodes.nodes[0];
 }
 
 /* Returns true if a process has lost rows; the ranges must be there. */

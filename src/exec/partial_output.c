@@ -7,7 +7,7 @@
  *	    plan					of processes that share its rows: partial joins, aggregates
  *	      GpuSortOutput			in the leader and in each worker
  *	        plan
- *	          GpuSort			one or several (shared_sort.c)
+ *	          GpuSort			one or several (parallel/joint_sort.h)
  *	            partial plan
  *
  * Each row comes from exactly one process, as of any partial plan, and in no order over all.  In every process that
@@ -21,11 +21,13 @@
  *
  * The leader of the plan leads nothing here: it may come last, since it reads what workers send first, or never, where
  * no more rows are wanted.  It begins the sorts in the service before workers start, and its connection
- * keeps them until Gather has ended its workers.  Whoever is here waits only for processes that are putting rows, or having
+ * keeps them until Gather has ended its workers.  Whoever is here waits only for processes that are putting rows, or
+ * having
  * them sorted, and these wait for nobody but the service (claims.c).  One exception: a worker that the service does not
  * let put rows, or have them sorted, since others have all of the staging pool, leaves that to others, and if
  * there are none yet waits for the leader, who is sure to come while rows are wanted: its
- * connection has what it needs.  With parallel_leader_participation off it would not, so the service takes no part then.
+ * connection has what it needs.  With parallel_leader_participation off it would not, so the service takes no part
+ * then.
  *
  * Where the service takes no part, which is known before workers start, one process, the first to
  * come, runs the plan as a whole, with PostgreSQL's sort in the GpuSorts, and the others give no rows: as the plans
@@ -43,11 +45,8 @@
 #include "access/parallel.h"
 #include "commands/explain.h"
 #include "exec/explain.h"
-#include "exec/fallback.h"
-#include "exec/joint_check.h"
+#include "parallel/joint_check.h"
 #include "exec/partial_share.h"
-#include "exec/shared_sort.h"
-#include "exec/stream.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "server/wait_events.h"
@@ -64,7 +63,8 @@ own_figures(GpuSortPartialState *state)
 }
 
 /*
- * Waits until it is known by what another process has failed, if rows are lost because it has: it told the leader so before
+ * Waits until it is known by what another process has failed, if rows are lost because it has: it told the leader so
+ * before
  * its connection to the service closed.  The leader ends this process then, or finds an error to raise.
  */
 static void
@@ -84,26 +84,13 @@ wait_for_other_errors(void)
 static void
 stop_here(GpuSortPartialState *state)
 {
-	GpuSortScanState *sort = state->sorts.sorts[0];
 	GpuSortClaims *claims = &state->shared->claims;
 
 	state->stage = GPUSORT_PARTIAL_ENDED;
 	if (claims->failure.reason == GPUSORT_REASON_NONE)
 		return;
 	wait_for_other_errors();
-	sort->stream.emitted = claims->published;
-	gpusort_report_lost(sort, &claims->failure);
-}
-
-/* Notes that this process has lost rows of the range at hand. */
-static void
-note_lost(GpuSortPartialState *state)
-{
-	for (int i = 0; i < state->sorts.count; i++)
-	{
-		if (state->sorts.sorts[i]->stage == GPUSORT_STAGE_LOST)
-			gpusort_claims_stop(&state->shared->claims, gpusort_shared_sort_failure(state->sorts.sorts[i]));
-	}
+	gpusort_sort_report_lost(claims->published, &claims->failure);
 }
 
 /* Puts this process's part of the rows, unless it has come too late to have one. */
@@ -116,11 +103,11 @@ ingest(GpuSortPartialState *state)
 
 	if (!gpusort_claims_register(claims))
 	{
-		if (!claims->stop && gpusort_shared_sorts_have_rows(&state->sorts))
+		if (!claims->stop && gpusort_joint_sorts_have_rows(&state->nodes.sorts))
 			elog(ERROR, "a process has rows that came too late to be sorted");
 		return;
 	}
-	if (!gpusort_shared_sorts_ingest(&state->sorts, &claims->stop, &whole, &failure))
+	if (!gpusort_joint_sorts_ingest(&state->nodes.sorts, &claims->stop, &whole, &failure))
 	{
 		gpusort_claims_stop(claims, &failure);
 		whole = false;
@@ -151,15 +138,15 @@ order(GpuSortPartialState *state)
 	GpuSortFailure failure;
 	uint32 ranges;
 
-	if (IsParallelWorker() && !gpusort_shared_sorts_join_to_order(&state->sorts, &failure))
+	if (IsParallelWorker() && !gpusort_joint_sorts_join_to_order(&state->nodes.sorts, &failure))
 	{
 		leave_to_others("the sort", &failure);
 		gpusort_claims_yield_order(claims);
 		return false;
 	}
-	if (gpusort_shared_sorts_order(&state->sorts, processes(state), &ranges, &failure) &&
-		gpusort_shared_sorts_open(&state->sorts, &claims->stop, &failure) &&
-		gpusort_joint_check_lead(&state->sorts, claims, processes(state), &failure))
+	if (gpusort_joint_sorts_order(&state->nodes.sorts, processes(state), &ranges, &failure) &&
+		gpusort_joint_sorts_open(&state->nodes.sorts, &claims->stop, &failure) &&
+		gpusort_joint_check_lead(&state->nodes.sorts, claims, processes(state), &failure))
 		gpusort_claims_publish(claims, ranges);
 	else
 		gpusort_claims_stop(claims, &failure);
@@ -172,7 +159,7 @@ open_sorts(GpuSortPartialState *state)
 {
 	GpuSortFailure failure;
 
-	if (gpusort_shared_sorts_open(&state->sorts, &state->shared->claims.stop, &failure))
+	if (gpusort_joint_sorts_open(&state->nodes.sorts, &state->shared->claims.stop, &failure))
 		return true;
 	/* Whoever has had the rows sorted reads all that others do not. */
 	leave_to_others("all ranges", &failure);
@@ -188,7 +175,7 @@ end_ranges(GpuSortPartialState *state)
 	if (state->shared->claims.stop)
 		stop_here(state);
 	else if (IsParallelWorker())
-		gpusort_shared_sorts_close(&state->sorts);
+		gpusort_joint_sorts_close(&state->nodes.sorts);
 }
 
 /* Asks for the rows of the next range, if there is one, and makes it this process's; false if rows are lost. */
@@ -196,7 +183,7 @@ static bool
 ask_next(GpuSortPartialState *state, GpuSortFailure *failure)
 {
 	state->asked = gpusort_claims_next(&state->shared->claims, ParallelWorkerNumber + 1);
-	return state->asked < 0 || gpusort_shared_sorts_ask(&state->sorts, state->asked, failure);
+	return state->asked < 0 || gpusort_joint_sorts_ask(&state->nodes.sorts, state->asked, failure);
 }
 
 /* Goes to the next range, or to the end. */
@@ -213,7 +200,7 @@ next_range(GpuSortPartialState *state)
 	}
 	own_figures(state)->ranges++;
 	/* What is left of the range before must be given up before another is asked for. */
-	if (!gpusort_stream_begin_ranges(&state->sorts, outerPlanState(state), state->rescan_param, &state->started, &failure) ||
+	if (!gpusort_nodes_begin_range(&state->nodes, outerPlanState(state), state->rescan_param, &state->started, &failure) ||
 		!ask_next(state, &failure))
 	{
 		gpusort_claims_stop(&state->shared->claims, &failure);
@@ -264,7 +251,7 @@ prepare(GpuSortPartialState *state)
 				verifies = false;
 				if (!open_sorts(state))
 					return;
-				if (!gpusort_joint_check_follow(&state->sorts, claims, &failure))
+				if (!gpusort_joint_check_follow(&state->nodes.sorts, claims, &failure))
 					gpusort_claims_stop(claims, &failure);
 				break;
 			case GPUSORT_TASK_READ:
@@ -286,12 +273,12 @@ begin(GpuSortPartialState *state)
 				 errhint("Run the query again in a new session.")));
 	if (state->shared == NULL)
 		gpusort_partial_begin_without_workers(state);
-	state->sorts.partial = true;
+	state->nodes.sorts.partial = true;
 	if (!state->shared->alone)
 		prepare(state);
 	else if (gpusort_claims_take_all(&state->shared->claims))
 	{
-		gpusort_shared_sorts_refuse(&state->sorts, &state->shared->claims.failure);
+		gpusort_joint_sorts_refuse(&state->nodes.sorts, &state->shared->claims.failure);
 		state->stage = GPUSORT_PARTIAL_ALONE;
 	}
 	else
@@ -315,9 +302,9 @@ exec_partial(PlanState *ps)
 				{
 					TupleTableSlot *row = ExecProcNode(outerPlanState(state));
 
-					if (unlikely(state->sorts.lost))
+					if (unlikely(state->nodes.sorts.lost))
 					{
-						note_lost(state);
+						gpusort_joint_sorts_note_lost(&state->nodes.sorts, &state->shared->claims);
 						stop_here(state);
 					}
 					else if (likely(!TupIsNull(row)))
@@ -358,10 +345,10 @@ begin_partial_node(CustomScanState *node, EState *estate, int eflags)
 	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
 	ps->ExecProcNode = exec_partial;
-	gpusort_shared_sorts_find(&state->sorts, outerPlanState(node), state->rescan_param);
-	if (state->sorts.count == 0)
+	gpusort_nodes_find(&state->nodes, outerPlanState(node), state->rescan_param);
+	if (state->nodes.sorts.count == 0)
 		elog(ERROR, "there is no GpuSort below GpuSortOutput");
-	state->sorts.partial = true;
+	state->nodes.sorts.partial = true;
 	MemoryContextSwitchTo(caller);
 }
 
@@ -375,11 +362,11 @@ rescan_partial_node(CustomScanState *node)
 
 	if (IsParallelWorker() && state->stage != GPUSORT_PARTIAL_BEGIN)
 		elog(ERROR, "GpuSortOutput cannot start over while Gather does not");
-	gpusort_shared_sorts_rescan(&state->sorts, node->ss.ps.chgParam);
+	gpusort_nodes_rescan(&state->nodes, node->ss.ps.chgParam);
 	/* With workers the sorts have been begun anew (reinitialize_shared). */
 	if (state->workers == NULL && !IsParallelWorker())
 	{
-		gpusort_shared_sorts_end(&state->sorts);
+		gpusort_joint_sorts_end(&state->nodes.sorts);
 		state->shared = NULL;
 		state->stage = GPUSORT_PARTIAL_BEGIN;
 	}
@@ -398,7 +385,7 @@ shutdown_partial_node(CustomScanState *node)
 		return;
 	gpusort_partial_stop_workers(state);
 	gpusort_partial_take_figures(state);
-	gpusort_shared_sorts_release(&state->sorts);
+	gpusort_joint_sorts_release(&state->nodes.sorts);
 	if (state->workers != NULL)
 		state->shared = NULL;
 	state->workers = NULL;
@@ -406,6 +393,7 @@ shutdown_partial_node(CustomScanState *node)
 		state->stage = GPUSORT_PARTIAL_ENDED;
 }
 
+/* Has workers that wait end; the GpuSorts end with the plan below. */
 static void
 end_partial_node(CustomScanState *node)
 {
@@ -421,7 +409,7 @@ static void
 explain_partial_node(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	GpuSortPartialState *state = (GpuSortPartialState *) node;
-	GpuSortScanState *sort = state->sorts.sorts[0];
+	GpuSortScanState *sort = state->nodes.nodes[0];
 
 	gpusort_explain_keys(sort, "Range Key", sort->info.range_columns, ancestors, es);
 	if (!es->analyze || state->nprocesses == 0)

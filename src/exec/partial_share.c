@@ -3,7 +3,8 @@
  * partial_share.c
  *	  What the processes of a GpuSortOutput in a partial plan share, and when it begins and ends.
  *
- * The leader makes it before workers start, with the sorts in the service, and once more whenever Gather starts over; where
+ * The leader makes it before workers start, with the sorts in the service, and once more whenever Gather starts over;
+ * where
  * there are no workers, when the first row is asked for.  It keeps what EXPLAIN tells before the shared memory goes.
  *
  *-------------------------------------------------------------------------
@@ -11,8 +12,6 @@
 #include "exec/partial_share.h"
 
 #include "access/parallel.h"
-#include "exec/fallback.h"
-#include "exec/shared_sort.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "server/installation.h"
@@ -25,7 +24,8 @@ shared_bytes(int nprocesses)
 }
 
 /*
- * Begins the sorts in the service, for the processes that share what is shared, before any of them reads; if it takes no
+ * Begins the sorts in the service, for the processes that share what is shared, before any of them reads; if it takes
+ * no
  * part, alone says so.
  */
 static void
@@ -39,18 +39,18 @@ begin_sorts(GpuSortPartialState *state)
 	state->started = false;
 	gpusort_claims_start(&shared->claims, false);
 	memset(shared->figures, 0, shared->nprocesses * sizeof(GpuSortProcessFigures));
-	if (state->sorts.sorts[0]->info.range_columns == 0)
+	if (state->nodes.nodes[0]->info.range_columns == 0)
 		begun = gpusort_failure_set(&failure, GPUSORT_REASON_UNAVAILABLE, "the rows cannot be shared out");
 	else if (!gpusort_spill)
 		begun = gpusort_failure_set(&failure, GPUSORT_REASON_UNAVAILABLE, "gpusort.spill is off");
 	else if (shared->nprocesses > 1 && !parallel_leader_participation)
 		begun = gpusort_failure_set(&failure, GPUSORT_REASON_UNAVAILABLE, "parallel_leader_participation is off");
 	else
-		begun = gpusort_shared_sorts_begin(&state->sorts, shared->nprocesses, &failure);
+		begun = gpusort_nodes_begin(&state->nodes, shared->nprocesses, &failure);
 	shared->alone = !begun;
 	if (begun)
 		return;
-	gpusort_shared_sorts_refuse(&state->sorts, &failure);
+	gpusort_joint_sorts_refuse(&state->nodes.sorts, &failure);
 	shared->claims.failure = failure;
 }
 
@@ -98,12 +98,17 @@ share(GpuSortPartialState *state)
 	MemoryContextSwitchTo(caller);
 }
 
+/* The node's callbacks for dynamic shared memory: room for all processes' figures and claims. */
 Size
 gpusort_partial_estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 {
 	return shared_bytes(1 + pcxt->nworkers);
 }
 
+/*
+ * In the leader, before workers start for the first time: drops what this process may have sorted alone, and begins
+ * the sorts.
+ */
 void
 gpusort_partial_initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -117,7 +122,7 @@ gpusort_partial_initialize_shared(CustomScanState *node, ParallelContext *pcxt, 
 	state->shared->build = gpusort_module_build();
 	state->shared->nprocesses = 1 + pcxt->nworkers;
 	gpusort_claims_create(&state->shared->claims);
-	gpusort_shared_sorts_end(&state->sorts);
+	gpusort_joint_sorts_end(&state->nodes.sorts);
 	share(state);
 }
 
@@ -134,13 +139,11 @@ gpusort_partial_take_figures(GpuSortPartialState *state)
 	state->nprocesses = shared->alone ? 0 : shared->nprocesses;
 	state->figures = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, shared->nprocesses * sizeof(GpuSortProcessFigures));
 	memcpy(state->figures, shared->figures, shared->nprocesses * sizeof(GpuSortProcessFigures));
-	if (!gpusort_shared_sorts_finish(&state->sorts, &failure))
-	{
-		state->sorts.sorts[0]->stream.emitted = true;
-		gpusort_report_lost(state->sorts.sorts[0], &failure);
-	}
+	if (!gpusort_joint_sorts_finish(&state->nodes.sorts, &failure))
+		gpusort_sort_report_lost(true, &failure);
 }
 
+/* The same before they start again, when what EXPLAIN tells of the last time has been kept. */
 void
 gpusort_partial_reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -149,7 +152,7 @@ gpusort_partial_reinitialize_shared(CustomScanState *node, ParallelContext *pcxt
 	if (state->workers == NULL)
 		return;
 	gpusort_partial_take_figures(state);
-	gpusort_shared_sorts_end(&state->sorts);
+	gpusort_joint_sorts_end(&state->nodes.sorts);
 	share(state);
 }
 
@@ -158,7 +161,10 @@ gpusort_partial_initialize_worker(CustomScanState *node, shm_toc *toc, void *coo
 {
 	GpuSortPartialState *state = (GpuSortPartialState *) node;
 
-	/* After make install a worker may have loaded another module than its leader: an error, should it be asked for a row. */
+	/*
+	 * After make install a worker may have loaded another module than its leader: an error, should it be asked for a
+	 * row.
+	 */
 	if (((GpuSortPartialShared *) coordinate)->build == gpusort_module_build())
 		state->shared = coordinate;
 }

@@ -10,8 +10,8 @@
 
 #include "compat.h"
 
-#include "exec/claims.h"
-#include "exec/sort_set.h"
+#include "parallel/claims.h"
+#include "exec/nodes.h"
 #include "nodes/extensible.h"
 
 /* Where the next row of this process comes from. */
@@ -37,7 +37,7 @@ typedef struct GpuSortPartialState
 {
 	CustomScanState css; /* must be first field */
 	int rescan_param;
-	GpuSortSharedSorts sorts;
+	GpuSortNodes nodes;
 	GpuSortPartialShared *shared; /* NULL: there is none yet */
 	GpuSortPartialStage stage;
 	bool started; /* the plan below has, on a range: it must start over for another */

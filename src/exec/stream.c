@@ -3,9 +3,8 @@
  * stream.c
  *	  Emits the rows of a GpuSort to the node above.
  *
- * The first row asked for has the input sorted (input.c).  From the service rows
- * come in chunks, in order, and are shown where they lie.  Rows that need a
- * tie-break, and long rows, make a detour (ties.c, overflow.c).  Those before an OFFSET right above do
+ * The first row asked for has the sort done (sort/sort.h).  Rows that lie in a chunk are shown there, by a path of
+ * their own, without a call; all others are the sort's to show.  Those before an OFFSET right above do
  * not come: with the first row that does, the Limit is told that they have been passed (bound.c).
  *
  * Going back: a node that may be asked to scan backward keeps the rows it has
@@ -19,18 +18,14 @@
 #include "exec/stream.h"
 
 #include "exec/bound.h"
-#include "exec/fallback.h"
-#include "exec/input.h"
-#include "exec/service_sort.h"
-#include "exec/shared_sort.h"
-#include "exec/ties.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
 
 /* From the next row on, rows emitted are kept. */
 static void
 keep_rows(GpuSortScanState *state)
 {
-	MemoryContext caller = MemoryContextSwitchTo(state->sort_context);
+	MemoryContext caller = MemoryContextSwitchTo(gpusort_plan_state(state)->state->es_query_cxt);
 
 	if (state->stream.store == NULL)
 	{
@@ -51,7 +46,7 @@ keep_rows(GpuSortScanState *state)
 static pg_noinline void
 keep_from_mark(GpuSortScanState *state)
 {
-	GpuSortReader *reader = &state->service.reader;
+	GpuSortReader *reader = &state->sort->service.reader;
 	GpuSortRowStream *stream = &state->stream;
 	uint32 emitted = gpusort_reader_rows_since(reader, stream->mark);
 
@@ -62,68 +57,14 @@ keep_from_mark(GpuSortScanState *state)
 		char *row = gpusort_reader_row(reader);
 
 		if (row == NULL)
-			gpusort_report_lost(state, &reader->failure);
-		tuplestore_puttupleslot(stream->store, gpusort_slots_emit(&state->slots, row));
+			gpusort_sort_report_lost(state->sort->emitted, &reader->failure);
+		tuplestore_puttupleslot(stream->store, gpusort_heap_rows_show(state->rows, row));
 	}
 	Assert(gpusort_reader_rows_since(reader, stream->mark) == emitted);
 	stream->marked = false;
 	/* The marked position is the store's beginning; ours is its end. */
 	tuplestore_copy_read_pointer(stream->store, 0, 1);
 	(void) tuplestore_skiptuples(stream->store, (int64) emitted + 1, true);
-}
-
-/* All rows, or those of the range at hand, have been emitted: when nobody can ask for them again, the service need not keep them. */
-static void
-finish_stream(GpuSortScanState *state)
-{
-	if (state->shared != NULL)
-		state->stream.range_ended = true;
-	else if (!(state->eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)))
-		gpusort_service_sort_release(state);
-}
-
-/* Goes to the next chunk; false, with the slots empty, after the last one and when the sort started over. */
-static pg_noinline bool
-stream_next_chunk(GpuSortScanState *state)
-{
-	GpuSortFailure failure = {0};
-
-	CHECK_FOR_INTERRUPTS();
-	gpusort_slots_clear(&state->slots);
-	if (state->stream.range_ended)
-		return false;
-	if (state->shared != NULL && gpusort_shared_sort_is_stopped(state))
-	{
-		gpusort_shared_sort_lose(state, &failure);
-		return false;
-	}
-	if (gpusort_reader_next_chunk(&state->service.reader, &failure))
-	{
-		if (state->shared == NULL)
-			gpusort_service_sort_show(state, GPUSORT_PHASE_EMIT, state->service.reader.rows);
-		return true;
-	}
-	if (failure.reason == GPUSORT_REASON_NONE)
-		finish_stream(state);
-	else
-		gpusort_fallback_lost(state, &failure);
-	return false;
-}
-
-/* Emits the first row of a run that needs a tie-break and begins with row; NULL: the sort started over. */
-static TupleTableSlot *
-stream_next_run(GpuSortScanState *state, char *row)
-{
-	GpuSortFailure failure = {0};
-
-	if (!gpusort_ties_collect(state->service.ties, &state->service.reader, row, &failure))
-	{
-		gpusort_fallback_lost(state, &failure);
-		return NULL;
-	}
-	state->stream.emitted = true;
-	state->stream.in_ties = true;
-	return gpusort_ties_next(state->service.ties);
 }
 
 /*
@@ -133,66 +74,54 @@ stream_next_run(GpuSortScanState *state, char *row)
 static pg_noinline TupleTableSlot *
 stream_next_other(GpuSortScanState *state)
 {
-	GpuSortReader *reader = &state->service.reader;
-	char *row;
+	GpuSortState *sort = state->sort;
+	GpuSortReader *reader = &sort->service.reader;
+	bool first = !sort->emitted;
+	TupleTableSlot *row;
 
 	if (state->stream.marked && (gpusort_reader_at_end(reader) || !gpusort_reader_next_is_plain(reader)))
 	{
 		keep_from_mark(state);
 		return NULL;
 	}
-	if (gpusort_reader_at_end(reader) && !stream_next_chunk(state))
-		return state->stage == GPUSORT_STAGE_STREAM ? state->slots.visible : NULL;
-
-	row = gpusort_reader_row(reader);
+	row = gpusort_sort_next_other(sort, true);
 	if (row == NULL)
-	{
-		gpusort_fallback_lost(state, &reader->failure);
-		return NULL;
-	}
-	if (!state->stream.emitted && reader->expected.first > 0)
+		return sort->stage == GPUSORT_STAGE_SERVICE ? state->rows->visible : NULL;
+	if (sort->stage == GPUSORT_STAGE_SERVICE && first && reader->expected.first > 0)
 		gpusort_bound_pass(state->limit, reader->expected.first);
-	if (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT)
-		return stream_next_run(state, row);
-	state->stream.emitted = true;
-	if (gpusort_row_flags(row) & GPUSORT_ROW_OVERFLOW)
-	{
-		(void) gpusort_slots_load(&state->slots, row);
-		return gpusort_slots_project(&state->slots);
-	}
-	return gpusort_slots_emit(&state->slots, row);
+	return row;
 }
 
 /*
  * Emits the next row of the stream, or an empty slot after the last.  NULL when
- * the sort started over, or when rows are kept from now on: the caller must look
+ * the sort is PostgreSQL's now, or lost, or when rows are kept from now on: the caller must look
  * again.
  */
 static pg_attribute_always_inline TupleTableSlot *
 stream_next(GpuSortScanState *state)
 {
+	GpuSortState *sort = state->sort;
 	char *row;
 
-	if (unlikely(state->stream.in_ties))
+	if (unlikely(sort->in_ties))
 	{
-		TupleTableSlot *slot = gpusort_ties_next(state->service.ties);
+		TupleTableSlot *slot = gpusort_sort_next_tied(sort);
 
 		if (slot != NULL)
 			return slot;
-		state->stream.in_ties = false;
 	}
-	row = gpusort_reader_plain_row(&state->service.reader);
+	row = gpusort_reader_plain_row(&sort->service.reader);
 	if (unlikely(row == NULL))
 		return stream_next_other(state);
-	state->stream.emitted = true;
-	return gpusort_slots_emit(&state->slots, row);
+	sort->emitted = true;
+	return gpusort_heap_rows_show(state->rows, row);
 }
 
 /* The same for a node that may go back: rows emitted are kept. */
 static TupleTableSlot *
 stored_next(GpuSortScanState *state, bool forward)
 {
-	TupleTableSlot *slot = state->slots.visible;
+	TupleTableSlot *slot = state->rows->visible;
 	TupleTableSlot *row;
 
 	if (!forward && tuplestore_ateof(state->stream.store) && !state->stream.ended)
@@ -217,35 +146,80 @@ stored_next(GpuSortScanState *state, bool forward)
 	return row;
 }
 
+/* Returns how many of the first rows need not be emitted: a Limit drops them, and nobody goes back to them. */
+static uint64
+offset(const GpuSortScanState *state)
+{
+	if (state->eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK))
+		return 0;
+	return gpusort_bound_offset(state->limit, &state->ranked.css.ss.ps);
+}
+
+/* Reads the child to its end and has the rows sorted. */
+static void
+sort_input(GpuSortScanState *state)
+{
+	GpuSortState *sort = state->sort;
+	GpuSortFailure failure;
+
+	sort->bound = gpusort_bound_rows(state->limit);
+	sort->offset = offset(state);
+	if (state->joint != NULL)
+		/* Rows that several processes read are put before one is asked for; this process is to sort alone. */
+		gpusort_sort_begin_native(sort, gpusort_joint_sort_refusal(state->joint));
+	else if (gpusort_plan_state(state)->state->es_epq_active != NULL)
+	{
+		(void) gpusort_failure_set(&failure, GPUSORT_REASON_RECHECK, "a row is being rechecked after a concurrent update");
+		gpusort_sort_begin_native(sort, &failure);
+	}
+	else
+		gpusort_sort_begin(sort);
+	gpusort_sort_put(sort);
+	gpusort_sort_perform(sort);
+}
+
+/* No row that has been emitted is kept any more. */
+static void
+drop_store(GpuSortRowStream *stream)
+{
+	if (stream->store != NULL)
+		tuplestore_end(stream->store);
+	*stream = (GpuSortRowStream){0};
+}
+
+/* Emits the next row out of PostgreSQL's sort, which keeps all of them; NULL: there is none. */
+static TupleTableSlot *
+next_native(GpuSortScanState *state, bool forward)
+{
+	if (unlikely(state->stream.store != NULL))
+		drop_store(&state->stream);
+	return gpusort_sort_next_native(state->sort, forward);
+}
+
 /* Emits the next row, in whatever stage and direction. */
 static pg_noinline TupleTableSlot *
 next_row(GpuSortScanState *state)
 {
 	EState *estate = gpusort_plan_state(state)->state;
+	GpuSortState *sort = state->sort;
 	bool forward = ScanDirectionIsForward(estate->es_direction);
-	TupleTableSlot *row;
+	TupleTableSlot *row = NULL;
 
 	CHECK_FOR_INTERRUPTS();
-	if (state->stage == GPUSORT_STAGE_INPUT)
+	if (sort->stage == GPUSORT_STAGE_INPUT)
 	{
 		/* Whatever direction was asked for, the child is read forward. */
 		estate->es_direction = ForwardScanDirection;
-		gpusort_sort_input(state);
+		sort_input(state);
 		estate->es_direction = forward ? ForwardScanDirection : BackwardScanDirection;
-		if (state->stage == GPUSORT_STAGE_STREAM && (state->eflags & EXEC_FLAG_BACKWARD))
+		if (sort->stage == GPUSORT_STAGE_SERVICE && (state->eflags & EXEC_FLAG_BACKWARD))
 			keep_rows(state);
 	}
-	while (state->stage == GPUSORT_STAGE_STREAM)
-	{
+	while (row == NULL && sort->stage == GPUSORT_STAGE_SERVICE)
 		row = state->stream.keeping ? stored_next(state, forward) : stream_next(state);
-		if (row != NULL)
-			return row;
-	}
-	if (state->stage == GPUSORT_STAGE_LOST)
-		return ExecClearTuple(state->slots.visible);
-	Assert(state->stage == GPUSORT_STAGE_TUPLESORT);
-	(void) tuplesort_gettupleslot(state->fallback.sort, forward, false, state->slots.all, NULL);
-	return gpusort_slots_project(&state->slots);
+	if (row == NULL && sort->stage == GPUSORT_STAGE_NATIVE)
+		row = next_native(state, forward);
+	return row != NULL ? row : ExecClearTuple(state->rows->visible);
 }
 
 /* The ExecCustomScan callback: emits the next row, an empty slot after the last.  Errors: the rows are lost. */
@@ -256,7 +230,7 @@ gpusort_stream_row(CustomScanState *node)
 	TupleTableSlot *row;
 
 	/* Nothing here waits within a chunk, so interrupts are looked at between chunks. */
-	if (likely(state->stage == GPUSORT_STAGE_STREAM && !state->stream.keeping))
+	if (likely(state->sort->stage == GPUSORT_STAGE_SERVICE && !state->stream.keeping))
 	{
 		row = stream_next(state);
 		if (likely(row != NULL))
@@ -276,16 +250,21 @@ gpusort_stream_exec(PlanState *ps)
 void
 gpusort_stream_mark(GpuSortScanState *state)
 {
+	GpuSortState *sort = state->sort;
 	GpuSortRowStream *stream = &state->stream;
-	bool in_chunk = !stream->in_ties && state->slots.joined == NULL && !(state->eflags & EXEC_FLAG_BACKWARD);
+	bool in_chunk = !sort->in_ties && state->rows->joined == NULL && !(state->eflags & EXEC_FLAG_BACKWARD);
 
+	if (sort->stage == GPUSORT_STAGE_NATIVE)
+		tuplesort_markpos(sort->native);
+	if (sort->stage != GPUSORT_STAGE_SERVICE)
+		return;
 	if (in_chunk && (!stream->keeping || (tuplestore_ateof(stream->store) && !stream->ended)))
 	{
 		if (stream->keeping)
 			tuplestore_clear(stream->store);
 		stream->keeping = false;
 		stream->marked = true;
-		stream->mark = gpusort_reader_mark(&state->service.reader);
+		stream->mark = gpusort_reader_mark(&sort->service.reader);
 		return;
 	}
 	if (!stream->keeping)
@@ -301,20 +280,25 @@ gpusort_stream_mark(GpuSortScanState *state)
 void
 gpusort_stream_restore(GpuSortScanState *state)
 {
+	GpuSortState *sort = state->sort;
 	GpuSortRowStream *stream = &state->stream;
 
+	if (sort->stage == GPUSORT_STAGE_NATIVE)
+		tuplesort_restorepos(sort->native);
+	if (sort->stage != GPUSORT_STAGE_SERVICE)
+		return;
 	if (stream->keeping)
 	{
 		tuplestore_copy_read_pointer(stream->store, 1, 0);
 		return;
 	}
 	Assert(stream->marked);
-	gpusort_reader_restore(&state->service.reader, stream->mark);
+	gpusort_reader_restore(&sort->service.reader, stream->mark);
 }
 
-/* There is no row emitted, nor one to go back to. */
-static void
-start_over(GpuSortScanState *state)
+/* There is no row emitted, nor one to go back to; the sort starts over, too. */
+void
+gpusort_stream_start_over(GpuSortScanState *state)
 {
 	GpuSortRowStream *stream = &state->stream;
 
@@ -323,57 +307,29 @@ start_over(GpuSortScanState *state)
 	stream->keeping = false;
 	stream->marked = false;
 	stream->ended = false;
-	stream->range_ended = false;
-	stream->in_ties = false;
-	stream->emitted = false;
-	gpusort_ties_reset(state->service.ties);
 }
 
-/* Goes back to the first row that is wanted; false, with a reason, if the sort is lost.  The node must have been begun for that. */
+/*
+ * Goes back to the first row that is wanted; false, with a reason, if rows are lost.  The node must have been begun
+ * for that.
+ */
 bool
 gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure)
 {
-	if (state->eflags & EXEC_FLAG_BACKWARD)
+	if (state->sort->stage == GPUSORT_STAGE_SERVICE && (state->eflags & EXEC_FLAG_BACKWARD))
 	{
 		tuplestore_rescan(state->stream.store);
 		return true;
 	}
-	start_over(state);
-	return gpusort_service_sort_rewind(state, failure);
+	gpusort_stream_start_over(state);
+	state->sort->offset = offset(state);
+	return gpusort_sort_rewind(state->sort, failure);
 }
 
-/*
- * Of a shared sort: the next rows are those of the next range asked for.  false, with a reason, if they
- * are lost.
- */
-bool
-gpusort_stream_begin_range(GpuSortScanState *state, GpuSortFailure *failure)
+/* The rows are others from now on, or gone; the next one asked for starts another sort. */
+void
+gpusort_stream_end(GpuSortScanState *state)
 {
-	gpusort_slots_clear(&state->slots);
-	start_over(state);
-	state->stage = GPUSORT_STAGE_STREAM;
-	return gpusort_reader_begin_range(&state->service.reader, failure);
-}
-
-/*
- * Has a plan over shared sorts read the range that was asked for first; false, with a reason, if its rows are lost.
- * *started: it has read one, so that it must start over.
- */
-bool
-gpusort_stream_begin_ranges(GpuSortSharedSorts *sorts, PlanState *plan, int rescan_param, bool *started, GpuSortFailure *failure)
-{
-	for (int i = 0; i < sorts->count; i++)
-	{
-		if (!gpusort_stream_begin_range(sorts->sorts[i], failure))
-			return false;
-	}
-	if (*started)
-	{
-		MemoryContext caller = MemoryContextSwitchTo(plan->state->es_query_cxt);
-
-		plan->chgParam = bms_add_member(plan->chgParam, rescan_param);
-		MemoryContextSwitchTo(caller);
-	}
-	*started = true;
-	return true;
+	drop_store(&state->stream);
+	gpusort_sort_end(state->sort);
 }

@@ -32,6 +32,8 @@
 #include "parser/parsetree.h"
 #include "plan/model/constants.h"
 #include "settings.h"
+#include "sort/cutoff.h"
+#include "sort/row.h"
 #include "table_column.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"

@@ -19,6 +19,7 @@
 #include "server/availability.h"
 #include "server/shared.h"
 #include "settings.h"
+#include "sort/row.h"
 
 /* Refuses a sort; the reason is made only for those who want to know. */
 static void pg_attribute_printf(2, 3)

@@ -1,0 +1,85 @@
+/*-------------------------------------------------------------------------
+ *
+ * nodes.c
+ *	  The GpuSort nodes below a GpuSortOutput, whose rows several processes read.
+ *
+ * One below most plans, two below a merge join.  A GpuSortOutput does with their sorts what parallel/joint_sort.h
+ * tells; what
+ * is done with the nodes is here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "exec/nodes.h"
+
+#include "exec/stream.h"
+#include "executor/executor.h"
+
+/*
+ * Adds the GpuSorts that ps and what is below it read; all nodes between start over when this
+ * parameter changes.  They are kept in the current memory context.
+ */
+void
+gpusort_nodes_find(GpuSortNodes *nodes, PlanState *ps, int rescan_param)
+{
+	CustomScan *plan;
+
+	if (ps == NULL)
+		return;
+	plan = (CustomScan *) ps->plan;
+	if (!bms_is_member(rescan_param, plan->scan.plan.allParam))
+		return;
+	if (IsA(ps, CustomScanState) && plan->methods == &gpusort_scan_methods)
+	{
+		GpuSortScanState *node = (GpuSortScanState *) ps;
+		Size bytes = (nodes->sorts.count + 1) * sizeof(GpuSortScanState *);
+
+		if (node->joint == NULL)
+			return;
+		nodes->nodes = nodes->nodes == NULL ? palloc(bytes) : repalloc(nodes->nodes, bytes);
+		nodes->nodes[nodes->sorts.count] = node;
+		gpusort_joint_sorts_add(&nodes->sorts, node->joint);
+		return;
+	}
+	gpusort_nodes_find(nodes, IsA(ps, SubqueryScanState) ? ((SubqueryScanState *) ps)->subplan : ps->lefttree, rescan_param);
+	gpusort_nodes_find(nodes, ps->righttree, rescan_param);
+}
+
+/* Begins the sorts in the service, as gpusort_joint_sorts_begin does, but where a row is rechecked. */
+bool
+gpusort_nodes_begin(GpuSortNodes *nodes, int readers, GpuSortFailure *failure)
+{
+	if (gpusort_plan_state(nodes->nodes[0])->state->es_epq_active != NULL)
+		return gpusort_failure_set(failure, GPUSORT_REASON_RECHECK, "a row is being rechecked after a concurrent update");
+	return gpusort_joint_sorts_begin(&nodes->sorts, readers, failure);
+}
+
+/* Has the children read from their starts where these parameters have changed. */
+void
+gpusort_nodes_rescan(GpuSortNodes *nodes, Bitmapset *changed)
+{
+	for (int i = 0; i < nodes->sorts.count; i++)
+		UpdateChangedParamSet(gpusort_child(nodes->nodes[i]), changed);
+}
+
+/*
+ * Has plan, which is above the nodes, read the range that was asked for first; false, with a reason, if its rows are
+ * lost.
+ * *started: it has read one, so that it must start over.
+ */
+bool
+gpusort_nodes_begin_range(GpuSortNodes *nodes, PlanState *plan, int rescan_param, bool *started, GpuSortFailure *failure)
+{
+	if (!gpusort_joint_sorts_begin_range(&nodes->sorts, failure))
+		return false;
+	for (int i = 0; i < nodes->sorts.count; i++)
+		gpusort_stream_start_over(nodes->nodes[i]);
+	if (*started)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(plan->state->es_query_cxt);
+
+		plan->chgParam = bms_add_member(plan->chgParam, rescan_param);
+		MemoryContextSwitchTo(caller);
+	}
+	*started = true;
+	return true;
+}

@@ -1,0 +1,26 @@
+/*-------------------------------------------------------------------------
+ *
+ * nodes.h
+ *	  The GpuSort nodes below a GpuSortOutput, whose rows several processes read.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_NODES_H
+#define GPUSORT_NODES_H
+
+#include "exec/scan_state.h"
+
+/* In the order of the plan. */
+typedef struct GpuSortNodes
+{
+	GpuSortScanState **nodes;
+	GpuSortJointSorts sorts; /* the nodes' */
+} GpuSortNodes;
+
+extern void gpusort_nodes_find(GpuSortNodes *nodes, PlanState *ps, int rescan_param);
+extern bool gpusort_nodes_begin(GpuSortNodes *nodes, int readers, GpuSortFailure *failure);
+extern void gpusort_nodes_rescan(GpuSortNodes *nodes, Bitmapset *changed);
+extern bool gpusort_nodes_begin_range(GpuSortNodes *nodes, PlanState *plan, int rescan_param, bool *started,
+									  GpuSortFailure *failure);
+
+#endif /* GPUSORT_NODES_H */

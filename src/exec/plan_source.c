@@ -1,0 +1,172 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_source.c
+ *	  The rows of a plan, as the source of a sort.
+ *
+ * A batch is a row, since what a plan returns is valid until it is asked for the next.  Its values are those of the
+ * slot that the plan returns, where they lie.  Its tuple is that which the slot has, if it has one; where rows have
+ * resjunk attributes it is the one that the child makes its rows of, if that is their visible attributes as it is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "exec/plan_source.h"
+
+#include "executor/executor.h"
+
+/* Has row show the row in slot, all of whose attributes are visible. */
+static pg_attribute_always_inline void
+show_whole(TupleTableSlot *slot, int attributes, GpuSortRow *row)
+{
+	HeapTuple heap_tuple = gpusort_slot_heap_tuple(slot);
+	MinimalTuple minimal_tuple = gpusort_slot_minimal_tuple(slot);
+
+	if (heap_tuple != NULL)
+	{
+		row->tuple = gpusort_tuple_end(heap_tuple, &row->length);
+		slot_getsomeattrs(slot, attributes);
+	}
+	else if (minimal_tuple != NULL)
+	{
+		row->tuple = (const char *) minimal_tuple;
+		row->length = minimal_tuple->t_len;
+		slot_getsomeattrs(slot, attributes);
+	}
+	else
+	{
+		row->tuple = NULL;
+		slot_getallattrs(slot);
+	}
+	row->values = slot->tts_values;
+	row->nulls = slot->tts_isnull;
+}
+
+/* Has row show the row in slot, some of whose attributes are resjunk; stored is as in GpuSortPlanSource. */
+static pg_attribute_always_inline void
+show_parts(TupleTableSlot *slot, TupleTableSlot *stored, GpuSortRow *row)
+{
+	HeapTuple visible = stored != NULL ? gpusort_slot_heap_tuple(stored) : NULL;
+
+	row->tuple = visible != NULL ? gpusort_tuple_end(visible, &row->length) : NULL;
+	slot_getallattrs(slot);
+	row->values = slot->tts_values;
+	row->nulls = slot->tts_isnull;
+}
+
+/* The method next_batch where all attributes are visible. */
+static int
+next_whole(GpuSortSource *source, GpuSortRow *rows, int n)
+{
+	TupleTableSlot *slot = ExecProcNode(((GpuSortPlanSource *) source)->child);
+
+	if (TupIsNull(slot))
+		return 0;
+	show_whole(slot, source->attributes, rows);
+	return 1;
+}
+
+/* The same where some are resjunk. */
+static int
+next_parts(GpuSortSource *source, GpuSortRow *rows, int n)
+{
+	GpuSortPlanSource *plan = (GpuSortPlanSource *) source;
+	TupleTableSlot *slot = ExecProcNode(plan->child);
+
+	if (TupIsNull(slot))
+		return 0;
+	show_parts(slot, plan->stored, rows);
+	return 1;
+}
+
+/* Has row show the row in slot, which the plan has returned. */
+void
+gpusort_plan_source_show(GpuSortPlanSource *plan, TupleTableSlot *slot, GpuSortRow *row)
+{
+	if (plan->whole)
+		show_whole(slot, plan->source.attributes, row);
+	else
+		show_parts(slot, plan->stored, row);
+}
+
+/* The method restart. */
+void
+gpusort_plan_source_restart(GpuSortSource *source)
+{
+	PlanState *child = ((GpuSortPlanSource *) source)->child;
+
+	/* Else it starts over by itself. */
+	if (child->chgParam == NULL)
+		ExecReScan(child);
+}
+
+/* The method table_column. */
+bool
+gpusort_plan_source_table_column(GpuSortSource *source, AttrNumber attno, GpuSortTableColumn *column, Oid *type)
+{
+	PlanState *child = ((GpuSortPlanSource *) source)->child;
+
+	*type = TupleDescAttr(ExecGetResultType(child), attno - 1)->atttypid;
+	return gpusort_find_table_column(child->state->es_range_table, child->plan, attno, column);
+}
+
+static const GpuSortSourceMethods whole_methods = {
+	.next_batch = next_whole,
+	.restart = gpusort_plan_source_restart,
+	.table_column = gpusort_plan_source_table_column,
+};
+
+static const GpuSortSourceMethods parts_methods = {
+	.next_batch = next_parts,
+	.restart = gpusort_plan_source_restart,
+	.table_column = gpusort_plan_source_table_column,
+};
+
+/*
+ * Returns the slot with the stored tuple that child makes its rows of, if that tuple, as it is, is
+ * their visible attributes; else NULL.  A child that computes a key beside all columns of its table
+ * takes the tuple apart, but nobody has to put it together again.
+ */
+static TupleTableSlot *
+stored_slot(PlanState *child, const GpuSortRowForm *form)
+{
+	Index relid;
+	TupleTableSlot *stored;
+	int natts;
+
+	switch (nodeTag(child))
+	{
+		case T_SeqScanState:
+		case T_SampleScanState:
+		case T_IndexScanState:
+		case T_BitmapHeapScanState:
+		case T_TidScanState:
+		case T_TidRangeScanState:
+			break;
+		default:
+			return NULL;
+	}
+	relid = ((Scan *) child->plan)->scanrelid;
+	stored = ((ScanState *) child)->ss_ScanTupleSlot;
+	natts = stored->tts_tupleDescriptor->natts;
+	if (!gpusort_rowform_has_resjunk(form) || !gpusort_rowform_is_visible(form, stored->tts_tupleDescriptor))
+		return NULL;
+	for (int i = 0; i < natts; i++)
+	{
+		const Var *var = (const Var *) list_nth_node(TargetEntry, child->plan->targetlist, i)->expr;
+
+		if (!IsA(var, Var) || var->varno != relid || var->varattno != i + 1)
+			return NULL;
+	}
+	return stored;
+}
+
+/* Begins at the first row of child, for a sort of such rows; may_restart: it gives the same when it is read again. */
+void
+gpusort_plan_source_init(GpuSortPlanSource *plan, PlanState *child, const GpuSortHeapRows *rows, bool may_restart)
+{
+	plan->whole = !gpusort_rowform_has_resjunk(rows->form);
+	plan->source.methods = plan->whole ? &whole_methods : &parts_methods;
+	plan->source.may_restart = may_restart;
+	plan->source.attributes = 0;
+	plan->child = child;
+	plan->stored = stored_slot(child, rows->form);
+}

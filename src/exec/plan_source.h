@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_source.h
+ *	  The rows of a plan, as the source of a sort.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_PLAN_SOURCE_H
+#define GPUSORT_PLAN_SOURCE_H
+
+#include "compat.h"
+
+#include "nodes/execnodes.h"
+#include "sort/heap_rows.h"
+
+typedef struct GpuSortPlanSource
+{
+	GpuSortSource source; /* must be first field */
+	PlanState *child;
+	bool whole;             /* all attributes are visible */
+	TupleTableSlot *stored; /* else: the child's, with a tuple of the visible ones; NULL: they have to be formed */
+} GpuSortPlanSource;
+
+extern void gpusort_plan_source_init(GpuSortPlanSource *plan, PlanState *child, const GpuSortHeapRows *rows, bool may_restart);
+
+/* For sources that get a plan's rows in another way */
+extern void gpusort_plan_source_show(GpuSortPlanSource *plan, TupleTableSlot *slot, GpuSortRow *row);
+extern void gpusort_plan_source_restart(GpuSortSource *source);
+extern bool gpusort_plan_source_table_column(GpuSortSource *source, AttrNumber attno, GpuSortTableColumn *column, Oid *type);
+
+#endif /* GPUSORT_PLAN_SOURCE_H */

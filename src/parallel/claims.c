@@ -1,0 +1,336 @@
+/*-------------------------------------------------------------------------
+ *
+ * claims.c
+ *	  How far the processes of a shared sort are, and whose each range of its rows is.
+ *
+ * Legal order of calls.  The leader: create once; then for each run start, before
+ * workers start; seal, when it has put its part of the rows; begin_parts, if their order is to
+ * be verified, next_part and verified_part until there is none, and finish_parts; publish;
+ * owner for each range in rising order.  A worker: register, before it reads a row; sign_off,
+ * if it has registered, when it has put its part; wait_parts, and, if there are any, next_part and
+ * verified_part until there is none; wait; next until there is none.  Any of them stop, at any time.
+ *
+ * Where no process leads (partial_output.c), because the leader of the plan may be the last to come, or busy with rows
+ * that workers send: each process registers, and signs off or seals: who is the last of those that have registered
+ * seals the ingest, if one of them has found the end of the rows.  Then await_task until there are ranges, or no rows
+ * are wanted; one of them is to have the rows sorted.  Nobody waits for a process that has not registered, and one that
+ * has waits for nobody before it has signed off.
+ *
+ * Ranges are claimed in rising order, so that the leader, which emits them in that order, never waits for
+ * one whose turn among the workers is far off.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "parallel/claims.h"
+
+#include "miscadmin.h"
+#include "server/shared.h"
+#include "server/wait_events.h"
+#include "storage/latch.h"
+
+/* Makes what is shared; start must follow. */
+void
+gpusort_claims_create(GpuSortClaims *claims)
+{
+	claims->leader = MyProc;
+	ConditionVariableInit(&claims->changed);
+	gpusort_shared_init_lock(&claims->lock);
+}
+
+/* Nothing has been ingested, and no range is there; stop: nor is any wanted. */
+void
+gpusort_claims_start(GpuSortClaims *claims, bool stop)
+{
+	claims->stop = stop;
+	claims->registered = 0;
+	claims->signed_off = 0;
+	claims->sealed = false;
+	claims->published = false;
+	claims->whole = false;
+	claims->ordering = false;
+	claims->taken = false;
+	claims->ranges = 0;
+	claims->next = 0;
+	claims->verifying = false;
+	claims->parts = 0;
+	claims->next_part = 0;
+	claims->verified_parts = 0;
+	claims->failure.reason = GPUSORT_REASON_NONE;
+}
+
+/* Has all processes look at what has changed. */
+static void
+wake_all(GpuSortClaims *claims)
+{
+	ConditionVariableBroadcast(&claims->changed);
+	SetLatch(&claims->leader->procLatch);
+}
+
+/*
+ * Ends the work of all processes.  failure says why, unless another reason was noted first; of reason NONE: the
+ * rows are just not wanted any more.
+ */
+void
+gpusort_claims_stop(GpuSortClaims *claims, const GpuSortFailure *failure)
+{
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	if (!claims->stop)
+		claims->failure = *failure;
+	claims->stop = true;
+	LWLockRelease(&claims->lock);
+	wake_all(claims);
+}
+
+/* A worker is about to read rows; false if it comes too late for that: there must be none for it. */
+bool
+gpusort_claims_register(GpuSortClaims *claims)
+{
+	bool sealed;
+
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	sealed = claims->sealed;
+	if (!sealed)
+		claims->registered++;
+	LWLockRelease(&claims->lock);
+	return !sealed;
+}
+
+/* A worker that has registered has put its rows, or given up. */
+void
+gpusort_claims_sign_off(GpuSortClaims *claims)
+{
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	claims->signed_off++;
+	LWLockRelease(&claims->lock);
+	wake_all(claims);
+}
+
+/*
+ * A process that has registered has put its rows; whole: all that it found, up to the end.  Seals the ingest if all
+ * have,
+ * and somebody found the end: what a process has left to others they have put.
+ */
+void
+gpusort_claims_sign_off_or_seal(GpuSortClaims *claims, bool whole)
+{
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	claims->signed_off++;
+	claims->whole |= whole;
+	claims->sealed = claims->whole && claims->registered == claims->signed_off;
+	LWLockRelease(&claims->lock);
+	wake_all(claims);
+}
+
+/* Returns what there is to do for a process, which is that process's from now on if it is to order rows; else NONE. */
+static GpuSortClaimsTask
+find_task(GpuSortClaims *claims, bool orders, bool verifies)
+{
+	GpuSortClaimsTask task = GPUSORT_TASK_NONE;
+
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	if (claims->published)
+		task = GPUSORT_TASK_READ;
+	else if (claims->verifying && verifies)
+		task = GPUSORT_TASK_VERIFY;
+	else if (claims->sealed && !claims->ordering && orders)
+	{
+		claims->ordering = true;
+		task = GPUSORT_TASK_ORDER;
+	}
+	LWLockRelease(&claims->lock);
+	return task;
+}
+
+/* Waits until there is something to do; orders, verifies: whether the process would do that. */
+GpuSortClaimsTask
+gpusort_claims_await_task(GpuSortClaims *claims, bool orders, bool verifies)
+{
+	GpuSortClaimsTask task = GPUSORT_TASK_NONE;
+
+	ConditionVariablePrepareToSleep(&claims->changed);
+	while (!claims->stop && (task = find_task(claims, orders, verifies)) == GPUSORT_TASK_NONE)
+		ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_RANGES));
+	ConditionVariableCancelSleep();
+	return task;
+}
+
+/* A process that was to have the rows sorted cannot: another one is to. */
+void
+gpusort_claims_yield_order(GpuSortClaims *claims)
+{
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	claims->ordering = false;
+	LWLockRelease(&claims->lock);
+	wake_all(claims);
+}
+
+/* Returns true to the first process that asks: it is to do everything alone. */
+bool
+gpusort_claims_take_all(GpuSortClaims *claims)
+{
+	bool first;
+
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	first = !claims->taken;
+	claims->taken = true;
+	LWLockRelease(&claims->lock);
+	return first;
+}
+
+/* The leader has put its rows: waits until all workers that have registered have signed off, or stop. */
+void
+gpusort_claims_seal(GpuSortClaims *claims)
+{
+	bool sealed = false;
+
+	ConditionVariablePrepareToSleep(&claims->changed);
+	while (!claims->stop && !sealed)
+	{
+		LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+		sealed = claims->sealed = claims->registered == claims->signed_off;
+		LWLockRelease(&claims->lock);
+		if (!sealed)
+			ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_WORKERS));
+	}
+	ConditionVariableCancelSleep();
+}
+
+/* The rows are in order, as far as their keys say; processes are to verify that, in so many parts. */
+void
+gpusort_claims_begin_parts(GpuSortClaims *claims, uint32 parts)
+{
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	claims->parts = parts;
+	claims->verifying = true;
+	LWLockRelease(&claims->lock);
+	wake_all(claims);
+}
+
+/* There is no part left to claim: waits until all have been verified, or stop. */
+void
+gpusort_claims_finish_parts(GpuSortClaims *claims)
+{
+	bool finished = false;
+
+	ConditionVariablePrepareToSleep(&claims->changed);
+	while (!claims->stop && !finished)
+	{
+		LWLockAcquire(&claims->lock, LW_SHARED);
+		finished = claims->verified_parts == claims->parts;
+		LWLockRelease(&claims->lock);
+		if (!finished)
+			ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_VERIFY));
+	}
+	ConditionVariableCancelSleep();
+}
+
+/* Waits until there are parts to be verified; false if there will be none. */
+bool
+gpusort_claims_wait_parts(GpuSortClaims *claims)
+{
+	bool verifying = false;
+	bool published = false;
+
+	ConditionVariablePrepareToSleep(&claims->changed);
+	while (!claims->stop && !verifying && !published)
+	{
+		LWLockAcquire(&claims->lock, LW_SHARED);
+		verifying = claims->verifying;
+		published = claims->published;
+		LWLockRelease(&claims->lock);
+		if (!verifying && !published)
+			ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_RANGES));
+	}
+	ConditionVariableCancelSleep();
+	return verifying && !published;
+}
+
+/* Returns the next part to be verified, by this process, or -1 if there is none. */
+int
+gpusort_claims_next_part(GpuSortClaims *claims)
+{
+	int part = -1;
+
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	if (!claims->stop && claims->next_part < claims->parts)
+		part = claims->next_part++;
+	LWLockRelease(&claims->lock);
+	return part;
+}
+
+/* A part has been found in order: so many pairs of neighbours, which are added to those in *total, in shared memory. */
+void
+gpusort_claims_verified_part(GpuSortClaims *claims, uint64 *total, uint64 pairs)
+{
+	bool finished;
+
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	*total += pairs;
+	finished = ++claims->verified_parts == claims->parts;
+	LWLockRelease(&claims->lock);
+	if (finished)
+		wake_all(claims);
+}
+
+/* The rows have been cut into so many ranges, which may be claimed from now on. */
+void
+gpusort_claims_publish(GpuSortClaims *claims, uint32 ranges)
+{
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	claims->ranges = ranges;
+	claims->published = true;
+	LWLockRelease(&claims->lock);
+	wake_all(claims);
+}
+
+/* Waits until there are ranges; false if nobody wants them any more. */
+bool
+gpusort_claims_wait(GpuSortClaims *claims)
+{
+	bool published = false;
+
+	ConditionVariablePrepareToSleep(&claims->changed);
+	while (!claims->stop && !published)
+	{
+		LWLockAcquire(&claims->lock, LW_SHARED);
+		published = claims->published;
+		LWLockRelease(&claims->lock);
+		if (!published)
+			ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_RANGES));
+	}
+	ConditionVariableCancelSleep();
+	return published;
+}
+
+/* Returns the next range, which is process's from now on, or -1 if there is none. */
+int
+gpusort_claims_next(GpuSortClaims *claims, int process)
+{
+	int range = -1;
+
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	if (!claims->stop && claims->next < claims->ranges)
+	{
+		range = claims->next++;
+		claims->owners[range] = process;
+	}
+	LWLockRelease(&claims->lock);
+	return range;
+}
+
+/*
+ * Returns the process whose range this is; it is the leader's from now on if it was nobody's.  All before must be
+ * somebody's.
+ */
+int
+gpusort_claims_owner(GpuSortClaims *claims, uint32 range)
+{
+	int owner;
+
+	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
+	if (claims->next == range)
+		claims->owners[claims->next++] = GPUSORT_LEADER_PROCESS;
+	owner = claims->owners[range];
+	LWLockRelease(&claims->lock);
+	return owner;
+}

@@ -1,0 +1,93 @@
+/*-------------------------------------------------------------------------
+ *
+ * claims.h
+ *	  How far the processes of a shared sort are, and whose each range of its rows is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_CLAIMS_H
+#define GPUSORT_CLAIMS_H
+
+#include "compat.h"
+
+#include "client/failure.h"
+#include "service/protocol.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+
+/* Number of the leader among the processes; worker i (ParallelWorkerNumber) is i + 1. */
+#define GPUSORT_LEADER_PROCESS 0
+
+/* What a process has contributed. */
+typedef struct GpuSortProcessFigures
+{
+	uint64 ranges;
+	uint64 rows;
+} GpuSortProcessFigures;
+
+/*
+ * In shared memory.  For claims.c alone, but for stop, registered once sealed, ranges once published, and failure once
+ * stopped.
+ */
+typedef struct GpuSortClaims
+{
+	PGPROC *leader;            /* to be woken */
+	volatile bool stop;        /* all are to end */
+	ConditionVariable changed; /* any of what follows, or stop */
+	LWLock lock;               /* guards what follows */
+	int registered;            /* workers that ingest */
+	int signed_off;            /* of them: have ingested */
+	bool sealed;               /* who has not registered has no part in the ingest */
+	bool published;            /* the ranges are there to be claimed */
+	bool whole;                /* somebody who has signed off found the end of the rows to ingest */
+	bool ordering;             /* a process has the rows sorted */
+	bool taken;                /* a process does everything alone */
+	uint32 ranges;
+	uint32 next; /* the first range that is nobody's */
+	GpuSortFailure failure;
+
+	/* the order of the rows is verified, part by part, before ranges are published */
+	bool verifying;
+	uint32 parts;
+	uint32 next_part;                 /* the first that is nobody's */
+	uint32 verified_parts;            /* those that are */
+	int16 owners[GPUSORT_RANGES_MAX]; /* processes, of the ranges before next */
+} GpuSortClaims;
+
+/* The leader's */
+extern void gpusort_claims_create(GpuSortClaims *claims);
+extern void gpusort_claims_start(GpuSortClaims *claims, bool stop);
+extern void gpusort_claims_seal(GpuSortClaims *claims);
+extern void gpusort_claims_begin_parts(GpuSortClaims *claims, uint32 parts);
+extern void gpusort_claims_finish_parts(GpuSortClaims *claims);
+extern void gpusort_claims_publish(GpuSortClaims *claims, uint32 ranges);
+extern int gpusort_claims_owner(GpuSortClaims *claims, uint32 range);
+
+/* A worker's */
+extern bool gpusort_claims_register(GpuSortClaims *claims);
+extern void gpusort_claims_sign_off(GpuSortClaims *claims);
+extern bool gpusort_claims_wait_parts(GpuSortClaims *claims);
+extern bool gpusort_claims_wait(GpuSortClaims *claims);
+extern int gpusort_claims_next(GpuSortClaims *claims, int process);
+
+/* Of processes of which none leads */
+typedef enum GpuSortClaimsTask
+{
+	GPUSORT_TASK_NONE,   /* no rows are wanted any more */
+	GPUSORT_TASK_ORDER,  /* to have the rows sorted and publish the ranges, or yield */
+	GPUSORT_TASK_VERIFY, /* to verify parts */
+	GPUSORT_TASK_READ,   /* to claim ranges */
+} GpuSortClaimsTask;
+
+extern void gpusort_claims_sign_off_or_seal(GpuSortClaims *claims, bool whole);
+extern GpuSortClaimsTask gpusort_claims_await_task(GpuSortClaims *claims, bool orders, bool verifies);
+extern void gpusort_claims_yield_order(GpuSortClaims *claims);
+extern bool gpusort_claims_take_all(GpuSortClaims *claims);
+
+/* Everybody's */
+extern int gpusort_claims_next_part(GpuSortClaims *claims);
+extern void gpusort_claims_verified_part(GpuSortClaims *claims, uint64 *total, uint64 pairs);
+extern void gpusort_claims_stop(GpuSortClaims *claims, const GpuSortFailure *failure);
+
+#endif /* GPUSORT_CLAIMS_H */

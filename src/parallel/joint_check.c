@@ -1,0 +1,122 @@
+/*-------------------------------------------------------------------------
+ *
+ * joint_check.c
+ *	  Has the order of shared sorts' rows verified by all of their processes.
+ *
+ * The leader, which has had the rows sorted and cut, divides them into parts (order_check.c) and
+ * begins; every process verifies the parts that it claims (claims.c); the leader waits
+ * until all have been verified.  No row is emitted before, so that there is a way back
+ * whatever is found.  A worker that comes late finds no part left.
+ *
+ * What goes wrong in any process is noted in the claims, and ends the work of all.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "parallel/joint_check.h"
+
+#include "client/elapsed.h"
+#include "sort/service_sort.h"
+#include "parallel/joint_sort.h"
+
+/* Returns the sort that a part of all sorts' is of, and makes *part its number there. */
+static GpuSortJointSort *
+sort_of_part(const GpuSortJointSorts *sorts, uint32 *part)
+{
+	int i = 0;
+
+	for (;;)
+	{
+		uint32 parts = gpusort_order_parts_of(gpusort_joint_sort_rows(sorts->sorts[i]));
+
+		if (*part < parts)
+			return sorts->sorts[i];
+		*part -= parts;
+		i++;
+		Assert(i < sorts->count);
+	}
+}
+
+/* Verifies one part of a sort, which belongs to this process. */
+static bool
+check_part(GpuSortJointSort *own, uint32 part, GpuSortClaims *claims, GpuSortFailure *failure)
+{
+	GpuSortState *sort = gpusort_joint_sort_sort(own);
+	GpuSortServiceSort *service = &sort->service;
+	GpuSortOrderedRows *rows = gpusort_joint_sort_rows(own);
+	uint64 pairs = 0;
+
+	gpusort_service_sort_create_check(sort);
+	if (!gpusort_order_check_part(service->check, &service->reader, service->client, rows, part, &pairs, failure))
+		return false;
+	gpusort_claims_verified_part(claims, &rows->pairs, pairs);
+	gpusort_reader_init(&service->reader, service->client, &rows->expected);
+	return true;
+}
+
+/*
+ * Verifies, in a worker or the leader, parts of sorts that this process may read, until there are none left; false,
+ * with a
+ * reason, if one is out of order, or lost.
+ */
+bool
+gpusort_joint_check_follow(GpuSortJointSorts *sorts, GpuSortClaims *claims, GpuSortFailure *failure)
+{
+	int claimed;
+
+	while ((claimed = gpusort_claims_next_part(claims)) >= 0)
+	{
+		uint32 part = claimed;
+		GpuSortJointSort *own = sort_of_part(sorts, &part);
+
+		if (!check_part(own, part, claims, failure))
+			return false;
+	}
+	return true;
+}
+
+/* Divides the sorts whose order is to be verified into parts for so many processes; returns how many there are. */
+static uint32
+divide(GpuSortJointSorts *sorts, int processes)
+{
+	uint32 parts = 0;
+
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortState *sort = gpusort_joint_sort_sort(sorts->sorts[i]);
+		GpuSortOrderedRows *rows = gpusort_joint_sort_rows(sorts->sorts[i]);
+
+		rows->part_ranges = 0;
+		if (!sort->service.check_order)
+			continue;
+		gpusort_service_sort_show(sort, GPUSORT_PHASE_VERIFY, 0);
+		parts += gpusort_order_parts(rows, processes);
+	}
+	return parts;
+}
+
+/*
+ * Has so many processes verify the order of the sorts' rows where that is to be done, in the leader; all must be
+ * there to be read.  false, with a reason, if they are out of order, or lost.
+ */
+bool
+gpusort_joint_check_lead(GpuSortJointSorts *sorts, GpuSortClaims *claims, int processes, GpuSortFailure *failure)
+{
+	uint32 parts = divide(sorts, processes);
+	instr_time start;
+
+	if (parts == 0)
+		return true;
+	INSTR_TIME_SET_CURRENT(start);
+	gpusort_claims_begin_parts(claims, parts);
+	if (!gpusort_joint_check_follow(sorts, claims, failure))
+		return false;
+	gpusort_claims_finish_parts(claims);
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortState *sort = gpusort_joint_sort_sort(sorts->sorts[i]);
+
+		if (sort->service.check_order)
+			gpusort_service_sort_note_check(sort, gpusort_joint_sort_rows(sorts->sorts[i])->pairs, gpusort_ms_since(start));
+	}
+	return true;
+}

@@ -1,0 +1,76 @@
+/*-------------------------------------------------------------------------
+ *
+ * joint_ingest.h
+ *	  One process's part in the ingest of a sort to which several processes add rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_JOINT_INGEST_H
+#define GPUSORT_JOINT_INGEST_H
+
+#include "compat.h"
+
+#include "keys/keys.h"
+#include "server/shared.h"
+#include "sort/input.h"
+#include "sort/writer.h"
+
+/*
+ * In dynamic shared memory.  The leader writes it before workers start; then each
+ * worker writes its own entry, which the leader reads when the worker has left.
+ */
+typedef struct GpuSortJointShared
+{
+	uint64 token;        /* of the sort to join; 0: none */
+	uint32 generation;   /* of the service that sorts */
+	GpuSortJobSlot *job; /* as in GpuSortWriter; at the same address in every process */
+	bool verified;       /* rows have tails */
+	bool has_cutoff;     /* the first rows alone are wanted: which those are is found out together */
+	bool common_later;   /* the common prefixes are anybody's to choose */
+	uint64 libc_hash;    /* of the C library's collations that keys are made by, in the leader; 0: there are none */
+	bool strange_libc;   /* they are others in a worker, which is not in the sort */
+	int nworkers;
+	bool bounded; /* there is room for a cutoff */
+	LWLock lock;  /* guards the common prefixes, and this: */
+	bool common_chosen;
+	GpuSortPut put[FLEXIBLE_ARRAY_MEMBER]; /* by ParallelWorkerNumber; then a GpuSortPrefix for each string column; then,
+											 * if there is one, a GpuSortCutoffShared */
+} GpuSortJointShared;
+
+/* A process's part. */
+typedef struct GpuSortJointIngest
+{
+	GpuSortJointShared *shared; /* NULL: no other process takes part */
+	GpuSortKeys *keys;
+	GpuSortInput *input;
+	GpuSortWriter *writer; /* where rows go; NULL: nowhere */
+	bool settled;          /* the common prefixes of our keys are everybody's */
+
+	/* a worker's own */
+	GpuSortClient *client;
+	GpuSortWriter own_writer;
+
+	/* the leader's */
+	bool common_later;
+} GpuSortJointIngest;
+
+extern Size gpusort_joint_ingest_bytes(const GpuSortKeys *keys, int nworkers, bool bounded);
+extern void gpusort_joint_ingest_create(GpuSortJointShared *shared, int nworkers, bool bounded);
+
+/* The leader's */
+extern void gpusort_joint_ingest_start(GpuSortJointIngest *joint, GpuSortWriter *writer, GpuSortKeys *keys,
+									   bool common_later);
+extern void gpusort_joint_ingest_publish(GpuSortJointIngest *joint);
+extern void gpusort_joint_ingest_collect(const GpuSortJointIngest *joint, GpuSortPut *put);
+extern void gpusort_joint_ingest_reset(GpuSortJointIngest *joint);
+
+/* A worker's */
+extern bool gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *failure);
+extern bool gpusort_joint_ingest_join(GpuSortJointIngest *joint, GpuSortOverflow *overflow, GpuSortFailure *failure);
+extern bool gpusort_joint_ingest_leave(GpuSortJointIngest *joint, GpuSortFailure *failure);
+
+/* Everybody's */
+extern void gpusort_joint_ingest_settle_common_prefixes(GpuSortJointIngest *joint);
+extern bool gpusort_joint_ingest_rows(GpuSortJointIngest *joint, const volatile bool *stop, GpuSortFailure *failure);
+
+#endif /* GPUSORT_JOINT_INGEST_H */

@@ -1,0 +1,144 @@
+/*-------------------------------------------------------------------------
+ *
+ * joint_order.c
+ *	  Has the rows of joint sorts sorted, and cut into ranges.
+ *
+ * Once, when all processes have put theirs (joint_sort.c has the order of calls).  All sorts of a plan are cut at the
+ * borders of the longest.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "parallel/joint_sort.h"
+
+#include "access/parallel.h"
+#include "client/elapsed.h"
+#include "sort/service_sort.h"
+#include "parallel/joint_sort_state.h"
+#include "settings.h"
+
+/*
+ * A range has about so many bytes of rows, half a chunk: a range begins a chunk, so that smaller ones wait for the
+ * service and its device more often.
+ */
+#define RANGE_BYTES ((uint64) 2 << 20)
+
+/*
+ * Or fewer, for so many ranges a process, since one has more to do than another and the last to end is waited for; but
+ * not fewer than what fits a core's cache, with what is made of it.
+ */
+#define RANGES_PER_PROCESS 32
+#define RANGE_BYTES_MIN    ((uint64) 512 << 10)
+
+/* Fewer still, for so many. */
+#define RANGES_PER_PROCESS_MIN 4
+
+/*
+ * No range has fewer rows, or gpusort.min_rows if that is less, but where there are no more: starting the plan
+ * above over takes as long as some hundred rows.
+ */
+#define RANGE_ROWS_MIN 2000
+
+/* Has the rows sorted that all processes have put; false, with a reason, if they are lost. */
+static bool
+order_rows(GpuSortJointSort *own, GpuSortFailure *failure)
+{
+	GpuSortState *sort = own->sort;
+	GpuSortPut put = {0};
+	instr_time ingested;
+
+	if (own->sorted == NULL)
+		own->sorted = MemoryContextAlloc(own->context, sizeof(GpuSortOrderedRows));
+	INSTR_TIME_SET_CURRENT(ingested);
+	gpusort_joint_ingest_collect(&own->joint, &put);
+	if (IsParallelWorker())
+	{
+		/* The leader's are in its writer where it is the leader that is here. */
+		put.rows += own->shared->leader_put.rows;
+		put.truncated += own->shared->leader_put.truncated;
+		put.bytes += own->shared->leader_put.bytes;
+		put.sum += own->shared->leader_put.sum;
+	}
+	if (!gpusort_service_sort_order(sort, &put, 0, &own->sorted->expected, failure))
+		return false;
+	if (own->shared != NULL && own->shared->long_rows)
+		own->sorted->expected.flags |= GPUSORT_ROW_OVERFLOW;
+	gpusort_service_sort_note_times(sort, ingested);
+	if (own->shared != NULL)
+	{
+		own->shared->outcome = sort->figures.outcome;
+		own->shared->ms = sort->figures.ms;
+	}
+	return true;
+}
+
+/* Returns into how many ranges rows are to be cut for so many processes. */
+static uint32
+ranges_wanted(const GpuSortExpected *expected, int processes)
+{
+	uint64 ranges = Min(expected->bytes / RANGE_BYTES_MIN, (uint64) processes * RANGES_PER_PROCESS);
+
+	if (processes == 1)
+		return 1; /* nobody to share with: the plan above need not start over */
+	ranges = Max(ranges, expected->bytes / RANGE_BYTES);
+	ranges = Max(ranges, (uint64) processes * RANGES_PER_PROCESS_MIN);
+	ranges = Min(ranges, expected->rows / Max(Min(gpusort_min_rows, RANGE_ROWS_MIN), 1));
+	return Max(Min(ranges, GPUSORT_RANGES_MAX), 1);
+}
+
+/* Cuts a sort's rows, at the borders of like if that is another. */
+static bool
+cut_rows(GpuSortJointSort *own, GpuSortJointSort *like, uint32 bits, uint32 most, GpuSortFailure *failure)
+{
+	GpuSortOrderedRows *sorted = own->sorted;
+	uint64 token = own == like ? 0 : gpusort_client_token(like->sort->service.client);
+
+	sorted->expected.range_bits = bits;
+	if (most == 1)
+	{
+		sorted->ranges = like->sorted->expected.rows > 0;
+		sorted->first_rows[0] = 0;
+	}
+	else if (!gpusort_client_cut(own->sort->service.client, bits, most, token, sorted->first_rows, &sorted->ranges, failure))
+		return false;
+	sorted->first_rows[sorted->ranges] = sorted->expected.rows;
+	if (sorted->ranges != like->sorted->ranges)
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service cut one sort into %u ranges, and another into %u",
+								   like->sorted->ranges, sorted->ranges);
+	return true;
+}
+
+/*
+ * Has the rows sorted, when all processes have put theirs, and cuts them into *ranges ranges for so many processes;
+ * false, with a reason, if they are lost.  Workers may read when this has returned.
+ */
+bool
+gpusort_joint_sorts_order(GpuSortJointSorts *sorts, int processes, uint32 *ranges, GpuSortFailure *failure)
+{
+	GpuSortJointSort *longest = sorts->sorts[0];
+	uint32 bits;
+	uint32 most;
+
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortJointSort *own = sorts->sorts[i];
+
+		if (!order_rows(own, failure))
+			return false;
+		if (own->sort->figures.outcome.bytes > longest->sort->figures.outcome.bytes)
+			longest = own;
+	}
+	bits = gpusort_joint_sorts_range_bits(sorts);
+	most = bits == 0 ? 1 : ranges_wanted(&longest->sorted->expected, processes);
+	if (!cut_rows(longest, longest, bits, most, failure))
+		return false;
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortJointSort *own = sorts->sorts[i];
+
+		if (own != longest && !cut_rows(own, longest, bits, most, failure))
+			return false;
+		gpusort_service_sort_open(own->sort, &own->sorted->expected, !IsParallelWorker());
+	}
+	*ranges = longest->sorted->ranges;
+	return true;
+}

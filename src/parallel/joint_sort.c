@@ -1,0 +1,539 @@
+/*-------------------------------------------------------------------------
+ *
+ * joint_sort.c
+ *	  Sorts whose rows several processes put, and read by ranges.
+ *
+ * In the leader and in every worker the rows of a sort's source, this process's part, are put (joint_ingest.c); when
+ * all
+ * have, one process has the rows sorted and cut into ranges (joint_order.c), and each process reads those that
+ * it claims.  Rows that are equal in range_columns are in one range.
+ *
+ * Two ranges may be asked for: the one at hand and the next.  Within a range rows are read
+ * as of any sort, and so are ties, marks and long rows.
+ *
+ * Long rows are in files of a set that all processes open.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "parallel/joint_sort.h"
+
+#include "access/parallel.h"
+#include "parallel/claims.h"
+#include "parallel/joint_ingest.h"
+#include "parallel/joint_sort_state.h"
+#include "settings.h"
+#include "sort/collation_check.h"
+#include "sort/prefixes.h"
+#include "sort/service_sort.h"
+
+/*
+ * Makes a joint sort of a sort whose rows several processes put; range_columns is as in its struct.  Belongs to the
+ * current memory context.
+ */
+GpuSortJointSort *
+gpusort_joint_sort_create(GpuSortState *sort, int range_columns)
+{
+	GpuSortJointSort *own = palloc0(sizeof(GpuSortJointSort));
+
+	own->sort = sort;
+	own->range_columns = range_columns;
+	own->joint.keys = sort->keys;
+	own->joint.input = &sort->input;
+	own->context = CurrentMemoryContext;
+	return own;
+}
+
+GpuSortState *
+gpusort_joint_sort_sort(const GpuSortJointSort *own)
+{
+	return own->sort;
+}
+
+int
+gpusort_joint_sort_range_columns(const GpuSortJointSort *own)
+{
+	return own->range_columns;
+}
+
+/* Returns why PostgreSQL is to sort, in this process alone; of reason NONE: it is not to. */
+const GpuSortFailure *
+gpusort_joint_sort_refusal(const GpuSortJointSort *own)
+{
+	return &own->refusal;
+}
+
+/* Returns the rows of all processes, which one of them has had sorted. */
+GpuSortOrderedRows *
+gpusort_joint_sort_rows(const GpuSortJointSort *own)
+{
+	return own->sorted;
+}
+
+/* This process puts no more rows into the sort of another, if it has not left that yet. */
+void
+gpusort_joint_sort_drop(GpuSortJointSort *own)
+{
+	if (own->joint.client != NULL)
+		gpusort_client_end(own->joint.client);
+	own->joint.client = NULL;
+}
+
+/* Returns the bytes of shared memory for so many workers. */
+Size
+gpusort_joint_sort_estimate(const GpuSortJointSort *own, int nworkers)
+{
+	return add_size(offsetof(GpuSortJointSortShared, joint), gpusort_joint_ingest_bytes(own->sort->keys, nworkers, false));
+}
+
+/* Nothing has been put. */
+static void
+start_shared(GpuSortJointSort *own)
+{
+	GpuSortJointSortShared *shared = own->shared;
+
+	shared->long_rows = false;
+	shared->sorted.ranges = 0;
+	shared->whole = (GpuSortWhole){0};
+	shared->leader_put = (GpuSortPut){0};
+	shared->outcome.key_bits = 0;
+	gpusort_joint_ingest_publish(&own->joint);
+}
+
+/* Makes, in the leader, what the processes share, in memory of that segment; the sort may have been begun, or not. */
+void
+gpusort_joint_sort_initialize(GpuSortJointSort *own, void *shared, dsm_segment *segment, int nworkers)
+{
+	gpusort_joint_sort_attach(own, shared);
+	own->shared->segment = dsm_segment_handle(segment);
+	SharedFileSetInit(&own->shared->files, segment);
+	gpusort_joint_ingest_create(&own->shared->joint, nworkers, false);
+	start_shared(own);
+}
+
+/* Workers are about to start again; the sort may have been begun, or not. */
+void
+gpusort_joint_sort_reinitialize(GpuSortJointSort *own)
+{
+	if (own->shared == NULL)
+		return;
+	SharedFileSetDeleteAll(&own->shared->files);
+	start_shared(own);
+}
+
+/* Lets this process see what the leader has made. */
+void
+gpusort_joint_sort_attach(GpuSortJointSort *own, void *shared)
+{
+	own->shared = shared;
+	own->sorted = &own->shared->sorted;
+	own->joint.shared = &own->shared->joint;
+}
+
+static void
+add_whole(GpuSortWhole *sum, const GpuSortWhole *whole)
+{
+	sum->rows += whole->rows;
+	sum->bytes += whole->bytes;
+	sum->sum += whole->sum;
+}
+
+/*
+ * Compares the rows that all processes have read with those that were put, when workers have ended; false, with a
+ * reason, if they are others.  Says nothing of a sort of which some rows were read by nobody.
+ */
+static bool
+verify_sort(const GpuSortJointSort *own, GpuSortFailure *failure)
+{
+	const GpuSortExpected *expected = &own->sorted->expected;
+	GpuSortWhole whole = own->sort->service.reader.whole;
+
+	if (own->shared != NULL)
+		add_whole(&whole, &own->shared->whole);
+	return whole.rows != expected->rows || gpusort_reader_check_whole(expected, &whole, failure);
+}
+
+/* The same of all sorts. */
+bool
+gpusort_joint_sorts_verify(GpuSortJointSorts *sorts, GpuSortFailure *failure)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		if (!verify_sort(sorts->sorts[i], failure))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The leader learns what came of a sort that any process has had done, for EXPLAIN and the statistics, and verifies
+ * it: while
+ * the shared memory is there.
+ */
+static void
+finish_sort(GpuSortJointSort *own)
+{
+	GpuSortJointSortShared *shared = own->shared;
+
+	if (shared == NULL || shared->outcome.key_bits == 0)
+		return;
+	gpusort_service_sort_learn(own->sort, &shared->outcome, &shared->ms, shared->sorted.pairs);
+	shared->outcome.key_bits = 0;
+	(void) verify_sort(own, &own->unlike);
+}
+
+/* Does so for all sorts that have not done it; false, with a reason, if other rows were read of one than were put. */
+bool
+gpusort_joint_sorts_finish(GpuSortJointSorts *sorts, GpuSortFailure *failure)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortJointSort *own = sorts->sorts[i];
+
+		finish_sort(own);
+		*failure = own->unlike;
+		own->unlike.reason = GPUSORT_REASON_NONE;
+		if (failure->reason != GPUSORT_REASON_NONE)
+			return false;
+	}
+	return true;
+}
+
+/* The shared memory goes after this. */
+void
+gpusort_joint_sort_detach(GpuSortJointSort *own)
+{
+	if (own->shared == NULL)
+		return;
+	if (own->partial && !IsParallelWorker())
+		finish_sort(own); /* before the sorts' finish, which comes too late */
+	gpusort_rows_clear(own->sort->rows);
+	gpusort_overflow_close(&own->sort->rows->overflow);
+	own->shared = NULL;
+	own->sorted = NULL;
+	own->joint.shared = NULL;
+}
+
+/* Begins one of the sorts in the service; false, with a reason, if that is not to be. */
+static bool
+begin_sort(GpuSortJointSort *own, GpuSortJointSorts *sorts, int readers, const GpuSortPrefix *prefixes, bool common_later,
+		   GpuSortFailure *failure)
+{
+	GpuSortState *sort = own->sort;
+
+	own->partial = sorts->partial;
+	INSTR_TIME_SET_CURRENT(sort->begun);
+	gpusort_keys_lay_out(sort->keys, prefixes, common_later);
+	if (!gpusort_collation_check_allows(sort->keys, failure) || !gpusort_service_sort_begin_shared(sort, readers, failure))
+		return false;
+	gpusort_joint_ingest_start(&own->joint, &sort->service.writer, sort->keys, common_later);
+	return true;
+}
+
+/*
+ * Begins the sorts in the service, before workers start; false, with a reason, if that is not to be: then
+ * refuse must follow.  readers: processes that will read the rows, if all that are planned start.
+ */
+bool
+gpusort_joint_sorts_begin(GpuSortJointSorts *sorts, int readers, GpuSortFailure *failure)
+{
+	GpuSortPrefix **prefixes;
+	bool *common_later;
+
+	if (!gpusort_allowed)
+		return gpusort_failure_set(failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
+	sorts->lost = false;
+	prefixes = palloc(sorts->count * sizeof(GpuSortPrefix *));
+	common_later = palloc(sorts->count * sizeof(bool));
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortState *sort = sorts->sorts[i]->sort;
+
+		prefixes[i] = MemoryContextAlloc(sort->context, sort->keys->strings * sizeof(GpuSortPrefix));
+		common_later[i] = !gpusort_prefixes_choose(sort->keys, &sort->input, false, sort->estimated_rows, prefixes[i]);
+		if (gpusort_prefixes_tell_little(sort->keys, prefixes[i], failure))
+			return false;
+	}
+	if (sorts->count > 1)
+		gpusort_joint_sorts_unify(sorts, prefixes, common_later);
+	else
+		gpusort_joint_sorts_keep_ranges(sorts->sorts[0], prefixes[0]);
+	for (int i = 0; i < sorts->count; i++)
+	{
+		if (!begin_sort(sorts->sorts[i], sorts, readers, prefixes[i], common_later[i], failure))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Has PostgreSQL sort, in this process alone: the sorts can be begun natively.  Whoever calls sees
+ * to it that the sources give all rows then.
+ */
+void
+gpusort_joint_sorts_refuse(GpuSortJointSorts *sorts, const GpuSortFailure *failure)
+{
+	const GpuSortFailure reason = *failure;
+
+	gpusort_joint_sorts_end(sorts);
+	for (int i = 0; i < sorts->count; i++)
+		sorts->sorts[i]->refusal = reason;
+}
+
+/* Lets long rows of all processes be read by all. */
+static void
+share_long_rows(GpuSortJointSort *own)
+{
+	GpuSortOverflow *overflow = &own->sort->rows->overflow;
+	MemoryContext caller;
+
+	if (own->shared == NULL || overflow->fileset != NULL)
+		return;
+	caller = MemoryContextSwitchTo(own->sort->context);
+	if (IsParallelWorker())
+		SharedFileSetAttach(&own->shared->files, dsm_find_mapping(own->shared->segment));
+	gpusort_overflow_share(overflow, &own->shared->files, ParallelWorkerNumber + 1);
+	MemoryContextSwitchTo(caller);
+}
+
+/* A worker joins a sort; false, with a reason, if it is to take no part in it. */
+static bool
+join_sort(GpuSortJointSort *own, GpuSortFailure *failure)
+{
+	MemoryContext caller = MemoryContextSwitchTo(own->sort->context);
+	bool joined = gpusort_joint_ingest_join(&own->joint, &own->sort->rows->overflow, failure);
+
+	MemoryContextSwitchTo(caller);
+	return joined;
+}
+
+/* The leader's rows are all put, and others may have them sorted; false, with a reason, if they are lost. */
+static bool
+leave_to_others(GpuSortJointSort *own, GpuSortFailure *failure)
+{
+	GpuSortServiceSort *service = &own->sort->service;
+
+	if (own->shared == NULL)
+		return true;
+	if (!gpusort_writer_finish(&service->writer, failure) || !gpusort_client_leave(service->client, failure))
+		return false;
+	own->shared->leader_put = gpusort_writer_put(&service->writer);
+	return true;
+}
+
+/* Puts this process's part of a sort's rows; false, with a reason, if the sort is full or lost. */
+static bool
+ingest_rows(GpuSortJointSort *own, const volatile bool *stop, GpuSortFailure *failure)
+{
+	GpuSortState *sort = own->sort;
+
+	if (!gpusort_joint_ingest_rows(&own->joint, stop, failure))
+		return false;
+	gpusort_input_clear(&sort->input);
+	if (sort->rows->overflow.file != NULL && own->shared != NULL)
+	{
+		gpusort_overflow_export(&sort->rows->overflow);
+		own->shared->long_rows = true;
+	}
+	if (IsParallelWorker())
+		return gpusort_joint_ingest_leave(&own->joint, failure);
+	return !own->partial || leave_to_others(own, failure);
+}
+
+/*
+ * Puts this process's part of the rows of each sort, or stops when *stop says that none are wanted; false, with a
+ * reason, if one is full or lost.  A worker that cannot join a sort leaves its part to others, who find it in their
+ * sources; *whole becomes false then.
+ */
+bool
+gpusort_joint_sorts_ingest(GpuSortJointSorts *sorts, const volatile bool *stop, bool *whole, GpuSortFailure *failure)
+{
+	*whole = true;
+	for (int i = 0; i < sorts->count && !*stop; i++)
+	{
+		GpuSortJointSort *own = sorts->sorts[i];
+
+		own->partial = sorts->partial;
+		if (IsParallelWorker())
+			INSTR_TIME_SET_CURRENT(own->sort->begun);
+		share_long_rows(own);
+		if (IsParallelWorker() && !join_sort(own, failure))
+		{
+			if (failure->reason == GPUSORT_REASON_COLLATION)
+				return false;
+			*whole = false;
+			ereport(DEBUG1,
+					(errmsg_internal("gpusort: a parallel worker leaves its rows to others: %s", failure->text)));
+			continue;
+		}
+		if (!ingest_rows(own, stop, failure))
+			return false;
+	}
+	return true;
+}
+
+/* Returns true if this process has a part of the rows of any of the sorts that it has not put. */
+bool
+gpusort_joint_sorts_have_rows(GpuSortJointSorts *sorts)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		if (gpusort_input_next(&sorts->sorts[i]->sort->input) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A worker joins a sort to read it, once it is sorted, or to have it sorted before; false, with a reason, if it
+ * cannot.
+ */
+static bool
+open_sort(GpuSortJointSort *own, bool sorted, GpuSortFailure *failure)
+{
+	return gpusort_joint_ingest_lay_out_keys(&own->joint, failure) &&
+		gpusort_service_sort_join(own->sort, own->shared->joint.token, own->shared->joint.generation,
+								  sorted ? &own->sorted->expected : NULL, own->shared->joint.verified, failure);
+}
+
+/*
+ * Lets a worker have the sorts' rows sorted, which all processes have put; false, with a reason, if it cannot:
+ * another process is to do it.
+ */
+bool
+gpusort_joint_sorts_join_to_order(GpuSortJointSorts *sorts, GpuSortFailure *failure)
+{
+	int joined = 0;
+
+	while (joined < sorts->count && open_sort(sorts->sorts[joined], false, failure))
+		joined++;
+	if (joined == sorts->count)
+		return true;
+	while (joined-- > 0)
+	{
+		GpuSortState *sort = sorts->sorts[joined]->sort;
+		GpuSortFailure ignored;
+
+		/* Should it be lost with that, others will find it so. */
+		(void) gpusort_client_leave(sort->service.client, &ignored);
+		gpusort_service_sort_release(sort);
+	}
+	return false;
+}
+
+/*
+ * Lets this process read ranges, once the rows are ordered, unless it may; false, with a reason, if it cannot.  stop
+ * says, while it reads, that no rows are wanted any more.
+ */
+bool
+gpusort_joint_sorts_open(GpuSortJointSorts *sorts, const volatile bool *stop, GpuSortFailure *failure)
+{
+	sorts->lost = false;
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortJointSort *own = sorts->sorts[i];
+		GpuSortState *sort = own->sort;
+
+		sort->stop = stop;
+		sort->lost = &sorts->lost;
+		share_long_rows(own);
+		if (IsParallelWorker() && sort->service.client == NULL && !open_sort(own, true, failure))
+			return false;
+		if (!IsParallelWorker() && sorts->partial && sort->service.reader.client == NULL)
+			gpusort_service_sort_open(sort, &own->sorted->expected, sort->service.unreported);
+	}
+	return true;
+}
+
+/* Asks for the rows of a range, to be read after those asked for before; false, with a reason, if they are lost. */
+bool
+gpusort_joint_sorts_ask(GpuSortJointSorts *sorts, uint32 range, GpuSortFailure *failure)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortJointSort *own = sorts->sorts[i];
+		const uint64 *first = &own->sorted->first_rows[range];
+
+		if (!gpusort_reader_ask(&own->sort->service.reader, first[0], first[1], failure))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The next rows of each sort are those of the range that was asked for first; false, with a reason, if they are lost.
+ */
+bool
+gpusort_joint_sorts_begin_range(GpuSortJointSorts *sorts, GpuSortFailure *failure)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		if (!gpusort_sort_begin_range(sorts->sorts[i]->sort, failure))
+			return false;
+	}
+	return true;
+}
+
+/* This process has lost rows of the range at hand: ends the work of all. */
+void
+gpusort_joint_sorts_note_lost(const GpuSortJointSorts *sorts, GpuSortClaims *claims)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortState *sort = sorts->sorts[i]->sort;
+
+		if (sort->stage == GPUSORT_STAGE_LOST)
+			gpusort_claims_stop(claims, &sort->reason);
+	}
+}
+
+/* A worker reads no more; what it has read whole is added to what the others have. */
+void
+gpusort_joint_sorts_close(GpuSortJointSorts *sorts)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortJointSort *own = sorts->sorts[i];
+		GpuSortJointSortShared *shared = own->shared;
+
+		LWLockAcquire(&shared->joint.lock, LW_EXCLUSIVE);
+		add_whole(&shared->whole, &own->sort->service.reader.whole);
+		LWLockRelease(&shared->joint.lock);
+		gpusort_rows_clear(own->sort->rows);
+		gpusort_service_sort_release(own->sort);
+	}
+}
+
+/* Shows others in gpusort_jobs that the ranges before this one have been emitted. */
+void
+gpusort_joint_sorts_show(GpuSortJointSorts *sorts, uint32 range)
+{
+	for (int i = 0; i < sorts->count; i++)
+		gpusort_service_sort_show(sorts->sorts[i]->sort, GPUSORT_PHASE_EMIT, sorts->sorts[i]->sorted->first_rows[range]);
+}
+
+/* Ends the sorts in the service, of which no row is wanted any more; what is known of them stays. */
+void
+gpusort_joint_sorts_release(GpuSortJointSorts *sorts)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		gpusort_rows_clear(sorts->sorts[i]->sort->rows);
+		gpusort_service_sort_release(sorts->sorts[i]->sort);
+	}
+}
+
+/* Drops the sorts, in whatever state they are. */
+void
+gpusort_joint_sorts_end(GpuSortJointSorts *sorts)
+{
+	for (int i = 0; i < sorts->count; i++)
+	{
+		GpuSortJointSort *own = sorts->sorts[i];
+
+		gpusort_joint_sort_drop(own);
+		gpusort_sort_end(own->sort);
+		gpusort_joint_ingest_reset(&own->joint);
+		own->refusal.reason = GPUSORT_REASON_NONE;
+	}
+	sorts->lost = false;
+}

@@ -1,0 +1,46 @@
+/*-------------------------------------------------------------------------
+ *
+ * joint_sort_state.h
+ *	  The state of a sort whose rows several processes put and read, for joint_sort.c, joint_order.c and sort_set.c
+ *	  alone.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_JOINT_SORT_STATE_H
+#define GPUSORT_JOINT_SORT_STATE_H
+
+#include "parallel/joint_ingest.h"
+#include "parallel/order_check.h"
+#include "parallel/sort_set.h"
+#include "sort/sort.h"
+#include "storage/dsm.h"
+#include "storage/sharedfileset.h"
+
+/* In dynamic shared memory. */
+typedef struct GpuSortJointSortShared
+{
+	dsm_handle segment;
+	SharedFileSet files;
+	bool long_rows; /* somebody has put some into the files */
+	GpuSortOrderedRows sorted;
+	GpuSortPut leader_put;  /* once the leader has left the ingest to others, if none leads */
+	GpuSortOutcome outcome; /* these and the times for EXPLAIN in the leader, whoever has had the rows sorted */
+	GpuSortTimes ms;
+	GpuSortWhole whole;       /* ranges that workers have read to their ends; guarded by joint.lock */
+	GpuSortJointShared joint; /* variable length: must be last field */
+} GpuSortJointSortShared;
+
+struct GpuSortJointSort
+{
+	GpuSortState *sort;
+	int range_columns;              /* rows that are equal in so many leading columns are in one range; 0: all rows are */
+	GpuSortJointSortShared *shared; /* NULL: there are no workers */
+	GpuSortOrderedRows *sorted;     /* shared's, or this process's own */
+	GpuSortJointIngest joint;
+	bool partial;           /* no process leads, as in GpuSortJointSorts */
+	GpuSortFailure refusal; /* why PostgreSQL is to sort, in this process alone; reason NONE: it is not */
+	GpuSortFailure unlike;  /* what was read is not what was put; reason NONE: nothing was found wrong */
+	MemoryContext context;
+};
+
+#endif /* GPUSORT_JOINT_SORT_STATE_H */

@@ -1,0 +1,424 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_queue.c
+ *	  Rows that a parallel worker has made, on their way to the leader.
+ *
+ * Legal order of calls: the leader's create and open_reader, before the worker
+ * starts; then the worker's open_writer, (put*, end_range)*, close_writer, beside the
+ * leader's next, until it says GONE, and close_reader, which is legal at any time:
+ * put and end_range return false then.  To start over, when the worker has ended:
+ * close_reader, create, open_reader.
+ *
+ * A batch is rows, each a MinimalTuple padded to 8 bytes, and at the end of a range a
+ * word of zeros behind the last: no row has length 0.  Rows of any length are taken: one
+ * that is longer than a batch is a message by itself, which shm_mq sends in pieces.
+ *
+ * RUNNING AHEAD
+ *	The leader reads ranges in their order, so a worker whose range is not due finds its ring
+ *	full.  It goes on, with batches that wait in its own memory, up to work_mem: else
+ *	ranges whose rows are more than a ring would be made one after the other.  They go into the ring,
+ *	as it takes them, whenever another batch is sent or a range ends.
+ *
+ * WAITS
+ *	put and end_range wait while the ring is full and as much waits already as may, on the
+ *	process latch, as shm_mq_send would, and end on cancel like it; close_writer waits until all is in
+ *	the ring.  next never waits: after EMPTY the caller waits for
+ *	its latch, which shm_mq sets, resets it, and asks again.
+ *
+ *	shm_mq keeps a quarter of the ring back before it tells the leader.  So that the leader
+ *	does not wait for rows that are there, it says so in the queue (WAITING) before EMPTY,
+ *	and the worker looks at that with each row: then it sends what it has, one row at the
+ *	beginning of a range, twice as much each time until whole batches go.  Not to see it at
+ *	once costs time only: end_range tells the leader in any case, and so does
+ *	close_writer.
+ *
+ * Nothing here is registered to be done at an error.  A worker that fails tells the leader
+ * by PostgreSQL's error queue, whose message sets the leader's latch; workers of a leader
+ * that fails are terminated, also while they wait in put.  A close in an abort would be
+ * wrong: the memory may be gone by then.
+ *
+ * Memory: writer and reader, and what shm_mq allocates for them, belong to the context
+ * that was current when they were opened.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "parallel/row_queue.h"
+
+#include "sort/rowform.h"
+#include "lib/ilist.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "server/wait_events.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+#include "utils/memutils.h"
+
+/* Of rows in a batch: enough to make a message worth while, and less than a core's fastest cache. */
+#define BATCH_BYTES ((Size) 32 << 10)
+
+/* With room for the end of a range behind them. */
+#define BATCH_SPACE (BATCH_BYTES + sizeof(uint64))
+
+/* The least worth while to send early, but for the first row of a range. */
+#define EARLY_BYTES ((Size) 256)
+
+/* What the worker is to know of the leader. */
+#define WAITING UINT32_C(1) /* it has read all that has come, and waits for more */
+#define CLOSED  UINT32_C(2) /* it reads no more */
+
+/* In shared memory; the ring is behind it. */
+struct GpuSortRowQueue
+{
+	union
+	{
+		pg_atomic_uint32 leader; /* flags above */
+		char line[PG_CACHE_LINE_SIZE];
+	} u;
+};
+typedef struct GpuSortRowQueue GpuSortRowQueue;
+
+/* A message: a batch, or a long row by itself. */
+typedef struct Message
+{
+	slist_node node;
+	Size bytes;
+	bool tell;                                                              /* the leader is to know of it at once */
+	pg_attribute_aligned(MAXIMUM_ALIGNOF) char data[FLEXIBLE_ARRAY_MEMBER]; /* BATCH_SPACE or more */
+} Message;
+
+StaticAssertDecl(offsetof(Message, data) % MAXIMUM_ALIGNOF == 0, "rows are formed in place and aligned");
+
+struct GpuSortRowQueueWriter
+{
+	GpuSortRowQueue *queue;
+	shm_mq_handle *messages;
+	MemoryContext context;
+	GpuSortRowForm *form; /* of rows that are no tuples yet; NULL: there was none */
+	Size early;           /* so many bytes are sent to a leader that waits */
+	char *cursor;         /* where the next row goes */
+	Message *batch;       /* at hand */
+
+	slist_head waiting; /* messages for which the ring had no room, oldest first; the first may be in it in part */
+	slist_node *newest; /* of them, if there are any */
+	Size waiting_bytes;
+	slist_head spare; /* batches to be used again */
+};
+
+static shm_mq *
+queue_messages(GpuSortRowQueue *queue)
+{
+	return (shm_mq *) (queue + 1);
+}
+
+/* Returns the bytes that a queue takes in shared memory, whole cache lines. */
+Size
+gpusort_row_queue_bytes(void)
+{
+	return sizeof(GpuSortRowQueue) + GPUSORT_ROW_QUEUE_BYTES;
+}
+
+/* Makes an empty queue at shared, which is aligned to 8 bytes, whatever is there.  The leader calls it. */
+void
+gpusort_row_queue_create(void *shared)
+{
+	GpuSortRowQueue *queue = shared;
+
+	pg_atomic_init_u32(&queue->u.leader, 0);
+	(void) shm_mq_create(queue_messages(queue), GPUSORT_ROW_QUEUE_BYTES);
+}
+
+/* Begins an empty batch. */
+static void
+begin_batch(GpuSortRowQueueWriter *writer)
+{
+	if (slist_is_empty(&writer->spare))
+		writer->batch = MemoryContextAllocZero(writer->context, offsetof(Message, data) + BATCH_SPACE);
+	else
+		writer->batch = slist_container(Message, node, slist_pop_head_node(&writer->spare));
+	writer->cursor = writer->batch->data;
+}
+
+/* Opens a queue that the leader has opened, to write to it; one process may, once. */
+GpuSortRowQueueWriter *
+gpusort_row_queue_open_writer(void *shared)
+{
+	GpuSortRowQueueWriter *writer = palloc0(sizeof(GpuSortRowQueueWriter));
+
+	writer->queue = shared;
+	writer->context = CurrentMemoryContext;
+	slist_init(&writer->waiting);
+	slist_init(&writer->spare);
+	begin_batch(writer);
+	shm_mq_set_sender(queue_messages(writer->queue), MyProc);
+	writer->messages = shm_mq_attach(queue_messages(writer->queue), NULL, NULL);
+	return writer;
+}
+
+/* The leader is about to get all that was written, so it is not to be told again. */
+static void
+note_told(GpuSortRowQueueWriter *writer)
+{
+	if (pg_atomic_read_u32(&writer->queue->u.leader) & WAITING)
+		(void) pg_atomic_fetch_and_u32(&writer->queue->u.leader, ~WAITING);
+}
+
+/* A message is in the ring: its memory may be used again. */
+static void
+release_message(GpuSortRowQueueWriter *writer, Message *message)
+{
+	if (message->bytes <= BATCH_SPACE)
+		slist_push_head(&writer->spare, &message->node);
+	else
+		pfree(message);
+}
+
+/* The ring is full: waits until the leader has read from it, or until something else happens. */
+static void
+wait_for_room(void)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, gpusort_wait_event(GPUSORT_WAIT_EXCHANGE_ROOM));
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * Puts what waits into the ring, as much as it takes, and waits for it until no more than most bytes are left.
+ * Returns false if the leader reads no more.
+ */
+static bool
+push_waiting(GpuSortRowQueueWriter *writer, Size most)
+{
+	while (!slist_is_empty(&writer->waiting))
+	{
+		Message *message = slist_head_element(Message, node, &writer->waiting);
+		shm_mq_result result;
+
+		message->tell |= (pg_atomic_read_u32(&writer->queue->u.leader) & WAITING) != 0;
+		if (message->tell)
+			note_told(writer);
+		result = shm_mq_send(writer->messages, message->bytes, message->data, true, message->tell);
+		if (result == SHM_MQ_WOULD_BLOCK && writer->waiting_bytes > most)
+		{
+			wait_for_room();
+			continue;
+		}
+		if (result != SHM_MQ_SUCCESS)
+			return result == SHM_MQ_WOULD_BLOCK;
+		slist_pop_head_node(&writer->waiting);
+		writer->waiting_bytes -= message->bytes;
+		release_message(writer, message);
+	}
+	return true;
+}
+
+/* Sends a message, which is the queue's from now on, after those that wait; false if the leader reads no more. */
+static bool
+send_message(GpuSortRowQueueWriter *writer, Message *message, Size bytes, bool tell)
+{
+	message->bytes = bytes;
+	message->tell = tell;
+	if (slist_is_empty(&writer->waiting))
+		slist_push_head(&writer->waiting, &message->node);
+	else
+		slist_insert_after(writer->newest, &message->node);
+	writer->newest = &message->node;
+	writer->waiting_bytes += bytes;
+	return push_waiting(writer, (Size) work_mem * 1024);
+}
+
+/* Sends the batch at hand, which may be empty, and begins another. */
+static bool
+send_batch(GpuSortRowQueueWriter *writer, bool tell)
+{
+	Message *batch = writer->batch;
+	Size bytes = writer->cursor - batch->data;
+	bool sent;
+
+	if (bytes == 0)
+		return true;
+	sent = send_message(writer, batch, bytes, tell);
+	begin_batch(writer);
+	return sent;
+}
+
+/* Writes the row in slot to the batch; returns its length in bytes, or 0 when it does not fit. */
+static inline Size
+write_row(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)
+{
+	char *limit = writer->batch->data + BATCH_BYTES;
+	MinimalTuple minimal_tuple = gpusort_slot_minimal_tuple(slot);
+	HeapTuple heap_tuple = gpusort_slot_heap_tuple(slot);
+
+	GpuSortRow row = {0};
+
+	if (minimal_tuple != NULL)
+		return gpusort_copy_tuple((const char *) minimal_tuple, minimal_tuple->t_len, writer->cursor, limit);
+	if (heap_tuple != NULL)
+	{
+		row.tuple = gpusort_tuple_end(heap_tuple, &row.length);
+		return gpusort_copy_tuple(row.tuple, row.length, writer->cursor, limit);
+	}
+	if (unlikely(writer->form == NULL))
+	{
+		MemoryContext caller = MemoryContextSwitchTo(writer->context);
+
+		writer->form = gpusort_rowform_create(slot->tts_tupleDescriptor, slot->tts_tupleDescriptor->natts);
+		MemoryContextSwitchTo(caller);
+	}
+	slot_getallattrs(slot);
+	row.values = slot->tts_values;
+	row.nulls = slot->tts_isnull;
+	return gpusort_rowform_fill(writer->form, &row, writer->cursor, limit);
+}
+
+/* Sends the row in slot by itself; the batch at hand is empty. */
+static bool
+send_long_row(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)
+{
+	bool should_free;
+	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &should_free);
+	Message *message = MemoryContextAllocHuge(writer->context, offsetof(Message, data) + Max(tuple->t_len, BATCH_SPACE));
+	Size bytes = tuple->t_len;
+
+	memcpy(message->data, tuple, bytes);
+	if (should_free)
+		heap_free_minimal_tuple(tuple);
+	return send_message(writer, message, bytes, true);
+}
+
+/* Does what the leader's flags ask for; false if it reads no more. */
+static pg_noinline bool
+heed_leader(GpuSortRowQueueWriter *writer, uint32 leader)
+{
+	Size bytes = writer->cursor - writer->batch->data;
+
+	if (leader & CLOSED)
+		return false;
+	if (!slist_is_empty(&writer->waiting))
+		return push_waiting(writer, (Size) work_mem * 1024);
+	if (bytes < writer->early)
+		return true;
+	writer->early = Min(Max(2 * bytes, EARLY_BYTES), BATCH_BYTES);
+	return send_batch(writer, true);
+}
+
+/*
+ * Puts the row in slot into the queue; waits as the head of this file says.  Returns false, for this row and all after
+ * it,
+ * if the leader reads no more.  Expanded values are flattened; toasted ones stay so.
+ */
+bool
+gpusort_row_queue_put(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)
+{
+	Size length = write_row(writer, slot);
+	uint32 leader = pg_atomic_read_u32(&writer->queue->u.leader);
+
+	if (unlikely(length == 0))
+	{
+		if ((leader & CLOSED) || !send_batch(writer, (leader & WAITING) != 0))
+			return false;
+		length = write_row(writer, slot);
+		if (length == 0)
+			return send_long_row(writer, slot);
+	}
+	writer->cursor += MAXALIGN(length);
+	return likely(leader == 0) || heed_leader(writer, leader);
+}
+
+/* Says that the rows put since the last range are all of this one; false if the leader reads no more. */
+bool
+gpusort_row_queue_end_range(GpuSortRowQueueWriter *writer)
+{
+	memset(writer->cursor, 0, sizeof(uint64));
+	writer->cursor += sizeof(uint64);
+	writer->early = 0;
+	return send_batch(writer, true);
+}
+
+/*
+ * Puts no more, and waits until all is in the ring; rows of a range that was not ended are lost.  The writer is gone.
+ */
+void
+gpusort_row_queue_close_writer(GpuSortRowQueueWriter *writer)
+{
+	(void) push_waiting(writer, 0);
+	shm_mq_detach(writer->messages);
+	while (!slist_is_empty(&writer->waiting))
+		pfree(slist_container(Message, node, slist_pop_head_node(&writer->waiting)));
+	while (!slist_is_empty(&writer->spare))
+		pfree(slist_container(Message, node, slist_pop_head_node(&writer->spare)));
+	pfree(writer->batch);
+	pfree(writer);
+}
+
+/* Opens a new queue to read it, before the process that writes to it starts. */
+GpuSortRowQueueReader *
+gpusort_row_queue_open_reader(void *shared)
+{
+	GpuSortRowQueueReader *reader = palloc0(sizeof(GpuSortRowQueueReader));
+
+	reader->queue = shared;
+	shm_mq_set_receiver(queue_messages(reader->queue), MyProc);
+	reader->messages = shm_mq_attach(queue_messages(reader->queue), NULL, NULL);
+	return reader;
+}
+
+/* Gets the next message if there is one; before it says that there is none, the worker is asked for what it has. */
+static shm_mq_result
+receive_message(GpuSortRowQueueReader *reader, Size *bytes, void **data)
+{
+	pg_atomic_uint32 *leader = &reader->queue->u.leader;
+	shm_mq_result result = shm_mq_receive(reader->messages, bytes, data, true);
+
+	if (result == SHM_MQ_WOULD_BLOCK && !(pg_atomic_read_u32(leader) & WAITING))
+	{
+		(void) pg_atomic_fetch_or_u32(leader, WAITING);
+		result = shm_mq_receive(reader->messages, bytes, data, true);
+	}
+	if (result == SHM_MQ_SUCCESS && (pg_atomic_read_u32(leader) & WAITING))
+		(void) pg_atomic_fetch_and_u32(leader, ~WAITING);
+	return result;
+}
+
+/* What gpusort_row_queue_next does where no row is left in the batch at hand. */
+GpuSortRowQueueRead
+gpusort_row_queue_next_batch(GpuSortRowQueueReader *reader, MinimalTuple *row)
+{
+	Size bytes;
+	void *data;
+
+	if (reader->cursor == reader->end)
+	{
+		switch (receive_message(reader, &bytes, &data))
+		{
+			case SHM_MQ_SUCCESS:
+				break;
+			case SHM_MQ_WOULD_BLOCK:
+				return GPUSORT_ROW_QUEUE_EMPTY;
+			case SHM_MQ_DETACHED:
+				return GPUSORT_ROW_QUEUE_GONE;
+		}
+		reader->cursor = data;
+		reader->end = reader->cursor + MAXALIGN(bytes);
+	}
+
+	*row = (MinimalTuple) reader->cursor;
+	if ((*row)->t_len == 0)
+	{
+		reader->cursor += sizeof(uint64);
+		Assert(reader->cursor == reader->end);
+		return GPUSORT_ROW_QUEUE_RANGE_END;
+	}
+	reader->cursor += MAXALIGN((*row)->t_len);
+	Assert(reader->cursor <= reader->end);
+	return GPUSORT_ROW_QUEUE_ROW;
+}
+
+/* Reads no more: the worker hears of it when it puts its next row, also if it waits to put one.  The reader is gone. */
+void
+gpusort_row_queue_close_reader(GpuSortRowQueueReader *reader)
+{
+	(void) pg_atomic_fetch_or_u32(&reader->queue->u.leader, CLOSED);
+	shm_mq_detach(reader->messages);
+	pfree(reader);
+}

@@ -1,0 +1,57 @@
+/*-------------------------------------------------------------------------
+ *
+ * cutoff.h
+ *	  The key beyond which no row is among the first so many of a sort.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_CUTOFF_H
+#define GPUSORT_CUTOFF_H
+
+#include "compat.h"
+
+/*
+ * Where a LIMIT asks for at most one of so many rows, those that it does not ask for are dropped while rows are
+ * taken in: of rows in no order less than half are left then.
+ */
+#define GPUSORT_ROWS_PER_WANTED 4
+
+/* Leading words of a key that are looked at: rows that are equal in these are kept. */
+#define GPUSORT_CUTOFF_WORDS 8
+
+/* What the processes of a sort have found out together, in memory that all of them see. */
+typedef struct GpuSortCutoffShared GpuSortCutoffShared;
+
+/* One process's view of it. */
+typedef struct GpuSortCutoff
+{
+	uint32 words;                       /* of a key that are compared */
+	uint64 limit[GPUSORT_CUTOFF_WORDS]; /* rows of greater keys are not wanted */
+	bool useless;                       /* it drops too little: there is no sense in asking any more */
+	uint64 dropped;                     /* rows of this process */
+	struct GpuSortCutoffBatch *batch;   /* keys of rows that the others have not been told of */
+	GpuSortCutoffShared *shared;
+} GpuSortCutoff;
+
+extern Size gpusort_cutoff_shared_bytes(void);
+extern void gpusort_cutoff_shared_init(GpuSortCutoffShared *shared, uint32 key_words, uint64 wanted);
+extern GpuSortCutoff *gpusort_cutoff_create(uint32 key_words, uint64 wanted);
+extern GpuSortCutoff *gpusort_cutoff_join(GpuSortCutoffShared *shared);
+extern void gpusort_cutoff_share(GpuSortCutoff *cutoff, GpuSortCutoffShared *shared);
+extern void gpusort_cutoff_took(GpuSortCutoff *cutoff, const uint64 *key);
+
+/* Returns true if a row of this key is not wanted, and counts it then. */
+static inline bool
+gpusort_cutoff_drops(GpuSortCutoff *cutoff, const uint64 *key)
+{
+	uint32 word = 0;
+
+	while (word < cutoff->words - 1 && key[word] == cutoff->limit[word])
+		word++;
+	if (key[word] <= cutoff->limit[word])
+		return false;
+	cutoff->dropped++;
+	return true;
+}
+
+#endif /* GPUSORT_CUTOFF_H */

@@ -1,0 +1,217 @@
+/*-------------------------------------------------------------------------
+ *
+ * fallback.c
+ *	  The ways of a sort to PostgreSQL's own.
+ *
+ * When there are few rows, or the service refuses the sort, no more than the
+ * first rows have been read, and they are still here: PostgreSQL's sort begins, and takes them when the source
+ * is read (feed).  When the service's memory
+ * is full, the rows that it has are sorted and read back into PostgreSQL's sort, to
+ * those still to come; the source is not read again.  When the service is lost the
+ * source is, provided that it gives the same rows again;
+ * otherwise, and once a row has been given out, the query ends with an error.  When the rows are not in
+ * PostgreSQL's order, under a collation of the C library, they are read back and none is given out before.
+ *
+ * Each of the five leaves native begun, and but for few and refused fed; sort.c performs it.  Of a sort whose rows
+ * several
+ * processes read none is begun: a loss is told to those above, who decide what comes of it (parallel/joint_sort.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "sort/fallback.h"
+
+#include "miscadmin.h"
+#include "settings.h"
+#include "sort/service_sort.h"
+
+static void
+begin_native(GpuSortState *sort)
+{
+	MemoryContext caller = MemoryContextSwitchTo(sort->context);
+	int options = TUPLESORT_NONE;
+
+	if (sort->may_reread)
+		options |= TUPLESORT_RANDOMACCESS;
+	if (sort->bound > 0)
+		options |= TUPLESORT_ALLOWBOUNDED;
+	sort->native = sort->rows->kind->tuplesort_begin(sort->rows, sort->columns, sort->ncolumns, false, options);
+	if (sort->bound > 0)
+		tuplesort_set_bound(sort->native, sort->bound);
+	MemoryContextSwitchTo(caller);
+}
+
+/* Notes why PostgreSQL has to sort. */
+static void
+note_fallback(GpuSortState *sort, const GpuSortFailure *failure)
+{
+	sort->reason = *failure;
+	gpusort_stats_count_fallback(failure->reason);
+	if (gpusort_log_decisions)
+		ereport(LOG,
+				(errmsg("gpusort: falling back to tuplesort: %s", failure->text),
+				 failure->reason != GPUSORT_REASON_COLLATION ? 0 : errhint("Collations of ICU, and \"C\", do not depend on the C library.")));
+}
+
+/* Has PostgreSQL's sort take the first rows, and what the source still has. */
+void
+gpusort_fallback_feed(GpuSortState *sort)
+{
+	const GpuSortRow *row;
+
+	while ((row = gpusort_input_next(&sort->input)) != NULL)
+		sort->rows->kind->tuplesort_put(sort->rows, sort->native, row);
+	gpusort_input_clear(&sort->input);
+}
+
+/* To be called when the first rows are all there are, and too few for the service: no failure, nor counted as one. */
+void
+gpusort_fallback_few(GpuSortState *sort)
+{
+	(void) gpusort_failure_set(&sort->reason, GPUSORT_REASON_FEW_ROWS, "there are fewer than gpusort.min_rows");
+	gpusort_stats_count_small_sort();
+	if (gpusort_log_decisions && !sort->few_logged)
+		ereport(LOG,
+				(errmsg("gpusort: sorting with tuplesort: %d rows are fewer than gpusort.min_rows", sort->input.first.count)));
+	sort->few_logged = true;
+	begin_native(sort);
+}
+
+/* To be called when the service takes no part in the sort; the first rows may have been read. */
+void
+gpusort_fallback_refused(GpuSortState *sort, const GpuSortFailure *failure)
+{
+	begin_native(sort);
+	note_fallback(sort, failure);
+}
+
+/*
+ * Ends the query: the rows of a sort are lost, and there is no way to have them again; emitted: since some have been
+ * given out.
+ */
+void
+gpusort_sort_report_lost(bool emitted, const GpuSortFailure *failure)
+{
+	const char *why = emitted ? "Rows have been returned already" : "The rows cannot be read a second time";
+
+	if (failure->reason == GPUSORT_REASON_VERIFY)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("gpusort got other rows back than it put: %s", failure->text),
+				 errdetail("Reason: %s.", gpusort_reason_name(failure->reason)),
+				 errhint("%s. Run the query again, with gpusort.enable = off if it recurs: a device or the machine may be faulty.",
+						 why)));
+	ereport(ERROR,
+			(errcode(ERRCODE_SYSTEM_ERROR),
+			 errmsg("gpusort lost the rows of a running sort: %s", failure->text),
+			 errdetail("Reason: %s.", gpusort_reason_name(failure->reason)),
+			 errhint("%s. Run the query again, with gpusort.enable = off if it recurs.", why)));
+}
+
+/*
+ * To be called when the service has lost the rows, or their order: reads the source again.  Errors: it
+ * cannot be read again, or a row has been given out.  Of a shared sort there are no more rows then.
+ */
+void
+gpusort_fallback_lost(GpuSortState *sort, const GpuSortFailure *failure)
+{
+	GpuSortSource *source = sort->input.source;
+	GpuSortFailure reason = *failure;
+
+	if (sort->lost != NULL)
+	{
+		sort->stage = GPUSORT_STAGE_LOST;
+		sort->reason = reason;
+		*sort->lost = true;
+		return;
+	}
+	if (sort->emitted || !source->may_restart)
+		gpusort_sort_report_lost(sort->emitted, &reason);
+
+	sort->service.unreported = false;
+	gpusort_sort_end(sort);
+	note_fallback(sort, &reason);
+	source->methods->restart(source);
+	begin_native(sort);
+	gpusort_fallback_feed(sort);
+}
+
+/* Reads the rows that the service has sorted back into PostgreSQL's sort; false if they are lost. */
+static bool
+read_back(GpuSortState *sort, GpuSortFailure *failure)
+{
+	GpuSortReader *reader = &sort->service.reader;
+	GpuSortRows *rows = sort->rows;
+
+	if (!gpusort_reader_rewind(reader, 0, failure))
+		return false;
+	while (gpusort_reader_next_chunk(reader, failure))
+	{
+		CHECK_FOR_INTERRUPTS();
+		while (!gpusort_reader_at_end(reader))
+		{
+			char *row = gpusort_reader_row(reader);
+
+			if (row == NULL)
+			{
+				*failure = reader->failure;
+				return false;
+			}
+			rows->kind->tuplesort_put_back(rows, sort->native, row, false, 0);
+		}
+		gpusort_rows_clear(rows);
+	}
+	if (failure->reason != GPUSORT_REASON_NONE)
+		return false;
+	gpusort_service_sort_release(sort);
+	gpusort_overflow_close(&rows->overflow);
+	return true;
+}
+
+/*
+ * To be called when the service takes no more rows: those it has, and those that the input still has,
+ * go into PostgreSQL's sort.  The
+ * service's come first, so that it is free for others; but other processes that add
+ * rows must have ended before they can be had.
+ */
+void
+gpusort_fallback_full(GpuSortState *sort, const GpuSortFailure *full)
+{
+	GpuSortFailure reason = *full;
+	GpuSortFailure failure;
+	bool good;
+
+	begin_native(sort);
+	if (sort->peers != NULL)
+	{
+		sort->peers->methods->let_go(sort->peers);
+		gpusort_fallback_feed(sort);
+	}
+	good = gpusort_service_sort_wait(sort, 0, &failure) && read_back(sort, &failure);
+	if (!good)
+	{
+		gpusort_fallback_lost(sort, &failure);
+		return;
+	}
+	if (sort->peers == NULL)
+		gpusort_fallback_feed(sort);
+	note_fallback(sort, &reason);
+}
+
+/*
+ * To be called when the rows, none of which has been given out, are in the keys' order and not in PostgreSQL's: those
+ * that the service has go into PostgreSQL's sort.
+ */
+void
+gpusort_fallback_disordered(GpuSortState *sort, const GpuSortFailure *disordered)
+{
+	GpuSortFailure reason = *disordered;
+	GpuSortFailure failure;
+
+	begin_native(sort);
+	if (!read_back(sort, &failure))
+	{
+		gpusort_fallback_lost(sort, &failure);
+		return;
+	}
+	note_fallback(sort, &reason);
+}

@@ -1,0 +1,176 @@
+/*-------------------------------------------------------------------------
+ *
+ * reader.h
+ *	  Reads the rows of a sort out of the chunks in which they arrive.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_READER_H
+#define GPUSORT_READER_H
+
+#include "compat.h"
+
+#include "client/client.h"
+#include "sort/row.h"
+
+/* What the rows must be when they come back. */
+typedef struct GpuSortExpected
+{
+	uint64 rows;
+	uint64 bytes;     /* padded to 8 */
+	uint64 first;     /* rows before this number do not come */
+	uint64 tie_rows;  /* at most so many are marked TIE_NEXT; in_runs: not known */
+	bool in_runs;     /* they are sorted in runs, and merged as they come */
+	uint8 flags;      /* GPUSORT_ROW_*: those that a row may have */
+	bool verified;    /* rows have tails (row_tail.h) */
+	bool all;         /* they are all that were put, so sum is that of their checks */
+	uint32 key_words; /* in a tail */
+	uint64 sum;
+	bool shared;       /* it is a shared sort: its rows are read by ranges, and some by other processes */
+	uint32 range_bits; /* of a shared sort: rows of two ranges differ in so many leading bits of the key */
+} GpuSortExpected;
+
+/* Rows of the ranges of a shared sort that were read to their ends. */
+typedef struct GpuSortWhole
+{
+	uint64 rows;
+	uint64 bytes; /* padded to 8 */
+	uint64 sum;   /* of their checks, if they have tails */
+} GpuSortWhole;
+
+/* What the reader keeps of the rows that it has verified, since the first. */
+typedef struct GpuSortVerified
+{
+	uint32 seed;       /* of their checks */
+	uint64 sum;        /* of these */
+	const uint64 *key; /* of the last one; zeros before the first */
+	uint8 flags;       /* of the last one: KEY_TRUNCATED if it was put with that, TIE_NEXT if it came with that */
+} GpuSortVerified;
+
+/* A range of a shared sort that has been asked for. */
+typedef struct GpuSortAskedRange
+{
+	bool empty;
+	bool row_before; /* it was asked for with the row before it */
+} GpuSortAskedRange;
+
+/* For reader.[ch] alone, but for the totals and failure. */
+typedef struct GpuSortReader
+{
+	GpuSortClient *client;
+	GpuSortData data;   /* the chunk at hand */
+	char *cursor;       /* its next row */
+	char *end;          /* of its rows */
+	char *verified_end; /* of those that have been verified, or need not be */
+	uint32 tail;        /* bytes behind each of these that are not its own */
+	uint32 left;        /* its rows not read yet */
+	uint32 tie_rows;    /* its rows read that are marked TIE_NEXT */
+	bool last;          /* no chunk comes after it; of a shared sort, in the range at hand */
+	GpuSortExpected expected;
+	GpuSortVerified verified;
+	uint64 last_key[GPUSORT_MAX_KEY_WORDS]; /* the key in verified once its chunk is gone */
+
+	/* in chunks that have arrived, since the first row */
+	uint32 chunks;
+	uint64 rows;
+	uint64 bytes;
+	uint64 all_tie_rows; /* marked TIE_NEXT */
+
+	/* of a shared sort */
+	GpuSortAskedRange asked[GPUSORT_READS_MAX]; /* and not begun, in order */
+	int nasked;
+	bool in_range;      /* the range at hand has not been read to its end */
+	bool row_before;    /* the row before the range at hand comes first, to be compared with */
+	bool at_border;     /* it has come: the next row to be verified is the first of the range */
+	bool all_asked;     /* the range at hand is all of the rows, to be compared with what is expected at its end */
+	GpuSortWhole begun; /* what rows, bytes and verified.sum were when it began */
+	GpuSortWhole whole; /* all ranges that were read to their ends */
+
+	/* totals */
+	double wait_ms;   /* for chunks */
+	double gather_ms; /* the service's part */
+
+	GpuSortFailure failure; /* why there was no row */
+} GpuSortReader;
+
+/* A position in the chunk at hand, valid until the next one is asked for. */
+typedef struct GpuSortReaderMark
+{
+	char *cursor;
+	uint32 left;
+} GpuSortReaderMark;
+
+extern void gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client, const GpuSortExpected *expected);
+extern bool gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure);
+extern bool gpusort_reader_ask(GpuSortReader *reader, uint64 first, uint64 end, GpuSortFailure *failure);
+extern bool gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure);
+extern bool gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *whole, GpuSortFailure *failure);
+extern bool gpusort_reader_skip_range(GpuSortReader *reader, GpuSortFailure *failure);
+extern bool gpusort_reader_rewind(GpuSortReader *reader, uint64 first, GpuSortFailure *failure);
+extern char *gpusort_reader_row(GpuSortReader *reader);
+
+/* Returns true if there is no row left in the chunk at hand, or no chunk yet.  Less than the shortest row is none. */
+static inline bool
+gpusort_reader_at_end(const GpuSortReader *reader)
+{
+	return reader->end - reader->cursor < GPUSORT_ROW_BYTES_MIN;
+}
+
+/* Returns true if the next row is nothing but a row: no other ties with it, and it is here.  Not legal at the end. */
+static inline bool
+gpusort_reader_next_is_plain(const GpuSortReader *reader)
+{
+	return (gpusort_row_flags(reader->cursor) & ~GPUSORT_ROW_KEY_TRUNCATED) == 0;
+}
+
+/*
+ * Reads the next row if there is one in the chunk at hand, and it is a plain one that
+ * need not be verified any more; else returns NULL, and at_end and gpusort_reader_row
+ * tell more.  The row is valid until the next chunk is asked for.
+ */
+static pg_attribute_always_inline char *
+gpusort_reader_plain_row(GpuSortReader *reader)
+{
+	char *row = reader->cursor;
+	ptrdiff_t room = reader->verified_end - row;
+	uint32 length;
+
+	if (unlikely(room < GPUSORT_ROW_BYTES_MIN))
+		return NULL;
+	length = gpusort_row_length(row);
+	/* One comparison for a length that is too short or too long: room is no less than the minimum. */
+	if (unlikely(length - GPUSORT_ROW_BYTES_MIN > (uint32) room - GPUSORT_ROW_BYTES_MIN) ||
+		unlikely(!gpusort_reader_next_is_plain(reader)))
+		return NULL;
+	__builtin_prefetch(row + 2048); /* written by a device or another core: none of it is in our cache */
+	reader->cursor = row + reader->tail + MAXALIGN(length);
+	reader->left--;
+	return row;
+}
+
+/* Returns the position before the next row. */
+static inline GpuSortReaderMark
+gpusort_reader_mark(const GpuSortReader *reader)
+{
+	return (GpuSortReaderMark){.cursor = reader->cursor, .left = reader->left};
+}
+
+/*
+ * Goes back to a marked position.  Rows between must be plain ones that still have their resjunk
+ * attributes (gpusort_row_hide_resjunk).
+ */
+static inline void
+gpusort_reader_restore(GpuSortReader *reader, GpuSortReaderMark mark)
+{
+	reader->cursor = mark.cursor;
+	reader->left = mark.left;
+}
+
+/* Returns how many rows were read since mark was taken. */
+static inline uint32
+gpusort_reader_rows_since(const GpuSortReader *reader, GpuSortReaderMark mark)
+{
+	return mark.left - reader->left;
+}
+
+#endif /* GPUSORT_READER_H */

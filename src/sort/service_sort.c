@@ -1,0 +1,413 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_sort.c
+ *	  A sort's part in the service: its beginning, its order, its end.
+ *
+ * Legal order of calls: begin; then rows are added with the writer (the kind's put_rows);
+ * wait, which is where a query waits for the device; then rows are read with the
+ * reader, until release, when none of them can be asked for again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "sort/service_sort.h"
+
+#include "client/elapsed.h"
+#include "settings.h"
+#include "sort/collation_check.h"
+#include "sort/row_tail.h"
+#include "sort/ties.h"
+#include "utils/memutils.h"
+
+/* The sort is no longer shown in gpusort_jobs.  A callback of sort_context. */
+static void
+release_job_slot(void *arg)
+{
+	GpuSortServiceSort *service = arg;
+
+	gpusort_shared_job_end(service->job);
+	service->job = NULL;
+}
+
+/* Fills in what the service is asked for, from the planner's estimates. */
+static void
+make_request(const GpuSortState *sort, GpuSortRequest *request)
+{
+	memset(request, 0, sizeof(*request));
+	request->engine = gpusort_engine;
+	request->key_words = sort->keys->words;
+	request->may_tie = sort->keys->may_tie;
+	request->estimated_rows = sort->estimated_rows;
+	request->estimated_bytes = sort->estimated_rows *
+		(gpusort_row_bytes(sort->estimated_width) + sort->keys->words * sizeof(uint64) + sizeof(uint32) +
+		 (gpusort_verify_rows ? gpusort_tail_bytes(sort->keys->words) : 0));
+	/* Where the keys' order is to be verified all rows must be: what is left out may belong to the first. */
+	request->limit = sort->service.check_order ? 0 : sort->bound;
+	request->spill = gpusort_spill;
+	request->shared = sort->service.shared;
+	if (sort->service.shared)
+		request->readers = sort->readers > 0 ? sort->readers : sort->peers->verifiers;
+}
+
+/*
+ * Returns true if so few of the rows are wanted that it pays to tell which are not while they are taken in: by their
+ * keys, whose order is not to be verified then.
+ */
+static bool
+drops_rows(const GpuSortState *sort)
+{
+	return sort->bound > 0 && sort->bound <= sort->estimated_rows / GPUSORT_ROWS_PER_WANTED &&
+		!sort->service.shared && !sort->service.check_order;
+}
+
+/* Makes what orders runs of equal keys, by the columns that these do not decide. */
+static GpuSortTies *
+create_ties(GpuSortState *sort)
+{
+	const int exact = sort->keys->exact_columns;
+
+	return gpusort_ties_create(sort->columns + exact, sort->ncolumns - exact, sort->rows);
+}
+
+/*
+ * Begins a sort in the service, and the writer that adds to it; the keys must be
+ * laid out.  false, with a reason, when the sort is to be PostgreSQL's.
+ */
+bool
+gpusort_service_sort_begin(GpuSortState *sort, GpuSortFailure *failure)
+{
+	GpuSortServiceSort *service = &sort->service;
+	GpuSortFigures *figures = &sort->figures;
+	GpuSortRequest request;
+	MemoryContext caller;
+
+	memset(&figures->ms, 0, sizeof(figures->ms));
+	memset(&figures->outcome, 0, sizeof(figures->outcome));
+	figures->pairs = 0;
+	figures->skipped = 0;
+	figures->verify_ms = 0;
+	service->check_order = gpusort_verify_collation && gpusort_keys_by_libc(sort->keys);
+	service->shared = sort->readers > 0 ||
+		(service->check_order && sort->peers != NULL && sort->peers->verifiers > 0);
+	make_request(sort, &request);
+	caller = MemoryContextSwitchTo(sort->context);
+	service->job = gpusort_shared_job_start(sort->estimated_rows);
+	service->job_callback.func = release_job_slot;
+	service->job_callback.arg = service;
+	MemoryContextRegisterResetCallback(sort->context, &service->job_callback);
+	service->client = gpusort_client_begin(&request, failure);
+	if (service->client == NULL)
+		release_job_slot(service);
+	else
+	{
+		service->ties = create_ties(sort);
+		figures->engine = gpusort_client_engine(service->client);
+		strlcpy(figures->device, gpusort_client_device(service->client), sizeof(figures->device));
+		figures->verified = gpusort_verify_rows || !gpusort_client_has_ecc(service->client);
+		figures->ms.queue = gpusort_client_queue_ms(service->client);
+		gpusort_shared_job_begun(service->job, figures->engine, figures->device);
+		gpusort_writer_init(&service->writer, service->client, sort->keys, &sort->rows->overflow, service->job, figures->verified);
+		if (drops_rows(sort))
+			service->writer.cutoff = gpusort_cutoff_create(sort->keys->words, sort->bound);
+	}
+	MemoryContextSwitchTo(caller);
+	return service->client != NULL;
+}
+
+/* The same for a shared sort, whose rows so many processes read if all start. */
+bool
+gpusort_service_sort_begin_shared(GpuSortState *sort, int readers, GpuSortFailure *failure)
+{
+	sort->reason.reason = GPUSORT_REASON_NONE;
+	sort->readers = readers;
+	sort->service.reader = (GpuSortReader){0};
+	return gpusort_service_sort_begin(sort, failure);
+}
+
+/*
+ * Joins, in another process, a shared sort: to read it, as expected says, or where that is NULL to have it sorted
+ * before; the keys must be
+ * laid out.  verified: rows have tails.  false, with a reason, if that is not to be.
+ */
+bool
+gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation, const GpuSortExpected *expected, bool verified,
+						  GpuSortFailure *failure)
+{
+	GpuSortServiceSort *service = &sort->service;
+	MemoryContext caller = MemoryContextSwitchTo(sort->context);
+
+	service->client = gpusort_client_join(token, generation, true, failure);
+	if (service->client != NULL)
+	{
+		service->ties = create_ties(sort);
+		service->shared = true;
+		service->check_order = gpusort_verify_collation && gpusort_keys_by_libc(sort->keys);
+		sort->figures.verified = verified;
+		if (expected != NULL)
+			gpusort_reader_init(&service->reader, service->client, expected);
+	}
+	MemoryContextSwitchTo(caller);
+	return service->client != NULL;
+}
+
+/* The rows of a shared sort are in order, and this process reads them; unreported: and tells the statistics of it. */
+void
+gpusort_service_sort_open(GpuSortState *sort, const GpuSortExpected *expected, bool unreported)
+{
+	gpusort_reader_init(&sort->service.reader, sort->service.client, expected);
+	sort->service.unreported = unreported;
+}
+
+/*
+ * What came of a shared sort that any process has had sorted, for EXPLAIN and the statistics, unless that is known
+ * here.
+ */
+void
+gpusort_service_sort_learn(GpuSortState *sort, const GpuSortOutcome *outcome, const GpuSortTimes *ms, uint64 pairs)
+{
+	if (sort->figures.outcome.key_bits == 0)
+	{
+		sort->figures.outcome = *outcome;
+		sort->figures.ms = *ms;
+		sort->service.unreported = true;
+	}
+	sort->figures.pairs = pairs;
+}
+
+/* Makes what verifies the order of rows under collations of the C library, unless there is one. */
+void
+gpusort_service_sort_create_check(GpuSortState *sort)
+{
+	MemoryContext caller = MemoryContextSwitchTo(sort->context);
+
+	if (sort->service.check == NULL)
+		sort->service.check = gpusort_collation_check_create(sort->keys, sort->rows);
+	MemoryContextSwitchTo(caller);
+}
+
+/* The order has been verified, by whatever processes. */
+void
+gpusort_service_sort_note_check(GpuSortState *sort, uint64 pairs, double ms)
+{
+	sort->figures.pairs = pairs;
+	sort->figures.verify_ms = ms;
+}
+
+/* Compares what came of the sort with what was put, and fills in what its rows must be. */
+static bool
+expect_outcome(const GpuSortState *sort, const GpuSortPut *put, uint64 first, GpuSortExpected *expected,
+			   GpuSortFailure *failure)
+{
+	const GpuSortOutcome *outcome = &sort->figures.outcome;
+	uint64 wanted = sort->bound > 0 ? Min(sort->bound, put->rows) : put->rows;
+
+	*expected = (GpuSortExpected){
+		.rows = outcome->rows,
+		.bytes = outcome->bytes,
+		.first = first,
+		.in_runs = outcome->runs > 0,
+		.tie_rows = outcome->tie_rows,
+		.shared = sort->service.shared,
+		.verified = sort->figures.verified,
+		.all = outcome->rows == put->rows,
+		.key_words = sort->keys->words,
+		.sum = put->sum};
+	if (sort->keys->may_tie)
+		expected->flags |= GPUSORT_ROW_KEY_TRUNCATED | GPUSORT_ROW_TIE_NEXT;
+	if (sort->rows->overflow.file != NULL)
+		expected->flags |= GPUSORT_ROW_OVERFLOW;
+
+	if (put->dropped > 0 && put->rows < sort->bound)
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   UINT64_FORMAT " rows were dropped and " UINT64_FORMAT " are left of " UINT64_FORMAT,
+								   put->dropped, put->rows, sort->bound);
+	if (outcome->rows_in != put->rows || outcome->rows < wanted)
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service got " UINT64_FORMAT " rows of " UINT64_FORMAT " and has " UINT64_FORMAT " of " UINT64_FORMAT,
+								   outcome->rows_in, put->rows, outcome->rows, wanted);
+	if (expected->all ? outcome->bytes != put->bytes : outcome->bytes > put->bytes)
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service got rows of " UINT64_FORMAT " bytes and has " UINT64_FORMAT,
+								   put->bytes, outcome->bytes);
+	return true;
+}
+
+/*
+ * Ends the input and waits for the order of the rows that this process has put, and of those that others have;
+ * *expected is what they must be when they are read, from number first on.  false, with a reason, if they are lost.
+ */
+bool
+gpusort_service_sort_order(GpuSortState *sort, const GpuSortPut *others, uint64 first, GpuSortExpected *expected,
+						   GpuSortFailure *failure)
+{
+	GpuSortServiceSort *service = &sort->service;
+	GpuSortPut put = gpusort_writer_put(&service->writer);
+
+	put.rows += others->rows;
+	put.truncated += others->truncated;
+	put.bytes += others->bytes;
+	put.sum += others->sum;
+	put.dropped += others->dropped;
+	sort->figures.dropped = put.dropped;
+	/* Where each key is whole it has no more of the C library's strings than ranks that strcoll has given. */
+	service->check_order &= put.truncated > 0;
+	if (!gpusort_writer_finish(&service->writer, failure))
+		return false;
+	gpusort_service_sort_show(sort, GPUSORT_PHASE_SORT, 0);
+	if (!gpusort_client_sort(service->client, first, &sort->figures.outcome, failure))
+		return false;
+	if (service->writer.client != NULL) /* not where this process has put no rows */
+		gpusort_writer_show(&service->writer, 0);
+	return expect_outcome(sort, &put, first, expected, failure);
+}
+
+/*
+ * The same; the reader is to be set before the first row that is wanted, most likely that of number first, by rewind.
+ */
+bool
+gpusort_service_sort_wait(GpuSortState *sort, uint64 first, GpuSortFailure *failure)
+{
+	GpuSortPut others = {0};
+	GpuSortExpected expected;
+
+	if (sort->peers != NULL)
+		sort->peers->methods->collect(sort->peers, &others);
+	if (!gpusort_service_sort_order(sort, &others, first, &expected, failure))
+		return false;
+	gpusort_reader_init(&sort->service.reader, sort->service.client, &expected);
+	return true;
+}
+
+/*
+ * Returns the number of the first row that is to be read: those before it need not be given out.  All are read where
+ * they are to be verified, and where one of them may tie with
+ * others: that is not known before they are sorted, unless none can.
+ */
+uint64
+gpusort_service_sort_first(const GpuSortState *sort, bool sorted)
+{
+	const GpuSortServiceSort *service = &sort->service;
+	const GpuSortOutcome *outcome = &sort->figures.outcome;
+
+	if (service->shared || service->check_order || sort->figures.verified)
+		return 0;
+	if (sort->keys->may_tie && (!sorted || outcome->runs > 0 || outcome->tie_rows > 0))
+		return 0;
+	return sort->offset;
+}
+
+/*
+ * Sets the reader before the first row that is to be read, again or for the first time; false, with a reason, if the
+ * sort is lost.
+ */
+bool
+gpusort_service_sort_rewind(GpuSortState *sort, GpuSortFailure *failure)
+{
+	uint64 first = gpusort_service_sort_first(sort, true);
+
+	sort->figures.skipped = Min(first, sort->figures.outcome.rows);
+	return gpusort_reader_rewind(&sort->service.reader, first, failure);
+}
+
+/* Notes the times of a sort whose rows were all ingested at ingested, and are in order now. */
+void
+gpusort_service_sort_note_times(GpuSortState *sort, instr_time ingested)
+{
+	GpuSortFigures *figures = &sort->figures;
+	double chunk_wait = sort->service.writer.wait_ms;
+	double waited = gpusort_ms_since(ingested);
+
+	/* What was waited beyond the sort itself was for the last uploads. */
+	figures->ms.ingest = gpusort_ms_between(sort->begun, ingested) - chunk_wait - figures->ms.queue;
+	figures->ms.upload_wait = chunk_wait + Max(waited - figures->outcome.sort_ms, 0);
+	figures->ms.sort = figures->outcome.sort_ms;
+}
+
+/* Ends the sort in the service, of which no row is wanted any more; it may have ended already. */
+void
+gpusort_service_sort_release(GpuSortState *sort)
+{
+	if (sort->service.client == NULL)
+		return;
+	gpusort_client_end(sort->service.client);
+	sort->service.client = NULL;
+	release_job_slot(&sort->service);
+}
+
+/* Returns the times of the last sort, with those that reader and ties keep while rows are emitted. */
+GpuSortTimes
+gpusort_service_sort_times(const GpuSortState *sort)
+{
+	GpuSortTimes ms = sort->figures.ms;
+
+	if (sort->stage == GPUSORT_STAGE_SERVICE)
+	{
+		ms.gather = sort->service.reader.gather_ms;
+		ms.emit = sort->service.reader.wait_ms;
+		ms.ties = gpusort_ties_ms(sort->service.ties);
+	}
+	return ms;
+}
+
+/* Returns in how many runs the last sort was done; all at once is one. */
+uint32
+gpusort_service_sort_runs(const GpuSortState *sort)
+{
+	return Max(sort->figures.outcome.runs, 1);
+}
+
+/*
+ * Returns how many rows of the last sort need a tie-break; of one in runs, how many this process has seen since the
+ * first.
+ */
+uint64
+gpusort_service_sort_tie_rows(const GpuSortState *sort)
+{
+	const GpuSortOutcome *outcome = &sort->figures.outcome;
+
+	return outcome->runs > 0 ? sort->service.reader.all_tie_rows : outcome->tie_rows;
+}
+
+/* Adds what a sort in the service did to the statistics, once. */
+static void
+report_sort(GpuSortState *sort)
+{
+	const GpuSortOutcome *outcome = &sort->figures.outcome;
+	GpuSortStats stats;
+
+	if (!sort->service.unreported)
+		return;
+	sort->service.unreported = false;
+	stats = (GpuSortStats){
+		.sorts = 1,
+		.rows = outcome->rows_in + sort->figures.dropped,
+		.bytes = outcome->bytes,
+		.temp_bytes = outcome->run_disk,
+		.runs = gpusort_service_sort_runs(sort),
+		.tie_rows = gpusort_service_sort_tie_rows(sort),
+		.ms = gpusort_service_sort_times(sort),
+	};
+	gpusort_stats_count_sort(&stats);
+}
+
+/* Drops the sort, in whatever stage it is; the next is begin.  The source must be read from its start then. */
+void
+gpusort_sort_end(GpuSortState *sort)
+{
+	report_sort(sort);
+	gpusort_rows_clear(sort->rows);
+	if (sort->service.ties != NULL)
+		gpusort_ties_reset(sort->service.ties);
+	if (sort->native != NULL)
+		tuplesort_end(sort->native);
+	gpusort_overflow_close(&sort->rows->overflow);
+	gpusort_input_clear(&sort->input);
+	if (sort->peers != NULL)
+		sort->peers->methods->reset(sort->peers);
+	sort->native = NULL;
+	sort->emitted = sort->in_ties = sort->range_ended = false;
+	sort->service.ties = NULL;
+	sort->service.check = NULL;
+	gpusort_service_sort_release(sort);
+	sort->stage = GPUSORT_STAGE_INPUT;
+	MemoryContextReset(sort->context);
+}

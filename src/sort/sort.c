@@ -1,0 +1,378 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort.c
+ *	  A sort: rows of any source in, the same in order out.
+ *
+ *	  INPUT --- rows to the service, sorted ---> SERVICE
+ *		|										   |
+ *		|  few rows, refused, full, lost		   |  lost before a row was given out
+ *		+------------------> NATIVE <--------------+
+ *
+ * The first rows are kept back (input.c).  If there are no others PostgreSQL
+ * sorts them and the service never hears of it, so that a sort whose size was
+ * badly overestimated, or one that is run again for each row of an outer plan,
+ * costs what PostgreSQL's own costs.  Otherwise they help to choose what of the
+ * strings goes into the keys (prefixes.c), and are ingested like the rest.
+ *
+ * From the service rows come in chunks, in order, and are shown where they lie.  Rows that need a
+ * tie-break, and long rows, make a detour (ties.c, overflow.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "sort/sort.h"
+
+#include "client/elapsed.h"
+#include "miscadmin.h"
+#include "settings.h"
+#include "sort/collation_check.h"
+#include "sort/fallback.h"
+#include "sort/few_values.h"
+#include "sort/prefixes.h"
+#include "sort/service_sort.h"
+#include "sort/ties.h"
+#include "utils/memutils.h"
+
+/*
+ * Makes a sort of the source's rows, of that kind, by these columns, which belong to it.  All belongs to the current
+ * memory context.
+ */
+GpuSortState *
+gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *columns, int ncolumns)
+{
+	GpuSortState *sort = palloc0(sizeof(GpuSortState));
+
+	sort->rows = rows;
+	sort->columns = columns;
+	sort->ncolumns = ncolumns;
+	sort->keys = gpusort_keys_create(columns, ncolumns);
+	sort->context = AllocSetContextCreate(CurrentMemoryContext, "gpusort", ALLOCSET_DEFAULT_SIZES);
+	gpusort_input_init(&sort->input, source, rows);
+	return sort;
+}
+
+/* Keeps the first rows back; true if there are no others, and they are too few for the service. */
+static bool
+has_few_rows(GpuSortState *sort)
+{
+	int few = gpusort_force ? 0 : gpusort_min_rows;
+	int sample = sort->keys->strings > 0 ? Max(GPUSORT_SAMPLE_ROWS, gpusort_few_values_rows(sort->keys)) : 0;
+
+	return !gpusort_input_read_first(&sort->input, Max(few, sample)) && sort->input.first.count < few;
+}
+
+/*
+ * Lays the keys out; *common_later says whether the common prefixes of their strings are left to peers to
+ * choose.  false, with a reason, if the keys are not worth it.
+ */
+static bool
+lay_out_keys(GpuSortState *sort, bool *common_later, GpuSortFailure *failure)
+{
+	GpuSortPrefix *prefixes = MemoryContextAlloc(sort->context, sort->keys->strings * sizeof(GpuSortPrefix));
+
+	*common_later = !gpusort_prefixes_choose(sort->keys, &sort->input, sort->peers == NULL, sort->estimated_rows, prefixes);
+	gpusort_keys_lay_out(sort->keys, prefixes, *common_later);
+	return !gpusort_prefixes_tell_little(sort->keys, prefixes, failure);
+}
+
+/*
+ * Begins a sort: in the service, or where that is not to be PostgreSQL's.  Rows of the source may have been read then.
+ */
+void
+gpusort_sort_begin(GpuSortState *sort)
+{
+	GpuSortFailure failure = {0};
+	bool common_later;
+
+	Assert(sort->stage == GPUSORT_STAGE_INPUT && sort->native == NULL);
+	sort->reason.reason = GPUSORT_REASON_NONE;
+	if (!gpusort_allowed)
+	{
+		(void) gpusort_failure_set(&failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
+		gpusort_fallback_refused(sort, &failure);
+		return;
+	}
+	INSTR_TIME_SET_CURRENT(sort->begun);
+	if (sort->peers == NULL && has_few_rows(sort))
+	{
+		gpusort_fallback_few(sort);
+		return;
+	}
+	if (!lay_out_keys(sort, &common_later, &failure) || !gpusort_collation_check_allows(sort->keys, &failure) ||
+		!gpusort_service_sort_begin(sort, &failure))
+	{
+		gpusort_fallback_refused(sort, &failure);
+		return;
+	}
+	if (sort->peers != NULL)
+		sort->peers->methods->start(sort->peers, sort, common_later);
+}
+
+/* Begins a sort that PostgreSQL is to do, and why. */
+void
+gpusort_sort_begin_native(GpuSortState *sort, const GpuSortFailure *reason)
+{
+	Assert(sort->stage == GPUSORT_STAGE_INPUT && sort->native == NULL);
+	gpusort_fallback_refused(sort, reason);
+}
+
+/* Reads the source to its end. */
+void
+gpusort_sort_put(GpuSortState *sort)
+{
+	GpuSortServiceSort *service = &sort->service;
+	GpuSortFailure failure;
+
+	if (sort->native != NULL)
+		gpusort_fallback_feed(sort);
+	else if (sort->rows->kind->put_rows(sort->rows, &service->writer, &sort->input, NULL, &failure))
+		gpusort_input_clear(&sort->input);
+	else if (gpusort_client_is_full(service->client))
+		gpusort_fallback_full(sort, &failure);
+	else
+		gpusort_fallback_lost(sort, &failure);
+}
+
+/* Verifies the order of all rows, by this process or by all that took rows in. */
+static bool
+check_rows(GpuSortState *sort, GpuSortFailure *failure)
+{
+	GpuSortServiceSort *service = &sort->service;
+
+	gpusort_service_sort_create_check(sort);
+	gpusort_service_sort_show(sort, GPUSORT_PHASE_VERIFY, 0);
+	/* Long rows are in a file of this process. */
+	if (sort->peers != NULL && sort->peers->methods->may_verify(sort->peers) && sort->rows->overflow.file == NULL)
+		return sort->peers->methods->verify(sort->peers, sort, &sort->figures.pairs, failure);
+	return gpusort_reader_rewind(&service->reader, 0, failure) &&
+		gpusort_collation_check_rows(service->check, &service->reader, PG_UINT64_MAX, &sort->figures.pairs, failure);
+}
+
+/*
+ * Verifies that the rows are in order under collations of the C library, if that is to be done, and sets the reader
+ * before
+ * the first that is wanted; false, with a reason, if they are not, or lost.  Peers have ended then.
+ */
+static bool
+check_order(GpuSortState *sort, GpuSortFailure *failure)
+{
+	bool good = true;
+	instr_time start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	if (sort->service.check_order)
+		good = check_rows(sort, failure);
+	if (sort->peers != NULL)
+	{
+		GpuSortFailure theirs;
+
+		if (!sort->peers->methods->finish(sort->peers, &theirs) && good)
+		{
+			*failure = theirs;
+			good = false;
+		}
+	}
+	sort->figures.verify_ms = gpusort_ms_since(start);
+	sort->service.reader.wait_ms = 0; /* it is in that */
+	return good && gpusort_service_sort_rewind(sort, failure);
+}
+
+/* Has the rows sorted that were put; false if it came to a fallback. */
+static bool
+sort_in_service(GpuSortState *sort)
+{
+	GpuSortFailure failure = {0};
+	instr_time ingested;
+
+	INSTR_TIME_SET_CURRENT(ingested);
+	if (!gpusort_service_sort_wait(sort, gpusort_service_sort_first(sort, false), &failure))
+	{
+		gpusort_fallback_lost(sort, &failure);
+		return false;
+	}
+	gpusort_service_sort_note_times(sort, ingested);
+	if (!check_order(sort, &failure))
+	{
+		if (failure.reason == GPUSORT_REASON_COLLATION)
+			gpusort_fallback_disordered(sort, &failure);
+		else
+			gpusort_fallback_lost(sort, &failure);
+		return false;
+	}
+	sort->service.unreported = true;
+	return true;
+}
+
+/* Has the rows sorted that were put, and waits for that: from stage INPUT to SERVICE or NATIVE. */
+void
+gpusort_sort_perform(GpuSortState *sort)
+{
+	if (sort->native == NULL && sort_in_service(sort))
+	{
+		gpusort_service_sort_show(sort, GPUSORT_PHASE_EMIT, 0);
+		sort->stage = GPUSORT_STAGE_SERVICE;
+		return;
+	}
+	tuplesort_performsort(sort->native);
+	sort->stage = GPUSORT_STAGE_NATIVE;
+}
+
+/* Rows that were to be read are lost: PostgreSQL sorts, if that can be. */
+static void
+lose(GpuSortState *sort, const GpuSortFailure *failure)
+{
+	gpusort_fallback_lost(sort, failure);
+	if (sort->native != NULL)
+		gpusort_sort_perform(sort);
+}
+
+/*
+ * All rows, or those of the range at hand, have been given out: when nobody can ask for them again, the service need
+ * not keep them.
+ */
+static void
+finish(GpuSortState *sort)
+{
+	if (sort->lost != NULL)
+		sort->range_ended = true;
+	else if (!sort->may_reread)
+		gpusort_service_sort_release(sort);
+}
+
+/* Goes to the next chunk; false, with nothing shown, after the last one and when rows are lost. */
+static pg_noinline bool
+next_chunk(GpuSortState *sort)
+{
+	GpuSortFailure failure = {0};
+
+	CHECK_FOR_INTERRUPTS();
+	gpusort_rows_clear(sort->rows);
+	if (sort->range_ended)
+		return false;
+	if (sort->lost != NULL && *sort->stop)
+	{
+		lose(sort, &failure);
+		return false;
+	}
+	if (gpusort_reader_next_chunk(&sort->service.reader, &failure))
+	{
+		if (sort->lost == NULL)
+			gpusort_service_sort_show(sort, GPUSORT_PHASE_EMIT, sort->service.reader.rows);
+		return true;
+	}
+	if (failure.reason == GPUSORT_REASON_NONE)
+		finish(sort);
+	else
+		lose(sort, &failure);
+	return false;
+}
+
+/* Shows the first row of a run that needs a tie-break and begins with row; NULL: rows are lost. */
+static void *
+next_run(GpuSortState *sort, char *row)
+{
+	GpuSortFailure failure = {0};
+
+	if (!gpusort_ties_collect(sort->service.ties, &sort->service.reader, row, &failure))
+	{
+		lose(sort, &failure);
+		return NULL;
+	}
+	sort->emitted = true;
+	return gpusort_sort_next_tied(sort);
+}
+
+/* Shows the next row out of the service, whatever it is; NULL after the last, and when rows are lost. */
+static void *
+next_in_service(GpuSortState *sort)
+{
+	GpuSortReader *reader = &sort->service.reader;
+	char *row;
+
+	if (gpusort_reader_at_end(reader) && !next_chunk(sort))
+		return NULL;
+	row = gpusort_reader_row(reader);
+	if (row == NULL)
+	{
+		lose(sort, &reader->failure);
+		return NULL;
+	}
+	if (gpusort_row_flags(row) & GPUSORT_ROW_TIE_NEXT)
+		return next_run(sort, row);
+	sort->emitted = true;
+	return sort->rows->kind->show(sort->rows, gpusort_rows_fetch(sort->rows, row));
+}
+
+/* gpusort_sort_next where the next row is not a plain one in the chunk at hand. */
+pg_noinline void *
+gpusort_sort_next_other(GpuSortState *sort, bool forward)
+{
+	void *row;
+
+	if (sort->stage == GPUSORT_STAGE_SERVICE)
+	{
+		Assert(forward);
+		if (sort->in_ties)
+		{
+			row = gpusort_sort_next_tied(sort);
+			if (row != NULL)
+				return row;
+		}
+		row = next_in_service(sort);
+		if (row != NULL || sort->stage == GPUSORT_STAGE_SERVICE)
+			return row;
+	}
+	if (sort->stage == GPUSORT_STAGE_LOST)
+		return NULL;
+	Assert(sort->stage == GPUSORT_STAGE_NATIVE);
+	return gpusort_sort_next_native(sort, forward);
+}
+
+/* There is no row given out. */
+static void
+start_over(GpuSortState *sort)
+{
+	sort->range_ended = false;
+	sort->in_ties = false;
+	sort->emitted = false;
+	gpusort_ties_reset(sort->service.ties);
+}
+
+/*
+ * Goes back to the first row that is wanted; may_reread must have been set.  false, with a reason, if rows are lost:
+ * then
+ * end is legal alone.
+ */
+bool
+gpusort_sort_rewind(GpuSortState *sort, GpuSortFailure *failure)
+{
+	gpusort_rows_clear(sort->rows);
+	if (sort->stage == GPUSORT_STAGE_NATIVE)
+	{
+		tuplesort_rescan(sort->native);
+		return true;
+	}
+	start_over(sort);
+	return gpusort_service_sort_rewind(sort, failure);
+}
+
+/*
+ * Of a shared sort: the next rows are those of the next range that its reader was asked for.  false, with a reason, if
+ * they are lost.
+ */
+bool
+gpusort_sort_begin_range(GpuSortState *sort, GpuSortFailure *failure)
+{
+	gpusort_rows_clear(sort->rows);
+	start_over(sort);
+	sort->stage = GPUSORT_STAGE_SERVICE;
+	return gpusort_reader_begin_range(&sort->service.reader, failure);
+}
+
+/* Ends the sort, and drops what of its memory is large. */
+void
+gpusort_sort_drop(GpuSortState *sort)
+{
+	gpusort_sort_end(sort);
+	MemoryContextDelete(sort->input.first.context);
+	MemoryContextDelete(sort->context);
+}

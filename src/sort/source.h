@@ -1,0 +1,61 @@
+/*-------------------------------------------------------------------------
+ *
+ * source.h
+ *	  Where the rows of a sort come from: in batches, from whoever wants them sorted.
+ *
+ * A plan's rows are one source, a batch for each (exec/plan_source.c); the tuples of a heap page are another,
+ * whose batch is the page.  Whoever has a source begins its struct with a GpuSortSource.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_SOURCE_H
+#define GPUSORT_SOURCE_H
+
+#include "compat.h"
+
+#include "table_column.h"
+
+/* Rows of a batch at most: more than a heap page has. */
+#define GPUSORT_BATCH_ROWS 320
+
+/* A row of a source, valid until the next batch is asked for. */
+typedef struct GpuSortRow
+{
+	const Datum *values; /* by attribute: of as many as are asked for; of all, where tuple is not the whole row */
+	const bool *nulls;
+	const char *tuple; /* what can be copied as it is, see row_kind.h; NULL: there is no such thing */
+	uint32 length;     /* bytes of tuple */
+} GpuSortRow;
+
+typedef struct GpuSortSource GpuSortSource;
+
+typedef struct GpuSortSourceMethods
+{
+	/*
+	 * Fills in rows, 1 to n of them (n is GPUSORT_BATCH_ROWS), and returns how many; 0: there are no more, and the
+	 * source is not asked again unless it is restarted.  Errors: those of whatever makes the rows.
+	 */
+	int (*next_batch)(GpuSortSource *source, GpuSortRow *rows, int n);
+
+	/*
+	 * Has the next batch be the first again; called where may_restart says so, and only before a row has been given
+	 * out.
+	 */
+	void (*restart)(GpuSortSource *source);
+
+	/*
+	 * Finds the column of a table that attribute attno has the values of, and its type here, to look into its
+	 * statistics;
+	 * false: there is none, or nobody knows.
+	 */
+	bool (*table_column)(GpuSortSource *source, AttrNumber attno, GpuSortTableColumn *column, Oid *type);
+} GpuSortSourceMethods;
+
+struct GpuSortSource
+{
+	const GpuSortSourceMethods *methods;
+	bool may_restart; /* it can give the same rows again */
+	int attributes;   /* set by the sort: values of so many leading attributes are looked at, where there is a tuple */
+};
+
+#endif /* GPUSORT_SOURCE_H */
