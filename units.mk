@@ -7,7 +7,7 @@
 gpusort_units = $(foreach room,$(1),$(patsubst $(GPUSORT_TOP)%,%,$(sort $(wildcard $(GPUSORT_TOP)$(room)/*.$(2)))))
 
 # The extension, the service, and the engine that is built into it (also alone, for its tests).
-EXTENSION_UNITS = $(call gpusort_units,src src/plan src/plan/offer src/plan/model src/plan/finish src/plan/tell src/exec src/keys src/client src/server,c)
+EXTENSION_UNITS = $(call gpusort_units,src src/plan src/plan/offer src/plan/model src/plan/finish src/plan/tell src/exec src/keys src/keys/fixed src/keys/bytes src/client src/server,c)
 HOST_ENGINE_UNITS = $(call gpusort_units,src/service/host,c)
 EXTERNAL_SORT_UNITS = $(call gpusort_units,src/service/external,c)
 SERVICE_UNITS = $(call gpusort_units,src/service,c) $(EXTERNAL_SORT_UNITS) $(HOST_ENGINE_UNITS)

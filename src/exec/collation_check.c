@@ -28,7 +28,7 @@
  *	above that: two comparisons a row at most, none of them by strcoll where strings have the same
  *	bytes.  So the work is linear in the rows.
  *
- *	strcoll is asked of the ends of strings that begin alike, where that tells (keys/libc_less.c), which
+ *	strcoll is asked of the ends of strings that begin alike, where that tells (keys/bytes/libc_less.c), which
  *	goes by the same tables as the keys as far as beginnings are concerned.  So one in WHOLE_EVERY neighbours
  *	is compared whole: what is wrong with a table shows in more than one of them.
  *
@@ -44,7 +44,7 @@
 
 #include "access/detoast.h"
 #include "access/htup_details.h"
-#include "keys/libc_less.h"
+#include "keys/bytes/libc_less.h"
 #include "miscadmin.h"
 #include "server/shared.h"
 #include "utils/builtins.h"

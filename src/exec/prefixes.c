@@ -38,7 +38,7 @@
 #include "common/hashfn.h"
 #include "column_stats.h"
 #include "exec/few_values.h"
-#include "keys/first_level.h"
+#include "keys/bytes/first_level.h"
 #include "server/shared.h"
 #include "settings.h"
 #include "utils/memutils.h"

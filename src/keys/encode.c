@@ -68,9 +68,9 @@
 
 #include "keys/bit_writer.h"
 #include "keys/encoders.h"
-#include "keys/inline_encoders.h"
+#include "keys/fixed/inline_encoders.h"
 #include "keys/known_values.h"
-#include "keys/string_keys.h"
+#include "keys/bytes/string_keys.h"
 #include "storage/itemptr.h"
 #include "utils/builtins.h"
 #include "utils/inet.h"

@@ -17,7 +17,7 @@
 
 #include "common/hashfn.h"
 #include "keys/encoders.h"
-#include "keys/string_keys.h"
+#include "keys/bytes/string_keys.h"
 #include "utils/memutils.h"
 #include "utils/varlena.h"
 

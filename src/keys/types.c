@@ -15,9 +15,9 @@
 #include "catalog/pg_collation_d.h"
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
-#include "keys/collations.h"
+#include "keys/bytes/collations.h"
 #include "keys/encoders.h"
-#include "keys/inline_encoders.h"
+#include "keys/fixed/inline_encoders.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 

@@ -22,7 +22,7 @@
 #include "catalog/pg_statistic.h"
 #include "column_stats.h"
 #include "common/hashfn.h"
-#include "keys/first_level.h"
+#include "keys/bytes/first_level.h"
 #include "keys/types.h"
 #include "miscadmin.h"
 #include "node.h"

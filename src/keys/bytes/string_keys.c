@@ -8,11 +8,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "keys/string_keys.h"
+#include "keys/bytes/string_keys.h"
 
 #include "access/detoast.h"
 #include "keys/encoders.h"
-#include "keys/libc_walk.h"
+#include "keys/bytes/libc_walk.h"
 #include "utils/memutils.h"
 
 /* So many bytes of a string under a libc collation are fetched first: characters have one to three bytes of weights. */

@@ -37,7 +37,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "keys/libc_walk.h"
+#include "keys/bytes/libc_walk.h"
 
 #ifdef __GLIBC__
 

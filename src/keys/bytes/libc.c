@@ -23,10 +23,10 @@
 #include "keys/encoders.h"
 
 #include "common/hashfn.h"
-#include "keys/collations.h"
+#include "keys/bytes/collations.h"
 #include "keys/keys.h"
-#include "keys/libc_less.h"
-#include "keys/libc_walk.h"
+#include "keys/bytes/libc_less.h"
+#include "keys/bytes/libc_walk.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"

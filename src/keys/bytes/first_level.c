@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "keys/first_level.h"
+#include "keys/bytes/first_level.h"
 
 #include <math.h>
 

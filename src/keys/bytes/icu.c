@@ -32,7 +32,7 @@
 #ifdef USE_ICU
 
 #include "catalog/pg_collation.h"
-#include "keys/icu_state.h"
+#include "keys/bytes/icu_state.h"
 #include "mb/pg_wchar.h"
 #include "utils/memutils.h"
 #include "utils/pg_locale.h"
