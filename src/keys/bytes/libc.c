@@ -13,7 +13,7 @@
  *
  * The guards: the database is UTF-8; the library is glibc 2.28 or later, whose strcoll_l and
  * data are known; the locale's tables say that the first level goes forward in all
- * sections (libc_walk.c).  What LC_COLLATE is counts, as for PostgreSQL; the locale is made by the
+ * sections (libc_tables.c).  What LC_COLLATE is counts, as for PostgreSQL; the locale is made by the
  * name that the catalogue has.
  *
  * The bytes come from libc_walk.c's walker, or, if a locale has none, from strxfrm_l.
