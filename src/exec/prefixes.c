@@ -97,7 +97,8 @@ typedef struct Sample
 static void
 add_string(Sample *sample, Datum value)
 {
-	int length = gpusort_keys_string(sample->keys, sample->column, value, sample->bytes, LOOK_BYTES);
+	bool whole;
+	int length = gpusort_keys_string(sample->keys, sample->column, value, sample->bytes, LOOK_BYTES, &whole);
 	char *data = palloc(Max(length, 1));
 
 	memcpy(data, sample->bytes, length);

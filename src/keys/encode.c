@@ -185,7 +185,7 @@ put_encoded(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn 
 
 	if (detoast && unlikely(!gpusort_is_plain((struct varlena *) DatumGetPointer(value))))
 	{
-		fetched = gpusort_fetch_whole(keys, (struct varlena *) DatumGetPointer(value));
+		fetched = gpusort_fetch_whole(keys->scratch, (struct varlena *) DatumGetPointer(value));
 		value = PointerGetDatum(fetched);
 	}
 	exact = encode(column->state, value, &bits);
@@ -203,7 +203,7 @@ put_varlena(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn 
 
 	if (likely(gpusort_is_plain(value)))
 		return gpusort_put_string(key, column, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), true);
-	value = gpusort_fetch_first(keys, value, gpusort_wanted_bytes(column));
+	value = gpusort_fetch_first(keys->scratch, value, gpusort_wanted_bytes(column));
 	exact = gpusort_put_string(key, column, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), true);
 	MemoryContextReset(keys->scratch);
 	return exact;
@@ -220,7 +220,7 @@ put_bit_string(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColu
 
 	StaticAssertStmt(GPUSORT_BIT_HEADER_BYTES == sizeof(bit_length), "a bit string begins with its length");
 	if (unlikely(!gpusort_is_plain(value)))
-		first = gpusort_fetch_first(keys, value, gpusort_wanted_bytes(column) + GPUSORT_BIT_HEADER_BYTES);
+		first = gpusort_fetch_first(keys->scratch, value, gpusort_wanted_bytes(column) + GPUSORT_BIT_HEADER_BYTES);
 	data = VARDATA_ANY(first);
 	memcpy(&bit_length, data, sizeof(bit_length));
 	gpusort_put_prefix(key, column, data + GPUSORT_BIT_HEADER_BYTES,
@@ -234,7 +234,7 @@ put_bit_string(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColu
 static pg_attribute_always_inline bool
 put_bpchar(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn *column, struct varlena *value)
 {
-	struct varlena *plain = gpusort_is_plain(value) ? value : gpusort_fetch_whole(keys, value);
+	struct varlena *plain = gpusort_is_plain(value) ? value : gpusort_fetch_whole(keys->scratch, value);
 	const char *data = VARDATA_ANY(plain);
 	int length = bpchartruelen(unconstify(char *, data), VARSIZE_ANY_EXHDR(plain));
 	bool exact = gpusort_put_string(key, column, data, length, true);
@@ -250,12 +250,13 @@ put_name(GpuSortBitWriter *key, const GpuSortColumn *column, const char *data)
 	return gpusort_put_string(key, column, data, strnlen(data, NAMEDATALEN), true);
 }
 
+/* What is made of a value by an encoder of bytes. */
 static pg_noinline bool
-put_collated(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn *column, Datum value)
+put_bytes(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn *column, Datum value)
 {
 	char bytes[GPUSORT_COMMON_PREFIX_MAX + GPUSORT_PREFIX_MAX + 1 + GPUSORT_STRING_SLACK];
 	bool whole;
-	int length = gpusort_collated_string(keys, column, value, bytes, gpusort_wanted_bytes(column), &whole);
+	int length = gpusort_keys_string(keys, column, value, bytes, gpusort_wanted_bytes(column), &whole);
 
 	return gpusort_put_string(key, column, bytes, length, whole);
 }
@@ -348,7 +349,7 @@ gpusort_keys_encode(const GpuSortKeys *keys, const Datum *values, const bool *nu
 			case GPUSORT_ENCODE_LIBC_TEXT:
 			case GPUSORT_ENCODE_LIBC_BPCHAR:
 			case GPUSORT_ENCODE_LIBC_NAME:
-				exact = put_collated(keys, &key, column, value);
+				exact = put_bytes(keys, &key, column, value);
 				break;
 			case GPUSORT_ENCODE_NUMERIC:
 				exact = put_encoded(keys, &key, column, value, gpusort_numeric_encode, GPUSORT_NUMERIC_BITS, true);

@@ -3,8 +3,8 @@
  * encoders.h
  *	  What encodes the values of single types; for this folder alone.
  *
- * Each is a GpuSortEncoder, with what makes its state (if it has one), and the number
- * of its bits; types.c has them in its table.  Shorter ones are in inline_encoders.h.
+ * Each is a GpuSortEncoder with the number of its bits, or a GpuSortBytesEncoder, with what makes its
+ * state (if it has one); types.c has them in its table.  Shorter ones are in inline_encoders.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +14,7 @@
 #include "compat.h"
 
 #include "keys/bit_writer.h"
+#include "keys/types.h"
 
 /* numeric.c */
 #define GPUSORT_NUMERIC_BITS 90
@@ -27,6 +28,11 @@ extern bool gpusort_inet_encode(void *state, Datum value, GpuSortBits *bits);
 #define GPUSORT_ENUM_BITS 32
 extern void *gpusort_enum_create(Oid collation);
 extern bool gpusort_enum_encode(void *state, Datum value, GpuSortBits *bits);
+
+/* string_keys.c */
+extern int gpusort_own_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole);
+extern int gpusort_icu_string_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole);
+extern int gpusort_libc_string_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole);
 
 /* icu.c; the bytes of its strings are made by icu_strings.c */
 #define GPUSORT_ICU_SLACK 8 /* bytes that may be written beyond those asked for */

@@ -26,9 +26,6 @@
 #define GPUSORT_KNOWN_BYTES 32768
 #define GPUSORT_RANK_BITS   11
 
-/* Bytes that gpusort_keys_string may write beyond those asked for. */
-#define GPUSORT_STRING_SLACK 8
-
 /* A string that may become a known value. */
 typedef struct GpuSortKnownString
 {
@@ -154,7 +151,7 @@ extern bool gpusort_keys_set_known(const GpuSortColumn *column, GpuSortKnownStri
 
 /* string_keys.c */
 extern int gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes,
-							   int room);
+							   int room, bool *whole);
 extern int gpusort_keys_own_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes,
 								   int room);
 

@@ -47,8 +47,8 @@
  *		encoder: a function declared in encoders.h, in a file of its own, and named in the
  *		row.  If it must not cost a call, it is in inline_encoders.h and gets a case in
  *		gpusort_keys_encode, or, as a number of up to 64 bits, is a case of fixed_value
- *		alone (both encode.c).  A string has no encoder but a form that string_keys.c
- *		knows, and the case of its like in gpusort_keys_encode;
+ *		alone (both encode.c).  What has no fixed number of bits has an encoder of the
+ *		other form, bytes, and the case of its like in gpusort_keys_encode;
  *	  - its line in doc/types.md, and its values in test/sql/types.sql.
  *
  * All else, such as the layout of keys, what a tie needs, samples and costs, follows
@@ -89,57 +89,66 @@ const GpuSortKeyType gpusort_key_types[GPUSORT_ENCODE_Count] = {
 	},
 	[GPUSORT_ENCODE_TEXT] = {
 		.truncates = true,
+		.bytes = gpusort_own_bytes,
 		.string = GPUSORT_STRING_BYTES,
 		.under_icu = GPUSORT_ENCODE_ICU_TEXT,
 		.under_libc = GPUSORT_ENCODE_LIBC_TEXT,
 	},
 	[GPUSORT_ENCODE_BPCHAR] = {
 		.truncates = true,
+		.bytes = gpusort_own_bytes,
 		.string = GPUSORT_STRING_PADDED,
 		.under_icu = GPUSORT_ENCODE_ICU_BPCHAR,
 		.under_libc = GPUSORT_ENCODE_LIBC_BPCHAR,
 	},
-	[GPUSORT_ENCODE_BYTEA] = {.truncates = true, .string = GPUSORT_STRING_BYTES},
+	[GPUSORT_ENCODE_BYTEA] = {.truncates = true, .bytes = gpusort_own_bytes, .string = GPUSORT_STRING_BYTES},
 	[GPUSORT_ENCODE_NAME] = {
 		.truncates = true,
+		.bytes = gpusort_own_bytes,
 		.string = GPUSORT_STRING_NAME,
 		.under_icu = GPUSORT_ENCODE_ICU_NAME,
 		.under_libc = GPUSORT_ENCODE_LIBC_NAME,
 	},
-	[GPUSORT_ENCODE_BIT] = {.truncates = true, .string = GPUSORT_STRING_BITS},
+	[GPUSORT_ENCODE_BIT] = {.truncates = true, .bytes = gpusort_own_bytes, .string = GPUSORT_STRING_BITS},
 	[GPUSORT_ENCODE_ICU_TEXT] = {
 		.truncates = true,
 		.create = gpusort_icu_create,
+		.bytes = gpusort_icu_string_bytes,
 		.string = GPUSORT_STRING_BYTES,
 		.source = GPUSORT_SOURCE_ICU,
 	},
 	[GPUSORT_ENCODE_ICU_BPCHAR] = {
 		.truncates = true,
 		.create = gpusort_icu_create,
+		.bytes = gpusort_icu_string_bytes,
 		.string = GPUSORT_STRING_PADDED,
 		.source = GPUSORT_SOURCE_ICU,
 	},
 	[GPUSORT_ENCODE_ICU_NAME] = {
 		.truncates = true,
 		.create = gpusort_icu_create,
+		.bytes = gpusort_icu_string_bytes,
 		.string = GPUSORT_STRING_NAME,
 		.source = GPUSORT_SOURCE_ICU,
 	},
 	[GPUSORT_ENCODE_LIBC_TEXT] = {
 		.truncates = true,
 		.create = gpusort_libc_create,
+		.bytes = gpusort_libc_string_bytes,
 		.string = GPUSORT_STRING_BYTES,
 		.source = GPUSORT_SOURCE_LIBC,
 	},
 	[GPUSORT_ENCODE_LIBC_BPCHAR] = {
 		.truncates = true,
 		.create = gpusort_libc_create,
+		.bytes = gpusort_libc_string_bytes,
 		.string = GPUSORT_STRING_PADDED,
 		.source = GPUSORT_SOURCE_LIBC,
 	},
 	[GPUSORT_ENCODE_LIBC_NAME] = {
 		.truncates = true,
 		.create = gpusort_libc_create,
+		.bytes = gpusort_libc_string_bytes,
 		.string = GPUSORT_STRING_NAME,
 		.source = GPUSORT_SOURCE_LIBC,
 	},

@@ -84,21 +84,36 @@ struct GpuSortBits; /* bit_writer.h */
  */
 typedef bool (*GpuSortEncoder)(void *state, Datum value, struct GpuSortBits *bits);
 
-/* One encoding; see types.c, which has them all, on what a new one takes. */
+struct GpuSortKeyType;
+
+/* Bytes that a GpuSortBytesEncoder may write beyond those asked for. */
+#define GPUSORT_STRING_SLACK 8
+
+/*
+ * Encodes a value that is not NULL, in the encoding of this row, as bytes of any number that order as the values do:
+ * writes the first room of them, 1 at least, to bytes, which has room for GPUSORT_STRING_SLACK more.  Returns
+ * how many there are; *whole says whether that is all of them, and equal ones mean equal values.  What
+ * is detoasted is in the current memory context, and left there.
+ */
+typedef int (*GpuSortBytesEncoder)(const struct GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
+								   bool *whole);
+
+/* One encoding, of one of two forms: a fixed number of bits, or bytes.  See types.c on what a new one takes. */
 typedef struct GpuSortKeyType
 {
-	int bits;           /* in the key, 1 to 192, without the one for NULL; 0: strings, laid out for each sort */
+	int bits;           /* in the key, without the one for NULL; 0: bytes, of which each sort takes as many as it needs */
 	bool truncates;     /* a value may not be in the key whole, so that rows need a tie-break */
 	GpuSortEncoding as; /* equal values of that encoding have the same bits; NONE: of this one alone */
 
-	/* of what is not left to encode.c, as strings and short numbers are */
+	/* of a fixed number of bits that is not left to encode.c, as short numbers are: at most 192 */
 	GpuSortEncoder encode;
 	bool detoast; /* encode gets a varlena neither compressed nor kept elsewhere */
 
 	/* makes a column's state, which lives as long as the current memory context; NULL: none is needed */
 	void *(*create)(Oid collation);
 
-	/* of strings */
+	/* of bytes */
+	GpuSortBytesEncoder bytes;
 	GpuSortStringForm string;
 	GpuSortStringSource source; /* if it is not the string, the state is the collation's */
 	GpuSortEncoding under_icu;  /* what takes its place under ICU collations */

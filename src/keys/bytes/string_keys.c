@@ -4,7 +4,7 @@
  *	  The bytes of strings that keys are made of.
  *
  * Toasted values are fetched no further than needed, into the keys' scratch context,
- * which is reset when the bytes have been used.
+ * which is reset when the bytes have been used or copied.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,11 +18,11 @@
 /* So many bytes of a string under a libc collation are fetched first: characters have one to three bytes of weights. */
 #define LIBC_BEGINNING_BYTES(room) (2 * (room) + 32)
 
-/* The first bytes of a toasted value, wanted of them if it has so many, in keys->scratch. */
+/* The first bytes of a toasted value, wanted of them if it has so many, in scratch. */
 pg_noinline struct varlena *
-gpusort_fetch_first(const GpuSortKeys *keys, struct varlena *value, int wanted)
+gpusort_fetch_first(MemoryContext scratch, struct varlena *value, int wanted)
 {
-	MemoryContext caller = MemoryContextSwitchTo(keys->scratch);
+	MemoryContext caller = MemoryContextSwitchTo(scratch);
 	int length = toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
 	struct varlena *first = detoast_attr_slice(value, 0, Min(length, wanted));
 
@@ -30,82 +30,76 @@ gpusort_fetch_first(const GpuSortKeys *keys, struct varlena *value, int wanted)
 	return first;
 }
 
-/* A toasted value, whole, in keys->scratch. */
+/* A toasted value, whole, in scratch. */
 pg_noinline struct varlena *
-gpusort_fetch_whole(const GpuSortKeys *keys, struct varlena *value)
+gpusort_fetch_whole(MemoryContext scratch, struct varlena *value)
 {
-	MemoryContext caller = MemoryContextSwitchTo(keys->scratch);
+	MemoryContext caller = MemoryContextSwitchTo(scratch);
 	struct varlena *plain = detoast_attr(value);
 
 	MemoryContextSwitchTo(caller);
 	return plain;
 }
 
-/*
- * The first bytes of a string under an ICU collation, as gpusort_icu_bytes has
- * them.  How much of it its sort key needs is not known, so it is fetched whole.
- */
-static int
-icu_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room, bool *whole)
+/* A GpuSortBytesEncoder of strings that order by their own bytes; those of bit strings are never whole, as they lack the length in bits. */
+int
+gpusort_own_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole)
 {
-	GpuSortStringBytes string = gpusort_find_bytes(keys, column->type->string, value, room, true);
-	int length = gpusort_icu_bytes(column->state, string.data, string.length, bytes, room, whole);
+	GpuSortStringBytes string = gpusort_find_bytes(CurrentMemoryContext, type->string, value, room + 1, false);
+	int length = Min(string.length, room);
 
-	if (string.fetched)
-		MemoryContextReset(keys->scratch);
+	memcpy(bytes, string.data, length);
+	*whole = string.length <= room && type->string != GPUSORT_STRING_BITS;
 	return length;
 }
 
-/* The same under a libc collation, of the beginning of a toasted string; -1 if that does not tell. */
-static int
-libc_beginning(const GpuSortKeys *keys, const GpuSortColumn *column, struct varlena *value, char *bytes, int room)
+/*
+ * A GpuSortBytesEncoder of strings under an ICU collation, as gpusort_icu_bytes has them.  How much of one its sort
+ * key needs is not known, so it is fetched whole.
+ */
+int
+gpusort_icu_string_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole)
 {
-	const struct varlena *first = gpusort_fetch_first(keys, value, LIBC_BEGINNING_BYTES(room));
+	GpuSortStringBytes string = gpusort_find_bytes(CurrentMemoryContext, type->string, value, room, true);
+
+	StaticAssertStmt(GPUSORT_STRING_SLACK >= GPUSORT_ICU_SLACK, "the bytes of strings have room");
+	return gpusort_icu_bytes(state, string.data, string.length, bytes, room, whole);
+}
+
+/* The bytes of the beginning of a toasted string under a libc collation; -1 if that does not tell. */
+static int
+libc_beginning(void *state, struct varlena *value, char *bytes, int room)
+{
+	const struct varlena *first = gpusort_fetch_first(CurrentMemoryContext, value, LIBC_BEGINNING_BYTES(room));
 	int length = VARSIZE_ANY_EXHDR(first);
 	bool goes_on = length < toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
 
-	length = gpusort_libc_bytes(column->state, VARDATA_ANY(first), length, goes_on, bytes, room);
-	MemoryContextReset(keys->scratch);
-	return length;
+	return gpusort_libc_bytes(state, VARDATA_ANY(first), length, goes_on, bytes, room);
 }
 
-/* The first bytes of a string under a libc collation, as gpusort_libc_bytes has them. */
-static int
-libc_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room)
+/* A GpuSortBytesEncoder of strings under a libc collation, as gpusort_libc_bytes has them: never whole. */
+int
+gpusort_libc_string_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole)
 {
+	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
 	GpuSortStringBytes string;
 	int length = -1;
 
-	if (column->type->string == GPUSORT_STRING_BYTES && !gpusort_is_plain((struct varlena *) DatumGetPointer(value)))
-		length = libc_beginning(keys, column, (struct varlena *) DatumGetPointer(value), bytes, room);
+	StaticAssertStmt(GPUSORT_STRING_SLACK >= GPUSORT_LIBC_SLACK, "the bytes of strings have room");
+	*whole = false;
+	if (type->string == GPUSORT_STRING_BYTES && !gpusort_is_plain(stored))
+		length = libc_beginning(state, stored, bytes, room);
 	if (length >= 0)
 		return length;
-	string = gpusort_find_bytes(keys, column->type->string, value, room, true);
-	length = gpusort_libc_bytes(column->state, string.data, string.length, false, bytes, room);
-	if (string.fetched)
-		MemoryContextReset(keys->scratch);
-	return length;
-}
-
-/*
- * The first bytes of a string under a collation that does not order by bytes; *whole says whether that is all
- * of them, and equal ones mean equal strings.
- */
-pg_noinline int
-gpusort_collated_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room,
-						bool *whole)
-{
-	if (column->type->source == GPUSORT_SOURCE_ICU)
-		return icu_string(keys, column, value, bytes, room, whole);
-	*whole = false;
-	return libc_string(keys, column, value, bytes, room);
+	string = gpusort_find_bytes(CurrentMemoryContext, type->string, value, room, true);
+	return gpusort_libc_bytes(state, string.data, string.length, false, bytes, room);
 }
 
 /* Writes the first bytes, room at most, of a string of this column to bytes.  Returns how many there are.  Errors: those of detoasting. */
 int
 gpusort_keys_own_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room)
 {
-	GpuSortStringBytes string = gpusort_find_bytes(keys, column->type->string, value, room, false);
+	GpuSortStringBytes string = gpusort_find_bytes(keys->scratch, column->type->string, value, room, false);
 	int length = Min(string.length, room);
 
 	memcpy(bytes, string.data, length);
@@ -115,20 +109,18 @@ gpusort_keys_own_string(const GpuSortKeys *keys, const GpuSortColumn *column, Da
 }
 
 /*
- * Writes the first bytes, room at most, of a string of this column, of what its key is
- * made of, to bytes, which has room for GPUSORT_STRING_SLACK more.  Returns how many
- * there are.  Errors: those of detoasting, of ICU and of gpusort_libc_bytes.
+ * Writes the first bytes, room at most, that the key of a value of this column is made of to bytes, as its
+ * GpuSortBytesEncoder does.  Errors: those of detoasting and of the encoder.
  */
 int
-gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room)
+gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room, bool *whole)
 {
-	bool whole;
+	MemoryContext caller = MemoryContextSwitchTo(keys->scratch);
+	int length = column->type->bytes(column->type, column->state, value, bytes, room, whole);
 
-	StaticAssertStmt(GPUSORT_STRING_SLACK >= GPUSORT_ICU_SLACK && GPUSORT_STRING_SLACK >= GPUSORT_LIBC_SLACK,
-					 "the bytes of collated strings have room");
-	if (column->type->source != GPUSORT_SOURCE_STRING)
-		return gpusort_collated_string(keys, column, value, bytes, room, &whole);
-	return gpusort_keys_own_string(keys, column, value, bytes, room);
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(keys->scratch);
+	return length;
 }
 
 /*
