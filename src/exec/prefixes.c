@@ -90,7 +90,7 @@ typedef struct Sample
 	SampleString strings[STRINGS_MAX];
 	int count;
 	int limit;                  /* so many are enough */
-	GpuSortFirstLevels *levels; /* of a first column under a libc collation; else NULL */
+	GpuSortFirstLevels *levels; /* of a first column that is partial; else NULL */
 	char bytes[LOOK_BYTES + GPUSORT_STRING_SLACK];
 } Sample;
 
@@ -384,7 +384,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 		if (!gpusort_column_is_string(sample->column))
 			continue;
 		sample->count = 0;
-		sample->levels = i == 0 && gpusort_column_is_libc(sample->column) ? create_levels(keys) : NULL;
+		sample->levels = i == 0 && sample->column->partial ? create_levels(keys) : NULL;
 		sample->limit = STRINGS_MAX - GPUSORT_SAMPLE_ROWS;
 		if (look)
 			statistics = add_statistics(sample, child);
@@ -400,7 +400,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, PlanState *child, GpuSortFirstR
 		{
 			qsort(sample->strings, sample->count, sizeof(SampleString), compare_strings);
 			choose_common(sample, prefixes);
-			if (gpusort_column_is_libc(sample->column))
+			if (sample->column->partial)
 				drop_equal(sample);
 			find_needs(sample, prefixes, rows);
 			choose_length(sample, prefixes, statistics);

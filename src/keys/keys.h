@@ -66,7 +66,8 @@ typedef struct GpuSortColumn
 	Oid sort_operator; /* < or > */
 	Oid collation;
 	bool nulls_first;
-	Oid key_type; /* the wider type whose keys are wanted; InvalidOid: the operator's own */
+	Oid value_type; /* of the values; needed where the operator's is a pseudotype */
+	Oid key_type;   /* the wider type whose keys are wanted; InvalidOid: the operator's own */
 
 	/* what follows is derived by gpusort_keys_create */
 	bool descending;
@@ -75,6 +76,8 @@ typedef struct GpuSortColumn
 	uint64 flip;                /* what a value of fixed_bits is XORed with: all of them for DESC */
 	const GpuSortKeyType *type; /* the encoding's row */
 	void *state;                /* the encoder's, if it has one */
+	List *libc_collations;      /* of the C library, which the key rests on */
+	bool partial;               /* as gpusort_key_is_partial has it */
 
 	/* what follows is derived by gpusort_keys_lay_out */
 	uint32 bits;         /* in the key; the first is its NULL bit */

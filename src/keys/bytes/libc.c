@@ -132,7 +132,7 @@ gpusort_libc_has_keys(const char *locale, const char **why_not)
 
 /* Returns the GpuSortLibc of a collation that has keys.  It belongs to the backend and is made once. */
 void *
-gpusort_libc_create(Oid collation)
+gpusort_libc_create(Oid type, Oid collation)
 {
 	char *name;
 	GpuSortLibc *state;
@@ -197,13 +197,13 @@ gpusort_libc_bytes(void *collation, const char *data, int length, bool goes_on, 
 	return count;
 }
 
-/* Returns true if strings under a libc collation are in the key. */
+/* Returns true if strings under a libc collation are in the key, or in a value that is. */
 bool
 gpusort_keys_by_libc(const GpuSortKeys *keys)
 {
 	for (int i = 0; i < keys->encoded; i++)
 	{
-		if (gpusort_column_is_libc(&keys->columns[i]))
+		if (keys->columns[i].libc_collations != NIL)
 			return true;
 	}
 	return false;
@@ -260,13 +260,16 @@ gpusort_keys_libc_hash(const GpuSortKeys *keys)
 
 	for (int i = 0; i < keys->encoded; i++)
 	{
-		GpuSortLibc *state = keys->columns[i].state;
+		ListCell *cell;
 
-		if (!gpusort_column_is_libc(&keys->columns[i]))
-			continue;
-		if (state->hash == 0)
-			state->hash = hash_locale(state);
-		hash = hash_combine64(hash, state->hash);
+		foreach(cell, keys->columns[i].libc_collations)
+		{
+			GpuSortLibc *state = gpusort_libc_create(InvalidOid, lfirst_oid(cell));
+
+			if (state->hash == 0)
+				state->hash = hash_locale(state);
+			hash = hash_combine64(hash, state->hash);
+		}
 	}
 	return hash;
 }
@@ -287,7 +290,7 @@ gpusort_libc_has_keys(const char *locale, const char **why_not)
 }
 
 void *
-gpusort_libc_create(Oid collation)
+gpusort_libc_create(Oid type, Oid collation)
 {
 	elog(ERROR, "collation %u has no keys", collation);
 }

@@ -103,6 +103,8 @@ string_factor(GpuSortEncoding encoding)
 			return gpusort_constant(GPUSORT_TIME_STRING_LIBC, false);
 		case GPUSORT_SOURCE_ICU:
 			return gpusort_constant(GPUSORT_TIME_STRING_ICU, false);
+		case GPUSORT_SOURCE_PARTS:
+			return gpusort_constant(GPUSORT_TIME_PARTS, false);
 		default:
 			return gpusort_constant(GPUSORT_TIME_STRING, false);
 	}
@@ -114,7 +116,8 @@ path_key_encoding(const PathKey *key)
 	const EquivalenceMember *member = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
 	const char *why_not;
 
-	return gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not);
+	return gpusort_key_encoding(key->pk_opfamily, member->em_datatype, exprType((Node *) member->em_expr),
+								key->pk_eclass->ec_collation, &why_not);
 }
 
 /* The same for a path's key. */
@@ -204,7 +207,7 @@ add_string(Datum value, int count, void *arg)
 typedef struct KeyColumn
 {
 	GpuSortTableColumn column;
-	Oid type;
+	Oid type;      /* of its values */
 	Oid less_than; /* or another ordering operator */
 	Oid collation;
 	GpuSortEncoding encoding;
@@ -230,19 +233,19 @@ forget_ties(Datum arg, int cache, uint32 hash)
 	memset(known_ties, 0, sizeof(known_ties));
 }
 
-/* Finds out which part of so many rows of a column under a libc collation tie. */
+/* Finds out which part of so many rows of a column tie whose keys are partial. */
 static double
 find_tied(const KeyColumn *column, double rows)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort statistics", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	GpuSortColumn key = {.sort_operator = column->less_than, .collation = column->collation};
+	GpuSortColumn key = {.sort_operator = column->less_than, .collation = column->collation, .value_type = column->type};
 	GpuSortFirstLevels *levels = palloc0(sizeof(GpuSortFirstLevels));
 	double tied = 0;
 
 	levels->keys = gpusort_keys_create(&key, 1);
 	levels->column = &key;
-	if (levels->keys->encodable > 0 && gpusort_column_is_libc(&key))
+	if (levels->keys->encodable > 0 && key.partial)
 	{
 		(void) gpusort_column_values(&column->column, column->type, add_string, levels);
 		tied = gpusort_first_levels_tied(levels, rows);
@@ -253,7 +256,7 @@ find_tied(const KeyColumn *column, double rows)
 }
 
 /*
- * What comparing takes per row, of so many, where a first key under a libc collation is a table's column and
+ * What comparing takes per row, of so many, where a first key that is partial is a table's column and
  * its values tie though they differ: the part of PostgreSQL's comparisons.
  */
 static double
@@ -274,7 +277,7 @@ tie_time(const KeyColumn *first, double rows)
 
 		*known = (KnownTies){.key = *first, .rows = about, .tied = tied, .valid = true};
 	}
-	return known->tied * compare_time(rows, 1) * gpusort_constant(GPUSORT_TIME_STRING_LIBC, false);
+	return known->tied * compare_time(rows, 1) * string_factor(first->encoding);
 }
 
 /* Finds the table's column that has the values of a key; false if it is none. */
@@ -297,10 +300,10 @@ find_key_column(PlannerInfo *root, const PathKey *key, KeyColumn *found)
 		if (entry->rtekind != RTE_RELATION || var->varattno <= 0)
 			continue;
 		found->column = (GpuSortTableColumn){.table = entry->relid, .attno = var->varattno};
-		found->type = member->em_datatype;
+		found->type = exprType((Node *) member->em_expr);
 		found->less_than = get_opfamily_member(key->pk_opfamily, member->em_datatype, member->em_datatype, BTLessStrategyNumber);
 		found->collation = key->pk_eclass->ec_collation;
-		found->encoding = gpusort_key_encoding(key->pk_opfamily, member->em_datatype, found->collation, &why_not);
+		found->encoding = gpusort_key_encoding(key->pk_opfamily, member->em_datatype, found->type, found->collation, &why_not);
 		if (OidIsValid(found->less_than))
 			return true;
 	}
@@ -332,6 +335,24 @@ keys_from(List *pathkeys, int i)
 	return factor;
 }
 
+/* For about which part of a table's rows keys end with a column, as gpusort_column_ends_keys has it of strings. */
+static double
+ends_keys(const KeyColumn *key)
+{
+	if (gpusort_key_types[key->encoding].parts == NULL)
+		return gpusort_column_ends_keys(&key->column, key->type, key->encoding);
+	return gpusort_key_is_partial(key->encoding, key->type, key->collation) ? 1 : 0;
+}
+
+/* Returns true if a path's key is partial, as gpusort_key_is_partial has it. */
+static bool
+path_key_is_partial(const PathKey *key)
+{
+	const EquivalenceMember *member = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
+
+	return gpusort_key_is_partial(path_key_encoding(key), exprType((Node *) member->em_expr), key->pk_eclass->ec_collation);
+}
+
 /* What strings of the C library's collations take per row, where these columns have keys: verifying and comparing. */
 static double
 path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
@@ -347,9 +368,9 @@ path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
 
 		/* Of what is no table's column nothing is known: processes that share ranges do without ranks then. */
 		if (find_key_column(root, pathkey, &key))
-			ends = part * gpusort_column_ends_keys(&key.column, key.type, key.encoding);
+			ends = part * ends_keys(&key);
 		else
-			ends = gpusort_key_types[path_key_encoding(pathkey)].source == GPUSORT_SOURCE_LIBC ? part : 0;
+			ends = path_key_is_partial(pathkey) ? part : 0;
 		if (ends <= 0)
 			continue;
 		time += end_time(ends, rows, estimate_groups(root, pathkeys, i + 1, rows), keys_from(pathkeys, i + 1));
@@ -368,7 +389,7 @@ gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *
 
 	if (admission->encodable < list_length(pathkeys))
 		time.compare = compare_time(rows, estimate_groups(root, pathkeys, admission->encodable, rows));
-	if (admission->libc_key && find_key_column(root, linitial_node(PathKey, pathkeys), &key))
+	if (admission->partial_key && find_key_column(root, linitial_node(PathKey, pathkeys), &key))
 		time.compare += time.ties = tie_time(&key, rows);
 	if (admission->verified)
 		time.compare += path_libc_time(root, pathkeys, admission->encodable, rows);
@@ -420,7 +441,7 @@ find_sort_column(List *rtable, const Sort *sort, int i, KeyColumn *found)
 	found->type = exprType((Node *) entry->expr);
 	found->less_than = sort->sortOperators[i];
 	found->collation = sort->collations[i];
-	found->encoding = gpusort_operator_encoding(found->less_than, found->collation, &descending, &why_not);
+	found->encoding = gpusort_operator_encoding(found->less_than, found->type, found->collation, &descending, &why_not);
 	return true;
 }
 
@@ -444,9 +465,9 @@ gpusort_node_sort_time(List *rtable, const Sort *sort, double rows, const GpuSor
 			continue;
 		if (!key.column.one_of_several)
 			groups = Min(groups * column_groups(key.column.table, key.column.attno, rows), rows);
-		if (i == 0 && admission->libc_key)
+		if (i == 0 && admission->partial_key)
 			time.compare += time.ties = tie_time(&key, rows);
-		ends = admission->verified ? part * gpusort_column_ends_keys(&key.column, key.type, key.encoding) : 0;
+		ends = admission->verified ? part * ends_keys(&key) : 0;
 		if (ends > 0)
 		{
 			double behind = 0;
