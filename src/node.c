@@ -10,6 +10,9 @@
  */
 #include "node.h"
 
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+
 /* The lists in custom_private; each but the last has an entry for every sort column. */
 typedef enum PlanPrivate
 {
@@ -17,6 +20,7 @@ typedef enum PlanPrivate
 	PLAN_OPERATORS,
 	PLAN_COLLATIONS,
 	PLAN_NULLS_FIRST,
+	PLAN_VALUE_TYPES,
 	PLAN_KEY_TYPES,
 	PLAN_SCALARS,
 	PLAN_PRIVATE_Count,
@@ -32,6 +36,13 @@ typedef enum PlanScalar
 	SCALAR_Count,
 } PlanScalar;
 
+/* Returns the type of the values of a Sort's key number i, from 0. */
+Oid
+gpusort_sort_value_type(const Sort *sort, int i)
+{
+	return exprType((Node *) get_tle_by_resno(sort->plan.targetlist, sort->sortColIdx[i])->expr);
+}
+
 /*
  * Returns custom_private for a node in the place of sort.  All attributes are visible, and the child
  * is taken to give other rows when it is read again, until the functions below say otherwise.
@@ -43,6 +54,7 @@ gpusort_plan_pack(const Sort *sort)
 	List *operators = NIL;
 	List *collations = NIL;
 	List *nulls_first = NIL;
+	List *value_types = NIL;
 	List *key_types = NIL;
 	List *lists;
 
@@ -52,9 +64,11 @@ gpusort_plan_pack(const Sort *sort)
 		operators = lappend_oid(operators, sort->sortOperators[i]);
 		collations = lappend_oid(collations, sort->collations[i]);
 		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
+		value_types = lappend_oid(value_types, gpusort_sort_value_type(sort, i));
 		key_types = lappend_oid(key_types, InvalidOid);
 	}
-	lists = list_make5(attnos, operators, collations, nulls_first, key_types);
+	lists = list_make5(attnos, operators, collations, nulls_first, value_types);
+	lists = lappend(lists, key_types);
 	lists = lappend(lists, list_make4_int(false, sort->plan.plan_width, list_length(sort->plan.targetlist), 0));
 	Assert(list_length(lists) == PLAN_PRIVATE_Count);
 	return lists;
@@ -134,6 +148,7 @@ gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info)
 		column->sort_operator = list_nth_oid(list_nth(lists, PLAN_OPERATORS), i);
 		column->collation = list_nth_oid(list_nth(lists, PLAN_COLLATIONS), i);
 		column->nulls_first = list_nth_int(list_nth(lists, PLAN_NULLS_FIRST), i) != 0;
+		column->value_type = list_nth_oid(list_nth(lists, PLAN_VALUE_TYPES), i);
 		column->key_type = list_nth_oid(list_nth(lists, PLAN_KEY_TYPES), i);
 	}
 	info->rescannable = list_nth_int(scalars, SCALAR_RESCANNABLE) != 0;

@@ -68,6 +68,7 @@ typedef struct GpuSortPlanInfo
 	uint32 estimated_width; /* bytes of a row's data */
 } GpuSortPlanInfo;
 
+extern Oid gpusort_sort_value_type(const Sort *sort, int i);
 extern List *gpusort_plan_pack(const Sort *sort);
 extern void gpusort_plan_unpack(const CustomScan *plan, GpuSortPlanInfo *info);
 extern void gpusort_plan_move_keys(CustomScan *plan, const AttrNumber *new_attnos);

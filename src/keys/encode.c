@@ -64,93 +64,18 @@
  */
 #include "keys/keys.h"
 
-#include <math.h>
-
 #include "keys/bit_writer.h"
 #include "keys/encoders.h"
-#include "keys/inline_encoders.h"
+#include "keys/fixed/inline_encoders.h"
+#include "keys/fixed/numbers.h"
 #include "keys/known_values.h"
-#include "keys/string_keys.h"
-#include "storage/itemptr.h"
+#include "keys/bytes/string_keys.h"
 #include "utils/builtins.h"
-#include "utils/inet.h"
 #include "utils/memutils.h"
 
 #ifndef HAVE_INT128
 #error "gpusort needs a compiler with 128-bit integers"
 #endif
-
-/* The bits of a float, turned so that they order as PostgreSQL orders floats. */
-static inline uint32
-float4_bits(float4 value)
-{
-	uint32 bits;
-
-	if (unlikely(isnan(value)))
-		return PG_UINT32_MAX;
-	value += 0.0f; /* -0 becomes 0 */
-	memcpy(&bits, &value, sizeof(bits));
-	return bits & 0x80000000 ? ~bits : bits | 0x80000000;
-}
-
-static inline uint64
-float8_bits(float8 value)
-{
-	uint64 bits;
-
-	if (unlikely(isnan(value)))
-		return PG_UINT64_MAX;
-	value += 0.0;
-	memcpy(&bits, &value, sizeof(bits));
-	return bits & UINT64CONST(0x8000000000000000) ? ~bits : bits | UINT64CONST(0x8000000000000000);
-}
-
-/* The fixed_bits bits of a value, as they are for ASC. */
-static inline uint64
-fixed_value(GpuSortEncoding encoding, Datum value)
-{
-	switch (encoding)
-	{
-		case GPUSORT_ENCODE_BOOL:
-			return DatumGetBool(value);
-		case GPUSORT_ENCODE_CHAR:
-			return (uint8) DatumGetChar(value);
-		case GPUSORT_ENCODE_INT2:
-			return (uint16) DatumGetInt16(value) ^ 0x8000;
-		case GPUSORT_ENCODE_INT4:
-			return (uint32) DatumGetInt32(value) ^ 0x80000000;
-		case GPUSORT_ENCODE_INT8:
-			return (uint64) DatumGetInt64(value) ^ UINT64CONST(0x8000000000000000);
-		case GPUSORT_ENCODE_UINT8:
-			return (uint64) DatumGetInt64(value);
-		case GPUSORT_ENCODE_OID:
-			return DatumGetObjectId(value);
-		case GPUSORT_ENCODE_FLOAT4:
-			return float4_bits(DatumGetFloat4(value));
-		case GPUSORT_ENCODE_FLOAT8:
-			return float8_bits(DatumGetFloat8(value));
-		case GPUSORT_ENCODE_INT2_AS_INT4:
-			return (uint32) DatumGetInt16(value) ^ 0x80000000;
-		case GPUSORT_ENCODE_INT2_AS_INT8:
-			return (uint64) DatumGetInt16(value) ^ UINT64CONST(0x8000000000000000);
-		case GPUSORT_ENCODE_INT4_AS_INT8:
-			return (uint64) DatumGetInt32(value) ^ UINT64CONST(0x8000000000000000);
-		case GPUSORT_ENCODE_FLOAT4_AS_FLOAT8:
-			return float8_bits(DatumGetFloat4(value));
-		case GPUSORT_ENCODE_MACADDR:
-			return gpusort_load_bytes((const char *) DatumGetMacaddrP(value), sizeof(macaddr)) >> 16;
-		case GPUSORT_ENCODE_MACADDR8:
-			return gpusort_load_bytes((const char *) DatumGetMacaddr8P(value), sizeof(macaddr8));
-		case GPUSORT_ENCODE_TID:
-			{
-				const ItemPointerData *tid = (const ItemPointerData *) DatumGetPointer(value);
-
-				return (uint64) ItemPointerGetBlockNumberNoCheck(tid) << 16 | ItemPointerGetOffsetNumberNoCheck(tid);
-			}
-		default:
-			pg_unreachable();
-	}
-}
 
 /* Adds the low nbits (1 to 192) bits, inverted for DESC. */
 static pg_attribute_always_inline void
@@ -185,7 +110,7 @@ put_encoded(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn 
 
 	if (detoast && unlikely(!gpusort_is_plain((struct varlena *) DatumGetPointer(value))))
 	{
-		fetched = gpusort_fetch_whole(keys, (struct varlena *) DatumGetPointer(value));
+		fetched = gpusort_fetch_whole(keys->scratch, (struct varlena *) DatumGetPointer(value));
 		value = PointerGetDatum(fetched);
 	}
 	exact = encode(column->state, value, &bits);
@@ -203,7 +128,7 @@ put_varlena(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn 
 
 	if (likely(gpusort_is_plain(value)))
 		return gpusort_put_string(key, column, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), true);
-	value = gpusort_fetch_first(keys, value, gpusort_wanted_bytes(column));
+	value = gpusort_fetch_first(keys->scratch, value, gpusort_wanted_bytes(column));
 	exact = gpusort_put_string(key, column, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), true);
 	MemoryContextReset(keys->scratch);
 	return exact;
@@ -220,7 +145,7 @@ put_bit_string(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColu
 
 	StaticAssertStmt(GPUSORT_BIT_HEADER_BYTES == sizeof(bit_length), "a bit string begins with its length");
 	if (unlikely(!gpusort_is_plain(value)))
-		first = gpusort_fetch_first(keys, value, gpusort_wanted_bytes(column) + GPUSORT_BIT_HEADER_BYTES);
+		first = gpusort_fetch_first(keys->scratch, value, gpusort_wanted_bytes(column) + GPUSORT_BIT_HEADER_BYTES);
 	data = VARDATA_ANY(first);
 	memcpy(&bit_length, data, sizeof(bit_length));
 	gpusort_put_prefix(key, column, data + GPUSORT_BIT_HEADER_BYTES,
@@ -234,7 +159,7 @@ put_bit_string(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColu
 static pg_attribute_always_inline bool
 put_bpchar(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn *column, struct varlena *value)
 {
-	struct varlena *plain = gpusort_is_plain(value) ? value : gpusort_fetch_whole(keys, value);
+	struct varlena *plain = gpusort_is_plain(value) ? value : gpusort_fetch_whole(keys->scratch, value);
 	const char *data = VARDATA_ANY(plain);
 	int length = bpchartruelen(unconstify(char *, data), VARSIZE_ANY_EXHDR(plain));
 	bool exact = gpusort_put_string(key, column, data, length, true);
@@ -250,12 +175,13 @@ put_name(GpuSortBitWriter *key, const GpuSortColumn *column, const char *data)
 	return gpusort_put_string(key, column, data, strnlen(data, NAMEDATALEN), true);
 }
 
+/* What is made of a value by an encoder of bytes. */
 static pg_noinline bool
-put_collated(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn *column, Datum value)
+put_bytes(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn *column, Datum value)
 {
 	char bytes[GPUSORT_COMMON_PREFIX_MAX + GPUSORT_PREFIX_MAX + 1 + GPUSORT_STRING_SLACK];
 	bool whole;
-	int length = gpusort_collated_string(keys, column, value, bytes, gpusort_wanted_bytes(column), &whole);
+	int length = gpusort_keys_string(keys, column, value, bytes, gpusort_wanted_bytes(column), &whole);
 
 	return gpusort_put_string(key, column, bytes, length, whole);
 }
@@ -275,7 +201,7 @@ encode_one_fixed(const GpuSortKeys *keys, Datum value, bool isnull, uint64 *word
 			words[1] = 0;
 		return;
 	}
-	bits = fixed_value(column->encoding, value) ^ column->flip;
+	bits = gpusort_fixed_value(column->encoding, value) ^ column->flip;
 	if (column->fixed_bits == 64)
 	{
 		words[0] = not_null << 63 | bits >> 1;
@@ -342,13 +268,8 @@ gpusort_keys_encode(const GpuSortKeys *keys, const Datum *values, const bool *nu
 			case GPUSORT_ENCODE_BIT:
 				exact = put_bit_string(keys, &key, column, (struct varlena *) DatumGetPointer(value));
 				break;
-			case GPUSORT_ENCODE_ICU_TEXT:
-			case GPUSORT_ENCODE_ICU_BPCHAR:
-			case GPUSORT_ENCODE_ICU_NAME:
-			case GPUSORT_ENCODE_LIBC_TEXT:
-			case GPUSORT_ENCODE_LIBC_BPCHAR:
-			case GPUSORT_ENCODE_LIBC_NAME:
-				exact = put_collated(keys, &key, column, value);
+			case GPUSORT_ENCODE_ICU_TEXT ... GPUSORT_ENCODE_JSONB:
+				exact = put_bytes(keys, &key, column, value);
 				break;
 			case GPUSORT_ENCODE_NUMERIC:
 				exact = put_encoded(keys, &key, column, value, gpusort_numeric_encode, GPUSORT_NUMERIC_BITS, true);
@@ -363,7 +284,7 @@ gpusort_keys_encode(const GpuSortKeys *keys, const Datum *values, const bool *nu
 				(void) put_encoded(keys, &key, column, value, gpusort_timetz_encode, GPUSORT_TIMETZ_BITS, false);
 				break;
 			case GPUSORT_ENCODE_BOOL ... GPUSORT_ENCODE_TID:
-				gpusort_put_bits(&key, column->fixed_bits, fixed_value(column->encoding, value) ^ column->flip);
+				gpusort_put_bits(&key, column->fixed_bits, gpusort_fixed_value(column->encoding, value) ^ column->flip);
 				break;
 			default:
 				exact = put_encoded(keys, &key, column, value, column->type->encode, column->type->bits,

@@ -26,9 +26,6 @@
 #define GPUSORT_KNOWN_BYTES 32768
 #define GPUSORT_RANK_BITS   11
 
-/* Bytes that gpusort_keys_string may write beyond those asked for. */
-#define GPUSORT_STRING_SLACK 8
-
 /* A string that may become a known value. */
 typedef struct GpuSortKnownString
 {
@@ -69,7 +66,8 @@ typedef struct GpuSortColumn
 	Oid sort_operator; /* < or > */
 	Oid collation;
 	bool nulls_first;
-	Oid key_type; /* the wider type whose keys are wanted; InvalidOid: the operator's own */
+	Oid value_type; /* of the values; needed where the operator's is a pseudotype */
+	Oid key_type;   /* the wider type whose keys are wanted; InvalidOid: the operator's own */
 
 	/* what follows is derived by gpusort_keys_create */
 	bool descending;
@@ -78,6 +76,8 @@ typedef struct GpuSortColumn
 	uint64 flip;                /* what a value of fixed_bits is XORed with: all of them for DESC */
 	const GpuSortKeyType *type; /* the encoding's row */
 	void *state;                /* the encoder's, if it has one */
+	List *libc_collations;      /* of the C library, which the key rests on */
+	bool partial;               /* as gpusort_key_is_partial has it */
 
 	/* what follows is derived by gpusort_keys_lay_out */
 	uint32 bits;         /* in the key; the first is its NULL bit */
@@ -154,7 +154,7 @@ extern bool gpusort_keys_set_known(const GpuSortColumn *column, GpuSortKnownStri
 
 /* string_keys.c */
 extern int gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes,
-							   int room);
+							   int room, bool *whole);
 extern int gpusort_keys_own_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes,
 								   int room);
 

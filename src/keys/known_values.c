@@ -17,7 +17,7 @@
 
 #include "common/hashfn.h"
 #include "keys/encoders.h"
-#include "keys/string_keys.h"
+#include "keys/bytes/string_keys.h"
 #include "utils/memutils.h"
 #include "utils/varlena.h"
 
@@ -215,7 +215,7 @@ uint32
 gpusort_known_rank(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value)
 {
 	GpuSortKnownTable *table = column->known;
-	GpuSortStringBytes bytes = gpusort_find_bytes(keys, column->type->string, value, 0, true);
+	GpuSortStringBytes bytes = gpusort_find_bytes(keys->scratch, column->type->string, value, 0, true);
 	LookedUp string;
 	uint64 hash = look_at(&string, bytes.data, bytes.length);
 	uint16 *slot = find_slot(table, &string, hash);

@@ -13,6 +13,7 @@
 #include "keys/known_values.h"
 #include "port/pg_bitutils.h"
 #include "service/protocol.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #define DIFFERENCE_BITS_MAX 11 /* for common prefixes of any length */
@@ -80,7 +81,7 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 		const GpuSortKeyType *type;
 		const char *why_not;
 
-		column->encoding = gpusort_operator_encoding(column->sort_operator, column->collation,
+		column->encoding = gpusort_operator_encoding(column->sort_operator, column->value_type, column->collation,
 													 &column->descending, &why_not);
 		if (column->encoding == GPUSORT_ENCODE_NONE)
 			break;
@@ -89,7 +90,9 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 		type = column->type = &gpusort_key_types[column->encoding];
 		column->fixed_bits = type->encode == NULL && type->bits <= 64 ? type->bits : 0;
 		column->flip = column->descending && column->fixed_bits > 0 ? gpusort_low_mask(column->fixed_bits) : 0;
-		column->state = type->create != NULL ? type->create(column->collation) : NULL;
+		column->state = type->create != NULL ? type->create(type->parts != NULL ? getBaseType(column->value_type) : column->value_type, column->collation) : NULL;
+		column->libc_collations = gpusort_key_libc_collations(column->encoding, column->value_type, column->collation);
+		column->partial = gpusort_key_is_partial(column->encoding, column->value_type, column->collation);
 		Assert(type->encode != NULL || column->fixed_bits > 0 || gpusort_column_is_string(column));
 		keys->strings += gpusort_column_is_string(column);
 		keys->encodable = i + 1;

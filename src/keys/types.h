@@ -10,6 +10,8 @@
 
 #include "compat.h"
 
+#include "nodes/pg_list.h"
+
 /* How the values of a column become bits; gpusort_key_types has a row for each. */
 typedef enum GpuSortEncoding
 {
@@ -54,6 +56,13 @@ typedef enum GpuSortEncoding
 	GPUSORT_ENCODE_LIBC_BPCHAR,
 	GPUSORT_ENCODE_LIBC_NAME,
 
+	/* what is made of other values */
+	GPUSORT_ENCODE_ARRAY,
+	GPUSORT_ENCODE_RANGE,
+	GPUSORT_ENCODE_MULTIRANGE,
+	GPUSORT_ENCODE_RECORD,
+	GPUSORT_ENCODE_JSONB,
+
 	GPUSORT_ENCODE_Count,
 } GpuSortEncoding;
 
@@ -73,6 +82,7 @@ typedef enum GpuSortStringSource
 	GPUSORT_SOURCE_STRING = 0, /* its own */
 	GPUSORT_SOURCE_ICU,        /* of ICU's sort key */
 	GPUSORT_SOURCE_LIBC,       /* of the first level of the C library's */
+	GPUSORT_SOURCE_PARTS,      /* it is no string: of the encodings of what it is made of */
 } GpuSortStringSource;
 
 struct GpuSortBits; /* bit_writer.h */
@@ -84,33 +94,74 @@ struct GpuSortBits; /* bit_writer.h */
  */
 typedef bool (*GpuSortEncoder)(void *state, Datum value, struct GpuSortBits *bits);
 
-/* One encoding; see types.c, which has them all, on what a new one takes. */
+/* How values are ordered. */
+typedef struct GpuSortOrder
+{
+	Oid opfamily;
+	Oid input_type; /* which opfamily compares them as */
+	Oid type;       /* their own, no domain */
+	Oid collation;
+} GpuSortOrder;
+
+struct GpuSortKeyType;
+
+/* Bytes that a GpuSortBytesEncoder may write beyond those asked for. */
+#define GPUSORT_STRING_SLACK 8
+
+/*
+ * Encodes a value that is not NULL, in the encoding of this row, as bytes of any number that order as the values do:
+ * writes the first room of them, 1 at least, to bytes, which has room for GPUSORT_STRING_SLACK more.  Returns
+ * how many there are; *whole says whether that is all of them, and equal ones mean equal values.  What
+ * is detoasted is in the current memory context, and left there.
+ */
+typedef int (*GpuSortBytesEncoder)(const struct GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
+								   bool *whole);
+
+/* One encoding, of one of two forms: a fixed number of bits, or bytes.  See types.c on what a new one takes. */
 typedef struct GpuSortKeyType
 {
-	int bits;           /* in the key, 1 to 192, without the one for NULL; 0: strings, laid out for each sort */
+	int bits;           /* in the key, without the one for NULL; 0: bytes, of which each sort takes as many as it needs */
 	bool truncates;     /* a value may not be in the key whole, so that rows need a tie-break */
 	GpuSortEncoding as; /* equal values of that encoding have the same bits; NONE: of this one alone */
 
-	/* of what is not left to encode.c, as strings and short numbers are */
+	/* of a fixed number of bits that is not left to encode.c, as short numbers are: at most 192 */
 	GpuSortEncoder encode;
 	bool detoast; /* encode gets a varlena neither compressed nor kept elsewhere */
 
-	/* makes a column's state, which lives as long as the current memory context; NULL: none is needed */
-	void *(*create)(Oid collation);
+	/* makes the state for values of a type, which lives as long as the current memory context; NULL: none is needed */
+	void *(*create)(Oid type, Oid collation);
 
-	/* of strings */
+	/* of bytes */
+	GpuSortBytesEncoder bytes;
 	GpuSortStringForm string;
 	GpuSortStringSource source; /* if it is not the string, the state is the collation's */
 	GpuSortEncoding under_icu;  /* what takes its place under ICU collations */
 	GpuSortEncoding under_libc; /* and under the C library's */
+
+	/*
+	 * of what is made of other values: the GpuSortOrder of each part of a type's values.  Those of whose first part
+	 * there is no encoding, or that have no parts, have none.
+	 */
+	List *(*parts)(Oid type, Oid collation);
 } GpuSortKeyType;
 
 extern const GpuSortKeyType gpusort_key_types[GPUSORT_ENCODE_Count];
 
-extern GpuSortEncoding gpusort_key_encoding(Oid opfamily, Oid type, Oid collation, const char **why_not);
+/* Returns true if the same values have the same keys in all sorts, once they are laid out alike. */
+static inline bool
+gpusort_keys_are_same_everywhere(GpuSortEncoding encoding)
+{
+	const GpuSortKeyType *type = &gpusort_key_types[encoding];
+
+	return type->parts == NULL && (type->string != GPUSORT_STRING_NONE || type->create == NULL);
+}
+
+extern GpuSortEncoding gpusort_key_encoding(Oid opfamily, Oid input_type, Oid type, Oid collation, const char **why_not);
+extern List *gpusort_key_libc_collations(GpuSortEncoding encoding, Oid type, Oid collation);
+extern bool gpusort_key_is_partial(GpuSortEncoding encoding, Oid type, Oid collation);
 extern Oid gpusort_common_key_type(Oid opfamily, Oid a, Oid b);
 extern GpuSortEncoding gpusort_encoding_as(GpuSortEncoding encoding, Oid type);
-extern GpuSortEncoding gpusort_operator_encoding(Oid sort_operator, Oid collation, bool *descending,
+extern GpuSortEncoding gpusort_operator_encoding(Oid sort_operator, Oid type, Oid collation, bool *descending,
 												 const char **why_not);
 
 #endif /* GPUSORT_TYPES_H */

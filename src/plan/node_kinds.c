@@ -69,7 +69,7 @@ first_type(const PathKey *key)
 
 /*
  * Returns true if the rows of both sides can be cut at the same borders, as range_plan.c will find: its members are
- * of one type, which is no enum, or of such that have the same keys.  Not without a key.
+ * of one type, which is no enum and not made of others, or of such that have the same keys.  Not without a key.
  */
 bool
 gpusort_key_parts_both_sides(const PathKey *key)
@@ -82,11 +82,11 @@ gpusort_key_parts_both_sides(const PathKey *key)
 	{
 		const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
 		GpuSortEncoding encoding =
-			gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not);
+			gpusort_key_encoding(key->pk_opfamily, member->em_datatype, exprType((Node *) member->em_expr),
+								 key->pk_eclass->ec_collation, &why_not);
 
 		if (!OidIsValid(gpusort_common_key_type(key->pk_opfamily, member->em_datatype, first_type(key))) ||
-			encoding == GPUSORT_ENCODE_NONE ||
-			(gpusort_key_types[encoding].string == GPUSORT_STRING_NONE && gpusort_key_types[encoding].create != NULL))
+			encoding == GPUSORT_ENCODE_NONE || !gpusort_keys_are_same_everywhere(encoding))
 			return false;
 	}
 	return members != NIL;

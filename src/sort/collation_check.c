@@ -28,7 +28,7 @@
  *	above that: two comparisons a row at most, none of them by strcoll where strings have the same
  *	bytes.  So the work is linear in the rows.
  *
- *	strcoll is asked of the ends of strings that begin alike, where that tells (keys/libc_less.c), which
+ *	strcoll is asked of the ends of strings that begin alike, where that tells (keys/bytes/libc_less.c), which
  *	goes by the same tables as the keys as far as beginnings are concerned.  So one in WHOLE_EVERY neighbours
  *	is compared whole: what is wrong with a table shows in more than one of them.
  *
@@ -43,7 +43,8 @@
 #include "sort/collation_check.h"
 
 #include "access/detoast.h"
-#include "keys/libc_less.h"
+#include "access/htup_details.h"
+#include "keys/bytes/libc_less.h"
 #include "miscadmin.h"
 #include "server/shared.h"
 #include "utils/builtins.h"
@@ -94,13 +95,13 @@ struct GpuSortCollationCheck
 	uint32 neighbours;    /* strings that were compared as such */
 };
 
-/* Returns how many columns there are up to the last one in the key that is under a collation of the C library. */
+/* Returns how many columns there are up to the last one in the key that is, or holds, strings under a collation of the C library. */
 static int
 checked_columns(const GpuSortKeys *keys)
 {
 	int count = keys->encoded;
 
-	while (count > 0 && !gpusort_column_is_libc(&keys->columns[count - 1]))
+	while (count > 0 && keys->columns[count - 1].libc_collations == NIL)
 		count--;
 	return count;
 }
@@ -269,23 +270,32 @@ compare(GpuSortCollationCheck *check, CheckedRow *left_row, CheckedRow *right_ro
 	return 0;
 }
 
-/* Two rows of different runs are the other way round: returns false, for the caller to return. */
-static pg_noinline bool
-note_inversion(GpuSortCollationCheck *check, GpuSortFailure *failure)
+/* Distrusts a collation, and says so in the log if it was not distrusted before. */
+static void
+distrust(Oid collation)
 {
-	const GpuSortColumn *column = &check->columns[check->different];
 	char *name;
 
-	(void) gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
-							   "rows whose order is the keys' are not in the C library's, in sort key %d", check->different + 1);
-	if (!gpusort_column_is_libc(column) || !gpusort_shared_distrust_collation(column->collation))
-		return false;
-	name = get_collation_name(column->collation);
+	if (!gpusort_shared_distrust_collation(collation))
+		return;
+	name = get_collation_name(collation);
 	ereport(LOG,
 			(errmsg("gpusort leaves sorts under collation \"%s\" to PostgreSQL until the server restarts",
 					name != NULL ? name : "?"),
 			 errdetail("The C library's strcoll orders two strings otherwise than the first level of their collation keys does."),
 			 errhint("Sorts that were running have been done by PostgreSQL. Please report the locale, and the version of the C library.")));
+}
+
+/* Two rows of different runs are the other way round: returns false, for the caller to return. */
+static pg_noinline bool
+note_inversion(GpuSortCollationCheck *check, GpuSortFailure *failure)
+{
+	ListCell *cell;
+
+	(void) gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
+							   "rows whose order is the keys' are not in the C library's, in sort key %d", check->different + 1);
+	foreach(cell, check->columns[check->different].libc_collations)
+		distrust(lfirst_oid(cell));
 	return false;
 }
 
@@ -451,9 +461,14 @@ gpusort_collation_check_allows(const GpuSortKeys *keys, GpuSortFailure *failure)
 {
 	for (int i = 0; i < keys->encoded; i++)
 	{
-		if (gpusort_column_is_libc(&keys->columns[i]) && gpusort_shared_distrusts_collation(keys->columns[i].collation))
-			return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
-									   "the collation of sort key %d was found to order strings otherwise than their keys", i + 1);
+		ListCell *cell;
+
+		foreach(cell, keys->columns[i].libc_collations)
+		{
+			if (gpusort_shared_distrusts_collation(lfirst_oid(cell)))
+				return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
+										   "the collation of sort key %d was found to order strings otherwise than their keys", i + 1);
+		}
 	}
 	return true;
 }

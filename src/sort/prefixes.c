@@ -37,10 +37,10 @@
 
 #include "common/hashfn.h"
 #include "column_stats.h"
-#include "sort/few_values.h"
-#include "keys/first_level.h"
+#include "keys/bytes/first_level.h"
 #include "server/shared.h"
 #include "settings.h"
+#include "sort/few_values.h"
 #include "utils/memutils.h"
 
 /* Of the strings, so many eighths have the common prefix. */
@@ -90,14 +90,15 @@ typedef struct Sample
 	SampleString strings[STRINGS_MAX];
 	int count;
 	int limit;                  /* so many are enough */
-	GpuSortFirstLevels *levels; /* of a first column under a libc collation; else NULL */
+	GpuSortFirstLevels *levels; /* of a first column that is partial; else NULL */
 	char bytes[LOOK_BYTES + GPUSORT_STRING_SLACK];
 } Sample;
 
 static void
 add_string(Sample *sample, Datum value)
 {
-	int length = gpusort_keys_string(sample->keys, sample->column, value, sample->bytes, LOOK_BYTES);
+	bool whole;
+	int length = gpusort_keys_string(sample->keys, sample->column, value, sample->bytes, LOOK_BYTES, &whole);
 	char *data = palloc(Max(length, 1));
 
 	memcpy(data, sample->bytes, length);
@@ -382,7 +383,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
 		if (!gpusort_column_is_string(sample->column))
 			continue;
 		sample->count = 0;
-		sample->levels = i == 0 && gpusort_column_is_libc(sample->column) ? create_levels(keys) : NULL;
+		sample->levels = i == 0 && sample->column->partial ? create_levels(keys) : NULL;
 		sample->limit = STRINGS_MAX - GPUSORT_SAMPLE_ROWS;
 		if (look)
 			statistics = add_statistics(sample, input->source);
@@ -398,7 +399,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
 		{
 			qsort(sample->strings, sample->count, sizeof(SampleString), compare_strings);
 			choose_common(sample, prefixes);
-			if (gpusort_column_is_libc(sample->column))
+			if (sample->column->partial)
 				drop_equal(sample);
 			find_needs(sample, prefixes, rows);
 			choose_length(sample, prefixes, statistics);

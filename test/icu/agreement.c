@@ -10,7 +10,7 @@
  * it makes pairs of strings for so many seconds, compares each by ucol_strcollUTF8,
  * ucol_strcoll and sort keys from ucol_nextSortKeyPart, and prints how often these
  * differ, in all levels and in the first; and whether keys that are cut off, and
- * those of ucol_getSortKey, are the same.  src/keys/icu.c draws on the answers.
+ * those of ucol_getSortKey, are the same.  src/keys/bytes/icu.c draws on the answers.
  *
  * Not part of the tests: it needs ICU's development files, and finds what only a
  * new version of ICU can change.

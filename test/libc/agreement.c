@@ -29,8 +29,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "keys/libc_less.h"
-#include "keys/libc_walk.h"
+#include "keys/bytes/libc_less.h"
+#include "keys/bytes/libc_walk.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 

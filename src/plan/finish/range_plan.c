@@ -75,7 +75,7 @@ refuse(GpuSortSafety *safety, const char *why_not)
 
 /* How a sort operator orders a column; its attributes are left open.  Returns false if it has no key. */
 static bool
-describe_column(Oid sort_operator, Oid collation, bool nulls_first, GpuSortRangeColumn *column)
+describe_column(Oid sort_operator, Oid value_type, Oid collation, bool nulls_first, GpuSortRangeColumn *column)
 {
 	CompareType order;
 	const char *why_not;
@@ -85,7 +85,7 @@ describe_column(Oid sort_operator, Oid collation, bool nulls_first, GpuSortRange
 	column->collation = collation;
 	column->nulls_first = nulls_first;
 	column->attnos = NULL;
-	column->encoding = gpusort_operator_encoding(sort_operator, collation, &column->descending, &why_not);
+	column->encoding = gpusort_operator_encoding(sort_operator, value_type, collation, &column->descending, &why_not);
 	return column->encoding != GPUSORT_ENCODE_NONE;
 }
 
@@ -110,7 +110,7 @@ sort_ranges(const CustomScan *scan, GpuSortSafety *safety, GpuSortRangePlan *ran
 		const GpuSortColumn *sort = &info.columns[ranges->ncolumns];
 		GpuSortRangeColumn *column = &ranges->columns[ranges->ncolumns];
 
-		if (!describe_column(sort->sort_operator, sort->collation, sort->nulls_first, column))
+		if (!describe_column(sort->sort_operator, sort->value_type, sort->collation, sort->nulls_first, column))
 			break;
 		column->attnos = bms_make_singleton(sort->attno);
 		ranges->ncolumns++;
@@ -182,8 +182,8 @@ sort_key(const Plan *plan, int i, AttrNumber *attno, GpuSortRangeColumn *column)
 		if (i >= info.ncolumns)
 			return false;
 		*attno = info.columns[i].attno;
-		return describe_column(info.columns[i].sort_operator, info.columns[i].collation, info.columns[i].nulls_first,
-							   column);
+		return describe_column(info.columns[i].sort_operator, info.columns[i].value_type, info.columns[i].collation,
+							   info.columns[i].nulls_first, column);
 	}
 	else
 	{
@@ -192,7 +192,8 @@ sort_key(const Plan *plan, int i, AttrNumber *attno, GpuSortRangeColumn *column)
 		if (i >= sort->numCols)
 			return false;
 		*attno = sort->sortColIdx[i];
-		return describe_column(sort->sortOperators[i], sort->collations[i], sort->nullsFirst[i], column);
+		return describe_column(sort->sortOperators[i], gpusort_sort_value_type(sort, i), sort->collations[i],
+							   sort->nullsFirst[i], column);
 	}
 }
 
@@ -251,19 +252,12 @@ clause_var(Node *node, int varno)
 	return IsA(node, Var) && ((Var *) node)->varno == varno ? (Var *) node : NULL;
 }
 
-/* Returns true if the same values have the same keys in all sorts, once they are laid out alike. */
-static bool
-has_same_keys(const GpuSortKeyType *type)
-{
-	return type->string != GPUSORT_STRING_NONE || type->create == NULL;
-}
-
 /* Returns true if columns of two sorts can have the same keys for the same values: those of *type. */
 static bool
 is_alike(const GpuSortRangeColumn *a, const GpuSortRangeColumn *b, Oid *type)
 {
 	if (a->opfamily != b->opfamily || a->collation != b->collation || a->descending != b->descending ||
-		a->nulls_first != b->nulls_first || !has_same_keys(&gpusort_key_types[a->encoding]))
+		a->nulls_first != b->nulls_first || !gpusort_keys_are_same_everywhere(a->encoding))
 		return false;
 	*type = gpusort_common_key_type(a->opfamily, a->type, b->type);
 	return OidIsValid(*type);

@@ -22,7 +22,7 @@
 #include "catalog/pg_statistic.h"
 #include "column_stats.h"
 #include "common/hashfn.h"
-#include "keys/first_level.h"
+#include "keys/bytes/first_level.h"
 #include "keys/types.h"
 #include "miscadmin.h"
 #include "node.h"
@@ -106,6 +106,8 @@ string_factor(GpuSortEncoding encoding)
 			return gpusort_constant(GPUSORT_TIME_STRING_LIBC, false);
 		case GPUSORT_SOURCE_ICU:
 			return gpusort_constant(GPUSORT_TIME_STRING_ICU, false);
+		case GPUSORT_SOURCE_PARTS:
+			return gpusort_constant(GPUSORT_TIME_PARTS, false);
 		default:
 			return gpusort_constant(GPUSORT_TIME_STRING, false);
 	}
@@ -117,7 +119,8 @@ path_key_encoding(const PathKey *key)
 	const EquivalenceMember *member = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
 	const char *why_not;
 
-	return gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not);
+	return gpusort_key_encoding(key->pk_opfamily, member->em_datatype, exprType((Node *) member->em_expr),
+								key->pk_eclass->ec_collation, &why_not);
 }
 
 /* The same for a path's key. */
@@ -207,7 +210,7 @@ add_string(Datum value, int count, void *arg)
 typedef struct KeyColumn
 {
 	GpuSortTableColumn column;
-	Oid type;
+	Oid type;      /* of its values */
 	Oid less_than; /* or another ordering operator */
 	Oid collation;
 	GpuSortEncoding encoding;
@@ -235,19 +238,19 @@ forget_columns(Datum arg, int cache, uint32 hash)
 	memset(known_columns, 0, sizeof(known_columns));
 }
 
-/* Finds out which part of so many rows of a column under a libc collation tie. */
+/* Finds out which part of so many rows of a column tie whose keys are partial. */
 static double
 find_tied(const KeyColumn *column, double rows)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort statistics", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	GpuSortColumn key = {.sort_operator = column->less_than, .collation = column->collation};
+	GpuSortColumn key = {.sort_operator = column->less_than, .collation = column->collation, .value_type = column->type};
 	GpuSortFirstLevels *levels = palloc0(sizeof(GpuSortFirstLevels));
 	double tied = 0;
 
 	levels->keys = gpusort_keys_create(&key, 1);
 	levels->column = &key;
-	if (levels->keys->encodable > 0 && gpusort_column_is_libc(&key))
+	if (levels->keys->encodable > 0 && key.partial)
 	{
 		(void) gpusort_column_values(&column->column, column->type, add_string, levels);
 		tied = gpusort_first_levels_tied(levels, rows);
@@ -280,7 +283,7 @@ known_column(const KeyColumn *key)
 }
 
 /*
- * What comparing takes per row, of so many, where a first key under a libc collation is a table's column and
+ * What comparing takes per row, of so many, where a first key that is partial is a table's column and
  * its values tie though they differ: the part of PostgreSQL's comparisons.
  */
 static double
@@ -294,7 +297,7 @@ tie_time(const KeyColumn *first, double rows)
 		tied = find_tied(first, exp2(bits));
 		known_column(first)->tied[bits] = tied;
 	}
-	return tied * compare_time(rows, 1) * gpusort_constant(GPUSORT_TIME_STRING_LIBC, false);
+	return tied * compare_time(rows, 1) * string_factor(first->encoding);
 }
 
 /* Returns for about which part of the rows the key of a sort ends with this column. */
@@ -305,7 +308,10 @@ column_ends(const KeyColumn *key)
 
 	if (ends < 0)
 	{
-		ends = gpusort_column_ends_keys(&key->column, key->type, key->encoding);
+		if (gpusort_key_types[key->encoding].parts != NULL)
+			ends = gpusort_key_is_partial(key->encoding, key->type, key->collation) ? 1 : 0;
+		else
+			ends = gpusort_column_ends_keys(&key->column, key->type, key->encoding);
 		known_column(key)->ends = ends;
 	}
 	return ends;
@@ -331,11 +337,11 @@ find_key_column(PlannerInfo *root, const PathKey *key, KeyColumn *found)
 		if (entry->rtekind != RTE_RELATION || var->varattno <= 0)
 			continue;
 		found->column = (GpuSortTableColumn){.table = entry->relid, .attno = var->varattno};
-		found->type = member->em_datatype;
+		found->type = exprType((Node *) member->em_expr);
 		found->less_than =
 			get_opfamily_member(key->pk_opfamily, member->em_datatype, member->em_datatype, BTLessStrategyNumber);
 		found->collation = key->pk_eclass->ec_collation;
-		found->encoding = gpusort_key_encoding(key->pk_opfamily, member->em_datatype, found->collation, &why_not);
+		found->encoding = gpusort_key_encoding(key->pk_opfamily, member->em_datatype, found->type, found->collation, &why_not);
 		if (OidIsValid(found->less_than))
 			return true;
 	}
@@ -367,6 +373,15 @@ keys_from(List *pathkeys, int i)
 	return factor;
 }
 
+/* Returns true if a path's key is partial, as gpusort_key_is_partial has it. */
+static bool
+path_key_is_partial(const PathKey *key)
+{
+	const EquivalenceMember *member = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
+
+	return gpusort_key_is_partial(path_key_encoding(key), exprType((Node *) member->em_expr), key->pk_eclass->ec_collation);
+}
+
 /* What strings of the C library's collations take per row, where these columns have keys: verifying and comparing. */
 static double
 path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
@@ -384,7 +399,7 @@ path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
 		if (find_key_column(root, pathkey, &key))
 			ends = part * column_ends(&key);
 		else
-			ends = gpusort_key_types[path_key_encoding(pathkey)].source == GPUSORT_SOURCE_LIBC ? part : 0;
+			ends = path_key_is_partial(pathkey) ? part : 0;
 		if (ends <= 0)
 			continue;
 		time += end_time(ends, rows, estimate_groups(root, pathkeys, i + 1, rows), keys_from(pathkeys, i + 1));
@@ -405,7 +420,7 @@ gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *
 
 	if (admission->encodable < list_length(pathkeys))
 		time.compare = compare_time(rows, estimate_groups(root, pathkeys, admission->encodable, rows));
-	if (admission->libc_key && find_key_column(root, linitial_node(PathKey, pathkeys), &key))
+	if (admission->partial_key && find_key_column(root, linitial_node(PathKey, pathkeys), &key))
 		time.compare += time.ties = tie_time(&key, rows);
 	if (admission->verified)
 		time.compare += path_libc_time(root, pathkeys, admission->encodable, rows);
@@ -457,7 +472,7 @@ find_sort_column(List *rtable, const Sort *sort, int i, KeyColumn *found)
 	found->type = exprType((Node *) entry->expr);
 	found->less_than = sort->sortOperators[i];
 	found->collation = sort->collations[i];
-	found->encoding = gpusort_operator_encoding(found->less_than, found->collation, &descending, &why_not);
+	found->encoding = gpusort_operator_encoding(found->less_than, found->type, found->collation, &descending, &why_not);
 	return true;
 }
 
@@ -481,7 +496,7 @@ gpusort_node_sort_time(List *rtable, const Sort *sort, double rows, const GpuSor
 			continue;
 		if (!key.column.one_of_several)
 			groups = Min(groups * column_groups(key.column.table, key.column.attno, rows), rows);
-		if (i == 0 && admission->libc_key)
+		if (i == 0 && admission->partial_key)
 			time.compare += time.ties = tie_time(&key, rows);
 		ends = admission->verified ? part * column_ends(&key) : 0;
 		if (ends > 0)

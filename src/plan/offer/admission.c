@@ -16,6 +16,7 @@
 #include "keys/types.h"
 #include "miscadmin.h"
 #include "node.h"
+#include "nodes/nodeFuncs.h"
 #include "server/availability.h"
 #include "server/shared.h"
 #include "settings.h"
@@ -91,7 +92,7 @@ pathkey_encoding(const PathKey *key, const char **why_not)
 	foreach(cell, key->pk_eclass->ec_members)
 	{
 		const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
-		GpuSortEncoding found = gpusort_key_encoding(key->pk_opfamily, member->em_datatype,
+		GpuSortEncoding found = gpusort_key_encoding(key->pk_opfamily, member->em_datatype, exprType((Node *) member->em_expr),
 													 key->pk_eclass->ec_collation, why_not);
 
 		if (found == GPUSORT_ENCODE_NONE)
@@ -110,7 +111,7 @@ candidate_encoding(const GpuSortCandidate *candidate, int i, bool *descending, c
 	const PathKey *key;
 
 	if (sort != NULL)
-		return gpusort_operator_encoding(sort->sortOperators[i], sort->collations[i], descending, why_not);
+		return gpusort_operator_encoding(sort->sortOperators[i], gpusort_sort_value_type(sort, i), sort->collations[i], descending, why_not);
 	key = list_nth_node(PathKey, candidate->pathkeys, i);
 	*descending = key->pk_cmptype == COMPARE_GT;
 	return pathkey_encoding(key, why_not);
@@ -125,6 +126,29 @@ candidate_collation(const GpuSortCandidate *candidate, int i)
 	return list_nth_node(PathKey, candidate->pathkeys, i)->pk_eclass->ec_collation;
 }
 
+/* Returns the type of the values of sort key number i, from 0. */
+static Oid
+candidate_type(const GpuSortCandidate *candidate, int i)
+{
+	if (candidate->sort != NULL)
+		return gpusort_sort_value_type(candidate->sort, i);
+	return exprType((Node *) linitial_node(EquivalenceMember, list_nth_node(PathKey, candidate->pathkeys, i)->pk_eclass->ec_members)->em_expr);
+}
+
+/* Returns true if one of these collations was found to order strings otherwise than their keys. */
+static bool
+is_distrusted(const List *collations)
+{
+	ListCell *cell;
+
+	foreach(cell, collations)
+	{
+		if (gpusort_shared_distrusts_collation(lfirst_oid(cell)))
+			return true;
+	}
+	return false;
+}
+
 /* Finds out how many leading keys have an encoding; the comparators order rows by the others. */
 static void
 look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
@@ -136,6 +160,7 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 	{
 		bool descending;
 		GpuSortEncoding encoding = candidate_encoding(candidate, i, &descending, &why_not);
+		List *libc;
 
 		if (encoding == GPUSORT_ENCODE_NONE)
 		{
@@ -143,19 +168,19 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 				refuse(admission, "sort key 1 %s", why_not);
 			break;
 		}
-		if (gpusort_key_types[encoding].source == GPUSORT_SOURCE_LIBC &&
-			gpusort_shared_distrusts_collation(candidate_collation(candidate, i)))
+		libc = gpusort_key_libc_collations(encoding, candidate_type(candidate, i), candidate_collation(candidate, i));
+		if (is_distrusted(libc))
 		{
 			refuse(admission, "the collation of sort key %d was found to order strings otherwise than their keys",
 				   i + 1);
 			break;
 		}
-		if (gpusort_key_types[encoding].source == GPUSORT_SOURCE_LIBC)
+		if (libc != NIL)
 			admission->verified = gpusort_verify_collation;
 		if (i == 0)
 		{
 			admission->first = encoding;
-			admission->libc_key = gpusort_key_types[encoding].source == GPUSORT_SOURCE_LIBC;
+			admission->partial_key = gpusort_key_is_partial(encoding, candidate_type(candidate, i), candidate_collation(candidate, i));
 			admission->descending = descending;
 		}
 		admission->encodable = i + 1;

@@ -34,7 +34,7 @@ typedef struct GpuSortAdmission
 	char *why_not;         /* it is; NULL if nobody wants to know */
 	bool tell;             /* somebody does */
 	GpuSortEncoding first; /* of the first key */
-	bool libc_key;         /* under a collation of the C library */
+	bool partial_key;      /* its keys may not tell all values apart: as gpusort_key_is_partial has it */
 	bool verified;         /* the order of all rows is verified, under a collation of the C library */
 	bool descending;       /* it is sorted down */
 	bool cuda;             /* a GPU would sort */

@@ -17,6 +17,7 @@
 #include "plan/offer/ranges_path.h"
 
 #include "keys/types.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "plan/node_kinds.h"
 #include "plan/offer/paths.h"
@@ -52,8 +53,8 @@ sort_ranges(Ranges *ranges, const GpuSortPath *sort)
 	const char *why_not;
 
 	if (!sort->shared || !has_one_column(sort->input, key) || PATH_REQ_OUTER(sort->input) != NULL ||
-		gpusort_key_encoding(key->pk_opfamily, member->em_datatype, key->pk_eclass->ec_collation, &why_not) ==
-			GPUSORT_ENCODE_NONE)
+		gpusort_key_encoding(key->pk_opfamily, member->em_datatype, exprType((Node *) member->em_expr),
+							 key->pk_eclass->ec_collation, &why_not) == GPUSORT_ENCODE_NONE)
 		return false;
 	ranges->key = key;
 	ranges->workers = Max(ranges->workers, sort->custom.path.parallel_workers);

@@ -7,7 +7,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "keys/collations.h"
+#include "keys/bytes/collations.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_database.h"

@@ -13,7 +13,7 @@
  *
  * The guards: the database is UTF-8; the library is glibc 2.28 or later, whose strcoll_l and
  * data are known; the locale's tables say that the first level goes forward in all
- * sections (libc_walk.c).  What LC_COLLATE is counts, as for PostgreSQL; the locale is made by the
+ * sections (libc_tables.c).  What LC_COLLATE is counts, as for PostgreSQL; the locale is made by the
  * name that the catalogue has.
  *
  * The bytes come from libc_walk.c's walker, or, if a locale has none, from strxfrm_l.
@@ -23,10 +23,10 @@
 #include "keys/encoders.h"
 
 #include "common/hashfn.h"
-#include "keys/collations.h"
+#include "keys/bytes/collations.h"
 #include "keys/keys.h"
-#include "keys/libc_less.h"
-#include "keys/libc_walk.h"
+#include "keys/bytes/libc_less.h"
+#include "keys/bytes/libc_walk.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -132,7 +132,7 @@ gpusort_libc_has_keys(const char *locale, const char **why_not)
 
 /* Returns the GpuSortLibc of a collation that has keys.  It belongs to the backend and is made once. */
 void *
-gpusort_libc_create(Oid collation)
+gpusort_libc_create(Oid type, Oid collation)
 {
 	char *name;
 	GpuSortLibc *state;
@@ -197,13 +197,13 @@ gpusort_libc_bytes(void *collation, const char *data, int length, bool goes_on, 
 	return count;
 }
 
-/* Returns true if strings under a libc collation are in the key. */
+/* Returns true if strings under a libc collation are in the key, or in a value that is. */
 bool
 gpusort_keys_by_libc(const GpuSortKeys *keys)
 {
 	for (int i = 0; i < keys->encoded; i++)
 	{
-		if (gpusort_column_is_libc(&keys->columns[i]))
+		if (keys->columns[i].libc_collations != NIL)
 			return true;
 	}
 	return false;
@@ -260,13 +260,16 @@ gpusort_keys_libc_hash(const GpuSortKeys *keys)
 
 	for (int i = 0; i < keys->encoded; i++)
 	{
-		GpuSortLibc *state = keys->columns[i].state;
+		ListCell *cell;
 
-		if (!gpusort_column_is_libc(&keys->columns[i]))
-			continue;
-		if (state->hash == 0)
-			state->hash = hash_locale(state);
-		hash = hash_combine64(hash, state->hash);
+		foreach(cell, keys->columns[i].libc_collations)
+		{
+			GpuSortLibc *state = gpusort_libc_create(InvalidOid, lfirst_oid(cell));
+
+			if (state->hash == 0)
+				state->hash = hash_locale(state);
+			hash = hash_combine64(hash, state->hash);
+		}
 	}
 	return hash;
 }
@@ -287,7 +290,7 @@ gpusort_libc_has_keys(const char *locale, const char **why_not)
 }
 
 void *
-gpusort_libc_create(Oid collation)
+gpusort_libc_create(Oid type, Oid collation)
 {
 	elog(ERROR, "collation %u has no keys", collation);
 }

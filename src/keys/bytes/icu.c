@@ -32,7 +32,7 @@
 #ifdef USE_ICU
 
 #include "catalog/pg_collation.h"
-#include "keys/icu_state.h"
+#include "keys/bytes/icu_state.h"
 #include "mb/pg_wchar.h"
 #include "utils/memutils.h"
 #include "utils/pg_locale.h"
@@ -281,7 +281,7 @@ set_attribute(UCollator *collator, int which, int value)
  * the collator, and is made once.  Errors: those of ICU.
  */
 void *
-gpusort_icu_create(Oid collation)
+gpusort_icu_create(Oid type, Oid collation)
 {
 	pg_locale_t locale = pg_newlocale_from_collation(collation);
 	UCollator *collator = ICU_COLLATOR(locale);
@@ -343,7 +343,7 @@ gpusort_icu_has_keys(Oid collation)
 }
 
 void *
-gpusort_icu_create(Oid collation)
+gpusort_icu_create(Oid type, Oid collation)
 {
 	elog(ERROR, "collation %u is not ICU's", collation);
 }

@@ -11,7 +11,7 @@
 #include "compat.h"
 
 #include "keys/encoders.h"
-#include "keys/icu_library.h"
+#include "keys/bytes/icu_library.h"
 
 #define GPUSORT_ICU_ASCII_CHARS 128
 

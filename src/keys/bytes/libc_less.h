@@ -8,7 +8,7 @@
 #ifndef GPUSORT_LIBC_LESS_H
 #define GPUSORT_LIBC_LESS_H
 
-#include "keys/libc_walk.h"
+#include "keys/bytes/libc_walk.h"
 
 #include <stddef.h>
 

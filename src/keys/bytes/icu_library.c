@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "keys/icu_library.h"
+#include "keys/bytes/icu_library.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -31,7 +31,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "keys/libc_less.h"
+#include "keys/bytes/libc_less.h"
 
 #ifdef __GLIBC__
 

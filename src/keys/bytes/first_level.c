@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "keys/first_level.h"
+#include "keys/bytes/first_level.h"
 
 #include <math.h>
 
@@ -25,10 +25,11 @@ gpusort_first_levels_add(GpuSortFirstLevels *levels, Datum value)
 {
 	char bytes[LOOK_BYTES + GPUSORT_STRING_SLACK];
 	int length;
+	bool whole;
 
 	if (levels->count == GPUSORT_FIRST_LEVEL_STRINGS)
 		return;
-	length = gpusort_keys_string(levels->keys, levels->column, value, bytes, LOOK_BYTES);
+	length = gpusort_keys_string(levels->keys, levels->column, value, bytes, LOOK_BYTES, &whole);
 	levels->strings[levels->count].level = hash_bytes_extended((unsigned char *) bytes, length, 0);
 	length = gpusort_keys_own_string(levels->keys, levels->column, value, bytes, LOOK_BYTES);
 	levels->strings[levels->count++].whole = hash_bytes_extended((unsigned char *) bytes, length, 0);

@@ -24,7 +24,7 @@
 
 #ifdef USE_ICU
 
-#include "keys/icu_state.h"
+#include "keys/bytes/icu_state.h"
 #include "utils/memutils.h"
 
 /* ICU's bytes of runs of common weights, which are counted. */

@@ -24,13 +24,11 @@ typedef struct GpuSortStringBytes
 {
 	const char *data;
 	int length;
-	bool fetched; /* they are in the keys' scratch context */
+	bool fetched; /* they are in the scratch context */
 } GpuSortStringBytes;
 
-extern struct varlena *gpusort_fetch_first(const GpuSortKeys *keys, struct varlena *value, int wanted);
-extern struct varlena *gpusort_fetch_whole(const GpuSortKeys *keys, struct varlena *value);
-extern int gpusort_collated_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes,
-								   int room, bool *whole);
+extern struct varlena *gpusort_fetch_first(MemoryContext scratch, struct varlena *value, int wanted);
+extern struct varlena *gpusort_fetch_whole(MemoryContext scratch, struct varlena *value);
 extern int gpusort_find_difference(const GpuSortColumn *column, const char *data, int length, int *differs_at);
 
 /* Returns true if this datum is neither compressed nor kept elsewhere. */
@@ -41,11 +39,11 @@ gpusort_is_plain(const struct varlena *value)
 }
 
 /*
- * Finds the bytes of a string, whatever its form: all of them; of a toasted one no more
- * than the first wanted, if it is not wanted whole.
+ * Finds the bytes of a string, whatever its form: all of them; of a toasted one, which is fetched into scratch, no
+ * more than the first wanted, if it is not wanted whole.
  */
 static pg_attribute_always_inline GpuSortStringBytes
-gpusort_find_bytes(const GpuSortKeys *keys, GpuSortStringForm form, Datum value, int wanted, bool whole)
+gpusort_find_bytes(MemoryContext scratch, GpuSortStringForm form, Datum value, int wanted, bool whole)
 {
 	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
 	struct varlena *plain = stored;
@@ -61,9 +59,9 @@ gpusort_find_bytes(const GpuSortKeys *keys, GpuSortStringForm form, Datum value,
 	{
 		/* Blanks at the end of a padded one are found in the whole only. */
 		if (whole || form == GPUSORT_STRING_PADDED)
-			plain = gpusort_fetch_whole(keys, stored);
+			plain = gpusort_fetch_whole(scratch, stored);
 		else
-			plain = gpusort_fetch_first(keys, stored, wanted + GPUSORT_BIT_HEADER_BYTES);
+			plain = gpusort_fetch_first(scratch, stored, wanted + GPUSORT_BIT_HEADER_BYTES);
 		bytes.fetched = true;
 	}
 	bytes.data = VARDATA_ANY(plain);
