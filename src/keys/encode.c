@@ -27,6 +27,8 @@
  *					  icu_strings.c or libc.c make of them
  *	  numeric 90	  see numeric.c
  *	  enum 32		  see enum.c
+ *	  arrays, ranges, multiranges, composite types, jsonb
+ *					  as strings, of the bytes that bytes/parts.h tells of
  *
  * Strings often begin alike, as URLs do.  What most of them begin with is the
  * column's common prefix, of c bytes, which is not in the key.  A string differs from

@@ -19,8 +19,8 @@
  *	  - else a name in GpuSortEncoding (types.h), a row here, one in orders, and an
  *		encoder: a function declared in encoders.h, in a file of its own, and named in the
  *		row.  If it must not cost a call, it is in inline_encoders.h and gets a case in
- *		gpusort_keys_encode, or, as a number of up to 64 bits, is a case of fixed_value
- *		alone (both encode.c).  What has no fixed number of bits has an encoder of the
+ *		gpusort_keys_encode, or, as a number of up to 64 bits, is a case of gpusort_fixed_value
+ *		alone (numbers.h).  What has no fixed number of bits has an encoder of the
  *		other form, bytes, and the case of its like in gpusort_keys_encode;
  *	  - its line in doc/types.md, and its values in test/sql/types.sql.
  *

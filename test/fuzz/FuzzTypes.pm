@@ -146,24 +146,31 @@ my %types = (
 	macaddr8 => { weight => 1, value => q{lpad(to_hex(N * 2654435761), 16, '0')::macaddr8},
 	edges => [qw(00:00:00:00:00:00:00:00 ff:ff:ff:ff:ff:ff:ff:ff 80:00:00:00:00:00:00:00 00:00:00:00:80:00:00:00)] },
 	char_one => { weight => 2, sql => '"char"', value => '(N % 256 - 128)::int4::"char"', edges => [qw(a z 0)] },
-	pg_lsn => { weight => 1, value => q{('0/0'::pg_lsn + N * 4000000000::numeric)},
-	edges => [qw(0/0 0/1 FFFFFFFF/FFFFFFFF 80000000/0 7FFFFFFF/FFFFFFFF)] },
-	xid8 => { weight => 1, value => q{(N * 4294967296)::text::xid8},
-	edges => [qw(0 1 18446744073709551615 9223372036854775808 9223372036854775807)] },
-	tid => { weight => 1, value => q{('(' || N % 10000 || ',' || N % 100 || ')')::tid},
-	edges => [ '(0,0)', '(0,1)', '(4294967295,65535)' ] },
-	mood => { weight => 3, sql => 'fz.mood',
-	value => q{(ARRAY['sad','so-so','ok','happy','ecstatic']::fz.mood[])[1 + N % 5]}, edges => [qw(sad happy)] },
-	jsonb => { weight => 1, value => q{jsonb_build_object('a', N % 10, 'b', N)},
-	edges => [ 'null', '[]', '{}', '"a"', 'true', '12', '[1]', '{"a": 1}' ] },
-	int4_array => { weight => 2, sql => 'int4[]', value => 'ARRAY[N % 10, N]::int4[]',
-	edges => [ '{}', '{NULL}', '{1,NULL}', '{1}', '{{1,2},{3,4}}' ] },
-	text_array => { weight => 1, sql => 'text[]', value => q{ARRAY['a' || N % 10, N::text]},
-	edges => [ '{}', '{NULL}', '{a,B}' ] },
-	int4range => { weight => 1, value => 'int4range((N % 1000)::int, (N % 1000 + N % 7)::int)',
-	edges => [ 'empty', '(,)', '(,5)', '[5,)' ] },
-	pair => { weight => 1, sql => 'fz.pair', value => q{ROW((N % 10)::int, N::text)::fz.pair},
-	edges => [ '(,)', '(1,)', '(,a)' ] },
+	pg_lsn => { weight => 1, value => q{('0/0'::pg_lsn + N * 4000000000::numeric)}, edges => [qw(0/0 0/1 FFFFFFFF/FFFFFFFF 80000000/0 7FFFFFFF/FFFFFFFF)] },
+	xid8 => { weight => 1, value => q{(N * 4294967296)::text::xid8}, edges => [qw(0 1 18446744073709551615 9223372036854775808 9223372036854775807)] },
+	tid => { weight => 1, value => q{('(' || N % 10000 || ',' || N % 100 || ')')::tid}, edges => [ '(0,0)', '(0,1)', '(4294967295,65535)' ] },
+	mood => { weight => 3, sql => 'fz.mood', value => q{(ARRAY['sad','so-so','ok','happy','ecstatic']::fz.mood[])[1 + N % 5]}, edges => [qw(sad happy)] },
+	# what is made of others
+	jsonb => { weight => 4, canon => '(X IS NULL)',
+		value => q{(ARRAY[to_jsonb(N % 100), to_jsonb(N / 7.0), to_jsonb(substr(md5(N::text), 1, 3)), jsonb_build_object('a', N % 10, 'b', N), jsonb_build_object('a', N % 3, 'b', jsonb_build_array(N % 4, NULL, 'x' || N % 5)), jsonb_build_array(N % 5, N % 7)])[1 + N % 6]},
+		edges => [ 'null', '[]', '{}', '"a"', '"A"', '""', 'true', 'false', '12', '12.0', '12.00', '-1e-30', '1e100', '[1]', '[[]]', '[{}]', '[null]', '[[], 1]', '{"a": 1}', '{"a": []}', '{"b": 1}', '{"aa": 1, "b": 2}', '{"": null}' ] },
+	int4_array => { weight => 4, sql => 'int4[]', value => '(ARRAY[N % 10, N, N % 3, NULL])[1:N % 5]::int4[]', edges => [ '{}', '{NULL}', '{1,NULL}', '{1}', '{{1,2},{3,4}}', '{{1},{2}}', '{{1,2}}', '[0:1]={1,2}', '{1,2}', '[5:6]={1,2}' ] },
+	int8_array => { weight => 1, sql => 'int8[]', value => 'ARRAY[N % 5 - 2, N::int8 << 20]', edges => [ '{}', '{-9223372036854775808,9223372036854775807}' ] },
+	text_array => { weight => 3, sql => 'text[]', value => q{ARRAY['a' || N % 10, substr(md5(N::text), 1, (N % 9)::int)]}, edges => [ '{}', '{NULL}', '{a,B}', '{A,b}', '{"",""}', '{co-op}', '{coop}' ] },
+	text_c_array => { weight => 2, sql => 'text[] COLLATE "C"', base => 'text[]', value => q{ARRAY[repeat('x', (N % 30)::int), N::text]}, edges => [ '{}', '{NULL}', '{a}', '{a,""}', '{"",a}' ] },
+	text_icu_array => { weight => 1, sql => 'text[] COLLATE "en-x-icu"', base => 'text[]', value => q{ARRAY['a' || N % 10, substr(md5(N::text), 1, (N % 9)::int)]}, edges => [ '{}', '{NULL}', '{a,B}', '{A,b}', '{co-op}', '{coop}' ] },
+	numeric_array => { weight => 2, sql => 'numeric[]', value => 'ARRAY[(N % 7 - 3)::numeric / 3, N::numeric * 1e15 / 7]', edges => [ '{1.0}', '{1.00,2}', '{1,1}', '{NaN}', '{-Infinity}', '{1e100}', '{-1e100,NULL}' ], canon => '(X IS NULL)' },
+	float8_array => { weight => 1, sql => 'float8[]', value => 'ARRAY[N % 7, (N % 1000)::float8 / 7]', edges => [ '{-0}', '{0}', '{0,1}', '{-0,2}', '{NaN}', '{Infinity,NaN}' ], canon => '(X IS NULL)' },
+	bytea_array => { weight => 1, sql => 'bytea[]', value => q{ARRAY[decode(substr(md5(N::text), 1, (N % 4)::int * 2), 'hex'), decode('00' || lpad(to_hex(N % 256), 2, '0'), 'hex')]}, edges => [ '{}', '{"\\\\x00"}', '{"\\\\x0000"}', '{"\\\\x","\\\\x"}' ] },
+	uuid_array => { weight => 1, sql => 'uuid[]', value => 'ARRAY[md5((N % 9)::text)::uuid, md5(N::text)::uuid]', edges => [ '{}', '{NULL}' ] },
+	mood_array => { weight => 1, sql => 'fz.mood[]', value => q{(ARRAY['sad','so-so','ok','happy','ecstatic']::fz.mood[])[1 + N % 5 : 1 + N % 7]}, edges => [ '{sad}', '{}' ] },
+	int4range => { weight => 2, value => 'int4range((N % 1000)::int, (N % 1000 + N % 7)::int)', edges => [ 'empty', '(,)', '(,5)', '[5,)', '[1,4]', '(0,5)' ] },
+	numrange => { weight => 2, value => q{numrange((N % 50)::numeric / 3, (N % 50 + N % 7)::numeric, (ARRAY['[]','[)','(]','()'])[1 + N % 4])}, edges => [ 'empty', '(,)', '(,5)', '(,5]', '(5,)', '[5,)', '[1.0,2]', '[1.00,2]', '[NaN,]' ], canon => '(X IS NULL)' },
+	tstzrange => { weight => 1, value => q{tstzrange('2000-01-01 00:00+00'::timestamptz + (N % 999) * interval '1 h', '2000-03-01 00:00+00'::timestamptz + (N % 77) * interval '1 h')}, edges => [ 'empty', '(,)', '[-infinity,infinity]', '(infinity,]' ] },
+	int8multirange => { weight => 2, value => 'int8multirange(int8range(N % 9, N % 9 + N % 4), int8range(20 + N % 5, CASE WHEN N % 3 > 0 THEN 40 END))', edges => [ '{}', '{(,)}', '{[1,2)}', '{[1,2),[3,4)}' ] },
+	pair => { weight => 3, sql => 'fz.pair', value => q{ROW((N % 10)::int, N::text)::fz.pair}, edges => [ '(,)', '(1,)', '(,a)', '(1,"")' ] },
+	triple => { weight => 2, sql => 'fz.triple', value => q{ROW(substr(md5(N::text), 1, 2), ARRAY[ROW((N % 3)::int, 'p' || N % 5)::fz.pair], N % 1000)::fz.triple}, edges => [ '(,,)', '(a,{},1)', '(A,,1)', '(a,"{NULL}",)' ] },
+	int_list => { weight => 1, sql => 'fz.int_list', base => 'int4[]', value => 'ARRAY[N % 4, N % 5]::int4[]', edges => [ '{}', '{1,NULL}' ] },
 	tsvector => { weight => 1, value => q{('w' || N % 50)::tsvector}, edges => [ '', 'a b', 'a:1 b:2' ] },
 	whole => { weight => 2, sql => 'fz.whole', base => 'int4', number => 1, value => '(N % 1000000)::int4',
 	edges => [qw(0 2147483647)] },
@@ -201,6 +208,8 @@ CREATE TYPE fz.mood AS ENUM ('sad', 'ok', 'ecstatic');
 ALTER TYPE fz.mood ADD VALUE 'happy' BEFORE 'ecstatic';
 ALTER TYPE fz.mood ADD VALUE 'so-so' BEFORE 'ok';
 CREATE TYPE fz.pair AS (a int, b text COLLATE "C");
+CREATE TYPE fz.triple AS (a text, b fz.pair[], c int8);
+CREATE DOMAIN fz.int_list AS int4[];
 CREATE DOMAIN fz.whole AS int4 CHECK (VALUE >= 0);
 CREATE DOMAIN fz.amount AS numeric;
 CREATE DOMAIN fz.day0 AS date;
