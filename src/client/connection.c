@@ -27,7 +27,7 @@
 
 #include "miscadmin.h"
 #include "server/installation.h"
-#include "server/shared.h"
+#include "server/reasons.h"
 #include "storage/latch.h"
 
 /*

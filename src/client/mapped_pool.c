@@ -25,7 +25,7 @@
 
 #include "access/xact.h"
 #include "port/atomics.h"
-#include "server/shared.h"
+#include "server/reasons.h"
 #include "service/protocol.h"
 #include "utils/memutils.h"
 #include "utils/timeout.h"

@@ -25,6 +25,8 @@
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "server/installation.h"
+#include "server/shared.h"
+#include "server/shared_state.h"
 #include "server/wait_events.h"
 #include "settings.h"
 #include "utils/timestamp.h"

@@ -38,7 +38,7 @@
 #include "postmaster/interrupt.h"
 #include "server/installation.h"
 #include "server/service_process.h"
-#include "server/shared.h"
+#include "server/service_state.h"
 #include "server/wait_events.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"

@@ -25,7 +25,7 @@
 #include "plan/tell/decisions.h"
 #include "plan/finish/lift.h"
 #include "plan/finish/sort_nodes.h"
-#include "server/shared.h"
+#include "server/service_state.h"
 #include "settings.h"
 
 /* What one EXPLAIN is asked for, and has found out. */
