@@ -13,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "server/environment.h"
+#include "views/environment.h"
 
 #include <dlfcn.h>
 #include <sched.h>
