@@ -37,6 +37,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "plan/estimate.h"
 #include "plan/model/path_time.h"
 #include "plan/model/shape.h"
 #include "plan/model/sort_time.h"
@@ -45,7 +46,6 @@
 #include "plan/offer/join_paths.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
-#include "plan/tell/estimate.h"
 #include "settings.h"
 
 /* Paths over GpuSort that could take the place of a rel's, or of one of its paths alone. */

@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/model/plan_time.h"
+#include "plan/finish/plan_time.h"
 
 #include "node.h"
 #include "plan/finish/plan_tree.h"
