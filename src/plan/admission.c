@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/offer/admission.h"
+#include "plan/admission.h"
 
 #include "client/mapped_pool.h"
 #include "keys/types.h"
