@@ -9,7 +9,7 @@
  *	run_writer.c		then that is sorted beside the next, and
  *	runs.c				its records are written as a run
  *	storage.c			runs in the host's memory, or in temporary files of the client's
- *	merge.c				when all is put: partitions of all runs' keys
+ *	merge.c				when all is put: partitions of all runs' keys (merge_plan.c), loaded ahead (merge_load.c)
  *	interval_reader.c	a partition's records, run by run
  *	partition.c			put into a sort of the engine, sorted, and given out
  *

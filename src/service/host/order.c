@@ -166,7 +166,7 @@ finish_runs(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size
 		else
 		{
 			load_word(sort, elements + start, length, word + 1);
-			gpusort_host_sort_small(elements + start, other + start, length);
+			gpusort_host_sort_small(elements + start, other + start, length, false);
 			if (out_of_order(elements + start, length) ||
 				!finish_runs(sort, elements + start, other + start, length, word + 1, tie_rows,
 							 NULL, 0))
