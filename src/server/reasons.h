@@ -17,9 +17,9 @@
 #define GPUSORT_REASON_LOST        (GPUSORT_REASON_INTERNAL + 2) /* the service went away */
 #define GPUSORT_REASON_RECHECK     (GPUSORT_REASON_INTERNAL + 3) /* EvalPlanQual's few rows */
 #define GPUSORT_REASON_FEW_ROWS    (GPUSORT_REASON_INTERNAL + 4) /* not worth asking the service */
-#define GPUSORT_REASON_NOT_ALLOWED (GPUSORT_REASON_INTERNAL + 5) /* gpusort.allowed was turned off since it was planned */
+#define GPUSORT_REASON_NOT_ALLOWED (GPUSORT_REASON_INTERNAL + 5) /* gpusort.allowed was turned off since */
 #define GPUSORT_REASON_VERIFY      (GPUSORT_REASON_INTERNAL + 6) /* what came back is not what was put */
-#define GPUSORT_REASON_COLLATION   (GPUSORT_REASON_INTERNAL + 7) /* the C library orders strings otherwise than their keys */
+#define GPUSORT_REASON_COLLATION   (GPUSORT_REASON_INTERNAL + 7) /* strings are ordered otherwise than their keys */
 #define GPUSORT_REASON_TIES        (GPUSORT_REASON_INTERNAL + 8) /* the keys say too little of the rows */
 #define GPUSORT_REASONS            (GPUSORT_REASON_INTERNAL + 9)
 

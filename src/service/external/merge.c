@@ -60,7 +60,8 @@ gpusort_merge_create(const GpuSortMergeSource *source, uint32_t bits, const GpuS
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&merge->change, &attributes);
 	pthread_condattr_destroy(&attributes);
-	if (gpusort_merge_make_loaders(merge, error) != 0 || gpusort_merge_plan(merge, source->runs->largest / merge->capacity, like, error) != 0)
+	if (gpusort_merge_make_loaders(merge, error) != 0 ||
+		gpusort_merge_plan(merge, source->runs->largest / merge->capacity, like, error) != 0)
 	{
 		gpusort_merge_free(merge);
 		return NULL;
@@ -107,7 +108,8 @@ find_row(GpuSortMerge *merge, uint64_t row, GpuSortError *error)
 		pthread_mutex_unlock(&merge->lock);
 		if (buffer == NULL)
 			buffer = malloc(2 * GPUSORT_CHUNK_BYTES);
-		rc = buffer != NULL ? gpusort_merge_rows_below(merge, middle->first_key, buffer, &rows_below, error) : gpusort_error_memory(error);
+		rc = buffer != NULL ? gpusort_merge_rows_below(merge, middle->first_key, buffer, &rows_below, error)
+							: gpusort_error_memory(error);
 		pthread_mutex_lock(&merge->lock);
 		if (rc == 0)
 		{
@@ -120,7 +122,10 @@ find_row(GpuSortMerge *merge, uint64_t row, GpuSortError *error)
 	return rc;
 }
 
-/* The partition that has a row, if that is known; NULL and *unknown, the first of which it is not.  With the lock held. */
+/*
+ * The partition that has a row, if that is known; NULL and *unknown, the first of which it is not.  With the lock
+ * held.
+ */
 static GpuSortMergePartition *
 find_partition(const GpuSortMerge *merge, uint64_t row, GpuSortMergePartition **unknown)
 {
@@ -188,7 +193,9 @@ gpusort_merge_emit(GpuSortMerge *merge, uint64_t first, uint64_t end, char *chun
 	merge->emitted = partition;
 	if (merge->latest != partition)
 	{
-		if (merge->latest == NULL || gpusort_merge_place_of(merge, partition) > gpusort_merge_place_of(merge, merge->latest) || !merge->source.request->shared)
+		if (merge->latest == NULL ||
+			gpusort_merge_place_of(merge, partition) > gpusort_merge_place_of(merge, merge->latest) ||
+			!merge->source.request->shared)
 			merge->latest = partition;
 		merge->no_room = false;
 		pthread_cond_broadcast(&merge->change);

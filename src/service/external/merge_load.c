@@ -28,7 +28,9 @@
 /* So long memory is waited for that others have, before it is an error, in such looks. */
 #define BUSY_LOOKS 1200
 
-/* Other sorts have a partition closed, to have its memory, if no row of it was asked for in so long, in milliseconds. */
+/*
+ * Other sorts have a partition closed, to have its memory, if no row of it was asked for in so long, in milliseconds.
+ */
 #define IDLE_MS 250
 
 /* A partition that is not open any more.  With the lock held. */
@@ -66,7 +68,8 @@ choose_partition(const GpuSortMerge *merge)
 		return merge->wanted;
 	if (from == NULL || merge->no_room || merge->open >= merge->capacity)
 		return NULL;
-	for (uint32_t at = gpusort_merge_place_of(merge, from) + 1, ahead = 1; at < merge->count && ahead < merge->capacity; at++, ahead++)
+	for (uint32_t at = gpusort_merge_place_of(merge, from) + 1, ahead = 1;
+		 at < merge->count && ahead < merge->capacity; at++, ahead++)
 	{
 		GpuSortMergePartition *partition = merge->partitions[at];
 
@@ -96,7 +99,10 @@ evict(GpuSortMerge *merge)
 	return false;
 }
 
-/* Closes all open partitions that rows are not being given out of; returns true if there were any.  With the lock held. */
+/*
+ * Closes all open partitions that rows are not being given out of; returns true if there were any.  With the lock
+ * held.
+ */
 static bool
 close_idle(GpuSortMerge *merge)
 {
@@ -160,7 +166,8 @@ split(GpuSortMergeLoader *loader, GpuSortMergePartition *partition, GpuSortError
 	bool single;
 	int rc;
 
-	if (gpusort_partition_middle_key(&loader->source, partition, end_key_of(merge, partition), &loader->memory, key, &single, error) != 0 ||
+	if (gpusort_partition_middle_key(&loader->source, partition, end_key_of(merge, partition), &loader->memory, key,
+									 &single, error) != 0 ||
 		(!single && gpusort_merge_rows_below(merge, key, loader->memory.scratch, &rows_below, error) != 0))
 		return -1;
 	pthread_mutex_lock(&merge->lock);

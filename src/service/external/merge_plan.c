@@ -192,13 +192,16 @@ gpusort_merge_note_rows(GpuSortMerge *merge, uint32_t at)
 {
 	GpuSortMergePartition **partitions = merge->partitions;
 
-	for (; partitions[at]->first_row != GPUSORT_ROWS_UNKNOWN && partitions[at]->rows != GPUSORT_ROWS_UNKNOWN && at + 1 < merge->count; at++)
+	for (; partitions[at]->first_row != GPUSORT_ROWS_UNKNOWN && partitions[at]->rows != GPUSORT_ROWS_UNKNOWN &&
+		 at + 1 < merge->count;
+		 at++)
 		partitions[at + 1]->first_row = partitions[at]->first_row + partitions[at]->rows;
 }
 
 /* Counts the rows of all runs whose keys are below one. */
 int
-gpusort_merge_rows_below(const GpuSortMerge *merge, const uint64_t *key, char *scratch, uint64_t *rows, GpuSortError *error)
+gpusort_merge_rows_below(const GpuSortMerge *merge, const uint64_t *key, char *scratch, uint64_t *rows,
+						 GpuSortError *error)
 {
 	const GpuSortRuns *runs = merge->source.runs;
 
@@ -228,7 +231,8 @@ gpusort_merge_find_rows(GpuSortMerge *merge, GpuSortError *error)
 		const uint64_t *end = gpusort_merge_end_key(merge, at);
 		uint64_t rows_below_end = merge->source.runs->rows;
 
-		if (end != NULL && gpusort_merge_rows_below(merge, end, merge->loaders[0].memory.scratch, &rows_below_end, error) != 0)
+		if (end != NULL &&
+			gpusort_merge_rows_below(merge, end, merge->loaders[0].memory.scratch, &rows_below_end, error) != 0)
 			return -1;
 		partition->first_row = before;
 		partition->rows = rows_below_end - before;
@@ -269,7 +273,8 @@ gpusort_merge_cut(const GpuSortMerge *merge, uint32_t most, uint64_t *first_rows
 
 /* The same where the borders are given, at which partitions begin; ranges may be empty. */
 int
-gpusort_merge_cut_like(const GpuSortMerge *merge, const GpuSortBorders *borders, uint64_t *first_rows, GpuSortError *error)
+gpusort_merge_cut_like(const GpuSortMerge *merge, const GpuSortBorders *borders, uint64_t *first_rows,
+					   GpuSortError *error)
 {
 	uint32_t words = merge->source.request->key_words;
 	uint32_t at = 0;
@@ -281,13 +286,16 @@ gpusort_merge_cut_like(const GpuSortMerge *merge, const GpuSortBorders *borders,
 		uint64_t key[GPUSORT_MAX_KEY_WORDS];
 
 		border_key(merge, borders, i - 1, key);
-		while (at < merge->count && (merge->partitions[at]->first_key == NULL || gpusort_compare_keys(merge->partitions[at]->first_key, key, words) < 0))
+		while (at < merge->count &&
+			   (merge->partitions[at]->first_key == NULL ||
+				gpusort_compare_keys(merge->partitions[at]->first_key, key, words) < 0))
 			at++;
 		if (at < merge->count && gpusort_compare_keys(merge->partitions[at]->first_key, key, words) == 0)
 			first_rows[i] = merge->partitions[at]->first_row;
 		else
 		{
-			*error = (GpuSortError){.reason = GPUSORT_REASON_ORDER_CHECK, .text = "no partition of a merge begins at a border of ranges"};
+			*error = (GpuSortError){.reason = GPUSORT_REASON_ORDER_CHECK,
+									.text = "no partition of a merge begins at a border of ranges"};
 			return -1;
 		}
 	}

@@ -16,10 +16,14 @@
 #include "service/external/partition.h"
 #include "service/external/storage/chunk_buffer.h"
 
-/* Partitions that are to fit into the memory beside those that are loaded: one is read, and one's size was misjudged. */
+/*
+ * Partitions that are to fit into the memory beside those that are loaded: one is read, and one's size was misjudged.
+ */
 #define PARTITIONS_BESIDE 2
 
-/* A thread that loads partitions: each reads and checks what the disk has, and half of the processors are for sorting. */
+/*
+ * A thread that loads partitions: each reads and checks what the disk has, and half of the processors are for sorting.
+ */
 typedef struct GpuSortMergeLoader
 {
 	GpuSortMerge *merge;
@@ -62,7 +66,8 @@ extern int gpusort_merge_insert(GpuSortMerge *merge, uint32_t at, const uint64_t
 extern uint32_t gpusort_merge_place_of(const GpuSortMerge *merge, const GpuSortMergePartition *partition);
 extern const uint64_t *gpusort_merge_end_key(const GpuSortMerge *merge, uint32_t at);
 extern void gpusort_merge_note_rows(GpuSortMerge *merge, uint32_t at);
-extern int gpusort_merge_rows_below(const GpuSortMerge *merge, const uint64_t *key, char *scratch, uint64_t *rows, GpuSortError *error);
+extern int gpusort_merge_rows_below(const GpuSortMerge *merge, const uint64_t *key, char *scratch, uint64_t *rows,
+									GpuSortError *error);
 
 /* merge_load.c */
 extern uint32_t gpusort_merge_choose_loaders(int cpus, uint64_t bytes);

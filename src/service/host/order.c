@@ -299,8 +299,13 @@ static int
 finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n, uint32_t word,
 			 GpuSortHostRun *long_runs, GpuSortError *error)
 {
-	Finish finish = {
-		.sort = sort, .elements = elements, .other = other, .n = n, .word = word, .long_runs = long_runs, .lock = PTHREAD_MUTEX_INITIALIZER};
+	Finish finish = {.sort = sort,
+					 .elements = elements,
+					 .other = other,
+					 .n = n,
+					 .word = word,
+					 .long_runs = long_runs,
+					 .lock = PTHREAD_MUTEX_INITIALIZER};
 	int rc = 0;
 
 	gpusort_threads_run(sort->threads, count_blocks(n), check_block, &finish);
