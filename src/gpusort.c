@@ -28,10 +28,10 @@
 #include "miscadmin.h"
 #include "plan/planner.h"
 #include "server/availability.h"
-#include "server/environment.h"
 #include "server/installation.h"
 #include "server/shared.h"
 #include "settings.h"
+#include "views/environment.h"
 
 PG_MODULE_MAGIC_EXT(.name = "gpusort", .version = GPUSORT_VERSION);
 

@@ -35,7 +35,7 @@
 
 #include "client/client_state.h"
 #include "miscadmin.h"
-#include "server/shared.h"
+#include "server/reasons.h"
 
 static void
 close_client(void *arg)

@@ -11,6 +11,7 @@
 #include "client/client.h"
 
 #include "client/client_state.h"
+#include "server/reasons.h"
 
 /* The rows of the sort that this process reads are in runs, as the outcome says of which another process was told. */
 void

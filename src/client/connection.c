@@ -27,7 +27,7 @@
 
 #include "miscadmin.h"
 #include "server/installation.h"
-#include "server/shared.h"
+#include "server/reasons.h"
 #include "storage/latch.h"
 
 /*
@@ -103,7 +103,10 @@ wait_for_service(GpuSortConnection *connection, int events, long milliseconds, G
 	return gpusort_failure_set(failure, GPUSORT_REASON_LOST, "the sort service does not answer");
 }
 
-/* The descriptor of a file.  fd.c closes those of files that are not in use, so it is good until another one is opened. */
+/*
+ * The descriptor of a file.  fd.c closes those of files that are not in use, so it is good until another one is
+ * opened.
+ */
 static int
 file_descriptor(File file)
 {

@@ -54,7 +54,10 @@ report_storage(const char *text, int system_error)
 			 system_error != ENOSPC ? 0 : errhint("Check free disk space.")));
 }
 
-/* Fills *failure for a message that is not legal where it came; returns false.  Errors: it tells of a run that is lost. */
+/*
+ * Fills *failure for a message that is not legal where it came; returns false.  Errors: it tells of a run that is
+ * lost.
+ */
 bool
 gpusort_failure_unexpected(GpuSortFailure *failure, const GpuSortMessage *message)
 {

@@ -25,7 +25,7 @@
 
 #include "access/xact.h"
 #include "port/atomics.h"
-#include "server/shared.h"
+#include "server/reasons.h"
 #include "service/protocol.h"
 #include "utils/memutils.h"
 #include "utils/timeout.h"
@@ -175,7 +175,8 @@ gpusort_mapped_pool_map(uint64 id, uint64 bytes, uint32 chunks, int fd, GpuSortF
 	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &status) != 0 || status.st_size < bytes ||
 		chunks == 0 || bytes < chunks * GPUSORT_CHUNK_BYTES)
 	{
-		(void) gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service's staging pool is too short, or not sealed");
+		(void) gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service's staging pool is too short, or not sealed");
 		return NULL;
 	}
 	if (!idle_timeout_registered)

@@ -17,7 +17,8 @@ typedef struct GpuSortMappedPool GpuSortMappedPool;
 
 extern bool gpusort_mapped_pool_exists(void);
 extern GpuSortMappedPool *gpusort_mapped_pool_take(void);
-extern GpuSortMappedPool *gpusort_mapped_pool_map(uint64 id, uint64 bytes, uint32 chunks, int fd, GpuSortFailure *failure);
+extern GpuSortMappedPool *gpusort_mapped_pool_map(uint64 id, uint64 bytes, uint32 chunks, int fd,
+												  GpuSortFailure *failure);
 extern void gpusort_mapped_pool_release(GpuSortMappedPool *pool);
 
 extern uint64 gpusort_mapped_pool_id(const GpuSortMappedPool *pool);

@@ -12,6 +12,8 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
+#include "server/reasons.h"
+#include "server/statistics.h"
 #include "sort/service_sort.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"

@@ -14,6 +14,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "server/reasons.h"
 #include "server/wait_events.h"
 #include "sort/sort.h"
 #include "storage/latch.h"

@@ -13,6 +13,7 @@
 
 #include "exec/stream.h"
 #include "executor/executor.h"
+#include "server/reasons.h"
 
 /*
  * Adds the GpuSorts that ps and what is below it read; all nodes between start over when this

@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "server/installation.h"
+#include "server/reasons.h"
 #include "settings.h"
 
 static Size

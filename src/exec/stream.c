@@ -20,6 +20,7 @@
 #include "exec/bound.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "server/reasons.h"
 
 /* From the next row on, rows emitted are kept. */
 static void

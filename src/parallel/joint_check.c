@@ -15,6 +15,7 @@
 #include "parallel/joint_check.h"
 
 #include "client/elapsed.h"
+#include "server/jobs.h"
 #include "sort/service_sort.h"
 #include "parallel/joint_sort.h"
 

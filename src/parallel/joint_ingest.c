@@ -28,6 +28,8 @@
 #include "parallel/joint_ingest.h"
 
 #include "access/parallel.h"
+#include "server/reasons.h"
+#include "server/shared.h"
 #include "sort/few_values.h"
 #include "sort/prefixes.h"
 #include "utils/memutils.h"

@@ -11,9 +11,10 @@
 #include "compat.h"
 
 #include "keys/keys.h"
-#include "server/shared.h"
+#include "server/jobs.h"
 #include "sort/input.h"
 #include "sort/writer.h"
+#include "storage/lwlock.h"
 
 /*
  * In dynamic shared memory.  The leader writes it before workers start; then each

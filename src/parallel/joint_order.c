@@ -12,6 +12,7 @@
 
 #include "access/parallel.h"
 #include "client/elapsed.h"
+#include "server/reasons.h"
 #include "sort/service_sort.h"
 #include "parallel/joint_sort_state.h"
 #include "settings.h"

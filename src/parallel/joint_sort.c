@@ -21,6 +21,8 @@
 #include "parallel/claims.h"
 #include "parallel/joint_ingest.h"
 #include "parallel/joint_sort_state.h"
+#include "server/jobs.h"
+#include "server/reasons.h"
 #include "settings.h"
 #include "sort/collation_check.h"
 #include "sort/prefixes.h"

@@ -12,6 +12,7 @@
 #include "parallel/joint_ingest.h"
 #include "parallel/order_check.h"
 #include "parallel/sort_set.h"
+#include "server/statistics.h"
 #include "sort/sort.h"
 #include "storage/dsm.h"
 #include "storage/sharedfileset.h"

@@ -21,6 +21,7 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
+#include "plan/decisions.h"
 #include "plan/finish/junk.h"
 #include "plan/finish/lift.h"
 #include "plan/finish/partial_ranges.h"
@@ -28,7 +29,6 @@
 #include "plan/finish/sort_nodes.h"
 #include "plan/offer/offers.h"
 #include "plan/offer/upper_paths.h"
-#include "plan/tell/decisions.h"
 #include "plan/tell/explain_option.h"
 #include "settings.h"
 

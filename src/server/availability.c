@@ -25,6 +25,8 @@
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "server/installation.h"
+#include "server/shared.h"
+#include "server/shared_state.h"
 #include "server/wait_events.h"
 #include "settings.h"
 #include "utils/timestamp.h"
@@ -53,7 +55,8 @@ describe_worker(BackgroundWorker *worker)
 	worker->bgw_start_time = BgWorkerStart_PostmasterStart;
 	worker->bgw_restart_time = 1;
 	/* This very module, wherever it was loaded from, if its path is not too long to say so (PostgreSQL 15 and 16). */
-	if (strlcpy(worker->bgw_library_name, gpusort_module_path(), sizeof(worker->bgw_library_name)) >= sizeof(worker->bgw_library_name))
+	if (strlcpy(worker->bgw_library_name, gpusort_module_path(), sizeof(worker->bgw_library_name)) >=
+		sizeof(worker->bgw_library_name))
 		strlcpy(worker->bgw_library_name, "gpusort", sizeof(worker->bgw_library_name));
 	strlcpy(worker->bgw_function_name, "gpusort_supervisor_main", BGW_MAXLEN);
 	strlcpy(worker->bgw_name, "gpusort supervisor", BGW_MAXLEN);

@@ -11,7 +11,7 @@
 #include "compat.h"
 
 #include "portability/instr_time.h"
-#include "server/shared.h"
+#include "server/service_state.h"
 
 /* What a backend that waits for a service has seen of its pulse; zeroed at first, but for generation. */
 typedef struct GpuSortPulseWatch

@@ -98,8 +98,10 @@ gpusort_engine_hint(const char *text)
 	gpusort_installed_path(GPUSORT_CUDA_ENGINE_FILE, path);
 	if (strncmp(text, "no cuda engine", strlen("no cuda engine")) != 0 || access(path, F_OK) == 0)
 		return 0;
-	return errhint("To sort on a GPU, install the package gpusort-cuda (gpusort_%d-cuda where packages are RPMs), or build gpusort with nvcc.",
-				   PG_MAJOR);
+	return errhint(
+		"To sort on a GPU, install the package gpusort-cuda (gpusort_%d-cuda where packages are RPMs), "
+		"or build gpusort with nvcc.",
+		PG_MAJOR);
 }
 
 /*

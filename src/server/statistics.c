@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * statistics.c
- *	  What gpusort has done, by database; and why it did not.
+ *	  What gpusort has done, by database.
  *
- * It is in shared memory (shared.c), under its lock, since the server started or since it was
+ * It is in shared memory (shared_state.h), under its lock, since the server started or since it was
  * cleared.  A database has an entry from its first sort on; when all are taken, those that
  * come later share one.
  *
@@ -12,41 +12,8 @@
 #include "server/statistics.h"
 
 #include "miscadmin.h"
-#include "server/shared.h"
+#include "server/shared_state.h"
 #include "utils/timestamp.h"
-
-/* Indexed by GpuSortReason and the client's own; also the keys of gpusort_stats.fallback_reasons. */
-static const char *const reason_names[GPUSORT_REASONS] = {
-	[GPUSORT_REASON_NONE] = "none",
-	[GPUSORT_REASON_NO_ENGINE] = "no engine",
-	[GPUSORT_REASON_MEMORY_LIMIT] = "memory limit",
-	[GPUSORT_REASON_MEMORY_BUSY] = "memory in use",
-	[GPUSORT_REASON_NO_MEMORY] = "out of memory",
-	[GPUSORT_REASON_POOL] = "staging pool",
-	[GPUSORT_REASON_TOO_MANY_ROWS] = "too many rows",
-	[GPUSORT_REASON_DRAINING] = "service restarting",
-	[GPUSORT_REASON_BUILD] = "another build",
-	[GPUSORT_REASON_DEVICE] = "device error",
-	[GPUSORT_REASON_ORDER_CHECK] = "order check",
-	[GPUSORT_REASON_BAD_CHUNK] = "bad chunk",
-	[GPUSORT_REASON_STORAGE] = "run storage",
-	[GPUSORT_REASON_INTERNAL] = "internal",
-	[GPUSORT_REASON_UNAVAILABLE] = "service unavailable",
-	[GPUSORT_REASON_LOST] = "service lost",
-	[GPUSORT_REASON_RECHECK] = "row recheck",
-	[GPUSORT_REASON_FEW_ROWS] = "few rows",
-	[GPUSORT_REASON_NOT_ALLOWED] = "not allowed",
-	[GPUSORT_REASON_VERIFY] = "verification",
-	[GPUSORT_REASON_COLLATION] = "collation",
-	[GPUSORT_REASON_TIES] = "ties",
-};
-
-/* Returns the name of a GpuSortReason, or of one of the client's own. */
-const char *
-gpusort_reason_name(int reason)
-{
-	return reason >= 0 && reason < GPUSORT_REASONS ? reason_names[reason] : "unknown";
-}
 
 /* The entry of this session's database; the lock is held. */
 static GpuSortStats *

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * statistics.h
- *	  What gpusort has done, by database; and why it did not.
+ *	  What gpusort has done, by database.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,18 +11,7 @@
 #include "compat.h"
 
 #include "datatype/timestamp.h"
-#include "service/protocol.h"
-
-/* Reasons of the client's own, beside those of the protocol. */
-#define GPUSORT_REASON_UNAVAILABLE (GPUSORT_REASON_INTERNAL + 1) /* no service to talk to */
-#define GPUSORT_REASON_LOST        (GPUSORT_REASON_INTERNAL + 2) /* the service went away */
-#define GPUSORT_REASON_RECHECK     (GPUSORT_REASON_INTERNAL + 3) /* EvalPlanQual's few rows */
-#define GPUSORT_REASON_FEW_ROWS    (GPUSORT_REASON_INTERNAL + 4) /* not worth asking the service */
-#define GPUSORT_REASON_NOT_ALLOWED (GPUSORT_REASON_INTERNAL + 5) /* gpusort.allowed was turned off since it was planned */
-#define GPUSORT_REASON_VERIFY      (GPUSORT_REASON_INTERNAL + 6) /* what came back is not what was put */
-#define GPUSORT_REASON_COLLATION   (GPUSORT_REASON_INTERNAL + 7) /* the C library orders strings otherwise than their keys */
-#define GPUSORT_REASON_TIES        (GPUSORT_REASON_INTERNAL + 8) /* the keys say too little of the rows */
-#define GPUSORT_REASONS            (GPUSORT_REASON_INTERNAL + 9)
+#include "server/reasons.h"
 
 /* Times of a sort in milliseconds, by phase. */
 typedef struct GpuSortTimes
@@ -62,8 +51,6 @@ typedef struct GpuSortAllStats
 	int count; /* of databases that have sorted, or GPUSORT_STATS_DATABASES + 1 */
 	GpuSortStats databases[GPUSORT_STATS_DATABASES + 1];
 } GpuSortAllStats;
-
-extern const char *gpusort_reason_name(int reason);
 
 extern void gpusort_stats_count_sort(const GpuSortStats *sort);
 extern void gpusort_stats_count_small_sort(void);

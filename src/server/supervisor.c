@@ -38,7 +38,7 @@
 #include "postmaster/interrupt.h"
 #include "server/installation.h"
 #include "server/service_process.h"
-#include "server/shared.h"
+#include "server/service_state.h"
 #include "server/wait_events.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
@@ -52,7 +52,10 @@
 /* Each service is asked so often whether it lives; and a supervisor that sleeps twice as long was kept from asking. */
 #define BEAT_MS 500
 
-/* The log tells of a service that is not ready after so long: on a busy machine one that is well may take a few seconds. */
+/*
+ * The log tells of a service that is not ready after so long: on a busy machine one that is well may take a few
+ * seconds.
+ */
 #define LATE_MS 10000
 
 /* One that is to end has so long to do it before it is killed; then to vanish, before it is left behind. */
@@ -208,7 +211,9 @@ log_end(const GpuSortServiceProcess *process, int pid)
 		gpusort_shared_set_report("%s", how);
 	ereport(failure_level(process),
 			(errmsg("sort service (PID %d) %s", pid, how),
-			 errdetail("It is started again; %s.", WIFSIGNALED(status) ? "sorts that it held fall back to PostgreSQL's or fail" : "until then PostgreSQL sorts by itself")));
+			 errdetail("It is started again; %s.",
+					   WIFSIGNALED(status) ? "sorts that it held fall back to PostgreSQL's or fail"
+										   : "until then PostgreSQL sorts by itself")));
 }
 
 /* What is to be done after a service has ended. */

@@ -340,7 +340,8 @@ start(void)
 		exit(EXIT_START_FAILED);
 	}
 	sessions.cpus = gpusort_machine()->cpus;
-	sessions.host_memory = gpusort_host_memory_create(gpusort_machine_memory_limit(gpusort_machine(), options->host_memory));
+	sessions.host_memory =
+		gpusort_host_memory_create(gpusort_machine_memory_limit(gpusort_machine(), options->host_memory));
 	if (sessions.host_memory == NULL)
 		start_failed("could not make the account of the host's memory");
 	engines.host_memory = sessions.host_memory;

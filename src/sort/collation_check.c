@@ -35,7 +35,7 @@
  * Strings are copied once, to be terminated with a zero byte.  Rows that are needed beyond their
  * chunk are copied when it is left.
  *
- * An inversion has the collation left alone from then on (server/shared.h).  Everything belongs to the
+ * An inversion has the collation left alone from then on (server/distrusted.h).  Everything belongs to the
  * memory context that was current at create.
  *
  *-------------------------------------------------------------------------
@@ -46,7 +46,8 @@
 #include "access/htup_details.h"
 #include "keys/bytes/libc_less.h"
 #include "miscadmin.h"
-#include "server/shared.h"
+#include "server/distrusted.h"
+#include "server/reasons.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"

@@ -21,6 +21,8 @@
 #include "sort/fallback.h"
 
 #include "miscadmin.h"
+#include "server/reasons.h"
+#include "server/statistics.h"
 #include "settings.h"
 #include "sort/service_sort.h"
 

@@ -38,7 +38,7 @@
 #include "common/hashfn.h"
 #include "column_stats.h"
 #include "keys/bytes/first_level.h"
-#include "server/shared.h"
+#include "server/reasons.h"
 #include "settings.h"
 #include "sort/few_values.h"
 #include "utils/memutils.h"

@@ -44,9 +44,9 @@
 #include "sort/reader.h"
 
 #include "client/elapsed.h"
+#include "server/reasons.h"
 #include "sort/overflow.h"
 #include "sort/row_tail.h"
-#include "server/shared.h"
 
 /* So many bytes of rows are verified in one go: they are in the fastest cache still when they are read. */
 #define VERIFY_BYTES 8192

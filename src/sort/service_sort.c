@@ -12,6 +12,9 @@
 #include "sort/service_sort.h"
 
 #include "client/elapsed.h"
+#include "server/jobs.h"
+#include "server/reasons.h"
+#include "server/statistics.h"
 #include "settings.h"
 #include "sort/collation_check.h"
 #include "sort/row_tail.h"

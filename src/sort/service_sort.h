@@ -8,6 +8,7 @@
 #ifndef GPUSORT_SERVICE_SORT_H
 #define GPUSORT_SERVICE_SORT_H
 
+#include "server/statistics.h"
 #include "sort/sort.h"
 
 extern bool gpusort_service_sort_begin(GpuSortState *sort, GpuSortFailure *failure);

@@ -23,6 +23,8 @@
 
 #include "client/elapsed.h"
 #include "miscadmin.h"
+#include "server/jobs.h"
+#include "server/reasons.h"
 #include "settings.h"
 #include "sort/collation_check.h"
 #include "sort/fallback.h"

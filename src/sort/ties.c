@@ -25,7 +25,7 @@
 
 #include "client/elapsed.h"
 #include "miscadmin.h"
-#include "server/shared.h"
+#include "server/reasons.h"
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
 

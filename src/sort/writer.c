@@ -15,6 +15,7 @@
 #include "sort/writer.h"
 
 #include "client/elapsed.h"
+#include "server/jobs.h"
 #include "sort/row.h"
 #include "sort/row_tail.h"
 

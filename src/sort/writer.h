@@ -11,9 +11,9 @@
 #include "compat.h"
 
 #include "client/client.h"
+#include "server/jobs.h"
 #include "sort/cutoff.h"
 #include "keys/keys.h"
-#include "server/shared.h"
 #include "sort/overflow.h"
 
 /* Rows longer than this, in bytes, go to the overflow file. */

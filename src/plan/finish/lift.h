@@ -10,7 +10,7 @@
 
 #include "compat.h"
 
-#include "plan/tell/decisions.h"
+#include "plan/decisions.h"
 
 extern void gpusort_lift(PlannedStmt *stmt, int cursor_options, GpuSortDecisions *decisions);
 extern void gpusort_lift_look(PlannedStmt *stmt, GpuSortDecisions *decisions);

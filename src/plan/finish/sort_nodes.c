@@ -41,13 +41,13 @@
 
 #include "node.h"
 #include "optimizer/optimizer.h"
-#include "plan/offer/admission.h"
+#include "plan/admission.h"
+#include "plan/estimate.h"
+#include "plan/finish/parallel_safety.h"
+#include "plan/finish/plan_tree.h"
 #include "plan/model/constants.h"
 #include "plan/model/shape.h"
 #include "plan/model/sort_time.h"
-#include "plan/finish/parallel_safety.h"
-#include "plan/finish/plan_tree.h"
-#include "plan/tell/estimate.h"
 #include "settings.h"
 
 /* Where in a statement's plans we are. */

@@ -10,7 +10,7 @@
 
 #include "compat.h"
 
-#include "plan/tell/decisions.h"
+#include "plan/decisions.h"
 
 extern void gpusort_sort_nodes_replace(PlannedStmt *stmt, bool rescannable, GpuSortDecisions *decisions);
 extern void gpusort_sort_nodes_look(PlannedStmt *stmt, GpuSortDecisions *decisions);

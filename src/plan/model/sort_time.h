@@ -12,7 +12,7 @@
 
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
-#include "plan/offer/admission.h"
+#include "plan/admission.h"
 
 /* What a GpuSort takes over its input, in ns. */
 typedef struct GpuSortTime

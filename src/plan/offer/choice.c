@@ -16,9 +16,9 @@
 #include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "plan/model/path_time.h"
 #include "plan/model/shape.h"
 #include "plan/model/sort_time.h"
+#include "plan/offer/path_time.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
 

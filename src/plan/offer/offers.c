@@ -37,15 +37,15 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "plan/model/path_time.h"
+#include "plan/admission.h"
+#include "plan/estimate.h"
 #include "plan/model/shape.h"
 #include "plan/model/sort_time.h"
-#include "plan/offer/admission.h"
 #include "plan/offer/choice.h"
 #include "plan/offer/join_paths.h"
+#include "plan/offer/path_time.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
-#include "plan/tell/estimate.h"
 #include "settings.h"
 
 /* Paths over GpuSort that could take the place of a rel's, or of one of its paths alone. */

@@ -25,7 +25,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "plan/offer/admission.h"
+#include "plan/admission.h"
 
 /*
  * The CustomScan that takes the place of the finished Sort.  Like a Sort, it passes

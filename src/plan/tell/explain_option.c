@@ -22,10 +22,10 @@
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #include "nodes/execnodes.h"
-#include "plan/tell/decisions.h"
+#include "plan/decisions.h"
 #include "plan/finish/lift.h"
 #include "plan/finish/sort_nodes.h"
-#include "server/shared.h"
+#include "server/service_state.h"
 #include "settings.h"
 
 /* What one EXPLAIN is asked for, and has found out. */

@@ -12,9 +12,9 @@
 
 #include "fmgr.h"
 #include "funcapi.h"
+#include "plan/estimate.h"
 #include "plan/model/constants.h"
 #include "plan/planner.h"
-#include "plan/tell/estimate.h"
 #include "settings.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"

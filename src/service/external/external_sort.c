@@ -9,7 +9,7 @@
  *	run_writer.c		then that is sorted beside the next, and
  *	runs.c				its records are written as a run
  *	storage.c			runs in the host's memory, or in temporary files of the client's
- *	merge.c				when all is put: partitions of all runs' keys
+ *	merge.c				when all is put: partitions of all runs' keys (merge_plan.c), loaded ahead (merge_load.c)
  *	interval_reader.c	a partition's records, run by run
  *	partition.c			put into a sort of the engine, sorted, and given out
  *
@@ -49,7 +49,7 @@ struct GpuSortExternal
 	GpuSortMemoryHolder holder;
 	bool begun;
 	bool ingests;  /* has begun, and sort was not called */
-	GpuSort *sort; /* of the engine; NULL before begin, when there are runs alone, and when it made way before its first row */
+	GpuSort *sort; /* the engine's; NULL before begin, where runs are alone, and when it made way for others */
 	bool reserved; /* for a first chunk: */
 	uint32_t reserved_rows;
 	uint64_t put_bytes; /* records of the sort at hand */
@@ -74,8 +74,8 @@ is_for_a_moment(const GpuSortError *error)
 }
 
 /*
- * GpuSortMemoryHolder.make_way: a sort that waits for its first rows gives up the room for them.  In a plan those may be
- * another sort's, which then waits for memory as long as this one waits for rows.
+ * GpuSortMemoryHolder.make_way: a sort that waits for its first rows gives up the room for them.  In a plan those may
+ * be another sort's, which then waits for memory as long as this one waits for rows.
  */
 static bool
 make_way(GpuSortMemoryHolder *holder)
@@ -193,8 +193,8 @@ gpusort_external_reserve(GpuSortExternal *external, uint32_t rows_max, GpuSortEr
 }
 
 /*
- * After error, lets a moment pass in which others give memory back, unless looks has had them all.  Fails if error is of
- * another kind, and if the sort is cancelled.
+ * After error, lets a moment pass in which others give memory back, unless looks has had them all.  Fails if error is
+ * of another kind, and if the sort is cancelled.
  */
 static int
 await_memory(const GpuSortExternal *external, int *looks, GpuSortError *error)
@@ -224,7 +224,8 @@ begin_next(GpuSortExternal *external, GpuSortError *error)
 		int rc;
 
 		gpusort_watch_enter(external->means.watch, GPUSORT_CALL_BEGIN);
-		rc = external->means.handle.ops->begin(external->means.handle.engine, &request, external->means.cancelled, &external->sort, &ignored, error);
+		rc = external->means.handle.ops->begin(external->means.handle.engine, &request, external->means.cancelled,
+											   &external->sort, &ignored, error);
 		gpusort_watch_leave(external->means.watch);
 		if (rc == 0)
 			return 0;
@@ -460,8 +461,8 @@ gpusort_external_emit(GpuSortExternal *external, uint64_t first, uint64_t end, v
 }
 
 /*
- * Cuts rows into ranges that the first so many bits of keys do not differ in, most at most, as gpusort_ranges_cut does; or
- * where *borders says, if that is not NULL, as gpusort_ranges_cut_like does.
+ * Cuts rows into ranges that the first so many bits of keys do not differ in, most at most, as gpusort_ranges_cut
+ * does; or where *borders says, if that is not NULL, as gpusort_ranges_cut_like does.
  */
 int
 gpusort_external_cut(GpuSortExternal *external, uint32_t bits, uint32_t most, uint64_t *first_rows,

@@ -83,7 +83,8 @@ put_interval(ChunkFilling *filling, const GpuSortKeyInterval *interval, GpuSortE
 
 		if (__atomic_load_n(filling->source->cancelled, __ATOMIC_RELAXED))
 			return gpusort_error_cancelled(error);
-		if (gpusort_interval_read(&reader, filling->chunk + filling->bytes, room, sizeof(uint32_t), &bytes, &rows, error) != 0)
+		if (gpusort_interval_read(&reader, filling->chunk + filling->bytes, room, sizeof(uint32_t), &bytes, &rows,
+								  error) != 0)
 			return GPUSORT_LOAD_FAILED;
 		if (rows > 0)
 		{
@@ -107,8 +108,8 @@ put_interval(ChunkFilling *filling, const GpuSortKeyInterval *interval, GpuSortE
 
 /* Sorts what was put, and sees that it is what belongs to the partition. */
 static int
-sort_partition(const GpuSortMergeSource *source, GpuSortMergePartition *partition, const uint64_t *end_key, GpuSort *sort,
-			   GpuSortError *error)
+sort_partition(const GpuSortMergeSource *source, GpuSortMergePartition *partition, const uint64_t *end_key,
+			   GpuSort *sort, GpuSortError *error)
 {
 	const GpuSortEngineOps *ops = source->handle->ops;
 	const uint64_t ends[2] = {0, partition->loaded - 1};
@@ -124,14 +125,17 @@ sort_partition(const GpuSortMergeSource *source, GpuSortMergePartition *partitio
 	if (rc == 0)
 		rc = ops->keys_at(sort, ends, 2, keys, error);
 	gpusort_watch_leave(source->watch);
-	if (rc == 0 && ((partition->first_key != NULL && gpusort_compare_keys(keys, partition->first_key, words) < 0) || (end_key != NULL && gpusort_compare_keys(keys + words, end_key, words) >= 0)))
+	if (rc == 0 &&
+		((partition->first_key != NULL && gpusort_compare_keys(keys, partition->first_key, words) < 0) ||
+		 (end_key != NULL && gpusort_compare_keys(keys + words, end_key, words) >= 0)))
 		rc = gpusort_runs_damaged(error);
 	return rc;
 }
 
 /* Opens a partition of one key, or without rows: nothing is sorted. */
 static int
-open_unsorted(const GpuSortMergeSource *source, GpuSortMergePartition *partition, GpuSortKeyInterval *interval, GpuSortError *error)
+open_unsorted(const GpuSortMergeSource *source, GpuSortMergePartition *partition, GpuSortKeyInterval *interval,
+			  GpuSortError *error)
 {
 	if (partition->loaded == 0)
 	{
@@ -169,14 +173,16 @@ gpusort_partition_load(const GpuSortMergeSource *source, GpuSortMergePartition *
 	if (interval.rows > gpusort_run_rows_partition(source->runs->rows))
 	{
 		gpusort_interval_free(&interval);
-		*error = (GpuSortError){.reason = GPUSORT_REASON_MEMORY_LIMIT, .text = "a partition has more rows than GPUSORT_RUN_ROWS allows"};
+		*error = (GpuSortError){.reason = GPUSORT_REASON_MEMORY_LIMIT,
+								.text = "a partition has more rows than GPUSORT_RUN_ROWS allows"};
 		return GPUSORT_LOAD_NO_ROOM;
 	}
 
 	request.estimated_rows = interval.rows;
 	request.estimated_bytes = interval.bytes;
 	gpusort_watch_enter(source->watch, GPUSORT_CALL_BEGIN);
-	if (source->handle->ops->begin(source->handle->engine, &request, source->cancelled, &partition->sort, &place, error) != 0)
+	if (source->handle->ops->begin(source->handle->engine, &request, source->cancelled, &partition->sort, &place,
+								   error) != 0)
 	{
 		partition->sort = NULL;
 		result = gpusort_runs_lack_memory(error) ? GPUSORT_LOAD_NO_ROOM : GPUSORT_LOAD_FAILED;
@@ -213,7 +219,8 @@ fill_buffer(GpuSortMergePartition *partition, GpuSortError *error)
 	uint32_t rows;
 
 	partition->taken = 0;
-	if (gpusort_interval_read(&partition->reader, partition->buffer, GPUSORT_CHUNK_BYTES, 0, &partition->buffered, &rows, error) != 0)
+	if (gpusort_interval_read(&partition->reader, partition->buffer, GPUSORT_CHUNK_BYTES, 0, &partition->buffered,
+							  &rows, error) != 0)
 		return -1;
 	return rows > 0 ? 0 : gpusort_runs_damaged(error);
 }
@@ -244,7 +251,8 @@ seek_row(const GpuSortMergeSource *source, GpuSortMergePartition *partition, uin
 			if (fill_buffer(partition, error) != 0)
 				return -1;
 		}
-		record = gpusort_record_bytes(partition->buffer + partition->taken, key_words, partition->buffered - partition->taken);
+		record = gpusort_record_bytes(partition->buffer + partition->taken, key_words,
+									  partition->buffered - partition->taken);
 		if (record == 0)
 			return gpusort_runs_damaged(error);
 		partition->taken += record;
@@ -267,8 +275,8 @@ emit_row(char *to, const char *row, uint32_t length, bool ties)
 
 /* Gives out rows of equal keys, as they were put. */
 static int
-emit_single(const GpuSortMergeSource *source, GpuSortMergePartition *partition, uint64_t first, uint64_t end, char *chunk,
-			GpuSortEmitted *emitted, GpuSortError *error)
+emit_single(const GpuSortMergeSource *source, GpuSortMergePartition *partition, uint64_t first, uint64_t end,
+			char *chunk, GpuSortEmitted *emitted, GpuSortError *error)
 {
 	uint32_t key_bytes = source->request->key_words * sizeof(uint64_t);
 
@@ -284,7 +292,8 @@ emit_single(const GpuSortMergeSource *source, GpuSortMergePartition *partition, 
 			return -1;
 		record = partition->buffer + partition->taken;
 		bytes = gpusort_record_bytes(record, source->request->key_words, partition->buffered - partition->taken);
-		if (bytes == 0 || gpusort_compare_keys((const uint64_t *) record, partition->only_key, source->request->key_words) != 0)
+		if (bytes == 0 ||
+			gpusort_compare_keys((const uint64_t *) record, partition->only_key, source->request->key_words) != 0)
 			return gpusort_runs_damaged(error);
 		if (bytes - key_bytes > GPUSORT_CHUNK_BYTES - emitted->bytes)
 			break;
@@ -388,8 +397,9 @@ read_keys(const GpuSortMergeSource *source, const GpuSortKeyInterval *interval, 
  * one then.  Reads all of it.
  */
 int
-gpusort_partition_middle_key(const GpuSortMergeSource *source, const GpuSortMergePartition *partition, const uint64_t *end_key,
-							 const GpuSortLoadMemory *memory, uint64_t *key, bool *single, GpuSortError *error)
+gpusort_partition_middle_key(const GpuSortMergeSource *source, const GpuSortMergePartition *partition,
+							 const uint64_t *end_key, const GpuSortLoadMemory *memory, uint64_t *key, bool *single,
+							 GpuSortError *error)
 {
 	KeySample sample = {.words = source->request->key_words};
 	GpuSortKeyInterval interval;

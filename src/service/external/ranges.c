@@ -156,7 +156,8 @@ find_places(const GpuSortSorted *sorted, const GpuSortBorders *borders, uint64_t
 
 /* Looks at the keys on both sides of each border: of the row before it and of the row behind it. */
 static int
-check_places(const GpuSortSorted *sorted, const GpuSortBorders *borders, const uint64_t *first_rows, GpuSortError *error)
+check_places(const GpuSortSorted *sorted, const GpuSortBorders *borders, const uint64_t *first_rows,
+			 GpuSortError *error)
 {
 	uint32_t count = borders->ranges - 1;
 	uint64_t *rows = calloc(2 * (size_t) count + 1, sizeof(uint64_t));

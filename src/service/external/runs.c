@@ -23,11 +23,15 @@
 int
 gpusort_runs_damaged(GpuSortError *error)
 {
-	*error = (GpuSortError){.reason = GPUSORT_REASON_STORAGE, .text = "a run of sorted rows is damaged: records are not what was written"};
+	*error = (GpuSortError){.reason = GPUSORT_REASON_STORAGE,
+							.text = "a run of sorted rows is damaged: records are not what was written"};
 	return -1;
 }
 
-/* Returns true if an engine has refused rows for want of memory, or of numbers for them: they may be more than one run. */
+/*
+ * Returns true if an engine has refused rows for want of memory, or of numbers for them: they may be more than one
+ * run.
+ */
 bool
 gpusort_runs_lack_memory(const GpuSortError *error)
 {

@@ -138,7 +138,9 @@ host_open(const GpuSortEngineConfig *config, GpuSortEngine **result, GpuSortErro
 	read_cpu_name(engine->name, sizeof(engine->name));
 
 	engine->own_memory = config->memory == NULL;
-	engine->memory = engine->own_memory ? gpusort_host_memory_create(gpusort_machine_memory_limit(machine, config->memory_limit)) : config->memory;
+	engine->memory = engine->own_memory
+		? gpusort_host_memory_create(gpusort_machine_memory_limit(machine, config->memory_limit))
+		: config->memory;
 	engine->threads = gpusort_threads_create(threads);
 	pthread_mutex_init(&engine->lock, NULL);
 	pthread_condattr_init(&attributes);

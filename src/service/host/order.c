@@ -166,7 +166,7 @@ finish_runs(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size
 		else
 		{
 			load_word(sort, elements + start, length, word + 1);
-			gpusort_host_sort_small(elements + start, other + start, length);
+			gpusort_host_sort_small(elements + start, other + start, length, false);
 			if (out_of_order(elements + start, length) ||
 				!finish_runs(sort, elements + start, other + start, length, word + 1, tie_rows,
 							 NULL, 0))
@@ -299,8 +299,13 @@ static int
 finish_range(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n, uint32_t word,
 			 GpuSortHostRun *long_runs, GpuSortError *error)
 {
-	Finish finish = {
-		.sort = sort, .elements = elements, .other = other, .n = n, .word = word, .long_runs = long_runs, .lock = PTHREAD_MUTEX_INITIALIZER};
+	Finish finish = {.sort = sort,
+					 .elements = elements,
+					 .other = other,
+					 .n = n,
+					 .word = word,
+					 .long_runs = long_runs,
+					 .lock = PTHREAD_MUTEX_INITIALIZER};
 	int rc = 0;
 
 	gpusort_threads_run(sort->threads, count_blocks(n), check_block, &finish);

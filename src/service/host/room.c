@@ -242,7 +242,8 @@ gpusort_host_room_reserve(GpuSort *sort, uint32_t rows_max, GpuSortError *error)
 
 	/* What is found to be there of these stays for a reserve of fewer rows. */
 	if (grow((void **) &sort->reserves, sort->nreserves, &sort->reserves_room, sizeof(GpuSortHostReserve), error) != 0 ||
-		grow((void **) &sort->chunks, sort->nchunks + sort->nreserves, &sort->chunks_room, sizeof(GpuSortHostChunk), error) != 0 ||
+		grow((void **) &sort->chunks, sort->nchunks + sort->nreserves, &sort->chunks_room, sizeof(GpuSortHostChunk),
+			 error) != 0 ||
 		make_elements(sort, rows, error) != 0 || make_slab(sort, slab_bytes, error) != 0)
 	{
 		discharge(sort, reserve_bytes(sort, rows_max));

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sort.c
- *	  Radix sort of elements by their 64-bit keys.
+ *	  Radix sort of elements by their 64-bit keys, by all threads.
  *
  * A range of elements is sorted from the most significant digit down, out of
  * place, back and forth between two arrays.  The digit starts at the highest
@@ -19,9 +19,7 @@
  *				sample says that some bins would be much larger than others,
  *				as those of text are, the digit is wider, and bins are of as
  *				many neighbouring values as make them alike.
- *	small		One thread, within its cache: histogram, scatter, and insertion
- *				sort for bins of a few elements, or the same again for larger
- *				ones.
+ *	small		One thread, within its cache (sort_small.c).
  *
  * Rejected: least significant digit first over the whole array (a pass over
  * memory per digit, and all bits must be sorted: three times slower for random
@@ -41,14 +39,10 @@
 #include "service/errors.h"
 #include "service/host/sort.h"
 
-/* Up to this many elements are sorted by insertion. */
-#define INSERTION_MAX 24
-
 /* One thread sorts up to this many; more are partitioned by all threads. */
 #define SMALL_MAX ((size_t) 1 << 17)
 
 /* Digits are no wider than this: counters must stay in the first-level cache. */
-#define SMALL_DIGIT_BITS    11
 #define PARALLEL_DIGIT_BITS 10
 
 /* A partition aims at bins of two to the power of this many elements. */
@@ -65,130 +59,6 @@
 
 /* Elements in a cache line. */
 #define LINE 4
-
-/*
- * Sorts n elements of "from" into "to", which may be the same array.
- */
-static inline void
-sort_by_insertion(const GpuSortElement *from, GpuSortElement *to, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-	{
-		GpuSortElement element = from[i];
-		size_t j = i;
-
-		while (j > 0 && to[j - 1].key > element.key)
-		{
-			to[j] = to[j - 1];
-			j--;
-		}
-		to[j] = element;
-	}
-}
-
-/*
- * Sorts n elements, which are in "in".  The result goes to "out" if swap is
- * set, else back to "in"; the other one has anything in it then.
- */
-static void
-sort_small(GpuSortElement *in, GpuSortElement *out, size_t n, bool swap)
-{
-	uint32_t offsets[(1 << SMALL_DIGIT_BITS) + 1];
-	uint64_t any = 0;
-	uint64_t all = ~UINT64_C(0);
-	uint64_t previous = 0;
-	bool disorder = false;
-	uint32_t varying;
-	uint32_t bits;
-	uint32_t shift;
-	uint32_t bins;
-	uint32_t mask;
-	uint32_t largest = 0;
-	uint32_t start = 0;
-
-	if (n <= INSERTION_MAX)
-	{
-		sort_by_insertion(in, swap ? out : in, n);
-		return;
-	}
-
-	for (size_t i = 0; i < n; i++)
-	{
-		uint64_t key = in[i].key;
-
-		any |= key;
-		all &= key;
-		disorder |= key < previous;
-		previous = key;
-	}
-	if (!disorder)
-	{
-		if (swap)
-			memcpy(out, in, n * sizeof(GpuSortElement));
-		return;
-	}
-
-	/* Something varies, or there would be no disorder. */
-	varying = 64 - __builtin_clzll(any ^ all);
-	bits = 63 - __builtin_clzll(n);
-	if (bits > SMALL_DIGIT_BITS)
-		bits = SMALL_DIGIT_BITS;
-	if (bits > varying)
-		bits = varying;
-	shift = varying - bits;
-	bins = 1 << bits;
-	mask = bins - 1;
-
-	/* offsets[d + 1]: how many elements have digit d, then where its bin begins, then where that ends. */
-	memset(offsets, 0, (bins + 1) * sizeof(uint32_t));
-	for (size_t i = 0; i < n; i++)
-		offsets[(in[i].key >> shift & mask) + 1]++;
-	for (uint32_t d = 1; d <= bins; d++)
-	{
-		uint32_t count = offsets[d];
-
-		if (count > largest)
-			largest = count;
-		offsets[d] = start;
-		start += count;
-	}
-	for (size_t i = 0; i < n; i++)
-		out[offsets[(in[i].key >> shift & mask) + 1]++] = in[i];
-
-	if (shift == 0)
-	{
-		if (!swap)
-			memcpy(in, out, n * sizeof(GpuSortElement));
-	}
-	else if (largest <= INSERTION_MAX)
-	{
-		/* Elements are in their bin already, so none moves far. */
-		sort_by_insertion(out, swap ? out : in, n);
-	}
-	else
-	{
-		for (uint32_t d = 0; d < bins; d++)
-		{
-			uint32_t from = offsets[d];
-			uint32_t count = offsets[d + 1] - from;
-
-			if (count == 1)
-			{
-				if (!swap)
-					in[from] = out[from];
-			}
-			else if (count > 0)
-				sort_small(out + from, in + from, count, !swap);
-		}
-	}
-}
-
-/* Sorts n elements in place on this thread; other is scratch of the same size. */
-void
-gpusort_host_sort_small(GpuSortElement *elements, GpuSortElement *other, size_t n)
-{
-	sort_small(elements, other, n, false);
-}
 
 /* A range being partitioned by all threads. */
 typedef struct Partition
@@ -407,7 +277,7 @@ sort_bin(void *arg, uint32_t d)
 
 	if (count == 0 || count > SMALL_MAX || gpusort_host_cancelled(partition->sort))
 		return;
-	sort_small(partition->out + start, partition->in + start, count, !partition->swap);
+	gpusort_host_sort_small(partition->out + start, partition->in + start, count, !partition->swap);
 }
 
 static void
@@ -570,7 +440,7 @@ sort_partitioned(Partition *partition, GpuSortError *error)
 }
 
 /*
- * As sort_small, for any number of elements, by all threads.
+ * As gpusort_host_sort_small, for any number of elements, by all threads.
  */
 static int
 sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t n, bool swap,
@@ -582,7 +452,7 @@ sort_range(const GpuSort *sort, GpuSortElement *in, GpuSortElement *out, size_t 
 		return gpusort_error_cancelled(error);
 	if (n <= SMALL_MAX)
 	{
-		sort_small(in, out, n, swap);
+		gpusort_host_sort_small(in, out, n, swap);
 		return 0;
 	}
 

@@ -11,7 +11,7 @@
 #include "service/host/sort_state.h"
 
 extern size_t gpusort_host_histogram_bytes(const GpuSort *sort, uint64_t rows);
-extern void gpusort_host_sort_small(GpuSortElement *elements, GpuSortElement *other, size_t n);
+extern void gpusort_host_sort_small(GpuSortElement *in, GpuSortElement *out, size_t n, bool swap);
 extern int gpusort_host_sort_parallel(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other,
 									  size_t n, bool in_other, GpuSortError *error);
 

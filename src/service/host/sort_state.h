@@ -8,7 +8,7 @@
  *	room.c		reserve: all memory that the steps below take
  *	rows.c		put: chunk -> records (a copy) and entries, as they come
  *	packing.c	entries -> elements (element.h), only bits that vary
- *	sort.c		elements by packed key
+ *	sort.c		elements by packed key, with sort_small.c within the cache
  *	order.c		check of the order; wider keys word by word; ties
  *	rows.c		emit: records in the order of the elements -> chunks
  *	search.c	keys_at, rows_below: keys of the elements' rows

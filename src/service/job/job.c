@@ -476,7 +476,9 @@ gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command, GpuSortComma
 	return true;
 }
 
-/* Takes EMITs of an asker that have not started, of intervals up to a number, out of the queue; the caller frees them. */
+/*
+ * Takes EMITs of an asker that have not started, of intervals up to a number, out of the queue; the caller frees them.
+ */
 GpuSortCommand *
 gpusort_job_take_back(GpuSortJob *job, const void *asker, uint32_t number)
 {

@@ -479,8 +479,8 @@ gather(GpuSortHostMemory *memory, size_t size, size_t moved)
 
 /*
  * Has the kernel put huge pages behind a new mapping, which makes touching it for the first time three times as fast.
- * Returns false if the first of them is long in coming, and there will be small ones then: where memory is in fragments,
- * or a virtual machine has to be given it first, those of a large sort would take seconds.
+ * Returns false if the first of them is long in coming, and there will be small ones then: where memory is in
+ * fragments, or a virtual machine has to be given it first, those of a large sort would take seconds.
  */
 static bool
 use_huge_pages(char *start, size_t size)

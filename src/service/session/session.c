@@ -40,16 +40,13 @@
 /* Descriptors that a message may come with, so that those that nobody asked for are known and closed. */
 #define DESCRIPTORS_MAX 8
 
-static const char *const state_names[] = {
-	"new", "greeted", "queued", "beginning", "ingest", "sorting", "output", "left", "refused", "failed", "closing", "closed"};
-
 static void
 on_hello(GpuSortSession *session, const GpuSortMessage *hello)
 {
 	GpuSortPool *pool = session->sessions->pool;
 	GpuSortMessage message = {.type = GPUSORT_MSG_WELCOME};
 
-	session->state = STATE_GREETED;
+	gpusort_session_move(session, STATE_GREETED);
 	session->foreign = hello->u.hello.build != gpusort_service_build;
 	session->outbox.descriptor = hello->u.hello.pool_id == gpusort_pool_id(pool) ? -1 : gpusort_pool_descriptor(pool);
 	message.u.welcome.pool_id = gpusort_pool_id(pool);
@@ -85,7 +82,10 @@ on_status(GpuSortSession *session)
 	}
 }
 
-/* Does what a message asks for; false if it is not legal now.  *descriptor came with it, or is -1; taken if it is set to -1. */
+/*
+ * Does what a message asks for; false if it is not legal now.  *descriptor came with it, or is -1; taken if it
+ * is set to -1.
+ */
 static bool
 on_message(GpuSortSession *session, const GpuSortMessage *message, int *descriptor)
 {
@@ -121,7 +121,8 @@ on_message(GpuSortSession *session, const GpuSortMessage *message, int *descript
 		case GPUSORT_MSG_SORT:
 			return state == STATE_INGEST && gpusort_session_sort(session, message);
 		case GPUSORT_MSG_FILE:
-			if (!session->asked_space || (state != STATE_INGEST && state != STATE_SORTING && state != STATE_OUTPUT && state != STATE_LEFT))
+			if (!session->asked_space ||
+				(state != STATE_INGEST && state != STATE_SORTING && state != STATE_OUTPUT && state != STATE_LEFT))
 				return false;
 			return gpusort_session_file(session, message, descriptor);
 		case GPUSORT_MSG_CHUNK_FREE:
@@ -217,7 +218,7 @@ receive(GpuSortSession *session)
 		else if (session->state != STATE_FAILED && !on_message(session, &message, &descriptor))
 		{
 			gpusort_log_peer("process %d sent message %u that is not legal in state \"%s\", closed",
-							 session->pid, message.type, state_names[session->state]);
+							 session->pid, message.type, gpusort_session_state_name(session->state));
 			session->broken = true;
 		}
 		if (descriptor >= 0)
@@ -231,9 +232,11 @@ end_sort(GpuSortSession *session, GpuSortSessionState state)
 {
 	if (session->owner != NULL && (session->state == STATE_INGEST || session->state == STATE_SORTING))
 		gpusort_session_fail(session, GPUSORT_REASON_INTERNAL,
-							 session->state == STATE_INGEST ? "a process closed its connection while it put rows into the sort" : "a process closed its connection while it had the rows sorted");
+							 session->state == STATE_INGEST
+								 ? "a process closed its connection while it put rows into the sort"
+								 : "a process closed its connection while it had the rows sorted");
 	gpusort_queue_leave(session);
-	session->state = state;
+	gpusort_session_move(session, state);
 	gpusort_session_finish(session);
 }
 

@@ -16,6 +16,13 @@ extern bool gpusort_session_start(GpuSortSessions *sessions, int socket, int pid
 extern void gpusort_session_event(GpuSortSession *session, uint32_t events);
 extern void gpusort_session_done(GpuSortCommand *command);
 
+/* session_job.c: what a session has under way, for the watchdog */
+extern const GpuSortSession *gpusort_session_next(const GpuSortSession *session);
+extern int gpusort_session_pid(const GpuSortSession *session);
+extern bool gpusort_session_is_busy(const GpuSortSession *session);
+extern bool gpusort_session_call(const GpuSortSession *session, GpuSortCall *call);
+extern GpuSortEngineKind gpusort_session_engine(const GpuSortSession *session);
+
 extern void gpusort_queue_init(GpuSortSessions *sessions);
 extern void gpusort_queue_advance(GpuSortSessions *sessions);
 extern int gpusort_queue_timeout(const GpuSortSessions *sessions);

@@ -105,7 +105,7 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 		request->engine > GPUSORT_ENGINE_HOST || (request->shared && request->limit > 0))
 		return false;
 
-	session->state = STATE_QUEUED;
+	gpusort_session_move(session, STATE_QUEUED);
 	session->request = *request;
 	session->handle = gpusort_registry_find(request->engine);
 	if (refuse_foreign(session))
@@ -155,7 +155,7 @@ gpusort_session_admit(GpuSortSession *session)
 
 	if (!get_share(session))
 		return false;
-	session->state = STATE_BEGINNING;
+	gpusort_session_move(session, STATE_BEGINNING);
 	session->tried = sessions->releases;
 	gpusort_queue_moved(sessions);
 	if (session->job == NULL)
@@ -193,7 +193,10 @@ somebody_waits(const GpuSortSessions *sessions)
 	return session != NULL;
 }
 
-/* The sort that a token names, if it takes members now, or readers: once it is sorted, or before, to have it sorted; NULL if there is none. */
+/*
+ * The sort that a token names, if it takes members now, or readers: once it is sorted, or before, to have it
+ * sorted; NULL if there is none.
+ */
 static GpuSortSession *
 find_owner(const GpuSortSessions *sessions, uint64_t token, bool reader)
 {
@@ -201,7 +204,8 @@ find_owner(const GpuSortSessions *sessions, uint64_t token, bool reader)
 
 	while (owner != NULL && (owner->token != token || owner->owner != NULL))
 		owner = owner->next;
-	if (owner == NULL || (owner->state != STATE_INGEST && (!reader || owner->state != STATE_OUTPUT)) || (reader && !owner->request.shared))
+	if (owner == NULL || (owner->state != STATE_INGEST && (!reader || owner->state != STATE_OUTPUT)) ||
+		(reader && !owner->request.shared))
 		return NULL;
 	return owner;
 }
@@ -214,7 +218,7 @@ gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
 	bool reader = message->u.job_join.reader != 0;
 	GpuSortSession *owner = find_owner(session->sessions, message->u.job_join.token, reader);
 
-	session->state = STATE_QUEUED;
+	gpusort_session_move(session, STATE_QUEUED);
 	if (refuse_foreign(session))
 		return true;
 	if (owner == NULL)
@@ -236,13 +240,13 @@ gpusort_session_join(GpuSortSession *session, const GpuSortMessage *message)
 	if (reader)
 	{
 		session->sorter = owner->state == STATE_INGEST;
-		session->state = owner->state;
+		gpusort_session_move(session, owner->state);
 		session->outcome = owner->outcome;
 		gpusort_queue_moved(session->sessions);
 		gpusort_session_send(session, &session->job_message, GPUSORT_MSG_JOB);
 		return true;
 	}
-	session->state = STATE_BEGINNING;
+	gpusort_session_move(session, STATE_BEGINNING);
 	gpusort_session_reserve(session);
 	return true;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "service/service_log.h"
+#include "service/session/session.h"
 #include "service/session/session_state.h"
 
 static void
@@ -117,13 +118,13 @@ lose(GpuSortSession *session, const GpuSortError *error)
 		return;
 	if (session->state == STATE_QUEUED || session->state == STATE_BEGINNING)
 	{
-		session->state = STATE_REFUSED;
+		gpusort_session_move(session, STATE_REFUSED);
 		gpusort_queue_leave(session);
 		send_failure(session, GPUSORT_MSG_REFUSED, error);
 	}
 	else
 	{
-		session->state = STATE_FAILED;
+		gpusort_session_move(session, STATE_FAILED);
 		send_failure(session, GPUSORT_MSG_FAILED, error);
 	}
 	if (session->owner == NULL && session->job != NULL)
@@ -199,4 +200,42 @@ gpusort_session_note_rows(GpuSortSession *owner)
 {
 	if (owner->handle->ops->kind == GPUSORT_ENGINE_CUDA)
 		gpusort_device_worked(&owner->sessions->device_failures, device_of(owner));
+}
+
+/* The next session of all, or NULL. */
+const GpuSortSession *
+gpusort_session_next(const GpuSortSession *session)
+{
+	return session->next;
+}
+
+/* The process at the other end. */
+int
+gpusort_session_pid(const GpuSortSession *session)
+{
+	return session->pid;
+}
+
+/* Returns true if anything that the session has asked of an engine is not done. */
+bool
+gpusort_session_is_busy(const GpuSortSession *session)
+{
+	/* Of a sort that goes on, END is counted and not asked for yet. */
+	uint32_t to_come = session->job != NULL && session->owner == NULL && !session->finished;
+
+	return session->commands > to_come;
+}
+
+/* Fills *call if the job that the session owns is in an engine call. */
+bool
+gpusort_session_call(const GpuSortSession *session, GpuSortCall *call)
+{
+	return session->job != NULL && session->owner == NULL && gpusort_job_call(session->job, call);
+}
+
+/* The kind of engine that the session's job is on. */
+GpuSortEngineKind
+gpusort_session_engine(const GpuSortSession *session)
+{
+	return session->handle->ops->kind;
 }

@@ -40,7 +40,8 @@ emit(GpuSortSession *session, GpuSortRead *read)
 	if (chunk == GPUSORT_NO_CHUNK)
 		return false;
 	read->emits++;
-	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_EMIT, .chunk = chunk, .interval = &read->rows});
+	gpusort_session_command(session,
+							(GpuSortCommand){.type = GPUSORT_COMMAND_EMIT, .chunk = chunk, .interval = &read->rows});
 	return true;
 }
 
@@ -188,7 +189,7 @@ gpusort_session_skip(GpuSortSession *session, const GpuSortMessage *message)
 	return true;
 }
 
-/* The borders of another sort of the same process, by so many bits and of so many ranges at most; NULL if there are none. */
+/* The borders of another sort of the same process, by so many bits and of so many ranges at most; NULL: none. */
 static const GpuSortBorders *
 find_borders(const GpuSortSession *session, uint64_t token, uint32_t bits, uint32_t most)
 {

@@ -37,7 +37,7 @@
 
 #define STILL_MS 250
 
-/* Roles that are known to lack their part of the pool while the queue is gone through; of more, each session is asked again. */
+/* Roles known to lack their part of the pool while the queue is gone through; of more, each session is asked again. */
 #define ROLES_MAX 16
 
 /* An empty queue. */
@@ -102,7 +102,9 @@ refuse(GpuSortSession *session, double now)
 {
 	GpuSortError *lacks = &session->lacks;
 	double waited = now - session->arrived;
-	const char *because = waited >= session->patience && session->patience < GPUSORT_QUEUE_WAIT_MS ? ", ten times what PostgreSQL's own sort takes" : "";
+	const char *because = waited >= session->patience && session->patience < GPUSORT_QUEUE_WAIT_MS
+		? ", ten times what PostgreSQL's own sort takes"
+		: "";
 	char text[sizeof(lacks->text)];
 
 	if (lacks->reason == GPUSORT_REASON_NONE)

@@ -66,7 +66,7 @@ gpusort_session_leave(GpuSortSession *session)
 {
 	GpuSortMessage message = {.type = GPUSORT_MSG_LEFT};
 
-	session->state = STATE_LEFT;
+	gpusort_session_move(session, STATE_LEFT);
 	gpusort_pool_give_back_all(session->sessions->pool, &session->share, GPUSORT_CHUNK_GRANTED);
 	gpusort_session_finish(session);
 	gpusort_session_send(session, &message, GPUSORT_MSG_LEFT);
@@ -85,7 +85,13 @@ gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message)
 		return false;
 	gpusort_queue_moved(session->sessions);
 	gpusort_pool_set(pool, chunk, GPUSORT_CHUNK_ENGINE);
-	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_PUT, .chunk = chunk, .rows = message->u.put.rows, .bytes = message->u.put.bytes, .rows_max = gpusort_pool_rows_max(pool, chunk), .final = session->full});
+	gpusort_session_command(session,
+							(GpuSortCommand){.type = GPUSORT_COMMAND_PUT,
+											 .chunk = chunk,
+											 .rows = message->u.put.rows,
+											 .bytes = message->u.put.bytes,
+											 .rows_max = gpusort_pool_rows_max(pool, chunk),
+											 .final = session->full});
 	return true;
 }
 
@@ -125,11 +131,11 @@ gpusort_session_sort(GpuSortSession *session, const GpuSortMessage *message)
 	}
 	if (session != owner)
 	{
-		owner->state = STATE_SORTING;
+		gpusort_session_move(owner, STATE_SORTING);
 		gpusort_pool_give_back_all(session->sessions->pool, &owner->share, GPUSORT_CHUNK_GRANTED);
 	}
 	session->left = false;
-	session->state = STATE_SORTING;
+	gpusort_session_move(session, STATE_SORTING);
 	gpusort_pool_give_back_all(session->sessions->pool, &session->share, GPUSORT_CHUNK_GRANTED);
 	gpusort_session_command(session, (GpuSortCommand){.type = GPUSORT_COMMAND_SORT});
 
@@ -166,15 +172,16 @@ gpusort_session_file(GpuSortSession *session, const GpuSortMessage *message, int
  */
 
 /*
- * A command of the session's waits for space in files: asks the client, unless it has been asked.  One that has left gives
- * none until it sends SORT itself: whoever does is asked.
+ * A command of the session's waits for space in files: asks the client, unless it has been asked.  One that has left
+ * gives none until it sends SORT itself: whoever does is asked.
  */
 static void
 lacks_space(GpuSortSession *session, const GpuSortCommand *lack)
 {
 	GpuSortMessage message = {.u.space.bytes = lack->space};
 
-	if (session->asked_space || session->finished || session->left || (session->state != STATE_INGEST && session->state != STATE_SORTING))
+	if (session->asked_space || session->finished || session->left ||
+		(session->state != STATE_INGEST && session->state != STATE_SORTING))
 		return;
 	session->asked_space = true;
 	gpusort_session_send(session, &message, GPUSORT_MSG_SPACE);
@@ -190,7 +197,7 @@ lacks_memory(GpuSortSession *session, const GpuSortError *error)
 		gpusort_session_lose(session, error);
 	else
 	{
-		session->state = STATE_QUEUED;
+		gpusort_session_move(session, STATE_QUEUED);
 		session->lacks = *error;
 	}
 }
@@ -203,7 +210,7 @@ admitted(GpuSortSession *session)
 
 	gpusort_queue_leave(session);
 	gpusort_queue_moved(session->sessions);
-	session->state = STATE_INGEST;
+	gpusort_session_move(session, STATE_INGEST);
 	if (session->lacks.reason != GPUSORT_REASON_NONE)
 		message->u.job.queue_ms = gpusort_clock_ms() - session->arrived;
 	gpusort_session_send(session, message, GPUSORT_MSG_JOB);
@@ -269,11 +276,11 @@ done_sort(GpuSortSession *session, const GpuSortCommand *command)
 
 	if (session->state != STATE_SORTING || command->skipped || command->failed)
 		return;
-	session->state = STATE_OUTPUT;
+	gpusort_session_move(session, STATE_OUTPUT);
 	session->outcome = command->u.outcome;
 	if (session->owner != NULL)
 	{
-		session->owner->state = STATE_OUTPUT;
+		gpusort_session_move(session->owner, STATE_OUTPUT);
 		session->owner->outcome = command->u.outcome;
 	}
 	message.u.sorted = command->u.outcome;

@@ -1,19 +1,72 @@
 /*-------------------------------------------------------------------------
  *
  * session_state.c
- *	  What a session sends, from its connection and from its sort, and its place
- *	  in the queue.
+ *	  The states of a session and the moves between them; what it sends, from its
+ *	  connection and from its sort, and its place in the queue.
  *
  *-------------------------------------------------------------------------
  */
 #include "service/session/session_state.h"
-#include "service/session/patience.h"
 
 #include <sys/epoll.h>
 
 #include "service/clock.h"
-
 #include "service/fault.h"
+#include "service/service_log.h"
+#include "service/session/patience.h"
+
+#define BIT(state) (1u << (state))
+#define ENDS       (BIT(STATE_CLOSING) | BIT(STATE_CLOSED))
+
+/* The states that may follow each, as bits: STATES in session_state.h. */
+static const uint32_t moves[] = {
+	[STATE_NEW] = BIT(STATE_GREETED) | ENDS,
+	[STATE_GREETED] = BIT(STATE_QUEUED) | ENDS,
+	[STATE_QUEUED] = BIT(STATE_BEGINNING) | BIT(STATE_INGEST) | BIT(STATE_OUTPUT) | BIT(STATE_REFUSED) | ENDS,
+	[STATE_BEGINNING] = BIT(STATE_QUEUED) | BIT(STATE_INGEST) | BIT(STATE_REFUSED) | ENDS,
+	[STATE_INGEST] = BIT(STATE_SORTING) | BIT(STATE_LEFT) | BIT(STATE_FAILED) | ENDS,
+	[STATE_SORTING] = BIT(STATE_OUTPUT) | BIT(STATE_FAILED) | ENDS,
+	[STATE_OUTPUT] = BIT(STATE_FAILED) | ENDS,
+	[STATE_LEFT] = BIT(STATE_FAILED) | ENDS,
+	[STATE_REFUSED] = ENDS,
+	[STATE_FAILED] = ENDS,
+	[STATE_CLOSING] = BIT(STATE_CLOSED),
+	[STATE_CLOSED] = 0,
+};
+
+static const char *const state_names[] = {
+	[STATE_NEW] = "new",
+	[STATE_GREETED] = "greeted",
+	[STATE_QUEUED] = "queued",
+	[STATE_BEGINNING] = "beginning",
+	[STATE_INGEST] = "ingest",
+	[STATE_SORTING] = "sorting",
+	[STATE_OUTPUT] = "output",
+	[STATE_LEFT] = "left",
+	[STATE_REFUSED] = "refused",
+	[STATE_FAILED] = "failed",
+	[STATE_CLOSING] = "closing",
+	[STATE_CLOSED] = "closed",
+};
+
+const char *
+gpusort_session_state_name(GpuSortSessionState state)
+{
+	return state_names[state];
+}
+
+void
+gpusort_session_move(GpuSortSession *session, GpuSortSessionState to)
+{
+	if (!(moves[session->state] & BIT(to)))
+	{
+		gpusort_log(true, "a session of process %d cannot go from %s to %s: it is ended", session->pid,
+					state_names[session->state], state_names[to]);
+		session->broken = true;
+		return;
+	}
+	session->state = to;
+}
 
 void
 gpusort_session_watch(GpuSortSession *session, bool waits)

@@ -2,16 +2,16 @@
  *
  * session_state.h
  *	  What session.c (the connection), session_begin.c, session_queue.c,
- *	  session_sort.c, session_output.c and session_job.c (its sort) share, and what
- *	  watchdog.c looks at.  Nobody else includes this.
+ *	  session_sort.c, session_output.c, session_job.c (its sort) and patience.c share.
+ *	  Nobody else includes this.
  *
  * STATES
  *
  *	NEW --HELLO--> GREETED --JOB_BEGIN--> QUEUED --> BEGINNING --JOB--> INGEST
  *	--SORT--> SORTING --SORTED--> OUTPUT
  *
- *	GREETED --JOB_JOIN--> BEGINNING --JOB--> INGEST --LEAVE--> LEFT
- *	GREETED --JOB_JOIN as a reader--> OUTPUT
+ *	GREETED --JOB_JOIN--> QUEUED --> BEGINNING --JOB--> INGEST --LEAVE--> LEFT
+ *	GREETED --JOB_JOIN as a reader--> QUEUED --> OUTPUT, or INGEST of a sorter
  *
  *	BEGINNING --> QUEUED				the engine lacks memory that others use now
  *	QUEUED, BEGINNING --REFUSED--> REFUSED	only closing is legal
@@ -79,14 +79,14 @@ struct GpuSortSession
 {
 	GpuSortSessions *sessions;
 	GpuSortSession *next;
-	uint64_t number; /* of all sessions of this service */
-	int socket;      /* -1 once closed */
-	int pid;         /* of the peer */
-	GpuSortSessionState state;
-	bool broken;  /* to be ended as soon as nobody uses it */
-	bool gone;    /* the peer has closed its end */
-	bool waits;   /* EPOLLOUT is asked for */
-	bool foreign; /* the peer's module is not of this service's build */
+	uint64_t number;           /* of all sessions of this service */
+	int socket;                /* -1 once closed */
+	int pid;                   /* of the peer */
+	GpuSortSessionState state; /* gpusort_session_move alone sets it */
+	bool broken;               /* to be ended as soon as nobody uses it */
+	bool gone;                 /* the peer has closed its end */
+	bool waits;                /* EPOLLOUT is asked for */
+	bool foreign;              /* the peer's module is not of this service's build */
 	GpuSortOutbox outbox;
 
 	/* the sort */
@@ -94,7 +94,7 @@ struct GpuSortSession
 	GpuSortJob *job;       /* NULL before and after */
 	GpuSortSession *owner; /* of the job, if this is a member or a reader; else NULL */
 	bool sorter;           /* it has joined to have the rows sorted, and cut, in the owner's place */
-	bool left;             /* the owner, and SORT is to come from whoever is last: it does not listen, and is asked nothing */
+	bool left;             /* the owner, while SORT is to come from whoever is last: it is asked nothing */
 	uint64_t token;        /* what members join by */
 	bool finished;         /* the job was told to end; a member: it has no part in it any more */
 	uint32_t commands;     /* given to the job and not done or dropped; the owner's END counts */
@@ -127,6 +127,10 @@ struct GpuSortSession
 	GpuSortCommand cut;      /* for it, while there is no chunk: its type is CUT then */
 	GpuSortBorders *borders; /* where the rows were cut last, or NULL */
 };
+
+/* Goes to another state.  A move that STATES does not have is a defect of the service: the session is broken. */
+extern void gpusort_session_move(GpuSortSession *session, GpuSortSessionState to);
+extern const char *gpusort_session_state_name(GpuSortSessionState state);
 
 /* Has the main loop wake for a socket that takes messages again (waits), or no longer. */
 extern void gpusort_session_watch(GpuSortSession *session, bool waits);

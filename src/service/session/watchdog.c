@@ -19,10 +19,11 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "service/session/watchdog.h"
+
 #include "service/clock.h"
 #include "service/service_log.h"
-#include "service/session/session_state.h"
-#include "service/session/watchdog.h"
+#include "service/session/session.h"
 
 #define TICK_MS 1000
 
@@ -49,22 +50,12 @@ static const char *const call_names[] = {
 static bool
 engines_are_busy(const GpuSortSessions *sessions)
 {
-	for (const GpuSortSession *session = sessions->first; session != NULL; session = session->next)
+	for (const GpuSortSession *session = sessions->first; session != NULL; session = gpusort_session_next(session))
 	{
-		/* Of a sort that goes on, END is counted and not asked for yet. */
-		uint32_t to_come = session->job != NULL && session->owner == NULL && !session->finished;
-
-		if (session->commands > to_come)
+		if (gpusort_session_is_busy(session))
 			return true;
 	}
 	return false;
-}
-
-/* Fills *call if the session's job is in an engine call. */
-static bool
-find_call(const GpuSortSession *session, GpuSortCall *call)
-{
-	return session->job != NULL && session->owner == NULL && gpusort_job_call(session->job, call);
 }
 
 /* Returns true, after a line in the log, if an engine call is not going to return. */
@@ -81,19 +72,19 @@ gpusort_watchdog_look(GpuSortSessions *sessions)
 		return false;
 	sessions->ticked = now;
 	gpusort_jobs_tick();
-	for (const GpuSortSession *session = sessions->first; session != NULL; session = session->next)
+	for (const GpuSortSession *session = sessions->first; session != NULL; session = gpusort_session_next(session))
 	{
-		if (find_call(session, &call) && call.type == GPUSORT_CALL_SORT)
-			*(session->handle->ops->kind == GPUSORT_ENGINE_HOST ? &host_rows : &device_rows) += call.rows;
+		if (gpusort_session_call(session, &call) && call.type == GPUSORT_CALL_SORT)
+			*(gpusort_session_engine(session) == GPUSORT_ENGINE_HOST ? &host_rows : &device_rows) += call.rows;
 	}
 	more_seconds = host_rows / HOST_ROWS_PER_SECOND + device_rows / DEVICE_ROWS_PER_SECOND;
-	for (const GpuSortSession *session = sessions->first; session != NULL; session = session->next)
+	for (const GpuSortSession *session = sessions->first; session != NULL; session = gpusort_session_next(session))
 	{
-		if (find_call(session, &call) &&
+		if (gpusort_session_call(session, &call) &&
 			(call.seconds > CALL_SECONDS + more_seconds || call.cancelled_seconds > CANCELLED_SECONDS + more_seconds))
 		{
 			gpusort_log(true, "engine call \"%s\" for process %d has not returned for %u seconds, exiting for a fresh start",
-						call_names[call.type], session->pid, call.seconds);
+						call_names[call.type], gpusort_session_pid(session), call.seconds);
 			return true;
 		}
 	}

@@ -23,8 +23,8 @@
 
 /*
  * A storage for one sort; the caller destroys it.  memory: the account for runs in the
- * host's memory, or NULL for files alone.  cpus: that the process may use.  *cancelled is read with __atomic_load_n until
- * destroy: not 0 asks every call to return soon with an error.
+ * host's memory, or NULL for files alone.  cpus: that the process may use.  *cancelled is read with __atomic_load_n
+ * until destroy: not 0 asks every call to return soon with an error.
  */
 GpuSortStorage *
 gpusort_storage_create(GpuSortHostMemory *memory, int cpus, const int *cancelled, GpuSortError *error)

@@ -10,15 +10,15 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/model/plan_time.h"
+#include "plan/finish/plan_time.h"
 
 #include "node.h"
+#include "plan/admission.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/model/constants.h"
 #include "plan/model/shape.h"
 #include "plan/model/sort_time.h"
 #include "plan/node_kinds.h"
-#include "plan/offer/admission.h"
 
 /* What a node, by PostgreSQL's cost, has beside the one below it. */
 static double

@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/offer/admission.h"
+#include "plan/admission.h"
 
 #include "client/mapped_pool.h"
 #include "keys/types.h"
@@ -18,7 +18,8 @@
 #include "node.h"
 #include "nodes/nodeFuncs.h"
 #include "server/availability.h"
-#include "server/shared.h"
+#include "server/distrusted.h"
+#include "server/service_state.h"
 #include "settings.h"
 #include "sort/row.h"
 

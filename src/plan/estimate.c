@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/tell/estimate.h"
+#include "plan/estimate.h"
 
 static GpuSortEstimate *current = NULL; /* NULL: nobody asks */
 

@@ -13,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "server/environment.h"
+#include "views/environment.h"
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -31,7 +31,9 @@
 #include "miscadmin.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
+#include "server/distrusted.h"
 #include "server/installation.h"
+#include "server/service_state.h"
 #include "server/shared.h"
 #include "settings.h"
 #include "storage/fd.h"

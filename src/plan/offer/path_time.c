@@ -24,7 +24,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/model/path_time.h"
+#include "plan/offer/path_time.h"
 
 #include <math.h>
 

@@ -10,9 +10,9 @@
 
 #include "compat.h"
 
+#include "keys/types.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
-#include "keys/types.h"
 
 /* A sort that may go to the service. */
 typedef struct GpuSortCandidate

@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/tell/decisions.h"
+#include "plan/decisions.h"
 
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"

@@ -1,0 +1,75 @@
+/*-------------------------------------------------------------------------
+ *
+ * distrusted.c
+ *	  Collations whose order was found to be another than that of their keys.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "server/distrusted.h"
+
+#include "miscadmin.h"
+#include "server/shared_state.h"
+
+/* Returns true if this collation of the current database is distrusted; the lock is held. */
+static bool
+is_distrusted(const GpuSortShared *state, Oid collation)
+{
+	if (state->ndistrusted == GPUSORT_DISTRUSTED_MAX)
+		return true;
+	for (int i = 0; i < state->ndistrusted; i++)
+	{
+		if (state->distrusted[i].database == MyDatabaseId && state->distrusted[i].collation == collation)
+			return true;
+	}
+	return false;
+}
+
+/* Has nobody sort by this collation's keys until the server restarts; true if that is news. */
+bool
+gpusort_shared_distrust_collation(Oid collation)
+{
+	GpuSortShared *state = gpusort_shared();
+	bool news;
+
+	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+	news = !is_distrusted(state, collation);
+	if (news)
+		state->distrusted[state->ndistrusted++] = (GpuSortDistrusted){.database = MyDatabaseId, .collation = collation};
+	LWLockRelease(&state->lock);
+	return news;
+}
+
+/* Returns true if nobody is to sort by this collation's keys. */
+bool
+gpusort_shared_distrusts_collation(Oid collation)
+{
+	GpuSortShared *state = gpusort_shared();
+	bool distrusts;
+
+	LWLockAcquire(&state->lock, LW_SHARED);
+	distrusts = is_distrusted(state, collation);
+	LWLockRelease(&state->lock);
+	return distrusts;
+}
+
+/* Returns the collations of the current database that are distrusted; *all is whether all others are, too. */
+List *
+gpusort_shared_distrusted_collations(bool *all)
+{
+	GpuSortDistrusted distrusted[GPUSORT_DISTRUSTED_MAX];
+	GpuSortShared *state = gpusort_shared();
+	List *collations = NIL;
+	int count;
+
+	LWLockAcquire(&state->lock, LW_SHARED);
+	count = state->ndistrusted;
+	memcpy(distrusted, state->distrusted, sizeof(distrusted));
+	LWLockRelease(&state->lock);
+	*all = count == GPUSORT_DISTRUSTED_MAX;
+	for (int i = 0; i < count; i++)
+	{
+		if (distrusted[i].database == MyDatabaseId)
+			collations = lappend_oid(collations, distrusted[i].collation);
+	}
+	return collations;
+}
