@@ -146,7 +146,7 @@ rescan_gpusort(CustomScanState *node)
 	{
 		const GpuSortFirstRows *first = &state->sort->input.first;
 
-		/* The outer side of a join has looked for the first row: it, or that there is none, is what would come again. */
+		/* The outer side of a join has looked for the first row: that, or that there is none, would come again. */
 		if (state->joint == NULL && (first->count > 0 || first->ended))
 		{
 			if (child->chgParam == NULL)
@@ -268,8 +268,8 @@ state_of(PlanState *ps)
 }
 
 /*
- * Has the outer side of a merge join look at the inner one first, where that is expected to have fewer rows, and without
- * them none is wanted.
+ * Has the outer side of a merge join look at the inner one first, where that is expected to have fewer rows, and
+ * without them none is wanted.
  */
 static void
 consider_join(MergeJoinState *join)

@@ -51,8 +51,8 @@ gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *col
 }
 
 /*
- * Returns true if the source has no row.  The first one is kept back for the sort, which has not been begun, and to which
- * no peers put rows.
+ * Returns true if the source has no row.  The first one is kept back for the sort, which has not been begun, and has no
+ * peers.
  */
 bool
 gpusort_sort_is_empty(GpuSortState *sort)
