@@ -16,6 +16,8 @@
  * The nodes above a sort whose rows several processes read are in exchange.c and output.c, or in partial_output.c, with
  * nodes.c.  They drive such a GpuSort: its rows are put before one is asked for.
  *
+ * The outer side of a merge join stays in stage INPUT, without a row, where the inner side has none (stream.c).
+ *
  * A plain rescan with unchanged parameters has the service start again at the
  * first row.  Below a Limit only as many rows are asked for as that needs
  * (bound.c); a rescan that needs more sorts again.
@@ -142,6 +144,15 @@ rescan_gpusort(CustomScanState *node)
 	}
 	if (stage == GPUSORT_STAGE_INPUT)
 	{
+		const GpuSortFirstRows *first = &state->sort->input.first;
+
+		/* The outer side of a join has looked for the first row: that, or that there is none, would come again. */
+		if (state->joint == NULL && (first->count > 0 || first->ended))
+		{
+			if (child->chgParam == NULL)
+				return;
+			gpusort_sort_end(state->sort);
+		}
 		if (child->chgParam == NULL)
 			ExecReScan(child);
 		return;
@@ -256,6 +267,22 @@ state_of(PlanState *ps)
 	return (GpuSortScanState *) ps;
 }
 
+/*
+ * Has the outer side of a merge join look at the inner one first, where that is expected to have fewer rows, and
+ * without them none is wanted.
+ */
+static void
+consider_join(MergeJoinState *join)
+{
+	GpuSortScanState *outer = state_of(outerPlanState(join));
+	GpuSortScanState *inner = state_of(innerPlanState(join));
+
+	if (outer == NULL || inner == NULL || outer->joint != NULL || inner->joint != NULL)
+		return;
+	if (!join->mj_FillOuter && inner->info.estimated_rows < outer->info.estimated_rows)
+		outer->inner = inner;
+}
+
 /* Shows nodes that may be above a GpuSort to it, and to a GpuSortOutput the Gather above it, which is arg. */
 static bool
 visit(PlanState *ps, void *arg)
@@ -266,6 +293,8 @@ visit(PlanState *ps, void *arg)
 		gpusort_ranks_consider((WindowAggState *) ps, &state->ranked);
 	else if (IsA(ps, LimitState) && (state = state_of(gpusort_bound_node((LimitState *) ps))) != NULL)
 		state->limit = (LimitState *) ps;
+	else if (IsA(ps, MergeJoinState))
+		consider_join((MergeJoinState *) ps);
 	if (IsA(ps, GatherState) || IsA(ps, GatherMergeState))
 		arg = ps;
 	else if (arg != NULL)

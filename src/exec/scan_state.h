@@ -48,6 +48,9 @@ typedef struct GpuSortScanState
 	GpuSortJointSort *joint; /* several processes read the rows; NULL: this one reads all */
 	LimitState *limit;       /* above: only its rows are wanted; NULL: all */
 
+	/* of a merge join's inner side: if it has no row, none of this one's is wanted; NULL: all are */
+	struct GpuSortScanState *inner;
+
 	GpuSortRowStream stream;
 } GpuSortScanState;
 

@@ -7,6 +7,10 @@
  * their own, without a call; all others are the sort's to show.  Those before an OFFSET right above do
  * not come: with the first row that does, the Limit is told that they have been passed (bound.c).
  *
+ * PostgreSQL reads the outer side of a merge join first, to its end.  Where the join gives nothing without rows of the
+ * inner side, and that is expected to have fewer, the outer one looks for the inner one's first row before it reads its
+ * own, and reads none if there is none.
+ *
  * Going back: a node that may be asked to scan backward keeps the rows it has
  * emitted in a tuplestore, which spills beyond work_mem.  A marked position, below
  * a merge join, is one in the chunk at hand; rows are kept only when the reader
@@ -156,7 +160,7 @@ offset(const GpuSortScanState *state)
 	return gpusort_bound_offset(state->limit, &state->ranked.css.ss.ps);
 }
 
-/* Reads the child to its end and has the rows sorted. */
+/* Reads the child to its end and has the rows sorted: from stage INPUT to one of the others. */
 static void
 sort_input(GpuSortScanState *state)
 {
@@ -177,6 +181,41 @@ sort_input(GpuSortScanState *state)
 		gpusort_sort_begin(sort);
 	gpusort_sort_put(sort);
 	gpusort_sort_perform(sort);
+}
+
+/*
+ * Returns true if the inner side of a join has no row.  Its first row, which is kept back, tells, or where workers take
+ * its rows in, the whole sort.  As below a hash join, functions in the side that is not read are not called.
+ */
+static bool
+is_empty(GpuSortScanState *inner)
+{
+	PlanState *ps = gpusort_plan_state(inner);
+	GpuSortState *sort = inner->sort;
+
+	if (ps->chgParam != NULL)
+		ExecReScan(ps); /* as the join would have it, when it asks for a row */
+	if (sort->stage == GPUSORT_STAGE_INPUT && inner->ingest == NULL)
+	{
+		if (!gpusort_sort_is_empty(sort))
+			return false;
+		/* It has been executed, though the join will not ask it for a row. */
+		if (ps->instrument != NULL)
+		{
+			InstrStartNode(ps->instrument);
+			InstrStopNode(ps->instrument, 0);
+		}
+		return true;
+	}
+	if (sort->stage == GPUSORT_STAGE_INPUT)
+	{
+		if (ps->instrument != NULL)
+			InstrStartNode(ps->instrument);
+		sort_input(inner);
+		if (ps->instrument != NULL)
+			InstrStopNode(ps->instrument, 0);
+	}
+	return sort->stage == GPUSORT_STAGE_SERVICE && sort->figures.outcome.rows == 0;
 }
 
 /* No row that has been emitted is kept any more. */
@@ -211,7 +250,8 @@ next_row(GpuSortScanState *state)
 	{
 		/* Whatever direction was asked for, the child is read forward. */
 		estate->es_direction = ForwardScanDirection;
-		sort_input(state);
+		if (state->inner == NULL || !is_empty(state->inner))
+			sort_input(state);
 		estate->es_direction = forward ? ForwardScanDirection : BackwardScanDirection;
 		if (sort->stage == GPUSORT_STAGE_SERVICE && (state->eflags & EXEC_FLAG_BACKWARD))
 			keep_rows(state);

@@ -6,7 +6,7 @@
  * First rows tell two things before the service is asked for anything: whether there
  * are so few that PostgreSQL sorts them faster, and what the strings to sort by
  * have in common.  Legal order: init once; then for each reading of the
- * source read_first, next as often as wanted, clear.
+ * source read_first, again if more are to be kept, next as often as wanted, clear.
  *
  * Memory: copies of the rows, as many as asked for and FIRST_ROWS_BYTES at most,
  * with one batch more; in a context of their own below the one current at init.
@@ -53,8 +53,7 @@ keep(GpuSortInput *input, const GpuSortRow *row)
 
 /*
  * Keeps back the first count rows, or as many as FIRST_ROWS_BYTES hold, and what comes in one batch with the last of
- * them;
- * nothing has been read yet.  Returns false if there are fewer.
+ * them; none has been passed on yet.  Returns false if there are fewer.
  */
 bool
 gpusort_input_read_first(GpuSortInput *input, int count)
@@ -62,10 +61,10 @@ gpusort_input_read_first(GpuSortInput *input, int count)
 	GpuSortFirstRows *first = &input->first;
 	GpuSortSource *source = input->source;
 
-	Assert(first->count == 0 && !first->ended && input->count == 0);
+	Assert(first->next == 0 && input->count == 0);
 	source->attributes = 0;
 	input->at_first = true;
-	while (first->count < count && first->bytes < FIRST_ROWS_BYTES)
+	while (!first->ended && first->count < count && first->bytes < FIRST_ROWS_BYTES)
 	{
 		int read = source->methods->next_batch(source, input->batch, GPUSORT_BATCH_ROWS);
 		MemoryContext caller;
@@ -73,14 +72,14 @@ gpusort_input_read_first(GpuSortInput *input, int count)
 		if (read == 0)
 		{
 			first->ended = true;
-			return false;
+			break;
 		}
 		caller = MemoryContextSwitchTo(first->context);
 		for (int i = 0; i < read; i++)
 			keep(input, &input->batch[i]);
 		MemoryContextSwitchTo(caller);
 	}
-	return true;
+	return !first->ended || first->count >= count;
 }
 
 /*

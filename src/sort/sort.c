@@ -52,6 +52,17 @@ gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *col
 	return sort;
 }
 
+/*
+ * Returns true if the source has no row.  The first one is kept back for the sort, which has not been begun, and has no
+ * peers.
+ */
+bool
+gpusort_sort_is_empty(GpuSortState *sort)
+{
+	Assert(sort->stage == GPUSORT_STAGE_INPUT && sort->native == NULL && sort->peers == NULL);
+	return !gpusort_input_read_first(&sort->input, 1);
+}
+
 /* Keeps the first rows back; true if there are no others, and they are too few for the service. */
 static bool
 has_few_rows(GpuSortState *sort)

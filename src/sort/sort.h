@@ -13,6 +13,7 @@
  *		next*		one row after another; rewind: from the first again
  *
  *	and end at any time, after which begin is legal again.  begin_native in the place of begin has PostgreSQL sort.
+ *	is_empty, before begin, looks for the first row; there need be no sort after it.
  *	What goes wrong on the way is the sort's own to see to: when the service is full, or lost before a row was read,
  *	PostgreSQL sorts, and nobody has to know (fallback.c).
  *
@@ -150,6 +151,7 @@ typedef struct GpuSortState
 } GpuSortState;
 
 extern GpuSortState *gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *columns, int ncolumns);
+extern bool gpusort_sort_is_empty(GpuSortState *sort);
 extern void gpusort_sort_begin(GpuSortState *sort);
 extern void gpusort_sort_begin_native(GpuSortState *sort, const GpuSortFailure *reason);
 extern void gpusort_sort_put(GpuSortState *sort);
