@@ -48,7 +48,8 @@ END $$;
 
 -- Whether every sort is done in runs, as with GPUSORT_RUN_ROWS (script/test runs).
 CREATE TABLE gs.service AS
-SELECT coalesce(gs.node('SELECT i FROM generate_series(1, 5000) i ORDER BY -i') ? 'Run Storage', false) AS makes_runs;
+SELECT node ? 'Run Storage' AS makes_runs, coalesce(node->>'Run Storage' LIKE '%disk', false) AS writes_files
+FROM coalesce(gs.node('SELECT i FROM generate_series(1, 5000) i ORDER BY -i'), '{}') node;
 
 -- The Tie Rows of a node that has so many keys with ties: in runs the last row of each is not counted.
 CREATE FUNCTION gs.tie_rows(node jsonb, keys int) RETURNS int LANGUAGE sql AS

@@ -81,7 +81,7 @@ SELECT cmp_ok(s.bytes - b.bytes, '>=', 61000 * 24::bigint, 'their bytes') FROM g
 SELECT ok(s.ingest_time > b.ingest_time AND s.sort_time >= b.sort_time AND s.gather_time >= b.gather_time AND s.emit_time >= b.emit_time
 		  AND s.tie_time >= b.tie_time AND s.queue_time >= b.queue_time AND s.upload_wait_time >= b.upload_wait_time, 'their times') FROM gpusort_stats s, gs.before b;
 SELECT is(ROW(ingest_ms, upload_wait_ms, sort_ms, gather_ms, emit_ms, ties_ms), ROW(ingest_time, upload_wait_time, sort_time, gather_time, emit_time, tie_time), 'by their old names, too') FROM gpusort_stats;
-SELECT is(s.temp_bytes > b.temp_bytes, makes_runs, 'nothing was written to files, unless rows are sorted in runs') FROM gpusort_stats s, gs.before b, gs.service;
+SELECT is(s.temp_bytes > b.temp_bytes, writes_files, 'nothing was written to files, unless rows are sorted in runs') FROM gpusort_stats s, gs.before b, gs.service;
 SELECT is(s.fallbacks - b.fallbacks, 0::bigint, 'no fallback') FROM gpusort_stats s, gs.before b;
 SELECT is(s.stats_reset, b.stats_reset, 'no reset') FROM gpusort_stats s, gs.before b;
 SELECT is((SELECT sum(value::bigint) FROM jsonb_each_text(fallback_reasons)), NULLIF(fallbacks, 0)::numeric, 'every fallback has a reason') FROM gpusort_stats;
@@ -123,7 +123,7 @@ SELECT ok(engine IN ('cuda', 'host') AND device <> '', 'the device is named') FR
 SELECT ok(sort_start BETWEEN now() AND clock_timestamp() AND started = sort_start, 'it started a moment ago') FROM gpusort_jobs WHERE pid = pg_backend_pid();
 SELECT is(ROW(datname, usename)::text, ROW(current_database(), current_user)::text, 'with the names of both') FROM gpusort_jobs WHERE pid = pg_backend_pid();
 SELECT is(estimated_rows, 60000::bigint, 'the planner has expected as many') FROM gpusort_jobs WHERE pid = pg_backend_pid();
-SELECT is(temp_bytes > 0, makes_runs, 'without temporary files, unless it is sorted in runs') FROM gpusort_jobs, gs.service WHERE pid = pg_backend_pid();
+SELECT is(temp_bytes > 0, writes_files, 'without temporary files, unless it is sorted in runs') FROM gpusort_jobs, gs.service WHERE pid = pg_backend_pid();
 SELECT cmp_ok((SELECT sum(jobs) FROM gpusort_devices), '>=', 1::bigint, 'the devices know of it');
 CLOSE c;
 SELECT is((SELECT count(*) FROM gpusort_jobs WHERE pid = pg_backend_pid()), 0::bigint, 'none when it is closed');
