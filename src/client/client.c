@@ -36,6 +36,7 @@
 #include "client/client_state.h"
 #include "miscadmin.h"
 #include "server/reasons.h"
+#include "service/role.h"
 
 static void
 close_client(void *arg)
@@ -136,7 +137,7 @@ gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
 	if (client == NULL)
 		return NULL;
 	message.u.job_begin = *request;
-	message.u.job_begin.role = GetSessionUserId();
+	gpusort_message_set_role(&message, GetSessionUserId());
 	if (request->shared)
 	{
 		expect_intervals(client);

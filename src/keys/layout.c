@@ -45,7 +45,10 @@ string_bits(const GpuSortColumn *column)
 	return column->difference_bits + 8 * column->prefix_length + column->size_bits;
 }
 
-/* Bits of a column in the key, its NULL bit included; those of strings without a rank of their own overlap with later columns'. */
+/*
+ * Bits of a column in the key, its NULL bit included; those of strings without a rank of their own overlap with later
+ * columns'.
+ */
 static uint32
 column_bits(const GpuSortColumn *column)
 {
@@ -140,7 +143,8 @@ fill_last_word(GpuSortColumn *column, uint32 bits)
 }
 
 /*
- * Strings without a rank of their own take what is left of the key, in place of later columns, and make it longer if need be.
+ * Strings without a rank of their own take what is left of the key, in place of later columns, and make it longer if
+ * need be.
  * Returns the bits of the key.
  */
 static uint32
@@ -271,7 +275,10 @@ create_table(GpuSortKeys *keys, const GpuSortColumn *column, const GpuSortKnownV
 	return table;
 }
 
-/* Has keys leave these common prefixes of their strings out, and rank these known values; the layout has room for that. */
+/*
+ * Has keys leave these common prefixes of their strings out, and rank these known values; the layout has room for
+ * that.
+ */
 void
 gpusort_keys_set_common_prefixes(GpuSortKeys *keys, const GpuSortPrefix *prefixes)
 {
@@ -295,7 +302,9 @@ gpusort_keys_set_common_prefixes(GpuSortKeys *keys, const GpuSortPrefix *prefixe
 	}
 }
 
-/* Returns how many leading bits of a key are those of the first columns; of columns that are not in the key none are. */
+/*
+ * Returns how many leading bits of a key are those of the first columns; of columns that are not in the key none are.
+ */
 uint32
 gpusort_keys_range_bits(const GpuSortKeys *keys, int columns)
 {

@@ -158,7 +158,10 @@ knows_type(Oid type)
 	return false;
 }
 
-/* Returns an encoding if it is one of values of a type, as it is unless there is none of their first part; else as gpusort_key_encoding. */
+/*
+ * Returns an encoding if it is one of values of a type, as it is unless there is none of their first part; else as
+ * gpusort_key_encoding.
+ */
 static GpuSortEncoding
 encoding_of_parts(GpuSortEncoding encoding, Oid type, Oid collation, const char **why_not)
 {
@@ -179,7 +182,8 @@ encoding_of_parts(GpuSortEncoding encoding, Oid type, Oid collation, const char 
 }
 
 /*
- * Returns how values of a type that opfamily compares as input_type, that type or a pseudotype, under collation are encoded;
+ * Returns how values of a type that opfamily compares as input_type, that type or a pseudotype, under collation are
+ * encoded;
  * GPUSORT_ENCODE_NONE if they are not, and *why_not then says why, as the rest of a
  * sentence that begins with the sort key.  Errors: a collation that is not there.
  */
@@ -239,7 +243,8 @@ gpusort_key_libc_collations(GpuSortEncoding encoding, Oid type, Oid collation)
 }
 
 /*
- * Returns true if keys of values of a type may not tell different ones apart, however long they are: of strings under a collation of
+ * Returns true if keys of values of a type may not tell different ones apart, however long they are: of strings under
+ * a collation of
  * the C library, and of values that have such, or others without an encoding, among their parts.
  */
 bool

@@ -96,7 +96,10 @@ struct GpuSortCollationCheck
 	uint32 neighbours;    /* strings that were compared as such */
 };
 
-/* Returns how many columns there are up to the last one in the key that is, or holds, strings under a collation of the C library. */
+/*
+ * Returns how many columns there are up to the last one in the key that is, or holds, strings under a collation of the
+ * C library.
+ */
 static int
 checked_columns(const GpuSortKeys *keys)
 {

@@ -123,8 +123,8 @@ ALTER TABLE gs.grown ADD COLUMN d int DEFAULT 7;
 INSERT INTO gs.grown SELECT a, b, c, CASE WHEN id % 4 > 0 THEN id % 3 END FROM gs.grown_rows;
 ALTER TABLE gs.grown DROP COLUMN b;
 SELECT is(gs.compare('SELECT k FROM (SELECT g AS k FROM gs.grown g OFFSET 0) s ORDER BY k'), 'same', 'rows of a table as they are');
-CREATE TABLE gs.heir (e int) INHERITS (gs.grown);
-INSERT INTO gs.heir SELECT a, c, a, c FROM gs.grown_rows;
+CREATE TABLE gs.grown_heir (e int) INHERITS (gs.grown);
+INSERT INTO gs.grown_heir SELECT a, c, a, c FROM gs.grown_rows;
 SELECT is(gs.compare('SELECT k FROM (SELECT g AS k FROM gs.grown g OFFSET 0) s ORDER BY k DESC'), 'same', 'rows of a table and its child');
 
 -- Anonymous records have no encoding; of others, a column that has none ends the key

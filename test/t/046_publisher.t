@@ -21,7 +21,8 @@ my $root = dirname(__FILE__) . '/../..';
 my $copy = File::Temp->newdir;
 my ($files) = slurp_file("$root/script/publisher") =~ /^files=\((.*?)\)/ms;
 my @files = split ' ', $files;
-for my $file (@files, 'gpusort.control', map { s{^\Q$root\E/}{}r } glob "$root/script/*")
+my @scripts = map { s{^\Q$root\E/}{}r } grep { -f $_ } glob("$root/script/*"), glob("$root/script/lib/*");
+for my $file (@files, 'gpusort.control', @scripts)
 {
 	make_path("$copy/" . dirname($file));
 	copy("$root/$file", "$copy/$file") or die "$file: $!";

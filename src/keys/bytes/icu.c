@@ -325,7 +325,9 @@ gpusort_icu_create(Oid type, Oid collation)
 	return state;
 }
 
-/* Returns true if the collation of a GpuSortIcu has an order of all strings, in which those that differ are not equal. */
+/*
+ * Returns true if the collation of a GpuSortIcu has an order of all strings, in which those that differ are not equal.
+ */
 bool
 gpusort_icu_is_total(const void *collator)
 {

@@ -70,7 +70,9 @@ static const char *const hashed[] = {
 	"\U0001f600\u200d \U00020000",
 };
 
-/* Returns true if this libc locale compares strings by their bytes; older libraries' C.UTF-8 are not to be relied on. */
+/*
+ * Returns true if this libc locale compares strings by their bytes; older libraries' C.UTF-8 are not to be relied on.
+ */
 bool
 gpusort_libc_is_bytewise(const char *name)
 {
@@ -209,7 +211,9 @@ gpusort_keys_by_libc(const GpuSortKeys *keys)
 	return false;
 }
 
-/* Compares strings of a column under a libc collation as PostgreSQL does, but for those that are equal to the library. */
+/*
+ * Compares strings of a column under a libc collation as PostgreSQL does, but for those that are equal to the library.
+ */
 int
 gpusort_keys_compare_libc(const GpuSortColumn *column, const char *a, const char *b)
 {
@@ -219,7 +223,8 @@ gpusort_keys_compare_libc(const GpuSortColumn *column, const char *a, const char
 }
 
 /*
- * Returns true if strcoll has string a, of length bytes, before b; false if it has not, or if only gpusort_keys_compare_libc can
+ * Returns true if strcoll has string a, of length bytes, before b; false if it has not, or if only
+ * gpusort_keys_compare_libc can
  * tell.  Both end with a zero byte and have GPUSORT_LIBC_BEHIND bytes from there on, of which those of a are used.
  */
 bool

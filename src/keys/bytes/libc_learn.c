@@ -98,7 +98,10 @@ compare_contractions(const void *a, const void *b)
 	return left->order - right->order;
 }
 
-/* What texts are made of for a check, beside ASCII: accents, composed and not, parts of contractions, other scripts, unassigned ones. */
+/*
+ * What texts are made of for a check, beside ASCII: accents, composed and not, parts of contractions, other scripts,
+ * unassigned ones.
+ */
 static const char pieces[] =
 	" "
 	"\u00e9 \u00c9 \u00e8 \u00e4 \u00d6 \u00df \u00e6 \u00f8 \u00ad \u00a0 \u00bd \u00b7 \u0301 "

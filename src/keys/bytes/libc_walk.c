@@ -177,7 +177,9 @@ find_contraction(GpuSortLibcWalk *walk, uint32_t c, const unsigned char *text, c
 	return NULL;
 }
 
-/* The weights of the element that a text begins with, if it is not a plain one, and its length; NULL if it is unknown. */
+/*
+ * The weights of the element that a text begins with, if it is not a plain one, and its length; NULL if it is unknown.
+ */
 static const GpuSortLibcWeight *
 find_other(GpuSortLibcWalk *walk, const unsigned char *text, const unsigned char *end, int *length)
 {
@@ -301,7 +303,8 @@ gpusort_libc_walk(GpuSortLibcWalk *walk, const char *data, int length, bool goes
 }
 
 /*
- * For each of the 256 bytes, whether an element begins at it in any string, whatever stands before it: it is the first of
+ * For each of the 256 bytes, whether an element begins at it in any string, whatever stands before it: it is the first
+ * of
  * a character, and no contraction has it but in its own first place.  At the zero byte that ends a string, too.
  */
 const bool *

@@ -29,7 +29,8 @@ gpusort_part_init(GpuSortPart *part, const GpuSortOrder *order)
 }
 
 /*
- * Returns a varlena that is neither compressed nor kept elsewhere and has a header of four bytes: itself, or in copy, or in the
+ * Returns a varlena that is neither compressed nor kept elsewhere and has a header of four bytes: itself, or in copy,
+ * or in the
  * current memory context.
  */
 struct varlena *

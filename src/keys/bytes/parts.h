@@ -14,8 +14,10 @@
  *	  what is made of parts			as array.c, range.c, record.c and jsonb.c have it
  *
  * Bytes end, as those of a value that is not in the key whole, where there is no more room, and behind a part
- * whose bytes do not tell all of it: of a string under a collation of the C library, say.  Where that is follows from the
- * bytes up to there.  So values that have the same bytes up to the end of one of them either are equal, or both end there
+ * whose bytes do not tell all of it: of a string under a collation of the C library, say.  Where that is follows from
+ * the
+ * bytes up to there.  So values that have the same bytes up to the end of one of them either are equal, or both end
+ * there
  * and are left to the comparator.
  *
  *-------------------------------------------------------------------------
@@ -61,7 +63,9 @@ extern struct varlena *gpusort_flatten(Datum value, GpuSortShortVarlena *copy);
 /* numeric_parts.c */
 extern bool gpusort_numeric_put(GpuSortByteWriter *to, const struct varlena *numeric);
 
-/* Adds the lowest count (1 to 8) bytes of a number, which has no others.  Returns false if there was no room for all. */
+/*
+ * Adds the lowest count (1 to 8) bytes of a number, which has no others.  Returns false if there was no room for all.
+ */
 static inline bool
 gpusort_put_number(GpuSortByteWriter *to, uint64 value, int count)
 {
@@ -87,7 +91,10 @@ gpusort_put_data(GpuSortByteWriter *to, const char *data, int count)
 	return count <= room;
 }
 
-/* Adds a part that is not NULL.  Returns false if nothing may follow: there was no room, or its bytes do not tell all of it. */
+/*
+ * Adds a part that is not NULL.  Returns false if nothing may follow: there was no room, or its bytes do not tell all
+ * of it.
+ */
 static inline bool
 gpusort_part_put(GpuSortByteWriter *to, const GpuSortPart *part, Datum value)
 {

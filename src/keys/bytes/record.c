@@ -36,7 +36,10 @@ typedef struct RecordState
 	bool *nulls;
 } RecordState;
 
-/* A GpuSortKeyType's parts: the columns; none if there is one that cannot be compared, which is an error to record_cmp. */
+/*
+ * A GpuSortKeyType's parts: the columns; none if there is one that cannot be compared, which is an error to
+ * record_cmp.
+ */
 List *
 gpusort_record_parts(Oid type, Oid collation)
 {
