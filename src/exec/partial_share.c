@@ -12,6 +12,7 @@
 #include "exec/partial_share.h"
 
 #include "access/parallel.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "server/installation.h"
