@@ -50,7 +50,7 @@ $$ SELECT format(query, gs.where_of(long, 'l'), gs.where_of(short, 's')) $$;
 SELECT is(gs.tables_read(gs.join_query(query, 'all', 'none')), CASE WHEN fills_long THEN 'long 1, short 1' ELSE 'short 1' END, kind || ', short none')
 FROM gs.join_kind;
 SELECT is(gs.compare_joins(gs.join_query(query, long, short)), 'same', format('%s, long %s, short %s', kind, long, short))
-FROM gs.join_kind, (VALUES ('none'), ('one'), ('all')) l (long), (VALUES ('none'), ('one'), ('all')) s (short);
+FROM gs.join_kind, (VALUES ('none'), ('one'), ('all')) l (long), (VALUES ('none'), ('one'), ('all')) s (short) ORDER BY kind, long, short;
 
 -- A side that has rows and is read again keeps those that it had back, though no join asked for them.
 CREATE TABLE gs.bound_to AS SELECT i AS n FROM generate_series(1, 6) i;
@@ -80,12 +80,12 @@ SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET gpusort.parallel_output = off;
 SELECT is(gs.compare_joins(gs.join_query(query, long, short)), 'same', format('%s, workers ingest, long %s, short %s', kind, long, short))
-FROM gs.join_kind, (VALUES ('none'), ('all')) l (long), (VALUES ('none'), ('one'), ('all')) s (short);
+FROM gs.join_kind, (VALUES ('none'), ('all')) l (long), (VALUES ('none'), ('one'), ('all')) s (short) ORDER BY kind, long, short;
 SELECT ok(gs.tables_read(gs.join_query(query, 'all', 'none')) ~ CASE WHEN fills_long THEN '^long [1-3], short [1-3]$' ELSE '^short [1-3]$' END, kind || ', workers ingest, short none')
 FROM gs.join_kind;
 RESET gpusort.parallel_output;
 SELECT is(gs.compare_joins(gs.join_query(query, long, short)), 'same', format('%s in all processes, long %s, short %s', kind, long, short))
-FROM gs.join_kind, (VALUES ('none'), ('one'), ('all')) l (long), (VALUES ('none'), ('one'), ('all')) s (short);
+FROM gs.join_kind, (VALUES ('none'), ('one'), ('all')) l (long), (VALUES ('none'), ('one'), ('all')) s (short) ORDER BY kind, long, short;
 
 SELECT * FROM finish();
 DROP TABLE gs.long, gs.short, gs.join_kind, gs.bound_to, gs.again;
