@@ -258,7 +258,7 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = gpusort_explain,
 };
 
-/* Returns the state of a GpuSortState; NULL of any other node, and of NULL. */
+/* Returns the state of a GpuSort; NULL of any other node, and of NULL. */
 static GpuSortScanState *
 state_of(PlanState *ps)
 {

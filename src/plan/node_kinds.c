@@ -39,8 +39,8 @@ target_is_safe(PlannerInfo *root, const Path *path)
 
 /* Returns true if one of the clauses' columns, SortGroupClauses of tlist, has the values of a key; not if that is NULL.
  */
-bool
-gpusort_groups_by_key(const PathKey *key, List *clauses, List *tlist)
+static bool
+groups_by_key(const PathKey *key, List *clauses, List *tlist)
 {
 	ListCell *cell;
 
@@ -154,7 +154,7 @@ window_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, boo
 {
 	const WindowClause *window = ((const WindowAggPath *) path)->winclause;
 
-	return gpusort_groups_by_key(key, window->partitionClause, root->processed_tlist) && target_is_safe(root, path);
+	return groups_by_key(key, window->partitionClause, root->processed_tlist) && target_is_safe(root, path);
 }
 
 /* --- Agg: groups, and grouping sets --- */
@@ -260,7 +260,7 @@ agg_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool s
 	const AggPath *agg = (const AggPath *) path;
 
 	return agg->aggstrategy == AGG_SORTED && (shared || !DO_AGGSPLIT_SKIPFINAL(agg->aggsplit)) &&
-		gpusort_groups_by_key(key, agg->groupClause, root->processed_tlist) && target_is_safe(root, path) &&
+		groups_by_key(key, agg->groupClause, root->processed_tlist) && target_is_safe(root, path) &&
 		is_parallel_safe(root, (Node *) agg->qual);
 }
 
@@ -277,7 +277,7 @@ grouping_sets_path_may_run(PlannerInfo *root, const Path *path, const PathKey *k
 	{
 		const RollupData *rollup = lfirst_node(RollupData, cell);
 
-		if (rollup->is_hashed || !gpusort_groups_by_key(key, rollup->groupClause, root->processed_tlist))
+		if (rollup->is_hashed || !groups_by_key(key, rollup->groupClause, root->processed_tlist))
 			return false;
 		foreach(set, rollup->gsets_data)
 		{
@@ -314,7 +314,7 @@ group_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool
 {
 	const GroupPath *group = (const GroupPath *) path;
 
-	return gpusort_groups_by_key(key, group->groupClause, root->processed_tlist) && target_is_safe(root, path) &&
+	return groups_by_key(key, group->groupClause, root->processed_tlist) && target_is_safe(root, path) &&
 		is_parallel_safe(root, (Node *) group->qual);
 }
 
@@ -420,14 +420,6 @@ result_computed(const Plan *plan, GpuSortComputed *computed)
 	computed->expressions = list_make1(((const Result *) plan)->resconstantqual);
 }
 
-/* --- GpuSort, above rows that are in order already --- */
-
-static bool
-sort_again_may_run(const Plan *plan, bool shared, const char **why_not)
-{
-	return gpusort_plan_is(plan, &gpusort_scan_methods);
-}
-
 static const GpuSortNodeRow rows[] = {
 	{.plan = T_WindowAgg,
 	 .path = T_WindowAggPath,
@@ -491,7 +483,9 @@ static const GpuSortNodeRow rows[] = {
 	 .path = T_IncrementalSortPath,
 	 .ranges = GPUSORT_RANGES_SORT,
 	 .time = GPUSORT_NODE_OTHER},
-	{.plan = T_CustomScan, .ranges = GPUSORT_RANGES_SORT, .time = GPUSORT_NODE_OTHER, .may_run = sort_again_may_run},
+	{.plan = T_CustomScan, /* GpuSort, above rows that are in order already */
+	 .ranges = GPUSORT_RANGES_SORT,
+	 .time = GPUSORT_NODE_OTHER},
 	{.plan = T_Result,
 	 .path = T_ProjectionPath,
 	 .ranges = GPUSORT_RANGES_PASS,
@@ -506,6 +500,8 @@ static const GpuSortNodeRow rows[] = {
 const GpuSortNodeRow *
 gpusort_node_row(const Plan *plan)
 {
+	if (IsA(plan, CustomScan) && !gpusort_plan_is(plan, &gpusort_scan_methods))
+		return NULL;
 	for (int i = 0; i < lengthof(rows); i++)
 	{
 		if (rows[i].plan == nodeTag(plan))

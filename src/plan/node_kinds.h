@@ -63,7 +63,6 @@ typedef struct GpuSortNodeRow
 
 extern const GpuSortNodeRow *gpusort_node_row(const Plan *plan);
 extern bool gpusort_path_may_run_by_ranges(PlannerInfo *root, const Path *path, const PathKey *key, bool shared);
-extern bool gpusort_groups_by_key(const PathKey *key, List *clauses, List *tlist);
 extern bool gpusort_key_parts_both_sides(const PathKey *key);
 extern bool gpusort_joins_range_keys(const MergePath *path, const PathKey *outer, const PathKey *inner);
 

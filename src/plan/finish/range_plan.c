@@ -60,8 +60,8 @@ gpusort_is_gathered_sort(const Plan *plan)
 }
 
 /* Returns true if plan is a GpuSort whose rows all processes take in, each its part, and read. */
-bool
-gpusort_is_shared_sort(const Plan *plan)
+static bool
+is_shared_sort(const Plan *plan)
 {
 	return gpusort_plan_is(plan, &gpusort_scan_methods) && plan->parallel_aware;
 }
@@ -95,7 +95,7 @@ sort_ranges(const CustomScan *scan, GpuSortSafety *safety, GpuSortRangePlan *ran
 {
 	GpuSortPlanInfo info;
 
-	if (!gpusort_is_shared_sort(&scan->scan.plan))
+	if (!is_shared_sort(&scan->scan.plan))
 	{
 		const Gather *gather = (const Gather *) outerPlan(scan);
 
@@ -435,28 +435,27 @@ find_ranges(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 	const GpuSortNodeRow *row = gpusort_node_row(plan);
 	const Plan *child;
 	const char *why_not = NULL;
+	bool one_input;
 
-	if (gpusort_is_gathered_sort(plan) || gpusort_is_shared_sort(plan))
+	if (gpusort_is_gathered_sort(plan) || is_shared_sort(plan))
 		return sort_ranges((const CustomScan *) plan, safety, ranges);
 	if (row == NULL)
 		return refuse(safety, NULL);
-	if (row->ranges == GPUSORT_RANGES_JOIN || row->ranges == GPUSORT_RANGES_SETS)
+	one_input = row->ranges != GPUSORT_RANGES_JOIN && row->ranges != GPUSORT_RANGES_SETS;
+	if (one_input)
 	{
-		if (row->may_run != NULL && !row->may_run(plan, false, &why_not))
-			return refuse(safety, why_not);
-		return node_ranges(plan, row, safety, ranges) && gpusort_safety_of_node(safety, plan);
+		child = IsA(plan, SubqueryScan) ? ((const SubqueryScan *) plan)->subplan : outerPlan(plan);
+		if (child == NULL)
+			return refuse(safety, NULL);
+		if (!find_ranges(child, safety, ranges))
+			return false;
 	}
-	child = IsA(plan, SubqueryScan) ? ((const SubqueryScan *) plan)->subplan : outerPlan(plan);
-	if (child == NULL ||
-		(row->ranges == GPUSORT_RANGES_SORT && row->may_run != NULL && !row->may_run(plan, false, &why_not)))
-		return refuse(safety, NULL);
-	if (!find_ranges(child, safety, ranges))
-		return false;
-	if (row->may_run != NULL && !row->may_run(plan, gpusort_is_shared_sort(linitial(ranges->sorts)), &why_not))
+	if (row->may_run != NULL &&
+		!row->may_run(plan, ranges->sorts != NIL && is_shared_sort(linitial(ranges->sorts)), &why_not))
 		return refuse(safety, why_not);
 	if (!node_ranges(plan, row, safety, ranges) || !gpusort_safety_of_node(safety, plan))
 		return false;
-	for (int i = 0; i < ranges->ncolumns; i++)
+	for (int i = 0; one_input && i < ranges->ncolumns; i++)
 		ranges->columns[i].attnos = follow_column(plan->targetlist, child_varno(plan), ranges->columns[i].attnos);
 	return true;
 }

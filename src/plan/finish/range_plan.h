@@ -27,7 +27,6 @@ typedef struct GpuSortRangePlan
 } GpuSortRangePlan;
 
 extern bool gpusort_is_gathered_sort(const Plan *plan);
-extern bool gpusort_is_shared_sort(const Plan *plan);
 extern Oid *gpusort_range_key_types(const GpuSortRangePlan *ranges);
 extern bool gpusort_range_plan_find(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges);
 
