@@ -51,12 +51,6 @@ gpusort_joint_sort_sort(const GpuSortJointSort *own)
 	return own->sort;
 }
 
-int
-gpusort_joint_sort_range_columns(const GpuSortJointSort *own)
-{
-	return own->range_columns;
-}
-
 /* Returns why PostgreSQL is to sort, in this process alone; of reason NONE: it is not to. */
 const GpuSortFailure *
 gpusort_joint_sort_refusal(const GpuSortJointSort *own)

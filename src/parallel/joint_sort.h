@@ -44,7 +44,6 @@
 
 extern GpuSortJointSort *gpusort_joint_sort_create(GpuSortState *sort, int range_columns);
 extern GpuSortState *gpusort_joint_sort_sort(const GpuSortJointSort *own);
-extern int gpusort_joint_sort_range_columns(const GpuSortJointSort *own);
 extern const GpuSortFailure *gpusort_joint_sort_refusal(const GpuSortJointSort *own);
 extern GpuSortOrderedRows *gpusort_joint_sort_rows(const GpuSortJointSort *own);
 extern void gpusort_joint_sort_drop(GpuSortJointSort *own);

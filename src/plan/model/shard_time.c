@@ -60,23 +60,6 @@ gpusort_paths_are_of_shards(const List *paths)
 	return false;
 }
 
-/* Returns the path of rel that merges the rows of shards, as they come in order; NULL if there is none. */
-const Path *
-gpusort_find_merge_of_shards(const RelOptInfo *rel)
-{
-	ListCell *cell;
-
-	foreach(cell, rel->pathlist)
-	{
-		const Path *path = lfirst(cell);
-		const Path *below = IsA(path, ProjectionPath) ? ((const ProjectionPath *) path)->subpath : path;
-
-		if (IsA(below, MergeAppendPath) && gpusort_paths_are_of_shards(((const MergeAppendPath *) below)->subpaths))
-			return path;
-	}
-	return NULL;
-}
-
 /* Returns true if path is an Append of shards that create_plan will have read at once. */
 bool
 gpusort_path_reads_shards_at_once(const Path *path)

@@ -14,7 +14,6 @@
 
 extern const Path *gpusort_shard_path(const Path *path);
 extern bool gpusort_paths_are_of_shards(const List *paths);
-extern const Path *gpusort_find_merge_of_shards(const RelOptInfo *rel);
 extern bool gpusort_path_reads_shards_at_once(const Path *path);
 extern double gpusort_shard_time(const Path *path, bool at_once);
 
