@@ -30,8 +30,6 @@
 #define MORE_GROUPS 100.0
 #define WORSE       2.5
 
-static const GpuSortGuess estimated = {.groups = 1};
-
 /* Returns a place with PostgreSQL's path in it; taken is that with what takes places below it. */
 GpuSortChoice
 gpusort_choice_begin(const GpuSortPathPlace *place, const Path *path, Path *taken)
@@ -106,7 +104,7 @@ input_time(PlannerInfo *root, const Path *path)
 	double time = 0;
 
 	if (gpusort_path_is_sort(path))
-		return gpusort_path_time(root, ((const GpuSortPath *) path)->input, -1, &estimated);
+		return gpusort_path_time(root, ((const GpuSortPath *) path)->input, -1, &gpusort_as_estimated);
 	if (child != NULL)
 		return input_time(IsA(path, SubqueryScanPath) ? path->parent->subroot : root, child);
 	children = gpusort_path_children((Path *) path);
@@ -198,12 +196,12 @@ gpusort_choice_compete(GpuSortChoice *choice, Path *path)
 		path = apply_projection_to_path(place->root, path->parent, path, choice->native->pathtarget);
 	if (choice->best_time < 0)
 	{
-		choice->best_time = gpusort_path_time(place->root, choice->native, place->first, &estimated);
+		choice->best_time = gpusort_path_time(place->root, choice->native, place->first, &gpusort_as_estimated);
 		choice->own_time = choice->native == choice->path
 			? choice->best_time
-			: gpusort_path_time(place->root, choice->path, place->first, &estimated);
+			: gpusort_path_time(place->root, choice->path, place->first, &gpusort_as_estimated);
 	}
-	time = gpusort_path_time(place->root, path, place->first, &estimated);
+	time = gpusort_path_time(place->root, path, place->first, &gpusort_as_estimated);
 	if (choice->best != choice->native)
 	{
 		if (time < choice->best_time)

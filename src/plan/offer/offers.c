@@ -441,14 +441,13 @@ is_cte(const PlannerInfo *root)
 static double
 saved_time(const GpuSortPathPlace *place, Path *native, Path *taken)
 {
-	static const GpuSortGuess estimated = {.groups = 1};
 	GpuSortPathChildren ours = gpusort_path_children(taken);
 	GpuSortPathChildren theirs = gpusort_path_children(native);
 	double saved = 0;
 
 	if (native != taken)
-		saved = gpusort_path_time(place->root, native, place->first, &estimated) -
-			gpusort_path_time(place->root, taken, place->first, &estimated);
+		saved = gpusort_path_time(place->root, native, place->first, &gpusort_as_estimated) -
+			gpusort_path_time(place->root, taken, place->first, &gpusort_as_estimated);
 	if (native == taken || saved != 0 || nodeTag(native) != nodeTag(taken))
 		return saved;
 	/* The model knows only the cost of such a node, of a Limit say, which is that of both. */
@@ -466,7 +465,6 @@ saved_time(const GpuSortPathPlace *place, Path *native, Path *taken)
 void
 gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 {
-	static const GpuSortGuess estimated = {.groups = 1};
 	Path *cheapest = NULL;
 	Path *taken = NULL;
 	GpuSortPathPlace chosen = {0};
@@ -500,6 +498,6 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 		}
 	}
 	if (gpusort_estimate_is_wanted() && cheapest != NULL)
-		gpusort_estimate_add(gpusort_path_time(root, cheapest, chosen.first, &estimated),
+		gpusort_estimate_add(gpusort_path_time(root, cheapest, chosen.first, &gpusort_as_estimated),
 							 saved_time(&chosen, cheapest, taken));
 }

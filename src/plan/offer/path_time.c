@@ -42,6 +42,8 @@
 #include "plan/offer/paths.h"
 #include "settings.h"
 
+const GpuSortGuess gpusort_as_estimated = {.groups = 1};
+
 /* What is asked of all nodes. */
 typedef struct Estimate
 {

@@ -22,6 +22,9 @@ typedef struct GpuSortGuess
 	double other_rows;
 } GpuSortGuess;
 
+/* Numbers of rows as they are estimated. */
+extern const GpuSortGuess gpusort_as_estimated;
+
 extern double gpusort_path_time(PlannerInfo *root, const Path *path, double first, const GpuSortGuess *guess);
 
 #endif /* GPUSORT_PATH_TIME_H */
