@@ -3,26 +3,39 @@
  * estimate.c
  *	  How long a statement takes by the model, and what gpusort saves of it.
  *
- * Of the statements that are planned between begin and end; what puts GpuSort into plans
- * (offers.c, sort_nodes.c) adds what it knows.
+ * Of the statement that gpusort_estimate_plan plans; what puts GpuSort into plans (offers.c, sort_nodes.c) adds what it
+ * knows.
  *
  *-------------------------------------------------------------------------
  */
 #include "plan/estimate.h"
 
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+
 static GpuSortEstimate *current = NULL; /* NULL: nobody asks */
 
-/* The estimate, which belongs to the caller, is added to until end. */
-void
-gpusort_estimate_begin(GpuSortEstimate *estimate)
+/* Plans a query as it would be planned with gpusort.enable = on, and says how long it takes.  Errors: those of planning. */
+PlannedStmt *
+gpusort_estimate_plan(Query *query, const char *text, GpuSortEstimate *estimate)
 {
-	current = estimate;
-}
+	int level = NewGUCNestLevel();
+	PlannedStmt *volatile stmt = NULL;
 
-void
-gpusort_estimate_end(void)
-{
-	current = NULL;
+	*estimate = (GpuSortEstimate){0};
+	(void) set_config_option("gpusort.enable", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	current = estimate;
+	PG_TRY();
+	{
+		stmt = PG_PLAN_QUERY(copyObject(query), text, CURSOR_OPT_PARALLEL_OK);
+	}
+	PG_FINALLY();
+	{
+		current = NULL;
+	}
+	PG_END_TRY();
+	AtEOXact_GUC(true, level);
+	return stmt;
 }
 
 /* Returns true if somebody asks: what is added takes time to find out. */

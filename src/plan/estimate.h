@@ -10,6 +10,9 @@
 
 #include "compat.h"
 
+#include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
+
 /* In nanoseconds.  What only processes that share the work above a sort save is not in it. */
 typedef struct GpuSortEstimate
 {
@@ -17,8 +20,7 @@ typedef struct GpuSortEstimate
 	double saved;  /* less than zero where gpusort.force has it take longer */
 } GpuSortEstimate;
 
-extern void gpusort_estimate_begin(GpuSortEstimate *estimate);
-extern void gpusort_estimate_end(void);
+extern PlannedStmt *gpusort_estimate_plan(Query *query, const char *text, GpuSortEstimate *estimate);
 extern bool gpusort_estimate_is_wanted(void);
 extern void gpusort_estimate_add(double native, double saved);
 

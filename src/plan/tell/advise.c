@@ -4,9 +4,9 @@
  *	  The function gpusort_advise(): what gpusort would change in the plans of the
  *	  statements that pg_stat_statements knows.
  *
- * Each statement that only reads is planned twice, without gpusort and with it, as its caller would
- * plan it, and with parameters that are not known where it has some.  None is run.  One that cannot be
- * planned, for want of a right or of a table, has the error as its reason.
+ * Each statement that only reads is planned with gpusort, which takes places in the plan that PostgreSQL makes
+ * without it, as its caller would plan it, and with parameters that are not known where it has some.  None is
+ * run.  One that cannot be planned, for want of a right or of a table, has the error as its reason.
  *
  *-------------------------------------------------------------------------
  */
@@ -181,19 +181,6 @@ analyze(const char *text)
 	return find_table((Node *) query, NULL) ? query : NULL;
 }
 
-static PlannedStmt *
-plan(Query *query, const char *text, bool with_gpusort)
-{
-	int level = NewGUCNestLevel();
-	PlannedStmt *stmt;
-
-	(void) set_config_option("gpusort.enable", with_gpusort ? "on" : "off", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-	stmt = PG_PLAN_QUERY(copyObject(query), text, CURSOR_OPT_PARALLEL_OK);
-	AtEOXact_GUC(true, level);
-	return stmt;
-}
-
 static const CustomScanMethods *const kinds[] = {
 	&gpusort_scan_methods, &gpusort_ingest_scan_methods, &gpusort_output_scan_methods, &gpusort_exchange_scan_methods};
 
@@ -243,21 +230,18 @@ find_reasons(PlannedStmt *stmt)
 	return reasons.len > 0 ? reasons.data : NULL;
 }
 
-/* Plans a statement without gpusort and with it.  Errors: those of planning, and of rights. */
+/* Plans a statement.  Errors: those of planning, and of rights. */
 static void
-plan_both(const Statement *statement, Advice *advice)
+plan_statement(const Statement *statement, Advice *advice)
 {
-	GpuSortEstimate estimate = {0};
+	GpuSortEstimate estimate;
 	Query *query = analyze(statement->text);
 	PlannedStmt *stmt;
 
 	if (query == NULL)
 		return;
 	advice->reads = true;
-	(void) plan(query, statement->text, false);
-	gpusort_estimate_begin(&estimate);
-	stmt = plan(query, statement->text, true);
-	gpusort_estimate_end();
+	stmt = gpusort_estimate_plan(query, statement->text, &estimate);
 	CHECK_PERMISSIONS(stmt);
 	advice->nodes = name_nodes(stmt);
 	advice->changes = advice->nodes != NULL;
@@ -280,7 +264,7 @@ advise(const Statement *statement)
 	MemoryContextSwitchTo(caller);
 	PG_TRY();
 	{
-		plan_both(statement, &advice);
+		plan_statement(statement, &advice);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -290,7 +274,6 @@ advise(const Statement *statement)
 		MemoryContextSwitchTo(caller);
 		error = CopyErrorData();
 		FlushErrorState();
-		gpusort_estimate_end();
 		RollbackAndReleaseCurrentSubTransaction();
 		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED || error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
 			ReThrowError(error);

@@ -18,7 +18,6 @@
 #include "settings.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/tuplestore.h"
 
 /* PostgreSQL 15's PG_FUNCTION_INFO_V1 does not export the function itself. */
@@ -31,22 +30,10 @@ static double
 model_time(Query *query, const char *text)
 {
 	const bool with_gpusort = gpusort_enable;
-	GpuSortEstimate estimate = {0};
-	int level = NewGUCNestLevel();
+	GpuSortEstimate estimate;
 
 	/* There is an estimate only where gpusort looks at plans. */
-	(void) set_config_option("gpusort.enable", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	gpusort_estimate_begin(&estimate);
-	PG_TRY();
-	{
-		(void) PG_PLAN_QUERY(copyObject(query), text, CURSOR_OPT_PARALLEL_OK);
-	}
-	PG_FINALLY();
-	{
-		gpusort_estimate_end();
-	}
-	PG_END_TRY();
-	AtEOXact_GUC(true, level);
+	(void) gpusort_estimate_plan(query, text, &estimate);
 	return (estimate.native - (with_gpusort ? estimate.saved : 0)) / 1e6;
 }
 
