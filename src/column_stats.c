@@ -105,12 +105,10 @@ different_values(const GpuSortTableColumn *column, Form_pg_statistic statistics)
 }
 
 /*
- * Calls back, once each, for the values of a column that statistics keep, if they are of this type: frequent ones; and
- * those
- * that divide the others into parts, where these are few.  Returns which part of the table's rows are thought to
- * have one of them, or NULL; -1 if there are no statistics.  *different is how many values there are, or INFINITY.
- * callback may
- * be NULL.
+ * Calls back, once each, for the values of a column that statistics keep, if they are of this type: frequent ones;
+ * and those that divide the others into parts, where these are few.  Returns which part of the table's rows are
+ * thought to have one of them, or NULL; -1 if there are no statistics.  *different is how many values there are, or
+ * INFINITY. callback may be NULL.
  */
 double
 gpusort_column_known_values(const GpuSortTableColumn *column, Oid type, GpuSortValueCallback callback, void *arg,
@@ -157,9 +155,8 @@ gpusort_column_known_values(const GpuSortTableColumn *column, Oid type, GpuSortV
 
 /*
  * Returns for about which part of a table's rows the key of a sort ends with this column, whose values have this type
- * and
- * encoding: rows that are equal in it and in those before tie, whatever follows. Strings under a collation of the C
- * library end it, but for NULLs and values that have ranks (sort/few_values.c); others are taken to be whole.
+ * and encoding: rows that are equal in it and in those before tie, whatever follows. Strings under a collation of the
+ * C library end it, but for NULLs and values that have ranks (sort/few_values.c); others are taken to be whole.
  */
 double
 gpusort_column_ends_keys(const GpuSortTableColumn *column, Oid type, GpuSortEncoding encoding)

@@ -122,9 +122,8 @@ bound_suffices(const GpuSortScanState *state)
 
 /*
  * Goes back to the first row where the rows are the same and all that are wanted are there; else drops the sort, and
- * what is
- * asked for next has the child read again, which is rescanned here unless a changed parameter has it start over by
- * itself.  A joint sort stays as it is: its ranges are begun, and its rows dropped, by GpuSortOutput.
+ * what is asked for next has the child read again, which is rescanned here unless a changed parameter has it start
+ * over by itself.  A joint sort stays as it is: its ranges are begun, and its rows dropped, by GpuSortOutput.
  */
 static void
 rescan_gpusort(CustomScanState *node)

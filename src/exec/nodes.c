@@ -4,8 +4,7 @@
  *	  The GpuSort nodes below a GpuSortOutput, whose rows several processes read.
  *
  * One below most plans, two below a merge join.  A GpuSortOutput does with their sorts what parallel/joint_sort.h
- * tells; what
- * is done with the nodes is here.
+ * tells; what is done with the nodes is here.
  *
  *-------------------------------------------------------------------------
  */

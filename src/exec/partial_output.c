@@ -22,12 +22,10 @@
  * The leader of the plan leads nothing here: it may come last, since it reads what workers send first, or never, where
  * no more rows are wanted.  It begins the sorts in the service before workers start, and its connection
  * keeps them until Gather has ended its workers.  Whoever is here waits only for processes that are putting rows, or
- * having
- * them sorted, and these wait for nobody but the service (claims.c).  One exception: a worker that the service does not
- * let put rows, or have them sorted, since others have all of the staging pool, leaves that to others, and if
- * there are none yet waits for the leader, who is sure to come while rows are wanted: its
- * connection has what it needs.  With parallel_leader_participation off it would not, so the service takes no part
- * then.
+ * having them sorted, and these wait for nobody but the service (claims.c).  One exception: a worker that the service
+ * does not let put rows, or have them sorted, since others have all of the staging pool, leaves that to others, and
+ * if there are none yet waits for the leader, who is sure to come while rows are wanted: its connection has what it
+ * needs.  With parallel_leader_participation off it would not, so the service takes no part then.
  *
  * Where the service takes no part, which is known before workers start, one process, the first to
  * come, runs the plan as a whole, with PostgreSQL's sort in the GpuSorts, and the others give no rows: as the plans
@@ -64,8 +62,7 @@ own_figures(GpuSortPartialState *state)
 
 /*
  * Waits until it is known by what another process has failed, if rows are lost because it has: it told the leader so
- * before
- * its connection to the service closed.  The leader ends this process then, or finds an error to raise.
+ * before its connection to the service closed.  The leader ends this process then, or finds an error to raise.
  */
 static void
 wait_for_other_errors(void)

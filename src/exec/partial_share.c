@@ -4,8 +4,8 @@
  *	  What the processes of a GpuSortOutput in a partial plan share, and when it begins and ends.
  *
  * The leader makes it before workers start, with the sorts in the service, and once more whenever Gather starts over;
- * where
- * there are no workers, when the first row is asked for.  It keeps what EXPLAIN tells before the shared memory goes.
+ * where there are no workers, when the first row is asked for.  It keeps what EXPLAIN tells before the shared memory
+ * goes.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,8 +27,7 @@ shared_bytes(int nprocesses)
 
 /*
  * Begins the sorts in the service, for the processes that share what is shared, before any of them reads; if it takes
- * no
- * part, alone says so.
+ * no part, alone says so.
  */
 static void
 begin_sorts(GpuSortPartialState *state)

@@ -144,8 +144,7 @@ fill_last_word(GpuSortColumn *column, uint32 bits)
 
 /*
  * Strings without a rank of their own take what is left of the key, in place of later columns, and make it longer if
- * need be.
- * Returns the bits of the key.
+ * need be. Returns the bits of the key.
  */
 static uint32
 lay_out_unknown(GpuSortKeys *keys, uint32 bits)

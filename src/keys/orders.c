@@ -183,9 +183,8 @@ encoding_of_parts(GpuSortEncoding encoding, Oid type, Oid collation, const char 
 
 /*
  * Returns how values of a type that opfamily compares as input_type, that type or a pseudotype, under collation are
- * encoded;
- * GPUSORT_ENCODE_NONE if they are not, and *why_not then says why, as the rest of a
- * sentence that begins with the sort key.  Errors: a collation that is not there.
+ * encoded; GPUSORT_ENCODE_NONE if they are not, and *why_not then says why, as the rest of a sentence that begins
+ * with the sort key.  Errors: a collation that is not there.
  */
 GpuSortEncoding
 gpusort_key_encoding(Oid opfamily, Oid input_type, Oid type, Oid collation, const char **why_not)
@@ -244,8 +243,7 @@ gpusort_key_libc_collations(GpuSortEncoding encoding, Oid type, Oid collation)
 
 /*
  * Returns true if keys of values of a type may not tell different ones apart, however long they are: of strings under
- * a collation of
- * the C library, and of values that have such, or others without an encoding, among their parts.
+ * a collation of the C library, and of values that have such, or others without an encoding, among their parts.
  */
 bool
 gpusort_key_is_partial(GpuSortEncoding encoding, Oid type, Oid collation)

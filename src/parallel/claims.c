@@ -107,8 +107,7 @@ gpusort_claims_sign_off(GpuSortClaims *claims)
 
 /*
  * A process that has registered has put its rows; whole: all that it found, up to the end.  Seals the ingest if all
- * have,
- * and somebody found the end: what a process has left to others they have put.
+ * have, and somebody found the end: what a process has left to others they have put.
  */
 void
 gpusort_claims_sign_off_or_seal(GpuSortClaims *claims, bool whole)

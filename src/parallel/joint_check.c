@@ -56,8 +56,7 @@ check_part(GpuSortJointSort *own, uint32 part, GpuSortClaims *claims, GpuSortFai
 
 /*
  * Verifies, in a worker or the leader, parts of sorts that this process may read, until there are none left; false,
- * with a
- * reason, if one is out of order, or lost.
+ * with a reason, if one is out of order, or lost.
  */
 bool
 gpusort_joint_check_follow(GpuSortJointSorts *sorts, GpuSortClaims *claims, GpuSortFailure *failure)

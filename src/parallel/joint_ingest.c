@@ -263,8 +263,8 @@ choose_common_prefixes(GpuSortJointIngest *joint)
 
 /*
  * Puts the rows of the input, until there are none, or *stop says that none are wanted any more; stop may be NULL.
- * false:
- * the input's next row was not taken, with failure's reason why no others will be, or NONE if it is a long one.
+ * false: the input's next row was not taken, with failure's reason why no others will be, or NONE if it is a long
+ * one.
  */
 bool
 gpusort_joint_ingest_rows(GpuSortJointIngest *joint, const volatile bool *stop, GpuSortFailure *failure)

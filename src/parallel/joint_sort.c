@@ -4,9 +4,8 @@
  *	  Sorts whose rows several processes put, and read by ranges.
  *
  * In the leader and in every worker the rows of a sort's source, this process's part, are put (joint_ingest.c); when
- * all
- * have, one process has the rows sorted and cut into ranges (joint_order.c), and each process reads those that
- * it claims.  Rows that are equal in range_columns are in one range.
+ * all have, one process has the rows sorted and cut into ranges (joint_order.c), and each process reads those that it
+ * claims.  Rows that are equal in range_columns are in one range.
  *
  * Two ranges may be asked for: the one at hand and the next.  Within a range rows are read
  * as of any sort, and so are ties, marks and long rows.
@@ -162,8 +161,7 @@ gpusort_joint_sorts_verify(GpuSortJointSorts *sorts, GpuSortFailure *failure)
 
 /*
  * The leader learns what came of a sort that any process has had done, for EXPLAIN and the statistics, and verifies
- * it: while
- * the shared memory is there.
+ * it: while the shared memory is there.
  */
 static void
 finish_sort(GpuSortJointSort *own)

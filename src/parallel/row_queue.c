@@ -303,9 +303,8 @@ heed_leader(GpuSortRowQueueWriter *writer, uint32 leader)
 }
 
 /*
- * Puts the row in slot into the queue; waits as the head of this file says.  Returns false, for this row and all after
- * it,
- * if the leader reads no more.  Expanded values are flattened; toasted ones stay so.
+ * Puts the row in slot into the queue; waits as the head of this file says.  Returns false, for this row and all
+ * after it, if the leader reads no more.  Expanded values are flattened; toasted ones stay so.
  */
 bool
 gpusort_row_queue_put(GpuSortRowQueueWriter *writer, TupleTableSlot *slot)

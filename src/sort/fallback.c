@@ -13,8 +13,8 @@
  * PostgreSQL's order, under a collation of the C library, they are read back and none is given out before.
  *
  * Each of the five leaves native begun, and but for few and refused fed; sort.c performs it.  Of a sort whose rows
- * several
- * processes read none is begun: a loss is told to those above, who decide what comes of it (parallel/joint_sort.c).
+ * several processes read none is begun: a loss is told to those above, who decide what comes of it
+ * (parallel/joint_sort.c).
  *
  *-------------------------------------------------------------------------
  */

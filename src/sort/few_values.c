@@ -201,8 +201,7 @@ gpusort_few_values_rows(const GpuSortKeys *keys)
 
 /*
  * Chooses the known values of column i, a string's, whose other choices have been made; first as for
- * gpusort_prefixes_choose.
- * statistics: they are worth a look.  What it takes is in the current memory context.
+ * gpusort_prefixes_choose; statistics: they are worth a look.  What it takes is in the current memory context.
  */
 void
 gpusort_few_values_choose(const GpuSortKeys *keys, int i, const GpuSortInput *input, bool first, bool statistics,
@@ -230,8 +229,7 @@ gpusort_few_values_choose(const GpuSortKeys *keys, int i, const GpuSortInput *in
 
 /*
  * Adds values of the first rows of a process to those that are known, of columns with ranks of which too few are
- * known.  What it takes
- * is in the current memory context.
+ * known.  What it takes is in the current memory context.
  */
 void
 gpusort_few_values_add(const GpuSortKeys *keys, const GpuSortInput *input, GpuSortPrefix *prefixes)

@@ -4,9 +4,8 @@
  *	  Heap rows: the kind of row that the executor has.
  *
  * A row is a MinimalTuple, or where some attributes are resjunk two (rowform.c).  A row of a source has as its tuple
- * what
- * a heap tuple, or a MinimalTuple, ends with (gpusort_tuple_end), of all attributes or where some are resjunk of the
- * visible ones; in the latter case the values of all are there, too.
+ * what a heap tuple, or a MinimalTuple, ends with (gpusort_tuple_end), of all attributes or where some are resjunk of
+ * the visible ones; in the latter case the values of all are there, too.
  *
  * Rows are shown where they lie.  Out of PostgreSQL's sort, which knows rows of all attributes only, they
  * come into all; projected shows the visible ones.

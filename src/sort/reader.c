@@ -497,8 +497,7 @@ gpusort_reader_skip_range(GpuSortReader *reader, GpuSortFailure *failure)
 
 /*
  * Starts at row number first, again or, after init, for the first time.  Of a shared sort that is 0, and this process
- * reads
- * all rows then, as one range.  false, with a reason, if the sort is lost.
+ * reads all rows then, as one range.  false, with a reason, if the sort is lost.
  */
 bool
 gpusort_reader_rewind(GpuSortReader *reader, uint64 first, GpuSortFailure *failure)

@@ -38,8 +38,7 @@ typedef struct GpuSortRowKind
 {
 	/*
 	 * ROWS OF A SOURCE.  put_rows writes rows of the input into chunks, until there are none or *stop, which may be
-	 * NULL,
-	 * says that none are wanted.  false: the input's next row was not taken, as gpusort_put_rows has it.
+	 * NULL, says that none are wanted.  false: the input's next row was not taken, as gpusort_put_rows has it.
 	 */
 	bool (*put_rows)(GpuSortRows *rows, struct GpuSortWriter *writer, struct GpuSortInput *input, const volatile bool *stop,
 					 GpuSortFailure *failure);
@@ -55,9 +54,8 @@ typedef struct GpuSortRowKind
 
 	/*
 	 * ROWS IN MEMORY, a chunk or whatever else.  value returns that of an attribute (1-based); it may point into the
-	 * row.
-	 * show returns what the sort's reader gets of a row, valid until the row goes and until the next call; to be called
-	 * once for each row.
+	 * row.  show returns what the sort's reader gets of a row, valid until the row goes and until the next call; to be
+	 * called once for each row.
 	 */
 	Datum (*value)(const GpuSortRows *rows, const char *row, AttrNumber attno, bool *isnull);
 	void *(*show)(GpuSortRows *rows, char *row);
@@ -67,10 +65,8 @@ typedef struct GpuSortRowKind
 
 	/*
 	 * POSTGRESQL'S OWN SORT, by these columns, within work_mem; options are tuplesort's.  It belongs to the current
-	 * memory context.
-	 * numbered: rows that are equal stay in the order of their numbers, where the kind has one at all.  get returns
-	 * what show
-	 * would, valid until the next call; NULL after the last row.
+	 * memory context.  numbered: rows that are equal stay in the order of their numbers, where the kind has one at
+	 * all.  get returns what show would, valid until the next call; NULL after the last row.
 	 */
 	Tuplesortstate *(*tuplesort_begin)(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered, int options);
 	void (*tuplesort_put)(GpuSortRows *rows, Tuplesortstate *sort, const GpuSortRow *row);

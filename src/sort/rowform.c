@@ -312,10 +312,9 @@ gpusort_rowform_is_visible(const GpuSortRowForm *form, TupleDesc desc)
 }
 
 /*
- * Forms a row at row, which is 8-aligned, of the values, all of which must be there; its tuple, if it has one, is that
- * of
- * the visible attributes, to be copied.  Returns the row's length in bytes, or 0 when it does not fit
- * below limit with some bytes to spare.
+ * Forms a row at row, which is 8-aligned, of the values, all of which must be there; its tuple, if it has one, is
+ * that of the visible attributes, to be copied.  Returns the row's length in bytes, or 0 when it does not fit below
+ * limit with some bytes to spare.
  */
 Size
 gpusort_rowform_fill(const GpuSortRowForm *form, const GpuSortRow *values, char *row, char *limit)

@@ -128,8 +128,7 @@ gpusort_service_sort_begin_shared(GpuSortState *sort, int readers, GpuSortFailur
 
 /*
  * Joins, in another process, a shared sort: to read it, as expected says, or where that is NULL to have it sorted
- * before; the keys must be
- * laid out.  verified: rows have tails.  false, with a reason, if that is not to be.
+ * before; the keys must be laid out.  verified: rows have tails.  false, with a reason, if that is not to be.
  */
 bool
 gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation, const GpuSortExpected *expected, bool verified,

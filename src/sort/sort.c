@@ -162,8 +162,7 @@ check_rows(GpuSortState *sort, GpuSortFailure *failure)
 
 /*
  * Verifies that the rows are in order under collations of the C library, if that is to be done, and sets the reader
- * before
- * the first that is wanted; false, with a reason, if they are not, or lost.  Peers have ended then.
+ * before the first that is wanted; false, with a reason, if they are not, or lost.  Peers have ended then.
  */
 static bool
 check_order(GpuSortState *sort, GpuSortFailure *failure)
@@ -352,8 +351,7 @@ start_over(GpuSortState *sort)
 
 /*
  * Goes back to the first row that is wanted; may_reread must have been set.  false, with a reason, if rows are lost:
- * then
- * end is legal alone.
+ * then end is legal alone.
  */
 bool
 gpusort_sort_rewind(GpuSortState *sort, GpuSortFailure *failure)

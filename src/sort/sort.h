@@ -6,8 +6,8 @@
  * LEGAL ORDER OF CALLS
  *	create, once; then for each sort
  *
- *		begin           keeps the first rows of the source back, and asks the service, or finds out that PostgreSQL is
- *		to sort
+ *		begin		keeps the first rows of the source back, and asks the service, or finds out that
+ *					PostgreSQL is to sort
  *		put			reads the source to its end
  *		perform		waits for the order; verifies it, where that is to be done
  *		next*		one row after another; rewind: from the first again
@@ -49,8 +49,7 @@
  * MEMORY
  *	What create makes belongs to the memory context that was current then, and so does context, which all that is of one
  *	sort is in: resetting it closes the connection, and with it ends everything in the service; so does an error.
- *	Temporary files
- *	belong to the resource owner that was current when they were made.
+ *	Temporary files belong to the resource owner that was current when they were made.
  *
  *-------------------------------------------------------------------------
  */
@@ -184,8 +183,7 @@ gpusort_sort_next_native(GpuSortState *sort, bool forward)
 
 /*
  * Returns the next row, as its kind shows it, valid until the next call; NULL after the last, where rows are read by
- * ranges
- * after the last of the range at hand, and when they are lost (stage LOST).  Only PostgreSQL's sort goes
+ * ranges after the last of the range at hand, and when they are lost (stage LOST).  Only PostgreSQL's sort goes
  * backwards.  Errors: rows are lost, and one was given out; those of comparators and of temporary files.
  */
 static inline void *

@@ -45,8 +45,7 @@ typedef struct GpuSortSourceMethods
 
 	/*
 	 * Finds the column of a table that attribute attno has the values of, and its type here, to look into its
-	 * statistics;
-	 * false: there is none, or nobody knows.
+	 * statistics; false: there is none, or nobody knows.
 	 */
 	bool (*table_column)(GpuSortSource *source, AttrNumber attno, GpuSortTableColumn *column, Oid *type);
 } GpuSortSourceMethods;

@@ -21,9 +21,8 @@
 
 /*
  * Begins writing into client's chunks.  overflow: where long rows go; NULL: put_rows stops at them.  job: where
- * progress is shown;
- * NULL: nowhere.  All belong to the caller, and must be there until the writer is done with.  verified: rows get tails,
- * in every process that writes or in none.
+ * progress is shown; NULL: nowhere.  All belong to the caller, and must be there until the writer is done with.
+ * verified: rows get tails, in every process that writes or in none.
  */
 void
 gpusort_writer_init(GpuSortWriter *writer, GpuSortClient *client, const GpuSortKeys *keys, GpuSortOverflow *overflow,

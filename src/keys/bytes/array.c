@@ -5,10 +5,8 @@
  *
  * array_cmp compares elements in turn, NULL above all others; then their number; then the number of dimensions,
  * the dimensions' lengths, and their lower bounds.  Each element is a byte, ELEMENT, and the delimited part that it
- * is, or
- * NULL_ELEMENT.  Behind the last is a byte below these, which has the number of dimensions; of one dimension, whose
- * length the
- * elements have told, also whether it begins at 1, as nearly all do:
+ * is, or NULL_ELEMENT.  Behind the last is a byte below these, which has the number of dimensions; of one dimension,
+ * whose length the elements have told, also whether it begins at 1, as nearly all do:
  *
  *	  0			there are no dimensions, and no elements
  *	  1, 2, 3	one dimension, from below 1, from 1, from above 1

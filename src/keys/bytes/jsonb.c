@@ -4,14 +4,10 @@
  *	  jsonb as bytes that order as compareJsonbContainers does.
  *
  * It compares values from the outside in, as they are stored: their kinds, then of arrays the number of elements, and
- * of objects
- * that of pairs, then these in turn, of objects by their stored order: a pair's key and then its value.  Strings and
- * keys
- * are compared under the database's default collation.  A scalar at the top is an array of one element, marked as
- * such, and
- * compared with arrays first by the number of elements; so it is behind an empty array, which within others is among
- * the
- * arrays.  Thus a value is a byte, in this order, and
+ * of objects that of pairs, then these in turn, of objects by their stored order: a pair's key and then its value.
+ * Strings and keys are compared under the database's default collation.  A scalar at the top is an array of one
+ * element, marked as such, and compared with arrays first by the number of elements; so it is behind an empty array,
+ * which within others is among the arrays.  Thus a value is a byte, in this order, and
  *
  *	  EMPTY		nothing: an empty array at the top
  *	  NULL_		nothing

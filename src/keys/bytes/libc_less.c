@@ -60,10 +60,9 @@ compare(locale_t locale, const char *a, const char *a_last, const char *b, const
 
 /*
  * Returns true if two strings have the same first level, by strcoll alone.  Were these different, they would decide,
- * whatever
- * digits follow.  Were one the beginning of the other, then the digit behind it, a single weight, would be compared
- * with
- * a weight of the other, and decide, or be that weight and end, whatever digit follows on the other side.
+ * whatever digits follow.  Were one the beginning of the other, then the digit behind it, a single weight, would be
+ * compared with a weight of the other, and decide, or be that weight and end, whatever digit follows on the other
+ * side.
  */
 static bool
 are_alike(locale_t locale, const char *a, const char *b)
@@ -164,10 +163,8 @@ common_bytes(const GpuSortLibcLess *less, const char *a, const char *b, size_t l
 
 /*
  * Returns true if strcoll has string a, of length bytes, before b because of their first levels; false if it has not,
- * or
- * if that takes a comparison of the whole strings to tell.  Both end with a zero byte and have GPUSORT_LIBC_BEHIND
- * bytes that
- * may be read from there on.  Changes these of a, and restores the zero byte.
+ * or if that takes a comparison of the whole strings to tell.  Both end with a zero byte and have GPUSORT_LIBC_BEHIND
+ * bytes that may be read from there on.  Changes these of a, and restores the zero byte.
  */
 bool
 gpusort_libc_is_less(const GpuSortLibcLess *less, char *a, size_t length, const char *b)

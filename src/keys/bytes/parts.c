@@ -30,8 +30,7 @@ gpusort_part_init(GpuSortPart *part, const GpuSortOrder *order)
 
 /*
  * Returns a varlena that is neither compressed nor kept elsewhere and has a header of four bytes: itself, or in copy,
- * or in the
- * current memory context.
+ * or in the current memory context.
  */
 struct varlena *
 gpusort_flatten(Datum value, GpuSortShortVarlena *copy)

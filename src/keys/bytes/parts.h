@@ -15,10 +15,8 @@
  *
  * Bytes end, as those of a value that is not in the key whole, where there is no more room, and behind a part
  * whose bytes do not tell all of it: of a string under a collation of the C library, say.  Where that is follows from
- * the
- * bytes up to there.  So values that have the same bytes up to the end of one of them either are equal, or both end
- * there
- * and are left to the comparator.
+ * the bytes up to there.  So values that have the same bytes up to the end of one of them either are equal, or both
+ * end there and are left to the comparator.
  *
  *-------------------------------------------------------------------------
  */

@@ -4,17 +4,15 @@
  *	  Ranges and multiranges as bytes that order as range_cmp and multirange_cmp do.
  *
  * range_cmp has the empty range first, then compares lower bounds, and upper ones if these are equal.  A lower bound
- * is below all
- * others if it is infinite; of two with the same value the inclusive one is lower; of upper bounds the other way round.
- * So a range is
+ * is below all others if it is infinite; of two with the same value the inclusive one is lower; of upper bounds the
+ * other way round. So a range is
  *
  *	  EMPTY, or INFINITE, or FINITE and the delimited lower bound: a byte
  *	  EXCLUSIVE of a lower bound that is, and FINITE or INFINITE of the upper one: a byte, their sum
  *	  the delimited upper bound, and whether it is inclusive: a byte
  *
  * the latter two unless it is empty, and the last unless it has no upper bound.  A multirange is its ranges, none of
- * which is
- * empty, and then EMPTY: of two that begin alike, the shorter is first.
+ * which is empty, and then EMPTY: of two that begin alike, the shorter is first.
  *
  *-------------------------------------------------------------------------
  */

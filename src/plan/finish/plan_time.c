@@ -65,7 +65,8 @@ time_above(const Plan *plan)
 	return time_above(below) + (innerPlan(plan) != NULL ? time_above(innerPlan(plan)) : 0) + gpusort_node_time(&shape);
 }
 
-/* Returns true if a plan that ranges tell about takes less time range by range, in as many processes as there may be.
+/*
+ * Returns true if a plan that ranges tell about takes less time range by range, in as many processes as there may be.
  */
 bool
 gpusort_lift_saves_time(const Plan *plan, const GpuSortRangePlan *ranges)

@@ -25,8 +25,10 @@
 /* Estimated numbers of rows can be wrong by so much. */
 #define GUESS 10.0
 
-/* Where hashing is as good by the estimate, but gets so many times worse if there are many more groups, it has no
- * margin. */
+/*
+ * Where hashing is as good by the estimate, but gets so many times worse if there are many more groups, it has no
+ * margin.
+ */
 #define MORE_GROUPS 100.0
 #define WORSE       2.5
 
@@ -49,8 +51,10 @@ gpusort_choice_begin(const GpuSortPathPlace *place, const Path *path, Path *take
 	return choice;
 }
 
-/* Returns true if a path has the order that is needed and the joins of the one in its place, those of several processes
- * in several. */
+/*
+ * Returns true if a path has the order that is needed and the joins of the one in its place, those of several
+ * processes in several.
+ */
 static bool
 fits(const GpuSortChoice *choice, const Path *path)
 {
@@ -68,7 +72,9 @@ fits(const GpuSortChoice *choice, const Path *path)
 		list_difference_ptr(choice->partial, gpusort_path_add_joins(NIL, path, true)) == NIL;
 }
 
-/* Returns false if one of the paths of PostgreSQL's that path reads costs more than the one in whose place it would be.
+/*
+ * Returns false if one of the paths of PostgreSQL's that path reads costs more than the one in whose place it would
+ * be.
  */
 static bool
 inputs_cost_less(const Path *path, double cost)
@@ -169,7 +175,8 @@ is_safe(const GpuSortChoice *choice, const Path *ours)
 	return true;
 }
 
-/* Returns true if hashing, of so long by the estimate, would suffer by many more groups than estimated, and ours not.
+/*
+ * Returns true if hashing, of so long by the estimate, would suffer by many more groups than estimated, and ours not.
  */
 static bool
 hashing_may_suffer(const GpuSortChoice *choice, const Path *ours)

@@ -234,8 +234,10 @@ gpusort_joined_path(PlannerInfo *root, JoinPath *native, GpuSortJoinInput input)
 										  build_join_pathkeys(root, join.rel, join.type, outer_keys), clauses);
 }
 
-/* A merge join in the place of a partial join, of ranges of both sides, which all processes sort; NULL if there is
- * none. */
+/*
+ * A merge join in the place of a partial join, of ranges of both sides, which all processes sort; NULL if there is
+ * none.
+ */
 static Path *
 joined_ranges(PlannerInfo *root, JoinPath *native)
 {

@@ -176,8 +176,10 @@ place_below(const GpuSortPathPlace *place, const Path *path, int link)
 	};
 	const bool needed = place->ordered || (place->last && place->root->sort_pathkeys != NIL);
 
-	/* Nodes that pass rows on need an order if it is needed of them, those that sort or hash none, others that of what
-	 * they read. */
+	/*
+	 * Nodes that pass rows on need an order if it is needed of them, those that sort or hash none, others that of
+	 * what they read.
+	 */
 	switch (nodeTag(path))
 	{
 		case T_SortPath:

@@ -42,8 +42,10 @@ typedef struct Offer
 	bool parallel;                      /* with parallel ingest, where it can be had */
 } Offer;
 
-/* Returns true if a path of an upper rel does something to the rows of one path below it, of which one process reads
- * all. */
+/*
+ * Returns true if a path of an upper rel does something to the rows of one path below it, of which one process reads
+ * all.
+ */
 static bool
 is_looked_through(const Path *path)
 {

@@ -159,7 +159,8 @@ find_table(Node *node, void *arg)
 	return expression_tree_walker(node, find_table, arg);
 }
 
-/* Returns the one query of a statement's text, analyzed; NULL if it does something else than reading tables of users.
+/*
+ * Returns the one query of a statement's text, analyzed; NULL if it does something else than reading tables of users.
  */
 static Query *
 analyze(const char *text)
