@@ -10,9 +10,10 @@
 #   make check-engine       the engines alone; ENGINE=cuda on a GPU host
 #   make check-engine-host  the host engine alone
 #   make check-libc         the keys of the C library's collations
-#   make check-device       the device library and the published sorts, emulated; ENGINE=cuda on a GPU host
-#   make tests-service tests-engine tests-engine-host tests-libc tests-device    compiles what
-#                           these run, so that they can run side by side (CUDA emulated; with ENGINE=cuda the last for a GPU)
+#   make check-device       the device library, emulated; ENGINE=cuda on a GPU host
+#   make check-research     what is not shipped, in bench/device: likewise
+#   make tests-service tests-engine tests-engine-host tests-libc tests-device tests-research    compiles what
+#                           these run, so that they can run side by side (CUDA emulated; with ENGINE=cuda the last two for a GPU)
 #
 #   NVCC=                   without the cuda engine
 #   DOCUMENTS=              without README.md, documents and benchmarks: into documentdir, else below docdir
@@ -131,7 +132,9 @@ check-libc:
 
 check-device:
 	$(MAKE) -C test/device check
-	$(if $(filter cuda,$(ENGINE)),,$(MAKE) -C bench/device check)
+
+check-research:
+	$(MAKE) -C bench/device check
 
 tests-service:
 	$(MAKE) -C test/service all
@@ -151,10 +154,13 @@ tests-engine: tests-emulate
 
 ifeq ($(ENGINE),cuda)
 tests-device:
-	$(MAKE) -C test/device cuda
+	$(MAKE) -C test/device tests-cuda
+tests-research:
+	$(MAKE) -C bench/device tests-cuda
 else
 tests-device: tests-emulate
-	$(MAKE) -C test/device emulated
+	$(MAKE) -C test/device tests-emulated
+tests-research: tests-emulate
 	$(MAKE) -C bench/device emulated
 endif
 
@@ -163,5 +169,5 @@ clean-parts:
 	rm -rf build-faults
 	for d in cuda test/service test/engine test/libc test/device bench/device; do $(MAKE) -C $$d clean; done
 
-.PHONY: dist install-documents uninstall-documents gpusortd-faults cuda-engine install-service uninstall-service check-service check-engine check-engine-host check-libc check-device \
-	tests-service tests-emulate tests-engine tests-engine-host tests-libc tests-device clean-parts
+.PHONY: dist install-documents uninstall-documents gpusortd-faults cuda-engine install-service uninstall-service check-service check-engine check-engine-host check-libc check-device check-research \
+	tests-service tests-emulate tests-engine tests-engine-host tests-libc tests-device tests-research clean-parts

@@ -21,17 +21,16 @@ LZ4 := $(LZ4)
 LZ4_CFLAGS := $(if $(filter yes,$(LZ4)),-DGPUSORT_LZ4 $(shell pkg-config --cflags liblz4 2>/dev/null))
 LZ4_LIBS := $(if $(filter yes,$(LZ4)),$(or $(shell pkg-config --libs liblz4 2>/dev/null),-llz4))
 
-# The sort library on the device; the engine on top of it; sorts over several devices, host to host.
+# The sort library on the device, and the engine on top of it.
 DEVICE_SORT_UNITS = $(call gpusort_units,cuda/sort cuda/sort/radix,cu)
 CUDA_ENGINE_UNITS = $(call gpusort_units,cuda/engine,cu)
-MULTI_SORT_UNITS = $(call gpusort_units,cuda/multi,cu)
 
 # The id of what is built, as build/build_id.h.
 $(shell $(GPUSORT_TOP)script/lib/id-of-build)
 BUILD_ID_INCLUDE = -I$(GPUSORT_TOP)build
 
-# The published sorts, for tests and the device benchmark.
-REFERENCE_UNITS = $(call gpusort_units,bench/device/reference,cu)
+# What is not shipped: sorts of arrays and over several devices, and the published sorts.
+RESEARCH_UNITS = $(call gpusort_units,bench/device/array bench/device/multi bench/device/published,cu)
 
 # Dependencies come with the objects; there is no other way to make them.
 %.d: ;

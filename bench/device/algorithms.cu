@@ -20,9 +20,10 @@
 #include <string>
 #include <vector>
 
+#include "array/array_sort.h"
+#include "array/array_stats.h"
 #include "cub_sort.h"
-#include "reference/reference.h"
-#include "sort/key_stats.h"
+#include "published/reference.h"
 #include "sort/launch.h"
 #include "sort/radix/radix_sort.h"
 
@@ -99,8 +100,9 @@ library_plan(BenchRun *run)
 	(void) cudaFree(on_device);
 	BENCH_CUDA(status);
 	gpusort_pack_plan(&run->plan, source.key_words, &stats);
-	run->order = gpusort_key_stats_sorted(&stats, rows) ? GPUSORT_INPUT_SORTED : gpusort_key_stats_reversed(&stats, rows) ? GPUSORT_INPUT_REVERSED
-																														  : GPUSORT_INPUT_UNKNOWN;
+	run->order = gpusort_key_stats_sorted(&stats, rows) ? GPUSORT_INPUT_SORTED
+		: gpusort_key_stats_reversed(&stats, rows)      ? GPUSORT_INPUT_REVERSED
+														: GPUSORT_INPUT_UNKNOWN;
 	return 0;
 }
 
@@ -115,7 +117,7 @@ library_open(BenchRun *run)
 	if (run->algorithm->variant == LIBRARY_CORE)
 		BENCH_CUDA(gpusort_radix_temp_bytes(rows, 32, &run->temp_bytes));
 	else if (run->algorithm->variant != LIBRARY_PLANNED)
-		BENCH_CUDA((cudaError_t) gpusort_device_sort_array_bytes(&source, rows, library_limit(run), &run->temp_bytes));
+		BENCH_CUDA((cudaError_t) gpusort_array_sort_bytes(&source, rows, library_limit(run), &run->temp_bytes));
 	else
 	{
 		if (library_plan(run) != 0)
@@ -157,14 +159,14 @@ library_sort(BenchRun *run)
 		GpuSortDeviceWait wait = {};
 
 		wait.mirror = run->pinned;
-		BENCH_CUDA((cudaError_t) gpusort_device_sort_array(&source, rows, library_limit(run), &wait,
-														   run->memory[0], run->temp_bytes, ids, (GpuSortStream) run->stream));
+		BENCH_CUDA((cudaError_t) gpusort_array_sort(&source, rows, library_limit(run), &wait,
+													run->memory[0], run->temp_bytes, ids, (GpuSortStream) run->stream));
 	}
 	else
 	{
 		sort = device_sort(run);
-		BENCH_CUDA((cudaError_t) gpusort_device_sort(&sort, run->memory[0], run->temp_bytes, ids, NULL,
-													 (GpuSortStream) run->stream));
+		BENCH_CUDA((cudaError_t) gpusort_array_sort_planned(&sort, run->memory[0], run->temp_bytes, ids,
+															(GpuSortStream) run->stream));
 	}
 	return 0;
 }
@@ -222,7 +224,8 @@ enum
 static __global__ void
 number_rows(uint32_t *ids, uint32_t rows)
 {
-	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows; i += (uint64_t) gridDim.x * blockDim.x)
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows;
+		 i += (uint64_t) gridDim.x * blockDim.x)
 		ids[i] = (uint32_t) i;
 }
 
@@ -248,8 +251,9 @@ cub_call(BenchRun *run, void *temp)
 		args.keys[i] = run->memory[i];
 		args.ids[i] = (uint32_t *) run->memory[2 + i];
 	}
-	status = run->input->key == BENCH_U32 ? bench_cub_sort_u32(&args, run->stream) : run->input->key == BENCH_U64 ? bench_cub_sort_u64(&args, run->stream)
-																												  : bench_cub_sort_float(&args, run->stream);
+	status = run->input->key == BENCH_U32 ? bench_cub_sort_u32(&args, run->stream)
+		: run->input->key == BENCH_U64    ? bench_cub_sort_u64(&args, run->stream)
+										  : bench_cub_sort_float(&args, run->stream);
 	run->output.keys = args.keys[0];
 	run->output.ids = args.ids[0];
 	return status;

@@ -180,7 +180,8 @@ gpusort_distribution_scaled(int distribution, int bits, uint64_t row, uint64_t r
 		case GPUSORT_ZIPF_TWO:
 			noise = distribution == GPUSORT_ZIPF_HALF ? 0.5 : distribution == GPUSORT_ZIPF_ONE ? 1
 																							   : 2;
-			return gpusort_row_zipf(seed, row, noise, bits == 32 ? 4294967295.0 : 18446744073709551615.0) << (64 - bits);
+			return gpusort_row_zipf(seed, row, noise, bits == 32 ? 4294967295.0 : 18446744073709551615.0)
+				<< (64 - bits);
 		case GPUSORT_FEW:
 			return gpusort_row_random(seed, gpusort_row_random(seed, row, 0) % GPUSORT_FEW_KEYS, 1);
 		default:

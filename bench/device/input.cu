@@ -80,7 +80,8 @@ store_key(BenchKey key, void *keys, uint64_t at, int distribution, uint64_t row,
 			((uint64_t *) keys)[at] = gpusort_distribution_key64(distribution, row, rows, seed);
 			break;
 		case BENCH_FLOAT:
-			((float *) keys)[at] = (float) (int32_t) (gpusort_distribution_key32(distribution, row, rows, seed) ^ 0x80000000u);
+			((float *) keys)[at] =
+				(float) (int32_t) (gpusort_distribution_key32(distribution, row, rows, seed) ^ 0x80000000u);
 			break;
 		default:
 			/* zipf's keys are small numbers */
@@ -97,7 +98,8 @@ store_key(BenchKey key, void *keys, uint64_t at, int distribution, uint64_t row,
 static __global__ void
 fill_keys(BenchKey key, void *keys, int distribution, uint64_t first, uint64_t count, uint64_t rows, uint64_t seed)
 {
-	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < count; i += (uint64_t) gridDim.x * blockDim.x)
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < count;
+		 i += (uint64_t) gridDim.x * blockDim.x)
 		store_key(key, keys, i, distribution, first + i, rows, seed);
 }
 
@@ -199,7 +201,8 @@ check_ids(BenchKey key, const void *keys, uint64_t rows, Sorted sorted, uint32_t
 	const uint32_t *ids = sorted.ids;
 	const uint64_t count = sorted.count;
 
-	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < count; i += (uint64_t) gridDim.x * blockDim.x)
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < count;
+		 i += (uint64_t) gridDim.x * blockDim.x)
 	{
 		uint32_t id = ids[i];
 		uint32_t next = i + 1 < count ? ids[i + 1] : id;
@@ -233,7 +236,8 @@ count_first(BenchKey key, const void *keys, const uint32_t *ids, uint64_t count,
 	const KeyWords last_key = load_key(key, keys, last);
 	unsigned long long sum = 0;
 
-	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows; i += (uint64_t) gridDim.x * blockDim.x)
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows;
+		 i += (uint64_t) gridDim.x * blockDim.x)
 	{
 		int order = compare_keys(load_key(key, keys, i), last_key);
 
@@ -248,7 +252,8 @@ check_keys(BenchKey key, const void *keys, uint64_t rows, bool in_order, Faults 
 {
 	unsigned long long sum = 0;
 
-	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows; i += (uint64_t) gridDim.x * blockDim.x)
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows;
+		 i += (uint64_t) gridDim.x * blockDim.x)
 	{
 		KeyWords own = load_key(key, keys, i);
 
@@ -270,7 +275,8 @@ check_part(BenchKey key, Sorted part, int distribution, uint64_t rows, uint64_t 
 	const uint64_t count = part.count;
 	unsigned long long sum = 0;
 
-	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < count; i += (uint64_t) gridDim.x * blockDim.x)
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < count;
+		 i += (uint64_t) gridDim.x * blockDim.x)
 	{
 		KeyWords own = load_key(key, keys, i);
 		bool followed = i + 1 < count || part.has_next;
@@ -308,7 +314,8 @@ sum_input(BenchKey key, int distribution, uint64_t rows, uint64_t seed, Faults *
 {
 	unsigned long long sum = 0;
 
-	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows; i += (uint64_t) gridDim.x * blockDim.x)
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows;
+		 i += (uint64_t) gridDim.x * blockDim.x)
 	{
 		uint64_t made[3];
 
@@ -366,7 +373,8 @@ check_end(Check *check, unsigned long long sum, const char *what)
 	BENCH_CUDA(cudaGetLastError());
 	BENCH_CUDA(cudaDeviceSynchronize());
 	BENCH_CUDA(cudaMemcpy(&faults, check->faults, sizeof(faults), cudaMemcpyDeviceToHost));
-	if (faults.out_of_range + faults.twice + faults.disorder + faults.unstable + faults.strange > 0 || faults.sum != sum)
+	if (faults.out_of_range + faults.twice + faults.disorder + faults.unstable + faults.strange > 0 ||
+		faults.sum != sum)
 		return bench_failed("%s: WRONG RESULT: %llu ids out of range, %llu twice, %llu neighbours out of order, "
 							"%llu equal ones swapped, %llu keys of other rows%s",
 							what, faults.out_of_range,
@@ -392,8 +400,8 @@ check_device(Check *check, const BenchInput *input, const BenchOutput *output, c
 		if (count < input->rows)
 		{
 			BENCH_CUDA(cudaGetLastError());
-			GPUSORT_START_KERNEL(count_first, grid_of(input->rows), BLOCK_THREADS, 0, input->key, input->keys, output->ids,
-								 count, input->rows, check->faults);
+			GPUSORT_START_KERNEL(count_first, grid_of(input->rows), BLOCK_THREADS, 0, input->key, input->keys,
+								 output->ids, count, input->rows, check->faults);
 			sum = count;
 		}
 	}
@@ -432,8 +440,8 @@ check_host(Check *check, const BenchInput *input, const void *keys, const uint32
 
 	if (check_open(check, input, ids != NULL, (input->rows < PART_ROWS ? input->rows : PART_ROWS) + 1) != 0)
 		return -1;
-	GPUSORT_START_KERNEL(sum_input, grid_of(input->rows), BLOCK_THREADS, 0, input->key, input->distribution, input->rows,
-						 input->seed, check->faults);
+	GPUSORT_START_KERNEL(sum_input, grid_of(input->rows), BLOCK_THREADS, 0, input->key, input->distribution,
+						 input->rows, input->seed, check->faults);
 	BENCH_CUDA(cudaGetLastError());
 	BENCH_CUDA(cudaDeviceSynchronize());
 	BENCH_CUDA(cudaMemcpy(&sum, &check->faults->sum, sizeof(sum), cudaMemcpyDeviceToHost));

@@ -97,7 +97,8 @@ mark_u32(const BenchOptions *options)
 	char text[32];
 	char note[BENCH_TEXT];
 
-	if (bench_input_make(&input, BENCH_U32, GPUSORT_UNIFORM, ((uint64_t) 1 << 28) >> options->shrink, options->seed) == 0 &&
+	if (bench_input_make(&input, BENCH_U32, GPUSORT_UNIFORM, ((uint64_t) 1 << 28) >> options->shrink,
+						 options->seed) == 0 &&
 		measure_cub(options, &input, &cub) == 0 && measure(options, "gpusort-core", &input, &core) == 0 &&
 		measure(options, "gpusort", &input, &all) == 0)
 	{
@@ -151,7 +152,8 @@ mark_first(const BenchOptions *options, double *cub)
 	BenchInput input = {};
 	double first;
 
-	if (bench_input_make(&input, BENCH_U64, GPUSORT_UNIFORM, ((uint64_t) 1 << 28) >> options->shrink, options->seed) == 0 &&
+	if (bench_input_make(&input, BENCH_U64, GPUSORT_UNIFORM, ((uint64_t) 1 << 28) >> options->shrink,
+						 options->seed) == 0 &&
 		(*cub > 0 || measure_cub(options, &input, cub) == 0) && measure(options, "gpusort-first", &input, &first) == 0)
 		against(work, "", 0, first, *cub, "CUB sorts all");
 	else
@@ -180,7 +182,8 @@ make_rows(uint4 *table, uint64_t rows)
 {
 	const uint64_t words = rows * (ROW_BYTES / 16);
 
-	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < words; i += (uint64_t) gridDim.x * blockDim.x)
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < words;
+		 i += (uint64_t) gridDim.x * blockDim.x)
 		table[i] = row_word(i / 4, (uint32_t) (i % 4));
 }
 
@@ -216,7 +219,8 @@ check_rows(const uint4 *out, const uint32_t *ids, uint64_t rows, unsigned long l
 {
 	const uint64_t words = rows * (ROW_BYTES / 16);
 
-	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < words; i += (uint64_t) gridDim.x * blockDim.x)
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < words;
+		 i += (uint64_t) gridDim.x * blockDim.x)
 	{
 		uint4 found = out[i];
 		uint4 right = row_word(ids[i / 4], (uint32_t) (i % 4));
@@ -247,8 +251,8 @@ gather_all(Table *table, bool check)
 	{
 		uint64_t count = std::min(table->ring_rows, table->input.rows - first);
 
-		GPUSORT_START_KERNEL(gather_rows, (unsigned int) ((count + GATHER_THREADS - 1) / GATHER_THREADS), GATHER_THREADS,
-							 table->run.stream, table->rows, ids + first, count, table->ring);
+		GPUSORT_START_KERNEL(gather_rows, (unsigned int) ((count + GATHER_THREADS - 1) / GATHER_THREADS),
+							 GATHER_THREADS, table->run.stream, table->rows, ids + first, count, table->ring);
 		BENCH_CUDA(cudaGetLastError());
 		if (check)
 		{
@@ -365,7 +369,8 @@ mark_rows(const BenchOptions *options)
 		result.algorithm = "rows";
 		result.bytes_per_row = gather_bytes;
 		bench_record(&result, &gather);
-		snprintf(got, sizeof(got), "%s, floor %s", bench_duration(times.median, text[0]), bench_duration(floor_ms, text[1]));
+		snprintf(got, sizeof(got), "%s, floor %s", bench_duration(times.median, text[0]),
+				 bench_duration(floor_ms, text[1]));
 		snprintf(note, sizeof(note), "%s of it moves the rows; floor: %.0f bytes a row at %.2f TB/s",
 				 bench_duration(gather.median, text[2]),
 				 bench_gpusort_bytes(BENCH_U64, table.input.rows, true) + gather_bytes, bandwidth / 1e12);
@@ -385,7 +390,8 @@ bench_marks(const BenchOptions *options)
 	if (wanted(options, "1"))
 		mark_u32(options);
 	if (wanted(options, "2"))
-		mark_wide(options, "(u64 key, row id) 2^28, random 64 bits, full order", "2x CUB", 2, BENCH_U64, GPUSORT_UNIFORM, &cub);
+		mark_wide(options, "(u64 key, row id) 2^28, random 64 bits, full order", "2x CUB", 2, BENCH_U64,
+				  GPUSORT_UNIFORM, &cub);
 	if (wanted(options, "3"))
 		mark_wide(options, "3-column key of 192 bits, 40 of them varying, 2^28", "2x CUB on u64", 2, BENCH_COMPOSITE,
 				  GPUSORT_UNIFORM, &cub);

@@ -302,7 +302,9 @@ check_run(const BenchRun *run, const char *what)
 		status = bench_device_alloc(&keys, key_bytes);
 		if (status == 0 && output.ids != NULL)
 			status = bench_device_alloc(&ids, id_bytes);
-		if (status == 0 && (cudaMemcpy(keys, output.keys, key_bytes, cudaMemcpyHostToDevice) != cudaSuccess || (ids != NULL && cudaMemcpy(ids, output.ids, id_bytes, cudaMemcpyHostToDevice) != cudaSuccess)))
+		if (status == 0 &&
+			(cudaMemcpy(keys, output.keys, key_bytes, cudaMemcpyHostToDevice) != cudaSuccess ||
+			 (ids != NULL && cudaMemcpy(ids, output.ids, id_bytes, cudaMemcpyHostToDevice) != cudaSuccess)))
 			status = bench_failed("cudaMemcpy");
 		output.keys = keys;
 		output.ids = (const uint32_t *) ids;

@@ -17,7 +17,7 @@
 #include <string>
 
 #include "multi/multi_sort.h"
-#include "reference/multi_reference.h"
+#include "published/multi_reference.h"
 
 #define FILL_ROWS ((uint64_t) 1 << 25) /* made at a time */
 #define U32_ROWS  UINT64_C(2000000000) /* of the mark for u32 keys */
@@ -234,7 +234,8 @@ measure_reference(const char *section, const GpuSortMultiReference *reference, H
 	for (int i = 0; i < devices; i++)
 		ordinals[i] = i;
 	opened = reference->open(ordinals, devices, rows->input.rows, (int) bench_key_bytes(rows->input.key), &context);
-	status = opened == cudaSuccess ? sort_reference(reference, context, rows, repeat, times, &detail) : bench_cuda_failed(opened, reference->name);
+	status = opened == cudaSuccess ? sort_reference(reference, context, rows, repeat, times, &detail)
+								   : bench_cuda_failed(opened, reference->name);
 	reference->close(context);
 	if (status == 0)
 		record(rows, section, reference->name, devices, times, detail.c_str());
@@ -323,7 +324,8 @@ mark_u32(const BenchOptions *options, int devices, double ratio, const BenchTime
 	else if (rmg->count > 0)
 	{
 		record(&rows, "marks", "rmg-program", devices, rmg, NULL);
-		snprintf(got, sizeof(got), "%s, RMG %s", bench_duration(own.median, text[0]), bench_duration(rmg->median, text[1]));
+		snprintf(got, sizeof(got), "%s, RMG %s", bench_duration(own.median, text[0]),
+				 bench_duration(rmg->median, text[1]));
 		bench_mark(work, mark, got, rmg->median / own.median, ratio, NULL);
 	}
 	else
@@ -349,7 +351,8 @@ mark_u64(const BenchOptions *options, int devices)
 		measure_gpusort("marks", &rows, 1, std::min(options->repeat, 3), &one) == 0 &&
 		measure_gpusort("marks", &rows, devices, std::min(options->repeat, 3), &all) == 0)
 	{
-		snprintf(got, sizeof(got), "%s, one GPU %s", bench_duration(all.median, text[0]), bench_duration(one.median, text[1]));
+		snprintf(got, sizeof(got), "%s, one GPU %s", bench_duration(all.median, text[0]),
+				 bench_duration(one.median, text[1]));
 		bench_mark(work, wanted > 0 ? "3.2x" : "", got, all.median > 0 ? one.median / all.median : 0, wanted, NULL);
 	}
 	else
@@ -432,7 +435,8 @@ bench_multi_sweep(const BenchOptions *options)
 			{
 				for (int count = 1; count <= devices; count *= 2)
 				{
-					if ((options->distributions >> distribution & 1) && (options->keys >> key & 1) && bench_clock() < end)
+					if ((options->distributions >> distribution & 1) && (options->keys >> key & 1) &&
+						bench_clock() < end)
 						sweep_one(options, (BenchKey) key, distribution, options->sizes[size], count, end);
 				}
 			}

@@ -238,7 +238,8 @@ main(int argc, char **argv)
 	}
 	if (bench_host_alloc(&phases.keys, keys_bytes(&phases)) != 0 ||
 		(phases.flags != 0 && bench_host_alloc((void **) &phases.ids, phases.input.rows * 4) != 0) ||
-		bench_device_alloc(&phases.part, std::min(FILL_ROWS, phases.input.rows) * bench_key_bytes(phases.input.key)) != 0)
+		bench_device_alloc(&phases.part,
+						   std::min(FILL_ROWS, phases.input.rows) * bench_key_bytes(phases.input.key)) != 0)
 		return 1;
 	if (i == argc)
 		status = run_try(&phases, "");

@@ -4,7 +4,7 @@
  *	  Every CUDA call of the engine goes through here: a call that fails turns
  *	  into a GpuSortError and the function that made it returns -1.
  *
- * Memory that the device cannot give is NO_MEMORY and harms nobody.  After an
+ * Memory that the device cannot give is NO_MEMORY and affects no other sort.  After an
  * error that spoils the context (an illegal address, say) no further call on that
  * device succeeds; the device is marked dead and every sort on it fails with
  * the first error's text.  Only a new process helps.

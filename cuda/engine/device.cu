@@ -208,7 +208,8 @@ gpusort_lane_acquire(GpuSortCudaDevice *device, GpuSortLane **acquired, GpuSortE
 	lane->next = NULL;
 	*acquired = lane;
 	GPUSORT_CUDA(device, error, cudaMemsetAsync(lane->state, 0, sizeof(GpuSortDeviceState), lane->compute));
-	GPUSORT_CUDA(device, error, (cudaError_t) gpusort_key_stats_reset(&lane->state->keys, (GpuSortStream) lane->compute));
+	GPUSORT_CUDA(device, error,
+				 (cudaError_t) gpusort_key_stats_reset(&lane->state->keys, (GpuSortStream) lane->compute));
 	return 0;
 }
 

@@ -43,7 +43,7 @@ typedef struct GpuSortBlock
 {
 	void *base; /* device address; NULL: no block */
 	size_t bytes;
-	bool warm;         /* stays, however long nobody needs it */
+	bool warm;         /* never given back for its age */
 	uint32_t released; /* while cached: since this age */
 } GpuSortBlock;
 

@@ -4,15 +4,15 @@
  *	  Emit: rows in order, chunk by chunk, from any row on.
  *
  * A kernel of one block finds how many rows fill a chunk, by a search in the inclusive
- * scan of row lengths, and tells the host straight into its memory; the gather kernel
+ * scan of row lengths, and writes that into the host's memory; the gather kernel
  * copies them into a staging buffer, from where they leave by a D2H copy.  While the gather
  * runs the host starts that copy, which waits for it on the device.
  *
  * During the copy of one chunk what follows it, of the rows asked for, is gathered into the
- * other of two staging buffers.  Rows that are asked for in turn find themselves there; for
- * others it is in vain, but costs no time, as it takes less than the copy.
+ * other of two staging buffers.  A reader that goes on from there has it at once; for another
+ * the work is lost, but no time, as it takes less than the copy.
  *
- * The gather goes by output, not by rows: each block fills one tile of the chunk,
+ * The gather is by output, not by rows: each block fills one tile of the chunk,
  * each thread a word of 8 bytes at a time, and finds the row that the word belongs
  * to by a search among the tile's rows in shared memory.  So writes are contiguous,
  * reads are as long as rows are, and a row of megabytes is spread over as many

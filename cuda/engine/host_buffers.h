@@ -4,7 +4,7 @@
  *	  Buffers of a chunk in pinned host memory, from and to which devices copy at
  *	  full speed and without the CPU.
  *
- * Pinning takes longer than a copy, so buffers are kept for the next who wants one, until
+ * Pinning takes longer than a copy, so buffers are kept for the next sort that takes one, until
  * they age.  All may be called from any thread.
  *
  *-------------------------------------------------------------------------
@@ -14,7 +14,7 @@
 
 #include "engine/device.h"
 
-/* Pinned memory is taken from everybody else: no more buffers than these, used or not. */
+/* The most buffers, used or not: pinned memory is lost to the rest of the machine. */
 #define GPUSORT_HOST_BUFFERS_MAX 64
 
 typedef struct GpuSortHostBuffers

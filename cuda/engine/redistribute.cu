@@ -108,7 +108,7 @@ mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
-/* Returns the row that the sample has of its j-th stretch of rows: any of them, lest it follow a pattern of the input. */
+/* Returns the row that the sample has of its j-th stretch of rows: any of them, against patterns of the input. */
 static uint64_t
 sample_row(const GpuSort *sort, uint32_t sample, uint32_t j)
 {
@@ -400,7 +400,8 @@ gpusort_redistribute_rows(GpuSort *sort, const GpuSortPackPlan *plan, GpuSortErr
 		if (redistribution->own[p] > 0)
 		{
 			GPUSORT_CUDA(shard->device, error,
-						 cudaMemcpyAsync(mine->histograms, redistribution->histograms + (size_t) own * sort->shard_count,
+						 cudaMemcpyAsync(mine->histograms,
+										 redistribution->histograms + (size_t) own * sort->shard_count,
 										 (size_t) redistribution->own[p] * sort->shard_count * sizeof(uint32_t),
 										 cudaMemcpyHostToDevice, shard->lane->compute));
 			GPUSORT_LAUNCH(shard->device, error, redistribute_rows, redistribution->own[p], GPUSORT_THREADS,

@@ -73,7 +73,6 @@ describe_sort(const GpuSortShard *shard, const GpuSortPackPlan *plan, SortWait *
 {
 	GpuSortDeviceSort described = {};
 
-	described.source.kind = GPUSORT_KEYS_REFS;
 	described.source.key_words = shard->sort->key_words;
 	described.source.refs = shard->work.refs;
 	described.source.chunks = shard->work.chunks;
@@ -251,7 +250,8 @@ check_result(const GpuSortShard *shard, GpuSortError *error)
 		return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "%u of %u sorted keys are out of order",
 							found->unordered, shard->rows_out);
 	if (found->bad_ids > 0 ||
-		(shard->rows_out == rows && (found->id_sum != rows * (rows - 1) / 2 || found->id_xor != xor_below(shard->rows))))
+		(shard->rows_out == rows &&
+		 (found->id_sum != rows * (rows - 1) / 2 || found->id_xor != xor_below(shard->rows))))
 		return gpusort_fail(error, GPUSORT_REASON_ORDER_CHECK, "the sorted row ids are no permutation of %u rows",
 							shard->rows);
 	if (shard->rows_out < rows && found->up_to != shard->rows_out)

@@ -9,7 +9,7 @@
  *
  * As soon as a chunk has arrived, a kernel checks every offset and length in it
  * and gathers statistics of its keys (key_stats.h).  The chunk's memory is the
- * caller's again once the copy is through; nobody waits for the kernel.
+ * caller's again once the copy is through; the kernel is not waited for.
  *
  * RESERVES
  *	reserve is the only place that asks for memory while rows come in, so put
@@ -136,7 +136,7 @@ reserve_on(GpuSortShard *shard, uint32_t rows_max, GpuSortError *error)
 	work_bytes = worst_work_bytes(shard, rows_max, 1);
 	before = shard->reservation;
 
-	/* Rather a smaller slab than is due than none; only who gets not even the smallest is starved. */
+	/* A smaller slab than is due, if that fits; a sort is starved if not even the smallest does. */
 	room = gpusort_memory_room(shard->device, &shard->reservation);
 	while (slab_bytes > GPUSORT_CHUNK_BYTES && reservation_with(shard, work_bytes, slab_bytes).need > room)
 		slab_bytes /= 2;
@@ -228,7 +228,8 @@ gpusort_cuda_reserve(GpuSort *sort, uint32_t rows_max, GpuSortError *error)
 	if (rows > GPUSORT_CUDA_MAX_ROWS || sort->chunk_count + sort->reserve_count + 1 > GPUSORT_REF_MAX_CHUNKS)
 		return gpusort_fail(error, GPUSORT_REASON_TOO_MANY_ROWS, "a sort takes at most %u rows in %u chunks",
 							GPUSORT_CUDA_MAX_ROWS, GPUSORT_REF_MAX_CHUNKS);
-	if (grow((void **) &sort->reserves, sort->reserve_count, &sort->reserves_size, sizeof(GpuSortChunkReserve), error) != 0 ||
+	if (grow((void **) &sort->reserves, sort->reserve_count, &sort->reserves_size, sizeof(GpuSortChunkReserve),
+			 error) != 0 ||
 		grow((void **) &sort->chunks, sort->chunk_count + sort->reserve_count, &sort->chunks_size,
 			 sizeof(GpuSortDeviceChunk), error) != 0)
 		return -1;

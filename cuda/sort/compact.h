@@ -172,24 +172,6 @@ gpusort_pack_plan(GpuSortPackPlan *plan, uint32_t key_words, const GpuSortKeySta
 	plan->packed_bits = position;
 }
 
-/*
- * Returns true if a plan made of some rows serves others as well, which have these statistics:
- * if it subtracts nothing and keeps all bits that vary.  That it also may otherwise is not
- * looked into.
- */
-static inline bool
-gpusort_pack_covers(const GpuSortPackPlan *plan, const GpuSortKeyStats *stats)
-{
-	for (uint32_t w = 0; w < plan->key_words; w++)
-	{
-		const GpuSortPackWord *word = &plan->words[w];
-
-		if (word->base != 0 || ((stats->key_or[w] ^ stats->key_and[w]) & ~word->kept) != 0)
-			return false;
-	}
-	return true;
-}
-
 /* How many of `bits` bits that begin from_top bits below the packed key's top there are. */
 GPUSORT_HD static inline uint32_t
 gpusort_pack_window_bits(const GpuSortPackPlan *plan, uint32_t from_top, uint32_t bits)
@@ -333,7 +315,8 @@ gpusort_pack_word(const GpuSortPackWord *word, const uint64_t (&keys)[ROWS], Pac
 			continue;
 		GPUSORT_UNROLL
 		for (int r = 0; r < ROWS; r++)
-			packed[r] |= (Packed) gpusort_compress(&half, (uint32_t) (values[r] >> 32 * i)) << (8 * sizeof(Packed) - 32) >> down;
+			packed[r] |=
+				(Packed) gpusort_compress(&half, (uint32_t) (values[r] >> 32 * i)) << (8 * sizeof(Packed) - 32) >> down;
 	}
 }
 

@@ -4,8 +4,8 @@
  *	  The device sort from end to end; device_sort.h is its contract.
  *
  *	1. Partial keys of all rows, if the caller has not made them: the key is read, 4
- *	   bytes are written.  An array of uint32_t that loses no bits is its own.  Where many
- *	   rows would tie on them a quantile map makes them (quantile_map.cu).
+ *	   bytes are written.  Where many rows would tie on them a quantile map makes them
+ *	   (quantile_map.cu).
  *	2. Radix sort of (partial key, row number) (radix_sort.cu).  Up to 32 packed bits
  *	   that is all, and partial keys need not leave it.
  *	3. Rows that tie on the partial key (tie_break.cu).
@@ -15,8 +15,6 @@
  * again, and 2 and 3 follow for these rows alone.
  *
  * Input in order, or strictly in the opposite order, is only numbered.
- *
- * A plain array of which nothing is known goes through device_sort_array.cu first.
  *
  *-------------------------------------------------------------------------
  */
@@ -75,23 +73,6 @@ blocks_of(uint64_t items, uint32_t per_block)
 	return (uint32_t) ((items + per_block - 1) / per_block);
 }
 
-/*
- * The array that is its own partial keys, or NULL.  The radix core goes by the low bits, so
- * constant bits above them are in nobody's way unless it is partial keys that are wanted.
- */
-static const uint32_t *
-own_partial_keys(const GpuSortDeviceSort *sort)
-{
-	const GpuSortPackWord *word = &sort->plan->words[0];
-
-	if (sort->partial_keys != NULL || sort->source.kind != GPUSORT_KEYS_UINT32 || word->base != 0 ||
-		word->kept != gpusort_ones(word->bits))
-		return NULL;
-	if (word->bits < 32 && (sort->sorted_partial_keys != NULL || gpusort_select_pays(sort)))
-		return NULL;
-	return (const uint32_t *) sort->source.base;
-}
-
 /* Returns true if there is anything to do but numbering rows. */
 static bool
 needs_sorting(const GpuSortDeviceSort *sort)
@@ -142,7 +123,7 @@ lay_out(const GpuSortDeviceSort *sort, char *base, SortTemp *work, size_t *temp_
 	if (needs_sorting(sort))
 	{
 		work->partial_keys = sort->partial_keys;
-		if (sort->partial_keys == NULL && (own_partial_keys(sort) == NULL || selects))
+		if (sort->partial_keys == NULL)
 			work->partial_keys = (uint32_t *) (base + gpusort_region_lay(&end, sort->rows * sizeof(uint32_t)));
 
 		start = end;
@@ -254,7 +235,8 @@ sort_all(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_t *pa
 
 	if (work->map != NULL)
 	{
-		int ended = gpusort_quantile_map_find(&sort->source, sort->plan, sort->rows, &sort->wait, work->map, &use, stream);
+		int ended =
+			gpusort_quantile_map_find(&sort->source, sort->plan, sort->rows, &sort->wait, work->map, &use, stream);
 
 		if (ended != 0)
 			return ended;
@@ -302,7 +284,7 @@ sort_selected(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_
 	if (ended != 0 || *kept == 0)
 		return ended;
 
-	/* By row number first: keys are the numbers, and ids, which nobody wants, take place in ids. */
+	/* By row number first: keys are the numbers; the core's ids are not needed and go to ids. */
 	core.temp = work->select;
 	core.temp_bytes = work->select_bytes;
 	core.keys_in = work->kept_ids;
@@ -312,8 +294,8 @@ sort_selected(const GpuSortDeviceSort *sort, const SortTemp *work, const uint32_
 	core.ids_out = ids;
 	status = gpusort_radix_sort(&core, stream);
 	if (status == cudaSuccess)
-		status = gpusort_make_partial_keys(&sort->source, sort->plan, work->kept_in_row_order, *kept, work->partial_keys,
-										   stream);
+		status = gpusort_make_partial_keys(&sort->source, sort->plan, work->kept_in_row_order, *kept,
+										   work->partial_keys, stream);
 	if (status == cudaSuccess)
 	{
 		core.keys_in = work->partial_keys;
@@ -357,13 +339,14 @@ gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes
 	{
 		uint32_t kept = 0;
 
-		partial_keys = sort->partial_keys != NULL ? sort->partial_keys : own_partial_keys(sort);
+		partial_keys = sort->partial_keys;
 		ended = 0;
 		if (work.kept_ids != NULL)
 		{
 			if (partial_keys == NULL)
 			{
-				ended = gpusort_make_partial_keys(&sort->source, sort->plan, NULL, sort->rows, work.partial_keys, stream);
+				ended =
+					gpusort_make_partial_keys(&sort->source, sort->plan, NULL, sort->rows, work.partial_keys, stream);
 				partial_keys = work.partial_keys;
 			}
 			if (ended == 0)

@@ -10,7 +10,7 @@
  * are.
  *
  * Statistics of parts are joined, in any order.  The pair that two parts meet at
- * belongs to neither and is noted apart; a pair that nobody noted is missing in
+ * belongs to neither and is added apart; a pair that was not added is missing in
  * `pairs`, so rows never pass for sorted by mistake.
  *
  *-------------------------------------------------------------------------
@@ -109,8 +109,6 @@ gpusort_key_stats_reversed(const GpuSortKeyStats *stats, uint64_t rows)
  * on the stream, waits for nothing, and returns a cudaError_t.
  */
 struct CUstream_st;
-struct GpuSortKeySource;
-struct GpuSortPackPlan;
 
 /* Makes *stats those of no rows. */
 extern int gpusort_key_stats_reset(GpuSortKeyStats *stats, struct CUstream_st *stream);
@@ -122,30 +120,6 @@ extern int gpusort_key_stats_reset(GpuSortKeyStats *stats, struct CUstream_st *s
  */
 extern int gpusort_key_stats_chunk(const GpuSortDeviceChunk *chunk, uint32_t key_words, GpuSortKeyStats *stats,
 								   uint32_t *bad_rows, struct CUstream_st *stream);
-
-/*
- * Adds rows 0 to rows - 1 of a source that is not REFS (device_sort.h).  One read of
- * the keys; from 5 words on in one launch per 4 words.
- */
-extern int gpusort_key_stats_array(const struct GpuSortKeySource *source, uint32_t rows, GpuSortKeyStats *stats,
-								   struct CUstream_st *stream);
-
-/* The same of every step-th row, from row 0 on; pairs are of rows that follow each other in the sample. */
-extern int gpusort_key_stats_sample(const struct GpuSortKeySource *source, uint32_t rows, uint32_t step,
-									GpuSortKeyStats *stats, struct CUstream_st *stream);
-
-/*
- * As gpusort_key_stats_array, and the rows' partial keys by a plan on the way: for who has
- * guessed the plan, and learns from the statistics if it serves (gpusort_pack_covers).
- * That needs no minimum and no maximum, so these are left as they are.
- * Adds the partial keys' digits to histogram as radix_sort.h wants them, if that is not
- * NULL.  Keys have GPUSORT_STATS_PARTIAL_KEY_WORDS words at most.
- */
-#define GPUSORT_STATS_PARTIAL_KEY_WORDS 4
-
-extern int gpusort_key_stats_partial_keys(const struct GpuSortKeySource *source, const struct GpuSortPackPlan *plan,
-										  uint32_t rows, GpuSortKeyStats *stats, uint32_t *partial_keys,
-										  uint32_t *histogram, struct CUstream_st *stream);
 
 #endif /* __cplusplus */
 

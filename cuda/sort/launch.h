@@ -3,7 +3,7 @@
  * launch.h
  *	  How kernels are started, the ones that take much shared memory included.
  *
- * A launch tells nothing of its success; cudaGetLastError does.  Where CUDA is
+ * A launch returns nothing; cudaGetLastError says whether it succeeded.  Where CUDA is
  * emulated the emulation's cuda_runtime.h has these macros.
  *
  *-------------------------------------------------------------------------

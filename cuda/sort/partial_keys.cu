@@ -55,27 +55,25 @@ __launch_bounds__(PARTIAL_KEY_THREADS)
 
 /*
  * partial_keys[i] = partial key of row i, and adds their digits to histogram; the plan keeps
- * nothing else.  Keys have WORDS words, up to 4, or any number, for 0.
+ * nothing else.
  */
-template <int FORM, int WORDS>
+template <int FORM>
 static __global__ void
 __launch_bounds__(COUNT_THREADS)
 	count_partial_keys(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window,
 					   uint32_t rows, uint32_t *partial_keys, int digits, uint32_t *histogram)
 {
 	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);
-	constexpr int items = WORDS == 1 ? 8 : WORDS == 4 ? 2
-													  : 4;
 
 	clear_histogram<COUNT_THREADS>(bins, digits);
-	for (uint64_t start = (uint64_t) blockIdx.x * (COUNT_THREADS * items) + threadIdx.x; start < rows;
-		 start += (uint64_t) gridDim.x * (COUNT_THREADS * items))
+	for (uint64_t start = (uint64_t) blockIdx.x * (COUNT_THREADS * PARTIAL_KEY_ITEMS) + threadIdx.x; start < rows;
+		 start += (uint64_t) gridDim.x * (COUNT_THREADS * PARTIAL_KEY_ITEMS))
 	{
-		uint32_t partial_key[items];
+		uint32_t partial_key[PARTIAL_KEY_ITEMS];
 
-		gpusort_pack_rows<FORM, WORDS, COUNT_THREADS>(source, window, start, rows, partial_key);
+		gpusort_pack_rows<FORM, COUNT_THREADS>(source, window, start, rows, partial_key);
 		GPUSORT_UNROLL
-		for (int k = 0; k < items; k++)
+		for (int k = 0; k < PARTIAL_KEY_ITEMS; k++)
 		{
 			const uint64_t row = start + k * COUNT_THREADS;
 			const uint32_t own[1] = {partial_key[k]};
@@ -111,44 +109,22 @@ gpusort_make_partial_keys(const GpuSortKeySource *source, const GpuSortPackPlan 
 	return cudaGetLastError();
 }
 
-/* The same for all rows, and their digits. */
-template <int FORM, int WORDS>
-static void
-start_counted_of(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, uint32_t *partial_keys,
-				 uint32_t *histogram, cudaStream_t stream)
+cudaError_t
+gpusort_make_counted_partial_keys(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+								  uint32_t *partial_keys, uint32_t *histogram, cudaStream_t stream)
 {
 	const uint32_t wanted = blocks_of(rows, COUNT_THREADS);
-	auto kernel = count_partial_keys<FORM, WORDS>;
 	GpuSortPackPlan window;
 	int digits;
 
 	gpusort_pack_window_plan(&window, plan, 0, 32);
 	digits = gpusort_radix_digits((int) window.packed_bits);
-	GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < COUNT_BLOCKS ? wanted : COUNT_BLOCKS, COUNT_THREADS,
-								   GPUSORT_HISTOGRAM_SHARED(digits),
-								   GPUSORT_HISTOGRAM_SHARED(GPUSORT_MAX_PASSES), stream, *source, window, rows,
-								   partial_keys, digits, histogram);
-}
-
-cudaError_t
-gpusort_make_counted_partial_keys(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-								  uint32_t *partial_keys, uint32_t *histogram, cudaStream_t stream)
-{
-	const GpuSortKeyForm form = gpusort_source_form(source);
-
-	if (form == GPUSORT_FORM_REFS)
-		start_counted_of<GPUSORT_FORM_REFS, 0>(source, plan, rows, partial_keys, histogram, stream);
-	else if (form == GPUSORT_FORM_PLAIN)
-		start_counted_of<GPUSORT_FORM_PLAIN, 1>(source, plan, rows, partial_keys, histogram, stream);
-	else if (source->key_words == 1)
-		start_counted_of<GPUSORT_FORM_WORDS, 1>(source, plan, rows, partial_keys, histogram, stream);
-	else if (source->key_words == 2)
-		start_counted_of<GPUSORT_FORM_WORDS, 2>(source, plan, rows, partial_keys, histogram, stream);
-	else if (source->key_words == 3)
-		start_counted_of<GPUSORT_FORM_WORDS, 3>(source, plan, rows, partial_keys, histogram, stream);
-	else if (source->key_words == 4)
-		start_counted_of<GPUSORT_FORM_WORDS, 4>(source, plan, rows, partial_keys, histogram, stream);
-	else
-		start_counted_of<GPUSORT_FORM_WORDS, 0>(source, plan, rows, partial_keys, histogram, stream);
+#define COUNT_PARTIAL_KEYS(FORM)                                                                                \
+	GPUSORT_START_KERNEL_SHARED_OF(count_partial_keys<FORM>, wanted < COUNT_BLOCKS ? wanted : COUNT_BLOCKS,     \
+								   COUNT_THREADS, GPUSORT_HISTOGRAM_SHARED(digits),                             \
+								   GPUSORT_HISTOGRAM_SHARED(GPUSORT_MAX_PASSES), stream, *source, window, rows, \
+								   partial_keys, digits, histogram)
+	GPUSORT_CALL_BY_FORM(source, COUNT_PARTIAL_KEYS);
+#undef COUNT_PARTIAL_KEYS
 	return cudaGetLastError();
 }

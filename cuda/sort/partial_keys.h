@@ -15,7 +15,8 @@
 
 /* partial_keys[i] = partial key of row ids[i], or of row i where ids is NULL, for `rows` rows.  Does not wait. */
 extern cudaError_t gpusort_make_partial_keys(const GpuSortKeySource *source, const GpuSortPackPlan *plan,
-											 const uint32_t *ids, uint32_t rows, uint32_t *partial_keys, cudaStream_t stream);
+											 const uint32_t *ids, uint32_t rows, uint32_t *partial_keys,
+											 cudaStream_t stream);
 
 /* The same for rows 0 to rows - 1; adds their digits to histogram as radix_sort.h wants them. */
 extern cudaError_t gpusort_make_counted_partial_keys(const GpuSortKeySource *source, const GpuSortPackPlan *plan,

@@ -92,8 +92,8 @@ sampled_row(uint32_t i, uint32_t parts, uint32_t rows)
 template <int FORM>
 static __global__ void
 __launch_bounds__(CHECKED)
-	check_ties(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t rows,
-			   GpuSortSkewCheck *check)
+	check_ties(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+			   uint32_t rows, GpuSortSkewCheck *check)
 {
 	__shared__ uint32_t tops[CHECKED];
 	__shared__ uint32_t rests[CHECKED];
@@ -279,8 +279,8 @@ find_decided(const MapWork *work)
 template <int FORM>
 static __global__ void
 __launch_bounds__(MAKE_THREADS)
-	make_map(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t rows,
-			 GpuSortQuantileMap *map)
+	make_map(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+			 uint32_t rows, GpuSortQuantileMap *map)
 {
 	GPUSORT_DYNAMIC_SHARED(MapWork, work);
 	const uint32_t bits = gpusort_pack_window_bits(&plan, 0, 64);
@@ -301,8 +301,8 @@ __launch_bounds__(MAKE_THREADS)
 		const uint32_t i = k * MAKE_THREADS + t;
 		uint64_t made;
 
-		work->sample[i] = gpusort_pack_window64(&plan, gpusort_source_key<FORM>(&source, sampled_row(i, SAMPLE, rows), &made),
-												0, 64);
+		work->sample[i] =
+			gpusort_pack_window64(&plan, gpusort_source_key<FORM>(&source, sampled_row(i, SAMPLE, rows), &made), 0, 64);
 	}
 	if (t == 0)
 		work->plain_ties = work->mapped_ties = 0;
@@ -403,15 +403,13 @@ load_map(SharedMap *shared, const GpuSortQuantileMap *map)
 	__syncthreads();
 }
 
-/*
- * partial_keys[i] = code of row i; with COUNTED adds their digits to histogram.  Keys have WORDS words,
- * up to 4, which are all on their way before the first is waited for; or any number, for 0.
- */
-template <int FORM, int WORDS, bool COUNTED>
+/* partial_keys[i] = code of row i; with COUNTED adds their digits to histogram. */
+template <int FORM, bool COUNTED>
 static __global__ void
 __launch_bounds__(MAP_THREADS)
-	map_partial_keys(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window, uint32_t rows,
-					 const GpuSortQuantileMap *map, uint32_t *partial_keys, int digits, uint32_t *histogram)
+	map_partial_keys(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan window,
+					 uint32_t rows, const GpuSortQuantileMap *map, uint32_t *partial_keys, int digits,
+					 uint32_t *histogram)
 {
 	__shared__ SharedMap shared;
 	GPUSORT_DYNAMIC_SHARED(uint32_t, bins);
@@ -425,7 +423,7 @@ __launch_bounds__(MAP_THREADS)
 		uint64_t windows[MAP_ITEMS];
 		uint32_t buckets[MAP_ITEMS];
 
-		gpusort_pack_rows<FORM, WORDS, MAP_THREADS>(source, window, start, rows, windows);
+		gpusort_pack_rows<FORM, MAP_THREADS>(source, window, start, rows, windows);
 		GPUSORT_UNROLL
 		for (int k = 0; k < MAP_ITEMS; k++)
 			buckets[k] = 1;
@@ -485,32 +483,22 @@ gpusort_quantile_map_wanted(const GpuSortSkewCheck *check)
 }
 
 cudaError_t
-gpusort_quantile_map_make(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, GpuSortQuantileMap *map,
-						  cudaStream_t stream)
+gpusort_quantile_map_make(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+						  GpuSortQuantileMap *map, cudaStream_t stream)
 {
 	if (rows == 0 || plan->packed_bits <= 32)
 		return cudaErrorInvalidValue;
 #define MAKE_MAP(FORM) \
 	GPUSORT_START_KERNEL_SHARED(make_map<FORM>, 1, MAKE_THREADS, sizeof(MapWork), stream, *source, *plan, rows, map)
-	switch (gpusort_source_form(source))
-	{
-		case GPUSORT_FORM_WORDS:
-			MAKE_MAP(GPUSORT_FORM_WORDS);
-			break;
-		case GPUSORT_FORM_REFS:
-			MAKE_MAP(GPUSORT_FORM_REFS);
-			break;
-		case GPUSORT_FORM_PLAIN:
-			MAKE_MAP(GPUSORT_FORM_PLAIN);
-			break;
-	}
+	GPUSORT_CALL_BY_FORM(source, MAKE_MAP);
 #undef MAKE_MAP
 	return cudaGetLastError();
 }
 
 int
 gpusort_quantile_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-						  const GpuSortDeviceWait *wait, GpuSortQuantileMap *map, GpuSortMapUse *use, cudaStream_t stream)
+						  const GpuSortDeviceWait *wait, GpuSortQuantileMap *map, GpuSortMapUse *use,
+						  cudaStream_t stream)
 {
 	const GpuSortQuantileMap *found = (const GpuSortQuantileMap *) wait->mirror;
 	cudaError_t status;
@@ -541,50 +529,32 @@ gpusort_quantile_map_find(const GpuSortKeySource *source, const GpuSortPackPlan 
 	return cudaSuccess;
 }
 
-template <int FORM, int WORDS>
-static void
-start_mapped(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows, const GpuSortQuantileMap *map,
-			 uint32_t code_bits, uint32_t *partial_keys, uint32_t *histogram, cudaStream_t stream)
+cudaError_t
+gpusort_quantile_map_codes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
+						   const GpuSortQuantileMap *map, uint32_t code_bits, uint32_t *partial_keys,
+						   uint32_t *histogram, cudaStream_t stream)
 {
 	const uint32_t wanted = (uint32_t) (((uint64_t) rows + MAP_THREADS - 1) / MAP_THREADS);
 	const uint32_t blocks = wanted < MAP_BLOCKS ? wanted : MAP_BLOCKS;
 	const int digits = gpusort_radix_digits((int) code_bits);
-	auto counted = map_partial_keys<FORM, WORDS, true>;
-	auto uncounted = map_partial_keys<FORM, WORDS, false>;
 	GpuSortPackPlan window;
-
-	gpusort_pack_window_plan(&window, plan, 0, 64);
-
-	if (histogram != NULL)
-		GPUSORT_START_KERNEL_SHARED_OF(counted, blocks, MAP_THREADS, GPUSORT_HISTOGRAM_SHARED(digits),
-									   GPUSORT_HISTOGRAM_SHARED(GPUSORT_MAX_PASSES), stream, *source, window,
-									   rows, map, partial_keys, digits, histogram);
-	else
-		GPUSORT_START_KERNEL(uncounted, blocks, MAP_THREADS, stream, *source, window, rows, map, partial_keys, digits, histogram);
-}
-
-cudaError_t
-gpusort_quantile_map_codes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-						   const GpuSortQuantileMap *map, uint32_t code_bits, uint32_t *partial_keys, uint32_t *histogram,
-						   cudaStream_t stream)
-{
-	const GpuSortKeyForm form = gpusort_source_form(source);
 
 	if (rows == 0)
 		return cudaSuccess;
-	if (form == GPUSORT_FORM_REFS)
-		start_mapped<GPUSORT_FORM_REFS, 0>(source, plan, rows, map, code_bits, partial_keys, histogram, stream);
-	else if (form == GPUSORT_FORM_PLAIN)
-		start_mapped<GPUSORT_FORM_PLAIN, 1>(source, plan, rows, map, code_bits, partial_keys, histogram, stream);
-	else if (source->key_words == 1)
-		start_mapped<GPUSORT_FORM_WORDS, 1>(source, plan, rows, map, code_bits, partial_keys, histogram, stream);
-	else if (source->key_words == 2)
-		start_mapped<GPUSORT_FORM_WORDS, 2>(source, plan, rows, map, code_bits, partial_keys, histogram, stream);
-	else if (source->key_words == 3)
-		start_mapped<GPUSORT_FORM_WORDS, 3>(source, plan, rows, map, code_bits, partial_keys, histogram, stream);
-	else if (source->key_words == 4)
-		start_mapped<GPUSORT_FORM_WORDS, 4>(source, plan, rows, map, code_bits, partial_keys, histogram, stream);
+	gpusort_pack_window_plan(&window, plan, 0, 64);
+
+#define MAP_COUNTED(FORM)                                                                                 \
+	GPUSORT_START_KERNEL_SHARED_OF((map_partial_keys<FORM, true>), blocks, MAP_THREADS,                   \
+								   GPUSORT_HISTOGRAM_SHARED(digits),                                      \
+								   GPUSORT_HISTOGRAM_SHARED(GPUSORT_MAX_PASSES), stream, *source, window, \
+								   rows, map, partial_keys, digits, histogram)
+#define MAP_UNCOUNTED(FORM) map_partial_keys<FORM, false>
+	if (histogram != NULL)
+		GPUSORT_CALL_BY_FORM(source, MAP_COUNTED);
 	else
-		start_mapped<GPUSORT_FORM_WORDS, 0>(source, plan, rows, map, code_bits, partial_keys, histogram, stream);
+		GPUSORT_START_BY_FORM(source, MAP_UNCOUNTED, blocks, MAP_THREADS, stream, *source, window, rows, map,
+							  partial_keys, digits, histogram);
+#undef MAP_COUNTED
+#undef MAP_UNCOUNTED
 	return cudaGetLastError();
 }

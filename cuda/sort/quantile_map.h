@@ -53,7 +53,7 @@
 /* Rows of the sample. */
 #define GPUSORT_MAP_SAMPLE 4096
 
-/* Rows of the one that is asked first; and blocks that do so, each for its part of them. */
+/* Rows of the small sample, which is looked at first, and blocks that share them. */
 #define GPUSORT_MAP_CHECKED      512
 #define GPUSORT_MAP_CHECK_BLOCKS 8
 
@@ -67,7 +67,7 @@ typedef struct GpuSortQuantileMap
 {
 	GpuSortSkewCheck check;
 
-	/* what the host is told of the map */
+	/* what the host reads */
 	uint32_t pays;
 	uint32_t code_bits;     /* of the largest code, at least 1 */
 	uint32_t buckets;       /* N */
@@ -108,12 +108,12 @@ gpusort_quantile_code(const uint64_t *splitters, const uint64_t *scales, uint64_
 	return gpusort_bucket_code(window, splitters[bucket], scales[bucket]);
 }
 
-/* Returns true if the keys are wide enough, and the rows enough, to look whether a map pays. */
+/* Returns true if keys of these bits and so many rows are worth a look at the small sample. */
 extern bool gpusort_quantile_map_considered(const GpuSortPackPlan *plan, uint32_t rows);
 
 /*
- * Asks the small sample; *check is device memory.  Does not wait.  gpusort_quantile_map_wanted tells
- * from what is found there if a map is worth making.
+ * Counts ties in the small sample into *check, which is device memory.  Does not wait.  By these counts
+ * gpusort_quantile_map_wanted returns true if a map is worth making.
  */
 extern cudaError_t gpusort_skew_check(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
 									  GpuSortSkewCheck *check, cudaStream_t stream);
@@ -127,7 +127,7 @@ extern cudaError_t gpusort_quantile_map_make(const GpuSortKeySource *source, con
 											 GpuSortQuantileMap *map, cudaStream_t stream);
 
 /*
- * Both.  use->code_bits = 0 if a map is not wanted or does not pay, else the bits that codes
+ * Check and map in one.  use->code_bits = 0 if a map is not wanted or does not pay, else the bits that codes
  * have.  Waits, once more if it is wanted; wait->mirror is used.
  */
 extern int gpusort_quantile_map_find(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
@@ -138,8 +138,8 @@ extern int gpusort_quantile_map_find(const GpuSortKeySource *source, const GpuSo
  * partial_keys[i] = code of row i, for all rows.  Adds their digits to histogram as radix_sort.h
  * wants them for code_bits, if that is not NULL.  Does not wait.
  */
-extern cudaError_t gpusort_quantile_map_codes(const GpuSortKeySource *source, const GpuSortPackPlan *plan, uint32_t rows,
-											  const GpuSortQuantileMap *map, uint32_t code_bits, uint32_t *partial_keys,
-											  uint32_t *histogram, cudaStream_t stream);
+extern cudaError_t gpusort_quantile_map_codes(const GpuSortKeySource *source, const GpuSortPackPlan *plan,
+											  uint32_t rows, const GpuSortQuantileMap *map, uint32_t code_bits,
+											  uint32_t *partial_keys, uint32_t *histogram, cudaStream_t stream);
 
 #endif /* GPUSORT_QUANTILE_MAP_H */

@@ -91,8 +91,9 @@ is_descent(const GpuSortKeySource &source, const GpuSortPackPlan &plan, uint32_t
 template <int FORM>
 static __global__ void
 __launch_bounds__(SAMPLE_WARPS * 32)
-	sample_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t from,
-				const __grid_constant__ GpuSortLongRuns runs, const uint32_t *ids, uint32_t *states, GpuSortRunCounts *counts)
+	sample_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+				uint32_t from, const __grid_constant__ GpuSortLongRuns runs, const uint32_t *ids, uint32_t *states,
+				GpuSortRunCounts *counts)
 {
 	const uint32_t number = blockIdx.x * SAMPLE_WARPS + threadIdx.x / 32;
 	const uint32_t lane = threadIdx.x % 32;
@@ -150,9 +151,9 @@ load_key(const GpuSortKeySource &source, uint32_t row, uint64_t (&key)[WORDS])
 /* Makes the table of the open runs, or an empty one if they have few of the rows.  One block. */
 template <int FORM>
 static __global__ void
-__launch_bounds__(EQUAL_RUNS)
-	make_table(const __grid_constant__ GpuSortKeySource source, uint32_t all_rows, const __grid_constant__ GpuSortLongRuns runs,
-			   const uint32_t *ids, const uint32_t *states, const GpuSortRunCounts *counts, EqualTable *table)
+__launch_bounds__(EQUAL_RUNS) make_table(const __grid_constant__ GpuSortKeySource source, uint32_t all_rows,
+										 const __grid_constant__ GpuSortLongRuns runs, const uint32_t *ids,
+										 const uint32_t *states, const GpuSortRunCounts *counts, EqualTable *table)
 {
 	__shared__ uint32_t places[EQUAL_PLACES];
 	__shared__ uint32_t listed;
@@ -281,8 +282,8 @@ close_equal_runs(const __grid_constant__ GpuSortLongRuns runs, const EqualTable 
 template <int FORM>
 static __global__ void
 __launch_bounds__(GPUSORT_RUNS_THREADS)
-	check_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan, uint32_t from,
-			   const __grid_constant__ GpuSortLongRuns runs, const uint32_t *ids, uint32_t *states,
+	check_runs(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
+			   uint32_t from, const __grid_constant__ GpuSortLongRuns runs, const uint32_t *ids, uint32_t *states,
 			   const GpuSortRunCounts *counts)
 {
 	constexpr int items = GPUSORT_RUNS_TILE / GPUSORT_RUNS_THREADS;
@@ -312,7 +313,9 @@ __launch_bounds__(GPUSORT_RUNS_THREADS)
 			const uint64_t j = start + k * GPUSORT_RUNS_THREADS + threadIdx.x;
 			const uint32_t which = j >= tile.next_offset;
 
-			own[k] = j < runs.rows && open[which] ? ids[tile.runs[which].start + ((uint32_t) j - tile.runs[which].offset)] : 0;
+			own[k] = j < runs.rows && open[which]
+				? ids[tile.runs[which].start + ((uint32_t) j - tile.runs[which].offset)]
+				: 0;
 		}
 		GPUSORT_UNROLL
 		for (int k = 0; k < items; k++)
@@ -343,7 +346,8 @@ __launch_bounds__(GPUSORT_RUNS_THREADS)
 			/* the first row of a run has no row before it */
 			if (start + i >= runs.rows || start + i == tile.runs[which].offset || !open[which])
 				continue;
-			if (is_descent<FORM>(source, plan, from, tile_windows[i], tile_ids[i], tile_windows[i + 1], tile_ids[i + 1]))
+			if (is_descent<FORM>(source, plan, from, tile_windows[i], tile_ids[i], tile_windows[i + 1],
+								 tile_ids[i + 1]))
 				states[tile.first + which] = RUN_MIXED;
 		}
 
@@ -402,12 +406,13 @@ gpusort_drop_runs_in_order(const GpuSortDeviceSort *sort, const GpuSortTiedRows 
 #define COUNT_EQUAL(FORM) count_equal<FORM, 1>
 #define COUNT_WORDS(FORM) count_equal<FORM, EQUAL_WORDS>
 #define CHECK_RUNS(FORM)  check_runs<FORM>
-	GPUSORT_START_BY_FORM(&sort->source, SAMPLE_RUNS, (runs->count + SAMPLE_WARPS - 1) / SAMPLE_WARPS, SAMPLE_WARPS * 32,
-						  stream, sort->source, *sort->plan, tied->from, *runs, tied->ids, states, counts);
+	GPUSORT_START_BY_FORM(&sort->source, SAMPLE_RUNS, (runs->count + SAMPLE_WARPS - 1) / SAMPLE_WARPS,
+						  SAMPLE_WARPS * 32, stream, sort->source, *sort->plan, tied->from, *runs, tied->ids, states,
+						  counts);
 	if ((status = cudaGetLastError()) != cudaSuccess)
 		return status;
 
-	/* all rows of the sort are counted: of use only where all are sorted */
+	/* it counts among all rows of the sort, so it serves only where all are sorted */
 	if (table != NULL && all_rows == sort->rows && runs->count <= EQUAL_RUNS && sort->plan->key_words <= EQUAL_WORDS &&
 		runs->rows >= all_rows / EQUAL_SHARE)
 	{
@@ -416,11 +421,11 @@ gpusort_drop_runs_in_order(const GpuSortDeviceSort *sort, const GpuSortTiedRows 
 		if ((status = cudaGetLastError()) != cudaSuccess)
 			return status;
 		if (sort->plan->key_words == 1)
-			GPUSORT_START_BY_FORM(&sort->source, COUNT_EQUAL, EQUAL_BLOCKS, EQUAL_THREADS, stream, sort->source, all_rows,
-								  table);
+			GPUSORT_START_BY_FORM(&sort->source, COUNT_EQUAL, EQUAL_BLOCKS, EQUAL_THREADS, stream, sort->source,
+								  all_rows, table);
 		else
-			GPUSORT_START_BY_FORM(&sort->source, COUNT_WORDS, EQUAL_BLOCKS, EQUAL_THREADS, stream, sort->source, all_rows,
-								  table);
+			GPUSORT_START_BY_FORM(&sort->source, COUNT_WORDS, EQUAL_BLOCKS, EQUAL_THREADS, stream, sort->source,
+								  all_rows, table);
 		if ((status = cudaGetLastError()) != cudaSuccess)
 			return status;
 		GPUSORT_START_KERNEL(close_equal_runs, EQUAL_RUNS / 256, 256, stream, *runs, table, states, counts);

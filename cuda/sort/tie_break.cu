@@ -58,8 +58,8 @@ template <int FORM>
 static __global__ void
 __launch_bounds__(GPUSORT_RUNS_THREADS)
 	gather_level(const __grid_constant__ GpuSortKeySource source, const __grid_constant__ GpuSortPackPlan plan,
-				 uint32_t from, uint32_t bits, const __grid_constant__ GpuSortLongRuns runs, const uint32_t *ids, uint32_t *keys,
-				 uint32_t *level_ids)
+				 uint32_t from, uint32_t bits, const __grid_constant__ GpuSortLongRuns runs, const uint32_t *ids,
+				 uint32_t *keys, uint32_t *level_ids)
 {
 	constexpr int items = GPUSORT_RUNS_TILE / GPUSORT_RUNS_THREADS;
 	__shared__ TileRuns tile;
@@ -84,8 +84,9 @@ __launch_bounds__(GPUSORT_RUNS_THREADS)
 
 		if (j < runs.rows)
 		{
-			keys[j] = (uint32_t) ((uint64_t) number << bits |
-								  gpusort_pack_window(&plan, gpusort_source_key<FORM>(&source, own[k], &made), from, bits));
+			keys[j] =
+				(uint32_t) ((uint64_t) number << bits |
+							gpusort_pack_window(&plan, gpusort_source_key<FORM>(&source, own[k], &made), from, bits));
 			level_ids[j] = own[k];
 		}
 	}
@@ -199,8 +200,8 @@ sort_level(const GpuSortDeviceSort *sort, uint32_t *from, const GpuSortLongRuns 
 	if (status != cudaSuccess)
 		return status;
 #define GATHER_LEVEL(FORM) gather_level<FORM>
-	GPUSORT_START_BY_FORM(&sort->source, GATHER_LEVEL, tiles, GPUSORT_RUNS_THREADS, stream, sort->source, *sort->plan, *from,
-						  bits, *runs, ids, level.keys_in, level.ids_in);
+	GPUSORT_START_BY_FORM(&sort->source, GATHER_LEVEL, tiles, GPUSORT_RUNS_THREADS, stream, sort->source, *sort->plan,
+						  *from, bits, *runs, ids, level.keys_in, level.ids_in);
 #undef GATHER_LEVEL
 	if ((status = cudaGetLastError()) != cudaSuccess)
 		return status;

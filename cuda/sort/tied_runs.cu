@@ -186,8 +186,8 @@ find_ties(const uint32_t *keys, int64_t start, uint32_t rows, uint32_t *after)
  * belong, but none of decided keys.  Returns how many are short.  All lanes of a warp.
  */
 static __device__ inline uint32_t
-find_runs(const uint32_t *keys, int64_t start, uint32_t rows, const GpuSortDecided &decided, const GpuSortRunLists &lists,
-		  uint16_t *found)
+find_runs(const uint32_t *keys, int64_t start, uint32_t rows, const GpuSortDecided &decided,
+		  const GpuSortRunLists &lists, uint16_t *found)
 {
 	const uint32_t lane = threadIdx.x % 32;
 	uint32_t after;
@@ -491,7 +491,8 @@ __launch_bounds__(THREADS)
 
 			run_ids[i] = id;
 			tags[i] = i;
-			windows[i] = gpusort_pack_window64(&plan, gpusort_source_key<FORM>(&source, id, &made), from, GPUSORT_TIE_WINDOW);
+			windows[i] =
+				gpusort_pack_window64(&plan, gpusort_source_key<FORM>(&source, id, &made), from, GPUSORT_TIE_WINDOW);
 		}
 		__syncthreads();
 		if (!in_order<THREADS>(windows, tags, run.rows))
@@ -525,9 +526,9 @@ __launch_bounds__(THREADS)
 				tags[i] = next_tags[k];
 				windows[i] = 0;
 				if (tied >> k & 1)
-					windows[i] = gpusort_pack_window64(&plan,
-													   gpusort_source_key<FORM>(&source, run_ids[tags[i] & 0xFFFF], &made),
-													   next, GPUSORT_TIE_WINDOW);
+					windows[i] = gpusort_pack_window64(
+						&plan, gpusort_source_key<FORM>(&source, run_ids[tags[i] & 0xFFFF], &made), next,
+						GPUSORT_TIE_WINDOW);
 			}
 			__syncthreads();
 			if (!in_order<THREADS>(windows, tags, run.rows))
@@ -571,8 +572,8 @@ gpusort_order_runs(const GpuSortDeviceSort *sort, const GpuSortTiedRows *tied, c
 		GPUSORT_START_BY_FORM(&sort->source, WARP_RUNS, warp_blocks, 32, stream, sort->source, *sort->plan, tied->from,
 							  tied->ids, lists->warp_runs, &lists->counts->warp_runs);
 	if (blocks > 0)
-		GPUSORT_START_BY_FORM(&sort->source, BLOCK_RUNS, blocks, BLOCK_THREADS, stream, sort->source, *sort->plan, tied->from,
-							  tied->ids, lists->block_runs, &lists->counts->block_runs);
+		GPUSORT_START_BY_FORM(&sort->source, BLOCK_RUNS, blocks, BLOCK_THREADS, stream, sort->source, *sort->plan,
+							  tied->from, tied->ids, lists->block_runs, &lists->counts->block_runs);
 #undef SHORT_RUNS
 #undef WARP_RUNS
 #undef BLOCK_RUNS

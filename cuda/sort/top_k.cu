@@ -376,7 +376,8 @@ fix_level(const GpuSortDeviceSort *sort, const SelectLevel *level, SelectState *
 	}
 	if ((status = cudaGetLastError()) != cudaSuccess)
 		return status;
-	status = cudaMemcpyAsync(sort->wait.mirror, state, offsetof(SelectState, histogram), cudaMemcpyDeviceToHost, stream);
+	status =
+		cudaMemcpyAsync(sort->wait.mirror, state, offsetof(SelectState, histogram), cudaMemcpyDeviceToHost, stream);
 	if (status != cudaSuccess)
 		return status;
 	if ((waited = gpusort_device_wait(&sort->wait, stream)) != 0)

@@ -38,8 +38,8 @@ typedef struct GpuSortSelectMemory
 	size_t temp_bytes;
 } GpuSortSelectMemory;
 
-extern int gpusort_select(const GpuSortDeviceSort *sort, const uint32_t *partial_keys, const GpuSortSelectMemory *memory,
-						  uint32_t *kept, cudaStream_t stream);
+extern int gpusort_select(const GpuSortDeviceSort *sort, const uint32_t *partial_keys,
+						  const GpuSortSelectMemory *memory, uint32_t *kept, cudaStream_t stream);
 
 /*
  * *end = one past the last of `rows` rows, whose numbers in the order of their keys are

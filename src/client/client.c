@@ -36,7 +36,6 @@
 #include "client/client_state.h"
 #include "miscadmin.h"
 #include "server/reasons.h"
-#include "service/role.h"
 
 static void
 close_client(void *arg)
@@ -137,7 +136,7 @@ gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
 	if (client == NULL)
 		return NULL;
 	message.u.job_begin = *request;
-	gpusort_message_set_role(&message, GetSessionUserId());
+	message.u.job_begin.role = GetSessionUserId();
 	if (request->shared)
 	{
 		expect_intervals(client);

@@ -32,17 +32,18 @@
 #include "service/protocol.h"
 
 /* Bumped with every change here: an engine of another version is not loaded. */
-#define GPUSORT_ENGINE_ABI 6
+#define GPUSORT_ENGINE_ABI 7
 
 typedef struct GpuSortEngine GpuSortEngine; /* opaque, the engine's own */
 typedef struct GpuSort GpuSort;             /* opaque, the engine's own */
 
 typedef struct GpuSortEngineConfig
 {
-	const char *devices;   /* cuda: "all" or ordinals "0,2" */
-	uint64_t memory_limit; /* bytes per device, or of the host; 0: the engine's own choice */
-	int threads;           /* host: 0: as many as the process may use */
-	void *pool;            /* the staging pool, for pinning; may be NULL (tests) */
+	const char *devices;              /* cuda: "all" or ordinals "0,2" */
+	uint64_t memory_limit;            /* bytes per device, or of the host; 0: the engine's own choice */
+	int threads;                      /* host: 0: as many as the process may use */
+	struct GpuSortHostMemory *memory; /* host: its sorts' memory, in place of memory_limit; may be NULL */
+	void *pool;                       /* the staging pool, for pinning; may be NULL (tests) */
 	size_t pool_bytes;
 } GpuSortEngineConfig;
 
@@ -119,6 +120,13 @@ typedef struct GpuSortEngineOps
 	void *(*get_buffer)(GpuSortEngine *engine);
 	void (*put_buffer)(GpuSortEngine *engine, void *buffer);
 } GpuSortEngineOps;
+
+/* An open engine. */
+typedef struct GpuSortEngineHandle
+{
+	const GpuSortEngineOps *ops; /* NULL: there is no such engine */
+	GpuSortEngine *engine;
+} GpuSortEngineHandle;
 
 /* The host engine (host/engine.c).  The cuda engine's library exports the like under the name below. */
 extern const GpuSortEngineOps gpusort_host_engine;

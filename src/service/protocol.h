@@ -123,7 +123,7 @@
 #include <stdint.h>
 
 #define GPUSORT_PROTOCOL_MAGIC   0x67707573u /* "gpus" */
-#define GPUSORT_PROTOCOL_VERSION 8
+#define GPUSORT_PROTOCOL_VERSION 9
 
 /* What is installed with the module, in one directory. */
 #define GPUSORT_SERVICE_FILE     "gpusortd"
@@ -257,6 +257,7 @@ typedef struct GpuSortRequest
 	uint32_t shared;    /* rows are read by intervals, by several clients; not with a limit */
 	uint32_t spill;     /* the client gives space in files when memory is full; 0: it wants to hear FULL then */
 	uint32_t readers;   /* of a shared sort: processes that will read it, about */
+	uint32_t role;      /* who asks, an OID of the server's: roles share the pool; 0: not told, and not limited */
 	uint64_t estimated_rows;
 	uint64_t estimated_bytes; /* records, as they lie in chunks */
 	/*

@@ -108,6 +108,7 @@ bool
 gpusort_registry_open(const GpuSortRegistryConfig *config)
 {
 	GpuSortEngineConfig host_config = {
+		.memory = config->host_memory,
 		.threads = config->threads,
 		.pool = config->pool,
 		.pool_bytes = config->pool_bytes,
@@ -117,7 +118,6 @@ gpusort_registry_open(const GpuSortRegistryConfig *config)
 	if (host_config.threads <= 0)
 		host_config.threads = gpusort_machine()->cpus;
 	host_threads = host_config.threads;
-	gpusort_host_engine_take_memory(config->host_memory);
 	if (gpusort_host_engine.open(&host_config, &host.engine, &error) != 0)
 	{
 		gpusort_log(true, "could not open the host engine: %s", error.text);

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "service/engine_handle.h"
+#include "service/engine.h"
 
 #define GPUSORT_DEVICES_MAX 32
 

@@ -171,7 +171,8 @@ test_at_random(void)
 __global__ static void
 fill_keys(uint32_t *keys, uint32_t rows, int distribution, uint64_t seed)
 {
-	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows; i += (uint64_t) gridDim.x * blockDim.x)
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < rows;
+		 i += (uint64_t) gridDim.x * blockDim.x)
 		keys[i] = gpusort_distribution_key32(distribution, i, rows, seed);
 }
 
@@ -320,7 +321,8 @@ test_temp_grows(void)
 
 			TEST_CUDA(gpusort_radix_temp_bytes(rows, bits, &bytes));
 			/* our core's idle pass makes one digit in place cost what two do */
-			TEST_CHECK(bytes >= fewer && bytes <= all, "%u rows, %d bits take %zu bytes of %zu", rows, bits, bytes, all);
+			TEST_CHECK(bytes >= fewer && bytes <= all, "%u rows, %d bits take %zu bytes of %zu", rows, bits, bytes,
+					   all);
 			fewer = bytes;
 		}
 	}

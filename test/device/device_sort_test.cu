@@ -2,7 +2,7 @@
  *
  * device_sort_test.cu
  *	  The device sort (cuda/sort/device_sort.h): partial keys, rounds over tied rows, select
- *	  of the first k, plain arrays; against std::stable_sort.
+ *	  of the first k; against std::stable_sort.
  *
  * Runs of tied rows are made at and around the lengths where the way to order
  * them changes: 32, 256 and 2048 rows.
@@ -11,16 +11,12 @@
  */
 #include "device_test.h"
 
-#include <math.h>
-
 #include "sort/radix/radix_sort.h"
 #include "test_keys.h"
 
 /* How a case is sorted. */
 typedef struct Way
 {
-	GpuSortKeyKind kind; /* WORDS or REFS */
-	uint32_t gap_words;  /* WORDS: between keys */
 	bool given_partial_keys;
 	bool want_partial_keys;
 	bool same_partial_keys; /* given and wanted in one array */
@@ -61,7 +57,7 @@ check_sort(const char *what, const Keys &keys, const Way &way, const std::vector
 	for (uint32_t i = 0; i < rows; i++)
 		partial_keys[i] = gpusort_pack_window(&plan, &keys.all[(size_t) i * keys.words], 0, 32);
 
-	sort.source = way.kind == GPUSORT_KEYS_REFS ? upload_refs(keys) : upload_words(keys, way.gap_words);
+	sort.source = upload_refs(keys);
 	sort.plan = &plan;
 	sort.rows = rows;
 	sort.order = way.order;
@@ -107,7 +103,8 @@ check_sort(const char *what, const Keys &keys, const Way &way, const std::vector
 			{
 				if (sorted_partial_keys[i] != partial_keys[right[i]])
 				{
-					test_fail("%s: partial key %u is %08x instead of %08x", what, i, sorted_partial_keys[i], partial_keys[right[i]]);
+					test_fail("%s: partial key %u is %08x instead of %08x", what, i, sorted_partial_keys[i],
+							  partial_keys[right[i]]);
 					break;
 				}
 			}
@@ -121,8 +118,6 @@ random_way(uint32_t rows)
 {
 	Way way = {};
 
-	way.kind = test_below(2) ? GPUSORT_KEYS_REFS : GPUSORT_KEYS_WORDS;
-	way.gap_words = (uint32_t) test_below(3);
 	way.given_partial_keys = test_below(2);
 	way.want_partial_keys = test_below(2);
 	way.same_partial_keys = test_below(4) == 0;
@@ -156,38 +151,6 @@ shuffle(Keys *keys)
 		if (a == b)
 			continue;
 	}
-}
-
-/* A mask of so many bits at random places of one word. */
-static uint64_t
-random_mask(uint32_t bits)
-{
-	uint64_t mask = 0;
-
-	while ((uint32_t) __builtin_popcountll(mask) < bits)
-		mask |= UINT64_C(1) << test_below(64);
-	return mask;
-}
-
-/* In each word so many bits vary; the others have a value of their own. */
-static Keys
-masked_keys(uint32_t rows, uint32_t words, uint32_t bits)
-{
-	std::vector<uint64_t> masks(words);
-	std::vector<uint64_t> constants(words);
-	Keys keys = {words, {}};
-
-	for (uint32_t w = 0; w < words; w++)
-	{
-		masks[w] = random_mask(bits);
-		constants[w] = test_random();
-	}
-	for (uint32_t i = 0; i < rows; i++)
-	{
-		for (uint32_t w = 0; w < words; w++)
-			keys.all.push_back((test_random() & masks[w]) | (constants[w] & ~masks[w]));
-	}
-	return keys;
 }
 
 /*
@@ -240,7 +203,8 @@ test_widths(void)
 	{
 		check_random_way("some bits a word", masked_keys(rows, words, words % 2 ? 1 : 1 + (uint32_t) test_below(64)));
 	}
-	for (uint32_t bits = (uint32_t) test_below(4); bits <= 64; bits += bits == 31 || bits == 32 ? 1 : 2 + (uint32_t) test_below(3))
+	for (uint32_t bits = (uint32_t) test_below(4); bits <= 64;
+		 bits += bits == 31 || bits == 32 ? 1 : 2 + (uint32_t) test_below(3))
 		check_random_way("bits of one word", masked_keys(rows, 1, bits));
 	test_point("keys of 1 to %d words, any bits of them constant", GPUSORT_DEVICE_SORT_MAX_KEY_WORDS);
 }
@@ -265,7 +229,9 @@ test_runs(void)
 	test_point("single runs");
 
 	for (uint32_t length : {2, 32, 33, 300, 2500})
-		check_random_way("runs of one length", keys_of_runs(std::vector<uint32_t>(1 + 9999 / length, length), 2 + (uint32_t) test_below(3), 3));
+		check_random_way(
+			"runs of one length",
+			keys_of_runs(std::vector<uint32_t>(1 + 9999 / length, length), 2 + (uint32_t) test_below(3), 3));
 	test_point("many runs of one length, over tile borders");
 }
 
@@ -355,7 +321,6 @@ test_runs_in_order(void)
 				continue;
 			for (uint32_t rows : {1u, 2100u, 3u, 5000u, 2049u, 40u, 300u, 2048u})
 				add_run(&keys, rows, order, 0);
-			way.kind = words == 3 ? GPUSORT_KEYS_REFS : GPUSORT_KEYS_WORDS;
 			way.given_partial_keys = true; /* no wait to learn if a map should make others */
 			check_sort("runs of one order", keys, way, right_order(keys));
 
@@ -571,141 +536,7 @@ test_failed_waits(void)
 	test_point("a wait that fails ends the sort with its status");
 }
 
-/* ---- plain arrays ---- */
-
-/* PostgreSQL's comparison of floating point numbers (utils/float.h). */
-template <typename Float>
-static bool
-float_less(Float a, Float b)
-{
-	if (isnan(a))
-		return false;
-	return isnan(b) || a < b;
-}
-
-template <typename Value, typename Less>
-static void
-check_array(const char *what, GpuSortKeyKind kind, const std::vector<Value> &values, uint32_t limit, Less less)
-{
-	if (!test_taken())
-		return;
-
-	const uint32_t rows = (uint32_t) values.size();
-	const std::vector<uint32_t> right = test_stable_order(rows, [&](uint32_t a, uint32_t b)
-														  { return less(values[a], values[b]); });
-	const uint32_t wanted = limit > 0 ? std::min(limit, rows) : rows;
-	const int never = 0;
-	GpuSortDeviceWait wait = {mirror_memory(), count_wait, (void *) &never};
-	GpuSortKeySource source = {};
-	size_t temp_bytes;
-	void *temp;
-	uint32_t *ids = (uint32_t *) test_device((size_t) rows * 4);
-	int status;
-
-	source.kind = kind;
-	source.key_words = 1;
-	source.stride_words = 1;
-	source.base = test_device_copy(values);
-	TEST_CHECK(gpusort_device_sort_array_bytes(&source, rows, limit, &temp_bytes) == 0, "%s: no size", what);
-	temp = test_device(temp_bytes);
-	status = gpusort_device_sort_array(&source, rows, limit, &wait, temp, temp_bytes, ids, (GpuSortStream) test_stream);
-	TEST_CUDA(cudaStreamSynchronize(test_stream));
-	TEST_CHECK(status == 0, "%s: status %d", what, status);
-	check_ids(what, test_host_copy(ids, wanted), right, wanted);
-	test_check_guards();
-	TEST_CHECK(rows == 0 || memcmp(test_host_copy((const Value *) source.base, rows).data(), values.data(), rows * sizeof(Value)) == 0,
-			   "%s: the array has changed", what);
-	test_free_all();
-}
-
-template <typename Value, typename Less>
-static void
-check_arrays(const char *what, GpuSortKeyKind kind, Less less)
-{
-	for (uint32_t rows : {0, 1, 2, 100, 3000})
-	{
-		for (int variant = 0; variant < 5; variant++)
-		{
-			std::vector<Value> values(rows);
-			uint32_t limit = rows > 10 && test_below(3) == 0 ? 1 + (uint32_t) test_below(rows) : 0;
-
-			for (uint32_t i = 0; i < rows; i++)
-			{
-				const uint64_t bits = test_random();
-
-				/* any bits: NaN, infinities and subnormal numbers are among them */
-				memcpy(&values[i], &bits, sizeof(Value));
-				if (variant == 1)
-					values[i] = (Value) ((double) (bits % 2001) - 1000.0);
-				if (variant > 1)
-					values[i] = (Value) i;
-			}
-			if (variant == 3)
-				std::reverse(values.begin(), values.end());
-
-			/* bits that a sample hardly shows: the row is not among every 46th */
-			if (variant == 4 && rows > 1)
-			{
-				for (uint32_t i = 0; i < rows; i++)
-					values[i] = (Value) (test_random() % 1000);
-				values[1] = (Value) 1e9;
-			}
-			check_array(what, kind, values, limit, less);
-		}
-	}
-}
-
-template <typename Float>
-static void
-check_odd_floats(const char *what, GpuSortKeyKind kind)
-{
-	const Float odd[] = {(Float) 0.0, (Float) -0.0, (Float) NAN, (Float) -NAN, (Float) INFINITY, (Float) -INFINITY,
-						 (Float) 1.0, (Float) -1.0, (Float) 1e-45, (Float) -1e-45, (Float) 3e38, (Float) -3e38};
-	std::vector<Float> values;
-
-	for (int i = 0; i < 5000; i++)
-		values.push_back(odd[test_below(sizeof(odd) / sizeof(odd[0]))]);
-	check_array(what, kind, values, 0, float_less<Float>);
-}
-
-/* Keys of several words as an array; a guess of their plan serves, or does not. */
-static void
-check_word_arrays(void)
-{
-	const int never = 0;
-	GpuSortDeviceWait wait = {mirror_memory(), count_wait, (void *) &never};
-
-	for (uint32_t words = 1; words <= 6; words++)
-	{
-		for (int rare = 0; rare < 2; rare++)
-		{
-			if ((words > 1 || rare) && !test_taken())
-				continue;
-
-			/* more rows than the core sorts in one block, whose digits are counted on the way */
-			const uint32_t rows = rare || words > 4 ? 3000 : 12000;
-			Keys keys = masked_keys(rows, words, 1 + (uint32_t) test_below(60 / words));
-			GpuSortKeySource source;
-			size_t temp_bytes;
-			void *temp;
-			uint32_t *ids = (uint32_t *) test_device(rows * 4);
-
-			if (rare)
-				keys.all[words + test_below(words)] ^= test_random();
-			source = upload_words(keys, (uint32_t) test_below(2));
-			TEST_CHECK(gpusort_device_sort_array_bytes(&source, rows, 0, &temp_bytes) == 0, "no size");
-			temp = test_device(temp_bytes);
-			TEST_CHECK(gpusort_device_sort_array(&source, rows, 0, &wait, temp, temp_bytes, ids,
-												 (GpuSortStream) test_stream) == 0,
-					   "array of %u words", words);
-			TEST_CUDA(cudaStreamSynchronize(test_stream));
-			check_ids("array of words", test_host_copy(ids, rows), right_order(keys), rows);
-			test_free_all();
-		}
-	}
-}
-
-/* Partial keys that the sort makes of more rows than one block of the core sorts, in each form. */
+/* Partial keys that the sort makes of more rows than one block of the core sorts. */
 static void
 test_made_partial_keys(void)
 {
@@ -714,30 +545,10 @@ test_made_partial_keys(void)
 		Keys keys = masked_keys(11000, words, 1 + (uint32_t) test_below(60 / words));
 		Way way = {};
 
-		way.kind = words == 5 ? GPUSORT_KEYS_REFS : GPUSORT_KEYS_WORDS;
 		way.want_partial_keys = words % 2 == 0;
 		check_sort("made partial keys", keys, way, right_order(keys));
 	}
 	test_point("digits counted while partial keys are made");
-}
-
-static void
-test_arrays(void)
-{
-	check_word_arrays();
-	check_arrays<uint64_t>("uint64_t", GPUSORT_KEYS_WORDS, [](uint64_t a, uint64_t b)
-						   { return a < b; });
-	check_arrays<uint32_t>("uint32_t", GPUSORT_KEYS_UINT32, [](uint32_t a, uint32_t b)
-						   { return a < b; });
-	check_arrays<int32_t>("int32_t", GPUSORT_KEYS_INT32, [](int32_t a, int32_t b)
-						  { return a < b; });
-	check_arrays<int64_t>("int64_t", GPUSORT_KEYS_INT64, [](int64_t a, int64_t b)
-						  { return a < b; });
-	check_arrays<float>("float", GPUSORT_KEYS_FLOAT, float_less<float>);
-	check_arrays<double>("double", GPUSORT_KEYS_DOUBLE, float_less<double>);
-	check_odd_floats<float>("odd float", GPUSORT_KEYS_FLOAT);
-	check_odd_floats<double>("odd double", GPUSORT_KEYS_DOUBLE);
-	test_point("plain arrays");
 }
 
 static void
@@ -780,7 +591,6 @@ test_with_cub(void)
 	test_runs_in_order();
 	test_few_values();
 	test_made_partial_keys();
-	test_arrays();
 	test_limits();
 	test_at_random();
 #ifdef __CUDACC__
@@ -809,7 +619,6 @@ main(int argc, char **argv)
 	test_limits();
 	test_failed_waits();
 	test_made_partial_keys();
-	test_arrays();
 	test_at_random();
 	if (!test_raw()) /* compute-sanitizer is to look at our kernels, which takes it long enough */
 		test_with_cub();

@@ -33,7 +33,8 @@ number_rows(uint32_t *ids, uint32_t rows)
 __global__ static void
 count_differences(const uint32_t *a, const uint32_t *b, uint64_t words, unsigned long long *differences)
 {
-	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < words; i += (uint64_t) gridDim.x * blockDim.x)
+	for (uint64_t i = blockIdx.x * (uint64_t) blockDim.x + threadIdx.x; i < words;
+		 i += (uint64_t) gridDim.x * blockDim.x)
 	{
 		if (a[i] != b[i])
 			atomicAdd(differences, 1ULL);
@@ -55,7 +56,9 @@ judge_order_32(const uint32_t *keys, uint32_t rows, int bits, uint32_t *ids)
 	status = judge_step("an error before", cudaGetLastError());
 	if (status != cudaSuccess)
 		return status;
-	status = judge_step("CUB's memory", cub::DeviceRadixSort::SortPairs(NULL, temp_bytes, keys, (uint32_t *) NULL, ids, ids, (int64_t) rows, 0, bits));
+	status = judge_step(
+		"CUB's memory",
+		cub::DeviceRadixSort::SortPairs(NULL, temp_bytes, keys, (uint32_t *) NULL, ids, ids, (int64_t) rows, 0, bits));
 	at_ids = ((size_t) rows * sizeof(uint32_t) + 255) / 256 * 256;
 	at_temp = at_ids + ((size_t) rows * 4 + 255) / 256 * 256;
 	if (status == cudaSuccess)
@@ -65,7 +68,10 @@ judge_order_32(const uint32_t *keys, uint32_t rows, int bits, uint32_t *ids)
 	number_rows<<<(uint32_t) (((uint64_t) rows + 255) / 256), 256>>>((uint32_t *) (memory + at_ids), rows);
 	status = judge_step("row numbers", cudaDeviceSynchronize());
 	if (status == cudaSuccess)
-		status = judge_step("CUB's sort", cub::DeviceRadixSort::SortPairs(memory + at_temp, temp_bytes, keys, (uint32_t *) memory, (uint32_t *) (memory + at_ids), ids, (int64_t) rows, 0, bits));
+		status =
+			judge_step("CUB's sort",
+					   cub::DeviceRadixSort::SortPairs(memory + at_temp, temp_bytes, keys, (uint32_t *) memory,
+													   (uint32_t *) (memory + at_ids), ids, (int64_t) rows, 0, bits));
 	if (status == cudaSuccess)
 		status = judge_step("CUB's kernels", cudaDeviceSynchronize());
 	(void) cudaFree(memory);

@@ -68,7 +68,8 @@ numbers_of(Shape shape, uint32_t bits, uint32_t rows)
 			case ZIPF_ONE:
 			case ZIPF_TWO:
 			case ZIPF_THREE:
-				numbers[i] = gpusort_row_zipf(seed, i, shape == ZIPF_HALF ? 0.5 : shape - ZIPF_ONE + 1.0, (double) largest);
+				numbers[i] =
+					gpusort_row_zipf(seed, i, shape == ZIPF_HALF ? 0.5 : shape - ZIPF_ONE + 1.0, (double) largest);
 				break;
 			case OUTLIER:
 				numbers[i] = random % (1 << 20);
@@ -159,7 +160,8 @@ code_of(const GpuSortQuantileMap &map, uint64_t window)
 
 /* That it keeps the order of windows of so many bits: around its splitters, at the ends, and of the keys. */
 static void
-check_monotone(const char *what, Shape shape, const GpuSortQuantileMap &map, uint32_t bits, const Keys &keys, const GpuSortPackPlan &plan)
+check_monotone(const char *what, Shape shape, const GpuSortQuantileMap &map, uint32_t bits, const Keys &keys,
+			   const GpuSortPackPlan &plan)
 {
 	const uint64_t largest = gpusort_ones(bits);
 	uint32_t decided = 0;
@@ -200,7 +202,8 @@ check_monotone(const char *what, Shape shape, const GpuSortQuantileMap &map, uin
 		const uint32_t code = code_of(map, windows[i]);
 
 		TEST_CHECK(i == 0 || code_of(map, windows[i - 1]) <= code, "%s: %llx has code %x, %llx has %x", what,
-				   (unsigned long long) windows[i - 1], code_of(map, windows[i - 1]), (unsigned long long) windows[i], code);
+				   (unsigned long long) windows[i - 1], code_of(map, windows[i - 1]), (unsigned long long) windows[i],
+				   code);
 		TEST_CHECK(i == 0 || code - map.decided.first >= map.decided.count || code_of(map, windows[i - 1]) != code ||
 					   windows[i - 1] == windows[i],
 				   "%s: %llx and %llx have code %x, which is decided", what,
@@ -214,12 +217,12 @@ check_monotone(const char *what, Shape shape, const GpuSortQuantileMap &map, uin
 
 /* The map of these keys, and the codes that the device makes by it. */
 static void
-check_map(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool refs)
+check_map(Shape shape, uint32_t words, uint32_t bits, uint32_t rows)
 {
 	const Keys keys = make_keys(shape, words, bits, rows);
 	const GpuSortPackPlan plan = plan_of(keys);
 	const uint32_t window_bits = plan.packed_bits < 64 ? plan.packed_bits : 64;
-	const GpuSortKeySource source = refs ? upload_refs(keys) : upload_words(keys, 0);
+	const GpuSortKeySource source = upload_refs(keys);
 	GpuSortQuantileMap *there = (GpuSortQuantileMap *) test_device(sizeof(GpuSortQuantileMap));
 	uint32_t *partial_keys = (uint32_t *) test_device(rows * sizeof(uint32_t));
 	uint32_t *counts = (uint32_t *) test_device(GPUSORT_MAX_PASSES * GPUSORT_BINS * sizeof(uint32_t));
@@ -234,8 +237,8 @@ check_map(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool refs)
 	check_monotone(what, shape, map, window_bits, keys, plan);
 	if (bits == 64 && rows >= 4096 && shape_pays[shape] >= 0)
 	{
-		TEST_CHECK((int) map.pays == shape_pays[shape], "%s: %u rows of the sample tie, %u by the map", what, map.plain_ties,
-				   map.mapped_ties);
+		TEST_CHECK((int) map.pays == shape_pays[shape], "%s: %u rows of the sample tie, %u by the map", what,
+				   map.plain_ties, map.mapped_ties);
 		TEST_CHECK((int) gpusort_quantile_map_wanted(&map.check) == shape_pays[shape], "%s: %s a map", what,
 				   gpusort_quantile_map_wanted(&map.check) ? "wants" : "does not want");
 	}
@@ -245,8 +248,8 @@ check_map(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool refs)
 		std::vector<uint32_t> codes;
 
 		TEST_CUDA(cudaMemsetAsync(counts, 0, expected.size() * sizeof(uint32_t), test_stream));
-		TEST_CUDA(gpusort_quantile_map_codes(&source, &plan, rows, there, map.code_bits, partial_keys, counted ? counts : NULL,
-											 test_stream));
+		TEST_CUDA(gpusort_quantile_map_codes(&source, &plan, rows, there, map.code_bits, partial_keys,
+											 counted ? counts : NULL, test_stream));
 		codes = test_host_copy(partial_keys, rows);
 		for (uint32_t i = 0; i < rows; i++)
 		{
@@ -273,13 +276,13 @@ test_maps(void)
 			const uint32_t words = bits > 64 ? 2 + (uint32_t) test_below(3) : 1 + (uint32_t) test_below(2);
 
 			if (test_taken())
-				check_map((Shape) shape, words, bits, 4096 + (uint32_t) test_below(5000), test_below(3) == 0);
+				check_map((Shape) shape, words, bits, 4096 + (uint32_t) test_below(5000));
 		}
 	}
 	for (uint32_t rows : {1, 2, 3, 100, 1023, 1025, 4095, 4097})
 	{
 		if (test_taken())
-			check_map((Shape) test_below(SHAPES), 2, 64, std::max<uint32_t>(rows, 2), test_below(2));
+			check_map((Shape) test_below(SHAPES), 2, 64, std::max<uint32_t>(rows, 2));
 	}
 	test_point("maps keep order, and are made into codes");
 }
@@ -316,10 +319,11 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	bool used;
 	char what[80];
 
-	snprintf(what, sizeof(what), "%s, %u words, %u bits, %u rows, sorted", shape_names[shape], words, plan.packed_bits, rows);
+	snprintf(what, sizeof(what), "%s, %u words, %u bits, %u rows, sorted", shape_names[shape], words, plan.packed_bits,
+			 rows);
 	for (uint32_t i = 0; i < rows; i++)
 		plain[i] = gpusort_pack_window(&plan, &keys.all[(size_t) i * words], 0, 32);
-	sort.source = test_below(2) ? upload_refs(keys) : upload_words(keys, 0);
+	sort.source = upload_refs(keys);
 	sort.plan = &plan;
 	sort.rows = rows;
 	sort.partial_keys = given ? test_device_copy(plain) : NULL;
@@ -328,7 +332,8 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	sort.wait.mirror = mirror_memory();
 	sort.wait.wait = count_wait;
 	sort.wait.context = &waits;
-	TEST_CHECK(gpusort_quantile_map_find(&sort.source, &plan, rows, &sort.wait, there, &use, test_stream) == 0, "%s: no map", what);
+	TEST_CHECK(gpusort_quantile_map_find(&sort.source, &plan, rows, &sort.wait, there, &use, test_stream) == 0,
+			   "%s: no map", what);
 	used = use.code_bits > 0 && rows >= CONSIDERED_ROWS;
 	if (used)
 		test_download(&map, there, sizeof(map));
@@ -340,7 +345,8 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 	temp = test_device(temp_bytes);
 	TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes - 1, ids, NULL, (GpuSortStream) test_stream) != 0,
 			   "%s: sorted with too little memory", what);
-	TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed", what);
+	TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed",
+			   what);
 	check_ids(what, test_host_copy(ids, rows), right, rows);
 	sorted = test_host_copy(sort.sorted_partial_keys, rows);
 	for (uint32_t i = 0; i < rows; i++)
@@ -360,8 +366,8 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 		with_map = waits;
 		waits = 0;
 		sort.any_partial_keys = false;
-		TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed",
-				   what);
+		TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0,
+				   "%s: failed", what);
 		check_ids(what, test_host_copy(ids, rows), right, rows);
 		sorted = test_host_copy(sort.sorted_partial_keys, rows);
 		for (uint32_t i = 0; i < rows; i++)
@@ -369,8 +375,8 @@ check_sort(Shape shape, uint32_t words, uint32_t bits, uint32_t rows, bool given
 
 		waits = 0;
 		sort.sorted_partial_keys = NULL;
-		TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0, "%s: failed",
-				   what);
+		TEST_CHECK(gpusort_device_sort(&sort, temp, temp_bytes, ids, NULL, (GpuSortStream) test_stream) == 0,
+				   "%s: failed", what);
 		check_ids(what, test_host_copy(ids, rows), right, rows);
 		TEST_CHECK(waits == with_map, "%s: %d waits, not %d", what, waits, with_map);
 	}
@@ -401,78 +407,11 @@ test_sorts(void)
 	test_point("sorts by partial keys of a map");
 }
 
-/* Arrays of plain values, and of words, of which nothing is known. */
-template <typename Value>
-static void
-check_array(const char *what, GpuSortKeyKind kind, const std::vector<Value> &values, bool mapped)
-{
-	const uint32_t rows = (uint32_t) values.size();
-	const std::vector<uint32_t> right = test_stable_order(rows, [&](uint32_t a, uint32_t b)
-														  { return values[a] < values[b]; });
-	uint32_t *ids = (uint32_t *) test_device((size_t) rows * 4);
-	GpuSortKeySource source = {};
-	GpuSortQuantileMap *map = (GpuSortQuantileMap *) test_device(sizeof(GpuSortQuantileMap));
-	GpuSortPackPlan plan;
-	int waits = 0;
-	GpuSortDeviceWait wait = {mirror_memory(), count_wait, &waits};
-	GpuSortMapUse use;
-	size_t temp_bytes;
-	void *temp;
-	Keys keys = {1, {}};
-
-	source.kind = kind;
-	source.key_words = 1;
-	source.stride_words = 1;
-	source.base = test_device_copy(values);
-	for (uint32_t i = 0; i < rows; i++)
-		keys.all.push_back(kind == GPUSORT_KEYS_WORDS ? (uint64_t) values[i] : gpusort_plain_key(kind, values.data(), i));
-	plan = plan_of(keys);
-	TEST_CHECK(gpusort_quantile_map_find(&source, &plan, rows, &wait, map, &use, test_stream) == 0, "%s: no map", what);
-	TEST_CHECK((use.code_bits > 0) == mapped, "%s: codes of %u bits", what, use.code_bits);
-	TEST_CHECK(gpusort_device_sort_array_bytes(&source, rows, 0, &temp_bytes) == 0, "%s: no size", what);
-	temp = test_device(temp_bytes);
-	waits = 0;
-	TEST_CHECK(gpusort_device_sort_array(&source, rows, 0, &wait, temp, temp_bytes, ids, (GpuSortStream) test_stream) == 0,
-			   "%s: failed", what);
-	TEST_CHECK(waits >= 2, "%s: %d waits", what, waits);
-	check_ids(what, test_host_copy(ids, rows), right, rows);
-	test_free_all();
-}
-
-static void
-test_arrays(void)
-{
-	for (uint32_t rows : {2500u, 12000u})
-	{
-		const uint64_t seed = test_random();
-		std::vector<uint64_t> words(rows);
-		std::vector<int64_t> numbers(rows);
-		std::vector<double> doubles(rows);
-
-		if (!test_taken())
-			continue;
-		for (uint32_t i = 0; i < rows; i++)
-		{
-			words[i] = gpusort_row_zipf(seed, i, 1, 0x1p64);
-			numbers[i] = (int64_t) (gpusort_row_zipf(seed, i, 1, 0x1p62) * (test_below(2) ? 1 : -1));
-			doubles[i] = i % 100 == 0 ? (double) numbers[i] : 1 + (double) test_below(1 << 20) * 0x1p-52;
-		}
-		check_array("words", GPUSORT_KEYS_WORDS, words, true);
-		check_array("numbers", GPUSORT_KEYS_INT64, numbers, true);
-		check_array("doubles", GPUSORT_KEYS_DOUBLE, doubles, true);
-		for (uint64_t &word : words)
-			word = test_random();
-		check_array("uniform words", GPUSORT_KEYS_WORDS, words, false);
-	}
-	test_point("arrays");
-}
-
 int
 main(int argc, char **argv)
 {
 	test_begin(argc, argv, 0, 0);
 	test_maps();
 	test_sorts();
-	test_arrays();
 	return test_end();
 }

@@ -59,6 +59,38 @@ plan_of(const Keys &keys)
 	return plan;
 }
 
+/* A mask of so many bits at random places of one word. */
+static inline uint64_t
+random_mask(uint32_t bits)
+{
+	uint64_t mask = 0;
+
+	while ((uint32_t) __builtin_popcountll(mask) < bits)
+		mask |= UINT64_C(1) << test_below(64);
+	return mask;
+}
+
+/* In each word so many bits vary; the others have a value of their own. */
+static inline Keys
+masked_keys(uint32_t rows, uint32_t words, uint32_t bits)
+{
+	std::vector<uint64_t> masks(words);
+	std::vector<uint64_t> constants(words);
+	Keys keys = {words, {}};
+
+	for (uint32_t w = 0; w < words; w++)
+	{
+		masks[w] = random_mask(bits);
+		constants[w] = test_random();
+	}
+	for (uint32_t i = 0; i < rows; i++)
+	{
+		for (uint32_t w = 0; w < words; w++)
+			keys.all.push_back((test_random() & masks[w]) | (constants[w] & ~masks[w]));
+	}
+	return keys;
+}
+
 static inline int
 compare_keys(const Keys &keys, uint32_t a, uint32_t b)
 {
@@ -78,26 +110,6 @@ right_order(const Keys &keys)
 {
 	return test_stable_order(rows_of(keys), [&](uint32_t a, uint32_t b)
 							 { return compare_keys(keys, a, b) < 0; });
-}
-
-/* Keys in device memory, gap words of garbage between them. */
-static inline GpuSortKeySource
-upload_words(const Keys &keys, uint32_t gap)
-{
-	const uint32_t stride = keys.words + gap;
-	std::vector<uint64_t> memory((size_t) rows_of(keys) * stride);
-	GpuSortKeySource source = {};
-
-	for (uint32_t i = 0; i < rows_of(keys); i++)
-	{
-		for (uint32_t w = 0; w < stride; w++)
-			memory[(size_t) i * stride + w] = w < keys.words ? keys.all[(size_t) i * keys.words + w] : test_random();
-	}
-	source.kind = GPUSORT_KEYS_WORDS;
-	source.key_words = keys.words;
-	source.stride_words = stride;
-	source.base = test_device_copy(memory);
-	return source;
 }
 
 /* Keys before rows of several lengths in several chunks. */
@@ -124,7 +136,8 @@ upload_refs(const Keys &keys)
 
 			memory.insert(memory.end(), keys.all.begin() + (size_t) row * keys.words,
 						  keys.all.begin() + (size_t) (row + 1) * keys.words);
-			refs.push_back(gpusort_ref_make((uint32_t) chunks.size(), (uint32_t) (8 * memory.size()), 8 * row_words, false));
+			refs.push_back(
+				gpusort_ref_make((uint32_t) chunks.size(), (uint32_t) (8 * memory.size()), 8 * row_words, false));
 			for (uint32_t w = 0; w < row_words; w++)
 				memory.push_back(test_random());
 		}
@@ -132,7 +145,6 @@ upload_refs(const Keys &keys)
 		chunk.base = (uint64_t) (uintptr_t) test_device_copy(memory);
 		chunks.push_back(chunk);
 	}
-	source.kind = GPUSORT_KEYS_REFS;
 	source.key_words = keys.words;
 	source.refs = test_device_copy(refs);
 	source.chunks = test_device_copy(chunks);

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "testlib.h"
-#include "service/role.h"
 
 /* Long enough for what is done at once, however busy the machine; shorter than any wait of the queue's to its end. */
 #define SOON_MS 2500
@@ -22,21 +21,11 @@
 static const char *const two_sorts[] = {"--threads", "1", "--staging-memory", "16777216", NULL};
 
 static void
-request_as(Client *client, const Service *service, uint32_t role, GpuSortRequest wanted)
-{
-	GpuSortMessage message = {0};
-
-	wanted.key_words = 1;
-	message.u.job_begin = wanted;
-	gpusort_message_set_role(&message, role);
-	client_open(client, service);
-	client_send(client, GPUSORT_MSG_JOB_BEGIN, message);
-}
-
-static void
 request(Client *client, const Service *service, GpuSortRequest wanted)
 {
-	request_as(client, service, 0, wanted);
+	wanted.key_words = 1;
+	client_open(client, service);
+	client_send(client, GPUSORT_MSG_JOB_BEGIN, (GpuSortMessage){.u.job_begin = wanted});
 }
 
 static void
@@ -362,16 +351,16 @@ test_roles(void)
 	start_mover(&mover, &service);
 	for (int i = 0; i < 5; i++)
 	{
-		request_as(&greedy[i], &service, 10, (GpuSortRequest){0});
+		request(&greedy[i], &service, (GpuSortRequest){.role = 10});
 		message = client_expect(&greedy[i], GPUSORT_MSG_JOB);
 		ok(message.u.job.queue_ms == 0, "sort %d of a role does not wait", i + 1);
 	}
-	request_as(&greedy[5], &service, 10, (GpuSortRequest){0});
-	request_as(&greedy[6], &service, 10, (GpuSortRequest){0});
+	request(&greedy[5], &service, (GpuSortRequest){.role = 10});
+	request(&greedy[6], &service, (GpuSortRequest){.role = 10});
 	ok(await(&greedy[5], &mover, 300).type == 0, "the next one waits, though there are chunks");
 	for (int i = 0; i < 2; i++)
 	{
-		request_as(&other[i], &service, 11, (GpuSortRequest){0});
+		request(&other[i], &service, (GpuSortRequest){.role = 11});
 		message = client_expect(&other[i], GPUSORT_MSG_JOB);
 		token = message.u.job.token;
 		ok(message.u.job.queue_ms == 0, "sort %d of another role does not wait for it", i + 1);
@@ -399,7 +388,7 @@ test_roles(void)
 	service_start(&service, two_sorts);
 	for (int i = 0; i < 2; i++)
 	{
-		request_as(&greedy[i], &service, 10, (GpuSortRequest){0});
+		request(&greedy[i], &service, (GpuSortRequest){.role = 10});
 		client_expect(&greedy[i], GPUSORT_MSG_JOB);
 	}
 	ok(true, "two sorts of one role fill a small pool");

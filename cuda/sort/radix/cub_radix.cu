@@ -3,9 +3,9 @@
  * cub_radix.cu
  *	  CUB's radix sort as a radix core; see radix_backend.h.
  *
- * CUB sorts pairs from one place to another.  What it has no notion of is made up for in
- * temp: row numbers where no ids are given, a place for keys that nobody wants, and one
- * for outputs that lie where the inputs are, from where they are copied at the end.
+ * CUB sorts pairs from one place to another.  What it lacks takes room in temp: row numbers
+ * where no ids are given, keys where none are wanted, and outputs of a sort in place, which
+ * are copied at the end.
  * 16.2 bytes of temp a row, half of them CUB's own.
  *
  * Where CUDA is emulated, std::stable_sort stands in.
@@ -177,7 +177,8 @@ cub_sort(const GpuSortRadixSort *sort, cudaStream_t stream)
 	{
 		uint32_t *ids = (uint32_t *) (base + layout.ids);
 
-		GPUSORT_START_KERNEL(number_ids, (sort->rows - 1) / NUMBER_THREADS + 1, NUMBER_THREADS, stream, ids, sort->rows);
+		GPUSORT_START_KERNEL(number_ids, (sort->rows - 1) / NUMBER_THREADS + 1, NUMBER_THREADS, stream, ids,
+							 sort->rows);
 		if ((status = cudaGetLastError()) != cudaSuccess)
 			return status;
 		pairs.ids_in = ids;

@@ -50,7 +50,9 @@ struct GpuSortOnesweep
 	static constexpr uint32_t PORTION = PORTION_TILES * TILE;
 	/* The most shared memory that a block takes: of the count of all digits, or of a pass. */
 	static constexpr size_t COUNT_SHARED = GPUSORT_HISTOGRAM_SHARED(GPUSORT_MAX_PASSES);
-	static constexpr size_t SHARED = COUNT_SHARED > GPUSORT_PASS_SHARED(THREADS, ITEMS) ? COUNT_SHARED : GPUSORT_PASS_SHARED(THREADS, ITEMS);
+	static constexpr size_t SHARED = COUNT_SHARED > GPUSORT_PASS_SHARED(THREADS, ITEMS)
+		? COUNT_SHARED
+		: GPUSORT_PASS_SHARED(THREADS, ITEMS);
 
 	static constexpr int COUNT_THREADS = 1024;
 	static constexpr int COUNT_UNROLL = 8;
@@ -78,7 +80,8 @@ struct GpuSortOnesweep
 			return layout;
 		layout.rows[1] = passes > 1 ? rows_bytes : 0;
 		layout.tile_status = layout.rows[1] + (passes > 2 ? rows_bytes : 0);
-		layout.tile_status_bytes = gpusort_region_bytes((size_t) ((portion + TILE - 1) / TILE) * GPUSORT_BINS * sizeof(uint32_t));
+		layout.tile_status_bytes =
+			gpusort_region_bytes((size_t) ((portion + TILE - 1) / TILE) * GPUSORT_BINS * sizeof(uint32_t));
 		layout.histograms = layout.tile_status + layout.tile_status_bytes;
 		layout.histograms_bytes = (GPUSORT_MAX_PASSES + 2) * GPUSORT_BINS * sizeof(uint32_t);
 		layout.end = layout.histograms + layout.histograms_bytes;
@@ -100,8 +103,8 @@ struct GpuSortOnesweep
 	}
 
 	/*
-	 * The last pass may write where the first one reads, so then it is not the same one, but comes after one whose digit
-	 * is 0 in all rows.  Its histogram may be anything from 1 up; none is made.
+	 * In place, the last pass writes where the first one reads, so they must be two: a sort of one digit takes
+	 * another pass first, whose digit is 0 in all rows.  Its histogram may be anything from 1 up; none is made.
 	 */
 	static int
 	count_idle(int bits, bool in_place)
@@ -204,8 +207,8 @@ struct GpuSortOnesweep
 			status = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
 		if (status != cudaSuccess)
 			return status;
-		GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < (uint32_t) processors ? wanted : (uint32_t) processors, COUNT_THREADS,
-									   GPUSORT_HISTOGRAM_SHARED(digits), COUNT_SHARED, stream, keys,
+		GPUSORT_START_KERNEL_SHARED_OF(kernel, wanted < (uint32_t) processors ? wanted : (uint32_t) processors,
+									   COUNT_THREADS, GPUSORT_HISTOGRAM_SHARED(digits), COUNT_SHARED, stream, keys,
 									   rows, digits, last_mask(bits), histograms);
 		return cudaGetLastError();
 	}
@@ -251,7 +254,8 @@ struct GpuSortOnesweep
 			auto kernel = sort_block<THREADS, ITEMS, GROUP>;
 
 			pass.rows = rows;
-			GPUSORT_START_KERNEL_SHARED(kernel, 1, THREADS, GPUSORT_PASS_SHARED(THREADS, ITEMS), stream, pass, count_digits_of(bits));
+			GPUSORT_START_KERNEL_SHARED(kernel, 1, THREADS, GPUSORT_PASS_SHARED(THREADS, ITEMS), stream, pass,
+										count_digits_of(bits));
 			return cudaGetLastError();
 		}
 
@@ -289,7 +293,8 @@ struct GpuSortOnesweep
 				status = start_pass(&pass, i == 0, i == passes - 1, stream);
 				pass.number++;
 				pass.bin_offsets = next;
-				next = histograms + (GPUSORT_MAX_PASSES + (next == histograms + GPUSORT_MAX_PASSES * GPUSORT_BINS)) * GPUSORT_BINS;
+				next = histograms +
+					(GPUSORT_MAX_PASSES + (next == histograms + GPUSORT_MAX_PASSES * GPUSORT_BINS)) * GPUSORT_BINS;
 			}
 		}
 		return status;

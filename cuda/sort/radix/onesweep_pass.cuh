@@ -197,8 +197,8 @@ scan_histograms(uint32_t *histogram)
 	((size_t) (threads) * (items) * sizeof(uint64_t) + (threads) / 32 * GPUSORT_BINS * sizeof(uint32_t))
 
 /*
- * Rows of digit threadIdx.x in the tiles before this one, of which there are `total`
- * here; and tells the tiles behind.
+ * Returns the rows of digit threadIdx.x in the tiles before this one, which has `total` of
+ * them, and publishes the sum for the tiles behind.
  */
 template <int WINDOW>
 static __device__ __forceinline__ uint32_t
@@ -283,8 +283,8 @@ write_ids(const uint32_t *tile_ids, uint32_t count, const uint32_t *offsets, con
 /*
  * A pass over a tile that is FULL or not.
  *
- * Rows behind the last of a tile that is not have the highest digit and come last in
- * it, so they are counted where nobody looks and never written.
+ * Places behind the last row of a tile that is not FULL count as rows of the highest digit.
+ * They come last in the tile, so no row's place depends on them, and they are not written.
  */
 template <int THREADS, int ITEMS, int GROUP, int WINDOW, GpuSortPassInput INPUT, GpuSortPassOutput OUTPUT, bool FULL>
 static __device__ __forceinline__ void

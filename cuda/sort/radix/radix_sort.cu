@@ -26,7 +26,7 @@ gpusort_radix_choose(GpuSortRadixChoice choice)
 	radix_choice = choice;
 }
 
-/* What stands in for AUTO; -1: the environment says what nobody understands. */
+/* The choice that AUTO stands for; -1 if GPUSORT_RADIX in the environment names no core. */
 static int
 default_choice(void)
 {

@@ -80,15 +80,15 @@ typedef struct GpuSortRadixSort
 extern cudaError_t gpusort_radix_sort(const GpuSortRadixSort *sort, cudaStream_t stream);
 
 /*
- * For who makes the keys, and can count their digits on the way (digit_histogram.cuh), which
- * saves a read of the keys.  gpusort_radix_begin begins a sort in temp: *histogram is device
- * memory of histogram[digit of 8 bits, the least significant first][256], which is zero when
- * the stream gets there; how often each occurs in the keys' low `bits` bits is to be added.
- * Then gpusort_radix_sort is called with `counted` and the same temp, rows and bits; bits
- * above `bits` are zero in all keys.
+ * Begins a sort whose caller makes the keys and counts their digits in the same kernel
+ * (digit_histogram.cuh), which saves a read of the keys.  *histogram is device memory in temp,
+ * histogram[digit of 8 bits, the least significant first][256], zero when the stream gets
+ * there; the caller adds how often each digit occurs in the keys' low `bits` bits.  After that
+ * gpusort_radix_sort is called with `counted` and the same temp, rows and bits; bits above
+ * `bits` are zero in all keys.
  *
- * *histogram is NULL if that is of no use, as to CUB, which counts digits itself; then
- * gpusort_radix_sort sorts without `counted`.
+ * *histogram is NULL with CUB, which counts digits itself; then gpusort_radix_sort is called
+ * without `counted`.
  */
 extern cudaError_t gpusort_radix_begin(void *temp, size_t temp_bytes, uint32_t rows, int bits, uint32_t **histogram,
 									   cudaStream_t stream);
@@ -101,10 +101,10 @@ gpusort_radix_digits(int bits)
 }
 
 /*
- * Places for rows inside temp, for who has no memory but temp: a sort of so many rows
- * and bits whose inputs and outputs lie there leaves the outputs whole.  Inputs and
- * outputs may overlap.  temp of gpusort_radix_room_bytes has room for any number of rows
- * up to `rows`, by any number of bits.
+ * Inputs and outputs of a sort inside its own temp, for a caller without other memory: the
+ * places where a sort of so many rows and bits leaves the outputs whole.  Inputs and outputs
+ * may overlap.  temp of gpusort_radix_room_bytes has room for any number of rows up to `rows`,
+ * by any number of bits.
  */
 typedef struct GpuSortRadixRoom
 {

@@ -10,7 +10,7 @@
 #define GPUSORT_EXTERNAL_SORT_H
 
 #include "service/call_watch.h"
-#include "service/engine_handle.h"
+#include "service/engine.h"
 #include "service/external/ranges.h"
 #include "service/machine/memory.h"
 

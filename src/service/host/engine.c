@@ -122,15 +122,6 @@ reclaimer_main(void *arg)
 	return NULL;
 }
 
-/* What the engine that is opened next takes its memory from; NULL: its own. */
-static GpuSortHostMemory *given_memory = NULL;
-
-void
-gpusort_host_engine_take_memory(GpuSortHostMemory *memory)
-{
-	given_memory = memory;
-}
-
 static int
 host_open(const GpuSortEngineConfig *config, GpuSortEngine **result, GpuSortError *error)
 {
@@ -146,11 +137,10 @@ host_open(const GpuSortEngineConfig *config, GpuSortEngine **result, GpuSortErro
 		threads = machine->cpus;
 	read_cpu_name(engine->name, sizeof(engine->name));
 
-	engine->own_memory = given_memory == NULL;
+	engine->own_memory = config->memory == NULL;
 	engine->memory = engine->own_memory
 		? gpusort_host_memory_create(gpusort_machine_memory_limit(machine, config->memory_limit))
-		: given_memory;
-	given_memory = NULL;
+		: config->memory;
 	engine->threads = gpusort_threads_create(threads);
 	pthread_mutex_init(&engine->lock, NULL);
 	pthread_condattr_init(&attributes);

@@ -40,7 +40,7 @@ gpusort_session_patience(const GpuSortSession *session)
 
 	TAILQ_FOREACH(other, &sessions->queue, neighbours)
 	{
-		waiting += other->state == STATE_QUEUED && other->role == session->role;
+		waiting += other->state == STATE_QUEUED && other->request.role == session->request.role;
 	}
 	if (waiting > sessions->cpus)
 		patience *= (double) waiting / sessions->cpus;

@@ -20,7 +20,6 @@
 #include <sys/random.h>
 
 #include "service/session/session_state.h"
-#include "service/role.h"
 
 /* One process's sorts are guaranteed no more than this fraction of the pool, but two of them are let in. */
 #define PROCESS_FRACTION 2
@@ -59,13 +58,13 @@ exceeds_role_share(const GpuSortSession *session)
 	uint32_t left = gpusort_pool_chunks(session->sessions->pool);
 	uint32_t chunks = GPUSORT_JOB_CHUNKS_MIN;
 
-	if (session->role == 0)
+	if (session->request.role == 0)
 		return false;
 	for (const GpuSortSession *other = session->sessions->first; other != NULL; other = other->next)
 	{
 		if (other == session)
 			continue;
-		if (other->role == session->role)
+		if (other->request.role == session->request.role)
 			chunks += gpusort_pool_share_chunks(&other->share);
 		else
 			left -= gpusort_pool_share_chunks(&other->share);
@@ -108,7 +107,6 @@ gpusort_session_begin(GpuSortSession *session, const GpuSortMessage *message)
 
 	gpusort_session_move(session, STATE_QUEUED);
 	session->request = *request;
-	session->role = gpusort_message_role(message);
 	session->handle = gpusort_registry_find(request->engine);
 	if (refuse_foreign(session))
 		return true;

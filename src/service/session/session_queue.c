@@ -139,7 +139,7 @@ held_up_by(const Lacking *lacking, const GpuSortSession *session)
 {
 	for (int i = 0; i < lacking->nroles && !session->share.guaranteed; i++)
 	{
-		if (lacking->roles[i]->role == session->role)
+		if (lacking->roles[i]->request.role == session->request.role)
 			return lacking->roles[i];
 	}
 	return lacking->first;

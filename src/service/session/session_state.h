@@ -104,7 +104,6 @@ struct GpuSortSession
 
 	/* until it is let in (session_begin.c, session_queue.c) */
 	GpuSortRequest request;
-	uint32_t role;                /* who asked for it: see role.h */
 	bool begun;                   /* the engine has it */
 	bool queued;                  /* it is in the queue: from JOB_BEGIN to JOB */
 	double arrived;               /* ms of gpusort_clock_ms: JOB_BEGIN did */

@@ -9,7 +9,7 @@
 #ifndef GPUSORT_EXTERNAL_CHUNK_BUFFER_H
 #define GPUSORT_EXTERNAL_CHUNK_BUFFER_H
 
-#include "service/engine_handle.h"
+#include "service/engine.h"
 
 typedef struct GpuSortChunkBuffer
 {

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "service/engine_handle.h"
+#include "service/engine.h"
 #include "service/external/storage/compression.h"
 #include "service/machine/memory.h"
 #include "service/protocol.h"

@@ -1,0 +1,623 @@
+/*-------------------------------------------------------------------------
+ *
+ * rmg_sort.cu
+ *	  RMG sort: most significant digits first over several GPUs, with one exchange
+ *	  of keys (Ilic, Tolovski, Rabl: "RMG Sort: Radix-Partitioning-Based Multi-GPU
+ *	  Sorting", BTW 2023, section 3).
+ *
+ *	upload		a chunk of equal size to each device
+ *	partition	(3.1) Buckets are what agrees in the digits looked at so far; in the
+ *				beginning all keys are one.  Buckets in their order, laid over chunks of
+ *				equal size, tell which device gets what.  A bucket over which the border
+ *				of two devices falls would be torn apart: every device splits its keys of
+ *				it by the next eight bits, and so on until no border falls into a bucket,
+ *				or into one only of whose keys all bits have been looked at.
+ *	exchange	(3.2) Every device sends each device its buckets; once, whatever the
+ *				number of devices.
+ *	sort		(3.3) Each bucket by the bits that have not been looked at; it is
+ *				downloaded while the next is sorted.
+ *
+ * A border that falls so near to an end of a bucket that no more than 0.5 % of a
+ * chunk is beyond moves to that end; that is the room that a device's buffers have at
+ * either end of the chunk.  So uniform keys need one pass.
+ *
+ * Neighbours that have been split equally often and together stay below 1 % of a
+ * chunk are sorted as one, also by the bits in which their digits differ.  When a
+ * device has more than 128 buckets even so, it sorts all it has by all bits.
+ *
+ * The host decides where buckets go, from histograms that all devices send it.
+ * What is equal in its digit on a device is not scattered (5.3), and a device whose
+ * keys are all where they belong is left out of the exchange.
+ *
+ * Device memory per key of K bytes: 2 K and 1 %, and 512 / tile for the tiles'
+ * histograms, besides CUB's temporary storage.
+ *
+ * Differences: splits of single buckets are copied back into the buffer that holds
+ * the rest, so that the exchange has one source and one target; borders are decided
+ * one by one instead of bucket by bucket, which is the same.  Each copy of the
+ * exchange is given to its source's stream in the order of buckets, as in the
+ * authors' program: all sources begin with the same target.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <cuda_runtime.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "published/multi_devices.h"
+#include "published/rmg_partition.h"
+
+#define DIGITS       GPUSORT_RMG_RADIX
+#define SEGMENTS_MAX 128 /* sorted one by one */
+#define SLACK_PARTS  200 /* of a chunk */
+#define SMALL_PARTS  100
+
+/* Keys with the same top `passes` digits. */
+typedef struct Bucket
+{
+	uint64_t prefix; /* these digits */
+	int passes;
+	uint64_t begin; /* among all keys */
+	uint64_t count;
+	int spanning; /* its number among those to split, or -1 */
+} Bucket;
+
+/* A bucket's keys on a device. */
+typedef struct Piece
+{
+	uint64_t offset; /* in keys[0] */
+	uint64_t count;
+} Piece;
+
+/* Keys that go from a device's keys[0] to a device's keys[1]. */
+typedef struct Move
+{
+	int from;
+	int to;
+	uint64_t from_offset;
+	uint64_t to_offset;
+	uint64_t count;
+} Move;
+
+/* Keys of a device that are sorted and downloaded together. */
+typedef struct Segment
+{
+	uint64_t first;
+	uint64_t count;
+	uint64_t first_prefix;
+	int passes;
+	int bits; /* to sort by; 0: already in order */
+} Segment;
+
+typedef struct Lane
+{
+	uint16_t *tiles;
+	uint64_t *histograms; /* of each bucket to split */
+	uint64_t *cursors;
+	uint64_t *counted; /* histograms on the host */
+	Segment *segments;
+	uint64_t segment_count;
+} Lane;
+
+struct GpuSortMultiContext
+{
+	GpuSortReferenceDevices devices;
+	Lane lanes[GPUSORT_MULTI_REFERENCE_DEVICES];
+	uint64_t borders[GPUSORT_MULTI_REFERENCE_DEVICES + 1]; /* device d gets keys d to d + 1 */
+	uint64_t bucket_limit;
+	uint64_t bucket_count;
+	Bucket *buckets[2]; /* [1]: room for the next list */
+	Piece *pieces[2];   /* of bucket b on device d: b * devices + d */
+	Move *moves;
+	uint64_t move_count;
+
+	/* of the sort that runs */
+	uint64_t rows;
+	uint64_t chunk;
+	uint64_t slack;
+	int spanning_count;
+};
+
+static int
+pass_limit(const GpuSortMultiContext *context)
+{
+	return 8 * context->devices.key_bytes / GPUSORT_RMG_BITS;
+}
+
+/* ---- memory ---- */
+
+static void
+close_rmg(GpuSortMultiContext *context)
+{
+	if (context == NULL)
+		return;
+	(void) gpusort_reference_wait(&context->devices);
+	for (int d = 0; d < context->devices.count; d++)
+	{
+		Lane *lane = &context->lanes[d];
+
+		(void) cudaSetDevice(context->devices.device[d].ordinal);
+		if (lane->tiles != NULL)
+			(void) cudaFree(lane->tiles);
+		if (lane->histograms != NULL)
+			(void) cudaFree(lane->histograms);
+		if (lane->cursors != NULL)
+			(void) cudaFree(lane->cursors);
+		if (lane->counted != NULL)
+			(void) cudaFreeHost(lane->counted);
+		free(lane->segments);
+	}
+	gpusort_reference_close_devices(&context->devices);
+	for (int i = 0; i < 2; i++)
+	{
+		free(context->buckets[i]);
+		free(context->pieces[i]);
+	}
+	free(context->moves);
+	free(context);
+}
+
+/* At most one bucket per border is split in a pass, so there are no more lists than that. */
+static cudaError_t
+open_lanes(GpuSortMultiContext *context)
+{
+	GpuSortReferenceDevices *devices = &context->devices;
+	const size_t count = (size_t) devices->count;
+	const size_t lists = count * DIGITS * sizeof(uint64_t);
+	const uint64_t tiles = gpusort_rmg_tiles(devices->capacity, devices->key_bytes) + count;
+
+	/* section 3.2; one more list for the first bucket and what is left of the division */
+	context->bucket_limit = DIGITS * ((count - 1) * (uint64_t) (pass_limit(context) - 1) + 2);
+	context->moves = (Move *) malloc((context->bucket_limit + 1) * count * 2 * sizeof(Move));
+	if (context->moves == NULL)
+		return cudaErrorMemoryAllocation;
+	for (int i = 0; i < 2; i++)
+	{
+		context->buckets[i] = (Bucket *) malloc(context->bucket_limit * sizeof(Bucket));
+		context->pieces[i] = (Piece *) malloc(context->bucket_limit * count * sizeof(Piece));
+		if (context->buckets[i] == NULL || context->pieces[i] == NULL)
+			return cudaErrorMemoryAllocation;
+	}
+	for (int d = 0; d < devices->count; d++)
+	{
+		Lane *lane = &context->lanes[d];
+
+		GPUSORT_TRY(cudaSetDevice(devices->device[d].ordinal));
+		GPUSORT_TRY(cudaMalloc((void **) &lane->tiles, tiles * DIGITS * sizeof(uint16_t)));
+		GPUSORT_TRY(cudaMalloc((void **) &lane->histograms, lists));
+		GPUSORT_TRY(cudaMalloc((void **) &lane->cursors, lists));
+		GPUSORT_TRY(cudaMallocHost((void **) &lane->counted, lists));
+		lane->segments = (Segment *) malloc((context->bucket_limit + 1) * sizeof(Segment));
+		if (lane->segments == NULL)
+			return cudaErrorMemoryAllocation;
+	}
+	return cudaSuccess;
+}
+
+static cudaError_t
+open_rmg(const int *ordinals, int count, uint64_t rows, int key_bytes, GpuSortMultiContext **context)
+{
+	uint64_t chunk = count > 0 ? gpusort_reference_chunk(rows, count) : 0;
+
+	*context = (GpuSortMultiContext *) calloc(1, sizeof(GpuSortMultiContext));
+	if (*context == NULL)
+		return cudaErrorMemoryAllocation;
+	GPUSORT_TRY(gpusort_reference_open_devices(&(*context)->devices, ordinals, count, rows, key_bytes,
+											   chunk + 2 * (chunk / SLACK_PARTS)));
+	return open_lanes(*context);
+}
+
+/* ---- partition ---- */
+
+/* All keys are one bucket. */
+static void
+begin_buckets(GpuSortMultiContext *context)
+{
+	context->buckets[0][0] = Bucket{0, 0, 0, context->rows, -1};
+	context->bucket_count = 1;
+	for (int d = 0; d < context->devices.count; d++)
+	{
+		uint64_t first = gpusort_reference_min(context->chunk * (uint64_t) d, context->rows);
+
+		context->pieces[0][d] = Piece{0, gpusort_reference_min(context->chunk, context->rows - first)};
+	}
+}
+
+/* Sets the borders between devices; numbers the buckets that a border tears apart. */
+static void
+draw_borders(GpuSortMultiContext *context)
+{
+	const int count = context->devices.count;
+	uint64_t at = 0;
+
+	context->spanning_count = 0;
+	context->borders[0] = 0;
+	context->borders[count] = context->rows;
+	for (int d = 1; d < count; d++)
+	{
+		uint64_t ideal = gpusort_reference_min(context->chunk * (uint64_t) d, context->rows);
+		Bucket *bucket;
+		uint64_t before;
+		uint64_t after;
+
+		while (at + 1 < context->bucket_count && context->buckets[0][at + 1].begin <= ideal)
+			at++;
+		bucket = &context->buckets[0][at];
+		before = ideal - bucket->begin;
+		after = bucket->begin + bucket->count - ideal;
+		context->borders[d] = ideal;
+		if (before == 0 || after == 0 || bucket->passes == pass_limit(context))
+			continue;
+		if (before <= context->slack || after <= context->slack)
+			context->borders[d] = before <= after ? bucket->begin : bucket->begin + bucket->count;
+		else if (bucket->spanning < 0)
+			bucket->spanning = context->spanning_count++;
+	}
+}
+
+/* What device d has to split of a bucket; tiles is where its tiles' histograms are. */
+static GpuSortRmgStretch
+stretch_of(const GpuSortMultiContext *context, const Bucket *bucket, int d, uint64_t tiles)
+{
+	const GpuSortReferenceDevice *device = &context->devices.device[d];
+	const Lane *lane = &context->lanes[d];
+	const Piece *piece =
+		&context
+			 ->pieces[0][(uint64_t) (bucket - context->buckets[0]) * (uint64_t) context->devices.count + (uint64_t) d];
+	const size_t bytes = piece->offset * (size_t) context->devices.key_bytes;
+	GpuSortRmgStretch stretch;
+
+	stretch.keys = device->keys[0] + bytes;
+	stretch.split = device->keys[1] + bytes;
+	stretch.count = piece->count;
+	stretch.tiles = lane->tiles + tiles * DIGITS;
+	stretch.histogram = lane->histograms + bucket->spanning * DIGITS;
+	stretch.cursors = lane->cursors + bucket->spanning * DIGITS;
+	stretch.shift = 8 * context->devices.key_bytes - GPUSORT_RMG_BITS * (bucket->passes + 1);
+	return stretch;
+}
+
+/* Counts the next digit of the spanning buckets, on all devices, and fetches the counts. */
+static cudaError_t
+count_digits(GpuSortMultiContext *context)
+{
+	GpuSortReferenceDevices *devices = &context->devices;
+	const size_t bytes = (size_t) context->spanning_count * DIGITS * sizeof(uint64_t);
+
+	for (int d = 0; d < devices->count; d++)
+	{
+		Lane *lane = &context->lanes[d];
+		cudaStream_t stream = devices->device[d].streams[0];
+		uint64_t tiles = 0;
+
+		GPUSORT_TRY(cudaSetDevice(devices->device[d].ordinal));
+		GPUSORT_TRY(cudaMemsetAsync(lane->histograms, 0, bytes, stream));
+		for (uint64_t b = 0; b < context->bucket_count; b++)
+		{
+			GpuSortRmgStretch stretch;
+
+			if (context->buckets[0][b].spanning < 0)
+				continue;
+			stretch = stretch_of(context, &context->buckets[0][b], d, tiles);
+			if (stretch.count == 0)
+				continue;
+			GPUSORT_TRY(gpusort_rmg_count(&stretch, devices->key_bytes, stream));
+			tiles += gpusort_rmg_tiles(stretch.count, devices->key_bytes);
+		}
+		GPUSORT_TRY(cudaMemcpyAsync(lane->counted, lane->histograms, bytes, cudaMemcpyDeviceToHost, stream));
+	}
+	return gpusort_reference_wait(devices);
+}
+
+/* Splits device d's keys of the spanning buckets, but for those that are equal in the digit. */
+static cudaError_t
+scatter_digits(GpuSortMultiContext *context, int d)
+{
+	GpuSortReferenceDevices *devices = &context->devices;
+	GpuSortReferenceDevice *device = &devices->device[d];
+	const uint64_t all = gpusort_reference_min(
+		context->chunk, context->rows - gpusort_reference_min(context->chunk * (uint64_t) d, context->rows));
+	uint64_t tiles = 0;
+
+	GPUSORT_TRY(cudaSetDevice(device->ordinal));
+	for (uint64_t b = 0; b < context->bucket_count; b++)
+	{
+		const Bucket *bucket = &context->buckets[0][b];
+		GpuSortRmgStretch stretch;
+		const uint64_t *counted;
+		bool one = false;
+
+		if (bucket->spanning < 0)
+			continue;
+		stretch = stretch_of(context, bucket, d, tiles);
+		tiles += gpusort_rmg_tiles(stretch.count, devices->key_bytes);
+		counted = context->lanes[d].counted + bucket->spanning * DIGITS;
+		for (int digit = 0; digit < DIGITS; digit++)
+			one |= counted[digit] == stretch.count;
+		if (one) /* or none */
+			continue;
+		GPUSORT_TRY(gpusort_rmg_scatter(&stretch, devices->key_bytes, device->streams[0]));
+		if (stretch.count == all)
+			gpusort_reference_swap_buffers(device);
+		else
+			GPUSORT_TRY(cudaMemcpyAsync((void *) stretch.keys, stretch.split,
+										stretch.count * (size_t) devices->key_bytes, cudaMemcpyDeviceToDevice,
+										device->streams[0]));
+	}
+	return cudaSuccess;
+}
+
+/* Appends to the next list what a spanning bucket has become. */
+static uint64_t
+split_bucket(GpuSortMultiContext *context, const Bucket *bucket, const Piece *pieces, uint64_t next)
+{
+	const uint64_t count = (uint64_t) context->devices.count;
+	uint64_t offsets[GPUSORT_MULTI_REFERENCE_DEVICES];
+	uint64_t begin = bucket->begin;
+
+	for (uint64_t d = 0; d < count; d++)
+		offsets[d] = pieces[d].offset;
+	for (int digit = 0; digit < DIGITS; digit++)
+	{
+		Bucket *part = &context->buckets[1][next];
+
+		*part = Bucket{bucket->prefix << GPUSORT_RMG_BITS | (uint64_t) digit, bucket->passes + 1, begin, 0, -1};
+		for (uint64_t d = 0; d < count; d++)
+		{
+			uint64_t keys = context->lanes[d].counted[bucket->spanning * DIGITS + digit];
+
+			context->pieces[1][next * count + d] = Piece{offsets[d], keys};
+			offsets[d] += keys;
+			part->count += keys;
+		}
+		begin += part->count;
+		if (part->count > 0)
+			next++;
+	}
+	return next;
+}
+
+static void
+split_buckets(GpuSortMultiContext *context)
+{
+	const uint64_t count = (uint64_t) context->devices.count;
+	Bucket *buckets = context->buckets[0];
+	Piece *pieces = context->pieces[0];
+	uint64_t next = 0;
+
+	for (uint64_t b = 0; b < context->bucket_count; b++)
+	{
+		if (buckets[b].spanning >= 0)
+			next = split_bucket(context, &buckets[b], &pieces[b * count], next);
+		else
+		{
+			context->buckets[1][next] = buckets[b];
+			memcpy(&context->pieces[1][next * count], &pieces[b * count], count * sizeof(Piece));
+			next++;
+		}
+	}
+	context->bucket_count = next;
+	context->buckets[0] = context->buckets[1];
+	context->buckets[1] = buckets;
+	context->pieces[0] = context->pieces[1];
+	context->pieces[1] = pieces;
+}
+
+static cudaError_t
+partition(GpuSortMultiContext *context, int *passes)
+{
+	begin_buckets(context);
+	for (*passes = 0;; (*passes)++)
+	{
+		draw_borders(context);
+		if (context->spanning_count == 0)
+			break;
+		GPUSORT_TRY(count_digits(context));
+		for (int d = 0; d < context->devices.count; d++)
+			GPUSORT_TRY(scatter_digits(context, d));
+		split_buckets(context);
+	}
+	return gpusort_reference_wait(&context->devices);
+}
+
+/* ---- exchange ---- */
+
+/* A bucket's keys are ordered by the device they come from, where it matters: when it is torn apart. */
+static void
+plan_moves(GpuSortMultiContext *context)
+{
+	const int count = context->devices.count;
+
+	context->move_count = 0;
+	for (uint64_t b = 0; b < context->bucket_count; b++)
+	{
+		uint64_t at = context->buckets[0][b].begin;
+		int to = 0;
+
+		for (int from = 0; from < count; from++)
+		{
+			const Piece *piece = &context->pieces[0][b * (uint64_t) count + (uint64_t) from];
+			uint64_t done = 0;
+
+			while (done < piece->count)
+			{
+				Move *move = &context->moves[context->move_count++];
+
+				while (context->borders[to + 1] <= at)
+					to++;
+				move->from = from;
+				move->to = to;
+				move->from_offset = piece->offset + done;
+				move->to_offset = at - context->borders[to];
+				move->count = gpusort_reference_min(piece->count - done, context->borders[to + 1] - at);
+				done += move->count;
+				at += move->count;
+			}
+		}
+	}
+}
+
+static cudaError_t
+exchange(GpuSortMultiContext *context, uint64_t *sent)
+{
+	GpuSortReferenceDevices *devices = &context->devices;
+	const size_t key_bytes = (size_t) devices->key_bytes;
+	bool stays[GPUSORT_MULTI_REFERENCE_DEVICES];
+
+	plan_moves(context);
+	for (int d = 0; d < devices->count; d++)
+		stays[d] = true;
+	for (uint64_t m = 0; m < context->move_count; m++)
+	{
+		const Move *move = &context->moves[m];
+
+		if (move->from != move->to || move->from_offset != move->to_offset)
+			stays[move->to] = false;
+	}
+	for (uint64_t m = 0; m < context->move_count; m++)
+	{
+		const Move *move = &context->moves[m];
+		GpuSortReferenceDevice *from = &devices->device[move->from];
+		GpuSortReferenceDevice *to = &devices->device[move->to];
+
+		if (stays[move->to])
+			continue;
+		if (move->from != move->to)
+			*sent += move->count;
+		GPUSORT_TRY(cudaSetDevice(from->ordinal));
+		GPUSORT_TRY(cudaMemcpyPeerAsync(to->keys[1] + move->to_offset * key_bytes, to->ordinal,
+										from->keys[0] + move->from_offset * key_bytes, from->ordinal,
+										move->count * key_bytes, from->streams[0]));
+	}
+	GPUSORT_TRY(gpusort_reference_wait(devices));
+	for (int d = 0; d < devices->count; d++)
+	{
+		if (!stays[d])
+			gpusort_reference_swap_buffers(&devices->device[d]);
+	}
+	return cudaSuccess;
+}
+
+/* ---- sort ---- */
+
+/* Bits of a number without leading zeros. */
+static int
+bit_length(uint64_t number)
+{
+	int bits = 0;
+
+	for (; number != 0; number >>= 1)
+		bits++;
+	return bits;
+}
+
+/* What device d has now, in segments to sort and to download. */
+static void
+plan_segments(GpuSortMultiContext *context, int d)
+{
+	const int key_bits = 8 * context->devices.key_bytes;
+	const uint64_t begin = context->borders[d];
+	const uint64_t end = context->borders[d + 1];
+	const uint64_t small = context->chunk / SMALL_PARTS;
+	Lane *lane = &context->lanes[d];
+	uint64_t segments = 0;
+
+	for (uint64_t b = 0; b < context->bucket_count; b++)
+	{
+		const Bucket *bucket = &context->buckets[0][b];
+		uint64_t first = bucket->begin > begin ? bucket->begin : begin;
+		uint64_t last = gpusort_reference_min(bucket->begin + bucket->count, end);
+		int bits = key_bits - GPUSORT_RMG_BITS * bucket->passes;
+		Segment *segment = &lane->segments[segments - (segments > 0)];
+
+		if (first >= last)
+			continue;
+		if (segments > 0 && segment->passes == bucket->passes && bits == 0)
+			segment->count += last - first;
+		else if (segments > 0 && segment->passes == bucket->passes && segment->count + (last - first) < small)
+		{
+			segment->count += last - first;
+			segment->bits = bits + bit_length(segment->first_prefix ^ bucket->prefix);
+		}
+		else
+			lane->segments[segments++] = Segment{first - begin, last - first, bucket->prefix, bucket->passes, bits};
+	}
+	if (segments > SEGMENTS_MAX)
+	{
+		lane->segments[0] = Segment{0, end - begin, 0, 0, key_bits};
+		segments = 1;
+	}
+	lane->segment_count = segments;
+}
+
+/* Two streams take turns: while one downloads a segment, the other sorts the next. */
+static cudaError_t
+sort_and_download(GpuSortMultiContext *context, char *host_keys)
+{
+	GpuSortReferenceDevices *devices = &context->devices;
+	const size_t key_bytes = (size_t) devices->key_bytes;
+	uint64_t most = 0;
+
+	for (int d = 0; d < devices->count; d++)
+	{
+		plan_segments(context, d);
+		if (context->lanes[d].segment_count > most)
+			most = context->lanes[d].segment_count;
+	}
+	for (uint64_t s = 0; s < most; s++)
+	{
+		for (int d = 0; d < devices->count; d++)
+		{
+			GpuSortReferenceDevice *device = &devices->device[d];
+			const Segment *segment = &context->lanes[d].segments[s];
+			const int stream = (int) (s % GPUSORT_REFERENCE_STREAMS);
+			int result;
+
+			if (s >= context->lanes[d].segment_count)
+				continue;
+			GPUSORT_TRY(cudaSetDevice(device->ordinal));
+			GPUSORT_TRY(gpusort_reference_sort_range(devices, device, stream, segment->first, segment->count,
+													 segment->bits, &result));
+			GPUSORT_TRY(cudaMemcpyAsync(host_keys + (context->borders[d] + segment->first) * key_bytes,
+										device->keys[result] + segment->first * key_bytes,
+										segment->count * key_bytes, cudaMemcpyDeviceToHost, device->streams[stream]));
+		}
+	}
+	return gpusort_reference_wait(devices);
+}
+
+static cudaError_t
+sort_rmg(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMultiTimes *times)
+{
+	double begun = gpusort_reference_clock();
+	double last = begun;
+
+	memset(times, 0, sizeof(*times));
+	if (rows > context->devices.rows)
+		return cudaErrorInvalidValue;
+	if (rows == 0)
+		return cudaSuccess;
+	context->rows = rows;
+	context->chunk = gpusort_reference_chunk(rows, context->devices.count);
+	context->slack = context->chunk / SLACK_PARTS;
+
+	GPUSORT_TRY(gpusort_reference_upload(&context->devices, host_keys, rows));
+	times->upload = gpusort_reference_lap(&last);
+	GPUSORT_TRY(partition(context, &times->passes));
+	times->partition = gpusort_reference_lap(&last);
+	GPUSORT_TRY(exchange(context, &times->sent));
+	times->exchange = gpusort_reference_lap(&last);
+	GPUSORT_TRY(sort_and_download(context, (char *) host_keys));
+	times->sort = gpusort_reference_lap(&last);
+	times->total = last - begun;
+	for (int d = 0; d < context->devices.count; d++)
+	{
+		if (context->borders[d + 1] - context->borders[d] > times->fullest)
+			times->fullest = context->borders[d + 1] - context->borders[d];
+	}
+	return cudaSuccess;
+}
+
+const GpuSortMultiReference gpusort_rmg_sort = {
+	"rmg_sort", "Ilic, Tolovski, Rabl 2023", false, open_rmg, sort_rmg, close_rmg};
