@@ -34,8 +34,8 @@
 #endif
 
 /*
- * The kind of join that one becomes when its sides are exchanged, where it keeps the rows of its inner side; else
- * itself
+ * The kind of join that one becomes when its sides are exchanged,
+ * where it keeps the rows of its inner side; else itself
  */
 #if PG_VERSION_NUM < 160000
 #define TURNED_JOIN(type) ((type) == JOIN_RIGHT ? JOIN_LEFT : (type))

@@ -175,8 +175,8 @@ is_refused(const GpuSortScanState *state)
 }
 
 /*
- * Returns true if there is nothing to tell of a sort; one whose rows other processes have read may have emitted none
- * here.
+ * Returns true if there is nothing to tell of a sort;
+ * one whose rows other processes have read may have emitted none here.
  */
 static bool
 is_untold(const GpuSortScanState *state)

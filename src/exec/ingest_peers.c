@@ -85,8 +85,8 @@ stayed(const GpuSortIngestState *state)
 }
 
 /*
- * Returns the next row that came up; an empty slot, or NULL, when all processes have taken their rows in: then workers
- * may have stayed.
+ * Returns the next row that came up; an empty slot, or NULL,
+ * when all processes have taken their rows in: then workers may have stayed.
  */
 static TupleTableSlot *
 next_row(GpuSortIngestState *state)

@@ -62,8 +62,8 @@ gpusort_nodes_rescan(GpuSortNodes *nodes, Bitmapset *changed)
 }
 
 /*
- * Has plan, which is above the nodes, read the range that was asked for first; false, with a reason, if its rows are
- * lost.
+ * Has plan, which is above the nodes, read the range that was asked for first;
+ * false, with a reason, if its rows are lost.
  * *started: it has read one, so that it must start over.
  */
 bool

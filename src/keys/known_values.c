@@ -207,9 +207,9 @@ search(GpuSortKnownTable *table, const GpuSortColumn *column, uint16 *slot, cons
 }
 
 /*
- * Returns the rank of a string among the known values, of which there are n: an odd number, 2i + 1, if it is number
- * i; an even one, 2i, if it sorts behind i of them and before the others.  Errors: those of detoasting and of
- * comparing.
+ * Returns the rank of a string among the known values, of which there are n:
+ * an odd number, 2i + 1, if it is number i; an even one, 2i, if it sorts behind
+ * i of them and before the others.  Errors: those of detoasting and of comparing.
  */
 uint32
 gpusort_known_rank(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value)

@@ -46,8 +46,8 @@ string_bits(const GpuSortColumn *column)
 }
 
 /*
- * Bits of a column in the key, its NULL bit included; those of strings without a rank of their own overlap with later
- * columns'.
+ * Bits of a column in the key, its NULL bit included;
+ * those of strings without a rank of their own overlap with later columns'.
  */
 static uint32
 column_bits(const GpuSortColumn *column)
@@ -275,8 +275,8 @@ create_table(GpuSortKeys *keys, const GpuSortColumn *column, const GpuSortKnownV
 }
 
 /*
- * Has keys leave these common prefixes of their strings out, and rank these known values; the layout has room for
- * that.
+ * Has keys leave these common prefixes of their strings out,
+ * and rank these known values; the layout has room for that.
  */
 void
 gpusort_keys_set_common_prefixes(GpuSortKeys *keys, const GpuSortPrefix *prefixes)

@@ -159,8 +159,8 @@ knows_type(Oid type)
 }
 
 /*
- * Returns an encoding if it is one of values of a type, as it is unless there is none of their first part; else as
- * gpusort_key_encoding.
+ * Returns an encoding if it is one of values of a type, as it is unless
+ * there is none of their first part; else as gpusort_key_encoding.
  */
 static GpuSortEncoding
 encoding_of_parts(GpuSortEncoding encoding, Oid type, Oid collation, const char **why_not)

@@ -88,9 +88,9 @@ typedef enum GpuSortStringSource
 struct GpuSortBits; /* bit_writer.h */
 
 /*
- * Encodes a value that is not NULL as a number of the type's bits.  Returns true if
- * equal bits mean an equal value; false if the key is truncated, and rows of equal keys
- * need a tie-break.
+ * Encodes a value that is not NULL as a number of the type's bits.
+ * Returns true if equal bits mean an equal value;
+ * false if the key is truncated, and rows of equal keys need a tie-break.
  */
 typedef bool (*GpuSortEncoder)(void *state, Datum value, struct GpuSortBits *bits);
 

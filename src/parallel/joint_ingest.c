@@ -3,10 +3,10 @@
  * joint_ingest.c
  *	  One process's part in the ingest of a sort to which several processes add rows.
  *
- * A worker joins the sort with a connection of its own, the leader writes with the
- * writer of the sort that it has begun.  Below a Gather whose rows one process reads
- * the parts are GpuSortIngest nodes (ingest.c), else the GpuSort nodes themselves
- * (joint_sort.c).
+ * A worker joins the sort with a connection of its own,
+ * the leader writes with the writer of the sort that it has begun.
+ * Below a Gather whose rows one process reads the parts are GpuSortIngest
+ * nodes (ingest.c), else the GpuSort nodes themselves (joint_sort.c).
  *
  * All must make the same keys.  How much of its strings is in the key is settled by
  * the leader before workers start, but the common prefixes that keys leave out
@@ -220,8 +220,8 @@ settle(GpuSortJointIngest *joint, const GpuSortPrefix *ours)
 }
 
 /*
- * A row is about to be written that did not come from this child: if nobody has chosen common prefixes there are to be
- * none.
+ * A row is about to be written that did not come from this child:
+ * if nobody has chosen common prefixes there are to be none.
  */
 void
 gpusort_joint_ingest_settle_common_prefixes(GpuSortJointIngest *joint)
@@ -262,9 +262,9 @@ choose_common_prefixes(GpuSortJointIngest *joint)
 }
 
 /*
- * Puts the rows of the input, until there are none, or *stop says that none are wanted any more; stop may be NULL.
- * false: the input's next row was not taken, with failure's reason why no others will be, or NONE if it is a long
- * one.
+ * Puts the rows of the input, until there are none, or *stop says that none are wanted any more;
+ * stop may be NULL. false: the input's next row was not taken,
+ * with failure's reason why no others will be, or NONE if it is a long one.
  */
 bool
 gpusort_joint_ingest_rows(GpuSortJointIngest *joint, const volatile bool *stop, GpuSortFailure *failure)

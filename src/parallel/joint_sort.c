@@ -378,8 +378,8 @@ gpusort_joint_sorts_have_rows(GpuSortJointSorts *sorts)
 }
 
 /*
- * A worker joins a sort to read it, once it is sorted, or to have it sorted before; false, with a reason, if it
- * cannot.
+ * A worker joins a sort to read it, once it is sorted,
+ * or to have it sorted before; false, with a reason, if it cannot.
  */
 static bool
 open_sort(GpuSortJointSort *own, bool sorted, GpuSortFailure *failure)

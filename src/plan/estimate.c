@@ -3,8 +3,8 @@
  * estimate.c
  *	  How long a statement takes by the model, and what gpusort saves of it.
  *
- * Of the statement that gpusort_estimate_plan plans; what puts GpuSort into plans (offers.c, sort_nodes.c) adds what it
- * knows.
+ * Of the statement that gpusort_estimate_plan plans;
+ * what puts GpuSort into plans (offers.c, sort_nodes.c) adds what it knows.
  *
  *-------------------------------------------------------------------------
  */

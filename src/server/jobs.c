@@ -13,9 +13,9 @@
 #include "utils/timestamp.h"
 
 /*
- * Takes a slot for a sort of this backend that is about to ask the service, or
- * returns NULL when all are taken: the sort then goes on unlisted.  The caller must
- * end it.
+ * Takes a slot for a sort of this backend that is about
+ * to ask the service, or returns NULL when all are taken:
+ * the sort then goes on unlisted.  The caller must end it.
  */
 GpuSortJobSlot *
 gpusort_shared_job_start(uint64 estimated_rows)

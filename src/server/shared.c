@@ -4,10 +4,9 @@
  *	  The memory that backends and the supervisor share.
  *
  * The segment is reserved at server start when gpusort is preloaded, and taken
- * from the server's slack by the first session that needs it otherwise: it is
- * a few tens of kB, once per server.  Its name has the module's build: sessions that
- * load modules of two builds share nothing, so neither is read by the rules of the
- * other.
+ * from the server's slack by the first session that needs it otherwise: it is a few
+ * tens of kB, once per server.  Its name has the module's build: sessions that load
+ * modules of two builds share nothing, so neither is read by the rules of the other.
  *
  * Where the slack is used up a session gets memory of its own in the segment's place.
  * No service is ever seen there, nor started: PostgreSQL sorts.

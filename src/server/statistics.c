@@ -3,9 +3,9 @@
  * statistics.c
  *	  What gpusort has done, by database.
  *
- * It is in shared memory (shared_state.h), under its lock, since the server started or since it was
- * cleared.  A database has an entry from its first sort on; when all are taken, those that
- * come later share one.
+ * It is in shared memory (shared_state.h), under its lock, since the server
+ * started or since it was cleared.  A database has an entry from its first sort on;
+ * when all are taken, those that come later share one.
  *
  *-------------------------------------------------------------------------
  */

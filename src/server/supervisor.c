@@ -21,8 +21,8 @@
  *	STARTING, READY --exit, or too long--> BACKOFF --delay over--> STARTING
  *	READY, DRAINING --no PONG--> HUNG --exit, or left behind--> BACKOFF
  *
- * Nothing in the loop waits for a service: a process that hangs in the kernel
- * keeps nobody up.
+ * Nothing in the loop waits for a service:
+ * a process that hangs in the kernel keeps nobody up.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,8 +53,8 @@
 #define BEAT_MS 500
 
 /*
- * The log tells of a service that is not ready after so long: on a busy machine one that is well may take a few
- * seconds.
+ * The log tells of a service that is not ready after so long:
+ * on a busy machine one that is well may take a few seconds.
  */
 #define LATE_MS 10000
 

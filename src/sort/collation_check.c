@@ -97,8 +97,8 @@ struct GpuSortCollationCheck
 };
 
 /*
- * Returns how many columns there are up to the last one in the key that is, or holds, strings under a collation of the
- * C library.
+ * Returns how many columns there are up to the last one in the key that is,
+ * or holds, strings under a collation of the C library.
  */
 static int
 checked_columns(const GpuSortKeys *keys)
@@ -457,8 +457,8 @@ gpusort_collation_check_rows(GpuSortCollationCheck *check, GpuSortReader *reader
 }
 
 /*
- * Says whether keys like these may be sorted by; false, with a reason, if a collation of theirs has been found to be
- * out of order.
+ * Says whether keys like these may be sorted by; false, with a reason,
+ * if a collation of theirs has been found to be out of order.
  */
 bool
 gpusort_collation_check_allows(const GpuSortKeys *keys, GpuSortFailure *failure)

@@ -87,8 +87,8 @@ gpusort_fallback_refused(GpuSortState *sort, const GpuSortFailure *failure)
 }
 
 /*
- * Ends the query: the rows of a sort are lost, and there is no way to have them again; emitted: since some have been
- * given out.
+ * Ends the query: the rows of a sort are lost, and there is no way
+ * to have them again; emitted: since some have been given out.
  */
 void
 gpusort_sort_report_lost(bool emitted, const GpuSortFailure *failure)

@@ -24,8 +24,8 @@
 #include "sort/put_rows.h"
 
 /*
- * Makes rows with the attributes of all, of which the leading ones of visible are shown.  They belong to the current
- * memory context.
+ * Makes rows with the attributes of all, of which the leading ones
+ * of visible are shown.  They belong to the current memory context.
  */
 GpuSortHeapRows *
 gpusort_heap_rows_create(TupleDesc all, TupleDesc visible)

@@ -34,14 +34,14 @@ typedef struct GpuSortPeersMethods
 	bool (*may_verify)(GpuSortPeers *peers);
 
 	/*
-	 * Has all verify the order; adds the pairs compared to *pairs.  false, with a reason: rows are out of order, or
-	 * lost.
+	 * Has all verify the order; adds the pairs compared to *pairs.
+	 * false, with a reason: rows are out of order, or lost.
 	 */
 	bool (*verify)(GpuSortPeers *peers, struct GpuSortState *sort, uint64 *pairs, GpuSortFailure *failure);
 
 	/*
-	 * Others are to end.  false, with a reason, if the keys of one of them may have been others than ours.  Errors:
-	 * theirs.
+	 * Others are to end.  false, with a reason, if the keys of one
+	 * of them may have been others than ours.  Errors: theirs.
 	 */
 	bool (*finish)(GpuSortPeers *peers, GpuSortFailure *failure);
 

@@ -19,9 +19,9 @@
  *	  - the prefix length is chosen by cost: a word of the key is paid for by all rows, a
  *		comparison by those whose key is truncated.
  *
- * A sample that misleads costs time, never order: see encode.c.  First rows alone often
- * do, where rows lie in order; then the prefix is up to three words longer than they say,
- * which cost little.
+ * A sample that misleads costs time, never order: see encode.c.
+ * First rows alone often do, where rows lie in order;
+ * then the prefix is up to three words longer than they say, which cost little.
  *
  * Of a column with few values these are known (few_values.c).
  *

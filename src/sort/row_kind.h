@@ -47,8 +47,8 @@ typedef struct GpuSortRowKind
 	char *(*copy)(GpuSortRows *rows, const GpuSortRow *row);
 
 	/*
-	 * Makes a row of a source of one in memory, with so many values; it points into that, and is valid until the next
-	 * call.
+	 * Makes a row of a source of one in memory, with so many values;
+	 * it points into that, and is valid until the next call.
 	 */
 	void (*open)(GpuSortRows *rows, char *copy, int attributes, GpuSortRow *row);
 

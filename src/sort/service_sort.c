@@ -160,8 +160,8 @@ gpusort_service_sort_open(GpuSortState *sort, const GpuSortExpected *expected, b
 }
 
 /*
- * What came of a shared sort that any process has had sorted, for EXPLAIN and the statistics, unless that is known
- * here.
+ * What came of a shared sort that any process has had sorted,
+ * for EXPLAIN and the statistics, unless that is known here.
  */
 void
 gpusort_service_sort_learn(GpuSortState *sort, const GpuSortOutcome *outcome, const GpuSortTimes *ms, uint64 pairs)
@@ -298,8 +298,8 @@ gpusort_service_sort_first(const GpuSortState *sort, bool sorted)
 }
 
 /*
- * Sets the reader before the first row that is to be read, again or for the first time; false, with a reason, if the
- * sort is lost.
+ * Sets the reader before the first row that is to be read,
+ * again or for the first time; false, with a reason, if the sort is lost.
  */
 bool
 gpusort_service_sort_rewind(GpuSortState *sort, GpuSortFailure *failure)
@@ -358,8 +358,8 @@ gpusort_service_sort_runs(const GpuSortState *sort)
 }
 
 /*
- * Returns how many rows of the last sort need a tie-break; of one in runs, how many this process has seen since the
- * first.
+ * Returns how many rows of the last sort need a tie-break;
+ * of one in runs, how many this process has seen since the first.
  */
 uint64
 gpusort_service_sort_tie_rows(const GpuSortState *sort)

@@ -171,10 +171,10 @@ ask(const GpuSortLibc *state, const char *data, int length, char *bytes, int roo
 }
 
 /*
- * Writes the first room bytes of what a string's order is, as far as it is in a key, under
- * the collation of a GpuSortLibc to bytes, which has room for GPUSORT_LIBC_SLACK more.
- * Returns how many there are; -1 if the string goes on behind these length bytes, and they do not tell.
- * Errors: out of memory.
+ * Writes the first room bytes of what a string's order is,
+ * as far as it is in a key, under the collation of a GpuSortLibc to bytes,
+ * which has room for GPUSORT_LIBC_SLACK more. Returns how many there are;
+ * -1 if the string goes on behind these length bytes, and they do not tell. Errors: out of memory.
  */
 int
 gpusort_libc_bytes(void *collation, const char *data, int length, bool goes_on, char *bytes, int room)

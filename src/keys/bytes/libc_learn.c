@@ -99,8 +99,8 @@ compare_contractions(const void *a, const void *b)
 }
 
 /*
- * What texts are made of for a check, beside ASCII: accents, composed and not, parts of contractions, other scripts,
- * unassigned ones.
+ * What texts are made of for a check, beside ASCII: accents,
+ * composed and not, parts of contractions, other scripts, unassigned ones.
  */
 static const char pieces[] =
 	" "

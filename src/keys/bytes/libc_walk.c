@@ -303,9 +303,9 @@ gpusort_libc_walk(GpuSortLibcWalk *walk, const char *data, int length, bool goes
 }
 
 /*
- * For each of the 256 bytes, whether an element begins at it in any string, whatever stands before it: it is the
- * first of a character, and no contraction has it but in its own first place.  At the zero byte that ends a string,
- * too.
+ * For each of the 256 bytes, whether an element begins at it in any string,
+ * whatever stands before it: it is the first of a character, and no contraction
+ * has it but in its own first place.  At the zero byte that ends a string, too.
  */
 const bool *
 gpusort_libc_walk_starts(const GpuSortLibcWalk *walk)

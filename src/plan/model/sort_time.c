@@ -47,8 +47,8 @@
 #define DEFAULT_ROW_COST   0.03
 
 /*
- * Rows are in order for PostgreSQL's sort, which notices, from this correlation of a table's column with its pages
- * on.
+ * Rows are in order for PostgreSQL's sort, which notices,
+ * from this correlation of a table's column with its pages on.
  */
 #define IN_ORDER_CORRELATION 0.999
 
@@ -411,8 +411,8 @@ path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
 }
 
 /*
- * Returns what sorting input's rows, so many of all processes, by pathkeys takes over the input, for a sort that was
- * admitted.
+ * Returns what sorting input's rows, so many of all processes,
+ * by pathkeys takes over the input, for a sort that was admitted.
  */
 GpuSortTime
 gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *pathkeys,
@@ -567,8 +567,8 @@ gpusort_native_sort_time(double rows, int width, double first, double string_fac
 }
 
 /*
- * Returns what a sort of so many rows takes of which the first are asked for: others are dropped while they are taken
- * in.
+ * Returns what a sort of so many rows takes of which the first are asked for:
+ * others are dropped while they are taken in.
  */
 GpuSortTime
 gpusort_sort_time_of_first(GpuSortTime time, double rows, double first)
@@ -587,8 +587,8 @@ gpusort_sort_time_of_first(GpuSortTime time, double rows, double first)
 }
 
 /*
- * Returns what is to be gained at least, beside the margin: by a sort in a sort's place, or by what does more than
- * sort.
+ * Returns what is to be gained at least, beside the margin:
+ * by a sort in a sort's place, or by what does more than sort.
  */
 double
 gpusort_least_gain(bool sort)

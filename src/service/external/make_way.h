@@ -3,10 +3,10 @@
  * make_way.h
  *	  Memory that sorts have and do not need just now, for one that waits for memory.
  *
- * Who has such memory is in a list as long as it lives, with a function that gives it up: a merge its partitions that
- * nobody reads, a sort that waits for its first rows the room that was made for them.  The function may be called from
- * any thread, at any time until remove returns.  It must not wait: what is in use gets on by itself, and is asked
- * again.
+ * Who has such memory is in a list as long as it lives, with a function that gives it up:
+ * a merge its partitions that nobody reads, a sort that waits for its first rows the room that was made for them.
+ * The function may be called from any thread, at any time until remove returns.
+ * It must not wait: what is in use gets on by itself, and is asked again.
  *
  *-------------------------------------------------------------------------
  */

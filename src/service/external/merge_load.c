@@ -100,8 +100,8 @@ evict(GpuSortMerge *merge)
 }
 
 /*
- * Closes all open partitions that rows are not being given out of; returns true if there were any.  With the lock
- * held.
+ * Closes all open partitions that rows are not being given out of;
+ * returns true if there were any.  With the lock held.
  */
 static bool
 close_idle(GpuSortMerge *merge)
