@@ -214,7 +214,10 @@ lead_ingest(GpuSortOutputState *state)
 	if (!gpusort_joint_sorts_ingest(&state->nodes.sorts, &claims->stop, &whole, &failure))
 		gpusort_claims_stop(claims, &failure);
 	gpusort_claims_seal(claims);
-	if (!claims->stop && (!gpusort_joint_sorts_order(&state->nodes.sorts, processes(state), &ranges, &failure) || !gpusort_joint_sorts_open(&state->nodes.sorts, &claims->stop, &failure) || !gpusort_joint_check_lead(&state->nodes.sorts, claims, processes(state), &failure)))
+	if (!claims->stop &&
+		(!gpusort_joint_sorts_order(&state->nodes.sorts, processes(state), &ranges, &failure) ||
+		 !gpusort_joint_sorts_open(&state->nodes.sorts, &claims->stop, &failure) ||
+		 !gpusort_joint_check_lead(&state->nodes.sorts, claims, processes(state), &failure)))
 		gpusort_claims_stop(claims, &failure);
 	if (claims->stop)
 		state->outcome = GPUSORT_OUTPUT_FAILED;

@@ -138,7 +138,8 @@ gpusort_partial_take_figures(GpuSortPartialState *state)
 		pfree(state->figures);
 	state->ranges = shared->claims.ranges;
 	state->nprocesses = shared->alone ? 0 : shared->nprocesses;
-	state->figures = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, shared->nprocesses * sizeof(GpuSortProcessFigures));
+	state->figures = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt,
+										shared->nprocesses * sizeof(GpuSortProcessFigures));
 	memcpy(state->figures, shared->figures, shared->nprocesses * sizeof(GpuSortProcessFigures));
 	if (!gpusort_joint_sorts_finish(&state->nodes.sorts, &failure))
 		gpusort_sort_report_lost(true, &failure);

@@ -167,7 +167,8 @@ put(GpuSortKnownTable *table, uint16 *slot, const LookedUp *string, uint32 rank)
 GpuSortKnownTable *
 gpusort_known_table_create(const GpuSortColumn *column, const GpuSortKnownValues *known)
 {
-	GpuSortKnownTable *table = palloc(offsetof(GpuSortKnownTable, entry) + (known->count + REMEMBERED_MAX) * sizeof(RankedString));
+	Size entries = (known->count + REMEMBERED_MAX) * sizeof(RankedString);
+	GpuSortKnownTable *table = palloc(offsetof(GpuSortKnownTable, entry) + entries);
 
 	memset(table, 0, offsetof(GpuSortKnownTable, entry));
 	table->context = CurrentMemoryContext;

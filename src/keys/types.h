@@ -156,7 +156,8 @@ gpusort_keys_are_same_everywhere(GpuSortEncoding encoding)
 	return type->parts == NULL && (type->string != GPUSORT_STRING_NONE || type->create == NULL);
 }
 
-extern GpuSortEncoding gpusort_key_encoding(Oid opfamily, Oid input_type, Oid type, Oid collation, const char **why_not);
+extern GpuSortEncoding gpusort_key_encoding(Oid opfamily, Oid input_type, Oid type, Oid collation,
+											const char **why_not);
 extern List *gpusort_key_libc_collations(GpuSortEncoding encoding, Oid type, Oid collation);
 extern bool gpusort_key_is_partial(GpuSortEncoding encoding, Oid type, Oid collation);
 extern Oid gpusort_common_key_type(Oid opfamily, Oid a, Oid b);

@@ -153,7 +153,8 @@ gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *fai
 	if (gpusort_keys_libc_hash(joint->keys) == shared->libc_hash)
 		return true;
 	shared->strange_libc = true;
-	return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION, "processes of the sort have different versions of a locale of the C library");
+	return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
+							   "processes of the sort have different versions of a locale of the C library");
 }
 
 /*

@@ -209,8 +209,8 @@ gpusort_joint_sort_detach(GpuSortJointSort *own)
 
 /* Begins one of the sorts in the service; false, with a reason, if that is not to be. */
 static bool
-begin_sort(GpuSortJointSort *own, GpuSortJointSorts *sorts, int readers, const GpuSortPrefix *prefixes, bool common_later,
-		   GpuSortFailure *failure)
+begin_sort(GpuSortJointSort *own, GpuSortJointSorts *sorts, int readers, const GpuSortPrefix *prefixes,
+		   bool common_later, GpuSortFailure *failure)
 {
 	GpuSortState *sort = own->sort;
 

@@ -66,7 +66,8 @@ extern void gpusort_joint_sorts_release(GpuSortJointSorts *sorts);
 extern void gpusort_joint_sorts_end(GpuSortJointSorts *sorts);
 
 /* Everybody's */
-extern bool gpusort_joint_sorts_ingest(GpuSortJointSorts *sorts, const volatile bool *stop, bool *whole, GpuSortFailure *failure);
+extern bool gpusort_joint_sorts_ingest(GpuSortJointSorts *sorts, const volatile bool *stop, bool *whole,
+									   GpuSortFailure *failure);
 extern bool gpusort_joint_sorts_join_to_order(GpuSortJointSorts *sorts, GpuSortFailure *failure);
 extern bool gpusort_joint_sorts_have_rows(GpuSortJointSorts *sorts);
 extern bool gpusort_joint_sorts_open(GpuSortJointSorts *sorts, const volatile bool *stop, GpuSortFailure *failure);

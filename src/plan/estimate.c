@@ -15,7 +15,7 @@
 
 static GpuSortEstimate *current = NULL; /* NULL: nobody asks */
 
-/* Plans a query as it would be planned with gpusort.enable = on, and says how long it takes.  Errors: those of planning. */
+/* Plans a query as with gpusort.enable = on, and says how long it takes.  Errors: those of planning. */
 PlannedStmt *
 gpusort_estimate_plan(Query *query, const char *text, GpuSortEstimate *estimate)
 {

@@ -64,7 +64,8 @@ typedef struct GpuSortEngineOps
 	/*
 	 * Starts a sort.  Picks the device and tells which.  Fails with MEMORY_LIMIT
 	 * when the estimate does not fit the limit, with MEMORY_BUSY when it does but
-	 * other sorts leave too little, saying which setting it is; so does reserve.  *cancelled is read with __atomic_load_n until end: not 0 asks every call
+	 * other sorts leave too little, saying which setting it is; so does reserve.
+	 * *cancelled is read with __atomic_load_n until end: not 0 asks every call
 	 * to return soon with an error.
 	 */
 	int (*begin)(GpuSortEngine *engine, const GpuSortRequest *request, const int *cancelled,

@@ -271,7 +271,7 @@ typedef struct GpuSortRequest
 typedef struct GpuSortPlace
 {
 	uint32_t ordinal;
-	uint32_t ecc; /* 0: a device whose memory does not correct errors: rows are verified whatever gpusort.verify_rows says */
+	uint32_t ecc; /* 0: its memory does not correct errors: rows are verified whatever gpusort.verify_rows says */
 	char device[GPUSORT_NAME_BYTES];
 } GpuSortPlace;
 

@@ -286,8 +286,10 @@ distrust(Oid collation)
 	ereport(LOG,
 			(errmsg("gpusort leaves sorts under collation \"%s\" to PostgreSQL until the server restarts",
 					name != NULL ? name : "?"),
-			 errdetail("The C library's strcoll orders two strings otherwise than the first level of their collation keys does."),
-			 errhint("Sorts that were running have been done by PostgreSQL. Please report the locale, and the version of the C library.")));
+			 errdetail("The C library's strcoll orders two strings otherwise than "
+					   "the first level of their collation keys does."),
+			 errhint("Sorts that were running have been done by PostgreSQL. "
+					 "Please report the locale, and the version of the C library.")));
 }
 
 /* Two rows of different runs are the other way round: returns false, for the caller to return. */

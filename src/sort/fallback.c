@@ -51,7 +51,9 @@ note_fallback(GpuSortState *sort, const GpuSortFailure *failure)
 	if (gpusort_log_decisions)
 		ereport(LOG,
 				(errmsg("gpusort: falling back to tuplesort: %s", failure->text),
-				 failure->reason != GPUSORT_REASON_COLLATION ? 0 : errhint("Collations of ICU, and \"C\", do not depend on the C library.")));
+				 failure->reason == GPUSORT_REASON_COLLATION
+					 ? errhint("Collations of ICU, and \"C\", do not depend on the C library.")
+					 : 0));
 }
 
 /* Has PostgreSQL's sort take the first rows, and what the source still has. */

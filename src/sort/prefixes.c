@@ -389,7 +389,11 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
 			statistics = add_statistics(sample, input->source);
 		known = sample->count;
 		if (first)
-			add_first_rows(sample, input, statistics ? Max(known / 8, 1) : Min(Max(input->first.count / 16, 64), GPUSORT_SAMPLE_ROWS));
+		{
+			int count = Min(Max(input->first.count / 16, 64), GPUSORT_SAMPLE_ROWS);
+
+			add_first_rows(sample, input, statistics ? Max(known / 8, 1) : count);
+		}
 		prefixes->length = first ? DEFAULT_LENGTH : DEFAULT_LENGTH_LONG;
 		prefixes->common_length = 0;
 		prefixes->known.ranked = prefixes->known.complete = false;

@@ -472,7 +472,8 @@ gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *
 		return true;
 	if (whole->rows > expected->rows || whole->bytes != expected->bytes)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
-								   UINT64_FORMAT " rows in " UINT64_FORMAT " bytes came, of " UINT64_FORMAT " in " UINT64_FORMAT ", by all ranges",
+								   UINT64_FORMAT " rows in " UINT64_FORMAT " bytes came by all ranges, of " UINT64_FORMAT
+												 " in " UINT64_FORMAT,
 								   whole->rows, whole->bytes, expected->rows, expected->bytes);
 	if (expected->verified && expected->all && whole->sum != expected->sum)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came are not those that were put");

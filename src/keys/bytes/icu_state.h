@@ -43,7 +43,7 @@ typedef struct GpuSortIcu
 	int capacity;          /* units */
 
 	/* what is known of ASCII characters */
-	int levels;                                                   /* of the sort keys, 1 to 3; 0: only the first is known */
+	int levels;                                                   /* of sort keys, 1 to 3; 0: only the first is known */
 	bool pairs[GPUSORT_ICU_ASCII_CHARS][GPUSORT_ICU_ASCII_CHARS]; /* where the weight contracts: which are not simple */
 	uint32 weights[256];                                          /* by byte */
 	unsigned char tertiary[GPUSORT_ICU_ASCII_CHARS];              /* 0: the common weight */

@@ -98,7 +98,8 @@ gpusort_record_create(Oid type, Oid collation)
 
 /* Adds a record as a descriptor has it, whose attributes go into values and nulls.  Errors: its columns are others. */
 static bool
-put_record(GpuSortByteWriter *to, const RecordState *state, HeapTupleHeader record, TupleDesc desc, Datum *values, bool *nulls)
+put_record(GpuSortByteWriter *to, const RecordState *state, HeapTupleHeader record, TupleDesc desc, Datum *values,
+		   bool *nulls)
 {
 	HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(record), .t_data = record};
 	bool goes_on = true;

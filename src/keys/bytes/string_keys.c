@@ -119,7 +119,8 @@ gpusort_keys_own_string(const GpuSortKeys *keys, const GpuSortColumn *column, Da
  * GpuSortBytesEncoder does.  Errors: those of detoasting and of the encoder.
  */
 int
-gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room, bool *whole)
+gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room,
+					bool *whole)
 {
 	MemoryContext caller = MemoryContextSwitchTo(keys->scratch);
 	int length = column->type->bytes(column->type, column->state, value, bytes, room, whole);
