@@ -292,7 +292,7 @@ shutdown_ingest(CustomScanState *node)
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 
 	if (!IsParallelWorker())
-		gpusort_ingest_let_go(state);
+		gpusort_ingest_stop(state);
 	state->shared = NULL;
 	state->joint.shared = NULL;
 }

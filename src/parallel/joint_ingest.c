@@ -37,11 +37,11 @@
 static Size
 prefixes_offset(int nworkers)
 {
-	return MAXALIGN(offsetof(GpuSortJointShared, put) + nworkers * sizeof(GpuSortPut));
+	return MAXALIGN(offsetof(GpuSortJointIngestShared, put) + nworkers * sizeof(GpuSortPut));
 }
 
 static GpuSortPrefix *
-shared_prefixes(GpuSortJointShared *shared)
+shared_prefixes(GpuSortJointIngestShared *shared)
 {
 	return (GpuSortPrefix *) ((char *) shared + prefixes_offset(shared->nworkers));
 }
@@ -53,7 +53,7 @@ cutoff_offset(const GpuSortKeys *keys, int nworkers)
 }
 
 static GpuSortCutoffShared *
-shared_cutoff(GpuSortJointShared *shared, const GpuSortKeys *keys)
+shared_cutoff(GpuSortJointIngestShared *shared, const GpuSortKeys *keys)
 {
 	return (GpuSortCutoffShared *) ((char *) shared + cutoff_offset(keys, shared->nworkers));
 }
@@ -67,7 +67,7 @@ gpusort_joint_ingest_bytes(const GpuSortKeys *keys, int nworkers, bool bounded)
 
 /* Makes what is in shared memory, of bytes for so many workers; there is no sort to join yet. */
 void
-gpusort_joint_ingest_create(GpuSortJointShared *shared, int nworkers, bool bounded)
+gpusort_joint_ingest_create(GpuSortJointIngestShared *shared, int nworkers, bool bounded)
 {
 	shared->token = 0;
 	shared->nworkers = nworkers;
@@ -92,12 +92,12 @@ gpusort_joint_ingest_start(GpuSortJointIngest *joint, GpuSortWriter *writer, Gpu
 void
 gpusort_joint_ingest_publish(GpuSortJointIngest *joint)
 {
-	GpuSortJointShared *shared = joint->shared;
+	GpuSortJointIngestShared *shared = joint->shared;
 	GpuSortWriter *writer = joint->writer;
 
 	memset(shared->put, 0, shared->nworkers * sizeof(GpuSortPut));
 	shared->token = 0;
-	shared->strange_libc = false;
+	shared->libc_differs = false;
 	if (writer == NULL)
 		return;
 	shared->token = gpusort_client_token(writer->client);
@@ -117,7 +117,7 @@ gpusort_joint_ingest_publish(GpuSortJointIngest *joint)
 void
 gpusort_joint_ingest_collect(const GpuSortJointIngest *joint, GpuSortPut *put)
 {
-	const GpuSortJointShared *shared = joint->shared;
+	const GpuSortJointIngestShared *shared = joint->shared;
 
 	for (int i = 0; shared != NULL && i < shared->nworkers; i++)
 	{
@@ -144,7 +144,7 @@ gpusort_joint_ingest_reset(GpuSortJointIngest *joint)
 bool
 gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *failure)
 {
-	GpuSortJointShared *shared = joint->shared;
+	GpuSortJointIngestShared *shared = joint->shared;
 
 	LWLockAcquire(&shared->lock, LW_SHARED);
 	gpusort_keys_lay_out(joint->keys, shared_prefixes(shared), shared->common_later);
@@ -152,7 +152,7 @@ gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *fai
 	LWLockRelease(&shared->lock);
 	if (gpusort_keys_libc_hash(joint->keys) == shared->libc_hash)
 		return true;
-	shared->strange_libc = true;
+	shared->libc_differs = true;
 	return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
 							   "processes of the sort have different versions of a locale of the C library");
 }
@@ -164,7 +164,7 @@ gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *fai
 bool
 gpusort_joint_ingest_join(GpuSortJointIngest *joint, GpuSortOverflow *overflow, GpuSortFailure *failure)
 {
-	GpuSortJointShared *shared = joint->shared;
+	GpuSortJointIngestShared *shared = joint->shared;
 
 	if (shared->token == 0)
 		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "there is no sort to join");
@@ -202,7 +202,7 @@ gpusort_joint_ingest_leave(GpuSortJointIngest *joint, GpuSortFailure *failure)
 static void
 settle(GpuSortJointIngest *joint, const GpuSortPrefix *ours)
 {
-	GpuSortJointShared *shared = joint->shared;
+	GpuSortJointIngestShared *shared = joint->shared;
 	GpuSortPrefix *chosen;
 
 	joint->settled = true;

@@ -77,7 +77,7 @@ gpusort_availability_init(void)
 static void
 note_start(const GpuSortService *seen)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
 	if (state->service.supervisor_pid == 0 && state->service.started == seen->started)
@@ -184,7 +184,7 @@ gpusort_availability_expected(const GpuSortService *service)
 bool
 gpusort_availability_wait(uint32 *generation, char *why_not, size_t why_not_size)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 	TimestampTz deadline = 0;
 	bool ready = false;
 

@@ -187,7 +187,7 @@ gpusort_fallback_full(GpuSortState *sort, const GpuSortFailure *full)
 	begin_native(sort);
 	if (sort->peers != NULL)
 	{
-		sort->peers->methods->let_go(sort->peers);
+		sort->peers->methods->stop(sort->peers);
 		gpusort_fallback_feed(sort);
 	}
 	good = gpusort_service_sort_wait(sort, 0, &failure) && read_back(sort, &failure);

@@ -426,7 +426,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
  * PostgreSQL had better sort.  gpusort.force overrules it.
  */
 bool
-gpusort_prefixes_tell_little(const GpuSortKeys *keys, const GpuSortPrefix *prefixes, GpuSortFailure *failure)
+gpusort_prefixes_too_many_ties(const GpuSortKeys *keys, const GpuSortPrefix *prefixes, GpuSortFailure *failure)
 {
 	if (gpusort_force || keys->strings == 0 || prefixes[0].tied <= TIED_MAX)
 		return false;

@@ -85,7 +85,7 @@ lay_out_keys(GpuSortState *sort, bool *common_later, GpuSortFailure *failure)
 	*common_later = !gpusort_prefixes_choose(sort->keys, &sort->input, sort->peers == NULL, sort->estimated_rows,
 											 prefixes);
 	gpusort_keys_lay_out(sort->keys, prefixes, *common_later);
-	return !gpusort_prefixes_tell_little(sort->keys, prefixes, failure);
+	return !gpusort_prefixes_too_many_ties(sort->keys, prefixes, failure);
 }
 
 /*

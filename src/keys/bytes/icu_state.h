@@ -49,7 +49,7 @@ typedef struct GpuSortIcu
 	unsigned char tertiary[GPUSORT_ICU_ASCII_CHARS];              /* 0: the common weight */
 
 	/* and of pairs */
-	uint64 *entries; /* 0: a free slot.  NULL: strings are not UTF-8, or ICU is strange */
+	uint64 *entries; /* 0: a free slot.  NULL: strings are not UTF-8, or ICU does not do as expected */
 	int nentries;
 	uint32 *contractions; /* tailored ones, as pairs of characters, or parts of them */
 	int ncontractions;

@@ -224,8 +224,8 @@ gpusort_keys_compare_libc(const GpuSortColumn *column, const char *a, const char
 
 /*
  * Returns true if strcoll has string a, of length bytes, before b; false if it has not, or if only
- * gpusort_keys_compare_libc can
- * tell.  Both end with a zero byte and have GPUSORT_LIBC_BEHIND bytes from there on, of which those of a are used.
+ * gpusort_keys_compare_libc can tell.  Both end with a zero byte and have GPUSORT_LIBC_BEHIND bytes from there on,
+ * of which those of a are used.
  */
 bool
 gpusort_keys_is_less_libc(const GpuSortColumn *column, char *a, uint32 length, const char *b)

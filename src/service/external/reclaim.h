@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * make_way.h
+ * reclaim.h
  *	  Memory that sorts have and do not need just now, for one that waits for memory.
  *
  * Who has such memory is in a list as long as it lives, with a function that gives it up:
@@ -10,15 +10,15 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUSORT_EXTERNAL_MAKE_WAY_H
-#define GPUSORT_EXTERNAL_MAKE_WAY_H
+#ifndef GPUSORT_EXTERNAL_RECLAIM_H
+#define GPUSORT_EXTERNAL_RECLAIM_H
 
 #include <stdbool.h>
 #include <sys/queue.h>
 
 typedef struct GpuSortMemoryHolder
 {
-	bool (*make_way)(struct GpuSortMemoryHolder *holder); /* returns true if that gave some back */
+	bool (*reclaim)(struct GpuSortMemoryHolder *holder); /* returns true if that gave some back */
 
 	LIST_ENTRY(GpuSortMemoryHolder)
 	neighbours;
@@ -26,6 +26,6 @@ typedef struct GpuSortMemoryHolder
 
 extern void gpusort_memory_holder_add(GpuSortMemoryHolder *holder);
 extern void gpusort_memory_holder_remove(GpuSortMemoryHolder *holder);
-extern bool gpusort_memory_make_way(const GpuSortMemoryHolder *asker);
+extern bool gpusort_memory_reclaim(const GpuSortMemoryHolder *asker);
 
-#endif /* GPUSORT_EXTERNAL_MAKE_WAY_H */
+#endif /* GPUSORT_EXTERNAL_RECLAIM_H */
