@@ -49,12 +49,14 @@ sub sorts
 # What a preloaded one has to say of sorts of gpusort's.
 my %does = (
 	pg_stat_statements => sub { $node->safe_psql('postgres',
-		q{SELECT calls > 0 AND rows > 0 AND mean_exec_time > 0 FROM pg_stat_statements WHERE query ~ '^SELECT id, k, m FROM t'}) eq 't' },
+		q{SELECT calls > 0 AND rows > 0 AND mean_exec_time > 0 FROM pg_stat_statements }
+			. q{WHERE query ~ '^SELECT id, k, m FROM t'}) eq 't' },
 	auto_explain => sub { $node->log_text =~ /LOG:.*duration: .*plan:.*Custom Scan \(GpuSort\)/s },
 	pg_qualstats => sub { $node->safe_psql('postgres',
 	q{SELECT count(*) > 0 FROM pg_qualstats WHERE lrelid = 't'::regclass}) eq 't' },
 	pg_stat_kcache => sub { $node->safe_psql('postgres',
-	q{SELECT count(*) > 0 FROM pg_stat_kcache() k JOIN pg_stat_statements s USING (queryid) WHERE query ~ '^SELECT id, k, m FROM t'}) eq 't' },
+	q{SELECT count(*) > 0 FROM pg_stat_kcache() k JOIN pg_stat_statements s USING (queryid) }
+		. q{WHERE query ~ '^SELECT id, k, m FROM t'}) eq 't' },
 	pgaudit => sub { $node->log_text =~ /LOG:.*AUDIT: SESSION,.*READ,SELECT,.*SELECT id, k, m FROM t/ },
 	pg_cron => sub { $node->safe_psql('postgres', qq{SELECT cron.schedule('sort', '0 0 1 1 *', '$query') > 0}) eq 't' },
 	pg_hint_plan => sub { $node->safe_psql('postgres', '/*+ Set(gpusort.enable off) */ EXPLAIN (COSTS OFF) '
@@ -73,7 +75,8 @@ for my $gpusort_last (0, 1)
 	$node->wait_service;
 	$node->safe_psql('postgres', join ';', 'CREATE EXTENSION gpusort',
 		map { "CREATE EXTENSION IF NOT EXISTS $_ CASCADE" } grep { $_ ne 'auto_explain' } @libraries);
-	$node->safe_psql('postgres', q{CREATE TABLE t AS SELECT i AS id, (i * 7919::bigint) % 30011 AS k, md5(i::text) AS m FROM generate_series(1, 60000) i; ANALYZE t});
+	$node->safe_psql('postgres', q{CREATE TABLE t AS SELECT i AS id, (i * 7919::bigint) % 30011 AS k, md5(i::text) AS m }
+		. q{FROM generate_series(1, 60000) i; ANALYZE t});
 	sorts("all, $where", $query, 1);
 	sorts("all, $where, parallel", "$query LIMIT 50000", 1);
 	$node->safe_psql('postgres', "SET gpusort.force = on; $query");
@@ -92,13 +95,23 @@ for my $gpusort_last (0, 1)
 
 # Those that a database has; of types of their own PostgreSQL sorts, unless an expression has another.
 my %types = (
-	citext => [ q{CREATE TABLE of_citext AS SELECT i AS id, (md5((i % 5000)::text))::citext AS c FROM generate_series(1, 20000) i}, 'SELECT * FROM of_citext ORDER BY c, id', 0, 'SELECT * FROM of_citext ORDER BY lower(c::text) COLLATE "C", id', 1 ],
-	ltree => [ q{CREATE TABLE of_ltree AS SELECT i AS id, text2ltree('a.b' || i % 700 || '.c' || i % 13) AS c FROM generate_series(1, 20000) i}, 'SELECT * FROM of_ltree ORDER BY c, id', 0, 'SELECT * FROM of_ltree ORDER BY nlevel(c), id', 1 ],
-	hstore => [ q{CREATE TABLE of_hstore AS SELECT i AS id, hstore('a', (i % 700)::text) AS c FROM generate_series(1, 20000) i}, 'SELECT * FROM of_hstore ORDER BY c, id', 0, q{SELECT * FROM of_hstore ORDER BY (c -> 'a') COLLATE "C", id}, 1 ],
+	citext => [ q{CREATE TABLE of_citext AS SELECT i AS id, (md5((i % 5000)::text))::citext AS c }
+		. q{FROM generate_series(1, 20000) i}, 'SELECT * FROM of_citext ORDER BY c, id', 0,
+		'SELECT * FROM of_citext ORDER BY lower(c::text) COLLATE "C", id', 1 ],
+	ltree => [ q{CREATE TABLE of_ltree AS SELECT i AS id, text2ltree('a.b' || i % 700 || '.c' || i % 13) AS c }
+		. q{FROM generate_series(1, 20000) i}, 'SELECT * FROM of_ltree ORDER BY c, id', 0,
+		'SELECT * FROM of_ltree ORDER BY nlevel(c), id', 1 ],
+	hstore => [ q{CREATE TABLE of_hstore AS SELECT i AS id, hstore('a', (i % 700)::text) AS c }
+		. q{FROM generate_series(1, 20000) i}, 'SELECT * FROM of_hstore ORDER BY c, id', 0,
+		q{SELECT * FROM of_hstore ORDER BY (c -> 'a') COLLATE "C", id}, 1 ],
 	pg_trgm => [ q{CREATE TABLE of_trgm AS SELECT i AS id, md5(i::text) AS c FROM generate_series(1, 20000) i},
 	q{SELECT * FROM of_trgm ORDER BY similarity(c, 'abc'), id}, 1 ],
-	postgis => [ q{CREATE TABLE of_postgis AS SELECT i AS id, ST_MakePoint(i % 700, i % 13) AS c FROM generate_series(1, 20000) i}, 'SELECT * FROM of_postgis ORDER BY c, id', 0, 'SELECT * FROM of_postgis ORDER BY ST_X(c), ST_Y(c), id', 1 ],
-	vector => [ q{CREATE TABLE of_vector AS SELECT i AS id, ARRAY[i % 700, i % 13]::vector AS c FROM generate_series(1, 20000) i}, 'SELECT * FROM of_vector ORDER BY c, id', 0, q{SELECT * FROM of_vector ORDER BY c <-> '[1,2]', id}, 1 ],
+	postgis => [ q{CREATE TABLE of_postgis AS SELECT i AS id, ST_MakePoint(i % 700, i % 13) AS c }
+		. q{FROM generate_series(1, 20000) i}, 'SELECT * FROM of_postgis ORDER BY c, id', 0,
+		'SELECT * FROM of_postgis ORDER BY ST_X(c), ST_Y(c), id', 1 ],
+	vector => [ q{CREATE TABLE of_vector AS SELECT i AS id, ARRAY[i % 700, i % 13]::vector AS c }
+		. q{FROM generate_series(1, 20000) i}, 'SELECT * FROM of_vector ORDER BY c, id', 0,
+		q{SELECT * FROM of_vector ORDER BY c <-> '[1,2]', id}, 1 ],
 );
 for my $name (sort keys %types)
 {
@@ -119,7 +132,9 @@ SKIP:
 	skip 'hypopg is not installed', 3 unless $installed->('hypopg');
 	# auto_explain, which sees the plan too, does not know such an index, with gpusort or without
 	my $hypothetical = $node->safe_psql('postgres',
-		q{CREATE EXTENSION hypopg; SELECT count(*) FROM hypopg_create_index('CREATE INDEX ON t (k, m DESC)'); SET enable_seqscan = off; SET auto_explain.log_min_duration = -1; EXPLAIN (COSTS OFF) SELECT k, m FROM t ORDER BY k, m DESC LIMIT 5});
+		q{CREATE EXTENSION hypopg; SELECT count(*) FROM hypopg_create_index('CREATE INDEX ON t (k, m DESC)'); }
+			. q{SET enable_seqscan = off; SET auto_explain.log_min_duration = -1; EXPLAIN (COSTS OFF) SELECT k, m FROM t }
+			. q{ORDER BY k, m DESC LIMIT 5});
 	like($hypothetical, qr/Index (?:Only )?Scan using .*btree_t_k_m/,
 		'hypopg: a hypothetical index in the place of a sort');
 	sorts('hypopg', $query, 1);
@@ -129,8 +144,10 @@ SKIP:
 {
 	skip 'postgres_fdw is not installed', 3 unless $installed->('postgres_fdw');
 	my ($host, $port, $user) = ($node->host, $node->port, $node->safe_psql('postgres', 'SELECT current_user'));
-	$node->safe_psql('postgres', qq{CREATE EXTENSION postgres_fdw; CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
-		CREATE USER MAPPING FOR CURRENT_USER SERVER loopback OPTIONS (user '$user'); CREATE FOREIGN TABLE remote (id int, k bigint, m text) SERVER loopback OPTIONS (table_name 't'); ANALYZE remote});
+	$node->safe_psql('postgres', qq{CREATE EXTENSION postgres_fdw;
+		CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
+		CREATE USER MAPPING FOR CURRENT_USER SERVER loopback OPTIONS (user '$user');
+			CREATE FOREIGN TABLE remote (id int, k bigint, m text) SERVER loopback OPTIONS (table_name 't'); ANALYZE remote});
 	sorts('postgres_fdw, rows sorted here', 'SELECT id, k FROM remote ORDER BY md5(m || id::text) COLLATE "C"', 1);
 	my $answer = sprintf $digest, 'SELECT id, k FROM remote ORDER BY k, id';
 	is($node->safe_psql('postgres', "SET gpusort.force = on; $answer"),
