@@ -162,7 +162,7 @@ like($output, qr/^Options$/m, 'is told its use');
 
 # where gpusort is not loaded it is; where it is not there, that is said
 my $bare = PostgreSQL::Test::Cluster->new('bare', own_host => 1, port => 5432);
-$bare->init;
+$bare->init(extra => [ '-U', 'postgres' ]);
 $bare->append_conf('postgresql.conf', "listen_addresses = ''\ndynamic_library_path = '/nowhere'");
 $bare->start;
 {
