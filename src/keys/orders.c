@@ -158,6 +158,22 @@ knows_type(Oid type)
 	return false;
 }
 
+/* Why values of a type have no encoding, and what has; the rest of a sentence that begins with the sort key. */
+static const char *
+no_encoding(Oid type)
+{
+	char category;
+	bool preferred;
+
+	if (knows_type(type))
+		return psprintf("is of type %s in an order without a key encoding", format_type_be(type));
+	get_type_category_preferred(type, &category, &preferred);
+	return psprintf(category == TYPCATEGORY_STRING
+						? "is of type %s, which has no key encoding; text made of it has one, as lower(x::text) of citext"
+						: "is of type %s, which has no key encoding",
+					format_type_be(type));
+}
+
 /*
  * Returns an encoding if it is one of values of a type, as it is unless
  * there is none of their first part; else as gpusort_key_encoding.
@@ -213,9 +229,7 @@ gpusort_key_encoding(Oid opfamily, Oid input_type, Oid type, Oid collation, cons
 				return GPUSORT_ENCODE_NONE;
 		}
 	}
-	*why_not = psprintf(knows_type(input_type) ? "is of type %s in an order without a key encoding"
-											   : "is of type %s, which has no key encoding",
-						format_type_be(input_type));
+	*why_not = no_encoding(input_type);
 	return GPUSORT_ENCODE_NONE;
 }
 
