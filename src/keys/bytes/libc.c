@@ -134,12 +134,12 @@ gpusort_libc_has_keys(const char *locale, const char **why_not)
 
 /* Returns the GpuSortLibc of a collation that has keys.  It belongs to the backend and is made once. */
 void *
-gpusort_libc_create(Oid type, Oid collation)
+gpusort_libc_create(const GpuSortOrder *order)
 {
 	char *name;
 	GpuSortLibc *state;
 
-	gpusort_collation_provider(collation, &name);
+	gpusort_collation_provider(order->collation, &name);
 	state = find_locale(name);
 	pfree(name);
 	if (!state->learned)
@@ -269,7 +269,7 @@ gpusort_keys_libc_hash(const GpuSortKeys *keys)
 
 		foreach(cell, keys->columns[i].libc_collations)
 		{
-			GpuSortLibc *state = gpusort_libc_create(InvalidOid, lfirst_oid(cell));
+			GpuSortLibc *state = gpusort_libc_create(&(GpuSortOrder){.collation = lfirst_oid(cell)});
 
 			if (state->hash == 0)
 				state->hash = hash_locale(state);
@@ -295,9 +295,9 @@ gpusort_libc_has_keys(const char *locale, const char **why_not)
 }
 
 void *
-gpusort_libc_create(Oid type, Oid collation)
+gpusort_libc_create(const GpuSortOrder *order)
 {
-	elog(ERROR, "collation %u has no keys", collation);
+	elog(ERROR, "collation %u has no keys", order->collation);
 }
 
 int

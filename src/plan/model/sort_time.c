@@ -110,6 +110,8 @@ string_factor(GpuSortEncoding encoding)
 			return gpusort_constant(GPUSORT_TIME_STRING_ICU, false);
 		case GPUSORT_SOURCE_PARTS:
 			return gpusort_constant(GPUSORT_TIME_PARTS, false);
+		case GPUSORT_SOURCE_ABBREVIATION:
+			return gpusort_constant(GPUSORT_TIME_ABBREVIATION, false);
 		default:
 			return gpusort_constant(GPUSORT_TIME_STRING, false);
 	}
@@ -384,9 +386,9 @@ path_key_is_partial(const PathKey *key)
 	return gpusort_key_is_partial(path_key_encoding(key), exprType((Node *) member->em_expr), key->pk_eclass->ec_collation);
 }
 
-/* What strings of the C library's collations take per row, where these columns have keys: verifying and comparing. */
+/* What columns that are verified take per row, where these have keys: verifying and comparing. */
 static double
-path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
+path_verified_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
 {
 	double time = gpusort_constant(GPUSORT_TIME_VERIFY_ROW, false);
 	double part = 1;
@@ -427,7 +429,7 @@ gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *
 	if (admission->partial_key && find_key_column(root, linitial_node(PathKey, pathkeys), &key))
 		time.compare += time.ties = tie_time(&key, rows);
 	if (admission->verified)
-		time.compare += path_libc_time(root, pathkeys, admission->encodable, rows);
+		time.compare += path_verified_time(root, pathkeys, admission->encodable, rows);
 	return time;
 }
 
