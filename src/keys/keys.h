@@ -20,6 +20,7 @@
 /* The most that the key leaves out or has of a string. */
 #define GPUSORT_COMMON_PREFIX_MAX 1000 /* bytes */
 #define GPUSORT_PREFIX_MAX        246  /* bytes */
+#define GPUSORT_WORD_BYTES        8    /* of a value that is abbreviated */
 
 /* The most values of a column that are known beforehand, and bytes of them; and bits of a rank among them. */
 #define GPUSORT_KNOWN_MAX   1023

@@ -81,10 +81,10 @@ typedef enum GpuSortStringForm
 /* What a string's bytes in the key are. */
 typedef enum GpuSortStringSource
 {
-	GPUSORT_SOURCE_STRING = 0, /* its own */
-	GPUSORT_SOURCE_ICU,        /* of ICU's sort key */
-	GPUSORT_SOURCE_LIBC,       /* of the first level of the C library's */
-	GPUSORT_SOURCE_PARTS,      /* it is no string: of the encodings of what it is made of */
+	GPUSORT_SOURCE_STRING = 0,   /* its own */
+	GPUSORT_SOURCE_ICU,          /* of ICU's sort key */
+	GPUSORT_SOURCE_LIBC,         /* of the first level of the C library's */
+	GPUSORT_SOURCE_PARTS,        /* it is no string: of the encodings of what it is made of */
 	GPUSORT_SOURCE_ABBREVIATION, /* nor here: of what its operator class makes of it */
 } GpuSortStringSource;
 

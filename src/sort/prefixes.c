@@ -407,6 +407,8 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
 			find_needs(sample, prefixes, rows);
 			choose_length(sample, prefixes, statistics);
 		}
+		if (OidIsValid(sample->column->abbreviated_by))
+			prefixes->length = Min(prefixes->length, GPUSORT_WORD_BYTES);
 		if (rows > 0)
 			gpusort_few_values_choose(keys, i, input, first, look, prefixes);
 		if (prefixes->known.complete)

@@ -242,7 +242,7 @@ gpusort_abbreviation_bytes(const GpuSortKeyType *type, void *state, Datum value,
 		return 0;
 	word = abbreviation->support.abbrev_converter(value, &abbreviation->support);
 	abbreviation->words++;
-	(void) gpusort_put_number(&to, turn(abbreviation->order, word), sizeof(uint64));
+	(void) gpusort_put_number(&to, turn(abbreviation->order, word), GPUSORT_WORD_BYTES);
 	return to.next - bytes;
 }
 
