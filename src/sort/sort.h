@@ -87,7 +87,7 @@ typedef struct GpuSortServiceSort
 	GpuSortWriter writer;
 	GpuSortReader reader;
 	GpuSortTies *ties;
-	bool check_order;                    /* a column is under a collation of the C library, and the order is to be verified */
+	bool check_order;                    /* the order is to be verified: of strings of the C library, of abbreviated values */
 	struct GpuSortCollationCheck *check; /* NULL: not made */
 	bool shared;                         /* it is a shared sort there: rows are read by ranges */
 	GpuSortJobSlot *job;                 /* for gpusort_jobs; NULL: not listed */

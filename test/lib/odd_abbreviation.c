@@ -64,7 +64,8 @@ set_up(SortSupport support, int (*comparator)(Datum, Datum, SortSupport), Datum 
 static int
 compare_zero_open(Datum x, Datum y, SortSupport support)
 {
-	return x == 0 || y == 0 || x == y ? 0 : x > y ? -1 : 1;
+	return x == 0 || y == 0 || x == y ? 0 : x > y ? -1
+												  : 1;
 }
 
 static Datum

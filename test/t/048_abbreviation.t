@@ -101,7 +101,7 @@ is(method('float', 'up'), 'none', 'words that are compared as floating-point num
 like($node->safe_psql('postgres', "$serial; EXPLAIN (ANALYZE, COSTS OFF) " . sprintf $queries{up}, 'distance'),
 	qr/Custom Scan \(GpuSort\).*Fallback Reason: [^\n]*collation/s, 'words that do not order the rows of a sort are noticed');
 is($node->safe_psql('postgres', q{SELECT fallback_reasons FROM gpusort_stats}), '{"collation": 1}', 'and counted');
-like($node->log_content, qr/gpusort leaves sorts by operator family distance.ops for access method btree to PostgreSQL until the server restarts/,
+like($node->log_text, qr/gpusort leaves sorts by operator family distance.ops for access method btree to PostgreSQL until the server restarts/,
 	'and told in the log');
 is(method('distance', 'up'), 'none', 'then the class is left to PostgreSQL');
 right_answers('distance');
