@@ -160,8 +160,8 @@ knows_type(Oid type)
 }
 
 /*
- * Returns an encoding if it is one of values of a type, as it is unless there is none of their first part; else as
- * gpusort_key_encoding.
+ * Returns an encoding if it is one of values of a type, as it is unless
+ * there is none of their first part; else as gpusort_key_encoding.
  */
 static GpuSortEncoding
 encoding_of_parts(GpuSortEncoding encoding, Oid type, Oid collation, const char **why_not)
@@ -289,7 +289,8 @@ gpusort_key_is_partial(GpuSortEncoding encoding, Oid type, Oid collation)
 	const GpuSortKeyType *row = &gpusort_key_types[encoding];
 	ListCell *cell;
 
-	if (encoding == GPUSORT_ENCODE_NONE || row->source == GPUSORT_SOURCE_LIBC || row->source == GPUSORT_SOURCE_ABBREVIATION)
+	if (encoding == GPUSORT_ENCODE_NONE || encoding == GPUSORT_ENCODE_ABBREVIATION ||
+		row->source == GPUSORT_SOURCE_LIBC)
 		return true;
 	if (row->parts == NULL)
 		return false;

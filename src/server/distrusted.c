@@ -13,7 +13,7 @@
 
 /* Returns true if this object of the current database is distrusted; the lock is held. */
 static bool
-is_distrusted(const GpuSortShared *state, Oid catalog, Oid object)
+is_distrusted(const GpuSortSharedState *state, Oid catalog, Oid object)
 {
 	if (state->ndistrusted == GPUSORT_DISTRUSTED_MAX)
 		return true;
@@ -31,7 +31,7 @@ is_distrusted(const GpuSortShared *state, Oid catalog, Oid object)
 bool
 gpusort_shared_distrust(Oid catalog, Oid object)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 	bool news;
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
@@ -47,7 +47,7 @@ gpusort_shared_distrust(Oid catalog, Oid object)
 bool
 gpusort_shared_distrusts(Oid catalog, Oid object)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 	bool distrusts;
 
 	LWLockAcquire(&state->lock, LW_SHARED);
@@ -61,7 +61,7 @@ List *
 gpusort_shared_distrusted_collations(bool *all)
 {
 	GpuSortDistrusted distrusted[GPUSORT_DISTRUSTED_MAX];
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 	List *collations = NIL;
 	int count;
 

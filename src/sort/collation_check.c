@@ -38,8 +38,8 @@
  * Strings are copied once, to be terminated with a zero byte.  Rows that are needed beyond their
  * chunk are copied when it is left.
  *
- * An inversion has the collation, or the operator family, left alone from then on (server/distrusted.h).  Everything belongs to the
- * memory context that was current at create.
+ * An inversion has the collation, or the operator family, left alone from then on (server/distrusted.h).  Everything
+ * belongs to the memory context that was current at create.
  *
  *-------------------------------------------------------------------------
  */
@@ -114,7 +114,8 @@ checked_columns(const GpuSortKeys *keys)
 }
 
 /*
- * Makes what verifies the order of rows by these keys, which are laid out and have a column that is verified.  Belongs to the current memory context.
+ * Makes what verifies the order of rows by these keys, which are laid out and have a column that is verified.
+ * Belongs to the current memory context.
  */
 GpuSortCollationCheck *
 gpusort_collation_check_create(const GpuSortKeys *keys, GpuSortRows *rows)
@@ -293,8 +294,10 @@ distrust(Oid collation)
 	ereport(LOG,
 			(errmsg("gpusort leaves sorts under collation \"%s\" to PostgreSQL until the server restarts",
 					name != NULL ? name : "?"),
-			 errdetail("The C library's strcoll orders two strings otherwise than the first level of their collation keys does."),
-			 errhint("Sorts that were running have been done by PostgreSQL. Please report the locale, and the version of the C library.")));
+			 errdetail("The C library's strcoll orders two strings otherwise than "
+					   "the first level of their collation keys does."),
+			 errhint("Sorts that were running have been done by PostgreSQL. "
+					 "Please report the locale, and the version of the C library.")));
 }
 
 /* Distrusts the keys of an operator family, likewise. */
@@ -311,7 +314,8 @@ distrust_family(Oid family)
 	ereport(LOG,
 			(errmsg("gpusort leaves sorts by %s to PostgreSQL until the server restarts", name != NULL ? name : "?"),
 			 errdetail("Its comparator orders two values otherwise than the abbreviated keys that it makes of them do."),
-			 errhint("Sorts that were running have been done by PostgreSQL. Please report it to the authors of the type's extension.")));
+			 errhint("Sorts that were running have been done by PostgreSQL. "
+					 "Please report it to the authors of the type's extension.")));
 }
 
 /* Two rows of different runs are the other way round: returns false, for the caller to return. */
@@ -490,8 +494,8 @@ gpusort_collation_check_rows(GpuSortCollationCheck *check, GpuSortReader *reader
 }
 
 /*
- * Says whether keys like these may be sorted by; false, with a reason, if a collation or an operator family of theirs
- * has been found to be out of order.
+ * Says whether keys like these may be sorted by; false, with a reason,
+ * if a collation or an operator family of theirs has been found to be out of order.
  */
 bool
 gpusort_collation_check_allows(const GpuSortKeys *keys, GpuSortFailure *failure)

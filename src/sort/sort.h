@@ -87,7 +87,7 @@ typedef struct GpuSortServiceSort
 	GpuSortWriter writer;
 	GpuSortReader reader;
 	GpuSortTies *ties;
-	bool check_order;                    /* the order is to be verified: of strings of the C library, of abbreviated values */
+	bool check_order;                    /* is to be verified: libc's strings, abbreviated values */
 	struct GpuSortCollationCheck *check; /* NULL: not made */
 	bool shared;                         /* it is a shared sort there: rows are read by ranges */
 	GpuSortJobSlot *job;                 /* for gpusort_jobs; NULL: not listed */
@@ -149,7 +149,8 @@ typedef struct GpuSortState
 	GpuSortInput input;
 } GpuSortState;
 
-extern GpuSortState *gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *columns, int ncolumns);
+extern GpuSortState *gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *columns,
+										 int ncolumns);
 extern bool gpusort_sort_is_empty(GpuSortState *sort);
 extern void gpusort_sort_begin(GpuSortState *sort);
 extern void gpusort_sort_begin_native(GpuSortState *sort, const GpuSortFailure *reason);

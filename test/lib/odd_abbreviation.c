@@ -12,7 +12,7 @@
 #include "fmgr.h"
 #include "port/pg_bswap.h"
 #include "utils/sortsupport.h"
-#if PG_VERSION_NUM >= 160000
+#if __has_include("varatt.h")
 #include "varatt.h"
 #endif
 

@@ -122,7 +122,7 @@ agrees(SortSupport support, WordOrder order)
 	return true;
 }
 
-/* Returns in what order the words are that a class makes; UNKNOWN if its comparator agrees with none, or with several. */
+/* Returns in what order a class's words are; UNKNOWN if its comparator agrees with none, or with several. */
 static WordOrder
 find_order(SortSupport support)
 {
@@ -147,7 +147,7 @@ find_order(SortSupport support)
 	return found;
 }
 
-/* Returns the function of a class that says how its values are sorted; InvalidOid: it has none, or another kind of index. */
+/* Returns the function that says how a class's values are sorted; InvalidOid: it has none, or is not of btree. */
 static Oid
 support_function(const GpuSortOrder *order)
 {

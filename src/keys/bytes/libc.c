@@ -13,8 +13,8 @@
  *
  * The guards: the database is UTF-8, or of an encoding whose characters are single bytes, and the locale is for that;
  * the library is glibc 2.28 or later, whose strcoll_l and data are known; the locale's tables say that the first level
- * goes forward in all sections (libc_tables.c).  What LC_COLLATE is counts, as for PostgreSQL; the locale is made by the
- * name that the catalogue has.
+ * goes forward in all sections (libc_tables.c).  What LC_COLLATE is counts, as for PostgreSQL; the locale is made by
+ * the name that the catalogue has.
  *
  * The bytes come from libc_walk.c's walker, or, if a locale has none, from strxfrm_l.
  *
@@ -202,10 +202,10 @@ ask(const GpuSortLibc *state, const char *data, int length, char *bytes, int roo
 }
 
 /*
- * Writes the first room bytes of what a string's order is, as far as it is in a key, under
- * the collation of a GpuSortLibc to bytes, which has room for GPUSORT_LIBC_SLACK more.
- * Returns how many there are; -1 if the string goes on behind these length bytes, and they do not tell.
- * Errors: out of memory.
+ * Writes the first room bytes of what a string's order is,
+ * as far as it is in a key, under the collation of a GpuSortLibc to bytes,
+ * which has room for GPUSORT_LIBC_SLACK more. Returns how many there are;
+ * -1 if the string goes on behind these length bytes, and they do not tell. Errors: out of memory.
  */
 int
 gpusort_libc_bytes(void *collation, const char *data, int length, bool goes_on, char *bytes, int room)
@@ -255,8 +255,8 @@ gpusort_keys_compare_libc(const GpuSortColumn *column, const char *a, const char
 
 /*
  * Returns true if strcoll has string a, of length bytes, before b; false if it has not, or if only
- * gpusort_keys_compare_libc can
- * tell.  Both end with a zero byte and have GPUSORT_LIBC_BEHIND bytes from there on, of which those of a are used.
+ * gpusort_keys_compare_libc can tell.  Both end with a zero byte and have GPUSORT_LIBC_BEHIND bytes from there on,
+ * of which those of a are used.
  */
 bool
 gpusort_keys_is_less_libc(const GpuSortColumn *column, char *a, uint32 length, const char *b)
