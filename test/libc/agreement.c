@@ -21,6 +21,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <langinfo.h>
 #include <locale.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,7 +48,8 @@ typedef struct String
 	int length;                            /* of the level */
 } String;
 
-static const char *const locales[] = {"en_US", "de_DE", "fr_FR", "fr_CA", "cs_CZ", "sv_SE", "ja_JP", "tr_TR", "hu_HU"};
+static const char *const locales[] = {"en_US", "de_DE", "fr_FR", "fr_CA", "cs_CZ", "sv_SE", "ja_JP", "tr_TR", "hu_HU",
+									  "de_DE.ISO-8859-1", "fr_FR.ISO-8859-15", "hu_HU.ISO-8859-2", "ru_RU.KOI8-R", "en_US.CP1252"};
 
 /*
  * Pieces of strings; an alphabet ends with NULL.  "\u0301" and the like are UTF-8.
@@ -336,11 +338,13 @@ check_locale(const char *name, int point, double seconds)
 {
 	char full[64];
 	const char *why_not;
+	const char *codeset;
 
-	snprintf(full, sizeof(full), "%s.UTF-8", name);
+	snprintf(full, sizeof(full), "%s%s", name, strchr(name, '.') == NULL ? ".UTF-8" : "");
 	locale = newlocale(LC_ALL_MASK, full, (locale_t) 0);
-	why_not = locale == (locale_t) 0 ? "is not there" : gpusort_libc_unfit(locale);
-	walk = why_not == NULL ? gpusort_libc_walk_create(locale) : NULL;
+	codeset = locale == (locale_t) 0 ? "" : nl_langinfo_l(CODESET, locale);
+	why_not = locale == (locale_t) 0 ? "is not there" : gpusort_libc_unfit(locale, codeset);
+	walk = why_not == NULL ? gpusort_libc_walk_create(locale, strcmp(codeset, "UTF-8") != 0) : NULL;
 	if (walk == NULL)
 	{
 		/* without a walker keys come from strxfrm_l, which is not what is tested here */
