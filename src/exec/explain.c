@@ -138,7 +138,11 @@ show_verified(const GpuSortFigures *figures, ExplainState *es)
 			ExplainPropertyUInteger("Verified Pairs", NULL, figures->pairs, es);
 	}
 	else if (figures->pairs > 0)
-		ExplainPropertyText("Verified", psprintf("%s" UINT64_FORMAT " pairs", figures->verified ? "rows, " : "", figures->pairs), es);
+	{
+		const char *rows = figures->verified ? "rows, " : "";
+
+		ExplainPropertyText("Verified", psprintf("%s" UINT64_FORMAT " pairs", rows, figures->pairs), es);
+	}
 	else if (figures->verified)
 		ExplainPropertyText("Verified", "rows", es);
 }
@@ -176,8 +180,8 @@ is_refused(const GpuSortScanState *state)
 }
 
 /*
- * Returns true if there is nothing to tell of a sort; one whose rows other processes have read may have emitted none
- * here.
+ * Returns true if there is nothing to tell of a sort;
+ * one whose rows other processes have read may have emitted none here.
  */
 static bool
 is_untold(const GpuSortScanState *state)
@@ -186,7 +190,8 @@ is_untold(const GpuSortScanState *state)
 		return true;
 	if (is_refused(state))
 		return false;
-	return state->sort->stage == GPUSORT_STAGE_INPUT && (state->joint == NULL || state->sort->figures.outcome.key_bits == 0);
+	return state->sort->stage == GPUSORT_STAGE_INPUT &&
+		(state->joint == NULL || state->sort->figures.outcome.key_bits == 0);
 }
 
 /* The ExplainCustomScan callback: the keys always, what happened with ANALYZE. */
@@ -247,8 +252,9 @@ gpusort_explain_processes(const GpuSortProcessFigures *figures, int nprocesses, 
 	for (int i = 0; i < nprocesses; i++)
 	{
 		char *name = i == GPUSORT_LEADER_PROCESS ? pstrdup("leader") : psprintf("worker %d", i - 1);
+		char *text = psprintf("%s " UINT64_FORMAT " of " UINT64_FORMAT " ranges", name, figures[i].rows, figures[i].ranges);
 
-		by_process = lappend(by_process, psprintf("%s " UINT64_FORMAT " of " UINT64_FORMAT " ranges", name, figures[i].rows, figures[i].ranges));
+		by_process = lappend(by_process, text);
 	}
 	ExplainPropertyList("Rows by Process", by_process, es);
 }

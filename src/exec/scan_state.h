@@ -3,8 +3,9 @@
  * scan_state.h
  *	  The state of a GpuSort node, for the files of exec/ alone.
  *
- * What a node is, beside the sort of its child's rows (sort/sort.h): made by executor.c, but for stream, which is
- * stream.c's, and percentiles, which is percentiles.c's.
+ * What a node is, beside the sort of its child's rows (sort/sort.h):
+ * made by executor.c, but for stream, which is stream.c's, and
+ * percentiles, which is percentiles.c's.
  *
  *-------------------------------------------------------------------------
  */
