@@ -183,6 +183,25 @@ sort_input(GpuSortScanState *state)
 }
 
 /*
+ * Has the rows sorted, if they are not yet, for a node above that reads them by their numbers; true if the service has
+ * them, and gives them again.
+ */
+bool
+gpusort_stream_sort(GpuSortScanState *state)
+{
+	PlanState *ps = gpusort_plan_state(state);
+
+	if (ps->chgParam != NULL)
+		ExecReScan(ps);
+	if (state->sort->stage == GPUSORT_STAGE_INPUT)
+		sort_input(state);
+	if (state->sort->stage != GPUSORT_STAGE_SERVICE)
+		return false;
+	state->sort->may_reread = true;
+	return true;
+}
+
+/*
  * Returns true if the inner side of a join has no row.  Its first row, which is kept back, tells, or where workers take
  * its rows in, the whole sort.  As below a hash join, functions in the side that is not read are not called.
  */

@@ -318,6 +318,7 @@ sub random_query
 		8 => \&distinct_query,
 		7 => \&distinct_on_query,
 		10 => \&group_query,
+		9 => \&aggregate_query,
 		13 => \&window_query,
 		14 => \&join_query,
 		8 => \&set_query,
