@@ -62,6 +62,13 @@
 #define PROCESSED_DISTINCT_CLAUSE(root) ((root)->processed_distinctClause)
 #endif
 
+/* The next value of a sort of single datums, a copy of its own */
+#if PG_VERSION_NUM < 160000
+#define TUPLESORT_GETDATUM(sort, forward, value, isnull) tuplesort_getdatum(sort, forward, value, isnull, NULL)
+#else
+#define TUPLESORT_GETDATUM(sort, forward, value, isnull) tuplesort_getdatum(sort, forward, true, value, isnull, NULL)
+#endif
+
 /* Errors: the user may not do what a plan does. */
 #if PG_VERSION_NUM < 160000
 #define CHECK_PERMISSIONS(stmt) ((void) ExecCheckRTPerms((stmt)->rtable, true))
