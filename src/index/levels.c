@@ -30,12 +30,12 @@ typedef struct Level
 	Page page; /* BLCKSZ bytes */
 	Page next_page;
 	BlockNumber block;
-	uint32 level;          /* 0: leaves */
-	IndexTuple low_key;    /* NULL: the page has no tuple */
-	OffsetNumber last;     /* tuple; P_HIKEY: none */
-	Size last_posting;     /* bytes of that which are a posting list */
-	Size full;             /* so many bytes are left free */
-	struct Level *above;   /* NULL: there is no page */
+	uint32 level;        /* 0: leaves */
+	IndexTuple low_key;  /* NULL: the page has no tuple */
+	OffsetNumber last;   /* tuple; P_HIKEY: none */
+	Size last_posting;   /* bytes of that which are a posting list */
+	Size full;           /* so many bytes are left free */
+	struct Level *above; /* NULL: there is no page */
 } Level;
 
 struct GpuSortLevels
