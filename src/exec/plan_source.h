@@ -21,11 +21,13 @@ typedef struct GpuSortPlanSource
 	TupleTableSlot *stored; /* else: the child's, with a tuple of the visible ones; NULL: they have to be formed */
 } GpuSortPlanSource;
 
-extern void gpusort_plan_source_init(GpuSortPlanSource *plan, PlanState *child, const GpuSortHeapRows *rows, bool may_restart);
+extern void gpusort_plan_source_init(GpuSortPlanSource *plan, PlanState *child, const GpuSortHeapRows *rows,
+									 bool may_restart);
 
 /* For sources that get a plan's rows in another way */
 extern void gpusort_plan_source_show(GpuSortPlanSource *plan, TupleTableSlot *slot, GpuSortRow *row);
 extern void gpusort_plan_source_restart(GpuSortSource *source);
-extern bool gpusort_plan_source_table_column(GpuSortSource *source, AttrNumber attno, GpuSortTableColumn *column, Oid *type);
+extern bool gpusort_plan_source_table_column(GpuSortSource *source, AttrNumber attno, GpuSortTableColumn *column,
+											 Oid *type);
 
 #endif /* GPUSORT_PLAN_SOURCE_H */
