@@ -82,6 +82,8 @@
 /* The methods of an access method are not an index's own copy. */
 #define INDEX_METHODS_ARE_CONSTANT
 
+#define T_ClusterStmt T_RepackStmt
+
 #define PageSetChecksumInplace PageSetChecksum
 #endif
 

@@ -112,6 +112,7 @@ estimate(Relation heap, Relation index, const IndexInfo *info, GpuSortIndexOrder
 	const TupleDesc desc = RelationGetDescr(index);
 
 	estimate_rel_size(heap, NULL, &pages, &order->rows, &all_visible);
+	order->rows *= Min((double) RelationGetNumberOfBlocks(heap) / Max(pages, 1), 1); /* new ones are thought to grow */
 	order->width = sizeof(IndexTupleData);
 	for (int i = 0; i < desc->natts; i++)
 		order->width += attribute_width(heap, TupleDescAttr(desc, i), info->ii_IndexAttrNumbers[i]);

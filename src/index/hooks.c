@@ -13,8 +13,9 @@
  * The method stays in the entry as long as that.  It decides anew for each build (choice.c), and does not take part in
  * anything else: what is not gpusort's PostgreSQL's btbuild builds.
  *
- * PostgreSQL does not ask the planner where max_parallel_maintenance_workers is 0, for system catalogs while they are
- * bootstrapped, and for the empty indexes of a table that is truncated: these are its own.
+ * PostgreSQL does not ask the planner for system catalogs while they are bootstrapped, and for the empty indexes of a
+ * table that is truncated: these are its own.  Nor does it where max_parallel_maintenance_workers is 0; so that is 1 while
+ * a statement runs that may build indexes, but for the time from the planner's question to the end of the build.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,14 +26,33 @@
 #include "access/transam.h"
 #include "catalog/pg_am_d.h"
 #include "index/build.h"
+#include "commands/defrem.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
 #include "settings.h"
+#include "tcop/utility.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
 static TableHook previous_table_hook = NULL;
+static ProcessUtility_hook_type previous_utility = NULL;
+
+/* max_parallel_maintenance_workers is 0 for the statement that runs, and has been changed meanwhile. */
+static bool is_raised = false;
+
+/* The method ambuild of a btree. */
+static IndexBuildResult *
+build_btree(Relation heap, Relation index, IndexInfo *info)
+{
+	IndexBuildResult *result = gpusort_index_build(heap, index, info);
+
+	if (is_raised)
+		max_parallel_maintenance_workers = 1; /* there may be other indexes */
+	return result;
+}
 
 /* Has ours be the method by which a btree is built. */
 static void
@@ -42,10 +62,10 @@ replace_build(Relation index)
 	static IndexAmRoutine own;
 
 	own = *index->rd_indam;
-	own.ambuild = gpusort_index_build;
+	own.ambuild = build_btree;
 	index->rd_indam = &own;
 #else
-	index->rd_indam->ambuild = gpusort_index_build;
+	index->rd_indam->ambuild = build_btree;
 #endif
 }
 
@@ -92,14 +112,83 @@ look_at_table(TABLE_HOOK_PARAMETERS)
 	if (previous_table_hook != NULL)
 		previous_table_hook(TABLE_HOOK_ARGUMENTS);
 	table = TABLE_HOOK_TABLE;
+	if (is_raised && is_for_build(root))
+		max_parallel_maintenance_workers = 0; /* so many there are */
 	if (gpusort_index_builds && gpusort_settings_enabled() && table >= FirstNormalObjectId && is_for_build(root))
 		replace_builds(table);
+}
+
+/* Returns true if a statement may build indexes of tables that have rows. */
+static bool
+may_build_indexes(const Node *statement)
+{
+	const VacuumStmt *vacuum;
+	ListCell *cell;
+
+	switch (nodeTag(statement))
+	{
+		case T_IndexStmt:
+		case T_ReindexStmt:
+		case T_AlterTableStmt:
+		case T_ClusterStmt:
+		case T_RefreshMatViewStmt:
+			return true;
+		case T_VacuumStmt:
+			vacuum = (const VacuumStmt *) statement;
+			foreach(cell, vacuum->options)
+			{
+				DefElem *option = lfirst_node(DefElem, cell);
+
+				if (strcmp(option->defname, "full") == 0)
+					return defGetBoolean(option);
+			}
+			return false;
+		default:
+			return false;
+	}
+}
+
+static void
+next_utility(PlannedStmt *statement, const char *query, bool read_only, ProcessUtilityContext context, ParamListInfo params,
+			 QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
+{
+	if (previous_utility != NULL)
+		previous_utility(statement, query, read_only, context, params, environment, receiver, completion);
+	else
+		standard_ProcessUtility(statement, query, read_only, context, params, environment, receiver, completion);
+}
+
+/* Runs a statement; one that may build indexes so that PostgreSQL asks the planner. */
+static void
+run_utility(PlannedStmt *statement, const char *query, bool read_only, ProcessUtilityContext context, ParamListInfo params,
+			QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
+{
+	if (max_parallel_maintenance_workers > 0 || !gpusort_index_builds || !gpusort_settings_enabled() ||
+		!may_build_indexes(statement->utilityStmt))
+	{
+		next_utility(statement, query, read_only, context, params, environment, receiver, completion);
+		return;
+	}
+	max_parallel_maintenance_workers = 1;
+	is_raised = true;
+	PG_TRY();
+	{
+		next_utility(statement, query, read_only, context, params, environment, receiver, completion);
+	}
+	PG_FINALLY();
+	{
+		max_parallel_maintenance_workers = 0;
+		is_raised = false;
+	}
+	PG_END_TRY();
 }
 
 /* To be called once, at load. */
 void
 gpusort_index_init(void)
 {
+	previous_utility = ProcessUtility_hook;
+	ProcessUtility_hook = run_utility;
 	previous_table_hook = TABLE_HOOK;
 	TABLE_HOOK = look_at_table;
 }

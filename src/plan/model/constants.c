@@ -95,8 +95,8 @@ static const Constant constants[] = {
 	[GPUSORT_TIME_SENT_SORTED_ROW] = {"sent_sorted_row", 170, 170, 0, 0, "2026-11-24-scale-out-h100-16-cores.csv"},
 
 	[GPUSORT_TIME_FORM_ROW] = {"form_row", 500, 500, 0, 0, INDEX},
-	[GPUSORT_TIME_LOAD_ROW] = {"load_row", 300, 300, 0, 0, INDEX},
-	[GPUSORT_TIME_LOAD_SORTED_ROW] = {"load_sorted_row", 150, 150, 0, 0, INDEX},
+	[GPUSORT_TIME_LOAD_ROW] = {"load_row", 200, 200, 0, 0, INDEX},
+	[GPUSORT_TIME_LOAD_SORTED_ROW] = {"load_sorted_row", 450, 450, 0, 0, INDEX},
 
 	[GPUSORT_TIME_SORT_GAIN] = {"sort_gain", 300e3, 300e3, 0, 0, GRID},
 	[GPUSORT_TIME_GAIN] = {"gain", 3e6, 3e6, 0, 0, GRID},

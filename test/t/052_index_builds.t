@@ -8,8 +8,7 @@ use Test::More;
 
 my $node = GpuSortNode->new('main');
 $node->init(
-	allows_streaming => 1,
-	conf => [ 'max_parallel_workers = 8', 'max_worker_processes = 12', 'gpusort.min_rows = 0', 'gpusort.log_decisions = on',
+	conf => [ 'wal_level = replica', 'max_wal_senders = 4', 'max_parallel_workers = 8', 'max_worker_processes = 12', 'gpusort.min_rows = 0', 'gpusort.log_decisions = on',
 		'max_parallel_maintenance_workers = 2', 'min_parallel_table_scan_size = 0', 'autovacuum = off', 'fsync = off' ]);
 $node->start;
 my $service = $node->wait_service;
@@ -157,6 +156,19 @@ for my $shape ([ 'hash', 'INDEX other ON d USING hash (k)' ], [ 'brin', 'INDEX o
 	$node->safe_psql('postgres', 'DROP INDEX other');
 }
 
+# What is faster by the model of time, in one process: texts under a language's collation, but no integers
+for my $case ([ 'd (w COLLATE "en-x-icu")', 1 ], [ 'd (k)', '' ])
+{
+	my ($on, $chosen) = @$case;
+	my $from = length $node->log_text;
+
+	is(with_builds('on', "SET gpusort.force = off; ALTER TABLE d SET (parallel_workers = 0); CREATE INDEX chosen ON $on; DROP INDEX chosen"), '',
+		"$on: built");
+	is(built('chosen', $from), $chosen, "$on: " . ($chosen ? 'by gpusort' : 'not by gpusort'));
+	like(substr($node->log_text, $from), qr/PostgreSQL builds index "chosen": that is not much slower/, 'the log says why not') unless $chosen;
+}
+$node->safe_psql('postgres', 'ALTER TABLE d RESET (parallel_workers)');
+
 # Duplicates
 for my $case ([ 'd (few)' ], [ 'd (w)' ], [ 'one_more (k)' ], [ 'd (same, holes) NULLS NOT DISTINCT' ], [ 'pair (a) NULLS NOT DISTINCT' ])
 {
@@ -215,6 +227,19 @@ is($node->safe_psql('postgres', q{
 	SELECT bt_index_parent_check('temporary_m', true, true);
 }), '', 'a temporary table');
 ok(built('temporary_m', 0), 'it is by gpusort');
+# Without workers PostgreSQL does not ask the planner; it is made to, and has none even so.
+for my $sql ('CREATE INDEX none_1 ON d (k); CREATE INDEX none_2 ON d (m)', 'REINDEX TABLE c', 'VACUUM FULL c')
+{
+	my $from = length $node->log_text;
+
+	is(with_builds('on', "SET max_parallel_maintenance_workers = 0; $sql; SHOW max_parallel_maintenance_workers"),
+		'', "without workers: $sql");
+	ok(built($_, $from), "without workers: $_ by gpusort") for $sql =~ /none/ ? ('none_1', 'none_2') : ('c_pkey', 'c_later');
+}
+is(with_builds('on', "SET max_parallel_maintenance_workers = 0; CREATE INDEX none_1 ON d (k)"), "ERROR:  relation \"none_1\" already exists\n",
+	'errors are told');
+is($node->safe_psql('postgres', 'SET gpusort.index_builds = on; SET max_parallel_maintenance_workers = 0; DROP INDEX none_1, none_2; VACUUM d; SHOW max_parallel_maintenance_workers'),
+	0, 'the setting stays');
 is($node->safe_psql('postgres', q{SELECT indnkeyatts, condeferrable FROM pg_index JOIN pg_constraint ON conindid = indexrelid WHERE conname = 'c_later'}),
 	'2|t', 'the constraint is what it was');
 is(with_builds('on', 'BEGIN; INSERT INTO c (i, m) SELECT i + 1000000, m FROM c LIMIT 5000; DELETE FROM c WHERE i % 3 = 0; COMMIT'), '',
