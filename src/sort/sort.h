@@ -43,7 +43,7 @@
  *	begun in the service by that, and never falls back by itself.
  *
  * WHO ELSE
- *	The kind of row is row_kind.h's, where rows come from source.h's, other processes that put some peers.h's.  Of the
+ *	The kind of row is row_kind.h's, which has the list of them, where rows come from source.h's, other processes that put some peers.h's.  Of the
  *	service, and of nodes, nothing is seen here.
  *
  * MEMORY

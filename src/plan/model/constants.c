@@ -30,6 +30,7 @@ typedef struct Constant
 
 #define COSTS "2026-11-21-costs-*.csv"
 #define GRID  "2026-11-24-grid-host-2-cores.csv, 2026-11-25-grid-h200-16-cores.csv"
+#define INDEX "2026-11-25-index-builds-host-2-cores.csv"
 
 static const Constant constants[] = {
 	[GPUSORT_TIME_SETUP] = {"setup", 235e3, 363e3, 0, 0.5, COSTS},
@@ -93,6 +94,10 @@ static const Constant constants[] = {
 	[GPUSORT_TIME_FETCHED_BYTE] = {"fetched_byte", 1.6, 1.6, 0, 0, "2026-11-24-scale-out-h100-16-cores.csv"},
 	[GPUSORT_TIME_SENT_ROW] = {"sent_row", 300, 300, 0, 0, "2026-11-24-scale-out-h100-16-cores.csv"},
 	[GPUSORT_TIME_SENT_SORTED_ROW] = {"sent_sorted_row", 170, 170, 0, 0, "2026-11-24-scale-out-h100-16-cores.csv"},
+
+	[GPUSORT_TIME_FORM_ROW] = {"form_row", 500, 500, 0, 0, INDEX},
+	[GPUSORT_TIME_LOAD_ROW] = {"load_row", 200, 200, 0, 0, INDEX},
+	[GPUSORT_TIME_LOAD_SORTED_ROW] = {"load_sorted_row", 450, 450, 0, 0, INDEX},
 
 	[GPUSORT_TIME_SORT_GAIN] = {"sort_gain", 300e3, 300e3, 0, 0, GRID},
 	[GPUSORT_TIME_GAIN] = {"gain", 3e6, 3e6, 0, 0, GRID},

@@ -83,6 +83,11 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_SENT_ROW,
 	GPUSORT_TIME_SENT_SORTED_ROW,
 
+	/* builds of btrees */
+	GPUSORT_TIME_FORM_ROW,        /* scanned, and made a tuple of the index */
+	GPUSORT_TIME_LOAD_ROW,        /* by PostgreSQL: put on its page, and that written */
+	GPUSORT_TIME_LOAD_SORTED_ROW, /* the same of tuples that lie in order */
+
 	/* what is to be gained, for small inputs are where the model fails: by a sort for a sort, by another place */
 	GPUSORT_TIME_SORT_GAIN,
 	GPUSORT_TIME_GAIN,
