@@ -127,7 +127,8 @@ for my $name (sort keys %types)
 			sorts("$name, " . ($sql =~ /ORDER BY (.*)/)[0], $sql, $by_gpusort);
 		}
 		next if $name ne 'citext';
-		my (undef, undef, $log) = $node->psql('postgres', 'SET gpusort.log_decisions = on; SET client_min_messages = log; EXPLAIN SELECT * FROM of_citext ORDER BY c');
+		my (undef, undef, $log) = $node->psql('postgres',
+			'SET gpusort.log_decisions = on; SET client_min_messages = log; EXPLAIN SELECT * FROM of_citext ORDER BY c');
 		like($log, qr/sort key 1 is of type citext, .*lower\(x::text\)/, 'citext: the log says what would be sorted');
 	}
 }
@@ -182,11 +183,14 @@ SKIP:
 	my $bouncer = IPC::Run::start([ 'pgbouncer', '-q', "$scratch/ini" ], '<', \undef, '>&', "$scratch/log");
 	wait_until(sub { -S "$scratch/.s.PGSQL.$port" });
 	my @through = ('psql', '-XqAt', '-h', $scratch, '-p', $port, '-U', $user, '-d', 'postgres');
-	my ($status, $plan) = printed(@through, '-c', "BEGIN; SET LOCAL gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF) $query; COMMIT");
+	my ($status, $plan) = printed(@through, '-c',
+		"BEGIN; SET LOCAL gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF) $query; COMMIT");
 	ok($status, 'pgbouncer: a statement through it');
 	like($plan, qr/Custom Scan \(GpuSort\).*[cg]pu radix/s, 'pgbouncer: is sorted by gpusort');
-	(undef, my $answer) = printed(@through, '-c', 'BEGIN; SET LOCAL gpusort.force = on; ' . sprintf($digest, $query) . '; COMMIT');
-	is($answer =~ s/\n//gr, $node->safe_psql('postgres', 'SET gpusort.enable = off; ' . sprintf $digest, $query), 'pgbouncer: the answer');
+	(undef, my $answer) = printed(@through, '-c', 'BEGIN; SET LOCAL gpusort.force = on; ' . sprintf($digest, $query)
+		. '; COMMIT');
+	is($answer =~ s/\n//gr, $node->safe_psql('postgres', 'SET gpusort.enable = off; ' . sprintf $digest, $query),
+		'pgbouncer: the answer');
 	$bouncer->kill_kill;
 }
 
@@ -231,7 +235,8 @@ for my $driver (sort keys %drivers)
 	{
 		my ($there) = printed('/usr/bin/python3', '-c', "import $driver");
 		skip "$driver is not installed", 1 unless $there;
-		my (undef, $said) = printed('/usr/bin/python3', '-c', $drivers{$driver}, "host=$host port=$port user=$user dbname=postgres", $query);
+		my (undef, $said) = printed('/usr/bin/python3', '-c', $drivers{$driver},
+			"host=$host port=$port user=$user dbname=postgres", $query);
 		is($said, "True 59990\n", "$driver: rows are PostgreSQL's");
 	}
 }
@@ -240,11 +245,14 @@ SKIP:
 {
 	chomp(my $bin = `@{[ $ENV{PG_CONFIG} || 'pg_config' ]} --bindir`);
 	skip 'pg_repack is not installed', 3 unless -x "$bin/pg_repack" && $installed->('pg_repack');
-	$node->safe_psql('postgres', q{CREATE EXTENSION pg_repack; CREATE TABLE repacked AS SELECT * FROM t; ALTER TABLE repacked ADD PRIMARY KEY (id); ANALYZE repacked; SELECT gpusort_stats_reset()});
+	$node->safe_psql('postgres', q{CREATE EXTENSION pg_repack; CREATE TABLE repacked AS SELECT * FROM t; }
+		. q{ALTER TABLE repacked ADD PRIMARY KEY (id); ANALYZE repacked; SELECT gpusort_stats_reset()});
 	local $ENV{PGOPTIONS} = '-c gpusort.force=on';
-	my ($status, $said) = printed("$bin/pg_repack", '-h', $host, '-p', $port, '-U', $user, '-d', 'postgres', '-t', 'repacked', '-o', 'm');
+	my ($status, $said) = printed("$bin/pg_repack", '-h', $host, '-p', $port, '-U', $user, '-d', 'postgres', '-t',
+		'repacked', '-o', 'm');
 	ok($status, 'pg_repack: reorders a table') or note $said;
-	is($node->safe_psql('postgres', q{SELECT count(*) FROM (SELECT m < lag(m) OVER (ORDER BY ctid) AS wrong FROM repacked) q WHERE wrong}),
+	is($node->safe_psql('postgres',
+		q{SELECT count(*) FROM (SELECT m < lag(m) OVER (ORDER BY ctid) AS wrong FROM repacked) q WHERE wrong}),
 		'0', 'pg_repack: its rows are in order');
 	is($node->safe_psql('postgres', 'SELECT sorts > 0 FROM gpusort_stats'), 't', 'pg_repack: by gpusort');
 }

@@ -11,7 +11,8 @@ my @statements = (
 	'SELECT a.id, b.id FROM a JOIN b ON a.id = b.a WHERE a.id = $1',
 	'SELECT a.id, b.id FROM a JOIN b ON a.id = b.a WHERE a.id BETWEEN $1 AND $1 + 10',
 	'SELECT a.id, b.id FROM a JOIN b ON a.id = b.a WHERE a.id BETWEEN $1 AND $1 + 10 ORDER BY b.id LIMIT 10',
-	'SELECT a.g, count(*) FROM a JOIN b ON a.id = b.a JOIN a c ON c.id = b.id WHERE a.id BETWEEN $1 AND $1 + 10 GROUP BY a.g ORDER BY 1',
+	'SELECT a.g, count(*) FROM a JOIN b ON a.id = b.a JOIN a c ON c.id = b.id WHERE a.id BETWEEN $1 AND $1 + 10 '
+		. 'GROUP BY a.g ORDER BY 1',
 );
 my $executions = 300;
 
@@ -34,7 +35,8 @@ sub run_on
 
 	$session->run("PREPARE q$_ (int) AS $statements[$_]") for 0 .. $#statements;
 	# the same values twice, so that the tables' pages have been seen
-	my $executed = join ";\n", map { my $i = $_; map { "EXECUTE q$_ (@{[ $i * 7 ]})" } 0 .. $#statements } 1 .. $executions;
+	my $executed = join ";\n",
+		map { my $i = $_; map { "EXECUTE q$_ (@{[ $i * 7 ]})" } 0 .. $#statements } 1 .. $executions;
 	$session->run($executed);
 	my $before = $faults->();
 	$session->run($executed);
