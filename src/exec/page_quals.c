@@ -207,7 +207,7 @@ set_comparison(GpuSortPageQual *qual, const OpExpr *op, Index relid, TupleDesc d
 	if (qual->kind == VALUE_NONE || !are_comparable(var->vartype, constant->consttype))
 		return false;
 	op_input_types(op->opno, &left, &right);
-	if (left != (is_turned ? constant->consttype : var->vartype) || right != (is_turned ? var->vartype : constant->consttype))
+	if ((is_turned ? right : left) != var->vartype || (is_turned ? left : right) != constant->consttype)
 		return false;
 	qual->wanted = answers_of(op->opno, var->vartype);
 	if (is_turned)

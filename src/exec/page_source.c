@@ -144,7 +144,8 @@ gpusort_page_source_create(PlanState *child, bool whole, const GpuSortColumn *co
 	pages->room = Min(MaxHeapTuplesPerPage, Max(BATCH_VALUES / Max(pages->nvalues, 1), 1));
 	pages->values = palloc(pages->room * pages->nvalues * sizeof(Datum));
 	pages->nulls = palloc(pages->room * pages->nvalues * sizeof(bool));
-	ereport(DEBUG1, (errmsg_internal("gpusort: rows of \"%s\" come by the page", RelationGetRelationName(pages->table))));
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort: rows of \"%s\" come by the page", RelationGetRelationName(pages->table))));
 	return pages;
 }
 

@@ -120,7 +120,8 @@ end_column(const char *data, uint32 offset, const GpuSortStoredColumn *stored)
 
 /* Reads the wanted columns of a tuple from this one on, walking over those before them. */
 void
-gpusort_tuple_columns_walk(const GpuSortTupleColumns *columns, HeapTupleHeader tuple, int from, Datum *values, bool *nulls)
+gpusort_tuple_columns_walk(const GpuSortTupleColumns *columns, HeapTupleHeader tuple, int from, Datum *values,
+						   bool *nulls)
 {
 	const int natts = HeapTupleHeaderGetNatts(tuple);
 	const bool has_nulls = (tuple->t_infomask & HEAP_HASNULL) != 0;

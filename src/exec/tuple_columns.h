@@ -49,8 +49,8 @@ typedef struct GpuSortTupleColumns
 } GpuSortTupleColumns;
 
 extern GpuSortTupleColumns *gpusort_tuple_columns_create(TupleDesc desc, const AttrNumber *attnos, int count);
-extern void gpusort_tuple_columns_walk(const GpuSortTupleColumns *columns, HeapTupleHeader tuple, int from, Datum *values,
-									   bool *nulls);
+extern void gpusort_tuple_columns_walk(const GpuSortTupleColumns *columns, HeapTupleHeader tuple, int from,
+									   Datum *values, bool *nulls);
 
 /* Returns the value that is stored at data. */
 static pg_attribute_always_inline Datum

@@ -22,7 +22,7 @@
 /* A row of a source, valid until the next batch is asked for. */
 typedef struct GpuSortRow
 {
-	const Datum *values; /* by attribute: of those to sort by, as far as asked for; of all, where tuple is not the whole row */
+	const Datum *values; /* by attribute: of those to sort by, as asked for; of all, where tuple is not the whole row */
 	const bool *nulls;
 	const char *tuple; /* what can be copied as it is, see row_kind.h; NULL: there is no such thing */
 	uint32 length;     /* bytes of tuple */
@@ -55,7 +55,7 @@ struct GpuSortSource
 {
 	const GpuSortSourceMethods *methods;
 	bool may_restart; /* it can give the same rows again */
-	int attributes;   /* set by the sort: of those to sort by no other is looked at than these leading ones, where there is a tuple */
+	int attributes;   /* set by the sort: where there is a tuple, no others are looked at than these leading ones */
 };
 
 #endif /* GPUSORT_SOURCE_H */
