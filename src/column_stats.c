@@ -27,8 +27,8 @@
 #define FREQUENT_MAX 32
 
 /*
- * Returns what statistics there are of a column, those of it with its children where it has none of its own; not
- * valid: none.
+ * Returns what statistics there are of a column, those of it
+ * with its children where it has none of its own; not valid: none.
  */
 static HeapTuple
 find_statistics(const GpuSortTableColumn *column)

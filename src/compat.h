@@ -34,8 +34,8 @@
 #endif
 
 /*
- * The kind of join that one becomes when its sides are exchanged, where it keeps the rows of its inner side; else
- * itself
+ * The kind of join that one becomes when its sides are exchanged,
+ * where it keeps the rows of its inner side; else itself
  */
 #if PG_VERSION_NUM < 160000
 #define TURNED_JOIN(type) ((type) == JOIN_RIGHT ? JOIN_LEFT : (type))
@@ -104,7 +104,8 @@ typedef int16 CompareType;
 	((int) ((path)->total_cost / disable_cost) - (int) ((other)->total_cost / disable_cost))
 #define INHERIT_DISABLED_NODES(node, from)           ((void) 0)
 #define EXCHANGE_DISABLED_NODES(path, before, after) ((void) 0)
-#define DISABLE_PATH(path)                           ((path)->startup_cost += disable_cost, (path)->total_cost += disable_cost)
+#define DISABLE_PATH(path) \
+	((path)->startup_cost += disable_cost, (path)->total_cost += disable_cost)
 
 /* cost_sort for the first rows of a path, -1 for all, in work_mem */
 #define COST_SORT(cost, root, pathkeys, input, first)                                                            \
@@ -117,8 +118,9 @@ typedef int16 CompareType;
 /* A merge join of two paths that are in order */
 #define INITIAL_COST_MERGEJOIN(root, workspace, type, clauses, outer, inner, extra) \
 	initial_cost_mergejoin(root, workspace, type, clauses, outer, inner, NIL, NIL, extra)
-#define CREATE_MERGEJOIN_PATH(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, clauses) \
-	create_mergejoin_path(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, NULL, clauses, NIL, NIL)
+#define CREATE_MERGEJOIN_PATH(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, clauses)   \
+	create_mergejoin_path(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, NULL, clauses, \
+						  NIL, NIL)
 
 /* A SetOp has one input, with the rows of both sides; from 18 on it has two. */
 #define SET_OPERATIONS_READ_APPEND
@@ -135,8 +137,9 @@ typedef int16 CompareType;
 #define MERGE_PATH_IS_INCREMENTAL(join) ((join)->outer_presorted_keys > 0)
 #define INITIAL_COST_MERGEJOIN(root, workspace, type, clauses, outer, inner, extra) \
 	initial_cost_mergejoin(root, workspace, type, clauses, outer, inner, NIL, NIL, 0, extra)
-#define CREATE_MERGEJOIN_PATH(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, clauses) \
-	create_mergejoin_path(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, NULL, clauses, NIL, NIL, 0)
+#define CREATE_MERGEJOIN_PATH(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, clauses)   \
+	create_mergejoin_path(root, rel, type, workspace, extra, outer, inner, restrictions, pathkeys, NULL, clauses, \
+						  NIL, NIL, 0)
 #define SETOP_OPERATORS(setop) ((setop)->cmpOperators)
 #endif
 

@@ -3,8 +3,8 @@
  * node.c
  *	  What a finished plan tells the executor: the layout of custom_private.
  *
- * Lists of integers and Oids only, so that plans can be copied, and read back by
- * parallel workers.
+ * Lists of integers and Oids only, so that plans
+ * can be copied, and read back by parallel workers.
  *
  *-------------------------------------------------------------------------
  */
@@ -99,8 +99,8 @@ gpusort_plan_set_visible(CustomScan *plan, int visible)
 }
 
 /*
- * Has all processes read the rows, those that are equal in so many leading columns together, which have the keys
- * of these types.
+ * Has all processes read the rows, those that are equal in so many
+ * leading columns together, which have the keys of these types.
  */
 void
 gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *key_types)

@@ -60,9 +60,9 @@ plan_var(const Plan *plan, AttrNumber attno)
 }
 
 /*
- * Finds the table's column that column attno of plan's rows is; rtable is the
- * statement's.  Returns false if it is none, such as an expression or a table's
- * system column.
+ * Finds the table's column that column attno of plan's rows is;
+ * rtable is the statement's.  Returns false if it is none,
+ * such as an expression or a table's system column.
  */
 bool
 gpusort_find_table_column(List *rtable, const Plan *plan, AttrNumber attno, GpuSortTableColumn *column)

@@ -81,8 +81,8 @@ extern int gpusort_device_open(GpuSortCudaDevice *device, int ordinal, uint64_t 
 							   GpuSortError *error);
 
 /*
- * Lets each device read and write the memory of each other, if they are several and all
- * can: set->joined.
+ * Lets each device read and write the memory of each other,
+ * if they are several and all can: set->joined.
  */
 extern void gpusort_devices_join(GpuSortDeviceSet *set);
 

@@ -118,9 +118,9 @@ begin_sort(const GpuSortDeviceSet *set, const GpuSortRequest *request, const int
 }
 
 /*
- * A sort of so many made-up rows, with keys of 32 bits that differ, or keys whose
- * first 32 bits are few: half of all rows have the first value, half of the rest the
- * second, and so on.
+ * A sort of so many made-up rows, with keys of 32 bits that differ,
+ * or keys whose first 32 bits are few: half of all rows have
+ * the first value, half of the rest the second, and so on.
  */
 static int
 warm_sort(const GpuSortDeviceSet *set, uint32_t rows, bool tied, char *chunk, GpuSortError *error)

@@ -4,9 +4,9 @@
  *	  Between sorted rows' numbers and keys: the keys of given rows, and how many rows
  *	  are below given keys.
  *
- * Each shard answers for its own rows, and the answers are added up: the key of a row
- * is all zeros but from the shard that has it, and the rows below a key are those
- * of all shards.
+ * Each shard answers for its own rows, and the answers are added up:
+ * the key of a row is all zeros but from the shard that has it,
+ * and the rows below a key are those of all shards.
  *
  * Questions and answers take the staging buffer that nothing is gathered into, so that
  * no memory is asked for.

@@ -3,8 +3,8 @@
  * redistribute_kernels.cuh
  *	  The kernels that bring rows to the devices that sort them; see redistribute.h.
  *
- * A device sees the rows of its own chunks only, and writes to the memory of all
- * devices.
+ * A device sees the rows of its own chunks only,
+ * and writes to the memory of all devices.
  *
  *-------------------------------------------------------------------------
  */

@@ -14,10 +14,10 @@
 #include "sort/radix/radix_sort.h"
 
 /*
- * Work memory per row: ref 8, id 4, partial key 4, the device sort's temporary storage 16.4
- * at most, or 24.6 with CUB as its core; tie bits and sums of tiles are below 1.  The rest is
- * for a sort of several shards, whose devices do not sort exactly as many rows as were put on
- * them.
+ * Work memory per row: ref 8, id 4, partial key 4, the device sort's
+ * temporary storage 16.4 at most, or 24.6 with CUB as its core;
+ * tie bits and sums of tiles are below 1.  The rest is for a sort of several shards,
+ * whose devices do not sort exactly as many rows as were put on them.
  */
 #define GPUSORT_WORK_PER_ROW     36
 #define GPUSORT_WORK_PER_ROW_CUB 45

@@ -19,9 +19,9 @@
  * numbered in the order they were put, whatever device they lie on, and a row is
  * told by its chunk and its place there (row_ref.h) on every device.
  *
- * A sort belongs to one thread.  All kernels of a shard run on its lane's compute
- * stream, so each sees what those before it wrote; the copies stream only moves
- * chunks.
+ * A sort belongs to one thread.  All kernels of a shard run on its
+ * lane's compute stream, so each sees what those before it wrote;
+ * the copies stream only moves chunks.
  *
  *-------------------------------------------------------------------------
  */

@@ -131,10 +131,10 @@ extern int gpusort_device_sort_begin(const GpuSortDeviceSort *sort, void *temp, 
  * *wanted of them are the result, the others undefined.  wanted may be NULL; it
  * is rows without a limit.
  *
- * Does not wait up to 32 packed bits and for input in order, unless there is a
- * limit.  Otherwise waits at least once, twice per round over long runs of tied rows,
- * and with many rows once or twice for a sample; the last kernels may still be under way
- * when it returns.
+ * Does not wait up to 32 packed bits and for input in order, unless there is a limit.
+ * Otherwise waits at least once, twice per round over long runs
+ * of tied rows, and with many rows once or twice for a sample;
+ * the last kernels may still be under way when it returns.
  */
 extern int gpusort_device_sort(const GpuSortDeviceSort *sort, void *temp, size_t temp_bytes, uint32_t *ids,
 							   uint32_t *wanted, GpuSortStream stream);

@@ -5,9 +5,8 @@
  *	  word, and whether the rows are in order already.
  *
  * compact.h makes the plan of the packed key from it.  Rows without a descent, where
- * a key is larger than the next one, are sorted; rows with nothing but descents
- * are reversed, and no two keys are equal.  Either needs no sort, whatever the keys
- * are.
+ * a key is larger than the next one, are sorted; rows with nothing but descents are
+ * reversed, and no two keys are equal.  Either needs no sort, whatever the keys are.
  *
  * Statistics of parts are joined, in any order.  The pair that two parts meet at
  * belongs to neither and is added apart; a pair that was not added is missing in

@@ -54,8 +54,8 @@ __launch_bounds__(PARTIAL_KEY_THREADS)
 }
 
 /*
- * partial_keys[i] = partial key of row i, and adds their digits to histogram; the plan keeps
- * nothing else.
+ * partial_keys[i] = partial key of row i,
+ * and adds their digits to histogram; the plan keeps nothing else.
  */
 template <int FORM>
 static __global__ void

@@ -28,10 +28,10 @@
  *
  * Everything is stable: the order that ids have in a run decides last.
  *
- * Moved per row of a level: key 4 bytes; tied row: id 4, a sector or two of its key, 4
- * for the id if it moves; row of a long run in order: id 4, sectors of its key; of
- * another: id 4, sectors of its key, 8, the core's (4 passes: 64), ids 4 + 4, and a
- * level of its own.
+ * Moved per row of a level: key 4 bytes; tied row: id 4, a sector or two
+ * of its key, 4 for the id if it moves; row of a long run in order:
+ * id 4, sectors of its key; of another: id 4, sectors of its key,
+ * 8, the core's (4 passes: 64), ids 4 + 4, and a level of its own.
  *
  *-------------------------------------------------------------------------
  */

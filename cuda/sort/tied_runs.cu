@@ -8,9 +8,8 @@
  * TILE_ROWS keys in registers, each lane a bit for each of its keys that ties with the
  * next one, and only where a run begins something is done.  A row costs its 4 bytes
  * and four or five instructions.  Each warp then orders the short runs that begin in
- * its tile, a row per lane, as many runs at a time as have 32 rows.  Nothing is
- * shared between warps, so that some wait for keys in order while others wait for
- * rows.
+ * its tile, a row per lane, as many runs at a time as have 32 rows.  Nothing is shared
+ * between warps, so that some wait for keys in order while others wait for rows.
  *
  * Runs that have the order already, which is the rule where keys are equal, are seen
  * to have it by one comparison of each row with the row before.

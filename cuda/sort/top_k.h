@@ -42,9 +42,9 @@ extern int gpusort_select(const GpuSortDeviceSort *sort, const uint32_t *partial
 						  const GpuSortSelectMemory *memory, uint32_t *kept, cudaStream_t stream);
 
 /*
- * *end = one past the last of `rows` rows, whose numbers in the order of their keys are
- * ids, that ties with the one before place `limit`, which is 1 to rows.  temp has at
- * least 4 bytes.  Waits.
+ * *end = one past the last of `rows` rows, whose numbers in the order
+ * of their keys are ids, that ties with the one before place `limit`,
+ * which is 1 to rows.  temp has at least 4 bytes.  Waits.
  */
 extern int gpusort_tie_end(const GpuSortDeviceSort *sort, const uint32_t *ids, uint32_t rows, uint32_t limit,
 						   uint32_t *end, void *temp, cudaStream_t stream);

@@ -146,10 +146,10 @@ gpusort_client_begin(const GpuSortRequest *request, GpuSortFailure *failure)
 }
 
 /*
- * Joins the sort that another process has begun: to add rows to it; as a reader, to read those of a shared
- * sort, which is sorted, or, where all rows have been put and it is not, as its sorter, to have them sorted
- * and cut before.  NULL when the service is not there or refuses.  The client is allocated in the current
- * memory context.
+ * Joins the sort that another process has begun: to add rows to it;
+ * as a reader, to read those of a shared sort, which is sorted, or, where all rows
+ * have been put and it is not, as its sorter, to have them sorted and cut before.
+ * NULL when the service is not there or refuses.  The client is allocated in the current memory context.
  */
 GpuSortClient *
 gpusort_client_join(uint64 token, uint32 generation, bool reader, GpuSortFailure *failure)

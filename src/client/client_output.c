@@ -103,9 +103,9 @@ gpusort_client_cut(GpuSortClient *client, uint32 bits, uint32 most, uint64 like,
 }
 
 /*
- * Asks for the rows of a shared sort from number first on up to the one before end, of which there must be one;
- * they come after those of the intervals asked for before.  GPUSORT_READS_MAX intervals may be asked for and not
- * over.
+ * Asks for the rows of a shared sort from number first on up to the one before end,
+ * of which there must be one; they come after those of the intervals asked for before.
+ * GPUSORT_READS_MAX intervals may be asked for and not over.
  */
 bool
 gpusort_client_read(GpuSortClient *client, uint64 first, uint64 end, GpuSortFailure *failure)

@@ -6,8 +6,8 @@
  * Legal order of calls: init, open, (send | send_file | receive | has_chunk | chunk)*,
  * close; close is legal at any time after init, and twice.
  *
- * Between two of these the caller says in wait what the next ones wait for; after init that is
- * the connection.
+ * Between two of these the caller says in wait what
+ * the next ones wait for; after init that is the connection.
  *
  * Every wait watches the connection, the service's pulse, the process latch and
  * the postmaster, so it ends on cancel (by CHECK_FOR_INTERRUPTS), when the service
@@ -104,8 +104,8 @@ wait_for_service(GpuSortConnection *connection, int events, long milliseconds, G
 }
 
 /*
- * The descriptor of a file.  fd.c closes those of files that are not in use, so it is good until another one is
- * opened.
+ * The descriptor of a file.  fd.c closes those of files that are
+ * not in use, so it is good until another one is opened.
  */
 static int
 file_descriptor(File file)

@@ -55,8 +55,8 @@ report_storage(const char *text, int system_error)
 }
 
 /*
- * Fills *failure for a message that is not legal where it came; returns false.  Errors: it tells of a run that is
- * lost.
+ * Fills *failure for a message that is not legal where it came;
+ * returns false.  Errors: it tells of a run that is lost.
  */
 bool
 gpusort_failure_unexpected(GpuSortFailure *failure, const GpuSortMessage *message)

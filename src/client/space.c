@@ -3,12 +3,12 @@
  * space.c
  *	  The temporary file of a process for a sort larger than memory.
  *
- * The service writes it, by a descriptor of its own, and only where this process has
- * given it space.  That is one byte written at the end: of a file with a hole in it no
- * block is taken before the service needs it, but all of it counts against
- * temp_file_limit, and is reported by log_temp_files and pg_stat_database like any
- * other temporary file.  Whether the file system has the blocks shows when the service
- * writes them.
+ * The service writes it, by a descriptor of its own, and only where
+ * this process has given it space.  That is one byte written at the end:
+ * of a file with a hole in it no block is taken before the service needs it,
+ * but all of it counts against temp_file_limit, and is reported
+ * by log_temp_files and pg_stat_database like any other temporary file.
+ * Whether the file system has the blocks shows when the service writes them.
  *
  * The file belongs to the resource owner that was current when the first space was asked
  * for, and to whoever calls gpusort_space_close.  That is for a regular end alone: after

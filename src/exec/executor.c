@@ -3,8 +3,8 @@
  * executor.c
  *	  The GpuSort node at run time: its callbacks, and what nodes above it change.
  *
- * The first row asked for makes the node have its child's rows sorted (sort/sort.h).  Each file of exec/ includes those
- * below it only:
+ * The first row asked for makes the node have its child's rows sorted (sort/sort.h).
+ * Each file of exec/ includes those below it only:
  *
  *	  executor.c		the callbacks
  *	  stream.c			rows to the node above; explain.c: what happened
@@ -230,8 +230,8 @@ initialize_gpusort_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 }
 
 /*
- * The shared memory goes after this: long rows in it are dropped, and what EXPLAIN tells is kept.  The sort stays
- * until end or rescan.
+ * The shared memory goes after this: long rows in it are dropped,
+ * and what EXPLAIN tells is kept.  The sort stays until end or rescan.
  */
 static void
 shutdown_gpusort(CustomScanState *node)

@@ -137,7 +137,11 @@ show_verified(const GpuSortFigures *figures, ExplainState *es)
 			ExplainPropertyUInteger("Verified Pairs", NULL, figures->pairs, es);
 	}
 	else if (figures->pairs > 0)
-		ExplainPropertyText("Verified", psprintf("%s" UINT64_FORMAT " pairs", figures->verified ? "rows, " : "", figures->pairs), es);
+	{
+		const char *rows = figures->verified ? "rows, " : "";
+
+		ExplainPropertyText("Verified", psprintf("%s" UINT64_FORMAT " pairs", rows, figures->pairs), es);
+	}
 	else if (figures->verified)
 		ExplainPropertyText("Verified", "rows", es);
 }
@@ -175,8 +179,8 @@ is_refused(const GpuSortScanState *state)
 }
 
 /*
- * Returns true if there is nothing to tell of a sort; one whose rows other processes have read may have emitted none
- * here.
+ * Returns true if there is nothing to tell of a sort;
+ * one whose rows other processes have read may have emitted none here.
  */
 static bool
 is_untold(const GpuSortScanState *state)
@@ -185,7 +189,8 @@ is_untold(const GpuSortScanState *state)
 		return true;
 	if (is_refused(state))
 		return false;
-	return state->sort->stage == GPUSORT_STAGE_INPUT && (state->joint == NULL || state->sort->figures.outcome.key_bits == 0);
+	return state->sort->stage == GPUSORT_STAGE_INPUT &&
+		(state->joint == NULL || state->sort->figures.outcome.key_bits == 0);
 }
 
 /* The ExplainCustomScan callback: the keys always, what happened with ANALYZE. */
@@ -244,8 +249,9 @@ gpusort_explain_processes(const GpuSortProcessFigures *figures, int nprocesses, 
 	for (int i = 0; i < nprocesses; i++)
 	{
 		char *name = i == GPUSORT_LEADER_PROCESS ? pstrdup("leader") : psprintf("worker %d", i - 1);
+		char *text = psprintf("%s " UINT64_FORMAT " of " UINT64_FORMAT " ranges", name, figures[i].rows, figures[i].ranges);
 
-		by_process = lappend(by_process, psprintf("%s " UINT64_FORMAT " of " UINT64_FORMAT " ranges", name, figures[i].rows, figures[i].ranges));
+		by_process = lappend(by_process, text);
 	}
 	ExplainPropertyList("Rows by Process", by_process, es);
 }

@@ -53,8 +53,8 @@ join_sort(GpuSortIngestState *state)
 }
 
 /*
- * Hands over what this process has ingested; further rows go up.  Returns true in a worker whose rows are all in the
- * sort.
+ * Hands over what this process has ingested; further rows go up.
+ * Returns true in a worker whose rows are all in the sort.
  */
 static bool
 stop_writing(GpuSortIngestState *state)
@@ -212,8 +212,8 @@ end_ingest(CustomScanState *node)
 }
 
 /*
- * Gather starts over: all rows of the child are to be read again.  Whether they go to a sort is GpuSort's to say, by
- * reset and start.
+ * Gather starts over: all rows of the child are to be read again.
+ * Whether they go to a sort is GpuSort's to say, by reset and start.
  */
 static void
 rescan_ingest(CustomScanState *node)
@@ -245,8 +245,8 @@ estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 }
 
 /*
- * Before workers start, again or for the first time: the sort that they are to join is the one at hand, if there is
- * one.
+ * Before workers start, again or for the first time:
+ * the sort that they are to join is the one at hand, if there is one.
  */
 static void
 reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
@@ -293,7 +293,7 @@ shutdown_ingest(CustomScanState *node)
 	GpuSortIngestState *state = (GpuSortIngestState *) node;
 
 	if (!IsParallelWorker())
-		gpusort_ingest_let_go(state);
+		gpusort_ingest_stop(state);
 	state->shared = NULL;
 	state->joint.shared = NULL;
 }

@@ -21,7 +21,7 @@
 
 /* Workers that have stayed are to end.  Gather must be read to its end then, or start over. */
 void
-gpusort_ingest_let_go(GpuSortIngestState *state)
+gpusort_ingest_stop(GpuSortIngestState *state)
 {
 	GpuSortFailure none = {0};
 
@@ -85,8 +85,8 @@ stayed(const GpuSortIngestState *state)
 }
 
 /*
- * Returns the next row that came up; an empty slot, or NULL, when all processes have taken their rows in: then workers
- * may have stayed.
+ * Returns the next row that came up; an empty slot, or NULL,
+ * when all processes have taken their rows in: then workers may have stayed.
  */
 static TupleTableSlot *
 next_row(GpuSortIngestState *state)
@@ -141,7 +141,7 @@ peers_reset(GpuSortPeers *peers)
 {
 	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
 
-	gpusort_ingest_let_go(state);
+	gpusort_ingest_stop(state);
 	gpusort_joint_ingest_reset(&state->joint);
 	state->ended = false;
 	state->leader_rows = 0;
@@ -163,7 +163,7 @@ static void
 peers_collect(GpuSortPeers *peers, GpuSortPut *put)
 {
 	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
-	const GpuSortJointShared *shared = state->joint.shared;
+	const GpuSortJointIngestShared *shared = state->joint.shared;
 
 	state->joint.writer = NULL;
 	if (shared == NULL)
@@ -213,19 +213,19 @@ peers_finish(GpuSortPeers *peers, GpuSortFailure *failure)
 	GpuSortIngestState *state = ((IngestPeers *) peers)->ingest;
 	bool held = state->holds;
 
-	gpusort_ingest_let_go(state);
+	gpusort_ingest_stop(state);
 	if (held && !TupIsNull(ExecProcNode(&state->gather->ps)))
 		elog(ERROR, "a parallel worker has rows that came too late to be sorted");
-	if (state->joint.shared == NULL || !state->joint.shared->strange_libc)
+	if (state->joint.shared == NULL || !state->joint.shared->libc_differs)
 		return true;
 	return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
 							   "processes of the sort have different versions of a locale of the C library");
 }
 
 static void
-peers_let_go(GpuSortPeers *peers)
+peers_stop(GpuSortPeers *peers)
 {
-	gpusort_ingest_let_go(((IngestPeers *) peers)->ingest);
+	gpusort_ingest_stop(((IngestPeers *) peers)->ingest);
 }
 
 static const GpuSortPeersMethods peers_methods = {
@@ -234,7 +234,7 @@ static const GpuSortPeersMethods peers_methods = {
 	.may_verify = peers_may_verify,
 	.verify = peers_verify,
 	.finish = peers_finish,
-	.let_go = peers_let_go,
+	.stop = peers_stop,
 	.reset = peers_reset,
 };
 

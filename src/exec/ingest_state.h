@@ -20,7 +20,7 @@ typedef struct IngestShared
 	bool stays;   /* workers that have handed over all of their rows stay, to verify the order of all */
 	GpuSortClaims claims;
 	GpuSortOrderedRows rows;
-	GpuSortJointShared joint; /* variable length: must be last field */
+	GpuSortJointIngestShared joint; /* variable length: must be last field */
 } IngestShared;
 
 /* What the GpuSort above Gather has of the node. */
@@ -63,6 +63,6 @@ struct GpuSortIngestState
 };
 
 extern const CustomExecMethods gpusort_ingest_exec_methods;
-extern void gpusort_ingest_let_go(GpuSortIngestState *state);
+extern void gpusort_ingest_stop(GpuSortIngestState *state);
 
 #endif /* GPUSORT_INGEST_STATE_H */

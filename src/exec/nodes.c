@@ -40,7 +40,8 @@ gpusort_nodes_find(GpuSortNodes *nodes, PlanState *ps, int rescan_param)
 		gpusort_joint_sorts_add(&nodes->sorts, node->joint);
 		return;
 	}
-	gpusort_nodes_find(nodes, IsA(ps, SubqueryScanState) ? ((SubqueryScanState *) ps)->subplan : ps->lefttree, rescan_param);
+	gpusort_nodes_find(nodes, IsA(ps, SubqueryScanState) ? ((SubqueryScanState *) ps)->subplan : ps->lefttree,
+					   rescan_param);
 	gpusort_nodes_find(nodes, ps->righttree, rescan_param);
 }
 
@@ -62,12 +63,13 @@ gpusort_nodes_rescan(GpuSortNodes *nodes, Bitmapset *changed)
 }
 
 /*
- * Has plan, which is above the nodes, read the range that was asked for first; false, with a reason, if its rows are
- * lost.
+ * Has plan, which is above the nodes, read the range that was asked for first;
+ * false, with a reason, if its rows are lost.
  * *started: it has read one, so that it must start over.
  */
 bool
-gpusort_nodes_begin_range(GpuSortNodes *nodes, PlanState *plan, int rescan_param, bool *started, GpuSortFailure *failure)
+gpusort_nodes_begin_range(GpuSortNodes *nodes, PlanState *plan, int rescan_param, bool *started,
+						  GpuSortFailure *failure)
 {
 	if (!gpusort_joint_sorts_begin_range(&nodes->sorts, failure))
 		return false;

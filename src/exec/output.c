@@ -25,9 +25,9 @@
  *	   wait for them.  The leader is GpuSortExchange's to lead: it claims a range when
  *	   that is the next to be emitted and nobody's, and its rows take no queue.
  *
- * The process whose range is being read always gets on: it waits for nobody but the
- * service and the reader of its queue.  With no workers the leader does everything, in one
- * range.
+ * The process whose range is being read always gets on:
+ * it waits for nobody but the service and the reader of its queue.
+ * With no workers the leader does everything, in one range.
  *
  * The plan starts over by a changed parameter, Gather's rescan_param, on which all nodes
  * from here to the GpuSorts depend; what is below these is not read again.
@@ -214,7 +214,10 @@ lead_ingest(GpuSortOutputState *state)
 	if (!gpusort_joint_sorts_ingest(&state->nodes.sorts, &claims->stop, &whole, &failure))
 		gpusort_claims_stop(claims, &failure);
 	gpusort_claims_seal(claims);
-	if (!claims->stop && (!gpusort_joint_sorts_order(&state->nodes.sorts, processes(state), &ranges, &failure) || !gpusort_joint_sorts_open(&state->nodes.sorts, &claims->stop, &failure) || !gpusort_joint_check_lead(&state->nodes.sorts, claims, processes(state), &failure)))
+	if (!claims->stop &&
+		(!gpusort_joint_sorts_order(&state->nodes.sorts, processes(state), &ranges, &failure) ||
+		 !gpusort_joint_sorts_open(&state->nodes.sorts, &claims->stop, &failure) ||
+		 !gpusort_joint_check_lead(&state->nodes.sorts, claims, processes(state), &failure)))
 		gpusort_claims_stop(claims, &failure);
 	if (claims->stop)
 		state->outcome = GPUSORT_OUTPUT_FAILED;
@@ -416,8 +419,8 @@ gpusort_output_find(PlanState *gather)
 }
 
 /*
- * Begins the sorts in the service; to be called before Gather starts workers.  readers: processes with those, if all
- * start.
+ * Begins the sorts in the service; to be called before Gather starts workers.
+ * readers: processes with those, if all start.
  */
 void
 gpusort_output_begin(GpuSortOutputState *state, int readers)
@@ -434,8 +437,8 @@ gpusort_output_begin(GpuSortOutputState *state, int readers)
 }
 
 /*
- * Returns the process whose range this is; it is the leader's from now on if it was nobody's.  All before must be
- * somebody's.
+ * Returns the process whose range this is; it is the leader's
+ * from now on if it was nobody's.  All before must be somebody's.
  */
 int
 gpusort_output_claim(GpuSortOutputState *state, uint32 range)

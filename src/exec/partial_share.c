@@ -3,9 +3,9 @@
  * partial_share.c
  *	  What the processes of a GpuSortOutput in a partial plan share, and when it begins and ends.
  *
- * The leader makes it before workers start, with the sorts in the service, and once more whenever Gather starts over;
- * where there are no workers, when the first row is asked for.  It keeps what EXPLAIN tells before the shared memory
- * goes.
+ * The leader makes it before workers start, with the sorts in the service,
+ * and once more whenever Gather starts over; where there are no workers,
+ * when the first row is asked for.  It keeps what EXPLAIN tells before the shared memory goes.
  *
  *-------------------------------------------------------------------------
  */
@@ -107,8 +107,8 @@ gpusort_partial_estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 }
 
 /*
- * In the leader, before workers start for the first time: drops what this process may have sorted alone, and begins
- * the sorts.
+ * In the leader, before workers start for the first time:
+ * drops what this process may have sorted alone, and begins the sorts.
  */
 void
 gpusort_partial_initialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
@@ -138,7 +138,8 @@ gpusort_partial_take_figures(GpuSortPartialState *state)
 		pfree(state->figures);
 	state->ranges = shared->claims.ranges;
 	state->nprocesses = shared->alone ? 0 : shared->nprocesses;
-	state->figures = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt, shared->nprocesses * sizeof(GpuSortProcessFigures));
+	state->figures = MemoryContextAlloc(state->css.ss.ps.state->es_query_cxt,
+										shared->nprocesses * sizeof(GpuSortProcessFigures));
 	memcpy(state->figures, shared->figures, shared->nprocesses * sizeof(GpuSortProcessFigures));
 	if (!gpusort_joint_sorts_finish(&state->nodes.sorts, &failure))
 		gpusort_sort_report_lost(true, &failure);
@@ -163,8 +164,8 @@ gpusort_partial_initialize_worker(CustomScanState *node, shm_toc *toc, void *coo
 	GpuSortPartialState *state = (GpuSortPartialState *) node;
 
 	/*
-	 * After make install a worker may have loaded another module than its leader: an error, should it be asked for a
-	 * row.
+	 * After make install a worker may have loaded another module
+	 * than its leader: an error, should it be asked for a row.
 	 */
 	if (((GpuSortPartialShared *) coordinate)->build == gpusort_module_build())
 		state->shared = coordinate;

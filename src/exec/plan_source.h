@@ -29,6 +29,7 @@ extern void gpusort_plan_source_init(GpuSortPlanSource *plan, PlanState *child, 
 /* For sources that get a plan's rows in another way */
 extern void gpusort_plan_source_show(GpuSortPlanSource *plan, TupleTableSlot *slot, GpuSortRow *row);
 extern void gpusort_plan_source_restart(GpuSortSource *source);
-extern bool gpusort_plan_source_table_column(GpuSortSource *source, AttrNumber attno, GpuSortTableColumn *column, Oid *type);
+extern bool gpusort_plan_source_table_column(GpuSortSource *source, AttrNumber attno, GpuSortTableColumn *column,
+											 Oid *type);
 
 #endif /* GPUSORT_PLAN_SOURCE_H */

@@ -3,12 +3,11 @@
  * ranks.c
  *	  row_number(), rank() and dense_rank() over rows that GpuSort emits.
  *
- * A WindowAgg puts every row into a tuplestore, because a window function may look
- * at any row of its partition.  That takes ten times as long as GpuSort takes to
- * emit the row.  These three functions look at nothing but the row before, so
- * a WindowAgg that has only these above a GpuSort gets another way to run: rows
- * pass through, and are compared with the first of their partition and of their
- * peers.
+ * A WindowAgg puts every row into a tuplestore, because a window function may
+ * look at any row of its partition.  That takes ten times as long as GpuSort takes
+ * to emit the row.  These three functions look at nothing but the row before, so a
+ * WindowAgg that has only these above a GpuSort gets another way to run: rows pass
+ * through, and are compared with the first of their partition and of their peers.
  *
  * It stays PostgreSQL's node: plans, EXPLAIN, rescans (which set all_first) and the
  * end are its own; only what computes the next row (ExecProcNode) is changed, after

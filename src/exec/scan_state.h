@@ -3,8 +3,8 @@
  * scan_state.h
  *	  The state of a GpuSort node, for the files of exec/ alone.
  *
- * What a node is, beside the sort of its child's rows (sort/sort.h): made by gpusort.c, but for stream, which is
- * stream.c's.
+ * What a node is, beside the sort of its child's rows (sort/sort.h):
+ * made by gpusort.c, but for stream, which is stream.c's.
  *
  *-------------------------------------------------------------------------
  */

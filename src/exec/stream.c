@@ -44,9 +44,9 @@ keep_rows(GpuSortScanState *state)
 }
 
 /*
- * Rows from the marked one on are kept, because the reader cannot go back any
- * more: those that were emitted since go into the store, before the row that is
- * the next one.
+ * Rows from the marked one on are kept, because the reader
+ * cannot go back any more: those that were emitted since
+ * go into the store, before the row that is the next one.
  */
 static pg_noinline void
 keep_from_mark(GpuSortScanState *state)
@@ -98,9 +98,8 @@ stream_next_other(GpuSortScanState *state)
 }
 
 /*
- * Emits the next row of the stream, or an empty slot after the last.  NULL when
- * the sort is PostgreSQL's now, or lost, or when rows are kept from now on: the caller must look
- * again.
+ * Emits the next row of the stream, or an empty slot after the last.  NULL when the sort
+ * is PostgreSQL's now, or lost, or when rows are kept from now on: the caller must look again.
  */
 static pg_attribute_always_inline TupleTableSlot *
 stream_next(GpuSortScanState *state)
@@ -351,8 +350,8 @@ gpusort_stream_start_over(GpuSortScanState *state)
 }
 
 /*
- * Goes back to the first row that is wanted; false, with a reason, if rows are lost.  The node must have been begun
- * for that.
+ * Goes back to the first row that is wanted; false, with a reason,
+ * if rows are lost.  The node must have been begun for that.
  */
 bool
 gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure)

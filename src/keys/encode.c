@@ -30,12 +30,12 @@
  *	  arrays, ranges, multiranges, composite types, jsonb
  *					  as strings, of the bytes that bytes/parts.h tells of
  *
- * Strings often begin alike, as URLs do.  What most of them begin with is the
- * column's common prefix, of c bytes, which is not in the key.  A string differs from
- * it first at byte d, the first that is another one or that either of them does not
- * have.  Its difference, a number, is d if it sorts before the common prefix, c if it
- * begins with it (d = c), and 2c - d if it sorts behind.  That is exact for any strings
- * and any common prefix:
+ * Strings often begin alike, as URLs do.  What most of them begin
+ * with is the column's common prefix, of c bytes, which is not in the key.
+ * A string differs from it first at byte d, the first that is another
+ * one or that either of them does not have.  Its difference, a number,
+ * is d if it sorts before the common prefix, c if it begins with it (d = c),
+ * and 2c - d if it sorts behind.  That is exact for any strings and any common prefix:
  *
  *	  - those of difference c sort between the others, by definition;
  *	  - of two that sort before the common prefix, with d < e: both have its first d

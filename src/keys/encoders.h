@@ -31,8 +31,10 @@ extern bool gpusort_enum_encode(void *state, Datum value, GpuSortBits *bits);
 
 /* string_keys.c */
 extern int gpusort_own_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole);
-extern int gpusort_icu_string_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole);
-extern int gpusort_libc_string_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole);
+extern int gpusort_icu_string_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
+									bool *whole);
+extern int gpusort_libc_string_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
+									 bool *whole);
 
 /* icu.c; the bytes of its strings are made by icu_strings.c */
 #define GPUSORT_ICU_SLACK 8 /* bytes that may be written beyond those asked for */
@@ -50,24 +52,29 @@ extern int gpusort_libc_bytes(void *collation, const char *data, int length, boo
 /* array.c */
 extern List *gpusort_array_parts(Oid type, Oid collation);
 extern void *gpusort_array_create(Oid type, Oid collation);
-extern int gpusort_array_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole);
+extern int gpusort_array_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
+							   bool *whole);
 
 /* range.c */
 extern List *gpusort_range_parts(Oid type, Oid collation);
 extern void *gpusort_range_create(Oid type, Oid collation);
-extern int gpusort_range_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole);
+extern int gpusort_range_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
+							   bool *whole);
 extern List *gpusort_multirange_parts(Oid type, Oid collation);
 extern void *gpusort_multirange_create(Oid type, Oid collation);
-extern int gpusort_multirange_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole);
+extern int gpusort_multirange_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
+									bool *whole);
 
 /* record.c */
 extern List *gpusort_record_parts(Oid type, Oid collation);
 extern void *gpusort_record_create(Oid type, Oid collation);
-extern int gpusort_record_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole);
+extern int gpusort_record_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
+								bool *whole);
 
 /* jsonb.c */
 extern List *gpusort_jsonb_parts(Oid type, Oid collation);
 extern void *gpusort_jsonb_create(Oid type, Oid collation);
-extern int gpusort_jsonb_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole);
+extern int gpusort_jsonb_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
+							   bool *whole);
 
 #endif /* GPUSORT_ENCODERS_H */

@@ -86,7 +86,7 @@ typedef struct GpuSortColumn
 	int size_bits;       /* after these, for the length */
 	int common_length;
 	const char *common_prefix;       /* belongs to the keys */
-	int rank_bits;                   /* 0: strings have no ranks; else they follow the NULL bit, and strings without one have the rest of the key */
+	int rank_bits;                   /* of strings, after the NULL bit; the rest is of those without a rank; 0: none has */
 	struct GpuSortKnownTable *known; /* the values that have ranks, belongs to the keys; NULL: none */
 } GpuSortColumn;
 

@@ -167,7 +167,8 @@ put(GpuSortKnownTable *table, uint16 *slot, const LookedUp *string, uint32 rank)
 GpuSortKnownTable *
 gpusort_known_table_create(const GpuSortColumn *column, const GpuSortKnownValues *known)
 {
-	GpuSortKnownTable *table = palloc(offsetof(GpuSortKnownTable, entry) + (known->count + REMEMBERED_MAX) * sizeof(RankedString));
+	Size entries = (known->count + REMEMBERED_MAX) * sizeof(RankedString);
+	GpuSortKnownTable *table = palloc(offsetof(GpuSortKnownTable, entry) + entries);
 
 	memset(table, 0, offsetof(GpuSortKnownTable, entry));
 	table->context = CurrentMemoryContext;
@@ -207,9 +208,9 @@ search(GpuSortKnownTable *table, const GpuSortColumn *column, uint16 *slot, cons
 }
 
 /*
- * Returns the rank of a string among the known values, of which there are n: an odd number, 2i + 1, if it is number
- * i; an even one, 2i, if it sorts behind i of them and before the others.  Errors: those of detoasting and of
- * comparing.
+ * Returns the rank of a string among the known values, of which there are n:
+ * an odd number, 2i + 1, if it is number i; an even one, 2i, if it sorts behind
+ * i of them and before the others.  Errors: those of detoasting and of comparing.
  */
 uint32
 gpusort_known_rank(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value)

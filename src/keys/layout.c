@@ -17,7 +17,7 @@
 #include "utils/memutils.h"
 
 #define DIFFERENCE_BITS_MAX 11 /* for common prefixes of any length */
-#define UNKNOWN_BYTES       6  /* of strings without a rank of their own, where there are few: with the rest they fill a word */
+#define UNKNOWN_BYTES       6  /* of strings without a rank, where there are few: with the rest they fill a word */
 #define MAX_BITS            ((uint32) GPUSORT_MAX_KEY_WORDS * 64)
 
 /* Bits of a number up to max. */
@@ -46,8 +46,8 @@ string_bits(const GpuSortColumn *column)
 }
 
 /*
- * Bits of a column in the key, its NULL bit included; those of strings without a rank of their own overlap with later
- * columns'.
+ * Bits of a column in the key, its NULL bit included;
+ * those of strings without a rank of their own overlap with later columns'.
  */
 static uint32
 column_bits(const GpuSortColumn *column)
@@ -93,7 +93,10 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 		type = column->type = &gpusort_key_types[column->encoding];
 		column->fixed_bits = type->encode == NULL && type->bits <= 64 ? type->bits : 0;
 		column->flip = column->descending && column->fixed_bits > 0 ? gpusort_low_mask(column->fixed_bits) : 0;
-		column->state = type->create != NULL ? type->create(type->parts != NULL ? getBaseType(column->value_type) : column->value_type, column->collation) : NULL;
+		column->state = NULL;
+		if (type->create != NULL)
+			column->state = type->create(type->parts != NULL ? getBaseType(column->value_type) : column->value_type,
+										 column->collation);
 		column->libc_collations = gpusort_key_libc_collations(column->encoding, column->value_type, column->collation);
 		column->partial = gpusort_key_is_partial(column->encoding, column->value_type, column->collation);
 		Assert(type->encode != NULL || column->fixed_bits > 0 || gpusort_column_is_string(column));
@@ -275,8 +278,8 @@ create_table(GpuSortKeys *keys, const GpuSortColumn *column, const GpuSortKnownV
 }
 
 /*
- * Has keys leave these common prefixes of their strings out, and rank these known values; the layout has room for
- * that.
+ * Has keys leave these common prefixes of their strings out,
+ * and rank these known values; the layout has room for that.
  */
 void
 gpusort_keys_set_common_prefixes(GpuSortKeys *keys, const GpuSortPrefix *prefixes)

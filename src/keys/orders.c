@@ -159,8 +159,8 @@ knows_type(Oid type)
 }
 
 /*
- * Returns an encoding if it is one of values of a type, as it is unless there is none of their first part; else as
- * gpusort_key_encoding.
+ * Returns an encoding if it is one of values of a type, as it is unless
+ * there is none of their first part; else as gpusort_key_encoding.
  */
 static GpuSortEncoding
 encoding_of_parts(GpuSortEncoding encoding, Oid type, Oid collation, const char **why_not)
@@ -175,7 +175,8 @@ encoding_of_parts(GpuSortEncoding encoding, Oid type, Oid collation, const char 
 		return GPUSORT_ENCODE_NONE;
 	}
 	first = linitial(parts);
-	if (gpusort_key_encoding(first->opfamily, first->input_type, first->type, first->collation, &why) != GPUSORT_ENCODE_NONE)
+	if (gpusort_key_encoding(first->opfamily, first->input_type, first->type, first->collation, &why) !=
+		GPUSORT_ENCODE_NONE)
 		return encoding;
 	*why_not = psprintf("is of type %s, whose first part %s", format_type_be(type), why);
 	return GPUSORT_ENCODE_NONE;

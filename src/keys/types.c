@@ -24,8 +24,8 @@
  *		other form, bytes, and the case of its like in gpusort_keys_encode;
  *	  - its line in doc/types.md, and its values in test/sql/types.sql.
  *
- * All else, such as the layout of keys, what a tie needs, samples and costs, follows
- * from the row.
+ * All else, such as the layout of keys, what a tie needs,
+ * samples and costs, follows from the row.
  */
 const GpuSortKeyType gpusort_key_types[GPUSORT_ENCODE_Count] = {
 	[GPUSORT_ENCODE_BOOL] = {.bits = 1},

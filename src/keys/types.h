@@ -88,9 +88,9 @@ typedef enum GpuSortStringSource
 struct GpuSortBits; /* bit_writer.h */
 
 /*
- * Encodes a value that is not NULL as a number of the type's bits.  Returns true if
- * equal bits mean an equal value; false if the key is truncated, and rows of equal keys
- * need a tie-break.
+ * Encodes a value that is not NULL as a number of the type's bits.
+ * Returns true if equal bits mean an equal value;
+ * false if the key is truncated, and rows of equal keys need a tie-break.
  */
 typedef bool (*GpuSortEncoder)(void *state, Datum value, struct GpuSortBits *bits);
 
@@ -156,7 +156,8 @@ gpusort_keys_are_same_everywhere(GpuSortEncoding encoding)
 	return type->parts == NULL && (type->string != GPUSORT_STRING_NONE || type->create == NULL);
 }
 
-extern GpuSortEncoding gpusort_key_encoding(Oid opfamily, Oid input_type, Oid type, Oid collation, const char **why_not);
+extern GpuSortEncoding gpusort_key_encoding(Oid opfamily, Oid input_type, Oid type, Oid collation,
+											const char **why_not);
 extern List *gpusort_key_libc_collations(GpuSortEncoding encoding, Oid type, Oid collation);
 extern bool gpusort_key_is_partial(GpuSortEncoding encoding, Oid type, Oid collation);
 extern Oid gpusort_common_key_type(Oid opfamily, Oid a, Oid b);

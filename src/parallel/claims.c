@@ -318,8 +318,8 @@ gpusort_claims_next(GpuSortClaims *claims, int process)
 }
 
 /*
- * Returns the process whose range this is; it is the leader's from now on if it was nobody's.  All before must be
- * somebody's.
+ * Returns the process whose range this is; it is the leader's
+ * from now on if it was nobody's.  All before must be somebody's.
  */
 int
 gpusort_claims_owner(GpuSortClaims *claims, uint32 range)

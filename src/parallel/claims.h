@@ -27,8 +27,8 @@ typedef struct GpuSortProcessFigures
 } GpuSortProcessFigures;
 
 /*
- * In shared memory.  For claims.c alone, but for stop, registered once sealed, ranges once published, and failure once
- * stopped.
+ * In shared memory.  For claims.c alone, but for stop,
+ * registered once sealed, ranges once published, and failure once stopped.
  */
 typedef struct GpuSortClaims
 {

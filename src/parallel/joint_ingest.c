@@ -3,10 +3,10 @@
  * joint_ingest.c
  *	  One process's part in the ingest of a sort to which several processes add rows.
  *
- * A worker joins the sort with a connection of its own, the leader writes with the
- * writer of the sort that it has begun.  Below a Gather whose rows one process reads
- * the parts are GpuSortIngest nodes (ingest.c), else the GpuSort nodes themselves
- * (joint_sort.c).
+ * A worker joins the sort with a connection of its own,
+ * the leader writes with the writer of the sort that it has begun.
+ * Below a Gather whose rows one process reads the parts are GpuSortIngest
+ * nodes (ingest.c), else the GpuSort nodes themselves (joint_sort.c).
  *
  * All must make the same keys.  How much of its strings is in the key is settled by
  * the leader before workers start, but the common prefixes that keys leave out
@@ -37,11 +37,11 @@
 static Size
 prefixes_offset(int nworkers)
 {
-	return MAXALIGN(offsetof(GpuSortJointShared, put) + nworkers * sizeof(GpuSortPut));
+	return MAXALIGN(offsetof(GpuSortJointIngestShared, put) + nworkers * sizeof(GpuSortPut));
 }
 
 static GpuSortPrefix *
-shared_prefixes(GpuSortJointShared *shared)
+shared_prefixes(GpuSortJointIngestShared *shared)
 {
 	return (GpuSortPrefix *) ((char *) shared + prefixes_offset(shared->nworkers));
 }
@@ -53,7 +53,7 @@ cutoff_offset(const GpuSortKeys *keys, int nworkers)
 }
 
 static GpuSortCutoffShared *
-shared_cutoff(GpuSortJointShared *shared, const GpuSortKeys *keys)
+shared_cutoff(GpuSortJointIngestShared *shared, const GpuSortKeys *keys)
 {
 	return (GpuSortCutoffShared *) ((char *) shared + cutoff_offset(keys, shared->nworkers));
 }
@@ -67,7 +67,7 @@ gpusort_joint_ingest_bytes(const GpuSortKeys *keys, int nworkers, bool bounded)
 
 /* Makes what is in shared memory, of bytes for so many workers; there is no sort to join yet. */
 void
-gpusort_joint_ingest_create(GpuSortJointShared *shared, int nworkers, bool bounded)
+gpusort_joint_ingest_create(GpuSortJointIngestShared *shared, int nworkers, bool bounded)
 {
 	shared->token = 0;
 	shared->nworkers = nworkers;
@@ -92,12 +92,12 @@ gpusort_joint_ingest_start(GpuSortJointIngest *joint, GpuSortWriter *writer, Gpu
 void
 gpusort_joint_ingest_publish(GpuSortJointIngest *joint)
 {
-	GpuSortJointShared *shared = joint->shared;
+	GpuSortJointIngestShared *shared = joint->shared;
 	GpuSortWriter *writer = joint->writer;
 
 	memset(shared->put, 0, shared->nworkers * sizeof(GpuSortPut));
 	shared->token = 0;
-	shared->strange_libc = false;
+	shared->libc_differs = false;
 	if (writer == NULL)
 		return;
 	shared->token = gpusort_client_token(writer->client);
@@ -117,7 +117,7 @@ gpusort_joint_ingest_publish(GpuSortJointIngest *joint)
 void
 gpusort_joint_ingest_collect(const GpuSortJointIngest *joint, GpuSortPut *put)
 {
-	const GpuSortJointShared *shared = joint->shared;
+	const GpuSortJointIngestShared *shared = joint->shared;
 
 	for (int i = 0; shared != NULL && i < shared->nworkers; i++)
 	{
@@ -144,7 +144,7 @@ gpusort_joint_ingest_reset(GpuSortJointIngest *joint)
 bool
 gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *failure)
 {
-	GpuSortJointShared *shared = joint->shared;
+	GpuSortJointIngestShared *shared = joint->shared;
 
 	LWLockAcquire(&shared->lock, LW_SHARED);
 	gpusort_keys_lay_out(joint->keys, shared_prefixes(shared), shared->common_later);
@@ -152,8 +152,9 @@ gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *fai
 	LWLockRelease(&shared->lock);
 	if (gpusort_keys_libc_hash(joint->keys) == shared->libc_hash)
 		return true;
-	shared->strange_libc = true;
-	return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION, "processes of the sort have different versions of a locale of the C library");
+	shared->libc_differs = true;
+	return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
+							   "processes of the sort have different versions of a locale of the C library");
 }
 
 /*
@@ -163,7 +164,7 @@ gpusort_joint_ingest_lay_out_keys(GpuSortJointIngest *joint, GpuSortFailure *fai
 bool
 gpusort_joint_ingest_join(GpuSortJointIngest *joint, GpuSortOverflow *overflow, GpuSortFailure *failure)
 {
-	GpuSortJointShared *shared = joint->shared;
+	GpuSortJointIngestShared *shared = joint->shared;
 
 	if (shared->token == 0)
 		return gpusort_failure_set(failure, GPUSORT_REASON_UNAVAILABLE, "there is no sort to join");
@@ -201,7 +202,7 @@ gpusort_joint_ingest_leave(GpuSortJointIngest *joint, GpuSortFailure *failure)
 static void
 settle(GpuSortJointIngest *joint, const GpuSortPrefix *ours)
 {
-	GpuSortJointShared *shared = joint->shared;
+	GpuSortJointIngestShared *shared = joint->shared;
 	GpuSortPrefix *chosen;
 
 	joint->settled = true;
@@ -220,8 +221,8 @@ settle(GpuSortJointIngest *joint, const GpuSortPrefix *ours)
 }
 
 /*
- * A row is about to be written that did not come from this child: if nobody has chosen common prefixes there are to be
- * none.
+ * A row is about to be written that did not come from this child:
+ * if nobody has chosen common prefixes there are to be none.
  */
 void
 gpusort_joint_ingest_settle_common_prefixes(GpuSortJointIngest *joint)
@@ -262,9 +263,9 @@ choose_common_prefixes(GpuSortJointIngest *joint)
 }
 
 /*
- * Puts the rows of the input, until there are none, or *stop says that none are wanted any more; stop may be NULL.
- * false: the input's next row was not taken, with failure's reason why no others will be, or NONE if it is a long
- * one.
+ * Puts the rows of the input, until there are none, or *stop says that none are wanted any more;
+ * stop may be NULL. false: the input's next row was not taken,
+ * with failure's reason why no others will be, or NONE if it is a long one.
  */
 bool
 gpusort_joint_ingest_rows(GpuSortJointIngest *joint, const volatile bool *stop, GpuSortFailure *failure)

@@ -20,7 +20,7 @@
  * In dynamic shared memory.  The leader writes it before workers start; then each
  * worker writes its own entry, which the leader reads when the worker has left.
  */
-typedef struct GpuSortJointShared
+typedef struct GpuSortJointIngestShared
 {
 	uint64 token;        /* of the sort to join; 0: none */
 	uint32 generation;   /* of the service that sorts */
@@ -29,19 +29,19 @@ typedef struct GpuSortJointShared
 	bool has_cutoff;     /* the first rows alone are wanted: which those are is found out together */
 	bool common_later;   /* the common prefixes are anybody's to choose */
 	uint64 libc_hash;    /* of the C library's collations that keys are made by, in the leader; 0: there are none */
-	bool strange_libc;   /* they are others in a worker, which is not in the sort */
+	bool libc_differs;   /* they are others in a worker, which is not in the sort */
 	int nworkers;
 	bool bounded; /* there is room for a cutoff */
 	LWLock lock;  /* guards the common prefixes, and this: */
 	bool common_chosen;
 	GpuSortPut put[FLEXIBLE_ARRAY_MEMBER]; /* by ParallelWorkerNumber; then a GpuSortPrefix for each string column; then,
 											 * if there is one, a GpuSortCutoffShared */
-} GpuSortJointShared;
+} GpuSortJointIngestShared;
 
 /* A process's part. */
 typedef struct GpuSortJointIngest
 {
-	GpuSortJointShared *shared; /* NULL: no other process takes part */
+	GpuSortJointIngestShared *shared; /* NULL: no other process takes part */
 	GpuSortKeys *keys;
 	GpuSortInput *input;
 	GpuSortWriter *writer; /* where rows go; NULL: nowhere */
@@ -56,7 +56,7 @@ typedef struct GpuSortJointIngest
 } GpuSortJointIngest;
 
 extern Size gpusort_joint_ingest_bytes(const GpuSortKeys *keys, int nworkers, bool bounded);
-extern void gpusort_joint_ingest_create(GpuSortJointShared *shared, int nworkers, bool bounded);
+extern void gpusort_joint_ingest_create(GpuSortJointIngestShared *shared, int nworkers, bool bounded);
 
 /* The leader's */
 extern void gpusort_joint_ingest_start(GpuSortJointIngest *joint, GpuSortWriter *writer, GpuSortKeys *keys,

@@ -99,11 +99,13 @@ cut_rows(GpuSortJointSort *own, GpuSortJointSort *like, uint32 bits, uint32 most
 		sorted->ranges = like->sorted->expected.rows > 0;
 		sorted->first_rows[0] = 0;
 	}
-	else if (!gpusort_client_cut(own->sort->service.client, bits, most, token, sorted->first_rows, &sorted->ranges, failure))
+	else if (!gpusort_client_cut(own->sort->service.client, bits, most, token, sorted->first_rows, &sorted->ranges,
+								 failure))
 		return false;
 	sorted->first_rows[sorted->ranges] = sorted->expected.rows;
 	if (sorted->ranges != like->sorted->ranges)
-		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the sort service cut one sort into %u ranges, and another into %u",
+		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
+								   "the sort service cut one sort into %u ranges, and another into %u",
 								   like->sorted->ranges, sorted->ranges);
 	return true;
 }

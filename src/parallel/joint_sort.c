@@ -209,8 +209,8 @@ gpusort_joint_sort_detach(GpuSortJointSort *own)
 
 /* Begins one of the sorts in the service; false, with a reason, if that is not to be. */
 static bool
-begin_sort(GpuSortJointSort *own, GpuSortJointSorts *sorts, int readers, const GpuSortPrefix *prefixes, bool common_later,
-		   GpuSortFailure *failure)
+begin_sort(GpuSortJointSort *own, GpuSortJointSorts *sorts, int readers, const GpuSortPrefix *prefixes,
+		   bool common_later, GpuSortFailure *failure)
 {
 	GpuSortState *sort = own->sort;
 
@@ -244,7 +244,7 @@ gpusort_joint_sorts_begin(GpuSortJointSorts *sorts, int readers, GpuSortFailure 
 
 		prefixes[i] = MemoryContextAlloc(sort->context, sort->keys->strings * sizeof(GpuSortPrefix));
 		common_later[i] = !gpusort_prefixes_choose(sort->keys, &sort->input, false, sort->estimated_rows, prefixes[i]);
-		if (gpusort_prefixes_tell_little(sort->keys, prefixes[i], failure))
+		if (gpusort_prefixes_too_many_ties(sort->keys, prefixes[i], failure))
 			return false;
 	}
 	if (sorts->count > 1)
@@ -378,8 +378,8 @@ gpusort_joint_sorts_have_rows(GpuSortJointSorts *sorts)
 }
 
 /*
- * A worker joins a sort to read it, once it is sorted, or to have it sorted before; false, with a reason, if it
- * cannot.
+ * A worker joins a sort to read it, once it is sorted,
+ * or to have it sorted before; false, with a reason, if it cannot.
  */
 static bool
 open_sort(GpuSortJointSort *own, bool sorted, GpuSortFailure *failure)

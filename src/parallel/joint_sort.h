@@ -4,11 +4,11 @@
  *	  Sorts whose rows several processes put, and read by ranges.
  *
  * LEGAL ORDER OF CALLS
- *	Every process makes the same sorts (sort/sort.h), each with a source of its own part of the rows, and of each a
- *	GpuSortJointSort; those that are cut at the same borders are a GpuSortJointSorts: one, or two to be merged.  What
- *	the
- *	processes share is in dynamic shared memory: the leader's estimate and initialize before workers start, the worker's
- *	attach; reinitialize before they start again; detach before the memory goes.  Without workers there is none.  Then
+ *	Every process makes the same sorts (sort/sort.h), each with a source of its own part of the rows, and of each
+ *	a GpuSortJointSort.  Those that are cut at the same borders are a GpuSortJointSorts: one, or two to be merged.
+ *	What the processes share is in dynamic shared memory: the leader calls estimate and initialize before workers
+ *	start, a worker attach; the leader reinitialize before they start again, all detach before the memory goes.
+ *	Without workers there is none.  Then
  *
  *		leader			begin, before workers start, or refuse
  *		each process	ingest: puts its part
@@ -20,10 +20,9 @@
  *		leader			verify, when workers have ended; release
  *		each process	end at any time: the next is begin or, in a worker, nothing
  *
- *	Which process does what when is told by claims.h.  Where a function returns false, with a reason, the
- *	rows are lost to all, and whoever leads decides what comes of it: refuse has PostgreSQL sort in the leader alone.
- *	While rows
- *	are read sorts->lost says so: what has been made of the range at hand is void.
+ *	claims.h tells which process does what, and when.  Where a function returns false, with a reason, the rows are
+ *	lost to all, and whoever leads decides what comes of it: refuse has PostgreSQL sort in the leader alone.  While
+ *	rows are read, sorts->lost says so: what has been made of the range at hand is void.
  *
  * MEMORY
  *	What is of one sort is in the context of the GpuSortState; the rest belongs to the context that was current at
@@ -66,7 +65,8 @@ extern void gpusort_joint_sorts_release(GpuSortJointSorts *sorts);
 extern void gpusort_joint_sorts_end(GpuSortJointSorts *sorts);
 
 /* Everybody's */
-extern bool gpusort_joint_sorts_ingest(GpuSortJointSorts *sorts, const volatile bool *stop, bool *whole, GpuSortFailure *failure);
+extern bool gpusort_joint_sorts_ingest(GpuSortJointSorts *sorts, const volatile bool *stop, bool *whole,
+									   GpuSortFailure *failure);
 extern bool gpusort_joint_sorts_join_to_order(GpuSortJointSorts *sorts, GpuSortFailure *failure);
 extern bool gpusort_joint_sorts_have_rows(GpuSortJointSorts *sorts);
 extern bool gpusort_joint_sorts_open(GpuSortJointSorts *sorts, const volatile bool *stop, GpuSortFailure *failure);

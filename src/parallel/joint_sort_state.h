@@ -27,8 +27,8 @@ typedef struct GpuSortJointSortShared
 	GpuSortPut leader_put;  /* once the leader has left the ingest to others, if none leads */
 	GpuSortOutcome outcome; /* these and the times for EXPLAIN in the leader, whoever has had the rows sorted */
 	GpuSortTimes ms;
-	GpuSortWhole whole;       /* ranges that workers have read to their ends; guarded by joint.lock */
-	GpuSortJointShared joint; /* variable length: must be last field */
+	GpuSortWhole whole;             /* ranges that workers have read to their ends; guarded by joint.lock */
+	GpuSortJointIngestShared joint; /* variable length: must be last field */
 } GpuSortJointSortShared;
 
 struct GpuSortJointSort

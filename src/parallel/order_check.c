@@ -3,10 +3,10 @@
  * order_check.c
  *	  Verifies the order of a sort's rows in parts, by several processes.
  *
- * A part is some neighbouring ranges of a shared sort.  Whoever verifies it reads it with the range
- * after it, of which the first run is compared with the last one of the part: so every border is
- * looked at by one process, and no string need be handed from one to another.  Rows of a
- * run are in one range.
+ * A part is some neighbouring ranges of a shared sort.  Whoever verifies
+ * it reads it with the range after it, of which the first run is compared
+ * with the last one of the part: so every border is looked at by one process,
+ * and no string need be handed from one to another.  Rows of a run are in one range.
  *
  * Where nothing but this cuts the rows ranges are small, so that little is read in vain.
  *
@@ -76,8 +76,8 @@ gpusort_order_check_part(GpuSortCollationCheck *check, GpuSortReader *reader, Gp
 }
 
 /*
- * Verifies one part of a sort after another, as this process claims them; false, with a reason, if one is bad, or
- * lost.
+ * Verifies one part of a sort after another, as this process claims them;
+ * false, with a reason, if one is bad, or lost.
  */
 bool
 gpusort_order_check_parts(const GpuSortOrderReader *own, GpuSortOrderedRows *rows, GpuSortClaims *claims,

@@ -20,7 +20,7 @@ typedef struct GpuSortOrderedRows
 {
 	GpuSortExpected expected;
 	uint32 ranges;
-	uint32 part_ranges;                        /* so many of them are a part to be verified, but for the last one; 0: none is */
+	uint32 part_ranges;                        /* in a part to be verified, but for the last part; 0: none is */
 	uint64 pairs;                              /* of neighbours that have been compared; claims.c adds them up */
 	uint64 first_rows[GPUSORT_RANGES_MAX + 1]; /* of each range; then the number of rows */
 } GpuSortOrderedRows;

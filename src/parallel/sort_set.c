@@ -62,9 +62,9 @@ gpusort_joint_sorts_unify(const GpuSortJointSorts *sorts, GpuSortPrefix **prefix
 }
 
 /*
- * Has range columns of a sort have ranks only where nearly all values are known, or statistics say that they are so
- * few that first rows will show them: those that are not known differ behind the bits that ranges are cut by, and are
- * all in a few of them.
+ * Has range columns of a sort have ranks only where nearly all values are known,
+ * or statistics say that they are so few that first rows will show them:
+ * those that are not known differ behind the bits that ranges are cut by, and are all in a few of them.
  */
 void
 gpusort_joint_sorts_keep_ranges(const GpuSortJointSort *own, GpuSortPrefix *prefixes)
@@ -100,8 +100,8 @@ is_laid_out_alike(const GpuSortJointSort *a, const GpuSortJointSort *b, int i)
 }
 
 /*
- * Returns in how many leading bits of the keys, which are laid out, ranges differ; 0: there are none that all sorts
- * have alike.
+ * Returns in how many leading bits of the keys, which are laid out,
+ * ranges differ; 0: there are none that all sorts have alike.
  */
 uint32
 gpusort_joint_sorts_range_bits(const GpuSortJointSorts *sorts)

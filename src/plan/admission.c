@@ -93,7 +93,8 @@ pathkey_encoding(const PathKey *key, const char **why_not)
 	foreach(cell, key->pk_eclass->ec_members)
 	{
 		const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
-		GpuSortEncoding found = gpusort_key_encoding(key->pk_opfamily, member->em_datatype, exprType((Node *) member->em_expr),
+		GpuSortEncoding found = gpusort_key_encoding(key->pk_opfamily, member->em_datatype,
+													 exprType((Node *) member->em_expr),
 													 key->pk_eclass->ec_collation, why_not);
 
 		if (found == GPUSORT_ENCODE_NONE)
@@ -112,7 +113,8 @@ candidate_encoding(const GpuSortCandidate *candidate, int i, bool *descending, c
 	const PathKey *key;
 
 	if (sort != NULL)
-		return gpusort_operator_encoding(sort->sortOperators[i], gpusort_sort_value_type(sort, i), sort->collations[i], descending, why_not);
+		return gpusort_operator_encoding(sort->sortOperators[i], gpusort_sort_value_type(sort, i),
+										 sort->collations[i], descending, why_not);
 	key = list_nth_node(PathKey, candidate->pathkeys, i);
 	*descending = key->pk_cmptype == COMPARE_GT;
 	return pathkey_encoding(key, why_not);
@@ -131,9 +133,12 @@ candidate_collation(const GpuSortCandidate *candidate, int i)
 static Oid
 candidate_type(const GpuSortCandidate *candidate, int i)
 {
+	const EquivalenceClass *eclass;
+
 	if (candidate->sort != NULL)
 		return gpusort_sort_value_type(candidate->sort, i);
-	return exprType((Node *) linitial_node(EquivalenceMember, list_nth_node(PathKey, candidate->pathkeys, i)->pk_eclass->ec_members)->em_expr);
+	eclass = list_nth_node(PathKey, candidate->pathkeys, i)->pk_eclass;
+	return exprType((Node *) linitial_node(EquivalenceMember, eclass->ec_members)->em_expr);
 }
 
 /* Returns true if one of these collations was found to order strings otherwise than their keys. */
@@ -181,7 +186,8 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 		if (i == 0)
 		{
 			admission->first = encoding;
-			admission->partial_key = gpusort_key_is_partial(encoding, candidate_type(candidate, i), candidate_collation(candidate, i));
+			admission->partial_key = gpusort_key_is_partial(encoding, candidate_type(candidate, i),
+															candidate_collation(candidate, i));
 			admission->descending = descending;
 		}
 		admission->encodable = i + 1;

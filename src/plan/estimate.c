@@ -3,8 +3,8 @@
  * estimate.c
  *	  How long a statement takes by the model, and what gpusort saves of it.
  *
- * Of the statement that gpusort_estimate_plan plans; what puts GpuSort into plans (offers.c, sort_nodes.c) adds what it
- * knows.
+ * Of the statement that gpusort_estimate_plan plans;
+ * what puts GpuSort into plans (offers.c, sort_nodes.c) adds what it knows.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +15,7 @@
 
 static GpuSortEstimate *current = NULL; /* NULL: nobody asks */
 
-/* Plans a query as it would be planned with gpusort.enable = on, and says how long it takes.  Errors: those of planning. */
+/* Plans a query as with gpusort.enable = on, and says how long it takes.  Errors: those of planning. */
 PlannedStmt *
 gpusort_estimate_plan(Query *query, const char *text, GpuSortEstimate *estimate)
 {

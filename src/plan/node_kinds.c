@@ -38,8 +38,8 @@ target_is_safe(PlannerInfo *root, const Path *path)
 }
 
 /*
- * Returns true if one of the clauses' columns, SortGroupClauses of tlist, has the values of a key; not if that is
- * NULL.
+ * Returns true if one of the clauses' columns, SortGroupClauses of tlist,
+ * has the values of a key; not if that is NULL.
  */
 static bool
 groups_by_key(const PathKey *key, List *clauses, List *tlist)

@@ -77,7 +77,7 @@ gpusort_availability_init(void)
 static void
 note_start(const GpuSortService *seen)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
 	if (state->service.supervisor_pid == 0 && state->service.started == seen->started)
@@ -96,9 +96,9 @@ gpusort_availability_leave_alone(void)
 }
 
 /*
- * Has a supervisor started where there is none.  Does not wait; does nothing when
- * there is one, or one was asked for a short while ago.  Returns NULL, or why there
- * will be none.
+ * Has a supervisor started where there is none.  Does not wait;
+ * does nothing when there is one, or one was asked for a short while ago.
+ * Returns NULL, or why there will be none.
  */
 static const char *
 wake_supervisor(const GpuSortService *service)
@@ -177,14 +177,14 @@ gpusort_availability_expected(const GpuSortService *service)
 }
 
 /*
- * Waits for a service that is starting, not long; *generation is which one is ready.
- * False, with a text, when there is none to wait for or it takes too long.  Ends on
- * cancel.
+ * Waits for a service that is starting, not long;
+ * *generation is which one is ready.  False, with a text,
+ * when there is none to wait for or it takes too long.  Ends on cancel.
  */
 bool
 gpusort_availability_wait(uint32 *generation, char *why_not, size_t why_not_size)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 	TimestampTz deadline = 0;
 	bool ready = false;
 

@@ -12,7 +12,7 @@
 
 /* Returns true if this collation of the current database is distrusted; the lock is held. */
 static bool
-is_distrusted(const GpuSortShared *state, Oid collation)
+is_distrusted(const GpuSortSharedState *state, Oid collation)
 {
 	if (state->ndistrusted == GPUSORT_DISTRUSTED_MAX)
 		return true;
@@ -28,7 +28,7 @@ is_distrusted(const GpuSortShared *state, Oid collation)
 bool
 gpusort_shared_distrust_collation(Oid collation)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 	bool news;
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
@@ -43,7 +43,7 @@ gpusort_shared_distrust_collation(Oid collation)
 bool
 gpusort_shared_distrusts_collation(Oid collation)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 	bool distrusts;
 
 	LWLockAcquire(&state->lock, LW_SHARED);
@@ -57,7 +57,7 @@ List *
 gpusort_shared_distrusted_collations(bool *all)
 {
 	GpuSortDistrusted distrusted[GPUSORT_DISTRUSTED_MAX];
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 	List *collations = NIL;
 	int count;
 

@@ -13,14 +13,14 @@
 #include "utils/timestamp.h"
 
 /*
- * Takes a slot for a sort of this backend that is about to ask the service, or
- * returns NULL when all are taken: the sort then goes on unlisted.  The caller must
- * end it.
+ * Takes a slot for a sort of this backend that is about
+ * to ask the service, or returns NULL when all are taken:
+ * the sort then goes on unlisted.  The caller must end it.
  */
 GpuSortJobSlot *
 gpusort_shared_job_start(uint64 estimated_rows)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 	GpuSortJobSlot *slot = NULL;
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
@@ -74,7 +74,7 @@ gpusort_shared_job_add(GpuSortJobSlot *slot, uint64 rows, uint64 bytes, uint64 t
 void
 gpusort_shared_job_end(GpuSortJobSlot *slot)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 
 	if (slot == NULL)
 		return;
@@ -87,7 +87,7 @@ gpusort_shared_job_end(GpuSortJobSlot *slot)
 void
 gpusort_shared_jobs(GpuSortJobSlot jobs[GPUSORT_JOB_SLOTS])
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 
 	LWLockAcquire(&state->lock, LW_SHARED);
 	memcpy(jobs, state->jobs, sizeof(state->jobs));

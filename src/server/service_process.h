@@ -3,7 +3,7 @@
  * service_process.h
  *	  A process of the sort service, as its supervisor has it.
  *
- * For supervisor.c alone.
+ * For supervisor.c and service_processes.c alone.
  *
  *-------------------------------------------------------------------------
  */

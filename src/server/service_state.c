@@ -56,7 +56,7 @@ reset_service(GpuSortService *service)
 bool
 gpusort_shared_claim_service(void)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 	pid_t other;
 	bool claimed;
 
@@ -78,7 +78,7 @@ gpusort_shared_claim_service(void)
 void
 gpusort_shared_release_service(void)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
 	if (state->service.supervisor_pid == MyProcPid)
@@ -91,7 +91,7 @@ gpusort_shared_release_service(void)
 void
 gpusort_shared_set_service(GpuSortServiceState service_state, pid_t pid, uint32 generation, uint32 leaving)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 	TimestampTz now = GetCurrentTimestamp();
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
@@ -113,7 +113,7 @@ gpusort_shared_set_service(GpuSortServiceState service_state, pid_t pid, uint32 
 void
 gpusort_shared_set_engines(const GpuSortMessage *ready)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
 	state->service.engines = ready->u.ready.engines;
@@ -127,7 +127,7 @@ gpusort_shared_set_engines(const GpuSortMessage *ready)
 void
 gpusort_shared_set_report(const char *fmt, ...)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 	va_list values;
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
@@ -141,7 +141,7 @@ gpusort_shared_set_report(const char *fmt, ...)
 void
 gpusort_shared_set_pulse(uint32 generation, bool lost)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 	GpuSortPulse *pulse = &state->service.pulses[generation % GPUSORT_PULSES];
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
@@ -155,7 +155,7 @@ gpusort_shared_set_pulse(uint32 generation, bool lost)
 GpuSortService
 gpusort_shared_service(void)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 	GpuSortService service;
 
 	LWLockAcquire(&state->lock, LW_SHARED);

@@ -4,10 +4,9 @@
  *	  The memory that backends and the supervisor share.
  *
  * The segment is reserved at server start when gpusort is preloaded, and taken
- * from the server's slack by the first session that needs it otherwise: it is
- * a few tens of kB, once per server.  Its name has the module's build: sessions that
- * load modules of two builds share nothing, so neither is read by the rules of the
- * other.
+ * from the server's slack by the first session that needs it otherwise: it is a few
+ * tens of kB, once per server.  Its name has the module's build: sessions that load
+ * modules of two builds share nothing, so neither is read by the rules of the other.
  *
  * Where the slack is used up a session gets memory of its own in the segment's place.
  * No service is ever seen there, nor started: PostgreSQL sorts.
@@ -24,7 +23,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-static GpuSortShared *shared = NULL;
+static GpuSortSharedState *shared = NULL;
 static bool shared_is_private = false; /* it is this session's own */
 static bool preloaded = false;         /* the server has loaded this module before any session */
 static shmem_request_hook_type previous_shmem_request = NULL;
@@ -35,11 +34,11 @@ request_shared_memory(void)
 {
 	if (previous_shmem_request)
 		previous_shmem_request();
-	RequestAddinShmemSpace(MAXALIGN(sizeof(GpuSortShared)));
+	RequestAddinShmemSpace(MAXALIGN(sizeof(GpuSortSharedState)));
 }
 
 static void
-init_shared(GpuSortShared *state, int tranche)
+init_shared(GpuSortSharedState *state, int tranche)
 {
 	memset(state, 0, sizeof(*state));
 	LWLockInitialize(&state->lock, tranche);
@@ -55,12 +54,12 @@ static void
 attach_shared_memory(void)
 {
 	char name[NAMEDATALEN];
-	GpuSortShared *state;
+	GpuSortSharedState *state;
 	bool found;
 
 	snprintf(name, sizeof(name), "gpusort %016llx", (unsigned long long) gpusort_module_build());
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	state = ShmemInitStruct(name, sizeof(GpuSortShared), &found);
+	state = ShmemInitStruct(name, sizeof(GpuSortSharedState), &found);
 	if (!found)
 		state->lock.tranche = 0;
 	if (state->lock.tranche == 0)
@@ -91,7 +90,7 @@ attach_or_do_without(void)
 		MemoryContextSwitchTo(caller);
 		error = CopyErrorData();
 		FlushErrorState();
-		shared = MemoryContextAlloc(TopMemoryContext, sizeof(GpuSortShared));
+		shared = MemoryContextAlloc(TopMemoryContext, sizeof(GpuSortSharedState));
 		shared_is_private = true;
 		/* Nobody else has its lock, and tranches are few: any will do */
 		init_shared(shared, LWTRANCHE_PARALLEL_QUERY_DSA);
@@ -124,7 +123,7 @@ gpusort_shared_init(void)
 }
 
 /* Returns the shared state; made now if the server did not preload gpusort. */
-GpuSortShared *
+GpuSortSharedState *
 gpusort_shared(void)
 {
 	if (shared == NULL)

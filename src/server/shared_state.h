@@ -19,7 +19,7 @@
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 
-typedef struct GpuSortShared
+typedef struct GpuSortSharedState
 {
 	LWLock lock; /* guards all of it but what GpuSortJobSlot says */
 	ConditionVariable service_changed;
@@ -28,8 +28,8 @@ typedef struct GpuSortShared
 	int ndistrusted;
 	GpuSortDistrusted distrusted[GPUSORT_DISTRUSTED_MAX];
 	GpuSortJobSlot jobs[GPUSORT_JOB_SLOTS];
-} GpuSortShared;
+} GpuSortSharedState;
 
-extern GpuSortShared *gpusort_shared(void);
+extern GpuSortSharedState *gpusort_shared(void);
 
 #endif /* GPUSORT_SHARED_STATE_H */

@@ -3,9 +3,9 @@
  * statistics.c
  *	  What gpusort has done, by database.
  *
- * It is in shared memory (shared_state.h), under its lock, since the server started or since it was
- * cleared.  A database has an entry from its first sort on; when all are taken, those that
- * come later share one.
+ * It is in shared memory (shared_state.h), under its lock, since the server
+ * started or since it was cleared.  A database has an entry from its first sort on;
+ * when all are taken, those that come later share one.
  *
  *-------------------------------------------------------------------------
  */
@@ -59,7 +59,7 @@ add_stats(GpuSortStats *to, const GpuSortStats *from)
 void
 gpusort_stats_count_sort(const GpuSortStats *sort)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
 	add_stats(own_stats(&state->stats), sort);
@@ -90,7 +90,7 @@ gpusort_stats_count_fallback(int reason)
 void
 gpusort_stats_get(GpuSortAllStats *stats)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 
 	LWLockAcquire(&state->lock, LW_SHARED);
 	*stats = state->stats;
@@ -112,7 +112,7 @@ gpusort_stats_sum(const GpuSortAllStats *stats)
 void
 gpusort_stats_clear(void)
 {
-	GpuSortShared *state = gpusort_shared();
+	GpuSortSharedState *state = gpusort_shared();
 
 	LWLockAcquire(&state->lock, LW_EXCLUSIVE);
 	memset(&state->stats, 0, sizeof(state->stats));

@@ -21,8 +21,8 @@
  *	STARTING, READY --exit, or too long--> BACKOFF --delay over--> STARTING
  *	READY, DRAINING --no PONG--> HUNG --exit, or left behind--> BACKOFF
  *
- * Nothing in the loop waits for a service: a process that hangs in the kernel
- * keeps nobody up.
+ * Nothing in the loop waits for a service:
+ * a process that hangs in the kernel keeps nobody up.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,8 +37,7 @@
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "server/installation.h"
-#include "server/service_process.h"
-#include "server/service_state.h"
+#include "server/service_processes.h"
 #include "server/wait_events.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
@@ -53,13 +52,10 @@
 #define BEAT_MS 500
 
 /*
- * The log tells of a service that is not ready after so long: on a busy machine one that is well may take a few
- * seconds.
+ * The log tells of a service that is not ready after so long:
+ * on a busy machine one that is well may take a few seconds.
  */
 #define LATE_MS 10000
-
-/* One that is to end has so long to do it before it is killed; then to vanish, before it is left behind. */
-#define EXIT_WAIT_MS 2000
 
 /* What is told to drain ends at once, unless it has sorts; then the next one starts beside it. */
 #define DRAIN_WAIT_MS 200
@@ -73,10 +69,6 @@
 /* While something is about to change, time is looked at so often. */
 #define TICK_MS 50
 
-/* One less than there are pulses: then a generation can be found whose pulse is nobody's. */
-#define PROCESSES (GPUSORT_PULSES - 1)
-
-static GpuSortServiceProcess processes[PROCESSES];
 static GpuSortServiceProcess *current = NULL; /* NULL: there is none, the next one starts at next_start */
 static int controls = -1;                     /* an epoll descriptor: readable when a service has something to say */
 
@@ -91,24 +83,14 @@ static char last_report[GPUSORT_TEXT_BYTES]; /* what services had to say, the la
 static bool change_waits = false;            /* settings have changed, but too many are leaving */
 static bool device_missed = false;           /* a service had devices, and the next has none */
 
-static int
-count_leaving(void)
-{
-	int count = 0;
-
-	for (int i = 0; i < PROCESSES; i++)
-		count += processes[i].pid != 0 && &processes[i] != current;
-	return count;
-}
-
 /* Tells the backends, those that wait for the service too. */
 static void
 set_state(GpuSortServiceState service_state)
 {
 	if (current != NULL)
-		gpusort_shared_set_service(service_state, current->pid, current->generation, count_leaving());
+		gpusort_shared_set_service(service_state, current->pid, current->generation, gpusort_processes_beside(current));
 	else
-		gpusort_shared_set_service(service_state, 0, 0, count_leaving());
+		gpusort_shared_set_service(service_state, 0, 0, gpusort_processes_beside(current));
 }
 
 /*
@@ -138,44 +120,22 @@ schedule_start(bool at_once)
 	set_state(GPUSORT_SERVICE_BACKOFF);
 }
 
-/* Returns the next generation whose pulse no living service uses. */
-static uint32
-next_generation(void)
-{
-	uint32 generation = gpusort_shared_service().generation;
-	bool used;
-
-	do
-	{
-		generation = generation == PG_UINT32_MAX ? 1 : generation + 1;
-		used = false;
-		for (int i = 0; i < PROCESSES; i++)
-			used |= processes[i].pid != 0 && processes[i].generation % GPUSORT_PULSES == generation % GPUSORT_PULSES;
-	} while (used);
-	return generation;
-}
-
 /* Starts the current service. */
 static void
 start_service(void)
 {
-	GpuSortServiceProcess *process = NULL;
+	GpuSortServiceProcess *process = gpusort_processes_free();
 	struct epoll_event event = {.events = EPOLLIN};
 
-	for (int i = 0; i < PROCESSES; i++)
-	{
-		if (processes[i].pid == 0)
-			process = &processes[i];
-	}
 	if (process == NULL)
 	{
 		ereport(failure_level(NULL),
-				(errmsg("gpusort has %d sort services that have not ended and starts no more", PROCESSES),
+				(errmsg("gpusort has %d sort services that have not ended and starts no more", GPUSORT_PROCESSES),
 				 errhint("Look for a driver or a file system that hangs; restart the machine.")));
 		schedule_start(false);
 		return;
 	}
-	if (!gpusort_process_start(process, next_generation()))
+	if (!gpusort_process_start(process, gpusort_processes_next_generation()))
 	{
 		ereport(failure_level(NULL),
 				(errcode_for_file_access(),
@@ -289,7 +249,7 @@ apply_settings(void)
 	}
 	if (current->drained != 0 || current->killed != 0 || !gpusort_process_is_outdated(current))
 		change_waits = false;
-	else if (count_leaving() < MOST_LEAVING)
+	else if (gpusort_processes_beside(current) < MOST_LEAVING)
 	{
 		ereport(LOG,
 				(errmsg("gpusort's settings changed: another sort service takes over"),
@@ -300,7 +260,7 @@ apply_settings(void)
 	else if (!change_waits)
 	{
 		ereport(LOG,
-				(errmsg("gpusort's settings changed, but %d sort services have not ended yet", count_leaving()),
+				(errmsg("gpusort's settings changed, but %d sort services have not ended yet", gpusort_processes_beside(current)),
 				 errdetail("The change is applied when one of them has.")));
 		change_waits = true;
 	}
@@ -414,9 +374,9 @@ beat(void)
 	if (now - last_beat < BEAT_MS)
 		return;
 	last_beat = now;
-	for (int i = 0; i < PROCESSES; i++)
+	for (int i = 0; i < GPUSORT_PROCESSES; i++)
 	{
-		GpuSortServiceProcess *process = &processes[i];
+		GpuSortServiceProcess *process = &gpusort_processes[i];
 
 		if (process->pid == 0 || process->control < 0 || process->ready == 0 || process->killed != 0 ||
 			gpusort_process_ping(process, on_time))
@@ -442,12 +402,12 @@ tend(GpuSortServiceProcess *process)
 	}
 	else if (process->killed != 0)
 	{
-		if (!process->left_behind && now - process->killed >= EXIT_WAIT_MS)
+		if (!process->left_behind && now - process->killed >= GPUSORT_EXIT_WAIT_MS)
 			leave_behind(process);
 	}
 	else if (process->closed != 0)
 	{
-		if (now - process->closed >= EXIT_WAIT_MS)
+		if (now - process->closed >= GPUSORT_EXIT_WAIT_MS)
 			kill_service(process);
 	}
 	else
@@ -474,9 +434,9 @@ next_due(void)
 
 	if (current == NULL)
 		due = Max(next_start, now);
-	for (int i = 0; i < PROCESSES; i++)
+	for (int i = 0; i < GPUSORT_PROCESSES; i++)
 	{
-		const GpuSortServiceProcess *process = &processes[i];
+		const GpuSortServiceProcess *process = &gpusort_processes[i];
 
 		if (process->pid == 0)
 			continue;
@@ -491,12 +451,12 @@ next_due(void)
 static void
 supervise(void)
 {
-	for (int i = 0; i < PROCESSES; i++)
+	for (int i = 0; i < GPUSORT_PROCESSES; i++)
 	{
-		if (processes[i].pid != 0)
-			read_control(&processes[i]);
-		if (processes[i].pid != 0)
-			tend(&processes[i]);
+		if (gpusort_processes[i].pid != 0)
+			read_control(&gpusort_processes[i]);
+		if (gpusort_processes[i].pid != 0)
+			tend(&gpusort_processes[i]);
 	}
 	beat();
 	if (current == NULL && gpusort_process_now() >= next_start)
@@ -504,55 +464,15 @@ supervise(void)
 	if (change_waits)
 		apply_settings();
 	if (device_missed && current != NULL && current->ready != 0 && current->drained == 0 && current->killed == 0 &&
-		count_leaving() < MOST_LEAVING && gpusort_process_now() - current->ready >= DEVICE_RETRY_MS)
+		gpusort_processes_beside(current) < MOST_LEAVING && gpusort_process_now() - current->ready >= DEVICE_RETRY_MS)
 		replace_service();
 }
 
-/* Waits until all services have ended, but not long. */
-static void
-wait_for_end(void)
-{
-	for (int waited = 0; waited < EXIT_WAIT_MS; waited += 10)
-	{
-		bool all = true;
-
-		for (int i = 0; i < PROCESSES; i++)
-		{
-			if (gpusort_process_has_ended(&processes[i]))
-				gpusort_process_remove_files(&processes[i]);
-			all &= processes[i].pid == 0 || processes[i].left_behind;
-		}
-		if (all)
-			return;
-		pg_usleep(10000L);
-	}
-}
-
-/* A callback at exit: ends the services with the supervisor, or leaves behind what cannot be killed. */
+/* A callback at exit. */
 static void
 supervisor_exit(int code, Datum arg)
 {
-	for (int i = 0; i < PROCESSES; i++)
-	{
-		if (processes[i].pid == 0)
-			continue;
-		kill(processes[i].pid, SIGTERM);
-		gpusort_process_close(&processes[i]);
-	}
-	wait_for_end();
-	for (int i = 0; i < PROCESSES; i++)
-	{
-		if (processes[i].pid != 0)
-			gpusort_process_kill(&processes[i]);
-	}
-	wait_for_end();
-	for (int i = 0; i < PROCESSES; i++)
-	{
-		if (processes[i].pid != 0)
-			ereport(LOG,
-					(errmsg("sort service (PID %d) was killed and does not end: it is left behind",
-							(int) processes[i].pid)));
-	}
+	gpusort_processes_end();
 	gpusort_shared_release_service();
 }
 

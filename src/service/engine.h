@@ -5,10 +5,10 @@
  *	  built in (host/engine.c), and the cuda engine, loaded with dlopen
  *	  (gpusort_cuda.so, cuda/engine/engine.cu).  registry.c knows which are open.
  *
- * An engine is opened once, by the service's main thread, and lives as long as
- * the service.  A sort belongs to one thread, its job's: begin to end are
- * called from that thread alone, in this order, and each call blocks until it
- * is done:
+ * An engine is opened once, by the service's main thread,
+ * and lives as long as the service.  A sort belongs to one thread,
+ * its job's: begin to end are called from that thread alone,
+ * in this order, and each call blocks until it is done:
  *
  *	  begin, (reserve, put)*, sort, (emit | keys_at | rows_below)*, end
  *
@@ -19,8 +19,8 @@
  * No call exits the process, throws, or leaves memory behind that end or close
  * does not free.  A call that fails fills *error.
  *
- * Compiles as C11 and as C++14; nothing here is a function, whose name C++ would
- * change.
+ * Compiles as C11 and as C++14;
+ * nothing here is a function, whose name C++ would change.
  *
  *-------------------------------------------------------------------------
  */
@@ -64,7 +64,8 @@ typedef struct GpuSortEngineOps
 	/*
 	 * Starts a sort.  Picks the device and tells which.  Fails with MEMORY_LIMIT
 	 * when the estimate does not fit the limit, with MEMORY_BUSY when it does but
-	 * other sorts leave too little, saying which setting it is; so does reserve.  *cancelled is read with __atomic_load_n until end: not 0 asks every call
+	 * other sorts leave too little, saying which setting it is; so does reserve.
+	 * *cancelled is read with __atomic_load_n until end: not 0 asks every call
 	 * to return soon with an error.
 	 */
 	int (*begin)(GpuSortEngine *engine, const GpuSortRequest *request, const int *cancelled,

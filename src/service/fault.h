@@ -3,9 +3,9 @@
  * fault.h
  *	  Fault points: where the service can be made to do wrong, for tests.
  *
- * They are there with -DGPUSORT_FAULTS alone (make gpusortd-faults); in the
- * service that is installed each use is nothing.  test/service/fault.c has what
- * they do.
+ * They are there with -DGPUSORT_FAULTS alone (make gpusortd-faults);
+ * in the service that is installed each use is nothing.
+ * test/service/fault.c has what they do.
  *
  * One fault at a time is chosen by the file gpusort.fault in the service's
  * working directory, which is the server's data directory:

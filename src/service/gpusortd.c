@@ -17,9 +17,9 @@
  *			 --device-memory BYTES --host-memory BYTES --staging-memory BYTES
  *			 [--threads N] [--cuda-library PATH] [--build HEX]
  *
- * Descriptor 0 ties the service to whoever started it.  If it is a socket it
- * carries messages both ways (protocol.h); whatever it is, its end is the end
- * of the service.
+ * Descriptor 0 ties the service to whoever started it.
+ * If it is a socket it carries messages both ways (protocol.h);
+ * whatever it is, its end is the end of the service.
  *
  * The main thread does all that concerns clients and the pool, in one epoll
  * loop, and never waits for an engine.

@@ -110,7 +110,7 @@ gpusort_share_room(GpuSortMemoryShare *share, uint64_t own)
 	return room < sure ? sure : room;
 }
 
-/* Returns true if a sort that has own may have so many bytes more; notes that it is starved if it may not and should. */
+/* Returns true if a sort that has own may have so many bytes more; if it may not but should, notes that it starves. */
 static inline bool
 gpusort_share_allows(GpuSortMemoryShare *share, uint64_t own, uint64_t bytes)
 {

@@ -4,8 +4,8 @@
  *	  What gpusort's backends and the sort service gpusortd say to each other,
  *	  and how a chunk of the staging pool is laid out.
  *
- * This is the only header that both sides include; it needs neither
- * PostgreSQL nor CUDA.
+ * This is the only header that both sides include;
+ * it needs neither PostgreSQL nor CUDA.
  *
  * TRANSPORT
  *	One SOCK_SEQPACKET UNIX connection per sort, and one more for every further
@@ -271,7 +271,7 @@ typedef struct GpuSortRequest
 typedef struct GpuSortPlace
 {
 	uint32_t ordinal;
-	uint32_t ecc; /* 0: a device whose memory does not correct errors: rows are verified whatever gpusort.verify_rows says */
+	uint32_t ecc; /* 0: its memory does not correct errors: rows are verified whatever gpusort.verify_rows says */
 	char device[GPUSORT_NAME_BYTES];
 } GpuSortPlace;
 
@@ -331,8 +331,8 @@ typedef struct GpuSortMessage
 		struct
 		{
 			/*
-			 * pool the client has mapped already, or 0; then WELCOME carries no descriptor
-			 * if it is the same one
+			 * pool the client has mapped already, or 0;
+			 * then WELCOME carries no descriptor if it is the same one
 			 */
 			uint64_t pool_id;
 			uint64_t build; /* GPUSORT_BUILD of the client; the service refuses sorts of another one */

@@ -97,8 +97,8 @@ struct GpuSortCollationCheck
 };
 
 /*
- * Returns how many columns there are up to the last one in the key that is, or holds, strings under a collation of the
- * C library.
+ * Returns how many columns there are up to the last one in the key that is,
+ * or holds, strings under a collation of the C library.
  */
 static int
 checked_columns(const GpuSortKeys *keys)
@@ -286,8 +286,10 @@ distrust(Oid collation)
 	ereport(LOG,
 			(errmsg("gpusort leaves sorts under collation \"%s\" to PostgreSQL until the server restarts",
 					name != NULL ? name : "?"),
-			 errdetail("The C library's strcoll orders two strings otherwise than the first level of their collation keys does."),
-			 errhint("Sorts that were running have been done by PostgreSQL. Please report the locale, and the version of the C library.")));
+			 errdetail("The C library's strcoll orders two strings otherwise than "
+					   "the first level of their collation keys does."),
+			 errhint("Sorts that were running have been done by PostgreSQL. "
+					 "Please report the locale, and the version of the C library.")));
 }
 
 /* Two rows of different runs are the other way round: returns false, for the caller to return. */
@@ -457,8 +459,8 @@ gpusort_collation_check_rows(GpuSortCollationCheck *check, GpuSortReader *reader
 }
 
 /*
- * Says whether keys like these may be sorted by; false, with a reason, if a collation of theirs has been found to be
- * out of order.
+ * Says whether keys like these may be sorted by; false, with a reason,
+ * if a collation of theirs has been found to be out of order.
  */
 bool
 gpusort_collation_check_allows(const GpuSortKeys *keys, GpuSortFailure *failure)

@@ -51,7 +51,9 @@ note_fallback(GpuSortState *sort, const GpuSortFailure *failure)
 	if (gpusort_log_decisions)
 		ereport(LOG,
 				(errmsg("gpusort: falling back to tuplesort: %s", failure->text),
-				 failure->reason != GPUSORT_REASON_COLLATION ? 0 : errhint("Collations of ICU, and \"C\", do not depend on the C library.")));
+				 failure->reason == GPUSORT_REASON_COLLATION
+					 ? errhint("Collations of ICU, and \"C\", do not depend on the C library.")
+					 : 0));
 }
 
 /* Has PostgreSQL's sort take the first rows, and what the source still has. */
@@ -87,8 +89,8 @@ gpusort_fallback_refused(GpuSortState *sort, const GpuSortFailure *failure)
 }
 
 /*
- * Ends the query: the rows of a sort are lost, and there is no way to have them again; emitted: since some have been
- * given out.
+ * Ends the query: the rows of a sort are lost, and there is no way
+ * to have them again; emitted: since some have been given out.
  */
 void
 gpusort_sort_report_lost(bool emitted, const GpuSortFailure *failure)
@@ -185,7 +187,7 @@ gpusort_fallback_full(GpuSortState *sort, const GpuSortFailure *full)
 	begin_native(sort);
 	if (sort->peers != NULL)
 	{
-		sort->peers->methods->let_go(sort->peers);
+		sort->peers->methods->stop(sort->peers);
 		gpusort_fallback_feed(sort);
 	}
 	good = gpusort_service_sort_wait(sort, 0, &failure) && read_back(sort, &failure);

@@ -24,8 +24,8 @@
 #include "sort/put_rows.h"
 
 /*
- * Makes rows with the attributes of all, of which the leading ones of visible are shown.  They belong to the current
- * memory context.
+ * Makes rows with the attributes of all, of which the leading ones
+ * of visible are shown.  They belong to the current memory context.
  */
 GpuSortHeapRows *
 gpusort_heap_rows_create(TupleDesc all, TupleDesc visible)
@@ -95,7 +95,8 @@ put_wanted_row(GpuSortRows *rows, GpuSortWriter *writer, const GpuSortRow *row, 
 }
 
 static bool
-put_rows(GpuSortRows *rows, GpuSortWriter *writer, GpuSortInput *input, const volatile bool *stop, GpuSortFailure *failure)
+put_rows(GpuSortRows *rows, GpuSortWriter *writer, GpuSortInput *input, const volatile bool *stop,
+		 GpuSortFailure *failure)
 {
 	return gpusort_put_rows(rows, writer, input, stop, write_row, put_wanted_row, failure);
 }
@@ -249,7 +250,8 @@ tuplesort_begin(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool
 		add_column(&by, desc->natts + 1, Int8LessOperator);
 		desc = heap->numbered->tts_tupleDescriptor;
 	}
-	sort = tuplesort_begin_heap(desc, by.count, by.attnos, by.operators, by.collations, by.nulls_first, work_mem, NULL, options);
+	sort = tuplesort_begin_heap(desc, by.count, by.attnos, by.operators, by.collations, by.nulls_first, work_mem,
+								NULL, options);
 	free_columns(&by);
 	return sort;
 }

@@ -45,8 +45,8 @@ extern TupleTableSlot *gpusort_heap_rows_slot(GpuSortHeapRows *heap, const GpuSo
 /*
  * Has slot, one for MinimalTuples, show a tuple that stays where it is; returns slot.
  *
- * This is ExecStoreMinimalTuple without a call: of all that is done to emit a row
- * it would take most.
+ * This is ExecStoreMinimalTuple without a call:
+ * of all that is done to emit a row it would take most.
  */
 static pg_attribute_always_inline TupleTableSlot *
 gpusort_slot_show(TupleTableSlot *slot, MinimalTuple tuple)

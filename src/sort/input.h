@@ -44,8 +44,8 @@ extern const GpuSortRow *gpusort_input_next_kept(GpuSortInput *input);
 extern void gpusort_input_clear(GpuSortInput *input);
 
 /*
- * Returns the next row: one kept back, then those that the source still has; NULL after the last.  Valid until the
- * next call.
+ * Returns the next row: one kept back, then those that the source still has;
+ * NULL after the last.  Valid until the next call.
  */
 static pg_attribute_always_inline const GpuSortRow *
 gpusort_input_next(GpuSortInput *input)

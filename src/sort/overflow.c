@@ -36,7 +36,8 @@ typedef struct OverflowRow
 	int64 offset;
 } OverflowRow;
 
-StaticAssertDecl(sizeof(OverflowRow) == GPUSORT_OVERFLOW_ROW_BYTES, "the length of an overflow row is known to its reader");
+StaticAssertDecl(sizeof(OverflowRow) == GPUSORT_OVERFLOW_ROW_BYTES,
+				 "the length of an overflow row is known to its reader");
 
 /* Writes the name of a process's file to name, of MAXPGPATH bytes. */
 static void

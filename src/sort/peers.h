@@ -4,7 +4,7 @@
  *	  Other processes that put rows into a sort whose rows one process reads: what the sort asks of whoever leads them.
  *
  * That is the GpuSortIngest node below a Gather (exec/ingest.c).  Its struct begins with a GpuSortPeers.  The methods
- * are called in the order in which they stand here, let_go and reset at any time; all but reset after start only.
+ * are called in the order in which they stand here, stop and reset at any time; all but reset after start only.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,19 +34,19 @@ typedef struct GpuSortPeersMethods
 	bool (*may_verify)(GpuSortPeers *peers);
 
 	/*
-	 * Has all verify the order; adds the pairs compared to *pairs.  false, with a reason: rows are out of order, or
-	 * lost.
+	 * Has all verify the order; adds the pairs compared to *pairs.
+	 * false, with a reason: rows are out of order, or lost.
 	 */
 	bool (*verify)(GpuSortPeers *peers, struct GpuSortState *sort, uint64 *pairs, GpuSortFailure *failure);
 
 	/*
-	 * Others are to end.  false, with a reason, if the keys of one of them may have been others than ours.  Errors:
-	 * theirs.
+	 * Others are to end.  false, with a reason, if the keys of one
+	 * of them may have been others than ours.  Errors: theirs.
 	 */
 	bool (*finish)(GpuSortPeers *peers, GpuSortFailure *failure);
 
 	/* The sort takes no more rows: others, too, give theirs to the source. */
-	void (*let_go)(GpuSortPeers *peers);
+	void (*stop)(GpuSortPeers *peers);
 
 	/* There is no sort any more. */
 	void (*reset)(GpuSortPeers *peers);

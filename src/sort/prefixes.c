@@ -19,9 +19,9 @@
  *	  - the prefix length is chosen by cost: a word of the key is paid for by all rows, a
  *		comparison by those whose key is truncated.
  *
- * A sample that misleads costs time, never order: see encode.c.  First rows alone often
- * do, where rows lie in order; then the prefix is up to three words longer than they say,
- * which cost little.
+ * A sample that misleads costs time, never order: see encode.c.
+ * First rows alone often do, where rows lie in order;
+ * then the prefix is up to three words longer than they say, which cost little.
  *
  * Of a column with few values these are known (few_values.c).
  *
@@ -389,7 +389,11 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
 			statistics = add_statistics(sample, input->source);
 		known = sample->count;
 		if (first)
-			add_first_rows(sample, input, statistics ? Max(known / 8, 1) : Min(Max(input->first.count / 16, 64), GPUSORT_SAMPLE_ROWS));
+		{
+			int count = Min(Max(input->first.count / 16, 64), GPUSORT_SAMPLE_ROWS);
+
+			add_first_rows(sample, input, statistics ? Max(known / 8, 1) : count);
+		}
 		prefixes->length = first ? DEFAULT_LENGTH : DEFAULT_LENGTH_LONG;
 		prefixes->common_length = 0;
 		prefixes->known.ranked = prefixes->known.complete = false;
@@ -422,7 +426,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
  * PostgreSQL had better sort.  gpusort.force overrules it.
  */
 bool
-gpusort_prefixes_tell_little(const GpuSortKeys *keys, const GpuSortPrefix *prefixes, GpuSortFailure *failure)
+gpusort_prefixes_too_many_ties(const GpuSortKeys *keys, const GpuSortPrefix *prefixes, GpuSortFailure *failure)
 {
 	if (gpusort_force || keys->strings == 0 || prefixes[0].tied <= TIED_MAX)
 		return false;

@@ -19,7 +19,7 @@
 
 extern bool gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool first, double rows,
 									GpuSortPrefix *prefixes);
-extern bool gpusort_prefixes_tell_little(const GpuSortKeys *keys, const GpuSortPrefix *prefixes,
-										 GpuSortFailure *failure);
+extern bool gpusort_prefixes_too_many_ties(const GpuSortKeys *keys, const GpuSortPrefix *prefixes,
+										   GpuSortFailure *failure);
 
 #endif /* GPUSORT_PREFIXES_H */

@@ -21,7 +21,8 @@
 typedef Size (*GpuSortWriteRow)(GpuSortRows *rows, const GpuSortRow *row, char *to, char *limit);
 
 /* gpusort_put_wanted_row with the kind's way to write a row, compiled once. */
-typedef bool (*GpuSortPutWantedRow)(GpuSortRows *rows, GpuSortWriter *writer, const GpuSortRow *row, GpuSortFailure *failure);
+typedef bool (*GpuSortPutWantedRow)(GpuSortRows *rows, GpuSortWriter *writer, const GpuSortRow *row,
+									GpuSortFailure *failure);
 
 /*
  * Writes a row with its key: known_key, or if that is NULL the one that is made here, where it belongs; exact is what

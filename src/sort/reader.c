@@ -178,9 +178,9 @@ verified_bytes_min(uint32 key_words)
 }
 
 /*
- * Verifies a row that says to have so many bytes, in room bytes, which are enough for the
- * shortest; it is to follow those in verified.  Cuts its tail off.  Returns why it is
- * refused, or NULL.
+ * Verifies a row that says to have so many bytes, in room bytes,
+ * which are enough for the shortest; it is to follow those in verified.
+ * Cuts its tail off.  Returns why it is refused, or NULL.
  */
 static pg_attribute_always_inline const char *
 verify_row(GpuSortVerified *verified, char *row, uint32 length, uint32 room, uint32 key_words)
@@ -226,8 +226,8 @@ verify_row(GpuSortVerified *verified, char *row, uint32 length, uint32 room, uin
 }
 
 /*
- * Verifies the next row of the chunk at hand, and so many bytes of rows; false if one is refused, and reader->failure
- * says why.
+ * Verifies the next row of the chunk at hand, and so many bytes of rows;
+ * false if one is refused, and reader->failure says why.
  */
 static pg_attribute_always_inline bool
 verify_rows(GpuSortReader *reader, uint32 bytes, uint32 key_words)
@@ -472,7 +472,8 @@ gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *
 		return true;
 	if (whole->rows > expected->rows || whole->bytes != expected->bytes)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
-								   UINT64_FORMAT " rows in " UINT64_FORMAT " bytes came, of " UINT64_FORMAT " in " UINT64_FORMAT ", by all ranges",
+								   UINT64_FORMAT " rows in " UINT64_FORMAT " bytes came by all ranges, of " UINT64_FORMAT
+												 " in " UINT64_FORMAT,
 								   whole->rows, whole->bytes, expected->rows, expected->bytes);
 	if (expected->verified && expected->all && whole->sum != expected->sum)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY, "the rows that came are not those that were put");
@@ -480,8 +481,8 @@ gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *
 }
 
 /*
- * What was not read of the range at hand is not wanted; there must be no other asked for.  false, with a reason, if
- * the sort is lost.
+ * What was not read of the range at hand is not wanted;
+ * there must be no other asked for.  false, with a reason, if the sort is lost.
  */
 bool
 gpusort_reader_skip_range(GpuSortReader *reader, GpuSortFailure *failure)

@@ -104,7 +104,8 @@ extern void gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client, co
 extern bool gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure);
 extern bool gpusort_reader_ask(GpuSortReader *reader, uint64 first, uint64 end, GpuSortFailure *failure);
 extern bool gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure);
-extern bool gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *whole, GpuSortFailure *failure);
+extern bool gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *whole,
+									   GpuSortFailure *failure);
 extern bool gpusort_reader_skip_range(GpuSortReader *reader, GpuSortFailure *failure);
 extern bool gpusort_reader_rewind(GpuSortReader *reader, uint64 first, GpuSortFailure *failure);
 extern char *gpusort_reader_row(GpuSortReader *reader);

@@ -14,9 +14,9 @@
 #include "service/protocol.h"
 
 /*
- * memcpy for the sizes that values and rows have.  A variable-length memcpy is
- * compiled into a string instruction, which takes longer to start than most
- * values take to copy.
+ * memcpy for the sizes that values and rows have.
+ * A variable-length memcpy is compiled into a string instruction,
+ * which takes longer to start than most values take to copy.
  */
 static inline void
 gpusort_copy(char *to, const char *from, Size bytes)

@@ -40,15 +40,15 @@ typedef struct GpuSortRowKind
 	 * ROWS OF A SOURCE.  put_rows writes rows of the input into chunks, until there are none or *stop, which may be
 	 * NULL, says that none are wanted.  false: the input's next row was not taken, as gpusort_put_rows has it.
 	 */
-	bool (*put_rows)(GpuSortRows *rows, struct GpuSortWriter *writer, struct GpuSortInput *input, const volatile bool *stop,
-					 GpuSortFailure *failure);
+	bool (*put_rows)(GpuSortRows *rows, struct GpuSortWriter *writer, struct GpuSortInput *input,
+					 const volatile bool *stop, GpuSortFailure *failure);
 
 	/* Makes a row in memory, palloc'd, of a row of a source. */
 	char *(*copy)(GpuSortRows *rows, const GpuSortRow *row);
 
 	/*
-	 * Makes a row of a source of one in memory, with so many values; it points into that, and is valid until the next
-	 * call.
+	 * Makes a row of a source of one in memory, with so many values;
+	 * it points into that, and is valid until the next call.
 	 */
 	void (*open)(GpuSortRows *rows, char *copy, int attributes, GpuSortRow *row);
 
@@ -68,7 +68,8 @@ typedef struct GpuSortRowKind
 	 * memory context.  numbered: rows that are equal stay in the order of their numbers, where the kind has one at
 	 * all.  get returns what show would, valid until the next call; NULL after the last row.
 	 */
-	Tuplesortstate *(*tuplesort_begin)(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered, int options);
+	Tuplesortstate *(*tuplesort_begin)(GpuSortRows *rows, const GpuSortColumn *columns, int count, bool numbered,
+									   int options);
 	void (*tuplesort_put)(GpuSortRows *rows, Tuplesortstate *sort, const GpuSortRow *row);
 	void (*tuplesort_put_back)(GpuSortRows *rows, Tuplesortstate *sort, char *row, bool numbered, int64 number);
 	void *(*tuplesort_get)(GpuSortRows *rows, Tuplesortstate *sort, bool numbered, bool forward);

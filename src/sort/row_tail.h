@@ -70,9 +70,9 @@ gpusort_tail_seed(uint64 token)
 }
 
 /*
- * Returns the check of a row whose tail ends with end, of the sort with that seed.  Between
- * them lie whole words, so that the instruction is used for it without the call that
- * PostgreSQL's CRC is.
+ * Returns the check of a row whose tail ends with end,
+ * of the sort with that seed.  Between them lie whole words,
+ * so that the instruction is used for it without the call that PostgreSQL's CRC is.
  */
 static pg_attribute_always_inline uint32
 gpusort_tail_check(const char *row, const GpuSortTailEnd *end, uint32 seed)

@@ -8,9 +8,9 @@
  *
  *	  | t_len | flags | visible_length | rest of the visible tuple | resjunk tuple |
  *
- * where t_len, which the service reads as the row's length, counts both, and
- * visible_length, in padding of the first, is what t_len is set to when the row is
- * emitted.
+ * where t_len, which the service reads as the row's length,
+ * counts both, and visible_length, in padding of the first,
+ * is what t_len is set to when the row is emitted.
  *
  * What heap_form_minimal_tuple does in two passes over the values, into memory
  * that it allocates, this does in one pass into memory that is there, with what

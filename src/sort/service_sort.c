@@ -108,7 +108,8 @@ gpusort_service_sort_begin(GpuSortState *sort, GpuSortFailure *failure)
 		figures->verified = gpusort_verify_rows || !gpusort_client_has_ecc(service->client);
 		figures->ms.queue = gpusort_client_queue_ms(service->client);
 		gpusort_shared_job_begun(service->job, figures->engine, figures->device);
-		gpusort_writer_init(&service->writer, service->client, sort->keys, &sort->rows->overflow, service->job, figures->verified);
+		gpusort_writer_init(&service->writer, service->client, sort->keys, &sort->rows->overflow, service->job,
+							figures->verified);
 		if (drops_rows(sort))
 			service->writer.cutoff = gpusort_cutoff_create(sort->keys->words, sort->bound);
 	}
@@ -131,8 +132,8 @@ gpusort_service_sort_begin_shared(GpuSortState *sort, int readers, GpuSortFailur
  * before; the keys must be laid out.  verified: rows have tails.  false, with a reason, if that is not to be.
  */
 bool
-gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation, const GpuSortExpected *expected, bool verified,
-						  GpuSortFailure *failure)
+gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation, const GpuSortExpected *expected,
+						  bool verified, GpuSortFailure *failure)
 {
 	GpuSortServiceSort *service = &sort->service;
 	MemoryContext caller = MemoryContextSwitchTo(sort->context);
@@ -160,8 +161,8 @@ gpusort_service_sort_open(GpuSortState *sort, const GpuSortExpected *expected, b
 }
 
 /*
- * What came of a shared sort that any process has had sorted, for EXPLAIN and the statistics, unless that is known
- * here.
+ * What came of a shared sort that any process has had sorted,
+ * for EXPLAIN and the statistics, unless that is known here.
  */
 void
 gpusort_service_sort_learn(GpuSortState *sort, const GpuSortOutcome *outcome, const GpuSortTimes *ms, uint64 pairs)
@@ -224,7 +225,8 @@ expect_outcome(const GpuSortState *sort, const GpuSortPut *put, uint64 first, Gp
 								   put->dropped, put->rows, sort->bound);
 	if (outcome->rows_in != put->rows || outcome->rows < wanted)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
-								   "the sort service got " UINT64_FORMAT " rows of " UINT64_FORMAT " and has " UINT64_FORMAT " of " UINT64_FORMAT,
+								   "the sort service got " UINT64_FORMAT " rows of " UINT64_FORMAT " and has " UINT64_FORMAT
+								   " of " UINT64_FORMAT,
 								   outcome->rows_in, put->rows, outcome->rows, wanted);
 	if (expected->all ? outcome->bytes != put->bytes : outcome->bytes > put->bytes)
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
@@ -298,8 +300,8 @@ gpusort_service_sort_first(const GpuSortState *sort, bool sorted)
 }
 
 /*
- * Sets the reader before the first row that is to be read, again or for the first time; false, with a reason, if the
- * sort is lost.
+ * Sets the reader before the first row that is to be read,
+ * again or for the first time; false, with a reason, if the sort is lost.
  */
 bool
 gpusort_service_sort_rewind(GpuSortState *sort, GpuSortFailure *failure)
@@ -358,8 +360,8 @@ gpusort_service_sort_runs(const GpuSortState *sort)
 }
 
 /*
- * Returns how many rows of the last sort need a tie-break; of one in runs, how many this process has seen since the
- * first.
+ * Returns how many rows of the last sort need a tie-break;
+ * of one in runs, how many this process has seen since the first.
  */
 uint64
 gpusort_service_sort_tie_rows(const GpuSortState *sort)

@@ -26,10 +26,11 @@ extern void gpusort_service_sort_create_check(GpuSortState *sort);
 
 /* Of a shared sort */
 extern bool gpusort_service_sort_begin_shared(GpuSortState *sort, int readers, GpuSortFailure *failure);
-extern bool gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation, const GpuSortExpected *expected,
-									  bool verified, GpuSortFailure *failure);
+extern bool gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation,
+									  const GpuSortExpected *expected, bool verified, GpuSortFailure *failure);
 extern void gpusort_service_sort_open(GpuSortState *sort, const GpuSortExpected *expected, bool unreported);
-extern void gpusort_service_sort_learn(GpuSortState *sort, const GpuSortOutcome *outcome, const GpuSortTimes *ms, uint64 pairs);
+extern void gpusort_service_sort_learn(GpuSortState *sort, const GpuSortOutcome *outcome, const GpuSortTimes *ms,
+									   uint64 pairs);
 extern void gpusort_service_sort_note_check(GpuSortState *sort, uint64 pairs, double ms);
 
 /* Shows others in gpusort_jobs how far the sort is; rows ingested are shown by the writer. */

@@ -35,8 +35,8 @@
 #include "utils/memutils.h"
 
 /*
- * Makes a sort of the source's rows, of that kind, by these columns, which belong to it.  All belongs to the current
- * memory context.
+ * Makes a sort of the source's rows, of that kind, by these columns,
+ * which belong to it.  All belongs to the current memory context.
  */
 GpuSortState *
 gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *columns, int ncolumns)
@@ -53,8 +53,8 @@ gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *col
 }
 
 /*
- * Returns true if the source has no row.  The first one is kept back for the sort, which has not been begun, and has no
- * peers.
+ * Returns true if the source has no row.  The first one is kept
+ * back for the sort, which has not been begun, and has no peers.
  */
 bool
 gpusort_sort_is_empty(GpuSortState *sort)
@@ -82,9 +82,10 @@ lay_out_keys(GpuSortState *sort, bool *common_later, GpuSortFailure *failure)
 {
 	GpuSortPrefix *prefixes = MemoryContextAlloc(sort->context, sort->keys->strings * sizeof(GpuSortPrefix));
 
-	*common_later = !gpusort_prefixes_choose(sort->keys, &sort->input, sort->peers == NULL, sort->estimated_rows, prefixes);
+	*common_later = !gpusort_prefixes_choose(sort->keys, &sort->input, sort->peers == NULL, sort->estimated_rows,
+											 prefixes);
 	gpusort_keys_lay_out(sort->keys, prefixes, *common_later);
-	return !gpusort_prefixes_tell_little(sort->keys, prefixes, failure);
+	return !gpusort_prefixes_too_many_ties(sort->keys, prefixes, failure);
 }
 
 /*
@@ -238,8 +239,8 @@ lose(GpuSortState *sort, const GpuSortFailure *failure)
 }
 
 /*
- * All rows, or those of the range at hand, have been given out: when nobody can ask for them again, the service need
- * not keep them.
+ * All rows, or those of the range at hand, have been given out:
+ * when nobody can ask for them again, the service need not keep them.
  */
 static void
 finish(GpuSortState *sort)
@@ -367,8 +368,8 @@ gpusort_sort_rewind(GpuSortState *sort, GpuSortFailure *failure)
 }
 
 /*
- * Of a shared sort: the next rows are those of the next range that its reader was asked for.  false, with a reason, if
- * they are lost.
+ * Of a shared sort: the next rows are those of the next range that its
+ * reader was asked for.  false, with a reason, if they are lost.
  */
 bool
 gpusort_sort_begin_range(GpuSortState *sort, GpuSortFailure *failure)

@@ -87,7 +87,7 @@ typedef struct GpuSortServiceSort
 	GpuSortWriter writer;
 	GpuSortReader reader;
 	GpuSortTies *ties;
-	bool check_order;                    /* a column is under a collation of the C library, and the order is to be verified */
+	bool check_order;                    /* is to be verified: a column is under a collation of the C library */
 	struct GpuSortCollationCheck *check; /* NULL: not made */
 	bool shared;                         /* it is a shared sort there: rows are read by ranges */
 	GpuSortJobSlot *job;                 /* for gpusort_jobs; NULL: not listed */
@@ -149,7 +149,8 @@ typedef struct GpuSortState
 	GpuSortInput input;
 } GpuSortState;
 
-extern GpuSortState *gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *columns, int ncolumns);
+extern GpuSortState *gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *columns,
+										 int ncolumns);
 extern bool gpusort_sort_is_empty(GpuSortState *sort);
 extern void gpusort_sort_begin(GpuSortState *sort);
 extern void gpusort_sort_begin_native(GpuSortState *sort, const GpuSortFailure *reason);

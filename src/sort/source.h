@@ -39,8 +39,8 @@ typedef struct GpuSortSourceMethods
 	int (*next_batch)(GpuSortSource *source, GpuSortRow *rows, int n);
 
 	/*
-	 * Has the next batch be the first again; called where may_restart says so, and only before a row has been given
-	 * out.
+	 * Has the next batch be the first again; called where
+	 * may_restart says so, and only before a row has been given out.
 	 */
 	void (*restart)(GpuSortSource *source);
 

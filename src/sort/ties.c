@@ -135,9 +135,9 @@ next_of_run(GpuSortReader *reader, GpuSortFailure *failure)
 }
 
 /*
- * Reads the run that begins with first, the row that the reader has just read,
- * and orders it; false, with a reason, if the sort is lost.  Errors: those of
- * comparators.
+ * Reads the run that begins with first,
+ * the row that the reader has just read, and orders it;
+ * false, with a reason, if the sort is lost.  Errors: those of comparators.
  */
 bool
 gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuSortFailure *failure)

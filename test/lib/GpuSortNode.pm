@@ -286,14 +286,15 @@ sub wait_service
 	return $pid;
 }
 
-# How a small sort is done now: 'radix' (by the engine under test), 'fallback', or 'native'.  Takes
-# the parameters of psql.
+# How a small sort is done now: 'radix' (by the engine that the server asks for, or else that under test),
+# 'fallback', or 'native'.  Takes the parameters of psql.
 sub method
 {
 	my ($self, %params) = @_;
-	my $text = $self->safe_psql('postgres', 'SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) '
+	my $text = $self->safe_psql('postgres', 'SHOW gpusort.engine; SET gpusort.force = on; '
+								. 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) '
 								. 'SELECT i FROM generate_series(1, 1000) i ORDER BY i DESC', %params);
-	my $radix = $engine eq 'cuda' ? 'gpu radix' : 'cpu radix';
+	my $radix = $engine eq 'cuda' && $text !~ /^host$/m ? 'gpu radix' : 'cpu radix';
 	return $text !~ /GpuSort/ ? 'native' : $text =~ /Sort Method: $radix/ ? 'radix' : $text =~ /fallback/ ? 'fallback'
 		: $text;
 }

@@ -21,13 +21,13 @@ static char *chunk;
 static uint64_t first_rows[GPUSORT_RANGES_MAX];
 
 /* Sorts rows, for tests to cut; end is the caller's. */
-static GpuSortSorted
+static GpuSortRangeSource
 sort_rows(const Rows *rows)
 {
 	static const int never = 0;
 	GpuSortRequest request = {.key_words = rows->key_words, .shared = 1};
 	const uint32_t rows_max = gpusort_chunk_rows_most(rows->key_words);
-	GpuSortSorted sorted = {.ops = ops, .key_words = rows->key_words};
+	GpuSortRangeSource sorted = {.ops = ops, .key_words = rows->key_words};
 	GpuSortPlace place;
 	GpuSortOutcome outcome;
 	GpuSortError error = {.text = ""};
@@ -114,7 +114,7 @@ test_cut(Keys keys, const char *name, uint64_t n, uint32_t words)
 	static const uint32_t mosts[] = {1, 2, 7, 64, GPUSORT_RANGES_MAX};
 	const char *problem = NULL;
 	uint32_t ranges = 0;
-	GpuSortSorted sorted;
+	GpuSortRangeSource sorted;
 	Rows rows;
 
 	rows_make(&rows, n, words, keys, 16, 16, 0);
@@ -149,7 +149,7 @@ static void
 test_giant_group(void)
 {
 	const uint64_t n = 100000;
-	GpuSortSorted sorted;
+	GpuSortRangeSource sorted;
 	GpuSortBorders *borders;
 	GpuSortError error;
 	uint32_t giant = 0;
@@ -177,7 +177,7 @@ test_like(Keys keys, uint64_t n, uint32_t words, Keys other_keys, uint64_t other
 {
 	const uint32_t bits = 1 + random64() % (64 * (words < other_words ? words : other_words));
 	const char *problem = NULL;
-	GpuSortSorted sorted;
+	GpuSortRangeSource sorted;
 	GpuSortBorders *borders;
 	GpuSortBorders *copy;
 	GpuSortError error;
@@ -233,7 +233,7 @@ static void
 test_lies(void)
 {
 	GpuSortEngineOps liar = *ops;
-	GpuSortSorted sorted;
+	GpuSortRangeSource sorted;
 	GpuSortBorders *borders;
 	GpuSortError error = {.reason = GPUSORT_REASON_NONE};
 	int found = 0;

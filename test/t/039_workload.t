@@ -162,14 +162,14 @@ like($output, qr/^Options$/m, 'is told its use');
 
 # where gpusort is not loaded it is; where it is not there, that is said
 my $bare = PostgreSQL::Test::Cluster->new('bare', own_host => 1, port => 5432);
-$bare->init;
+$bare->init(extra => [ '-U', 'postgres' ]);
 $bare->append_conf('postgresql.conf', "listen_addresses = ''\ndynamic_library_path = '/nowhere'");
 $bare->start;
 {
 	local $ENV{PGHOST} = $bare->host;
 	($status, $output) = run_bench('bench/workload', "$scratch/good");
 	is($status, 2, 'without gpusort') or diag $output;
-	like($output, qr/^gpusort is not there: /m, 'that is said');
+	like($output, qr/^gpusort is not there: /m, 'that is said') or diag $output;
 }
 $bare->stop;
 
@@ -182,7 +182,7 @@ like($output, qr/^13 of 13 queries: /m, 'which bench/workload runs') or diag $ou
 unlike($output, qr/DIFFERS|ERROR/, 'with equal answers') or diag $output;
 ($status, $output) = run_bench(qw(bench/workloads tpch 1 -k), "$scratch/nowhere");
 isnt($status, 0, 'no kit');
-like($output, qr/^no folder tpch-kit in /m, 'that is said');
+like($output, qr/^no folder tpch-kit in /m, 'that is said') or diag $output;
 
 SKIP:
 {

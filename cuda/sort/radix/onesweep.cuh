@@ -20,8 +20,8 @@
  *	- A tile's status carries the number of its pass, so the array is cleared
  *	  once and not before every pass.
  *
- * The kernels are in onesweep_pass.cuh; here is where things are in memory, and what is
- * launched.
+ * The kernels are in onesweep_pass.cuh;
+ * here is where things are in memory, and what is launched.
  *
  *-------------------------------------------------------------------------
  */
@@ -190,8 +190,8 @@ struct GpuSortOnesweep
 	}
 
 	/*
-	 * Adds to the histograms of the passes' digits.  Blocks are as many as run at a time, so that each clears and adds
-	 * its counters once.
+	 * Adds to the histograms of the passes' digits.  Blocks are as many
+	 * as run at a time, so that each clears and adds its counters once.
 	 */
 	static cudaError_t
 	count(const uint32_t *keys, uint32_t rows, int bits, uint32_t *histograms, cudaStream_t stream)

@@ -4,10 +4,10 @@
  *	  The radix core: rows of (32-bit key, 32-bit id) sorted stably by the keys'
  *	  low bits, least significant digit first.
  *
- * Nothing here waits for the device; work is given to the stream, whose device
- * must be current.  Memory belongs to the caller and is the stream's until the
- * work is done.  Sorts on different streams with memory of their own are
- * independent.
+ * Nothing here waits for the device;
+ * work is given to the stream, whose device must be current.
+ * Memory belongs to the caller and is the stream's until the work is done.
+ * Sorts on different streams with memory of their own are independent.
  *
  * There are two cores: our own (onesweep.cu), and CUB's (cub_radix.cu) for devices whose
  * blocks have too little shared memory for it, and to compare with.
@@ -56,9 +56,9 @@ extern cudaError_t gpusort_radix_temp_bytes(uint32_t rows, int bits, size_t *tem
  * Rows (keys_in[i], ids_in[i]), to be sorted stably by the low `bits` bits, 0 to 32, of the
  * keys into keys_out and ids_out.
  *
- * Bits above `bits` are carried along.  keys_out may be keys_in, and ids_out may be
- * ids_in; otherwise outputs overlap neither inputs nor temp, and inputs are left as
- * they are.
+ * Bits above `bits` are carried along.  keys_out may be keys_in,
+ * and ids_out may be ids_in; otherwise outputs overlap
+ * neither inputs nor temp, and inputs are left as they are.
  */
 typedef struct GpuSortRadixSort
 {
@@ -87,8 +87,8 @@ extern cudaError_t gpusort_radix_sort(const GpuSortRadixSort *sort, cudaStream_t
  * gpusort_radix_sort is called with `counted` and the same temp, rows and bits; bits above
  * `bits` are zero in all keys.
  *
- * *histogram is NULL with CUB, which counts digits itself; then gpusort_radix_sort is called
- * without `counted`.
+ * *histogram is NULL with CUB, which counts digits itself;
+ * then gpusort_radix_sort is called without `counted`.
  */
 extern cudaError_t gpusort_radix_begin(void *temp, size_t temp_bytes, uint32_t rows, int bits, uint32_t **histogram,
 									   cudaStream_t stream);
@@ -101,10 +101,10 @@ gpusort_radix_digits(int bits)
 }
 
 /*
- * Inputs and outputs of a sort inside its own temp, for a caller without other memory: the
- * places where a sort of so many rows and bits leaves the outputs whole.  Inputs and outputs
- * may overlap.  temp of gpusort_radix_room_bytes has room for any number of rows up to `rows`,
- * by any number of bits.
+ * Inputs and outputs of a sort inside its own temp, for a caller without other memory:
+ * the places where a sort of so many rows and bits leaves the outputs whole.
+ * Inputs and outputs may overlap.  temp of gpusort_radix_room_bytes
+ * has room for any number of rows up to `rows`, by any number of bits.
  */
 typedef struct GpuSortRadixRoom
 {

@@ -4,9 +4,9 @@
  *	  Puts the rows of a tile, which a block holds in registers, in order by a digit,
  *	  in shared memory; for the kernels of onesweep_pass.cuh.
  *
- * A row's rank among the rows of its warp with the same digit comes from ballots,
- * one per bit of the digit, and a counter per digit and warp, which gives the tile's
- * counts on the way.
+ * A row's rank among the rows of its warp with the same digit
+ * comes from ballots, one per bit of the digit, and a counter
+ * per digit and warp, which gives the tile's counts on the way.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,10 +3,10 @@
  * first_level.c
  *	  How many strings the first level of a libc collation tells apart.
  *
- * Punctuation is ignored there, and case and accents are, so that strings of dots are all
- * alike.  Rows of different strings that are alike are ordered by PostgreSQL's comparator; where that
- * is most of them, there is nothing to be gained.  Rows of the same string are alike, too, but
- * take one look each.
+ * Punctuation is ignored there, and case and accents are, so that strings of dots are all alike.
+ * Rows of different strings that are alike are ordered by PostgreSQL's comparator;
+ * where that is most of them, there is nothing to be gained.
+ * Rows of the same string are alike, too, but take one look each.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,9 +45,9 @@ compare_levels(const void *a, const void *b)
 }
 
 /*
- * Returns which part of the comparisons that a sort of so many rows takes is left to the
- * comparator: of the strings, those that are alike and differ, each compared with its likes only.  0 if
- * no string was added.
+ * Returns which part of the comparisons that a sort of so many rows takes
+ * is left to the comparator: of the strings, those that are alike and differ,
+ * each compared with its likes only.  0 if no string was added.
  */
 double
 gpusort_first_levels_tied(GpuSortFirstLevels *levels, double rows)

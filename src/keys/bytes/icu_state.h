@@ -43,13 +43,13 @@ typedef struct GpuSortIcu
 	int capacity;          /* units */
 
 	/* what is known of ASCII characters */
-	int levels;                                                   /* of the sort keys, 1 to 3; 0: only the first is known */
+	int levels;                                                   /* of sort keys, 1 to 3; 0: only the first is known */
 	bool pairs[GPUSORT_ICU_ASCII_CHARS][GPUSORT_ICU_ASCII_CHARS]; /* where the weight contracts: which are not simple */
 	uint32 weights[256];                                          /* by byte */
 	unsigned char tertiary[GPUSORT_ICU_ASCII_CHARS];              /* 0: the common weight */
 
 	/* and of pairs */
-	uint64 *entries; /* 0: a free slot.  NULL: strings are not UTF-8, or ICU is strange */
+	uint64 *entries; /* 0: a free slot.  NULL: strings are not UTF-8, or ICU does not do as expected */
 	int nentries;
 	uint32 *contractions; /* tailored ones, as pairs of characters, or parts of them */
 	int ncontractions;

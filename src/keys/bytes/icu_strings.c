@@ -303,10 +303,10 @@ sort_key(GpuSortIcu *state, const char *data, int length, char *bytes, int room)
 }
 
 /*
- * Writes the first room bytes of what a string's order is, under the collation of a
- * GpuSortIcu, to bytes, which has room for GPUSORT_ICU_SLACK more.  Returns how many
- * there are; *whole says whether that is all of them, and equal ones mean equal strings.
- * Errors: ICU's.
+ * Writes the first room bytes of what a string's order is, under the collation
+ * of a GpuSortIcu, to bytes, which has room for GPUSORT_ICU_SLACK more.
+ * Returns how many there are; *whole says whether that is all of them,
+ * and equal ones mean equal strings.  Errors: ICU's.
  */
 int
 gpusort_icu_bytes(void *collator, const char *data, int length, char *bytes, int room, bool *whole)

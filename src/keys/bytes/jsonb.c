@@ -81,9 +81,11 @@ put_entry(GpuSortByteWriter *to, const GpuSortPart *string, const JsonbContainer
 	if (JBE_ISBOOL(entry))
 		return gpusort_put_number(to, JBE_ISBOOL_TRUE(entry) ? TRUE_ : FALSE_, 1);
 	if (JBE_ISSTRING(entry))
-		return gpusort_put_number(to, STRING, 1) && gpusort_part_put_string(to, string, data + offset, getJsonbLength(container, i));
+		return gpusort_put_number(to, STRING, 1) &&
+			gpusort_part_put_string(to, string, data + offset, getJsonbLength(container, i));
 	if (JBE_ISNUMERIC(entry))
-		return gpusort_put_number(to, NUMERIC, 1) && gpusort_numeric_put(to, (const struct varlena *) (data + INTALIGN(offset)));
+		return gpusort_put_number(to, NUMERIC, 1) &&
+			gpusort_numeric_put(to, (const struct varlena *) (data + INTALIGN(offset)));
 	return put_container(to, string, (const JsonbContainer *) (data + INTALIGN(offset)));
 }
 

@@ -171,10 +171,10 @@ ask(const GpuSortLibc *state, const char *data, int length, char *bytes, int roo
 }
 
 /*
- * Writes the first room bytes of what a string's order is, as far as it is in a key, under
- * the collation of a GpuSortLibc to bytes, which has room for GPUSORT_LIBC_SLACK more.
- * Returns how many there are; -1 if the string goes on behind these length bytes, and they do not tell.
- * Errors: out of memory.
+ * Writes the first room bytes of what a string's order is,
+ * as far as it is in a key, under the collation of a GpuSortLibc to bytes,
+ * which has room for GPUSORT_LIBC_SLACK more. Returns how many there are;
+ * -1 if the string goes on behind these length bytes, and they do not tell. Errors: out of memory.
  */
 int
 gpusort_libc_bytes(void *collation, const char *data, int length, bool goes_on, char *bytes, int room)
@@ -224,8 +224,8 @@ gpusort_keys_compare_libc(const GpuSortColumn *column, const char *a, const char
 
 /*
  * Returns true if strcoll has string a, of length bytes, before b; false if it has not, or if only
- * gpusort_keys_compare_libc can
- * tell.  Both end with a zero byte and have GPUSORT_LIBC_BEHIND bytes from there on, of which those of a are used.
+ * gpusort_keys_compare_libc can tell.  Both end with a zero byte and have GPUSORT_LIBC_BEHIND bytes from there on,
+ * of which those of a are used.
  */
 bool
 gpusort_keys_is_less_libc(const GpuSortColumn *column, char *a, uint32 length, const char *b)

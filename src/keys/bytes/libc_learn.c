@@ -27,7 +27,8 @@
 static void
 note_pair(GpuSortLibcWalk *walk, const GpuSortLibcContraction *contraction)
 {
-	uint32_t bit = GPUSORT_LIBC_PAIR_BIT(contraction->first, contraction->text[gpusort_libc_char_length(contraction->text[0])]);
+	int length = gpusort_libc_char_length(contraction->text[0]);
+	uint32_t bit = GPUSORT_LIBC_PAIR_BIT(contraction->first, contraction->text[length]);
 
 	walk->pairs[bit / 8] |= 1 << bit % 8;
 }
@@ -99,8 +100,8 @@ compare_contractions(const void *a, const void *b)
 }
 
 /*
- * What texts are made of for a check, beside ASCII: accents, composed and not, parts of contractions, other scripts,
- * unassigned ones.
+ * What texts are made of for a check, beside ASCII: accents,
+ * composed and not, parts of contractions, other scripts, unassigned ones.
  */
 static const char pieces[] =
 	" "

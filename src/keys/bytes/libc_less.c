@@ -59,10 +59,10 @@ compare(locale_t locale, const char *a, const char *a_last, const char *b, const
 }
 
 /*
- * Returns true if two strings have the same first level, by strcoll alone.  Were these different, they would decide,
- * whatever digits follow.  Were one the beginning of the other, then the digit behind it, a single weight, would be
- * compared with a weight of the other, and decide, or be that weight and end, whatever digit follows on the other
- * side.
+ * Returns true if two strings have the same first level, by strcoll alone.  Were these different,
+ * they would decide, whatever digits follow.  Were one the beginning of the other,
+ * then the digit behind it, a single weight, would be compared with a weight of the other,
+ * and decide, or be that weight and end, whatever digit follows on the other side.
  */
 static bool
 are_alike(locale_t locale, const char *a, const char *b)

@@ -89,7 +89,8 @@ gpusort_libc_walk_is_right(GpuSortLibcWalk *walk, const char *text)
 
 /* Asks for the weights of a character; false if there is no memory for them. */
 bool
-gpusort_libc_walk_ask_char(const GpuSortLibcWalk *walk, uint32_t c, const unsigned char *text, int length, GpuSortLibcWeight *weight)
+gpusort_libc_walk_ask_char(const GpuSortLibcWalk *walk, uint32_t c, const unsigned char *text, int length,
+						   GpuSortLibcWeight *weight)
 {
 	if (!ask_weight(walk, text, length, weight))
 	{
@@ -158,7 +159,8 @@ find_contraction(GpuSortLibcWalk *walk, uint32_t c, const unsigned char *text, c
 {
 	GpuSortLibcContraction *last = walk->contractions + walk->ncontractions;
 
-	for (GpuSortLibcContraction *contraction = first_contraction(walk, c); contraction < last && contraction->first == c; contraction++)
+	for (GpuSortLibcContraction *contraction = first_contraction(walk, c);
+		 contraction < last && contraction->first == c; contraction++)
 	{
 		if (contraction->length > end - text || memcmp(contraction->text, text, contraction->length) != 0)
 			continue;
@@ -210,7 +212,8 @@ find_other(GpuSortLibcWalk *walk, const unsigned char *text, const unsigned char
  * most of what does not fit a GpuSortLibcWeight; *length is the element's.  Returns how many bytes, or -1.
  */
 static __attribute__((noinline)) int
-put_other(GpuSortLibcWalk *walk, const unsigned char *text, const unsigned char *end, char *bytes, int room, int *length)
+put_other(GpuSortLibcWalk *walk, const unsigned char *text, const unsigned char *end, char *bytes, int room,
+		  int *length)
 {
 	const GpuSortLibcWeight *weight = find_other(walk, text, end, length);
 	char string[GPUSORT_LIBC_ELEMENT_MAX + 1];
@@ -248,7 +251,8 @@ find_plain(const GpuSortLibcWalk *walk, const unsigned char *text, const unsigne
 	weight = &walk->low[c];
 	if (__builtin_expect(weight->info <= GPUSORT_LIBC_WEIGHT_LENGTH, 1))
 		return weight;
-	if ((weight->info & ~GPUSORT_LIBC_WEIGHT_LENGTH) == GPUSORT_LIBC_WEIGHT_CONTRACTS && (end - text == *length || walk->starts[text[*length]]))
+	if ((weight->info & ~GPUSORT_LIBC_WEIGHT_LENGTH) == GPUSORT_LIBC_WEIGHT_CONTRACTS &&
+		(end - text == *length || walk->starts[text[*length]]))
 		return weight;
 	return NULL;
 }
@@ -303,9 +307,9 @@ gpusort_libc_walk(GpuSortLibcWalk *walk, const char *data, int length, bool goes
 }
 
 /*
- * For each of the 256 bytes, whether an element begins at it in any string, whatever stands before it: it is the
- * first of a character, and no contraction has it but in its own first place.  At the zero byte that ends a string,
- * too.
+ * For each of the 256 bytes, whether an element begins at it in any string,
+ * whatever stands before it: it is the first of a character, and no contraction
+ * has it but in its own first place.  At the zero byte that ends a string, too.
  */
 const bool *
 gpusort_libc_walk_starts(const GpuSortLibcWalk *walk)

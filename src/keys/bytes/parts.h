@@ -90,8 +90,8 @@ gpusort_put_data(GpuSortByteWriter *to, const char *data, int count)
 }
 
 /*
- * Adds a part that is not NULL.  Returns false if nothing may follow: there was no room, or its bytes do not tell all
- * of it.
+ * Adds a part that is not NULL.  Returns false if nothing may follow:
+ * there was no room, or its bytes do not tell all of it.
  */
 static inline bool
 gpusort_part_put(GpuSortByteWriter *to, const GpuSortPart *part, Datum value)

@@ -123,7 +123,8 @@ gpusort_range_bytes(const GpuSortKeyType *type, void *state, Datum value, char *
 	RangeBound upper;
 	bool empty;
 
-	range_deserialize(((RangeState *) state)->range, (const RangeType *) gpusort_flatten(value, &copy), &lower, &upper, &empty);
+	range_deserialize(((RangeState *) state)->range, (const RangeType *) gpusort_flatten(value, &copy),
+					  &lower, &upper, &empty);
 	*whole = empty ? gpusort_put_number(&to, EMPTY, 1) : put_bounds(&to, state, &lower, &upper);
 	return to.next - bytes;
 }

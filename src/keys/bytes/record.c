@@ -3,9 +3,9 @@
  * record.c
  *	  Values of composite types as bytes that order as record_cmp does.
  *
- * record_cmp compares column by column, each by the default operator class of its type and under its collation, NULL
- * above all others; columns that were dropped are passed over.  A column is a byte, COLUMN, and the delimited part that
- * it is, or NULL_COLUMN.
+ * record_cmp compares column by column, each by the default operator class of its type
+ * and under its collation, NULL above all others; columns that were dropped are passed over.
+ * A column is a byte, COLUMN, and the delimited part that it is, or NULL_COLUMN.
  *
  * What the columns are is the type's, so anonymous records have no encoding.  Where a value is of
  * another type with the same columns, as record_cmp allows, it is read as that type has it.
@@ -37,8 +37,8 @@ typedef struct RecordState
 } RecordState;
 
 /*
- * A GpuSortKeyType's parts: the columns; none if there is one that cannot be compared, which is an error to
- * record_cmp.
+ * A GpuSortKeyType's parts: the columns; none if there is one
+ * that cannot be compared, which is an error to record_cmp.
  */
 List *
 gpusort_record_parts(Oid type, Oid collation)
@@ -98,7 +98,8 @@ gpusort_record_create(Oid type, Oid collation)
 
 /* Adds a record as a descriptor has it, whose attributes go into values and nulls.  Errors: its columns are others. */
 static bool
-put_record(GpuSortByteWriter *to, const RecordState *state, HeapTupleHeader record, TupleDesc desc, Datum *values, bool *nulls)
+put_record(GpuSortByteWriter *to, const RecordState *state, HeapTupleHeader record, TupleDesc desc, Datum *values,
+		   bool *nulls)
 {
 	HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(record), .t_data = record};
 	bool goes_on = true;

@@ -42,8 +42,8 @@ gpusort_fetch_whole(MemoryContext scratch, struct varlena *value)
 }
 
 /*
- * A GpuSortBytesEncoder of strings that order by their own bytes; those of bit strings are never whole, as they lack
- * the length in bits.
+ * A GpuSortBytesEncoder of strings that order by their own bytes;
+ * those of bit strings are never whole, as they lack the length in bits.
  */
 int
 gpusort_own_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole)
@@ -99,8 +99,8 @@ gpusort_libc_string_bytes(const GpuSortKeyType *type, void *state, Datum value, 
 }
 
 /*
- * Writes the first bytes, room at most, of a string of this column to bytes.  Returns how many there are.  Errors:
- * those of detoasting.
+ * Writes the first bytes, room at most, of a string of this column to bytes.
+ * Returns how many there are.  Errors: those of detoasting.
  */
 int
 gpusort_keys_own_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room)
@@ -119,7 +119,8 @@ gpusort_keys_own_string(const GpuSortKeys *keys, const GpuSortColumn *column, Da
  * GpuSortBytesEncoder does.  Errors: those of detoasting and of the encoder.
  */
 int
-gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room, bool *whole)
+gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes, int room,
+					bool *whole)
 {
 	MemoryContext caller = MemoryContextSwitchTo(keys->scratch);
 	int length = column->type->bytes(column->type, column->state, value, bytes, room, whole);

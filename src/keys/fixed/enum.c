@@ -81,9 +81,9 @@ compare_oids(const void *a, const void *b)
 }
 
 /*
- * Reads the values of type that snapshot shows, the newest for NULL.  The first
- * time they make up the list; later, those that are not there are added with the
- * positions between.
+ * Reads the values of type that snapshot shows, the newest for NULL.
+ * The first time they make up the list; later,
+ * those that are not there are added with the positions between.
  */
 static void
 read_values(EnumList *list, Oid type, Snapshot snapshot)

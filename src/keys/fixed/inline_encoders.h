@@ -3,8 +3,8 @@
  * inline_encoders.h
  *	  Encoders that are shorter than a call; for this folder alone.
  *
- * types.c has them in its table like others; encode.c names them, too, for the compiler
- * to see.
+ * types.c has them in its table like others;
+ * encode.c names them, too, for the compiler to see.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,10 +3,10 @@
  * network.c
  *	  inet and cidr values as numbers that order like them.
  *
- * PostgreSQL (network_cmp_internal) orders addresses of one family, of M bits
- * (32 or 128), by their leading bits, as many as both netmasks have; then by the
- * length b of the netmask; then by all bits of the address A.  N is A without its
- * host bits.
+ * PostgreSQL (network_cmp_internal) orders addresses of one family,
+ * of M bits (32 or 128), by their leading bits,
+ * as many as both netmasks have; then by the length b of the netmask;
+ * then by all bits of the address A.  N is A without its host bits.
  *
  * A network N/b is a node at depth b of the binary tree of all prefixes, whose
  * two children have one bit more.  The first two rules put a node before all that
@@ -69,8 +69,8 @@ load_big_endian(const unsigned char *bytes, int count)
 }
 
 /*
- * Encodes a detoasted (possibly short-headed) inet or cidr in GPUSORT_INET_BITS bits.
- * Always true: exact.
+ * Encodes a detoasted (possibly short-headed) inet
+ * or cidr in GPUSORT_INET_BITS bits. Always true: exact.
  */
 bool
 gpusort_inet_encode(void *state, Datum value, GpuSortBits *bits)

@@ -65,10 +65,17 @@ gpusort_numeric_read(const struct varlena *numeric)
 	bytes -= sizeof(header);
 	if ((header & GPUSORT_NUMERIC_HEADER_KIND) == GPUSORT_NUMERIC_HEADER_SPECIAL)
 	{
-		int special = header & GPUSORT_NUMERIC_SPECIAL_KIND;
-
-		read.class = special == GPUSORT_NUMERIC_SPECIAL_NINF ? GPUSORT_NUMERIC_NINF : special == GPUSORT_NUMERIC_SPECIAL_PINF ? GPUSORT_NUMERIC_PINF
-																															  : GPUSORT_NUMERIC_NAN;
+		switch (header & GPUSORT_NUMERIC_SPECIAL_KIND)
+		{
+			case GPUSORT_NUMERIC_SPECIAL_NINF:
+				read.class = GPUSORT_NUMERIC_NINF;
+				break;
+			case GPUSORT_NUMERIC_SPECIAL_PINF:
+				read.class = GPUSORT_NUMERIC_PINF;
+				break;
+			default:
+				read.class = GPUSORT_NUMERIC_NAN;
+		}
 		return read;
 	}
 	if ((header & GPUSORT_NUMERIC_HEADER_KIND) == GPUSORT_NUMERIC_HEADER_SHORT)

@@ -12,9 +12,9 @@
  *	  - it keeps the order of the rows by these columns;
  *	  - workers may do what it does (parallel_safety.c).
  *
- * Columns are followed from the sort up through the target lists.  What a node takes for equal must be
- * what the sort does not tell apart: its equality operators must be of the family of the sort's operator,
- * and of its collation.
+ * Columns are followed from the sort up through the target lists.
+ * What a node takes for equal must be what the sort does not tell apart:
+ * its equality operators must be of the family of the sort's operator, and of its collation.
  *
  * A merge join has two sorts, whose rows are cut at the same borders.  That takes keys that are bit by
  * bit the same for the same values: those of numbers of one type are, and integers and floats can have those of
@@ -23,8 +23,8 @@
  * where rows without a match are extended by NULLs, the columns of the other side say nothing any more.  A set
  * operation of two inputs is like a merge join by all columns.
  *
- * A Sort in between, as for a second window, sorts the rows of each range; its keys must begin with
- * those columns.
+ * A Sort in between, as for a second window, sorts the rows of each range;
+ * its keys must begin with those columns.
  *
  *-------------------------------------------------------------------------
  */

@@ -20,7 +20,7 @@ typedef struct GpuSortRangeColumn GpuSortRangeColumn;
 /* What is known of a plan that may run range by range. */
 typedef struct GpuSortRangePlan
 {
-	List *sorts;                 /* of CustomScan: the GpuSorts, over Gather or shared, that it reads from, in their order */
+	List *sorts;                 /* of CustomScan: the GpuSorts that it reads, over Gather or shared, in their order */
 	int ncolumns;                /* so many leading columns of all these sorts are the same below and here */
 	GpuSortRangeColumn *columns; /* and may part ranges */
 	bool works;                  /* it has more to do than to pass rows on */

@@ -25,11 +25,11 @@
  * GpuSortIngest then, by a Result.
  *
  * Columns refer to the plan below, as set_plan_references leaves them in a Sort:
- * the custom scan's own list of columns (custom_scan_tlist) is one of references to
- * the plan below, and its target list refers to that.  So it is made here for the
- * nodes that come from paths, too: as PostgreSQL leaves theirs, it would have to
- * stand for itself in EXPLAIN, which columns of set operations and fields of
- * records cannot.
+ * the custom scan's own list of columns (custom_scan_tlist) is one
+ * of references to the plan below, and its target list refers to that.
+ * So it is made here for the nodes that come from paths, too:
+ * as PostgreSQL leaves theirs, it would have to stand for itself in EXPLAIN,
+ * which columns of set operations and fields of records cannot.
  *
  * Not touched: Incremental Sort, which is cheap by what is in order already; the
  * Sorts in an Agg's chain, which are no nodes but say how the Agg sorts; and

@@ -135,8 +135,8 @@ gpusort_node_time(const GpuSortShape *shape)
 }
 
 /*
- * Returns what starting so many workers takes the leader; parallel_setup_cost scales it, as the table has its
- * default.
+ * Returns what starting so many workers takes the leader;
+ * parallel_setup_cost scales it, as the table has its default.
  */
 double
 gpusort_start_time(int workers)
@@ -163,8 +163,8 @@ gpusort_crowd(int workers)
 }
 
 /*
- * Returns how many processes read ranges, where so many workers are planned: a leader of many has enough to do with
- * their rows.
+ * Returns how many processes read ranges, where so many workers are planned:
+ * a leader of many has enough to do with their rows.
  */
 double
 gpusort_range_processes(int workers)
@@ -182,8 +182,8 @@ gpusort_time_in_ranges(double above, double rows, double processes)
 }
 
 /*
- * Returns what a process takes for its part of the ranges of so many, below a Gather, of rows that would take it so
- * long in one go.
+ * Returns what a process takes for its part of the ranges of so many,
+ * below a Gather, of rows that would take it so long in one go.
  */
 double
 gpusort_time_of_part(double above, double processes)

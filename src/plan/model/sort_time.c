@@ -18,11 +18,6 @@
 
 #include <math.h>
 
-#include "access/stratnum.h"
-#include "catalog/pg_statistic.h"
-#include "column_stats.h"
-#include "common/hashfn.h"
-#include "keys/bytes/first_level.h"
 #include "keys/types.h"
 #include "miscadmin.h"
 #include "node.h"
@@ -31,26 +26,17 @@
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "plan/model/constants.h"
+#include "plan/model/key_column.h"
 #include "settings.h"
 #include "sort/cutoff.h"
 #include "sort/row.h"
 #include "table_column.h"
-#include "utils/inval.h"
-#include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/selfuncs.h"
-#include "utils/syscache.h"
 #include "utils/tuplesort.h"
 
 /* The settings at which the table of constants holds as it is. */
 #define DEFAULT_SETUP_COST 80.0
 #define DEFAULT_ROW_COST   0.03
-
-/*
- * Rows are in order for PostgreSQL's sort, which notices, from this correlation of a table's column with its pages
- * on.
- */
-#define IN_ORDER_CORRELATION 0.999
 
 /* A row that LIMIT does not ask for is read and its key made, but it is dropped then: so much of the ingest. */
 #define DROPPED_PART 0.55
@@ -63,26 +49,6 @@
 
 /* Strings in the heap are compared without abbreviated keys: so much longer than where all rows are sorted. */
 #define TOP_N_STRING 1.25
-
-/* Returns true if the rows of a table lie in the order of a column, as far as statistics say. */
-static bool
-column_is_in_order(Oid table, AttrNumber attno, bool descending)
-{
-	float correlation = 0;
-	HeapTuple tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(table), Int16GetDatum(attno),
-									  BoolGetDatum(false));
-	AttStatsSlot slot;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid, ATTSTATSSLOT_NUMBERS))
-	{
-		correlation = slot.numbers[0];
-		free_attstatsslot(&slot);
-	}
-	ReleaseSysCache(tuple);
-	return descending ? correlation <= -IN_ORDER_CORRELATION : correlation >= IN_ORDER_CORRELATION;
-}
 
 /*
  * What comparing takes per row, where the encoded columns have so many different
@@ -175,7 +141,7 @@ gpusort_path_is_in_order(PlannerInfo *root, const Path *input, const PathKey *ke
 		const Var *var = (Var *) lfirst_node(EquivalenceMember, cell)->em_expr;
 
 		if (IsA(var, Var) && var->varno == input->parent->relid && var->varlevelsup == 0 &&
-			column_is_in_order(planner_rt_fetch(var->varno, root)->relid, var->varattno, descending))
+			gpusort_column_is_in_order(planner_rt_fetch(var->varno, root)->relid, var->varattno, descending))
 			return true;
 	}
 	return false;
@@ -198,156 +164,6 @@ estimate_groups(PlannerInfo *root, List *pathkeys, int columns, double rows)
 		exprs = lappend(exprs, expr);
 	}
 	return estimate_num_groups(root, exprs, rows, NULL, NULL);
-}
-
-/* A GpuSortValueCallback. */
-static void
-add_string(Datum value, int count, void *arg)
-{
-	for (int i = 0; i < count; i++)
-		gpusort_first_levels_add(arg, value);
-}
-
-/* A table's column that is sorted by. */
-typedef struct KeyColumn
-{
-	GpuSortTableColumn column;
-	Oid type;      /* of its values */
-	Oid less_than; /* or another ordering operator */
-	Oid collation;
-	GpuSortEncoding encoding;
-} KeyColumn;
-
-/* Of so many numbers of rows, the powers of two, it is known which part ties. */
-#define KNOWN_ROWS_BITS 48
-
-/* What statistics say of a column, since they last changed: plans ask for the same columns again and again. */
-typedef struct KnownColumn
-{
-	KeyColumn key;
-	double ends;                 /* as gpusort_column_ends_keys has it; -1: not known yet */
-	float tied[KNOWN_ROWS_BITS]; /* the part that ties under a libc collation, of 2^i rows; -1: not known yet */
-	bool valid;
-} KnownColumn;
-
-#define KNOWN_COLUMNS 64
-static KnownColumn known_columns[KNOWN_COLUMNS];
-
-/* A SyscacheCallbackFunction: statistics have changed, of whatever column. */
-static void
-forget_columns(Datum arg, int cache, uint32 hash)
-{
-	memset(known_columns, 0, sizeof(known_columns));
-}
-
-/* Finds out which part of so many rows of a column tie whose keys are partial. */
-static double
-find_tied(const KeyColumn *column, double rows)
-{
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort statistics", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
-	GpuSortColumn key = {.sort_operator = column->less_than, .collation = column->collation, .value_type = column->type};
-	GpuSortFirstLevels *levels = palloc0(sizeof(GpuSortFirstLevels));
-	double tied = 0;
-
-	levels->keys = gpusort_keys_create(&key, 1);
-	levels->column = &key;
-	if (levels->keys->encodable > 0 && key.partial)
-	{
-		(void) gpusort_column_values(&column->column, column->type, add_string, levels);
-		tied = gpusort_first_levels_tied(levels, rows);
-	}
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
-	return tied;
-}
-
-/* Returns what is known of a column, nothing yet perhaps; valid until the next one is asked for. */
-static KnownColumn *
-known_column(const KeyColumn *key)
-{
-	static bool registered = false;
-	KnownColumn *known =
-		&known_columns[hash_combine(key->column.table * 31 + key->column.attno, key->collation) % KNOWN_COLUMNS];
-
-	if (!registered)
-		CacheRegisterSyscacheCallback(STATRELATTINH, forget_columns, (Datum) 0);
-	registered = true;
-	if (!known->valid || known->key.column.table != key->column.table || known->key.column.attno != key->column.attno ||
-		known->key.column.one_of_several != key->column.one_of_several || known->key.type != key->type ||
-		known->key.less_than != key->less_than || known->key.collation != key->collation)
-	{
-		*known = (KnownColumn){.key = *key, .ends = -1, .valid = true};
-		for (int i = 0; i < KNOWN_ROWS_BITS; i++)
-			known->tied[i] = -1;
-	}
-	return known;
-}
-
-/*
- * What comparing takes per row, of so many, where a first key that is partial is a table's column and
- * its values tie though they differ: the part of PostgreSQL's comparisons.
- */
-static double
-tie_time(const KeyColumn *first, double rows)
-{
-	const int bits = Min((int) ceil(log2(Max(rows, 1))), KNOWN_ROWS_BITS - 1);
-	double tied = known_column(first)->tied[bits];
-
-	if (tied < 0)
-	{
-		tied = find_tied(first, exp2(bits));
-		known_column(first)->tied[bits] = tied;
-	}
-	return tied * compare_time(rows, 1) * string_factor(first->encoding);
-}
-
-/* Returns for about which part of the rows the key of a sort ends with this column. */
-static double
-column_ends(const KeyColumn *key)
-{
-	double ends = known_column(key)->ends;
-
-	if (ends < 0)
-	{
-		if (gpusort_key_types[key->encoding].parts != NULL)
-			ends = gpusort_key_is_partial(key->encoding, key->type, key->collation) ? 1 : 0;
-		else
-			ends = gpusort_column_ends_keys(&key->column, key->type, key->encoding);
-		known_column(key)->ends = ends;
-	}
-	return ends;
-}
-
-/* Finds the table's column that has the values of a key; false if it is none. */
-static bool
-find_key_column(PlannerInfo *root, const PathKey *key, KeyColumn *found)
-{
-	ListCell *cell;
-
-	foreach(cell, key->pk_eclass->ec_members)
-	{
-		const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
-		const Node *node = strip_implicit_coercions((Node *) member->em_expr);
-		const Var *var = (const Var *) node;
-		const RangeTblEntry *entry;
-		const char *why_not;
-
-		if (!IsA(node, Var) || var->varno <= 0 || var->varno >= root->simple_rel_array_size || var->varlevelsup > 0)
-			continue;
-		entry = planner_rt_fetch(var->varno, root);
-		if (entry->rtekind != RTE_RELATION || var->varattno <= 0)
-			continue;
-		found->column = (GpuSortTableColumn){.table = entry->relid, .attno = var->varattno};
-		found->type = exprType((Node *) member->em_expr);
-		found->less_than =
-			get_opfamily_member(key->pk_opfamily, member->em_datatype, member->em_datatype, BTLessStrategyNumber);
-		found->collation = key->pk_eclass->ec_collation;
-		found->encoding = gpusort_key_encoding(key->pk_opfamily, member->em_datatype, found->type, found->collation, &why_not);
-		if (OidIsValid(found->less_than))
-			return true;
-	}
-	return false;
 }
 
 /*
@@ -381,7 +197,18 @@ path_key_is_partial(const PathKey *key)
 {
 	const EquivalenceMember *member = linitial_node(EquivalenceMember, key->pk_eclass->ec_members);
 
-	return gpusort_key_is_partial(path_key_encoding(key), exprType((Node *) member->em_expr), key->pk_eclass->ec_collation);
+	return gpusort_key_is_partial(path_key_encoding(key), exprType((Node *) member->em_expr),
+								  key->pk_eclass->ec_collation);
+}
+
+/*
+ * What comparing takes per row, of so many, where a first key that is partial is a table's column and
+ * its values tie though they differ: the part of PostgreSQL's comparisons.
+ */
+static double
+tie_time(const GpuSortKeyColumn *first, double rows)
+{
+	return gpusort_column_tied_part(first, rows) * compare_time(rows, 1) * string_factor(first->encoding);
 }
 
 /* What strings of the C library's collations take per row, where these columns have keys: verifying and comparing. */
@@ -394,12 +221,12 @@ path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
 	for (int i = 0; i < columns && part > 0; i++)
 	{
 		const PathKey *pathkey = list_nth_node(PathKey, pathkeys, i);
-		KeyColumn key;
+		GpuSortKeyColumn key;
 		double ends;
 
 		/* Of what is no table's column nothing is known: processes that share ranges do without ranks then. */
-		if (find_key_column(root, pathkey, &key))
-			ends = part * column_ends(&key);
+		if (gpusort_path_key_column(root, pathkey, &key))
+			ends = part * gpusort_column_ends_part(&key);
 		else
 			ends = path_key_is_partial(pathkey) ? part : 0;
 		if (ends <= 0)
@@ -411,8 +238,8 @@ path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
 }
 
 /*
- * Returns what sorting input's rows, so many of all processes, by pathkeys takes over the input, for a sort that was
- * admitted.
+ * Returns what sorting input's rows, so many of all processes,
+ * by pathkeys takes over the input, for a sort that was admitted.
  */
 GpuSortTime
 gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *pathkeys,
@@ -420,11 +247,11 @@ gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *
 {
 	bool in_order = gpusort_path_is_in_order(root, input, linitial_node(PathKey, pathkeys));
 	GpuSortTime time = base_time(admission, input->pathtarget->width, in_order);
-	KeyColumn key;
+	GpuSortKeyColumn key;
 
 	if (admission->encodable < list_length(pathkeys))
 		time.compare = compare_time(rows, estimate_groups(root, pathkeys, admission->encodable, rows));
-	if (admission->partial_key && find_key_column(root, linitial_node(PathKey, pathkeys), &key))
+	if (admission->partial_key && gpusort_path_key_column(root, linitial_node(PathKey, pathkeys), &key))
 		time.compare += time.ties = tie_time(&key, rows);
 	if (admission->verified)
 		time.compare += path_libc_time(root, pathkeys, admission->encodable, rows);
@@ -444,40 +271,7 @@ sort_is_in_order(List *rtable, const Sort *sort, bool descending)
 
 	return IsA(child, SeqScan) && key != NULL && IsA(key->expr, Var) &&
 		gpusort_find_table_column(rtable, child, key->resno, &column) &&
-		column_is_in_order(column.table, column.attno, descending);
-}
-
-/* How many different values a column has among so many rows; 1 if statistics do not say. */
-static double
-column_groups(Oid table, AttrNumber column, double rows)
-{
-	double groups = 1;
-	HeapTuple tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(table), Int16GetDatum(column),
-									  BoolGetDatum(false));
-
-	if (!HeapTupleIsValid(tuple))
-		return 1;
-	groups = ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct;
-	ReleaseSysCache(tuple);
-	return Max(groups < 0 ? -groups * rows : groups, 1);
-}
-
-/* The table's column that a finished Sort sorts by in place i; false if it is none. */
-static bool
-find_sort_column(List *rtable, const Sort *sort, int i, KeyColumn *found)
-{
-	const Plan *child = outerPlan(sort);
-	const TargetEntry *entry = get_tle_by_resno(child->targetlist, sort->sortColIdx[i]);
-	const char *why_not;
-	bool descending;
-
-	if (entry == NULL || !gpusort_find_table_column(rtable, child, sort->sortColIdx[i], &found->column))
-		return false;
-	found->type = exprType((Node *) entry->expr);
-	found->less_than = sort->sortOperators[i];
-	found->collation = sort->collations[i];
-	found->encoding = gpusort_operator_encoding(found->less_than, found->type, found->collation, &descending, &why_not);
-	return true;
+		gpusort_column_is_in_order(column.table, column.attno, descending);
 }
 
 /* The same as gpusort_path_sort_time for a finished Sort of so many rows. */
@@ -493,22 +287,22 @@ gpusort_node_sort_time(List *rtable, const Sort *sort, double rows, const GpuSor
 		time.compare = gpusort_constant(GPUSORT_TIME_VERIFY_ROW, false);
 	for (int i = 0; i < admission->encodable; i++)
 	{
-		KeyColumn key;
+		GpuSortKeyColumn key;
 		double ends;
 
-		if (!find_sort_column(rtable, sort, i, &key))
+		if (!gpusort_sort_key_column(rtable, sort, i, &key))
 			continue;
 		if (!key.column.one_of_several)
-			groups = Min(groups * column_groups(key.column.table, key.column.attno, rows), rows);
+			groups = Min(groups * gpusort_column_groups(&key.column, rows), rows);
 		if (i == 0 && admission->partial_key)
 			time.compare += time.ties = tie_time(&key, rows);
-		ends = admission->verified ? part * column_ends(&key) : 0;
+		ends = admission->verified ? part * gpusort_column_ends_part(&key) : 0;
 		if (ends > 0)
 		{
 			double behind = 0;
 
 			for (int j = i + 1; j < sort->numCols; j++)
-				behind += find_sort_column(rtable, sort, j, &key) ? string_factor(key.encoding) : 1;
+				behind += gpusort_sort_key_column(rtable, sort, j, &key) ? string_factor(key.encoding) : 1;
 			time.compare += end_time(ends, rows, groups, behind);
 		}
 		part -= ends;
@@ -567,8 +361,8 @@ gpusort_native_sort_time(double rows, int width, double first, double string_fac
 }
 
 /*
- * Returns what a sort of so many rows takes of which the first are asked for: others are dropped while they are taken
- * in.
+ * Returns what a sort of so many rows takes of which the first are asked for:
+ * others are dropped while they are taken in.
  */
 GpuSortTime
 gpusort_sort_time_of_first(GpuSortTime time, double rows, double first)
@@ -587,8 +381,8 @@ gpusort_sort_time_of_first(GpuSortTime time, double rows, double first)
 }
 
 /*
- * Returns what is to be gained at least, beside the margin: by a sort in a sort's place, or by what does more than
- * sort.
+ * Returns what is to be gained at least, beside the margin:
+ * by a sort in a sort's place, or by what does more than sort.
  */
 double
 gpusort_least_gain(bool sort)

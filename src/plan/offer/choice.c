@@ -26,8 +26,8 @@
 #define GUESS 10.0
 
 /*
- * Where hashing is as good by the estimate, but gets so many times worse if there are many more groups, it has no
- * margin.
+ * Where hashing is as good by the estimate, but gets so many
+ * times worse if there are many more groups, it has no margin.
  */
 #define MORE_GROUPS 100.0
 #define WORSE       2.5
@@ -52,8 +52,8 @@ gpusort_choice_begin(const GpuSortPathPlace *place, const Path *path, Path *take
 }
 
 /*
- * Returns true if a path has the order that is needed and the joins of the one in its place, those of several
- * processes in several.
+ * Returns true if a path has the order that is needed and the joins
+ * of the one in its place, those of several processes in several.
  */
 static bool
 fits(const GpuSortChoice *choice, const Path *path)
@@ -73,8 +73,8 @@ fits(const GpuSortChoice *choice, const Path *path)
 }
 
 /*
- * Returns false if one of the paths of PostgreSQL's that path reads costs more than the one in whose place it would
- * be.
+ * Returns false if one of the paths of PostgreSQL's that path
+ * reads costs more than the one in whose place it would be.
  */
 static bool
 inputs_cost_less(const Path *path, double cost)

@@ -235,8 +235,8 @@ gpusort_joined_path(PlannerInfo *root, JoinPath *native, GpuSortJoinInput input)
 }
 
 /*
- * A merge join in the place of a partial join, of ranges of both sides, which all processes sort; NULL if there is
- * none.
+ * A merge join in the place of a partial join, of ranges of both sides,
+ * which all processes sort; NULL if there is none.
  */
 static Path *
 joined_ranges(PlannerInfo *root, JoinPath *native)

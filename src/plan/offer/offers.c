@@ -19,9 +19,9 @@
  *	  - it joins the same relations in the same steps, those that PostgreSQL would have joined in several processes too;
  *	  - none of its inputs costs more than the path in the place, so that no path costs less than its inputs;
  *	  - it takes less time: than PostgreSQL's path by GPUSORT_MARGIN of what it does itself, and some least gain, and
- * than that with what has taken places below it by anything; and, for estimates can be wrong by ten, the worst that it
- * takes with ten times or a tenth of the groups, or of the rows on a join's side, is no worse than the worst of the
- * other.
+ * than that with what has taken places below it by anything; and, for estimates can
+ * be wrong by ten, the worst that it takes with ten times or a tenth of the groups,
+ * or of the rows on a join's side, is no worse than the worst of the other.
  *
  * Below a Gather a join or group of PostgreSQL's in all processes stays there: what takes its place is a
  * partial path, too, of ranges that all processes sort (ranges_path.c).  Else GpuSort takes the place of Sorts alone
@@ -177,8 +177,8 @@ place_below(const GpuSortPathPlace *place, const Path *path, int link)
 	const bool needed = place->ordered || (place->last && place->root->sort_pathkeys != NIL);
 
 	/*
-	 * Nodes that pass rows on need an order if it is needed of them, those that sort or hash none, others that of
-	 * what they read.
+	 * Nodes that pass rows on need an order if it is needed of them,
+	 * those that sort or hash none, others that of what they read.
 	 */
 	switch (nodeTag(path))
 	{

@@ -149,8 +149,8 @@ gpusort_path_over(const Path *path, Path *input)
 }
 
 /*
- * A path of GpuSort over input, for rel: so many rows, in the order of pathkeys.  enable_sort = off counts against it
- * as against a Sort.
+ * A path of GpuSort over input, for rel: so many rows, in the order of pathkeys.
+ * enable_sort = off counts against it as against a Sort.
  */
 static GpuSortPath *
 make_path(PlannerInfo *root, RelOptInfo *rel, Path *input, List *pathkeys, double rows, const GpuSortTime *time)
@@ -221,8 +221,8 @@ without_labels(const Expr *expr)
 }
 
 /*
- * Returns how many of these expressions have the values of a member of what is sorted by, as PostgreSQL looks for it:
- * relabelled or not.
+ * Returns how many of these expressions have the values of a member
+ * of what is sorted by, as PostgreSQL looks for it: relabelled or not.
  */
 int
 gpusort_count_columns(List *exprs, const EquivalenceMember *member)

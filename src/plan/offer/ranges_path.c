@@ -33,8 +33,8 @@ typedef struct Ranges
 static bool find_ranges(Ranges *ranges, const Path *path);
 
 /*
- * Returns true if the path's rows have one column with the values of a key, so that it is plain which the plan sorts
- * by.
+ * Returns true if the path's rows have one column with the values
+ * of a key, so that it is plain which the plan sorts by.
  */
 static bool
 has_one_column(const Path *path, const PathKey *key)

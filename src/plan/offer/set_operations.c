@@ -141,9 +141,9 @@ over_sorted(PlannerInfo *root, RelOptInfo *rel, const SetOpPath *path, bool para
 #endif
 
 /*
- * Returns the like of a set operation's path, for rel, by sorting with GpuSort, in parallel where asked for and
- * possible; NULL if path is none, or there is none.  It may compute other columns, as one side of another set
- * operation.
+ * Returns the like of a set operation's path, for rel, by sorting with GpuSort,
+ * in parallel where asked for and possible; NULL if path is none, or there is none.
+ * It may compute other columns, as one side of another set operation.
  */
 Path *
 gpusort_sorted_set_operation(PlannerInfo *root, RelOptInfo *rel, Path *path, bool parallel)

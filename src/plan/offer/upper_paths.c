@@ -43,8 +43,8 @@ typedef struct Offer
 } Offer;
 
 /*
- * Returns true if a path of an upper rel does something to the rows of one path below it, of which one process reads
- * all.
+ * Returns true if a path of an upper rel does something to the
+ * rows of one path below it, of which one process reads all.
  */
 static bool
 is_looked_through(const Path *path)

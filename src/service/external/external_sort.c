@@ -28,7 +28,7 @@
 #include <time.h>
 
 #include "service/external/external_sort.h"
-#include "service/external/make_way.h"
+#include "service/external/reclaim.h"
 #include "service/external/merge.h"
 #include "service/external/run_writer.h"
 #include "service/external/run_rows.h"
@@ -74,11 +74,11 @@ is_for_a_moment(const GpuSortError *error)
 }
 
 /*
- * GpuSortMemoryHolder.make_way: a sort that waits for its first rows gives up the room for them.  In a plan those may
+ * GpuSortMemoryHolder.reclaim: a sort that waits for its first rows gives up the room for them.  In a plan those may
  * be another sort's, which then waits for memory as long as this one waits for rows.
  */
 static bool
-make_way(GpuSortMemoryHolder *holder)
+reclaim(GpuSortMemoryHolder *holder)
 {
 	GpuSortExternal *external = (GpuSortExternal *) ((char *) holder - offsetof(GpuSortExternal, holder));
 	bool gives;
@@ -119,16 +119,16 @@ gpusort_external_create(const GpuSortExternalMeans *means, const GpuSortRequest 
 		.cancelled = means->cancelled,
 		.watch = means->loader_watches};
 	pthread_mutex_init(&external->lock, NULL);
-	external->holder.make_way = make_way;
+	external->holder.reclaim = reclaim;
 	gpusort_memory_holder_add(&external->holder);
 	return external;
 }
 
 /* Returns true if memory that was lacking was given back by other sorts, which can do without. */
 static bool
-others_make_way(const GpuSortError *error)
+reclaim_from_others(const GpuSortError *error)
 {
-	return is_for_a_moment(error) && gpusort_memory_make_way(NULL);
+	return is_for_a_moment(error) && gpusort_memory_reclaim(NULL);
 }
 
 /* GpuSortEngineOps.begin.  May be called again when that failed with MEMORY_BUSY. */
@@ -142,7 +142,7 @@ gpusort_external_begin(GpuSortExternal *external, GpuSortPlace *place, GpuSortEr
 	{
 		rc = external->means.handle.ops->begin(external->means.handle.engine, &external->request, external->means.cancelled,
 											   &external->sort, place, error);
-	} while (rc != 0 && others_make_way(error));
+	} while (rc != 0 && reclaim_from_others(error));
 	if (rc != 0)
 		external->sort = NULL;
 	external->begun = external->ingests = rc == 0;
@@ -182,7 +182,7 @@ gpusort_external_reserve(GpuSortExternal *external, uint32_t rows_max, GpuSortEr
 	do
 	{
 		rc = external->means.handle.ops->reserve(external->sort, rows_max, error);
-	} while (rc != 0 && others_make_way(error));
+	} while (rc != 0 && reclaim_from_others(error));
 	if (rc == 0 && external->request.spill)
 	{
 		external->reserved = true;
@@ -205,7 +205,7 @@ await_memory(const GpuSortExternal *external, int *looks, GpuSortError *error)
 		return -1;
 	if (__atomic_load_n(external->means.cancelled, __ATOMIC_RELAXED))
 		return gpusort_error_cancelled(error);
-	if (!others_make_way(error))
+	if (!reclaim_from_others(error))
 		nanosleep(&pause, NULL);
 	return 0;
 }
@@ -472,7 +472,12 @@ gpusort_external_cut(GpuSortExternal *external, uint32_t bits, uint32_t most, ui
 
 	if (external->handed_over == 0)
 	{
-		GpuSortSorted sorted = {external->means.handle.ops, external->sort, external->request.key_words, external->rows_in};
+		GpuSortRangeSource sorted = {
+			.ops = external->means.handle.ops,
+			.sort = external->sort,
+			.key_words = external->request.key_words,
+			.rows = external->rows_in,
+		};
 
 		gpusort_watch_enter(external->means.watch, GPUSORT_CALL_CUT);
 		if (*borders != NULL)

@@ -123,8 +123,8 @@ find_row(GpuSortMerge *merge, uint64_t row, GpuSortError *error)
 }
 
 /*
- * The partition that has a row, if that is known; NULL and *unknown, the first of which it is not.  With the lock
- * held.
+ * The partition that has a row, if that is known;
+ * NULL and *unknown, the first of which it is not.  With the lock held.
  */
 static GpuSortMergePartition *
 find_partition(const GpuSortMerge *merge, uint64_t row, GpuSortMergePartition **unknown)

@@ -100,8 +100,8 @@ evict(GpuSortMerge *merge)
 }
 
 /*
- * Closes all open partitions that rows are not being given out of; returns true if there were any.  With the lock
- * held.
+ * Closes all open partitions that rows are not being given out of;
+ * returns true if there were any.  With the lock held.
  */
 static bool
 close_idle(GpuSortMerge *merge)
@@ -125,9 +125,9 @@ close_idle(GpuSortMerge *merge)
 	return closed;
 }
 
-/* GpuSortMemoryHolder.make_way: closes what was loaded ahead, and what nobody has asked for rows of lately. */
+/* GpuSortMemoryHolder.reclaim: closes what was loaded ahead, and what nobody has asked for rows of lately. */
 static bool
-make_way(GpuSortMemoryHolder *holder)
+reclaim(GpuSortMemoryHolder *holder)
 {
 	GpuSortMerge *merge = (GpuSortMerge *) ((char *) holder - offsetof(GpuSortMerge, holder));
 	bool closed;
@@ -235,7 +235,7 @@ load(GpuSortMergeLoader *loader, GpuSortMergePartition *partition, GpuSortError 
 			continue;
 		if (!is_wanted)
 			return GPUSORT_LOAD_NO_ROOM;
-		if (error->reason == GPUSORT_REASON_MEMORY_BUSY && gpusort_memory_make_way(&merge->holder))
+		if (error->reason == GPUSORT_REASON_MEMORY_BUSY && gpusort_memory_reclaim(&merge->holder))
 			continue;
 		if (partition->loaded > 1 &&
 			(error->reason != GPUSORT_REASON_MEMORY_BUSY || (looks >= 2 && partition->bytes > GPUSORT_SHARE_SURE / 4)))
@@ -348,7 +348,7 @@ gpusort_merge_start_loaders(GpuSortMerge *merge, GpuSortError *error)
 		merge->started++;
 	if (merge->started > 0)
 	{
-		merge->holder.make_way = make_way;
+		merge->holder.reclaim = reclaim;
 		gpusort_memory_holder_add(&merge->holder);
 		return 0;
 	}

@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-#include "service/external/make_way.h"
+#include "service/external/reclaim.h"
 #include "service/external/merge.h"
 #include "service/external/partition.h"
 #include "service/external/storage/chunk_buffer.h"

@@ -151,8 +151,8 @@ open_unsorted(const GpuSortMergeSource *source, GpuSortMergePartition *partition
 }
 
 /*
- * Loads a partition that ends before end_key (NULL: with the last of all).  After anything but DONE it is
- * to be closed.
+ * Loads a partition that ends before end_key (NULL: with the last of all).
+ * After anything but DONE it is to be closed.
  */
 GpuSortLoad
 gpusort_partition_load(const GpuSortMergeSource *source, GpuSortMergePartition *partition, const uint64_t *end_key,

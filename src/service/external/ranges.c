@@ -103,7 +103,7 @@ compare(const uint64_t *key, const uint64_t *border, uint32_t bits)
 
 /* Makes borders of rows at equal distances, so that there are so many ranges at most. */
 static int
-find_borders(const GpuSortSorted *sorted, uint32_t most, GpuSortBorders *borders, GpuSortError *error)
+find_borders(const GpuSortRangeSource *sorted, uint32_t most, GpuSortBorders *borders, GpuSortError *error)
 {
 	uint32_t wanted = most < sorted->rows ? most : (uint32_t) sorted->rows;
 	uint64_t *rows = calloc(wanted, sizeof(uint64_t));
@@ -137,7 +137,7 @@ find_borders(const GpuSortSorted *sorted, uint32_t most, GpuSortBorders *borders
 
 /* Finds the first row of each range. */
 static int
-find_places(const GpuSortSorted *sorted, const GpuSortBorders *borders, uint64_t *first_rows, GpuSortError *error)
+find_places(const GpuSortRangeSource *sorted, const GpuSortBorders *borders, uint64_t *first_rows, GpuSortError *error)
 {
 	uint32_t count = borders->ranges - 1;
 	uint64_t *keys = calloc((size_t) count * sorted->key_words + 1, sizeof(uint64_t));
@@ -156,7 +156,7 @@ find_places(const GpuSortSorted *sorted, const GpuSortBorders *borders, uint64_t
 
 /* Looks at the keys on both sides of each border: of the row before it and of the row behind it. */
 static int
-check_places(const GpuSortSorted *sorted, const GpuSortBorders *borders, const uint64_t *first_rows,
+check_places(const GpuSortRangeSource *sorted, const GpuSortBorders *borders, const uint64_t *first_rows,
 			 GpuSortError *error)
 {
 	uint32_t count = borders->ranges - 1;
@@ -199,7 +199,7 @@ check_places(const GpuSortSorted *sorted, const GpuSortBorders *borders, const u
  * number of each one's first row, and *borders, which the caller frees.
  */
 int
-gpusort_ranges_cut(const GpuSortSorted *sorted, uint32_t bits, uint32_t most, uint64_t *first_rows,
+gpusort_ranges_cut(const GpuSortRangeSource *sorted, uint32_t bits, uint32_t most, uint64_t *first_rows,
 				   GpuSortBorders **borders, GpuSortError *error)
 {
 	GpuSortBorders *made = gpusort_borders_make(bits, most);
@@ -223,7 +223,7 @@ gpusort_ranges_cut(const GpuSortSorted *sorted, uint32_t bits, uint32_t most, ui
  * and begin where the next one does then.
  */
 int
-gpusort_ranges_cut_like(const GpuSortSorted *sorted, const GpuSortBorders *borders, uint64_t *first_rows,
+gpusort_ranges_cut_like(const GpuSortRangeSource *sorted, const GpuSortBorders *borders, uint64_t *first_rows,
 						GpuSortError *error)
 {
 	if (borders->ranges == 0 || sorted->rows == 0)

@@ -23,18 +23,18 @@ typedef struct GpuSortBorders
 } GpuSortBorders;
 
 /* What is to be cut: a sort that has its rows in order. */
-typedef struct GpuSortSorted
+typedef struct GpuSortRangeSource
 {
 	const GpuSortEngineOps *ops;
 	GpuSort *sort;
 	uint32_t key_words;
 	uint64_t rows;
-} GpuSortSorted;
+} GpuSortRangeSource;
 
-extern int gpusort_ranges_cut(const GpuSortSorted *sorted, uint32_t bits, uint32_t most, uint64_t *first_rows,
+extern int gpusort_ranges_cut(const GpuSortRangeSource *sorted, uint32_t bits, uint32_t most, uint64_t *first_rows,
 							  GpuSortBorders **borders, GpuSortError *error);
-extern int gpusort_ranges_cut_like(const GpuSortSorted *sorted, const GpuSortBorders *borders, uint64_t *first_rows,
-								   GpuSortError *error);
+extern int gpusort_ranges_cut_like(const GpuSortRangeSource *sorted, const GpuSortBorders *borders,
+								   uint64_t *first_rows, GpuSortError *error);
 extern GpuSortBorders *gpusort_borders_make(uint32_t bits, uint32_t count);
 extern GpuSortBorders *gpusort_borders_copy(const GpuSortBorders *borders);
 

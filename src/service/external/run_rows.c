@@ -3,8 +3,8 @@
  * run_rows.c
  *	  Runs of few rows, for tests: every sort has some then, however small it is.
  *
- * Runs grow with the sort, so that one of millions of rows has some dozens of them, not
- * thousands.
+ * Runs grow with the sort, so that one of millions
+ * of rows has some dozens of them, not thousands.
  *
  *-------------------------------------------------------------------------
  */

@@ -29,8 +29,8 @@ gpusort_runs_damaged(GpuSortError *error)
 }
 
 /*
- * Returns true if an engine has refused rows for want of memory, or of numbers for them: they may be more than one
- * run.
+ * Returns true if an engine has refused rows for want of memory,
+ * or of numbers for them: they may be more than one run.
  */
 bool
 gpusort_runs_lack_memory(const GpuSortError *error)

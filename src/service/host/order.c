@@ -136,9 +136,9 @@ mark_run(const GpuSort *sort, GpuSortElement *elements, size_t length)
 }
 
 /*
- * Finishes n sorted elements on this thread, adding to *tie_rows; false if they
- * are out of order.  Runs of LONG_RUN and more are only noted in finish, if it
- * is there.
+ * Finishes n sorted elements on this thread,
+ * adding to *tie_rows; false if they are out of order.
+ * Runs of LONG_RUN and more are only noted in finish, if it is there.
  */
 static bool
 finish_runs(GpuSort *sort, GpuSortElement *elements, GpuSortElement *other, size_t n, uint32_t word,

@@ -3,11 +3,11 @@
  * packing.c
  *	  Packed keys of the host engine.
  *
- * A bit that is the same in every key cannot matter to the order.  The bits
- * that vary, OR xor AND, are taken out of each key, most significant first, and
- * put next to each other.  What was several columns in several words is then
- * one word most of the time, and radix passes are not spent on bits that say
- * nothing.
+ * A bit that is the same in every key cannot matter to the order.
+ * The bits that vary, OR xor AND, are taken out of each key,
+ * most significant first, and put next to each other.
+ * What was several columns in several words is then one word most of the time,
+ * and radix passes are not spent on bits that say nothing.
  *
  * Taking bits out of a word is one instruction with BMI2 (pext).  Where there
  * is none, or where it is microcode, the mask is cut into runs of bits, which a

@@ -256,9 +256,9 @@ gpusort_host_room_reserve(GpuSort *sort, uint32_t rows_max, GpuSortError *error)
 }
 
 /*
- * Uses up a reserve of rows_max rows for a chunk of so many rows, rows_max or
- * fewer, and bytes of records: says where in *chunk they go.  false: there is no such
- * reserve.
+ * Uses up a reserve of rows_max rows for a chunk of so many rows,
+ * rows_max or fewer, and bytes of records:
+ * says where in *chunk they go.  false: there is no such reserve.
  */
 bool
 gpusort_host_room_take(GpuSort *sort, uint32_t rows_max, uint32_t rows, uint32_t bytes, GpuSortHostChunk *chunk)

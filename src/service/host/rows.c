@@ -10,9 +10,9 @@
  * order already needs no sort.  Threads take parts of a chunk, and what they found
  * is put together in the order of the parts.
  *
- * Emit: refs are read one after another but the rows they mean lie anywhere.
- * What a row costs is a miss or two, so rows are asked for well before they
- * are copied.
+ * Emit: refs are read one after another but the rows they
+ * mean lie anywhere. What a row costs is a miss or two,
+ * so rows are asked for well before they are copied.
  *
  *-------------------------------------------------------------------------
  */
@@ -108,11 +108,11 @@ compare_keys(const uint64_t *previous, const uint64_t *key, const uint32_t words
 }
 
 /*
- * Checks rows of a chunk, from first up to end, and makes their entries.  The client
- * could still write to the chunk, so what is checked is read once.  words is
- * sort->key_words and inline_words is sort->inline_words; they are arguments so that
- * the compiler makes a loop for each common width.  Returns false if they make no
- * sense.
+ * Checks rows of a chunk, from first up to end, and makes their entries.
+ * The client could still write to the chunk, so what is checked is read once.
+ * words is sort->key_words and inline_words is sort->inline_words;
+ * they are arguments so that the compiler makes a loop
+ * for each common width.  Returns false if they make no sense.
  */
 static inline __attribute__((always_inline)) bool
 ingest_rows(const Ingest *ingest, uint32_t first, uint32_t end, IngestPart *part, const uint32_t words,
@@ -348,9 +348,9 @@ emit_rows(const Filling *filling, uint64_t first, uint64_t end, char *to, const 
 			prefetch_row(filling, sort->elements[i + PREFETCH_ROWS].ref);
 
 		/*
-		 * Short rows are copied 32 bytes at a time and up to 24 bytes too far,
-		 * which the next row overwrites; records have room behind them to be
-		 * read too far.
+		 * Short rows are copied 32 bytes at a time and up
+		 * to 24 bytes too far, which the next row overwrites;
+		 * records have room behind them to be read too far.
 		 */
 		if (length <= 512 && length + 32 <= to_end - to)
 		{

@@ -3,11 +3,11 @@
  * sort.c
  *	  Radix sort of elements by their 64-bit keys, by all threads.
  *
- * A range of elements is sorted from the most significant digit down, out of
- * place, back and forth between two arrays.  The digit starts at the highest
- * bit that varies within the range, so bits that a bin has in common cost
- * nothing, however skewed the keys are; a range that is in order already is
- * left as it is.
+ * A range of elements is sorted from the most significant digit down,
+ * out of place, back and forth between two arrays.
+ * The digit starts at the highest bit that varies within the range,
+ * so bits that a bin has in common cost nothing, however skewed
+ * the keys are; a range that is in order already is left as it is.
  *
  *	parallel	All threads partition the range together: each takes a part of
  *				it, makes its histogram, and after an exclusive scan over bins

@@ -400,8 +400,8 @@ job_main(void *arg)
 }
 
 /*
- * Starts a job's thread, which waits for commands; NULL if the system does not
- * let us.
+ * Starts a job's thread, which waits for commands;
+ * NULL if the system does not let us.
  */
 GpuSortJob *
 gpusort_job_start(const GpuSortJobMeans *means, const GpuSortRequest *request, void *owner)

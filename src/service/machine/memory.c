@@ -24,9 +24,9 @@
  *	and what is unmapped of them: so no block is of two mappings, which the
  *	kernel would not move at once, and it moves a block by one entry of its tables.
  *
- * Every function may be called from any thread.  What get returns belongs to
- * the caller until it is put back, whole or page by page; destroy unmaps only
- * what was put back.
+ * Every function may be called from any thread.
+ * What get returns belongs to the caller until it is put back,
+ * whole or page by page; destroy unmaps only what was put back.
  *
  *-------------------------------------------------------------------------
  */
@@ -394,9 +394,9 @@ count_movable(const GpuSortHostMemory *memory)
 }
 
 /*
- * Moves pages, in whole huge pages, to addresses that belong to the caller; returns how
- * many bytes it could.  The system may have unmapped the huge page at which it failed, but
- * not what is there.
+ * Moves pages, in whole huge pages, to addresses that belong to the caller;
+ * returns how many bytes it could.  The system may have unmapped
+ * the huge page at which it failed, but not what is there.
  */
 static size_t
 move_pages(char *to, char *from, size_t bytes)

@@ -3,11 +3,11 @@
  * device_failures.c
  *	  Which failures of devices mean that the service needs a fresh start.
  *
- * A CUDA context that has failed does not recover, and only a new process gets a
- * new one.  But a restart costs all running sorts, so that a single failure is no
- * reason for it.  Where sorts are rare, two in a row on one device are, as soon as
- * nobody else is sorting: however long apart they are, nothing has worked there in
- * between.
+ * A CUDA context that has failed does not recover, and only a new
+ * process gets a new one.  But a restart costs all running sorts,
+ * so that a single failure is no reason for it.  Where sorts are rare,
+ * two in a row on one device are, as soon as nobody else is sorting:
+ * however long apart they are, nothing has worked there in between.
  *
  * Main thread only.
  *

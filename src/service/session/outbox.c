@@ -3,10 +3,10 @@
  * outbox.c
  *	  Messages to a client that does not take them at once.
  *
- * A message goes straight to the socket if nothing waits before it, else it
- * waits until the socket takes more.  Chunks limit what a sort has under way,
- * so few messages ever wait; a client that asks for many answers and reads none
- * is broken.
+ * A message goes straight to the socket if nothing waits before it,
+ * else it waits until the socket takes more.
+ * Chunks limit what a sort has under way, so few messages ever wait;
+ * a client that asks for many answers and reads none is broken.
  *
  *-------------------------------------------------------------------------
  */

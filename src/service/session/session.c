@@ -83,8 +83,8 @@ on_status(GpuSortSession *session)
 }
 
 /*
- * Does what a message asks for; false if it is not legal now.  *descriptor came with it, or is -1; taken if it
- * is set to -1.
+ * Does what a message asks for; false if it is not legal now.
+ * *descriptor came with it, or is -1; taken if it is set to -1.
  */
 static bool
 on_message(GpuSortSession *session, const GpuSortMessage *message, int *descriptor)

@@ -133,8 +133,8 @@ lose(GpuSortSession *session, const GpuSortError *error)
 }
 
 /*
- * The sort is lost.  A member that is refused is no loss: others put what it
- * would have.
+ * The sort is lost.  A member that is refused is no loss:
+ * others put what it would have.
  */
 void
 gpusort_session_lose(GpuSortSession *session, const GpuSortError *error)

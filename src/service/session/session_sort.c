@@ -96,8 +96,8 @@ gpusort_session_put(GpuSortSession *session, const GpuSortMessage *message)
 }
 
 /*
- * LEAVE of the owner of a shared sort: what it put is in the job's queue, and a member may send SORT.  It
- * stays the owner.
+ * LEAVE of the owner of a shared sort: what it put is in the job's queue,
+ * and a member may send SORT.  It stays the owner.
  */
 void
 gpusort_session_leave_to_members(GpuSortSession *session)

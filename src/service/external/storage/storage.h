@@ -6,11 +6,11 @@
  *
  *	  create, set_*, (reserve, add_space*, (buffer, write)*, finish_run)*, finish, read*, destroy
  *
- * A run is reserved with the bytes of all its records, and goes wholly to memory or
- * wholly to files.  All is called from one thread, its sort's; but read from any,
- * also by several at once.  What was written can be read after finish_run.  destroy
- * is legal, and due, after any of them, also while runs are being written; no read
- * may be under way then.
+ * A run is reserved with the bytes of all its records, and goes wholly
+ * to memory or wholly to files.  All is called from one thread, its sort's;
+ * but read from any, also by several at once.  What was written can
+ * be read after finish_run.  destroy is legal, and due, after any of them,
+ * also while runs are being written; no read may be under way then.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,10 +3,10 @@
  * storage_read.c
  *	  Reading runs.
  *
- * Blocks that lie next to each other in a file are read at once, and each is
- * compared with its checksum: what is not what was written is an error, not rows.
- * Blocks as they are go straight to where they are wanted, others by way of
- * scratch.
+ * Blocks that lie next to each other in a file are read at once,
+ * and each is compared with its checksum:
+ * what is not what was written is an error, not rows. Blocks as they
+ * are go straight to where they are wanted, others by way of scratch.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
- * make_way.c
- *	  Sorts that have memory which they do not need just now; see make_way.h.
+ * reclaim.c
+ *	  Sorts that have memory which they do not need just now; see reclaim.h.
  *
  *-------------------------------------------------------------------------
  */
 #include <pthread.h>
 #include <stddef.h>
 
-#include "service/external/make_way.h"
+#include "service/external/reclaim.h"
 
 /* Under the lock, which is taken before those of holders. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,7 +37,7 @@ gpusort_memory_holder_remove(GpuSortMemoryHolder *holder)
  * true if that gave some back.
  */
 bool
-gpusort_memory_make_way(const GpuSortMemoryHolder *asker)
+gpusort_memory_reclaim(const GpuSortMemoryHolder *asker)
 {
 	bool gave = false;
 	GpuSortMemoryHolder *holder;
@@ -46,7 +46,7 @@ gpusort_memory_make_way(const GpuSortMemoryHolder *asker)
 	LIST_FOREACH(holder, &holders, neighbours)
 	{
 		if (holder != asker)
-			gave |= holder->make_way(holder);
+			gave |= holder->reclaim(holder);
 	}
 	pthread_mutex_unlock(&lock);
 	return gave;
