@@ -40,7 +40,7 @@ typedef enum ValueKind
 
 struct GpuSortPageQual
 {
-	GpuSortTupleColumns *column; /* that one */
+	AttrNumber attno; /* of the table */
 	ValueKind kind;
 	int wanted; /* set of IS_* */
 	bool wants_nulls;
@@ -180,15 +180,9 @@ scanned_column(const Expr *expr, Index relid)
 	return IsA(expr, Var) && var->varno == (int) relid && var->varattno > 0 ? var : NULL;
 }
 
-static void
-set_column(GpuSortPageQual *qual, const Var *var, TupleDesc desc)
-{
-	qual->column = gpusort_tuple_columns_create(desc, &var->varattno, 1);
-}
-
 /* Makes qual of a comparison; false: it is not one of those that are decided here. */
 static bool
-set_comparison(GpuSortPageQual *qual, const OpExpr *op, Index relid, TupleDesc desc)
+set_comparison(GpuSortPageQual *qual, const OpExpr *op, Index relid)
 {
 	const Var *var;
 	const Const *constant;
@@ -217,13 +211,13 @@ set_comparison(GpuSortPageQual *qual, const OpExpr *op, Index relid, TupleDesc d
 	else
 		qual->constant = integer_value(value_kind(constant->consttype), constant->constvalue);
 	qual->wants_nulls = false;
-	set_column(qual, var, desc);
+	qual->attno = var->varattno;
 	return qual->wanted != 0;
 }
 
 /* Makes qual of IS [NOT] NULL; false: it is not one of those that are decided here. */
 static bool
-set_null_test(GpuSortPageQual *qual, const NullTest *test, Index relid, TupleDesc desc)
+set_null_test(GpuSortPageQual *qual, const NullTest *test, Index relid)
 {
 	const Var *var = scanned_column(test->arg, relid);
 
@@ -232,7 +226,7 @@ set_null_test(GpuSortPageQual *qual, const NullTest *test, Index relid, TupleDes
 	qual->kind = VALUE_NONE;
 	qual->wants_nulls = test->nulltesttype == IS_NULL;
 	qual->wanted = qual->wants_nulls ? 0 : IS_EQUAL;
-	set_column(qual, var, desc);
+	qual->attno = var->varattno;
 	return true;
 }
 
@@ -244,98 +238,71 @@ GpuSortPageQuals *
 gpusort_page_quals_create(const Scan *scan, TupleDesc desc)
 {
 	GpuSortPageQuals *quals = palloc0(sizeof(GpuSortPageQuals));
+	const int conditions = list_length(scan->plan.qual);
+	AttrNumber *attnos = palloc(conditions * sizeof(AttrNumber));
 	ListCell *lc;
 
-	quals->quals = palloc0(list_length(scan->plan.qual) * sizeof(GpuSortPageQual));
+	quals->quals = palloc0(conditions * sizeof(GpuSortPageQual));
 	foreach(lc, scan->plan.qual)
 	{
 		const Node *condition = lfirst(lc);
 		GpuSortPageQual *qual = &quals->quals[quals->count];
 
-		if (!(IsA(condition, OpExpr) && set_comparison(qual, (const OpExpr *) condition, scan->scanrelid, desc)) &&
-			!(IsA(condition, NullTest) && set_null_test(qual, (const NullTest *) condition, scan->scanrelid, desc)))
+		if (!(IsA(condition, OpExpr) && set_comparison(qual, (const OpExpr *) condition, scan->scanrelid)) &&
+			!(IsA(condition, NullTest) && set_null_test(qual, (const NullTest *) condition, scan->scanrelid)))
 			break;
-		quals->count++;
+		attnos[quals->count++] = qual->attno;
 	}
-	quals->all = quals->count == list_length(scan->plan.qual);
+	quals->all = quals->count == conditions;
+	quals->columns = gpusort_tuple_columns_create(desc, attnos, quals->count);
+	quals->values = palloc(quals->count * sizeof(Datum));
+	quals->nulls = palloc(quals->count * sizeof(bool));
 	return quals;
 }
 
-/* What a value of a kind is to the constant. */
+/* What a value is to the constant. */
 static pg_attribute_always_inline int
-compare(const GpuSortPageQual *qual, ValueKind kind, Datum value)
+compare(const GpuSortPageQual *qual, Datum value)
 {
 	int64 integer;
 
-	if (kind == VALUE_NONE)
+	if (qual->kind == VALUE_NONE)
 		return IS_EQUAL;
-	if (kind == VALUE_FLOAT4 || kind == VALUE_FLOAT8)
-		return compare_floats(float_value(kind, value), qual->float_constant);
-	integer = integer_value(kind, value);
+	if (qual->kind == VALUE_FLOAT4 || qual->kind == VALUE_FLOAT8)
+		return compare_floats(float_value(qual->kind, value), qual->float_constant);
+	integer = integer_value(qual->kind, value);
 	return (integer < qual->constant) * IS_LESS + (integer == qual->constant) * IS_EQUAL +
 		(integer > qual->constant) * IS_GREATER;
 }
 
 /*
- * Keeps those of n tuples that fulfil the condition, whose kind the caller names; returns how many.  Without a
- * branch that goes by the answer, which no processor could foresee.
+ * Keeps those of n tuples of a page, named by their lines, that fulfil the conditions; returns how many.  A tuple's
+ * columns are read in one go, and no branch goes by an answer, which no processor could foresee.
  */
-static pg_attribute_always_inline int
-filter(const GpuSortPageQual *qual, ValueKind kind, Page page, OffsetNumber *tuples, int n)
-{
-	int kept = 0;
-
-	for (int i = 0; i < n; i++)
-	{
-		const OffsetNumber line = tuples[i];
-		Datum value;
-		bool is_null;
-
-		gpusort_tuple_columns_read(qual->column, gpusort_page_tuple(page, line), &value, &is_null);
-		tuples[kept] = line;
-		if (unlikely(is_null))
-			kept += qual->wants_nulls;
-		else
-			kept += (qual->wanted & compare(qual, kind, value)) != 0;
-	}
-	return kept;
-}
-
-/* Keeps those of n tuples of a page, named by their lines, that fulfil the conditions; returns how many. */
 int
 gpusort_page_quals_filter(const GpuSortPageQuals *quals, Page page, OffsetNumber *tuples, int n)
 {
-	for (int i = 0; i < quals->count; i++)
-	{
-		const GpuSortPageQual *qual = &quals->quals[i];
+	int kept = 0;
 
-		switch (qual->kind)
+	if (quals->count == 0)
+		return n;
+	for (int i = 0; i < n; i++)
+	{
+		const OffsetNumber line = tuples[i];
+		bool fulfilled = true;
+
+		gpusort_tuple_columns_read(quals->columns, gpusort_page_tuple(page, line), quals->values, quals->nulls);
+		for (int j = 0; j < quals->count; j++)
 		{
-			case VALUE_NONE:
-				n = filter(qual, VALUE_NONE, page, tuples, n);
-				break;
-			case VALUE_BYTE:
-				n = filter(qual, VALUE_BYTE, page, tuples, n);
-				break;
-			case VALUE_INT16:
-				n = filter(qual, VALUE_INT16, page, tuples, n);
-				break;
-			case VALUE_INT32:
-				n = filter(qual, VALUE_INT32, page, tuples, n);
-				break;
-			case VALUE_INT64:
-				n = filter(qual, VALUE_INT64, page, tuples, n);
-				break;
-			case VALUE_OID:
-				n = filter(qual, VALUE_OID, page, tuples, n);
-				break;
-			case VALUE_FLOAT4:
-				n = filter(qual, VALUE_FLOAT4, page, tuples, n);
-				break;
-			case VALUE_FLOAT8:
-				n = filter(qual, VALUE_FLOAT8, page, tuples, n);
-				break;
+			const GpuSortPageQual *qual = &quals->quals[j];
+
+			if (unlikely(quals->nulls[j]))
+				fulfilled &= qual->wants_nulls;
+			else
+				fulfilled &= (qual->wanted & compare(qual, quals->values[j])) != 0;
 		}
+		tuples[kept] = line;
+		kept += fulfilled;
 	}
-	return n;
+	return kept;
 }

@@ -24,6 +24,9 @@ typedef struct GpuSortPageQuals
 {
 	int count;
 	GpuSortPageQual *quals;
+	struct GpuSortTupleColumns *columns; /* that they are of, one for each */
+	Datum *values;                       /* of a tuple */
+	bool *nulls;
 	bool all; /* there are no other conditions */
 } GpuSortPageQuals;
 
