@@ -19,6 +19,7 @@ bool gpusort_verify_collation = true;
 bool gpusort_parallel_output = true;
 bool gpusort_spill = true;
 bool gpusort_index_builds = false;
+bool gpusort_page_scan = true;
 bool gpusort_allowed = true;
 bool gpusort_log_decisions = false;
 int gpusort_engine = GPUSORT_ENGINE_AUTO;
@@ -264,6 +265,10 @@ gpusort_settings_init(void)
 							 "Lets gpusort build btree indexes where that is faster.",
 							 NULL,
 							 &gpusort_index_builds, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.page_scan",
+							 "Takes rows of sequential scans in by the page of the table.",
+							 "For comparing.",
+							 &gpusort_page_scan, true, PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.allowed",
 							 "Lets users have their sorts done by gpusort.",
 							 "What gpusort.enable is to a user this is to an administrator.",

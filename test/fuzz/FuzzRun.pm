@@ -173,6 +173,7 @@ sub _random_settings
 	push @settings, 'parallel_leader_participation = off' if $workers && chance(25);
 	push @settings, 'max_parallel_workers = ' . one_of(0, 0, 1) if $workers && chance(8);
 	push @settings, 'gpusort.verify_collation = off' if chance(25);
+	push @settings, 'gpusort.page_scan = off' if chance(25);
 	push @settings, 'gpusort.parallel_output = off' if $workers && chance(20);
 	push @settings, "$self->{force_parallel} = " . one_of('on', 'regress') if chance(20);
 	# so that there are sorts: most of them stand below joins and groups
