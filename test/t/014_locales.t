@@ -134,7 +134,7 @@ for ([ 'en_US.iso88591', 'LATIN1', $words ], [ 'de_DE.iso885915', 'LATIN9', $wor
 {
 	my ($locale, $encoding, $table) = @$_;
 	next unless $has_libc{$locale};
-	my $database = create_database("libc_\L$encoding", "ENCODING '$encoding' LOCALE '$locale'");
+	my $database = create_database("libc_single_\L$encoding", "ENCODING '$encoding' LOCALE '$locale'");
 
 	compare($node, "libc, $locale", $database, 1, $table);
 	$node->safe_psql($database, q{CREATE TABLE bytes AS SELECT i AS id, convert_from(set_byte(set_byte(set_byte('\x616161'::bytea, i % 3, 1 + i % 255), (i + 1) % 3, 1 + i * 7919 % 255), 2, 1 + i * 31 % 255), getdatabaseencoding()) AS t FROM generate_series(1, 5000) i});
