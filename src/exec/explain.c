@@ -8,6 +8,7 @@
 #include "exec/explain.h"
 
 #include "commands/explain.h"
+#include "exec/percentiles.h"
 #include "exec/scan_state.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -203,6 +204,8 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	GpuSortTimes ms;
 
 	gpusort_explain_keys(state, "Sort Key", state->info.ncolumns, ancestors, es);
+	if (state->percentiles != NULL)
+		gpusort_percentiles_explain(state->percentiles, es);
 	if (!es->analyze || is_untold(state))
 		return;
 

@@ -159,6 +159,22 @@ knows_type(Oid type)
 	return false;
 }
 
+/* Why values of a type have no encoding, and what has; the rest of a sentence that begins with the sort key. */
+static const char *
+no_encoding(Oid type)
+{
+	char category;
+	bool preferred;
+
+	if (knows_type(type))
+		return psprintf("is of type %s in an order without a key encoding", format_type_be(type));
+	get_type_category_preferred(type, &category, &preferred);
+	return psprintf(category == TYPCATEGORY_STRING
+						? "is of type %s, which has no key encoding; text made of it has one, as lower(x::text) of citext"
+						: "is of type %s, which has no key encoding",
+					format_type_be(type));
+}
+
 /*
  * Returns an encoding if it is one of values of a type, as it is unless
  * there is none of their first part; else as gpusort_key_encoding.
@@ -227,9 +243,7 @@ gpusort_part_encoding(const GpuSortOrder *order, const char **why_not)
 
 	if (!find_order(order, &row))
 	{
-		*why_not = psprintf(knows_type(order->input_type) ? "is of type %s in an order without a key encoding"
-														  : "is of type %s, which has no key encoding",
-							format_type_be(order->input_type));
+		*why_not = no_encoding(order->input_type);
 		return GPUSORT_ENCODE_NONE;
 	}
 	if (gpusort_key_types[orders[row].encoding].parts != NULL)
