@@ -203,7 +203,8 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 			if (gpusort_shared_distrusts(OperatorFamilyRelationId, candidate_opfamily(candidate, i)))
 			{
 				refuse(admission, "the operator class of sort key %d was found to order values "
-								  "otherwise than their abbreviated keys", i + 1);
+								  "otherwise than their abbreviated keys",
+					   i + 1);
 				break;
 			}
 			admission->verified = true;

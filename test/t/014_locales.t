@@ -140,7 +140,7 @@ for ([ 'en_US.iso88591', 'LATIN1', $words ], [ 'de_DE.iso885915', 'LATIN9', $wor
 {
 	my ($locale, $encoding, $table) = @$_;
 	next unless $has_libc{$locale};
-	my $database = create_database("libc_\L$encoding", "ENCODING '$encoding' LOCALE '$locale'");
+	my $database = create_database("libc_single_\L$encoding", "ENCODING '$encoding' LOCALE '$locale'");
 
 	compare($node, "libc, $locale", $database, 1, $table);
 	$node->safe_psql($database, q{CREATE TABLE bytes AS SELECT i AS id, convert_from(
