@@ -8,7 +8,7 @@ use Test::More;
 
 my $node = GpuSortNode->new('main');
 $node->init(
-	conf => [ 'wal_level = replica', 'max_wal_senders = 4', 'max_parallel_workers = 8', 'max_worker_processes = 12', 'gpusort.min_rows = 0', 'gpusort.log_decisions = on',
+	conf => [ 'wal_level = replica', 'max_wal_senders = 4', 'max_parallel_workers = 8', 'max_worker_processes = 12', 'gpusort.index_builds = on', 'gpusort.min_rows = 0', 'gpusort.log_decisions = on',
 		'max_parallel_maintenance_workers = 2', 'min_parallel_table_scan_size = 0', 'autovacuum = off', 'fsync = off' ]);
 $node->start;
 my $service = $node->wait_service;
@@ -388,7 +388,8 @@ $node->stop;
 
 # Without a record of what is built in the transaction that makes the table
 my $minimal = GpuSortNode->new('minimal');
-$minimal->init(conf => [ 'wal_level = minimal', 'max_wal_senders = 0', 'gpusort.min_rows = 0', 'gpusort.force = on', 'wal_skip_threshold = 0' ]);
+$minimal->init(conf => [ 'wal_level = minimal', 'max_wal_senders = 0', 'gpusort.index_builds = on', 'gpusort.min_rows = 0', 'gpusort.force = on',
+	'gpusort.log_decisions = on', 'wal_skip_threshold = 0' ]);
 $minimal->start;
 $minimal->wait_service;
 $minimal->safe_psql('postgres', q{
@@ -401,7 +402,8 @@ $minimal->safe_psql('postgres', q{
 });
 $minimal->stop('immediate');
 $minimal->start;
-is($minimal->safe_psql('postgres', q{SELECT bt_index_parent_check('d_m', true, true)}), '', 'with wal_level = minimal');
+like($minimal->log_text, qr/gpusort: building index "d_m"/, 'a build with wal_level = minimal');
+is($minimal->safe_psql('postgres', q{SELECT bt_index_parent_check('d_m', true, true)}), '', 'it is good after an immediate stop');
 $minimal->stop;
 
 done_testing();
