@@ -57,7 +57,15 @@
 /* From 16 on there are the clauses without those that make no difference. */
 #define PROCESSED_GROUP_CLAUSE(root)    ((root)->parse->groupClause)
 #define PROCESSED_DISTINCT_CLAUSE(root) ((root)->parse->distinctClause)
+
+/* The first of the aggregates that an AggInfo stands for, all alike */
+#define AGG_INFO_AGGREF(info) (((const AggInfo *) (info))->representative_aggref)
+
+/* From 16 on the planner sorts below an Agg for some aggregates, and tells them. */
+#define AGGREF_IS_PRESORTED(aggref) (false)
 #else
+#define AGG_INFO_AGGREF(info)           linitial_node(Aggref, ((const AggInfo *) (info))->aggrefs)
+#define AGGREF_IS_PRESORTED(aggref)     ((aggref)->aggpresorted)
 #define PROCESSED_GROUP_CLAUSE(root)    ((root)->processed_groupClause)
 #define PROCESSED_DISTINCT_CLAUSE(root) ((root)->processed_distinctClause)
 #endif

@@ -12,6 +12,7 @@
  *	  scan_state.h		the node's state
  *	  plan_source.c		the child's rows, as the source of a sort
  *	  bound.c, ranks.c	what the nodes above want
+ *	  percentiles.c		what an Agg above reads by the numbers of rows
  *
  * The nodes above a sort whose rows several processes read are in exchange.c and output.c, or in partial_output.c, with
  * nodes.c.  They drive such a GpuSort: its rows are put before one is asked for.
@@ -31,6 +32,7 @@
 #include "exec/explain.h"
 #include "exec/ingest.h"
 #include "exec/partial_output.h"
+#include "exec/percentiles.h"
 #include "exec/scan_state.h"
 #include "exec/stream.h"
 #include "executor/executor.h"
@@ -290,6 +292,8 @@ visit(PlanState *ps, void *arg)
 
 	if (IsA(ps, WindowAggState) && (state = state_of(outerPlanState(ps))) != NULL)
 		gpusort_ranks_consider((WindowAggState *) ps, &state->ranked);
+	else if (IsA(ps, AggState) && (state = state_of(outerPlanState(ps))) != NULL)
+		gpusort_percentiles_consider((AggState *) ps, state);
 	else if (IsA(ps, LimitState) && (state = state_of(gpusort_bound_node((LimitState *) ps))) != NULL)
 		state->limit = (LimitState *) ps;
 	else if (IsA(ps, MergeJoinState))

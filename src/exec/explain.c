@@ -8,6 +8,7 @@
 #include "exec/explain.h"
 
 #include "commands/explain.h"
+#include "exec/percentiles.h"
 #include "exec/scan_state.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -125,7 +126,7 @@ show_queue(const GpuSortTimes *ms, ExplainState *es)
 		ExplainPropertyFloat("Queue Wait", "ms", ms->queue, 3, es);
 }
 
-/* What has been verified: the rows, by their tails; their order, by the C library. */
+/* What has been verified: the rows, by their tails; their order, by the C library or their comparators. */
 static void
 show_verified(const GpuSortFigures *figures, ExplainState *es)
 {
@@ -203,6 +204,8 @@ gpusort_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	GpuSortTimes ms;
 
 	gpusort_explain_keys(state, "Sort Key", state->info.ncolumns, ancestors, es);
+	if (state->percentiles != NULL)
+		gpusort_percentiles_explain(state->percentiles, es);
 	if (!es->analyze || is_untold(state))
 		return;
 

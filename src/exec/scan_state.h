@@ -4,7 +4,8 @@
  *	  The state of a GpuSort node, for the files of exec/ alone.
  *
  * What a node is, beside the sort of its child's rows (sort/sort.h):
- * made by gpusort.c, but for stream, which is stream.c's.
+ * made by executor.c, but for stream, which is stream.c's, and
+ * percentiles, which is percentiles.c's.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,8 +46,9 @@ typedef struct GpuSortScanState
 	struct GpuSortIngestState *ingest; /* below Gather: the source; NULL: the child is read by this process alone */
 	GpuSortHeapRows *rows;
 	GpuSortState *sort;
-	GpuSortJointSort *joint; /* several processes read the rows; NULL: this one reads all */
-	LimitState *limit;       /* above: only its rows are wanted; NULL: all */
+	GpuSortJointSort *joint;                /* several processes read the rows; NULL: this one reads all */
+	LimitState *limit;                      /* above: only its rows are wanted; NULL: all */
+	struct GpuSortPercentiles *percentiles; /* an Agg's right above, which reads rows by their numbers; NULL: none */
 
 	/* of a merge join's inner side: if it has no row, none of this one's is wanted; NULL: all are */
 	struct GpuSortScanState *inner;

@@ -183,6 +183,25 @@ sort_input(GpuSortScanState *state)
 }
 
 /*
+ * Has the rows sorted, if they are not yet, for a node above that reads them by their numbers; true if the service has
+ * them, and gives them again.
+ */
+bool
+gpusort_stream_sort(GpuSortScanState *state)
+{
+	PlanState *ps = gpusort_plan_state(state);
+
+	if (ps->chgParam != NULL)
+		ExecReScan(ps);
+	if (state->sort->stage == GPUSORT_STAGE_INPUT)
+		sort_input(state);
+	if (state->sort->stage != GPUSORT_STAGE_SERVICE)
+		return false;
+	state->sort->may_reread = true;
+	return true;
+}
+
+/*
  * Returns true if the inner side of a join has no row.  Its first row, which is kept back, tells, or where workers take
  * its rows in, the whole sort.  As below a hash join, functions in the side that is not read are not called.
  */
@@ -217,7 +236,7 @@ is_empty(GpuSortScanState *inner)
 	return sort->stage == GPUSORT_STAGE_SERVICE && sort->figures.outcome.rows == 0;
 }
 
-/* No row that has been emitted is kept any more. */
+/* Drops the rows emitted that were kept for going back. */
 static void
 drop_store(GpuSortRowStream *stream)
 {
@@ -336,7 +355,7 @@ gpusort_stream_restore(GpuSortScanState *state)
 	gpusort_reader_restore(&sort->service.reader, stream->mark);
 }
 
-/* There is no row emitted, nor one to go back to; the sort starts over, too. */
+/* Starts over, with the sort: before the first row, without a mark. */
 void
 gpusort_stream_start_over(GpuSortScanState *state)
 {
@@ -366,7 +385,7 @@ gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure)
 	return gpusort_sort_rewind(state->sort, failure);
 }
 
-/* The rows are others from now on, or gone; the next one asked for starts another sort. */
+/* Ends the sort and drops its rows; the next row asked for starts another sort. */
 void
 gpusort_stream_end(GpuSortScanState *state)
 {

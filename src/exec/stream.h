@@ -12,6 +12,7 @@
 
 extern TupleTableSlot *gpusort_stream_row(CustomScanState *node);
 extern TupleTableSlot *gpusort_stream_exec(PlanState *ps);
+extern bool gpusort_stream_sort(GpuSortScanState *state);
 extern void gpusort_stream_mark(GpuSortScanState *state);
 extern void gpusort_stream_restore(GpuSortScanState *state);
 extern void gpusort_stream_start_over(GpuSortScanState *state);

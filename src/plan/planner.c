@@ -26,6 +26,7 @@
 #include "plan/finish/lift.h"
 #include "plan/finish/partial_ranges.h"
 #include "plan/finish/plan_tree.h"
+#include "plan/finish/presorted.h"
 #include "plan/finish/sort_nodes.h"
 #include "plan/offer/offers.h"
 #include "plan/offer/upper_paths.h"
@@ -66,7 +67,7 @@ static bool
 may_sort(const Query *parse)
 {
 	return parse->sortClause != NIL || parse->groupClause != NIL || parse->groupingSets != NIL ||
-		parse->distinctClause != NIL || parse->windowClause != NIL || parse->setOperations != NULL ||
+		parse->distinctClause != NIL || parse->windowClause != NIL || parse->setOperations != NULL || parse->hasAggs ||
 		parse->cteList != NIL || parse->hasSubLinks || list_length(parse->rtable) > 1 ||
 		(parse->rtable != NIL && linitial_node(RangeTblEntry, parse->rtable)->rtekind != RTE_RELATION);
 }
@@ -118,6 +119,7 @@ plan_statement(PLANNER_PARAMETERS)
 		GpuSortDecisions *decisions = asked.log || asked.keep ? &asked : NULL;
 
 		gpusort_sort_nodes_replace(stmt, rescannable, decisions);
+		gpusort_presorted_settle(stmt);
 		gpusort_lift(stmt, cursor_options, decisions);
 		gpusort_partial_ranges_settle(stmt);
 		gpusort_junk_remove(stmt);

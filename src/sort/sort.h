@@ -87,7 +87,7 @@ typedef struct GpuSortServiceSort
 	GpuSortWriter writer;
 	GpuSortReader reader;
 	GpuSortTies *ties;
-	bool check_order;                    /* is to be verified: a column is under a collation of the C library */
+	bool check_order;                    /* is to be verified: libc's strings, abbreviated values */
 	struct GpuSortCollationCheck *check; /* NULL: not made */
 	bool shared;                         /* it is a shared sort there: rows are read by ranges */
 	GpuSortJobSlot *job;                 /* for gpusort_jobs; NULL: not listed */

@@ -12,7 +12,7 @@ use FuzzParts;
 use FuzzRandom;
 use FuzzTypes;
 
-our @EXPORT = qw(distinct_query distinct_on_query group_query window_query join_query recursive_query set_query);
+our @EXPORT = qw(distinct_query distinct_on_query group_query aggregate_query window_query join_query recursive_query set_query);
 
 # DISTINCT rows are shown in canonical form, from outside, so that the sort is of the values.
 sub _shown
@@ -144,6 +144,72 @@ sub group_query
 		rank => "SELECT rank() OVER (ORDER BY $keys), $list $core" };
 }
 
+# Aggregates that all want one order, or each value once, mostly: of all rows, or of groups.
+sub _ordered_aggregates
+{
+	my ($context, $from) = @_;
+	my $id = $from->{ids}[0];
+	my $column = one_of(@{ $from->{scope} });
+	my $x = $column->{sql};
+	my ($number) = shuffled(grep { $_->{type}{number} } @{ $from->{scope} });
+	my $n = "$number->{sql}::numeric";
+	my $float = "$number->{sql}::float8";
+	my $way = one_of(@DIRECTIONS);
+	my $kind = weighted(30 => 'distinct', 25 => 'order', 30 => 'percentiles', 15 => 'mixed');
+
+	if ($kind eq 'distinct')
+	{
+		return "count(DISTINCT $x)" if chance(40);
+		return some_of(between(1, 4), "count(DISTINCT $n)", "sum(DISTINCT $n)", "avg(DISTINCT $n)", "max(DISTINCT $n)",
+			"array_agg(DISTINCT $n)");
+	}
+	if ($kind eq 'order')
+	{
+		my $keys = join ', ', total_keys($context, $from, between(0, 2));
+
+		return some_of(between(1, 4), "array_agg($id ORDER BY $keys)", "string_agg(md5($x\::text), ',' ORDER BY $keys)",
+			"json_agg($id ORDER BY $keys)", "array_agg($id ORDER BY $keys) FILTER (WHERE $id % 3 > 0)", 'count(*)', "sum($n)",
+			"count($x)");
+	}
+	if ($kind eq 'percentiles')
+	{
+		my $fractions = 'array[' . join(', ', map { one_of('0', '1', '0.5', 'NULL', rand()) } 1 .. between(1, 5)) . ']::float8[]';
+
+		return some_of(between(1, 3), "percentile_cont(@{[ rand() ]}) WITHIN GROUP (ORDER BY $float$way)",
+			"percentile_cont($fractions) WITHIN GROUP (ORDER BY $float$way)",
+			"percentile_disc(0.5) WITHIN GROUP (ORDER BY $float$way)") if chance(50);
+		return canonical($column->{type}, "percentile_disc(@{[ one_of(0, 1, rand()) ]}) WITHIN GROUP (ORDER BY $x$way)");
+	}
+	return some_of(between(2, 4), "count(DISTINCT $x)", "array_agg($id ORDER BY @{[ join ', ', total_keys($context, $from, 1) ]})",
+		'count(*)', "percentile_cont(0.3) WITHIN GROUP (ORDER BY $float$way)", "sum($n)",
+		"count(DISTINCT $n) FILTER (WHERE $id % 2 = 0)");
+}
+
+# Aggregates of all rows, or of a table's or a window's; groups of the first kind.  One row, mostly.
+sub aggregate_query
+{
+	my ($context, %option) = @_;
+	my $from = $option{from} // random_from($context);
+	my $id = $from->{ids}[0];
+
+	if (chance(25))
+	{
+		my $inner = one_of('lag', 'max', 'count') . "($id) OVER (PARTITION BY $from->{scope}[0]{sql} ORDER BY "
+			. join(', ', total_keys($context, $from, between(0, 1))) . ')';
+
+		return { name => 'aggregate of windows', mode => 'exact',
+			sql => 'SELECT ' . aliased(some_of(between(1, 4), 'count(*)', 'count(x)', 'sum(x)', 'avg(x)', 'max(x)',
+			'count(*) FILTER (WHERE x % 3 = 0)')) . " FROM (SELECT $inner AS x FROM $from->{sql}" . where_of($from) . ') w' };
+	}
+	my $rest = " FROM $from->{sql}" . where_of($from);
+	my @aggregates = _ordered_aggregates($context, $from);
+	return { name => 'aggregate', mode => 'exact', sql => 'SELECT ' . aliased(@aggregates) . $rest
+		. (chance(15) ? " HAVING count(DISTINCT $id) > 3" : '') } if chance(70);
+	my $group = one_of(grep { $_->{type}{number} } @{ $from->{scope} })->{sql};
+	return { name => 'ordered group', mode => 'multiset',
+		sql => 'SELECT ' . aliased($group, @aggregates) . "$rest GROUP BY $group" };
+}
+
 # An order, a frame and functions over it whose results the order determines.
 sub _window
 {
@@ -249,9 +315,12 @@ sub recursive_query
 	my $where = where_of($other, 'b.id <= 60');
 	my $step = weighted(
 		35 => "SELECT b.id::int8, w.n + 1 FROM w JOIN $other->{sql} ON b.id % $n = w.id % $n$where AND w.n < 4",
-		25 => "SELECT b.id::int8, w.n + 1 FROM w CROSS JOIN LATERAL (SELECT b.id FROM $other->{sql}$where AND b.id % $n = w.id % $n ORDER BY $keys LIMIT 2) b WHERE w.n < 4",
-		20 => "SELECT b.id::int8, b.n + 1 FROM (SELECT id, n, rank() OVER (PARTITION BY n ORDER BY id % $n DESC, id) AS r FROM w) b WHERE n < 5 AND r % 3 <> 0",
-		20 => "SELECT q.id, q.n + 1 FROM (SELECT DISTINCT ON (id % $n) (id * 7) % 61 AS id, n FROM w ORDER BY id % $n, id DESC, n) q WHERE n < 6");
+		25 => "SELECT b.id::int8, w.n + 1 FROM w CROSS JOIN "
+			. "LATERAL (SELECT b.id FROM $other->{sql}$where AND b.id % $n = w.id % $n ORDER BY $keys LIMIT 2) b WHERE w.n < 4",
+		20 => "SELECT b.id::int8, b.n + 1 FROM (SELECT id, n, rank() OVER (PARTITION BY n ORDER BY id % $n DESC, id) AS r "
+			. "FROM w) b WHERE n < 5 AND r % 3 <> 0",
+		20 => "SELECT q.id, q.n + 1 FROM (SELECT DISTINCT ON (id % $n) (id * 7) % 61 AS id, n FROM w "
+			. "ORDER BY id % $n, id DESC, n) q WHERE n < 6");
 	my $search = $step =~ /^SELECT b.id::int8, w.n \+ 1 FROM w JOIN/ && chance(50)
 		? ' SEARCH BREADTH FIRST BY id SET seq SELECT id, n, seq FROM w ORDER BY seq' : '';
 	return { name => 'recursive', mode => 'multiset',

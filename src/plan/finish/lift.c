@@ -19,6 +19,9 @@
  * Gathers below a merge join the first stays, with as many workers as any of them had.  A second
  * window's sort is PostgreSQL's again, one in each process, of the rows of a range.
  *
+ * An aggregate of all rows, over what may run range by range, is lifted in part where its aggregates can be
+ * combined: processes aggregate the rows of each range, and one puts these together (combine.c).
+ *
  * What comes with it:
  *
  *	  - The plans below GpuSortOutput start over for each range by way of the Gather's rescan_param, as
@@ -42,6 +45,7 @@
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
+#include "plan/finish/combine.h"
 #include "plan/finish/parallel_safety.h"
 #include "plan/finish/plan_time.h"
 #include "plan/finish/plan_tree.h"
@@ -87,6 +91,15 @@ static double
 count_processes(int workers)
 {
 	return workers + (parallel_leader_participation ? Max(1.0 - 0.3 * workers, 0) : 0);
+}
+
+/* A number for a node that the plan did not have. */
+static int
+new_node_id(Lift *lift)
+{
+	if (lift->last_node_id == 0)
+		lift->last_node_id = gpusort_plan_last_node_id(lift->stmt);
+	return ++lift->last_node_id;
 }
 
 /* The parameters, with the rescan_param that stays in the place of others. */
@@ -201,7 +214,7 @@ make_scan(Lift *lift, Plan *child, const CustomScanMethods *methods)
 	CustomScan *scan = makeNode(CustomScan);
 
 	pass_rows_on(&scan->scan.plan, child);
-	scan->scan.plan.plan_node_id = ++lift->last_node_id;
+	scan->scan.plan.plan_node_id = new_node_id(lift);
 	scan->methods = methods;
 	gpusort_plan_refer_to_child(scan);
 	return scan;
@@ -321,6 +334,23 @@ why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *range
 	return lift->look ? GPUSORT_REASON_PAST : NULL;
 }
 
+/*
+ * Has processes aggregate the rows of their ranges, where an aggregate of all rows can be put together from that, which
+ * is what agg does then.  false: it is as it was.
+ */
+static bool
+lift_combined(Lift *lift, Agg *agg, bool repeated)
+{
+	GpuSortRangePlan ranges;
+
+	if (!gpusort_combine_may(agg) || !gpusort_range_plan_find(outerPlan(agg), &lift->safety, &ranges) ||
+		!gpusort_safety_of_node(&lift->safety, &agg->plan) ||
+		why_not_lifted(lift, &agg->plan, &ranges, false, repeated) != NULL)
+		return false;
+	agg->plan.lefttree = lift_plan(lift, &gpusort_combine_split(agg, new_node_id(lift))->plan, &ranges);
+	return true;
+}
+
 /* Lifts what may be lifted of a plan. */
 static void
 visit(Plan **link, void *arg)
@@ -341,6 +371,8 @@ visit(Plan **link, void *arg)
 			gpusort_decide_alone(lift->decisions, place->above, place->why_not);
 		return;
 	}
+	if (IsA(*link, Agg) && lift_combined(lift, (Agg *) *link, repeated))
+		return;
 	if (gpusort_range_plan_find(*link, &lift->safety, &ranges))
 	{
 		below.why_not = why_not_lifted(lift, *link, &ranges, marked, repeated);

@@ -48,6 +48,7 @@ static const Constant constants[] = {
 	[GPUSORT_TIME_STRING_ICU] = {"string_icu", 2.6, 2.6, 0, 0, "2026-11-21-icu-host-2-cores.csv"},
 	[GPUSORT_TIME_STRING_LIBC] = {"string_libc", 6, 6, 0, 0, "2026-11-23-collation-host-2-cores.csv"},
 	[GPUSORT_TIME_PARTS] = {"parts", 4, 4, 0, 0, "2026-11-25-nested-host-2-cores.csv"},
+	[GPUSORT_TIME_ABBREVIATION] = {"abbreviation", 1.6, 1.6, 0, 0, "2026-11-25-keys-host-2-cores.csv"},
 	[GPUSORT_TIME_IN_ORDER] = {"in_order", 0.33, 0.33, 0, 0, COSTS},
 	[GPUSORT_TIME_SORT_PAGE] = {"sort_page", 8750, 8750, 0.5, 0.5, COSTS},
 	[GPUSORT_TIME_HEAP_ROW] = {"heap_row", 22, 22, 0.34, 0.34, COSTS},

@@ -32,6 +32,7 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_STRING_ICU,
 	GPUSORT_TIME_STRING_LIBC,
 	GPUSORT_TIME_PARTS,         /* likewise a value that is made of others */
+	GPUSORT_TIME_ABBREVIATION,  /* likewise one that its operator class abbreviates */
 	GPUSORT_TIME_IN_ORDER,      /* rows that are in order already: a part */
 	GPUSORT_TIME_SORT_PAGE,     /* of a run, written or read */
 	GPUSORT_TIME_HEAP_ROW,      /* compared with the last of the first rows, of which there is a heap */

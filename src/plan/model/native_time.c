@@ -15,11 +15,28 @@
 #include "plan/model/sort_time.h"
 #include "utils/spccache.h"
 
+/* How many times an Agg sorts its rows: aggregates that have a transition in common sort once. */
+static int
+count_sorts(const PlannerInfo *root)
+{
+	Bitmapset *transitions = NULL;
+	ListCell *cell;
+
+	foreach(cell, root->agginfos)
+	{
+		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+
+		if (aggregate->aggorder != NIL || aggregate->aggdistinct != NIL)
+			transitions = bms_add_member(transitions, aggregate->aggtransno);
+	}
+	return bms_num_members(transitions);
+}
+
 /* The aggregates of a query. */
 static GpuSortAggregates
-find_aggregates(const PlannerInfo *root)
+find_aggregates(const PlannerInfo *root, bool presorted)
 {
-	GpuSortAggregates found = {.sorts = root->numOrderedAggs};
+	GpuSortAggregates found = {.sorts = presorted ? 0 : count_sorts(root)};
 	ListCell *cell;
 
 	foreach(cell, root->aggtransinfos)
@@ -34,17 +51,20 @@ find_aggregates(const PlannerInfo *root)
 	return found;
 }
 
-/* Returns what grouping takes, of so many rows of a path, by hashing or in order. */
+/*
+ * Returns what grouping takes, of so many rows of a path, by hashing or in order; presorted: no aggregate has to sort
+ * the rows of a group.
+ */
 double
 gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *input, double rows, double groups,
-						uint64 transition_space)
+						uint64 transition_space, bool presorted)
 {
 	const GpuSortShape shape = {
 		.kind = kind,
 		.rows = rows,
 		.groups = groups,
 		.width = input->pathtarget->width,
-		.aggregates = find_aggregates(root),
+		.aggregates = find_aggregates(root, presorted),
 		.memory = get_hash_memory_limit(),
 		.entry = hash_agg_entry_size(list_length(root->aggtransinfos), input->pathtarget->width, transition_space),
 	};

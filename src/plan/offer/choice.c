@@ -130,6 +130,13 @@ groups(const Path *path)
 		IsA(path, SetOpPath) || (IsA(path, ProjectionPath) && groups(((const ProjectionPath *) path)->subpath));
 }
 
+/* Returns true if it has one group whatever is estimated. */
+static bool
+is_of_all_rows(const Path *path)
+{
+	return IsA(path, AggPath) && ((const AggPath *) path)->aggstrategy == AGG_PLAIN;
+}
+
 /* Returns true if the worst that ours takes by any of the guesses is no worse than the worst of native. */
 static bool
 worst_is_no_worse(const GpuSortChoice *choice, const Path *ours, const GpuSortGuess *guesses, int count)
@@ -184,7 +191,7 @@ hashing_may_suffer(const GpuSortChoice *choice, const Path *ours)
 	const GpuSortGuess many = {.groups = MORE_GROUPS};
 	const GpuSortPathPlace *place = choice->place;
 
-	return groups(choice->native) &&
+	return groups(choice->native) && !is_of_all_rows(choice->native) &&
 		gpusort_path_time(place->root, choice->native, place->first, &many) >=
 		WORSE * gpusort_path_time(place->root, ours, place->first, &many);
 }

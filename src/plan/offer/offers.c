@@ -43,6 +43,7 @@
 #include "plan/model/sort_time.h"
 #include "plan/offer/choice.h"
 #include "plan/offer/join_paths.h"
+#include "plan/offer/ordered_aggregates.h"
 #include "plan/offer/path_time.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
@@ -346,7 +347,7 @@ choose(const GpuSortPathPlace *place, Path *path, const RelOffers *of_rel, const
 	if (of_rel == NULL && of_order == NULL && !joins && !sorts)
 		return taken;
 	choice = gpusort_choice_begin(place, path, taken);
-	choice.forced = gpusort_force && (of_order != NULL || sorts);
+	choice.forced = gpusort_force && (of_order != NULL || sorts || gpusort_path_sorts_for_aggregates(place->root, taken));
 	compete_offers(&choice, of_rel);
 	compete_offers(&choice, of_order);
 	if (sorts && of_order == NULL)

@@ -39,12 +39,13 @@
 #include "plan/model/shape.h"
 #include "plan/model/shard_time.h"
 #include "plan/node_kinds.h"
+#include "plan/offer/ordered_aggregates.h"
 #include "plan/offer/paths.h"
 #include "settings.h"
 
 const GpuSortGuess gpusort_as_estimated = {.groups = 1};
 
-/* What is asked of all nodes. */
+/* What path_time is asked for, the same for all nodes of a path. */
 typedef struct Estimate
 {
 	PlannerInfo *root;
@@ -123,17 +124,33 @@ rows_of_groups(const Path *path, double estimated_groups, double groups)
 	return estimated_groups > 0 ? path->rows * groups / estimated_groups : groups;
 }
 
+/* Percentiles read rows by their numbers; of those that their keys do not tell apart all, twice at most. */
+static PathTime
+percentiles_time(const GpuSortPath *sort, PathTime input)
+{
+	if (sort->time.compare > 0 || sort->verified)
+		input.before += 2 * input.above;
+	return (PathTime){.rows = 1, .before = input.before, .processes = 1};
+}
+
 static PathTime
 aggregate_time(const Estimate *estimate, const AggPath *path)
 {
 	PathTime time = input_time(estimate, path->subpath);
 	double groups = more_groups(estimate, path->numGroups, time.rows);
 	bool hashed = path->aggstrategy == AGG_HASHED;
+	GpuSortServed served = gpusort_aggregates_served(estimate->root, path);
+	bool combines = path->aggstrategy == AGG_PLAIN && path->aggsplit == AGGSPLIT_SIMPLE && !time.shared && time.works &&
+		gpusort_aggregates_combine(estimate->root, served == GPUSORT_SERVED_DISTINCT);
 
+	if (served == GPUSORT_SERVED_PERCENTILES)
+		return percentiles_time((const GpuSortPath *) path->subpath, time);
 	add_node(&time,
 			 gpusort_path_group_time(estimate->root, hashed ? GPUSORT_NODE_HASH_GROUPS : GPUSORT_NODE_SORTED_GROUPS,
-									 path->subpath, time.rows, groups, path->transitionSpace),
-			 rows_of_groups(&path->path, path->numGroups, groups), may_lift(estimate, &path->path, &time), true);
+									 path->subpath, time.rows, groups, path->transitionSpace,
+									 served != GPUSORT_SERVED_NONE),
+			 rows_of_groups(&path->path, path->numGroups, groups),
+			 combines || may_lift(estimate, &path->path, &time), true);
 	return time;
 }
 
@@ -152,11 +169,11 @@ grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
 
 		if (rollup->is_hashed)
 			work += gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, rows,
-											more_groups(estimate, rollup->numGroups, rows), path->transitionSpace);
+											more_groups(estimate, rollup->numGroups, rows), path->transitionSpace, false);
 		else
 			work += gpusort_path_group_time(estimate->root, GPUSORT_NODE_SORTED_GROUPS, path->subpath,
 											rows * list_length(rollup->gsets),
-											more_groups(estimate, rollup->numGroups, rows), 0);
+											more_groups(estimate, rollup->numGroups, rows), 0, false);
 	}
 	add_node(&time, work, groups, may_lift(estimate, &path->path, &time), true);
 	return time;
@@ -187,7 +204,7 @@ both_sides_time(const Estimate *estimate, const Path *path, PathTime outer, cons
 			.above = work,
 			.processes = 1,
 		};
-	/* The same processes are of both sides. */
+	/* Both sides are read by the same processes, which are started once. */
 	outer.before += inner->before - Min(outer.start, inner->start);
 	outer.above += inner->above;
 	outer.start = Max(outer.start, inner->start);
@@ -296,7 +313,7 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 
 	add_node(
 		&time,
-		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0)
+		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0, false)
 			   : gpusort_rows_time(GPUSORT_NODE_SETOP, time.rows),
 		path->path.rows, may_lift(estimate, &path->path, &time), true);
 	return time;
@@ -309,7 +326,7 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 
 	return both_sides_time(
 		estimate, &path->path, left, &right,
-		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0)
+		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0, false)
 			   : gpusort_rows_time(GPUSORT_NODE_SETOP, rows),
 		same_keys);
 #endif
@@ -470,7 +487,7 @@ subquery_time(const Estimate *estimate, const SubqueryScanPath *path)
 		.first = path->path.param_info == NULL && path->path.parent->baserestrictinfo == NIL ? estimate->first : -1,
 	};
 
-	/* Its columns are others. */
+	/* Its columns have other numbers than the subquery's: the range key means nothing outside. */
 	PathTime time = path_time(&inside, path->subpath);
 
 	time.before = total_time(&time) + gpusort_cost_time(path->path.total_cost - path->subpath->total_cost);

@@ -6,7 +6,8 @@
  * The cheapest path that PostgreSQL has found is looked through: where it sorts, the like
  * with GpuSort in the Sort's place is an offer.  Where rows are to be grouped, so is
  * grouping them by sorting, whatever PostgreSQL's cheapest path does: hashing, most often;
- * but not with enable_sort = off.  Where rows are to be in order, so is GpuSort over the cheapest path of
+ * but not with enable_sort = off; and so are aggregates over rows in the order that they want
+ * (ordered_aggregates.c).  Where rows are to be in order, so is GpuSort over the cheapest path of
  * them, whatever gives the order in PostgreSQL's: an index, say.
  * Each comes with a serial and with a parallel ingest.  offers.c decides which of them takes PostgreSQL's place.
  *
@@ -24,6 +25,7 @@
 #include "optimizer/tlist.h"
 #include "plan/model/shard_time.h"
 #include "plan/offer/offers.h"
+#include "plan/offer/ordered_aggregates.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/rollup.h"
@@ -332,7 +334,11 @@ gpusort_offer_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo
 		if (!enable_sort)
 			continue;
 		if (stage == UPPERREL_GROUP_AGG)
+		{
 			gpusort_offer(output_rel, NULL, grouped_path(&offer));
+			gpusort_offer(output_rel, NULL,
+						  gpusort_ordered_aggregates_path(root, output_rel, input_rel, grouping, parallel));
+		}
 		else if (stage == UPPERREL_DISTINCT)
 			gpusort_offer(output_rel, NULL, distinct_path(&offer));
 	}

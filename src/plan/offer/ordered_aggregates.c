@@ -1,0 +1,294 @@
+/*-------------------------------------------------------------------------
+ *
+ * ordered_aggregates.c
+ *	  Aggregates that want their rows in an order, or each value once, over a GpuSort that gives them so.
+ *
+ * array_agg(x ORDER BY y), count(DISTINCT x) and percentile_cont(f) WITHIN GROUP (ORDER BY x) have PostgreSQL's Agg
+ * sort the rows of each group, one aggregate after the other, in one process; from 16 on it has them sorted below
+ * for the first two.  Where one order does for all aggregates of a query, what is offered is
+ *
+ *	  Agg					Agg						Agg
+ *	    GpuSort				  Unique				  GpuSort
+ *							    GpuSort
+ *	  ORDER BY				DISTINCT				percentiles, without GROUP BY
+ *
+ * sorted by the columns of GROUP BY, if there are any, and then by the aggregates'.  As paths these give the right
+ * answer as they are, with Aggs that sort, though nothing is left to be sorted.  What is gained comes later:
+ * presorted.c takes ORDER BY and DISTINCT out of the aggregates of the finished plan, Unique runs in all processes
+ * (lift.c), and percentiles are read by the numbers of their rows when the plan is run.
+ *
+ * Other aggregates may be there beside those with ORDER BY, if the order of rows is nothing to them; not beside the
+ * rest, which do not get all rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/offer/ordered_aggregates.h"
+
+#include "catalog/pg_aggregate.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "optimizer/prep.h"
+#include "optimizer/tlist.h"
+#include "plan/aggregates.h"
+#include "plan/offer/paths.h"
+#include "utils/fmgroids.h"
+#include "utils/selfuncs.h"
+
+/* What is known of a query's aggregates. */
+typedef struct OrderedAggregates
+{
+	GpuSortServed served;
+	List *group_keys; /* of GROUP BY */
+	List *keys;       /* and then those that the aggregates' rows are to be sorted by */
+	List *exprs;      /* these, as expressions */
+} OrderedAggregates;
+
+/* Returns true if an aggregate is one of those that percentiles.c knows. */
+static bool
+is_percentile(Oid aggregate)
+{
+	switch (aggregate)
+	{
+		case F_PERCENTILE_DISC_FLOAT8_ANYELEMENT:
+		case F_PERCENTILE_DISC__FLOAT8_ANYELEMENT:
+		case F_PERCENTILE_CONT_FLOAT8_FLOAT8:
+		case F_PERCENTILE_CONT__FLOAT8_FLOAT8:
+		case F_PERCENTILE_CONT_FLOAT8_INTERVAL:
+		case F_PERCENTILE_CONT__FLOAT8_INTERVAL:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* What an order of its rows would do for an aggregate, which wants them sorted by *clauses; NIL: any will do. */
+static GpuSortServed
+wanted_by(const Aggref *aggregate, bool grouped, List **clauses)
+{
+	*clauses = NIL;
+	if (contain_volatile_functions((Node *) aggregate->args) ||
+		contain_volatile_functions((Node *) aggregate->aggfilter) || contain_subplans((Node *) aggregate->args))
+		return GPUSORT_SERVED_NONE;
+	*clauses = aggregate->aggdistinct != NIL ? aggregate->aggdistinct : aggregate->aggorder;
+	if (aggregate->aggkind != AGGKIND_NORMAL)
+		return is_percentile(aggregate->aggfnoid) && aggregate->aggfilter == NULL && !grouped
+			? GPUSORT_SERVED_PERCENTILES
+			: GPUSORT_SERVED_NONE;
+	if (aggregate->aggdistinct != NIL)
+		return aggregate->aggfilter == NULL ? GPUSORT_SERVED_DISTINCT : GPUSORT_SERVED_NONE;
+	if (aggregate->aggorder != NIL || gpusort_aggregate_is_of_any_order(aggregate->aggfnoid))
+		return GPUSORT_SERVED_ORDER;
+	return GPUSORT_SERVED_NONE;
+}
+
+/* Of an aggregate's sort clauses those by columns: constants sort nothing. */
+static List *
+clauses_of_columns(const Aggref *aggregate, List *clauses)
+{
+	List *result = NIL;
+	ListCell *cell;
+
+	foreach(cell, clauses)
+	{
+		if (!IsA(get_sortgroupclause_expr(lfirst(cell), aggregate->args), Const))
+			result = lappend(result, lfirst(cell));
+	}
+	return result;
+}
+
+/* The pathkeys with others behind them, each once. */
+static List *
+with_keys(List *keys, List *others)
+{
+	ListCell *cell;
+
+	keys = list_copy(keys);
+	foreach(cell, others)
+		keys = list_append_unique_ptr(keys, lfirst(cell)); /* they are canonical */
+	return keys;
+}
+
+/* Adds an aggregate, which wants its rows by these clauses; false if no one order does for all of them. */
+static bool
+add_aggregate(PlannerInfo *root, const Aggref *aggregate, List *clauses, OrderedAggregates *found)
+{
+	List *columns = clauses_of_columns(aggregate, clauses);
+	List *own = make_pathkeys_for_sortclauses(root, columns, aggregate->args);
+	List *keys = with_keys(found->group_keys, own);
+
+	/* What a clause of the query makes constant is no key: presorted.c would not find it. */
+	if (columns == NIL || list_length(own) != list_length(columns))
+		return false;
+	if (found->keys != NIL && found->served != GPUSORT_SERVED_ORDER && list_length(found->keys) != list_length(keys))
+		return false;
+	if (pathkeys_contained_in(keys, found->keys))
+		return true;
+	if (!pathkeys_contained_in(found->keys, keys))
+		return false;
+	found->keys = keys;
+	found->exprs = get_sortgrouplist_exprs(columns, aggregate->args);
+	return true;
+}
+
+/* Finds out what one order of the rows does for the query's aggregates. */
+static OrderedAggregates
+find_ordered(PlannerInfo *root)
+{
+	List *group_clauses = PROCESSED_GROUP_CLAUSE(root);
+	OrderedAggregates found = {0};
+	OrderedAggregates none = {0};
+	ListCell *cell;
+
+	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL || !grouping_is_sortable(group_clauses))
+		return none;
+	found.group_keys = make_pathkeys_for_sortclauses(root, group_clauses, root->processed_tlist);
+	foreach(cell, root->agginfos)
+	{
+		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+		List *clauses;
+		const GpuSortServed served = wanted_by(aggregate, group_clauses != NIL, &clauses);
+
+		if (served == GPUSORT_SERVED_NONE || (found.served != GPUSORT_SERVED_NONE && found.served != served))
+			return none;
+		found.served = served;
+		if (clauses != NIL && !add_aggregate(root, aggregate, clauses, &found))
+			return none;
+	}
+	/* From 16 on PostgreSQL has told aggregates what order they can rely on. */
+	if (found.keys == NIL || !pathkeys_contained_in(root->group_pathkeys, found.keys))
+		return none;
+	return found;
+}
+
+/* The columns of the rows that are sorted: the input's with those sorted by, or these alone where no other is read. */
+static PathTarget *
+sorted_target(PlannerInfo *root, const Path *input, const OrderedAggregates *found)
+{
+	const bool reads_others = found->served == GPUSORT_SERVED_ORDER || root->parse->groupClause != NIL;
+	PathTarget *target = reads_others ? copy_pathtarget(input->pathtarget) : create_empty_pathtarget();
+	ListCell *cell;
+
+	foreach(cell, found->exprs)
+	{
+		const EquivalenceMember wanted = {.em_expr = lfirst(cell)};
+
+		if (gpusort_count_columns(target->exprs, &wanted) == 0)
+			add_column_to_pathtarget(target, lfirst(cell), 0);
+	}
+	if (equal(target->exprs, input->pathtarget->exprs))
+		return input->pathtarget;
+	return set_pathtarget_cost_width(root, target);
+}
+
+/* The path with that target, which may be its own; NULL of NULL. */
+static Path *
+project(PlannerInfo *root, Path *path, PathTarget *target)
+{
+	if (path == NULL || path->pathtarget == target)
+		return path;
+	return (Path *) create_projection_path(root, path->parent, path, target);
+}
+
+/* GpuSort of the rows below, with the columns that aggregates are sorted by. */
+static Path *
+sorted_input(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel, const OrderedAggregates *found, bool parallel)
+{
+	Path *input = input_rel->cheapest_total_path;
+	Path *partial = parallel ? gpusort_partial_of(input) : NULL;
+	PathTarget *target = sorted_target(root, input, found);
+
+	if (parallel && (partial == NULL || !equal(partial->pathtarget->exprs, input->pathtarget->exprs)))
+		return NULL;
+	input = project(root, input, target);
+	partial = project(root, partial, target);
+	if (parallel && !partial->parallel_safe)
+		return NULL;
+	return gpusort_sorted_path(root, rel, input, partial, found->keys);
+}
+
+/*
+ * Returns a path of the query's groups, or of its one row, with a GpuSort by what its aggregates want, or NULL; rel is
+ * that of the groups, input_rel that of the rows.
+ */
+Path *
+gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel,
+								const GroupPathExtraData *grouping, bool parallel)
+{
+	List *clauses = PROCESSED_GROUP_CLAUSE(root);
+	const OrderedAggregates found = find_ordered(root);
+	AggClauseCosts costs = {0};
+	double groups = 1;
+	Path *path;
+
+	if (found.served == GPUSORT_SERVED_NONE || IS_OTHER_REL(input_rel) || input_rel->cheapest_total_path == NULL)
+		return NULL;
+	path = sorted_input(root, rel, input_rel, &found, parallel);
+	if (path == NULL)
+		return NULL;
+	if (clauses != NIL)
+		groups = estimate_num_groups(root, get_sortgrouplist_exprs(clauses, grouping->targetList), path->rows, NULL,
+									 NULL);
+	if (found.served == GPUSORT_SERVED_DISTINCT)
+	{
+		List *exprs = list_concat(get_sortgrouplist_exprs(clauses, grouping->targetList), found.exprs);
+		double values = estimate_num_groups(root, exprs, path->rows, NULL, NULL);
+
+		path = (Path *) create_upper_unique_path(root, rel, path, list_length(found.keys), values);
+	}
+	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	return (Path *) create_agg_path(root, rel, path, rel->reltarget, clauses != NIL ? AGG_SORTED : AGG_PLAIN,
+									AGGSPLIT_SIMPLE, clauses, (List *) grouping->havingQual, &costs, groups);
+}
+
+/* Returns what the order of a path's input does for its aggregates: as presorted.c and percentiles.c will find. */
+GpuSortServed
+gpusort_aggregates_served(PlannerInfo *root, const AggPath *path)
+{
+	const Path *input = path->subpath;
+	const bool unique = IsA(input, UpperUniquePath);
+	OrderedAggregates found;
+
+	if (unique)
+		input = ((const UpperUniquePath *) input)->subpath;
+	if (DO_AGGSPLIT_SKIPFINAL(path->aggsplit) || DO_AGGSPLIT_COMBINE(path->aggsplit) ||
+		path->aggstrategy == AGG_HASHED || !gpusort_path_is_sort(input))
+		return GPUSORT_SERVED_NONE;
+	found = find_ordered(root);
+	if (found.served == GPUSORT_SERVED_NONE || !pathkeys_contained_in(found.keys, input->pathkeys) ||
+		unique != (found.served == GPUSORT_SERVED_DISTINCT))
+		return GPUSORT_SERVED_NONE;
+	return found.served;
+}
+
+/*
+ * Returns true if a query's aggregates of all rows can be put together from those of parts of them, as combine.c does;
+ * distinct: of rows that have each value once.
+ */
+bool
+gpusort_aggregates_combine(PlannerInfo *root, bool distinct)
+{
+	ListCell *cell;
+
+	if (root->numOrderedAggs > 0 && !distinct)
+		return false;
+	foreach(cell, root->agginfos)
+	{
+		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+
+		if (!gpusort_aggregate_is_of_any_order(aggregate->aggfnoid) || !is_parallel_safe(root, (Node *) aggregate))
+			return false;
+	}
+	return true;
+}
+
+/* Returns true if a path is an Agg that may sort rows itself, for its aggregates. */
+bool
+gpusort_path_sorts_for_aggregates(const PlannerInfo *root, const Path *path)
+{
+	return IsA(path, AggPath) && ((const AggPath *) path)->aggstrategy != AGG_HASHED && root->numOrderedAggs > 0;
+}

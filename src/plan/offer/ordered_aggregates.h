@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * ordered_aggregates.h
+ *	  Aggregates that want their rows in an order, or each value once, over a GpuSort that gives them so.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_ORDERED_AGGREGATES_H
+#define GPUSORT_ORDERED_AGGREGATES_H
+
+#include "compat.h"
+
+#include "nodes/pathnodes.h"
+
+/* What one order of the rows does for all of a query's aggregates. */
+typedef enum GpuSortServed
+{
+	GPUSORT_SERVED_NONE,        /* not for all of them */
+	GPUSORT_SERVED_ORDER,       /* those with ORDER BY sort nothing */
+	GPUSORT_SERVED_DISTINCT,    /* all are of DISTINCT values, of the same columns, which a Unique tells */
+	GPUSORT_SERVED_PERCENTILES, /* all are percentiles, which read one row or two (exec/percentiles.c) */
+} GpuSortServed;
+
+extern Path *gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel,
+											 const GroupPathExtraData *grouping, bool parallel);
+extern bool gpusort_path_sorts_for_aggregates(const PlannerInfo *root, const Path *path);
+extern bool gpusort_aggregates_combine(PlannerInfo *root, bool distinct);
+extern GpuSortServed gpusort_aggregates_served(PlannerInfo *root, const AggPath *path);
+
+#endif /* GPUSORT_ORDERED_AGGREGATES_H */

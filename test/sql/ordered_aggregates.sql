@@ -1,0 +1,221 @@
+\set ECHO none
+-- Aggregates that want their rows in an order, each value once, or one row by its number, and those of parts of the
+-- rows that are put together (src/plan/offer/ordered_aggregates.c, src/plan/finish/presorted.c and combine.c,
+-- src/exec/percentiles.c): which plans, and their answers, which are PostgreSQL's.
+SET client_min_messages = warning;
+LOAD 'gpusort';
+\pset format unaligned
+\pset tuples_only on
+SELECT * FROM no_plan();
+
+CREATE SCHEMA agg;
+-- id is unique; p ends each ORDER BY that is to be total
+CREATE TABLE agg.many AS
+SELECT i AS id, i * 7919 % 5003 AS p, CASE WHEN i % 11 > 0 THEN i * 31 % 700 END AS k, i % 40 AS g, i % 3 AS h, (i * 37 % 9001)::int8 AS big,
+	   (i * 53 % 801)::numeric / 8 AS n, CASE WHEN i % 7 > 0 THEN (i * 97 % 2503) / 16.0::float8 END AS f,
+	   't' || i * 41 % 900 AS t, make_interval(secs => i * 67 % 3001) AS v, i % 2 = 0 AS b, '2026-01-01'::date + i % 500 AS d
+FROM generate_series(1, 5000) i;
+CREATE TABLE agg.none (LIKE agg.many);
+CREATE TABLE agg.one AS SELECT * FROM agg.many WHERE id = 77;
+CREATE TABLE agg.peers AS SELECT id, p, 5 AS k, 1 AS g, 1 AS h, 5::int8 AS big, 2.5 AS n, 1.5::float8 AS f, 'x'::text AS t, '1 s'::interval AS v, true AS b, d FROM agg.many WHERE id <= 3000;
+CREATE TABLE agg.nulls AS SELECT id, p, NULL::int AS k, NULL::int AS g, h, NULL::int8 AS big, NULL::numeric AS n, NULL::float8 AS f, NULL::text AS t, NULL::interval AS v, NULL::bool AS b, NULL::date AS d FROM agg.many WHERE id <= 3000;
+ALTER TABLE agg.many SET (parallel_workers = 2);
+ALTER TABLE agg.peers SET (parallel_workers = 2);
+ALTER TABLE agg.nulls SET (parallel_workers = 2);
+ANALYZE agg.many, agg.none, agg.one, agg.peers, agg.nulls;
+CREATE FUNCTION agg.restricted(int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS 'BEGIN RETURN $1 + 1; END';
+
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 1;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+SET gpusort.setup_cost = 0;
+SET gpusort.row_cost = 0;
+
+-- A plan as one line: a node's name, in brackets the nodes that it reads; of aggregates whether they are parts.
+CREATE FUNCTION agg.shape_of(node jsonb) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	name text := replace(coalesce(node->>'Custom Plan Provider', node->>'Node Type'), 'Aggregate', 'Agg');
+	below text;
+BEGIN
+	IF node->>'Partial Mode' <> 'Simple' THEN
+		name := (node->>'Partial Mode') || ' ' || name;
+	END IF;
+	IF node ? 'Rows Read' THEN
+		name := name || ' ' || (node->>'Rows Read');
+	END IF;
+	SELECT string_agg(agg.shape_of(c), ', ') INTO below FROM jsonb_array_elements(node->'Plans') c;
+	RETURN name || coalesce('(' || below || ')', '');
+END $$;
+CREATE FUNCTION agg.shape(query text) RETURNS text LANGUAGE plpgsql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
+AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	RETURN agg.shape_of(plan::jsonb->0->'Plan');
+END $$;
+
+-- The columns that the aggregates of the topmost node are computed of, as EXPLAIN shows them.
+CREATE FUNCTION agg.computed(query text) RETURNS text LANGUAGE plpgsql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
+AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (VERBOSE, FORMAT JSON) ' || query INTO plan;
+	RETURN plan->0->'Plan'->>'Output';
+END $$;
+
+CREATE TABLE agg.query (ordinal serial, shape text, query text);
+INSERT INTO agg.query (shape, query) VALUES
+	-- DISTINCT
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(Unique(GpuSort(Seq Scan)))))))', 'SELECT count(DISTINCT k) FROM agg.many'),
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(Unique(GpuSort(Seq Scan)))))))', 'SELECT count(DISTINCT k), sum(DISTINCT k) * 2, avg(DISTINCT k), max(DISTINCT k) FROM agg.many HAVING count(DISTINCT k) > 3'),
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(Unique(GpuSort(Seq Scan)))))))', 'SELECT count(DISTINCT n), sum(DISTINCT n) FROM agg.many'),
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(Unique(GpuSort(Seq Scan)))))))', 'SELECT count(DISTINCT t) FROM agg.many'),
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(Unique(GpuSort(Seq Scan)))))))', 'SELECT count(DISTINCT id % 90) FROM agg.many'),
+	('Agg(GpuSortExchange(Gather(GpuSortOutput(Unique(GpuSort(Seq Scan))))))', 'SELECT sum(DISTINCT f), count(DISTINCT f) FROM agg.many'),
+	('Agg(GpuSortExchange(Gather(GpuSortOutput(Unique(GpuSort(Seq Scan))))))', 'SELECT array_agg(DISTINCT k) FROM agg.many'),
+	('Agg(GpuSortExchange(Gather(GpuSortOutput(Unique(GpuSort(Seq Scan))))))', 'SELECT string_agg(DISTINCT t COLLATE "C", '','') FROM agg.many'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(Unique(GpuSort(Seq Scan))))))', 'SELECT g, count(DISTINCT k) FROM agg.many GROUP BY g'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(Unique(GpuSort(Seq Scan))))))', 'SELECT g, h, array_agg(DISTINCT k ORDER BY k) FROM agg.many GROUP BY g, h HAVING count(DISTINCT k) > 1'),
+	-- ORDER BY
+	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT array_agg(id ORDER BY k, id) FROM agg.many'),
+	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT string_agg(t, '','' ORDER BY t, id), count(*), sum(k), max(d), count(f) FILTER (WHERE b) FROM agg.many'),
+	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT json_agg(id ORDER BY n DESC, id), jsonb_agg(k ORDER BY n DESC) IS NOT NULL, array_agg(id ORDER BY n DESC, id) FILTER (WHERE b) FROM agg.many'),
+	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT array_agg(k ORDER BY id + 1) FROM agg.many'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT g, array_agg(id ORDER BY k NULLS FIRST, id), count(*) FROM agg.many GROUP BY g'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT g, h, string_agg(t, ''-'' ORDER BY h, k, g, id) FROM agg.many GROUP BY h, g'),
+	-- percentiles
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM agg.many'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k DESC), percentile_disc(array[0, 1, 0.25, NULL, 0.99]) WITHIN GROUP (ORDER BY k DESC) FROM agg.many'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_cont(0.37) WITHIN GROUP (ORDER BY f), percentile_cont(array[[0, 1], [0.123, 0.5]]) WITHIN GROUP (ORDER BY f) FROM agg.many'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_cont(0.37) WITHIN GROUP (ORDER BY k) + 1 AS x FROM agg.many HAVING percentile_cont(0.5) WITHIN GROUP (ORDER BY k) > 3'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_cont(0.37) WITHIN GROUP (ORDER BY k) FROM agg.many HAVING percentile_cont(0.5) WITHIN GROUP (ORDER BY k) < 3'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY v), percentile_cont(array[0.1, NULL]) WITHIN GROUP (ORDER BY v), percentile_disc(0.3) WITHIN GROUP (ORDER BY v) FROM agg.many'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY t), percentile_disc(''{}''::float8[]) WITHIN GROUP (ORDER BY t) FROM agg.many'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_disc(array[0.01, 0.99]) WITHIN GROUP (ORDER BY n DESC NULLS LAST), percentile_disc(NULL::float8) WITHIN GROUP (ORDER BY n DESC NULLS LAST) FROM agg.many'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k NULLS FIRST) FROM agg.many WHERE h = 1'),
+	-- of parts
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT count(*), sum(x), avg(x), max(x) FILTER (WHERE x < 4000) FROM (SELECT lag(id) OVER (PARTITION BY g ORDER BY k, id) AS x FROM agg.many) s'),
+	('Finalize Agg(Agg(Seq Scan), GpuSortExchange(Gather(GpuSortOutput(Partial Agg(Agg(Unique(GpuSort(Seq Scan))))))))', 'SELECT count(*), sum(c) AS c, sum(c) + avg(c) FROM (SELECT g, count(DISTINCT k) AS c FROM agg.many GROUP BY g OFFSET 0) s HAVING sum(c) > (SELECT min(k) FROM agg.one)'),
+	-- not
+	('Agg(GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT sum(x::float8), count(*) FROM (SELECT lag(id) OVER (PARTITION BY g ORDER BY k, id) AS x FROM agg.many) s'),
+	('Agg(GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT sum(agg.restricted(x)), count(*) FROM (SELECT lag(id) OVER (PARTITION BY g ORDER BY k, id) AS x FROM agg.many) s');
+
+-- These stay as they are.
+CREATE TABLE agg.left (ordinal serial, query text);
+INSERT INTO agg.left (query) VALUES
+	('SELECT count(DISTINCT k), count(DISTINCT p) FROM agg.many'),
+	('SELECT count(DISTINCT k), count(*) FROM agg.many'),
+	('SELECT g, count(DISTINCT g), array_agg(DISTINCT k ORDER BY k DESC) FROM agg.many GROUP BY g'),
+	('SELECT count(DISTINCT k) FILTER (WHERE b) FROM agg.many'),
+	('SELECT array_agg(id ORDER BY k, id), array_agg(id ORDER BY p, id) FROM agg.many'),
+	('SELECT array_agg(id ORDER BY k, id), sum(f::numeric::float8 * 0) FROM agg.many'),
+	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k), count(*) FROM agg.many'),
+	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FILTER (WHERE b) FROM agg.many'),
+	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k), percentile_disc(0.5) WITHIN GROUP (ORDER BY p) FROM agg.many'),
+	('SELECT mode() WITHIN GROUP (ORDER BY k), rank(7) WITHIN GROUP (ORDER BY p) FROM agg.many'),
+	('SELECT count(DISTINCT k + 0 * floor(random())::int) FROM agg.many'),
+	('SELECT count(DISTINCT k) FROM agg.many WHERE k = 5'),
+	('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM agg.many GROUP BY g'),
+	('SELECT g, h, count(DISTINCT k) FROM agg.many GROUP BY GROUPING SETS ((g), (h))');
+
+-- From 16 on PostgreSQL sorts for some of these itself, or has other nodes between: their rows are compared alone.
+CREATE FUNCTION agg.shape_or(expected text, query text) RETURNS text LANGUAGE sql AS $$
+	SELECT CASE WHEN current_setting('server_version_num')::int < 160000 OR query ~ 'percentile' THEN agg.shape(query) ELSE expected END $$;
+SELECT is(agg.shape_or(shape, query), shape, query) FROM agg.query ORDER BY ordinal;
+SELECT unalike(agg.shape(query), '%by number%', query) FROM agg.left WHERE query ~ 'percentile' ORDER BY ordinal;
+SELECT unalike(agg.shape(query), '%Agg(Unique%', query) FROM agg.left ORDER BY ordinal;
+
+-- The answers: forced, in parallel, and in one process; with all kinds of rows.
+CREATE FUNCTION agg.rows(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	EXECUTE format('SELECT count(*) || coalesce(string_agg(gs_row::text, ''|'' ORDER BY gs_row::text COLLATE "C"), '''') FROM (%s OFFSET 0) gs_row', query) INTO result;
+	RETURN result;
+END $$;
+CREATE FUNCTION agg.native(query text) RETURNS text LANGUAGE sql SET gpusort.enable = off AS $$ SELECT agg.rows(query) $$;
+CREATE FUNCTION agg.forced(query text) RETURNS text LANGUAGE sql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0 AS $$ SELECT agg.rows(query) $$;
+CREATE FUNCTION agg.alone(query text) RETURNS text LANGUAGE sql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0 SET max_parallel_workers_per_gather = 0
+AS $$ SELECT agg.rows(query) $$;
+CREATE FUNCTION agg.refused(query text) RETURNS text LANGUAGE sql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0 SET gpusort.allowed = off
+AS $$ SELECT agg.rows(query) $$;
+CREATE FUNCTION agg.difference(native text, other text) RETURNS text LANGUAGE sql
+AS $$ SELECT CASE WHEN native = other THEN 'same' ELSE format('native %s, gpusort %s', left(native, 200), left(other, 200)) END $$;
+CREATE VIEW agg.all AS
+SELECT ordinal, replace(query, 'agg.many', tab) AS query
+FROM (SELECT ordinal, query FROM agg.query UNION ALL SELECT 1000 + ordinal, query FROM agg.left) q,
+	 (VALUES ('agg.many'), ('agg.none'), ('agg.one'), ('agg.peers'), ('agg.nulls')) t (tab);
+SELECT is(agg.difference(agg.native(query), agg.forced(query)), 'same', query) FROM agg.all ORDER BY ordinal, query COLLATE "C";
+SELECT is(agg.difference(agg.native(query), agg.alone(query)), 'same', 'alone: ' || query) FROM agg.all ORDER BY ordinal, query COLLATE "C";
+SELECT is(agg.difference(agg.native(query), agg.refused(query)), 'same', 'refused: ' || query) FROM agg.all WHERE query ~ 'agg.many' ORDER BY ordinal, query COLLATE "C";
+
+-- how it looks
+SELECT is(CASE WHEN current_setting('server_version_num')::int < 160000 THEN agg.computed('SELECT array_agg(id ORDER BY k, id), count(*) FROM agg.many') ELSE '["array_agg(id)", "count(*)"]' END,
+		  '["array_agg(id)", "count(*)"]', 'what is sorted by is no argument any more');
+SELECT is(agg.computed('SELECT array_agg(id ORDER BY k), array_agg(id ORDER BY p) FROM agg.many')::jsonb->>1, 'array_agg(id ORDER BY p)', 'what does not come in order stays');
+
+-- fractions: those that there are not, errors included
+SET gpusort.force = on;
+SET gpusort.min_rows = 0;
+SELECT throws_ok(format('SELECT percentile_disc(%s) WITHIN GROUP (ORDER BY k) FROM %s', fraction, tab), '22003', NULL, fraction || ' of ' || tab)
+FROM (VALUES ('1.5'), ('-0.1'), ('''NaN''')) f (fraction), (VALUES ('agg.many'), ('agg.none')) t (tab) ORDER BY 4;
+SELECT throws_ok('SELECT percentile_cont(array[0.5, 2]) WITHIN GROUP (ORDER BY f) FROM agg.many', '22003', 'percentile value 2 is not between 0 and 1', 'an array with one');
+SELECT lives_ok('SELECT percentile_cont(array[0.5, 2]) WITHIN GROUP (ORDER BY f) FROM agg.none', 'of no rows, as PostgreSQL has it');
+SELECT throws_ok('SELECT count(DISTINCT 1 / (id - 4000)) FROM agg.many', '22012', 'division by zero', 'an error in an argument');
+SELECT throws_ok('SELECT sum(x) FROM (SELECT 10 / (max(id) - 4998) AS x FROM agg.many GROUP BY g) s', '22012', 'division by zero', 'an error in a part');
+
+-- sums that do not fit their type, and those that do at the end
+SELECT is(agg.forced(query), agg.native(query), query) FROM (VALUES
+	('SELECT sum(DISTINCT big + 9223372036854770000 - 20000) FROM agg.many'),
+	('SELECT sum(x) FROM (SELECT max(big) + 9223372036854760000 AS x FROM agg.many GROUP BY g) s')) v (query);
+SELECT throws_ok('SELECT sum(x)::int8 FROM (SELECT max(big) + 9223372036854760000 AS x FROM agg.many GROUP BY g) s', '22003', 'bigint out of range', 'too large');
+
+-- read again: rescans, LATERAL, subqueries, cursors, LIMIT above
+SELECT is(agg.forced(query), agg.native(query), query) FROM (VALUES
+	('SELECT x, s.* FROM (VALUES (0), (0.3), (1), (NULL)) f (x), LATERAL (SELECT percentile_disc(x) WITHIN GROUP (ORDER BY k) FROM agg.many) s'),
+	('SELECT x, s.* FROM generate_series(0, 3) x, LATERAL (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k), percentile_cont(0.1) WITHIN GROUP (ORDER BY k) FROM agg.many WHERE h <> x) s'),
+	('SELECT x, s.* FROM generate_series(0, 3) x, LATERAL (SELECT count(DISTINCT k) FROM agg.many WHERE h <> x) s'),
+	('SELECT x, (SELECT count(DISTINCT k) FROM agg.many WHERE g = x) FROM generate_series(1, 4) x'),
+	('SELECT x, (SELECT array_agg(id ORDER BY p, id) FROM agg.many WHERE g = x) FROM generate_series(1, 4) x'),
+	('SELECT (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM agg.many), (SELECT count(DISTINCT k) FROM agg.many)'),
+	('SELECT count(DISTINCT k) FROM agg.many LIMIT 1'),
+	('SELECT g, count(DISTINCT k) FROM agg.many GROUP BY g ORDER BY g LIMIT 3'),
+	('WITH c AS MATERIALIZED (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) AS m FROM agg.many) SELECT count(*) FROM agg.many, c WHERE k < m'),
+	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM (SELECT k FROM agg.many ORDER BY k OFFSET 0) s'),
+	('SELECT count(DISTINCT m.k) FROM agg.many m JOIN agg.peers USING (id)')) v (query);
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM agg.many;
+CREATE TEMPORARY TABLE fetched (m int);
+CREATE FUNCTION agg.fetch(how text) RETURNS int LANGUAGE plpgsql AS $$ DECLARE c refcursor := 'c'; m int; BEGIN EXECUTE format('FETCH %s FROM c', how) INTO m; RETURN m; END $$;
+SELECT is(concat_ws(' ', agg.fetch('NEXT'), coalesce(agg.fetch('NEXT'), -1), agg.fetch('PRIOR'), agg.fetch('FIRST')), '348 -1 348 348', 'a cursor that can scroll');
+ROLLBACK;
+PREPARE half (float8) AS SELECT percentile_disc($1) WITHIN GROUP (ORDER BY k) FROM agg.many;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE half (0.5);
+EXECUTE half (0.9);
+RESET plan_cache_mode;
+
+-- by the model alone
+RESET gpusort.force;
+RESET gpusort.min_rows;
+RESET gpusort.setup_cost;
+RESET gpusort.row_cost;
+SET parallel_setup_cost = 1000;
+SELECT ok(NOT gs.uses(query), 'few rows are left to PostgreSQL: ' || query) FROM agg.query WHERE shape ~ '^Agg' AND query !~ 'lag|json' ORDER BY ordinal;
+CREATE TABLE agg.large AS SELECT i AS id, i::int8 * 7919 % 100003 AS k, i % 1000 AS g FROM generate_series(1, 200000) i;
+ANALYZE agg.large;
+SELECT ok(gs.uses(query), query)
+FROM (VALUES ('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k) FROM agg.large'), ('SELECT array_agg(id ORDER BY k) FROM agg.large'), ('SELECT count(DISTINCT k) FROM agg.large')) v (query);
+SELECT is(agg.rows(query), agg.native(query), query)
+FROM (VALUES ('SELECT percentile_cont(array[0.5, 0.001, 0.999, 0.25]) WITHIN GROUP (ORDER BY k) FROM agg.large'), ('SELECT md5(array_agg(id ORDER BY k, id)::text) FROM agg.large'), ('SELECT count(DISTINCT k), sum(DISTINCT k) FROM agg.large'),
+	('SELECT g, count(DISTINCT k) FROM agg.large GROUP BY g')) v (query);
+SELECT * FROM finish();
+DROP SCHEMA agg CASCADE;
