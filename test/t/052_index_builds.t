@@ -56,6 +56,14 @@ sub pages
 	return [ map { substr($_, 12) } unpack('(a8192)*', $bytes) ];
 }
 
+# What of such a page is used: a record of a page leaves out what is between its line pointers and its tuples.
+sub used
+{
+	my ($page) = @_;
+	my ($lower, $upper) = unpack 'vv', $page;
+	return substr($page, 0, $lower - 12) . substr($page, $upper - 12);
+}
+
 sub is_same
 {
 	my ($index, $other, $what) = @_;
@@ -236,7 +244,7 @@ for my $sql ('CREATE INDEX none_1 ON d (k); CREATE INDEX none_2 ON d (m)', 'REIN
 		'', "without workers: $sql");
 	ok(built($_, $from), "without workers: $_ by gpusort") for $sql =~ /none/ ? ('none_1', 'none_2') : ('c_pkey', 'c_later');
 }
-is(with_builds('on', "SET max_parallel_maintenance_workers = 0; CREATE INDEX none_1 ON d (k)"), "ERROR:  relation \"none_1\" already exists\n",
+is(with_builds('on', "SET max_parallel_maintenance_workers = 0; CREATE INDEX none_1 ON d (k)"), "ERROR:  relation \"none_1\" already exists",
 	'errors are told');
 is($node->safe_psql('postgres', 'SET gpusort.index_builds = on; SET max_parallel_maintenance_workers = 0; DROP INDEX none_1, none_2; VACUUM d; SHOW max_parallel_maintenance_workers'),
 	0, 'the setting stays');
@@ -362,7 +370,7 @@ $node->wait_for_catchup($standby);
 $standby->safe_psql('postgres', 'CHECKPOINT');
 for my $index (sort keys %pages)
 {
-	is_deeply(pages($index, $standby), $pages{$index}, "a standby has $index");
+	ok(join('', map { used($_) } @{ pages($index, $standby) }) eq join('', map { used($_) } @{ $pages{$index} }), "a standby has $index");
 	is($standby->safe_psql('postgres', "SELECT bt_index_check('$index', true)"), '', "$index is good there");
 }
 $standby->stop;
