@@ -109,8 +109,9 @@
 #define PREPARE_INDEX_SORT_SUPPORT(index, descending, support) \
 	PrepareSortSupportFromIndexRel(index, (descending) ? BTGreaterStrategyNumber : BTLessStrategyNumber, support)
 #else
-#define BT_MAX_ITEM_SIZE(page)                                 BTMaxItemSize
-#define PREPARE_INDEX_SORT_SUPPORT(index, descending, support) PrepareSortSupportFromIndexRel(index, descending, support)
+#define BT_MAX_ITEM_SIZE(page) BTMaxItemSize
+#define PREPARE_INDEX_SORT_SUPPORT(index, descending, support) \
+	PrepareSortSupportFromIndexRel(index, descending, support)
 #endif
 
 /* The next value of a sort of single datums, a copy of its own */

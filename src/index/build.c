@@ -19,7 +19,7 @@
 #include "access/xact.h"
 #include "commands/progress.h"
 #include "executor/instrument.h"
-#include "index/choice.h"
+#include "index/build_choice.h"
 #include "index/load.h"
 #include "index/worker.h"
 #include "miscadmin.h"
@@ -191,7 +191,7 @@ sum_up(const Leader *leader)
 
 /* Reads the rows in order, one range after the other, into the index.  Errors: rows are lost, those of the load. */
 static void
-load_rows(GpuSortBuild *build, uint32 ranges, GpuSortLoad *load)
+load_rows(GpuSortBuild *build, uint32 ranges, GpuSortBtreeLoad *load)
 {
 	GpuSortFailure failure = {0};
 	int64 loaded = 0;
@@ -238,7 +238,7 @@ build_index(Relation heap, Relation index, IndexInfo *info, const GpuSortIndexOr
 	GpuSortBuild *build = &leader->build;
 	IndexBuildResult *result;
 	GpuSortFailure failure = {0};
-	GpuSortLoad *load;
+	GpuSortBtreeLoad *load;
 	uint32 ranges = 0;
 
 	build->heap = heap;

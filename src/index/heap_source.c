@@ -81,7 +81,7 @@ read_part(GpuSortHeapSource *scan)
 													  Min(blocks, scan->share->blocks - first), keep_tuple, scan, NULL);
 	if (scan->counted && pgstat_should_count_relation(scan->heap))
 		TABLE_SCANS_COUNTED(scan->heap)
-		--; /* all parts are one scan */
+	--; /* all parts are one scan */
 	scan->counted = true;
 	scan->blocks = PART_BYTES / Max(scan->bytes / blocks, 1);
 	scan->blocks = Max(Min(scan->blocks, Min(4 * blocks, MOST_BLOCKS)), 1);

@@ -7,15 +7,15 @@
  * (plan_create_index_workers, called by index_build): that makes a query of the table alone, and asks for what is known
  * of the table, of which extensions are told.  Then the index to be built is open, and its relcache entry has the
  * methods of its access method, as a copy of its own: there the build of a btree is replaced by ours.  Which of the
- * table's indexes it is is not told, so this is done for each that is open.  An open entry that is invalidated is filled in
- * anew where it is, without these methods, so that the build finds ours.
+ * table's indexes it is is not told, so this is done for each that is open.  An open entry that is invalidated is
+ * filled in anew where it is, without these methods, so that the build finds ours.
  *
- * The method stays in the entry as long as that.  It decides anew for each build (choice.c), and does not take part in
- * anything else: what is not gpusort's PostgreSQL's btbuild builds.
+ * The method stays in the entry as long as that.  It decides anew for each build (build_choice.c), and does not take
+ * part in anything else: what is not gpusort's PostgreSQL's btbuild builds.
  *
  * PostgreSQL does not ask the planner for system catalogs while they are bootstrapped, and for the empty indexes of a
- * table that is truncated: these are its own.  Nor does it where max_parallel_maintenance_workers is 0; so that is 1 while
- * a statement runs that may build indexes, but for the time from the planner's question to the end of the build.
+ * table that is truncated: these are its own.  Nor does it where max_parallel_maintenance_workers is 0; so that is 1
+ * while a statement runs that may build indexes, but for the time from the planner's question to the end of the build.
  *
  *-------------------------------------------------------------------------
  */
@@ -101,7 +101,8 @@ is_for_build(const PlannerInfo *root)
 {
 	const Query *parse = root->parse;
 
-	return parse->jointree == NULL && parse->targetList == NIL && root->query_level == 1 && list_length(parse->rtable) == 1;
+	return parse->jointree == NULL && parse->targetList == NIL && root->query_level == 1 &&
+		list_length(parse->rtable) == 1;
 }
 
 static void
@@ -149,8 +150,8 @@ may_build_indexes(const Node *statement)
 }
 
 static void
-next_utility(PlannedStmt *statement, const char *query, bool read_only, ProcessUtilityContext context, ParamListInfo params,
-			 QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
+next_utility(PlannedStmt *statement, const char *query, bool read_only, ProcessUtilityContext context,
+			 ParamListInfo params, QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
 {
 	if (previous_utility != NULL)
 		previous_utility(statement, query, read_only, context, params, environment, receiver, completion);
@@ -160,8 +161,8 @@ next_utility(PlannedStmt *statement, const char *query, bool read_only, ProcessU
 
 /* Runs a statement; one that may build indexes so that PostgreSQL asks the planner. */
 static void
-run_utility(PlannedStmt *statement, const char *query, bool read_only, ProcessUtilityContext context, ParamListInfo params,
-			QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
+run_utility(PlannedStmt *statement, const char *query, bool read_only, ProcessUtilityContext context,
+			ParamListInfo params, QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
 {
 	if (max_parallel_maintenance_workers > 0 || !gpusort_index_builds || !gpusort_settings_enabled() ||
 		!may_build_indexes(statement->utilityStmt))

@@ -22,7 +22,7 @@
 /* A posting list takes so much of a page at most, in percent. */
 #define POSTING_PERCENT 10
 
-struct GpuSortLoad
+struct GpuSortBtreeLoad
 {
 	Relation index;
 	GpuSortLevels *levels;
@@ -48,10 +48,10 @@ create_pending(void)
 }
 
 /* Begins to load an empty index, which info tells of.  Errors: those of its operator classes. */
-GpuSortLoad *
+GpuSortBtreeLoad *
 gpusort_load_create(Relation heap, Relation index, const IndexInfo *info)
 {
-	GpuSortLoad *load = palloc0(sizeof(GpuSortLoad));
+	GpuSortBtreeLoad *load = palloc0(sizeof(GpuSortBtreeLoad));
 	BTScanInsert key = _bt_mkscankey(index, NULL);
 
 	key->allequalimage = _bt_allequalimage(index, true);
@@ -68,7 +68,7 @@ gpusort_load_create(Relation heap, Relation index, const IndexInfo *info)
 
 /* Adds the tuples at hand, as one. */
 static void
-add_pending(GpuSortLoad *load)
+add_pending(GpuSortBtreeLoad *load)
 {
 	BTDedupState pending = load->pending;
 
@@ -89,7 +89,7 @@ add_pending(GpuSortLoad *load)
 
 /* Begins with a tuple that may be one with others to come. */
 static void
-begin_pending(GpuSortLoad *load, IndexTuple tuple)
+begin_pending(GpuSortBtreeLoad *load, IndexTuple tuple)
 {
 	const Size bytes = IndexTupleSize(tuple);
 
@@ -106,7 +106,7 @@ begin_pending(GpuSortLoad *load, IndexTuple tuple)
 
 /* Takes the next tuple: one with those at hand, or another. */
 static void
-deduplicate(GpuSortLoad *load, IndexTuple tuple)
+deduplicate(GpuSortBtreeLoad *load, IndexTuple tuple)
 {
 	BTDedupState pending = load->pending;
 
@@ -124,7 +124,7 @@ deduplicate(GpuSortLoad *load, IndexTuple tuple)
  * too long for a btree, those of comparators and of the disk.
  */
 void
-gpusort_load_row(GpuSortLoad *load, char *row)
+gpusort_load_row(GpuSortBtreeLoad *load, char *row)
 {
 	IndexTuple tuple = gpusort_index_row_tuple(row);
 
@@ -138,7 +138,7 @@ gpusort_load_row(GpuSortLoad *load, char *row)
 
 /* There are no more rows: the index is complete, and on disk as far as it has to be.  Errors: those of the disk. */
 void
-gpusort_load_finish(GpuSortLoad *load)
+gpusort_load_finish(GpuSortBtreeLoad *load)
 {
 	if (load->pending != NULL && load->pending->nitems > 0)
 		add_pending(load);

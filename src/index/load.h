@@ -13,10 +13,10 @@
 #include "nodes/execnodes.h"
 #include "utils/relcache.h"
 
-typedef struct GpuSortLoad GpuSortLoad;
+typedef struct GpuSortBtreeLoad GpuSortBtreeLoad;
 
-extern GpuSortLoad *gpusort_load_create(Relation heap, Relation index, const IndexInfo *info);
-extern void gpusort_load_row(GpuSortLoad *load, char *row);
-extern void gpusort_load_finish(GpuSortLoad *load);
+extern GpuSortBtreeLoad *gpusort_load_create(Relation heap, Relation index, const IndexInfo *info);
+extern void gpusort_load_row(GpuSortBtreeLoad *load, char *row);
+extern void gpusort_load_finish(GpuSortBtreeLoad *load);
 
 #endif /* GPUSORT_LOAD_H */

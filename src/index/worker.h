@@ -10,7 +10,7 @@
 
 #include "compat.h"
 
-#include "index/choice.h"
+#include "index/build_choice.h"
 #include "index/heap_source.h"
 #include "nodes/execnodes.h"
 #include "parallel/joint_sort.h"

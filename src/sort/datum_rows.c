@@ -90,7 +90,8 @@ put_wanted_row(GpuSortRows *rows, GpuSortWriter *writer, const GpuSortRow *row, 
 }
 
 static bool
-put_rows(GpuSortRows *rows, GpuSortWriter *writer, GpuSortInput *input, const volatile bool *stop, GpuSortFailure *failure)
+put_rows(GpuSortRows *rows, GpuSortWriter *writer, GpuSortInput *input, const volatile bool *stop,
+		 GpuSortFailure *failure)
 {
 	return gpusort_put_rows(rows, writer, input, stop, write_row, put_wanted_row, failure);
 }

@@ -52,8 +52,8 @@ set_row(char *row, const IndexTupleData *tuple, Size bytes, bool dead)
  * detoasting, and the tuple is too long for any page.
  */
 char *
-gpusort_index_row_form(const GpuSortIndexRows *index, const Datum *values, const bool *nulls, const ItemPointerData *tid,
-					   bool dead, MemoryContext context)
+gpusort_index_row_form(const GpuSortIndexRows *index, const Datum *values, const bool *nulls,
+					   const ItemPointerData *tid, bool dead, MemoryContext context)
 {
 	IndexTuple tuple = index_form_tuple(index->desc, (Datum *) values, (bool *) nulls);
 	Size bytes = IndexTupleSize(tuple);
@@ -94,7 +94,8 @@ put_wanted_row(GpuSortRows *rows, GpuSortWriter *writer, const GpuSortRow *row, 
 }
 
 static bool
-put_rows(GpuSortRows *rows, GpuSortWriter *writer, GpuSortInput *input, const volatile bool *stop, GpuSortFailure *failure)
+put_rows(GpuSortRows *rows, GpuSortWriter *writer, GpuSortInput *input, const volatile bool *stop,
+		 GpuSortFailure *failure)
 {
 	return gpusort_put_rows(rows, writer, input, stop, write_row, put_wanted_row, failure);
 }

@@ -43,8 +43,8 @@
  *	begun in the service by that, and never falls back by itself.
  *
  * WHO ELSE
- *	The kind of row is row_kind.h's, which has the list of them, where rows come from source.h's, other processes that put some peers.h's.  Of the
- *	service, and of nodes, nothing is seen here.
+ *	The kind of row is row_kind.h's, which has the list of them, where rows come from source.h's, other processes that
+ *	put some peers.h's.  Of the service, and of nodes, nothing is seen here.
  *
  * MEMORY
  *	What create makes belongs to the memory context that was current then, and so does context, which all that is of one

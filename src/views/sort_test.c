@@ -112,7 +112,7 @@ static const GpuSortSourceMethods test_methods = {
 	.table_column = test_table_column,
 };
 
-/* Where rows go that are read: their values as texts, with the numbers that they had in the array where they have one. */
+/* Where rows go that are read: their values as texts, and the numbers that they had in the array. */
 typedef struct TestResult
 {
 	const GpuSortRowKind *kind;

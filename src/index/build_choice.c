@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * choice.c
+ * build_choice.c
  *	  Whether an index is to be built by gpusort, and why not.
  *
  * What is not known to be right is PostgreSQL's: other tables than heaps, columns whose order is not one of those that
@@ -12,7 +12,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "index/choice.h"
+#include "index/build_choice.h"
 
 #include <math.h>
 
@@ -79,7 +79,9 @@ gpusort_index_order(Relation index, GpuSortIndexOrder *order, const char **why_n
 
 		if (!find_operator(index, i, column))
 			why = "has an operator class without a key encoding";
-		else if (column->value_type != CSTRINGOID && gpusort_operator_encoding(column->sort_operator, column->value_type, column->collation, &descending, &why) != GPUSORT_ENCODE_NONE)
+		else if (column->value_type != CSTRINGOID &&
+				 gpusort_operator_encoding(column->sort_operator, column->value_type, column->collation, &descending,
+										   &why) != GPUSORT_ENCODE_NONE)
 			continue;
 		*why_not = psprintf("column %d %s", i + 1, why);
 		return false;
@@ -125,7 +127,8 @@ make_expression(Relation index, const IndexInfo *info, int i)
 	const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(index), i);
 
 	if (info->ii_IndexAttrNumbers[i] > 0)
-		return (Expr *) makeVar(1, info->ii_IndexAttrNumbers[i], attribute->atttypid, attribute->atttypmod, attribute->attcollation, 0);
+		return (Expr *) makeVar(1, info->ii_IndexAttrNumbers[i], attribute->atttypid, attribute->atttypmod,
+								attribute->attcollation, 0);
 	return (Expr *) makeNullConst(attribute->atttypid, attribute->atttypmod, attribute->attcollation);
 }
 
@@ -137,15 +140,18 @@ make_sort(Relation heap, Relation index, const IndexInfo *info, const GpuSortInd
 	SeqScan *scan = makeNode(SeqScan);
 	Sort *sort = makeNode(Sort);
 	Plan *input = (Plan *) scan;
+	const int natts = RelationGetDescr(index)->natts;
+	Var *tid;
 
 	entry->rtekind = RTE_RELATION;
 	entry->relid = RelationGetRelid(heap);
 	entry->relkind = heap->rd_rel->relkind;
 	*rtable = list_make1(entry);
 	scan->scan.scanrelid = 1;
-	for (int i = 0; i < RelationGetDescr(index)->natts; i++)
+	for (int i = 0; i < natts; i++)
 		input->targetlist = lappend(input->targetlist, makeTargetEntry(make_expression(index, info, i), i + 1, NULL, false));
-	input->targetlist = lappend(input->targetlist, makeTargetEntry((Expr *) makeVar(1, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0), RelationGetDescr(index)->natts + 1, NULL, false));
+	tid = makeVar(1, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0);
+	input->targetlist = lappend(input->targetlist, makeTargetEntry((Expr *) tid, natts + 1, NULL, false));
 	input->plan_rows = order->rows;
 	input->plan_width = order->width;
 	outerPlan(sort) = input;

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * choice.h
+ * build_choice.h
  *	  Whether an index is to be built by gpusort, and why not.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GPUSORT_CHOICE_H
-#define GPUSORT_CHOICE_H
+#ifndef GPUSORT_BUILD_CHOICE_H
+#define GPUSORT_BUILD_CHOICE_H
 
 #include "compat.h"
 
@@ -26,4 +26,4 @@ extern bool gpusort_index_order(Relation index, GpuSortIndexOrder *order, const 
 extern bool gpusort_index_is_chosen(Relation heap, Relation index, const IndexInfo *info, GpuSortIndexOrder *order,
 									const char **why_not);
 
-#endif /* GPUSORT_CHOICE_H */
+#endif /* GPUSORT_BUILD_CHOICE_H */
