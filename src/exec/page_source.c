@@ -48,6 +48,12 @@ StaticAssertDecl(GPUSORT_BATCH_ROWS >= MaxHeapTuplesPerPage, "a batch has room f
 /* Values of a batch at most, but for those of one row: as many as the processor's first cache holds. */
 #define BATCH_VALUES 2048
 
+/*
+ * Columns walked over at most where there are conditions: a slot walks over them once, for these and for the rest;
+ * over 30 strings twice a row takes longer than what is saved.
+ */
+#define MAX_WALK 8
+
 struct GpuSortPageSource
 {
 	SeqScanState *node;
@@ -140,6 +146,8 @@ gpusort_page_source_create(PlanState *child, bool whole, const GpuSortColumn *co
 		pages->columns = gpusort_tuple_columns_create(RelationGetDescr(pages->table), attnos, pages->nvalues);
 	}
 	pages->quals = gpusort_page_quals_create(scan, RelationGetDescr(pages->table));
+	if (scan->plan.qual != NIL && pages->quals->columns->walk + pages->columns->walk > MAX_WALK)
+		return NULL;
 	pages->other_quals = pages->quals->all ? NULL : child->qual;
 	pages->room = Min(MaxHeapTuplesPerPage, Max(BATCH_VALUES / Max(pages->nvalues, 1), 1));
 	pages->values = palloc(pages->room * pages->nvalues * sizeof(Datum));

@@ -95,6 +95,7 @@ gpusort_tuple_columns_create(TupleDesc desc, const AttrNumber *attnos, int count
 			columns->fixed_natts = wanted->attribute + 1;
 		}
 	}
+	columns->walk = columns->fixed < columns->count ? natts - columns->fixed_stored : 0;
 	return columns;
 }
 

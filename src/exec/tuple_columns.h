@@ -37,6 +37,7 @@ typedef struct GpuSortWantedColumn
 
 typedef struct GpuSortTupleColumns
 {
+	int walk;       /* columns of a tuple that are walked over, where there are no NULLs */
 	TupleDesc desc; /* of the table; belongs to it */
 	int count;
 	int fixed;                   /* so many leading ones of wanted have an offset */
