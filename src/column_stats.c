@@ -156,7 +156,8 @@ gpusort_column_known_values(const GpuSortTableColumn *column, Oid type, GpuSortV
 /*
  * Returns for about which part of a table's rows the key of a sort ends with this column, whose values have this type
  * and encoding: rows that are equal in it and in those before tie, whatever follows. Strings under a collation of the
- * C library end it, but for NULLs and values that have ranks (sort/few_values.c); others are taken to be whole.
+ * C library end it, but for NULLs and values that have ranks (sort/few_values.c), and so do abbreviated values; others
+ * are taken to be whole.
  */
 double
 gpusort_column_ends_keys(const GpuSortTableColumn *column, Oid type, GpuSortEncoding encoding)
@@ -164,6 +165,8 @@ gpusort_column_ends_keys(const GpuSortTableColumn *column, Oid type, GpuSortEnco
 	double different;
 	double share;
 
+	if (encoding == GPUSORT_ENCODE_ABBREVIATION)
+		return 1;
 	if (gpusort_key_types[encoding].source != GPUSORT_SOURCE_LIBC)
 		return 0;
 	share = gpusort_column_known_values(column, type, NULL, NULL, &different);

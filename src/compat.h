@@ -70,6 +70,57 @@
 #define PROCESSED_DISTINCT_CLAUSE(root) ((root)->processed_distinctClause)
 #endif
 
+/*
+ * What the planner asks extensions when it looks at a table, and the table if it may be one whose index is about to be
+ * built; else InvalidOid
+ */
+#if PG_VERSION_NUM < 190000
+#define TableHook             get_relation_info_hook_type
+#define TABLE_HOOK            get_relation_info_hook
+#define TABLE_HOOK_PARAMETERS PlannerInfo *root, Oid relid, bool inh, RelOptInfo *rel
+#define TABLE_HOOK_ARGUMENTS  root, relid, inh, rel
+#define TABLE_HOOK_TABLE      ((inh) ? (relid) : InvalidOid)
+#else
+#define TableHook             build_simple_rel_hook_type
+#define TABLE_HOOK            build_simple_rel_hook
+#define TABLE_HOOK_PARAMETERS PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
+#define TABLE_HOOK_ARGUMENTS  root, rel, rte
+#define TABLE_HOOK_TABLE      ((rte)->rtekind == RTE_RELATION && (rte)->inh ? (rte)->relid : InvalidOid)
+
+/* The methods of an access method are not an index's own copy. */
+#define INDEX_METHODS_ARE_CONSTANT
+
+#define T_ClusterStmt T_RepackStmt
+
+#define PageSetChecksumInplace PageSetChecksum
+#endif
+
+#if PG_VERSION_NUM < 160000
+#define RELATION_LOCATOR(relation)    ((relation)->rd_node)
+#define TABLE_SCANS_COUNTED(relation) ((relation)->pgstat_info->t_counts.t_numscans)
+#else
+#define RELATION_LOCATOR(relation)    ((relation)->rd_locator)
+#define TABLE_SCANS_COUNTED(relation) ((relation)->pgstat_info->counts.numscans)
+#endif
+
+/* The longest tuple of a btree; and a comparator of one of its columns */
+#if PG_VERSION_NUM < 180000
+#define BT_MAX_ITEM_SIZE(page) BTMaxItemSize(page)
+#define PREPARE_INDEX_SORT_SUPPORT(index, descending, support) \
+	PrepareSortSupportFromIndexRel(index, (descending) ? BTGreaterStrategyNumber : BTLessStrategyNumber, support)
+#else
+#define BT_MAX_ITEM_SIZE(page) BTMaxItemSize
+#define PREPARE_INDEX_SORT_SUPPORT(index, descending, support) \
+	PrepareSortSupportFromIndexRel(index, descending, support)
+#endif
+
+/* The next value of a sort of single datums, a copy of its own */
+#if PG_VERSION_NUM < 160000
+#define TUPLESORT_GETDATUM(sort, forward, value, isnull) tuplesort_getdatum(sort, forward, value, isnull, NULL)
+#else
+#define TUPLESORT_GETDATUM(sort, forward, value, isnull) tuplesort_getdatum(sort, forward, true, value, isnull, NULL)
+#endif
+
 /* Errors: the user may not do what a plan does. */
 #if PG_VERSION_NUM < 160000
 #define CHECK_PERMISSIONS(stmt) ((void) ExecCheckRTPerms((stmt)->rtable, true))

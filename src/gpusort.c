@@ -6,6 +6,7 @@
  * The rooms, in the order of a row's path: plan/ puts a GpuSort node where a Sort
  * would be; node.h is what it tells exec/, which runs the node; sort/ brings its rows
  * into the staging pool's chunks and out of them, parallel/ those of several processes;
+ * index/ builds btrees by such sorts;
  * keys/ makes words of sort keys; client/ talks to the service (service/), which sorts;
  * server/ keeps the service running, and has what processes share, and the views that show it.
  *
@@ -25,6 +26,7 @@
 #include "access/xact.h"
 #include "exec/executor.h"
 #include "fmgr.h"
+#include "index/index.h"
 #include "miscadmin.h"
 #include "plan/planner.h"
 #include "server/availability.h"
@@ -65,5 +67,8 @@ _PG_init(void)
 	if (is_loaded_by_call())
 		gpusort_availability_leave_alone();
 	else
+	{
 		gpusort_planner_init();
+		gpusort_index_init();
+	}
 }

@@ -18,6 +18,8 @@ bool gpusort_verify_rows = false;
 bool gpusort_verify_collation = true;
 bool gpusort_parallel_output = true;
 bool gpusort_spill = true;
+bool gpusort_index_builds = false;
+bool gpusort_page_scan = true;
 bool gpusort_allowed = true;
 bool gpusort_log_decisions = false;
 int gpusort_engine = GPUSORT_ENGINE_AUTO;
@@ -259,6 +261,14 @@ gpusort_settings_init(void)
 							 "Keeps what does not fit the memory for sorts in sorted runs, in memory and in temporary files.",
 							 "Without it PostgreSQL does sorts that do not fit.",
 							 &gpusort_spill, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.index_builds",
+							 "Lets gpusort build btree indexes where that is faster.",
+							 NULL,
+							 &gpusort_index_builds, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.page_scan",
+							 "Takes rows of sequential scans in by the page of the table.",
+							 "For comparing.",
+							 &gpusort_page_scan, true, PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.allowed",
 							 "Lets users have their sorts done by gpusort.",
 							 "What gpusort.enable is to a user this is to an administrator.",

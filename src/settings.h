@@ -17,6 +17,8 @@ extern bool gpusort_verify_rows;
 extern bool gpusort_verify_collation;
 extern bool gpusort_parallel_output;
 extern bool gpusort_spill;
+extern bool gpusort_index_builds;
+extern bool gpusort_page_scan;
 extern int gpusort_engine; /* GpuSortEngineKind */
 extern int gpusort_min_rows;
 extern double gpusort_setup_cost;

@@ -13,8 +13,10 @@ my $json = JSON::PP->new->utf8->canonical;
 sub new
 {
 	my ($class, @lines) = @_;
-	my $explained = eval { $json->decode(join "\n", grep { !/^(?:LOG|NOTICE|WARNING|INFO|DEBUG\d?|HINT|DETAIL|CONTEXT|STATEMENT): / } @lines) } or return;
-	my $self = bless { plan => $explained->[0]{Plan}, planning_ms => $explained->[0]{'Planning Time'}, joins => [], relations => {}, nodes => {} }, $class;
+	my $explained = eval { $json->decode(join "\n",
+		grep { !/^(?:LOG|NOTICE|WARNING|INFO|DEBUG\d?|HINT|DETAIL|CONTEXT|STATEMENT): / } @lines) } or return;
+	my $self = bless { plan => $explained->[0]{Plan}, planning_ms => $explained->[0]{'Planning Time'}, joins => [],
+		relations => {}, nodes => {} }, $class;
 
 	$self->below($self->{plan});
 	$self->{joins} = [ sort @{ $self->{joins} } ];

@@ -25,7 +25,9 @@ sub tokens
 			pos($text) = length $text if $open;
 			$add->('comment', substr $text, $from, pos($text) - $from);
 		}
-		elsif ($text =~ /\G([eE]'(?:[^'\\]|\\.|'')*'|(?:[bBxXnN]|[uU]&)?'(?:[^']|'')*'|(?:[uU]&)?"(?:[^"]|"")*")/gcs) { my $quoted = $1; $add->($quoted =~ /"\z/ ? 'word' : 'string', $quoted) }
+		elsif (
+			$text =~ /\G([eE]'(?:[^'\\]|\\.|'')*'|(?:[bBxXnN]|[uU]&)?'(?:[^']|'')*'|(?:[uU]&)?"(?:[^"]|"")*")/gcs) { my $quoted =
+			$1; $add->($quoted =~ /"\z/ ? 'word' : 'string', $quoted) }
 		elsif ($text =~ /\G(\$(\w*)\$.*?\$\2\$)/gcs) { $add->('string', $1) }
 		elsif ($text =~ /\G([A-Za-z_\x80-\xff][\w\$\x80-\xff]*|\d[\w.]*)/gc) { $add->('word', $1) }
 		elsif ($text =~ /\G(\()/gc) { $add->('other', '('); $depth++ }
@@ -130,7 +132,8 @@ sub ends_of
 		elsif ($word eq 'from') { $from //= $top[$i] }
 	}
 	my $end = $limit // scalar @tokens;
-	my %ends = (ordered => defined $order, limit => defined $limit, keys => [], unlimited => join('', map { $_->[0] eq 'comment' ? ' ' : $_->[1] } @tokens[ 0 .. $end - 1 ]));
+	my %ends = (ordered => defined $order, limit => defined $limit, keys => [],
+		unlimited => join('', map { $_->[0] eq 'comment' ? ' ' : $_->[1] } @tokens[ 0 .. $end - 1 ]));
 	return \%ends if !defined $order;
 
 	# the texts of the columns, where each is one

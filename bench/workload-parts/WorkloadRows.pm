@@ -14,11 +14,13 @@ use File::Copy ();
 sub new
 {
 	my ($class, $scratch, @types) = @_;
-	my $self = bless { scratch => $scratch, count => 0, floats => [ grep { $types[$_] =~ /^(?:double precision|real)(?:\[\])?$/ } 0 .. $#types ],
+	my $self = bless { scratch => $scratch, count => 0,
+		floats => [ grep { $types[$_] =~ /^(?:double precision|real)(?:\[\])?$/ } 0 .. $#types ],
 		digits => (grep { /^real/ } @types) ? 4 : 10 }, $class;
 
 	# aggregates of rows and documents can have floats in them
-	$self->{floats} = [ @{ $self->{floats} }, grep { $types[$_] =~ /^(?:jsonb?|record|point|box|circle|polygon|path|line|lseg)\b/ } 0 .. $#types ];
+	$self->{floats} = [ @{ $self->{floats} },
+		grep { $types[$_] =~ /^(?:jsonb?|record|point|box|circle|polygon|path|line|lseg)\b/ } 0 .. $#types ];
 	return $self;
 }
 
@@ -43,7 +45,8 @@ sub rounded
 {
 	my ($field, $digits) = @_;
 
-	$field =~ s/(?<![\w.])([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])/my $value = sprintf '%.*g', $digits, $1; $value eq '-0' ? '0' : $value/ge;
+	my $number = qr/[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?/;
+	$field =~ s/(?<![\w.])($number)(?![\w.])/my $value = sprintf '%.*g', $digits, $1; $value eq '-0' ? '0' : $value/ge;
 	return $field;
 }
 
@@ -93,7 +96,8 @@ sub near
 	my ($self, $one, $other) = @_;
 	return 1 if $one eq $other;
 	my $number = qr/^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$/;
-	return rounded($one, $self->{digits} - 2) eq rounded($other, $self->{digits} - 2) if $one !~ $number || $other !~ $number;
+	return rounded($one, $self->{digits} - 2) eq rounded($other, $self->{digits} - 2) if $one !~ $number
+		|| $other !~ $number;
 	my $size = abs($one) > abs($other) ? abs $one : abs $other;
 	return abs($one - $other) <= $size * 10**(1 - $self->{digits}) || abs($one - $other) < 1e-10;
 }
@@ -168,7 +172,8 @@ sub same_order
 		next if $row eq $pair;
 		chomp($row, $pair);
 		my @fields = map { [ split /\t/, $_, -1 ] } $row, $pair;
-		return 0 if grep { my ($x, $y) = ($fields[0][$_], $fields[1][$_]); $float{$_} ? !$self->near($x, $y) : $x ne $y } @keys;
+		return 0 if grep { my ($x, $y) = ($fields[0][$_], $fields[1][$_]); $float{$_} ? !$self->near($x, $y)
+			: $x ne $y } @keys;
 	}
 	return 1;
 }

@@ -29,7 +29,8 @@ sub open
 	my ($self) = @_;
 	local @ENV{qw(LC_ALL PGCLIENTENCODING)} = ('C', 'UTF8');
 
-	$self->{pid} = IPC::Open3::open3($self->{in}, $self->{out}, undef, qw(psql -X -q -A -t -v VERBOSITY=default -v ON_ERROR_STOP=0),
+	$self->{pid} = IPC::Open3::open3($self->{in}, $self->{out}, undef,
+		qw(psql -X -q -A -t -v VERBOSITY=default -v ON_ERROR_STOP=0),
 		defined $self->{database} ? ('-d', $self->{database}) : ());
 	binmode $self->{$_} for qw(in out);
 	$self->{in}->autoflush(1);
@@ -54,7 +55,8 @@ sub send
 	{
 		chomp $line;
 		return { lines => \@lines, error => $error } if $line eq $end;
-		$error //= $1 if $line =~ /^(?:psql:\S* )?(?:ERROR|FATAL|PANIC): +(.*)/ || $line =~ /^psql: error: (.*)/ || $line =~ /^(invalid command .*)/;
+		$error //= $1 if $line =~ /^(?:psql:\S* )?(?:ERROR|FATAL|PANIC): +(.*)/ || $line =~ /^psql: error: (.*)/
+			|| $line =~ /^(invalid command .*)/;
 		push @lines, $line;
 	}
 	$self->close;
@@ -75,7 +77,9 @@ sub run
 sub timed
 {
 	my ($self, $query, $file, $limit_ms) = @_;
-	my $answer = $self->run(sprintf("SET statement_timeout = %d;\n\\o %s\n\\timing on\nCOPY (\n%s\n) TO STDOUT;\n\\timing off\n\\o\nRESET statement_timeout;\n", $limit_ms, $file, $query));
+	my $answer = $self->run(
+		sprintf("SET statement_timeout = %d;\n\\o %s\n\\timing on\nCOPY (\n%s\n) TO STDOUT;\n\\timing off\n\\o\nRESET "
+		. "statement_timeout;\n", $limit_ms, $file, $query));
 
 	for (@{ $answer->{lines} })
 	{

@@ -58,7 +58,10 @@ gpusort_bound_offset(const LimitState *limit, const PlanState *node)
 	return limit->offset;
 }
 
-/* The row that the Limit gets next, as its first, has so many before it, as many as it would drop. */
+/*
+ * Tells a Limit that the rows of its OFFSET, so many, have been passed
+ * over: the row that it gets next is the one after them.
+ */
 void
 gpusort_bound_pass(LimitState *limit, uint64 rows)
 {

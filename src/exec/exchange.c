@@ -233,7 +233,7 @@ note_gone(ExchangeState *state)
 	elog(ERROR, "a parallel worker has ended before its rows have");
 }
 
-/* Asks for the next range that is nobody's; false if there is none, or enough are stashed. */
+/* Claims the next range for the leader and asks for its rows; false if there is none, or enough are stashed. */
 static bool
 stash_next_range(ExchangeState *state)
 {

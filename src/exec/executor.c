@@ -10,7 +10,8 @@
  *	  stream.c			rows to the node above; explain.c: what happened
  *	  ingest.c			the node below Gather, with ingest_peers.c; gather.c
  *	  scan_state.h		the node's state
- *	  plan_source.c		the child's rows, as the source of a sort
+ *	  plan_source.c		the child's rows, as the source of a sort; page_source.c: by the page of a table
+ *	  page_quals.c		a scan's conditions, for a page; tuple_columns.c: its tuples' values
  *	  bound.c, ranks.c	what the nodes above want
  *	  percentiles.c		what an Agg above reads by the numbers of rows
  *
@@ -54,7 +55,7 @@ make_sort(GpuSortScanState *state)
 
 	state->ingest = gpusort_ingest_find(child, info);
 	if (state->ingest == NULL)
-		gpusort_plan_source_init(&state->source, child, state->rows, info->rescannable);
+		gpusort_plan_source_init(&state->source, child, state->rows, info->columns, info->ncolumns, info->rescannable);
 	else
 		gpusort_ingest_connect(state->ingest, state->rows, info->rescannable, &source, &peers);
 	state->sort = gpusort_sort_create(&state->rows->rows, source, info->columns, info->ncolumns);

@@ -126,7 +126,7 @@ show_queue(const GpuSortTimes *ms, ExplainState *es)
 		ExplainPropertyFloat("Queue Wait", "ms", ms->queue, 3, es);
 }
 
-/* What has been verified: the rows, by their tails; their order, by the C library. */
+/* What has been verified: the rows, by their tails; their order, by the C library or their comparators. */
 static void
 show_verified(const GpuSortFigures *figures, ExplainState *es)
 {

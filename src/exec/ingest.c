@@ -191,7 +191,8 @@ begin_ingest(CustomScanState *node, EState *estate, int eflags)
 	ps->ps_ProjInfo = NULL;
 	state->joint.keys = gpusort_keys_create(state->info.columns, state->info.ncolumns);
 	state->rows = create_rows(outerPlanState(node), state->info.visible);
-	gpusort_plan_source_init(&state->child, outerPlanState(node), state->rows, false);
+	gpusort_plan_source_init(&state->child, outerPlanState(node), state->rows, state->info.columns,
+							 state->info.ncolumns, false);
 	gpusort_input_init(&state->input, &state->child.source, &state->rows->rows);
 	state->joint.input = &state->input;
 	state->empty_row = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsVirtual);

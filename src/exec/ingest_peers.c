@@ -245,7 +245,8 @@ gpusort_ingest_connect(GpuSortIngestState *state, const GpuSortHeapRows *rows, b
 {
 	GatherState *gather = state->gather;
 
-	gpusort_plan_source_init(&state->source.plan, &gather->ps, rows, may_restart);
+	gpusort_plan_source_init(&state->source.plan, &gather->ps, rows, state->info.columns, state->info.ncolumns,
+							 may_restart);
 	state->source.plan.source.methods = &source_methods;
 	state->source.ingest = state;
 	state->peers.peers.methods = &peers_methods;

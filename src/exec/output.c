@@ -160,9 +160,7 @@ run_worker(GpuSortOutputState *state)
 		return;
 	if (!gpusort_joint_sorts_open(&state->nodes.sorts, &claims->stop, &failure))
 	{
-		/*
-		 * It has put no rows, so what it cannot read or compare is nothing to the others, which may have emitted some.
-		 */
+		/* It has put no rows, so the others, which may have emitted some, go on without it. */
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort: a parallel worker leaves all ranges to others: %s", failure.text)));
 		return;
@@ -437,8 +435,8 @@ gpusort_output_begin(GpuSortOutputState *state, int readers)
 }
 
 /*
- * Returns the process whose range this is; it is the leader's
- * from now on if it was nobody's.  All before must be somebody's.
+ * Returns the process that has claimed this range; if none has, claims it for
+ * the leader.  All ranges before it must have been claimed.
  */
 int
 gpusort_output_claim(GpuSortOutputState *state, uint32 range)
@@ -447,7 +445,7 @@ gpusort_output_claim(GpuSortOutputState *state, uint32 range)
 	return gpusort_claims_owner(&state->shared->claims, range);
 }
 
-/* Returns the next range, which is the leader's from now on, or -1 if all are somebody's. */
+/* Claims the next range for the leader; returns its number, or -1 if all have been claimed. */
 int
 gpusort_output_claim_next(GpuSortOutputState *state)
 {

@@ -50,7 +50,7 @@
 #include "server/wait_events.h"
 #include "storage/latch.h"
 
-/* So long a worker keeps back that rows are lost. */
+/* A worker waits so long before it raises the error that rows are lost. */
 #define OTHER_ERRORS_MS      200
 #define OTHER_ERRORS_STEP_MS 10
 
@@ -119,7 +119,7 @@ processes(const GpuSortPartialState *state)
 	return state->workers != NULL ? 1 + state->workers->nworkers_launched : state->shared->nprocesses;
 }
 
-/* A worker cannot do something that others can. */
+/* Logs that a worker leaves to others what it cannot do itself. */
 static void
 leave_to_others(const char *what, const GpuSortFailure *failure)
 {
@@ -223,7 +223,10 @@ begin_ranges(GpuSortPartialState *state)
 	}
 }
 
-/* Does its part of what comes before the first row can be read. */
+/*
+ * Does what comes before ranges can be read: puts rows, and orders and
+ * verifies them if that falls to this process.
+ */
 static void
 prepare(GpuSortPartialState *state)
 {
@@ -439,7 +442,10 @@ gpusort_partial_output_create_state(void)
 	return (Node *) state;
 }
 
-/* The executor has begun: a node below this Gather, or Gather Merge; it may be of any kind. */
+/*
+ * Tells a node below a Gather or Gather Merge, when the executor has begun, which one
+ * that is; other nodes than partial outputs are passed over.
+ */
 void
 gpusort_partial_output_note_gather(PlanState *ps, PlanState *gather)
 {

@@ -3,7 +3,8 @@
  * plan_source.c
  *	  The rows of a plan, as the source of a sort.
  *
- * A batch is a row, since what a plan returns is valid until it is asked for the next.  Its values are those of the
+ * A batch is a row, since what a plan returns is valid until it is asked for the next; but where the plan is a
+ * sequential scan whose pages can be had it is a page's rows (page_source.c).  A row's values are those of the
  * slot that the plan returns, where they lie.  Its tuple is that which the slot has, if it has one; where rows have
  * resjunk attributes it is the one that the child makes its rows of, if that is their visible attributes as it is.
  *
@@ -11,6 +12,7 @@
  */
 #include "exec/plan_source.h"
 
+#include "exec/page_source.h"
 #include "executor/executor.h"
 
 /* Has row show the row in slot, all of whose attributes are visible. */
@@ -77,6 +79,17 @@ next_parts(GpuSortSource *source, GpuSortRow *rows, int n)
 	return 1;
 }
 
+/* The same where they come by the page: the first row, by which the scan is begun, comes as it does without. */
+static int
+next_page(GpuSortSource *source, GpuSortRow *rows, int n)
+{
+	GpuSortPlanSource *plan = (GpuSortPlanSource *) source;
+
+	if (likely(gpusort_page_source_is_under_way(plan->pages)))
+		return gpusort_page_source_next(plan->pages, rows);
+	return plan->whole ? next_whole(source, rows, n) : next_parts(source, rows, n);
+}
+
 /* Has row show the row in slot, which the plan has returned. */
 void
 gpusort_plan_source_show(GpuSortPlanSource *plan, TupleTableSlot *slot, GpuSortRow *row)
@@ -120,6 +133,12 @@ static const GpuSortSourceMethods parts_methods = {
 	.table_column = gpusort_plan_source_table_column,
 };
 
+static const GpuSortSourceMethods page_methods = {
+	.next_batch = next_page,
+	.restart = gpusort_plan_source_restart,
+	.table_column = gpusort_plan_source_table_column,
+};
+
 /*
  * Returns the slot with the stored tuple that child makes its rows of, if that tuple, as it is, is
  * their visible attributes; else NULL.  A child that computes a key beside all columns of its table
@@ -159,12 +178,18 @@ stored_slot(PlanState *child, const GpuSortRowForm *form)
 	return stored;
 }
 
-/* Begins at the first row of child, for a sort of such rows; may_restart: it gives the same when it is read again. */
+/*
+ * Begins at the first row of child, for a sort of such rows by these columns of them; may_restart: it gives the same
+ * when it is read again.
+ */
 void
-gpusort_plan_source_init(GpuSortPlanSource *plan, PlanState *child, const GpuSortHeapRows *rows, bool may_restart)
+gpusort_plan_source_init(GpuSortPlanSource *plan, PlanState *child, const GpuSortHeapRows *rows,
+						 const GpuSortColumn *columns, int ncolumns, bool may_restart)
 {
 	plan->whole = !gpusort_rowform_has_resjunk(rows->form);
-	plan->source.methods = plan->whole ? &whole_methods : &parts_methods;
+	plan->pages = gpusort_page_source_create(child, plan->whole, columns, ncolumns);
+	plan->source.methods = plan->pages != NULL ? &page_methods : plan->whole ? &whole_methods
+																			 : &parts_methods;
 	plan->source.may_restart = may_restart;
 	plan->source.attributes = 0;
 	plan->child = child;

@@ -19,10 +19,12 @@ typedef struct GpuSortPlanSource
 	PlanState *child;
 	bool whole;             /* all attributes are visible */
 	TupleTableSlot *stored; /* else: the child's, with a tuple of the visible ones; NULL: they have to be formed */
+
+	struct GpuSortPageSource *pages; /* the rows after the first come by the page; NULL: one by one */
 } GpuSortPlanSource;
 
 extern void gpusort_plan_source_init(GpuSortPlanSource *plan, PlanState *child, const GpuSortHeapRows *rows,
-									 bool may_restart);
+									 const GpuSortColumn *columns, int ncolumns, bool may_restart);
 
 /* For sources that get a plan's rows in another way */
 extern void gpusort_plan_source_show(GpuSortPlanSource *plan, TupleTableSlot *slot, GpuSortRow *row);

@@ -236,7 +236,7 @@ is_empty(GpuSortScanState *inner)
 	return sort->stage == GPUSORT_STAGE_SERVICE && sort->figures.outcome.rows == 0;
 }
 
-/* No row that has been emitted is kept any more. */
+/* Drops the rows emitted that were kept for going back. */
 static void
 drop_store(GpuSortRowStream *stream)
 {
@@ -355,7 +355,7 @@ gpusort_stream_restore(GpuSortScanState *state)
 	gpusort_reader_restore(&sort->service.reader, stream->mark);
 }
 
-/* There is no row emitted, nor one to go back to; the sort starts over, too. */
+/* Starts over, with the sort: before the first row, without a mark. */
 void
 gpusort_stream_start_over(GpuSortScanState *state)
 {
@@ -385,7 +385,7 @@ gpusort_stream_rewind(GpuSortScanState *state, GpuSortFailure *failure)
 	return gpusort_sort_rewind(state->sort, failure);
 }
 
-/* The rows are others from now on, or gone; the next one asked for starts another sort. */
+/* Ends the sort and drops its rows; the next row asked for starts another sort. */
 void
 gpusort_stream_end(GpuSortScanState *state)
 {

@@ -29,6 +29,8 @@
  *	  enum 32		  see enum.c
  *	  arrays, ranges, multiranges, composite types, jsonb
  *					  as strings, of the bytes that bytes/parts.h tells of
+ *	  values that their operator class abbreviates
+ *					  as strings, of the eight bytes of a word: see bytes/abbreviation.c
  *
  * Strings often begin alike, as URLs do.  What most of them begin
  * with is the column's common prefix, of c bytes, which is not in the key.
@@ -270,7 +272,7 @@ gpusort_keys_encode(const GpuSortKeys *keys, const Datum *values, const bool *nu
 			case GPUSORT_ENCODE_BIT:
 				exact = put_bit_string(keys, &key, column, (struct varlena *) DatumGetPointer(value));
 				break;
-			case GPUSORT_ENCODE_ICU_TEXT ... GPUSORT_ENCODE_JSONB:
+			case GPUSORT_ENCODE_ICU_TEXT ... GPUSORT_ENCODE_ABBREVIATION:
 				exact = put_bytes(keys, &key, column, value);
 				break;
 			case GPUSORT_ENCODE_NUMERIC:

@@ -20,6 +20,7 @@
 /* The most that the key leaves out or has of a string. */
 #define GPUSORT_COMMON_PREFIX_MAX 1000 /* bytes */
 #define GPUSORT_PREFIX_MAX        246  /* bytes */
+#define GPUSORT_WORD_BYTES        8    /* of a value that is abbreviated */
 
 /* The most values of a column that are known beforehand, and bytes of them; and bits of a rank among them. */
 #define GPUSORT_KNOWN_MAX   1023
@@ -77,6 +78,7 @@ typedef struct GpuSortColumn
 	const GpuSortKeyType *type; /* the encoding's row */
 	void *state;                /* the encoder's, if it has one */
 	List *libc_collations;      /* of the C library, which the key rests on */
+	Oid abbreviated_by;         /* the operator family whose words are in the key; InvalidOid: there are no such */
 	bool partial;               /* as gpusort_key_is_partial has it */
 
 	/* what follows is derived by gpusort_keys_lay_out */
@@ -120,6 +122,13 @@ gpusort_column_is_libc(const GpuSortColumn *column)
 	return column->type->source == GPUSORT_SOURCE_LIBC;
 }
 
+/* Returns true if the order of rows by a column that is in the key is verified by its comparator. */
+static inline bool
+gpusort_column_is_verified(const GpuSortColumn *column)
+{
+	return column->libc_collations != NIL || OidIsValid(column->abbreviated_by);
+}
+
 /* Returns which value of those that are known has this number, and its length in bytes. */
 static inline const char *
 gpusort_known_value(const GpuSortKnownValues *known, int i, int *length)
@@ -157,6 +166,10 @@ extern int gpusort_keys_string(const GpuSortKeys *keys, const GpuSortColumn *col
 							   int room, bool *whole);
 extern int gpusort_keys_own_string(const GpuSortKeys *keys, const GpuSortColumn *column, Datum value, char *bytes,
 								   int room);
+
+/* abbreviation.c */
+extern bool gpusort_keys_are_abbreviated(const GpuSortKeys *keys);
+extern bool gpusort_keys_abbreviation_aborts(const GpuSortColumn *column);
 
 /* libc.c */
 extern bool gpusort_keys_by_libc(const GpuSortKeys *keys);

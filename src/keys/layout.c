@@ -68,7 +68,7 @@ whole_bits(const GpuSortColumn *column)
  * Makes keys of these columns, up to the first that has no encoding: the planner sees
  * to it that there is one before that.  They have no layout yet.  The result and what
  * it points to belong to the current memory context; columns belongs to the caller
- * and must live as long.  Errors: those of ICU, and collations that are not there.
+ * and must live as long.  Errors: those of ICU and of operator classes, and collations that are not there.
  */
 GpuSortKeys *
 gpusort_keys_create(GpuSortColumn *columns, int count)
@@ -83,9 +83,11 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 		GpuSortColumn *column = &columns[i];
 		const GpuSortKeyType *type;
 		const char *why_not;
+		GpuSortOrder order;
 
-		column->encoding = gpusort_operator_encoding(column->sort_operator, column->value_type, column->collation,
-													 &column->descending, &why_not);
+		column->encoding = GPUSORT_ENCODE_NONE;
+		if (gpusort_operator_order(column->sort_operator, column->value_type, column->collation, &order, &column->descending))
+			column->encoding = gpusort_key_encoding(order.opfamily, order.input_type, order.type, order.collation, &why_not);
 		if (column->encoding == GPUSORT_ENCODE_NONE)
 			break;
 		if (OidIsValid(column->key_type))
@@ -93,10 +95,10 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 		type = column->type = &gpusort_key_types[column->encoding];
 		column->fixed_bits = type->encode == NULL && type->bits <= 64 ? type->bits : 0;
 		column->flip = column->descending && column->fixed_bits > 0 ? gpusort_low_mask(column->fixed_bits) : 0;
-		column->state = NULL;
-		if (type->create != NULL)
-			column->state = type->create(type->parts != NULL ? getBaseType(column->value_type) : column->value_type,
-										 column->collation);
+		if (type->parts != NULL)
+			order.type = getBaseType(order.type);
+		column->state = type->create != NULL ? type->create(&order) : NULL;
+		column->abbreviated_by = type->source == GPUSORT_SOURCE_ABBREVIATION ? order.opfamily : InvalidOid;
 		column->libc_collations = gpusort_key_libc_collations(column->encoding, column->value_type, column->collation);
 		column->partial = gpusort_key_is_partial(column->encoding, column->value_type, column->collation);
 		Assert(type->encode != NULL || column->fixed_bits > 0 || gpusort_column_is_string(column));

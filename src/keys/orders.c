@@ -5,7 +5,8 @@
  *
  * What decides is the operator family and input type of the sort operator, never
  * the name of a type: domains and user-defined operators come out right, and the
- * types of others, and orders of their own for known types, have no encoding.
+ * types of others, and orders of their own for known types, have no encoding but what
+ * their operator class abbreviates them to.
  * doc/types.md says it type by type.
  *
  *-------------------------------------------------------------------------
@@ -158,6 +159,22 @@ knows_type(Oid type)
 	return false;
 }
 
+/* Why values of a type have no encoding, and what has; the rest of a sentence that begins with the sort key. */
+static const char *
+no_encoding(Oid type)
+{
+	char category;
+	bool preferred;
+
+	if (knows_type(type))
+		return psprintf("is of type %s in an order without a key encoding", format_type_be(type));
+	get_type_category_preferred(type, &category, &preferred);
+	return psprintf(category == TYPCATEGORY_STRING
+						? "is of type %s, which has no key encoding; text made of it has one, as lower(x::text) of citext"
+						: "is of type %s, which has no key encoding",
+					format_type_be(type));
+}
+
 /*
  * Returns an encoding if it is one of values of a type, as it is unless
  * there is none of their first part; else as gpusort_key_encoding.
@@ -166,7 +183,6 @@ static GpuSortEncoding
 encoding_of_parts(GpuSortEncoding encoding, Oid type, Oid collation, const char **why_not)
 {
 	List *parts = gpusort_key_types[encoding].parts(getBaseType(type), collation);
-	const GpuSortOrder *first;
 	const char *why;
 
 	if (parts == NIL)
@@ -174,49 +190,83 @@ encoding_of_parts(GpuSortEncoding encoding, Oid type, Oid collation, const char 
 		*why_not = psprintf("is of type %s, of whose values too little is known for a key encoding", format_type_be(type));
 		return GPUSORT_ENCODE_NONE;
 	}
-	first = linitial(parts);
-	if (gpusort_key_encoding(first->opfamily, first->input_type, first->type, first->collation, &why) !=
-		GPUSORT_ENCODE_NONE)
+	if (gpusort_part_encoding(linitial(parts), &why) != GPUSORT_ENCODE_NONE)
 		return encoding;
 	*why_not = psprintf("is of type %s, whose first part %s", format_type_be(type), why);
 	return GPUSORT_ENCODE_NONE;
 }
 
+/* Returns the encoding of strings, which order by a collation, if those under collations of bytes have this one. */
+static GpuSortEncoding
+encoding_of_strings(GpuSortEncoding encoding, Oid collation, const char **why_not)
+{
+	*why_not = no_collation;
+	switch (collation_order(collation, why_not))
+	{
+		case ORDER_BY_BYTES:
+			return encoding;
+		case ORDER_BY_ICU:
+			Assert(gpusort_key_types[encoding].under_icu != GPUSORT_ENCODE_NONE);
+			return gpusort_key_types[encoding].under_icu;
+		case ORDER_BY_LIBC:
+			Assert(gpusort_key_types[encoding].under_libc != GPUSORT_ENCODE_NONE);
+			return gpusort_key_types[encoding].under_libc;
+		case ORDER_UNKNOWN:
+			break;
+	}
+	return GPUSORT_ENCODE_NONE;
+}
+
+/* Finds the row of orders that values have; false if there is none. */
+static bool
+find_order(const GpuSortOrder *order, int *row)
+{
+	for (int i = 0; i < lengthof(orders); i++)
+	{
+		if (orders[i].opfamily == order->opfamily && orders[i].type == order->input_type)
+		{
+			*row = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Returns how values that are parts of others are encoded, as gpusort_key_encoding does: not by abbreviations, which
+ * are verified by comparing whole values.
+ */
+GpuSortEncoding
+gpusort_part_encoding(const GpuSortOrder *order, const char **why_not)
+{
+	int row;
+
+	if (!find_order(order, &row))
+	{
+		*why_not = no_encoding(order->input_type);
+		return GPUSORT_ENCODE_NONE;
+	}
+	if (gpusort_key_types[orders[row].encoding].parts != NULL)
+		return encoding_of_parts(orders[row].encoding, order->type, order->collation, why_not);
+	if (orders[row].collated)
+		return encoding_of_strings(orders[row].encoding, order->collation, why_not);
+	return orders[row].encoding;
+}
+
 /*
  * Returns how values of a type that opfamily compares as input_type, that type or a pseudotype, under collation are
  * encoded; GPUSORT_ENCODE_NONE if they are not, and *why_not then says why, as the rest of a sentence that begins
- * with the sort key.  Errors: a collation that is not there.
+ * with the sort key.  Errors: a collation that is not there, and those of an operator class that abbreviates.
  */
 GpuSortEncoding
 gpusort_key_encoding(Oid opfamily, Oid input_type, Oid type, Oid collation, const char **why_not)
 {
-	for (int i = 0; i < lengthof(orders); i++)
-	{
-		if (orders[i].opfamily != opfamily || orders[i].type != input_type)
-			continue;
-		if (gpusort_key_types[orders[i].encoding].parts != NULL)
-			return encoding_of_parts(orders[i].encoding, type, collation, why_not);
-		if (!orders[i].collated)
-			return orders[i].encoding;
-		*why_not = no_collation;
-		switch (collation_order(collation, why_not))
-		{
-			case ORDER_BY_BYTES:
-				return orders[i].encoding;
-			case ORDER_BY_ICU:
-				Assert(gpusort_key_types[orders[i].encoding].under_icu != GPUSORT_ENCODE_NONE);
-				return gpusort_key_types[orders[i].encoding].under_icu;
-			case ORDER_BY_LIBC:
-				Assert(gpusort_key_types[orders[i].encoding].under_libc != GPUSORT_ENCODE_NONE);
-				return gpusort_key_types[orders[i].encoding].under_libc;
-			case ORDER_UNKNOWN:
-				return GPUSORT_ENCODE_NONE;
-		}
-	}
-	*why_not = psprintf(knows_type(input_type) ? "is of type %s in an order without a key encoding"
-											   : "is of type %s, which has no key encoding",
-						format_type_be(input_type));
-	return GPUSORT_ENCODE_NONE;
+	const GpuSortOrder order = {.opfamily = opfamily, .input_type = input_type, .type = type, .collation = collation};
+	int row;
+
+	if (!find_order(&order, &row) && gpusort_abbreviation_exists(&order))
+		return GPUSORT_ENCODE_ABBREVIATION;
+	return gpusort_part_encoding(&order, why_not);
 }
 
 /* Returns the collations of the C library, each once, that the keys of values of a type rest on; NIL: none. */
@@ -236,7 +286,7 @@ gpusort_key_libc_collations(GpuSortEncoding encoding, Oid type, Oid collation)
 		const GpuSortOrder *part = lfirst(cell);
 		const char *why_not;
 
-		encoding = gpusort_key_encoding(part->opfamily, part->input_type, part->type, part->collation, &why_not);
+		encoding = gpusort_part_encoding(part, &why_not);
 		collations = list_union_oid(collations, gpusort_key_libc_collations(encoding, part->type, part->collation));
 	}
 	return collations;
@@ -244,7 +294,8 @@ gpusort_key_libc_collations(GpuSortEncoding encoding, Oid type, Oid collation)
 
 /*
  * Returns true if keys of values of a type may not tell different ones apart, however long they are: of strings under
- * a collation of the C library, and of values that have such, or others without an encoding, among their parts.
+ * a collation of the C library, of values that are abbreviated, and of those that have such strings, or others without
+ * an encoding, among their parts.
  */
 bool
 gpusort_key_is_partial(GpuSortEncoding encoding, Oid type, Oid collation)
@@ -252,7 +303,8 @@ gpusort_key_is_partial(GpuSortEncoding encoding, Oid type, Oid collation)
 	const GpuSortKeyType *row = &gpusort_key_types[encoding];
 	ListCell *cell;
 
-	if (encoding == GPUSORT_ENCODE_NONE || row->source == GPUSORT_SOURCE_LIBC)
+	if (encoding == GPUSORT_ENCODE_NONE || encoding == GPUSORT_ENCODE_ABBREVIATION ||
+		row->source == GPUSORT_SOURCE_LIBC)
 		return true;
 	if (row->parts == NULL)
 		return false;
@@ -261,7 +313,7 @@ gpusort_key_is_partial(GpuSortEncoding encoding, Oid type, Oid collation)
 		const GpuSortOrder *part = lfirst(cell);
 		const char *why_not;
 
-		encoding = gpusort_key_encoding(part->opfamily, part->input_type, part->type, part->collation, &why_not);
+		encoding = gpusort_part_encoding(part, &why_not);
 		if (gpusort_key_is_partial(encoding, part->type, part->collation))
 			return true;
 	}
@@ -295,19 +347,32 @@ gpusort_encoding_as(GpuSortEncoding encoding, Oid type)
 	return encoding;
 }
 
+/*
+ * Finds how a sort operator orders values of a type under a collation, and whether it sorts down; false if it belongs
+ * to no operator family.
+ */
+bool
+gpusort_operator_order(Oid sort_operator, Oid type, Oid collation, GpuSortOrder *order, bool *descending)
+{
+	CompareType direction;
+
+	*order = (GpuSortOrder){.type = type, .collation = collation};
+	if (!get_ordering_op_properties(sort_operator, &order->opfamily, &order->input_type, &direction))
+		return false;
+	*descending = direction == COMPARE_GT;
+	return true;
+}
+
 /* Like gpusort_key_encoding, for a finished plan's sort operator; *descending says whether it sorts down. */
 GpuSortEncoding
 gpusort_operator_encoding(Oid sort_operator, Oid type, Oid collation, bool *descending, const char **why_not)
 {
-	Oid opfamily;
-	Oid input_type;
-	CompareType order;
+	GpuSortOrder order;
 
-	if (!get_ordering_op_properties(sort_operator, &opfamily, &input_type, &order))
+	if (!gpusort_operator_order(sort_operator, type, collation, &order, descending))
 	{
 		*why_not = "has an order without a key encoding";
 		return GPUSORT_ENCODE_NONE;
 	}
-	*descending = order == COMPARE_GT;
-	return gpusort_key_encoding(opfamily, input_type, type, collation, why_not);
+	return gpusort_key_encoding(order.opfamily, order.input_type, type, collation, why_not);
 }

@@ -165,4 +165,11 @@ const GpuSortKeyType gpusort_key_types[GPUSORT_ENCODE_Count] = {
 		.source = GPUSORT_SOURCE_PARTS,
 		.parts = gpusort_jsonb_parts,
 	},
+	[GPUSORT_ENCODE_ABBREVIATION] = {
+		.truncates = true,
+		.create = gpusort_abbreviation_create,
+		.bytes = gpusort_abbreviation_bytes,
+		.string = GPUSORT_STRING_BYTES,
+		.source = GPUSORT_SOURCE_ABBREVIATION,
+	},
 };

@@ -63,6 +63,8 @@ typedef enum GpuSortEncoding
 	GPUSORT_ENCODE_RECORD,
 	GPUSORT_ENCODE_JSONB,
 
+	GPUSORT_ENCODE_ABBREVIATION, /* words that the operator class makes */
+
 	GPUSORT_ENCODE_Count,
 } GpuSortEncoding;
 
@@ -79,10 +81,11 @@ typedef enum GpuSortStringForm
 /* What a string's bytes in the key are. */
 typedef enum GpuSortStringSource
 {
-	GPUSORT_SOURCE_STRING = 0, /* its own */
-	GPUSORT_SOURCE_ICU,        /* of ICU's sort key */
-	GPUSORT_SOURCE_LIBC,       /* of the first level of the C library's */
-	GPUSORT_SOURCE_PARTS,      /* it is no string: of the encodings of what it is made of */
+	GPUSORT_SOURCE_STRING = 0,   /* its own */
+	GPUSORT_SOURCE_ICU,          /* of ICU's sort key */
+	GPUSORT_SOURCE_LIBC,         /* of the first level of the C library's */
+	GPUSORT_SOURCE_PARTS,        /* it is no string: of the encodings of what it is made of */
+	GPUSORT_SOURCE_ABBREVIATION, /* nor here: of what its operator class makes of it */
 } GpuSortStringSource;
 
 struct GpuSortBits; /* bit_writer.h */
@@ -128,8 +131,8 @@ typedef struct GpuSortKeyType
 	GpuSortEncoder encode;
 	bool detoast; /* encode gets a varlena neither compressed nor kept elsewhere */
 
-	/* makes the state for values of a type, which lives as long as the current memory context; NULL: none is needed */
-	void *(*create)(Oid type, Oid collation);
+	/* makes the state for values of an order, which lives as long as the current memory context; NULL: none is needed */
+	void *(*create)(const GpuSortOrder *order);
 
 	/* of bytes */
 	GpuSortBytesEncoder bytes;
@@ -153,15 +156,19 @@ gpusort_keys_are_same_everywhere(GpuSortEncoding encoding)
 {
 	const GpuSortKeyType *type = &gpusort_key_types[encoding];
 
-	return type->parts == NULL && (type->string != GPUSORT_STRING_NONE || type->create == NULL);
+	if (type->source == GPUSORT_SOURCE_PARTS || type->source == GPUSORT_SOURCE_ABBREVIATION)
+		return false;
+	return type->string != GPUSORT_STRING_NONE || type->create == NULL;
 }
 
 extern GpuSortEncoding gpusort_key_encoding(Oid opfamily, Oid input_type, Oid type, Oid collation,
 											const char **why_not);
+extern GpuSortEncoding gpusort_part_encoding(const GpuSortOrder *order, const char **why_not);
 extern List *gpusort_key_libc_collations(GpuSortEncoding encoding, Oid type, Oid collation);
 extern bool gpusort_key_is_partial(GpuSortEncoding encoding, Oid type, Oid collation);
 extern Oid gpusort_common_key_type(Oid opfamily, Oid a, Oid b);
 extern GpuSortEncoding gpusort_encoding_as(GpuSortEncoding encoding, Oid type);
+extern bool gpusort_operator_order(Oid sort_operator, Oid type, Oid collation, GpuSortOrder *order, bool *descending);
 extern GpuSortEncoding gpusort_operator_encoding(Oid sort_operator, Oid type, Oid collation, bool *descending,
 												 const char **why_not);
 

@@ -37,7 +37,7 @@ gpusort_claims_create(GpuSortClaims *claims)
 	gpusort_shared_init_lock(&claims->lock);
 }
 
-/* Nothing has been ingested, and no range is there; stop: nor is any wanted. */
+/* Sets the state back to the start of a run: nothing ingested, no ranges; stop: none are wanted either. */
 void
 gpusort_claims_start(GpuSortClaims *claims, bool stop)
 {
@@ -120,7 +120,7 @@ gpusort_claims_sign_off_or_seal(GpuSortClaims *claims, bool whole)
 	wake_all(claims);
 }
 
-/* Returns what there is to do for a process, which is that process's from now on if it is to order rows; else NONE. */
+/* Returns what a process is to do, or NONE; to order the rows is claimed with that, for this process alone. */
 static GpuSortClaimsTask
 find_task(GpuSortClaims *claims, bool orders, bool verifies)
 {
@@ -244,7 +244,7 @@ gpusort_claims_wait_parts(GpuSortClaims *claims)
 	return verifying && !published;
 }
 
-/* Returns the next part to be verified, by this process, or -1 if there is none. */
+/* Claims the next part to be verified; returns its number, or -1 if there is none. */
 int
 gpusort_claims_next_part(GpuSortClaims *claims)
 {
@@ -301,7 +301,7 @@ gpusort_claims_wait(GpuSortClaims *claims)
 	return published;
 }
 
-/* Returns the next range, which is process's from now on, or -1 if there is none. */
+/* Claims the next range for a process; returns its number, or -1 if there is none. */
 int
 gpusort_claims_next(GpuSortClaims *claims, int process)
 {
@@ -318,8 +318,8 @@ gpusort_claims_next(GpuSortClaims *claims, int process)
 }
 
 /*
- * Returns the process whose range this is; it is the leader's
- * from now on if it was nobody's.  All before must be somebody's.
+ * Returns the process that has claimed this range; if none has, claims it for
+ * the leader.  All ranges before it must have been claimed.
  */
 int
 gpusort_claims_owner(GpuSortClaims *claims, uint32 range)

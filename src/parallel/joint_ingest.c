@@ -243,7 +243,7 @@ choose_common_prefixes(GpuSortJointIngest *joint)
 	(void) gpusort_input_read_first(joint->input, Max(GPUSORT_SAMPLE_ROWS, gpusort_few_values_rows(joint->keys)));
 	caller = MemoryContextSwitchTo(context);
 	ours = palloc(joint->keys->strings * sizeof(GpuSortPrefix));
-	/* The leader has looked at statistics, which say too little: so they are not worth another look. */
+	/* Statistics are left out: the leader has found that they say too little. */
 	(void) gpusort_prefixes_choose(joint->keys, joint->input, true, 0, ours);
 	for (int i = 0; i < joint->keys->strings; i++)
 	{

@@ -30,7 +30,7 @@
 #define RANGES_PER_PROCESS 32
 #define RANGE_BYTES_MIN    ((uint64) 512 << 10)
 
-/* Fewer still, for so many. */
+/* Ranges are smaller where there would be fewer than these for each process. */
 #define RANGES_PER_PROCESS_MIN 4
 
 /*
@@ -53,7 +53,7 @@ order_rows(GpuSortJointSort *own, GpuSortFailure *failure)
 	gpusort_joint_ingest_collect(&own->joint, &put);
 	if (IsParallelWorker())
 	{
-		/* The leader's are in its writer where it is the leader that is here. */
+		/* The leader's own are not in shared memory where it is the leader that orders: its writer has them. */
 		put.rows += own->shared->leader_put.rows;
 		put.truncated += own->shared->leader_put.truncated;
 		put.bytes += own->shared->leader_put.bytes;
@@ -79,7 +79,7 @@ ranges_wanted(const GpuSortExpected *expected, int processes)
 	uint64 ranges = Min(expected->bytes / RANGE_BYTES_MIN, (uint64) processes * RANGES_PER_PROCESS);
 
 	if (processes == 1)
-		return 1; /* nobody to share with: the plan above need not start over */
+		return 1; /* one process reads all rows: the plan above need not start over */
 	ranges = Max(ranges, expected->bytes / RANGE_BYTES);
 	ranges = Max(ranges, (uint64) processes * RANGES_PER_PROCESS_MIN);
 	ranges = Min(ranges, expected->rows / Max(Min(gpusort_min_rows, RANGE_ROWS_MIN), 1));

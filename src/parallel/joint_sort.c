@@ -80,7 +80,7 @@ gpusort_joint_sort_estimate(const GpuSortJointSort *own, int nworkers)
 	return add_size(offsetof(GpuSortJointSortShared, joint), gpusort_joint_ingest_bytes(own->sort->keys, nworkers, false));
 }
 
-/* Nothing has been put. */
+/* Sets what is shared back to the start: no process has put a row. */
 static void
 start_shared(GpuSortJointSort *own)
 {
@@ -115,7 +115,7 @@ gpusort_joint_sort_reinitialize(GpuSortJointSort *own)
 	start_shared(own);
 }
 
-/* Lets this process see what the leader has made. */
+/* In a worker: the sort uses what the leader has made in shared memory. */
 void
 gpusort_joint_sort_attach(GpuSortJointSort *own, void *shared)
 {
@@ -147,7 +147,7 @@ verify_sort(const GpuSortJointSort *own, GpuSortFailure *failure)
 	return whole.rows != expected->rows || gpusort_reader_check_whole(expected, &whole, failure);
 }
 
-/* The same of all sorts. */
+/* Compares so for all sorts. */
 bool
 gpusort_joint_sorts_verify(GpuSortJointSorts *sorts, GpuSortFailure *failure)
 {
@@ -407,7 +407,7 @@ gpusort_joint_sorts_join_to_order(GpuSortJointSorts *sorts, GpuSortFailure *fail
 		GpuSortState *sort = sorts->sorts[joined]->sort;
 		GpuSortFailure ignored;
 
-		/* Should it be lost with that, others will find it so. */
+		/* Nothing is done about an error here: the process that has the rows sorted meets it, too. */
 		(void) gpusort_client_leave(sort->service.client, &ignored);
 		gpusort_service_sort_release(sort);
 	}

@@ -12,6 +12,8 @@
  */
 #include "plan/admission.h"
 
+#include "catalog/pg_collation_d.h"
+#include "catalog/pg_opfamily_d.h"
 #include "client/mapped_pool.h"
 #include "keys/types.h"
 #include "miscadmin.h"
@@ -141,6 +143,19 @@ candidate_type(const GpuSortCandidate *candidate, int i)
 	return exprType((Node *) linitial_node(EquivalenceMember, eclass->ec_members)->em_expr);
 }
 
+/* Returns the operator family that orders sort key number i, from 0. */
+static Oid
+candidate_opfamily(const GpuSortCandidate *candidate, int i)
+{
+	GpuSortOrder order;
+	bool descending;
+
+	if (candidate->sort == NULL)
+		return list_nth_node(PathKey, candidate->pathkeys, i)->pk_opfamily;
+	(void) gpusort_operator_order(candidate->sort->sortOperators[i], InvalidOid, InvalidOid, &order, &descending);
+	return order.opfamily;
+}
+
 /* Returns true if one of these collations was found to order strings otherwise than their keys. */
 static bool
 is_distrusted(const List *collations)
@@ -149,7 +164,7 @@ is_distrusted(const List *collations)
 
 	foreach(cell, collations)
 	{
-		if (gpusort_shared_distrusts_collation(lfirst_oid(cell)))
+		if (gpusort_shared_distrusts(CollationRelationId, lfirst_oid(cell)))
 			return true;
 	}
 	return false;
@@ -182,7 +197,18 @@ look_at_keys(const GpuSortCandidate *candidate, GpuSortAdmission *admission)
 			break;
 		}
 		if (libc != NIL)
-			admission->verified = gpusort_verify_collation;
+			admission->verified |= gpusort_verify_collation;
+		if (encoding == GPUSORT_ENCODE_ABBREVIATION)
+		{
+			if (gpusort_shared_distrusts(OperatorFamilyRelationId, candidate_opfamily(candidate, i)))
+			{
+				refuse(admission, "the operator class of sort key %d was found to order values "
+								  "otherwise than their abbreviated keys",
+					   i + 1);
+				break;
+			}
+			admission->verified = true;
+		}
 		if (i == 0)
 		{
 			admission->first = encoding;

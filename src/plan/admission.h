@@ -35,7 +35,7 @@ typedef struct GpuSortAdmission
 	bool tell;             /* somebody does */
 	GpuSortEncoding first; /* of the first key */
 	bool partial_key;      /* its keys may not tell all values apart: as gpusort_key_is_partial has it */
-	bool verified;         /* the order of all rows is verified, under a collation of the C library */
+	bool verified;         /* the order of all rows is: by the C library, or by comparators of abbreviated values */
 	bool descending;       /* it is sorted down */
 	bool cuda;             /* a GPU would sort */
 	bool pool_mapped;      /* this backend has the staging pool mapped, by a sort before */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * distrusted.h
- *	  Collations whose order was found to be another than that of their keys.
+ *	  Collations and operator families whose order was found to be another than that of their keys.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,18 +12,22 @@
 
 #include "nodes/pg_list.h"
 
-/* A collation of the C library whose order is not that of its keys: left alone until the server restarts. */
+/*
+ * A collation of the C library, or an operator family that abbreviates values, whose order is not that of its keys:
+ * left alone until the server restarts.
+ */
 typedef struct GpuSortDistrusted
 {
 	Oid database;
-	Oid collation;
+	Oid catalog; /* CollationRelationId or OperatorFamilyRelationId */
+	Oid object;
 } GpuSortDistrusted;
 
 /* When so many are distrusted, all others are. */
 #define GPUSORT_DISTRUSTED_MAX 64
 
-extern bool gpusort_shared_distrust_collation(Oid collation);
+extern bool gpusort_shared_distrust(Oid catalog, Oid object);
 extern List *gpusort_shared_distrusted_collations(bool *all);
-extern bool gpusort_shared_distrusts_collation(Oid collation);
+extern bool gpusort_shared_distrusts(Oid catalog, Oid object);
 
 #endif /* GPUSORT_DISTRUSTED_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * collation_check.c
- *	  Verifies with the C library that rows sorted under its collations are in order.
+ *	  Verifies that rows sorted under the C library's collations, or by abbreviated keys, are in order.
  *
  * The keys of such strings are made of the C library's tables, and strcoll, which is what
  * PostgreSQL calls, is another program.  That the two agree is not believed: before a row
@@ -32,11 +32,14 @@
  *	goes by the same tables as the keys as far as beginnings are concerned.  So one in WHOLE_EVERY neighbours
  *	is compared whole: what is wrong with a table shows in more than one of them.
  *
+ *	Words that an operator class makes of its values (keys/bytes/abbreviation.c) are verified likewise, by the class's
+ *	comparator.  A key ends with such a word, so that neighbours that are equal by this are out of order, too.
+ *
  * Strings are copied once, to be terminated with a zero byte.  Rows that are needed beyond their
  * chunk are copied when it is left.
  *
- * An inversion has the collation left alone from then on (server/distrusted.h).  Everything belongs to the
- * memory context that was current at create.
+ * An inversion has the collation, or the operator family, left alone from then on (server/distrusted.h).  Everything
+ * belongs to the memory context that was current at create.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,6 +47,9 @@
 
 #include "access/detoast.h"
 #include "access/htup_details.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_collation_d.h"
+#include "catalog/pg_opfamily_d.h"
 #include "keys/bytes/libc_less.h"
 #include "miscadmin.h"
 #include "server/distrusted.h"
@@ -83,8 +89,8 @@ typedef struct CheckedRow
 struct GpuSortCollationCheck
 {
 	const GpuSortColumn *columns;
-	int count;            /* columns up to the last one under a collation of the C library */
-	SortSupport supports; /* of the others among them */
+	int count;            /* columns up to the last one that is verified */
+	SortSupport supports; /* of those among them that are not the C library's strings */
 	GpuSortRows *rows_of;
 	MemoryContext context;
 	MemoryContext scratch; /* what comparators and detoasting leave behind */
@@ -96,23 +102,20 @@ struct GpuSortCollationCheck
 	uint32 neighbours;    /* strings that were compared as such */
 };
 
-/*
- * Returns how many columns there are up to the last one in the key that is,
- * or holds, strings under a collation of the C library.
- */
+/* Returns how many columns there are up to the last one in the key that is verified. */
 static int
 checked_columns(const GpuSortKeys *keys)
 {
 	int count = keys->encoded;
 
-	while (count > 0 && keys->columns[count - 1].libc_collations == NIL)
+	while (count > 0 && !gpusort_column_is_verified(&keys->columns[count - 1]))
 		count--;
 	return count;
 }
 
 /*
- * Makes what verifies the order of rows by these keys, which are laid out and have a column under a collation of the C
- * library.  Belongs to the current memory context.
+ * Makes what verifies the order of rows by these keys, which are laid out and have a column that is verified.
+ * Belongs to the current memory context.
  */
 GpuSortCollationCheck *
 gpusort_collation_check_create(const GpuSortKeys *keys, GpuSortRows *rows)
@@ -242,7 +245,8 @@ are_in_order(const GpuSortColumn *column, const CheckedValue *left, const Checke
 /*
  * Compares two rows as the sort orders them, in the columns that are looked at: less than 0, more, or 0 if none
  * of these decides.  Of neighbours, rows of different runs, the left one should be first, and those that have
- * a string without ranks in common are out of order, as that has no order in later columns: more than 0.
+ * a string without ranks or an abbreviated value in common are out of order, as that has no order in later columns:
+ * more than 0.
  */
 static pg_attribute_always_inline int
 compare(GpuSortCollationCheck *check, CheckedRow *left_row, CheckedRow *right_row, bool neighbours)
@@ -256,7 +260,11 @@ compare(GpuSortCollationCheck *check, CheckedRow *left_row, CheckedRow *right_ro
 
 		check->different = i;
 		if (!gpusort_column_is_libc(column))
+		{
 			order = ApplySortComparator(left->value, left->isnull, right->value, right->isnull, &check->supports[i]);
+			if (order == 0 && OidIsValid(column->abbreviated_by) && !left->isnull)
+				return neighbours;
+		}
 		else if (left->isnull || right->isnull)
 			order = left->isnull == right->isnull ? 0 : left->isnull == column->nulls_first ? -1
 																							: 1;
@@ -280,7 +288,7 @@ distrust(Oid collation)
 {
 	char *name;
 
-	if (!gpusort_shared_distrust_collation(collation))
+	if (!gpusort_shared_distrust(CollationRelationId, collation))
 		return;
 	name = get_collation_name(collation);
 	ereport(LOG,
@@ -292,15 +300,42 @@ distrust(Oid collation)
 					 "Please report the locale, and the version of the C library.")));
 }
 
+/* Distrusts the keys of an operator family, likewise. */
+static void
+distrust_family(Oid family)
+{
+	ObjectAddress address;
+	char *name;
+
+	if (!gpusort_shared_distrust(OperatorFamilyRelationId, family))
+		return;
+	ObjectAddressSet(address, OperatorFamilyRelationId, family);
+	name = getObjectDescription(&address, true);
+	ereport(LOG,
+			(errmsg("gpusort leaves sorts by %s to PostgreSQL until the server restarts", name != NULL ? name : "?"),
+			 errdetail("Its comparator orders two values otherwise than the abbreviated keys that it makes of them do."),
+			 errhint("Sorts that were running have been done by PostgreSQL. "
+					 "Please report it to the authors of the type's extension.")));
+}
+
 /* Two rows of different runs are the other way round: returns false, for the caller to return. */
 static pg_noinline bool
 note_inversion(GpuSortCollationCheck *check, GpuSortFailure *failure)
 {
+	const GpuSortColumn *column = &check->columns[check->different];
 	ListCell *cell;
 
+	if (OidIsValid(column->abbreviated_by))
+	{
+		(void) gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
+								   "rows whose order is the keys' are not in that of the comparator, in sort key %d",
+								   check->different + 1);
+		distrust_family(column->abbreviated_by);
+		return false;
+	}
 	(void) gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
 							   "rows whose order is the keys' are not in the C library's, in sort key %d", check->different + 1);
-	foreach(cell, check->columns[check->different].libc_collations)
+	foreach(cell, column->libc_collations)
 		distrust(lfirst_oid(cell));
 	return false;
 }
@@ -460,7 +495,7 @@ gpusort_collation_check_rows(GpuSortCollationCheck *check, GpuSortReader *reader
 
 /*
  * Says whether keys like these may be sorted by; false, with a reason,
- * if a collation of theirs has been found to be out of order.
+ * if a collation or an operator family of theirs has been found to be out of order.
  */
 bool
 gpusort_collation_check_allows(const GpuSortKeys *keys, GpuSortFailure *failure)
@@ -471,10 +506,14 @@ gpusort_collation_check_allows(const GpuSortKeys *keys, GpuSortFailure *failure)
 
 		foreach(cell, keys->columns[i].libc_collations)
 		{
-			if (gpusort_shared_distrusts_collation(lfirst_oid(cell)))
+			if (gpusort_shared_distrusts(CollationRelationId, lfirst_oid(cell)))
 				return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
 										   "the collation of sort key %d was found to order strings otherwise than their keys", i + 1);
 		}
+		if (OidIsValid(keys->columns[i].abbreviated_by) &&
+			gpusort_shared_distrusts(OperatorFamilyRelationId, keys->columns[i].abbreviated_by))
+			return gpusort_failure_set(failure, GPUSORT_REASON_COLLATION,
+									   "the operator class of sort key %d was found to order values otherwise than their abbreviated keys", i + 1);
 	}
 	return true;
 }

@@ -26,7 +26,8 @@
  * Of a column with few values these are known (few_values.c).
  *
  * Where the strings of a first column are under a libc collation, whose first level alone is
- * in the key, the sample also says whether that tells enough of them apart.
+ * in the key, the sample also says whether that tells enough of them apart; and of values that
+ * their operator class abbreviates, whether the class would go on with that.
  *
  *-------------------------------------------------------------------------
  */
@@ -399,6 +400,8 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
 		prefixes->known.ranked = prefixes->known.complete = false;
 		prefixes->known.count = 0;
 		prefixes->tied = sample->levels != NULL ? gpusort_first_levels_tied(sample->levels, rows) : 0;
+		if (sample->levels != NULL && gpusort_keys_abbreviation_aborts(sample->column))
+			prefixes->tied = 1;
 		if (sample->count >= 2 && (first || statistics))
 		{
 			qsort(sample->strings, sample->count, sizeof(SampleString), compare_strings);
@@ -408,6 +411,8 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
 			find_needs(sample, prefixes, rows);
 			choose_length(sample, prefixes, statistics);
 		}
+		if (OidIsValid(sample->column->abbreviated_by))
+			prefixes->length = Min(prefixes->length, GPUSORT_WORD_BYTES);
 		if (rows > 0)
 			gpusort_few_values_choose(keys, i, input, first, look, prefixes);
 		if (prefixes->known.complete)
@@ -431,5 +436,7 @@ gpusort_prefixes_too_many_ties(const GpuSortKeys *keys, const GpuSortPrefix *pre
 	if (gpusort_force || keys->strings == 0 || prefixes[0].tied <= TIED_MAX)
 		return false;
 	return !gpusort_failure_set(failure, GPUSORT_REASON_TIES,
-								"the first level of the collation tells too few of the strings apart");
+								OidIsValid(keys->columns[0].abbreviated_by)
+									? "the abbreviated keys tell too few of the values apart"
+									: "the first level of the collation tells too few of the strings apart");
 }

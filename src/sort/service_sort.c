@@ -62,6 +62,13 @@ drops_rows(const GpuSortState *sort)
 		!sort->service.shared && !sort->service.check_order;
 }
 
+/* Returns true if the order of the rows is to be verified: that by abbreviated keys always is. */
+static bool
+checks_order(const GpuSortState *sort)
+{
+	return gpusort_keys_are_abbreviated(sort->keys) || (gpusort_verify_collation && gpusort_keys_by_libc(sort->keys));
+}
+
 /* Makes what orders runs of equal keys, by the columns that these do not decide. */
 static GpuSortTies *
 create_ties(GpuSortState *sort)
@@ -88,7 +95,7 @@ gpusort_service_sort_begin(GpuSortState *sort, GpuSortFailure *failure)
 	figures->pairs = 0;
 	figures->skipped = 0;
 	figures->verify_ms = 0;
-	service->check_order = gpusort_verify_collation && gpusort_keys_by_libc(sort->keys);
+	service->check_order = checks_order(sort);
 	service->shared = sort->readers > 0 ||
 		(service->check_order && sort->peers != NULL && sort->peers->verifiers > 0);
 	make_request(sort, &request);
@@ -143,7 +150,7 @@ gpusort_service_sort_join(GpuSortState *sort, uint64 token, uint32 generation, c
 	{
 		service->ties = create_ties(sort);
 		service->shared = true;
-		service->check_order = gpusort_verify_collation && gpusort_keys_by_libc(sort->keys);
+		service->check_order = checks_order(sort);
 		sort->figures.verified = verified;
 		if (expected != NULL)
 			gpusort_reader_init(&service->reader, service->client, expected);

@@ -43,8 +43,8 @@
  *	begun in the service by that, and never falls back by itself.
  *
  * WHO ELSE
- *	The kind of row is row_kind.h's, where rows come from source.h's, other processes that put some peers.h's.  Of the
- *	service, and of nodes, nothing is seen here.
+ *	The kind of row is row_kind.h's, which has the list of them, where rows come from source.h's, other processes that
+ *	put some peers.h's.  Of the service, and of nodes, nothing is seen here.
  *
  * MEMORY
  *	What create makes belongs to the memory context that was current then, and so does context, which all that is of one
@@ -87,7 +87,7 @@ typedef struct GpuSortServiceSort
 	GpuSortWriter writer;
 	GpuSortReader reader;
 	GpuSortTies *ties;
-	bool check_order;                    /* is to be verified: a column is under a collation of the C library */
+	bool check_order;                    /* is to be verified: libc's strings, abbreviated values */
 	struct GpuSortCollationCheck *check; /* NULL: not made */
 	bool shared;                         /* it is a shared sort there: rows are read by ranges */
 	GpuSortJobSlot *job;                 /* for gpusort_jobs; NULL: not listed */

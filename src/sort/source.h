@@ -4,7 +4,7 @@
  *	  Where the rows of a sort come from: in batches, from whoever wants them sorted.
  *
  * A plan's rows are one source, a batch for each (exec/plan_source.c); the tuples of a heap page are another,
- * whose batch is the page.  Whoever has a source begins its struct with a GpuSortSource.
+ * whose batch is the page (exec/page_source.c).  Whoever has a source begins its struct with a GpuSortSource.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,15 +13,16 @@
 
 #include "compat.h"
 
+#include "access/htup_details.h"
 #include "table_column.h"
 
-/* Rows of a batch at most: more than a heap page has. */
-#define GPUSORT_BATCH_ROWS 320
+/* Rows of a batch at most: a heap page's. */
+#define GPUSORT_BATCH_ROWS MaxHeapTuplesPerPage
 
 /* A row of a source, valid until the next batch is asked for. */
 typedef struct GpuSortRow
 {
-	const Datum *values; /* by attribute: of as many as are asked for; of all, where tuple is not the whole row */
+	const Datum *values; /* by attribute: of those to sort by, as asked for; of all, where tuple is not the whole row */
 	const bool *nulls;
 	const char *tuple; /* what can be copied as it is, see row_kind.h; NULL: there is no such thing */
 	uint32 length;     /* bytes of tuple */
@@ -54,7 +55,7 @@ struct GpuSortSource
 {
 	const GpuSortSourceMethods *methods;
 	bool may_restart; /* it can give the same rows again */
-	int attributes;   /* set by the sort: values of so many leading attributes are looked at, where there is a tuple */
+	int attributes;   /* set by the sort: where there is a tuple, no others are looked at than these leading ones */
 };
 
 #endif /* GPUSORT_SOURCE_H */

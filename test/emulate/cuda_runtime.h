@@ -92,8 +92,10 @@ emulate_warp_reduce(uint32_t mask, uint32_t value, Combine combine)
 #define __reduce_or_sync(mask, value)  emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a | b; })
 #define __reduce_and_sync(mask, value) emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a & b; })
 #define __reduce_xor_sync(mask, value) emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a ^ b; })
-#define __reduce_min_sync(mask, value) emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a < b ? a : b; })
-#define __reduce_max_sync(mask, value) emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a > b ? a : b; })
+#define __reduce_min_sync(mask, value) \
+	emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a < b ? a : b; })
+#define __reduce_max_sync(mask, value) \
+	emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a > b ? a : b; })
 #define __reduce_add_sync(mask, value) emulate_warp_reduce(mask, value, [](uint32_t a, uint32_t b) { return a + b; })
 
 static inline uint32_t

@@ -146,7 +146,8 @@ run_once(const GpuSortEngineOps *ops, GpuSortEngine *engine, const Shape *shape,
 	double begun;
 	uint64_t row = 0;
 	/* as the service grants chunks */
-	const uint32_t rows_max = GPUSORT_CHUNK_BYTES / (8 * shape->key_words + GPUSORT_ALIGN8(shape->row_bytes) + sizeof(uint32_t)) * 3 / 2;
+	const uint32_t rows_max =
+		GPUSORT_CHUNK_BYTES / (8 * shape->key_words + GPUSORT_ALIGN8(shape->row_bytes) + sizeof(uint32_t)) * 3 / 2;
 	uint32_t turn = 0;
 
 	memset(times, 0, sizeof(*times));

@@ -324,7 +324,14 @@ test_memory(GpuSortEngineConfig config, uint32_t device)
 void
 test_faults(GpuSortEngineConfig config, void (*emulate_fail)(long call))
 {
-	CaseSpec spec = {.rows = 1200, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .length_max = 60, .chunk_rows = 200, .truncated_percent = 20};
+	CaseSpec spec = {
+		.rows = 1200,
+		.key_words = 2,
+		.keys = RIG_KEYS_SUFFIX,
+		.length_max = 60,
+		.chunk_rows = 200,
+		.truncated_percent = 20,
+	};
 
 	for (int i = 0; i < FAULTS; i++)
 	{

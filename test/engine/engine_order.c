@@ -65,13 +65,27 @@ test_shapes(uint64_t large)
 		char name[64];
 
 		snprintf(name, sizeof(name), "%llu rows", (unsigned long long) counts[i]);
-		test_case(name, (CaseSpec){.rows = counts[i], .key_words = 1, .keys = RIG_KEYS_FEW, .length_max = 24, .truncated_percent = 30});
+		test_case(name, (CaseSpec){
+							.rows = counts[i],
+							.key_words = 1,
+							.keys = RIG_KEYS_FEW,
+							.length_max = 24,
+							.truncated_percent = 30,
+						});
 	}
 	for (int w = 0; w < 5; w++)
 	{
 		for (int k = 0; k < RIG_KEYS_COUNT; k++)
 		{
-			CaseSpec spec = {.rows = 20000, .key_words = widths[w], .keys = k, .lengths = LENGTHS_SPREAD, .length_max = 60, .truncated_percent = k % 2 ? 50 : 0, .overflow_percent = 5};
+			CaseSpec spec = {
+				.rows = 20000,
+				.key_words = widths[w],
+				.keys = k,
+				.lengths = LENGTHS_SPREAD,
+				.length_max = 60,
+				.truncated_percent = k % 2 ? 50 : 0,
+				.overflow_percent = 5,
+			};
 			char name[160];
 
 			describe_spec(&spec, name, sizeof(name));
@@ -81,7 +95,14 @@ test_shapes(uint64_t large)
 	test_case("rows of the least length, chunks full of them",
 			  (CaseSpec){.rows = 500000, .key_words = 1, .length_max = 8});
 	test_case("rows of 16 bytes to 1 MiB",
-			  (CaseSpec){.rows = 2000, .key_words = 2, .lengths = LENGTHS_SKEWED, .length_max = 1 << 20, .truncated_percent = 20, .keys = RIG_KEYS_FEW});
+			  (CaseSpec){
+				  .rows = 2000,
+				  .key_words = 2,
+				  .lengths = LENGTHS_SKEWED,
+				  .length_max = 1 << 20,
+				  .truncated_percent = 20,
+				  .keys = RIG_KEYS_FEW,
+			  });
 	test_case("rows of up to 1 MiB",
 			  (CaseSpec){.rows = 60, .key_words = 1, .lengths = LENGTHS_SPREAD, .length_max = 1 << 20});
 	test_case("rows that fill a chunk each",
@@ -89,7 +110,14 @@ test_shapes(uint64_t large)
 	test_case("rows of just over half a chunk",
 			  (CaseSpec){.rows = 12, .key_words = 3, .length_max = GPUSORT_CHUNK_BYTES / 2 + 1});
 	test_case("many chunks of one row",
-			  (CaseSpec){.rows = 3000, .key_words = 1, .length_max = 50, .chunk_rows = 1, .keys = RIG_KEYS_FEW, .truncated_percent = 50});
+			  (CaseSpec){
+				  .rows = 3000,
+				  .key_words = 1,
+				  .length_max = 50,
+				  .chunk_rows = 1,
+				  .keys = RIG_KEYS_FEW,
+				  .truncated_percent = 50,
+			  });
 	test_case("ties in all rows, over many chunks",
 			  (CaseSpec){.rows = 300000, .key_words = 2, .keys = RIG_KEYS_EQUAL, .length_max = 60, .truncated_percent = 100});
 	test_case("ties in few rows of long runs",
@@ -99,7 +127,14 @@ test_shapes(uint64_t large)
 	test_case("many rows, random keys",
 			  (CaseSpec){.rows = large, .key_words = 1, .length_max = 88, .overflow_percent = 1});
 	test_case("many rows, runs of four",
-			  (CaseSpec){.rows = large, .key_words = 2, .keys = RIG_KEYS_SUFFIX, .lengths = LENGTHS_SPREAD, .length_max = 100, .truncated_percent = 10});
+			  (CaseSpec){
+				  .rows = large,
+				  .key_words = 2,
+				  .keys = RIG_KEYS_SUFFIX,
+				  .lengths = LENGTHS_SPREAD,
+				  .length_max = 100,
+				  .truncated_percent = 10,
+			  });
 	test_case("many rows, skewed keys",
 			  (CaseSpec){.rows = large, .key_words = 1, .keys = RIG_KEYS_SKEWED, .length_max = 60, .truncated_percent = 10});
 	test_case("many rows, wide keys",
@@ -115,17 +150,54 @@ test_limits(void)
 {
 	for (int t = 0; t < 2; t++)
 	{
-		test_case("the first row of many", (CaseSpec){.rows = 70000, .key_words = 2, .length_max = 60, .limit = 1, .claim_no_ties = t});
+		test_case("the first row of many", (CaseSpec){
+											   .rows = 70000,
+											   .key_words = 2,
+											   .length_max = 60,
+											   .limit = 1,
+											   .claim_no_ties = t,
+										   });
 		test_case("the first 1000 rows of many",
-				  (CaseSpec){.rows = 70000, .key_words = 1, .length_max = 60, .limit = 1000, .truncated_percent = t ? 0 : 50, .keys = RIG_KEYS_SUFFIX, .claim_no_ties = t});
+				  (CaseSpec){
+					  .rows = 70000,
+					  .key_words = 1,
+					  .length_max = 60,
+					  .limit = 1000,
+					  .truncated_percent = t ? 0 : 50,
+					  .keys = RIG_KEYS_SUFFIX,
+					  .claim_no_ties = t,
+				  });
 		test_case("a limit within a long run",
-				  (CaseSpec){.rows = 70000, .key_words = 2, .length_max = 60, .limit = 12345, .keys = RIG_KEYS_FEW, .truncated_percent = t ? 0 : 50, .claim_no_ties = t});
+				  (CaseSpec){
+					  .rows = 70000,
+					  .key_words = 2,
+					  .length_max = 60,
+					  .limit = 12345,
+					  .keys = RIG_KEYS_FEW,
+					  .truncated_percent = t ? 0 : 50,
+					  .claim_no_ties = t,
+				  });
 		test_case("a limit within equal rows",
-				  (CaseSpec){.rows = 70000, .key_words = 1, .length_max = 60, .limit = 5, .keys = RIG_KEYS_EQUAL, .truncated_percent = t ? 0 : 5, .claim_no_ties = t});
+				  (CaseSpec){
+					  .rows = 70000,
+					  .key_words = 1,
+					  .length_max = 60,
+					  .limit = 5,
+					  .keys = RIG_KEYS_EQUAL,
+					  .truncated_percent = t ? 0 : 5,
+					  .claim_no_ties = t,
+				  });
 		test_case("a limit next to all rows",
 				  (CaseSpec){.rows = 2000, .key_words = 5, .length_max = 60, .limit = 1999, .claim_no_ties = t});
 		test_case("the first of rows in reverse order",
-				  (CaseSpec){.rows = 2000, .key_words = 1, .length_max = 60, .limit = 100, .keys = RIG_KEYS_REVERSED, .claim_no_ties = t});
+				  (CaseSpec){
+					  .rows = 2000,
+					  .key_words = 1,
+					  .length_max = 60,
+					  .limit = 100,
+					  .keys = RIG_KEYS_REVERSED,
+					  .claim_no_ties = t,
+				  });
 	}
 }
 

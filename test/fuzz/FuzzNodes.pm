@@ -136,7 +136,8 @@ sub text
 {
 	my ($self) = @_;
 	return 'GpuSort under: ' . _list($self->{gpusort})
-		. "; rescanned $self->{rescanned}, in workers $self->{in_worker}; with GpuSortIngest $self->{ingest}; of $self->{analyzed} analyzed $self->{in_runs} in runs\n"
+		. "; rescanned $self->{rescanned}, in workers $self->{in_worker}; with GpuSortIngest $self->{ingest}; "
+			. "of $self->{analyzed} analyzed $self->{in_runs} in runs\n"
 		. "runs with GpuSortExchange: $self->{exchange_runs}, over " . _list($self->{exchange}) . "\n"
 		. 'PostgreSQL\'s Sort under: ' . _list($self->{native});
 }

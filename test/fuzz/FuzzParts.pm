@@ -19,7 +19,8 @@ use Exporter qw(import);
 use FuzzRandom;
 use FuzzTypes;
 
-our @EXPORT = qw(helpers scope_of random_keys random_key total_keys without_direction without_ids random_predicate from_one from_join random_from equal_pairs where_of aliased random_limit);
+our @EXPORT = qw(helpers scope_of random_keys random_key total_keys without_direction without_ids random_predicate
+	from_one from_join random_from equal_pairs where_of aliased random_limit);
 
 # Views and functions that the queries use, to be made after the tables.
 sub helpers
@@ -33,7 +34,8 @@ sub helpers
 		my %from = (scope => [ scope_of($table, $name) ], ids => ["$name.id"], table => $table);
 
 		# more rows than the planner expects
-		push @sql, "CREATE FUNCTION f_$name(n int8) RETURNS SETOF $name LANGUAGE plpgsql STABLE ROWS 10 AS 'BEGIN RETURN QUERY SELECT * FROM $name WHERE id <= n; END'";
+		push @sql, "CREATE FUNCTION f_$name(n int8) RETURNS SETOF $name "
+			. "LANGUAGE plpgsql STABLE ROWS 10 AS 'BEGIN RETURN QUERY SELECT * FROM $name WHERE id <= n; END'";
 		push @sql, "CREATE VIEW v_$name AS SELECT * FROM $name" . one_of('',
 			' WHERE ' . random_predicate('id', $table, @{ $from{scope} })) . ' ORDER BY '
 			. join(', ', total_keys($context, \%from));
@@ -207,7 +209,8 @@ sub from_one
 	}
 	elsif ($kind eq 'cte')
 	{
-		$from{sql} = "(WITH w AS @{[ one_of('', 'NOT ') ]}MATERIALIZED (SELECT * FROM $name WHERE $where@{[ one_of('', $order) ]}) SELECT * FROM w) $alias";
+		$from{sql} = "(WITH w AS @{[ one_of('', 'NOT ') ]}MATERIALIZED (SELECT * FROM $name "
+			. "WHERE $where@{[ one_of('', $order) ]}) SELECT * FROM w) $alias";
 	}
 	elsif ($kind eq 'ordered')
 	{
@@ -244,7 +247,8 @@ sub from_one
 	elsif ($kind eq 'group')
 	{
 		# not of values that are equal and look different: which one is shown is PostgreSQL's choice
-		my @groups = some_of(between(1, 2), grep { !is_inexact($_->{type}) } @{ $table->{columns} }[ 1 .. $#{ $table->{columns} } ]);
+		my @groups = some_of(between(1, 2),
+			grep { !is_inexact($_->{type}) } @{ $table->{columns} }[ 1 .. $#{ $table->{columns} } ]);
 		my $groups = join ', ', map { $_->{name} } @groups;
 		$from{sql} = "(SELECT min(id) AS id" . (@groups ? ", $groups" : '') . " FROM $name WHERE $where"
 			. (@groups ? " GROUP BY $groups" : ' HAVING count(*) > 0') . ") $alias";
@@ -253,7 +257,8 @@ sub from_one
 	elsif ($kind eq 'record')
 	{
 		my ($one, $two) = map { one_of(@{ $table->{columns} }) } 1 .. 2;
-		$from{sql} = "(SELECT *, ROW($one->{name}, $two->{name}) AS both FROM $name WHERE $where@{[ one_of('', ' OFFSET 0') ]}) $alias";
+		$from{sql} = "(SELECT *, ROW($one->{name}, $two->{name}) AS both FROM $name "
+			. "WHERE $where@{[ one_of('', ' OFFSET 0') ]}) $alias";
 		push @{ $from{scope} }, { sql => "($alias.both).f1", type => $one->{type} },
 			{ sql => "($alias.both).f2", type => $two->{type} };
 	}
@@ -261,7 +266,8 @@ sub from_one
 	{
 		my $n = between(2, 20);
 		my @inner_order = map { s/\b\Q$name\E\./i./gr } @order;
-		$from{sql} = "(SELECT i.* FROM generate_series(0, @{[ $n - 1 ]}) g, LATERAL (SELECT * FROM $name i WHERE id % $n = g AND @{[ $where =~ s/\b\Q$name\E\./i./gr ]} ORDER BY "
+		$from{sql} = "(SELECT i.* FROM generate_series(0, @{[ $n - 1 ]}) g, "
+			. "LATERAL (SELECT * FROM $name i WHERE id % $n = g AND @{[ $where =~ s/\b\Q$name\E\./i./gr ]} ORDER BY "
 			. join(', ', @inner_order) . one_of('', ' LIMIT ' . between(1, 100)) . ") i) $alias";
 	}
 	else
@@ -316,7 +322,8 @@ sub equal_pairs
 				push @pairs, "$x->{sql} OPERATOR(fz.@{[ one_of('=#', '=@', '=@') ]}) $y->{sql}"
 					if $one->{sql} eq 'int4' && $two->{sql} eq 'int4' && chance(50);
 			}
-			elsif ($one->{sql} eq $two->{sql} || grep { my $family = $_; 2 == grep { my $type = $_; grep { $type eq $_ } @$family } $one->{sql}, $two->{sql} } @families)
+			elsif ($one->{sql} eq $two->{sql} || grep { my $family = $_;
+				2 == grep { my $type = $_; grep { $type eq $_ } @$family } $one->{sql}, $two->{sql} } @families)
 			{
 				push @pairs, "$x->{sql} = $y->{sql}";
 			}
@@ -339,7 +346,9 @@ sub _enclosed
 	my ($from) = @_;
 	return $from if !defined $from->{where} || chance(30);
 	my $alias = $from->{alias};
-	return { %$from, sql => "(SELECT $alias.* FROM $from->{sql} WHERE $from->{where}@{[ one_of('', ' OFFSET 0') ]}) $alias", where => undef, no_row => 1 };
+	return { %$from, sql =>
+		"(SELECT $alias.* FROM $from->{sql} WHERE $from->{where}@{[ one_of('', ' OFFSET 0') ]}) $alias", where => undef,
+		no_row => 1 };
 }
 
 # Rows made so long that together they fill several chunks (4 MB) of the service's.
@@ -351,7 +360,9 @@ sub _padded
 
 	$rows = $from->{table}{rows} if $rows > $from->{table}{rows};
 	return $from if $rows < 2;
-	return { %$from, sql => "(SELECT $alias.*, repeat('q', $length) AS pad FROM $from->{sql}@{[ where_of($from) ]} OFFSET 0) $alias", where => undef, no_row => 1, also => [ "length($alias.pad)" ] };
+	return { %$from, sql =>
+		"(SELECT $alias.*, repeat('q', $length) AS pad FROM $from->{sql}@{[ where_of($from) ]} OFFSET 0) $alias",
+		where => undef, no_row => 1, also => [ "length($alias.pad)" ] };
 }
 
 # A subquery that is run for each row of another: the rows of inner that belong to outer's, sorted
@@ -378,13 +389,15 @@ sub _dependent
 	if ($kind eq 'window')
 	{
 		my $key = without_direction((random_keys($context, 1, 'b.id', @{ $inner->{scope} }))[0]);
-		return "SELECT * FROM (SELECT b.*, row_number() OVER (PARTITION BY $key ORDER BY $order) AS rank FROM $inner->{sql} WHERE $where AND b.id <= 200) b WHERE rank <= @{[ between(1, 3) ]}";
+		return "SELECT * FROM (SELECT b.*, row_number() OVER (PARTITION BY $key ORDER BY $order) AS rank FROM $inner->{sql} "
+			. "WHERE $where AND b.id <= 200) b WHERE rank <= @{[ between(1, 3) ]}";
 	}
 	my $other = from_one($context, 'm', 100);
 	my @pairs = some_of(between(1, 2), equal_pairs($context, $inner->{scope}, $other->{scope}));
 	@pairs = ('b.id = m.id') if !@pairs;
 	my $equal = join ' AND ', @pairs, defined $other->{where} ? $other->{where} : ();
-	return "SELECT b.* FROM $inner->{sql} WHERE $where AND b.id <= 200 AND EXISTS (SELECT 1 FROM $other->{sql} WHERE $equal)";
+	return "SELECT b.* FROM $inner->{sql} WHERE $where AND b.id <= 200 AND EXISTS (SELECT 1 FROM $other->{sql} "
+		. "WHERE $equal)";
 }
 
 # Two of them joined.

@@ -315,9 +315,12 @@ sub recursive_query
 	my $where = where_of($other, 'b.id <= 60');
 	my $step = weighted(
 		35 => "SELECT b.id::int8, w.n + 1 FROM w JOIN $other->{sql} ON b.id % $n = w.id % $n$where AND w.n < 4",
-		25 => "SELECT b.id::int8, w.n + 1 FROM w CROSS JOIN LATERAL (SELECT b.id FROM $other->{sql}$where AND b.id % $n = w.id % $n ORDER BY $keys LIMIT 2) b WHERE w.n < 4",
-		20 => "SELECT b.id::int8, b.n + 1 FROM (SELECT id, n, rank() OVER (PARTITION BY n ORDER BY id % $n DESC, id) AS r FROM w) b WHERE n < 5 AND r % 3 <> 0",
-		20 => "SELECT q.id, q.n + 1 FROM (SELECT DISTINCT ON (id % $n) (id * 7) % 61 AS id, n FROM w ORDER BY id % $n, id DESC, n) q WHERE n < 6");
+		25 => "SELECT b.id::int8, w.n + 1 FROM w CROSS JOIN "
+			. "LATERAL (SELECT b.id FROM $other->{sql}$where AND b.id % $n = w.id % $n ORDER BY $keys LIMIT 2) b WHERE w.n < 4",
+		20 => "SELECT b.id::int8, b.n + 1 FROM (SELECT id, n, rank() OVER (PARTITION BY n ORDER BY id % $n DESC, id) AS r "
+			. "FROM w) b WHERE n < 5 AND r % 3 <> 0",
+		20 => "SELECT q.id, q.n + 1 FROM (SELECT DISTINCT ON (id % $n) (id * 7) % 61 AS id, n FROM w "
+			. "ORDER BY id % $n, id DESC, n) q WHERE n < 6");
 	my $search = $step =~ /^SELECT b.id::int8, w.n \+ 1 FROM w JOIN/ && chance(50)
 		? ' SEARCH BREADTH FIRST BY id SET seq SELECT id, n, seq FROM w ORDER BY seq' : '';
 	return { name => 'recursive', mode => 'multiset',

@@ -41,7 +41,9 @@ sub _subquery
 
 	return weighted(
 		40 => "ARRAY(SELECT i.id FROM $inner->{sql}@{[ where_of($inner) ]} ORDER BY $keys LIMIT 50)",
-		40 => "(SELECT string_agg(q.id::text, ',') FROM (SELECT i.id FROM $inner->{sql}@{[ where_of($inner, \"i.id % $n = a.id % $n\") ]} ORDER BY $keys LIMIT 3) q)",
+		40 => "(SELECT string_agg(q.id::text, ',') "
+			. "FROM (SELECT i.id FROM $inner->{sql}@{[ where_of($inner, \"i.id % $n = a.id % $n\") ]} "
+			. "ORDER BY $keys LIMIT 3) q)",
 		20 => "EXISTS (SELECT 1 FROM $inner->{sql}@{[ where_of($inner, \"i.id % $n = a.id % $n\") ]} ORDER BY $keys)");
 }
 
@@ -173,7 +175,8 @@ sub _create
 	return { name => 'create table as', select => $query->{sql}, mode => 'exact',
 		sql => "BEGIN;\nCREATE TABLE made AS $query->{sql};\n$read;\nROLLBACK" } if $query->{sql} =~ / FOR / || chance(40);
 	return { name => 'insert', select => $query->{sql}, mode => 'exact',
-		sql => "BEGIN;\nCREATE TABLE made AS $query->{sql};\nTRUNCATE made;\nINSERT INTO made $query->{sql} RETURNING o1;\n$read;\nROLLBACK" } if chance(40);
+		sql => "BEGIN;\nCREATE TABLE made AS $query->{sql};\nTRUNCATE made;\nINSERT INTO made $query->{sql} RETURNING "
+			. "o1;\n$read;\nROLLBACK" } if chance(40);
 	return { name => 'materialized view', select => $query->{sql}, mode => 'exact',
 		sql => "BEGIN;\nCREATE MATERIALIZED VIEW made AS $query->{sql};\nREFRESH MATERIALIZED VIEW made;\n$read;\nROLLBACK" };
 }
@@ -212,9 +215,12 @@ sub _modify
 		35 => "DELETE FROM $name USING $other->{sql}$where",
 		25 => "DELETE FROM $name WHERE NOT EXISTS (SELECT 1 FROM $other->{sql}$where)",
 		20 => "UPDATE $name SET $column = $name.$column FROM $other->{sql}$where",
-		20 => "MERGE INTO $name USING (SELECT DISTINCT b.id AS bid FROM $other->{sql}@{[ where_of($other) ]}) s ON $name.id = s.bid WHEN MATCHED AND s.bid % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET $column = $name.$column WHEN NOT MATCHED THEN DO NOTHING");
+		20 => "MERGE INTO $name USING (SELECT DISTINCT b.id AS bid "
+			. "FROM $other->{sql}@{[ where_of($other) ]}) s ON $name.id = s.bid WHEN MATCHED AND s.bid % 2 = 0 THEN DELETE "
+			. "WHEN MATCHED THEN UPDATE SET $column = $name.$column WHEN NOT MATCHED THEN DO NOTHING");
 	return { name => 'modify', settings => [ chance(60) ? ('enable_hashjoin = off', 'enable_nestloop = off') : () ],
-		mode => 'exact', sql => "BEGIN;\n$change;\nSELECT count(*), sum(id), sum(fz.h(id::int8, 7)::numeric) FROM $name;\nROLLBACK" };
+		mode => 'exact', sql => "BEGIN;\n$change;\nSELECT count(*), sum(id), sum(fz.h(id::int8, 7)::numeric) "
+			. "FROM $name;\nROLLBACK" };
 }
 
 sub _plpgsql
@@ -227,10 +233,16 @@ sub _plpgsql
 	my $body = weighted(
 		50 => "FOR x IN $query->{sql} LOOP n := n + 1; RETURN NEXT x::text; ${stop}END LOOP;",
 		15 => "FOR x IN EXECUTE q LOOP n := n + 1; RETURN NEXT x::text; ${stop}END LOOP;",
-		20 => "FOR y IN 1 .. @{[ between(2, 4) ]} LOOP n := 0; BEGIN FOR x IN $query->{sql} LOOP n := n + 1; RETURN NEXT x::text; IF n = @{[ between(1, 50) ]} THEN PERFORM 1 / (y - 2); END IF; ${stop}END LOOP; EXCEPTION WHEN division_by_zero THEN RETURN NEXT 'caught'; END; END LOOP;",
-		15 => "FOR x IN $query->{sql} LOOP n := n + 1; RETURN NEXT x::text; FOR z IN SELECT i.* FROM $inner->{sql}@{[ where_of($inner, 'i.id % 5 = n % 5') ]} ORDER BY $keys LIMIT 10 LOOP RETURN NEXT z::text; END LOOP; EXIT WHEN n >= 20; END LOOP;",
-		15 => "OPEN c FOR $query->{sql}; LOOP FETCH c INTO x; EXIT WHEN NOT FOUND; n := n + 1; RETURN NEXT x::text; ${stop}END LOOP; CLOSE c;");
-	my $function = "CREATE FUNCTION g() RETURNS SETOF text LANGUAGE plpgsql AS \$body\$ DECLARE x record; z record; n int := 0; c refcursor; q text := \$q\$$query->{sql}\$q\$; BEGIN $body END \$body\$";
+		20 => "FOR y IN 1 .. @{[ between(2, 4) ]} LOOP n := 0; BEGIN FOR x IN $query->{sql} LOOP n := n + 1; "
+			. "RETURN NEXT x::text; IF n = @{[ between(1, 50) ]} THEN PERFORM 1 / (y - 2); END IF; ${stop}END LOOP; "
+			. "EXCEPTION WHEN division_by_zero THEN RETURN NEXT 'caught'; END; END LOOP;",
+		15 => "FOR x IN $query->{sql} LOOP n := n + 1; RETURN NEXT x::text; "
+			. "FOR z IN SELECT i.* FROM $inner->{sql}@{[ where_of($inner, 'i.id % 5 = n % 5') ]} "
+			. "ORDER BY $keys LIMIT 10 LOOP RETURN NEXT z::text; END LOOP; EXIT WHEN n >= 20; END LOOP;",
+		15 => "OPEN c FOR $query->{sql}; LOOP FETCH c INTO x; EXIT WHEN NOT FOUND; n := n + 1; RETURN NEXT x::text; "
+			. "${stop}END LOOP; CLOSE c;");
+	my $function = "CREATE FUNCTION g() RETURNS SETOF text LANGUAGE plpgsql AS \$body\$ DECLARE x record; z record; "
+		. "n int := 0; c refcursor; q text := \$q\$$query->{sql}\$q\$; BEGIN $body END \$body\$";
 
 	return { name => 'plpgsql', select => $query->{sql}, mode => 'exact',
 		sql => "$function;\nSELECT * FROM g();\n" . (chance(30) ? "SELECT * FROM g();\n" : '') . 'DROP FUNCTION g()' };
@@ -245,7 +257,8 @@ sub _function
 	my $call = weighted(40 => 'SELECT g()', 30 => 'SELECT * FROM g()', 30 => 'SELECT g() LIMIT 5');
 
 	return { name => 'sql function', select => $query->{sql}, mode => 'exact',
-		sql => "CREATE FUNCTION g() RETURNS SETOF text LANGUAGE sql STABLE AS \$body\$ $text \$body\$;\n$call;\nDROP FUNCTION g()" };
+		sql => "CREATE FUNCTION g() RETURNS SETOF text "
+			. "LANGUAGE sql STABLE AS \$body\$ $text \$body\$;\n$call;\nDROP FUNCTION g()" };
 }
 
 sub _nested
@@ -269,10 +282,12 @@ sub _long
 	my $n = 1 + int($from->{table}{rows} / between(1, 8));
 	my $length = one_of(70000, 800000, 4100000, 9000000);
 	my $where = where_of($from);
-	my $list = "a.id AS o1, CASE WHEN a.id % $n = 0 THEN repeat('q', $length) END AS o2, @{[ one_of(@{ $from->{scope} })->{sql} ]} AS o3";
+	my $list = "a.id AS o1, CASE WHEN a.id % $n = 0 THEN repeat('q', $length) END AS o2, "
+		. "@{[ one_of(@{ $from->{scope} })->{sql} ]} AS o3";
 
 	return { name => 'long rows', mode => 'exact',
-		sql => "SELECT o1, length(o2), o3 FROM (SELECT $list FROM $from->{sql}$where ORDER BY $keys@{[ one_of(' OFFSET 0', ' LIMIT 500') ]}) s" };
+		sql => "SELECT o1, length(o2), o3 FROM (SELECT $list FROM $from->{sql}$where "
+			. "ORDER BY $keys@{[ one_of(' OFFSET 0', ' LIMIT 500') ]}) s" };
 }
 
 sub _copy

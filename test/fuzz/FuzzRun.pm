@@ -37,10 +37,14 @@ use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bad_lines);
 
-my $bad_log = qr/PANIC|TRAP:|terminating any other active|was terminated by signal|leak|was not closed|still referenced|still open|XX000|XX001|XX002|unexpected|could not find|problem in alloc set|detected write past/;
+my $bad_log = join '|', 'PANIC', 'TRAP:', 'terminating any other active', 'was terminated by signal', 'leak',
+	'was not closed', 'still referenced', 'still open', qw(XX000 XX001 XX002), 'unexpected', 'could not find',
+	'problem in alloc set', 'detected write past';
 
 # PostgreSQL's sort takes over, but not because of what was asked for.
-my $bad_fallback = qr/falling back to tuplesort: (?!(?:after a wait of \d+ ms: )?the sort needs .* MB of memory)(?:a chunk|the host engine|the sort service got|unexpected|.*(?:CUDA|cuda|device))/;
+my $asked_for = qr/(?:after a wait of \d+ ms: )?the sort needs .* MB of memory/;
+my $bad_reason = qr/a chunk|the host engine|the sort service got|unexpected|.*(?:CUDA|cuda|device)/;
+my $bad_fallback = qr/falling back to tuplesort: (?!$asked_for)(?:$bad_reason)/;
 
 # Options: seed; seconds or rounds; queries per round; failures: how many to stop after; report:
 # called with text; save: a directory for reproductions; minimise: seconds for each failure; server:
@@ -91,7 +95,8 @@ sub _look_round
 
 	# C.UTF-8 under one of its names
 	my @more = ($node->safe_psql('template1',
-		q{SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'c' AND collencoding IN (-1, 6) AND collcollate ~* '^C\.utf-?8$' ORDER BY 1 LIMIT 1}));
+		q{SELECT format('%I', collname) FROM pg_collation WHERE collprovider = 'c' AND collencoding IN (-1, 6) }
+			. q{AND collcollate ~* '^C\.utf-?8$' ORDER BY 1 LIMIT 1}));
 	# languages of the C library, which the machine need not have
 	my %libc = libc_collations();
 	$self->{libc} = { map { $_ => $libc{$_} } grep { $node->psql('postgres',
@@ -142,7 +147,9 @@ sub clean
 	for my $name (sort keys %{ $self->{databases} })
 	{
 		$self->{node}->psql('postgres', "DROP DATABASE IF EXISTS $name");
-		$self->{node}->psql('postgres', qq{COPY (SELECT current_setting('data_directory')) TO PROGRAM 'read -r d && rm -f "\$d/$name.f1"'}) if $self->{foreign};
+		$self->{node}->psql('postgres',
+			qq{COPY (SELECT current_setting('data_directory')) TO PROGRAM 'read -r d && rm -f "\$d/$name.f1"'})
+			if $self->{foreign};
 	}
 	return;
 }
@@ -166,6 +173,7 @@ sub _random_settings
 	push @settings, 'parallel_leader_participation = off' if $workers && chance(25);
 	push @settings, 'max_parallel_workers = ' . one_of(0, 0, 1) if $workers && chance(8);
 	push @settings, 'gpusort.verify_collation = off' if chance(25);
+	push @settings, 'gpusort.page_scan = off' if chance(25);
 	push @settings, 'gpusort.parallel_output = off' if $workers && chance(20);
 	push @settings, "$self->{force_parallel} = " . one_of('on', 'regress') if chance(20);
 	# so that there are sorts: most of them stand below joins and groups
@@ -186,7 +194,8 @@ sub _random_settings
 	# so that every process runs what is above sorts
 	push @settings, 'max_parallel_workers_per_gather = ' . between(1, 4), 'gpusort.force = on',
 		'gpusort.parallel_output = on', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
-		'min_parallel_table_scan_size = 0', map { "enable_$_ = off" } qw(hashagg hashjoin nestloop indexscan indexonlyscan bitmapscan) if chance(25);
+		'min_parallel_table_scan_size = 0',
+			map { "enable_$_ = off" } qw(hashagg hashjoin nestloop indexscan indexonlyscan bitmapscan) if chance(25);
 	return @settings;
 }
 
@@ -383,7 +392,8 @@ sub _try
 				$self->{skipped}++;
 				next;
 			}
-			# that may have been others' work, which many small sorts feel most; a service that does not answer is waited for, but not twice
+			# that may have been others' work, which many small sorts feel most;
+			# a service that does not answer is waited for, but not twice
 			if (!$self->{server} || $self->{tolerate_loss})
 			{
 				local $FuzzSession::statement_seconds = 6 * $FuzzSession::statement_seconds;
@@ -452,7 +462,8 @@ sub _leftovers
 	# parallel workers end a little later
 	for (1 .. 20)
 	{
-		($files) = $session->run("SELECT (SELECT string_agg(name, ', ') FROM pg_ls_tmpdir() $of_files), (SELECT string_agg(pid::text, ', ') FROM gpusort_jobs $of_jobs)");
+		($files) = $session->run("SELECT (SELECT string_agg(name, ', ') FROM pg_ls_tmpdir() $of_files), "
+			. "(SELECT string_agg(pid::text, ', ') FROM gpusort_jobs $of_jobs)");
 		last if ($files // '') =~ /^\\N\0\\N/;
 		sleep 0.2;
 	}
@@ -515,7 +526,8 @@ sub _minimised
 		for my $table (@$tables)
 		{
 			$fails->(@kept) or last;
-			my ($shape) = $session->run("SELECT min(id)::int8, max(id)::int8, count(*), count(*) FILTER (WHERE id % 2 = 0) FROM r.$table->{name}");
+			my ($shape) = $session->run("SELECT min(id)::int8, max(id)::int8, count(*), count(*) FILTER (WHERE id % 2 = 0) "
+				. "FROM r.$table->{name}");
 			my ($low, $high, $rows, $even) = ($shape // '') =~ /^(\d+)\0(\d+)\0(\d+)\0(\d+)/ or next;
 			my $middle = int(($low + $high) / 2);
 			my @less = $low < $high ? ("id > $middle", "id <= $middle") : ("id = $low");
@@ -551,7 +563,10 @@ sub _minimised
 			splice @$settings, $i, 0, $gone;
 		}
 	}
-	for my $part ($query->{sql} =~ /(, [^,()]+ AS o\d+(?=,| FROM)| AND [\w.%<> ]+?(?: IS NOT NULL| IS NULL|\d)(?= AND| ORDER|\)|$)|(?<=WHERE )[\w.%<> ]+? AND )/g)
+	my $output = qr/, [^,()]+ AS o\d+(?=,| FROM)/;
+	my $condition = qr/ AND [\w.%<> ]+?(?: IS NOT NULL| IS NULL|\d)(?= AND| ORDER|\)|$)/;
+	my $first_condition = qr/(?<=WHERE )[\w.%<> ]+? AND /;
+	for my $part ($query->{sql} =~ /($output|$condition|$first_condition)/g)
 	{
 		my %less = %$query;
 		for (grep { defined $less{$_} } qw(sql rank))
@@ -587,7 +602,8 @@ sub _report
 		if $query && $kind =~ /^(?:rows|order|error|fallback)$/ && $self->{minimise};
 	my @lines = ("seed $self->{round_seed}, $database, memory " . ($self->{memory} // 'as it is')
 		. ($query ? ", $query->{name} ($query->{mode})" : ''), split /\n/, $what);
-	push @lines, "reproduce with: test/fuzz/fuzz --seed $self->{round_seed} --rounds 1 --queries $self->{per_round} --rows $self->{max_rows}" . ($self->{run_rows} ? " --runs=$self->{run_rows}" : '');
+	push @lines, "reproduce with: test/fuzz/fuzz --seed $self->{round_seed} --rounds 1 --queries $self->{per_round} "
+		. "--rows $self->{max_rows}" . ($self->{run_rows} ? " --runs=$self->{run_rows}" : '');
 	push @lines, 'the plan, if it was the last query:', @plan if $query && @plan;
 	unshift @lines, (map { s/[^\x00-\x7f]/?/gr } split /\n/, $query->{sql}), '' if $query;
 	my $text = join '', map { "-- $_\n" } @lines;
@@ -753,7 +769,8 @@ sub summary
 	my ($self) = @_;
 	my $fallbacks = join ', ', map { "$_ $self->{fallbacks}{$_}" } sort keys %{ $self->{fallbacks} };
 	my $errors = join ', ', map { "$_ $self->{errors}{$_}" } sort keys %{ $self->{errors} };
-	return sprintf "seeds %d to %d, %.0f s: %d rounds, %d queries (%d too slow), %d runs with gpusort, %d sorts in the service in %d runs, fallbacks: %s; errors that both have: %s; %d failures",
+	return sprintf "seeds %d to %d, %.0f s: %d rounds, %d queries (%d too slow), %d runs with gpusort, "
+		. "%d sorts in the service in %d runs, fallbacks: %s; errors that both have: %s; %d failures",
 		$self->{seed}, $self->{seed} + $self->{rounds_done} - 1, $self->{took},
 			@$self{qw(rounds_done queries skipped runs sorts sorted_runs)}, $fallbacks || 'none', $errors || 'none',
 			$self->{failures};

@@ -104,7 +104,8 @@ sub _table
 	if ($kind eq 'inherited')
 	{
 		push @sql, "CREATE TABLE ${name}_child (own int) INHERITS ($name)",
-			"INSERT INTO ${name}_child ($names) SELECT @{[ $values->(@first) ]} FROM generate_series(@{[ $split + 1 ]}, $rows) i$order";
+			"INSERT INTO ${name}_child ($names) SELECT @{[ $values->(@first) ]} "
+				. "FROM generate_series(@{[ $split + 1 ]}, $rows) i$order";
 	}
 	for my $column (@late)
 	{

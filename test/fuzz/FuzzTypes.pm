@@ -20,7 +20,8 @@ use warnings;
 use Exporter qw(import);
 use FuzzRandom;
 
-our @EXPORT = qw(random_type random_collations libc_collations value_expression fixtures is_inexact canonical collations_for @DIRECTIONS);
+our @EXPORT = qw(random_type random_collations libc_collations value_expression fixtures is_inexact canonical
+	collations_for @DIRECTIONS);
 
 our @DIRECTIONS = ('', ' ASC', ' DESC', ' ASC NULLS FIRST', ' DESC NULLS LAST', ' NULLS FIRST', ' DESC NULLS FIRST',
 	' ASC NULLS LAST');
@@ -68,29 +69,37 @@ my @texts = (
 	[ 15 => q{'https://example.org/a/common/path/' || N} ],
 	# prefixes that all share, that most share, that many share up to some place
 	[ 6 => q{'https://www.example.org/warehouse/region-4/customers/orders/' || lpad((N % 1000000)::text, 12, '0')} ],
-	[ 6 => q{CASE WHEN N % 100 = 7 THEN substr(md5(N::text), 1, 5) ELSE '/var/lib/a/directory/with/a/long/name/' || N END} ],
+	[ 6 => q{CASE WHEN N % 100 = 7 THEN substr(md5(N::text), 1, 5) ELSE '/var/lib/a/directory/with/a/long/name/' }
+		. q{|| N END} ],
 	[ 4 => q{repeat('prefix-', (N % 4 * 5)::int) || (N % 1000)} ],
-	[ 4 => q{CASE WHEN N < 300 THEN 'the first rows have this common head ' || N % 50 ELSE 'the others do not ' || N END} ],
+	[ 4 => q{CASE WHEN N < 300 THEN 'the first rows have this common head ' || N % 50 ELSE 'the others do not ' }
+		. q{|| N END} ],
 	[ 3 => q{repeat(chr(233), 30) || (N % 5000)} ],
 	[ 15 => q{(N % 100000)::text} ],
 	[ 10 => q{chr(65 + (N % 58)::int) || chr(97 + (N / 58 % 26)::int)} ],
-	[ 10 => q{(ARRAY['apple','Apple','APPLE','banana','Banana','cherry pie','cherry-pie','cherrypie','zebra'])[1 + N % 9] || N % 7} ],
+	[ 10 => q{(ARRAY['apple','Apple','APPLE','banana','Banana','cherry pie','cherry-pie','cherrypie','zebra'])[1 + N % 9] }
+		. q{|| N % 7} ],
 	[ 10 => q{repeat(md5(N::text), (N % 5)::int)} ],
 	[ 5  => q{repeat('x', (N % 40)::int)} ],
 	[ 5  => q{chr(192 + (N % 300)::int) || (N / 300)} ],
 	# beginnings that most have in common, and what parts from them at every place
-	[ 8 => q{CASE N % 9 WHEN 0 THEN left('/usr/share/doc/packages/lib', (N / 9 % 28)::int) || chr(33 + (N % 90)::int) ELSE '/usr/share/doc/packages/lib' || N % 5000 END} ],
-	[ 5 => q{(ARRAY['https://www.example.com/a/b/', 'https://cdn.example.net/assets/images/of/things/', 'http://localhost/'])[1 + N % 3] || md5(N::text)} ],
+	[ 8 => q{CASE N % 9 WHEN 0 THEN left('/usr/share/doc/packages/lib', (N / 9 % 28)::int) || chr(33 + (N % 90)::int) }
+		. q{ELSE '/usr/share/doc/packages/lib' || N % 5000 END} ],
+	[ 5 => q{(ARRAY['https://www.example.com/a/b/', 'https://cdn.example.net/assets/images/of/things/', }
+		. q{'http://localhost/'])[1 + N % 3] || md5(N::text)} ],
 	[ 4 => q{'customer-' || lpad((N % 1000000)::text, 12, '0')} ],
 	# beyond 2 kB and not compressible: out of line
 	[ 3 => q{(SELECT string_agg(md5((N + g)::text), '') FROM generate_series(1, 100) g)}, 'wide' ],
 	# compressible, inline and out of line
-	[ 2 => q{repeat('0123456789abcdefghijklmnopqrstuvwxyz', CASE WHEN N % 400 = 7 THEN 20000 ELSE 100 + (N % 300)::int END) || N}, 'wide' ],
+	[ 2 => q{repeat('0123456789abcdefghijklmnopqrstuvwxyz', CASE WHEN N % 400 = 7 THEN 20000 }
+		. q{ELSE 100 + (N % 300)::int END) || N}, 'wide' ],
 );
 
 # Addresses of both families with many zero bits, so that networks hold others, of any length.
-my $inet = q{CASE WHEN N % 2 = 0 THEN set_masklen('0.0.0.0'::inet + (fz.h(N, 1) & fz.h(N, 2) & 4294967295), (fz.h(N, 3) % 33)::int)}
-	. q{ ELSE set_masklen(regexp_replace(translate(md5(N::text), '23456789abcde', '0000000000000'), '(....)(?!$)', '\1:', 'g')::inet, (fz.h(N, 3) % 129)::int) END};
+my $inet = q{CASE WHEN N % 2 = 0 THEN set_masklen('0.0.0.0'::inet + (fz.h(N, 1) & fz.h(N, 2) & 4294967295), }
+	. q{(fz.h(N, 3) % 33)::int)}
+	. q{ ELSE set_masklen(regexp_replace(translate(md5(N::text), '23456789abcde', '0000000000000'), '(....)(?!$)', '\1:', }
+		. q{'g')::inet, (fz.h(N, 3) % 129)::int) END};
 
 my %types = (
 	bool => { weight => 3, value => '(N % 2 = 1)', edges => [qw(t f)] },
@@ -107,7 +116,8 @@ my %types = (
 	float8 => { weight => 6, value => '(((N % 1000003) - 500000)::float8 / 7)',
 	edges => [qw(NaN Infinity -Infinity -0 0 5e-324 -5e-324 1.7e308 -1.7e308 1)], canon => '(X + 0::float8)' },
 	numeric => { weight => 6, value => '((N - 1000000)::numeric / (1 + N % 3))',
-		edges => [ qw(NaN Infinity -Infinity 0 0.00 1 1.0 1.00 -1 -1e-20 1e-20 1e100 -1e100 9999 10000 10001 0.0001 0.00001 99999999999999999 99999999999999999.1 99999999999999999.2
+		edges => [ qw(NaN Infinity -Infinity 0 0.00 1 1.0 1.00 -1 -1e-20 1e-20 1e100 -1e100 9999 10000 10001 0.0001 0.00001
+			99999999999999999 99999999999999999.1 99999999999999999.2
 			123456789012345678901234567890 123456789012345678901234567891), '1' x 1000, '-' . '1' x 1000, '1' x 1000 . '.5' ],
 				canon => 'trim_scale(X)' },
 	numeric_mod => { weight => 3, sql => 'numeric(12,3)', value => '((N % 100000000)::numeric / 1000)',
@@ -116,10 +126,15 @@ my %types = (
 	edges => [ qw(infinity -infinity 2000-01-01 5874897-12-31), '4713-01-01 BC' ] },
 	time => { weight => 2, value => q{('00:00'::time + (N % 86400000) * interval '1 ms')},
 	edges => [qw(00:00 24:00:00 23:59:59.999999 12:00)] },
-	timetz => { weight => 2, value => q{((time '00:00' + (N % 86400) * interval '1 s')::text || (ARRAY['+00', '+01', '-11', '+05:30'])[1 + N % 4])::timetz},
+	timetz => { weight => 2, value =>
+		q{((time '00:00' + (N % 86400) * interval '1 s')::text || (ARRAY['+00', '+01', '-11', '+05:30'])[1 + N % 4])::timetz},
 		edges => [qw(12:00+00 13:00+01 11:00-01 17:30+05:30 00:00+15 24:00-15 24:00+00)] },
-	timestamp => { weight => 3, value => q{('2000-01-01'::timestamp + (N % 100000000) * interval '37 minutes' - interval '20 years')}, edges => [ qw(infinity -infinity 2000-01-01), '4713-01-01 BC', '294276-12-31 23:59:59.999999' ] },
-	timestamptz => { weight => 3, value => q{('2000-01-01 00:00+00'::timestamptz + (N % 100000000) * interval '1 minute' - interval '20 days')}, edges => [ qw(infinity -infinity), '2000-01-01 00:00+00', '294276-12-31 12:00+00' ] },
+	timestamp => { weight => 3,
+		value => q{('2000-01-01'::timestamp + (N % 100000000) * interval '37 minutes' - interval '20 years')},
+		edges => [ qw(infinity -infinity 2000-01-01), '4713-01-01 BC', '294276-12-31 23:59:59.999999' ] },
+	timestamptz => { weight => 3,
+		value => q{('2000-01-01 00:00+00'::timestamptz + (N % 100000000) * interval '1 minute' - interval '20 days')},
+		edges => [ qw(infinity -infinity), '2000-01-01 00:00+00', '294276-12-31 12:00+00' ] },
 	interval => { weight => 3, value => q{((N % 100000 - 5000) * interval '1 hour')},
 		edges => [ '1 month', '30 days', '720 hours', '-1 month', '-30 days', '1 month -1 day', '29 days', '29 days 24 hours',
 			'0', '178000000 years', '-178000000 years', '1 day', '24 hours', '1 microsecond', '-1 microsecond' ],
@@ -138,7 +153,8 @@ my %types = (
 	edges => [ '', qw(0 1 00 01 10 000 00000000 000000000 100000000 1000000000), '1' x 130, '1' x 130 . '0', '0' x 64,
 	'0' x 63 ] },
 	inet => { weight => 3, value => $inet,
-		edges => [qw(::1 ::/0 0.0.0.0/0 0.0.0.0 10.0.0.0/8 10.0.0.0/16 10.0.0.1/8 10.0.0.1 255.255.255.255 fe80::/64 fe80::1/64 fe80::1 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff)] },
+		edges => [qw(::1 ::/0 0.0.0.0/0 0.0.0.0 10.0.0.0/8 10.0.0.0/16 10.0.0.1/8 10.0.0.1 255.255.255.255 fe80::/64
+			fe80::1/64 fe80::1 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff)] },
 	cidr => { weight => 2, value => "network($inet)",
 		edges => [qw(::/0 0.0.0.0/0 10.0.0.0/8 10.0.0.0/16 10.0.0.0/32 fe80::/64 fe80::/128 255.255.255.255/32)] },
 	macaddr => { weight => 1, value => q{lpad(to_hex(N * 70001), 12, '0')::macaddr},
@@ -146,31 +162,66 @@ my %types = (
 	macaddr8 => { weight => 1, value => q{lpad(to_hex(N * 2654435761), 16, '0')::macaddr8},
 	edges => [qw(00:00:00:00:00:00:00:00 ff:ff:ff:ff:ff:ff:ff:ff 80:00:00:00:00:00:00:00 00:00:00:00:80:00:00:00)] },
 	char_one => { weight => 2, sql => '"char"', value => '(N % 256 - 128)::int4::"char"', edges => [qw(a z 0)] },
-	pg_lsn => { weight => 1, value => q{('0/0'::pg_lsn + N * 4000000000::numeric)}, edges => [qw(0/0 0/1 FFFFFFFF/FFFFFFFF 80000000/0 7FFFFFFF/FFFFFFFF)] },
-	xid8 => { weight => 1, value => q{(N * 4294967296)::text::xid8}, edges => [qw(0 1 18446744073709551615 9223372036854775808 9223372036854775807)] },
-	tid => { weight => 1, value => q{('(' || N % 10000 || ',' || N % 100 || ')')::tid}, edges => [ '(0,0)', '(0,1)', '(4294967295,65535)' ] },
-	mood => { weight => 3, sql => 'fz.mood', value => q{(ARRAY['sad','so-so','ok','happy','ecstatic']::fz.mood[])[1 + N % 5]}, edges => [qw(sad happy)] },
+	pg_lsn => { weight => 1, value => q{('0/0'::pg_lsn + N * 4000000000::numeric)},
+		edges => [qw(0/0 0/1 FFFFFFFF/FFFFFFFF 80000000/0 7FFFFFFF/FFFFFFFF)] },
+	xid8 => { weight => 1, value => q{(N * 4294967296)::text::xid8},
+		edges => [qw(0 1 18446744073709551615 9223372036854775808 9223372036854775807)] },
+	tid => { weight => 1, value => q{('(' || N % 10000 || ',' || N % 100 || ')')::tid},
+		edges => [ '(0,0)', '(0,1)', '(4294967295,65535)' ] },
+	mood => { weight => 3, sql => 'fz.mood',
+		value => q{(ARRAY['sad','so-so','ok','happy','ecstatic']::fz.mood[])[1 + N % 5]}, edges => [qw(sad happy)] },
 	# what is made of others
 	jsonb => { weight => 4, canon => '(X IS NULL)',
-		value => q{(ARRAY[to_jsonb(N % 100), to_jsonb(N / 7.0), to_jsonb(substr(md5(N::text), 1, 3)), jsonb_build_object('a', N % 10, 'b', N), jsonb_build_object('a', N % 3, 'b', jsonb_build_array(N % 4, NULL, 'x' || N % 5)), jsonb_build_array(N % 5, N % 7)])[1 + N % 6]},
-		edges => [ 'null', '[]', '{}', '"a"', '"A"', '""', 'true', 'false', '12', '12.0', '12.00', '-1e-30', '1e100', '[1]', '[[]]', '[{}]', '[null]', '[[], 1]', '{"a": 1}', '{"a": []}', '{"b": 1}', '{"aa": 1, "b": 2}', '{"": null}' ] },
-	int4_array => { weight => 4, sql => 'int4[]', value => '(ARRAY[N % 10, N, N % 3, NULL])[1:N % 5]::int4[]', edges => [ '{}', '{NULL}', '{1,NULL}', '{1}', '{{1,2},{3,4}}', '{{1},{2}}', '{{1,2}}', '[0:1]={1,2}', '{1,2}', '[5:6]={1,2}' ] },
-	int8_array => { weight => 1, sql => 'int8[]', value => 'ARRAY[N % 5 - 2, N::int8 << 20]', edges => [ '{}', '{-9223372036854775808,9223372036854775807}' ] },
-	text_array => { weight => 3, sql => 'text[]', value => q{ARRAY['a' || N % 10, substr(md5(N::text), 1, (N % 9)::int)]}, edges => [ '{}', '{NULL}', '{a,B}', '{A,b}', '{"",""}', '{co-op}', '{coop}' ] },
-	text_c_array => { weight => 2, sql => 'text[] COLLATE "C"', base => 'text[]', value => q{ARRAY[repeat('x', (N % 30)::int), N::text]}, edges => [ '{}', '{NULL}', '{a}', '{a,""}', '{"",a}' ] },
-	text_icu_array => { weight => 1, sql => 'text[] COLLATE "en-x-icu"', base => 'text[]', value => q{ARRAY['a' || N % 10, substr(md5(N::text), 1, (N % 9)::int)]}, edges => [ '{}', '{NULL}', '{a,B}', '{A,b}', '{co-op}', '{coop}' ] },
-	numeric_array => { weight => 2, sql => 'numeric[]', value => 'ARRAY[(N % 7 - 3)::numeric / 3, N::numeric * 1e15 / 7]', edges => [ '{1.0}', '{1.00,2}', '{1,1}', '{NaN}', '{-Infinity}', '{1e100}', '{-1e100,NULL}' ], canon => '(X IS NULL)' },
-	float8_array => { weight => 1, sql => 'float8[]', value => 'ARRAY[N % 7, (N % 1000)::float8 / 7]', edges => [ '{-0}', '{0}', '{0,1}', '{-0,2}', '{NaN}', '{Infinity,NaN}' ], canon => '(X IS NULL)' },
-	bytea_array => { weight => 1, sql => 'bytea[]', value => q{ARRAY[decode(substr(md5(N::text), 1, (N % 4)::int * 2), 'hex'), decode('00' || lpad(to_hex(N % 256), 2, '0'), 'hex')]}, edges => [ '{}', '{"\\\\x00"}', '{"\\\\x0000"}', '{"\\\\x","\\\\x"}' ] },
-	uuid_array => { weight => 1, sql => 'uuid[]', value => 'ARRAY[md5((N % 9)::text)::uuid, md5(N::text)::uuid]', edges => [ '{}', '{NULL}' ] },
-	mood_array => { weight => 1, sql => 'fz.mood[]', value => q{(ARRAY['sad','so-so','ok','happy','ecstatic']::fz.mood[])[1 + N % 5 : 1 + N % 7]}, edges => [ '{sad}', '{}' ] },
-	int4range => { weight => 2, value => 'int4range((N % 1000)::int, (N % 1000 + N % 7)::int)', edges => [ 'empty', '(,)', '(,5)', '[5,)', '[1,4]', '(0,5)' ] },
-	numrange => { weight => 2, value => q{numrange((N % 50)::numeric / 3, (N % 50 + N % 7)::numeric, (ARRAY['[]','[)','(]','()'])[1 + N % 4])}, edges => [ 'empty', '(,)', '(,5)', '(,5]', '(5,)', '[5,)', '[1.0,2]', '[1.00,2]', '[NaN,]' ], canon => '(X IS NULL)' },
-	tstzrange => { weight => 1, value => q{tstzrange('2000-01-01 00:00+00'::timestamptz + (N % 999) * interval '1 h', '2000-03-01 00:00+00'::timestamptz + (N % 77) * interval '1 h')}, edges => [ 'empty', '(,)', '[-infinity,infinity]', '(infinity,]' ] },
-	int8multirange => { weight => 2, value => 'int8multirange(int8range(N % 9, N % 9 + N % 4), int8range(20 + N % 5, CASE WHEN N % 3 > 0 THEN 40 END))', edges => [ '{}', '{(,)}', '{[1,2)}', '{[1,2),[3,4)}' ] },
-	pair => { weight => 3, sql => 'fz.pair', value => q{ROW((N % 10)::int, N::text)::fz.pair}, edges => [ '(,)', '(1,)', '(,a)', '(1,"")' ] },
-	triple => { weight => 2, sql => 'fz.triple', value => q{ROW(substr(md5(N::text), 1, 2), ARRAY[ROW((N % 3)::int, 'p' || N % 5)::fz.pair], N % 1000)::fz.triple}, edges => [ '(,,)', '(a,{},1)', '(A,,1)', '(a,"{NULL}",)' ] },
-	int_list => { weight => 1, sql => 'fz.int_list', base => 'int4[]', value => 'ARRAY[N % 4, N % 5]::int4[]', edges => [ '{}', '{1,NULL}' ] },
+		value => q{(ARRAY[to_jsonb(N % 100), to_jsonb(N / 7.0), to_jsonb(substr(md5(N::text), 1, 3)), }
+			. q{jsonb_build_object('a', N % 10, 'b', N), jsonb_build_object('a', N % 3, 'b', jsonb_build_array(N % 4, NULL, 'x' }
+			. q{|| N % 5)), jsonb_build_array(N % 5, N % 7)])[1 + N % 6]},
+		edges => [ 'null', '[]', '{}', '"a"', '"A"', '""', 'true', 'false', '12', '12.0', '12.00', '-1e-30', '1e100', '[1]',
+			'[[]]', '[{}]', '[null]', '[[], 1]', '{"a": 1}', '{"a": []}', '{"b": 1}', '{"aa": 1, "b": 2}', '{"": null}' ] },
+	int4_array => { weight => 4, sql => 'int4[]', value => '(ARRAY[N % 10, N, N % 3, NULL])[1:N % 5]::int4[]',
+		edges => [ '{}', '{NULL}', '{1,NULL}', '{1}', '{{1,2},{3,4}}', '{{1},{2}}', '{{1,2}}', '[0:1]={1,2}', '{1,2}',
+		'[5:6]={1,2}' ] },
+	int8_array => { weight => 1, sql => 'int8[]', value => 'ARRAY[N % 5 - 2, N::int8 << 20]',
+		edges => [ '{}', '{-9223372036854775808,9223372036854775807}' ] },
+	text_array => { weight => 3, sql => 'text[]', value => q{ARRAY['a' || N % 10, substr(md5(N::text), 1, (N % 9)::int)]},
+		edges => [ '{}', '{NULL}', '{a,B}', '{A,b}', '{"",""}', '{co-op}', '{coop}' ] },
+	text_c_array => { weight => 2, sql => 'text[] COLLATE "C"', base => 'text[]',
+		value => q{ARRAY[repeat('x', (N % 30)::int), N::text]}, edges => [ '{}', '{NULL}', '{a}', '{a,""}', '{"",a}' ] },
+	text_icu_array => { weight => 1, sql => 'text[] COLLATE "en-x-icu"', base => 'text[]',
+		value => q{ARRAY['a' || N % 10, substr(md5(N::text), 1, (N % 9)::int)]},
+		edges => [ '{}', '{NULL}', '{a,B}', '{A,b}', '{co-op}', '{coop}' ] },
+	numeric_array => { weight => 2, sql => 'numeric[]', value => 'ARRAY[(N % 7 - 3)::numeric / 3, N::numeric * 1e15 / 7]',
+		edges => [ '{1.0}', '{1.00,2}', '{1,1}', '{NaN}', '{-Infinity}', '{1e100}', '{-1e100,NULL}' ],
+		canon => '(X IS NULL)' },
+	float8_array => { weight => 1, sql => 'float8[]', value => 'ARRAY[N % 7, (N % 1000)::float8 / 7]',
+		edges => [ '{-0}', '{0}', '{0,1}', '{-0,2}', '{NaN}', '{Infinity,NaN}' ], canon => '(X IS NULL)' },
+	bytea_array => { weight => 1, sql => 'bytea[]',
+		value => q{ARRAY[decode(substr(md5(N::text), 1, (N % 4)::int * 2), 'hex'), decode('00' }
+		. q{|| lpad(to_hex(N % 256), 2, '0'), 'hex')]},
+		edges => [ '{}', '{"\\\\x00"}', '{"\\\\x0000"}', '{"\\\\x","\\\\x"}' ] },
+	uuid_array => { weight => 1, sql => 'uuid[]', value => 'ARRAY[md5((N % 9)::text)::uuid, md5(N::text)::uuid]',
+		edges => [ '{}', '{NULL}' ] },
+	mood_array => { weight => 1, sql => 'fz.mood[]', value =>
+		q{(ARRAY['sad','so-so','ok','happy','ecstatic']::fz.mood[])[1 + N % 5 : 1 + N % 7]}, edges => [ '{sad}', '{}' ] },
+	int4range => { weight => 2, value => 'int4range((N % 1000)::int, (N % 1000 + N % 7)::int)',
+		edges => [ 'empty', '(,)', '(,5)', '[5,)', '[1,4]', '(0,5)' ] },
+	numrange => { weight => 2,
+		value => q{numrange((N % 50)::numeric / 3, (N % 50 + N % 7)::numeric, (ARRAY['[]','[)','(]','()'])[1 + N % 4])},
+		edges => [ 'empty', '(,)', '(,5)', '(,5]', '(5,)', '[5,)', '[1.0,2]', '[1.00,2]', '[NaN,]' ],
+		canon => '(X IS NULL)' },
+	tstzrange => { weight => 1,
+		value => q{tstzrange('2000-01-01 00:00+00'::timestamptz + (N % 999) * interval '1 h', }
+		. q{'2000-03-01 00:00+00'::timestamptz + (N % 77) * interval '1 h')},
+		edges => [ 'empty', '(,)', '[-infinity,infinity]', '(infinity,]' ] },
+	int8multirange => { weight => 2,
+		value => 'int8multirange(int8range(N % 9, N % 9 + N % 4), int8range(20 + N % 5, CASE WHEN N % 3 > 0 THEN 40 END))',
+		edges => [ '{}', '{(,)}', '{[1,2)}', '{[1,2),[3,4)}' ] },
+	pair => { weight => 3, sql => 'fz.pair', value => q{ROW((N % 10)::int, N::text)::fz.pair},
+		edges => [ '(,)', '(1,)', '(,a)', '(1,"")' ] },
+	triple => { weight => 2, sql => 'fz.triple',
+		value => q{ROW(substr(md5(N::text), 1, 2), ARRAY[ROW((N % 3)::int, 'p' || N % 5)::fz.pair], N % 1000)::fz.triple},
+		edges => [ '(,,)', '(a,{},1)', '(A,,1)', '(a,"{NULL}",)' ] },
+	int_list => { weight => 1, sql => 'fz.int_list', base => 'int4[]', value => 'ARRAY[N % 4, N % 5]::int4[]',
+		edges => [ '{}', '{1,NULL}' ] },
 	tsvector => { weight => 1, value => q{('w' || N % 50)::tsvector}, edges => [ '', 'a b', 'a:1 b:2' ] },
 	whole => { weight => 2, sql => 'fz.whole', base => 'int4', number => 1, value => '(N % 1000000)::int4',
 	edges => [qw(0 2147483647)] },
@@ -184,6 +235,9 @@ my %types = (
 	bpchar => { weight => 4, sql => 'char(20)', text => 1, cut => 20 },
 	name => { weight => 2, text => 1, cut => 40 },
 	citext => { weight => 2, sql => 'fz.citext', text => 1, canon => '(X IS NULL)' },
+	# what its operator class abbreviates; where PostGIS is not there, bytes
+	geometry => { weight => 3, sql => 'fz.geometry', canon => '(X IS NULL)', value => 'fz.shape(N)',
+		edges => [ 'POINT EMPTY', 'POLYGON EMPTY', 'POINT(0 0)', 'POINT(1 1)', 'LINESTRING(0 0,1 1)', 'LINESTRING(1 1,0 0)', 'POINT(1e300 -1e300)', 'POLYGON((0 0,0 1,1 1,0 0))' ] },
 	word => { weight => 2, sql => 'fz.word', base => 'text', text => 1 },
 	word_c => { weight => 2, sql => 'fz.word_c', base => 'text', text => 1 },
 	word_icu => { weight => 1, sql => 'fz.word_icu', base => 'text', text => 1 },
@@ -195,13 +249,24 @@ sub fixtures
 {
 	return <<'SQL';
 CREATE SCHEMA fz;
-CREATE FUNCTION fz.h(bigint, bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT hashint8extended($1, $2) & 9223372036854775807';
+CREATE FUNCTION fz.h(bigint, bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	AS 'SELECT hashint8extended($1, $2) & 9223372036854775807';
 -- another extension's type, if it is there
 DO $$ BEGIN
 	IF EXISTS (SELECT FROM pg_available_extensions WHERE name = 'citext') THEN
 		CREATE EXTENSION citext SCHEMA fz;
 	ELSE
 		CREATE DOMAIN fz.citext AS text;
+	END IF;
+END $$;
+DO $$ BEGIN
+	IF EXISTS (SELECT FROM pg_available_extensions WHERE name = 'postgis') THEN
+		CREATE EXTENSION postgis SCHEMA fz;
+		CREATE FUNCTION fz.shape(n bigint) RETURNS fz.geometry LANGUAGE sql IMMUTABLE AS
+			'SELECT CASE WHEN $1 % 7 = 0 THEN fz.st_makeline(fz.st_makepoint($1 % 30, $1 % 11), fz.st_makepoint($1 % 5, 1)) ELSE fz.st_makepoint($1 % 1000 - 500, $1 % 77 / 7.0) END';
+	ELSE
+		CREATE DOMAIN fz.geometry AS bytea;
+		CREATE FUNCTION fz.shape(n bigint) RETURNS fz.geometry LANGUAGE sql IMMUTABLE AS 'SELECT decode(substr(md5($1::text), 1, 8), ''hex'')';
 	END IF;
 END $$;
 CREATE TYPE fz.mood AS ENUM ('sad', 'ok', 'ecstatic');
@@ -229,14 +294,17 @@ CREATE FUNCTION fz.abs_le(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELE
 CREATE FUNCTION fz.abs_eq(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1::int8) = abs($2::int8)';
 CREATE FUNCTION fz.abs_ge(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1::int8) >= abs($2::int8)';
 CREATE FUNCTION fz.abs_gt(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1::int8) > abs($2::int8)';
-CREATE FUNCTION fz.abs_cmp(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT sign(abs($1::int8) - abs($2::int8))::int';
-CREATE OPERATOR fz.<# (FUNCTION = fz.abs_lt, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.>#), NEGATOR = OPERATOR(fz.>=#));
+CREATE FUNCTION fz.abs_cmp(int, int) RETURNS int LANGUAGE sql IMMUTABLE
+	AS 'SELECT sign(abs($1::int8) - abs($2::int8))::int';
+CREATE OPERATOR fz.<# (FUNCTION = fz.abs_lt, LEFTARG = int, RIGHTARG = int,
+	COMMUTATOR = OPERATOR(fz.>#), NEGATOR = OPERATOR(fz.>=#));
 CREATE OPERATOR fz.<=# (FUNCTION = fz.abs_le, LEFTARG = int, RIGHTARG = int);
 CREATE OPERATOR fz.=# (FUNCTION = fz.abs_eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.=#), MERGES);
 CREATE OPERATOR fz.>=# (FUNCTION = fz.abs_ge, LEFTARG = int, RIGHTARG = int);
 CREATE OPERATOR fz.># (FUNCTION = fz.abs_gt, LEFTARG = int, RIGHTARG = int);
 CREATE OPERATOR CLASS fz.abs_ops FOR TYPE int USING btree AS
-	OPERATOR 1 fz.<#, OPERATOR 2 fz.<=#, OPERATOR 3 fz.=#, OPERATOR 4 fz.>=#, OPERATOR 5 fz.>#, FUNCTION 1 fz.abs_cmp(int, int);
+	OPERATOR 1 fz.<#, OPERATOR 2 fz.<=#, OPERATOR 3 fz.=#, OPERATOR 4 fz.>=#, OPERATOR 5 fz.>#,
+	FUNCTION 1 fz.abs_cmp(int, int);
 -- as if it had no sign: fast, being PostgreSQL's own functions
 CREATE FUNCTION fz.u_lt(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidlt';
 CREATE FUNCTION fz.u_le(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidle';
@@ -244,13 +312,15 @@ CREATE FUNCTION fz.u_eq(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRIC
 CREATE FUNCTION fz.u_ge(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidge';
 CREATE FUNCTION fz.u_gt(int, int) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidgt';
 CREATE FUNCTION fz.u_cmp(int, int) RETURNS int LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'btoidcmp';
-CREATE OPERATOR fz.<@ (FUNCTION = fz.u_lt, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.>@), NEGATOR = OPERATOR(fz.>=@));
+CREATE OPERATOR fz.<@ (FUNCTION = fz.u_lt, LEFTARG = int, RIGHTARG = int,
+	COMMUTATOR = OPERATOR(fz.>@), NEGATOR = OPERATOR(fz.>=@));
 CREATE OPERATOR fz.<=@ (FUNCTION = fz.u_le, LEFTARG = int, RIGHTARG = int);
 CREATE OPERATOR fz.=@ (FUNCTION = fz.u_eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = OPERATOR(fz.=@), MERGES);
 CREATE OPERATOR fz.>=@ (FUNCTION = fz.u_ge, LEFTARG = int, RIGHTARG = int);
 CREATE OPERATOR fz.>@ (FUNCTION = fz.u_gt, LEFTARG = int, RIGHTARG = int);
 CREATE OPERATOR CLASS fz.u_ops FOR TYPE int USING btree AS
-	OPERATOR 1 fz.<@, OPERATOR 2 fz.<=@, OPERATOR 3 fz.=@, OPERATOR 4 fz.>=@, OPERATOR 5 fz.>@, FUNCTION 1 fz.u_cmp(int, int);
+	OPERATOR 1 fz.<@, OPERATOR 2 fz.<=@, OPERATOR 3 fz.=@, OPERATOR 4 fz.>=@, OPERATOR 5 fz.>@,
+	FUNCTION 1 fz.u_cmp(int, int);
 SQL
 }
 
@@ -296,7 +366,8 @@ sub random_collations
 	my @languages = qw(und en de fr sv da nb cs sk hu es lt vi pl tr ja zh ko th ar ru el fa hr et);
 	my %untailored = map { $_ => 1 } qw(und en de fr ru el);
 	my @harmless = qw(kn-true kf-upper kf-lower ks-level1 ks-level2 ks-level3);
-	my @any = (@harmless, qw(ka-shifted kb-true kc-true kk-true ks-level4 ks-identic kr-digit-latn kr-grek kv-currency co-standard co-search co-trad co-phonebk co-pinyin co-stroke co-eor));
+	my @any = (@harmless, qw(ka-shifted kb-true kc-true kk-true ks-level4 ks-identic kr-digit-latn kr-grek kv-currency
+		co-standard co-search co-trad co-phonebk co-pinyin co-stroke co-eor));
 	my $locale = sub {
 		my ($n, @attributes) = @_;
 		my %seen;
@@ -315,7 +386,8 @@ sub random_collations
 # Languages of the C library, as fz.libc_* where it has them in UTF-8, and the statements that make them.
 sub libc_collations
 {
-	return map { ("fz.libc_\L$_" => "CREATE COLLATION fz.libc_$_ (provider = libc, locale = '$_.UTF-8')") } qw(en_US de_DE fr_FR fr_CA cs_CZ sv_SE ja_JP tr_TR hu_HU);
+	return map { ("fz.libc_\L$_" => "CREATE COLLATION fz.libc_$_ (provider = libc, locale = '$_.UTF-8')") } qw(en_US de_DE
+		fr_FR fr_CA cs_CZ sv_SE ja_JP tr_TR hu_HU);
 }
 
 # Those of the collations that a type can be compared under.  Two names are equal if their bytes are,

@@ -42,8 +42,10 @@ typedef struct String
 
 static const char *const attributes[] = {
 	"und-u-ks-level1", "und-u-ks-level2", "und-u-ks-level3", "und-u-ks-level4", "und-u-ks-identic", "und-u-ka-shifted",
-	"und-u-ka-shifted-ks-level1", "und-u-ka-shifted-ks-level2", "und-u-ka-shifted-ks-level4", "und-u-ka-shifted-ks-identic",
-	"und-u-ka-shifted-kv-symbol", "und-u-kn-true", "und-u-kn-true-ka-shifted-ks-level4", "und-u-kf-upper", "und-u-kf-lower",
+	"und-u-ka-shifted-ks-level1", "und-u-ka-shifted-ks-level2", "und-u-ka-shifted-ks-level4",
+	"und-u-ka-shifted-ks-identic",
+	"und-u-ka-shifted-kv-symbol", "und-u-kn-true", "und-u-kn-true-ka-shifted-ks-level4", "und-u-kf-upper",
+	"und-u-kf-lower",
 	"und-u-kc-true", "und-u-ks-level1-kc-true", "und-u-ks-level2-kc-true-kf-upper", "und-u-kb-true", "und-u-kk-true",
 	"und-u-kk-true-ks-identic-ka-shifted-kb-true", "und-u-kr-grek-latn", "und-u-kr-digit-latn", "und-u-kr-latn-digit",
 	"de-u-co-phonebk", "es-u-co-trad", "und-u-co-emoji", "und-u-co-search", "ja-u-ks-level4"};
@@ -53,11 +55,16 @@ static const char *const attributes[] = {
  * all classes, characters without weight; other scripts, the first and last of all.
  */
 static const UChar32 pieces[] = {
-	'a', 'a', 'a', 'A', 'b', 'B', 'c', 'C', 'h', 'H', 'l', 'L', 'z', 'Z', 'e', 'E', 'o', 's', 'S', 'i', 'I', ' ', ' ', '-', '_', '.', ',', '$',
-	'0', '0', '1', '2', '9', 0x1, 0x7f, 9, 0xe9, 0xc9, 0xe8, 0xe5, 0xe4, 0xf6, 0xf8, 0xdf, 0xe6, 0xc6, 0xb7, 0x140, 0x300, 0x301, 0x301, 0x308,
-	0x30a, 0x323, 0x327, 0x328, 0x345, 0x34f, 0xad, 0x200b, 0x200d, 0xfeff, 0x3b1, 0x391, 0x3b2, 0x430, 0x410, 0x439, 0x4e00, 0x4e8c, 0x3042,
-	0x30a2, 0xff71, 0x3099, 0x30fc, 0xac00, 0x1100, 0x1161, 0x11a8, 0xe01, 0xe40, 0xe41, 0xe48, 0xd7ff, 0xe000, 0xfffd, 0xfffe, 0xffff, 0x10000,
-	0x1f600, 0x1f1e6, 0x10ffff, 0x212a, 0x212b, 0x37e, 0x660, 0x966, 0xff11, 0x2460, 0x2075, 0xfb01, 0xfdfa, 0x5d0, 0x627, 0xf71, 0xf72, 0xf80,
+	'a', 'a', 'a', 'A', 'b', 'B', 'c', 'C', 'h', 'H', 'l', 'L', 'z', 'Z', 'e', 'E', 'o', 's', 'S', 'i', 'I', ' ', ' ',
+	'-', '_', '.', ',', '$',
+	'0', '0', '1', '2', '9', 0x1, 0x7f, 9, 0xe9, 0xc9, 0xe8, 0xe5, 0xe4, 0xf6, 0xf8, 0xdf, 0xe6, 0xc6, 0xb7, 0x140, 0x300,
+	0x301, 0x301, 0x308,
+	0x30a, 0x323, 0x327, 0x328, 0x345, 0x34f, 0xad, 0x200b, 0x200d, 0xfeff, 0x3b1, 0x391, 0x3b2, 0x430, 0x410, 0x439,
+	0x4e00, 0x4e8c, 0x3042,
+	0x30a2, 0xff71, 0x3099, 0x30fc, 0xac00, 0x1100, 0x1161, 0x11a8, 0xe01, 0xe40, 0xe41, 0xe48, 0xd7ff, 0xe000, 0xfffd,
+	0xfffe, 0xffff, 0x10000,
+	0x1f600, 0x1f1e6, 0x10ffff, 0x212a, 0x212b, 0x37e, 0x660, 0x966, 0xff11, 0x2460, 0x2075, 0xfb01, 0xfdfa, 0x5d0, 0x627,
+	0xf71, 0xf72, 0xf80,
 	0x1d165, 0x2f800, 0x3131};
 
 static UChar32
@@ -168,7 +175,8 @@ test(const char *locale, double seconds)
 
 			lengths[i] = make_key(collator, &s[i], keys[i], KEY_MAX);
 			first_lengths[i] = make_key(first, &s[i], firsts[i], KEY_MAX);
-			if (ucol_getSortKey(collator, s[i].wide, s[i].units, other, KEY_MAX) != lengths[i] + 1 || memcmp(other, keys[i], lengths[i]) != 0)
+			if (ucol_getSortKey(collator, s[i].wide, s[i].units, other, KEY_MAX) != lengths[i] + 1 ||
+				memcmp(other, keys[i], lengths[i]) != 0)
 				other_keys++;
 			room = make_key(collator, &s[i], other, room);
 			if (memcmp(other, keys[i], room) != 0)
@@ -180,7 +188,8 @@ test(const char *locale, double seconds)
 		by_first = compare_keys(firsts[0], first_lengths[0], firsts[1], first_lengths[1]);
 		wrong_first += by_first != 0 && by_first != order;
 	}
-	printf("%-44s pairs %8ld  key differs %6ld  first level %6ld  strcoll %4ld  other key %ld\n", locale, pairs, wrong, wrong_first, wrong_wide, other_keys);
+	printf("%-44s pairs %8ld  key differs %6ld  first level %6ld  strcoll %4ld  other key %ld\n", locale, pairs, wrong,
+		   wrong_first, wrong_wide, other_keys);
 	ucol_close(first);
 	ucol_close(collator);
 }

@@ -322,7 +322,8 @@ told(const char *problem)
 
 /* Sorts rows in little memory and compares them. */
 static void
-test_answer(const char *name, uint64_t memory, uint64_t n, uint32_t words, Keys keys, uint32_t shortest, uint32_t longest,
+test_answer(const char *name, uint64_t memory, uint64_t n, uint32_t words, Keys keys, uint32_t shortest,
+			uint32_t longest,
 			int truncated)
 {
 	GpuSortEngine *engine = open_engine(memory);
@@ -361,7 +362,8 @@ test_answers(void)
 	test_answer("skewed keys", 24 * MIB, 250000, 1, KEYS_SKEWED, 16, 120, 20);
 	test_answer("rows of 8 bytes", 16 * MIB, 600000, 1, KEYS_RANDOM, 8, 8, 0);
 	test_answer("rows of 16 bytes to 1 MB", 24 * MIB, 160, 2, KEYS_RANDOM, 16, 1000000, 20);
-	test_answer("rows of nearly a chunk", 24 * MIB, 16, 1, KEYS_RANDOM, GPUSORT_CHUNK_BYTES - 16, GPUSORT_CHUNK_BYTES - 16, 100);
+	test_answer("rows of nearly a chunk", 24 * MIB, 16, 1, KEYS_RANDOM, GPUSORT_CHUNK_BYTES - 16,
+				GPUSORT_CHUNK_BYTES - 16, 100);
 	test_answer("wide keys", 24 * MIB, 120000, 32, KEYS_RANDOM, 8, 60, 20);
 }
 
@@ -383,7 +385,8 @@ test_many_runs(void)
 	uint64_t megabytes = text != NULL ? strtoull(text, NULL, 10) : 100;
 	const char *memory = getenv("EXTERNAL_MEMORY");
 
-	test_answer("many runs", (memory != NULL ? strtoull(memory, NULL, 10) : 16) * MIB, megabytes * 8700, 1, KEYS_RANDOM, 80, 140, 0);
+	test_answer("many runs", (memory != NULL ? strtoull(memory, NULL, 10) : 16) * MIB, megabytes * 8700, 1, KEYS_RANDOM,
+				80, 140, 0);
 }
 
 static void
@@ -514,7 +517,8 @@ rows_below(const Rows *rows, const GpuSortBorders *borders, uint32_t i)
 
 /* Readers take ranges and read them chunk by chunk, in any order of readers. */
 static const char *
-read_interleaved(Sort *sort, const Rows *rows, const uint64_t *first_rows, uint32_t ranges, uint32_t readers, bool backwards)
+read_interleaved(Sort *sort, const Rows *rows, const uint64_t *first_rows, uint32_t ranges, uint32_t readers,
+				 bool backwards)
 {
 	uint64_t at[16];
 	uint64_t until[16];
@@ -627,7 +631,8 @@ test_runs_in_memory(void)
 		problem = read_rows(&sort, &rows, 0, rows.n);
 	if (problem == NULL && (sort.outcome.run_memory == 0 || sort.outcome.run_disk == 0))
 		problem = "runs are in one place alone";
-	ok(problem == NULL, "%llu MB of runs in memory, %llu in files: %s", (unsigned long long) (sort.outcome.run_memory / MIB),
+	ok(problem == NULL, "%llu MB of runs in memory, %llu in files: %s",
+	   (unsigned long long) (sort.outcome.run_memory / MIB),
 	   (unsigned long long) (sort.outcome.run_disk / MIB), told(problem));
 	end(&sort);
 	ok(is_idle(engine) && gpusort_host_memory_used(run_memory) == 0, "all memory is back");
@@ -832,7 +837,8 @@ test_waiting_sorts(uint64_t memory)
 	start = now_ms();
 	if (problem == NULL)
 		problem = read_rows(&sort, &rows, 0, rows.n);
-	ok(problem == NULL && now_ms() - start < 20000, "%d sorts wait for rows in %llu MB while one of %u runs is read: %.0f ms: %s", n,
+	ok(problem == NULL && now_ms() - start < 20000,
+	   "%d sorts wait for rows in %llu MB while one of %u runs is read: %.0f ms: %s", n,
 	   (unsigned long long) (memory / MIB), sort.outcome.runs, now_ms() - start, told(problem));
 	end(&sort);
 	problem = NULL;
@@ -988,7 +994,8 @@ test_damage(Damage damage, const char *name, int system_error, Keys keys)
 		damage_files(&sort, damage);
 		problem = read_rows(&sort, &rows, 0, rows.n);
 	}
-	ok(problem == sort.error.text && sort.error.reason == GPUSORT_REASON_STORAGE && sort.error.system_error == system_error,
+	ok(problem == sort.error.text && sort.error.reason == GPUSORT_REASON_STORAGE &&
+		   sort.error.system_error == system_error,
 	   "%s: reason %d, %s: %s", name, sort.error.reason, strerror(sort.error.system_error), told(problem));
 	end(&sort);
 	ok(is_idle(engine), "all memory is back");
@@ -1015,7 +1022,8 @@ test_damages(void)
 static void
 test_bad_space(void)
 {
-	static const char *const names[] = {"without a file", "in a pipe", "of no bytes", "beyond what there is", "given before",
+	static const char *const names[] = {"without a file", "in a pipe", "of no bytes", "beyond what there is",
+										"given before",
 										"in a second file", "in a file that is added to"};
 	int descriptors = count_descriptors();
 	GpuSortEngine *engine = open_engine(16 * MIB);
@@ -1102,7 +1110,8 @@ test_overlapping_rows(void)
 		if (progress == GPUSORT_PROGRESS_LACKS_SPACE && give_space(&sort, lacking) != 0)
 			break;
 	}
-	ok(progress == GPUSORT_PROGRESS_FAILED && sort.error.reason != GPUSORT_REASON_NONE, "rows that overlap fail the sort: %s",
+	ok(progress == GPUSORT_PROGRESS_FAILED && sort.error.reason != GPUSORT_REASON_NONE,
+	   "rows that overlap fail the sort: %s",
 	   sort.error.text);
 	end(&sort);
 	ok(is_idle(engine), "all memory is back");

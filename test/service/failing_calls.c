@@ -29,29 +29,31 @@
 #include <unistd.h>
 
 /* CALL(type, name, parameters, arguments, value of a failure) */
-#define CALLS(CALL)                                                                                                         \
-	CALL(void *, malloc, (size_t n), (n), NULL)                                                                             \
-	CALL(void *, calloc, (size_t n, size_t m), (n, m), NULL)                                                                \
-	CALL(void *, realloc, (void *p, size_t n), (p, n), NULL)                                                                \
-	CALL(void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at), (p, n, prot, flags, fd, at), MAP_FAILED) \
-	CALL(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)                                          \
-	CALL(int, ftruncate, (int fd, off_t n), (fd, n), -1)                                                                    \
-	CALL(int, fallocate, (int fd, int mode, off_t at, off_t n), (fd, mode, at, n), -1)                                      \
-	CALL(int, epoll_create1, (int flags), (flags), -1)                                                                      \
-	CALL(int, epoll_ctl, (int e, int op, int fd, struct epoll_event *event), (e, op, fd, event), -1)                        \
-	CALL(int, eventfd, (unsigned n, int flags), (n, flags), -1)                                                             \
-	CALL(int, socket, (int domain, int type, int protocol), (domain, type, protocol), -1)                                   \
-	CALL(int, bind, (int fd, const struct sockaddr *address, socklen_t n), (fd, address, n), -1)                            \
-	CALL(int, listen, (int fd, int backlog), (fd, backlog), -1)                                                             \
-	CALL(int, accept4, (int fd, struct sockaddr *address, socklen_t *n, int flags), (fd, address, n, flags), -1)            \
-	CALL(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *n), (fd, level, name, value, n), -1)        \
-	CALL(ssize_t, recv, (int fd, void *p, size_t n, int flags), (fd, p, n, flags), -1)                                      \
-	CALL(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), -1)                           \
-	CALL(ssize_t, send, (int fd, const void *p, size_t n, int flags), (fd, p, n, flags), -1)                                \
-	CALL(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags), -1)                     \
-	CALL(ssize_t, pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at), -1)                                         \
-	CALL(ssize_t, pwrite, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at), -1)                                  \
-	CALL(int, pthread_create, (pthread_t * thread, const pthread_attr_t *attributes, void *(*start)(void *), void *arg),    \
+#define CALLS(CALL)                                                                                                  \
+	CALL(void *, malloc, (size_t n), (n), NULL)                                                                      \
+	CALL(void *, calloc, (size_t n, size_t m), (n, m), NULL)                                                         \
+	CALL(void *, realloc, (void *p, size_t n), (p, n), NULL)                                                         \
+	CALL(void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at),                                   \
+		 (p, n, prot, flags, fd, at), MAP_FAILED)                                                                    \
+	CALL(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)                                   \
+	CALL(int, ftruncate, (int fd, off_t n), (fd, n), -1)                                                             \
+	CALL(int, fallocate, (int fd, int mode, off_t at, off_t n), (fd, mode, at, n), -1)                               \
+	CALL(int, epoll_create1, (int flags), (flags), -1)                                                               \
+	CALL(int, epoll_ctl, (int e, int op, int fd, struct epoll_event *event), (e, op, fd, event), -1)                 \
+	CALL(int, eventfd, (unsigned n, int flags), (n, flags), -1)                                                      \
+	CALL(int, socket, (int domain, int type, int protocol), (domain, type, protocol), -1)                            \
+	CALL(int, bind, (int fd, const struct sockaddr *address, socklen_t n), (fd, address, n), -1)                     \
+	CALL(int, listen, (int fd, int backlog), (fd, backlog), -1)                                                      \
+	CALL(int, accept4, (int fd, struct sockaddr *address, socklen_t *n, int flags), (fd, address, n, flags), -1)     \
+	CALL(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *n), (fd, level, name, value, n), -1) \
+	CALL(ssize_t, recv, (int fd, void *p, size_t n, int flags), (fd, p, n, flags), -1)                               \
+	CALL(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), -1)                    \
+	CALL(ssize_t, send, (int fd, const void *p, size_t n, int flags), (fd, p, n, flags), -1)                         \
+	CALL(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags), -1)              \
+	CALL(ssize_t, pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at), -1)                                  \
+	CALL(ssize_t, pwrite, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at), -1)                           \
+	CALL(int, pthread_create,                                                                                        \
+		 (pthread_t * thread, const pthread_attr_t *attributes, void *(*start)(void *), void *arg),                  \
 		 (thread, attributes, start, arg), errno)
 
 #define AS_INDEX(type, name, parameters, arguments, failure) CALL_##name,

@@ -105,7 +105,8 @@ test_shares(void)
 	ok(gpusort_host_memory_would_fit(memory, UINT64_MAX, 0, &error) != 0 && error.reason == GPUSORT_REASON_MEMORY_LIMIT,
 	   "and nothing that is beyond all numbers");
 	fill(&large);
-	ok(large.own == most && large.refused == GPUSORT_REASON_MEMORY_LIMIT, "it has nearly all, and is told that the limit is in its way");
+	ok(large.own == most && large.refused == GPUSORT_REASON_MEMORY_LIMIT,
+	   "it has nearly all, and is told that the limit is in its way");
 
 	for (int i = 0; i < 4; i++)
 	{
@@ -113,12 +114,14 @@ test_shares(void)
 		good = charge(&few[i], 8 * MIB) && charge(&few[i], 8 * MIB) && good;
 	}
 	ok(good && gpusort_host_memory_used(memory) == limit, "newcomers find 16 MB each");
-	ok(!charge(&few[0], 8 * MIB) && few[0].refused == GPUSORT_REASON_MEMORY_BUSY, "more they do not get while the large one has it");
+	ok(!charge(&few[0], 8 * MIB) && few[0].refused == GPUSORT_REASON_MEMORY_BUSY,
+	   "more they do not get while the large one has it");
 	few[4] = begin();
 	ok(!charge(&few[4], 8 * MIB) && few[4].refused == GPUSORT_REASON_MEMORY_BUSY, "nor does one more get any");
 
 	discharge(&large, 512 * MIB);
-	ok(!charge(&large, 8 * MIB) && large.refused == GPUSORT_REASON_MEMORY_BUSY, "what the large one gives back it does not get again at once");
+	ok(!charge(&large, 8 * MIB) && large.refused == GPUSORT_REASON_MEMORY_BUSY,
+	   "what the large one gives back it does not get again at once");
 	ok(charge(&few[4], 8 * MIB) && charge(&few[0], 8 * MIB), "those who were refused do");
 	usleep(600 * 1000);
 	ok(charge(&large, 8 * MIB), "it does when nobody was refused for a while");
@@ -133,7 +136,8 @@ test_shares(void)
 	other = begin();
 	ok(charge(&other, 100 * MIB), "the second of two gets something");
 	fill(&large);
-	ok(large.own > limit / 2 && large.refused == GPUSORT_REASON_MEMORY_BUSY, "the first more than half, until the second is in its way");
+	ok(large.own > limit / 2 && large.refused == GPUSORT_REASON_MEMORY_BUSY,
+	   "the first more than half, until the second is in its way");
 	ok(!charge(&other, 400 * MIB), "that one starves now");
 	end(&large);
 	ok(charge(&other, 700 * MIB), "until it is alone");
@@ -361,7 +365,8 @@ test_random(uint64_t seed, bool failing)
 		good = good && is_stamped(&outs[i]);
 		gpusort_host_memory_put(memory, outs[i].start, outs[i].bytes);
 	}
-	ok(good && moves > 0, "%s: what was taken has been left alone (%d moves)", failing ? "moves fail" : "at random", moves);
+	ok(good && moves > 0, "%s: what was taken has been left alone (%d moves)", failing ? "moves fail" : "at random",
+	   moves);
 	gpusort_host_memory_age(memory);
 	gpusort_host_memory_age(memory);
 	ok(gpusort_host_memory_cached(memory) == 0, "all that was put back goes back to the system");

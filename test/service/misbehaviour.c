@@ -41,7 +41,9 @@ all_chunks_are_back(void)
 		for (int i = 0; i < n; i++)
 			good &= client_begin(&clients[i], 1, false, 0, 0).type == GPUSORT_MSG_JOB;
 		message = client_begin(&clients[n], 1, false, 0, 0);
-		if (good && (message.type != GPUSORT_MSG_REFUSED || message.u.failure.reason != GPUSORT_REASON_POOL || strstr(message.u.failure.text, "gpusort.staging_memory") == NULL))
+		if (good &&
+			(message.type != GPUSORT_MSG_REFUSED || message.u.failure.reason != GPUSORT_REASON_POOL ||
+			 strstr(message.u.failure.text, "gpusort.staging_memory") == NULL))
 			bail("one sort too many was let in");
 		for (int i = 0; i <= n; i++)
 			client_close(&clients[i]);

@@ -373,7 +373,8 @@ test_roles(void)
 	client_close(&other[1]);
 
 	client_close(&greedy[0]);
-	ok(await(&greedy[5], &mover, ANSWER_MS).type == GPUSORT_MSG_JOB, "the first that waits goes on when one of its role ends");
+	ok(await(&greedy[5], &mover, ANSWER_MS).type == GPUSORT_MSG_JOB,
+	   "the first that waits goes on when one of its role ends");
 	ok(await(&greedy[6], &mover, 200).type == 0, "the second waits on");
 	message = await(&greedy[6], &mover, ANSWER_MS);
 	ok(message.type == GPUSORT_MSG_REFUSED && message.u.failure.reason == GPUSORT_REASON_POOL &&

@@ -244,7 +244,13 @@ legal_message(Wanderer *wanderer)
 		{
 			message.type = GPUSORT_MSG_JOB_BEGIN;
 			message.u.job_begin = (GpuSortRequest){
-				.engine = GPUSORT_ENGINE_AUTO, .key_words = 1 + random64() % (chance(80) ? 3 : GPUSORT_MAX_KEY_WORDS), .may_tie = chance(50), .estimated_rows = chance(50) ? 0 : random64() % 100000, .estimated_bytes = chance(50) ? 0 : random64() % 10000000, .limit = chance(70) ? 0 : random64() % 500};
+				.engine = GPUSORT_ENGINE_AUTO,
+				.key_words = 1 + random64() % (chance(80) ? 3 : GPUSORT_MAX_KEY_WORDS),
+				.may_tie = chance(50),
+				.estimated_rows = chance(50) ? 0 : random64() % 100000,
+				.estimated_bytes = chance(50) ? 0 : random64() % 10000000,
+				.limit = chance(70) ? 0 : random64() % 500,
+			};
 			message.u.job_begin.spill = chance(60);
 			message.u.job_begin.readers = chance(90) ? random64() % 8 : random_number();
 			message.u.job_begin.shared = message.u.job_begin.limit == 0 && chance(50);

@@ -121,7 +121,8 @@ test_cut(Keys keys, const char *name, uint64_t n, uint32_t words)
 	sorted = sort_rows(&rows);
 	for (int b = 0; b < 9 && problem == NULL; b++)
 	{
-		const uint32_t of_words[] = {1, 3, 63, 64, 64 * words, 64 * words - 1, 64 * words - 63, 32 * words + 1, 1 + random64() % (64 * words)};
+		const uint32_t of_words[] = {1, 3, 63, 64, 64 * words, 64 * words - 1, 64 * words - 63, 32 * words + 1,
+									 1 + random64() % (64 * words)};
 
 		for (size_t m = 0; m < sizeof(mosts) / sizeof(mosts[0]) && problem == NULL; m++)
 		{
@@ -221,7 +222,8 @@ static int lie_at;
 static int lie;
 
 static int
-lying_rows_below(GpuSort *sort, uint32_t bits, const uint64_t *keys, uint32_t count, uint64_t *rows, GpuSortError *error)
+lying_rows_below(GpuSort *sort, uint32_t bits, const uint64_t *keys, uint32_t count, uint64_t *rows,
+				 GpuSortError *error)
 {
 	int rc = ops->rows_below(sort, bits, keys, count, rows, error);
 

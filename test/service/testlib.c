@@ -520,7 +520,12 @@ begin(Client *client, GpuSortRequest request)
 GpuSortMessage
 client_begin(Client *client, uint32_t key_words, bool may_tie, uint64_t rows, uint64_t bytes)
 {
-	return begin(client, (GpuSortRequest){.key_words = key_words, .may_tie = may_tie, .estimated_rows = rows, .estimated_bytes = bytes});
+	return begin(client, (GpuSortRequest){
+							 .key_words = key_words,
+							 .may_tie = may_tie,
+							 .estimated_rows = rows,
+							 .estimated_bytes = bytes,
+						 });
 }
 
 /* Of a sort whose rows are read by intervals. */

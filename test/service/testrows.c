@@ -300,7 +300,8 @@ sort_read_from(Client *client, const Rows *rows, uint64_t first)
 				return problem;
 			place += data.u.data.emitted.rows;
 		}
-		else if (data.u.data.epoch == client->epoch && (rows->n > first || !data.u.data.emitted.last || data.u.data.first != first))
+		else if (data.u.data.epoch == client->epoch &&
+				 (rows->n > first || !data.u.data.emitted.last || data.u.data.first != first))
 			return "a DATA without rows came";
 		if (data.u.data.emitted.rows > 0)
 			client_send(client, GPUSORT_MSG_CHUNK_FREE,

@@ -8,7 +8,8 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 my $tables = q{
-	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 300007 AS k, 'row number ' || i || ' ' || repeat('x', i % 100) AS pad FROM generate_series(1, 250000) i;
+	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 300007 AS k, 'row number ' || i || ' ' || repeat('x', i % 100) AS pad
+		FROM generate_series(1, 250000) i;
 	ANALYZE t;
 	-- waits at one row until nobody holds lock 1
 	CREATE FUNCTION gate(i int, at int) RETURNS int LANGUAGE plpgsql STABLE AS $$
@@ -27,7 +28,8 @@ $node->init;
 $node->start;
 my $service = $node->wait_service;
 $node->safe_psql('postgres', $tables);
-my $rows = $node->safe_psql('postgres', q{SET gpusort.enable = off; SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s});
+my $rows = $node->safe_psql('postgres',
+	q{SET gpusort.enable = off; SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s});
 my $started = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
 my $bystander = $node->session;
 $bystander->run('SET gpusort.force = on');
@@ -57,7 +59,8 @@ sub lived
 
 # before: the next query does not find it
 kill 'KILL', $service;
-is($node->safe_psql('postgres', q{SET gpusort.force = on; SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s}), $rows,
+is($node->safe_psql('postgres',
+	q{SET gpusort.force = on; SELECT md5(string_agg(id || pad, ',')) FROM (SELECT * FROM t ORDER BY k, id) s}), $rows,
    'killed before a sort: the right answer');
 $service = $node->wait_service($service);
 
@@ -78,7 +81,8 @@ for my $at (100, 200000)
 		$session->run('SET gpusort.force = on');
 		$holder->run('SELECT pg_advisory_lock(1)');
 		# the filter keeps every row; it is there to stop in the middle of the table
-		$session->send("SELECT count(*), md5(string_agg(id || pad, ',')) FROM (SELECT id, pad FROM t WHERE $function(id, $at) > 0 ORDER BY k, id) s");
+		$session->send("SELECT count(*), md5(string_agg(id || pad, ',')) "
+			. "FROM (SELECT id, pad FROM t WHERE $function(id, $at) > 0 ORDER BY k, id) s");
 		ok(wait_until(sub { $node->safe_psql('postgres',
 			q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}) == 1 }),
 		   "$function: the sort waits at row $at");
@@ -93,7 +97,8 @@ for my $at (100, 200000)
 		else
 		{
 			# rows of a volatile child cannot be produced again: an error, or the right answer
-			ok($err =~ /ERROR:.*HINT:/s || $out eq "250000|$rows", 'a volatile one an error with a hint, or the right answer') or diag "$out $err";
+			ok($err =~ /ERROR:.*HINT:/s || $out eq "250000|$rows", 'a volatile one an error with a hint, or the right answer')
+				or diag "$out $err";
 		}
 		is($session->run('SELECT 1'), '1', 'and the session lives');
 		$service = $node->wait_service($service);

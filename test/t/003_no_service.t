@@ -14,7 +14,8 @@ my $obstacle = $node->data_dir . '/pg_stat_tmp';
 chmod 0500, $obstacle or die "chmod: $!";
 
 $node->start;
-$node->safe_psql('postgres', 'CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k FROM generate_series(1, 20000) i');
+$node->safe_psql('postgres',
+	'CREATE TABLE t AS SELECT i AS id, (i * 7919) % 30011 AS k FROM generate_series(1, 20000) i');
 my $rows = $node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT string_agg(id::text, \',\') '
 	. 'FROM (SELECT * FROM t ORDER BY k, id) s');
 my $start = time;
@@ -60,7 +61,8 @@ $node->safe_psql('postgres', qq{
 	-- more rows than the planner expects of it; some are larger than a chunk's share
 	CREATE FUNCTION surprise(n int) RETURNS TABLE (id int, k int, s text) LANGUAGE plpgsql IMMUTABLE ROWS 10 AS \$\$
 	BEGIN
-		RETURN QUERY SELECT i, (i::bigint * 7919 % 100003)::int, repeat(md5(i::text), CASE WHEN i % 25000 = 7 THEN 50000 ELSE 3 END) FROM generate_series(1, n) i;
+		RETURN QUERY SELECT i, (i::bigint * 7919 % 100003)::int, repeat(md5(i::text), CASE WHEN i % 25000 = 7 THEN 50000
+			ELSE 3 END) FROM generate_series(1, n) i;
 	END \$\$;
 });
 $node->reload;
@@ -68,13 +70,15 @@ ok(wait_until(sub { $node->safe_psql('postgres', 'SHOW gpusort.host_memory') eq 
 $node->wait_service;
 my $text;
 ok(wait_until(sub {
-	$text = $node->safe_psql('postgres', "SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM surprise($count) ORDER BY k, id");
+	$text = $node->safe_psql('postgres',
+		"SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM surprise($count) ORDER BY k, id");
 	return $text =~ /Sort Method: fallback: tuplesort/;
 }, 20), 'a sort of more falls back') or diag $text;
 like($text, qr/Fallback Reason: .*gpusort\.(?:host|device)_memory/, 'and names the setting');
 for my $order ('k, id', 's COLLATE "C" DESC')
 {
-	my $digest = "SELECT count(*), md5(string_agg(id || left(s, 40), ',')) FROM (SELECT * FROM surprise($count) ORDER BY $order) s";
+	my $digest = "SELECT count(*), md5(string_agg(id || left(s, 40), ',')) FROM (SELECT * FROM surprise($count) "
+		. "ORDER BY $order) s";
 	is($node->safe_psql('postgres', "SET gpusort.force = on; $digest"),
 		$node->safe_psql('postgres', "SET gpusort.enable = off; $digest"),
 		"full in the middle of the rows, by $order: the right answer");

@@ -12,7 +12,8 @@ $node->start;
 my $service = $node->wait_service;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION gpusort;
-	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 300007 AS k, md5(i::text) COLLATE "C" AS m, repeat('x', i % 100) AS pad FROM generate_series(1, 100000) i;
+	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 300007 AS k, md5(i::text) COLLATE "C" AS m, repeat('x', i % 100) AS pad
+		FROM generate_series(1, 100000) i;
 	ANALYZE t;
 });
 my %answer;
@@ -23,7 +24,8 @@ $answer{$_} = $node->safe_psql('postgres',
 sub sorted_rightly
 {
 	my ($name) = @_;
-	is($node->safe_psql('postgres', "SET gpusort.force = on; SELECT md5(string_agg(id || m, ',')) FROM (SELECT * FROM t ORDER BY $orders[0]) s"), $answer{ $orders[0] }, "$name: the right answer");
+	is($node->safe_psql('postgres', "SET gpusort.force = on; SELECT md5(string_agg(id || m, ',')) "
+		. "FROM (SELECT * FROM t ORDER BY $orders[0]) s"), $answer{ $orders[0] }, "$name: the right answer");
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs'), 0, "$name: no sort is left running");
 	return;
 }

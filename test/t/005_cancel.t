@@ -14,7 +14,8 @@ my $service = $node->wait_service;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION gpusort;
 	CREATE TABLE t AS SELECT i AS id, (i::bigint * 7919 * 104729) % 2000003 AS k,
-		'a prefix that is long enough to tie as a key does not hold all of it, so the comparator has work ' || i % 1000 AS s FROM generate_series(1, 1500000) i;
+		'a prefix that is long enough to tie as a key does not hold all of it, so the comparator has work ' || i % 1000 AS s
+			FROM generate_series(1, 1500000) i;
 	ANALYZE t;
 });
 my %query = (

@@ -14,7 +14,8 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 300007 AS k FROM generate_series(1, 250000) i;
 	ANALYZE t;
 });
-my $rows = $node->safe_psql('postgres', q{SET gpusort.enable = off; SELECT md5(string_agg(id::text, ',')) FROM (SELECT * FROM t ORDER BY k, id) s});
+my $rows = $node->safe_psql('postgres',
+	q{SET gpusort.enable = off; SELECT md5(string_agg(id::text, ',')) FROM (SELECT * FROM t ORDER BY k, id) s});
 my $sort = q{SELECT md5(string_agg(id::text, ',')) FROM (SELECT * FROM t ORDER BY k, id) s};
 
 # stop while one sort ingests rows and another emits them
@@ -22,7 +23,8 @@ for my $mode ('fast', 'immediate', 'fast')
 {
 	my $in = $node->session;
 	$in->run('SET gpusort.force = on');
-	$in->send('SELECT count(*) FROM (SELECT i, pg_sleep(0.01) FROM generate_series(1, 100000) i ORDER BY i DESC OFFSET 0) s');
+	$in->send('SELECT count(*) FROM (SELECT i, pg_sleep(0.01) FROM generate_series(1, 100000) i '
+		. 'ORDER BY i DESC OFFSET 0) s');
 	my $out = $node->session;
 	is(scalar(split /\n/, $out->run('SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT id FROM t '
 		. 'ORDER BY k, id; FETCH 10 FROM c')), 10, 'a cursor is open');
@@ -41,7 +43,8 @@ for my $mode ('fast', 'immediate', 'fast')
 # the administrator's settings: another service takes over, running sorts go on
 ($service) = $node->services;
 my $cursor = $node->session;
-is($cursor->run('SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT id FROM t ORDER BY k, id; FETCH 1 FROM c') ne '', 1, 'a cursor is open');
+is($cursor->run('SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT id FROM t ORDER BY k, id; '
+	. 'FETCH 1 FROM c') ne '', 1, 'a cursor is open');
 $node->safe_psql('postgres', q{ALTER SYSTEM SET gpusort.staging_memory = '32MB'});
 $node->reload;
 my @sessions = map { $node->session } 1 .. 10;

@@ -39,10 +39,12 @@ my ($service) = $node->services;
 kill 'KILL', $service;
 ok(wait_until(sub { my ($pid) = $node->services; $pid && $pid != $service }, 20), 'a killed service is started again');
 ok(wait_until(sub { $node->safe_psql('postgres',
-	"LOAD 'gpusort'; SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k") =~ /radix/ }, 20), 'and sorts');
+	"LOAD 'gpusort'; SET gpusort.force = on; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM t "
+		. "ORDER BY k") =~ /radix/ }, 20), 'and sorts');
 
 # per role and per database, as an administrator sets it; and for everybody
-$node->safe_psql('postgres', q{CREATE ROLE sorter LOGIN; GRANT SELECT ON t TO sorter; ALTER ROLE sorter SET session_preload_libraries = 'gpusort'});
+$node->safe_psql('postgres',
+	q{CREATE ROLE sorter LOGIN; GRANT SELECT ON t TO sorter; ALTER ROLE sorter SET session_preload_libraries = 'gpusort'});
 is($node->method(extra_params => [qw(-U sorter)]), 'radix', 'session_preload_libraries of a role');
 is($node->method, 'native', 'and of nobody else');
 $node->safe_psql('postgres', q{ALTER SYSTEM SET session_preload_libraries = 'gpusort'});
@@ -62,10 +64,13 @@ is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM gpusort_devices'), 't'
 my $upgrade = 'DROP EXTENSION gpusort; CREATE EXTENSION gpusort VERSION \'0.1.0\'';
 is($node->safe_psql('postgres', "$upgrade; SELECT sorts >= 0 AND stats_reset < now() FROM gpusort_stats"), 't',
 	'objects of version 0.1.0 with this module');
-my $objects = q{SELECT string_agg(o, ' ' ORDER BY o) FROM (SELECT pg_describe_object(classid, objid, 0) || coalesce(pg_get_function_arguments(nullif(objid, 0)), '')
-	|| coalesce(obj_description(objid, 'pg_proc'), '') || coalesce((SELECT proacl::text FROM pg_proc p WHERE p.oid = objid), '')
+my $objects = q{SELECT string_agg(o, ' ' ORDER BY o)
+	FROM (SELECT pg_describe_object(classid, objid, 0) || coalesce(pg_get_function_arguments(nullif(objid, 0)), '')
+	|| coalesce(obj_description(objid, 'pg_proc'), '')
+		|| coalesce((SELECT proacl::text FROM pg_proc p WHERE p.oid = objid), '')
 	|| coalesce((SELECT relacl::text || pg_get_viewdef(c.oid) FROM pg_class c WHERE c.oid = objid), '') AS o
-	FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'gpusort') AND deptype = 'e') s};
+	FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension
+		WHERE extname = 'gpusort') AND deptype = 'e') s};
 my $updated = $node->safe_psql('postgres', "ALTER EXTENSION gpusort UPDATE; $objects");
 is($updated, $node->safe_psql('postgres', "DROP EXTENSION gpusort; CREATE EXTENSION gpusort; $objects"),
 	'updated they are those of CREATE EXTENSION');
@@ -83,7 +88,8 @@ ok($node->kill_postmaster, 'nothing outlives a postmaster that is killed');
 my $full = GpuSortNode->new('full');
 $full->init(conf => ["shared_preload_libraries = ''", 'max_worker_processes = 0']);
 $full->start;
-is($full->safe_psql('postgres', q{LOAD 'gpusort'; SET gpusort.force = on; SELECT string_agg(i::text, ',') FROM (SELECT i FROM generate_series(1, 5) i ORDER BY i DESC) s}), '5,4,3,2,1',
+is($full->safe_psql('postgres', q{LOAD 'gpusort'; SET gpusort.force = on; SELECT string_agg(i::text, ',') }
+	. q{FROM (SELECT i FROM generate_series(1, 5) i ORDER BY i DESC) s}), '5,4,3,2,1',
    'without a worker slot: the right answer');
 is(scalar $full->services, 0, 'and no service');
 
@@ -92,7 +98,9 @@ my $alone = GpuSortNode->new('alone');
 $alone->init;
 my ($out, $err);
 my @single = ($alone->installed_command('postgres'), '--single', '-j', '-D', $alone->data_dir, 'postgres');
-IPC::Run::run(\@single, '<', \"SET gpusort.force = on;\n\nSELECT string_agg(i::text, ',') FROM (SELECT i FROM generate_series(1, 5) i ORDER BY i DESC) s;\n\n", '>', \$out, '2>', \$err);
+my $sql = "SET gpusort.force = on;\n\n"
+	. "SELECT string_agg(i::text, ',') FROM (SELECT i FROM generate_series(1, 5) i ORDER BY i DESC) s;\n\n";
+IPC::Run::run(\@single, '<', \$sql, '>', \$out, '2>', \$err);
 like($out, qr/"5,4,3,2,1"/, 'single-user mode: the right answer');
 unlike($err, qr/gpusort/, 'without advice that does not help') or diag $err;
 

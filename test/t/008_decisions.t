@@ -11,7 +11,8 @@ $node->init(conf => ['gpusort.min_rows = 1000']);
 $node->start;
 $node->wait_service;
 $node->safe_psql('postgres', q{
-	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 100003 AS k, 't' || i AS s, to_tsvector('simple', 't' || i) AS j, i::text::oidvector AS a FROM generate_series(1, 100000) i;
+	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 100003 AS k, 't' || i AS s, to_tsvector('simple', 't' || i) AS j,
+		i::text::oidvector AS a FROM generate_series(1, 100000) i;
 	CREATE TABLE small AS SELECT * FROM t WHERE id <= 500;
 	ANALYZE;
 });
@@ -36,8 +37,10 @@ sub refused
 }
 
 refused('SELECT * FROM small ORDER BY k', '500 rows are fewer than gpusort.min_rows', 'too few rows');
-refused('SELECT * FROM t ORDER BY j', 'sort key 1 is of type tsvector, which has no key encoding', 'a type', 'SET gpusort.force = on');
-refused('SELECT * FROM t ORDER BY a', 'sort key 1 is of type oidvector, which has no key encoding', 'another type', 'SET gpusort.force = on');
+refused('SELECT * FROM t ORDER BY j', 'sort key 1 is of type tsvector, which has no key encoding', 'a type',
+	'SET gpusort.force = on');
+refused('SELECT * FROM t ORDER BY a', 'sort key 1 is of type oidvector, which has no key encoding', 'another type',
+	'SET gpusort.force = on');
 is(decision('SELECT * FROM t ORDER BY k, a', 'SET gpusort.force = on'), '', 'not the type of a second column');
 refused('SELECT * FROM t ORDER BY k LIMIT 10',
 	'it would take [0-9.]+ ms, PostgreSQL.s sort [0-9.]+ ms for the rows that LIMIT asks', 'a small LIMIT');
@@ -97,7 +100,9 @@ sub alone
 		'SET parallel_tuple_cost = 1'),
 		 $reason eq '' ? qr/\A\z/ : qr/\A[^\n]*gpusort: one process does what is above a sort: $reason[^\n]*\z/, $name);
 }
-$node->safe_psql('postgres', q{CREATE FUNCTION restricted(bigint) RETURNS bigint LANGUAGE plpgsql STABLE PARALLEL RESTRICTED AS 'BEGIN RETURN $1; END'});
+$node->safe_psql('postgres',
+	q{CREATE FUNCTION restricted(bigint) RETURNS bigint LANGUAGE plpgsql STABLE PARALLEL RESTRICTED }
+	. q{AS 'BEGIN RETURN $1; END'});
 alone('SELECT sum(id) OVER (PARTITION BY k % 10 ORDER BY id) FROM t', '', 'nothing of a window that all processes do');
 alone('SELECT sum(id) OVER (ORDER BY k) FROM t', 'the sort does not begin with a column of a window',
 	'a window without PARTITION BY');
@@ -125,8 +130,11 @@ SKIP:
 	skip 'auto_explain knows no options of other modules', 1
 		if $node->safe_psql('postgres', 'SHOW server_version_num') < 190000;
 	my $from = length $node->log_text;
-	$node->safe_psql('postgres', q{LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_extension_options = 'gpusort'; SELECT count(*) FROM (SELECT * FROM small ORDER BY j OFFSET 0) s});
-	like(substr($node->log_text, $from), qr/Sort Key: small\.j\s+GpuSort: not used: 500 rows are fewer than gpusort\.min_rows/, 'auto_explain logs it');
+	$node->safe_psql('postgres',
+		q{LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_extension_options = 'gpusort'; }
+		. q{SELECT count(*) FROM (SELECT * FROM small ORDER BY j OFFSET 0) s});
+	like(substr($node->log_text, $from),
+		qr/Sort Key: small\.j\s+GpuSort: not used: 500 rows are fewer than gpusort\.min_rows/, 'auto_explain logs it');
 }
 
 # rows that change while they are locked in order: PostgreSQL rechecks the query for one row

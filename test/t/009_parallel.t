@@ -11,7 +11,8 @@ my @parallel = ('max_parallel_workers_per_gather = 3', 'max_parallel_workers = 1
 				'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'gpusort.force = on');
 my $tables = q{
 	CREATE EXTENSION gpusort;
-	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 300007 AS k, 'row number ' || i || ' ' || repeat('x', i % 100) AS pad FROM generate_series(1, 250000) i;
+	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 300007 AS k, 'row number ' || i || ' ' || repeat('x', i % 100) AS pad
+		FROM generate_series(1, 250000) i;
 	ANALYZE t;
 	-- waits at one row until nobody holds lock 1
 	CREATE FUNCTION gate(i int, at int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
@@ -23,7 +24,8 @@ my $tables = q{
 		RETURN i;
 	END $$;
 };
-my $digest = q{SELECT count(*) || md5(string_agg(id || pad, ',')) FROM (SELECT id, pad FROM t WHERE %s ORDER BY k, id) s};
+my $digest = q{SELECT count(*) || md5(string_agg(id || pad, ',')) FROM (SELECT id, pad FROM t WHERE %s }
+	. q{ORDER BY k, id) s};
 my $all = sprintf $digest, 'true';
 my $gated = sprintf $digest, 'gate(id, 200000) > 0';
 my $right;
@@ -157,7 +159,9 @@ SKIP:
 	skip 'the memory of the host engine', 7 if $engine ne 'host';
 	$node = new_node('memory', 'gpusort.host_memory = 48MB', 'gpusort.spill = off');
 	# the estimate must not tell that it will not fit
-	$node->safe_psql('postgres', q{CREATE TABLE grown (LIKE t); INSERT INTO grown SELECT * FROM t WHERE id <= 40000; ANALYZE grown; ALTER TABLE grown SET (autovacuum_enabled = off); INSERT INTO grown SELECT * FROM t WHERE id > 40000});
+	$node->safe_psql('postgres', q{CREATE TABLE grown (LIKE t); INSERT INTO grown SELECT * FROM t WHERE id <= 40000; }
+		. q{ANALYZE grown; ALTER TABLE grown SET (autovacuum_enabled = off); INSERT INTO grown SELECT * FROM t }
+		. q{WHERE id > 40000});
 	for my $leader ('on', 'off')
 	{
 		my $query = "SET parallel_leader_participation = $leader; ";
@@ -166,7 +170,8 @@ SKIP:
 			 qr/fallback: tuplesort.*memory limit.*GpuSortIngest/s,
 				"leader $leader: the memory fills up while workers ingest rows");
 		is($node->safe_psql('postgres', "$query $grown"), $right, 'the right answer');
-		$node->safe_psql('postgres', "$query DROP TABLE IF EXISTS made; CREATE TABLE made AS SELECT id, pad FROM grown ORDER BY k, id");
+		$node->safe_psql('postgres',
+			"$query DROP TABLE IF EXISTS made; CREATE TABLE made AS SELECT id, pad FROM grown ORDER BY k, id");
 		is($node->safe_psql('postgres', q{SELECT count(*) || md5(string_agg(id || pad, ',' ORDER BY ctid)) FROM made}),
 			$right, 'and with a resjunk key');
 	}

@@ -18,7 +18,8 @@ sub costs
 {
 	my ($csv, @arguments) = @_;
 	my $output = '';
-	IPC::Run::run([ 'bench/costs', split(/ /, "-c int16,int88 -w 64MB -k -e"), $engine, '-o', "$scratch/$csv", @arguments ],
+	IPC::Run::run([ 'bench/costs', split(/ /, "-c int16,int88 -w 64MB -k -e"), $engine, '-o', "$scratch/$csv",
+		@arguments ],
 				  '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default * 5));
 	return ($? >> 8, $output);
 }
@@ -26,7 +27,8 @@ sub costs
 my ($status, $output) = costs('first.csv', split(/ /, "-n 1000,10000,30000 -r 2 -W 1"));
 is($status, 0, 'bench/costs') or diag $output;
 unlike($output, qr/no plan of/, 'every plan is the one that is meant') or diag $output;
-like($output, qr/^suggested: gpusort\.setup_cost = [\d.]+, gpusort\.row_cost = [\d.]+$/m, 'suggests settings') or diag $output;
+like($output, qr/^suggested: gpusort\.setup_cost = [\d.]+, gpusort\.row_cost = [\d.]+$/m, 'suggests settings')
+	or diag $output;
 my %times;
 open my $file, '<', "$scratch/first.csv" or die "$scratch/first.csv: $!";
 while (<$file>)
@@ -35,16 +37,19 @@ while (<$file>)
 	$times{"$mode $case $rows"}{$variant}++ if /^(?:costs|first)/ && $value > 0;
 }
 my %each = map { $_ => 2 } qw(scan native-0 native4MB-0 gpusort-0 native-1 native4MB-1 gpusort-1);
-is_deeply($times{"costs $_"}, \%each, "$_ rows in every variant, twice") for map { ("int16 $_", "int88 $_") } 1000, 10000, 30000;
+is_deeply($times{"costs $_"}, \%each, "$_ rows in every variant, twice")
+	for map { ("int16 $_", "int88 $_") } 1000, 10000, 30000;
 is($times{'first int88 10000'}{"$_-first"}, 10, "the first sort of ten connections, $_") for qw(native gpusort);
 
 # 2 cases, 3 sizes, 2 numbers of workers, 2 sizes of work_mem; the first sort, 3 sizes
 ($status, $output) = costs('never.csv', '-f', "$scratch/first.csv", '-s', 'gpusort.setup_cost=1e9');
-like($output, qr/^given settings: gpusort is chosen at 0 of 27 points/m, 'an earlier run can be looked at again; never chosen');
+like($output, qr/^given settings: gpusort is chosen at 0 of 27 points/m,
+	'an earlier run can be looked at again; never chosen');
 ($status, $output) = costs('always.csv', '-f', "$scratch/first.csv", '-s', 'gpusort.setup_cost=0,gpusort.row_cost=0');
 like($output, qr/^given settings: gpusort is chosen at 27 of 27 points/m, 'always chosen');
 like($output, qr/^int88 +0 +64MB +\S+ +1000\b/m, 'from the fewest rows on') or diag $output;
-($status, $output) = costs('some.csv', '-f', "$scratch/first.csv", '-s', 'gpusort.setup_cost=0,gpusort.row_cost=0,gpusort.min_rows=5000');
+($status, $output) = costs('some.csv', '-f', "$scratch/first.csv", '-s',
+	'gpusort.setup_cost=0,gpusort.row_cost=0,gpusort.min_rows=5000');
 like($output, qr/^given settings: gpusort is chosen at 18 of 27 points/m, 'chosen for many rows');
 
 # the grid of plans above sorts: all kinds are measured, judged, and judged again from the file
@@ -52,7 +57,8 @@ sub grid
 {
 	my ($csv, @arguments) = @_;
 	my $output = '';
-	IPC::Run::run([ 'bench/costs', 'grid', qw(-n 3000 -r 1 -W 1 -w 64MB -v -k -e), $engine, '-o', "$scratch/$csv", @arguments ],
+	IPC::Run::run([ 'bench/costs', 'grid', qw(-n 3000 -r 1 -W 1 -w 64MB -v -k -e), $engine, '-o', "$scratch/$csv",
+		@arguments ],
 				  '<', '/dev/null', '>', \$output, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default * 5));
 	return ($? >> 8, $output);
 }
@@ -62,7 +68,8 @@ like($output, qr/^(\d+) of \1 points measured/m, 'measures every point') or diag
 my ($points) = $output =~ /^all +(\d+) /m;
 cmp_ok($points, '>=', 60, 'and judges each with and without workers');
 ($status, $output) = grid('again.csv', '-f', "$scratch/grid.csv", '-s', 'gpusort.setup_cost=1e9');
-like($output, qr/^all +\d+ +\d+% +0% /m, 'an earlier run can be looked at again, with settings that never choose gpusort') or diag $output;
+like($output, qr/^all +\d+ +\d+% +0% /m,
+	'an earlier run can be looked at again, with settings that never choose gpusort') or diag $output;
 
 # the model's constants are fitted to these times, in a copy of their table: the same constants, some of them changed
 sub constants
@@ -77,20 +84,26 @@ for my $option ([], ['-E'])
 	my $table = "$scratch/constants.c";
 	PostgreSQL::Test::Utils::run_log([ 'cp', 'src/plan/model/constants.c', $table ]);
 	my $told = '';
-	IPC::Run::run([ 'bench/costs', 'fit', "$scratch/grid.csv", qw(-n 3000 -W 1 -w 64MB -e), $engine, '-c', 'distinct,join', '-T', $table, @$option ],
+	IPC::Run::run([ 'bench/costs', 'fit', "$scratch/grid.csv", qw(-n 3000 -W 1 -w 64MB -e), $engine, '-c', 'distinct,join',
+		'-T', $table, @$option ],
 				  '<', '/dev/null', '>', \$told, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	is($? >> 8, 0, "bench/costs fit @$option") or diag $told;
 	like($told, qr/^before +median off by \d+ %/m, 'tells how far off the model is') or diag $told;
 	my %after = constants($table);
 	is_deeply([ sort keys %after ], [ sort keys %before ], 'has all constants');
 	my $changed = grep { $before{$_} != $after{$_} } keys %before;
-	ok(@$option ? $changed == 0 : $changed > 0 || $engine ne 'host', @$option ? 'leaves the values' : 'changes some') or diag $told;
+	ok(@$option ? $changed == 0 : $changed > 0 || $engine ne 'host', @$option ? 'leaves the values' : 'changes some')
+		or diag $told;
 }
 my $model = q{CREATE FUNCTION pg_temp.model_times(query text, OUT constant text, OUT ms float8) RETURNS SETOF record
 	AS '$libdir/gpusort', 'gpusort_model_times' LANGUAGE C STRICT; SET gpusort.enable = %s;
-	SELECT string_agg(m.constant, ' ' ORDER BY m.constant) FROM pg_temp.model_times('SELECT * FROM gpusort_grid.t_3000 ORDER BY g_all') m,
-		(SELECT ms FROM pg_temp.model_times('SELECT * FROM gpusort_grid.t_3000 ORDER BY g_all') WHERE constant = '') b WHERE m.ms > b.ms};
-is($node->safe_psql('postgres', sprintf $model, 'off'), 'comparison cost sort_emit_row', "what PostgreSQL's sort takes by the model depends on");
-like($node->safe_psql('postgres', 'SET gpusort.force = on; ' . sprintf $model, 'on'), qr/^cost .*emit_row .*ingest_row order_row/, 'and what GpuSort takes');
+	SELECT string_agg(m.constant, ' ' ORDER BY m.constant)
+		FROM pg_temp.model_times('SELECT * FROM gpusort_grid.t_3000 ORDER BY g_all') m,
+		(SELECT ms FROM pg_temp.model_times('SELECT * FROM gpusort_grid.t_3000 ORDER BY g_all') WHERE constant = '') b
+			WHERE m.ms > b.ms};
+is($node->safe_psql('postgres', sprintf $model, 'off'), 'comparison cost sort_emit_row',
+	"what PostgreSQL's sort takes by the model depends on");
+like($node->safe_psql('postgres', 'SET gpusort.force = on; ' . sprintf $model, 'on'),
+	qr/^cost .*emit_row .*ingest_row order_row/, 'and what GpuSort takes');
 
 done_testing;

@@ -1,5 +1,6 @@
 # The fuzzer (test/fuzz) for a short time, with another seed each time, and again with sorts done in runs as
-# those larger than memory are.  GPUSORT_FUZZ_SECONDS and GPUSORT_FUZZ_SEED say otherwise.  What it finds is printed with the statements to reproduce it.
+# those larger than memory are.  GPUSORT_FUZZ_SECONDS and GPUSORT_FUZZ_SEED say otherwise.
+# What it finds is printed with the statements to reproduce it.
 use strict;
 use warnings;
 

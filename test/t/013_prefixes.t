@@ -13,7 +13,8 @@ my @parallel = ('max_parallel_workers_per_gather = 3', 'max_parallel_workers = 1
 # Each stretch of the table, longer than what is looked at, begins in a way of its own, and some in none.
 my $tables = q{
 	CREATE EXTENSION gpusort;
-	CREATE TABLE t AS SELECT i AS id, (ARRAY['https://www.example.com/shop/catalogue/', 'https://www.example.com/shop/cat', 'https://', '', 'https://www.example.com/shop/catalogue/things/of/all/kinds/'])[1 + i / 3000 % 5]
+	CREATE TABLE t AS SELECT i AS id, (ARRAY['https://www.example.com/shop/catalogue/', 'https://www.example.com/shop/cat',
+		'https://', '', 'https://www.example.com/shop/catalogue/things/of/all/kinds/'])[1 + i / 3000 % 5]
 		|| md5(i::text) || CASE WHEN i % 50 = 0 THEN repeat('x', i % 1000) ELSE '' END AS t
 		FROM generate_series(1, 90000) i;
 	ALTER TABLE t SET (autovacuum_enabled = off);
@@ -52,12 +53,15 @@ for my $statistics ('no', 'with')
 			"$statistics statistics, $name: no worker to be had");
 	}
 }
-my $text = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, VERBOSE, TIMING OFF) SELECT id, t FROM t ORDER BY $keys{expression}, id");
+my $text = $node->safe_psql('postgres',
+	"EXPLAIN (ANALYZE, VERBOSE, TIMING OFF) SELECT id, t FROM t ORDER BY $keys{expression}, id");
 like($text, qr/Workers Launched: 3.*Rows Ingested: 90000/s, 'all rows are ingested by the processes that scan');
 
 # read again and again, with prefixes chosen anew each time
-is($node->safe_psql('postgres', q{SET enable_material = off; SET enable_hashjoin = off; SELECT count(DISTINCT d) FROM generate_series(1, 5) g,
-	LATERAL (SELECT md5(string_agg(id || t, ',')) AS d FROM (SELECT id, t FROM t WHERE id % 5 <> g ORDER BY (t || '') COLLATE "C") s) q}), 5, 'another sort for each row');
+is($node->safe_psql('postgres',
+	q{SET enable_material = off; SET enable_hashjoin = off; SELECT count(DISTINCT d) FROM generate_series(1, 5) g,
+	LATERAL (SELECT md5(string_agg(id || t, ',')) AS d
+		FROM (SELECT id, t FROM t WHERE id % 5 <> g ORDER BY (t || '') COLLATE "C") s) q}), 5, 'another sort for each row');
 
 is($node->safe_psql('postgres', 'SELECT fallbacks FROM gpusort_stats'), 0,
 	'no process has made other keys than the others');

@@ -17,7 +17,8 @@ my $fetch = 'SELECT id, hashtext(pad) FROM (SELECT id, k, pad FROM t ORDER BY k 
 my %queries = (
 	plain => sprintf($digest, 'SELECT id, k, pad FROM t ORDER BY k OFFSET 0'),
 	hidden => sprintf($digest, 'SELECT id, pad FROM t ORDER BY k OFFSET 0'),
-	ties => sprintf($digest, q{SELECT id, pad, (repeat(chr(97 + id % 2), 300) || k) COLLATE "C" AS text FROM t ORDER BY text OFFSET 0}),
+	ties => sprintf($digest,
+		q{SELECT id, pad, (repeat(chr(97 + id % 2), 300) || k) COLLATE "C" AS text FROM t ORDER BY text OFFSET 0}),
 	wide => sprintf($digest, 'SELECT id, k, CASE WHEN id % 2000 = 0 THEN repeat(pad, 700) ELSE pad END AS pad FROM t '
 	. 'ORDER BY k OFFSET 0'),
 	limit => sprintf($digest, 'SELECT id, k, pad FROM t ORDER BY k LIMIT 12000'),
@@ -48,7 +49,8 @@ my %settings = (
 
 # What the checks find that are always there, what verify_rows finds, and what goes wrong where
 # rows are put; of these and of messages the first few are enough.
-my @structure = qw(drop_row drop_row_and_bytes last_early last_missing skip_chunk no_rows send_twice more_rows more_bytes
+my @structure = qw(drop_row drop_row_and_bytes last_early last_missing skip_chunk no_rows send_twice more_rows
+	more_bytes
 	huge_bytes other_epoch chunk_range zero_length short_length huge_length long_length false_overflow
 	false_flags false_tie tie_at_end insert_row);
 my @content = qw(other_chunk chunk_again lost_tie duplicate_row swap_rows flip_bit flip_header flip_end);
@@ -65,7 +67,8 @@ $node->own_module(gpusortd => $fault_service);
 $node->start;
 $node->wait_service;
 $node->safe_psql('postgres', q{
-	CREATE TABLE t AS SELECT i AS id, (i::bigint * 7919) % 1000003 AS k, repeat(chr(97 + i % 26), 1940) AS pad FROM generate_series(1, 20000) i;
+	CREATE TABLE t AS SELECT i AS id, (i::bigint * 7919) % 1000003 AS k, repeat(chr(97 + i % 26), 1940) AS pad
+		FROM generate_series(1, 20000) i;
 	ANALYZE t});
 
 my (%native, %session, %happened, %count);

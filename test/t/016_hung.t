@@ -69,8 +69,10 @@ for my $mode ('fast', 'immediate')
 
 # devices are asked for
 my $point = $points[0];
-$point->{node}->safe_psql('postgres', qq{CREATE FUNCTION devices(OUT engine text, OUT ordinal int, OUT name text, OUT detail text, OUT memory_total int8,
-	OUT memory_limit int8, OUT memory_used int8, OUT jobs int) RETURNS SETOF record LANGUAGE c STRICT AS '$point->{module}', 'gpusort_show_devices'});
+$point->{node}->safe_psql('postgres',
+	qq{CREATE FUNCTION devices(OUT engine text, OUT ordinal int, OUT name text, OUT detail text, OUT memory_total int8,
+	OUT memory_limit int8, OUT memory_used int8, OUT jobs int) RETURNS SETOF record
+		LANGUAGE c STRICT AS '$point->{module}', 'gpusort_show_devices'});
 @$point{qw(fault query right)} = ('stop_status', 'SELECT count(*) FROM devices()', 0);
 ok($point->begin, 'status: the service stops');
 is($point->outcome, 'right', 'gpusort_devices ends by itself, with no device');

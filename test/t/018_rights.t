@@ -61,7 +61,8 @@ $node->safe_psql('postgres', 'ALTER ROLE alice RESET gpusort.allowed');
 
 # a plan that is there already
 my $session = $node->session;
-$session->run('SET plan_cache_mode = force_generic_plan; SET gpusort.force = on; PREPARE q AS SELECT * FROM t ORDER BY k');
+$session->run('SET plan_cache_mode = force_generic_plan; SET gpusort.force = on; '
+	. 'PREPARE q AS SELECT * FROM t ORDER BY k');
 like($session->run('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) EXECUTE q'), qr/radix/, 'a prepared sort');
 $session->run('SET gpusort.allowed = off');
 my $plan = $session->run('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) EXECUTE q');
@@ -99,7 +100,8 @@ $plain->safe_psql('postgres', q{
 $node = $plain;
 like(complaint('postgres', q{LOAD 'gpusort'}, @alice), qr/access to library "gpusort" is not allowed/,
 	'a user may not LOAD it');
-is($plain->safe_psql('postgres', "SELECT gpusort_version() <> ''; $widen EXPLAIN (COSTS OFF) SELECT * FROM t ORDER BY k", @alice), "t\nSort\n  Sort Key: k\n  ->  Seq Scan on t",
+is($plain->safe_psql('postgres', "SELECT gpusort_version() <> ''; $widen EXPLAIN (COSTS OFF) SELECT * FROM t "
+	. "ORDER BY k", @alice), "t\nSort\n  Sort Key: k\n  ->  Seq Scan on t",
    'gpusort_version() is for everybody, and plans stay as they were');
 is(scalar $plain->services, 0, 'and no service starts');
 my (undef, $out, $err) = $plain->psql('postgres', 'SELECT * FROM gpusort_devices', extra_params => [qw(-U monitor)]);
@@ -123,9 +125,12 @@ is(scalar $plain->services + scalar $plain->supervisors, 0, 'start no service ei
 # and with workers, which load what their leader has loaded
 my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; '
 	. 'SET min_parallel_table_scan_size = 0;';
-like($plain->safe_psql('postgres', "SELECT gpusort_version(); $parallel $widen EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM t", @alice),
+like($plain->safe_psql('postgres',
+	"SELECT gpusort_version(); $parallel $widen EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) "
+	. "FROM t", @alice),
 	 qr/Workers Launched: 2/, 'parallel queries of a session that has called it');
-like($plain->safe_psql('postgres', "LOAD 'gpusort'; SET SESSION AUTHORIZATION alice; $parallel $widen EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k"),
+like($plain->safe_psql('postgres', "LOAD 'gpusort'; SET SESSION AUTHORIZATION alice; "
+	. "$parallel $widen EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF) SELECT * FROM t ORDER BY k"),
 	 qr/radix.*Workers Launched: 2/s, 'LOAD by a superuser is a decision: parallel sorts of a user');
 ok(wait_until(sub { scalar $plain->services == 1 }, 10), 'with a service');
 is($plain->method(@alice), 'native', 'but in that session only');

@@ -64,8 +64,10 @@ my $parallel = $first->run('SET max_parallel_workers_per_gather = 2; SET paralle
 like($parallel, qr/$engine_name radix.*Workers Launched: 2.*GpuSortIngest/s,
 	'a parallel sort whose workers load another build');
 like($parallel, qr/worker 0 0, worker 1 0/, 'which leave the sort to the leader');
-is($first->run('SELECT sum(id * n) FROM (SELECT id, row_number() OVER () AS n FROM (SELECT * FROM t ORDER BY k, id) s) s'),
-   $node->safe_psql('postgres', 'SELECT sum(id * n) FROM (SELECT id, row_number() OVER (ORDER BY k, id) AS n FROM t) s'), 'with the right rows');
+is($first->run('SELECT sum(id * n) FROM (SELECT id, row_number() OVER () AS n '
+	. 'FROM (SELECT * FROM t ORDER BY k, id) s) s'),
+   $node->safe_psql('postgres',
+	'SELECT sum(id * n) FROM (SELECT id, row_number() OVER (ORDER BY k, id) AS n FROM t) s'), 'with the right rows');
 $_->close for $first, $second;
 $node->stop;
 

@@ -15,7 +15,8 @@ $node->start;
 my $service = $node->wait_service;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION gpusort;
-	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 300007 AS k, 'row number ' || i || ' ' || repeat('x', i % 100) AS pad FROM generate_series(1, 250000) i;
+	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 300007 AS k, 'row number ' || i || ' ' || repeat('x', i % 100) AS pad
+		FROM generate_series(1, 250000) i;
 	ANALYZE t;
 	CREATE SEQUENCE seen;
 });

@@ -123,7 +123,8 @@ SKIP:
 	$stuck->safe_psql('postgres', 'CREATE EXTENSION gpusort');
 	$start = time;
 	kill 'STOP', $service;
-	ok(wait_until(sub { $stuck->log_lines(qr/sort service \(PID $service\) was killed and does not end: it is left behind/) }),
+	ok(wait_until(sub {
+		$stuck->log_lines(qr/sort service \(PID $service\) was killed and does not end: it is left behind/) }),
 	   'a service that cannot be killed is left behind');
 	cmp_ok(time - $start, '<', 12, 'before long');
 	ok(wait_until(sub { $stuck->method eq 'radix' }), 'another one serves');

@@ -15,7 +15,8 @@ $node->start;
 my $service = $node->wait_service;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION gpusort;
-	CREATE TABLE t AS SELECT i AS id, hashint8extended(i, 7) AS k, 'row number ' || i AS pad FROM generate_series(1, 200000) i;
+	CREATE TABLE t AS SELECT i AS id, hashint8extended(i, 7) AS k, 'row number ' || i AS pad
+		FROM generate_series(1, 200000) i;
 	ANALYZE t;
 });
 my $sort = 'SELECT * FROM t ORDER BY k';

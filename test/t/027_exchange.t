@@ -14,7 +14,8 @@ my @parallel = ('max_parallel_workers_per_gather = 3', 'max_parallel_workers = 1
 					'enable_hashagg = off', 'enable_hashjoin = off', 'enable_nestloop = off', 'jit = off');
 my $tables = q{
 	CREATE EXTENSION gpusort;
-	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 8009 AS g, 'row number ' || i || ' ' || repeat('x', i % 300) AS pad FROM generate_series(1, 60000) i;
+	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 8009 AS g, 'row number ' || i || ' ' || repeat('x', i % 300) AS pad
+		FROM generate_series(1, 60000) i;
 	CREATE TABLE other AS SELECT i AS id, i * 31 % 12000 AS g FROM generate_series(1, 15000) i;
 	CREATE TABLE few AS SELECT i AS id FROM generate_series(1, 4) i;
 	ANALYZE t, other, few;
@@ -129,9 +130,11 @@ is($session->run($queries{$_}), $right{$_}, "$_: parallel_leader_participation o
 $session->run('RESET parallel_leader_participation');
 
 # statements of all kinds
-$session->run("SET plan_cache_mode = force_generic_plan; PREPARE p (int) AS SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t WHERE id > \$1 ORDER BY g, id");
+$session->run("SET plan_cache_mode = force_generic_plan; PREPARE p (int) AS SELECT g, id, sum(id) OVER (PARTITION BY g "
+	. "ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t WHERE id > \$1 ORDER BY g, id");
 for my $statement ('CREATE TABLE again AS EXECUTE p(0)',
-	"CREATE TABLE again AS SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id",
+	"CREATE TABLE again AS SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id), lag(pad) OVER (PARTITION BY g "
+		. "ORDER BY id) FROM t ORDER BY g, id",
 	'CREATE MATERIALIZED VIEW again AS SELECT g, id, sum(id) OVER (PARTITION BY g '
 		. 'ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id')
 {
@@ -208,7 +211,8 @@ for my $row (1, 30000, 59999)
 {
 	my %failing = (
 		window => "SELECT sum(10 / (id - $row)) OVER (PARTITION BY g ORDER BY id) FROM t",
-		filter => "SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY g ORDER BY id) AS r FROM t) s WHERE 10 / (id - $row) < r",
+		filter => "SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY g ORDER BY id) AS r FROM t) s "
+			. "WHERE 10 / (id - $row) < r",
 		group => "SELECT count(DISTINCT 10 / (id - $row)) FROM t GROUP BY g",
 		output => "SELECT t.id / (t.id - $row) FROM t JOIN other USING (g) UNION ALL SELECT 1 / (id - $row) FROM t",
 		ingest => "SELECT sum(id) OVER (PARTITION BY g ORDER BY id) FROM t WHERE 10 / (id - $row) < 20",
@@ -403,11 +407,15 @@ SKIP:
 	skip 'the memory of the host engine', 9 if $engine ne 'host';
 	$node = new_node('memory', 'gpusort.host_memory = 16MB', 'gpusort.spill = off');
 	# the estimate must not tell that it will not fit
-	$node->safe_psql('postgres', q{CREATE TABLE grown (LIKE t); INSERT INTO grown SELECT * FROM t WHERE id <= 20000; ANALYZE grown; ALTER TABLE grown SET (autovacuum_enabled = off); INSERT INTO grown SELECT * FROM t WHERE id > 20000});
+	$node->safe_psql('postgres', q{CREATE TABLE grown (LIKE t); INSERT INTO grown SELECT * FROM t WHERE id <= 20000; }
+		. q{ANALYZE grown; ALTER TABLE grown SET (autovacuum_enabled = off); INSERT INTO grown SELECT * FROM t }
+		. q{WHERE id > 20000});
 	for my $leader ('on', 'off')
 	{
 		my $set = "SET parallel_leader_participation = $leader; SET statement_timeout = '60s'; ";
-		like($node->safe_psql('postgres', "$set EXPLAIN (ANALYZE, VERBOSE) SELECT g, id, pad, sum(id) OVER (PARTITION BY g ORDER BY id) FROM grown"), qr/GpuSortExchange.*fallback: tuplesort/s,
+		like($node->safe_psql('postgres',
+			"$set EXPLAIN (ANALYZE, VERBOSE) SELECT g, id, pad, sum(id) OVER (PARTITION BY g ORDER BY id) FROM grown"),
+			qr/GpuSortExchange.*fallback: tuplesort/s,
 			"leader $leader: the memory fills up while workers ingest rows");
 		for my $name ('window', 'group', 'distinct')
 		{
@@ -444,8 +452,11 @@ ok(nothing_left($node), 'nothing is left');
 
 # rows that are too long for a chunk are in files, which may become too large
 $session = $sessions[0];
-$session->run(q{CREATE TABLE long AS SELECT i AS id, i % 10 AS g, (SELECT string_agg(md5((i * j)::text), '') FROM generate_series(1, CASE WHEN i % 100 = 0 THEN 150000 ELSE 2 END) j) AS v FROM generate_series(1, 1000) i; ANALYZE long});
-my $long = sprintf $sum, q{SELECT id, md5(v), length(lag(v) OVER (PARTITION BY g ORDER BY id)) FROM (SELECT id, g, v || '' AS v FROM long) l};
+$session->run(q{CREATE TABLE long AS SELECT i AS id, i % 10 AS g, (SELECT string_agg(md5((i * j)::text), '') }
+	. q{FROM generate_series(1, CASE WHEN i % 100 = 0 THEN 150000 ELSE 2 END) j) AS v FROM generate_series(1, 1000) i; }
+	. q{ANALYZE long});
+my $long = sprintf $sum,
+	q{SELECT id, md5(v), length(lag(v) OVER (PARTITION BY g ORDER BY id)) FROM (SELECT id, g, v || '' AS v FROM long) l};
 my $native = $session->run("SET gpusort.enable = off; $long; RESET gpusort.enable");
 is($session->run($long), $native, 'rows of 5 MB');
 $session->run(q{SET temp_file_limit = '6MB'});

@@ -45,7 +45,8 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = '$links/gpusor
 chmod 0555, $directory, $links;
 $node->start;
 my $service = $node->wait_service;
-is(readlink "/proc/$service/exe", "$directory/gpusortd", 'a module that is a link: the service beside what it leads to');
+is(readlink "/proc/$service/exe", "$directory/gpusortd",
+	'a module that is a link: the service beside what it leads to');
 my %arguments = service_arguments($service);
 is($arguments{'--cuda-library'}, "$directory/gpusort_cuda.so", 'and the cuda engine there');
 is($node->method, 'radix', 'it sorts, with directories that cannot be written');
@@ -65,21 +66,25 @@ chmod 0755, $directory;
 $node = GpuSortNode->new('path');
 $node->init;
 $directory = $node->own_module;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'gpusort'\ndynamic_library_path = '$directory:\$libdir'\n");
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'gpusort'\ndynamic_library_path = '$directory:\$libdir'\n");
 $node->start;
-is(readlink '/proc/' . $node->wait_service . '/exe', "$directory/gpusortd", 'dynamic_library_path: the service beside the module');
+is(readlink '/proc/' . $node->wait_service . '/exe', "$directory/gpusortd",
+	'dynamic_library_path: the service beside the module');
 is($node->method, 'radix', 'it sorts');
 $node->stop;
 
 # a module alone: what is installed serves it
 unlink "$directory/gpusortd", "$directory/gpusort_cuda.so";
 $node->start;
-is(readlink '/proc/' . $node->wait_service . '/exe', "$pkglibdir/gpusortd", 'without one, the service where PostgreSQL has its modules');
+is(readlink '/proc/' . $node->wait_service . '/exe', "$pkglibdir/gpusortd",
+	'without one, the service where PostgreSQL has its modules');
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
 SKIP:
 {
 	skip 'the engine for GPUs is installed', 1 if -e "$pkglibdir/gpusort_cuda.so";
-	like($node->log_text, qr/no cuda engine.* is not installed\n.*HINT:.*install the package gpusort-cuda/, 'the log tells which package has the engine for GPUs');
+	like($node->log_text, qr/no cuda engine.* is not installed\n.*HINT:.*install the package gpusort-cuda/,
+		'the log tells which package has the engine for GPUs');
 }
 $node->stop;
 
@@ -106,12 +111,15 @@ SKIP:
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'gpusort'\n"
 		. "extension_control_path = '$root/share:\$system'\ndynamic_library_path = '$root/lib:\$libdir'\n");
 	$node->start;
-	is(readlink '/proc/' . $node->wait_service . '/exe', "$root/lib/gpusortd", 'extension_control_path: the service beside the module');
+	is(readlink '/proc/' . $node->wait_service . '/exe', "$root/lib/gpusortd",
+		'extension_control_path: the service beside the module');
 	is($node->method, 'radix', 'it sorts');
 	my $session = $node->session;
 	$session->run('CREATE EXTENSION gpusort');
-	is($session->run(q{SELECT obj_description(oid, 'pg_extension') FROM pg_extension WHERE extname = 'gpusort'}), 'of an image', 'the extension is that of the image');
-	is($session->run('SELECT gpusort_version() = extversion FROM pg_extension WHERE extname = \'gpusort\''), 't', 'its functions work');
+	is($session->run(q{SELECT obj_description(oid, 'pg_extension') FROM pg_extension WHERE extname = 'gpusort'}),
+		'of an image', 'the extension is that of the image');
+	is($session->run('SELECT gpusort_version() = extversion FROM pg_extension WHERE extname = \'gpusort\''), 't',
+		'its functions work');
 	my $maps = slurp_file('/proc/' . $session->run('SELECT pg_backend_pid()') . '/maps');
 	like($maps, qr{\Q$root\E/lib/gpusort\.so}, 'and are of its module');
 	unlike($maps, qr{\Q$pkglibdir\E/gpusort\.so}, 'and of no other');

@@ -45,7 +45,8 @@ sub make_objects
 		CREATE EXTENSION gpusort VERSION '0.1.0';
 		GRANT EXECUTE ON FUNCTION gpusort_stats_reset() TO alice;
 		CREATE VIEW monitor AS SELECT name, memory_used FROM gpusort_devices;
-		CREATE TABLE t AS SELECT i AS id, (i * 7919) % 10007 AS k, md5((i % 4999)::text) AS s, i::numeric / 7 AS n FROM generate_series(1, 30000) i;
+		CREATE TABLE t AS SELECT i AS id, (i * 7919) % 10007 AS k, md5((i % 4999)::text) AS s, i::numeric / 7 AS n
+			FROM generate_series(1, 30000) i;
 		CREATE INDEX t_s_k ON t (s, k);
 		CREATE VIEW sorted AS SELECT id, k, s FROM t ORDER BY s DESC, k, id;
 		CREATE MATERIALIZED VIEW kept AS SELECT * FROM sorted LIMIT 1000;
@@ -59,7 +60,8 @@ my @facts = (
 	'and of PostgreSQL\'s' => "SET gpusort.enable = off; $digest",
 	'the table' => "SET gpusort.enable = off; SELECT md5(string_agg(t::text, E'\n' ORDER BY id)) FROM t",
 	'the materialized view' => 'SELECT count(*), min(s), max(s) FROM kept',
-	'an index gives the order' => "SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT md5(string_agg(v::text, '')) FROM (SELECT s, k FROM t ORDER BY s, k) v",
+	'an index gives the order' => "SET enable_seqscan = off; SET enable_bitmapscan = off; "
+		. "SELECT md5(string_agg(v::text, '')) FROM (SELECT s, k FROM t ORDER BY s, k) v",
 	'a setting of the database' => 'SHOW gpusort.row_cost',
 	'a setting of a role' => q{SELECT rolconfig FROM pg_roles WHERE rolname = 'alice'},
 	'the right to a setting' => q{SELECT has_parameter_privilege('alice', 'gpusort.log_decisions', 'SET')},

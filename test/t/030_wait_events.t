@@ -10,7 +10,8 @@ use Test::More;
 
 my $names;	# whether waits have events of their own
 
-# Waits until a session that the condition chooses waits for the event; returns whether one does, and what they wait for.
+# Waits until a session that the condition chooses waits for the event;
+# returns whether one does, and what they wait for.
 sub shows
 {
 	my ($watcher, $condition, $event) = @_;
@@ -74,7 +75,8 @@ chmod 0755, "$directory/gpusortd" or die "$directory: $!";
 $node->start;
 my $service = $node->wait_service;
 $node->safe_psql('postgres', q{
-	CREATE TABLE t AS SELECT i AS id, i % 1000 AS g, hashint8extended(i, 7) AS k, 'row number ' || i AS pad FROM generate_series(1, 200000) i;
+	CREATE TABLE t AS SELECT i AS id, i % 1000 AS g, hashint8extended(i, 7) AS k, 'row number ' || i AS pad
+		FROM generate_series(1, 200000) i;
 	ANALYZE t;
 	CREATE PROCEDURE sort_for(seconds int) LANGUAGE plpgsql AS $$
 	DECLARE
@@ -169,19 +171,25 @@ sub sees_at_gate
 	return;
 }
 
-$session->run(q{SET max_parallel_workers_per_gather = 1; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET work_mem = '64kB'});
+$session->run(q{SET max_parallel_workers_per_gather = 1; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; }
+	. q{SET min_parallel_table_scan_size = 0; SET work_mem = '64kB'});
 my $leader = 'pid = ' . $session->backend;
 my $worker = "backend_type = 'parallel worker'";
-sees_at_gate(q{SELECT g, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t WHERE id % 50 <> 0 OR gate(id, 'parallel worker') > 0}, $leader, 'GpusortWorkers', 'a worker does not end its ingest');
-sees_at_gate(q{SELECT g, CASE WHEN id % 50 = 0 THEN gate(id, 'parallel worker') END, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t}, $leader, 'GpusortExchange', 'a worker does not give its rows');
-sees_at_gate(q{SELECT gate_alone(g), pad, sum FROM (SELECT g, pad, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t OFFSET 0) s}, $worker, 'GpusortExchangeRoom', 'the leader does not take rows');
+sees_at_gate(q{SELECT g, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t }
+	. q{WHERE id % 50 <> 0 OR gate(id, 'parallel worker') > 0}, $leader, 'GpusortWorkers',
+	'a worker does not end its ingest');
+sees_at_gate(q{SELECT g, CASE WHEN id % 50 = 0 THEN gate(id, 'parallel worker') END, sum(id) OVER (PARTITION BY g }
+	. q{ORDER BY id) FROM t}, $leader, 'GpusortExchange', 'a worker does not give its rows');
+sees_at_gate(q{SELECT gate_alone(g), pad, sum FROM (SELECT g, pad, sum(id) OVER (PARTITION BY g ORDER BY id) }
+	. q{FROM t OFFSET 0) s}, $worker, 'GpusortExchangeRoom', 'the leader does not take rows');
 
 if ($names)
 {
 	# as doc/operations.md has them
 	my ($table) = PostgreSQL::Test::Utils::slurp_file('doc/operations.md') =~ /\| wait event \|.*?\n\|[-|]+\n(.*?)\n\n/s;
 	my $documented = join "\n", sort map { /^\| `(\w+)`/ } split /\n/, $table;
-	is($node->safe_psql('postgres', q{SELECT name FROM pg_wait_events WHERE type = 'Extension' AND name LIKE 'Gpusort%' ORDER BY name COLLATE "C"}), $documented, 'pg_wait_events has those that are documented');
+	is($node->safe_psql('postgres', q{SELECT name FROM pg_wait_events WHERE type = 'Extension' AND name LIKE 'Gpusort%' }
+		. q{ORDER BY name COLLATE "C"}), $documented, 'pg_wait_events has those that are documented');
 }
 $_->close for @sessions, $watcher;
 

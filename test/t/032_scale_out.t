@@ -38,24 +38,31 @@ for my $name (sort keys %node)
 }
 
 my $columns = qq{id int, g int, k int8, n numeric, s text COLLATE "C", w text COLLATE $german};
-my $rows = q{SELECT i AS id, i % 500 AS g, CASE WHEN i % 10 = 0 THEN NULL ELSE hashint8extended(i, 7) END AS k, (i * 7919 % 10007) / 7.0 AS n, md5(i::text) AS s,
-	(ARRAY['Apfel', 'Äpfel', 'apfel', 'Apfel-', 'co-op', 'coop'])[1 + i % 6] || i % 977 AS w FROM generate_series(1, 30000) i};
+my $rows = q{SELECT i AS id, i % 500 AS g, CASE WHEN i % 10 = 0 THEN NULL ELSE hashint8extended(i, 7) END AS k,
+	(i * 7919 % 10007) / 7.0 AS n, md5(i::text) AS s,
+	(ARRAY['Apfel', 'Äpfel', 'apfel', 'Apfel-', 'co-op', 'coop'])[1 + i % 6] || i % 977 AS w
+		FROM generate_series(1, 30000) i};
 $_->safe_psql('postgres', "CREATE TABLE part ($columns); CREATE TABLE parted ($columns) PARTITION BY HASH (g)")
 	for values %node;
-$main->safe_psql('postgres', "CREATE EXTENSION postgres_fdw; CREATE TABLE whole ($columns); INSERT INTO whole $rows; ANALYZE whole");
+$main->safe_psql('postgres',
+	"CREATE EXTENSION postgres_fdw; CREATE TABLE whole ($columns); INSERT INTO whole $rows; ANALYZE whole");
 for my $i (0 .. 2)
 {
 	my $node = (@node{ 'main', 'one', 'two' })[$i];
-	$node->safe_psql('postgres', "INSERT INTO part SELECT * FROM ($rows) r WHERE satisfies_hash_partition('parted'::regclass, 3, $i, g); ANALYZE part");
+	$node->safe_psql('postgres',
+		"INSERT INTO part SELECT * FROM ($rows) r WHERE satisfies_hash_partition('parted'::regclass, 3, $i, g); "
+		. "ANALYZE part");
 	if ($i == 0)
 	{
 		$node->safe_psql('postgres', 'ALTER TABLE parted ATTACH PARTITION part FOR VALUES WITH (MODULUS 3, REMAINDER 0)');
 		next;
 	}
 	$main->safe_psql('postgres', sprintf q{
-		CREATE SERVER shard%1$d FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%2$s', port '%3$d', dbname 'postgres', async_capable 'true', fetch_size '1000', options '-c cursor_tuple_fraction=1');
+		CREATE SERVER shard%1$d FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%2$s', port '%3$d', dbname 'postgres',
+			async_capable 'true', fetch_size '1000', options '-c cursor_tuple_fraction=1');
 		CREATE USER MAPPING FOR postgres SERVER shard%1$d OPTIONS (user 'postgres');
-		CREATE FOREIGN TABLE part%1$d PARTITION OF parted FOR VALUES WITH (MODULUS 3, REMAINDER %1$d) SERVER shard%1$d OPTIONS (table_name 'part');
+		CREATE FOREIGN TABLE part%1$d PARTITION OF parted FOR VALUES WITH (MODULUS 3, REMAINDER %1$d) SERVER shard%1$d
+			OPTIONS (table_name 'part');
 		ANALYZE part%1$d;
 	}, $i, $node->host, $node->port);
 }
@@ -77,7 +84,8 @@ my %queries = (
 	. 'ORDER BY g, k, id',
 	'GROUP BY' => 'SELECT g, count(*), sum(n), min(s) FROM %s GROUP BY g ORDER BY g',
 	'GROUP BY of another column' => 'SELECT n, count(*) FROM %s GROUP BY n ORDER BY n',
-	'sorts that are run again' => q{SELECT x, (SELECT string_agg(id::text, ',') FROM (SELECT id FROM %s WHERE g > x * 100 ORDER BY k, id OFFSET 5) s) FROM generate_series(1, 3) x},
+	'sorts that are run again' => q{SELECT x, (SELECT string_agg(id::text, ',') FROM (SELECT id FROM %s WHERE g > x * 100 }
+		. q{ORDER BY k, id OFFSET 5) s) FROM generate_series(1, 3) x},
 	'a join' => 'SELECT a.id, b.id FROM %1$s a JOIN %1$s b ON a.k = b.k ORDER BY a.k, a.id, b.id');
 my $digest = q{WITH q AS MATERIALIZED (%s) SELECT count(*) || ' ' || md5(string_agg(q::text, ',')) FROM q};
 my %right;
@@ -138,7 +146,9 @@ sub remote_plans
 }
 
 # All shards at once, sorted here
-my $at_once = qr/Custom Scan \(GpuSort\)\n.*->  Append\n.*->  Seq Scan on public\.part .*->  Async Foreign Scan on public\.part1 .*->  Async Foreign Scan on public\.part2 /s;
+my $async = qr/->  Async Foreign Scan on public\./;
+my $scans = qr/->  Seq Scan on public\.part .*${async}part1 .*${async}part2 /s;
+my $at_once = qr/Custom Scan \(GpuSort\)\n.*->  Append\n.*$scans/s;
 for my $case ([ 'ORDER BY', 'SELECT * FROM parted ORDER BY k', qr/^/ ],
 	[ 'text', 'SELECT id FROM parted ORDER BY s', qr/^/ ],
 	[ 'DISTINCT ON', 'SELECT DISTINCT ON (g) * FROM parted ORDER BY g, k DESC', qr/^Unique\n.*/s ],
@@ -150,7 +160,9 @@ for my $case ([ 'ORDER BY', 'SELECT * FROM parted ORDER BY k', qr/^/ ],
 }
 
 # One after the other, each sorted there: where the first rows are wanted, or shards cannot be read at once
-my $merge = qr/Merge Append\n.*->  (?:Sort|Custom Scan \(GpuSort\))\n.*->  Seq Scan on public\.part .*->  Foreign Scan on public\.part1 .*Remote SQL: [^\n]* ORDER BY [^\n]*\n.*->  Foreign Scan on public\.part2 /s;
+my $local = qr/->  (?:Sort|Custom Scan \(GpuSort\))\n.*->  Seq Scan on public\.part /s;
+my $ordered = qr/->  Foreign Scan on public\.part1 .*Remote SQL: [^\n]* ORDER BY [^\n]*\n/s;
+my $merge = qr/Merge Append\n.*$local.*$ordered.*->  Foreign Scan on public\.part2 /s;
 my $serial = 'SET enable_async_append = off; SET gpusort.row_cost = 1; ';
 my @remote;
 for my $case ([ 'LIMIT', 'SELECT * FROM parted ORDER BY k LIMIT 100', qr/^Limit\n.*/s, '' ],
@@ -201,24 +213,35 @@ for my $i (1, 2)
 	$shard->restart;
 	$shard->wait_service;
 	$shard->safe_psql('postgres', q{
-		CREATE FUNCTION first_of_part() RETURNS SETOF part STABLE LANGUAGE plpgsql AS 'BEGIN RETURN QUERY SELECT DISTINCT ON (g) * FROM public.part ORDER BY g, k, id; END';
+		CREATE FUNCTION first_of_part() RETURNS SETOF part STABLE
+			LANGUAGE plpgsql AS 'BEGIN RETURN QUERY SELECT DISTINCT ON (g) * FROM public.part ORDER BY g, k, id; END';
 		CREATE VIEW first_view AS SELECT * FROM first_of_part();
 		CREATE VIEW slowly AS SELECT i AS id FROM generate_series(1, 1000) i WHERE pg_sleep(0.001) IS NOT NULL;
 		CREATE VIEW slow AS SELECT i AS id FROM generate_series(1, 100000) i WHERE pg_sleep(0.01) IS NOT NULL});
 	$main->safe_psql('postgres', "CREATE TABLE first ($columns) PARTITION BY HASH (g)") if $i == 1;
-	$main->safe_psql('postgres', "CREATE FOREIGN TABLE first$i PARTITION OF first FOR VALUES WITH (MODULUS 3, REMAINDER $i) SERVER shard$i OPTIONS (table_name 'first_view'); CREATE FOREIGN TABLE slowly$i (id int) SERVER shard$i OPTIONS (table_name 'slowly', fetch_size '100'); CREATE FOREIGN TABLE slow$i (id int) SERVER shard$i OPTIONS (table_name 'slow')");
+	$main->safe_psql('postgres',
+		"CREATE FOREIGN TABLE first$i PARTITION OF first FOR VALUES WITH (MODULUS 3, REMAINDER $i) SERVER shard$i "
+		. "OPTIONS (table_name 'first_view'); "
+		. "CREATE FOREIGN TABLE slowly$i (id int) SERVER shard$i OPTIONS (table_name 'slowly', fetch_size '100'); "
+		. "CREATE FOREIGN TABLE slow$i (id int) SERVER shard$i OPTIONS (table_name 'slow')");
 }
 $main->safe_psql('postgres', q{
 	CREATE VIEW first_view AS SELECT DISTINCT ON (g) * FROM part ORDER BY g, k, id;
-	CREATE SERVER itself FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '} . $main->host . q{', port '} . $main->port . q{', dbname 'postgres', async_capable 'true');
+	CREATE SERVER itself FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '} . $main->host . q{', port '} . $main->port
+		. q{', dbname 'postgres', async_capable 'true');
 	CREATE USER MAPPING FOR postgres SERVER itself;
-	CREATE FOREIGN TABLE first0 PARTITION OF first FOR VALUES WITH (MODULUS 3, REMAINDER 0) SERVER itself OPTIONS (table_name 'first_view')});
+	CREATE FOREIGN TABLE first0 PARTITION OF first FOR VALUES WITH (MODULUS 3, REMAINDER 0) SERVER itself
+		OPTIONS (table_name 'first_view')});
 my $first = 'SELECT * FROM (SELECT * FROM first OFFSET 0) s ORDER BY g';
 is(scalar(() = plan($first) =~ /Async Foreign Scan/g), 3, 'views of functions are read at once');
 is($main->safe_psql('postgres', sprintf $digest, $first), $right{'DISTINCT ON'}, 'and give the answer');
 for my $shard (@shards)
 {
-	like($shard->log_text, qr/Query Text: SELECT DISTINCT ON[^\n]*\n(?:\t[^\n]*\n)*?[^\n]*GpuSort[^\n]*\n(?:\t[^\n]*\n)*?\s+Workers Launched: [12]\n/, 'made by several processes of the shard');
+	my $plan_lines = qr/(?:\t[^\n]*\n)*?/;
+	my $first_line = qr/Query Text: SELECT DISTINCT ON[^\n]*\n/;
+	like($shard->log_text,
+		qr/$first_line$plan_lines[^\n]*GpuSort[^\n]*\n$plan_lines\s+Workers Launched: [12]\n/,
+		'made by several processes of the shard');
 }
 
 # --- what changes meanwhile -------------------------------------------------------------------------
@@ -227,13 +250,15 @@ for my $shard (@shards)
 my $session = $main->session;
 $session->run('BEGIN; DECLARE c CURSOR FOR SELECT id, k FROM parted ORDER BY k, id');
 $session->run('FETCH 10 FROM c');
-$main->safe_psql('postgres', 'UPDATE parted SET k = -k WHERE k IS NOT NULL; UPDATE whole SET k = -k WHERE k IS NOT NULL');
+$main->safe_psql('postgres',
+	'UPDATE parted SET k = -k WHERE k IS NOT NULL; UPDATE whole SET k = -k WHERE k IS NOT NULL');
 my @rest = split /\n/, $session->run('FETCH ALL FROM c');
 is(scalar @rest, 29990, 'rows of a cursor are there once each while others are changed');
 $session->run('COMMIT');
 %right = ();
 all_right('after an UPDATE');
-$main->safe_psql('postgres', 'UPDATE parted SET k = -k WHERE k IS NOT NULL; UPDATE whole SET k = -k WHERE k IS NOT NULL');
+$main->safe_psql('postgres',
+	'UPDATE parted SET k = -k WHERE k IS NOT NULL; UPDATE whole SET k = -k WHERE k IS NOT NULL');
 %right = ();
 
 # A shard's service is killed: before, and while its rows are read.
@@ -257,7 +282,8 @@ all_right('when it is back');
 # The coordinator's is killed while it takes rows in from all shards: they are read again.
 my ($service) = $main->services;
 $session->run('SET gpusort.force = on; SET gpusort.min_rows = 0');
-$session->send(q{SELECT string_agg(id::text, ',') FROM (SELECT id FROM (SELECT id FROM slowly1 UNION ALL SELECT id FROM slowly2) u ORDER BY id) s});
+$session->send(q{SELECT string_agg(id::text, ',') }
+	. q{FROM (SELECT id FROM (SELECT id FROM slowly1 UNION ALL SELECT id FROM slowly2) u ORDER BY id) s});
 ok(wait_until(sub { $main->safe_psql('postgres', 'SELECT count(*) FROM gpusort_jobs') == 1 }),
 	'the coordinator takes rows in');
 kill 'KILL', $service;

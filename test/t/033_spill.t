@@ -24,9 +24,11 @@ $node->safe_psql('postgres', qq{
 		   'a common beginning ' || hashint4(i) % 50000 AS s
 	FROM generate_series(1, $rows) i;
 	CREATE TABLE wide AS
-	SELECT i AS id, hashint4(i) AS h, (SELECT string_agg(md5((i * 100 + j)::text), '') FROM generate_series(1, CASE WHEN i % 25 = 0 THEN 40000 ELSE 200 END) j) AS w
+	SELECT i AS id, hashint4(i) AS h, (SELECT string_agg(md5((i * 100 + j)::text), '')
+		FROM generate_series(1, CASE WHEN i % 25 = 0 THEN 40000 ELSE 200 END) j) AS w
 	FROM generate_series(1, 100) i;
-	INSERT INTO wide SELECT i * 1000 + j, hashint4(i * 1000 + j), substr(w, j, 3000) FROM (SELECT i, w FROM wide, LATERAL (SELECT id AS i) x WHERE id % 25 <> 0) y, generate_series(1, 100) j;
+	INSERT INTO wide SELECT i * 1000 + j, hashint4(i * 1000 + j), substr(w, j, 3000)
+		FROM (SELECT i, w FROM wide, LATERAL (SELECT id AS i) x WHERE id % 25 <> 0) y, generate_series(1, 100) j;
 	ANALYZE t, wide});
 
 my $digest = q{SELECT count(*) || ' ' || md5(string_agg(hashtextextended(q::text, 0)::text, ',')) FROM (%s) q};
@@ -75,9 +77,11 @@ unlike($plan, qr/Run Storage|Disk/, 'in memory');
 my $plan_off = $session->run("SET gpusort.spill = off; EXPLAIN SELECT *, s || s AS longer FROM t ORDER BY h, id");
 unlike($plan_off, qr/GpuSort/, 'with gpusort.spill = off none is planned that does not fit');
 # one whose size the planner does not know
-$plan_off = $session->run("EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM (SELECT id, h, s || repeat('y', 50) AS s FROM t WHERE id % 7 < 7 OFFSET 0) q ORDER BY h, id");
+$plan_off = $session->run("EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM (SELECT id, h, s || repeat('y', 50) AS s FROM t "
+	. "WHERE id % 7 < 7 OFFSET 0) q ORDER BY h, id");
 like($plan_off, qr/fallback: tuplesort/, 'and PostgreSQL sorts one that was thought to fit');
-is($session->run(sprintf $digest, "SELECT * FROM (SELECT id, h, s || repeat('y', 50) AS s FROM t WHERE id % 7 < 7 OFFSET 0) q ORDER BY h, id"),
+is($session->run(sprintf $digest,
+	"SELECT * FROM (SELECT id, h, s || repeat('y', 50) AS s FROM t WHERE id % 7 < 7 OFFSET 0) q ORDER BY h, id"),
    $session->run('SET gpusort.enable = off; ' . sprintf($digest,
 "SELECT id, h, s || repeat('y', 50) AS s FROM t ORDER BY h, id") . '; RESET gpusort.enable; RESET gpusort.spill'),
 'which is right');
@@ -87,14 +91,17 @@ $session->run(q{SELECT pg_stat_reset()});
 same('by an integer', sprintf $digest, $query);
 my @logged = $node->log_text =~ /temporary file: path "base\/pgsql_tmp\/[^"]+", size (\d+)/g;
 ok(@logged, 'log_temp_files tells of the file');
-ok(wait_until(sub { $session->run(q{SELECT temp_bytes > 1000000 AND temp_files > 0 FROM pg_stat_database WHERE datname = current_database()}) eq 't' }, 20),
+ok(wait_until(sub { $session->run(q{SELECT temp_bytes > 1000000 AND temp_files > 0 FROM pg_stat_database }
+	. q{WHERE datname = current_database()}) eq 't' }, 20),
    'pg_stat_database tells of its bytes');
 is(join(' ', files_left), '', 'and it is gone');
 
 # keys
 same("by $_", sprintf $digest, "SELECT * FROM t ORDER BY $_")
 	for 's, id', 'few DESC NULLS LAST, s DESC, h', 'few NULLS FIRST, g DESC, id';
-same('long ties', sprintf $digest, "SELECT id, s FROM (SELECT id, h, repeat('z', 120) || g % 7 AS s FROM t WHERE id <= 150000 OFFSET 0) q ORDER BY s, id");
+same('long ties', sprintf $digest,
+	"SELECT id, s FROM (SELECT id, h, repeat('z', 120) || g % 7 AS s FROM t WHERE id <= 150000 OFFSET 0) q "
+	. "ORDER BY s, id");
 same('all keys equal, in the order in which they came', sprintf $digest,
 	'SELECT one, id, s FROM (SELECT 1 AS one, * FROM t OFFSET 0) q ORDER BY one');
 same('wide rows', sprintf $digest, q{SELECT * FROM (SELECT id, h, w || '' AS w FROM wide OFFSET 0) q ORDER BY h, id});
@@ -118,12 +125,14 @@ for ([ 'a window', 'SELECT g, id, s, sum(id) OVER (PARTITION BY g ORDER BY id), 
 $session->run('SET gpusort.parallel_output = off');
 same('a window above a sort of workers', sprintf $sum,
 	'SELECT g, id, s, sum(id) OVER (PARTITION BY g ORDER BY id), lag(s) OVER (PARTITION BY g ORDER BY id) FROM t');
-$session->run("RESET $_") for qw(gpusort.parallel_output max_parallel_workers_per_gather enable_hashagg enable_hashjoin enable_nestloop);
+$session->run("RESET $_")
+	for qw(gpusort.parallel_output max_parallel_workers_per_gather enable_hashagg enable_hashjoin enable_nestloop);
 
 # rescans, LIMIT
 $session->run('SET enable_material = off');
 same('other rows each time', sprintf $digest,
-	'SELECT x, q.* FROM (VALUES (1), (2)) v (x), LATERAL (SELECT id, s, x + id AS y FROM t WHERE id > x ORDER BY h, id) q');
+	'SELECT x, q.* FROM (VALUES (1), (2)) v (x), LATERAL (SELECT id, s, x + id AS y FROM t WHERE id > x '
+		. 'ORDER BY h, id) q');
 same('bounds', sprintf $digest, "SELECT * FROM (SELECT id, s FROM t ORDER BY s, id LIMIT 290000 OFFSET 50000) q");
 my $limit = sprintf $digest, "$query LIMIT 1000";
 is($session->run($limit), $session->run("SET gpusort.enable = off; $limit; RESET gpusort.enable"), 'the first rows');
@@ -142,7 +151,8 @@ $session->run('DROP TABLE made_on, made_off');
 my %read;
 for my $on ('off', 'on')
 {
-	$session->run("SET gpusort.enable = $on; BEGIN; DECLARE s SCROLL CURSOR FOR $query; DECLARE h SCROLL CURSOR WITH HOLD FOR SELECT id, s FROM t ORDER BY s, id");
+	$session->run("SET gpusort.enable = $on; BEGIN; DECLARE s SCROLL CURSOR FOR $query; "
+		. "DECLARE h SCROLL CURSOR WITH HOLD FOR SELECT id, s FROM t ORDER BY s, id");
 	my @fetches = map { $session->run("FETCH $_ FROM s") } 'ABSOLUTE 200000', 'BACKWARD 5', 'RELATIVE 30', 'FORWARD 2000',
 		'FIRST', 'LAST', 'RELATIVE -77';
 	$session->run('COMMIT');
@@ -153,7 +163,8 @@ for my $on ('off', 'on')
 cmp_ok(length $read{on}, '>', 10000, 'cursors have rows');
 ok($read{on} eq $read{off}, 'SCROLL and WITH HOLD');
 # two that are open, of which one is left
-$session->run("SET gpusort.enable = on; BEGIN; DECLARE a CURSOR FOR $query; DECLARE b CURSOR FOR SELECT id FROM t ORDER BY s, id");
+$session->run("SET gpusort.enable = on; BEGIN; DECLARE a CURSOR FOR $query; DECLARE b CURSOR FOR SELECT id FROM t "
+	. "ORDER BY s, id");
 isnt($session->run('FETCH a; FETCH b'), '', 'two cursors');
 ok(scalar(files_left) > 0, 'their files are there');
 $session->run('CLOSE a');

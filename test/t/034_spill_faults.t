@@ -23,7 +23,8 @@ $node->start;
 my $service = $node->wait_service;
 $node->safe_psql('postgres', qq{
 	CREATE EXTENSION gpusort;
-	CREATE TABLE t AS SELECT i AS id, hashint4(i) AS h, i % 9001 AS g, md5(i::text) || md5((-i)::text) AS s FROM generate_series(1, $rows) i;
+	CREATE TABLE t AS SELECT i AS id, hashint4(i) AS h, i % 9001 AS g, md5(i::text) || md5((-i)::text) AS s
+		FROM generate_series(1, $rows) i;
 	ANALYZE t;
 	-- waits at one row until nobody holds lock 1
 	CREATE FUNCTION gate(i int, at int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL SAFE AS \$\$
@@ -40,7 +41,8 @@ $node->safe_psql('postgres', qq{
 my $long = 'SELECT id, h, s FROM t UNION ALL SELECT id + 1000000, h, s FROM t';
 my $digest = q{SELECT count(*) || ' ' || md5(string_agg(hashtextextended(q::text, 0)::text, ',')) FROM (%s) q};
 my $query = sprintf $digest, 'SELECT id, h, s FROM t ORDER BY h, id';
-my $window = q{SELECT count(*) || ' ' || sum(hashtextextended(q::text, 0)::numeric) FROM (SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id), lag(s) OVER (PARTITION BY g ORDER BY id) FROM t OFFSET 0) q};
+my $window = q{SELECT count(*) || ' ' || sum(hashtextextended(q::text, 0)::numeric) FROM (SELECT g, id, sum(id) }
+	. q{OVER (PARTITION BY g ORDER BY id), lag(s) OVER (PARTITION BY g ORDER BY id) FROM t OFFSET 0) q};
 my $parallel = 'SET max_parallel_workers_per_gather = 2';
 my $session = $node->session;
 my $holder = $node->session;
@@ -113,7 +115,8 @@ is($session->run("$parallel; $window; RESET max_parallel_workers_per_gather"), $
 
 for my $settings ('', "$parallel;")
 {
-	$session->send("SET temp_file_limit = '2MB'; $settings $query; RESET temp_file_limit; RESET max_parallel_workers_per_gather");
+	$session->send("SET temp_file_limit = '2MB'; $settings $query; RESET temp_file_limit; "
+		. "RESET max_parallel_workers_per_gather");
 	my ($out, $err) = $session->result;
 	like($err, qr/ERROR:  53400: temporary file size exceeds temp_file_limit/, "temp_file_limit is reached, $settings");
 	$session->run('RESET temp_file_limit; RESET max_parallel_workers_per_gather');

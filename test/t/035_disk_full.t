@@ -9,7 +9,8 @@ BEGIN
 	my $small = $ENV{GPUSORT_TEST_SMALL_FILE_SYSTEM};
 	my $ids = sprintf '--map-user=%d --map-group=%d', $>, $) + 0;
 
-	if (!defined $small && $> != 0 && system("unshare -Urm sh -c 'mount -t tmpfs tmpfs /mnt && unshare -U $ids true' >/dev/null 2>&1") == 0)
+	if (!defined $small && $> != 0
+		&& system("unshare -Urm sh -c 'mount -t tmpfs tmpfs /mnt && unshare -U $ids true' >/dev/null 2>&1") == 0)
 	{
 		require File::Temp;
 		my $directory = File::Temp::tempdir('gpusort-full-XXXXXX', TMPDIR => 1);
@@ -43,8 +44,10 @@ $node->safe_psql('postgres', qq{
 });
 $node->safe_psql('postgres', "CREATE TABLESPACE small LOCATION '$small'");
 
-my $query = q{SELECT count(*) || ' ' || md5(string_agg(hashtextextended(q::text, 0)::text, ',')) FROM (SELECT id, h, s FROM t ORDER BY h, id) q};
-my $window = q{SELECT count(*) || ' ' || sum(hashtextextended(q::text, 0)::numeric) FROM (SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id), lag(s) OVER (PARTITION BY g ORDER BY id) FROM t OFFSET 0) q};
+my $query = q{SELECT count(*) || ' ' || md5(string_agg(hashtextextended(q::text, 0)::text, ',')) }
+	. q{FROM (SELECT id, h, s FROM t ORDER BY h, id) q};
+my $window = q{SELECT count(*) || ' ' || sum(hashtextextended(q::text, 0)::numeric) FROM (SELECT g, id, sum(id) }
+	. q{OVER (PARTITION BY g ORDER BY id), lag(s) OVER (PARTITION BY g ORDER BY id) FROM t OFFSET 0) q};
 my $session = $node->session;
 my $right = $session->run("SET gpusort.enable = off; $query; RESET gpusort.enable");
 
@@ -57,14 +60,18 @@ for ([ 'a sort', '', $query ], [ 'a parallel sort', 'SET max_parallel_workers_pe
 	my ($out, $err) = $session->result;
 	is($out, '', "$name: no rows");
 	# the service's, or the process's own, whose file has grown by then
-	like($err, qr/ERROR:  53100: (?:gpusort: could not write a run to a temporary file|could not extend temporary file "[^"]+"): No space left on device\n.*HINT:  Check free disk space/s, "$name: but what was wrong");
+	my $not_written = 'gpusort: could not write a run to a temporary file|could not extend temporary file "[^"]+"';
+	like($err,
+		qr/ERROR:  53100: (?:$not_written): No space left on device\n.*HINT:  Check free disk space/s,
+		"$name: but what was wrong");
 	$session->run('RESET temp_tablespaces; RESET max_parallel_workers_per_gather');
 	ok(wait_until(sub { $node->safe_psql('postgres',
 		'SELECT (SELECT count(*) FROM gpusort_jobs()), (SELECT sum(memory_used) FROM gpusort_devices())') eq '0|0' }, 10),
 		"$name: the sort has ended");
 	is(join(' ', glob "$small/PG_*/pgsql_tmp/*"), '', "$name: its file is gone");
 	my ($used) = `df --output=used -k $small` =~ /(\d+)\s*$/;
-	ok(wait_until(sub { ($used) = `df --output=used -k $small` =~ /(\d+)\s*$/; $used < 100 }, 10), "$name: and its space is free") or diag $used;
+	ok(wait_until(sub { ($used) = `df --output=used -k $small` =~ /(\d+)\s*$/; $used < 100 }, 10),
+		"$name: and its space is free") or diag $used;
 	is($session->run($query), $right, "$name: elsewhere the next is right");
 }
 # PostgreSQL's own sort fails as well there

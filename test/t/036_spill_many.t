@@ -16,12 +16,14 @@ $node->start;
 my $service = $node->wait_service;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION gpusort;
-	CREATE TABLE t AS SELECT i AS id, hashint4(i) AS h, i % 9001 AS g, md5(i::text) || md5((-i)::text) AS s FROM generate_series(1, 120000) i;
+	CREATE TABLE t AS SELECT i AS id, hashint4(i) AS h, i % 9001 AS g, md5(i::text) || md5((-i)::text) AS s
+		FROM generate_series(1, 120000) i;
 	ANALYZE t;
 });
 
 my $digest = q{SELECT count(*) || ' ' || md5(string_agg(hashtextextended(q::text, 0)::text, ',')) FROM (%s) q};
-my $long = 'SELECT * FROM t UNION ALL SELECT id + 1000000, h, g, s FROM t UNION ALL SELECT id + 2000000, h, g, s FROM t';
+my $long = 'SELECT * FROM t UNION ALL SELECT id + 1000000, h, g, s FROM t UNION ALL SELECT id + 2000000, h, g, s '
+	. 'FROM t';
 
 # What becomes of the same statements in sessions, all at once: right rows, and no sort of PostgreSQL's own.
 sub at_once
@@ -63,7 +65,9 @@ $_->run('RESET max_parallel_workers_per_gather') for @sessions;
 $node->safe_psql('postgres', q{ALTER SYSTEM SET gpusort.host_memory = '16MB'});
 $node->reload;
 $service = $node->wait_service($service);
-my $many = sprintf $digest, "SELECT * FROM ($long UNION ALL SELECT id + 3000000, h, g, s FROM t UNION ALL SELECT id + 4000000, h, g, s FROM t) l ORDER BY h, id";
+my $many = sprintf $digest,
+	"SELECT * FROM ($long UNION ALL SELECT id + 3000000, h, g, s FROM t UNION ALL SELECT id + 4000000, h, g, s FROM t) l "
+	. "ORDER BY h, id";
 at_once('one sort with 16 MB', [ $sessions[0] ], $many);
 cmp_ok($node->safe_psql('postgres', 'SELECT runs FROM gpusort_stats()'), '>=', 8, 'has many runs');
 at_once('two sorts with 16 MB', [ @sessions[ 0, 1 ] ], sprintf($digest, "SELECT * FROM ($long) l ORDER BY h, id"));

@@ -120,12 +120,14 @@ $node->stop;
 my $plain = GpuSortNode->new('plain');
 $plain->init(conf => [ "shared_preload_libraries = ''", "gpusort.host_memory = '2MB'", 'gpusort.allowed = on' ]);
 $plain->start;
-$plain->safe_psql('postgres', q{CREATE ROLE bob LOGIN; ALTER ROLE bob SET gpusort.allowed = 'nope'; ALTER ROLE bob SET session_preload_libraries = 'gpusort'});
+$plain->safe_psql('postgres', q{CREATE ROLE bob LOGIN; ALTER ROLE bob SET gpusort.allowed = 'nope'; }
+	. q{ALTER ROLE bob SET session_preload_libraries = 'gpusort'});
 is($plain->safe_psql('postgres', 'SHOW gpusort.allowed', extra_params => [qw(-U bob)]), 'off',
 	'a role whose gpusort.allowed is not legal');
 is($plain->safe_psql('postgres', "LOAD 'gpusort'; SHOW gpusort.allowed"), 'on', 'and one without');
 is($plain->safe_psql('postgres', "LOAD 'gpusort'; SHOW gpusort.host_memory"), '16MB', 'loaded later, too');
-is($plain->safe_psql('postgres', "SET gpusort.allowed = 'nope'; LOAD 'gpusort'; RESET gpusort.allowed; SHOW gpusort.allowed"), 'on', 'what a session did goes with it');
+is($plain->safe_psql('postgres', "SET gpusort.allowed = 'nope'; LOAD 'gpusort'; RESET gpusort.allowed; "
+	. "SHOW gpusort.allowed"), 'on', 'what a session did goes with it');
 $plain->stop;
 
 done_testing;

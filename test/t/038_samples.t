@@ -12,7 +12,8 @@ plan skip_all => 'samples are of the host engine' unless $engine eq 'host';
 
 my $root = dirname(__FILE__) . '/../..';
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ 'max_parallel_workers_per_gather = 2', 'gpusort.min_rows = 2000', 'gpusort.verify_rows = off', 'shared_buffers = 128MB', q{shared_preload_libraries = 'gpusort,pg_stat_statements'} ]);
+$node->init(conf => [ 'max_parallel_workers_per_gather = 2', 'gpusort.min_rows = 2000', 'gpusort.verify_rows = off',
+	'shared_buffers = 128MB', q{shared_preload_libraries = 'gpusort,pg_stat_statements'} ]);
 $node->start;
 $node->wait_service;
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
@@ -61,15 +62,19 @@ sub compare
 }
 
 # of pgbench, and of README.md's own
-$node->safe_psql('postgres', q{CREATE TABLE pgbench_accounts AS SELECT i AS aid, 1 AS bid, i * 7919 % 10007 AS abalance, repeat(' ', 84) AS filler FROM generate_series(1, 50000) i;
+$node->safe_psql('postgres',
+	q{CREATE TABLE pgbench_accounts AS SELECT i AS aid, 1 AS bid, i * 7919 % 10007 AS abalance, repeat(' ', 84) AS filler
+	FROM generate_series(1, 50000) i;
 	ANALYZE pgbench_accounts});
 my %count;
-for my $text (map { blocks($_) } 'README.md', map { "doc/$_.md" } qw(explain faq limits operations settings troubleshooting types))
+for my $text (map { blocks($_) } 'README.md',
+	map { "doc/$_.md" } qw(explain faq limits operations settings troubleshooting types))
 {
 	if ($text =~ /^CREATE EXTENSION gpusort;.*^EXPLAIN/ms)
 	{
 		# its table is what the samples of doc/explain.md are of
-		like(shown('the first example', $text), qr/^ *Custom Scan \(GpuSort\).*Sort Method: cpu radix/ms, 'the first example is sorted by gpusort');
+		like(shown('the first example', $text), qr/^ *Custom Scan \(GpuSort\).*Sort Method: cpu radix/ms,
+			'the first example is sorted by gpusort');
 		$count{example}++;
 	}
 	elsif ($text =~ /^=# (.*?;)\n(.*)/s)
@@ -97,9 +102,12 @@ is($words{$said}, scalar(() = $queries =~ /ORDER BY/g), 'README.md says how many
 # every property and node of EXPLAIN is in doc/explain.md
 my $explain = slurp_file("$root/doc/explain.md");
 my %shown = map { $_ => 1 } map { slurp_file($_) =~ /ExplainProperty\w+\("([^"]+)"/g } glob "$root/src/exec/*.c";
-delete @shown{ 'Encoded', 'Packed', 'Verified Pairs', 'Ingest', 'Upload Wait', 'Sort', 'Verify', 'Gather', 'Emit', 'Ties' };    # parts of what text shows as one
+# parts of what text shows as one
+delete @shown{ 'Encoded', 'Packed', 'Verified Pairs', 'Ingest', 'Upload Wait', 'Sort', 'Verify', 'Gather', 'Emit',
+	'Ties' };
 is(join(', ', grep { $explain !~ /`\Q$_\E`/ } sort keys %shown), '', 'doc/explain.md has every property of EXPLAIN');
-is(join(', ', grep { $explain !~ /`$_`/ } qw(GpuSort GpuSortIngest GpuSortOutput GpuSortExchange)), '', 'and every node');
+is(join(', ', grep { $explain !~ /`$_`/ } qw(GpuSort GpuSortIngest GpuSortOutput GpuSortExchange)), '',
+	'and every node');
 $node->stop;
 
 done_testing;

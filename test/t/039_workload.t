@@ -53,7 +53,8 @@ sub line_of
 }
 
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE t AS SELECT i AS id, i % 7 AS few, md5((i % 500)::text) AS word, i * 0.1::float8 AS f FROM generate_series(1, 20000) i;
+CREATE TABLE t AS SELECT i AS id, i % 7 AS few, md5((i % 500)::text) AS word, i * 0.1::float8 AS f
+	FROM generate_series(1, 20000) i;
 CREATE TABLE u AS SELECT i AS id, i % 3 AS few FROM generate_series(1, 5000) i;
 VACUUM ANALYZE t, u;
 SQL
@@ -65,7 +66,8 @@ queries('good',
 	floats => 'SELECT few, sum(f), avg(f) FROM (SELECT * FROM t ORDER BY CASE WHEN ' . $on
 	. ' THEN id ELSE -id END OFFSET 0) s GROUP BY few',
 	ties => "SELECT few, id FROM t ORDER BY few, CASE WHEN $on THEN id ELSE -id END LIMIT 5",
-	dependent => "SELECT sum(n) FROM (SELECT row_number() OVER (PARTITION BY few) * id AS n FROM (SELECT * FROM t ORDER BY md5(id || current_setting('work_mem') || $on) OFFSET 0) s) r",
+	dependent => "SELECT sum(n) FROM (SELECT row_number() OVER (PARTITION BY few) * id AS n "
+		. "FROM (SELECT * FROM t ORDER BY md5(id || current_setting('work_mem') || $on) OFFSET 0) s) r",
 	several => "\\timing on\nSELECT 1; SELECT ';' || few FROM u GROUP BY few; DROP TABLE t");
 
 my ($status, $output) = workload('good', '-o', "$scratch/good.csv", '--plans', "$scratch/plans");
@@ -121,7 +123,8 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), 20000, 'nothing was w
 ($status, $output) = workload('bad', '-q', 'fails');
 is($status, 0, 'an error on both sides is not gpusort\'s');
 
-queries('slow', slower => "SELECT max(few), (SELECT pg_sleep(CASE WHEN $on THEN 0.4 ELSE 0.1 END)) IS NULL FROM (SELECT * FROM t ORDER BY word COLLATE \"C\", id OFFSET 10) s");
+queries('slow', slower => "SELECT max(few), (SELECT pg_sleep(CASE WHEN $on THEN 0.4 ELSE 0.1 END)) IS NULL "
+	. "FROM (SELECT * FROM t ORDER BY word COLLATE \"C\", id OFFSET 10) s");
 ($status, $output) = workload('slow', '-o', "$scratch/slow.csv");
 is($status, 1, 'a slower query ends in an error') or diag $output;
 like($output, qr/^slower: slower [\d.]+\/[\d.]+$/m, 'is named');
@@ -129,7 +132,9 @@ open $file, '<', "$scratch/slow.csv" or die $!;
 is((split /,/, (grep { /^slow,slower,/ } <$file>)[0])[12], 4, 'after three more turns');
 
 # a plan that was not chosen, for want of force, and would have been much faster
-queries('forgone', sort => "SELECT max(few), (SELECT pg_sleep(CASE WHEN current_setting('gpusort.force')::bool THEN 0 ELSE 1 END)) IS NULL FROM (SELECT * FROM t ORDER BY word COLLATE \"C\", id OFFSET 10) s");
+queries('forgone', sort =>
+	"SELECT max(few), (SELECT pg_sleep(CASE WHEN current_setting('gpusort.force')::bool THEN 0 ELSE 1 END)) IS NULL "
+	. "FROM (SELECT * FROM t ORDER BY word COLLATE \"C\", id OFFSET 10) s");
 ($status, $output) = run_bench('bench/workload', qw(-k 2 -c gpusort.setup_cost=1e9 --also-forced), "$scratch/forgone");
 is($status, 0, '--also-forced') or diag $output;
 like($output, qr/^time forgone: sort [\d.]+\/[\d.]+$/m, 'tells time forgone') or diag $output;

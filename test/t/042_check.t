@@ -26,7 +26,9 @@ is($node->safe_psql('postgres', q{SELECT severity || ': ' || found FROM gpusort_
 my ($memory) = $node->safe_psql('postgres', 'SELECT memory_total FROM gpusort_devices WHERE engine = \'host\'');
 is($node->safe_psql('postgres', 'SELECT memory FROM gpusort_environment()'), $memory,
 	'the memory is what the service has found');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_settings WHERE name = 'huge_pages_status' AND (setting = 'on') <> (SELECT huge_pages FROM gpusort_environment())}), '0', 'huge pages as the server says, where it says so');
+is($node->safe_psql('postgres',
+	q{SELECT count(*) FROM pg_settings WHERE name = 'huge_pages_status' AND (setting = 'on') <> (SELECT huge_pages }
+	. q{FROM gpusort_environment())}), '0', 'huge pages as the server says, where it says so');
 my ($locked) = slurp_file('/proc/self/limits') =~ /^Max locked memory\s+(\S+)/m;
 is($node->safe_psql('postgres', q{SELECT coalesce(memlock::text, 'unlimited') FROM gpusort_environment()}), $locked,
 	'the limit of locked memory');
@@ -34,7 +36,9 @@ is($node->safe_psql('postgres', q{SELECT coalesce(memlock::text, 'unlimited') FR
 # --- limits that are too large or too small ----------------------------------------------------
 
 my $mb = int($memory / 1024 / 1024);
-$node->append_conf('postgresql.conf', "gpusort.host_memory = '${mb}MB'\ngpusort.staging_memory = '16MB'\nmax_worker_processes = 3\nmax_parallel_workers_per_gather = 2");
+$node->append_conf('postgresql.conf',
+	"gpusort.host_memory = '${mb}MB'\ngpusort.staging_memory = '16MB'\n"
+	. "max_worker_processes = 3\nmax_parallel_workers_per_gather = 2");
 $node->restart;
 $node->wait_service;
 my $told = $node->safe_psql('postgres', $unwell);
@@ -53,7 +57,9 @@ SKIP:
 	skip 'no memory for shared_buffers of 1 GB', 2 unless $large->start(fail_ok => 1);
 	$large->wait_service;
 	$large->safe_psql('postgres', 'CREATE EXTENSION gpusort');
-	is($large->safe_psql('postgres', q{SELECT severity || ': ' || found FROM gpusort_check() WHERE subject = 'huge pages'}), 'warning: shared_buffers of 1024 MB, not in huge pages', 'large buffers in small pages');
+	is($large->safe_psql('postgres',
+		q{SELECT severity || ': ' || found FROM gpusort_check() WHERE subject = 'huge pages'}),
+		'warning: shared_buffers of 1024 MB, not in huge pages', 'large buffers in small pages');
 	like($large->safe_psql('postgres', q{SELECT action FROM gpusort_check() WHERE subject = 'huge pages'}),
 		qr/^sysctl vm\.nr_hugepages=[0-9]+ or more/, 'and how many huge ones they take');
 	$large->stop;
@@ -82,7 +88,8 @@ $own->init;
 my $directory = $own->own_module;
 chomp(my $share = `@{[ $ENV{PG_CONFIG} || 'pg_config' ]} --sharedir`);
 my ($version) = slurp_file("$share/extension/gpusort.control") =~ /^default_version = '(.*)'/m;
-my ($function) = slurp_file("$share/extension/gpusort--$version.sql") =~ /^(CREATE FUNCTION gpusort_environment\(.*?;)/ms;
+my ($function) =
+	slurp_file("$share/extension/gpusort--$version.sql") =~ /^(CREATE FUNCTION gpusort_environment\(.*?;)/ms;
 $function =~ s{MODULE_PATHNAME}{$directory/gpusort};
 $own->start;
 my $service = $own->wait_service;
@@ -111,7 +118,8 @@ sub put_program
 }
 put_program("#!/bin/sh\nexit 7\n");
 kill 'KILL', $service;
-ok($own->poll_query_until('postgres', q{SELECT state = 'backing off' AND report = 'exited with exit code 7' FROM gpusort_environment()}), 'a service that does not start, and how it ended');
+ok($own->poll_query_until('postgres', q{SELECT state = 'backing off' AND report = 'exited with exit code 7' }
+	. q{FROM gpusort_environment()}), 'a service that does not start, and how it ended');
 rename "$directory/gpusortd.old", "$directory/gpusortd" or die $!;
 $own->reload;
 ok($own->wait_service, 'one that is right again');

@@ -10,8 +10,10 @@ $node->init(conf => [ 'compute_query_id = on', q{gpusort.host_memory = '16MB'}, 
 	'max_parallel_workers_per_gather = 0' ]);
 $node->start;
 $node->wait_service;
-my $table = q{CREATE TABLE t AS SELECT i AS id, (i * 7919::bigint) % 300007 AS k, md5(i::text) AS m FROM generate_series(1, 400000) i; ANALYZE t};
-$node->safe_psql('postgres', "CREATE EXTENSION gpusort; CREATE ROLE alice LOGIN; CREATE DATABASE other; $table; GRANT SELECT ON t TO alice");
+my $table = q{CREATE TABLE t AS SELECT i AS id, (i * 7919::bigint) % 300007 AS k, md5(i::text) AS m }
+	. q{FROM generate_series(1, 400000) i; ANALYZE t};
+$node->safe_psql('postgres',
+	"CREATE EXTENSION gpusort; CREATE ROLE alice LOGIN; CREATE DATABASE other; $table; GRANT SELECT ON t TO alice");
 $node->safe_psql('other', $table);
 $node->safe_psql('postgres', 'SELECT gpusort_stats_reset()');
 
@@ -20,7 +22,8 @@ my $session = $node->session;
 $session->run('SET ROLE alice; SET gpusort.force = on; BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT * FROM t '
 	. 'ORDER BY k; MOVE 10 IN c');
 my $pid = $session->run('SELECT pg_backend_pid()');
-is($node->safe_psql('postgres', "SELECT datname, usename, phase, rows_in, sort_start < now() FROM gpusort_jobs WHERE pid = $pid"), 'postgres|alice|emit|400000|t', 'whose sort it is');
+is($node->safe_psql('postgres', "SELECT datname, usename, phase, rows_in, sort_start < now() FROM gpusort_jobs "
+	. "WHERE pid = $pid"), 'postgres|alice|emit|400000|t', 'whose sort it is');
 my $estimated = $node->safe_psql('postgres', "SELECT estimated_rows FROM gpusort_jobs WHERE pid = $pid");
 ok($estimated > 380000 && $estimated < 420000, 'how many rows are expected') or diag $estimated;
 my $written = $node->safe_psql('postgres', "SELECT temp_bytes FROM gpusort_jobs WHERE pid = $pid");
@@ -34,7 +37,8 @@ ok($counted > 1000000 && $counted <= $written, 'it is counted when it has ended'
 # by its statement
 $session->run('BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT * FROM t ORDER BY k');
 $session->run('MOVE 10 IN c');
-is($node->safe_psql('postgres', "SELECT j.queryid = a.query_id FROM gpusort_jobs j JOIN pg_stat_activity a USING (pid) WHERE pid = $pid"), 't', 'queryid is that of pg_stat_activity');
+is($node->safe_psql('postgres', "SELECT j.queryid = a.query_id FROM gpusort_jobs j JOIN pg_stat_activity a USING (pid) "
+	. "WHERE pid = $pid"), 't', 'queryid is that of pg_stat_activity');
 $session->run('COMMIT');
 $node->append_conf('postgresql.conf', 'compute_query_id = off');
 $node->reload;

@@ -22,16 +22,23 @@ sub complaint
 
 # what it needs
 my $ask = 'SELECT count(*) FROM gpusort_advise()';
-like(complaint($ask), qr/ERROR:.*gpusort_advise\(\) needs the library pg_stat_statements\n.*HINT:.*Add pg_stat_statements to shared_preload_libraries, and restart the server\./s, 'without the library');
+my $preloaded = 'shared_preload_libraries, and restart the server';
+like(complaint($ask),
+	qr/ERROR:.*gpusort_advise\(\) needs the library pg_stat_statements\n.*HINT:.*Add pg_stat_statements to $preloaded\./s,
+	'without the library');
 $node->append_conf('postgresql.conf', q{shared_preload_libraries = 'pg_stat_statements,gpusort'});
 $node->restart;
 $node->wait_service;
-like(complaint($ask), qr/ERROR:.*gpusort_advise\(\) needs the extension pg_stat_statements\n.*HINT:.*CREATE EXTENSION pg_stat_statements\./s, 'without the extension');
-is($node->safe_psql('postgres', "CREATE SCHEMA \"Statistics\"; CREATE EXTENSION pg_stat_statements SCHEMA \"Statistics\"; $ask"), '0', 'with both; nothing has been run yet');
+like(complaint($ask),
+	qr/ERROR:.*gpusort_advise\(\) needs the extension pg_stat_statements\n.*HINT:.*CREATE EXTENSION pg_stat_statements\./s,
+	'without the extension');
+is($node->safe_psql('postgres', "CREATE SCHEMA \"Statistics\"; "
+	. "CREATE EXTENSION pg_stat_statements SCHEMA \"Statistics\"; $ask"), '0', 'with both; nothing has been run yet');
 
 # what is run
 $node->safe_psql('postgres', q{
-	CREATE TABLE t AS SELECT i AS id, (i * 7919::bigint) % 300007 AS k, md5(i::text) AS m FROM generate_series(1, 200000) i;
+	CREATE TABLE t AS SELECT i AS id, (i * 7919::bigint) % 300007 AS k, md5(i::text) AS m
+		FROM generate_series(1, 200000) i;
 	CREATE TABLE documents AS SELECT i AS id, to_tsvector('simple', 'w' || i) AS j FROM generate_series(1, 20000) i;
 	CREATE TABLE gone (i int);
 	CREATE TABLE kept (i int);
@@ -61,23 +68,32 @@ my $before = $node->safe_psql('postgres', $counter);
 
 my $advice = sub {
 	my ($name, @params) = @_;
-	return $node->safe_psql('postgres', "SELECT changes, nodes, ratio > 1, reason FROM gpusort_advise(100) WHERE query ~ '\\m$name\\M'", @params);
+	return $node->safe_psql('postgres',
+		"SELECT changes, nodes, ratio > 1, reason FROM gpusort_advise(100) WHERE query ~ '\\m$name\\M'", @params);
 };
 is($advice->('sorted'), 't|GpuSort|t|', 'a sort that gpusort takes: its nodes, and that it is faster by the model');
 is($advice->('with_parameters'), 't|GpuSort|t|', 'one with parameters');
 is($advice->('no_sort'), 'f|||its plan has no sort', 'a statement without a sort');
 like($advice->('no_encoding'), qr/^f\|\|\|sort key 1 is of type tsvector/, 'a sort that stays PostgreSQL\'s, and why');
-is($advice->('of_gone'), 'f|||cannot be planned: relation "gone" does not exist', 'one that cannot be planned any more');
-like($advice->('volatile'), qr/^f\|\|\|.* (?:row is|rows are) fewer than gpusort\.min_rows$/, 'one of few rows, whose functions are not called');
+is($advice->('of_gone'), 'f|||cannot be planned: relation "gone" does not exist',
+	'one that cannot be planned any more');
+like($advice->('volatile'), qr/^f\|\|\|.* (?:row is|rows are) fewer than gpusort\.min_rows$/,
+	'one of few rows, whose functions are not called');
 is($advice->($_), '', "$_ is none that only reads tables") for qw(for_update deletes cte_deletes no_table);
 is($node->safe_psql('postgres', $counter), $before, 'nothing was run');
-is($node->safe_psql('postgres', q{SELECT bool_and(calls = 1 AND total_exec_time > 0 AND temp_blks >= 0 AND queryid <> 0) FROM gpusort_advise(100) WHERE query ~ 'sort'}), 't', 'what pg_stat_statements has of them');
-is($node->safe_psql('postgres', q{SELECT temp_blks > 0 FROM gpusort_advise(100) WHERE query ~ 'no_encoding' OR query ~ 'sorted' LIMIT 1}), 'f', 'gpusort has written no temporary blocks');
-$node->safe_psql('postgres', q{SELECT "Statistics".pg_stat_statements_reset(); SET gpusort.enable = off; SET work_mem = '1MB'; } . $queries{sorted});
+is($node->safe_psql('postgres',
+	q{SELECT bool_and(calls = 1 AND total_exec_time > 0 AND temp_blks >= 0 AND queryid <> 0) FROM gpusort_advise(100) }
+	. q{WHERE query ~ 'sort'}), 't', 'what pg_stat_statements has of them');
+is($node->safe_psql('postgres',
+	q{SELECT temp_blks > 0 FROM gpusort_advise(100) WHERE query ~ 'no_encoding' OR query ~ 'sorted' LIMIT 1}), 'f',
+	'gpusort has written no temporary blocks');
+$node->safe_psql('postgres', q{SELECT "Statistics".pg_stat_statements_reset(); SET gpusort.enable = off; }
+	. q{SET work_mem = '1MB'; } . $queries{sorted});
 is($node->safe_psql('postgres', q{SELECT temp_blks > 0, changes FROM gpusort_advise(1)}), 't|t', 'PostgreSQL has');
 
 # what it takes: the longest first, so many of them
-$node->safe_psql('postgres', q{SELECT count(*) FROM t short WHERE id = 1; SELECT pg_sleep(1), count(*) FROM t long WHERE id = 1; SELECT count(*) FROM documents WHERE id = 1});
+$node->safe_psql('postgres', q{SELECT count(*) FROM t short WHERE id = 1; SELECT pg_sleep(1), count(*) FROM t long }
+	. q{WHERE id = 1; SELECT count(*) FROM documents WHERE id = 1});
 is($node->safe_psql('postgres', 'SELECT query ~ \'long\' FROM gpusort_advise(1)'), 't',
 	'the one that took longest is first');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_advise(2)'), '2', 'so many as are wanted');
@@ -88,7 +104,8 @@ is($node->safe_psql('postgres', 'SELECT (array_agg(total_exec_time))[1:4] = (SEL
 # what the session has set comes back, after errors too
 is($node->safe_psql('postgres', "SELECT count(*) > 0 FROM gpusort_advise(); SHOW gpusort.enable; SHOW search_path"),
 	"t\non\n\"\$user\", public", 'settings are as they were');
-is($node->safe_psql('postgres', "SET gpusort.enable = off; SELECT bool_or(changes) FROM gpusort_advise(); SHOW gpusort.enable"), "t\noff", 'whatever they were');
+is($node->safe_psql('postgres', "SET gpusort.enable = off; SELECT bool_or(changes) FROM gpusort_advise(); "
+	. "SHOW gpusort.enable"), "t\noff", 'whatever they were');
 is($node->safe_psql('postgres', "SET gpusort.allowed = off; SELECT bool_or(changes) FROM gpusort_advise()"), 'f',
 	'where gpusort is not allowed it changes nothing');
 

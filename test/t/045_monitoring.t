@@ -22,9 +22,11 @@ $node->start;
 $node->wait_service;
 $node->safe_psql('postgres', q{CREATE EXTENSION gpusort; CREATE ROLE exporter LOGIN IN ROLE pg_monitor});
 # something to be counted, and a fallback
-$node->safe_psql('postgres', q{SET gpusort.force = on; SELECT count(*) FROM (SELECT i FROM generate_series(1, 5000) i ORDER BY -i OFFSET 0) s;
+$node->safe_psql('postgres',
+	q{SET gpusort.force = on; SELECT count(*) FROM (SELECT i FROM generate_series(1, 5000) i ORDER BY -i OFFSET 0) s;
 	SET gpusort.engine = cuda; SELECT count(*) FROM (SELECT i FROM generate_series(1, 5000) i ORDER BY -i OFFSET 0) s});
-$node->safe_psql('postgres', q{SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT i FROM generate_series(1, 5000) i ORDER BY -i; MOVE 1 IN c; SET gpusort.allowed = off; COMMIT});
+$node->safe_psql('postgres', q{SET gpusort.force = on; BEGIN; DECLARE c CURSOR FOR SELECT i }
+	. q{FROM generate_series(1, 5000) i ORDER BY -i; MOVE 1 IN c; SET gpusort.allowed = off; COMMIT});
 
 # --- the queries -------------------------------------------------------------------------------
 
@@ -40,8 +42,10 @@ for my $name (sort keys %$queries)
 	my %usage = map { my ($column) = keys %$_; $column => $_->{$column}{usage} } @{ $queries->{$name}{metrics} };
 	my @labels = sort grep { $usage{$_} eq 'LABEL' } keys %usage;
 	# the columns and their types, whatever rows there are
-	my %types = map { split /\|/ } split /\n/, $node->safe_psql('postgres', "CREATE TEMP TABLE columns AS SELECT * FROM ($query) q WITH NO DATA;
-		SELECT attname, format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'columns'::regclass AND attnum > 0", @exporter);
+	my %types = map { split /\|/ } split /\n/,
+		$node->safe_psql('postgres', "CREATE TEMP TABLE columns AS SELECT * FROM ($query) q WITH NO DATA;
+		SELECT attname, format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 'columns'::regclass AND attnum > 0",
+			@exporter);
 
 	is_deeply([ sort keys %types ], [ sort keys %usage ], "$name: its columns are its metrics and labels");
 	is(join(' ', grep { $types{$_} !~ ($usage{$_} eq 'LABEL' ? qr/^(?:text|name)$/
@@ -77,7 +81,8 @@ for my $panel (@{ $dashboard->{panels} })
 	{
 		is(unknown($target->{expr}), '', "the dashboard's $panel->{title}: there are such metrics");
 		my %labels = map { $_ => 1 } 'instance',
-			map { my ($type, @labels) = @$_; @labels } @metrics{ grep { $metrics{$_} } $target->{expr} =~ /\b(gpusort_[a-z_]+)/g };
+			map { my ($type, @labels) = @$_;
+				@labels } @metrics{ grep { $metrics{$_} } $target->{expr} =~ /\b(gpusort_[a-z_]+)/g };
 		is(join(' ', grep { !$labels{$_} } $target->{legendFormat} =~ /\{\{(\w+)\}\}/g, $target->{expr} =~ /by \((\w+)\)/),
 			'', "the dashboard's $panel->{title}: and such labels");
 	}

@@ -45,14 +45,14 @@ gpusort_array_parts(Oid type, Oid collation)
 	return OidIsValid(element) ? list_make1(gpusort_default_order(element, collation)) : NIL;
 }
 
-/* Makes what encodes arrays of a type, in the current memory context. */
+/* Makes what encodes arrays of an order, in the current memory context. */
 void *
-gpusort_array_create(Oid type, Oid collation)
+gpusort_array_create(const GpuSortOrder *order)
 {
 	ArrayState *state = palloc0(sizeof(ArrayState));
 
-	gpusort_part_init(&state->element, linitial(gpusort_array_parts(type, collation)));
-	get_typlenbyvalalign(get_element_type(type), &state->length, &state->by_value, &state->align);
+	gpusort_part_init(&state->element, linitial(gpusort_array_parts(order->type, order->collation)));
+	get_typlenbyvalalign(get_element_type(order->type), &state->length, &state->by_value, &state->align);
 	return state;
 }
 

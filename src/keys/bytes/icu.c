@@ -281,9 +281,9 @@ set_attribute(UCollator *collator, int which, int value)
  * the collator, and is made once.  Errors: those of ICU.
  */
 void *
-gpusort_icu_create(Oid type, Oid collation)
+gpusort_icu_create(const GpuSortOrder *order)
 {
-	pg_locale_t locale = pg_newlocale_from_collation(collation);
+	pg_locale_t locale = pg_newlocale_from_collation(order->collation);
 	UCollator *collator = ICU_COLLATOR(locale);
 	GpuSortIcu *state;
 	UErrorCode error = 0;
@@ -345,9 +345,9 @@ gpusort_icu_has_keys(Oid collation)
 }
 
 void *
-gpusort_icu_create(Oid type, Oid collation)
+gpusort_icu_create(const GpuSortOrder *order)
 {
-	elog(ERROR, "collation %u is not ICU's", collation);
+	elog(ERROR, "collation %u is not ICU's", order->collation);
 }
 
 bool

@@ -53,11 +53,11 @@ gpusort_jsonb_parts(Oid type, Oid collation)
 
 /* Makes what encodes jsonb, in the current memory context: the part that its strings are. */
 void *
-gpusort_jsonb_create(Oid type, Oid collation)
+gpusort_jsonb_create(const GpuSortOrder *order)
 {
 	GpuSortPart *string = palloc0(sizeof(GpuSortPart));
 
-	gpusort_part_init(string, linitial(gpusort_jsonb_parts(type, collation)));
+	gpusort_part_init(string, linitial(gpusort_jsonb_parts(order->type, order->collation)));
 	return string;
 }
 

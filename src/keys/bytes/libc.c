@@ -11,10 +11,10 @@
  * to where they differ.  So the first level alone is in the key, up to its first bytes, and no
  * string is ever encoded whole: the comparator decides between strings of equal bytes.
  *
- * The guards: the database is UTF-8; the library is glibc 2.28 or later, whose strcoll_l and
- * data are known; the locale's tables say that the first level goes forward in all
- * sections (libc_tables.c).  What LC_COLLATE is counts, as for PostgreSQL; the locale is made by the
- * name that the catalogue has.
+ * The guards: the database is UTF-8, or of an encoding whose characters are single bytes, and the locale is for that;
+ * the library is glibc 2.28 or later, whose strcoll_l and data are known; the locale's tables say that the first level
+ * goes forward in all sections (libc_tables.c).  What LC_COLLATE is counts, as for PostgreSQL; the locale is made by
+ * the name that the catalogue has.
  *
  * The bytes come from libc_walk.c's walker, or, if a locale has none, from strxfrm_l.
  *
@@ -34,6 +34,7 @@
 #ifdef __GLIBC__
 
 #include <gnu/libc-version.h>
+#include <langinfo.h>
 
 /* A locale that has been asked for; belongs to the backend. */
 typedef struct GpuSortLibc
@@ -89,6 +90,36 @@ gpusort_libc_is_bytewise(const char *name)
 	return major > 2 || (major == 2 && minor >= 35);
 }
 
+/* Returns true if in this database each byte is a character. */
+static bool
+is_single(void)
+{
+	return pg_database_encoding_max_length() == 1 && GetDatabaseEncoding() != PG_SQL_ASCII;
+}
+
+/*
+ * Returns why strings of this database have no order under a locale whose LC_COLLATE this is, as the rest of a
+ * sentence that begins with the sort key; NULL if they have one.
+ */
+static const char *
+find_unfit(const char *name, locale_t locale)
+{
+	locale_t characters;
+	const char *why_not;
+
+	if (GetDatabaseEncoding() == PG_UTF8)
+		return gpusort_libc_unfit(locale, "UTF-8");
+	if (pg_get_encoding_from_locale(name, false) != GetDatabaseEncoding())
+		return "has a libc collation that is not for the encoding of the database";
+	/* The codeset by the name that the library has for it. */
+	characters = newlocale(LC_CTYPE_MASK, name, (locale_t) 0);
+	if (characters == (locale_t) 0)
+		return "has a libc collation that the C library cannot load";
+	why_not = gpusort_libc_unfit(locale, nl_langinfo_l(CODESET, characters));
+	freelocale(characters);
+	return why_not;
+}
+
 /* What is known of a locale. */
 static GpuSortLibc *
 find_locale(const char *name)
@@ -106,7 +137,7 @@ find_locale(const char *name)
 	if (state->locale == (locale_t) 0)
 		state->why_not = "has a libc collation that the C library cannot load";
 	else
-		state->why_not = gpusort_libc_unfit(state->locale);
+		state->why_not = find_unfit(name, state->locale);
 	state->next = known;
 	known = state;
 	return state;
@@ -121,9 +152,9 @@ gpusort_libc_has_keys(const char *locale, const char **why_not)
 {
 	const GpuSortLibc *state;
 
-	if (GetDatabaseEncoding() != PG_UTF8)
+	if (GetDatabaseEncoding() != PG_UTF8 && !is_single())
 	{
-		*why_not = "has a libc collation in a database that is not UTF-8";
+		*why_not = "has a libc collation in a database of an encoding that is neither UTF-8 nor of single bytes";
 		return false;
 	}
 	state = find_locale(locale);
@@ -134,17 +165,17 @@ gpusort_libc_has_keys(const char *locale, const char **why_not)
 
 /* Returns the GpuSortLibc of a collation that has keys.  It belongs to the backend and is made once. */
 void *
-gpusort_libc_create(Oid type, Oid collation)
+gpusort_libc_create(const GpuSortOrder *order)
 {
 	char *name;
 	GpuSortLibc *state;
 
-	gpusort_collation_provider(collation, &name);
+	gpusort_collation_provider(order->collation, &name);
 	state = find_locale(name);
 	pfree(name);
 	if (!state->learned)
 	{
-		state->walk = gpusort_libc_walk_create(state->locale);
+		state->walk = gpusort_libc_walk_create(state->locale, is_single());
 		gpusort_libc_less_init(&state->less, state->locale, state->walk);
 	}
 	state->learned = true;
@@ -269,7 +300,7 @@ gpusort_keys_libc_hash(const GpuSortKeys *keys)
 
 		foreach(cell, keys->columns[i].libc_collations)
 		{
-			GpuSortLibc *state = gpusort_libc_create(InvalidOid, lfirst_oid(cell));
+			GpuSortLibc *state = gpusort_libc_create(&(GpuSortOrder){.collation = lfirst_oid(cell)});
 
 			if (state->hash == 0)
 				state->hash = hash_locale(state);
@@ -295,9 +326,9 @@ gpusort_libc_has_keys(const char *locale, const char **why_not)
 }
 
 void *
-gpusort_libc_create(Oid type, Oid collation)
+gpusort_libc_create(const GpuSortOrder *order)
 {
-	elog(ERROR, "collation %u has no keys", collation);
+	elog(ERROR, "collation %u has no keys", order->collation);
 }
 
 int

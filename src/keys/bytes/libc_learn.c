@@ -27,7 +27,7 @@
 static void
 note_pair(GpuSortLibcWalk *walk, const GpuSortLibcContraction *contraction)
 {
-	int length = gpusort_libc_char_length(contraction->text[0]);
+	int length = gpusort_libc_char_length(walk, contraction->text[0]);
 	uint32_t bit = GPUSORT_LIBC_PAIR_BIT(contraction->first, contraction->text[length]);
 
 	walk->pairs[bit / 8] |= 1 << bit % 8;
@@ -56,7 +56,7 @@ add_contraction(GpuSortLibcWalk *walk, unsigned char byte, const GpuSortLibcEntr
 	contraction->text[0] = byte;
 	memcpy(contraction->text + 1, entry->first, entry->length);
 	contraction->text[entry->length] += which;
-	contraction->first = gpusort_libc_read_char(contraction->text, gpusort_libc_char_length(byte));
+	contraction->first = gpusort_libc_read_char(contraction->text, gpusort_libc_char_length(walk, byte));
 	contraction->weight.info = GPUSORT_LIBC_WEIGHT_UNKNOWN;
 	if (contraction->length > walk->longest)
 		walk->longest = contraction->length;
@@ -69,7 +69,7 @@ static bool
 add_contractions(GpuSortLibcWalk *walk, int byte)
 {
 	const GpuSortLibcTables *tables = &walk->tables;
-	int length = gpusort_libc_char_length(byte);
+	int length = gpusort_libc_char_length(walk, byte);
 	const unsigned char *at = tables->table[byte] >= 0 ? NULL : tables->extra - (ptrdiff_t) tables->table[byte];
 
 	while (at != NULL)
@@ -127,18 +127,20 @@ append_piece(char *text, uint32_t random)
 	return length;
 }
 
-/* Checks texts with every pair of printable ASCII characters, and others at random. */
+/* Checks texts with every pair of characters of one byte that are printed, and others at random. */
 static bool
 check_texts(GpuSortLibcWalk *walk)
 {
 	char text[GPUSORT_LIBC_CHECK_BYTES];
+	const int end = walk->single ? GPUSORT_LIBC_SINGLE_END : 0x7F;
 	uint32_t random = 1;
 	int length;
 
-	for (int a = ' '; a < 0x7F; a++)
+	_Static_assert(2 * (GPUSORT_LIBC_SINGLE_END - ' ') < GPUSORT_LIBC_CHECK_BYTES, "pairs with one character fit a text");
+	for (int a = ' '; a < end; a++)
 	{
 		length = 0;
-		for (int b = a; b < 0x7F; b++)
+		for (int b = a; b < end; b++)
 		{
 			text[length++] = a;
 			text[length++] = b;
@@ -168,7 +170,7 @@ static void
 find_starts(GpuSortLibcWalk *walk)
 {
 	for (int byte = 0; byte < 256; byte++)
-		walk->starts[byte] = gpusort_libc_char_length(byte) > 0;
+		walk->starts[byte] = gpusort_libc_char_length(walk, byte) > 0;
 	for (int i = 0; i < walk->ncontractions; i++)
 	{
 		const GpuSortLibcContraction *contraction = &walk->contractions[i];
@@ -193,9 +195,11 @@ learn(GpuSortLibcWalk *walk)
 	for (int c = 0; c < GPUSORT_LIBC_LOW_CHARS; c++)
 		walk->low[c].info = GPUSORT_LIBC_WEIGHT_UNKNOWN;
 	walk->low[0].info = GPUSORT_LIBC_WEIGHT_ELSEWHERE;
-	for (unsigned char c = 1; c < 0x80; c++)
+	for (int c = 1; c < walk->plain_end; c++)
 	{
-		if (!gpusort_libc_walk_ask_char(walk, c, &c, 1, &walk->low[c]))
+		const unsigned char byte = c;
+
+		if (!gpusort_libc_walk_ask_char(walk, c, &byte, 1, &walk->low[c]))
 			return false;
 	}
 	return check_texts(walk);
@@ -212,16 +216,19 @@ destroy(GpuSortLibcWalk *walk)
 
 /*
  * Returns a walker of a locale that is fit, for as long as the process lives; NULL if
- * there is none, for lack of memory or because the locale is not as it is thought to be.
+ * there is none, for lack of memory or because the locale is not as it is thought to be.  single: each
+ * byte is a character; else the locale is for UTF-8.
  */
 GpuSortLibcWalk *
-gpusort_libc_walk_create(locale_t locale)
+gpusort_libc_walk_create(locale_t locale, bool single)
 {
 	GpuSortLibcWalk *walk = calloc(1, sizeof(GpuSortLibcWalk));
 
 	if (walk == NULL)
 		return NULL;
 	walk->locale = locale;
+	walk->single = single;
+	walk->plain_end = single ? GPUSORT_LIBC_SINGLE_END : GPUSORT_LIBC_ASCII_END;
 	walk->tables = gpusort_libc_find_tables(locale);
 	walk->longest = 4;
 	if (learn(walk))

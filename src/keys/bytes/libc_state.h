@@ -14,8 +14,12 @@
 
 #include <stdint.h>
 
-/* Characters of one and two bytes. */
+/* Characters of one and two bytes of UTF-8. */
 #define GPUSORT_LIBC_LOW_CHARS 0x800
+
+/* Characters of one byte, of UTF-8; where a byte is a character, all of them are. */
+#define GPUSORT_LIBC_ASCII_END  0x80
+#define GPUSORT_LIBC_SINGLE_END 0x100
 
 #define GPUSORT_LIBC_PAGE_CHARS 64
 #define GPUSORT_LIBC_PAGES      (0x110000 / GPUSORT_LIBC_PAGE_CHARS)
@@ -69,6 +73,8 @@ typedef struct GpuSortLibcTables
 struct GpuSortLibcWalk
 {
 	locale_t locale;
+	bool single;   /* each byte is a character; else they are UTF-8 */
+	int plain_end; /* bytes below are characters, whatever follows */
 	GpuSortLibcTables tables;
 	bool gave_up;
 	int longest;                          /* bytes of an element */
@@ -93,9 +99,9 @@ typedef struct GpuSortLibcEntry
 
 /* The bytes of the character that begins with a byte; 0: none does. */
 static inline int
-gpusort_libc_char_length(unsigned char byte)
+gpusort_libc_char_length(const GpuSortLibcWalk *walk, unsigned char byte)
 {
-	if (byte < 0x80)
+	if (byte < 0x80 || walk->single)
 		return 1;
 	if (byte < 0xC2)
 		return 0;

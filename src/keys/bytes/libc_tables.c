@@ -126,11 +126,11 @@ all_go_forward(const GpuSortLibcTables *tables, int byte)
 }
 
 /*
- * Returns NULL if strings whose first levels differ are ordered by these under the
+ * Returns NULL if strings of a codeset whose first levels differ are ordered by these under the
  * locale; else why they need not be, as the rest of a sentence that begins with the sort key.
  */
 const char *
-gpusort_libc_unfit(locale_t locale)
+gpusort_libc_unfit(locale_t locale, const char *codeset)
 {
 	int major = 0;
 	int minor = 0;
@@ -139,8 +139,8 @@ gpusort_libc_unfit(locale_t locale)
 	if (sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor) != 2 || major != 2 || minor < GLIBC_MINOR_MIN)
 		return "has a libc collation, and the C library is not glibc 2.28 or later";
 	tables = gpusort_libc_find_tables(locale);
-	if (strcmp(nl_langinfo_l(_NL_COLLATE_CODESET, locale), "UTF-8") != 0)
-		return "has a libc collation that is not for UTF-8";
+	if (strcmp(nl_langinfo_l(_NL_COLLATE_CODESET, locale), codeset) != 0)
+		return "has a libc collation that is not for the encoding of the database";
 	if (tables.levels == 0)
 		return "has a libc collation without levels";
 	for (int byte = 1; byte < 256; byte++)

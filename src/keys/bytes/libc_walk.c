@@ -189,7 +189,7 @@ find_other(GpuSortLibcWalk *walk, const unsigned char *text, const unsigned char
 	const GpuSortLibcWeight *contraction;
 	uint32_t c;
 
-	*length = gpusort_libc_char_length(*text);
+	*length = gpusort_libc_char_length(walk, *text);
 	if (*length == 0 || *length > end - text)
 		return NULL;
 	c = gpusort_libc_read_char(text, *length);
@@ -241,7 +241,7 @@ find_plain(const GpuSortLibcWalk *walk, const unsigned char *text, const unsigne
 	const GpuSortLibcWeight *weight;
 
 	*length = 1;
-	if (c >= 0x80)
+	if (c >= (uint32_t) walk->plain_end)
 	{
 		if (c < 0xC2 || c >= 0xE0 || end - text < 2 || (text[1] & 0xC0) != 0x80)
 			return NULL;
@@ -270,6 +270,7 @@ gpusort_libc_walk(GpuSortLibcWalk *walk, const char *data, int length, bool goes
 	const unsigned char *stop = goes_on ? end - walk->longest : end;
 	char *next = bytes;
 	char *full = bytes + room;
+	const int plain_end = walk->plain_end;
 
 	if (walk->gave_up)
 		return -1;
@@ -279,7 +280,7 @@ gpusort_libc_walk(GpuSortLibcWalk *walk, const char *data, int length, bool goes
 		int info = weight->info;
 		int element;
 
-		if (*text < 0x80 && __builtin_expect(info <= GPUSORT_LIBC_WEIGHT_LENGTH, 1))
+		if (*text < plain_end && __builtin_expect(info <= GPUSORT_LIBC_WEIGHT_LENGTH, 1))
 		{
 			memcpy(next, weight, sizeof(GpuSortLibcWeight));
 			next += info;

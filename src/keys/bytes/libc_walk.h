@@ -18,9 +18,9 @@
 
 typedef struct GpuSortLibcWalk GpuSortLibcWalk;
 
-extern const char *gpusort_libc_unfit(locale_t locale);
+extern const char *gpusort_libc_unfit(locale_t locale, const char *codeset);
 extern int gpusort_libc_ask(locale_t locale, const char *string, char *bytes, int room);
-extern GpuSortLibcWalk *gpusort_libc_walk_create(locale_t locale);
+extern GpuSortLibcWalk *gpusort_libc_walk_create(locale_t locale, bool single);
 extern const bool *gpusort_libc_walk_starts(const GpuSortLibcWalk *walk);
 extern int gpusort_libc_walk(GpuSortLibcWalk *walk, const char *data, int length, bool goes_on, char *bytes, int room);
 

@@ -22,10 +22,10 @@ gpusort_part_init(GpuSortPart *part, const GpuSortOrder *order)
 {
 	const char *why_not;
 
-	part->encoding = gpusort_key_encoding(order->opfamily, order->input_type, order->type, order->collation, &why_not);
+	part->encoding = gpusort_part_encoding(order, &why_not);
 	part->type = &gpusort_key_types[part->encoding];
 	part->fixed_bytes = part->type->encode == NULL ? BYTES(part->type->bits) : 0;
-	part->state = part->type->create != NULL ? part->type->create(order->type, order->collation) : NULL;
+	part->state = part->type->create != NULL ? part->type->create(order) : NULL;
 }
 
 /*

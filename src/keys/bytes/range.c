@@ -73,21 +73,28 @@ gpusort_multirange_parts(Oid type, Oid collation)
 }
 
 /* Makes what encodes ranges of a type, in the current memory context. */
-void *
-gpusort_range_create(Oid type, Oid collation)
+static RangeState *
+create_state(Oid range)
 {
 	RangeState *state = palloc0(sizeof(RangeState));
 
-	state->range = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
-	gpusort_part_init(&state->bound, linitial(gpusort_range_parts(type, collation)));
+	state->range = lookup_type_cache(range, TYPECACHE_RANGE_INFO);
+	gpusort_part_init(&state->bound, linitial(gpusort_range_parts(range, InvalidOid)));
 	return state;
+}
+
+/* Makes what encodes ranges of an order, in the current memory context. */
+void *
+gpusort_range_create(const GpuSortOrder *order)
+{
+	return create_state(order->type);
 }
 
 /* The same of multiranges. */
 void *
-gpusort_multirange_create(Oid type, Oid collation)
+gpusort_multirange_create(const GpuSortOrder *order)
 {
-	return gpusort_range_create(get_multirange_range(type), collation);
+	return create_state(get_multirange_range(order->type));
 }
 
 /* Adds a range that is not empty. */

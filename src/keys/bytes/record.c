@@ -68,16 +68,16 @@ gpusort_record_parts(Oid type, Oid collation)
 	return parts;
 }
 
-/* Makes what encodes values of a type, in the current memory context. */
+/* Makes what encodes values of an order, in the current memory context. */
 void *
-gpusort_record_create(Oid type, Oid collation)
+gpusort_record_create(const GpuSortOrder *order)
 {
 	RecordState *state = palloc0(sizeof(RecordState));
-	List *orders = gpusort_record_parts(type, collation);
+	List *orders = gpusort_record_parts(order->type, order->collation);
 	int n = 0;
 
-	state->type = type;
-	state->desc = lookup_rowtype_tupdesc_copy(type, -1);
+	state->type = order->type;
+	state->desc = lookup_rowtype_tupdesc_copy(order->type, -1);
 	state->count = list_length(orders);
 	state->types = palloc(state->count * sizeof(Oid));
 	state->parts = palloc0(state->count * sizeof(GpuSortPart));

@@ -47,7 +47,7 @@ typedef struct EnumList
 
 /* Makes the list of a column's values, which the first of them fills; in the current memory context. */
 void *
-gpusort_enum_create(Oid type, Oid collation)
+gpusort_enum_create(const GpuSortOrder *order)
 {
 	EnumList *list = palloc0(sizeof(EnumList));
 

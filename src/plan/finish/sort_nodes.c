@@ -133,9 +133,10 @@ is_worth_it(const Place *place, const Sort *sort, double rows, int ingest_proces
 	if (place->decisions != NULL)
 		*why_not = psprintf("it would take %.2f ms, PostgreSQL's sort %.2f ms%s%s", ours / 1e6, native / 1e6,
 							emitted < rows ? " for the rows that LIMIT asks for" : "",
-							time.ties * rows > ours / 2
-								? ", as the first level of the collation tells too few of the strings apart"
-								: "");
+							time.ties * rows <= ours / 2 ? ""
+								: admission.first == GPUSORT_ENCODE_ABBREVIATION
+								? ", as the abbreviated keys tell too few of the values apart"
+								: ", as the first level of the collation tells too few of the strings apart");
 	return false;
 }
 

@@ -30,6 +30,7 @@ typedef struct Constant
 
 #define COSTS "2026-11-21-costs-*.csv"
 #define GRID  "2026-11-24-grid-host-2-cores.csv, 2026-11-25-grid-h200-16-cores.csv"
+#define INDEX "2026-11-25-index-builds-host-2-cores.csv"
 
 static const Constant constants[] = {
 	[GPUSORT_TIME_SETUP] = {"setup", 235e3, 363e3, 0, 0.5, COSTS},
@@ -47,6 +48,7 @@ static const Constant constants[] = {
 	[GPUSORT_TIME_STRING_ICU] = {"string_icu", 2.6, 2.6, 0, 0, "2026-11-21-icu-host-2-cores.csv"},
 	[GPUSORT_TIME_STRING_LIBC] = {"string_libc", 6, 6, 0, 0, "2026-11-23-collation-host-2-cores.csv"},
 	[GPUSORT_TIME_PARTS] = {"parts", 4, 4, 0, 0, "2026-11-25-nested-host-2-cores.csv"},
+	[GPUSORT_TIME_ABBREVIATION] = {"abbreviation", 1.6, 1.6, 0, 0, "2026-11-25-keys-host-2-cores.csv"},
 	[GPUSORT_TIME_IN_ORDER] = {"in_order", 0.33, 0.33, 0, 0, COSTS},
 	[GPUSORT_TIME_SORT_PAGE] = {"sort_page", 8750, 8750, 0.5, 0.5, COSTS},
 	[GPUSORT_TIME_HEAP_ROW] = {"heap_row", 22, 22, 0.34, 0.34, COSTS},
@@ -92,6 +94,10 @@ static const Constant constants[] = {
 	[GPUSORT_TIME_FETCHED_BYTE] = {"fetched_byte", 1.6, 1.6, 0, 0, "2026-11-24-scale-out-h100-16-cores.csv"},
 	[GPUSORT_TIME_SENT_ROW] = {"sent_row", 300, 300, 0, 0, "2026-11-24-scale-out-h100-16-cores.csv"},
 	[GPUSORT_TIME_SENT_SORTED_ROW] = {"sent_sorted_row", 170, 170, 0, 0, "2026-11-24-scale-out-h100-16-cores.csv"},
+
+	[GPUSORT_TIME_FORM_ROW] = {"form_row", 500, 500, 0, 0, INDEX},
+	[GPUSORT_TIME_LOAD_ROW] = {"load_row", 200, 200, 0, 0, INDEX},
+	[GPUSORT_TIME_LOAD_SORTED_ROW] = {"load_sorted_row", 450, 450, 0, 0, INDEX},
 
 	[GPUSORT_TIME_SORT_GAIN] = {"sort_gain", 300e3, 300e3, 0, 0, GRID},
 	[GPUSORT_TIME_GAIN] = {"gain", 3e6, 3e6, 0, 0, GRID},

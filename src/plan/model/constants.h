@@ -32,6 +32,7 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_STRING_ICU,
 	GPUSORT_TIME_STRING_LIBC,
 	GPUSORT_TIME_PARTS,         /* likewise a value that is made of others */
+	GPUSORT_TIME_ABBREVIATION,  /* likewise one that its operator class abbreviates */
 	GPUSORT_TIME_IN_ORDER,      /* rows that are in order already: a part */
 	GPUSORT_TIME_SORT_PAGE,     /* of a run, written or read */
 	GPUSORT_TIME_HEAP_ROW,      /* compared with the last of the first rows, of which there is a heap */
@@ -81,6 +82,11 @@ typedef enum GpuSortConstant
 	GPUSORT_TIME_FETCHED_BYTE,
 	GPUSORT_TIME_SENT_ROW,
 	GPUSORT_TIME_SENT_SORTED_ROW,
+
+	/* builds of btrees */
+	GPUSORT_TIME_FORM_ROW,        /* scanned, and made a tuple of the index */
+	GPUSORT_TIME_LOAD_ROW,        /* by PostgreSQL: put on its page, and that written */
+	GPUSORT_TIME_LOAD_SORTED_ROW, /* the same of tuples that lie in order */
 
 	/* what is to be gained, for small inputs are where the model fails: by a sort for a sort, by another place */
 	GPUSORT_TIME_SORT_GAIN,

@@ -76,6 +76,8 @@ string_factor(GpuSortEncoding encoding)
 			return gpusort_constant(GPUSORT_TIME_STRING_ICU, false);
 		case GPUSORT_SOURCE_PARTS:
 			return gpusort_constant(GPUSORT_TIME_PARTS, false);
+		case GPUSORT_SOURCE_ABBREVIATION:
+			return gpusort_constant(GPUSORT_TIME_ABBREVIATION, false);
 		default:
 			return gpusort_constant(GPUSORT_TIME_STRING, false);
 	}
@@ -211,9 +213,9 @@ tie_time(const GpuSortKeyColumn *first, double rows)
 	return gpusort_column_tied_part(first, rows) * compare_time(rows, 1) * string_factor(first->encoding);
 }
 
-/* What strings of the C library's collations take per row, where these columns have keys: verifying and comparing. */
+/* What columns that are verified take per row, where these have keys: verifying and comparing. */
 static double
-path_libc_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
+path_verified_time(PlannerInfo *root, List *pathkeys, int columns, double rows)
 {
 	double time = gpusort_constant(GPUSORT_TIME_VERIFY_ROW, false);
 	double part = 1;
@@ -254,7 +256,7 @@ gpusort_path_sort_time(PlannerInfo *root, const Path *input, double rows, List *
 	if (admission->partial_key && gpusort_path_key_column(root, linitial_node(PathKey, pathkeys), &key))
 		time.compare += time.ties = tie_time(&key, rows);
 	if (admission->verified)
-		time.compare += path_libc_time(root, pathkeys, admission->encodable, rows);
+		time.compare += path_verified_time(root, pathkeys, admission->encodable, rows);
 	return time;
 }
 

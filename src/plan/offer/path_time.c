@@ -45,7 +45,7 @@
 
 const GpuSortGuess gpusort_as_estimated = {.groups = 1};
 
-/* What is asked of all nodes. */
+/* What path_time is asked for, the same for all nodes of a path. */
 typedef struct Estimate
 {
 	PlannerInfo *root;
@@ -204,7 +204,7 @@ both_sides_time(const Estimate *estimate, const Path *path, PathTime outer, cons
 			.above = work,
 			.processes = 1,
 		};
-	/* The same processes are of both sides. */
+	/* Both sides are read by the same processes, which are started once. */
 	outer.before += inner->before - Min(outer.start, inner->start);
 	outer.above += inner->above;
 	outer.start = Max(outer.start, inner->start);
@@ -487,7 +487,7 @@ subquery_time(const Estimate *estimate, const SubqueryScanPath *path)
 		.first = path->path.param_info == NULL && path->path.parent->baserestrictinfo == NIL ? estimate->first : -1,
 	};
 
-	/* Its columns are others. */
+	/* Its columns have other numbers than the subquery's: the range key means nothing outside. */
 	PathTime time = path_time(&inside, path->subpath);
 
 	time.before = total_time(&time) + gpusort_cost_time(path->path.total_cost - path->subpath->total_cost);

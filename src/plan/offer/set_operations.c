@@ -110,7 +110,7 @@ sorted_side(PlannerInfo *root, const SetOpPath *path, const Path *side, bool par
 	if (!is_sortable(path->groupList, input))
 		return NULL;
 	pathkeys = side_pathkeys(root, path->groupList, input);
-	/* Of a subquery's rows it is known in the columns of the result, too. */
+	/* The order of a subquery's rows is known in the columns of the result, too. */
 	if (pathkeys_contained_in(pathkeys, input->pathkeys) ||
 		(is_sortable(path->groupList, &path->path) &&
 		 pathkeys_contained_in(side_pathkeys(root, path->groupList, &path->path), input->pathkeys)))
@@ -141,9 +141,9 @@ over_sorted(PlannerInfo *root, RelOptInfo *rel, const SetOpPath *path, bool para
 #endif
 
 /*
- * Returns the like of a set operation's path, for rel, by sorting with GpuSort,
- * in parallel where asked for and possible; NULL if path is none, or there is none.
- * It may compute other columns, as one side of another set operation.
+ * Returns a path that does what a set operation's path does, for rel, by sorting with GpuSort,
+ * in parallel where asked for and possible; NULL if path is none, or there is none.  It may
+ * compute other columns, as one side of another set operation.
  */
 Path *
 gpusort_sorted_set_operation(PlannerInfo *root, RelOptInfo *rel, Path *path, bool parallel)

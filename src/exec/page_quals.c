@@ -1,0 +1,308 @@
+/*-------------------------------------------------------------------------
+ *
+ * page_quals.c
+ *	  Conditions of a scan that are decided for a page's tuples at once, without the executor's expressions.
+ *
+ * Which operators they may have is asked of the types' own btree operator families, those that PostgreSQL comes with:
+ * within one of them <, <=, =, >=, > and the negation of = say how two values compare, so that each condition is a
+ * set of the three answers that there are.  All values compare as integers of 64 bits, or as float8.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "exec/page_quals.h"
+
+#include <math.h>
+
+#include "access/stratnum.h"
+#include "access/transam.h"
+#include "catalog/pg_type_d.h"
+#include "exec/tuple_columns.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+/* How a column's values are read. */
+typedef enum ValueKind
+{
+	VALUE_NONE, /* not at all */
+	VALUE_BYTE, /* bool, and "char", which compares without a sign */
+	VALUE_INT16,
+	VALUE_INT32,
+	VALUE_INT64,
+	VALUE_OID,
+	VALUE_FLOAT4,
+	VALUE_FLOAT8,
+} ValueKind;
+
+/* What a value may be to the constant. */
+#define IS_LESS    (1 << 0)
+#define IS_EQUAL   (1 << 1)
+#define IS_GREATER (1 << 2)
+
+struct GpuSortPageQual
+{
+	AttrNumber attno; /* of the table */
+	ValueKind kind;
+	int wanted; /* set of IS_* */
+	bool wants_nulls;
+	int64 constant;
+	float8 float_constant;
+};
+
+static ValueKind
+value_kind(Oid type)
+{
+	switch (type)
+	{
+		case BOOLOID:
+		case CHAROID:
+			return VALUE_BYTE;
+		case INT2OID:
+			return VALUE_INT16;
+		case INT4OID:
+		case DATEOID:
+			return VALUE_INT32;
+		case INT8OID:
+		case TIMEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+		case MONEYOID:
+			return VALUE_INT64;
+		case OIDOID:
+			return VALUE_OID;
+		case FLOAT4OID:
+			return VALUE_FLOAT4;
+		case FLOAT8OID:
+			return VALUE_FLOAT8;
+		default:
+			return VALUE_NONE;
+	}
+}
+
+/* Returns true if values of two types compare as what is read of them: integers, floats, or those of one type. */
+static bool
+are_comparable(Oid left, Oid right)
+{
+	const bool integers = left == INT2OID || left == INT4OID || left == INT8OID;
+	const bool floats = left == FLOAT4OID || left == FLOAT8OID;
+
+	return left == right ||
+		(integers && (right == INT2OID || right == INT4OID || right == INT8OID)) ||
+		(floats && (right == FLOAT4OID || right == FLOAT8OID));
+}
+
+static pg_attribute_always_inline int64
+integer_value(ValueKind kind, Datum value)
+{
+	switch (kind)
+	{
+		case VALUE_BYTE:
+			return (uint8) DatumGetChar(value);
+		case VALUE_INT16:
+			return DatumGetInt16(value);
+		case VALUE_INT32:
+			return DatumGetInt32(value);
+		case VALUE_OID:
+			return DatumGetObjectId(value);
+		default:
+			return DatumGetInt64(value);
+	}
+}
+
+static pg_attribute_always_inline float8
+float_value(ValueKind kind, Datum value)
+{
+	return kind == VALUE_FLOAT4 ? DatumGetFloat4(value) : DatumGetFloat8(value);
+}
+
+/* What a is to b; as PostgreSQL has it, a NaN equals another and is above all else. */
+static pg_attribute_always_inline int
+compare_floats(float8 a, float8 b)
+{
+	if (unlikely(isnan(a)))
+		return isnan(b) ? IS_EQUAL : IS_GREATER;
+	if (unlikely(isnan(b)))
+		return IS_LESS;
+	return (a < b) * IS_LESS + (a == b) * IS_EQUAL + (a > b) * IS_GREATER;
+}
+
+/* Returns the set of answers that op, of the btree family of type, is true of, 0 if it is not in that. */
+static int
+answers_of_member(Oid op, Oid type)
+{
+	Oid family = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+
+	if (!OidIsValid(family) || family >= FirstUnpinnedObjectId)
+		return 0;
+	switch (get_op_opfamily_strategy(op, family))
+	{
+		case BTLessStrategyNumber:
+			return IS_LESS;
+		case BTLessEqualStrategyNumber:
+			return IS_LESS | IS_EQUAL;
+		case BTEqualStrategyNumber:
+			return IS_EQUAL;
+		case BTGreaterEqualStrategyNumber:
+			return IS_GREATER | IS_EQUAL;
+		case BTGreaterStrategyNumber:
+			return IS_GREATER;
+		default:
+			return 0;
+	}
+}
+
+/* The same, also of the negation of one that is in the family. */
+static int
+answers_of(Oid op, Oid type)
+{
+	int answers = answers_of_member(op, type);
+	Oid negator;
+
+	if (answers != 0)
+		return answers;
+	negator = get_negator(op);
+	answers = OidIsValid(negator) ? answers_of_member(negator, type) : 0;
+	return answers == 0 ? 0 : (IS_LESS | IS_EQUAL | IS_GREATER) & ~answers;
+}
+
+/* What is true of (b, a) where answers are of (a, b). */
+static int
+commuted(int answers)
+{
+	return (answers & IS_EQUAL) | (answers & IS_LESS ? IS_GREATER : 0) | (answers & IS_GREATER ? IS_LESS : 0);
+}
+
+/* Returns the column of the scanned table that expr is; NULL: none. */
+static const Var *
+scanned_column(const Expr *expr, Index relid)
+{
+	const Var *var = (const Var *) expr;
+
+	return IsA(expr, Var) && var->varno == (int) relid && var->varattno > 0 ? var : NULL;
+}
+
+/* Makes qual of a comparison; false: it is not one of those that are decided here. */
+static bool
+set_comparison(GpuSortPageQual *qual, const OpExpr *op, Index relid)
+{
+	const Var *var;
+	const Const *constant;
+	Oid left;
+	Oid right;
+	bool is_turned;
+
+	if (list_length(op->args) != 2)
+		return false;
+	is_turned = IsA(linitial(op->args), Const);
+	var = scanned_column(is_turned ? lsecond(op->args) : linitial(op->args), relid);
+	constant = is_turned ? linitial(op->args) : lsecond(op->args);
+	if (var == NULL || !IsA(constant, Const) || constant->constisnull)
+		return false;
+	qual->kind = value_kind(var->vartype);
+	if (qual->kind == VALUE_NONE || !are_comparable(var->vartype, constant->consttype))
+		return false;
+	op_input_types(op->opno, &left, &right);
+	if ((is_turned ? right : left) != var->vartype || (is_turned ? left : right) != constant->consttype)
+		return false;
+	qual->wanted = answers_of(op->opno, var->vartype);
+	if (is_turned)
+		qual->wanted = commuted(qual->wanted);
+	if (qual->kind == VALUE_FLOAT4 || qual->kind == VALUE_FLOAT8)
+		qual->float_constant = float_value(value_kind(constant->consttype), constant->constvalue);
+	else
+		qual->constant = integer_value(value_kind(constant->consttype), constant->constvalue);
+	qual->wants_nulls = false;
+	qual->attno = var->varattno;
+	return qual->wanted != 0;
+}
+
+/* Makes qual of IS [NOT] NULL; false: it is not one of those that are decided here. */
+static bool
+set_null_test(GpuSortPageQual *qual, const NullTest *test, Index relid)
+{
+	const Var *var = scanned_column(test->arg, relid);
+
+	if (var == NULL || test->argisrow)
+		return false;
+	qual->kind = VALUE_NONE;
+	qual->wants_nulls = test->nulltesttype == IS_NULL;
+	qual->wanted = qual->wants_nulls ? 0 : IS_EQUAL;
+	qual->attno = var->varattno;
+	return true;
+}
+
+/*
+ * Returns the leading conditions of a scan of tables with this descriptor that are decided here; those behind the
+ * first other one are not among them, so that all are asked in their order.  Belongs to the current memory context.
+ */
+GpuSortPageQuals *
+gpusort_page_quals_create(const Scan *scan, TupleDesc desc)
+{
+	GpuSortPageQuals *quals = palloc0(sizeof(GpuSortPageQuals));
+	const int conditions = list_length(scan->plan.qual);
+	AttrNumber *attnos = palloc(conditions * sizeof(AttrNumber));
+	ListCell *lc;
+
+	quals->quals = palloc0(conditions * sizeof(GpuSortPageQual));
+	foreach(lc, scan->plan.qual)
+	{
+		const Node *condition = lfirst(lc);
+		GpuSortPageQual *qual = &quals->quals[quals->count];
+
+		if (!(IsA(condition, OpExpr) && set_comparison(qual, (const OpExpr *) condition, scan->scanrelid)) &&
+			!(IsA(condition, NullTest) && set_null_test(qual, (const NullTest *) condition, scan->scanrelid)))
+			break;
+		attnos[quals->count++] = qual->attno;
+	}
+	quals->all = quals->count == conditions;
+	quals->columns = gpusort_tuple_columns_create(desc, attnos, quals->count);
+	quals->values = palloc(quals->count * sizeof(Datum));
+	quals->nulls = palloc(quals->count * sizeof(bool));
+	return quals;
+}
+
+/* What a value is to the constant. */
+static pg_attribute_always_inline int
+compare(const GpuSortPageQual *qual, Datum value)
+{
+	int64 integer;
+
+	if (qual->kind == VALUE_NONE)
+		return IS_EQUAL;
+	if (qual->kind == VALUE_FLOAT4 || qual->kind == VALUE_FLOAT8)
+		return compare_floats(float_value(qual->kind, value), qual->float_constant);
+	integer = integer_value(qual->kind, value);
+	return (integer < qual->constant) * IS_LESS + (integer == qual->constant) * IS_EQUAL +
+		(integer > qual->constant) * IS_GREATER;
+}
+
+/*
+ * Keeps those of n tuples of a page, named by their lines, that fulfil the conditions; returns how many.  A tuple's
+ * columns are read in one go, and no branch goes by an answer, which no processor could foresee.
+ */
+int
+gpusort_page_quals_filter(const GpuSortPageQuals *quals, Page page, OffsetNumber *tuples, int n)
+{
+	int kept = 0;
+
+	if (quals->count == 0)
+		return n;
+	for (int i = 0; i < n; i++)
+	{
+		const OffsetNumber line = tuples[i];
+		bool fulfilled = true;
+
+		gpusort_tuple_columns_read(quals->columns, gpusort_page_tuple(page, line), quals->values, quals->nulls);
+		for (int j = 0; j < quals->count; j++)
+		{
+			const GpuSortPageQual *qual = &quals->quals[j];
+
+			if (unlikely(quals->nulls[j]))
+				fulfilled &= qual->wants_nulls;
+			else
+				fulfilled &= (qual->wanted & compare(qual, quals->values[j])) != 0;
+		}
+		tuples[kept] = line;
+		kept += fulfilled;
+	}
+	return kept;
+}

@@ -1,0 +1,43 @@
+/*-------------------------------------------------------------------------
+ *
+ * page_quals.h
+ *	  Conditions of a scan that are decided for a page's tuples at once, without the executor's expressions.
+ *
+ * These are "column op constant" of builtin numbers, dates and times, booleans and "char", and IS [NOT] NULL: they
+ * have no effects and raise no errors.  Legal order of calls: create, once; then for each page filter.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_PAGE_QUALS_H
+#define GPUSORT_PAGE_QUALS_H
+
+#include "compat.h"
+
+#include "access/htup_details.h"
+#include "access/tupdesc.h"
+#include "nodes/plannodes.h"
+#include "storage/bufpage.h"
+
+typedef struct GpuSortPageQual GpuSortPageQual;
+
+typedef struct GpuSortPageQuals
+{
+	int count;
+	GpuSortPageQual *quals;
+	struct GpuSortTupleColumns *columns; /* that they are of, one for each */
+	Datum *values;                       /* of a tuple */
+	bool *nulls;
+	bool all; /* there are no other conditions */
+} GpuSortPageQuals;
+
+extern GpuSortPageQuals *gpusort_page_quals_create(const Scan *scan, TupleDesc desc);
+extern int gpusort_page_quals_filter(const GpuSortPageQuals *quals, Page page, OffsetNumber *tuples, int n);
+
+/* Returns the tuple at this line of a page. */
+static inline HeapTupleHeader
+gpusort_page_tuple(Page page, OffsetNumber line)
+{
+	return (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, line));
+}
+
+#endif /* GPUSORT_PAGE_QUALS_H */

@@ -1,0 +1,284 @@
+/*-------------------------------------------------------------------------
+ *
+ * page_source.c
+ *	  The rows of a sequential scan, a page of its table at a time.
+ *
+ * A sequential scan of a heap table finds out once a page which of its tuples are visible, and keeps their list in the
+ * scan's descriptor, to give them out one by one, each through the table's access method, a slot, conditions and
+ * projection.  Here the access method is asked for the first tuple of each page, and the others are taken from that
+ * list.  So what there is of a scan but rows stays PostgreSQL's: blocks and their sharing among processes, prefetching,
+ * synchronised scans, visibility, predicate locks.  What it counts by the tuple is counted here, by the page, in the
+ * node's figures for EXPLAIN and the table's statistics.
+ *
+ * The source has no place in the scan of its own: how far it has come stands in the descriptor, where PostgreSQL's own
+ * next call finds it.  So it is legal at any time to rescan the node, and to ask it for its next row, which is also how
+ * a scan is begun: the first row is the node's, and pages follow once the scan is under way.
+ *
+ * A batch is a page's rows, or as many of them as there is room for values of.  The tuples, and the values, lie in the
+ * page, which the scan keeps pinned until it goes to the next: nobody moves or removes them there.
+ *
+ * Rows are the table's tuples as they are, with the values of the columns to sort by, or columns of these.  What is
+ * computed of them is left to the node, row by row, and so are scans of other access methods and of samples, those
+ * that recheck a row for EvalPlanQual, and snapshots that no list is made for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "exec/page_source.h"
+
+#include "access/heapam.h"
+#include "access/relscan.h"
+#include "access/tableam.h"
+#include "exec/page_quals.h"
+#include "exec/tuple_columns.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "settings.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+/* The scan's fields that are read and written here, as they are in all versions. */
+StaticAssertDecl(sizeof(((HeapScanDesc) NULL)->rs_vistuples[0]) == sizeof(OffsetNumber) &&
+					 sizeof(((HeapScanDesc) NULL)->rs_cindex) == sizeof(int) &&
+					 sizeof(((HeapScanDesc) NULL)->rs_ntuples) == sizeof(int) &&
+					 lengthof(((HeapScanDesc) NULL)->rs_vistuples) == MaxHeapTuplesPerPage,
+				 "a heap scan has a list of the visible tuples of its page");
+StaticAssertDecl(GPUSORT_BATCH_ROWS >= MaxHeapTuplesPerPage, "a batch has room for a page");
+
+/* Values of a batch at most, but for those of one row: as many as the processor's first cache holds. */
+#define BATCH_VALUES 2048
+
+/*
+ * Columns walked over at most where there are conditions: a slot walks over them once, for these and for the rest;
+ * over 30 strings twice a row takes longer than what is saved.
+ */
+#define MAX_WALK 8
+
+struct GpuSortPageSource
+{
+	SeqScanState *node;
+	Relation table;
+	bool whole; /* rows are the tuples as they are */
+	GpuSortPageQuals *quals;
+	ExprState *other_quals; /* all conditions, where quals are not; NULL: none */
+	HeapTupleData tuple;    /* that other_quals are asked about */
+
+	GpuSortTupleColumns *columns; /* what a row has values of */
+	int nvalues;
+	int room; /* rows of a batch at most */
+	Datum *values;
+	bool *nulls;
+};
+
+/* Returns the column of the table that a target of the scan is as it is stored; 0: none. */
+static AttrNumber
+stored_column(const TargetEntry *target, Index relid)
+{
+	const Expr *expr = target->expr;
+	const Var *var;
+
+	while (IsA(expr, RelabelType))
+		expr = ((const RelabelType *) expr)->arg;
+	var = (const Var *) expr;
+	return IsA(var, Var) && var->varno == (int) relid && var->varattno > 0 ? var->varattno : 0;
+}
+
+/* Returns the columns of the table that all targets of the scan are, palloc'd; NULL: some are something else. */
+static AttrNumber *
+stored_columns(const Scan *scan)
+{
+	List *targets = scan->plan.targetlist;
+	AttrNumber *attnos = palloc(Max(list_length(targets), 1) * sizeof(AttrNumber));
+	ListCell *lc;
+
+	foreach(lc, targets)
+	{
+		attnos[foreach_current_index(lc)] = stored_column(lfirst(lc), scan->scanrelid);
+		if (attnos[foreach_current_index(lc)] == 0)
+			return NULL;
+	}
+	return attnos;
+}
+
+/* Has a row be a tuple as it is, with values of the columns to sort by. */
+static void
+take_tuples(GpuSortPageSource *pages, const GpuSortColumn *columns, int ncolumns)
+{
+	AttrNumber *attnos = palloc0(RelationGetDescr(pages->table)->natts * sizeof(AttrNumber));
+
+	pages->whole = true;
+	pages->nvalues = 0;
+	for (int i = 0; i < ncolumns; i++)
+	{
+		attnos[columns[i].attno - 1] = columns[i].attno;
+		pages->nvalues = Max(pages->nvalues, columns[i].attno);
+	}
+	pages->columns = gpusort_tuple_columns_create(RelationGetDescr(pages->table), attnos, pages->nvalues);
+}
+
+/*
+ * Returns the source of the rows of child, for a sort by these columns of them; NULL: they have to be had row by row.
+ * whole: the rows have no resjunk attributes.  Belongs to the current memory context, and child to the caller.
+ */
+GpuSortPageSource *
+gpusort_page_source_create(PlanState *child, bool whole, const GpuSortColumn *columns, int ncolumns)
+{
+	SeqScanState *node = (SeqScanState *) child;
+	GpuSortPageSource *pages;
+	const Scan *scan;
+	AttrNumber *attnos;
+
+	if (!gpusort_page_scan || !IsA(child, SeqScanState) || child->state->es_epq_active != NULL ||
+		node->ss.ss_currentRelation->rd_tableam != GetHeapamTableAmRoutine())
+		return NULL;
+	scan = (const Scan *) child->plan;
+	attnos = stored_columns(scan);
+	if (attnos == NULL)
+		return NULL;
+	pages = palloc0(sizeof(GpuSortPageSource));
+	pages->node = node;
+	pages->table = node->ss.ss_currentRelation;
+	if (whole && child->ps_ProjInfo == NULL)
+		take_tuples(pages, columns, ncolumns);
+	else
+	{
+		pages->nvalues = list_length(scan->plan.targetlist);
+		pages->columns = gpusort_tuple_columns_create(RelationGetDescr(pages->table), attnos, pages->nvalues);
+	}
+	pages->quals = gpusort_page_quals_create(scan, RelationGetDescr(pages->table));
+	if (scan->plan.qual != NIL && pages->quals->columns->walk + pages->columns->walk > MAX_WALK)
+		return NULL;
+	pages->other_quals = pages->quals->all ? NULL : child->qual;
+	pages->room = Min(MaxHeapTuplesPerPage, Max(BATCH_VALUES / Max(pages->nvalues, 1), 1));
+	pages->values = palloc(pages->room * pages->nvalues * sizeof(Datum));
+	pages->nulls = palloc(pages->room * pages->nvalues * sizeof(bool));
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort: rows of \"%s\" come by the page", RelationGetRelationName(pages->table))));
+	return pages;
+}
+
+static HeapScanDesc
+heap_scan(const GpuSortPageSource *pages)
+{
+	return (HeapScanDesc) pages->node->ss.ss_currentScanDesc;
+}
+
+/* Returns true if the scan has given out a row since it began, and makes lists of visible tuples: next is legal. */
+bool
+gpusort_page_source_is_under_way(const GpuSortPageSource *pages)
+{
+	HeapScanDesc scan = heap_scan(pages);
+
+	return scan != NULL && scan->rs_inited && (scan->rs_base.rs_flags & SO_ALLOW_PAGEMODE) != 0 &&
+		pages->node->ss.ps.chgParam == NULL;
+}
+
+/*
+ * Takes the next visible tuples from the scan, those of one page, and sets their lines; returns how many.  0: there
+ * are no more.
+ */
+static int
+take_lines(GpuSortPageSource *pages, OffsetNumber *lines)
+{
+	HeapScanDesc scan = heap_scan(pages);
+	int first = (int) scan->rs_cindex + 1;
+	int counted = 0;
+	int n;
+
+	if (first >= (int) scan->rs_ntuples)
+	{
+		if (!table_scan_getnextslot(&scan->rs_base, ForwardScanDirection, pages->node->ss.ss_ScanTupleSlot))
+			return 0;
+		first = scan->rs_cindex;
+		counted = 1;
+	}
+	n = Min((int) scan->rs_ntuples - first, pages->room);
+	memcpy(lines, &scan->rs_vistuples[first], n * sizeof(OffsetNumber));
+	scan->rs_cindex = first + n - 1;
+
+	/* The same as for each of them pgstat_count_heap_getnext. */
+	pgstat_count_index_tuples(pages->table, n - counted);
+	return n;
+}
+
+/* Keeps those of n tuples of a page that fulfil all conditions, as the executor knows them; returns how many. */
+static int
+filter_by_executor(GpuSortPageSource *pages, Page page, OffsetNumber *lines, int n)
+{
+	HeapScanDesc scan = heap_scan(pages);
+	TupleTableSlot *slot = pages->node->ss.ss_ScanTupleSlot;
+	ExprContext *context = pages->node->ss.ps.ps_ExprContext;
+	int kept = 0;
+
+	pages->tuple.t_tableOid = RelationGetRelid(pages->table);
+	context->ecxt_scantuple = slot;
+	for (int i = 0; i < n; i++)
+	{
+		const OffsetNumber line = lines[i];
+
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(context);
+		pages->tuple.t_data = gpusort_page_tuple(page, line);
+		pages->tuple.t_len = ItemIdGetLength(PageGetItemId(page, line));
+		ItemPointerSet(&pages->tuple.t_self, scan->rs_cblock, line);
+		ExecStoreBufferHeapTuple(&pages->tuple, slot, scan->rs_cbuf);
+		if (ExecQual(pages->other_quals, context))
+			lines[kept++] = line;
+	}
+	ResetExprContext(context);
+	return kept;
+}
+
+/* Has rows show n tuples of a page. */
+static void
+show_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int n, GpuSortRow *rows)
+{
+	Datum *values = pages->values;
+	bool *nulls = pages->nulls;
+
+	for (int i = 0; i < n; i++)
+	{
+		ItemId id = PageGetItemId(page, lines[i]);
+		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, id);
+
+		gpusort_tuple_columns_read(pages->columns, tuple, values, nulls);
+		rows[i].values = values;
+		rows[i].nulls = nulls;
+		rows[i].tuple = pages->whole ? (const char *) tuple + MINIMAL_TUPLE_OFFSET : NULL;
+		rows[i].length = ItemIdGetLength(id) - MINIMAL_TUPLE_OFFSET;
+		values += pages->nvalues;
+		nulls += pages->nvalues;
+	}
+}
+
+/*
+ * Fills in rows, of which there is room for a batch, and returns how many; 0: there are no more.  They are valid
+ * until the next call.  Errors: those of the scan and of its conditions.
+ */
+int
+gpusort_page_source_next(GpuSortPageSource *pages, GpuSortRow *rows)
+{
+	PlanState *ps = &pages->node->ss.ps;
+	OffsetNumber lines[MaxHeapTuplesPerPage];
+	int kept = 0;
+
+	if (ps->instrument != NULL)
+		InstrStartNode(ps->instrument);
+	while (kept == 0)
+	{
+		int n = take_lines(pages, lines);
+		Page page;
+
+		if (n == 0)
+			break;
+		page = BufferGetPage(heap_scan(pages)->rs_cbuf);
+		kept = gpusort_page_quals_filter(pages->quals, page, lines, n);
+		if (pages->other_quals != NULL)
+			kept = filter_by_executor(pages, page, lines, kept);
+		InstrCountFiltered1(&pages->node->ss, n - kept);
+		show_rows(pages, page, lines, kept, rows);
+	}
+	if (ps->instrument != NULL)
+		InstrStopNode(ps->instrument, kept);
+	return kept;
+}

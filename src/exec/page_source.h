@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * page_source.h
+ *	  The rows of a sequential scan, a page of its table at a time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_PAGE_SOURCE_H
+#define GPUSORT_PAGE_SOURCE_H
+
+#include "compat.h"
+
+#include "keys/keys.h"
+#include "nodes/execnodes.h"
+#include "sort/source.h"
+
+typedef struct GpuSortPageSource GpuSortPageSource;
+
+extern GpuSortPageSource *gpusort_page_source_create(PlanState *child, bool whole, const GpuSortColumn *columns,
+													 int ncolumns);
+extern bool gpusort_page_source_is_under_way(const GpuSortPageSource *pages);
+extern int gpusort_page_source_next(GpuSortPageSource *pages, GpuSortRow *rows);
+
+#endif /* GPUSORT_PAGE_SOURCE_H */

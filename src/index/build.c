@@ -1,0 +1,319 @@
+/*-------------------------------------------------------------------------
+ *
+ * build.c
+ *	  Builds a btree by a sort in the service.
+ *
+ * The heap's tuples are sorted by the index's columns and their TIDs, put by the processes that the planner allows
+ * (worker.c), the leader among them, and read by the leader, which makes the pages (load.c).  What is on disk at the
+ * end is what PostgreSQL's own build makes.
+ *
+ * Where the service takes no part, or loses rows before the first page is written, nothing has been done and
+ * PostgreSQL builds the index; later it is an error.  Any error ends the transaction, which removes the file.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/build.h"
+
+#include "access/nbtree.h"
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "commands/progress.h"
+#include "executor/instrument.h"
+#include "index/build_choice.h"
+#include "index/load.h"
+#include "index/worker.h"
+#include "miscadmin.h"
+#include "parallel/joint_check.h"
+#include "pgstat.h"
+#include "server/installation.h"
+#include "server/reasons.h"
+#include "server/statistics.h"
+#include "settings.h"
+#include "tcop/tcopprot.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+/* Progress is told once in so many tuples. */
+#define TUPLES_TOLD 1024
+
+/* The leader's part: workers, if there are any. */
+typedef struct Leader
+{
+	GpuSortBuild build;
+	ParallelContext *workers; /* NULL: there are none */
+	WalUsage *wal;            /* by worker */
+	BufferUsage *buffers;
+} Leader;
+
+/* Returns how many processes there are. */
+static int
+processes(const Leader *leader)
+{
+	return 1 + (leader->workers != NULL ? leader->workers->nworkers_launched : 0);
+}
+
+static Size
+shared_bytes(int workers)
+{
+	return add_size(offsetof(GpuSortBuildShared, figures), mul_size(workers + 1, sizeof(GpuSortBuildFigures)));
+}
+
+/* Makes what processes share, in memory that is zeroed. */
+static void
+init_shared(Leader *leader, GpuSortBuildShared *shared)
+{
+	const GpuSortBuild *build = &leader->build;
+
+	shared->build = gpusort_module_build();
+	shared->heap = RelationGetRelid(build->heap);
+	shared->index = RelationGetRelid(build->index);
+	shared->rows = build->order.rows;
+	shared->width = build->order.width;
+	gpusort_heap_share_init(&shared->share, build->heap);
+	gpusort_claims_create(&shared->claims);
+	gpusort_claims_start(&shared->claims, false);
+}
+
+/* Makes a place in shared memory. */
+static void *
+allocate(ParallelContext *workers, uint64 key, Size bytes)
+{
+	void *memory = shm_toc_allocate(workers->toc, bytes);
+
+	memset(memory, 0, bytes);
+	shm_toc_insert(workers->toc, key, memory);
+	return memory;
+}
+
+/* Starts workers for a sort that has been begun in the service; the leader's shared state moves to their memory. */
+static void
+start_workers(Leader *leader, int wanted)
+{
+	GpuSortBuild *build = &leader->build;
+	const Size query = debug_query_string != NULL ? strlen(debug_query_string) + 1 : 0;
+	ParallelContext *workers;
+	Size joint;
+
+	EnterParallelMode();
+	workers = CreateParallelContext("$libdir/gpusort", "gpusort_index_worker", wanted);
+	wanted = workers->nworkers;
+	joint = gpusort_joint_sort_estimate(build->joint, wanted);
+	shm_toc_estimate_chunk(&workers->estimator, shared_bytes(wanted));
+	shm_toc_estimate_chunk(&workers->estimator, joint);
+	shm_toc_estimate_chunk(&workers->estimator, mul_size(wanted, sizeof(WalUsage)));
+	shm_toc_estimate_chunk(&workers->estimator, mul_size(wanted, sizeof(BufferUsage)));
+	if (query > 0)
+		shm_toc_estimate_chunk(&workers->estimator, query);
+	shm_toc_estimate_keys(&workers->estimator, query > 0 ? 5 : 4);
+	InitializeParallelDSM(workers);
+	if (workers->seg == NULL)
+	{
+		DestroyParallelContext(workers);
+		ExitParallelMode();
+		return;
+	}
+	leader->workers = workers;
+	build->shared = allocate(workers, GPUSORT_BUILD_KEY_SHARED, shared_bytes(wanted));
+	init_shared(leader, build->shared);
+	build->source.share = &build->shared->share;
+	gpusort_joint_sort_initialize(build->joint, allocate(workers, GPUSORT_BUILD_KEY_JOINT, joint), workers->seg, wanted);
+	leader->wal = allocate(workers, GPUSORT_BUILD_KEY_WAL, mul_size(wanted, sizeof(WalUsage)));
+	leader->buffers = allocate(workers, GPUSORT_BUILD_KEY_BUFFER, mul_size(wanted, sizeof(BufferUsage)));
+	if (query > 0)
+		memcpy(allocate(workers, GPUSORT_BUILD_KEY_QUERY, query), debug_query_string, query);
+	LaunchParallelWorkers(workers);
+}
+
+/* Waits until workers have ended, and takes what they have counted.  Errors: theirs. */
+static void
+finish_workers(Leader *leader)
+{
+	if (leader->workers == NULL)
+		return;
+	WaitForParallelWorkersToFinish(leader->workers);
+	for (int i = 0; i < leader->workers->nworkers_launched; i++)
+		InstrAccumParallelQuery(&leader->buffers[i], &leader->wal[i]);
+}
+
+/* Workers have ended: ends the sort, and gives back what was shared. */
+static void
+end_sort(Leader *leader)
+{
+	gpusort_joint_sorts_end(&leader->build.sorts);
+	gpusort_joint_sort_detach(leader->build.joint);
+	if (leader->workers == NULL)
+		return;
+	DestroyParallelContext(leader->workers);
+	leader->workers = NULL;
+	ExitParallelMode();
+}
+
+/* Has all processes put their rows, and the rows sorted and verified; false, with a reason, if that is not to be. */
+static bool
+sort_rows(Leader *leader, uint32 *ranges, GpuSortFailure *failure)
+{
+	GpuSortBuild *build = &leader->build;
+	GpuSortClaims *claims = &build->shared->claims;
+
+	if (!gpusort_build_ingest(build, &build->shared->figures[0], failure))
+		gpusort_claims_stop(claims, failure);
+	gpusort_claims_seal(claims);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PROGRESS_BTREE_PHASE_PERFORMSORT_1);
+	if (!claims->stop &&
+		(!gpusort_joint_sorts_order(&build->sorts, processes(leader), ranges, failure) ||
+		 !gpusort_joint_sorts_open(&build->sorts, &claims->stop, failure) ||
+		 !gpusort_joint_check_lead(&build->sorts, claims, processes(leader), failure)))
+		gpusort_claims_stop(claims, failure);
+	if (!claims->stop)
+		gpusort_claims_publish(claims, *ranges);
+	finish_workers(leader);
+	*failure = claims->failure;
+	return !claims->stop;
+}
+
+/* Adds up what all processes have found in the heap. */
+static IndexBuildResult *
+sum_up(const Leader *leader)
+{
+	const GpuSortBuild *build = &leader->build;
+	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
+
+	for (int i = 0; i < processes(leader); i++)
+	{
+		const GpuSortBuildFigures *figures = &build->shared->figures[i];
+
+		result->heap_tuples += figures->heap_tuples;
+		result->index_tuples += figures->tuples;
+		build->info->ii_BrokenHotChain |= figures->broken_chains;
+	}
+	return result;
+}
+
+/* Reads the rows in order, one range after the other, into the index.  Errors: rows are lost, those of the load. */
+static void
+load_rows(GpuSortBuild *build, uint32 ranges, GpuSortBtreeLoad *load)
+{
+	GpuSortFailure failure = {0};
+	int64 loaded = 0;
+	char *row;
+
+	for (uint32 range = 0; range < ranges; range++)
+	{
+		if ((range == 0 && !gpusort_joint_sorts_ask(&build->sorts, range, &failure)) ||
+			!gpusort_joint_sorts_begin_range(&build->sorts, &failure) ||
+			(range + 1 < ranges && !gpusort_joint_sorts_ask(&build->sorts, range + 1, &failure)))
+			gpusort_sort_report_lost(true, &failure);
+		while ((row = gpusort_sort_next(build->sort, true)) != NULL)
+		{
+			gpusort_load_row(load, row);
+			if (++loaded % TUPLES_TOLD == 0)
+				pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, loaded);
+		}
+		if (build->sorts.lost)
+			gpusort_sort_report_lost(true, &build->sort->reason);
+	}
+	if (!gpusort_joint_sorts_verify(&build->sorts, &failure))
+		gpusort_sort_report_lost(true, &failure);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, loaded);
+}
+
+/* Notes that PostgreSQL is to build the index after all, and why. */
+static void
+note_fallback(Relation index, const GpuSortFailure *failure)
+{
+	gpusort_stats_count_fallback(failure->reason);
+	if (gpusort_log_decisions)
+		ereport(LOG,
+				(errmsg("gpusort: PostgreSQL builds index \"%s\": %s", RelationGetRelationName(index), failure->text)));
+}
+
+/*
+ * Builds the index; NULL if it has not been begun, for PostgreSQL to do.  Everything belongs to the current memory
+ * context.
+ */
+static IndexBuildResult *
+build_index(Relation heap, Relation index, IndexInfo *info, const GpuSortIndexOrder *order)
+{
+	Leader *leader = palloc0(sizeof(Leader));
+	GpuSortBuild *build = &leader->build;
+	IndexBuildResult *result;
+	GpuSortFailure failure = {0};
+	GpuSortBtreeLoad *load;
+	uint32 ranges = 0;
+
+	build->heap = heap;
+	build->index = index;
+	build->info = info;
+	build->order = *order;
+	build->shared = palloc0(shared_bytes(0));
+	init_shared(leader, build->shared);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PROGRESS_BTREE_PHASE_INDEXBUILD_TABLESCAN);
+	gpusort_build_create_sort(build, true);
+	if (!gpusort_joint_sorts_begin(&build->sorts, 1 + info->ii_ParallelWorkers, &failure))
+	{
+		end_sort(leader);
+		note_fallback(index, &failure);
+		return NULL;
+	}
+	if (info->ii_ParallelWorkers > 0)
+		start_workers(leader, info->ii_ParallelWorkers);
+	if (!sort_rows(leader, &ranges, &failure))
+	{
+		end_sort(leader);
+		note_fallback(index, &failure);
+		return NULL;
+	}
+	result = sum_up(leader);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, result->index_tuples);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PROGRESS_BTREE_PHASE_LEAF_LOAD);
+	load = gpusort_load_create(heap, index, info);
+	load_rows(build, ranges, load);
+	gpusort_load_finish(load);
+	end_sort(leader);
+	return result;
+}
+
+/* Tells the log who builds an index, and why not gpusort. */
+static void
+tell_choice(Relation index, const char *why_not)
+{
+	if (!gpusort_log_decisions)
+		return;
+	if (why_not == NULL)
+		ereport(LOG, (errmsg("gpusort: building index \"%s\"", RelationGetRelationName(index))));
+	else
+		ereport(LOG,
+				(errmsg("gpusort: PostgreSQL builds index \"%s\": %s", RelationGetRelationName(index), why_not)));
+}
+
+/* The method ambuild of a btree. */
+IndexBuildResult *
+gpusort_index_build(Relation heap, Relation index, IndexInfo *info)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort index build", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	IndexBuildResult *result = NULL;
+	GpuSortIndexOrder order = {0};
+	const char *why_not;
+
+	if (gpusort_index_builds && gpusort_settings_enabled())
+	{
+		if (gpusort_index_is_chosen(heap, index, info, &order, &why_not))
+		{
+			tell_choice(index, NULL);
+			result = build_index(heap, index, info, &order);
+		}
+		else
+			tell_choice(index, why_not);
+	}
+	MemoryContextSwitchTo(caller);
+	if (result != NULL)
+	{
+		IndexBuildResult *copy = palloc(sizeof(IndexBuildResult));
+
+		*copy = *result;
+		result = copy;
+	}
+	MemoryContextDelete(context);
+	return result != NULL ? result : btbuild(heap, index, info);
+}

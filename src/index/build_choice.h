@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * build_choice.h
+ *	  Whether an index is to be built by gpusort, and why not.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_BUILD_CHOICE_H
+#define GPUSORT_BUILD_CHOICE_H
+
+#include "compat.h"
+
+#include "keys/keys.h"
+#include "nodes/execnodes.h"
+
+/* What an index's tuples are sorted by: its key columns, and last their TIDs. */
+typedef struct GpuSortIndexOrder
+{
+	GpuSortColumn *columns;
+	int count;
+	double rows; /* estimated */
+	int width;   /* estimated bytes of a tuple */
+} GpuSortIndexOrder;
+
+extern bool gpusort_index_order(Relation index, GpuSortIndexOrder *order, const char **why_not);
+extern bool gpusort_index_is_chosen(Relation heap, Relation index, const IndexInfo *info, GpuSortIndexOrder *order,
+									const char **why_not);
+
+#endif /* GPUSORT_BUILD_CHOICE_H */

@@ -1,0 +1,195 @@
+/*-------------------------------------------------------------------------
+ *
+ * hooks.c
+ *	  How gpusort comes to build indexes: in the place of btree's ambuild.
+ *
+ * No hook is there for it.  But before PostgreSQL builds a btree it has the planner say in how many processes
+ * (plan_create_index_workers, called by index_build): that makes a query of the table alone, and asks for what is known
+ * of the table, of which extensions are told.  Then the index to be built is open, and its relcache entry has the
+ * methods of its access method, as a copy of its own: there the build of a btree is replaced by ours.  Which of the
+ * table's indexes it is is not told, so this is done for each that is open.  An open entry that is invalidated is
+ * filled in anew where it is, without these methods, so that the build finds ours.
+ *
+ * The method stays in the entry as long as that.  It decides anew for each build (build_choice.c), and does not take
+ * part in anything else: what is not gpusort's PostgreSQL's btbuild builds.
+ *
+ * PostgreSQL does not ask the planner for system catalogs while they are bootstrapped, and for the empty indexes of a
+ * table that is truncated: these are its own.  Nor does it where max_parallel_maintenance_workers is 0; so that is 1
+ * while a statement runs that may build indexes, but for the time from the planner's question to the end of the build.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include "access/amapi.h"
+#include "access/nbtree.h"
+#include "access/transam.h"
+#include "catalog/pg_am_d.h"
+#include "index/build.h"
+#include "commands/defrem.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "nodes/pathnodes.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/plancat.h"
+#include "settings.h"
+#include "tcop/utility.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+
+static TableHook previous_table_hook = NULL;
+static ProcessUtility_hook_type previous_utility = NULL;
+
+/* max_parallel_maintenance_workers is 0 for the statement that runs, and has been changed meanwhile. */
+static bool is_raised = false;
+
+/* The method ambuild of a btree. */
+static IndexBuildResult *
+build_btree(Relation heap, Relation index, IndexInfo *info)
+{
+	IndexBuildResult *result = gpusort_index_build(heap, index, info);
+
+	if (is_raised)
+		max_parallel_maintenance_workers = 1; /* there may be other indexes */
+	return result;
+}
+
+/* Has ours be the method by which a btree is built. */
+static void
+replace_build(Relation index)
+{
+#ifdef INDEX_METHODS_ARE_CONSTANT
+	static IndexAmRoutine own;
+
+	own = *index->rd_indam;
+	own.ambuild = build_btree;
+	index->rd_indam = &own;
+#else
+	index->rd_indam->ambuild = build_btree;
+#endif
+}
+
+/* Does so for the btrees of a table that are open. */
+static void
+replace_builds(Oid table)
+{
+	Relation heap = RelationIdGetRelation(table);
+	List *indexes;
+	ListCell *cell;
+
+	if (heap == NULL)
+		return;
+	indexes = RelationGetIndexList(heap);
+	foreach(cell, indexes)
+	{
+		Relation index = RelationIdGetRelation(lfirst_oid(cell));
+
+		if (index == NULL)
+			continue;
+		if (index->rd_refcnt > 1 && index->rd_rel->relam == BTREE_AM_OID && index->rd_indam != NULL &&
+			index->rd_indam->ambuild == btbuild)
+			replace_build(index);
+		RelationClose(index);
+	}
+	list_free(indexes);
+	RelationClose(heap);
+}
+
+/* Returns true if the planner plans no query, but is asked how many processes are to build an index. */
+static bool
+is_for_build(const PlannerInfo *root)
+{
+	const Query *parse = root->parse;
+
+	return parse->jointree == NULL && parse->targetList == NIL && root->query_level == 1 &&
+		list_length(parse->rtable) == 1;
+}
+
+static void
+look_at_table(TABLE_HOOK_PARAMETERS)
+{
+	Oid table;
+
+	if (previous_table_hook != NULL)
+		previous_table_hook(TABLE_HOOK_ARGUMENTS);
+	table = TABLE_HOOK_TABLE;
+	if (is_raised && is_for_build(root))
+		max_parallel_maintenance_workers = 0; /* so many there are */
+	if (gpusort_index_builds && gpusort_settings_enabled() && table >= FirstNormalObjectId && is_for_build(root))
+		replace_builds(table);
+}
+
+/* Returns true if a statement may build indexes of tables that have rows. */
+static bool
+may_build_indexes(const Node *statement)
+{
+	const VacuumStmt *vacuum;
+	ListCell *cell;
+
+	switch (nodeTag(statement))
+	{
+		case T_IndexStmt:
+		case T_ReindexStmt:
+		case T_AlterTableStmt:
+		case T_ClusterStmt:
+		case T_RefreshMatViewStmt:
+			return true;
+		case T_VacuumStmt:
+			vacuum = (const VacuumStmt *) statement;
+			foreach(cell, vacuum->options)
+			{
+				DefElem *option = lfirst_node(DefElem, cell);
+
+				if (strcmp(option->defname, "full") == 0)
+					return defGetBoolean(option);
+			}
+			return false;
+		default:
+			return false;
+	}
+}
+
+static void
+next_utility(PlannedStmt *statement, const char *query, bool read_only, ProcessUtilityContext context,
+			 ParamListInfo params, QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
+{
+	if (previous_utility != NULL)
+		previous_utility(statement, query, read_only, context, params, environment, receiver, completion);
+	else
+		standard_ProcessUtility(statement, query, read_only, context, params, environment, receiver, completion);
+}
+
+/* Runs a statement; one that may build indexes so that PostgreSQL asks the planner. */
+static void
+run_utility(PlannedStmt *statement, const char *query, bool read_only, ProcessUtilityContext context,
+			ParamListInfo params, QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
+{
+	if (max_parallel_maintenance_workers > 0 || !gpusort_index_builds || !gpusort_settings_enabled() ||
+		!may_build_indexes(statement->utilityStmt))
+	{
+		next_utility(statement, query, read_only, context, params, environment, receiver, completion);
+		return;
+	}
+	max_parallel_maintenance_workers = 1;
+	is_raised = true;
+	PG_TRY();
+	{
+		next_utility(statement, query, read_only, context, params, environment, receiver, completion);
+	}
+	PG_FINALLY();
+	{
+		max_parallel_maintenance_workers = 0;
+		is_raised = false;
+	}
+	PG_END_TRY();
+}
+
+/* To be called once, at load. */
+void
+gpusort_index_init(void)
+{
+	previous_utility = ProcessUtility_hook;
+	ProcessUtility_hook = run_utility;
+	previous_table_hook = TABLE_HOOK;
+	TABLE_HOOK = look_at_table;
+}

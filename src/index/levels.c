@@ -1,0 +1,254 @@
+/*-------------------------------------------------------------------------
+ *
+ * levels.c
+ *	  The pages of a btree, made of its tuples in order.
+ *
+ * From the leaves upwards, one page of each level at a time, and at last the metapage.  The pages are those that
+ * PostgreSQL's btree build makes of the same tuples (nbtsort.c explains their form, and nbtree's README why), down to
+ * their block numbers: page fills, where pages end, high keys and truncation of suffixes, links and downlinks.
+ *
+ *	  - A page is full when the next tuple does not fit it, with room for a TID that truncation may have to add to
+ *		the high key; or when as much of it is used as fillfactor says, and it has two tuples at least.  A posting list
+ *		that becomes the high key is cut off, so that its bytes count as free.
+ *	  - The last tuple of a full page becomes the first of the next, and, without what is not needed to tell it from
+ *		the one before, the high key of its own.
+ *	  - The high key of a page is the low key of the next, by which the level above refers to that.  The first page
+ *		of a level, and the first tuple of any page above the leaves, has the key that is below all.
+ *
+ * A page's block number is the next that is free when its first tuple is known to come, on whatever level.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/levels.h"
+
+#include "index/page_writer.h"
+#include "utils/rel.h"
+
+/* The page at hand of a level. */
+typedef struct Level
+{
+	Page page; /* BLCKSZ bytes */
+	Page next_page;
+	BlockNumber block;
+	uint32 level;        /* 0: leaves */
+	IndexTuple low_key;  /* NULL: the page has no tuple */
+	OffsetNumber last;   /* tuple; P_HIKEY: none */
+	Size last_posting;   /* bytes of that which are a posting list */
+	Size full;           /* so many bytes are left free */
+	struct Level *above; /* NULL: there is no page */
+} Level;
+
+struct GpuSortLevels
+{
+	Relation heap;
+	Relation index;
+	BTScanInsert key;
+	BlockNumber blocks; /* that are somebody's */
+	Level *leaves;      /* NULL: no tuple has come */
+	GpuSortPageWriter *writer;
+};
+
+/* Begins a btree in an empty index; key is what _bt_mkscankey makes of it.  Belongs to the current memory context. */
+GpuSortLevels *
+gpusort_levels_create(Relation heap, Relation index, BTScanInsert key)
+{
+	GpuSortLevels *levels = palloc0(sizeof(GpuSortLevels));
+
+	levels->heap = heap;
+	levels->index = index;
+	levels->key = key;
+	levels->blocks = BTREE_METAPAGE + 1;
+	levels->writer = gpusort_page_writer_create(index);
+	return levels;
+}
+
+/* Empties a page of a level; its high key's place is taken, and not filled. */
+static void
+init_page(Page page, uint32 level)
+{
+	BTPageOpaque opaque;
+
+	_bt_pageinit(page, BLCKSZ);
+	opaque = BTPageGetOpaque(page);
+	opaque->btpo_prev = opaque->btpo_next = P_NONE;
+	opaque->btpo_level = level;
+	opaque->btpo_flags = level == 0 ? BTP_LEAF : 0;
+	opaque->btpo_cycleid = 0;
+	((PageHeader) page)->pd_lower += sizeof(ItemIdData);
+}
+
+static Level *
+create_level(GpuSortLevels *levels, uint32 number)
+{
+	Level *level = palloc0(sizeof(Level));
+
+	level->page = palloc0(BLCKSZ);
+	level->next_page = palloc0(BLCKSZ);
+	level->block = levels->blocks++;
+	level->level = number;
+	level->last = P_HIKEY;
+	level->full = number == 0 ? BTGetTargetPageFreeSpace(levels->index)
+							  : BLCKSZ * (100 - BTREE_NONLEAF_FILLFACTOR) / 100;
+	init_page(level->page, number);
+	return level;
+}
+
+/* Makes the key that is below all others. */
+static void
+set_lowest_key(IndexTuple tuple)
+{
+	tuple->t_info = sizeof(IndexTupleData);
+	BTreeTupleSetNAtts(tuple, 0, false);
+}
+
+/* Puts a tuple, of so many bytes aligned, on a page; lowest: its downlink alone. */
+static void
+put_tuple(Page page, OffsetNumber offset, IndexTuple tuple, Size bytes, bool lowest)
+{
+	IndexTupleData cut;
+
+	if (lowest)
+	{
+		cut = *tuple;
+		set_lowest_key(&cut);
+		tuple = &cut;
+		bytes = sizeof(IndexTupleData);
+	}
+	if (PageAddItem(page, (Pointer) tuple, bytes, offset, false, false) == InvalidOffsetNumber)
+		elog(ERROR, "a tuple does not fit the page of an index that is built");
+}
+
+static void add_tuple(GpuSortLevels *levels, Level *level, IndexTuple tuple, Size posting_bytes);
+
+/* Tells the level above of the page at hand, by its low key, which is gone then. */
+static void
+add_downlink(GpuSortLevels *levels, Level *level)
+{
+	BTreeTupleSetDownLink(level->low_key, level->block);
+	add_tuple(levels, level->above, level->low_key, 0);
+	pfree(level->low_key);
+	level->low_key = NULL;
+}
+
+/* Truncates the high key of a full leaf page, which is its last tuple as yet. */
+static void
+truncate_high_key(GpuSortLevels *levels, Page page, OffsetNumber last_left)
+{
+	IndexTuple right = (IndexTuple) PageGetItem(page, PageGetItemId(page, P_HIKEY));
+	IndexTuple left = (IndexTuple) PageGetItem(page, PageGetItemId(page, last_left));
+	IndexTuple key = _bt_truncate(levels->index, left, right, levels->key);
+
+	if (!PageIndexTupleOverwrite(page, P_HIKEY, (Pointer) key, IndexTupleSize(key)))
+		elog(ERROR, "a high key does not fit the page of an index that is built");
+	pfree(key);
+}
+
+/* Ends the page at hand, which has two tuples at least, and goes to the next, which begins with its last. */
+static void
+next_page(GpuSortLevels *levels, Level *level)
+{
+	Page page = level->page;
+	Page next = level->next_page;
+	ItemId last = PageGetItemId(page, level->last);
+	ItemId high = PageGetItemId(page, P_HIKEY);
+	BlockNumber next_block = levels->blocks++;
+
+	init_page(next, level->level);
+	put_tuple(next, P_FIRSTKEY, (IndexTuple) PageGetItem(page, last), ItemIdGetLength(last), level->level > 0);
+	*high = *last;
+	ItemIdSetUnused(last);
+	((PageHeader) page)->pd_lower -= sizeof(ItemIdData);
+	if (level->level == 0)
+		truncate_high_key(levels, page, OffsetNumberPrev(level->last));
+
+	if (level->above == NULL)
+		level->above = create_level(levels, level->level + 1);
+	add_downlink(levels, level);
+	level->low_key = CopyIndexTuple((IndexTuple) PageGetItem(page, PageGetItemId(page, P_HIKEY)));
+
+	BTPageGetOpaque(page)->btpo_next = next_block;
+	BTPageGetOpaque(next)->btpo_prev = level->block;
+	gpusort_page_writer_put(levels->writer, level->block, page);
+	level->page = next;
+	level->next_page = page;
+	level->block = next_block;
+	level->last = P_FIRSTKEY;
+}
+
+/* Returns true if the page at hand has no room for a tuple of so many bytes, or is as full as it is to be. */
+static inline bool
+is_full(const Level *level, Size bytes)
+{
+	const Size space = PageGetFreeSpace(level->page);
+	const Size for_tid = level->level == 0 ? MAXALIGN(sizeof(ItemPointerData)) : 0;
+
+	return space < bytes + for_tid || (space + level->last_posting < level->full && level->last > P_FIRSTKEY);
+}
+
+static void
+add_tuple(GpuSortLevels *levels, Level *level, IndexTuple tuple, Size posting_bytes)
+{
+	const Size bytes = MAXALIGN(IndexTupleSize(tuple));
+
+	if (unlikely(bytes > BT_MAX_ITEM_SIZE(level->page)))
+		_bt_check_third_page(levels->index, levels->heap, level->level == 0, level->page, tuple);
+	if (is_full(level, bytes))
+		next_page(levels, level);
+	level->last_posting = posting_bytes;
+	if (level->last == P_HIKEY)
+	{
+		level->low_key = palloc0(sizeof(IndexTupleData));
+		set_lowest_key(level->low_key);
+	}
+	level->last++;
+	put_tuple(level->page, level->last, tuple, bytes, level->level > 0 && level->last == P_FIRSTKEY);
+}
+
+/*
+ * Adds the next tuple of the leaves; so many bytes of it are a posting list.  Errors: it is too long for a btree,
+ * those of comparators and of the disk.
+ */
+void
+gpusort_levels_add(GpuSortLevels *levels, IndexTuple tuple, Size posting_bytes)
+{
+	if (unlikely(levels->leaves == NULL))
+		levels->leaves = create_level(levels, 0);
+	add_tuple(levels, levels->leaves, tuple, posting_bytes);
+}
+
+/* The page at hand is the last of its level, and has no high key: the place of that is its first tuple's. */
+static void
+drop_high_key(Page page)
+{
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+	for (OffsetNumber offset = P_FIRSTKEY; offset <= last; offset++)
+		*PageGetItemId(page, OffsetNumberPrev(offset)) = *PageGetItemId(page, offset);
+	((PageHeader) page)->pd_lower -= sizeof(ItemIdData);
+}
+
+/* All tuples have come: writes the last page of each level, and the metapage.  Errors: those of the disk. */
+void
+gpusort_levels_finish(GpuSortLevels *levels)
+{
+	BlockNumber root = P_NONE;
+	uint32 root_level = 0;
+	Page meta = palloc0(BLCKSZ);
+
+	for (Level *level = levels->leaves; level != NULL; level = level->above)
+	{
+		if (level->above != NULL)
+			add_downlink(levels, level);
+		else
+		{
+			BTPageGetOpaque(level->page)->btpo_flags |= BTP_ROOT;
+			root = level->block;
+			root_level = level->level;
+		}
+		drop_high_key(level->page);
+		gpusort_page_writer_put(levels->writer, level->block, level->page);
+	}
+	_bt_initmetapage(meta, root, root_level, levels->key->allequalimage);
+	gpusort_page_writer_put(levels->writer, BTREE_METAPAGE, meta);
+	gpusort_page_writer_finish(levels->writer);
+}

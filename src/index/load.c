@@ -1,0 +1,146 @@
+/*-------------------------------------------------------------------------
+ *
+ * load.c
+ *	  Loads a btree with index rows in order.
+ *
+ * Equal tuples become one with a posting list, as PostgreSQL's build deduplicates them: where the index allows it and
+ * is not unique.  In a unique one duplicates are errors.
+ *
+ * Legal order of calls: create, row for each row in order, finish.  All belongs to the memory context that was current
+ * at create.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/load.h"
+
+#include "access/nbtree.h"
+#include "index/duplicates.h"
+#include "index/levels.h"
+#include "sort/index_rows.h"
+#include "utils/rel.h"
+
+/* A posting list takes so much of a page at most, in percent. */
+#define POSTING_PERCENT 10
+
+struct GpuSortBtreeLoad
+{
+	Relation index;
+	GpuSortLevels *levels;
+	GpuSortDuplicates *duplicates; /* NULL: there may be some */
+	int columns;                   /* of the key */
+
+	/* the tuples at hand that are one, if tuples are deduplicated */
+	BTDedupState pending; /* NULL: they are not */
+	char *base;           /* the first of them, copied */
+	Size base_capacity;
+};
+
+/* Makes what gathers equal tuples. */
+static BTDedupState
+create_pending(void)
+{
+	BTDedupState pending = palloc0(sizeof(BTDedupStateData));
+
+	pending->deduplicate = true;
+	pending->maxpostingsize = MAXALIGN_DOWN(BLCKSZ * POSTING_PERCENT / 100) - sizeof(ItemIdData);
+	pending->htids = palloc(pending->maxpostingsize);
+	return pending;
+}
+
+/* Begins to load an empty index, which info tells of.  Errors: those of its operator classes. */
+GpuSortBtreeLoad *
+gpusort_load_create(Relation heap, Relation index, const IndexInfo *info)
+{
+	GpuSortBtreeLoad *load = palloc0(sizeof(GpuSortBtreeLoad));
+	BTScanInsert key = _bt_mkscankey(index, NULL);
+
+	key->allequalimage = _bt_allequalimage(index, true);
+	load->index = index;
+	load->columns = IndexRelationGetNumberOfKeyAttributes(index);
+	load->levels = gpusort_levels_create(heap, index, key);
+	/* not indisunique: where a table is rewritten rows are known to be no duplicates */
+	if (info->ii_Unique)
+		load->duplicates = gpusort_duplicates_create(heap, index, key, info->ii_NullsNotDistinct);
+	else if (key->allequalimage && BTGetDeduplicateItems(index))
+		load->pending = create_pending();
+	return load;
+}
+
+/* Adds the tuples at hand, as one. */
+static void
+add_pending(GpuSortBtreeLoad *load)
+{
+	BTDedupState pending = load->pending;
+
+	if (pending->nitems == 1)
+		gpusort_levels_add(load->levels, pending->base, 0);
+	else
+	{
+		IndexTuple posting = _bt_form_posting(pending->base, pending->htids, pending->nhtids);
+
+		gpusort_levels_add(load->levels, posting, IndexTupleSize(posting) - BTreeTupleGetPostingOffset(posting));
+		pfree(posting);
+	}
+	pending->nmaxitems = 0;
+	pending->nhtids = 0;
+	pending->nitems = 0;
+	pending->phystupsize = 0;
+}
+
+/* Begins with a tuple that may be one with others to come. */
+static void
+begin_pending(GpuSortBtreeLoad *load, IndexTuple tuple)
+{
+	const Size bytes = IndexTupleSize(tuple);
+
+	if (bytes > load->base_capacity)
+	{
+		load->base_capacity = Max(bytes, 256);
+		if (load->base != NULL)
+			pfree(load->base);
+		load->base = palloc(load->base_capacity);
+	}
+	memcpy(load->base, tuple, bytes);
+	_bt_dedup_start_pending(load->pending, (IndexTuple) load->base, InvalidOffsetNumber);
+}
+
+/* Takes the next tuple: one with those at hand, or another. */
+static void
+deduplicate(GpuSortBtreeLoad *load, IndexTuple tuple)
+{
+	BTDedupState pending = load->pending;
+
+	if (pending->nitems > 0)
+	{
+		if (_bt_keep_natts_fast(load->index, pending->base, tuple) > load->columns && _bt_dedup_save_htid(pending, tuple))
+			return;
+		add_pending(load);
+	}
+	begin_pending(load, tuple);
+}
+
+/*
+ * Takes the next row in order, which is copied.  Errors: it is a duplicate of the one before and must not be, it is
+ * too long for a btree, those of comparators and of the disk.
+ */
+void
+gpusort_load_row(GpuSortBtreeLoad *load, char *row)
+{
+	IndexTuple tuple = gpusort_index_row_tuple(row);
+
+	if (load->duplicates != NULL && !gpusort_index_row_is_dead(row))
+		gpusort_duplicates_check(load->duplicates, tuple);
+	if (load->pending != NULL)
+		deduplicate(load, tuple);
+	else
+		gpusort_levels_add(load->levels, tuple, 0);
+}
+
+/* There are no more rows: the index is complete, and on disk as far as it has to be.  Errors: those of the disk. */
+void
+gpusort_load_finish(GpuSortBtreeLoad *load)
+{
+	if (load->pending != NULL && load->pending->nitems > 0)
+		add_pending(load);
+	gpusort_levels_finish(load->levels);
+}

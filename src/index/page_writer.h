@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * page_writer.h
+ *	  Writes the pages of an index that nobody else sees yet, past the buffers.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_PAGE_WRITER_H
+#define GPUSORT_PAGE_WRITER_H
+
+#include "compat.h"
+
+#include "storage/bufpage.h"
+#include "utils/relcache.h"
+
+typedef struct GpuSortPageWriter GpuSortPageWriter;
+
+extern GpuSortPageWriter *gpusort_page_writer_create(Relation index);
+extern void gpusort_page_writer_put(GpuSortPageWriter *writer, BlockNumber block, const char *page);
+extern void gpusort_page_writer_finish(GpuSortPageWriter *writer);
+
+#endif /* GPUSORT_PAGE_WRITER_H */

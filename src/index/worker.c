@@ -1,0 +1,122 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker.c
+ *	  What each process does that builds an index: it puts its part of the heap's rows into the sort.
+ *
+ * A worker also takes part in verifying the order, where that is to be done; what comes then is the leader's (build.c).
+ * One that starts late finds nothing to do, and so does one that has loaded another module than the leader.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/worker.h"
+
+#include "access/genam.h"
+#include "access/parallel.h"
+#include "access/table.h"
+#include "catalog/index.h"
+#include "executor/instrument.h"
+#include "parallel/joint_check.h"
+#include "pgstat.h"
+#include "server/installation.h"
+#include "storage/shm_toc.h"
+#include "tcop/tcopprot.h"
+#include "utils/rel.h"
+
+extern PGDLLEXPORT void gpusort_index_worker(dsm_segment *segment, shm_toc *toc);
+
+/*
+ * Makes this process's part of the sort, of the heap's parts that it will claim; progress: to be reported.  Everything
+ * belongs to the current memory context.
+ */
+void
+gpusort_build_create_sort(GpuSortBuild *build, bool progress)
+{
+	build->rows = gpusort_index_rows_create(build->heap, build->index);
+	gpusort_heap_source_init(&build->source, build->rows, build->info, &build->shared->share, progress);
+	build->sort = gpusort_sort_create(&build->rows->rows, &build->source.source, build->order.columns, build->order.count);
+	build->sort->estimated_rows = build->shared->rows;
+	build->sort->estimated_width = build->shared->width;
+	build->joint = gpusort_joint_sort_create(build->sort, build->order.count - 1); /* equal keys are in one range */
+	gpusort_joint_sorts_add(&build->sorts, build->joint);
+}
+
+/* Puts this process's part of the heap's rows; false, with a reason, if the sort is full or lost. */
+bool
+gpusort_build_ingest(GpuSortBuild *build, GpuSortBuildFigures *figures, GpuSortFailure *failure)
+{
+	bool whole;
+	bool done = gpusort_joint_sorts_ingest(&build->sorts, &build->shared->claims.stop, &whole, failure);
+
+	figures->heap_tuples = build->source.heap_tuples;
+	figures->tuples = build->source.tuples;
+	figures->broken_chains = build->info->ii_BrokenHotChain;
+	return done;
+}
+
+/* Helps to verify the order of the rows. */
+static void
+verify(GpuSortBuild *build)
+{
+	GpuSortClaims *claims = &build->shared->claims;
+	GpuSortFailure failure;
+	bool checks = gpusort_claims_wait_parts(claims);
+
+	if (claims->stop || !checks)
+		return;
+	if (!gpusort_joint_sorts_open(&build->sorts, &claims->stop, &failure))
+	{
+		ereport(DEBUG1, (errmsg_internal("gpusort: a parallel worker leaves all rows to others: %s", failure.text)));
+		return;
+	}
+	if (!gpusort_joint_check_follow(&build->sorts, claims, &failure))
+		gpusort_claims_stop(claims, &failure);
+}
+
+/* All that a worker does. */
+static void
+run_worker(GpuSortBuild *build)
+{
+	GpuSortClaims *claims = &build->shared->claims;
+	GpuSortFailure failure;
+
+	if (gpusort_claims_register(claims))
+	{
+		if (!gpusort_build_ingest(build, &build->shared->figures[ParallelWorkerNumber + 1], &failure))
+			gpusort_claims_stop(claims, &failure);
+		gpusort_claims_sign_off(claims);
+	}
+	verify(build);
+	gpusort_joint_sorts_end(&build->sorts);
+	gpusort_joint_sort_detach(build->joint);
+}
+
+/* Where a worker starts. */
+void
+gpusort_index_worker(dsm_segment *segment, shm_toc *toc)
+{
+	GpuSortBuildShared *shared = shm_toc_lookup(toc, GPUSORT_BUILD_KEY_SHARED, false);
+	WalUsage *wal = shm_toc_lookup(toc, GPUSORT_BUILD_KEY_WAL, false);
+	BufferUsage *buffers = shm_toc_lookup(toc, GPUSORT_BUILD_KEY_BUFFER, false);
+	GpuSortBuild build = {.shared = shared};
+	const char *why_not;
+
+	if (shared->build != gpusort_module_build())
+		return;
+	debug_query_string = shm_toc_lookup(toc, GPUSORT_BUILD_KEY_QUERY, true);
+	pgstat_report_activity(STATE_RUNNING, debug_query_string);
+
+	/* with the leader's locks */
+	build.heap = table_open(shared->heap, ShareLock);
+	build.index = index_open(shared->index, AccessExclusiveLock);
+	build.info = BuildIndexInfo(build.index);
+	InstrStartParallelQuery();
+	if (gpusort_index_order(build.index, &build.order, &why_not))
+	{
+		gpusort_build_create_sort(&build, false);
+		gpusort_joint_sort_attach(build.joint, shm_toc_lookup(toc, GPUSORT_BUILD_KEY_JOINT, false));
+		run_worker(&build);
+	}
+	InstrEndParallelQuery(&buffers[ParallelWorkerNumber], &wal[ParallelWorkerNumber]);
+	index_close(build.index, AccessExclusiveLock);
+	table_close(build.heap, ShareLock);
+}

@@ -1,0 +1,67 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker.h
+ *	  What the processes that build an index share, and each of them does.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_WORKER_H
+#define GPUSORT_WORKER_H
+
+#include "compat.h"
+
+#include "index/build_choice.h"
+#include "index/heap_source.h"
+#include "nodes/execnodes.h"
+#include "parallel/joint_sort.h"
+
+/* What a process has found in its parts of the heap. */
+typedef struct GpuSortBuildFigures
+{
+	double heap_tuples;
+	double tuples;
+	bool broken_chains; /* as in IndexInfo */
+} GpuSortBuildFigures;
+
+/*
+ * In dynamic shared memory, but where there are no workers.  The leader writes it before workers start; then each
+ * process writes its own figures, which the leader reads when they have ended.
+ */
+typedef struct GpuSortBuildShared
+{
+	uint64 build; /* of the leader's module */
+	Oid heap;
+	Oid index;
+	double rows; /* estimated */
+	int width;   /* estimated bytes */
+	GpuSortHeapShare share;
+	GpuSortClaims claims;
+	GpuSortBuildFigures figures[FLEXIBLE_ARRAY_MEMBER]; /* the leader's, then by ParallelWorkerNumber */
+} GpuSortBuildShared;
+
+/* A process's part of a build. */
+typedef struct GpuSortBuild
+{
+	Relation heap;
+	Relation index;
+	IndexInfo *info;
+	GpuSortIndexOrder order;
+	GpuSortBuildShared *shared;
+	GpuSortIndexRows *rows;
+	GpuSortHeapSource source;
+	GpuSortState *sort;
+	GpuSortJointSort *joint;
+	GpuSortJointSorts sorts;
+} GpuSortBuild;
+
+/* Places in the table of contents of what is shared. */
+#define GPUSORT_BUILD_KEY_SHARED UINT64CONST(1)
+#define GPUSORT_BUILD_KEY_JOINT  UINT64CONST(2)
+#define GPUSORT_BUILD_KEY_QUERY  UINT64CONST(3)
+#define GPUSORT_BUILD_KEY_WAL    UINT64CONST(4)
+#define GPUSORT_BUILD_KEY_BUFFER UINT64CONST(5)
+
+extern void gpusort_build_create_sort(GpuSortBuild *build, bool progress);
+extern bool gpusort_build_ingest(GpuSortBuild *build, GpuSortBuildFigures *figures, GpuSortFailure *failure);
+
+#endif /* GPUSORT_WORKER_H */
