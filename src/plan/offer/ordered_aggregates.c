@@ -286,9 +286,10 @@ gpusort_aggregates_combine(PlannerInfo *root, bool distinct)
 	return true;
 }
 
-/* Returns true if a path is an Agg that may sort rows itself, for its aggregates. */
+/* Returns true if a path is an Agg that may sort rows itself, for aggregates for which one order would do. */
 bool
-gpusort_path_sorts_for_aggregates(const PlannerInfo *root, const Path *path)
+gpusort_path_sorts_for_aggregates(PlannerInfo *root, const Path *path)
 {
-	return IsA(path, AggPath) && ((const AggPath *) path)->aggstrategy != AGG_HASHED && root->numOrderedAggs > 0;
+	return IsA(path, AggPath) && ((const AggPath *) path)->aggstrategy != AGG_HASHED &&
+		find_ordered(root).served != GPUSORT_SERVED_NONE;
 }

@@ -23,7 +23,7 @@ typedef enum GpuSortServed
 
 extern Path *gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel,
 											 const GroupPathExtraData *grouping, bool parallel);
-extern bool gpusort_path_sorts_for_aggregates(const PlannerInfo *root, const Path *path);
+extern bool gpusort_path_sorts_for_aggregates(PlannerInfo *root, const Path *path);
 extern bool gpusort_aggregates_combine(PlannerInfo *root, bool distinct);
 extern GpuSortServed gpusort_aggregates_served(PlannerInfo *root, const AggPath *path);
 
