@@ -136,7 +136,8 @@ for (grep { $has_libc{$_} } qw(cs_CZ.utf8 ja_JP.utf8))
 }
 # Encodings whose characters are bytes, each with every byte that there is
 for ([ 'en_US.iso88591', 'LATIN1', $words ], [ 'de_DE.iso885915', 'LATIN9', $words ],
-	[ 'hu_HU.iso88592', 'LATIN2', $hungarian ], [ 'fr_CA.cp1252', 'WIN1252', $words ], [ 'ru_RU.koi8r', 'KOI8R', $cyrillic ])
+	[ 'hu_HU.iso88592', 'LATIN2', $hungarian ], [ 'fr_CA.cp1252', 'WIN1252', $words ],
+	[ 'ru_RU.koi8r', 'KOI8R', $cyrillic ])
 {
 	my ($locale, $encoding, $table) = @$_;
 	next unless $has_libc{$locale};
