@@ -110,7 +110,8 @@ like($node->safe_psql('postgres', "$serial; EXPLAIN (ANALYZE, COSTS OFF) " . spr
 	'words that do not order the rows of a sort are noticed');
 is($node->safe_psql('postgres', q{SELECT fallback_reasons FROM gpusort_stats}), '{"collation": 1}', 'and counted');
 like($node->log_text,
-	qr/gpusort leaves sorts by operator family distance.ops for access method btree to PostgreSQL until/, 'and told in the log');
+	qr/gpusort leaves sorts by operator family distance.ops for access method btree to PostgreSQL until/,
+	'and told in the log');
 is(method('distance', 'up'), 'none', 'then the class is left to PostgreSQL');
 right_answers('distance');
 is(method('open', 'up'), 'cpu radix', 'and no other is');
