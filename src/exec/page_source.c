@@ -174,11 +174,11 @@ gpusort_page_source_is_under_way(const GpuSortPageSource *pages)
 }
 
 /*
- * Takes the next visible tuples from the scan, those of one page, and sets their lines; returns how many.  0: there
- * are no more.
+ * Takes the next visible tuples from the scan, those of one page and at most limit, and sets their lines; returns how
+ * many.  0: there are no more.
  */
 static int
-take_lines(GpuSortPageSource *pages, OffsetNumber *lines)
+take_lines(GpuSortPageSource *pages, OffsetNumber *lines, int limit)
 {
 	HeapScanDesc scan = heap_scan(pages);
 	int first = (int) scan->rs_cindex + 1;
@@ -192,7 +192,7 @@ take_lines(GpuSortPageSource *pages, OffsetNumber *lines)
 		first = scan->rs_cindex;
 		counted = 1;
 	}
-	n = Min((int) scan->rs_ntuples - first, pages->room);
+	n = Min((int) scan->rs_ntuples - first, Min(pages->room, limit));
 	memcpy(lines, &scan->rs_vistuples[first], n * sizeof(OffsetNumber));
 	scan->rs_cindex = first + n - 1;
 
@@ -252,11 +252,11 @@ show_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int n,
 }
 
 /*
- * Fills in rows, of which there is room for a batch, and returns how many; 0: there are no more.  They are valid
- * until the next call.  Errors: those of the scan and of its conditions.
+ * Fills in rows, of which there is room for limit, and returns how many; 0: there are no more.  They are valid until
+ * the next call.  Errors: those of the scan and of its conditions.
  */
 int
-gpusort_page_source_next(GpuSortPageSource *pages, GpuSortRow *rows)
+gpusort_page_source_next(GpuSortPageSource *pages, GpuSortRow *rows, int limit)
 {
 	PlanState *ps = &pages->node->ss.ps;
 	OffsetNumber lines[MaxHeapTuplesPerPage];
@@ -266,7 +266,7 @@ gpusort_page_source_next(GpuSortPageSource *pages, GpuSortRow *rows)
 		InstrStartNode(ps->instrument);
 	while (kept == 0)
 	{
-		int n = take_lines(pages, lines);
+		int n = take_lines(pages, lines, limit);
 		Page page;
 
 		if (n == 0)

@@ -19,6 +19,6 @@ typedef struct GpuSortPageSource GpuSortPageSource;
 extern GpuSortPageSource *gpusort_page_source_create(PlanState *child, bool whole, const GpuSortColumn *columns,
 													 int ncolumns);
 extern bool gpusort_page_source_is_under_way(const GpuSortPageSource *pages);
-extern int gpusort_page_source_next(GpuSortPageSource *pages, GpuSortRow *rows);
+extern int gpusort_page_source_next(GpuSortPageSource *pages, GpuSortRow *rows, int limit);
 
 #endif /* GPUSORT_PAGE_SOURCE_H */

@@ -86,7 +86,7 @@ next_page(GpuSortSource *source, GpuSortRow *rows, int n)
 	GpuSortPlanSource *plan = (GpuSortPlanSource *) source;
 
 	if (likely(gpusort_page_source_is_under_way(plan->pages)))
-		return gpusort_page_source_next(plan->pages, rows);
+		return gpusort_page_source_next(plan->pages, rows, n);
 	return plan->whole ? next_whole(source, rows, n) : next_parts(source, rows, n);
 }
 

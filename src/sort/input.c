@@ -66,7 +66,8 @@ gpusort_input_read_first(GpuSortInput *input, int count)
 	input->at_first = true;
 	while (!first->ended && first->count < count && first->bytes < FIRST_ROWS_BYTES)
 	{
-		int read = source->methods->next_batch(source, input->batch, GPUSORT_BATCH_ROWS);
+		int wanted = Min(count - first->count, GPUSORT_BATCH_ROWS);
+		int read = source->methods->next_batch(source, input->batch, wanted);
 		MemoryContext caller;
 
 		if (read == 0)

@@ -109,7 +109,7 @@ my %types = (
 	pg_trgm => [ q{CREATE TABLE of_trgm AS SELECT i AS id, md5(i::text) AS c FROM generate_series(1, 20000) i},
 	q{SELECT * FROM of_trgm ORDER BY similarity(c, 'abc'), id}, 1 ],
 	postgis => [ q{CREATE TABLE of_postgis AS SELECT i AS id, ST_MakePoint(i % 700, i % 13) AS c }
-		. q{FROM generate_series(1, 20000) i}, 'SELECT * FROM of_postgis ORDER BY c, id', 0,
+		. q{FROM generate_series(1, 20000) i}, 'SELECT * FROM of_postgis ORDER BY c, id', 1,
 		'SELECT * FROM of_postgis ORDER BY ST_X(c), ST_Y(c), id', 1 ],
 	vector => [ q{CREATE TABLE of_vector AS SELECT i AS id, ARRAY[i % 700, i % 13]::vector AS c }
 		. q{FROM generate_series(1, 20000) i}, 'SELECT * FROM of_vector ORDER BY c, id', 0,
