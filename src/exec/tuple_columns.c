@@ -7,21 +7,7 @@
  */
 #include "exec/tuple_columns.h"
 
-static uint8
-alignment(char align)
-{
-	switch (align)
-	{
-		case TYPALIGN_SHORT:
-			return ALIGNOF_SHORT;
-		case TYPALIGN_INT:
-			return ALIGNOF_INT;
-		case TYPALIGN_DOUBLE:
-			return ALIGNOF_DOUBLE;
-		default:
-			return 1;
-	}
-}
+#include "sort/rowform.h"
 
 /*
  * Lays out the first natts columns of desc.  A varlena has an offset where the one before it ends aligned: only then
@@ -40,7 +26,7 @@ lay_out(GpuSortTupleColumns *columns, int natts)
 		GpuSortStoredColumn *stored = &columns->stored[i];
 
 		stored->length = attribute->attlen;
-		stored->align = alignment(attribute->attalign);
+		stored->align = gpusort_alignment_bytes(attribute->attalign);
 		stored->by_value = attribute->attbyval;
 		stored->offset = -1;
 		if (offset < 0)

@@ -65,8 +65,9 @@ struct GpuSortRowForm
 	bool has_resjunk;
 };
 
-static uint8
-alignment_bytes(char align)
+/* Returns the bytes that an attribute's values are aligned to, as pg_type has it by a letter. */
+uint8
+gpusort_alignment_bytes(char align)
 {
 	switch (align)
 	{
@@ -84,7 +85,7 @@ alignment_bytes(char align)
 static AttributeKind
 attribute_kind(const Form_pg_attribute attribute)
 {
-	uint8 align = alignment_bytes(attribute->attalign);
+	uint8 align = gpusort_alignment_bytes(attribute->attalign);
 
 	if (attribute->attlen == -1)
 		return attribute->attstorage == TYPSTORAGE_PLAIN ? ATTRIBUTE_PLAIN_VARLENA : ATTRIBUTE_VARLENA;
@@ -115,7 +116,7 @@ init_part(RowPart *part, TupleDesc desc, int first, int natts)
 
 		TupleDescCopyEntry(part->desc, i + 1, desc, first + i + 1);
 		part->attributes[i].kind = attribute_kind(attribute);
-		part->attributes[i].align = alignment_bytes(attribute->attalign);
+		part->attributes[i].align = gpusort_alignment_bytes(attribute->attalign);
 		part->attributes[i].length = attribute->attlen;
 		part->simple &= part->attributes[i].kind != ATTRIBUTE_OTHER;
 	}

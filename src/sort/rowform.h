@@ -83,6 +83,7 @@ gpusort_row_hide_resjunk(char *row)
 	((MinimalTuple) row)->t_len = visible_length;
 }
 
+extern uint8 gpusort_alignment_bytes(char align);
 extern GpuSortRowForm *gpusort_rowform_create(TupleDesc desc, int visible);
 extern bool gpusort_rowform_has_resjunk(const GpuSortRowForm *form);
 extern bool gpusort_rowform_is_visible(const GpuSortRowForm *form, TupleDesc desc);

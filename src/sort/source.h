@@ -33,7 +33,7 @@ typedef struct GpuSortSource GpuSortSource;
 typedef struct GpuSortSourceMethods
 {
 	/*
-	 * Fills in rows, 1 to n of them (n is GPUSORT_BATCH_ROWS), and returns how many; 0: there are no more, and the
+	 * Fills in rows, 1 to n of them (n is GPUSORT_BATCH_ROWS at most), and returns how many; 0: there are no more, and the
 	 * source is not asked again unless it is restarted.  Errors: those of whatever makes the rows.
 	 */
 	int (*next_batch)(GpuSortSource *source, GpuSortRow *rows, int n);

@@ -67,7 +67,7 @@ test_next_batch(GpuSortSource *source, GpuSortRow *rows, int n)
 	int count = 0;
 
 	MemoryContextReset(test->context);
-	for (; count < BATCH && test->next < test->count; count++, test->next++)
+	for (; count < Min(n, BATCH) && test->next < test->count; count++, test->next++)
 	{
 		Datum *values = test->values[count];
 		bool *isnull = test->isnull[count];
