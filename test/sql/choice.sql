@@ -111,6 +111,14 @@ FROM (VALUES ('SELECT u, count(*), sum(n) FROM gs.choice GROUP BY u'), ('SELECT 
 	  ('SELECT c.id, o.v FROM gs.choice c JOIN gs.other o USING (u)'), ('SELECT c.id, 0 FROM gs.choice c WHERE NOT EXISTS (SELECT FROM gs.other o WHERE o.u = c.u AND o.v % 3 = 0)'),
 	  ('SELECT id, sum(f) OVER (PARTITION BY many ORDER BY u, id) FROM gs.choice')) v (query);
 
+-- a CTE that is grouped by sorting in the place of PostgreSQL's hashing has no order for what is planned above it
+SET max_parallel_workers_per_gather = 0;
+SET enable_hashjoin = off;
+SELECT matches(gs.plan('WITH w AS MATERIALIZED (SELECT u, count(*) AS c FROM gs.choice GROUP BY u) SELECT count(*) FROM w a JOIN w b USING (u)'),
+			   'GroupAggregate.*GpuSort.*Merge Join.*Sort Key: [ab]\.u.*CTE Scan.*Sort Key: [ab]\.u.*CTE Scan', 'no order of a CTE');
+RESET enable_hashjoin;
+SET max_parallel_workers_per_gather = 2;
+
 -- the workers are started once for both sides of a join
 SET parallel_setup_cost = 1000;
 SELECT is(gs.chosen('SELECT * FROM gs.choice JOIN gs.other USING (u)'), 'gpusort parallel', 'where workers are dear');

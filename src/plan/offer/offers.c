@@ -440,6 +440,22 @@ is_cte(const PlannerInfo *root)
 	return parent != NULL && list_length(parent->cte_plan_ids) < list_length(parent->parse->cteList);
 }
 
+/*
+ * Returns what is taken for a CTE with no order but that of PostgreSQL's path.  From PostgreSQL 17 on what is planned
+ * above knows a CTE's order: groups by sorting in the place of hashed ones would have it join otherwise.
+ */
+static Path *
+in_order_of(Path *path, Path *taken)
+{
+	Size size = gpusort_path_children(taken).size;
+
+	if (size == 0 || gpusort_path_is_sort(taken) || pathkeys_contained_in(taken->pathkeys, path->pathkeys))
+		return taken;
+	taken = memcpy(palloc(size), taken, size);
+	taken->pathkeys = path->pathkeys;
+	return taken;
+}
+
 /* What is saved by a path that is taken in the place of PostgreSQL's, with which it begins alike. */
 static double
 saved_time(const GpuSortPathPlace *place, Path *native, Path *taken)
@@ -493,6 +509,8 @@ gpusort_offers_take(PlannerInfo *root, RelOptInfo *final_rel)
 		if (place.first >= 0 && IsA(path, LimitPath))
 			place.first = -1;
 		lfirst(cell) = take(&place, path);
+		if (is_cte(root))
+			lfirst(cell) = in_order_of(path, lfirst(cell));
 		if (cheapest == NULL || path->total_cost < cheapest->total_cost)
 		{
 			cheapest = path;
