@@ -652,7 +652,8 @@ sub _disturbed
 
 sub _round
 {
-	my ($self, $deadline) = @_;
+	my ($self) = @_;
+	my $begin = time;
 	seed_random($self->{round_seed});
 	my $database = $self->_database(one_of(sort keys %database_options));
 	$self->_set_memory;
@@ -674,12 +675,14 @@ sub _round
 	croak "seed $self->{round_seed}: the schema cannot be made:\n@messages\n" . join ";\n", @schema
 	if grep { /ERROR:/ && !/ERROR:  42P2[12]:/ } @messages;
 	my $large = grep { $_->{rows} > 10000 } @$tables;
+	# a machine with much else to do makes databases and tables for longer than a short run is
+	$self->{deadline} += time - $begin unless $self->{queries};
 	for (1 .. ($large ? 1 + int($self->{per_round} / 4) : $self->{per_round}))
 	{
 		my $query = random_query($context);
 		my @variants = map { [ $self->_random_settings, @{ $query->{settings} || [] } ] } 1 .. 2;
 
-		last if time > $deadline;
+		last if time > $self->{deadline};
 		$self->{queries}++;
 		my $start = time;
 		my ($wrong, $settings) = $self->_try($session, $query, @variants);
@@ -739,12 +742,12 @@ sub run
 	my ($self) = @_;
 	my $start = time;
 	my $ended = 0;
-	my $deadline = $self->{rounds} ? $start + 1e9 : $start + $self->{seconds};
+	$self->{deadline} = $self->{rounds} ? $start + 1e9 : $start + $self->{seconds};
 
-	for (my $round = 0; $self->{rounds} ? $round < $self->{rounds} : time < $deadline; $round++)
+	for (my $round = 0; $self->{rounds} ? $round < $self->{rounds} : time < $self->{deadline}; $round++)
 	{
 		$self->{round_seed} = $self->{seed} + $round;
-		if (!eval { $self->_round($deadline); 1 })
+		if (!eval { $self->_round; 1 })
 		{
 			if ($self->{tolerate_loss} && $@ =~ /$FuzzSession::disturbance/)
 			{
