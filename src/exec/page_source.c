@@ -241,6 +241,8 @@ show_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int n,
 		ItemId id = PageGetItemId(page, lines[i]);
 		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, id);
 
+		if (i + GPUSORT_TUPLES_AHEAD < n)
+			__builtin_prefetch(gpusort_page_tuple(page, lines[i + GPUSORT_TUPLES_AHEAD]));
 		gpusort_tuple_columns_read(pages->columns, tuple, values, nulls);
 		rows[i].values = values;
 		rows[i].nulls = nulls;
