@@ -61,8 +61,8 @@ struct GpuSortPageSource
 {
 	SeqScanState *node;
 	Relation table;
-	bool with_tuples;     /* rows have the tuples as they are */
-	bool computes;        /* the executor makes their values */
+	bool with_tuples; /* rows have the tuples as they are */
+	bool computes;    /* the executor makes their values */
 	GpuSortPageQuals *quals;
 	ExprState *other_quals; /* all conditions, where quals are not; NULL: none */
 	HeapTupleData tuple;    /* that other_quals are asked about */

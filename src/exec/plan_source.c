@@ -4,9 +4,10 @@
  *	  The rows of a plan, as the source of a sort.
  *
  * A batch is a row, since what a plan returns is valid until it is asked for the next; but where the plan is a
- * sequential scan whose pages can be had, or an Append of some, it is a page's rows (page_source.c).  A row's values are those of the
- * slot that the plan returns, where they lie.  Its tuple is that which the slot has, if it has one; where rows have
- * resjunk attributes it is the one that the child makes its rows of, if that is their visible attributes as it is.
+ * sequential scan whose pages can be had, or an Append of some, it is a page's rows (page_source.c).  A row's values
+ * are those of the slot that the plan returns, where they lie.  Its tuple is that which the slot has, if it has one;
+ * where rows have resjunk attributes it is the one that the child makes its rows of, if that is their visible
+ * attributes as it is.
  *
  *-------------------------------------------------------------------------
  */

@@ -218,8 +218,8 @@ align_data(char *data, uintptr_t align)
 	return (char *) (((uintptr_t) data + align - 1) & ~(align - 1));
 }
 
-/* What fill_part does of values none of which is NULL, where the part is fixed. */
-static inline Size
+/* What fill_part does, of values none of which is NULL, where the part is fixed. */
+static pg_attribute_always_inline Size
 fill_fixed(const RowPart *part, const Datum *values, char *row, char *limit)
 {
 	const Size slack = SLACK;
@@ -256,22 +256,16 @@ fill_fixed(const RowPart *part, const Datum *values, char *row, char *limit)
 	return part->fixed_length;
 }
 
-/*
- * Forms one tuple at row, which is 8-aligned.  Returns its length in bytes, or 0
- * when it does not fit below limit with some bytes to spare.
- */
-static inline Size
-fill_part(const RowPart *part, const Datum *values, const bool *isnull, char *row, char *limit)
+/* What fill_part does where tuples differ in their layout. */
+static pg_noinline Size
+fill_varying(const RowPart *part, const Datum *values, const bool *isnull, bool has_nulls, char *row, char *limit)
 {
 	const Size slack = SLACK;
 	MinimalTuple tuple = (MinimalTuple) row;
-	bool has_nulls = any_null(isnull, part->natts);
 	Size header = has_nulls ? part->header_with_nulls : part->header;
 	uint16 infomask = has_nulls ? HEAP_HASNULL : 0;
 	char *data = row + header;
 
-	if (part->fixed && likely(!has_nulls))
-		return fill_fixed(part, values, row, limit);
 	if (unlikely(!part->simple))
 		return fill_any(part, values, isnull, has_nulls, row, limit);
 	if (unlikely(data + slack > limit))
@@ -364,6 +358,20 @@ fill_part(const RowPart *part, const Datum *values, const bool *isnull, char *ro
 	tuple->t_infomask = infomask;
 	tuple->t_hoff = header + MINIMAL_TUPLE_OFFSET;
 	return data - row;
+}
+
+/*
+ * Forms one tuple at row, which is 8-aligned.  Returns its length in bytes, or 0
+ * when it does not fit below limit with some bytes to spare.
+ */
+static pg_attribute_always_inline Size
+fill_part(const RowPart *part, const Datum *values, const bool *isnull, char *row, char *limit)
+{
+	const bool has_nulls = any_null(isnull, part->natts);
+
+	if (part->fixed && likely(!has_nulls))
+		return fill_fixed(part, values, row, limit);
+	return fill_varying(part, values, isnull, has_nulls, row, limit);
 }
 
 /* Returns true if a stored tuple of desc, as it is, is a tuple of the visible attributes. */

@@ -137,19 +137,19 @@ INSERT INTO gs.p_ancestor SELECT id, i4, t FROM gs.p_mixed WHERE id % 2 = 0;
 INSERT INTO gs.p_heir SELECT id, i4, t, id FROM gs.p_mixed WHERE id % 2 = 1;
 
 -- Partitions laid out alike, with another order of columns, with dropped and added ones, empty, and of partitions
-CREATE TABLE gs.p_parts (id int NOT NULL, i4 int, t text, f8 float8) PARTITION BY RANGE (id);
-CREATE TABLE gs.p_parts_empty PARTITION OF gs.p_parts FOR VALUES FROM (-100) TO (0);
-CREATE TABLE gs.p_parts_alike PARTITION OF gs.p_parts FOR VALUES FROM (0) TO (500);
-CREATE TABLE gs.p_parts_other (f8 float8, gone text, t text, id int NOT NULL, i4 int);
-ALTER TABLE gs.p_parts_other DROP COLUMN gone;
-ALTER TABLE gs.p_parts ATTACH PARTITION gs.p_parts_other FOR VALUES FROM (500) TO (900);
-CREATE TABLE gs.p_parts_sub PARTITION OF gs.p_parts FOR VALUES FROM (900) TO (1600) PARTITION BY HASH (i4);
-CREATE TABLE gs.p_parts_sub_0 PARTITION OF gs.p_parts_sub FOR VALUES WITH (MODULUS 2, REMAINDER 0);
-CREATE TABLE gs.p_parts_sub_1 PARTITION OF gs.p_parts_sub FOR VALUES WITH (MODULUS 2, REMAINDER 1);
-CREATE TABLE gs.p_parts_last PARTITION OF gs.p_parts DEFAULT;
-INSERT INTO gs.p_parts SELECT id, i4, t, f8 FROM gs.p_mixed;
-ALTER TABLE gs.p_parts ADD COLUMN late int DEFAULT 7;
-INSERT INTO gs.p_parts SELECT id + 3000, i4, t, f8, id % 10 FROM gs.p_mixed WHERE id % 4 = 0;
+CREATE TABLE gs.p_pieces (id int NOT NULL, i4 int, t text, f8 float8) PARTITION BY RANGE (id);
+CREATE TABLE gs.p_pieces_empty PARTITION OF gs.p_pieces FOR VALUES FROM (-100) TO (0);
+CREATE TABLE gs.p_pieces_alike PARTITION OF gs.p_pieces FOR VALUES FROM (0) TO (500);
+CREATE TABLE gs.p_pieces_other (f8 float8, gone text, t text, id int NOT NULL, i4 int);
+ALTER TABLE gs.p_pieces_other DROP COLUMN gone;
+ALTER TABLE gs.p_pieces ATTACH PARTITION gs.p_pieces_other FOR VALUES FROM (500) TO (900);
+CREATE TABLE gs.p_pieces_sub PARTITION OF gs.p_pieces FOR VALUES FROM (900) TO (1600) PARTITION BY HASH (i4);
+CREATE TABLE gs.p_pieces_sub_0 PARTITION OF gs.p_pieces_sub FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE gs.p_pieces_sub_1 PARTITION OF gs.p_pieces_sub FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE TABLE gs.p_pieces_last PARTITION OF gs.p_pieces DEFAULT;
+INSERT INTO gs.p_pieces SELECT id, i4, t, f8 FROM gs.p_mixed;
+ALTER TABLE gs.p_pieces ADD COLUMN late int DEFAULT 7;
+INSERT INTO gs.p_pieces SELECT id + 3000, i4, t, f8, id % 10 FROM gs.p_mixed WHERE id % 4 = 0;
 
 -- More columns than a batch has room for of all rows of a page
 SELECT format('CREATE TABLE gs.p_wide (id int, %s)', string_agg(format('c%s %s', i, (ARRAY['int', 'text', 'bool', 'float8'])[1 + i % 4]), ', ')) FROM generate_series(1, 1000) i \gexec
@@ -249,17 +249,17 @@ SELECT is(ARRAY[gs.p_numbered('on', true), gs.p_numbered('off', true)], ARRAY[gs
 -- parts of an Append
 SET enable_partition_pruning = on;
 SELECT is(gs.by_page(query), 'same', query) FROM (VALUES
-	(1, 'SELECT * FROM gs.p_parts ORDER BY i4, id'), (2, 'SELECT i4, id FROM gs.p_parts ORDER BY i4, id'), (3, 'SELECT id, t FROM gs.p_parts WHERE i4 < 200 ORDER BY t COLLATE "C", id'), (4, 'SELECT id, tableoid::regclass, f8 * 2 FROM gs.p_parts ORDER BY f8 * 2, id'),
-	(5, 'SELECT * FROM gs.p_parts ORDER BY i4 % 10, id'), (6, 'SELECT late, id FROM gs.p_parts WHERE late = 7 ORDER BY i4, id'), (7, 'SELECT * FROM gs.p_parts WHERE id < 0 OR id > 1000 ORDER BY i4, id'), (8, 'SELECT * FROM gs.p_parts WHERE i4 IS NULL AND id > 700 ORDER BY id'),
-	(9, 'SELECT x.id FROM gs.p_parts x WHERE x IS NOT NULL ORDER BY i4, id'), (10, 'SELECT * FROM gs.p_ancestor ORDER BY t COLLATE "C", id'), (11, 'SELECT id, i4 + 1 FROM gs.p_ancestor WHERE i4 > 10 ORDER BY i4 + 1, id'), (12, 'SELECT id, i4 FROM gs.p_parts ORDER BY i4, id LIMIT 50 OFFSET 30'),
-	(13, 'SELECT s.*, m.id FROM gs.p_one m, LATERAL (SELECT x.* FROM gs.p_parts x WHERE x.i4 >= m.id ORDER BY x.i4, x.id OFFSET 0) s'),
-	(14, 'SELECT id, (SELECT array_agg(x.id) FROM (SELECT y.id FROM gs.p_parts y WHERE y.id < 5 * m.i2 AND y.i4 > m.i2 ORDER BY y.i4, y.id) x) FROM gs.p_mixed m WHERE id < 40 ORDER BY i4, id'),
+	(1, 'SELECT * FROM gs.p_pieces ORDER BY i4, id'), (2, 'SELECT i4, id FROM gs.p_pieces ORDER BY i4, id'), (3, 'SELECT id, t FROM gs.p_pieces WHERE i4 < 200 ORDER BY t COLLATE "C", id'), (4, 'SELECT id, tableoid::regclass, f8 * 2 FROM gs.p_pieces ORDER BY f8 * 2, id'),
+	(5, 'SELECT * FROM gs.p_pieces ORDER BY i4 % 10, id'), (6, 'SELECT late, id FROM gs.p_pieces WHERE late = 7 ORDER BY i4, id'), (7, 'SELECT * FROM gs.p_pieces WHERE id < 0 OR id > 1000 ORDER BY i4, id'), (8, 'SELECT * FROM gs.p_pieces WHERE i4 IS NULL AND id > 700 ORDER BY id'),
+	(9, 'SELECT x.id FROM gs.p_pieces x WHERE x IS NOT NULL ORDER BY i4, id'), (10, 'SELECT * FROM gs.p_ancestor ORDER BY t COLLATE "C", id'), (11, 'SELECT id, i4 + 1 FROM gs.p_ancestor WHERE i4 > 10 ORDER BY i4 + 1, id'), (12, 'SELECT id, i4 FROM gs.p_pieces ORDER BY i4, id LIMIT 50 OFFSET 30'),
+	(13, 'SELECT s.*, m.id FROM gs.p_one m, LATERAL (SELECT x.* FROM gs.p_pieces x WHERE x.i4 >= m.id ORDER BY x.i4, x.id OFFSET 0) s'),
+	(14, 'SELECT id, (SELECT array_agg(x.id) FROM (SELECT y.id FROM gs.p_pieces y WHERE y.id < 5 * m.i2 AND y.i4 > m.i2 ORDER BY y.i4, y.id) x) FROM gs.p_mixed m WHERE id < 40 ORDER BY i4, id'),
 	(15, 'SELECT * FROM (SELECT id, i4 FROM gs.p_mixed UNION ALL SELECT g, g % 7 FROM generate_series(1, 99) g UNION ALL SELECT id, i4 FROM gs.p_empty UNION ALL SELECT i4, id FROM gs.p_nulls TABLESAMPLE SYSTEM (50) REPEATABLE (3) UNION ALL SELECT id, i4 FROM gs.p_versions WHERE t LIKE ''%u'') u ORDER BY i4, id'),
-	(16, 'SELECT i4, count(*), max(t) FROM gs.p_parts GROUP BY i4 ORDER BY i4'), (17, 'SELECT * FROM gs.p_parts_empty UNION ALL SELECT * FROM gs.p_parts_empty ORDER BY i4, id')) q (n, query) ORDER BY n;
-PREPARE p_parts_native(int, int) AS SELECT id, t FROM gs.p_parts WHERE id BETWEEN $1 AND $2 ORDER BY i4, id;
-PREPARE p_parts_forced(int, int) AS SELECT id, t FROM gs.p_parts WHERE id BETWEEN $1 AND $2 ORDER BY i4, id;
+	(16, 'SELECT i4, count(*), max(t) FROM gs.p_pieces GROUP BY i4 ORDER BY i4'), (17, 'SELECT * FROM gs.p_pieces_empty UNION ALL SELECT * FROM gs.p_pieces_empty ORDER BY i4, id')) q (n, query) ORDER BY n;
+PREPARE p_pieces_native(int, int) AS SELECT id, t FROM gs.p_pieces WHERE id BETWEEN $1 AND $2 ORDER BY i4, id;
+PREPARE p_pieces_forced(int, int) AS SELECT id, t FROM gs.p_pieces WHERE id BETWEEN $1 AND $2 ORDER BY i4, id;
 SET plan_cache_mode = force_generic_plan;
-SELECT is(ARRAY[gs.difference(gs.native_rows('EXECUTE p_parts_native(' || args || ')'), gs.page_rows('EXECUTE p_parts_forced(' || args || ')', true)), gs.forced_uses('EXECUTE p_parts_forced(' || args || ')')::text],
+SELECT is(ARRAY[gs.difference(gs.native_rows('EXECUTE p_pieces_native(' || args || ')'), gs.page_rows('EXECUTE p_pieces_forced(' || args || ')', true)), gs.forced_uses('EXECUTE p_pieces_forced(' || args || ')')::text],
 				ARRAY['same', 'true'], 'partitions pruned when it starts: ' || args) FROM unnest(ARRAY['100, 1200', '-5, -1', '700, 3000', '5, 1', 'NULL, 7']) args;
 RESET plan_cache_mode;
 
@@ -302,9 +302,9 @@ SELECT is(gs.by_page_in_parallel(query), 'by the page: same, one by one: same', 
 	(1, 'SELECT * FROM gs.p_mixed ORDER BY i4, id'), (2, 'SELECT id, i4 FROM gs.p_nulls WHERE i4 < 300 ORDER BY i4, id'), (3, 'SELECT * FROM gs.p_altered WHERE i2 <> 2 ORDER BY v COLLATE "C", id'),
 	(4, 'SELECT * FROM gs.p_toast ORDER BY t COLLATE "C", id'), (5, 'SELECT i4, count(*), sum(id) FROM gs.p_mixed GROUP BY i4 ORDER BY i4'), (6, 'SELECT id FROM gs.p_versions WHERE t LIKE ''%u'' ORDER BY i4, id')) q (n, query) ORDER BY n;
 SELECT is(gs.by_page_in_parallel(query), 'by the page: same, one by one: same', query) FROM (VALUES
-	(1, 'SELECT * FROM gs.p_parts ORDER BY i4, id'), (2, 'SELECT id, f8 * 2, t || ''x'' FROM gs.p_parts WHERE i4 < 300 ORDER BY f8 * 2, id'), (3, 'SELECT * FROM gs.p_ancestor ORDER BY i4, id'), (4, 'SELECT id + 1, i4 FROM gs.p_mixed ORDER BY id + 1')) q (n, query) ORDER BY n;
+	(1, 'SELECT * FROM gs.p_pieces ORDER BY i4, id'), (2, 'SELECT id, f8 * 2, t || ''x'' FROM gs.p_pieces WHERE i4 < 300 ORDER BY f8 * 2, id'), (3, 'SELECT * FROM gs.p_ancestor ORDER BY i4, id'), (4, 'SELECT id + 1, i4 FROM gs.p_mixed ORDER BY id + 1')) q (n, query) ORDER BY n;
 SET enable_parallel_append = off;
-SELECT is(gs.by_page_in_parallel('SELECT * FROM gs.p_parts ORDER BY i4, id'), 'by the page: same, one by one: same', 'all parts in all processes');
+SELECT is(gs.by_page_in_parallel('SELECT * FROM gs.p_pieces ORDER BY i4, id'), 'by the page: same, one by one: same', 'all parts in all processes');
 RESET enable_parallel_append;
 SELECT is(gs.by_page_in_parallel('SELECT * FROM gs.p_fixed ORDER BY f8, id'), 'by the page: same, one by one: same', 'without the leader')
 FROM (SELECT set_config('parallel_leader_participation', 'off', false)) s;
@@ -327,6 +327,6 @@ SET client_min_messages = warning;
 RESET gpusort.page_scan;
 RESET gpusort.force;
 RESET gpusort.min_rows;
-DROP TABLE gs.p_wide, gs.p_mixed, gs.p_nulls, gs.p_altered, gs.p_fixed, gs.p_longer, gs.p_toast, gs.p_versions, gs.p_unlogged, gs.p_empty, gs.p_one, gs.p_emptied, gs.p_parent, gs.p_ancestor, gs.p_heir, gs.p_parts;
+DROP TABLE gs.p_wide, gs.p_mixed, gs.p_nulls, gs.p_altered, gs.p_fixed, gs.p_longer, gs.p_toast, gs.p_versions, gs.p_unlogged, gs.p_empty, gs.p_one, gs.p_emptied, gs.p_parent, gs.p_ancestor, gs.p_heir, gs.p_pieces;
 DROP SEQUENCE gs.p_numbers;
 SELECT * FROM finish();
