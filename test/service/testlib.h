@@ -49,8 +49,9 @@ extern int service_wait(Service *service, int milliseconds);
 extern int service_stop(Service *service);
 extern const char *test_directory(void);
 extern const char *service_program(void);
+extern bool receive_message(int socket, GpuSortMessage *message, int milliseconds);
 
-/* A client */
+/* testclient.c: a client */
 typedef struct Client
 {
 	int socket;
