@@ -34,8 +34,10 @@ typedef struct Answer
 {
 	GpuSortSession *session;
 	GpuSortMessage message;
-	size_t bytes; /* of it, that are sent */
-	int times;    /* it is sent */
+	size_t bytes;          /* of it, that are sent */
+	int times;             /* it is sent */
+	unsigned seed;         /* decides where there is a choice */
+	uint32_t chunk_before; /* of the DATA that was sent last */
 } Answer;
 
 /* Spoils an answer; false if this one does not lend itself to it. */
@@ -202,7 +204,12 @@ gpusort_fault_sent(struct GpuSortSession *session, const GpuSortMessage *message
 {
 	static bool sending = false; /* a message that was spoilt here */
 	const Point *point = sending ? NULL : pass(POINT_SENT, type);
-	Answer answer = {.session = session, .message = *message, .bytes = sizeof(*message), .times = 1};
+	Answer answer = {.session = session,
+					 .message = *message,
+					 .bytes = sizeof(*message),
+					 .times = 1,
+					 .seed = chosen.seed,
+					 .chunk_before = chunk_before};
 
 	if (point == NULL)
 	{
@@ -270,9 +277,9 @@ row_at(Answer *answer, uint32_t i)
 
 /* A number below n, by the seed; the same for the same k. */
 static uint32_t
-some(uint32_t n, uint32_t k)
+some(const Answer *answer, uint32_t n, uint32_t k)
 {
-	uint64_t x = (chosen.seed + UINT64_C(1)) * UINT64_C(0x9E3779B97F4A7C15) + k * UINT64_C(0xD1B54A32D192ED03);
+	uint64_t x = (answer->seed + UINT64_C(1)) * UINT64_C(0x9E3779B97F4A7C15) + k * UINT64_C(0xD1B54A32D192ED03);
 
 	x ^= x >> 31;
 	x *= UINT64_C(0x94D049BB133111EB);
@@ -286,7 +293,7 @@ some_row(Answer *answer)
 {
 	uint32_t rows = emitted_of(answer)->rows;
 
-	return rows > 0 ? row_at(answer, some(rows, 0)) : NULL;
+	return rows > 0 ? row_at(answer, some(answer, rows, 0)) : NULL;
 }
 
 static uint32_t
@@ -320,9 +327,9 @@ set_flags(Answer *answer, uint8_t flags)
 
 /* Turns one of the bytes' bits over. */
 static bool
-flip(char *bytes, uint32_t count)
+flip(const Answer *answer, char *bytes, uint32_t count)
 {
-	uint32_t bit = some(count * 8, 1);
+	uint32_t bit = some(answer, count * 8, 1);
 
 	bytes[bit / 8] ^= 1 << bit % 8;
 	return true;
@@ -426,16 +433,16 @@ other_epoch(Answer *answer)
 static bool
 chunk_range(Answer *answer)
 {
-	answer->message.u.data.chunk = pool_chunks(answer) + some(1000, 0);
+	answer->message.u.data.chunk = pool_chunks(answer) + some(answer, 1000, 0);
 	return true;
 }
 
 static bool
 chunk_again(Answer *answer)
 {
-	if (chunk_before == GPUSORT_NO_CHUNK || chunk_before == answer->message.u.data.chunk)
+	if (answer->chunk_before == GPUSORT_NO_CHUNK || answer->chunk_before == answer->message.u.data.chunk)
 		return false;
-	answer->message.u.data.chunk = chunk_before;
+	answer->message.u.data.chunk = answer->chunk_before;
 	return true;
 }
 
@@ -444,7 +451,7 @@ other_chunk(Answer *answer)
 {
 	uint32_t chunks = pool_chunks(answer);
 
-	answer->message.u.data.chunk = (answer->message.u.data.chunk + 1 + some(chunks - 1, 0)) % chunks;
+	answer->message.u.data.chunk = (answer->message.u.data.chunk + 1 + some(answer, chunks - 1, 0)) % chunks;
 	return true;
 }
 
@@ -463,7 +470,7 @@ short_length(Answer *answer)
 static bool
 huge_length(Answer *answer)
 {
-	return set_length(answer, 0xFFFFFFF0u - some(1000, 1));
+	return set_length(answer, 0xFFFFFFF0u - some(answer, 1000, 1));
 }
 
 static bool
@@ -507,7 +514,7 @@ static bool
 lost_tie(Answer *answer)
 {
 	uint32_t rows = emitted_of(answer)->rows;
-	uint32_t first = rows > 0 ? some(rows, 0) : 0;
+	uint32_t first = rows > 0 ? some(answer, rows, 0) : 0;
 	char *row = chunk_of(answer);
 
 	for (uint32_t i = 0; i < rows; i++, row += room_of(row))
@@ -566,7 +573,7 @@ swap_rows(Answer *answer)
 
 	if (rows < 2)
 		return false;
-	other = row_at(answer, 1 + some(rows - 1, 0));
+	other = row_at(answer, 1 + some(answer, rows - 1, 0));
 	span = other + room_of(other) - first;
 	between = other - first - room_of(first);
 	copy = malloc(span);
@@ -583,7 +590,7 @@ swap_rows(Answer *answer)
 static bool
 flip_bit(Answer *answer)
 {
-	return emitted_of(answer)->bytes > 0 && flip(chunk_of(answer), emitted_of(answer)->bytes);
+	return emitted_of(answer)->bytes > 0 && flip(answer, chunk_of(answer), emitted_of(answer)->bytes);
 }
 
 static bool
@@ -591,7 +598,7 @@ flip_header(Answer *answer)
 {
 	char *row = some_row(answer);
 
-	return row != NULL && flip(row, 16);
+	return row != NULL && flip(answer, row, 16);
 }
 
 static bool
@@ -599,7 +606,7 @@ flip_end(Answer *answer)
 {
 	char *row = some_row(answer);
 
-	return row != NULL && flip(row + *(uint32_t *) row - 16, 16);
+	return row != NULL && flip(answer, row + *(uint32_t *) row - 16, 16);
 }
 
 /*
@@ -650,7 +657,7 @@ ranges_range(Answer *answer)
 {
 	if (answer->message.u.ranges.ranges == 0)
 		return false;
-	answer->message.u.ranges.chunk = pool_chunks(answer) + some(1000, 0);
+	answer->message.u.ranges.chunk = pool_chunks(answer) + some(answer, 1000, 0);
 	return true;
 }
 
@@ -700,7 +707,7 @@ ranges_beyond(Answer *answer)
 static bool
 grant_range(Answer *answer)
 {
-	answer->message.u.chunk.chunk = pool_chunks(answer) + some(1000, 0);
+	answer->message.u.chunk.chunk = pool_chunks(answer) + some(answer, 1000, 0);
 	return true;
 }
 
