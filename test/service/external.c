@@ -87,17 +87,6 @@ is_idle(GpuSortEngine *engine)
 	return device.memory_used == 0 && device.jobs == 0;
 }
 
-/* Descriptors that this process has. */
-static int
-count_descriptors(void)
-{
-	int count = 0;
-
-	for (int i = 0; i < 1024; i++)
-		count += fcntl(i, F_GETFD) >= 0;
-	return count;
-}
-
 /* Makes a sort that has not begun. */
 static void
 prepare(Sort *sort, const GpuSortEngineOps *ops, GpuSortEngine *engine, GpuSortRequest request)
@@ -312,12 +301,6 @@ digest_in_memory(const Rows *rows, GpuSortRequest request)
 	end(&sort);
 	gpusort_host_engine.close(engine);
 	return sort.digest;
-}
-
-static const char *
-told(const char *problem)
-{
-	return problem != NULL ? problem : "well";
 }
 
 /* Sorts rows in little memory and compares them. */
@@ -890,7 +873,7 @@ test_cancel(void)
 
 	rows_make(&rows, 300000, 1, KEYS_SKEWED, 80, 140, 20);
 	(void) test_directory();
-	descriptors = count_descriptors();
+	descriptors = count_descriptors(getpid());
 	for (int round = 0; round < 6 * ROUNDS; round++)
 	{
 		Sort sort;
@@ -919,7 +902,7 @@ test_cancel(void)
 	}
 	ok(wrong == 0, "sorts are cancelled, %d while rows are put, %d while they are read", early, late);
 	ok(longest < QUICK_MS, "and have ended in no time: %.0f ms", longest);
-	ok(count_descriptors() == descriptors, "no descriptor is left");
+	ok(count_descriptors(getpid()) == descriptors, "no descriptor is left");
 	rows_free(&rows);
 	gpusort_host_engine.close(engine);
 }
@@ -1006,7 +989,7 @@ test_damage(Damage damage, const char *name, int system_error, Keys keys)
 static void
 test_damages(void)
 {
-	int descriptors = count_descriptors();
+	int descriptors = count_descriptors(getpid());
 
 	test_damage(CANNOT_WRITE, "a file that cannot be written", EBADF, KEYS_RANDOM);
 	test_damage(TOO_LARGE, "a file that may not grow", EFBIG, KEYS_RANDOM);
@@ -1015,7 +998,7 @@ test_damages(void)
 	test_damage(CUT_OFF, "files that were cut off, equal keys", 0, KEYS_EQUAL);
 	for (int i = 0; i < 3; i++)
 		test_damage(FLIPPED, "files of which a bit was flipped", 0, i == 2 ? KEYS_EQUAL : KEYS_RANDOM);
-	ok(count_descriptors() == descriptors, "no descriptor is left");
+	ok(count_descriptors(getpid()) == descriptors, "no descriptor is left");
 }
 
 /* Space that is not what it should be. */
@@ -1025,7 +1008,7 @@ test_bad_space(void)
 	static const char *const names[] = {"without a file", "in a pipe", "of no bytes", "beyond what there is",
 										"given before",
 										"in a second file", "in a file that is added to"};
-	int descriptors = count_descriptors();
+	int descriptors = count_descriptors(getpid());
 	GpuSortEngine *engine = open_engine(16 * MIB);
 	Rows rows;
 
@@ -1082,7 +1065,7 @@ test_bad_space(void)
 		close(pipes[0]);
 		close(pipes[1]);
 	}
-	ok(count_descriptors() == descriptors && is_idle(engine), "no descriptor is left, and no memory");
+	ok(count_descriptors(getpid()) == descriptors && is_idle(engine), "no descriptor is left, and no memory");
 	rows_free(&rows);
 	gpusort_host_engine.close(engine);
 }

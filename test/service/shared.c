@@ -222,9 +222,9 @@ test_readers(uint64_t n, Keys keys, uint32_t words, uint32_t bits, uint32_t most
 	} while (busy > 0 && problem == NULL);
 	if (problem == NULL && read != n)
 		problem = "not all rows were read";
-	ok(problem == NULL, "%llu rows, keys %d of %u words by %u bits: %u ranges, %d readers, %s order%s%s",
+	ok(problem == NULL, "%llu rows, keys %d of %u words by %u bits: %u ranges, %d readers, %s order: %s",
 	   (unsigned long long) n, keys,
-	   words, bits, ranges, readers, shuffled ? "any" : "rising", problem ? ": " : "", problem ? problem : "");
+	   words, bits, ranges, readers, shuffled ? "any" : "rising", told(problem));
 	for (int i = readers; i >= 0; i--)
 		client_close(&all[i].client);
 	rows_free(&rows);
@@ -248,7 +248,7 @@ test_intervals(void)
 
 		problem = sort_read_interval(&owner, &rows, first, end);
 	}
-	ok(problem == NULL, "intervals of all sizes%s%s", problem ? ": " : "", problem ? problem : "");
+	ok(problem == NULL, "intervals of all sizes: %s", told(problem));
 	client_close(&owner);
 	rows_free(&rows);
 }
@@ -282,7 +282,7 @@ test_skip(void)
 		client_send(&owner, GPUSORT_MSG_SKIP, (GpuSortMessage){.u.skip.number = owner.epoch});
 		client_send(&owner, GPUSORT_MSG_SKIP, (GpuSortMessage){.u.skip.number = number});
 	}
-	ok(problem == NULL, "rows after SKIP%s%s", problem ? ": " : "", problem ? problem : "");
+	ok(problem == NULL, "rows after SKIP: %s", told(problem));
 	ask_rows(&owner, 0, rows.n);
 	ask_rows(&owner, 0, 100);
 	client_send(&owner, GPUSORT_MSG_SKIP, (GpuSortMessage){.u.skip.number = owner.epoch - 1});
@@ -610,7 +610,7 @@ test_readers_that_go(void)
 		while (!client_sees_room(&service, MOST - 1))
 			;
 	}
-	ok(problem == NULL, "readers that go, or are shut out%s%s", problem ? ": " : "", problem ? problem : "");
+	ok(problem == NULL, "readers that go, or are shut out: %s", told(problem));
 	ok(sort_read_interval(&owner, &rows, 0, rows.n) == NULL, "the owner reads on");
 	client_close(&owner);
 	ok(client_sees_room(&service, MOST), "all chunks are back");
@@ -697,15 +697,14 @@ test_sorter(void)
 
 	must_join(&sorter, token);
 	problem = sort_finish(&sorter, &some_rows, &message);
-	ok(problem == NULL, "a sorter has rows sorted%s%s", problem ? ": " : "", problem ? problem : "");
+	ok(problem == NULL, "a sorter has rows sorted: %s", told(problem));
 	ranges = cut(&sorter, &some_rows, 64, 20);
 	must_join(&reader, token);
 	for (uint32_t i = 0; problem == NULL && i < ranges; i++)
 		problem = sort_read_interval(i % 3 == 0 ? &owner : i % 3 == 1 ? &sorter
 																	  : &reader,
 									 &some_rows, first_rows[i], first_rows[i + 1]);
-	ok(problem == NULL && ranges > 2, "owner, sorter and reader read %u ranges%s%s", ranges, problem ? ": " : "",
-	   problem ? problem : "");
+	ok(problem == NULL && ranges > 2, "owner, sorter and reader read %u ranges: %s", ranges, told(problem));
 	client_close(&sorter);
 	ok(sort_read_interval(&owner, &some_rows, 0, some_rows.n) == NULL, "the owner reads on when the sorter has gone");
 	client_close(&reader);
@@ -724,8 +723,7 @@ test_sorter(void)
 		problem = sort_finish(by_owner ? &owner : &sorter, &some_rows, &message);
 		if (problem == NULL)
 			problem = sort_read_interval(&owner, &some_rows, 0, some_rows.n);
-		ok(problem == NULL, "a sorter may leave it to %s%s%s", by_owner ? "the owner" : "another",
-		   problem ? ": " : "", problem ? problem : "");
+		ok(problem == NULL, "a sorter may leave it to %s: %s", by_owner ? "the owner" : "another", told(problem));
 		if (!by_owner)
 			client_close(&sorter);
 		client_close(&owner);

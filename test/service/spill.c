@@ -7,7 +7,6 @@
  *-------------------------------------------------------------------------
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -32,35 +31,17 @@ static Service service;
 static int descriptors; /* that it has in the beginning */
 static Rows many_rows;  /* more than the memory */
 
-/* Descriptors that the service has. */
-static int
-count_descriptors(void)
-{
-	char path[64];
-	DIR *directory;
-	int count = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int) service.pid);
-	directory = opendir(path);
-	if (directory == NULL)
-		bail("%s: %s", path, strerror(errno));
-	while (readdir(directory) != NULL)
-		count++;
-	closedir(directory);
-	return count;
-}
-
 /* Returns true if the service comes to have as many as when it began. */
 static bool
 has_descriptors(void)
 {
 	for (int i = 0; i < 200; i++)
 	{
-		if (count_descriptors() == descriptors)
+		if (count_descriptors(service.pid) == descriptors)
 			return true;
 		usleep(10000);
 	}
-	diag("%d descriptors, not %d", count_descriptors(), descriptors);
+	diag("%d descriptors, not %d", count_descriptors(service.pid), descriptors);
 	return false;
 }
 
@@ -117,12 +98,6 @@ put_until_space(Client *client, uint64_t *next)
 			*next = 0;
 		*next = space_put_chunk(client, &many_rows, *next, &message);
 	}
-}
-
-static const char *
-told(const char *problem)
-{
-	return problem != NULL ? problem : "well";
 }
 
 /* Waits for FAILED; the text of it, or NULL. */
@@ -634,7 +609,7 @@ main(void)
 	random_seed(seed);
 	rows_make(&many_rows, 260000, 1, KEYS_RANDOM, 80, 140, 0);
 	service_start(&service, options);
-	descriptors = count_descriptors();
+	descriptors = count_descriptors(service.pid);
 
 	test_sorts();
 	test_shared();

@@ -192,12 +192,6 @@ read_all(const Case *run)
 	return read_blocks(run, 0, run->count, &error);
 }
 
-static const char *
-told(const char *wrong)
-{
-	return wrong != NULL ? wrong : "well";
-}
-
 static void
 test_checksums(void)
 {

@@ -6,6 +6,7 @@
  *-------------------------------------------------------------------------
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -72,6 +73,13 @@ done_testing(void)
 	return failures > 0;
 }
 
+/* What is wrong, for the text of a test. */
+const char *
+told(const char *problem)
+{
+	return problem != NULL ? problem : "well";
+}
+
 double
 now_ms(void)
 {
@@ -79,6 +87,24 @@ now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
+}
+
+/* How many descriptors a process has. */
+int
+count_descriptors(pid_t pid)
+{
+	char path[64];
+	DIR *directory;
+	int count = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int) pid);
+	directory = opendir(path);
+	if (directory == NULL)
+		bail("%s: %s", path, strerror(errno));
+	while (readdir(directory) != NULL)
+		count++;
+	closedir(directory);
+	return count;
 }
 
 static uint64_t random_state = 1;

@@ -24,6 +24,7 @@
 extern bool ok(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
 extern void diag(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern void bail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+extern const char *told(const char *problem);
 extern int done_testing(void);
 
 /* A service and its supervisor's end of the control socket. */
@@ -127,6 +128,7 @@ extern const char *sort_all(const Service *service, const Rows *rows, bool may_t
 extern uint64_t random64(void);
 extern void random_seed(uint64_t seed);
 extern double now_ms(void);
+extern int count_descriptors(pid_t pid);
 
 /* A file of a client's, for the service to write to. */
 typedef struct SpaceFile
