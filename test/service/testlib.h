@@ -145,6 +145,7 @@ extern bool space_send_file(Client *client, uint64_t start, uint64_t bytes, cons
 extern void space_give(Client *client, SpaceFile *file, uint64_t bytes);
 extern uint64_t space_put_chunk(Client *client, const Rows *rows, uint64_t from, const GpuSortMessage *granted);
 extern const char *space_put(Client *client, const Rows *rows, uint64_t *next, uint64_t end, SpaceFile *file);
+extern bool space_await(Client *client, GpuSortMessageType type, SpaceFile *file, GpuSortMessage *message);
 extern const char *space_sort(Client *client, const Rows *rows, uint64_t next, SpaceFile *file, GpuSortMessage *sorted);
 extern void space_close(Client *client, SpaceFile *file);
 
