@@ -60,7 +60,6 @@ typedef struct Sort
 
 /* For runs in the host's memory, of sorts that are not the host engine's. */
 static GpuSortHostMemory *run_memory;
-static GpuSortEngineOps device_ops;
 
 /* Processors, as many as a test wants. */
 static int processors;
@@ -115,7 +114,7 @@ prepare(Sort *sort, const GpuSortEngineOps *ops, GpuSortEngine *engine, GpuSortR
 }
 
 static void
-begin_with(Sort *sort, const GpuSortEngineOps *ops, GpuSortEngine *engine, GpuSortRequest request)
+external_begin_with(Sort *sort, const GpuSortEngineOps *ops, GpuSortEngine *engine, GpuSortRequest request)
 {
 	GpuSortPlace place;
 
@@ -129,13 +128,13 @@ begin_with(Sort *sort, const GpuSortEngineOps *ops, GpuSortEngine *engine, GpuSo
 }
 
 static void
-begin(Sort *sort, GpuSortEngine *engine, GpuSortRequest request)
+external_begin(Sort *sort, GpuSortEngine *engine, GpuSortRequest request)
 {
-	begin_with(sort, &gpusort_host_engine, engine, request);
+	external_begin_with(sort, &gpusort_host_engine, engine, request);
 }
 
 static void
-end(Sort *sort)
+external_end(Sort *sort)
 {
 	gpusort_external_end(sort->external);
 	for (int i = 0; i < OWNERS; i++)
@@ -148,7 +147,7 @@ end(Sort *sort)
 
 /* Begins a sort and makes room for its first chunk, if there is the memory now. */
 static bool
-try_begin(Sort *sort, GpuSortEngine *engine)
+external_try_begin(Sort *sort, GpuSortEngine *engine)
 {
 	GpuSortPlace place;
 
@@ -156,7 +155,7 @@ try_begin(Sort *sort, GpuSortEngine *engine)
 	if (gpusort_external_begin(sort->external, &place, &sort->error) == 0 &&
 		gpusort_external_reserve(sort->external, 40000, &sort->error) == 0)
 		return true;
-	end(sort);
+	external_end(sort);
 	return false;
 }
 
@@ -292,13 +291,13 @@ digest_in_memory(const Rows *rows, GpuSortRequest request)
 	Sort sort;
 	const char *problem;
 
-	begin(&sort, engine, request);
+	external_begin(&sort, engine, request);
 	problem = sort_rows(&sort, rows);
 	if (problem == NULL)
 		problem = read_rows(&sort, rows, 0, rows->n);
 	if (problem != NULL || sort.outcome.runs != 0)
 		bail("a sort in memory: %s", problem != NULL ? problem : "it has runs");
-	end(&sort);
+	external_end(&sort);
 	gpusort_host_engine.close(engine);
 	return sort.digest;
 }
@@ -317,7 +316,7 @@ test_answer(const char *name, uint64_t memory, uint64_t n, uint32_t words, Keys 
 	double start = now_ms();
 
 	rows_make(&rows, n, words, keys, shortest, longest, truncated);
-	begin(&sort, engine, request);
+	external_begin(&sort, engine, request);
 	problem = sort_rows(&sort, &rows);
 	if (problem == NULL)
 		problem = read_rows(&sort, &rows, 0, rows.n);
@@ -327,7 +326,7 @@ test_answer(const char *name, uint64_t memory, uint64_t n, uint32_t words, Keys 
 		problem = "it was in memory";
 	ok(problem == NULL, "%s, %u words, %llu MB: %u runs, %.0f ms: %s", name, words, (unsigned long long) (memory / MIB),
 	   sort.outcome.runs, now_ms() - start, told(problem));
-	end(&sort);
+	external_end(&sort);
 	ok(is_idle(engine), "all memory is back");
 	rows_free(&rows);
 	gpusort_host_engine.close(engine);
@@ -392,7 +391,7 @@ test_limits(void)
 			while (truncated > 0 && wanted < rows.n &&
 				   rows.keys[rows.order[wanted]] == rows.keys[rows.order[wanted - 1]])
 				wanted++;
-			begin(&sort, engine, (GpuSortRequest){.key_words = 1, .may_tie = truncated > 0, .limit = limits[i]});
+			external_begin(&sort, engine, (GpuSortRequest){.key_words = 1, .may_tie = truncated > 0, .limit = limits[i]});
 			problem = sort_rows(&sort, &rows);
 			if (problem == NULL && (sort.outcome.rows < wanted || sort.outcome.rows > rows.n))
 				problem = "too few rows, or too many";
@@ -401,7 +400,7 @@ test_limits(void)
 			ok(problem == NULL && sort.outcome.runs > 1, "a limit of %llu, %d of 100 tied: %u runs, %llu rows: %s",
 			   (unsigned long long) limits[i], truncated, sort.outcome.runs, (unsigned long long) sort.outcome.rows,
 			   told(problem));
-			end(&sort);
+			external_end(&sort);
 			rows_free(&rows);
 			gpusort_host_engine.close(engine);
 		}
@@ -417,7 +416,7 @@ test_rewinds(Keys keys)
 	const char *problem;
 
 	rows_make(&rows, 300000, 2, keys, 16, 200, 20);
-	begin(&sort, engine, (GpuSortRequest){.key_words = 2, .may_tie = 1});
+	external_begin(&sort, engine, (GpuSortRequest){.key_words = 2, .may_tie = 1});
 	problem = sort_rows(&sort, &rows);
 	for (int i = 0; i < 2 * ROUNDS && problem == NULL; i++)
 	{
@@ -434,7 +433,7 @@ test_rewinds(Keys keys)
 		problem = emit_chunk(&sort, &rows, &place, rows.n);
 	}
 	ok(problem == NULL && sort.outcome.runs > 1, "rewinds, keys %d, and rows in any order: %s", keys, told(problem));
-	end(&sort);
+	external_end(&sort);
 	ok(is_idle(engine), "all memory is back");
 	rows_free(&rows);
 	gpusort_host_engine.close(engine);
@@ -553,7 +552,7 @@ test_shared(Keys keys, uint32_t words, uint32_t bits, uint32_t most, uint32_t re
 	const char *problem;
 
 	rows_make(&rows, 250000, words, keys, 16, 160, 20);
-	begin(&first, engine, request);
+	external_begin(&first, engine, request);
 	problem = sort_rows(&first, &rows);
 	if (problem == NULL && gpusort_external_cut(first.external, bits, most, first_rows, &borders, &first.error) != 0)
 		problem = first.error.text;
@@ -567,7 +566,7 @@ test_shared(Keys keys, uint32_t words, uint32_t bits, uint32_t most, uint32_t re
 		problem = read_interleaved(&first, &rows, first_rows, borders->ranges, readers, true);
 	ok(problem == NULL && first.outcome.runs > 1, "keys %d cut by %u of %u bits, %u readers: %u ranges: %s", keys, bits,
 	   64 * words, readers, borders != NULL ? borders->ranges : 0, told(problem));
-	end(&first);
+	external_end(&first);
 
 	/* another sort's rows, which may fit the memory or not, like those */
 	for (int larger = 0; larger < 2 && borders != NULL; larger++)
@@ -575,7 +574,7 @@ test_shared(Keys keys, uint32_t words, uint32_t bits, uint32_t most, uint32_t re
 		GpuSortBorders *like = borders;
 
 		rows_make(&others, larger ? 220000 : 2000, words, larger ? keys : KEYS_RANDOM, 16, 160, 20);
-		begin(&second, engine, request);
+		external_begin(&second, engine, request);
 		problem = sort_rows(&second, &others);
 		if (problem == NULL && gpusort_external_cut(second.external, bits, most, first_rows, &like, &second.error) != 0)
 			problem = second.error.text;
@@ -587,7 +586,7 @@ test_shared(Keys keys, uint32_t words, uint32_t bits, uint32_t most, uint32_t re
 		if (problem == NULL)
 			problem = read_interleaved(&second, &others, first_rows, borders->ranges, readers, larger);
 		ok(problem == NULL, "another sort of %u runs is cut like it: %s", second.outcome.runs, told(problem));
-		end(&second);
+		external_end(&second);
 		rows_free(&others);
 	}
 	free(borders);
@@ -601,14 +600,16 @@ test_shared(Keys keys, uint32_t words, uint32_t bits, uint32_t most, uint32_t re
 static void
 test_runs_in_memory(void)
 {
+	GpuSortEngineOps device_ops = gpusort_host_engine;
 	GpuSortEngine *engine = open_engine(16 * MIB);
 	Sort sort;
 	Rows rows;
 	const char *problem;
 
+	device_ops.kind = GPUSORT_ENGINE_CUDA;
 	run_memory = gpusort_host_memory_create(40 * MIB);
 	rows_make(&rows, 500000, 1, KEYS_RANDOM, 80, 140, 20);
-	begin_with(&sort, &device_ops, engine, (GpuSortRequest){.key_words = 1, .may_tie = 1});
+	external_begin_with(&sort, &device_ops, engine, (GpuSortRequest){.key_words = 1, .may_tie = 1});
 	problem = sort_rows(&sort, &rows);
 	if (problem == NULL)
 		problem = read_rows(&sort, &rows, 0, rows.n);
@@ -617,7 +618,7 @@ test_runs_in_memory(void)
 	ok(problem == NULL, "%llu MB of runs in memory, %llu in files: %s",
 	   (unsigned long long) (sort.outcome.run_memory / MIB),
 	   (unsigned long long) (sort.outcome.run_disk / MIB), told(problem));
-	end(&sort);
+	external_end(&sort);
 	ok(is_idle(engine) && gpusort_host_memory_used(run_memory) == 0, "all memory is back");
 	rows_free(&rows);
 	gpusort_host_engine.close(engine);
@@ -679,7 +680,7 @@ test_scarce_memory(Keys keys, uint64_t memory, int hogs, int cpus)
 		pthread_create(&hog[i].thread, NULL, hog_main, &hog[i]);
 	}
 	rows_make(&rows, 350000, 1, keys, 80, 140, 20);
-	begin(&sort, engine, (GpuSortRequest){.key_words = 1, .may_tie = 1});
+	external_begin(&sort, engine, (GpuSortRequest){.key_words = 1, .may_tie = 1});
 	problem = sort_rows(&sort, &rows);
 	for (int i = 0; i < 2 && problem == NULL; i++)
 		problem = read_rows(&sort, &rows, 0, rows.n);
@@ -691,7 +692,7 @@ test_scarce_memory(Keys keys, uint64_t memory, int hogs, int cpus)
 	}
 	ok(problem == NULL, "%d others take %llu MB, keys %d, %d processors: %u runs, %d times, %.0f ms: %s", hogs,
 	   (unsigned long long) (memory / MIB), keys, cpus, sort.outcome.runs, holds, now_ms() - start, told(problem));
-	end(&sort);
+	external_end(&sort);
 	ok(is_idle(engine), "all memory is back");
 	rows_free(&rows);
 	gpusort_host_engine.close(engine);
@@ -714,7 +715,7 @@ sorter_main(void *arg)
 	Sorter *sorter = arg;
 	Sort sort;
 
-	begin(&sort, sorter->engine, (GpuSortRequest){.key_words = sorter->rows.key_words, .may_tie = 1});
+	external_begin(&sort, sorter->engine, (GpuSortRequest){.key_words = sorter->rows.key_words, .may_tie = 1});
 	sorter->problem = sort_rows(&sort, &sorter->rows);
 	if (sorter->problem == NULL)
 		sorter->problem = read_rows(&sort, &sorter->rows, 0, sorter->rows.n);
@@ -723,7 +724,7 @@ sorter_main(void *arg)
 		snprintf(sorter->text, sizeof(sorter->text), "%s", sorter->problem);
 		sorter->problem = sorter->text;
 	}
-	end(&sort);
+	external_end(&sort);
 	return NULL;
 }
 
@@ -771,7 +772,7 @@ test_left_sorts(uint64_t memory, uint32_t readers)
 	for (int i = 0; i < 4; i++)
 	{
 		rows_make(&rows[i], 200000, 1, KEYS_RANDOM, 80, 140, 10);
-		begin(&sorts[i], engine, (GpuSortRequest){.key_words = 1, .may_tie = 1, .shared = readers > 0, .readers = readers});
+		external_begin(&sorts[i], engine, (GpuSortRequest){.key_words = 1, .may_tie = 1, .shared = readers > 0, .readers = readers});
 		if (problem == NULL)
 			problem = sort_rows(&sorts[i], &rows[i]);
 		next[i] = 0;
@@ -788,7 +789,7 @@ test_left_sorts(uint64_t memory, uint32_t readers)
 	   (unsigned long long) (memory / MIB), readers, now_ms() - start, told(problem));
 	for (int i = 0; i < 4; i++)
 	{
-		end(&sorts[i]);
+		external_end(&sorts[i]);
 		rows_free(&rows[i]);
 	}
 	ok(is_idle(engine), "all memory is back");
@@ -813,9 +814,9 @@ test_waiting_sorts(uint64_t memory)
 
 	rows_make(&rows, 200000, 1, KEYS_RANDOM, 80, 140, 10);
 	rows_make(&few, 1000, 1, KEYS_RANDOM, 80, 140, 10);
-	begin(&sort, engine, (GpuSortRequest){.key_words = 1, .may_tie = 1});
+	external_begin(&sort, engine, (GpuSortRequest){.key_words = 1, .may_tie = 1});
 	problem = sort_rows(&sort, &rows);
-	while (n < 8 && try_begin(&waiting[n], engine))
+	while (n < 8 && external_try_begin(&waiting[n], engine))
 		n++;
 	start = now_ms();
 	if (problem == NULL)
@@ -823,7 +824,7 @@ test_waiting_sorts(uint64_t memory)
 	ok(problem == NULL && now_ms() - start < 20000,
 	   "%d sorts wait for rows in %llu MB while one of %u runs is read: %.0f ms: %s", n,
 	   (unsigned long long) (memory / MIB), sort.outcome.runs, now_ms() - start, told(problem));
-	end(&sort);
+	external_end(&sort);
 	problem = NULL;
 	for (int i = 0; i < n; i++)
 	{
@@ -831,7 +832,7 @@ test_waiting_sorts(uint64_t memory)
 			problem = sort_rows(&waiting[i], &few);
 		if (problem == NULL)
 			problem = read_rows(&waiting[i], &few, 0, few.n);
-		end(&waiting[i]);
+		external_end(&waiting[i]);
 	}
 	ok(problem == NULL, "they sort their rows after it: %s", told(problem));
 	ok(is_idle(engine), "all memory is back");
@@ -881,13 +882,13 @@ test_cancel(void)
 		const char *problem;
 		bool sorted;
 
-		begin(&sort, engine, (GpuSortRequest){.key_words = 1, .may_tie = 1});
+		external_begin(&sort, engine, (GpuSortRequest){.key_words = 1, .may_tie = 1});
 		pthread_create(&canceller.thread, NULL, canceller_main, &canceller);
 		problem = sort_rows(&sort, &rows);
 		sorted = problem == NULL;
 		while (problem == NULL && !__atomic_load_n(&sort.cancelled, __ATOMIC_RELAXED))
 			problem = read_rows(&sort, &rows, 0, rows.n);
-		end(&sort);
+		external_end(&sort);
 		pthread_join(canceller.thread, NULL);
 		if (now_ms() - canceller.when > longest)
 			longest = now_ms() - canceller.when;
@@ -955,7 +956,7 @@ test_damage(Damage damage, const char *name, int system_error, Keys keys)
 
 	getrlimit(RLIMIT_FSIZE, &unlimited);
 	rows_make(&rows, 250000, 1, keys, 80, 140, 20);
-	begin(&sort, engine, (GpuSortRequest){.key_words = 1, .may_tie = 1});
+	external_begin(&sort, engine, (GpuSortRequest){.key_words = 1, .may_tie = 1});
 	if (damage == CANNOT_WRITE)
 		sort.flags = O_RDONLY;
 	if (damage == CANNOT_READ)
@@ -980,7 +981,7 @@ test_damage(Damage damage, const char *name, int system_error, Keys keys)
 	ok(problem == sort.error.text && sort.error.reason == GPUSORT_REASON_STORAGE &&
 		   sort.error.system_error == system_error,
 	   "%s: reason %d, %s: %s", name, sort.error.reason, strerror(sort.error.system_error), told(problem));
-	end(&sort);
+	external_end(&sort);
 	ok(is_idle(engine), "all memory is back");
 	rows_free(&rows);
 	gpusort_host_engine.close(engine);
@@ -1023,7 +1024,7 @@ test_bad_space(void)
 		int file = open(test_directory(), O_TMPFILE | O_RDWR | O_CLOEXEC | (i == 6 ? O_APPEND : 0), 0600);
 		int rc = -2;
 
-		begin(&sort, engine, (GpuSortRequest){.key_words = 1});
+		external_begin(&sort, engine, (GpuSortRequest){.key_words = 1});
 		while (progress == GPUSORT_PROGRESS_DONE && next < rows.n)
 		{
 			uint32_t count;
@@ -1060,7 +1061,7 @@ test_bad_space(void)
 		}
 		ok(rc == -1 && sort.error.reason == GPUSORT_REASON_INTERNAL, "space %s is refused: %s", names[i],
 		   rc == -1 ? sort.error.text : "it was not");
-		end(&sort);
+		external_end(&sort);
 		close(file);
 		close(pipes[0]);
 		close(pipes[1]);
@@ -1083,7 +1084,7 @@ test_overlapping_rows(void)
 	uint32_t bytes;
 
 	rows_make(&rows, 1, 1, KEYS_RANDOM, 100000, 100000, 0);
-	begin(&sort, engine, (GpuSortRequest){.key_words = 1});
+	external_begin(&sort, engine, (GpuSortRequest){.key_words = 1});
 	(void) rows_fill(&rows, 0, 1, sort.chunk, &count, &bytes);
 	for (uint32_t i = 1; i < 2000; i++)
 		*gpusort_chunk_offset(sort.chunk, i) = 0;
@@ -1096,7 +1097,7 @@ test_overlapping_rows(void)
 	ok(progress == GPUSORT_PROGRESS_FAILED && sort.error.reason != GPUSORT_REASON_NONE,
 	   "rows that overlap fail the sort: %s",
 	   sort.error.text);
-	end(&sort);
+	external_end(&sort);
 	ok(is_idle(engine), "all memory is back");
 	rows_free(&rows);
 	gpusort_host_engine.close(engine);
@@ -1113,7 +1114,7 @@ test_too_little_memory(void)
 	double start = now_ms();
 
 	rows_make(&rows, 400000, 1, KEYS_RANDOM, 8, 8, 0);
-	begin(&sort, engine, (GpuSortRequest){.key_words = 1});
+	external_begin(&sort, engine, (GpuSortRequest){.key_words = 1});
 	problem = NULL;
 	for (uint64_t next = 0; problem == NULL && next < rows.n;)
 	{
@@ -1131,7 +1132,7 @@ test_too_little_memory(void)
 	}
 	ok(problem != NULL && sort.error.reason == GPUSORT_REASON_MEMORY_LIMIT && now_ms() - start < 3 * QUICK_MS,
 	   "memory that not even a chunk fits is told at once, after %.0f ms: %s", now_ms() - start, told(problem));
-	end(&sort);
+	external_end(&sort);
 	rows_free(&rows);
 	gpusort_host_engine.close(engine);
 }
@@ -1218,8 +1219,6 @@ main(int argc, char **argv)
 	diag("seed %llu", (unsigned long long) seed);
 	random_seed(seed);
 	processors = gpusort_machine()->cpus;
-	device_ops = gpusort_host_engine;
-	device_ops.kind = GPUSORT_ENGINE_CUDA;
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 	{
 		bool named = argc < 2;
