@@ -30,55 +30,56 @@
 #define DEVICE_BYTES ((size_t) 3 << 30)
 #define STACK_BYTES  ((size_t) 64 << 10)
 #define BLOCK_MAX    1024 /* threads */
-/*
- * Bytes of dynamic shared memory that a block may have: as on compute capability 9.0, or
- * GPUSORT_EMULATE_SHARED in the environment.
- */
-static size_t
-shared_most()
-{
-	const char *bytes = getenv("GPUSORT_EMULATE_SHARED");
-
-	return bytes != NULL ? (size_t) atol(bytes) : 227 << 10;
-}
-#define MASKS_MAX 8 /* different masks that a warp's threads wait with at a time */
+#define MASKS_MAX    8    /* different masks that a warp's threads wait with at a time */
 
 __thread dim3 threadIdx;
 __thread dim3 blockIdx;
 __thread dim3 blockDim;
 __thread dim3 gridDim;
 
+/*
+ * Bytes of dynamic shared memory that a block may have: as on compute capability 9.0, or
+ * GPUSORT_EMULATE_SHARED in the environment.
+ */
+static size_t
+emulate_shared_most()
+{
+	const char *bytes = getenv("GPUSORT_EMULATE_SHARED");
+
+	return bytes != NULL ? (size_t) atol(bytes) : 227 << 10;
+}
+
 /* ---- calls that fail on request ---- */
 
 static std::atomic<long> calls_left{getenv("GPUSORT_EMULATE_FAIL") ? atol(getenv("GPUSORT_EMULATE_FAIL")) : 0};
-static std::atomic<bool> spoilt{false};
+static std::atomic<bool> emulate_spoilt{false};
 
 /* Counts a call; true: it is the one to fail. */
 static bool
-call_fails()
+emulate_call_fails()
 {
 	return calls_left > 0 && --calls_left == 0;
 }
 
 static cudaError_t
-plain_call()
+emulate_plain_call()
 {
-	if (call_fails())
-		spoilt = true;
-	return spoilt ? cudaErrorLaunchFailure : cudaSuccess;
+	if (emulate_call_fails())
+		emulate_spoilt = true;
+	return emulate_spoilt ? cudaErrorLaunchFailure : cudaSuccess;
 }
 
 void
 emulate_fail(long call)
 {
-	spoilt = false;
+	emulate_spoilt = false;
 	calls_left = call;
 }
 
 cudaError_t
 cudaGetLastError()
 {
-	return spoilt ? cudaErrorLaunchFailure : cudaSuccess;
+	return emulate_spoilt ? cudaErrorLaunchFailure : cudaSuccess;
 }
 
 const char *
@@ -287,9 +288,9 @@ run_block()
 void
 emulate_blocks(dim3 grid, dim3 block_size, size_t shared_bytes, const std::function<void()> &kernel)
 {
-	if (block_size.x > BLOCK_MAX || shared_bytes > shared_most())
+	if (block_size.x > BLOCK_MAX || shared_bytes > emulate_shared_most())
 	{
-		fprintf(stderr, "blocks of up to %d threads and %zu bytes are emulated\n", BLOCK_MAX, shared_most());
+		fprintf(stderr, "blocks of up to %d threads and %zu bytes are emulated\n", BLOCK_MAX, emulate_shared_most());
 		abort();
 	}
 	if (block.stacks == NULL)
@@ -366,9 +367,9 @@ random_bit()
 void
 emulate_append(cudaStream_t stream, std::function<void()> work)
 {
-	if (call_fails())
-		spoilt = true;
-	if (spoilt)
+	if (emulate_call_fails())
+		emulate_spoilt = true;
+	if (emulate_spoilt)
 		return;
 	if (stream == NULL)
 	{
@@ -389,7 +390,7 @@ cudaStreamCreate(cudaStream_t *stream)
 cudaError_t
 cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int)
 {
-	if (plain_call() != cudaSuccess)
+	if (emulate_plain_call() != cudaSuccess)
 		return cudaErrorLaunchFailure;
 	*stream = new EmulatedStream();
 	streams.insert(*stream);
@@ -407,18 +408,18 @@ cudaStreamDestroy(cudaStream_t stream)
 cudaError_t
 cudaStreamQuery(cudaStream_t)
 {
-	return spoilt ? cudaErrorLaunchFailure : cudaSuccess;
+	return emulate_spoilt ? cudaErrorLaunchFailure : cudaSuccess;
 }
 
 cudaError_t
 cudaStreamSynchronize(cudaStream_t stream)
 {
 	if (stream == NULL)
-		return plain_call();
-	if (spoilt)
+		return emulate_plain_call();
+	if (emulate_spoilt)
 		stream->work.clear();
 	run_until(stream, stream->first + stream->work.size());
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
@@ -428,7 +429,7 @@ cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int)
 
 	emulate_append(stream, [now]()
 				   { run_until(now.stream, now.end); });
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
@@ -440,7 +441,7 @@ cudaEventCreate(cudaEvent_t *event)
 cudaError_t
 cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int)
 {
-	if (plain_call() != cudaSuccess)
+	if (emulate_plain_call() != cudaSuccess)
 		return cudaErrorLaunchFailure;
 	*event = new EmulatedEvent();
 	return cudaSuccess;
@@ -458,7 +459,7 @@ cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
 	event->stream = stream;
 	event->end = stream != NULL ? stream->first + stream->work.size() : 0;
-	return plain_call();
+	return emulate_plain_call();
 }
 
 /*
@@ -468,7 +469,7 @@ cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 cudaError_t
 cudaEventQuery(cudaEvent_t event)
 {
-	if (spoilt)
+	if (emulate_spoilt)
 		return cudaErrorLaunchFailure;
 	return event->stream == NULL || event->stream->first >= event->end ? cudaSuccess : cudaErrorNotReady;
 }
@@ -476,7 +477,7 @@ cudaEventQuery(cudaEvent_t event)
 cudaError_t
 cudaEventSynchronize(cudaEvent_t event)
 {
-	if (plain_call() != cudaSuccess)
+	if (emulate_plain_call() != cudaSuccess)
 		return cudaErrorLaunchFailure;
 	run_until(event->stream, event->end);
 	return cudaSuccess;
@@ -492,7 +493,7 @@ cudaEventElapsedTime(float *ms, cudaEvent_t begun, cudaEvent_t ended)
 		abort();
 	}
 	*ms = 0;
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
@@ -500,7 +501,7 @@ cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaSt
 {
 	emulate_append(stream, [=]()
 				   { memcpy(to, from, bytes); });
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
@@ -508,15 +509,15 @@ cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
 	emulate_append(stream, [=]()
 				   { memset(to, value, bytes); });
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
 cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
 {
-	if (!spoilt)
+	if (!emulate_spoilt)
 		memcpy(to, from, bytes);
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
@@ -533,15 +534,15 @@ cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch
 				   {
 		for (size_t i = 0; i < height; i++)
 			memcpy((char *) to + i * to_pitch, (const char *) from + i * from_pitch, width); });
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
 cudaMemset(void *to, int value, size_t bytes)
 {
-	if (!spoilt)
+	if (!emulate_spoilt)
 		memset(to, value, bytes);
-	return plain_call();
+	return emulate_plain_call();
 }
 
 /* ---- devices and memory ---- */
@@ -564,7 +565,7 @@ cudaError_t
 cudaGetDeviceCount(int *count)
 {
 	*count = device_count();
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
@@ -574,20 +575,20 @@ cudaGetDeviceProperties(cudaDeviceProp *properties, int)
 	properties->major = 0;
 	properties->minor = 0;
 	properties->ECCEnabled = getenv("GPUSORT_EMULATE_NO_ECC") == NULL;
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
 cudaDriverGetVersion(int *version)
 {
 	*version = 13000;
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
 cudaInitDevice(int, unsigned int, unsigned int)
 {
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
@@ -596,14 +597,14 @@ cudaSetDevice(int device)
 	if (device < 0 || device >= device_count())
 		return cudaErrorInvalidValue;
 	current_device = device;
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
 cudaGetDevice(int *device)
 {
 	*device = current_device;
-	return plain_call();
+	return emulate_plain_call();
 }
 
 /* Runs what every stream of this thread has. */
@@ -612,15 +613,24 @@ cudaDeviceSynchronize()
 {
 	for (EmulatedStream *stream : streams)
 		run_until(stream, stream->first + stream->work.size());
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
 cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
 {
-	*value = attribute == cudaDevAttrMultiProcessorCount ? 2 : attribute == cudaDevAttrComputeCapabilityMajor ? 9
-																											  : (int) shared_most();
-	return plain_call();
+	switch (attribute)
+	{
+		case cudaDevAttrMultiProcessorCount:
+			*value = 2;
+			break;
+		case cudaDevAttrComputeCapabilityMajor:
+			*value = 9;
+			break;
+		default:
+			*value = (int) emulate_shared_most();
+	}
+	return emulate_plain_call();
 }
 
 /* GPUSORT_EMULATE_NO_PEERS in the environment: no device reaches another's memory. */
@@ -628,13 +638,13 @@ cudaError_t
 cudaDeviceCanAccessPeer(int *can, int device, int peer)
 {
 	*can = device != peer && getenv("GPUSORT_EMULATE_NO_PEERS") == NULL;
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
 cudaDeviceEnablePeerAccess(int, unsigned int)
 {
-	return plain_call();
+	return emulate_plain_call();
 }
 
 size_t
@@ -652,7 +662,7 @@ cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 
 	*free_bytes = DEVICE_BYTES - allocated_bytes;
 	*total_bytes = DEVICE_BYTES;
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
@@ -660,9 +670,9 @@ cudaMalloc(void **memory, size_t bytes)
 {
 	std::lock_guard<std::mutex> guard(memory_lock);
 
-	if (spoilt)
+	if (emulate_spoilt)
 		return cudaErrorLaunchFailure;
-	if (call_fails() || allocated_bytes + bytes > DEVICE_BYTES ||
+	if (emulate_call_fails() || allocated_bytes + bytes > DEVICE_BYTES ||
 		(*memory = aligned_alloc(256, (bytes + 255) / 256 * 256)) == NULL)
 		return cudaErrorMemoryAllocation;
 	memset(*memory, 0xCD, bytes);
@@ -677,7 +687,7 @@ cudaFree(void *memory)
 	std::lock_guard<std::mutex> guard(memory_lock);
 
 	if (memory == NULL)
-		return plain_call();
+		return emulate_plain_call();
 	if (allocated.count(memory) == 0)
 	{
 		fprintf(stderr, "freed what was not allocated\n");
@@ -686,15 +696,15 @@ cudaFree(void *memory)
 	allocated_bytes -= allocated[memory];
 	allocated.erase(memory);
 	free(memory);
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
 cudaMallocHost(void **memory, size_t bytes)
 {
-	if (spoilt)
+	if (emulate_spoilt)
 		return cudaErrorLaunchFailure;
-	if (call_fails())
+	if (emulate_call_fails())
 		return cudaErrorMemoryAllocation;
 	*memory = malloc(bytes);
 	memset(*memory, 0xCD, bytes);
@@ -711,17 +721,17 @@ cudaError_t
 cudaFreeHost(void *memory)
 {
 	free(memory);
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
 cudaHostRegister(void *, size_t, unsigned int)
 {
-	return plain_call();
+	return emulate_plain_call();
 }
 
 cudaError_t
 cudaHostUnregister(void *)
 {
-	return plain_call();
+	return emulate_plain_call();
 }
