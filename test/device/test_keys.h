@@ -99,9 +99,8 @@ shuffle(Keys *keys)
 		const size_t a = (size_t) (i - 1) * keys->words;
 		const size_t b = (size_t) test_below(i) * keys->words;
 
-		std::swap_ranges(keys->all.begin() + a, keys->all.begin() + a + keys->words, keys->all.begin() + b);
-		if (a == b)
-			continue;
+		if (a != b)
+			std::swap_ranges(keys->all.begin() + a, keys->all.begin() + a + keys->words, keys->all.begin() + b);
 	}
 }
 
