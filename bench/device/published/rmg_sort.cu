@@ -54,62 +54,62 @@
 #define SMALL_PARTS  100
 
 /* Keys with the same top `passes` digits. */
-typedef struct Bucket
+typedef struct GpuSortRmgBucket
 {
 	uint64_t prefix; /* these digits */
 	int passes;
 	uint64_t begin; /* among all keys */
 	uint64_t count;
 	int spanning; /* its number among those to split, or -1 */
-} Bucket;
+} GpuSortRmgBucket;
 
 /* A bucket's keys on a device. */
-typedef struct Piece
+typedef struct GpuSortRmgPiece
 {
 	uint64_t offset; /* in keys[0] */
 	uint64_t count;
-} Piece;
+} GpuSortRmgPiece;
 
 /* Keys that go from a device's keys[0] to a device's keys[1]. */
-typedef struct Move
+typedef struct GpuSortRmgMove
 {
 	int from;
 	int to;
 	uint64_t from_offset;
 	uint64_t to_offset;
 	uint64_t count;
-} Move;
+} GpuSortRmgMove;
 
 /* Keys of a device that are sorted and downloaded together. */
-typedef struct Segment
+typedef struct GpuSortRmgSegment
 {
 	uint64_t first;
 	uint64_t count;
 	uint64_t first_prefix;
 	int passes;
 	int bits; /* to sort by; 0: already in order */
-} Segment;
+} GpuSortRmgSegment;
 
-typedef struct Lane
+typedef struct GpuSortRmgLane
 {
 	uint16_t *tiles;
 	uint64_t *histograms; /* of each bucket to split */
 	uint64_t *cursors;
 	uint64_t *counted; /* histograms on the host */
-	Segment *segments;
+	GpuSortRmgSegment *segments;
 	uint64_t segment_count;
-} Lane;
+} GpuSortRmgLane;
 
 struct GpuSortMultiContext
 {
 	GpuSortReferenceDevices devices;
-	Lane lanes[GPUSORT_MULTI_REFERENCE_DEVICES];
+	GpuSortRmgLane lanes[GPUSORT_MULTI_REFERENCE_DEVICES];
 	uint64_t borders[GPUSORT_MULTI_REFERENCE_DEVICES + 1]; /* device d gets keys d to d + 1 */
 	uint64_t bucket_limit;
 	uint64_t bucket_count;
-	Bucket *buckets[2]; /* [1]: room for the next list */
-	Piece *pieces[2];   /* of bucket b on device d: b * devices + d */
-	Move *moves;
+	GpuSortRmgBucket *buckets[2]; /* [1]: room for the next list */
+	GpuSortRmgPiece *pieces[2];   /* of bucket b on device d: b * devices + d */
+	GpuSortRmgMove *moves;
 	uint64_t move_count;
 
 	/* of the sort that runs */
@@ -120,7 +120,7 @@ struct GpuSortMultiContext
 };
 
 static int
-pass_limit(const GpuSortMultiContext *context)
+gpusort_rmg_pass_limit(const GpuSortMultiContext *context)
 {
 	return 8 * context->devices.key_bytes / GPUSORT_RMG_BITS;
 }
@@ -135,7 +135,7 @@ close_rmg(GpuSortMultiContext *context)
 	(void) gpusort_reference_wait(&context->devices);
 	for (int d = 0; d < context->devices.count; d++)
 	{
-		Lane *lane = &context->lanes[d];
+		GpuSortRmgLane *lane = &context->lanes[d];
 
 		(void) cudaSetDevice(context->devices.device[d].ordinal);
 		if (lane->tiles != NULL)
@@ -168,27 +168,27 @@ open_lanes(GpuSortMultiContext *context)
 	const uint64_t tiles = gpusort_rmg_tiles(devices->capacity, devices->key_bytes) + count;
 
 	/* section 3.2; one more list for the first bucket and what is left of the division */
-	context->bucket_limit = DIGITS * ((count - 1) * (uint64_t) (pass_limit(context) - 1) + 2);
-	context->moves = (Move *) malloc((context->bucket_limit + 1) * count * 2 * sizeof(Move));
+	context->bucket_limit = DIGITS * ((count - 1) * (uint64_t) (gpusort_rmg_pass_limit(context) - 1) + 2);
+	context->moves = (GpuSortRmgMove *) malloc((context->bucket_limit + 1) * count * 2 * sizeof(GpuSortRmgMove));
 	if (context->moves == NULL)
 		return cudaErrorMemoryAllocation;
 	for (int i = 0; i < 2; i++)
 	{
-		context->buckets[i] = (Bucket *) malloc(context->bucket_limit * sizeof(Bucket));
-		context->pieces[i] = (Piece *) malloc(context->bucket_limit * count * sizeof(Piece));
+		context->buckets[i] = (GpuSortRmgBucket *) malloc(context->bucket_limit * sizeof(GpuSortRmgBucket));
+		context->pieces[i] = (GpuSortRmgPiece *) malloc(context->bucket_limit * count * sizeof(GpuSortRmgPiece));
 		if (context->buckets[i] == NULL || context->pieces[i] == NULL)
 			return cudaErrorMemoryAllocation;
 	}
 	for (int d = 0; d < devices->count; d++)
 	{
-		Lane *lane = &context->lanes[d];
+		GpuSortRmgLane *lane = &context->lanes[d];
 
 		GPUSORT_TRY(cudaSetDevice(devices->device[d].ordinal));
 		GPUSORT_TRY(cudaMalloc((void **) &lane->tiles, tiles * DIGITS * sizeof(uint16_t)));
 		GPUSORT_TRY(cudaMalloc((void **) &lane->histograms, lists));
 		GPUSORT_TRY(cudaMalloc((void **) &lane->cursors, lists));
 		GPUSORT_TRY(cudaMallocHost((void **) &lane->counted, lists));
-		lane->segments = (Segment *) malloc((context->bucket_limit + 1) * sizeof(Segment));
+		lane->segments = (GpuSortRmgSegment *) malloc((context->bucket_limit + 1) * sizeof(GpuSortRmgSegment));
 		if (lane->segments == NULL)
 			return cudaErrorMemoryAllocation;
 	}
@@ -212,21 +212,21 @@ open_rmg(const int *ordinals, int count, uint64_t rows, int key_bytes, GpuSortMu
 
 /* All keys are one bucket. */
 static void
-begin_buckets(GpuSortMultiContext *context)
+gpusort_rmg_begin_buckets(GpuSortMultiContext *context)
 {
-	context->buckets[0][0] = Bucket{0, 0, 0, context->rows, -1};
+	context->buckets[0][0] = GpuSortRmgBucket{0, 0, 0, context->rows, -1};
 	context->bucket_count = 1;
 	for (int d = 0; d < context->devices.count; d++)
 	{
 		uint64_t first = gpusort_reference_min(context->chunk * (uint64_t) d, context->rows);
 
-		context->pieces[0][d] = Piece{0, gpusort_reference_min(context->chunk, context->rows - first)};
+		context->pieces[0][d] = GpuSortRmgPiece{0, gpusort_reference_min(context->chunk, context->rows - first)};
 	}
 }
 
 /* Sets the borders between devices; numbers the buckets that a border tears apart. */
 static void
-draw_borders(GpuSortMultiContext *context)
+gpusort_rmg_draw_borders(GpuSortMultiContext *context)
 {
 	const int count = context->devices.count;
 	uint64_t at = 0;
@@ -237,7 +237,7 @@ draw_borders(GpuSortMultiContext *context)
 	for (int d = 1; d < count; d++)
 	{
 		uint64_t ideal = gpusort_reference_min(context->chunk * (uint64_t) d, context->rows);
-		Bucket *bucket;
+		GpuSortRmgBucket *bucket;
 		uint64_t before;
 		uint64_t after;
 
@@ -247,7 +247,7 @@ draw_borders(GpuSortMultiContext *context)
 		before = ideal - bucket->begin;
 		after = bucket->begin + bucket->count - ideal;
 		context->borders[d] = ideal;
-		if (before == 0 || after == 0 || bucket->passes == pass_limit(context))
+		if (before == 0 || after == 0 || bucket->passes == gpusort_rmg_pass_limit(context))
 			continue;
 		if (before <= context->slack || after <= context->slack)
 			context->borders[d] = before <= after ? bucket->begin : bucket->begin + bucket->count;
@@ -258,13 +258,12 @@ draw_borders(GpuSortMultiContext *context)
 
 /* What device d has to split of a bucket; tiles is where its tiles' histograms are. */
 static GpuSortRmgStretch
-stretch_of(const GpuSortMultiContext *context, const Bucket *bucket, int d, uint64_t tiles)
+stretch_of(const GpuSortMultiContext *context, const GpuSortRmgBucket *bucket, int d, uint64_t tiles)
 {
 	const GpuSortReferenceDevice *device = &context->devices.device[d];
-	const Lane *lane = &context->lanes[d];
-	const Piece *piece =
-		&context
-			 ->pieces[0][(uint64_t) (bucket - context->buckets[0]) * (uint64_t) context->devices.count + (uint64_t) d];
+	const GpuSortRmgLane *lane = &context->lanes[d];
+	const uint64_t b = (uint64_t) (bucket - context->buckets[0]);
+	const GpuSortRmgPiece *piece = &context->pieces[0][b * (uint64_t) context->devices.count + (uint64_t) d];
 	const size_t bytes = piece->offset * (size_t) context->devices.key_bytes;
 	GpuSortRmgStretch stretch;
 
@@ -287,7 +286,7 @@ count_digits(GpuSortMultiContext *context)
 
 	for (int d = 0; d < devices->count; d++)
 	{
-		Lane *lane = &context->lanes[d];
+		GpuSortRmgLane *lane = &context->lanes[d];
 		cudaStream_t stream = devices->device[d].streams[0];
 		uint64_t tiles = 0;
 
@@ -323,7 +322,7 @@ scatter_digits(GpuSortMultiContext *context, int d)
 	GPUSORT_TRY(cudaSetDevice(device->ordinal));
 	for (uint64_t b = 0; b < context->bucket_count; b++)
 	{
-		const Bucket *bucket = &context->buckets[0][b];
+		const GpuSortRmgBucket *bucket = &context->buckets[0][b];
 		GpuSortRmgStretch stretch;
 		const uint64_t *counted;
 		bool one = false;
@@ -350,7 +349,7 @@ scatter_digits(GpuSortMultiContext *context, int d)
 
 /* Appends to the next list what a spanning bucket has become. */
 static uint64_t
-split_bucket(GpuSortMultiContext *context, const Bucket *bucket, const Piece *pieces, uint64_t next)
+split_bucket(GpuSortMultiContext *context, const GpuSortRmgBucket *bucket, const GpuSortRmgPiece *pieces, uint64_t next)
 {
 	const uint64_t count = (uint64_t) context->devices.count;
 	uint64_t offsets[GPUSORT_MULTI_REFERENCE_DEVICES];
@@ -360,14 +359,15 @@ split_bucket(GpuSortMultiContext *context, const Bucket *bucket, const Piece *pi
 		offsets[d] = pieces[d].offset;
 	for (int digit = 0; digit < DIGITS; digit++)
 	{
-		Bucket *part = &context->buckets[1][next];
+		GpuSortRmgBucket *part = &context->buckets[1][next];
 
-		*part = Bucket{bucket->prefix << GPUSORT_RMG_BITS | (uint64_t) digit, bucket->passes + 1, begin, 0, -1};
+		*part = GpuSortRmgBucket{bucket->prefix << GPUSORT_RMG_BITS | (uint64_t) digit, bucket->passes + 1, begin, 0,
+								 -1};
 		for (uint64_t d = 0; d < count; d++)
 		{
 			uint64_t keys = context->lanes[d].counted[bucket->spanning * DIGITS + digit];
 
-			context->pieces[1][next * count + d] = Piece{offsets[d], keys};
+			context->pieces[1][next * count + d] = GpuSortRmgPiece{offsets[d], keys};
 			offsets[d] += keys;
 			part->count += keys;
 		}
@@ -379,11 +379,11 @@ split_bucket(GpuSortMultiContext *context, const Bucket *bucket, const Piece *pi
 }
 
 static void
-split_buckets(GpuSortMultiContext *context)
+gpusort_rmg_split_buckets(GpuSortMultiContext *context)
 {
 	const uint64_t count = (uint64_t) context->devices.count;
-	Bucket *buckets = context->buckets[0];
-	Piece *pieces = context->pieces[0];
+	GpuSortRmgBucket *buckets = context->buckets[0];
+	GpuSortRmgPiece *pieces = context->pieces[0];
 	uint64_t next = 0;
 
 	for (uint64_t b = 0; b < context->bucket_count; b++)
@@ -393,7 +393,7 @@ split_buckets(GpuSortMultiContext *context)
 		else
 		{
 			context->buckets[1][next] = buckets[b];
-			memcpy(&context->pieces[1][next * count], &pieces[b * count], count * sizeof(Piece));
+			memcpy(&context->pieces[1][next * count], &pieces[b * count], count * sizeof(GpuSortRmgPiece));
 			next++;
 		}
 	}
@@ -407,16 +407,16 @@ split_buckets(GpuSortMultiContext *context)
 static cudaError_t
 partition(GpuSortMultiContext *context, int *passes)
 {
-	begin_buckets(context);
+	gpusort_rmg_begin_buckets(context);
 	for (*passes = 0;; (*passes)++)
 	{
-		draw_borders(context);
+		gpusort_rmg_draw_borders(context);
 		if (context->spanning_count == 0)
 			break;
 		GPUSORT_TRY(count_digits(context));
 		for (int d = 0; d < context->devices.count; d++)
 			GPUSORT_TRY(scatter_digits(context, d));
-		split_buckets(context);
+		gpusort_rmg_split_buckets(context);
 	}
 	return gpusort_reference_wait(&context->devices);
 }
@@ -425,7 +425,7 @@ partition(GpuSortMultiContext *context, int *passes)
 
 /* A bucket's keys are ordered by the device they come from, where it matters: when it is torn apart. */
 static void
-plan_moves(GpuSortMultiContext *context)
+gpusort_rmg_plan_moves(GpuSortMultiContext *context)
 {
 	const int count = context->devices.count;
 
@@ -437,12 +437,12 @@ plan_moves(GpuSortMultiContext *context)
 
 		for (int from = 0; from < count; from++)
 		{
-			const Piece *piece = &context->pieces[0][b * (uint64_t) count + (uint64_t) from];
+			const GpuSortRmgPiece *piece = &context->pieces[0][b * (uint64_t) count + (uint64_t) from];
 			uint64_t done = 0;
 
 			while (done < piece->count)
 			{
-				Move *move = &context->moves[context->move_count++];
+				GpuSortRmgMove *move = &context->moves[context->move_count++];
 
 				while (context->borders[to + 1] <= at)
 					to++;
@@ -465,19 +465,19 @@ exchange(GpuSortMultiContext *context, uint64_t *sent)
 	const size_t key_bytes = (size_t) devices->key_bytes;
 	bool stays[GPUSORT_MULTI_REFERENCE_DEVICES];
 
-	plan_moves(context);
+	gpusort_rmg_plan_moves(context);
 	for (int d = 0; d < devices->count; d++)
 		stays[d] = true;
 	for (uint64_t m = 0; m < context->move_count; m++)
 	{
-		const Move *move = &context->moves[m];
+		const GpuSortRmgMove *move = &context->moves[m];
 
 		if (move->from != move->to || move->from_offset != move->to_offset)
 			stays[move->to] = false;
 	}
 	for (uint64_t m = 0; m < context->move_count; m++)
 	{
-		const Move *move = &context->moves[m];
+		const GpuSortRmgMove *move = &context->moves[m];
 		GpuSortReferenceDevice *from = &devices->device[move->from];
 		GpuSortReferenceDevice *to = &devices->device[move->to];
 
@@ -514,22 +514,22 @@ bit_length(uint64_t number)
 
 /* What device d has now, in segments to sort and to download. */
 static void
-plan_segments(GpuSortMultiContext *context, int d)
+gpusort_rmg_plan_segments(GpuSortMultiContext *context, int d)
 {
 	const int key_bits = 8 * context->devices.key_bytes;
 	const uint64_t begin = context->borders[d];
 	const uint64_t end = context->borders[d + 1];
 	const uint64_t small = context->chunk / SMALL_PARTS;
-	Lane *lane = &context->lanes[d];
+	GpuSortRmgLane *lane = &context->lanes[d];
 	uint64_t segments = 0;
 
 	for (uint64_t b = 0; b < context->bucket_count; b++)
 	{
-		const Bucket *bucket = &context->buckets[0][b];
+		const GpuSortRmgBucket *bucket = &context->buckets[0][b];
 		uint64_t first = bucket->begin > begin ? bucket->begin : begin;
 		uint64_t last = gpusort_reference_min(bucket->begin + bucket->count, end);
 		int bits = key_bits - GPUSORT_RMG_BITS * bucket->passes;
-		Segment *segment = &lane->segments[segments - (segments > 0)];
+		GpuSortRmgSegment *segment = &lane->segments[segments - (segments > 0)];
 
 		if (first >= last)
 			continue;
@@ -541,11 +541,12 @@ plan_segments(GpuSortMultiContext *context, int d)
 			segment->bits = bits + bit_length(segment->first_prefix ^ bucket->prefix);
 		}
 		else
-			lane->segments[segments++] = Segment{first - begin, last - first, bucket->prefix, bucket->passes, bits};
+			lane->segments[segments++] =
+				GpuSortRmgSegment{first - begin, last - first, bucket->prefix, bucket->passes, bits};
 	}
 	if (segments > SEGMENTS_MAX)
 	{
-		lane->segments[0] = Segment{0, end - begin, 0, 0, key_bits};
+		lane->segments[0] = GpuSortRmgSegment{0, end - begin, 0, 0, key_bits};
 		segments = 1;
 	}
 	lane->segment_count = segments;
@@ -561,7 +562,7 @@ sort_and_download(GpuSortMultiContext *context, char *host_keys)
 
 	for (int d = 0; d < devices->count; d++)
 	{
-		plan_segments(context, d);
+		gpusort_rmg_plan_segments(context, d);
 		if (context->lanes[d].segment_count > most)
 			most = context->lanes[d].segment_count;
 	}
@@ -570,7 +571,7 @@ sort_and_download(GpuSortMultiContext *context, char *host_keys)
 		for (int d = 0; d < devices->count; d++)
 		{
 			GpuSortReferenceDevice *device = &devices->device[d];
-			const Segment *segment = &context->lanes[d].segments[s];
+			const GpuSortRmgSegment *segment = &context->lanes[d].segments[s];
 			const int stream = (int) (s % GPUSORT_REFERENCE_STREAMS);
 			int result;
 
