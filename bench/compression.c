@@ -103,6 +103,14 @@ read_all(int readers)
 	return gpusort_clock_ms() - began;
 }
 
+static GpuSortCompressionMode
+mode_of(const char *name)
+{
+	if (strcmp(name, "auto") == 0)
+		return GPUSORT_COMPRESSION_AUTO;
+	return strcmp(name, "never") == 0 ? GPUSORT_COMPRESSION_NEVER : GPUSORT_COMPRESSION_ALWAYS;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -135,8 +143,7 @@ main(int argc, char **argv)
 	if (storage == NULL || gpusort_storage_add_space(storage, 1, file, 0, 2 * bytes, &error) != 0 ||
 		!gpusort_storage_reserve(storage, bytes, &lacking))
 		fail("no space");
-	gpusort_storage_set_compression(storage, strcmp(argv[3], "auto") == 0 ? GPUSORT_COMPRESSION_AUTO : argv[3][0] == 'n' ? GPUSORT_COMPRESSION_NEVER
-																														 : GPUSORT_COMPRESSION_ALWAYS);
+	gpusort_storage_set_compression(storage, mode_of(argv[3]));
 	blocks = calloc(bytes / GPUSORT_BLOCK_BYTES, sizeof(GpuSortBlock));
 	records = malloc(BUFFER_BYTES);
 	fill(records, argv[2], 0);
