@@ -22,7 +22,7 @@
 #define BUFFER_COUNT (BUFFER_BYTES / GPUSORT_BLOCK_BYTES)
 
 static GpuSortStorage *storage;
-static GpuSortBlock *blocks;
+static GpuSortRunBlock *blocks;
 static uint32_t count;
 static uint32_t next_read;
 
@@ -120,6 +120,7 @@ main(int argc, char **argv)
 	GpuSortStored stored;
 	uint64_t bytes;
 	uint64_t lacking;
+	GpuSortRunPart *parts; /* the storage reads them until the run is finished */
 	char *records;
 	double began;
 	int file;
@@ -144,7 +145,8 @@ main(int argc, char **argv)
 		!gpusort_storage_reserve(storage, bytes, &lacking))
 		fail("no space");
 	gpusort_storage_set_compression(storage, mode_of(argv[3]));
-	blocks = calloc(bytes / GPUSORT_BLOCK_BYTES, sizeof(GpuSortBlock));
+	parts = calloc(bytes / BUFFER_BYTES, sizeof(*parts));
+	blocks = calloc(bytes / GPUSORT_BLOCK_BYTES, sizeof(*blocks));
 	records = malloc(BUFFER_BYTES);
 	fill(records, argv[2], 0);
 
@@ -158,7 +160,8 @@ main(int argc, char **argv)
 		memcpy(buffer, records, BUFFER_BYTES);
 		for (uint32_t i = 0; i < BUFFER_COUNT; i++)
 			blocks[count + i].bytes = GPUSORT_BLOCK_BYTES;
-		gpusort_storage_write(storage, buffer, &blocks[count], BUFFER_COUNT);
+		parts[count / BUFFER_COUNT] = (GpuSortRunPart){.blocks = &blocks[count], .count = BUFFER_COUNT};
+		gpusort_storage_write(storage, buffer, &parts[count / BUFFER_COUNT]);
 		count += BUFFER_COUNT;
 	}
 	if (gpusort_storage_finish_run(storage, &error) != 0)
@@ -174,6 +177,7 @@ main(int argc, char **argv)
 	printf("cached %.1f\n", read_all(readers));
 	printf("stored %llu\n", (unsigned long long) stored.disk);
 	gpusort_storage_destroy(storage);
+	free(parts);
 	free(blocks);
 	free(records);
 	return 0;
