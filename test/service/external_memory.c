@@ -189,7 +189,8 @@ test_left_sorts(uint64_t memory, uint32_t readers)
 	for (int i = 0; i < 4; i++)
 	{
 		rows_make(&rows[i], 200000, 1, KEYS_RANDOM, 80, 140, 10);
-		external_begin(&sorts[i], engine, (GpuSortRequest){.key_words = 1, .may_tie = 1, .shared = readers > 0, .readers = readers});
+		external_begin(&sorts[i], engine,
+					   (GpuSortRequest){.key_words = 1, .may_tie = 1, .shared = readers > 0, .readers = readers});
 		if (problem == NULL)
 			problem = sort_rows(&sorts[i], &rows[i]);
 		next[i] = 0;
