@@ -85,7 +85,7 @@ gpusort_put_row(GpuSortRows *rows, GpuSortWriter *writer, const GpuSortRow *row,
 }
 
 /* The same where the first rows alone are wanted: drops one that is not. */
-static inline bool
+static pg_attribute_always_inline bool
 gpusort_put_wanted_row(GpuSortRows *rows, GpuSortWriter *writer, const GpuSortRow *row, GpuSortWriteRow write,
 					   GpuSortFailure *failure)
 {
