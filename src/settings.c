@@ -199,8 +199,9 @@ replace_refused(void)
 			if (!put_value(name, restriction->strictest, PGC_S_FILE))
 				(void) put_value(name, restriction->strictest, PGC_S_ARGV);
 		}
-		else if (set_config_option(name, restriction->given, PGC_POSTMASTER, PGC_S_TEST, GUC_ACTION_SET, false, DEBUG5,
-								   false) == 0)
+		/* not from a user: the postmaster has none to ask for, and assertions say so */
+		else if (set_config_option(name, restriction->given, PGC_POSTMASTER, PGC_S_OVERRIDE, GUC_ACTION_SET, false,
+								   DEBUG5, false) == 0)
 			(void) put_value(name, legal_value(restriction), PGC_S_DYNAMIC_DEFAULT);
 		else
 			continue;
