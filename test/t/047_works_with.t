@@ -149,7 +149,7 @@ SKIP:
 my ($host, $port, $user) = ($node->host, $node->port, $node->safe_psql('postgres', 'SELECT current_user'));
 SKIP:
 {
-	skip 'postgres_fdw is not installed', 3 unless $installed->('postgres_fdw');
+	skip 'postgres_fdw is not installed', 8 unless $installed->('postgres_fdw');
 	$node->safe_psql('postgres', qq{CREATE EXTENSION postgres_fdw;
 		CREATE SERVER loopback FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
 		CREATE USER MAPPING FOR CURRENT_USER SERVER loopback OPTIONS (user '$user');
@@ -158,6 +158,15 @@ SKIP:
 	my $answer = sprintf $digest, 'SELECT id, k FROM remote ORDER BY k, id';
 	is($node->safe_psql('postgres', "SET gpusort.force = on; $answer"),
 		$node->safe_psql('postgres', "SET gpusort.enable = off; $answer"), 'postgres_fdw, rows sorted there: the answer');
+	# Of these the server there does the LIMIT, too.
+	for my $all ('SELECT id, k FROM remote ORDER BY k, id LIMIT 3', 'SELECT id, k FROM remote ORDER BY k, id OFFSET 7',
+		'SELECT id, k FROM remote ORDER BY k, id LIMIT 5 OFFSET (SELECT count(*) - 9 FROM t)',
+		'SELECT id, k FROM remote ORDER BY k, id LIMIT 4 FOR UPDATE',
+		'SELECT l.id, r.k FROM t l JOIN (SELECT id, k FROM remote ORDER BY k, id LIMIT 3 OFFSET 2) r USING (id) ORDER BY id')
+	{
+		is($node->safe_psql('postgres', "SET gpusort.force = on; SET gpusort.min_rows = 0; $all"),
+			$node->safe_psql('postgres', "SET gpusort.enable = off; $all"), "postgres_fdw: $all");
+	}
 }
 # --- other programs ------------------------------------------------------------------------------
 

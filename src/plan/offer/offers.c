@@ -25,8 +25,9 @@
  *
  * Below a Gather a join or group of PostgreSQL's in all processes stays there: what takes its place is a
  * partial path, too, of ranges that all processes sort (ranges_path.c).  Else GpuSort takes the place of Sorts alone
- * there, in the finished plan (sort_nodes.c).  Paths that a nested loop reads again and again stay as they are, and
- * joins of which another module advises, with what is below them.
+ * there, in the finished plan (sort_nodes.c).  Paths that a nested loop reads again and again stay as they are, what
+ * has all of a query done elsewhere (a foreign server, say), and joins of which another module advises, with what is
+ * below them.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,6 +38,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/planner.h"
 #include "plan/admission.h"
 #include "plan/estimate.h"
 #include "plan/model/shape.h"
@@ -149,6 +151,17 @@ static bool
 passes_on(const Path *path)
 {
 	return IsA(path, LimitPath) || IsA(path, LockRowsPath) || IsA(path, ModifyTablePath) || IsA(path, ProjectSetPath);
+}
+
+/*
+ * Returns true if a path does all that a query wants, its LIMIT and locks too, and has no path for what is below these:
+ * that of a foreign data wrapper, say, which has all of it done elsewhere.
+ */
+static bool
+is_whole_query(PlannerInfo *root, const Path *path)
+{
+	return !passes_on(path) && (limit_needed(root->parse) || root->parse->rowMarks != NIL) &&
+		list_member_ptr(fetch_upper_rel(root, UPPERREL_FINAL, NULL)->pathlist, path);
 }
 
 /*
@@ -405,6 +418,8 @@ take(const GpuSortPathPlace *place, Path *path)
 	if (place->shared)
 		return path->parallel_workers > 0 ? choose_shared(place, path) : path;
 	if (!place->alone)
+		return path;
+	if (is_whole_query(place->root, path))
 		return path;
 	if (passes_on(path))
 		return with_children(place, path);
