@@ -50,6 +50,21 @@ is_loaded_by_call(void)
 	return IsNormalProcessingMode() && IsTransactionState() && !superuser();
 }
 
+/*
+ * Has sessions keep the memory that a small statement frees.  The C library gives what is free at the heap's end back
+ * to the system, and asks for it again, page by page, in the next statement, if it is more than 128 kB: so it is with
+ * some statements on any server, with which ones depends on where the heap ends when a session starts, and preloading
+ * a module moves that.  It is done no more once a piece of this size was freed, as a larger statement does; sessions
+ * have that of the server that starts them.
+ */
+static void
+keep_freed_memory(void)
+{
+	void *volatile piece = malloc(256 * 1024);
+
+	free(piece);
+}
+
 void
 _PG_init(void)
 {
@@ -58,6 +73,7 @@ _PG_init(void)
 	gpusort_environment_init();
 	if (process_shared_preload_libraries_in_progress)
 	{
+		keep_freed_memory();
 		gpusort_shared_init();
 		gpusort_availability_init();
 	}
