@@ -146,6 +146,27 @@ SKIP:
 	sorts('hypopg', $query, 1);
 }
 
+SKIP:
+{
+	skip 'pg_plan_advice is not installed', 3 unless -e "$lib/pg_plan_advice.so";
+	my $join = 'SELECT a.id, b.k FROM t a JOIN t b ON a.k = b.k ORDER BY a.m, b.m, a.id, b.id';
+
+	for my $method ('Hash Join', 'Nested Loop')
+	{
+		my $advice = $method eq 'Hash Join' ? 'HASH_JOIN(b)' : 'NESTED_LOOP_MATERIALIZE(b)';
+		my $advised = "LOAD 'pg_plan_advice'; SET max_parallel_workers_per_gather = 0; "
+			. "SET pg_plan_advice.advice = '$advice'; SET gpusort.force = on;";
+		my $plan = $node->safe_psql('postgres', "$advised EXPLAIN (COSTS OFF, PLAN_ADVICE) $join");
+
+		like($plan, qr{^Custom Scan \(GpuSort\).*-> +$method.*\Q$advice\E /\* matched \*/}s,
+			"pg_plan_advice: $advice below a sort of gpusort's");
+		next if $method ne 'Hash Join';
+		is($node->safe_psql('postgres', "$advised " . sprintf $digest, $join),
+			$node->safe_psql('postgres', 'SET gpusort.enable = off; ' . sprintf $digest, $join),
+			'pg_plan_advice: the answer');
+	}
+}
+
 my ($host, $port, $user) = ($node->host, $node->port, $node->safe_psql('postgres', 'SELECT current_user'));
 SKIP:
 {
