@@ -101,7 +101,7 @@ start_workers(Leader *leader, int wanted)
 	Size joint;
 
 	EnterParallelMode();
-	workers = CreateParallelContext("$libdir/gpusort", "gpusort_index_worker", wanted);
+	workers = CreateParallelContext(gpusort_module_path(), "gpusort_index_worker", wanted);
 	wanted = workers->nworkers;
 	joint = gpusort_joint_sort_estimate(build->joint, wanted);
 	shm_toc_estimate_chunk(&workers->estimator, shared_bytes(wanted));
