@@ -62,13 +62,14 @@ gpusortd: $(SERVICE_OBJS)
 	$(SERVICE_CC) $(SERVICE_CFLAGS) -o $@ $^ -ldl $(LZ4_LIBS)
 
 # The service with fault points (src/service/fault.h).
-FAULT_OBJS = $(SERVICE_UNITS:src/%.c=build-faults/%.o) build-faults/fault.o
+FAULT_POINTS = build-faults/fault.o build-faults/fault_spoil.o
+FAULT_OBJS = $(SERVICE_UNITS:src/%.c=build-faults/%.o) $(FAULT_POINTS)
 
 build-faults/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(SERVICE_CC) $(SERVICE_CFLAGS) -DGPUSORT_FAULTS -c -o $@ $<
 
-build-faults/fault.o: test/service/fault.c
+$(FAULT_POINTS): build-faults/%.o: test/service/%.c
 	@mkdir -p $(@D)
 	$(SERVICE_CC) $(SERVICE_CFLAGS) -DGPUSORT_FAULTS -c -o $@ $<
 

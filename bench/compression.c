@@ -22,7 +22,7 @@
 #define BUFFER_COUNT (BUFFER_BYTES / GPUSORT_BLOCK_BYTES)
 
 static GpuSortStorage *storage;
-static GpuSortBlock *blocks;
+static GpuSortRunBlock *blocks;
 static uint32_t count;
 static uint32_t next_read;
 
@@ -103,6 +103,14 @@ read_all(int readers)
 	return gpusort_clock_ms() - began;
 }
 
+static GpuSortCompressionMode
+mode_of(const char *name)
+{
+	if (strcmp(name, "auto") == 0)
+		return GPUSORT_COMPRESSION_AUTO;
+	return strcmp(name, "never") == 0 ? GPUSORT_COMPRESSION_NEVER : GPUSORT_COMPRESSION_ALWAYS;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -112,6 +120,7 @@ main(int argc, char **argv)
 	GpuSortStored stored;
 	uint64_t bytes;
 	uint64_t lacking;
+	GpuSortRunPart *parts; /* the storage reads them until the run is finished */
 	char *records;
 	double began;
 	int file;
@@ -135,9 +144,9 @@ main(int argc, char **argv)
 	if (storage == NULL || gpusort_storage_add_space(storage, 1, file, 0, 2 * bytes, &error) != 0 ||
 		!gpusort_storage_reserve(storage, bytes, &lacking))
 		fail("no space");
-	gpusort_storage_set_compression(storage, strcmp(argv[3], "auto") == 0 ? GPUSORT_COMPRESSION_AUTO : argv[3][0] == 'n' ? GPUSORT_COMPRESSION_NEVER
-																														 : GPUSORT_COMPRESSION_ALWAYS);
-	blocks = calloc(bytes / GPUSORT_BLOCK_BYTES, sizeof(GpuSortBlock));
+	gpusort_storage_set_compression(storage, mode_of(argv[3]));
+	parts = calloc(bytes / BUFFER_BYTES, sizeof(*parts));
+	blocks = calloc(bytes / GPUSORT_BLOCK_BYTES, sizeof(*blocks));
 	records = malloc(BUFFER_BYTES);
 	fill(records, argv[2], 0);
 
@@ -151,7 +160,8 @@ main(int argc, char **argv)
 		memcpy(buffer, records, BUFFER_BYTES);
 		for (uint32_t i = 0; i < BUFFER_COUNT; i++)
 			blocks[count + i].bytes = GPUSORT_BLOCK_BYTES;
-		gpusort_storage_write(storage, buffer, &blocks[count], BUFFER_COUNT);
+		parts[count / BUFFER_COUNT] = (GpuSortRunPart){.blocks = &blocks[count], .count = BUFFER_COUNT};
+		gpusort_storage_write(storage, buffer, &parts[count / BUFFER_COUNT]);
 		count += BUFFER_COUNT;
 	}
 	if (gpusort_storage_finish_run(storage, &error) != 0)
@@ -167,6 +177,7 @@ main(int argc, char **argv)
 	printf("cached %.1f\n", read_all(readers));
 	printf("stored %llu\n", (unsigned long long) stored.disk);
 	gpusort_storage_destroy(storage);
+	free(parts);
 	free(blocks);
 	free(records);
 	return 0;

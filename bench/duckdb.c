@@ -122,7 +122,8 @@ main(int argc, char **argv)
 		queries[nqueries++] = strdup(query);
 	}
 
-	if (duckdb_open(getenv("DUCKDB_FILE"), &database) != DuckDBSuccess || duckdb_connect(database, &connection) != DuckDBSuccess)
+	if (duckdb_open(getenv("DUCKDB_FILE"), &database) != DuckDBSuccess ||
+		duckdb_connect(database, &connection) != DuckDBSuccess)
 		fail("open", "no database");
 	if (getenv("DUCKDB_MEMORY_LIMIT") != NULL)
 	{

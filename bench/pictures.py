@@ -73,9 +73,9 @@ class Page:
         # matplotlib fills columns first; this way a reader goes along the lines
         entries = [entry for column in range(LEGEND_COLUMNS) for entry in entries[column::LEGEND_COLUMNS]]
         self.figure.legend(
-            handles=entries, ncol=LEGEND_COLUMNS, loc="upper left", bbox_to_anchor=self.place(MARGIN, 66), frameon=False,
-            borderpad=0, borderaxespad=0, handlelength=1, handleheight=1, handletextpad=0.4, labelspacing=0.5,
-            columnspacing=2)
+            handles=entries, ncol=LEGEND_COLUMNS, loc="upper left", bbox_to_anchor=self.place(MARGIN, 66),
+            frameon=False, borderpad=0, borderaxespad=0, handlelength=1, handleheight=1, handletextpad=0.4,
+            labelspacing=0.5, columnspacing=2)
 
     def place(self, x, y):
         """A point of the page as a fraction of it, from below."""

@@ -291,6 +291,8 @@ gpusort_page_quals_filter(const GpuSortPageQuals *quals, Page page, OffsetNumber
 		const OffsetNumber line = tuples[i];
 		bool fulfilled = true;
 
+		if (i + GPUSORT_TUPLES_AHEAD < n)
+			__builtin_prefetch(gpusort_page_tuple(page, tuples[i + GPUSORT_TUPLES_AHEAD]));
 		gpusort_tuple_columns_read(quals->columns, gpusort_page_tuple(page, line), quals->values, quals->nulls);
 		for (int j = 0; j < quals->count; j++)
 		{

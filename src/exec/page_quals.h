@@ -18,6 +18,9 @@
 #include "nodes/plannodes.h"
 #include "storage/bufpage.h"
 
+/* So far ahead the processor is told of a page's tuples, which lie in no cache. */
+#define GPUSORT_TUPLES_AHEAD 8
+
 typedef struct GpuSortPageQual GpuSortPageQual;
 
 typedef struct GpuSortPageQuals

@@ -17,9 +17,10 @@
  * A batch is a page's rows, or as many of them as there is room for values of.  The tuples, and the values, lie in the
  * page, which the scan keeps pinned until it goes to the next: nobody moves or removes them there.
  *
- * Rows are the table's tuples as they are, with the values of the columns to sort by, or columns of these.  What is
- * computed of them is left to the node, row by row, and so are scans of other access methods and of samples, those
- * that recheck a row for EvalPlanQual, and snapshots that no list is made for.
+ * Rows are the table's tuples as they are, with the values of the columns to sort by, or columns of these, or what
+ * the executor computes of them: a slot is set to each tuple then, and where there are results that are not by value,
+ * which the next row's overwrite, a batch is a row.  Left to the node, row by row, are scans of other access methods
+ * and of samples, those that recheck a row for EvalPlanQual, and snapshots that no list is made for.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +35,9 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "settings.h"
+#include "nodes/nodeFuncs.h"
 #include "storage/bufmgr.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 /* The scan's fields that are read and written here, as they are in all versions. */
@@ -58,12 +61,13 @@ struct GpuSortPageSource
 {
 	SeqScanState *node;
 	Relation table;
-	bool whole; /* rows are the tuples as they are */
+	bool with_tuples; /* rows have the tuples as they are */
+	bool computes;    /* the executor makes their values */
 	GpuSortPageQuals *quals;
 	ExprState *other_quals; /* all conditions, where quals are not; NULL: none */
 	HeapTupleData tuple;    /* that other_quals are asked about */
 
-	GpuSortTupleColumns *columns; /* what a row has values of */
+	GpuSortTupleColumns *columns; /* what a row has values of, if nothing is computed */
 	int nvalues;
 	int room; /* rows of a batch at most */
 	Datum *values;
@@ -83,21 +87,36 @@ stored_column(const TargetEntry *target, Index relid)
 	return IsA(var, Var) && var->varno == (int) relid && var->varattno > 0 ? var->varattno : 0;
 }
 
-/* Returns the columns of the table that all targets of the scan are, palloc'd; NULL: some are something else. */
-static AttrNumber *
-stored_columns(const Scan *scan)
+/* Sets the columns of the table that the targets of the scan are, 0 for others; returns true if all are. */
+static bool
+find_stored_columns(const Scan *scan, AttrNumber *attnos)
 {
-	List *targets = scan->plan.targetlist;
-	AttrNumber *attnos = palloc(Max(list_length(targets), 1) * sizeof(AttrNumber));
+	bool all = true;
 	ListCell *lc;
 
-	foreach(lc, targets)
+	foreach(lc, scan->plan.targetlist)
 	{
-		attnos[foreach_current_index(lc)] = stored_column(lfirst(lc), scan->scanrelid);
-		if (attnos[foreach_current_index(lc)] == 0)
-			return NULL;
+		AttrNumber *attno = &attnos[foreach_current_index(lc)];
+
+		*attno = stored_column(lfirst(lc), scan->scanrelid);
+		all &= *attno != 0;
 	}
-	return attnos;
+	return all;
+}
+
+/* Returns true if the results of all targets that are computed are by value. */
+static bool
+are_results_by_value(const Scan *scan, const AttrNumber *attnos)
+{
+	ListCell *lc;
+
+	foreach(lc, scan->plan.targetlist)
+	{
+		if (attnos[foreach_current_index(lc)] == 0 &&
+			!get_typbyval(exprType((const Node *) lfirst_node(TargetEntry, lc)->expr)))
+			return false;
+	}
+	return true;
 }
 
 /* Has a row be a tuple as it is, with values of the columns to sort by. */
@@ -106,7 +125,7 @@ take_tuples(GpuSortPageSource *pages, const GpuSortColumn *columns, int ncolumns
 {
 	AttrNumber *attnos = palloc0(RelationGetDescr(pages->table)->natts * sizeof(AttrNumber));
 
-	pages->whole = true;
+	pages->with_tuples = true;
 	pages->nvalues = 0;
 	for (int i = 0; i < ncolumns; i++)
 	{
@@ -116,40 +135,55 @@ take_tuples(GpuSortPageSource *pages, const GpuSortColumn *columns, int ncolumns
 	pages->columns = gpusort_tuple_columns_create(RelationGetDescr(pages->table), attnos, pages->nvalues);
 }
 
+/* Has a row be these columns of a tuple, or if they are not all what is computed of it. */
+static void
+take_targets(GpuSortPageSource *pages, const Scan *scan)
+{
+	AttrNumber *attnos;
+
+	pages->nvalues = list_length(scan->plan.targetlist);
+	attnos = palloc(pages->nvalues * sizeof(AttrNumber));
+	if (find_stored_columns(scan, attnos))
+		pages->columns = gpusort_tuple_columns_create(RelationGetDescr(pages->table), attnos, pages->nvalues);
+	else
+	{
+		pages->computes = true;
+		if (!are_results_by_value(scan, attnos))
+			pages->room = 1;
+	}
+}
+
 /*
  * Returns the source of the rows of child, for a sort by these columns of them; NULL: they have to be had row by row.
- * whole: the rows have no resjunk attributes.  Belongs to the current memory context, and child to the caller.
+ * whole: the rows have no resjunk attributes; stored: the visible ones of them are the table's tuple as it is.
+ * Belongs to the current memory context, and child to the caller.
  */
 GpuSortPageSource *
-gpusort_page_source_create(PlanState *child, bool whole, const GpuSortColumn *columns, int ncolumns)
+gpusort_page_source_create(PlanState *child, bool whole, bool stored, const GpuSortColumn *columns, int ncolumns)
 {
 	SeqScanState *node = (SeqScanState *) child;
 	GpuSortPageSource *pages;
 	const Scan *scan;
-	AttrNumber *attnos;
 
 	if (!gpusort_page_scan || !IsA(child, SeqScanState) || child->state->es_epq_active != NULL ||
 		node->ss.ss_currentRelation->rd_tableam != GetHeapamTableAmRoutine())
 		return NULL;
 	scan = (const Scan *) child->plan;
-	attnos = stored_columns(scan);
-	if (attnos == NULL)
-		return NULL;
 	pages = palloc0(sizeof(GpuSortPageSource));
 	pages->node = node;
 	pages->table = node->ss.ss_currentRelation;
+	pages->with_tuples = stored;
+	pages->room = MaxHeapTuplesPerPage;
 	if (whole && child->ps_ProjInfo == NULL)
 		take_tuples(pages, columns, ncolumns);
 	else
-	{
-		pages->nvalues = list_length(scan->plan.targetlist);
-		pages->columns = gpusort_tuple_columns_create(RelationGetDescr(pages->table), attnos, pages->nvalues);
-	}
+		take_targets(pages, scan);
 	pages->quals = gpusort_page_quals_create(scan, RelationGetDescr(pages->table));
-	if (scan->plan.qual != NIL && pages->quals->columns->walk + pages->columns->walk > MAX_WALK)
+	if (scan->plan.qual != NIL &&
+		pages->quals->columns->walk + (pages->computes ? 0 : pages->columns->walk) > MAX_WALK)
 		return NULL;
 	pages->other_quals = pages->quals->all ? NULL : child->qual;
-	pages->room = Min(MaxHeapTuplesPerPage, Max(BATCH_VALUES / Max(pages->nvalues, 1), 1));
+	pages->room = Min(pages->room, Max(BATCH_VALUES / Max(pages->nvalues, 1), 1));
 	pages->values = palloc(pages->room * pages->nvalues * sizeof(Datum));
 	pages->nulls = palloc(pages->room * pages->nvalues * sizeof(bool));
 	ereport(DEBUG1,
@@ -201,31 +235,79 @@ take_lines(GpuSortPageSource *pages, OffsetNumber *lines, int limit)
 	return n;
 }
 
-/* Keeps those of n tuples of a page that fulfil all conditions, as the executor knows them; returns how many. */
-static int
-filter_by_executor(GpuSortPageSource *pages, Page page, OffsetNumber *lines, int n)
+/* Has the node's slot, and its expressions, be of a tuple of the page at hand. */
+static void
+set_slot(GpuSortPageSource *pages, Page page, OffsetNumber line)
 {
 	HeapScanDesc scan = heap_scan(pages);
 	TupleTableSlot *slot = pages->node->ss.ss_ScanTupleSlot;
 	ExprContext *context = pages->node->ss.ps.ps_ExprContext;
+
+	CHECK_FOR_INTERRUPTS();
+	ResetExprContext(context);
+	pages->tuple.t_tableOid = RelationGetRelid(pages->table);
+	pages->tuple.t_data = gpusort_page_tuple(page, line);
+	pages->tuple.t_len = ItemIdGetLength(PageGetItemId(page, line));
+	ItemPointerSet(&pages->tuple.t_self, scan->rs_cblock, line);
+	ExecStoreBufferHeapTuple(&pages->tuple, slot, scan->rs_cbuf);
+	context->ecxt_scantuple = slot;
+}
+
+/* Keeps those of n tuples of a page that fulfil all conditions, as the executor knows them; returns how many. */
+static int
+filter_by_executor(GpuSortPageSource *pages, Page page, OffsetNumber *lines, int n)
+{
+	ExprContext *context = pages->node->ss.ps.ps_ExprContext;
 	int kept = 0;
 
-	pages->tuple.t_tableOid = RelationGetRelid(pages->table);
-	context->ecxt_scantuple = slot;
 	for (int i = 0; i < n; i++)
 	{
 		const OffsetNumber line = lines[i];
 
-		CHECK_FOR_INTERRUPTS();
-		ResetExprContext(context);
-		pages->tuple.t_data = gpusort_page_tuple(page, line);
-		pages->tuple.t_len = ItemIdGetLength(PageGetItemId(page, line));
-		ItemPointerSet(&pages->tuple.t_self, scan->rs_cblock, line);
-		ExecStoreBufferHeapTuple(&pages->tuple, slot, scan->rs_cbuf);
+		set_slot(pages, page, line);
 		if (ExecQual(pages->other_quals, context))
 			lines[kept++] = line;
 	}
 	ResetExprContext(context);
+	return kept;
+}
+
+/* Has row i show a tuple of a page, of which it has the values. */
+static pg_attribute_always_inline void
+show_row(GpuSortPageSource *pages, Page page, OffsetNumber line, int i, GpuSortRow *row)
+{
+	ItemId id = PageGetItemId(page, line);
+
+	row->values = pages->values + (Size) i * pages->nvalues;
+	row->nulls = pages->nulls + (Size) i * pages->nvalues;
+	row->tuple = pages->with_tuples ? (const char *) PageGetItem(page, id) + MINIMAL_TUPLE_OFFSET : NULL;
+	row->length = ItemIdGetLength(id) - MINIMAL_TUPLE_OFFSET;
+}
+
+/*
+ * Has rows show what the executor computes of those of n tuples of a page that fulfil all conditions; returns how
+ * many.  Conditions and results are had of one tuple after the other, in the order that the node has them in.
+ */
+static int
+compute_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int n, GpuSortRow *rows)
+{
+	PlanState *ps = &pages->node->ss.ps;
+	int kept = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		const Size first = (Size) kept * pages->nvalues;
+		TupleTableSlot *slot;
+
+		set_slot(pages, page, lines[i]);
+		if (pages->other_quals != NULL && !ExecQual(pages->other_quals, ps->ps_ExprContext))
+			continue;
+		slot = ExecProject(ps->ps_ProjInfo);
+		memcpy(pages->values + first, slot->tts_values, pages->nvalues * sizeof(Datum));
+		memcpy(pages->nulls + first, slot->tts_isnull, pages->nvalues * sizeof(bool));
+		show_row(pages, page, lines[i], kept, &rows[kept]);
+		kept++;
+	}
 	return kept;
 }
 
@@ -238,14 +320,10 @@ show_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int n,
 
 	for (int i = 0; i < n; i++)
 	{
-		ItemId id = PageGetItemId(page, lines[i]);
-		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, id);
-
-		gpusort_tuple_columns_read(pages->columns, tuple, values, nulls);
-		rows[i].values = values;
-		rows[i].nulls = nulls;
-		rows[i].tuple = pages->whole ? (const char *) tuple + MINIMAL_TUPLE_OFFSET : NULL;
-		rows[i].length = ItemIdGetLength(id) - MINIMAL_TUPLE_OFFSET;
+		if (i + GPUSORT_TUPLES_AHEAD < n)
+			__builtin_prefetch(gpusort_page_tuple(page, lines[i + GPUSORT_TUPLES_AHEAD]));
+		gpusort_tuple_columns_read(pages->columns, gpusort_page_tuple(page, lines[i]), values, nulls);
+		show_row(pages, page, lines[i], i, &rows[i]);
 		values += pages->nvalues;
 		nulls += pages->nvalues;
 	}
@@ -273,10 +351,15 @@ gpusort_page_source_next(GpuSortPageSource *pages, GpuSortRow *rows, int limit)
 			break;
 		page = BufferGetPage(heap_scan(pages)->rs_cbuf);
 		kept = gpusort_page_quals_filter(pages->quals, page, lines, n);
-		if (pages->other_quals != NULL)
-			kept = filter_by_executor(pages, page, lines, kept);
+		if (pages->computes)
+			kept = compute_rows(pages, page, lines, kept, rows);
+		else
+		{
+			if (pages->other_quals != NULL)
+				kept = filter_by_executor(pages, page, lines, kept);
+			show_rows(pages, page, lines, kept, rows);
+		}
 		InstrCountFiltered1(&pages->node->ss, n - kept);
-		show_rows(pages, page, lines, kept, rows);
 	}
 	if (ps->instrument != NULL)
 		InstrStopNode(ps->instrument, kept);

@@ -16,8 +16,8 @@
 
 typedef struct GpuSortPageSource GpuSortPageSource;
 
-extern GpuSortPageSource *gpusort_page_source_create(PlanState *child, bool whole, const GpuSortColumn *columns,
-													 int ncolumns);
+extern GpuSortPageSource *gpusort_page_source_create(PlanState *child, bool whole, bool stored,
+													 const GpuSortColumn *columns, int ncolumns);
 extern bool gpusort_page_source_is_under_way(const GpuSortPageSource *pages);
 extern int gpusort_page_source_next(GpuSortPageSource *pages, GpuSortRow *rows, int limit);
 

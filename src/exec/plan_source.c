@@ -4,9 +4,10 @@
  *	  The rows of a plan, as the source of a sort.
  *
  * A batch is a row, since what a plan returns is valid until it is asked for the next; but where the plan is a
- * sequential scan whose pages can be had it is a page's rows (page_source.c).  A row's values are those of the
- * slot that the plan returns, where they lie.  Its tuple is that which the slot has, if it has one; where rows have
- * resjunk attributes it is the one that the child makes its rows of, if that is their visible attributes as it is.
+ * sequential scan whose pages can be had, or an Append of some, it is a page's rows (page_source.c).  A row's values
+ * are those of the slot that the plan returns, where they lie.  Its tuple is that which the slot has, if it has one;
+ * where rows have resjunk attributes it is the one that the child makes its rows of, if that is their visible
+ * attributes as it is.
  *
  *-------------------------------------------------------------------------
  */
@@ -85,8 +86,48 @@ next_page(GpuSortSource *source, GpuSortRow *rows, int n)
 {
 	GpuSortPlanSource *plan = (GpuSortPlanSource *) source;
 
-	if (likely(gpusort_page_source_is_under_way(plan->pages)))
-		return gpusort_page_source_next(plan->pages, rows, n);
+	if (likely(gpusort_page_source_is_under_way(plan->pages[0])))
+		return gpusort_page_source_next(plan->pages[0], rows, n);
+	return plan->whole ? next_whole(source, rows, n) : next_parts(source, rows, n);
+}
+
+/* Returns the part that the Append has begun to read, if its next rows come by the page; else NULL. */
+static GpuSortPageSource *
+part_under_way(const GpuSortPlanSource *plan)
+{
+	const AppendState *append = plan->append;
+	GpuSortPageSource *pages;
+
+	if (append->ps.chgParam != NULL || append->as_whichplan < 0)
+		return NULL;
+	pages = plan->pages[append->as_whichplan];
+	return pages != NULL && gpusort_page_source_is_under_way(pages) ? pages : NULL;
+}
+
+/*
+ * The same for the parts of an Append.  Which of them is read, in this process, stays the Append's to say: it is asked
+ * for the next as it asks itself, when one has no more rows.
+ */
+static int
+next_page_of_parts(GpuSortSource *source, GpuSortRow *rows, int n)
+{
+	GpuSortPlanSource *plan = (GpuSortPlanSource *) source;
+	AppendState *append = plan->append;
+	GpuSortPageSource *pages = part_under_way(plan);
+	int read = 0;
+	bool ended = false;
+
+	if (pages != NULL)
+	{
+		if (append->ps.instrument != NULL)
+			InstrStartNode(append->ps.instrument);
+		read = gpusort_page_source_next(pages, rows, n);
+		ended = read == 0 && !append->choose_next_subplan(append);
+		if (append->ps.instrument != NULL)
+			InstrStopNode(append->ps.instrument, read);
+	}
+	if (read > 0 || ended)
+		return read;
 	return plan->whole ? next_whole(source, rows, n) : next_parts(source, rows, n);
 }
 
@@ -139,6 +180,12 @@ static const GpuSortSourceMethods page_methods = {
 	.table_column = gpusort_plan_source_table_column,
 };
 
+static const GpuSortSourceMethods parts_page_methods = {
+	.next_batch = next_page_of_parts,
+	.restart = gpusort_plan_source_restart,
+	.table_column = gpusort_plan_source_table_column,
+};
+
 /*
  * Returns the slot with the stored tuple that child makes its rows of, if that tuple, as it is, is
  * their visible attributes; else NULL.  A child that computes a key beside all columns of its table
@@ -178,6 +225,27 @@ stored_slot(PlanState *child, const GpuSortRowForm *form)
 	return stored;
 }
 
+/* Finds the scans whose rows come by the page; false: there are none. */
+static bool
+find_pages(GpuSortPlanSource *plan, const GpuSortColumn *columns, int ncolumns)
+{
+	AppendState *append = IsA(plan->child, AppendState) ? (AppendState *) plan->child : NULL;
+	PlanState **scans = append != NULL ? append->appendplans : &plan->child;
+	const int count = append != NULL ? append->as_nplans : 1;
+	bool any = false;
+
+	if (append != NULL && append->as_nasyncplans > 0)
+		return false;
+	plan->append = append;
+	plan->pages = palloc0(count * sizeof(GpuSortPageSource *));
+	for (int i = 0; i < count; i++)
+	{
+		plan->pages[i] = gpusort_page_source_create(scans[i], plan->whole, plan->stored != NULL, columns, ncolumns);
+		any |= plan->pages[i] != NULL;
+	}
+	return any;
+}
+
 /*
  * Begins at the first row of child, for a sort of such rows by these columns of them; may_restart: it gives the same
  * when it is read again.
@@ -187,11 +255,12 @@ gpusort_plan_source_init(GpuSortPlanSource *plan, PlanState *child, const GpuSor
 						 const GpuSortColumn *columns, int ncolumns, bool may_restart)
 {
 	plan->whole = !gpusort_rowform_has_resjunk(rows->form);
-	plan->pages = gpusort_page_source_create(child, plan->whole, columns, ncolumns);
-	plan->source.methods = plan->pages != NULL ? &page_methods : plan->whole ? &whole_methods
-																			 : &parts_methods;
 	plan->source.may_restart = may_restart;
 	plan->source.attributes = 0;
 	plan->child = child;
 	plan->stored = stored_slot(child, rows->form);
+	if (find_pages(plan, columns, ncolumns))
+		plan->source.methods = plan->append != NULL ? &parts_page_methods : &page_methods;
+	else
+		plan->source.methods = plan->whole ? &whole_methods : &parts_methods;
 }

@@ -20,7 +20,12 @@ typedef struct GpuSortPlanSource
 	bool whole;             /* all attributes are visible */
 	TupleTableSlot *stored; /* else: the child's, with a tuple of the visible ones; NULL: they have to be formed */
 
-	struct GpuSortPageSource *pages; /* the rows after the first come by the page; NULL: one by one */
+	/*
+	 * By scan: the child, or where that is an Append its parts in their order.  The rows of one after the first come by
+	 * the page; NULL: one by one.
+	 */
+	struct GpuSortPageSource **pages;
+	AppendState *append; /* the child, if its parts come by the page */
 } GpuSortPlanSource;
 
 extern void gpusort_plan_source_init(GpuSortPlanSource *plan, PlanState *child, const GpuSortHeapRows *rows,

@@ -44,7 +44,8 @@ typedef struct Attribute
 {
 	uint8 kind;   /* AttributeKind */
 	uint8 align;  /* bytes */
-	int16 length; /* of ATTRIBUTE_FIXED */
+	int16 length; /* bytes; of a varlena -1 */
+	int32 offset; /* bytes from the start of a fixed part */
 } Attribute;
 
 /* One tuple of a row. */
@@ -55,6 +56,9 @@ typedef struct RowPart
 	uint16 header; /* bytes before the data, without and with a NULL bitmap */
 	uint16 header_with_nulls;
 	bool simple; /* no ATTRIBUTE_OTHER */
+	bool fixed;  /* all attributes are of fixed length: without NULLs, all tuples are laid out alike */
+	int32 fixed_length;
+	char fixed_header[MAXALIGN(SizeofMinimalTupleHeader)];
 	Attribute *attributes;
 } RowPart;
 
@@ -100,6 +104,33 @@ attribute_kind(const Form_pg_attribute attribute)
 																		 : ATTRIBUTE_8;
 }
 
+/* Lays out the tuples without NULLs of a part, if they all are laid out alike. */
+static void
+lay_out_fixed(RowPart *part)
+{
+	union
+	{
+		MinimalTupleData tuple;
+		char bytes[sizeof(part->fixed_header)];
+	} header = {{0}};
+	int32 offset = part->header;
+
+	part->fixed = true;
+	for (int i = 0; i < part->natts; i++)
+	{
+		Attribute *attribute = &part->attributes[i];
+
+		part->fixed &= attribute->kind <= ATTRIBUTE_FIXED;
+		attribute->offset = offset = TYPEALIGN(attribute->align, offset);
+		offset += attribute->length;
+	}
+	part->fixed_length = offset;
+	header.tuple.t_len = offset;
+	header.tuple.t_infomask2 = part->natts;
+	header.tuple.t_hoff = part->header + MINIMAL_TUPLE_OFFSET;
+	memcpy(part->fixed_header, header.bytes, sizeof(part->fixed_header));
+}
+
 /* Lays out a tuple of natts columns of desc from first (0-based) on. */
 static void
 init_part(RowPart *part, TupleDesc desc, int first, int natts)
@@ -120,6 +151,7 @@ init_part(RowPart *part, TupleDesc desc, int first, int natts)
 		part->attributes[i].length = attribute->attlen;
 		part->simple &= part->attributes[i].kind != ATTRIBUTE_OTHER;
 	}
+	lay_out_fixed(part);
 	TupleDescFinalize(part->desc);
 }
 
@@ -186,16 +218,50 @@ align_data(char *data, uintptr_t align)
 	return (char *) (((uintptr_t) data + align - 1) & ~(align - 1));
 }
 
-/*
- * Forms one tuple at row, which is 8-aligned.  Returns its length in bytes, or 0
- * when it does not fit below limit with some bytes to spare.
- */
-static inline Size
-fill_part(const RowPart *part, const Datum *values, const bool *isnull, char *row, char *limit)
+/* What fill_part does, of values none of which is NULL, where the part is fixed. */
+static pg_attribute_always_inline Size
+fill_fixed(const RowPart *part, const Datum *values, char *row, char *limit)
+{
+	const Size slack = SLACK;
+
+	if (unlikely(row + part->fixed_length + slack > limit))
+		return 0;
+	memcpy(row, part->fixed_header, sizeof(part->fixed_header));
+	for (int i = 0; i < part->natts; i++)
+	{
+		const Attribute *attribute = &part->attributes[i];
+		char *data = row + attribute->offset;
+
+		switch ((AttributeKind) attribute->kind)
+		{
+			case ATTRIBUTE_1:
+				*data = DatumGetChar(values[i]);
+				break;
+			case ATTRIBUTE_2:
+				*(int16 *) data = DatumGetInt16(values[i]);
+				break;
+			case ATTRIBUTE_4:
+				*(int32 *) data = DatumGetInt32(values[i]);
+				break;
+			case ATTRIBUTE_8:
+				*(Datum *) data = values[i];
+				break;
+			default:
+				gpusort_copy(data, DatumGetPointer(values[i]), attribute->length);
+				break;
+		}
+		/* What the next one is aligned by is zero. */
+		memset(data + attribute->length, 0, sizeof(uint64));
+	}
+	return part->fixed_length;
+}
+
+/* What fill_part does where tuples differ in their layout. */
+static pg_noinline Size
+fill_varying(const RowPart *part, const Datum *values, const bool *isnull, bool has_nulls, char *row, char *limit)
 {
 	const Size slack = SLACK;
 	MinimalTuple tuple = (MinimalTuple) row;
-	bool has_nulls = any_null(isnull, part->natts);
 	Size header = has_nulls ? part->header_with_nulls : part->header;
 	uint16 infomask = has_nulls ? HEAP_HASNULL : 0;
 	char *data = row + header;
@@ -292,6 +358,20 @@ fill_part(const RowPart *part, const Datum *values, const bool *isnull, char *ro
 	tuple->t_infomask = infomask;
 	tuple->t_hoff = header + MINIMAL_TUPLE_OFFSET;
 	return data - row;
+}
+
+/*
+ * Forms one tuple at row, which is 8-aligned.  Returns its length in bytes, or 0
+ * when it does not fit below limit with some bytes to spare.
+ */
+static pg_attribute_always_inline Size
+fill_part(const RowPart *part, const Datum *values, const bool *isnull, char *row, char *limit)
+{
+	const bool has_nulls = any_null(isnull, part->natts);
+
+	if (part->fixed && likely(!has_nulls))
+		return fill_fixed(part, values, row, limit);
+	return fill_varying(part, values, isnull, has_nulls, row, limit);
 }
 
 /* Returns true if a stored tuple of desc, as it is, is a tuple of the visible attributes. */

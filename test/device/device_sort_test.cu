@@ -137,48 +137,6 @@ check_random_way(const char *what, const Keys &keys)
 		check_sort(what, keys, random_way(rows_of(keys)), right_order(keys));
 }
 
-/* ---- keys ---- */
-
-static void
-shuffle(Keys *keys)
-{
-	for (uint32_t i = rows_of(*keys); i > 1; i--)
-	{
-		const size_t a = (size_t) (i - 1) * keys->words;
-		const size_t b = (size_t) test_below(i) * keys->words;
-
-		std::swap_ranges(keys->all.begin() + a, keys->all.begin() + a + keys->words, keys->all.begin() + b);
-		if (a == b)
-			continue;
-	}
-}
-
-/*
- * Runs of these lengths that tie on the first word, 32 bits of which vary; each later word
- * has `values` values, spread over all its bits.
- */
-static Keys
-keys_of_runs(const std::vector<uint32_t> &lengths, uint32_t words, uint64_t values)
-{
-	Keys keys = {words, {}};
-
-	for (uint32_t length : lengths)
-	{
-		const uint64_t first = test_random() >> 32;
-
-		for (uint32_t i = 0; i < length; i++)
-		{
-			keys.all.push_back(first);
-			for (uint32_t w = 1; w < words; w++)
-				keys.all.push_back(test_below(values) * (UINT64_MAX / (values > 1 ? values - 1 : 1)));
-		}
-	}
-	shuffle(&keys);
-	return keys;
-}
-
-/* ---- tests ---- */
-
 static void
 test_sizes(void)
 {
@@ -262,45 +220,6 @@ test_rounds_over_ties(void)
 	}
 	check_random_way("the last bit", keys);
 	test_point("rounds over long runs");
-}
-
-/* The order that a run has before it is sorted. */
-typedef enum RunOrder
-{
-	RUN_EQUAL,
-	RUN_RISING,
-	RUN_FALLING,
-	RUN_MIXED,
-	RUN_ONE_DESCENT, /* equal, but for one row that goes before all others */
-} RunOrder;
-
-/*
- * Runs that tie on the first word, and tell their rows apart by the last one alone.  The words
- * between are the same in all of a run, and have all bits different from run to run.
- */
-static void
-add_run(Keys *keys, uint32_t rows, RunOrder order, uint32_t descent)
-{
-	const uint64_t first = test_random() >> 32;
-	const uint64_t between = keys->all.empty() ? UINT64_MAX : ~keys->all[keys->all.size() - keys->words + 1];
-
-	for (uint32_t i = 0; i < rows; i++)
-	{
-		uint64_t last = 7;
-
-		if (order == RUN_RISING)
-			last = i / 3;
-		if (order == RUN_FALLING)
-			last = rows - i;
-		if (order == RUN_MIXED)
-			last = test_below(rows);
-		if (order == RUN_ONE_DESCENT && i == descent)
-			last = 6;
-		keys->all.push_back(first);
-		for (uint32_t w = 1; w + 1 < keys->words; w++)
-			keys->all.push_back(between);
-		keys->all.push_back(last);
-	}
 }
 
 static void

@@ -10,3 +10,6 @@ EMULATED_FLAGS = -std=c++17 -O2 -g -fno-omit-frame-pointer -pthread -fPIC -U_FOR
 	-Wall -Wextra $(WERROR) -Wno-unknown-pragmas -MMD -MP \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all $(UNSURE)) \
 	-I$(GPUSORT_TOP)test/emulate -I$(GPUSORT_TOP)cuda -I$(GPUSORT_TOP)src -I$(GPUSORT_TOP)bench/device $(BUILD_ID_INCLUDE)
+
+# The emulation itself, as objects in $(BUILD) of this folder.
+EMULATION = $(patsubst $(GPUSORT_TOP)test/emulate/%.cc,%.o,$(wildcard $(GPUSORT_TOP)test/emulate/*.cc))

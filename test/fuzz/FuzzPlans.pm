@@ -12,7 +12,8 @@ use FuzzParts;
 use FuzzRandom;
 use FuzzTypes;
 
-our @EXPORT = qw(distinct_query distinct_on_query group_query aggregate_query window_query join_query recursive_query set_query);
+our @EXPORT = qw(distinct_query distinct_on_query group_query aggregate_query window_query join_query recursive_query
+	set_query);
 
 # DISTINCT rows are shown in canonical form, from outside, so that the sort is of the values.
 sub _shown
@@ -173,14 +174,16 @@ sub _ordered_aggregates
 	}
 	if ($kind eq 'percentiles')
 	{
-		my $fractions = 'array[' . join(', ', map { one_of('0', '1', '0.5', 'NULL', rand()) } 1 .. between(1, 5)) . ']::float8[]';
+		my $fractions = 'array[' . join(', ', map { one_of('0', '1', '0.5', 'NULL', rand()) } 1 .. between(1, 5))
+			. ']::float8[]';
 
 		return some_of(between(1, 3), "percentile_cont(@{[ rand() ]}) WITHIN GROUP (ORDER BY $float$way)",
 			"percentile_cont($fractions) WITHIN GROUP (ORDER BY $float$way)",
 			"percentile_disc(0.5) WITHIN GROUP (ORDER BY $float$way)") if chance(50);
 		return canonical($column->{type}, "percentile_disc(@{[ one_of(0, 1, rand()) ]}) WITHIN GROUP (ORDER BY $x$way)");
 	}
-	return some_of(between(2, 4), "count(DISTINCT $x)", "array_agg($id ORDER BY @{[ join ', ', total_keys($context, $from, 1) ]})",
+	return some_of(between(2, 4), "count(DISTINCT $x)",
+		"array_agg($id ORDER BY @{[ join ', ', total_keys($context, $from, 1) ]})",
 		'count(*)', "percentile_cont(0.3) WITHIN GROUP (ORDER BY $float$way)", "sum($n)",
 		"count(DISTINCT $n) FILTER (WHERE $id % 2 = 0)");
 }

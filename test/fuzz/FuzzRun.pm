@@ -23,6 +23,8 @@ use Carp;
 use File::Path qw(make_path);
 use Exporter qw(import);
 use File::Temp qw(tempdir);
+use FuzzAnswers;
+use FuzzMinimise;
 use FuzzNodes;
 use FuzzParts;
 use FuzzQuery;
@@ -30,9 +32,9 @@ use FuzzRandom;
 use FuzzSchema;
 use FuzzServer;
 use FuzzSession;
+use FuzzSettings;
 use FuzzTypes;
 use GpuSortNode;
-use List::Util qw(min);
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bad_lines);
@@ -154,50 +156,7 @@ sub clean
 	return;
 }
 
-# --- settings -------------------------------------------------------------------------------------
-
-sub _random_settings
-{
-	my ($self) = @_;
-	my $workers = one_of(0, 0, 1, 2, 3, 4);
-	my @settings = (
-		'gpusort.force = ' . (chance(70) ? 'on' : 'off'),
-		'gpusort.min_rows = 0',
-		'gpusort.verify_rows = ' . (chance(75) ? 'on' : 'off'),
-		'work_mem = ' . one_of("'64kB'", "'256kB'", "'4MB'", "'64MB'"),
-		"max_parallel_workers_per_gather = $workers");
-
-	push @settings, 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0' if chance(70);
-	push @settings, 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
-		'min_parallel_index_scan_size = 0' if $workers && chance(85);
-	push @settings, 'parallel_leader_participation = off' if $workers && chance(25);
-	push @settings, 'max_parallel_workers = ' . one_of(0, 0, 1) if $workers && chance(8);
-	push @settings, 'gpusort.verify_collation = off' if chance(25);
-	push @settings, 'gpusort.page_scan = off' if chance(25);
-	push @settings, 'gpusort.parallel_output = off' if $workers && chance(20);
-	push @settings, "$self->{force_parallel} = " . one_of('on', 'regress') if chance(20);
-	# so that there are sorts: most of them stand below joins and groups
-	push @settings, 'enable_hashjoin = off' if chance(50);
-	push @settings, 'enable_nestloop = off' if chance(40);
-	push @settings, 'enable_hashagg = off' if chance(50);
-	push @settings, 'enable_incremental_sort = off' if chance(40);
-	push @settings, 'enable_indexscan = off', 'enable_indexonlyscan = off' if chance(30);
-	push @settings, map { "enable_$_ = off" } some_of(between(0, 3),
-		qw(mergejoin bitmapscan material memoize seqscan sort gathermerge partition_pruning parallel_append parallel_hash));
-	push @settings, map { "enable_$_ = on" } some_of(2, qw(partitionwise_join partitionwise_aggregate)) if chance(25);
-	push @settings, 'plan_cache_mode = ' . one_of('force_generic_plan', 'force_custom_plan') if chance(30);
-	push @settings, 'jit = on', 'jit_above_cost = 0' if chance(2);
-	push @settings, 'cursor_tuple_fraction = 1' if chance(20);
-	push @settings, 'auto_explain.log_verbose = on' if chance(40);
-	push @settings, 'auto_explain.log_analyze = on', 'auto_explain.log_timing = off' if chance(15);
-	push @settings, 'join_collapse_limit = 1' if chance(5);
-	# so that every process runs what is above sorts
-	push @settings, 'max_parallel_workers_per_gather = ' . between(1, 4), 'gpusort.force = on',
-		'gpusort.parallel_output = on', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
-		'min_parallel_table_scan_size = 0',
-			map { "enable_$_ = off" } qw(hashagg hashjoin nestloop indexscan indexonlyscan bitmapscan) if chance(25);
-	return @settings;
-}
+# --- the server -----------------------------------------------------------------------------------
 
 # The service's memory: small in some rounds, so that sorts are refused or fall back.
 sub _set_memory
@@ -233,7 +192,7 @@ sub _hog
 	return $hog;
 }
 
-# --- comparing ------------------------------------------------------------------------------------
+# --- trying ---------------------------------------------------------------------------------------
 
 sub _prologue
 {
@@ -243,113 +202,6 @@ sub _prologue
 		: $FuzzSession::native_seconds), (map { "SET $_" } @settings),
 		$enable eq 'on' ? ('SET client_min_messages = log', 'SET gpusort.log_decisions = on',
 		$self->{explains} ? FuzzNodes::settings() : ()) : (), "SET gpusort.enable = $enable;\n";
-}
-
-sub _sqlstates
-{
-	my (@messages) = @_;
-	return join ' ', map { /\b(?:ERROR|FATAL|PANIC|WARNING):  (\w{5}|no answer)/ ? $1 : () } @messages;
-}
-
-# Messages but for plans and decisions among them.
-sub _without_plans
-{
-	my (@messages) = @_;
-	my $in = 0;
-	return grep {
-		$in = 1 if /(?:INFO|LOG):  00000: (?:duration|gpusort): /;
-		my $keep = !$in;
-		$in = 0 if /^LOCATION:/;
-		$keep
-	} @messages;
-}
-
-sub _shortened
-{
-	my ($text) = @_;
-	return 'no row' unless defined $text;
-	$text =~ s/\0/|/g;
-	return length $text > 200 ? substr($text, 0, 200) . '...' : $text;
-}
-
-# Rows that the two do not have as often as each other.
-sub _difference_of_rows
-{
-	my ($native, $ours) = @_;
-	my %count;
-
-	$count{$_}++ for @$native;
-	$count{$_}-- for @$ours;
-	my ($missing) = grep { $count{$_} > 0 } @$native;
-	my ($more) = grep { $count{$_} < 0 } @$ours;
-	return unless defined $missing || defined $more;
-	return sprintf '%d rows natively and %d with gpusort; only natively: %s; only with gpusort: %s',
-		scalar @$native, scalar @$ours, _shortened($missing), _shortened($more);
-}
-
-# The rows of an output: fields are separated by NULs, like rows, so a row is so many fields.
-sub _rows
-{
-	my ($output, $fields) = @_;
-	my @fields = split /\0/, $output, -1;
-	my @rows;
-
-	pop @fields;
-	push @rows, join "\0", splice @fields, 0, $fields while @fields;
-	return @rows;
-}
-
-sub _compare_ranked
-{
-	my ($self, $session, $query, $native, $ours) = @_;
-	my ($fields) = $session->run("$query->{rank} LIMIT 1");
-	$fields = ($fields // '') =~ tr/\0//;
-	return if $fields == 0;
-	my ($all, @messages) = $session->run($query->{rank});
-	return if _sqlstates(@messages) ne '';
-	# rows that look the same may have several places
-	my (%ranks, %rows);
-	for my $row (_rows($all, $fields))
-	{
-		my ($rank, $rest) = split /\0/, $row, 2;
-		$ranks{$rest}{$rank} = 1;
-		$rows{$rest}++;
-	}
-	my @native = _rows($native, $fields - 1);
-	my @ours = _rows($ours, $fields - 1);
-	if ($query->{whole})
-	{
-		my $difference = _difference_of_rows(\@native, \@ours);
-		return "rows: $difference" if $difference;
-	}
-	return sprintf 'rows: %d natively, %d with gpusort', scalar @native, scalar @ours if @native != @ours;
-	my (%used, %alike);
-	for my $i (0 .. $#ours)
-	{
-		my ($our_row, $native_row) = ($ours[$i], $native[$i]);
-		my $ranks = $ranks{$our_row};
-		my $native_ranks = $ranks{$native_row};
-		return "rows: row $i is none of the query's: " . _shortened($our_row)
-			unless $ranks && $used{$our_row}++ < $rows{$our_row};
-		next if $our_row eq $native_row || ($alike{$our_row}{$native_row} //= grep { $native_ranks->{$_} } keys %$ranks);
-		my ($rank, $native_rank) = map { min(keys %$_) } $ranks, $native_ranks;
-		return "order: row $i has rank $rank and natively $native_rank: " . _shortened($our_row) . ' instead of '
-			. _shortened($native_row);
-	}
-	return;
-}
-
-sub _compare_text
-{
-	my ($native, $ours) = @_;
-	my @native = split /\0/, $native, -1;
-	my @ours = split /\0/, $ours, -1;
-	my $i = 0;
-
-	my $difference = _difference_of_rows(\@native, \@ours);
-	return "rows: $difference" if $difference;
-	$i++ while $native[$i] eq $ours[$i];
-	return "order: field $i is " . _shortened($ours[$i]) . ' instead of ' . _shortened($native[$i]);
 }
 
 # Runs a query without gpusort, and then with it under each set of settings.  Returns nothing, or
@@ -364,7 +216,7 @@ sub _try
 		if (!defined $native)
 		{
 			($native, @native_messages) = $session->run($self->_prologue('off', @$settings) . $query->{sql});
-			$native_states = _sqlstates(@native_messages);
+			$native_states = sqlstates(@native_messages);
 			return ("native: backend $session->{backend}\n" . join("\n", @native_messages), $settings) unless defined $native;
 			$self->{errors}{$_}++ for split / /, $native_states;
 			if ($native_states =~ /57014/)
@@ -374,7 +226,7 @@ sub _try
 			}
 		}
 		my ($ours, @messages) = $session->run($self->_prologue('on', @$settings) . $query->{sql});
-		my $states = _sqlstates(@messages);
+		my $states = sqlstates(@messages);
 		my @slow_plan;
 
 		$self->{runs}++;
@@ -398,7 +250,7 @@ sub _try
 			{
 				local $FuzzSession::statement_seconds = 6 * $FuzzSession::statement_seconds;
 				($ours, @messages) = $session->run($self->_prologue('on', @$settings) . $query->{sql});
-				$states = _sqlstates(@messages);
+				$states = sqlstates(@messages);
 			}
 			if ($states =~ /57014/)
 			{
@@ -416,30 +268,15 @@ sub _try
 				@slow_plan = ('-- planned with gpusort as', split /\n/, $plan =~ tr/\0/\n/r);
 			}
 		}
-		return ("session: backend $session->{backend}\n" . join("\n", _without_plans(@messages)), $settings)
+		return ("session: backend $session->{backend}\n" . join("\n", without_plans(@messages)), $settings)
 			unless defined $ours;
 		return ("error: $native_states natively, $states with gpusort\n"
-			. join("\n", '-- native', @native_messages, '-- gpusort', _without_plans(@messages), @slow_plan), $settings)
+			. join("\n", '-- native', @native_messages, '-- gpusort', without_plans(@messages), @slow_plan), $settings)
 			if $states ne $native_states;
 		next if $ours eq $native || $query->{mode} eq 'errors';
 
-		my $wrong;
-		if ($query->{mode} eq 'exact')
-		{
-			$wrong = _compare_text($native, $ours);
-		}
-		elsif ($query->{mode} eq 'ranked')
-		{
-			$session->run($self->_prologue('off'));
-			$wrong = $self->_compare_ranked($session, $query, $native, $ours);
-		}
-		else
-		{
-			my ($fields) = $session->run($self->_prologue('off') . "SELECT * FROM ($query->{sql}) q LIMIT 1");
-			$fields = ($fields // '') =~ tr/\0//;
-			$wrong = _difference_of_rows([ _rows($native, $fields || 1) ], [ _rows($ours, $fields || 1) ]);
-			$wrong = "rows: $wrong" if $wrong;
-		}
+		$session->run($self->_prologue('off')) if $query->{mode} ne 'exact';
+		my $wrong = compare_answers($session, $query, $native, $ours);
 		return ($wrong, $settings) if $wrong;
 	}
 	return;
@@ -502,92 +339,25 @@ sub _setup
 		'CREATE SCHEMA r', @$schema);
 }
 
-# Takes rows and columns away as long as the failure stays.  Returns the statements that do it.
+# Takes away as much as the failure does not need.  Returns the statements that do it, and what is left.
 sub _minimised
 {
 	my ($self, $database, $schema, $tables, $query, $settings, $kind) = @_;
 	my $end = time + $self->{minimise};
 	my $session = FuzzSession->new($self->{node}, $database, $self->{scratch});
 	$session->run(q{LOAD 'auto_explain'}) if $self->{explains};
-	my @kept;
 	my $fails = sub {
 		return 0 if time > $end;
 		my (undef, @messages) = $self->_setup($session, [ @$schema, @_ ]);
-		return 0 if _sqlstates(@messages) ne '';
+		return 0 if sqlstates(@messages) ne '';
 		my ($wrong) = $self->_try($session, $query, $settings);
 		return defined $wrong && $wrong =~ /^\Q$kind\E/;
 	};
 
-	return unless $fails->();
-	my $again = 1;
-	while ($again)
-	{
-		$again = 0;
-		for my $table (@$tables)
-		{
-			$fails->(@kept) or last;
-			my ($shape) = $session->run("SELECT min(id)::int8, max(id)::int8, count(*), count(*) FILTER (WHERE id % 2 = 0) "
-				. "FROM r.$table->{name}");
-			my ($low, $high, $rows, $even) = ($shape // '') =~ /^(\d+)\0(\d+)\0(\d+)\0(\d+)/ or next;
-			my $middle = int(($low + $high) / 2);
-			my @less = $low < $high ? ("id > $middle", "id <= $middle") : ("id = $low");
-			push @less, 'id % 2 = 0', 'id % 2 = 1' if $even > 0 && $even < $rows;
-			for my $less (@less)
-			{
-				my $delete = "DELETE FROM $table->{name} WHERE $less";
-				next if !$fails->(@kept, $delete);
-				push @kept, $delete;
-				$again = 1;
-				last;
-			}
-		}
-	}
-	for my $table (@$tables)
-	{
-		for my $column (@{ $table->{columns} })
-		{
-			my $drop = "ALTER TABLE $table->{name} DROP COLUMN $column->{name} CASCADE";
-			push @kept, $drop if $column->{name} ne 'id' && $fails->(@kept, $drop);
-		}
-	}
-	# settings, selected columns and predicates; what orders rows stays
-	for (my $i = 0; $i < @$settings; $i++)
-	{
-		my ($gone) = splice @$settings, $i, 1;
-		if ($fails->(@kept))
-		{
-			$i--;
-		}
-		else
-		{
-			splice @$settings, $i, 0, $gone;
-		}
-	}
-	my $output = qr/, [^,()]+ AS o\d+(?=,| FROM)/;
-	my $condition = qr/ AND [\w.%<> ]+?(?: IS NOT NULL| IS NULL|\d)(?= AND| ORDER|\)|$)/;
-	my $first_condition = qr/(?<=WHERE )[\w.%<> ]+? AND /;
-	for my $part ($query->{sql} =~ /($output|$condition|$first_condition)/g)
-	{
-		my %less = %$query;
-		for (grep { defined $less{$_} } qw(sql rank))
-		{
-			$less{$_} =~ s/\Q$part\E//;
-		}
-		my $whole = $query;
-		$query = \%less;
-		$fails->(@kept) ? %$whole = %less : ($query = $whole);
-		$query = $whole;
-	}
-	my @data;
-	$fails->(@kept);
-	for my $table (@$tables)
-	{
-		my ($rows) = $session->run("SELECT q::text FROM r.$table->{name} q LIMIT 20");
-		push @data, map { "--   $table->{name} " . _shortened($_) } split /\0/, $rows // '';
-	}
+	my @smaller = minimise($session, $tables, $query, $settings, $fails);
 	# the round's other queries need what was taken away
 	$self->_setup($session, $schema);
-	return (@kept, @data);
+	return @smaller;
 }
 
 sub _report
@@ -680,7 +450,7 @@ sub _round
 	for (1 .. ($large ? 1 + int($self->{per_round} / 4) : $self->{per_round}))
 	{
 		my $query = random_query($context);
-		my @variants = map { [ $self->_random_settings, @{ $query->{settings} || [] } ] } 1 .. 2;
+		my @variants = map { [ random_settings($self->{force_parallel}), @{ $query->{settings} || [] } ] } 1 .. 2;
 
 		last if time > $self->{deadline};
 		$self->{queries}++;

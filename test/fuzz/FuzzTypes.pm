@@ -237,7 +237,8 @@ my %types = (
 	citext => { weight => 2, sql => 'fz.citext', text => 1, canon => '(X IS NULL)' },
 	# what its operator class abbreviates; where PostGIS is not there, bytes
 	geometry => { weight => 3, sql => 'fz.geometry', canon => '(X IS NULL)', value => 'fz.shape(N)',
-		edges => [ 'POINT EMPTY', 'POLYGON EMPTY', 'POINT(0 0)', 'POINT(1 1)', 'LINESTRING(0 0,1 1)', 'LINESTRING(1 1,0 0)', 'POINT(1e300 -1e300)', 'POLYGON((0 0,0 1,1 1,0 0))' ] },
+		edges => [ 'POINT EMPTY', 'POLYGON EMPTY', 'POINT(0 0)', 'POINT(1 1)', 'LINESTRING(0 0,1 1)', 'LINESTRING(1 1,0 0)',
+			'POINT(1e300 -1e300)', 'POLYGON((0 0,0 1,1 1,0 0))' ] },
 	word => { weight => 2, sql => 'fz.word', base => 'text', text => 1 },
 	word_c => { weight => 2, sql => 'fz.word_c', base => 'text', text => 1 },
 	word_icu => { weight => 1, sql => 'fz.word_icu', base => 'text', text => 1 },
@@ -263,10 +264,12 @@ DO $$ BEGIN
 	IF EXISTS (SELECT FROM pg_available_extensions WHERE name = 'postgis') THEN
 		CREATE EXTENSION postgis SCHEMA fz;
 		CREATE FUNCTION fz.shape(n bigint) RETURNS fz.geometry LANGUAGE sql IMMUTABLE AS
-			'SELECT CASE WHEN $1 % 7 = 0 THEN fz.st_makeline(fz.st_makepoint($1 % 30, $1 % 11), fz.st_makepoint($1 % 5, 1)) ELSE fz.st_makepoint($1 % 1000 - 500, $1 % 77 / 7.0) END';
+			'SELECT CASE WHEN $1 % 7 = 0 THEN fz.st_makeline(fz.st_makepoint($1 % 30, $1 % 11), fz.st_makepoint($1 % 5, 1))
+				ELSE fz.st_makepoint($1 % 1000 - 500, $1 % 77 / 7.0) END';
 	ELSE
 		CREATE DOMAIN fz.geometry AS bytea;
-		CREATE FUNCTION fz.shape(n bigint) RETURNS fz.geometry LANGUAGE sql IMMUTABLE AS 'SELECT decode(substr(md5($1::text), 1, 8), ''hex'')';
+		CREATE FUNCTION fz.shape(n bigint) RETURNS fz.geometry LANGUAGE sql IMMUTABLE AS
+			'SELECT decode(substr(md5($1::text), 1, 8), ''hex'')';
 	END IF;
 END $$;
 CREATE TYPE fz.mood AS ENUM ('sad', 'ok', 'ecstatic');

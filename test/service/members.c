@@ -122,8 +122,7 @@ test_answers(int members, bool owner_too)
 		problem = sort_finish(&owner, &rows, &sorted);
 	if (problem == NULL)
 		problem = sort_read(&owner, &rows);
-	ok(problem == NULL, "rows of %d members%s%s%s", members, owner_too ? " and the owner" : "",
-	   problem ? ": " : "", problem ? problem : "");
+	ok(problem == NULL, "rows of %d members%s: %s", members, owner_too ? " and the owner" : "", told(problem));
 	for (int i = 1; i < members; i += 2)
 		client_close(&others[i]);
 	client_close(&owner);

@@ -140,8 +140,8 @@ test_cut(Keys keys, const char *name, uint64_t n, uint32_t words)
 		}
 	}
 	ops->end(sorted.sort);
-	ok(problem == NULL, "%llu rows of %s keys of %u words in up to %u ranges%s%s", (unsigned long long) n, name, words,
-	   ranges, problem ? ": " : "", problem ? problem : "");
+	ok(problem == NULL, "%llu rows of %s keys of %u words in up to %u ranges: %s", (unsigned long long) n, name, words,
+	   ranges, told(problem));
 	rows_free(&rows);
 }
 
@@ -209,8 +209,8 @@ test_like(Keys keys, uint64_t n, uint32_t words, Keys other_keys, uint64_t other
 				problem = "a row in the wrong range";
 		}
 	}
-	ok(problem == NULL, "%llu rows cut like %llu others, by %u bits, into %u%s%s", (unsigned long long) others,
-	   (unsigned long long) n, bits, borders->ranges, problem ? ": " : "", problem ? problem : "");
+	ok(problem == NULL, "%llu rows cut like %llu others, by %u bits, into %u: %s", (unsigned long long) others,
+	   (unsigned long long) n, bits, borders->ranges, told(problem));
 	free(borders);
 	free(copy);
 	rows_free(&rows);

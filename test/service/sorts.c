@@ -53,8 +53,7 @@ test_answers(void)
 				problem = sort_all(&service, &rows, true);
 				rows_free(&rows);
 			}
-			ok(problem == NULL, "%s keys of %u words%s%s", kinds[k].name, widths[w],
-			   problem ? ": " : "", problem ? problem : "");
+			ok(problem == NULL, "%s keys of %u words: %s", kinds[k].name, widths[w], told(problem));
 		}
 	}
 }
@@ -74,8 +73,7 @@ test_many_rows(void)
 
 			rows_make(&rows, 700000, words, kinds[k], 16, 24, 20);
 			problem = sort_all(&service, &rows, true);
-			ok(problem == NULL, "700000 rows, keys %d of %u words%s%s", kinds[k], words,
-			   problem ? ": " : "", problem ? problem : "");
+			ok(problem == NULL, "700000 rows, keys %d of %u words: %s", kinds[k], words, told(problem));
 			rows_free(&rows);
 		}
 	}
@@ -89,18 +87,18 @@ test_rows_of_all_sizes(void)
 
 	rows_make(&rows, 5000, 1, KEYS_RANDOM, 8, 8, 0);
 	problem = sort_all(&service, &rows, true);
-	ok(problem == NULL, "rows of 8 bytes%s%s", problem ? ": " : "", problem ? problem : "");
+	ok(problem == NULL, "rows of 8 bytes: %s", told(problem));
 	rows_free(&rows);
 
 	rows_make(&rows, 400, 2, KEYS_RANDOM, 16, 300000, 0);
 	problem = sort_all(&service, &rows, true);
-	ok(problem == NULL, "rows of 16 to 300000 bytes%s%s", problem ? ": " : "", problem ? problem : "");
+	ok(problem == NULL, "rows of 16 to 300000 bytes: %s", told(problem));
 	rows_free(&rows);
 
 	/* the longest row there can be: a chunk less its key and its offset */
 	rows_make(&rows, 3, 1, KEYS_DESCENDING, GPUSORT_CHUNK_BYTES - 16, GPUSORT_CHUNK_BYTES - 16, 100);
 	problem = sort_all(&service, &rows, true);
-	ok(problem == NULL, "rows of a whole chunk%s%s", problem ? ": " : "", problem ? problem : "");
+	ok(problem == NULL, "rows of a whole chunk: %s", told(problem));
 	rows_free(&rows);
 }
 
@@ -113,7 +111,7 @@ test_without_ties(void)
 	/* Without may_tie flags of the client do not count, so the answer has none. */
 	rows_make(&rows, 20000, 1, KEYS_FEW, 16, 60, 0);
 	problem = sort_all(&service, &rows, false);
-	ok(problem == NULL, "equal keys come out stably%s%s", problem ? ": " : "", problem ? problem : "");
+	ok(problem == NULL, "equal keys come out stably: %s", told(problem));
 	rows_free(&rows);
 }
 

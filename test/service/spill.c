@@ -7,7 +7,6 @@
  *-------------------------------------------------------------------------
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -32,41 +31,23 @@ static Service service;
 static int descriptors; /* that it has in the beginning */
 static Rows many_rows;  /* more than the memory */
 
-/* Descriptors that the service has. */
-static int
-count_descriptors(void)
-{
-	char path[64];
-	DIR *directory;
-	int count = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int) service.pid);
-	directory = opendir(path);
-	if (directory == NULL)
-		bail("%s: %s", path, strerror(errno));
-	while (readdir(directory) != NULL)
-		count++;
-	closedir(directory);
-	return count;
-}
-
 /* Returns true if the service comes to have as many as when it began. */
 static bool
 has_descriptors(void)
 {
 	for (int i = 0; i < 200; i++)
 	{
-		if (count_descriptors() == descriptors)
+		if (count_descriptors(service.pid) == descriptors)
 			return true;
 		usleep(10000);
 	}
-	diag("%d descriptors, not %d", count_descriptors(), descriptors);
+	diag("%d descriptors, not %d", count_descriptors(service.pid), descriptors);
 	return false;
 }
 
 /* Begins a sort, as soon as it is let in; returns the token to join it by. */
 static uint64_t
-begin_shared(Client *client, uint32_t key_words, bool shared)
+begin(Client *client, uint32_t key_words, bool shared)
 {
 	for (int i = 0; i < 200; i++)
 	{
@@ -85,17 +66,12 @@ begin_shared(Client *client, uint32_t key_words, bool shared)
 	bail("a sort is refused all the time");
 }
 
-static uint64_t
-begin(Client *client, uint32_t key_words)
-{
-	return begin_shared(client, key_words, false);
-}
-
+/* Joins a sort, to put rows or to read them. */
 static void
-join(Client *client, uint64_t token)
+join(Client *client, uint64_t token, bool reader)
 {
 	client_open(client, &service);
-	client_send(client, GPUSORT_MSG_JOB_JOIN, (GpuSortMessage){.u.job_join.token = token});
+	client_send(client, GPUSORT_MSG_JOB_JOIN, (GpuSortMessage){.u.job_join = {.token = token, .reader = reader}});
 	client_expect(client, GPUSORT_MSG_JOB);
 }
 
@@ -117,12 +93,6 @@ put_until_space(Client *client, uint64_t *next)
 			*next = 0;
 		*next = space_put_chunk(client, &many_rows, *next, &message);
 	}
-}
-
-static const char *
-told(const char *problem)
-{
-	return problem != NULL ? problem : "well";
 }
 
 /* Waits for FAILED; the text of it, or NULL. */
@@ -151,7 +121,7 @@ test_sorts(void)
 		const char *problem;
 
 		rows_make(&rows, 250000, 1, kinds[k], 80, 140, 20);
-		begin(&client, 1);
+		begin(&client, 1, false);
 		problem = space_sort(&client, &rows, 0, &file, &message);
 		if (problem == NULL && (message.u.sorted.runs < 2 || message.u.sorted.run_disk == 0))
 			problem = "it was in memory";
@@ -179,14 +149,12 @@ test_shared(void)
 	GpuSortMessage message = {.magic = 0};
 	uint64_t first_rows[GPUSORT_RANGES_MAX + 1];
 	uint32_t ranges = 0;
-	uint64_t token = begin_shared(&owner, 1, true);
+	uint64_t token = begin(&owner, 1, true);
 	const char *problem = space_sort(&owner, &many_rows, 0, &file, &message);
 
 	if (problem == NULL)
 		problem = sort_cut(&owner, &many_rows, 64, 20, first_rows, &ranges);
-	client_open(&reader, &service);
-	client_send(&reader, GPUSORT_MSG_JOB_JOIN, (GpuSortMessage){.u.job_join = {.token = token, .reader = 1}});
-	client_expect(&reader, GPUSORT_MSG_JOB);
+	join(&reader, token, true);
 	for (uint32_t i = 0; problem == NULL && i < ranges; i++)
 		problem = sort_read_interval(i % 3 ? &reader : &owner, &many_rows, first_rows[i], first_rows[i + 1]);
 	for (uint32_t i = ranges; problem == NULL && i-- > 0;)
@@ -208,7 +176,7 @@ test_little_space(void)
 	int asked = 0;
 	const char *problem;
 
-	begin(&client, 1);
+	begin(&client, 1, false);
 	(void) put_until_space(&client, &next);
 	do
 	{
@@ -243,13 +211,14 @@ test_bad_files(void)
 		uint64_t wanted;
 		int sent[9];
 		int pipes[2];
+		char path[200];
 		const char *text;
 
 		if (pipe(pipes) != 0)
 			bail("pipe: %s", strerror(errno));
 		for (int d = 0; d < 9; d++)
 			sent[d] = space_make_file(i == 9 ? O_RDWR | O_APPEND : O_RDWR);
-		begin(&client, 1);
+		begin(&client, 1, false);
 		wanted = put_until_space(&client, &next);
 		switch (i)
 		{
@@ -260,10 +229,8 @@ test_bad_files(void)
 				space_send_file(&client, 0, wanted, &pipes[1], 1);
 				break;
 			case 2:
-				space_send_file(&client, 0, wanted, sent, 2);
-				break;
 			case 3:
-				space_send_file(&client, 0, wanted, sent, 9);
+				space_send_file(&client, 0, wanted, sent, i == 2 ? 2 : 9);
 				break;
 			case 4:
 				close(sent[0]);
@@ -294,15 +261,9 @@ test_bad_files(void)
 				break;
 			case 10:
 				close(sent[0]);
-				sent[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-				close(sent[0]);
-				{
-					char path[200];
-
-					snprintf(path, sizeof(path), "%s/read-only", test_directory());
-					close(open(path, O_CREAT | O_RDWR, 0600));
-					sent[0] = open(path, O_RDONLY | O_CLOEXEC);
-				}
+				snprintf(path, sizeof(path), "%s/read-only", test_directory());
+				close(open(path, O_CREAT | O_RDWR, 0600));
+				sent[0] = open(path, O_RDONLY | O_CLOEXEC);
 				space_send_file(&client, 0, wanted, sent, 1);
 				break;
 		}
@@ -373,7 +334,7 @@ test_clients_that_go(void)
 		uint64_t next = 0;
 		uint64_t wanted;
 
-		begin(&client, 1);
+		begin(&client, 1, false);
 		wanted = put_until_space(&client, &next);
 		if (i % 3 == 1)
 			space_give(&client, &file, wanted);
@@ -398,11 +359,11 @@ test_member_that_leaves(void)
 	SpaceFile other = {.descriptor = -1};
 	GpuSortMessage message = {.magic = 0};
 	uint64_t next = 0;
-	uint64_t token = begin(&owner, 1);
+	uint64_t token = begin(&owner, 1, false);
 	uint64_t wanted;
 	const char *problem;
 
-	join(&member, token);
+	join(&member, token, false);
 	wanted = put_until_space(&member, &next);
 	client_send(&member, GPUSORT_MSG_LEAVE, nothing);
 	client_expect(&member, GPUSORT_MSG_LEFT);
@@ -425,9 +386,9 @@ test_member_that_goes(void)
 	Client member;
 	GpuSortMessage message = {.magic = 0};
 	uint64_t next = 0;
-	uint64_t token = begin(&owner, 1);
+	uint64_t token = begin(&owner, 1, false);
 
-	join(&member, token);
+	join(&member, token, false);
 	(void) put_until_space(&member, &next);
 	client_close(&member);
 	ok(fails(&owner, &message) != NULL, "a member that goes while it is asked for space fails the sort: %s",
@@ -447,43 +408,31 @@ test_silent_owner(bool late)
 	GpuSortMessage message = {.magic = 0};
 	uint64_t next = 0;
 	uint64_t start;
-	uint64_t token = begin(&owner, 1);
+	uint64_t token = begin(&owner, 1, false);
 	uint64_t wanted = put_until_space(&owner, &next);
 	const char *problem;
 
-	join(&member, token);
+	join(&member, token, false);
 	start = next;
 	problem = space_put(&member, &many_rows, &next, many_rows.n, &file);
 	ok(problem == NULL && next > start, "a member goes on while the owner is silent: %s", told(problem));
 	client_send(&member, GPUSORT_MSG_LEAVE, nothing);
-	do
-	{
-		if (!client_receive(&member, &message, ANSWER_MS))
-			bail("LEFT did not come");
-		if (message.type == GPUSORT_MSG_SPACE)
-			space_give(&member, &file, message.u.space.bytes);
-	} while (message.type != GPUSORT_MSG_LEFT);
+	if (!space_await(&member, GPUSORT_MSG_LEFT, &file, &message))
+		bail("LEFT did not come");
 	if (!late)
 		space_give(&owner, &own, wanted);
 	client_send(&owner, GPUSORT_MSG_SORT, nothing);
-	/* it reads no SPACE before SORTED, if there was enough */
-	do
-	{
-		if (!client_receive(&owner, &message, late ? 3000 : ANSWER_MS))
-			break;
-		if (message.type == GPUSORT_MSG_SPACE && !late)
-			space_give(&owner, &own, message.u.space.bytes);
-	} while (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SPACE);
 	if (late)
-		space_give(&owner, &own, wanted);
-	while (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SPACE)
 	{
-		if (!client_receive(&owner, &message, ANSWER_MS))
-			bail("SORTED did not come");
-		if (message.type == GPUSORT_MSG_SPACE)
-			space_give(&owner, &own, message.u.space.bytes);
+		/* it reads no SPACE before SORTED, if there was enough */
+		while (client_receive(&owner, &message, 3000) &&
+			   (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SPACE))
+			;
+		space_give(&owner, &own, wanted);
 	}
-	problem = message.type == GPUSORT_MSG_SORTED ? sort_read(&owner, &many_rows) : "no SORTED came";
+	problem = message.type == GPUSORT_MSG_SORTED || space_await(&owner, GPUSORT_MSG_SORTED, &own, &message)
+		? sort_read(&owner, &many_rows)
+		: "no SORTED came";
 	ok(problem == NULL, "the owner answers %s, and all is sorted: %s", late ? "after SORT" : "before SORT", told(problem));
 	space_close(&member, &file);
 	space_close(&owner, &own);
@@ -500,12 +449,12 @@ test_space_after_sorted(void)
 	SpaceFile own = {.descriptor = -1};
 	GpuSortMessage message = {.magic = 0};
 	uint64_t next = 0;
-	uint64_t token = begin(&owner, 1);
+	uint64_t token = begin(&owner, 1, false);
 	uint64_t wanted = put_until_space(&owner, &next);
 	const char *problem = NULL;
 
 	/* the member gives enough for both and all that follows */
-	join(&member, token);
+	join(&member, token, false);
 	while (file.given == 0)
 	{
 		message = nothing;
@@ -518,20 +467,14 @@ test_space_after_sorted(void)
 	}
 	problem = space_put(&member, &many_rows, &next, many_rows.n, &file);
 	client_send(&member, GPUSORT_MSG_LEAVE, nothing);
-	do
-	{
-		if (!client_receive(&member, &message, ANSWER_MS))
-			bail("LEFT did not come");
-	} while (message.type != GPUSORT_MSG_LEFT);
+	if (!space_await(&member, GPUSORT_MSG_LEFT, NULL, &message))
+		bail("LEFT did not come");
 	client_send(&owner, GPUSORT_MSG_SORT, nothing);
-	do
-	{
-		if (!client_receive(&owner, &message, ANSWER_MS))
-			bail("SORTED did not come");
-	} while (message.type == GPUSORT_MSG_CHUNK || message.type == GPUSORT_MSG_SPACE);
+	if (!space_await(&owner, GPUSORT_MSG_SORTED, NULL, &message))
+		bail("SORTED did not come");
 	space_give(&owner, &own, wanted);
 	if (problem == NULL)
-		problem = message.type == GPUSORT_MSG_SORTED ? sort_read(&owner, &many_rows) : "no SORTED came";
+		problem = sort_read(&owner, &many_rows);
 	ok(problem == NULL, "space may come when all is sorted: %s", told(problem));
 	space_close(&member, &file);
 	space_close(&owner, &own);
@@ -554,7 +497,7 @@ sorter_main(void *arg)
 	SpaceFile file = {.descriptor = -1};
 	GpuSortMessage message;
 
-	begin(&client, sorter->rows.key_words);
+	begin(&client, sorter->rows.key_words, false);
 	sorter->problem = space_sort(&client, &sorter->rows, 0, &file, &message);
 	if (sorter->problem == NULL)
 		sorter->problem = sort_read(&client, &sorter->rows);
@@ -614,7 +557,7 @@ test_end(const char *const *options)
 
 		if (writes)
 			service_start(&service, options);
-		begin(&client, 1);
+		begin(&client, 1, false);
 		wanted = put_until_space(&client, &next);
 		if (writes)
 			space_give(&client, &file, wanted);
@@ -634,7 +577,7 @@ main(void)
 	random_seed(seed);
 	rows_make(&many_rows, 260000, 1, KEYS_RANDOM, 80, 140, 0);
 	service_start(&service, options);
-	descriptors = count_descriptors();
+	descriptors = count_descriptors(service.pid);
 
 	test_sorts();
 	test_shared();

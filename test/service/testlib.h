@@ -24,6 +24,7 @@
 extern bool ok(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
 extern void diag(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern void bail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+extern const char *told(const char *problem);
 extern int done_testing(void);
 
 /* A service and its supervisor's end of the control socket. */
@@ -49,8 +50,9 @@ extern int service_wait(Service *service, int milliseconds);
 extern int service_stop(Service *service);
 extern const char *test_directory(void);
 extern const char *service_program(void);
+extern bool receive_message(int socket, GpuSortMessage *message, int milliseconds);
 
-/* A client */
+/* testclient.c: a client */
 typedef struct Client
 {
 	int socket;
@@ -126,6 +128,7 @@ extern const char *sort_all(const Service *service, const Rows *rows, bool may_t
 extern uint64_t random64(void);
 extern void random_seed(uint64_t seed);
 extern double now_ms(void);
+extern int count_descriptors(pid_t pid);
 
 /* A file of a client's, for the service to write to. */
 typedef struct SpaceFile
@@ -142,6 +145,7 @@ extern bool space_send_file(Client *client, uint64_t start, uint64_t bytes, cons
 extern void space_give(Client *client, SpaceFile *file, uint64_t bytes);
 extern uint64_t space_put_chunk(Client *client, const Rows *rows, uint64_t from, const GpuSortMessage *granted);
 extern const char *space_put(Client *client, const Rows *rows, uint64_t *next, uint64_t end, SpaceFile *file);
+extern bool space_await(Client *client, GpuSortMessageType type, SpaceFile *file, GpuSortMessage *message);
 extern const char *space_sort(Client *client, const Rows *rows, uint64_t next, SpaceFile *file, GpuSortMessage *sorted);
 extern void space_close(Client *client, SpaceFile *file);
 

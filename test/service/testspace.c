@@ -109,21 +109,29 @@ space_put(Client *client, const Rows *rows, uint64_t *next, uint64_t end, SpaceF
 	return NULL;
 }
 
+/*
+ * Waits for a message of this type, past chunks; space that is asked for meanwhile is given, or is not if file
+ * is NULL.  Returns false if another message comes, or none.
+ */
+bool
+space_await(Client *client, GpuSortMessageType type, SpaceFile *file, GpuSortMessage *message)
+{
+	do
+	{
+		if (!client_receive(client, message, ANSWER_MS))
+			return false;
+		if (message->type == GPUSORT_MSG_SPACE && file != NULL)
+			space_give(client, file, message->u.space.bytes);
+	} while (message->type == GPUSORT_MSG_CHUNK || message->type == GPUSORT_MSG_SPACE);
+	return message->type == type;
+}
+
 /* Sends SORT and gives space until SORTED is there. */
 static const char *
 finish(Client *client, const Rows *rows, SpaceFile *file, GpuSortMessage *sorted)
 {
 	client_send(client, GPUSORT_MSG_SORT, (GpuSortMessage){.magic = 0});
-	for (;;)
-	{
-		if (!client_receive(client, sorted, ANSWER_MS))
-			return "SORTED did not come";
-		if (sorted->type == GPUSORT_MSG_SPACE)
-			space_give(client, file, sorted->u.space.bytes);
-		else if (sorted->type != GPUSORT_MSG_CHUNK)
-			break;
-	}
-	if (sorted->type != GPUSORT_MSG_SORTED)
+	if (!space_await(client, GPUSORT_MSG_SORTED, file, sorted))
 		return "no SORTED came";
 	return sorted->u.sorted.rows == rows->n ? NULL : "SORTED tells another number of rows";
 }

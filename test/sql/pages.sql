@@ -136,6 +136,21 @@ CREATE TABLE gs.p_heir (extra int) INHERITS (gs.p_ancestor);
 INSERT INTO gs.p_ancestor SELECT id, i4, t FROM gs.p_mixed WHERE id % 2 = 0;
 INSERT INTO gs.p_heir SELECT id, i4, t, id FROM gs.p_mixed WHERE id % 2 = 1;
 
+-- Partitions laid out alike, with another order of columns, with dropped and added ones, empty, and of partitions
+CREATE TABLE gs.p_pieces (id int NOT NULL, i4 int, t text, f8 float8) PARTITION BY RANGE (id);
+CREATE TABLE gs.p_pieces_empty PARTITION OF gs.p_pieces FOR VALUES FROM (-100) TO (0);
+CREATE TABLE gs.p_pieces_alike PARTITION OF gs.p_pieces FOR VALUES FROM (0) TO (500);
+CREATE TABLE gs.p_pieces_other (f8 float8, gone text, t text, id int NOT NULL, i4 int);
+ALTER TABLE gs.p_pieces_other DROP COLUMN gone;
+ALTER TABLE gs.p_pieces ATTACH PARTITION gs.p_pieces_other FOR VALUES FROM (500) TO (900);
+CREATE TABLE gs.p_pieces_sub PARTITION OF gs.p_pieces FOR VALUES FROM (900) TO (1600) PARTITION BY HASH (i4);
+CREATE TABLE gs.p_pieces_sub_0 PARTITION OF gs.p_pieces_sub FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE gs.p_pieces_sub_1 PARTITION OF gs.p_pieces_sub FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE TABLE gs.p_pieces_last PARTITION OF gs.p_pieces DEFAULT;
+INSERT INTO gs.p_pieces SELECT id, i4, t, f8 FROM gs.p_mixed;
+ALTER TABLE gs.p_pieces ADD COLUMN late int DEFAULT 7;
+INSERT INTO gs.p_pieces SELECT id + 3000, i4, t, f8, id % 10 FROM gs.p_mixed WHERE id % 4 = 0;
+
 -- More columns than a batch has room for of all rows of a page
 SELECT format('CREATE TABLE gs.p_wide (id int, %s)', string_agg(format('c%s %s', i, (ARRAY['int', 'text', 'bool', 'float8'])[1 + i % 4]), ', ')) FROM generate_series(1, 1000) i \gexec
 INSERT INTO gs.p_wide (id, c4, c101, c998) SELECT i, (i * 31) % 97, 'c' || i % 7, i % 2 = 0 FROM generate_series(1, 600) i;
@@ -209,6 +224,45 @@ SELECT is(gs.by_page(query), 'same', query) FROM (VALUES
 	(26, 'SELECT id, (SELECT array_agg(x.id) FROM (SELECT y.id FROM gs.p_versions y WHERE y.id < m.i2 AND y.i4 > m.i2 ORDER BY y.i4, y.id) x) FROM gs.p_mixed m WHERE id < 40 ORDER BY i4, id'),
 	(27, 'SELECT id, lag(t) OVER (ORDER BY i4, id) FROM gs.p_nulls ORDER BY i4, id'), (28, 'SELECT id, rank() OVER (PARTITION BY i2 ORDER BY i4, id) FROM gs.p_mixed ORDER BY i2, i4, id')) q (n, query) ORDER BY n;
 
+-- what the executor computes of a tuple: by value and not, of system columns and rows, with effects, beside any conditions
+CREATE SEQUENCE gs.p_numbers;
+SELECT is(gs.by_page(query), 'same', query) FROM (VALUES
+	(1, 'SELECT id + 1, i4 * 2 FROM gs.p_mixed ORDER BY i4 * 2, id'), (2, 'SELECT id, t || v FROM gs.p_nulls ORDER BY t || v COLLATE "C", id'), (3, 'SELECT * FROM gs.p_mixed ORDER BY i4 % 10, f8 DESC, id'),
+	(4, 'SELECT * FROM gs.p_nulls WHERE i4 < 300 ORDER BY upper(t) COLLATE "C", id'), (5, 'SELECT id, xmin::text = cmin::text, tableoid::int8 FROM gs.p_mixed WHERE t > ''t3'' COLLATE "C" ORDER BY tableoid, id'),
+	(6, 'SELECT ctid, id FROM gs.p_versions WHERE id % 2 = 0 ORDER BY ctid, id'), (7, 'SELECT id, x, x::text FROM gs.p_altered x WHERE x.i2 <> 2 ORDER BY x.i8, id'), (8, 'SELECT x IS NULL, id FROM gs.p_nulls x ORDER BY 1, id'),
+	(9, 'SELECT length(t), length(x), id FROM gs.p_toast ORDER BY length(x), length(t), id'), (10, 'SELECT left(t, 5000), id FROM gs.p_toast WHERE length(x) > 100 ORDER BY left(x, 500) COLLATE "C", id'),
+	(11, 'SELECT id, i8 + i2, now() > ''2000-01-01'' FROM gs.p_altered WHERE b ORDER BY coalesce(i8, -1), id'), (12, 'SELECT ARRAY[id, i4], (SELECT max(id) FROM gs.p_one) + id FROM gs.p_mixed ORDER BY 2 DESC'),
+	(13, 'SELECT * FROM gs.p_longer ORDER BY i4 + 1, id'), (14, 'SELECT c4 + 1, c998, c101 || ''x'', id FROM gs.p_wide WHERE c998 ORDER BY c4 + 1, id'), (15, 'SELECT CASE WHEN i4 > 100 THEN t COLLATE "C" END, id FROM gs.p_mixed ORDER BY 1, 2 LIMIT 300'),
+	(16, 'SELECT x.id, x.i4 + m.id FROM gs.p_one m, LATERAL (SELECT y.id, y.i4 + m.id AS i4 FROM gs.p_mixed y WHERE y.i4 >= m.id ORDER BY y.i4 + m.id, y.id OFFSET 0) x(id, i4)')) q (n, query) ORDER BY n;
+CREATE FUNCTION gs.p_numbered(by_page text, forced bool) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	answer text;
+	query CONSTANT text := 'SELECT id, nextval(''gs.p_numbers'') AS n FROM gs.p_mixed WHERE i4 > 50 AND nextval(''gs.p_numbers'') % 3 <> 0 ORDER BY i4, id';
+BEGIN
+	PERFORM setval('gs.p_numbers', 1);
+	PERFORM set_config('gpusort.page_scan', by_page, true), set_config('gpusort.enable', forced::text, true), set_config('gpusort.force', forced::text, true), set_config('gpusort.min_rows', '0', true);
+	EXECUTE format('SELECT md5(string_agg(q::text, '','')) FROM (%s OFFSET 0) q', query) INTO answer;
+	RETURN answer || ' ' || currval('gs.p_numbers');
+END $$;
+SELECT is(ARRAY[gs.p_numbered('on', true), gs.p_numbered('off', true)], ARRAY[gs.p_numbered('on', false), gs.p_numbered('on', false)], 'conditions and results have their effects in the order of the rows');
+
+-- parts of an Append
+SET enable_partition_pruning = on;
+SELECT is(gs.by_page(query), 'same', query) FROM (VALUES
+	(1, 'SELECT * FROM gs.p_pieces ORDER BY i4, id'), (2, 'SELECT i4, id FROM gs.p_pieces ORDER BY i4, id'), (3, 'SELECT id, t FROM gs.p_pieces WHERE i4 < 200 ORDER BY t COLLATE "C", id'), (4, 'SELECT id, tableoid::regclass, f8 * 2 FROM gs.p_pieces ORDER BY f8 * 2, id'),
+	(5, 'SELECT * FROM gs.p_pieces ORDER BY i4 % 10, id'), (6, 'SELECT late, id FROM gs.p_pieces WHERE late = 7 ORDER BY i4, id'), (7, 'SELECT * FROM gs.p_pieces WHERE id < 0 OR id > 1000 ORDER BY i4, id'), (8, 'SELECT * FROM gs.p_pieces WHERE i4 IS NULL AND id > 700 ORDER BY id'),
+	(9, 'SELECT x.id FROM gs.p_pieces x WHERE x IS NOT NULL ORDER BY i4, id'), (10, 'SELECT * FROM gs.p_ancestor ORDER BY t COLLATE "C", id'), (11, 'SELECT id, i4 + 1 FROM gs.p_ancestor WHERE i4 > 10 ORDER BY i4 + 1, id'), (12, 'SELECT id, i4 FROM gs.p_pieces ORDER BY i4, id LIMIT 50 OFFSET 30'),
+	(13, 'SELECT s.*, m.id FROM gs.p_one m, LATERAL (SELECT x.* FROM gs.p_pieces x WHERE x.i4 >= m.id ORDER BY x.i4, x.id OFFSET 0) s'),
+	(14, 'SELECT id, (SELECT array_agg(x.id) FROM (SELECT y.id FROM gs.p_pieces y WHERE y.id < 5 * m.i2 AND y.i4 > m.i2 ORDER BY y.i4, y.id) x) FROM gs.p_mixed m WHERE id < 40 ORDER BY i4, id'),
+	(15, 'SELECT * FROM (SELECT id, i4 FROM gs.p_mixed UNION ALL SELECT g, g % 7 FROM generate_series(1, 99) g UNION ALL SELECT id, i4 FROM gs.p_empty UNION ALL SELECT i4, id FROM gs.p_nulls TABLESAMPLE SYSTEM (50) REPEATABLE (3) UNION ALL SELECT id, i4 FROM gs.p_versions WHERE t LIKE ''%u'') u ORDER BY i4, id'),
+	(16, 'SELECT i4, count(*), max(t) FROM gs.p_pieces GROUP BY i4 ORDER BY i4'), (17, 'SELECT * FROM gs.p_pieces_empty UNION ALL SELECT * FROM gs.p_pieces_empty ORDER BY i4, id')) q (n, query) ORDER BY n;
+PREPARE p_pieces_native(int, int) AS SELECT id, t FROM gs.p_pieces WHERE id BETWEEN $1 AND $2 ORDER BY i4, id;
+PREPARE p_pieces_forced(int, int) AS SELECT id, t FROM gs.p_pieces WHERE id BETWEEN $1 AND $2 ORDER BY i4, id;
+SET plan_cache_mode = force_generic_plan;
+SELECT is(ARRAY[gs.difference(gs.native_rows('EXECUTE p_pieces_native(' || args || ')'), gs.page_rows('EXECUTE p_pieces_forced(' || args || ')', true)), gs.forced_uses('EXECUTE p_pieces_forced(' || args || ')')::text],
+				ARRAY['same', 'true'], 'partitions pruned when it starts: ' || args) FROM unnest(ARRAY['100, 1200', '-5, -1', '700, 3000', '5, 1', 'NULL, 7']) args;
+RESET plan_cache_mode;
+
 -- a statement sees what came before it in its transaction, and nothing of itself
 BEGIN;
 UPDATE gs.p_versions SET i4 = -i4 WHERE id % 5 = 0;
@@ -247,6 +301,11 @@ END $$;
 SELECT is(gs.by_page_in_parallel(query), 'by the page: same, one by one: same', query) FROM (VALUES
 	(1, 'SELECT * FROM gs.p_mixed ORDER BY i4, id'), (2, 'SELECT id, i4 FROM gs.p_nulls WHERE i4 < 300 ORDER BY i4, id'), (3, 'SELECT * FROM gs.p_altered WHERE i2 <> 2 ORDER BY v COLLATE "C", id'),
 	(4, 'SELECT * FROM gs.p_toast ORDER BY t COLLATE "C", id'), (5, 'SELECT i4, count(*), sum(id) FROM gs.p_mixed GROUP BY i4 ORDER BY i4'), (6, 'SELECT id FROM gs.p_versions WHERE t LIKE ''%u'' ORDER BY i4, id')) q (n, query) ORDER BY n;
+SELECT is(gs.by_page_in_parallel(query), 'by the page: same, one by one: same', query) FROM (VALUES
+	(1, 'SELECT * FROM gs.p_pieces ORDER BY i4, id'), (2, 'SELECT id, f8 * 2, t || ''x'' FROM gs.p_pieces WHERE i4 < 300 ORDER BY f8 * 2, id'), (3, 'SELECT * FROM gs.p_ancestor ORDER BY i4, id'), (4, 'SELECT id + 1, i4 FROM gs.p_mixed ORDER BY id + 1')) q (n, query) ORDER BY n;
+SET enable_parallel_append = off;
+SELECT is(gs.by_page_in_parallel('SELECT * FROM gs.p_pieces ORDER BY i4, id'), 'by the page: same, one by one: same', 'all parts in all processes');
+RESET enable_parallel_append;
 SELECT is(gs.by_page_in_parallel('SELECT * FROM gs.p_fixed ORDER BY f8, id'), 'by the page: same, one by one: same', 'without the leader')
 FROM (SELECT set_config('parallel_leader_participation', 'off', false)) s;
 RESET parallel_leader_participation;
@@ -260,6 +319,7 @@ SET client_min_messages = debug1;
 EXPLAIN (COSTS OFF) SELECT * FROM gs.p_mixed WHERE i4 < 5 ORDER BY i4;
 EXPLAIN (COSTS OFF) SELECT id FROM gs.p_mixed WHERE t > 'x' ORDER BY i4;
 EXPLAIN (COSTS OFF) SELECT id + 1 FROM gs.p_mixed ORDER BY i4;
+EXPLAIN (COSTS OFF) SELECT id FROM gs.p_ancestor ORDER BY i4;
 EXPLAIN (COSTS OFF) SELECT id FROM gs.p_mixed TABLESAMPLE SYSTEM (50) ORDER BY i4;
 SET gpusort.page_scan = off;
 EXPLAIN (COSTS OFF) SELECT * FROM gs.p_mixed WHERE i4 < 5 ORDER BY i4;
@@ -267,5 +327,6 @@ SET client_min_messages = warning;
 RESET gpusort.page_scan;
 RESET gpusort.force;
 RESET gpusort.min_rows;
-DROP TABLE gs.p_wide, gs.p_mixed, gs.p_nulls, gs.p_altered, gs.p_fixed, gs.p_longer, gs.p_toast, gs.p_versions, gs.p_unlogged, gs.p_empty, gs.p_one, gs.p_emptied, gs.p_parent, gs.p_ancestor, gs.p_heir;
+DROP TABLE gs.p_wide, gs.p_mixed, gs.p_nulls, gs.p_altered, gs.p_fixed, gs.p_longer, gs.p_toast, gs.p_versions, gs.p_unlogged, gs.p_empty, gs.p_one, gs.p_emptied, gs.p_parent, gs.p_ancestor, gs.p_heir, gs.p_pieces;
+DROP SEQUENCE gs.p_numbers;
 SELECT * FROM finish();

@@ -140,7 +140,9 @@ SKIP:
 		push @missing, grep { !-e dirname($document) . "/$_" } slurp_file($document) =~ /\]\(([^)#:]+)[)#]/g;
 	}
 	is("@missing", '', 'links of the installed documents lead to what is there');
-	like(`$documents/bench/costs -h`, qr/^costs - /, 'bench/costs is there and runs');
+	my @programs = qw(costs workload workloads);
+	is(join(' ', map { `$documents/bench/$_ -h` =~ /^(\w+) - / } @programs), "@programs",
+		'benchmarks are there with their parts, and run');
 }
 
 done_testing;

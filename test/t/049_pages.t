@@ -31,7 +31,10 @@ my @queries = (
 	'SELECT * FROM accounts ORDER BY k, id',
 	'SELECT amount, id FROM accounts WHERE amount > 1000 ORDER BY amount, id',
 	'SELECT id, ctid FROM accounts WHERE k < 2500 AND length(note) > 10 ORDER BY note COLLATE "C", id',
-	'SELECT k, sum(amount) FROM accounts GROUP BY k ORDER BY k');
+	'SELECT k, sum(amount) FROM accounts GROUP BY k ORDER BY k',
+	'SELECT id + 1, note || 1, ctid FROM accounts WHERE k < 4000 ORDER BY id + 1',
+	'SELECT * FROM (SELECT id, amount FROM accounts UNION ALL SELECT k, amount FROM accounts WHERE length(note) > 10) u '
+		. 'ORDER BY 1, 2');
 
 # --- writers beside the scan ------------------------------------------------------------------------
 

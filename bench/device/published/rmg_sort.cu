@@ -25,7 +25,7 @@
  * chunk are sorted as one, also by the bits in which their digits differ.  When a
  * device has more than 128 buckets even so, it sorts all it has by all bits.
  *
- * The host decides where buckets go, from histograms that all devices send it.
+ * The host decides where buckets go, from histograms that all devices send it (rmg_plan.cu).
  * What is equal in its digit on a device is not scattered (5.3), and a device whose
  * keys are all where they belong is left out of the exchange.
  *
@@ -45,85 +45,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "published/multi_devices.h"
-#include "published/rmg_partition.h"
+#include "published/rmg_plan.h"
 
-#define DIGITS       GPUSORT_RMG_RADIX
-#define SEGMENTS_MAX 128 /* sorted one by one */
-#define SLACK_PARTS  200 /* of a chunk */
-#define SMALL_PARTS  100
-
-/* Keys with the same top `passes` digits. */
-typedef struct Bucket
-{
-	uint64_t prefix; /* these digits */
-	int passes;
-	uint64_t begin; /* among all keys */
-	uint64_t count;
-	int spanning; /* its number among those to split, or -1 */
-} Bucket;
-
-/* A bucket's keys on a device. */
-typedef struct Piece
-{
-	uint64_t offset; /* in keys[0] */
-	uint64_t count;
-} Piece;
-
-/* Keys that go from a device's keys[0] to a device's keys[1]. */
-typedef struct Move
-{
-	int from;
-	int to;
-	uint64_t from_offset;
-	uint64_t to_offset;
-	uint64_t count;
-} Move;
-
-/* Keys of a device that are sorted and downloaded together. */
-typedef struct Segment
-{
-	uint64_t first;
-	uint64_t count;
-	uint64_t first_prefix;
-	int passes;
-	int bits; /* to sort by; 0: already in order */
-} Segment;
-
-typedef struct Lane
-{
-	uint16_t *tiles;
-	uint64_t *histograms; /* of each bucket to split */
-	uint64_t *cursors;
-	uint64_t *counted; /* histograms on the host */
-	Segment *segments;
-	uint64_t segment_count;
-} Lane;
-
-struct GpuSortMultiContext
-{
-	GpuSortReferenceDevices devices;
-	Lane lanes[GPUSORT_MULTI_REFERENCE_DEVICES];
-	uint64_t borders[GPUSORT_MULTI_REFERENCE_DEVICES + 1]; /* device d gets keys d to d + 1 */
-	uint64_t bucket_limit;
-	uint64_t bucket_count;
-	Bucket *buckets[2]; /* [1]: room for the next list */
-	Piece *pieces[2];   /* of bucket b on device d: b * devices + d */
-	Move *moves;
-	uint64_t move_count;
-
-	/* of the sort that runs */
-	uint64_t rows;
-	uint64_t chunk;
-	uint64_t slack;
-	int spanning_count;
-};
-
-static int
-pass_limit(const GpuSortMultiContext *context)
-{
-	return 8 * context->devices.key_bytes / GPUSORT_RMG_BITS;
-}
+#define DIGITS GPUSORT_RMG_RADIX
 
 /* ---- memory ---- */
 
@@ -135,7 +59,7 @@ close_rmg(GpuSortMultiContext *context)
 	(void) gpusort_reference_wait(&context->devices);
 	for (int d = 0; d < context->devices.count; d++)
 	{
-		Lane *lane = &context->lanes[d];
+		GpuSortRmgLane *lane = &context->lanes[d];
 
 		(void) cudaSetDevice(context->devices.device[d].ordinal);
 		if (lane->tiles != NULL)
@@ -168,27 +92,27 @@ open_lanes(GpuSortMultiContext *context)
 	const uint64_t tiles = gpusort_rmg_tiles(devices->capacity, devices->key_bytes) + count;
 
 	/* section 3.2; one more list for the first bucket and what is left of the division */
-	context->bucket_limit = DIGITS * ((count - 1) * (uint64_t) (pass_limit(context) - 1) + 2);
-	context->moves = (Move *) malloc((context->bucket_limit + 1) * count * 2 * sizeof(Move));
+	context->bucket_limit = DIGITS * ((count - 1) * (uint64_t) (gpusort_rmg_pass_limit(context) - 1) + 2);
+	context->moves = (GpuSortRmgMove *) malloc((context->bucket_limit + 1) * count * 2 * sizeof(GpuSortRmgMove));
 	if (context->moves == NULL)
 		return cudaErrorMemoryAllocation;
 	for (int i = 0; i < 2; i++)
 	{
-		context->buckets[i] = (Bucket *) malloc(context->bucket_limit * sizeof(Bucket));
-		context->pieces[i] = (Piece *) malloc(context->bucket_limit * count * sizeof(Piece));
+		context->buckets[i] = (GpuSortRmgBucket *) malloc(context->bucket_limit * sizeof(GpuSortRmgBucket));
+		context->pieces[i] = (GpuSortRmgPiece *) malloc(context->bucket_limit * count * sizeof(GpuSortRmgPiece));
 		if (context->buckets[i] == NULL || context->pieces[i] == NULL)
 			return cudaErrorMemoryAllocation;
 	}
 	for (int d = 0; d < devices->count; d++)
 	{
-		Lane *lane = &context->lanes[d];
+		GpuSortRmgLane *lane = &context->lanes[d];
 
 		GPUSORT_TRY(cudaSetDevice(devices->device[d].ordinal));
 		GPUSORT_TRY(cudaMalloc((void **) &lane->tiles, tiles * DIGITS * sizeof(uint16_t)));
 		GPUSORT_TRY(cudaMalloc((void **) &lane->histograms, lists));
 		GPUSORT_TRY(cudaMalloc((void **) &lane->cursors, lists));
 		GPUSORT_TRY(cudaMallocHost((void **) &lane->counted, lists));
-		lane->segments = (Segment *) malloc((context->bucket_limit + 1) * sizeof(Segment));
+		lane->segments = (GpuSortRmgSegment *) malloc((context->bucket_limit + 1) * sizeof(GpuSortRmgSegment));
 		if (lane->segments == NULL)
 			return cudaErrorMemoryAllocation;
 	}
@@ -204,67 +128,20 @@ open_rmg(const int *ordinals, int count, uint64_t rows, int key_bytes, GpuSortMu
 	if (*context == NULL)
 		return cudaErrorMemoryAllocation;
 	GPUSORT_TRY(gpusort_reference_open_devices(&(*context)->devices, ordinals, count, rows, key_bytes,
-											   chunk + 2 * (chunk / SLACK_PARTS)));
+											   chunk + 2 * (chunk / GPUSORT_RMG_SLACK_PARTS)));
 	return open_lanes(*context);
 }
 
 /* ---- partition ---- */
 
-/* All keys are one bucket. */
-static void
-begin_buckets(GpuSortMultiContext *context)
-{
-	context->buckets[0][0] = Bucket{0, 0, 0, context->rows, -1};
-	context->bucket_count = 1;
-	for (int d = 0; d < context->devices.count; d++)
-	{
-		uint64_t first = gpusort_reference_min(context->chunk * (uint64_t) d, context->rows);
-
-		context->pieces[0][d] = Piece{0, gpusort_reference_min(context->chunk, context->rows - first)};
-	}
-}
-
-/* Sets the borders between devices; numbers the buckets that a border tears apart. */
-static void
-draw_borders(GpuSortMultiContext *context)
-{
-	const int count = context->devices.count;
-	uint64_t at = 0;
-
-	context->spanning_count = 0;
-	context->borders[0] = 0;
-	context->borders[count] = context->rows;
-	for (int d = 1; d < count; d++)
-	{
-		uint64_t ideal = gpusort_reference_min(context->chunk * (uint64_t) d, context->rows);
-		Bucket *bucket;
-		uint64_t before;
-		uint64_t after;
-
-		while (at + 1 < context->bucket_count && context->buckets[0][at + 1].begin <= ideal)
-			at++;
-		bucket = &context->buckets[0][at];
-		before = ideal - bucket->begin;
-		after = bucket->begin + bucket->count - ideal;
-		context->borders[d] = ideal;
-		if (before == 0 || after == 0 || bucket->passes == pass_limit(context))
-			continue;
-		if (before <= context->slack || after <= context->slack)
-			context->borders[d] = before <= after ? bucket->begin : bucket->begin + bucket->count;
-		else if (bucket->spanning < 0)
-			bucket->spanning = context->spanning_count++;
-	}
-}
-
 /* What device d has to split of a bucket; tiles is where its tiles' histograms are. */
 static GpuSortRmgStretch
-stretch_of(const GpuSortMultiContext *context, const Bucket *bucket, int d, uint64_t tiles)
+stretch_of(const GpuSortMultiContext *context, const GpuSortRmgBucket *bucket, int d, uint64_t tiles)
 {
 	const GpuSortReferenceDevice *device = &context->devices.device[d];
-	const Lane *lane = &context->lanes[d];
-	const Piece *piece =
-		&context
-			 ->pieces[0][(uint64_t) (bucket - context->buckets[0]) * (uint64_t) context->devices.count + (uint64_t) d];
+	const GpuSortRmgLane *lane = &context->lanes[d];
+	const uint64_t b = (uint64_t) (bucket - context->buckets[0]);
+	const GpuSortRmgPiece *piece = &context->pieces[0][b * (uint64_t) context->devices.count + (uint64_t) d];
 	const size_t bytes = piece->offset * (size_t) context->devices.key_bytes;
 	GpuSortRmgStretch stretch;
 
@@ -287,7 +164,7 @@ count_digits(GpuSortMultiContext *context)
 
 	for (int d = 0; d < devices->count; d++)
 	{
-		Lane *lane = &context->lanes[d];
+		GpuSortRmgLane *lane = &context->lanes[d];
 		cudaStream_t stream = devices->device[d].streams[0];
 		uint64_t tiles = 0;
 
@@ -323,7 +200,7 @@ scatter_digits(GpuSortMultiContext *context, int d)
 	GPUSORT_TRY(cudaSetDevice(device->ordinal));
 	for (uint64_t b = 0; b < context->bucket_count; b++)
 	{
-		const Bucket *bucket = &context->buckets[0][b];
+		const GpuSortRmgBucket *bucket = &context->buckets[0][b];
 		GpuSortRmgStretch stretch;
 		const uint64_t *counted;
 		bool one = false;
@@ -348,115 +225,24 @@ scatter_digits(GpuSortMultiContext *context, int d)
 	return cudaSuccess;
 }
 
-/* Appends to the next list what a spanning bucket has become. */
-static uint64_t
-split_bucket(GpuSortMultiContext *context, const Bucket *bucket, const Piece *pieces, uint64_t next)
-{
-	const uint64_t count = (uint64_t) context->devices.count;
-	uint64_t offsets[GPUSORT_MULTI_REFERENCE_DEVICES];
-	uint64_t begin = bucket->begin;
-
-	for (uint64_t d = 0; d < count; d++)
-		offsets[d] = pieces[d].offset;
-	for (int digit = 0; digit < DIGITS; digit++)
-	{
-		Bucket *part = &context->buckets[1][next];
-
-		*part = Bucket{bucket->prefix << GPUSORT_RMG_BITS | (uint64_t) digit, bucket->passes + 1, begin, 0, -1};
-		for (uint64_t d = 0; d < count; d++)
-		{
-			uint64_t keys = context->lanes[d].counted[bucket->spanning * DIGITS + digit];
-
-			context->pieces[1][next * count + d] = Piece{offsets[d], keys};
-			offsets[d] += keys;
-			part->count += keys;
-		}
-		begin += part->count;
-		if (part->count > 0)
-			next++;
-	}
-	return next;
-}
-
-static void
-split_buckets(GpuSortMultiContext *context)
-{
-	const uint64_t count = (uint64_t) context->devices.count;
-	Bucket *buckets = context->buckets[0];
-	Piece *pieces = context->pieces[0];
-	uint64_t next = 0;
-
-	for (uint64_t b = 0; b < context->bucket_count; b++)
-	{
-		if (buckets[b].spanning >= 0)
-			next = split_bucket(context, &buckets[b], &pieces[b * count], next);
-		else
-		{
-			context->buckets[1][next] = buckets[b];
-			memcpy(&context->pieces[1][next * count], &pieces[b * count], count * sizeof(Piece));
-			next++;
-		}
-	}
-	context->bucket_count = next;
-	context->buckets[0] = context->buckets[1];
-	context->buckets[1] = buckets;
-	context->pieces[0] = context->pieces[1];
-	context->pieces[1] = pieces;
-}
-
 static cudaError_t
 partition(GpuSortMultiContext *context, int *passes)
 {
-	begin_buckets(context);
+	gpusort_rmg_begin_buckets(context);
 	for (*passes = 0;; (*passes)++)
 	{
-		draw_borders(context);
+		gpusort_rmg_draw_borders(context);
 		if (context->spanning_count == 0)
 			break;
 		GPUSORT_TRY(count_digits(context));
 		for (int d = 0; d < context->devices.count; d++)
 			GPUSORT_TRY(scatter_digits(context, d));
-		split_buckets(context);
+		gpusort_rmg_split_buckets(context);
 	}
 	return gpusort_reference_wait(&context->devices);
 }
 
 /* ---- exchange ---- */
-
-/* A bucket's keys are ordered by the device they come from, where it matters: when it is torn apart. */
-static void
-plan_moves(GpuSortMultiContext *context)
-{
-	const int count = context->devices.count;
-
-	context->move_count = 0;
-	for (uint64_t b = 0; b < context->bucket_count; b++)
-	{
-		uint64_t at = context->buckets[0][b].begin;
-		int to = 0;
-
-		for (int from = 0; from < count; from++)
-		{
-			const Piece *piece = &context->pieces[0][b * (uint64_t) count + (uint64_t) from];
-			uint64_t done = 0;
-
-			while (done < piece->count)
-			{
-				Move *move = &context->moves[context->move_count++];
-
-				while (context->borders[to + 1] <= at)
-					to++;
-				move->from = from;
-				move->to = to;
-				move->from_offset = piece->offset + done;
-				move->to_offset = at - context->borders[to];
-				move->count = gpusort_reference_min(piece->count - done, context->borders[to + 1] - at);
-				done += move->count;
-				at += move->count;
-			}
-		}
-	}
-}
 
 static cudaError_t
 exchange(GpuSortMultiContext *context, uint64_t *sent)
@@ -465,19 +251,19 @@ exchange(GpuSortMultiContext *context, uint64_t *sent)
 	const size_t key_bytes = (size_t) devices->key_bytes;
 	bool stays[GPUSORT_MULTI_REFERENCE_DEVICES];
 
-	plan_moves(context);
+	gpusort_rmg_plan_moves(context);
 	for (int d = 0; d < devices->count; d++)
 		stays[d] = true;
 	for (uint64_t m = 0; m < context->move_count; m++)
 	{
-		const Move *move = &context->moves[m];
+		const GpuSortRmgMove *move = &context->moves[m];
 
 		if (move->from != move->to || move->from_offset != move->to_offset)
 			stays[move->to] = false;
 	}
 	for (uint64_t m = 0; m < context->move_count; m++)
 	{
-		const Move *move = &context->moves[m];
+		const GpuSortRmgMove *move = &context->moves[m];
 		GpuSortReferenceDevice *from = &devices->device[move->from];
 		GpuSortReferenceDevice *to = &devices->device[move->to];
 
@@ -501,56 +287,6 @@ exchange(GpuSortMultiContext *context, uint64_t *sent)
 
 /* ---- sort ---- */
 
-/* Bits of a number without leading zeros. */
-static int
-bit_length(uint64_t number)
-{
-	int bits = 0;
-
-	for (; number != 0; number >>= 1)
-		bits++;
-	return bits;
-}
-
-/* What device d has now, in segments to sort and to download. */
-static void
-plan_segments(GpuSortMultiContext *context, int d)
-{
-	const int key_bits = 8 * context->devices.key_bytes;
-	const uint64_t begin = context->borders[d];
-	const uint64_t end = context->borders[d + 1];
-	const uint64_t small = context->chunk / SMALL_PARTS;
-	Lane *lane = &context->lanes[d];
-	uint64_t segments = 0;
-
-	for (uint64_t b = 0; b < context->bucket_count; b++)
-	{
-		const Bucket *bucket = &context->buckets[0][b];
-		uint64_t first = bucket->begin > begin ? bucket->begin : begin;
-		uint64_t last = gpusort_reference_min(bucket->begin + bucket->count, end);
-		int bits = key_bits - GPUSORT_RMG_BITS * bucket->passes;
-		Segment *segment = &lane->segments[segments - (segments > 0)];
-
-		if (first >= last)
-			continue;
-		if (segments > 0 && segment->passes == bucket->passes && bits == 0)
-			segment->count += last - first;
-		else if (segments > 0 && segment->passes == bucket->passes && segment->count + (last - first) < small)
-		{
-			segment->count += last - first;
-			segment->bits = bits + bit_length(segment->first_prefix ^ bucket->prefix);
-		}
-		else
-			lane->segments[segments++] = Segment{first - begin, last - first, bucket->prefix, bucket->passes, bits};
-	}
-	if (segments > SEGMENTS_MAX)
-	{
-		lane->segments[0] = Segment{0, end - begin, 0, 0, key_bits};
-		segments = 1;
-	}
-	lane->segment_count = segments;
-}
-
 /* Two streams take turns: while one downloads a segment, the other sorts the next. */
 static cudaError_t
 sort_and_download(GpuSortMultiContext *context, char *host_keys)
@@ -561,7 +297,7 @@ sort_and_download(GpuSortMultiContext *context, char *host_keys)
 
 	for (int d = 0; d < devices->count; d++)
 	{
-		plan_segments(context, d);
+		gpusort_rmg_plan_segments(context, d);
 		if (context->lanes[d].segment_count > most)
 			most = context->lanes[d].segment_count;
 	}
@@ -570,7 +306,7 @@ sort_and_download(GpuSortMultiContext *context, char *host_keys)
 		for (int d = 0; d < devices->count; d++)
 		{
 			GpuSortReferenceDevice *device = &devices->device[d];
-			const Segment *segment = &context->lanes[d].segments[s];
+			const GpuSortRmgSegment *segment = &context->lanes[d].segments[s];
 			const int stream = (int) (s % GPUSORT_REFERENCE_STREAMS);
 			int result;
 
@@ -600,7 +336,7 @@ sort_rmg(GpuSortMultiContext *context, void *host_keys, uint64_t rows, GpuSortMu
 		return cudaSuccess;
 	context->rows = rows;
 	context->chunk = gpusort_reference_chunk(rows, context->devices.count);
-	context->slack = context->chunk / SLACK_PARTS;
+	context->slack = context->chunk / GPUSORT_RMG_SLACK_PARTS;
 
 	GPUSORT_TRY(gpusort_reference_upload(&context->devices, host_keys, rows));
 	times->upload = gpusort_reference_lap(&last);

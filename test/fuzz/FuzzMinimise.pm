@@ -1,0 +1,92 @@
+# FuzzMinimise - makes a failure of the fuzzer smaller.
+#
+#   my @smaller = minimise($session, $tables, $query, $settings, sub { ... });
+#
+# The last argument makes the round's schema, does the statements that it is given after it, tries the
+# query with the settings, and is true if that fails as before.
+package FuzzMinimise;
+
+use strict;
+use warnings;
+
+use Exporter qw(import);
+use FuzzAnswers;
+
+our @EXPORT = qw(minimise);
+
+# Takes rows, columns, settings and parts of the query away as long as the failure stays, the latter two from
+# what it is given.  Returns the statements that take away the others, and comments that tell what rows are left;
+# nothing if there is no failure.
+sub minimise
+{
+	my ($session, $tables, $query, $settings, $fails) = @_;
+	my @kept;
+
+	return unless $fails->();
+	my $again = 1;
+	while ($again)
+	{
+		$again = 0;
+		for my $table (@$tables)
+		{
+			$fails->(@kept) or last;
+			my ($shape) = $session->run("SELECT min(id)::int8, max(id)::int8, count(*), count(*) FILTER (WHERE id % 2 = 0) "
+				. "FROM r.$table->{name}");
+			my ($low, $high, $rows, $even) = ($shape // '') =~ /^(\d+)\0(\d+)\0(\d+)\0(\d+)/ or next;
+			my $middle = int(($low + $high) / 2);
+			my @less = $low < $high ? ("id > $middle", "id <= $middle") : ("id = $low");
+			push @less, 'id % 2 = 0', 'id % 2 = 1' if $even > 0 && $even < $rows;
+			for my $less (@less)
+			{
+				my $delete = "DELETE FROM $table->{name} WHERE $less";
+				next if !$fails->(@kept, $delete);
+				push @kept, $delete;
+				$again = 1;
+				last;
+			}
+		}
+	}
+	for my $table (@$tables)
+	{
+		for my $column (@{ $table->{columns} })
+		{
+			my $drop = "ALTER TABLE $table->{name} DROP COLUMN $column->{name} CASCADE";
+			push @kept, $drop if $column->{name} ne 'id' && $fails->(@kept, $drop);
+		}
+	}
+	# settings, selected columns and predicates; what orders rows stays
+	for (my $i = 0; $i < @$settings; $i++)
+	{
+		my ($gone) = splice @$settings, $i, 1;
+		if ($fails->(@kept))
+		{
+			$i--;
+		}
+		else
+		{
+			splice @$settings, $i, 0, $gone;
+		}
+	}
+	my $output = qr/, [^,()]+ AS o\d+(?=,| FROM)/;
+	my $condition = qr/ AND [\w.%<> ]+?(?: IS NOT NULL| IS NULL|\d)(?= AND| ORDER|\)|$)/;
+	my $first_condition = qr/(?<=WHERE )[\w.%<> ]+? AND /;
+	for my $part ($query->{sql} =~ /($output|$condition|$first_condition)/g)
+	{
+		my %whole = %$query;
+		for (grep { defined $query->{$_} } qw(sql rank))
+		{
+			$query->{$_} =~ s/\Q$part\E//;
+		}
+		%$query = %whole if !$fails->(@kept);
+	}
+	my @data;
+	$fails->(@kept);
+	for my $table (@$tables)
+	{
+		my ($rows) = $session->run("SELECT q::text FROM r.$table->{name} q LIMIT 20");
+		push @data, map { "--   $table->{name} " . shortened($_) } split /\0/, $rows // '';
+	}
+	return (@kept, @data);
+}
+
+1;
