@@ -361,6 +361,7 @@ gpusort_index_build(Relation heap, Relation index, IndexInfo *info)
 
 		*copy = *result;
 		result = copy;
+		gpusort_stats_count_index_build();
 	}
 	MemoryContextDelete(context);
 	return result != NULL ? result : btbuild(heap, index, info);
