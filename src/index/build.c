@@ -4,8 +4,10 @@
  *	  Builds a btree by a sort in the service.
  *
  * The heap's tuples are sorted by the index's columns and their TIDs, put by the processes that the planner allows
- * (worker.c), the leader among them, and read by the leader, which makes the pages (load.c).  What is on disk at the
- * end is what PostgreSQL's own build makes.
+ * (worker.c), the leader among them.  Where they are many, all of these processes make the leaf pages, each of ranges
+ * of the rows (load_ranges.c), and what is on disk at the end is what PostgreSQL's own build makes, but that pages end
+ * where ranges do, and the levels above lie behind the leaves.  Else the leader makes the pages (load.c), and there is
+ * no difference.
  *
  * Where the service takes no part, or loses rows before the first page is written, nothing has been done and
  * PostgreSQL builds the index; later it is an error.  Any error ends the transaction, which removes the file.
@@ -21,6 +23,7 @@
 #include "executor/instrument.h"
 #include "index/build_choice.h"
 #include "index/load.h"
+#include "index/load_ranges.h"
 #include "index/worker.h"
 #include "miscadmin.h"
 #include "parallel/joint_check.h"
@@ -69,6 +72,9 @@ init_shared(Leader *leader, GpuSortBuildShared *shared)
 	shared->index = RelationGetRelid(build->index);
 	shared->rows = build->order.rows;
 	shared->width = build->order.width;
+	shared->unique = build->info->ii_Unique;
+	pg_atomic_init_u64(&shared->loaded, 0);
+	gpusort_range_places_init(&shared->places);
 	gpusort_heap_share_init(&shared->share, build->heap);
 	gpusort_claims_create(&shared->claims);
 	gpusort_claims_start(&shared->claims, false);
@@ -95,7 +101,7 @@ start_workers(Leader *leader, int wanted)
 	Size joint;
 
 	EnterParallelMode();
-	workers = CreateParallelContext("$libdir/gpusort", "gpusort_index_worker", wanted);
+	workers = CreateParallelContext(gpusort_module_path(), "gpusort_index_worker", wanted);
 	wanted = workers->nworkers;
 	joint = gpusort_joint_sort_estimate(build->joint, wanted);
 	shm_toc_estimate_chunk(&workers->estimator, shared_bytes(wanted));
@@ -115,6 +121,8 @@ start_workers(Leader *leader, int wanted)
 	leader->workers = workers;
 	build->shared = allocate(workers, GPUSORT_BUILD_KEY_SHARED, shared_bytes(wanted));
 	init_shared(leader, build->shared);
+	build->shared->workers = wanted;
+	SharedFileSetInit(&build->shared->files, workers->seg);
 	build->source.share = &build->shared->share;
 	gpusort_joint_sort_initialize(build->joint, allocate(workers, GPUSORT_BUILD_KEY_JOINT, joint), workers->seg, wanted);
 	leader->wal = allocate(workers, GPUSORT_BUILD_KEY_WAL, mul_size(wanted, sizeof(WalUsage)));
@@ -148,7 +156,10 @@ end_sort(Leader *leader)
 	ExitParallelMode();
 }
 
-/* Has all processes put their rows, and the rows sorted and verified; false, with a reason, if that is not to be. */
+/*
+ * Has all processes put their rows, and the rows sorted, cut into ranges and verified; false, with a reason, if that is
+ * not to be.  One range is the leader's; several are for all.
+ */
 static bool
 sort_rows(Leader *leader, uint32 *ranges, GpuSortFailure *failure)
 {
@@ -164,11 +175,14 @@ sort_rows(Leader *leader, uint32 *ranges, GpuSortFailure *failure)
 		 !gpusort_joint_sorts_open(&build->sorts, &claims->stop, failure) ||
 		 !gpusort_joint_check_lead(&build->sorts, claims, processes(leader), failure)))
 		gpusort_claims_stop(claims, failure);
-	if (!claims->stop)
-		gpusort_claims_publish(claims, *ranges);
-	finish_workers(leader);
-	*failure = claims->failure;
-	return !claims->stop;
+	if (claims->stop)
+	{
+		finish_workers(leader);
+		*failure = claims->failure;
+		return false;
+	}
+	gpusort_claims_publish(claims, *ranges > 1 ? *ranges : 0);
+	return true;
 }
 
 /* Adds up what all processes have found in the heap. */
@@ -189,19 +203,21 @@ sum_up(const Leader *leader)
 	return result;
 }
 
-/* Reads the rows in order, one range after the other, into the index.  Errors: rows are lost, those of the load. */
+/* Has the leader alone read the rows in order into the index.  Errors: rows are lost, those of the load. */
 static void
-load_rows(GpuSortBuild *build, uint32 ranges, GpuSortBtreeLoad *load)
+load_rows(Leader *leader, uint32 ranges)
 {
+	GpuSortBuild *build = &leader->build;
+	GpuSortBtreeLoad *load = gpusort_load_create(build->heap, build->index, build->info);
 	GpuSortFailure failure = {0};
-	int64 loaded = 0;
+	uint64 loaded = 0;
 	char *row;
 
-	for (uint32 range = 0; range < ranges; range++)
+	finish_workers(leader);
+	if (ranges > 0)
 	{
-		if ((range == 0 && !gpusort_joint_sorts_ask(&build->sorts, range, &failure)) ||
-			!gpusort_joint_sorts_begin_range(&build->sorts, &failure) ||
-			(range + 1 < ranges && !gpusort_joint_sorts_ask(&build->sorts, range + 1, &failure)))
+		if (!gpusort_joint_sorts_ask(&build->sorts, 0, &failure) ||
+			!gpusort_joint_sorts_begin_range(&build->sorts, &failure))
 			gpusort_sort_report_lost(true, &failure);
 		while ((row = gpusort_sort_next(build->sort, true)) != NULL)
 		{
@@ -212,9 +228,44 @@ load_rows(GpuSortBuild *build, uint32 ranges, GpuSortBtreeLoad *load)
 		if (build->sorts.lost)
 			gpusort_sort_report_lost(true, &build->sort->reason);
 	}
+	pg_atomic_write_u64(&build->shared->loaded, loaded);
+	gpusort_load_finish(load);
+}
+
+/* Has all processes load ranges of the rows into the index.  Errors: rows are lost, those of the load. */
+static void
+load_in_ranges(Leader *leader, uint32 ranges)
+{
+	GpuSortBuild *build = &leader->build;
+	const GpuSortClaims *claims = &build->shared->claims;
+
+	if (gpusort_log_decisions)
+		ereport(LOG,
+				(errmsg("gpusort: index \"%s\" is loaded in %u ranges", RelationGetRelationName(build->index), ranges)));
+	gpusort_load_ranges(build, GPUSORT_LEADER_PROCESS);
+	finish_workers(leader);
+	if (claims->stop)
+		gpusort_sort_report_lost(true, &claims->failure);
+	gpusort_load_above(build);
+}
+
+/* Loads the rows, which so many ranges have in order.  Errors: rows are lost, those of the load. */
+static void
+load(Leader *leader, uint32 ranges, uint64 rows)
+{
+	GpuSortBuild *build = &leader->build;
+	GpuSortFailure failure = {0};
+
+	if (ranges > 1)
+		load_in_ranges(leader, ranges);
+	else
+		load_rows(leader, ranges);
 	if (!gpusort_joint_sorts_verify(&build->sorts, &failure))
 		gpusort_sort_report_lost(true, &failure);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, loaded);
+	if (pg_atomic_read_u64(&build->shared->loaded) != rows)
+		elog(ERROR, "index \"%s\" has " UINT64_FORMAT " tuples and not " UINT64_FORMAT,
+			 RelationGetRelationName(build->index), pg_atomic_read_u64(&build->shared->loaded), rows);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
 }
 
 /* Notes that PostgreSQL is to build the index after all, and why. */
@@ -238,7 +289,6 @@ build_index(Relation heap, Relation index, IndexInfo *info, const GpuSortIndexOr
 	GpuSortBuild *build = &leader->build;
 	IndexBuildResult *result;
 	GpuSortFailure failure = {0};
-	GpuSortBtreeLoad *load;
 	uint32 ranges = 0;
 
 	build->heap = heap;
@@ -266,9 +316,7 @@ build_index(Relation heap, Relation index, IndexInfo *info, const GpuSortIndexOr
 	result = sum_up(leader);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, result->index_tuples);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PROGRESS_BTREE_PHASE_LEAF_LOAD);
-	load = gpusort_load_create(heap, index, info);
-	load_rows(build, ranges, load);
-	gpusort_load_finish(load);
+	load(leader, ranges, result->index_tuples);
 	end_sort(leader);
 	return result;
 }
@@ -313,6 +361,7 @@ gpusort_index_build(Relation heap, Relation index, IndexInfo *info)
 
 		*copy = *result;
 		result = copy;
+		gpusort_stats_count_index_build();
 	}
 	MemoryContextDelete(context);
 	return result != NULL ? result : btbuild(heap, index, info);

@@ -121,3 +121,10 @@ gpusort_duplicates_check(GpuSortDuplicates *own, IndexTuple tuple)
 	memcpy(own->before, tuple, bytes);
 	own->before_bytes = bytes;
 }
+
+/* The next tuple has none before it. */
+void
+gpusort_duplicates_forget(GpuSortDuplicates *own)
+{
+	own->before_bytes = 0;
+}

@@ -17,5 +17,6 @@ typedef struct GpuSortDuplicates GpuSortDuplicates;
 extern GpuSortDuplicates *gpusort_duplicates_create(Relation heap, Relation index, BTScanInsert key,
 													bool nulls_not_distinct);
 extern void gpusort_duplicates_check(GpuSortDuplicates *duplicates, IndexTuple tuple);
+extern void gpusort_duplicates_forget(GpuSortDuplicates *duplicates);
 
 #endif /* GPUSORT_DUPLICATES_H */

@@ -17,6 +17,14 @@
  *
  * A page's block number is the next that is free when its first tuple is known to come, on whatever level.
  *
+ * Or several processes make the leaves, each of ranges of the rows (range_pages.c, which knows block numbers), and keep
+ * their high keys; of these one process makes the levels above, behind all leaves.  A range's last page ends where the
+ * range does.  The tuple that comes next is another process's, but one that is as good is known: the same key with the
+ * next TID.  Between it and the last tuple there is no other, and it is the high key, whole.
+ *
+ * Legal order of calls: create, add for each tuple in order, finish; or in each process create_leaves, and for each of
+ * its ranges add for each tuple, end_range; then create_above, add_leaf for each leaf page in order, finish.
+ *
  *-------------------------------------------------------------------------
  */
 #include "index/levels.h"
@@ -43,22 +51,38 @@ struct GpuSortLevels
 	Relation heap;
 	Relation index;
 	BTScanInsert key;
-	BlockNumber blocks; /* that are somebody's */
-	Level *leaves;      /* NULL: no tuple has come */
+	BlockNumber blocks; /* that are somebody's; of a range: its pages */
+	Level *lowest;      /* NULL: no tuple has come */
 	GpuSortPageWriter *writer;
+
+	/* of ranges: the leaves, and their high keys; NULL: it is all of the tree, or what is above them */
+	GpuSortRangePages *pages;
+	GpuSortPivots *pivots;
+
+	/* above the leaves */
+	BlockNumber leaf;   /* the next */
+	IndexTuple low_key; /* its, palloc'd */
 };
 
-/* Begins a btree in an empty index; key is what _bt_mkscankey makes of it.  Belongs to the current memory context. */
-GpuSortLevels *
-gpusort_levels_create(Relation heap, Relation index, BTScanInsert key)
+static GpuSortLevels *
+create(Relation heap, Relation index, BTScanInsert key)
 {
 	GpuSortLevels *levels = palloc0(sizeof(GpuSortLevels));
 
 	levels->heap = heap;
 	levels->index = index;
 	levels->key = key;
+	return levels;
+}
+
+/* Begins a btree in an empty index; key is what _bt_mkscankey makes of it.  Belongs to the current memory context. */
+GpuSortLevels *
+gpusort_levels_create(Relation heap, Relation index, BTScanInsert key)
+{
+	GpuSortLevels *levels = create(heap, index, key);
+
 	levels->blocks = BTREE_METAPAGE + 1;
-	levels->writer = gpusort_page_writer_create(index);
+	levels->writer = gpusort_page_writer_create(index, 0);
 	return levels;
 }
 
@@ -101,6 +125,15 @@ set_lowest_key(IndexTuple tuple)
 	BTreeTupleSetNAtts(tuple, 0, false);
 }
 
+static IndexTuple
+make_lowest_key(void)
+{
+	IndexTuple key = palloc0(sizeof(IndexTupleData));
+
+	set_lowest_key(key);
+	return key;
+}
+
 /* Puts a tuple, of so many bytes aligned, on a page; lowest: its downlink alone. */
 static void
 put_tuple(Page page, OffsetNumber offset, IndexTuple tuple, Size bytes, bool lowest)
@@ -116,6 +149,16 @@ put_tuple(Page page, OffsetNumber offset, IndexTuple tuple, Size bytes, bool low
 	}
 	if (PageAddItem(page, (Pointer) tuple, bytes, offset, false, false) == InvalidOffsetNumber)
 		elog(ERROR, "a tuple does not fit the page of an index that is built");
+}
+
+/* A page of a level is complete. */
+static void
+put_page(GpuSortLevels *levels, const Level *level)
+{
+	if (levels->pages != NULL)
+		gpusort_range_pages_put(levels->pages, level->page);
+	else
+		gpusort_page_writer_put(levels->writer, level->block, level->page);
 }
 
 static void add_tuple(GpuSortLevels *levels, Level *level, IndexTuple tuple, Size posting_bytes);
@@ -152,6 +195,7 @@ next_page(GpuSortLevels *levels, Level *level)
 	ItemId last = PageGetItemId(page, level->last);
 	ItemId high = PageGetItemId(page, P_HIKEY);
 	BlockNumber next_block = levels->blocks++;
+	IndexTuple high_key;
 
 	init_page(next, level->level);
 	put_tuple(next, P_FIRSTKEY, (IndexTuple) PageGetItem(page, last), ItemIdGetLength(last), level->level > 0);
@@ -161,14 +205,20 @@ next_page(GpuSortLevels *levels, Level *level)
 	if (level->level == 0)
 		truncate_high_key(levels, page, OffsetNumberPrev(level->last));
 
-	if (level->above == NULL)
-		level->above = create_level(levels, level->level + 1);
-	add_downlink(levels, level);
-	level->low_key = CopyIndexTuple((IndexTuple) PageGetItem(page, PageGetItemId(page, P_HIKEY)));
+	high_key = (IndexTuple) PageGetItem(page, PageGetItemId(page, P_HIKEY));
+	if (levels->pivots != NULL)
+		gpusort_pivots_add(levels->pivots, high_key);
+	else
+	{
+		if (level->above == NULL)
+			level->above = create_level(levels, level->level + 1);
+		add_downlink(levels, level);
+		level->low_key = CopyIndexTuple(high_key);
+	}
 
 	BTPageGetOpaque(page)->btpo_next = next_block;
 	BTPageGetOpaque(next)->btpo_prev = level->block;
-	gpusort_page_writer_put(levels->writer, level->block, page);
+	put_page(levels, level);
 	level->page = next;
 	level->next_page = page;
 	level->block = next_block;
@@ -195,11 +245,8 @@ add_tuple(GpuSortLevels *levels, Level *level, IndexTuple tuple, Size posting_by
 	if (is_full(level, bytes))
 		next_page(levels, level);
 	level->last_posting = posting_bytes;
-	if (level->last == P_HIKEY)
-	{
-		level->low_key = palloc0(sizeof(IndexTupleData));
-		set_lowest_key(level->low_key);
-	}
+	if (level->last == P_HIKEY && levels->pivots == NULL)
+		level->low_key = make_lowest_key();
 	level->last++;
 	put_tuple(level->page, level->last, tuple, bytes, level->level > 0 && level->last == P_FIRSTKEY);
 }
@@ -211,9 +258,9 @@ add_tuple(GpuSortLevels *levels, Level *level, IndexTuple tuple, Size posting_by
 void
 gpusort_levels_add(GpuSortLevels *levels, IndexTuple tuple, Size posting_bytes)
 {
-	if (unlikely(levels->leaves == NULL))
-		levels->leaves = create_level(levels, 0);
-	add_tuple(levels, levels->leaves, tuple, posting_bytes);
+	if (unlikely(levels->lowest == NULL))
+		levels->lowest = create_level(levels, 0);
+	add_tuple(levels, levels->lowest, tuple, posting_bytes);
 }
 
 /* The page at hand is the last of its level, and has no high key: the place of that is its first tuple's. */
@@ -235,7 +282,7 @@ gpusort_levels_finish(GpuSortLevels *levels)
 	uint32 root_level = 0;
 	Page meta = palloc0(BLCKSZ);
 
-	for (Level *level = levels->leaves; level != NULL; level = level->above)
+	for (Level *level = levels->lowest; level != NULL; level = level->above)
 	{
 		if (level->above != NULL)
 			add_downlink(levels, level);
@@ -246,9 +293,83 @@ gpusort_levels_finish(GpuSortLevels *levels)
 			root_level = level->level;
 		}
 		drop_high_key(level->page);
-		gpusort_page_writer_put(levels->writer, level->block, level->page);
+		put_page(levels, level);
 	}
 	_bt_initmetapage(meta, root, root_level, levels->key->allequalimage);
 	gpusort_page_writer_put(levels->writer, BTREE_METAPAGE, meta);
 	gpusort_page_writer_finish(levels->writer);
+}
+
+/*
+ * Begins, in one of several processes, leaves of ranges; pages takes them, and pivots the high keys of all that are not
+ * the index's last.
+ */
+GpuSortLevels *
+gpusort_levels_create_leaves(Relation heap, Relation index, BTScanInsert key, GpuSortRangePages *pages,
+							 GpuSortPivots *pivots)
+{
+	GpuSortLevels *levels = create(heap, index, key);
+
+	levels->pages = pages;
+	levels->pivots = pivots;
+	return levels;
+}
+
+/* Ends the page at hand of a range behind its last tuple. */
+static void
+end_last_page(GpuSortLevels *levels, Level *level)
+{
+	IndexTuple last = (IndexTuple) PageGetItem(level->page, PageGetItemId(level->page, level->last));
+	ItemPointerData tid = *BTreeTupleGetMaxHeapTID(last);
+	IndexTuple next;
+
+	ItemPointerSetOffsetNumber(&tid, ItemPointerGetOffsetNumberNoCheck(&tid) + 1);
+	next = _bt_form_posting(last, &tid, 1);
+	add_tuple(levels, level, next, 0);
+	next_page(levels, level);
+	pfree(next);
+}
+
+/* The range at hand, which has a tuple at least, has no more: its last page ends; last: it is the index's last. */
+void
+gpusort_levels_end_range(GpuSortLevels *levels, bool last)
+{
+	Level *level = levels->lowest;
+
+	if (last)
+	{
+		drop_high_key(level->page);
+		put_page(levels, level);
+	}
+	else
+		end_last_page(levels, level);
+	gpusort_range_pages_end(levels->pages, last);
+	init_page(level->page, 0);
+	level->last = P_HIKEY;
+	level->last_posting = 0;
+}
+
+/* Begins what is above all leaves, which are more than one, in an index whose file ends behind them. */
+GpuSortLevels *
+gpusort_levels_create_above(Relation heap, Relation index, BTScanInsert key, BlockNumber end)
+{
+	GpuSortLevels *levels = create(heap, index, key);
+
+	levels->blocks = end;
+	levels->writer = gpusort_page_writer_create(index, end);
+	levels->lowest = create_level(levels, 1);
+	levels->leaf = BTREE_METAPAGE + 1;
+	levels->low_key = make_lowest_key();
+	return levels;
+}
+
+/* Adds the next leaf page, whose high key is copied; NULL: it is the last. */
+void
+gpusort_levels_add_leaf(GpuSortLevels *levels, IndexTuple high_key)
+{
+	BTreeTupleSetDownLink(levels->low_key, levels->leaf);
+	add_tuple(levels, levels->lowest, levels->low_key, 0);
+	pfree(levels->low_key);
+	levels->low_key = high_key != NULL ? CopyIndexTuple(high_key) : NULL;
+	levels->leaf++;
 }

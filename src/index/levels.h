@@ -11,11 +11,20 @@
 #include "compat.h"
 
 #include "access/nbtree.h"
+#include "index/pivots.h"
+#include "index/range_pages.h"
 
 typedef struct GpuSortLevels GpuSortLevels;
 
 extern GpuSortLevels *gpusort_levels_create(Relation heap, Relation index, BTScanInsert key);
 extern void gpusort_levels_add(GpuSortLevels *levels, IndexTuple tuple, Size posting_bytes);
 extern void gpusort_levels_finish(GpuSortLevels *levels);
+
+/* Of ranges of the rows, the leaves alone; and then what is above all leaves */
+extern GpuSortLevels *gpusort_levels_create_leaves(Relation heap, Relation index, BTScanInsert key,
+												   GpuSortRangePages *pages, GpuSortPivots *pivots);
+extern void gpusort_levels_end_range(GpuSortLevels *levels, bool last);
+extern GpuSortLevels *gpusort_levels_create_above(Relation heap, Relation index, BTScanInsert key, BlockNumber end);
+extern void gpusort_levels_add_leaf(GpuSortLevels *levels, IndexTuple high_key);
 
 #endif /* GPUSORT_LEVELS_H */

@@ -6,8 +6,9 @@
  * Equal tuples become one with a posting list, as PostgreSQL's build deduplicates them: where the index allows it and
  * is not unique.  In a unique one duplicates are errors.
  *
- * Legal order of calls: create, row for each row in order, finish.  All belongs to the memory context that was current
- * at create.
+ * Legal order of calls: create, row for each row in order, finish.  Or, of ranges of the rows: create_leaves, and for
+ * each range row for each row in order, end_range.  Rows of equal keys are in one range, so duplicates are, too.  All
+ * belongs to the memory context that was current at create.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,22 +48,51 @@ create_pending(void)
 	return pending;
 }
 
-/* Begins to load an empty index, which info tells of.  Errors: those of its operator classes. */
-GpuSortBtreeLoad *
-gpusort_load_create(Relation heap, Relation index, const IndexInfo *info)
+/* Makes what an index's tuples are compared by.  Errors: those of its operator classes. */
+BTScanInsert
+gpusort_load_key(Relation index)
 {
-	GpuSortBtreeLoad *load = palloc0(sizeof(GpuSortBtreeLoad));
 	BTScanInsert key = _bt_mkscankey(index, NULL);
 
 	key->allequalimage = _bt_allequalimage(index, true);
+	return key;
+}
+
+static GpuSortBtreeLoad *
+create(Relation heap, Relation index, const IndexInfo *info, BTScanInsert key)
+{
+	GpuSortBtreeLoad *load = palloc0(sizeof(GpuSortBtreeLoad));
+
 	load->index = index;
 	load->columns = IndexRelationGetNumberOfKeyAttributes(index);
-	load->levels = gpusort_levels_create(heap, index, key);
 	/* not indisunique: where a table is rewritten rows are known to be no duplicates */
 	if (info->ii_Unique)
 		load->duplicates = gpusort_duplicates_create(heap, index, key, info->ii_NullsNotDistinct);
 	else if (key->allequalimage && BTGetDeduplicateItems(index))
 		load->pending = create_pending();
+	return load;
+}
+
+/* Begins to load an empty index, which info tells of.  Errors: those of its operator classes. */
+GpuSortBtreeLoad *
+gpusort_load_create(Relation heap, Relation index, const IndexInfo *info)
+{
+	BTScanInsert key = gpusort_load_key(index);
+	GpuSortBtreeLoad *load = create(heap, index, info, key);
+
+	load->levels = gpusort_levels_create(heap, index, key);
+	return load;
+}
+
+/* Begins, in one of several processes, to load ranges of the rows; pages and pivots are as of gpusort_levels_create_leaves. */
+GpuSortBtreeLoad *
+gpusort_load_create_leaves(Relation heap, Relation index, const IndexInfo *info, GpuSortRangePages *pages,
+						   GpuSortPivots *pivots)
+{
+	BTScanInsert key = gpusort_load_key(index);
+	GpuSortBtreeLoad *load = create(heap, index, info, key);
+
+	load->levels = gpusort_levels_create_leaves(heap, index, key, pages, pivots);
 	return load;
 }
 
@@ -143,4 +173,15 @@ gpusort_load_finish(GpuSortBtreeLoad *load)
 	if (load->pending != NULL && load->pending->nitems > 0)
 		add_pending(load);
 	gpusort_levels_finish(load->levels);
+}
+
+/* There are no more rows of the range at hand, of which there was one; last: it is the index's last. */
+void
+gpusort_load_end_range(GpuSortBtreeLoad *load, bool last)
+{
+	if (load->pending != NULL)
+		add_pending(load);
+	if (load->duplicates != NULL)
+		gpusort_duplicates_forget(load->duplicates);
+	gpusort_levels_end_range(load->levels, last);
 }

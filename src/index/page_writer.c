@@ -9,8 +9,9 @@
  * the end of the transaction by PostgreSQL, or not at all.
  *
  * Legal order of calls: create, put for each page in any order, each once, finish.  A page that comes before others
- * of lower numbers leaves zeros in their place.  Errors: those of the disk; who aborts the transaction has the file
- * removed.  All belongs to the memory context that was current at create.
+ * of lower numbers leaves zeros in their place.  Several processes may each have a writer, of pages that the file has
+ * (put_many); one of them puts what is left when they have ended, and finishes.  Errors: those of the disk; who aborts
+ * the transaction has the file removed.  All belongs to the memory context that was current at create.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,9 +26,6 @@
 /* Pages that are logged and written together: as many as a record takes. */
 #define PAGES XLR_MAX_BLOCK_ID
 
-/* Of memory that is written: what direct I/O may ask for. */
-#define PAGE_ALIGNMENT 4096
-
 struct GpuSortPageWriter
 {
 	Relation index;
@@ -39,15 +37,16 @@ struct GpuSortPageWriter
 	Page pages[PAGES]; /* in memory, PAGES of them, in the order of the blocks */
 };
 
-/* Begins to write pages of an empty index. */
+/* Begins to write pages of an index whose file has so many blocks. */
 GpuSortPageWriter *
-gpusort_page_writer_create(Relation index)
+gpusort_page_writer_create(Relation index, BlockNumber end)
 {
 	GpuSortPageWriter *writer = palloc0(sizeof(GpuSortPageWriter));
 	char *memory = palloc0((PAGES + 1) * BLCKSZ + PAGE_ALIGNMENT);
 
 	memory = (char *) TYPEALIGN(PAGE_ALIGNMENT, memory);
 	writer->index = index;
+	writer->end = end;
 	writer->logged = RelationNeedsWAL(index);
 	for (int i = 0; i < PAGES; i++)
 		writer->pages[i] = memory + i * BLCKSZ;
@@ -73,16 +72,40 @@ write_page(GpuSortPageWriter *writer, BlockNumber block, Page page)
 	}
 }
 
+/* Logs pages, PAGES at most, and writes them. */
+static void
+write_pages(GpuSortPageWriter *writer, BlockNumber *blocks, Page *pages, int count)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (writer->logged && count > 0)
+		log_newpages(&RELATION_LOCATOR(writer->index), MAIN_FORKNUM, count, blocks, pages, true);
+	for (int i = 0; i < count; i++)
+		write_page(writer, blocks[i], pages[i]);
+}
+
 /* Logs and writes the pages that wait. */
 static void
 flush(GpuSortPageWriter *writer)
 {
-	CHECK_FOR_INTERRUPTS();
-	if (writer->logged && writer->count > 0)
-		log_newpages(&RELATION_LOCATOR(writer->index), MAIN_FORKNUM, writer->count, writer->blocks, writer->pages, true);
-	for (int i = 0; i < writer->count; i++)
-		write_page(writer, writer->blocks[i], writer->pages[i]);
+	write_pages(writer, writer->blocks, writer->pages, writer->count);
 	writer->count = 0;
+}
+
+/* Logs and writes pages of successive blocks from first on, at once and where they lie: they are the caller's again. */
+void
+gpusort_page_writer_put_many(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int count)
+{
+	BlockNumber blocks[PAGES];
+
+	Assert(writer->count == 0);
+	for (int done = 0; done < count; done += PAGES)
+	{
+		const int batch = Min(count - done, PAGES);
+
+		for (int i = 0; i < batch; i++)
+			blocks[i] = first + done + i;
+		write_pages(writer, blocks, pages + done, batch);
+	}
 }
 
 /* Takes a page, which is copied. */

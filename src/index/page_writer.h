@@ -13,10 +13,14 @@
 #include "storage/bufpage.h"
 #include "utils/relcache.h"
 
+/* Of memory that is written: what direct I/O may ask for. */
+#define PAGE_ALIGNMENT 4096
+
 typedef struct GpuSortPageWriter GpuSortPageWriter;
 
-extern GpuSortPageWriter *gpusort_page_writer_create(Relation index);
+extern GpuSortPageWriter *gpusort_page_writer_create(Relation index, BlockNumber end);
 extern void gpusort_page_writer_put(GpuSortPageWriter *writer, BlockNumber block, const char *page);
+extern void gpusort_page_writer_put_many(GpuSortPageWriter *writer, BlockNumber first, Page *pages, int count);
 extern void gpusort_page_writer_finish(GpuSortPageWriter *writer);
 
 #endif /* GPUSORT_PAGE_WRITER_H */

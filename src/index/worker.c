@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * worker.c
- *	  What each process does that builds an index: it puts its part of the heap's rows into the sort.
+ *	  What each process does that builds an index: it puts its part of the heap's rows into the sort, and loads ranges.
  *
- * A worker also takes part in verifying the order, where that is to be done; what comes then is the leader's (build.c).
- * One that starts late finds nothing to do, and so does one that has loaded another module than the leader.
+ * A worker also takes part in verifying the order, where that is to be done.  One that starts late has no rows to put;
+ * one that has loaded another module than the leader, or cannot read the sort, leaves everything to others.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +15,7 @@
 #include "access/table.h"
 #include "catalog/index.h"
 #include "executor/instrument.h"
+#include "index/load_ranges.h"
 #include "parallel/joint_check.h"
 #include "pgstat.h"
 #include "server/installation.h"
@@ -37,6 +38,7 @@ gpusort_build_create_sort(GpuSortBuild *build, bool progress)
 	build->sort->estimated_rows = build->shared->rows;
 	build->sort->estimated_width = build->shared->width;
 	build->joint = gpusort_joint_sort_create(build->sort, build->order.count - 1); /* equal keys are in one range */
+	build->sorts.bordered = true;
 	gpusort_joint_sorts_add(&build->sorts, build->joint);
 }
 
@@ -53,23 +55,36 @@ gpusort_build_ingest(GpuSortBuild *build, GpuSortBuildFigures *figures, GpuSortF
 	return done;
 }
 
-/* Helps to verify the order of the rows. */
+/* Lets a worker read the rows, which are in order; false if it cannot. */
+static bool
+open_rows(GpuSortBuild *build)
+{
+	GpuSortFailure failure;
+
+	if (gpusort_joint_sorts_open(&build->sorts, &build->shared->claims.stop, &failure))
+		return true;
+	ereport(DEBUG1, (errmsg_internal("gpusort: a parallel worker leaves all rows to others: %s", failure.text)));
+	return false;
+}
+
+/* Helps to verify the order of the rows, and to load them. */
 static void
-verify(GpuSortBuild *build)
+read_rows(GpuSortBuild *build)
 {
 	GpuSortClaims *claims = &build->shared->claims;
 	GpuSortFailure failure;
-	bool checks = gpusort_claims_wait_parts(claims);
 
-	if (claims->stop || !checks)
-		return;
-	if (!gpusort_joint_sorts_open(&build->sorts, &claims->stop, &failure))
+	if (gpusort_claims_wait_parts(claims))
 	{
-		ereport(DEBUG1, (errmsg_internal("gpusort: a parallel worker leaves all rows to others: %s", failure.text)));
-		return;
+		if (!open_rows(build))
+			return;
+		if (!gpusort_joint_check_follow(&build->sorts, claims, &failure))
+			gpusort_claims_stop(claims, &failure);
 	}
-	if (!gpusort_joint_check_follow(&build->sorts, claims, &failure))
-		gpusort_claims_stop(claims, &failure);
+	if (!gpusort_claims_wait(claims) || claims->ranges == 0 || !open_rows(build))
+		return;
+	gpusort_load_ranges(build, ParallelWorkerNumber + 1);
+	gpusort_joint_sorts_close(&build->sorts);
 }
 
 /* All that a worker does. */
@@ -85,7 +100,7 @@ run_worker(GpuSortBuild *build)
 			gpusort_claims_stop(claims, &failure);
 		gpusort_claims_sign_off(claims);
 	}
-	verify(build);
+	read_rows(build);
 	gpusort_joint_sorts_end(&build->sorts);
 	gpusort_joint_sort_detach(build->joint);
 }
@@ -109,6 +124,8 @@ gpusort_index_worker(dsm_segment *segment, shm_toc *toc)
 	build.heap = table_open(shared->heap, ShareLock);
 	build.index = index_open(shared->index, AccessExclusiveLock);
 	build.info = BuildIndexInfo(build.index);
+	build.info->ii_Unique = shared->unique;
+	SharedFileSetAttach(&shared->files, segment);
 	InstrStartParallelQuery();
 	if (gpusort_index_order(build.index, &build.order, &why_not))
 	{

@@ -12,8 +12,11 @@
 
 #include "index/build_choice.h"
 #include "index/heap_source.h"
+#include "index/range_pages.h"
 #include "nodes/execnodes.h"
 #include "parallel/joint_sort.h"
+#include "port/atomics.h"
+#include "storage/sharedfileset.h"
 
 /* What a process has found in its parts of the heap. */
 typedef struct GpuSortBuildFigures
@@ -25,7 +28,7 @@ typedef struct GpuSortBuildFigures
 
 /*
  * In dynamic shared memory, but where there are no workers.  The leader writes it before workers start; then each
- * process writes its own figures, which the leader reads when they have ended.
+ * process writes its own figures, before it signs off, and adds what it has loaded.
  */
 typedef struct GpuSortBuildShared
 {
@@ -34,8 +37,13 @@ typedef struct GpuSortBuildShared
 	Oid index;
 	double rows; /* estimated */
 	int width;   /* estimated bytes */
+	bool unique; /* as the leader is to build it */
+	int workers; /* that there may be */
+	SharedFileSet files;     /* pivots */
+	pg_atomic_uint64 loaded; /* rows */
 	GpuSortHeapShare share;
 	GpuSortClaims claims;
+	GpuSortRangePlaces places;
 	GpuSortBuildFigures figures[FLEXIBLE_ARRAY_MEMBER]; /* the leader's, then by ParallelWorkerNumber */
 } GpuSortBuildShared;
 

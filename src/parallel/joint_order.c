@@ -39,6 +39,14 @@
  */
 #define RANGE_ROWS_MIN 2000
 
+/*
+ * Where something ends at borders, about so many ranges a process, but none of fewer bytes, which are a hundred pages
+ * even where equal tuples become one, nor of more: what is made of a range is kept in memory.
+ */
+#define BORDERED_RANGES_PER_PROCESS 8
+#define BORDERED_RANGE_BYTES_MIN    ((uint64) 4 << 20)
+#define BORDERED_RANGE_BYTES_MAX    ((uint64) 16 << 20)
+
 /* Has the rows sorted that all processes have put; false, with a reason, if they are lost. */
 static bool
 order_rows(GpuSortJointSort *own, GpuSortFailure *failure)
@@ -72,14 +80,27 @@ order_rows(GpuSortJointSort *own, GpuSortFailure *failure)
 	return true;
 }
 
+/* Returns how many ranges are wanted for so many processes where something ends at borders. */
+static uint32
+bordered_ranges_wanted(const GpuSortExpected *expected, int processes)
+{
+	uint64 ranges = (uint64) processes * BORDERED_RANGES_PER_PROCESS;
+
+	ranges = Min(ranges, expected->bytes / BORDERED_RANGE_BYTES_MIN);
+	ranges = Max(ranges, expected->bytes / BORDERED_RANGE_BYTES_MAX);
+	return Max(Min(ranges, GPUSORT_RANGES_MAX), 1);
+}
+
 /* Returns into how many ranges rows are to be cut for so many processes. */
 static uint32
-ranges_wanted(const GpuSortExpected *expected, int processes)
+ranges_wanted(const GpuSortJointSorts *sorts, const GpuSortExpected *expected, int processes)
 {
 	uint64 ranges = Min(expected->bytes / RANGE_BYTES_MIN, (uint64) processes * RANGES_PER_PROCESS);
 
 	if (processes == 1)
 		return 1; /* one process reads all rows: the plan above need not start over */
+	if (sorts->bordered && gpusort_min_rows >= RANGE_ROWS_MIN)
+		return bordered_ranges_wanted(expected, processes);
 	ranges = Max(ranges, expected->bytes / RANGE_BYTES);
 	ranges = Max(ranges, (uint64) processes * RANGES_PER_PROCESS_MIN);
 	ranges = Min(ranges, expected->rows / Max(Min(gpusort_min_rows, RANGE_ROWS_MIN), 1));
@@ -131,7 +152,7 @@ gpusort_joint_sorts_order(GpuSortJointSorts *sorts, int processes, uint32 *range
 			longest = own;
 	}
 	bits = gpusort_joint_sorts_range_bits(sorts);
-	most = bits == 0 ? 1 : ranges_wanted(&longest->sorted->expected, processes);
+	most = bits == 0 ? 1 : ranges_wanted(sorts, &longest->sorted->expected, processes);
 	if (!cut_rows(longest, longest, bits, most, failure))
 		return false;
 	for (int i = 0; i < sorts->count; i++)

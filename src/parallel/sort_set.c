@@ -14,6 +14,9 @@
 
 #include "parallel/joint_sort_state.h"
 
+/* So many times as many rows as there are without a rank have one, nearly all of them, where sorts share ranks. */
+#define KNOWN_ROWS_MIN 4
+
 /* Adds a sort; the set grows in the current memory context. */
 void
 gpusort_joint_sorts_add(GpuSortJointSorts *sorts, GpuSortJointSort *sort)
@@ -23,6 +26,83 @@ gpusort_joint_sorts_add(GpuSortJointSorts *sorts, GpuSortJointSort *sort)
 	else
 		sorts->sorts = repalloc(sorts->sorts, (sorts->count + 1) * sizeof(GpuSortJointSort *));
 	sorts->sorts[sorts->count++] = sort;
+}
+
+/* A qsort comparator: by bytes, to find those that are the same. */
+static int
+compare_bytes(const void *a, const void *b)
+{
+	const GpuSortKnownString *left = a;
+	const GpuSortKnownString *right = b;
+	int order = memcmp(left->data, right->data, Min(left->length, right->length));
+
+	return order != 0 ? order : left->length - right->length;
+}
+
+/* Copies the known values of a column to known, and those of others that are not among them; false: too many. */
+static bool
+add_known(const GpuSortColumn *column, GpuSortKnownValues *known, const GpuSortKnownValues *others)
+{
+	const GpuSortKnownValues own = *known;
+	const GpuSortKnownValues *lists[] = {&own, others};
+	GpuSortKnownString *strings = palloc((own.count + others->count) * sizeof(GpuSortKnownString));
+	int count = 0;
+	int different = 0;
+
+	for (int l = 0; l < lengthof(lists); l++)
+	{
+		for (int i = 0; i < lists[l]->count; i++)
+		{
+			strings[count].data = gpusort_known_value(lists[l], i, &strings[count].length);
+			count++;
+		}
+	}
+	qsort(strings, count, sizeof(GpuSortKnownString), compare_bytes);
+	for (int i = 0; i < count; i++)
+	{
+		if (i == 0 || compare_bytes(&strings[i], &strings[i - 1]) != 0)
+			strings[different++] = strings[i];
+	}
+	return gpusort_keys_set_known(column, strings, different, known);
+}
+
+/*
+ * Has the strings of range column i have ranks in all sorts, among the values that any of them knows, if those that
+ * know nearly all of their values have most of the rows by far; else in none.  A few rows of values without a rank
+ * do no harm, many would all be in the same ranges.
+ */
+static void
+unify_known(const GpuSortJointSorts *sorts, GpuSortPrefix **prefixes, int i, int string)
+{
+	GpuSortKnownValues *known = NULL;
+	double known_rows = 0;
+	double other_rows = 0;
+	bool ranked = true;
+
+	for (int s = 0; s < sorts->count; s++)
+	{
+		GpuSortState *sort = sorts->sorts[s]->sort;
+		GpuSortKnownValues *own = &prefixes[s][string].known;
+
+		ranked &= gpusort_keys_may_rank(&sort->keys->columns[i]);
+		if (!own->ranked || !own->complete)
+			other_rows += sort->estimated_rows;
+		else
+		{
+			known_rows += sort->estimated_rows;
+			ranked &= known == NULL || add_known(&sort->keys->columns[i], own, known);
+			known = own;
+		}
+	}
+	ranked &= known != NULL && known_rows >= KNOWN_ROWS_MIN * other_rows;
+	for (int s = 0; s < sorts->count; s++)
+	{
+		GpuSortKnownValues *own = &prefixes[s][string].known;
+
+		if (ranked && own != known)
+			*own = *known;
+		own->ranked = ranked;
+	}
 }
 
 /*
@@ -50,9 +130,9 @@ gpusort_joint_sorts_unify(const GpuSortJointSorts *sorts, GpuSortPrefix **prefix
 		}
 		if (!gpusort_column_is_string(&first->sort->keys->columns[i]))
 			continue;
+		unify_known(sorts, prefixes, i, string);
 		for (int s = 0; s < sorts->count; s++)
 		{
-			prefixes[s][string].known.ranked = false;
 			prefixes[s][string].length = Min(length, GPUSORT_PREFIX_MAX);
 			prefixes[s][string].common_length = 0;
 			common_later[s] = false;
@@ -80,6 +160,26 @@ gpusort_joint_sorts_keep_ranges(const GpuSortJointSort *own, GpuSortPrefix *pref
 	}
 }
 
+/* Returns true if the strings of column i have ranks among the same values in both, or none in either. */
+static bool
+has_same_ranks(const GpuSortKeys *a, const GpuSortKeys *b, int i)
+{
+	const GpuSortKnownValues *left;
+	const GpuSortKnownValues *right;
+	int string = 0;
+
+	if (a->columns[i].rank_bits != b->columns[i].rank_bits)
+		return false;
+	if (a->columns[i].rank_bits == 0)
+		return true;
+	for (int before = 0; before < i; before++)
+		string += gpusort_column_is_string(&a->columns[before]);
+	left = &a->prefixes[string].known;
+	right = &b->prefixes[string].known;
+	return left->count == right->count && memcmp(left->ends, right->ends, left->count * sizeof(left->ends[0])) == 0 &&
+		memcmp(left->bytes, right->bytes, left->count > 0 ? left->ends[left->count - 1] : 0) == 0;
+}
+
 /*
  * Returns true if keys of the two have the same bits for the same values of their column i.  Ranks are not the same
  * where known values are not.
@@ -92,7 +192,7 @@ is_laid_out_alike(const GpuSortJointSort *a, const GpuSortJointSort *b, int i)
 
 	return gpusort_columns_have_same_keys(left, right) && left->collation == right->collation &&
 		left->descending == right->descending && left->nulls_first == right->nulls_first &&
-		left->rank_bits == 0 && right->rank_bits == 0 &&
+		has_same_ranks(a->sort->keys, b->sort->keys, i) &&
 		left->bits == right->bits && left->difference_bits == right->difference_bits &&
 		left->prefix_length == right->prefix_length && left->size_bits == right->size_bits &&
 		left->common_length == right->common_length &&

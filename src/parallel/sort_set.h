@@ -19,8 +19,9 @@ typedef struct GpuSortJointSorts
 {
 	GpuSortJointSort **sorts;
 	int count;
-	bool partial; /* no process leads: any of them may have the rows sorted */
-	bool lost;    /* rows of one of them are: what has been computed of the range at hand is void */
+	bool partial;  /* no process leads: any of them may have the rows sorted */
+	bool bordered; /* what is made of a range ends at its border, as pages do: few ranges are wanted */
+	bool lost;     /* rows of one of them are: what has been computed of the range at hand is void */
 } GpuSortJointSorts;
 
 extern void gpusort_joint_sorts_add(GpuSortJointSorts *sorts, GpuSortJointSort *sort);

@@ -49,6 +49,7 @@ add_stats(GpuSortStats *to, const GpuSortStats *from)
 	to->ms.gather += from->ms.gather;
 	to->ms.emit += from->ms.emit;
 	to->ms.ties += from->ms.ties;
+	to->index_builds += from->index_builds;
 	to->small_sorts += from->small_sorts;
 	to->fallbacks += from->fallbacks;
 	for (int i = 0; i < GPUSORT_REASONS; i++)
@@ -73,6 +74,15 @@ gpusort_stats_count_small_sort(void)
 	const GpuSortStats sort = {.small_sorts = 1};
 
 	gpusort_stats_count_sort(&sort);
+}
+
+/* Adds an index that was built; its sort counts for itself. */
+void
+gpusort_stats_count_index_build(void)
+{
+	const GpuSortStats build = {.index_builds = 1};
+
+	gpusort_stats_count_sort(&build);
 }
 
 /* Adds a sort that PostgreSQL's tuplesort had to do. */

@@ -49,7 +49,7 @@ PG_FUNCTION_INFO_V1(gpusort_show_jobs);
  * Rows are made of the columns that a function has in the extension that is installed, which may be
  * older than the module: what a version adds stands at the end.
  */
-#define STATS_COLUMNS 17
+#define STATS_COLUMNS 18
 #define JOBS_COLUMNS  15
 
 /* The version of the module, whatever version of the SQL objects is installed. */
@@ -218,6 +218,7 @@ stats_columns(const GpuSortStats *stats, TimestampTz reset, Datum values[STATS_C
 	values[i++] = TimestampTzGetDatum(reset);
 	values[i++] = Float8GetDatum(stats->ms.queue);
 	values[i++] = Int64GetDatum(stats->temp_bytes);
+	values[i++] = Int64GetDatum(stats->index_builds);
 	Assert(i == STATS_COLUMNS);
 }
 

@@ -286,6 +286,15 @@ sub wait_service
 	return $pid;
 }
 
+# How an index is checked by amcheck, as thoroughly as its version knows: a format for the index.
+sub check_index
+{
+	my ($self) = @_;
+	my $unique = $self->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_proc WHERE proname = 'bt_index_parent_check' AND 'checkunique' = ANY (proargnames)});
+	return 'bt_index_parent_check(%s, true, true' . ($unique > 0 ? ', true' : '') . ')';
+}
+
 # How a small sort is done now: 'radix' (by the engine that the server asks for, or else that under test),
 # 'fallback', or 'native'.  Takes the parameters of psql.
 sub method

@@ -72,7 +72,16 @@ INSERT INTO gs.few_source VALUES ('few_strings'), ('few_known'), ('few_stale');
 CREATE FUNCTION gs.few_difference(query text) RETURNS text LANGUAGE sql AS
 $$ SELECT gs.difference(gs.native_rows(query), gs.forced_rows(query)) $$;
 
-SELECT * FROM plan(12);
+-- Two sides of a join: all of one's values are known, those of the other where it is small are not.
+CREATE TABLE gs.few_facts AS SELECT v COLLATE gs.few_libc AS v, w COLLATE gs.few_libc AS w, id, n FROM gs.few_known;
+CREATE TABLE gs.few_words AS
+	SELECT v COLLATE gs.few_libc AS v, count(*) AS n FROM gs.few_known GROUP BY 1
+	UNION ALL SELECT md5(i::text), i FROM generate_series(1, 600) i;
+CREATE TABLE gs.few_many AS
+	SELECT CASE WHEN i % 3 = 0 THEN f.v ELSE md5(i::text) END COLLATE gs.few_libc AS v, i AS id FROM generate_series(1, 4000) i JOIN gs.few_known f ON f.id = i % 200;
+ANALYZE gs.few_facts, gs.few_words, gs.few_many;
+
+SELECT * FROM plan(19);
 
 SELECT is(string_agg(s.name || ' ' || o || ': ' || d, E'\n' ORDER BY s.name, number), NULL, 'by one process')
 FROM gs.few_source s, gs.few_order, gs.few_difference(format('SELECT id, v, c, w FROM gs.%I ORDER BY %s%s', s.name, o, CASE WHEN o ~ 'id' THEN '' ELSE ', id' END)) d
@@ -88,6 +97,19 @@ WHERE d <> 'same';
 SELECT ok(gs.forced_plan('SELECT * FROM gs.few_known ORDER BY v COLLATE gs.few_libc, id') LIKE '%GpuSortIngest%', 'rows are taken in by several');
 SELECT is(gs.few_difference('SELECT v COLLATE gs.few_libc AS v, w COLLATE gs.few_libc AS w, count(*), sum(id) FROM gs.few_known GROUP BY 1, 2 ORDER BY 1, 2'), 'same', 'groups');
 SELECT is(gs.few_difference('SELECT a.id, b.id FROM gs.few_known a JOIN gs.few_strings b ON a.w COLLATE gs.few_libc = b.w COLLATE gs.few_libc AND a.v COLLATE gs.few_libc = b.v COLLATE gs.few_libc WHERE a.n = 1 AND b.n < 2 ORDER BY a.v COLLATE gs.few_libc, a.w COLLATE gs.few_libc, a.id, b.id'), 'same', 'a join, whose sides have the same keys');
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SET enable_hashagg = off;
+CREATE TABLE gs.few_join AS SELECT * FROM (VALUES
+	(1, 'values that both sides know', 0, 'SELECT a.v, count(DISTINCT a.id), sum(b.n) FROM gs.few_facts a JOIN (SELECT v, count(DISTINCT id) AS n FROM gs.few_facts GROUP BY v) b ON a.v = b.v GROUP BY a.v'),
+	(2, 'a small side has others', 0, 'SELECT a.v, count(DISTINCT a.id), sum(b.n) FROM gs.few_facts a JOIN (SELECT v, count(DISTINCT n) AS n FROM gs.few_words GROUP BY v) b ON a.v = b.v GROUP BY a.v'),
+	(3, 'a large side has others', 1, 'SELECT a.v, count(DISTINCT a.id), sum(b.n) FROM gs.few_many a JOIN (SELECT v, count(DISTINCT n) AS n FROM gs.few_facts GROUP BY v) b ON a.v = b.v GROUP BY a.v')) j(number, name, tied, query);
+SELECT is(gs.few_difference(query || ' ORDER BY 1'), 'same', 'a join by ranges: ' || name) FROM gs.few_join ORDER BY number;
+SELECT is((SELECT least(sum(gs.tie_rows(n, 0)), 1) FROM gs.nodes(query, 'GpuSort') n)::int, tied, 'rows tie in it: ' || tied || ', ' || name) FROM gs.few_join ORDER BY number;
+SELECT is(count(*) FILTER (WHERE gs.forced_plan(query) LIKE '%GpuSortOutput%Merge Join%')::int, 3, 'these are joins by ranges') FROM gs.few_join;
+RESET enable_hashjoin;
+RESET enable_nestloop;
+RESET enable_hashagg;
 RESET max_parallel_workers_per_gather;
 
 SELECT is(gs.few_difference('SELECT id, v FROM gs.few_strings ORDER BY v COLLATE gs.few_libc, n, id LIMIT 700 OFFSET 50'), 'same', 'the first rows alone');
@@ -103,4 +125,4 @@ SET gpusort.verify_rows = on;
 SELECT is(gs.few_difference('SELECT id, v FROM gs.few_strings ORDER BY n, v COLLATE gs.few_libc, c COLLATE gs.few_libc, id'), 'same', 'rows are verified');
 RESET gpusort.verify_rows;
 SELECT * FROM finish();
-DROP TABLE gs.few_mixed, gs.few_strings, gs.few_known, gs.few_stale, gs.few_order, gs.few_source;
+DROP TABLE gs.few_mixed, gs.few_strings, gs.few_known, gs.few_stale, gs.few_order, gs.few_source, gs.few_facts, gs.few_words, gs.few_many, gs.few_join;

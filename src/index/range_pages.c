@@ -1,0 +1,204 @@
+/*-------------------------------------------------------------------------
+ *
+ * range_pages.c
+ *	  The leaf pages of an index that several processes make, each of ranges of the rows.
+ *
+ * Where a range's pages belong in the file is known when all ranges before it have told how many they have.  So a
+ * process keeps the pages of a range in memory, tells their number, waits for its place, links the pages by their
+ * block numbers, and has them logged and written.  A range of more pages than there may be in memory waits for its
+ * place earlier, and writes what it has.  Ranges are claimed in rising order and wait for those before them alone, so
+ * that the first of them never waits.
+ *
+ * The file is made longer by one process at a time, before others hear of the places, and by zeros at its end alone:
+ * PostgreSQL fills up a segment that is not whole when it makes the next one, which is right only where nobody writes
+ * behind the end.
+ *
+ * Legal order of calls.  The leader: init, before workers start.  Each process: create, and for each range that it
+ * claims begin, put for each page, end.  Who stops the work of all calls wake.  When it is stopped, pages are dropped.
+ * Errors: those of the disk.  All belongs to the memory context that was current at create.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/range_pages.h"
+
+#include "access/nbtree.h"
+#include "index/page_writer.h"
+#include "server/shared.h"
+#include "server/wait_events.h"
+#include "storage/smgr.h"
+#include "utils/rel.h"
+
+/* Memory for pages is taken in pieces of so many. */
+#define PIECE 64
+
+struct GpuSortRangePages
+{
+	Relation index;
+	GpuSortRangePlaces *places;
+	const volatile bool *stop; /* all are to end */
+	GpuSortPageWriter *writer;
+	char *zeros; /* a page */
+	Page *pages; /* of the range at hand that are not written */
+	int count;   /* of them */
+	int room;    /* for so many there is memory */
+	int most;    /* so many there may be */
+
+	/* the range at hand */
+	uint32 range;
+	BlockNumber written; /* pages of it */
+};
+
+/* Makes what is shared: no range has pages yet. */
+void
+gpusort_range_places_init(GpuSortRangePlaces *places)
+{
+	ConditionVariableInit(&places->changed);
+	gpusort_shared_init_lock(&places->lock);
+	places->placed = 0;
+	places->first[0] = BTREE_METAPAGE + 1;
+	places->end = 0;
+	memset(places->pages, 0, sizeof(places->pages));
+}
+
+/* Has processes that wait for a place see that all are to end. */
+void
+gpusort_range_places_wake(GpuSortRangePlaces *places)
+{
+	ConditionVariableBroadcast(&places->changed);
+}
+
+/* Begins, in a process, to write leaf pages of an index, of which there may be most in memory. */
+GpuSortRangePages *
+gpusort_range_pages_create(Relation index, GpuSortRangePlaces *places, int most, const volatile bool *stop)
+{
+	GpuSortRangePages *own = palloc0(sizeof(GpuSortRangePages));
+
+	own->index = index;
+	own->places = places;
+	own->stop = stop;
+	own->writer = gpusort_page_writer_create(index, MaxBlockNumber); /* pages are written when the file has them */
+	own->zeros = (char *) TYPEALIGN(PAGE_ALIGNMENT, palloc0(BLCKSZ + PAGE_ALIGNMENT));
+	own->most = Max(most, PIECE);
+	own->pages = palloc(own->most * sizeof(Page));
+	return own;
+}
+
+/* Goes on with a range that this process has claimed. */
+void
+gpusort_range_pages_begin(GpuSortRangePages *own, uint32 range)
+{
+	own->range = range;
+	own->written = 0;
+	own->count = 0;
+}
+
+/* Makes the file have so many blocks; whoever calls holds the lock. */
+static void
+extend(GpuSortRangePages *own, BlockNumber end)
+{
+	if (end <= own->places->end)
+		return;
+	smgrextend(RelationGetSmgr(own->index), MAIN_FORKNUM, end - 1, own->zeros, true);
+	own->places->end = end;
+}
+
+/* Waits for the place of the range at hand; false if all are to end. */
+static bool
+wait_place(GpuSortRangePages *own)
+{
+	GpuSortRangePlaces *places = own->places;
+	bool placed = false;
+
+	ConditionVariablePrepareToSleep(&places->changed);
+	while (!*own->stop && !placed)
+	{
+		LWLockAcquire(&places->lock, LW_SHARED);
+		placed = places->placed >= own->range;
+		LWLockRelease(&places->lock);
+		if (!placed)
+			ConditionVariableSleep(&places->changed, gpusort_wait_event(GPUSORT_WAIT_RANGES));
+	}
+	ConditionVariableCancelSleep();
+	return placed;
+}
+
+/* Links the pages in memory, whose range has its place; last: the last of them is the index's. */
+static void
+link_pages(GpuSortRangePages *own, bool last)
+{
+	const BlockNumber first = own->places->first[own->range] + own->written;
+
+	for (int i = 0; i < own->count; i++)
+	{
+		BTPageOpaque opaque = BTPageGetOpaque(own->pages[i]);
+		const BlockNumber block = first + i;
+
+		opaque->btpo_prev = block == BTREE_METAPAGE + 1 ? P_NONE : block - 1;
+		opaque->btpo_next = last && i == own->count - 1 ? P_NONE : block + 1;
+	}
+}
+
+/* Writes the pages in memory when the range has its place; last: the last of them is the index's. */
+static void
+write_out(GpuSortRangePages *own, bool last)
+{
+	if (wait_place(own))
+	{
+		const BlockNumber first = own->places->first[own->range] + own->written;
+
+		LWLockAcquire(&own->places->lock, LW_EXCLUSIVE);
+		extend(own, first + own->count);
+		LWLockRelease(&own->places->lock);
+		link_pages(own, last);
+		gpusort_page_writer_put_many(own->writer, first, own->pages, own->count);
+	}
+	own->written += own->count;
+	own->count = 0;
+}
+
+/* Makes room for another page. */
+static void
+add_piece(GpuSortRangePages *own)
+{
+	char *memory = palloc(PIECE * BLCKSZ + PAGE_ALIGNMENT);
+
+	memory = (char *) TYPEALIGN(PAGE_ALIGNMENT, memory);
+	for (int i = 0; i < PIECE && own->room < own->most; i++)
+		own->pages[own->room++] = memory + i * BLCKSZ;
+}
+
+/* Takes the next page of the range, but for its links; it is copied. */
+void
+gpusort_range_pages_put(GpuSortRangePages *own, const char *page)
+{
+	if (own->count == own->most)
+		write_out(own, false);
+	if (own->count == own->room)
+		add_piece(own);
+	memcpy(own->pages[own->count++], page, BLCKSZ);
+}
+
+/* Tells how many pages the range has; others hear of the places that are known by that. */
+static void
+tell_pages(GpuSortRangePages *own)
+{
+	GpuSortRangePlaces *places = own->places;
+
+	LWLockAcquire(&places->lock, LW_EXCLUSIVE);
+	places->pages[own->range] = own->written + own->count;
+	for (; places->placed < GPUSORT_RANGES_MAX && places->pages[places->placed] > 0; places->placed++)
+		places->first[places->placed + 1] = places->first[places->placed] + places->pages[places->placed];
+	extend(own, places->first[places->placed]);
+	LWLockRelease(&places->lock);
+	ConditionVariableBroadcast(&places->changed);
+}
+
+/* All pages of the range have come: writes them; last: it is the index's last. */
+void
+gpusort_range_pages_end(GpuSortRangePages *own, bool last)
+{
+	if (*own->stop)
+		return;
+	tell_pages(own);
+	write_out(own, last);
+}

@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * range_pages.h
+ *	  The leaf pages of an index that several processes make, each of ranges of the rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_RANGE_PAGES_H
+#define GPUSORT_RANGE_PAGES_H
+
+#include "compat.h"
+
+#include "service/protocol.h"
+#include "storage/block.h"
+#include "storage/bufpage.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+#include "utils/relcache.h"
+
+/* Where the pages of ranges are: in shared memory, for range_pages.c alone, but for end when all processes have ended. */
+typedef struct GpuSortRangePlaces
+{
+	ConditionVariable changed; /* placed, or *stop */
+	LWLock lock;               /* guards what follows */
+	uint32 placed;             /* the ranges up to this one, itself included, have places */
+	BlockNumber end;           /* of the file, which has so many blocks */
+	BlockNumber first[GPUSORT_RANGES_MAX + 1];
+	BlockNumber pages[GPUSORT_RANGES_MAX]; /* that a range has; 0: not known */
+} GpuSortRangePlaces;
+
+typedef struct GpuSortRangePages GpuSortRangePages;
+
+extern void gpusort_range_places_init(GpuSortRangePlaces *places);
+extern void gpusort_range_places_wake(GpuSortRangePlaces *places);
+
+extern GpuSortRangePages *gpusort_range_pages_create(Relation index, GpuSortRangePlaces *places, int most,
+													 const volatile bool *stop);
+extern void gpusort_range_pages_begin(GpuSortRangePages *own, uint32 range);
+extern void gpusort_range_pages_put(GpuSortRangePages *own, const char *page);
+extern void gpusort_range_pages_end(GpuSortRangePages *own, bool last);
+
+#endif /* GPUSORT_RANGE_PAGES_H */
