@@ -4,11 +4,12 @@
  *	  Whether an index is to be built by gpusort, and why not.
  *
  * What is not known to be right is PostgreSQL's: other tables than heaps, columns whose order is not one of those that
- * have keys, exclusion constraints, CREATE INDEX CONCURRENTLY, which reads a table that changes.
+ * have keys, exclusion constraints.
  *
  * Then time decides, by the model of sorts and the constants of index builds (plan/model): both ways scan the heap and
  * form tuples, in as many processes; PostgreSQL's sorts them, merges what its processes have sorted, and makes pages of
- * tuples that lie as the scan has left them; here they come from the service in order.  gpusort.force overrules time.
+ * tuples that lie as the scan has left them; here they come from the service in order, and all processes make the
+ * pages.  gpusort.force overrules time.
  *
  *-------------------------------------------------------------------------
  */
@@ -178,8 +179,6 @@ is_legal(Relation heap, Relation index, const IndexInfo *info, const char **why_
 {
 	if (heap->rd_tableam != GetHeapamTableAmRoutine())
 		*why_not = "its table is no heap";
-	else if (info->ii_Concurrent)
-		*why_not = "it is built concurrently";
 	else if (info->ii_ExclusionOps != NULL)
 		*why_not = "it is for an exclusion constraint";
 	else if (RelationGetNumberOfBlocks(index) != 0)
@@ -205,7 +204,7 @@ static double
 own_time(const GpuSortTime *time, double rows, double processes)
 {
 	return time->setup +
-		rows * ((time->ingest + time->compare) / processes + time->order + time->emit + TIME(LOAD_SORTED_ROW));
+		rows * ((time->ingest + time->compare + time->emit + TIME(LOAD_SORTED_ROW)) / processes + time->order);
 }
 
 /* Returns true if ours is faster by the margin, of all that there is to do. */

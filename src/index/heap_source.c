@@ -15,12 +15,14 @@
  */
 #include "index/heap_source.h"
 
+#include "access/heapam.h"
 #include "access/tableam.h"
 #include "commands/progress.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 /* Of index tuples in memory, about. */
 #define PART_BYTES ((Size) 4 << 20)
@@ -61,6 +63,25 @@ report_progress(const GpuSortHeapSource *scan, BlockNumber done)
 		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, done);
 }
 
+/*
+ * Has PostgreSQL scan so many blocks of the heap.  Where the table changes meanwhile all parts are of one snapshot, the
+ * active one of all processes: of two a row could be seen twice, before and after it has moved.  Returns the tuples that
+ * are alive.
+ */
+static double
+scan_blocks(GpuSortHeapSource *scan, BlockNumber first, BlockNumber blocks)
+{
+	TableScanDesc part;
+
+	if (!scan->info->ii_Concurrent)
+		return table_index_build_range_scan(scan->heap, scan->index, scan->info, false, false, false, first, blocks,
+											keep_tuple, scan, NULL);
+	part = table_beginscan_strat(scan->heap, GetActiveSnapshot(), 0, NULL, true, false);
+	heap_setscanlimits(part, first, blocks);
+	return table_index_build_range_scan(scan->heap, scan->index, scan->info, true, false, false, 0, InvalidBlockNumber,
+										keep_tuple, scan, part); /* which it ends */
+}
+
 /* Reads the next part of the heap that is nobody's; false if there is none. */
 static bool
 read_part(GpuSortHeapSource *scan)
@@ -77,8 +98,7 @@ read_part(GpuSortHeapSource *scan)
 		return false;
 	}
 	report_progress(scan, first);
-	scan->heap_tuples += table_index_build_range_scan(scan->heap, scan->index, scan->info, false, false, false, first,
-													  Min(blocks, scan->share->blocks - first), keep_tuple, scan, NULL);
+	scan->heap_tuples += scan_blocks(scan, first, Min(blocks, scan->share->blocks - first));
 	if (scan->counted && pgstat_should_count_relation(scan->heap))
 		TABLE_SCANS_COUNTED(scan->heap)
 	--; /* all parts are one scan */

@@ -112,6 +112,9 @@ gpusort_index_worker(dsm_segment *segment, shm_toc *toc)
 	GpuSortBuildShared *shared = shm_toc_lookup(toc, GPUSORT_BUILD_KEY_SHARED, false);
 	WalUsage *wal = shm_toc_lookup(toc, GPUSORT_BUILD_KEY_WAL, false);
 	BufferUsage *buffers = shm_toc_lookup(toc, GPUSORT_BUILD_KEY_BUFFER, false);
+	/* the leader's */
+	const LOCKMODE heap_lock = shared->concurrent ? ShareUpdateExclusiveLock : ShareLock;
+	const LOCKMODE index_lock = shared->concurrent ? RowExclusiveLock : AccessExclusiveLock;
 	GpuSortBuild build = {.shared = shared};
 	const char *why_not;
 
@@ -120,11 +123,11 @@ gpusort_index_worker(dsm_segment *segment, shm_toc *toc)
 	debug_query_string = shm_toc_lookup(toc, GPUSORT_BUILD_KEY_QUERY, true);
 	pgstat_report_activity(STATE_RUNNING, debug_query_string);
 
-	/* with the leader's locks */
-	build.heap = table_open(shared->heap, ShareLock);
-	build.index = index_open(shared->index, AccessExclusiveLock);
+	build.heap = table_open(shared->heap, heap_lock);
+	build.index = index_open(shared->index, index_lock);
 	build.info = BuildIndexInfo(build.index);
 	build.info->ii_Unique = shared->unique;
+	build.info->ii_Concurrent = shared->concurrent;
 	SharedFileSetAttach(&shared->files, segment);
 	InstrStartParallelQuery();
 	if (gpusort_index_order(build.index, &build.order, &why_not))
@@ -134,6 +137,6 @@ gpusort_index_worker(dsm_segment *segment, shm_toc *toc)
 		run_worker(&build);
 	}
 	InstrEndParallelQuery(&buffers[ParallelWorkerNumber], &wal[ParallelWorkerNumber]);
-	index_close(build.index, AccessExclusiveLock);
-	table_close(build.heap, ShareLock);
+	index_close(build.index, index_lock);
+	table_close(build.heap, heap_lock);
 }

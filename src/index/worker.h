@@ -37,7 +37,8 @@ typedef struct GpuSortBuildShared
 	Oid index;
 	double rows; /* estimated */
 	int width;   /* estimated bytes */
-	bool unique; /* as the leader is to build it */
+	bool unique;     /* as the leader is to build it */
+	bool concurrent; /* the table changes meanwhile */
 	int workers; /* that there may be */
 	SharedFileSet files;     /* pivots */
 	pg_atomic_uint64 loaded; /* rows */
