@@ -18,7 +18,7 @@ bool gpusort_verify_rows = false;
 bool gpusort_verify_collation = true;
 bool gpusort_parallel_output = true;
 bool gpusort_spill = true;
-bool gpusort_index_builds = false;
+bool gpusort_index_builds = true;
 bool gpusort_page_scan = true;
 bool gpusort_allowed = true;
 bool gpusort_log_decisions = false;
@@ -265,7 +265,7 @@ gpusort_settings_init(void)
 	DefineCustomBoolVariable("gpusort.index_builds",
 							 "Lets gpusort build btree indexes where that is faster.",
 							 NULL,
-							 &gpusort_index_builds, false, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &gpusort_index_builds, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.page_scan",
 							 "Takes rows of sequential scans in by the page of the table.",
 							 "For comparing.",

@@ -59,8 +59,8 @@ sub new
 	my ($class, %option) = @_;
 	my $self = bless { seed => 1, per_round => 40, max_failures => 1, max_rows => 120000, minimise => 20,
 		report => sub { print @_ }, %option,
-		queries => 0, runs => 0, sorts => 0, sorted_runs => 0, fallbacks => {}, failures => 0, rounds_done => 0, skipped => 0,
-			kinds => {}, errors => {}, disturbances => {} }, $class;
+		queries => 0, runs => 0, sorts => 0, sorted_runs => 0, indexes => 0, fallbacks => {}, failures => 0,
+			rounds_done => 0, skipped => 0, kinds => {}, errors => {}, disturbances => {} }, $class;
 
 	$self->{nodes} = FuzzNodes->new;
 	$self->{scratch} = tempdir('gpusort-fuzz-XXXXXXXX', TMPDIR => 1, CLEANUP => 1);
@@ -116,6 +116,8 @@ sub _look_round
 		q{SELECT count(*) FROM pg_available_extensions WHERE name = 'file_fdw'});
 	$database_options{builtin} = q{LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' LOCALE 'C'}
 		if $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
+	$self->{checks_indexes} = $node->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_available_extensions WHERE name = 'amcheck'});
 	# the name that this had up to 15, or the later one
 	$self->{force_parallel} = $node->safe_psql('postgres',
 		q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
@@ -136,6 +138,7 @@ sub _database
 	$node->safe_psql('postgres', "CREATE DATABASE $name TEMPLATE template0 ENCODING 'UTF8' $database_options{$kind}");
 	$node->safe_psql($name, join ';', 'CREATE EXTENSION gpusort', fixtures(),
 		map { $self->{libc}{$_} } sort keys %{ $self->{libc} });
+	$node->safe_psql($name, 'CREATE EXTENSION amcheck') if $self->{checks_indexes};
 	$node->safe_psql($name, 'CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw')
 		if $self->{foreign};
 	return $name;
@@ -339,6 +342,17 @@ sub _setup
 		'CREATE SCHEMA r', @$schema);
 }
 
+# What amcheck, where it is there, has to say of the round's indexes.
+sub _bad_indexes
+{
+	my ($self, $session) = @_;
+	my (undef, @messages) = $session->run(q{SELECT count(bt_index_parent_check(c.oid, true, true))
+		FROM pg_class c JOIN pg_am a ON a.oid = c.relam
+		WHERE a.amname = 'btree' AND c.relkind = 'i' AND c.relnamespace IN ('r'::regnamespace, pg_my_temp_schema())})
+		if $self->{checks_indexes};
+	return grep { /ERROR:/ } @messages;
+}
+
 # Takes away as much as the failure does not need.  Returns the statements that do it, and what is left.
 sub _minimised
 {
@@ -444,6 +458,11 @@ sub _round
 	# A view's key may mix collations (42P21, 42P22): then there is no such view, for both.
 	croak "seed $self->{round_seed}: the schema cannot be made:\n@messages\n" . join ";\n", @schema
 	if grep { /ERROR:/ && !/ERROR:  42P2[12]:/ } @messages;
+	if (my @bad = $self->_bad_indexes($session))
+	{
+		$self->_report("index: @bad", $database, \@schema, $tables);
+		return;
+	}
 	my $large = grep { $_->{rows} > 10000 } @$tables;
 	# a machine with much else to do makes databases and tables for longer than a short run is
 	$self->{deadline} += time - $begin unless $self->{queries};
@@ -494,11 +513,13 @@ sub _count
 {
 	my ($self, $session) = @_;
 	return if $self->{server};
-	my ($stats) = $session->run(q{SELECT sorts, runs, fallback_reasons FROM gpusort_stats; SELECT gpusort_stats_reset()});
-	my ($sorts, $runs, $reasons) = split /\0/, $stats // '';
+	my ($stats) = $session->run(
+		q{SELECT sorts, runs, index_builds, fallback_reasons FROM gpusort_stats; SELECT gpusort_stats_reset()});
+	my ($sorts, $runs, $indexes, $reasons) = split /\0/, $stats // '';
 
 	$self->{sorts} += $sorts || 0;
 	$self->{sorted_runs} += $runs || 0;
+	$self->{indexes} += $indexes || 0;
 	while (($reasons // '') =~ /"([^"]+)": (\d+)/g)
 	{
 		$self->{fallbacks}{$1} += $2;
@@ -534,6 +555,8 @@ sub run
 	$self->{took} = time - $start;
 	$self->_report("runs: none of $self->{sorts} sorts had several", 'any', [], [])
 		if $self->{run_rows} && $self->{sorts} >= 100 && $self->{sorted_runs} == $self->{sorts};
+	$self->_report("indexes: gpusort built none in $self->{rounds_done} rounds", 'any', [], [])
+		if !$self->{server} && $self->{rounds_done} >= 20 && $self->{indexes} == 0;
 	return $self->{failures} == 0;
 }
 
@@ -543,9 +566,9 @@ sub summary
 	my $fallbacks = join ', ', map { "$_ $self->{fallbacks}{$_}" } sort keys %{ $self->{fallbacks} };
 	my $errors = join ', ', map { "$_ $self->{errors}{$_}" } sort keys %{ $self->{errors} };
 	return sprintf "seeds %d to %d, %.0f s: %d rounds, %d queries (%d too slow), %d runs with gpusort, "
-		. "%d sorts in the service in %d runs, fallbacks: %s; errors that both have: %s; %d failures",
+		. "%d sorts in the service in %d runs, %d indexes, fallbacks: %s; errors that both have: %s; %d failures",
 		$self->{seed}, $self->{seed} + $self->{rounds_done} - 1, $self->{took},
-			@$self{qw(rounds_done queries skipped runs sorts sorted_runs)}, $fallbacks || 'none', $errors || 'none',
+			@$self{qw(rounds_done queries skipped runs sorts sorted_runs indexes)}, $fallbacks || 'none', $errors || 'none',
 			$self->{failures};
 }
 

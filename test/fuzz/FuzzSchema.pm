@@ -120,15 +120,31 @@ sub _table
 		}
 	}
 	push @sql, map { "ALTER TABLE $name DROP COLUMN $_->{name}" } @gone;
-	push @sql, "ALTER TABLE $name ADD PRIMARY KEY (id)" if chance(30) && $kind ne 'inherited';
-	if (chance(30))
-	{
-		my @narrow = grep { !$_->{type}{wide} && $_->{type}{name} ne 'numeric' } @$columns;
-		push @sql, "CREATE INDEX ON $name (" . join(', ',
-			map { $_->{name} . one_of('', ' DESC', ' NULLS FIRST') } some_of(between(1, 2), @narrow)) . ')' if @narrow;
-	}
+	push @sql, _indexes($name, $kind, @$columns);
 	push @sql, "ANALYZE $name" if chance(70);
 	return ({ name => $name, rows => $rows, columns => [ $id, @$columns, @late ] }, @sql);
+}
+
+# Indexes of a table, most of them built by gpusort.
+sub _indexes
+{
+	my ($name, $kind, @columns) = @_;
+	my @narrow = grep { !$_->{type}{wide} && $_->{type}{name} ne 'numeric' } @columns;
+	my @sql;
+
+	push @sql, "ALTER TABLE $name ADD PRIMARY KEY (id)" if chance(30) && $kind ne 'inherited';
+	for (1 .. one_of(0, 0, 1, 2))
+	{
+		my @keys = map { $_->{name} . one_of('', ' DESC', ' NULLS FIRST') } some_of(between(1, 2), @narrow);
+		push @keys, 'id' if chance(20) || !@keys;
+		push @sql, "CREATE INDEX ON $name (" . join(', ', @keys) . ')' . one_of('', '', ' INCLUDE (id)')
+			. one_of('', '', ' WITH (fillfactor = 50)', ' WITH (deduplicate_items = off)')
+			. one_of('', '', ' WHERE id % 3 > 0', ' WHERE id < 0');
+	}
+	return () unless @sql;
+	return ('SET gpusort.enable = on', 'SET gpusort.min_rows = 0', 'SET gpusort.force = ' . one_of('on', 'on', 'off'),
+		'SET max_parallel_maintenance_workers = ' . between(0, 3), 'SET min_parallel_table_scan_size = ' . one_of(0, "'8MB'"),
+		@sql, 'SET gpusort.enable = off');
 }
 
 # A table whose rows are another's, in a file beside the server's data.
