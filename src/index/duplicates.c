@@ -78,7 +78,10 @@ are_equal(const GpuSortDuplicates *own, IndexTuple a, IndexTuple b)
 	return true;
 }
 
-/* Ends the build as PostgreSQL's would. */
+/*
+ * Ends the build as PostgreSQL's would.  Which of two equal keys that look different it names depends on how its sort
+ * goes; of few rows it is the one that comes first.
+ */
 static void
 report_duplicate(const GpuSortDuplicates *own, IndexTuple tuple)
 {
@@ -108,7 +111,7 @@ gpusort_duplicates_check(GpuSortDuplicates *own, IndexTuple tuple)
 		if (are_equal(own, (IndexTuple) own->before, tuple))
 		{
 			MemoryContextSwitchTo(caller);
-			report_duplicate(own, tuple);
+			report_duplicate(own, (IndexTuple) own->before);
 		}
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(own->scratch);
