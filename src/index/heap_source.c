@@ -65,8 +65,8 @@ report_progress(const GpuSortHeapSource *scan, BlockNumber done)
 
 /*
  * Has PostgreSQL scan so many blocks of the heap.  Where the table changes meanwhile all parts are of one snapshot, the
- * active one of all processes: of two a row could be seen twice, before and after it has moved.  Returns the tuples that
- * are alive.
+ * active one of all processes: two would see a row before and after it has moved.  Returns how many
+ * tuples are alive.
  */
 static double
 scan_blocks(GpuSortHeapSource *scan, BlockNumber first, BlockNumber blocks)

@@ -84,7 +84,7 @@ gpusort_load_create(Relation heap, Relation index, const IndexInfo *info)
 	return load;
 }
 
-/* Begins, in one of several processes, to load ranges of the rows; pages and pivots are as of gpusort_levels_create_leaves. */
+/* Begins, in one of several processes, to load ranges of rows; pages and pivots as for gpusort_levels_create_leaves. */
 GpuSortBtreeLoad *
 gpusort_load_create_leaves(Relation heap, Relation index, const IndexInfo *info, GpuSortRangePages *pages,
 						   GpuSortPivots *pivots)

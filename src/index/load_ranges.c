@@ -93,7 +93,7 @@ gpusort_load_ranges(GpuSortBuild *build, int process)
 	gpusort_pivots_close(pivots);
 }
 
-/* All ranges are loaded: the leader makes what is above their pages, and has all of it on disk.  Errors: not all are. */
+/* All ranges are loaded: the leader makes what is above their pages, and has it all on disk.  Errors: not all are. */
 void
 gpusort_load_above(const GpuSortBuild *build)
 {

@@ -17,7 +17,7 @@
 #include "storage/lwlock.h"
 #include "utils/relcache.h"
 
-/* Where the pages of ranges are: in shared memory, for range_pages.c alone, but for end when all processes have ended. */
+/* Where the pages of ranges are: in shared memory, for range_pages.c alone, but for end when all processes are done. */
 typedef struct GpuSortRangePlaces
 {
 	ConditionVariable changed; /* placed, or *stop */

@@ -35,11 +35,11 @@ typedef struct GpuSortBuildShared
 	uint64 build; /* of the leader's module */
 	Oid heap;
 	Oid index;
-	double rows; /* estimated */
-	int width;   /* estimated bytes */
-	bool unique;     /* as the leader is to build it */
-	bool concurrent; /* the table changes meanwhile */
-	int workers; /* that there may be */
+	double rows;             /* estimated */
+	int width;               /* estimated bytes */
+	bool unique;             /* as the leader is to build it */
+	bool concurrent;         /* the table changes meanwhile */
+	int workers;             /* that there may be */
 	SharedFileSet files;     /* pivots */
 	pg_atomic_uint64 loaded; /* rows */
 	GpuSortHeapShare share;

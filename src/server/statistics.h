@@ -37,7 +37,7 @@ typedef struct GpuSortStats
 	uint64 tie_rows;
 	GpuSortTimes ms;
 	uint64 index_builds; /* of the sorts, those of indexes that were built */
-	uint64 small_sorts; /* of few rows, done by PostgreSQL: no fallbacks */
+	uint64 small_sorts;  /* of few rows, done by PostgreSQL: no fallbacks */
 	uint64 fallbacks;
 	uint64 fallbacks_by_reason[GPUSORT_REASONS];
 } GpuSortStats;

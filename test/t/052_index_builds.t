@@ -177,7 +177,8 @@ unlike(substr($node->log_text, $offset), qr/gpusort: building/, 'without gpusort
 $offset = length $node->log_text;
 my $counted = $node->safe_psql('postgres', 'SELECT index_builds FROM gpusort_stats');
 is(with_builds('on', $sql{ours}), '', 'gpusort builds them');
-is($node->safe_psql('postgres', 'SELECT index_builds FROM gpusort_stats') - $counted, scalar @shapes, 'they are counted');
+is($node->safe_psql('postgres', 'SELECT index_builds FROM gpusort_stats') - $counted,
+	scalar @shapes, 'they are counted');
 is(with_builds('on',
 	'ALTER TABLE d SET (parallel_workers = 0);' . $sql{alone} . 'ALTER TABLE d RESET (parallel_workers)'), '',
 		'and in one process');

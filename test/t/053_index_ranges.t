@@ -22,7 +22,8 @@ plan skip_all => 'no amcheck' unless eval { $node->safe_psql('postgres', 'CREATE
 my $check = $node->check_index;
 $node->safe_psql('postgres', q{
 	CREATE TABLE d AS SELECT i, i * 7919 % 60013 AS k, md5(i::text) AS m FROM generate_series(1, 60000) i;
-	CREATE TABLE long AS SELECT i, (SELECT string_agg(md5((i * 100 + j)::text), '') FROM generate_series(1, 1 + i % 100) j) AS s
+	CREATE TABLE long AS
+		SELECT i, (SELECT string_agg(md5((i * 100 + j)::text), '') FROM generate_series(1, 1 + i % 100) j) AS s
 		FROM generate_series(1, 3000) i;
 	ALTER TABLE long ALTER s SET STORAGE PLAIN;
 	VACUUM ANALYZE;

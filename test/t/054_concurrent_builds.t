@@ -1,4 +1,4 @@
-# Btrees built concurrently, while others insert, update, move and delete rows: every row that is visible is in them, once.
+# Btrees built concurrently, while others insert, update, move and delete rows: each that is visible is in them, once.
 use strict;
 use warnings;
 
