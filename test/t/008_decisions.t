@@ -76,8 +76,8 @@ refused('SELECT *, rank() OVER (ORDER BY k) FROM t ORDER BY k', 'it would take [
 is(scalar(split /\n/, decision('SELECT * FROM t a JOIN t b USING (k)', 'SET gpusort.setup_cost = 1e9',
 	'SET enable_hashjoin = off', 'SET enable_nestloop = off', 'SET enable_material = off')), 2,
    'two lines where a merge join sorts twice');
-is(decision('SELECT * FROM t ORDER BY id LIMIT 10', 'CREATE INDEX IF NOT EXISTS t_id ON t (id)'), '',
-	'nothing where an index has the order');
+$node->safe_psql('postgres', 'CREATE INDEX t_id ON t (id)');
+is(decision('SELECT * FROM t ORDER BY id LIMIT 10'), '', 'nothing where an index has the order');
 SKIP:
 {
 	skip 'no ICU', 2 if $node->safe_psql('postgres',
