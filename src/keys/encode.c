@@ -25,7 +25,7 @@
  *					  common prefix, and their length in bits.  Of strings under
  *					  collations that do not order by bytes, these are those that
  *					  icu_strings.c or libc.c make of them
- *	  numeric 90	  see numeric.c
+ *	  numeric 90 to 258  see numeric.c
  *	  enum 32		  see enum.c
  *	  arrays, ranges, multiranges, composite types, jsonb
  *					  as strings, of the bytes that bytes/parts.h tells of
@@ -72,6 +72,7 @@
 #include "keys/encoders.h"
 #include "keys/fixed/inline_encoders.h"
 #include "keys/fixed/numbers.h"
+#include "keys/fixed/numeric_digits.h"
 #include "keys/known_values.h"
 #include "keys/bytes/string_keys.h"
 #include "utils/builtins.h"
@@ -171,6 +172,36 @@ put_bpchar(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn *
 	if (unlikely(plain != value))
 		MemoryContextReset(keys->scratch);
 	return exact;
+}
+
+/* A numeric, of which more than GPUSORT_NUMERIC_DIGITS digits are in the key: see numeric.c. */
+static pg_attribute_always_inline bool
+put_numeric(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn *column, struct varlena *value)
+{
+	struct varlena *plain = gpusort_is_plain(value) ? value : gpusort_fetch_whole(keys->scratch, value);
+	GpuSortNumericDigits read = gpusort_numeric_read(plain);
+	const bool finite = read.class == GPUSORT_NUMERIC_NEGATIVE || read.class == GPUSORT_NUMERIC_POSITIVE;
+	const int digits = column->prefix_length;
+	uint64 flip = column->descending ? PG_UINT64_MAX : 0;
+
+	gpusort_put_bits(key, 3, (read.class ^ flip) & gpusort_low_mask(3));
+	if (!finite)
+		gpusort_put_zeros(key, GPUSORT_NUMERIC_BITS(digits) - 3);
+	else
+	{
+		flip ^= read.class == GPUSORT_NUMERIC_NEGATIVE ? PG_UINT64_MAX : 0;
+		gpusort_put_bits(key, 16, ((read.weight + 32768) ^ flip) & gpusort_low_mask(16));
+		for (int i = 0; i < digits; i++)
+		{
+			uint64 digit = i < read.count ? gpusort_numeric_digit(&read, i) : 0;
+
+			gpusort_put_bits(key, 14, (digit ^ flip) & gpusort_low_mask(14));
+		}
+		gpusort_put_bits(key, 1, ((read.count > digits) ^ flip) & 1);
+	}
+	if (unlikely(plain != value))
+		MemoryContextReset(keys->scratch);
+	return !finite || read.count <= digits;
 }
 
 static pg_attribute_always_inline bool
@@ -276,7 +307,11 @@ gpusort_keys_encode(const GpuSortKeys *keys, const Datum *values, const bool *nu
 				exact = put_bytes(keys, &key, column, value);
 				break;
 			case GPUSORT_ENCODE_NUMERIC:
-				exact = put_encoded(keys, &key, column, value, gpusort_numeric_encode, GPUSORT_NUMERIC_BITS, true);
+				if (likely(column->prefix_length == GPUSORT_NUMERIC_DIGITS))
+					exact = put_encoded(keys, &key, column, value, gpusort_numeric_encode,
+										GPUSORT_NUMERIC_BITS(GPUSORT_NUMERIC_DIGITS), true);
+				else
+					exact = put_numeric(keys, &key, column, (struct varlena *) DatumGetPointer(value));
 				break;
 			case GPUSORT_ENCODE_UUID:
 				(void) put_encoded(keys, &key, column, value, gpusort_uuid_encode, GPUSORT_UUID_BITS, false);

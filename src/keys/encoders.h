@@ -17,8 +17,11 @@
 #include "keys/types.h"
 
 /* numeric.c */
-#define GPUSORT_NUMERIC_BITS 90
 extern bool gpusort_numeric_encode(void *state, Datum value, GpuSortBits *bits);
+
+/* numeric_parts.c */
+extern int gpusort_numeric_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
+								 bool *whole);
 
 /* network.c */
 #define GPUSORT_INET_BITS 137

@@ -45,12 +45,13 @@ typedef struct GpuSortKnownValues
 } GpuSortKnownValues;
 
 /*
- * What goes into the key of a column's strings: see encode.c.  It is chosen before the
+ * What goes into the key of a column's strings, or numerics: see encode.c.  It is chosen before the
  * first row is encoded; processes that add to the same sort share it.
  */
 typedef struct GpuSortPrefix
 {
-	int length;        /* bytes of a string that are in the key, from where it differs from the common prefix */
+	int length;        /* bytes of a string that are in the key, from where it differs from the common prefix;
+						* of a numeric, digits to base 10000, and nothing else of this is for it */
 	int common_length; /* bytes that most strings begin with, which are not */
 	char common[GPUSORT_COMMON_PREFIX_MAX];
 	GpuSortKnownValues known; /* in their order */
@@ -84,7 +85,7 @@ typedef struct GpuSortColumn
 	/* what follows is derived by gpusort_keys_lay_out */
 	uint32 bits;         /* in the key; the first is its NULL bit */
 	int difference_bits; /* of strings, after that: where it differs from the common prefix; 0 if there can be none */
-	int prefix_length;   /* bytes after that */
+	int prefix_length;   /* bytes after that; of numerics, their digits in the key */
 	int size_bits;       /* after these, for the length */
 	int common_length;
 	const char *common_prefix;       /* belongs to the keys */
@@ -97,14 +98,14 @@ typedef struct GpuSortKeys
 	int count;
 	GpuSortColumn *columns;
 	int encodable;           /* how many leading columns have an encoding */
-	int strings;             /* how many of them are strings */
+	int sized;               /* how many of them are sized: strings and numerics */
 	int encoded;             /* how many leading columns are in the key */
 	int exact_columns;       /* leading columns, not all, in which rows of equal keys are equal */
 	AttrNumber last_attno;   /* the highest attribute that encoding needs */
 	uint32 words;            /* 64-bit words of a key */
 	bool may_tie;            /* keys can be truncated */
 	bool one_fixed;          /* there is just one column, of fixed_bits */
-	GpuSortPrefix *prefixes; /* of the strings, in order */
+	GpuSortPrefix *prefixes; /* of the sized columns, in order */
 	MemoryContext scratch;   /* for detoasted values; reset after each row that used it */
 	MemoryContext tables;    /* of known values; NULL: there have been none */
 } GpuSortKeys;
@@ -113,6 +114,13 @@ static inline bool
 gpusort_column_is_string(const GpuSortColumn *column)
 {
 	return column->type->string != GPUSORT_STRING_NONE;
+}
+
+/* Returns true if each sort decides how much of a column's values is in the key: it has a GpuSortPrefix. */
+static inline bool
+gpusort_column_is_sized(const GpuSortColumn *column)
+{
+	return column->type->bytes != NULL;
 }
 
 /* Returns true if strings of a column that is in the key are under a libc collation. */

@@ -52,6 +52,8 @@ string_bits(const GpuSortColumn *column)
 static uint32
 column_bits(const GpuSortColumn *column)
 {
+	if (column->encoding == GPUSORT_ENCODE_NUMERIC)
+		return 1 + GPUSORT_NUMERIC_BITS(column->prefix_length);
 	if (!gpusort_column_is_string(column))
 		return 1 + column->type->bits;
 	return 1 + (column->rank_bits > 0 ? column->rank_bits : string_bits(column));
@@ -102,10 +104,10 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 		column->libc_collations = gpusort_key_libc_collations(column->encoding, column->value_type, column->collation);
 		column->partial = gpusort_key_is_partial(column->encoding, column->value_type, column->collation);
 		Assert(type->encode != NULL || column->fixed_bits > 0 || gpusort_column_is_string(column));
-		keys->strings += gpusort_column_is_string(column);
+		keys->sized += gpusort_column_is_sized(column);
 		keys->encodable = i + 1;
 	}
-	keys->prefixes = palloc0(keys->strings * sizeof(GpuSortPrefix));
+	keys->prefixes = palloc0(keys->sized * sizeof(GpuSortPrefix));
 	return keys;
 }
 
@@ -183,8 +185,8 @@ lay_out_string(GpuSortColumn *column, const GpuSortPrefix *prefix, bool common_l
 }
 
 /*
- * Lays out keys whose strings have these prefixes: an entry for each column of
- * strings.  Their lengths may come out greater, or smaller if the key would be too long.
+ * Lays out keys whose strings have these prefixes: an entry for each sized
+ * column.  Their lengths may come out greater, or smaller if the key would be too long.
  * common_later leaves room for other common prefixes than these, by
  * gpusort_keys_set_common_prefixes.  What is laid out follows from the arguments alone.
  */
@@ -204,11 +206,13 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool comm
 		GpuSortColumn *column = &keys->columns[i];
 
 		if (gpusort_column_is_string(column))
-		{
 			lay_out_string(column, prefix++, common_later);
-		}
 		else
+		{
+			if (gpusort_column_is_sized(column))
+				column->prefix_length = prefix++->length;
 			column->bits = column_bits(column);
+		}
 		bits += column->bits;
 	}
 	while (bits > MAX_BITS)
@@ -288,15 +292,15 @@ gpusort_keys_set_common_prefixes(GpuSortKeys *keys, const GpuSortPrefix *prefixe
 {
 	GpuSortPrefix *prefix = keys->prefixes;
 
-	if (keys->strings > 0 && prefixes != prefix)
-		memcpy(prefix, prefixes, keys->strings * sizeof(GpuSortPrefix));
+	if (keys->sized > 0 && prefixes != prefix)
+		memcpy(prefix, prefixes, keys->sized * sizeof(GpuSortPrefix));
 	if (keys->tables != NULL)
 		MemoryContextReset(keys->tables);
 	for (int i = 0; i < keys->encodable; i++)
 	{
 		GpuSortColumn *column = &keys->columns[i];
 
-		if (!gpusort_column_is_string(column))
+		if (!gpusort_column_is_sized(column))
 			continue;
 		Assert(column->type->string != GPUSORT_STRING_BITS || prefix->common_length == 0);
 		column->common_length = prefix->common_length;

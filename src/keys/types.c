@@ -49,10 +49,11 @@ const GpuSortKeyType gpusort_key_types[GPUSORT_ENCODE_Count] = {
 	[GPUSORT_ENCODE_TIMETZ] = {.bits = GPUSORT_TIMETZ_BITS, .encode = gpusort_timetz_encode},
 	[GPUSORT_ENCODE_INET] = {.bits = GPUSORT_INET_BITS, .encode = gpusort_inet_encode, .detoast = true},
 	[GPUSORT_ENCODE_NUMERIC] = {
-		.bits = GPUSORT_NUMERIC_BITS,
+		.bits = GPUSORT_NUMERIC_BITS(GPUSORT_NUMERIC_DIGITS),
 		.truncates = true,
 		.encode = gpusort_numeric_encode,
 		.detoast = true,
+		.bytes = gpusort_numeric_bytes,
 	},
 	[GPUSORT_ENCODE_ENUM] = {
 		.bits = GPUSORT_ENUM_BITS,

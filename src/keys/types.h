@@ -108,6 +108,12 @@ typedef struct GpuSortOrder
 
 struct GpuSortKeyType;
 
+/* Digits to base 10000 of a numeric that are in a key, the bits of it (numeric.c), and its bytes (numeric_parts.c). */
+#define GPUSORT_NUMERIC_DIGITS        5 /* at least */
+#define GPUSORT_NUMERIC_DIGITS_MAX    17
+#define GPUSORT_NUMERIC_BITS(digits)  (3 + 16 + 14 * (digits) + 1)
+#define GPUSORT_NUMERIC_BYTES(digits) (3 + 2 * (digits))
+
 /* Bytes that a GpuSortBytesEncoder may write beyond those asked for. */
 #define GPUSORT_STRING_SLACK 8
 
@@ -134,7 +140,7 @@ typedef struct GpuSortKeyType
 	/* makes the state for values of an order, which lives as long as the current memory context; NULL: none is needed */
 	void *(*create)(const GpuSortOrder *order);
 
-	/* of bytes */
+	/* of bytes; of numerics, only for samples and as parts of others */
 	GpuSortBytesEncoder bytes;
 	GpuSortStringForm string;
 	GpuSortStringSource source; /* if it is not the string, the state is the collation's */

@@ -49,7 +49,7 @@ shared_prefixes(GpuSortJointIngestShared *shared)
 static Size
 cutoff_offset(const GpuSortKeys *keys, int nworkers)
 {
-	return MAXALIGN(prefixes_offset(nworkers) + keys->strings * sizeof(GpuSortPrefix));
+	return MAXALIGN(prefixes_offset(nworkers) + keys->sized * sizeof(GpuSortPrefix));
 }
 
 static GpuSortCutoffShared *
@@ -110,7 +110,7 @@ gpusort_joint_ingest_publish(GpuSortJointIngest *joint)
 	shared->has_cutoff = shared->bounded && writer->cutoff != NULL;
 	if (shared->has_cutoff)
 		gpusort_cutoff_share(writer->cutoff, shared_cutoff(shared, joint->keys));
-	memcpy(shared_prefixes(shared), joint->keys->prefixes, joint->keys->strings * sizeof(GpuSortPrefix));
+	memcpy(shared_prefixes(shared), joint->keys->prefixes, joint->keys->sized * sizeof(GpuSortPrefix));
 }
 
 /* All workers have left: adds what they have put to *put. */
@@ -214,7 +214,7 @@ settle(GpuSortJointIngest *joint, const GpuSortPrefix *ours)
 	chosen = shared_prefixes(shared);
 	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
 	if (!shared->common_chosen)
-		memcpy(chosen, ours, joint->keys->strings * sizeof(GpuSortPrefix));
+		memcpy(chosen, ours, joint->keys->sized * sizeof(GpuSortPrefix));
 	shared->common_chosen = true;
 	gpusort_keys_set_common_prefixes(joint->keys, chosen);
 	LWLockRelease(&shared->lock);
@@ -242,10 +242,10 @@ choose_common_prefixes(GpuSortJointIngest *joint)
 
 	(void) gpusort_input_read_first(joint->input, Max(GPUSORT_SAMPLE_ROWS, gpusort_few_values_rows(joint->keys)));
 	caller = MemoryContextSwitchTo(context);
-	ours = palloc(joint->keys->strings * sizeof(GpuSortPrefix));
+	ours = palloc(joint->keys->sized * sizeof(GpuSortPrefix));
 	/* Statistics are left out: the leader has found that they say too little. */
 	(void) gpusort_prefixes_choose(joint->keys, joint->input, true, 0, ours);
-	for (int i = 0; i < joint->keys->strings; i++)
+	for (int i = 0; i < joint->keys->sized; i++)
 	{
 		const GpuSortPrefix *laid_out = &joint->keys->prefixes[i];
 

@@ -242,7 +242,7 @@ gpusort_joint_sorts_begin(GpuSortJointSorts *sorts, int readers, GpuSortFailure 
 	{
 		GpuSortState *sort = sorts->sorts[i]->sort;
 
-		prefixes[i] = MemoryContextAlloc(sort->context, sort->keys->strings * sizeof(GpuSortPrefix));
+		prefixes[i] = MemoryContextAlloc(sort->context, sort->keys->sized * sizeof(GpuSortPrefix));
 		common_later[i] = !gpusort_prefixes_choose(sort->keys, &sort->input, false, sort->estimated_rows, prefixes[i]);
 		if (gpusort_prefixes_too_many_ties(sort->keys, prefixes[i], failure))
 			return false;

@@ -125,10 +125,10 @@ gpusort_joint_sorts_unify(const GpuSortJointSorts *sorts, GpuSortPrefix **prefix
 
 			if (i >= keys->encodable || !gpusort_columns_have_same_keys(&keys->columns[i], &first->sort->keys->columns[i]))
 				return;
-			if (gpusort_column_is_string(&keys->columns[i]))
+			if (gpusort_column_is_sized(&keys->columns[i]))
 				length = Max(length, prefixes[s][string].length + prefixes[s][string].common_length);
 		}
-		if (!gpusort_column_is_string(&first->sort->keys->columns[i]))
+		if (!gpusort_column_is_sized(&first->sort->keys->columns[i]))
 			continue;
 		unify_known(sorts, prefixes, i, string);
 		for (int s = 0; s < sorts->count; s++)
@@ -153,7 +153,7 @@ gpusort_joint_sorts_keep_ranges(const GpuSortJointSort *own, GpuSortPrefix *pref
 
 	for (int i = 0; i < Min(own->range_columns, keys->encodable); i++)
 	{
-		if (!gpusort_column_is_string(&keys->columns[i]))
+		if (!gpusort_column_is_sized(&keys->columns[i]))
 			continue;
 		prefixes->known.ranked &= prefixes->known.complete || prefixes->known.count > 0;
 		prefixes++;
@@ -173,7 +173,7 @@ has_same_ranks(const GpuSortKeys *a, const GpuSortKeys *b, int i)
 	if (a->columns[i].rank_bits == 0)
 		return true;
 	for (int before = 0; before < i; before++)
-		string += gpusort_column_is_string(&a->columns[before]);
+		string += gpusort_column_is_sized(&a->columns[before]);
 	left = &a->prefixes[string].known;
 	right = &b->prefixes[string].known;
 	return left->count == right->count && memcmp(left->ends, right->ends, left->count * sizeof(left->ends[0])) == 0 &&

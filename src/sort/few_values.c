@@ -240,7 +240,7 @@ gpusort_few_values_add(const GpuSortKeys *keys, const GpuSortInput *input, GpuSo
 		GpuSortKnownValues *known;
 		Strings *strings;
 
-		if (!gpusort_column_is_string(column))
+		if (!gpusort_column_is_sized(column))
 			continue;
 		known = &prefixes++->known;
 		if (!known->ranked || known->complete)

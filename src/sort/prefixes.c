@@ -23,7 +23,8 @@
  * First rows alone often do, where rows lie in order;
  * then the prefix is up to three words longer than they say, which cost little.
  *
- * Of a column with few values these are known (few_values.c).
+ * Of a column with few values these are known (few_values.c).  Of numerics, the digits in the key are chosen likewise,
+ * by the bytes that they have as parts of others.
  *
  * Where the strings of a first column are under a libc collation, whose first level alone is
  * in the key, the sample also says whether that tells enough of them apart; and of values that
@@ -193,7 +194,8 @@ choose_common(const Sample *sample, GpuSortPrefix *prefix)
 			memcpy(prefix->common, last->data, common);
 		}
 	}
-	if (prefix->common_length < COMMON_MIN || sample->column->type->string == GPUSORT_STRING_BITS)
+	if (prefix->common_length < COMMON_MIN || sample->column->type->string == GPUSORT_STRING_BITS ||
+		!gpusort_column_is_string(sample->column))
 		prefix->common_length = 0;
 }
 
@@ -341,6 +343,31 @@ choose_length(const Sample *sample, GpuSortPrefix *prefix, bool statistics)
 	prefix->length = best_length;
 }
 
+/*
+ * Chooses how many digits of numerics are in the key: so many that few are truncated
+ * that resemble others.  Bits that are the same in all rows cost nothing.
+ */
+static void
+choose_digits(const Sample *sample, GpuSortPrefix *prefix)
+{
+	double best = INFINITY;
+
+	for (int digits = GPUSORT_NUMERIC_DIGITS; digits <= GPUSORT_NUMERIC_DIGITS_MAX; digits++)
+	{
+		int truncated = 0;
+		double cost;
+
+		for (int i = 0; i < sample->count; i++)
+			truncated += sample->strings[i].needs > GPUSORT_NUMERIC_BYTES(digits);
+		cost = WORD_COST * GPUSORT_NUMERIC_BITS(digits) / 64 + COMPARE_COST * truncated / sample->count;
+		if (cost < best)
+		{
+			best = cost;
+			prefix->length = digits;
+		}
+	}
+}
+
 /* A sample of strings of the first column. */
 static GpuSortFirstLevels *
 create_levels(const GpuSortKeys *keys)
@@ -355,8 +382,8 @@ create_levels(const GpuSortKeys *keys)
 
 /*
  * Chooses the prefixes of keys' strings, for about so many rows of the input, of which, if first says so, the first
- * have been kept back: an entry for each column of
- * strings.  Returns false if so little is known of some that their common prefixes and known values should be
+ * have been kept back: an entry for each sized
+ * column.  Returns false if so little is known of some that their common prefixes and known values should be
  * chosen again when some have been: then of no rows, for common prefixes alone.
  */
 bool
@@ -369,7 +396,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
 	const bool look = rows >= STATISTICS_ROWS || !first; /* at statistics */
 	bool enough = true;
 
-	if (keys->strings == 0)
+	if (keys->sized == 0)
 		return true;
 	context = AllocSetContextCreate(CurrentMemoryContext, "gpusort sample", ALLOCSET_DEFAULT_SIZES);
 	caller = MemoryContextSwitchTo(context);
@@ -381,7 +408,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
 		int known;
 
 		sample->column = &keys->columns[i];
-		if (!gpusort_column_is_string(sample->column))
+		if (!gpusort_column_is_sized(sample->column))
 			continue;
 		sample->count = 0;
 		sample->levels = i == 0 && sample->column->partial ? create_levels(keys) : NULL;
@@ -395,7 +422,10 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
 
 			add_first_rows(sample, input, statistics ? Max(known / 8, 1) : count);
 		}
-		prefixes->length = first ? DEFAULT_LENGTH : DEFAULT_LENGTH_LONG;
+		if (gpusort_column_is_string(sample->column))
+			prefixes->length = first ? DEFAULT_LENGTH : DEFAULT_LENGTH_LONG;
+		else
+			prefixes->length = GPUSORT_NUMERIC_DIGITS;
 		prefixes->common_length = 0;
 		prefixes->known.ranked = prefixes->known.complete = false;
 		prefixes->known.count = 0;
@@ -409,7 +439,10 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
 			if (sample->column->partial)
 				drop_equal(sample);
 			find_needs(sample, prefixes, rows);
-			choose_length(sample, prefixes, statistics);
+			if (gpusort_column_is_string(sample->column))
+				choose_length(sample, prefixes, statistics);
+			else
+				choose_digits(sample, prefixes);
 		}
 		if (OidIsValid(sample->column->abbreviated_by))
 			prefixes->length = Min(prefixes->length, GPUSORT_WORD_BYTES);
@@ -417,7 +450,8 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
 			gpusort_few_values_choose(keys, i, input, first, look, prefixes);
 		if (prefixes->known.complete)
 			prefixes->tied = 0;
-		prefixes->settled = first || (statistics && prefixes->known.ranked == prefixes->known.complete);
+		prefixes->settled = first || !gpusort_column_is_string(sample->column) ||
+			(statistics && prefixes->known.ranked == prefixes->known.complete);
 		enough &= prefixes->settled;
 		prefixes++;
 	}
@@ -433,7 +467,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
 bool
 gpusort_prefixes_too_many_ties(const GpuSortKeys *keys, const GpuSortPrefix *prefixes, GpuSortFailure *failure)
 {
-	if (gpusort_force || keys->strings == 0 || prefixes[0].tied <= TIED_MAX)
+	if (gpusort_force || keys->sized == 0 || prefixes[0].tied <= TIED_MAX)
 		return false;
 	return !gpusort_failure_set(failure, GPUSORT_REASON_TIES,
 								OidIsValid(keys->columns[0].abbreviated_by)

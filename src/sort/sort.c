@@ -68,7 +68,7 @@ static bool
 has_few_rows(GpuSortState *sort)
 {
 	int few = gpusort_force ? 0 : gpusort_min_rows;
-	int sample = sort->keys->strings > 0 ? Max(GPUSORT_SAMPLE_ROWS, gpusort_few_values_rows(sort->keys)) : 0;
+	int sample = sort->keys->sized > 0 ? Max(GPUSORT_SAMPLE_ROWS, gpusort_few_values_rows(sort->keys)) : 0;
 
 	return !gpusort_input_read_first(&sort->input, Max(few, sample)) && sort->input.first.count < few;
 }
@@ -80,7 +80,7 @@ has_few_rows(GpuSortState *sort)
 static bool
 lay_out_keys(GpuSortState *sort, bool *common_later, GpuSortFailure *failure)
 {
-	GpuSortPrefix *prefixes = MemoryContextAlloc(sort->context, sort->keys->strings * sizeof(GpuSortPrefix));
+	GpuSortPrefix *prefixes = MemoryContextAlloc(sort->context, sort->keys->sized * sizeof(GpuSortPrefix));
 
 	*common_later = !gpusort_prefixes_choose(sort->keys, &sort->input, sort->peers == NULL, sort->estimated_rows,
 											 prefixes);

@@ -328,4 +328,34 @@ SELECT is(gs.difference(:'native_up'::text[], :'up'::text[]), 'same', 'and come 
 SELECT is(gs.difference(:'native_down'::text[], :'down'::text[]), 'same', 'and descending');
 COMMIT;
 
+-- Numerics that begin alike take more of the key: as many digits as tell them apart, to either side of zero
+CREATE TABLE gs.long_numerics AS
+SELECT i AS id, i % 7 AS few, CASE i % 50 WHEN 0 THEN NULL WHEN 1 THEN 'NaN' WHEN 2 THEN 'Infinity' WHEN 3 THEN '-Infinity' WHEN 4 THEN 0.000 WHEN 5 THEN 1234
+	ELSE (CASE WHEN i % 2 = 0 THEN 1 ELSE -1 END) * (123456789012345678901234567890::numeric + gs.dice(400, i, 1) / 8.0 * 10 ^ -gs.dice(3, i, 2)) END AS n,
+	(repeat('98765', 20) || gs.dice(900, i, 3))::numeric AS longer,
+	(CASE WHEN i < 500 THEN 5 ELSE 5 + gs.dice(1000, i, 4) / 1e30 END)::numeric AS later
+FROM generate_series(1, 4000) i ORDER BY md5(i::text);
+CREATE FUNCTION gs.long_numeric_checks(phase text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN QUERY SELECT is(gs.compare(format('SELECT id, %s FROM gs.long_numerics ORDER BY %s %s, id', k, k, words)), 'same', format('%s %s %s', phase, k, words))
+	FROM unnest(ARRAY['n', 'longer', 'later', 'few, n', 'n + 1e-40', '-n', 'n DESC, later']) k, gs.direction ORDER BY k, words;
+	RETURN NEXT is(gs.tie_rows(gs.node('SELECT id FROM gs.long_numerics ORDER BY n, id'), 1), 0, phase || ' are in the key whole');
+	RETURN NEXT cmp_ok(gs.tie_rows(gs.node('SELECT id FROM gs.long_numerics ORDER BY longer, id'), 1), '>', 3000, phase || ' are as far as it goes');
+END $$;
+SELECT gs.long_numeric_checks('long numerics');
+ANALYZE gs.long_numerics;
+SELECT gs.long_numeric_checks('with statistics, long numerics');
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SET enable_hashagg = off;
+SELECT is(gs.compare_results('SELECT count(*), sum(a.id), sum(b.few) FROM gs.long_numerics a JOIN gs.long_numerics b USING (n) WHERE b.id < 900'), 'same', 'joined by long numerics');
+SELECT is(gs.compare_results('SELECT n, count(*), min(id) FROM gs.long_numerics GROUP BY n ORDER BY n, 3'), 'same', 'groups of long numerics');
+SET max_parallel_workers_per_gather = 2;
+SET min_parallel_table_scan_size = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SELECT is(gs.compare_results(format('SELECT id, %s FROM gs.long_numerics ORDER BY %s, id', k, k)), 'same', 'by all processes, ' || k) FROM unnest(ARRAY['n', 'longer', '-n']) k;
+SELECT is(gs.compare_results('SELECT count(*), sum(a.id) FROM gs.long_numerics a JOIN gs.long_numerics b ON a.n = b.n - 0'), 'same', 'joined by all processes');
+RESET ALL;
+
 SELECT * FROM finish();

@@ -12,7 +12,10 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "keys/encoders.h"
+
 #include "keys/bytes/parts.h"
+#include "keys/bytes/string_keys.h"
 #include "keys/fixed/numeric_digits.h"
 
 /* Adds a numeric, of which nothing is toasted.  Returns false if there was no room for all of it. */
@@ -33,4 +36,17 @@ gpusort_numeric_put(GpuSortByteWriter *to, const struct varlena *numeric)
 		room = gpusort_put_number(to, digit ^ flip, 2);
 	}
 	return room;
+}
+
+/* A GpuSortBytesEncoder. */
+int
+gpusort_numeric_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room, bool *whole)
+{
+	GpuSortByteWriter to = {.next = bytes, .end = bytes + room};
+	struct varlena *numeric = (struct varlena *) DatumGetPointer(value);
+
+	if (!gpusort_is_plain(numeric))
+		numeric = gpusort_fetch_whole(CurrentMemoryContext, numeric);
+	*whole = gpusort_numeric_put(&to, numeric);
+	return to.next - bytes;
 }

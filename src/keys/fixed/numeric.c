@@ -4,31 +4,32 @@
  *	  Numeric values as bits that order like them.
  *
  * A numeric's magnitude is ordered by (weight, digits), as numeric_digits.h has them.  The encoding has
- * GPUSORT_NUMERIC_BITS bits:
+ * GPUSORT_NUMERIC_BITS(n) bits for n digits in the key:
  *
  *	  3		class: -Infinity 0, negative 1, zero 2, positive 3, Infinity 4, NaN 5
  *	 16		weight + 32768
- *	 70		the first five digits, 14 bits each: 17 to 20 decimal digits
+ *	14n		the first n digits, 14 bits each, which are 4n - 3 to 4n decimal ones
  *	  1		there are more digits
  *
- * with the last 87 inverted for negative values.  Two values with more digits
+ * with all but the class inverted for negative values.  Two values with more digits
  * and the same bits tie; any other two are told apart, since a value without
  * more digits is nearer to zero than one that goes on.  Equal bits without the last one mean equal values.
+ *
+ * What is here makes those of GPUSORT_NUMERIC_DIGITS digits, encode.c those of more, where a sort's values ask for them.
  *
  *-------------------------------------------------------------------------
  */
 #include "keys/encoders.h"
 #include "keys/fixed/numeric_digits.h"
 
-#define ENCODED_DIGITS 5
-#define DIGIT_BITS     14
+#define DIGIT_BITS 14
 
 #define LOW_BITS    64
-#define HIGH_BITS   (GPUSORT_NUMERIC_BITS - LOW_BITS)
+#define HIGH_BITS   (GPUSORT_NUMERIC_BITS(GPUSORT_NUMERIC_DIGITS) - LOW_BITS)
 #define CLASS_SHIFT (HIGH_BITS - 3)
 
 /*
- * Encodes a detoasted (possibly short-headed) numeric in GPUSORT_NUMERIC_BITS bits.
+ * Encodes a detoasted (possibly short-headed) numeric, GPUSORT_NUMERIC_DIGITS digits of it.
  * Returns false if the value has more digits than these hold.
  */
 bool
@@ -44,7 +45,7 @@ gpusort_numeric_encode(void *state, Datum value, GpuSortBits *bits)
 		return true;
 
 	/* 16 bits of weight and the first 7 of the 71 bits of digits go high, 64 low. */
-	for (int i = 0; i < ENCODED_DIGITS; i++)
+	for (int i = 0; i < GPUSORT_NUMERIC_DIGITS; i++)
 	{
 		uint16 digit = i < read.count ? gpusort_numeric_digit(&read, i) : 0;
 
@@ -56,7 +57,7 @@ gpusort_numeric_encode(void *state, Datum value, GpuSortBits *bits)
 		else
 			rest = (rest << DIGIT_BITS) | digit;
 	}
-	rest = (rest << 1) | (read.count > ENCODED_DIGITS);
+	rest = (rest << 1) | (read.count > GPUSORT_NUMERIC_DIGITS);
 	if (read.class == GPUSORT_NUMERIC_NEGATIVE)
 	{
 		rest = ~rest;
@@ -64,5 +65,5 @@ gpusort_numeric_encode(void *state, Datum value, GpuSortBits *bits)
 	}
 	bits->low = rest;
 	bits->high |= first;
-	return read.count <= ENCODED_DIGITS;
+	return read.count <= GPUSORT_NUMERIC_DIGITS;
 }
