@@ -15,7 +15,8 @@
  * and the same bits tie; any other two are told apart, since a value without
  * more digits is nearer to zero than one that goes on.  Equal bits without the last one mean equal values.
  *
- * What is here makes those of GPUSORT_NUMERIC_DIGITS digits, encode.c those of more, where a sort's values ask for them.
+ * What is here makes those of GPUSORT_NUMERIC_DIGITS digits, encode.c those of more, where
+ * a sort's values ask for them.
  *
  *-------------------------------------------------------------------------
  */
