@@ -107,7 +107,6 @@ gpusort_keys_create(GpuSortColumn *columns, int count)
 		keys->sized += gpusort_column_is_sized(column);
 		keys->encodable = i + 1;
 	}
-	keys->prefixes = palloc0(keys->sized * sizeof(GpuSortPrefix));
 	return keys;
 }
 
@@ -197,6 +196,9 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool comm
 	const GpuSortPrefix *prefix = prefixes;
 	uint32 bits = 0;
 
+	/* not before: many sorts turn out to be of few rows, and have no use for it */
+	if (keys->prefixes == NULL)
+		keys->prefixes = MemoryContextAlloc(GetMemoryChunkContext(keys), keys->sized * sizeof(GpuSortPrefix));
 	StaticAssertStmt((1 << DIFFERENCE_BITS_MAX) > 2 * GPUSORT_COMMON_PREFIX_MAX,
 					 "differences from a long common prefix need more bits");
 	StaticAssertStmt(GPUSORT_PREFIX_MAX % 8 != 7 && (1 << 16) > 8 * GPUSORT_PREFIX_MAX + 1,
