@@ -80,6 +80,10 @@ extern void *gpusort_jsonb_create(const GpuSortOrder *order);
 extern int gpusort_jsonb_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
 							   bool *whole);
 
+/* tsvector.c */
+extern int gpusort_tsvector_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
+								  bool *whole);
+
 /* abbreviation.c */
 extern bool gpusort_abbreviation_exists(const GpuSortOrder *order);
 extern void *gpusort_abbreviation_create(const GpuSortOrder *order);

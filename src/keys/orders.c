@@ -43,6 +43,7 @@
 #define RANGE_BTREE_FAM      3901
 #define JSONB_BTREE_FAM      4033
 #define MULTIRANGE_BTREE_FAM 4199
+#define TSVECTOR_BTREE_FAM   3626
 
 /* Which values have which encoding. */
 static const struct
@@ -90,6 +91,7 @@ static const struct
 		{MULTIRANGE_BTREE_FAM, ANYMULTIRANGEOID, GPUSORT_ENCODE_MULTIRANGE},
 		{RECORD_BTREE_FAM, RECORDOID, GPUSORT_ENCODE_RECORD},
 		{JSONB_BTREE_FAM, JSONBOID, GPUSORT_ENCODE_JSONB},
+		{TSVECTOR_BTREE_FAM, TSVECTOROID, GPUSORT_ENCODE_TSVECTOR},
 };
 
 /* How values are encoded as if they were of a wider type. */

@@ -166,6 +166,12 @@ const GpuSortKeyType gpusort_key_types[GPUSORT_ENCODE_Count] = {
 		.source = GPUSORT_SOURCE_PARTS,
 		.parts = gpusort_jsonb_parts,
 	},
+	[GPUSORT_ENCODE_TSVECTOR] = {
+		.truncates = true,
+		.bytes = gpusort_tsvector_bytes,
+		.string = GPUSORT_STRING_BYTES,
+		.source = GPUSORT_SOURCE_PARTS,
+	},
 	[GPUSORT_ENCODE_ABBREVIATION] = {
 		.truncates = true,
 		.create = gpusort_abbreviation_create,

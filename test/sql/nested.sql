@@ -1,5 +1,5 @@
 \set ECHO none
--- Values that are made of others as sort keys: arrays, ranges, multiranges, composite types, jsonb, domains over them, and
+-- Values that are made of others as sort keys: arrays, ranges, multiranges, composite types, jsonb, tsvector, domains over them, and
 -- each within the others, compared with PostgreSQL's order.
 SET client_min_messages = warning;
 LOAD 'gpusort';
@@ -47,6 +47,9 @@ SELECT i AS id, i % 7 AS few,
 	ROW(gs.dice(2, i, 24), ARRAY[ROW(gs.dice(2, i, 25), gs.pick(ARRAY['x', NULL], i, 26), 1)::gs.trio, NULL], '2020-01-01', gs.pick(enum_range(NULL::gs.shade), i, 27))::gs.deep AS deep,
 	gs.pick(ARRAY['null', '1', '1.0', '1.00', '-1', '"a"', '"b"', '"A"', '"ab"', '""', 'true', 'false', '[]', '[1]', '[[]]', '[{}]', '[null]', '{}', '[1,2]', '[[],1]', '[1,[]]', '{"a":1}', '{"a":1.0}',
 		'{"b":1}', '{"a":2}', '{"a":1,"b":null}', '{"aa":1,"b":2}', '{"a":[]}', '{"a":{}}', '{"a":{"b":[1,{"c":2}]}}', '{"":0}', '"é"', '12345678901234567890.5', '1e-20', '1e100', NULL], i, 28)::jsonb AS json,
+	CASE WHEN gs.dice(9, i, 31) > 0 THEN gs.pick(ARRAY['', 'a', 'b', 'ab', 'a b', 'a:1', 'a:2', 'a:1A', 'a:1B', 'a:1,2', 'a:1,3', 'a:2,3C', 'a:1 b', 'a b:1', 'a:1 b:2', 'é', 'c:16383', 'c:16383A', 'aaaa', 'aaa:1'], i, 32)::tsvector
+		ELSE to_tsvector('simple', repeat('x', gs.dice(3, i, 33)) || ' ' || (SELECT string_agg('w' || gs.dice(5, i, g), ' ') FROM generate_series(1, 60) g)) END AS words,
+	(SELECT array_agg(gs.pick(ARRAY['', 'a', 'a:1', 'b', NULL], i, g)::tsvector) FROM generate_series(1, gs.dice(3, i, 34)) g) AS words_list,
 	(SELECT array_agg(int4range(gs.dice(3, i, g), 4)) FROM generate_series(1, gs.dice(3, i, 29)) g) AS range_list,
 	(SELECT array_agg(to_jsonb(gs.dice(3, i, g))) FROM generate_series(1, gs.dice(3, i, 30)) g) AS json_list
 FROM generate_series(1, 3000) i ORDER BY md5(i::text);
@@ -65,7 +68,7 @@ FROM (SELECT k, row_number() OVER (ORDER BY k) n FROM gs.nested_column) a JOIN (
 
 -- Short values are in the key whole, so that rows need no comparison
 SELECT is((gs.node(format('SELECT id FROM gs.nested ORDER BY %s, id', k))->>'Tie Rows')::int, 0, k || ' is exact')
-FROM unnest(ARRAY['shapes', 'shades', 'ints_range', 'nums_range', 'shades_range', 'times_range', 'ranges', 'trio']) k ORDER BY k;
+FROM unnest(ARRAY['shapes', 'shades', 'ints_range', 'nums_range', 'shades_range', 'words_list', 'times_range', 'ranges', 'trio']) k ORDER BY k;
 
 -- Grouped, made different, numbered, joined, and by all processes
 SELECT is(gs.compare_results(format('SELECT %s IS NULL, count(*), min(id) FROM gs.nested GROUP BY %s ORDER BY 3', k, k)), 'same', 'groups of ' || k) FROM gs.nested_column ORDER BY k;
@@ -109,10 +112,11 @@ CREATE TABLE gs.nested_long AS
 SELECT i AS id, (SELECT array_agg(gs.dice(3, i, g % 40)) FROM generate_series(1, 10 + gs.dice(2000, i, 1)) g) AS ints,
 	(SELECT array_agg(md5(gs.dice(2, i, g)::text)) FROM generate_series(1, gs.dice(200, i, 2)) g) AS texts,
 	jsonb_build_object('k', repeat('x', 300) || gs.dice(5, i, 3), 'list', (SELECT jsonb_agg(gs.dice(3, i, g)) FROM generate_series(1, gs.dice(700, i, 4)) g)) AS json,
-	ROW(i % 2, repeat(md5((i % 5)::text), 300), i % 3)::gs.trio AS trio
+	ROW(i % 2, repeat(md5((i % 5)::text), 300), i % 3)::gs.trio AS trio,
+	to_tsvector('simple', (SELECT string_agg('w' || gs.dice(9000, i, g), ' ') FROM generate_series(1, gs.dice(500, i / 2, 5)) g)) AS words
 FROM generate_series(1, 1000) i;
 ALTER TABLE gs.nested_long ALTER ints SET STORAGE EXTERNAL;
-SELECT is(gs.compare(format('SELECT id FROM gs.nested_long ORDER BY %s, id', k)), 'same', 'long ' || k) FROM unnest(ARRAY['ints', 'texts', 'json', 'trio', 'ints DESC', 'json DESC']) k ORDER BY k;
+SELECT is(gs.compare(format('SELECT id FROM gs.nested_long ORDER BY %s, id', k)), 'same', 'long ' || k) FROM unnest(ARRAY['ints', 'texts', 'json', 'trio', 'words', 'words DESC', 'ints DESC', 'json DESC']) k ORDER BY k;
 SELECT is(gs.compare('SELECT id FROM (SELECT id, array_append(ints, 7) AS k FROM gs.nested OFFSET 0) s ORDER BY k, id'), 'same', 'arrays that an expression has made');
 
 -- A composite type whose columns change: rows of before have fewer, and a dropped one is passed over
@@ -129,7 +133,7 @@ SELECT is(gs.compare('SELECT k FROM (SELECT g AS k FROM gs.grown g OFFSET 0) s O
 
 -- Anonymous records have no encoding; of others, a column that has none ends the key
 SELECT ok(NOT gs.forced_uses('SELECT id FROM gs.nested ORDER BY row(few, id)'), 'anonymous records stay native');
-CREATE TYPE gs.partly AS (a int, b tsvector, c int);
-SELECT is(gs.compare('SELECT id FROM (SELECT id, ROW(few, to_tsvector(''simple'', ''w'' || id % 3), id)::gs.partly AS k FROM gs.nested OFFSET 0) s ORDER BY k'), 'same', 'a column without an encoding ends the key');
+CREATE TYPE gs.partly AS (a int, b tsquery, c int);
+SELECT is(gs.compare('SELECT id FROM (SELECT id, ROW(few, plainto_tsquery(''simple'', ''w'' || id % 3), id)::gs.partly AS k FROM gs.nested OFFSET 0) s ORDER BY k'), 'same', 'a column without an encoding ends the key');
 
 SELECT * FROM finish();

@@ -187,7 +187,7 @@ CREATE TABLE gs.suffix AS
 SELECT i AS id, i % 7 AS few, CASE WHEN i % 10 > 0 THEN i % 50 END AS other, ('k' || i % 30) COLLATE "C" AS t,
 	   CASE WHEN i % 9 > 0 THEN jsonb_build_object('a', i % 5, 'b', repeat('x', i % 3)) END AS j,
 	   CASE WHEN i % 8 > 0 THEN ARRAY[i % 3, i % 4] END AS a, int4range(i % 5, i % 5 + i % 4) AS r, nummultirange(numrange(i % 3, i % 3 + 1)) AS mr,
-	   to_tsvector('simple', 'w' || i % 6 || ' v' || i % 2) AS ts, ROW(i % 4, 'r' || i % 3)::gs.duo AS rec, (i % 5 || ' ' || i % 3)::oidvector AS ov,
+	   plainto_tsquery('simple', 'w' || i % 6 || ' v' || i % 2) AS ts, ROW(i % 4, 'r' || i % 3)::gs.duo AS rec, (i % 5 || ' ' || i % 3)::oidvector AS ov,
 	   (i % 12)::numeric / 7 AS n, chr(65 + i % 26 + 32 * (i % 2)) || i % 3 AS u
 FROM generate_series(1, 2000) i ORDER BY md5(i::text);
 CREATE TABLE gs.suffix_type (ordinal serial, k text);

@@ -72,6 +72,19 @@ is_deeply(\%built,
 		qw(int4 int8 three numeric text-C) }, 'each index is built by PostgreSQL and by gpusort');
 like($reindexed, qr/^native-parallel 0 $engine-parallel [56] $/, 'as those of a table are, and of its TOAST table');
 
+($status, $output) = bench('keys.csv', '-f', '-v', "native-serial,$engine-serial", 'keys');
+is($status, 0, 'bench/run keys') or diag $output;
+@notes = $output =~ /^NOTE: .*/mg;
+is("@notes", '', 'every plan is as it should be');
+my %keys;
+for (lines('keys.csv'))
+{
+	my ($mode, $case, undef, $variant, undef, $value) = split /,/;
+	$keys{$case} .= "$variant " if $mode eq 'keys' && $value > 0;
+}
+is_deeply(\%keys, { map { ($_ => "native-serial $engine-serial ") } qw(int4-array text-array jsonb tstzrange int8multirange
+	record numeric numeric-long urls) }, 'each type of keys is sorted by both');
+
 ($status, $output) = bench('above.csv', qw(-f above above-shapes));
 is($status, 0, 'bench/run above') or diag $output;
 my (%chosen, %native);
