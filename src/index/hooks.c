@@ -167,7 +167,7 @@ lower_workers(void)
 	is_raised = false;
 }
 
-/* Returns true if a statement tells or sets a parameter; what it finds, and keeps for a rollback, is to be the user's. */
+/* Returns true if a statement tells or sets a parameter: what it finds, and keeps for a rollback, is the user's */
 static bool
 is_about_parameters(const Node *statement)
 {

@@ -36,9 +36,9 @@ typedef struct GpuSortStats
 	uint64 runs;
 	uint64 tie_rows;
 	GpuSortTimes ms;
-	uint64 index_builds; /* of the sorts, those of indexes that were built */
+	uint64 index_builds;    /* of the sorts, those of indexes that were built */
 	uint64 declined_builds; /* of indexes of tables that have pages, left to PostgreSQL */
-	uint64 small_sorts;  /* of few rows, done by PostgreSQL: no fallbacks */
+	uint64 small_sorts;     /* of few rows, done by PostgreSQL: no fallbacks */
 	uint64 fallbacks;
 	uint64 fallbacks_by_reason[GPUSORT_REASONS];
 } GpuSortStats;

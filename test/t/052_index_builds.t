@@ -338,8 +338,10 @@ is_good($_, "$_ changed") for 'c_pkey', 'c_later';
 
 # What is PostgreSQL's to build, and is counted
 my $declined = $node->safe_psql('postgres', 'SELECT declined_builds FROM gpusort_stats');
-is(with_builds('on', 'ALTER TABLE excluded ADD CONSTRAINT excluded_k EXCLUDE (k WITH =)'), '', 'an exclusion constraint');
-like($node->log_text, qr/PostgreSQL builds index "excluded_k": it is for an exclusion constraint/, 'PostgreSQL builds it');
+is(with_builds('on', 'ALTER TABLE excluded ADD CONSTRAINT excluded_k EXCLUDE (k WITH =)'), '',
+	'an exclusion constraint');
+like($node->log_text, qr/PostgreSQL builds index "excluded_k": it is for an exclusion constraint/,
+	'PostgreSQL builds it');
 is($node->safe_psql('postgres', 'SET gpusort.enable = off; CREATE INDEX enabled ON d (k); DROP INDEX enabled; '
 	. 'CREATE TABLE without (k int PRIMARY KEY); SELECT declined_builds FROM gpusort_stats'), $declined + 1,
 	'it counts as declined, what has no rows or is not asked for does not');

@@ -62,13 +62,17 @@ unlike($log, qr/gpusort: PostgreSQL builds index/, 'all of them');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_index WHERE NOT indisvalid}), 0, 'none is invalid');
 
 # What cannot be: the error is PostgreSQL's, and the index that it leaves invalid is replaced by REINDEX
-$node->safe_psql('postgres', 'CREATE TABLE twice AS SELECT i FROM generate_series(1, 20000) i; INSERT INTO twice VALUES (777)');
+$node->safe_psql('postgres', q{
+	CREATE TABLE twice AS SELECT i FROM generate_series(1, 20000) i;
+	INSERT INTO twice VALUES (777);
+});
 my @errors;
 for my $setting ('off', 'on')
 {
 	my $error;
 
-	$node->psql('postgres', "SET gpusort.index_builds = $setting; CREATE UNIQUE INDEX CONCURRENTLY twice_$setting ON twice (i)",
+	$node->psql('postgres',
+		"SET gpusort.index_builds = $setting; CREATE UNIQUE INDEX CONCURRENTLY twice_$setting ON twice (i)",
 		stderr => \$error);
 	push @errors, $error =~ s/^psql:<stdin>:\d+: |^(?:CONTEXT|LOG):.*\n?|"twice_\w+"//gmr =~ s/\n+\z//r;
 }
