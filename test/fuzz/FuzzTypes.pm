@@ -228,7 +228,8 @@ my %types = (
 	int_list => { weight => 1, sql => 'fz.int_list', base => 'int4[]', value => 'ARRAY[N % 4, N % 5]::int4[]',
 		edges => [ '{}', '{1,NULL}' ] },
 	tsvector => { weight => 2,
-		value => q{('w' || N % 50 || (ARRAY['', ':1', ':' || 1 + N % 9 || 'A', ':2,' || 3 + N % 5, ' x' || N % 3 || ':7B'])[1 + N % 5])::tsvector},
+		value => q{('w' || N % 50 || (ARRAY['', ':1', ':' || 1 + N % 9 || 'A', ':2,' || 3 + N % 5, ' x' || N % 3 || ':7B'])}
+			. q{[1 + N % 5])::tsvector},
 		edges => [ '', 'a', 'a b', 'a:1 b:2', 'a:1A', 'a:1,2', 'a:16383' ] },
 	tsquery => { weight => 1, value => q{('w' || N % 50)::tsquery}, edges => [ '', 'a', 'a & b', '!a' ] },
 	whole => { weight => 2, sql => 'fz.whole', base => 'int4', number => 1, value => '(N % 1000000)::int4',

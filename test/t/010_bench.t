@@ -82,8 +82,10 @@ for (lines('keys.csv'))
 	my ($mode, $case, undef, $variant, undef, $value) = split /,/;
 	$keys{$case} .= "$variant " if $mode eq 'keys' && $value > 0;
 }
-is_deeply(\%keys, { map { ($_ => "native-serial $engine-serial ") } qw(int4-array text-array jsonb tstzrange int8multirange
-	record numeric numeric-long urls) }, 'each type of keys is sorted by both');
+is_deeply(\%keys,
+	{ map { ($_ => "native-serial $engine-serial ") }
+		qw(int4-array text-array jsonb tstzrange int8multirange record numeric numeric-long urls) },
+	'each type of keys is sorted by both');
 
 ($status, $output) = bench('above.csv', qw(-f above above-shapes));
 is($status, 0, 'bench/run above') or diag $output;
