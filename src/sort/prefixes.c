@@ -368,20 +368,6 @@ choose_digits(const Sample *sample, GpuSortPrefix *prefix)
 	}
 }
 
-/* Returns true if the sample is of numerics whose digits are in the key in any case. */
-static bool
-are_short_numerics(const Sample *sample)
-{
-	if (gpusort_column_is_string(sample->column))
-		return false;
-	for (int i = 0; i < sample->count; i++)
-	{
-		if (sample->strings[i].length > GPUSORT_NUMERIC_BYTES(GPUSORT_NUMERIC_DIGITS))
-			return false;
-	}
-	return true;
-}
-
 /* A sample of strings of the first column. */
 static GpuSortFirstLevels *
 create_levels(const GpuSortKeys *keys)
@@ -446,7 +432,7 @@ gpusort_prefixes_choose(const GpuSortKeys *keys, const GpuSortInput *input, bool
 		prefixes->tied = sample->levels != NULL ? gpusort_first_levels_tied(sample->levels, rows) : 0;
 		if (sample->levels != NULL && gpusort_keys_abbreviation_aborts(sample->column))
 			prefixes->tied = 1;
-		if (sample->count >= 2 && (first || statistics) && !are_short_numerics(sample))
+		if (sample->count >= 2 && (first || statistics))
 		{
 			qsort(sample->strings, sample->count, sizeof(SampleString), compare_strings);
 			choose_common(sample, prefixes);
