@@ -497,7 +497,7 @@ explain_exchange_node(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	gpusort_explain_keys(sort, "Range Key", sort->info.range_columns, ancestors, es);
 	if (state->output->window.window != NULL)
-		ExplainPropertyText("Window", gpusort_window_ranges_text(&state->output->window), es);
+		ExplainPropertyText("Across Ranges", gpusort_window_ranges_text(&state->output->window), es);
 	if (!es->analyze || state->stage == STAGE_BEGIN || state->stage == STAGE_GATHER)
 		return;
 	ExplainPropertyUInteger("Ranges", NULL, state->ranges, es);

@@ -254,6 +254,6 @@ gpusort_window_ranges_text(const GpuSortWindowRanges *ranges)
 	const GpuSortWindowNeeds needs = gpusort_window_plan_needs((const WindowAgg *) ranges->window->ss.ps.plan);
 
 	if (needs.rule == GPUSORT_WINDOW_RUNNING)
-		return gpusort_running_needs_totals(ranges->scan->running) ? "totals of the ranges before" : "rows of the ranges before";
-	return psprintf("%d rows before each range, %d after it", needs.before, needs.after);
+		return gpusort_running_needs_totals(ranges->scan->running) ? "totals of those before" : "rows of those before";
+	return psprintf("%d rows before, %d after", needs.before, needs.after);
 }

@@ -36,56 +36,56 @@ SET gpusort.row_cost = 0;
 
 -- How the exchange's window goes on, and in how many passes it did; NULL: there is none.
 CREATE FUNCTION win.how(query text) RETURNS text LANGUAGE sql AS
-$$ SELECT string_agg(concat_ws(', ', node->>'Window', node->>'Passes'), '; ') FROM gs.nodes(query, 'GpuSortExchange') node WHERE node ? 'Window' $$;
+$$ SELECT string_agg(concat_ws(', ', node->>'Across Ranges', node->>'Passes'), '; ') FROM gs.nodes(query, 'GpuSortExchange') node WHERE node ? 'Across Ranges' $$;
 
 CREATE TABLE win.query (ordinal serial, how text, query text);
 INSERT INTO win.query (how, query) VALUES
 	-- numbers
-	('rows of the ranges before, 1', 'SELECT id, row_number() OVER (ORDER BY id) FROM win.many'),
-	('rows of the ranges before, 1', 'SELECT id, k, rank() OVER (ORDER BY k) FROM win.many'),
-	('totals of the ranges before, 2', 'SELECT id, k, rank() OVER w, dense_rank() OVER w FROM win.many WINDOW w AS (ORDER BY k DESC NULLS LAST)'),
-	('rows of the ranges before, 1', 'SELECT id, k, percent_rank() OVER w, cume_dist() OVER w, rank() OVER w FROM win.many WINDOW w AS (ORDER BY k)'),
-	('rows of the ranges before, 1', 'SELECT id, ntile(7) OVER w, ntile(10000) OVER w, ntile(1) OVER w, cume_dist() OVER w FROM win.many WINDOW w AS (ORDER BY id DESC)'),
-	('rows of the ranges before, 1', 'SELECT id, k, count(*) OVER (ORDER BY k) FROM win.many'),
-	('rows of the ranges before, 1', 'SELECT id, count(*) OVER (ORDER BY k, id ROWS UNBOUNDED PRECEDING) FROM win.many'),
+	('rows of those before, 1', 'SELECT id, row_number() OVER (ORDER BY id) FROM win.many'),
+	('rows of those before, 1', 'SELECT id, k, rank() OVER (ORDER BY k) FROM win.many'),
+	('totals of those before, 2', 'SELECT id, k, rank() OVER w, dense_rank() OVER w FROM win.many WINDOW w AS (ORDER BY k DESC NULLS LAST)'),
+	('rows of those before, 1', 'SELECT id, k, percent_rank() OVER w, cume_dist() OVER w, rank() OVER w FROM win.many WINDOW w AS (ORDER BY k)'),
+	('rows of those before, 1', 'SELECT id, ntile(7) OVER w, ntile(10000) OVER w, ntile(1) OVER w, cume_dist() OVER w FROM win.many WINDOW w AS (ORDER BY id DESC)'),
+	('rows of those before, 1', 'SELECT id, k, count(*) OVER (ORDER BY k) FROM win.many'),
+	('rows of those before, 1', 'SELECT id, count(*) OVER (ORDER BY k, id ROWS UNBOUNDED PRECEDING) FROM win.many'),
 	-- aggregates up to the last peer
-	('totals of the ranges before, 2', 'SELECT id, sum(x) OVER (ORDER BY k) FROM win.many'),
-	('totals of the ranges before, 2', 'SELECT id, sum(x) OVER (ORDER BY k, id) FROM win.many'),
-	('totals of the ranges before, 2', 'SELECT id, sum(s) OVER w, sum(big) OVER w, sum(n) OVER w, avg(s) OVER w, avg(x) OVER w, avg(big) OVER w, avg(n) OVER w FROM win.many WINDOW w AS (ORDER BY k)'),
-	('totals of the ranges before, 2', 'SELECT id, min(s) OVER w, max(x) OVER w, min(big) OVER w, max(d) OVER w, bool_and(b) OVER w, bool_or(NOT b) OVER w, every(x > -4500) OVER w FROM win.many WINDOW w AS (ORDER BY d, id DESC)'),
-	('totals of the ranges before, 2', 'SELECT id, count(k) OVER w, count(*) FILTER (WHERE b) OVER w, sum(x) FILTER (WHERE x > 0) OVER w, avg(n) FILTER (WHERE x < -4499) OVER w, count(*) OVER w, row_number() OVER w, cume_dist() OVER w FROM win.many WINDOW w AS (ORDER BY t, id)'),
-	('totals of the ranges before, 2', 'SELECT id, sum(x) OVER (ORDER BY k GROUPS UNBOUNDED PRECEDING) FROM win.many'),
-	('totals of the ranges before, 2', 'SELECT id, avg(x * 2 + 1) OVER (ORDER BY n, id) FROM win.many WHERE x <> 5'),
+	('totals of those before, 2', 'SELECT id, sum(x) OVER (ORDER BY k) FROM win.many'),
+	('totals of those before, 2', 'SELECT id, sum(x) OVER (ORDER BY k, id) FROM win.many'),
+	('totals of those before, 2', 'SELECT id, sum(s) OVER w, sum(big) OVER w, sum(n) OVER w, avg(s) OVER w, avg(x) OVER w, avg(big) OVER w, avg(n) OVER w FROM win.many WINDOW w AS (ORDER BY k)'),
+	('totals of those before, 2', 'SELECT id, min(s) OVER w, max(x) OVER w, min(big) OVER w, max(d) OVER w, bool_and(b) OVER w, bool_or(NOT b) OVER w, every(x > -4500) OVER w FROM win.many WINDOW w AS (ORDER BY d, id DESC)'),
+	('totals of those before, 2', 'SELECT id, count(k) OVER w, count(*) FILTER (WHERE b) OVER w, sum(x) FILTER (WHERE x > 0) OVER w, avg(n) FILTER (WHERE x < -4499) OVER w, count(*) OVER w, row_number() OVER w, cume_dist() OVER w FROM win.many WINDOW w AS (ORDER BY t, id)'),
+	('totals of those before, 2', 'SELECT id, sum(x) OVER (ORDER BY k GROUPS UNBOUNDED PRECEDING) FROM win.many'),
+	('totals of those before, 2', 'SELECT id, avg(x * 2 + 1) OVER (ORDER BY n, id) FROM win.many WHERE x <> 5'),
 	-- up to the row
-	('totals of the ranges before, 2', 'SELECT id, sum(x) OVER w, avg(big) OVER w, min(n::int) OVER w, count(s) OVER w, row_number() OVER w FROM win.many WINDOW w AS (ORDER BY k, id ROWS UNBOUNDED PRECEDING)'),
-	('totals of the ranges before, 2', 'SELECT id, sum(x) OVER w, cume_dist() OVER w, dense_rank() OVER w FROM win.many WINDOW w AS (ORDER BY k NULLS FIRST, id ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)'),
+	('totals of those before, 2', 'SELECT id, sum(x) OVER w, avg(big) OVER w, min(n::int) OVER w, count(s) OVER w, row_number() OVER w FROM win.many WINDOW w AS (ORDER BY k, id ROWS UNBOUNDED PRECEDING)'),
+	('totals of those before, 2', 'SELECT id, sum(x) OVER w, cume_dist() OVER w, dense_rank() OVER w FROM win.many WINDOW w AS (ORDER BY k NULLS FIRST, id ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)'),
 	-- values
-	('totals of the ranges before, 2', 'SELECT id, first_value(t) OVER w, first_value(n) OVER w, last_value(id) OVER w, last_value(s) OVER w FROM win.many WINDOW w AS (ORDER BY k, id)'),
-	('rows of the ranges before, 1', 'SELECT id, last_value(t) OVER (ORDER BY k, id ROWS UNBOUNDED PRECEDING) FROM win.many'),
+	('totals of those before, 2', 'SELECT id, first_value(t) OVER w, first_value(n) OVER w, last_value(id) OVER w, last_value(s) OVER w FROM win.many WINDOW w AS (ORDER BY k, id)'),
+	('rows of those before, 1', 'SELECT id, last_value(t) OVER (ORDER BY k, id ROWS UNBOUNDED PRECEDING) FROM win.many'),
 	-- partitions
-	('totals of the ranges before, 2', 'SELECT flag, id, sum(x) OVER (PARTITION BY flag ORDER BY k, id) FROM win.many'),
-	('totals of the ranges before, 2', 'SELECT flag, id, row_number() OVER w, rank() OVER w, dense_rank() OVER w, count(*) OVER w FROM win.many WINDOW w AS (PARTITION BY flag ORDER BY k, id)'),
-	('totals of the ranges before, 2', 'SELECT flag, id, first_value(t) OVER w, avg(n) OVER w, min(s) OVER w, sum(x) FILTER (WHERE b) OVER w FROM win.many WINDOW w AS (PARTITION BY flag ORDER BY k, id)'),
-	('totals of the ranges before, 2', 'SELECT flag, id, rank() OVER w, sum(x) OVER w, avg(big) OVER w FROM win.many WINDOW w AS (PARTITION BY flag ORDER BY k)'),
-	('totals of the ranges before, 2', 'SELECT flag, id, sum(x) OVER (PARTITION BY flag = 1 ORDER BY id ROWS UNBOUNDED PRECEDING) FROM win.many'),
-	('totals of the ranges before, 1', 'SELECT g, id, sum(x) OVER (PARTITION BY g ORDER BY id) FROM win.many'),
+	('totals of those before, 2', 'SELECT flag, id, sum(x) OVER (PARTITION BY flag ORDER BY k, id) FROM win.many'),
+	('totals of those before, 2', 'SELECT flag, id, row_number() OVER w, rank() OVER w, dense_rank() OVER w, count(*) OVER w FROM win.many WINDOW w AS (PARTITION BY flag ORDER BY k, id)'),
+	('totals of those before, 2', 'SELECT flag, id, first_value(t) OVER w, avg(n) OVER w, min(s) OVER w, sum(x) FILTER (WHERE b) OVER w FROM win.many WINDOW w AS (PARTITION BY flag ORDER BY k, id)'),
+	('totals of those before, 2', 'SELECT flag, id, rank() OVER w, sum(x) OVER w, avg(big) OVER w FROM win.many WINDOW w AS (PARTITION BY flag ORDER BY k)'),
+	('totals of those before, 2', 'SELECT flag, id, sum(x) OVER (PARTITION BY flag = 1 ORDER BY id ROWS UNBOUNDED PRECEDING) FROM win.many'),
+	('totals of those before, 1', 'SELECT g, id, sum(x) OVER (PARTITION BY g ORDER BY id) FROM win.many'),
 	-- rows near
-	('1 rows before each range, 0 after it, 1', 'SELECT id, lag(x) OVER (ORDER BY id) FROM win.many'),
-	('7 rows before each range, 3 after it, 1', 'SELECT id, lag(t, 7) OVER w, lead(n, 3, -1) OVER w, lag(x, -2) OVER w, lag(x, 0) OVER w, lag(d, NULL) OVER w FROM win.many WINDOW w AS (ORDER BY id DESC)'),
-	('100 rows before each range, 0 after it, 1', 'SELECT id, avg(x) OVER (ORDER BY id ROWS 100 PRECEDING) FROM win.many'),
-	('2 rows before each range, 5 after it, 1', 'SELECT id, sum(big) OVER w, avg(n) OVER w, count(s) OVER w, min(x) OVER w, max(d) OVER w, first_value(t) OVER w, last_value(f) OVER w, nth_value(x, 3) OVER w FROM win.many WINDOW w AS (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 5 FOLLOWING)'),
-	('0 rows before each range, 20 after it, 1', 'SELECT id, sum(x) OVER (ORDER BY id ROWS BETWEEN 10 FOLLOWING AND 20 FOLLOWING) FROM win.many'),
-	('20 rows before each range, 0 after it, 1', 'SELECT id, sum(x) OVER (ORDER BY id ROWS BETWEEN 20 PRECEDING AND 10 PRECEDING) FROM win.many'),
-	('1 rows before each range, 1 after it, 1', 'SELECT flag, id, lag(x) OVER w, lead(x, 1, id) OVER w FROM win.many WINDOW w AS (PARTITION BY flag ORDER BY id)'),
-	('3 rows before each range, 0 after it, 1', 'SELECT flag, id, sum(n) OVER (PARTITION BY flag ORDER BY id ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) FROM win.many'),
+	('1 rows before, 0 after, 1', 'SELECT id, lag(x) OVER (ORDER BY id) FROM win.many'),
+	('7 rows before, 3 after, 1', 'SELECT id, lag(t, 7) OVER w, lead(n, 3, -1) OVER w, lag(x, -2) OVER w, lag(x, 0) OVER w, lag(d, NULL) OVER w FROM win.many WINDOW w AS (ORDER BY id DESC)'),
+	('100 rows before, 0 after, 1', 'SELECT id, avg(x) OVER (ORDER BY id ROWS 100 PRECEDING) FROM win.many'),
+	('2 rows before, 5 after, 1', 'SELECT id, sum(big) OVER w, avg(n) OVER w, count(s) OVER w, min(x) OVER w, max(d) OVER w, first_value(t) OVER w, last_value(f) OVER w, nth_value(x, 3) OVER w FROM win.many WINDOW w AS (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 5 FOLLOWING)'),
+	('0 rows before, 20 after, 1', 'SELECT id, sum(x) OVER (ORDER BY id ROWS BETWEEN 10 FOLLOWING AND 20 FOLLOWING) FROM win.many'),
+	('20 rows before, 0 after, 1', 'SELECT id, sum(x) OVER (ORDER BY id ROWS BETWEEN 20 PRECEDING AND 10 PRECEDING) FROM win.many'),
+	('1 rows before, 1 after, 1', 'SELECT flag, id, lag(x) OVER w, lead(x, 1, id) OVER w FROM win.many WINDOW w AS (PARTITION BY flag ORDER BY id)'),
+	('3 rows before, 0 after, 1', 'SELECT flag, id, sum(n) OVER (PARTITION BY flag ORDER BY id ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) FROM win.many'),
 	-- above it, by ranges, too
-	('totals of the ranges before, 2', 'SELECT max(r), min(r), sum(r), count(*) FROM (SELECT sum(x) OVER (ORDER BY k, id) AS r FROM win.many) q'),
-	('rows of the ranges before, 1', 'SELECT max(r), sum(r) FROM (SELECT row_number() OVER (ORDER BY k, id) AS r FROM win.many) q'),
-	('totals of the ranges before, 2', 'SELECT k, count(*), max(r) FROM (SELECT k, sum(x) OVER (ORDER BY k, id) AS r FROM win.many) q GROUP BY k'),
-	('totals of the ranges before, 2', 'SELECT id, r FROM (SELECT id, sum(x) OVER (ORDER BY k, id) AS r FROM win.many) q WHERE r % 2 = 0 AND r > (SELECT min(x) FROM win.one)'),
-	('totals of the ranges before, 2', 'SELECT id, lag(r) OVER (ORDER BY k, id) FROM (SELECT id, k, sum(x) OVER (ORDER BY k, id) AS r FROM win.many) q'),
+	('totals of those before, 2', 'SELECT max(r), min(r), sum(r), count(*) FROM (SELECT sum(x) OVER (ORDER BY k, id) AS r FROM win.many) q'),
+	('rows of those before, 1', 'SELECT max(r), sum(r) FROM (SELECT row_number() OVER (ORDER BY k, id) AS r FROM win.many) q'),
+	('totals of those before, 2', 'SELECT k, count(*), max(r) FROM (SELECT k, sum(x) OVER (ORDER BY k, id) AS r FROM win.many) q GROUP BY k'),
+	('totals of those before, 2', 'SELECT id, r FROM (SELECT id, sum(x) OVER (ORDER BY k, id) AS r FROM win.many) q WHERE r % 2 = 0 AND r > (SELECT min(x) FROM win.one)'),
+	('totals of those before, 2', 'SELECT id, lag(r) OVER (ORDER BY k, id) FROM (SELECT id, k, sum(x) OVER (ORDER BY k, id) AS r FROM win.many) q'),
 	-- an argument that is computed, of a value from elsewhere
-	('totals of the ranges before, 2', 'SELECT id, sum(x + (SELECT max(x) FROM win.one)) OVER (ORDER BY id) FROM win.many');
+	('totals of those before, 2', 'SELECT id, sum(x + (SELECT max(x) FROM win.one)) OVER (ORDER BY id) FROM win.many');
 
 -- These do not go on: frames and functions that need more, other windows of the same rows, what workers may not do.
 CREATE TABLE win.left (ordinal serial, query text);
