@@ -18,7 +18,8 @@
  *	  percentiles.c		what an Agg above reads by the numbers of rows
  *
  * The nodes above a sort whose rows several processes read are in exchange.c and output.c, or in partial_output.c, with
- * nodes.c, and window_ranges.c for windows that go on from range to range.  They drive such a GpuSort: its rows are put before one is asked for.
+ * nodes.c, and window_ranges.c for windows that go on from range to range.  They drive such a GpuSort: its rows are put
+ * before one is asked for.
  *
  * The outer side of a merge join stays in stage INPUT, without a row, where the inner side has none (stream.c).
  *

@@ -39,7 +39,7 @@ typedef struct GpuSortPartialState
 	GpuSortNodes nodes;
 	GpuSortPartialShared *shared; /* NULL: there is none yet */
 	GpuSortPartialStage stage;
-	int asked;    /* the next range, which is this process's; -1: there is none */
+	int asked; /* the next range, which is this process's; -1: there is none */
 
 	/* the leader's */
 	PlanState *gather;

@@ -114,7 +114,8 @@ set_row_value(GpuSortRunning *running, int i, int64 row, int64 with_peers, Datum
 			*value = Int64GetDatum(counts->groups);
 			return true;
 		case GPUSORT_RUNNING_PERCENT_RANK:
-			*value = Float8GetDatum(running->all_rows <= 1 ? 0.0 : (float8) (counts->rank - 1) / (float8) (running->all_rows - 1));
+			*value = Float8GetDatum(running->all_rows <= 1 ? 0.0
+														   : (float8) (counts->rank - 1) / (float8) (running->all_rows - 1));
 			return true;
 		case GPUSORT_RUNNING_CUME_DIST:
 			*value = Float8GetDatum((float8) with_peers / (float8) running->all_rows);
@@ -200,7 +201,8 @@ exec_by_row(GpuSortRunning *running)
 	if (running->by_peers)
 	{
 		/* A range begins with a group of peers. */
-		new_group = first || TupIsNull(running->first) || !gpusort_running_is_like(window, window->ordEqfunction, running->first, row);
+		new_group = first || TupIsNull(running->first) ||
+			!gpusort_running_is_like(window, window->ordEqfunction, running->first, row);
 		if (new_group && (window->ordEqfunction != NULL || TupIsNull(running->first)))
 			ExecCopySlot(running->first, row);
 	}

@@ -73,7 +73,7 @@ init_aggregate(GpuSortRunningFunction *function, Oid oid)
 	ReleaseSysCache(tuple);
 }
 
-/* Makes ready to compute a window function that window_rules.c calls running; it belongs to the current memory context. */
+/* Makes ready to compute a function that window_rules.c calls running; belongs to the current memory context. */
 void
 gpusort_running_function_init(GpuSortRunningFunction *function, const WindowFuncExprState *expr)
 {
@@ -135,7 +135,8 @@ gpusort_running_function_start(const GpuSortRunningFunction *function)
 
 /* Keeps a value in the place of that of a state, in that memory context. */
 static void
-keep(const GpuSortRunningFunction *function, GpuSortRunningValue *state, Datum value, bool is_null, MemoryContext states)
+keep(const GpuSortRunningFunction *function, GpuSortRunningValue *state, Datum value, bool is_null,
+	 MemoryContext states)
 {
 	MemoryContext caller;
 

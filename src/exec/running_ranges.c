@@ -89,7 +89,8 @@ gpusort_running_total(GpuSortRunning *running, Size *bytes)
 	while ((row = read_uncounted(running)) != NULL)
 	{
 		const bool first_row = counts->rows == 0;
-		const bool first = first_row || !gpusort_running_is_like(window, window->partEqfunction, window->first_part_slot, row);
+		const bool first = first_row ||
+			!gpusort_running_is_like(window, window->partEqfunction, window->first_part_slot, row);
 		bool new_group = false;
 
 		total.whole &= !first || first_row;

@@ -103,7 +103,7 @@ struct GpuSortRunning
 	Tuplestorestate *group;
 	TupleTableSlot *kept; /* a row of group */
 	int64 group_rows;     /* of the group at hand; in group if there are several */
-	int64 emitted;    /* of these */
+	int64 emitted;        /* of these */
 
 	/* by ranges */
 	GpuSortRunningTotals before; /* what the rows before the range at hand come to */

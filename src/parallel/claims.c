@@ -264,7 +264,7 @@ gpusort_claims_next_part(GpuSortClaims *claims, GpuSortPartsPhase phase)
 	return part;
 }
 
-/* A part is done; so many pairs of neighbours that are in order are added to those in *sum, in shared memory, or NULL. */
+/* A part is done; adds so many pairs of neighbours that are in order to *sum, in shared memory, unless that is NULL. */
 void
 gpusort_claims_done_part(GpuSortClaims *claims, uint64 *sum, uint64 pairs)
 {

@@ -142,9 +142,9 @@ gpusort_joint_sorts_unify(const GpuSortJointSorts *sorts, GpuSortPrefix **prefix
 }
 
 /*
- * Has range columns of the one sort, or those that should not be parted, have ranks only where nearly all values are known,
- * or statistics say that they are so few that first rows will show them:
- * those that are not known differ behind the bits that ranges are cut by, and are all in a few of them.
+ * Has range columns of the one sort, or those that should not be parted, have ranks only where nearly all values are
+ * known, or statistics say that they are so few that first rows will show them: those that are not known differ behind
+ * the bits that ranges are cut by, and are all in a few of them.
  */
 void
 gpusort_joint_sorts_keep_ranges(const GpuSortJointSorts *sorts, GpuSortPrefix *prefixes)

@@ -525,7 +525,8 @@ gpusort_reader_rewind(GpuSortReader *reader, uint64 first, GpuSortFailure *failu
 		start(reader);
 		reader->whole = (GpuSortWhole){0};
 		reader->all_asked = true;
-		return gpusort_reader_ask(reader, 0, reader->expected.rows, false, failure) && gpusort_reader_begin_range(reader, failure);
+		return gpusort_reader_ask(reader, 0, reader->expected.rows, false, failure) &&
+			gpusort_reader_begin_range(reader, failure);
 	}
 	start(reader);
 	reader->expected.first = first;

@@ -345,7 +345,7 @@ is_limited(const LiftPlace *place)
 	}
 }
 
-/* Returns why a plan that ranges tell about, and which is there, is not to be lifted, though it could be; NULL: it is. */
+/* Returns why a plan that ranges tell about, which is there, is not to be lifted, though it could be; NULL: it is. */
 static const char *
 why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *ranges, const LiftPlace *at)
 {

@@ -61,7 +61,8 @@ visit(Plan **link, void *arg)
 		place.rescan_param = ((Gather *) plan)->rescan_param;
 	else if (IsA(plan, GatherMerge))
 		place.rescan_param = ((GatherMerge *) plan)->rescan_param;
-	else if (gpusort_plan_is(plan, &gpusort_output_scan_methods) && gpusort_output_plan_unpack((CustomScan *) plan).partial)
+	else if (gpusort_plan_is(plan, &gpusort_output_scan_methods) &&
+			 gpusort_output_plan_unpack((CustomScan *) plan).partial)
 		settle(&place, (CustomScan *) plan);
 	gpusort_plan_each_child(plan, visit, &place);
 }
