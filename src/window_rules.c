@@ -71,8 +71,8 @@ note_bound(Needs *needs, int current, int preceding, int following, const Node *
 
 	if (options & current)
 		return true;
-	if (!(options & (preceding | following)) || !is_constant(offset, &distance) || castNode(Const, (Node *) offset)->constisnull ||
-		distance < 0)
+	if (!(options & (preceding | following)) || !is_constant(offset, &distance) ||
+		castNode(Const, (Node *) offset)->constisnull || distance < 0)
 		return false;
 	return note_near(&needs->found, options & preceding ? -distance : distance);
 }
