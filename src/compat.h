@@ -261,6 +261,9 @@ typedef int16 CompareType;
 /* What EXPLAIN ANALYZE counts for a node had no type of its own. */
 typedef Instrumentation NodeInstrumentation;
 
+/* Window functions had no IGNORE NULLS. */
+#define WINDOW_FUNC_TREATS_NULLS(function) (false)
+
 /* An Append of paths that each process runs as a whole, or of partial ones */
 #define CREATE_APPEND_PATH(root, rel, paths, partial_paths, workers, parallel_aware) \
 	create_append_path(root, rel, paths, partial_paths, NIL, NULL, workers, parallel_aware, -1)
@@ -282,6 +285,7 @@ typedef Instrumentation NodeInstrumentation;
 #define ICU_COLLATOR(locale)                 ((locale)->icu.ucol)
 #define LW_LOCK_NEW_TRANCHE(name)            LWLockNewTrancheId(name)
 #define LWLockRegisterTranche(tranche, name) ((void) 0)
+#define WINDOW_FUNC_TREATS_NULLS(function)   ((function)->ignore_nulls != NO_NULLTREATMENT)
 
 /* Since there is no other UniquePath any more, the path of a Unique has its name. */
 #define T_UpperUniquePath                    T_UniquePath

@@ -110,22 +110,26 @@ gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *k
 	lfirst_int(list_nth_cell(list_nth(plan->custom_private, PLAN_SCALARS), SCALAR_RANGE_COLUMNS)) = range_columns;
 }
 
+/* Returns custom_private for a GpuSortOutput. */
 List *
-gpusort_output_plan_pack(int rescan_param, bool partial)
+gpusort_output_plan_pack(const GpuSortOutputInfo *info)
 {
-	return list_make1(list_make2_int(rescan_param, partial));
+	return list_make1(list_make4_int(info->rescan_param, info->partial, info->window, info->partition_columns));
 }
 
-bool
-gpusort_output_plan_is_partial(const CustomScan *plan)
+/* Reads what gpusort_output_plan_pack wrote. */
+GpuSortOutputInfo
+gpusort_output_plan_unpack(const CustomScan *plan)
 {
-	return lsecond_int((const List *) linitial(plan->custom_private)) != 0;
-}
+	const List *numbers = linitial(plan->custom_private);
 
-int
-gpusort_output_plan_rescan_param(const CustomScan *plan)
-{
-	return linitial_int((const List *) linitial(plan->custom_private));
+	Assert(list_length(numbers) == 4);
+	return (GpuSortOutputInfo){
+		.rescan_param = linitial_int(numbers),
+		.partial = lsecond_int(numbers) != 0,
+		.window = lthird_int(numbers),
+		.partition_columns = lfourth_int(numbers),
+	};
 }
 
 /* Reads what gpusort_plan_pack wrote.  columns is palloc'd. */

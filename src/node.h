@@ -76,12 +76,18 @@ extern void gpusort_plan_set_rescannable(CustomScan *plan, bool rescannable);
 extern void gpusort_plan_set_visible(CustomScan *plan, int visible);
 extern void gpusort_plan_set_range_columns(CustomScan *plan, int range_columns, const Oid *key_types);
 
-/*
- * custom_private of a GpuSortOutput: the Gather's rescan_param, by which the plan below it starts over, -1 while it is
- * not known; and whether its rows go to the node above it, each process's own, in place of a queue.
- */
-extern List *gpusort_output_plan_pack(int rescan_param, bool partial);
-extern bool gpusort_output_plan_is_partial(const CustomScan *plan);
-extern int gpusort_output_plan_rescan_param(const CustomScan *plan);
+/* What a finished plan of a GpuSortOutput tells the executor. */
+typedef struct GpuSortOutputInfo
+{
+	int rescan_param; /* the Gather's, by which the plan below starts over; -1 while it is not known */
+	bool partial;     /* its rows go to the node above it, each process's own, in place of a queue */
+	int window;       /* plan_node_id of the WindowAgg that may go on from one range to the next; -1: none does */
+
+	/* rows that are equal in so many leading columns of the sort are a partition of that window's; 0: all are */
+	int partition_columns;
+} GpuSortOutputInfo;
+
+extern List *gpusort_output_plan_pack(const GpuSortOutputInfo *info);
+extern GpuSortOutputInfo gpusort_output_plan_unpack(const CustomScan *plan);
 
 #endif /* GPUSORT_NODE_H */

@@ -496,9 +496,13 @@ explain_exchange_node(CustomScanState *node, List *ancestors, ExplainState *es)
 	GpuSortScanState *sort = gpusort_output_first_sort(state->output);
 
 	gpusort_explain_keys(sort, "Range Key", sort->info.range_columns, ancestors, es);
+	if (state->output->window.window != NULL)
+		ExplainPropertyText("Across Ranges", gpusort_window_ranges_text(&state->output->window), es);
 	if (!es->analyze || state->stage == STAGE_BEGIN || state->stage == STAGE_GATHER)
 		return;
 	ExplainPropertyUInteger("Ranges", NULL, state->ranges, es);
+	if (state->output->window.window != NULL)
+		ExplainPropertyInteger("Passes", NULL, state->output->window.passes, es);
 	gpusort_explain_processes(state->figures, state->nprocesses, es);
 }
 

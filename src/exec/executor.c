@@ -12,11 +12,14 @@
  *	  scan_state.h		the node's state
  *	  plan_source.c		the child's rows, as the source of a sort; page_source.c: by the page of a table
  *	  page_quals.c		a scan's conditions, for a page; tuple_columns.c: its tuples' values
- *	  bound.c, ranks.c	what the nodes above want
+ *	  bound.c			what a Limit above wants
+ *	  running.c			a WindowAgg above, where rows before tell all that it computes, with running_functions.c
+ *						and running_ranges.c
  *	  percentiles.c		what an Agg above reads by the numbers of rows
  *
  * The nodes above a sort whose rows several processes read are in exchange.c and output.c, or in partial_output.c, with
- * nodes.c.  They drive such a GpuSort: its rows are put before one is asked for.
+ * nodes.c, and window_ranges.c for windows that go on from range to range.  They drive such a GpuSort: its rows are put
+ * before one is asked for.
  *
  * The outer side of a merge join stays in stage INPUT, without a row, where the inner side has none (stream.c).
  *
@@ -34,6 +37,7 @@
 #include "exec/ingest.h"
 #include "exec/partial_output.h"
 #include "exec/percentiles.h"
+#include "exec/running.h"
 #include "exec/scan_state.h"
 #include "exec/stream.h"
 #include "executor/executor.h"
@@ -292,7 +296,7 @@ visit(PlanState *ps, void *arg)
 	GpuSortScanState *state;
 
 	if (IsA(ps, WindowAggState) && (state = state_of(outerPlanState(ps))) != NULL)
-		gpusort_ranks_consider((WindowAggState *) ps, &state->ranked);
+		gpusort_running_consider((WindowAggState *) ps, state);
 	else if (IsA(ps, AggState) && (state = state_of(outerPlanState(ps))) != NULL)
 		gpusort_percentiles_consider((AggState *) ps, state);
 	else if (IsA(ps, LimitState) && (state = state_of(gpusort_bound_node((LimitState *) ps))) != NULL)
@@ -324,7 +328,7 @@ create_state(CustomScan *plan)
 {
 	GpuSortScanState *state = (GpuSortScanState *) newNode(sizeof(GpuSortScanState), T_CustomScanState);
 
-	state->ranked.css.methods = &exec_methods;
+	state->css.methods = &exec_methods;
 	return (Node *) state;
 }
 

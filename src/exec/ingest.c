@@ -102,7 +102,7 @@ stay(GpuSortIngestState *state)
 	GpuSortFailure failure;
 
 	gpusort_claims_sign_off(claims);
-	if (gpusort_claims_wait_parts(claims) && !check_parts(state, &failure))
+	if (gpusort_claims_wait_parts(claims, GPUSORT_PARTS_NONE) != GPUSORT_PARTS_NONE && !check_parts(state, &failure))
 		gpusort_claims_stop(claims, &failure);
 	MemoryContextSwitchTo(caller);
 }

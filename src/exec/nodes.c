@@ -23,6 +23,7 @@ gpusort_nodes_find(GpuSortNodes *nodes, PlanState *ps, int rescan_param)
 {
 	CustomScan *plan;
 
+	nodes->rescan_param = rescan_param;
 	if (ps == NULL)
 		return;
 	plan = (CustomScan *) ps->plan;
@@ -65,23 +66,21 @@ gpusort_nodes_rescan(GpuSortNodes *nodes, Bitmapset *changed)
 /*
  * Has plan, which is above the nodes, read the range that was asked for first;
  * false, with a reason, if its rows are lost.
- * *started: it has read one, so that it must start over.
  */
 bool
-gpusort_nodes_begin_range(GpuSortNodes *nodes, PlanState *plan, int rescan_param, bool *started,
-						  GpuSortFailure *failure)
+gpusort_nodes_begin_range(GpuSortNodes *nodes, PlanState *plan, GpuSortFailure *failure)
 {
 	if (!gpusort_joint_sorts_begin_range(&nodes->sorts, failure))
 		return false;
 	for (int i = 0; i < nodes->sorts.count; i++)
 		gpusort_stream_start_over(nodes->nodes[i]);
-	if (*started)
+	if (nodes->started)
 	{
 		MemoryContext caller = MemoryContextSwitchTo(plan->state->es_query_cxt);
 
-		plan->chgParam = bms_add_member(plan->chgParam, rescan_param);
+		plan->chgParam = bms_add_member(plan->chgParam, nodes->rescan_param);
 		MemoryContextSwitchTo(caller);
 	}
-	*started = true;
+	nodes->started = true;
 	return true;
 }

@@ -15,12 +15,13 @@ typedef struct GpuSortNodes
 {
 	GpuSortScanState **nodes;
 	GpuSortJointSorts sorts; /* the nodes' */
+	int rescan_param;        /* all nodes from the GpuSortOutput down to these start over when it changes */
+	bool started;            /* they have, on a range: they must start over for another */
 } GpuSortNodes;
 
 extern void gpusort_nodes_find(GpuSortNodes *nodes, PlanState *ps, int rescan_param);
 extern bool gpusort_nodes_begin(GpuSortNodes *nodes, int readers, GpuSortFailure *failure);
 extern void gpusort_nodes_rescan(GpuSortNodes *nodes, Bitmapset *changed);
-extern bool gpusort_nodes_begin_range(GpuSortNodes *nodes, PlanState *plan, int rescan_param, bool *started,
-									  GpuSortFailure *failure);
+extern bool gpusort_nodes_begin_range(GpuSortNodes *nodes, PlanState *plan, GpuSortFailure *failure);
 
 #endif /* GPUSORT_NODES_H */

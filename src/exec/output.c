@@ -62,7 +62,10 @@ row_queue(GpuSortOutputShared *shared, int worker)
 static bool
 begin_range(GpuSortOutputState *state, GpuSortFailure *failure)
 {
-	return gpusort_nodes_begin_range(&state->nodes, outerPlanState(state), state->rescan_param, &state->started, failure);
+	if (!gpusort_nodes_begin_range(&state->nodes, outerPlanState(state), failure))
+		return false;
+	gpusort_window_ranges_begin(&state->window, &state->nodes, &state->shared->window);
+	return true;
 }
 
 /* Writes what the plan below makes of the range at hand to the queue; false if that is not wanted any more, or lost. */
@@ -141,6 +144,18 @@ ingest_in_worker(GpuSortOutputState *state)
 	gpusort_claims_sign_off(claims);
 }
 
+/* Does its part of what is done with all rows before there are ranges to be claimed; false, with a reason: lost. */
+static bool
+follow(GpuSortOutputState *state, GpuSortPartsPhase phase, GpuSortFailure *failure)
+{
+	GpuSortOutputShared *shared = state->shared;
+
+	if (phase == GPUSORT_PARTS_VERIFY)
+		return gpusort_joint_check_follow(&state->nodes.sorts, &shared->claims, failure);
+	gpusort_window_ranges_join(&state->window, &state->nodes, &shared->window);
+	return gpusort_window_ranges_follow(&state->window, &state->nodes, &shared->window, &shared->claims, failure);
+}
+
 /* All that a worker does. */
 static void
 run_worker(GpuSortOutputState *state)
@@ -149,13 +164,13 @@ run_worker(GpuSortOutputState *state)
 	GpuSortClaims *claims;
 	GpuSortFailure failure;
 	GpuSortRowQueueWriter *writer;
-	bool checks;
+	GpuSortPartsPhase phase;
 
 	if (shared == NULL || shared->claims.stop)
 		return;
 	claims = &shared->claims;
 	ingest_in_worker(state);
-	checks = gpusort_claims_wait_parts(claims);
+	phase = gpusort_claims_wait_parts(claims, GPUSORT_PARTS_NONE);
 	if (claims->stop)
 		return;
 	if (!gpusort_joint_sorts_open(&state->nodes.sorts, &claims->stop, &failure))
@@ -165,10 +180,14 @@ run_worker(GpuSortOutputState *state)
 				(errmsg_internal("gpusort: a parallel worker leaves all ranges to others: %s", failure.text)));
 		return;
 	}
-	if (checks && !gpusort_joint_check_follow(&state->nodes.sorts, claims, &failure))
-		gpusort_claims_stop(claims, &failure);
+	for (; phase != GPUSORT_PARTS_NONE; phase = gpusort_claims_wait_parts(claims, phase))
+	{
+		if (!follow(state, phase, &failure))
+			gpusort_claims_stop(claims, &failure);
+	}
 	if (!gpusort_claims_wait(claims))
 		return;
+	gpusort_window_ranges_join(&state->window, &state->nodes, &shared->window);
 	writer = gpusort_row_queue_open_writer(row_queue(shared, ParallelWorkerNumber));
 	write_ranges(state, writer);
 	gpusort_row_queue_close_writer(writer);
@@ -180,6 +199,7 @@ create_shared(GpuSortOutputShared *shared, int nworkers)
 {
 	shared->build = gpusort_module_build();
 	shared->nworkers = nworkers;
+	shared->window = (GpuSortWindowShared){.totals = InvalidDsaPointer};
 	gpusort_claims_create(&shared->claims);
 }
 
@@ -215,7 +235,8 @@ lead_ingest(GpuSortOutputState *state)
 	if (!claims->stop &&
 		(!gpusort_joint_sorts_order(&state->nodes.sorts, processes(state), &ranges, &failure) ||
 		 !gpusort_joint_sorts_open(&state->nodes.sorts, &claims->stop, &failure) ||
-		 !gpusort_joint_check_lead(&state->nodes.sorts, claims, processes(state), &failure)))
+		 !gpusort_joint_check_lead(&state->nodes.sorts, claims, processes(state), &failure) ||
+		 !gpusort_window_ranges_lead(&state->window, &state->nodes, &state->shared->window, claims, ranges, &failure)))
 		gpusort_claims_stop(claims, &failure);
 	if (claims->stop)
 		state->outcome = GPUSORT_OUTPUT_FAILED;
@@ -247,9 +268,9 @@ begin_output(CustomScanState *node, EState *estate, int eflags)
 {
 	GpuSortOutputState *state = (GpuSortOutputState *) node;
 	PlanState *ps = &node->ss.ps;
+	const GpuSortOutputInfo info = gpusort_output_plan_unpack((CustomScan *) ps->plan);
 	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
 
-	state->rescan_param = gpusort_output_plan_rescan_param((CustomScan *) ps->plan);
 	outerPlanState(node) = ExecInitNode(outerPlan(ps->plan), estate,
 										eflags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 
@@ -259,9 +280,10 @@ begin_output(CustomScanState *node, EState *estate, int eflags)
 	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
 	state->empty_row = ExecInitExtraTupleSlot(estate, ps->ps_ResultTupleDesc, &TTSOpsVirtual);
-	gpusort_nodes_find(&state->nodes, outerPlanState(node), state->rescan_param);
+	gpusort_nodes_find(&state->nodes, outerPlanState(node), info.rescan_param);
 	if (state->nodes.sorts.count == 0)
 		elog(ERROR, "there is no GpuSort below GpuSortOutput");
+	gpusort_window_ranges_init(&state->window, outerPlanState(node), &info, &state->nodes);
 	MemoryContextSwitchTo(caller);
 }
 
@@ -321,6 +343,7 @@ reinitialize_shared(CustomScanState *node, ParallelContext *pcxt, void *coordina
 
 	if (!state->in_segment)
 		return;
+	gpusort_window_ranges_free(&state->shared->window, node->ss.ps.state->es_query_dsa);
 	gpusort_claims_start(&state->shared->claims, state->outcome == GPUSORT_OUTPUT_SERIAL);
 	if (state->outcome != GPUSORT_OUTPUT_SERIAL)
 		open_queues(state);
@@ -393,7 +416,7 @@ create_state(CustomScan *plan)
 {
 	GpuSortOutputState *state;
 
-	if (gpusort_output_plan_is_partial(plan))
+	if (gpusort_output_plan_unpack(plan).partial)
 		return gpusort_partial_output_create_state();
 	state = (GpuSortOutputState *) newNode(sizeof(GpuSortOutputState), T_CustomScanState);
 	state->css.methods = &exec_methods;
@@ -426,7 +449,9 @@ gpusort_output_begin(GpuSortOutputState *state, int readers)
 	GpuSortFailure failure;
 
 	state->ingested = false;
-	state->started = false;
+	state->nodes.started = false;
+	state->window.passes = 0;
+	gpusort_window_ranges_reset(&state->window);
 	state->outcome = GPUSORT_OUTPUT_RANGES;
 	if (gpusort_nodes_begin(&state->nodes, readers, &failure))
 		return;
@@ -547,6 +572,7 @@ gpusort_output_fall_back(GpuSortOutputState *state)
 	}
 	gpusort_output_stop(state);
 	gpusort_joint_sorts_refuse(&state->nodes.sorts, &failure);
+	gpusort_window_ranges_reset(&state->window);
 	state->outcome = GPUSORT_OUTPUT_SERIAL;
 }
 

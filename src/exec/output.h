@@ -14,6 +14,7 @@
 #include "parallel/row_queue.h"
 #include "parallel/claims.h"
 #include "exec/nodes.h"
+#include "exec/window_ranges.h"
 #include "nodes/execnodes.h"
 
 /* What the first row asked for has come to. */
@@ -29,6 +30,7 @@ typedef struct GpuSortOutputShared
 {
 	uint64 build; /* of the leader's module: one of another build knows no more of this */
 	int nworkers; /* and row queues */
+	GpuSortWindowShared window;
 	GpuSortClaims claims;
 } GpuSortOutputShared;
 
@@ -36,11 +38,10 @@ typedef struct GpuSortOutputShared
 typedef struct GpuSortOutputState
 {
 	CustomScanState css; /* must be first field */
-	int rescan_param;
 	GpuSortNodes nodes;
+	GpuSortWindowRanges window;
 	GpuSortOutputShared *shared; /* NULL: there is none yet */
 	bool in_segment;             /* it is in Gather's memory, and workers may be there */
-	bool started;                /* the plan below has, on a range: it must start over for another */
 
 	/* the leader's */
 	ParallelContext *workers; /* valid while in_segment */

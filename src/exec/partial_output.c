@@ -197,7 +197,7 @@ next_range(GpuSortPartialState *state)
 	}
 	own_figures(state)->ranges++;
 	/* What is left of the range before must be given up before another is asked for. */
-	if (!gpusort_nodes_begin_range(&state->nodes, outerPlanState(state), state->rescan_param, &state->started, &failure) ||
+	if (!gpusort_nodes_begin_range(&state->nodes, outerPlanState(state), &failure) ||
 		!ask_next(state, &failure))
 	{
 		gpusort_claims_stop(&state->shared->claims, &failure);
@@ -335,17 +335,17 @@ begin_partial_node(CustomScanState *node, EState *estate, int eflags)
 {
 	GpuSortPartialState *state = (GpuSortPartialState *) node;
 	PlanState *ps = &node->ss.ps;
+	const GpuSortOutputInfo info = gpusort_output_plan_unpack((CustomScan *) ps->plan);
 	MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
 
 	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
-	state->rescan_param = gpusort_output_plan_rescan_param((CustomScan *) ps->plan);
 	outerPlanState(node) = ExecInitNode(outerPlan(ps->plan), estate, eflags & ~EXEC_FLAG_REWIND);
 	ps->resultops = ExecGetResultSlotOps(outerPlanState(node), NULL);
 	ps->resultopsset = true;
 	ps->resultopsfixed = false;
 	ps->ps_ProjInfo = NULL;
 	ps->ExecProcNode = exec_partial;
-	gpusort_nodes_find(&state->nodes, outerPlanState(node), state->rescan_param);
+	gpusort_nodes_find(&state->nodes, outerPlanState(node), info.rescan_param);
 	if (state->nodes.sorts.count == 0)
 		elog(ERROR, "there is no GpuSort below GpuSortOutput");
 	state->nodes.sorts.partial = true;

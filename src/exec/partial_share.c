@@ -37,7 +37,7 @@ begin_sorts(GpuSortPartialState *state)
 	bool begun;
 
 	state->stage = GPUSORT_PARTIAL_BEGIN;
-	state->started = false;
+	state->nodes.started = false;
 	gpusort_claims_start(&shared->claims, false);
 	memset(shared->figures, 0, shared->nprocesses * sizeof(GpuSortProcessFigures));
 	if (state->nodes.nodes[0]->info.range_columns == 0)

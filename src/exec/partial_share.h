@@ -36,12 +36,10 @@ typedef struct GpuSortPartialShared
 typedef struct GpuSortPartialState
 {
 	CustomScanState css; /* must be first field */
-	int rescan_param;
 	GpuSortNodes nodes;
 	GpuSortPartialShared *shared; /* NULL: there is none yet */
 	GpuSortPartialStage stage;
-	bool started; /* the plan below has, on a range: it must start over for another */
-	int asked;    /* the next range, which is this process's; -1: there is none */
+	int asked; /* the next range, which is this process's; -1: there is none */
 
 	/* the leader's */
 	PlanState *gather;

@@ -8,7 +8,7 @@
  * an Agg without groups that has only such aggregates, by the column that the GpuSort sorts by, gets another way to
  * run: it reads the rows that its fractions ask for.
  *
- * It stays PostgreSQL's node, as a WindowAgg does in ranks.c: rescans and the end are its own, and wherever the
+ * It stays PostgreSQL's node, as a WindowAgg does in running.c: rescans and the end are its own, and wherever the
  * service does not have the rows, so is all of it.
  *
  * NULLs are not counted.  They are the last of the rows, or the first, so that one row tells whether there are any; if

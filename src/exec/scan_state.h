@@ -4,8 +4,8 @@
  *	  The state of a GpuSort node, for the files of exec/ alone.
  *
  * What a node is, beside the sort of its child's rows (sort/sort.h):
- * made by executor.c, but for stream, which is stream.c's, and
- * percentiles, which is percentiles.c's.
+ * made by executor.c, but for stream, which is stream.c's, and for percentiles, running and window, which are those
+ * of percentiles.c, running.c and window_ranges.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +15,6 @@
 #include "compat.h"
 
 #include "exec/plan_source.h"
-#include "exec/ranks.h"
 #include "node.h"
 #include "nodes/execnodes.h"
 #include "parallel/joint_sort.h"
@@ -35,7 +34,7 @@ typedef struct GpuSortRowStream
 
 typedef struct GpuSortScanState
 {
-	GpuSortRankedScan ranked; /* must be first field: the node, and what a WindowAgg above counts */
+	CustomScanState css; /* must be first field */
 
 	/* from the plan */
 	GpuSortPlanInfo info;
@@ -50,6 +49,9 @@ typedef struct GpuSortScanState
 	LimitState *limit;                      /* above: only its rows are wanted; NULL: all */
 	struct GpuSortPercentiles *percentiles; /* an Agg's right above, which reads rows by their numbers; NULL: none */
 
+	struct GpuSortRunning *running;     /* a WindowAgg's right above, where what it computes is; NULL: it is not */
+	struct GpuSortWindowRanges *window; /* the same, which reads ranges with rows near them; NULL: it does not */
+
 	/* of a merge join's inner side: if it has no row, none of this one's is wanted; NULL: all are */
 	struct GpuSortScanState *inner;
 
@@ -60,7 +62,7 @@ typedef struct GpuSortScanState
 static inline PlanState *
 gpusort_plan_state(GpuSortScanState *state)
 {
-	return &state->ranked.css.ss.ps;
+	return &state->css.ss.ps;
 }
 
 /* The node whose rows are sorted. */

@@ -156,7 +156,7 @@ offset(const GpuSortScanState *state)
 {
 	if (state->eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK))
 		return 0;
-	return gpusort_bound_offset(state->limit, &state->ranked.css.ss.ps);
+	return gpusort_bound_offset(state->limit, &state->css.ss.ps);
 }
 
 /* Reads the child to its end and has the rows sorted: from stage INPUT to one of the others. */

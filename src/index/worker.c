@@ -74,7 +74,7 @@ read_rows(GpuSortBuild *build)
 	GpuSortClaims *claims = &build->shared->claims;
 	GpuSortFailure failure;
 
-	if (gpusort_claims_wait_parts(claims))
+	if (gpusort_claims_wait_parts(claims, GPUSORT_PARTS_NONE) != GPUSORT_PARTS_NONE)
 	{
 		if (!open_rows(build))
 			return;

@@ -4,11 +4,12 @@
  *	  How far the processes of a shared sort are, and whose each range of its rows is.
  *
  * Legal order of calls.  The leader: create once; then for each run start, before
- * workers start; seal, when it has put its part of the rows; begin_parts, if their order is to
- * be verified, next_part and verified_part until there is none, and finish_parts; publish;
+ * workers start; seal, when it has put its part of the rows; for each phase that is needed, as their order is to be
+ * verified, begin_parts, next_part and done_part until there is none, and finish_parts; publish;
  * owner for each range in rising order.  A worker: register, before it reads a row; sign_off,
- * if it has registered, when it has put its part; wait_parts, and, if there are any, next_part and
- * verified_part until there is none; wait; next until there is none.  Any of them stop, at any time.
+ * if it has registered, when it has put its part; wait_parts, and, while there is a phase, next_part and
+ * done_part until there is none, and wait_parts again; wait; next until there is none.  Any of
+ * them stop, at any time.
  *
  * Where no process leads (partial_output.c), because the leader of the plan may be the last to come, or busy with rows
  * that workers send: each process registers, and signs off or seals: who is the last of those that have registered
@@ -51,10 +52,10 @@ gpusort_claims_start(GpuSortClaims *claims, bool stop)
 	claims->taken = false;
 	claims->ranges = 0;
 	claims->next = 0;
-	claims->verifying = false;
+	claims->phase = GPUSORT_PARTS_NONE;
 	claims->parts = 0;
 	claims->next_part = 0;
-	claims->verified_parts = 0;
+	claims->done_parts = 0;
 	claims->failure.reason = GPUSORT_REASON_NONE;
 }
 
@@ -129,7 +130,7 @@ find_task(GpuSortClaims *claims, bool orders, bool verifies)
 	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
 	if (claims->published)
 		task = GPUSORT_TASK_READ;
-	else if (claims->verifying && verifies)
+	else if (claims->phase == GPUSORT_PARTS_VERIFY && verifies)
 		task = GPUSORT_TASK_VERIFY;
 	else if (claims->sealed && !claims->ordering && orders)
 	{
@@ -194,78 +195,85 @@ gpusort_claims_seal(GpuSortClaims *claims)
 	ConditionVariableCancelSleep();
 }
 
-/* The rows are in order, as far as their keys say; processes are to verify that, in so many parts. */
+/*
+ * The rows are in order, as far as their keys say; processes are to do this with so many parts of them.  What was
+ * begun before must be finished.
+ */
 void
-gpusort_claims_begin_parts(GpuSortClaims *claims, uint32 parts)
+gpusort_claims_begin_parts(GpuSortClaims *claims, GpuSortPartsPhase phase, uint32 parts)
 {
 	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
 	claims->parts = parts;
-	claims->verifying = true;
+	claims->next_part = 0;
+	claims->done_parts = 0;
+	claims->phase = phase;
 	LWLockRelease(&claims->lock);
 	wake_all(claims);
 }
 
-/* There is no part left to claim: waits until all have been verified, or stop. */
+/* There is no part left to claim: waits until all are done, or stop. */
 void
 gpusort_claims_finish_parts(GpuSortClaims *claims)
 {
+	const GpuSortWait wait = claims->phase == GPUSORT_PARTS_VERIFY ? GPUSORT_WAIT_VERIFY : GPUSORT_WAIT_WORKERS;
 	bool finished = false;
 
 	ConditionVariablePrepareToSleep(&claims->changed);
 	while (!claims->stop && !finished)
 	{
 		LWLockAcquire(&claims->lock, LW_SHARED);
-		finished = claims->verified_parts == claims->parts;
+		finished = claims->done_parts == claims->parts;
 		LWLockRelease(&claims->lock);
 		if (!finished)
-			ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_VERIFY));
+			ConditionVariableSleep(&claims->changed, gpusort_wait_event(wait));
 	}
 	ConditionVariableCancelSleep();
 }
 
-/* Waits until there are parts to be verified; false if there will be none. */
-bool
-gpusort_claims_wait_parts(GpuSortClaims *claims)
+/* Waits until there are parts of a phase after that one, and returns which; NONE if there will be none. */
+GpuSortPartsPhase
+gpusort_claims_wait_parts(GpuSortClaims *claims, GpuSortPartsPhase after)
 {
-	bool verifying = false;
+	GpuSortPartsPhase phase = GPUSORT_PARTS_NONE;
 	bool published = false;
 
 	ConditionVariablePrepareToSleep(&claims->changed);
-	while (!claims->stop && !verifying && !published)
+	while (!claims->stop && phase <= after && !published)
 	{
 		LWLockAcquire(&claims->lock, LW_SHARED);
-		verifying = claims->verifying;
+		phase = claims->phase;
 		published = claims->published;
 		LWLockRelease(&claims->lock);
-		if (!verifying && !published)
+		if (phase <= after && !published)
 			ConditionVariableSleep(&claims->changed, gpusort_wait_event(GPUSORT_WAIT_RANGES));
 	}
 	ConditionVariableCancelSleep();
-	return verifying && !published;
+	return phase > after && !published ? phase : GPUSORT_PARTS_NONE;
 }
 
-/* Claims the next part to be verified; returns its number, or -1 if there is none. */
+/* Claims the next part of a phase; returns its number, or -1 if there is none. */
 int
-gpusort_claims_next_part(GpuSortClaims *claims)
+gpusort_claims_next_part(GpuSortClaims *claims, GpuSortPartsPhase phase)
 {
 	int part = -1;
 
 	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
-	if (!claims->stop && claims->next_part < claims->parts)
+	if (!claims->stop && claims->phase == phase && claims->next_part < claims->parts)
 		part = claims->next_part++;
 	LWLockRelease(&claims->lock);
 	return part;
 }
 
-/* A part has been found in order: so many pairs of neighbours, which are added to those in *total, in shared memory. */
+/* A part is done; adds so many pairs of neighbours that are in order to *sum, in shared memory, unless that is NULL. */
 void
-gpusort_claims_verified_part(GpuSortClaims *claims, uint64 *total, uint64 pairs)
+gpusort_claims_done_part(GpuSortClaims *claims, uint64 *sum, uint64 pairs)
 {
 	bool finished;
 
 	LWLockAcquire(&claims->lock, LW_EXCLUSIVE);
-	*total += pairs;
-	finished = ++claims->verified_parts == claims->parts;
+	if (sum != NULL)
+		*sum += pairs;
+	finished = ++claims->done_parts == claims->parts;
 	LWLockRelease(&claims->lock);
 	if (finished)
 		wake_all(claims);

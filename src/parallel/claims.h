@@ -26,6 +26,14 @@ typedef struct GpuSortProcessFigures
 	uint64 rows;
 } GpuSortProcessFigures;
 
+/* What processes do with all of the sorted rows, part by part, before ranges are published: one after the other. */
+typedef enum GpuSortPartsPhase
+{
+	GPUSORT_PARTS_NONE,
+	GPUSORT_PARTS_VERIFY, /* their order */
+	GPUSORT_PARTS_TOTAL,  /* find out what each range comes to, for the ranges behind it */
+} GpuSortPartsPhase;
+
 /*
  * In shared memory.  For claims.c alone, but for stop,
  * registered once sealed, ranges once published, and failure once stopped.
@@ -47,11 +55,11 @@ typedef struct GpuSortClaims
 	uint32 next; /* the first range that is nobody's */
 	GpuSortFailure failure;
 
-	/* the order of the rows is verified, part by part, before ranges are published */
-	bool verifying;
+	/* of the phase */
+	GpuSortPartsPhase phase;
 	uint32 parts;
 	uint32 next_part;                 /* the first that is nobody's */
-	uint32 verified_parts;            /* those that are */
+	uint32 done_parts;                /* those that are */
 	int16 owners[GPUSORT_RANGES_MAX]; /* processes, of the ranges before next */
 } GpuSortClaims;
 
@@ -59,7 +67,7 @@ typedef struct GpuSortClaims
 extern void gpusort_claims_create(GpuSortClaims *claims);
 extern void gpusort_claims_start(GpuSortClaims *claims, bool stop);
 extern void gpusort_claims_seal(GpuSortClaims *claims);
-extern void gpusort_claims_begin_parts(GpuSortClaims *claims, uint32 parts);
+extern void gpusort_claims_begin_parts(GpuSortClaims *claims, GpuSortPartsPhase phase, uint32 parts);
 extern void gpusort_claims_finish_parts(GpuSortClaims *claims);
 extern void gpusort_claims_publish(GpuSortClaims *claims, uint32 ranges);
 extern int gpusort_claims_owner(GpuSortClaims *claims, uint32 range);
@@ -67,7 +75,7 @@ extern int gpusort_claims_owner(GpuSortClaims *claims, uint32 range);
 /* A worker's */
 extern bool gpusort_claims_register(GpuSortClaims *claims);
 extern void gpusort_claims_sign_off(GpuSortClaims *claims);
-extern bool gpusort_claims_wait_parts(GpuSortClaims *claims);
+extern GpuSortPartsPhase gpusort_claims_wait_parts(GpuSortClaims *claims, GpuSortPartsPhase after);
 extern bool gpusort_claims_wait(GpuSortClaims *claims);
 extern int gpusort_claims_next(GpuSortClaims *claims, int process);
 
@@ -86,8 +94,8 @@ extern void gpusort_claims_yield_order(GpuSortClaims *claims);
 extern bool gpusort_claims_take_all(GpuSortClaims *claims);
 
 /* Everybody's */
-extern int gpusort_claims_next_part(GpuSortClaims *claims);
-extern void gpusort_claims_verified_part(GpuSortClaims *claims, uint64 *total, uint64 pairs);
+extern int gpusort_claims_next_part(GpuSortClaims *claims, GpuSortPartsPhase phase);
+extern void gpusort_claims_done_part(GpuSortClaims *claims, uint64 *sum, uint64 pairs);
 extern void gpusort_claims_stop(GpuSortClaims *claims, const GpuSortFailure *failure);
 
 #endif /* GPUSORT_CLAIMS_H */

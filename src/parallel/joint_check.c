@@ -49,7 +49,7 @@ check_part(GpuSortJointSort *own, uint32 part, GpuSortClaims *claims, GpuSortFai
 	gpusort_service_sort_create_check(sort);
 	if (!gpusort_order_check_part(service->check, &service->reader, service->client, rows, part, &pairs, failure))
 		return false;
-	gpusort_claims_verified_part(claims, &rows->pairs, pairs);
+	gpusort_claims_done_part(claims, &rows->pairs, pairs);
 	gpusort_reader_init(&service->reader, service->client, &rows->expected);
 	return true;
 }
@@ -63,7 +63,7 @@ gpusort_joint_check_follow(GpuSortJointSorts *sorts, GpuSortClaims *claims, GpuS
 {
 	int claimed;
 
-	while ((claimed = gpusort_claims_next_part(claims)) >= 0)
+	while ((claimed = gpusort_claims_next_part(claims, GPUSORT_PARTS_VERIFY)) >= 0)
 	{
 		uint32 part = claimed;
 		GpuSortJointSort *own = sort_of_part(sorts, &part);
@@ -107,7 +107,7 @@ gpusort_joint_check_lead(GpuSortJointSorts *sorts, GpuSortClaims *claims, int pr
 	if (parts == 0)
 		return true;
 	INSTR_TIME_SET_CURRENT(start);
-	gpusort_claims_begin_parts(claims, parts);
+	gpusort_claims_begin_parts(claims, GPUSORT_PARTS_VERIFY, parts);
 	if (!gpusort_joint_check_follow(sorts, claims, failure))
 		return false;
 	gpusort_claims_finish_parts(claims);

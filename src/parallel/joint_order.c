@@ -131,6 +131,49 @@ cut_rows(GpuSortJointSort *own, GpuSortJointSort *like, uint32 bits, uint32 most
 	return true;
 }
 
+/* Returns true if none of so many processes has more to do than its share, as ranges of these rows are claimed. */
+static bool
+are_even(const GpuSortOrderedRows *rows, int processes)
+{
+	for (uint32 i = 0; i < rows->ranges; i++)
+	{
+		if ((rows->first_rows[i + 1] - rows->first_rows[i]) * processes > rows->expected.rows)
+			return false;
+	}
+	return true;
+}
+
+/* Returns true if rows can be read from any number on: not where one may tie with others, or is verified. */
+static bool
+can_overlap(const GpuSortJointSort *own)
+{
+	const GpuSortExpected *expected = &own->sorted->expected;
+
+	return !expected->verified && (!own->sort->keys->may_tie || (!expected->in_runs && expected->tie_rows == 0));
+}
+
+/*
+ * Cuts the rows of a sort, most ranges at most, so that no range depends on another, if that leaves each process its
+ * share; else by all bits that they can be cut by.
+ */
+static bool
+cut_continued_rows(GpuSortJointSorts *sorts, uint32 bits, uint32 most, int processes, GpuSortFailure *failure)
+{
+	GpuSortJointSort *own = sorts->sorts[0];
+	const GpuSortKeys *keys = own->sort->keys;
+	const uint32 whole_bits =
+		Min(gpusort_keys_range_bits(keys, Min(sorts->whole_columns, keys->encoded)), bits);
+	const bool may = sorts->before + sorts->after == 0 || can_overlap(own);
+
+	sorts->continued = false;
+	if (!cut_rows(own, own, whole_bits, whole_bits == 0 ? 1 : most, failure))
+		return false;
+	if (!may || most == 1 || are_even(own->sorted, processes))
+		return true;
+	sorts->continued = true;
+	return cut_rows(own, own, bits, most, failure);
+}
+
 /*
  * Has the rows sorted, when all processes have put theirs, and cuts them into *ranges ranges for so many processes;
  * false, with a reason, if they are lost.  Workers may read when this has returned.
@@ -153,7 +196,8 @@ gpusort_joint_sorts_order(GpuSortJointSorts *sorts, int processes, uint32 *range
 	}
 	bits = gpusort_joint_sorts_range_bits(sorts);
 	most = bits == 0 ? 1 : ranges_wanted(sorts, &longest->sorted->expected, processes);
-	if (!cut_rows(longest, longest, bits, most, failure))
+	if (!(sorts->continues ? cut_continued_rows(sorts, bits, most, processes, failure)
+						   : cut_rows(longest, longest, bits, most, failure)))
 		return false;
 	for (int i = 0; i < sorts->count; i++)
 	{

@@ -236,6 +236,7 @@ gpusort_joint_sorts_begin(GpuSortJointSorts *sorts, int readers, GpuSortFailure 
 	if (!gpusort_allowed)
 		return gpusort_failure_set(failure, GPUSORT_REASON_NOT_ALLOWED, "gpusort.allowed is off");
 	sorts->lost = false;
+	sorts->asked = 0;
 	prefixes = palloc(sorts->count * sizeof(GpuSortPrefix *));
 	common_later = palloc(sorts->count * sizeof(bool));
 	for (int i = 0; i < sorts->count; i++)
@@ -250,7 +251,7 @@ gpusort_joint_sorts_begin(GpuSortJointSorts *sorts, int readers, GpuSortFailure 
 	if (sorts->count > 1)
 		gpusort_joint_sorts_unify(sorts, prefixes, common_later);
 	else
-		gpusort_joint_sorts_keep_ranges(sorts->sorts[0], prefixes[0]);
+		gpusort_joint_sorts_keep_ranges(sorts, prefixes[0]);
 	for (int i = 0; i < sorts->count; i++)
 	{
 		if (!begin_sort(sorts->sorts[i], sorts, readers, prefixes[i], common_later[i], failure))
@@ -422,6 +423,7 @@ bool
 gpusort_joint_sorts_open(GpuSortJointSorts *sorts, const volatile bool *stop, GpuSortFailure *failure)
 {
 	sorts->lost = false;
+	sorts->asked = 0;
 	for (int i = 0; i < sorts->count; i++)
 	{
 		GpuSortJointSort *own = sorts->sorts[i];
@@ -438,18 +440,39 @@ gpusort_joint_sorts_open(GpuSortJointSorts *sorts, const volatile bool *stop, Gp
 	return true;
 }
 
+/*
+ * Returns how many rows before a range are read with it, and makes *after how many behind it.
+ */
+uint64
+gpusort_joint_sorts_near(const GpuSortJointSorts *sorts, uint32 range, uint64 *after)
+{
+	const GpuSortOrderedRows *sorted = sorts->sorts[0]->sorted;
+
+	*after = 0;
+	if (!sorts->continued)
+		return 0;
+	*after = Min(sorts->after, sorted->expected.rows - sorted->first_rows[range + 1]);
+	return Min(sorts->before, sorted->first_rows[range]);
+}
+
 /* Asks for the rows of a range, to be read after those asked for before; false, with a reason, if they are lost. */
 bool
 gpusort_joint_sorts_ask(GpuSortJointSorts *sorts, uint32 range, GpuSortFailure *failure)
 {
+	uint64 after;
+	const uint64 before = gpusort_joint_sorts_near(sorts, range, &after);
+
 	for (int i = 0; i < sorts->count; i++)
 	{
 		GpuSortJointSort *own = sorts->sorts[i];
 		const uint64 *first = &own->sorted->first_rows[range];
 
-		if (!gpusort_reader_ask(&own->sort->service.reader, first[0], first[1], failure))
+		if (!gpusort_reader_ask(&own->sort->service.reader, first[0] - before, first[1] + after,
+								sorts->again || before + after > 0, failure))
 			return false;
 	}
+	Assert(sorts->asked < GPUSORT_READS_MAX);
+	sorts->asked_ranges[sorts->asked++] = range;
 	return true;
 }
 
@@ -459,6 +482,10 @@ gpusort_joint_sorts_ask(GpuSortJointSorts *sorts, uint32 range, GpuSortFailure *
 bool
 gpusort_joint_sorts_begin_range(GpuSortJointSorts *sorts, GpuSortFailure *failure)
 {
+	Assert(sorts->asked > 0);
+	sorts->range = sorts->asked_ranges[0];
+	sorts->asked--;
+	memmove(sorts->asked_ranges, sorts->asked_ranges + 1, sorts->asked * sizeof(sorts->asked_ranges[0]));
 	for (int i = 0; i < sorts->count; i++)
 	{
 		if (!gpusort_sort_begin_range(sorts->sorts[i]->sort, failure))

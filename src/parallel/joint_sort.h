@@ -70,6 +70,7 @@ extern bool gpusort_joint_sorts_ingest(GpuSortJointSorts *sorts, const volatile 
 extern bool gpusort_joint_sorts_join_to_order(GpuSortJointSorts *sorts, GpuSortFailure *failure);
 extern bool gpusort_joint_sorts_have_rows(GpuSortJointSorts *sorts);
 extern bool gpusort_joint_sorts_open(GpuSortJointSorts *sorts, const volatile bool *stop, GpuSortFailure *failure);
+extern uint64 gpusort_joint_sorts_near(const GpuSortJointSorts *sorts, uint32 range, uint64 *after);
 extern bool gpusort_joint_sorts_ask(GpuSortJointSorts *sorts, uint32 range, GpuSortFailure *failure);
 extern bool gpusort_joint_sorts_begin_range(GpuSortJointSorts *sorts, GpuSortFailure *failure);
 extern void gpusort_joint_sorts_note_lost(const GpuSortJointSorts *sorts, GpuSortClaims *claims);

@@ -70,7 +70,7 @@ gpusort_order_check_part(GpuSortCollationCheck *check, GpuSortReader *reader, Gp
 	while (end < rows->ranges && rows->first_rows[end] == rows->first_rows[next])
 		end++;
 	gpusort_reader_init(reader, client, &rows->expected);
-	return gpusort_reader_ask(reader, first, rows->first_rows[end], failure) &&
+	return gpusort_reader_ask(reader, first, rows->first_rows[end], false, failure) &&
 		gpusort_reader_begin_range(reader, failure) &&
 		gpusort_collation_check_rows(check, reader, count, pairs, failure) && gpusort_reader_skip_range(reader, failure);
 }
@@ -85,13 +85,13 @@ gpusort_order_check_parts(const GpuSortOrderReader *own, GpuSortOrderedRows *row
 {
 	int part;
 
-	while ((part = gpusort_claims_next_part(claims)) >= 0)
+	while ((part = gpusort_claims_next_part(claims, GPUSORT_PARTS_VERIFY)) >= 0)
 	{
 		uint64 pairs = 0;
 
 		if (!gpusort_order_check_part(own->check, own->reader, own->client, rows, part, &pairs, failure))
 			return false;
-		gpusort_claims_verified_part(claims, &rows->pairs, pairs);
+		gpusort_claims_done_part(claims, &rows->pairs, pairs);
 	}
 	return true;
 }

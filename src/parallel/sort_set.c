@@ -142,16 +142,18 @@ gpusort_joint_sorts_unify(const GpuSortJointSorts *sorts, GpuSortPrefix **prefix
 }
 
 /*
- * Has range columns of a sort have ranks only where nearly all values are known,
- * or statistics say that they are so few that first rows will show them:
- * those that are not known differ behind the bits that ranges are cut by, and are all in a few of them.
+ * Has range columns of the one sort, or those that should not be parted, have ranks only where nearly all values are
+ * known, or statistics say that they are so few that first rows will show them: those that are not known differ behind
+ * the bits that ranges are cut by, and are all in a few of them.
  */
 void
-gpusort_joint_sorts_keep_ranges(const GpuSortJointSort *own, GpuSortPrefix *prefixes)
+gpusort_joint_sorts_keep_ranges(const GpuSortJointSorts *sorts, GpuSortPrefix *prefixes)
 {
+	const GpuSortJointSort *own = sorts->sorts[0];
 	const GpuSortKeys *keys = own->sort->keys;
+	const int columns = sorts->whole_columns > 0 ? sorts->whole_columns : own->range_columns;
 
-	for (int i = 0; i < Min(own->range_columns, keys->encodable); i++)
+	for (int i = 0; i < Min(columns, keys->encodable); i++)
 	{
 		if (!gpusort_column_is_sized(&keys->columns[i]))
 			continue;

@@ -21,6 +21,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "plan/finish/plan_tree.h"
+#include "plan/offer/paths.h"
 #include "utils/lsyscache.h"
 
 static void
@@ -144,19 +145,50 @@ window_computed(const Plan *plan, GpuSortComputed *computed)
 static void
 window_shape(const Plan *plan, const Plan *below, GpuSortShape *shape)
 {
-	const WindowAgg *window = (const WindowAgg *) plan;
+	const GpuSortWindowNeeds needs = gpusort_window_plan_needs((const WindowAgg *) plan);
 
-	if (gpusort_plan_is(below, &gpusort_scan_methods) &&
-		gpusort_window_only_numbers(plan->targetlist, window->winref, window->runCondition))
-		shape->kind = GPUSORT_NODE_NUMBERING;
+	if (gpusort_plan_is(below, &gpusort_scan_methods))
+		shape->kind = gpusort_window_kind(&needs, &shape->aggregates);
+}
+
+/* Says what the window of a path needs of other rows. */
+GpuSortWindowNeeds
+gpusort_window_path_needs(const WindowAggPath *path)
+{
+	const WindowClause *clause = path->winclause;
+	const GpuSortWindow window = {
+		.columns = path->path.pathtarget->exprs,
+		.winref = clause->winref,
+		.partition_columns = list_length(clause->partitionClause),
+		.order_columns = list_length(clause->orderClause),
+		.frame_options = clause->frameOptions,
+		.start_offset = clause->startOffset,
+		.end_offset = clause->endOffset,
+		.ends_early = WINDOW_PATH_RUN_CONDITION(path) != NIL || path->qual != NIL,
+	};
+
+	return gpusort_window_needs(&window);
+}
+
+/* Returns true if ranges of a window's rows, by this key, may end within its partitions (range_plan.c). */
+bool
+gpusort_window_path_may_go_on(PlannerInfo *root, const WindowAggPath *path, const PathKey *key)
+{
+	const GpuSortWindowNeeds needs = gpusort_window_path_needs(path);
+
+	return gpusort_path_is_sort(path->subpath) &&
+		(needs.rule == GPUSORT_WINDOW_NEAR ||
+		 (needs.rule == GPUSORT_WINDOW_RUNNING && groups_by_key(key, path->winclause->orderClause, root->processed_tlist)));
 }
 
 static bool
 window_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool shared)
 {
-	const WindowClause *window = ((const WindowAggPath *) path)->winclause;
+	const WindowAggPath *window = (const WindowAggPath *) path;
 
-	return groups_by_key(key, window->partitionClause, root->processed_tlist) && target_is_safe(root, path);
+	return target_is_safe(root, path) &&
+		(groups_by_key(key, window->winclause->partitionClause, root->processed_tlist) ||
+		 (!shared && gpusort_window_path_may_go_on(root, window, key)));
 }
 
 /* --- Agg: groups, and grouping sets --- */
@@ -425,7 +457,7 @@ result_computed(const Plan *plan, GpuSortComputed *computed)
 static const GpuSortNodeRow rows[] = {
 	{.plan = T_WindowAgg,
 	 .path = T_WindowAggPath,
-	 .ranges = GPUSORT_RANGES_GROUP,
+	 .ranges = GPUSORT_RANGES_WINDOW,
 	 .not_grouped = "the sort does not begin with a column of a window's PARTITION BY",
 	 .time = GPUSORT_NODE_WINDOW,
 	 .can_end_columns = true,

@@ -17,11 +17,12 @@
 /* What a node does to ranges of the rows that it reads. */
 typedef enum GpuSortRangeRule
 {
-	GPUSORT_RANGES_PASS,  /* rows stay in their ranges */
-	GPUSORT_RANGES_GROUP, /* rows that are equal in the columns that it groups by have to be in one range */
-	GPUSORT_RANGES_SORT,  /* it sorts the rows of each range again */
-	GPUSORT_RANGES_JOIN,  /* those of two inputs are cut at the same borders, and joined */
-	GPUSORT_RANGES_SETS,  /* the same, and compared */
+	GPUSORT_RANGES_PASS,   /* rows stay in their ranges */
+	GPUSORT_RANGES_GROUP,  /* rows that are equal in the columns that it groups by have to be in one range */
+	GPUSORT_RANGES_WINDOW, /* so have those of a partition, or peers, where a window may go on from another range */
+	GPUSORT_RANGES_SORT,   /* it sorts the rows of each range again */
+	GPUSORT_RANGES_JOIN,   /* those of two inputs are cut at the same borders, and joined */
+	GPUSORT_RANGES_SETS,   /* the same, and compared */
 } GpuSortRangeRule;
 
 /* Columns that a finished node groups by. */
@@ -65,6 +66,8 @@ typedef struct GpuSortNodeRow
 
 extern const GpuSortNodeRow *gpusort_node_row(const Plan *plan);
 extern bool gpusort_path_may_run_by_ranges(PlannerInfo *root, const Path *path, const PathKey *key, bool shared);
+extern GpuSortWindowNeeds gpusort_window_path_needs(const WindowAggPath *path);
+extern bool gpusort_window_path_may_go_on(PlannerInfo *root, const WindowAggPath *path, const PathKey *key);
 extern bool gpusort_key_parts_both_sides(const PathKey *key);
 extern bool gpusort_joins_range_keys(const MergePath *path, const PathKey *outer, const PathKey *inner);
 

@@ -126,6 +126,8 @@ check_totals(const GpuSortReader *reader, GpuSortFailure *failure)
 	uint64 rows = expected->rows - Min(expected->first, expected->rows);
 	bool complete = reader->rows == rows && (reader->bytes == expected->bytes || expected->first > 0);
 
+	if (reader->again)
+		return true;
 	if (reader->rows > rows || reader->bytes > expected->bytes ||
 		(!expected->shared && complete != reader->last))
 		return gpusort_failure_set(failure, GPUSORT_REASON_VERIFY,
@@ -143,7 +145,7 @@ check_totals(const GpuSortReader *reader, GpuSortFailure *failure)
 static void
 note_whole_range(GpuSortReader *reader)
 {
-	if (!reader->in_range)
+	if (!reader->in_range || reader->again)
 		return;
 	reader->in_range = false;
 	reader->whole.rows += reader->rows - reader->begun.rows;
@@ -420,17 +422,19 @@ gpusort_reader_row(GpuSortReader *reader)
 
 /*
  * Asks for the rows of a range of a shared sort, from number first on up to the one before end; it may be empty.
- * GPUSORT_READS_MAX ranges, that at hand included, may be asked for and not read to their ends.  false, with a
+ * GPUSORT_READS_MAX ranges, that at hand included, may be asked for and not read to their ends.  again: its rows are
+ * those of other ranges, too, and do not count when all rows are compared with what is expected.  false, with a
  * reason, if the sort is lost.
  */
 bool
-gpusort_reader_ask(GpuSortReader *reader, uint64 first, uint64 end, GpuSortFailure *failure)
+gpusort_reader_ask(GpuSortReader *reader, uint64 first, uint64 end, bool again, GpuSortFailure *failure)
 {
 	bool row_before = reader->expected.verified && first > 0 && first < end;
 
 	Assert(reader->expected.shared && reader->nasked < GPUSORT_READS_MAX);
 	Assert(first <= end && end <= reader->expected.rows);
-	reader->asked[reader->nasked++] = (GpuSortAskedRange){.empty = first == end, .row_before = row_before};
+	reader->asked[reader->nasked++] =
+		(GpuSortAskedRange){.empty = first == end, .row_before = row_before, .again = again};
 	return first == end || gpusort_client_read(reader->client, row_before ? first - 1 : first, end, failure);
 }
 
@@ -450,14 +454,22 @@ gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure)
 		return false;
 	if (reader->in_range)
 		reader->verified.sum = reader->begun.sum;
+	if (reader->again)
+	{
+		reader->rows = reader->begun.rows;
+		reader->bytes = reader->begun.bytes;
+		reader->all_tie_rows = reader->begun_tie_rows;
+	}
 	reader->nasked--;
 	memmove(reader->asked, reader->asked + 1, reader->nasked * sizeof(reader->asked[0]));
 	reader->last = range.empty;
 	reader->in_range = true;
+	reader->again = range.again;
 	reader->row_before = range.row_before;
 	reader->at_border = false;
 	reader->verified.flags = 0;
 	reader->begun = (GpuSortWhole){.rows = reader->rows, .bytes = reader->bytes, .sum = reader->verified.sum};
+	reader->begun_tie_rows = reader->all_tie_rows;
 	return true;
 }
 
@@ -513,7 +525,8 @@ gpusort_reader_rewind(GpuSortReader *reader, uint64 first, GpuSortFailure *failu
 		start(reader);
 		reader->whole = (GpuSortWhole){0};
 		reader->all_asked = true;
-		return gpusort_reader_ask(reader, 0, reader->expected.rows, failure) && gpusort_reader_begin_range(reader, failure);
+		return gpusort_reader_ask(reader, 0, reader->expected.rows, false, failure) &&
+			gpusort_reader_begin_range(reader, failure);
 	}
 	start(reader);
 	reader->expected.first = first;

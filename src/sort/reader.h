@@ -52,6 +52,7 @@ typedef struct GpuSortAskedRange
 {
 	bool empty;
 	bool row_before; /* it was asked for with the row before it */
+	bool again;      /* its rows, or some of them, are read as those of another range, too */
 } GpuSortAskedRange;
 
 /* For reader.[ch] alone, but for the totals and failure. */
@@ -79,11 +80,13 @@ typedef struct GpuSortReader
 	/* of a shared sort */
 	GpuSortAskedRange asked[GPUSORT_READS_MAX]; /* and not begun, in order */
 	int nasked;
-	bool in_range;      /* the range at hand has not been read to its end */
+	bool in_range;      /* the range at hand has not been read to its end, or is read again */
+	bool again;         /* its rows are not counted */
 	bool row_before;    /* the row before the range at hand comes first, to be compared with */
 	bool at_border;     /* it has come: the next row to be verified is the first of the range */
 	bool all_asked;     /* the range at hand is all of the rows, to be compared with what is expected at its end */
 	GpuSortWhole begun; /* what rows, bytes and verified.sum were when it began */
+	uint64 begun_tie_rows;
 	GpuSortWhole whole; /* all ranges that were read to their ends */
 
 	/* totals */
@@ -102,7 +105,7 @@ typedef struct GpuSortReaderMark
 
 extern void gpusort_reader_init(GpuSortReader *reader, GpuSortClient *client, const GpuSortExpected *expected);
 extern bool gpusort_reader_next_chunk(GpuSortReader *reader, GpuSortFailure *failure);
-extern bool gpusort_reader_ask(GpuSortReader *reader, uint64 first, uint64 end, GpuSortFailure *failure);
+extern bool gpusort_reader_ask(GpuSortReader *reader, uint64 first, uint64 end, bool again, GpuSortFailure *failure);
 extern bool gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure);
 extern bool gpusort_reader_check_whole(const GpuSortExpected *expected, const GpuSortWhole *whole,
 									   GpuSortFailure *failure);

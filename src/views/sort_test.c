@@ -197,7 +197,8 @@ sort_jointly(GpuSortState *sort, int64 from, TestResult *result)
 		gpusort_sort_report_lost(false, &failure);
 	if (from >= 0)
 	{
-		if (!gpusort_reader_ask(&sort->service.reader, from, gpusort_joint_sort_rows(joint)->expected.rows, &failure))
+		if (!gpusort_reader_ask(&sort->service.reader, from, gpusort_joint_sort_rows(joint)->expected.rows, false,
+								&failure))
 			gpusort_sort_report_lost(false, &failure);
 		ranges = 1;
 	}

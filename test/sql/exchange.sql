@@ -97,7 +97,7 @@ SELECT * FROM no_plan();
 
 -- the plan
 SELECT is(regexp_replace(gs.forced_plan('SELECT id, sum(k) OVER (PARTITION BY g ORDER BY id) FROM gs.x'), ' *Window:[^\n]*\n', ''),
-		  E'Custom Scan (GpuSortExchange)\n  Range Key: g\n  ->  Gather\n        Workers Planned: 3\n        ->  Parallel Custom Scan (GpuSortOutput)\n              ->  WindowAgg\n'
+		  E'Custom Scan (GpuSortExchange)\n  Range Key: g, id\n  Across Ranges: totals of those before\n  ->  Gather\n        Workers Planned: 3\n        ->  Parallel Custom Scan (GpuSortOutput)\n              ->  WindowAgg\n'
 		  || E'                    ->  Parallel Custom Scan (GpuSort)\n                          Sort Key: g, id\n                          ->  Parallel Seq Scan on x\n', 'the plan');
 SET gpusort.parallel_output = off;
 SELECT unalike(gs.forced_plan('SELECT id, sum(k) OVER (PARTITION BY g ORDER BY id) FROM gs.x'), '%GpuSortExchange%', 'not with gpusort.parallel_output = off');
@@ -307,9 +307,9 @@ FROM (VALUES ('SELECT id, gs.restricted(sum(k) OVER (PARTITION BY g ORDER BY id)
 
 -- what EXPLAIN says, and the statistics
 SELECT is((SELECT n->>'Range Key' FROM gs.nodes('SELECT g, few, count(DISTINCT k) FROM gs.x GROUP BY g, few', 'GpuSortExchange') n), '["x.g", "x.few"]', 'Range Key of a group');
-SELECT is((SELECT n->>'Range Key' FROM gs.nodes('SELECT id, sum(k) OVER (PARTITION BY g ORDER BY id) FROM gs.x', 'GpuSortExchange') n), '["x.g"]', 'Range Key of a window');
+SELECT is((SELECT n->>'Range Key' FROM gs.nodes('SELECT id, sum(k) OVER (PARTITION BY g ORDER BY id) FROM gs.x', 'GpuSortExchange') n), '["x.g", "x.id"]', 'Range Key of a window');
 SELECT cmp_ok((SELECT (n->>'Ranges')::int FROM gs.nodes('SELECT id, sum(k) OVER (PARTITION BY g ORDER BY id) FROM gs.x', 'GpuSortExchange') n), '>=', 4, 'Ranges of many groups');
-SELECT is((SELECT (n->>'Ranges')::int FROM gs.nodes('SELECT id, sum(k) OVER (PARTITION BY g * 0 ORDER BY id) FROM gs.x', 'GpuSortExchange') n), 1, 'Ranges of one group');
+SELECT is((SELECT (n->>'Ranges')::int FROM gs.nodes('SELECT id, sum(f) OVER (PARTITION BY g * 0 ORDER BY id) FROM gs.x', 'GpuSortExchange') n), 1, 'Ranges of one group');
 SELECT is((SELECT (n->>'Actual Rows')::numeric FROM gs.nodes('SELECT id, sum(k) OVER (PARTITION BY g ORDER BY id) FROM gs.x', 'GpuSortExchange') n), 30000::numeric, 'its rows');
 SELECT is((SELECT (n->>'Rows')::int FROM gs.nodes('SELECT id, sum(k) OVER (PARTITION BY g ORDER BY id) FROM gs.x', 'GpuSort') n), 30000, 'Rows of the sort');
 SET gpusort.force = on;

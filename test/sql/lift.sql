@@ -95,7 +95,8 @@ SELECT * FROM no_plan();
 -- PostgreSQL 18 adds a line for the window
 SELECT is(regexp_replace(gs.forced_plan('SELECT id, lag(b) OVER (PARTITION BY a ORDER BY b, id) FROM lift.l'), ' *Window:[^\n]*\n', ''),
 $$Custom Scan (GpuSortExchange)
-  Range Key: a
+  Range Key: a, b, id
+  Across Ranges: 1 rows before, 0 after
   ->  Gather
         Workers Planned: 2
         ->  Parallel Custom Scan (GpuSortOutput)
@@ -115,7 +116,8 @@ INSERT INTO lift.plan (shape, query) VALUES
 	('GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan)))))', 'SELECT id, lag(b) OVER (PARTITION BY a ORDER BY b, id) FROM lift.l ORDER BY a, b, id'),
 	('GpuSortExchange(Gather(GpuSortOutput(Result(Sort(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT id, lag(b) OVER (PARTITION BY a ORDER BY b, id) FROM lift.l ORDER BY a, c, id'),
 	('GpuSort(GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT id, lag(b) OVER (PARTITION BY a ORDER BY b, id) FROM lift.l ORDER BY id'),
-	('WindowAgg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT id, lag(b) OVER (ORDER BY b, id) FROM lift.l'),
+	('GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan)))))', 'SELECT id, lag(b) OVER (ORDER BY b, id) FROM lift.l'),
+	('WindowAgg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT id, lag(b, c) OVER (ORDER BY b, id) FROM lift.l'),
 	('GpuSortExchange(Gather(GpuSortOutput(Subquery Scan(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY a ORDER BY b, id) AS r FROM lift.l) s WHERE r = 1'),
 	('Limit(GpuSortExchange(Gather(GpuSortOutput(Subquery Scan(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY a ORDER BY b, id) AS r FROM lift.l) s WHERE r = 1 LIMIT 5'),
 	('GpuSortExchange(Gather(GpuSortOutput(Unique(GpuSort(Seq Scan)))))', 'SELECT DISTINCT a, b FROM lift.l'),

@@ -11,10 +11,10 @@
  */
 #include "plan/finish/combine.h"
 
+#include "aggregates.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
-#include "plan/aggregates.h"
 
 /* What the Agg below emits. */
 typedef struct Parts

@@ -71,6 +71,7 @@ typedef struct LiftPlace
 	const char *why_not; /* it was not lifted; NULL if there is nothing to say */
 	bool marked;         /* it has to mark and restore positions */
 	bool repeated;       /* a nested loop reads it again and again */
+	bool limited;        /* a LIMIT may want none but its first rows */
 } LiftPlace;
 
 /* One plan that is lifted. */
@@ -248,6 +249,10 @@ lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
 		.key_types = gpusort_range_key_types(ranges),
 		.decisions = lift->decisions,
 	};
+	GpuSortOutputInfo info = {
+		.window = ranges->window != NULL ? ranges->window->plan.plan_node_id : -1,
+		.partition_columns = ranges->partition_columns,
+	};
 	CustomScan *output;
 	CustomScan *exchange;
 	ListCell *cell;
@@ -271,7 +276,8 @@ lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
 	output = make_scan(lift, plan, &gpusort_output_scan_methods);
 	output->scan.plan.parallel_aware = true;
 	output->scan.plan.parallel_safe = true;
-	output->custom_private = gpusort_output_plan_pack(gather->rescan_param, false);
+	info.rescan_param = gather->rescan_param;
+	output->custom_private = gpusort_output_plan_pack(&info);
 
 	pass_rows_on(&gather->plan, &output->scan.plan);
 	gather->plan.plan_rows = 0;
@@ -312,14 +318,41 @@ keeps_rows(const Plan *plan)
 		(IsA(plan, Agg) && ((const Agg *) plan)->aggstrategy == AGG_HASHED);
 }
 
-/* Returns why a plan that ranges tell about is not to be lifted, though it could be; NULL if it is. */
+/* Returns true if a plan at this place may be asked for its first rows alone, as a LIMIT above has it. */
+static bool
+is_limited(const LiftPlace *place)
+{
+	if (place->above == NULL)
+		return false;
+	switch (nodeTag(place->above))
+	{
+		case T_Limit:
+			return place->limited || ((const Limit *) place->above)->limitCount != NULL;
+		case T_Agg:
+			return place->limited && ((const Agg *) place->above)->aggstrategy == AGG_SORTED;
+		case T_Append:
+		case T_Group:
+		case T_LockRows:
+		case T_NestLoop:
+		case T_ProjectSet:
+		case T_Result:
+		case T_SubqueryScan:
+		case T_Unique:
+		case T_WindowAgg:
+			return place->limited;
+		default:
+			return false; /* they read it to its end first */
+	}
+}
+
+/* Returns why a plan that ranges tell about, which is there, is not to be lifted, though it could be; NULL: it is. */
 static const char *
-why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *ranges, bool marked, bool repeated)
+why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *ranges, const LiftPlace *at)
 {
 	GpuSortPlanInfo info;
 
 	gpusort_plan_unpack(linitial_node(CustomScan, ranges->sorts), &info);
-	if (marked)
+	if (at->marked)
 		return "a merge join goes back in it";
 	if (!info.rescannable)
 		return "the query does not give the same rows when it is read again";
@@ -327,8 +360,10 @@ why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *range
 		return "the cursor can scroll";
 	if (!gpusort_parallel_output)
 		return "gpusort.parallel_output is off";
-	if (!gpusort_force && repeated)
+	if (!gpusort_force && at->repeated)
 		return "a nested loop reads it for each row";
+	if (!gpusort_force && at->limited && gpusort_range_plan_reads_twice(ranges))
+		return "a LIMIT may want its first rows alone, and all would be read before";
 	if (!gpusort_force && !gpusort_lift_saves_time(plan, ranges))
 		return "several would take longer, for the rows that come of it have to be passed on";
 	return lift->look ? GPUSORT_REASON_PAST : NULL;
@@ -339,13 +374,13 @@ why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *range
  * is what agg does then.  false: it is as it was.
  */
 static bool
-lift_combined(Lift *lift, Agg *agg, bool repeated)
+lift_combined(Lift *lift, Agg *agg, const LiftPlace *at)
 {
 	GpuSortRangePlan ranges;
 
 	if (!gpusort_combine_may(agg) || !gpusort_range_plan_find(outerPlan(agg), &lift->safety, &ranges) ||
 		!gpusort_safety_of_node(&lift->safety, &agg->plan) ||
-		why_not_lifted(lift, &agg->plan, &ranges, false, repeated) != NULL)
+		why_not_lifted(lift, &agg->plan, &ranges, at) != NULL)
 		return false;
 	agg->plan.lefttree = lift_plan(lift, &gpusort_combine_split(agg, new_node_id(lift))->plan, &ranges);
 	return true;
@@ -359,7 +394,7 @@ visit(Plan **link, void *arg)
 	Lift *lift = place->lift;
 	bool marked = is_marked(place, link);
 	bool repeated = is_inner(place, link, T_NestLoop) || (place->repeated && !keeps_rows(place->above));
-	LiftPlace below = {.lift = lift, .above = *link, .marked = marked, .repeated = repeated};
+	LiftPlace below = {.lift = lift, .above = *link, .marked = marked, .repeated = repeated, .limited = is_limited(place)};
 	GpuSortRangePlan ranges;
 
 	/* What is below is in all processes already, and has no Gather. */
@@ -371,11 +406,11 @@ visit(Plan **link, void *arg)
 			gpusort_decide_alone(lift->decisions, place->above, place->why_not);
 		return;
 	}
-	if (IsA(*link, Agg) && lift_combined(lift, (Agg *) *link, repeated))
+	if (IsA(*link, Agg) && lift_combined(lift, (Agg *) *link, &below))
 		return;
 	if (gpusort_range_plan_find(*link, &lift->safety, &ranges))
 	{
-		below.why_not = why_not_lifted(lift, *link, &ranges, marked, repeated);
+		below.why_not = why_not_lifted(lift, *link, &ranges, &below);
 		if (below.why_not == NULL)
 		{
 			*link = lift_plan(lift, *link, &ranges);

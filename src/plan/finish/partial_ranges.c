@@ -30,13 +30,14 @@ typedef struct RangesPlace
 static void
 settle(const RangesPlace *place, CustomScan *output)
 {
+	const GpuSortOutputInfo info = {.rescan_param = place->rescan_param, .partial = true, .window = -1};
 	GpuSortSafety safety;
 	GpuSortRangePlan ranges;
 	ListCell *cell;
 
 	if (place->rescan_param < 0)
 		elog(ERROR, "there is no Gather above GpuSortOutput");
-	output->custom_private = gpusort_output_plan_pack(place->rescan_param, true);
+	output->custom_private = gpusort_output_plan_pack(&info);
 	gpusort_plan_refer_to_child(output);
 	gpusort_safety_init(&safety, place->stmt);
 	if (!gpusort_range_plan_find(outerPlan(output), &safety, &ranges))
@@ -60,7 +61,8 @@ visit(Plan **link, void *arg)
 		place.rescan_param = ((Gather *) plan)->rescan_param;
 	else if (IsA(plan, GatherMerge))
 		place.rescan_param = ((GatherMerge *) plan)->rescan_param;
-	else if (gpusort_plan_is(plan, &gpusort_output_scan_methods) && gpusort_output_plan_is_partial((CustomScan *) plan))
+	else if (gpusort_plan_is(plan, &gpusort_output_scan_methods) &&
+			 gpusort_output_plan_unpack((CustomScan *) plan).partial)
 		settle(&place, (CustomScan *) plan);
 	gpusort_plan_each_child(plan, visit, &place);
 }

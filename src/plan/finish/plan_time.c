@@ -72,10 +72,17 @@ bool
 gpusort_lift_saves_time(const Plan *plan, const GpuSortRangePlan *ranges)
 {
 	double time = time_above(plan);
+	double again = 0;
 	int workers = 0;
 	ListCell *cell;
 
+	if (ranges->window != NULL && ranges->partition_columns == 0)
+	{
+		const GpuSortWindowNeeds needs = gpusort_window_plan_needs(ranges->window);
+
+		again = gpusort_window_again_time(&needs, outerPlan(ranges->window)->plan_rows);
+	}
 	foreach(cell, ranges->sorts)
 		workers = Max(workers, castNode(Gather, outerPlan(lfirst_node(CustomScan, cell)))->num_workers);
-	return gpusort_time_in_ranges(time, plan->plan_rows, gpusort_range_processes(workers)) < time;
+	return gpusort_time_in_ranges(time + again, plan->plan_rows, gpusort_range_processes(workers)) < time;
 }

@@ -8,6 +8,7 @@
  *
  *	  - it needs to see together only rows that are equal in the first m sort columns: its windows'
  *		PARTITION BY, its groups, DISTINCT, its join's clauses have these columns among theirs;
+ *		a window may also need no more of other ranges than window_rules.h says, and then its ORDER BY's, too;
  *	  - ranges are cut where rows differ in these m columns;
  *	  - it keeps the order of the rows by these columns;
  *	  - workers may do what it does (parallel_safety.c).
@@ -37,6 +38,7 @@
 #include "plan/finish/plan_tree.h"
 #include "plan/node_kinds.h"
 #include "utils/lsyscache.h"
+#include "window_rules.h"
 
 struct GpuSortRangeColumn
 {
@@ -144,19 +146,27 @@ keep_grouped(const GpuSortGrouping *grouping, GpuSortRangeColumn *column)
 	column->attnos = bms_intersect(column->attnos, grouped);
 }
 
+/* Returns how many of the columns, from the first on, a node groups by. */
+static int
+count_grouped(const GpuSortGrouping *grouping, const GpuSortRangePlan *ranges)
+{
+	int columns = 0;
+
+	while (columns < ranges->ncolumns && groups_by(grouping, &ranges->columns[columns]))
+		columns++;
+	return columns;
+}
+
 /* Only columns that the node groups by may part its ranges. */
 static bool
 group_ranges(const Plan *plan, const GpuSortNodeRow *row, GpuSortSafety *safety, GpuSortRangePlan *ranges)
 {
 	const GpuSortGrouping grouping = row->grouping(plan);
-	int columns = 0;
 	ListCell *cell;
 
 	ranges->works = true;
-	while (columns < ranges->ncolumns && groups_by(&grouping, &ranges->columns[columns]))
-		columns++;
-	ranges->ncolumns = columns;
-	if (columns == 0)
+	ranges->ncolumns = count_grouped(&grouping, ranges);
+	if (ranges->ncolumns == 0)
 		return refuse(safety, row->not_grouped);
 	if (!IsA(plan, Agg))
 		return true;
@@ -168,6 +178,58 @@ group_ranges(const Plan *plan, const GpuSortNodeRow *row, GpuSortSafety *safety,
 			return false;
 	}
 	return true;
+}
+
+/* The columns of a window's PARTITION BY, and those of its ORDER BY behind them. */
+static GpuSortGrouping
+partition_and_order(const WindowAgg *window)
+{
+	const int count = window->partNumCols + window->ordNumCols;
+	AttrNumber *attnos = palloc(count * sizeof(AttrNumber));
+	Oid *operators = palloc(count * sizeof(Oid));
+	Oid *collations = palloc(count * sizeof(Oid));
+
+	for (int i = 0; i < count; i++)
+	{
+		const int order = i - window->partNumCols;
+
+		attnos[i] = order < 0 ? window->partColIdx[i] : window->ordColIdx[order];
+		operators[i] = order < 0 ? window->partOperators[i] : window->ordOperators[order];
+		collations[i] = order < 0 ? window->partCollations[i] : window->ordCollations[order];
+	}
+	return (GpuSortGrouping){.count = count, .attnos = attnos, .operators = operators, .collations = collations};
+}
+
+/*
+ * A window's partitions must not be parted, but of one that can go on from the rows before, or with those near it,
+ * which takes that the rows are the sort's own.
+ */
+static bool
+window_ranges(const WindowAgg *window, const GpuSortNodeRow *row, GpuSortSafety *safety, GpuSortRangePlan *ranges)
+{
+	const GpuSortWindowNeeds needs = gpusort_window_plan_needs(window);
+	const GpuSortGrouping partition = row->grouping(&window->plan);
+	const GpuSortGrouping both = partition_and_order(window);
+	const int partition_columns = count_grouped(&partition, ranges);
+
+	if (needs.rule == GPUSORT_WINDOW_WHOLE || outerPlan(window) != linitial(ranges->sorts) ||
+		is_shared_sort(linitial(ranges->sorts)))
+		return group_ranges(&window->plan, row, safety, ranges);
+	ranges->works = true;
+	ranges->window = window;
+	ranges->partition_columns = partition_columns;
+	if (needs.rule == GPUSORT_WINDOW_RUNNING)
+		ranges->ncolumns = count_grouped(&both, ranges);
+	return ranges->ncolumns > 0 || refuse(safety, row->not_grouped);
+}
+
+/* Has ranges be of whole partitions of the window that went on, if there is one. */
+static void
+keep_partitions(GpuSortRangePlan *ranges)
+{
+	if (ranges->window != NULL)
+		ranges->ncolumns = Min(ranges->ncolumns, ranges->partition_columns);
+	ranges->window = NULL;
 }
 
 /* Key number i of a Sort, or of a GpuSort, above rows that are in order; false if it has no such key. */
@@ -315,6 +377,8 @@ find_sides(const Plan *plan, const char *why_not, GpuSortSafety *safety, GpuSort
 	}
 	if (!find_ranges(outerPlan(plan), safety, outer) || !find_ranges(inner_plan, safety, inner))
 		return refuse(safety, safety->why_not != NULL ? safety->why_not : why_not);
+	keep_partitions(outer);
+	keep_partitions(inner);
 	outer->sorts = list_concat(outer->sorts, inner->sorts);
 	outer->works = true;
 	return true;
@@ -399,6 +463,8 @@ node_ranges(const Plan *plan, const GpuSortNodeRow *row, GpuSortSafety *safety, 
 	{
 		case GPUSORT_RANGES_GROUP:
 			return group_ranges(plan, row, safety, ranges);
+		case GPUSORT_RANGES_WINDOW:
+			return window_ranges((const WindowAgg *) plan, row, safety, ranges);
 		case GPUSORT_RANGES_SORT:
 			return sort_again_ranges(plan, safety, ranges);
 		case GPUSORT_RANGES_JOIN:
@@ -471,6 +537,13 @@ gpusort_range_key_types(const GpuSortRangePlan *ranges)
 	return types;
 }
 
+/* Returns true if the rows are read once before any comes of the plan, whatever they are. */
+bool
+gpusort_range_plan_reads_twice(const GpuSortRangePlan *ranges)
+{
+	return ranges->window != NULL && ranges->partition_columns == 0 && gpusort_window_plan_needs(ranges->window).totals;
+}
+
 /*
  * Says whether a plan may run range by range in parallel processes; if so, *ranges says how, and
  * safety's used_params has the initPlans' parameters that it needs.  Else why_not there says why, as the
@@ -486,5 +559,7 @@ gpusort_range_plan_find(const Plan *plan, GpuSortSafety *safety, GpuSortRangePla
 		return false;
 	if (list_length(ranges->sorts) == 0 || !ranges->works)
 		return refuse(safety, NULL);
+	if (ranges->ncolumns <= ranges->partition_columns)
+		ranges->window = NULL;
 	return true;
 }

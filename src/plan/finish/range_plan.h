@@ -24,10 +24,18 @@ typedef struct GpuSortRangePlan
 	int ncolumns;                /* so many leading columns of all these sorts are the same below and here */
 	GpuSortRangeColumn *columns; /* and may part ranges */
 	bool works;                  /* it has more to do than to pass rows on */
+
+	/*
+	 * The WindowAgg right above the sort that goes on from one range to the next, which may end within its
+	 * partitions; NULL: none does.  Rows of one of these are equal in so many columns.
+	 */
+	const WindowAgg *window;
+	int partition_columns;
 } GpuSortRangePlan;
 
 extern bool gpusort_is_gathered_sort(const Plan *plan);
 extern Oid *gpusort_range_key_types(const GpuSortRangePlan *ranges);
+extern bool gpusort_range_plan_reads_twice(const GpuSortRangePlan *ranges);
 extern bool gpusort_range_plan_find(const Plan *plan, GpuSortSafety *safety, GpuSortRangePlan *ranges);
 
 #endif /* GPUSORT_RANGE_PLAN_H */

@@ -87,6 +87,7 @@ static const Constant constants[] = {
 	[GPUSORT_TIME_JOINED_ROW] = {"joined_row", 40, 40, 0, 0, GRID},
 	[GPUSORT_TIME_WINDOW_ROW] = {"window_row", 300, 300, 0.35, 0.35, GRID},
 	[GPUSORT_TIME_NUMBERED_ROW] = {"numbered_row", 75, 75, 0, 0, GRID},
+	[GPUSORT_TIME_RUNNING_ROW] = {"running_row", 100, 100, 0, 0, "2026-11-26-windows-host-2-cores.csv"},
 	[GPUSORT_TIME_APPEND_ROW] = {"append_row", 5, 5, 0, 0, GRID},
 	[GPUSORT_TIME_MERGED_ROW] = {"merged_row", 20, 20, 0, 0, GRID},
 

@@ -13,14 +13,12 @@
 #include <sched.h>
 
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
-#include "nodes/primnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "plan/admission.h"
 #include "plan/model/constants.h"
 #include "plan/model/sort_time.h"
 #include "settings.h"
-#include "utils/fmgroids.h"
 
 /* Tables up to so many bytes lie in a core's cache. */
 #define CACHE_BYTES (512.0 * 1024)
@@ -116,6 +114,9 @@ gpusort_node_time(const GpuSortShape *shape)
 			return shape->rows * TIME(WINDOW_ROW);
 		case GPUSORT_NODE_NUMBERING:
 			return shape->rows * TIME(NUMBERED_ROW);
+		case GPUSORT_NODE_RUNNING:
+			return shape->rows *
+				(TIME(RUNNING_ROW) + transition_time(&shape->aggregates) + group_time(&shape->aggregates));
 		case GPUSORT_NODE_HASH_JOIN:
 			return hash_join_time(shape);
 		case GPUSORT_NODE_MERGE_JOIN:
@@ -191,37 +192,28 @@ gpusort_time_of_part(double above, double processes)
 	return gpusort_ranges_time() * processes + above / PROCESS_GAIN;
 }
 
-/* A window of which the functions are looked for. */
-typedef struct Functions
+/* Returns how a window of a GpuSort's rows runs (exec/running.c), and tells what of its functions takes time then. */
+GpuSortNodeKind
+gpusort_window_kind(const GpuSortWindowNeeds *needs, GpuSortAggregates *aggregates)
 {
-	Index window;
-	bool others; /* there is one that does more than number rows */
-} Functions;
-
-static bool
-find_other_function(Node *node, void *arg)
-{
-	Functions *functions = arg;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, WindowFunc))
-	{
-		const Oid function = ((const WindowFunc *) node)->winfnoid;
-
-		/* those of another window have been computed below */
-		functions->others |= ((const WindowFunc *) node)->winref == functions->window && function != F_ROW_NUMBER &&
-			function != F_RANK_ && function != F_DENSE_RANK_;
-		return functions->others;
-	}
-	return expression_tree_walker(node, find_other_function, arg);
+	if (needs->rule != GPUSORT_WINDOW_RUNNING || needs->rows)
+		return GPUSORT_NODE_WINDOW;
+	if (needs->only_numbers)
+		return GPUSORT_NODE_NUMBERING;
+	*aggregates = (GpuSortAggregates){.values = needs->values, .states = needs->states};
+	return GPUSORT_NODE_RUNNING;
 }
 
-/* Returns true if a window of these columns only numbers rows: over a GpuSort it passes them on then (exec/ranks.c). */
-bool
-gpusort_window_only_numbers(List *columns, Index window, List *run_condition)
+/*
+ * Returns what all processes together do more for a window, of so many rows in the order of a GpuSort, where it goes on
+ * from range to range: the first of two passes (exec/window_ranges.c).
+ */
+double
+gpusort_window_again_time(const GpuSortWindowNeeds *needs, double rows)
 {
-	Functions functions = {.window = window};
+	const GpuSortAggregates aggregates = {.values = needs->values, .states = needs->states};
 
-	return run_condition == NIL && !find_other_function((Node *) columns, &functions);
+	if (needs->rule != GPUSORT_WINDOW_RUNNING || !needs->totals)
+		return 0;
+	return rows * (gpusort_constant(GPUSORT_TIME_EMIT_ROW, gpusort_sorts_on_cuda()) + transition_time(&aggregates));
 }

@@ -11,6 +11,7 @@
 #include "compat.h"
 
 #include "nodes/pg_list.h"
+#include "window_rules.h"
 
 /*
  * A path or node of ours has to be faster than another by a fifth of what it does itself, for what the model says is
@@ -26,6 +27,7 @@ typedef enum GpuSortNodeKind
 	GPUSORT_NODE_SETOP,  /* of rows in order */
 	GPUSORT_NODE_WINDOW,
 	GPUSORT_NODE_NUMBERING, /* a window that numbers rows of a GpuSort, which passes them on */
+	GPUSORT_NODE_RUNNING,   /* another whose functions follow from the rows before, of a GpuSort's */
 	GPUSORT_NODE_HASH_JOIN,
 	GPUSORT_NODE_MERGE_JOIN,
 	GPUSORT_NODE_APPEND,
@@ -69,6 +71,7 @@ extern double gpusort_time_of_part(double above, double processes);
 extern double gpusort_start_time(int workers);
 extern double gpusort_range_processes(int workers);
 extern double gpusort_crowd(int workers);
-extern bool gpusort_window_only_numbers(List *columns, Index window, List *run_condition);
+extern GpuSortNodeKind gpusort_window_kind(const GpuSortWindowNeeds *needs, GpuSortAggregates *aggregates);
+extern double gpusort_window_again_time(const GpuSortWindowNeeds *needs, double rows);
 
 #endif /* GPUSORT_SHAPE_H */

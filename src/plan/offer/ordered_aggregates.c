@@ -24,6 +24,7 @@
  */
 #include "plan/offer/ordered_aggregates.h"
 
+#include "aggregates.h"
 #include "catalog/pg_aggregate.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -34,7 +35,6 @@
 #include "optimizer/planner.h"
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
-#include "plan/aggregates.h"
 #include "plan/offer/paths.h"
 #include "utils/fmgroids.h"
 #include "utils/selfuncs.h"

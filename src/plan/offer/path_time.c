@@ -59,6 +59,7 @@ typedef struct PathTime
 	double rows;   /* that it emits, in each process */
 	double before; /* all of the time, or until rows are in order */
 	double above;  /* from there on, divided if there are */
+	double again;  /* what these do more, if there are (gpusort_window_again_time) */
 	double processes;
 	double start;             /* of before, what it takes to start these */
 	const PathKey *range_key; /* by whose values the rows are shared out; NULL: by none, above belongs to one process */
@@ -75,7 +76,8 @@ total_time(const PathTime *time)
 	if (time->shared)
 		return time->before + gpusort_time_of_part(time->above, time->processes);
 	if (time->range_key != NULL && time->works)
-		return time->before + Min(time->above, gpusort_time_in_ranges(time->above, time->rows, time->processes));
+		return time->before +
+			Min(time->above, gpusort_time_in_ranges(time->above + time->again, time->rows, time->processes));
 	return time->before + time->above;
 }
 
@@ -95,7 +97,7 @@ add_node(PathTime *time, double work, double rows, bool may_lift, bool works)
 	if (time->range_key != NULL && !may_lift)
 	{
 		time->before = total_time(time);
-		time->above = 0;
+		time->above = time->again = 0;
 		time->range_key = NULL;
 		time->shared = false;
 	}
@@ -182,13 +184,19 @@ grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
 static PathTime
 window_time(const Estimate *estimate, const WindowAggPath *path)
 {
+	const GpuSortWindowNeeds needs = gpusort_window_path_needs(path);
 	PathTime time = input_time(estimate, path->subpath);
-	bool numbers = gpusort_path_is_sort(path->subpath) &&
-		gpusort_window_only_numbers(path->path.pathtarget->exprs, path->winclause->winref,
-									WINDOW_PATH_RUN_CONDITION(path));
+	GpuSortShape shape = {.kind = GPUSORT_NODE_WINDOW, .rows = time.rows};
+	bool lifted = may_lift(estimate, &path->path, &time);
 
-	add_node(&time, gpusort_rows_time(numbers ? GPUSORT_NODE_NUMBERING : GPUSORT_NODE_WINDOW, time.rows),
-			 path->path.rows, may_lift(estimate, &path->path, &time), true);
+	if (gpusort_path_is_sort(path->subpath))
+		shape.kind = gpusort_window_kind(&needs, &shape.aggregates);
+	if (lifted && path->winclause->partitionClause == NIL)
+	{
+		time.again = gpusort_window_again_time(&needs, time.rows);
+		lifted = estimate->first < 0 || time.again == 0;
+	}
+	add_node(&time, gpusort_node_time(&shape), path->path.rows, lifted, true);
 	return time;
 }
 

@@ -67,6 +67,7 @@ plan_ingest_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 static Plan *
 plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *custom_plans)
 {
+	const GpuSortOutputInfo info = {.rescan_param = -1, .partial = true, .window = -1};
 	Plan *child = linitial(custom_plans);
 	CustomScan *scan = makeNode(CustomScan);
 
@@ -74,7 +75,7 @@ plan_output_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 	scan->scan.plan.lefttree = child;
 	scan->custom_scan_tlist = copyObject(child->targetlist);
 	scan->methods = &gpusort_output_scan_methods;
-	scan->custom_private = gpusort_output_plan_pack(-1, true);
+	scan->custom_private = gpusort_output_plan_pack(&info);
 	return &scan->scan.plan;
 }
 

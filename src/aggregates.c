@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "plan/aggregates.h"
+#include "aggregates.h"
 
 #include "utils/fmgroids.h"
 

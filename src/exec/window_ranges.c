@@ -1,0 +1,259 @@
+/*-------------------------------------------------------------------------
+ *
+ * window_ranges.c
+ *	  A window below a GpuSortOutput that goes on from one range of the sorted rows to the next.
+ *
+ * A window without PARTITION BY, or with few partitions, has its rows cut where no partition ends.  What a row of a
+ * range needs of those before is had in one of two ways (window_rules.c):
+ *
+ *	  - Running windows (running.c): in a first pass over the rows processes find out what each range comes to, range by
+ *		range as they claim them, and leave that in shared memory.  When all have, each process adds up what the ranges
+ *		before its next one come to, in their order, and has the window go on from there.  No first pass is needed where
+ *		it is enough to know how many rows there are before the range.
+ *	  - Windows that need rows near a row: a range is read with so many rows before it and behind it, of which
+ *		PostgreSQL's WindowAgg computes the values, too, which are thrown away.
+ *
+ * The first pass runs the window alone, without what is above it.  Since nothing has been emitted then, there is a way
+ * back, as from the sort.
+ *
+ * Whether ranges are cut so is found out when the rows have been sorted (joint_order.c): where partitions are small
+ * enough none goes on, and there is one pass.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "exec/window_ranges.h"
+
+#include "exec/running.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "parallel/joint_sort.h"
+#include "window_rules.h"
+
+/* The WindowAgg of that number, which is below ps; NULL: there is none. */
+static WindowAggState *
+find_window(PlanState *ps, int plan_node_id)
+{
+	while (ps != NULL && !(IsA(ps, WindowAggState) && ps->plan->plan_node_id == plan_node_id))
+		ps = IsA(ps, SubqueryScanState) ? ((SubqueryScanState *) ps)->subplan : outerPlanState(ps);
+	return (WindowAggState *) ps;
+}
+
+/* The window's ExecProcNode where rows near a range are read with it: gives those of the range. */
+static TupleTableSlot *
+exec_near(PlanState *ps)
+{
+	GpuSortWindowRanges *ranges = ((GpuSortScanState *) outerPlanState(ps))->window;
+
+	if (((WindowAggState *) ps)->all_first)
+	{
+		ranges->left_before = ranges->skip;
+		ranges->left = ranges->keep;
+	}
+	for (; ranges->left_before > 0; ranges->left_before--)
+	{
+		TupleTableSlot *row = ranges->native(ps);
+
+		if (TupIsNull(row))
+			return NULL; /* they are lost */
+	}
+	if (ranges->left == 0)
+		return NULL;
+	ranges->left--;
+	return ranges->native(ps);
+}
+
+/* Finds the window that a finished plan has go on, if there is one, which has been begun with the GpuSort below. */
+void
+gpusort_window_ranges_init(GpuSortWindowRanges *ranges, PlanState *plan, const GpuSortOutputInfo *info,
+						   GpuSortNodes *nodes)
+{
+	GpuSortWindowNeeds needs;
+
+	if (info->window < 0)
+		return;
+	ranges->window = find_window(plan, info->window);
+	if (ranges->window == NULL || nodes->sorts.count != 1 || outerPlanState(ranges->window) != &nodes->nodes[0]->css.ss.ps)
+		elog(ERROR, "the window that goes on from range to range is not above the GpuSort");
+	ranges->scan = nodes->nodes[0];
+	nodes->sorts.continues = true;
+	nodes->sorts.whole_columns = info->partition_columns;
+	needs = gpusort_window_plan_needs((const WindowAgg *) ranges->window->ss.ps.plan);
+	if (needs.rule == GPUSORT_WINDOW_RUNNING)
+		return;
+	nodes->sorts.before = needs.before;
+	nodes->sorts.after = needs.after;
+	ranges->native = ranges->window->ss.ps.ExecProcNodeReal;
+	ranges->scan->window = ranges;
+	ExecSetExecProcNode(&ranges->window->ss.ps, exec_near);
+}
+
+/* Whatever comes next, the window reads it from its first row on, and goes on from nothing. */
+void
+gpusort_window_ranges_reset(GpuSortWindowRanges *ranges)
+{
+	ranges->added = 0;
+	ranges->skip = 0;
+	ranges->keep = PG_UINT64_MAX;
+	if (ranges->window != NULL && ranges->native == NULL)
+	{
+		gpusort_running_reset(ranges->scan->running, 0);
+		gpusort_running_alone(ranges->scan->running);
+	}
+}
+
+/* Frees what ranges came to, when no process reads it any more. */
+void
+gpusort_window_ranges_free(GpuSortWindowShared *shared, dsa_area *area)
+{
+	if (DsaPointerIsValid(shared->totals))
+	{
+		dsa_pointer *totals = dsa_get_address(area, shared->totals);
+
+		for (uint32 i = 0; i < shared->ranges; i++)
+		{
+			if (DsaPointerIsValid(totals[i]))
+				dsa_free(area, totals[i]);
+		}
+		dsa_free(area, shared->totals);
+	}
+	*shared = (GpuSortWindowShared){.totals = InvalidDsaPointer};
+}
+
+/* Leaves what the range at hand comes to for all processes; false if its rows are lost. */
+static bool
+total_range(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, const GpuSortWindowShared *shared)
+{
+	Size bytes;
+	char *total = gpusort_running_total(ranges->scan->running, &bytes);
+	dsa_pointer *totals = dsa_get_address(ranges->area, shared->totals);
+	dsa_pointer place;
+
+	if (nodes->sorts.lost)
+		return false;
+	place = dsa_allocate(ranges->area, bytes);
+	memcpy(dsa_get_address(ranges->area, place), total, bytes);
+	totals[nodes->sorts.range] = place;
+	pfree(total);
+	return true;
+}
+
+/* Finds out what ranges come to, as this process claims them, until there are none left; false, with a reason: lost. */
+static bool
+total_ranges(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, const GpuSortWindowShared *shared,
+			 GpuSortClaims *claims, GpuSortFailure *failure)
+{
+	int range = gpusort_claims_next_part(claims, GPUSORT_PARTS_TOTAL);
+
+	if (range >= 0 && !gpusort_joint_sorts_ask(&nodes->sorts, range, failure))
+		return false;
+	while (range >= 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		range = gpusort_claims_next_part(claims, GPUSORT_PARTS_TOTAL);
+		if (!gpusort_nodes_begin_range(nodes, &ranges->window->ss.ps, failure) ||
+			(range >= 0 && !gpusort_joint_sorts_ask(&nodes->sorts, range, failure)))
+			return false;
+		if (!total_range(ranges, nodes, shared))
+		{
+			*failure = nodes->nodes[0]->sort->reason;
+			return false;
+		}
+		gpusort_claims_done_part(claims, NULL, 0);
+	}
+	return true;
+}
+
+/* In each process, when the leader has cut the rows: ranges go on from others, or do not. */
+void
+gpusort_window_ranges_join(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, const GpuSortWindowShared *shared)
+{
+	nodes->sorts.continued = shared->continued;
+	ranges->area = ranges->window != NULL ? ranges->window->ss.ps.state->es_query_dsa : NULL;
+	gpusort_window_ranges_reset(ranges);
+}
+
+/* Takes part in the first pass, in a worker or the leader; false, with a reason, if rows are lost. */
+bool
+gpusort_window_ranges_follow(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, const GpuSortWindowShared *shared,
+							 GpuSortClaims *claims, GpuSortFailure *failure)
+{
+	bool done;
+
+	nodes->sorts.again = true;
+	done = total_ranges(ranges, nodes, shared, claims, failure);
+	nodes->sorts.again = false;
+	return done;
+}
+
+/*
+ * The leader has had the rows cut into so many ranges: has all processes make a first pass over them, where that is
+ * needed.  false, with a reason, if rows are lost.
+ */
+bool
+gpusort_window_ranges_lead(GpuSortWindowRanges *ranges, GpuSortNodes *nodes, GpuSortWindowShared *shared,
+						   GpuSortClaims *claims, uint32 count, GpuSortFailure *failure)
+{
+	shared->continued = nodes->sorts.continued;
+	gpusort_window_ranges_join(ranges, nodes, shared);
+	ranges->passes = 1;
+	if (!shared->continued || ranges->native != NULL || !gpusort_running_needs_totals(ranges->scan->running))
+		return true;
+	ranges->passes = 2;
+	shared->totals = dsa_allocate0(ranges->area, count * sizeof(dsa_pointer));
+	shared->ranges = count;
+	gpusort_claims_begin_parts(claims, GPUSORT_PARTS_TOTAL, count);
+	if (!gpusort_window_ranges_follow(ranges, nodes, shared, claims, failure))
+		return false;
+	gpusort_claims_finish_parts(claims);
+	return true;
+}
+
+/* Has the window go on from what those before it come to, of a running one. */
+static void
+go_on(GpuSortWindowRanges *ranges, const GpuSortWindowShared *shared, const GpuSortOrderedRows *rows, uint32 range)
+{
+	GpuSortRunning *running = ranges->scan->running;
+
+	if (DsaPointerIsValid(shared->totals))
+	{
+		const dsa_pointer *totals = dsa_get_address(ranges->area, shared->totals);
+
+		/* Ranges are claimed in rising order. */
+		for (; ranges->added < range; ranges->added++)
+			gpusort_running_add(running, dsa_get_address(ranges->area, totals[ranges->added]));
+	}
+	else
+		gpusort_running_reset(running, rows->first_rows[range]);
+	gpusort_running_go_on(running, rows->expected.rows);
+}
+
+/* The plan is about to start on the range at hand. */
+void
+gpusort_window_ranges_begin(GpuSortWindowRanges *ranges, const GpuSortNodes *nodes, const GpuSortWindowShared *shared)
+{
+	const uint32 range = nodes->sorts.range;
+	const GpuSortOrderedRows *rows;
+	uint64 after;
+
+	if (ranges->window == NULL || !shared->continued)
+		return;
+	rows = gpusort_joint_sort_rows(nodes->sorts.sorts[0]);
+	if (ranges->native == NULL)
+	{
+		go_on(ranges, shared, rows, range);
+		return;
+	}
+	ranges->skip = gpusort_joint_sorts_near(&nodes->sorts, range, &after);
+	ranges->keep = rows->first_rows[range + 1] - rows->first_rows[range];
+}
+
+/* Returns what EXPLAIN says of how the window goes on. */
+const char *
+gpusort_window_ranges_text(const GpuSortWindowRanges *ranges)
+{
+	const GpuSortWindowNeeds needs = gpusort_window_plan_needs((const WindowAgg *) ranges->window->ss.ps.plan);
+
+	if (needs.rule == GPUSORT_WINDOW_RUNNING)
+		return gpusort_running_needs_totals(ranges->scan->running) ? "totals of those before" : "rows of those before";
+	return psprintf("%d rows before, %d after", needs.before, needs.after);
+}

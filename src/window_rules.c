@@ -1,0 +1,262 @@
+/*-------------------------------------------------------------------------
+ *
+ * window_rules.c
+ *	  What a window needs of other rows of its partition, beside the row at hand.
+ *
+ * PostgreSQL's WindowAgg keeps all rows of a partition, since a window function may look at any of them.  Most need
+ * less.  The planner asks here where processes may go on in the middle of a partition, and the executor how it may run
+ * a window: both have to come to the same.
+ *
+ * A window is running if all of its functions follow from what the rows before come to, up to the row at hand or the
+ * last of its peers: numbers of rows, aggregates from the partition's first row on whose states can be combined
+ * exactly (aggregates.c), the first and the last value of such a frame.  It needs rows near it if all functions are
+ * lag and lead by constants, or of frames of ROWS between constants; aggregates of these are those that cannot fail
+ * where a frame is cut short, as PostgreSQL's node, which computes them, has it at the first of these rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "window_rules.h"
+
+#include "aggregates.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+/* A frame from the partition's first row to the one at hand, or to its last peer */
+#define RUNNING_FRAME (FRAMEOPTION_START_UNBOUNDED_PRECEDING | FRAMEOPTION_END_CURRENT_ROW)
+
+typedef struct Needs
+{
+	const GpuSortWindow *window;
+	bool running_frame;
+	bool near_frame;
+	bool running; /* all functions so far are */
+	bool near;
+	GpuSortWindowNeeds found;
+} Needs;
+
+/* Returns true if node is an integer that is known; that is *value then, no less than 0, or 0 of NULL. */
+static bool
+is_constant(const Node *node, int64 *value)
+{
+	const Const *constant = (const Const *) node;
+
+	if (node == NULL || !IsA(node, Const) || (constant->consttype != INT4OID && constant->consttype != INT8OID))
+		return false;
+	*value = 0;
+	if (!constant->constisnull)
+		*value = constant->consttype == INT4OID ? DatumGetInt32(constant->constvalue) : DatumGetInt64(constant->constvalue);
+	return true;
+}
+
+/* Notes that rows so far away are needed, before the row at hand where that is less than 0; false: too far. */
+static bool
+note_near(GpuSortWindowNeeds *needs, int64 distance)
+{
+	if (distance < -GPUSORT_WINDOW_NEAR_MAX || distance > GPUSORT_WINDOW_NEAR_MAX)
+		return false;
+	needs->before = Max(needs->before, (int) -distance);
+	needs->after = Max(needs->after, (int) distance);
+	return true;
+}
+
+/* Where a frame of ROWS begins or ends, from the row at hand; false if that is not near. */
+static bool
+note_bound(Needs *needs, int current, int preceding, int following, const Node *offset)
+{
+	const int options = needs->window->frame_options;
+	int64 distance;
+
+	if (options & current)
+		return true;
+	if (!(options & (preceding | following)) || !is_constant(offset, &distance) ||
+		castNode(Const, (Node *) offset)->constisnull || distance < 0)
+		return false;
+	return note_near(&needs->found, options & preceding ? -distance : distance);
+}
+
+/* Finds out what the frame allows. */
+static void
+look_at_frame(Needs *needs)
+{
+	const GpuSortWindow *window = needs->window;
+	const int options = window->frame_options;
+
+	if (options & FRAMEOPTION_EXCLUSION)
+		return;
+	needs->running_frame = (options & RUNNING_FRAME) == RUNNING_FRAME;
+	needs->near_frame = (options & FRAMEOPTION_ROWS) &&
+		note_bound(needs, FRAMEOPTION_START_CURRENT_ROW, FRAMEOPTION_START_OFFSET_PRECEDING,
+				   FRAMEOPTION_START_OFFSET_FOLLOWING, window->start_offset) &&
+		note_bound(needs, FRAMEOPTION_END_CURRENT_ROW, FRAMEOPTION_END_OFFSET_PRECEDING,
+				   FRAMEOPTION_END_OFFSET_FOLLOWING, window->end_offset);
+	if (!needs->near_frame)
+		needs->found.before = needs->found.after = 0;
+}
+
+/* lag and lead look so many rows back, or ahead, whatever the frame. */
+static bool
+reaches_near(Needs *needs, const WindowFunc *function, int direction)
+{
+	int64 distance = 1;
+
+	if (list_length(function->args) > 1 && !is_constant(lsecond(function->args), &distance))
+		return false;
+	return distance > -PG_INT32_MAX && note_near(&needs->found, direction * distance);
+}
+
+/* ntile() of a number that it takes */
+static bool
+is_tile(const WindowFunc *function)
+{
+	int64 tiles;
+
+	return is_constant(linitial(function->args), &tiles) && tiles > 0;
+}
+
+/* An aggregate, or what it is not known to be. */
+static void
+note_aggregate(Needs *needs, const WindowFunc *function)
+{
+	const bool known = function->winagg && gpusort_aggregate_is_of_any_order(function->winfnoid);
+
+	needs->running &= known && needs->running_frame;
+	needs->near &= known && needs->near_frame;
+	if (!known)
+		return;
+	needs->found.only_numbers = false;
+	needs->found.totals |= function->winfnoid != F_COUNT_ || function->aggfilter != NULL;
+	if (get_typbyval(function->wintype))
+		needs->found.values++;
+	else
+		needs->found.states++;
+}
+
+static void
+note_function(Needs *needs, const WindowFunc *function)
+{
+	GpuSortWindowNeeds *found = &needs->found;
+
+	if (contain_volatile_functions((Node *) function->args) || contain_volatile_functions((Node *) function->aggfilter) ||
+		WINDOW_FUNC_TREATS_NULLS(function))
+	{
+		needs->running = needs->near = false;
+		return;
+	}
+	switch (function->winfnoid)
+	{
+		case F_ROW_NUMBER:
+		case F_RANK_:
+			needs->near = false;
+			break;
+		case F_DENSE_RANK_:
+			needs->near = false;
+			found->totals = true;
+			break;
+		case F_PERCENT_RANK_:
+		case F_CUME_DIST_:
+			found->rows = true;
+			found->only_numbers = false;
+			needs->near = false;
+			break;
+		case F_NTILE:
+			found->rows = true;
+			found->only_numbers = false;
+			needs->running &= is_tile(function);
+			needs->near = false;
+			break;
+		case F_FIRST_VALUE:
+		case F_LAST_VALUE:
+			found->totals |= function->winfnoid == F_FIRST_VALUE;
+			found->only_numbers = false;
+			found->values++;
+			needs->running &= needs->running_frame;
+			needs->near &= needs->near_frame;
+			break;
+		case F_NTH_VALUE:
+			needs->running = false;
+			needs->near &= needs->near_frame;
+			break;
+		case F_LAG_ANYELEMENT:
+		case F_LAG_ANYELEMENT_INT4:
+		case F_LAG_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE:
+			needs->running = false;
+			needs->near &= reaches_near(needs, function, -1);
+			break;
+		case F_LEAD_ANYELEMENT:
+		case F_LEAD_ANYELEMENT_INT4:
+		case F_LEAD_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE:
+			needs->running = false;
+			needs->near &= reaches_near(needs, function, 1);
+			break;
+		default:
+			note_aggregate(needs, function);
+			break;
+	}
+}
+
+static bool
+find_functions(Node *node, void *arg)
+{
+	Needs *needs = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, WindowFunc))
+	{
+		/* those of another window have been computed below */
+		if (((const WindowFunc *) node)->winref == needs->window->winref)
+			note_function(needs, (const WindowFunc *) node);
+		return false;
+	}
+	return expression_tree_walker(node, find_functions, arg);
+}
+
+/* Says what a window needs. */
+GpuSortWindowNeeds
+gpusort_window_needs(const GpuSortWindow *window)
+{
+	Needs needs = {.window = window, .running = true, .near = true, .found.only_numbers = true};
+
+	look_at_frame(&needs);
+	(void) find_functions((Node *) window->columns, &needs);
+	/* All rows of a partition are peers where there is no order: PostgreSQL's node may as well keep them. */
+	if (window->order_columns == 0)
+		needs.running &= needs.found.only_numbers;
+	/* How many rows a partition has is known of all rows alone. */
+	needs.running &= !needs.found.rows || window->partition_columns == 0;
+	/* PostgreSQL's node checks where a frame begins and ends, though it may make no difference. */
+	if (window->start_offset != NULL || window->end_offset != NULL)
+	{
+		needs.running = false;
+		needs.near &= needs.near_frame;
+	}
+	if (window->ends_early)
+		needs.running = needs.near = false;
+	needs.found.only_numbers &= needs.running;
+	if (needs.running)
+		needs.found.rule = GPUSORT_WINDOW_RUNNING;
+	else if (needs.near)
+		needs.found.rule = GPUSORT_WINDOW_NEAR;
+	return needs.found;
+}
+
+/* Says what a finished plan's window needs. */
+GpuSortWindowNeeds
+gpusort_window_plan_needs(const WindowAgg *plan)
+{
+	const GpuSortWindow window = {
+		.columns = plan->plan.targetlist,
+		.winref = plan->winref,
+		.partition_columns = plan->partNumCols,
+		.order_columns = plan->ordNumCols,
+		.frame_options = plan->frameOptions,
+		.start_offset = plan->startOffset,
+		.end_offset = plan->endOffset,
+		.ends_early = plan->runCondition != NIL || plan->plan.qual != NIL,
+	};
+
+	return gpusort_window_needs(&window);
+}

@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * window_rules.h
+ *	  What a window needs of other rows of its partition, beside the row at hand.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_WINDOW_RULES_H
+#define GPUSORT_WINDOW_RULES_H
+
+#include "compat.h"
+
+#include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
+
+typedef enum GpuSortWindowRule
+{
+	GPUSORT_WINDOW_WHOLE,   /* any row of its partition, for all that is known */
+	GPUSORT_WINDOW_RUNNING, /* what the rows before it come to, and its peers (exec/running.c) */
+	GPUSORT_WINDOW_NEAR,    /* so many rows before it and after it */
+} GpuSortWindowRule;
+
+/* Rows before it, and after it, that a row may need at most: so many are computed twice for each range. */
+#define GPUSORT_WINDOW_NEAR_MAX 1000
+
+/* A window, of a path or a finished plan. */
+typedef struct GpuSortWindow
+{
+	List *columns; /* with its functions */
+	Index winref;
+	int partition_columns;
+	int order_columns;
+	int frame_options;
+	Node *start_offset;
+	Node *end_offset;
+	bool ends_early; /* it need not give all rows */
+} GpuSortWindow;
+
+typedef struct GpuSortWindowNeeds
+{
+	GpuSortWindowRule rule;
+	int before; /* rows, where those near it are needed */
+	int after;
+
+	/* where it is running */
+	bool only_numbers; /* row_number, rank and dense_rank: rows pass through */
+	bool rows;         /* how many rows its partition has */
+	bool totals;       /* more of the rows before it than how many there are */
+	int values;        /* aggregates whose state is a value */
+	int states;        /* or has memory of its own */
+} GpuSortWindowNeeds;
+
+extern GpuSortWindowNeeds gpusort_window_needs(const GpuSortWindow *window);
+extern GpuSortWindowNeeds gpusort_window_plan_needs(const WindowAgg *plan);
+
+#endif /* GPUSORT_WINDOW_RULES_H */
