@@ -22,7 +22,8 @@ CREATE FUNCTION gpusort_stats(
     OUT stats_reset timestamptz,
     OUT queue_time double precision,
     OUT temp_bytes bigint,
-    OUT index_builds bigint)
+    OUT index_builds bigint,
+    OUT declined_builds bigint)
 RETURNS record
 AS 'MODULE_PATHNAME', 'gpusort_show_stats'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
@@ -48,7 +49,8 @@ CREATE FUNCTION gpusort_stats_database(
     OUT stats_reset timestamptz,
     OUT queue_time double precision,
     OUT temp_bytes bigint,
-    OUT index_builds bigint)
+    OUT index_builds bigint,
+    OUT declined_builds bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'gpusort_show_stats_database'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
@@ -155,7 +157,7 @@ BEGIN
     LOOP
         columns := pg_catalog.replace(columns, 'COUNTED',
             'sorts, rows, bytes, temp_bytes, runs, tie_rows, queue_time, ingest_time, upload_wait_time, sort_time, '
-            'gather_time, emit_time, tie_time, index_builds, small_sorts, fallbacks, fallback_reasons, stats_reset');
+            'gather_time, emit_time, tie_time, index_builds, declined_builds, small_sorts, fallbacks, fallback_reasons, stats_reset');
         unknown := pg_catalog.format('gpusort_%s', pg_catalog.gen_random_uuid());
         EXECUTE pg_catalog.format('ALTER FUNCTION %I() RENAME TO %I', name, unknown);
         EXECUTE pg_catalog.format('CREATE VIEW %I AS SELECT %s FROM %I() AS %I', name, columns, unknown, name);
@@ -380,6 +382,7 @@ COMMENT ON COLUMN gpusort_stats.gather_time IS 'milliseconds of putting rows in 
 COMMENT ON COLUMN gpusort_stats.emit_time IS 'milliseconds of waiting for rows in order';
 COMMENT ON COLUMN gpusort_stats.tie_time IS 'milliseconds of sorting rows that the key did not decide';
 COMMENT ON COLUMN gpusort_stats.index_builds IS 'btree indexes whose tuples the service sorted; their sorts are counted, too';
+COMMENT ON COLUMN gpusort_stats.declined_builds IS 'btree indexes of tables with rows that were PostgreSQL''s to build';
 COMMENT ON COLUMN gpusort_stats.small_sorts IS 'sorts that had fewer rows than gpusort.min_rows, which PostgreSQL did';
 COMMENT ON COLUMN gpusort_stats.fallbacks IS 'sorts that the service did not do, and PostgreSQL did';
 COMMENT ON COLUMN gpusort_stats.fallback_reasons IS 'these by reason';
@@ -407,6 +410,7 @@ COMMENT ON COLUMN gpusort_stats_database.gather_time IS 'milliseconds of putting
 COMMENT ON COLUMN gpusort_stats_database.emit_time IS 'milliseconds of waiting for rows in order';
 COMMENT ON COLUMN gpusort_stats_database.tie_time IS 'milliseconds of sorting these';
 COMMENT ON COLUMN gpusort_stats_database.index_builds IS 'btree indexes whose tuples the service sorted; their sorts are counted, too';
+COMMENT ON COLUMN gpusort_stats_database.declined_builds IS 'btree indexes of tables with rows that were PostgreSQL''s to build';
 COMMENT ON COLUMN gpusort_stats_database.small_sorts IS 'sorts of few rows, which PostgreSQL did';
 COMMENT ON COLUMN gpusort_stats_database.fallbacks IS 'sorts that the service did not do, and PostgreSQL did';
 COMMENT ON COLUMN gpusort_stats_database.fallback_reasons IS 'these by reason';

@@ -322,10 +322,12 @@ build_index(Relation heap, Relation index, IndexInfo *info, const GpuSortIndexOr
 	return result;
 }
 
-/* Tells the log who builds an index, and why not gpusort. */
+/* Counts a build that is PostgreSQL's, unless there is nothing to sort, and tells the log who builds an index. */
 static void
-tell_choice(Relation index, const char *why_not)
+tell_choice(Relation heap, Relation index, const char *why_not)
 {
+	if (why_not != NULL && RelationGetNumberOfBlocks(heap) > 0)
+		gpusort_stats_count_index_build(true);
 	if (!gpusort_log_decisions)
 		return;
 	if (why_not == NULL)
@@ -349,11 +351,11 @@ gpusort_index_build(Relation heap, Relation index, IndexInfo *info)
 	{
 		if (gpusort_index_is_chosen(heap, index, info, &order, &why_not))
 		{
-			tell_choice(index, NULL);
+			tell_choice(heap, index, NULL);
 			result = build_index(heap, index, info, &order);
 		}
 		else
-			tell_choice(index, why_not);
+			tell_choice(heap, index, why_not);
 	}
 	MemoryContextSwitchTo(caller);
 	if (result != NULL)
@@ -362,7 +364,7 @@ gpusort_index_build(Relation heap, Relation index, IndexInfo *info)
 
 		*copy = *result;
 		result = copy;
-		gpusort_stats_count_index_build();
+		gpusort_stats_count_index_build(false);
 	}
 	MemoryContextDelete(context);
 	return result != NULL ? result : btbuild(heap, index, info);

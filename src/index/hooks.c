@@ -15,7 +15,7 @@
  *
  * PostgreSQL does not ask the planner for system catalogs while they are bootstrapped, and for the empty indexes of a
  * table that is truncated: these are its own.  Nor does it where max_parallel_maintenance_workers is 0; so that is 1
- * while a statement runs that may build indexes, but for the time from the planner's question to the end of the build.
+ * while a statement runs that may build indexes, and the planner is told that the table wants no workers.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,19 +40,8 @@
 static TableHook previous_table_hook = NULL;
 static ProcessUtility_hook_type previous_utility = NULL;
 
-/* max_parallel_maintenance_workers is 0 for the statement that runs, and has been changed meanwhile. */
+/* max_parallel_maintenance_workers is 1, and was 0 before the statement that runs. */
 static bool is_raised = false;
-
-/* The method ambuild of a btree. */
-static IndexBuildResult *
-build_btree(Relation heap, Relation index, IndexInfo *info)
-{
-	IndexBuildResult *result = gpusort_index_build(heap, index, info);
-
-	if (is_raised)
-		max_parallel_maintenance_workers = 1; /* there may be other indexes */
-	return result;
-}
 
 /* Has ours be the method by which a btree is built. */
 static void
@@ -62,10 +51,10 @@ replace_build(Relation index)
 	static IndexAmRoutine own;
 
 	own = *index->rd_indam;
-	own.ambuild = build_btree;
+	own.ambuild = gpusort_index_build;
 	index->rd_indam = &own;
 #else
-	index->rd_indam->ambuild = build_btree;
+	index->rd_indam->ambuild = gpusort_index_build;
 #endif
 }
 
@@ -114,7 +103,7 @@ look_at_table(TABLE_HOOK_PARAMETERS)
 		previous_table_hook(TABLE_HOOK_ARGUMENTS);
 	table = TABLE_HOOK_TABLE;
 	if (is_raised && is_for_build(root))
-		max_parallel_maintenance_workers = 0; /* so many there are */
+		rel->rel_parallel_workers = 0;
 	if (gpusort_index_builds && gpusort_settings_enabled() && table >= FirstNormalObjectId && is_for_build(root))
 		replace_builds(table);
 }
@@ -159,27 +148,61 @@ next_utility(PlannedStmt *statement, const char *query, bool read_only, ProcessU
 		standard_ProcessUtility(statement, query, read_only, context, params, environment, receiver, completion);
 }
 
-/* Runs a statement; one that may build indexes so that PostgreSQL asks the planner. */
+/* Has PostgreSQL ask the planner about builds, if it does not. */
+static void
+raise_workers(void)
+{
+	if (max_parallel_maintenance_workers > 0)
+		return;
+	max_parallel_maintenance_workers = 1;
+	is_raised = true;
+}
+
+/* Ends that. */
+static void
+lower_workers(void)
+{
+	if (is_raised)
+		max_parallel_maintenance_workers = 0;
+	is_raised = false;
+}
+
+/* Returns true if a statement tells or sets a parameter: what it finds, and keeps for a rollback, is the user's */
+static bool
+is_about_parameters(const Node *statement)
+{
+	return IsA(statement, VariableSetStmt) || IsA(statement, VariableShowStmt);
+}
+
+/*
+ * Runs a statement; one that may build indexes so that PostgreSQL asks the planner.  Functions and event triggers may
+ * run others meanwhile, and these set the parameter for good.
+ */
 static void
 run_utility(PlannedStmt *statement, const char *query, bool read_only, ProcessUtilityContext context,
 			ParamListInfo params, QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
 {
-	if (max_parallel_maintenance_workers > 0 || !gpusort_index_builds || !gpusort_settings_enabled() ||
-		!may_build_indexes(statement->utilityStmt))
+	const bool was_raised = is_raised;
+
+	if (was_raised && is_about_parameters(statement->utilityStmt))
+		lower_workers();
+	else if (gpusort_index_builds && gpusort_settings_enabled() && may_build_indexes(statement->utilityStmt))
+		raise_workers();
+	if (was_raised == is_raised)
 	{
 		next_utility(statement, query, read_only, context, params, environment, receiver, completion);
 		return;
 	}
-	max_parallel_maintenance_workers = 1;
-	is_raised = true;
 	PG_TRY();
 	{
 		next_utility(statement, query, read_only, context, params, environment, receiver, completion);
 	}
 	PG_FINALLY();
 	{
-		max_parallel_maintenance_workers = 0;
-		is_raised = false;
+		if (was_raised)
+			raise_workers();
+		else
+			lower_workers();
 	}
 	PG_END_TRY();
 }

@@ -139,4 +139,6 @@ gpusort_page_writer_finish(GpuSortPageWriter *writer)
 	flush(writer);
 	if (writer->logged)
 		smgrimmedsync(RelationGetSmgr(writer->index), MAIN_FORKNUM);
+	else if (writer->index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
+		REGISTER_UNLOGGED_SYNC(RelationGetSmgr(writer->index));
 }

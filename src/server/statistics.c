@@ -50,6 +50,7 @@ add_stats(GpuSortStats *to, const GpuSortStats *from)
 	to->ms.emit += from->ms.emit;
 	to->ms.ties += from->ms.ties;
 	to->index_builds += from->index_builds;
+	to->declined_builds += from->declined_builds;
 	to->small_sorts += from->small_sorts;
 	to->fallbacks += from->fallbacks;
 	for (int i = 0; i < GPUSORT_REASONS; i++)
@@ -76,11 +77,11 @@ gpusort_stats_count_small_sort(void)
 	gpusort_stats_count_sort(&sort);
 }
 
-/* Adds an index that was built; its sort counts for itself. */
+/* Adds an index that was built, whose sort counts for itself, or that was left to PostgreSQL. */
 void
-gpusort_stats_count_index_build(void)
+gpusort_stats_count_index_build(bool declined)
 {
-	const GpuSortStats build = {.index_builds = 1};
+	const GpuSortStats build = {.index_builds = !declined, .declined_builds = declined};
 
 	gpusort_stats_count_sort(&build);
 }

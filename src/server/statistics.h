@@ -36,8 +36,9 @@ typedef struct GpuSortStats
 	uint64 runs;
 	uint64 tie_rows;
 	GpuSortTimes ms;
-	uint64 index_builds; /* of the sorts, those of indexes that were built */
-	uint64 small_sorts;  /* of few rows, done by PostgreSQL: no fallbacks */
+	uint64 index_builds;    /* of the sorts, those of indexes that were built */
+	uint64 declined_builds; /* of indexes of tables that have pages, left to PostgreSQL */
+	uint64 small_sorts;     /* of few rows, done by PostgreSQL: no fallbacks */
 	uint64 fallbacks;
 	uint64 fallbacks_by_reason[GPUSORT_REASONS];
 } GpuSortStats;
@@ -55,7 +56,7 @@ typedef struct GpuSortAllStats
 
 extern void gpusort_stats_count_sort(const GpuSortStats *sort);
 extern void gpusort_stats_count_small_sort(void);
-extern void gpusort_stats_count_index_build(void);
+extern void gpusort_stats_count_index_build(bool declined);
 extern void gpusort_stats_count_fallback(int reason);
 extern void gpusort_stats_get(GpuSortAllStats *stats);
 extern GpuSortStats gpusort_stats_sum(const GpuSortAllStats *stats);

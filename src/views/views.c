@@ -49,7 +49,7 @@ PG_FUNCTION_INFO_V1(gpusort_show_jobs);
  * Rows are made of the columns that a function has in the extension that is installed, which may be
  * older than the module: what a version adds stands at the end.
  */
-#define STATS_COLUMNS 18
+#define STATS_COLUMNS 19
 #define JOBS_COLUMNS  15
 
 /* The version of the module, whatever version of the SQL objects is installed. */
@@ -219,6 +219,7 @@ stats_columns(const GpuSortStats *stats, TimestampTz reset, Datum values[STATS_C
 	values[i++] = Float8GetDatum(stats->ms.queue);
 	values[i++] = Int64GetDatum(stats->temp_bytes);
 	values[i++] = Int64GetDatum(stats->index_builds);
+	values[i++] = Int64GetDatum(stats->declined_builds);
 	Assert(i == STATS_COLUMNS);
 }
 

@@ -203,7 +203,10 @@ $node = GpuSortNode->new('loading');
 $node->init(conf => [ "shared_preload_libraries = ''", @parallel ]);
 $node->start;
 $node->safe_psql('postgres', "LOAD 'gpusort'; $tables");
-like($node->safe_psql('postgres', "LOAD 'gpusort'; EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM t ORDER BY k, id"),
-	 qr/Workers Launched: 3.*Rows Ingested: 250000\n.*worker 2 [1-9]/s, 'loaded by LOAD: workers ingest rows');
+like($node->safe_psql('postgres', q{
+	LOAD 'gpusort';
+	SET parallel_leader_participation = off;
+	EXPLAIN (ANALYZE, VERBOSE) SELECT id, pad FROM t ORDER BY k, id}),
+	qr/Workers Launched: 3.*Rows Ingested: 250000\n.*worker \d [1-9]/s, 'loaded by LOAD: workers ingest rows');
 
 done_testing;

@@ -57,6 +57,21 @@ like($output, qr/Same order and same rows as native: 16 of 16/, 'in the same ord
 like($output, qr/^\| copy +\| 20000 \|(?: +[0-9.]+ \|){4} +[0-9.]+x \|$/m,
 	'the table at the end has times and a ratio');
 
+($status, $output) = bench('builds.csv', qw(-f builds));
+is($status, 0, 'bench/run builds') or diag $output;
+my %built;
+for (lines('builds.csv'))
+{
+	my ($mode, $case, undef, $variant, undef, $value, undef, $detail) = split /,/;
+	$built{$case} .= "$variant $1 " if $mode eq 'builds' && $value > 0 && $detail =~ /^"(\d)/;
+}
+delete @built{qw(text text-unlogged)};
+my $reindexed = delete $built{reindex};
+is_deeply(\%built,
+	{ map { ($_ => "native-parallel 0 $engine-parallel 1 ", "$_-unlogged" => "native-parallel 0 $engine-parallel 1 ") }
+		qw(int4 int8 three numeric text-C) }, 'each index is built by PostgreSQL and by gpusort');
+like($reindexed, qr/^native-parallel 0 $engine-parallel [56] $/, 'as those of a table are, and of its TOAST table');
+
 ($status, $output) = bench('above.csv', qw(-f above above-shapes));
 is($status, 0, 'bench/run above') or diag $output;
 my (%chosen, %native);

@@ -33,6 +33,7 @@ $node->safe_psql('postgres', q{
 	FROM generate_series(1, 20000) i;
 	CREATE TABLE empty (k int);
 	CREATE TABLE one AS SELECT 1 AS k;
+	CREATE TABLE excluded AS SELECT i AS k FROM generate_series(1, 3000) i;
 	VACUUM ANALYZE d;
 });
 
@@ -311,6 +312,21 @@ is($node->safe_psql('postgres',
 	'SET gpusort.index_builds = on; SET max_parallel_maintenance_workers = 0; DROP INDEX none_1, none_2; VACUUM d; '
 	. 'SHOW max_parallel_maintenance_workers'),
 	0, 'the setting stays');
+for my $case ([ 'SET', 3 ], [ 'SET LOCAL', 0 ])
+{
+	my ($set, $then) = @$case;
+
+	$node->safe_psql('postgres', qq{
+		CREATE FUNCTION sets() RETURNS event_trigger LANGUAGE plpgsql AS
+			'BEGIN $set max_parallel_maintenance_workers = 3; REFRESH MATERIALIZED VIEW mv; END';
+		CREATE EVENT TRIGGER sets ON ddl_command_end WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION sets()});
+	is($node->safe_psql('postgres', q{
+		SET max_parallel_maintenance_workers = 0;
+		CREATE INDEX none_1 ON d (k);
+		SHOW max_parallel_maintenance_workers;
+		DROP EVENT TRIGGER sets;
+		DROP FUNCTION sets; DROP INDEX none_1}), $then, "$set by a trigger meanwhile");
+}
 is($node->safe_psql('postgres',
 	q{SELECT indnkeyatts, condeferrable FROM pg_index JOIN pg_constraint ON conindid = indexrelid
 	WHERE conname = 'c_later'}),
@@ -319,6 +335,18 @@ is(with_builds('on',
 	'BEGIN; INSERT INTO c (i, m) SELECT i + 1000000, m FROM c LIMIT 5000; DELETE FROM c WHERE i % 3 = 0; COMMIT'), '',
 	'tables can be changed then');
 is_good($_, "$_ changed") for 'c_pkey', 'c_later';
+
+# What is PostgreSQL's to build, and is counted
+my $declined = $node->safe_psql('postgres', 'SELECT declined_builds FROM gpusort_stats');
+is(with_builds('on', 'ALTER TABLE excluded ADD CONSTRAINT excluded_k EXCLUDE (k WITH =)'), '',
+	'an exclusion constraint');
+like($node->log_text, qr/PostgreSQL builds index "excluded_k": it is for an exclusion constraint/,
+	'PostgreSQL builds it');
+is($node->safe_psql('postgres', 'SET gpusort.enable = off; CREATE INDEX enabled ON d (k); DROP INDEX enabled; '
+	. 'CREATE TABLE without (k int PRIMARY KEY); SELECT declined_builds FROM gpusort_stats'), $declined + 1,
+	'it counts as declined, what has no rows or is not asked for does not');
+is(with_builds('on', 'INSERT INTO excluded VALUES (7)'), 'ERROR:  conflicting key value violates exclusion constraint '
+	. qq{"excluded_k"\nDETAIL:  Key (k)=(7) conflicts with existing key (k)=(7).}, 'it excludes');
 
 # Rows that are dead to all but an old snapshot are in the index, and nobody's duplicates; chains of HOT updates that
 # the index breaks make it one for later snapshots only.

@@ -12,8 +12,8 @@ plan skip_all => 'no service with fault points: make gpusortd-faults' unless -x 
 
 my $node = GpuSortNode->new('main');
 $node->init(
-	conf => [ 'gpusort.index_builds = on', 'gpusort.force = on', 'gpusort.log_decisions = on', 'autovacuum = off',
-		'max_parallel_workers = 8', 'max_worker_processes = 12', 'max_parallel_maintenance_workers = 2',
+	conf => [ 'wal_level = replica', 'gpusort.index_builds = on', 'gpusort.force = on', 'gpusort.log_decisions = on',
+		'autovacuum = off', 'max_parallel_workers = 8', 'max_worker_processes = 12', 'max_parallel_maintenance_workers = 2',
 		'min_parallel_table_scan_size = 0' ]);
 $node->own_module(gpusortd => $fault_service);
 $node->start;
@@ -67,11 +67,11 @@ sub builds
 # Begins a build that the service leaves in the middle of its pages, at the seventh range.
 sub begin_stopped
 {
-	my ($service) = @_;
+	my ($service, $sql) = @_;
 
 	$node->choose_fault('stop_read 7');
 	$builder = $node->session;
-	$builder->send($build);
+	$builder->send($sql // $build);
 	return wait_until(sub {
 		open my $stat, '<', "/proc/$service/stat" or return 0;
 		return $node->fault_happened && <$stat> =~ /\) T/;
@@ -117,12 +117,34 @@ nothing_left($relations, 'the service killed');
 builds('the service killed');
 
 # All of the server goes down with a process; its relation's file is left, as PostgreSQL leaves those
-for my $case ([ 'a worker killed', sub { kill 'KILL', worker() } ],
+# A build that has committed its index before: it is there, and not valid
+($service) = $node->services;
+ok(begin_stopped($service, 'CREATE INDEX CONCURRENTLY invalid ON d (m COLLATE "C")'), 'concurrently: a build waits');
+kill 'KILL', $builder->backend;
+kill 'CONT', $service;
+wait_until(sub { eval { $node->safe_psql('postgres', 'SELECT 1'); 1 } }, 60);
+$node->wait_service;
+is($node->safe_psql('postgres', q{SELECT indisvalid FROM pg_index WHERE indexrelid = 'invalid'::regclass}), 'f',
+	'the leader killed: the index is invalid');
+is($node->safe_psql('postgres', 'REINDEX INDEX CONCURRENTLY invalid; SELECT ' . sprintf($check, q{'invalid'})
+	. q{; SELECT indisvalid FROM pg_index WHERE indexrelid = 'invalid'::regclass; DROP INDEX invalid}), "\nt",
+	'it can be built anew');
+nothing_left(undef, 'concurrently');
+
+my @crashes = ([ 'a worker killed', sub { kill 'KILL', worker() } ],
 	[ 'the leader killed', sub { kill 'KILL', $builder->backend } ],
-	[ 'an immediate stop', sub { $node->stop('immediate'); $node->start } ])
+	[ 'an immediate stop', sub { $node->stop('immediate'); $node->start } ]);
+for my $case (@crashes, [ 'an immediate stop of a build that logs nothing', $crashes[-1][1] ])
 {
 	my ($what, $end) = @$case;
 	my ($service) = $node->services;
+
+	if ($what =~ /nothing/)
+	{
+		$node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\n");
+		$node->restart;
+		($service) = $node->wait_service;
+	}
 
 	$node->safe_psql('postgres', 'CREATE INDEX before ON d (k)');
 	ok(begin_stopped($service), "$what: a build waits");
@@ -175,6 +197,7 @@ for my $setting ('off', 'on')
 	$node->psql('postgres', "SET gpusort.index_builds = $setting; CREATE INDEX ours ON long (s)", stderr => \$error);
 	$error =~ s/^psql:<stdin>:\d+: |^(?:CONTEXT|LOCATION|LOG):.*\n?//mg;
 	$error =~ s/\d+ exceeds|\(\d+,\d+\)/.../g;
+	$error =~ s/\n+\z//;
 	push @errors, $error;
 }
 like($errors[0], qr/index row size .* maximum/, 'a row that no btree takes');

@@ -60,6 +60,28 @@ my $built = () = $log =~ /gpusort: building index "(?:plain|single|partial)(?:_c
 cmp_ok($built, '>', 5, 'gpusort builds them');
 unlike($log, qr/gpusort: PostgreSQL builds index/, 'all of them');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_index WHERE NOT indisvalid}), 0, 'none is invalid');
+
+# What cannot be: the error is PostgreSQL's, and the index that it leaves invalid is replaced by REINDEX
+$node->safe_psql('postgres', q{
+	CREATE TABLE twice AS SELECT i FROM generate_series(1, 20000) i;
+	INSERT INTO twice VALUES (777);
+});
+my @errors;
+for my $setting ('off', 'on')
+{
+	my $error;
+
+	$node->psql('postgres',
+		"SET gpusort.index_builds = $setting; CREATE UNIQUE INDEX CONCURRENTLY twice_$setting ON twice (i)",
+		stderr => \$error);
+	push @errors, $error =~ s/^psql:<stdin>:\d+: |^(?:CONTEXT|LOG):.*\n?|"twice_\w+"//gmr =~ s/\n+\z//r;
+}
+like($errors[0], qr/could not create unique index/, 'duplicates are an error');
+is($errors[1], $errors[0], 'it is the same error');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_index WHERE NOT indisvalid'), 2, 'both indexes are invalid');
+is($node->safe_psql('postgres', 'DROP INDEX twice_off; DELETE FROM twice WHERE i = 777; '
+	. 'REINDEX INDEX CONCURRENTLY twice_on; SELECT ' . sprintf($check, q{'twice_on'})
+	. '; SELECT count(*) FROM pg_index WHERE NOT indisvalid'), "\n0", 'then one can be mended');
 $node->stop;
 
 done_testing();
