@@ -41,7 +41,7 @@ typedef enum ValueKind
 struct GpuSortPageQual
 {
 	AttrNumber attno; /* of the table */
-	int32 offset; /* bytes from the start of a tuple's data, where there are no NULLs; -1: that varies */
+	int32 offset;     /* bytes from the start of a tuple's data, where there are no NULLs; -1: that varies */
 	ValueKind kind;
 	int wanted; /* set of IS_* */
 	bool wants_nulls;
