@@ -41,6 +41,7 @@ typedef enum ValueKind
 struct GpuSortPageQual
 {
 	AttrNumber attno; /* of the table */
+	int32 offset;     /* bytes from the start of a tuple's data, where there are no NULLs; -1: that varies */
 	ValueKind kind;
 	int wanted; /* set of IS_* */
 	bool wants_nulls;
@@ -255,56 +256,152 @@ gpusort_page_quals_create(const Scan *scan, TupleDesc desc)
 	}
 	quals->all = quals->count == conditions;
 	quals->columns = gpusort_tuple_columns_create(desc, attnos, quals->count);
+	for (int i = 0; i < quals->count; i++)
+		quals->quals[i].offset = quals->columns->stored[quals->quals[i].attno - 1].offset;
 	quals->values = palloc(quals->count * sizeof(Datum));
 	quals->nulls = palloc(quals->count * sizeof(bool));
 	return quals;
 }
 
-/* What a value is to the constant. */
-static pg_attribute_always_inline int
-compare(const GpuSortPageQual *qual, Datum value)
+/* Returns the value of a column that is read as kind. */
+static pg_attribute_always_inline Datum
+fetch_value(ValueKind kind, const char *data)
+{
+	switch (kind)
+	{
+		case VALUE_NONE:
+			return (Datum) 0;
+		case VALUE_BYTE:
+			return fetch_att(data, true, sizeof(char));
+		case VALUE_INT16:
+			return fetch_att(data, true, sizeof(int16));
+		case VALUE_INT32:
+		case VALUE_OID:
+		case VALUE_FLOAT4:
+			return fetch_att(data, true, sizeof(int32));
+		default:
+			return fetch_att(data, true, sizeof(int64));
+	}
+}
+
+/* Returns true if a value that is no NULL, of a column that is read as kind, fulfils a condition. */
+static pg_attribute_always_inline bool
+is_fulfilled_by(const GpuSortPageQual *qual, ValueKind kind, Datum value)
 {
 	int64 integer;
+	int answer;
 
-	if (qual->kind == VALUE_NONE)
-		return IS_EQUAL;
-	if (qual->kind == VALUE_FLOAT4 || qual->kind == VALUE_FLOAT8)
-		return compare_floats(float_value(qual->kind, value), qual->float_constant);
-	integer = integer_value(qual->kind, value);
-	return (integer < qual->constant) * IS_LESS + (integer == qual->constant) * IS_EQUAL +
-		(integer > qual->constant) * IS_GREATER;
+	if (kind == VALUE_NONE)
+		answer = IS_EQUAL;
+	else if (kind == VALUE_FLOAT4 || kind == VALUE_FLOAT8)
+		answer = compare_floats(float_value(kind, value), qual->float_constant);
+	else
+	{
+		integer = integer_value(kind, value);
+		answer = (integer < qual->constant) * IS_LESS + (integer == qual->constant) * IS_EQUAL +
+			(integer > qual->constant) * IS_GREATER;
+	}
+	return (qual->wanted & answer) != 0;
+}
+
+/* Returns true if a tuple fulfils all conditions.  Its columns are read in one go. */
+static pg_noinline bool
+are_fulfilled_by(const GpuSortPageQuals *quals, HeapTupleHeader tuple)
+{
+	bool fulfilled = true;
+
+	gpusort_tuple_columns_read(quals->columns, tuple, quals->values, quals->nulls);
+	for (int i = 0; i < quals->count; i++)
+	{
+		const GpuSortPageQual *qual = &quals->quals[i];
+
+		if (unlikely(quals->nulls[i]))
+			fulfilled &= qual->wants_nulls;
+		else
+			fulfilled &= is_fulfilled_by(qual, qual->kind, quals->values[i]);
+	}
+	return fulfilled;
 }
 
 /*
- * Keeps those of n tuples of a page, named by their lines, that fulfil the conditions; returns how many.  A tuple's
- * columns are read in one go, and no branch goes by an answer, which no processor could foresee.
+ * Keeps those of n tuples that fulfil a condition on a column that has an offset and is read as kind, or where that
+ * is not there, all conditions.  No branch goes by an answer, which no processor could foresee.
+ */
+static pg_attribute_always_inline int
+filter_by(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, ValueKind kind, Page page, OffsetNumber *tuples,
+		  int n)
+{
+	int kept = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		const OffsetNumber line = tuples[i];
+		const HeapTupleHeader tuple = gpusort_page_tuple(page, line);
+		bool fulfilled;
+
+		if (i + GPUSORT_TUPLES_AHEAD < n)
+			__builtin_prefetch(gpusort_page_tuple(page, tuples[i + GPUSORT_TUPLES_AHEAD]));
+		if (likely(!(tuple->t_infomask & HEAP_HASNULL) && HeapTupleHeaderGetNatts(tuple) >= qual->attno))
+			fulfilled = is_fulfilled_by(qual, kind,
+										fetch_value(kind, (const char *) tuple + tuple->t_hoff + qual->offset));
+		else
+			fulfilled = are_fulfilled_by(quals, tuple);
+		tuples[kept] = line;
+		kept += fulfilled;
+	}
+	return kept;
+}
+
+/* The same, compiled for each kind. */
+static int
+filter_by_column(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, Page page, OffsetNumber *tuples, int n)
+{
+	switch (qual->kind)
+	{
+		case VALUE_NONE:
+			return filter_by(quals, qual, VALUE_NONE, page, tuples, n);
+		case VALUE_BYTE:
+			return filter_by(quals, qual, VALUE_BYTE, page, tuples, n);
+		case VALUE_INT16:
+			return filter_by(quals, qual, VALUE_INT16, page, tuples, n);
+		case VALUE_INT32:
+			return filter_by(quals, qual, VALUE_INT32, page, tuples, n);
+		case VALUE_INT64:
+			return filter_by(quals, qual, VALUE_INT64, page, tuples, n);
+		case VALUE_OID:
+			return filter_by(quals, qual, VALUE_OID, page, tuples, n);
+		case VALUE_FLOAT4:
+			return filter_by(quals, qual, VALUE_FLOAT4, page, tuples, n);
+		case VALUE_FLOAT8:
+			return filter_by(quals, qual, VALUE_FLOAT8, page, tuples, n);
+	}
+	pg_unreachable();
+}
+
+/*
+ * Keeps those of n tuples of a page, named by their lines, that fulfil the conditions; returns how many.  These have
+ * no effects, so that it is nobody's concern which is asked first: one after the other, each of the whole page, where
+ * the columns have offsets; else tuple by tuple.
  */
 int
 gpusort_page_quals_filter(const GpuSortPageQuals *quals, Page page, OffsetNumber *tuples, int n)
 {
 	int kept = 0;
 
-	if (quals->count == 0)
+	if (quals->columns->fixed == quals->columns->count)
+	{
+		for (int i = 0; i < quals->count; i++)
+			n = filter_by_column(quals, &quals->quals[i], page, tuples, n);
 		return n;
+	}
 	for (int i = 0; i < n; i++)
 	{
 		const OffsetNumber line = tuples[i];
-		bool fulfilled = true;
 
 		if (i + GPUSORT_TUPLES_AHEAD < n)
 			__builtin_prefetch(gpusort_page_tuple(page, tuples[i + GPUSORT_TUPLES_AHEAD]));
-		gpusort_tuple_columns_read(quals->columns, gpusort_page_tuple(page, line), quals->values, quals->nulls);
-		for (int j = 0; j < quals->count; j++)
-		{
-			const GpuSortPageQual *qual = &quals->quals[j];
-
-			if (unlikely(quals->nulls[j]))
-				fulfilled &= qual->wants_nulls;
-			else
-				fulfilled &= (qual->wanted & compare(qual, quals->values[j])) != 0;
-		}
 		tuples[kept] = line;
-		kept += fulfilled;
+		kept += are_fulfilled_by(quals, gpusort_page_tuple(page, line));
 	}
 	return kept;
 }

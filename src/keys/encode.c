@@ -246,23 +246,11 @@ encode_one_fixed(const GpuSortKeys *keys, Datum value, bool isnull, uint64 *word
 		words[0] = not_null << 63 | bits << (63 - column->fixed_bits);
 }
 
-/*
- * Writes the key of a row to words (keys->words of them), of whose attributes the
- * values and nulls up to keys->last_attno are here.  Returns false if it is truncated:
- * an equal key does not mean an equal row.  Errors: those of detoasting, and of the encoders.
- */
-bool
-gpusort_keys_encode(const GpuSortKeys *keys, const Datum *values, const bool *nulls, uint64 *words)
+/* Does gpusort_keys_encode's work, but for a single column of fixed width. */
+static pg_noinline bool
+encode_columns(const GpuSortKeys *keys, const Datum *values, const bool *nulls, uint64 *words)
 {
 	GpuSortBitWriter key = {.next = words, .room = 64};
-
-	if (keys->one_fixed)
-	{
-		int i = keys->last_attno - 1;
-
-		encode_one_fixed(keys, values[i], nulls[i], words);
-		return true;
-	}
 
 	for (int i = 0; i < keys->encoded; i++)
 	{
@@ -338,4 +326,20 @@ gpusort_keys_encode(const GpuSortKeys *keys, const Datum *values, const bool *nu
 	}
 	gpusort_finish_key(&key, words + keys->words);
 	return keys->encoded == keys->count;
+}
+
+/*
+ * Writes the key of a row to words (keys->words of them), of whose attributes the
+ * values and nulls up to keys->last_attno are here.  Returns false if it is truncated:
+ * an equal key does not mean an equal row.  Errors: those of detoasting, and of the encoders.
+ */
+bool
+gpusort_keys_encode(const GpuSortKeys *keys, const Datum *values, const bool *nulls, uint64 *words)
+{
+	const int i = keys->last_attno - 1;
+
+	if (!keys->one_fixed)
+		return encode_columns(keys, values, nulls, words);
+	encode_one_fixed(keys, values[i], nulls[i], words);
+	return true;
 }

@@ -101,6 +101,10 @@ ALTER TABLE gs.p_altered ADD COLUMN i2 smallint DEFAULT -3, ADD COLUMN b bool NO
 INSERT INTO gs.p_altered (id, i4, t, i8, v, f8, i2, b) SELECT i, NULL, 't' || i % 41, NULL, NULL, i / 8.0, i % 5, i % 2 = 0 FROM generate_series(1401, 2000) i;
 
 -- Only columns without a default added: tuples are copied as they are, some shorter than others
+CREATE TABLE gs.p_late (id int, i4 int, i8 bigint, twice bigint GENERATED ALWAYS AS (2 * i8) STORED);
+INSERT INTO gs.p_late SELECT i, nullif((i * 7919) % 503, i % 20), CASE WHEN i % 3 > 0 THEN i % 99 END FROM generate_series(1, 1000) i;
+ALTER TABLE gs.p_late ADD COLUMN i2 smallint DEFAULT 5, ADD COLUMN f8 float8, ADD COLUMN b bool DEFAULT true, ADD COLUMN o oid;
+INSERT INTO gs.p_late (id, i4, i8, i2, f8, b, o) SELECT i, (i * 7919) % 503, CASE WHEN i % 3 > 0 THEN i % 99 END, i % 7, nullif(i % 8, 3) / 8.0, i % 2 = 0, nullif(i % 5, 2) FROM generate_series(1001, 2000) i;
 CREATE TABLE gs.p_longer (id int, t text);
 INSERT INTO gs.p_longer SELECT i, 't' || i % 41 FROM generate_series(1, 1000) i;
 ALTER TABLE gs.p_longer ADD COLUMN i4 int, ADD COLUMN v text;
@@ -183,6 +187,13 @@ FROM (VALUES (1, '<'), (2, '<='), (3, '='), (4, '>='), (5, '>'), (6, '<>')) o (m
 SELECT is(gs.by_page(format('SELECT id, %s FROM gs.p_fixed ORDER BY %1$s, id', name)), 'same', 'a key of fixed offset: ' || name)
 FROM unnest(ARRAY['i2', 'i4', 'i8', 'f4', 'f8', 'd', 'ts', 'b', 'c', 'o', 'm', 'u', 'n', 'iv', 'ti', 'tz']) name;
 SELECT is(gs.by_page('SELECT * FROM gs.p_fixed ORDER BY ' || keys), 'same', 'whole rows by ' || keys) FROM unnest(ARRAY['i8, id', 'u, n, id', 'id DESC', 'iv, f4, i2, id']) keys;
+
+-- conditions on columns of fixed offset, of tuples on one page that have these, NULLs in their places, or are older than the column
+SELECT is(gs.by_page(format(query, conditions)), 'same', format(query, conditions))
+FROM (VALUES (1, 'SELECT * FROM gs.p_late WHERE %s ORDER BY i8, id'), (2, 'SELECT id, i4 FROM gs.p_late WHERE %s ORDER BY i4, id')) q (n, query),
+	(VALUES (1, 'i4 < 250'), (2, 'i4 < 250 AND i8 >= 20'), (3, 'i8 IS NULL AND i4 > 100'), (4, 'i8 IS NOT NULL AND i2 = 5'), (5, 'i2 <= 5 AND f8 IS NULL'), (6, 'f8 > 0.25 AND i4 <> 7 AND b'),
+			 (7, 'twice > 100 AND i4 < 400 AND o < 4'), (8, 'o IS NULL AND i2 > 3 AND twice IS NOT NULL'), (9, 'b = true AND i8 < 50 AND i4 IS NOT NULL AND f8 = 0.5'), (10, 'i4 IS NULL'), (11, 'i4 < 250 AND i4 > 250')) c (m, conditions)
+ORDER BY q.n, c.m;
 
 -- conditions that are not decided by the page, alone and after some that are
 PREPARE p_native(int, text) AS SELECT id, t FROM gs.p_mixed WHERE i4 < $1 AND t > $2 COLLATE "C" ORDER BY i8, id;
