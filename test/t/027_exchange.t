@@ -41,12 +41,14 @@ my %queries = (
 	. 'FROM t) s WHERE r = 1'),
 	group => sprintf($sum, q{SELECT g, count(DISTINCT id), string_agg(pad, ',' ORDER BY id) FROM t GROUP BY g}),
 	distinct => sprintf($sum, 'SELECT DISTINCT ON (g) g, id, pad FROM t ORDER BY g, id'),
-	join => sprintf($sum, 'SELECT t.id, other.id AS o FROM t FULL JOIN other USING (g)'));
-# Where a process waits: while rows are ingested, and while a window is computed.
+	join => sprintf($sum, 'SELECT t.id, other.id AS o FROM t FULL JOIN other USING (g)'),
+	running => sprintf($in_order, 'SELECT g, id, sum(id) OVER (ORDER BY g, id) FROM t ORDER BY g, id'));
+# Where a process waits: while rows are ingested, and while a window is computed, or what its ranges come to.
 my $ingest_gate = sprintf($in_order, 'SELECT g, id, sum(id) OVER (PARTITION BY g '
 . 'ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t WHERE gate(id, 50000) > 0 ORDER BY g, id');
 my $window_gate = sprintf($in_order, 'SELECT g, id, sum(gate(id, %d)) OVER (PARTITION BY g '
 	. 'ORDER BY id), lag(pad) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id');
+my $running_gate = sprintf($in_order, 'SELECT g, id, sum(gate(id, %d)) OVER (ORDER BY g, id) FROM t ORDER BY g, id');
 my %right;
 
 sub new_node
@@ -111,7 +113,8 @@ my $text = $node->safe_psql('postgres', 'EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON)
 	. 'SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t');
 like($text, qr/"Workers Launched": 3/, 'three workers');
 like($text, qr/"Ranges": [1-9]\d*/, 'Ranges');
-like($text, qr/"Range Key": \["t\.g"\]/, 'Range Key');
+like($text, qr{"Range Key": \["t\.g", "t\.id"\],\s+"Across Ranges": "totals of those before"}, 'Range Key');
+like($text, qr{"Passes": 1,}, 'whole partitions');
 
 # fewer workers than planned, or none
 for my $workers (0, 1, 2)
@@ -169,6 +172,7 @@ ok(nothing_left($node, $service, $idle), 'nothing is left');
 
 my %early = (
 	limit => ['SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id LIMIT 10'],
+	running => ['SELECT g, id, sum(id) OVER (ORDER BY g, id) FROM t ORDER BY g, id LIMIT 10'],
 	none => ['SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id LIMIT 0'],
 	offset => ['SELECT g, id, sum(id) OVER (PARTITION BY g ORDER BY id) FROM t ORDER BY g, id OFFSET 30000 LIMIT 10'],
 	join => ['SELECT count(*) FROM (SELECT t.id, other.id FROM t JOIN other USING (g) LIMIT 10) q'],
@@ -211,6 +215,7 @@ for my $row (1, 30000, 59999)
 {
 	my %failing = (
 		window => "SELECT sum(10 / (id - $row)) OVER (PARTITION BY g ORDER BY id) FROM t",
+		running => "SELECT sum(10 / (id - $row)) OVER (ORDER BY g, id) FROM t",
 		filter => "SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY g ORDER BY id) AS r FROM t) s "
 			. "WHERE 10 / (id - $row) < r",
 		group => "SELECT count(DISTINCT 10 / (id - $row)) FROM t GROUP BY g",
@@ -231,7 +236,9 @@ is($session->run($queries{$_}), $right{$_}, "$_: right after errors") for sort k
 my $middle = $node->safe_psql('postgres',
 	'SET gpusort.enable = off; SELECT id FROM t ORDER BY g, id OFFSET 30000 LIMIT 1');
 my $begin = $node->safe_psql('postgres', 'SET gpusort.enable = off; SELECT id FROM t ORDER BY g, id LIMIT 1');
-my %gates = (ingest => $ingest_gate, begin => sprintf($window_gate, $begin), middle => sprintf($window_gate, $middle));
+my %gates = (ingest => $ingest_gate, begin => sprintf($window_gate, $begin), middle => sprintf($window_gate, $middle),
+	totals => sprintf($running_gate, $middle));
+my %answers = map { ($_ => $right{$_ eq 'totals' ? 'running' : 'window'}) } keys %gates;
 for my $stage (sort keys %gates)
 {
 	for my $how ('terminate the process that waits', 'cancel the process that waits', 'cancel the query',
@@ -261,7 +268,8 @@ for my $stage (sort keys %gates)
 		my ($out, $err) = $session->result;
 		if ($how eq 'terminate a worker')
 		{
-			ok($out eq $right{window} || $err =~ /57P01|57014/, "$stage, $how: the right answer or an error of PostgreSQL's")
+			ok($out eq $answers{$stage} || $err =~ /57P01|57014/,
+				"$stage, $how: the right answer or an error of PostgreSQL's")
 				or diag "$out $err";
 		}
 		else
@@ -336,8 +344,8 @@ for my $stage (sort keys %gates)
 	$holder->run('SELECT pg_advisory_unlock(1)');
 	my ($out, $err) = $session->result;
 	my $clean = $err =~ /ERROR:  58000.*HINT:/s && $err !~ /XX000|WARNING/ && $out eq '';
-	$stage eq 'ingest' ? is($out, $right{window}, 'the right answer without it')
-		: ok($out eq $right{window} || $clean, 'the right answer or a clean error')
+	$stage eq 'ingest' ? is($out, $answers{$stage}, 'the right answer without it')
+		: ok($out eq $answers{$stage} || $clean, 'the right answer or a clean error')
 		or diag "$out $err";
 	ok(nothing_left($node), 'nothing is left');
 	# the next one may take some seconds, the more the more of them were killed
@@ -377,7 +385,7 @@ for my $stage (sort keys %gates)
 	sleep 0.5;
 	kill 'CONT', $service;
 	my ($out, $err) = $session->result;
-	is($out, $right{window}, 'right when a service that was stopped goes on') or diag $err;
+	is($out, $answers{$stage}, 'right when a service that was stopped goes on') or diag $err;
 
 	$holder->run('SELECT pg_advisory_lock(1)');
 	$session->run(q{SET statement_timeout = '2s'});
@@ -387,7 +395,7 @@ for my $stage (sort keys %gates)
 	kill 'STOP', $service;
 	$holder->run('SELECT pg_advisory_unlock(1)');
 	($out, $err) = $session->result;
-	ok($err =~ /57014/ || $out eq $right{window}, 'with a service that is stopped the query can be cancelled')
+	ok($err =~ /57014/ || $out eq $answers{$stage}, 'with a service that is stopped the query can be cancelled')
 		or diag "$out $err";
 	cmp_ok(time - $start, '<', 6, 'in time');
 	kill 'CONT', $service;
