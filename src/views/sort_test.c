@@ -204,8 +204,9 @@ sort_jointly(GpuSortState *sort, int64 from, TestResult *result)
 	}
 	for (uint32 range = 0; range < ranges; range++)
 	{
-		if ((from < 0 && !gpusort_joint_sorts_ask(&sorts, range, &failure)) ||
-			!gpusort_joint_sorts_begin_range(&sorts, &failure))
+		if (from >= 0 ? !gpusort_sort_begin_range(sort, &failure)
+					  : !gpusort_joint_sorts_ask(&sorts, range, &failure) ||
+					!gpusort_joint_sorts_begin_range(&sorts, &failure))
 			gpusort_sort_report_lost(true, &failure);
 		while ((row = gpusort_sort_next(sort, true)) != NULL)
 			add_row(result, row);

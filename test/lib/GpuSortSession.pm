@@ -131,6 +131,20 @@ sub cancel_all_over
 	return ($points, @wrong);
 }
 
+# Sets statement_timeout to what it was, or 0: one that is so short may end that, too.
+sub end_timeout
+{
+	my ($self, $setting) = @_;
+
+	$setting //= 0;
+	for (1 .. 100)
+	{
+		$self->run("SET statement_timeout = '$setting'");
+		return if $self->run('SHOW statement_timeout') eq $setting;
+	}
+	die "statement_timeout cannot be set to $setting";
+}
+
 # A query with a statement_timeout of so many seconds: how late it ended, what it took, and its errors.
 sub _cancel_after
 {
@@ -142,7 +156,7 @@ sub _cancel_after
 	$self->send($query);
 	my (undef, $err) = $self->result;
 	my $took = time - $start;
-	$self->run("SET statement_timeout = '$setting'");
+	$self->end_timeout($setting);
 	return ($took - $timeout, $took, $err);
 }
 

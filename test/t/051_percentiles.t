@@ -53,7 +53,7 @@ for my $query (sort keys %queries)
 		$session->send("SET statement_timeout = '1ms'; $queries{$query}");
 		my ($out, $err) = $session->result;
 		like($err, qr/57014/, 'it can be cancelled');
-		$session->run('RESET statement_timeout');
+		$session->end_timeout;
 		is($session->run($queries{$query}), $native, 'and after that');
 	}
 }
