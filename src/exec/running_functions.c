@@ -108,11 +108,10 @@ gpusort_running_function_init(GpuSortRunningFunction *function, const WindowFunc
 			break;
 		case F_COUNT_:
 			if (call->aggfilter == NULL)
-			{
 				function->kind = GPUSORT_RUNNING_COUNT;
-				break;
-			}
-			/* FALLTHROUGH */
+			else
+				init_aggregate(function, call->winfnoid);
+			break;
 		default:
 			init_aggregate(function, call->winfnoid);
 			break;
@@ -217,24 +216,15 @@ gpusort_running_function_advance(GpuSortRunningFunction *function, GpuSortRunnin
 								 WindowAggState *window, MemoryContext states)
 {
 	MemoryContext caller = MemoryContextSwitchTo(window->tmpcontext->ecxt_per_tuple_memory);
-	bool is_null;
-	Datum value;
 
-	switch (function->kind)
+	if (function->kind == GPUSORT_RUNNING_AGGREGATE)
+		advance_aggregate(function, state, window, states);
+	else if (function->kind == GPUSORT_RUNNING_LAST || (function->kind == GPUSORT_RUNNING_FIRST && first))
 	{
-		case GPUSORT_RUNNING_AGGREGATE:
-			advance_aggregate(function, state, window, states);
-			break;
-		case GPUSORT_RUNNING_FIRST:
-			if (!first)
-				break;
-			/* FALLTHROUGH */
-		case GPUSORT_RUNNING_LAST:
-			value = ExecEvalExpr((ExprState *) linitial(function->expr->args), window->tmpcontext, &is_null);
-			keep(function, state, value, is_null, states);
-			break;
-		default:
-			break;
+		bool is_null;
+		Datum value = ExecEvalExpr((ExprState *) linitial(function->expr->args), window->tmpcontext, &is_null);
+
+		keep(function, state, value, is_null, states);
 	}
 	MemoryContextSwitchTo(caller);
 }
