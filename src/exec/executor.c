@@ -115,6 +115,7 @@ end_gpusort(CustomScanState *node)
 		gpusort_joint_sort_drop(state->joint);
 	gpusort_stream_end(state);
 	gpusort_sort_drop(state->sort);
+	gpusort_running_end(state->running);
 	ExecEndNode(outerPlanState(node));
 }
 

@@ -325,6 +325,17 @@ exec_running(PlanState *ps)
 	return NULL;
 }
 
+/* The plan has ended: lets go of what may be in a file.  running: NULL of a window that does not run so. */
+void
+gpusort_running_end(GpuSortRunning *running)
+{
+	if (running == NULL || running->group == NULL)
+		return;
+	ExecClearTuple(running->kept);
+	tuplestore_end(running->group);
+	running->group = NULL;
+}
+
 /* Notes what the functions need. */
 static void
 add_function(GpuSortRunning *running, GpuSortRunningFunction *function, const WindowFuncExprState *expr)

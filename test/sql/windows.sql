@@ -170,6 +170,13 @@ SELECT is(win.difference(win.native(query), win.forced(query)), 'same', query) F
 	('SELECT id, lag(x, 2) OVER (ORDER BY t COLLATE "C") FROM win.long'), ('SELECT id, sum(x) OVER (ORDER BY t COLLATE "C") FROM win.long'),
 	('SELECT id, rank() OVER (ORDER BY left(t, 220) COLLATE "C") FROM win.long')) v (query);
 
+-- peers that do not fit work_mem: they are in a file
+SET work_mem = '64kB';
+SELECT is(win.difference(win.native(query), win.forced(query)), 'same', 'in a file: ' || query) FROM (VALUES
+	('SELECT id, t, sum(x) OVER (ORDER BY k IS NULL) FROM win.many'), ('SELECT id, t, cume_dist() OVER w, sum(x) OVER w FROM win.many WINDOW w AS (PARTITION BY b ORDER BY flag)'),
+	('SELECT id, t, sum(x) OVER w, count(*) OVER w, rank() OVER w FROM win.peers WINDOW w AS (ORDER BY k)')) v (query);
+RESET work_mem;
+
 -- read again, in part, or elsewhere
 SELECT is(win.difference(win.native(query), win.forced(query)), 'same', query) FROM (VALUES
 	('SELECT y, s.* FROM generate_series(0, 2) y, LATERAL (SELECT max(r), count(*) FROM (SELECT sum(x) OVER (ORDER BY k, id) AS r FROM win.many WHERE flag <> y) q) s'),
