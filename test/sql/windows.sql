@@ -160,9 +160,11 @@ SELECT is(win.difference(native, win.alone(query)), 'same', 'alone: ' || query) 
 SELECT is(win.difference(native, win.refused(query)), 'same', 'refused: ' || query) FROM win.answer WHERE tab = 'win.many' ORDER BY ordinal;
 
 -- rows verified, and keys that do not hold their values whole, which tie: ranges are not read with rows near them
+SELECT coalesce((fallback_reasons->>'verification')::int, 0) AS refused_before FROM gpusort_stats \gset
 SET gpusort.verify_rows = on;
 SELECT is(win.difference(native, win.forced(query)), 'same', 'verified: ' || query) FROM win.answer WHERE tab = 'win.many' ORDER BY ordinal;
 RESET gpusort.verify_rows;
+SELECT is(coalesce((fallback_reasons->>'verification')::int, 0), :refused_before, 'no rows were refused') FROM gpusort_stats;
 CREATE TABLE win.long AS SELECT id, x, repeat('x', 200) || id % 50 || repeat('y', 100) || id AS t FROM win.many;
 ALTER TABLE win.long SET (parallel_workers = 2);
 ANALYZE win.long;
