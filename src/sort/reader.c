@@ -319,7 +319,7 @@ step_over_row_before(GpuSortReader *reader, GpuSortFailure *failure)
 		return false;
 	}
 	reader->row_before = false;
-	reader->at_border = !reader->again;
+	reader->at_border = true;
 	reader->cursor = reader->verified_end;
 	reader->left--;
 	reader->rows--;
@@ -449,9 +449,6 @@ gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure)
 
 	Assert(reader->expected.shared && reader->nasked > 0);
 	keep_last_key(reader);
-	/* What is read again need not come after what has been read, nor begin where a group of rows does. */
-	if (reader->again || range.again)
-		memset(reader->last_key, 0, sizeof(reader->last_key));
 	drop_chunk(reader);
 	if (!reader->last && !gpusort_client_skip(reader->client, failure))
 		return false;
@@ -459,6 +456,8 @@ gpusort_reader_begin_range(GpuSortReader *reader, GpuSortFailure *failure)
 		reader->verified.sum = reader->begun.sum;
 	if (reader->again)
 	{
+		/* The next one may come before it. */
+		memset(reader->last_key, 0, sizeof(reader->last_key));
 		reader->rows = reader->begun.rows;
 		reader->bytes = reader->begun.bytes;
 		reader->all_tie_rows = reader->begun_tie_rows;
