@@ -325,7 +325,7 @@ are_fulfilled_by(const GpuSortPageQuals *quals, HeapTupleHeader tuple)
 
 /*
  * Keeps those of n tuples that fulfil a condition on a column that has an offset and is read as kind, or where that
- * is not there, all conditions.  No branch goes by an answer, which no processor could foresee.
+ * is not there, or qual is NULL, all conditions.  No branch goes by an answer, which no processor could foresee.
  */
 static pg_attribute_always_inline int
 filter_by(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, ValueKind kind, Page page, OffsetNumber *tuples,
@@ -341,7 +341,8 @@ filter_by(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, ValueKind 
 
 		if (i + GPUSORT_TUPLES_AHEAD < n)
 			__builtin_prefetch(gpusort_page_tuple(page, tuples[i + GPUSORT_TUPLES_AHEAD]));
-		if (likely(!(tuple->t_infomask & HEAP_HASNULL) && HeapTupleHeaderGetNatts(tuple) >= qual->attno))
+		if (qual != NULL &&
+			likely(!(tuple->t_infomask & HEAP_HASNULL) && HeapTupleHeaderGetNatts(tuple) >= qual->attno))
 			fulfilled = is_fulfilled_by(qual, kind,
 										fetch_value(kind, (const char *) tuple + tuple->t_hoff + qual->offset));
 		else
@@ -386,22 +387,9 @@ filter_by_column(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, Pag
 int
 gpusort_page_quals_filter(const GpuSortPageQuals *quals, Page page, OffsetNumber *tuples, int n)
 {
-	int kept = 0;
-
-	if (quals->columns->fixed == quals->columns->count)
-	{
-		for (int i = 0; i < quals->count; i++)
-			n = filter_by_column(quals, &quals->quals[i], page, tuples, n);
-		return n;
-	}
-	for (int i = 0; i < n; i++)
-	{
-		const OffsetNumber line = tuples[i];
-
-		if (i + GPUSORT_TUPLES_AHEAD < n)
-			__builtin_prefetch(gpusort_page_tuple(page, tuples[i + GPUSORT_TUPLES_AHEAD]));
-		tuples[kept] = line;
-		kept += are_fulfilled_by(quals, gpusort_page_tuple(page, line));
-	}
-	return kept;
+	if (quals->columns->fixed < quals->columns->count)
+		return filter_by(quals, NULL, VALUE_NONE, page, tuples, n);
+	for (int i = 0; i < quals->count; i++)
+		n = filter_by_column(quals, &quals->quals[i], page, tuples, n);
+	return n;
 }

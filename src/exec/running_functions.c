@@ -149,19 +149,29 @@ keep(const GpuSortRunningFunction *function, GpuSortRunningValue *state, Datum v
 	MemoryContextSwitchTo(caller);
 }
 
-/* Calls a function of an aggregate with the arguments that are there, of which the first is its state. */
-static void
-call_with_state(GpuSortRunningFunction *function, FunctionCallInfo call, GpuSortRunningValue *state,
-				WindowAggState *window, MemoryContext states)
+/* Calls a function of an aggregate, whose other arguments are there, with a state, or what there is in its place. */
+static GpuSortRunningValue
+call_with(FunctionCallInfo call, Datum state, bool is_null, WindowAggState *window, MemoryContext states)
 {
-	Datum value;
+	GpuSortRunningValue result;
 
-	call->args[0].value = state->value;
-	call->args[0].isnull = state->is_null;
+	call->args[0].value = state;
+	call->args[0].isnull = is_null;
 	window->curaggcontext = states;
-	value = FunctionCallInvoke(call);
+	result.value = FunctionCallInvoke(call);
 	window->curaggcontext = NULL;
-	keep(function, state, value, call->isnull, states);
+	result.is_null = call->isnull;
+	return result;
+}
+
+/* Has a state be what such a function makes of it. */
+static void
+change_state(GpuSortRunningFunction *function, FunctionCallInfo call, GpuSortRunningValue *state,
+			 WindowAggState *window, MemoryContext states)
+{
+	const GpuSortRunningValue changed = call_with(call, state->value, state->is_null, window, states);
+
+	keep(function, state, changed.value, changed.is_null, states);
 }
 
 /* Adds a row to the state of an aggregate. */
@@ -204,7 +214,7 @@ advance_aggregate(GpuSortRunningFunction *function, GpuSortRunningValue *state, 
 			return;
 		}
 	}
-	call_with_state(function, call, state, window, states);
+	change_state(function, call, state, window, states);
 }
 
 /*
@@ -235,20 +245,13 @@ gpusort_running_function_value(GpuSortRunningFunction *function, const GpuSortRu
 							   WindowAggState *window, MemoryContext states)
 {
 	LOCAL_FCINFO(call, 1);
-	GpuSortRunningValue result;
 
 	if (function->kind != GPUSORT_RUNNING_AGGREGATE || function->final_is_state)
 		return *state;
 	if (function->final.fn_strict && state->is_null)
 		return (GpuSortRunningValue){.is_null = true};
 	InitFunctionCallInfoData(*call, &function->final, 1, function->expr->wfunc->inputcollid, (Node *) window, NULL);
-	call->args[0].value = state->value;
-	call->args[0].isnull = state->is_null;
-	window->curaggcontext = states;
-	result.value = FunctionCallInvoke(call);
-	window->curaggcontext = NULL;
-	result.is_null = call->isnull;
-	return result;
+	return call_with(call, state->value, state->is_null, window, states);
 }
 
 /* Appends a state, so that others can add it to theirs. */
@@ -267,11 +270,7 @@ gpusort_running_function_put(GpuSortRunningFunction *function, const GpuSortRunn
 		LOCAL_FCINFO(call, 1);
 
 		InitFunctionCallInfoData(*call, &function->serialize, 1, InvalidOid, (Node *) window, NULL);
-		call->args[0].value = state->value;
-		call->args[0].isnull = false;
-		window->curaggcontext = states;
-		value = FunctionCallInvoke(call);
-		window->curaggcontext = NULL;
+		value = call_with(call, state->value, false, window, states).value;
 	}
 	enlargeStringInfo(bytes, datumEstimateSpace(value, state->is_null, by_value, length));
 	end = bytes->data + bytes->len;
@@ -305,7 +304,7 @@ gpusort_running_function_add(GpuSortRunningFunction *function, GpuSortRunningVal
 	InitFunctionCallInfoData(*call, &function->combine, 2, function->expr->wfunc->inputcollid, (Node *) window, NULL);
 	call->args[1].value = later->value;
 	call->args[1].isnull = false;
-	call_with_state(function, call, state, window, states);
+	change_state(function, call, state, window, states);
 }
 
 /* Returns a state that another process has put, in the current memory context, and moves *bytes behind it. */
@@ -323,13 +322,9 @@ gpusort_running_function_get(GpuSortRunningFunction *function, const char **byte
 		LOCAL_FCINFO(call, 2);
 
 		InitFunctionCallInfoData(*call, &function->deserialize, 2, InvalidOid, (Node *) window, NULL);
-		call->args[0].value = state.value;
-		call->args[0].isnull = false;
 		call->args[1].value = (Datum) 0;
 		call->args[1].isnull = false;
-		window->curaggcontext = states;
-		state.value = FunctionCallInvoke(call);
-		window->curaggcontext = NULL;
+		state.value = call_with(call, state.value, false, window, states).value;
 	}
 	return state;
 }
