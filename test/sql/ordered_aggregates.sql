@@ -131,31 +131,13 @@ SELECT unalike(agg.shape(query), '%by number%', query) FROM agg.left WHERE query
 SELECT unalike(agg.shape(query), '%Agg(Unique%', query) FROM agg.left ORDER BY ordinal;
 
 -- The answers: forced, in parallel, and in one process; with all kinds of rows.
-CREATE FUNCTION agg.rows(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	result text;
-BEGIN
-	EXECUTE format('SELECT count(*) || coalesce(string_agg(gs_row::text, ''|'' ORDER BY gs_row::text COLLATE "C"), '''') FROM (%s OFFSET 0) gs_row', query) INTO result;
-	RETURN result;
-END $$;
-CREATE FUNCTION agg.native(query text) RETURNS text LANGUAGE sql SET gpusort.enable = off AS $$ SELECT agg.rows(query) $$;
-CREATE FUNCTION agg.forced(query text) RETURNS text LANGUAGE sql
-SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0 AS $$ SELECT agg.rows(query) $$;
-CREATE FUNCTION agg.alone(query text) RETURNS text LANGUAGE sql
-SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0 SET max_parallel_workers_per_gather = 0
-AS $$ SELECT agg.rows(query) $$;
-CREATE FUNCTION agg.refused(query text) RETURNS text LANGUAGE sql
-SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0 SET gpusort.allowed = off
-AS $$ SELECT agg.rows(query) $$;
-CREATE FUNCTION agg.difference(native text, other text) RETURNS text LANGUAGE sql
-AS $$ SELECT CASE WHEN native = other THEN 'same' ELSE format('native %s, gpusort %s', left(native, 200), left(other, 200)) END $$;
 CREATE VIEW agg.all AS
 SELECT ordinal, replace(query, 'agg.many', tab) AS query
 FROM (SELECT ordinal, query FROM agg.query UNION ALL SELECT 1000 + ordinal, query FROM agg.left) q,
 	 (VALUES ('agg.many'), ('agg.none'), ('agg.one'), ('agg.peers'), ('agg.nulls')) t (tab);
-SELECT is(agg.difference(agg.native(query), agg.forced(query)), 'same', query) FROM agg.all ORDER BY ordinal, query COLLATE "C";
-SELECT is(agg.difference(agg.native(query), agg.alone(query)), 'same', 'alone: ' || query) FROM agg.all ORDER BY ordinal, query COLLATE "C";
-SELECT is(agg.difference(agg.native(query), agg.refused(query)), 'same', 'refused: ' || query) FROM agg.all WHERE query ~ 'agg.many' ORDER BY ordinal, query COLLATE "C";
+SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(query)), 'same', query) FROM agg.all ORDER BY ordinal, query COLLATE "C";
+SELECT is(gs.difference(gs.native_sorted_rows(query), gs.alone_sorted_rows(query)), 'same', 'alone: ' || query) FROM agg.all ORDER BY ordinal, query COLLATE "C";
+SELECT is(gs.difference(gs.native_sorted_rows(query), gs.refused_sorted_rows(query)), 'same', 'refused: ' || query) FROM agg.all WHERE query ~ 'agg.many' ORDER BY ordinal, query COLLATE "C";
 
 -- how it looks
 SELECT is(CASE WHEN current_setting('server_version_num')::int < 160000 THEN agg.computed('SELECT array_agg(id ORDER BY k, id), count(*) FROM agg.many') ELSE '["array_agg(id)", "count(*)"]' END,
@@ -173,13 +155,13 @@ SELECT throws_ok('SELECT count(DISTINCT 1 / (id - 4000)) FROM agg.many', '22012'
 SELECT throws_ok('SELECT sum(x) FROM (SELECT 10 / (max(id) - 4998) AS x FROM agg.many GROUP BY g) s', '22012', 'division by zero', 'an error in a part');
 
 -- sums that do not fit their type, and those that do at the end
-SELECT is(agg.forced(query), agg.native(query), query) FROM (VALUES
+SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), query) FROM (VALUES
 	('SELECT sum(DISTINCT big + 9223372036854770000 - 20000) FROM agg.many'),
 	('SELECT sum(x) FROM (SELECT max(big) + 9223372036854760000 AS x FROM agg.many GROUP BY g) s')) v (query);
 SELECT throws_ok('SELECT sum(x)::int8 FROM (SELECT max(big) + 9223372036854760000 AS x FROM agg.many GROUP BY g) s', '22003', 'bigint out of range', 'too large');
 
 -- read again: rescans, LATERAL, subqueries, cursors, LIMIT above
-SELECT is(agg.forced(query), agg.native(query), query) FROM (VALUES
+SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), query) FROM (VALUES
 	('SELECT x, s.* FROM (VALUES (0), (0.3), (1), (NULL)) f (x), LATERAL (SELECT percentile_disc(x) WITHIN GROUP (ORDER BY k) FROM agg.many) s'),
 	('SELECT x, s.* FROM generate_series(0, 3) x, LATERAL (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k), percentile_cont(0.1) WITHIN GROUP (ORDER BY k) FROM agg.many WHERE h <> x) s'),
 	('SELECT x, s.* FROM generate_series(0, 3) x, LATERAL (SELECT count(DISTINCT k) FROM agg.many WHERE h <> x) s'),
@@ -214,7 +196,7 @@ CREATE TABLE agg.large AS SELECT i AS id, i::int8 * 7919 % 100003 AS k, i % 1000
 ANALYZE agg.large;
 SELECT ok(gs.uses(query), query)
 FROM (VALUES ('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k) FROM agg.large'), ('SELECT array_agg(id ORDER BY k) FROM agg.large'), ('SELECT count(DISTINCT k) FROM agg.large')) v (query);
-SELECT is(agg.rows(query), agg.native(query), query)
+SELECT is(gs.sorted_rows(query), gs.native_sorted_rows(query), query)
 FROM (VALUES ('SELECT percentile_cont(array[0.5, 0.001, 0.999, 0.25]) WITHIN GROUP (ORDER BY k) FROM agg.large'), ('SELECT md5(array_agg(id ORDER BY k, id)::text) FROM agg.large'), ('SELECT count(DISTINCT k), sum(DISTINCT k) FROM agg.large'),
 	('SELECT g, count(DISTINCT k) FROM agg.large GROUP BY g')) v (query);
 SELECT * FROM finish();

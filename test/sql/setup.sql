@@ -93,6 +93,25 @@ BEGIN
 	RETURN 'different shape';
 END $$;
 
+-- All rows of a query as text, in the order of the text: natively, forced, forced in one process, and forced where the
+-- service may not be used.  The query is planned as it is, in parallel, too.
+CREATE FUNCTION gs.sorted_rows(query text) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+	result text[];
+BEGIN
+	EXECUTE format('SELECT coalesce(array_agg(gs_row::text ORDER BY gs_row::text COLLATE "C"), ''{}'') FROM (%s OFFSET 0) gs_row', query) INTO result;
+	RETURN result;
+END $$;
+CREATE FUNCTION gs.native_sorted_rows(query text) RETURNS text[] LANGUAGE sql SET gpusort.enable = off AS $$ SELECT gs.sorted_rows(query) $$;
+CREATE FUNCTION gs.forced_sorted_rows(query text) RETURNS text[] LANGUAGE sql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0 AS $$ SELECT gs.sorted_rows(query) $$;
+CREATE FUNCTION gs.alone_sorted_rows(query text) RETURNS text[] LANGUAGE sql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0 SET max_parallel_workers_per_gather = 0
+AS $$ SELECT gs.sorted_rows(query) $$;
+CREATE FUNCTION gs.refused_sorted_rows(query text) RETURNS text[] LANGUAGE sql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0 SET gpusort.allowed = off
+AS $$ SELECT gs.sorted_rows(query) $$;
+
 -- 'same' when the query gives the same rows in the same order both ways; it
 -- need not be eligible for GpuSort.  reset runs before each of the two.
 CREATE FUNCTION gs.compare_results(query text, reset text DEFAULT 'SELECT 1') RETURNS text LANGUAGE plpgsql AS $$

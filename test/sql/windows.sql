@@ -116,71 +116,41 @@ SELECT is(win.how(query), NULL, query) FROM win.left WHERE query !~ 'PARTITION' 
 SET max_parallel_workers_per_gather = 2;
 
 -- The answers: forced, in parallel, and in one process; with all kinds of rows.
-CREATE FUNCTION win.rows(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	result text;
-BEGIN
-	EXECUTE format('SELECT count(*) || '' '' || coalesce(string_agg(gs_row::text, ''|'' ORDER BY gs_row::text COLLATE "C"), '''') FROM (%s OFFSET 0) gs_row', query) INTO result;
-	RETURN result;
-END $$;
-CREATE FUNCTION win.native(query text) RETURNS text LANGUAGE sql SET gpusort.enable = off AS $$ SELECT win.rows(query) $$;
-CREATE FUNCTION win.forced(query text) RETURNS text LANGUAGE sql
-SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0 AS $$ SELECT win.rows(query) $$;
-CREATE FUNCTION win.alone(query text) RETURNS text LANGUAGE sql
-SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0 SET max_parallel_workers_per_gather = 0
-AS $$ SELECT win.rows(query) $$;
-CREATE FUNCTION win.refused(query text) RETURNS text LANGUAGE sql
-SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0 SET gpusort.allowed = off
-AS $$ SELECT win.rows(query) $$;
-CREATE FUNCTION win.difference(native text, other text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	a text[] := string_to_array(native, '|');
-	b text[] := string_to_array(other, '|');
-BEGIN
-	IF native = other THEN
-		RETURN 'same';
-	END IF;
-	FOR i IN 1 .. greatest(cardinality(a), cardinality(b)) LOOP
-		IF a[i] IS DISTINCT FROM b[i] THEN
-			RETURN format('native %s, gpusort %s', a[i], b[i]);
-		END IF;
-	END LOOP;
-END $$;
 CREATE VIEW win.all AS
 SELECT ordinal, replace(query, 'win.many', tab) AS query, tab
 FROM (SELECT ordinal, query FROM win.query UNION ALL SELECT 1000 + ordinal, query FROM win.left) q,
 	 (VALUES ('win.many'), ('win.none'), ('win.one'), ('win.peers'), ('win.nulls')) t (tab);
 -- in five processes, in three, and in one, which PostgreSQL's answers are computed once for
-CREATE TABLE win.answer AS SELECT *, win.native(query) AS native FROM win.all;
-SELECT is(win.difference(native, win.forced(query)), 'same', query) FROM win.answer ORDER BY ordinal, query COLLATE "C";
+CREATE TABLE win.answer AS SELECT *, gs.native_sorted_rows(query) AS native FROM win.all;
+SELECT is(gs.difference(native, gs.forced_sorted_rows(query)), 'same', query) FROM win.answer ORDER BY ordinal, query COLLATE "C";
 SET max_parallel_workers_per_gather = 4;
-SELECT is(win.difference(native, win.forced(query)), 'same', 'in five: ' || query) FROM win.answer WHERE tab = 'win.many' ORDER BY ordinal;
+SELECT is(gs.difference(native, gs.forced_sorted_rows(query)), 'same', 'in five: ' || query) FROM win.answer WHERE tab = 'win.many' ORDER BY ordinal;
 SET max_parallel_workers_per_gather = 2;
-SELECT is(win.difference(native, win.alone(query)), 'same', 'alone: ' || query) FROM win.answer ORDER BY ordinal, query COLLATE "C";
-SELECT is(win.difference(native, win.refused(query)), 'same', 'refused: ' || query) FROM win.answer WHERE tab = 'win.many' ORDER BY ordinal;
+SELECT is(gs.difference(native, gs.alone_sorted_rows(query)), 'same', 'alone: ' || query) FROM win.answer ORDER BY ordinal, query COLLATE "C";
+SELECT is(gs.difference(native, gs.refused_sorted_rows(query)), 'same', 'refused: ' || query) FROM win.answer WHERE tab = 'win.many' ORDER BY ordinal;
 
 -- rows verified, and keys that do not hold their values whole, which tie: ranges are not read with rows near them
 SELECT coalesce((fallback_reasons->>'verification')::int, 0) AS refused_before FROM gpusort_stats \gset
 SET gpusort.verify_rows = on;
-SELECT is(win.difference(native, win.forced(query)), 'same', 'verified: ' || query) FROM win.answer WHERE tab = 'win.many' ORDER BY ordinal;
+SELECT is(gs.difference(native, gs.forced_sorted_rows(query)), 'same', 'verified: ' || query) FROM win.answer WHERE tab = 'win.many' ORDER BY ordinal;
 RESET gpusort.verify_rows;
 SELECT is(coalesce((fallback_reasons->>'verification')::int, 0), :refused_before, 'no rows were refused') FROM gpusort_stats;
 CREATE TABLE win.long AS SELECT id, x, repeat('x', 200) || id % 50 || repeat('y', 100) || id AS t FROM win.many;
 ALTER TABLE win.long SET (parallel_workers = 2);
 ANALYZE win.long;
-SELECT is(win.difference(win.native(query), win.forced(query)), 'same', query) FROM (VALUES
+SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(query)), 'same', query) FROM (VALUES
 	('SELECT id, lag(x, 2) OVER (ORDER BY t COLLATE "C") FROM win.long'), ('SELECT id, sum(x) OVER (ORDER BY t COLLATE "C") FROM win.long'),
 	('SELECT id, rank() OVER (ORDER BY left(t, 220) COLLATE "C") FROM win.long')) v (query);
 
 -- peers that do not fit work_mem: they are in a file
 SET work_mem = '64kB';
-SELECT is(win.difference(win.native(query), win.forced(query)), 'same', 'in a file: ' || query) FROM (VALUES
+SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(query)), 'same', 'in a file: ' || query) FROM (VALUES
 	('SELECT id, t, sum(x) OVER (ORDER BY k IS NULL) FROM win.many'), ('SELECT id, t, cume_dist() OVER w, sum(x) OVER w FROM win.many WINDOW w AS (PARTITION BY b ORDER BY flag)'),
 	('SELECT id, t, sum(x) OVER w, count(*) OVER w, rank() OVER w FROM win.peers WINDOW w AS (ORDER BY k)')) v (query);
 RESET work_mem;
 
 -- read again, in part, or elsewhere
-SELECT is(win.difference(win.native(query), win.forced(query)), 'same', query) FROM (VALUES
+SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(query)), 'same', query) FROM (VALUES
 	('SELECT y, s.* FROM generate_series(0, 2) y, LATERAL (SELECT max(r), count(*) FROM (SELECT sum(x) OVER (ORDER BY k, id) AS r FROM win.many WHERE flag <> y) q) s'),
 	('SELECT y, (SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY k, id) AS r FROM win.many WHERE flag = y) q) FROM generate_series(0, 3) y'),
 	('SELECT * FROM (SELECT id, sum(x) OVER (ORDER BY k, id) FROM win.many LIMIT 10) q'),
@@ -224,7 +194,7 @@ SELECT unalike(gs.plan(query), '%GpuSortExchange%', query) FROM (VALUES
 	('SELECT sum(x) OVER (ORDER BY k, id) AS r FROM win.large LIMIT 10'),
 	('SELECT r FROM (SELECT sum(x) OVER (ORDER BY k, id) AS r FROM win.large) q WHERE r % 2 = 0 LIMIT 10'),
 	('SELECT max(r) FROM (SELECT sum(x) OVER (ORDER BY k, id) AS r FROM win.large WHERE id < 1000) q')) v (query);
-SELECT is(win.rows(query), win.native(query), query) FROM (VALUES
+SELECT is(gs.sorted_rows(query), gs.native_sorted_rows(query), query) FROM (VALUES
 	('SELECT max(r), sum(r), count(*) FROM (SELECT sum(x) OVER (ORDER BY k, id) AS r FROM win.large) q'),
 	('SELECT md5(string_agg(r::text, '','')) FROM (SELECT lag(x, 3) OVER (ORDER BY k, id) AS r FROM win.large) q')) v (query);
 SELECT * FROM finish();
