@@ -236,6 +236,7 @@ gpusort_window_needs(const GpuSortWindow *window)
 	if (window->ends_early)
 		needs.running = needs.near = false;
 	needs.found.only_numbers &= needs.running;
+	needs.found.totals &= needs.running;
 	if (needs.running)
 		needs.found.rule = GPUSORT_WINDOW_RUNNING;
 	else if (needs.near)

@@ -213,7 +213,7 @@ gpusort_window_again_time(const GpuSortWindowNeeds *needs, double rows)
 {
 	const GpuSortAggregates aggregates = {.values = needs->values, .states = needs->states};
 
-	if (needs->rule != GPUSORT_WINDOW_RUNNING || !needs->totals)
+	if (!needs->totals)
 		return 0;
 	return rows * (gpusort_constant(GPUSORT_TIME_EMIT_ROW, gpusort_sorts_on_cuda()) + transition_time(&aggregates));
 }
