@@ -154,6 +154,9 @@
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 
+/* What EXPLAIN calls the window of a node; from 18 on it has a name. */
+#define SET_WINDOW_NAME(window, name) ((void) 0)
+
 /* A module says nothing about itself but what it was built for. */
 #define PG_MODULE_MAGIC_EXT(...) PG_MODULE_MAGIC
 
@@ -192,6 +195,7 @@ typedef int16 CompareType;
 #define SET_OPERATIONS_READ_APPEND
 #define SETOP_OPERATORS(setop) ((setop)->dupOperators)
 #else
+#define SET_WINDOW_NAME(window, name)      ((window)->winname = (name))
 #define MORE_DISABLED_NODES(path, other)   ((path)->disabled_nodes - (other)->disabled_nodes)
 #define INHERIT_DISABLED_NODES(node, from) ((node)->disabled_nodes = (from)->disabled_nodes)
 #define EXCHANGE_DISABLED_NODES(path, before, after) \

@@ -222,8 +222,8 @@ gpusort_window_needs(const GpuSortWindow *window)
 
 	look_at_frame(&needs);
 	(void) find_functions((Node *) window->columns, &needs);
-	/* All rows of a partition are peers where there is no order: PostgreSQL's node may as well keep them. */
-	if (window->order_columns == 0)
+	/* All rows of a partition are peers where there is no order: PostgreSQL's node may as well keep them for a frame. */
+	if (window->order_columns == 0 && !(window->frame_options & FRAMEOPTION_ROWS))
 		needs.running &= needs.found.only_numbers;
 	/* How many rows a partition has is known of all rows alone. */
 	needs.running &= !needs.found.rows || window->partition_columns == 0;

@@ -156,7 +156,7 @@ sub _ordered_aggregates
 	my $n = "$number->{sql}::numeric";
 	my $float = "$number->{sql}::float8";
 	my $way = one_of(@DIRECTIONS);
-	my $kind = weighted(30 => 'distinct', 25 => 'order', 30 => 'percentiles', 15 => 'mixed');
+	my $kind = weighted(25 => 'distinct', 20 => 'order', 20 => 'percentiles', 25 => 'beside', 10 => 'mixed');
 
 	if ($kind eq 'distinct')
 	{
@@ -181,6 +181,17 @@ sub _ordered_aggregates
 			"percentile_cont($fractions) WITHIN GROUP (ORDER BY $float$way)",
 			"percentile_disc(0.5) WITHIN GROUP (ORDER BY $float$way)") if chance(50);
 		return canonical($column->{type}, "percentile_disc(@{[ one_of(0, 1, rand()) ]}) WITHIN GROUP (ORDER BY $x$way)");
+	}
+	if ($kind eq 'beside')
+	{
+		my @others = ('count(*)', "sum($n)", "count($x)", "max($id) FILTER (WHERE $id % 3 > 0)");
+		my $filter = one_of("$id % 2 = 0", "$x IS NOT NULL", "$number->{sql} > $id", 'false');
+
+		return some_of(between(2, 6), @others, "count(DISTINCT $x)", "count(DISTINCT $x) FILTER (WHERE $filter)",
+			canonical($column->{type}, "mode() WITHIN GROUP (ORDER BY $x)"),
+			canonical($column->{type}, "percentile_disc(@{[ rand() ]}) WITHIN GROUP (ORDER BY $x)")) if chance(60);
+		return some_of(between(2, 6), @others, "count(DISTINCT $n)", "sum(DISTINCT $n) FILTER (WHERE $filter)",
+			"avg(DISTINCT $n)", "array_agg($id ORDER BY $n, $id)", "array_agg(DISTINCT $n) FILTER (WHERE $id % 5 > 1)");
 	}
 	return some_of(between(2, 4), "count(DISTINCT $x)",
 		"array_agg($id ORDER BY @{[ join ', ', total_keys($context, $from, 1) ]})",

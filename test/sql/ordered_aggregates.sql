@@ -81,6 +81,23 @@ INSERT INTO agg.query (shape, query) VALUES
 	('Agg(GpuSortExchange(Gather(GpuSortOutput(Unique(GpuSort(Seq Scan))))))', 'SELECT string_agg(DISTINCT t COLLATE "C", '','') FROM agg.many'),
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(Unique(GpuSort(Seq Scan))))))', 'SELECT g, count(DISTINCT k) FROM agg.many GROUP BY g'),
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(Unique(GpuSort(Seq Scan))))))', 'SELECT g, h, array_agg(DISTINCT k ORDER BY k) FROM agg.many GROUP BY g, h HAVING count(DISTINCT k) > 1'),
+	-- DISTINCT beside others, or with FILTER
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT count(DISTINCT k), count(*) FROM agg.many'),
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT count(DISTINCT n), avg(DISTINCT n), sum(n), max(d), count(f) FILTER (WHERE b) FROM agg.many HAVING count(DISTINCT n) > 3'),
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT count(DISTINCT k) FILTER (WHERE b) FROM agg.many'),
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT count(DISTINCT k) FILTER (WHERE b), sum(DISTINCT k) FILTER (WHERE 100 / (id + 1) > 1 OR f IS NULL), count(DISTINCT k), count(*) FROM agg.many'),
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT count(DISTINCT id % 90), min(id) FROM agg.many'),
+	('Agg(GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT sum(DISTINCT f), count(*) FROM agg.many'),
+	('Agg(GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT string_agg(DISTINCT t, '',''), array_agg(id ORDER BY t, id), count(*) FROM agg.many'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT g, count(DISTINCT k), count(*), sum(big) FROM agg.many GROUP BY g'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT g, h, count(DISTINCT t), array_agg(DISTINCT t ORDER BY t) FILTER (WHERE b AND k > 3), count(*) FROM agg.many GROUP BY g, h HAVING count(DISTINCT t) FILTER (WHERE h = 2) <> 1'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT g, count(DISTINCT k), array_agg(id ORDER BY k, id), mode() WITHIN GROUP (ORDER BY k) FROM agg.many GROUP BY g'),
+	-- ordered sets of groups, or beside others
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM agg.many GROUP BY g'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT g, h, percentile_cont(array[0.5, 0.1, NULL]) WITHIN GROUP (ORDER BY f DESC), percentile_disc(h / 2.0) WITHIN GROUP (ORDER BY f DESC) FILTER (WHERE b), count(*), array_agg(f ORDER BY f DESC) FROM agg.many GROUP BY g, h'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT g, mode() WITHIN GROUP (ORDER BY t) FROM agg.many GROUP BY g HAVING mode() WITHIN GROUP (ORDER BY t) > ''t3'''),
+	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k), count(*) FROM agg.many'),
+	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FILTER (WHERE b), mode() WITHIN GROUP (ORDER BY k) FROM agg.many'),
 	-- ORDER BY
 	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT array_agg(id ORDER BY k, id) FROM agg.many'),
 	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT string_agg(t, '','' ORDER BY t, id), count(*), sum(k), max(d), count(f) FILTER (WHERE b) FROM agg.many'),
@@ -109,18 +126,17 @@ INSERT INTO agg.query (shape, query) VALUES
 CREATE TABLE agg.left (ordinal serial, query text);
 INSERT INTO agg.left (query) VALUES
 	('SELECT count(DISTINCT k), count(DISTINCT p) FROM agg.many'),
-	('SELECT count(DISTINCT k), count(*) FROM agg.many'),
 	('SELECT g, count(DISTINCT g), array_agg(DISTINCT k ORDER BY k DESC) FROM agg.many GROUP BY g'),
-	('SELECT count(DISTINCT k) FILTER (WHERE b) FROM agg.many'),
+	('SELECT count(DISTINCT k) FILTER (WHERE random() < 2), count(*) FROM agg.many'),
+	('SELECT count(DISTINCT k) FILTER (WHERE id <> (SELECT max(id) FROM agg.one WHERE id <> m.id)), count(*) FROM agg.many m'),
+	('SELECT count(DISTINCT k), count(DISTINCT p), count(*) FROM agg.many'),
+	('SELECT count(DISTINCT k), sum(f) FROM agg.many WHERE f < 0'),
 	('SELECT array_agg(id ORDER BY k, id), array_agg(id ORDER BY p, id) FROM agg.many'),
 	('SELECT array_agg(id ORDER BY k, id), sum(f::numeric::float8 * 0) FROM agg.many'),
-	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k), count(*) FROM agg.many'),
-	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FILTER (WHERE b) FROM agg.many'),
 	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k), percentile_disc(0.5) WITHIN GROUP (ORDER BY p) FROM agg.many'),
 	('SELECT mode() WITHIN GROUP (ORDER BY k), rank(7) WITHIN GROUP (ORDER BY p) FROM agg.many'),
 	('SELECT count(DISTINCT k + 0 * floor(random())::int) FROM agg.many'),
 	('SELECT count(DISTINCT k) FROM agg.many WHERE k = 5'),
-	('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM agg.many GROUP BY g'),
 	('SELECT g, h, count(DISTINCT k) FROM agg.many GROUP BY GROUPING SETS ((g), (h))');
 
 -- From 16 on PostgreSQL sorts for some of these itself, or has other nodes between: their rows are compared alone.
@@ -129,6 +145,7 @@ CREATE FUNCTION agg.shape_or(expected text, query text) RETURNS text LANGUAGE sq
 SELECT is(agg.shape_or(shape, query), shape, query) FROM agg.query ORDER BY ordinal;
 SELECT unalike(agg.shape(query), '%by number%', query) FROM agg.left WHERE query ~ 'percentile' ORDER BY ordinal;
 SELECT unalike(agg.shape(query), '%Agg(Unique%', query) FROM agg.left ORDER BY ordinal;
+SELECT unalike(agg.shape(query), '%Agg(WindowAgg%', query) FROM agg.left WHERE query !~ 'DISTINCT g' ORDER BY ordinal;
 
 -- The answers: forced, in parallel, and in one process; with all kinds of rows.
 CREATE VIEW agg.all AS
@@ -142,6 +159,9 @@ SELECT is(gs.difference(gs.native_sorted_rows(query), gs.refused_sorted_rows(que
 -- how it looks
 SELECT is(CASE WHEN current_setting('server_version_num')::int < 160000 THEN agg.computed('SELECT array_agg(id ORDER BY k, id), count(*) FROM agg.many') ELSE '["array_agg(id)", "count(*)"]' END,
 		  '["array_agg(id)", "count(*)"]', 'what is sorted by is no argument any more');
+SELECT is(CASE WHEN current_setting('server_version_num')::int < 160000 THEN agg.computed('SELECT g, count(DISTINCT k), count(DISTINCT k) FILTER (WHERE b), count(*) FROM agg.none GROUP BY g') ELSE
+		  '["g", "(count(k) FILTER (WHERE ((row_number() OVER (?)) = ''1''::bigint)))", "(count(k) FILTER (WHERE (((count(*) FILTER (WHERE b) OVER (?)) = ''1''::bigint) AND b)))", "(count(*))"]' END,
+		  '["g", "(count(k) FILTER (WHERE ((row_number() OVER (?)) = ''1''::bigint)))", "(count(k) FILTER (WHERE (((count(*) FILTER (WHERE b) OVER (?)) = ''1''::bigint) AND b)))", "(count(*))"]', 'what sees the first row of each value');
 SELECT is(agg.computed('SELECT array_agg(id ORDER BY k), array_agg(id ORDER BY p) FROM agg.many')::jsonb->>1, 'array_agg(id ORDER BY p)', 'what does not come in order stays');
 
 -- fractions: those that there are not, errors included
@@ -152,6 +172,8 @@ FROM (VALUES ('1.5'), ('-0.1'), ('''NaN''')) f (fraction), (VALUES ('agg.many'),
 SELECT throws_ok('SELECT percentile_cont(array[0.5, 2]) WITHIN GROUP (ORDER BY f) FROM agg.many', '22003', 'percentile value 2 is not between 0 and 1', 'an array with one');
 SELECT lives_ok('SELECT percentile_cont(array[0.5, 2]) WITHIN GROUP (ORDER BY f) FROM agg.none', 'of no rows, as PostgreSQL has it');
 SELECT throws_ok('SELECT count(DISTINCT 1 / (id - 4000)) FROM agg.many', '22012', 'division by zero', 'an error in an argument');
+SELECT throws_ok('SELECT count(DISTINCT k) FILTER (WHERE 1 / (id - 4000) = 0), count(*) FROM agg.many', '22012', 'division by zero', 'an error in a filter');
+SELECT throws_ok('SELECT g, percentile_disc(g) WITHIN GROUP (ORDER BY k) FROM agg.many GROUP BY g', '22003', NULL, 'a fraction of a group');
 SELECT throws_ok('SELECT sum(x) FROM (SELECT 10 / (max(id) - 4998) AS x FROM agg.many GROUP BY g) s', '22012', 'division by zero', 'an error in a part');
 
 -- sums that do not fit their type, and those that do at the end
@@ -172,6 +194,11 @@ SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), query) FRO
 	('SELECT g, count(DISTINCT k) FROM agg.many GROUP BY g ORDER BY g LIMIT 3'),
 	('WITH c AS MATERIALIZED (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) AS m FROM agg.many) SELECT count(*) FROM agg.many, c WHERE k < m'),
 	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM (SELECT k FROM agg.many ORDER BY k OFFSET 0) s'),
+	('SELECT x, s.* FROM generate_series(0, 3) x, LATERAL (SELECT count(DISTINCT k) FILTER (WHERE k <> x), count(DISTINCT k), count(*) FROM agg.many WHERE h <> x) s'),
+	('SELECT x, s.* FROM generate_series(0, 3) x, LATERAL (SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM agg.many WHERE h <> x GROUP BY g) s'),
+	('SELECT count(DISTINCT k) FILTER (WHERE id > (SELECT min(id) + 40 FROM agg.many)), count(*) FROM agg.many'),
+	('SELECT count(*) FROM (SELECT g, count(DISTINCT k), sum(k) FROM agg.many GROUP BY g ORDER BY g LIMIT 3) s'),
+	('SELECT count(DISTINCT m.k), sum(m.k) FROM agg.many m JOIN agg.peers USING (id)'),
 	('SELECT count(DISTINCT m.k) FROM agg.many m JOIN agg.peers USING (id)')) v (query);
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM agg.many;
@@ -191,13 +218,15 @@ RESET gpusort.min_rows;
 RESET gpusort.setup_cost;
 RESET gpusort.row_cost;
 SET parallel_setup_cost = 1000;
-SELECT ok(NOT gs.uses(query), 'few rows are left to PostgreSQL: ' || query) FROM agg.query WHERE query ~ 'percentile' ORDER BY ordinal;
+SELECT ok(NOT gs.uses(query), 'few rows are left to PostgreSQL: ' || query) FROM agg.query WHERE query ~ 'percentile' AND query !~ 'GROUP BY' ORDER BY ordinal;
 CREATE TABLE agg.large AS SELECT i AS id, i::int8 * 7919 % 100003 AS k, i % 1000 AS g FROM generate_series(1, 200000) i;
 ANALYZE agg.large;
 SELECT ok(gs.uses(query), query)
-FROM (VALUES ('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k) FROM agg.large'), ('SELECT array_agg(id ORDER BY k) FROM agg.large'), ('SELECT count(DISTINCT k) FROM agg.large')) v (query);
+FROM (VALUES ('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k) FROM agg.large'), ('SELECT array_agg(id ORDER BY k) FROM agg.large'), ('SELECT count(DISTINCT k) FROM agg.large'),
+	('SELECT g, count(DISTINCT k), count(*) FROM agg.large GROUP BY g'), ('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM agg.large GROUP BY g')) v (query);
 SELECT is(gs.sorted_rows(query), gs.native_sorted_rows(query), query)
 FROM (VALUES ('SELECT percentile_cont(array[0.5, 0.001, 0.999, 0.25]) WITHIN GROUP (ORDER BY k) FROM agg.large'), ('SELECT md5(array_agg(id ORDER BY k, id)::text) FROM agg.large'), ('SELECT count(DISTINCT k), sum(DISTINCT k) FROM agg.large'),
-	('SELECT g, count(DISTINCT k) FROM agg.large GROUP BY g')) v (query);
+	('SELECT g, count(DISTINCT k) FROM agg.large GROUP BY g'), ('SELECT g, count(DISTINCT k), sum(k), count(*) FROM agg.large GROUP BY g'), ('SELECT count(DISTINCT k), sum(k), count(*) FROM agg.large'),
+	('SELECT g, percentile_disc(0.9) WITHIN GROUP (ORDER BY k), mode() WITHIN GROUP (ORDER BY k) FROM agg.large GROUP BY g')) v (query);
 SELECT * FROM finish();
 DROP SCHEMA agg CASCADE;

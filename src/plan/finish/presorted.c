@@ -8,7 +8,14 @@
  * each aggregate is looked at:
  *
  *	- one with ORDER BY has that taken away, if the GpuSort sorts by it, as far as the rows of a group differ;
- *	- one with DISTINCT likewise, if the Unique leaves each value once in a group, too.
+ *	- one with DISTINCT likewise, if the Unique leaves each value once in a group, too;
+ *	- without a Unique, where others have need of all rows, a window between numbers the rows of each value, and the
+ *	  aggregate gets a FILTER for the first of them:
+ *
+ *			count(DISTINCT x)						count(x) FILTER (WHERE row_number() OVER w = 1)
+ *			count(DISTINCT x) FILTER (WHERE f)		count(x) FILTER (WHERE count(*) FILTER (WHERE f) OVER w = 1 AND f)
+ *
+ *	  w has the rows of a group that are equal in x, from the first up to the one at hand.
  *
  * What is only sorted by, and not aggregated, is no argument then.  EXPLAIN (VERBOSE) shows the aggregates as
  * they are computed.
@@ -18,16 +25,26 @@
 #include "plan/finish/presorted.h"
 
 #include "catalog/pg_aggregate.h"
+#include "catalog/pg_type_d.h"
 #include "node.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "plan/finish/plan_tree.h"
+#include "utils/fmgroids.h"
+#include "utils/typcache.h"
+
+/* The number of the only window of a WindowAgg that is made here */
+#define WINDOW_NUMBER 1
 
 /* An Agg over sorted rows. */
 typedef struct Presorted
 {
 	const Agg *agg;
 	const Unique *unique; /* between; NULL: there is none */
+	Plan *below;          /* the GpuSort */
+	WindowAgg *window;    /* that is to be between; NULL: none is */
 	GpuSortPlanInfo sort;
 } Presorted;
 
@@ -130,6 +147,123 @@ comes_once(const Presorted *presorted, const Aggref *aggregate)
 	return true;
 }
 
+/* Has a window part its rows by a column, too. */
+static void
+add_partition_column(WindowAgg *window, AttrNumber attno, Oid equal, Oid collation)
+{
+	const int i = window->partNumCols++;
+
+	window->partColIdx[i] = attno;
+	window->partOperators[i] = equal;
+	window->partCollations[i] = collation;
+}
+
+/* A window over the rows below, of those of a group that an aggregate's DISTINCT takes for one. */
+static WindowAgg *
+make_window(const Presorted *presorted, const Aggref *aggregate)
+{
+	const Agg *agg = presorted->agg;
+	const int room = agg->numCols + list_length(aggregate->aggdistinct);
+	WindowAgg *window = makeNode(WindowAgg);
+	Plan *plan = &window->plan;
+	ListCell *cell;
+
+	gpusort_plan_take_estimates(plan, presorted->below);
+	plan->parallel_safe = presorted->below->parallel_safe;
+	/* Its filters are the Agg's: so it depends on no more than that does. */
+	plan->extParam = agg->plan.extParam;
+	plan->allParam = agg->plan.allParam;
+	plan->lefttree = presorted->below;
+	plan->targetlist = gpusort_plan_columns(presorted->below, list_length(presorted->below->targetlist));
+	window->winref = WINDOW_NUMBER;
+	SET_WINDOW_NAME(window, "w");
+	window->topWindow = true;
+	window->frameOptions =
+		FRAMEOPTION_NONDEFAULT | FRAMEOPTION_ROWS | FRAMEOPTION_START_UNBOUNDED_PRECEDING | FRAMEOPTION_END_CURRENT_ROW;
+	window->partColIdx = palloc(room * sizeof(AttrNumber));
+	window->partOperators = palloc(room * sizeof(Oid));
+	window->partCollations = palloc(room * sizeof(Oid));
+	for (int i = 0; i < agg->numCols; i++)
+		add_partition_column(window, agg->grpColIdx[i], agg->grpOperators[i], agg->grpCollations[i]);
+	foreach(cell, aggregate->aggdistinct)
+	{
+		const SortGroupClause *clause = lfirst_node(SortGroupClause, cell);
+		const TargetEntry *argument = get_sortgroupclause_tle((SortGroupClause *) clause, aggregate->args);
+		const Oid collation = exprCollation((Node *) argument->expr);
+		const Var *column = column_of(argument);
+
+		if (column != NULL && !is_grouped_by(agg, column->varattno, clause->eqop, collation))
+			add_partition_column(window, column->varattno, clause->eqop, collation);
+	}
+	return window;
+}
+
+/* Returns true if two windows part their rows alike. */
+static bool
+are_of_same_rows(const WindowAgg *one, const WindowAgg *other)
+{
+	const int count = one->partNumCols;
+
+	return count == other->partNumCols &&
+		memcmp(one->partColIdx, other->partColIdx, count * sizeof(AttrNumber)) == 0 &&
+		memcmp(one->partOperators, other->partOperators, count * sizeof(Oid)) == 0 &&
+		memcmp(one->partCollations, other->partCollations, count * sizeof(Oid)) == 0;
+}
+
+/* The column of a window that numbers the rows that a filter lets through, or all; it is added if it is not there. */
+static Var *
+number_of(WindowAgg *window, Expr *filter)
+{
+	WindowFunc *function;
+	TargetEntry *entry;
+	ListCell *cell;
+
+	foreach(cell, window->plan.targetlist)
+	{
+		entry = lfirst_node(TargetEntry, cell);
+		if (IsA(entry->expr, WindowFunc) && equal(((const WindowFunc *) entry->expr)->aggfilter, filter))
+			return makeVarFromTargetEntry(OUTER_VAR, entry);
+	}
+	function = makeNode(WindowFunc);
+	function->winfnoid = filter != NULL ? F_COUNT_ : F_ROW_NUMBER;
+	function->wintype = INT8OID;
+	function->aggfilter = copyObject(filter);
+	function->winref = window->winref;
+	function->winstar = function->winagg = filter != NULL;
+	function->location = -1;
+	entry = makeTargetEntry((Expr *) function, list_length(window->plan.targetlist) + 1, NULL, false);
+	window->plan.targetlist = lappend(window->plan.targetlist, entry);
+	window->plan.plan_width += sizeof(int64);
+	return makeVarFromTargetEntry(OUTER_VAR, entry);
+}
+
+/*
+ * Has an aggregate with DISTINCT, whose rows come in order, see none but the first row of each value; false if that
+ * cannot be.
+ */
+static bool
+see_first_rows(Presorted *presorted, Aggref *aggregate)
+{
+	Expr *filter = aggregate->aggfilter;
+	WindowAgg *window;
+	OpExpr *first;
+	Const *one;
+
+	if (presorted->unique != NULL || contain_volatile_functions((Node *) filter) || contain_subplans((Node *) filter))
+		return false;
+	window = make_window(presorted, aggregate);
+	if (presorted->window == NULL)
+		presorted->window = window;
+	else if (!are_of_same_rows(presorted->window, window))
+		return false;
+	one = makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false, FLOAT8PASSBYVAL);
+	first = (OpExpr *) make_opclause(lookup_type_cache(INT8OID, TYPECACHE_EQ_OPR)->eq_opr, BOOLOID, false,
+									 (Expr *) number_of(presorted->window, filter), (Expr *) one, InvalidOid, InvalidOid);
+	first->opfuncid = F_INT8EQ;
+	aggregate->aggfilter = filter != NULL ? make_andclause(list_make2(first, filter)) : (Expr *) first;
+	return true;
+}
+
 /* The arguments that are aggregated. */
 static List *
 without_resjunk(List *arguments)
@@ -149,7 +283,7 @@ without_resjunk(List *arguments)
 static bool
 settle_aggregates(Node *node, void *arg)
 {
-	const Presorted *presorted = arg;
+	Presorted *presorted = arg;
 	Aggref *aggregate;
 
 	if (node == NULL)
@@ -159,9 +293,10 @@ settle_aggregates(Node *node, void *arg)
 	aggregate = (Aggref *) node;
 	if (aggregate->aggkind != AGGKIND_NORMAL || AGGREF_IS_PRESORTED(aggregate))
 		return false;
-	if (aggregate->aggdistinct != NIL
-			? !comes_in_order(presorted, aggregate, aggregate->aggdistinct) || !comes_once(presorted, aggregate)
-			: !comes_in_order(presorted, aggregate, aggregate->aggorder))
+	if (!comes_in_order(presorted, aggregate,
+						aggregate->aggdistinct != NIL ? aggregate->aggdistinct : aggregate->aggorder))
+		return false;
+	if (aggregate->aggdistinct != NIL && !comes_once(presorted, aggregate) && !see_first_rows(presorted, aggregate))
 		return false;
 	aggregate->aggdistinct = NIL;
 	aggregate->aggorder = NIL;
@@ -173,24 +308,27 @@ static void
 visit(Plan **link, void *arg)
 {
 	Plan *plan = *link;
-	Plan *below = outerPlan(plan);
-	Presorted presorted = {0};
+	Presorted presorted = {.agg = (const Agg *) plan, .below = outerPlan(plan)};
 
 	if (IsA(plan, Agg))
 	{
-		presorted.agg = (const Agg *) plan;
-		if (IsA(below, Unique))
+		if (IsA(presorted.below, Unique))
 		{
-			presorted.unique = (const Unique *) below;
-			below = outerPlan(below);
+			presorted.unique = (const Unique *) presorted.below;
+			presorted.below = outerPlan(presorted.below);
 		}
 		if (presorted.agg->aggsplit == AGGSPLIT_SIMPLE && presorted.agg->aggstrategy != AGG_HASHED &&
 			presorted.agg->groupingSets == NIL && presorted.agg->chain == NIL &&
-			gpusort_plan_is(below, &gpusort_scan_methods))
+			gpusort_plan_is(presorted.below, &gpusort_scan_methods))
 		{
-			gpusort_plan_unpack((const CustomScan *) below, &presorted.sort);
+			gpusort_plan_unpack((const CustomScan *) presorted.below, &presorted.sort);
 			(void) settle_aggregates((Node *) plan->targetlist, &presorted);
 			(void) settle_aggregates((Node *) plan->qual, &presorted);
+		}
+		if (presorted.window != NULL)
+		{
+			presorted.window->plan.plan_node_id = gpusort_plan_last_node_id(arg) + 1;
+			plan->lefttree = &presorted.window->plan;
 		}
 	}
 	gpusort_plan_each_child(plan, visit, arg);
@@ -203,5 +341,5 @@ visit(Plan **link, void *arg)
 void
 gpusort_presorted_settle(PlannedStmt *stmt)
 {
-	gpusort_plan_each_of_statement(stmt, visit, NULL);
+	gpusort_plan_each_of_statement(stmt, visit, stmt);
 }

@@ -7,6 +7,7 @@
  */
 #include "plan/model/native_time.h"
 
+#include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
 #include "executor/nodeAgg.h"
 #include "miscadmin.h"
@@ -15,9 +16,12 @@
 #include "plan/model/sort_time.h"
 #include "utils/spccache.h"
 
-/* How many times an Agg sorts its rows: aggregates that have a transition in common sort once. */
+/*
+ * How many times an Agg sorts its rows, for ordered sets or for other aggregates: those that have a transition in common
+ * sort once.
+ */
 static int
-count_sorts(const PlannerInfo *root)
+count_sorts(const PlannerInfo *root, bool ordered_sets)
 {
 	Bitmapset *transitions = NULL;
 	ListCell *cell;
@@ -26,7 +30,8 @@ count_sorts(const PlannerInfo *root)
 	{
 		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
 
-		if (aggregate->aggorder != NIL || aggregate->aggdistinct != NIL)
+		if ((aggregate->aggorder != NIL || aggregate->aggdistinct != NIL) &&
+			ordered_sets == (aggregate->aggkind != AGGKIND_NORMAL))
 			transitions = bms_add_member(transitions, aggregate->aggtransno);
 	}
 	return bms_num_members(transitions);
@@ -36,7 +41,11 @@ count_sorts(const PlannerInfo *root)
 static GpuSortAggregates
 find_aggregates(const PlannerInfo *root, bool presorted)
 {
-	GpuSortAggregates found = {.sorts = presorted ? 0 : count_sorts(root)};
+	const int ordered_sets = count_sorts(root, true);
+	GpuSortAggregates found = {
+		.sorts = presorted ? 0 : count_sorts(root, false) + ordered_sets,
+		.sorts_in_order = presorted ? ordered_sets : 0,
+	};
 	ListCell *cell;
 
 	foreach(cell, root->aggtransinfos)
@@ -53,7 +62,7 @@ find_aggregates(const PlannerInfo *root, bool presorted)
 
 /*
  * Returns what grouping takes, of so many rows of a path, by hashing or in order; presorted: no aggregate has to sort
- * the rows of a group.
+ * the rows of a group, but for ordered sets, which find them in order.
  */
 double
 gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *input, double rows, double groups,

@@ -42,7 +42,7 @@ static double
 transition_time(const GpuSortAggregates *aggregates)
 {
 	return aggregates->values * TIME(TRANSITION) + aggregates->states * TIME(TRANSITION_STATE) +
-		aggregates->sorts * TIME(TRANSITION_SORT);
+		(aggregates->sorts + aggregates->sorts_in_order * TIME(IN_ORDER)) * TIME(TRANSITION_SORT);
 }
 
 static double

@@ -43,6 +43,7 @@ typedef struct GpuSortAggregates
 	int values; /* whose state is a value */
 	int states; /* whose state has memory of its own */
 	int sorts;  /* with DISTINCT or ORDER BY, which sort the rows of each group */
+	int sorts_in_order; /* the same, of rows that are in order: ordered sets */
 } GpuSortAggregates;
 
 /* A node, beside what is below it, in one process. */

@@ -10,15 +10,16 @@
  *	  Agg					Agg						Agg
  *	    GpuSort				  Unique				  GpuSort
  *							    GpuSort
- *	  ORDER BY				DISTINCT				percentiles, without GROUP BY
+ *	  ORDER BY,				DISTINCT alone			percentiles alone,
+ *	  all kinds together							without GROUP BY
  *
  * sorted by the columns of GROUP BY, if there are any, and then by the aggregates'.  As paths these give the right
  * answer as they are, with Aggs that sort, though nothing is left to be sorted.  What is gained comes later:
- * presorted.c takes ORDER BY and DISTINCT out of the aggregates of the finished plan, Unique runs in all processes
- * (lift.c), and percentiles are read by the numbers of their rows when the plan is run.
+ * presorted.c takes ORDER BY and DISTINCT out of the aggregates of the finished plan, Unique and Agg run in all
+ * processes (lift.c), and percentiles are read by the numbers of their rows when the plan is run.  Percentiles of
+ * groups, and mode(), sort all the same, but rows that are in order, which takes a third of the time.
  *
- * Other aggregates may be there beside those with ORDER BY, if the order of rows is nothing to them; not beside the
- * rest, which do not get all rows.
+ * Other aggregates may be there, too, if the order of rows is nothing to them: then all rows are needed.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,6 +36,7 @@
 #include "optimizer/planner.h"
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
+#include "plan/model/native_time.h"
 #include "plan/offer/paths.h"
 #include "utils/fmgroids.h"
 #include "utils/selfuncs.h"
@@ -46,6 +48,7 @@ typedef struct OrderedAggregates
 	List *group_keys; /* of GROUP BY */
 	List *keys;       /* and then those that the aggregates' rows are to be sorted by */
 	List *exprs;      /* these, as expressions */
+	List *distinct;   /* those of the keys that rows are equal in of which DISTINCT leaves one; NIL: there is none */
 } OrderedAggregates;
 
 /* Returns true if an aggregate is one of those that percentiles.c knows. */
@@ -75,15 +78,29 @@ wanted_by(const Aggref *aggregate, bool grouped, List **clauses)
 		contain_volatile_functions((Node *) aggregate->aggfilter) || contain_subplans((Node *) aggregate->args))
 		return GPUSORT_SERVED_NONE;
 	*clauses = aggregate->aggdistinct != NIL ? aggregate->aggdistinct : aggregate->aggorder;
+	if (is_percentile(aggregate->aggfnoid))
+		return aggregate->aggfilter == NULL && !grouped ? GPUSORT_SERVED_PERCENTILES : GPUSORT_SERVED_ORDER;
 	if (aggregate->aggkind != AGGKIND_NORMAL)
-		return is_percentile(aggregate->aggfnoid) && aggregate->aggfilter == NULL && !grouped
-			? GPUSORT_SERVED_PERCENTILES
-			: GPUSORT_SERVED_NONE;
+		return aggregate->aggfnoid == F_MODE ? GPUSORT_SERVED_ORDER : GPUSORT_SERVED_NONE;
+	if (aggregate->aggdistinct != NIL && aggregate->aggfilter != NULL)
+		return contain_subplans((Node *) aggregate->aggfilter) ? GPUSORT_SERVED_NONE : GPUSORT_SERVED_FIRST_ROWS;
 	if (aggregate->aggdistinct != NIL)
-		return aggregate->aggfilter == NULL ? GPUSORT_SERVED_DISTINCT : GPUSORT_SERVED_NONE;
+		return GPUSORT_SERVED_DISTINCT;
 	if (aggregate->aggorder != NIL || gpusort_aggregate_is_of_any_order(aggregate->aggfnoid))
 		return GPUSORT_SERVED_ORDER;
 	return GPUSORT_SERVED_NONE;
+}
+
+/* What serves aggregates that are served so, and others beside them. */
+static GpuSortServed
+both_served(GpuSortServed one, GpuSortServed other)
+{
+	if (one == other || one == GPUSORT_SERVED_NONE)
+		return other;
+	if (one == GPUSORT_SERVED_DISTINCT || one == GPUSORT_SERVED_FIRST_ROWS || other == GPUSORT_SERVED_DISTINCT ||
+		other == GPUSORT_SERVED_FIRST_ROWS)
+		return GPUSORT_SERVED_FIRST_ROWS;
+	return GPUSORT_SERVED_ORDER;
 }
 
 /* Of an aggregate's sort clauses those by columns: constants sort nothing. */
@@ -124,8 +141,12 @@ add_aggregate(PlannerInfo *root, const Aggref *aggregate, List *clauses, Ordered
 	/* What a clause of the query makes constant is no key: presorted.c would not find it. */
 	if (columns == NIL || list_length(own) != list_length(columns))
 		return false;
-	if (found->keys != NIL && found->served != GPUSORT_SERVED_ORDER && list_length(found->keys) != list_length(keys))
-		return false;
+	if (aggregate->aggdistinct != NIL)
+	{
+		if (found->distinct != NIL && compare_pathkeys(found->distinct, keys) != PATHKEYS_EQUAL)
+			return false;
+		found->distinct = keys;
+	}
 	if (pathkeys_contained_in(keys, found->keys))
 		return true;
 	if (!pathkeys_contained_in(found->keys, keys))
@@ -153,9 +174,9 @@ find_ordered(PlannerInfo *root)
 		List *clauses;
 		const GpuSortServed served = wanted_by(aggregate, group_clauses != NIL, &clauses);
 
-		if (served == GPUSORT_SERVED_NONE || (found.served != GPUSORT_SERVED_NONE && found.served != served))
+		if (served == GPUSORT_SERVED_NONE)
 			return none;
-		found.served = served;
+		found.served = both_served(found.served, served);
 		if (clauses != NIL && !add_aggregate(root, aggregate, clauses, &found))
 			return none;
 	}
@@ -169,7 +190,8 @@ find_ordered(PlannerInfo *root)
 static PathTarget *
 sorted_target(PlannerInfo *root, const Path *input, const OrderedAggregates *found)
 {
-	const bool reads_others = found->served == GPUSORT_SERVED_ORDER || root->parse->groupClause != NIL;
+	const bool reads_others = (found->served != GPUSORT_SERVED_DISTINCT && found->served != GPUSORT_SERVED_PERCENTILES) ||
+		root->parse->groupClause != NIL;
 	PathTarget *target = reads_others ? copy_pathtarget(input->pathtarget) : create_empty_pathtarget();
 	ListCell *cell;
 
@@ -266,15 +288,34 @@ gpusort_aggregates_served(PlannerInfo *root, const AggPath *path)
 }
 
 /*
- * Returns true if a query's aggregates of all rows can be put together from those of parts of them, as combine.c does;
- * distinct: of rows that have each value once.
+ * Returns what the window takes that presorted.c puts between so many rows and aggregates of which some are to see the
+ * first row of each value alone, in ns.
  */
-bool
-gpusort_aggregates_combine(PlannerInfo *root, bool distinct)
+double
+gpusort_first_rows_time(PlannerInfo *root, double rows)
 {
 	ListCell *cell;
 
-	if (root->numOrderedAggs > 0 && !distinct)
+	foreach(cell, root->agginfos)
+	{
+		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+
+		if (aggregate->aggdistinct != NIL && aggregate->aggfilter != NULL)
+			return gpusort_rows_time(GPUSORT_NODE_RUNNING, rows);
+	}
+	return gpusort_rows_time(GPUSORT_NODE_NUMBERING, rows);
+}
+
+/*
+ * Returns true if a query's aggregates of all rows can be put together from those of parts of them, as combine.c does;
+ * served: what the order of these rows does for them.
+ */
+bool
+gpusort_aggregates_combine(PlannerInfo *root, GpuSortServed served)
+{
+	ListCell *cell;
+
+	if (root->numOrderedAggs > 0 && served != GPUSORT_SERVED_DISTINCT && served != GPUSORT_SERVED_FIRST_ROWS)
 		return false;
 	foreach(cell, root->agginfos)
 	{

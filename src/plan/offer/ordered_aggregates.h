@@ -18,13 +18,15 @@ typedef enum GpuSortServed
 	GPUSORT_SERVED_NONE,        /* not for all of them */
 	GPUSORT_SERVED_ORDER,       /* those with ORDER BY sort nothing */
 	GPUSORT_SERVED_DISTINCT,    /* all are of DISTINCT values, of the same columns, which a Unique tells */
+	GPUSORT_SERVED_FIRST_ROWS,  /* those with DISTINCT see the first row of each value, which a window numbers */
 	GPUSORT_SERVED_PERCENTILES, /* all are percentiles, which read one row or two (exec/percentiles.c) */
 } GpuSortServed;
 
 extern Path *gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel,
 											 const GroupPathExtraData *grouping, bool parallel);
 extern bool gpusort_path_sorts_for_aggregates(PlannerInfo *root, const Path *path);
-extern bool gpusort_aggregates_combine(PlannerInfo *root, bool distinct);
+extern double gpusort_first_rows_time(PlannerInfo *root, double rows);
+extern bool gpusort_aggregates_combine(PlannerInfo *root, GpuSortServed served);
 extern GpuSortServed gpusort_aggregates_served(PlannerInfo *root, const AggPath *path);
 
 #endif /* GPUSORT_ORDERED_AGGREGATES_H */

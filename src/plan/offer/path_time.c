@@ -142,11 +142,14 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	double groups = more_groups(estimate, path->numGroups, time.rows);
 	bool hashed = path->aggstrategy == AGG_HASHED;
 	GpuSortServed served = gpusort_aggregates_served(estimate->root, path);
-	bool combines = path->aggstrategy == AGG_PLAIN && path->aggsplit == AGGSPLIT_SIMPLE && !time.shared && time.works &&
-		gpusort_aggregates_combine(estimate->root, served == GPUSORT_SERVED_DISTINCT);
+	bool combines;
 
 	if (served == GPUSORT_SERVED_PERCENTILES)
 		return percentiles_time((const GpuSortPath *) path->subpath, time);
+	if (served == GPUSORT_SERVED_FIRST_ROWS)
+		add_node(&time, gpusort_first_rows_time(estimate->root, time.rows), time.rows, true, true);
+	combines = path->aggstrategy == AGG_PLAIN && path->aggsplit == AGGSPLIT_SIMPLE && !time.shared && time.works &&
+		gpusort_aggregates_combine(estimate->root, served);
 	add_node(&time,
 			 gpusort_path_group_time(estimate->root, hashed ? GPUSORT_NODE_HASH_GROUPS : GPUSORT_NODE_SORTED_GROUPS,
 									 path->subpath, time.rows, groups, path->transitionSpace,
