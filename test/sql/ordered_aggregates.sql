@@ -115,6 +115,11 @@ INSERT INTO agg.query (shape, query) VALUES
 	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY t), percentile_disc(''{}''::float8[]) WITHIN GROUP (ORDER BY t) FROM agg.many'),
 	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_disc(array[0.01, 0.99]) WITHIN GROUP (ORDER BY n DESC NULLS LAST), percentile_disc(NULL::float8) WITHIN GROUP (ORDER BY n DESC NULLS LAST) FROM agg.many'),
 	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k NULLS FIRST) FROM agg.many WHERE h = 1'),
+	-- mode of all rows
+	('Agg(Limit(Sort(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY k) FROM agg.many'),
+	('Agg(Limit(Sort(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY k DESC) + 1 AS m, mode() WITHIN GROUP (ORDER BY k DESC) FROM agg.many HAVING mode() WITHIN GROUP (ORDER BY k DESC) > 2'),
+	('Agg(Limit(Sort(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY t COLLATE "C" DESC) FROM agg.many'),
+	('Agg(Limit(Sort(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY id % 90 DESC NULLS LAST) FROM agg.many'),
 	-- of parts
 	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT count(*), sum(x), avg(x), max(x) FILTER (WHERE x < 4000) FROM (SELECT lag(id) OVER (PARTITION BY g ORDER BY k, id) AS x FROM agg.many) s'),
 	('Finalize Agg(Agg(Seq Scan), GpuSortExchange(Gather(GpuSortOutput(Partial Agg(Agg(Unique(GpuSort(Seq Scan))))))))', 'SELECT count(*), sum(c) AS c, sum(c) + avg(c) FROM (SELECT g, count(DISTINCT k) AS c FROM agg.many GROUP BY g OFFSET 0) s HAVING sum(c) > (SELECT min(k) FROM agg.one)'),
@@ -188,6 +193,8 @@ SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), query) FRO
 	('SELECT x, s.* FROM generate_series(0, 3) x, LATERAL (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k), percentile_cont(0.1) WITHIN GROUP (ORDER BY k) FROM agg.many WHERE h <> x) s'),
 	('SELECT x, s.* FROM generate_series(0, 3) x, LATERAL (SELECT count(DISTINCT k) FROM agg.many WHERE h <> x) s'),
 	('SELECT x, (SELECT count(DISTINCT k) FROM agg.many WHERE g = x) FROM generate_series(1, 4) x'),
+	('SELECT x, (SELECT mode() WITHIN GROUP (ORDER BY k) FROM agg.many WHERE h <> x) FROM generate_series(0, 4) x'),
+	('SELECT mode() WITHIN GROUP (ORDER BY k) FROM (SELECT k FROM agg.many ORDER BY k OFFSET 0) s'),
 	('SELECT x, (SELECT array_agg(id ORDER BY p, id) FROM agg.many WHERE g = x) FROM generate_series(1, 4) x'),
 	('SELECT (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM agg.many), (SELECT count(DISTINCT k) FROM agg.many)'),
 	('SELECT count(DISTINCT k) FROM agg.many LIMIT 1'),
@@ -222,11 +229,11 @@ SELECT ok(NOT gs.uses(query), 'few rows are left to PostgreSQL: ' || query) FROM
 CREATE TABLE agg.large AS SELECT i AS id, i::int8 * 7919 % 100003 AS k, i % 1000 AS g FROM generate_series(1, 200000) i;
 ANALYZE agg.large;
 SELECT ok(gs.uses(query), query)
-FROM (VALUES ('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k) FROM agg.large'), ('SELECT array_agg(id ORDER BY k) FROM agg.large'), ('SELECT count(DISTINCT k) FROM agg.large'),
+FROM (VALUES ('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k) FROM agg.large'), ('SELECT array_agg(id ORDER BY k) FROM agg.large'), ('SELECT count(DISTINCT k) FROM agg.large'), ('SELECT mode() WITHIN GROUP (ORDER BY k % 100) FROM agg.large'),
 	('SELECT g, count(DISTINCT k), count(*) FROM agg.large GROUP BY g'), ('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM agg.large GROUP BY g')) v (query);
 SELECT is(gs.sorted_rows(query), gs.native_sorted_rows(query), query)
 FROM (VALUES ('SELECT percentile_cont(array[0.5, 0.001, 0.999, 0.25]) WITHIN GROUP (ORDER BY k) FROM agg.large'), ('SELECT md5(array_agg(id ORDER BY k, id)::text) FROM agg.large'), ('SELECT count(DISTINCT k), sum(DISTINCT k) FROM agg.large'),
 	('SELECT g, count(DISTINCT k) FROM agg.large GROUP BY g'), ('SELECT g, count(DISTINCT k), sum(k), count(*) FROM agg.large GROUP BY g'), ('SELECT count(DISTINCT k), sum(k), count(*) FROM agg.large'),
-	('SELECT g, percentile_disc(0.9) WITHIN GROUP (ORDER BY k), mode() WITHIN GROUP (ORDER BY k) FROM agg.large GROUP BY g')) v (query);
+	('SELECT mode() WITHIN GROUP (ORDER BY g) FROM agg.large'), ('SELECT g, percentile_disc(0.9) WITHIN GROUP (ORDER BY k), mode() WITHIN GROUP (ORDER BY k) FROM agg.large GROUP BY g')) v (query);
 SELECT * FROM finish();
 DROP SCHEMA agg CASCADE;

@@ -17,6 +17,8 @@
  *
  *	  w has the rows of a group that are equal in x, from the first up to the one at hand.
  *
+ * mode() of all rows is had from the number of rows of each value (mode.c).
+ *
  * What is only sorted by, and not aggregated, is no argument then.  EXPLAIN (VERBOSE) shows the aggregates as
  * they are computed.
  *
@@ -31,6 +33,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "plan/finish/mode.h"
 #include "plan/finish/plan_tree.h"
 #include "utils/fmgroids.h"
 #include "utils/typcache.h"
@@ -322,8 +325,11 @@ visit(Plan **link, void *arg)
 			gpusort_plan_is(presorted.below, &gpusort_scan_methods))
 		{
 			gpusort_plan_unpack((const CustomScan *) presorted.below, &presorted.sort);
-			(void) settle_aggregates((Node *) plan->targetlist, &presorted);
-			(void) settle_aggregates((Node *) plan->qual, &presorted);
+			if (!gpusort_mode_settle((Agg *) plan, &presorted.sort, arg))
+			{
+				(void) settle_aggregates((Node *) plan->targetlist, &presorted);
+				(void) settle_aggregates((Node *) plan->qual, &presorted);
+			}
 		}
 		if (presorted.window != NULL)
 		{

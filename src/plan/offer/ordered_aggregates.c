@@ -11,13 +11,14 @@
  *	    GpuSort				  Unique				  GpuSort
  *							    GpuSort
  *	  ORDER BY,				DISTINCT alone			percentiles alone,
- *	  all kinds together							without GROUP BY
+ *	  all kinds together							mode() alone, without GROUP BY
  *
  * sorted by the columns of GROUP BY, if there are any, and then by the aggregates'.  As paths these give the right
  * answer as they are, with Aggs that sort, though nothing is left to be sorted.  What is gained comes later:
  * presorted.c takes ORDER BY and DISTINCT out of the aggregates of the finished plan, Unique and Agg run in all
- * processes (lift.c), and percentiles are read by the numbers of their rows when the plan is run.  Percentiles of
- * groups, and mode(), sort all the same, but rows that are in order, which takes a third of the time.
+ * processes (lift.c), percentiles are read by the numbers of their rows when the plan is run, and for mode() the rows
+ * of each value are counted (mode.c).  Percentiles and mode() of groups, or beside others, sort all the same, but rows
+ * that are in order, which takes a third of the time.
  *
  * Other aggregates may be there, too, if the order of rows is nothing to them: then all rows are needed.
  *
@@ -80,8 +81,10 @@ wanted_by(const Aggref *aggregate, bool grouped, List **clauses)
 	*clauses = aggregate->aggdistinct != NIL ? aggregate->aggdistinct : aggregate->aggorder;
 	if (is_percentile(aggregate->aggfnoid))
 		return aggregate->aggfilter == NULL && !grouped ? GPUSORT_SERVED_PERCENTILES : GPUSORT_SERVED_ORDER;
+	if (aggregate->aggfnoid == F_MODE)
+		return aggregate->aggfilter == NULL && !grouped ? GPUSORT_SERVED_MODE : GPUSORT_SERVED_ORDER;
 	if (aggregate->aggkind != AGGKIND_NORMAL)
-		return aggregate->aggfnoid == F_MODE ? GPUSORT_SERVED_ORDER : GPUSORT_SERVED_NONE;
+		return GPUSORT_SERVED_NONE;
 	if (aggregate->aggdistinct != NIL && aggregate->aggfilter != NULL)
 		return contain_subplans((Node *) aggregate->aggfilter) ? GPUSORT_SERVED_NONE : GPUSORT_SERVED_FIRST_ROWS;
 	if (aggregate->aggdistinct != NIL)
@@ -190,7 +193,7 @@ find_ordered(PlannerInfo *root)
 static PathTarget *
 sorted_target(PlannerInfo *root, const Path *input, const OrderedAggregates *found)
 {
-	const bool reads_others = (found->served != GPUSORT_SERVED_DISTINCT && found->served != GPUSORT_SERVED_PERCENTILES) ||
+	const bool reads_others = found->served == GPUSORT_SERVED_ORDER || found->served == GPUSORT_SERVED_FIRST_ROWS ||
 		root->parse->groupClause != NIL;
 	PathTarget *target = reads_others ? copy_pathtarget(input->pathtarget) : create_empty_pathtarget();
 	ListCell *cell;
@@ -255,6 +258,8 @@ gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *
 	if (clauses != NIL)
 		groups = estimate_num_groups(root, get_sortgrouplist_exprs(clauses, grouping->targetList), path->rows, NULL,
 									 NULL);
+	else if (found.served == GPUSORT_SERVED_MODE)
+		groups = estimate_num_groups(root, found.exprs, path->rows, NULL, NULL); /* which the Agg of all rows tells mode.c */
 	if (found.served == GPUSORT_SERVED_DISTINCT)
 	{
 		List *exprs = list_concat(get_sortgrouplist_exprs(clauses, grouping->targetList), found.exprs);

@@ -3,17 +3,15 @@
  * path_time.c
  *	  How long a path takes: the model's adaptor for paths.
  *
- * PostgreSQL's costs tell its own plans from each other.  What a unit of them takes depends
- * on the node: in a Sort five microseconds, in a scan two, in a hash table of many groups
- * thirty, since there is no term for rows that are in no cache, for fresh pages and for
- * groups.  So where a path over GpuSort could take the place of another, what both take is estimated here,
- * node by node, in ns, and the ratio of the two decides (offers.c).  Nodes that are not
- * known, scans above all, take what their cost says, but for pages that processes share.
+ * PostgreSQL's costs tell its own plans from each other.  What a unit of them takes depends on the node: in a Sort five
+ * microseconds, in a scan two, in a hash table of many groups thirty, since there is no term for rows that are in no
+ * cache, for fresh pages and for groups.  So where a path over GpuSort could take the place of another, what both take
+ * is estimated here, node by node, in ns, and the ratio of the two decides (offers.c).  Nodes that are not known, scans
+ * above all, take what their cost says, but for pages that processes share.
  *
- * What is above a GpuSort with parallel ingest runs in all processes, if lift.c finds that
- * it may: so the time of such a path has two parts, until the rows are in order and above
- * that, of which the second is divided.  Whether it may is guessed here, from paths: the
- * sort's first column is one that each node groups by, and expressions are parallel safe.
+ * What is above a GpuSort with parallel ingest runs in all processes, if lift.c finds that it may: so the time of such
+ * a path has two parts, until the rows are in order and above that, of which the second is divided.  Whether it may is
+ * guessed here, from paths: the sort's first column is one that each node groups by, and expressions are parallel safe.
  *
  * Below a Gather all times and rows are those of one process of several.  Where these share ranges of sorted rows (a
  * GpuSortOutput) the order is what all wait for, and the rest each does for its part; the Gather above counts what
@@ -38,6 +36,7 @@
 #include "plan/model/native_time.h"
 #include "plan/model/shape.h"
 #include "plan/model/shard_time.h"
+#include "plan/model/sort_time.h"
 #include "plan/node_kinds.h"
 #include "plan/offer/ordered_aggregates.h"
 #include "plan/offer/paths.h"
@@ -142,6 +141,7 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	double groups = more_groups(estimate, path->numGroups, time.rows);
 	bool hashed = path->aggstrategy == AGG_HASHED;
 	GpuSortServed served = gpusort_aggregates_served(estimate->root, path);
+	bool mode = served == GPUSORT_SERVED_MODE;
 	bool combines;
 
 	if (served == GPUSORT_SERVED_PERCENTILES)
@@ -154,8 +154,22 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 			 gpusort_path_group_time(estimate->root, hashed ? GPUSORT_NODE_HASH_GROUPS : GPUSORT_NODE_SORTED_GROUPS,
 									 path->subpath, time.rows, groups, path->transitionSpace,
 									 served != GPUSORT_SERVED_NONE),
-			 rows_of_groups(&path->path, path->numGroups, groups),
-			 combines || may_lift(estimate, &path->path, &time), true);
+			 mode ? groups : rows_of_groups(&path->path, path->numGroups, groups),
+			 mode || combines || may_lift(estimate, &path->path, &time), true);
+	/* The first of the values by how many rows they have (finish/mode.c) */
+	if (mode)
+		add_node(&time, gpusort_native_sort_time(groups, path->subpath->pathtarget->width, 1, 1, false), 1, false, true);
+	return time;
+}
+
+/* Groups of rows in order, without aggregates. */
+static PathTime
+unique_time(const Estimate *estimate, const Path *path, const Path *below)
+{
+	PathTime time = input_time(estimate, below);
+
+	add_node(&time, gpusort_rows_time(GPUSORT_NODE_UNIQUE, time.rows), more_groups(estimate, path->rows, time.rows),
+			 may_lift(estimate, path, &time), true);
 	return time;
 }
 
@@ -522,8 +536,6 @@ other_time(const Estimate *estimate, const Path *path)
 static PathTime
 path_time(const Estimate *estimate, const Path *path)
 {
-	PathTime time;
-
 	switch (nodeTag(path))
 	{
 		case T_ProjectionPath:
@@ -542,19 +554,9 @@ path_time(const Estimate *estimate, const Path *path)
 		case T_AggPath:
 			return aggregate_time(estimate, (const AggPath *) path);
 		case T_GroupPath:
-			{
-				const GroupPath *group = (const GroupPath *) path;
-
-				time = input_time(estimate, group->subpath);
-				add_node(&time, gpusort_rows_time(GPUSORT_NODE_UNIQUE, time.rows),
-						 more_groups(estimate, path->rows, time.rows), may_lift(estimate, path, &time), true);
-				return time;
-			}
+			return unique_time(estimate, path, ((const GroupPath *) path)->subpath);
 		case T_UpperUniquePath:
-			time = input_time(estimate, ((const UpperUniquePath *) path)->subpath);
-			add_node(&time, gpusort_rows_time(GPUSORT_NODE_UNIQUE, time.rows),
-					 more_groups(estimate, path->rows, time.rows), may_lift(estimate, path, &time), true);
-			return time;
+			return unique_time(estimate, path, ((const UpperUniquePath *) path)->subpath);
 		case T_GroupingSetsPath:
 			return grouping_sets_time(estimate, (const GroupingSetsPath *) path);
 		case T_WindowAggPath:

@@ -1,0 +1,170 @@
+/*-------------------------------------------------------------------------
+ *
+ * mode.c
+ *	  mode() of all rows, by counting the rows of each value.
+ *
+ * PostgreSQL's Agg puts every row into a sort of its own, and then reads all of them to find which value comes most
+ * often.  Of sorted rows
+ *
+ *	  Agg						Agg				mode() of one row
+ *	    GpuSort			->		  Limit			the first row
+ *								    Sort		the most frequent value first, of equally frequent ones the first in order
+ *								      Agg		the number of rows of each value
+ *								        GpuSort
+ *
+ * gives the same, and the lower Agg runs in all processes (lift.c).  A NULL is no value: it is counted as none.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/finish/mode.h"
+
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "plan/finish/plan_tree.h"
+#include "utils/fmgroids.h"
+#include "utils/typcache.h"
+
+/* What is looked for in an Agg's columns. */
+typedef struct Found
+{
+	const GpuSortColumn *key;      /* that the rows are sorted by */
+	const SortGroupClause *clause; /* of mode(); NULL: none has been found */
+} Found;
+
+/* Returns true if there is another aggregate than mode() of the rows by that key. */
+static bool
+find_other(Node *node, void *arg)
+{
+	Found *found = arg;
+	const Aggref *aggregate = (const Aggref *) node;
+	const TargetEntry *argument;
+	const Expr *expr;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Aggref))
+		return expression_tree_walker(node, find_other, arg);
+	if (aggregate->aggfnoid != F_MODE || aggregate->aggfilter != NULL)
+		return true;
+	argument = linitial_node(TargetEntry, aggregate->args);
+	expr = argument->expr;
+	while (IsA(expr, RelabelType))
+		expr = ((const RelabelType *) expr)->arg;
+	found->clause = linitial_node(SortGroupClause, aggregate->aggorder);
+	return !IsA(expr, Var) || ((const Var *) expr)->varno != OUTER_VAR ||
+		((const Var *) expr)->varattno != found->key->attno ||
+		found->clause->sortop != found->key->sort_operator || found->clause->nulls_first != found->key->nulls_first ||
+		exprCollation((const Node *) argument->expr) != found->key->collation;
+}
+
+/* count() of a column */
+static Aggref *
+make_count(const Var *value)
+{
+	Aggref *count = makeNode(Aggref);
+
+	count->aggfnoid = F_COUNT_ANY;
+	count->aggtype = count->aggtranstype = INT8OID;
+	count->aggargtypes = list_make1_oid(value->vartype);
+	count->args = list_make1(makeTargetEntry((Expr *) copyObject(value), 1, NULL, false));
+	count->aggkind = AGGKIND_NORMAL;
+	count->aggsplit = AGGSPLIT_SIMPLE;
+	count->location = -1;
+	return count;
+}
+
+/* Fills in a node above child, of so many rows, with that number. */
+static void
+put_above(Plan *plan, Plan *child, double rows, int plan_node_id)
+{
+	gpusort_plan_take_estimates(plan, child);
+	plan->plan_rows = rows;
+	plan->parallel_safe = child->parallel_safe;
+	plan->extParam = child->extParam;
+	plan->allParam = child->allParam;
+	plan->plan_node_id = plan_node_id;
+	plan->lefttree = child;
+}
+
+/* The number of rows of each value of the sorted rows below. */
+static Agg *
+make_counts(const Found *found, Plan *below, double values, int plan_node_id)
+{
+	Agg *agg = makeNode(Agg);
+	Var *value = makeVarFromTargetEntry(OUTER_VAR, linitial_node(TargetEntry, below->targetlist));
+
+	put_above(&agg->plan, below, values, plan_node_id);
+	agg->plan.plan_width += sizeof(int64);
+	agg->plan.targetlist = list_make2(makeTargetEntry((Expr *) value, 1, NULL, false),
+									  makeTargetEntry((Expr *) make_count(value), 2, NULL, false));
+	agg->aggstrategy = AGG_SORTED;
+	agg->aggsplit = AGGSPLIT_SIMPLE;
+	agg->numCols = 1;
+	agg->grpColIdx = palloc(sizeof(AttrNumber));
+	agg->grpOperators = palloc(sizeof(Oid));
+	agg->grpCollations = palloc(sizeof(Oid));
+	agg->grpColIdx[0] = found->key->attno;
+	agg->grpOperators[0] = found->clause->eqop;
+	agg->grpCollations[0] = found->key->collation;
+	agg->numGroups = (long) values;
+	return agg;
+}
+
+/* These, the most frequent first, and then by value. */
+static Sort *
+make_sort(const Found *found, Plan *counts, int plan_node_id)
+{
+	Sort *sort = makeNode(Sort);
+
+	put_above(&sort->plan, counts, counts->plan_rows, plan_node_id);
+	sort->plan.targetlist = gpusort_plan_columns(counts, 2);
+	sort->numCols = 2;
+	sort->sortColIdx = palloc(2 * sizeof(AttrNumber));
+	sort->sortOperators = palloc(2 * sizeof(Oid));
+	sort->collations = palloc(2 * sizeof(Oid));
+	sort->nullsFirst = palloc(2 * sizeof(bool));
+	sort->sortColIdx[0] = 2;
+	sort->sortOperators[0] = lookup_type_cache(INT8OID, TYPECACHE_GT_OPR)->gt_opr;
+	sort->collations[0] = InvalidOid;
+	sort->nullsFirst[0] = true;
+	sort->sortColIdx[1] = 1;
+	sort->sortOperators[1] = found->key->sort_operator;
+	sort->collations[1] = found->key->collation;
+	sort->nullsFirst[1] = found->key->nulls_first;
+	return sort;
+}
+
+/*
+ * Has an Agg of all rows of a GpuSort, which sorts as info says, read one row in their place, if mode() by the first
+ * key is all that it computes.  false: it is as it was.
+ */
+bool
+gpusort_mode_settle(Agg *agg, const GpuSortPlanInfo *info, PlannedStmt *stmt)
+{
+	Found found = {.key = &info->columns[0]};
+	Plan *below = outerPlan(agg);
+	const double values = agg->numGroups; /* as ordered_aggregates.c has estimated; 1 of another path */
+	int last_node_id;
+	Agg *counts;
+	Sort *sort;
+	Limit *limit;
+
+	if (agg->aggstrategy != AGG_PLAIN || values <= 1 || list_length(below->targetlist) != 1 ||
+		find_other((Node *) agg->plan.targetlist, &found) || find_other((Node *) agg->plan.qual, &found) ||
+		found.clause == NULL)
+		return false;
+	last_node_id = gpusort_plan_last_node_id(stmt);
+	counts = make_counts(&found, below, values, last_node_id + 1);
+	sort = make_sort(&found, &counts->plan, last_node_id + 2);
+	limit = makeNode(Limit);
+	put_above(&limit->plan, &sort->plan, 1, last_node_id + 3);
+	limit->plan.targetlist = gpusort_plan_columns(&sort->plan, 2);
+	limit->limitOption = LIMIT_OPTION_COUNT;
+	limit->limitCount =
+		(Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false, FLOAT8PASSBYVAL);
+	agg->plan.lefttree = &limit->plan;
+	return true;
+}
