@@ -40,9 +40,9 @@ typedef enum GpuSortNodeKind
 /* The aggregates of a node: what their transitions take. */
 typedef struct GpuSortAggregates
 {
-	int values; /* whose state is a value */
-	int states; /* whose state has memory of its own */
-	int sorts;  /* with DISTINCT or ORDER BY, which sort the rows of each group */
+	int values;         /* whose state is a value */
+	int states;         /* whose state has memory of its own */
+	int sorts;          /* with DISTINCT or ORDER BY, which sort the rows of each group */
 	int sorts_in_order; /* the same, of rows that are in order: ordered sets */
 } GpuSortAggregates;
 
