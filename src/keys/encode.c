@@ -27,7 +27,7 @@
  *					  icu_strings.c or libc.c make of them
  *	  numeric 90 to 258  see numeric.c
  *	  enum 32		  see enum.c
- *	  arrays, ranges, multiranges, composite types, jsonb, tsvector
+ *	  arrays, ranges, multiranges, composite types, jsonb, tsvector, tsquery
  *					  as strings, of the bytes that bytes/parts.h tells of
  *	  values that their operator class abbreviates
  *					  as strings, of the eight bytes of a word: see bytes/abbreviation.c

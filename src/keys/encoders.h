@@ -84,6 +84,10 @@ extern int gpusort_jsonb_bytes(const GpuSortKeyType *type, void *state, Datum va
 extern int gpusort_tsvector_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
 								  bool *whole);
 
+/* tsquery.c */
+extern int gpusort_tsquery_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
+								 bool *whole);
+
 /* abbreviation.c */
 extern bool gpusort_abbreviation_exists(const GpuSortOrder *order);
 extern void *gpusort_abbreviation_create(const GpuSortOrder *order);

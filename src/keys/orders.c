@@ -44,6 +44,7 @@
 #define JSONB_BTREE_FAM      4033
 #define MULTIRANGE_BTREE_FAM 4199
 #define TSVECTOR_BTREE_FAM   3626
+#define TSQUERY_BTREE_FAM    3683
 
 /* Which values have which encoding. */
 static const struct
@@ -92,6 +93,7 @@ static const struct
 		{RECORD_BTREE_FAM, RECORDOID, GPUSORT_ENCODE_RECORD},
 		{JSONB_BTREE_FAM, JSONBOID, GPUSORT_ENCODE_JSONB},
 		{TSVECTOR_BTREE_FAM, TSVECTOROID, GPUSORT_ENCODE_TSVECTOR},
+		{TSQUERY_BTREE_FAM, TSQUERYOID, GPUSORT_ENCODE_TSQUERY},
 };
 
 /* How values are encoded as if they were of a wider type. */

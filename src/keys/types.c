@@ -172,6 +172,12 @@ const GpuSortKeyType gpusort_key_types[GPUSORT_ENCODE_Count] = {
 		.string = GPUSORT_STRING_BYTES,
 		.source = GPUSORT_SOURCE_PARTS,
 	},
+	[GPUSORT_ENCODE_TSQUERY] = {
+		.truncates = true,
+		.bytes = gpusort_tsquery_bytes,
+		.string = GPUSORT_STRING_BYTES,
+		.source = GPUSORT_SOURCE_PARTS,
+	},
 	[GPUSORT_ENCODE_ABBREVIATION] = {
 		.truncates = true,
 		.create = gpusort_abbreviation_create,

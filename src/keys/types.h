@@ -63,6 +63,7 @@ typedef enum GpuSortEncoding
 	GPUSORT_ENCODE_RECORD,
 	GPUSORT_ENCODE_JSONB,
 	GPUSORT_ENCODE_TSVECTOR,
+	GPUSORT_ENCODE_TSQUERY,
 
 	GPUSORT_ENCODE_ABBREVIATION, /* words that the operator class makes */
 

@@ -11,7 +11,7 @@ $node->init(conf => ['gpusort.min_rows = 1000']);
 $node->start;
 $node->wait_service;
 $node->safe_psql('postgres', q{
-	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 100003 AS k, 't' || i AS s, plainto_tsquery('simple', 't' || i) AS j,
+	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 100003 AS k, 't' || i AS s, i::text::oidvector AS j,
 		i::text::oidvector AS a FROM generate_series(1, 100000) i;
 	CREATE TABLE small AS SELECT * FROM t WHERE id <= 500;
 	-- of all rows, for the same plans each time
@@ -39,7 +39,7 @@ sub refused
 }
 
 refused('SELECT * FROM small ORDER BY k', '500 rows are fewer than gpusort.min_rows', 'too few rows');
-refused('SELECT * FROM t ORDER BY j', 'sort key 1 is of type tsquery, which has no key encoding', 'a type',
+refused('SELECT * FROM t ORDER BY j', 'sort key 1 is of type oidvector, which has no key encoding', 'a type',
 	'SET gpusort.force = on');
 refused('SELECT * FROM t ORDER BY a', 'sort key 1 is of type oidvector, which has no key encoding', 'another type',
 	'SET gpusort.force = on');

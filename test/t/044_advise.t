@@ -39,7 +39,7 @@ is($node->safe_psql('postgres', "CREATE SCHEMA \"Statistics\"; "
 $node->safe_psql('postgres', q{
 	CREATE TABLE t AS SELECT i AS id, (i * 7919::bigint) % 300007 AS k, md5(i::text) AS m
 		FROM generate_series(1, 200000) i;
-	CREATE TABLE documents AS SELECT i AS id, plainto_tsquery('simple', 'w' || i) AS j FROM generate_series(1, 20000) i;
+	CREATE TABLE documents AS SELECT i AS id, i::text::oidvector AS j FROM generate_series(1, 20000) i;
 	CREATE TABLE gone (i int);
 	CREATE TABLE kept (i int);
 	CREATE SEQUENCE counter;
@@ -74,7 +74,7 @@ my $advice = sub {
 is($advice->('sorted'), 't|GpuSort|t|', 'a sort that gpusort takes: its nodes, and that it is faster by the model');
 is($advice->('with_parameters'), 't|GpuSort|t|', 'one with parameters');
 is($advice->('no_sort'), 'f|||its plan has no sort', 'a statement without a sort');
-like($advice->('no_encoding'), qr/^f\|\|\|sort key 1 is of type tsquery/, 'a sort that stays PostgreSQL\'s, and why');
+like($advice->('no_encoding'), qr/^f\|\|\|sort key 1 is of type oidvector/, 'a sort that stays PostgreSQL\'s, and why');
 is($advice->('of_gone'), 'f|||cannot be planned: relation "gone" does not exist',
 	'one that cannot be planned any more');
 like($advice->('volatile'), qr/^f\|\|\|.* (?:row is|rows are) fewer than gpusort\.min_rows$/,

@@ -11,7 +11,7 @@
  *	  strings						their bytes and a zero byte, which they have none of; of bytea and
  *									bit strings, that may, a zero byte is 0 1, and the end 0 0.  Then
  *									of a bit string how many bits its last byte has
- *	  what is made of parts			as array.c, range.c, record.c, jsonb.c and tsvector.c have it
+ *	  what is made of parts			as array.c, range.c, record.c, jsonb.c, tsvector.c and tsquery.c have it
  *
  * Bytes end, as those of a value that is not in the key whole, where there is no more room, and behind a part
  * whose bytes do not tell all of it: of a string under a collation of the C library, say.  Where that is follows from
