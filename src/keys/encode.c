@@ -25,7 +25,7 @@
  *					  common prefix, and their length in bits.  Of strings under
  *					  collations that do not order by bytes, these are those that
  *					  icu_strings.c or libc.c make of them
- *	  numeric 90 to 258  see numeric.c
+ *	  numeric 90 to 258  see numeric.h
  *	  enum 32		  see enum.c
  *	  arrays, ranges, multiranges, composite types, jsonb, tsvector, tsquery
  *					  as strings, of the bytes that bytes/parts.h tells of
@@ -72,7 +72,7 @@
 #include "keys/encoders.h"
 #include "keys/fixed/inline_encoders.h"
 #include "keys/fixed/numbers.h"
-#include "keys/fixed/numeric_digits.h"
+#include "keys/fixed/numeric.h"
 #include "keys/known_values.h"
 #include "keys/bytes/string_keys.h"
 #include "utils/builtins.h"
@@ -174,7 +174,7 @@ put_bpchar(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn *
 	return exact;
 }
 
-/* A numeric, of which more than GPUSORT_NUMERIC_DIGITS digits are in the key: see numeric.c. */
+/* A numeric, of which more than GPUSORT_NUMERIC_DIGITS digits are in the key: see numeric.h. */
 static pg_attribute_always_inline bool
 put_numeric(const GpuSortKeys *keys, GpuSortBitWriter *key, const GpuSortColumn *column, struct varlena *value)
 {
@@ -246,7 +246,24 @@ encode_one_fixed(const GpuSortKeys *keys, Datum value, bool isnull, uint64 *word
 		words[0] = not_null << 63 | bits << (63 - column->fixed_bits);
 }
 
-/* Does gpusort_keys_encode's work, but for a single column of fixed width. */
+/* The key of a single numeric that is not toasted, of GPUSORT_NUMERIC_DIGITS digits. */
+static inline bool
+encode_one_numeric(const GpuSortKeys *keys, Datum value, uint64 *words)
+{
+	const GpuSortColumn *column = &keys->columns[0];
+	const int high_bits = GPUSORT_NUMERIC_BITS(GPUSORT_NUMERIC_DIGITS) - 64;
+	const uint64 flip = column->descending ? PG_UINT64_MAX : 0;
+	GpuSortBits bits;
+	bool exact = gpusort_numeric_encode(NULL, value, &bits);
+
+	bits.high = (bits.high ^ flip) & gpusort_low_mask(high_bits);
+	bits.low ^= flip;
+	words[0] = (uint64) column->nulls_first << 63 | bits.high << (63 - high_bits) | bits.low >> (1 + high_bits);
+	words[1] = bits.low << (63 - high_bits);
+	return exact;
+}
+
+/* Does gpusort_keys_encode's work, but for what is shorter. */
 static pg_noinline bool
 encode_columns(const GpuSortKeys *keys, const Datum *values, const bool *nulls, uint64 *words)
 {
@@ -338,8 +355,12 @@ gpusort_keys_encode(const GpuSortKeys *keys, const Datum *values, const bool *nu
 {
 	const int i = keys->last_attno - 1;
 
-	if (!keys->one_fixed)
-		return encode_columns(keys, values, nulls, words);
-	encode_one_fixed(keys, values[i], nulls[i], words);
-	return true;
+	if (keys->one_fixed)
+	{
+		encode_one_fixed(keys, values[i], nulls[i], words);
+		return true;
+	}
+	if (keys->one_numeric && !nulls[i] && gpusort_is_plain((struct varlena *) DatumGetPointer(values[i])))
+		return encode_one_numeric(keys, values[i], words);
+	return encode_columns(keys, values, nulls, words);
 }

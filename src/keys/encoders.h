@@ -16,9 +16,6 @@
 #include "keys/bit_writer.h"
 #include "keys/types.h"
 
-/* numeric.c */
-extern bool gpusort_numeric_encode(void *state, Datum value, GpuSortBits *bits);
-
 /* numeric_parts.c */
 extern int gpusort_numeric_bytes(const GpuSortKeyType *type, void *state, Datum value, char *bytes, int room,
 								 bool *whole);

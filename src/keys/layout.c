@@ -265,6 +265,8 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool comm
 	keys->exact_columns = Min(keys->exact_columns, keys->count - 1);
 	keys->words = Max((bits + 63) / 64, 1);
 	keys->one_fixed = keys->count == 1 && keys->columns[0].fixed_bits > 0;
+	keys->one_numeric = keys->count == 1 && keys->columns[0].encoding == GPUSORT_ENCODE_NUMERIC &&
+		keys->columns[0].prefix_length == GPUSORT_NUMERIC_DIGITS;
 	gpusort_keys_set_common_prefixes(keys, prefixes);
 }
 

@@ -11,6 +11,7 @@
 
 #include "keys/encoders.h"
 #include "keys/fixed/inline_encoders.h"
+#include "keys/fixed/numeric.h"
 
 /*
  * The encodings.  What a new type takes:

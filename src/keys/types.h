@@ -110,7 +110,7 @@ typedef struct GpuSortOrder
 
 struct GpuSortKeyType;
 
-/* Digits to base 10000 of a numeric that are in a key, the bits of it (numeric.c), and its bytes (numeric_parts.c). */
+/* Digits to base 10000 of a numeric that are in a key, the bits of it (numeric.h), and its bytes (numeric_parts.c). */
 #define GPUSORT_NUMERIC_DIGITS        5 /* at least */
 #define GPUSORT_NUMERIC_DIGITS_MAX    17
 #define GPUSORT_NUMERIC_BITS(digits)  (3 + 16 + 14 * (digits) + 1)

@@ -58,7 +58,7 @@ typedef struct RowPart
 	bool simple; /* no ATTRIBUTE_OTHER */
 	bool fixed;  /* all attributes are of fixed length: without NULLs, all tuples are laid out alike */
 	int32 fixed_length;
-	char fixed_header[MAXALIGN(SizeofMinimalTupleHeader)];
+	char plain_header[MAXALIGN(SizeofMinimalTupleHeader)]; /* of tuples without NULLs; the length is that of fixed ones */
 	Attribute *attributes;
 } RowPart;
 
@@ -104,14 +104,14 @@ attribute_kind(const Form_pg_attribute attribute)
 																		 : ATTRIBUTE_8;
 }
 
-/* Lays out the tuples without NULLs of a part, if they all are laid out alike. */
+/* Lays out the tuples without NULLs of a part: their header, and the rest if they all are laid out alike. */
 static void
 lay_out_fixed(RowPart *part)
 {
 	union
 	{
 		MinimalTupleData tuple;
-		char bytes[sizeof(part->fixed_header)];
+		char bytes[sizeof(part->plain_header)];
 	} header = {{0}};
 	int32 offset = part->header;
 
@@ -121,6 +121,8 @@ lay_out_fixed(RowPart *part)
 		Attribute *attribute = &part->attributes[i];
 
 		part->fixed &= attribute->kind <= ATTRIBUTE_FIXED;
+		if (attribute->length == -1)
+			header.tuple.t_infomask |= HEAP_HASVARWIDTH;
 		attribute->offset = offset = TYPEALIGN(attribute->align, offset);
 		offset += attribute->length;
 	}
@@ -128,7 +130,7 @@ lay_out_fixed(RowPart *part)
 	header.tuple.t_len = offset;
 	header.tuple.t_infomask2 = part->natts;
 	header.tuple.t_hoff = part->header + MINIMAL_TUPLE_OFFSET;
-	memcpy(part->fixed_header, header.bytes, sizeof(part->fixed_header));
+	memcpy(part->plain_header, header.bytes, sizeof(part->plain_header));
 }
 
 /* Lays out a tuple of natts columns of desc from first (0-based) on. */
@@ -226,7 +228,7 @@ fill_fixed(const RowPart *part, const Datum *values, char *row, char *limit)
 
 	if (unlikely(row + part->fixed_length + slack > limit))
 		return 0;
-	memcpy(row, part->fixed_header, sizeof(part->fixed_header));
+	memcpy(row, part->plain_header, sizeof(part->plain_header));
 	for (int i = 0; i < part->natts; i++)
 	{
 		const Attribute *attribute = &part->attributes[i];
@@ -256,30 +258,41 @@ fill_fixed(const RowPart *part, const Datum *values, char *row, char *limit)
 	return part->fixed_length;
 }
 
+/* Writes the header of a tuple with NULLs, but for its length. */
+static inline void
+put_header_with_nulls(const RowPart *part, const bool *isnull, MinimalTuple tuple)
+{
+	bool varying = false;
+
+	memset(tuple, 0, part->header_with_nulls);
+	for (int i = 0; i < part->natts; i++)
+	{
+		if (isnull[i])
+			continue;
+		tuple->t_bits[i / 8] |= 1 << (i % 8);
+		varying |= part->attributes[i].length == -1;
+	}
+	HeapTupleHeaderSetNatts(tuple, part->natts);
+	tuple->t_infomask = HEAP_HASNULL | (varying ? HEAP_HASVARWIDTH : 0);
+	tuple->t_hoff = part->header_with_nulls + MINIMAL_TUPLE_OFFSET;
+}
+
 /* What fill_part does where tuples differ in their layout. */
-static pg_noinline Size
-fill_varying(const RowPart *part, const Datum *values, const bool *isnull, bool has_nulls, char *row, char *limit)
+static pg_attribute_always_inline Size
+fill_varying(const RowPart *part, const Datum *values, const bool *isnull, const bool has_nulls, char *row,
+			 char *limit)
 {
 	const Size slack = SLACK;
-	MinimalTuple tuple = (MinimalTuple) row;
-	Size header = has_nulls ? part->header_with_nulls : part->header;
-	uint16 infomask = has_nulls ? HEAP_HASNULL : 0;
-	char *data = row + header;
+	char *data = row + (has_nulls ? part->header_with_nulls : part->header);
 
 	if (unlikely(!part->simple))
 		return fill_any(part, values, isnull, has_nulls, row, limit);
 	if (unlikely(data + slack > limit))
 		return 0;
-	memset(row, 0, MAXALIGN(SizeofMinimalTupleHeader));
-	if (unlikely(has_nulls))
-	{
-		memset(tuple->t_bits, 0, row + header - (char *) tuple->t_bits);
-		for (int i = 0; i < part->natts; i++)
-		{
-			if (!isnull[i])
-				tuple->t_bits[i / 8] |= 1 << (i % 8);
-		}
-	}
+	if (has_nulls)
+		put_header_with_nulls(part, isnull, (MinimalTuple) row);
+	else
+		memcpy(row, part->plain_header, sizeof(part->plain_header));
 
 	for (int i = 0; i < part->natts; i++)
 	{
@@ -321,7 +334,6 @@ fill_varying(const RowPart *part, const Datum *values, const bool *isnull, bool 
 			case ATTRIBUTE_VARLENA:
 			case ATTRIBUTE_PLAIN_VARLENA:
 				value = (const struct varlena *) DatumGetPointer(values[i]);
-				infomask |= HEAP_HASVARWIDTH;
 				if (VARATT_IS_1B(value) && !VARATT_IS_1B_E(value))
 				{
 					length = VARSIZE_1B(value);
@@ -353,11 +365,20 @@ fill_varying(const RowPart *part, const Datum *values, const bool *isnull, bool 
 				pg_unreachable();
 		}
 	}
-	tuple->t_len = data - row;
-	HeapTupleHeaderSetNatts(tuple, part->natts);
-	tuple->t_infomask = infomask;
-	tuple->t_hoff = header + MINIMAL_TUPLE_OFFSET;
+	((MinimalTuple) row)->t_len = data - row;
 	return data - row;
+}
+
+static pg_noinline Size
+fill_without_nulls(const RowPart *part, const Datum *values, const bool *isnull, char *row, char *limit)
+{
+	return fill_varying(part, values, isnull, false, row, limit);
+}
+
+static pg_noinline Size
+fill_with_nulls(const RowPart *part, const Datum *values, const bool *isnull, char *row, char *limit)
+{
+	return fill_varying(part, values, isnull, true, row, limit);
 }
 
 /*
@@ -367,11 +388,11 @@ fill_varying(const RowPart *part, const Datum *values, const bool *isnull, bool 
 static pg_attribute_always_inline Size
 fill_part(const RowPart *part, const Datum *values, const bool *isnull, char *row, char *limit)
 {
-	const bool has_nulls = any_null(isnull, part->natts);
-
-	if (part->fixed && likely(!has_nulls))
+	if (unlikely(any_null(isnull, part->natts)))
+		return fill_with_nulls(part, values, isnull, row, limit);
+	if (part->fixed)
 		return fill_fixed(part, values, row, limit);
-	return fill_varying(part, values, isnull, has_nulls, row, limit);
+	return fill_without_nulls(part, values, isnull, row, limit);
 }
 
 /* Returns true if a stored tuple of desc, as it is, is a tuple of the visible attributes. */

@@ -92,7 +92,13 @@ INSERT INTO gs.tested_type VALUES
 		SELECT unnest('{NaN,Infinity,-Infinity,0,-0.0,0.00}'::numeric[]) AS v
 		UNION ALL SELECT s * (repeat('7', 1000 - i) || '.' || repeat('3', i))::numeric FROM unnest('{-1,1}'::int[]) s, generate_series(0, 1000, 50) i $$),
 	(19, 'float8', 'float8', $$
-		SELECT unnest('{NaN,Infinity,-Infinity,0,-0}'::float8[]) AS v UNION ALL SELECT (gs.noise(i) - 0.5) * 1e9 FROM generate_series(1, 100) i $$);
+		SELECT unnest('{NaN,Infinity,-Infinity,0,-0}'::float8[]) AS v UNION ALL SELECT (gs.noise(i) - 0.5) * 1e9 FROM generate_series(1, 100) i $$),
+	-- of one to five digits to base 10000, as a sort by them alone has them in the key
+	(20, 'numeric_short', 'numeric', $$
+		SELECT unnest('{NaN,Infinity,-Infinity,0,-0.0,0.00,1e300,-1e300,1e-300,-1e-300,1e255,1e256,1e-256,1e-260}'::numeric[]) AS v
+		UNION ALL SELECT s * n * 10 ^ e FROM unnest('{-1,1}'::int[]) s, unnest('{1,9,10,9999,10001,12345678,100000001,9999999999999999,12345678901234567}'::numeric[]) n,
+			unnest('{-8,-4,-3,0,1,4,8}'::numeric[]) e
+		UNION ALL SELECT ((gs.noise(i) - 0.5) * 1e9)::numeric(20, 6) FROM generate_series(1, 200) i $$);
 
 -- gs.type_LABEL (id, k, rank): each value twice; rank is what PostgreSQL says about the order of k.
 DO $$
