@@ -234,7 +234,8 @@ my %types = (
 	tsquery => { weight => 2,
 		value => q{('w' || N % 50 || (ARRAY['', ':A', ':*B', ' & !w' || N % 9, ' <-> w' || N % 7, ' | (w1 <' || 1 + N % 3 }
 			. q{|| '> w2:C)'])[1 + N % 6])::tsquery},
-		edges => [ '', 'a', 'b', 'a & b', '!a', '!!a', 'a | b', 'a <-> b', 'a <2> b', 'a:A', 'a:*', 'a <-> (b & c)', 'ab' ],
+		edges => [ '', 'a', 'b', 'a & b', '!a', '!!a', 'a | b', 'a <-> b', 'a <2> b', 'a:A', 'a:*',
+			'a <-> (b & c)', 'ab' ],
 		canon => q{regexp_replace((X)::text, ':[*A-D]+', '', 'g')} },
 	oidvector => { weight => 1, value => q{(N % 50 || ' ' || N % 3)::oidvector}, edges => [ '', '1', '1 2', '4294967295' ] },
 	whole => { weight => 2, sql => 'fz.whole', base => 'int4', number => 1, value => '(N % 1000000)::int4',
