@@ -10,7 +10,14 @@
  */
 #include "aggregates.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_agg.h"
 #include "utils/fmgroids.h"
+#include "utils/syscache.h"
 
 /*
  * Returns true if an aggregate gives the same, bit by bit, in whatever order its rows come, and put together from what
@@ -50,4 +57,47 @@ gpusort_aggregate_is_of_any_order(Oid aggregate)
 		default:
 			return false;
 	}
+}
+
+/* Returns true if an expression reads what another plan gives. */
+static bool
+reads_other_plans(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) ||
+		(IsA(node, Param) && ((const Param *) node)->paramkind == PARAM_EXEC))
+		return true;
+	return expression_tree_walker(node, reads_other_plans, arg);
+}
+
+/* Returns true if an aggregate's states can be combined, and passed on from one process to another. */
+static bool
+has_partial_states(const Aggref *aggregate)
+{
+	HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate->aggfnoid));
+	Form_pg_aggregate form;
+	bool found;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	found = OidIsValid(form->aggcombinefn) &&
+		(aggregate->aggtranstype != INTERNALOID ||
+		 (OidIsValid(form->aggserialfn) && OidIsValid(form->aggdeserialfn) && AGG_ARGUMENTS_TRAVEL(aggregate)));
+	ReleaseSysCache(tuple);
+	return found;
+}
+
+/*
+ * Returns true if an aggregate of rows can be put together from those of parts of them, wherever these are computed:
+ * where PostgreSQL itself would have parallel workers do so, but of what other plans give.
+ */
+bool
+gpusort_aggregate_may_be_partial(const Aggref *aggregate)
+{
+	return aggregate->aggsplit == AGGSPLIT_SIMPLE && aggregate->aggkind == AGGKIND_NORMAL &&
+		aggregate->aggorder == NIL && aggregate->aggdistinct == NIL && has_partial_states(aggregate) &&
+		!contain_volatile_functions((Node *) aggregate) && !reads_other_plans((Node *) aggregate->args, NULL) &&
+		!reads_other_plans((Node *) aggregate->aggfilter, NULL);
 }

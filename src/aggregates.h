@@ -10,6 +10,9 @@
 
 #include "compat.h"
 
+#include "nodes/primnodes.h"
+
 extern bool gpusort_aggregate_is_of_any_order(Oid aggregate);
+extern bool gpusort_aggregate_may_be_partial(const Aggref *aggregate);
 
 #endif /* GPUSORT_AGGREGATES_H */

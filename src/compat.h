@@ -63,7 +63,11 @@
 
 /* From 16 on the planner sorts below an Agg for some aggregates, and tells them. */
 #define AGGREF_IS_PRESORTED(aggref) (false)
+
+/* From 16 on there are aggregates that combine states with values of any type, which may have no binary form. */
+#define AGG_ARGUMENTS_TRAVEL(aggref) (true)
 #else
+#define AGG_ARGUMENTS_TRAVEL(aggref)    agg_args_support_sendreceive((Aggref *) (aggref))
 #define AGG_INFO_AGGREF(info)           linitial_node(Aggref, ((const AggInfo *) (info))->aggrefs)
 #define AGGREF_IS_PRESORTED(aggref)     ((aggref)->aggpresorted)
 #define PROCESSED_GROUP_CLAUSE(root)    ((root)->processed_groupClause)
@@ -165,6 +169,9 @@ typedef int16 CompareType;
 #define COMPARE_GT BTGreaterStrategyNumber
 #define pk_cmptype pk_strategy
 
+/* From 18 on columns of grouping sets are marked as what can be NULL where a set has them not. */
+#define WITHOUT_GROUPING_NULLS(root, expr) ((Node *) (expr))
+
 /*
  * What settings like enable_seqscan disable is in the costs; from 18 on it is
  * counted, for paths and for plans, and the counts are compared before the costs.
@@ -196,6 +203,10 @@ typedef int16 CompareType;
 #define SETOP_OPERATORS(setop) ((setop)->dupOperators)
 #else
 #define SET_WINDOW_NAME(window, name)      ((window)->winname = (name))
+#define WITHOUT_GROUPING_NULLS(root, expr)                                                         \
+	((root)->group_rtindex > 0                                                                     \
+		 ? remove_nulling_relids((Node *) (expr), bms_make_singleton((root)->group_rtindex), NULL) \
+		 : (Node *) (expr))
 #define MORE_DISABLED_NODES(path, other)   ((path)->disabled_nodes - (other)->disabled_nodes)
 #define INHERIT_DISABLED_NODES(node, from) ((node)->disabled_nodes = (from)->disabled_nodes)
 #define EXCHANGE_DISABLED_NODES(path, before, after) \

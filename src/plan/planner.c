@@ -24,6 +24,7 @@
 #include "plan/decisions.h"
 #include "plan/finish/junk.h"
 #include "plan/finish/lift.h"
+#include "plan/finish/partial_groups.h"
 #include "plan/finish/partial_ranges.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/finish/presorted.h"
@@ -120,6 +121,7 @@ plan_statement(PLANNER_PARAMETERS)
 
 		gpusort_sort_nodes_replace(stmt, rescannable, decisions);
 		gpusort_presorted_settle(stmt);
+		gpusort_partial_groups_settle(stmt);
 		gpusort_lift(stmt, cursor_options, decisions);
 		gpusort_partial_ranges_settle(stmt);
 		gpusort_junk_remove(stmt);

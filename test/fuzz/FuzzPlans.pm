@@ -92,6 +92,8 @@ sub _aggregate
 		10 => "count(DISTINCT $x)",
 		20 => "min($id)",
 		10 => "sum($number->{sql}::numeric)",
+		5 => "avg($number->{sql}::numeric)",
+		5 => "count(*) FILTER (WHERE $x IS NULL)",
 		20 => "array_agg($id ORDER BY @{[ join ', ', total_keys($context, $from, between(0, 2)) ]})",
 		10 => "string_agg(DISTINCT md5($x\::text) COLLATE \"C\", ',' ORDER BY md5($x\::text) COLLATE \"C\")",
 		5 => "percentile_disc(0.5) WITHIN GROUP (ORDER BY $number->{sql})");

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * combine.h
- *	  Splits an aggregate of all rows into those of parts of them, and one that puts these together.
+ *	  Splits an aggregate into those of parts of the rows, and one that puts these together.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +12,21 @@
 
 #include "nodes/plannodes.h"
 
+/* The grouping set that has the columns of all others.  Its arrays belong to the plan. */
+typedef struct GpuSortFinestSet
+{
+	int count;
+	AttrNumber *attnos; /* of the rows that are grouped */
+	Oid *operators;
+	Oid *collations;
+	double groups;    /* an estimate */
+	List *aggregates; /* of Aggref: all that are computed */
+} GpuSortFinestSet;
+
 extern bool gpusort_combine_may(const Agg *agg);
 extern Agg *gpusort_combine_split(Agg *agg, int plan_node_id);
+extern bool gpusort_combine_may_sets(const Agg *agg, GpuSortFinestSet *finest);
+extern Agg *gpusort_combine_split_sets(Agg *agg, const GpuSortFinestSet *finest, AggStrategy strategy, Plan *below,
+									   int plan_node_id);
 
 #endif /* GPUSORT_COMBINE_H */

@@ -12,6 +12,8 @@
  */
 #include "plan/finish/plan_time.h"
 
+#include "executor/nodeAgg.h"
+#include "miscadmin.h"
 #include "node.h"
 #include "plan/admission.h"
 #include "plan/finish/plan_tree.h"
@@ -85,4 +87,53 @@ gpusort_lift_saves_time(const Plan *plan, const GpuSortRangePlan *ranges)
 	foreach(cell, ranges->sorts)
 		workers = Max(workers, castNode(Gather, outerPlan(lfirst_node(CustomScan, cell)))->num_workers);
 	return gpusort_time_in_ranges(time + again, plan->plan_rows, gpusort_range_processes(workers)) < time;
+}
+
+/* Returns what an Agg takes of so many rows, by one set or by all of the chain's. */
+static double
+groups_time(const Agg *agg, const GpuSortShape *given, double rows, AggStrategy strategy, double groups, int sets)
+{
+	GpuSortShape shape = *given;
+
+	shape.kind = strategy == AGG_HASHED ? GPUSORT_NODE_HASH_GROUPS : GPUSORT_NODE_SORTED_GROUPS;
+	shape.rows = rows * Max(sets, 1);
+	shape.groups = Max(Min(groups, rows), 1);
+	shape.memory = get_hash_memory_limit();
+	shape.entry = hash_agg_entry_size(shape.aggregates.values + shape.aggregates.states, shape.width,
+									  agg->transitionSpace);
+	return gpusort_node_time(&shape);
+}
+
+/* Returns what the grouping sets of an Agg take, of so many rows of below. */
+static double
+sets_time(const Agg *agg, const GpuSortShape *shape, double rows)
+{
+	const bool hashed = agg->aggstrategy == AGG_HASHED || agg->aggstrategy == AGG_MIXED;
+	double time = groups_time(agg, shape, rows, hashed ? AGG_HASHED : AGG_SORTED, agg->numGroups,
+							  list_length(agg->groupingSets));
+	ListCell *cell;
+
+	foreach(cell, agg->chain)
+	{
+		const Agg *other = lfirst_node(Agg, cell);
+
+		time += groups_time(agg, shape, rows, other->aggstrategy, other->numGroups, list_length(other->groupingSets));
+	}
+	return time;
+}
+
+/* Returns true if grouping sets take less time of the groups that processes make of the rows that a Gather has. */
+bool
+gpusort_partial_groups_save_time(const Agg *agg, const Gather *gather, const GpuSortFinestSet *finest)
+{
+	const Plan *rows = outerPlan(gather);
+	const double all = gather->plan.plan_rows;
+	const double groups = Min(finest->groups, rows->plan_rows);
+	const double gathered = all / Max(rows->plan_rows, 1) * groups;
+	const double gather_row = gpusort_constant(GPUSORT_TIME_GATHER_ROW, false);
+	const GpuSortShape shape = node_shape(&agg->plan, &gather->plan);
+
+	return groups_time(agg, &shape, rows->plan_rows, AGG_HASHED, groups, 1) * gpusort_crowd(gather->num_workers) +
+		gathered * gather_row + sets_time(agg, &shape, gathered) <
+		all * gather_row + sets_time(agg, &shape, all);
 }

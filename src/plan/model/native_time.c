@@ -81,6 +81,28 @@ gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *inp
 	return gpusort_node_time(&shape);
 }
 
+/* Returns what the grouping sets of a path take, of so many rows, if there are so many times as many groups. */
+double
+gpusort_path_sets_time(PlannerInfo *root, const GroupingSetsPath *path, double rows, double more)
+{
+	double time = 0;
+	ListCell *cell;
+
+	foreach(cell, path->rollups)
+	{
+		const RollupData *rollup = lfirst_node(RollupData, cell);
+		const double groups = Max(Min(rollup->numGroups * more, rows), 1);
+
+		if (rollup->is_hashed)
+			time += gpusort_path_group_time(root, GPUSORT_NODE_HASH_GROUPS, path->subpath, rows, groups,
+											path->transitionSpace, false);
+		else
+			time += gpusort_path_group_time(root, GPUSORT_NODE_SORTED_GROUPS, path->subpath,
+											rows * list_length(rollup->gsets), groups, 0, false);
+	}
+	return time;
+}
+
 /* Returns what a node takes of which the number of rows is all that counts. */
 double
 gpusort_rows_time(GpuSortNodeKind kind, double rows)

@@ -15,6 +15,7 @@
 
 extern double gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *input, double rows,
 									  double groups, uint64 transition_space, bool presorted);
+extern double gpusort_path_sets_time(PlannerInfo *root, const GroupingSetsPath *path, double rows, double more);
 extern double gpusort_rows_time(GpuSortNodeKind kind, double rows);
 extern double gpusort_cost_time(double cost);
 extern double gpusort_path_native_sort_time(PlannerInfo *root, List *keys, const Path *input, double rows,

@@ -39,6 +39,7 @@
 #include "plan/model/sort_time.h"
 #include "plan/node_kinds.h"
 #include "plan/offer/ordered_aggregates.h"
+#include "plan/offer/partial_sets.h"
 #include "plan/offer/paths.h"
 #include "settings.h"
 
@@ -173,26 +174,62 @@ unique_time(const Estimate *estimate, const Path *path, const Path *below)
 	return time;
 }
 
+/* What processes take together for the rows that a Gather has of each; time is that of one, all of it. */
+static PathTime
+gathered_time(PathTime time, int workers, double processes, GpuSortNodeKind kind)
+{
+	const double rows = time.rows * Max(processes, 1);
+
+	return (PathTime){
+		.rows = rows,
+		.processes = 1,
+		.before = total_time(&time) * gpusort_crowd(workers) + gpusort_start_time(workers),
+		.above = gpusort_rows_time(kind, rows),
+	};
+}
+
+static PathTime
+gather_time(const Estimate *estimate, const Path *path, const Path *below, GpuSortNodeKind kind)
+{
+	return gathered_time(path_time(estimate, below), below->parallel_workers,
+						 below->rows > 0 ? path->rows / below->rows : 1, kind);
+}
+
+/* The groups that processes make of their rows, for grouping sets over a Gather of these. */
+static PathTime
+partial_groups_time(const Estimate *estimate, const GroupingSetsPath *path, double estimated)
+{
+	const Path *gather = path->subpath;
+	const Path *rows = ((const GatherPath *) gather)->subpath;
+	PathTime time = input_time(estimate, rows);
+	double groups = more_groups(estimate, estimated, time.rows);
+
+	add_node(&time,
+			 gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, rows, time.rows, groups,
+									 path->transitionSpace, false),
+			 groups, false, true);
+	return gathered_time(time, rows->parallel_workers, rows->rows > 0 ? gather->rows / rows->rows : 1,
+						 GPUSORT_NODE_GATHER);
+}
+
 static PathTime
 grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
 {
 	PathTime time = input_time(estimate, path->subpath);
-	double rows = time.rows;
-	double groups = more_groups(estimate, path->path.rows, rows);
-	double work = 0;
-	ListCell *cell;
+	double groups = more_groups(estimate, path->path.rows, time.rows);
+	double work = gpusort_path_sets_time(estimate->root, path, time.rows, estimate->guess->groups);
+	double finest;
 
-	foreach(cell, path->rollups)
+	if (gpusort_sets_are_split(estimate->root, path, &finest))
 	{
-		const RollupData *rollup = lfirst_node(RollupData, cell);
+		PathTime parts = partial_groups_time(estimate, path, finest);
+		double rest = gpusort_path_sets_time(estimate->root, path, parts.rows, estimate->guess->groups);
 
-		if (rollup->is_hashed)
-			work += gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, rows,
-											more_groups(estimate, rollup->numGroups, rows), path->transitionSpace, false);
-		else
-			work += gpusort_path_group_time(estimate->root, GPUSORT_NODE_SORTED_GROUPS, path->subpath,
-											rows * list_length(rollup->gsets),
-											more_groups(estimate, rollup->numGroups, rows), 0, false);
+		if (total_time(&parts) + rest < total_time(&time) + work)
+		{
+			time = parts;
+			work = rest;
+		}
 	}
 	add_node(&time, work, groups, may_lift(estimate, &path->path, &time), true);
 	return time;
@@ -248,32 +285,6 @@ guessed_side(const Estimate *estimate, const Path *join, const Path *side)
 																	  : estimate->guess->other_rows;
 }
 
-/*
- * What the processes of a shared sort all wait for, while its rows are put in order: each takes no longer for it where
- * there are more processes than cores.
- */
-static double
-shared_order_time(const GpuSortPath *path)
-{
-	return path->time.order * path->rows / gpusort_crowd(path->custom.path.parallel_workers);
-}
-
-/* The sort of a join's side, of more rows or fewer than estimated. */
-static double
-more_rows_time(const Path *side, double rows, double factor)
-{
-	const GpuSortPath *sort = (const GpuSortPath *) side;
-
-	if (factor == 1 || !gpusort_path_is_sort(side))
-		return 0;
-	if (sort->shared)
-		return (factor - 1) *
-			(rows * (sort->time.ingest + sort->time.emit + sort->time.compare) + shared_order_time(sort));
-	return (factor - 1) * rows *
-		(sort->time.ingest / (sort->gathered ? gpusort_range_processes(sort->input->parallel_workers) : 1) +
-		 sort->time.order + sort->time.emit + sort->time.compare);
-}
-
 static PathTime
 merge_join_time(const Estimate *estimate, const MergePath *path)
 {
@@ -290,8 +301,8 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 
 	if (keys != NIL)
 		shape.comparison = gpusort_string_factor(linitial_node(PathKey, keys));
-	outer.before += more_rows_time(outer_path, outer.rows, outer_factor);
-	inner.before += more_rows_time(inner_path, inner.rows, inner_factor);
+	outer.before += gpusort_path_more_rows_time(outer_path, outer.rows, outer_factor);
+	inner.before += gpusort_path_more_rows_time(inner_path, inner.rows, inner_factor);
 	shape.rows = outer.rows *= outer_factor;
 	shape.inner_rows = inner.rows *= inner_factor;
 	outer.above += gpusort_path_native_sort_time(estimate->root, path->outersortkeys, outer_path, outer.rows, -1);
@@ -383,7 +394,7 @@ shared_sort_time(const GpuSortPath *path, const PathTime *input)
 	return (PathTime){
 		.rows = input->rows,
 		.before = total_time(input) + sort->ingest * input->rows + sort->setup / gpusort_crowd(workers) +
-			shared_order_time(path),
+			gpusort_path_shared_order_time(path),
 		.above = (sort->emit + sort->compare) * input->rows,
 		.processes = gpusort_range_processes(workers),
 		.range_key = linitial_node(PathKey, path->custom.path.pathkeys),
@@ -428,20 +439,6 @@ ranges_time(const Estimate *estimate, const Path *child)
 	PathTime time = input_time(estimate, child);
 
 	return (PathTime){.rows = time.rows, .before = total_time(&time), .processes = 1};
-}
-
-static PathTime
-gather_time(const Estimate *estimate, const Path *path, const Path *below, GpuSortNodeKind kind)
-{
-	PathTime time = path_time(estimate, below);
-	double processes = below->rows > 0 ? path->rows / below->rows : 1;
-
-	time.before =
-		total_time(&time) * gpusort_crowd(below->parallel_workers) + gpusort_start_time(below->parallel_workers);
-	time.rows *= Max(processes, 1);
-	time.above = gpusort_rows_time(kind, time.rows);
-	time.range_key = NULL;
-	return time;
 }
 
 /* What is below an Append, or a Merge Append, which sorts by keys what does not come in order. */

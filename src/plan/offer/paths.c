@@ -26,6 +26,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "plan/admission.h"
+#include "plan/model/shape.h"
 
 /*
  * The CustomScan that takes the place of the finished Sort.  Like a Sort, it passes
@@ -371,4 +372,30 @@ Path *
 gpusort_output_path_child(const Path *path)
 {
 	return linitial(((const CustomPath *) path)->custom_paths);
+}
+
+/*
+ * Returns what the processes of a shared sort all wait for, while its rows are put in order: each takes no longer for
+ * it where there are more processes than cores.
+ */
+double
+gpusort_path_shared_order_time(const GpuSortPath *path)
+{
+	return path->time.order * path->rows / gpusort_crowd(path->custom.path.parallel_workers);
+}
+
+/* Returns what a path, where it is a GpuSort, takes more of so many times as many rows as estimated. */
+double
+gpusort_path_more_rows_time(const Path *path, double rows, double factor)
+{
+	const GpuSortPath *sort = (const GpuSortPath *) path;
+
+	if (factor == 1 || !gpusort_path_is_sort(path))
+		return 0;
+	if (sort->shared)
+		return (factor - 1) *
+			(rows * (sort->time.ingest + sort->time.emit + sort->time.compare) + gpusort_path_shared_order_time(sort));
+	return (factor - 1) * rows *
+		(sort->time.ingest / (sort->gathered ? gpusort_range_processes(sort->input->parallel_workers) : 1) +
+		 sort->time.order + sort->time.emit + sort->time.compare);
 }

@@ -35,5 +35,7 @@ extern Path *gpusort_shared_path(PlannerInfo *root, Path *partial, List *pathkey
 extern Path *gpusort_output_path(PlannerInfo *root, RelOptInfo *rel, Path *child, int workers);
 extern bool gpusort_path_is_output(const Path *path);
 extern Path *gpusort_output_path_child(const Path *path);
+extern double gpusort_path_shared_order_time(const GpuSortPath *path);
+extern double gpusort_path_more_rows_time(const Path *path, double rows, double factor);
 
 #endif /* GPUSORT_PATHS_H */

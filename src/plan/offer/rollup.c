@@ -81,8 +81,8 @@ has_sample(Node *node, void *arg)
 }
 
 /* Returns true if two plans of the query's input, run one after the other, give the same rows. */
-static bool
-may_read_twice(PlannerInfo *root)
+bool
+gpusort_may_read_twice(PlannerInfo *root)
 {
 	/* Two scans of a recursive query's working table would share their place in it. */
 	for (const PlannerInfo *level = root; level != NULL; level = level->parent_root)
@@ -237,7 +237,7 @@ gpusort_rollup_split(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInf
 {
 	List *group_exprs;
 
-	if (!has_grand_total(sorted) || !may_read_twice(root))
+	if (!has_grand_total(sorted) || !gpusort_may_read_twice(root))
 		return false;
 	group_exprs = get_sortgrouplist_exprs(root->parse->groupClause, root->processed_tlist);
 

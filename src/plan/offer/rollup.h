@@ -19,6 +19,7 @@ typedef struct GpuSortRollup
 	Path *total;              /* the empty one: a row */
 } GpuSortRollup;
 
+extern bool gpusort_may_read_twice(PlannerInfo *root);
 extern bool gpusort_rollup_split(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
 								 const GroupingSetsPath *sorted, Node *having, GpuSortRollup *parts);
 extern Path *gpusort_rollup_join(PlannerInfo *root, RelOptInfo *grouped_rel, Path *groups, Path *total);

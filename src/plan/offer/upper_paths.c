@@ -9,6 +9,7 @@
  * but not with enable_sort = off; and so are aggregates over rows in the order that they want
  * (ordered_aggregates.c).  Where rows are to be in order, so is GpuSort over the cheapest path of
  * them, whatever gives the order in PostgreSQL's: an index, say.
+ * Grouping sets are offered over groups that processes make of their rows, too (partial_sets.c).
  * Each comes with a serial and with a parallel ingest.  offers.c decides which of them takes PostgreSQL's place.
  *
  *-------------------------------------------------------------------------
@@ -27,6 +28,7 @@
 #include "plan/offer/offers.h"
 #include "plan/offer/ordered_aggregates.h"
 #include "plan/offer/path_tree.h"
+#include "plan/offer/partial_sets.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/rollup.h"
 #include "plan/offer/set_operations.h"
@@ -163,6 +165,7 @@ grouped_path(const Offer *offer)
 static void
 offer_grouping_sets(const Offer *offer)
 {
+	const GroupingSetsPath *like = NULL;
 	GpuSortRollup parts;
 	ListCell *cell;
 
@@ -171,16 +174,27 @@ offer_grouping_sets(const Offer *offer)
 		GroupingSetsPath *path = lfirst(cell);
 		Path *groups;
 
-		if (!IsA(path, GroupingSetsPath) || path->aggstrategy != AGG_SORTED)
+		if (!IsA(path, GroupingSetsPath))
+			continue;
+		if (like == NULL)
+			like = path;
+		if (path->aggstrategy != AGG_SORTED)
 			continue;
 		gpusort_offer(offer->rel, NULL, with_gpusort(offer, &path->path));
-		if (!gpusort_parallel_output ||
-			!gpusort_rollup_split(offer->root, offer->rel, offer->input_rel, path, offer->grouping->havingQual, &parts))
+		if (!gpusort_parallel_output)
+			continue;
+		gpusort_offer(offer->rel, NULL,
+					  gpusort_finest_apart_path(offer->root, offer->rel, offer->input_rel, path,
+												sorted_input(offer, offer->root->group_pathkeys)));
+		if (!gpusort_rollup_split(offer->root, offer->rel, offer->input_rel, path, offer->grouping->havingQual, &parts))
 			continue;
 		groups = with_gpusort(offer, &parts.groups->path);
 		if (groups != NULL)
 			gpusort_offer(offer->rel, NULL, gpusort_rollup_join(offer->root, offer->rel, groups, parts.total));
 	}
+	if (like == NULL || !offer->parallel || IS_OTHER_REL(offer->input_rel))
+		return;
+	gpusort_offer(offer->rel, NULL, gpusort_partial_sets_path(offer->root, offer->rel, offer->input_rel, like));
 }
 
 /* DISTINCT and DISTINCT ON by sorting. */

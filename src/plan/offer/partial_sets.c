@@ -1,0 +1,306 @@
+/*-------------------------------------------------------------------------
+ *
+ * partial_sets.c
+ *	  Grouping sets of groups that processes make of their rows.
+ *
+ * Where one of the sets, the finest, has the columns of all others, these can be made of its groups.  If they are far
+ * fewer than the rows, all sets are offered so: each process hashes its rows into the groups of the finest set, and the
+ * leader these into all sets.  PostgreSQL's paths know no such plan.  So the path is one of all sets over a Gather of
+ * the rows, and right as it is; in the finished plan processes group the rows (plan/finish/partial_groups.c), and its
+ * time is taken to be that of the finished plan where that will be so (gpusort_sets_are_split, by the same rules).
+ *
+ * If they are many, as those of ROLLUP (few, some, many), a sort gives the finest set alone, and all processes its
+ * groups, as they do for GROUP BY; the other sets have fewer groups, and are offered as above, beside it:
+ *
+ *	  Append
+ *	    GroupAggregate		the finest set
+ *	      GpuSort ...
+ *	    MixedAggregate		all others
+ *	      Gather ...
+ *
+ * The input is read twice then, as rollup.c has it for the grand total alone.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/offer/partial_sets.h"
+
+#include "aggregates.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/prep.h"
+#include "optimizer/tlist.h"
+#include "plan/offer/paths.h"
+#include "plan/offer/rollup.h"
+#include "rewrite/rewriteManip.h"
+#include "settings.h"
+
+/* All sets of a path, of GroupingSetData. */
+static List *
+sets_of(const GroupingSetsPath *path)
+{
+	List *sets = NIL;
+	ListCell *cell;
+
+	foreach(cell, path->rollups)
+		sets = list_concat(sets, lfirst_node(RollupData, cell)->gsets_data);
+	return sets;
+}
+
+/* The set that has the columns of all others; NULL if there is none, or if it has no column. */
+static GroupingSetData *
+finest_of(List *sets)
+{
+	GroupingSetData *finest = NULL;
+	ListCell *cell;
+
+	foreach(cell, sets)
+	{
+		GroupingSetData *set = lfirst_node(GroupingSetData, cell);
+
+		if (finest == NULL || list_length(set->set) > list_length(finest->set))
+			finest = set;
+	}
+	foreach(cell, sets)
+	{
+		if (list_difference_int(lfirst_node(GroupingSetData, cell)->set, finest->set) != NIL)
+			return NULL;
+	}
+	return finest != NULL && finest->set != NIL ? finest : NULL;
+}
+
+/* The clauses of a set. */
+static List *
+clauses_of(PlannerInfo *root, const GroupingSetData *set)
+{
+	List *clauses = NIL;
+	ListCell *cell;
+
+	foreach(cell, set->set)
+		clauses = lappend(clauses, get_sortgroupref_clause(lfirst_int(cell), PROCESSED_GROUP_CLAUSE(root)));
+	return clauses;
+}
+
+/* Returns true if all aggregates of a query can be put together from those of parts of the rows, which workers make. */
+static bool
+aggregates_are_partial(PlannerInfo *root)
+{
+	ListCell *cell;
+
+	foreach(cell, root->agginfos)
+	{
+		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+
+		if (!gpusort_aggregate_may_be_partial(aggregate) || !is_parallel_safe(root, (Node *) aggregate))
+			return false;
+	}
+	return true;
+}
+
+/* Returns true if an expression over groups has a column that is not grouped by; arg: the expressions that are. */
+static bool
+reads_other_columns(Node *node, void *arg)
+{
+	if (node == NULL || IsA(node, Aggref) || IsA(node, GroupingFunc) || list_member((List *) arg, node))
+		return false;
+	if (IsA(node, Var))
+		return true;
+	return expression_tree_walker(node, reads_other_columns, arg);
+}
+
+/* Returns true if a path's sets will be made of groups that processes have made; *groups: of the finest set. */
+bool
+gpusort_sets_are_split(PlannerInfo *root, const GroupingSetsPath *path, double *groups)
+{
+	const GroupingSetData *finest;
+	List *clauses;
+	List *exprs;
+
+	if (!gpusort_parallel_output || !IsA(path->subpath, GatherPath) ||
+		((const GatherPath *) path->subpath)->single_copy || !aggregates_are_partial(root))
+		return false;
+	finest = finest_of(sets_of(path));
+	if (finest == NULL)
+		return false;
+	clauses = clauses_of(root, finest);
+	exprs = get_sortgrouplist_exprs(clauses, root->processed_tlist);
+	if (!grouping_is_hashable(clauses) || reads_other_columns((Node *) path->path.pathtarget->exprs, exprs) ||
+		reads_other_columns((Node *) path->qual, exprs))
+		return false;
+	*groups = finest->numGroups;
+	return true;
+}
+
+/* Each of the sets by hashing, but empty ones, which are a group each: those come last. */
+static List *
+hashed_rollups(PlannerInfo *root, List *sets)
+{
+	RollupData *empty = makeNode(RollupData);
+	List *rollups = NIL;
+	ListCell *cell;
+
+	foreach(cell, sets)
+	{
+		GroupingSetData *set = lfirst_node(GroupingSetData, cell);
+		RollupData *rollup = set->set == NIL ? empty : makeNode(RollupData);
+		List *columns = NIL;
+
+		for (int i = 0; i < list_length(set->set); i++)
+			columns = lappend_int(columns, i);
+		rollup->groupClause = clauses_of(root, set);
+		rollup->gsets = lappend(rollup->gsets, columns);
+		rollup->gsets_data = lappend(rollup->gsets_data, set);
+		rollup->numGroups += set->set == NIL ? 1 : set->numGroups;
+		rollup->hashable = rollup->is_hashed = set->set != NIL;
+		if (rollup != empty)
+			rollups = lappend(rollups, rollup);
+	}
+	return empty->gsets != NIL ? lappend(rollups, empty) : rollups;
+}
+
+/* A path of these sets over a Gather of the rows, with the other path's columns and conditions; NULL: there is none. */
+static Path *
+gathered_sets(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel, const GroupingSetsPath *like,
+			  List *sets, PathTarget *target, List *having)
+{
+	const Path *input = input_rel->cheapest_total_path;
+	GroupingSetsPath *path = makeNode(GroupingSetsPath);
+	Path *partial;
+	double rows;
+	double groups;
+	ListCell *cell;
+
+	if (!enable_hashagg || !MAY_GATHER(input_rel) || input_rel->partial_pathlist == NIL || input == NULL)
+		return NULL;
+	partial = linitial(input_rel->partial_pathlist);
+	if (!partial->parallel_safe || !equal(partial->pathtarget->exprs, input->pathtarget->exprs))
+		return NULL;
+	rows = input->rows;
+	*path = *like;
+	path->subpath = (Path *) create_gather_path(root, grouped_rel, partial, partial->pathtarget, NULL, &rows);
+	path->rollups = hashed_rollups(root, sets);
+	path->aggstrategy = llast_node(RollupData, path->rollups)->is_hashed ? AGG_HASHED : AGG_MIXED;
+	path->qual = having;
+	path->path.pathtarget = target;
+	path->path.pathkeys = NIL;
+	path->path.parallel_safe = false;
+	path->path.rows = 0;
+	foreach(cell, path->rollups)
+		path->path.rows += lfirst_node(RollupData, cell)->numGroups;
+	path->path.startup_cost = path->subpath->total_cost;
+	path->path.total_cost = path->subpath->total_cost + like->path.total_cost - like->subpath->total_cost;
+	INHERIT_DISABLED_NODES(&path->path, path->subpath);
+	return gpusort_sets_are_split(root, path, &groups) ? &path->path : NULL;
+}
+
+/*
+ * Returns a path of all grouping sets of a query, of groups that processes make, or NULL: if no set has the columns of
+ * all others, or an aggregate cannot be combined.  like is a path of PostgreSQL's of the same.
+ */
+Path *
+gpusort_partial_sets_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
+						  const GroupingSetsPath *like)
+{
+	return gathered_sets(root, grouped_rel, input_rel, like, sets_of(like), like->path.pathtarget, like->qual);
+}
+
+/* Columns of grouping sets: those that a part of the sets has, and those that it has not. */
+typedef struct Columns
+{
+	List *kept;
+	List *dropped;
+} Columns;
+
+/* An expression over groups, as it is for sets that have not all columns: NULL stands for those dropped. */
+static Node *
+drop_mutator(Node *node, void *arg)
+{
+	const Columns *columns = arg;
+
+	if (node == NULL || IsA(node, Aggref) || IsA(node, GroupingFunc) || list_member(columns->kept, node))
+		return node;
+	if (list_member(columns->dropped, node))
+		return (Node *) makeNullConst(exprType(node), exprTypmod(node), exprCollation(node));
+	return expression_tree_mutator(node, drop_mutator, arg);
+}
+
+/* An expression over groups, as it is where each column is grouped by. */
+static Node *
+whole_mutator(Node *node, void *arg)
+{
+	if (node == NULL || IsA(node, Aggref))
+		return node;
+	if (IsA(node, GroupingFunc))
+		return (Node *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(0), false, true);
+	return expression_tree_mutator(node, whole_mutator, arg);
+}
+
+/* A target with other expressions. */
+static PathTarget *
+target_of(const PathTarget *target, Node *exprs)
+{
+	PathTarget *copy = copy_pathtarget((PathTarget *) target);
+
+	copy->exprs = (List *) exprs;
+	return copy;
+}
+
+/* The sets but the finest, over groups that processes make; NULL: they cannot be. */
+static Path *
+other_sets(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel, const GroupingSetsPath *like,
+		   List *others)
+{
+	const GroupingSetData *next = finest_of(others);
+	Columns columns;
+	List *clauses;
+
+	if (next == NULL)
+		return NULL;
+	clauses = clauses_of(root, next);
+	columns.kept = get_sortgrouplist_exprs(clauses, root->processed_tlist);
+	columns.dropped = get_sortgrouplist_exprs(list_difference(PROCESSED_GROUP_CLAUSE(root), clauses),
+											  root->processed_tlist);
+	return gathered_sets(root, grouped_rel, input_rel, like, others,
+						 target_of(like->path.pathtarget, drop_mutator((Node *) like->path.pathtarget->exprs, &columns)),
+						 (List *) drop_mutator((Node *) like->qual, &columns));
+}
+
+/*
+ * Returns a path of all grouping sets of a query, in which the one that has all columns is computed of sorted rows, and
+ * the others of groups that processes make; NULL if it cannot be.  like is a path of PostgreSQL's of the same, by
+ * sorting, and sorted a path of the rows in its order.
+ */
+Path *
+gpusort_finest_apart_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
+						  const GroupingSetsPath *like, Path *sorted)
+{
+	const RollupData *first = linitial_node(RollupData, like->rollups);
+	GroupingSetData *finest = finest_of(sets_of(like));
+	AggClauseCosts costs = {0};
+	List *others;
+	Path *groups;
+	Path *rest;
+	Path *path;
+
+	if (sorted == NULL || finest == NULL || list_length(finest->set) != list_length(PROCESSED_GROUP_CLAUSE(root)) ||
+		!list_member_ptr(first->gsets_data, finest) || !gpusort_may_read_twice(root))
+		return NULL;
+	others = list_delete_ptr(sets_of(like), finest);
+	rest = other_sets(root, grouped_rel, input_rel, like, others);
+	if (rest == NULL || list_length(finest_of(others)->set) == list_length(finest->set))
+		return NULL;
+	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	groups = (Path *) create_agg_path(
+		root, grouped_rel, sorted,
+		target_of(like->path.pathtarget, whole_mutator(WITHOUT_GROUPING_NULLS(root, like->path.pathtarget->exprs), NULL)),
+		AGG_SORTED, AGGSPLIT_SIMPLE, first->groupClause,
+		(List *) whole_mutator(WITHOUT_GROUPING_NULLS(root, like->qual), NULL), &costs, finest->numGroups);
+	path = gpusort_rollup_join(root, grouped_rel, groups, rest);
+	path->pathtarget = like->path.pathtarget;
+	return path;
+}
