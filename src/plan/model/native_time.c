@@ -7,7 +7,6 @@
  */
 #include "plan/model/native_time.h"
 
-#include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
 #include "executor/nodeAgg.h"
 #include "miscadmin.h"
@@ -16,12 +15,9 @@
 #include "plan/model/sort_time.h"
 #include "utils/spccache.h"
 
-/*
- * How many times an Agg sorts its rows, for ordered sets or for other aggregates: those that have a transition in common
- * sort once.
- */
+/* How many times an Agg sorts its rows: aggregates that have a transition in common sort once. */
 static int
-count_sorts(const PlannerInfo *root, bool ordered_sets)
+count_sorts(const PlannerInfo *root)
 {
 	Bitmapset *transitions = NULL;
 	ListCell *cell;
@@ -30,8 +26,7 @@ count_sorts(const PlannerInfo *root, bool ordered_sets)
 	{
 		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
 
-		if ((aggregate->aggorder != NIL || aggregate->aggdistinct != NIL) &&
-			ordered_sets == (aggregate->aggkind != AGGKIND_NORMAL))
+		if (aggregate->aggorder != NIL || aggregate->aggdistinct != NIL)
 			transitions = bms_add_member(transitions, aggregate->aggtransno);
 	}
 	return bms_num_members(transitions);
@@ -39,12 +34,11 @@ count_sorts(const PlannerInfo *root, bool ordered_sets)
 
 /* The aggregates of a query. */
 static GpuSortAggregates
-find_aggregates(const PlannerInfo *root, bool presorted)
+find_aggregates(const PlannerInfo *root, const GpuSortAggregates *sorts)
 {
-	const int ordered_sets = count_sorts(root, true);
 	GpuSortAggregates found = {
-		.sorts = presorted ? 0 : count_sorts(root, false) + ordered_sets,
-		.sorts_in_order = presorted ? ordered_sets : 0,
+		.sorts = sorts != NULL ? sorts->sorts : count_sorts(root),
+		.sorts_in_order = sorts != NULL ? sorts->sorts_in_order : 0,
 	};
 	ListCell *cell;
 
@@ -61,19 +55,19 @@ find_aggregates(const PlannerInfo *root, bool presorted)
 }
 
 /*
- * Returns what grouping takes, of so many rows of a path, by hashing or in order; presorted: no aggregate has to sort
- * the rows of a group, but for ordered sets, which find them in order.
+ * Returns what grouping takes, of so many rows of a path, by hashing or in order; sorts: those that aggregates do
+ * of the rows of a group, all other counts in it are 0; NULL: each that wants an order sorts.
  */
 double
 gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *input, double rows, double groups,
-						uint64 transition_space, bool presorted)
+						uint64 transition_space, const GpuSortAggregates *sorts)
 {
 	const GpuSortShape shape = {
 		.kind = kind,
 		.rows = rows,
 		.groups = groups,
 		.width = input->pathtarget->width,
-		.aggregates = find_aggregates(root, presorted),
+		.aggregates = find_aggregates(root, sorts),
 		.memory = get_hash_memory_limit(),
 		.entry = hash_agg_entry_size(list_length(root->aggtransinfos), input->pathtarget->width, transition_space),
 	};
@@ -95,10 +89,10 @@ gpusort_path_sets_time(PlannerInfo *root, const GroupingSetsPath *path, double r
 
 		if (rollup->is_hashed)
 			time += gpusort_path_group_time(root, GPUSORT_NODE_HASH_GROUPS, path->subpath, rows, groups,
-											path->transitionSpace, false);
+											path->transitionSpace, NULL);
 		else
 			time += gpusort_path_group_time(root, GPUSORT_NODE_SORTED_GROUPS, path->subpath,
-											rows * list_length(rollup->gsets), groups, 0, false);
+											rows * list_length(rollup->gsets), groups, 0, NULL);
 	}
 	return time;
 }

@@ -20,7 +20,8 @@
  * of each value are counted (mode.c).  Percentiles and mode() of groups, or beside others, sort all the same, but rows
  * that are in order, which takes a third of the time.
  *
- * Other aggregates may be there, too, if the order of rows is nothing to them: then all rows are needed.
+ * Other aggregates may be there, too, if the order of rows is nothing to them: then all rows are needed.  Of aggregates
+ * of several orders those of one are served, and the others sort as ever.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,6 +43,9 @@
 #include "utils/fmgroids.h"
 #include "utils/selfuncs.h"
 
+/* So many orders are tried. */
+#define MAX_ORDERS 4
+
 /* What is known of a query's aggregates. */
 typedef struct OrderedAggregates
 {
@@ -50,6 +54,8 @@ typedef struct OrderedAggregates
 	List *keys;       /* and then those that the aggregates' rows are to be sorted by */
 	List *exprs;      /* these, as expressions */
 	List *distinct;   /* those of the keys that rows are equal in of which DISTINCT leaves one; NIL: there is none */
+	Bitmapset *own;   /* transitions that sort their rows all the same */
+	Bitmapset *sets;  /* those of ordered sets, which do so with rows that are in order */
 } OrderedAggregates;
 
 /* Returns true if an aggregate is one of those that percentiles.c knows. */
@@ -70,6 +76,22 @@ is_percentile(Oid aggregate)
 	}
 }
 
+/* Returns true if an aggregate sorts its rows with one that is not among them, in whatever order they come. */
+static bool
+sorts_with_another_row(Oid aggregate)
+{
+	switch (aggregate)
+	{
+		case F_RANK_ANY:
+		case F_DENSE_RANK_ANY:
+		case F_PERCENT_RANK_ANY:
+		case F_CUME_DIST_ANY:
+			return true;
+		default:
+			return false;
+	}
+}
+
 /* What an order of its rows would do for an aggregate, which wants them sorted by *clauses; NIL: any will do. */
 static GpuSortServed
 wanted_by(const Aggref *aggregate, bool grouped, List **clauses)
@@ -78,6 +100,8 @@ wanted_by(const Aggref *aggregate, bool grouped, List **clauses)
 	if (contain_volatile_functions((Node *) aggregate->args) ||
 		contain_volatile_functions((Node *) aggregate->aggfilter) || contain_subplans((Node *) aggregate->args))
 		return GPUSORT_SERVED_NONE;
+	if (sorts_with_another_row(aggregate->aggfnoid))
+		return GPUSORT_SERVED_ORDER;
 	*clauses = aggregate->aggdistinct != NIL ? aggregate->aggdistinct : aggregate->aggorder;
 	if (is_percentile(aggregate->aggfnoid))
 		return aggregate->aggfilter == NULL && !grouped ? GPUSORT_SERVED_PERCENTILES : GPUSORT_SERVED_ORDER;
@@ -133,7 +157,7 @@ with_keys(List *keys, List *others)
 	return keys;
 }
 
-/* Adds an aggregate, which wants its rows by these clauses; false if no one order does for all of them. */
+/* Adds an aggregate, which wants its rows by these clauses; false if the order so far does not do for it. */
 static bool
 add_aggregate(PlannerInfo *root, const Aggref *aggregate, List *clauses, OrderedAggregates *found)
 {
@@ -144,49 +168,93 @@ add_aggregate(PlannerInfo *root, const Aggref *aggregate, List *clauses, Ordered
 	/* What a clause of the query makes constant is no key: presorted.c would not find it. */
 	if (columns == NIL || list_length(own) != list_length(columns))
 		return false;
-	if (aggregate->aggdistinct != NIL)
-	{
-		if (found->distinct != NIL && compare_pathkeys(found->distinct, keys) != PATHKEYS_EQUAL)
-			return false;
-		found->distinct = keys;
-	}
-	if (pathkeys_contained_in(keys, found->keys))
-		return true;
-	if (!pathkeys_contained_in(found->keys, keys))
+	if (aggregate->aggdistinct != NIL && found->distinct != NIL &&
+		compare_pathkeys(found->distinct, keys) != PATHKEYS_EQUAL)
 		return false;
-	found->keys = keys;
-	found->exprs = get_sortgrouplist_exprs(columns, aggregate->args);
+	if (!pathkeys_contained_in(keys, found->keys))
+	{
+		if (!pathkeys_contained_in(found->keys, keys))
+			return false;
+		found->keys = keys;
+		found->exprs = get_sortgrouplist_exprs(columns, aggregate->args);
+	}
+	if (aggregate->aggdistinct != NIL)
+		found->distinct = keys;
 	return true;
 }
 
-/* Finds out what one order of the rows does for the query's aggregates. */
+/* Notes an aggregate, and what the order of rows does for it; false: it does harm. */
+static bool
+note_aggregate(PlannerInfo *root, const Aggref *aggregate, OrderedAggregates *found)
+{
+	List *clauses;
+	GpuSortServed served = wanted_by(aggregate, root->parse->groupClause != NIL, &clauses);
+
+	if (served == GPUSORT_SERVED_NONE)
+		return false;
+	if (sorts_with_another_row(aggregate->aggfnoid) ||
+		(clauses != NIL && !add_aggregate(root, aggregate, clauses, found)))
+	{
+		found->own = bms_add_member(found->own, aggregate->aggtransno);
+		served = GPUSORT_SERVED_ORDER;
+	}
+	else if (aggregate->aggkind != AGGKIND_NORMAL)
+		found->sets = bms_add_member(found->sets, aggregate->aggtransno);
+	found->served = both_served(found->served, served);
+	return true;
+}
+
+/* Finds out what the order that an aggregate wants does for all of the query's. */
 static OrderedAggregates
-find_ordered(PlannerInfo *root)
+find_by_order_of(PlannerInfo *root, const Aggref *first)
 {
 	List *group_clauses = PROCESSED_GROUP_CLAUSE(root);
 	OrderedAggregates found = {0};
-	OrderedAggregates none = {0};
+	const OrderedAggregates none = {0};
 	ListCell *cell;
 
-	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL || !grouping_is_sortable(group_clauses))
-		return none;
 	found.group_keys = make_pathkeys_for_sortclauses(root, group_clauses, root->processed_tlist);
+	if (!note_aggregate(root, first, &found))
+		return none;
 	foreach(cell, root->agginfos)
 	{
 		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
-		List *clauses;
-		const GpuSortServed served = wanted_by(aggregate, group_clauses != NIL, &clauses);
 
-		if (served == GPUSORT_SERVED_NONE)
-			return none;
-		found.served = both_served(found.served, served);
-		if (clauses != NIL && !add_aggregate(root, aggregate, clauses, &found))
+		if (aggregate != first && !note_aggregate(root, aggregate, &found))
 			return none;
 	}
 	/* From 16 on PostgreSQL has told aggregates what order they can rely on. */
 	if (found.keys == NIL || !pathkeys_contained_in(root->group_pathkeys, found.keys))
 		return none;
 	return found;
+}
+
+/* Finds out what one order of the rows does for the query's aggregates: that which leaves the fewest to sort. */
+static OrderedAggregates
+find_ordered(PlannerInfo *root)
+{
+	OrderedAggregates best = {0};
+	int tried = 0;
+	ListCell *cell;
+
+	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
+		!grouping_is_sortable(PROCESSED_GROUP_CLAUSE(root)))
+		return best;
+	foreach(cell, root->agginfos)
+	{
+		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+		OrderedAggregates found;
+
+		if ((aggregate->aggorder == NIL && aggregate->aggdistinct == NIL) || tried++ == MAX_ORDERS)
+			continue;
+		found = find_by_order_of(root, aggregate);
+		if (found.served != GPUSORT_SERVED_NONE &&
+			(best.served == GPUSORT_SERVED_NONE || bms_num_members(found.own) < bms_num_members(best.own)))
+			best = found;
+		if (best.served != GPUSORT_SERVED_NONE && best.own == NULL)
+			break;
+	}
+	return best;
 }
 
 /* The columns of the rows that are sorted: the input's with those sorted by, or these alone where no other is read. */
@@ -272,9 +340,12 @@ gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *
 									AGGSPLIT_SIMPLE, clauses, (List *) grouping->havingQual, &costs, groups);
 }
 
-/* Returns what the order of a path's input does for its aggregates: as presorted.c and percentiles.c will find. */
+/*
+ * Returns what the order of a path's input does for its aggregates: as presorted.c and percentiles.c will find; *sorts
+ * are those that it leaves, unless that is nothing.
+ */
 GpuSortServed
-gpusort_aggregates_served(PlannerInfo *root, const AggPath *path)
+gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, GpuSortAggregates *sorts)
 {
 	const Path *input = path->subpath;
 	const bool unique = IsA(input, UpperUniquePath);
@@ -289,6 +360,8 @@ gpusort_aggregates_served(PlannerInfo *root, const AggPath *path)
 	if (found.served == GPUSORT_SERVED_NONE || !pathkeys_contained_in(found.keys, input->pathkeys) ||
 		unique != (found.served == GPUSORT_SERVED_DISTINCT))
 		return GPUSORT_SERVED_NONE;
+	sorts->sorts = bms_num_members(found.own);
+	sorts->sorts_in_order = bms_num_members(bms_difference(found.sets, found.own));
 	return found.served;
 }
 

@@ -11,6 +11,7 @@
 #include "compat.h"
 
 #include "nodes/pathnodes.h"
+#include "plan/model/shape.h"
 
 /* What one order of the rows does for all of a query's aggregates. */
 typedef enum GpuSortServed
@@ -28,6 +29,6 @@ extern Path *gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel,
 extern bool gpusort_path_sorts_for_aggregates(PlannerInfo *root, const Path *path);
 extern double gpusort_first_rows_time(PlannerInfo *root, double rows);
 extern bool gpusort_aggregates_combine(PlannerInfo *root, GpuSortServed served);
-extern GpuSortServed gpusort_aggregates_served(PlannerInfo *root, const AggPath *path);
+extern GpuSortServed gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, GpuSortAggregates *sorts);
 
 #endif /* GPUSORT_ORDERED_AGGREGATES_H */

@@ -140,8 +140,9 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 {
 	PathTime time = input_time(estimate, path->subpath);
 	double groups = more_groups(estimate, path->numGroups, time.rows);
-	bool hashed = path->aggstrategy == AGG_HASHED;
-	GpuSortServed served = gpusort_aggregates_served(estimate->root, path);
+	GpuSortNodeKind kind = path->aggstrategy == AGG_HASHED ? GPUSORT_NODE_HASH_GROUPS : GPUSORT_NODE_SORTED_GROUPS;
+	GpuSortAggregates sorts = {0};
+	GpuSortServed served = gpusort_aggregates_served(estimate->root, path, &sorts);
 	bool mode = served == GPUSORT_SERVED_MODE;
 	bool combines;
 
@@ -150,11 +151,10 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	if (served == GPUSORT_SERVED_FIRST_ROWS)
 		add_node(&time, gpusort_first_rows_time(estimate->root, time.rows), time.rows, true, true);
 	combines = path->aggstrategy == AGG_PLAIN && path->aggsplit == AGGSPLIT_SIMPLE && !time.shared && time.works &&
-		gpusort_aggregates_combine(estimate->root, served);
+		sorts.sorts == 0 && gpusort_aggregates_combine(estimate->root, served);
 	add_node(&time,
-			 gpusort_path_group_time(estimate->root, hashed ? GPUSORT_NODE_HASH_GROUPS : GPUSORT_NODE_SORTED_GROUPS,
-									 path->subpath, time.rows, groups, path->transitionSpace,
-									 served != GPUSORT_SERVED_NONE),
+			 gpusort_path_group_time(estimate->root, kind, path->subpath, time.rows, groups, path->transitionSpace,
+									 served != GPUSORT_SERVED_NONE ? &sorts : NULL),
 			 mode ? groups : rows_of_groups(&path->path, path->numGroups, groups),
 			 mode || combines || may_lift(estimate, &path->path, &time), true);
 	/* The first of the values by how many rows they have (finish/mode.c) */
@@ -206,7 +206,7 @@ partial_groups_time(const Estimate *estimate, const GroupingSetsPath *path, doub
 
 	add_node(&time,
 			 gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, rows, time.rows, groups,
-									 path->transitionSpace, false),
+									 path->transitionSpace, NULL),
 			 groups, false, true);
 	return gathered_time(time, rows->parallel_workers, rows->rows > 0 ? gather->rows / rows->rows : 1,
 						 GPUSORT_NODE_GATHER);
@@ -349,7 +349,7 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 
 	add_node(
 		&time,
-		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0, false)
+		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0, NULL)
 			   : gpusort_rows_time(GPUSORT_NODE_SETOP, time.rows),
 		path->path.rows, may_lift(estimate, &path->path, &time), true);
 	return time;
@@ -362,7 +362,7 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 
 	return both_sides_time(
 		estimate, &path->path, left, &right,
-		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0, false)
+		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0, NULL)
 			   : gpusort_rows_time(GPUSORT_NODE_SETOP, rows),
 		same_keys);
 #endif
