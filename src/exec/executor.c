@@ -15,7 +15,7 @@
  *	  bound.c			what a Limit above wants
  *	  running.c			a WindowAgg above, where rows before tell all that it computes, with running_functions.c
  *						and running_ranges.c
- *	  percentiles.c		what an Agg above reads by the numbers of rows
+ *	  percentiles.c		what an Agg above reads by the numbers of rows, with hypothetical.c; numbered_rows.c
  *
  * The nodes above a sort whose rows several processes read are in exchange.c and output.c, or in partial_output.c, with
  * nodes.c, and window_ranges.c for windows that go on from range to range.  They drive such a GpuSort: its rows are put

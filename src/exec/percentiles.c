@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * percentiles.c
- *	  percentile_disc() and percentile_cont() of all rows of a GpuSort, read by their numbers.
+ *	  percentile_disc() and percentile_cont() of all rows of a GpuSort, read by their numbers, and hypothetical sets.
  *
  * PostgreSQL's Agg puts every row into a sort of its own, and then reads one row of it, or two for each fraction.  Over
- * a GpuSort these rows have numbers, and the service gives rows from any number on, as it does behind an OFFSET.  So
- * an Agg without groups that has only such aggregates, by the column that the GpuSort sorts by, gets another way to
- * run: it reads the rows that its fractions ask for.
+ * a GpuSort these rows have numbers (numbered_rows.c).  So an Agg without groups that has only such aggregates, by what
+ * the GpuSort sorts by, gets another way to run: it reads the rows that its fractions ask for, and those that tell where
+ * another row would stand (hypothetical.c).
  *
  * It stays PostgreSQL's node, as a WindowAgg does in running.c: rescans and the end are its own, and wherever the
  * service does not have the rows, so is all of it.
@@ -24,6 +24,8 @@
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
 #include "commands/explain.h"
+#include "exec/hypothetical.h"
+#include "exec/numbered_rows.h"
 #include "exec/stream.h"
 #include "executor/executor.h"
 #include "executor/nodeAgg.h"
@@ -37,9 +39,6 @@
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
-/* Up to so many rows are read rather than asked for anew behind them. */
-#define NEAR_ROWS 2000
-
 /* The value of an aggregate between those of two neighbouring rows. */
 typedef Datum (*Interpolate)(Datum low, Datum high, double part);
 
@@ -48,7 +47,8 @@ typedef struct Percentile
 {
 	ExprState *fraction; /* a float8, or an array of them */
 	bool array;
-	Interpolate interpolate; /* of continuous ones; NULL: it is a row's value */
+	Interpolate interpolate;           /* of continuous ones; NULL: it is a row's value */
+	GpuSortHypothetical *hypothetical; /* it is no percentile but that; else NULL */
 } Percentile;
 
 /* A row that is asked for, and its value. */
@@ -79,8 +79,8 @@ typedef struct Fractions
 struct GpuSortPercentiles
 {
 	ExecProcNodeMtd native; /* how the Agg runs by itself */
-	GpuSortScanState *scan;
-	AttrNumber attno; /* of the value in the scan's rows */
+	GpuSortNumberedRows rows;
+	AttrNumber attno; /* of the percentiles' value in the scan's rows; 0: there are none */
 	Oid type;
 	int16 length;
 	bool by_value;
@@ -88,14 +88,11 @@ struct GpuSortPercentiles
 	Percentile *list; /* by number of the aggregate */
 
 	/* of the rows at hand */
-	uint64 next;   /* number of the row that is read next */
 	uint64 first;  /* the first that is not NULL */
 	uint64 values; /* so many are not */
 	int nwanted;
 	int room;
 	WantedRow *wanted;
-
-	uint64 read; /* rows, since the Agg began: for EXPLAIN */
 };
 
 static Datum
@@ -114,60 +111,11 @@ between_intervals(Datum low, Datum high, double part)
 	return DirectFunctionCall2(interval_pl, DirectFunctionCall2(interval_mul, whole, Float8GetDatum(part)), low);
 }
 
-/* Has the row of this number be the one that is read next, or one before it; false if the rows are lost. */
-static bool
-go_to(GpuSortPercentiles *percentiles, uint64 number)
-{
-	GpuSortState *sort = percentiles->scan->sort;
-	GpuSortFailure failure;
-
-	sort->offset = number;
-	if (!gpusort_sort_rewind(sort, &failure))
-	{
-		if (!percentiles->scan->info.rescannable)
-			gpusort_sort_report_lost(false, &failure);
-		return false;
-	}
-	percentiles->next = sort->figures.skipped;
-	return true;
-}
-
-/* Reads the next row; NULL: the rows are lost. */
-static TupleTableSlot *
-next_row(GpuSortPercentiles *percentiles)
-{
-	GpuSortState *sort = percentiles->scan->sort;
-	TupleTableSlot *row = gpusort_sort_next(sort, true);
-
-	if (sort->stage != GPUSORT_STAGE_SERVICE)
-		return NULL;
-	if (row == NULL)
-		elog(ERROR, "a row has come to be missing from a sort");
-	percentiles->next++;
-	percentiles->read++;
-	return row;
-}
-
-/* Reads the row of that number; NULL: the rows are lost. */
-static TupleTableSlot *
-row_of(GpuSortPercentiles *percentiles, uint64 number)
-{
-	TupleTableSlot *row = NULL;
-
-	if ((number < percentiles->next || number > percentiles->next + NEAR_ROWS) && !go_to(percentiles, number))
-		return NULL;
-	do
-	{
-		row = next_row(percentiles);
-	} while (row != NULL && percentiles->next <= number);
-	return row;
-}
-
 /* Finds whether the value in the row of that number is NULL; false if the rows are lost. */
 static bool
 look(GpuSortPercentiles *percentiles, uint64 number, bool *is_null)
 {
-	TupleTableSlot *row = row_of(percentiles, number);
+	TupleTableSlot *row = gpusort_numbered_row(&percentiles->rows, number);
 
 	if (row == NULL)
 		return false;
@@ -181,7 +129,7 @@ count_all(GpuSortPercentiles *percentiles, uint64 rows)
 {
 	for (uint64 i = 0; i < rows; i++)
 	{
-		TupleTableSlot *row = next_row(percentiles);
+		TupleTableSlot *row = gpusort_numbered_next(&percentiles->rows);
 
 		if (row == NULL)
 			return false;
@@ -225,18 +173,17 @@ count_by_halving(GpuSortPercentiles *percentiles, uint64 rows, bool nulls_first)
 static bool
 count_values(GpuSortPercentiles *percentiles)
 {
-	const GpuSortState *sort = percentiles->scan->sort;
-	const uint64 rows = sort->figures.outcome.rows;
-	const bool nulls_first = sort->columns[0].nulls_first;
+	const uint64 rows = gpusort_numbered_count(&percentiles->rows);
+	const bool nulls_first = percentiles->rows.scan->sort->columns[0].nulls_first;
 	bool counted;
 
 	percentiles->values = 0;
 	percentiles->first = 0;
 	if (rows == 0)
 		return true;
-	if (!go_to(percentiles, rows - 1))
+	if (!gpusort_numbered_go_to(&percentiles->rows, rows - 1))
 		return false;
-	if (percentiles->next == 0)
+	if (percentiles->rows.next == 0)
 		counted = count_all(percentiles, rows);
 	else
 		counted = count_by_halving(percentiles, rows, nulls_first);
@@ -367,7 +314,7 @@ read_wanted(GpuSortPercentiles *percentiles)
 			order[i]->value = order[i - 1]->value;
 			continue;
 		}
-		row = row_of(percentiles, percentiles->first + order[i]->number);
+		row = gpusort_numbered_row(&percentiles->rows, percentiles->first + order[i]->number);
 		if (row == NULL)
 			return false;
 		value = slot_getattr(row, percentiles->attno, &is_null);
@@ -423,17 +370,27 @@ compute(GpuSortPercentiles *percentiles, AggState *agg)
 	percentiles->nwanted = 0;
 	percentiles->room = 16;
 	percentiles->wanted = palloc(percentiles->room * sizeof(WantedRow));
-	if (!count_values(percentiles))
+	if (percentiles->attno != 0 && !count_values(percentiles))
 		return false;
 	for (int i = 0; i < agg->numaggs; i++)
-		fractions[i] = evaluate(percentiles, &percentiles->list[i], context);
+	{
+		if (percentiles->list[i].hypothetical == NULL)
+			fractions[i] = evaluate(percentiles, &percentiles->list[i], context);
+	}
 	if (!read_wanted(percentiles))
 		return false;
 	for (int i = 0; i < agg->numaggs; i++)
 	{
-		context->ecxt_aggnulls[i] = fractions[i].is_null;
-		context->ecxt_aggvalues[i] =
-			fractions[i].is_null ? (Datum) 0 : aggregate_value(percentiles, &percentiles->list[i], &fractions[i]);
+		GpuSortHypothetical *hypothetical = percentiles->list[i].hypothetical;
+		Datum *value = &context->ecxt_aggvalues[i];
+
+		context->ecxt_aggnulls[i] = hypothetical == NULL && fractions[i].is_null;
+		if (context->ecxt_aggnulls[i])
+			*value = (Datum) 0;
+		else if (hypothetical == NULL)
+			*value = aggregate_value(percentiles, &percentiles->list[i], &fractions[i]);
+		else if (!gpusort_hypothetical_value(hypothetical, &percentiles->rows, context, value))
+			return false;
 	}
 	return true;
 }
@@ -444,14 +401,14 @@ compute_in_service(GpuSortPercentiles *percentiles, AggState *agg)
 {
 	ExprContext *context = agg->ss.ps.ps_ExprContext;
 	PlanState *scan = outerPlanState(agg);
-	const uint64 read = percentiles->read;
+	const uint64 read = percentiles->rows.read;
 	MemoryContext caller;
 	bool in_service;
 	bool done = false;
 
 	if (scan->instrument != NULL)
 		InstrStartNode(scan->instrument);
-	in_service = gpusort_stream_sort(percentiles->scan);
+	in_service = gpusort_stream_sort(percentiles->rows.scan);
 	if (in_service)
 	{
 		ResetExprContext(context);
@@ -461,11 +418,11 @@ compute_in_service(GpuSortPercentiles *percentiles, AggState *agg)
 		MemoryContextSwitchTo(caller);
 	}
 	if (scan->instrument != NULL)
-		InstrStopNode(scan->instrument, percentiles->read - read);
+		InstrStopNode(scan->instrument, percentiles->rows.read - read);
 	if (in_service && !done)
 	{
 		/* The rows are lost: sort again, for the Agg. */
-		gpusort_stream_end(percentiles->scan);
+		gpusort_stream_end(percentiles->rows.scan);
 		if (outerPlanState(scan)->chgParam == NULL)
 			ExecReScan(outerPlanState(scan));
 	}
@@ -551,6 +508,22 @@ note_type(GpuSortPercentiles *percentiles, const Aggref *aggregate)
 	get_typlenbyvalalign(percentiles->type, &percentiles->length, &percentiles->by_value, &percentiles->align);
 }
 
+/* Fills in what an aggregate is, of rows that are sorted as info says; false if it is none of these. */
+static bool
+add_aggregate(GpuSortPercentiles *percentiles, const AggStatePerAggData *aggregate, const GpuSortPlanInfo *info,
+			  Percentile *percentile)
+{
+	percentile->hypothetical = gpusort_hypothetical_create(aggregate, info);
+	if (percentile->hypothetical != NULL)
+		return true;
+	if (list_length(aggregate->aggdirectargs) != 1 || !is_served(aggregate->aggref, &info->columns[0], percentile))
+		return false;
+	percentile->fraction = linitial(aggregate->aggdirectargs);
+	percentiles->attno = info->columns[0].attno;
+	note_type(percentiles, aggregate->aggref);
+	return true;
+}
+
 /*
  * Changes how agg, the node above a GpuSort, computes its row, if all of its aggregates are such, and there is one row.
  * Both must have been begun.
@@ -561,6 +534,7 @@ gpusort_percentiles_consider(AggState *agg, GpuSortScanState *scan)
 	const Agg *plan = (const Agg *) agg->ss.ps.plan;
 	MemoryContext caller;
 	GpuSortPercentiles *percentiles;
+	bool served;
 
 	if (plan->aggstrategy != AGG_PLAIN || plan->aggsplit != AGGSPLIT_SIMPLE || plan->groupingSets != NIL ||
 		agg->numaggs == 0 || scan->joint != NULL || (scan->eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0)
@@ -568,20 +542,14 @@ gpusort_percentiles_consider(AggState *agg, GpuSortScanState *scan)
 	caller = MemoryContextSwitchTo(agg->ss.ps.state->es_query_cxt);
 	percentiles = palloc0(sizeof(GpuSortPercentiles));
 	percentiles->list = palloc0(agg->numaggs * sizeof(Percentile));
+	served = true;
+	for (int i = 0; served && i < agg->numaggs; i++)
+		served = add_aggregate(percentiles, &agg->peragg[i], &scan->info, &percentiles->list[i]);
 	MemoryContextSwitchTo(caller);
-	for (int i = 0; i < agg->numaggs; i++)
-	{
-		const AggStatePerAggData *aggregate = &agg->peragg[i];
-
-		if (list_length(aggregate->aggdirectargs) != 1 ||
-			!is_served(aggregate->aggref, &scan->info.columns[0], &percentiles->list[i]))
-			return;
-		percentiles->list[i].fraction = linitial(aggregate->aggdirectargs);
-		note_type(percentiles, aggregate->aggref);
-	}
+	if (!served)
+		return;
 	percentiles->native = agg->ss.ps.ExecProcNodeReal;
-	percentiles->scan = scan;
-	percentiles->attno = scan->info.columns[0].attno;
+	percentiles->rows.scan = scan;
 	scan->percentiles = percentiles;
 	ExecSetExecProcNode(&agg->ss.ps, exec_percentiles);
 }
@@ -592,5 +560,5 @@ gpusort_percentiles_explain(const GpuSortPercentiles *percentiles, ExplainState 
 {
 	ExplainPropertyText("Rows Read", "by number", es);
 	if (es->analyze)
-		ExplainPropertyUInteger("Rows Read by Number", NULL, percentiles->read, es);
+		ExplainPropertyUInteger("Rows Read by Number", NULL, percentiles->rows.read, es);
 }

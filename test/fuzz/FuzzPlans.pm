@@ -182,7 +182,11 @@ sub _ordered_aggregates
 		return some_of(between(1, 3), "percentile_cont(@{[ rand() ]}) WITHIN GROUP (ORDER BY $float$way)",
 			"percentile_cont($fractions) WITHIN GROUP (ORDER BY $float$way)",
 			"percentile_disc(0.5) WITHIN GROUP (ORDER BY $float$way)") if chance(50);
-		return canonical($column->{type}, "percentile_disc(@{[ one_of(0, 1, rand()) ]}) WITHIN GROUP (ORDER BY $x$way)");
+		return canonical($column->{type}, "percentile_disc(@{[ one_of(0, 1, rand()) ]}) WITHIN GROUP (ORDER BY $x$way)")
+			if chance(50);
+		my $row = one_of('0', 'NULL', between(-1000, 1000), rand());
+		return some_of(between(1, 4), (map { "$_($row) WITHIN GROUP (ORDER BY $n$way)" } qw(rank percent_rank cume_dist dense_rank)),
+			"percentile_disc(0.5) WITHIN GROUP (ORDER BY $n$way) + 0 = 1");
 	}
 	if ($kind eq 'beside')
 	{

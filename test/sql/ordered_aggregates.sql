@@ -126,6 +126,12 @@ INSERT INTO agg.query (shape, query) VALUES
 	('Agg(Limit(Sort(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY k DESC) + 1 AS m, mode() WITHIN GROUP (ORDER BY k DESC) FROM agg.many HAVING mode() WITHIN GROUP (ORDER BY k DESC) > 2'),
 	('Agg(Limit(Sort(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY t COLLATE "C" DESC) FROM agg.many'),
 	('Agg(Limit(Sort(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))))))', 'SELECT mode() WITHIN GROUP (ORDER BY id % 90 DESC NULLS LAST) FROM agg.many'),
+	-- where another row would stand
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT rank(7) WITHIN GROUP (ORDER BY k), percent_rank(7) WITHIN GROUP (ORDER BY k), cume_dist(7) WITHIN GROUP (ORDER BY k) FROM agg.many'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT rank(NULL) WITHIN GROUP (ORDER BY k DESC NULLS LAST), cume_dist(NULL) WITHIN GROUP (ORDER BY k DESC NULLS LAST), rank(-1) WITHIN GROUP (ORDER BY k DESC NULLS LAST), cume_dist(100000) WITHIN GROUP (ORDER BY k DESC NULLS LAST), percentile_disc(0.3) WITHIN GROUP (ORDER BY k DESC NULLS LAST) FROM agg.many'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT rank(''t5'', 400) WITHIN GROUP (ORDER BY t, p DESC), percent_rank(''t5'') WITHIN GROUP (ORDER BY t), cume_dist(''t5'', 400) WITHIN GROUP (ORDER BY t, p DESC) FROM agg.many HAVING rank(''t5'', 400) WITHIN GROUP (ORDER BY t, p DESC) > -1'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percent_rank(2.5) WITHIN GROUP (ORDER BY n NULLS FIRST), cume_dist(2.5) WITHIN GROUP (ORDER BY n NULLS FIRST), percentile_disc(array[0, 0.9]) WITHIN GROUP (ORDER BY n NULLS FIRST) FROM agg.many'),
+	('Agg(Agg(Seq Scan), GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT rank((SELECT max(k) FROM agg.one)) WITHIN GROUP (ORDER BY k) FROM agg.many'),
 	-- of parts
 	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT count(*), sum(x), avg(x), max(x) FILTER (WHERE x < 4000) FROM (SELECT lag(id) OVER (PARTITION BY g ORDER BY k, id) AS x FROM agg.many) s'),
 	('Finalize Agg(Agg(Seq Scan), GpuSortExchange(Gather(GpuSortOutput(Partial Agg(Agg(Unique(GpuSort(Seq Scan))))))))', 'SELECT count(*), sum(c) AS c, sum(c) + avg(c) FROM (SELECT g, count(DISTINCT k) AS c FROM agg.many GROUP BY g OFFSET 0) s HAVING sum(c) > (SELECT min(k) FROM agg.one)'),
@@ -150,9 +156,9 @@ INSERT INTO agg.left (query) VALUES
 
 -- From 16 on PostgreSQL sorts for some of these itself, or has other nodes between: their rows are compared alone.
 CREATE FUNCTION agg.shape_or(expected text, query text) RETURNS text LANGUAGE sql AS $$
-	SELECT CASE WHEN current_setting('server_version_num')::int < 160000 OR query ~ 'percentile' THEN agg.shape(query) ELSE expected END $$;
+	SELECT CASE WHEN current_setting('server_version_num')::int < 160000 OR query ~ 'percentile|rank' THEN agg.shape(query) ELSE expected END $$;
 SELECT is(agg.shape_or(shape, query), shape, query) FROM agg.query ORDER BY ordinal;
-SELECT unalike(agg.shape(query), '%by number%', query) FROM agg.left WHERE query ~ 'percentile' ORDER BY ordinal;
+SELECT unalike(agg.shape(query), '%by number%', query) FROM agg.left WHERE query ~ 'percentile|rank' ORDER BY ordinal;
 SELECT unalike(agg.shape(query), '%Agg(Unique%', query) FROM agg.left ORDER BY ordinal;
 SELECT unalike(agg.shape(query), '%Agg(WindowAgg%', query) FROM agg.left WHERE query !~ 'DISTINCT g' ORDER BY ordinal;
 
@@ -185,6 +191,9 @@ SELECT throws_ok('SELECT count(DISTINCT k) FILTER (WHERE 1 / (id - 4000) = 0), c
 SELECT throws_ok('SELECT g, percentile_disc(g) WITHIN GROUP (ORDER BY k) FROM agg.many GROUP BY g', '22003', NULL, 'a fraction of a group');
 SELECT throws_ok('SELECT sum(x) FROM (SELECT 10 / (max(id) - 4998) AS x FROM agg.many GROUP BY g) s', '22012', 'division by zero', 'an error in a part');
 
+SELECT throws_ok('SELECT rank(1 / (count(*) - count(*))) WITHIN GROUP (ORDER BY k) FROM agg.many', '42803', NULL, 'an aggregate in the row that is not among them');
+SELECT throws_ok('SELECT rank(1 / (SELECT 0)) WITHIN GROUP (ORDER BY k) FROM agg.many', '22012', 'division by zero', 'an error in the row that is not among them');
+
 -- sums that do not fit their type, and those that do at the end
 SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), query) FROM (VALUES
 	('SELECT sum(DISTINCT big + 9223372036854760000) FROM agg.many'),
@@ -197,6 +206,8 @@ SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), query) FRO
 	('SELECT x, s.* FROM generate_series(0, 3) x, LATERAL (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k), percentile_cont(0.1) WITHIN GROUP (ORDER BY k) FROM agg.many WHERE h <> x) s'),
 	('SELECT x, s.* FROM generate_series(0, 3) x, LATERAL (SELECT count(DISTINCT k) FROM agg.many WHERE h <> x) s'),
 	('SELECT x, (SELECT count(DISTINCT k) FROM agg.many WHERE g = x) FROM generate_series(1, 4) x'),
+	('SELECT x, s.* FROM (VALUES (0), (3), (699), (NULL), (9000)) f (x), LATERAL (SELECT rank(x) WITHIN GROUP (ORDER BY k), cume_dist(x) WITHIN GROUP (ORDER BY k), percentile_disc(0.1) WITHIN GROUP (ORDER BY k) FROM agg.many) s'),
+	('SELECT x, s.* FROM generate_series(0, 4) x, LATERAL (SELECT percent_rank(x) WITHIN GROUP (ORDER BY f) FROM agg.many WHERE h <> x) s'),
 	('SELECT x, (SELECT mode() WITHIN GROUP (ORDER BY k) FROM agg.many WHERE h <> x) FROM generate_series(0, 4) x'),
 	('SELECT mode() WITHIN GROUP (ORDER BY k) FROM (SELECT k FROM agg.many ORDER BY k OFFSET 0) s'),
 	('SELECT x, (SELECT array_agg(id ORDER BY p, id) FROM agg.many WHERE g = x) FROM generate_series(1, 4) x'),
@@ -211,6 +222,13 @@ SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), query) FRO
 	('SELECT count(*) FROM (SELECT g, count(DISTINCT k), sum(k) FROM agg.many GROUP BY g ORDER BY g LIMIT 3) s'),
 	('SELECT count(DISTINCT m.k), sum(m.k) FROM agg.many m JOIN agg.peers USING (id)'),
 	('SELECT count(DISTINCT m.k) FROM agg.many m JOIN agg.peers USING (id)')) v (query);
+-- rows that cannot be read from any number on
+SET gpusort.verify_rows = on;
+SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), 'verified: ' || query) FROM agg.query WHERE query ~ 'rank' ORDER BY ordinal;
+RESET gpusort.verify_rows;
+SELECT is(gs.forced_sorted_rows(query), gs.native_sorted_rows(query), query) FROM (VALUES
+	('SELECT rank(repeat(''x'', 300) || ''t5'') WITHIN GROUP (ORDER BY x), cume_dist(repeat(''x'', 300) || ''t5'') WITHIN GROUP (ORDER BY x) FROM (SELECT CASE WHEN id % 3 > 0 THEN repeat(''x'', 300) || t ELSE ''y'' || t END AS x FROM agg.many OFFSET 0) s'),
+	('SELECT rank(400) WITHIN GROUP (ORDER BY x), percentile_disc(0.4) WITHIN GROUP (ORDER BY x) FROM (SELECT p + 1e-40 AS x FROM agg.many OFFSET 0) s')) v (query);
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM agg.many;
 CREATE TEMPORARY TABLE fetched (m int);
@@ -229,7 +247,7 @@ RESET gpusort.min_rows;
 RESET gpusort.setup_cost;
 RESET gpusort.row_cost;
 SET parallel_setup_cost = 1000;
-SELECT ok(NOT gs.uses(query), 'few rows are left to PostgreSQL: ' || query) FROM agg.query WHERE query ~ 'percentile' AND query !~ 'GROUP BY' ORDER BY ordinal;
+SELECT ok(NOT gs.uses(query), 'few rows are left to PostgreSQL: ' || query) FROM agg.query WHERE query ~ 'percentile' AND query !~ 'GROUP BY|rank' ORDER BY ordinal;
 CREATE TABLE agg.large AS SELECT i AS id, i::int8 * 7919 % 100003 AS k, i % 1000 AS g FROM generate_series(1, 200000) i;
 ANALYZE agg.large;
 SELECT ok(gs.uses(query), query)

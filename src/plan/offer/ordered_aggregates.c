@@ -11,12 +11,13 @@
  *	    GpuSort				  Unique				  GpuSort
  *							    GpuSort
  *	  ORDER BY,				DISTINCT alone			percentiles alone,
- *	  all kinds together							mode() alone, without GROUP BY
+ *	  all kinds together							and rank() alone, or
+ *													mode(), without GROUP BY
  *
  * sorted by the columns of GROUP BY, if there are any, and then by the aggregates'.  As paths these give the right
  * answer as they are, with Aggs that sort, though nothing is left to be sorted.  What is gained comes later:
  * presorted.c takes ORDER BY and DISTINCT out of the aggregates of the finished plan, Unique and Agg run in all
- * processes (lift.c), percentiles are read by the numbers of their rows when the plan is run, and for mode() the rows
+ * processes (lift.c), percentiles, and where another row would stand, are read by the numbers of their rows when the plan is run, and for mode() the rows
  * of each value are counted (mode.c).  Percentiles and mode() of groups, or beside others, sort all the same, but rows
  * that are in order, which takes a third of the time.
  *
@@ -50,12 +51,13 @@
 typedef struct OrderedAggregates
 {
 	GpuSortServed served;
-	List *group_keys; /* of GROUP BY */
-	List *keys;       /* and then those that the aggregates' rows are to be sorted by */
-	List *exprs;      /* these, as expressions */
-	List *distinct;   /* those of the keys that rows are equal in of which DISTINCT leaves one; NIL: there is none */
-	Bitmapset *own;   /* transitions that sort their rows all the same */
-	Bitmapset *sets;  /* those of ordered sets, which do so with rows that are in order */
+	List *group_keys;  /* of GROUP BY */
+	List *keys;        /* and then those that the aggregates' rows are to be sorted by */
+	List *exprs;       /* these, as expressions */
+	List *distinct;    /* those of the keys that rows are equal in of which DISTINCT leaves one; NIL: there is none */
+	Bitmapset *own;    /* transitions that sort their rows all the same */
+	Bitmapset *sets;   /* those of ordered sets, which do so with rows that are in order */
+	Bitmapset *others; /* those that sort with a row that is not among them, unless they read rows by number */
 } OrderedAggregates;
 
 /* Returns true if an aggregate is one of those that percentiles.c knows. */
@@ -100,11 +102,11 @@ wanted_by(const Aggref *aggregate, bool grouped, List **clauses)
 	if (contain_volatile_functions((Node *) aggregate->args) ||
 		contain_volatile_functions((Node *) aggregate->aggfilter) || contain_subplans((Node *) aggregate->args))
 		return GPUSORT_SERVED_NONE;
-	if (sorts_with_another_row(aggregate->aggfnoid))
-		return GPUSORT_SERVED_ORDER;
 	*clauses = aggregate->aggdistinct != NIL ? aggregate->aggdistinct : aggregate->aggorder;
-	if (is_percentile(aggregate->aggfnoid))
-		return aggregate->aggfilter == NULL && !grouped ? GPUSORT_SERVED_PERCENTILES : GPUSORT_SERVED_ORDER;
+	if (is_percentile(aggregate->aggfnoid) || sorts_with_another_row(aggregate->aggfnoid))
+		return aggregate->aggfilter == NULL && !grouped && aggregate->aggfnoid != F_DENSE_RANK_ANY
+			? GPUSORT_SERVED_PERCENTILES
+			: GPUSORT_SERVED_ORDER;
 	if (aggregate->aggfnoid == F_MODE)
 		return aggregate->aggfilter == NULL && !grouped ? GPUSORT_SERVED_MODE : GPUSORT_SERVED_ORDER;
 	if (aggregate->aggkind != AGGKIND_NORMAL)
@@ -192,12 +194,14 @@ note_aggregate(PlannerInfo *root, const Aggref *aggregate, OrderedAggregates *fo
 
 	if (served == GPUSORT_SERVED_NONE)
 		return false;
-	if (sorts_with_another_row(aggregate->aggfnoid) ||
+	if ((served != GPUSORT_SERVED_PERCENTILES && sorts_with_another_row(aggregate->aggfnoid)) ||
 		(clauses != NIL && !add_aggregate(root, aggregate, clauses, found)))
 	{
 		found->own = bms_add_member(found->own, aggregate->aggtransno);
 		served = GPUSORT_SERVED_ORDER;
 	}
+	else if (sorts_with_another_row(aggregate->aggfnoid))
+		found->others = bms_add_member(found->others, aggregate->aggtransno);
 	else if (aggregate->aggkind != AGGKIND_NORMAL)
 		found->sets = bms_add_member(found->sets, aggregate->aggtransno);
 	found->served = both_served(found->served, served);
@@ -223,6 +227,8 @@ find_by_order_of(PlannerInfo *root, const Aggref *first)
 		if (aggregate != first && !note_aggregate(root, aggregate, &found))
 			return none;
 	}
+	if (found.served != GPUSORT_SERVED_PERCENTILES)
+		found.own = bms_add_members(found.own, found.others);
 	/* From 16 on PostgreSQL has told aggregates what order they can rely on. */
 	if (found.keys == NIL || !pathkeys_contained_in(root->group_pathkeys, found.keys))
 		return none;

@@ -1,0 +1,176 @@
+/*-------------------------------------------------------------------------
+ *
+ * hypothetical.c
+ *	  rank(), percent_rank() and cume_dist() WITHIN GROUP, of all rows of a GpuSort.
+ *
+ * PostgreSQL's Agg sorts all rows with one more, which the arguments are, and reads up to that.  Of rows that are in
+ * order it is found by halving how many come before it.  Where rows cannot be read from any number on, those before it
+ * are read.  dense_rank() asks how many of them differ, which these would have to be read for: it is left alone.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "exec/hypothetical.h"
+
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
+#include "utils/sortsupport.h"
+
+/* A column that the rows are sorted by, and what the row that is not among them has in it. */
+typedef struct Column
+{
+	AttrNumber attno;
+	SortSupportData order;
+	ExprState *argument;
+	Datum value;
+	bool is_null;
+} Column;
+
+struct GpuSortHypothetical
+{
+	Oid aggregate;
+	int ncolumns;
+	Column columns[FLEXIBLE_ARRAY_MEMBER];
+};
+
+/* Returns true if an aggregate's sort clause is a sort's column. */
+static bool
+is_column(const Aggref *aggregate, SortGroupClause *clause, const GpuSortColumn *column)
+{
+	const Node *argument = get_sortgroupclause_expr(clause, aggregate->args);
+	const Expr *expr = (const Expr *) argument;
+
+	while (IsA(expr, RelabelType))
+		expr = ((const RelabelType *) expr)->arg;
+	return IsA(expr, Var) && ((const Var *) expr)->varno == OUTER_VAR &&
+		((const Var *) expr)->varattno == column->attno && clause->sortop == column->sort_operator &&
+		clause->nulls_first == column->nulls_first && exprCollation(argument) == column->collation;
+}
+
+/*
+ * Returns what computes an aggregate of rows that are sorted as info says, in the memory context at hand; NULL if it is
+ * not of this kind.
+ */
+GpuSortHypothetical *
+gpusort_hypothetical_create(const AggStatePerAggData *aggregate, const GpuSortPlanInfo *info)
+{
+	const Aggref *aggref = aggregate->aggref;
+	const int ncolumns = list_length(aggref->aggorder);
+	GpuSortHypothetical *hypothetical;
+
+	if ((aggref->aggfnoid != F_RANK_ANY && aggref->aggfnoid != F_PERCENT_RANK_ANY &&
+		 aggref->aggfnoid != F_CUME_DIST_ANY) ||
+		aggref->aggfilter != NULL || ncolumns > info->ncolumns || list_length(aggregate->aggdirectargs) != ncolumns)
+		return NULL;
+	hypothetical = palloc0(offsetof(GpuSortHypothetical, columns) + ncolumns * sizeof(Column));
+	hypothetical->aggregate = aggref->aggfnoid;
+	hypothetical->ncolumns = ncolumns;
+	for (int i = 0; i < ncolumns; i++)
+	{
+		const GpuSortColumn *key = &info->columns[i];
+		Column *column = &hypothetical->columns[i];
+
+		if (!is_column(aggref, list_nth_node(SortGroupClause, aggref->aggorder, i), key))
+			return NULL;
+		column->attno = key->attno;
+		column->argument = list_nth(aggregate->aggdirectargs, i);
+		column->order.ssup_cxt = CurrentMemoryContext;
+		column->order.ssup_collation = key->collation;
+		column->order.ssup_nulls_first = key->nulls_first;
+		PrepareSortSupportFromOrderingOp(key->sort_operator, &column->order);
+	}
+	return hypothetical;
+}
+
+/* Returns true if a row comes before the one that is not among them; those that are like it do for cume_dist(). */
+static bool
+comes_before(GpuSortHypothetical *hypothetical, TupleTableSlot *row)
+{
+	for (int i = 0; i < hypothetical->ncolumns; i++)
+	{
+		Column *column = &hypothetical->columns[i];
+		bool is_null;
+		const Datum value = slot_getattr(row, column->attno, &is_null);
+		const int order = ApplySortComparator(value, is_null, column->value, column->is_null, &column->order);
+
+		if (order != 0)
+			return order < 0;
+	}
+	return hypothetical->aggregate == F_CUME_DIST_ANY;
+}
+
+/* Counts the rows that come before, reading them; false if the rows are lost. */
+static bool
+count_by_reading(GpuSortHypothetical *hypothetical, GpuSortNumberedRows *rows, uint64 *before)
+{
+	for (*before = 0; *before < gpusort_numbered_count(rows); (*before)++)
+	{
+		TupleTableSlot *row = gpusort_numbered_next(rows);
+
+		if (row == NULL)
+			return false;
+		if (!comes_before(hypothetical, row))
+			break;
+	}
+	return true;
+}
+
+/* The same by halving. */
+static bool
+count_by_halving(GpuSortHypothetical *hypothetical, GpuSortNumberedRows *rows, uint64 *before)
+{
+	uint64 high = gpusort_numbered_count(rows);
+
+	*before = 0;
+	while (*before < high)
+	{
+		const uint64 middle = *before + (high - *before) / 2;
+		TupleTableSlot *row = gpusort_numbered_row(rows, middle);
+
+		if (row == NULL)
+			return false;
+		if (comes_before(hypothetical, row))
+			*before = middle + 1;
+		else
+			high = middle;
+	}
+	return true;
+}
+
+/* Computes the aggregate of rows; false if they are lost. */
+bool
+gpusort_hypothetical_value(GpuSortHypothetical *hypothetical, GpuSortNumberedRows *rows, ExprContext *context,
+						   Datum *value)
+{
+	const uint64 count = gpusort_numbered_count(rows);
+	uint64 before = 0;
+
+	for (int i = 0; i < hypothetical->ncolumns; i++)
+	{
+		Column *column = &hypothetical->columns[i];
+
+		column->value = ExecEvalExpr(column->argument, context, &column->is_null);
+	}
+	if (count > 0)
+	{
+		if (!gpusort_numbered_go_to(rows, count - 1))
+			return false;
+		if (!(rows->next == 0 ? count_by_reading(hypothetical, rows, &before)
+							  : count_by_halving(hypothetical, rows, &before)))
+			return false;
+	}
+	switch (hypothetical->aggregate)
+	{
+		case F_PERCENT_RANK_ANY:
+			*value = Float8GetDatum(count == 0 ? 0.0 : (double) before / (double) count);
+			break;
+		case F_CUME_DIST_ANY:
+			*value = Float8GetDatum((double) (before + 1) / (double) (count + 1));
+			break;
+		default:
+			*value = Int64GetDatum(before + 1);
+			break;
+	}
+	return true;
+}
