@@ -4,9 +4,9 @@
  *	  percentile_disc() and percentile_cont() of all rows of a GpuSort, read by their numbers, and hypothetical sets.
  *
  * PostgreSQL's Agg puts every row into a sort of its own, and then reads one row of it, or two for each fraction.  Over
- * a GpuSort these rows have numbers (numbered_rows.c).  So an Agg without groups that has only such aggregates, by what
- * the GpuSort sorts by, gets another way to run: it reads the rows that its fractions ask for, and those that tell where
- * another row would stand (hypothetical.c).
+ * a GpuSort these rows have numbers (numbered_rows.c).  So an Agg without groups that has only such aggregates, by
+ * what the GpuSort sorts by, gets another way to run: it reads the rows that its fractions ask for, and those that tell
+ * where another row would stand (hypothetical.c).
  *
  * It stays PostgreSQL's node, as a WindowAgg does in running.c: rescans and the end are its own, and wherever the
  * service does not have the rows, so is all of it.

@@ -185,7 +185,8 @@ sub _ordered_aggregates
 		return canonical($column->{type}, "percentile_disc(@{[ one_of(0, 1, rand()) ]}) WITHIN GROUP (ORDER BY $x$way)")
 			if chance(50);
 		my $row = one_of('0', 'NULL', between(-1000, 1000), rand());
-		return some_of(between(1, 4), (map { "$_($row) WITHIN GROUP (ORDER BY $n$way)" } qw(rank percent_rank cume_dist dense_rank)),
+		my @ranks = map { "$_($row) WITHIN GROUP (ORDER BY $n$way)" } qw(rank percent_rank cume_dist dense_rank);
+		return some_of(between(1, 4), @ranks,
 			"percentile_disc(0.5) WITHIN GROUP (ORDER BY $n$way) + 0 = 1");
 	}
 	if ($kind eq 'beside')

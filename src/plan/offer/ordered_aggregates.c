@@ -17,9 +17,9 @@
  * sorted by the columns of GROUP BY, if there are any, and then by the aggregates'.  As paths these give the right
  * answer as they are, with Aggs that sort, though nothing is left to be sorted.  What is gained comes later:
  * presorted.c takes ORDER BY and DISTINCT out of the aggregates of the finished plan, Unique and Agg run in all
- * processes (lift.c), percentiles, and where another row would stand, are read by the numbers of their rows when the plan is run, and for mode() the rows
- * of each value are counted (mode.c).  Percentiles and mode() of groups, or beside others, sort all the same, but rows
- * that are in order, which takes a third of the time.
+ * processes (lift.c), percentiles, and where another row would stand, are read by the numbers of their rows when the
+ * plan is run, and for mode() the rows of each value are counted (mode.c).  Percentiles and mode() of groups, or beside
+ * others, sort all the same, but rows that are in order, which takes a third of the time.
  *
  * Other aggregates may be there, too, if the order of rows is nothing to them: then all rows are needed.  Of aggregates
  * of several orders those of one are served, and the others sort as ever.
