@@ -29,7 +29,7 @@ SELECT is(gs.given('SELECT id FROM (SELECT id FROM gs.lim ORDER BY k, id OFFSET 
 SELECT is(gs.given('SELECT row_number() OVER (ORDER BY k, id) FROM gs.lim LIMIT 7', 20000), 20000, 'not through a window');
 SELECT is(gs.given('SELECT DISTINCT ON (k) k, id FROM gs.lim ORDER BY k, id LIMIT 7', 20000), 20000, 'not through DISTINCT');
 
-SELECT is(gs.compare(format('SELECT * FROM gs.lim ORDER BY %s, id LIMIT %s OFFSET %s', key, lim, off)), 'same', format('%s LIMIT %s OFFSET %s', key, lim, off))
+SELECT is(gs.compare_bulk(format('SELECT * FROM gs.lim ORDER BY %s, id LIMIT %s OFFSET %s', key, lim, off)), 'same', format('%s LIMIT %s OFFSET %s', key, lim, off))
 FROM (VALUES ('k'), ('k DESC'), ('t'), ('t DESC'), ('n'), ('k % 7, n DESC')) v (key),
 	 (VALUES (1), (777), (19999), (30000)) w (lim), (VALUES (0), (600), (20001)) x (off);
 SELECT is(gs.compare_results('SELECT * FROM gs.lim ORDER BY k, id LIMIT 0'), 'same', 'LIMIT 0');

@@ -118,7 +118,7 @@ SELECT i AS id, (SELECT array_agg(gs.dice(3, i, g % 40)) FROM generate_series(1,
 	jsonb_build_object('k', repeat('x', 300) || gs.dice(5, i, 3), 'list', (SELECT jsonb_agg(gs.dice(3, i, g)) FROM generate_series(1, gs.dice(700, i, 4)) g)) AS json,
 	ROW(i % 2, repeat(md5((i % 5)::text), 300), i % 3)::gs.trio AS trio,
 	to_tsvector('simple', (SELECT string_agg('w' || gs.dice(9000, i, g), ' ') FROM generate_series(1, gs.dice(500, i / 2, 5)) g)) AS words
-FROM generate_series(1, 1000) i;
+FROM generate_series(1, 500) i;
 ALTER TABLE gs.nested_long ALTER ints SET STORAGE EXTERNAL;
 SELECT is(gs.compare(format('SELECT id FROM gs.nested_long ORDER BY %s, id', k)), 'same', 'long ' || k) FROM unnest(ARRAY['ints', 'texts', 'json', 'trio', 'words', 'words DESC', 'ints DESC', 'json DESC']) k ORDER BY k;
 SELECT is(gs.compare('SELECT id FROM (SELECT id, array_append(ints, 7) AS k FROM gs.nested OFFSET 0) s ORDER BY k, id'), 'same', 'arrays that an expression has made');

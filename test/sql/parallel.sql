@@ -22,18 +22,28 @@ SET max_parallel_workers_per_gather = 2;
 -- The GpuSortIngest node of EXPLAIN (ANALYZE, VERBOSE), or NULL.
 CREATE FUNCTION gs.ingest(query text) RETURNS jsonb LANGUAGE sql AS $$ SELECT node FROM gs.nodes(query, 'GpuSortIngest') node LIMIT 1 $$;
 
--- 'same' when rows were taken in below Gather, and the result is PostgreSQL's.  A
--- loop in PL/pgSQL runs the plan without workers, an aggregate with them: both.
+-- 'same' when rows were taken in below Gather, and the result is PostgreSQL's, with workers and without.
 CREATE FUNCTION gs.compare_parallel(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	node jsonb := gs.ingest(query);
+	before record;
+	now record;
+	native text;
 BEGIN
 	IF node IS NULL THEN
 		RETURN 'no GpuSortIngest in the plan: ' || gs.forced_plan(query);
 	ELSIF (node->>'Actual Rows')::numeric <> 0 THEN
 		RETURN 'rows went through Gather: ' || (node->>'Actual Rows');
 	END IF;
-	RETURN replace(gs.compare(query) || ' and ' || gs.compare_bulk(query), 'same and same', 'same');
+	before := gs.sorts();
+	native := gs.native_digest(query);
+	IF native IS DISTINCT FROM gs.forced_digest(query) THEN
+		RETURN 'with workers: ' || gs.compare_bulk(query);
+	ELSIF native IS DISTINCT FROM gs.alone_digest(query) THEN
+		RETURN 'without workers: ' || gs.compare(query);
+	END IF;
+	now := gs.sorts();
+	RETURN CASE WHEN now.sorts - before.sorts < 2 OR now.fallbacks > before.fallbacks THEN gs.compare(query) ELSE 'same' END;
 END $$;
 
 SELECT * FROM no_plan();
