@@ -348,7 +348,7 @@ gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *
 
 /*
  * Returns what the order of a path's input does for its aggregates: as presorted.c and percentiles.c will find; *sorts
- * are those that it leaves, unless that is nothing.
+ * are those that it leaves, unless that is nothing, and where rows are read by number those that are had by halving.
  */
 GpuSortServed
 gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, GpuSortAggregates *sorts)
@@ -366,7 +366,7 @@ gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, GpuSortAggrega
 	if (found.served == GPUSORT_SERVED_NONE || !pathkeys_contained_in(found.keys, input->pathkeys) ||
 		unique != (found.served == GPUSORT_SERVED_DISTINCT))
 		return GPUSORT_SERVED_NONE;
-	sorts->sorts = bms_num_members(found.own);
+	sorts->sorts = bms_num_members(found.served == GPUSORT_SERVED_PERCENTILES ? found.others : found.own);
 	sorts->sorts_in_order = bms_num_members(bms_difference(found.sets, found.own));
 	return found.served;
 }

@@ -128,8 +128,10 @@ rows_of_groups(const Path *path, double estimated_groups, double groups)
 
 /* Percentiles read rows by their numbers; of those that their keys do not tell apart all, twice at most. */
 static PathTime
-percentiles_time(const GpuSortPath *sort, PathTime input)
+percentiles_time(const GpuSortPath *sort, PathTime input, int halvings)
 {
+	/* Each row that is asked for comes with up to so many behind it, a chunk of them. */
+	input.before += halvings * log2(Max(input.rows, 2)) * Min(input.rows, 400000) * sort->time.emit;
 	if (sort->time.compare > 0 || sort->verified)
 		input.before += 2 * input.above;
 	return (PathTime){.rows = 1, .before = input.before, .processes = 1};
@@ -147,7 +149,7 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	bool combines;
 
 	if (served == GPUSORT_SERVED_PERCENTILES)
-		return percentiles_time((const GpuSortPath *) path->subpath, time);
+		return percentiles_time((const GpuSortPath *) path->subpath, time, sorts.sorts);
 	if (served == GPUSORT_SERVED_FIRST_ROWS)
 		add_node(&time, gpusort_first_rows_time(estimate->root, time.rows), time.rows, true, true);
 	combines = path->aggstrategy == AGG_PLAIN && path->aggsplit == AGGSPLIT_SIMPLE && !time.shared && time.works &&
