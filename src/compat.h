@@ -202,7 +202,7 @@ typedef int16 CompareType;
 #define SET_OPERATIONS_READ_APPEND
 #define SETOP_OPERATORS(setop) ((setop)->dupOperators)
 #else
-#define SET_WINDOW_NAME(window, name)      ((window)->winname = (name))
+#define SET_WINDOW_NAME(window, name) ((window)->winname = (name))
 #define WITHOUT_GROUPING_NULLS(root, expr)                                                         \
 	((root)->group_rtindex > 0                                                                     \
 		 ? remove_nulling_relids((Node *) (expr), bms_make_singleton((root)->group_rtindex), NULL) \
