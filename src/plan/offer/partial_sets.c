@@ -74,6 +74,26 @@ finest_of(List *sets)
 	return finest != NULL && finest->set != NIL ? finest : NULL;
 }
 
+/*
+ * Returns how many groups that of a path's sets has that has the fewest, but for empty ones: among no more processes
+ * are rows shared out, which is by the columns that all of these have.
+ */
+double
+gpusort_sets_fewest_groups(const GroupingSetsPath *path)
+{
+	double fewest = path->path.rows;
+	ListCell *cell;
+
+	foreach(cell, sets_of(path))
+	{
+		const GroupingSetData *set = lfirst_node(GroupingSetData, cell);
+
+		if (set->set != NIL)
+			fewest = Min(fewest, set->numGroups);
+	}
+	return fewest;
+}
+
 /* The clauses of a set. */
 static List *
 clauses_of(PlannerInfo *root, const GroupingSetData *set)

@@ -12,6 +12,7 @@
 
 #include "nodes/pathnodes.h"
 
+extern double gpusort_sets_fewest_groups(const GroupingSetsPath *path);
 extern bool gpusort_sets_are_split(PlannerInfo *root, const GroupingSetsPath *path, double *groups);
 extern Path *gpusort_partial_sets_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
 									   const GroupingSetsPath *like);

@@ -222,6 +222,7 @@ grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
 	double work = gpusort_path_sets_time(estimate->root, path, time.rows, estimate->guess->groups);
 	double finest;
 
+	time.processes = Min(time.processes, more_groups(estimate, gpusort_sets_fewest_groups(path), time.rows));
 	if (gpusort_sets_are_split(estimate->root, path, &finest))
 	{
 		PathTime parts = partial_groups_time(estimate, path, finest);
