@@ -34,28 +34,6 @@ SET max_parallel_workers_per_gather = 2;
 SET gpusort.setup_cost = 0;
 SET gpusort.row_cost = 0;
 
--- A plan as one line: a node's name, in brackets the nodes that it reads; of aggregates whether they are parts.
-CREATE FUNCTION sets.shape_of(node jsonb) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	name text := replace(coalesce(node->>'Custom Plan Provider', node->>'Node Type'), 'Aggregate', 'Agg');
-	below text;
-BEGIN
-	IF node->>'Partial Mode' <> 'Simple' THEN
-		name := (node->>'Partial Mode') || ' ' || name;
-	END IF;
-	SELECT string_agg(sets.shape_of(c), ', ') INTO below FROM jsonb_array_elements(node->'Plans') c;
-	RETURN name || coalesce('(' || below || ')', '');
-END $$;
-CREATE FUNCTION sets.shape(query text) RETURNS text LANGUAGE plpgsql
-SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
-AS $$
-DECLARE
-	plan json;
-BEGIN
-	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
-	RETURN sets.shape_of(plan::jsonb->0->'Plan');
-END $$;
-
 CREATE TABLE sets.query (ordinal serial, shape text, query text);
 INSERT INTO sets.query (shape, query) VALUES
 	-- all sets of the groups of one
@@ -87,12 +65,12 @@ INSERT INTO sets.left (query) VALUES
 	('SELECT a, c, count(*) FROM sets.many GROUP BY GROUPING SETS ((a), (c))'),
 	('SELECT id, t, a, count(*) FROM sets.keyed GROUP BY GROUPING SETS ((id), (id, a))');
 
-SELECT is(sets.shape(query), shape, query) FROM sets.query ORDER BY ordinal;
-SELECT unalike(sets.shape(query), '%Partial%', query) FROM sets.left ORDER BY ordinal;
-SELECT unalike(sets.shape('SELECT a, id, r, count(*) FROM (SELECT *, random() < 2 AS r FROM sets.many) s GROUP BY ROLLUP (a, (id, r))'),
+SELECT is(gs.shape(query), shape, query) FROM sets.query ORDER BY ordinal;
+SELECT unalike(gs.shape(query), '%Partial%', query) FROM sets.left ORDER BY ordinal;
+SELECT unalike(gs.shape('SELECT a, id, r, count(*) FROM (SELECT *, random() < 2 AS r FROM sets.many) s GROUP BY ROLLUP (a, (id, r))'),
 	'%Append%', 'an input that is not the same twice');
 SET gpusort.parallel_output = off;
-SELECT unalike(sets.shape(query), '%Partial%', 'gpusort.parallel_output = off: ' || query) FROM sets.query WHERE ordinal = 1;
+SELECT unalike(gs.shape(query), '%Partial%', 'gpusort.parallel_output = off: ' || query) FROM sets.query WHERE ordinal = 1;
 RESET gpusort.parallel_output;
 
 -- The answers: forced, as chosen, in one process, and where the service is not to be used; with all kinds of rows.

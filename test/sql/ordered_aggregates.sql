@@ -32,31 +32,6 @@ SET max_parallel_workers_per_gather = 2;
 SET gpusort.setup_cost = 0;
 SET gpusort.row_cost = 0;
 
--- A plan as one line: a node's name, in brackets the nodes that it reads; of aggregates whether they are parts.
-CREATE FUNCTION agg.shape_of(node jsonb) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	name text := replace(coalesce(node->>'Custom Plan Provider', node->>'Node Type'), 'Aggregate', 'Agg');
-	below text;
-BEGIN
-	IF node->>'Partial Mode' <> 'Simple' THEN
-		name := (node->>'Partial Mode') || ' ' || name;
-	END IF;
-	IF node ? 'Rows Read' THEN
-		name := name || ' ' || (node->>'Rows Read');
-	END IF;
-	SELECT string_agg(agg.shape_of(c), ', ') INTO below FROM jsonb_array_elements(node->'Plans') c;
-	RETURN name || coalesce('(' || below || ')', '');
-END $$;
-CREATE FUNCTION agg.shape(query text) RETURNS text LANGUAGE plpgsql
-SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
-AS $$
-DECLARE
-	plan json;
-BEGIN
-	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
-	RETURN agg.shape_of(plan::jsonb->0->'Plan');
-END $$;
-
 -- The columns that the aggregates of the topmost node are computed of, as EXPLAIN shows them.
 CREATE FUNCTION agg.computed(query text) RETURNS text LANGUAGE plpgsql
 SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
@@ -156,11 +131,11 @@ INSERT INTO agg.left (query) VALUES
 
 -- From 16 on PostgreSQL sorts for some of these itself, or has other nodes between: their rows are compared alone.
 CREATE FUNCTION agg.shape_or(expected text, query text) RETURNS text LANGUAGE sql AS $$
-	SELECT CASE WHEN current_setting('server_version_num')::int < 160000 OR (query ~ 'percentile|rank' AND query !~ 'DISTINCT') THEN agg.shape(query) ELSE expected END $$;
+	SELECT CASE WHEN current_setting('server_version_num')::int < 160000 OR (query ~ 'percentile|rank' AND query !~ 'DISTINCT') THEN gs.shape(query) ELSE expected END $$;
 SELECT is(agg.shape_or(shape, query), shape, query) FROM agg.query ORDER BY ordinal;
-SELECT unalike(agg.shape(query), '%by number%', query) FROM agg.left WHERE query ~ 'percentile|rank' ORDER BY ordinal;
-SELECT unalike(agg.shape(query), '%Agg(Unique%', query) FROM agg.left ORDER BY ordinal;
-SELECT unalike(agg.shape(query), '%Agg(WindowAgg%', query) FROM agg.left WHERE query !~ 'DISTINCT g' ORDER BY ordinal;
+SELECT unalike(gs.shape(query), '%by number%', query) FROM agg.left WHERE query ~ 'percentile|rank' ORDER BY ordinal;
+SELECT unalike(gs.shape(query), '%Agg(Unique%', query) FROM agg.left ORDER BY ordinal;
+SELECT unalike(gs.shape(query), '%Agg(WindowAgg%', query) FROM agg.left WHERE query !~ 'DISTINCT g' ORDER BY ordinal;
 
 -- The answers: forced, in parallel, and in one process; with all kinds of rows.
 CREATE VIEW agg.all AS

@@ -51,6 +51,31 @@ CREATE TABLE gs.service AS
 SELECT node ? 'Run Storage' AS makes_runs, coalesce(node->>'Run Storage' LIKE '%disk', false) AS writes_files
 FROM coalesce(gs.node('SELECT i FROM generate_series(1, 5000) i ORDER BY -i'), '{}') node;
 
+-- A plan as one line: a node's name, in brackets the nodes that it reads; of aggregates whether they are parts.
+CREATE FUNCTION gs.shape_of(node jsonb) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	name text := replace(coalesce(node->>'Custom Plan Provider', node->>'Node Type'), 'Aggregate', 'Agg');
+	below text;
+BEGIN
+	IF node->>'Partial Mode' <> 'Simple' THEN
+		name := (node->>'Partial Mode') || ' ' || name;
+	END IF;
+	IF node ? 'Rows Read' THEN
+		name := name || ' ' || (node->>'Rows Read');
+	END IF;
+	SELECT string_agg(gs.shape_of(c), ', ') INTO below FROM jsonb_array_elements(node->'Plans') c;
+	RETURN name || coalesce('(' || below || ')', '');
+END $$;
+CREATE FUNCTION gs.shape(query text) RETURNS text LANGUAGE plpgsql
+SET gpusort.enable = on SET gpusort.force = on SET gpusort.min_rows = 0
+AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	RETURN gs.shape_of(plan::jsonb->0->'Plan');
+END $$;
+
 -- The Tie Rows of a node that has so many keys with ties: in runs the last row of each is not counted.
 CREATE FUNCTION gs.tie_rows(node jsonb, keys int) RETURNS int LANGUAGE sql AS
 $$ SELECT (node->>'Tie Rows')::int + CASE WHEN node ? 'Run Storage' THEN keys ELSE 0 END $$;
