@@ -101,3 +101,17 @@ gpusort_aggregate_may_be_partial(const Aggref *aggregate)
 		!contain_volatile_functions((Node *) aggregate) && !reads_other_plans((Node *) aggregate->args, NULL) &&
 		!reads_other_plans((Node *) aggregate->aggfilter, NULL);
 }
+
+/* Returns true if what a finished aggregate sorts its rows by, this clause, is a column of the sort below. */
+bool
+gpusort_aggregate_sorts_by(const Aggref *aggregate, const SortGroupClause *clause, const GpuSortColumn *column)
+{
+	const Node *argument = get_sortgroupclause_expr((SortGroupClause *) clause, aggregate->args);
+	const Expr *expr = (const Expr *) argument;
+
+	while (IsA(expr, RelabelType))
+		expr = ((const RelabelType *) expr)->arg;
+	return IsA(expr, Var) && ((const Var *) expr)->varno == OUTER_VAR &&
+		((const Var *) expr)->varattno == column->attno && clause->sortop == column->sort_operator &&
+		clause->nulls_first == column->nulls_first && exprCollation(argument) == column->collation;
+}

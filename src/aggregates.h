@@ -10,9 +10,13 @@
 
 #include "compat.h"
 
+#include "node.h"
+#include "nodes/parsenodes.h"
 #include "nodes/primnodes.h"
 
 extern bool gpusort_aggregate_is_of_any_order(Oid aggregate);
 extern bool gpusort_aggregate_may_be_partial(const Aggref *aggregate);
+extern bool gpusort_aggregate_sorts_by(const Aggref *aggregate, const SortGroupClause *clause,
+									   const GpuSortColumn *column);
 
 #endif /* GPUSORT_AGGREGATES_H */

@@ -11,9 +11,8 @@
  */
 #include "exec/hypothetical.h"
 
+#include "aggregates.h"
 #include "executor/executor.h"
-#include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"
 #include "utils/sortsupport.h"
 
@@ -33,20 +32,6 @@ struct GpuSortHypothetical
 	int ncolumns;
 	Column columns[FLEXIBLE_ARRAY_MEMBER];
 };
-
-/* Returns true if an aggregate's sort clause is a sort's column. */
-static bool
-is_column(const Aggref *aggregate, SortGroupClause *clause, const GpuSortColumn *column)
-{
-	const Node *argument = get_sortgroupclause_expr(clause, aggregate->args);
-	const Expr *expr = (const Expr *) argument;
-
-	while (IsA(expr, RelabelType))
-		expr = ((const RelabelType *) expr)->arg;
-	return IsA(expr, Var) && ((const Var *) expr)->varno == OUTER_VAR &&
-		((const Var *) expr)->varattno == column->attno && clause->sortop == column->sort_operator &&
-		clause->nulls_first == column->nulls_first && exprCollation(argument) == column->collation;
-}
 
 /*
  * Returns what computes an aggregate of rows that are sorted as info says, in the memory context at hand; NULL if it is
@@ -71,7 +56,7 @@ gpusort_hypothetical_create(const AggStatePerAggData *aggregate, const GpuSortPl
 		const GpuSortColumn *key = &info->columns[i];
 		Column *column = &hypothetical->columns[i];
 
-		if (!is_column(aggref, list_nth_node(SortGroupClause, aggref->aggorder, i), key))
+		if (!gpusort_aggregate_sorts_by(aggref, list_nth_node(SortGroupClause, aggref->aggorder, i), key))
 			return NULL;
 		column->attno = key->attno;
 		column->argument = list_nth(aggregate->aggdirectargs, i);

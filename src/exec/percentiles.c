@@ -21,6 +21,7 @@
 
 #include <math.h>
 
+#include "aggregates.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
 #include "commands/explain.h"
@@ -483,21 +484,10 @@ know_function(Oid function, Percentile *percentile)
 static bool
 is_served(const Aggref *aggregate, const GpuSortColumn *key, Percentile *percentile)
 {
-	const TargetEntry *argument;
-	const SortGroupClause *clause;
-	const Expr *expr;
-
 	if (aggregate->aggfilter != NULL || !know_function(aggregate->aggfnoid, percentile) ||
 		list_length(aggregate->args) != 1 || list_length(aggregate->aggorder) != 1)
 		return false;
-	argument = linitial_node(TargetEntry, aggregate->args);
-	clause = linitial_node(SortGroupClause, aggregate->aggorder);
-	expr = argument->expr;
-	while (IsA(expr, RelabelType))
-		expr = ((const RelabelType *) expr)->arg;
-	return IsA(expr, Var) && ((const Var *) expr)->varno == OUTER_VAR && ((const Var *) expr)->varattno == key->attno &&
-		clause->sortop == key->sort_operator && clause->nulls_first == key->nulls_first &&
-		exprCollation((Node *) argument->expr) == key->collation;
+	return gpusort_aggregate_sorts_by(aggregate, linitial_node(SortGroupClause, aggregate->aggorder), key);
 }
 
 /* The type of the values, which is what all the aggregates are of. */

@@ -18,11 +18,11 @@
  */
 #include "plan/finish/mode.h"
 
+#include "aggregates.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "plan/finish/plan_tree.h"
 #include "utils/fmgroids.h"
 #include "utils/typcache.h"
@@ -40,8 +40,6 @@ find_other(Node *node, void *arg)
 {
 	Found *found = arg;
 	const Aggref *aggregate = (const Aggref *) node;
-	const TargetEntry *argument;
-	const Expr *expr;
 
 	if (node == NULL)
 		return false;
@@ -49,15 +47,8 @@ find_other(Node *node, void *arg)
 		return expression_tree_walker(node, find_other, arg);
 	if (aggregate->aggfnoid != F_MODE || aggregate->aggfilter != NULL)
 		return true;
-	argument = linitial_node(TargetEntry, aggregate->args);
-	expr = argument->expr;
-	while (IsA(expr, RelabelType))
-		expr = ((const RelabelType *) expr)->arg;
 	found->clause = linitial_node(SortGroupClause, aggregate->aggorder);
-	return !IsA(expr, Var) || ((const Var *) expr)->varno != OUTER_VAR ||
-		((const Var *) expr)->varattno != found->key->attno ||
-		found->clause->sortop != found->key->sort_operator || found->clause->nulls_first != found->key->nulls_first ||
-		exprCollation((const Node *) argument->expr) != found->key->collation;
+	return !gpusort_aggregate_sorts_by(aggregate, found->clause, found->key);
 }
 
 /* count() of a column */
