@@ -1,0 +1,1 @@
+SELECT count(*), max(s), sum(s) FROM (SELECT sum(l_quantity) OVER (PARTITION BY l_returnflag ORDER BY l_shipdate, l_orderkey, l_linenumber) AS s FROM lineitem) w;
