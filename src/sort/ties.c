@@ -29,12 +29,17 @@
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
 
-/* A row of a run, with its value of the first column to compare: most comparisons end there. */
+/*
+ * A row of a run, with its value of the first column to compare: most comparisons end there.  Its values of the others
+ * are taken out when they are first asked for, because rows that are equal throughout are compared several times.
+ */
 typedef struct TieRow
 {
 	char *row;
 	Datum value;
 	bool isnull;
+	bool has_others;
+	NullableDatum *others; /* of the columns from the second on, if has_others */
 } TieRow;
 
 struct GpuSortTies
@@ -51,7 +56,8 @@ struct GpuSortTies
 	int nrows;
 	int next;
 	int capacity;
-	Tuplesortstate *sort; /* NULL: the array */
+	NullableDatum *others; /* room for the rows' values of all columns but the first */
+	Tuplesortstate *sort;  /* NULL: the array */
 
 	double ms; /* spent on runs so far */
 };
@@ -72,6 +78,7 @@ gpusort_ties_create(GpuSortColumn *columns, int count, GpuSortRows *rows)
 	ties->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort ties", ALLOCSET_DEFAULT_SIZES);
 	ties->capacity = 256;
 	ties->rows = palloc(ties->capacity * sizeof(TieRow));
+	ties->others = palloc(ties->capacity * (count - 1) * sizeof(NullableDatum));
 	ties->supports = palloc0(count * sizeof(SortSupportData));
 	for (int i = 0; i < count; i++)
 	{
@@ -86,32 +93,50 @@ gpusort_ties_create(GpuSortColumn *columns, int count, GpuSortRows *rows)
 	return ties;
 }
 
+/* Returns a row's values of the columns from the second on, on which those before it have to agree. */
+static const NullableDatum *
+others_of(const GpuSortTies *ties, TieRow *tied)
+{
+	if (!tied->has_others)
+	{
+		tied->has_others = true;
+		for (int i = 1; i < ties->count; i++)
+		{
+			NullableDatum *other = &tied->others[i - 1];
+
+			other->value =
+				gpusort_rows_value(ties->rows_of, tied->row, ties->supports[i].ssup_attno, &other->isnull);
+		}
+	}
+	return tied->others;
+}
+
 static int
 compare_rows(const void *a, const void *b, void *arg)
 {
 	const TieRow *left = a;
 	const TieRow *right = b;
 	GpuSortTies *ties = arg;
-	const GpuSortRows *rows = ties->rows_of;
 	int first = ApplySortComparator(left->value, left->isnull, right->value, right->isnull, &ties->supports[0]);
 
 	CHECK_FOR_INTERRUPTS();
 	if (first != 0)
 		return first;
-	for (int i = 1; i < ties->count; i++)
+	if (ties->count > 1)
 	{
-		SortSupport support = &ties->supports[i];
-		Datum left_value;
-		Datum right_value;
-		bool left_null;
-		bool right_null;
-		int order;
+		const NullableDatum *left_others = others_of(ties, (TieRow *) a);
+		const NullableDatum *right_others = others_of(ties, (TieRow *) b);
 
-		left_value = gpusort_rows_value(rows, left->row, support->ssup_attno, &left_null);
-		right_value = gpusort_rows_value(rows, right->row, support->ssup_attno, &right_null);
-		order = ApplySortComparator(left_value, left_null, right_value, right_null, support);
-		if (order != 0)
-			return order;
+		for (int i = 1; i < ties->count; i++)
+		{
+			const NullableDatum *of_left = &left_others[i - 1];
+			const NullableDatum *of_right = &right_others[i - 1];
+			int order =
+				ApplySortComparator(of_left->value, of_left->isnull, of_right->value, of_right->isnull, &ties->supports[i]);
+
+			if (order != 0)
+				return order;
+		}
 	}
 	return left->row < right->row ? -1 : left->row > right->row;
 }
@@ -157,6 +182,8 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 		{
 			ties->capacity *= 2;
 			ties->rows = repalloc_huge(ties->rows, ties->capacity * sizeof(TieRow));
+			ties->others =
+				repalloc_huge(ties->others, ties->capacity * (ties->count - 1) * sizeof(NullableDatum));
 		}
 		ties->rows[ties->nrows++].row = row;
 		overflows |= (gpusort_row_flags(row) & GPUSORT_ROW_OVERFLOW) != 0;
@@ -177,6 +204,8 @@ gpusort_ties_collect(GpuSortTies *ties, GpuSortReader *reader, char *first, GpuS
 		{
 			TieRow *tied = &ties->rows[i];
 
+			tied->has_others = false;
+			tied->others = &ties->others[(size_t) i * (ties->count - 1)];
 			tied->value = gpusort_rows_value(rows, tied->row, ties->supports[0].ssup_attno, &tied->isnull);
 		}
 		qsort_arg(ties->rows, ties->nrows, sizeof(TieRow), compare_rows, ties);
