@@ -12,7 +12,11 @@ CREATE TABLE gs.other AS SELECT u, id AS v FROM gs.choice ORDER BY id % 1000;
 CREATE TABLE gs.short AS SELECT u, id AS v FROM gs.choice WHERE id <= 1000;
 CREATE TABLE gs.misjudged AS SELECT id, u FROM gs.choice;
 ALTER TABLE gs.misjudged ALTER u SET (n_distinct = 40000);
-ANALYZE gs.choice, gs.other, gs.short, gs.misjudged;
+-- one value has half of the rows, the others are many, or few
+CREATE TABLE gs.giant AS SELECT i AS id, CASE WHEN i % 2 > 0 THEN hashint4(i) ELSE 0 END AS u, CASE WHEN i % 2 > 0 THEN i % 200 ELSE 7 END AS few, CASE WHEN i % 2 > 0 THEN hashint4(i) END AS n FROM generate_series(1, 300000) i;
+CREATE TABLE gs.told AS SELECT * FROM gs.giant;
+ALTER TABLE gs.told ALTER u SET (n_distinct = 27000);
+ANALYZE gs.choice, gs.other, gs.short, gs.misjudged, gs.giant, gs.told;
 
 -- What does the work: the first node of the plan that groups, joins or sorts, and what is below it.
 CREATE FUNCTION gs.chosen(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -47,6 +51,13 @@ SELECT is(gs.chosen('SELECT u, count(*) FROM gs.misjudged GROUP BY u'), 'hash', 
 SET work_mem = '2MB';
 SELECT is(gs.chosen('SELECT u, count(*) FROM gs.misjudged GROUP BY u'), 'gpusort', 'where hashing suffers if there are more groups than estimated');
 SET work_mem = '64MB';
+SELECT is(gs.chosen(format(query, tablename)), chosen, format(query, tablename))
+FROM (VALUES ('giant', 'gpusort'), ('told', 'hash')) v (tablename, chosen), unnest(ARRAY['SELECT u, count(*), sum(id) FROM gs.%s GROUP BY u', 'SELECT DISTINCT u FROM gs.%s', 'SELECT u FROM gs.%s GROUP BY u']) query;
+SELECT is(gs.chosen('SELECT few, count(*), sum(id) FROM gs.giant GROUP BY few'), 'hash', 'a giant group and few others');
+SELECT is(gs.chosen('SELECT u + 0, count(*) FROM gs.giant GROUP BY 1'), 'hash', 'of an expression nothing is known');
+SELECT is(gs.digest(query), gs.native_digest(query), query)
+FROM (VALUES ('SELECT u, count(*), sum(id), avg(id) FROM gs.giant GROUP BY u ORDER BY u'), ('SELECT DISTINCT u FROM gs.giant ORDER BY u'), ('SELECT n, count(*), sum(id) FROM gs.giant GROUP BY n ORDER BY n'),
+	  ('SELECT count(DISTINCT u), count(DISTINCT n) FROM gs.giant'), ('SELECT u, count(*) FROM gs.giant WHERE u <> 0 GROUP BY u ORDER BY u')) v (query);
 SELECT unalike(gs.chosen('SELECT array_agg(id) FROM gs.choice GROUP BY u::text::oidvector'), '%gpusort%', 'not a type without an encoding');
 SELECT is(gs.digest(query), gs.native_digest(query), query)
 FROM (VALUES ('SELECT u, count(*), sum(n), max(id) FROM gs.choice GROUP BY u HAVING count(*) < 3 ORDER BY u'), ('SELECT many, few, sum(n) FROM gs.choice GROUP BY many, few ORDER BY many, few'),

@@ -55,17 +55,19 @@ find_aggregates(const PlannerInfo *root, const GpuSortAggregates *sorts)
 }
 
 /*
- * Returns what grouping takes, of so many rows of a path, by hashing or in order; sorts: those that aggregates do
- * of the rows of a group, all other counts in it are 0; NULL: each that wants an order sorts.
+ * Returns what grouping takes, of so many rows of a path, by hashing or in order; frequent: the part of them that the
+ * large groups have; sorts: those that aggregates do of the rows of a group, all other counts in it are 0; NULL: each
+ * that wants an order sorts.
  */
 double
 gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *input, double rows, double groups,
-						uint64 transition_space, const GpuSortAggregates *sorts)
+						double frequent, uint64 transition_space, const GpuSortAggregates *sorts)
 {
 	const GpuSortShape shape = {
 		.kind = kind,
 		.rows = rows,
 		.groups = groups,
+		.frequent = frequent,
 		.width = input->pathtarget->width,
 		.aggregates = find_aggregates(root, sorts),
 		.memory = get_hash_memory_limit(),
@@ -88,11 +90,11 @@ gpusort_path_sets_time(PlannerInfo *root, const GroupingSetsPath *path, double r
 		const double groups = Max(Min(rollup->numGroups * more, rows), 1);
 
 		if (rollup->is_hashed)
-			time += gpusort_path_group_time(root, GPUSORT_NODE_HASH_GROUPS, path->subpath, rows, groups,
+			time += gpusort_path_group_time(root, GPUSORT_NODE_HASH_GROUPS, path->subpath, rows, groups, 0,
 											path->transitionSpace, NULL);
 		else
 			time += gpusort_path_group_time(root, GPUSORT_NODE_SORTED_GROUPS, path->subpath,
-											rows * list_length(rollup->gsets), groups, 0, NULL);
+											rows * list_length(rollup->gsets), groups, 0, 0, NULL);
 	}
 	return time;
 }

@@ -56,11 +56,12 @@ hash_groups_time(const GpuSortShape *shape)
 {
 	double bytes = shape->entry * shape->groups;
 	double kept = shape->memory > 0 ? Min(bytes, shape->memory) : bytes;
-	double time = shape->rows * (TIME(HASH_ROW) + transition_time(&shape->aggregates) + cache_miss(kept)) +
+	double others = shape->rows * (1 - shape->frequent);
+	double time = shape->rows * (TIME(HASH_ROW) + transition_time(&shape->aggregates)) + others * cache_miss(kept) +
 		shape->groups * (TIME(HASH_GROUP) + group_time(&shape->aggregates)) + kept * TIME(HASH_GROUP_BYTE);
 
 	if (bytes > kept)
-		time += shape->rows * (1 - kept / bytes) * (TIME(HASH_SPILL_ROW) + TIME(HASH_SPILL_BYTE) * shape->width);
+		time += others * (1 - kept / bytes) * (TIME(HASH_SPILL_ROW) + TIME(HASH_SPILL_BYTE) * shape->width);
 	return time;
 }
 

@@ -54,6 +54,7 @@ typedef struct GpuSortShape
 	double inner_rows; /* of a join */
 	double rows_out;
 	double groups;
+	double frequent; /* part of the rows that groups have whose place in a hash table is always in the cache */
 	int width;       /* bytes of a row that comes in; of a join the outer side's */
 	int inner_width; /* of a join */
 	GpuSortAggregates aggregates;

@@ -36,11 +36,13 @@
 #include "plan/model/native_time.h"
 #include "plan/model/shape.h"
 #include "plan/model/shard_time.h"
+#include "plan/model/skew.h"
 #include "plan/model/sort_time.h"
 #include "plan/node_kinds.h"
 #include "plan/offer/ordered_aggregates.h"
 #include "plan/offer/partial_sets.h"
 #include "plan/offer/paths.h"
+#include "plan/offer/time_parts.h"
 #include "settings.h"
 
 const GpuSortGuess gpusort_as_estimated = {.groups = 1};
@@ -53,36 +55,10 @@ typedef struct Estimate
 	double first; /* so many rows are wanted of the path; -1: all */
 } Estimate;
 
-/* What is known of a path. */
-typedef struct PathTime
-{
-	double rows;   /* that it emits, in each process */
-	double before; /* all of the time, or until rows are in order */
-	double above;  /* from there on, divided if there are */
-	double again;  /* what these do more, if there are (gpusort_window_again_time) */
-	double processes;
-	double start;             /* of before, what it takes to start these */
-	const PathKey *range_key; /* by whose values the rows are shared out; NULL: by none, above belongs to one process */
-	bool shared;              /* all of these are one process's, of those that share ranges below a Gather: rows, too */
-	bool works;               /* a node above the sort has something to do */
-} PathTime;
-
-static PathTime path_time(const Estimate *estimate, const Path *path);
-
-/* Returns all of the time of a path. */
-static double
-total_time(const PathTime *time)
-{
-	if (time->shared)
-		return time->before + gpusort_time_of_part(time->above, time->processes);
-	if (time->range_key != NULL && time->works)
-		return time->before +
-			Min(time->above, gpusort_time_in_ranges(time->above + time->again, time->rows, time->processes));
-	return time->before + time->above;
-}
+static GpuSortParts path_time(const Estimate *estimate, const Path *path);
 
 /* What a path takes of which all rows are read. */
-static PathTime
+static GpuSortParts
 input_time(const Estimate *estimate, const Path *path)
 {
 	const Estimate all = {.root = estimate->root, .guess = estimate->guess, .first = -1};
@@ -90,25 +66,9 @@ input_time(const Estimate *estimate, const Path *path)
 	return path_time(&all, path);
 }
 
-/* Adds a node to what is below it; if it cannot run in several processes, range_key becomes NULL. */
-static void
-add_node(PathTime *time, double work, double rows, bool may_lift, bool works)
-{
-	if (time->range_key != NULL && !may_lift)
-	{
-		time->before = total_time(time);
-		time->above = time->again = 0;
-		time->range_key = NULL;
-		time->shared = false;
-	}
-	time->above += work;
-	time->rows = rows;
-	time->works |= works;
-}
-
 /* Returns true if what a path does may run in all processes that share the rows below it. */
 static bool
-may_lift(const Estimate *estimate, const Path *path, const PathTime *below)
+may_lift(const Estimate *estimate, const Path *path, const GpuSortParts *below)
 {
 	return gpusort_path_may_run_by_ranges(estimate->root, path, below->range_key, below->shared);
 }
@@ -119,6 +79,35 @@ more_groups(const Estimate *estimate, double groups, double rows)
 	return Max(Min(groups * estimate->guess->groups, rows), 1);
 }
 
+/* Returns true if the rows of a path are groups of rows: of these no part is in one of them. */
+static bool
+are_groups(const Path *path)
+{
+	while (!IsA(path, AggPath) && !IsA(path, GroupPath) && !IsA(path, UpperUniquePath))
+	{
+		if (gpusort_path_is_sort(path))
+			path = ((const GpuSortPath *) path)->input;
+		else if (gpusort_path_is_output(path))
+			path = gpusort_output_path_child(path);
+		else if (IsA(path, ProjectionPath) || IsA(path, SortPath) || IsA(path, GatherPath) || IsA(path, GatherMergePath))
+			path = ((const ProjectionPath *) path)->subpath;
+		else
+			return false;
+	}
+	return true;
+}
+
+/* What statistics say of the groups that a node makes of the rows of a path. */
+static GpuSortSkew
+find_skew(const Estimate *estimate, const Path *path, const Path *below)
+{
+	GpuSortSkew skew = gpusort_path_skew(estimate->root, path);
+
+	if (are_groups(below))
+		skew.largest = skew.frequent = 0;
+	return skew;
+}
+
 /* Rows that are left of groups by HAVING, by PostgreSQL's estimate. */
 static double
 rows_of_groups(const Path *path, double estimated_groups, double groups)
@@ -127,21 +116,22 @@ rows_of_groups(const Path *path, double estimated_groups, double groups)
 }
 
 /* Percentiles read rows by their numbers; of those that their keys do not tell apart all, twice at most. */
-static PathTime
-percentiles_time(const GpuSortPath *sort, PathTime input, int halvings)
+static GpuSortParts
+percentiles_time(const GpuSortPath *sort, GpuSortParts input, int halvings)
 {
 	/* Each row that is asked for comes with up to so many behind it, a chunk of them. */
 	input.before += halvings * log2(Max(input.rows, 2)) * Min(input.rows, 400000) * sort->time.emit;
 	if (sort->time.compare > 0 || sort->verified)
 		input.before += 2 * input.above;
-	return (PathTime){.rows = 1, .before = input.before, .processes = 1};
+	return (GpuSortParts){.rows = 1, .before = input.before, .processes = 1};
 }
 
-static PathTime
+static GpuSortParts
 aggregate_time(const Estimate *estimate, const AggPath *path)
 {
-	PathTime time = input_time(estimate, path->subpath);
-	double groups = more_groups(estimate, path->numGroups, time.rows);
+	GpuSortParts time = input_time(estimate, path->subpath);
+	GpuSortSkew skew = find_skew(estimate, &path->path, path->subpath);
+	double groups = more_groups(estimate, path->numGroups * skew.more, time.rows);
 	GpuSortNodeKind kind = path->aggstrategy == AGG_HASHED ? GPUSORT_NODE_HASH_GROUPS : GPUSORT_NODE_SORTED_GROUPS;
 	GpuSortAggregates sorts = {0};
 	GpuSortServed served = gpusort_aggregates_served(estimate->root, path, &sorts);
@@ -151,73 +141,64 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	if (served == GPUSORT_SERVED_PERCENTILES)
 		return percentiles_time((const GpuSortPath *) path->subpath, time, sorts.sorts);
 	if (served == GPUSORT_SERVED_FIRST_ROWS)
-		add_node(&time, gpusort_first_rows_time(estimate->root, time.rows), time.rows, true, true);
+		gpusort_parts_add(&time, gpusort_first_rows_time(estimate->root, time.rows), time.rows, true, true);
 	combines = path->aggstrategy == AGG_PLAIN && path->aggsplit == AGGSPLIT_SIMPLE && !time.shared && time.works &&
 		sorts.sorts == 0 && gpusort_aggregates_combine(estimate->root, served);
-	add_node(&time,
-			 gpusort_path_group_time(estimate->root, kind, path->subpath, time.rows, groups, path->transitionSpace,
-									 served != GPUSORT_SERVED_NONE ? &sorts : NULL),
-			 mode ? groups : rows_of_groups(&path->path, path->numGroups, groups),
-			 mode || combines || may_lift(estimate, &path->path, &time), true);
+	gpusort_parts_largest(&time, skew.largest);
+	gpusort_parts_add(&time,
+					  gpusort_path_group_time(estimate->root, kind, path->subpath, time.rows, groups, skew.frequent,
+											  path->transitionSpace, served != GPUSORT_SERVED_NONE ? &sorts : NULL),
+					  mode ? groups : rows_of_groups(&path->path, path->numGroups, groups),
+					  mode || combines || may_lift(estimate, &path->path, &time), true);
 	/* The first of the values by how many rows they have (finish/mode.c) */
 	if (mode)
-		add_node(&time, gpusort_native_sort_time(groups, path->subpath->pathtarget->width, 1, 1, false), 1, false, true);
+		gpusort_parts_add(&time, gpusort_native_sort_time(groups, path->subpath->pathtarget->width, 1, 1, false), 1, false,
+						  true);
 	return time;
 }
 
 /* Groups of rows in order, without aggregates. */
-static PathTime
+static GpuSortParts
 unique_time(const Estimate *estimate, const Path *path, const Path *below)
 {
-	PathTime time = input_time(estimate, below);
+	GpuSortParts time = input_time(estimate, below);
+	GpuSortSkew skew = find_skew(estimate, path, below);
 
-	add_node(&time, gpusort_rows_time(GPUSORT_NODE_UNIQUE, time.rows), more_groups(estimate, path->rows, time.rows),
-			 may_lift(estimate, path, &time), true);
+	gpusort_parts_largest(&time, skew.largest);
+	gpusort_parts_add(&time, gpusort_rows_time(GPUSORT_NODE_UNIQUE, time.rows),
+					  more_groups(estimate, path->rows * skew.more, time.rows),
+					  may_lift(estimate, path, &time), true);
 	return time;
 }
 
-/* What processes take together for the rows that a Gather has of each; time is that of one, all of it. */
-static PathTime
-gathered_time(PathTime time, int workers, double processes, GpuSortNodeKind kind)
-{
-	const double rows = time.rows * Max(processes, 1);
-
-	return (PathTime){
-		.rows = rows,
-		.processes = 1,
-		.before = total_time(&time) * gpusort_crowd(workers) + gpusort_start_time(workers),
-		.above = gpusort_rows_time(kind, rows),
-	};
-}
-
-static PathTime
+static GpuSortParts
 gather_time(const Estimate *estimate, const Path *path, const Path *below, GpuSortNodeKind kind)
 {
-	return gathered_time(path_time(estimate, below), below->parallel_workers,
-						 below->rows > 0 ? path->rows / below->rows : 1, kind);
+	return gpusort_parts_gathered(path_time(estimate, below), below->parallel_workers,
+								  below->rows > 0 ? path->rows / below->rows : 1, kind);
 }
 
 /* The groups that processes make of their rows, for grouping sets over a Gather of these. */
-static PathTime
+static GpuSortParts
 partial_groups_time(const Estimate *estimate, const GroupingSetsPath *path, double estimated)
 {
 	const Path *gather = path->subpath;
 	const Path *rows = ((const GatherPath *) gather)->subpath;
-	PathTime time = input_time(estimate, rows);
+	GpuSortParts time = input_time(estimate, rows);
 	double groups = more_groups(estimate, estimated, time.rows);
 
-	add_node(&time,
-			 gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, rows, time.rows, groups,
-									 path->transitionSpace, NULL),
-			 groups, false, true);
-	return gathered_time(time, rows->parallel_workers, rows->rows > 0 ? gather->rows / rows->rows : 1,
-						 GPUSORT_NODE_GATHER);
+	gpusort_parts_add(&time,
+					  gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, rows, time.rows, groups, 0,
+											  path->transitionSpace, NULL),
+					  groups, false, true);
+	return gpusort_parts_gathered(time, rows->parallel_workers, rows->rows > 0 ? gather->rows / rows->rows : 1,
+								  GPUSORT_NODE_GATHER);
 }
 
-static PathTime
+static GpuSortParts
 grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
 {
-	PathTime time = input_time(estimate, path->subpath);
+	GpuSortParts time = input_time(estimate, path->subpath);
 	double groups = more_groups(estimate, path->path.rows, time.rows);
 	double work = gpusort_path_sets_time(estimate->root, path, time.rows, estimate->guess->groups);
 	double finest;
@@ -225,24 +206,24 @@ grouping_sets_time(const Estimate *estimate, const GroupingSetsPath *path)
 	time.processes = Min(time.processes, more_groups(estimate, gpusort_sets_fewest_groups(path), time.rows));
 	if (gpusort_sets_are_split(estimate->root, path, &finest))
 	{
-		PathTime parts = partial_groups_time(estimate, path, finest);
+		GpuSortParts parts = partial_groups_time(estimate, path, finest);
 		double rest = gpusort_path_sets_time(estimate->root, path, parts.rows, estimate->guess->groups);
 
-		if (total_time(&parts) + rest < total_time(&time) + work)
+		if (gpusort_parts_total(&parts) + rest < gpusort_parts_total(&time) + work)
 		{
 			time = parts;
 			work = rest;
 		}
 	}
-	add_node(&time, work, groups, may_lift(estimate, &path->path, &time), true);
+	gpusort_parts_add(&time, work, groups, may_lift(estimate, &path->path, &time), true);
 	return time;
 }
 
-static PathTime
+static GpuSortParts
 window_time(const Estimate *estimate, const WindowAggPath *path)
 {
 	const GpuSortWindowNeeds needs = gpusort_window_path_needs(path);
-	PathTime time = input_time(estimate, path->subpath);
+	GpuSortParts time = input_time(estimate, path->subpath);
 	GpuSortShape shape = {.kind = GPUSORT_NODE_WINDOW, .rows = time.rows};
 	bool lifted = may_lift(estimate, &path->path, &time);
 
@@ -253,19 +234,19 @@ window_time(const Estimate *estimate, const WindowAggPath *path)
 		time.again = gpusort_window_again_time(&needs, time.rows);
 		lifted = estimate->first < 0 || time.again == 0;
 	}
-	add_node(&time, gpusort_node_time(&shape), path->path.rows, lifted, true);
+	gpusort_parts_add(&time, gpusort_node_time(&shape), path->path.rows, lifted, true);
 	return time;
 }
 
 /* A node over both sides' rows in order: in all processes, if it may, which takes the same keys of both. */
-static PathTime
-both_sides_time(const Estimate *estimate, const Path *path, PathTime outer, const PathTime *inner, double work,
+static GpuSortParts
+both_sides_time(const Estimate *estimate, const Path *path, GpuSortParts outer, const GpuSortParts *inner, double work,
 				bool same_keys)
 {
 	if (!same_keys || !may_lift(estimate, path, &outer))
-		return (PathTime){
+		return (GpuSortParts){
 			.rows = path->rows,
-			.before = total_time(&outer) + total_time(inner),
+			.before = gpusort_parts_total(&outer) + gpusort_parts_total(inner),
 			.above = work,
 			.processes = 1,
 		};
@@ -274,7 +255,7 @@ both_sides_time(const Estimate *estimate, const Path *path, PathTime outer, cons
 	outer.above += inner->above;
 	outer.start = Max(outer.start, inner->start);
 	outer.processes = Max(outer.processes, inner->processes);
-	add_node(&outer, work, path->rows, true, true);
+	gpusort_parts_add(&outer, work, path->rows, true, true);
 	return outer;
 }
 
@@ -288,7 +269,7 @@ guessed_side(const Estimate *estimate, const Path *join, const Path *side)
 																	  : estimate->guess->other_rows;
 }
 
-static PathTime
+static GpuSortParts
 merge_join_time(const Estimate *estimate, const MergePath *path)
 {
 	const Path *outer_path = path->jpath.outerjoinpath;
@@ -296,8 +277,8 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 	double outer_factor = guessed_side(estimate, &path->jpath.path, outer_path);
 	double inner_factor = guessed_side(estimate, &path->jpath.path, inner_path);
 	List *keys = path->outersortkeys != NIL ? path->outersortkeys : outer_path->pathkeys;
-	PathTime outer = input_time(estimate, outer_path);
-	PathTime inner = input_time(estimate, inner_path);
+	GpuSortParts outer = input_time(estimate, outer_path);
+	GpuSortParts inner = input_time(estimate, inner_path);
 	GpuSortShape shape = {.kind = GPUSORT_NODE_MERGE_JOIN,
 						  .rows_out = path->jpath.path.rows * outer_factor * inner_factor};
 	bool same_keys = gpusort_joins_range_keys(path, outer.range_key, inner.range_key);
@@ -313,15 +294,15 @@ merge_join_time(const Estimate *estimate, const MergePath *path)
 	return both_sides_time(estimate, &path->jpath.path, outer, &inner, gpusort_node_time(&shape), same_keys);
 }
 
-static PathTime
+static GpuSortParts
 hash_join_time(const Estimate *estimate, const HashPath *path)
 {
 	const Path *outer_path = path->jpath.outerjoinpath;
 	const Path *inner_path = path->jpath.innerjoinpath;
 	double outer_factor = guessed_side(estimate, &path->jpath.path, outer_path);
 	double inner_factor = guessed_side(estimate, &path->jpath.path, inner_path);
-	PathTime outer = input_time(estimate, outer_path);
-	PathTime inner = input_time(estimate, inner_path);
+	GpuSortParts outer = input_time(estimate, outer_path);
+	GpuSortParts inner = input_time(estimate, inner_path);
 	bool one_table = path->jpath.path.parallel_aware;
 	const GpuSortShape shape = {
 		.kind = GPUSORT_NODE_HASH_JOIN,
@@ -335,68 +316,69 @@ hash_join_time(const Estimate *estimate, const HashPath *path)
 		.batches = path->num_batches,
 	};
 
-	return (PathTime){
+	return (GpuSortParts){
 		.rows = shape.rows_out,
 		.processes = 1,
-		.before = total_time(&outer) + total_time(&inner) + gpusort_node_time(&shape),
+		.before = gpusort_parts_total(&outer) + gpusort_parts_total(&inner) + gpusort_node_time(&shape),
 	};
 }
 
-static PathTime
+static GpuSortParts
 set_operation_time(const Estimate *estimate, const SetOpPath *path)
 {
 	bool hashed = path->strategy == SETOP_HASHED;
 #ifdef SET_OPERATIONS_READ_APPEND
-	PathTime time = input_time(estimate, path->subpath);
+	GpuSortParts time = input_time(estimate, path->subpath);
 	double groups = more_groups(estimate, path->numGroups, time.rows);
 
-	add_node(
+	gpusort_parts_add(
 		&time,
-		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0, NULL)
+		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0, 0,
+										 NULL)
 			   : gpusort_rows_time(GPUSORT_NODE_SETOP, time.rows),
 		path->path.rows, may_lift(estimate, &path->path, &time), true);
 	return time;
 #else
-	PathTime left = input_time(estimate, path->leftpath);
-	PathTime right = input_time(estimate, path->rightpath);
+	GpuSortParts left = input_time(estimate, path->leftpath);
+	GpuSortParts right = input_time(estimate, path->rightpath);
 	double rows = left.rows + right.rows;
 	double groups = more_groups(estimate, path->numGroups, left.rows);
 	bool same_keys = gpusort_key_parts_both_sides(left.range_key) && gpusort_key_parts_both_sides(right.range_key);
 
 	return both_sides_time(
 		estimate, &path->path, left, &right,
-		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0, NULL)
+		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0, 0, NULL)
 			   : gpusort_rows_time(GPUSORT_NODE_SETOP, rows),
 		same_keys);
 #endif
 }
 
 /* PostgreSQL's sort; an incremental one has small parts to sort. */
-static PathTime
+static GpuSortParts
 sort_time(const Estimate *estimate, const Path *path, const Path *below, int presorted)
 {
-	PathTime time = input_time(estimate, below);
+	GpuSortParts time = input_time(estimate, below);
 	double work = gpusort_path_native_sort_time(estimate->root, path->pathkeys, below, time.rows, estimate->first);
 
 	if (presorted > 0)
 		work = Min(work, gpusort_cost_time((path->total_cost - below->total_cost)));
-	add_node(&time, work, below->rows > 0 ? path->rows * time.rows / below->rows : path->rows,
-			 may_lift(estimate, path, &time), false);
+	gpusort_parts_add(&time, work, below->rows > 0 ? path->rows * time.rows / below->rows : path->rows,
+					  may_lift(estimate, path, &time), false);
 	if (estimate->first >= 0)
 		time.rows = Min(time.rows, estimate->first);
 	return time;
 }
 
 /* A sort whose rows all processes take in, each its part, and read by ranges, below a Gather. */
-static PathTime
-shared_sort_time(const GpuSortPath *path, const PathTime *input)
+static GpuSortParts
+shared_sort_time(const GpuSortPath *path, const GpuSortParts *input)
 {
 	const int workers = path->custom.path.parallel_workers;
 	const GpuSortTime *sort = &path->time;
 
-	return (PathTime){
+	return (GpuSortParts){
 		.rows = input->rows,
-		.before = total_time(input) + sort->ingest * input->rows + sort->setup / gpusort_crowd(workers) +
+		.before = gpusort_parts_total(input) + sort->ingest * input->rows + sort->setup / gpusort_crowd(workers) +
 			gpusort_path_shared_order_time(path),
 		.above = (sort->emit + sort->compare) * input->rows,
 		.processes = gpusort_range_processes(workers),
@@ -405,21 +387,21 @@ shared_sort_time(const GpuSortPath *path, const PathTime *input)
 	};
 }
 
-static PathTime
+static GpuSortParts
 gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 {
 	const Path *input = path->input;
-	PathTime time = input_time(estimate, input);
+	GpuSortParts time = input_time(estimate, input);
 	GpuSortTime sort = path->time;
 	double rows = path->custom.path.rows;
 	double first = path->verified || estimate->first < 0 ? rows : Min(estimate->first, rows);
-	PathTime sorted = {.rows = rows, .processes = 1};
+	GpuSortParts sorted = {.rows = rows, .processes = 1};
 
 	if (path->shared)
 		return shared_sort_time(path, &time);
 	if (estimate->first >= 0 && !path->verified)
 		sort = gpusort_sort_time_of_first(sort, rows, first);
-	sorted.before = total_time(&time) + sort.ingest * time.rows;
+	sorted.before = gpusort_parts_total(&time) + sort.ingest * time.rows;
 	if (path->gathered)
 	{
 		sorted.start = gpusort_start_time(input->parallel_workers);
@@ -436,19 +418,19 @@ gpusort_time(const Estimate *estimate, const GpuSortPath *path)
 }
 
 /* What processes do with their ranges, below a Gather. */
-static PathTime
+static GpuSortParts
 ranges_time(const Estimate *estimate, const Path *child)
 {
-	PathTime time = input_time(estimate, child);
+	GpuSortParts time = input_time(estimate, child);
 
-	return (PathTime){.rows = time.rows, .before = total_time(&time), .processes = 1};
+	return (GpuSortParts){.rows = time.rows, .before = gpusort_parts_total(&time), .processes = 1};
 }
 
 /* What is below an Append, or a Merge Append, which sorts by keys what does not come in order. */
-static PathTime
+static GpuSortParts
 append_time(const Estimate *estimate, const Path *path, List *subpaths, List *keys)
 {
-	PathTime time = {.processes = 1};
+	GpuSortParts time = {.processes = 1};
 	bool of_shards = gpusort_paths_are_of_shards(subpaths);
 	bool at_once = gpusort_path_reads_shards_at_once(path);
 	ListCell *cell;
@@ -456,7 +438,7 @@ append_time(const Estimate *estimate, const Path *path, List *subpaths, List *ke
 	foreach(cell, subpaths)
 	{
 		const Path *below = lfirst(cell);
-		PathTime part = {.rows = below->rows};
+		GpuSortParts part = {.rows = below->rows};
 
 		if (of_shards && gpusort_shard_path(below) != NULL)
 			part.before = gpusort_shard_time(below, at_once);
@@ -464,7 +446,7 @@ append_time(const Estimate *estimate, const Path *path, List *subpaths, List *ke
 			part = input_time(estimate, below);
 		if (!pathkeys_contained_in(keys, below->pathkeys))
 			part.above += gpusort_path_native_sort_time(estimate->root, keys, below, part.rows, -1);
-		time.before += total_time(&part);
+		time.before += gpusort_parts_total(&part);
 		time.rows += part.rows;
 	}
 	/* Shards are asked for no more of their sorted rows than are wanted. */
@@ -478,32 +460,32 @@ append_time(const Estimate *estimate, const Path *path, List *subpaths, List *ke
 }
 
 /* What a nested loop takes: its sides', and its own work by cost, in which the inner side is read again and again. */
-static PathTime
+static GpuSortParts
 nested_loop_time(const Estimate *estimate, const JoinPath *path)
 {
 	const Path *outer_path = path->outerjoinpath;
-	PathTime outer = input_time(estimate, outer_path);
+	GpuSortParts outer = input_time(estimate, outer_path);
 
-	return (PathTime){
+	return (GpuSortParts){
 		.rows = path->path.rows,
 		.processes = 1,
-		.before = total_time(&outer) + gpusort_cost_time(path->path.total_cost - outer_path->total_cost),
+		.before = gpusort_parts_total(&outer) + gpusort_cost_time(path->path.total_cost - outer_path->total_cost),
 	};
 }
 
 /* A node that passes rows on, or does something with each of them that its cost knows. */
-static PathTime
+static GpuSortParts
 over_time(const Estimate *estimate, const Path *path, const Path *below)
 {
-	PathTime time = path_time(estimate, below);
+	GpuSortParts time = path_time(estimate, below);
 
-	add_node(&time, gpusort_cost_time(path->total_cost - below->total_cost),
-			 below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, may_lift(estimate, path, &time),
-			 false);
+	gpusort_parts_add(&time, gpusort_cost_time(path->total_cost - below->total_cost),
+					  below->rows > 0 ? path->rows * time.rows / below->rows : path->rows, may_lift(estimate, path, &time),
+					  false);
 	return time;
 }
 
-static PathTime
+static GpuSortParts
 subquery_time(const Estimate *estimate, const SubqueryScanPath *path)
 {
 	const Estimate inside = {
@@ -513,9 +495,9 @@ subquery_time(const Estimate *estimate, const SubqueryScanPath *path)
 	};
 
 	/* Its columns have other numbers than the subquery's: the range key means nothing outside. */
-	PathTime time = path_time(&inside, path->subpath);
+	GpuSortParts time = path_time(&inside, path->subpath);
 
-	time.before = total_time(&time) + gpusort_cost_time(path->path.total_cost - path->subpath->total_cost);
+	time.before = gpusort_parts_total(&time) + gpusort_cost_time(path->path.total_cost - path->subpath->total_cost);
 	time.above = 0;
 	time.range_key = NULL;
 	time.rows = path->subpath->rows > 0 ? path->path.rows * time.rows / path->subpath->rows : path->path.rows;
@@ -523,17 +505,17 @@ subquery_time(const Estimate *estimate, const SubqueryScanPath *path)
 }
 
 /* What a scan takes, and all else that is not known: the part of its cost that the rows that are wanted have. */
-static PathTime
+static GpuSortParts
 other_time(const Estimate *estimate, const Path *path)
 {
 	double cost = path->total_cost - gpusort_shared_pages_cost(estimate->root, path);
 
 	if (estimate->first >= 0 && path->rows > 0 && estimate->first < path->rows)
 		cost = path->startup_cost + (cost - path->startup_cost) * estimate->first / path->rows;
-	return (PathTime){.rows = path->rows, .before = gpusort_cost_time(cost), .processes = 1};
+	return (GpuSortParts){.rows = path->rows, .before = gpusort_cost_time(cost), .processes = 1};
 }
 
-static PathTime
+static GpuSortParts
 path_time(const Estimate *estimate, const Path *path)
 {
 	switch (nodeTag(path))
@@ -594,7 +576,7 @@ double
 gpusort_path_time(PlannerInfo *root, const Path *path, double first, const GpuSortGuess *guess)
 {
 	const Estimate estimate = {.root = root, .guess = guess, .first = first};
-	PathTime time = path_time(&estimate, path);
+	GpuSortParts time = path_time(&estimate, path);
 
-	return total_time(&time);
+	return gpusort_parts_total(&time);
 }

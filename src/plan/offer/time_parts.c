@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ *
+ * time_parts.c
+ *	  The time of a path in its parts: until its rows are in order, and above that, which processes may share.
+ *
+ * What path_time.c finds below a node comes as these, and the node's own work is added.  All times are in ns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "plan/offer/time_parts.h"
+
+#include "plan/model/native_time.h"
+
+/* Returns all of the time of a path. */
+double
+gpusort_parts_total(const GpuSortParts *time)
+{
+	if (time->shared)
+		return time->before + gpusort_time_of_part(time->above * Max(time->uneven, 1), time->processes);
+	if (time->range_key != NULL && time->works)
+		return time->before +
+			Min(time->above, gpusort_time_in_ranges(time->above + time->again, time->rows, time->processes));
+	return time->before + time->above;
+}
+
+/* The node above is to have groups, the largest of which has such a part of the rows: one process has all of these. */
+void
+gpusort_parts_largest(GpuSortParts *time, double part)
+{
+	const double uneven = part * time->processes;
+
+	if (uneven <= 1)
+		return;
+	if (time->shared)
+		time->uneven = uneven;
+	else if (time->range_key != NULL)
+		time->processes = 1 / part;
+}
+
+/* Adds a node to what is below it; if it cannot run in several processes, range_key becomes NULL. */
+void
+gpusort_parts_add(GpuSortParts *time, double work, double rows, bool may_lift, bool works)
+{
+	if (time->range_key != NULL && !may_lift)
+	{
+		time->before = gpusort_parts_total(time);
+		time->above = time->again = 0;
+		time->range_key = NULL;
+		time->shared = false;
+	}
+	time->above += work;
+	time->rows = rows;
+	time->works |= works;
+}
+
+/* What processes take together for the rows that a Gather has of each; time is that of one, all of it. */
+GpuSortParts
+gpusort_parts_gathered(GpuSortParts time, int workers, double processes, GpuSortNodeKind kind)
+{
+	const double rows = time.rows * Max(processes, 1);
+
+	return (GpuSortParts){
+		.rows = rows,
+		.processes = 1,
+		.before = gpusort_parts_total(&time) * gpusort_crowd(workers) + gpusort_start_time(workers),
+		.above = gpusort_rows_time(kind, rows),
+	};
+}

@@ -1,0 +1,37 @@
+/*-------------------------------------------------------------------------
+ *
+ * time_parts.h
+ *	  The time of a path in its parts: until its rows are in order, and above that, which processes may share.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_TIME_PARTS_H
+#define GPUSORT_TIME_PARTS_H
+
+#include "compat.h"
+
+#include "nodes/pathnodes.h"
+#include "plan/model/shape.h"
+
+/* What is known of a path. */
+typedef struct GpuSortParts
+{
+	double rows;   /* that it emits, in each process */
+	double before; /* all of the time, or until rows are in order */
+	double above;  /* from there on, divided if there are */
+	double again;  /* what these do more, if there are (gpusort_window_again_time) */
+	double processes;
+	double uneven;            /* the largest part of above is so many times as large as the others; 0: it is not */
+	double start;             /* of before, what it takes to start these */
+	const PathKey *range_key; /* by whose values the rows are shared out; NULL: by none, above belongs to one process */
+	bool shared;              /* all of these are one process's, of those that share ranges below a Gather: rows, too */
+	bool works;               /* a node above the sort has something to do */
+} GpuSortParts;
+
+extern double gpusort_parts_total(const GpuSortParts *time);
+extern void gpusort_parts_add(GpuSortParts *time, double work, double rows, bool may_lift, bool works);
+extern void gpusort_parts_largest(GpuSortParts *time, double part);
+extern GpuSortParts gpusort_parts_gathered(GpuSortParts time, int workers, double processes,
+										   GpuSortNodeKind kind);
+
+#endif /* GPUSORT_TIME_PARTS_H */
