@@ -67,7 +67,7 @@ gpusort_ingest_find(PlanState *child, const GpuSortPlanInfo *info)
 	return state;
 }
 
-/* Workers that have signed off are there still. */
+/* Returns how many workers have signed off: they are there still. */
 static int
 stayed(const GpuSortIngestState *state)
 {

@@ -20,10 +20,10 @@
 #define GPUSORT_KEPT_NAME "gpusort"
 
 /* The reason of a Sort between GpuSortOutput and the GpuSorts below it. */
-#define GPUSORT_REASON_RANGE "each process sorts the rows of one range after another"
+#define GPUSORT_WHY_SORTED_BY_RANGE "each process sorts the rows of one range after another"
 
 /* A reason that cannot be found again. */
-#define GPUSORT_REASON_PAST "what spoke against it when this was planned does no more"
+#define GPUSORT_WHY_FORGOTTEN "what spoke against it when this was planned does no more"
 
 /* Of one statement; where a pointer to it is NULL nobody asks for reasons, and none are made. */
 typedef struct GpuSortDecisions

@@ -8,7 +8,8 @@
  * (plan_time.c), and what is guessed of its path while PostgreSQL plans (path_time.c).  Rules on plans and guesses on
  * paths stand side by side: a guess that promises what the rule refuses makes a plan slower than it was thought to be.
  *
- * What is not in the table ends what processes share.
+ * A plan that is not in the table ends what processes share.  A path that is not is thought to pass its rows on: there
+ * are nodes that come and go between a path and its plan.
  *
  *-------------------------------------------------------------------------
  */

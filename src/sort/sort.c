@@ -5,7 +5,8 @@
  *
  *	  INPUT --- rows to the service, sorted ---> SERVICE
  *		|										   |
- *		|  few rows, refused, full, lost		   |  lost before a row was given out
+ *		|  few rows, refused, full, lost,		   |  lost before a row was given out
+ *		|  disordered							   |
  *		+------------------> NATIVE <--------------+
  *
  * The first rows are kept back (input.c).  If there are no others PostgreSQL
@@ -35,8 +36,8 @@
 #include "utils/memutils.h"
 
 /*
- * Makes a sort of the source's rows, of that kind, by these columns,
- * which belong to it.  All belongs to the current memory context.
+ * Makes a sort of the source's rows, of the kind of rows, by these columns, which belong to the sort.
+ * All belongs to the current memory context.
  */
 GpuSortState *
 gpusort_sort_create(GpuSortRows *rows, GpuSortSource *source, GpuSortColumn *columns, int ncolumns)
@@ -229,7 +230,7 @@ gpusort_sort_perform(GpuSortState *sort)
 	sort->stage = GPUSORT_STAGE_NATIVE;
 }
 
-/* Rows that were to be read are lost: PostgreSQL sorts, if that can be. */
+/* The service's rows cannot be read, or need not, as failure says: PostgreSQL sorts, if that can be. */
 static void
 lose(GpuSortState *sort, const GpuSortFailure *failure)
 {
@@ -340,7 +341,7 @@ gpusort_sort_next_other(GpuSortState *sort, bool forward)
 	return gpusort_sort_next_native(sort, forward);
 }
 
-/* There is no row given out. */
+/* The next row is the first: of all, or of a range. */
 static void
 start_over(GpuSortState *sort)
 {

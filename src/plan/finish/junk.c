@@ -287,7 +287,7 @@ truncate_scan(Plan *scan, int columns)
 	((CustomScan *) scan)->custom_scan_tlist = list_truncate(((CustomScan *) scan)->custom_scan_tlist, columns);
 }
 
-/* The same of what runs below GpuSortExchange, and of all that passes its rows on. */
+/* As end_targetlist, of a plan that runs below GpuSortExchange, and of all that passes its rows on. */
 static void
 end_lifted_targetlist(PlannedStmt *stmt, Plan *limit, Plan *exchange)
 {

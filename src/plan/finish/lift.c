@@ -68,8 +68,8 @@ typedef struct LiftPlace
 {
 	Lift *lift;
 	const Plan *above;   /* the plan right above; NULL if there is none */
-	const char *why_not; /* it was not lifted; NULL if there is nothing to say */
-	bool marked;         /* it has to mark and restore positions */
+	const char *why_not; /* that one was not lifted; NULL if there is nothing to say */
+	bool marked;         /* the plan here has to mark and restore positions */
 	bool repeated;       /* a nested loop reads it again and again */
 	bool limited;        /* a LIMIT may want none but its first rows */
 } LiftPlace;
@@ -194,7 +194,7 @@ share_plan(Plan **link, void *arg)
 	if (gpusort_plan_is(plan, &gpusort_scan_methods))
 	{
 		*link = make_sort((CustomScan *) plan);
-		gpusort_decide_left(lifted->decisions, *link, GPUSORT_REASON_RANGE);
+		gpusort_decide_left(lifted->decisions, *link, GPUSORT_WHY_SORTED_BY_RANGE);
 	}
 	gpusort_plan_each_child(*link, share_plan, lifted);
 }
@@ -237,7 +237,7 @@ set_params(List *init_plans)
 	return params;
 }
 
-/* Returns what takes the place of a plan that ranges tell about. */
+/* Returns GpuSortExchange over a Gather and GpuSortOutput, which run a plan in the ranges that are told. */
 static Plan *
 lift_plan(Lift *lift, Plan *plan, const GpuSortRangePlan *ranges)
 {
@@ -366,7 +366,7 @@ why_not_lifted(const Lift *lift, const Plan *plan, const GpuSortRangePlan *range
 		return "a LIMIT may want its first rows alone, and all would be read before";
 	if (!gpusort_force && !gpusort_lift_saves_time(plan, ranges))
 		return "several would take longer, for the rows that come of it have to be passed on";
-	return lift->look ? GPUSORT_REASON_PAST : NULL;
+	return lift->look ? GPUSORT_WHY_FORGOTTEN : NULL;
 }
 
 /*

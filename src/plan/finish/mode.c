@@ -34,7 +34,7 @@ typedef struct Found
 	const SortGroupClause *clause; /* of mode(); NULL: none has been found */
 } Found;
 
-/* Returns true if there is another aggregate than mode() of the rows by that key. */
+/* Returns true if there is another aggregate than mode() of the rows by that key; else found has its clause. */
 static bool
 find_other(Node *node, void *arg)
 {
@@ -104,7 +104,7 @@ make_counts(const Found *found, Plan *below, double values, int plan_node_id)
 	return agg;
 }
 
-/* These, the most frequent first, and then by value. */
+/* A sort of values and their counts: the most frequent first, then by value. */
 static Sort *
 make_sort(const Found *found, Plan *counts, int plan_node_id)
 {
@@ -133,7 +133,7 @@ make_sort(const Found *found, Plan *counts, int plan_node_id)
  * key is all that it computes.  false: it is as it was.
  */
 bool
-gpusort_mode_settle(Agg *agg, const GpuSortPlanInfo *info, PlannedStmt *stmt)
+gpusort_mode_by_counts(Agg *agg, const GpuSortPlanInfo *info, PlannedStmt *stmt)
 {
 	Found found = {.key = &info->columns[0]};
 	Plan *below = outerPlan(agg);

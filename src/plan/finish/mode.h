@@ -13,6 +13,6 @@
 #include "node.h"
 #include "nodes/plannodes.h"
 
-extern bool gpusort_mode_settle(Agg *agg, const GpuSortPlanInfo *info, PlannedStmt *stmt);
+extern bool gpusort_mode_by_counts(Agg *agg, const GpuSortPlanInfo *info, PlannedStmt *stmt);
 
 #endif /* GPUSORT_MODE_H */

@@ -325,7 +325,7 @@ visit(Plan **link, void *arg)
 			gpusort_plan_is(presorted.below, &gpusort_scan_methods))
 		{
 			gpusort_plan_unpack((const CustomScan *) presorted.below, &presorted.sort);
-			if (!gpusort_mode_settle((Agg *) plan, &presorted.sort, arg))
+			if (!gpusort_mode_by_counts((Agg *) plan, &presorted.sort, arg))
 			{
 				(void) settle_aggregates((Node *) plan->targetlist, &presorted);
 				(void) settle_aggregates((Node *) plan->qual, &presorted);

@@ -293,7 +293,7 @@ consider_gather_merge(Place *place, Plan **link, const char **why_not)
 	if (!is_worth_it(place, sort, merge->plan.plan_rows, merge->num_workers + 1, why_not))
 		return;
 	if (place->look)
-		*why_not = GPUSORT_REASON_PAST;
+		*why_not = GPUSORT_WHY_FORGOTTEN;
 	else
 		*link = replace_gather_merge(place, merge);
 }
@@ -308,14 +308,14 @@ consider_sort(Place *place, Plan **link)
 	if (place->foreign)
 		gpusort_decide_left(place->decisions, &sort->plan, "another extension's node is right above it");
 	else if (place->lifted)
-		gpusort_decide_left(place->decisions, &sort->plan, GPUSORT_REASON_RANGE);
+		gpusort_decide_left(place->decisions, &sort->plan, GPUSORT_WHY_SORTED_BY_RANGE);
 	else if (!gpusort_plan_passes_rows_on(&sort->plan))
 		gpusort_decide_left(place->decisions, &sort->plan, "its columns are not those of the plan below it");
 	else if (!is_worth_it(place, sort, sort->plan.plan_rows, 1, &why_not))
 		gpusort_decide_refused(place->decisions, &sort->plan,
 							   place->merge_why_not != NULL ? place->merge_why_not : why_not);
 	else if (place->look)
-		gpusort_decide_refused(place->decisions, &sort->plan, GPUSORT_REASON_PAST);
+		gpusort_decide_refused(place->decisions, &sort->plan, GPUSORT_WHY_FORGOTTEN);
 	else
 		*link = replace_sort(sort);
 }
