@@ -125,6 +125,8 @@ INSERT INTO agg.left (query) VALUES
 	('SELECT array_agg(id ORDER BY k, id), sum(f::numeric::float8 * 0) FROM agg.many'),
 	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k), percentile_disc(0.5) WITHIN GROUP (ORDER BY p), stddev(k) FROM agg.many'),
 	('SELECT g, dense_rank(7) WITHIN GROUP (ORDER BY p) FROM agg.many GROUP BY g'),
+	('SELECT count(DISTINCT 1000 / k) FILTER (WHERE k <> 0) FROM agg.many'),
+	('SELECT g, array_agg(p ORDER BY 1000 / k, id) FILTER (WHERE k <> 0) FROM agg.many GROUP BY g'),
 	('SELECT count(DISTINCT k + 0 * floor(random())::int) FROM agg.many'),
 	('SELECT count(DISTINCT k) FROM agg.many WHERE k = 5'),
 	('SELECT g, h, count(DISTINCT k) FROM agg.many GROUP BY GROUPING SETS ((g), (h))');

@@ -159,6 +159,27 @@ with_keys(List *keys, List *others)
 	return keys;
 }
 
+/*
+ * Returns true if an aggregate with a FILTER sorts by what is computed: that is done of no other rows than the filter
+ * lets through, as it can end in an error.
+ */
+static bool
+computes_filtered(const Aggref *aggregate, List *clauses)
+{
+	ListCell *cell;
+
+	foreach(cell, aggregate->aggfilter != NULL ? clauses : NIL)
+	{
+		const Node *expr = get_sortgroupclause_expr(lfirst(cell), aggregate->args);
+
+		while (IsA(expr, RelabelType))
+			expr = (const Node *) ((const RelabelType *) expr)->arg;
+		if (!IsA(expr, Var))
+			return true;
+	}
+	return false;
+}
+
 /* Adds an aggregate, which wants its rows by these clauses; false if the order so far does not do for it. */
 static bool
 add_aggregate(PlannerInfo *root, const Aggref *aggregate, List *clauses, OrderedAggregates *found)
@@ -168,7 +189,7 @@ add_aggregate(PlannerInfo *root, const Aggref *aggregate, List *clauses, Ordered
 	List *keys = with_keys(found->group_keys, own);
 
 	/* What a clause of the query makes constant is no key: presorted.c would not find it. */
-	if (columns == NIL || list_length(own) != list_length(columns))
+	if (columns == NIL || list_length(own) != list_length(columns) || computes_filtered(aggregate, columns))
 		return false;
 	if (aggregate->aggdistinct != NIL && found->distinct != NIL &&
 		compare_pathkeys(found->distinct, keys) != PATHKEYS_EQUAL)
