@@ -14,6 +14,7 @@
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_agg.h"
 #include "utils/fmgroids.h"
@@ -57,6 +58,45 @@ gpusort_aggregate_is_of_any_order(Oid aggregate)
 		default:
 			return false;
 	}
+}
+
+/* Returns true if an aggregate tells where a row would stand that is not among its rows. */
+bool
+gpusort_aggregate_is_hypothetical(Oid aggregate)
+{
+	switch (aggregate)
+	{
+		case F_RANK_ANY:
+		case F_DENSE_RANK_ANY:
+		case F_PERCENT_RANK_ANY:
+		case F_CUME_DIST_ANY:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Returns true if an aggregate is one of these that needs no more than to count rows, of which a condition tells
+ * whether they come before that row: its values are constants.
+ */
+bool
+gpusort_aggregate_may_be_counted(const Aggref *aggregate)
+{
+	ListCell *cell;
+
+	if (!gpusort_aggregate_is_hypothetical(aggregate->aggfnoid) ||
+		list_length(aggregate->aggdirectargs) != list_length(aggregate->aggorder) ||
+		contain_volatile_functions((Node *) aggregate->args) ||
+		contain_volatile_functions((Node *) aggregate->aggfilter) || contain_subplans((Node *) aggregate->args) ||
+		contain_subplans((Node *) aggregate->aggfilter))
+		return false;
+	foreach(cell, aggregate->aggdirectargs)
+	{
+		if (!IsA(lfirst(cell), Const))
+			return false;
+	}
+	return true;
 }
 
 /* Returns true if an expression reads what another plan gives. */

@@ -107,6 +107,21 @@ INSERT INTO agg.query (shape, query) VALUES
 	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT rank(''t5'', 400) WITHIN GROUP (ORDER BY t, p DESC), percent_rank(''t5'') WITHIN GROUP (ORDER BY t), cume_dist(''t5'', 400) WITHIN GROUP (ORDER BY t, p DESC) FROM agg.many HAVING rank(''t5'', 400) WITHIN GROUP (ORDER BY t, p DESC) > -1'),
 	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percent_rank(2.5) WITHIN GROUP (ORDER BY n NULLS FIRST), cume_dist(2.5) WITHIN GROUP (ORDER BY n NULLS FIRST), percentile_disc(array[0, 0.9]) WITHIN GROUP (ORDER BY n NULLS FIRST) FROM agg.many'),
 	('Agg(Agg(Seq Scan), GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT rank((SELECT max(k) FROM agg.one)) WITHIN GROUP (ORDER BY k) FROM agg.many'),
+	-- the same counted: of groups, beside others, or how many values come before
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT dense_rank(7) WITHIN GROUP (ORDER BY k) FROM agg.many'),
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT dense_rank(NULL) WITHIN GROUP (ORDER BY k DESC), dense_rank(7) WITHIN GROUP (ORDER BY k DESC), rank(7) WITHIN GROUP (ORDER BY k DESC), count(*) FROM agg.many HAVING dense_rank(NULL) WITHIN GROUP (ORDER BY k DESC) > 0'),
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT dense_rank(NULL) WITHIN GROUP (ORDER BY k), dense_rank(699) WITHIN GROUP (ORDER BY k), dense_rank(100000) WITHIN GROUP (ORDER BY k), percent_rank(NULL) WITHIN GROUP (ORDER BY k), cume_dist(NULL) WITHIN GROUP (ORDER BY k) FROM agg.many'),
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT dense_rank(''t5'', 400) WITHIN GROUP (ORDER BY t, p DESC), cume_dist(''t5'', 400) WITHIN GROUP (ORDER BY t, p DESC), rank(NULL, 400) WITHIN GROUP (ORDER BY k DESC, p), rank(7, NULL) WITHIN GROUP (ORDER BY k, f NULLS FIRST) FROM agg.many'),
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT dense_rank(7) WITHIN GROUP (ORDER BY k NULLS FIRST) FILTER (WHERE b), dense_rank(7) WITHIN GROUP (ORDER BY k NULLS FIRST) FILTER (WHERE h = 1), percent_rank(7) WITHIN GROUP (ORDER BY k NULLS FIRST) FILTER (WHERE h = 5) FROM agg.many'),
+	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT dense_rank(''NaN'') WITHIN GROUP (ORDER BY CASE WHEN id % 9 = 0 THEN ''NaN'' ELSE f END DESC), dense_rank(''NaN'') WITHIN GROUP (ORDER BY CASE WHEN id % 9 = 0 THEN ''NaN'' ELSE f END DESC) + cume_dist(''NaN'') WITHIN GROUP (ORDER BY f) FROM agg.many'),
+	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT rank(7) WITHIN GROUP (ORDER BY k), percent_rank(8) WITHIN GROUP (ORDER BY p), count(*) FROM agg.many'),
+	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT cume_dist(2.50) WITHIN GROUP (ORDER BY n) FILTER (WHERE b) FROM agg.many'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT g, rank(7) WITHIN GROUP (ORDER BY p), percent_rank(7) WITHIN GROUP (ORDER BY p), cume_dist(7) WITHIN GROUP (ORDER BY p), count(*) FROM agg.many GROUP BY g'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT g, h, rank(NULL) WITHIN GROUP (ORDER BY k DESC), percent_rank(30) WITHIN GROUP (ORDER BY k DESC) FILTER (WHERE b), cume_dist(''t5'', 1.5) WITHIN GROUP (ORDER BY t, f), percentile_disc(0.5) WITHIN GROUP (ORDER BY v) FROM agg.many GROUP BY g, h HAVING rank(NULL) WITHIN GROUP (ORDER BY k DESC) > -1'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT g, cume_dist(''NaN'') WITHIN GROUP (ORDER BY CASE WHEN id % 9 = 0 THEN ''NaN'' ELSE f END), rank(''NaN'') WITHIN GROUP (ORDER BY f NULLS FIRST), percent_rank(7) WITHIN GROUP (ORDER BY k) FILTER (WHERE k > 100000) FROM agg.many GROUP BY g'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT g, rank(2) WITHIN GROUP (ORDER BY 1000 / k) FILTER (WHERE k <> 0) FROM agg.many GROUP BY g'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT g, dense_rank(7) WITHIN GROUP (ORDER BY p), rank(7) WITHIN GROUP (ORDER BY k), array_agg(id ORDER BY p, id) FROM agg.many GROUP BY g'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT g, dense_rank(NULL, ''t5'') WITHIN GROUP (ORDER BY k DESC, t) FILTER (WHERE b) FROM agg.many GROUP BY g'),
 	-- of parts
 	('Finalize Agg(GpuSortExchange(Gather(GpuSortOutput(Partial Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT count(*), sum(x), avg(x), max(x) FILTER (WHERE x < 4000) FROM (SELECT lag(id) OVER (PARTITION BY g ORDER BY k, id) AS x FROM agg.many) s'),
 	('Finalize Agg(Agg(Seq Scan), GpuSortExchange(Gather(GpuSortOutput(Partial Agg(Agg(Unique(GpuSort(Seq Scan))))))))', 'SELECT count(*), sum(c) AS c, sum(c) + avg(c) FROM (SELECT g, count(DISTINCT k) AS c FROM agg.many GROUP BY g OFFSET 0) s HAVING sum(c) > (SELECT min(k) FROM agg.one)'),
@@ -124,8 +139,10 @@ INSERT INTO agg.left (query) VALUES
 	('SELECT count(DISTINCT k), sum(f) FROM agg.many WHERE f < 0'),
 	('SELECT array_agg(id ORDER BY k, id), sum(f::numeric::float8 * 0) FROM agg.many'),
 	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k), percentile_disc(0.5) WITHIN GROUP (ORDER BY p), stddev(k) FROM agg.many'),
-	('SELECT g, dense_rank(7) WITHIN GROUP (ORDER BY p) FROM agg.many GROUP BY g'),
+	('SELECT g, dense_rank(g) WITHIN GROUP (ORDER BY p), rank(g + 1) WITHIN GROUP (ORDER BY p) FROM agg.many GROUP BY g'),
+	('SELECT g, dense_rank(7) WITHIN GROUP (ORDER BY p + 0 * random()::int) FROM agg.many GROUP BY g'),
 	('SELECT count(DISTINCT 1000 / k) FILTER (WHERE k <> 0) FROM agg.many'),
+	('SELECT dense_rank(2) WITHIN GROUP (ORDER BY 1000 / k) FILTER (WHERE k <> 0) FROM agg.many'),
 	('SELECT g, array_agg(p ORDER BY 1000 / k, id) FILTER (WHERE k <> 0) FROM agg.many GROUP BY g'),
 	('SELECT count(DISTINCT k + 0 * floor(random())::int) FROM agg.many'),
 	('SELECT count(DISTINCT k) FROM agg.many WHERE k = 5'),
@@ -169,6 +186,8 @@ SELECT throws_ok('SELECT g, percentile_disc(g) WITHIN GROUP (ORDER BY k) FROM ag
 SELECT throws_ok('SELECT sum(x) FROM (SELECT 10 / (max(id) - 4998) AS x FROM agg.many GROUP BY g) s', '22012', 'division by zero', 'an error in a part');
 
 SELECT throws_ok('SELECT rank(1 / (count(*) - count(*))) WITHIN GROUP (ORDER BY k) FROM agg.many', '42803', NULL, 'an aggregate in the row that is not among them');
+SELECT throws_ok('SELECT g, rank(2) WITHIN GROUP (ORDER BY 1000 / k) FROM agg.many GROUP BY g', '22012', 'division by zero', 'an error in the rows of a group');
+SELECT throws_ok('SELECT dense_rank(2) WITHIN GROUP (ORDER BY 1000 / k) FROM agg.many', '22012', 'division by zero', 'an error in a value that is counted');
 SELECT throws_ok('SELECT rank(1 / (SELECT 0)) WITHIN GROUP (ORDER BY k) FROM agg.many', '22012', 'division by zero', 'an error in the row that is not among them');
 
 -- sums that do not fit their type, and those that do at the end

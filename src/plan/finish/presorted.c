@@ -17,7 +17,9 @@
  *
  *	  w has the rows of a group that are equal in x, from the first up to the one at hand.
  *
- * mode() of all rows is had from the number of rows of each value (mode.c).
+ * rank() and its like become numbers of rows (counted.c), dense_rank() that of the first rows of their values, but
+ * where all of an Agg's read rows by number (exec/percentiles.c).  mode() of all rows is had from the number of rows of
+ * each value (mode.c).
  *
  * What is only sorted by, and not aggregated, is no argument then.  EXPLAIN (VERBOSE) shows the aggregates as
  * they are computed.
@@ -26,6 +28,7 @@
  */
 #include "plan/finish/presorted.h"
 
+#include "aggregates.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
 #include "node.h"
@@ -33,6 +36,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "plan/finish/counted.h"
 #include "plan/finish/mode.h"
 #include "plan/finish/plan_tree.h"
 #include "utils/fmgroids.h"
@@ -48,6 +52,8 @@ typedef struct Presorted
 	const Unique *unique; /* between; NULL: there is none */
 	Plan *below;          /* the GpuSort */
 	WindowAgg *window;    /* that is to be between; NULL: none is */
+	int last_number;      /* of an aggregate */
+	List *counted;        /* pairs of an aggregate that was counted and the number of all its rows */
 	GpuSortPlanInfo sort;
 } Presorted;
 
@@ -307,6 +313,98 @@ settle_aggregates(Node *node, void *arg)
 	return false;
 }
 
+/* Notes the highest number of an aggregate. */
+static bool
+find_last_number(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+		*(int *) arg = Max(*(int *) arg, Max(((const Aggref *) node)->aggno, ((const Aggref *) node)->aggtransno));
+	return expression_tree_walker(node, find_last_number, arg);
+}
+
+/* Returns true if there is an aggregate that does not read rows by number (exec/percentiles.c). */
+static bool
+find_not_by_number(Node *node, void *arg)
+{
+	const Aggref *aggregate = (const Aggref *) node;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Aggref))
+		return expression_tree_walker(node, find_not_by_number, arg);
+	return aggregate->aggfilter != NULL || aggregate->aggfnoid == F_DENSE_RANK_ANY ||
+		!AGGKIND_IS_ORDERED_SET(aggregate->aggkind) || aggregate->aggfnoid == F_MODE ||
+		!comes_in_order(arg, aggregate, aggregate->aggorder);
+}
+
+/* Returns the number that counts all rows of an aggregate, which can be there several times. */
+static int
+number_of_all(Presorted *presorted, const Aggref *aggregate)
+{
+	ListCell *cell;
+
+	foreach(cell, presorted->counted)
+	{
+		if (linitial_int(lfirst(cell)) == aggregate->aggno)
+			return lsecond_int(lfirst(cell));
+	}
+	presorted->last_number++;
+	presorted->counted = lappend(presorted->counted, list_make2_int(aggregate->aggno, presorted->last_number));
+	return presorted->last_number;
+}
+
+/* Has a number of rows leave out all but the first of each value that an aggregate sorts by; false if it cannot. */
+static bool
+count_first_rows(Presorted *presorted, const Aggref *aggregate, Aggref *count)
+{
+	Aggref *first = copyObject((Aggref *) aggregate);
+
+	first->aggdistinct = first->aggorder;
+	if (!comes_in_order(presorted, aggregate, aggregate->aggorder) || !see_first_rows(presorted, first))
+		return false;
+	count->aggfilter = make_andclause(list_make2(count->aggfilter, first->aggfilter));
+	return true;
+}
+
+/* The expression with numbers of rows in the place of aggregates that can be had from these. */
+static Node *
+count_mutator(Node *node, void *arg)
+{
+	Presorted *presorted = arg;
+	Aggref *aggregate = (Aggref *) node;
+	Aggref *before;
+	Aggref *all = NULL;
+
+	if (node == NULL)
+		return NULL;
+	if (!IsA(node, Aggref))
+		return expression_tree_mutator(node, count_mutator, arg);
+	if (!gpusort_aggregate_may_be_counted(aggregate))
+		return node;
+	before = gpusort_counted_before(aggregate);
+	if (aggregate->aggfnoid == F_DENSE_RANK_ANY && !count_first_rows(presorted, aggregate, before))
+		return node;
+	if (gpusort_counted_needs_all(aggregate))
+		all = gpusort_counted_all(aggregate, number_of_all(presorted, aggregate));
+	return (Node *) gpusort_counted_value(aggregate, before, all);
+}
+
+/* Has an Agg count rows for the aggregates that can be had so, unless all of its read rows by number. */
+static void
+count_rows(Agg *agg, Presorted *presorted)
+{
+	if (agg->aggstrategy == AGG_PLAIN && !find_not_by_number((Node *) agg->plan.targetlist, presorted) &&
+		!find_not_by_number((Node *) agg->plan.qual, presorted))
+		return;
+	presorted->last_number = -1;
+	(void) find_last_number((Node *) agg->plan.targetlist, &presorted->last_number);
+	(void) find_last_number((Node *) agg->plan.qual, &presorted->last_number);
+	agg->plan.targetlist = (List *) count_mutator((Node *) agg->plan.targetlist, presorted);
+	agg->plan.qual = (List *) count_mutator((Node *) agg->plan.qual, presorted);
+}
+
 static void
 visit(Plan **link, void *arg)
 {
@@ -327,6 +425,7 @@ visit(Plan **link, void *arg)
 			gpusort_plan_unpack((const CustomScan *) presorted.below, &presorted.sort);
 			if (!gpusort_mode_by_counts((Agg *) plan, &presorted.sort, arg))
 			{
+				count_rows((Agg *) plan, &presorted);
 				(void) settle_aggregates((Node *) plan->targetlist, &presorted);
 				(void) settle_aggregates((Node *) plan->qual, &presorted);
 			}

@@ -19,7 +19,9 @@
  * presorted.c takes ORDER BY and DISTINCT out of the aggregates of the finished plan, Unique and Agg run in all
  * processes (lift.c), percentiles, and where another row would stand, are read by the numbers of their rows when the
  * plan is run, and for mode() the rows of each value are counted (mode.c).  Percentiles and mode() of groups, or beside
- * others, sort all the same, but rows that are in order, which takes a third of the time.
+ * others, sort all the same, but rows that are in order, which takes a third of the time.  rank() and its like of
+ * groups, or beside others, count the rows before another one, if that is constant, in whatever order they come, and
+ * dense_rank() the first ones of their values, as DISTINCT has them.
  *
  * Other aggregates may be there, too, if the order of rows is nothing to them: then all rows are needed.  Of aggregates
  * of several orders those of one are served, and the others sort as ever.
@@ -57,7 +59,7 @@ typedef struct OrderedAggregates
 	List *distinct;    /* those of the keys that rows are equal in of which DISTINCT leaves one; NIL: there is none */
 	Bitmapset *own;    /* transitions that sort their rows all the same */
 	Bitmapset *sets;   /* those of ordered sets, which do so with rows that are in order */
-	Bitmapset *others; /* those that sort with a row that is not among them, unless they read rows by number */
+	Bitmapset *halved; /* those that find the place of a row by halving, where all read rows by number */
 } OrderedAggregates;
 
 /* Returns true if an aggregate is one of those that percentiles.c knows. */
@@ -78,22 +80,6 @@ is_percentile(Oid aggregate)
 	}
 }
 
-/* Returns true if an aggregate sorts its rows with one that is not among them, in whatever order they come. */
-static bool
-sorts_with_another_row(Oid aggregate)
-{
-	switch (aggregate)
-	{
-		case F_RANK_ANY:
-		case F_DENSE_RANK_ANY:
-		case F_PERCENT_RANK_ANY:
-		case F_CUME_DIST_ANY:
-			return true;
-		default:
-			return false;
-	}
-}
-
 /* What an order of its rows would do for an aggregate, which wants them sorted by *clauses; NIL: any will do. */
 static GpuSortServed
 wanted_by(const Aggref *aggregate, bool grouped, List **clauses)
@@ -103,7 +89,14 @@ wanted_by(const Aggref *aggregate, bool grouped, List **clauses)
 		contain_volatile_functions((Node *) aggregate->aggfilter) || contain_subplans((Node *) aggregate->args))
 		return GPUSORT_SERVED_NONE;
 	*clauses = aggregate->aggdistinct != NIL ? aggregate->aggdistinct : aggregate->aggorder;
-	if (is_percentile(aggregate->aggfnoid) || sorts_with_another_row(aggregate->aggfnoid))
+	if (gpusort_aggregate_may_be_counted(aggregate) && aggregate->aggfnoid == F_DENSE_RANK_ANY)
+		return GPUSORT_SERVED_FIRST_ROWS;
+	if (gpusort_aggregate_may_be_counted(aggregate) && grouped)
+	{
+		*clauses = NIL;
+		return GPUSORT_SERVED_ORDER;
+	}
+	if (is_percentile(aggregate->aggfnoid) || gpusort_aggregate_is_hypothetical(aggregate->aggfnoid))
 		return aggregate->aggfilter == NULL && !grouped && aggregate->aggfnoid != F_DENSE_RANK_ANY
 			? GPUSORT_SERVED_PERCENTILES
 			: GPUSORT_SERVED_ORDER;
@@ -187,12 +180,12 @@ add_aggregate(PlannerInfo *root, const Aggref *aggregate, List *clauses, Ordered
 	List *columns = clauses_of_columns(aggregate, clauses);
 	List *own = make_pathkeys_for_sortclauses(root, columns, aggregate->args);
 	List *keys = with_keys(found->group_keys, own);
+	const bool distinct = aggregate->aggdistinct != NIL || aggregate->aggfnoid == F_DENSE_RANK_ANY;
 
 	/* What a clause of the query makes constant is no key: presorted.c would not find it. */
 	if (columns == NIL || list_length(own) != list_length(columns) || computes_filtered(aggregate, columns))
 		return false;
-	if (aggregate->aggdistinct != NIL && found->distinct != NIL &&
-		compare_pathkeys(found->distinct, keys) != PATHKEYS_EQUAL)
+	if (distinct && found->distinct != NIL && compare_pathkeys(found->distinct, keys) != PATHKEYS_EQUAL)
 		return false;
 	if (!pathkeys_contained_in(keys, found->keys))
 	{
@@ -201,7 +194,7 @@ add_aggregate(PlannerInfo *root, const Aggref *aggregate, List *clauses, Ordered
 		found->keys = keys;
 		found->exprs = get_sortgrouplist_exprs(columns, aggregate->args);
 	}
-	if (aggregate->aggdistinct != NIL)
+	if (distinct)
 		found->distinct = keys;
 	return true;
 }
@@ -212,18 +205,26 @@ note_aggregate(PlannerInfo *root, const Aggref *aggregate, OrderedAggregates *fo
 {
 	List *clauses;
 	GpuSortServed served = wanted_by(aggregate, root->parse->groupClause != NIL, &clauses);
+	const bool hypothetical = gpusort_aggregate_is_hypothetical(aggregate->aggfnoid);
+	const bool counted = gpusort_aggregate_may_be_counted(aggregate);
+	bool sorts;
 
 	if (served == GPUSORT_SERVED_NONE)
 		return false;
-	if ((served != GPUSORT_SERVED_PERCENTILES && sorts_with_another_row(aggregate->aggfnoid)) ||
-		(clauses != NIL && !add_aggregate(root, aggregate, clauses, found)))
-	{
-		found->own = bms_add_member(found->own, aggregate->aggtransno);
+	/* Another row, which is not among them, is sorted with all in whatever order they come, but where it is counted. */
+	if (hypothetical && !counted && served != GPUSORT_SERVED_PERCENTILES)
+		sorts = true;
+	else
+		sorts = clauses != NIL && !add_aggregate(root, aggregate, clauses, found);
+	if (sorts)
 		served = GPUSORT_SERVED_ORDER;
-	}
-	else if (sorts_with_another_row(aggregate->aggfnoid))
-		found->others = bms_add_member(found->others, aggregate->aggtransno);
-	else if (aggregate->aggkind != AGGKIND_NORMAL)
+	if (hypothetical && served == GPUSORT_SERVED_PERCENTILES)
+		found->halved = bms_add_member(found->halved, aggregate->aggtransno);
+	if (hypothetical)
+		sorts = !counted || (sorts && aggregate->aggfnoid == F_DENSE_RANK_ANY);
+	if (sorts)
+		found->own = bms_add_member(found->own, aggregate->aggtransno);
+	else if (!hypothetical && aggregate->aggkind != AGGKIND_NORMAL)
 		found->sets = bms_add_member(found->sets, aggregate->aggtransno);
 	found->served = both_served(found->served, served);
 	return true;
@@ -248,8 +249,10 @@ find_by_order_of(PlannerInfo *root, const Aggref *first)
 		if (aggregate != first && !note_aggregate(root, aggregate, &found))
 			return none;
 	}
-	if (found.served != GPUSORT_SERVED_PERCENTILES)
-		found.own = bms_add_members(found.own, found.others);
+	if (found.served == GPUSORT_SERVED_PERCENTILES)
+		found.own = bms_del_members(found.own, found.halved);
+	if (found.keys == NIL && found.served == GPUSORT_SERVED_ORDER)
+		found.keys = found.group_keys;
 	/* From 16 on PostgreSQL has told aggregates what order they can rely on. */
 	if (found.keys == NIL || !pathkeys_contained_in(root->group_pathkeys, found.keys))
 		return none;
@@ -387,7 +390,7 @@ gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, GpuSortAggrega
 	if (found.served == GPUSORT_SERVED_NONE || !pathkeys_contained_in(found.keys, input->pathkeys) ||
 		unique != (found.served == GPUSORT_SERVED_DISTINCT))
 		return GPUSORT_SERVED_NONE;
-	sorts->sorts = bms_num_members(found.served == GPUSORT_SERVED_PERCENTILES ? found.others : found.own);
+	sorts->sorts = bms_num_members(found.served == GPUSORT_SERVED_PERCENTILES ? found.halved : found.own);
 	sorts->sorts_in_order = bms_num_members(bms_difference(found.sets, found.own));
 	return found.served;
 }
@@ -418,15 +421,19 @@ gpusort_first_rows_time(PlannerInfo *root, double rows)
 bool
 gpusort_aggregates_combine(PlannerInfo *root, GpuSortServed served)
 {
+	const bool once = served == GPUSORT_SERVED_DISTINCT || served == GPUSORT_SERVED_FIRST_ROWS;
 	ListCell *cell;
 
-	if (root->numOrderedAggs > 0 && served != GPUSORT_SERVED_DISTINCT && served != GPUSORT_SERVED_FIRST_ROWS)
-		return false;
 	foreach(cell, root->agginfos)
 	{
 		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
 
-		if (!gpusort_aggregate_is_of_any_order(aggregate->aggfnoid) || !is_parallel_safe(root, (Node *) aggregate))
+		if (!is_parallel_safe(root, (Node *) aggregate))
+			return false;
+		if (gpusort_aggregate_may_be_counted(aggregate))
+			continue;
+		if (!gpusort_aggregate_is_of_any_order(aggregate->aggfnoid) ||
+			(!once && (aggregate->aggorder != NIL || aggregate->aggdistinct != NIL)))
 			return false;
 	}
 	return true;
