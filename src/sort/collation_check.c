@@ -32,8 +32,10 @@
  *	goes by the same tables as the keys as far as beginnings are concerned.  So one in WHOLE_EVERY neighbours
  *	is compared whole: what is wrong with a table shows in more than one of them.
  *
- *	Words that an operator class makes of its values (keys/bytes/abbreviation.c) are verified likewise, by the class's
- *	comparator.  A key ends with such a word, so that neighbours that are equal by this are out of order, too.
+ *	Words that an operator class makes of its values (keys/bytes/abbreviation.c) are verified likewise.  The check
+ *	makes words of its own, one for each row and all in one state, as PostgreSQL's contract wants: what the class's
+ *	comparator of words tells apart is decided, whoever made the words in the keys.  Where it leaves the order open,
+ *	values are compared.  A key ends with such a word, so that neighbours that are equal by this are out of order, too.
  *
  * Strings are copied once, to be terminated with a zero byte.  Rows that are needed beyond their
  * chunk are copied when it is left.
@@ -67,7 +69,9 @@ typedef struct CheckedValue
 {
 	bool known; /* what follows is filled in */
 	bool isnull;
-	Datum value;  /* not of the C library's strings; it may point into the row */
+	Datum value; /* not of the C library's strings; it may point into the row */
+	bool has_word;
+	Datum word;   /* of a value that is abbreviated */
 	char *string; /* of these: a copy that ends with GPUSORT_LIBC_BEHIND zero bytes */
 	uint32 length;
 	uint32 capacity;
@@ -141,6 +145,7 @@ gpusort_collation_check_create(const GpuSortKeys *keys, GpuSortRows *rows)
 		support->ssup_collation = column->collation;
 		support->ssup_nulls_first = column->nulls_first;
 		support->ssup_attno = column->attno;
+		support->abbreviate = OidIsValid(column->abbreviated_by);
 		PrepareSortSupportFromOrderingOp(column->sort_operator, support);
 	}
 	return check;
@@ -200,7 +205,7 @@ know_string(GpuSortCollationCheck *check, const GpuSortColumn *column, Datum dat
 }
 
 /* Returns the value of a row in a column, numbered from 0. */
-static pg_attribute_always_inline const CheckedValue *
+static pg_attribute_always_inline CheckedValue *
 know_value(GpuSortCollationCheck *check, CheckedRow *row, int i)
 {
 	CheckedValue *value = &row->values[i];
@@ -242,6 +247,44 @@ are_in_order(const GpuSortColumn *column, const CheckedValue *left, const Checke
 							  : gpusort_keys_is_less_libc(column, left->string, left->length, right->string);
 }
 
+/* Returns the word that the check makes of a value. */
+static inline Datum
+know_word(GpuSortCollationCheck *check, CheckedValue *value, SortSupport support)
+{
+	if (!value->has_word)
+	{
+		/* As in PostgreSQL's sort, what a class keeps between values may be in the current context. */
+		MemoryContext caller = MemoryContextSwitchTo(check->context);
+
+		value->word = support->abbrev_converter(value->value, support);
+		value->has_word = true;
+		MemoryContextSwitchTo(caller);
+	}
+	return value->word;
+}
+
+/*
+ * Compares two values that are abbreviated, neither of them NULL; of neighbours, which are expected to have
+ * different words, by these first.
+ */
+static inline int
+compare_abbreviated(GpuSortCollationCheck *check, CheckedValue *left, CheckedValue *right, SortSupport support,
+					bool neighbours)
+{
+	int order;
+
+	/* The class may have lost its words since the sort was planned. */
+	if (support->abbrev_converter == NULL)
+		return ApplySortComparator(left->value, false, right->value, false, support);
+	if (neighbours)
+	{
+		order = ApplySortComparator(know_word(check, left, support), false, know_word(check, right, support), false, support);
+		if (order != 0)
+			return order;
+	}
+	return ApplySortAbbrevFullComparator(left->value, false, right->value, false, support);
+}
+
 /*
  * Compares two rows as the sort orders them, in the columns that are looked at: less than 0, more, or 0 if none
  * of these decides.  Of neighbours, rows of different runs, the left one should be first, and those that have
@@ -254,17 +297,18 @@ compare(GpuSortCollationCheck *check, CheckedRow *left_row, CheckedRow *right_ro
 	for (int i = 0; i < check->count; i++)
 	{
 		const GpuSortColumn *column = &check->columns[i];
-		const CheckedValue *left = know_value(check, left_row, i);
-		const CheckedValue *right = know_value(check, right_row, i);
+		CheckedValue *left = know_value(check, left_row, i);
+		CheckedValue *right = know_value(check, right_row, i);
 		int order;
 
 		check->different = i;
-		if (!gpusort_column_is_libc(column))
+		if (OidIsValid(column->abbreviated_by) && !left->isnull && !right->isnull)
 		{
-			order = ApplySortComparator(left->value, left->isnull, right->value, right->isnull, &check->supports[i]);
-			if (order == 0 && OidIsValid(column->abbreviated_by) && !left->isnull)
-				return neighbours;
+			order = compare_abbreviated(check, left, right, &check->supports[i], neighbours);
+			return order != 0 ? order : neighbours;
 		}
+		if (!gpusort_column_is_libc(column))
+			order = ApplySortComparator(left->value, left->isnull, right->value, right->isnull, &check->supports[i]);
 		else if (left->isnull || right->isnull)
 			order = left->isnull == right->isnull ? 0 : left->isnull == column->nulls_first ? -1
 																							: 1;
@@ -359,7 +403,7 @@ take_row(GpuSortCollationCheck *check, char *data)
 
 	row->row = data;
 	for (int i = 0; i < check->count; i++)
-		row->values[i].known = false;
+		row->values[i].known = row->values[i].has_word = false;
 	if (unlikely(row->long_row != NULL))
 	{
 		pfree(row->long_row);
