@@ -113,6 +113,7 @@ sub random_key
 			10 => "$x\::float8",
 			10 => $type->{base} eq 'int4' ? "$x USING OPERATOR(fz.@{[ one_of('<#', '>#', ('<@', '>@') x 3) ]})" : "$x + 0.5");
 	}
+	return "$x USING OPERATOR(fz.@{[ one_of('<^', '>^') ]})" if $type->{base} eq 'bytea' && chance(60);
 	return "NOT $x" if $type->{name} eq 'bool';
 	return $x;
 }

@@ -220,6 +220,12 @@ my %types = (
 	int8multirange => { weight => 2,
 		value => 'int8multirange(int8range(N % 9, N % 9 + N % 4), int8range(20 + N % 5, CASE WHEN N % 3 > 0 THEN 40 END))',
 		edges => [ '{}', '{(,)}', '{[1,2)}', '{[1,2),[3,4)}' ] },
+	nummultirange => { weight => 1,
+		value => q{nummultirange(numrange((N % 9)::numeric / 3, (N % 9 + N % 4)::numeric, '[]'), }
+		. q{numrange(20 + N % 5, CASE WHEN N % 3 > 0 THEN 40 END, '()'))},
+		edges => [ '{}', '{(,)}', '{[1.0,2]}', '{[1.00,2]}', '{[1,2),(2,3]}', '{[1,1],(2,NaN)}' ], canon => '(X IS NULL)' },
+	jsonb_array => { weight => 1, sql => 'jsonb[]', value => q{ARRAY[to_jsonb(N % 5), jsonb_build_object('a', N % 99)]},
+		edges => [ '{}', '{NULL}', '{"null"}', '{"[]","{}"}', '{1.0,2}', '{1,1}' ], canon => '(X IS NULL)' },
 	pair => { weight => 3, sql => 'fz.pair', value => q{ROW((N % 10)::int, N::text)::fz.pair},
 		edges => [ '(,)', '(1,)', '(,a)', '(1,"")' ] },
 	triple => { weight => 2, sql => 'fz.triple',
@@ -251,7 +257,7 @@ my %types = (
 	bpchar => { weight => 4, sql => 'char(20)', text => 1, cut => 20 },
 	name => { weight => 2, text => 1, cut => 40 },
 	citext => { weight => 2, sql => 'fz.citext', text => 1, canon => '(X IS NULL)' },
-	# what its operator class abbreviates; where PostGIS is not there, bytes
+	# what its operator class abbreviates; where PostGIS is not there, bytes, whose keys may be by such a class
 	geometry => { weight => 3, sql => 'fz.geometry', canon => '(X IS NULL)', value => 'fz.shape(N)',
 		edges => [ 'POINT EMPTY', 'POLYGON EMPTY', 'POINT(0 0)', 'POINT(1 1)', 'LINESTRING(0 0,1 1)', 'LINESTRING(1 1,0 0)',
 			'POINT(1e300 -1e300)', 'POLYGON((0 0,0 1,1 1,0 0))' ] },
@@ -291,7 +297,8 @@ END $$;
 CREATE TYPE fz.mood AS ENUM ('sad', 'ok', 'ecstatic');
 ALTER TYPE fz.mood ADD VALUE 'happy' BEFORE 'ecstatic';
 ALTER TYPE fz.mood ADD VALUE 'so-so' BEFORE 'ok';
-CREATE TYPE fz.pair AS (a int, b text COLLATE "C");
+CREATE TYPE fz.pair AS (a int, gone text, b text COLLATE "C");
+ALTER TYPE fz.pair DROP ATTRIBUTE gone;
 CREATE TYPE fz.triple AS (a text, b fz.pair[], c int8);
 CREATE DOMAIN fz.int_list AS int4[];
 CREATE DOMAIN fz.whole AS int4 CHECK (VALUE >= 0);
@@ -340,6 +347,16 @@ CREATE OPERATOR fz.>@ (FUNCTION = fz.u_gt, LEFTARG = int, RIGHTARG = int);
 CREATE OPERATOR CLASS fz.u_ops FOR TYPE int USING btree AS
 	OPERATOR 1 fz.<@, OPERATOR 2 fz.<=@, OPERATOR 3 fz.=@, OPERATOR 4 fz.>=@, OPERATOR 5 fz.>@,
 	FUNCTION 1 fz.u_cmp(int, int);
+-- known by the words that it abbreviates values to, and nothing else
+CREATE OPERATOR fz.<^ (FUNCTION = bytealt, LEFTARG = bytea, RIGHTARG = bytea,
+	COMMUTATOR = OPERATOR(fz.>^), NEGATOR = OPERATOR(fz.>=^));
+CREATE OPERATOR fz.<=^ (FUNCTION = byteale, LEFTARG = bytea, RIGHTARG = bytea);
+CREATE OPERATOR fz.=^ (FUNCTION = byteaeq, LEFTARG = bytea, RIGHTARG = bytea, COMMUTATOR = OPERATOR(fz.=^), MERGES);
+CREATE OPERATOR fz.>=^ (FUNCTION = byteage, LEFTARG = bytea, RIGHTARG = bytea);
+CREATE OPERATOR fz.>^ (FUNCTION = byteagt, LEFTARG = bytea, RIGHTARG = bytea);
+CREATE OPERATOR CLASS fz.abbreviated_ops FOR TYPE bytea USING btree AS
+	OPERATOR 1 fz.<^, OPERATOR 2 fz.<=^, OPERATOR 3 fz.=^, OPERATOR 4 fz.>=^, OPERATOR 5 fz.>^,
+	FUNCTION 1 byteacmp(bytea, bytea), FUNCTION 2 bytea_sortsupport(internal);
 SQL
 }
 
