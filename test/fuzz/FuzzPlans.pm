@@ -197,6 +197,11 @@ sub _ordered_aggregates
 		return some_of(between(2, 6), @others, "count(DISTINCT $x)", "count(DISTINCT $x) FILTER (WHERE $filter)",
 			canonical($column->{type}, "mode() WITHIN GROUP (ORDER BY $x)"),
 			canonical($column->{type}, "percentile_disc(@{[ rand() ]}) WITHIN GROUP (ORDER BY $x)")) if chance(60);
+		my $row = one_of('0', 'NULL', between(-1000, 1000), rand());
+
+		return some_of(between(2, 6), @others, "dense_rank($row) WITHIN GROUP (ORDER BY $n$way) FILTER (WHERE $filter)",
+			(map { "$_($row, 100) WITHIN GROUP (ORDER BY $n$way, $id)" } qw(rank percent_rank cume_dist dense_rank)),
+			"rank($row) WITHIN GROUP (ORDER BY $n) FILTER (WHERE $filter)", "count(DISTINCT $n)") if chance(40);
 		return some_of(between(2, 6), @others, "count(DISTINCT $n)", "sum(DISTINCT $n) FILTER (WHERE $filter)",
 			"avg(DISTINCT $n)", "array_agg($id ORDER BY $n, $id)", "array_agg(DISTINCT $n) FILTER (WHERE $id % 5 > 1)");
 	}

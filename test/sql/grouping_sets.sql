@@ -50,7 +50,14 @@ INSERT INTO sets.query (shape, query) VALUES
 	-- the finest apart
 	('Append(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), Finalize Agg(Gather(Partial Agg(Seq Scan))))', 'SELECT a, b, p, id, count(*), sum(k) FROM sets.many GROUP BY ROLLUP (a, b, (p, id))'),
 	('Append(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), Finalize Agg(Gather(Partial Agg(Seq Scan))))', 'SELECT b, a, id, grouping(b, a, id) AS g, grouping(id) + a AS ga, coalesce(id, a, -1) AS x, avg(n), sum(f) FILTER (WHERE o) FROM sets.many GROUP BY ROLLUP (a, b, id) HAVING grouping(id) = 1 OR (sum(k) > 100 AND id % 100 = 0)'),
-	('Append(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), Finalize Agg(Gather(Partial Agg(Seq Scan))))', 'SELECT a, c, id % 29000 AS m, count(*) FROM sets.many GROUP BY GROUPING SETS ((a, c, id % 29000), (a), (a), ())');
+	('Append(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), Finalize Agg(Gather(Partial Agg(Seq Scan))))', 'SELECT a, c, id % 29000 AS m, count(*) FROM sets.many GROUP BY GROUPING SETS ((a, c, id % 29000), (a), (a), ())'),
+	-- several apart
+	('Append(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), Finalize Agg(Gather(Partial Agg(Seq Scan))))', 'SELECT id, p, count(*), sum(k) FROM sets.many GROUP BY CUBE (id, p)'),
+	('Append(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))))', 'SELECT id, p, avg(n), count(f) FILTER (WHERE o) FROM sets.many GROUP BY GROUPING SETS ((id), (p))'),
+	('Append(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), Finalize Agg(Gather(Partial Agg(Seq Scan))))', 'SELECT id, id % 29000 AS m, grouping(id % 29000, id) AS g, coalesce(id % 29000, id, -1) + 1 AS x, max(d) FROM sets.many GROUP BY GROUPING SETS ((id), (id % 29000), ()) HAVING grouping(id) = 1 OR id > 500'),
+	('Append(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), Finalize Agg(Gather(Partial Agg(Seq Scan))))', 'SELECT p, a, id, grouping(p, id, a) AS g, sum(big), bool_or(o) FROM sets.many GROUP BY GROUPING SETS ((id, p), (id, a), (id), (a), (a, c), ()) HAVING count(*) < 1000 OR grouping(id) = 1'),
+	('Append(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), Agg(Seq Scan))', 'SELECT id, p, grouping(id) AS g, count(DISTINCT k), string_agg(b, '','' ORDER BY big, id), mode() WITHIN GROUP (ORDER BY k), sets.not_combined(k) FROM sets.many GROUP BY GROUPING SETS ((id), (p), ())'),
+	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT id, sum(k) FROM sets.many GROUP BY GROUPING SETS ((id), (id))');
 
 -- Those of which an aggregate, or a column, does not allow it, or no set has all columns, or the input is not the same twice
 CREATE TABLE sets.left (ordinal serial, query text);
@@ -61,7 +68,7 @@ INSERT INTO sets.left (query) VALUES
 	('SELECT a, b, percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM sets.many GROUP BY CUBE (a, b)'),
 	('SELECT a, b, sum(sets.restricted(k)) FROM sets.many GROUP BY CUBE (a, b)'),
 	('SELECT a, b, sum(k + floor(random())::int) FROM sets.many GROUP BY CUBE (a, b)'),
-	('SELECT a, b, sum(k) FILTER (WHERE k > (SELECT min(k) FROM sets.one)) FROM sets.many GROUP BY CUBE (a, b)'),
+	('SELECT a, b, sum(k) FILTER (WHERE k > (SELECT min(k) FROM sets.one)) FROM sets.many GROUP BY GROUPING SETS ((a, b), (b))'),
 	('SELECT a, c, count(*) FROM sets.many GROUP BY GROUPING SETS ((a), (c))'),
 	('SELECT id, t, a, count(*) FROM sets.keyed GROUP BY GROUPING SETS ((id), (id, a))');
 
@@ -69,6 +76,7 @@ SELECT is(gs.shape(query), shape, query) FROM sets.query ORDER BY ordinal;
 SELECT unalike(gs.shape(query), '%Partial%', query) FROM sets.left ORDER BY ordinal;
 SELECT unalike(gs.shape('SELECT a, id, r, count(*) FROM (SELECT *, random() < 2 AS r FROM sets.many) s GROUP BY ROLLUP (a, (id, r))'),
 	'%Append%', 'an input that is not the same twice');
+SELECT unalike(gs.shape('SELECT id, p, k, c, count(*) FROM sets.many GROUP BY CUBE (id, p, k, c)'), '%Append%', 'so many sets that the input would be read too often');
 SET gpusort.parallel_output = off;
 SELECT unalike(gs.shape(query), '%Partial%', 'gpusort.parallel_output = off: ' || query) FROM sets.query WHERE ordinal = 1;
 RESET gpusort.parallel_output;
@@ -86,6 +94,14 @@ SELECT is(gs.difference(gs.native_sorted_rows(query), gs.refused_sorted_rows(que
 SET enable_sort = off;
 SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(query)), 'same', 'hashed: ' || query) FROM sets.all WHERE query ~ 'sets.many' ORDER BY ordinal, query COLLATE "C";
 RESET enable_sort;
+-- with others above
+SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(query)), 'same', query) FROM (VALUES
+	('SELECT id, p, count(*) FROM sets.many GROUP BY CUBE (id, p) ORDER BY p DESC, id LIMIT 20'),
+	('SELECT x, (SELECT sum(hashtext(s::text)::int8) FROM (SELECT id, p, count(*) FROM sets.many WHERE a <> x GROUP BY CUBE (id, p)) s) FROM generate_series(1, 3) x'),
+	('SELECT id, p, c, rank() OVER (ORDER BY c, p, id) FROM (SELECT id, p, count(*) AS c FROM sets.many GROUP BY CUBE (id, p)) s'),
+	('SELECT s.id, m.b FROM (SELECT id, p, max(big) FROM sets.many GROUP BY GROUPING SETS ((id), (p))) s JOIN sets.many m USING (id)')) q (query);
+SELECT is(gs.difference(gs.native_sorted_rows(query), sets.chosen_sorted_rows(query)), 'same', query) FROM (VALUES
+	('SELECT * FROM (SELECT id, p, count(*) FROM sets.many GROUP BY CUBE (id, p) OFFSET 10 LIMIT 0) s')) q (query);
 -- Hash tables that do not fit
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;

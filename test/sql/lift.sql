@@ -127,7 +127,7 @@ INSERT INTO lift.plan (shape, query) VALUES
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT a, percentile_disc(0.5) WITHIN GROUP (ORDER BY f), string_agg(t, '','' ORDER BY id) FROM lift.l GROUP BY a'),
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT a, b, c, count(DISTINCT id) FROM lift.l GROUP BY a, ROLLUP (b, c)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT a, b, c, count(DISTINCT id) FROM lift.l GROUP BY GROUPING SETS ((a, b), (a, c), (a))'),
-	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT a, b, c, count(DISTINCT id) FROM lift.l GROUP BY GROUPING SETS ((a, b), (c, b), (c, a))'),
+	('Append(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))))', 'SELECT a, b, c, count(DISTINCT id) FROM lift.l GROUP BY GROUPING SETS ((a, b), (c, b), (c, a))'),
 	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT a, b, max(id) FROM lift.l GROUP BY CUBE (a, b)'),
 	('GpuSortExchange(Gather(GpuSortOutput(WindowAgg(Subquery Scan(Agg(GpuSort(Seq Scan)))))))', 'SELECT sum(m) OVER (PARTITION BY a ORDER BY b) FROM (SELECT a, b, max(DISTINCT id) + sum(0.5::float8) AS m FROM lift.l GROUP BY a, b) s'),
 	('Gather(GpuSortOutput(Merge Join(GpuSort(Seq Scan), GpuSort(Seq Scan))))', 'SELECT l.id, r.id FROM lift.l JOIN lift.r USING (a, b)'),

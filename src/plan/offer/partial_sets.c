@@ -9,16 +9,8 @@
  * the rows, and right as it is; in the finished plan processes group the rows (plan/finish/partial_groups.c), and its
  * time is taken to be that of the finished plan where that will be so (gpusort_sets_are_split, by the same rules).
  *
- * If they are many, as those of ROLLUP (few, some, many), a sort gives the finest set alone, and all processes its
- * groups, as they do for GROUP BY; the other sets have fewer groups, and are offered as above, beside it:
- *
- *	  Append
- *	    GroupAggregate		the finest set
- *	      GpuSort ...
- *	    MixedAggregate		all others
- *	      Gather ...
- *
- * The input is read twice then, as rollup.c has it for the grand total alone.
+ * If they are many, as those of ROLLUP (few, some, many), sets are computed apart, and others, which have fewer groups,
+ * as above, beside them (sets_apart.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -41,8 +33,8 @@
 #include "settings.h"
 
 /* All sets of a path, of GroupingSetData. */
-static List *
-sets_of(const GroupingSetsPath *path)
+List *
+gpusort_sets_of(const GroupingSetsPath *path)
 {
 	List *sets = NIL;
 	ListCell *cell;
@@ -84,7 +76,7 @@ gpusort_sets_fewest_groups(const GroupingSetsPath *path)
 	double fewest = path->path.rows;
 	ListCell *cell;
 
-	foreach(cell, sets_of(path))
+	foreach(cell, gpusort_sets_of(path))
 	{
 		const GroupingSetData *set = lfirst_node(GroupingSetData, cell);
 
@@ -95,8 +87,8 @@ gpusort_sets_fewest_groups(const GroupingSetsPath *path)
 }
 
 /* The clauses of a set. */
-static List *
-clauses_of(PlannerInfo *root, const GroupingSetData *set)
+List *
+gpusort_set_clauses(PlannerInfo *root, const GroupingSetData *set)
 {
 	List *clauses = NIL;
 	ListCell *cell;
@@ -144,10 +136,10 @@ gpusort_sets_are_split(PlannerInfo *root, const GroupingSetsPath *path, double *
 	if (!gpusort_parallel_output || !IsA(path->subpath, GatherPath) ||
 		((const GatherPath *) path->subpath)->single_copy || !aggregates_are_partial(root))
 		return false;
-	finest = finest_of(sets_of(path));
+	finest = finest_of(gpusort_sets_of(path));
 	if (finest == NULL)
 		return false;
-	clauses = clauses_of(root, finest);
+	clauses = gpusort_set_clauses(root, finest);
 	exprs = get_sortgrouplist_exprs(clauses, root->processed_tlist);
 	if (!grouping_is_hashable(clauses) || reads_other_columns((Node *) path->path.pathtarget->exprs, exprs) ||
 		reads_other_columns((Node *) path->qual, exprs))
@@ -172,7 +164,7 @@ hashed_rollups(PlannerInfo *root, List *sets)
 
 		for (int i = 0; i < list_length(set->set); i++)
 			columns = lappend_int(columns, i);
-		rollup->groupClause = clauses_of(root, set);
+		rollup->groupClause = gpusort_set_clauses(root, set);
 		rollup->gsets = lappend(rollup->gsets, columns);
 		rollup->gsets_data = lappend(rollup->gsets_data, set);
 		rollup->numGroups += set->set == NIL ? 1 : set->numGroups;
@@ -226,7 +218,7 @@ Path *
 gpusort_partial_sets_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
 						  const GroupingSetsPath *like)
 {
-	return gathered_sets(root, grouped_rel, input_rel, like, sets_of(like), like->path.pathtarget, like->qual);
+	return gathered_sets(root, grouped_rel, input_rel, like, gpusort_sets_of(like), like->path.pathtarget, like->qual);
 }
 
 /* Columns of grouping sets: those that a part of the sets has, and those that it has not. */
@@ -249,17 +241,6 @@ drop_mutator(Node *node, void *arg)
 	return expression_tree_mutator(node, drop_mutator, arg);
 }
 
-/* An expression over groups, as it is where each column is grouped by. */
-static Node *
-whole_mutator(Node *node, void *arg)
-{
-	if (node == NULL || IsA(node, Aggref))
-		return node;
-	if (IsA(node, GroupingFunc))
-		return (Node *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(0), false, true);
-	return expression_tree_mutator(node, whole_mutator, arg);
-}
-
 /* A target with other expressions. */
 static PathTarget *
 target_of(const PathTarget *target, Node *exprs)
@@ -270,10 +251,10 @@ target_of(const PathTarget *target, Node *exprs)
 	return copy;
 }
 
-/* The sets but the finest, over groups that processes make; NULL: they cannot be. */
-static Path *
-other_sets(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel, const GroupingSetsPath *like,
-		   List *others)
+/* Returns some of a path's sets, over groups that processes make; NULL: they cannot be. */
+Path *
+gpusort_other_sets_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
+						const GroupingSetsPath *like, List *others)
 {
 	const GroupingSetData *next = finest_of(others);
 	Columns columns;
@@ -281,46 +262,11 @@ other_sets(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_r
 
 	if (next == NULL)
 		return NULL;
-	clauses = clauses_of(root, next);
+	clauses = gpusort_set_clauses(root, next);
 	columns.kept = get_sortgrouplist_exprs(clauses, root->processed_tlist);
 	columns.dropped = get_sortgrouplist_exprs(list_difference(PROCESSED_GROUP_CLAUSE(root), clauses),
 											  root->processed_tlist);
 	return gathered_sets(root, grouped_rel, input_rel, like, others,
 						 target_of(like->path.pathtarget, drop_mutator((Node *) like->path.pathtarget->exprs, &columns)),
 						 (List *) drop_mutator((Node *) like->qual, &columns));
-}
-
-/*
- * Returns a path of all grouping sets of a query, in which the one that has all columns is computed of sorted rows, and
- * the others of groups that processes make; NULL if it cannot be.  like is a path of PostgreSQL's of the same, by
- * sorting, and sorted a path of the rows in its order.
- */
-Path *
-gpusort_finest_apart_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
-						  const GroupingSetsPath *like, Path *sorted)
-{
-	const RollupData *first = linitial_node(RollupData, like->rollups);
-	GroupingSetData *finest = finest_of(sets_of(like));
-	AggClauseCosts costs = {0};
-	List *others;
-	Path *groups;
-	Path *rest;
-	Path *path;
-
-	if (sorted == NULL || finest == NULL || list_length(finest->set) != list_length(PROCESSED_GROUP_CLAUSE(root)) ||
-		!list_member_ptr(first->gsets_data, finest) || !gpusort_may_read_twice(root))
-		return NULL;
-	others = list_delete_ptr(sets_of(like), finest);
-	rest = other_sets(root, grouped_rel, input_rel, like, others);
-	if (rest == NULL || list_length(finest_of(others)->set) == list_length(finest->set))
-		return NULL;
-	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	groups = (Path *) create_agg_path(
-		root, grouped_rel, sorted,
-		target_of(like->path.pathtarget, whole_mutator(WITHOUT_GROUPING_NULLS(root, like->path.pathtarget->exprs), NULL)),
-		AGG_SORTED, AGGSPLIT_SIMPLE, first->groupClause,
-		(List *) whole_mutator(WITHOUT_GROUPING_NULLS(root, like->qual), NULL), &costs, finest->numGroups);
-	path = gpusort_rollup_join(root, grouped_rel, groups, rest);
-	path->pathtarget = like->path.pathtarget;
-	return path;
 }

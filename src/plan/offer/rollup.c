@@ -227,35 +227,41 @@ total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_r
 	return path->total_cost < serial->total_cost ? path : serial;
 }
 
+/* Returns a path of the empty set alone; like is one of PostgreSQL's of all sets. */
+Path *
+gpusort_grand_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
+						 const GroupingSetsPath *like)
+{
+	List *group_exprs = get_sortgrouplist_exprs(root->parse->groupClause, root->processed_tlist);
+
+	return total_path(root, grouped_rel, input_rel, total_target(like->path.pathtarget, group_exprs),
+					  total_mutator((Node *) like->qual, group_exprs));
+}
+
 /*
  * Splits a path of grouping sets by sorting, over input_rel, in two, if one set is empty, the others have
- * a column in common, and the input can be read twice; false if not.  having is the query's HAVING, as a list.
+ * a column in common, and the input can be read twice; false if not.
  */
 bool
 gpusort_rollup_split(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
-					 const GroupingSetsPath *sorted, Node *having, GpuSortRollup *parts)
+					 const GroupingSetsPath *sorted, GpuSortRollup *parts)
 {
-	List *group_exprs;
-
 	if (!has_grand_total(sorted) || !gpusort_may_read_twice(root))
 		return false;
-	group_exprs = get_sortgrouplist_exprs(root->parse->groupClause, root->processed_tlist);
-
 	parts->groups = makeNode(GroupingSetsPath);
 	*parts->groups = *sorted;
 	parts->groups->rollups = rollups_with_groups(sorted);
 	parts->groups->path.rows = Max(sorted->path.rows - 1, 1);
-	parts->total = total_path(root, grouped_rel, input_rel, total_target(sorted->path.pathtarget, group_exprs),
-							  total_mutator(having, group_exprs));
+	parts->total = gpusort_grand_total_path(root, grouped_rel, input_rel, sorted);
 	return true;
 }
 
-/* Returns the path of all sets. */
+/* Returns the path of all sets, of those of parts of them; like is one of PostgreSQL's of the same. */
 Path *
-gpusort_rollup_join(PlannerInfo *root, RelOptInfo *grouped_rel, Path *groups, Path *total)
+gpusort_sets_join(PlannerInfo *root, RelOptInfo *grouped_rel, const GroupingSetsPath *like, List *parts)
 {
-	Path *path = (Path *) CREATE_APPEND_PATH(root, grouped_rel, list_make2(groups, total), NIL, 0, false);
+	Path *path = (Path *) CREATE_APPEND_PATH(root, grouped_rel, parts, NIL, 0, false);
 
-	path->pathtarget = groups->pathtarget;
+	path->pathtarget = like->path.pathtarget;
 	return path;
 }

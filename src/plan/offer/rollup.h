@@ -21,7 +21,9 @@ typedef struct GpuSortRollup
 
 extern bool gpusort_may_read_twice(PlannerInfo *root);
 extern bool gpusort_rollup_split(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
-								 const GroupingSetsPath *sorted, Node *having, GpuSortRollup *parts);
-extern Path *gpusort_rollup_join(PlannerInfo *root, RelOptInfo *grouped_rel, Path *groups, Path *total);
+								 const GroupingSetsPath *sorted, GpuSortRollup *parts);
+extern Path *gpusort_grand_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
+									  const GroupingSetsPath *like);
+extern Path *gpusort_sets_join(PlannerInfo *root, RelOptInfo *grouped_rel, const GroupingSetsPath *like, List *parts);
 
 #endif /* GPUSORT_ROLLUP_H */

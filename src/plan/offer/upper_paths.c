@@ -32,6 +32,7 @@
 #include "plan/offer/paths.h"
 #include "plan/offer/rollup.h"
 #include "plan/offer/set_operations.h"
+#include "plan/offer/sets_apart.h"
 #include "settings.h"
 #include "utils/selfuncs.h"
 
@@ -183,16 +184,18 @@ offer_grouping_sets(const Offer *offer)
 		gpusort_offer(offer->rel, NULL, with_gpusort(offer, &path->path));
 		if (!gpusort_parallel_output)
 			continue;
-		gpusort_offer(offer->rel, NULL,
-					  gpusort_finest_apart_path(offer->root, offer->rel, offer->input_rel, path,
-												sorted_input(offer, offer->root->group_pathkeys)));
-		if (!gpusort_rollup_split(offer->root, offer->rel, offer->input_rel, path, offer->grouping->havingQual, &parts))
+		if (!gpusort_rollup_split(offer->root, offer->rel, offer->input_rel, path, &parts))
 			continue;
 		groups = with_gpusort(offer, &parts.groups->path);
 		if (groups != NULL)
-			gpusort_offer(offer->rel, NULL, gpusort_rollup_join(offer->root, offer->rel, groups, parts.total));
+			gpusort_offer(offer->rel, NULL,
+						  gpusort_sets_join(offer->root, offer->rel, path, list_make2(groups, parts.total)));
 	}
-	if (like == NULL || !offer->parallel || IS_OTHER_REL(offer->input_rel))
+	if (like == NULL || IS_OTHER_REL(offer->input_rel))
+		return;
+	foreach(cell, gpusort_sets_apart_paths(offer->root, offer->rel, offer->input_rel, like, offer->parallel))
+		gpusort_offer(offer->rel, NULL, lfirst(cell));
+	if (!offer->parallel)
 		return;
 	gpusort_offer(offer->rel, NULL, gpusort_partial_sets_path(offer->root, offer->rel, offer->input_rel, like));
 }
