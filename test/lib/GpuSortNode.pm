@@ -105,7 +105,7 @@ $ENV{PGUSER} = 'postgres';
 my @settings = (
 	'restart_after_crash = on', 'log_statement = none', "log_line_prefix = '%m [%p] %b '", 'fsync = off',
 	'wal_level = minimal', 'max_wal_senders = 0', 'shared_buffers = 32MB', 'max_wal_size = 256MB', 'max_connections = 60',
-	"listen_addresses = ''", 'max_parallel_workers_per_gather = 0', "shared_preload_libraries = 'gpusort'",
+	"listen_addresses = ''", 'jit = off', 'max_parallel_workers_per_gather = 0', "shared_preload_libraries = 'gpusort'",
 	"gpusort.engine = '$engine'", 'gpusort.staging_memory = 64MB', 'gpusort.min_rows = 0', 'gpusort.verify_rows = on');
 
 # A node with a socket directory, so that no port has to be looked for.

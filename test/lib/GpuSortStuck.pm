@@ -36,7 +36,7 @@ sub servers
 	{
 		my ($fault, %options) = @$_;
 		my $node = GpuSortNode->new($fault);
-		$node->init(conf => [ 'enable_material = off', 'jit = off', "gpusort.staging_memory = '16MB'" ]);
+		$node->init(conf => [ 'enable_material = off', "gpusort.staging_memory = '16MB'" ]);
 		my $module = $node->own_module(gpusortd => $fault_service) . '/gpusort';
 		$node->start;
 		$node->safe_psql('postgres', "CREATE TABLE stuck AS $rows; ANALYZE stuck") if ($options{query} // '') eq 'shared';

@@ -181,7 +181,7 @@ CREATE FUNCTION gs.digest(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
 BEGIN
-	EXECUTE format('SELECT count(*) || md5(string_agg(md5(gs_row::text), '''')) FROM (%s) gs_row', query) INTO result;
+	EXECUTE format('SELECT count(*) || md5(string_agg(hashtextextended(gs_row::text, 0)::text, '' '')) FROM (%s) gs_row', query) INTO result;
 	RETURN result;
 END $$;
 

@@ -14,11 +14,11 @@ CREATE TABLE win.many AS
 SELECT i AS id, CASE WHEN i % 7 > 0 THEN i * 7919 % 1201 END AS k, i * 31 % 3 AS flag, i % 400 AS g, CASE WHEN i % 11 > 0 THEN (i * 31 % 700)::int2 END AS s,
 	   i * 37 % 9001 - 4500 AS x, CASE WHEN i % 5 > 0 THEN (i * 37 % 9001)::int8 * 1000000007 END AS big, (i * 53 % 801 - 300)::numeric / 8 AS n,
 	   (i * 97 % 2503) / 16.0::float8 AS f, 't' || i * 41 % 900 AS t, i % 3 > 0 AS b, '2026-01-01'::date + i * 13 % 500 AS d
-FROM generate_series(1, 6000) i;
+FROM generate_series(1, 3000) i;
 CREATE TABLE win.none (LIKE win.many);
 CREATE TABLE win.one AS SELECT * FROM win.many WHERE id = 77;
-CREATE TABLE win.peers AS SELECT id, 5 AS k, 1 AS flag, 1 AS g, s, x, big, n, f, t, b, d FROM win.many WHERE id <= 3000;
-CREATE TABLE win.nulls AS SELECT id, NULL::int AS k, NULL::int AS flag, g, NULL::int2 AS s, NULL::int AS x, NULL::int8 AS big, NULL::numeric AS n, f, NULL::text AS t, NULL::bool AS b, NULL::date AS d FROM win.many WHERE id <= 3000;
+CREATE TABLE win.peers AS SELECT id, 5 AS k, 1 AS flag, 1 AS g, s, x, big, n, f, t, b, d FROM win.many WHERE id <= 1500;
+CREATE TABLE win.nulls AS SELECT id, NULL::int AS k, NULL::int AS flag, g, NULL::int2 AS s, NULL::int AS x, NULL::int8 AS big, NULL::numeric AS n, f, NULL::text AS t, NULL::bool AS b, NULL::date AS d FROM win.many WHERE id <= 1500;
 ALTER TABLE win.many SET (parallel_workers = 4);
 ALTER TABLE win.none SET (parallel_workers = 2);
 ALTER TABLE win.one SET (parallel_workers = 2);
@@ -99,7 +99,7 @@ INSERT INTO win.left (query) VALUES
 	('SELECT id, sum(x) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW) FROM win.many'),
 	('SELECT id, sum(x) OVER (ORDER BY id ROWS 2 PRECEDING EXCLUDE CURRENT ROW) FROM win.many'),
 	('SELECT id, sum(x) OVER w, lag(x) OVER w FROM win.many WINDOW w AS (ORDER BY id)'),
-	('SELECT id, lag(x, 5000) OVER (ORDER BY id) FROM win.many'),
+	('SELECT id, lag(x, 2500) OVER (ORDER BY id) FROM win.many'),
 	('SELECT id, lag(x, flag) OVER (ORDER BY id) FROM win.many'),
 	('SELECT id, nth_value(x, 3) OVER (ORDER BY id) FROM win.many'),
 	('SELECT id, array_agg(x) OVER (ORDER BY id) FROM win.many WHERE id < 50'),
@@ -154,8 +154,8 @@ SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(quer
 	('SELECT y, s.* FROM generate_series(0, 2) y, LATERAL (SELECT max(r), count(*) FROM (SELECT sum(x) OVER (ORDER BY k, id) AS r FROM win.many WHERE flag <> y) q) s'),
 	('SELECT y, (SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY k, id) AS r FROM win.many WHERE flag = y) q) FROM generate_series(0, 3) y'),
 	('SELECT * FROM (SELECT id, sum(x) OVER (ORDER BY k, id) FROM win.many LIMIT 10) q'),
-	('SELECT * FROM (SELECT id, sum(x) OVER (ORDER BY k, id) FROM win.many OFFSET 5990) q'),
-	('SELECT * FROM (SELECT id, lag(x) OVER (ORDER BY id) FROM win.many OFFSET 3000 LIMIT 10) q'),
+	('SELECT * FROM (SELECT id, sum(x) OVER (ORDER BY k, id) FROM win.many OFFSET 2990) q'),
+	('SELECT * FROM (SELECT id, lag(x) OVER (ORDER BY id) FROM win.many OFFSET 1500 LIMIT 10) q'),
 	('WITH c AS MATERIALIZED (SELECT id, sum(x) OVER (ORDER BY k, id) AS r FROM win.many) SELECT a.id, a.r, b.r FROM c a JOIN c b ON a.id = b.id + 1'),
 	('SELECT a.id, a.r, b.r FROM (SELECT id, sum(x) OVER (ORDER BY id) AS r FROM win.many) a JOIN (SELECT id, lag(x) OVER (ORDER BY id) AS r FROM win.many) b USING (id)'),
 	('SELECT id, sum(x) OVER (ORDER BY id), sum(x) OVER (ORDER BY k, id), lag(x) OVER (ORDER BY id ROWS 3 PRECEDING) FROM win.many'),
@@ -169,8 +169,8 @@ ROLLBACK;
 -- errors: of an argument in one range, of a sum that does not fit where it is used, of frames that there are not
 SET gpusort.force = on;
 SET gpusort.min_rows = 0;
-SELECT throws_ok('SELECT count(*) FROM (SELECT sum(1 / (id - 4000)) OVER (ORDER BY id) AS r FROM win.many OFFSET 0) q WHERE r > 0', '22012', 'division by zero', 'an error in an argument');
-SELECT throws_ok('SELECT count(*) FROM (SELECT lag(1 / (id - 4000)) OVER (ORDER BY id) AS r FROM win.many OFFSET 0) q WHERE r > 0', '22012', 'division by zero', 'of rows near');
+SELECT throws_ok('SELECT count(*) FROM (SELECT sum(1 / (id - 2000)) OVER (ORDER BY id) AS r FROM win.many OFFSET 0) q WHERE r > 0', '22012', 'division by zero', 'an error in an argument');
+SELECT throws_ok('SELECT count(*) FROM (SELECT lag(1 / (id - 2000)) OVER (ORDER BY id) AS r FROM win.many OFFSET 0) q WHERE r > 0', '22012', 'division by zero', 'of rows near');
 SELECT throws_ok('SELECT count(*) FROM (SELECT (sum(big * 1000000) OVER (ORDER BY id))::int8 AS r FROM win.many OFFSET 0) q WHERE r > 0', '22003', 'bigint out of range', 'a sum that does not fit');
 SELECT throws_ok('SELECT count(*) OVER (ORDER BY id ROWS BETWEEN -1 PRECEDING AND CURRENT ROW) FROM win.none', '22013', NULL, 'no such frame');
 SELECT throws_ok('SELECT lag(x) OVER (ORDER BY id ROWS BETWEEN -1 PRECEDING AND CURRENT ROW) FROM win.none', '22013', NULL, 'for rows near');

@@ -8,8 +8,7 @@ use GpuSortNode;
 use Test::More;
 
 my @parallel = ('max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12', 'max_worker_processes = 16',
-	'jit = off',
-				'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'gpusort.force = on');
+	'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'gpusort.force = on');
 # Each stretch of the table, longer than what is looked at, begins in a way of its own, and some in none.
 my $tables = q{
 	CREATE EXTENSION gpusort;

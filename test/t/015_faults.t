@@ -61,7 +61,7 @@ my @begin = qw(job_token job_engine welcome_bytes welcome_chunks welcome_id welc
 my @messages = qw(message_short message_long message_version message_type message_late);
 
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ 'work_mem = 64MB', 'jit = off', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
+$node->init(conf => [ 'work_mem = 64MB', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
 	'min_parallel_table_scan_size = 0' ]);
 $node->own_module(gpusortd => $fault_service);
 $node->start;

@@ -11,7 +11,7 @@ use Time::HiRes qw(sleep time);
 my @parallel = ('max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12', 'max_worker_processes = 16',
 	'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
 				'min_parallel_table_scan_size = 0', 'gpusort.force = on', 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0',
-					'enable_hashagg = off', 'enable_hashjoin = off', 'enable_nestloop = off', 'jit = off');
+					'enable_hashagg = off', 'enable_hashjoin = off', 'enable_nestloop = off');
 my $tables = q{
 	CREATE EXTENSION gpusort;
 	CREATE TABLE t AS SELECT i AS id, (i * 7919) % 8009 AS g, 'row number ' || i || ' ' || repeat('x', i % 300) AS pad

@@ -66,7 +66,7 @@ $_->{session}->close, $_->{node}->remove for @points;
 # --- it starts slowly, and has no room --------------------------------------------------------------
 
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ 'gpusort.force = on', 'gpusort.staging_memory = 16MB', 'jit = off' ]);
+$node->init(conf => [ 'gpusort.force = on', 'gpusort.staging_memory = 16MB' ]);
 my $directory = $node->own_module;
 mkdir("$directory/real") && rename("$directory/gpusortd", "$directory/real/gpusortd") or die "$directory: $!";
 PostgreSQL::Test::Utils::append_to_file("$directory/gpusortd",

@@ -46,7 +46,7 @@ my $tables = q{
 		FROM generate_series(1, 1000) i;
 	ANALYZE t, other, long;
 };
-my @settings = ('gpusort.force = on', 'gpusort.staging_memory = 256MB', 'gpusort.log_decisions = on', 'jit = off',
+my @settings = ('gpusort.force = on', 'gpusort.staging_memory = 256MB', 'gpusort.log_decisions = on',
 	'enable_hashjoin = off', 'enable_hashagg = off', 'enable_nestloop = off', 'enable_incremental_sort = off',
 	'max_parallel_workers = 8', 'max_worker_processes = 12', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
 		'min_parallel_table_scan_size = 0');

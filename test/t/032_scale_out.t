@@ -24,7 +24,7 @@ for my $name ('main', 'one', 'two')
 {
 	$node{$name} = GpuSortNode->new($name);
 	$node{$name}->init(conf => [ 'gpusort.min_rows = 2000', 'gpusort.setup_cost = 20', 'gpusort.staging_memory = 32MB',
-		'jit = off', 'autovacuum = off' ]);
+		'autovacuum = off' ]);
 	$node{$name}->start;
 }
 my $main = $node{main};

@@ -8,7 +8,7 @@ use Test::More;
 
 plan skip_all => 'the memory that the host engine sorts in' if $engine ne 'host';
 
-my @conf = ('gpusort.host_memory = 24MB', 'gpusort.force = on', 'work_mem = 256MB', 'jit = off', 'log_temp_files = 0',
+my @conf = ('gpusort.host_memory = 24MB', 'gpusort.force = on', 'work_mem = 256MB', 'log_temp_files = 0',
 			'max_worker_processes = 16', 'max_parallel_workers = 8', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
 			'min_parallel_table_scan_size = 0', 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0');
 my $rows = 300000;

@@ -31,7 +31,7 @@ plan skip_all => 'no file system of its own' unless defined $small;
 plan skip_all => 'the memory that the host engine sorts in' if $engine ne 'host';
 
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ 'gpusort.host_memory = 24MB', 'gpusort.force = on', 'work_mem = 256MB', 'jit = off',
+$node->init(conf => [ 'gpusort.host_memory = 24MB', 'gpusort.force = on', 'work_mem = 256MB',
 	'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
 					  'min_parallel_table_scan_size = 0', 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0' ]);
 $node->start;

@@ -9,7 +9,7 @@ plan skip_all => 'the memory that the host engine sorts in' if $engine ne 'host'
 
 my $node = GpuSortNode->new('main');
 $node->init(conf => [ 'gpusort.host_memory = 64MB', 'gpusort.staging_memory = 256MB', 'gpusort.force = on',
-	'work_mem = 64MB', 'jit = off', 'max_worker_processes = 30', 'max_parallel_workers = 20',
+	'work_mem = 64MB', 'max_worker_processes = 30', 'max_parallel_workers = 20',
 					  'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0',
 						'gpusort.setup_cost = 0', 'gpusort.row_cost = 0' ]);
 $node->start;

@@ -12,7 +12,7 @@ my $node = GpuSortNode->new('main');
 $node->init(conf => [ 'max_parallel_workers_per_gather = 3', 'max_parallel_workers = 12', 'max_worker_processes = 16',
 	'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
 	'min_parallel_table_scan_size = 0', 'gpusort.min_rows = 0', 'gpusort.setup_cost = 0', 'gpusort.row_cost = 0',
-		'enable_nestloop = off', 'jit = off' ]);
+		'enable_nestloop = off' ]);
 $node->start;
 my $service = $node->wait_service;
 $node->safe_psql('postgres', q{

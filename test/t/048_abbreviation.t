@@ -18,7 +18,7 @@ plan skip_all => "no gcc, or no headers in $include"
 		'test/lib/odd_abbreviation.c' ]) };
 
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ 'gpusort.force = on', 'gpusort.staging_memory = 256MB', 'jit = off', 'enable_hashjoin = off',
+$node->init(conf => [ 'gpusort.force = on', 'gpusort.staging_memory = 256MB', 'enable_hashjoin = off',
 	'enable_nestloop = off', 'enable_incremental_sort = off', 'max_parallel_workers = 8',
 	'max_worker_processes = 12', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
 	'min_parallel_table_scan_size = 0' ]);

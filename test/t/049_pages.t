@@ -10,7 +10,7 @@ use Time::HiRes qw(sleep time);
 my $node = GpuSortNode->new('main');
 $node->init(conf => [ 'wal_level = replica', 'max_wal_senders = 4', 'max_parallel_workers = 8', 'gpusort.force = on',
 	'parallel_setup_cost = 0', 'parallel_tuple_cost = 0', 'min_parallel_table_scan_size = 0', 'autovacuum = off',
-	'synchronize_seqscans = on', 'jit = off' ]);
+	'synchronize_seqscans = on' ]);
 $node->start;
 $node->wait_service;
 $node->safe_psql('postgres', q{

@@ -14,7 +14,7 @@ my %queries = (
 	windows => 'SELECT count(x), sum(x) FROM (SELECT lag(id) OVER (PARTITION BY k % 50 ORDER BY k, id) AS x FROM t) s');
 
 my $node = GpuSortNode->new('main');
-$node->init(conf => [ 'jit = off', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
+$node->init(conf => [ 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
 	'min_parallel_table_scan_size = 0', 'gpusort.min_rows = 0' ]);
 $node->own_module(gpusortd => $fault_service);
 $node->start;
