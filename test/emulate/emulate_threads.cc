@@ -66,13 +66,15 @@ struct Block
 	const std::function<void()> *kernel;
 };
 
-static thread_local Block block;
+/* This thread's, from its first grid on; belongs to owner. */
+static __thread Block *block;
+static thread_local std::unique_ptr<Block> owner;
 
 /* Lets the other threads of the block run, until *turn has changed. */
 static void
 await_turn(const uint32_t *turn, uint32_t last_turn)
 {
-	Coroutine *thread = &block.threads[block.current];
+	Coroutine *thread = &block->threads[block->current];
 	dim3 index = threadIdx;
 
 	if (*turn != last_turn)
@@ -80,7 +82,7 @@ await_turn(const uint32_t *turn, uint32_t last_turn)
 	thread->turn = turn;
 	thread->last_turn = last_turn;
 	if (_setjmp(thread->place) == 0)
-		_longjmp(block.scheduler, 1);
+		_longjmp(block->scheduler, 1);
 	threadIdx = index;
 }
 
@@ -88,21 +90,21 @@ await_turn(const uint32_t *turn, uint32_t last_turn)
 static void
 look_at_barrier()
 {
-	if (block.at_barrier == block.live)
+	if (block->at_barrier == block->live)
 	{
-		block.at_barrier = 0;
-		block.barrier_turn++;
+		block->at_barrier = 0;
+		block->barrier_turn++;
 	}
 }
 
 void
 __syncthreads()
 {
-	const uint32_t turn = block.barrier_turn;
+	const uint32_t turn = block->barrier_turn;
 
-	block.at_barrier++;
+	block->at_barrier++;
 	look_at_barrier();
-	await_turn(&block.barrier_turn, turn);
+	await_turn(&block->barrier_turn, turn);
 }
 
 /* A free meeting or the one under this mask. */
@@ -130,7 +132,7 @@ const EmulatedExchange *
 emulate_warp_exchange(uint32_t mask, uint32_t value)
 {
 	const uint32_t lane = threadIdx.x % 32;
-	Meeting *meeting = find_meeting(&block.warps[threadIdx.x / 32], mask);
+	Meeting *meeting = find_meeting(&block->warps[threadIdx.x / 32], mask);
 	const uint32_t turn = meeting->turn;
 	EmulatedExchange *exchange = &meeting->exchanges[turn % 2];
 
@@ -155,7 +157,7 @@ emulate_warp_exchange(uint32_t mask, uint32_t value)
 void *
 emulate_dynamic_shared()
 {
-	return block.shared.get();
+	return block->shared.get();
 }
 
 static void
@@ -163,12 +165,12 @@ run_thread()
 {
 	for (;;)
 	{
-		(*block.kernel)();
-		block.threads[block.current].done = true;
-		block.live--;
+		(*block->kernel)();
+		block->threads[block->current].done = true;
+		block->live--;
 		look_at_barrier();
-		if (_setjmp(block.threads[block.current].place) == 0)
-			_longjmp(block.scheduler, 1);
+		if (_setjmp(block->threads[block->current].place) == 0)
+			_longjmp(block->scheduler, 1);
 	}
 }
 
@@ -176,14 +178,14 @@ run_thread()
 static __attribute__((noinline)) void
 resume_thread(Coroutine *thread)
 {
-	if (_setjmp(block.scheduler) != 0)
+	if (_setjmp(block->scheduler) != 0)
 		return;
-	threadIdx = dim3(block.current);
+	threadIdx = dim3(block->current);
 	if (thread->started)
 		_longjmp(thread->place, 1);
 	thread->started = true;
 	getcontext(&thread->start);
-	thread->start.uc_stack.ss_sp = &block.stacks[block.current * STACK_BYTES];
+	thread->start.uc_stack.ss_sp = &block->stacks[block->current * STACK_BYTES];
 	thread->start.uc_stack.ss_size = STACK_BYTES;
 	thread->start.uc_link = NULL;
 	makecontext(&thread->start, run_thread, 0);
@@ -193,21 +195,21 @@ resume_thread(Coroutine *thread)
 static void
 run_block()
 {
-	block.live = blockDim.x;
-	block.at_barrier = 0;
-	memset(block.warps, 0, sizeof(block.warps));
+	block->live = blockDim.x;
+	block->at_barrier = 0;
+	memset(block->warps, 0, sizeof(block->warps));
 	for (unsigned int i = 0; i < blockDim.x; i++)
 	{
-		block.threads[i].done = false;
-		block.threads[i].turn = NULL;
+		block->threads[i].done = false;
+		block->threads[i].turn = NULL;
 	}
-	while (block.live > 0)
+	while (block->live > 0)
 	{
 		bool resumed = false;
 
-		for (block.current = 0; block.current < blockDim.x; block.current++)
+		for (block->current = 0; block->current < blockDim.x; block->current++)
 		{
-			Coroutine *thread = &block.threads[block.current];
+			Coroutine *thread = &block->threads[block->current];
 
 			if (thread->done || (thread->turn != NULL && *thread->turn == thread->last_turn))
 				continue;
@@ -230,12 +232,16 @@ emulate_blocks(dim3 grid, dim3 block_size, size_t shared_bytes, const std::funct
 		fprintf(stderr, "blocks of up to %d threads and %zu bytes are emulated\n", BLOCK_MAX, emulate_shared_most());
 		abort();
 	}
-	if (block.stacks == NULL)
-		block.stacks.reset(new char[BLOCK_MAX * STACK_BYTES]);
+	if (block == NULL)
+	{
+		owner.reset(new Block());
+		block = owner.get();
+		block->stacks.reset(new char[BLOCK_MAX * STACK_BYTES]);
+	}
 
 	/* as large as asked for, so that the address sanitizer sees what goes beyond */
-	block.shared.reset(new uint64_t[shared_bytes / 8 + 1]);
-	block.kernel = &kernel;
+	block->shared.reset(new uint64_t[shared_bytes / 8 + 1]);
+	block->kernel = &kernel;
 	gridDim = grid;
 	blockDim = block_size;
 	for (unsigned int y = 0; y < grid.y; y++)
@@ -243,7 +249,7 @@ emulate_blocks(dim3 grid, dim3 block_size, size_t shared_bytes, const std::funct
 		for (unsigned int x = 0; x < grid.x; x++)
 		{
 			blockIdx = dim3(x, y);
-			memset(block.shared.get(), 0xCD, shared_bytes);
+			memset(block->shared.get(), 0xCD, shared_bytes);
 			run_block();
 		}
 	}

@@ -416,4 +416,11 @@ SET parallel_leader_participation = off;
 SELECT is((SELECT count(n->>'Rows') FROM generate_series(1, 20), LATERAL gs.nodes('SELECT id, sum(k) OVER (PARTITION BY g * 0 ORDER BY id) FROM gs.x', 'GpuSort') n), 20::bigint, 'Rows of sorts of one range');
 RESET parallel_leader_participation;
 
+-- what PostgreSQL's JIT compiles, where it is installed; last, since all workers load its library from here on
+SET jit = on;
+SET jit_above_cost = 0;
+SELECT is(gs.compare_exchange('SELECT id, sum(k * 2 + g) OVER (PARTITION BY g ORDER BY id) FROM gs.x WHERE few > 3'), 'same', 'with the JIT');
+RESET jit;
+RESET jit_above_cost;
+
 SELECT * FROM finish();
