@@ -329,7 +329,7 @@ are_fulfilled_by(const GpuSortPageQuals *quals, HeapTupleHeader tuple)
  */
 static pg_attribute_always_inline int
 filter_by(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, ValueKind kind, Page page, OffsetNumber *tuples,
-		  int n)
+		  int n, GpuSortPageAhead *ahead)
 {
 	int kept = 0;
 
@@ -339,8 +339,7 @@ filter_by(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, ValueKind 
 		const HeapTupleHeader tuple = gpusort_page_tuple(page, line);
 		bool fulfilled;
 
-		if (i + GPUSORT_TUPLES_AHEAD < n)
-			__builtin_prefetch(gpusort_page_tuple(page, tuples[i + GPUSORT_TUPLES_AHEAD]));
+		gpusort_page_ahead_fetch(ahead);
 		if (qual != NULL &&
 			likely(!(tuple->t_infomask & HEAP_HASNULL) && HeapTupleHeaderGetNatts(tuple) >= qual->attno))
 			fulfilled = is_fulfilled_by(qual, kind,
@@ -355,26 +354,27 @@ filter_by(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, ValueKind 
 
 /* The same, compiled for each kind. */
 static int
-filter_by_column(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, Page page, OffsetNumber *tuples, int n)
+filter_by_column(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, Page page, OffsetNumber *tuples, int n,
+				 GpuSortPageAhead *ahead)
 {
 	switch (qual->kind)
 	{
 		case VALUE_NONE:
-			return filter_by(quals, qual, VALUE_NONE, page, tuples, n);
+			return filter_by(quals, qual, VALUE_NONE, page, tuples, n, ahead);
 		case VALUE_BYTE:
-			return filter_by(quals, qual, VALUE_BYTE, page, tuples, n);
+			return filter_by(quals, qual, VALUE_BYTE, page, tuples, n, ahead);
 		case VALUE_INT16:
-			return filter_by(quals, qual, VALUE_INT16, page, tuples, n);
+			return filter_by(quals, qual, VALUE_INT16, page, tuples, n, ahead);
 		case VALUE_INT32:
-			return filter_by(quals, qual, VALUE_INT32, page, tuples, n);
+			return filter_by(quals, qual, VALUE_INT32, page, tuples, n, ahead);
 		case VALUE_INT64:
-			return filter_by(quals, qual, VALUE_INT64, page, tuples, n);
+			return filter_by(quals, qual, VALUE_INT64, page, tuples, n, ahead);
 		case VALUE_OID:
-			return filter_by(quals, qual, VALUE_OID, page, tuples, n);
+			return filter_by(quals, qual, VALUE_OID, page, tuples, n, ahead);
 		case VALUE_FLOAT4:
-			return filter_by(quals, qual, VALUE_FLOAT4, page, tuples, n);
+			return filter_by(quals, qual, VALUE_FLOAT4, page, tuples, n, ahead);
 		case VALUE_FLOAT8:
-			return filter_by(quals, qual, VALUE_FLOAT8, page, tuples, n);
+			return filter_by(quals, qual, VALUE_FLOAT8, page, tuples, n, ahead);
 	}
 	pg_unreachable();
 }
@@ -385,11 +385,12 @@ filter_by_column(const GpuSortPageQuals *quals, const GpuSortPageQual *qual, Pag
  * the columns have offsets; else tuple by tuple.
  */
 int
-gpusort_page_quals_filter(const GpuSortPageQuals *quals, Page page, OffsetNumber *tuples, int n)
+gpusort_page_quals_filter(const GpuSortPageQuals *quals, Page page, OffsetNumber *tuples, int n,
+						  GpuSortPageAhead *ahead)
 {
 	if (quals->columns->fixed < quals->columns->count)
-		return filter_by(quals, NULL, VALUE_NONE, page, tuples, n);
+		return filter_by(quals, NULL, VALUE_NONE, page, tuples, n, ahead);
 	for (int i = 0; i < quals->count; i++)
-		n = filter_by_column(quals, &quals->quals[i], page, tuples, n);
+		n = filter_by_column(quals, &quals->quals[i], page, tuples, n, ahead);
 	return n;
 }

@@ -15,11 +15,9 @@
 
 #include "access/htup_details.h"
 #include "access/tupdesc.h"
+#include "exec/page_ahead.h"
 #include "nodes/plannodes.h"
 #include "storage/bufpage.h"
-
-/* So far ahead the processor is told of a page's tuples, which lie in no cache. */
-#define GPUSORT_TUPLES_AHEAD 8
 
 typedef struct GpuSortPageQual GpuSortPageQual;
 
@@ -34,7 +32,8 @@ typedef struct GpuSortPageQuals
 } GpuSortPageQuals;
 
 extern GpuSortPageQuals *gpusort_page_quals_create(const Scan *scan, TupleDesc desc);
-extern int gpusort_page_quals_filter(const GpuSortPageQuals *quals, Page page, OffsetNumber *tuples, int n);
+extern int gpusort_page_quals_filter(const GpuSortPageQuals *quals, Page page, OffsetNumber *tuples, int n,
+									 GpuSortPageAhead *ahead);
 
 /* Returns the tuple at this line of a page. */
 static inline HeapTupleHeader

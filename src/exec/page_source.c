@@ -29,6 +29,7 @@
 #include "access/heapam.h"
 #include "access/relscan.h"
 #include "access/tableam.h"
+#include "exec/page_ahead.h"
 #include "exec/page_quals.h"
 #include "exec/tuple_columns.h"
 #include "executor/executor.h"
@@ -66,6 +67,7 @@ struct GpuSortPageSource
 	GpuSortPageQuals *quals;
 	ExprState *other_quals; /* all conditions, where quals are not; NULL: none */
 	HeapTupleData tuple;    /* that other_quals are asked about */
+	GpuSortPageAhead ahead;
 
 	GpuSortTupleColumns *columns; /* what a row has values of, if nothing is computed */
 	int nvalues;
@@ -244,6 +246,7 @@ set_slot(GpuSortPageSource *pages, Page page, OffsetNumber line)
 	ExprContext *context = pages->node->ss.ps.ps_ExprContext;
 
 	CHECK_FOR_INTERRUPTS();
+	gpusort_page_ahead_fetch(&pages->ahead);
 	ResetExprContext(context);
 	pages->tuple.t_tableOid = RelationGetRelid(pages->table);
 	pages->tuple.t_data = gpusort_page_tuple(page, line);
@@ -320,8 +323,7 @@ show_rows(GpuSortPageSource *pages, Page page, const OffsetNumber *lines, int n,
 
 	for (int i = 0; i < n; i++)
 	{
-		if (i + GPUSORT_TUPLES_AHEAD < n)
-			__builtin_prefetch(gpusort_page_tuple(page, lines[i + GPUSORT_TUPLES_AHEAD]));
+		gpusort_page_ahead_fetch(&pages->ahead);
 		gpusort_tuple_columns_read(pages->columns, gpusort_page_tuple(page, lines[i]), values, nulls);
 		show_row(pages, page, lines[i], i, &rows[i]);
 		values += pages->nvalues;
@@ -350,7 +352,8 @@ gpusort_page_source_next(GpuSortPageSource *pages, GpuSortRow *rows, int limit)
 		if (n == 0)
 			break;
 		page = BufferGetPage(heap_scan(pages)->rs_cbuf);
-		kept = gpusort_page_quals_filter(pages->quals, page, lines, n);
+		gpusort_page_ahead_begin(&pages->ahead, heap_scan(pages));
+		kept = gpusort_page_quals_filter(pages->quals, page, lines, n, &pages->ahead);
 		if (pages->computes)
 			kept = compute_rows(pages, page, lines, kept, rows);
 		else

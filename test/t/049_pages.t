@@ -1,5 +1,6 @@
 # Rows in by the page, beside others: updates, deletes, vacuums and truncated tails while scans run; predicate locks;
-# what the statistics count; a standby.  A snapshot's answer is the same by the page, one by one and natively.
+# pages in no buffer; what the statistics count; a standby.  A snapshot's answer is the same by the page, one by one and
+# natively.
 use strict;
 use warnings;
 
@@ -135,6 +136,24 @@ sub conflict_out
 }
 is(conflict_out('on'), 1, 'a version that is not visible is a conflict by the page');
 is(conflict_out('off'), 1, 'as one by one');
+
+# --- pages that are in no buffer ---------------------------------------------------------------------
+
+$node->append_conf('postgresql.conf', "shared_buffers = 1MB\ntemp_buffers = 100");
+$node->restart;
+$node->wait_service;
+my $few_buffers = $node->session;
+$few_buffers->run('CREATE TEMP TABLE elsewhere AS SELECT * FROM accounts');
+@wrong = ();
+for my $query (map { digest($_), digest(s/accounts/elsewhere/gr) } @queries)
+{
+	my @answers = map { $few_buffers->run("SET gpusort.page_scan = $_; $query") } qw(on off);
+	my $native = $few_buffers->run("SET gpusort.enable = off; $query");
+	$few_buffers->run('RESET gpusort.enable');
+	push @wrong, "$query: @answers, natively $native" if grep { $_ ne $native } @answers;
+}
+is_deeply(\@wrong, [], 'tables larger than all buffers are the same every way');
+like($few_buffers->run('EXPLAIN (COSTS OFF) SELECT * FROM elsewhere ORDER BY k, id'), qr/GpuSort/, 'by a GpuSort');
 
 # --- what the statistics count -----------------------------------------------------------------------
 
