@@ -10,14 +10,41 @@
 #include "catalog/pg_type_d.h"
 #include "executor/nodeAgg.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "optimizer/tlist.h"
+#include "plan/model/constants.h"
 #include "plan/model/sort_time.h"
+#include "utils/lsyscache.h"
 #include "utils/spccache.h"
 
-/* How many times an Agg sorts its rows: aggregates that have a transition in common sort once. */
-static int
-count_sorts(const PlannerInfo *root)
+/* Values that do not fit a register, numerics say, take so many times as long at least: they are copied, too. */
+#define BY_REFERENCE 2
+
+/* How many sorts of numbers in no order take as long as that of an aggregate's rows, which come as input gives them. */
+static double
+sort_weight(PlannerInfo *root, const Aggref *aggregate, const Path *input)
+{
+	List *clauses = aggregate->aggdistinct != NIL ? aggregate->aggdistinct : aggregate->aggorder;
+	List *keys = make_pathkeys_for_sortclauses(root, clauses, aggregate->args);
+	const PathKey *key;
+	double factor;
+
+	if (keys == NIL)
+		return 1;
+	key = linitial_node(PathKey, keys);
+	factor = gpusort_string_factor(key);
+	if (!get_typbyval(exprType(get_sortgroupclause_expr(linitial(clauses), aggregate->args))))
+		factor = Max(factor, BY_REFERENCE);
+	return factor *
+		(input != NULL && gpusort_path_is_in_order(root, input, key) ? gpusort_constant(GPUSORT_TIME_IN_ORDER, false) : 1);
+}
+
+/* The transitions for which an Agg sorts its rows: aggregates that have one in common sort once. */
+static Bitmapset *
+find_sorts(const PlannerInfo *root)
 {
 	Bitmapset *transitions = NULL;
 	ListCell *cell;
@@ -29,15 +56,38 @@ count_sorts(const PlannerInfo *root)
 		if (aggregate->aggorder != NIL || aggregate->aggdistinct != NIL)
 			transitions = bms_add_member(transitions, aggregate->aggtransno);
 	}
-	return bms_num_members(transitions);
+	return transitions;
+}
+
+/*
+ * Returns how many sorts of numbers take as long as those of these transitions, of all rows of input; NULL: these come
+ * in no order.
+ */
+double
+gpusort_transition_sorts(PlannerInfo *root, const Bitmapset *transitions, const Path *input)
+{
+	Bitmapset *left = bms_copy(transitions);
+	double sorts = 0;
+	ListCell *cell;
+
+	foreach(cell, left != NULL ? root->agginfos : NIL)
+	{
+		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+
+		if (!bms_is_member(aggregate->aggtransno, left))
+			continue;
+		left = bms_del_member(left, aggregate->aggtransno);
+		sorts += sort_weight(root, aggregate, input);
+	}
+	return sorts;
 }
 
 /* The aggregates of a query. */
 static GpuSortAggregates
-find_aggregates(const PlannerInfo *root, const GpuSortAggregates *sorts)
+find_aggregates(PlannerInfo *root, const GpuSortAggregates *sorts, const Path *input)
 {
 	GpuSortAggregates found = {
-		.sorts = sorts != NULL ? sorts->sorts : count_sorts(root),
+		.sorts = sorts != NULL ? sorts->sorts : gpusort_transition_sorts(root, find_sorts(root), input),
 		.sorts_in_order = sorts != NULL ? sorts->sorts_in_order : 0,
 	};
 	ListCell *cell;
@@ -69,7 +119,7 @@ gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *inp
 		.groups = groups,
 		.frequent = frequent,
 		.width = input->pathtarget->width,
-		.aggregates = find_aggregates(root, sorts),
+		.aggregates = find_aggregates(root, sorts, groups <= 1 ? input : NULL),
 		.memory = get_hash_memory_limit(),
 		.entry = hash_agg_entry_size(list_length(root->aggtransinfos), input->pathtarget->width, transition_space),
 	};

@@ -42,7 +42,7 @@ typedef struct GpuSortAggregates
 {
 	int values;         /* whose state is a value */
 	int states;         /* whose state has memory of its own */
-	int sorts;          /* with DISTINCT or ORDER BY, which sort the rows of each group */
+	double sorts;       /* with DISTINCT or ORDER BY, which sort the rows of each group: as many as of numbers */
 	int sorts_in_order; /* the same, of rows that are in order: ordered sets */
 } GpuSortAggregates;
 

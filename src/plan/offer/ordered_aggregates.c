@@ -259,11 +259,12 @@ find_by_order_of(PlannerInfo *root, const Aggref *first)
 	return found;
 }
 
-/* Finds out what one order of the rows does for the query's aggregates: that which leaves the fewest to sort. */
+/* Finds out what one order of the rows does for the query's aggregates: that which leaves the least to sort. */
 static OrderedAggregates
 find_ordered(PlannerInfo *root)
 {
 	OrderedAggregates best = {0};
+	double best_sorts = 0;
 	int tried = 0;
 	ListCell *cell;
 
@@ -274,13 +275,19 @@ find_ordered(PlannerInfo *root)
 	{
 		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
 		OrderedAggregates found;
+		double sorts;
 
 		if ((aggregate->aggorder == NIL && aggregate->aggdistinct == NIL) || tried++ == MAX_ORDERS)
 			continue;
 		found = find_by_order_of(root, aggregate);
-		if (found.served != GPUSORT_SERVED_NONE &&
-			(best.served == GPUSORT_SERVED_NONE || bms_num_members(found.own) < bms_num_members(best.own)))
+		if (found.served == GPUSORT_SERVED_NONE)
+			continue;
+		sorts = gpusort_transition_sorts(root, found.own, NULL);
+		if (best.served == GPUSORT_SERVED_NONE || sorts < best_sorts)
+		{
 			best = found;
+			best_sorts = sorts;
+		}
 		if (best.served != GPUSORT_SERVED_NONE && best.own == NULL)
 			break;
 	}
@@ -390,7 +397,8 @@ gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, GpuSortAggrega
 	if (found.served == GPUSORT_SERVED_NONE || !pathkeys_contained_in(found.keys, input->pathkeys) ||
 		unique != (found.served == GPUSORT_SERVED_DISTINCT))
 		return GPUSORT_SERVED_NONE;
-	sorts->sorts = bms_num_members(found.served == GPUSORT_SERVED_PERCENTILES ? found.halved : found.own);
+	sorts->sorts = found.served == GPUSORT_SERVED_PERCENTILES ? bms_num_members(found.halved)
+															  : gpusort_transition_sorts(root, found.own, NULL);
 	sorts->sorts_in_order = bms_num_members(bms_difference(found.sets, found.own));
 	return found.served;
 }
