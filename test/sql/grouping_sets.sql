@@ -136,7 +136,8 @@ SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(quer
 	('SELECT m.a, o.b, grouping(o.b) AS g, count(*), sum(m.k) FROM sets.many m JOIN sets.one o ON m.a = o.a GROUP BY CUBE (m.a, o.b)'),
 	('SELECT m.a, o.b, m.id, count(*), sum(o.k) FROM sets.many m LEFT JOIN sets.one o ON m.id = o.id GROUP BY ROLLUP (m.a, o.b, m.id)'),
 	('SELECT a, sum(s), rank() OVER (ORDER BY sum(s), a) FROM (SELECT a, b, sum(k) AS s FROM sets.many GROUP BY CUBE (a, b)) q GROUP BY ROLLUP (a)'),
-	('SELECT unhashed <-> point(0, 0) AS x, a, count(*) FROM sets.many GROUP BY CUBE (1, a)')) q (query);
+	('SELECT unhashed <-> point(0, 0) AS x, a, count(*) FROM sets.many GROUP BY CUBE (1, a)'),
+	('SELECT big, id::text::xid AS x, count(*) FROM sets.many GROUP BY CUBE (1, 2)')) q (query);
 BEGIN;
 DECLARE groups SCROLL CURSOR FOR SELECT a, b, count(*), sum(k) FROM sets.many GROUP BY CUBE (a, b) ORDER BY a, b, 3;
 FETCH 2 FROM groups;
