@@ -105,6 +105,7 @@ typedef struct GpuSortKeys
 	uint32 words;            /* 64-bit words of a key */
 	bool may_tie;            /* keys can be truncated */
 	bool one_fixed;          /* there is just one column, of fixed_bits */
+	bool all_fixed;          /* or several, each of fixed_bits */
 	bool one_numeric;        /* or a numeric, of GPUSORT_NUMERIC_DIGITS digits */
 	GpuSortPrefix *prefixes; /* of the sized columns, in order; NULL before there is a layout */
 	MemoryContext scratch;   /* for detoasted values; reset after each row that used it */

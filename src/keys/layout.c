@@ -195,6 +195,7 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool comm
 	GpuSortColumn *last_string = NULL;
 	const GpuSortPrefix *prefix = prefixes;
 	uint32 bits = 0;
+	int fixed = 0; /* columns of fixed width in the key */
 
 	/* not before: many sorts turn out to be of few rows, and have no use for it */
 	if (keys->prefixes == NULL)
@@ -252,6 +253,7 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool comm
 		keys->last_attno = Max(keys->last_attno, column->attno);
 		if (gpusort_column_is_string(column))
 			last_string = column->rank_bits == 0 ? column : NULL; /* those before ranks leave room to what has none */
+		fixed += column->fixed_bits > 0;
 		if (column->type->truncates)
 			keys->may_tie = true;
 		else if (keys->exact_columns == i)
@@ -265,6 +267,7 @@ gpusort_keys_lay_out(GpuSortKeys *keys, const GpuSortPrefix *prefixes, bool comm
 	keys->exact_columns = Min(keys->exact_columns, keys->count - 1);
 	keys->words = Max((bits + 63) / 64, 1);
 	keys->one_fixed = keys->count == 1 && keys->columns[0].fixed_bits > 0;
+	keys->all_fixed = fixed == keys->count;
 	keys->one_numeric = keys->count == 1 && keys->columns[0].encoding == GPUSORT_ENCODE_NUMERIC &&
 		keys->columns[0].prefix_length == GPUSORT_NUMERIC_DIGITS;
 	gpusort_keys_set_common_prefixes(keys, prefixes);

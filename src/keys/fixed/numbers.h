@@ -44,7 +44,7 @@ gpusort_float8_bits(float8 value)
 }
 
 /* The bits of a value of up to 64, as they are for ASC. */
-static inline uint64
+static pg_attribute_always_inline uint64
 gpusort_fixed_value(GpuSortEncoding encoding, Datum value)
 {
 	switch (encoding)
