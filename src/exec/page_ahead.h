@@ -7,9 +7,9 @@
  * third of the time in which a process takes rows in.  While the tuples of one page are worked at, the next page is
  * fetched into the caches, a little of it with each tuple.
  *
- * Which page is next is a guess, that of the block behind the one at hand, made where the last guess was right: parallel
- * scans jump.  A wrong one costs memory bandwidth and nothing else.  Where there is no guess, or the block is in no
- * buffer, the page at hand is fetched likewise, its first lines at once.
+ * Which page is next is a guess, that of the block behind the one at hand, made where the last guess was right:
+ * parallel scans jump.  A wrong one costs memory bandwidth and nothing else.  Where there is no guess, or the block is
+ * in no buffer, the page at hand is fetched likewise, its first lines at once.
  *
  * Legal order of calls: begin for each batch of tuples of a page, then fetch for each tuple of it.
  *
