@@ -83,11 +83,12 @@ static Path *
 sorted_rows(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel, List *clauses, bool parallel)
 {
 	Path *input = input_rel->cheapest_total_path;
+	List *columns = (List *) WITHOUT_GROUPING_NULLS(root, root->processed_tlist);
 	List *keys;
 
 	if (input == NULL || !grouping_is_sortable(clauses))
 		return NULL;
-	keys = make_pathkeys_for_sortclauses(root, clauses, root->processed_tlist);
+	keys = make_pathkeys_for_sortclauses(root, clauses, columns);
 	if (keys == NIL || pathkeys_contained_in(keys, input->pathkeys))
 		return NULL;
 	return gpusort_sorted_path(root, grouped_rel, input, parallel ? gpusort_partial_of(input) : NULL, keys);
