@@ -38,6 +38,7 @@
 #include "plan/offer/partial_sets.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/rollup.h"
+#include "rewrite/rewriteManip.h"
 #include "settings.h"
 
 /* Of more sets none is offered apart: each reads all rows. */
