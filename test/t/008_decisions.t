@@ -110,8 +110,11 @@ alone('SELECT sum(id) OVER (ORDER BY k) FROM t', '',
 	'nor of one without PARTITION BY that goes on from the rows before');
 alone('SELECT array_agg(id) OVER (ORDER BY k) FROM t', 'the sort does not begin with a column of a window',
 	'a window without PARTITION BY that may need any row');
-alone('SELECT k, id % 7, count(DISTINCT id) FROM t GROUP BY CUBE (k, id % 7)',
-	'the sort does not begin with a column of GROUP BY that all', 'grouping sets with nothing in common');
+alone('SELECT k, id % 7, count(DISTINCT id) FROM t GROUP BY CUBE (k, id % 7)', '',
+	'nothing of grouping sets that have a sort each');
+alone('SELECT k, id % 7, id % 3, id % 2, count(DISTINCT id) FROM t GROUP BY CUBE (k, id % 7, id % 3, id % 2)',
+	'the sort does not begin with a column of GROUP BY that all',
+	'grouping sets with nothing in common, too many for that');
 alone('SELECT k, restricted((count(DISTINCT id) + sum(0.5::float8))::bigint) FROM t GROUP BY k',
 	'restricted\(\) is not parallel safe', 'a function');
 alone('SELECT k, count(DISTINCT id) + sum(0.5::float8), random() FROM t GROUP BY k', 'random\(\) is not parallel safe',
