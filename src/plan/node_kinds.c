@@ -23,6 +23,7 @@
 #include "optimizer/optimizer.h"
 #include "plan/finish/plan_tree.h"
 #include "plan/offer/paths.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 
 static void
@@ -39,12 +40,9 @@ target_is_safe(PlannerInfo *root, const Path *path)
 	return is_parallel_safe(root, (Node *) path->pathtarget->exprs);
 }
 
-/*
- * Returns true if one of the clauses' columns, SortGroupClauses of tlist,
- * has the values of a key; not if that is NULL.
- */
+/* Returns true if one of the clauses' columns has the values of a key; not if that is NULL. */
 static bool
-groups_by_key(const PathKey *key, List *clauses, List *tlist)
+groups_by_key(PlannerInfo *root, const PathKey *key, List *clauses)
 {
 	ListCell *cell;
 
@@ -52,12 +50,13 @@ groups_by_key(const PathKey *key, List *clauses, List *tlist)
 		return false;
 	foreach(cell, clauses)
 	{
-		Node *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, cell), tlist);
+		Node *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, cell), root->processed_tlist);
 		ListCell *member;
 
+		expr = WITHOUT_GROUPING_NULLS(root, expr);
 		foreach(member, key->pk_eclass->ec_members)
 		{
-			if (equal(lfirst_node(EquivalenceMember, member)->em_expr, expr))
+			if (equal(WITHOUT_GROUPING_NULLS(root, lfirst_node(EquivalenceMember, member)->em_expr), expr))
 				return true;
 		}
 	}
@@ -179,7 +178,7 @@ gpusort_window_path_may_go_on(PlannerInfo *root, const WindowAggPath *path, cons
 
 	return gpusort_path_is_sort(path->subpath) &&
 		(needs.rule == GPUSORT_WINDOW_NEAR ||
-		 (needs.rule == GPUSORT_WINDOW_RUNNING && groups_by_key(key, path->winclause->orderClause, root->processed_tlist)));
+		 (needs.rule == GPUSORT_WINDOW_RUNNING && groups_by_key(root, key, path->winclause->orderClause)));
 }
 
 static bool
@@ -188,7 +187,7 @@ window_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, boo
 	const WindowAggPath *window = (const WindowAggPath *) path;
 
 	return target_is_safe(root, path) &&
-		(groups_by_key(key, window->winclause->partitionClause, root->processed_tlist) ||
+		(groups_by_key(root, key, window->winclause->partitionClause) ||
 		 (!shared && gpusort_window_path_may_go_on(root, window, key)));
 }
 
@@ -295,7 +294,7 @@ agg_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool s
 	const AggPath *agg = (const AggPath *) path;
 
 	return agg->aggstrategy == AGG_SORTED && (shared || !DO_AGGSPLIT_SKIPFINAL(agg->aggsplit)) &&
-		groups_by_key(key, agg->groupClause, root->processed_tlist) && target_is_safe(root, path) &&
+		groups_by_key(root, key, agg->groupClause) && target_is_safe(root, path) &&
 		is_parallel_safe(root, (Node *) agg->qual);
 }
 
@@ -312,7 +311,7 @@ grouping_sets_path_may_run(PlannerInfo *root, const Path *path, const PathKey *k
 	{
 		const RollupData *rollup = lfirst_node(RollupData, cell);
 
-		if (rollup->is_hashed || !groups_by_key(key, rollup->groupClause, root->processed_tlist))
+		if (rollup->is_hashed || !groups_by_key(root, key, rollup->groupClause))
 			return false;
 		foreach(set, rollup->gsets_data)
 		{
@@ -349,7 +348,7 @@ group_path_may_run(PlannerInfo *root, const Path *path, const PathKey *key, bool
 {
 	const GroupPath *group = (const GroupPath *) path;
 
-	return groups_by_key(key, group->groupClause, root->processed_tlist) && target_is_safe(root, path) &&
+	return groups_by_key(root, key, group->groupClause) && target_is_safe(root, path) &&
 		is_parallel_safe(root, (Node *) group->qual);
 }
 
