@@ -461,6 +461,7 @@ sub _round
 	if grep { /ERROR:/ && !/ERROR:  42P2[12]:/ } @messages;
 	if (my @bad = $self->_bad_indexes($session))
 	{
+		return if $self->_disturbed($session);
 		$self->_report("index: @bad", $database, \@schema, $tables);
 		return;
 	}
