@@ -19,6 +19,7 @@
 #include "parser/parse_agg.h"
 #include "utils/fmgroids.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 /*
  * Returns true if an aggregate gives the same, bit by bit, in whatever order its rows come, and put together from what
@@ -154,4 +155,75 @@ gpusort_aggregate_sorts_by(const Aggref *aggregate, const SortGroupClause *claus
 	return IsA(expr, Var) && ((const Var *) expr)->varno == OUTER_VAR &&
 		((const Var *) expr)->varattno == column->attno && clause->sortop == column->sort_operator &&
 		clause->nulls_first == column->nulls_first && exprCollation(argument) == column->collation;
+}
+
+/* Of numerics with no more digits before and behind the point all are floats. */
+#define FLOAT_DIGITS 300
+
+/* Returns true if all numerics of a type's modifier can be cast to a float without an error. */
+static bool
+numerics_are_floats(int32 typmod)
+{
+	const int32 digits = (typmod - VARHDRSZ) >> 16 & 0xffff;
+	const int32 scale = (((typmod - VARHDRSZ) & 0x7ff) ^ 1024) - 1024; /* from 15 on it can be negative */
+
+	return typmod >= (int32) VARHDRSZ && digits - scale <= FLOAT_DIGITS && scale <= FLOAT_DIGITS;
+}
+
+/*
+ * Returns what is cast to a float8, if the cast never fails and never turns an order round: equal floats may come of
+ * different values, but no smaller one of a greater; NULL if the expression is something else.
+ */
+static Expr *
+cast_to_float(const Expr *expr)
+{
+	const FuncExpr *cast = (const FuncExpr *) expr;
+	Expr *argument;
+
+	if (!IsA(expr, FuncExpr) || list_length(cast->args) != 1)
+		return NULL;
+	argument = linitial(cast->args);
+	switch (cast->funcid)
+	{
+		case F_FLOAT8_INT2:
+		case F_FLOAT8_INT4:
+		case F_FLOAT8_INT8:
+		case F_FLOAT8_FLOAT4:
+			return argument;
+		case F_FLOAT8_NUMERIC:
+			return numerics_are_floats(exprTypmod((Node *) argument)) ? argument : NULL;
+		default:
+			return NULL;
+	}
+}
+
+/*
+ * Returns an aggregate, which sorts floats by one column, as it is of what these are cast from, sorted likewise; the
+ * same if they are not: percentiles are the same rows' by both orders, and of few rows the cast has to be made.
+ */
+const Aggref *
+gpusort_aggregate_without_cast(const Aggref *aggregate)
+{
+	const TypeCacheEntry *floats = lookup_type_cache(FLOAT8OID, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+	const TypeCacheEntry *type;
+	const SortGroupClause *clause;
+	Expr *argument;
+	Aggref *other;
+
+	if (list_length(aggregate->aggorder) != 1 || list_length(aggregate->args) != 1)
+		return aggregate;
+	clause = linitial_node(SortGroupClause, aggregate->aggorder);
+	argument = cast_to_float(linitial_node(TargetEntry, aggregate->args)->expr);
+	if (argument == NULL || (clause->sortop != floats->lt_opr && clause->sortop != floats->gt_opr))
+		return aggregate;
+	type = lookup_type_cache(exprType((Node *) argument), TYPECACHE_LT_OPR | TYPECACHE_GT_OPR | TYPECACHE_EQ_OPR);
+	other = makeNode(Aggref);
+	*other = *aggregate;
+	other->args = copyObject(aggregate->args);
+	linitial_node(TargetEntry, other->args)->expr = argument;
+	other->aggorder = copyObject(aggregate->aggorder);
+	linitial_node(SortGroupClause, other->aggorder)->eqop = type->eq_opr;
+	linitial_node(SortGroupClause, other->aggorder)->sortop =
+		clause->sortop == floats->lt_opr ? type->lt_opr : type->gt_opr;
+	return other;
 }

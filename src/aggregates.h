@@ -20,5 +20,6 @@ extern bool gpusort_aggregate_may_be_counted(const Aggref *aggregate);
 extern bool gpusort_aggregate_may_be_partial(const Aggref *aggregate);
 extern bool gpusort_aggregate_sorts_by(const Aggref *aggregate, const SortGroupClause *clause,
 									   const GpuSortColumn *column);
+extern const Aggref *gpusort_aggregate_without_cast(const Aggref *aggregate);
 
 #endif /* GPUSORT_AGGREGATES_H */

@@ -11,6 +11,9 @@
  * It stays PostgreSQL's node, as a WindowAgg does in running.c: rescans and the end are its own, and wherever the
  * service does not have the rows, so is all of it.
  *
+ * Where the values are cast to floats the GpuSort is by what they are cast from (gpusort_aggregate_without_cast), and
+ * the cast is made of the rows that are read.
+ *
  * NULLs are not counted.  They are the last of the rows, or the first, so that one row tells whether there are any; if
  * so their number is found by halving.  Where rows cannot be read from any number on, since keys may tie that do not
  * hold their values whole, or rows are verified, all are read once to count them, and then up to those asked for.
@@ -50,13 +53,19 @@ typedef struct Percentile
 	bool array;
 	Interpolate interpolate;           /* of continuous ones; NULL: it is a row's value */
 	GpuSortHypothetical *hypothetical; /* it is no percentile but that; else NULL */
+	ExprState *argument;               /* the value of a row, of this type */
+	Oid type;
+	int16 length;
+	bool by_value;
+	char align;
 } Percentile;
 
 /* A row that is asked for, and its value. */
 typedef struct WantedRow
 {
 	uint64 number; /* among those that are not NULL, from 0 */
-	Datum value;
+	const Percentile *percentile;
+	Datum value; /* for that */
 } WantedRow;
 
 /* One fraction of one aggregate. */
@@ -81,11 +90,7 @@ struct GpuSortPercentiles
 {
 	ExecProcNodeMtd native; /* how the Agg runs by itself */
 	GpuSortNumberedRows rows;
-	AttrNumber attno; /* of the percentiles' value in the scan's rows; 0: there are none */
-	Oid type;
-	int16 length;
-	bool by_value;
-	char align;
+	AttrNumber attno; /* of the percentiles' key in the scan's rows; 0: there are none */
 	Percentile *list; /* by number of the aggregate */
 
 	/* of the rows at hand */
@@ -193,9 +198,9 @@ count_values(GpuSortPercentiles *percentiles)
 	return counted;
 }
 
-/* Adds a row to those that are wanted; returns where it is among them. */
+/* Adds a row to those that are wanted for a percentile; returns where it is among them. */
 static int
-want(GpuSortPercentiles *percentiles, uint64 number)
+want(GpuSortPercentiles *percentiles, const Percentile *percentile, uint64 number)
 {
 	if (percentiles->nwanted == percentiles->room)
 	{
@@ -203,6 +208,7 @@ want(GpuSortPercentiles *percentiles, uint64 number)
 		percentiles->wanted = repalloc(percentiles->wanted, percentiles->room * sizeof(WantedRow));
 	}
 	percentiles->wanted[percentiles->nwanted].number = number;
+	percentiles->wanted[percentiles->nwanted].percentile = percentile;
 	return percentiles->nwanted++;
 }
 
@@ -227,15 +233,15 @@ place_fraction(GpuSortPercentiles *percentiles, const Percentile *percentile, do
 	{
 		int64 row = (int64) ceil(value * percentiles->values);
 
-		fraction.low = fraction.high = want(percentiles, Max(row, 1) - 1);
+		fraction.low = fraction.high = want(percentiles, percentile, Max(row, 1) - 1);
 	}
 	else
 	{
 		double place = value * (percentiles->values - 1);
 
-		fraction.low = fraction.high = want(percentiles, (uint64) floor(place));
+		fraction.low = fraction.high = want(percentiles, percentile, (uint64) floor(place));
 		if (ceil(place) > floor(place))
-			fraction.high = want(percentiles, (uint64) ceil(place));
+			fraction.high = want(percentiles, percentile, (uint64) ceil(place));
 		fraction.part = place - floor(place);
 	}
 	return fraction;
@@ -295,10 +301,11 @@ compare_wanted(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-/* Reads the rows that are wanted, in their order, each once; false if they are lost. */
+/* Reads the rows that are wanted, in their order, each once for all that have one type; false if they are lost. */
 static bool
-read_wanted(GpuSortPercentiles *percentiles)
+read_wanted(GpuSortPercentiles *percentiles, ExprContext *context)
 {
+	TupleTableSlot *outer = context->ecxt_outertuple;
 	WantedRow **order = palloc(Max(percentiles->nwanted, 1) * sizeof(WantedRow *));
 
 	for (int i = 0; i < percentiles->nwanted; i++)
@@ -306,23 +313,24 @@ read_wanted(GpuSortPercentiles *percentiles)
 	qsort(order, percentiles->nwanted, sizeof(WantedRow *), compare_wanted);
 	for (int i = 0; i < percentiles->nwanted; i++)
 	{
-		TupleTableSlot *row;
+		const Percentile *percentile = order[i]->percentile;
 		bool is_null;
 		Datum value;
 
-		if (i > 0 && order[i]->number == order[i - 1]->number)
+		if (i > 0 && order[i]->number == order[i - 1]->number && percentile->type == order[i - 1]->percentile->type)
 		{
 			order[i]->value = order[i - 1]->value;
 			continue;
 		}
-		row = gpusort_numbered_row(&percentiles->rows, percentiles->first + order[i]->number);
-		if (row == NULL)
+		context->ecxt_outertuple = gpusort_numbered_row(&percentiles->rows, percentiles->first + order[i]->number);
+		if (context->ecxt_outertuple == NULL)
 			return false;
-		value = slot_getattr(row, percentiles->attno, &is_null);
+		value = ExecEvalExpr(percentile->argument, context, &is_null);
 		if (is_null)
 			elog(ERROR, "a row of a sort is NULL where none is expected");
-		order[i]->value = datumCopy(value, percentiles->by_value, percentiles->length);
+		order[i]->value = datumCopy(value, percentile->by_value, percentile->length);
 	}
+	context->ecxt_outertuple = outer;
 	return true;
 }
 
@@ -347,7 +355,7 @@ aggregate_value(const GpuSortPercentiles *percentiles, const Percentile *percent
 	if (!percentile->array)
 		return fraction_value(percentiles, percentile, &fractions->list[0]);
 	if (fractions->count == 0)
-		return PointerGetDatum(construct_empty_array(percentiles->type));
+		return PointerGetDatum(construct_empty_array(percentile->type));
 	values = palloc0(fractions->count * sizeof(Datum));
 	nulls = palloc0(fractions->count * sizeof(bool));
 	for (int i = 0; i < fractions->count; i++)
@@ -357,8 +365,8 @@ aggregate_value(const GpuSortPercentiles *percentiles, const Percentile *percent
 			values[i] = fraction_value(percentiles, percentile, &fractions->list[i]);
 	}
 	return PointerGetDatum(construct_md_array(values, nulls, ARR_NDIM(fractions->shape), ARR_DIMS(fractions->shape),
-											  ARR_LBOUND(fractions->shape), percentiles->type, percentiles->length,
-											  percentiles->by_value, percentiles->align));
+											  ARR_LBOUND(fractions->shape), percentile->type, percentile->length,
+											  percentile->by_value, percentile->align));
 }
 
 /* Computes all aggregates into the Agg's expression context; false if the rows are lost. */
@@ -378,7 +386,7 @@ compute(GpuSortPercentiles *percentiles, AggState *agg)
 		if (percentiles->list[i].hypothetical == NULL)
 			fractions[i] = evaluate(percentiles, &percentiles->list[i], context);
 	}
-	if (!read_wanted(percentiles))
+	if (!read_wanted(percentiles, context))
 		return false;
 	for (int i = 0; i < agg->numaggs; i++)
 	{
@@ -484,18 +492,26 @@ know_function(Oid function, Percentile *percentile)
 static bool
 is_served(const Aggref *aggregate, const GpuSortColumn *key, Percentile *percentile)
 {
+	const Aggref *sorted;
+
 	if (aggregate->aggfilter != NULL || !know_function(aggregate->aggfnoid, percentile) ||
 		list_length(aggregate->args) != 1 || list_length(aggregate->aggorder) != 1)
 		return false;
-	return gpusort_aggregate_sorts_by(aggregate, linitial_node(SortGroupClause, aggregate->aggorder), key);
+	if (gpusort_aggregate_sorts_by(aggregate, linitial_node(SortGroupClause, aggregate->aggorder), key))
+		return true;
+	sorted = gpusort_aggregate_without_cast(aggregate);
+	return gpusort_aggregate_sorts_by(sorted, linitial_node(SortGroupClause, sorted->aggorder), key);
 }
 
-/* The type of the values, which is what all the aggregates are of. */
+/* The values of the rows, and their type. */
 static void
-note_type(GpuSortPercentiles *percentiles, const Aggref *aggregate)
+note_argument(Percentile *percentile, const Aggref *aggregate)
 {
-	percentiles->type = exprType((Node *) linitial_node(TargetEntry, aggregate->args)->expr);
-	get_typlenbyvalalign(percentiles->type, &percentiles->length, &percentiles->by_value, &percentiles->align);
+	Expr *argument = linitial_node(TargetEntry, aggregate->args)->expr;
+
+	percentile->argument = ExecInitExpr(argument, NULL);
+	percentile->type = exprType((Node *) argument);
+	get_typlenbyvalalign(percentile->type, &percentile->length, &percentile->by_value, &percentile->align);
 }
 
 /* Fills in what an aggregate is, of rows that are sorted as info says; false if it is none of these. */
@@ -510,7 +526,7 @@ add_aggregate(GpuSortPercentiles *percentiles, const AggStatePerAggData *aggrega
 		return false;
 	percentile->fraction = linitial(aggregate->aggdirectargs);
 	percentiles->attno = info->columns[0].attno;
-	note_type(percentiles, aggregate->aggref);
+	note_argument(percentile, aggregate->aggref);
 	return true;
 }
 

@@ -90,6 +90,15 @@ INSERT INTO agg.query (shape, query) VALUES
 	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY t), percentile_disc(''{}''::float8[]) WITHIN GROUP (ORDER BY t) FROM agg.many'),
 	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_disc(array[0.01, 0.99]) WITHIN GROUP (ORDER BY n DESC NULLS LAST), percentile_disc(NULL::float8) WITHIN GROUP (ORDER BY n DESC NULLS LAST) FROM agg.many'),
 	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k NULLS FIRST) FROM agg.many WHERE h = 1'),
+	-- of what is cast to floats: by what it is cast from, but where the cast can fail
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k), percentile_disc(array[0.5, 0.2]) WITHIN GROUP (ORDER BY k), percentile_cont(array[0.3, NULL]) WITHIN GROUP (ORDER BY k::float8) FROM agg.many'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_cont(0.51) WITHIN GROUP (ORDER BY n::numeric(10, 1) DESC) FROM agg.many'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_cont(0.51) WITHIN GROUP (ORDER BY (id * 2.25 - 1000)::numeric(4, -1) DESC NULLS LAST) FROM agg.many WHERE id < 4000'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_cont(0.51) WITHIN GROUP (ORDER BY n), percentile_cont(0.51) WITHIN GROUP (ORDER BY n::float8) FROM agg.many'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_cont(0.77) WITHIN GROUP (ORDER BY big * 1000000000000000::int8 / 7), percentile_disc(0.77) WITHIN GROUP (ORDER BY (big * 1000000000000000::int8 / 7)::float8) FROM agg.many'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_cont(0.4) WITHIN GROUP (ORDER BY (CASE WHEN k % 2 = 0 THEN f WHEN k % 3 = 0 THEN ''NaN'' ELSE ''-0'' END)::float4) FROM agg.many'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY (CASE WHEN k % 7 = 0 THEN ''NaN'' ELSE n END)::numeric(10, 2)) FROM agg.many'),
+	('Agg(GpuSort by number(Gather(GpuSortIngest(Seq Scan))))', 'SELECT percentile_cont(array[0.25, 0.5]) WITHIN GROUP (ORDER BY (id % 300)::int2 NULLS FIRST) FROM agg.many HAVING percentile_disc(0.1) WITHIN GROUP (ORDER BY (id % 300)::int2 NULLS FIRST) > 3'),
 	-- of several orders: one is served
 	('Agg(GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT count(DISTINCT k), count(DISTINCT p), sum(DISTINCT p), count(*) FROM agg.many'),
 	('Agg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT array_agg(id ORDER BY k, id), array_agg(id ORDER BY p, id) FROM agg.many'),
@@ -180,6 +189,7 @@ SELECT throws_ok(format('SELECT percentile_disc(%s) WITHIN GROUP (ORDER BY k) FR
 FROM (VALUES ('1.5'), ('-0.1'), ('''NaN''')) f (fraction), (VALUES ('agg.many'), ('agg.none')) t (tab) ORDER BY fraction, tab;
 SELECT throws_ok('SELECT percentile_cont(array[0.5, 2]) WITHIN GROUP (ORDER BY f) FROM agg.many', '22003', 'percentile value 2 is not between 0 and 1', 'an array with one');
 SELECT lives_ok('SELECT percentile_cont(array[0.5, 2]) WITHIN GROUP (ORDER BY f) FROM agg.none', 'of no rows, as PostgreSQL has it');
+SELECT throws_ok('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY (id || ''e305'')::numeric(1000, 0)) FROM agg.many', '22003', NULL, 'a numeric that is no float');
 SELECT throws_ok('SELECT count(DISTINCT 1 / (id - 4000)) FROM agg.many', '22012', 'division by zero', 'an error in an argument');
 SELECT throws_ok('SELECT count(DISTINCT k) FILTER (WHERE 1 / (id - 4000) = 0), count(*) FROM agg.many', '22012', 'division by zero', 'an error in a filter');
 SELECT throws_ok('SELECT g, percentile_disc(g) WITHIN GROUP (ORDER BY k) FROM agg.many GROUP BY g', '22003', NULL, 'a fraction of a group');

@@ -230,23 +230,41 @@ note_aggregate(PlannerInfo *root, const Aggref *aggregate, OrderedAggregates *fo
 	return true;
 }
 
+/* Returns true if all aggregates of a query are percentiles of all rows, which are read by their numbers. */
+static bool
+are_percentiles(PlannerInfo *root)
+{
+	ListCell *cell;
+
+	foreach(cell, root->agginfos)
+	{
+		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+
+		if (root->parse->groupClause != NIL || !is_percentile(aggregate->aggfnoid) || aggregate->aggfilter != NULL)
+			return false;
+	}
+	return true;
+}
+
 /* Finds out what the order that an aggregate wants does for all of the query's. */
 static OrderedAggregates
 find_by_order_of(PlannerInfo *root, const Aggref *first)
 {
 	List *group_clauses = PROCESSED_GROUP_CLAUSE(root);
+	const bool percentiles = are_percentiles(root);
 	OrderedAggregates found = {0};
 	const OrderedAggregates none = {0};
 	ListCell *cell;
 
 	found.group_keys = make_pathkeys_for_sortclauses(root, group_clauses, root->processed_tlist);
-	if (!note_aggregate(root, first, &found))
+	if (!note_aggregate(root, percentiles ? gpusort_aggregate_without_cast(first) : first, &found))
 		return none;
 	foreach(cell, root->agginfos)
 	{
 		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
 
-		if (aggregate != first && !note_aggregate(root, aggregate, &found))
+		if (aggregate != first &&
+			!note_aggregate(root, percentiles ? gpusort_aggregate_without_cast(aggregate) : aggregate, &found))
 			return none;
 	}
 	if (found.served == GPUSORT_SERVED_PERCENTILES)
