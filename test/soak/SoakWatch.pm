@@ -7,7 +7,8 @@
 #
 # Memory is what is resident and anonymous (RssAnon): what a process has in common with others, shared
 # buffers and staging pools, comes and goes with what it touches.  Staging pools that are still mapped are
-# counted instead.
+# counted instead.  Of descriptors those of relations are not counted: PostgreSQL keeps them open for the next time, as
+# many as it has looked into, whose catalogs it looks into again when others have changed them.
 package SoakWatch;
 
 use strict;
@@ -31,9 +32,11 @@ sub measure
 	my ($memory) = map { /^RssAnon:\s+(\d+)/ } _lines("/proc/$pid/status") or return;
 	my ($threads) = map { /^Threads:\s+(\d+)/ } _lines("/proc/$pid/status");
 	my %pools = map { m{\s(\d+)\s+/memfd:} ? ($1 => 1) : () } _lines("/proc/$pid/maps");
-	my @descriptors = glob "/proc/$pid/fd/*";
+	my @descriptors = grep { !m{/(?:base/\d+|global)/\d+(?:_\w+)?(?:\.\d+)?$} }
+		map { readlink // 'one that is closed' } glob "/proc/$pid/fd/*";
 
-	return { memory => $memory, threads => $threads, descriptors => scalar @descriptors, pools => scalar keys %pools };
+	return { memory => $memory, threads => $threads, descriptors => scalar @descriptors, pools => scalar keys %pools,
+		what => join ' ', sort @descriptors };
 }
 
 # What of it has grown: memory by more than so many kB, memory contexts by more than a few blocks,
@@ -44,7 +47,8 @@ sub grown
 	return "$name is gone" unless defined $first && defined $last;
 	my %allowed = (memory => $memory, contexts => 512, descriptors => 1, threads => 1, pools => 1);
 	return map { defined $first->{$_} && $last->{$_} > $first->{$_} + $allowed{$_}
-		? "$name: $_ $first->{$_} at first, $last->{$_} in the end" : () } sort keys %allowed;
+		? "$name: $_ $first->{$_} at first, $last->{$_} in the end" . ($_ eq 'descriptors' ? ": $last->{what}" : '')
+		: () } sort keys %allowed;
 }
 
 # The sockets and locks of services, and other files of gpusort's in the data directory.
