@@ -227,3 +227,37 @@ gpusort_aggregate_without_cast(const Aggref *aggregate)
 		clause->sortop == floats->lt_opr ? type->lt_opr : type->gt_opr;
 	return other;
 }
+
+/* Notes the numbers of the aggregates of an expression. */
+static bool
+find_numbers(Node *node, void *arg)
+{
+	Bitmapset **numbers = arg;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Aggref))
+		return expression_tree_walker(node, find_numbers, arg);
+	*numbers = bms_add_member(*numbers, ((const Aggref *) node)->aggno);
+	return false;
+}
+
+/* Returns those aggregates of a query that a target and the conditions on its rows have, each once. */
+List *
+gpusort_aggregates_of(const PlannerInfo *root, const PathTarget *target, List *having)
+{
+	Bitmapset *numbers = NULL;
+	List *aggregates = NIL;
+	ListCell *cell;
+
+	(void) find_numbers((Node *) target->exprs, &numbers);
+	(void) find_numbers((Node *) having, &numbers);
+	foreach(cell, root->agginfos)
+	{
+		Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+
+		if (bms_is_member(aggregate->aggno, numbers))
+			aggregates = lappend(aggregates, aggregate);
+	}
+	return aggregates;
+}

@@ -11,6 +11,7 @@
 #include "compat.h"
 
 #include "node.h"
+#include "nodes/pathnodes.h"
 #include "nodes/parsenodes.h"
 #include "nodes/primnodes.h"
 
@@ -18,6 +19,7 @@ extern bool gpusort_aggregate_is_of_any_order(Oid aggregate);
 extern bool gpusort_aggregate_is_hypothetical(Oid aggregate);
 extern bool gpusort_aggregate_may_be_counted(const Aggref *aggregate);
 extern bool gpusort_aggregate_may_be_partial(const Aggref *aggregate);
+extern List *gpusort_aggregates_of(const PlannerInfo *root, const PathTarget *target, List *having);
 extern bool gpusort_aggregate_sorts_by(const Aggref *aggregate, const SortGroupClause *clause,
 									   const GpuSortColumn *column);
 extern const Aggref *gpusort_aggregate_without_cast(const Aggref *aggregate);

@@ -47,7 +47,9 @@ sub below
 	}
 	if (@sides == 2 && $type =~ /^(?:Nested Loop|Hash Join|Merge Join)$/)
 	{
-		push @{ $self->{joins} }, join ' x ', sort map { join ',', sort @$_ } @sides;
+		my @names = sort map { join ',', sort @$_ } @sides;
+		# those of the same relations are rows side by side, of aggregates that are apart
+		push @{ $self->{joins} }, join ' x ', @names if $names[0] ne $names[1];
 	}
 	return sort keys %relations;
 }

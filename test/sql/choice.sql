@@ -143,8 +143,8 @@ FROM (VALUES ('SELECT DISTINCT u, f FROM gs.choice', false), ('SELECT u, f FROM 
 	  ('SELECT many, count(DISTINCT id) FROM gs.choice GROUP BY many', true), ('SELECT DISTINCT ON (thousand) * FROM gs.choice ORDER BY thousand, u', true)) v (query, lifted);
 -- of two orders that is sorted which takes PostgreSQL longer, unless it is as good in order; from 16 on it sorts one itself
 SELECT ok(current_setting('server_version_num')::int >= 160000 OR gs.plan(query) ~ sorted, query)
-FROM (VALUES ('SELECT count(DISTINCT u), count(DISTINCT id::text) FROM gs.choice', 'GpuSort.*Sort Key: ..id.::text'), ('SELECT count(DISTINCT id::text), count(DISTINCT u) FROM gs.choice', 'GpuSort.*Sort Key: ..id.::text'),
-	  ('SELECT count(DISTINCT u), count(DISTINCT id) FROM gs.choice', '^((?!GpuSort).)*$')) v (query, sorted);
+FROM (VALUES ('SELECT count(DISTINCT u), count(DISTINCT id::text) FROM gs.choice HAVING count(*) > 0', 'GpuSort.*Sort Key: ..id.::text'), ('SELECT count(DISTINCT id::text), count(DISTINCT u) FROM gs.choice HAVING count(*) > 0', 'GpuSort.*Sort Key: ..id.::text'),
+	  ('SELECT count(DISTINCT u), count(DISTINCT id) FROM gs.choice HAVING count(*) > 0', '^((?!GpuSort).)*$')) v (query, sorted);
 SET gpusort.force = on;
 SELECT alike(gs.plan('SELECT DISTINCT u, f FROM gs.choice'), '%GpuSortExchange%', 'by force');
 RESET gpusort.force;

@@ -324,6 +324,49 @@ find_last_number(Node *node, void *arg)
 	return expression_tree_walker(node, find_last_number, arg);
 }
 
+/* Old numbers of aggregates, and of their transitions, that a node has; the new ones are their places. */
+typedef struct Numbers
+{
+	List *aggregates;
+	List *transitions;
+} Numbers;
+
+/* Returns the place of a number in a list of them, to which it is added if it is not there. */
+static int
+place_of_number(List **numbers, int number)
+{
+	int place = 0;
+	ListCell *cell;
+
+	foreach(cell, *numbers)
+	{
+		if (lfirst_int(cell) == number)
+			return place;
+		place++;
+	}
+	*numbers = lappend_int(*numbers, number);
+	return place;
+}
+
+/*
+ * Numbers the aggregates of a node from 0 on: one of several that have parts of a query's aggregates (orders_apart.c)
+ * has the numbers of these, and the executor takes the highest for how many there are.
+ */
+static bool
+number_aggregates(Node *node, void *arg)
+{
+	Numbers *numbers = arg;
+	Aggref *aggregate = (Aggref *) node;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Aggref))
+		return expression_tree_walker(node, number_aggregates, arg);
+	aggregate->aggno = place_of_number(&numbers->aggregates, aggregate->aggno);
+	aggregate->aggtransno = place_of_number(&numbers->transitions, aggregate->aggtransno);
+	return false;
+}
+
 /* Returns true if there is an aggregate that does not read rows by number (exec/percentiles.c). */
 static bool
 find_not_by_number(Node *node, void *arg)
@@ -413,6 +456,10 @@ visit(Plan **link, void *arg)
 
 	if (IsA(plan, Agg))
 	{
+		Numbers numbers = {0};
+
+		(void) number_aggregates((Node *) plan->targetlist, &numbers);
+		(void) number_aggregates((Node *) plan->qual, &numbers);
 		if (IsA(presorted.below, Unique))
 		{
 			presorted.unique = (const Unique *) presorted.below;

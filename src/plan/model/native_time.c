@@ -7,6 +7,7 @@
  */
 #include "plan/model/native_time.h"
 
+#include "aggregates.h"
 #include "catalog/pg_type_d.h"
 #include "executor/nodeAgg.h"
 #include "miscadmin.h"
@@ -44,14 +45,14 @@ sort_weight(PlannerInfo *root, const Aggref *aggregate, const Path *input)
 
 /* The transitions for which an Agg sorts its rows: aggregates that have one in common sort once. */
 static Bitmapset *
-find_sorts(const PlannerInfo *root)
+find_sorts(List *aggregates)
 {
 	Bitmapset *transitions = NULL;
 	ListCell *cell;
 
-	foreach(cell, root->agginfos)
+	foreach(cell, aggregates)
 	{
-		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+		const Aggref *aggregate = lfirst_node(Aggref, cell);
 
 		if (aggregate->aggorder != NIL || aggregate->aggdistinct != NIL)
 			transitions = bms_add_member(transitions, aggregate->aggtransno);
@@ -60,19 +61,19 @@ find_sorts(const PlannerInfo *root)
 }
 
 /*
- * Returns how many sorts of numbers take as long as those of these transitions, of all rows of input; NULL: these come
- * in no order.
+ * Returns how many sorts of numbers take as long as those of these transitions of the aggregates, of all rows of input;
+ * NULL: these come in no order.
  */
 double
-gpusort_transition_sorts(PlannerInfo *root, const Bitmapset *transitions, const Path *input)
+gpusort_transition_sorts(PlannerInfo *root, List *aggregates, const Bitmapset *transitions, const Path *input)
 {
 	Bitmapset *left = bms_copy(transitions);
 	double sorts = 0;
 	ListCell *cell;
 
-	foreach(cell, left != NULL ? root->agginfos : NIL)
+	foreach(cell, left != NULL ? aggregates : NIL)
 	{
-		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+		const Aggref *aggregate = lfirst_node(Aggref, cell);
 
 		if (!bms_is_member(aggregate->aggtransno, left))
 			continue;
@@ -82,19 +83,24 @@ gpusort_transition_sorts(PlannerInfo *root, const Bitmapset *transitions, const 
 	return sorts;
 }
 
-/* The aggregates of a query. */
+/* What a node's aggregates do. */
 static GpuSortAggregates
-find_aggregates(PlannerInfo *root, const GpuSortAggregates *sorts, const Path *input)
+find_aggregates(PlannerInfo *root, List *aggregates, const GpuSortAggregates *sorts, const Path *input)
 {
 	GpuSortAggregates found = {
-		.sorts = sorts != NULL ? sorts->sorts : gpusort_transition_sorts(root, find_sorts(root), input),
+		.sorts =
+			sorts != NULL ? sorts->sorts : gpusort_transition_sorts(root, aggregates, find_sorts(aggregates), input),
 		.sorts_in_order = sorts != NULL ? sorts->sorts_in_order : 0,
 	};
+	Bitmapset *transitions = NULL;
+	int transition = -1;
 	ListCell *cell;
 
-	foreach(cell, root->aggtransinfos)
+	foreach(cell, aggregates)
+		transitions = bms_add_member(transitions, lfirst_node(Aggref, cell)->aggtransno);
+	while ((transition = bms_next_member(transitions, transition)) >= 0)
 	{
-		const AggTransInfo *info = lfirst(cell);
+		const AggTransInfo *info = list_nth(root->aggtransinfos, transition);
 
 		if (info->transtypeByVal && info->aggtranstype != INTERNALOID)
 			found.values++;
@@ -106,12 +112,12 @@ find_aggregates(PlannerInfo *root, const GpuSortAggregates *sorts, const Path *i
 
 /*
  * Returns what grouping takes, of so many rows of a path, by hashing or in order; frequent: the part of them that the
- * large groups have; sorts: those that aggregates do of the rows of a group, all other counts in it are 0; NULL: each
+ * large groups have; aggregates: const Aggref *; sorts: those that these do of the rows of a group, all other counts in it are 0; NULL: each
  * that wants an order sorts.
  */
 double
 gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *input, double rows, double groups,
-						double frequent, uint64 transition_space, const GpuSortAggregates *sorts)
+						double frequent, uint64 transition_space, List *aggregates, const GpuSortAggregates *sorts)
 {
 	const GpuSortShape shape = {
 		.kind = kind,
@@ -119,7 +125,7 @@ gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *inp
 		.groups = groups,
 		.frequent = frequent,
 		.width = input->pathtarget->width,
-		.aggregates = find_aggregates(root, sorts, groups <= 1 ? input : NULL),
+		.aggregates = find_aggregates(root, aggregates, sorts, groups <= 1 ? input : NULL),
 		.memory = get_hash_memory_limit(),
 		.entry = hash_agg_entry_size(list_length(root->aggtransinfos), input->pathtarget->width, transition_space),
 	};
@@ -131,6 +137,7 @@ gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *inp
 double
 gpusort_path_sets_time(PlannerInfo *root, const GroupingSetsPath *path, double rows, double more)
 {
+	List *aggregates = gpusort_aggregates_of(root, path->path.pathtarget, path->qual);
 	double time = 0;
 	ListCell *cell;
 
@@ -141,10 +148,10 @@ gpusort_path_sets_time(PlannerInfo *root, const GroupingSetsPath *path, double r
 
 		if (rollup->is_hashed)
 			time += gpusort_path_group_time(root, GPUSORT_NODE_HASH_GROUPS, path->subpath, rows, groups, 0,
-											path->transitionSpace, NULL);
+											path->transitionSpace, aggregates, NULL);
 		else
 			time += gpusort_path_group_time(root, GPUSORT_NODE_SORTED_GROUPS, path->subpath,
-											rows * list_length(rollup->gsets), groups, 0, 0, NULL);
+											rows * list_length(rollup->gsets), groups, 0, 0, aggregates, NULL);
 	}
 	return time;
 }

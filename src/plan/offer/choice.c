@@ -14,6 +14,7 @@
 
 #include "node.h"
 #include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "plan/model/shape.h"
@@ -24,6 +25,9 @@
 
 /* Estimated numbers of rows can be wrong by so much. */
 #define GUESS 10.0
+
+/* So many times as long as estimated can it take to read a table again. */
+#define GUESS_CACHED 2.0
 
 /*
  * Where hashing is as good by the estimate, but gets so many
@@ -153,6 +157,33 @@ worst_is_no_worse(const GpuSortChoice *choice, const Path *ours, const GpuSortGu
 	return our_worst <= native_worst;
 }
 
+/* Returns true if all that is read is one table that the system's cache can hold. */
+static bool
+reads_cached_table(const GpuSortChoice *choice)
+{
+	const PlannerInfo *root = choice->place->root;
+	int rel = -1;
+
+	while ((rel = bms_next_member(root->all_baserels, rel)) >= 0)
+	{
+		if (root->simple_rte_array[rel]->rtekind != RTE_RELATION)
+			return false;
+	}
+	return choice->joins == NIL && root->total_table_pages <= effective_cache_size;
+}
+
+/* Returns true if ours reads its input once, or takes no longer than another path even where that is slow to read. */
+static bool
+may_read_again(const GpuSortChoice *choice, const Path *ours, const Path *other)
+{
+	const GpuSortPathPlace *place = choice->place;
+	const GpuSortGuess slow_input = {.groups = 1, .input = reads_cached_table(choice) ? GUESS_CACHED : GUESS};
+
+	return !gpusort_path_reads_again(ours) ||
+		gpusort_path_time(place->root, ours, place->first, &slow_input) <=
+		gpusort_path_time(place->root, other, place->first, &slow_input);
+}
+
 /* Returns true if ours is worth taking the place even where numbers of rows are estimated badly. */
 static bool
 is_safe(const GpuSortChoice *choice, const Path *ours)
@@ -177,7 +208,8 @@ is_safe(const GpuSortChoice *choice, const Path *ours)
 	{
 		const GpuSortGuess guesses[] = {{.groups = 1}, {.groups = GUESS}, {.groups = 1 / GUESS}};
 
-		return worst_is_no_worse(choice, ours, guesses, lengthof(guesses));
+		return worst_is_no_worse(choice, ours, guesses, lengthof(guesses)) &&
+			may_read_again(choice, ours, native);
 	}
 	return true;
 }
@@ -218,7 +250,7 @@ gpusort_choice_compete(GpuSortChoice *choice, Path *path)
 	time = gpusort_path_time(place->root, path, place->first, &gpusort_as_estimated);
 	if (choice->best != choice->native)
 	{
-		if (time < choice->best_time)
+		if (time < choice->best_time && may_read_again(choice, path, choice->best))
 		{
 			choice->best = path;
 			choice->best_time = time;
@@ -255,10 +287,10 @@ take_cost(Path *path, double startup_cost, double total_cost)
 		children = gpusort_path_children(below);
 		if (children.links[1] != NULL)
 		{
-			/* the sides of a join of ours are GpuSorts, or PostgreSQL's paths, which cost less */
+			/* The sides of a join of ours are GpuSorts, or PostgreSQL's paths, which cost less; or rows side by side. */
 			for (int i = 0; i < 2; i++)
 			{
-				if (gpusort_path_is_sort(*children.links[i]))
+				if (gpusort_path_is_sort(*children.links[i]) || IS_UPPER_REL(below->parent))
 					take_cost(*children.links[i], (*children.links[i])->startup_cost,
 							  Min((*children.links[i])->total_cost, total_cost));
 			}

@@ -49,7 +49,7 @@
 /* So many orders are tried. */
 #define MAX_ORDERS 4
 
-/* What is known of a query's aggregates. */
+/* What is known of a node's aggregates. */
 typedef struct OrderedAggregates
 {
 	GpuSortServed served;
@@ -230,15 +230,15 @@ note_aggregate(PlannerInfo *root, const Aggref *aggregate, OrderedAggregates *fo
 	return true;
 }
 
-/* Returns true if all aggregates of a query are percentiles of all rows, which are read by their numbers. */
+/* Returns true if all aggregates are percentiles of all rows, which are read by their numbers. */
 static bool
-are_percentiles(PlannerInfo *root)
+are_percentiles(PlannerInfo *root, List *aggregates)
 {
 	ListCell *cell;
 
-	foreach(cell, root->agginfos)
+	foreach(cell, aggregates)
 	{
-		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+		const Aggref *aggregate = lfirst_node(Aggref, cell);
 
 		if (root->parse->groupClause != NIL || !is_percentile(aggregate->aggfnoid) || aggregate->aggfilter != NULL)
 			return false;
@@ -246,12 +246,24 @@ are_percentiles(PlannerInfo *root)
 	return true;
 }
 
-/* Finds out what the order that an aggregate wants does for all of the query's. */
+/* Returns true if PostgreSQL, from 16 on, has told one of the aggregates what order it can rely on. */
+static bool
+have_order(List *aggregates)
+{
+	for (int i = 0; i < list_length(aggregates); i++)
+	{
+		if (AGGREF_IS_PRESORTED(list_nth_node(Aggref, aggregates, i)))
+			return true;
+	}
+	return false;
+}
+
+/* Finds out what the order that one of the aggregates wants does for all of them. */
 static OrderedAggregates
-find_by_order_of(PlannerInfo *root, const Aggref *first)
+find_by_order_of(PlannerInfo *root, const Aggref *first, List *aggregates)
 {
 	List *group_clauses = PROCESSED_GROUP_CLAUSE(root);
-	const bool percentiles = are_percentiles(root);
+	const bool percentiles = are_percentiles(root, aggregates);
 	OrderedAggregates found = {0};
 	const OrderedAggregates none = {0};
 	ListCell *cell;
@@ -259,9 +271,9 @@ find_by_order_of(PlannerInfo *root, const Aggref *first)
 	found.group_keys = make_pathkeys_for_sortclauses(root, group_clauses, root->processed_tlist);
 	if (!note_aggregate(root, percentiles ? gpusort_aggregate_without_cast(first) : first, &found))
 		return none;
-	foreach(cell, root->agginfos)
+	foreach(cell, aggregates)
 	{
-		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+		const Aggref *aggregate = lfirst_node(Aggref, cell);
 
 		if (aggregate != first &&
 			!note_aggregate(root, percentiles ? gpusort_aggregate_without_cast(aggregate) : aggregate, &found))
@@ -271,15 +283,14 @@ find_by_order_of(PlannerInfo *root, const Aggref *first)
 		found.own = bms_del_members(found.own, found.halved);
 	if (found.keys == NIL && found.served == GPUSORT_SERVED_ORDER)
 		found.keys = found.group_keys;
-	/* From 16 on PostgreSQL has told aggregates what order they can rely on. */
-	if (found.keys == NIL || !pathkeys_contained_in(root->group_pathkeys, found.keys))
+	if (found.keys == NIL || ((group_clauses != NIL || have_order(aggregates)) && !pathkeys_contained_in(root->group_pathkeys, found.keys)))
 		return none;
 	return found;
 }
 
-/* Finds out what one order of the rows does for the query's aggregates: that which leaves the least to sort. */
+/* Finds out what one order of the rows does for the aggregates: that which leaves the least to sort. */
 static OrderedAggregates
-find_ordered(PlannerInfo *root)
+find_ordered(PlannerInfo *root, List *aggregates)
 {
 	OrderedAggregates best = {0};
 	double best_sorts = 0;
@@ -289,18 +300,18 @@ find_ordered(PlannerInfo *root)
 	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
 		!grouping_is_sortable(PROCESSED_GROUP_CLAUSE(root)))
 		return best;
-	foreach(cell, root->agginfos)
+	foreach(cell, aggregates)
 	{
-		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+		const Aggref *aggregate = lfirst_node(Aggref, cell);
 		OrderedAggregates found;
 		double sorts;
 
 		if ((aggregate->aggorder == NIL && aggregate->aggdistinct == NIL) || tried++ == MAX_ORDERS)
 			continue;
-		found = find_by_order_of(root, aggregate);
+		found = find_by_order_of(root, aggregate, aggregates);
 		if (found.served == GPUSORT_SERVED_NONE)
 			continue;
-		sorts = gpusort_transition_sorts(root, found.own, NULL);
+		sorts = gpusort_transition_sorts(root, aggregates, found.own, NULL);
 		if (best.served == GPUSORT_SERVED_NONE || sorts < best_sorts)
 		{
 			best = found;
@@ -360,15 +371,16 @@ sorted_input(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel, const Or
 }
 
 /*
- * Returns a path of the query's groups, or of its one row, with a GpuSort by what its aggregates want, or NULL; rel is
- * that of the groups, input_rel that of the rows.
+ * Returns a path of the query's groups, or of its one row, with a GpuSort by what the aggregates of target want, or
+ * NULL; rel is that of the groups, input_rel that of the rows.
  */
 Path *
 gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel,
-								const GroupPathExtraData *grouping, bool parallel)
+								const GroupPathExtraData *grouping, PathTarget *target, bool parallel)
 {
 	List *clauses = PROCESSED_GROUP_CLAUSE(root);
-	const OrderedAggregates found = find_ordered(root);
+	List *having = (List *) grouping->havingQual;
+	const OrderedAggregates found = find_ordered(root, gpusort_aggregates_of(root, target, having));
 	AggClauseCosts costs = {0};
 	double groups = 1;
 	Path *path;
@@ -391,16 +403,38 @@ gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *
 		path = (Path *) create_upper_unique_path(root, rel, path, list_length(found.keys), values);
 	}
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	return (Path *) create_agg_path(root, rel, path, rel->reltarget, clauses != NIL ? AGG_SORTED : AGG_PLAIN,
-									AGGSPLIT_SIMPLE, clauses, (List *) grouping->havingQual, &costs, groups);
+	return (Path *) create_agg_path(root, rel, path, target, clauses != NIL ? AGG_SORTED : AGG_PLAIN, AGGSPLIT_SIMPLE,
+									clauses, having, &costs, groups);
+}
+
+/* Returns those of the aggregates that the order of the first serves, and likewise; NIL: it serves none. */
+List *
+gpusort_aggregates_of_one_order(PlannerInfo *root, List *aggregates)
+{
+	const Aggref *first = linitial_node(Aggref, aggregates);
+	List *served = list_make1(linitial(aggregates));
+	const OrderedAggregates alone = find_by_order_of(root, first, served);
+	ListCell *cell;
+
+	if (alone.served == GPUSORT_SERVED_NONE || alone.own != NULL)
+		return NIL;
+	for_each_from(cell, aggregates, 1)
+	{
+		List *together = lappend(list_copy(served), lfirst(cell));
+		const OrderedAggregates found = find_by_order_of(root, first, together);
+
+		if (found.served == alone.served && found.own == NULL)
+			served = together;
+	}
+	return served;
 }
 
 /*
- * Returns what the order of a path's input does for its aggregates: as presorted.c and percentiles.c will find; *sorts
+ * Returns what the order of a path's input does for its aggregates, these: as presorted.c and percentiles.c will find; *sorts
  * are those that it leaves, unless that is nothing, and where rows are read by number those that are had by halving.
  */
 GpuSortServed
-gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, GpuSortAggregates *sorts)
+gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, List *aggregates, GpuSortAggregates *sorts)
 {
 	const Path *input = path->subpath;
 	const bool unique = IsA(input, UpperUniquePath);
@@ -411,12 +445,12 @@ gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, GpuSortAggrega
 	if (DO_AGGSPLIT_SKIPFINAL(path->aggsplit) || DO_AGGSPLIT_COMBINE(path->aggsplit) ||
 		path->aggstrategy == AGG_HASHED || !gpusort_path_is_sort(input))
 		return GPUSORT_SERVED_NONE;
-	found = find_ordered(root);
+	found = find_ordered(root, aggregates);
 	if (found.served == GPUSORT_SERVED_NONE || !pathkeys_contained_in(found.keys, input->pathkeys) ||
 		unique != (found.served == GPUSORT_SERVED_DISTINCT))
 		return GPUSORT_SERVED_NONE;
 	sorts->sorts = found.served == GPUSORT_SERVED_PERCENTILES ? bms_num_members(found.halved)
-															  : gpusort_transition_sorts(root, found.own, NULL);
+															  : gpusort_transition_sorts(root, aggregates, found.own, NULL);
 	sorts->sorts_in_order = bms_num_members(bms_difference(found.sets, found.own));
 	return found.served;
 }
@@ -426,13 +460,13 @@ gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, GpuSortAggrega
  * first row of each value alone, in ns.
  */
 double
-gpusort_first_rows_time(PlannerInfo *root, double rows)
+gpusort_first_rows_time(List *aggregates, double rows)
 {
 	ListCell *cell;
 
-	foreach(cell, root->agginfos)
+	foreach(cell, aggregates)
 	{
-		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+		const Aggref *aggregate = lfirst_node(Aggref, cell);
 
 		if (aggregate->aggdistinct != NIL && aggregate->aggfilter != NULL)
 			return gpusort_rows_time(GPUSORT_NODE_RUNNING, rows);
@@ -441,18 +475,18 @@ gpusort_first_rows_time(PlannerInfo *root, double rows)
 }
 
 /*
- * Returns true if a query's aggregates of all rows can be put together from those of parts of them, as combine.c does;
- * served: what the order of these rows does for them.
+ * Returns true if aggregates of all rows can be put together from those of parts of them, as combine.c does; served:
+ * what the order of these rows does for them.
  */
 bool
-gpusort_aggregates_combine(PlannerInfo *root, GpuSortServed served)
+gpusort_aggregates_combine(PlannerInfo *root, List *aggregates, GpuSortServed served)
 {
 	const bool once = served == GPUSORT_SERVED_DISTINCT || served == GPUSORT_SERVED_FIRST_ROWS;
 	ListCell *cell;
 
-	foreach(cell, root->agginfos)
+	foreach(cell, aggregates)
 	{
-		const Aggref *aggregate = AGG_INFO_AGGREF(lfirst(cell));
+		const Aggref *aggregate = lfirst_node(Aggref, cell);
 
 		if (!is_parallel_safe(root, (Node *) aggregate))
 			return false;
@@ -469,6 +503,8 @@ gpusort_aggregates_combine(PlannerInfo *root, GpuSortServed served)
 bool
 gpusort_path_sorts_for_aggregates(PlannerInfo *root, const Path *path)
 {
-	return IsA(path, AggPath) && ((const AggPath *) path)->aggstrategy != AGG_HASHED &&
-		find_ordered(root).served != GPUSORT_SERVED_NONE;
+	const AggPath *agg = (const AggPath *) path;
+
+	return IsA(path, AggPath) && agg->aggstrategy != AGG_HASHED &&
+		find_ordered(root, gpusort_aggregates_of(root, path->pathtarget, agg->qual)).served != GPUSORT_SERVED_NONE;
 }

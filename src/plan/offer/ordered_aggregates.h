@@ -13,7 +13,7 @@
 #include "nodes/pathnodes.h"
 #include "plan/model/shape.h"
 
-/* What one order of the rows does for all of a query's aggregates. */
+/* What one order of the rows does for all aggregates of a node. */
 typedef enum GpuSortServed
 {
 	GPUSORT_SERVED_NONE,        /* not for all of them */
@@ -24,11 +24,14 @@ typedef enum GpuSortServed
 	GPUSORT_SERVED_MODE,        /* all are mode(), for which the rows of each value are counted (finish/mode.c) */
 } GpuSortServed;
 
+/* Lists of aggregates are of Aggref, of a query's. */
 extern Path *gpusort_ordered_aggregates_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel,
-											 const GroupPathExtraData *grouping, bool parallel);
+											 const GroupPathExtraData *grouping, PathTarget *target, bool parallel);
+extern List *gpusort_aggregates_of_one_order(PlannerInfo *root, List *aggregates);
 extern bool gpusort_path_sorts_for_aggregates(PlannerInfo *root, const Path *path);
-extern double gpusort_first_rows_time(PlannerInfo *root, double rows);
-extern bool gpusort_aggregates_combine(PlannerInfo *root, GpuSortServed served);
-extern GpuSortServed gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, GpuSortAggregates *sorts);
+extern double gpusort_first_rows_time(List *aggregates, double rows);
+extern bool gpusort_aggregates_combine(PlannerInfo *root, List *aggregates, GpuSortServed served);
+extern GpuSortServed gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, List *aggregates,
+											   GpuSortAggregates *sorts);
 
 #endif /* GPUSORT_ORDERED_AGGREGATES_H */

@@ -26,6 +26,7 @@
 
 #include <math.h>
 
+#include "aggregates.h"
 #include "executor/nodeAgg.h"
 #include "miscadmin.h"
 #include "node.h"
@@ -133,21 +134,22 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	GpuSortSkew skew = find_skew(estimate, &path->path, path->subpath);
 	double groups = more_groups(estimate, path->numGroups * skew.more, time.rows);
 	GpuSortNodeKind kind = path->aggstrategy == AGG_HASHED ? GPUSORT_NODE_HASH_GROUPS : GPUSORT_NODE_SORTED_GROUPS;
+	List *aggregates = gpusort_aggregates_of(estimate->root, path->path.pathtarget, path->qual);
 	GpuSortAggregates sorts = {0};
-	GpuSortServed served = gpusort_aggregates_served(estimate->root, path, &sorts);
+	GpuSortServed served = gpusort_aggregates_served(estimate->root, path, aggregates, &sorts);
 	bool mode = served == GPUSORT_SERVED_MODE;
 	bool combines;
 
 	if (served == GPUSORT_SERVED_PERCENTILES)
 		return percentiles_time((const GpuSortPath *) path->subpath, time, sorts.sorts);
 	if (served == GPUSORT_SERVED_FIRST_ROWS)
-		gpusort_parts_add(&time, gpusort_first_rows_time(estimate->root, time.rows), time.rows, true, true);
+		gpusort_parts_add(&time, gpusort_first_rows_time(aggregates, time.rows), time.rows, true, true);
 	combines = path->aggstrategy == AGG_PLAIN && path->aggsplit == AGGSPLIT_SIMPLE && !time.shared && time.works &&
-		sorts.sorts == 0 && gpusort_aggregates_combine(estimate->root, served);
+		sorts.sorts == 0 && gpusort_aggregates_combine(estimate->root, aggregates, served);
 	gpusort_parts_largest(&time, skew.largest);
 	gpusort_parts_add(&time,
 					  gpusort_path_group_time(estimate->root, kind, path->subpath, time.rows, groups, skew.frequent,
-											  path->transitionSpace, served != GPUSORT_SERVED_NONE ? &sorts : NULL),
+											  path->transitionSpace, aggregates, served != GPUSORT_SERVED_NONE ? &sorts : NULL),
 					  mode ? groups : rows_of_groups(&path->path, path->numGroups, groups),
 					  mode || combines || may_lift(estimate, &path->path, &time), true);
 	/* The first of the values by how many rows they have (finish/mode.c) */
@@ -186,10 +188,11 @@ partial_groups_time(const Estimate *estimate, const GroupingSetsPath *path, doub
 	const Path *rows = ((const GatherPath *) gather)->subpath;
 	GpuSortParts time = input_time(estimate, rows);
 	double groups = more_groups(estimate, estimated, time.rows);
+	List *aggregates = gpusort_aggregates_of(estimate->root, path->path.pathtarget, path->qual);
 
 	gpusort_parts_add(&time,
 					  gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, rows, time.rows, groups, 0,
-											  path->transitionSpace, NULL),
+											  path->transitionSpace, aggregates, NULL),
 					  groups, false, true);
 	return gpusort_parts_gathered(time, rows->parallel_workers, rows->rows > 0 ? gather->rows / rows->rows : 1,
 								  GPUSORT_NODE_GATHER);
@@ -333,7 +336,7 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 
 	gpusort_parts_add(
 		&time,
-		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0, 0,
+		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0, 0, NIL,
 										 NULL)
 			   : gpusort_rows_time(GPUSORT_NODE_SETOP, time.rows),
 		path->path.rows, may_lift(estimate, &path->path, &time), true);
@@ -347,7 +350,7 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 
 	return both_sides_time(
 		estimate, &path->path, left, &right,
-		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0, 0, NULL)
+		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0, 0, NIL, NULL)
 			   : gpusort_rows_time(GPUSORT_NODE_SETOP, rows),
 		same_keys);
 #endif
@@ -465,12 +468,18 @@ nested_loop_time(const Estimate *estimate, const JoinPath *path)
 {
 	const Path *outer_path = path->outerjoinpath;
 	GpuSortParts outer = input_time(estimate, outer_path);
+	GpuSortParts time = {.rows = path->path.rows, .before = gpusort_parts_total(&outer), .processes = 1};
 
-	return (GpuSortParts){
-		.rows = path->path.rows,
-		.processes = 1,
-		.before = gpusort_parts_total(&outer) + gpusort_cost_time(path->path.total_cost - outer_path->total_cost),
-	};
+	/* Of two rows side by side (orders_apart.c) the other one is as well known. */
+	if (IS_UPPER_REL(path->path.parent))
+	{
+		GpuSortParts inner = input_time(estimate, path->innerjoinpath);
+
+		time.before += gpusort_parts_total(&inner);
+	}
+	else
+		time.before += gpusort_cost_time(path->path.total_cost - outer_path->total_cost);
+	return time;
 }
 
 /* A node that passes rows on, or does something with each of them that its cost knows. */
@@ -512,6 +521,8 @@ other_time(const Estimate *estimate, const Path *path)
 
 	if (estimate->first >= 0 && path->rows > 0 && estimate->first < path->rows)
 		cost = path->startup_cost + (cost - path->startup_cost) * estimate->first / path->rows;
+	if (estimate->guess->input > 0)
+		cost *= estimate->guess->input;
 	return (GpuSortParts){.rows = path->rows, .before = gpusort_cost_time(cost), .processes = 1};
 }
 

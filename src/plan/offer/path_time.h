@@ -20,6 +20,7 @@ typedef struct GpuSortGuess
 	const Bitmapset *one_side;
 	double one_rows;
 	double other_rows;
+	double input; /* scans, and all that is not known, take so many times as long; 0: as estimated */
 } GpuSortGuess;
 
 /* Numbers of rows as they are estimated. */

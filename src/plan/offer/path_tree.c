@@ -24,6 +24,15 @@ gpusort_path_is_join(const Path *path)
 	return IsA(path, NestPath) || IsA(path, MergePath) || IsA(path, HashPath);
 }
 
+/* Returns true if a path reads all rows once for each order of its aggregates (orders_apart.c). */
+bool
+gpusort_path_reads_again(const Path *path)
+{
+	if (IsA(path, ProjectionPath))
+		return gpusort_path_reads_again(((const ProjectionPath *) path)->subpath);
+	return IS_UPPER_REL(path->parent) && IsA(path, NestPath);
+}
+
 /* Returns where a path has what is below it: size is 0 if nobody needs to go through it. */
 GpuSortPathChildren
 gpusort_path_children(Path *path)
@@ -150,7 +159,7 @@ gpusort_path_add_joins(List *joins, const Path *path, bool partial_only)
 	children = gpusort_path_children((Path *) path);
 	if (children.links[0] != NULL)
 	{
-		if (!IsA(path, SetOpPath) && !partial_only)
+		if (!IS_UPPER_REL(path->parent) && !partial_only)
 			joins = list_append_unique_ptr(joins, path->parent);
 		joins = gpusort_path_add_joins(gpusort_path_add_joins(joins, *children.links[0], partial_only),
 									   *children.links[1], partial_only);

@@ -23,6 +23,7 @@
  */
 #include "plan/offer/rollup.h"
 
+#include "aggregates.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -162,8 +163,8 @@ total_target(const PathTarget *target, List *group_exprs)
 }
 
 /*
- * Returns what processes that aggregate a part of the rows each emit: the transition states of the
- * aggregates in total and having.  NULL if these ask for anything else of a row.
+ * Returns what processes that aggregate a part of the rows each emit: the transition states of the aggregates in total
+ * and having.  NULL if these ask for anything else of a row, or for an aggregate that cannot be combined.
  */
 static PathTarget *
 partial_target(PlannerInfo *root, const PathTarget *total, Node *having)
@@ -178,7 +179,7 @@ partial_target(PlannerInfo *root, const PathTarget *total, Node *having)
 							PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
 	foreach(cell, exprs)
 	{
-		if (!IsA(lfirst(cell), Aggref))
+		if (!IsA(lfirst(cell), Aggref) || !gpusort_aggregate_may_be_partial(lfirst_node(Aggref, cell)))
 			return NULL;
 	}
 	add_new_columns_to_pathtarget(partial, exprs);
@@ -193,27 +194,28 @@ partial_target(PlannerInfo *root, const PathTarget *total, Node *having)
 	return set_pathtarget_cost_width(root, partial);
 }
 
-/* Returns the cheapest path of one row, the grand total, with this target. */
-static Path *
-total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel, PathTarget *target, Node *having)
+/* Returns the cheapest path of one row of PostgreSQL's, of all rows, with this target. */
+Path *
+gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel, PathTarget *target, Node *having)
 {
 	AggClauseCosts costs = {0};
 	Path *serial;
 	Path *path;
 	PathTarget *partial;
 	AggClauseCosts partial_costs = {0};
+	/* Of aggregates that are not in the target there may be some that cannot be combined: no costs can be asked for. */
+	const bool others = root->hasNonPartialAggs || root->hasNonSerialAggs;
 	double groups = 1;
 
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	serial = (Path *) create_agg_path(root, grouped_rel, input_rel->cheapest_total_path, target, AGG_PLAIN,
 									  AGGSPLIT_SIMPLE, NIL, (List *) having, &costs, 1);
-	if (!grouped_rel->consider_parallel || input_rel->partial_pathlist == NIL || root->hasNonPartialAggs ||
-		root->hasNonSerialAggs)
+	if (!grouped_rel->consider_parallel || input_rel->partial_pathlist == NIL)
 		return serial;
 	partial = partial_target(root, target, having);
 	if (partial == NULL)
 		return serial;
-	get_agg_clause_costs(root, AGGSPLIT_INITIAL_SERIAL, &partial_costs);
+	get_agg_clause_costs(root, others ? AGGSPLIT_SIMPLE : AGGSPLIT_INITIAL_SERIAL, &partial_costs);
 	path = (Path *) create_agg_path(root, grouped_rel, linitial(input_rel->partial_pathlist), partial, AGG_PLAIN,
 									AGGSPLIT_INITIAL_SERIAL, NIL, NIL, &partial_costs, 1);
 	if (!path->parallel_safe)
@@ -221,7 +223,7 @@ total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_r
 	groups = path->parallel_workers + 1;
 	path = (Path *) create_gather_path(root, grouped_rel, path, partial, NULL, &groups);
 	costs = (AggClauseCosts){0};
-	get_agg_clause_costs(root, AGGSPLIT_FINAL_DESERIAL, &costs);
+	get_agg_clause_costs(root, others ? AGGSPLIT_SIMPLE : AGGSPLIT_FINAL_DESERIAL, &costs);
 	path = (Path *) create_agg_path(root, grouped_rel, path, target, AGG_PLAIN, AGGSPLIT_FINAL_DESERIAL, NIL,
 									(List *) having, &costs, 1);
 	return path->total_cost < serial->total_cost ? path : serial;
@@ -234,8 +236,8 @@ gpusort_grand_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOp
 {
 	List *group_exprs = get_sortgrouplist_exprs(root->parse->groupClause, root->processed_tlist);
 
-	return total_path(root, grouped_rel, input_rel, total_target(like->path.pathtarget, group_exprs),
-					  total_mutator((Node *) like->qual, group_exprs));
+	return gpusort_total_path(root, grouped_rel, input_rel, total_target(like->path.pathtarget, group_exprs),
+							  total_mutator((Node *) like->qual, group_exprs));
 }
 
 /*

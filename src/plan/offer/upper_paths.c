@@ -27,6 +27,7 @@
 #include "plan/model/shard_time.h"
 #include "plan/offer/offers.h"
 #include "plan/offer/ordered_aggregates.h"
+#include "plan/offer/orders_apart.h"
 #include "plan/offer/path_tree.h"
 #include "plan/offer/partial_sets.h"
 #include "plan/offer/paths.h"
@@ -354,7 +355,9 @@ gpusort_offer_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo
 		{
 			gpusort_offer(output_rel, NULL, grouped_path(&offer));
 			gpusort_offer(output_rel, NULL,
-						  gpusort_ordered_aggregates_path(root, output_rel, input_rel, grouping, parallel));
+						  gpusort_ordered_aggregates_path(root, output_rel, input_rel, grouping, output_rel->reltarget,
+														  parallel));
+			gpusort_offer(output_rel, NULL, gpusort_orders_apart_path(root, output_rel, input_rel, grouping, parallel));
 		}
 		else if (stage == UPPERREL_DISTINCT)
 			gpusort_offer(output_rel, NULL, distinct_path(&offer));
