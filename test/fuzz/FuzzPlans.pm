@@ -158,9 +158,12 @@ sub _ordered_aggregates
 	my $x = $column->{sql};
 	my ($number) = shuffled(grep { $_->{type}{number} } @{ $from->{scope} });
 	my $n = "$number->{sql}::numeric";
-	my $float = "$number->{sql}::float8";
+	# some are floats only when percentile_cont() has cast them
+	my $float = weighted(60 => "$number->{sql}::float8", 10 => "($id * 31 % 1000)::numeric(6, 1)", 10 => "($id % 77)::int2",
+		10 => $id, 10 => "($id / 7.0)::float4");
 	my $way = one_of(@DIRECTIONS);
-	my $kind = weighted(25 => 'distinct', 20 => 'order', 20 => 'percentiles', 25 => 'beside', 10 => 'mixed');
+	my $kind = weighted(25 => 'distinct', 20 => 'order', 20 => 'percentiles', 25 => 'beside', 10 => 'mixed',
+		20 => 'several');
 
 	if ($kind eq 'distinct')
 	{
@@ -206,6 +209,17 @@ sub _ordered_aggregates
 			"rank($row) WITHIN GROUP (ORDER BY $n) FILTER (WHERE $filter)", "count(DISTINCT $n)") if chance(40);
 		return some_of(between(2, 6), @others, "count(DISTINCT $n)", "sum(DISTINCT $n) FILTER (WHERE $filter)",
 			"avg(DISTINCT $n)", "array_agg($id ORDER BY $n, $id)", "array_agg(DISTINCT $n) FILTER (WHERE $id % 5 > 1)");
+	}
+	if ($kind eq 'several')
+	{
+		my @of_columns = map {
+			my ($type, $sql) = ($_->{type}, $_->{sql});
+			one_of("count(DISTINCT $sql)", canonical($type, "mode() WITHIN GROUP (ORDER BY $sql$way)"),
+				canonical($type, "percentile_disc(@{[ rand() ]}) WITHIN GROUP (ORDER BY $sql)"))
+		} some_of(between(1, 4), @{ $from->{scope} });
+
+		return shuffled(@of_columns, some_of(between(1, 3), "sum(DISTINCT $n) + count(DISTINCT $id)", 'count(*)', "sum($n)",
+			"percentile_cont(0.7) WITHIN GROUP (ORDER BY $float$way)", "array_agg($id ORDER BY $id)"));
 	}
 	return some_of(between(2, 4), "count(DISTINCT $x)",
 		"array_agg($id ORDER BY @{[ join ', ', total_keys($context, $from, 1) ]})",
