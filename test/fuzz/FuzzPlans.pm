@@ -159,8 +159,8 @@ sub _ordered_aggregates
 	my ($number) = shuffled(grep { $_->{type}{number} } @{ $from->{scope} });
 	my $n = "$number->{sql}::numeric";
 	# some are floats only when percentile_cont() has cast them
-	my $float = weighted(60 => "$number->{sql}::float8", 10 => "($id * 31 % 1000)::numeric(6, 1)", 10 => "($id % 77)::int2",
-		10 => $id, 10 => "($id / 7.0)::float4");
+	my $float = weighted(60 => "$number->{sql}::float8", 10 => "($id * 31 % 1000)::numeric(6, 1)",
+		10 => "($id % 77)::int2", 10 => $id, 10 => "($id / 7.0)::float4");
 	my $way = one_of(@DIRECTIONS);
 	my $kind = weighted(25 => 'distinct', 20 => 'order', 20 => 'percentiles', 25 => 'beside', 10 => 'mixed',
 		20 => 'several');

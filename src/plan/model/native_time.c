@@ -83,13 +83,19 @@ gpusort_transition_sorts(PlannerInfo *root, List *aggregates, const Bitmapset *t
 	return sorts;
 }
 
-/* What a node's aggregates do. */
-static GpuSortAggregates
-find_aggregates(PlannerInfo *root, List *aggregates, const GpuSortAggregates *sorts, const Path *input)
+/*
+ * Returns what aggregates (Aggref) do of the rows of an input; in_groups: of groups of them, which come in no order;
+ * sorts are those that they do of the rows of a group, all other counts in it are 0; NULL: each that wants an order
+ * sorts.
+ */
+GpuSortAggregates
+gpusort_aggregates_shape(PlannerInfo *root, List *aggregates, const Path *input, bool in_groups,
+						 const GpuSortAggregates *sorts)
 {
 	GpuSortAggregates found = {
-		.sorts =
-			sorts != NULL ? sorts->sorts : gpusort_transition_sorts(root, aggregates, find_sorts(aggregates), input),
+		.sorts = sorts != NULL
+			? sorts->sorts
+			: gpusort_transition_sorts(root, aggregates, find_sorts(aggregates), in_groups ? NULL : input),
 		.sorts_in_order = sorts != NULL ? sorts->sorts_in_order : 0,
 	};
 	Bitmapset *transitions = NULL;
@@ -112,20 +118,20 @@ find_aggregates(PlannerInfo *root, List *aggregates, const GpuSortAggregates *so
 
 /*
  * Returns what grouping takes, of so many rows of a path, by hashing or in order; frequent: the part of them that the
- * large groups have; aggregates: const Aggref *; sorts: those that these do of the rows of a group, all other counts in it are 0; NULL: each
- * that wants an order sorts.
+ * large groups have; aggregates: NULL: there are none.
  */
 double
 gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *input, double rows, double groups,
-						double frequent, uint64 transition_space, List *aggregates, const GpuSortAggregates *sorts)
+						double frequent, uint64 transition_space, const GpuSortAggregates *aggregates)
 {
+	const GpuSortAggregates none = {0};
 	const GpuSortShape shape = {
 		.kind = kind,
 		.rows = rows,
 		.groups = groups,
 		.frequent = frequent,
 		.width = input->pathtarget->width,
-		.aggregates = find_aggregates(root, aggregates, sorts, groups <= 1 ? input : NULL),
+		.aggregates = aggregates != NULL ? *aggregates : none,
 		.memory = get_hash_memory_limit(),
 		.entry = hash_agg_entry_size(list_length(root->aggtransinfos), input->pathtarget->width, transition_space),
 	};
@@ -145,13 +151,15 @@ gpusort_path_sets_time(PlannerInfo *root, const GroupingSetsPath *path, double r
 	{
 		const RollupData *rollup = lfirst_node(RollupData, cell);
 		const double groups = Max(Min(rollup->numGroups * more, rows), 1);
+		const GpuSortAggregates shape =
+			gpusort_aggregates_shape(root, aggregates, path->subpath, groups > 1, NULL);
 
 		if (rollup->is_hashed)
 			time += gpusort_path_group_time(root, GPUSORT_NODE_HASH_GROUPS, path->subpath, rows, groups, 0,
-											path->transitionSpace, aggregates, NULL);
+											path->transitionSpace, &shape);
 		else
 			time += gpusort_path_group_time(root, GPUSORT_NODE_SORTED_GROUPS, path->subpath,
-											rows * list_length(rollup->gsets), groups, 0, 0, aggregates, NULL);
+											rows * list_length(rollup->gsets), groups, 0, 0, &shape);
 	}
 	return time;
 }

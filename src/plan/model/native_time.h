@@ -14,8 +14,10 @@
 #include "plan/model/shape.h"
 
 extern double gpusort_path_group_time(PlannerInfo *root, GpuSortNodeKind kind, const Path *input, double rows,
-									  double groups, double frequent, uint64 transition_space, List *aggregates,
-									  const GpuSortAggregates *sorts);
+									  double groups, double frequent, uint64 transition_space,
+									  const GpuSortAggregates *aggregates);
+extern GpuSortAggregates gpusort_aggregates_shape(PlannerInfo *root, List *aggregates, const Path *input,
+												  bool in_groups, const GpuSortAggregates *sorts);
 extern double gpusort_transition_sorts(PlannerInfo *root, List *aggregates, const Bitmapset *transitions,
 									   const Path *input);
 extern double gpusort_path_sets_time(PlannerInfo *root, const GroupingSetsPath *path, double rows, double more);

@@ -283,7 +283,9 @@ find_by_order_of(PlannerInfo *root, const Aggref *first, List *aggregates)
 		found.own = bms_del_members(found.own, found.halved);
 	if (found.keys == NIL && found.served == GPUSORT_SERVED_ORDER)
 		found.keys = found.group_keys;
-	if (found.keys == NIL || ((group_clauses != NIL || have_order(aggregates)) && !pathkeys_contained_in(root->group_pathkeys, found.keys)))
+	if (found.keys == NIL ||
+		((group_clauses != NIL || have_order(aggregates)) &&
+		 !pathkeys_contained_in(root->group_pathkeys, found.keys)))
 		return none;
 	return found;
 }
@@ -430,8 +432,9 @@ gpusort_aggregates_of_one_order(PlannerInfo *root, List *aggregates)
 }
 
 /*
- * Returns what the order of a path's input does for its aggregates, these: as presorted.c and percentiles.c will find; *sorts
- * are those that it leaves, unless that is nothing, and where rows are read by number those that are had by halving.
+ * Returns what the order of a path's input does for its aggregates, these: as presorted.c and percentiles.c will find;
+ * *sorts are those that it leaves, unless that is nothing, and where rows are read by number those that are had by
+ * halving.
  */
 GpuSortServed
 gpusort_aggregates_served(PlannerInfo *root, const AggPath *path, List *aggregates, GpuSortAggregates *sorts)

@@ -137,6 +137,7 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 	List *aggregates = gpusort_aggregates_of(estimate->root, path->path.pathtarget, path->qual);
 	GpuSortAggregates sorts = {0};
 	GpuSortServed served = gpusort_aggregates_served(estimate->root, path, aggregates, &sorts);
+	GpuSortAggregates shape;
 	bool mode = served == GPUSORT_SERVED_MODE;
 	bool combines;
 
@@ -146,10 +147,12 @@ aggregate_time(const Estimate *estimate, const AggPath *path)
 		gpusort_parts_add(&time, gpusort_first_rows_time(aggregates, time.rows), time.rows, true, true);
 	combines = path->aggstrategy == AGG_PLAIN && path->aggsplit == AGGSPLIT_SIMPLE && !time.shared && time.works &&
 		sorts.sorts == 0 && gpusort_aggregates_combine(estimate->root, aggregates, served);
+	shape = gpusort_aggregates_shape(estimate->root, aggregates, path->subpath, groups > 1,
+									 served != GPUSORT_SERVED_NONE ? &sorts : NULL);
 	gpusort_parts_largest(&time, skew.largest);
 	gpusort_parts_add(&time,
 					  gpusort_path_group_time(estimate->root, kind, path->subpath, time.rows, groups, skew.frequent,
-											  path->transitionSpace, aggregates, served != GPUSORT_SERVED_NONE ? &sorts : NULL),
+											  path->transitionSpace, &shape),
 					  mode ? groups : rows_of_groups(&path->path, path->numGroups, groups),
 					  mode || combines || may_lift(estimate, &path->path, &time), true);
 	/* The first of the values by how many rows they have (finish/mode.c) */
@@ -189,10 +192,11 @@ partial_groups_time(const Estimate *estimate, const GroupingSetsPath *path, doub
 	GpuSortParts time = input_time(estimate, rows);
 	double groups = more_groups(estimate, estimated, time.rows);
 	List *aggregates = gpusort_aggregates_of(estimate->root, path->path.pathtarget, path->qual);
+	const GpuSortAggregates shape = gpusort_aggregates_shape(estimate->root, aggregates, rows, groups > 1, NULL);
 
 	gpusort_parts_add(&time,
 					  gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, rows, time.rows, groups, 0,
-											  path->transitionSpace, aggregates, NULL),
+											  path->transitionSpace, &shape),
 					  groups, false, true);
 	return gpusort_parts_gathered(time, rows->parallel_workers, rows->rows > 0 ? gather->rows / rows->rows : 1,
 								  GPUSORT_NODE_GATHER);
@@ -336,7 +340,7 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 
 	gpusort_parts_add(
 		&time,
-		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0, 0, NIL,
+		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->subpath, time.rows, groups, 0, 0,
 										 NULL)
 			   : gpusort_rows_time(GPUSORT_NODE_SETOP, time.rows),
 		path->path.rows, may_lift(estimate, &path->path, &time), true);
@@ -350,7 +354,8 @@ set_operation_time(const Estimate *estimate, const SetOpPath *path)
 
 	return both_sides_time(
 		estimate, &path->path, left, &right,
-		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0, 0, NIL, NULL)
+		hashed ? gpusort_path_group_time(estimate->root, GPUSORT_NODE_HASH_GROUPS, path->leftpath, rows, groups, 0, 0,
+										 NULL)
 			   : gpusort_rows_time(GPUSORT_NODE_SETOP, rows),
 		same_keys);
 #endif

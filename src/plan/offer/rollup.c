@@ -196,7 +196,8 @@ partial_target(PlannerInfo *root, const PathTarget *total, Node *having)
 
 /* Returns the cheapest path of one row of PostgreSQL's, of all rows, with this target. */
 Path *
-gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel, PathTarget *target, Node *having)
+gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel, PathTarget *target,
+				   Node *having)
 {
 	AggClauseCosts costs = {0};
 	Path *serial;
