@@ -58,6 +58,11 @@ INSERT INTO gs.set_operation_query (q) VALUES
 	('SELECT 5, a, b FROM gs.left_side INTERSECT SELECT 5, a, b FROM gs.right_side'),
 	('SELECT 5, b FROM gs.left_side EXCEPT SELECT a, b FROM gs.right_side'),
 	('SELECT 5 FROM gs.left_side INTERSECT SELECT a FROM gs.right_side'),
+	-- from 17 on PostgreSQL sorts what a LIMIT lets through once more
+	('(SELECT t, a, b FROM gs.left_side ORDER BY a, b, t LIMIT 50) UNION SELECT t, a, b FROM gs.right_side WHERE a < 3 ORDER BY 1, 2, 3'),
+	('(SELECT t, a, b FROM gs.left_side ORDER BY b DESC, a, t LIMIT 700 OFFSET 10) EXCEPT (SELECT t, a, b FROM gs.left_side ORDER BY a, b, t LIMIT 5000) ORDER BY 1, 2, 3'),
+	('(SELECT a, b FROM gs.left_side ORDER BY b, a LIMIT 3000) INTERSECT ALL (SELECT a, b FROM gs.right_side ORDER BY a DESC, b LIMIT 4000) ORDER BY 2, 1'),
+	('SELECT count(*), sum(a) FROM ((SELECT a, b FROM gs.left_side ORDER BY b, a LIMIT 30) UNION ALL (SELECT a, b FROM gs.right_side ORDER BY a DESC, b LIMIT 4) UNION (SELECT a, b FROM gs.right_side ORDER BY b, a FETCH FIRST 7 ROWS WITH TIES)) s ORDER BY 1'),
 	('SELECT a::int8, b FROM gs.left_side INTERSECT SELECT a, b FROM gs.right_side'),
 	('SELECT a, b FROM gs.left_side EXCEPT ALL SELECT b::numeric, a FROM gs.right_side'),
 	('SELECT a FROM gs.left_side INTERSECT SELECT b FROM gs.right_side EXCEPT SELECT 5'),

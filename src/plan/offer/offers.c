@@ -154,6 +154,17 @@ passes_on(const Path *path)
 }
 
 /*
+ * Returns true if a path sorts all that a query gives, its LIMIT cut off, for who reads it: from 17 on PostgreSQL does
+ * so for set operations.  What is offered for the query is of a place below.
+ */
+static bool
+sorts_for_reader(PlannerInfo *root, const Path *path)
+{
+	return (IsA(path, SortPath) || IsA(path, IncrementalSortPath)) &&
+		path->parent == fetch_upper_rel(root, UPPERREL_FINAL, NULL);
+}
+
+/*
  * Returns true if a path does all that a query wants, its LIMIT and locks too, and has no path for what is below these:
  * that of a foreign data wrapper, say, which has all of it done elsewhere.
  */
@@ -186,7 +197,7 @@ place_below(const GpuSortPathPlace *place, const Path *path, int link)
 		.alone = place->alone,
 		.once = place->once,
 		.shared = place->shared,
-		.last = place->last && passes_on(path),
+		.last = place->last && (passes_on(path) || sorts_for_reader(place->root, path)),
 	};
 	const bool needed = place->ordered || (place->last && place->root->sort_pathkeys != NIL);
 
@@ -423,7 +434,7 @@ take(const GpuSortPathPlace *place, Path *path)
 		return path;
 	if (passes_on(path))
 		return with_children(place, path);
-	if (place->last && place->root->sort_pathkeys != NIL && ordered != NIL)
+	if (place->last && place->root->sort_pathkeys != NIL && ordered != NIL && !sorts_for_reader(place->root, path))
 		of_order = ask(linitial(ordered), NULL);
 	of_rel = ask(path->parent, NULL);
 	if (of_rel == NULL)
