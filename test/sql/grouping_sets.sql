@@ -12,12 +12,12 @@ CREATE SCHEMA sets;
 CREATE TABLE sets.many AS
 SELECT i AS id, i % 7 AS a, CASE WHEN i % 11 <> 3 THEN 'b' || i % 3 END AS b, (i % 8)::int8 AS c, i * 7919 % 6000 AS p, (i * 53 % 801)::numeric / 8 AS n,
 	   CASE WHEN i % 7 > 0 THEN (i * 97 % 2503) / 16.0::float8 END AS f, CASE WHEN i % 5 > 0 THEN i * 31 % 701 END AS k, (i * 37 % 9001)::int8 AS big,
-	   make_interval(secs => i * 67 % 3001) AS v, i % 2 = 0 AS o, '2026-01-01'::date + i % 500 AS d, point(i % 7, 0) AS unhashed
+	   make_interval(secs => i * 67 % 3001) AS v, i % 2 = 0 AS o, '2026-01-01'::date + i % 500 AS d, point(i % 7, 0) AS unhashed, 'same' AS same
 FROM generate_series(1, 30000) i;
 CREATE TABLE sets.none (LIKE sets.many);
 CREATE TABLE sets.one AS SELECT * FROM sets.many WHERE id = 77;
 CREATE TABLE sets.nulls AS SELECT id, NULL::int AS a, NULL::text AS b, NULL::int8 AS c, p, NULL::numeric AS n, NULL::float8 AS f, NULL::int AS k, NULL::int8 AS big,
-	   NULL::interval AS v, NULL::bool AS o, NULL::date AS d, unhashed FROM sets.many WHERE id <= 3000;
+	   NULL::interval AS v, NULL::bool AS o, NULL::date AS d, unhashed, same FROM sets.many WHERE id <= 3000;
 CREATE TABLE sets.keyed (id int PRIMARY KEY, a int, t text);
 INSERT INTO sets.keyed SELECT i, i % 7, 't' || i FROM generate_series(1, 3000) i;
 ALTER TABLE sets.many SET (parallel_workers = 2);
@@ -57,6 +57,7 @@ INSERT INTO sets.query (shape, query) VALUES
 	('Append(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), Finalize Agg(Gather(Partial Agg(Seq Scan))))', 'SELECT id, id % 29000 AS m, grouping(id % 29000, id) AS g, coalesce(id % 29000, id, -1) + 1 AS x, max(d) FROM sets.many GROUP BY GROUPING SETS ((id), (id % 29000), ()) HAVING grouping(id) = 1 OR id > 500'),
 	('Append(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), Finalize Agg(Gather(Partial Agg(Seq Scan))))', 'SELECT p, a, id, grouping(p, id, a) AS g, sum(big), bool_or(o) FROM sets.many GROUP BY GROUPING SETS ((id, p), (id, a), (id), (a), (a, c), ()) HAVING count(*) < 1000 OR grouping(id) = 1'),
 	('Append(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), Agg(Seq Scan))', 'SELECT id, p, grouping(id) AS g, count(DISTINCT k), string_agg(b, '','' ORDER BY big, id), mode() WITHIN GROUP (ORDER BY k), sets.not_combined(k) FROM sets.many GROUP BY GROUPING SETS ((id), (p), ())'),
+	('Append(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan))))), Agg(Seq Scan))', 'SELECT id, same, grouping(same, id) AS g, count(DISTINCT k) FROM sets.many GROUP BY CUBE (id, same)'),
 	('GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))', 'SELECT id, sum(k) FROM sets.many GROUP BY GROUPING SETS ((id), (id))');
 
 -- Those of which an aggregate, or a column, does not allow it, or no set has all columns, or the input is not the same twice

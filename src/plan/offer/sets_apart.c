@@ -119,14 +119,16 @@ set_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel
 									&costs, set->numGroups);
 }
 
-/* A list_sort comparator: the most groups first. */
+/* A list_sort comparator: the most groups first, and empty sets last, also behind others of one group. */
 static int
 compare_groups(const ListCell *a, const ListCell *b)
 {
-	const double one = lfirst_node(GroupingSetData, a)->numGroups;
-	const double other = lfirst_node(GroupingSetData, b)->numGroups;
+	const GroupingSetData *one = lfirst_node(GroupingSetData, a);
+	const GroupingSetData *other = lfirst_node(GroupingSetData, b);
 
-	return one > other ? -1 : one < other;
+	if ((one->set == NIL) != (other->set == NIL))
+		return one->set == NIL ? 1 : -1;
+	return one->numGroups > other->numGroups ? -1 : one->numGroups < other->numGroups;
 }
 
 /* The path of what is left, after sets of their own: of sets with the rest, and of as many that are empty. */
