@@ -92,6 +92,7 @@ beside(RelOptInfo *rel, Path *one, Path *other, PathTarget *target)
 	path->jpath.path.pathtarget = target;
 	path->jpath.path.startup_cost += other->startup_cost;
 	path->jpath.path.total_cost += other->total_cost;
+	path->jpath.path.parallel_safe &= other->parallel_safe;
 	path->jpath.jointype = JOIN_INNER;
 	path->jpath.inner_unique = true;
 	path->jpath.outerjoinpath = one;

@@ -24,6 +24,7 @@
 #include "plan/offer/rollup.h"
 
 #include "aggregates.h"
+#include "catalog/pg_class_d.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -68,17 +69,24 @@ has_grand_total(const GroupingSetsPath *path)
 	return empty == 1 && common != NIL;
 }
 
-/* Returns true if a query, or one in it, samples a table: each scan of it has rows of its own. */
+/* Returns true if each scan of a table has rows of its own: of samples, and of what is not under our snapshot. */
 static bool
-has_sample(Node *node, void *arg)
+differs_by_scan(const RangeTblEntry *rte)
+{
+	return rte->tablesample != NULL || (rte->rtekind == RTE_RELATION && rte->relkind == RELKIND_FOREIGN_TABLE);
+}
+
+/* Returns true if a query, or one in it, has such a table. */
+static bool
+has_differing_scan(Node *node, void *arg)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, has_sample, arg, QTW_EXAMINE_RTES_BEFORE);
+		return query_tree_walker((Query *) node, has_differing_scan, arg, QTW_EXAMINE_RTES_BEFORE);
 	if (IsA(node, RangeTblEntry))
-		return ((RangeTblEntry *) node)->tablesample != NULL;
-	return expression_tree_walker(node, has_sample, arg);
+		return differs_by_scan((const RangeTblEntry *) node);
+	return expression_tree_walker(node, has_differing_scan, arg);
 }
 
 /* Returns true if two plans of the query's input, run one after the other, give the same rows. */
@@ -91,7 +99,13 @@ gpusort_may_read_twice(PlannerInfo *root)
 		if (level->wt_param_id >= 0)
 			return false;
 	}
-	return !contain_volatile_functions((Node *) root->parse) && !has_sample((Node *) root->parse, NULL);
+	/* partitions among them */
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		if (root->simple_rte_array[i] != NULL && differs_by_scan(root->simple_rte_array[i]))
+			return false;
+	}
+	return !contain_volatile_functions((Node *) root->parse) && !has_differing_scan((Node *) root->parse, NULL);
 }
 
 /* Returns a copy of the path's rollups without the empty set. */
