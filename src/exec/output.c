@@ -203,11 +203,16 @@ create_shared(GpuSortOutputShared *shared, int nworkers)
 	gpusort_claims_create(&shared->claims);
 }
 
-/* Returns how many processes may read ranges: workers that have come too late to ingest do, too. */
+/*
+ * Returns how many processes may read ranges: workers that have come too late to ingest do, too.  Not in one expression:
+ * of 1 + (flag ? pointer->number : 0) GCC 14.2 reads the number whatever the flag is.
+ */
 static int
 processes(const GpuSortOutputState *state)
 {
-	return 1 + (state->in_segment ? state->workers->nworkers_launched : 0);
+	if (!state->in_segment)
+		return 1;
+	return 1 + state->workers->nworkers_launched;
 }
 
 /* Ingests, with the workers that there are, and has the ranges made. */

@@ -416,6 +416,17 @@ SET parallel_leader_participation = off;
 SELECT is((SELECT count(n->>'Rows') FROM generate_series(1, 20), LATERAL gs.nodes('SELECT id, sum(k) OVER (PARTITION BY g * 0 ORDER BY id) FROM gs.x', 'GpuSort') n), 20::bigint, 'Rows of sorts of one range');
 RESET parallel_leader_participation;
 
+-- A function that is asked for its rows one by one has its plan run without parallel mode, so that no worker can start.
+CREATE FUNCTION gs.one_by_one() RETURNS SETOF numeric LANGUAGE sql STABLE AS 'SELECT sum(k) OVER (PARTITION BY g ORDER BY id) FROM gs.x ORDER BY g, id';
+SET gpusort.enable = off;
+SELECT md5(string_agg(v::text, ',')) AS native FROM (SELECT gs.one_by_one() AS v) s \gset
+SET gpusort.enable = on;
+SET gpusort.force = on;
+SELECT alike(gs.plan('SELECT sum(k) OVER (PARTITION BY g ORDER BY id) FROM gs.x ORDER BY g, id'), '%GpuSortExchange%', 'the plan of a function');
+SELECT is((SELECT md5(string_agg(v::text, ',')) FROM (SELECT gs.one_by_one() AS v) s), :'native', 'which is asked for its rows one by one');
+SELECT is((SELECT count(v) FROM (SELECT gs.one_by_one() AS v LIMIT 7) s), 7::bigint, 'and for the first ones');
+RESET gpusort.force;
+
 -- what PostgreSQL's JIT compiles, where it is installed; last, since all workers load its library from here on
 SET jit = on;
 SET jit_above_cost = 0;
