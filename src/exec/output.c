@@ -204,8 +204,8 @@ create_shared(GpuSortOutputShared *shared, int nworkers)
 }
 
 /*
- * Returns how many processes may read ranges: workers that have come too late to ingest do, too.  Not in one expression:
- * of 1 + (flag ? pointer->number : 0) GCC 14.2 reads the number whatever the flag is.
+ * Returns how many processes may read ranges: workers that have come too late to ingest do, too.  Not in one
+ * expression: of 1 + (flag ? pointer->number : 0) GCC 14.2 reads the number whatever the flag is.
  */
 static int
 processes(const GpuSortOutputState *state)
