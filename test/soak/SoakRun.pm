@@ -164,7 +164,7 @@ sub _measure
 	}
 	my @files = service_files($node);
 	$self->_say('idle: %s', join '; ', map { my $held = $found{$_}; "$_ "
-		. ($held ? join ', ', map { "$_ $held->{$_}" } sort keys %$held : 'gone') } sort keys %found);
+		. ($held ? join ', ', map { "$_ $held->{$_}" } grep { $_ ne 'what' } sort keys %$held : 'gone') } sort keys %found);
 	return { processes => \%found, service => $service, files => \@files, admitted => $self->_admitted };
 }
 

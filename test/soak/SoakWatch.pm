@@ -1,6 +1,6 @@
 # SoakWatch - what processes hold, and what lies about in the data directory.
 #
-#   my $first = measure($pid);		# { memory => kB, descriptors => n, threads => n, pools => n }
+#   my $first = measure($pid);		# { memory => kB, descriptors => n, what => these, threads => n, pools => n }
 #   ...
 #   my @grown = grown('supervisor', $first, measure($pid), 1024);
 #   my @files = service_files($node);

@@ -313,17 +313,6 @@ settle_aggregates(Node *node, void *arg)
 	return false;
 }
 
-/* Notes the highest number of an aggregate. */
-static bool
-find_last_number(Node *node, void *arg)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Aggref))
-		*(int *) arg = Max(*(int *) arg, Max(((const Aggref *) node)->aggno, ((const Aggref *) node)->aggtransno));
-	return expression_tree_walker(node, find_last_number, arg);
-}
-
 /* Old numbers of aggregates, and of their transitions, that a node has; the new ones are their places. */
 typedef struct Numbers
 {
@@ -441,9 +430,6 @@ count_rows(Agg *agg, Presorted *presorted)
 	if (agg->aggstrategy == AGG_PLAIN && !find_not_by_number((Node *) agg->plan.targetlist, presorted) &&
 		!find_not_by_number((Node *) agg->plan.qual, presorted))
 		return;
-	presorted->last_number = -1;
-	(void) find_last_number((Node *) agg->plan.targetlist, &presorted->last_number);
-	(void) find_last_number((Node *) agg->plan.qual, &presorted->last_number);
 	agg->plan.targetlist = (List *) count_mutator((Node *) agg->plan.targetlist, presorted);
 	agg->plan.qual = (List *) count_mutator((Node *) agg->plan.qual, presorted);
 }
@@ -460,6 +446,7 @@ visit(Plan **link, void *arg)
 
 		(void) number_aggregates((Node *) plan->targetlist, &numbers);
 		(void) number_aggregates((Node *) plan->qual, &numbers);
+		presorted.last_number = Max(list_length(numbers.aggregates), list_length(numbers.transitions)) - 1;
 		if (IsA(presorted.below, Unique))
 		{
 			presorted.unique = (const Unique *) presorted.below;

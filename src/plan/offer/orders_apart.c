@@ -31,8 +31,6 @@
 #include "aggregates.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/pathnode.h"
-#include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "plan/offer/ordered_aggregates.h"
 #include "plan/offer/rollup.h"
@@ -117,23 +115,18 @@ aggregates_that(List *aggregates, bool want_order)
 	return found;
 }
 
-/* A path of PostgreSQL's of aggregates that want no order: in one process if they depend on it, as floats' sums do. */
-static Path *
-plain_path(PlannerInfo *root, RelOptInfo *rel, const RelOptInfo *input_rel, List *aggregates)
+/* Returns true if the order of their rows is nothing to aggregates; to sums of floats it is. */
+static bool
+are_of_any_order(List *aggregates)
 {
-	PathTarget *target = target_of(root, aggregates);
-	AggClauseCosts costs = {0};
 	ListCell *cell;
 
 	foreach(cell, aggregates)
 	{
-		if (gpusort_aggregate_is_of_any_order(lfirst_node(Aggref, cell)->aggfnoid))
-			continue;
-		get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-		return (Path *) create_agg_path(root, rel, input_rel->cheapest_total_path, target, AGG_PLAIN, AGGSPLIT_SIMPLE, NIL,
-										NIL, &costs, 1);
+		if (!gpusort_aggregate_is_of_any_order(lfirst_node(Aggref, cell)->aggfnoid))
+			return false;
 	}
-	return gpusort_total_path(root, rel, input_rel, target, NULL);
+	return true;
 }
 
 /*
@@ -144,16 +137,19 @@ Path *
 gpusort_orders_apart_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel,
 						  const GroupPathExtraData *grouping, bool parallel)
 {
-	List *all = gpusort_aggregates_of(root, rel->reltarget, NIL);
-	List *plain = aggregates_that(all, false);
-	List *left = aggregates_that(all, true);
+	List *all;
+	List *plain;
+	List *left;
 	List *done = NIL;
 	Path *path = NULL;
 
-	if (root->parse->groupClause != NIL || root->parse->groupingSets != NIL || grouping->havingQual != NULL ||
-		list_length(all) < 2 || IS_OTHER_REL(input_rel) || input_rel->cheapest_total_path == NULL ||
-		!is_of_aggregates(rel->reltarget) || !gpusort_may_read_twice(root))
+	if (root->numOrderedAggs == 0 || list_length(root->agginfos) < 2 || root->parse->groupClause != NIL ||
+		root->parse->groupingSets != NIL || grouping->havingQual != NULL || IS_OTHER_REL(input_rel) ||
+		input_rel->cheapest_total_path == NULL || !is_of_aggregates(rel->reltarget) || !gpusort_may_read_twice(root))
 		return NULL;
+	all = gpusort_aggregates_of(root, rel->reltarget, NIL);
+	plain = aggregates_that(all, false);
+	left = aggregates_that(all, true);
 	for (int i = 0; left != NIL; i++)
 	{
 		List *served = gpusort_aggregates_of_one_order(root, left);
@@ -170,7 +166,9 @@ gpusort_orders_apart_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_
 	if (path == NULL)
 		return NULL;
 	if (plain != NIL)
-		path = beside(rel, path, plain_path(root, rel, input_rel, plain), rel->reltarget);
+		path = beside(rel, path,
+					  gpusort_total_path(root, rel, input_rel, target_of(root, plain), NULL, are_of_any_order(plain)),
+					  rel->reltarget);
 	path->pathtarget = rel->reltarget;
 	return path;
 }

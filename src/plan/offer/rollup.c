@@ -208,10 +208,10 @@ partial_target(PlannerInfo *root, const PathTarget *total, Node *having)
 	return set_pathtarget_cost_width(root, partial);
 }
 
-/* Returns the cheapest path of one row of PostgreSQL's, of all rows, with this target. */
+/* Returns the cheapest path of one row of PostgreSQL's, of all rows, with this target; parallel: of processes, too. */
 Path *
 gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel, PathTarget *target,
-				   Node *having)
+				   Node *having, bool parallel)
 {
 	AggClauseCosts costs = {0};
 	Path *serial;
@@ -225,7 +225,7 @@ gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo 
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	serial = (Path *) create_agg_path(root, grouped_rel, input_rel->cheapest_total_path, target, AGG_PLAIN,
 									  AGGSPLIT_SIMPLE, NIL, (List *) having, &costs, 1);
-	if (!grouped_rel->consider_parallel || input_rel->partial_pathlist == NIL)
+	if (!parallel || !grouped_rel->consider_parallel || input_rel->partial_pathlist == NIL)
 		return serial;
 	partial = partial_target(root, target, having);
 	if (partial == NULL)
@@ -252,7 +252,7 @@ gpusort_grand_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOp
 	List *group_exprs = get_sortgrouplist_exprs(root->parse->groupClause, root->processed_tlist);
 
 	return gpusort_total_path(root, grouped_rel, input_rel, total_target(like->path.pathtarget, group_exprs),
-							  total_mutator((Node *) like->qual, group_exprs));
+							  total_mutator((Node *) like->qual, group_exprs), true);
 }
 
 /*
