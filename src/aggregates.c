@@ -11,6 +11,7 @@
 #include "aggregates.h"
 
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"
@@ -59,6 +60,31 @@ gpusort_aggregate_is_of_any_order(Oid aggregate)
 		default:
 			return false;
 	}
+}
+
+/*
+ * Returns true if an aggregate gives the same, bit by bit, put together from what parts of its rows give, each after
+ * those of the rows before: also the least and the greatest value of any type, of which equal ones that look different
+ * come in one order.
+ */
+bool
+gpusort_aggregate_is_of_parts(Oid aggregate)
+{
+	HeapTuple tuple;
+	Form_pg_aggregate form;
+	bool found;
+
+	if (gpusort_aggregate_is_of_any_order(aggregate))
+		return true;
+	if (aggregate >= FirstNormalObjectId)
+		return false;
+	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	found = OidIsValid(form->aggsortop) && form->aggcombinefn == form->aggtransfn && !OidIsValid(form->aggfinalfn);
+	ReleaseSysCache(tuple);
+	return found;
 }
 
 /* Returns true if an aggregate tells where a row would stand that is not among its rows. */

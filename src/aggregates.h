@@ -16,6 +16,7 @@
 #include "nodes/primnodes.h"
 
 extern bool gpusort_aggregate_is_of_any_order(Oid aggregate);
+extern bool gpusort_aggregate_is_of_parts(Oid aggregate);
 extern bool gpusort_aggregate_is_hypothetical(Oid aggregate);
 extern bool gpusort_aggregate_may_be_counted(const Aggref *aggregate);
 extern bool gpusort_aggregate_may_be_partial(const Aggref *aggregate);

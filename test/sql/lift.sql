@@ -14,6 +14,10 @@ CREATE TABLE lift.r AS
 SELECT i AS id, i % 1100 + 3 AS a, i * 7919 % 499 AS b, 't' || md5((i % 600)::text) AS t, (i % 90) / 4.00 AS n, CASE WHEN i % 19 > 0 THEN i % 1700 END AS k,
 	   (i % 800)::int8 AS big
 FROM generate_series(1, 2500) i;
+-- values that are equal and look different
+CREATE TABLE lift.alike WITH (parallel_workers = 2) AS
+SELECT i AS id, round(1 + i / 2999, i * 31 % 7) AS v, CASE i * 7 % 3 WHEN 0 THEN '-0' ELSE '0' END::float8 AS z FROM generate_series(1, 3000) i;
+ANALYZE lift.alike;
 ALTER TABLE lift.l SET (parallel_workers = 2);
 ALTER TABLE lift.r SET (parallel_workers = 2);
 ANALYZE lift.l, lift.r;
@@ -120,6 +124,13 @@ INSERT INTO lift.plan (shape, query) VALUES
 	('WindowAgg(GpuSort(Gather(GpuSortIngest(Seq Scan))))', 'SELECT id, lag(b, c) OVER (ORDER BY b, id) FROM lift.l'),
 	('GpuSortExchange(Gather(GpuSortOutput(Subquery Scan(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY a ORDER BY b, id) AS r FROM lift.l) s WHERE r = 1'),
 	('Limit(GpuSortExchange(Gather(GpuSortOutput(Subquery Scan(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY a ORDER BY b, id) AS r FROM lift.l) s WHERE r = 1 LIMIT 5'),
+	('Agg(GpuSortExchange(Gather(GpuSortOutput(Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT max(s), min(s), sum(s), max(t), min(f) FROM (SELECT t, f, sum(b::numeric / 7) OVER (ORDER BY b, id) AS s FROM lift.l) w'),
+	('Agg(GpuSortExchange(Gather(GpuSortOutput(WindowAgg(GpuSort(Seq Scan))))))', 'SELECT max(s), sum(f::float8) FROM (SELECT f, sum(b) OVER (ORDER BY b, id) AS s FROM lift.l) w'),
+	('Agg(GpuSortExchange(Gather(GpuSortOutput(Agg(WindowAgg(GpuSort(Seq Scan)))))))', 'SELECT min(v), max(v), min(z), max(z), max(r) FROM (SELECT v, z, row_number() OVER (ORDER BY id) AS r FROM lift.alike) w'),
+	('Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(Agg(GpuSort(Seq Scan)))))))))', 'SELECT b, count(DISTINCT id) + sum(0.5::float8) AS n FROM lift.l GROUP BY b ORDER BY n DESC, b LIMIT 7'),
+	('Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(Agg(GpuSort(Seq Scan)))))))))', 'SELECT b, count(DISTINCT id) + sum(0.5::float8) AS n FROM lift.l GROUP BY b ORDER BY n, b OFFSET 9 LIMIT 5'),
+	('Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(WindowAgg(GpuSort(Seq Scan)))))))))', 'SELECT id, lag(b) OVER (ORDER BY b, id) - a AS d FROM lift.l ORDER BY d, id LIMIT 7'),
+	('Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))))', 'SELECT b, count(DISTINCT id) + sum(0.5::float8) AS n FROM lift.l GROUP BY b ORDER BY n FETCH FIRST 7 ROWS WITH TIES'),
 	('GpuSortExchange(Gather(GpuSortOutput(Unique(GpuSort(Seq Scan)))))', 'SELECT DISTINCT a, b FROM lift.l'),
 	('GpuSortExchange(Gather(GpuSortOutput(Unique(GpuSort(Seq Scan)))))', 'SELECT DISTINCT t COLLATE "C", b FROM lift.l'),
 	('GpuSortExchange(Gather(GpuSortOutput(Unique(GpuSort(Seq Scan)))))', 'SELECT DISTINCT ON (a) a, b, id FROM lift.l ORDER BY a, b, id'),

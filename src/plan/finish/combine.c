@@ -9,8 +9,8 @@
  *
  * Two kinds of Agg are split:
  *
- *	- Of all rows.  Only of aggregates whose result does not depend on how the rows are parted (aggregates.c), for
- *	  where it is split PostgreSQL would not have done so.
+ *	- Of all rows, whose parts come in order.  Only of aggregates whose result does not depend on how the rows are
+ *	  parted (aggregates.c), for where it is split PostgreSQL would not have done so.
  *	- Grouping sets, of which one has the columns of all others.  The Agg below has the groups of that set, the finest;
  *	  the one above has all sets, of these groups as if they were rows.  PostgreSQL's executor knows no difference,
  *	  though its planner never asks for it.
@@ -50,7 +50,7 @@ find_other(Node *node, void *found)
 
 		*(bool *) found = true;
 		return aggregate->aggdistinct != NIL || aggregate->aggorder != NIL || aggregate->aggsplit != AGGSPLIT_SIMPLE ||
-			!gpusort_aggregate_is_of_any_order(aggregate->aggfnoid);
+			!gpusort_aggregate_is_of_parts(aggregate->aggfnoid);
 	}
 	return expression_tree_walker(node, find_other, found);
 }

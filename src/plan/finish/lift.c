@@ -20,7 +20,8 @@
  * window's sort is PostgreSQL's again, one in each process, of the rows of a range.
  *
  * An aggregate of all rows, over what may run range by range, is lifted in part where its aggregates can be
- * combined: processes aggregate the rows of each range, and one puts these together (combine.c).
+ * combined: processes aggregate the rows of each range, and one puts these together (combine.c).  So is a LIMIT of few
+ * rows over a sort by something else: processes pass the first rows of each range on, by that order.
  *
  * What comes with it:
  *
@@ -40,9 +41,11 @@
  */
 #include "plan/finish/lift.h"
 
+#include "catalog/pg_type_d.h"
 #include "executor/executor.h"
 #include "node.h"
 #include "nodes/bitmapset.h"
+#include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
 #include "plan/finish/combine.h"
@@ -51,6 +54,9 @@
 #include "plan/finish/plan_tree.h"
 #include "plan/finish/range_plan.h"
 #include "settings.h"
+
+/* Into how many ranges rows are thought to be cut, where that has to be known before. */
+#define RANGES_GUESSED 256
 
 /* A statement whose plans are gone through. */
 typedef struct Lift
@@ -386,6 +392,79 @@ lift_combined(Lift *lift, Agg *agg, const LiftPlace *at)
 	return true;
 }
 
+/* Returns how many rows, from the first on, a LIMIT reads; -1 if that is not known, or if ties follow. */
+static double
+rows_read(const Limit *limit)
+{
+	const Const *count = (const Const *) limit->limitCount;
+	const Const *offset = (const Const *) limit->limitOffset;
+
+	if (limit->limitOption != LIMIT_OPTION_COUNT || count == NULL || !IsA(count, Const) || count->constisnull ||
+		(offset != NULL && !IsA(offset, Const)))
+		return -1;
+	return (double) DatumGetInt64(count->constvalue) +
+		(offset == NULL || offset->constisnull ? 0 : DatumGetInt64(offset->constvalue));
+}
+
+/* A Sort of what a sort of one process, Sort or GpuSort, has below it, without initPlans; NULL if a plan is none. */
+static Sort *
+copy_sort(const Plan *plan)
+{
+	Sort *sort;
+
+	if (IsA(plan, Sort))
+	{
+		sort = makeNode(Sort);
+		*sort = *(const Sort *) plan;
+	}
+	else if (gpusort_plan_is(plan, &gpusort_scan_methods) && !gpusort_is_gathered_sort(plan) && !plan->parallel_aware)
+		sort = (Sort *) make_sort((const CustomScan *) plan);
+	else
+		return NULL;
+	sort->plan.initPlan = NIL;
+	return sort;
+}
+
+/* A LIMIT of the first rows of a sort. */
+static Limit *
+make_limit(Lift *lift, Sort *sort, int64 first)
+{
+	Limit *limit = makeNode(Limit);
+
+	sort->plan.plan_node_id = new_node_id(lift);
+	pass_rows_on(&limit->plan, &sort->plan);
+	limit->plan.plan_node_id = new_node_id(lift);
+	limit->limitOption = LIMIT_OPTION_COUNT;
+	limit->limitCount =
+		(Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(first), false, FLOAT8PASSBYVAL);
+	return limit;
+}
+
+/*
+ * Has processes pass on no more than a LIMIT's rows of each of their ranges, where it takes few of those that a sort
+ * puts into another order, of a plan that may run range by range.  false: it is as it was.
+ */
+static bool
+lift_first_rows(Lift *lift, Limit *limit, const LiftPlace *at)
+{
+	Plan *sort = outerPlan(limit);
+	Sort *part = copy_sort(sort);
+	const double first = rows_read(limit);
+	GpuSortRangePlan ranges;
+
+	if (part == NULL || first < 1 || !gpusort_range_plan_find(outerPlan(sort), &lift->safety, &ranges) ||
+		!gpusort_safety_of_node(&lift->safety, &part->plan))
+		return false;
+	part->plan.plan_rows = Min(first * RANGES_GUESSED, outerPlan(sort)->plan_rows);
+	if ((!gpusort_force && part->plan.plan_rows > outerPlan(sort)->plan_rows / 2) ||
+		why_not_lifted(lift, &part->plan, &ranges, at) != NULL)
+		return false;
+	sort->lefttree = lift_plan(lift, &make_limit(lift, part, (int64) first)->plan, &ranges);
+	if (IsA(sort, CustomScan))
+		gpusort_plan_refer_to_child((CustomScan *) sort);
+	return true;
+}
+
 /* Lifts what may be lifted of a plan. */
 static void
 visit(Plan **link, void *arg)
@@ -407,6 +486,8 @@ visit(Plan **link, void *arg)
 		return;
 	}
 	if (IsA(*link, Agg) && lift_combined(lift, (Agg *) *link, &below))
+		return;
+	if (IsA(*link, Limit) && lift_first_rows(lift, (Limit *) *link, place))
 		return;
 	if (gpusort_range_plan_find(*link, &lift->safety, &ranges))
 	{
