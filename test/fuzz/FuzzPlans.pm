@@ -236,11 +236,15 @@ sub aggregate_query
 
 	if (chance(25))
 	{
-		my $inner = one_of('lag', 'max', 'count') . "($id) OVER (PARTITION BY $from->{scope}[0]{sql} ORDER BY "
+		my ($number) = map { "$_->{sql}::numeric" } shuffled(grep { $_->{type}{number} } @{ $from->{scope} });
+		# of numerics that are equal and look different that is shown which the order of rows says
+		my $function = weighted(60 => one_of('lag', 'max', 'count') . "($id)", 20 => "sum($number)",
+			20 => "lag(round($number, ($id % 3)::int))");
+		my $inner = "$function OVER (" . (chance(70) ? "PARTITION BY $from->{scope}[0]{sql} " : '') . 'ORDER BY '
 			. join(', ', total_keys($context, $from, between(0, 1))) . ')';
 
 		return { name => 'aggregate of windows', mode => 'exact',
-			sql => 'SELECT ' . aliased(some_of(between(1, 4), 'count(*)', 'count(x)', 'sum(x)', 'avg(x)', 'max(x)',
+			sql => 'SELECT ' . aliased(some_of(between(1, 4), 'count(*)', 'count(x)', 'sum(x)', 'avg(x)', 'max(x)', 'min(x)',
 			'count(*) FILTER (WHERE x % 3 = 0)')) . " FROM (SELECT $inner AS x FROM $from->{sql}" . where_of($from) . ') w' };
 	}
 	my $rest = " FROM $from->{sql}" . where_of($from);
