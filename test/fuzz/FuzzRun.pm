@@ -44,7 +44,8 @@ my $bad_log = join '|', 'PANIC', 'TRAP:', 'terminating any other active', 'was t
 	'problem in alloc set', 'detected write past';
 
 # PostgreSQL's sort takes over, but not because of what was asked for.
-my $asked_for = qr/(?:after a wait of \d+ ms: )?the sort needs .* MB of memory/;
+my $waited = qr/after a wait of \d+ ms(?:, ten times what PostgreSQL's own sort takes)?: /;
+my $asked_for = qr/(?:$waited)?the sort needs .* MB of memory/;
 my $bad_reason = qr/a chunk|the host engine|the sort service got|unexpected|.*(?:CUDA|cuda|device)/;
 my $bad_fallback = qr/falling back to tuplesort: (?!$asked_for)(?:$bad_reason)/;
 

@@ -259,6 +259,42 @@ test_waiting_sorts(uint64_t memory)
 	gpusort_host_engine.close(engine);
 }
 
+/*
+ * A sort that waits for its rows, as one above others in a plan does, while these are sorted, as many as there can be,
+ * and keep what they have: when its rows come it has the room that was made for them.
+ */
+static void
+test_room_kept(uint64_t memory)
+{
+	GpuSortEngine *engine = open_engine(memory);
+	Sort below[16];
+	Sort above;
+	Rows few;
+	const char *problem = NULL;
+	double start;
+	int n = 0;
+
+	rows_make(&few, 60000, 1, KEYS_RANDOM, 80, 140, 10);
+	if (!external_try_begin(&above, engine))
+		bail("no memory for one sort");
+	while (problem == NULL && n < 16 && external_try_begin(&below[n], engine))
+		problem = sort_rows(&below[n++], &few);
+	ok(problem == NULL && n < 16, "%d sorts fit into %llu MB beside one that waits: %s", n,
+	   (unsigned long long) (memory / MIB), told(problem));
+	start = now_ms();
+	problem = sort_rows(&above, &few);
+	if (problem == NULL)
+		problem = read_rows(&above, &few, 0, few.n);
+	ok(problem == NULL && now_ms() - start < 20000, "it sorts its rows while they keep theirs: %.0f ms: %s",
+	   now_ms() - start, told(problem));
+	external_end(&above);
+	while (n > 0)
+		external_end(&below[--n]);
+	ok(is_idle(engine), "all memory is back");
+	rows_free(&few);
+	gpusort_host_engine.close(engine);
+}
+
 void
 test_all_scarce_memory(void)
 {
@@ -271,4 +307,5 @@ test_all_scarce_memory(void)
 	test_left_sorts(32 * MIB, 3);
 	test_waiting_sorts(24 * MIB);
 	test_waiting_sorts(40 * MIB);
+	test_room_kept(64 * MIB);
 }

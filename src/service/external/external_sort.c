@@ -75,7 +75,7 @@ is_for_a_moment(const GpuSortError *error)
 
 /*
  * GpuSortMemoryHolder.reclaim: a sort that waits for its first rows gives up the room for them.  In a plan those may
- * be another sort's, which then waits for memory as long as this one waits for rows.
+ * be another sort's, whose merge then waits for memory as long as this one waits for rows.
  */
 static bool
 reclaim(GpuSortMemoryHolder *holder)
@@ -120,6 +120,7 @@ gpusort_external_create(const GpuSortExternalMeans *means, const GpuSortRequest 
 		.watch = means->loader_watches};
 	pthread_mutex_init(&external->lock, NULL);
 	external->holder.reclaim = reclaim;
+	external->holder.to_merges = true;
 	gpusort_memory_holder_add(&external->holder);
 	return external;
 }

@@ -33,8 +33,8 @@ gpusort_memory_holder_remove(GpuSortMemoryHolder *holder)
 }
 
 /*
- * Has all holders but one, or but NULL, give up what they can do without, for a sort that waits for memory.  Returns
- * true if that gave some back.
+ * Has all holders give up what they can do without, for a merge, which is one itself, or for a sort that waits for
+ * memory, which is NULL.  Returns true if that gave some back.
  */
 bool
 gpusort_memory_reclaim(const GpuSortMemoryHolder *asker)
@@ -45,7 +45,7 @@ gpusort_memory_reclaim(const GpuSortMemoryHolder *asker)
 	pthread_mutex_lock(&lock);
 	LIST_FOREACH(holder, &holders, neighbours)
 	{
-		if (holder != asker)
+		if (holder != asker && (asker != NULL || !holder->to_merges))
 			gave |= holder->reclaim(holder);
 	}
 	pthread_mutex_unlock(&lock);
