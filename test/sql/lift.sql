@@ -132,6 +132,7 @@ INSERT INTO lift.plan (shape, query) VALUES
 	('Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(WindowAgg(GpuSort(Seq Scan)))))))))', 'SELECT id, lag(b) OVER (ORDER BY b, id) - a AS d FROM lift.l ORDER BY d, id LIMIT 7'),
 	('Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Limit(Sort(WindowAgg(GpuSort(Seq Scan)))))))))', 'SELECT id, sum(b) OVER (ORDER BY b, id) % 17 AS m FROM lift.l ORDER BY m, id LIMIT 7'),
 	('Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))))', 'SELECT b, count(DISTINCT id) + sum(0.5::float8) AS n FROM lift.l GROUP BY b ORDER BY n FETCH FIRST 7 ROWS WITH TIES'),
+	('Limit(GpuSort(GpuSortExchange(Gather(GpuSortOutput(Agg(GpuSort(Seq Scan)))))))', 'SELECT b, count(DISTINCT id) + sum(0.5::float8) AS n FROM lift.l GROUP BY b ORDER BY n, b OFFSET 9 LIMIT 9223372036854775807'),
 	('GpuSortExchange(Gather(GpuSortOutput(Unique(GpuSort(Seq Scan)))))', 'SELECT DISTINCT a, b FROM lift.l'),
 	('GpuSortExchange(Gather(GpuSortOutput(Unique(GpuSort(Seq Scan)))))', 'SELECT DISTINCT t COLLATE "C", b FROM lift.l'),
 	('GpuSortExchange(Gather(GpuSortOutput(Unique(GpuSort(Seq Scan)))))', 'SELECT DISTINCT ON (a) a, b, id FROM lift.l ORDER BY a, b, id'),

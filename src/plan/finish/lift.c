@@ -452,7 +452,8 @@ lift_first_rows(Lift *lift, Limit *limit, const LiftPlace *at)
 	const double first = rows_read(limit);
 	GpuSortRangePlan ranges;
 
-	if (part == NULL || first < 1 || !gpusort_range_plan_find(outerPlan(sort), &lift->safety, &ranges) ||
+	if (part == NULL || first < 1 || first > INT_MAX ||
+		!gpusort_range_plan_find(outerPlan(sort), &lift->safety, &ranges) ||
 		!gpusort_safety_of_node(&lift->safety, &part->plan))
 		return false;
 	part->plan.plan_rows = Min(first * RANGES_GUESSED, outerPlan(sort)->plan_rows);
