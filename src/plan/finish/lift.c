@@ -452,7 +452,7 @@ lift_first_rows(Lift *lift, Limit *limit, const LiftPlace *at)
 	const double first = rows_read(limit);
 	GpuSortRangePlan ranges;
 
-	if (part == NULL || first < 1 || first > INT_MAX ||
+	if (part == NULL || first < 1 || first > PG_INT32_MAX ||
 		!gpusort_range_plan_find(outerPlan(sort), &lift->safety, &ranges) ||
 		!gpusort_safety_of_node(&lift->safety, &part->plan))
 		return false;
