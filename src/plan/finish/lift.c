@@ -41,13 +41,12 @@
  */
 #include "plan/finish/lift.h"
 
-#include "catalog/pg_type_d.h"
 #include "executor/executor.h"
 #include "node.h"
 #include "nodes/bitmapset.h"
-#include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
+#include "plan/admission.h"
 #include "plan/finish/combine.h"
 #include "plan/finish/parallel_safety.h"
 #include "plan/finish/plan_time.h"
@@ -392,20 +391,6 @@ lift_combined(Lift *lift, Agg *agg, const LiftPlace *at)
 	return true;
 }
 
-/* Returns how many rows, from the first on, a LIMIT reads; -1 if that is not known, or if ties follow. */
-static double
-rows_read(const Limit *limit)
-{
-	const Const *count = (const Const *) limit->limitCount;
-	const Const *offset = (const Const *) limit->limitOffset;
-
-	if (limit->limitOption != LIMIT_OPTION_COUNT || count == NULL || !IsA(count, Const) || count->constisnull ||
-		(offset != NULL && !IsA(offset, Const)))
-		return -1;
-	return (double) DatumGetInt64(count->constvalue) +
-		(offset == NULL || offset->constisnull ? 0 : DatumGetInt64(offset->constvalue));
-}
-
 /* A Sort of what a sort of one process, Sort or GpuSort, has below it, without initPlans; NULL if a plan is none. */
 static Sort *
 copy_sort(const Plan *plan)
@@ -425,21 +410,6 @@ copy_sort(const Plan *plan)
 	return sort;
 }
 
-/* A LIMIT of the first rows of a sort. */
-static Limit *
-make_limit(Lift *lift, Sort *sort, int64 first)
-{
-	Limit *limit = makeNode(Limit);
-
-	sort->plan.plan_node_id = new_node_id(lift);
-	pass_rows_on(&limit->plan, &sort->plan);
-	limit->plan.plan_node_id = new_node_id(lift);
-	limit->limitOption = LIMIT_OPTION_COUNT;
-	limit->limitCount =
-		(Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(first), false, FLOAT8PASSBYVAL);
-	return limit;
-}
-
 /*
  * Has processes pass on no more than a LIMIT's rows of each of their ranges, where it takes few of those that a sort
  * puts into another order, of a plan that may run range by range.  false: it is as it was.
@@ -449,18 +419,25 @@ lift_first_rows(Lift *lift, Limit *limit, const LiftPlace *at)
 {
 	Plan *sort = outerPlan(limit);
 	Sort *part = copy_sort(sort);
-	const double first = rows_read(limit);
 	GpuSortRangePlan ranges;
+	double rows;
+	double first;
+	bool known;
 
-	if (part == NULL || first < 1 || first > PG_INT32_MAX ||
+	if (part == NULL || limit->limitCount == NULL || limit->limitOption != LIMIT_OPTION_COUNT)
+		return false;
+	rows = outerPlan(sort)->plan_rows;
+	first = gpusort_limit_rows(limit->limitCount, limit->limitOffset, rows, &known);
+	if (!known || first < 0 || first > PG_INT32_MAX ||
 		!gpusort_range_plan_find(outerPlan(sort), &lift->safety, &ranges) ||
 		!gpusort_safety_of_node(&lift->safety, &part->plan))
 		return false;
-	part->plan.plan_rows = Min(first * RANGES_GUESSED, outerPlan(sort)->plan_rows);
-	if ((!gpusort_force && part->plan.plan_rows > outerPlan(sort)->plan_rows / 2) ||
+	part->plan.plan_rows = Min(first * RANGES_GUESSED, rows);
+	if ((!gpusort_force && part->plan.plan_rows > rows / 2) ||
 		why_not_lifted(lift, &part->plan, &ranges, at) != NULL)
 		return false;
-	sort->lefttree = lift_plan(lift, &make_limit(lift, part, (int64) first)->plan, &ranges);
+	part->plan.plan_node_id = new_node_id(lift);
+	sort->lefttree = lift_plan(lift, &gpusort_plan_limit(&part->plan, (int64) first, new_node_id(lift))->plan, &ranges);
 	if (IsA(sort, CustomScan))
 		gpusort_plan_refer_to_child((CustomScan *) sort);
 	return true;

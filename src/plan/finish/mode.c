@@ -67,19 +67,6 @@ make_count(const Var *value)
 	return count;
 }
 
-/* Fills in a node above child, of so many rows, with that number. */
-static void
-put_above(Plan *plan, Plan *child, double rows, int plan_node_id)
-{
-	gpusort_plan_take_estimates(plan, child);
-	plan->plan_rows = rows;
-	plan->parallel_safe = child->parallel_safe;
-	plan->extParam = child->extParam;
-	plan->allParam = child->allParam;
-	plan->plan_node_id = plan_node_id;
-	plan->lefttree = child;
-}
-
 /* The number of rows of each value of the sorted rows below. */
 static Agg *
 make_counts(const Found *found, Plan *below, double values, int plan_node_id)
@@ -87,7 +74,8 @@ make_counts(const Found *found, Plan *below, double values, int plan_node_id)
 	Agg *agg = makeNode(Agg);
 	Var *value = makeVarFromTargetEntry(OUTER_VAR, linitial_node(TargetEntry, below->targetlist));
 
-	put_above(&agg->plan, below, values, plan_node_id);
+	gpusort_plan_put_above(&agg->plan, below, plan_node_id);
+	agg->plan.plan_rows = values;
 	agg->plan.plan_width += sizeof(int64);
 	agg->plan.targetlist = list_make2(makeTargetEntry((Expr *) value, 1, NULL, false),
 									  makeTargetEntry((Expr *) make_count(value), 2, NULL, false));
@@ -110,7 +98,7 @@ make_sort(const Found *found, Plan *counts, int plan_node_id)
 {
 	Sort *sort = makeNode(Sort);
 
-	put_above(&sort->plan, counts, counts->plan_rows, plan_node_id);
+	gpusort_plan_put_above(&sort->plan, counts, plan_node_id);
 	sort->plan.targetlist = gpusort_plan_columns(counts, 2);
 	sort->numCols = 2;
 	sort->sortColIdx = palloc(2 * sizeof(AttrNumber));
@@ -150,12 +138,8 @@ gpusort_mode_by_counts(Agg *agg, const GpuSortPlanInfo *info, PlannedStmt *stmt)
 	last_node_id = gpusort_plan_last_node_id(stmt);
 	counts = make_counts(&found, below, values, last_node_id + 1);
 	sort = make_sort(&found, &counts->plan, last_node_id + 2);
-	limit = makeNode(Limit);
-	put_above(&limit->plan, &sort->plan, 1, last_node_id + 3);
-	limit->plan.targetlist = gpusort_plan_columns(&sort->plan, 2);
-	limit->limitOption = LIMIT_OPTION_COUNT;
-	limit->limitCount =
-		(Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false, FLOAT8PASSBYVAL);
+	limit = gpusort_plan_limit(&sort->plan, 1, last_node_id + 3);
+	limit->plan.plan_rows = 1;
 	agg->plan.lefttree = &limit->plan;
 	return true;
 }

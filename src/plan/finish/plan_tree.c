@@ -7,6 +7,7 @@
  */
 #include "plan/finish/plan_tree.h"
 
+#include "catalog/pg_type_d.h"
 #include "nodes/bitmapset.h"
 #include "nodes/makefuncs.h"
 
@@ -197,19 +198,39 @@ gpusort_plan_take_estimates(Plan *plan, const Plan *from)
 	plan->plan_width = from->plan_width;
 }
 
-/* A projection of a plan's rows, at no cost. */
-Result *
-gpusort_plan_project(Plan *child, List *targetlist, int plan_node_id)
+/* Puts a plan above child, with its estimates and that number; its target list is left open. */
+void
+gpusort_plan_put_above(Plan *plan, Plan *child, int plan_node_id)
 {
-	Result *result = makeNode(Result);
-	Plan *plan = &result->plan;
-
 	gpusort_plan_take_estimates(plan, child);
 	plan->parallel_safe = child->parallel_safe;
 	plan->plan_node_id = plan_node_id;
 	plan->extParam = child->extParam;
 	plan->allParam = child->allParam;
 	plan->lefttree = child;
-	plan->targetlist = targetlist;
+}
+
+/* A projection of a plan's rows, at no cost. */
+Result *
+gpusort_plan_project(Plan *child, List *targetlist, int plan_node_id)
+{
+	Result *result = makeNode(Result);
+
+	gpusort_plan_put_above(&result->plan, child, plan_node_id);
+	result->plan.targetlist = targetlist;
 	return result;
+}
+
+/* The first so many of a plan's rows, if there are as many; its number of rows is the child's. */
+Limit *
+gpusort_plan_limit(Plan *child, int64 first, int plan_node_id)
+{
+	Limit *limit = makeNode(Limit);
+
+	gpusort_plan_put_above(&limit->plan, child, plan_node_id);
+	limit->plan.targetlist = gpusort_plan_columns(child, list_length(child->targetlist));
+	limit->limitOption = LIMIT_OPTION_COUNT;
+	limit->limitCount =
+		(Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(first), false, FLOAT8PASSBYVAL);
+	return limit;
 }
