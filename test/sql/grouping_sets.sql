@@ -73,6 +73,37 @@ INSERT INTO sets.left (query) VALUES
 	('SELECT a, c, count(*) FROM sets.many GROUP BY GROUPING SETS ((a), (c))'),
 	('SELECT id, t, a, count(*) FROM sets.keyed GROUP BY GROUPING SETS ((id), (id, a))');
 
+-- Sets with constants among their columns, equal columns, and what is equal to a column and is none
+CREATE TABLE sets.alike (ordinal serial, query text);
+INSERT INTO sets.alike (query) VALUES
+	('SELECT 0 AS k, id, p, sum(big) FROM sets.many GROUP BY GROUPING SETS ((k, id), (p)) HAVING sum(big) > 0'),
+	('SELECT 0 AS z, id, p, coalesce(sum(big), 0), count(*) + 0, 0 AS zz, grouping(0, id) FROM sets.many GROUP BY GROUPING SETS ((1, id), (p))'),
+	('SELECT 0 AS z, 0 AS y, id, p, sum(big) + 0 FROM sets.many GROUP BY GROUPING SETS ((1, id), (2, p))'),
+	('SELECT 0 AS z, id, count(*) + 0 AS n FROM sets.many GROUP BY ROLLUP (id, 1)'),
+	('SELECT 0 AS z, id, p, count(*) + 0 AS n FROM sets.many GROUP BY CUBE (id, 1, p)'),
+	('SELECT 0 AS z, a, c, count(*) + 0 AS n FROM sets.many GROUP BY CUBE (a, 1, c)'),
+	('SELECT 0 AS z, a, c, id, count(*) + 0 AS n FROM sets.many GROUP BY ROLLUP (a, 1, c, id)'),
+	('SELECT z, id, p, count(*) + 0 AS n, z + 1 FROM (SELECT 0 AS z, * FROM sets.many) s GROUP BY GROUPING SETS ((z, id), (p))'),
+	('SELECT z, id, p, count(*) + 0 AS n, z + 1 FROM (SELECT 0 AS z, * FROM sets.many OFFSET 0) s GROUP BY GROUPING SETS ((z, id), (p))'),
+	('SELECT a AS x, a AS y, id, count(*), a + 1 AS w FROM sets.many GROUP BY GROUPING SETS ((1, id), (2, id))'),
+	('SELECT a + 1 AS x, a + 1 AS y, id, p, count(*), (a + 1) * 2 AS w FROM sets.many GROUP BY GROUPING SETS ((1, id), (2, p))'),
+	('SELECT a + 1 AS x, id, p, count(*), sum(a + 1), (a + 1) * 2 AS w FROM sets.many GROUP BY GROUPING SETS ((1, id), (p)) HAVING sum(a + 1) > 3 OR a + 1 > 2'),
+	('SELECT NULL::int AS z, id, p, count(*) FROM sets.many GROUP BY GROUPING SETS ((1, id), (p)) HAVING count(*) > 1 OR NULL::int IS NULL'),
+	('SELECT ''x''::text AS z, id, p, count(*), string_agg(b, ''x'' ORDER BY id) FROM sets.many GROUP BY GROUPING SETS ((1, id), (p)) HAVING max(b) <> ''x'''),
+	('SELECT true AS z, id, p, bool_and(o) AND true FROM sets.many GROUP BY GROUPING SETS ((1, id), (p)) HAVING count(*) > 0 AND true'),
+	('SELECT a, p, percentile_disc(a / 10.0) WITHIN GROUP (ORDER BY k) FROM sets.many GROUP BY GROUPING SETS ((a, p), (p))'),
+	('SELECT a, p, percentile_disc(a / 10.0) WITHIN GROUP (ORDER BY k), percentile_disc(0.1) WITHIN GROUP (ORDER BY k) FROM sets.many GROUP BY ROLLUP (p, a)'),
+	('SELECT a, id, rank(a) WITHIN GROUP (ORDER BY k) FROM sets.many GROUP BY ROLLUP (id, a)'),
+	('SELECT a, c, rank(a) WITHIN GROUP (ORDER BY k) FROM sets.many GROUP BY CUBE (a, c)'),
+	('SELECT id, p, 0 AS z, rank() OVER (ORDER BY 0, id, p) AS r, sum(count(*) + 0) OVER (PARTITION BY 0) FROM sets.many GROUP BY GROUPING SETS ((id, 3), (p)) HAVING count(*) > 0'),
+	('SELECT id, p, 0 AS z, sum(big) FROM sets.many GROUP BY GROUPING SETS ((id, 3), (p), ()) ORDER BY 0 + sum(big), id, p, z'),
+	('SELECT DISTINCT 0 AS z, id, sum(big) + 0 FROM sets.many GROUP BY GROUPING SETS ((id, 1), (p))'),
+	('SELECT id, p, ''x'' || b AS xb, count(*), ''x'' AS x FROM sets.many GROUP BY GROUPING SETS ((id, 3, 5), (p, 5), (p, 3))'),
+	('SELECT s, count(*) FROM (SELECT 0 AS s, id, p, generate_series(0, 1) AS g, sum(big) + 0 AS t FROM sets.many GROUP BY GROUPING SETS ((1, id), (p))) q GROUP BY s'),
+	('SELECT a, id, p, CASE WHEN a = 0 THEN 0 ELSE 1 END AS z, CASE WHEN sum(a) > 0 THEN 0 ELSE 1 END AS y FROM sets.many GROUP BY GROUPING SETS ((a, id), (4, p))'),
+	('SELECT 1 AS one, id, p, grouping(1) FROM sets.many GROUP BY GROUPING SETS ((1, id), (p), (id))'),
+	('SELECT 0 AS k, a, b, sum(big) + 0, max(k) FROM sets.many GROUP BY GROUPING SETS ((1, a), (b), (a, b))');
+
 SELECT is(gs.shape(query), shape, query) FROM sets.query ORDER BY ordinal;
 SELECT unalike(gs.shape(query), '%Partial%', query) FROM sets.left ORDER BY ordinal;
 SELECT unalike(gs.shape('SELECT a, id, r, count(*) FROM (SELECT *, random() < 2 AS r FROM sets.many) s GROUP BY ROLLUP (a, (id, r))'),
@@ -87,8 +118,9 @@ CREATE FUNCTION sets.chosen_sorted_rows(query text) RETURNS text[] LANGUAGE sql
 SET gpusort.enable = on AS $$ SELECT gs.sorted_rows(query) $$;
 CREATE VIEW sets.all AS
 SELECT ordinal, replace(query, 'sets.many', tab) AS query
-FROM (SELECT ordinal, query FROM sets.query UNION ALL SELECT 1000 + ordinal, query FROM sets.left) q,
-	 (VALUES ('sets.many'), ('sets.none'), ('sets.one'), ('sets.nulls')) t (tab);
+FROM (SELECT ordinal, query FROM sets.query UNION ALL SELECT 1000 + ordinal, query FROM sets.left UNION ALL SELECT 2000 + ordinal, query FROM sets.alike) q,
+	 (VALUES ('sets.many'), ('sets.none'), ('sets.one'), ('sets.nulls')) t (tab)
+WHERE ordinal < 2000 OR tab IN ('sets.many', 'sets.none');
 SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(query)), 'same', query) FROM sets.all ORDER BY ordinal, query COLLATE "C";
 SELECT is(gs.difference(gs.native_sorted_rows(query), sets.chosen_sorted_rows(query)), 'same', 'as chosen: ' || query) FROM sets.all WHERE query ~ 'sets.many' ORDER BY ordinal, query COLLATE "C";
 SELECT is(gs.difference(gs.native_sorted_rows(query), gs.refused_sorted_rows(query)), 'same', 'refused: ' || query) FROM sets.all WHERE query ~ 'Append|id' AND query ~ 'sets.many' ORDER BY ordinal, query COLLATE "C";

@@ -17,8 +17,6 @@
 #include "plan/offer/partial_sets.h"
 
 #include "aggregates.h"
-#include "catalog/pg_type_d.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
@@ -29,7 +27,7 @@
 #include "optimizer/tlist.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/rollup.h"
-#include "rewrite/rewriteManip.h"
+#include "plan/offer/set_columns.h"
 #include "settings.h"
 
 /* All sets of a path, of GroupingSetData. */
@@ -114,15 +112,15 @@ aggregates_are_partial(PlannerInfo *root)
 	return true;
 }
 
-/* Returns true if an expression over groups has a column that is not grouped by; arg: the expressions that are. */
+/* Returns true if an expression over groups has a column that is not grouped by, as there can be beside a primary key. */
 static bool
-reads_other_columns(Node *node, void *arg)
+reads_other_columns(Node *node, void *root)
 {
-	if (node == NULL || IsA(node, Aggref) || IsA(node, GroupingFunc) || list_member((List *) arg, node))
+	if (node == NULL || IsA(node, Aggref) || IsA(node, GroupingFunc))
 		return false;
-	if (IsA(node, Var))
-		return true;
-	return expression_tree_walker(node, reads_other_columns, arg);
+	if (!IsA(node, List) && gpusort_group_ref(root, node) != 0)
+		return false;
+	return IsA(node, Var) || expression_tree_walker(node, reads_other_columns, root);
 }
 
 /* Returns true if a path's sets will be made of groups that processes have made; *groups: of the finest set. */
@@ -130,8 +128,6 @@ bool
 gpusort_sets_are_split(PlannerInfo *root, const GroupingSetsPath *path, double *groups)
 {
 	const GroupingSetData *finest;
-	List *clauses;
-	List *exprs;
 
 	if (!gpusort_parallel_output || !IsA(path->subpath, GatherPath) ||
 		((const GatherPath *) path->subpath)->single_copy || !aggregates_are_partial(root))
@@ -139,10 +135,9 @@ gpusort_sets_are_split(PlannerInfo *root, const GroupingSetsPath *path, double *
 	finest = finest_of(gpusort_sets_of(path));
 	if (finest == NULL)
 		return false;
-	clauses = gpusort_set_clauses(root, finest);
-	exprs = get_sortgrouplist_exprs(clauses, root->processed_tlist);
-	if (!grouping_is_hashable(clauses) || reads_other_columns((Node *) path->path.pathtarget->exprs, exprs) ||
-		reads_other_columns((Node *) path->qual, exprs))
+	if (!grouping_is_hashable(gpusort_set_clauses(root, finest)) ||
+		reads_other_columns((Node *) path->path.pathtarget->exprs, root) ||
+		reads_other_columns((Node *) path->qual, root))
 		return false;
 	*groups = finest->numGroups;
 	return true;
@@ -221,52 +216,17 @@ gpusort_partial_sets_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelO
 	return gathered_sets(root, grouped_rel, input_rel, like, gpusort_sets_of(like), like->path.pathtarget, like->qual);
 }
 
-/* Columns of grouping sets: those that a part of the sets has, and those that it has not. */
-typedef struct Columns
-{
-	List *kept;
-	List *dropped;
-} Columns;
-
-/* An expression over groups, as it is for sets that have not all columns: NULL stands for those dropped. */
-static Node *
-drop_mutator(Node *node, void *arg)
-{
-	const Columns *columns = arg;
-
-	if (node == NULL || IsA(node, Aggref) || IsA(node, GroupingFunc) || list_member(columns->kept, node))
-		return node;
-	if (list_member(columns->dropped, node))
-		return (Node *) makeNullConst(exprType(node), exprTypmod(node), exprCollation(node));
-	return expression_tree_mutator(node, drop_mutator, arg);
-}
-
-/* A target with other expressions. */
-static PathTarget *
-target_of(const PathTarget *target, Node *exprs)
-{
-	PathTarget *copy = copy_pathtarget((PathTarget *) target);
-
-	copy->exprs = (List *) exprs;
-	return copy;
-}
-
 /* Returns some of a path's sets, over groups that processes make; NULL: they cannot be. */
 Path *
 gpusort_other_sets_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
 						const GroupingSetsPath *like, List *others)
 {
 	const GroupingSetData *next = finest_of(others);
-	Columns columns;
-	List *clauses;
+	GpuSortSetColumns columns = {.root = root};
 
 	if (next == NULL)
 		return NULL;
-	clauses = gpusort_set_clauses(root, next);
-	columns.kept = get_sortgrouplist_exprs(clauses, root->processed_tlist);
-	columns.dropped = get_sortgrouplist_exprs(list_difference(PROCESSED_GROUP_CLAUSE(root), clauses),
-											  root->processed_tlist);
-	return gathered_sets(root, grouped_rel, input_rel, like, others,
-						 target_of(like->path.pathtarget, drop_mutator((Node *) like->path.pathtarget->exprs, &columns)),
-						 (List *) drop_mutator((Node *) like->qual, &columns));
+	columns.refs = next->set;
+	return gathered_sets(root, grouped_rel, input_rel, like, others, gpusort_set_target(&columns, like->path.pathtarget),
+						 gpusort_set_having(&columns, like->qual));
 }

@@ -25,8 +25,6 @@
 
 #include "aggregates.h"
 #include "catalog/pg_class_d.h"
-#include "catalog/pg_type_d.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -34,6 +32,7 @@
 #include "optimizer/planner.h"
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
+#include "plan/offer/set_columns.h"
 
 /* Returns true if the path's sets are one empty one, and others that all have a column in common. */
 static bool
@@ -143,52 +142,17 @@ rollups_with_groups(const GroupingSetsPath *path)
 	return result;
 }
 
-/* Changes an expression over groups to what it is in the grand total; arg is the list of group expressions. */
-static Node *
-total_mutator(Node *node, void *arg)
-{
-	List *group_exprs = arg;
-
-	if (node == NULL)
-		return NULL;
-	if (list_member(group_exprs, node))
-		return (Node *) makeNullConst(exprType(node), exprTypmod(node), exprCollation(node));
-	if (IsA(node, GroupingFunc))
-	{
-		int bits = list_length(((GroupingFunc *) node)->args);
-
-		/* each argument is missing from the empty set */
-		return (Node *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
-								  Int32GetDatum((int32) ((INT64CONST(1) << bits) - 1)), false, true);
-	}
-	if (IsA(node, Aggref))
-		return node; /* arguments are those of the input */
-	return expression_tree_mutator(node, total_mutator, arg);
-}
-
-/* The same for a target. */
-static PathTarget *
-total_target(const PathTarget *target, List *group_exprs)
-{
-	PathTarget *total = copy_pathtarget((PathTarget *) target);
-
-	total->exprs = (List *) total_mutator((Node *) target->exprs, group_exprs);
-	return total;
-}
-
 /*
  * Returns what processes that aggregate a part of the rows each emit: the transition states of the aggregates in total
  * and having.  NULL if these ask for anything else of a row, or for an aggregate that cannot be combined.
  */
 static PathTarget *
-partial_target(PlannerInfo *root, const PathTarget *total, Node *having)
+partial_target(PlannerInfo *root, const PathTarget *total, List *having)
 {
 	PathTarget *partial = create_empty_pathtarget();
-	List *exprs = list_copy(total->exprs);
+	List *exprs = list_concat_copy(total->exprs, having);
 	ListCell *cell;
 
-	if (having != NULL)
-		exprs = lappend(exprs, having);
 	exprs = pull_var_clause((Node *) exprs,
 							PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
 	foreach(cell, exprs)
@@ -211,7 +175,7 @@ partial_target(PlannerInfo *root, const PathTarget *total, Node *having)
 /* Returns the cheapest path of one row of PostgreSQL's, of all rows, with this target; parallel: of processes, too. */
 Path *
 gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel, PathTarget *target,
-				   Node *having, bool parallel)
+				   List *having, bool parallel)
 {
 	AggClauseCosts costs = {0};
 	Path *serial;
@@ -224,7 +188,7 @@ gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo 
 
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	serial = (Path *) create_agg_path(root, grouped_rel, input_rel->cheapest_total_path, target, AGG_PLAIN,
-									  AGGSPLIT_SIMPLE, NIL, (List *) having, &costs, 1);
+									  AGGSPLIT_SIMPLE, NIL, having, &costs, 1);
 	if (!parallel || !grouped_rel->consider_parallel || input_rel->partial_pathlist == NIL)
 		return serial;
 	partial = partial_target(root, target, having);
@@ -240,7 +204,7 @@ gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo 
 	costs = (AggClauseCosts){0};
 	get_agg_clause_costs(root, others ? AGGSPLIT_SIMPLE : AGGSPLIT_FINAL_DESERIAL, &costs);
 	path = (Path *) create_agg_path(root, grouped_rel, path, target, AGG_PLAIN, AGGSPLIT_FINAL_DESERIAL, NIL,
-									(List *) having, &costs, 1);
+									having, &costs, 1);
 	return path->total_cost < serial->total_cost ? path : serial;
 }
 
@@ -249,10 +213,10 @@ Path *
 gpusort_grand_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
 						 const GroupingSetsPath *like)
 {
-	List *group_exprs = get_sortgrouplist_exprs(root->parse->groupClause, root->processed_tlist);
+	GpuSortSetColumns none = {.root = root, .one_set = true};
 
-	return gpusort_total_path(root, grouped_rel, input_rel, total_target(like->path.pathtarget, group_exprs),
-							  total_mutator((Node *) like->qual, group_exprs), true);
+	return gpusort_total_path(root, grouped_rel, input_rel, gpusort_set_target(&none, like->path.pathtarget),
+							  gpusort_set_having(&none, like->qual), true);
 }
 
 /*

@@ -23,7 +23,7 @@ extern bool gpusort_may_read_twice(PlannerInfo *root);
 extern bool gpusort_rollup_split(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
 								 const GroupingSetsPath *sorted, GpuSortRollup *parts);
 extern Path *gpusort_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
-								PathTarget *target, Node *having, bool parallel);
+								PathTarget *target, List *having, bool parallel);
 extern Path *gpusort_grand_total_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel,
 									  const GroupingSetsPath *like);
 extern Path *gpusort_sets_join(PlannerInfo *root, RelOptInfo *grouped_rel, const GroupingSetsPath *like, List *parts);

@@ -25,9 +25,6 @@
  */
 #include "plan/offer/sets_apart.h"
 
-#include "catalog/pg_type_d.h"
-#include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -38,46 +35,12 @@
 #include "plan/offer/partial_sets.h"
 #include "plan/offer/paths.h"
 #include "plan/offer/rollup.h"
+#include "plan/offer/set_columns.h"
 #include "rewrite/rewriteManip.h"
 #include "settings.h"
 
 /* Of more sets none is offered apart: each reads all rows. */
 #define SETS_MAX 8
-
-/* The expressions over groups, of one set. */
-typedef struct OneSet
-{
-	List *set;     /* references of its columns */
-	List *kept;    /* expressions of these */
-	List *dropped; /* those that other sets have */
-} OneSet;
-
-/* GROUPING() in a set: a bit for each argument that it has not. */
-static Node *
-grouping_value(const OneSet *columns, const GroupingFunc *grouping)
-{
-	int32 bits = 0;
-	ListCell *cell;
-
-	foreach(cell, grouping->refs)
-		bits = bits << 1 | (list_member_int(columns->set, lfirst_int(cell)) ? 0 : 1);
-	return (Node *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(bits), false, true);
-}
-
-/* An expression over groups as it is in a set; aggregates read the rows, as ever. */
-static Node *
-set_mutator(Node *node, void *arg)
-{
-	const OneSet *columns = arg;
-
-	if (node == NULL || IsA(node, Aggref) || list_member(columns->kept, node))
-		return node;
-	if (list_member(columns->dropped, node))
-		return (Node *) makeNullConst(exprType(node), exprTypmod(node), exprCollation(node));
-	if (IsA(node, GroupingFunc))
-		return grouping_value(columns, (const GroupingFunc *) node);
-	return expression_tree_mutator(node, set_mutator, arg);
-}
 
 /* GpuSort of the rows, by a set's columns; NULL: there is none. */
 static Path *
@@ -103,19 +66,13 @@ set_path(PlannerInfo *root, RelOptInfo *grouped_rel, const RelOptInfo *input_rel
 	List *clauses = gpusort_set_clauses(root, set);
 	Path *sorted = sorted_rows(root, grouped_rel, input_rel, clauses, parallel);
 	AggClauseCosts costs = {0};
-	PathTarget *target = copy_pathtarget(like->path.pathtarget);
-	OneSet columns = {
-		.set = set->set,
-		.kept = get_sortgrouplist_exprs(clauses, root->processed_tlist),
-		.dropped = get_sortgrouplist_exprs(list_difference(PROCESSED_GROUP_CLAUSE(root), clauses), root->processed_tlist),
-	};
+	GpuSortSetColumns columns = {.root = root, .refs = set->set, .one_set = true};
 
 	if (sorted == NULL)
 		return NULL;
-	target->exprs = (List *) WITHOUT_GROUPING_NULLS(root, set_mutator((Node *) target->exprs, &columns));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	return (Path *) create_agg_path(root, grouped_rel, sorted, target, AGG_SORTED, AGGSPLIT_SIMPLE, clauses,
-									(List *) WITHOUT_GROUPING_NULLS(root, set_mutator((Node *) like->qual, &columns)),
+	return (Path *) create_agg_path(root, grouped_rel, sorted, gpusort_set_target(&columns, like->path.pathtarget),
+									AGG_SORTED, AGGSPLIT_SIMPLE, clauses, gpusort_set_having(&columns, like->qual),
 									&costs, set->numGroups);
 }
 
