@@ -165,6 +165,38 @@ INSERT INTO agg.left (query) VALUES
 	('SELECT count(DISTINCT k) FROM agg.many WHERE k = 5'),
 	('SELECT g, h, count(DISTINCT k) FROM agg.many GROUP BY GROUPING SETS ((g), (h))');
 
+-- Aggregates that share the states of others, equal ones, and the same beside what is counted or apart
+CREATE TABLE agg.shared (ordinal serial, query text);
+INSERT INTO agg.shared (query) VALUES
+	('SELECT sum(big), avg(big), percent_rank(5) WITHIN GROUP (ORDER BY k) FROM agg.many'),
+	('SELECT sum(big), avg(big), cume_dist(5) WITHIN GROUP (ORDER BY k) FROM agg.many GROUP BY g'),
+	('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY f), percentile_cont(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY f), cume_dist(100) WITHIN GROUP (ORDER BY f) FROM agg.many'),
+	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k), percentile_disc(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY k), cume_dist(100) WITHIN GROUP (ORDER BY k), percent_rank(100) WITHIN GROUP (ORDER BY k), count(*) FROM agg.many GROUP BY h'),
+	('SELECT sum(DISTINCT big), avg(DISTINCT big), count(DISTINCT big), percent_rank(5) WITHIN GROUP (ORDER BY big) FROM agg.many'),
+	('SELECT sum(DISTINCT big), avg(DISTINCT big), sum(big), avg(big) FROM agg.many'),
+	('SELECT h, sum(DISTINCT big), avg(DISTINCT big), sum(big), avg(big), dense_rank(7) WITHIN GROUP (ORDER BY big) FROM agg.many GROUP BY h'),
+	('SELECT percent_rank(5) WITHIN GROUP (ORDER BY k), cume_dist(5) WITHIN GROUP (ORDER BY k), percent_rank(5) WITHIN GROUP (ORDER BY k) + 1, count(*) FROM agg.many'),
+	('SELECT percent_rank(5) WITHIN GROUP (ORDER BY k), sum(big) FROM agg.many HAVING percent_rank(5) WITHIN GROUP (ORDER BY k) < 1 AND count(*) > 0'),
+	('SELECT percent_rank(5) WITHIN GROUP (ORDER BY k), cume_dist(5) WITHIN GROUP (ORDER BY p), sum(n), avg(n), stddev(n) FROM agg.many'),
+	('SELECT g, percent_rank(5) WITHIN GROUP (ORDER BY k), cume_dist(5) WITHIN GROUP (ORDER BY p), sum(n), avg(n), stddev(n) FROM agg.many GROUP BY g ORDER BY avg(n), g'),
+	('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k), count(DISTINCT p), sum(big), avg(big), variance(big), stddev(big) FROM agg.many'),
+	('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k), percentile_cont(0.2) WITHIN GROUP (ORDER BY p), sum(DISTINCT k), avg(DISTINCT k), sum(n), avg(n) FROM agg.many'),
+	('SELECT mode() WITHIN GROUP (ORDER BY k), mode() WITHIN GROUP (ORDER BY k) + 1 FROM agg.many'),
+	('SELECT mode() WITHIN GROUP (ORDER BY k), sum(k), avg(k) FROM agg.many'),
+	('SELECT rank(3) WITHIN GROUP (ORDER BY k), rank(4) WITHIN GROUP (ORDER BY k), dense_rank(4) WITHIN GROUP (ORDER BY k), sum(k), avg(k), count(k) FROM agg.many'),
+	('SELECT count(*) FILTER (WHERE k < 5), count(*), percent_rank(5) WITHIN GROUP (ORDER BY k) FROM agg.many'),
+	('SELECT array_agg(k ORDER BY k), string_agg(t, '','' ORDER BY t), string_agg(t, '','' ORDER BY t), sum(k ORDER BY k), avg(k ORDER BY k) FROM agg.many WHERE id < 300'),
+	('SELECT sum(k ORDER BY k), avg(k ORDER BY k), sum(big ORDER BY k), avg(big ORDER BY k), sum(big), avg(big), percent_rank(3) WITHIN GROUP (ORDER BY k) FROM agg.many'),
+	('SELECT sum(k), avg(k), percent_rank(5) WITHIN GROUP (ORDER BY k) FILTER (WHERE b), cume_dist(5) WITHIN GROUP (ORDER BY k) FILTER (WHERE b) FROM agg.many'),
+	('SELECT count(DISTINCT k) FILTER (WHERE b), sum(DISTINCT k) FILTER (WHERE b), avg(DISTINCT k) FILTER (WHERE b), avg(k), sum(k) FROM agg.many'),
+	('SELECT x, (SELECT percent_rank(5) WITHIN GROUP (ORDER BY k) + sum(big) / avg(big) FROM agg.many WHERE h <> x) FROM generate_series(1, 3) x'),
+	('SELECT sum(big), avg(big), percent_rank(5) WITHIN GROUP (ORDER BY k) FROM agg.none'),
+	('SELECT percent_rank(5) WITHIN GROUP (ORDER BY k) FROM agg.many GROUP BY ROLLUP (g, h)'),
+	('SELECT g, p, sum(big), avg(big), percent_rank(5) WITHIN GROUP (ORDER BY k) FROM agg.many GROUP BY GROUPING SETS ((g), (p))'),
+	('SELECT sum(s), avg(s), percent_rank(5) WITHIN GROUP (ORDER BY s) FROM (SELECT sum(big) OVER (PARTITION BY g ORDER BY id) AS s FROM agg.many) q'),
+	('SELECT max(s), min(s), sum(s), avg(s), count(*) FROM (SELECT sum(big) OVER (ORDER BY id) AS s FROM agg.many) q'),
+	('SELECT sum(big), avg(big), sum(big) + 1, count(DISTINCT k) FROM agg.many');
+
 -- From 16 on PostgreSQL sorts for some of these itself, or has other nodes between: their rows are compared alone.
 CREATE FUNCTION agg.shape_or(expected text, query text) RETURNS text LANGUAGE sql AS $$
 	SELECT CASE WHEN current_setting('server_version_num')::int < 160000 OR (query ~ 'percentile|rank' AND query !~ 'DISTINCT') THEN gs.shape(query) ELSE expected END $$;
@@ -176,8 +208,9 @@ SELECT unalike(gs.shape(query), '%Agg(WindowAgg%', query) FROM agg.left WHERE qu
 -- The answers: forced, in parallel, and in one process; with all kinds of rows.
 CREATE VIEW agg.all AS
 SELECT ordinal, replace(query, 'agg.many', tab) AS query
-FROM (SELECT ordinal, query FROM agg.query UNION ALL SELECT 1000 + ordinal, query FROM agg.left) q,
-	 (VALUES ('agg.many'), ('agg.none'), ('agg.one'), ('agg.peers'), ('agg.nulls')) t (tab);
+FROM (SELECT ordinal, query FROM agg.query UNION ALL SELECT 1000 + ordinal, query FROM agg.left UNION ALL SELECT 2000 + ordinal, query FROM agg.shared) q,
+	 (VALUES ('agg.many'), ('agg.none'), ('agg.one'), ('agg.peers'), ('agg.nulls')) t (tab)
+WHERE ordinal < 2000 OR tab IN ('agg.many', 'agg.none');
 SELECT is(gs.difference(gs.native_sorted_rows(query), gs.forced_sorted_rows(query)), 'same', query) FROM agg.all ORDER BY ordinal, query COLLATE "C";
 SELECT is(gs.difference(gs.native_sorted_rows(query), gs.alone_sorted_rows(query)), 'same', 'alone: ' || query) FROM agg.all ORDER BY ordinal, query COLLATE "C";
 SELECT is(gs.difference(gs.native_sorted_rows(query), gs.refused_sorted_rows(query)), 'same', 'refused: ' || query) FROM agg.all WHERE query ~ 'agg.many' ORDER BY ordinal, query COLLATE "C";

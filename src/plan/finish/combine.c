@@ -164,17 +164,18 @@ gpusort_combine_may_sets(const Agg *agg, GpuSortFinestSet *finest)
 static Var *
 part_of(Parts *parts, const Aggref *aggregate)
 {
-	Aggref *part = copyObject((Aggref *) aggregate);
+	Aggref *part;
 	TargetEntry *entry;
 	ListCell *cell;
 
-	mark_partial_aggref(part, AGGSPLIT_INITIAL_SERIAL);
 	foreach(cell, parts->targetlist)
 	{
 		entry = lfirst_node(TargetEntry, cell);
-		if (equal(entry->expr, part))
+		if (IsA(entry->expr, Aggref) && ((const Aggref *) entry->expr)->aggno == aggregate->aggno)
 			return makeVarFromTargetEntry(OUTER_VAR, entry);
 	}
+	part = copyObject((Aggref *) aggregate);
+	mark_partial_aggref(part, AGGSPLIT_INITIAL_SERIAL);
 	entry = makeTargetEntry((Expr *) part, list_length(parts->targetlist) + 1, NULL, false);
 	parts->targetlist = lappend(parts->targetlist, entry);
 	return makeVarFromTargetEntry(OUTER_VAR, entry);

@@ -26,7 +26,7 @@
 #include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"
 
-/* count(*) of the rows that an aggregate is given, with that number. */
+/* count(*) of the rows that an aggregate is given; it gets its numbers later (aggregate_numbers.c). */
 static Aggref *
 make_count(const Aggref *aggregate)
 {
@@ -38,8 +38,7 @@ make_count(const Aggref *aggregate)
 	count->aggfilter = copyObject(aggregate->aggfilter);
 	count->aggkind = AGGKIND_NORMAL;
 	count->aggsplit = AGGSPLIT_SIMPLE;
-	count->aggno = aggregate->aggno;
-	count->aggtransno = aggregate->aggtransno;
+	count->aggno = count->aggtransno = -1;
 	count->location = -1;
 	return count;
 }
@@ -134,14 +133,11 @@ gpusort_counted_needs_all(const Aggref *aggregate)
 	return aggregate->aggfnoid == F_PERCENT_RANK_ANY || aggregate->aggfnoid == F_CUME_DIST_ANY;
 }
 
-/* Returns the number of all its rows, as another aggregate of that number. */
+/* Returns the number of all its rows. */
 Aggref *
-gpusort_counted_all(const Aggref *aggregate, int number)
+gpusort_counted_all(const Aggref *aggregate)
 {
-	Aggref *count = make_count(aggregate);
-
-	count->aggno = count->aggtransno = number;
-	return count;
+	return make_count(aggregate);
 }
 
 static Expr *

@@ -14,7 +14,7 @@
 
 extern Aggref *gpusort_counted_before(const Aggref *aggregate);
 extern bool gpusort_counted_needs_all(const Aggref *aggregate);
-extern Aggref *gpusort_counted_all(const Aggref *aggregate, int number);
+extern Aggref *gpusort_counted_all(const Aggref *aggregate);
 extern Expr *gpusort_counted_value(const Aggref *aggregate, Aggref *before, Aggref *all);
 
 #endif /* GPUSORT_COUNTED_H */

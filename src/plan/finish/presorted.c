@@ -36,6 +36,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "plan/finish/aggregate_numbers.h"
 #include "plan/finish/counted.h"
 #include "plan/finish/mode.h"
 #include "plan/finish/plan_tree.h"
@@ -52,8 +53,6 @@ typedef struct Presorted
 	const Unique *unique; /* between; NULL: there is none */
 	Plan *below;          /* the GpuSort */
 	WindowAgg *window;    /* that is to be between; NULL: none is */
-	int last_number;      /* of an aggregate */
-	List *counted;        /* pairs of an aggregate that was counted and the number of all its rows */
 	GpuSortPlanInfo sort;
 } Presorted;
 
@@ -313,49 +312,6 @@ settle_aggregates(Node *node, void *arg)
 	return false;
 }
 
-/* Old numbers of aggregates, and of their transitions, that a node has; the new ones are their places. */
-typedef struct Numbers
-{
-	List *aggregates;
-	List *transitions;
-} Numbers;
-
-/* Returns the place of a number in a list of them, to which it is added if it is not there. */
-static int
-place_of_number(List **numbers, int number)
-{
-	int place = 0;
-	ListCell *cell;
-
-	foreach(cell, *numbers)
-	{
-		if (lfirst_int(cell) == number)
-			return place;
-		place++;
-	}
-	*numbers = lappend_int(*numbers, number);
-	return place;
-}
-
-/*
- * Numbers the aggregates of a node from 0 on: one of several that have parts of a query's aggregates (orders_apart.c)
- * has the numbers of these, and the executor takes the highest for how many there are.
- */
-static bool
-number_aggregates(Node *node, void *arg)
-{
-	Numbers *numbers = arg;
-	Aggref *aggregate = (Aggref *) node;
-
-	if (node == NULL)
-		return false;
-	if (!IsA(node, Aggref))
-		return expression_tree_walker(node, number_aggregates, arg);
-	aggregate->aggno = place_of_number(&numbers->aggregates, aggregate->aggno);
-	aggregate->aggtransno = place_of_number(&numbers->transitions, aggregate->aggtransno);
-	return false;
-}
-
 /* Returns true if there is an aggregate that does not read rows by number (exec/percentiles.c). */
 static bool
 find_not_by_number(Node *node, void *arg)
@@ -369,22 +325,6 @@ find_not_by_number(Node *node, void *arg)
 	return aggregate->aggfilter != NULL || aggregate->aggfnoid == F_DENSE_RANK_ANY ||
 		!AGGKIND_IS_ORDERED_SET(aggregate->aggkind) || aggregate->aggfnoid == F_MODE ||
 		!comes_in_order(arg, aggregate, aggregate->aggorder);
-}
-
-/* Returns the number that counts all rows of an aggregate, which can be there several times. */
-static int
-number_of_all(Presorted *presorted, const Aggref *aggregate)
-{
-	ListCell *cell;
-
-	foreach(cell, presorted->counted)
-	{
-		if (linitial_int(lfirst(cell)) == aggregate->aggno)
-			return lsecond_int(lfirst(cell));
-	}
-	presorted->last_number++;
-	presorted->counted = lappend(presorted->counted, list_make2_int(aggregate->aggno, presorted->last_number));
-	return presorted->last_number;
 }
 
 /* Has a number of rows leave out all but the first of each value that an aggregate sorts by; false if it cannot. */
@@ -419,7 +359,7 @@ count_mutator(Node *node, void *arg)
 	if (aggregate->aggfnoid == F_DENSE_RANK_ANY && !count_first_rows(presorted, aggregate, before))
 		return node;
 	if (gpusort_counted_needs_all(aggregate))
-		all = gpusort_counted_all(aggregate, number_of_all(presorted, aggregate));
+		all = gpusort_counted_all(aggregate);
 	return (Node *) gpusort_counted_value(aggregate, before, all);
 }
 
@@ -442,11 +382,6 @@ visit(Plan **link, void *arg)
 
 	if (IsA(plan, Agg))
 	{
-		Numbers numbers = {0};
-
-		(void) number_aggregates((Node *) plan->targetlist, &numbers);
-		(void) number_aggregates((Node *) plan->qual, &numbers);
-		presorted.last_number = Max(list_length(numbers.aggregates), list_length(numbers.transitions)) - 1;
 		if (IsA(presorted.below, Unique))
 		{
 			presorted.unique = (const Unique *) presorted.below;
@@ -462,6 +397,7 @@ visit(Plan **link, void *arg)
 				count_rows((Agg *) plan, &presorted);
 				(void) settle_aggregates((Node *) plan->targetlist, &presorted);
 				(void) settle_aggregates((Node *) plan->qual, &presorted);
+				gpusort_number_aggregates((Agg *) plan);
 			}
 		}
 		if (presorted.window != NULL)
@@ -469,6 +405,8 @@ visit(Plan **link, void *arg)
 			presorted.window->plan.plan_node_id = gpusort_plan_last_node_id(arg) + 1;
 			plan->lefttree = &presorted.window->plan;
 		}
+		if (!gpusort_aggregates_are_numbered((Agg *) plan))
+			gpusort_number_aggregates((Agg *) plan);
 	}
 	gpusort_plan_each_child(plan, visit, arg);
 }

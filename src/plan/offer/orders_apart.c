@@ -22,7 +22,7 @@
  *
  * Each Agg has one row, and the joins, which have no condition, put them side by side.  The input is read as many
  * times.  Of what a Materialize reads it is known that nothing is to start over (lift.c).  In the finished plan the
- * aggregates of each Agg are numbered anew (presorted.c).
+ * aggregates of each Agg are numbered anew (aggregate_numbers.c).
  *
  *-------------------------------------------------------------------------
  */
