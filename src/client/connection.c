@@ -11,8 +11,8 @@
  *
  * Every wait watches the connection, the service's pulse, the process latch and
  * the postmaster, so it ends on cancel (by CHECK_FOR_INTERRUPTS), when the service
- * dies or hangs (LOST) and when the postmaster dies (exit); one for a message that
- * comes soon ends when it does not.
+ * dies or hangs (LOST) and when the postmaster dies (exit); and when the service says nothing
+ * for long, not even that it is at work.
  *
  * The staging pool that a connection uses is mapped_pool.c's.
  *
@@ -31,13 +31,13 @@
 #include "storage/latch.h"
 
 /*
- * What comes soon comes in so many looks at the pulse: more than the wait in the service's queue, or than
- * calls of an engine on devices, may take.
+ * A service that owes an answer is given up after so many looks at the pulse in which it has said nothing: more than
+ * the wait in the service's queue, calls of an engine on devices, or reads of disks, may take.
  */
-#define SOON_LOOKS 30
+#define SILENT_LOOKS 30
 
-/* The host engine's calls return in so many, or the service ends itself.  Rows in runs do not come soon. */
-#define HOST_SOON_LOOKS 5
+/* The same while an answer waits for nothing but the host engine, whose calls return sooner. */
+#define HOST_SILENT_LOOKS 5
 
 static bool
 fail_lost(GpuSortFailure *failure)
@@ -52,14 +52,14 @@ gpusort_connection_init(GpuSortConnection *connection)
 	memset(connection, 0, sizeof(*connection));
 	connection->socket = -1;
 	connection->wait = GPUSORT_WAIT_CONNECT;
-	connection->soon = SOON_LOOKS;
+	connection->soon = SILENT_LOOKS;
 }
 
 /* From now on, what comes soon waits for nothing but calls of the host engine. */
 void
 gpusort_connection_expect_host(GpuSortConnection *connection)
 {
-	connection->soon = HOST_SOON_LOOKS;
+	connection->soon = HOST_SILENT_LOOKS;
 }
 
 /* Closes the connection, which ends what the service does for it, and lets go of the pool. */
@@ -180,11 +180,11 @@ gpusort_connection_send(GpuSortConnection *connection, GpuSortMessage *message, 
 }
 
 /*
- * Waits for the next message; with soon, not longer than that takes.  *fd gets a
+ * Waits for the next message, but for so many looks at most while the service says nothing.  *fd gets a
  * descriptor that came with it, or -1; fd may be NULL, then it is closed.
  */
 static bool
-receive_message(GpuSortConnection *connection, GpuSortMessage *message, bool soon, int *fd, GpuSortFailure *failure)
+receive_message(GpuSortConnection *connection, GpuSortMessage *message, int looks, int *fd, GpuSortFailure *failure)
 {
 	failure->reason = GPUSORT_REASON_NONE;
 	if (fd != NULL)
@@ -213,9 +213,9 @@ receive_message(GpuSortConnection *connection, GpuSortMessage *message, bool soo
 		{
 			if (!wait_for_service(connection, WL_SOCKET_READABLE, GPUSORT_LOOK_MS, failure))
 				return false;
-			if (soon && connection->silent >= connection->soon)
+			if (connection->silent >= looks)
 				return gpusort_failure_set(failure, GPUSORT_REASON_LOST, "the sort service owes an answer for %d seconds",
-										   connection->soon * GPUSORT_LOOK_MS / 1000);
+										   looks * GPUSORT_LOOK_MS / 1000);
 			continue;
 		}
 		if (n <= 0)
@@ -241,15 +241,20 @@ receive_message(GpuSortConnection *connection, GpuSortMessage *message, bool soo
 			return gpusort_failure_set(failure, GPUSORT_REASON_INTERNAL,
 									   "the sort service speaks another protocol version");
 		}
+		if (message->type == GPUSORT_MSG_WORKING)
+			continue;
 		return true;
 	}
 }
 
-/* Waits for the next message; failure->reason is NONE if there is one. */
+/*
+ * Waits for the next message; failure->reason is NONE if there is one.  What it answers may take long, but while the
+ * service is at it, it says so each second.
+ */
 bool
 gpusort_connection_receive(GpuSortConnection *connection, GpuSortMessage *message, GpuSortFailure *failure)
 {
-	return receive_message(connection, message, false, NULL, failure);
+	return receive_message(connection, message, SILENT_LOOKS, NULL, failure);
 }
 
 /*
@@ -259,7 +264,7 @@ gpusort_connection_receive(GpuSortConnection *connection, GpuSortMessage *messag
 bool
 gpusort_connection_receive_soon(GpuSortConnection *connection, GpuSortMessage *message, GpuSortFailure *failure)
 {
-	return receive_message(connection, message, true, NULL, failure);
+	return receive_message(connection, message, connection->soon, NULL, failure);
 }
 
 /* Has the pool that WELCOME describes mapped, from fd if it is not the one that the connection has taken. */
@@ -319,7 +324,7 @@ gpusort_connection_open(GpuSortConnection *connection, uint32 generation, GpuSor
 	message.u.hello.pool_id = connection->pool != NULL ? gpusort_mapped_pool_id(connection->pool) : 0;
 	message.u.hello.build = gpusort_module_build();
 	if (!gpusort_connection_send(connection, &message, GPUSORT_MSG_HELLO, failure) ||
-		!receive_message(connection, &message, true, &pool_fd, failure))
+		!receive_message(connection, &message, connection->soon, &pool_fd, failure))
 		return false;
 	if (message.type == GPUSORT_MSG_WELCOME)
 		mapped = settle_pool(connection, &message, pool_fd, failure);

@@ -32,9 +32,17 @@ typedef enum GpuSortCallType
 typedef struct GpuSortCallWatch
 {
 	const uint32_t *ticks; /* atomic: counted by the main thread */
+	uint32_t *steps;       /* atomic: what the job has begun so far, engine calls and reads of runs, of all its threads */
 	int call;              /* atomic: 1 + GpuSortCallType, or 0 */
 	uint32_t since;        /* atomic: tick when it was entered */
 } GpuSortCallWatch;
+
+/* The thread is in no call yet. */
+static inline void
+gpusort_watch_init(GpuSortCallWatch *watch, const uint32_t *ticks, uint32_t *steps)
+{
+	*watch = (GpuSortCallWatch){.ticks = ticks, .steps = steps};
+}
 
 /* The thread is in an engine call of that type from now on. */
 static inline void
@@ -42,6 +50,7 @@ gpusort_watch_enter(GpuSortCallWatch *watch, GpuSortCallType type)
 {
 	__atomic_store_n(&watch->since, __atomic_load_n(watch->ticks, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 	__atomic_store_n(&watch->call, (int) type + 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(watch->steps, 1, __ATOMIC_RELAXED);
 }
 
 /* The thread is in none. */

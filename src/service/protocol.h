@@ -41,6 +41,9 @@
  *										 older epoch may still arrive and must be
  *										 freed unread)
  *	At any time after JOB: <- FAILED	(the sort is lost; close)
+ *						<- WORKING		(each second while what was asked for is being done;
+ *										 a service that is silent for long has forgotten it.
+ *										 So for members and readers)
  *
  * LEGAL ORDER FOR A MEMBER
  *	-> HELLO			<- WELCOME
@@ -123,7 +126,7 @@
 #include <stdint.h>
 
 #define GPUSORT_PROTOCOL_MAGIC   0x67707573u /* "gpus" */
-#define GPUSORT_PROTOCOL_VERSION 9
+#define GPUSORT_PROTOCOL_VERSION 10
 
 /* What is installed with the module, in one directory. */
 #define GPUSORT_SERVICE_FILE     "gpusortd"
@@ -203,6 +206,7 @@ typedef enum GpuSortMessageType
 	GPUSORT_MSG_LEFT,
 	GPUSORT_MSG_RANGES,
 	GPUSORT_MSG_SPACE,
+	GPUSORT_MSG_WORKING,
 
 	/* service to supervisor, on the control socket */
 	GPUSORT_MSG_READY = 128,

@@ -26,7 +26,7 @@ my %queries = (
 		. 'ORDER BY id / 10, id OFFSET 0'),
 	rewind => sprintf($digest, "SELECT o, s.* FROM generate_series(1, 2) o LEFT JOIN LATERAL ($rows) s ON s.id >= o - 2"));
 
-# Starts them: [ POINT, at => N, query => 'once', 'rewind' or 'shared' ], ...
+# Starts them: [ POINT, name => 'POINT', at => N, query => 'once', 'rewind' or 'shared', conf => [ SETTING, ... ] ], ...
 sub servers
 {
 	my ($class, @points) = @_;
@@ -35,8 +35,8 @@ sub servers
 	for (@points)
 	{
 		my ($fault, %options) = @$_;
-		my $node = GpuSortNode->new($fault);
-		$node->init(conf => [ 'enable_material = off', "gpusort.staging_memory = '16MB'" ]);
+		my $node = GpuSortNode->new($options{name} // $fault);
+		$node->init(conf => [ 'enable_material = off', "gpusort.staging_memory = '16MB'", @{ $options{conf} // [] } ]);
 		my $module = $node->own_module(gpusortd => $fault_service) . '/gpusort';
 		$node->start;
 		$node->safe_psql('postgres', "CREATE TABLE stuck AS $rows; ANALYZE stuck") if ($options{query} // '') eq 'shared';

@@ -50,16 +50,17 @@ prepare(Sort *sort, const GpuSortEngineOps *ops, GpuSortEngine *engine, GpuSortR
 										.cpus = processors,
 										.cancelled = &sort->cancelled,
 										.watch = &sort->watch,
-										.loader_watches = sort->loader_watches};
+										.loader_watches = sort->loader_watches,
+										.steps = &sort->steps};
 
 	memset(sort, 0, sizeof(*sort));
 	sort->engine = engine;
 	sort->request = request;
 	sort->request.spill = 1;
 	sort->flags = O_RDWR;
-	sort->watch.ticks = &sort->ticks;
+	gpusort_watch_init(&sort->watch, &sort->ticks, &sort->steps);
 	for (int i = 0; i < GPUSORT_JOB_LOADERS; i++)
-		sort->loader_watches[i].ticks = &sort->ticks;
+		gpusort_watch_init(&sort->loader_watches[i], &sort->ticks, &sort->steps);
 	for (int i = 0; i < OWNERS; i++)
 		sort->files[i].descriptor = -1;
 	sort->chunk = malloc(GPUSORT_CHUNK_BYTES);

@@ -32,6 +32,7 @@ typedef struct Sort
 	GpuSortRequest request;
 	int cancelled; /* atomic */
 	uint32_t ticks;
+	uint32_t steps;
 	GpuSortCallWatch watch;
 	GpuSortCallWatch loader_watches[GPUSORT_JOB_LOADERS];
 	SpaceFile files[OWNERS]; /* by second descriptors of theirs */

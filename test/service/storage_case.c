@@ -48,11 +48,12 @@ make_file(const char *directory)
 Case *
 storage_begin(GpuSortHostMemory *memory, const int *cancelled, Records records, const char *directory)
 {
+	static uint32_t steps;
 	Case *begun = calloc(1, sizeof(Case));
 
 	memset(&last_error, 0, sizeof(last_error));
 	begun->records = records;
-	begun->storage = gpusort_storage_create(memory, 2, cancelled, &last_error);
+	begun->storage = gpusort_storage_create(memory, 2, cancelled, &steps, &last_error);
 	if (begun->storage == NULL)
 		bail("%s", last_error.text);
 	if (directory != NULL &&

@@ -74,8 +74,17 @@ client_send(Client *client, GpuSortMessageType type, GpuSortMessage message)
 bool
 client_receive(Client *client, GpuSortMessage *message, int milliseconds)
 {
-	return receive_message(client->socket, message, milliseconds) &&
-		message->magic == GPUSORT_PROTOCOL_MAGIC && message->version == GPUSORT_PROTOCOL_VERSION;
+	const double end = now_ms() + milliseconds;
+
+	do
+	{
+		const double left = end - now_ms();
+
+		if (!receive_message(client->socket, message, left > 0 ? (int) left : 0) ||
+			message->magic != GPUSORT_PROTOCOL_MAGIC || message->version != GPUSORT_PROTOCOL_VERSION)
+			return false;
+	} while (message->type == GPUSORT_MSG_WORKING);
+	return true;
 }
 
 GpuSortMessage

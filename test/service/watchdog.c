@@ -46,15 +46,19 @@ ask_and_put(Client *client, const Service *service, const Rows *rows)
 		bail("a sort was refused");
 }
 
-/* Waits until the client is told that its sort is lost, or was refused. */
+/* Waits until the client is told that its sort is lost, or was refused; counts how often that it is worked for. */
 static GpuSortMessage
-last_message(Client *client)
+last_message(Client *client, int *working)
 {
 	GpuSortMessage message = {.type = 0};
 	GpuSortMessage next;
 
-	while (client_receive(client, &next, GIVEN_UP_MS))
+	*working = 0;
+	while (receive_message(client->socket, &next, GIVEN_UP_MS))
+	{
 		message = next;
+		*working += next.type == GPUSORT_MSG_WORKING;
+	}
 	return message;
 }
 
@@ -65,11 +69,13 @@ check_given_up(Service *service, Client *client, const char *call)
 
 	if (client != NULL)
 	{
-		GpuSortMessage message = last_message(client);
+		int working;
+		GpuSortMessage message = last_message(client, &working);
 
 		ok((message.type == GPUSORT_MSG_FAILED || message.type == GPUSORT_MSG_REFUSED) &&
 			   message.u.failure.reason == GPUSORT_REASON_DEVICE,
 		   "%s: the client is told: %s", call, message.u.failure.text);
+		ok((working > 1) == (strcmp(call, "begin") != 0), "%s: and before, %d times, that it is worked for", call, working);
 		client_close(client);
 	}
 	ok(service_wait(service, GIVEN_UP_MS) == 5, "%s: the service exits", call);

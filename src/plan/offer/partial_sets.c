@@ -112,7 +112,7 @@ aggregates_are_partial(PlannerInfo *root)
 	return true;
 }
 
-/* Returns true if an expression over groups has a column that is not grouped by, as there can be beside a primary key. */
+/* Returns true if an expression over groups reads a column that is not grouped by, as it may beside a primary key. */
 static bool
 reads_other_columns(Node *node, void *root)
 {

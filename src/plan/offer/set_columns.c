@@ -9,10 +9,10 @@
  *
  * Which expression is such a column is decided as PostgreSQL's setrefs.c decides what an Agg reads of the rows below:
  *
- *	- A column of the target is one if it has the sortgroupref of a clause of GROUP BY.  Another column that is equal to
- *	  it is none, as 0 is in SELECT 0 AS k, 0 ... GROUP BY k.
- *	- Within expressions, the first column of GROUP BY is meant that is equal.  It is never a constant: that is one in the
- *	  rows below, too, but it stands for itself, as 0 does in HAVING sum(x) > 0.
+ *	- A column of the target is one if it has the sortgroupref of a clause of GROUP BY.  Another column that is equal
+ *	  to it is none, as the second 0 in SELECT 0 AS k, 0 ... GROUP BY k.
+ *	- A part of an expression stands for the first column of GROUP BY that it is equal to.  A constant stands for none,
+ *	  as 0 in HAVING sum(x) > 0.
  *
  * Arguments of aggregates are computed of the rows, where nothing is NULL.  Direct arguments are computed of groups.
  *
@@ -34,7 +34,7 @@ is_group_ref(PlannerInfo *root, Index ref)
 	return ref != 0 && get_sortgroupref_clause_noerr(ref, PROCESSED_GROUP_CLAUSE(root)) != NULL;
 }
 
-/* Returns the sortgroupref of the column of GROUP BY for which a part of an expression over groups stands; 0: of none. */
+/* Returns the sortgroupref of the column of GROUP BY that a part of an expression stands for; 0: it stands for none. */
 Index
 gpusort_group_ref(PlannerInfo *root, const Node *node)
 {

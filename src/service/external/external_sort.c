@@ -254,7 +254,8 @@ hand_over(GpuSortExternal *external, uint64_t *lacking, GpuSortError *error)
 	if (external->runs.storage == NULL)
 	{
 		external->runs.storage =
-			gpusort_storage_create(external->means.run_memory, external->means.cpus, external->means.cancelled, error);
+			gpusort_storage_create(external->means.run_memory, external->means.cpus, external->means.cancelled,
+								   external->means.steps, error);
 		if (external->runs.storage == NULL)
 			return GPUSORT_PROGRESS_FAILED;
 		gpusort_storage_set_engine(external->runs.storage, &external->means.handle);

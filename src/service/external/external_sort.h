@@ -33,6 +33,7 @@ typedef struct GpuSortExternalMeans
 	const int *cancelled;             /* atomic */
 	GpuSortCallWatch *watch;          /* of the caller's thread */
 	GpuSortCallWatch *loader_watches; /* of threads that are made here, GPUSORT_JOB_LOADERS of them */
+	uint32_t *steps;                  /* atomic: as in a watch */
 } GpuSortExternalMeans;
 
 extern GpuSortExternal *gpusort_external_create(const GpuSortExternalMeans *means, const GpuSortRequest *request);

@@ -60,6 +60,8 @@ struct GpuSortJob
 	GpuSortCallWatch watch;                               /* the thread's */
 	GpuSortCallWatch loader_watches[GPUSORT_JOB_LOADERS]; /* of threads that the sort may have besides */
 	uint64_t rows_put;                                    /* atomic, the thread's */
+	uint32_t steps;                                       /* atomic: see call_watch.h */
+	uint32_t steps_seen;                                  /* the main thread's: when it looked last */
 
 	/* the thread's own */
 	GpuSortExternal *sort; /* NULL before BEGIN */
@@ -197,7 +199,8 @@ begin_sort(GpuSortJob *job, GpuSortCommand *command)
 											.cpus = job->means.cpus,
 											.cancelled = &job->cancelled,
 											.watch = &job->watch,
-											.loader_watches = job->loader_watches};
+											.loader_watches = job->loader_watches,
+											.steps = &job->steps};
 
 		job->sort = gpusort_external_create(&means, &job->request);
 	}
@@ -415,9 +418,9 @@ gpusort_job_start(const GpuSortJobMeans *means, const GpuSortRequest *request, v
 	job->means = *means;
 	job->request = *request;
 	job->owner = owner;
-	job->watch.ticks = &ticks;
+	gpusort_watch_init(&job->watch, &ticks, &job->steps);
 	for (int i = 0; i < GPUSORT_JOB_LOADERS; i++)
-		job->loader_watches[i].ticks = &ticks;
+		gpusort_watch_init(&job->loader_watches[i], &ticks, &job->steps);
 	gpusort_chunk_rows_init(&job->rows, request);
 	job->end = calloc(1, sizeof(GpuSortCommand));
 	if (job->end == NULL)
@@ -544,6 +547,28 @@ gpusort_job_call(const GpuSortJob *job, GpuSortCall *call)
 		}
 	}
 	return any;
+}
+
+/*
+ * Returns true if the job gets on: since this was asked last it has begun an engine call or read a part of a run, or a
+ * thread of it sorts, which the watchdog has an eye on.
+ */
+bool
+gpusort_job_gets_on(GpuSortJob *job)
+{
+	const uint32_t steps = __atomic_load_n(&job->steps, __ATOMIC_RELAXED);
+	const bool moved = steps != job->steps_seen;
+	GpuSortCall call;
+
+	job->steps_seen = steps;
+	if (moved || (watched_call(job, &job->watch, &call) && call.type == GPUSORT_CALL_SORT))
+		return true;
+	for (int i = 0; i < GPUSORT_JOB_LOADERS; i++)
+	{
+		if (watched_call(job, &job->loader_watches[i], &call) && call.type == GPUSORT_CALL_SORT)
+			return true;
+	}
+	return false;
 }
 
 /*

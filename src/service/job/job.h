@@ -112,6 +112,7 @@ extern void *gpusort_job_owner(const GpuSortJob *job);
 extern bool gpusort_job_command(GpuSortJob *job, const GpuSortCommand *command, GpuSortCommand *spare);
 extern GpuSortCommand *gpusort_job_take_back(GpuSortJob *job, const void *asker, uint32_t number);
 extern bool gpusort_job_call(const GpuSortJob *job, GpuSortCall *call);
+extern bool gpusort_job_gets_on(GpuSortJob *job);
 extern GpuSortCommand *gpusort_job_finish(GpuSortJob *job);
 extern void gpusort_job_free(GpuSortJob *job);
 

@@ -22,6 +22,7 @@ extern int gpusort_session_pid(const GpuSortSession *session);
 extern bool gpusort_session_is_busy(const GpuSortSession *session);
 extern bool gpusort_session_call(const GpuSortSession *session, GpuSortCall *call);
 extern GpuSortEngineKind gpusort_session_engine(const GpuSortSession *session);
+extern void gpusort_sessions_tell_working(GpuSortSessions *sessions);
 
 extern void gpusort_queue_init(GpuSortSessions *sessions);
 extern void gpusort_queue_advance(GpuSortSessions *sessions);

@@ -239,3 +239,39 @@ gpusort_session_engine(const GpuSortSession *session)
 {
 	return session->handle->ops->kind;
 }
+
+/* Returns true if the client waits, or soon will, for what the job has to do for it, and the job gets on with that. */
+static bool
+is_worked_for(const GpuSortSession *session)
+{
+	const GpuSortSession *owner = session->owner != NULL ? session->owner : session;
+
+	switch (session->state)
+	{
+		case STATE_INGEST:
+		case STATE_SORTING:
+			return gpusort_session_is_busy(session); /* of calls that do not return the watchdog knows */
+		case STATE_OUTPUT:
+			return gpusort_session_is_busy(session) && owner->gets_on;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Tells clients that wait that they are worked for; to be called each second.  One that does not read what it was sent
+ * is told nothing.
+ */
+void
+gpusort_sessions_tell_working(GpuSortSessions *sessions)
+{
+	for (GpuSortSession *session = sessions->first; session != NULL; session = session->next)
+		session->gets_on = session->job != NULL && session->owner == NULL && gpusort_job_gets_on(session->job);
+	for (GpuSortSession *session = sessions->first; session != NULL; session = session->next)
+	{
+		GpuSortMessage message = {0};
+
+		if (session->outbox.count == 0 && is_worked_for(session))
+			gpusort_session_send(session, &message, GPUSORT_MSG_WORKING);
+	}
+}

@@ -98,6 +98,7 @@ struct GpuSortSession
 	uint64_t token;        /* what members join by */
 	bool finished;         /* the job was told to end; a member: it has no part in it any more */
 	uint32_t commands;     /* given to the job and not done or dropped; the owner's END counts */
+	bool gets_on;          /* the owner's: the job did, when the watchdog looked last */
 	/* done ones, to be used again: BEGIN's is there for SORT, and one for each chunk granted for its PUT */
 	GpuSortCommand *spares;
 	GpuSortPoolShare share;

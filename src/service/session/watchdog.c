@@ -3,6 +3,9 @@
  * watchdog.c
  *	  Finds engine calls that do not return.
  *
+ * Clients that wait are told each second that they are worked for, so that they need not know
+ * how long that may take.
+ *
  * A call into a driver may never come back, and then neither does its thread: what
  * the sort holds is lost until the service ends, and locks of the engine may be.
  * So the service gives itself up, for a fresh start.
@@ -72,6 +75,7 @@ gpusort_watchdog_look(GpuSortSessions *sessions)
 		return false;
 	sessions->ticked = now;
 	gpusort_jobs_tick();
+	gpusort_sessions_tell_working(sessions);
 	for (const GpuSortSession *session = sessions->first; session != NULL; session = gpusort_session_next(session))
 	{
 		if (gpusort_session_call(session, &call) && call.type == GPUSORT_CALL_SORT)

@@ -65,7 +65,7 @@ typedef struct GpuSortStored
 } GpuSortStored;
 
 extern GpuSortStorage *gpusort_storage_create(GpuSortHostMemory *memory, int cpus, const int *cancelled,
-											  GpuSortError *error);
+											  uint32_t *steps, GpuSortError *error);
 extern void gpusort_storage_destroy(GpuSortStorage *storage);
 
 extern int gpusort_storage_add_space(GpuSortStorage *storage, uint64_t owner, int descriptor, uint64_t start,

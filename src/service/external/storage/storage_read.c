@@ -138,6 +138,7 @@ gpusort_storage_read(GpuSortStorage *storage, const GpuSortRunBlock *blocks, uin
 
 		if (__atomic_load_n(storage->cancelled, __ATOMIC_RELAXED) != 0)
 			return gpusort_error_cancelled(error);
+		__atomic_fetch_add(storage->steps, 1, __ATOMIC_RELAXED);
 		if (blocks->file == GPUSORT_BLOCK_IN_MEMORY)
 			memcpy(to, (const char *) (uintptr_t) blocks->place, read.bytes);
 		else

@@ -24,10 +24,11 @@
 /*
  * A storage for one sort; the caller destroys it.  memory: the account for runs in the
  * host's memory, or NULL for files alone.  cpus: that the process may use.  *cancelled is read with __atomic_load_n
- * until destroy: not 0 asks every call to return soon with an error.
+ * until destroy: not 0 asks every call to return soon with an error.  *steps is counted up for each read.
  */
 GpuSortStorage *
-gpusort_storage_create(GpuSortHostMemory *memory, int cpus, const int *cancelled, GpuSortError *error)
+gpusort_storage_create(GpuSortHostMemory *memory, int cpus, const int *cancelled, uint32_t *steps,
+					   GpuSortError *error)
 {
 	GpuSortStorage *storage = calloc(1, sizeof(GpuSortStorage));
 
@@ -42,6 +43,7 @@ gpusort_storage_create(GpuSortHostMemory *memory, int cpus, const int *cancelled
 	if (memory != NULL)
 		gpusort_host_memory_begin(memory);
 	storage->cancelled = cancelled;
+	storage->steps = steps;
 	pthread_mutex_init(&storage->lock, NULL);
 	pthread_cond_init(&storage->arrived, NULL);
 	pthread_cond_init(&storage->written, NULL);

@@ -48,6 +48,7 @@ struct GpuSortStorage
 	GpuSortHostMemory *memory; /* NULL: files alone */
 	int cpus;                  /* that the process may use */
 	const int *cancelled;
+	uint32_t *steps;
 	const GpuSortEngineHandle *handle; /* that fills the buffers, or NULL */
 
 	/* of the sort's thread */
