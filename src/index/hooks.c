@@ -14,8 +14,7 @@
  * part in anything else: what is not gpusort's PostgreSQL's btbuild builds.
  *
  * PostgreSQL does not ask the planner for system catalogs while they are bootstrapped, and for the empty indexes of a
- * table that is truncated: these are its own.  Nor does it where max_parallel_maintenance_workers is 0; so that is 1
- * while a statement runs that may build indexes, and the planner is told that the table wants no workers.
+ * table that is truncated, nor where max_parallel_maintenance_workers is 0: these builds are its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,22 +25,15 @@
 #include "access/transam.h"
 #include "catalog/pg_am_d.h"
 #include "index/build.h"
-#include "commands/defrem.h"
 #include "miscadmin.h"
-#include "nodes/parsenodes.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
 #include "settings.h"
-#include "tcop/utility.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
 static TableHook previous_table_hook = NULL;
-static ProcessUtility_hook_type previous_utility = NULL;
-
-/* max_parallel_maintenance_workers is 1, and was 0 before the statement that runs. */
-static bool is_raised = false;
 
 /* Has ours be the method by which a btree is built. */
 static void
@@ -102,117 +94,14 @@ look_at_table(TABLE_HOOK_PARAMETERS)
 	if (previous_table_hook != NULL)
 		previous_table_hook(TABLE_HOOK_ARGUMENTS);
 	table = TABLE_HOOK_TABLE;
-	if (is_raised && is_for_build(root))
-		rel->rel_parallel_workers = 0;
 	if (gpusort_index_builds && gpusort_settings_enabled() && table >= FirstNormalObjectId && is_for_build(root))
 		replace_builds(table);
-}
-
-/* Returns true if a statement may build indexes of tables that have rows. */
-static bool
-may_build_indexes(const Node *statement)
-{
-	const VacuumStmt *vacuum;
-	ListCell *cell;
-
-	switch (nodeTag(statement))
-	{
-		case T_IndexStmt:
-		case T_ReindexStmt:
-		case T_AlterTableStmt:
-		case T_ClusterStmt:
-		case T_RefreshMatViewStmt:
-			return true;
-		case T_VacuumStmt:
-			vacuum = (const VacuumStmt *) statement;
-			foreach(cell, vacuum->options)
-			{
-				DefElem *option = lfirst_node(DefElem, cell);
-
-				if (strcmp(option->defname, "full") == 0)
-					return defGetBoolean(option);
-			}
-			return false;
-		default:
-			return false;
-	}
-}
-
-static void
-next_utility(PlannedStmt *statement, const char *query, bool read_only, ProcessUtilityContext context,
-			 ParamListInfo params, QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
-{
-	if (previous_utility != NULL)
-		previous_utility(statement, query, read_only, context, params, environment, receiver, completion);
-	else
-		standard_ProcessUtility(statement, query, read_only, context, params, environment, receiver, completion);
-}
-
-/* Has PostgreSQL ask the planner about builds, if it does not. */
-static void
-raise_workers(void)
-{
-	if (max_parallel_maintenance_workers > 0)
-		return;
-	max_parallel_maintenance_workers = 1;
-	is_raised = true;
-}
-
-/* Ends that. */
-static void
-lower_workers(void)
-{
-	if (is_raised)
-		max_parallel_maintenance_workers = 0;
-	is_raised = false;
-}
-
-/* Returns true if a statement tells or sets a parameter: what it finds, and keeps for a rollback, is the user's */
-static bool
-is_about_parameters(const Node *statement)
-{
-	return IsA(statement, VariableSetStmt) || IsA(statement, VariableShowStmt);
-}
-
-/*
- * Runs a statement; one that may build indexes so that PostgreSQL asks the planner.  Functions and event triggers may
- * run others meanwhile, and these set the parameter for good.
- */
-static void
-run_utility(PlannedStmt *statement, const char *query, bool read_only, ProcessUtilityContext context,
-			ParamListInfo params, QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
-{
-	const bool was_raised = is_raised;
-
-	if (was_raised && is_about_parameters(statement->utilityStmt))
-		lower_workers();
-	else if (gpusort_index_builds && gpusort_settings_enabled() && may_build_indexes(statement->utilityStmt))
-		raise_workers();
-	if (was_raised == is_raised)
-	{
-		next_utility(statement, query, read_only, context, params, environment, receiver, completion);
-		return;
-	}
-	PG_TRY();
-	{
-		next_utility(statement, query, read_only, context, params, environment, receiver, completion);
-	}
-	PG_FINALLY();
-	{
-		if (was_raised)
-			raise_workers();
-		else
-			lower_workers();
-	}
-	PG_END_TRY();
 }
 
 /* To be called once, at load. */
 void
 gpusort_index_init(void)
 {
-	previous_utility = ProcessUtility_hook;
-	ProcessUtility_hook = run_utility;
 	previous_table_hook = TABLE_HOOK;
 	TABLE_HOOK = look_at_table;
 }

@@ -295,38 +295,67 @@ is($node->safe_psql('postgres', q{
 	CREATE INDEX temporary_m ON temporary (m);
 	SELECT } . sprintf($check, q{'temporary_m'})), '', 'a temporary table');
 ok(built('temporary_m', 0), 'it is by gpusort');
-# Without workers PostgreSQL does not ask the planner; it is made to, and has none even so.
+# A table that wants no workers: gpusort builds in one process
 for my $sql ('CREATE INDEX none_1 ON d (k); CREATE INDEX none_2 ON d (m)', 'REINDEX TABLE c', 'VACUUM FULL c')
 {
+	my $table = $sql =~ /none/ ? 'd' : 'c';
 	my $from = length $node->log_text;
 
-	is(with_builds('on', "SET max_parallel_maintenance_workers = 0; $sql; SHOW max_parallel_maintenance_workers"),
+	is(with_builds('on', "ALTER TABLE $table SET (parallel_workers = 0); $sql; ALTER TABLE $table RESET (parallel_workers)"),
 		'', "without workers: $sql");
 	ok(built($_, $from), "without workers: $_ by gpusort") for $sql =~ /none/ ? ('none_1', 'none_2') : ('c_pkey',
 		'c_later');
 }
-is(with_builds('on', "SET max_parallel_maintenance_workers = 0; CREATE INDEX none_1 ON d (k)"),
-	"ERROR:  relation \"none_1\" already exists",
-	'errors are told');
-is($node->safe_psql('postgres',
-	'SET gpusort.index_builds = on; SET max_parallel_maintenance_workers = 0; DROP INDEX none_1, none_2; VACUUM d; '
-	. 'SHOW max_parallel_maintenance_workers'),
-	0, 'the setting stays');
-for my $case ([ 'SET', 3 ], [ 'SET LOCAL', 0 ])
-{
-	my ($set, $then) = @$case;
+is(with_builds('on', 'CREATE INDEX none_1 ON d (k)'), "ERROR:  relation \"none_1\" already exists", 'errors are told');
+$node->safe_psql('postgres', 'DROP INDEX none_1, none_2');
 
-	$node->safe_psql('postgres', qq{
-		CREATE FUNCTION sets() RETURNS event_trigger LANGUAGE plpgsql AS
-			'BEGIN $set max_parallel_maintenance_workers = 3; REFRESH MATERIALIZED VIEW mv; END';
-		CREATE EVENT TRIGGER sets ON ddl_command_end WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION sets()});
-	is($node->safe_psql('postgres', q{
-		SET max_parallel_maintenance_workers = 0;
-		CREATE INDEX none_1 ON d (k);
-		SHOW max_parallel_maintenance_workers;
-		DROP EVENT TRIGGER sets;
-		DROP FUNCTION sets; DROP INDEX none_1}), $then, "$set by a trigger meanwhile");
+# Where a session allows no workers for maintenance PostgreSQL does not ask the planner, and builds.  What users' code
+# sees of that setting, and does with it, is what it would be without gpusort: in functions of expression indexes and
+# of ALTER TABLE, in event triggers, nested statements and rolled back ones.
+$node->safe_psql('postgres', q{
+	CREATE TABLE seen (who text, workers text);
+	CREATE FUNCTION note(who text, x int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+	BEGIN
+		RAISE NOTICE '% sees %', who, current_setting('max_parallel_maintenance_workers');
+		RETURN x;
+	END $$;
+	CREATE FUNCTION sets() RETURNS event_trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		PERFORM note(tg_event, 1);
+		EXECUTE current_setting('my.statement');
+	END $$;
+	CREATE TABLE small AS SELECT i AS k FROM generate_series(1, 5) i;
+	CREATE EVENT TRIGGER sets_start ON ddl_command_start WHEN TAG IN ('CREATE INDEX', 'ALTER TABLE')
+		EXECUTE FUNCTION sets();
+	CREATE EVENT TRIGGER sets_end ON ddl_command_end WHEN TAG IN ('CREATE INDEX', 'ALTER TABLE')
+		EXECUTE FUNCTION sets()});
+for my $statement ('SET max_parallel_maintenance_workers = 3', 'SET LOCAL max_parallel_maintenance_workers = 3',
+	'RESET max_parallel_maintenance_workers', 'REFRESH MATERIALIZED VIEW mv')
+{
+	my @seen;
+
+	for my $setting ('off', 'on')
+	{
+		push @seen, with_builds($setting, qq{
+			SET my.statement = '$statement';
+			SET max_parallel_maintenance_workers = 0;
+			CREATE INDEX of_note ON small (note('expression', k));
+			ALTER TABLE small ALTER k TYPE int USING note('alter', k), ADD UNIQUE (k);
+			DO \$\$ BEGIN RAISE NOTICE 'then %', current_setting('max_parallel_maintenance_workers'); END \$\$;
+			BEGIN;
+			SET LOCAL max_parallel_maintenance_workers = 0;
+			SAVEPOINT s;
+			CREATE INDEX of_note_2 ON small (note('second', k));
+			ROLLBACK TO s;
+			DO \$\$ BEGIN RAISE NOTICE 'rolled back %', current_setting('max_parallel_maintenance_workers'); END \$\$;
+			COMMIT;
+			DO \$\$ BEGIN RAISE NOTICE 'in the end %', current_setting('max_parallel_maintenance_workers'); END \$\$;
+			DROP INDEX of_note; ALTER TABLE small DROP CONSTRAINT small_k_key});
+	}
+	like($seen[0], qr/ddl_command_start sees 0.*expression sees \d.*in the end \d/s, "$statement by a trigger: users' code sees the setting");
+	is($seen[1], $seen[0], 'and the same with builds by gpusort');
 }
+$node->safe_psql('postgres', 'DROP EVENT TRIGGER sets_start; DROP EVENT TRIGGER sets_end; DROP TABLE small, seen');
 is($node->safe_psql('postgres',
 	q{SELECT indnkeyatts, condeferrable FROM pg_index JOIN pg_constraint ON conindid = indexrelid
 	WHERE conname = 'c_later'}),
